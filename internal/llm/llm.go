@@ -1,0 +1,188 @@
+// Package llm is the vocabulary of the program: what is asked of a language
+// model, what streams back, and how it fails. It knows no provider, no wire
+// format and no clock; times are nanoseconds from the run's origin.
+package llm
+
+import (
+	"fmt"
+	"time"
+)
+
+// Message is one turn of a conversation as it is sent.
+type Message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// Sampling holds the generation knobs. A nil pointer leaves the server's own
+// default in force.
+type Sampling struct {
+	Temperature *float64
+	TopP        *float64
+	Seed        *int64
+	Stop        []string
+}
+
+// Request is one generation that is asked for.
+type Request struct {
+	// ID is sent as X-Request-Id and joins records with a server's own log.
+	ID       string
+	Model    string
+	Messages []Message
+	// MaxTokens is the output length asked for.
+	MaxTokens int
+	Stream    bool
+	Sampling  Sampling
+
+	// PromptTokens is the designed prompt length, in tokens of the workload's
+	// own vocabulary.
+	PromptTokens int
+	Class        string
+	Tenant       string
+}
+
+// Usage is what the server says it counted. Zero fields were not reported.
+type Usage struct {
+	PromptTokens    int
+	CachedTokens    int // part of PromptTokens
+	OutputTokens    int
+	ReasoningTokens int // part of OutputTokens
+}
+
+// Part says which kind of output an event carries.
+type Part uint8
+
+// The kinds of output.
+const (
+	Text Part = iota
+	Reasoning
+	Tool
+)
+
+// EventKind names a moment in the life of one request on the wire.
+type EventKind uint8
+
+// The events a target yields, in the order in which they can come. Dialed and
+// Secured come only where a connection had to be opened; Reconnect where a
+// kept-alive connection turned out to be dead and was opened again.
+const (
+	Reconnect EventKind = iota + 1
+	Dialed
+	Secured
+	Ready
+	Sent
+	Written
+	Head
+	Output
+	UsageSeen
+	End
+)
+
+// Event is one stamped moment of a request. Text is valid only until the next
+// event is asked for.
+type Event struct {
+	Kind EventKind
+	// At is the arrival, or the moment of sending, from the run's origin.
+	At int64
+	// Coalesced marks an output event that shared its read with a later one:
+	// At is then an upper bound.
+	Coalesced bool
+	Part      Part
+	Text      []byte
+	Usage     Usage  // with UsageSeen: cumulative
+	Status    int    // with Head
+	Addr      string // with Ready: the peer's address
+	Retried   bool   // with Sent: asked again in another form after a 400
+}
+
+// Outcome is how a request ended.
+type Outcome string
+
+// OK and the faults of a server or the network.
+const (
+	OK         Outcome = "ok"
+	Rejected   Outcome = "rejected"    // 429, 503
+	HTTP       Outcome = "http"        // any other status
+	Connect    Outcome = "connect"     // no TCP connection
+	TLS        Outcome = "tls"         // no TLS session
+	DNS        Outcome = "dns"         // no address
+	Timeout    Outcome = "timeout"     // a time limit passed
+	Reset      Outcome = "reset"       // cut in mid stream
+	Truncated  Outcome = "truncated"   // ended without its closing event
+	Malformed  Outcome = "malformed"   // unreadable reply
+	ErrorEvent Outcome = "error_event" // an error inside a 200 stream
+	Empty      Outcome = "empty"       // 200 and no output
+)
+
+// Outcomes that are neither success nor fault.
+const (
+	Cancelled Outcome = "cancelled" // by the user
+	Censored  Outcome = "censored"  // still running when the drain ended
+	Unsent    Outcome = "unsent"    // due, never begun
+)
+
+// Outcomes lists every outcome, in the order in which reports show them.
+var Outcomes = []Outcome{OK, Rejected, HTTP, Connect, TLS, DNS, Timeout, Reset,
+	Truncated, Malformed, ErrorEvent, Empty, Cancelled, Censored, Unsent}
+
+// Failed reports whether o is a fault other than a rejection.
+func (o Outcome) Failed() bool {
+	switch o {
+	case OK, Rejected, Cancelled, Censored, Unsent:
+		return false
+	}
+	return true
+}
+
+// Fault is a request that did not succeed: data for a record, not an error of
+// the program. It satisfies error so that a target can yield it.
+type Fault struct {
+	Outcome    Outcome
+	At         int64 // when it was known
+	Status     int
+	Message    string
+	RetryAfter time.Duration
+}
+
+func (f *Fault) Error() string {
+	if f.Status != 0 {
+		return fmt.Sprintf("%s (HTTP %d): %s", f.Outcome, f.Status, f.Message)
+	}
+	return fmt.Sprintf("%s: %s", f.Outcome, f.Message)
+}
+
+// Reply is what a session is told of its previous turn.
+type Reply struct {
+	Outcome Outcome
+	Text    string // only where the turn asked to keep it
+}
+
+// Turn is one request of a session and the time that passes before it.
+type Turn struct {
+	Request *Request
+	// Think is the user's or tool's time between the previous turn's end and
+	// this turn's due time; the first turn has none.
+	Think time.Duration
+	// KeepReply asks for the reply's text to be handed to the next turn.
+	KeepReply bool
+}
+
+// Session is a conversation: its turns come one after another, each knowing
+// how the one before it went.
+type Session interface {
+	// Next gives the next turn, or nil when the session is over. prev is nil
+	// before the first turn.
+	Next(prev *Reply) *Turn
+}
+
+// Single is the session of exactly one request.
+func Single(r *Request) Session { return &single{r} }
+
+type single struct{ r *Request }
+
+func (s *single) Next(prev *Reply) *Turn {
+	if prev != nil {
+		return nil
+	}
+	return &Turn{Request: s.r}
+}

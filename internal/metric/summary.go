@@ -1,0 +1,133 @@
+package metric
+
+import "redline/internal/slo"
+
+// Summary is every figure of one window, as METRICS.md defines them.
+type Summary struct {
+	Window      Window      `json:"window"`
+	Requests    Requests    `json:"requests"`
+	Rates       Rates       `json:"rates"`
+	Latency     Latency     `json:"latency"`
+	Tokens      Tokens      `json:"tokens"`
+	Throughput  Throughput  `json:"throughput"`
+	Concurrency Concurrency `json:"concurrency"`
+	Goodput     *Goodput    `json:"goodput,omitempty"` // only where a per-request objective is set
+	// Fluidity is the mean share of tokens on time, where the objectives give
+	// a ttft and a tpot threshold.
+	Fluidity *float64 `json:"fluidity,omitempty"`
+	// Interactivity is 1/tpot in tokens/s, by the percentile of tpot.
+	Interactivity *Dist `json:"interactivity,omitempty"`
+	// TailRatio is p99/p50 by latency name.
+	TailRatio  map[string]float64 `json:"tail_ratio,omitempty"`
+	Objectives []slo.Verdict      `json:"objectives,omitempty"`
+	Buckets    []Group            `json:"buckets,omitempty"`
+	Classes    []Group            `json:"classes,omitempty"`
+	Tenants    []Group            `json:"tenants,omitempty"`
+	Turns      []Group            `json:"turns,omitempty"`
+}
+
+// Window is the measured stretch, in seconds from the run's origin.
+type Window struct {
+	StartS float64 `json:"start_s"`
+	EndS   float64 `json:"end_s"`
+	// Steady is false where more than half of the window is still settling;
+	// absent where the window is too short to tell.
+	Steady *bool `json:"steady,omitempty"`
+	// SettledS is how much of the window MSER-5 would cut off its start.
+	SettledS *float64 `json:"settled_s,omitempty"`
+	// Overload says that the queue grew.
+	Overload *bool `json:"overload,omitempty"`
+	// Growth is the growth of requests in flight over the window.
+	Growth *float64 `json:"in_flight_growth,omitempty"`
+}
+
+// Requests counts the requests due in the window. Due is the sum of OK,
+// Rejected, Failed, Cancelled, Censored and Unsent.
+type Requests struct {
+	Due        int            `json:"due"`
+	Sent       int            `json:"sent"`
+	OK         int            `json:"ok"`
+	Failed     int            `json:"failed"`
+	Rejected   int            `json:"rejected"`
+	Cancelled  int            `json:"cancelled"`
+	Censored   int            `json:"censored"`
+	Unsent     int            `json:"unsent"`
+	Retried    int            `json:"retried"`
+	Reconnects int            `json:"reconnects"`
+	Short      int            `json:"short"` // ok, but not of the length asked for
+	Faults     map[string]int `json:"faults,omitempty"`
+}
+
+// Rates are requests per second. Asked is absent in a closed loop.
+type Rates struct {
+	Asked     *float64 `json:"asked,omitempty"`
+	Offered   float64  `json:"offered"`
+	Sent      float64  `json:"sent"`
+	Completed float64  `json:"completed"`
+}
+
+// Latency holds the distributions, in milliseconds. One that was not measured
+// is absent.
+type Latency struct {
+	TTFT     *Dist `json:"ttft_ms,omitempty"`
+	TTFTDue  *Dist `json:"ttft_due_ms,omitempty"`
+	TTFA     *Dist `json:"ttfa_ms,omitempty"`
+	TPOT     *Dist `json:"tpot_ms,omitempty"`
+	ITL      *Dist `json:"itl_ms,omitempty"`
+	ICL      *Dist `json:"icl_ms,omitempty"`
+	Stall    *Dist `json:"stall_ms,omitempty"`
+	E2E      *Dist `json:"e2e_ms,omitempty"`
+	E2EDue   *Dist `json:"e2e_due_ms,omitempty"`
+	Decode   *Dist `json:"decode_ms,omitempty"`
+	Lag      *Dist `json:"lag_ms,omitempty"`
+	SlotWait *Dist `json:"slot_wait_ms,omitempty"`
+	Connect  *Dist `json:"connect_ms,omitempty"`
+	TLS      *Dist `json:"tls_ms,omitempty"`
+}
+
+// Tokens says what was asked, what came, and who counted it.
+type Tokens struct {
+	Prompt        int64          `json:"prompt"`
+	Cached        int64          `json:"cached"`
+	Output        int64          `json:"output"`
+	Reasoning     int64          `json:"reasoning"`
+	AskedPrompt   int64          `json:"asked_prompt"`
+	AskedOutput   int64          `json:"asked_output"`
+	Counted       map[string]int `json:"counted"` // requests by the source of their output count
+	Events        int64          `json:"events"`
+	Coalesced     int64          `json:"coalesced"` // output events whose time is only bounded
+	PromptLengths *Dist          `json:"prompt_lengths,omitempty"`
+	OutputLengths *Dist          `json:"output_lengths,omitempty"`
+}
+
+// Throughput is what moved in the window, per second.
+type Throughput struct {
+	Requests     float64 `json:"requests_per_s"`
+	Output       float64 `json:"output_tokens_per_s"`
+	Prompt       float64 `json:"prompt_tokens_per_s"`
+	CachedPrompt float64 `json:"cached_prompt_tokens_per_s"`
+	Total        float64 `json:"total_tokens_per_s"`
+}
+
+// Concurrency is requests between sent and end.
+type Concurrency struct {
+	Mean float64 `json:"mean"`
+	Max  int     `json:"max"`
+	// Little is the sent rate times the mean time in flight: a check on Mean.
+	Little float64 `json:"little"`
+}
+
+// Goodput counts requests that met every per-request objective.
+type Goodput struct {
+	Requests float64 `json:"requests_per_s"`
+	Fraction float64 `json:"fraction"` // of all due
+}
+
+// Group is the summary of a part of the requests: a prompt-length bucket, a
+// class, a tenant, a turn.
+type Group struct {
+	Name     string   `json:"name"`
+	Requests Requests `json:"requests"`
+	Latency  Latency  `json:"latency"`
+	OutputPS float64  `json:"output_tokens_per_s"`
+}

@@ -1,0 +1,151 @@
+// Package result is the versioned document that a run ends in: every block of
+// it as plain data. Packages of meaning fill it, packages of showing render
+// it; it computes nothing itself.
+package result
+
+import (
+	"time"
+
+	"redline/internal/metric"
+)
+
+// Schema names the document's format.
+const Schema = "redline/result/1"
+
+// Result is one run's answer.
+type Result struct {
+	Schema  string    `json:"schema"`
+	ID      string    `json:"id"`
+	Started time.Time `json:"started"`
+	Command string    `json:"command"`
+	Version string    `json:"version"`
+	Seed    uint64    `json:"seed"`
+	Label   string    `json:"label,omitempty"`
+	Note    string    `json:"note,omitempty"`
+	// Interrupted says that the run was cut short and how.
+	Interrupted string         `json:"interrupted,omitempty"`
+	Plan        map[string]any `json:"plan"` // resolved, secrets removed
+	Hardware    Hardware       `json:"hardware"`
+	Model       Model          `json:"model"`
+	Engine      Engine         `json:"engine"`
+	Workload    Workload       `json:"workload"`
+	Client      Client         `json:"client"`
+	Verdict     Verdict        `json:"verdict"`
+	Points      []Point        `json:"points"`
+	Warnings    []Warning      `json:"warnings,omitempty"`
+}
+
+// Hardware is what the server runs on, as far as it is known.
+type Hardware struct {
+	Accelerator string `json:"accelerator,omitempty"`
+	Count       int    `json:"count,omitempty"`
+	Notes       string `json:"notes,omitempty"`
+}
+
+// Model is what was asked.
+type Model struct {
+	Name      string `json:"name,omitempty"`
+	Precision string `json:"precision,omitempty"`
+}
+
+// Engine is what answered.
+type Engine struct {
+	Name     string `json:"name,omitempty"`
+	Version  string `json:"version,omitempty"`
+	API      string `json:"api,omitempty"`
+	URL      string `json:"url,omitempty"` // without user info and query
+	Embedded bool   `json:"embedded,omitempty"`
+	// Declared holds the plan's optimizations with how each was confirmed:
+	// "applied" (embedded engine) or "not verified".
+	Declared map[string]string `json:"declared,omitempty"`
+}
+
+// Workload is what was sent.
+type Workload struct {
+	Name      string `json:"name"`
+	Tokenizer string `json:"tokenizer"`
+	Arrival   string `json:"arrival,omitempty"` // absent in a closed loop
+}
+
+// Client is the machine that drove the load and how it kept time.
+type Client struct {
+	OS          string     `json:"os"`
+	Arch        string     `json:"arch"`
+	CPUs        int        `json:"cpus"`
+	Timestamps  Timestamps `json:"timestamps"`
+	CPUSeconds  float64    `json:"cpu_s"`         // of this process over the window
+	CPUShare    float64    `json:"cpu_share"`     // of all cores
+	GCPauseMS   float64    `json:"gc_pause_ms"`   // longest stop over the window
+	ClockStepMS float64    `json:"clock_step_ms"` // largest step of the real-time clock against the monotonic one
+	SharesHost  bool       `json:"shares_host"`   // the server runs on this machine
+}
+
+// Timestamps says how arrivals were stamped.
+type Timestamps struct {
+	Source  string `json:"source"` // "kernel" or "user"
+	Reads   int64  `json:"reads"`
+	Missing int64  `json:"missing"` // reads without a kernel stamp
+}
+
+// Verdict leads every report.
+type Verdict struct {
+	// Valid is "yes", "no" or "interrupted".
+	Valid string `json:"valid"`
+	// SLO is "met", "missed", "undecided" or "none".
+	SLO       string      `json:"slo"`
+	Reasons   []string    `json:"reasons"`
+	Checks    []Check     `json:"checks"`
+	Unchecked []Unchecked `json:"unchecked"`
+}
+
+// Check is one question about the run itself, answered.
+type Check struct {
+	Name      string `json:"name"`
+	OK        bool   `json:"ok"`
+	Figure    string `json:"figure"`    // with unit
+	Threshold string `json:"threshold"` // with unit
+	Cure      string `json:"cure,omitempty"`
+}
+
+// Unchecked is a question that could not be asked, and why.
+type Unchecked struct {
+	Name string `json:"name"`
+	Why  string `json:"why"`
+}
+
+// Warning weakens one number; Figure names it ("latency.itl_ms.p99").
+type Warning struct {
+	Figure string `json:"figure,omitempty"`
+	Text   string `json:"text"`
+}
+
+// Point is one load and what came of it.
+type Point struct {
+	Load Load `json:"load"`
+	metric.Summary
+	KV   *KV   `json:"kv,omitempty"`
+	Cost *Cost `json:"cost,omitempty"`
+}
+
+// Load is what was offered.
+type Load struct {
+	Mode        string   `json:"mode"` // "open", "closed" or "capped"
+	Rate        *float64 `json:"rate,omitempty"`
+	Concurrency *int     `json:"concurrency,omitempty"`
+}
+
+// KV is the key-value cache by arithmetic from the records.
+type KV struct {
+	MaxMBPerRequest float64 `json:"max_mb_per_request"`
+	PeakMB          float64 `json:"peak_mb"`
+	RoomMB          float64 `json:"room_mb,omitempty"` // on the accelerator, where known
+	Model           string  `json:"model"`             // whose shape was used
+}
+
+// Cost is spend at the prices of the plan.
+type Cost struct {
+	Spend       float64 `json:"spend"`
+	PerRequest  float64 `json:"cost_per_request"`
+	Per1kTokens float64 `json:"cost_per_1k_tokens"`
+	Per1mOutput float64 `json:"cost_per_1m_output_tokens"`
+}

@@ -1,0 +1,81 @@
+// Package sim is the simulated inference engine: a continuous-batching
+// scheduler in the manner of vLLM v1 over a roofline step-time model, and a
+// metronome. Its core is pure: time is an argument, there is no goroutine and
+// no clock. Around it stand three faces: HTTP, and virtual time.
+package sim
+
+import "redline/internal/llm"
+
+// Core is a pure engine. Times are nanoseconds on any scale that the caller
+// chooses; it must not go backwards.
+type Core interface {
+	// Submit queues a job at now. It reports why a job can never run.
+	Submit(now int64, j *Job) error
+	// Cancel forgets a job whose client has gone.
+	Cancel(now int64, id uint64)
+	// Step does everything that is due at now: it calls emit for each token
+	// that comes out at now and gives the time at which it wants to be called
+	// next, or Idle. Calling it early is harmless.
+	Step(now int64, emit func(Token)) (next int64)
+	// Stats is the engine's own view of itself.
+	Stats() Stats
+}
+
+// Idle is the next time of a core that has nothing to do until Submit.
+const Idle = int64(1<<63 - 1)
+
+// Job is one request as the engine sees it.
+type Job struct {
+	ID     uint64
+	Prompt []int32 // token ids: block hashes come from them
+	Output int     // tokens to generate
+	// Timeline, set by the core, on its time scale.
+	Arrived, Scheduled, First, Last int64
+	Cached                          int // prompt tokens found in the prefix cache
+	Preempted                       int
+
+	state *sequence
+}
+
+// Token is one generated token.
+type Token struct {
+	Job   *Job
+	Index int // 0 is the first
+	Last  bool
+}
+
+// Stats is what the engine reports as metrics: gauges now, counters since the
+// start.
+type Stats struct {
+	Running, Waiting           int
+	KVUsage                    float64
+	KVBlocks                   int
+	Preemptions                int64
+	PrefixQueries, PrefixHits  int64 // tokens
+	PromptTokens, OutputTokens int64
+	Finished                   int64
+	Steps                      int64
+	StepTokens                 int64 // scheduled in the last step
+}
+
+// Spec configures the engine. The zero value of a field takes the default of
+// vLLM's API server for the accelerator.
+type Spec struct {
+	Model                string  `yaml:"model,omitempty"`
+	GPU                  string  `yaml:"gpu,omitempty"`
+	TP                   int     `yaml:"tp,omitempty"`
+	MaxNumSeqs           int     `yaml:"max_num_seqs,omitempty"`
+	MaxNumBatchedTokens  int     `yaml:"max_num_batched_tokens,omitempty"`
+	GPUMemoryUtilization float64 `yaml:"gpu_memory_utilization,omitempty"`
+	EnablePrefixCaching  *bool   `yaml:"enable_prefix_caching,omitempty"`
+	EnableChunkedPrefill *bool   `yaml:"enable_chunked_prefill,omitempty"`
+	MaxModelLen          int     `yaml:"max_model_len,omitempty"`
+	ReasoningTokens      int     `yaml:"reasoning_tokens,omitempty"`
+	ToolCalls            bool    `yaml:"tool_calls,omitempty"`
+	TokensPerChunk       int     `yaml:"tokens_per_chunk,omitempty"`
+	Seed                 uint64  `yaml:"seed,omitempty"`
+}
+
+type sequence struct{}
+
+var _ = llm.Text

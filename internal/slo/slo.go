@@ -1,0 +1,57 @@
+// Package slo is the latency promise: it parses objectives such as
+// "ttft:p99<500ms", says whether one request kept its share of them, and names
+// the verdicts. It computes no percentile.
+package slo
+
+// Objective is one promise. Durations are nanoseconds, shares are fractions,
+// rates are per second, memory is MB.
+type Objective struct {
+	// Metric is ttft, ttfa, tpot, itl, icl, stall, e2e, decode, throughput,
+	// good, error, reject, retry, kv or cost. ttft and e2e are judged in
+	// their due form.
+	Metric string
+	// Stat is "p99", "p95", "p999", "mean", "max", "rate", "fraction", "min".
+	Stat string
+	// P is the percentile as a fraction, 0 where Stat is not one.
+	P float64
+	// Above is true for ">": the figure must exceed Limit.
+	Above bool
+	Limit float64
+	// Text is the canonical spelling: "ttft:p99<500ms".
+	Text string
+}
+
+// Standing is where an objective stands.
+type Standing string
+
+// The standings. NotJudged is an objective whose figure was not measured.
+const (
+	Met       Standing = "met"
+	Missed    Standing = "missed"
+	Undecided Standing = "undecided"
+	NotJudged Standing = "not_judged"
+)
+
+// Verdict is an objective judged over one window.
+type Verdict struct {
+	Objective string   `json:"objective"`
+	Standing  Standing `json:"standing"`
+	// Value is the figure in Unit: "ms", "tokens/s", "fraction", "MB".
+	Value *float64 `json:"value,omitempty"`
+	Unit  string   `json:"unit"`
+	Limit float64  `json:"limit"` // in Unit
+	// N is the requests judged, Violations those above the bound, NEff and
+	// the independent samples they are worth.
+	N          int      `json:"n"`
+	Violations int      `json:"violations"`
+	NEff       *float64 `json:"n_eff,omitempty"`
+	// Note says what would decide it: "1,204 more requests", "at the limit".
+	Note string `json:"note,omitempty"`
+}
+
+// Request is one request's own figures, in nanoseconds; a negative value is
+// undefined for it.
+type Request struct {
+	OK                                             bool
+	TTFT, TTFA, TPOT, ITL, ICL, Stall, E2E, Decode float64
+}
