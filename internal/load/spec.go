@@ -1,0 +1,21 @@
+package load
+
+import "time"
+
+// Spec bounds a stage. It is the plan's load_profile block, but for rate and
+// arrival, which belong to package arrival.
+type Spec struct {
+	// MaxConcurrency alone makes a closed loop; with a rate it caps an open
+	// one.
+	MaxConcurrency int           `yaml:"max_concurrency,omitempty"`
+	TotalRequests  int           `yaml:"total_requests,omitempty"`
+	Duration       time.Duration `yaml:"duration,omitempty"`
+	// Warmup is adaptive where nil: at least 50 requests and twice the mean
+	// e2e, at most a minute.
+	Warmup *time.Duration `yaml:"warmup,omitempty"`
+	// Drain is how long requests of the window may take to end after it.
+	Drain *time.Duration `yaml:"drain,omitempty"`
+	// MaxTokensTotal and MaxSpend stop the sending, whichever comes first.
+	MaxTokensTotal int64   `yaml:"max_tokens_total,omitempty"`
+	MaxSpend       float64 `yaml:"max_spend,omitempty"`
+}
