@@ -6,9 +6,6 @@
 package record
 
 import (
-	"encoding/binary"
-	"iter"
-
 	"redline/internal/llm"
 )
 
@@ -46,36 +43,126 @@ type Record struct {
 	Phase   Phase
 	Try     int // tries made; 0 for a request never begun
 
-	Due, Begin, Slot, Conn    int64
-	Dialed, Secured           int64 // set-up of a new connection, else 0
-	Sent, Written, Head       int64
-	First, Answer, Last, End  int64
-	Outcome                   llm.Outcome
-	Status                    int
-	PromptTokens, AskedPrompt int
-	CachedTokens              int
-	OutputTokens, AskedOutput int
-	ReasoningTokens           int
-	Counted                   Counted
-	Streamed                  bool
-	Coalesced                 int // output events that carry only an upper bound
-	ConnNew                   bool
-	Reconnects                int
-	Addr                      string
-	Error                     string
+	Due, Begin, Slot, Conn   int64
+	Dialed, Secured          int64 // set-up of a new connection, else 0
+	Sent, Written, Head      int64
+	First, Answer, Last, End int64
+
+	Outcome         llm.Outcome
+	Status          int
+	PromptTokens    int
+	AskedPrompt     int
+	CachedTokens    int
+	OutputTokens    int
+	AskedOutput     int
+	ReasoningTokens int
+	// StreamedTokens is OutputTokens less the reasoning that usage reports but
+	// no delta carried.
+	StreamedTokens int
+	// LocalTokens is the local tokenizer's count of the output, where it ran.
+	LocalTokens int
+	Counted     Counted
+	Streamed    bool
+	Coalesced   int // output events whose time is only an upper bound
+	ConnNew     bool
+	Reconnects  int
+	Addr        string
+	Error       string
 
 	chunks chunks
 }
 
-// chunks is the arrival of every output event in varints: microsecond gaps
-// between rounded absolute times, so that rounding never accumulates, and the
-// tokens each carried. While a request streams, weights hold text lengths;
-// Settle turns them into tokens.
-type chunks struct {
-	n         int
-	gaps      []byte
-	weights   []byte // text length while streaming, tokens once settled; nil: one token each
-	lastUS    int64
-	spread    bool // tokens are the usage spread by text length: an estimate
-	reasoning bool // some event carried reasoning
+// Reset makes r ready for another request and keeps its memory.
+func (r *Record) Reset() {
+	*r = Record{chunks: r.chunks.emptied()}
+}
+
+// Observe takes in one event of the request's life.
+func (r *Record) Observe(ev llm.Event) {
+	switch ev.Kind {
+	case llm.Reconnect:
+		r.Reconnects++
+	case llm.Dialed:
+		r.Dialed, r.Secured, r.ConnNew = ev.At, 0, true
+	case llm.Secured:
+		r.Secured = ev.At
+	case llm.Ready:
+		r.Conn, r.Addr = ev.At, ev.Addr
+	case llm.Sent:
+		r.Sent = ev.At
+	case llm.Written:
+		r.Written = ev.At
+	case llm.Head:
+		r.Head, r.Status = ev.At, ev.Status
+	case llm.Output:
+		r.output(ev)
+	case llm.UsageSeen:
+		r.usage(ev.Usage)
+	case llm.End:
+		r.End, r.Outcome = ev.At, llm.OK
+	}
+}
+
+func (r *Record) output(ev llm.Event) {
+	if r.First == 0 {
+		r.First = ev.At
+	}
+	if r.Answer == 0 && ev.Part != llm.Reasoning {
+		r.Answer = ev.At
+	}
+	r.Last = ev.At
+	if ev.Coalesced {
+		r.Coalesced++
+	}
+	if ev.Part == llm.Reasoning {
+		r.chunks.reasoning = true
+	}
+	r.chunks.add(ev.At, r.Sent, len(ev.Text))
+}
+
+// usage keeps the last non-zero value of each field: servers report them
+// cumulatively and in pieces.
+func (r *Record) usage(u llm.Usage) {
+	keep := func(field *int, seen int) {
+		if seen != 0 {
+			*field = seen
+		}
+	}
+	keep(&r.PromptTokens, u.PromptTokens)
+	keep(&r.CachedTokens, u.CachedTokens)
+	keep(&r.ReasoningTokens, u.ReasoningTokens)
+	keep(&r.OutputTokens, u.OutputTokens)
+	r.chunks.count(r.OutputTokens)
+}
+
+// Fail ends the request with a fault.
+func (r *Record) Fail(f *llm.Fault) {
+	r.Outcome, r.End, r.Error = f.Outcome, f.At, f.Message
+	if f.Status != 0 {
+		r.Status = f.Status
+	}
+}
+
+// Settle decides the token counts once the request has ended: the server's
+// usage, else the local count, else the number of events; and gives each event
+// its tokens.
+func (r *Record) Settle() {
+	switch {
+	case r.OutputTokens > 0:
+		r.Counted = ByUsage
+	case r.LocalTokens > 0:
+		r.OutputTokens, r.Counted = r.LocalTokens, ByTokenizer
+	case r.chunks.n > 0:
+		r.OutputTokens, r.Counted = r.chunks.n, ByEvents
+	}
+	r.StreamedTokens = r.OutputTokens
+	if !r.chunks.reasoning {
+		r.StreamedTokens = max(0, r.OutputTokens-r.ReasoningTokens)
+	}
+	r.chunks.settle(r.StreamedTokens)
+}
+
+// Short reports whether an ok reply is not of the length that was asked for.
+func (r *Record) Short() bool {
+	return r.Outcome == llm.OK && r.AskedOutput > 0 && r.OutputTokens != r.AskedOutput
 }

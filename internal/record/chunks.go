@@ -1,0 +1,164 @@
+package record
+
+import (
+	"encoding/binary"
+	"iter"
+	"slices"
+)
+
+// chunks is the arrival of every output event in varints: microsecond gaps
+// between rounded absolute times, so that rounding never accumulates, the
+// first one counted from the sending; and what each event carried.
+type chunks struct {
+	n      int
+	gaps   []byte
+	lastUS int64
+	// lengths are the events' text lengths, kept until settle in case the
+	// tokens must be spread by them.
+	lengths []byte
+	// tokens per event; empty when each carried one. While the request
+	// streams they come from continuous usage, counted events of them, up to
+	// total.
+	tokens         []byte
+	counted, total int
+	spread         bool // tokens are estimates, spread by text length
+	reasoning      bool // some event carried reasoning
+}
+
+func (c chunks) emptied() chunks {
+	return chunks{gaps: c.gaps[:0], lengths: c.lengths[:0], tokens: c.tokens[:0]}
+}
+
+// Expect makes room for n output events, so that none of them allocates.
+func (r *Record) Expect(n int) {
+	const enough = 1 << 16 // a longer stream may grow its buffers as it goes
+	n = min(n, enough)
+	r.chunks.gaps = slices.Grow(r.chunks.gaps, 3*n)
+	r.chunks.lengths = slices.Grow(r.chunks.lengths, n)
+}
+
+func micros(ns int64) int64 { return (ns + 500) / 1000 }
+
+// add notes an event at at; sent anchors the first one.
+func (c *chunks) add(at, sent int64, length int) {
+	if c.n == 0 {
+		c.lastUS = micros(sent)
+	}
+	us := micros(at)
+	gap := max(0, us-c.lastUS)
+	c.gaps = binary.AppendUvarint(c.gaps, uint64(gap))
+	c.lengths = binary.AppendUvarint(c.lengths, uint64(length))
+	c.lastUS += gap
+	c.n++
+}
+
+// count notes that the server has counted total tokens by now. Only a usage
+// after every single event tells what each carried.
+func (c *chunks) count(total int) {
+	if c.n == 0 || c.counted != c.n-1 || total < c.total {
+		return
+	}
+	c.tokens = binary.AppendUvarint(c.tokens, uint64(total-c.total))
+	c.counted, c.total = c.n, total
+}
+
+// settle decides the tokens per event, streamed of them in all.
+func (c *chunks) settle(streamed int) {
+	switch off := streamed - c.n; {
+	case c.n == 0:
+	case c.counted == c.n:
+		c.dropOnes()
+	case off >= -1 && off <= 1:
+		c.tokens = c.tokens[:0]
+	default:
+		c.spreadTokens(streamed)
+	}
+	c.lengths = c.lengths[:0]
+}
+
+// dropOnes forgets token counts that are all one, the usual case.
+func (c *chunks) dropOnes() {
+	for v := range uvarints(c.tokens) {
+		if v != 1 {
+			return
+		}
+	}
+	c.tokens = c.tokens[:0]
+}
+
+// spreadTokens gives each event its share by text length, rounding the running
+// sum so that the shares add up.
+func (c *chunks) spreadTokens(streamed int) {
+	sum := 0
+	for length := range uvarints(c.lengths) {
+		sum += int(length)
+	}
+	c.spread = true
+	c.tokens = c.tokens[:0]
+	seen, given := 0, 0
+	for length := range uvarints(c.lengths) {
+		seen += int(length)
+		upTo := streamed
+		if sum > 0 {
+			upTo = int((int64(streamed)*int64(seen) + int64(sum)/2) / int64(sum))
+		}
+		c.tokens = binary.AppendUvarint(c.tokens, uint64(upTo-given))
+		given = upTo
+	}
+}
+
+func uvarints(b []byte) iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		for rest := b; len(rest) > 0; {
+			v, n := binary.Uvarint(rest)
+			if n <= 0 || !yield(v) {
+				return
+			}
+			rest = rest[n:]
+		}
+	}
+}
+
+// ChunkCount is the number of output events.
+func (r *Record) ChunkCount() int { return r.chunks.n }
+
+// TokensKnown reports whether the tokens of each event are known, rather than
+// estimated from text lengths.
+func (r *Record) TokensKnown() bool {
+	return r.chunks.n > 0 && !r.chunks.spread && r.Counted != ByEvents
+}
+
+// Chunks gives the arrival, from the run's origin in nanoseconds rounded to
+// the microsecond, and the tokens of every output event.
+func (r *Record) Chunks() iter.Seq2[int64, int] {
+	return func(yield func(int64, int) bool) {
+		us := micros(r.Sent)
+		tokens := r.chunks.tokens
+		for gap := range uvarints(r.chunks.gaps) {
+			us += int64(gap)
+			carried := 1
+			if len(tokens) > 0 {
+				v, n := binary.Uvarint(tokens)
+				carried, tokens = int(v), tokens[n:]
+			}
+			if !yield(us*1000, carried) {
+				return
+			}
+		}
+	}
+}
+
+// FirstTokens is the number of tokens in the first output event, 1 if unknown.
+func (r *Record) FirstTokens() int {
+	if r.TokensKnown() {
+		for _, tokens := range r.Chunks() {
+			return max(1, tokens)
+		}
+	}
+	return 1
+}
+
+// StoredBytes is the memory that the output events take.
+func (r *Record) StoredBytes() int {
+	return len(r.chunks.gaps) + len(r.chunks.lengths) + len(r.chunks.tokens)
+}

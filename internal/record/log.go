@@ -1,0 +1,271 @@
+package record
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+
+	"redline/internal/llm"
+)
+
+// Header is the first line of a record log.
+type Header struct {
+	Schema       string `json:"schema"`
+	Run          string `json:"run"`
+	OriginUnixNS int64  `json:"origin_unix_ns"`
+	OriginMonoNS int64  `json:"origin_mono_ns"`
+}
+
+// Writer appends records to a log. It buffers: what must survive a kill has to
+// be flushed. It is safe for concurrent use.
+type Writer struct {
+	mu   sync.Mutex
+	w    *bufio.Writer
+	line []byte
+	err  error
+}
+
+// NewWriter begins a log on w.
+func NewWriter(w io.Writer, h Header) (*Writer, error) {
+	h.Schema = Schema
+	line, err := json.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	lw := &Writer{w: bufio.NewWriterSize(w, 1<<16)}
+	if _, err := lw.w.Write(append(line, '\n')); err != nil {
+		return nil, err
+	}
+	return lw, lw.Flush()
+}
+
+// Write appends one record. After an error every call gives that error.
+func (w *Writer) Write(r *Record) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return w.err
+	}
+	w.line = append(r.AppendJSON(w.line[:0]), '\n')
+	_, w.err = w.w.Write(w.line)
+	return w.err
+}
+
+// Flush hands everything written to the underlying writer.
+func (w *Writer) Flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.err = w.w.Flush()
+	}
+	return w.err
+}
+
+// AppendJSON appends r as one line of the log, without the newline.
+func (r *Record) AppendJSON(b []byte) []byte {
+	l := line{append(b, '{')}
+	l.always("id", int64(r.ID))
+	l.always("session", int64(r.Session))
+	l.always("turn", int64(r.Turn))
+	l.text("class", r.Class)
+	l.text("tenant", r.Tenant)
+	l.text("phase", string(r.Phase))
+	l.always("try", int64(r.Try))
+	for _, s := range r.numbers() {
+		l.number(s.key, *s.ns)
+	}
+	l.text("outcome", string(r.Outcome))
+	for _, c := range r.counts() {
+		l.number(c.key, int64(*c.n))
+	}
+	l.text("counted", string(r.Counted))
+	l.flag("streamed", r.Streamed)
+	l.varints("chunks_us", r.chunks.gaps)
+	l.varints("chunk_tokens", r.chunks.tokens)
+	l.flag("spread", r.chunks.spread)
+	l.flag("conn_new", r.ConnNew)
+	l.text("addr", r.Addr)
+	l.text("error", r.Error)
+	return append(l.b, '}')
+}
+
+type stamp struct {
+	key string
+	ns  *int64
+}
+
+func (r *Record) numbers() [13]stamp {
+	return [...]stamp{{"due", &r.Due}, {"begin", &r.Begin}, {"slot", &r.Slot}, {"conn", &r.Conn},
+		{"dialed", &r.Dialed}, {"secured", &r.Secured}, {"sent", &r.Sent}, {"written", &r.Written},
+		{"head", &r.Head}, {"first", &r.First}, {"answer", &r.Answer}, {"last", &r.Last}, {"end", &r.End}}
+}
+
+type count struct {
+	key string
+	n   *int
+}
+
+func (r *Record) counts() [11]count {
+	return [...]count{{"status", &r.Status}, {"prompt_tokens", &r.PromptTokens},
+		{"asked_prompt", &r.AskedPrompt}, {"cached_tokens", &r.CachedTokens},
+		{"output_tokens", &r.OutputTokens}, {"reasoning_tokens", &r.ReasoningTokens},
+		{"streamed_tokens", &r.StreamedTokens}, {"local_tokens", &r.LocalTokens},
+		{"asked_output", &r.AskedOutput}, {"coalesced", &r.Coalesced}, {"reconnects", &r.Reconnects}}
+}
+
+// line builds a flat JSON object; what is zero is left out.
+type line struct{ b []byte }
+
+func (l *line) key(k string) {
+	if l.b[len(l.b)-1] != '{' {
+		l.b = append(l.b, ',')
+	}
+	l.b = append(l.b, '"')
+	l.b = append(l.b, k...)
+	l.b = append(l.b, '"', ':')
+}
+
+func (l *line) always(k string, v int64) {
+	l.key(k)
+	l.b = strconv.AppendInt(l.b, v, 10)
+}
+
+func (l *line) number(k string, v int64) {
+	if v != 0 {
+		l.always(k, v)
+	}
+}
+
+func (l *line) flag(k string, v bool) {
+	if v {
+		l.key(k)
+		l.b = append(l.b, "true"...)
+	}
+}
+
+func (l *line) text(k, v string) {
+	if v == "" {
+		return
+	}
+	quoted, err := json.Marshal(v)
+	if err != nil {
+		return // a string always marshals
+	}
+	l.key(k)
+	l.b = append(l.b, quoted...)
+}
+
+func (l *line) varints(k string, v []byte) {
+	if len(v) == 0 {
+		return
+	}
+	l.key(k)
+	sep := byte('[')
+	for n := range uvarints(v) {
+		l.b = append(l.b, sep)
+		l.b = strconv.AppendUint(l.b, n, 10)
+		sep = ','
+	}
+	l.b = append(l.b, ']')
+}
+
+// varintArray reads a JSON array of non-negative integers into varints.
+type varintArray struct {
+	b []byte
+	n int
+}
+
+func (a *varintArray) UnmarshalJSON(data []byte) error {
+	a.b, a.n = a.b[:0], 0
+	var v uint64
+	digits := 0
+	for _, c := range data {
+		switch {
+		case c >= '0' && c <= '9':
+			if digits++; digits > 18 {
+				return errors.New("number too large")
+			}
+			v = v*10 + uint64(c-'0')
+		case c == ',' || c == ']':
+			if digits > 0 {
+				a.b = binary.AppendUvarint(a.b, v)
+				a.n++
+			}
+			v, digits = 0, 0
+		case c == '[' || c == ' ':
+		default:
+			return fmt.Errorf("want an array of whole numbers, got %.20q", data)
+		}
+	}
+	return nil
+}
+
+// row is a record as encoding/json reads it.
+type row struct {
+	ID              int         `json:"id"`
+	Session         int         `json:"session"`
+	Turn            int         `json:"turn"`
+	Class           string      `json:"class"`
+	Tenant          string      `json:"tenant"`
+	Phase           Phase       `json:"phase"`
+	Try             int         `json:"try"`
+	Due             int64       `json:"due"`
+	Begin           int64       `json:"begin"`
+	Slot            int64       `json:"slot"`
+	Conn            int64       `json:"conn"`
+	Dialed          int64       `json:"dialed"`
+	Secured         int64       `json:"secured"`
+	Sent            int64       `json:"sent"`
+	Written         int64       `json:"written"`
+	Head            int64       `json:"head"`
+	First           int64       `json:"first"`
+	Answer          int64       `json:"answer"`
+	Last            int64       `json:"last"`
+	End             int64       `json:"end"`
+	Outcome         llm.Outcome `json:"outcome"`
+	Status          int         `json:"status"`
+	PromptTokens    int         `json:"prompt_tokens"`
+	AskedPrompt     int         `json:"asked_prompt"`
+	CachedTokens    int         `json:"cached_tokens"`
+	OutputTokens    int         `json:"output_tokens"`
+	AskedOutput     int         `json:"asked_output"`
+	ReasoningTokens int         `json:"reasoning_tokens"`
+	StreamedTokens  int         `json:"streamed_tokens"`
+	LocalTokens     int         `json:"local_tokens"`
+	Counted         Counted     `json:"counted"`
+	Streamed        bool        `json:"streamed"`
+	Coalesced       int         `json:"coalesced"`
+	ConnNew         bool        `json:"conn_new"`
+	Reconnects      int         `json:"reconnects"`
+	Addr            string      `json:"addr"`
+	Error           string      `json:"error"`
+	ChunksUS        varintArray `json:"chunks_us"`
+	ChunkTokens     varintArray `json:"chunk_tokens"`
+	Spread          bool        `json:"spread"`
+}
+
+func (w *row) into(r *Record) error {
+	if len(w.ChunkTokens.b) > 0 && w.ChunkTokens.n != w.ChunksUS.n {
+		return fmt.Errorf("%d chunk_tokens for %d chunks_us", w.ChunkTokens.n, w.ChunksUS.n)
+	}
+	if w.Outcome == "" {
+		return errors.New("no outcome")
+	}
+	*r = Record{ID: w.ID, Session: w.Session, Turn: w.Turn, Class: w.Class, Tenant: w.Tenant,
+		Phase: w.Phase, Try: w.Try, Due: w.Due, Begin: w.Begin, Slot: w.Slot, Conn: w.Conn,
+		Dialed: w.Dialed, Secured: w.Secured, Sent: w.Sent, Written: w.Written, Head: w.Head,
+		First: w.First, Answer: w.Answer, Last: w.Last, End: w.End, Outcome: w.Outcome,
+		Status: w.Status, PromptTokens: w.PromptTokens, AskedPrompt: w.AskedPrompt,
+		CachedTokens: w.CachedTokens, OutputTokens: w.OutputTokens, AskedOutput: w.AskedOutput,
+		ReasoningTokens: w.ReasoningTokens, StreamedTokens: w.StreamedTokens,
+		LocalTokens: w.LocalTokens, Counted: w.Counted, Streamed: w.Streamed,
+		Coalesced: w.Coalesced, ConnNew: w.ConnNew, Reconnects: w.Reconnects, Addr: w.Addr,
+		Error:  w.Error,
+		chunks: chunks{n: w.ChunksUS.n, gaps: w.ChunksUS.b, tokens: w.ChunkTokens.b, spread: w.Spread}}
+	return nil
+}
