@@ -1,6 +1,15 @@
 package client
 
-import "time"
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"redline/internal/wire"
+)
 
 // Spec says which server to ask and how. It is the plan's provider block.
 type Spec struct {
@@ -25,4 +34,78 @@ type TLS struct {
 	Insecure   bool   `yaml:"insecure,omitempty"`
 	CACert     string `yaml:"ca_cert,omitempty"`
 	ClientCert string `yaml:"client_cert,omitempty"` // certificate and key in one PEM file
+}
+
+// Streams reports whether replies are to be streamed.
+func (s Spec) Streams() bool { return s.Stream == nil || *s.Stream }
+
+// Dialect is the API that the spec names, or that its first URL's path
+// selects, or OpenAI's chat completions.
+func (s Spec) Dialect() (*wire.Dialect, error) {
+	if s.API != "" {
+		if d, ok := wire.ByName(s.API); ok {
+			return d, nil
+		}
+		var known []string
+		for _, d := range wire.Dialects {
+			known = append(known, d.Name)
+		}
+		return nil, fmt.Errorf("unknown api %q; known: %s", s.API, strings.Join(known, ", "))
+	}
+	for _, raw := range s.URLs {
+		if u, err := parseURL(raw); err == nil {
+			if d, ok := wire.ByPath(u.Path); ok {
+				return d, nil
+			}
+		}
+	}
+	return wire.Dialects[0], nil
+}
+
+// Validate reports the first thing that is wrong with the spec.
+func (s Spec) Validate() error {
+	for _, raw := range s.URLs {
+		if _, err := parseURL(raw); err != nil {
+			return err
+		}
+	}
+	if s.Timeout < 0 {
+		return fmt.Errorf("timeout: want a positive duration such as 2m, got %v", s.Timeout)
+	}
+	for k, v := range s.Headers {
+		if k == "" || strings.ContainsAny(k, " :\r\n\t") || strings.ContainsAny(v, "\r\n") {
+			return fmt.Errorf("headers: %q is not a header name and one line of value", k)
+		}
+	}
+	_, err := s.Dialect()
+	return err
+}
+
+// parseURL reads a server's address: http, https or unix, without user info,
+// which would leak into files.
+func parseURL(raw string) (*url.URL, error) {
+	if socket, ok := strings.CutPrefix(raw, "unix:"); ok {
+		if !path.IsAbs(strings.TrimPrefix(socket, "//")) {
+			return nil, fmt.Errorf("url %q: want an absolute socket path such as unix:/run/engine.sock", raw)
+		}
+		return &url.URL{Scheme: "unix", Path: strings.TrimPrefix(socket, "//")}, nil
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		var e *url.Error
+		if errors.As(err, &e) {
+			err = e.Err
+		}
+		return nil, fmt.Errorf("url %q: %v", raw, err)
+	}
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("url %q: want one that begins with http://, https:// or unix:", raw)
+	case u.Hostname() == "":
+		return nil, fmt.Errorf("url %q: no host", raw)
+	case u.User != nil:
+		return nil, fmt.Errorf("url of %s: holds a password; use --api-key-env or --header instead", u.Host)
+	}
+	u.Fragment = ""
+	return u, nil
 }

@@ -1,0 +1,213 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"sort"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"redline/internal/clock"
+	"redline/internal/wire"
+)
+
+// DefaultTimeout bounds a request whose spec sets none. It is generous: a
+// long answer is not a fault.
+const DefaultTimeout = 10 * time.Minute
+
+// Client asks one API at one or several addresses. It is a target for load.
+type Client struct {
+	clock     *clock.Clock
+	dialect   *wire.Dialect
+	endpoints []*endpoint
+	turn      atomic.Uint64 // round robin over endpoints
+	quirks    atomic.Pointer[wire.Quirks]
+	timeout   time.Duration
+	stamps    stampCounts
+	trace     atomic.Pointer[trace]
+	control   *http.Client
+	key       string
+	headers   [][2]string
+}
+
+// endpoint is one address: where to dial, what to say first, and the
+// connections that wait there.
+type endpoint struct {
+	url     *url.URL // as given, without user info
+	network string
+	addr    string
+	host    string
+	path    string
+	head    []byte // request line and fixed headers
+	tls     *tls.Config
+	dial    Dial
+	pool    pool
+}
+
+// Dial opens a connection; nil in Options means the network's own.
+type Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// Options are what a client needs beside its spec.
+type Options struct {
+	Clock *clock.Clock
+	Dial  Dial
+}
+
+// New makes a client. It opens no connection.
+func New(s Spec, o Options) (*Client, error) {
+	dialect, err := s.Dialect()
+	if err != nil {
+		return nil, err
+	}
+	config, err := s.TLS.config()
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{clock: o.Clock, dialect: dialect, timeout: s.Timeout, key: s.APIKey, headers: sorted(s.Headers)}
+	if c.timeout == 0 {
+		c.timeout = DefaultTimeout
+	}
+	extra, err := wire.NewExtra(s.ExtraBody)
+	if err != nil {
+		return nil, fmt.Errorf("provider.extra_body: %w", err)
+	}
+	for _, raw := range s.URLs {
+		ep, err := c.newEndpoint(raw, config, o.Dial)
+		if err != nil {
+			return nil, err
+		}
+		c.endpoints = append(c.endpoints, ep)
+	}
+	if len(c.endpoints) == 0 {
+		return nil, errors.New("no server to ask: give --url")
+	}
+	quirks := officialQuirks(c.endpoints[0].url.Hostname())
+	quirks.Extra = extra
+	c.quirks.Store(&quirks)
+	c.control = controlClient(c.endpoints[0])
+	return c, nil
+}
+
+// officialQuirks is what is known of the makers' own servers, which refuse
+// fields that open engines take.
+func officialQuirks(host string) wire.Quirks {
+	switch {
+	case host == "api.openai.com" || strings.HasSuffix(host, ".openai.azure.com"):
+		return wire.Quirks{MaxCompletionTokens: true, NoIgnoreEOS: true}
+	case host == "api.anthropic.com":
+		return wire.Quirks{NoIgnoreEOS: true}
+	}
+	return wire.Quirks{}
+}
+
+func sorted(headers map[string]string) [][2]string {
+	var list [][2]string
+	for k, v := range headers {
+		list = append(list, [2]string{k, v})
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i][0] < list[j][0] })
+	return list
+}
+
+func (c *Client) newEndpoint(raw string, config *tls.Config, dial Dial) (*endpoint, error) {
+	u, err := parseURL(raw)
+	if err != nil {
+		return nil, err
+	}
+	ep := &endpoint{url: u, network: "tcp", addr: u.Host, host: u.Host, dial: dial}
+	switch u.Scheme {
+	case "unix":
+		ep.network, ep.addr, ep.host = "unix", u.Path, "localhost"
+		ep.path = c.dialect.Path
+	case "https":
+		ep.tls = config.Clone()
+		ep.tls.ServerName = u.Hostname()
+		fallthrough
+	case "http":
+		ep.path = c.dialect.Resolve(u.EscapedPath())
+		if u.RawQuery != "" {
+			ep.path += "?" + u.RawQuery
+		}
+		if u.Port() == "" {
+			ep.addr = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+		}
+	}
+	if ep.dial == nil {
+		ep.dial = stampingDialer().DialContext
+	}
+	ep.head = c.head(ep)
+	return ep, nil
+}
+
+// head is everything of a request's head that never changes.
+func (c *Client) head(ep *endpoint) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: %s\r\n", ep.path, ep.host)
+	own := map[string]bool{}
+	for _, h := range c.headers {
+		own[strings.ToLower(h[0])] = true
+		fmt.Fprintf(&b, "%s: %s\r\n", h[0], h[1])
+	}
+	defaults := append([][2]string{{"User-Agent", "redline"}, {"Content-Type", "application/json"},
+		{"Accept", "text/event-stream, application/json"}, {"Accept-Encoding", "identity"}}, c.dialect.Headers(c.key)...)
+	for _, h := range defaults {
+		if !own[strings.ToLower(h[0])] {
+			fmt.Fprintf(&b, "%s: %s\r\n", h[0], h[1])
+		}
+	}
+	return []byte(b.String())
+}
+
+// next takes the endpoints in turn.
+func (c *Client) next() *endpoint {
+	return c.endpoints[(c.turn.Add(1)-1)%uint64(len(c.endpoints))]
+}
+
+// Close closes the connections that wait.
+func (c *Client) Close() {
+	for _, ep := range c.endpoints {
+		ep.pool.close()
+	}
+	c.control.CloseIdleConnections()
+}
+
+// Dialect is the API that the client speaks.
+func (c *Client) Dialect() *wire.Dialect { return c.dialect }
+
+// Timestamps says how many reads were stamped by the kernel and how many had to
+// be stamped by the clock after them.
+func (c *Client) Timestamps() (kernel, user int64) {
+	return c.stamps.kernel.Load(), c.stamps.user.Load()
+}
+
+type stampCounts struct{ kernel, user atomic.Int64 }
+
+func (t TLS) config() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: t.Insecure, NextProtos: []string{"http/1.1"}}
+	if t.CACert != "" {
+		pem, err := os.ReadFile(t.CACert)
+		if err != nil {
+			return nil, fmt.Errorf("provider.tls.ca_cert: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("provider.tls.ca_cert: %s holds no PEM certificate", t.CACert)
+		}
+	}
+	if t.ClientCert != "" {
+		pair, err := tls.LoadX509KeyPair(t.ClientCert, t.ClientCert)
+		if err != nil {
+			return nil, fmt.Errorf("provider.tls.client_cert: %s: %w", t.ClientCert, err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
+}

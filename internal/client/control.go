@@ -1,0 +1,110 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// controlLimit bounds a control call, which is never part of the load.
+const controlLimit = 10 * time.Second
+
+func controlClient(ep *endpoint) *http.Client {
+	return &http.Client{Timeout: controlLimit, Transport: &http.Transport{
+		TLSClientConfig: ep.tls.Clone(),
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return ep.dial(ctx, ep.network, ep.addr)
+		}}}
+}
+
+// Get fetches a path of the server beside the API's own: "/version".
+func (c *Client) Get(ctx context.Context, path string) ([]byte, error) {
+	ep := c.endpoints[0]
+	u := url.URL{Scheme: ep.url.Scheme, Host: ep.host, Path: path}
+	if u.Scheme == "unix" {
+		u.Scheme = "http"
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range append(c.dialect.Headers(c.key), c.headers...) {
+		req.Header.Set(h[0], h[1])
+	}
+	resp, err := c.control.Do(req)
+	if err != nil {
+		var e *url.Error
+		if errors.As(err, &e) {
+			err = e.Err
+		}
+		return nil, err
+	}
+	defer resp.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(resp.Body, 8<<20))
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: HTTP %d", u.Path, resp.StatusCode)
+	}
+	return content, nil
+}
+
+// ServedModel is one entry of the server's list.
+type ServedModel struct {
+	ID      string `json:"id"`
+	OwnedBy string `json:"owned_by"`
+}
+
+// Models asks the server what it serves.
+func (c *Client) Models(ctx context.Context) ([]ServedModel, error) {
+	base := strings.TrimSuffix(c.endpoints[0].path, strings.TrimPrefix(c.dialect.Path, "/v1"))
+	content, err := c.Get(ctx, base+"/models")
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		Data []ServedModel `json:"data"`
+	}
+	if err := json.Unmarshal(content, &list); err != nil {
+		return nil, fmt.Errorf("the model list is not JSON: %.60q", content)
+	}
+	return list.Data, nil
+}
+
+// Addr is where the client connects to, for messages.
+func (c *Client) Addr() string { return c.endpoints[0].addr }
+
+// URL is the address that requests go to, without query.
+func (c *Client) URL() string {
+	ep := c.endpoints[0]
+	if ep.network == "unix" {
+		return "unix:" + ep.addr
+	}
+	path, _, _ := strings.Cut(ep.path, "?")
+	return ep.url.Scheme + "://" + ep.host + path
+}
+
+// Local reports whether the server runs on this machine.
+func (c *Client) Local() bool {
+	ep := c.endpoints[0]
+	if ep.network == "unix" {
+		return true
+	}
+	host, _, err := net.SplitHostPort(ep.addr)
+	if err != nil {
+		return false
+	}
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,38 @@
+//go:build !linux
+
+package client
+
+import (
+	"net"
+
+	"redline/internal/clock"
+)
+
+func stampingDialer() *net.Dialer { return &net.Dialer{} }
+
+// stamper is a connection whose reads know when their bytes were taken; these
+// systems do not tell when they arrived.
+type stamper struct {
+	net.Conn
+	clock  *clock.Clock
+	counts *stampCounts
+	at     int64
+	reads  int64
+}
+
+func newStamper(c net.Conn, k *clock.Clock, counts *stampCounts) *stamper {
+	return &stamper{Conn: c, clock: k, counts: counts}
+}
+
+// Read takes what has arrived and notes the time right after.
+func (s *stamper) Read(p []byte) (int, error) {
+	n, err := s.Conn.Read(p)
+	s.at = s.clock.Now()
+	s.reads++
+	s.counts.user.Add(1)
+	return n, err
+}
+
+// alive cannot be told here without waiting; a dead connection is found when
+// it is used.
+func (s *stamper) alive() bool { return true }
