@@ -2,6 +2,10 @@ package load
 
 import "time"
 
+// DefaultDrain is how long requests of the window may take to end after it,
+// where nothing else is said.
+const DefaultDrain = time.Minute
+
 // Spec bounds a stage. It is the plan's load_profile block, but for rate and
 // arrival, which belong to package arrival.
 type Spec struct {

@@ -1,5 +1,15 @@
 package metric
 
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
 // Dist is one distribution: n, mean, percentiles and max, with the percentiles
 // that are firm and their intervals. It is written as one flat object with
 // keys such as "p50" and "p999" (p + digits without the dot).
@@ -13,4 +23,144 @@ type Dist struct {
 	Firm []string
 	// CI maps keys to 95 % intervals from whole batches in time.
 	CI map[string][2]float64
+}
+
+// Get gives the percentile of that key, and whether it is there.
+func (d *Dist) Get(key string) (float64, bool) {
+	if d == nil {
+		return 0, false
+	}
+	v, ok := d.P[key]
+	return v, ok
+}
+
+// IsFirm reports whether the percentile of that key can be relied on.
+func (d *Dist) IsFirm(key string) bool { return d != nil && slices.Contains(d.Firm, key) }
+
+// Keys lists the percentiles' keys, ascending.
+func (d *Dist) Keys() []string {
+	if d == nil {
+		return nil
+	}
+	keys := make([]string, 0, len(d.P))
+	for k := range d.P {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, compareKeys)
+	return keys
+}
+
+// compareKeys orders keys by the percentile they stand for: as the digits
+// after a decimal point, p5 (5 %) apart from p50 by their length.
+func compareKeys(a, b string) int {
+	return strings.Compare(fraction(a), fraction(b))
+}
+
+// fraction writes a key's percentile as the digits of a fraction: one digit is
+// a percentile below ten.
+func fraction(key string) string {
+	digits := strings.TrimPrefix(key, "p")
+	if len(digits) == 1 {
+		return "0" + digits
+	}
+	return digits
+}
+
+// MarshalJSON writes the flat object, percentiles ascending.
+func (d Dist) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `{"n":%d,"mean":%s`, d.N, number(d.Mean))
+	for _, k := range d.Keys() {
+		fmt.Fprintf(&b, `,%q:%s`, k, number(d.P[k]))
+	}
+	firm, err := json.Marshal(append([]string{}, d.Firm...))
+	if err != nil {
+		return nil, fmt.Errorf("firm: %w", err)
+	}
+	fmt.Fprintf(&b, `,"max":%s,"firm":%s`, number(d.Max), firm)
+	if len(d.CI) > 0 {
+		intervals := make(map[string][2]json.RawMessage, len(d.CI))
+		for k, ci := range d.CI {
+			intervals[k] = [2]json.RawMessage{[]byte(number(ci[0])), []byte(number(ci[1]))}
+		}
+		ci, err := json.Marshal(intervals)
+		if err != nil {
+			return nil, fmt.Errorf("intervals: %w", err)
+		}
+		b.WriteString(`,"ci":`)
+		b.Write(ci)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes and refuses any other key.
+func (d *Dist) UnmarshalJSON(data []byte) error {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return err
+	}
+	read := Dist{P: map[string]float64{}}
+	for key, raw := range fields {
+		var err error
+		switch key {
+		case "n":
+			err = json.Unmarshal(raw, &read.N)
+		case "mean":
+			err = json.Unmarshal(raw, &read.Mean)
+		case "max":
+			err = json.Unmarshal(raw, &read.Max)
+		case "firm":
+			err = json.Unmarshal(raw, &read.Firm)
+		case "ci":
+			err = json.Unmarshal(raw, &read.CI)
+		default:
+			err = read.percentile(key, raw)
+		}
+		if err != nil {
+			return fmt.Errorf("distribution: %q: %w", key, err)
+		}
+	}
+	if len(read.Firm) == 0 {
+		read.Firm = nil
+	}
+	*d = read
+	return nil
+}
+
+func (d *Dist) percentile(key string, raw json.RawMessage) error {
+	if digits, found := strings.CutPrefix(key, "p"); !found || !isDigits(digits) {
+		return fmt.Errorf("unknown key; want n, mean, max, firm, ci or a percentile such as p99")
+	}
+	var v float64
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return err
+	}
+	d.P[key] = v
+	return nil
+}
+
+func isDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// number writes v with six significant digits at most; JSON knows no NaN and
+// no infinity.
+func number(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return "null"
+	}
+	return strconv.FormatFloat(round(v), 'f', -1, 64)
+}
+
+// round keeps six significant digits: what a figure of any run can carry.
+func round(v float64) float64 {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return v
+	}
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 5, 64), 64)
+	if err != nil {
+		return v
+	}
+	return rounded
 }

@@ -1,3 +1,8 @@
+// Package metric turns records into figures: it takes the records of a stage
+// and a window of time and gives the summary of that window, over all and by
+// prompt length, class, tenant and turn, each number with what it is worth;
+// and while a run goes on, a snapshot. METRICS.md defines every number. It
+// knows no file, no plan and no report, and never reads a clock.
 package metric
 
 import "redline/internal/slo"
@@ -24,6 +29,9 @@ type Summary struct {
 	Classes    []Group            `json:"classes,omitempty"`
 	Tenants    []Group            `json:"tenants,omitempty"`
 	Turns      []Group            `json:"turns,omitempty"`
+	// Notes say which figures are weak, and why. They travel beside the
+	// figures: a document shows them as its warnings.
+	Notes []Note `json:"-"`
 }
 
 // Window is the measured stretch, in seconds from the run's origin.

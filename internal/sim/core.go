@@ -1,10 +1,8 @@
 // Package sim is the simulated inference engine: a continuous-batching
 // scheduler in the manner of vLLM v1 over a roofline step-time model, and a
 // metronome. Its core is pure: time is an argument, there is no goroutine and
-// no clock. Around it stand three faces: HTTP, and virtual time.
+// no clock. Around it stand its faces: HTTP, and virtual time.
 package sim
-
-import "redline/internal/llm"
 
 // Core is a pure engine. Times are nanoseconds on any scale that the caller
 // chooses; it must not go backwards.
@@ -14,8 +12,9 @@ type Core interface {
 	// Cancel forgets a job whose client has gone.
 	Cancel(now int64, id uint64)
 	// Step does everything that is due at now: it calls emit for each token
-	// that comes out at now and gives the time at which it wants to be called
-	// next, or Idle. Calling it early is harmless.
+	// that comes out by now, in order of time, and gives the time at which it
+	// wants to be called next, or Idle. Calling it early is harmless, and
+	// calling it late changes no token's time. emit must not call the core.
 	Step(now int64, emit func(Token)) (next int64)
 	// Stats is the engine's own view of itself.
 	Stats() Stats
@@ -29,12 +28,13 @@ type Job struct {
 	ID     uint64
 	Prompt []int32 // token ids: block hashes come from them
 	Output int     // tokens to generate
+	// Reply is the ids of the tokens to generate, where they are known: a
+	// later prompt that repeats them then finds them in the prefix cache.
+	Reply []int32
 	// Timeline, set by the core, on its time scale.
 	Arrived, Scheduled, First, Last int64
 	Cached                          int // prompt tokens found in the prefix cache
 	Preempted                       int
-
-	state *sequence
 }
 
 // Token is one generated token.
@@ -42,6 +42,7 @@ type Token struct {
 	Job   *Job
 	Index int // 0 is the first
 	Last  bool
+	At    int64 // when it came out, at or before the Step that emits it
 }
 
 // Stats is what the engine reports as metrics: gauges now, counters since the
@@ -70,12 +71,27 @@ type Spec struct {
 	EnablePrefixCaching  *bool   `yaml:"enable_prefix_caching,omitempty"`
 	EnableChunkedPrefill *bool   `yaml:"enable_chunked_prefill,omitempty"`
 	MaxModelLen          int     `yaml:"max_model_len,omitempty"`
-	ReasoningTokens      int     `yaml:"reasoning_tokens,omitempty"`
-	ToolCalls            bool    `yaml:"tool_calls,omitempty"`
-	TokensPerChunk       int     `yaml:"tokens_per_chunk,omitempty"`
-	Seed                 uint64  `yaml:"seed,omitempty"`
+	// Dtype and Quantization say how the weights are stored, KVCacheDtype the
+	// cache; "auto" or nothing is as the model's maker ships it.
+	Dtype        string `yaml:"dtype,omitempty"`
+	Quantization string `yaml:"quantization,omitempty"`
+	KVCacheDtype string `yaml:"kv_cache_dtype,omitempty"`
+	// NumGPUBlocksOverride replaces the number of cache blocks that follows
+	// from the accelerator's memory.
+	NumGPUBlocksOverride int  `yaml:"num_gpu_blocks_override,omitempty"`
+	ReasoningTokens      int  `yaml:"reasoning_tokens,omitempty"`
+	ToolCalls            bool `yaml:"tool_calls,omitempty"`
+	TokensPerChunk       int  `yaml:"tokens_per_chunk,omitempty"`
+	// PrefillFirst makes each step either prompts or generation, prompts
+	// first, as vLLM did before v1.
+	PrefillFirst bool `yaml:"prefill_first,omitempty"`
+	// ComputeShare and MemoryShare are the shares of the accelerator's peak
+	// rates that matrix products and weight reads reach, where they have been
+	// measured; 0 takes the catalog's or the usual ones.
+	ComputeShare float64 `yaml:"compute_share,omitempty"`
+	MemoryShare  float64 `yaml:"memory_share,omitempty"`
+	// Jitter is the sigma of the lognormal noise on each step's time; nil is
+	// DefaultJitter, 0 none.
+	Jitter *float64 `yaml:"jitter,omitempty"`
+	Seed   uint64   `yaml:"seed,omitempty"`
 }
-
-type sequence struct{}
-
-var _ = llm.Text

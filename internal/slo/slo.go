@@ -40,8 +40,8 @@ type Verdict struct {
 	Value *float64 `json:"value,omitempty"`
 	Unit  string   `json:"unit"`
 	Limit float64  `json:"limit"` // in Unit
-	// N is the requests judged, Violations those above the bound, NEff and
-	// the independent samples they are worth.
+	// N is the requests judged, Violations those above the bound, NEff the
+	// independent samples they are worth.
 	N          int      `json:"n"`
 	Violations int      `json:"violations"`
 	NEff       *float64 `json:"n_eff,omitempty"`

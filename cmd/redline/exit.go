@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"redline/internal/config"
+	"redline/internal/result"
+)
+
+// The exit codes, which are a contract.
+const (
+	exitOK          = 0
+	exitError       = 1
+	exitUsage       = 2
+	exitMissed      = 3
+	exitInvalid     = 5
+	exitUndecided   = 6
+	exitInterrupted = 130
+)
+
+// coded is an error that says how the process ends. A nil err ends it in
+// silence: everything was said.
+type coded struct {
+	code int
+	err  error
+}
+
+func (c *coded) Error() string {
+	if c.err == nil {
+		return fmt.Sprintf("exit %d", c.code)
+	}
+	return c.err.Error()
+}
+
+func (c *coded) Unwrap() error { return c.err }
+
+func usage(format string, args ...any) error {
+	return &coded{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// exitCode is how the process ends with err, and the line to print before.
+func exitCode(err error) (code int, line string) {
+	var c *coded
+	var plan *config.Error
+	switch {
+	case err == nil:
+		return exitOK, ""
+	case errors.As(err, &c):
+		if c.err == nil {
+			return c.code, ""
+		}
+		return c.code, c.err.Error()
+	case errors.As(err, &plan):
+		return exitUsage, err.Error()
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted, "interrupted before anything was measured"
+	}
+	return exitError, err.Error()
+}
+
+// resultCode is what a result means for the process: interrupted before
+// failed, invalid before missed, missed before undecided.
+func resultCode(r *result.Result) int {
+	switch {
+	case r.Interrupted == "interrupted":
+		return exitInterrupted
+	case nothingOK(r):
+		return exitError
+	case r.Verdict.Valid == "no":
+		return exitInvalid
+	case r.Verdict.SLO == "missed":
+		return exitMissed
+	case r.Verdict.SLO == "undecided":
+		return exitUndecided
+	}
+	return exitOK
+}
+
+// nothingOK reports whether not one request succeeded: there is no finding
+// then, only a failure.
+func nothingOK(r *result.Result) bool {
+	for _, p := range r.Points {
+		if p.Requests.OK > 0 {
+			return false
+		}
+	}
+	return true
+}

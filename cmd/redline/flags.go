@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"redline/internal/config"
+)
+
+// flagValue collects the texts of one flag; what they mean is decided where
+// plan and environment are read too.
+type flagValue struct {
+	option *config.Option
+	given  *[]string
+}
+
+func (f flagValue) String() string { return "" }
+
+func (f flagValue) Type() string { return f.option.Value }
+
+func (f flagValue) Set(s string) error {
+	*f.given = append(*f.given, s)
+	return nil
+}
+
+// addOptions gives a command the flags of the options that wanted picks, and
+// help that groups them. The returned func tells which were given.
+func addOptions(c *cobra.Command, wanted func(*config.Option) bool) (given func() map[string][]string) {
+	values := map[string]*[]string{}
+	for i := range config.Options {
+		o := &config.Options[i]
+		if !wanted(o) {
+			continue
+		}
+		texts := new([]string)
+		values[o.Flag] = texts
+		f := c.Flags().VarPF(flagValue{o, texts}, o.Flag, o.Short, o.Help)
+		if o.Kind == config.Bool {
+			f.NoOptDefVal = "true"
+		}
+	}
+	c.SetUsageFunc(func(c *cobra.Command) error { return groupedUsage(c, wanted) })
+	return func() map[string][]string {
+		set := map[string][]string{}
+		c.Flags().Visit(func(f *pflag.Flag) {
+			if texts, ok := values[f.Name]; ok {
+				set[f.Name] = *texts
+			}
+		})
+		return set
+	}
+}
+
+// groupedUsage prints the flags by group, those that are not options last.
+func groupedUsage(c *cobra.Command, wanted func(*config.Option) bool) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Usage:\n  %s\n", c.UseLine())
+	if c.Example != "" {
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", c.Example)
+	}
+	known := map[string]bool{"help": true}
+	for _, group := range config.Groups {
+		var lines []string
+		for i := range config.Options {
+			if o := &config.Options[i]; o.Group == group && wanted(o) {
+				known[o.Flag] = true
+				lines = append(lines, optionLine(o))
+			}
+		}
+		if len(lines) > 0 {
+			fmt.Fprintf(&b, "\n%s:\n%s", group, strings.Join(lines, ""))
+		}
+	}
+	var rest []string
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if !known[f.Name] {
+			rest = append(rest, wrapped("--"+f.Name+" "+f.Value.Type(), f.Usage))
+		}
+	})
+	if len(rest) > 0 {
+		fmt.Fprintf(&b, "\n%s:\n%s", "This command", strings.Join(rest, ""))
+	}
+	_, err := c.OutOrStderr().Write([]byte(b.String()))
+	return err
+}
+
+func optionLine(o *config.Option) string {
+	flag := "--" + o.Flag
+	if o.Short != "" {
+		flag = "-" + o.Short + ", " + flag
+	}
+	if o.Value != "" {
+		flag += " " + o.Value
+	}
+	help := o.Help
+	if o.Default != "" && o.Default != "false" {
+		help += " (default: " + o.Default + ")"
+	}
+	return wrapped(flag, help)
+}
+
+// wrapped sets a flag and its help in two columns of 100 in all.
+func wrapped(flag, help string) string {
+	const left, width = 32, 100
+	var b strings.Builder
+	column := "  " + flag
+	if len(column) >= left {
+		b.WriteString(column + "\n")
+		column = ""
+	}
+	for line := range slices.Values(wrap(help, width-left)) {
+		fmt.Fprintf(&b, "%-*s%s\n", left, column, line)
+		column = ""
+	}
+	return b.String()
+}
+
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines = append(lines, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}

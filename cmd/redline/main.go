@@ -1,0 +1,67 @@
+// Command redline finds how hard an LLM inference engine can be driven before
+// it breaks its latency promise.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// version is set at build time.
+var version = "dev"
+
+func main() {
+	interrupts := make(chan os.Signal, 4)
+	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
+	ctx, stop, cancel := interruptible(interrupts)
+	p := &process{
+		args: os.Args[1:], stdout: os.Stdout, stderr: os.Stderr, lookupEnv: os.LookupEnv,
+		stop: stop, now: time.Now,
+		terminal: term.IsTerminal(int(os.Stderr.Fd())),
+		colour:   term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
+		width: func() int {
+			width, _, err := term.GetSize(int(os.Stderr.Fd()))
+			if err != nil {
+				return 0
+			}
+			return width
+		},
+	}
+	code := p.run(ctx)
+	cancel()
+	os.Exit(code)
+}
+
+// interruptible gives a channel that the first signal closes and a context
+// that the second one ends.
+func interruptible(signals <-chan os.Signal) (ctx context.Context, stop <-chan struct{}, cancel context.CancelFunc) {
+	ctx, cancel = context.WithCancel(context.Background())
+	first := make(chan struct{})
+	go func() {
+		<-signals
+		close(first)
+		<-signals
+		cancel()
+	}()
+	return ctx, first, cancel
+}
+
+// process is everything that a command may know of the process it runs in, so
+// that a test can be one.
+type process struct {
+	args      []string
+	stdout    io.Writer
+	stderr    io.Writer
+	lookupEnv func(string) (string, bool)
+	stop      <-chan struct{} // closed by the first interrupt
+	now       func() time.Time
+	terminal  bool // stderr is one
+	colour    bool // stdout may be coloured
+	width     func() int
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"redline/internal/config"
+	"redline/internal/sim"
+)
+
+const simHelp = `Serve the simulated engine: a continuous-batching scheduler in the manner of
+vLLM over a step-time model of a real accelerator, speaking OpenAI chat,
+OpenAI completions and Anthropic messages, with vLLM's /metrics.
+
+With --pace it is a metronome: tokens at exact intervals, whatever the load.
+With --truth it writes down when each event was really written, so that anyone
+can measure the error of a client.`
+
+const simExamples = `  redline sim --listen 127.0.0.1:8000
+  redline sim --model llama-3.1-70b --gpu H100 --tp 4 --max-num-seqs 256
+  redline sim --listen 127.0.0.1:8000 --pace 20ms --truth truth.jsonl`
+
+func (p *process) simCommand() *cobra.Command {
+	c := &cobra.Command{Use: "sim", Short: "serve the simulated engine", Long: simHelp, Example: simExamples, Args: noArguments}
+	flags := addOptions(c, func(o *config.Option) bool {
+		return o.Group == config.EngineGroup || o.Flag == "model" || o.Flag == "seed"
+	})
+	var listen, truth string
+	var pace time.Duration
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8000", "address to serve on (default: 127.0.0.1:8000)")
+	c.Flags().StringVar(&truth, "truth", "", "file for the true time of every output event")
+	c.Flags().DurationVar(&pace, "pace", 0, "be a metronome with this time between tokens")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		cfg, err := config.Resolve(config.Input{Flags: flags(), LookupEnv: p.lookupEnv})
+		if err != nil {
+			return err
+		}
+		if pace < 0 {
+			return usage("--pace: want a positive time such as 20ms, got %v", pace)
+		}
+		return p.serve(c.Context(), cfg.Server.Sim, sim.ServeOptions{Listen: listen, Pace: pace, Version: version}, truth)
+	}
+	return c
+}
+
+// serve runs the engine until it is interrupted.
+func (p *process) serve(ctx context.Context, spec sim.Spec, o sim.ServeOptions, truth string) error {
+	if truth != "" {
+		file, err := os.Create(truth)
+		if err != nil {
+			return fmt.Errorf("--truth: %w", err)
+		}
+		defer file.Close()
+		o.Truth = io.Writer(file)
+	}
+	running, err := sim.Start(ctx, spec, o)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.stderr, "redline sim: serving at %s (Ctrl-C to stop)\n", running.URL())
+	select {
+	case <-p.stop:
+	case <-ctx.Done():
+	}
+	return running.Close()
+}

@@ -1,0 +1,124 @@
+package arrival
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"redline/internal/stats"
+)
+
+type random = rand.Rand
+
+// process is one way of spreading arrivals over time.
+type process struct {
+	name  string
+	title string // as reports show it
+	// takes is true for a process with one number in parentheses, which must
+	// lie in [least, most].
+	takes       bool
+	least, most float64
+	form        string // how it is written
+	times       func(rate, arg float64, seed uint64) iter.Seq[int64]
+}
+
+// processes is every process there is. The first is the default.
+var processes = []process{
+	{
+		name: "poisson", title: "Poisson", form: "poisson",
+		times: renewal(func(r *random, _ float64) float64 { return stats.Exponential(r) }),
+	},
+	{
+		name: "constant", title: "constant", form: "constant",
+		times: metronome,
+	},
+	{
+		// The shape is what vLLM calls burstiness: 1 is Poisson, below 1 the
+		// arrivals come in bursts, above 1 they even out.
+		name: "gamma", title: "gamma", form: "gamma(0.5)",
+		takes: true, least: 0.01, most: 1000,
+		times: renewal(func(r *random, shape float64) float64 { return stats.Gamma(r, shape) / shape }),
+	},
+}
+
+// parse reads "name" or "name(number)".
+func parse(text string) (process, float64, error) {
+	name, arg, called := strings.ToLower(strings.TrimSpace(text)), "", false
+	if name == "" {
+		return processes[0], 0, nil
+	}
+	if open := strings.IndexByte(name, '('); open >= 0 {
+		if !strings.HasSuffix(name, ")") {
+			return process{}, 0, fmt.Errorf("arrival: %q lacks its closing parenthesis; write it as in %s", text, forms())
+		}
+		called = true
+		name, arg = strings.TrimSpace(name[:open]), strings.TrimSpace(name[open+1:len(name)-1])
+	}
+	i := slices.IndexFunc(processes, func(p process) bool { return p.name == name })
+	if i < 0 {
+		return process{}, 0, fmt.Errorf("arrival: unknown process %q%s; want %s", text, hint(name), forms())
+	}
+	p := processes[i]
+	if !p.takes {
+		if called {
+			return process{}, 0, fmt.Errorf("arrival: %s takes no number, got %q; write %s", p.name, text, p.form)
+		}
+		return p, 0, nil
+	}
+	value, err := strconv.ParseFloat(arg, 64)
+	if !called || err != nil {
+		return process{}, 0, fmt.Errorf("arrival: %s needs its shape, got %q; write it as in %s", p.name, text, p.form)
+	}
+	if math.IsNaN(value) || value < p.least || value > p.most {
+		return process{}, 0, fmt.Errorf("arrival: want a shape of %s from %g to %g, got %q", p.name, p.least, p.most, text)
+	}
+	return p, value, nil
+}
+
+// forms lists how each process is written.
+func forms() string {
+	list := make([]string, len(processes))
+	for i, p := range processes {
+		list[i] = p.form
+	}
+	return strings.Join(list, ", ")
+}
+
+// hint names the process that a misspelt name is nearest to, if any is near.
+func hint(name string) string {
+	best, least := "", len(name)/2+1
+	for _, p := range processes {
+		if d := edits(name, p.name); d < least {
+			best, least = p.name, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (did you mean %s?)", best)
+}
+
+// edits is the Levenshtein distance of two words.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

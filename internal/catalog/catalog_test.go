@@ -1,0 +1,120 @@
+package catalog
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestFindModelIsTolerant(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"llama-3.1-8b":                          "llama-3.1-8b",
+		"meta-llama/Llama-3.1-8B-Instruct":      "llama-3.1-8b",
+		"meta-llama/Meta-Llama-3.1-8B-Instruct": "llama-3.1-8b",
+		"Llama_3.1 70B":                         "llama-3.1-70b",
+		"meta-llama/Llama-2-70b-chat-hf":        "llama-2-70b",
+		"Qwen/Qwen2.5-7B-Instruct-AWQ":          "qwen2.5-7b",
+		"mistralai/Mistral-7B-Instruct-v0.3":    "mistral-7b",
+		"mistralai/Mixtral-8x7B-Instruct-v0.1":  "mixtral-8x7b",
+		"deepseek-ai/DeepSeek-R1-0528":          "deepseek-v3",
+		"openai/gpt-oss-120b":                   "gpt-oss-120b",
+		"google/gemma-3-27b-it":                 "gemma-3-27b",
+		"Qwen/Qwen3-30B-A3B-Instruct-2507":      "qwen3-30b-a3b",
+	} {
+		if m, err := FindModel(in); err != nil || m.Name != want {
+			t.Errorf("%q: got %q, %v; want %q", in, m.Name, err, want)
+		}
+	}
+}
+
+func TestFindAcceleratorIsTolerant(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"h100":                   "H100-SXM",
+		"NVIDIA H100 80GB HBM3":  "H100-SXM",
+		"h100_pcie":              "H100-PCIe",
+		"A100":                   "A100-80G-SXM",
+		"NVIDIA A100-SXM4-40GB":  "A100-40G-SXM",
+		"AMD Instinct MI300X":    "MI300X",
+		"NVIDIA GeForce RTX4090": "RTX-4090",
+		"v5e":                    "TPU-v5e",
+	} {
+		if a, err := FindAccelerator(in); err != nil || a.Name != want {
+			t.Errorf("%q: got %q, %v; want %q", in, a.Name, err, want)
+		}
+	}
+}
+
+func TestUnknownNamesAreHelped(t *testing.T) {
+	t.Parallel()
+	_, modelErr := FindModel("lama-3.1-8b")
+	_, acceleratorErr := FindAccelerator("H300")
+	for _, row := range []struct {
+		err  error
+		want []string
+	}{
+		{modelErr, []string{`unknown model "lama-3.1-8b"`, "did you mean llama-3.1-8b?", "gemma-3-27b"}},
+		{acceleratorErr, []string{`unknown accelerator "H300"`, "did you mean B300?", "TPU-v6e"}},
+	} {
+		for _, want := range row.want {
+			if row.err == nil || !strings.Contains(row.err.Error(), want) {
+				t.Errorf("got %v, want %q in it", row.err, want)
+			}
+		}
+	}
+	if _, err := FindModel(""); err == nil {
+		t.Error("an empty name was found")
+	}
+}
+
+// TestTablesAreComplete: whatever is added must be usable.
+func TestTablesAreComplete(t *testing.T) {
+	t.Parallel()
+	for _, m := range Models() {
+		if m.Layers*m.Hidden*m.Heads*m.KVHeads*m.FFN*m.Vocab*m.MaxLen == 0 || m.HeadDim == 0 && m.KVLora == 0 || m.Confidence == "" {
+			t.Errorf("%s lacks a part of its shape", m.Name)
+		}
+		if _, err := ParsePrecision(string(m.Precision)); err != nil {
+			t.Errorf("%s: %v", m.Name, err)
+		}
+	}
+	for _, a := range Accelerators() {
+		if a.BF16 == 0 || a.Memory == 0 || a.Read == 0 || a.Confidence == "" {
+			t.Errorf("%s lacks a figure", a.Name)
+		}
+		if a.PriceLow > a.PriceHigh || (len(a.Reached) > 0) != (a.ReachedSource != "") {
+			t.Errorf("%s: a price range that is upside down, or a share without a source", a.Name)
+		}
+	}
+	models, accelerators := Sources()
+	if !strings.Contains(models, "2026-") || !strings.Contains(accelerators, "2026-") {
+		t.Errorf("undated tables: %q, %q", models, accelerators)
+	}
+}
+
+func TestDistance(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		a, b string
+		want int
+	}{{"", "abc", 3}, {"kitten", "sitting", 3}, {"same", "same", 0}, {"ab", "", 2}} {
+		if got := distance(row.a, row.b); got != row.want {
+			t.Errorf("%q to %q: got %d, want %d", row.a, row.b, got, row.want)
+		}
+	}
+}
+
+// FuzzFind: any name gets an entry or an error that names it.
+func FuzzFind(f *testing.F) {
+	for _, seed := range []string{"", "/", "meta-llama/Llama-3.1-8B", "instruct", "H100\x00", "ünïcode", "metameta"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		if m, err := FindModel(name); (err == nil) == (m.Name == "") {
+			t.Errorf("model %q: got %q, %v", name, m.Name, err)
+		}
+		if a, err := FindAccelerator(name); (err == nil) == (a.Name == "") {
+			t.Errorf("accelerator %q: got %q, %v", name, a.Name, err)
+		}
+	})
+}

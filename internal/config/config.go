@@ -1,0 +1,207 @@
+// Package config turns a plan file, flags and the environment into a Config:
+// the specifications of all the other packages, composed, checked and
+// complete. It takes text and gives data; every mistake is answered with the
+// place where it was made. It opens no connection, and nothing here knows how
+// a run is carried out.
+package config
+
+import (
+	"strings"
+
+	"redline/internal/arrival"
+	"redline/internal/client"
+	"redline/internal/load"
+	"redline/internal/sim"
+	"redline/internal/slo"
+	"redline/internal/workload"
+)
+
+// Config is everything that a run needs to know. Its yaml keys are the plan's
+// vocabulary.
+type Config struct {
+	Provider   client.Spec         `yaml:"provider,omitempty"`
+	Load       LoadProfile         `yaml:"load_profile,omitempty"`
+	Workload   workload.Spec       `yaml:"workload,omitempty"`
+	Generation workload.Generation `yaml:"generation,omitempty"`
+	Server     Server              `yaml:"server,omitempty"`
+	// Objectives are the promises to judge, in the order given.
+	Objectives    Objectives    `yaml:"sla_thresholds,omitempty"`
+	Metrics       Metrics       `yaml:"metrics,omitempty"`
+	Optimizations Optimizations `yaml:"optimizations,omitempty"`
+	Cost          Cost          `yaml:"cost,omitempty"`
+	Metadata      Metadata      `yaml:"metadata,omitempty"`
+	Seed          uint64        `yaml:"seed"`
+
+	// Output says where the answer goes. It is no part of the plan.
+	Output Output `yaml:"-"`
+
+	// keyEnv names the variable that the key came from.
+	keyEnv string
+	// places says where each key was set, and templates what the plan says
+	// where that names variables.
+	places    map[string]place
+	templates map[string]template
+}
+
+// LoadProfile is how much load, when, and for how long.
+type LoadProfile struct {
+	arrival.Spec `yaml:",inline"`
+	Bounds       load.Spec `yaml:",inline"`
+	// ContextDistribution takes the place of the workload's own prompt
+	// lengths.
+	ContextDistribution *workload.ContextDistribution `yaml:"context_distribution,omitempty"`
+}
+
+// Server is what redline runs itself: the embedded engine, where no endpoint
+// is given.
+type Server struct {
+	Sim sim.Spec `yaml:"sim,omitempty"`
+}
+
+// Metrics says which figures to show and in which form.
+type Metrics struct {
+	// Percentiles to show, in percent.
+	Percentiles  []float64 `yaml:"percentiles,omitempty"`
+	TrackPrefill *bool     `yaml:"track_prefill,omitempty"`
+	TrackDecode  *bool     `yaml:"track_decode,omitempty"`
+	// KVCacheEstimation asks for the key-value cache by arithmetic.
+	KVCacheEstimation *bool `yaml:"kv_cache_estimation,omitempty"`
+	// OutputFormat "json" is the flag --json; "text" is the default.
+	OutputFormat string `yaml:"output_format,omitempty"`
+}
+
+// Optimizations are what the server is said to do. The embedded engine is set
+// accordingly; of any other it is a declaration.
+type Optimizations struct {
+	SpeculativeDecoding *bool `yaml:"speculative_decoding,omitempty"`
+	PrefixCaching       *bool `yaml:"prefix_caching,omitempty"`
+	ChunkedPrefill      *bool `yaml:"chunked_prefill,omitempty"`
+	DynamicBatching     *bool `yaml:"dynamic_batching,omitempty"`
+}
+
+// Cost is what the server charges, by token or by hour.
+type Cost struct {
+	Per1MPromptTokens float64 `yaml:"per_1m_prompt_tokens,omitempty"`
+	Per1MOutputTokens float64 `yaml:"per_1m_output_tokens,omitempty"`
+	// PerHour is the price of the whole deployment.
+	PerHour float64 `yaml:"per_hour,omitempty"`
+	// Currency is a label only; nothing is converted.
+	Currency string `yaml:"currency,omitempty"`
+}
+
+// Priced reports whether tokens have a price, so that spend can be bounded.
+func (c Cost) Priced() bool { return c.Per1MPromptTokens > 0 || c.Per1MOutputTokens > 0 }
+
+// Metadata is what the user wants remembered: label, note, hardware,
+// precision, and whatever else.
+type Metadata map[string]string
+
+// Objectives are promises. In the plan they stand as keys with numbers
+// ("p95_latency_ms: 1200") or as a list of texts ("ttft:p99<500ms").
+type Objectives []slo.Objective
+
+// Output is where the answer goes and how much is said on the way.
+type Output struct {
+	Dir     string // "" for runs/<time>-<label>
+	Force   bool
+	JSON    bool
+	Quiet   bool
+	Verbose bool
+	Explain bool
+}
+
+// The ways to offer load.
+const (
+	Open   = "open"
+	Closed = "closed"
+	Capped = "capped"
+)
+
+// Mode says which loop the load profile makes: Open, Closed or Capped.
+func (c *Config) Mode() string {
+	switch {
+	case c.Load.Rate == 0:
+		return Closed
+	case c.Load.Bounds.MaxConcurrency > 0:
+		return Capped
+	}
+	return Open
+}
+
+// Embedded reports whether the embedded engine is the target.
+func (c *Config) Embedded() bool { return len(c.Provider.URLs) == 0 }
+
+// Streaming reports whether replies are streamed.
+func (c *Config) Streaming() bool { return c.Provider.Stream == nil || *c.Provider.Stream }
+
+// Declared lists the optimizations of the plan and how each is known:
+// "applied" to the embedded engine, else "not verified".
+func (c *Config) Declared() map[string]string {
+	how := "not verified"
+	if c.Embedded() {
+		how = "applied"
+	}
+	out := map[string]string{}
+	for name, on := range map[string]*bool{
+		"speculative_decoding": c.Optimizations.SpeculativeDecoding,
+		"prefix_caching":       c.Optimizations.PrefixCaching,
+		"chunked_prefill":      c.Optimizations.ChunkedPrefill,
+		"dynamic_batching":     c.Optimizations.DynamicBatching,
+	} {
+		switch {
+		case on == nil:
+		case *on:
+			out[name] = "on, " + how
+		default:
+			out[name] = "off, " + how
+		}
+	}
+	return out
+}
+
+// decodeNode reads both forms of objectives.
+func (o *Objectives) decodeNode(d *decoder, n *node, path string) error {
+	*o = nil
+	if n.kind == mapping {
+		for _, e := range n.entries {
+			if err := o.threshold(d, e, join(path, e.key)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var texts []string
+	if err := d.decode(n, settable(&texts), path); err != nil {
+		return err
+	}
+	for i, text := range texts {
+		objective, err := slo.Parse(text)
+		if err != nil {
+			return d.fail(n.at(i), path, "%v", err)
+		}
+		*o = append(*o, objective)
+	}
+	return nil
+}
+
+func (o *Objectives) threshold(d *decoder, e entry, path string) error {
+	var limit float64
+	if err := d.value(e, settable(&limit), path); err != nil {
+		return err
+	}
+	objective, err := slo.FromPlan(e.key, limit)
+	if err != nil {
+		return fault(at(d.file, e.line), "%s%v", strings.TrimSuffix(path, e.key), err)
+	}
+	*o = append(*o, objective)
+	return nil
+}
+
+// encodeNode gives the canonical texts, which decodeNode reads back.
+func (o Objectives) encodeNode() any {
+	texts := make([]any, len(o))
+	for i, objective := range o {
+		texts[i] = objective.Text
+	}
+	return texts
+}

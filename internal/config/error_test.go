@@ -1,0 +1,168 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The words of an error are for people: these tables hold each to its place
+// and its cure.
+func TestPlanErrors(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, plan, want string }{
+		{"misspelt key", "load_profile:\n  raet: 5", "plan.yaml:2: load_profile.raet: unknown key, did you mean rate?"},
+		{"misspelt block", "provder:\n  model: m", "plan.yaml:1: provder: unknown key, did you mean provider?"},
+		{"key in the wrong block", "provider:\n  total_requests: 5", "plan.yaml:2: provider.total_requests: unknown key, did you mean load_profile.total_requests?"},
+		{"key like no other", "metrics:\n  zzzzzzzz: 5", "plan.yaml:2: metrics.zzzzzzzz: unknown key, want one of percentiles, track_prefill, track_decode, kv_cache_estimation, output_format"},
+		{"text for a number", "load_profile:\n  rate: ten", `plan.yaml:2: load_profile.rate: want a number, got "ten"`},
+		{"quoted number", "load_profile:\n  rate: \"5\"", `plan.yaml:2: load_profile.rate: want a number, got "5"`},
+		{"list for a number", "load_profile:\n  rate: [1, 2]", "plan.yaml:2: load_profile.rate: want a number, got a list"},
+		{"fraction for a count", "load_profile:\n  total_requests: 1.5", `plan.yaml:2: load_profile.total_requests: want a whole number, got "1.5"`},
+		{"number for a duration", "load_profile:\n  duration: 30", `plan.yaml:2: load_profile.duration: want a duration such as 30s or 1m30s, got "30"`},
+		{"text for a switch", "provider:\n  tls: {insecure: maybe}", `plan.yaml:2: provider.tls.insecure: want true or false, got "maybe"`},
+		{"scalar for a block", "provider: openai", `plan.yaml:1: provider: want a block with keys such as name, got "openai"`},
+		{"block for text", "provider:\n  model: {a: b}", "plan.yaml:2: provider.model: want text, got a block"},
+		{"value for a list of numbers", "metrics:\n  percentiles: [50, x]", `plan.yaml:2: metrics.percentiles[1]: want a number, got "x"`},
+		{"no value", "load_profile:\n  rate:\n", "plan.yaml:2: load_profile.rate: has no value"},
+		{"list at the top", "- a\n- b\n", "plan.yaml:1: want a block with keys such as provider, got a list"},
+		{"unknown threshold", "sla_thresholds:\n  p95_latncy_ms: 5", "plan.yaml:2: sla_thresholds.p95_latncy_ms: unknown objective; did you mean p95_latency_ms?"},
+		{"text threshold", "sla_thresholds:\n  p95_latency_ms: fast", `plan.yaml:2: sla_thresholds.p95_latency_ms: want a number, got "fast"`},
+		{"bad objective", "sla_thresholds:\n  - ttft:p99<500ms\n  - soon", `plan.yaml:3: sla_thresholds: objective "soon": want metric:stat<limit, such as ttft:p99<500ms`},
+
+		{"negative rate", "load_profile:\n  max_concurrency: 5\n  rate: -1", "plan.yaml:3: load_profile.rate: want a number of requests per second above 0, got -1"},
+		{"rate of zero", "load_profile:\n  rate: 0", "plan.yaml:2: load_profile.rate: want a number of requests per second above 0, got 0"},
+		{"unknown process", "load_profile:\n  rate: 1\n  arrival: poison", "plan.yaml:3: load_profile.arrival: "},
+		{"arrival in a closed loop", "load_profile:\n  max_concurrency: 5\n  arrival: poisson", "plan.yaml:3: load_profile.arrival: a closed loop has no arrivals: give a rate too, or leave it out"},
+		{"negative duration", "load_profile: {duration: -3s}", "plan.yaml:1: load_profile.duration: want a duration above 0 and at most 720h0m0s, got -3s"},
+		{"negative warm-up", "load_profile: {warmup: -3s}", "plan.yaml:1: load_profile.warmup: want a duration from 0 to 720h0m0s, got -3s"},
+		{"no requests", "load_profile: {total_requests: 0}", "plan.yaml:1: load_profile.total_requests: want a number of requests from 1 to 100000000, got 0"},
+		{"no concurrency", "load_profile: {max_concurrency: 0}", "plan.yaml:1: load_profile.max_concurrency: want a number of requests in flight from 1 to 100000, got 0"},
+		{"too much in all", "load_profile: {rate: 100000, duration: 700h}", "plan.yaml:1: load_profile.duration: 100000 requests/s for 700h0m0s are 2.52e+11 requests, want at most 100000000"},
+		{"spend without prices", "load_profile: {max_spend: 5}", "plan.yaml:1: load_profile.max_spend: needs prices: give cost.per_1m_prompt_tokens and cost.per_1m_output_tokens in a plan"},
+		{"negative price", "cost:\n  per_hour: -2", "plan.yaml:2: cost.per_hour: want a price of at least 0, got -2"},
+		{"no scheme", "provider: {api_endpoint: 'box:8000'}", `plan.yaml:1: provider.api_endpoint: want a URL that begins with http:// or https://, got "box:8000"`},
+		{"no host", "provider: {api_endpoint: 'http:///v1'}", `plan.yaml:1: provider.api_endpoint: want a URL with a host, got "http:///v1"`},
+		{"two APIs", "provider: {api_endpoint: ['http://h/v1/messages', 'http://h/v1/completions']}", "plan.yaml:1: provider.api_endpoint: want one API for all endpoints, got anthropic-messages and openai-completions"},
+		{"API against path", "provider:\n  api_endpoint: http://h/v1/messages\n  api: openai-chat", "plan.yaml:3: provider.api: is openai-chat, but the endpoint's path is that of anthropic-messages"},
+		{"unknown API", "provider: {api: grpc}", `plan.yaml:1: provider.api: want one of openai-chat, openai-completions, anthropic-messages, got "grpc"`},
+		{"bad header", "provider:\n  headers:\n    \"a b\": c", `plan.yaml:3: provider.headers.a b: "a b" is not a header's name`},
+		{"stream in the body", "provider:\n  extra_body: {stream: false}", "plan.yaml:2: provider.extra_body.stream: use provider.stream, which also sets how replies are read"},
+		{"percentile of 100", "metrics: {percentiles: [50, 100]}", "plan.yaml:1: metrics.percentiles: want percentages above 0 and below 100, got 100"},
+		{"unknown format", "metrics: {output_format: xml}", `plan.yaml:1: metrics.output_format: want json or text, got "xml"`},
+		{"no such optimization here", "optimizations:\n  speculative_decoding: true", "plan.yaml:2: optimizations.speculative_decoding: the embedded engine has none: set it to false, or give a URL"},
+		{"said twice, differently", "optimizations: {prefix_caching: true}\nserver: {sim: {enable_prefix_caching: false}}", "plan.yaml:1: optimizations.prefix_caching: is true, but server.sim.enable_prefix_caching is false"},
+		{"unknown GPU", "server:\n  sim:\n    gpu: H1OO", "plan.yaml:3: server.sim.gpu: "},
+		{"unknown model", "provider:\n  model: llama-9", "plan.yaml:2: provider.model: "},
+		{"label with a slash", "metadata:\n  label: a/b", `plan.yaml:2: metadata.label: want at most 80 letters without a slash, got "a/b"`},
+
+		{"missing variable", "provider:\n  api_key: ${NOPE}", "plan.yaml:2: environment variable NOPE is not set (export NOPE=…)"},
+		{"empty key variable", "provider:\n  api_endpoint: http://h\n  api_key: ${EMPTY}", "plan.yaml:3: provider.api_key: ${EMPTY} is empty, want the key"},
+		{"open variable", "provider:\n  model: ${oops", `plan.yaml:2: want ${NAME} with letters, digits and _, got "${oops" (write $${ for a literal ${)`},
+		{"duplicate key", "seed: 1\nseed: 2", "plan.yaml:2: "},
+		{"tab", "provider:\n\tmodel: m", "plan.yaml:2: a tab in the indentation, want spaces"},
+		{"empty", "", "plan.yaml: is empty, want a plan (redline schema plan lists its keys)"},
+		{"only a comment", "# later\n", "plan.yaml: is empty, want a plan (redline schema plan lists its keys)"},
+		{"binary", "\x7fELF\x00\x01", "plan.yaml: is not a text file, want a plan in YAML"},
+		{"two documents", "seed: 1\n---\nseed: 2\n", "plan.yaml:3: a second document, want one plan per file"},
+		{"unclosed bracket", "metrics:\n  percentiles: [50, 95\n", "plan.yaml:"},
+		{"merge key", "a: &a {b: 1}\nprovider:\n  <<: *a\n", "plan.yaml:3: merge keys (<<) have no place in a plan, write the keys out"},
+		{"alias of nothing", "provider:\n  model: *who\n", "plan.yaml:2: "},
+		{"too deep", "metrics: " + strings.Repeat("[", 500), "plan.yaml:1: nested too deeply for a plan"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			path := writePlan(t, tt.plan)
+			c, err := Resolve(Input{PlanPath: path, LookupEnv: env(map[string]string{"EMPTY": ""})})
+			if err == nil {
+				t.Fatalf("got %+v, want an error", c)
+			}
+			got := strings.TrimPrefix(err.Error(), filepath.Dir(path)+"/")
+			whole := !strings.HasSuffix(tt.want, ":") && !strings.HasSuffix(tt.want, ": ")
+			if !strings.HasPrefix(got, tt.want) || whole && got != tt.want || got == tt.want && !whole {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+			if strings.ContainsAny(got, "\n\r") {
+				t.Errorf("%q has more than one line", got)
+			}
+		})
+	}
+}
+
+func TestFlagErrors(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		flags []string
+		want  string
+	}{
+		{[]string{"--rate=-1"}, "--rate: want a number of requests per second above 0, got -1"},
+		{[]string{"--rate=NaN"}, `--rate: want a number, got "NaN"`},
+		{[]string{"--requests=0"}, "--requests: want a number of requests from 1 to 100000000, got 0"},
+		{[]string{"--requests=99999999999999999999"}, `--requests: "99999999999999999999" is too large`},
+		{[]string{"--duration=5"}, `--duration: want a duration such as 30s or 1m30s, got "5"`},
+		{[]string{"--timeout=-1s"}, "--timeout: want a duration of at least 0, got -1s"},
+		{[]string{"--concurrency=4", "--arrival=constant"}, "--arrival: a closed loop has no arrivals: give a rate too, or leave it out"},
+		{[]string{"--url=http://h", "--api-key-env=NOPE"}, "--api-key-env: environment variable NOPE is not set (export NOPE=…)"},
+		{[]string{"--api-key-env=sk-12345"}, "--api-key-env: want the name of an environment variable, not the key itself"},
+		{[]string{"--header=Authorization"}, `--header: want a header as Name=value, got "Authorization"`},
+		{[]string{"--header=A=b\nC: d"}, "--header: the value of A holds a line break"},
+		{[]string{"--extra-body=[1]"}, `--extra-body: want a JSON object such as {"top_k": 20}, got "[1]"`},
+		{[]string{"--slo=soon"}, `--slo: objective "soon": want metric:stat<limit, such as ttft:p99<500ms`},
+		{[]string{"--url=http://h", "--gpu=H100"}, "--gpu: is for the embedded engine, but a URL is given"},
+		{[]string{"--tp=-1"}, "--tp: want a positive number, or 0 for the default, got -1"},
+		{[]string{"--json=perhaps"}, `--json: want true or false, got "perhaps"`},
+		{[]string{"--seed=-1"}, `--seed: want a whole number of at least 0, got "-1"`},
+		{[]string{"--max-spend=3"}, "--max-spend: needs prices: give cost.per_1m_prompt_tokens and cost.per_1m_output_tokens in a plan"},
+		{[]string{"--url=http://user:pass@h h/"}, `--url: want a URL such as http://127.0.0.1:8000, got "***@h h/"`},
+		{[]string{"--nonsense=1"}, "--nonsense: unknown flag"},
+	}
+	for _, tt := range tests {
+		c, err := Resolve(Input{Flags: flags(tt.flags...)})
+		if err == nil {
+			t.Errorf("%v: got %+v, want an error", tt.flags, c)
+		} else if err.Error() != tt.want {
+			t.Errorf("got  %s\nwant %s", err, tt.want)
+		}
+	}
+}
+
+func TestEnvironmentErrorsNameTheVariable(t *testing.T) {
+	t.Parallel()
+	_, err := Resolve(Input{LookupEnv: env(map[string]string{"REDLINE_MAX_TOKENS_TOTAL": "many"})})
+	if want := `REDLINE_MAX_TOKENS_TOTAL: want a whole number, got "many"`; err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+func TestFilesThatAreNoPlan(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	large := filepath.Join(dir, "large.yaml")
+	if err := os.WriteFile(large, make([]byte, maxPlanBytes+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		filepath.Join(dir, "none.yaml"): "no such plan file",
+		dir:                             "is a directory, want a plan file",
+		large:                           "has 262145 bytes, a plan has at most 262144",
+	} {
+		if _, err := Resolve(Input{PlanPath: path}); err == nil || err.Error() != path+": "+want {
+			t.Errorf("got  %v\nwant %s: %s", err, path, want)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	t.Parallel()
+	keys := []string{"rate", "arrival", "max_concurrency", "total_requests", "tp"}
+	for word, want := range map[string]string{
+		"raet": "rate", "Rate": "rate", "rates": "rate", "max_concurency": "max_concurrency",
+		"requests_total": "", "tq": "", "": "", "zzz": "",
+	} {
+		if got := nearest(word, keys); got != want {
+			t.Errorf("nearest(%q) is %q, want %q", word, got, want)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package config
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite the generated parts of the manual")
+
+const (
+	manual     = "../../docs/PLAN.md"
+	tableBegin = "<!-- options: begin (go test ./internal/config -update) -->\n"
+	tableEnd   = "<!-- options: end -->\n"
+)
+
+// optionTable is the manual's list of options, a table for each group.
+func optionTable() string {
+	var b strings.Builder
+	for _, g := range Groups {
+		fmt.Fprintf(&b, "\n### %s\n\n| flag | plan key | variable | default | |\n|---|---|---|---|---|\n", g)
+		for i := range Options {
+			if o := &Options[i]; o.Group == g {
+				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", code(spelling(o)), code(o.Key), code(o.Env()), o.Default, o.Help)
+			}
+		}
+	}
+	return b.String() + "\n"
+}
+
+func spelling(o *Option) string {
+	s := "--" + o.Flag
+	if o.Short != "" {
+		s = "-" + o.Short + ", " + s
+	}
+	if o.Value != "" {
+		s += " " + o.Value
+	}
+	return s
+}
+
+func code(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "`" + s + "`"
+}
+
+func readManual(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile(manual)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestManualListsTheOptions(t *testing.T) {
+	text := readManual(t)
+	head, rest, begun := strings.Cut(text, tableBegin)
+	listed, tail, ended := strings.Cut(rest, tableEnd)
+	if !begun || !ended {
+		t.Fatalf("%s lacks the lines %q and %q", manual, tableBegin, tableEnd)
+	}
+	if *update {
+		if err := os.WriteFile(manual, []byte(head+tableBegin+optionTable()+tableEnd+tail), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(optionTable(), listed); diff != "" {
+		t.Errorf("%s is not what the table of options gives; run go test ./internal/config -update\n%s", manual, diff)
+	}
+}
+
+func TestManualNamesEveryKey(t *testing.T) {
+	t.Parallel()
+	text := readManual(t)
+	for _, key := range keysOf(reflect.TypeFor[Config](), "") {
+		last := key[strings.LastIndexByte(key, '.')+1:]
+		if !strings.Contains(text, last) {
+			t.Errorf("%s says nothing of %s", manual, key)
+		}
+	}
+}
+
+// Every plan that the manual shows can be run.
+func TestManualPlansLoad(t *testing.T) {
+	t.Parallel()
+	parts := strings.Split(readManual(t), "```yaml\n")
+	if len(parts) < 2 {
+		t.Fatalf("%s shows no plan", manual)
+	}
+	for _, part := range parts[1:] {
+		plan, _, _ := strings.Cut(part, "```")
+		if _, err := Resolve(Input{PlanPath: writePlan(t, plan), LookupEnv: env(map[string]string{"MY_KEY": "k-123456", "TENANT": "t1"})}); err != nil {
+			t.Errorf("%v in\n%s", err, plan)
+		}
+	}
+}

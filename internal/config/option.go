@@ -1,0 +1,241 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Kind is the type of an option's value, as --help shows it.
+type Kind string
+
+// The kinds of values.
+const (
+	Bool     Kind = "bool"
+	Int      Kind = "int"
+	Float    Kind = "number"
+	Duration Kind = "duration"
+	Text     Kind = "text"
+)
+
+// Group gathers options that belong together in --help and in the manual.
+type Group string
+
+// The groups, in the order in which they are shown.
+const (
+	TargetGroup   Group = "Target"
+	LoadGroup     Group = "Load"
+	WorkloadGroup Group = "Workload"
+	EngineGroup   Group = "Embedded engine"
+	RunGroup      Group = "Judgement and output"
+)
+
+// Groups lists the groups in the order in which they are shown.
+var Groups = []Group{TargetGroup, LoadGroup, WorkloadGroup, EngineGroup, RunGroup}
+
+// Option is one knob: its flag, its environment variable and its plan key are
+// three spellings of one setting.
+type Option struct {
+	Flag  string // without the dashes
+	Short string // one letter, or ""
+	// Key is the dotted plan key, "" where the plan has none.
+	Key   string
+	Group Group
+	Kind  Kind
+	// Value names what is to be written after the flag: "URL".
+	Value string
+	// Default is what holds where nothing is said, for people to read.
+	Default string
+	Help    string
+	// Repeatable options take several values, in the environment one a line.
+	Repeatable bool
+	// FlagOnly options have no environment variable.
+	FlagOnly bool
+
+	// set and get are given only where the key alone does not say it all.
+	set func(c *Config, values []string) error
+	get func(c *Config) []string
+}
+
+// Env names the option's environment variable, "" where it has none.
+func (o *Option) Env() string {
+	if o.FlagOnly {
+		return ""
+	}
+	return "REDLINE_" + strings.ToUpper(strings.ReplaceAll(o.Flag, "-", "_"))
+}
+
+// Set puts values, as text, where the option keeps them. An option that is not
+// repeatable takes one; a bool with an empty value is true.
+func (o *Option) Set(c *Config, values []string) error {
+	if !o.Repeatable && len(values) != 1 {
+		return fmt.Errorf("want one value, got %d", len(values))
+	}
+	if o.Kind == Bool {
+		values = []string{truth(values[0])}
+	}
+	if o.set != nil {
+		return o.set(c, values)
+	}
+	n := &node{kind: scalar, text: values[0], plain: true}
+	if o.Repeatable {
+		n = &node{kind: sequence}
+		for _, v := range values {
+			n.items = append(n.items, &node{kind: scalar, text: v, plain: true})
+		}
+	}
+	d := decoder{lines: map[string]int{}, templates: map[string]template{}}
+	return d.decode(n, lookUp(c, o.Key), "")
+}
+
+// truth spells the ways to say yes and no that shells are used to.
+func truth(s string) string {
+	switch strings.ToLower(s) {
+	case "", "1", "yes", "on":
+		return "true"
+	case "0", "no", "off":
+		return "false"
+	}
+	return s
+}
+
+// Get gives the option's present values as text, nil where it is not set.
+func (o *Option) Get(c *Config) []string {
+	if o.get != nil {
+		return o.get(c)
+	}
+	v := lookUp(c, o.Key)
+	if v.IsZero() {
+		return nil
+	}
+	switch e := encode(v).(type) {
+	case []any:
+		var out []string
+		for _, item := range e {
+			out = append(out, fmt.Sprint(item))
+		}
+		return out
+	default:
+		return []string{fmt.Sprint(e)}
+	}
+}
+
+// lookUp finds the field of a dotted key. Keys come from the table of options,
+// whose test looks up each of them.
+func lookUp(c *Config, key string) reflect.Value {
+	v := reflect.ValueOf(c).Elem()
+	for part := range strings.SplitSeq(key, ".") {
+		fields := fieldsOf(v.Type())
+		i := slices.IndexFunc(fields, func(f field) bool { return f.key == part })
+		v = v.FieldByIndex(fields[i].index)
+	}
+	return v
+}
+
+// settable gives the value that p points to.
+func settable(p any) reflect.Value { return reflect.ValueOf(p).Elem() }
+
+// toggle makes the functions of an option that is kept in one field outside the
+// plan.
+func toggle(field func(*Config) *bool) (func(*Config, []string) error, func(*Config) []string) {
+	set := func(c *Config, values []string) error { return setScalar(settable(field(c)), values[0]) }
+	get := func(c *Config) []string {
+		if *field(c) {
+			return []string{"true"}
+		}
+		return nil
+	}
+	return set, get
+}
+
+// setNoStream stores the opposite of what the plan's key says.
+func setNoStream(c *Config, values []string) error {
+	off, err := parseBool(values[0])
+	on := !off
+	c.Provider.Stream = &on
+	return err
+}
+
+func getNoStream(c *Config) []string {
+	if c.Streaming() {
+		return nil
+	}
+	return []string{"true"}
+}
+
+func setKeyEnv(c *Config, values []string) error {
+	if !variableName(values[0]) {
+		return fmt.Errorf("want the name of an environment variable, not the key itself")
+	}
+	c.keyEnv, c.Provider.APIKey = values[0], ""
+	return nil
+}
+
+func getKeyEnv(c *Config) []string { return nonEmpty(c.keyEnv) }
+
+// setHeaders adds to the headers of the plan: one by one they are overridden.
+func setHeaders(c *Config, values []string) error {
+	headers := map[string]string{}
+	for k, v := range c.Provider.Headers {
+		headers[k] = v
+	}
+	for _, text := range values {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || strings.TrimSpace(name) == "" {
+			return fmt.Errorf("want a header as Name=value, got %s", shown(name))
+		}
+		headers[strings.TrimSpace(name)] = strings.TrimSpace(value)
+	}
+	c.Provider.Headers = headers
+	return nil
+}
+
+func getHeaders(c *Config) []string {
+	var out []string
+	for _, name := range sortedKeys(c.Provider.Headers) {
+		out = append(out, name+"="+c.Provider.Headers[name])
+	}
+	return out
+}
+
+func setExtraBody(c *Config, values []string) error {
+	var body map[string]any
+	if err := json.Unmarshal([]byte(values[0]), &body); err != nil || body == nil {
+		return fmt.Errorf(`want a JSON object such as {"top_k": 20}, got %s`, shown(values[0]))
+	}
+	c.Provider.ExtraBody = body
+	return nil
+}
+
+func getExtraBody(c *Config) []string {
+	if len(c.Provider.ExtraBody) == 0 {
+		return nil
+	}
+	body, err := json.Marshal(c.Provider.ExtraBody)
+	if err != nil {
+		return nil
+	}
+	return []string{string(body)}
+}
+
+// metadata makes the functions of an option that is one entry of the metadata
+// block.
+func metadata(name string) (func(*Config, []string) error, func(*Config) []string) {
+	set := func(c *Config, values []string) error {
+		if c.Metadata == nil {
+			c.Metadata = Metadata{}
+		}
+		c.Metadata[name] = values[0]
+		return nil
+	}
+	return set, func(c *Config) []string { return nonEmpty(c.Metadata[name]) }
+}
+
+func nonEmpty(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}

@@ -1,0 +1,123 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// samples holds a value for each option that is not its default.
+var samples = map[string][]string{
+	"url": {"http://a", "http://b"}, "api": {"anthropic-messages"}, "model": {"m"}, "api-key-env": {"NAME"},
+	"header": {"A=b", "C=d"}, "extra-body": {`{"top_k":20}`}, "insecure": {"true"}, "ca-cert": {"a.pem"},
+	"client-cert": {"b.pem"}, "timeout": {"1m30s"}, "no-stream": {"true"},
+	"rate": {"2.5"}, "arrival": {"constant"}, "concurrency": {"8"}, "requests": {"60"}, "duration": {"5s"},
+	"warmup": {"2s"}, "drain": {"3s"}, "max-spend": {"1.5"}, "max-tokens-total": {"1000"},
+	"workload": {"fixed(64,100)"}, "generation": {"product"}, "temperature": {"0"}, "top-p": {"0.9"},
+	"gen-seed": {"-5"}, "stop": {"END", "a, b"}, "seed": {"7"},
+	"gpu": {"H200"}, "tp": {"2"}, "max-num-seqs": {"16"}, "max-num-batched-tokens": {"2048"},
+	"gpu-memory-utilization": {"0.8"}, "max-model-len": {"4096"}, "enable-prefix-caching": {"false"},
+	"enable-chunked-prefill": {"true"}, "reasoning-tokens": {"5"}, "tool-calls": {"true"}, "tokens-per-chunk": {"4"},
+	"slo": {"ttft:p99<500ms", "error:rate<1%"}, "label": {"night"}, "note": {"a note"}, "out": {"dir"},
+	"force": {"true"}, "json": {"true"}, "quiet": {"true"}, "verbose": {"true"}, "explain": {"true"},
+}
+
+// Every option keeps what it is given, and gives nothing before.
+func TestOptionsKeepTheirValues(t *testing.T) {
+	t.Parallel()
+	for i := range Options {
+		o := &Options[i]
+		if o.Flag == "plan" {
+			continue
+		}
+		c := &Config{}
+		if got := o.Get(c); got != nil {
+			t.Errorf("--%s is %q before it is set", o.Flag, got)
+		}
+		want, ok := samples[o.Flag]
+		if !ok {
+			t.Errorf("--%s has no sample value", o.Flag)
+			continue
+		}
+		if err := o.Set(c, want); err != nil {
+			t.Errorf("--%s: %v", o.Flag, err)
+		}
+		if diff := cmp.Diff(want, o.Get(c)); diff != "" {
+			t.Errorf("--%s: %s", o.Flag, diff)
+		}
+	}
+}
+
+func TestOptionTableIsConsistent(t *testing.T) {
+	t.Parallel()
+	keys := append(keysOf(reflect.TypeFor[Config](), ""), "metadata.label", "metadata.note")
+	seen := map[string]bool{}
+	for i := range Options {
+		o := &Options[i]
+		switch {
+		case seen[o.Flag]:
+			t.Errorf("--%s stands twice", o.Flag)
+		case o.Key != "" && !slices.Contains(keys, o.Key):
+			t.Errorf("--%s: the plan has no key %s", o.Flag, o.Key)
+		case !slices.Contains(Groups, o.Group):
+			t.Errorf("--%s: group %q is not listed", o.Flag, o.Group)
+		case o.Kind == Bool != (o.Value == ""):
+			t.Errorf("--%s: kind %s with value name %q", o.Flag, o.Kind, o.Value)
+		case o.Help == "" || strings.HasSuffix(o.Help, "."):
+			t.Errorf("--%s: help %q, want one without a full stop", o.Flag, o.Help)
+		}
+		seen[o.Flag] = true
+		if o.set == nil {
+			checkKind(t, o)
+		}
+	}
+}
+
+// checkKind holds an option's kind to the type of the field it is kept in.
+func checkKind(t *testing.T, o *Option) {
+	t.Helper()
+	typ := lookUp(&Config{}, o.Key).Type()
+	if typ.Kind() == reflect.Pointer {
+		typ = typ.Elem()
+	}
+	want := Text
+	switch {
+	case typ.String() == "time.Duration":
+		want = Duration
+	case typ.Kind() == reflect.Bool:
+		want = Bool
+	case typ.Kind() == reflect.Float64:
+		want = Float
+	case typ.Kind() == reflect.Int, typ.Kind() == reflect.Int64, typ.Kind() == reflect.Uint64:
+		want = Int
+	}
+	if o.Kind != want {
+		t.Errorf("--%s is of kind %s, but %s is a %s", o.Flag, o.Kind, o.Key, typ)
+	}
+}
+
+func TestVariablesAreNamedAfterFlags(t *testing.T) {
+	t.Parallel()
+	got := map[string]string{}
+	for i := range Options {
+		got[Options[i].Flag] = Options[i].Env()
+	}
+	for flag, want := range map[string]string{"rate": "REDLINE_RATE", "max-spend": "REDLINE_MAX_SPEND", "force": ""} {
+		if got[flag] != want {
+			t.Errorf("--%s is the variable %q, want %q", flag, got[flag], want)
+		}
+	}
+}
+
+func TestSwitchesUnderstandShells(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{"": true, "1": true, "true": true, "yes": true, "ON": true, "0": false, "false": false, "no": false} {
+		c := mustResolve(t, Input{Flags: map[string][]string{"quiet": {text}}})
+		if c.Output.Quiet != want {
+			t.Errorf("--quiet=%s is %t, want %t", text, c.Output.Quiet, want)
+		}
+	}
+}

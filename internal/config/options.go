@@ -1,0 +1,150 @@
+package config
+
+// Options is every knob there is, in the order in which --help and the manual
+// show them. Flags, environment variables and plan keys all come from here.
+var Options = []Option{
+	{Flag: "url", Key: "provider.api_endpoint", Group: TargetGroup, Kind: Text, Value: "URL", Repeatable: true,
+		Default: "the embedded engine",
+		Help:    "base URL or full path of the server (also unix:SOCKET); a known path selects the API; several are used in turn"},
+	{Flag: "api", Key: "provider.api", Group: TargetGroup, Kind: Text, Value: "NAME",
+		Default: "from the URL's path, else openai-chat",
+		Help:    "openai-chat, openai-completions or anthropic-messages"},
+	{Flag: "model", Key: "provider.model", Group: TargetGroup, Kind: Text, Value: "NAME",
+		Default: "the first that the server lists",
+		Help:    "model to ask; for the embedded engine one of the catalog's"},
+	{Flag: "api-key-env", Key: "provider.api_key", Group: TargetGroup, Kind: Text, Value: "NAME",
+		Default: "OPENAI_API_KEY or ANTHROPIC_API_KEY, by API",
+		Help:    "environment variable that holds the key; in the plan ${NAME}", set: setKeyEnv, get: getKeyEnv},
+	{Flag: "header", Key: "provider.headers", Group: TargetGroup, Kind: Text, Value: "NAME=VALUE", Repeatable: true,
+		Help: "header to send with every request", set: setHeaders, get: getHeaders},
+	{Flag: "extra-body", Key: "provider.extra_body", Group: TargetGroup, Kind: Text, Value: "JSON",
+		Help: "object whose keys are added to every request's body", set: setExtraBody, get: getExtraBody},
+	{Flag: "insecure", Key: "provider.tls.insecure", Group: TargetGroup, Kind: Bool, Default: "false",
+		Help: "do not verify the server's certificate"},
+	{Flag: "ca-cert", Key: "provider.tls.ca_cert", Group: TargetGroup, Kind: Text, Value: "FILE",
+		Default: "the system's", Help: "PEM file of the authorities to trust"},
+	{Flag: "client-cert", Key: "provider.tls.client_cert", Group: TargetGroup, Kind: Text, Value: "FILE",
+		Help: "PEM file with the client's certificate and key"},
+	{Flag: "timeout", Key: "provider.timeout", Group: TargetGroup, Kind: Duration, Value: "TIME",
+		Default: "none", Help: "longest time for one request, from its first byte sent to its end"},
+	{Flag: "no-stream", Key: "provider.stream", Group: TargetGroup, Kind: Bool, Default: "false",
+		Help: "ask for whole replies; in the plan stream: false", set: setNoStream, get: getNoStream},
+
+	{Flag: "rate", Key: "load_profile.rate", Group: LoadGroup, Kind: Float, Value: "R",
+		Default: "10, unless a concurrency is given",
+		Help:    "requests per second to offer, whatever the server does (open loop)"},
+	{Flag: "arrival", Key: "load_profile.arrival", Group: LoadGroup, Kind: Text, Value: "PROCESS", Default: "poisson",
+		Help: "how arrivals spread over time: constant, poisson or gamma(SHAPE), a shape below 1 being burstier"},
+	{Flag: "concurrency", Key: "load_profile.max_concurrency", Group: LoadGroup, Kind: Int, Value: "N", Default: "no cap",
+		Help: "requests in flight at most; without a rate, exactly so many all the time (closed loop)"},
+	{Flag: "requests", Key: "load_profile.total_requests", Group: LoadGroup, Kind: Int, Value: "N",
+		Help: "requests to measure"},
+	{Flag: "duration", Key: "load_profile.duration", Group: LoadGroup, Kind: Duration, Value: "TIME",
+		Default: "40s, unless a number of requests is given", Help: "length of the measured window"},
+	{Flag: "warmup", Key: "load_profile.warmup", Group: LoadGroup, Kind: Duration, Value: "TIME",
+		Default: "50 requests and twice their mean time, at most 1m", Help: "load before the measured window"},
+	{Flag: "drain", Key: "load_profile.drain", Group: LoadGroup, Kind: Duration, Value: "TIME", Default: "1m",
+		Help: "longest wait after the window for its last requests to end, under continued load"},
+	{Flag: "max-spend", Key: "load_profile.max_spend", Group: LoadGroup, Kind: Float, Value: "MONEY", Default: "no limit",
+		Help: "stop before more than this is spent, at the prices of the plan's cost block"},
+	{Flag: "max-tokens-total", Key: "load_profile.max_tokens_total", Group: LoadGroup, Kind: Int, Value: "N", Default: "no limit",
+		Help: "stop before more prompt and output tokens than this are used"},
+
+	{Flag: "workload", Key: "workload", Group: WorkloadGroup, Kind: Text, Value: "NAME", Default: "chat",
+		Help: "preset or terse form: chat, code_generation, long_context_qa, summarization, rag_agent, 'fixed(64,100)'"},
+	{Flag: "generation", Key: "generation.preset", Group: WorkloadGroup, Kind: Text, Value: "PRESET",
+		Help: "deterministic or product: settings for how the model picks its tokens"},
+	{Flag: "temperature", Key: "generation.temperature", Group: WorkloadGroup, Kind: Float, Value: "T",
+		Default: "the preset's", Help: "sampling temperature"},
+	{Flag: "top-p", Key: "generation.top_p", Group: WorkloadGroup, Kind: Float, Value: "P",
+		Default: "the preset's", Help: "nucleus sampling"},
+	{Flag: "gen-seed", Key: "generation.seed", Group: WorkloadGroup, Kind: Int, Value: "N",
+		Default: "the preset's", Help: "seed that is sent to the server"},
+	{Flag: "stop", Key: "generation.stop", Group: WorkloadGroup, Kind: Text, Value: "TEXT", Repeatable: true,
+		Help: "text at which the model stops"},
+	{Flag: "seed", Key: "seed", Group: WorkloadGroup, Kind: Int, Value: "N", Default: "a new one for every run",
+		Help: "decides arrival times, prompts and lengths; the same seed gives the same load"},
+
+	{Flag: "gpu", Key: "server.sim.gpu", Group: EngineGroup, Kind: Text, Value: "NAME", Default: "H100",
+		Help: "accelerator to simulate, one of the catalog's"},
+	{Flag: "tp", Key: "server.sim.tp", Group: EngineGroup, Kind: Int, Value: "N", Default: "1",
+		Help: "accelerators that share the model (tensor parallel)"},
+	{Flag: "max-num-seqs", Key: "server.sim.max_num_seqs", Group: EngineGroup, Kind: Int, Value: "N",
+		Default: "vLLM's", Help: "requests in one batch at most"},
+	{Flag: "max-num-batched-tokens", Key: "server.sim.max_num_batched_tokens", Group: EngineGroup, Kind: Int, Value: "N",
+		Default: "vLLM's", Help: "token budget of one step"},
+	{Flag: "gpu-memory-utilization", Key: "server.sim.gpu_memory_utilization", Group: EngineGroup, Kind: Float, Value: "SHARE",
+		Default: "vLLM's", Help: "share of the accelerator's memory that the engine may use"},
+	{Flag: "max-model-len", Key: "server.sim.max_model_len", Group: EngineGroup, Kind: Int, Value: "N",
+		Default: "the model's", Help: "prompt and output tokens of one request at most"},
+	{Flag: "enable-prefix-caching", Key: "server.sim.enable_prefix_caching", Group: EngineGroup, Kind: Bool,
+		Default: "true", Help: "reuse the cache of equal prompt beginnings"},
+	{Flag: "enable-chunked-prefill", Key: "server.sim.enable_chunked_prefill", Group: EngineGroup, Kind: Bool,
+		Default: "true", Help: "split long prompts over several steps"},
+	{Flag: "reasoning-tokens", Key: "server.sim.reasoning_tokens", Group: EngineGroup, Kind: Int, Value: "N", Default: "0",
+		Help: "begin every reply with so many tokens of reasoning"},
+	{Flag: "tool-calls", Key: "server.sim.tool_calls", Group: EngineGroup, Kind: Bool, Default: "false",
+		Help: "end every reply with a tool call"},
+	{Flag: "tokens-per-chunk", Key: "server.sim.tokens_per_chunk", Group: EngineGroup, Kind: Int, Value: "N", Default: "1",
+		Help: "tokens in one stream event"},
+
+	{Flag: "slo", Key: "sla_thresholds", Group: RunGroup, Kind: Text, Value: "OBJECTIVE", Repeatable: true,
+		Help: "promise to judge: 'ttft:p99<500ms', 'error:rate<1%'; takes the place of the plan's"},
+	{Flag: "label", Key: "metadata.label", Group: RunGroup, Kind: Text, Value: "NAME",
+		Help: "short name of the run, part of its directory's", set: setLabel, get: getLabel},
+	{Flag: "note", Key: "metadata.note", Group: RunGroup, Kind: Text, Value: "TEXT",
+		Help: "anything worth remembering", set: setNote, get: getNote},
+	{Flag: "out", Group: RunGroup, Kind: Text, Value: "DIR", Default: "runs/<time>-<label>",
+		Help: "directory for the plan, records and result", set: setOut, get: getOut},
+	{Flag: "force", Group: RunGroup, Kind: Bool, Default: "false", FlagOnly: true,
+		Help: "write into a directory that already holds a run", set: setForce, get: getForce},
+	{Flag: "json", Key: "metrics.output_format", Group: RunGroup, Kind: Bool, Default: "false",
+		Help: "print the result as JSON and nothing else; in the plan output_format: json", set: setJSON, get: getJSON},
+	{Flag: "quiet", Group: RunGroup, Kind: Bool, Default: "false",
+		Help: "no progress while the run goes on", set: setQuiet, get: getQuiet},
+	{Flag: "verbose", Short: "v", Group: RunGroup, Kind: Bool, Default: "false",
+		Help: "show one request as it goes over the wire, secrets masked", set: setVerbose, get: getVerbose},
+	{Flag: "explain", Group: RunGroup, Kind: Bool, Default: "false",
+		Help: "print beside each figure how it is defined", set: setExplain, get: getExplain},
+	{Flag: "plan", Group: RunGroup, Kind: Text, Value: "FILE",
+		Help: "plan file to begin with; flags and environment override it", set: setPlan, get: getPlan},
+}
+
+// The functions of the options that live outside the plan's blocks.
+var (
+	setLabel, getLabel     = metadata("label")
+	setNote, getNote       = metadata("note")
+	setForce, getForce     = toggle(func(c *Config) *bool { return &c.Output.Force })
+	setQuiet, getQuiet     = toggle(func(c *Config) *bool { return &c.Output.Quiet })
+	setVerbose, getVerbose = toggle(func(c *Config) *bool { return &c.Output.Verbose })
+	setExplain, getExplain = toggle(func(c *Config) *bool { return &c.Output.Explain })
+)
+
+func setOut(c *Config, values []string) error { c.Output.Dir = values[0]; return nil }
+func getOut(c *Config) []string               { return nonEmpty(c.Output.Dir) }
+
+// The plan's path is read before any option is set; as an option it only has
+// to be known.
+func setPlan(*Config, []string) error { return nil }
+func getPlan(*Config) []string        { return nil }
+
+// setJSON keeps the flag where the plan's key is, so that the resolved plan
+// says what was asked for.
+func setJSON(c *Config, values []string) error {
+	on, err := parseBool(values[0])
+	if err != nil {
+		return err
+	}
+	c.Metrics.OutputFormat = ""
+	if on {
+		c.Metrics.OutputFormat = formatJSON
+	}
+	return nil
+}
+
+func getJSON(c *Config) []string {
+	if c.Metrics.OutputFormat != formatJSON {
+		return nil
+	}
+	return []string{"true"}
+}

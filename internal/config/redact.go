@@ -1,0 +1,225 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// masked stands where a secret stood.
+const masked = "***"
+
+// Resolved gives the whole configuration as plain data under the plan's keys,
+// without secrets.
+func (c *Config) Resolved() map[string]any {
+	m, _ := unordered(c.redacted()).(map[string]any)
+	return m
+}
+
+// YAML gives the resolved configuration as a plan, without secrets, which
+// loads again: a key that came from a variable is written as that variable.
+func (c *Config) YAML() ([]byte, error) {
+	return yaml.MarshalWithOptions(c.redacted(), yaml.Indent(2), yaml.IndentSequence(true))
+}
+
+// Secrets lists the values that must not be shown anywhere, the longest
+// first where one contains another.
+func (c *Config) Secrets() []string {
+	var out []string
+	add := func(s string) {
+		if len(s) >= 4 {
+			out = append(out, s)
+		}
+	}
+	add(c.Provider.APIKey)
+	for name, value := range c.Provider.Headers {
+		_, fromVariable := c.template("provider.headers."+name, value)
+		if !fromVariable && !secretHeader(name) {
+			continue
+		}
+		add(value)
+		if scheme, rest, ok := strings.Cut(value, " "); ok && authScheme(scheme) {
+			add(rest)
+		}
+	}
+	for _, text := range c.Provider.URLs {
+		if u, err := url.Parse(text); err == nil && u.User != nil {
+			password, _ := u.User.Password()
+			add(password)
+		}
+	}
+	return out
+}
+
+// redacted gives the plan as ordered keys with everything secret rewritten.
+func (c *Config) redacted() any {
+	var replace []string
+	for _, s := range c.Secrets() {
+		replace = append(replace, s, masked)
+	}
+	r := redactor{c, strings.NewReplacer(replace...)}
+	return r.walk(encode(reflect.ValueOf(*c)), "")
+}
+
+type redactor struct {
+	c    *Config
+	hide *strings.Replacer
+}
+
+func (r redactor) walk(v any, path string) any {
+	switch v := v.(type) {
+	case yaml.MapSlice:
+		out := make(yaml.MapSlice, len(v))
+		for i, item := range v {
+			key := fmt.Sprint(item.Key)
+			out[i] = yaml.MapItem{Key: key, Value: r.walk(item.Value, join(path, key))}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = r.walk(item, fmt.Sprintf("%s[%d]", path, i))
+		}
+		return out
+	case string:
+		return r.text(v, path)
+	}
+	return v
+}
+
+// text rewrites one scalar by what its path says about it.
+func (r redactor) text(s, path string) string {
+	if path == "provider.api_key" {
+		return r.apiKey(s)
+	}
+	if name, ok := strings.CutPrefix(path, "provider.headers."); ok {
+		return r.header(s, path, name)
+	}
+	if strings.HasPrefix(path, "provider.extra_body.") {
+		if raw, ok := r.c.template(path, s); ok {
+			return raw
+		}
+		if secretField(path[strings.LastIndexByte(path, '.')+1:]) {
+			return masked
+		}
+	}
+	if strings.HasPrefix(path, "provider.api_endpoint") {
+		s = cleanURL(s)
+	}
+	return escape(r.hide.Replace(s))
+}
+
+func (r redactor) apiKey(s string) string {
+	if r.c.keyEnv != "" {
+		return "${" + r.c.keyEnv + "}"
+	}
+	if raw, ok := r.c.template("provider.api_key", s); ok && onlyVariables(raw) {
+		return raw
+	}
+	return masked
+}
+
+func (r redactor) header(s, path, name string) string {
+	raw, ok := r.c.template(path, s)
+	if ok && (onlyVariables(raw) || !secretHeader(name)) {
+		return raw
+	}
+	if ok || secretHeader(name) {
+		return masked
+	}
+	return escape(r.hide.Replace(s))
+}
+
+// template gives what the plan says for a value that still is what its
+// variables made of it.
+func (c *Config) template(path, value string) (string, bool) {
+	t, ok := c.templates[path]
+	return t.raw, ok && t.text == value
+}
+
+var variable = regexp.MustCompile(`\$\{[A-Za-z0-9_]+\}`)
+
+// onlyVariables reports whether nothing of a template but an authentication
+// scheme is written out, so that the template itself is no secret.
+func onlyVariables(raw string) bool {
+	rest := strings.TrimSpace(variable.ReplaceAllString(raw, ""))
+	return rest == "" || authScheme(rest)
+}
+
+func authScheme(word string) bool {
+	switch strings.ToLower(word) {
+	case "bearer", "basic", "token", "apikey", "digest":
+		return true
+	}
+	return false
+}
+
+// secretHeader reports whether a header's name says that its value is for the
+// server's eyes only.
+func secretHeader(name string) bool {
+	name = strings.ToLower(name)
+	for _, part := range []string{"auth", "key", "token", "secret", "passw", "cookie", "credential", "signature", "session"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// secretField is the same for a key in a request's body, where "token" is the
+// unit of everything.
+func secretField(name string) bool {
+	name = strings.ToLower(name)
+	for _, part := range []string{"authorization", "api_key", "apikey", "access_token", "secret", "passw", "credential"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// cleanURL takes user, password and the secrets of the query out of a URL.
+func cleanURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		if i := strings.LastIndexByte(text, '@'); i >= 0 {
+			return masked + text[i:]
+		}
+		return text
+	}
+	u.User = nil
+	if u.RawQuery == "" {
+		return u.String()
+	}
+	query := u.Query()
+	for name := range query {
+		if secretHeader(name) || name == "sig" || name == "code" {
+			query.Set(name, masked)
+		}
+	}
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+// unordered gives the same data with plain maps.
+func unordered(v any) any {
+	switch v := v.(type) {
+	case yaml.MapSlice:
+		out := make(map[string]any, len(v))
+		for _, item := range v {
+			out[fmt.Sprint(item.Key)] = unordered(item.Value)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = unordered(item)
+		}
+		return out
+	}
+	return v
+}

@@ -1,0 +1,189 @@
+package config
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// everything is a plan that uses every block.
+const everything = `
+provider:
+  name: alpha
+  api_endpoint: ["http://user:hunter22@box:8000/v1?api-version=2&api_key=hidden-query", "http://other:8000/v1"]
+  model: m
+  api_key: ${KEY}
+  headers:
+    Authorization: Bearer ${TOKEN}
+    X-Api-Key: literal-secret
+    X-Team: blue
+    X-From-Variable: ${TEAM}
+    Cookie: sid=literal-cookie
+    Proxy-Authorization: Basic half-secret-${TEAM}
+  extra_body: {top_k: 20, nested: {flag: true, list: [1, a, 2.5], none: null}, api_key: body-secret, from: "${TEAM}"}
+  tls: {insecure: true, ca_cert: ca.pem, client_cert: me.pem}
+  stream: false
+  timeout: 30s
+load_profile:
+  rate: 2.5
+  arrival: gamma(0.5)
+  max_concurrency: 8
+  total_requests: 100
+  duration: 1m30s
+  warmup: 0s
+  drain: 10s
+  max_tokens_total: 1000000
+  max_spend: 1.5
+  context_distribution: {weights: [1, 3], token_counts: [100, 200]}
+workload: {preset: chat, output: "uniform(10,20)"}
+generation: {preset: product, temperature: 0, top_p: 0.5, seed: -4, stop: ["END", "$${x}"]}
+server: {sim: {gpu: H200, tp: 2}}
+sla_thresholds: {p99_ttft_ms: 500, p999_e2e_ms: 9000, mean_tpot_ms: 30, min_throughput_tps: 45,
+  max_kv_cache_mb_per_request: 1024, max_error_rate: 0.01, min_good_fraction: 0.99, max_cost_per_1m_output_tokens: 3}
+metrics: {percentiles: [99.9, 50], track_prefill: true, track_decode: false, kv_cache_estimation: true, output_format: text}
+optimizations: {speculative_decoding: true, prefix_caching: false, chunked_prefill: true, dynamic_batching: true}
+cost: {per_1m_prompt_tokens: 0.25, per_1m_output_tokens: 1.25, per_hour: 12, currency: EUR}
+metadata: {label: night, note: "the key is key-from-variable", hardware: 8xH200, precision: 8, rack: r7}
+seed: 0
+`
+
+var secretEnv = map[string]string{"KEY": "key-from-variable", "TOKEN": "token-from-variable", "TEAM": "team-from-variable"}
+
+func TestResolvedPlanLoadsAgain(t *testing.T) {
+	t.Parallel()
+	plans := map[string]Input{
+		"nothing":       {Seed: 3},
+		"closed loop":   {Flags: flags("--concurrency=4", "--requests=10")},
+		"odd model":     {Flags: flags("--model=llama-3.1-70b", "--gpu=H200", "--tp=8", "--max-num-seqs=64", "--enable-chunked-prefill=false")},
+		"fixed lengths": {Flags: flags("--workload=fixed(64,100)", "--url=http://h", "--no-stream", "--slo=ttft:p99<500ms", "--json")},
+		"seed template": {PlanPath: "testdata/benchmark-config.yaml", LookupEnv: env(map[string]string{"INFERENCE_API_KEY": "k-123456"})},
+	}
+	for name, in := range plans {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			first := mustResolve(t, in)
+			text, err := first.YAML()
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := Resolve(Input{PlanPath: writePlan(t, string(text)), LookupEnv: in.LookupEnv, Seed: 99})
+			if err != nil {
+				t.Fatalf("%v in\n%s", err, text)
+			}
+			if diff := cmp.Diff(first, again, sameConfig); diff != "" {
+				t.Errorf("%s\n%s", diff, text)
+			}
+		})
+	}
+}
+
+// A plan with secrets comes back without those that were written out, and is
+// the same plan from then on.
+func TestEverythingLoadsAgain(t *testing.T) {
+	t.Parallel()
+	in := Input{PlanPath: writePlan(t, everything), LookupEnv: env(secretEnv)}
+	first, err := mustResolve(t, in).YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := mustResolve(t, Input{PlanPath: writePlan(t, string(first)), LookupEnv: in.LookupEnv, Seed: 99}).YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(first), string(second)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSecretsAreGone(t *testing.T) {
+	t.Parallel()
+	c := mustResolve(t, Input{PlanPath: writePlan(t, everything), LookupEnv: env(secretEnv)})
+	text, err := c.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(c.Resolved())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"key-from-variable", "token-from-variable", "team-from-variable", "literal-secret",
+		"literal-cookie", "half-secret", "hunter22", "hidden-query", "body-secret", "user:"} {
+		if strings.Contains(string(text), secret) {
+			t.Errorf("the resolved plan shows %s", secret)
+		}
+		if strings.Contains(string(data), secret) {
+			t.Errorf("the resolved data shows %s", secret)
+		}
+	}
+	provider, _ := c.Resolved()["provider"].(map[string]any)
+	got := []any{provider["api_key"], provider["api_endpoint"], provider["headers"]}
+	want := []any{
+		"${KEY}",
+		[]any{"http://box:8000/v1?api-version=2&api_key=%2A%2A%2A", "http://other:8000/v1"},
+		map[string]any{"Authorization": "Bearer ${TOKEN}", "X-Api-Key": "***", "X-Team": "blue",
+			"X-From-Variable": "${TEAM}", "Cookie": "***", "Proxy-Authorization": "***"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestKeysAreWrittenAsTheirVariables(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		in   Input
+		want any
+	}{
+		{"named by flag", Input{Flags: flags("--url=http://h", "--api-key-env=MINE"), LookupEnv: env(map[string]string{"MINE": "secret-1"})}, "${MINE}"},
+		{"default of the API", Input{Flags: flags("--url=http://h"), LookupEnv: env(map[string]string{"OPENAI_API_KEY": "secret-1"})}, "${OPENAI_API_KEY}"},
+		{"written out", Input{PlanPath: writePlan(t, "provider: {api_endpoint: 'http://h', api_key: secret-1}")}, "***"},
+		{"partly written out", Input{PlanPath: writePlan(t, "provider: {api_endpoint: 'http://h', api_key: 'sk-${REST}'}"), LookupEnv: env(map[string]string{"REST": "1"})}, "***"},
+		{"none", Input{Flags: flags("--url=http://h")}, nil},
+	}
+	for _, tt := range tests {
+		provider, _ := mustResolve(t, tt.in).Resolved()["provider"].(map[string]any)
+		if got := provider["api_key"]; got != tt.want {
+			t.Errorf("%s: api_key is %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A header's template must not outlive the value that it made.
+func TestOverriddenHeaderIsNotShownAsItsOldTemplate(t *testing.T) {
+	t.Parallel()
+	c := mustResolve(t, Input{
+		PlanPath:  writePlan(t, "provider: {headers: {X-Team: '${TEAM}'}}"),
+		LookupEnv: env(secretEnv),
+		Flags:     flags("--header=X-Team=green"),
+	})
+	provider, _ := c.Resolved()["provider"].(map[string]any)
+	if diff := cmp.Diff(map[string]any{"X-Team": "green"}, provider["headers"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestReopenNeedsNoVariable(t *testing.T) {
+	t.Parallel()
+	first := mustResolve(t, Input{PlanPath: "testdata/benchmark-config.yaml", LookupEnv: env(map[string]string{"INFERENCE_API_KEY": "k-123456"})})
+	text, err := first.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "plan.yaml")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Reopen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Provider.APIKey = first.Provider.APIKey
+	if diff := cmp.Diff(first, again, sameConfig); diff != "" {
+		t.Error(diff)
+	}
+}

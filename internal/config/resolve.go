@@ -1,0 +1,198 @@
+package config
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Input is where settings come from. Nothing else is read, so that a test can
+// say all of it.
+type Input struct {
+	// PlanPath names the plan file, "" for none.
+	PlanPath string
+	// Flags holds the values of the flags that were given, by name.
+	Flags map[string][]string
+	// LookupEnv is os.LookupEnv in a program; nil is an empty environment.
+	LookupEnv func(string) (string, bool)
+	// Seed is the seed of a run for which none is given. The caller draws it,
+	// so that two runs do not by accident meet the same prompts in a server's
+	// prefix cache.
+	Seed uint64
+}
+
+// place is where a key was set.
+type place struct {
+	text string // "plan.yaml:12", "--rate", "REDLINE_RATE"
+	plan bool
+}
+
+// template is a scalar of the plan that names variables, and what it became.
+type template struct{ raw, text string }
+
+// Resolve gives the complete configuration: flags before REDLINE_…
+// variables, these before the plan, this before defaults. Its errors are of
+// type *Error.
+func Resolve(in Input) (*Config, error) {
+	if in.LookupEnv == nil {
+		in.LookupEnv = noEnv
+	}
+	c := newConfig()
+	if path := planPath(in); path != "" {
+		data, err := readPlan(path)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.load(path, data, in.LookupEnv); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.override(in); err != nil {
+		return nil, err
+	}
+	if err := c.complete(in); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Reopen reads the plan that a finished run left behind. Variables keep their
+// names, so that a report needs no key.
+func Reopen(path string) (*Config, error) {
+	data, err := readPlan(path)
+	if err != nil {
+		return nil, err
+	}
+	c := newConfig()
+	if err := c.load(path, data, func(name string) (string, bool) { return "${" + name + "}", true }); err != nil {
+		return nil, err
+	}
+	if err := c.complete(Input{LookupEnv: noEnv}); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func newConfig() *Config {
+	return &Config{places: map[string]place{}, templates: map[string]template{}}
+}
+
+func noEnv(string) (string, bool) { return "", false }
+
+func planPath(in Input) string {
+	if in.PlanPath != "" {
+		return in.PlanPath
+	}
+	if given := in.Flags["plan"]; len(given) > 0 {
+		return given[len(given)-1]
+	}
+	path, _ := in.LookupEnv("REDLINE_PLAN")
+	return path
+}
+
+// load puts the plan's settings in place.
+func (c *Config) load(path string, data []byte, lookup func(string) (string, bool)) error {
+	root, err := parsePlan(path, data, lookup)
+	if err != nil {
+		return err
+	}
+	d := decoder{file: path, lines: map[string]int{}, templates: c.templates}
+	if err := d.decode(root, reflect.ValueOf(c).Elem(), ""); err != nil {
+		return err
+	}
+	for key, line := range d.lines {
+		c.places[key] = place{at(path, line), true}
+	}
+	return nil
+}
+
+// override puts flags and environment variables in place.
+func (c *Config) override(in Input) error {
+	known := map[string]bool{}
+	for i := range Options {
+		o := &Options[i]
+		known[o.Flag] = true
+		values, from := in.Flags[o.Flag], "--"+o.Flag
+		if len(values) == 0 {
+			values, from = fromEnv(o, in.LookupEnv), o.Env()
+		}
+		if len(values) == 0 {
+			continue
+		}
+		if !o.Repeatable {
+			values = values[len(values)-1:]
+		}
+		if err := o.Set(c, values); err != nil {
+			return fault(from, "%v", err)
+		}
+		c.places[o.Key] = place{text: from}
+	}
+	for _, name := range slices.Sorted(maps.Keys(in.Flags)) {
+		if !known[name] {
+			return fault("--"+name, "unknown flag")
+		}
+	}
+	return nil
+}
+
+// fromEnv gives the values of an option's variable; an empty one says nothing.
+func fromEnv(o *Option, lookup func(string) (string, bool)) []string {
+	if o.FlagOnly {
+		return nil
+	}
+	text, ok := lookup(o.Env())
+	if !ok || text == "" {
+		return nil
+	}
+	if !o.Repeatable {
+		return []string{text}
+	}
+	var values []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			values = append(values, line)
+		}
+	}
+	return values
+}
+
+// isSet reports whether a key was given anywhere.
+func (c *Config) isSet(key string) bool {
+	_, ok := c.places[key]
+	return ok
+}
+
+// wrong makes the error about one key, at the place where it was set.
+func (c *Config) wrong(key, format string, args ...any) error {
+	where := c.places[key]
+	for up := key; where.text == "" && up != ""; {
+		up = up[:max(0, strings.LastIndexByte(up, '.'))]
+		where = c.places[up]
+	}
+	if where.plan || where.text == "" {
+		format, args = "%s: "+format, append([]any{key}, args...)
+	}
+	return fault(where.text, format, args...)
+}
+
+// wrongIn makes the error that a specification's own check found. Such errors
+// begin with the key that is meant; otherwise it is the one that was set and
+// that they mention.
+func (c *Config) wrongIn(block string, err error) error {
+	message := err.Error()
+	known := keysOf(reflect.TypeFor[Config](), "")
+	if field, rest, ok := strings.Cut(message, ": "); ok {
+		key := join(block, field)
+		if slices.ContainsFunc(known, func(k string) bool { return k != block && (k == key || strings.HasPrefix(key, k+".")) }) {
+			return c.wrong(key, "%s", rest)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.places)) {
+		field, inside := strings.CutPrefix(key, block+".")
+		if inside && strings.Contains(message, field) {
+			return c.wrong(key, "%s", message)
+		}
+	}
+	return c.wrong(block, "%s", message)
+}

@@ -1,0 +1,388 @@
+package config
+
+import (
+	"math"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"redline/internal/wire"
+	"redline/internal/workload"
+)
+
+// What holds where nothing is said. The window is as long as a first run that
+// ends within about a minute can have: warm-up and cool-down take the rest.
+const (
+	defaultRate     = 10
+	defaultDuration = 40 * time.Second
+	defaultAPI      = "openai-chat"
+
+	formatJSON = "json"
+	formatText = "text"
+)
+
+// Bounds beyond which a value is taken for a slip of the finger.
+const (
+	maxConcurrency = 100_000
+	maxRequests    = 100_000_000
+	maxLength      = 30 * 24 * time.Hour
+)
+
+var defaultPercentiles = []float64{50, 75, 90, 95, 99, 99.9}
+
+// complete fills in what was left open and checks the whole.
+func (c *Config) complete(in Input) error {
+	if !c.isSet("seed") {
+		c.Seed = in.Seed
+	}
+	for _, rule := range []func() error{
+		c.endpoints,
+		func() error { return c.key(in.LookupEnv) },
+		c.headers,
+		c.extraBody,
+		c.loop,
+		c.bounds,
+		c.work,
+		c.engine,
+		c.show,
+		c.prices,
+		c.labels,
+	} {
+		if err := rule(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endpoints checks the URLs and finds the API that they speak.
+func (c *Config) endpoints() error {
+	const key = "provider.api_endpoint"
+	var api string
+	for _, text := range c.Provider.URLs {
+		path, err := c.endpoint(key, text)
+		if err != nil {
+			return err
+		}
+		d, ok := wire.ByPath(path)
+		if !ok {
+			continue
+		}
+		if api != "" && api != d.Name {
+			return c.wrong(key, "want one API for all endpoints, got %s and %s", api, d.Name)
+		}
+		api = d.Name
+	}
+	if c.Provider.API == "" {
+		c.Provider.API = defaultAPI
+		if api != "" {
+			c.Provider.API = api
+		}
+	}
+	if _, ok := wire.ByName(c.Provider.API); !ok {
+		var names []string
+		for _, d := range wire.Dialects {
+			names = append(names, d.Name)
+		}
+		return c.wrong("provider.api", "want one of %s, got %s", strings.Join(names, ", "), shown(c.Provider.API))
+	}
+	if api != "" && api != c.Provider.API {
+		return c.wrong("provider.api", "is %s, but the endpoint's path is that of %s", c.Provider.API, api)
+	}
+	if c.Provider.Timeout < 0 {
+		return c.wrong("provider.timeout", "want a duration of at least 0, got %s", c.Provider.Timeout)
+	}
+	return nil
+}
+
+// endpoint gives the path of one URL.
+func (c *Config) endpoint(key, text string) (string, error) {
+	if socket, ok := strings.CutPrefix(text, "unix:"); ok {
+		if strings.Trim(socket, "/") == "" {
+			return "", c.wrong(key, "want unix:PATH with the path of a socket, got %s", shown(text))
+		}
+		return "", nil
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || strings.ContainsAny(text, " \t\r\n"):
+		return "", c.wrong(key, "want a URL such as http://127.0.0.1:8000, got %s", shown(cleanURL(text)))
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "", c.wrong(key, "want a URL that begins with http:// or https://, got %s", shown(cleanURL(text)))
+	case u.Hostname() == "":
+		return "", c.wrong(key, "want a URL with a host, got %s", shown(cleanURL(text)))
+	}
+	return u.Path, nil
+}
+
+// key finds the API key. A variable that was named must hold one; the default
+// of the API may be missing, since many servers want none.
+func (c *Config) key(lookup func(string) (string, bool)) error {
+	const key = "provider.api_key"
+	if strings.ContainsAny(c.Provider.APIKey, "\r\n\x00") {
+		return c.wrong(key, "holds a line break, want the key alone")
+	}
+	if t, ok := c.templates[key]; ok && c.keyEnv == "" && c.Provider.APIKey == "" {
+		return c.wrong(key, "%s is empty, want the key", t.raw)
+	}
+	if c.keyEnv != "" {
+		value, _ := lookup(c.keyEnv)
+		if value == "" {
+			return c.wrong(key, "environment variable %s is not set (export %s=…)", c.keyEnv, c.keyEnv)
+		}
+		c.Provider.APIKey = value
+		return nil
+	}
+	if c.Provider.APIKey != "" || c.Embedded() {
+		return nil
+	}
+	if d, ok := wire.ByName(c.Provider.API); ok && d.KeyEnv != "" {
+		if value, _ := lookup(d.KeyEnv); value != "" {
+			c.Provider.APIKey, c.keyEnv = value, d.KeyEnv
+		}
+	}
+	return nil
+}
+
+// headers refuses what would break a request apart.
+func (c *Config) headers() error {
+	for _, name := range sortedKeys(c.Provider.Headers) {
+		key := "provider.headers." + name
+		if !c.isSet(key) {
+			key = "provider.headers"
+		}
+		if !headerName(name) {
+			return c.wrong(key, "%s is not a header's name", shown(name))
+		}
+		if strings.ContainsAny(c.Provider.Headers[name], "\r\n\x00") {
+			return c.wrong(key, "the value of %s holds a line break", name)
+		}
+	}
+	return nil
+}
+
+func headerName(s string) bool {
+	for _, r := range s {
+		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+		if !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", r) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func (c *Config) extraBody() error {
+	if _, err := wire.NewExtra(c.Provider.ExtraBody); err != nil {
+		return c.wrongIn("provider", err)
+	}
+	return nil
+}
+
+// loop decides between open, closed and capped.
+func (c *Config) loop() error {
+	const rate, arrivals, cap = "load_profile.rate", "load_profile.arrival", "load_profile.max_concurrency"
+	n := c.Load.Bounds.MaxConcurrency
+	if c.isSet(cap) && (n < 1 || n > maxConcurrency) {
+		return c.wrong(cap, "want a number of requests in flight from 1 to %d, got %d", maxConcurrency, n)
+	}
+	if !c.isSet(rate) {
+		if c.isSet(cap) && c.isSet(arrivals) {
+			return c.wrong(arrivals, "a closed loop has no arrivals: give a rate too, or leave it out")
+		}
+		if c.isSet(cap) {
+			return nil
+		}
+		c.Load.Rate = defaultRate
+	}
+	if err := c.Load.Spec.Validate(); err != nil {
+		return c.wrongIn("load_profile", err)
+	}
+	c.Load.Process = strings.ToLower(strings.TrimSpace(c.Load.Process))
+	if c.Load.Process == "" {
+		c.Load.Process = "poisson"
+	}
+	return nil
+}
+
+// bounds checks how long the load lasts.
+func (c *Config) bounds() error {
+	const requests, duration = "load_profile.total_requests", "load_profile.duration"
+	b := &c.Load.Bounds
+	if c.isSet(requests) && (b.TotalRequests < 1 || b.TotalRequests > maxRequests) {
+		return c.wrong(requests, "want a number of requests from 1 to %d, got %d", maxRequests, b.TotalRequests)
+	}
+	if c.isSet(duration) && (b.Duration <= 0 || b.Duration > maxLength) {
+		return c.wrong(duration, "want a duration above 0 and at most %s, got %s", maxLength, b.Duration)
+	}
+	if !c.isSet(requests) && !c.isSet(duration) {
+		b.Duration = defaultDuration
+	}
+	if sent := c.Load.Rate * b.Duration.Seconds(); sent > maxRequests && b.TotalRequests == 0 {
+		return c.wrong(duration, "%g requests/s for %s are %.3g requests, want at most %d", c.Load.Rate, b.Duration, sent, maxRequests)
+	}
+	for _, edge := range []struct {
+		key string
+		d   *time.Duration
+	}{{"load_profile.warmup", b.Warmup}, {"load_profile.drain", b.Drain}} {
+		if edge.d != nil && (*edge.d < 0 || *edge.d > maxLength) {
+			return c.wrong(edge.key, "want a duration from 0 to %s, got %s", maxLength, *edge.d)
+		}
+	}
+	return c.budgets()
+}
+
+func (c *Config) budgets() error {
+	const tokens, spend = "load_profile.max_tokens_total", "load_profile.max_spend"
+	if c.isSet(tokens) && c.Load.Bounds.MaxTokensTotal < 1 {
+		return c.wrong(tokens, "want a number of tokens above 0, got %d", c.Load.Bounds.MaxTokensTotal)
+	}
+	if !c.isSet(spend) {
+		return nil
+	}
+	if s := c.Load.Bounds.MaxSpend; s <= 0 {
+		return c.wrong(spend, "want an amount above 0, got %g", s)
+	}
+	if !c.Cost.Priced() {
+		return c.wrong(spend, "needs prices: give cost.per_1m_prompt_tokens and cost.per_1m_output_tokens in a plan")
+	}
+	return nil
+}
+
+// work settles what is asked of the model. A histogram of prompt lengths takes
+// the place of the workload's own, unless the workload was named where it
+// overrides the plan.
+func (c *Config) work() error {
+	const histogram = "load_profile.context_distribution"
+	if at := c.places["workload"]; at.text != "" && !at.plan {
+		c.Load.ContextDistribution = nil
+	}
+	if cd := c.Load.ContextDistribution; cd != nil {
+		if err := cd.Validate(); err != nil {
+			return c.wrongIn(histogram, err)
+		}
+		c.Workload = c.Workload.WithContext(*cd)
+	}
+	full, err := workload.Parse(c.Workload.String())
+	if err != nil {
+		return c.wrongIn("workload", err)
+	}
+	c.Workload = full
+	if err := c.Generation.Validate(); err != nil {
+		return c.wrongIn("generation", err)
+	}
+	return nil
+}
+
+// engine completes the embedded engine. For a server elsewhere its settings
+// say nothing, so a flag that sets one is a misunderstanding.
+func (c *Config) engine() error {
+	if !c.Embedded() {
+		for i := range Options {
+			o := &Options[i]
+			if at, ok := c.places[o.Key]; ok && o.Group == EngineGroup && at.text == "--"+o.Flag {
+				return fault(at.text, "is for the embedded engine, but a URL is given")
+			}
+		}
+		return nil
+	}
+	s := &c.Server.Sim
+	named := s.Model != ""
+	if !named {
+		s.Model = c.Provider.Model
+	}
+	if err := c.optimize(); err != nil {
+		return err
+	}
+	full, err := s.Resolve()
+	if err != nil {
+		if message, ok := strings.CutPrefix(err.Error(), "model: "); ok && !named {
+			return c.wrong("provider.model", "%s, as the embedded engine needs (give a URL to ask a server)", message)
+		}
+		return c.wrongIn("server.sim", err)
+	}
+	*s = full
+	return nil
+}
+
+// optimize sets the embedded engine as the optimizations say. A flag that
+// sets the same knob wins, and the declaration follows it.
+func (c *Config) optimize() error {
+	o, s := &c.Optimizations, &c.Server.Sim
+	if o.SpeculativeDecoding != nil && *o.SpeculativeDecoding {
+		return c.wrong("optimizations.speculative_decoding", "the embedded engine has none: set it to false, or give a URL")
+	}
+	if o.DynamicBatching != nil && !*o.DynamicBatching {
+		if s.MaxNumSeqs > 1 {
+			return c.wrong("optimizations.dynamic_batching", "is off, but max_num_seqs is %d", s.MaxNumSeqs)
+		}
+		s.MaxNumSeqs = 1
+	}
+	for _, same := range []struct {
+		said, set      **bool
+		saidKey, field string
+	}{
+		{&o.PrefixCaching, &s.EnablePrefixCaching, "optimizations.prefix_caching", "enable_prefix_caching"},
+		{&o.ChunkedPrefill, &s.EnableChunkedPrefill, "optimizations.chunked_prefill", "enable_chunked_prefill"},
+	} {
+		switch {
+		case *same.said == nil:
+		case *same.set == nil:
+			*same.set = *same.said
+		case **same.set != **same.said && c.places["server.sim."+same.field].plan:
+			return c.wrong(same.saidKey, "is %t, but server.sim.%s is %t", **same.said, same.field, **same.set)
+		default:
+			*same.said = *same.set
+		}
+	}
+	return nil
+}
+
+// show checks what is asked of the report.
+func (c *Config) show() error {
+	m := &c.Metrics
+	if len(m.Percentiles) == 0 {
+		m.Percentiles = slices.Clone(defaultPercentiles)
+	}
+	for _, p := range m.Percentiles {
+		if p <= 0 || p >= 100 {
+			return c.wrong("metrics.percentiles", "want percentages above 0 and below 100, got %g", p)
+		}
+	}
+	slices.Sort(m.Percentiles)
+	m.Percentiles = slices.Compact(m.Percentiles)
+	switch m.OutputFormat {
+	case "", formatText:
+	case formatJSON:
+		c.Output.JSON = true
+	default:
+		return c.wrong("metrics.output_format", "want json or text, got %s", shown(m.OutputFormat))
+	}
+	return nil
+}
+
+func (c *Config) prices() error {
+	for _, p := range []struct {
+		key   string
+		price float64
+	}{
+		{"cost.per_1m_prompt_tokens", c.Cost.Per1MPromptTokens},
+		{"cost.per_1m_output_tokens", c.Cost.Per1MOutputTokens},
+		{"cost.per_hour", c.Cost.PerHour},
+	} {
+		if p.price < 0 || math.IsInf(p.price, 0) {
+			return c.wrong(p.key, "want a price of at least 0, got %g", p.price)
+		}
+	}
+	return nil
+}
+
+// labels keeps the label fit for the name of a directory.
+func (c *Config) labels() error {
+	const most = 80
+	label := c.Metadata["label"]
+	if len(label) > most || strings.ContainsAny(label, "/\\") || label == "." || label == ".." || oneLine(label) != label {
+		return c.wrong("metadata.label", "want at most %d letters without a slash, got %s", most, shown(label))
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package measure
+
+import (
+	"fmt"
+	"strings"
+
+	"redline/internal/load"
+)
+
+// budgets are the plan's limits on tokens and money.
+func (r *run) budgets() []load.Budget {
+	var list []load.Budget
+	if most := r.Config.Load.Bounds.MaxTokensTotal; most > 0 {
+		list = append(list, load.Budget{Name: "--max-tokens-total", Limit: float64(most),
+			Cost: func(prompt, output int) float64 { return float64(prompt + output) }})
+	}
+	if most := r.Config.Load.Bounds.MaxSpend; most > 0 {
+		list = append(list, load.Budget{Name: "--max-spend", Limit: most, Cost: r.price})
+	}
+	return list
+}
+
+// price is what a request of so many tokens costs.
+func (r *run) price(prompt, output int) float64 {
+	c := r.Config.Cost
+	return (float64(prompt)*c.Per1MPromptTokens + float64(output)*c.Per1MOutputTokens) / 1e6
+}
+
+// announce says what the load will use up before a server that may send a
+// bill: one that is not on this machine and wants a key.
+func (r *run) announce() {
+	if r.target.client.Local() || r.Config.Provider.APIKey == "" {
+		return
+	}
+	n := r.expectedRequests()
+	prompt, output := r.work.Mean()
+	line := fmt.Sprintf("estimate: about %s requests, %s prompt and %s output tokens",
+		amount(n), amount(n*prompt), amount(n*output))
+	if c := r.Config.Cost; c.Priced() {
+		total := n * (prompt*c.Per1MPromptTokens + output*c.Per1MOutputTokens) / 1e6
+		line += fmt.Sprintf(", %.2f %s", total, currency(c.Currency))
+		if most := r.Config.Load.Bounds.MaxSpend; most > 0 && total > most {
+			line += fmt.Sprintf("; stops early, at --max-spend %.2f", most)
+		}
+	} else {
+		line += "; no price known (cost.per_1m_prompt_tokens, cost.per_1m_output_tokens)"
+	}
+	r.say("%s", line)
+}
+
+func currency(label string) string {
+	if label == "" {
+		return "USD"
+	}
+	return label
+}
+
+// expectedRequests counts warm-up and cool-down in, which are paid for too.
+func (r *run) expectedRequests() float64 {
+	const warmup = 50
+	bounds, e2e := r.Config.Load.Bounds, max(0.1, r.stage.Stagger.Seconds())
+	perSecond := r.Config.Load.Rate
+	if perSecond == 0 {
+		perSecond = float64(bounds.MaxConcurrency) / e2e
+	}
+	window := float64(bounds.TotalRequests)
+	if seconds := bounds.Duration.Seconds(); seconds > 0 && (window == 0 || perSecond*seconds < window) {
+		window = perSecond * seconds
+	}
+	before := max(warmup, 2*e2e*perSecond)
+	if bounds.Warmup != nil {
+		before = perSecond * bounds.Warmup.Seconds()
+	}
+	return 1 + before + window + 2*e2e*perSecond
+}
+
+// amount shows a count with no more digits than an estimate has.
+func amount(n float64) string {
+	for _, unit := range []struct {
+		size float64
+		mark string
+	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if n >= unit.size {
+			return strings.TrimSuffix(fmt.Sprintf("%.1f", n/unit.size), ".0") + unit.mark
+		}
+	}
+	return fmt.Sprintf("%.0f", n)
+}

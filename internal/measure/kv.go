@@ -1,0 +1,72 @@
+package measure
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"redline/internal/catalog"
+	"redline/internal/record"
+	"redline/internal/result"
+)
+
+// kvShape is the arithmetic of the key-value cache for one model.
+type kvShape struct {
+	model     catalog.Model
+	precision catalog.Precision
+}
+
+const mb = 1 << 20
+
+func (k *kvShape) requestMB(tokens int) float64 {
+	return float64(k.model.KVBytes(tokens, k.precision)) / mb
+}
+
+// ramp is a change in the cache's size or growth at a moment.
+type ramp struct {
+	at         int64
+	step, rate float64 // MB, MB per ns
+}
+
+// estimate adds up the cache of all requests over time: each holds its prompt
+// from its first token and grows evenly to its end. Shared prefixes are counted
+// for every request, so the peak is an upper bound.
+func (k *kvShape) estimate(records func() iter.Seq2[*record.Record, error]) (*result.KV, error) {
+	var ramps []ramp
+	kv := &result.KV{Model: k.model.Name}
+	for r, err := range records() {
+		if err != nil {
+			return nil, err
+		}
+		if r.First == 0 || r.End <= r.First {
+			continue
+		}
+		prompt := r.PromptTokens
+		if prompt == 0 {
+			prompt = r.AskedPrompt
+		}
+		low, high := k.requestMB(prompt), k.requestMB(prompt+r.OutputTokens)
+		kv.MaxMBPerRequest = max(kv.MaxMBPerRequest, high)
+		rate := (high - low) / float64(r.End-r.First)
+		ramps = append(ramps, ramp{r.First, low, rate}, ramp{r.End, -high, -rate})
+	}
+	kv.PeakMB = peak(ramps)
+	return kv, nil
+}
+
+// peak walks over the changes in order; the size is largest just before one.
+func peak(ramps []ramp) float64 {
+	slices.SortFunc(ramps, func(a, b ramp) int {
+		// What grows counts before what ends at the same moment.
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.step, a.step))
+	})
+	var size, rate, most float64
+	last := int64(0)
+	for _, r := range ramps {
+		size += rate * float64(r.at-last)
+		most = max(most, size)
+		size, rate, last = size+r.step, rate+r.rate, r.at
+		most = max(most, size)
+	}
+	return most
+}

@@ -1,0 +1,239 @@
+// Package measure runs one stage on one target and gives the point that came
+// of it, judged; or rebuilds that point from a run directory. It wires the
+// rooms of doing and meaning together and holds no statistics of its own.
+package measure
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"time"
+
+	"redline/internal/client"
+	"redline/internal/clock"
+	"redline/internal/config"
+	"redline/internal/load"
+	"redline/internal/metric"
+	"redline/internal/record"
+	"redline/internal/result"
+	"redline/internal/store"
+	"redline/internal/telemetry"
+	"redline/internal/token"
+	"redline/internal/workload"
+)
+
+// Options is everything that a measurement needs.
+type Options struct {
+	Config  *config.Config
+	Version string // of this program
+	Command string // as it was called, without secrets
+
+	// Stop, when closed, ends the sending; what is in flight gets a moment to
+	// end, and the report is of what was measured.
+	Stop <-chan struct{}
+	// Live is told how the run goes, a few times a second.
+	Live func(metric.Snapshot)
+	// Say is told, in one line each, what the user should know meanwhile.
+	Say func(format string, args ...any)
+	// Trace receives the wire trace of one request.
+	Trace io.Writer
+
+	// Clock and Dial are for virtual time; both nil otherwise.
+	Clock *clock.Clock
+	Dial  client.Dial
+}
+
+const (
+	liveEvery = 250 * time.Millisecond
+	// grace is what requests in flight get when the user stops a run.
+	grace = 5 * time.Second
+	// sampledText is the share of replies that the local tokenizer counts
+	// beside the server's own usage.
+	sampledText = 0.02
+)
+
+// run is one measurement on its way.
+type run struct {
+	Options
+	id      string
+	started time.Time
+	clock   *clock.Clock
+	target  *target
+	work    *workload.Workload
+	vocab   *token.Vocabulary
+	stage   load.Stage
+	dir     *store.Dir
+	log     *store.Log
+	live    metric.Live
+	counts  load.Progress
+	host    *telemetry.Host
+	outcome load.Outcome
+}
+
+// Run measures and writes the run directory. An error means that there is no
+// result; a result that could not be kept comes with an error beside it.
+func Run(ctx context.Context, o Options) (*result.Result, string, error) {
+	r := &run{Options: o, id: newID(), started: time.Now(), clock: o.Clock, vocab: token.O200k()}
+	if r.clock == nil {
+		r.clock = clock.New()
+	}
+	path := o.Config.Output.Dir
+	if path == "" {
+		path = store.Name(r.started, o.Config.Metadata["label"])
+	}
+	if err := store.Check(path, o.Config.Output.Force); err != nil {
+		return nil, "", err
+	}
+	var err error
+	if r.target, err = openTarget(ctx, r); err != nil {
+		return nil, "", err
+	}
+	defer r.target.close()
+	if err := r.prepare(ctx); err != nil {
+		return nil, "", err
+	}
+	if err := r.openDir(path); err != nil {
+		return nil, "", err
+	}
+	if err := r.load(ctx); err != nil {
+		return nil, path, err
+	}
+	res, err := r.result()
+	if err != nil {
+		return nil, path, err
+	}
+	return res, path, r.keep(res)
+}
+
+func newID() string {
+	var b [6]byte
+	rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// prepare makes the stage and everything that must not wait for the load.
+func (r *run) prepare(ctx context.Context) error {
+	c := r.Config
+	work, err := c.Workload.New(r.vocab, c.Seed, workload.Options{
+		Model: r.target.model, Sampling: c.Generation.Sampling(), Stream: c.Streaming()})
+	if err != nil {
+		return err
+	}
+	r.work = work
+	bounds := c.Load.Bounds
+	r.stage = load.Stage{Run: r.id, Session: work.Session, Cap: bounds.MaxConcurrency,
+		Duration: bounds.Duration, Requests: bounds.TotalRequests, Warmup: bounds.Warmup,
+		Drain: load.DefaultDrain, Stop: r.Stop, Grace: grace, Stagger: r.target.expected(work)}
+	if bounds.Drain != nil {
+		r.stage.Drain = *bounds.Drain
+	}
+	if c.Load.Rate > 0 {
+		r.stage.Arrivals = c.Load.Times(c.Seed)
+	}
+	r.stage.Budgets = r.budgets()
+	r.stage.Count, r.stage.CountShare = r.vocab.Count, 1
+	if r.target.usage {
+		r.stage.CountShare = sampledText
+	}
+	r.announce()
+	return r.target.client.Open(ctx, r.connections())
+}
+
+// connections is how many are likely to be needed at once, with some to spare.
+func (r *run) connections() int {
+	const spare, most = 8, 2048
+	n := r.stage.Cap
+	if rate := r.Config.Load.Rate; rate > 0 {
+		likely := int(1.5*rate*r.stage.Stagger.Seconds()) + spare
+		if n == 0 || likely < n {
+			n = likely
+		}
+	}
+	return min(n, most)
+}
+
+func (r *run) openDir(path string) error {
+	dir, err := store.Create(path, r.Config.Output.Force)
+	if err != nil {
+		return err
+	}
+	r.dir = dir
+	plan, err := r.Config.YAML()
+	if err != nil {
+		return err
+	}
+	if err := dir.WritePlan(plan); err != nil {
+		return err
+	}
+	unixNS, monoNS := r.clock.Origin()
+	r.log, err = dir.StartLog(record.Header{Run: r.id, OriginUnixNS: unixNS, OriginMonoNS: monoNS})
+	return err
+}
+
+// load offers the stage's load, with a watch on this machine and a live view.
+func (r *run) load(ctx context.Context) error {
+	r.host = telemetry.WatchHost(r.clock)
+	stopLive := r.watch()
+	outcome, err := load.Run(ctx, r.clock, r.target.client, r.stage, &r.counts, func(rec *record.Record) {
+		r.live.Observe(rec)
+		r.log.Add(rec)
+	})
+	stopLive()
+	r.host.Stop()
+	r.outcome = outcome
+	if logErr := r.log.Close(); logErr != nil {
+		r.say("records are incomplete: %v", logErr)
+		if err == nil {
+			err = fmt.Errorf("the record log could not be written: %w", logErr)
+		}
+	}
+	return err
+}
+
+// watch calls Live until the returned func is called.
+func (r *run) watch() (stop func()) {
+	if r.Live == nil {
+		return func() {}
+	}
+	done, quit := make(chan struct{}), make(chan struct{})
+	start := r.clock.Now()
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(liveEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				r.Live(r.snapshot(start))
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(quit)
+		<-done
+	}
+}
+
+func (r *run) snapshot(start int64) metric.Snapshot {
+	p := &r.counts
+	return r.live.Snapshot(metric.Counters{Elapsed: time.Duration(r.clock.Now() - start), Phase: p.Phase(),
+		InFlight: int(p.InFlight.Load()), Waiting: int(p.Waiting.Load()), Due: int(p.Due.Load()), Events: p.Events.Load()})
+}
+
+func (r *run) say(format string, args ...any) {
+	if r.Say != nil {
+		r.Say(format, args...)
+	}
+}
+
+// keep writes the result.
+func (r *run) keep(res *result.Result) error {
+	if err := r.dir.WriteResult(res); err != nil {
+		return fmt.Errorf("the result could not be written: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package measure
+
+import (
+	"runtime"
+	"time"
+
+	"redline/internal/catalog"
+	"redline/internal/config"
+	"redline/internal/load"
+	"redline/internal/metric"
+	"redline/internal/result"
+	"redline/internal/slo"
+	"redline/internal/store"
+	"redline/internal/validity"
+)
+
+// result makes the document of the run that just ended.
+func (r *run) result() (*result.Result, error) {
+	res := blank(r.Config, r.id, r.started)
+	res.Command, res.Version = r.Command, r.Version
+	res.Engine = r.target.about
+	res.Engine.Declared = r.Config.Declared()
+	res.Model.Name = r.target.model
+	if r.target.engine != nil {
+		res.Hardware.Accelerator, res.Hardware.Count = r.target.spec.GPU, r.target.spec.TP
+	}
+	res.Workload.Name, res.Workload.Tokenizer = r.work.Name(), r.vocab.Name()
+	res.Interrupted = r.outcome.Stopped
+	use := r.host.Over(r.outcome.WindowStart, r.outcome.WindowEnd)
+	kernel, user := r.target.client.Timestamps()
+	res.Client = result.Client{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
+		Timestamps: result.Timestamps{Source: stampSource(kernel, user), Reads: kernel + user, Missing: user},
+		CPUSeconds: use.CPU.Seconds(), CPUShare: use.Share, GCPauseMS: ms(use.GCPause),
+		ClockStepMS: ms(use.ClockStep), SharesHost: r.target.client.Local()}
+	evidence := validity.Evidence{Client: res.Client, Embedded: r.target.engine != nil}
+	if r.target.engine != nil {
+		late := r.target.engine.Lateness()
+		evidence.Engine = &validity.Lateness{P99: int64(late.P99), Max: int64(late.Max)}
+	}
+	if r.outcome.WindowEnd == 0 {
+		return nothingMeasured(res, r.outcome), nil
+	}
+	err := judge(res, r.Config, r.dir, r.outcome.WindowStart, r.outcome.WindowEnd, evidence)
+	if r.outcome.WarmupCut {
+		res.Warnings = append(res.Warnings, result.Warning{Figure: "window",
+			Text: "the warm-up was cut off at 60 s, before it had lasted twice the mean e2e"})
+	}
+	return res, err
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func stampSource(kernel, user int64) string {
+	if kernel >= user && kernel > 0 {
+		return "kernel"
+	}
+	return "user"
+}
+
+// blank fills in what the plan alone says.
+func blank(c *config.Config, id string, started time.Time) *result.Result {
+	res := &result.Result{Schema: result.Schema, ID: id, Started: started.UTC().Truncate(time.Millisecond),
+		Seed: c.Seed, Label: c.Metadata["label"], Note: c.Metadata["note"], Plan: c.Resolved()}
+	res.Hardware = result.Hardware{Accelerator: c.Metadata["hardware"], Notes: c.Metadata["hardware_notes"]}
+	res.Model = result.Model{Name: c.Provider.Model, Precision: c.Metadata["precision"]}
+	res.Workload.Name = c.Workload.String()
+	if c.Load.Rate > 0 {
+		res.Workload.Arrival = c.Load.Spec.String()
+	}
+	res.Verdict = result.Verdict{Valid: "yes", SLO: "none", Reasons: []string{}, Checks: []result.Check{}, Unchecked: []result.Unchecked{}}
+	res.Points = []result.Point{}
+	return res
+}
+
+// nothingMeasured is the result of a run that ended before its window began.
+func nothingMeasured(res *result.Result, o load.Outcome) *result.Result {
+	res.Verdict.Valid = "interrupted"
+	res.Verdict.Reasons = []string{"the run ended in its warm-up: nothing was measured"}
+	return res
+}
+
+// judge summarises the records of a window and judges run and server.
+func judge(res *result.Result, c *config.Config, dir *store.Dir, start, end int64, evidence validity.Evidence) error {
+	kv := kvModel(c, res.Model.Name)
+	options := metric.Options{Start: start, End: end, AskedRate: c.Load.Rate,
+		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed}
+	if kv != nil {
+		options.KVMB = kv.requestMB
+	}
+	summary, err := metric.Summarize(dir.Records, options)
+	if err != nil {
+		return err
+	}
+	point := result.Point{Load: loadOf(c), Summary: summary}
+	if kv != nil {
+		if point.KV, err = kv.estimate(dir.Records); err != nil {
+			return err
+		}
+	}
+	point.Cost = costOf(c, summary)
+	res.Points = append(res.Points, point)
+	evidence.Summary, evidence.Load = summary, point.Load
+	res.Verdict.Checks, res.Verdict.Unchecked = validity.Judge(evidence)
+	res.Verdict.SLO = slo.Overall(summary.Objectives)
+	conclude(res)
+	for _, n := range summary.Notes {
+		res.Warnings = append(res.Warnings, result.Warning{Figure: n.Figure, Text: n.Text})
+	}
+	return nil
+}
+
+// conclude words the verdict from its checks and objectives.
+func conclude(res *result.Result) {
+	v := &res.Verdict
+	for _, check := range v.Checks {
+		if !check.OK {
+			v.Valid = "no"
+			v.Reasons = append(v.Reasons, check.Name+": "+check.Figure+", allowed "+check.Threshold)
+		}
+	}
+	for _, o := range res.Points[0].Objectives {
+		if o.Standing == slo.Missed {
+			v.Reasons = append(v.Reasons, "missed "+o.Objective)
+		}
+	}
+}
+
+func loadOf(c *config.Config) result.Load {
+	l := result.Load{Mode: c.Mode()}
+	if c.Load.Rate > 0 {
+		l.Rate = &c.Load.Rate
+	}
+	if n := c.Load.Bounds.MaxConcurrency; n > 0 {
+		l.Concurrency = &n
+	}
+	return l
+}
+
+// costOf prices the window's tokens, where the plan gives a price.
+func costOf(c *config.Config, s metric.Summary) *result.Cost {
+	seconds := s.Window.EndS - s.Window.StartS
+	spend := c.Cost.PerHour * seconds / 3600
+	if c.Cost.Priced() {
+		spend += (float64(s.Tokens.Prompt)*c.Cost.Per1MPromptTokens + float64(s.Tokens.Output)*c.Cost.Per1MOutputTokens) / 1e6
+	}
+	if spend == 0 || s.Requests.OK == 0 || s.Tokens.Output == 0 {
+		return nil
+	}
+	return &result.Cost{Spend: spend, PerRequest: spend / float64(s.Requests.OK),
+		Per1kTokens: 1e3 * spend / float64(s.Tokens.Prompt+s.Tokens.Output),
+		Per1mOutput: 1e6 * spend / float64(s.Tokens.Output)}
+}
+
+// kvModel finds the shape of the model, where one is known and wanted.
+func kvModel(c *config.Config, name string) *kvShape {
+	wanted := c.Metrics.KVCacheEstimation != nil && *c.Metrics.KVCacheEstimation
+	for _, o := range c.Objectives {
+		wanted = wanted || o.Metric == "kv"
+	}
+	if !wanted && !c.Embedded() {
+		return nil
+	}
+	model, err := catalog.FindModel(name)
+	if err != nil {
+		return nil
+	}
+	return &kvShape{model: model, precision: catalog.BF16}
+}

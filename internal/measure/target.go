@@ -1,0 +1,193 @@
+package measure
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"redline/internal/client"
+	"redline/internal/llm"
+	"redline/internal/record"
+	"redline/internal/result"
+	"redline/internal/sim"
+	"redline/internal/stats"
+	"redline/internal/workload"
+)
+
+// target is who answers: a server that was found and has answered once.
+type target struct {
+	client *client.Client
+	engine *sim.Running // the embedded engine, nil for a server
+	spec   sim.Spec     // of the embedded engine
+	model  string
+	name   string // of the engine, "" if unknown
+	about  result.Engine
+	usage  bool          // it reports usage
+	ttft   time.Duration // of the preflight request
+	tpot   time.Duration
+}
+
+// openTarget starts the embedded engine or finds the server, and sends one
+// preflight request: a dead host, an unknown model or a body that is not a
+// stream is found here, before anything is written.
+func openTarget(ctx context.Context, r *run) (*target, error) {
+	t := &target{}
+	spec := r.Config.Provider
+	if r.Config.Embedded() {
+		if err := t.startEngine(ctx, r); err != nil {
+			return nil, err
+		}
+		spec.URLs, spec.Model = []string{t.engine.URL()}, t.spec.Model
+	}
+	if err := t.reach(ctx, r, spec); err != nil {
+		t.close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *target) startEngine(ctx context.Context, r *run) error {
+	spec, err := r.Config.Server.Sim.Resolve()
+	if err != nil {
+		return err
+	}
+	t.spec = spec
+	// The engine outlives an interrupt: requests in flight may still end.
+	t.engine, err = sim.Start(context.WithoutCancel(ctx), spec, sim.ServeOptions{Version: r.Version})
+	return err
+}
+
+func (t *target) reach(ctx context.Context, r *run, spec client.Spec) error {
+	var err error
+	if t.client, err = client.New(spec, client.Options{Clock: r.clock, Dial: r.Dial}); err != nil {
+		return err
+	}
+	t.model = spec.Model
+	t.about = result.Engine{API: t.client.Dialect().Name, URL: t.client.URL(), Embedded: t.engine != nil}
+	served, listErr := t.client.Models(ctx)
+	if t.model == "" {
+		if listErr != nil || len(served) == 0 {
+			return fmt.Errorf("%s: cannot tell which model to ask (%s); give --model", t.client.URL(), reason(listErr))
+		}
+		t.model = served[0].ID
+	}
+	t.identify(ctx, served)
+	if r.Trace != nil {
+		t.client.TraceNext(r.Trace)
+	}
+	return t.preflight(ctx, r, served)
+}
+
+func reason(err error) string {
+	if err == nil {
+		return "its model list is empty"
+	}
+	return "no model list: " + err.Error()
+}
+
+// identify asks the server what it is, as far as it tells.
+func (t *target) identify(ctx context.Context, served []client.ServedModel) {
+	if t.engine != nil {
+		t.about.Name = "redline sim"
+	}
+	for _, m := range served {
+		if m.ID == t.model && t.about.Name == "" {
+			t.about.Name = m.OwnedBy
+		}
+	}
+	content, err := t.client.Get(ctx, "/version")
+	if err != nil {
+		return
+	}
+	var v struct {
+		Version string `json:"version"`
+	}
+	if json.Unmarshal(content, &v) == nil {
+		t.about.Version = v.Version
+	}
+}
+
+// The preflight request is short: it asks whether, not how fast.
+const preflightTokens = 16
+
+// preflight sends one request and looks at all of its reply.
+func (t *target) preflight(ctx context.Context, r *run, served []client.ServedModel) error {
+	prompt := r.vocab.Compose(nil, stats.Rand(r.Config.Seed, "preflight", 0), preflightTokens)
+	request := &llm.Request{ID: r.id + "-preflight", Model: t.model, Stream: r.Config.Streaming(),
+		Messages:  []llm.Message{{Role: "user", Content: string(prompt)}},
+		MaxTokens: preflightTokens, Sampling: r.Config.Generation.Sampling()}
+	var rec record.Record
+	for ev, err := range t.client.Stream(ctx, request) {
+		if err != nil {
+			return t.unfit(err, served)
+		}
+		rec.Observe(ev)
+	}
+	rec.Settle()
+	t.usage = rec.Counted == record.ByUsage
+	t.ttft = time.Duration(rec.First - rec.Sent)
+	if n := rec.ChunkCount(); n > 1 {
+		t.tpot = time.Duration(rec.Last-rec.First) / time.Duration(n-1)
+	}
+	return nil
+}
+
+// unfit words a failed preflight, with its cure where one is known.
+func (t *target) unfit(err error, served []client.ServedModel) error {
+	var f *llm.Fault
+	if !errors.As(err, &f) {
+		return err
+	}
+	if f.Outcome == llm.Cancelled {
+		return context.Canceled
+	}
+	cure := ""
+	switch f.Status {
+	case 401, 403:
+		cure = "; name the variable that holds the key with --api-key-env"
+	case 404:
+		cure = "; is the path right"
+		if names := modelNames(served); names != "" {
+			cure = "; it serves " + names
+		}
+	}
+	status := ""
+	if f.Status != 0 {
+		status = fmt.Sprintf("HTTP %d: ", f.Status)
+	}
+	return fmt.Errorf("%s: %s%s%s", t.client.URL(), status, f.Message, cure)
+}
+
+func modelNames(served []client.ServedModel) string {
+	const most = 5
+	var names []string
+	for _, m := range served {
+		names = append(names, m.ID)
+	}
+	if len(names) > most {
+		names = append(names[:most], "…")
+	}
+	return strings.Join(names, ", ")
+}
+
+// expected guesses a request's time from the preflight's, for the stagger of a
+// closed loop and the number of connections.
+func (t *target) expected(w *workload.Workload) time.Duration {
+	const most = 30 * time.Second
+	_, output := w.Mean()
+	return min(t.ttft+time.Duration(output*float64(t.tpot)), most)
+}
+
+func (t *target) close() {
+	if t.client != nil {
+		t.client.Close()
+	}
+	if t.engine != nil {
+		// The run is over: an engine that does not close in order has
+		// nothing left to lose.
+		_ = t.engine.Close()
+	}
+}

@@ -1,0 +1,91 @@
+package metric
+
+import (
+	"math"
+	"slices"
+
+	"redline/internal/stats"
+)
+
+// Batches in time: requests of one run are not independent, so whole stretches
+// of the window are drawn again, never single requests.
+const (
+	mostBatches   = 40 // beyond that, longer ones forget better than more ones help
+	fewestBatches = 10 // fewer do not show their own spread: nothing is firm
+	resamples     = 1000
+	confidence    = 0.95
+	// firmBeyond is how many independent values must be expected beyond a
+	// percentile for it to be firm: 500 of them for a p99.
+	firmBeyond = 5
+)
+
+// batches cuts the window into stretches of equal length.
+type batches struct {
+	start, end int64
+	count      int
+	// draws holds, resample after resample, how often each batch is drawn.
+	draws []uint8
+	// tail is the share of resamples that an interval leaves out at each end.
+	// It is smaller than in the plain percentile interval, which few batches
+	// make too narrow, by the ratio of Student's t to the normal quantile.
+	tail float64
+}
+
+// newBatches makes batches at least twice as long as the mean request.
+func newBatches(start, end int64, meanE2E float64, seed uint64) batches {
+	count := mostBatches
+	if meanE2E > 0 {
+		count = int(min(float64(end-start)/(2*meanE2E), mostBatches))
+	}
+	b := batches{start: start, end: end, count: max(count, 1)}
+	r := stats.Rand(seed, "metric batches", 0)
+	if k := float64(b.count); k > 1 {
+		b.tail = stats.NormalCDF(-math.Sqrt(k/(k-1)) * stats.StudentQuantile((1+confidence)/2, k-1))
+	}
+	b.draws = make([]uint8, resamples*b.count)
+	for i := range resamples {
+		drawn := b.draws[i*b.count : (i+1)*b.count]
+		for range b.count {
+			drawn[r.IntN(b.count)]++
+		}
+	}
+	return b
+}
+
+// enough reports whether the batches show their own spread.
+func (b batches) enough() bool { return b.count >= fewestBatches }
+
+// of gives the batch that a time of the window falls into.
+func (b batches) of(at int64) int {
+	i := int(float64(at-b.start) / float64(b.end-b.start) * float64(b.count))
+	return min(max(i, 0), b.count-1)
+}
+
+// ratio is the interval of Σ above / Σ below over whole batches.
+func (b batches) ratio(above, below []float64) (lo, hi float64) {
+	figures := make([]float64, 0, resamples)
+	for i := range resamples {
+		drawn := b.draws[i*b.count : (i+1)*b.count]
+		num, den := 0.0, 0.0
+		for j, times := range drawn {
+			num += float64(times) * above[j]
+			den += float64(times) * below[j]
+		}
+		if den > 0 {
+			figures = append(figures, num/den)
+		}
+	}
+	if len(figures) == 0 || b.count < 2 {
+		return math.Inf(-1), math.Inf(1)
+	}
+	slices.Sort(figures)
+	return stats.Quantile(figures, b.tail), stats.Quantile(figures, 1-b.tail)
+}
+
+func floats(counts []int) []float64 {
+	out := make([]float64, len(counts))
+	for i, c := range counts {
+		out[i] = float64(c)
+	}
+	return out
+}

@@ -1,0 +1,57 @@
+package metric
+
+// Definition is what one number means.
+type Definition struct {
+	Name    string
+	Formula string
+	Note    string
+}
+
+// Definitions holds the meaning of every number that a report can explain, in
+// the order in which reports show them. Stamps: due (when the schedule wanted
+// it), begin, slot (the cap let it through), conn (its connection was ready),
+// sent (just before the first byte), first, answer and last (arrivals of
+// output), end.
+var Definitions = []Definition{
+	{"ttft", "first − sent", "time to first token: server, network and upload"},
+	{"ttft_due", "first − due", "as the user lives it: our lateness and waiting for a slot count"},
+	{"ttfa", "answer − sent", "time to the first output that is not reasoning"},
+	{"tpot", "(last − first) / (streamed_tokens − k_first)", "time per output token after the first event, which brought k_first tokens; one value per request. Some tools divide by all: (last − first) / output_tokens, a smaller figure"},
+	{"itl", "g/k, k times, for k tokens that came g after the group before", "gaps between tokens, pooled over requests; only where the tokens of each event are known"},
+	{"icl", "gap between consecutive distinct chunk stamps", "gaps as they arrived, whatever they carried"},
+	{"stall", "the largest icl of a request", "never shared among tokens"},
+	{"e2e", "last − sent", "the whole reply"},
+	{"e2e_due", "last − due", "the whole reply as the user lives it"},
+	{"decode", "last − first", "the streaming phase"},
+	{"lag", "sent − max(due, slot, conn)", "our own lateness, over all requests sent"},
+	{"slot_wait", "slot − begin", "waiting for the in-flight cap, over all requests begun: a slow server under a cap shows here"},
+	{"connect", "TCP set-up of a new connection", "outside ttft"},
+	{"tls", "TLS set-up of a new connection", "outside ttft"},
+	{"fluidity", "mean share of tokens on time", "token 1 is due at due + the ttft threshold, each next one a tpot threshold after the later of its predecessor's deadline and, if that was late, its arrival; a late token counts once"},
+	{"interactivity", "1 / tpot", "tokens per second of one stream: the percentile of tpot first, then inverted"},
+	{"tail_ratio", "p99 / p50", ""},
+	{"asked_rate", "the plan's arrival rate", "absent in a closed loop"},
+	{"offered_rate", "requests due in the window / its length", "differs from the asked one by the luck of the draw, ± 2/√n"},
+	{"sent_rate", "requests sent in the window / its length", ""},
+	{"completed_rate", "ok requests that ended in the window / its length", ""},
+	{"output_tokens_per_s", "output tokens that arrived in the window / its length", "tokens of requests that failed later count here"},
+	{"prompt_tokens_per_s", "uncached prompt tokens of requests whose first output came in the window / its length", "cached ones are shown apart"},
+	{"total_tokens_per_s", "output_tokens_per_s + prompt_tokens_per_s", "never shown alone"},
+	{"concurrency", "time-weighted mean and maximum of requests between sent and end", "Little's law as a check: sent rate × mean (end − sent) of all outcomes"},
+	{"goodput", "requests due in the window that kept every per-request objective / its length", ""},
+	{"good_fraction", "requests that kept every per-request objective / all due", ""},
+	{"error_rate", "failed / all due", "every fault but a rejection"},
+	{"reject_rate", "rejected / all due", "status 429 or 503"},
+	{"retry_rate", "requests tried more than once / all due", ""},
+	{"n_eff", "n × binomial variance / variance between batches of the violations, at most n", "the independent samples that the requests are worth"},
+}
+
+// Explain gives the definition of a name, and whether there is one.
+func Explain(name string) (Definition, bool) {
+	for _, d := range Definitions {
+		if d.Name == name {
+			return d, true
+		}
+	}
+	return Definition{}, false
+}

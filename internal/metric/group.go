@@ -1,0 +1,78 @@
+package metric
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+)
+
+// groups gives the figures again for every value of a dimension. Dimensions
+// that the records do not use have none.
+func (v view) groups(d dimension) []Group {
+	var list []Group
+	for key, name := range v.naming.names[d] {
+		p := func(k keys) bool { return k[d] == int32(key) }
+		g := Group{Name: name, Requests: countAll(v.requestsOf(p)), Latency: v.latency(p)}
+		if g.Requests.Due == 0 {
+			continue
+		}
+		if key < len(v.arrived.by[d]) {
+			g.OutputPS = v.perSecond(float64(v.arrived.by[d][key]))
+		}
+		g.Latency.hideWeakTails()
+		list = append(list, g)
+	}
+	if d != byBucket && len(list) < 2 && unused(d, list) {
+		return nil
+	}
+	sortGroups(d, list)
+	return list
+}
+
+// unused reports whether the only group of a dimension says nothing: an
+// unnamed class or tenant, a run of single turns.
+func unused(d dimension, list []Group) bool {
+	return len(list) == 0 || d == byTurn || list[0].Name == ""
+}
+
+func sortGroups(d dimension, list []Group) {
+	switch d {
+	case byClass, byTenant:
+		slices.SortFunc(list, func(a, b Group) int { return cmp.Compare(a.Name, b.Name) })
+	case byTurn:
+		slices.SortFunc(list, func(a, b Group) int { return cmp.Compare(number64(a.Name), number64(b.Name)) })
+	}
+}
+
+// number64 reads the number of a turn, which keysOf wrote.
+func number64(name string) int {
+	n, err := strconv.Atoi(name)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func (v view) requestsOf(p part) func(yield func(request) bool) {
+	return func(yield func(request) bool) {
+		for _, q := range v.requests {
+			if p(q.keys) && !yield(q) {
+				return
+			}
+		}
+	}
+}
+
+// tailFrom is the percentile, as the digits of a fraction, from which a group
+// shows only what is firm: its few requests would make a loud number of it.
+const tailFrom = "99"
+
+func (l Latency) hideWeakTails() {
+	for _, d := range l.Each {
+		for _, key := range d.Keys() {
+			if fraction(key) >= tailFrom && !d.IsFirm(key) {
+				delete(d.P, key)
+			}
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package metric
+
+import (
+	"slices"
+
+	"redline/internal/llm"
+)
+
+// view shows parts of what was collected, with the trust they deserve.
+type view struct {
+	*collector
+	trust
+}
+
+// part selects requests and streams by where they stand.
+type part func(keys) bool
+
+func everything(keys) bool { return true }
+
+// latencyFigure ties a request's own figure to its place in Latency.
+type latencyFigure struct {
+	name   string // as METRICS.md spells it; the JSON key is name + "_ms"
+	figure figure
+	place  func(*Latency) **Dist
+	server bool // of the server's making: it has a tail ratio
+}
+
+// requestFigures are the latencies that each request has one of.
+var requestFigures = []latencyFigure{
+	{"ttft", ttft, func(l *Latency) **Dist { return &l.TTFT }, true},
+	{"ttft_due", ttftDue, func(l *Latency) **Dist { return &l.TTFTDue }, true},
+	{"ttfa", ttfa, func(l *Latency) **Dist { return &l.TTFA }, true},
+	{"tpot", tpot, func(l *Latency) **Dist { return &l.TPOT }, true},
+	{"stall", stall, func(l *Latency) **Dist { return &l.Stall }, true},
+	{"e2e", e2e, func(l *Latency) **Dist { return &l.E2E }, true},
+	{"e2e_due", e2eDue, func(l *Latency) **Dist { return &l.E2EDue }, true},
+	{"decode", decode, func(l *Latency) **Dist { return &l.Decode }, true},
+	{"lag", lag, func(l *Latency) **Dist { return &l.Lag }, false},
+	{"slot_wait", slotWait, func(l *Latency) **Dist { return &l.SlotWait }, false},
+	{"connect", connect, func(l *Latency) **Dist { return &l.Connect }, false},
+	{"tls", tls, func(l *Latency) **Dist { return &l.TLS }, false},
+}
+
+// Each walks the distributions that were measured, by the name that METRICS.md
+// gives them.
+func (l Latency) Each(yield func(name string, d *Dist) bool) {
+	for _, f := range requestFigures {
+		if d := *f.place(&l); d != nil && !yield(f.name, d) {
+			return
+		}
+	}
+	if l.ITL != nil && !yield("itl", l.ITL) {
+		return
+	}
+	if l.ICL != nil {
+		yield("icl", l.ICL)
+	}
+}
+
+// of are the values of one figure over a part of the requests, in ms.
+func (v view) of(f figure, p part) values {
+	return func(yield func(int64, float32) bool) {
+		for i := range v.requests {
+			q := &v.requests[i]
+			ns := q.figures[f]
+			if ns == ns && p(q.keys) && !yield(q.due, float32(ns/1e6)) {
+				return
+			}
+		}
+	}
+}
+
+// latency describes every figure over a part of the requests.
+func (v view) latency(p part) Latency {
+	var l Latency
+	percentiles := v.o.percentiles()
+	byRequest := v.trust
+	byRequest.coalesced = 0
+	for _, f := range requestFigures {
+		*f.place(&l) = newSample(v.of(f.figure, p)).dist(percentiles, byRequest)
+	}
+	want := func(s stream) bool { return p(s.keys) }
+	l.ICL = newSample(v.gaps.icl(want)).dist(percentiles, v.trust)
+	if v.gaps.plain() {
+		l.ITL = l.ICL.clone()
+	} else {
+		l.ITL = newSample(v.gaps.itl(want)).dist(percentiles, v.trust)
+	}
+	return l
+}
+
+func (d *Dist) clone() *Dist {
+	if d == nil {
+		return nil
+	}
+	c := *d
+	return &c
+}
+
+// tailRatios gives p99/p50 by latency name.
+func (l Latency) tailRatios() map[string]float64 {
+	ratios := map[string]float64{}
+	for name, d := range l.Each {
+		if d.P["p50"] > 0 && !isOurs(name) {
+			ratios[name] = round(d.P["p99"] / d.P["p50"])
+		}
+	}
+	if len(ratios) == 0 {
+		return nil
+	}
+	return ratios
+}
+
+func isOurs(name string) bool {
+	return slices.ContainsFunc(requestFigures, func(f latencyFigure) bool { return f.name == name && !f.server })
+}
+
+// inverse gives tokens per second from milliseconds per token, key by key: the
+// percentile comes first, so the p99 is the speed that all but the slowest
+// hundredth exceed, and max the slowest of all.
+func inverse(d *Dist) *Dist {
+	if d == nil {
+		return nil
+	}
+	speed := &Dist{N: d.N, Mean: perToken(d.Mean), Max: perToken(d.Max), P: map[string]float64{}, Firm: slices.Clone(d.Firm)}
+	for k, ms := range d.P {
+		speed.P[k] = perToken(ms)
+	}
+	for k, ci := range d.CI {
+		if speed.CI == nil {
+			speed.CI = map[string][2]float64{}
+		}
+		speed.CI[k] = [2]float64{perToken(ci[1]), perToken(ci[0])}
+	}
+	return speed
+}
+
+func perToken(ms float64) float64 { return round(1000 / ms) }
+
+// tokenCounts completes the sums with the distributions of lengths over ok
+// requests. They are given, not measured: nothing about them is firm or weak.
+func (v view) tokenCounts() Tokens {
+	t := v.tokens
+	lengths := func(of func(*request) int32) *Dist {
+		return newSample(func(yield func(int64, float32) bool) {
+			for i := range v.requests {
+				q := &v.requests[i]
+				if n := of(q); q.outcome == llm.OK && n > 0 && !yield(q.due, float32(n)) {
+					return
+				}
+			}
+		}).dist(v.o.percentiles(), trust{})
+	}
+	t.PromptLengths = lengths(func(q *request) int32 { return q.prompt })
+	t.OutputLengths = lengths(func(q *request) int32 { return q.output })
+	return t
+}

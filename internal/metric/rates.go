@@ -1,0 +1,108 @@
+package metric
+
+import (
+	"iter"
+	"math"
+
+	"redline/internal/llm"
+)
+
+func (c *collector) seconds() float64 { return float64(c.o.End-c.o.Start) / second }
+
+func (c *collector) perSecond(n float64) float64 { return round(n / c.seconds()) }
+
+func (c *collector) rates(due int) Rates {
+	r := Rates{
+		Offered:   c.perSecond(float64(due)),
+		Sent:      c.perSecond(float64(c.flow.sent)),
+		Completed: c.perSecond(float64(c.flow.completed)),
+	}
+	if c.o.AskedRate > 0 {
+		asked := c.o.AskedRate
+		r.Asked = &asked
+	}
+	return r
+}
+
+func (c *collector) throughput() Throughput {
+	return Throughput{
+		Requests:     c.perSecond(float64(c.flow.completed)),
+		Output:       c.perSecond(float64(c.arrived.total)),
+		Prompt:       c.perSecond(float64(c.prompts.fresh)),
+		CachedPrompt: c.perSecond(float64(c.prompts.cached)),
+		Total:        c.perSecond(float64(c.arrived.total + c.prompts.fresh)),
+	}
+}
+
+func (c *collector) concurrency() Concurrency {
+	con := Concurrency{Mean: round(c.inFlight.mean()), Max: c.inFlight.most()}
+	if c.flow.ended > 0 {
+		took := c.flow.inFlightNS / float64(c.flow.ended) / second
+		con.Little = round(float64(c.flow.sent) / c.seconds() * took)
+	}
+	return con
+}
+
+// countAll counts outcomes.
+func countAll(requests iter.Seq[request]) Requests {
+	var n Requests
+	for q := range requests {
+		n.count(q)
+	}
+	return n
+}
+
+func (n *Requests) count(q request) {
+	n.Due++
+	n.Reconnects += int(q.reconnects)
+	if q.sent {
+		n.Sent++
+	}
+	if q.retried {
+		n.Retried++
+	}
+	if q.short {
+		n.Short++
+	}
+	switch q.outcome {
+	case llm.OK:
+		n.OK++
+	case llm.Cancelled:
+		n.Cancelled++
+	case llm.Censored:
+		n.Censored++
+	case llm.Unsent:
+		n.Unsent++
+	default:
+		n.fault(q.outcome)
+	}
+}
+
+// fault counts rejections apart from every other fault.
+func (n *Requests) fault(o llm.Outcome) {
+	if n.Faults == nil {
+		n.Faults = map[string]int{}
+	}
+	n.Faults[string(o)]++
+	if o == llm.Rejected {
+		n.Rejected++
+	} else {
+		n.Failed++
+	}
+}
+
+// fluidity is the mean over the requests for which it is defined.
+func (c *collector) fluidity() *float64 {
+	sum, n := 0.0, 0
+	for _, q := range c.requests {
+		if f := float64(q.fluidity); !math.IsNaN(f) {
+			sum += f
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	mean := round(sum / float64(n))
+	return &mean
+}

@@ -1,0 +1,169 @@
+package metric
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"redline/internal/stats"
+)
+
+func valuesOf(list []float32, at func(i int) int64) values {
+	return func(yield func(int64, float32) bool) {
+		for i, v := range list {
+			if !yield(at(i), v) {
+				return
+			}
+		}
+	}
+}
+
+func TestSortFloats(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 4*radixFrom).Draw(t, "n")
+		r := stats.Rand(rapid.Uint64().Draw(t, "seed"), "sort", 0)
+		list := make([]float32, n)
+		for i := range list {
+			switch r.IntN(4) {
+			case 0:
+				list[i] = float32(r.IntN(5))
+			case 1:
+				list[i] = float32(math.Inf(1))
+			default:
+				list[i] = float32(r.NormFloat64() * math.Exp(10*r.NormFloat64()))
+			}
+		}
+		want := slices.Clone(list)
+		slices.Sort(want)
+		if sortFloats(list); !slices.Equal(want, list) {
+			t.Fatalf("%d values are not in order", n)
+		}
+	})
+}
+
+func TestQuantileIsType7(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		list := rapid.SliceOfN(rapid.Float32Range(0, 1e6), 1, 50).Draw(t, "values")
+		p := rapid.Float64Range(0, 1).Draw(t, "p")
+		s := newSample(valuesOf(list, func(int) int64 { return 0 }))
+		doubles := make([]float64, len(s.sorted))
+		for i, v := range s.sorted {
+			doubles[i] = float64(v)
+		}
+		if got, want := s.quantile(p), stats.Quantile(doubles, p); math.Abs(got-want) > 1e-9*math.Abs(want) {
+			t.Fatalf("quantile(%v) = %v, want %v", p, got, want)
+		}
+	})
+}
+
+func TestNumberOfBatches(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		windowS, meanS float64
+		want           int
+	}{
+		{60, 1, 30}, {60, 0.1, mostBatches}, {60, 3.1, 9}, {60, 40, 1}, {60, 0, mostBatches},
+	}
+	for _, tt := range tests {
+		if got := newBatches(0, int64(tt.windowS*second), tt.meanS*second, 1).count; got != tt.want {
+			t.Errorf("%v s of requests of %v s: %d batches, want %d", tt.windowS, tt.meanS, got, tt.want)
+		}
+	}
+}
+
+func TestBatchOfATime(t *testing.T) {
+	t.Parallel()
+	b := newBatches(100, 140, 0, 1)
+	for at, want := range map[int64]int{100: 0, 101: 1, 139: 39, 140: 39, 99: 0} {
+		if got := b.of(at); got != want {
+			t.Errorf("time %d falls into batch %d, want %d", at, got, want)
+		}
+	}
+}
+
+// remembering makes latencies that remember one another over about twenty
+// requests, as those of a queue do: log-normal over an AR(1) walk.
+func remembering(seed uint64, n int) []float32 {
+	const memory = 0.95
+	r := stats.Rand(seed, "remembering", 0)
+	list := make([]float32, n)
+	x := r.NormFloat64()
+	for i := range list {
+		x = memory*x + math.Sqrt(1-memory*memory)*r.NormFloat64()
+		list[i] = float32(100 * math.Exp(0.5*x))
+	}
+	return list
+}
+
+// TestIntervalsCoverTheTruth counts how often the 95 % interval holds the true
+// percentile of latencies that depend on one another.
+func TestIntervalsCoverTheTruth(t *testing.T) {
+	t.Parallel()
+	const runs, n = 100, 20_000
+	for _, tt := range []struct {
+		key  string
+		z    float64 // of the normal distribution
+		most int     // runs that may miss
+	}{
+		{"p50", 0, 12}, {"p90", 1.281552, 12}, {"p99", 2.326348, 15},
+	} {
+		truth := 100 * math.Exp(0.5*tt.z)
+		missed, width := 0, 0.0
+		for seed := range uint64(runs) {
+			list := remembering(seed, n)
+			s := newSample(valuesOf(list, func(i int) int64 { return int64(i) }))
+			d := s.dist(standard, trust{batches: newBatches(0, n, 0, seed), sound: true})
+			ci, firm := d.CI[tt.key]
+			if !firm {
+				t.Fatalf("seed %d: %s of %d values is not firm", seed, tt.key, n)
+			}
+			width += (ci[1] - ci[0]) / truth / runs
+			if truth < ci[0] || truth > ci[1] {
+				missed++
+			}
+		}
+		if missed > tt.most {
+			t.Errorf("the interval of the %s missed the truth %d times in %d, want at most %d", tt.key, missed, runs, tt.most)
+		}
+		if width > 0.5 {
+			t.Errorf("the interval of the %s is %.0f %% wide: it says nothing", tt.key, 100*width)
+		}
+	}
+}
+
+func TestDependentValuesAreWorthLess(t *testing.T) {
+	t.Parallel()
+	const n = 800
+	b := newBatches(0, n, 0, 1)
+	dist := func(list []float32) *Dist {
+		return newSample(valuesOf(list, func(i int) int64 { return int64(i) })).dist(standard, trust{batches: b, sound: true})
+	}
+	r := stats.Rand(1, "independent", 0)
+	independent := make([]float32, n)
+	for i := range independent {
+		independent[i] = float32(math.Exp(r.NormFloat64()))
+	}
+	if d := dist(independent); !d.IsFirm("p99") || d.IsFirm("p999") {
+		t.Errorf("800 independent values: firm %v, want the p99 and not the p999", d.Firm)
+	}
+	if d := dist(remembering(3, n)); d.IsFirm("p99") {
+		t.Errorf("800 values of which twenty hang together: the p99 is firm, ci %v", d.CI["p99"])
+	}
+}
+
+func TestNothingIsFirmWithFewBatchesOrAnUnsoundWindow(t *testing.T) {
+	t.Parallel()
+	s := newSample(valuesOf(remembering(1, 5000), func(i int) int64 { return int64(i) }))
+	for name, tr := range map[string]trust{
+		"nine batches": {batches: newBatches(0, 5000, 270, 1), sound: true},
+		"unsound":      {batches: newBatches(0, 5000, 0, 1)},
+	} {
+		if d := s.dist(standard, tr); d.Firm != nil || d.CI != nil {
+			t.Errorf("%s: firm %v with intervals %v, want nothing", name, d.Firm, d.CI)
+		}
+	}
+}

@@ -1,0 +1,250 @@
+package metric
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+
+	"redline/internal/llm"
+	"redline/internal/record"
+	"redline/internal/stats"
+)
+
+// Summarize gives every figure of one window. It walks the records once and
+// keeps about 200 bytes for each request due in the window and four for each
+// gap in it; a record need be valid only until the next one is asked for. All
+// records of the stage are wanted, whatever their phase: the requests in
+// flight and the tokens of the window include those of its neighbours.
+func Summarize(records func() iter.Seq2[*record.Record, error], o Options) (Summary, error) {
+	if err := o.check(); err != nil {
+		return Summary{}, err
+	}
+	c := newCollector(o)
+	for r, err := range records() {
+		if err != nil {
+			return Summary{}, fmt.Errorf("records: %w", err)
+		}
+		c.add(r)
+	}
+	return c.summary(), nil
+}
+
+// collector takes records in and keeps what a summary needs of them.
+type collector struct {
+	o         Options
+	deadlines deadlines
+	withTails bool
+	naming    *naming
+
+	requests []request
+	gaps     gaps
+	inFlight spans // between sent and end
+	inSystem spans // between due and end
+	tokens   Tokens
+	prompts  promptFlow
+	arrived  arrivals
+	flow     flow
+	counts   bothCounts
+	kvMax    float64
+
+	scratch []group
+}
+
+// flow counts events of the window by their own stamps.
+type flow struct {
+	sent, completed int
+	// inFlightNS sums end − sent of the requests sent in the window, ended of
+	// them.
+	inFlightNS float64
+	ended      int
+}
+
+// bothCounts sums the output tokens of the replies that both the server and
+// the local tokenizer counted.
+type bothCounts struct {
+	replies       int
+	server, local int64
+}
+
+// promptFlow sums the prompt tokens of requests whose first output came in
+// the window.
+type promptFlow struct{ fresh, cached int64 }
+
+// arrivals sums the output tokens that arrived in the window.
+type arrivals struct {
+	total    int64
+	perBlock []int64 // by hundredth of the window
+	by       [dimensionCount][]int64
+}
+
+func newCollector(o Options) *collector {
+	return &collector{
+		o:         o,
+		deadlines: deadlinesOf(o.Objectives),
+		withTails: wantsTails(o.Objectives),
+		naming:    newNaming(o.edges()),
+		inFlight:  spans{start: o.Start, end: o.End},
+		inSystem:  spans{start: o.Start, end: o.End},
+		tokens:    Tokens{Counted: map[string]int{}},
+		arrived:   arrivals{perBlock: make([]int64, arrivalBlocks)},
+	}
+}
+
+func (c *collector) within(at int64) bool { return at != 0 && at >= c.o.Start && at < c.o.End }
+
+func (c *collector) add(r *record.Record) {
+	k := c.naming.keysOf(r)
+	c.scratch = grouped(r, c.scratch[:0])
+	if r.Due != 0 {
+		c.inSystem.add(r.Due, r.End)
+	}
+	c.addFlow(r)
+	c.addOutput(r, k)
+	if c.within(r.Due) {
+		c.addRequest(r, k)
+	}
+}
+
+// addFlow counts what happened in the window, whenever the request was due.
+func (c *collector) addFlow(r *record.Record) {
+	if r.Sent != 0 {
+		c.inFlight.add(r.Sent, r.End)
+	}
+	if c.within(r.Sent) {
+		c.flow.sent++
+		if r.End != 0 {
+			c.flow.inFlightNS += float64(r.End - r.Sent)
+			c.flow.ended++
+		}
+	}
+	if c.within(r.End) && r.Outcome == llm.OK {
+		c.flow.completed++
+	}
+	if c.within(r.First) {
+		prompt := r.PromptTokens
+		if prompt == 0 {
+			prompt = r.AskedPrompt
+		}
+		c.prompts.fresh += int64(max(prompt-r.CachedTokens, 0))
+		c.prompts.cached += int64(r.CachedTokens)
+	}
+}
+
+// addOutput counts tokens by their arrival, also those of requests that failed
+// later, and keeps the gaps of those that did not.
+func (c *collector) addOutput(r *record.Record, k keys) {
+	some := false
+	for _, g := range c.scratch {
+		if c.within(g.at) {
+			c.arrived.add(g, k, c.o)
+			some = true
+		}
+	}
+	if !some || r.Outcome != llm.OK || !r.Streamed {
+		return
+	}
+	c.tokens.Events += int64(r.ChunkCount())
+	c.tokens.Coalesced += int64(r.Coalesced)
+	c.gaps.add(r, k, c.scratch, c.o.Start, c.o.End)
+}
+
+// arrivalBlocks is finer than any number of batches, which is not known while
+// records are read.
+const arrivalBlocks = 40 * 25
+
+func (a *arrivals) add(g group, k keys, o Options) {
+	n := int64(g.tokens)
+	a.total += n
+	a.perBlock[int(float64(g.at-o.Start)/float64(o.End-o.Start)*arrivalBlocks)] += n
+	for d, key := range k {
+		for len(a.by[d]) <= int(key) {
+			a.by[d] = append(a.by[d], 0)
+		}
+		a.by[d][key] += n
+	}
+}
+
+// addRequest keeps the figures of a request that was due in the window.
+func (c *collector) addRequest(r *record.Record, k keys) {
+	q := request{figures: measured(r), due: r.Due, outcome: r.Outcome, counted: r.Counted, keys: k,
+		prompt: int32(r.PromptTokens), output: int32(r.OutputTokens), fluidity: float32(math.NaN()),
+		sent: r.Sent != 0, retried: r.Try > 1, short: r.Short(), reconnects: int32(r.Reconnects)}
+	if r.Outcome == llm.OK {
+		if r.Streamed {
+			tails(r, c.scratch, c.withTails, &q.figures)
+			q.fluidity = c.deadlines.fluidity(r, c.scratch)
+		}
+		c.addTokens(r)
+	}
+	if c.o.KVMB != nil {
+		c.kvMax = max(c.kvMax, c.o.KVMB(max(r.PromptTokens, r.AskedPrompt)+r.OutputTokens))
+	}
+	c.requests = append(c.requests, q)
+}
+
+// addTokens sums what ok requests asked for and got. Prompts are compared only
+// where the server counted them.
+func (c *collector) addTokens(r *record.Record) {
+	t := &c.tokens
+	if r.PromptTokens > 0 {
+		t.Prompt += int64(r.PromptTokens)
+		t.AskedPrompt += int64(r.AskedPrompt)
+	}
+	t.Cached += int64(r.CachedTokens)
+	t.Output += int64(r.OutputTokens)
+	t.AskedOutput += int64(r.AskedOutput)
+	t.Reasoning += int64(r.ReasoningTokens)
+	if r.Counted != "" {
+		t.Counted[string(r.Counted)]++
+	}
+	if r.Counted == record.ByUsage && r.LocalTokens > 0 {
+		c.counts.replies++
+		c.counts.server += int64(r.StreamedTokens)
+		c.counts.local += int64(r.LocalTokens)
+	}
+}
+
+// meanE2E is how long a request takes: what batches and blocks are measured
+// by. Where none succeeded, the time in flight of any outcome stands in.
+func (c *collector) meanE2E() float64 {
+	var took []float64
+	for _, q := range c.requests {
+		if !math.IsNaN(q.figures[e2e]) {
+			took = append(took, q.figures[e2e])
+		}
+	}
+	if len(took) > 0 {
+		return stats.Mean(took)
+	}
+	if c.flow.ended > 0 {
+		return c.flow.inFlightNS / float64(c.flow.ended)
+	}
+	return 0
+}
+
+func (c *collector) summary() Summary {
+	took := c.meanE2E()
+	s := Summary{
+		Window:   Window{StartS: float64(c.o.Start) / second, EndS: float64(c.o.End) / second},
+		Requests: countAll(slices.Values(c.requests)),
+	}
+	s.Window.settling(&c.inFlight)
+	s.Window.growing(&c.inSystem, s.Requests.Due, took, c.o.Seed)
+	v := view{collector: c, trust: trust{batches: newBatches(c.o.Start, c.o.End, took, c.o.Seed), sound: s.Window.sound()}}
+	if c.tokens.Events > 0 {
+		v.coalesced = float64(c.tokens.Coalesced) / float64(c.tokens.Events)
+	}
+	s.Rates, s.Throughput, s.Concurrency = c.rates(s.Requests.Due), c.throughput(), c.concurrency()
+	s.Latency = v.latency(everything)
+	s.Tokens = v.tokenCounts()
+	s.Interactivity = inverse(s.Latency.TPOT)
+	s.TailRatio = s.Latency.tailRatios()
+	s.Fluidity = c.fluidity()
+	s.Goodput = c.goodput()
+	s.Objectives = v.verdicts(s)
+	s.Buckets, s.Classes = v.groups(byBucket), v.groups(byClass)
+	s.Tenants, s.Turns = v.groups(byTenant), v.groups(byTurn)
+	s.Notes = v.notes(s)
+	return s
+}

@@ -1,0 +1,44 @@
+package report
+
+import (
+	"slices"
+
+	"redline/internal/metric"
+	"redline/internal/result"
+)
+
+const (
+	explainWidth = 22
+	stampsMeant  = "times are arrivals at this machine; due is when the schedule wanted the request, slot when the cap let it through, " +
+		"conn when its connection was ready, sent just before its first byte, first and last its first and last output, answer the first that is not reasoning"
+)
+
+// explain writes the formula of every figure that the page shows, in the order
+// of the definitions, and why some checks could not be made.
+func (p *page) explain(r *result.Result) {
+	p.gap()
+	p.line(p.paint(bold, "what the figures mean"))
+	p.explained("stamps", stampsMeant)
+	for _, definition := range metric.Definitions {
+		if !slices.Contains(p.shown, definition.Name) {
+			continue
+		}
+		text := definition.Formula
+		if definition.Note != "" {
+			text += "; " + definition.Note
+		}
+		p.explained(definition.Name, text)
+	}
+	if len(r.Verdict.Unchecked) == 0 {
+		return
+	}
+	p.gap()
+	p.line(p.paint(bold, "what was not checked"))
+	for _, u := range r.Verdict.Unchecked {
+		p.explained(label(u.Name), clean(u.Why))
+	}
+}
+
+func (p *page) explained(name, text string) {
+	p.hang(indent+padRight(name, explainWidth)+indent, text)
+}

@@ -1,0 +1,165 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"redline/internal/metric"
+	"redline/internal/result"
+)
+
+// figures writes what a window amounts to beside its latencies.
+func (p *page) figures(point *result.Point) {
+	p.field("requests", joined(count(point.Requests.Due)+hard+"due = "+fates(point.Requests), asides(point.Requests)))
+	p.throughput(point.Throughput)
+	p.goodput(point)
+	p.concurrency(point.Concurrency)
+	p.setUp(point.Latency)
+	p.kv(point.KV)
+	p.cost(point.Cost)
+}
+
+// fates is the identity that every run keeps: where the requests that were due
+// have gone. Fates that nobody met are left out.
+func fates(r metric.Requests) string {
+	var terms []string
+	for _, term := range []struct {
+		n    int
+		name string
+	}{
+		{r.OK, "ok"},
+		{r.Rejected, "rejected"},
+		{r.Failed, "failed" + faults(r.Faults)},
+		{r.Cancelled, "cancelled"},
+		{r.Censored, "unfinished"},
+		{r.Unsent, "unsent"},
+	} {
+		if term.n != 0 {
+			terms = append(terms, count(term.n)+hard+term.name)
+		}
+	}
+	if len(terms) == 0 {
+		return "0"
+	}
+	return strings.Join(terms, " + ")
+}
+
+// faults splits the failures by name, the most frequent first. Rejections have
+// their own term.
+func faults(byName map[string]int) string {
+	var names []string
+	for name, n := range byName {
+		if name != "rejected" && n > 0 {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if byName[a] != byName[b] {
+			return byName[b] - byName[a]
+		}
+		return strings.Compare(a, b)
+	})
+	for i, name := range names {
+		names[i] = clean(name) + hard + count(byName[name])
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(names, ", ") + ")"
+}
+
+// asides counts what is no fate of its own.
+func asides(r metric.Requests) string {
+	var terms []string
+	if r.Short > 0 {
+		terms = append(terms, count(r.Short)+hard+"short")
+	}
+	if r.Retried > 0 {
+		terms = append(terms, count(r.Retried)+hard+"retried")
+	}
+	if r.Reconnects > 0 {
+		terms = append(terms, plural(r.Reconnects, "reconnect"))
+	}
+	return strings.Join(terms, ", ")
+}
+
+func (p *page) throughput(t metric.Throughput) {
+	p.shows("output_tokens_per_s", "prompt_tokens_per_s")
+	prompt := inUnit(figure(t.Prompt), "prompt tokens/s") + p.markOn("throughput.prompt_tokens_per_s")
+	if t.CachedPrompt > 0 {
+		prompt += " (+" + hard + figure(t.CachedPrompt) + hard + "cached)"
+	}
+	p.field("throughput", joined(
+		inUnit(figure(t.Requests), "requests/s")+p.markOn("throughput.requests_per_s"),
+		inUnit(figure(t.Output), "output tokens/s")+p.markOn("throughput.output_tokens_per_s"),
+		prompt))
+}
+
+func (p *page) goodput(point *result.Point) {
+	if point.Goodput == nil {
+		return
+	}
+	p.shows("goodput", "good_fraction")
+	fluid := ""
+	if point.Fluidity != nil {
+		p.shows("fluidity")
+		fluid = percent(*point.Fluidity) + " of tokens on time"
+	}
+	p.field("goodput", joined(inUnit(figure(point.Goodput.Requests), "requests/s"),
+		percent(point.Goodput.Fraction)+" of due kept every objective", fluid))
+}
+
+func (p *page) concurrency(c metric.Concurrency) {
+	p.shows("concurrency")
+	p.field("in flight", figure(c.Mean)+" mean"+p.markOn("concurrency.mean")+", "+count(c.Max)+" max")
+}
+
+// setUp shows the connections that had to be opened in the window: their cost
+// is outside every latency above.
+func (p *page) setUp(l metric.Latency) {
+	var parts []string
+	for _, d := range []struct {
+		name string
+		dist *metric.Dist
+	}{{"connect", l.Connect}, {"tls", l.TLS}} {
+		median, ok := percentile(d.dist, "p50")
+		if !ok {
+			continue
+		}
+		p.shows(d.name)
+		parts = append(parts, d.name+" p50"+hard+milliseconds(median)+" max"+hard+milliseconds(d.dist.Max))
+	}
+	if len(parts) == 0 {
+		return
+	}
+	opened := ""
+	if l.Connect != nil {
+		opened = plural(l.Connect.N, "connection") + " opened"
+	}
+	p.field("set-up", joined(opened, strings.Join(parts, ", ")))
+}
+
+func (p *page) kv(kv *result.KV) {
+	if kv == nil {
+		return
+	}
+	p.shows("kv_cache_mb_per_request", "kv_peak_mb")
+	peak := "peak " + inUnit(figure(kv.PeakMB), "MB")
+	if kv.RoomMB > 0 {
+		peak += " of " + inUnit(figure(kv.RoomMB), "MB")
+	}
+	shape := ""
+	if kv.Model != "" {
+		shape = "shape of " + clean(kv.Model)
+	}
+	p.field("kv cache", joined(peak, "largest request "+inUnit(figure(kv.MaxMBPerRequest), "MB"), shape))
+}
+
+func (p *page) cost(c *result.Cost) {
+	if c == nil {
+		return
+	}
+	p.shows("cost_per_request", "cost_per_1k_tokens", "cost_per_1m_output_tokens")
+	p.field("cost", joined(money(c.Spend)+" in all", money(c.PerRequest)+" a request",
+		money(c.Per1kTokens)+" per 1k tokens", money(c.Per1mOutput)+" per 1M output tokens"))
+}

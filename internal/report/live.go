@@ -1,0 +1,205 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"redline/internal/metric"
+)
+
+// LiveOptions says where a live line goes. The zero value writes plain lines.
+type LiveOptions struct {
+	// Terminal rewrites one line in place; else a plain line is written now
+	// and then, without control characters.
+	Terminal bool
+	Color    bool
+	// Width asks how wide the terminal is now; nil or 0 means 100 columns.
+	Width func() int
+	// Total is how long the run is meant to last; 0 where nobody knows.
+	Total time.Duration
+}
+
+// LiveLine shows a run while it goes on. It is safe for concurrent use.
+type LiveLine struct {
+	mu       sync.Mutex
+	w        io.Writer
+	o        LiveOptions
+	onScreen bool
+	finished bool
+	// next is when the next plain line is due, by the run's own clock.
+	next  time.Duration
+	phase string
+}
+
+// plainEvery is how far plain lines lie apart: often enough to see that a run
+// is alive, seldom enough for a log.
+const plainEvery = 5 * time.Second
+
+const clearLine = "\r\x1b[K"
+
+// NewLiveLine makes a live line that writes to w.
+func NewLiveLine(w io.Writer, o LiveOptions) *LiveLine { return &LiveLine{w: w, o: o} }
+
+// Show brings the line up to date. What cannot be written is lost: a broken
+// terminal is no reason to end a run.
+func (l *LiveLine) Show(s metric.Snapshot) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.finished {
+		return
+	}
+	if l.o.Terminal {
+		l.onScreen = true
+		_, _ = io.WriteString(l.w, clearLine+l.fit(inPlace.parts(s, l.o.Total)))
+		return
+	}
+	phase := string(s.Phase)
+	if s.Elapsed < l.next && phase == l.phase {
+		return
+	}
+	l.phase, l.next = phase, s.Elapsed.Truncate(plainEvery)+plainEvery
+	_, _ = io.WriteString(l.w, inLog.join(inLog.parts(s, l.o.Total))+"\n")
+}
+
+// Say writes a line of its own without tearing the live one.
+func (l *LiveLine) Say(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lead := ""
+	if l.onScreen {
+		lead = clearLine
+	}
+	l.onScreen = false
+	_, _ = io.WriteString(l.w, lead+line+"\n")
+}
+
+// Finish takes the line off the terminal, for good.
+func (l *LiveLine) Finish() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.finished = true
+	if l.onScreen {
+		l.onScreen = false
+		_, _ = io.WriteString(l.w, clearLine)
+	}
+}
+
+// livePart is one figure of the line. Of parts that do not fit, those of the
+// highest rank go first.
+type livePart struct {
+	text string
+	rank int
+	tone tone
+}
+
+// layout is how the parts of a line are set. On a terminal numbers keep their
+// columns, so that the line does not dance while it is rewritten.
+type layout struct {
+	separator string
+	columns   bool
+}
+
+var (
+	inPlace = layout{"  ", true}
+	inLog   = layout{" · ", false}
+)
+
+func (l layout) left(text string, width int) string {
+	if l.columns {
+		return padRight(text, width)
+	}
+	return text
+}
+
+func (l layout) right(text string, width int) string {
+	if l.columns {
+		return padLeft(text, width)
+	}
+	return text
+}
+
+func (l layout) join(parts []livePart) string {
+	texts := make([]string, len(parts))
+	for i, part := range parts {
+		texts[i] = part.text
+	}
+	return strings.Join(texts, l.separator)
+}
+
+func (l layout) parts(s metric.Snapshot, total time.Duration) []livePart {
+	inFlight := l.right(count(s.InFlight), 3) + " in flight"
+	if s.Waiting > 0 {
+		inFlight += " + " + count(s.Waiting) + " waiting"
+	}
+	errors := livePart{text: "0 errors", rank: 6}
+	if s.Errors > 0 {
+		errors = livePart{text: strings.ReplaceAll(plural(s.Errors, "error"), hard, " "), rank: 2, tone: bad}
+	}
+	return []livePart{
+		{text: l.progress(s, total)},
+		{text: inFlight, rank: 1},
+		{text: l.right(figure(s.RequestsPerS), 4) + " req/s", rank: 3},
+		{text: l.right(figure(s.TokensPerS), 6) + " tok/s", rank: 5},
+		{text: l.ttft(s), rank: 4},
+		errors,
+	}
+}
+
+func (l layout) progress(s metric.Snapshot, total time.Duration) string {
+	elapsed := clockTime(s.Elapsed)
+	if total > 0 {
+		end := clockTime(total)
+		elapsed = l.right(elapsed, len(end)) + "/" + end
+	}
+	return elapsed + " " + l.left(string(s.Phase), len("cooldown"))
+}
+
+func (l layout) ttft(s metric.Snapshot) string {
+	if math.IsNaN(s.TTFTp50) || math.IsNaN(s.TTFTp99) {
+		return "no ttft yet"
+	}
+	return "ttft p50 " + l.right(figure(s.TTFTp50), 4) + " p99 " + l.right(figure(s.TTFTp99), 4) + " ms"
+}
+
+// clockTime is whole seconds, or minutes and seconds from two minutes on.
+func clockTime(d time.Duration) string {
+	whole := int64(d / time.Second)
+	if whole < 120 {
+		return fmt.Sprintf("%ds", whole)
+	}
+	return fmt.Sprintf("%dm%02ds", whole/60, whole%60)
+}
+
+// fit drops parts until the line leaves the terminal's last column free: a
+// line that fills it wraps on some terminals and can no longer be rewritten.
+func (l *LiveLine) fit(parts []livePart) string {
+	width := 0
+	if l.o.Width != nil {
+		width = l.o.Width()
+	}
+	if width <= 0 {
+		width = maxWidth
+	}
+	for len(parts) > 1 && visible(inPlace.join(parts)) >= width {
+		last := 0
+		for i, part := range parts {
+			if part.rank > parts[last].rank {
+				last = i
+			}
+		}
+		parts = append(parts[:last:last], parts[last+1:]...)
+	}
+	if line := inPlace.join(parts); visible(line) >= width {
+		head, _ := cut(line, width-1)
+		return head
+	}
+	p := page{color: l.o.Color}
+	for i := range parts {
+		parts[i].text = p.paint(parts[i].tone, parts[i].text)
+	}
+	return inPlace.join(parts)
+}

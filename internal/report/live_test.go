@@ -1,0 +1,94 @@
+package report
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"redline/internal/metric"
+)
+
+// run is a run as its snapshots tell it: two warm-up seconds without an
+// answer, then traffic, then errors.
+func run() []metric.Snapshot {
+	nan := math.NaN()
+	at := func(seconds float64, s metric.Snapshot) metric.Snapshot {
+		s.Elapsed = time.Duration(seconds * float64(time.Second))
+		return s
+	}
+	return []metric.Snapshot{
+		at(0.5, metric.Snapshot{Phase: "warmup", InFlight: 9, Due: 9, TTFTp50: nan, TTFTp99: nan}),
+		at(2, metric.Snapshot{Phase: "warmup", InFlight: 31, Due: 40, OK: 9, RequestsPerS: 4.5, TokensPerS: 1204.2, TTFTp50: 51.2, TTFTp99: 88.1}),
+		at(4.9, metric.Snapshot{Phase: "warmup", InFlight: 44, Due: 99, OK: 55, RequestsPerS: 11.2, TokensPerS: 2950, TTFTp50: 53.8, TTFTp99: 121}),
+		at(6.2, metric.Snapshot{Phase: "measure", InFlight: 46, Due: 124, OK: 78, RequestsPerS: 19.6, TokensPerS: 3610, TTFTp50: 54.4, TTFTp99: 160}),
+		at(10.1, metric.Snapshot{Phase: "measure", InFlight: 47, Due: 203, OK: 156, RequestsPerS: 19.9, TokensPerS: 3742, TTFTp50: 54.1, TTFTp99: 163}),
+		at(14.9, metric.Snapshot{Phase: "measure", InFlight: 48, Due: 299, OK: 250, Errors: 1, RequestsPerS: 20.2, TokensPerS: 3760, TTFTp50: 54.1, TTFTp99: 164}),
+		at(15, metric.Snapshot{Phase: "measure", InFlight: 64, Waiting: 1318, Due: 1620, OK: 251, Errors: 12, RequestsPerS: 18.4, TokensPerS: 3401, TTFTp50: 58.3, TTFTp99: 1834}),
+		at(70.4, metric.Snapshot{Phase: "cooldown", InFlight: 12, Due: 1701, OK: 1690, Errors: 12, RequestsPerS: 19.1, TokensPerS: 3502, TTFTp50: 57.8, TTFTp99: 1790}),
+	}
+}
+
+func TestLivePlainGolden(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	live := NewLiveLine(&out, LiveOptions{Total: 70 * time.Second})
+	for _, s := range run() {
+		live.Show(s)
+	}
+	live.Say("stopping: press Ctrl-C again to stop at once")
+	live.Finish()
+	if strings.ContainsAny(out.String(), "\r\x1b") {
+		t.Error("plain lines hold control characters")
+	}
+	golden(t, "live_plain.txt", out.Bytes())
+}
+
+// TestLiveTerminalGolden writes each control sequence as a word, so that the
+// golden file can be read.
+func TestLiveTerminalGolden(t *testing.T) {
+	t.Parallel()
+	words := strings.NewReplacer(clearLine, "\n<clear>", "\x1b[31m", "<red>", "\x1b[0m", "<off>")
+	for name, width := range map[string]int{"live_terminal.txt": 100, "live_narrow.txt": 60} {
+		var out bytes.Buffer
+		live := NewLiveLine(&out, LiveOptions{Terminal: true, Color: true, Total: 70 * time.Second, Width: func() int { return width }})
+		for i, s := range run() {
+			live.Show(s)
+			if i == 4 {
+				live.Say("a line of its own")
+			}
+		}
+		live.Finish()
+		golden(t, name, []byte(words.Replace(out.String())+"\n"))
+	}
+}
+
+func TestLiveStaysInsideTheTerminal(t *testing.T) {
+	t.Parallel()
+	for width := 1; width <= 130; width++ {
+		for _, s := range run() {
+			var out bytes.Buffer
+			NewLiveLine(&out, LiveOptions{Terminal: true, Width: func() int { return width }}).Show(s)
+			line := strings.TrimPrefix(out.String(), clearLine)
+			if n := utf8.RuneCountInString(line); n >= width {
+				t.Fatalf("width %d: the line takes %d columns: %q", width, n, line)
+			}
+		}
+	}
+}
+
+func TestLiveAfterFinish(t *testing.T) {
+	t.Parallel()
+	for _, terminal := range []bool{true, false} {
+		var out bytes.Buffer
+		live := NewLiveLine(&out, LiveOptions{Terminal: terminal})
+		live.Finish()
+		live.Show(run()[0])
+		live.Finish()
+		if out.Len() != 0 {
+			t.Errorf("terminal %v: wrote %q after the end", terminal, out.String())
+		}
+	}
+}

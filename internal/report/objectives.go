@@ -1,0 +1,194 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"redline/internal/metric"
+	"redline/internal/result"
+	"redline/internal/slo"
+)
+
+var standings = map[slo.Standing]cell{
+	slo.Met:       {text: "met", tone: good},
+	slo.Missed:    {text: "missed", tone: bad},
+	slo.Undecided: {text: "undecided", tone: weak},
+	slo.NotJudged: {text: "not judged", tone: weak},
+}
+
+// objectives writes where each promise stands, the figure beside its limit.
+func (p *page) objectives(point *result.Point) {
+	if len(point.Objectives) == 0 {
+		return
+	}
+	t := table{columns: []column{
+		{head: cell{text: "objectives", tone: bold}},
+		{},
+		{head: cell{text: "figure"}, align: alignRight},
+		{head: cell{text: "limit"}, align: alignRight},
+		{head: cell{text: "95 % interval"}, align: alignRight, optional: 1},
+		{head: cell{text: "beyond the limit"}, align: alignRight, optional: 2},
+		{align: alignProse},
+	}}
+	for _, v := range point.Objectives {
+		p.showObjective(v)
+		t.rows = append(t.rows, []cell{p.standing(v), {text: objectiveName(v)}, {text: valueOf(v)},
+			{text: strings.TrimSpace(sign(v) + hard + limitOf(v))}, {text: interval(v, &point.Latency)},
+			{text: violations(v)}, {text: clean(v.Note)}})
+	}
+	remark := t.takeShared(len(t.columns) - 1)
+	p.gap()
+	p.write(t.withoutEmpty())
+	p.hang(indent, remark)
+	if point.Requests.OK < point.Requests.Due {
+		p.line(indent + "over all due: a request that is not ok is beyond any limit")
+	}
+	p.flushNotes()
+}
+
+func (p *page) standing(v slo.Verdict) cell {
+	c, known := standings[v.Standing]
+	if !known {
+		c = cell{text: label(string(v.Standing)), tone: weak}
+	}
+	c.text = indent + c.text
+	if p.invalid {
+		c.tone = plain
+	}
+	return c
+}
+
+// showObjective remembers the figure that an objective is about.
+func (p *page) showObjective(v slo.Verdict) {
+	name, stat, _, _ := parts(v.Objective)
+	switch {
+	case name == "throughput":
+		p.shows("output_tokens_per_s")
+	case stat == "rate" || stat == "fraction":
+		p.shows(name + "_" + stat)
+	default:
+		p.shows(name)
+	}
+	if _, due := dueForms[name]; due {
+		p.shows(name + "_due")
+	}
+}
+
+// objectiveName spells an objective so that the figure judged is plain:
+// "ttft:p99<500ms" is judged from the due time and says so.
+func objectiveName(v slo.Verdict) string {
+	name, stat, _, ok := parts(v.Objective)
+	if !ok {
+		return label(v.Objective)
+	}
+	if name == "throughput" {
+		return "output"
+	}
+	text := label(name + " " + percentileName(stat))
+	if _, due := dueForms[name]; due {
+		text += " (from due)"
+	}
+	return text
+}
+
+// dueForms are the metrics whose objectives mean their due form.
+var dueForms = map[string]func(*metric.Latency) *metric.Dist{
+	"ttft": func(l *metric.Latency) *metric.Dist { return l.TTFTDue },
+	"e2e":  func(l *metric.Latency) *metric.Dist { return l.E2EDue },
+}
+
+// parts takes an objective's canonical spelling apart.
+func parts(text string) (name, stat, op string, ok bool) {
+	name, rest, found := strings.Cut(text, ":")
+	at := strings.IndexAny(rest, "<>")
+	if !found || at < 0 {
+		return "", "", "", false
+	}
+	return strings.TrimSpace(name), strings.TrimSpace(rest[:at]), rest[at : at+1], true
+}
+
+func sign(v slo.Verdict) string {
+	_, _, op, ok := parts(v.Objective)
+	if !ok {
+		return ""
+	}
+	return op
+}
+
+// against is the figure beside its limit in a sentence: "812 ms > 500 ms",
+// with the sign that the numbers have, not the one that was promised.
+func against(v slo.Verdict) string {
+	if v.Value == nil {
+		return valueOf(v) + hard + ">" + hard + limitOf(v)
+	}
+	if v.Unit == "ms" && max(*v.Value, v.Limit) >= 10_000 {
+		v.Value, v.Limit, v.Unit = new(*v.Value/1000), v.Limit/1000, "s"
+	}
+	relation := "="
+	switch {
+	case *v.Value > v.Limit:
+		relation = ">"
+	case *v.Value < v.Limit:
+		relation = "<"
+	}
+	return valueOf(v) + hard + relation + hard + limitOf(v)
+}
+
+// valueOf is the figure. One that was judged and has no value lies among the
+// requests that are not ok, beyond any bound.
+func valueOf(v slo.Verdict) string {
+	if v.Value == nil {
+		if v.Standing == slo.NotJudged {
+			return absent
+		}
+		return "∞"
+	}
+	if v.Unit == "fraction" {
+		return inUnit(trimmed(apart(100**v.Value, 100*v.Limit, 100)), "%")
+	}
+	return inUnit(apart(*v.Value, v.Limit), v.Unit)
+}
+
+func limitOf(v slo.Verdict) string {
+	if v.Unit == "fraction" {
+		// A limit of 99.9 % is 0.999 and not 99.90000000000001.
+		return inUnit(trimmed(significant(100*v.Limit, 9, 9)), "%")
+	}
+	return inUnit(exact(v.Limit), v.Unit)
+}
+
+// interval is the 95 % interval of the figure judged, where one was drawn. It
+// is that of the ok requests: beside a figure that the others have pushed out
+// of it, it would mislead.
+func interval(v slo.Verdict, latency *metric.Latency) string {
+	name, stat, _, ok := parts(v.Objective)
+	if !ok || v.Value == nil {
+		return ""
+	}
+	find, due := dueForms[name]
+	if !due {
+		for _, row := range latencyRows {
+			if row.key == name+"_ms" {
+				find = row.dist
+			}
+		}
+	}
+	if find == nil || find(latency) == nil {
+		return ""
+	}
+	bounds, drawn := find(latency).CI[stat]
+	if !drawn || *v.Value < bounds[0] || *v.Value > bounds[1] {
+		return ""
+	}
+	return inUnit(figure(bounds[0])+"–"+figure(bounds[1]), v.Unit)
+}
+
+// violations says how many of the requests judged broke the bound, where the
+// objective is about single requests.
+func violations(v slo.Verdict) string {
+	name, stat, _, _ := parts(v.Objective)
+	if v.N == 0 || stat == "mean" || slices.Contains([]string{"throughput", "kv", "cost"}, name) {
+		return ""
+	}
+	return count(v.Violations) + " of " + count(v.N)
+}

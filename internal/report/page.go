@@ -1,0 +1,119 @@
+package report
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"redline/internal/result"
+)
+
+// Pages are at most maxWidth columns wide and never squeezed below minWidth:
+// a narrower terminal wraps them itself.
+const (
+	maxWidth = 100
+	minWidth = 72
+	// keyWidth is the column in which the text of a field begins.
+	keyWidth = 12
+	indent   = "  "
+)
+
+// page is a report in the making: text, the footnotes owed, and the figures
+// shown so far, which --explain explains.
+type page struct {
+	text  strings.Builder
+	width int
+	color bool
+	notes footnotes
+	shown []string
+	// invalid takes the colour from what the server seems to have done.
+	invalid bool
+}
+
+func newPage(r *result.Result, o TerminalOptions) *page {
+	width := o.Width
+	if width <= 0 || width > maxWidth {
+		width = maxWidth
+	}
+	return &page{width: max(width, minWidth), color: o.Color, notes: footnotes{warnings: r.Warnings}}
+}
+
+// line ends one line, without the blanks that alignment left at its end.
+func (p *page) line(text string) {
+	text = strings.TrimRight(strings.ReplaceAll(text, hard, " "), " ")
+	p.text.WriteString(text)
+	p.text.WriteByte('\n')
+}
+
+// gap separates two sections by one empty line.
+func (p *page) gap() {
+	if text := p.text.String(); text != "" && !strings.HasSuffix(text, "\n\n") {
+		p.text.WriteByte('\n')
+	}
+}
+
+// hang writes lead and then text, whose further lines begin below its first.
+func (p *page) hang(lead, text string) {
+	if text == "" && strings.TrimSpace(lead) == "" {
+		return
+	}
+	margin := strings.Repeat(" ", visible(lead))
+	for i, line := range wrapped(text, p.width-visible(lead)) {
+		if i > 0 {
+			lead = margin
+		}
+		p.line(lead + line)
+	}
+}
+
+// field writes a named fact: "engine      vllm 0.11.0 …".
+func (p *page) field(key, text string) {
+	if text == "" {
+		return
+	}
+	p.hang(padRight(key, keyWidth), text)
+}
+
+// shows remembers a figure for --explain by its name in METRICS.md.
+func (p *page) shows(names ...string) {
+	for _, name := range names {
+		if !slices.Contains(p.shown, name) {
+			p.shown = append(p.shown, name)
+		}
+	}
+}
+
+// clean takes the control characters out of a text that came from outside, so
+// that a server's name cannot move the cursor.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// label is a name from outside, short enough for a column.
+func label(name string) string {
+	const longest = 24
+	if name = clean(name); visible(name) > longest {
+		head, _ := cut(name, longest-1)
+		return head + "…"
+	}
+	return name
+}
+
+func padRight(text string, width int) string {
+	return text + strings.Repeat(" ", max(width-visible(text), 0))
+}
+
+func padLeft(text string, width int) string {
+	return strings.Repeat(" ", max(width-visible(text), 0)) + text
+}
+
+// joined puts a middle dot between the parts that are there.
+func joined(parts ...string) string {
+	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
+	return strings.Join(parts, " · ")
+}

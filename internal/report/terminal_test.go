@@ -1,0 +1,96 @@
+package report
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/metric"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s differs (-want +got); look at it and run with -update if it is better:\n%s", path, diff)
+	}
+}
+
+func TestTerminalGolden(t *testing.T) {
+	t.Parallel()
+	for _, s := range samples() {
+		var got bytes.Buffer
+		if err := Terminal(&got, s.result, TerminalOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, s.name+".txt", got.Bytes())
+	}
+}
+
+func TestTerminalOptionsGolden(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]TerminalOptions{
+		"missed_color.txt":  {Color: true},
+		"missed_narrow.txt": {Width: 80},
+	} {
+		var got bytes.Buffer
+		if err := Terminal(&got, missedSample(), o); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name, got.Bytes())
+	}
+}
+
+// TestExplain: every figure of the page has its formula below, and no other.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	var got bytes.Buffer
+	if err := Terminal(&got, missedSample(), TerminalOptions{Explain: true}); err != nil {
+		t.Fatal(err)
+	}
+	_, text, found := strings.Cut(got.String(), "what the figures mean\n")
+	if !found {
+		t.Fatalf("no explanation in\n%s", got.String())
+	}
+	text = strings.Join(strings.Fields(text), " ")
+	explained := map[string]bool{}
+	for _, d := range metric.Definitions {
+		explained[d.Name] = strings.Contains(text, " "+d.Name+" "+d.Formula)
+	}
+	for _, name := range []string{"ttft", "ttft_due", "tpot", "itl", "stall", "e2e", "e2e_due", "lag", "fluidity",
+		"offered_rate", "sent_rate", "completed_rate", "output_tokens_per_s", "prompt_tokens_per_s", "concurrency", "goodput", "good_fraction"} {
+		if !explained[name] {
+			t.Errorf("%s is shown and not explained", name)
+		}
+	}
+	for _, name := range []string{"slot_wait", "icl", "ttfa", "connect", "error_rate"} {
+		if explained[name] {
+			t.Errorf("%s is explained and not shown", name)
+		}
+	}
+	for _, u := range missedSample().Verdict.Unchecked {
+		if !strings.Contains(text, u.Name+" "+u.Why) {
+			t.Errorf("why %s was not checked is not said", u.Name)
+		}
+	}
+}

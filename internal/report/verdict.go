@@ -1,0 +1,272 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"redline/internal/metric"
+	"redline/internal/result"
+	"redline/internal/slo"
+)
+
+// headline is the first line of a report: one word that decides, and why.
+type headline struct {
+	word string // with what parts it from the rest
+	tone tone
+	why  string
+}
+
+// verdict leads the report. A run that was cut short or that is invalid says
+// so before anything is said about the server; and an invalid run says nothing
+// about the server that anyone may quote, so there the report stops at that.
+func (p *page) verdict(r *result.Result) {
+	if r.Interrupted != "" || r.Verdict.Valid == "interrupted" {
+		how := "the run was cut short"
+		if r.Interrupted != "" {
+			how = clean(r.Interrupted)
+		}
+		p.headline(headline{"INTERRUPTED: ", unset, how + "; the figures cover what was measured"})
+	}
+	failed := failedChecks(r)
+	if p.invalid = r.Verdict.Valid == "no" || len(failed) > 0; p.invalid {
+		p.headline(invalidity(failed))
+		p.failedChecks(failed)
+	} else {
+		p.headline(server(r))
+	}
+	p.reasons(r)
+}
+
+func (p *page) headline(h headline) { p.hang(p.paint(h.tone, h.word), h.why) }
+
+// findingWidth holds the names of what the window can show.
+const findingWidth = len("not steady")
+
+// finding is a named line of evidence under a headline.
+func (p *page) finding(t tone, name string, width int, text string) {
+	p.hang(indent+p.paint(t, padRight(name, width))+indent, text)
+}
+
+func (p *page) failedChecks(failed []result.Check) {
+	width := findingWidth
+	for _, check := range failed {
+		width = max(width, visible(label(check.Name)))
+	}
+	for _, check := range failed {
+		p.finding(bad, label(check.Name), width, checkText(check))
+	}
+}
+
+func failedChecks(r *result.Result) []result.Check {
+	var failed []result.Check
+	for _, check := range r.Verdict.Checks {
+		if !check.OK {
+			failed = append(failed, check)
+		}
+	}
+	return failed
+}
+
+func invalidity(failed []result.Check) headline {
+	why := "the figures below say more about the test than about the server"
+	if len(failed) > 0 {
+		names := make([]string, len(failed))
+		for i, check := range failed {
+			names[i] = clean(check.Name)
+		}
+		why = strings.Join(names, ", ") + "; " + why
+	}
+	return headline{"INVALID: ", lost, why}
+}
+
+// checkText says what was found, what was wanted, and what to do.
+func checkText(check result.Check) string {
+	text := clean(check.Figure)
+	if check.Threshold != "" {
+		text += ", want " + clean(check.Threshold)
+	}
+	if check.Cure != "" {
+		text += ". " + sentence(clean(check.Cure))
+	}
+	return text
+}
+
+// server says in one line what the server did: against its objectives, or,
+// where there are none, at this load.
+func server(r *result.Result) headline {
+	if len(r.Points) == 0 {
+		return headline{"NOTHING MEASURED: ", lost, "the run ended before its window began"}
+	}
+	verdicts, last := allObjectives(r), &r.Points[len(r.Points)-1]
+	switch {
+	case !anyOK(r):
+		return nothingServed(last.Requests)
+	case r.Verdict.SLO == string(slo.Missed):
+		return headline{"MISSED: ", lost, findings(verdicts, slo.Missed)}
+	case r.Verdict.SLO == string(slo.Undecided):
+		return headline{"UNDECIDED: ", unset, findings(verdicts, slo.Undecided)}
+	case r.Verdict.SLO == string(slo.Met):
+		return headline{validWord(r), met, metSentence(verdicts) + " " + loadPhrase(last)}
+	case last.Window.Overload != nil && *last.Window.Overload:
+		return headline{"OVERLOAD: ", lost, served(last)}
+	}
+	return headline{validWord(r), met, served(last)}
+}
+
+// validWord leads a report without a finding against the server. A run that
+// was cut short has not been found valid.
+func validWord(r *result.Result) string {
+	if r.Verdict.Valid == "yes" {
+		return "VALID · "
+	}
+	return "SO FAR · "
+}
+
+func allObjectives(r *result.Result) []slo.Verdict {
+	var all []slo.Verdict
+	for i := range r.Points {
+		all = append(all, r.Points[i].Objectives...)
+	}
+	return all
+}
+
+func anyOK(r *result.Result) bool {
+	for i := range r.Points {
+		if r.Points[i].Requests.OK > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func nothingServed(requests metric.Requests) headline {
+	if requests.Due == 0 {
+		return headline{"NOTHING MEASURED: ", lost, "no request was due in the window"}
+	}
+	return headline{"NOTHING SERVED: ", lost, "none of " + plural(requests.Due, "request") + " succeeded: " + fates(requests)}
+}
+
+// findings lists the objectives of one standing with figure and limit. A note
+// that they share is said once.
+func findings(verdicts []slo.Verdict, standing slo.Standing) string {
+	var found, notes []string
+	for _, v := range verdicts {
+		if v.Standing == standing {
+			found = append(found, objectiveName(v)+" "+against(v))
+			notes = append(notes, clean(v.Note))
+		}
+	}
+	if len(found) == 0 {
+		return "no objective could be judged"
+	}
+	if standing != slo.Undecided {
+		return strings.Join(found, "; ")
+	}
+	if note, same := common(notes); same && len(notes) > 1 {
+		return strings.Join(found, "; ") + " (" + note + ")"
+	}
+	for i, note := range notes {
+		if note != "" {
+			found[i] += " (" + note + ")"
+		}
+	}
+	return strings.Join(found, "; ")
+}
+
+func metSentence(verdicts []slo.Verdict) string {
+	judged := 0
+	for _, v := range verdicts {
+		if v.Standing == slo.Met {
+			judged++
+		}
+	}
+	switch rest := len(verdicts) - judged; {
+	case rest > 0:
+		return plural(judged, "objective") + " met, " + count(rest) + " not judged,"
+	case judged > 1:
+		return "all " + count(judged) + " objectives met"
+	}
+	return "objective met"
+}
+
+// served is the answer without objectives: what came of this load.
+func served(point *result.Point) string {
+	requests, latency := point.Requests, &point.Latency
+	text := loadPhrase(point) + ", " + count(requests.OK) + " of " + plural(requests.Due, "request") + " answered"
+	figures := slices.DeleteFunc([]string{
+		spokenPercentile("ttft", " (from due)", latency.TTFTDue, "p99"),
+		spokenPercentile("tpot", "", latency.TPOT, "p50"),
+	}, func(s string) bool { return s == "" })
+	if len(figures) == 0 {
+		figures = append(figures, spokenPercentile("e2e", " (from due)", latency.E2EDue, "p99"))
+	}
+	if v := point.Throughput.Output; v > 0 {
+		figures = append(figures, inUnit(figure(v), "output tokens/s"))
+	}
+	return strings.TrimSuffix(text+": "+strings.Join(figures, ", "), ": ")
+}
+
+// spokenPercentile falls back to the median where the tail is not firm: a
+// headline has no room for a footnote.
+func spokenPercentile(name, of string, d *metric.Dist, key string) string {
+	if !d.IsFirm(key) {
+		key = "p50"
+	}
+	v, ok := percentile(d, key)
+	if !ok {
+		return ""
+	}
+	return name + hard + key + of + " " + spoken(v)
+}
+
+// reasons explains the verdict: what the window shows of the server's state,
+// and what the result itself gives, unless the lines above have said it.
+func (p *page) reasons(r *result.Result) {
+	for i := range r.Points {
+		window := r.Points[i].Window
+		if window.Overload != nil && *window.Overload {
+			growth := ""
+			if window.Growth != nil {
+				growth = " by " + inUnit(figure(*window.Growth), "requests")
+			}
+			p.finding(bad, "queue", findingWidth, "grew"+growth+" over the window: this is more load than the server sustains")
+		}
+		if window.Steady != nil && !*window.Steady {
+			p.finding(weak, "not steady", findingWidth, "more than half of the window was still settling; a longer warm-up or window helps")
+		}
+	}
+	for _, reason := range r.Verdict.Reasons {
+		if !alreadySaid(r, reason) {
+			p.hang(indent, clean(reason))
+		}
+	}
+}
+
+// alreadySaid reports whether a reason speaks of an objective or a check that
+// stands, with its figures, elsewhere on the page.
+func alreadySaid(r *result.Result, reason string) bool {
+	for _, v := range allObjectives(r) {
+		if v.Objective != "" && strings.Contains(reason, v.Objective) {
+			return true
+		}
+	}
+	for _, check := range failedChecks(r) {
+		if check.Name != "" && strings.HasPrefix(reason, check.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+// sentence begins with a capital and ends with a full stop.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	runes := []rune(text)
+	text = strings.ToUpper(string(runes[0])) + string(runes[1:])
+	if strings.HasSuffix(text, ".") {
+		return text
+	}
+	return text + "."
+}

@@ -1,0 +1,277 @@
+package sim
+
+import (
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"redline/internal/clock"
+)
+
+// flight is one job between its submission and its last token.
+type flight struct {
+	job    Job
+	box    mailbox
+	latest int64 // engine time of the newest token
+	reason string
+}
+
+// mailbox hands the progress of a job to the goroutine that writes its answer.
+// The engine never waits for that goroutine: it adds to a count and leaves at
+// most one wake-up call.
+type mailbox struct {
+	mu     sync.Mutex
+	news   progress
+	called chan struct{}
+}
+
+// progress is how far a job has come.
+type progress struct {
+	accepted bool
+	refused  error
+	tokens   int
+	cached   int
+}
+
+func (b *mailbox) update(change func(*progress)) {
+	b.mu.Lock()
+	change(&b.news)
+	b.mu.Unlock()
+	b.call()
+}
+
+// deliver is update for the one change that comes with every token.
+func (b *mailbox) deliver(cached int) {
+	b.mu.Lock()
+	b.news.tokens++
+	b.news.cached = cached
+	b.mu.Unlock()
+	b.call()
+}
+
+func (b *mailbox) call() {
+	select {
+	case b.called <- struct{}{}:
+	default:
+	}
+}
+
+func (b *mailbox) read() progress {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.news
+}
+
+// order asks the driver to submit or to cancel a flight.
+type order struct {
+	at     int64
+	flight *flight
+	cancel bool
+}
+
+// driver owns a core and plays it against a clock. Orders carry the time at
+// which they were given and every step is made at the time at which the core
+// wanted it, so the core lives exactly on its own schedule; a driver that wakes
+// late delivers late, and keeps count of it.
+type driver struct {
+	core  Core
+	clock *clock.Clock
+
+	mu      sync.Mutex
+	inbox   []order
+	quit    bool
+	stats   Stats
+	late    *hdrhistogram.Histogram
+	latest  int64 // the largest lateness, which the histogram rounds
+	wake    chan struct{}
+	stopped chan struct{}
+
+	// What follows belongs to the driver's goroutine.
+	meters  *meters
+	taken   []order
+	flights map[uint64]*flight
+	emit    func(Token) // d.deliver, bound once
+	next    int64       // when the core wants its next step
+	poked   bool        // next was brought forward by an order
+	steps   int64
+}
+
+// lateLimit is the largest lateness told apart from larger ones.
+const lateLimit = int64(time.Minute)
+
+func newDriver(core Core, c *clock.Clock) *driver {
+	d := &driver{
+		core:    core,
+		clock:   c,
+		late:    hdrhistogram.New(1, lateLimit, 3),
+		stats:   core.Stats(),
+		wake:    make(chan struct{}, 1),
+		stopped: make(chan struct{}),
+		flights: map[uint64]*flight{},
+		next:    Idle,
+	}
+	d.emit = d.deliver
+	return d
+}
+
+// submit queues f; its mailbox tells the rest.
+func (d *driver) submit(f *flight) {
+	f.box.called = make(chan struct{}, 1)
+	d.give(order{flight: f})
+}
+
+// cancel forgets f. It is harmless once f has ended.
+func (d *driver) cancel(f *flight) { d.give(order{flight: f, cancel: true}) }
+
+// give stamps o inside the lock, so that the inbox is in the order of time.
+func (d *driver) give(o order) {
+	d.mu.Lock()
+	o.at = d.clock.Now()
+	d.inbox = append(d.inbox, o)
+	d.mu.Unlock()
+	d.call()
+}
+
+func (d *driver) call() {
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+// stop ends run and waits for it.
+func (d *driver) stop() {
+	d.mu.Lock()
+	d.quit = true
+	d.mu.Unlock()
+	d.call()
+	<-d.stopped
+}
+
+func (d *driver) snapshot() Stats {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.stats
+}
+
+func (d *driver) run(m *meters) {
+	defer close(d.stopped)
+	defer clock.Pin()()
+	d.meters = m
+	for {
+		now, quit := d.take()
+		if quit {
+			return
+		}
+		for _, o := range d.taken {
+			d.advance(o.at, now)
+			d.apply(o)
+		}
+		d.advance(now+1, now)
+		d.publish()
+		if d.next == Idle {
+			<-d.wake
+		} else {
+			d.clock.SleepUntil(d.next, d.wake)
+		}
+	}
+}
+
+// take empties the inbox. The time is read inside the lock: whatever is
+// ordered afterwards is not earlier.
+func (d *driver) take() (now int64, quit bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	clear(d.taken)
+	d.taken, d.inbox = d.inbox, d.taken[:0]
+	return d.clock.Now(), d.quit
+}
+
+// advance makes every step that is due before the given time.
+func (d *driver) advance(before, now int64) {
+	for d.next < before {
+		if !d.poked {
+			d.noteLateness(now - d.next)
+		}
+		d.poked = false
+		d.next = d.core.Step(d.next, d.emit)
+		if s := d.core.Stats(); s.Steps != d.steps {
+			d.steps = s.Steps
+			d.meters.iteration.Observe(float64(s.StepTokens))
+		}
+	}
+}
+
+// apply carries out one order and has the core look at its queue at once.
+func (d *driver) apply(o order) {
+	f := o.flight
+	switch {
+	case !o.cancel:
+		if err := d.core.Submit(o.at, &f.job); err != nil {
+			f.box.update(func(p *progress) { p.refused = err })
+			return
+		}
+		d.flights[f.job.ID] = f
+		f.box.update(func(p *progress) { p.accepted = true })
+	case d.flights[f.job.ID] != nil:
+		d.core.Cancel(o.at, f.job.ID)
+		delete(d.flights, f.job.ID)
+		d.meters.aborted()
+	default:
+		return
+	}
+	if o.at < d.next {
+		d.next, d.poked = o.at, true
+	}
+}
+
+// deliver takes one token from the core.
+func (d *driver) deliver(t Token) {
+	f := d.flights[t.Job.ID]
+	if f == nil {
+		return
+	}
+	if t.Index == 0 {
+		d.meters.firstToken.Observe(seconds(t.At - f.job.Arrived))
+	} else {
+		d.meters.interToken.Observe(seconds(t.At - f.latest))
+	}
+	f.latest = t.At
+	if t.Last {
+		delete(d.flights, t.Job.ID)
+		d.meters.finished(&f.job, f.reason)
+	}
+	f.box.deliver(t.Job.Cached)
+}
+
+func (d *driver) publish() {
+	stats := d.core.Stats()
+	d.mu.Lock()
+	d.stats = stats
+	d.mu.Unlock()
+}
+
+func (d *driver) noteLateness(late int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.latest = max(d.latest, late)
+	// Every value is inside the histogram's range, which is all it can fail on.
+	_ = d.late.RecordValue(min(max(late, 0), lateLimit))
+}
+
+// Lateness says how late the engine woke against its own schedule.
+type Lateness struct {
+	Steps    int64 // wake-ups counted
+	P99, Max time.Duration
+}
+
+func (d *driver) lateness() Lateness {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return Lateness{
+		Steps: d.late.TotalCount(),
+		P99:   time.Duration(min(d.late.ValueAtQuantile(99), d.latest)),
+		Max:   time.Duration(d.latest),
+	}
+}

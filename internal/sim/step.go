@@ -1,0 +1,130 @@
+package sim
+
+import (
+	"math"
+
+	"redline/internal/catalog"
+)
+
+// Shares of the peak that real kernels reach, and the fixed costs of a step.
+const (
+	usualComputeShare = 0.72 // large matrix products
+	usualMemoryShare  = 0.80 // reading weights
+	attendCompute     = 0.5
+	attendMemory      = 0.6
+	linkShare         = 0.75
+	perLayer          = 25e-6 // seconds: launches and element-wise kernels
+	perStep           = 150e-6
+	perSequence       = 4e-6
+	perAllReduce      = 12e-6
+	allReduces        = 2 // per layer
+	activationSize    = 2 // bytes
+)
+
+// stepModel predicts how long a step takes. Linear layers follow a roofline
+// whose corner is rounded by a p-norm with p = 1.5, which is what measured
+// matrix products do; attention, communication and launches add to it.
+type stepModel struct {
+	denseRead    float64 // seconds to read the weights that every step reads
+	expertRead   float64 // seconds to read all routed experts
+	experts      float64
+	missOne      float64 // chance that one token leaves one expert alone
+	tokenCompute float64 // seconds per scheduled token
+	headCompute  float64 // seconds per sampled token
+	pairGrowing  float64 // seconds per query-key pair, unlimited layers
+	pairWindow   float64 // the same, windowed layers
+	readGrowing  float64 // seconds per cached token of a decode
+	readWindow   float64
+	window       int
+	allReduce    float64 // seconds per step
+	tokenLink    float64 // seconds per scheduled token
+	fixed        float64
+}
+
+// load is what a step has to do.
+type load struct {
+	tokens, sampled, sequences int
+	growing, windowed          int64   // tokens that decodes read back
+	pairs, windowPairs         float64 // query-key pairs of prefills
+}
+
+func newStepModel(d catalog.Deployment, compute, memory float64) stepModel {
+	m, a, tp := d.Model, d.Accelerator, float64(d.TP)
+	n := m.Params()
+	dense, experts := m.StepBytes(d.Weights)
+	read := tp * memory * a.Read
+	peak, _ := a.Rate(d.Weights)
+	products := tp * compute * peak
+	attend := tp * attendCompute * a.BF16
+	kv := m.LayerKVBytes(d.KV, d.TP) / (attendMemory * a.Read)
+	growing, windowed := float64(m.GrowingLayers()), float64(m.WindowLayers)
+	s := stepModel{
+		denseRead:    dense / read,
+		expertRead:   experts / read,
+		experts:      float64(m.Experts),
+		tokenCompute: 2 * float64(m.MatmulParams()-n.Head) / products,
+		headCompute:  2 * float64(n.Head) / (tp * compute * a.BF16),
+		pairGrowing:  growing * m.AttentionFLOPs() / attend,
+		pairWindow:   windowed * m.AttentionFLOPs() / attend,
+		readGrowing:  growing * kv,
+		readWindow:   windowed * kv,
+		window:       m.Window,
+		fixed:        float64(m.Layers)*perLayer + perStep,
+	}
+	if m.Experts > 0 {
+		s.missOne = 1 - float64(m.TopK)/float64(m.Experts)
+	}
+	if d.TP > 1 {
+		s.allReduce = allReduces * float64(m.Layers) * perAllReduce
+		s.tokenLink = allReduces * float64(m.Layers) * 2 * (tp - 1) / tp *
+			float64(m.Hidden) * activationSize / (linkShare * a.Link)
+	}
+	return s
+}
+
+// computeShare is the share of the peak that large products of weights of
+// precision p reach: measured for the device where a figure is known.
+func computeShare(a catalog.Accelerator, p catalog.Precision) float64 {
+	_, in := a.Rate(p)
+	if share, ok := a.Reached[in]; ok {
+		return share
+	}
+	return usualComputeShare
+}
+
+// seconds is the time of a step without noise.
+func (s *stepModel) seconds(l load) float64 {
+	tokens := float64(l.tokens)
+	read := s.denseRead
+	if s.experts > 0 {
+		read += s.expertRead * (1 - math.Pow(s.missOne, tokens))
+	}
+	compute := s.tokenCompute*tokens + s.headCompute*float64(l.sampled)
+	linear := math.Cbrt(read*math.Sqrt(read) + compute*math.Sqrt(compute))
+	attention := s.readGrowing*float64(l.growing) + s.readWindow*float64(l.windowed) +
+		s.pairGrowing*l.pairs + s.pairWindow*l.windowPairs
+	return linear*linear + attention + s.allReduce + s.tokenLink*tokens +
+		s.fixed + perSequence*float64(l.sequences)
+}
+
+// decode adds one generated token of a sequence that then has ctx tokens.
+func (l *load) decode(ctx, window int) {
+	l.tokens++
+	l.sampled++
+	l.sequences++
+	l.growing += int64(ctx)
+	l.windowed += int64(min(ctx, window))
+}
+
+// prefill adds n prompt tokens behind ctx earlier ones; ends says that they
+// are the last, so that a token is sampled.
+func (l *load) prefill(n, ctx, window int, ends bool) {
+	l.tokens += n
+	l.sequences++
+	if ends {
+		l.sampled++
+	}
+	seen := float64(ctx) + float64(n)/2
+	l.pairs += float64(n) * seen
+	l.windowPairs += float64(n) * min(seen, float64(window))
+}

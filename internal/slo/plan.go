@@ -1,0 +1,135 @@
+package slo
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// planKeys are the keys of a plan's sla_thresholds that name one metric; the
+// others are made of a statistic and a latency, as in p99_ttft_ms.
+var planKeys = []struct{ key, metric, stat string }{
+	{"min_throughput_tps", "throughput", "min"},
+	{"max_kv_cache_mb_per_request", "kv", "max"},
+	{"max_error_rate", "error", "rate"},
+	{"max_reject_rate", "reject", "rate"},
+	{"max_retry_rate", "retry", "rate"},
+	{"min_good_fraction", "good", "fraction"},
+	{"max_cost_per_1m_output_tokens", "cost", "max"},
+}
+
+// FromPlan reads one entry of a plan's sla_thresholds. The key carries the
+// unit: p{P}_{metric}_ms is in milliseconds, and latency in it means e2e.
+func FromPlan(key string, value float64) (Objective, error) {
+	m, stat, p, err := readKey(key)
+	if err != nil {
+		return Objective{}, err
+	}
+	limit, err := m.unit.fromPlan(value)
+	if err != nil {
+		return Objective{}, fmt.Errorf("%s: %w", key, err)
+	}
+	return m.objective(stat, p, limit), nil
+}
+
+func readKey(key string) (m metric, stat string, p float64, err error) {
+	for _, known := range planKeys {
+		if known.key == key {
+			m, _ = lookup(known.metric)
+			return m, known.stat, 0, nil
+		}
+	}
+	head, tail, _ := strings.Cut(key, "_")
+	name, timed := strings.CutSuffix(tail, "_ms")
+	m, known := lookup(name)
+	if !timed || !known || m.unit != duration {
+		return metric{}, "", 0, fmt.Errorf("%s: unknown objective; %s", key, suggest(key, nearKeys(head)))
+	}
+	if stat, p, err = m.readStat(head); err != nil {
+		return metric{}, "", 0, fmt.Errorf("%s: %w", key, err)
+	}
+	return m, stat, p, nil
+}
+
+// fromPlan checks a bare number in the unit that the plan's key names.
+func (u unit) fromPlan(v float64) (float64, error) {
+	text := plain(v)
+	switch u {
+	case duration:
+		if !(math.Abs(v) < 1e12) {
+			return 0, fmt.Errorf("limit %q: want milliseconds above 0 and at most 24h", text)
+		}
+		return checkDuration(time.Duration(math.Round(v*float64(time.Millisecond))), text+"ms")
+	case fraction:
+		return checkFraction(v, text)
+	default:
+		return u.read(text)
+	}
+}
+
+// nearKeys lists the keys that a misspelt one may have meant: the fixed ones,
+// and every latency with the statistic that it begins with or a common one.
+func nearKeys(head string) []string {
+	var keys []string
+	for _, known := range planKeys {
+		keys = append(keys, known.key)
+	}
+	stats := []string{"p50", "p90", "p95", "p99", "p999", "mean", "max"}
+	if _, _, err := readPercentile(head); err == nil {
+		stats = append([]string{head}, stats...)
+	}
+	for _, stat := range stats {
+		keys = append(keys, stat+"_"+latency+"_ms")
+		for _, m := range metrics {
+			if m.unit == duration {
+				keys = append(keys, stat+"_"+m.name+"_ms")
+			}
+		}
+	}
+	return keys
+}
+
+// suggest points from an unknown word to the nearest known one, or lists them
+// all where none is near and they are few. A word that a known one begins with
+// is near, however much is missing.
+func suggest(word string, known []string) string {
+	best, least := "", len(word)/2+1
+	for _, k := range known {
+		d := edits(word, k)
+		if len(word) > 2 && strings.HasPrefix(k, word) {
+			d = min(d, 2)
+		}
+		if d < least {
+			best, least = k, d
+		}
+	}
+	switch {
+	case best != "":
+		return fmt.Sprintf("did you mean %s?", best)
+	case len(known) > 20:
+		return "want a key such as p99_ttft_ms, p95_latency_ms or min_throughput_tps"
+	}
+	return "want one of " + strings.Join(known, ", ")
+}
+
+// edits is the Levenshtein distance of two words.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,191 @@
+// Package store is the run directory: it creates one, appends to it while a
+// run goes on, and opens it again. A killed run keeps what it had. It knows
+// the files' names and nothing of what their figures mean.
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"redline/internal/record"
+	"redline/internal/result"
+)
+
+// The files of a run directory.
+const (
+	planFile    = "plan.yaml"
+	recordsFile = "records.jsonl"
+	resultFile  = "result.json"
+)
+
+// files are all that a run may leave behind; a forced run removes them first.
+var files = []string{planFile, recordsFile, resultFile, "telemetry.jsonl", "report.html"}
+
+// Dir is one run's directory.
+type Dir struct{ Path string }
+
+// Name gives the default directory of a run: runs/<time>-<label>.
+func Name(started time.Time, label string) string {
+	name := started.Format("20060102-150405")
+	if clean := strings.Trim(strings.Map(fileSafe, label), "-"); clean != "" {
+		name += "-" + clean
+	}
+	return filepath.Join("runs", name)
+}
+
+func fileSafe(r rune) rune {
+	switch {
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_':
+		return r
+	}
+	return '-'
+}
+
+// Check reports whether a run can be written to path: a directory that holds a
+// run already is refused unless forced.
+func Check(path string, force bool) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return cause(path, err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is a file; --out wants a directory", path)
+	}
+	if _, err := os.Stat(filepath.Join(path, recordsFile)); err == nil && !force {
+		return fmt.Errorf("%s already holds a run; choose another --out, or replace it with --force", path)
+	}
+	return nil
+}
+
+// Create makes the directory of a new run.
+func Create(path string, force bool) (*Dir, error) {
+	if err := Check(path, force); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return nil, cause(path, err)
+	}
+	for _, name := range files {
+		if err := os.Remove(filepath.Join(path, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, cause(path, err)
+		}
+	}
+	return &Dir{path}, nil
+}
+
+// Open opens the directory of a run that was made before.
+func Open(path string) (*Dir, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, cause(path, err)
+	}
+	if _, err := os.Stat(filepath.Join(path, recordsFile)); err != nil {
+		return nil, fmt.Errorf("%s holds no run (no %s in it); redline run --out DIR makes one", path, recordsFile)
+	}
+	return &Dir{path}, nil
+}
+
+// cause words an error of the file system without the system call's name.
+func cause(path string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return fmt.Errorf("%s: %w", p.Path, p.Err)
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// WritePlan keeps the resolved plan.
+func (d *Dir) WritePlan(yaml []byte) error { return d.write(planFile, yaml) }
+
+// PlanPath is where the resolved plan lies.
+func (d *Dir) PlanPath() string { return filepath.Join(d.Path, planFile) }
+
+// WriteResult keeps the run's answer.
+func (d *Dir) WriteResult(r *result.Result) error {
+	document, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("result.json: %w", err)
+	}
+	return d.write(resultFile, append(document, '\n'))
+}
+
+// write replaces a file whole or not at all.
+func (d *Dir) write(name string, content []byte) error {
+	path := filepath.Join(d.Path, name)
+	if err := os.WriteFile(path+".tmp", content, 0o644); err != nil {
+		os.Remove(path + ".tmp")
+		return cause(path, err)
+	}
+	if err := os.Rename(path+".tmp", path); err != nil {
+		return cause(path, err)
+	}
+	return nil
+}
+
+// Result reads the run's answer; fs.ErrNotExist says that the run was killed
+// before it had one.
+func (d *Dir) Result() (*result.Result, error) {
+	path := filepath.Join(d.Path, resultFile)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, cause(path, err)
+	}
+	var r result.Result
+	if err := json.Unmarshal(content, &r); err != nil {
+		return nil, fmt.Errorf("%s: not a result: %w", path, err)
+	}
+	if r.Schema != result.Schema {
+		return nil, fmt.Errorf("%s: schema is %q, want %q", path, r.Schema, result.Schema)
+	}
+	return &r, nil
+}
+
+// Header reads the head of the record log.
+func (d *Dir) Header() (record.Header, error) {
+	path := filepath.Join(d.Path, recordsFile)
+	f, err := os.Open(path)
+	if err != nil {
+		return record.Header{}, cause(path, err)
+	}
+	defer f.Close()
+	r, err := record.NewReader(f)
+	if err != nil {
+		return record.Header{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return r.Header, nil
+}
+
+// Records reads the record log, from its start at each call.
+func (d *Dir) Records() iter.Seq2[*record.Record, error] {
+	return func(yield func(*record.Record, error) bool) {
+		path := filepath.Join(d.Path, recordsFile)
+		f, err := os.Open(path)
+		if err != nil {
+			yield(nil, cause(path, err))
+			return
+		}
+		defer f.Close()
+		r, err := record.NewReader(f)
+		if err != nil {
+			yield(nil, fmt.Errorf("%s: %w", path, err))
+			return
+		}
+		for rec, err := range r.All() {
+			if err != nil {
+				err = fmt.Errorf("%s: %w", path, err)
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+}

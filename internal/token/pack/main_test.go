@@ -1,0 +1,53 @@
+package main
+
+import (
+	"bytes"
+	"compress/flate"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	got, err := parse(strings.NewReader("IQ== 0\nYWI= 1\n/w== 2\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]byte{[]byte("!"), []byte("ab"), {0xff}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, lines, want string }{
+		{"a gap in the ranks", "IQ== 0\nYWI= 2\n", `line 2: want rank 1, got "2"`},
+		{"no rank", "IQ==\n", `line 1: want rank 0, got ""`},
+		{"no base64", "??? 0\n", "line 1: illegal base64 data at input byte 0"},
+		{"an empty token", " 0\n", "line 1: want 1 to 255 bytes, got 0"},
+	} {
+		_, err := parse(strings.NewReader(c.lines))
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+func TestPack(t *testing.T) {
+	t.Parallel()
+	packed, err := pack([][]byte{[]byte("!"), []byte("ab"), {0xff}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(flate.NewReader(bytes.NewReader(packed)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "\x01\x02\x01\x00!ab\xff"; string(got) != want {
+		t.Errorf("unpacked %q, want %q", got, want)
+	}
+}

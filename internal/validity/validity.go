@@ -1,0 +1,88 @@
+// Package validity asks whether a run itself was sound: whether the load was
+// offered as asked and the figures are the server's and not ours. It takes the
+// summary of a window and what the client knows of itself, and gives the
+// checks with their figures, thresholds and cures, and the questions that
+// could not be asked. It never judges the server: errors, rejections and slow
+// tails are findings, not faults of the run.
+package validity
+
+import (
+	"redline/internal/metric"
+	"redline/internal/result"
+)
+
+// Evidence is everything the checks look at.
+type Evidence struct {
+	Summary metric.Summary
+	Client  result.Client
+	Load    result.Load
+	// Embedded says that the engine ran in this process; Engine is then its
+	// own account of how late it was.
+	Embedded bool
+	Engine   *Lateness
+}
+
+// Lateness is how far behind its own schedule an embedded engine put tokens
+// out, in ns.
+type Lateness struct {
+	P99, Max int64
+}
+
+// outcome is a check's answer. Where why is set the question could not be
+// asked; where skip is set it does not arise.
+type outcome struct {
+	ok                bool
+	figure, threshold string
+	why               string
+	skip              bool
+}
+
+// check is one question about the run.
+type check struct {
+	name string
+	cure string
+	ask  func(Evidence) outcome
+}
+
+// checks is every question, in the order in which reports show them.
+var checks = []check{
+	{"lag", "lower the rate, give the client more cores, or spread the load over machines", askLag},
+	{"due against sent", "the client did not send what the schedule wanted: lower the rate or lengthen --drain", askUnsent},
+	{"own CPU", "give the client more cores, lower the rate, or run the server on another machine", askCPU},
+	{"GC pause", "give the client more memory (GOMEMLIMIT, GOGC) or lower the rate", askPause},
+	{"clock steps", "stop the time service from stepping the clock during a run, then run again", askClock},
+	{"output lengths", `make the server keep to the length, such as --extra-body '{"ignore_eos":true}', or choose a workload whose lengths the model keeps`, askOutputLengths},
+	{"prompt lengths", "the server counts another number of tokens than was designed: give the model's own tokenizer, or look for a system prompt that is added", askPromptLengths},
+	{"engine schedule", "the embedded engine could not keep its own times: lower the rate or run it apart with redline sim", askEngine},
+	{"scheduler delay", "", unasked("the run keeps no record of how long its goroutines waited for a core; lag shows the sending side")},
+	{"client-side coalescing", "", unasked("events that came in one read may have been written in one: only the server's own record can tell")},
+	{"ports and files", "", unasked("the run does not look at the limits of the machine; connections that fail show as connect faults")},
+	{"cache contamination", "", unasked("whether the server had seen the prompts before is not known; cached_tokens shows what it reports")},
+	{"foreign traffic", "", unasked("the server's own gauges are not read: other clients may have loaded it")},
+	{"server restart", "", unasked("the server's own gauges are not read: its uptime is not known")},
+}
+
+// Judge asks every question. The run is valid where all checks are ok.
+func Judge(e Evidence) ([]result.Check, []result.Unchecked) {
+	var answered []result.Check
+	var open []result.Unchecked
+	for _, c := range checks {
+		o := c.ask(e)
+		switch {
+		case o.skip:
+		case o.why != "":
+			open = append(open, result.Unchecked{Name: c.name, Why: o.why})
+		default:
+			answer := result.Check{Name: c.name, OK: o.ok, Figure: o.figure, Threshold: o.threshold}
+			if !o.ok {
+				answer.Cure = c.cure
+			}
+			answered = append(answered, answer)
+		}
+	}
+	return answered, open
+}
+
+func unasked(why string) func(Evidence) outcome {
+	return func(Evidence) outcome { return outcome{why: why} }
+}

@@ -1,0 +1,372 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/llm"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+// awkward is text that needs every kind of care.
+const awkward = "He said: \"a\\b\"\n\r\t\x00\x1f </s> é 漢字 😀 \u2028 data: [DONE]\n\n"
+
+func forEachDialect(t *testing.T, check func(t *testing.T, d *Dialect)) {
+	t.Helper()
+	for _, d := range Dialects {
+		t.Run(d.Name, func(t *testing.T) {
+			t.Parallel()
+			check(t, d)
+		})
+	}
+}
+
+func TestDialectsAreComplete(t *testing.T) {
+	t.Parallel()
+	forEachDialect(t, func(t *testing.T, d *Dialect) {
+		if got, ok := ByName(d.Name); !ok || got != d {
+			t.Errorf("ByName(%q) does not find it", d.Name)
+		}
+		if got, ok := ByPath(d.Path); !ok || got != d {
+			t.Errorf("ByPath(%q) does not find it", d.Path)
+		}
+		if d.KeyEnv == "" {
+			t.Error("no KeyEnv")
+		}
+		secret := fmt.Sprint(d.Headers("secret"))
+		if !strings.Contains(secret, "secret") || strings.Contains(fmt.Sprint(d.Headers("")), "Bearer") {
+			t.Errorf("Headers: got %s with a key and %s without", secret, d.Headers(""))
+		}
+	})
+}
+
+func TestRequestRoundTrip(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		want llm.Request
+	}{
+		{"plain", llm.Request{Model: "m", MaxTokens: 16, Stream: true,
+			Messages: []llm.Message{{Role: "user", Content: "hello"}}}},
+		{"not streamed", llm.Request{Model: "org/m", MaxTokens: 1,
+			Messages: []llm.Message{{Role: "user", Content: "hello"}}}},
+		{"awkward text", llm.Request{Model: awkward, MaxTokens: 7,
+			Messages: []llm.Message{{Role: "user", Content: awkward}}}},
+		{"long", llm.Request{Model: "m", MaxTokens: 7,
+			Messages: []llm.Message{{Role: "user", Content: strings.Repeat("long prompt\n", 50_000)}}}},
+		{"a conversation", llm.Request{Model: "m", MaxTokens: 7, Messages: []llm.Message{
+			{Role: "system", Content: "be brief"}, {Role: "user", Content: "a"},
+			{Role: "assistant", Content: "b"}, {Role: "user", Content: "c"}}}},
+		{"sampling", llm.Request{Model: "m", MaxTokens: 7, Messages: []llm.Message{{Role: "user", Content: "a"}},
+			Sampling: llm.Sampling{Temperature: ptr(0.0), TopP: ptr(0.95), Seed: ptr(int64(-7)), Stop: []string{"\n", "END"}}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			forEachDialect(t, func(t *testing.T, d *Dialect) {
+				body, ok := bytes.CutPrefix(d.Encode([]byte("kept"), &c.want, Quirks{}), []byte("kept"))
+				if !ok {
+					t.Fatal("Encode does not append")
+				}
+				got, options, err := d.ParseRequest(body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(expressible(d, c.want), *got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				if options.IncludeUsage != c.want.Stream && d.Name != "anthropic-messages" {
+					t.Errorf("IncludeUsage: got %v for a stream: %v", options.IncludeUsage, c.want.Stream)
+				}
+			})
+		})
+	}
+}
+
+// expressible is what of a request a dialect has words for.
+func expressible(d *Dialect, r llm.Request) llm.Request {
+	switch d.Name {
+	case "openai-completions":
+		var contents []string
+		for _, m := range r.Messages {
+			contents = append(contents, m.Content)
+		}
+		r.Messages = []llm.Message{{Role: "user", Content: strings.Join(contents, "\n")}}
+	case "anthropic-messages":
+		r.Sampling.Seed = nil
+	}
+	return r
+}
+
+// piece is one output of a stream.
+type piece struct {
+	Part llm.Part
+	Text string
+}
+
+// answer is all that a reader learns from a stream or a whole reply.
+type answer struct {
+	Pieces []piece
+	Usage  llm.Usage
+	Finish string
+	Done   bool
+	Err    string
+}
+
+func (a *answer) add(d *Delta) {
+	for _, p := range []piece{{llm.Reasoning, string(d.Reasoning)}, {llm.Text, string(d.Text)}, {llm.Tool, string(d.Tool)}} {
+		if p.Text != "" {
+			a.Pieces = append(a.Pieces, p)
+		}
+	}
+	if d.HasUsage {
+		MergeUsage(&a.Usage, d.Usage)
+	}
+	if len(d.Finish) > 0 {
+		a.Finish = string(d.Finish)
+	}
+	if d.HasErr {
+		a.Err = string(d.Err)
+	}
+	a.Done = a.Done || d.Done
+}
+
+// readAnswer reads a stream that comes in pieces.
+func readAnswer(t *testing.T, d *Dialect, pieces ...string) answer {
+	t.Helper()
+	var a answer
+	var s SSE
+	var delta Delta
+	for _, p := range pieces {
+		s.Push([]byte(p))
+		for f, ok := s.Next(); ok; f, ok = s.Next() {
+			if err := d.Decode(f.Name, f.Data, &delta); err != nil {
+				t.Fatalf("%s: %v", f.Data, err)
+			}
+			a.add(&delta)
+		}
+	}
+	if s.Pending() {
+		t.Error("the stream ends within an event")
+	}
+	return a
+}
+
+// asTold is what a reader of d should learn of an answer.
+func asTold(d *Dialect, a answer) answer {
+	if d.TextOnly {
+		a.Pieces = append([]piece(nil), a.Pieces...)
+		for i := range a.Pieces {
+			a.Pieces[i].Part = llm.Text
+		}
+		if a.Finish == "tool_calls" {
+			a.Finish = "stop"
+		}
+	}
+	if d.Name == "anthropic-messages" {
+		a.Usage.ReasoningTokens = 0
+	}
+	return a
+}
+
+var streams = []struct {
+	name   string
+	pieces []piece
+	finish string // as the server's Reply says it
+	want   string // as the reader sees it
+}{
+	{"text", []piece{{llm.Text, "Hello"}, {llm.Text, ", world"}}, "stop", "stop"},
+	{"cut short", []piece{{llm.Text, "Hello"}}, "length", "length"},
+	{"awkward text", []piece{{llm.Text, awkward}, {llm.Text, `"`}, {llm.Text, awkward}}, "stop", "stop"},
+	{"reasoning, then text", []piece{{llm.Reasoning, "hm\n"}, {llm.Reasoning, "so"}, {llm.Text, "yes"}}, "stop", "stop"},
+	{"a tool call", []piece{{llm.Text, "look"}, {llm.Tool, "find"}, {llm.Tool, `{"q":`}, {llm.Tool, `"x"}`}}, "stop", "tool_calls"},
+	{"two tool calls", []piece{{llm.Tool, "f"}, {llm.Tool, "{}"}, {llm.Reasoning, "again"}, {llm.Tool, "g"}, {llm.Tool, "{}"}}, "stop", "tool_calls"},
+	{"nothing", nil, "stop", "stop"},
+}
+
+var someUsage = llm.Usage{PromptTokens: 100, CachedTokens: 64, OutputTokens: 12, ReasoningTokens: 3}
+
+func newReply(finish string) *Reply {
+	return &Reply{ID: `a"1`, Model: "org/m", Created: 1_700_000_000, Usage: someUsage, Finish: finish, IncludeUsage: true}
+}
+
+func serve(d *Dialect, r *Reply, pieces []piece) string {
+	b := d.Open(nil, r)
+	for _, p := range pieces {
+		b = d.Output(b, r, p.Part, p.Text)
+	}
+	return string(d.Close(b, r))
+}
+
+func TestStreamRoundTrip(t *testing.T) {
+	t.Parallel()
+	for _, c := range streams {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			forEachDialect(t, func(t *testing.T, d *Dialect) {
+				want := asTold(d, answer{Pieces: c.pieces, Usage: someUsage, Finish: c.want, Done: true})
+				stream := serve(d, newReply(c.finish), c.pieces)
+				for _, ending := range []string{"\n", "\r\n", "\r"} {
+					form := strings.ReplaceAll(stream, "\n", ending)
+					checkCuts(t, d, randomCuts(form), want)
+					if ending == "\r\n" {
+						checkCuts(t, d, cutsInTwo(form), want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// checkCuts reads a stream in each of the ways it is cut.
+func checkCuts(t *testing.T, d *Dialect, cuts [][]string, want answer) {
+	t.Helper()
+	for _, pieces := range cuts {
+		got := readAnswer(t, d, pieces...)
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("in %d pieces, the first %q (-want +got):\n%s", len(pieces), pieces[0], cmp.Diff(want, got))
+		}
+	}
+}
+
+// cutsInTwo cuts a stream in two at every byte.
+func cutsInTwo(stream string) [][]string {
+	var cuts [][]string
+	for i := range len(stream) {
+		cuts = append(cuts, []string{stream[:i], stream[i:]})
+	}
+	return cuts
+}
+
+// randomCuts has the stream whole, byte by byte, and cut at random.
+func randomCuts(stream string) [][]string {
+	cuts := [][]string{{stream}, bytewise(stream)}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		var pieces []string
+		for rest := stream; rest != ""; {
+			n := 1 + random.IntN(min(len(rest), 100))
+			pieces, rest = append(pieces, rest[:n]), rest[n:]
+		}
+		cuts = append(cuts, pieces)
+	}
+	return cuts
+}
+
+func TestUsageOnlyWhereAsked(t *testing.T) {
+	t.Parallel()
+	forEachDialect(t, func(t *testing.T, d *Dialect) {
+		if d.Name == "anthropic-messages" {
+			t.Skip("its streams always carry usage")
+		}
+		r := newReply("stop")
+		r.IncludeUsage = false
+		got := readAnswer(t, d, serve(d, r, []piece{{llm.Text, "a"}}))
+		if diff := cmp.Diff(answer{Pieces: []piece{{llm.Text, "a"}}, Finish: "stop", Done: true}, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		r = newReply("stop")
+		r.IncludeUsage, r.ContinuousUsage = false, true
+		var delta Delta
+		var s SSE
+		r.Usage.OutputTokens = 5
+		s.Push(d.Output(nil, r, llm.Text, "a"))
+		f, _ := s.Next()
+		if err := d.Decode(f.Name, f.Data, &delta); err != nil || delta.Usage != r.Usage {
+			t.Errorf("continuous usage: got %+v, %v; want %+v", delta.Usage, err, r.Usage)
+		}
+	})
+}
+
+func TestWholeReplyRoundTrip(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name                  string
+		text, reasoning, tool string
+		finish, want          string
+	}{
+		{"text", "Hello", "", "", "stop", "stop"},
+		{"awkward text", awkward, awkward, "", "length", "length"},
+		{"all parts", "yes", "hm", `find{"q":"<x>"}`, "stop", "tool_calls"},
+		{"a call without arguments", "", "", "now", "stop", "tool_calls"},
+		{"nothing", "", "", "", "stop", "stop"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			forEachDialect(t, func(t *testing.T, d *Dialect) {
+				var delta Delta
+				body := d.Whole(nil, newReply(c.finish), c.text, c.reasoning, c.tool)
+				if err := d.DecodeWhole(body, &delta); err != nil {
+					t.Fatalf("%s: %v", body, err)
+				}
+				want := Delta{Text: []byte(c.text), Reasoning: []byte(c.reasoning), Tool: []byte(c.tool),
+					Usage: someUsage, HasUsage: true, Finish: []byte(c.want), Done: true}
+				if d.TextOnly {
+					want.Text, want.Reasoning, want.Tool = []byte(c.reasoning+c.text+c.tool), nil, nil
+				}
+				told := asTold(d, answer{Usage: someUsage, Finish: c.want})
+				want.Usage, want.Finish = told.Usage, []byte(told.Finish)
+				if diff := cmp.Diff(want, delta, asDeltas); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", body, diff)
+				}
+			})
+		})
+	}
+}
+
+func TestErrorRoundTrips(t *testing.T) {
+	t.Parallel()
+	forEachDialect(t, func(t *testing.T, d *Dialect) {
+		for _, status := range []int{400, 401, 404, 418, 422, 429, 500, 503} {
+			body := d.EncodeError(nil, status, awkward)
+			if got := d.DecodeError(body); got != awkward {
+				t.Errorf("status %d: got %q from %s", status, got, body)
+			}
+			var delta Delta
+			if err := d.DecodeWhole(body, &delta); err != nil || !delta.HasErr || delta.Done {
+				t.Errorf("status %d: as a reply: got %+v, %v; want an error", status, delta, err)
+			}
+		}
+		r := newReply("stop")
+		stream := string(d.EncodeErrorEvent(d.Output(d.Open(nil, r), r, llm.Text, "a"), awkward))
+		got := readAnswer(t, d, stream)
+		got.Usage = llm.Usage{}
+		want := answer{Pieces: []piece{{llm.Text, "a"}}, Err: awkward}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("in the stream (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// FuzzRoundTrip holds both halves of every dialect to any text.
+func FuzzRoundTrip(f *testing.F) {
+	f.Add(byte(0), "prompt", "text", "reasoning")
+	f.Add(byte(1), awkward, awkward, awkward)
+	f.Add(byte(2), "\xff", "\ud7ff", "")
+	f.Fuzz(func(t *testing.T, pick byte, prompt, text, reasoning string) {
+		d := Dialects[int(pick)%len(Dialects)]
+		valid := func(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
+		asked := llm.Request{Model: "m", MaxTokens: 1, Messages: []llm.Message{{Role: "user", Content: prompt}}}
+		got, _, err := d.ParseRequest(d.Encode(nil, &asked, Quirks{}))
+		if err != nil || got.Messages[0].Content != valid(prompt) {
+			t.Errorf("prompt %q: got %+v, %v", prompt, got, err)
+		}
+		var want answer
+		for _, p := range []piece{{llm.Reasoning, valid(reasoning)}, {llm.Text, valid(text)}} {
+			if p.Text != "" {
+				want.Pieces = append(want.Pieces, p)
+			}
+		}
+		want.Usage, want.Finish, want.Done = someUsage, "stop", true
+		stream := serve(d, newReply("stop"), []piece{{llm.Reasoning, reasoning}, {llm.Text, text}})
+		if diff := cmp.Diff(asTold(d, want), readAnswer(t, d, stream)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}

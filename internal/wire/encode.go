@@ -1,0 +1,177 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Extra is a set of top-level keys that a request body carries beside, or in
+// place of, those that the dialect writes.
+type Extra struct {
+	keys map[string]bool
+	raw  []byte // ,"key":value for each key
+}
+
+// NewExtra prepares the keys of a provider's extra_body.
+func NewExtra(body map[string]any) (*Extra, error) {
+	e := &Extra{keys: make(map[string]bool, len(body))}
+	for _, k := range slices.Sorted(maps.Keys(body)) {
+		if k == "stream" {
+			return nil, fmt.Errorf("extra_body.stream: use provider.stream, which also sets how replies are read")
+		}
+		v, err := json.Marshal(body[k])
+		if err != nil {
+			return nil, fmt.Errorf("extra_body.%s: want a value that JSON can hold: %w", k, err)
+		}
+		e.keys[k] = true
+		e.raw = append(appendString(append(e.raw, ','), k), ':')
+		e.raw = append(e.raw, v...)
+	}
+	return e, nil
+}
+
+// Has reports whether the key is set; a nil Extra has none.
+func (e *Extra) Has(key string) bool { return e != nil && e.keys[key] }
+
+// body writes the top-level object of a request, leaving out what the user
+// overrides.
+type body struct {
+	dst   []byte
+	extra *Extra
+	first bool
+}
+
+func newBody(dst []byte, q Quirks) body {
+	return body{dst: append(dst, '{'), extra: q.Extra, first: true}
+}
+
+// key begins a field, unless it is overridden.
+func (b *body) key(name string) bool {
+	if b.extra.Has(name) {
+		return false
+	}
+	if !b.first {
+		b.dst = append(b.dst, ',')
+	}
+	b.first = false
+	b.dst = append(b.dst, '"')
+	b.dst = append(b.dst, name...)
+	b.dst = append(b.dst, '"', ':')
+	return true
+}
+
+func (b *body) str(name, v string) {
+	if b.key(name) {
+		b.dst = appendString(b.dst, v)
+	}
+}
+
+func (b *body) int(name string, v int64) {
+	if b.key(name) {
+		b.dst = strconv.AppendInt(b.dst, v, 10)
+	}
+}
+
+func (b *body) raw(name, v string) {
+	if b.key(name) {
+		b.dst = append(b.dst, v...)
+	}
+}
+
+func (b *body) float(name string, v *float64) {
+	if v != nil && b.key(name) {
+		b.dst = strconv.AppendFloat(b.dst, *v, 'g', -1, 64)
+	}
+}
+
+func (b *body) strs(name string, list []string) {
+	if len(list) == 0 || !b.key(name) {
+		return
+	}
+	b.dst = append(b.dst, '[')
+	for i, v := range list {
+		if i > 0 {
+			b.dst = append(b.dst, ',')
+		}
+		b.dst = appendString(b.dst, v)
+	}
+	b.dst = append(b.dst, ']')
+}
+
+func (b *body) end() []byte {
+	if b.extra != nil && len(b.extra.raw) > 0 {
+		raw := b.extra.raw
+		if b.first {
+			raw = raw[1:]
+		}
+		b.dst = append(b.dst, raw...)
+	}
+	return append(b.dst, '}')
+}
+
+// plainRun counts the bytes at the beginning of s that a JSON string holds as
+// they are: all but quotes, backslashes and control characters. It looks at
+// eight at a time, for prompts are long.
+func plainRun[T string | []byte](s T) int {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	i := 0
+	for ; len(s)-i >= 8; i += 8 {
+		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
+			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
+		quote, backslash := w^ones*'"', w^ones*'\\'
+		// A byte's top bit is set where the byte is below what is taken from
+		// it; a borrow can set it wrongly only above one that is set rightly.
+		special := ((w - ones*0x20) | (quote - ones) | (backslash - ones)) &^ w & tops
+		if special != 0 {
+			return i + bits.TrailingZeros64(special)/8
+		}
+	}
+	for i < len(s) && s[i] >= 0x20 && s[i] != '"' && s[i] != '\\' {
+		i++
+	}
+	return i
+}
+
+// appendString appends s as a JSON string.
+func appendString(dst []byte, s string) []byte {
+	return append(appendStringBody(append(dst, '"'), s), '"')
+}
+
+// appendStringBody appends s as it stands between the quotes of a JSON string.
+// Bytes that are not UTF-8 become U+FFFD, since servers reject a body that
+// holds them.
+func appendStringBody(dst []byte, s string) []byte {
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	for {
+		n := plainRun(s)
+		dst = append(dst, s[:n]...)
+		if n == len(s) {
+			return dst
+		}
+		dst = appendEscape(dst, s[n])
+		s = s[n+1:]
+	}
+}
+
+func appendEscape(dst []byte, c byte) []byte {
+	const hex = "0123456789abcdef"
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\n':
+		return append(dst, '\\', 'n')
+	case '\r':
+		return append(dst, '\\', 'r')
+	case '\t':
+		return append(dst, '\\', 't')
+	}
+	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+}

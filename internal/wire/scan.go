@@ -1,0 +1,338 @@
+package wire
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// scan reads JSON in one pass without allocating. Whatever it does not expect
+// makes it odd, after which its results mean nothing and the event is read
+// again as a tree: it never decides that an event is malformed.
+type scan struct {
+	b     []byte // empty once it is odd, so that every loop ends
+	i     int
+	depth int
+	odd   bool
+}
+
+// maxDepth is far beyond any event's nesting and far within the stack.
+const maxDepth = 64
+
+// over reports whether everything was read and nothing was odd.
+func (s *scan) over() bool {
+	s.space()
+	return !s.odd && s.i == len(s.b)
+}
+
+// fail makes the event odd.
+func (s *scan) fail() { s.b, s.i, s.odd = nil, 0, true }
+
+func (s *scan) failIf(odd bool) {
+	if odd {
+		s.fail()
+	}
+}
+
+func (s *scan) space() {
+	for s.i < len(s.b) && (s.b[s.i] == ' ' || s.b[s.i] == '\t' || s.b[s.i] == '\n' || s.b[s.i] == '\r') {
+		s.i++
+	}
+}
+
+// peek gives the first byte of the next token, 0 at the end.
+func (s *scan) peek() byte {
+	s.space()
+	if s.i < len(s.b) {
+		return s.b[s.i]
+	}
+	return 0
+}
+
+// take steps over c if it is next. Events seldom hold white space, so looking
+// behind it is the exception.
+func (s *scan) take(c byte) bool {
+	if s.i >= len(s.b) || s.b[s.i] != c {
+		return s.takeBehindSpace(c)
+	}
+	s.i++
+	return true
+}
+
+func (s *scan) takeBehindSpace(c byte) bool {
+	if s.i < len(s.b) && s.b[s.i] > ' ' || s.peek() != c {
+		return false
+	}
+	s.i++
+	return true
+}
+
+func (s *scan) want(c byte) {
+	if !s.take(c) {
+		s.fail()
+	}
+}
+
+// firstKey enters an object and gives its first key, nil if it is empty or odd.
+func (s *scan) firstKey() []byte {
+	s.enter('{')
+	if s.take('}') {
+		s.depth--
+		return nil
+	}
+	return s.key()
+}
+
+// nextKey gives the key after a value that was read, nil at the object's end.
+func (s *scan) nextKey() []byte {
+	if s.take(',') {
+		return s.key()
+	}
+	s.leave('}')
+	return nil
+}
+
+func (s *scan) key() []byte {
+	k := s.str()
+	s.want(':')
+	s.failIf(k.escaped)
+	if s.odd {
+		return nil
+	}
+	return k.raw
+}
+
+// firstElem enters an array and reports whether it has an element.
+func (s *scan) firstElem() bool {
+	s.enter('[')
+	if s.take(']') {
+		s.depth--
+		return false
+	}
+	return !s.odd
+}
+
+func (s *scan) nextElem() bool {
+	if s.take(',') {
+		return true
+	}
+	s.leave(']')
+	return false
+}
+
+func (s *scan) enter(c byte) {
+	s.want(c)
+	s.depth++
+	s.failIf(s.depth > maxDepth)
+}
+
+func (s *scan) leave(c byte) {
+	s.want(c)
+	s.depth--
+}
+
+// once marks the key with the given bit as seen. A key that comes twice is
+// odd, because then the last one counts.
+func (s *scan) once(seen *uint, bit uint) {
+	s.failIf(*seen&(1<<bit) != 0)
+	*seen |= 1 << bit
+}
+
+// null consumes a null.
+func (s *scan) null() bool { return s.peek() == 'n' && s.literal("null") }
+
+func (s *scan) literal(word string) bool {
+	if len(s.b)-s.i < len(word) || string(s.b[s.i:s.i+len(word)]) != word {
+		s.fail()
+		return false
+	}
+	s.i += len(word)
+	return true
+}
+
+// count reads a number of tokens, or null.
+func (s *scan) count() int {
+	if s.null() {
+		return 0
+	}
+	n, from := 0, s.i
+	for s.i < len(s.b) && isDigit(s.b[s.i]) && s.i-from < 9 {
+		n = n*10 + int(s.b[s.i]-'0')
+		s.i++
+	}
+	leadingZero := s.i-from > 1 && s.b[from] == '0'
+	s.failIf(s.i == from || leadingZero || s.i < len(s.b) && continuesNumber(s.b[s.i]))
+	return n
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func continuesNumber(c byte) bool { return isDigit(c) || c == '.' || c == 'e' || c == 'E' }
+
+// span is a string as it stands between its quotes.
+type span struct {
+	raw     []byte
+	escaped bool
+}
+
+// text reads a string, or null for the empty one. One that is not UTF-8 is
+// odd, because encoding/json mends it.
+func (s *scan) text() span {
+	if s.null() {
+		return span{}
+	}
+	t := s.str()
+	s.failIf(!utf8.Valid(t.raw))
+	return t
+}
+
+// str reads a string and checks that its bytes may stand in one.
+func (s *scan) str() span {
+	s.want('"')
+	from, escaped := s.i, false
+	for i := from; i < len(s.b); {
+		i += plainRun(s.b[i:])
+		switch {
+		case i == len(s.b):
+		case s.b[i] == '"':
+			s.i = i + 1
+			return span{s.b[from:i], escaped}
+		case s.b[i] == '\\' && escapeLen(s.b[i+1:]) > 0:
+			escaped = true
+			i += 1 + escapeLen(s.b[i+1:])
+		default:
+			i = len(s.b)
+		}
+	}
+	s.fail()
+	return span{}
+}
+
+// escapeLen is the length of the escape sequence that begins after a
+// backslash, 0 if there is none.
+func escapeLen(b []byte) int {
+	switch {
+	case len(b) > 0 && strings.IndexByte(`"\/bfnrt`, b[0]) >= 0:
+		return 1
+	case len(b) > 4 && b[0] == 'u' && hexRune(b[1:5]) >= 0:
+		return 5
+	}
+	return 0
+}
+
+// hexRune reads four hexadecimal digits; -1 if they are not.
+func hexRune(b []byte) rune {
+	var r rune
+	for _, c := range b[:4] {
+		switch {
+		case isDigit(c):
+			r = r<<4 | rune(c-'0')
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			r = r<<4 | rune(c|0x20-'a'+10)
+		default:
+			return -1
+		}
+	}
+	return r
+}
+
+// skip steps over any value.
+func (s *scan) skip() {
+	switch c := s.peek(); c {
+	case '"':
+		s.str()
+	case '{':
+		for k := s.firstKey(); k != nil; k = s.nextKey() {
+			s.skip()
+		}
+	case '[':
+		for ok := s.firstElem(); ok; ok = s.nextElem() {
+			s.skip()
+		}
+	case 't':
+		s.literal("true")
+	case 'f':
+		s.literal("false")
+	case 'n':
+		s.literal("null")
+	default:
+		s.number()
+	}
+}
+
+// number steps over a number.
+func (s *scan) number() {
+	if s.i < len(s.b) && s.b[s.i] == '-' {
+		s.i++
+	}
+	if s.i < len(s.b) && s.b[s.i] == '0' {
+		s.i++
+	} else {
+		s.digits()
+	}
+	if s.i < len(s.b) && s.b[s.i] == '.' {
+		s.i++
+		s.digits()
+	}
+	if s.i < len(s.b) && s.b[s.i]|0x20 == 'e' {
+		s.i++
+		if s.i < len(s.b) && (s.b[s.i] == '+' || s.b[s.i] == '-') {
+			s.i++
+		}
+		s.digits()
+	}
+}
+
+func (s *scan) digits() {
+	from := s.i
+	for s.i < len(s.b) && isDigit(s.b[s.i]) {
+		s.i++
+	}
+	s.failIf(s.i == from)
+}
+
+// unescape appends what the span means.
+func (t span) unescape(dst []byte) []byte {
+	raw := t.raw
+	for {
+		i := bytes.IndexByte(raw, '\\')
+		if i < 0 {
+			return append(dst, raw...)
+		}
+		dst = append(dst, raw[:i]...)
+		if raw[i+1] != 'u' {
+			dst = append(dst, unescaped(raw[i+1]))
+			raw = raw[i+2:]
+			continue
+		}
+		r := hexRune(raw[i+2 : i+6])
+		raw = raw[i+6:]
+		if utf16.IsSurrogate(r) {
+			low := rune(-1)
+			if len(raw) >= 6 && raw[0] == '\\' && raw[1] == 'u' {
+				low = hexRune(raw[2:6])
+			}
+			if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
+				raw = raw[6:]
+			}
+		}
+		dst = utf8.AppendRune(dst, r)
+	}
+}
+
+func unescaped(c byte) byte {
+	switch c {
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
+	case 'n':
+		return '\n'
+	case 'r':
+		return '\r'
+	case 't':
+		return '\t'
+	}
+	return c
+}

@@ -1,0 +1,90 @@
+package wire
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// describe says what an event means, a line for each thing it says.
+func describe(d *Delta) string {
+	var b strings.Builder
+	for _, part := range []struct {
+		name string
+		text []byte
+	}{{"reasoning", d.Reasoning}, {"text", d.Text}, {"tool", d.Tool}, {"finish", d.Finish}} {
+		if len(part.text) > 0 {
+			fmt.Fprintf(&b, "%s %q\n", part.name, part.text)
+		}
+	}
+	if u := d.Usage; d.HasUsage {
+		fmt.Fprintf(&b, "usage prompt=%d cached=%d output=%d reasoning=%d\n",
+			u.PromptTokens, u.CachedTokens, u.OutputTokens, u.ReasoningTokens)
+	}
+	if d.HasErr {
+		fmt.Fprintf(&b, "error %q\n", d.Err)
+	}
+	if d.Done {
+		b.WriteString("done\n")
+	}
+	return b.String()
+}
+
+// TestTranscripts reads streams in the manner of real servers. What they mean
+// is written by hand beside them, the dialect in the first line.
+func TestTranscripts(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/*.sse")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("found %d transcripts, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			stream := readText(t, file)
+			first, want, _ := strings.Cut(readText(t, strings.TrimSuffix(file, ".sse")+".want"), "\n")
+			d, ok := ByName(strings.TrimPrefix(first, "dialect "))
+			if !ok {
+				t.Fatalf("no dialect in the first line %q", first)
+			}
+			for name, ending := range map[string]string{"LF": "\n", "CRLF": "\r\n", "CR": "\r"} {
+				form := strings.ReplaceAll(stream, "\n", ending)
+				for _, pieces := range [][]string{{form}, bytewise(form)} {
+					if diff := cmp.Diff(want, readMeaning(t, d, pieces)); diff != "" {
+						t.Errorf("%s in %d pieces (-want +got):\n%s", name, len(pieces), diff)
+					}
+				}
+			}
+		})
+	}
+}
+
+func readText(t *testing.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(b), "\r\n", "\n")
+}
+
+func readMeaning(t *testing.T, d *Dialect, pieces []string) string {
+	t.Helper()
+	var s SSE
+	var delta Delta
+	var meaning strings.Builder
+	for _, p := range pieces {
+		s.Push([]byte(p))
+		for f, ok := s.Next(); ok; f, ok = s.Next() {
+			if err := d.Decode(f.Name, f.Data, &delta); err != nil {
+				t.Fatalf("%s: %v", f.Data, err)
+			}
+			meaning.WriteString(describe(&delta))
+		}
+	}
+	return meaning.String()
+}

@@ -1,0 +1,218 @@
+package workload
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
+)
+
+func fixedAt(n int) *Dist { return &Dist{Fixed: n} }
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	clipped := &Dist{Median: 500, Sigma: 0.8, Min: 50, Max: 4000}
+	for _, c := range []struct {
+		text      string
+		want      Spec
+		canonical string
+	}{
+		{"chat", Spec{Preset: "chat"}, "chat"},
+		{" Long-Context-QA ", Spec{Preset: "long_context_qa"}, "long_context_qa"},
+		{"rag-agent", Spec{Preset: "rag_agent"}, "rag_agent"},
+		{"fixed(64,100)", Spec{Prompt: fixedAt(64), Output: fixedAt(100)}, "fixed(64,100)"},
+		{"fixed( 64 ,\n100 )", Spec{Prompt: fixedAt(64), Output: fixedAt(100)}, "fixed(64,100)"},
+		{"in=lognormal(500,0.8,50..4000) out=fixed(128)", Spec{Prompt: clipped, Output: fixedAt(128)},
+			"in=lognormal(500,0.8,50..4000) out=fixed(128)"},
+		{"out=7 in=lognormal(512, 0.6)", Spec{Prompt: &Dist{Median: 512, Sigma: 0.6}, Output: fixedAt(7)},
+			"in=lognormal(512,0.6) out=fixed(7)"},
+		{"in=uniform(10,20)", Spec{Prompt: &Dist{Min: 10, Max: 20}}, "in=uniform(10,20) out=fixed(128)"},
+		{"in=fixed(5)", Spec{Prompt: fixedAt(5)}, "fixed(5,128)"},
+		{"chat out=fixed(100)", Spec{Preset: "chat", Output: fixedAt(100)}, "chat out=fixed(100)"},
+		{"in=choice(512:0.25, 2048:0.75)",
+			Spec{Prompt: &Dist{TokenCounts: []int{512, 2048}, Weights: []float64{0.25, 0.75}}},
+			"in=choice(512:0.25,2048:0.75) out=fixed(128)"},
+	} {
+		got, err := Parse(c.text)
+		if err != nil {
+			t.Errorf("Parse(%q): %v", c.text, err)
+			continue
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("Parse(%q): -want +got\n%s", c.text, diff)
+		}
+		if got.String() != c.canonical {
+			t.Errorf("Parse(%q).String() = %q, want %q", c.text, got, c.canonical)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	t.Parallel()
+	const known = "known: chat, code_generation, long_context_qa, summarization, rag_agent"
+	for text, want := range map[string]string{
+		"chta":                           `unknown workload "chta": did you mean chat? ` + known,
+		"rag":                            `unknown workload "rag": ` + known,
+		"sumarisation":                   `unknown workload "sumarisation": did you mean summarization? ` + known,
+		"":                               "workload: nothing given, want a preset such as chat or a form such as fixed(64,100)",
+		"fixed(0,5)":                     `workload "fixed(0,5)": fixed: want 1 to 10000000 tokens, got 0`,
+		"fixed(5,-3)":                    `workload "fixed(5,-3)": fixed: want 1 to 10000000 tokens, got -3`,
+		"fixed(64)":                      `workload "fixed(64)": want fixed(in,out) such as fixed(64,100), or say which length: in=fixed(64)`,
+		"fixed(64,x)":                    `workload "fixed(64,x)": fixed: want a whole number of tokens, got "x"`,
+		"fixed(64,20000000)":             `workload "fixed(64,20000000)": fixed: want 1 to 10000000 tokens, got 20000000`,
+		"fixed(64,99999999999999999999)": `workload "fixed(64,99999999999999999999)": fixed: want 1 to 10000000 tokens, got 99999999999999999999`,
+		"lognormal(5,1)":                 `workload "lognormal(5,1)": want fixed(in,out) such as fixed(64,100), or say which length: in=lognormal(5,1)`,
+		"in=512x":                        `workload "in=512x": in: want a distribution such as lognormal(512,0.6), got "512x"`,
+		"in=":                            `workload "in=": in: want a distribution such as lognormal(512,0.6), got ""`,
+		"in=lognromal(5,1)":              `workload "in=lognromal(5,1)": in: unknown distribution "lognromal": did you mean lognormal? known: fixed, uniform, lognormal, choice`,
+		"in=lognormal(5)":                `workload "in=lognormal(5)": in: want lognormal(512,0.6) or lognormal(512,0.6,50..4000), got "lognormal(5)"`,
+		"in=lognormal(5,1,7)":            `workload "in=lognormal(5,1,7)": in: want lognormal(512,0.6) or lognormal(512,0.6,50..4000), got "lognormal(5,1,7)"`,
+		"in=lognormal(0,1)":              `workload "in=lognormal(0,1)": in: lognormal: want a median of 1 to 10000000 tokens, got 0`,
+		"in=lognormal(NaN,1)":            `workload "in=lognormal(NaN,1)": in: lognormal: want a median of 1 to 10000000 tokens, got NaN`,
+		"in=lognormal(5,0)":              `workload "in=lognormal(5,0)": in: lognormal: want a sigma above 0 and up to 5, got 0`,
+		"in=lognormal(5,-1)":             `workload "in=lognormal(5,-1)": in: lognormal: want a sigma above 0 and up to 5, got -1`,
+		"in=lognormal(5,1,9..3)":         `workload "in=lognormal(5,1,9..3)": in: lognormal: want the smaller bound first, got 9 and 3`,
+		"in=uniform(9,3)":                `workload "in=uniform(9,3)": in: uniform: want the smaller bound first, got 9 and 3`,
+		"in=uniform(0,3)":                `workload "in=uniform(0,3)": in: uniform: want 1 to 10000000 tokens, got 0`,
+		"in=choice(5:-1)":                `workload "in=choice(5:-1)": in: weights: want numbers of at least 0, got -1`,
+		"in=choice(5:0,6:0)":             `workload "in=choice(5:0,6:0)": in: weights: want a finite sum above 0, got 0`,
+		"in=choice(5:Inf)":               `workload "in=choice(5:Inf)": in: weights: want numbers of at least 0, got +Inf`,
+		"in=choice(5)":                   `workload "in=choice(5)": in: want choice(512:0.7,4096:0.3), got "choice(5)"`,
+		"in=5 in=6":                      `workload "in=5 in=6": gives in twice, want it once`,
+		"in=5 fixed(1,2)":                `workload "in=5 fixed(1,2)": gives a length twice, want each once`,
+		"out=5":                          `workload "out=5": prompt: no length given, want one such as in=lognormal(500,0.8) or a preset such as chat`,
+		"chat summarization":             `workload "chat summarization": names two presets, chat and summarization, want one`,
+		"width=5":                        `workload "width=5": unknown length "width", want in=… or out=…`,
+		"in=5\x1b[2J":                    `workload "in=5\x1b[2J": has characters that cannot be printed`,
+		"in=fixed(5":                     `workload "in=fixed(5": a parenthesis is not closed`,
+		"in=fixed(5))":                   `workload "in=fixed(5))": its parentheses do not match`,
+	} {
+		got, err := Parse(text)
+		if err == nil {
+			t.Errorf("Parse(%q) = %+v, want an error", text, got)
+			continue
+		}
+		if diff := cmp.Diff(want, err.Error()); diff != "" {
+			t.Errorf("Parse(%q): -want +got\n%s", text, diff)
+		}
+	}
+}
+
+func TestYAML(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text string
+		want Spec
+	}{
+		"a preset":      {"summarization", Spec{Preset: "summarization"}},
+		"a terse form":  {"'fixed(64,100)'", Spec{Prompt: fixedAt(64), Output: fixedAt(100)}},
+		"two lengths":   {"{prompt: 'lognormal(512,0.6)', output: 128}", Spec{Prompt: &Dist{Median: 512, Sigma: 0.6}, Output: fixedAt(128)}},
+		"an override":   {"preset: chat\noutput: {min: 5, max: 9}\n", Spec{Preset: "chat", Output: &Dist{Min: 5, Max: 9}}},
+		"a histogram":   {"prompt: {weights: [1, 3], token_counts: [512, 2048]}", Spec{Prompt: &Dist{Weights: []float64{1, 3}, TokenCounts: []int{512, 2048}}}},
+		"a long normal": {"prompt: {median: 500, sigma: 0.8, min: 50, max: 4000}", Spec{Prompt: &Dist{Median: 500, Sigma: 0.8, Min: 50, Max: 4000}}},
+	} {
+		var got Spec
+		if err := yaml.UnmarshalWithOptions([]byte(c.text), &got, yaml.Strict()); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+		written, err := yaml.Marshal(got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again Spec
+		if err := yaml.Unmarshal(written, &again); err != nil || again.String() != got.String() {
+			t.Errorf("%s: written as %sand read as %q, %v", name, written, again, err)
+		}
+	}
+}
+
+func TestYAMLRefuses(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"chta":                                 "did you mean chat?",
+		"{prompt: {fixed: 0}}":                 "prompt: no length given",
+		"{prompt: {}}":                         "no length given",
+		"{prompt: {fixed: 3, min: 1, max: 2}}": "two distributions at once",
+		"{prompt: {fixed: 3, median: 1, sigma: 2}}":             "two distributions at once",
+		"{prompt: {weights: [1], token_counts: [1], fixed: 1}}": "two distributions at once",
+		"{promt: 5}":     "promt",
+		"{output: 5}":    "prompt: no length given",
+		"{preset: chta}": "did you mean chat?",
+	} {
+		var got Spec
+		err := yaml.UnmarshalWithOptions([]byte(text), &got, yaml.Strict())
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one with %q", text, err, want)
+		}
+	}
+}
+
+func TestContextDistribution(t *testing.T) {
+	t.Parallel()
+	c := ContextDistribution{Weights: []float64{0.5, 0.5}, TokenCounts: []int{512, 2048}}
+	if err := c.Validate(); err != nil {
+		t.Error(err)
+	}
+	for _, row := range []struct {
+		base Spec
+		want string
+	}{
+		{Spec{}, "in=choice(512:0.5,2048:0.5) out=fixed(128)"},
+		{Spec{Preset: "chat"}, "chat in=choice(512:0.5,2048:0.5)"},
+		{Spec{Prompt: fixedAt(9), Output: fixedAt(50)}, "in=choice(512:0.5,2048:0.5) out=fixed(50)"},
+	} {
+		got := row.base.WithContext(c)
+		if err := got.Validate(); err != nil || got.String() != row.want {
+			t.Errorf("%q with a context is %q, %v; want %q", row.base, got, err, row.want)
+		}
+	}
+}
+
+func TestContextDistributionRefuses(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string]ContextDistribution{
+		"token_counts: none given, want a list such as [512, 2048]": {Weights: []float64{1}},
+		"weights: want one for each of the 2 token_counts, got 1":   {[]float64{1}, []int{5, 6}},
+		"weights: want numbers of at least 0, got -0.5":             {[]float64{1, -0.5}, []int{5, 6}},
+		"weights: want numbers of at least 0, got NaN":              {[]float64{1, math.NaN()}, []int{5, 6}},
+		"weights: want a finite sum above 0, got 0":                 {[]float64{0, 0}, []int{5, 6}},
+		"token_counts: want 1 to 10000000 tokens, got 0":            {[]float64{1, 1}, []int{5, 0}},
+		"token_counts: want 1 to 10000000 tokens, got 10000001":     {[]float64{1, 1}, []int{5, 10000001}},
+	} {
+		if err := c.Validate(); err == nil || err.Error() != want {
+			t.Errorf("%+v: error %v, want %q", c, err, want)
+		}
+		if err := (Spec{}).WithContext(c).Validate(); err == nil || err.Error() != "prompt: "+want {
+			t.Errorf("%+v in a Spec: error %v, want %q", c, err, "prompt: "+want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{"chat", "fixed(64,100)", "in=lognormal(500,0.8,50..4000) out=fixed(128)",
+		"in=choice(512:0.25,2048:0.75)", "rag-agent out=uniform(3,9)", "in=fixed(5", "=", "chat chat"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		spec, err := Parse(text)
+		if err != nil {
+			if strings.ContainsAny(err.Error(), "\n\r") {
+				t.Errorf("error of more than one line: %q", err)
+			}
+			return
+		}
+		again, err := Parse(spec.String())
+		if err != nil || again.String() != spec.String() {
+			t.Errorf("%q reads as %q, which reads as %q, %v", text, spec, again, err)
+		}
+		if prompt, output, err := spec.resolve(); err != nil || !(prompt.Mean() >= 1) || !(output.Mean() >= 1) {
+			t.Errorf("%q: means %v and %v, %v", text, prompt.Mean(), output.Mean(), err)
+		}
+	})
+}
