@@ -71,7 +71,7 @@ func TestUnknownNamesAreHelped(t *testing.T) {
 func TestTablesAreComplete(t *testing.T) {
 	t.Parallel()
 	for _, m := range Models() {
-		if m.Layers*m.Hidden*m.Heads*m.KVHeads*m.FFN*m.Vocab*m.MaxLen == 0 || m.HeadDim == 0 && m.KVLora == 0 || m.Confidence == "" {
+		if min(m.Layers, m.Hidden, m.Heads, m.KVHeads, m.FFN, m.Vocab, m.MaxLen) <= 0 || m.HeadDim == 0 && m.KVLora == 0 || m.Confidence == "" {
 			t.Errorf("%s lacks a part of its shape", m.Name)
 		}
 		if _, err := ParsePrecision(string(m.Precision)); err != nil {

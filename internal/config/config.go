@@ -41,6 +41,9 @@ type Config struct {
 	// where that names variables.
 	places    map[string]place
 	templates map[string]template
+	// variables holds the values of the plan's variables whose names say that
+	// they are secrets.
+	variables []string
 }
 
 // LoadProfile is how much load, when, and for how long.

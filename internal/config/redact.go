@@ -1,10 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -26,30 +28,48 @@ func (c *Config) YAML() ([]byte, error) {
 	return yaml.MarshalWithOptions(c.redacted(), yaml.Indent(2), yaml.IndentSequence(true))
 }
 
-// Secrets lists the values that must not be shown anywhere, the longest
-// first where one contains another.
+// Secrets lists the values that must not be shown anywhere, longest first, so
+// that replacing them one by one leaves no rest of any. What is very short is
+// left out: it would be found in every other word.
 func (c *Config) Secrets() []string {
+	found := slices.Concat([]string{c.Provider.APIKey}, c.headerSecrets(), c.urlSecrets(), c.variables)
+	found = slices.DeleteFunc(found, func(s string) bool { return len(s) < shortestSecret })
+	slices.SortFunc(found, func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
+	})
+	return slices.Compact(found)
+}
+
+const shortestSecret = 6
+
+func (c *Config) headerSecrets() []string {
 	var out []string
-	add := func(s string) {
-		if len(s) >= 4 {
-			out = append(out, s)
-		}
-	}
-	add(c.Provider.APIKey)
 	for name, value := range c.Provider.Headers {
-		_, fromVariable := c.template("provider.headers."+name, value)
-		if !fromVariable && !secretHeader(name) {
+		if _, ok := c.template("provider.headers."+name, value); !ok && !secretName(name) {
 			continue
 		}
-		add(value)
+		out = append(out, value)
 		if scheme, rest, ok := strings.Cut(value, " "); ok && authScheme(scheme) {
-			add(rest)
+			out = append(out, rest)
 		}
 	}
+	return out
+}
+
+func (c *Config) urlSecrets() []string {
+	var out []string
 	for _, text := range c.Provider.URLs {
-		if u, err := url.Parse(text); err == nil && u.User != nil {
-			password, _ := u.User.Password()
-			add(password)
+		u, err := url.Parse(text)
+		if err != nil {
+			continue
+		}
+		if password, ok := u.User.Password(); ok {
+			out = append(out, password)
+		}
+		for name, values := range u.Query() {
+			if secretQuery(name) {
+				out = append(out, values...)
+			}
 		}
 	}
 	return out
@@ -110,7 +130,17 @@ func (r redactor) text(s, path string) string {
 	if strings.HasPrefix(path, "provider.api_endpoint") {
 		s = cleanURL(s)
 	}
-	return escape(r.hide.Replace(s))
+	if freeText(path) {
+		s = r.hide.Replace(s)
+	}
+	return escape(s)
+}
+
+// freeText reports whether anything at all can stand at a path. Elsewhere only
+// known words can, and replacing one of those would spoil the plan.
+func freeText(path string) bool {
+	return strings.HasPrefix(path, "provider.") && path != "provider.api" ||
+		strings.HasPrefix(path, "metadata.") || strings.HasPrefix(path, "generation.stop")
 }
 
 func (r redactor) apiKey(s string) string {
@@ -125,10 +155,10 @@ func (r redactor) apiKey(s string) string {
 
 func (r redactor) header(s, path, name string) string {
 	raw, ok := r.c.template(path, s)
-	if ok && (onlyVariables(raw) || !secretHeader(name)) {
+	if ok && (onlyVariables(raw) || !secretName(name)) {
 		return raw
 	}
-	if ok || secretHeader(name) {
+	if ok || secretName(name) {
 		return masked
 	}
 	return escape(r.hide.Replace(s))
@@ -158,9 +188,9 @@ func authScheme(word string) bool {
 	return false
 }
 
-// secretHeader reports whether a header's name says that its value is for the
-// server's eyes only.
-func secretHeader(name string) bool {
+// secretName reports whether the name of a header or variable says that its
+// value is for the server's eyes only.
+func secretName(name string) bool {
 	name = strings.ToLower(name)
 	for _, part := range []string{"auth", "key", "token", "secret", "passw", "cookie", "credential", "signature", "session"} {
 		if strings.Contains(name, part) {
@@ -182,6 +212,8 @@ func secretField(name string) bool {
 	return false
 }
 
+func secretQuery(name string) bool { return secretName(name) || name == "sig" || name == "code" }
+
 // cleanURL takes user, password and the secrets of the query out of a URL.
 func cleanURL(text string) string {
 	u, err := url.Parse(text)
@@ -197,7 +229,7 @@ func cleanURL(text string) string {
 	}
 	query := u.Query()
 	for name := range query {
-		if secretHeader(name) || name == "sig" || name == "code" {
+		if secretQuery(name) {
 			query.Set(name, masked)
 		}
 	}

@@ -153,6 +153,29 @@ func TestKeysAreWrittenAsTheirVariables(t *testing.T) {
 	}
 }
 
+// A secret is taken out wherever else it turns up, and nothing but it.
+func TestSecretsAreFoundElsewhere(t *testing.T) {
+	t.Parallel()
+	c := mustResolve(t, Input{
+		PlanPath: writePlan(t, `
+provider: {api_endpoint: "http://h/${PATH_TOKEN}/v1", api_key: "${KEY}", headers: {Authorization: "Bearer ${KEY}-longer"}}
+workload: chat
+metadata: {note: "uses path-token-7 and the-key-1 and the-key-1-longer", label: "${PLACE}"}
+`),
+		LookupEnv: env(map[string]string{"PATH_TOKEN": "path-token-7", "KEY": "the-key-1", "PLACE": "berlin"}),
+	})
+	provider, _ := c.Resolved()["provider"].(map[string]any)
+	got := []any{provider["api_endpoint"], c.Resolved()["metadata"]}
+	want := []any{[]any{"http://h/***/v1"}, map[string]any{"note": "uses *** and *** and ***", "label": "berlin"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	c = mustResolve(t, Input{Flags: flags("--url=http://h", "--api-key-env=K", "--workload=summarization"), LookupEnv: env(map[string]string{"K": "summarization"})})
+	if got := c.Resolved()["workload"]; got != "summarization" {
+		t.Errorf("the workload became %v because the key is the same word", got)
+	}
+}
+
 // A header's template must not outlive the value that it made.
 func TestOverriddenHeaderIsNotShownAsItsOldTemplate(t *testing.T) {
 	t.Parallel()

@@ -93,7 +93,13 @@ func planPath(in Input) string {
 
 // load puts the plan's settings in place.
 func (c *Config) load(path string, data []byte, lookup func(string) (string, bool)) error {
-	root, err := parsePlan(path, data, lookup)
+	root, err := parsePlan(path, data, func(name string) (string, bool) {
+		value, ok := lookup(name)
+		if secretName(name) {
+			c.variables = append(c.variables, value)
+		}
+		return value, ok
+	})
 	if err != nil {
 		return err
 	}

@@ -96,7 +96,10 @@ func (v view) needs(e evidence, effective float64) string {
 		return "at the limit"
 	}
 	more = int(math.Ceil(float64(more) * float64(e.requests) / float64(n)))
-	return commas(max(more, 1)) + " more requests"
+	if more <= 1 {
+		return "1 more request"
+	}
+	return commas(more) + " more requests"
 }
 
 // commas writes a count with its thousands apart.

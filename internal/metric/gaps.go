@@ -133,31 +133,42 @@ func (g *gaps) plain() bool {
 	return len(g.tokens) == 0 && !slices.ContainsFunc(g.streams, func(s stream) bool { return !s.known })
 }
 
-// tails gives a request's largest gap and, where asked for, its own p99 of
-// icl and itl: the maximum below 100 gaps.
-func tails(r *record.Record, groups []group, withTails bool, f *figures) {
+// reset forgets the gaps and keeps their memory.
+func (g *gaps) reset() {
+	g.us, g.tokens, g.streams = g.us[:0], g.tokens[:0], g.streams[:0]
+}
+
+func anyStream(stream) bool { return true }
+
+// largestGap is a request's stall in ns, NaN where all came in one stamp.
+func largestGap(groups []group) float64 {
 	if len(groups) < 2 {
-		return
+		return math.NaN()
 	}
 	largest := int64(0)
 	for i := 1; i < len(groups); i++ {
 		largest = max(largest, groups[i].at-groups[i-1].at)
 	}
-	f[stall] = float64(largest)
-	if !withTails {
-		return
-	}
-	var own gaps
-	own.add(r, keys{}, groups, math.MinInt64, math.MaxInt64)
-	all := func(stream) bool { return true }
-	f[iclTail] = tail(own.icl(all))
-	f[itlTail] = tail(own.itl(all))
+	return float64(largest)
+}
+
+// tails finds the p99 gap of single requests, in memory that it reuses.
+type tails struct {
+	gaps  gaps
+	space workspace
+}
+
+// of gives a request's own p99 of icl and itl in ns.
+func (t *tails) of(r *record.Record, groups []group) (icl, itl float64) {
+	t.gaps.reset()
+	t.gaps.add(r, keys{}, groups, math.MinInt64, math.MaxInt64)
+	return t.tail(t.gaps.icl(anyStream)), t.tail(t.gaps.itl(anyStream))
 }
 
 // tail is the p99 of one request's gaps in ns, or their maximum where they are
 // fewer than a hundred.
-func tail(from values) float64 {
-	s := newSample(from)
+func (t *tails) tail(from values) float64 {
+	s := t.space.sample(from)
 	switch n := len(s.sorted); {
 	case n == 0:
 		return math.NaN()

@@ -20,7 +20,6 @@ func collected(v values) (list []float32) {
 
 func TestGapsOfGroups(t *testing.T) {
 	t.Parallel()
-	all := func(stream) bool { return true }
 	tests := []struct {
 		name     string
 		chunks   []chunk
@@ -69,7 +68,7 @@ func TestGapsOfGroups(t *testing.T) {
 			r := lived(life{due: 1000, sent: 1000, end: 2000, chunks: tt.chunks, usage: llm.Usage{OutputTokens: tt.usage}})
 			var g gaps
 			g.add(r, keys{}, grouped(r, nil), 0, 5000*ms)
-			if diff := cmp.Diff([][]float32{tt.itl, tt.icl}, [][]float32{collected(g.itl(all)), collected(g.icl(all))}); diff != "" {
+			if diff := cmp.Diff([][]float32{tt.itl, tt.icl}, [][]float32{collected(g.itl(anyStream)), collected(g.icl(anyStream))}); diff != "" {
 				t.Errorf("itl and icl in ms, want −, got +:\n%s", diff)
 			}
 		})
@@ -81,7 +80,7 @@ func TestAnEventWithoutTokensLeavesItsGapToTheNext(t *testing.T) {
 	g := gaps{us: []uint32{10_000, 30_000, 5_000}, tokens: []uint16{1, 0, 3},
 		streams: []stream{{n: 3, known: true}}}
 	want := []float32{35.0 / 3, 35.0 / 3, 35.0 / 3}
-	if diff := cmp.Diff(append([]float32{10}, want...), collected(g.itl(func(stream) bool { return true }))); diff != "" {
+	if diff := cmp.Diff(append([]float32{10}, want...), collected(g.itl(anyStream))); diff != "" {
 		t.Errorf("want −, got +:\n%s", diff)
 	}
 }
@@ -92,7 +91,7 @@ func TestGapsBelongToTheWindowInWhichTheyEnd(t *testing.T) {
 	var g gaps
 	g.add(r, keys{}, grouped(r, nil), 1250*ms, 1500*ms)
 	var ends []int64
-	for at, gap := range g.icl(func(stream) bool { return true }) {
+	for at, gap := range g.icl(anyStream) {
 		if gap != 100 {
 			t.Errorf("a gap of %v ms, want 100", gap)
 		}
@@ -105,19 +104,18 @@ func TestGapsBelongToTheWindowInWhichTheyEnd(t *testing.T) {
 
 func TestOwnTailIsTheMaximumBelowAHundredGaps(t *testing.T) {
 	t.Parallel()
-	tail := func(gaps int) float64 {
+	tailOf := func(gaps int) float64 {
 		chunks := steadily(1100, 10, gaps) // all but the last gap
 		chunks = append(chunks, chunk{at: chunks[len(chunks)-1].at + 1000})
 		r := lived(life{due: 1000, sent: 1000, end: 90_000, chunks: chunks, usage: llm.Usage{OutputTokens: len(chunks)}})
-		f := undefined()
-		tails(r, grouped(r, nil), true, &f)
-		return f[itlTail] / float64(ms)
+		_, itl := new(tails).of(r, grouped(r, nil))
+		return itl / float64(ms)
 	}
-	if got := tail(99); got != 1000 {
+	if got := tailOf(99); got != 1000 {
 		t.Errorf("of 99 gaps the tail is %v ms, want the largest, 1000", got)
 	}
 	// Type 7 over 101 gaps: the p99 is the hundredth.
-	if got := tail(101); got != 10 {
+	if got := tailOf(101); got != 10 {
 		t.Errorf("of 101 gaps the tail is %v ms, want 10", got)
 	}
 }

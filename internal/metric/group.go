@@ -9,30 +9,32 @@ import (
 // groups gives the figures again for every value of a dimension. Dimensions
 // that the records do not use have none.
 func (v view) groups(d dimension) []Group {
+	if v.unused(d) {
+		return nil
+	}
 	var list []Group
 	for key, name := range v.naming.names[d] {
 		p := func(k keys) bool { return k[d] == int32(key) }
-		g := Group{Name: name, Requests: countAll(v.requestsOf(p)), Latency: v.latency(p)}
+		g := Group{Name: name, Requests: countAll(v.requestsOf(p))}
 		if g.Requests.Due == 0 {
 			continue
 		}
+		g.Latency = v.latency(p)
 		if key < len(v.arrived.by[d]) {
 			g.OutputPS = v.perSecond(float64(v.arrived.by[d][key]))
 		}
 		g.Latency.hideWeakTails()
 		list = append(list, g)
 	}
-	if d != byBucket && len(list) < 2 && unused(d, list) {
-		return nil
-	}
 	sortGroups(d, list)
 	return list
 }
 
-// unused reports whether the only group of a dimension says nothing: an
-// unnamed class or tenant, a run of single turns.
-func unused(d dimension, list []Group) bool {
-	return len(list) == 0 || d == byTurn || list[0].Name == ""
+// unused reports whether a dimension says nothing: one unnamed class or
+// tenant, or a run of single turns.
+func (v view) unused(d dimension) bool {
+	names := v.naming.names[d]
+	return d != byBucket && len(names) == 1 && (d == byTurn || names[0] == "")
 }
 
 func sortGroups(d dimension, list []Group) {

@@ -10,6 +10,7 @@ import (
 type view struct {
 	*collector
 	trust
+	space *workspace
 }
 
 // part selects requests and streams by where they stand.
@@ -77,14 +78,14 @@ func (v view) latency(p part) Latency {
 	byRequest := v.trust
 	byRequest.coalesced = 0
 	for _, f := range requestFigures {
-		*f.place(&l) = newSample(v.of(f.figure, p)).dist(percentiles, byRequest)
+		*f.place(&l) = v.space.sample(v.of(f.figure, p)).dist(percentiles, byRequest)
 	}
 	want := func(s stream) bool { return p(s.keys) }
-	l.ICL = newSample(v.gaps.icl(want)).dist(percentiles, v.trust)
+	l.ICL = v.space.sample(v.gaps.icl(want)).dist(percentiles, v.trust)
 	if v.gaps.plain() {
 		l.ITL = l.ICL.clone()
 	} else {
-		l.ITL = newSample(v.gaps.itl(want)).dist(percentiles, v.trust)
+		l.ITL = v.space.sample(v.gaps.itl(want)).dist(percentiles, v.trust)
 	}
 	return l
 }
@@ -142,7 +143,7 @@ func perToken(ms float64) float64 { return round(1000 / ms) }
 func (v view) tokenCounts() Tokens {
 	t := v.tokens
 	lengths := func(of func(*request) int32) *Dist {
-		return newSample(func(yield func(int64, float32) bool) {
+		return v.space.sample(func(yield func(int64, float32) bool) {
 			for i := range v.requests {
 				q := &v.requests[i]
 				if n := of(q); q.outcome == llm.OK && n > 0 && !yield(q.due, float32(n)) {

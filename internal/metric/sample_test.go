@@ -38,7 +38,8 @@ func TestSortFloats(t *testing.T) {
 		}
 		want := slices.Clone(list)
 		slices.Sort(want)
-		if sortFloats(list); !slices.Equal(want, list) {
+		w := workspace{values: list}
+		if w.sort(); !slices.Equal(want, w.values) {
 			t.Fatalf("%d values are not in order", n)
 		}
 	})
@@ -49,7 +50,7 @@ func TestQuantileIsType7(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := rapid.SliceOfN(rapid.Float32Range(0, 1e6), 1, 50).Draw(t, "values")
 		p := rapid.Float64Range(0, 1).Draw(t, "p")
-		s := newSample(valuesOf(list, func(int) int64 { return 0 }))
+		s := new(workspace).sample(valuesOf(list, func(int) int64 { return 0 }))
 		doubles := make([]float64, len(s.sorted))
 		for i, v := range s.sorted {
 			doubles[i] = float64(v)
@@ -115,7 +116,7 @@ func TestIntervalsCoverTheTruth(t *testing.T) {
 		missed, width := 0, 0.0
 		for seed := range uint64(runs) {
 			list := remembering(seed, n)
-			s := newSample(valuesOf(list, func(i int) int64 { return int64(i) }))
+			s := new(workspace).sample(valuesOf(list, func(i int) int64 { return int64(i) }))
 			d := s.dist(standard, trust{batches: newBatches(0, n, 0, seed), sound: true})
 			ci, firm := d.CI[tt.key]
 			if !firm {
@@ -140,7 +141,7 @@ func TestDependentValuesAreWorthLess(t *testing.T) {
 	const n = 800
 	b := newBatches(0, n, 0, 1)
 	dist := func(list []float32) *Dist {
-		return newSample(valuesOf(list, func(i int) int64 { return int64(i) })).dist(standard, trust{batches: b, sound: true})
+		return new(workspace).sample(valuesOf(list, func(i int) int64 { return int64(i) })).dist(standard, trust{batches: b, sound: true})
 	}
 	r := stats.Rand(1, "independent", 0)
 	independent := make([]float32, n)
@@ -157,7 +158,7 @@ func TestDependentValuesAreWorthLess(t *testing.T) {
 
 func TestNothingIsFirmWithFewBatchesOrAnUnsoundWindow(t *testing.T) {
 	t.Parallel()
-	s := newSample(valuesOf(remembering(1, 5000), func(i int) int64 { return int64(i) }))
+	s := new(workspace).sample(valuesOf(remembering(1, 5000), func(i int) int64 { return int64(i) }))
 	for name, tr := range map[string]trust{
 		"nine batches": {batches: newBatches(0, 5000, 270, 1), sound: true},
 		"unsound":      {batches: newBatches(0, 5000, 0, 1)},

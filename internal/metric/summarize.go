@@ -49,6 +49,7 @@ type collector struct {
 	kvMax    float64
 
 	scratch []group
+	tails   tails
 }
 
 // flow counts events of the window by their own stamps.
@@ -172,7 +173,10 @@ func (c *collector) addRequest(r *record.Record, k keys) {
 		sent: r.Sent != 0, retried: r.Try > 1, short: r.Short(), reconnects: int32(r.Reconnects)}
 	if r.Outcome == llm.OK {
 		if r.Streamed {
-			tails(r, c.scratch, c.withTails, &q.figures)
+			q.figures[stall] = largestGap(c.scratch)
+			if c.withTails {
+				q.figures[iclTail], q.figures[itlTail] = c.tails.of(r, c.scratch)
+			}
 			q.fluidity = c.deadlines.fluidity(r, c.scratch)
 		}
 		c.addTokens(r)
@@ -231,7 +235,7 @@ func (c *collector) summary() Summary {
 	}
 	s.Window.settling(&c.inFlight)
 	s.Window.growing(&c.inSystem, s.Requests.Due, took, c.o.Seed)
-	v := view{collector: c, trust: trust{batches: newBatches(c.o.Start, c.o.End, took, c.o.Seed), sound: s.Window.sound()}}
+	v := view{collector: c, space: &workspace{}, trust: trust{batches: newBatches(c.o.Start, c.o.End, took, c.o.Seed), sound: s.Window.sound()}}
 	if c.tokens.Events > 0 {
 		v.coalesced = float64(c.tokens.Coalesced) / float64(c.tokens.Events)
 	}

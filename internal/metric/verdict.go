@@ -67,9 +67,9 @@ func (v view) judged(metric string) values {
 	times := 1
 	switch metric {
 	case "itl":
-		ok = v.gaps.itl(func(stream) bool { return true })
+		ok = v.gaps.itl(anyStream)
 	case "icl":
-		ok = v.gaps.icl(func(stream) bool { return true })
+		ok = v.gaps.icl(anyStream)
 	default:
 		ok = v.of(judgedFigure[metric], everything)
 	}
@@ -113,7 +113,7 @@ func (v view) percentileVerdict(o slo.Objective, s Summary) slo.Verdict {
 	if s.Requests.OK > 0 && !v.measuredAny(o.Metric) {
 		return notJudged(o, whyUnmeasured(o.Metric))
 	}
-	all := newSample(v.judged(o.Metric))
+	all := v.space.sample(v.judged(o.Metric))
 	p, limit := o.P, o.Limit/1e6
 	if o.Stat == "max" {
 		p = 1

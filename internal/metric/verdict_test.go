@@ -60,7 +60,7 @@ func TestVerdictsOnPercentiles(t *testing.T) {
 		{"459 without a violation", 459, never, "e2e:p99<100ms",
 			slo.Verdict{Standing: slo.Met, Value: ptr(50.0), Unit: "ms", Limit: 100, N: 459, NEff: ptr(459.0)}},
 		{"one fewer does not decide", 458, never, "e2e:p99<100ms",
-			slo.Verdict{Standing: slo.Undecided, Value: ptr(50.0), Unit: "ms", Limit: 100, N: 458, NEff: ptr(458.0), Note: "1 more requests"}},
+			slo.Verdict{Standing: slo.Undecided, Value: ptr(50.0), Unit: "ms", Limit: 100, N: 458, NEff: ptr(458.0), Note: "1 more request"}},
 		{"one in ten slow", 600, every(10, slow), "e2e:p99<100ms",
 			slo.Verdict{Standing: slo.Missed, Value: ptr(1850.0), Unit: "ms", Limit: 100, N: 600, Violations: 60, NEff: ptr(600.0)}},
 		{"one in ten failed is one in ten above any bound", 600, every(10, fail), "e2e:p95<10s",
@@ -101,9 +101,10 @@ func TestVerdictsOnPercentiles(t *testing.T) {
 func TestVerdictsOnWholeWindows(t *testing.T) {
 	t.Parallel()
 	same := func(int, *life) {}
-	// Three tokens every 100 ms, and of three, one and five in turn.
+	// One reply in four has one token instead of three: 25 a second, but not
+	// the same in every batch of fifteen.
 	turns := func(i int, l *life) {
-		if i%3 == 1 {
+		if i%4 == 1 {
 			l.chunks, l.usage.OutputTokens = l.chunks[:1], 1
 		}
 	}
@@ -117,8 +118,8 @@ func TestVerdictsOnWholeWindows(t *testing.T) {
 	}{
 		{"throughput", same, "throughput:min>29", nil, slo.Verdict{Standing: slo.Met, Value: ptr(30.0), Unit: "tokens/s", Limit: 29, N: 600}},
 		{"throughput missed", same, "throughput:min>31", nil, slo.Verdict{Standing: slo.Missed, Value: ptr(30.0), Unit: "tokens/s", Limit: 31, N: 600}},
-		{"throughput at the limit", turns, "throughput:min>23.34", nil,
-			slo.Verdict{Standing: slo.Undecided, Value: ptr(23.3333), Unit: "tokens/s", Limit: 23.34, N: 600, Note: "at the limit"}},
+		{"throughput at the limit", turns, "throughput:min>25.01", nil,
+			slo.Verdict{Standing: slo.Undecided, Value: ptr(25.0), Unit: "tokens/s", Limit: 25.01, N: 600, Note: "at the limit"}},
 		{"mean", same, "ttft:mean<11ms", nil, slo.Verdict{Standing: slo.Met, Value: ptr(10.0), Unit: "ms", Limit: 11, N: 600}},
 		{"mean missed", same, "ttft:mean<9ms", nil, slo.Verdict{Standing: slo.Missed, Value: ptr(10.0), Unit: "ms", Limit: 9, N: 600}},
 		{"cache of the longest request", same, "kv:max<10MB", kv, slo.Verdict{Standing: slo.Missed, Value: ptr(10.3), Unit: "MB", Limit: 10, N: 600}},

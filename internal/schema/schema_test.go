@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,22 +22,33 @@ import (
 	"redline/internal/slo"
 )
 
-// check compiles the schema of that name and validates a JSON document.
+// compiled holds every schema, ready to validate.
+var compiled = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
+	all := map[string]*jsonschema.Schema{}
+	for _, name := range schema.Names {
+		data, err := schema.Get(name)
+		if err != nil {
+			return nil, err
+		}
+		parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+		if err != nil {
+			return nil, err
+		}
+		compiler := jsonschema.NewCompiler()
+		if err := compiler.AddResource(name, parsed); err != nil {
+			return nil, err
+		}
+		if all[name], err = compiler.Compile(name); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+})
+
+// check validates a JSON document by the schema of that name.
 func check(t *testing.T, name string, document []byte) error {
 	t.Helper()
-	data, err := schema.Get(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource(name, parsed); err != nil {
-		t.Fatal(err)
-	}
-	compiled, err := compiler.Compile(name)
+	all, err := compiled()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +56,7 @@ func check(t *testing.T, name string, document []byte) error {
 	if err != nil {
 		t.Fatalf("%v in %s", err, document)
 	}
-	return compiled.Validate(value)
+	return all[name].Validate(value)
 }
 
 func marshal(t *testing.T, v any) []byte {

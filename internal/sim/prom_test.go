@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"io"
 	"math"
 	"net/http"
 	"strings"
@@ -42,10 +41,10 @@ func gather(t *testing.T, s *Server) string {
 // series is one line of a page: its name with the labels other than
 // model_name and engine. A histogram is its count, its sum and its number of
 // finite buckets.
-func series(t *testing.T, page io.Reader) map[string]float64 {
+func series(t *testing.T, page string) map[string]float64 {
 	t.Helper()
 	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(page)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,16 +73,6 @@ func series(t *testing.T, page io.Reader) map[string]float64 {
 	return all
 }
 
-// metricValue is one line of a page that has a label.
-func metricValue(t *testing.T, page, name, _, value string) float64 {
-	t.Helper()
-	got, ok := series(t, strings.NewReader(page))[name+" "+value]
-	if !ok {
-		t.Fatalf("no %s %s in\n%s", name, value, page)
-	}
-	return got
-}
-
 // TestMetricsOfAMetronome has a timeline that is known beforehand: requests of
 // 10, 5 and 1 tokens, one after another, and one that is left after two of its
 // hundred tokens.
@@ -98,7 +87,7 @@ func TestMetricsOfAMetronome(t *testing.T) {
 		time.Sleep(2*pace + pace/2)
 		left.Body.Close()
 		time.Sleep(pace)
-		got := series(t, strings.NewReader(gather(t, b.server)))
+		got := series(t, gather(t, b.server))
 		b.close()
 
 		prompt := float64(token.O200k().Count(question(0).Messages[0].Content))
@@ -151,7 +140,7 @@ func TestMetricsOfTheEngine(t *testing.T) {
 		}
 		cached := ask(t, b.client, "http://sim", dialect(t, "openai-chat"), asked).Usage.CachedTokens
 		page := gather(t, b.server)
-		got := series(t, strings.NewReader(page))
+		got := series(t, page)
 		b.close()
 
 		// Of 100 tokens, six whole blocks of 16 can be found again.

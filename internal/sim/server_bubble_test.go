@@ -216,7 +216,7 @@ func TestClientGoesAway(t *testing.T) {
 		time.Sleep(time.Second)
 		after := b.server.driver.snapshot()
 		b.ask("", d, 3, true)
-		aborts := metricValue(t, gather(t, b.server), "vllm:request_success_total", "finished_reason", "abort")
+		aborts := series(t, gather(t, b.server))["vllm:request_success_total abort"]
 		b.close()
 		if running != 1 || after.Running != 0 || after.KVUsage != 0 || aborts != 1 {
 			t.Errorf("%d running before, %d after, cache use %v, %v aborted; want 1, 0, 0, 1",

@@ -43,7 +43,7 @@ func TestOfficialSDKs(t *testing.T) {
 	}
 	t.Parallel()
 	python := sdkPython(t)
-	const output = 24
+	const output = 14
 	prompt := string(token.O200k().Compose(nil, rand.New(rand.NewPCG(1, 2)), 40))
 	specs := []Spec{{}, {ReasoningTokens: 7}, {ReasoningTokens: 7, ToolCalls: true, TokensPerChunk: 5}}
 	args := []string{filepath.Join("testdata", "sdk_judge.py"), DefaultModel, prompt, fmt.Sprint(output)}
@@ -146,7 +146,7 @@ func sdkPython(t *testing.T) string {
 	}
 	home := filepath.Join(cache, "redline-test-venv", fmt.Sprintf("%x", sha256.Sum256(requirements))[:12])
 	python := filepath.Join(home, "bin", "python")
-	if exec.CommandContext(t.Context(), python, "-c", "import openai, anthropic").Run() == nil {
+	if _, err := os.Stat(python); err == nil {
 		return python
 	}
 	if err := os.MkdirAll(filepath.Dir(home), 0o755); err != nil {

@@ -151,8 +151,8 @@ func scanAnthropicMessage(s *scan) (u anthropicUsage) {
 }
 
 type anthropicUsage struct {
-	given                          bool
-	input, created, cached, output int
+	given                                    bool
+	input, created, cached, output, thinking int
 }
 
 // report adds u to what the event says. The prompt is what was read anew, what
@@ -163,9 +163,10 @@ func (u anthropicUsage) report(d *Delta) {
 	}
 	d.HasUsage = true
 	MergeUsage(&d.Usage, llm.Usage{
-		PromptTokens: u.input + u.created + u.cached,
-		CachedTokens: u.cached,
-		OutputTokens: u.output,
+		PromptTokens:    u.input + u.created + u.cached,
+		CachedTokens:    u.cached,
+		OutputTokens:    u.output,
+		ReasoningTokens: u.thinking,
 	})
 }
 
@@ -189,6 +190,9 @@ func scanAnthropicUsage(s *scan) (u anthropicUsage) {
 		case "output_tokens":
 			s.once(&seen, 3)
 			u.output = s.count()
+		case "output_tokens_details":
+			s.once(&seen, 4)
+			u.thinking = scanCountIn(s, "thinking_tokens")
 		default:
 			s.skip()
 		}
@@ -237,11 +241,12 @@ func (d *Delta) readStop(t tree) {
 func treeAnthropicUsage(t tree) anthropicUsage {
 	u := t.object("usage")
 	return anthropicUsage{
-		given:   u != nil,
-		input:   u.count("input_tokens"),
-		created: u.count("cache_creation_input_tokens"),
-		cached:  u.count("cache_read_input_tokens"),
-		output:  u.count("output_tokens"),
+		given:    u != nil,
+		input:    u.count("input_tokens"),
+		created:  u.count("cache_creation_input_tokens"),
+		cached:   u.count("cache_read_input_tokens"),
+		output:   u.count("output_tokens"),
+		thinking: u.object("output_tokens_details").count("thinking_tokens"),
 	}
 }
 

@@ -45,7 +45,9 @@ func appendAnthropicUsage(dst []byte, u llm.Usage) []byte {
 	dst = append(dst, `,"cache_creation_input_tokens":0,"cache_read_input_tokens":`...)
 	dst = strconv.AppendInt(dst, int64(u.CachedTokens), 10)
 	dst = strconv.AppendInt(append(dst, `,"output_tokens":`...), int64(u.OutputTokens), 10)
-	return append(dst, '}')
+	dst = append(dst, `,"output_tokens_details":{"thinking_tokens":`...)
+	dst = strconv.AppendInt(dst, int64(u.ReasoningTokens), 10)
+	return append(dst, "}}"...)
 }
 
 // appendAnthropicMessage begins a message, up to its content.

@@ -112,12 +112,13 @@ func outputChat(dst []byte, r *Reply, part llm.Part, text string) []byte {
 	dst = appendChunkHead(append(dst, "data: "...), r, chatID, chatChunk)
 	dst = append(dst, `{"index":0,"delta":{`...)
 	switch {
-	case call:
-		dst = appendToolCall(append(dst, `"tool_calls":[`...), r, text, "")
-		dst = append(dst, ']')
 	case part == llm.Tool:
 		dst = strconv.AppendInt(append(dst, `"tool_calls":[{"index":`...), int64(r.calls-1), 10)
-		dst = appendString(append(dst, `,"function":{"arguments":`...), text)
+		if call {
+			dst = appendToolCall(append(dst, ','), r, text, "")
+		} else {
+			dst = appendString(append(dst, `,"function":{"arguments":`...), text)
+		}
 		dst = append(dst, "}}]"...)
 	case part == llm.Reasoning:
 		dst = appendString(append(dst, `"reasoning_content":`...), text)
@@ -128,14 +129,11 @@ func outputChat(dst []byte, r *Reply, part llm.Part, text string) []byte {
 	return appendChunkTail(dst, r, r.ContinuousUsage)
 }
 
-// appendToolCall appends the call that r began last.
+// appendToolCall appends the fields of the call that r began last.
 func appendToolCall(dst []byte, r *Reply, name, arguments string) []byte {
-	dst = strconv.AppendInt(append(dst, `{"index":`...), int64(r.calls-1), 10)
-	dst = append(dst, `,"id":"call_`...)
-	dst = strconv.AppendInt(dst, int64(r.calls-1), 10)
+	dst = strconv.AppendInt(append(dst, `"id":"call_`...), int64(r.calls-1), 10)
 	dst = appendString(append(dst, `","type":"function","function":{"name":`...), name)
-	dst = appendString(append(dst, `,"arguments":`...), arguments)
-	return append(dst, "}}"...)
+	return appendString(append(dst, `,"arguments":`...), arguments)
 }
 
 func closeChat(dst []byte, r *Reply) []byte {
@@ -155,8 +153,8 @@ func wholeChat(dst []byte, r *Reply, text, reasoning, tool string) []byte {
 	if tool != "" {
 		r.turn(llm.Tool)
 		name, arguments := cutTool(tool)
-		dst = appendToolCall(append(dst, `,"tool_calls":[`...), r, name, arguments)
-		dst = append(dst, ']')
+		dst = appendToolCall(append(dst, `,"tool_calls":[{`...), r, name, arguments)
+		dst = append(dst, "}}]"...)
 	}
 	dst = appendString(append(dst, `},"logprobs":null,"finish_reason":`...), r.finish())
 	dst = appendOpenAIUsage(append(dst, `}],"usage":`...), r.Usage)

@@ -15,7 +15,6 @@ const typicalChunk = `{"id":"chatcmpl-9f1c","object":"chat.completion.chunk","cr
 
 var asDeltas = cmp.Options{cmpopts.IgnoreUnexported(Delta{}), cmpopts.EquateEmpty()}
 
-// bare hides the state of a reader, so that Deltas can be written by hand.
 func text(s string) Delta { return Delta{Text: []byte(s)} }
 
 func choice(fields string) string { return `{"choices":[{` + fields + `}]}` }
@@ -94,8 +93,8 @@ func TestDecodeAnthropic(t *testing.T) {
 		{"ping", "ping", `{"type": "ping"}`, Delta{}},
 		{"message start", "message_start", `{"type":"message_start","message":{"id":"m","content":[],"stop_reason":null,"usage":{"input_tokens":5,"cache_creation_input_tokens":3,"cache_read_input_tokens":2,"output_tokens":1}}}`,
 			Delta{HasUsage: true, Usage: llm.Usage{PromptTokens: 10, CachedTokens: 2, OutputTokens: 1}}},
-		{"message delta", "message_delta", `{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":15}}`,
-			Delta{HasUsage: true, Usage: llm.Usage{OutputTokens: 15}, Finish: []byte("stop")}},
+		{"message delta", "message_delta", `{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":15,"output_tokens_details":{"thinking_tokens":4}}}`,
+			Delta{HasUsage: true, Usage: llm.Usage{OutputTokens: 15, ReasoningTokens: 4}, Finish: []byte("stop")}},
 		{"length", "", `{"delta":{"stop_reason":"max_tokens"}}`, Delta{Finish: []byte("length")}},
 		{"tools", "", `{"delta":{"stop_reason":"tool_use"}}`, Delta{Finish: []byte("tool_calls")}},
 		{"its own word", "", `{"delta":{"stop_reason":"pause_turn"}}`, Delta{Finish: []byte("pause_turn")}},
@@ -184,7 +183,7 @@ func FuzzDialects(f *testing.F) {
 			typicalChunk,
 			choice(`"delta":{"content":"\ud83d\ude00\\","reasoning":null,"tool_calls":[{"function":{"name":"f","arguments":"{\"a\""}}]},"text":"x","finish_reason":"stop"`),
 			`{"usage":{"prompt_tokens":9,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":2}},"error":null}`,
-			`{"type":"message_start","message":{"usage":{"input_tokens":5,"cache_creation_input_tokens":3,"cache_read_input_tokens":2,"output_tokens":1}}}`,
+			`{"type":"message_start","message":{"usage":{"input_tokens":5,"cache_creation_input_tokens":3,"cache_read_input_tokens":2,"output_tokens":1,"output_tokens_details":{"thinking_tokens":1}}}}`,
 			`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a","thinking":"b","partial_json":"c","name":"d","data":"e","stop_reason":"end_turn"}}`,
 			`{"type":"message_delta","delta":{"stop_reason":"max_tokens"},"usage":{"output_tokens":15}}`,
 			`{"type":"error","error":{"message":"x"}}`, "[DONE]", `{"a":[-0.5e-7,true,[{}]]}`,

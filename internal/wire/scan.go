@@ -13,7 +13,7 @@ import (
 type scan struct {
 	b     []byte // empty once it is odd, so that every loop ends
 	i     int
-	depth int
+	depth int // of what is skipped
 	odd   bool
 }
 
@@ -50,22 +50,16 @@ func (s *scan) peek() byte {
 	return 0
 }
 
-// take steps over c if it is next. Events seldom hold white space, so looking
-// behind it is the exception.
+// take steps over c if it is next.
 func (s *scan) take(c byte) bool {
-	if s.i >= len(s.b) || s.b[s.i] != c {
-		return s.takeBehindSpace(c)
+	if s.i < len(s.b) && s.b[s.i] <= ' ' {
+		s.space()
 	}
-	s.i++
-	return true
-}
-
-func (s *scan) takeBehindSpace(c byte) bool {
-	if s.i < len(s.b) && s.b[s.i] > ' ' || s.peek() != c {
-		return false
+	if s.i < len(s.b) && s.b[s.i] == c {
+		s.i++
+		return true
 	}
-	s.i++
-	return true
+	return false
 }
 
 func (s *scan) want(c byte) {
@@ -76,9 +70,8 @@ func (s *scan) want(c byte) {
 
 // firstKey enters an object and gives its first key, nil if it is empty or odd.
 func (s *scan) firstKey() []byte {
-	s.enter('{')
+	s.want('{')
 	if s.take('}') {
-		s.depth--
 		return nil
 	}
 	return s.key()
@@ -89,7 +82,7 @@ func (s *scan) nextKey() []byte {
 	if s.take(',') {
 		return s.key()
 	}
-	s.leave('}')
+	s.want('}')
 	return nil
 }
 
@@ -105,31 +98,16 @@ func (s *scan) key() []byte {
 
 // firstElem enters an array and reports whether it has an element.
 func (s *scan) firstElem() bool {
-	s.enter('[')
-	if s.take(']') {
-		s.depth--
-		return false
-	}
-	return !s.odd
+	s.want('[')
+	return !s.take(']') && !s.odd
 }
 
 func (s *scan) nextElem() bool {
 	if s.take(',') {
 		return true
 	}
-	s.leave(']')
+	s.want(']')
 	return false
-}
-
-func (s *scan) enter(c byte) {
-	s.want(c)
-	s.depth++
-	s.failIf(s.depth > maxDepth)
-}
-
-func (s *scan) leave(c byte) {
-	s.want(c)
-	s.depth--
 }
 
 // once marks the key with the given bit as seen. A key that comes twice is
@@ -239,17 +217,21 @@ func hexRune(b []byte) rune {
 
 // skip steps over any value.
 func (s *scan) skip() {
-	switch c := s.peek(); c {
+	switch s.peek() {
 	case '"':
 		s.str()
 	case '{':
+		s.deeper()
 		for k := s.firstKey(); k != nil; k = s.nextKey() {
 			s.skip()
 		}
+		s.depth--
 	case '[':
+		s.deeper()
 		for ok := s.firstElem(); ok; ok = s.nextElem() {
 			s.skip()
 		}
+		s.depth--
 	case 't':
 		s.literal("true")
 	case 'f':
@@ -259,6 +241,12 @@ func (s *scan) skip() {
 	default:
 		s.number()
 	}
+}
+
+// deeper guards the stack.
+func (s *scan) deeper() {
+	s.depth++
+	s.failIf(s.depth > maxDepth)
 }
 
 // number steps over a number.

@@ -1,0 +1,49 @@
+# Everything here is also a plain go command; make only saves typing.
+SHELL   := /bin/bash
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+BUILD   := CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)"
+STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+
+.PHONY: help build run test check cross bench golden dist clean
+
+help: ## show this list
+	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/redline: one static, stripped binary
+	$(BUILD) -o bin/redline ./cmd/redline
+
+run: build ## run a load against the embedded engine
+	./bin/redline run
+
+test: ## run all tests
+	go test ./...
+
+check: cross ## vet, staticcheck, gofmt, imports, race, cross-compilation
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "gofmt: $$unformatted"; exit 1; fi
+	go vet ./...
+	$(STATICCHECK) ./...
+	go test ./docs/
+	go test -race ./...
+
+cross: ## compile for every system that is released
+	@for t in $(TARGETS); do echo "GOOS=$${t%/*} GOARCH=$${t#*/}"; \
+	  CGO_ENABLED=0 GOOS=$${t%/*} GOARCH=$${t#*/} go build -o /dev/null ./cmd/redline || exit 1; done
+
+bench: ## run the benchmarks (minutes)
+	go test -run '^$$' -bench . -benchmem ./...
+
+golden: ## rewrite golden files, schemas and generated docs
+	go generate ./internal/schema
+	go test ./internal/report ./internal/config ./cmd/redline -update
+
+dist: ## build release binaries into dist/
+	@mkdir -p dist
+	@for t in $(TARGETS); do os=$${t%/*}; arch=$${t#*/}; ext=; [ $$os = windows ] && ext=.exe; \
+	  echo "dist/redline-$$os-$$arch$$ext"; \
+	  CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch go build -trimpath -ldflags "$(LDFLAGS)" \
+	    -o dist/redline-$$os-$$arch$$ext ./cmd/redline || exit 1; done
+
+clean: ## remove what was built
+	rm -rf bin dist

@@ -1,0 +1,158 @@
+// Package docs_test holds the documents to what they describe.
+package docs_test
+
+import (
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const modulePrefix = "redline/internal/"
+
+// allowedImports reads the package table of ARCHITECTURE.md.
+func allowedImports(t *testing.T) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile("(?m)^\\| `([a-z]+)` \\|[^|]*\\| ([a-z –]+) \\|$")
+	allowed := map[string][]string{}
+	for _, m := range row.FindAllStringSubmatch(string(text), -1) {
+		allowed[m[1]] = strings.Fields(strings.ReplaceAll(m[2], "–", ""))
+	}
+	if len(allowed) < 10 {
+		t.Fatalf("the package table has only %d readable rows", len(allowed))
+	}
+	return allowed
+}
+
+// internalImports lists what a directory's code, tests aside, imports of the
+// project.
+func internalImports(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var imports []string
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, spec := range parsed.Imports {
+			path, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name, ok := strings.CutPrefix(path, modulePrefix); ok && !slices.Contains(imports, name) {
+				imports = append(imports, name)
+			}
+		}
+	}
+	return imports
+}
+
+func TestImportsFollowTheTable(t *testing.T) {
+	allowed := allowedImports(t)
+	dirs, err := os.ReadDir("../internal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, dir := range dirs {
+		name := dir.Name()
+		seen[name] = true
+		may, ok := allowed[name]
+		if !ok {
+			t.Errorf("internal/%s has no row in the package table", name)
+			continue
+		}
+		for _, imported := range internalImports(t, filepath.Join("../internal", name)) {
+			if !slices.Contains(may, imported) {
+				t.Errorf("internal/%s imports %s; the table allows %v", name, imported, may)
+			}
+		}
+	}
+	for name, may := range allowed {
+		if !seen[name] {
+			t.Errorf("the package table has a row for %s, which does not exist", name)
+		}
+		for _, imported := range may {
+			if !seen[imported] {
+				t.Errorf("the row of %s allows %s, which does not exist", name, imported)
+			}
+		}
+	}
+}
+
+func TestEveryDirectDependencyIsExplained(t *testing.T) {
+	module, err := os.ReadFile("../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	required := regexp.MustCompile(`(?m)^\s+(\S+) v\S+$`).FindAllStringSubmatch(string(module), -1)
+	if len(required) == 0 {
+		t.Fatal("go.mod lists no direct dependency")
+	}
+	for _, m := range required {
+		if !strings.Contains(string(text), "`"+m[1]+"`") {
+			t.Errorf("go.mod requires %s, which ARCHITECTURE.md does not explain", m[1])
+		}
+	}
+}
+
+func TestCIRunsTheREADMEsTestCommand(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ci, err := os.ReadFile("../.ci/run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(ci)), "\n")
+	command := lines[len(lines)-1]
+	if !strings.Contains(string(readme), "\n"+command+"\n") {
+		t.Errorf(".ci/run runs %q, which the README does not tell", command)
+	}
+}
+
+// Every local link of a document leads somewhere.
+func TestLinksLead(t *testing.T) {
+	documents, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents = append(documents, "../README.md", "../CONTRIBUTING.md", "../CHANGELOG.md")
+	link := regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
+	for _, document := range documents {
+		text, err := os.ReadFile(document)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(document), m[1])); err != nil {
+				t.Errorf("%s links to %s: %v", document, m[1], err)
+			}
+		}
+	}
+}
