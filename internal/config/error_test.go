@@ -55,6 +55,11 @@ func TestPlanErrors(t *testing.T) {
 		{"said twice, differently", "optimizations: {prefix_caching: true}\nserver: {sim: {enable_prefix_caching: false}}", "plan.yaml:1: optimizations.prefix_caching: is true, but server.sim.enable_prefix_caching is false"},
 		{"unknown GPU", "server:\n  sim:\n    gpu: H1OO", "plan.yaml:3: server.sim.gpu: "},
 		{"unknown model", "provider:\n  model: llama-9", "plan.yaml:2: provider.model: "},
+		{"unknown workload", "seed: 1\nworkload: chatt", `plan.yaml:2: workload: unknown workload "chatt": did you mean chat? known: chat, code_generation, long_context_qa, summarization, rag_agent`},
+		{"bad length", "workload:\n  preset: chat\n  prompt: 512x", `plan.yaml:3: workload.prompt: want a distribution such as lognormal(512,0.6), got "512x"`},
+		{"unknown key in a workload", "workload:\n  prompts: 5", "plan.yaml:2: workload.prompts: unknown key, did you mean prompt?"},
+		{"histogram out of step", "load_profile:\n  total_requests: 5\n  context_distribution: {weights: [1], token_counts: [1, 2]}", "plan.yaml:3: load_profile.context_distribution"},
+		{"bad knob", "generation:\n  top_p: 3", "plan.yaml:2: generation.top_p: want above 0 and up to 1, got 3"},
 		{"label with a slash", "metadata:\n  label: a/b", `plan.yaml:2: metadata.label: want at most 80 letters without a slash, got "a/b"`},
 
 		{"missing variable", "provider:\n  api_key: ${NOPE}", "plan.yaml:2: environment variable NOPE is not set (export NOPE=…)"},
@@ -69,6 +74,7 @@ func TestPlanErrors(t *testing.T) {
 		{"unclosed bracket", "metrics:\n  percentiles: [50, 95\n", "plan.yaml:"},
 		{"merge key", "a: &a {b: 1}\nprovider:\n  <<: *a\n", "plan.yaml:3: merge keys (<<) have no place in a plan, write the keys out"},
 		{"alias of nothing", "provider:\n  model: *who\n", "plan.yaml:2: "},
+		{"long line", "seed: 1\nmetadata: {note: " + strings.Repeat("x", 8192) + "}", "plan.yaml:2: has 8210 bytes, a line of a plan has at most 8192"},
 		{"too deep", "metrics: " + strings.Repeat("[", 500), "plan.yaml:1: nested too deeply for a plan"},
 	}
 	for _, tt := range tests {
@@ -80,8 +86,9 @@ func TestPlanErrors(t *testing.T) {
 				t.Fatalf("got %+v, want an error", c)
 			}
 			got := strings.TrimPrefix(err.Error(), filepath.Dir(path)+"/")
-			whole := !strings.HasSuffix(tt.want, ":") && !strings.HasSuffix(tt.want, ": ")
-			if !strings.HasPrefix(got, tt.want) || whole && got != tt.want || got == tt.want && !whole {
+			// Where another package finds the words, the place is ours to hold.
+			words := strings.HasSuffix(tt.want, ":") || strings.HasSuffix(tt.want, ": ") || strings.HasSuffix(tt.want, "distribution")
+			if got != tt.want && !(words && strings.HasPrefix(got, tt.want)) {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 			if strings.ContainsAny(got, "\n\r") {
@@ -102,7 +109,7 @@ func TestFlagErrors(t *testing.T) {
 		{[]string{"--requests=0"}, "--requests: want a number of requests from 1 to 100000000, got 0"},
 		{[]string{"--requests=99999999999999999999"}, `--requests: "99999999999999999999" is too large`},
 		{[]string{"--duration=5"}, `--duration: want a duration such as 30s or 1m30s, got "5"`},
-		{[]string{"--timeout=-1s"}, "--timeout: want a duration of at least 0, got -1s"},
+		{[]string{"--timeout=-1s"}, "--timeout: want a positive duration such as 2m, got -1s"},
 		{[]string{"--concurrency=4", "--arrival=constant"}, "--arrival: a closed loop has no arrivals: give a rate too, or leave it out"},
 		{[]string{"--url=http://h", "--api-key-env=NOPE"}, "--api-key-env: environment variable NOPE is not set (export NOPE=…)"},
 		{[]string{"--api-key-env=sk-12345"}, "--api-key-env: want the name of an environment variable, not the key itself"},
@@ -116,6 +123,12 @@ func TestFlagErrors(t *testing.T) {
 		{[]string{"--seed=-1"}, `--seed: want a whole number of at least 0, got "-1"`},
 		{[]string{"--max-spend=3"}, "--max-spend: needs prices: give cost.per_1m_prompt_tokens and cost.per_1m_output_tokens in a plan"},
 		{[]string{"--url=http://user:pass@h h/"}, `--url: want a URL such as http://127.0.0.1:8000, got "***@h h/"`},
+		{[]string{"--url=http://user:pass@h/"}, "--url: holds a user or password: give a key by --api-key-env, or a header"},
+		{[]string{"--url=unix:engine.sock"}, `--url: want an absolute socket path such as unix:/run/engine.sock, got "unix:engine.sock"`},
+		{[]string{"--workload=chatt"}, `--workload: unknown workload "chatt": did you mean chat? known: chat, code_generation, long_context_qa, summarization, rag_agent`},
+		{[]string{"--generation=prodct"}, `--generation: unknown generation preset "prodct": did you mean product? known: deterministic, product`},
+		{[]string{"--temperature=9"}, "--temperature: want 0 to 2, got 9"},
+		{[]string{"--max-tokens-total=0"}, "--max-tokens-total: want a number of tokens above 0, got 0"},
 		{[]string{"--nonsense=1"}, "--nonsense: unknown flag"},
 	}
 	for _, tt := range tests {
@@ -146,7 +159,7 @@ func TestFilesThatAreNoPlan(t *testing.T) {
 	for path, want := range map[string]string{
 		filepath.Join(dir, "none.yaml"): "no such plan file",
 		dir:                             "is a directory, want a plan file",
-		large:                           "has 262145 bytes, a plan has at most 262144",
+		large:                           "has 65537 bytes, a plan has at most 65536",
 	} {
 		if _, err := Resolve(Input{PlanPath: path}); err == nil || err.Error() != path+": "+want {
 			t.Errorf("got  %v\nwant %s: %s", err, path, want)

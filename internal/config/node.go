@@ -17,9 +17,11 @@ import (
 )
 
 // Bounds on a plan, so that a file given by mistake is refused at once and a
-// hostile one cannot exhaust the parser.
+// hostile one cannot exhaust the parser, which is quadratic in the length of a
+// line.
 const (
-	maxPlanBytes = 256 << 10
+	maxPlanBytes = 64 << 10
+	maxPlanLine  = 8 << 10
 	maxPlanNodes = 100_000
 	maxPlanDepth = 40
 )
@@ -103,6 +105,9 @@ func checkText(file string, data []byte) error {
 	}
 	depth, line := 0, 1
 	for l := range bytes.Lines(data) {
+		if len(l) > maxPlanLine {
+			return fault(at(file, line), "has %d bytes, a line of a plan has at most %d", len(l), maxPlanLine)
+		}
 		indent := l[:len(l)-len(bytes.TrimLeft(l, " \t"))]
 		if bytes.IndexByte(indent, '\t') >= 0 && len(bytes.TrimSpace(l)) > 0 {
 			return fault(at(file, line), "a tab in the indentation, want spaces")

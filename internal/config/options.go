@@ -26,7 +26,7 @@ var Options = []Option{
 	{Flag: "client-cert", Key: "provider.tls.client_cert", Group: TargetGroup, Kind: Text, Value: "FILE",
 		Help: "PEM file with the client's certificate and key"},
 	{Flag: "timeout", Key: "provider.timeout", Group: TargetGroup, Kind: Duration, Value: "TIME",
-		Default: "none", Help: "longest time for one request, from its first byte sent to its end"},
+		Default: "10m", Help: "longest time for one request, from its first byte sent to its end"},
 	{Flag: "no-stream", Key: "provider.stream", Group: TargetGroup, Kind: Bool, Default: "false",
 		Help: "ask for whole replies; in the plan stream: false", set: setNoStream, get: getNoStream},
 

@@ -63,9 +63,6 @@ func (c *Config) urlSecrets() []string {
 		if err != nil {
 			continue
 		}
-		if password, ok := u.User.Password(); ok {
-			out = append(out, password)
-		}
 		for name, values := range u.Query() {
 			if secretQuery(name) {
 				out = append(out, values...)

@@ -3,6 +3,7 @@ package config
 import (
 	"math"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -39,8 +40,7 @@ func (c *Config) complete(in Input) error {
 	for _, rule := range []func() error{
 		c.endpoints,
 		func() error { return c.key(in.LookupEnv) },
-		c.headers,
-		c.extraBody,
+		c.provider,
 		c.loop,
 		c.bounds,
 		c.work,
@@ -61,11 +61,11 @@ func (c *Config) endpoints() error {
 	const key = "provider.api_endpoint"
 	var api string
 	for _, text := range c.Provider.URLs {
-		path, err := c.endpoint(key, text)
+		served, err := c.endpoint(key, text)
 		if err != nil {
 			return err
 		}
-		d, ok := wire.ByPath(path)
+		d, ok := wire.ByPath(served)
 		if !ok {
 			continue
 		}
@@ -90,17 +90,14 @@ func (c *Config) endpoints() error {
 	if api != "" && api != c.Provider.API {
 		return c.wrong("provider.api", "is %s, but the endpoint's path is that of %s", c.Provider.API, api)
 	}
-	if c.Provider.Timeout < 0 {
-		return c.wrong("provider.timeout", "want a duration of at least 0, got %s", c.Provider.Timeout)
-	}
 	return nil
 }
 
 // endpoint gives the path of one URL.
 func (c *Config) endpoint(key, text string) (string, error) {
 	if socket, ok := strings.CutPrefix(text, "unix:"); ok {
-		if strings.Trim(socket, "/") == "" {
-			return "", c.wrong(key, "want unix:PATH with the path of a socket, got %s", shown(text))
+		if !path.IsAbs(strings.TrimPrefix(socket, "//")) {
+			return "", c.wrong(key, "want an absolute socket path such as unix:/run/engine.sock, got %s", shown(text))
 		}
 		return "", nil
 	}
@@ -112,6 +109,8 @@ func (c *Config) endpoint(key, text string) (string, error) {
 		return "", c.wrong(key, "want a URL that begins with http:// or https://, got %s", shown(cleanURL(text)))
 	case u.Hostname() == "":
 		return "", c.wrong(key, "want a URL with a host, got %s", shown(cleanURL(text)))
+	case u.User != nil:
+		return "", c.wrong(key, "holds a user or password: give a key by --api-key-env, or a header")
 	}
 	return u.Path, nil
 }
@@ -145,6 +144,20 @@ func (c *Config) key(lookup func(string) (string, bool)) error {
 	return nil
 }
 
+// provider checks the rest of the block.
+func (c *Config) provider() error {
+	if err := c.headers(); err != nil {
+		return err
+	}
+	if _, err := wire.NewExtra(c.Provider.ExtraBody); err != nil {
+		return c.wrongIn("provider", err)
+	}
+	if err := c.Provider.Validate(); err != nil {
+		return c.wrongIn("provider", err)
+	}
+	return nil
+}
+
 // headers refuses what would break a request apart.
 func (c *Config) headers() error {
 	for _, name := range sortedKeys(c.Provider.Headers) {
@@ -170,13 +183,6 @@ func headerName(s string) bool {
 		}
 	}
 	return s != ""
-}
-
-func (c *Config) extraBody() error {
-	if _, err := wire.NewExtra(c.Provider.ExtraBody); err != nil {
-		return c.wrongIn("provider", err)
-	}
-	return nil
 }
 
 // loop decides between open, closed and capped.

@@ -23,7 +23,8 @@ const (
 type batches struct {
 	start, end int64
 	count      int
-	// draws holds, resample after resample, how often each batch is drawn.
+	// draws holds, resample after resample, how often each batch is drawn;
+	// nothing where the batches are too few.
 	draws []uint8
 	// tail is the share of resamples that an interval leaves out at each end.
 	// It is smaller than in the plain percentile interval, which few batches
@@ -38,10 +39,12 @@ func newBatches(start, end int64, meanE2E float64, seed uint64) batches {
 		count = int(min(float64(end-start)/(2*meanE2E), mostBatches))
 	}
 	b := batches{start: start, end: end, count: max(count, 1)}
-	r := stats.Rand(seed, "metric batches", 0)
-	if k := float64(b.count); k > 1 {
-		b.tail = stats.NormalCDF(-math.Sqrt(k/(k-1)) * stats.StudentQuantile((1+confidence)/2, k-1))
+	if !b.enough() {
+		return b
 	}
+	k := float64(b.count)
+	b.tail = stats.NormalCDF(-math.Sqrt(k/(k-1)) * stats.StudentQuantile((1+confidence)/2, k-1))
+	r := stats.Rand(seed, "metric batches", 0)
 	b.draws = make([]uint8, resamples*b.count)
 	for i := range resamples {
 		drawn := b.draws[i*b.count : (i+1)*b.count]
@@ -61,8 +64,12 @@ func (b batches) of(at int64) int {
 	return min(max(i, 0), b.count-1)
 }
 
-// ratio is the interval of Σ above / Σ below over whole batches.
+// ratio is the interval of Σ above / Σ below over whole batches; too few
+// exclude nothing.
 func (b batches) ratio(above, below []float64) (lo, hi float64) {
+	if !b.enough() {
+		return math.Inf(-1), math.Inf(1)
+	}
 	figures := make([]float64, 0, resamples)
 	for i := range resamples {
 		drawn := b.draws[i*b.count : (i+1)*b.count]
@@ -75,7 +82,7 @@ func (b batches) ratio(above, below []float64) (lo, hi float64) {
 			figures = append(figures, num/den)
 		}
 	}
-	if len(figures) == 0 || b.count < 2 {
+	if len(figures) == 0 {
 		return math.Inf(-1), math.Inf(1)
 	}
 	slices.Sort(figures)

@@ -57,7 +57,10 @@ func measured(r *record.Record) figures {
 	for i := range f {
 		f[i] = math.NaN()
 	}
-	f[lag] = since(max(r.Due, r.Slot, r.Conn), r.Sent)
+	if r.Sent != 0 {
+		// Stamps of two clocks may cross by a hair: that is no lag.
+		f[lag] = float64(max(r.Sent-max(r.Due, r.Slot, r.Conn), 0))
+	}
 	f[slotWait] = since(r.Begin, r.Slot)
 	f[connect] = since(max(r.Begin, r.Slot), r.Dialed)
 	f[tls] = since(r.Dialed, r.Secured)

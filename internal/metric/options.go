@@ -48,11 +48,13 @@ func (o Options) percentiles() []float64 {
 	return slices.Compact(all)
 }
 
+// alpha is a hair above what was asked for, so that a chance that equals it in
+// exact arithmetic does not exceed it in floating point.
 func (o Options) alpha() float64 {
 	if o.Alpha > 0 {
-		return o.Alpha
+		return o.Alpha * (1 + 1e-9)
 	}
-	return 0.01
+	return 0.01 * (1 + 1e-9)
 }
 
 func (o Options) check() error {

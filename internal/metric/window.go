@@ -102,14 +102,17 @@ func (w *Window) growing(inSystem *spans, due int, meanE2E float64, seed uint64)
 	if math.IsNaN(slope) {
 		return
 	}
-	block := max(int(math.Ceil(2*meanE2E/second)), 1)
-	lo, _ := stats.SlopeInterval(series, block, confidence, resamples, stats.Rand(seed, "metric slope", 0))
 	growth := round(slope * float64(len(series)))
+	overload := growth > overloadShare*float64(due)
 	w.Growth = &growth
-	if math.IsInf(lo, -1) {
-		return
+	if overload {
+		block := max(int(math.Ceil(2*meanE2E/second)), 1)
+		lo, _ := stats.SlopeInterval(series, block, confidence, resamples, stats.Rand(seed, "metric slope", 0))
+		if math.IsInf(lo, -1) {
+			return // it grew, and the window is too short to exclude chance
+		}
+		overload = lo > 0
 	}
-	overload := growth > overloadShare*float64(due) && lo > 0
 	w.Overload = &overload
 }
 

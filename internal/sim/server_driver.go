@@ -155,9 +155,11 @@ func (d *driver) snapshot() Stats {
 	return d.stats
 }
 
+// run plays the core until stop. It is not tied to a thread: a metronome under
+// many streams wakes tens of thousands of times a second, and each time the
+// runtime would have to hand over from one thread to another.
 func (d *driver) run(m *meters) {
 	defer close(d.stopped)
-	defer clock.Pin()()
 	d.meters = m
 	for {
 		now, quit := d.take()

@@ -237,6 +237,31 @@ func TestScannerReadsWhatServersSend(t *testing.T) {
 	}
 }
 
+// TestTokenPathDoesNotAllocate can not be parallel: the count is the process's.
+func TestTokenPathDoesNotAllocate(t *testing.T) {
+	escaped := strings.Replace(typicalChunk, " load", `\n\"load\"\u00e9`, 1)
+	stream := []byte("data: " + typicalChunk + "\n\ndata: " + escaped + "\r\n\r\n")
+	var s SSE
+	var d Delta
+	outputs := 0
+	read := func(b []byte) {
+		s.Push(b)
+		for f, ok := s.Next(); ok; f, ok = s.Next() {
+			if decodeOpenAI(f.Name, f.Data, &d) == nil && d.HasOutput() {
+				outputs++
+			}
+		}
+	}
+	perRun := testing.AllocsPerRun(100, func() {
+		read(stream)
+		read(stream[:100])
+		read(stream[100:])
+	})
+	if perRun != 0 || outputs != 4*101 {
+		t.Errorf("got %v allocations a run and %d outputs, want none and %d", perRun, outputs, 4*101)
+	}
+}
+
 func BenchmarkDecode(b *testing.B) {
 	for _, c := range []struct {
 		name, dialect, data string

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bytes"
-	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -70,6 +69,9 @@ func (s *scan) want(c byte) {
 
 // firstKey enters an object and gives its first key, nil if it is empty or odd.
 func (s *scan) firstKey() []byte {
+	if k := s.denseKey('{'); k != nil {
+		return k
+	}
 	s.want('{')
 	if s.take('}') {
 		return nil
@@ -79,11 +81,31 @@ func (s *scan) firstKey() []byte {
 
 // nextKey gives the key after a value that was read, nil at the object's end.
 func (s *scan) nextKey() []byte {
+	if k := s.denseKey(','); k != nil {
+		return k
+	}
 	if s.take(',') {
 		return s.key()
 	}
 	s.want('}')
 	return nil
+}
+
+// denseKey reads the usual key at once: the byte before it, lower-case letters
+// in quotes, and a colon, without white space. nil if it is not like that.
+func (s *scan) denseKey(before byte) []byte {
+	b, i := s.b, s.i
+	if i+1 >= len(b) || b[i] != before || b[i+1] != '"' {
+		return nil
+	}
+	from := i + 2
+	for i = from; i < len(b) && ('a' <= b[i] && b[i] <= 'z' || b[i] == '_'); i++ {
+	}
+	if i+1 >= len(b) || b[i] != '"' || b[i+1] != ':' {
+		return nil
+	}
+	s.i = i + 2
+	return b[from:i]
 }
 
 func (s *scan) key() []byte {
@@ -167,7 +189,10 @@ func (s *scan) text() span {
 
 // str reads a string and checks that its bytes may stand in one.
 func (s *scan) str() span {
-	s.want('"')
+	if !s.take('"') {
+		s.fail()
+		return span{}
+	}
 	from, escaped := s.i, false
 	for i := from; i < len(s.b); {
 		i += plainRun(s.b[i:])
@@ -176,25 +201,32 @@ func (s *scan) str() span {
 		case s.b[i] == '"':
 			s.i = i + 1
 			return span{s.b[from:i], escaped}
-		case s.b[i] == '\\' && escapeLen(s.b[i+1:]) > 0:
-			escaped = true
-			i += 1 + escapeLen(s.b[i+1:])
 		default:
-			i = len(s.b)
+			n := escapeLen(s.b[i:])
+			if n == 0 {
+				n = len(s.b)
+			}
+			escaped = true
+			i += n
 		}
 	}
 	s.fail()
 	return span{}
 }
 
-// escapeLen is the length of the escape sequence that begins after a
-// backslash, 0 if there is none.
+// escapeLen is the length of the escape sequence that b begins with, 0 if it
+// begins with none.
 func escapeLen(b []byte) int {
-	switch {
-	case len(b) > 0 && strings.IndexByte(`"\/bfnrt`, b[0]) >= 0:
-		return 1
-	case len(b) > 4 && b[0] == 'u' && hexRune(b[1:5]) >= 0:
-		return 5
+	if len(b) < 2 || b[0] != '\\' {
+		return 0
+	}
+	switch b[1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2
+	case 'u':
+		if len(b) >= 6 && hexRune(b[2:6]) >= 0 {
+			return 6
+		}
 	}
 	return 0
 }

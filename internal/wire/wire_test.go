@@ -73,7 +73,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// asked is a request that uses every knob.
+// everyKnob is a request that sets all that can be set.
 func everyKnob() *llm.Request {
 	return &llm.Request{Model: "m", MaxTokens: 16, Stream: true,
 		Messages: []llm.Message{{Role: "system", Content: "s"}, {Role: "user", Content: "u"}},
