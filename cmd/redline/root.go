@@ -41,6 +41,8 @@ func (p *process) root() *cobra.Command {
 		SilenceUsage:  true,
 		Args:          noArguments,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+
+		SuggestionsMinimumDistance: 2,
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage("%v; %s --help lists the flags", err, c.CommandPath())

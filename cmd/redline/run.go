@@ -63,7 +63,10 @@ func (p *process) measure(ctx context.Context, cfg *config.Config) error {
 	if cfg.Output.Verbose {
 		options.Trace = p.stderr
 	}
+	ended := make(chan struct{})
+	go p.explainStop(live, ended)
 	res, path, err := measure.Run(ctx, options)
+	close(ended)
 	live.Finish()
 	if res == nil {
 		if err != nil && path != "" {
@@ -81,6 +84,15 @@ func (p *process) measure(ctx context.Context, cfg *config.Config) error {
 		return err
 	}
 	return verdict(res)
+}
+
+// explainStop answers the first interrupt, so that a user knows what goes on.
+func (p *process) explainStop(live *report.LiveLine, ended <-chan struct{}) {
+	select {
+	case <-p.stop:
+		live.Say("redline: stopping: waiting a moment for requests in flight; Ctrl-C again stops at once")
+	case <-ended:
+	}
 }
 
 // show writes a result to stdout.

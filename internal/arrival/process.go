@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"redline/internal/near"
 	"redline/internal/stats"
 )
 
@@ -90,35 +91,12 @@ func forms() string {
 
 // hint names the process that a misspelt name is nearest to, if any is near.
 func hint(name string) string {
-	best, least := "", len(name)/2+1
+	var names []string
 	for _, p := range processes {
-		if d := edits(name, p.name); d < least {
-			best, least = p.name, d
-		}
+		names = append(names, p.name)
 	}
-	if best == "" {
-		return ""
+	if hint := near.Hint(name, names); hint != "" {
+		return " (" + hint + ")"
 	}
-	return fmt.Sprintf(" (did you mean %s?)", best)
-}
-
-// edits is the Levenshtein distance of two words.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return ""
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"redline/internal/near"
 )
 
 //go:embed models.json
@@ -171,33 +173,8 @@ func acceleratorForms(name string) []string {
 // unknown names the nearest entry and all the others.
 func unknown[T any](kind, name string, entries []T, nameOf func(T) string) error {
 	names := make([]string, len(entries))
-	nearest, best := "", 1<<30
 	for i, e := range entries {
 		names[i] = nameOf(e)
-		if d := distance(fold(name), fold(names[i])); d < best {
-			nearest, best = names[i], d
-		}
 	}
-	return fmt.Errorf("unknown %s %q: did you mean %s? known: %s", kind, name, nearest, strings.Join(names, ", "))
-}
-
-// distance is the number of single-letter edits between two names.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			change := diagonal
-			if a[i-1] != b[j-1] {
-				change++
-			}
-			diagonal = row[j]
-			row[j] = min(change, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
+	return fmt.Errorf("unknown %s %q: %s", kind, name, strings.TrimSpace(near.Hint(name, names)+" known: "+strings.Join(names, ", ")))
 }

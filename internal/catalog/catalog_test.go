@@ -92,18 +92,6 @@ func TestTablesAreComplete(t *testing.T) {
 	}
 }
 
-func TestDistance(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		a, b string
-		want int
-	}{{"", "abc", 3}, {"kitten", "sitting", 3}, {"same", "same", 0}, {"ab", "", 2}} {
-		if got := distance(row.a, row.b); got != row.want {
-			t.Errorf("%q to %q: got %d, want %d", row.a, row.b, got, row.want)
-		}
-	}
-}
-
 // FuzzFind: any name gets an entry or an error that names it.
 func FuzzFind(f *testing.F) {
 	for _, seed := range []string{"", "/", "meta-llama/Llama-3.1-8B", "instruct", "H100\x00", "ünïcode", "metameta"} {

@@ -6,11 +6,13 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
-	"sort"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -32,10 +34,13 @@ type Client struct {
 	quirks    atomic.Pointer[wire.Quirks]
 	timeout   time.Duration
 	stamps    stampCounts
+	stamping  io.Closer
 	trace     atomic.Pointer[trace]
 	control   *http.Client
 	key       string
 	headers   [][2]string
+	ownID     bool // the user's headers say what X-Request-Id is
+	secrets   *strings.Replacer
 }
 
 // endpoint is one address: where to dial, what to say first, and the
@@ -63,6 +68,9 @@ type Options struct {
 
 // New makes a client. It opens no connection.
 func New(s Spec, o Options) (*Client, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
 	dialect, err := s.Dialect()
 	if err != nil {
 		return nil, err
@@ -71,7 +79,9 @@ func New(s Spec, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{clock: o.Clock, dialect: dialect, timeout: s.Timeout, key: s.APIKey, headers: sorted(s.Headers)}
+	c := &Client{clock: o.Clock, dialect: dialect, timeout: s.Timeout,
+		key: s.APIKey, headers: sorted(s.Headers), secrets: secretsOf(s)}
+	_, c.ownID = c.own("X-Request-Id")
 	if c.timeout == 0 {
 		c.timeout = DefaultTimeout
 	}
@@ -93,6 +103,7 @@ func New(s Spec, o Options) (*Client, error) {
 	quirks.Extra = extra
 	c.quirks.Store(&quirks)
 	c.control = controlClient(c.endpoints[0])
+	c.stamping = holdStamps()
 	return c, nil
 }
 
@@ -108,13 +119,38 @@ func officialQuirks(host string) wire.Quirks {
 	return wire.Quirks{}
 }
 
+// learn adds what one refusal taught to what is known of the server. Requests
+// that are refused at the same time may each teach something else.
+func (c *Client) learn(q wire.Quirks) {
+	for {
+		known := c.quirks.Load()
+		merged := q
+		merged.NoStreamOptions = q.NoStreamOptions || known.NoStreamOptions
+		merged.MaxCompletionTokens = q.MaxCompletionTokens || known.MaxCompletionTokens
+		merged.NoIgnoreEOS = q.NoIgnoreEOS || known.NoIgnoreEOS
+		if c.quirks.CompareAndSwap(known, &merged) {
+			return
+		}
+	}
+}
+
+// sorted gives the user's headers in an order that does not change.
 func sorted(headers map[string]string) [][2]string {
 	var list [][2]string
-	for k, v := range headers {
-		list = append(list, [2]string{k, v})
+	for _, k := range slices.Sorted(maps.Keys(headers)) {
+		list = append(list, [2]string{k, headers[k]})
 	}
-	sort.Slice(list, func(i, j int) bool { return list[i][0] < list[j][0] })
 	return list
+}
+
+// own gives the user's value of a header.
+func (c *Client) own(name string) (string, bool) {
+	for _, h := range c.headers {
+		if strings.EqualFold(h[0], name) {
+			return h[1], true
+		}
+	}
+	return "", false
 }
 
 func (c *Client) newEndpoint(raw string, config *tls.Config, dial Dial) (*endpoint, error) {
@@ -134,7 +170,7 @@ func (c *Client) newEndpoint(raw string, config *tls.Config, dial Dial) (*endpoi
 	case "http":
 		ep.path = c.dialect.Resolve(u.EscapedPath())
 		if u.RawQuery != "" {
-			ep.path += "?" + u.RawQuery
+			ep.path += "?" + strings.ReplaceAll(u.RawQuery, " ", "%20")
 		}
 		if u.Port() == "" {
 			ep.addr = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
@@ -147,21 +183,30 @@ func (c *Client) newEndpoint(raw string, config *tls.Config, dial Dial) (*endpoi
 	return ep, nil
 }
 
-// head is everything of a request's head that never changes.
+// target is where a redirect points, without the query, which may hold keys.
+func (ep *endpoint) target(location string) string {
+	u, err := ep.url.Parse(location)
+	if err != nil {
+		return "an unreadable address"
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
+}
+
+// head is everything of a request's head that never changes. The user's
+// headers take the place of those that the client would send.
 func (c *Client) head(ep *endpoint) []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: %s\r\n", ep.path, ep.host)
-	own := map[string]bool{}
-	for _, h := range c.headers {
-		own[strings.ToLower(h[0])] = true
-		fmt.Fprintf(&b, "%s: %s\r\n", h[0], h[1])
-	}
-	defaults := append([][2]string{{"User-Agent", "redline"}, {"Content-Type", "application/json"},
+	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\n", ep.path)
+	defaults := append([][2]string{{"Host", ep.host}, {"User-Agent", "redline"}, {"Content-Type", "application/json"},
 		{"Accept", "text/event-stream, application/json"}, {"Accept-Encoding", "identity"}}, c.dialect.Headers(c.key)...)
 	for _, h := range defaults {
-		if !own[strings.ToLower(h[0])] {
+		if _, ok := c.own(h[0]); !ok {
 			fmt.Fprintf(&b, "%s: %s\r\n", h[0], h[1])
 		}
+	}
+	for _, h := range c.headers {
+		fmt.Fprintf(&b, "%s: %s\r\n", h[0], h[1])
 	}
 	return []byte(b.String())
 }
@@ -171,12 +216,13 @@ func (c *Client) next() *endpoint {
 	return c.endpoints[(c.turn.Add(1)-1)%uint64(len(c.endpoints))]
 }
 
-// Close closes the connections that wait.
+// Close closes the connections that wait. It may be called twice.
 func (c *Client) Close() {
 	for _, ep := range c.endpoints {
 		ep.pool.close()
 	}
 	c.control.CloseIdleConnections()
+	_ = c.stamping.Close()
 }
 
 // Dialect is the API that the client speaks.

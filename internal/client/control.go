@@ -17,26 +17,36 @@ import (
 const controlLimit = 10 * time.Second
 
 func controlClient(ep *endpoint) *http.Client {
-	return &http.Client{Timeout: controlLimit, Transport: &http.Transport{
-		TLSClientConfig: ep.tls.Clone(),
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return ep.dial(ctx, ep.network, ep.addr)
-		}}}
+	return &http.Client{
+		Timeout: controlLimit,
+		// Every call goes to the endpoint's own address, so none can follow
+		// a redirect to another.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			TLSClientConfig: ep.tls.Clone(),
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return ep.dial(ctx, ep.network, ep.addr)
+			},
+		},
+	}
 }
 
 // Get fetches a path of the server beside the API's own: "/version".
 func (c *Client) Get(ctx context.Context, path string) ([]byte, error) {
 	ep := c.endpoints[0]
-	u := url.URL{Scheme: ep.url.Scheme, Host: ep.host, Path: path}
-	if u.Scheme == "unix" {
-		u.Scheme = "http"
+	scheme := "http"
+	if ep.tls != nil {
+		scheme = "https"
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+ep.host+path, nil)
 	if err != nil {
 		return nil, err
 	}
 	for _, h := range append(c.dialect.Headers(c.key), c.headers...) {
 		req.Header.Set(h[0], h[1])
+	}
+	if host, ok := c.own("Host"); ok {
+		req.Host = host
 	}
 	resp, err := c.control.Do(req)
 	if err != nil {
@@ -52,7 +62,7 @@ func (c *Client) Get(ctx context.Context, path string) ([]byte, error) {
 		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: HTTP %d", u.Path, resp.StatusCode)
+		return nil, fmt.Errorf("%s: HTTP %d", req.URL.Path, resp.StatusCode)
 	}
 	return content, nil
 }
@@ -65,8 +75,12 @@ type ServedModel struct {
 
 // Models asks the server what it serves.
 func (c *Client) Models(ctx context.Context) ([]ServedModel, error) {
-	base := strings.TrimSuffix(c.endpoints[0].path, strings.TrimPrefix(c.dialect.Path, "/v1"))
-	content, err := c.Get(ctx, base+"/models")
+	path, query, _ := strings.Cut(c.endpoints[0].path, "?")
+	path = strings.TrimSuffix(path, strings.TrimPrefix(c.dialect.Path, "/v1")) + "/models"
+	if query != "" {
+		path += "?" + query
+	}
+	content, err := c.Get(ctx, path)
 	if err != nil {
 		return nil, err
 	}

@@ -4,46 +4,69 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
+
+	"redline/internal/llm"
 )
 
 // pool keeps connections that wait for their next request. The one that was
 // used last is taken first, because it is the least likely to have been closed
 // by the server.
 type pool struct {
-	mu     sync.Mutex
-	idle   []*conn
-	closed bool
+	mu      sync.Mutex
+	waiting []*conn
+	closed  bool
 }
 
+// get gives a connection that is fit for a request, or nil.
 func (p *pool) get() *conn {
+	for {
+		c := p.pop()
+		if c == nil || c.idle() {
+			return c
+		}
+		c.close()
+	}
+}
+
+func (p *pool) pop() *conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.idle) == 0 {
+	if len(p.waiting) == 0 {
 		return nil
 	}
-	c := p.idle[len(p.idle)-1]
-	p.idle = p.idle[:len(p.idle)-1]
+	last := len(p.waiting) - 1
+	c := p.waiting[last]
+	p.waiting[last] = nil
+	p.waiting = p.waiting[:last]
 	return c
 }
 
+// put keeps a connection whose last reply has been read to its end.
 func (p *pool) put(c *conn) {
+	c.kept = true
+	// Where no deadline can be lifted the connection is already closed.
+	if c.SetDeadline(time.Time{}) != nil || c.head != c.tail {
+		c.close()
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		c.close()
 		return
 	}
-	p.idle = append(p.idle, c)
+	p.waiting = append(p.waiting, c)
 }
 
 func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	for _, c := range p.idle {
+	for _, c := range p.waiting {
 		c.close()
 	}
-	p.idle = nil
+	p.waiting = nil
 }
 
 // opening is how many connections are set up at the same time, so that a
@@ -68,17 +91,14 @@ func (c *Client) Open(ctx context.Context, n int) error {
 		ep := c.endpoints[i%len(c.endpoints)]
 		all.Go(func() {
 			defer func() { <-slots }()
-			fresh, fault := c.connect(ctx, ep, nil)
+			fresh, fault := c.connect(ctx, ep, func(llm.Event) bool { return true })
 			if fault != nil {
-				cancel(fmt.Errorf("connection %d of %d to %s: %s", i+1, n, ep.addr, fault.Message))
+				cancel(fmt.Errorf("connection %d of %d: %s", i+1, n, fault.Message))
 				return
 			}
 			ep.pool.put(fresh)
 		})
 	}
 	all.Wait()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return nil
+	return context.Cause(ctx)
 }

@@ -3,10 +3,13 @@ package client
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"redline/internal/wire"
 )
@@ -72,13 +75,27 @@ func (s Spec) Validate() error {
 	if s.Timeout < 0 {
 		return fmt.Errorf("timeout: want a positive duration such as 2m, got %v", s.Timeout)
 	}
-	for k, v := range s.Headers {
-		if k == "" || strings.ContainsAny(k, " :\r\n\t") || strings.ContainsAny(v, "\r\n") {
-			return fmt.Errorf("headers: %q is not a header name and one line of value", k)
+	if strings.ContainsFunc(s.APIKey, unicode.IsControl) {
+		return errors.New("api_key: holds a line break or another control character; does the variable end with a newline?")
+	}
+	for _, k := range slices.Sorted(maps.Keys(s.Headers)) {
+		if err := checkHeader(k, s.Headers[k]); err != nil {
+			return err
 		}
 	}
 	_, err := s.Dialect()
 	return err
+}
+
+func checkHeader(name, value string) error {
+	if name == "" || strings.ContainsAny(name, " :") || strings.ContainsFunc(name+value, unicode.IsControl) {
+		return fmt.Errorf("headers: %q is not a header name with one line of value", name)
+	}
+	switch strings.ToLower(name) {
+	case "content-length", "transfer-encoding":
+		return fmt.Errorf("headers: %s cannot be set: it frames the request", name)
+	}
+	return nil
 }
 
 // parseURL reads a server's address: http, https or unix, without user info,
@@ -96,16 +113,25 @@ func parseURL(raw string) (*url.URL, error) {
 		if errors.As(err, &e) {
 			err = e.Err
 		}
-		return nil, fmt.Errorf("url %q: %v", raw, err)
+		return nil, fmt.Errorf("url %q: %v", shown(raw), err)
 	}
 	switch {
-	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("url %q: want one that begins with http://, https:// or unix:", raw)
-	case u.Hostname() == "":
-		return nil, fmt.Errorf("url %q: no host", raw)
 	case u.User != nil:
-		return nil, fmt.Errorf("url of %s: holds a password; use --api-key-env or --header instead", u.Host)
+		return nil, fmt.Errorf("url %q: holds a user or password; use --api-key-env or --header instead", shown(raw))
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("url %q: want one that begins with http://, https:// or unix:/", shown(raw))
+	case u.Hostname() == "":
+		return nil, fmt.Errorf("url %q: no host", shown(raw))
 	}
 	u.Fragment = ""
 	return u, nil
+}
+
+// shown is a URL as a message may show it: without what may hold secrets.
+func shown(raw string) string {
+	raw, _, _ = strings.Cut(raw, "?")
+	if i := strings.LastIndexByte(raw, '@'); i >= 0 {
+		raw = "…" + raw[i:]
+	}
+	return raw
 }

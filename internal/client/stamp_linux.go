@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -15,11 +16,27 @@ import (
 // stampingDialer asks the kernel, before connecting, to stamp what arrives.
 func stampingDialer() *net.Dialer {
 	return &net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
-		return raw.Control(func(fd uintptr) {
-			// Where the kernel refuses, reads are stamped by the clock.
-			_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
-		})
+		return raw.Control(wantStamps)
 	}}
+}
+
+// wantStamps asks for stamps on a socket. Where the kernel refuses, reads are
+// stamped by the clock.
+func wantStamps(fd uintptr) {
+	_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
+}
+
+// holdStamps keeps the kernel stamping until it is closed. The kernel begins
+// only some moments after the first socket wants stamps and ends with the last
+// one, so that without this socket the first reads, and those after every gap
+// between connections, would have none.
+func holdStamps() io.Closer {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return io.NopCloser(nil)
+	}
+	wantStamps(uintptr(fd))
+	return os.NewFile(uintptr(fd), "stamps")
 }
 
 // stamper is a connection whose reads know when their bytes arrived.
@@ -33,10 +50,11 @@ type stamper struct {
 	raw  syscall.RawConn // nil where there is no socket beneath
 	recv func(fd uintptr) bool
 	p    []byte
-	oob  [64]byte
 	n    int
-	oobn int
 	err  error
+	msg  unix.Msghdr
+	iov  unix.Iovec
+	oob  [64]byte
 }
 
 func newStamper(c net.Conn, k *clock.Clock, counts *stampCounts) *stamper {
@@ -54,7 +72,7 @@ func newStamper(c net.Conn, k *clock.Clock, counts *stampCounts) *stamper {
 	// nothing.
 	s.recv = func(fd uintptr) bool {
 		for {
-			s.n, s.oobn, _, _, s.err = unix.Recvmsg(int(fd), s.p, s.oob[:], 0)
+			s.n, s.err = s.recvmsg(fd)
 			if s.err != unix.EINTR {
 				return s.err != unix.EAGAIN
 			}
@@ -63,11 +81,30 @@ func newStamper(c net.Conn, k *clock.Clock, counts *stampCounts) *stamper {
 	return s
 }
 
+// recvmsg reads into p and oob. It makes the system call itself because the
+// ready-made one also asks for the sender's address, which costs an allocation
+// for every read.
+func (s *stamper) recvmsg(fd uintptr) (int, error) {
+	s.iov.Base = unsafe.SliceData(s.p)
+	s.iov.SetLen(len(s.p))
+	s.msg = unix.Msghdr{Iov: &s.iov, Control: &s.oob[0]}
+	s.msg.SetIovlen(1)
+	s.msg.SetControllen(len(s.oob))
+	n, _, errno := unix.Syscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&s.msg)), 0)
+	s.iov.Base = nil
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
+}
+
 // Read takes what has arrived and notes when its newest byte did.
 func (s *stamper) Read(p []byte) (int, error) {
 	if s.raw == nil {
 		n, err := s.Conn.Read(p)
-		s.stampByClock()
+		if n > 0 {
+			s.stampByClock()
+		}
 		return n, err
 	}
 	s.p = p
@@ -82,7 +119,7 @@ func (s *stamper) Read(p []byte) (int, error) {
 	if s.n == 0 && len(p) > 0 {
 		return 0, io.EOF
 	}
-	if unixNS, ok := stampIn(s.oob[:s.oobn]); ok {
+	if unixNS, ok := stampIn(s.oob[:s.msg.Controllen]); ok {
 		s.at = s.clock.FromReal(unixNS)
 		s.reads++
 		s.counts.kernel.Add(1)
@@ -119,18 +156,21 @@ func stampIn(oob []byte) (unixNS int64, ok bool) {
 	return 0, false
 }
 
-// alive reports whether an idle connection can still be written to: neither
-// closed by the server nor holding bytes that nobody asked for.
-func (s *stamper) alive() bool {
+// quiet reports whether an idle connection can still be used: the server has
+// neither closed it nor, on a plain one, sent bytes that nobody asked for. On a
+// secure one unread bytes are nothing odd, but session tickets.
+func (s *stamper) quiet(secure bool) bool {
 	if s.raw == nil {
 		return true
 	}
-	ok := false
-	err := s.raw.Read(func(fd uintptr) bool {
-		var b [1]byte
-		_, _, err := unix.Recvfrom(int(fd), b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
-		ok = err == unix.EAGAIN
-		return true
+	interest := int16(unix.POLLRDHUP)
+	if !secure {
+		interest |= unix.POLLIN
+	}
+	ready := 1
+	err := s.raw.Control(func(fd uintptr) {
+		polled := []unix.PollFd{{Fd: int32(fd), Events: interest}}
+		ready, _ = unix.Poll(polled, 0)
 	})
-	return err == nil && ok
+	return err == nil && ready == 0
 }

@@ -3,12 +3,15 @@
 package client
 
 import (
+	"io"
 	"net"
 
 	"redline/internal/clock"
 )
 
 func stampingDialer() *net.Dialer { return &net.Dialer{} }
+
+func holdStamps() io.Closer { return io.NopCloser(nil) }
 
 // stamper is a connection whose reads know when their bytes were taken; these
 // systems do not tell when they arrived.
@@ -27,12 +30,14 @@ func newStamper(c net.Conn, k *clock.Clock, counts *stampCounts) *stamper {
 // Read takes what has arrived and notes the time right after.
 func (s *stamper) Read(p []byte) (int, error) {
 	n, err := s.Conn.Read(p)
-	s.at = s.clock.Now()
-	s.reads++
-	s.counts.user.Add(1)
+	if n > 0 {
+		s.at = s.clock.Now()
+		s.reads++
+		s.counts.user.Add(1)
+	}
 	return n, err
 }
 
-// alive cannot be told here without waiting; a dead connection is found when
+// quiet cannot be told here without waiting; a dead connection is found when
 // it is used.
-func (s *stamper) alive() bool { return true }
+func (s *stamper) quiet(bool) bool { return true }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 
 	"redline/internal/clock"
 )
@@ -13,14 +12,16 @@ import (
 // trace writes down one exchange, with its secrets masked. A nil trace writes
 // nothing.
 type trace struct {
-	mu    sync.Mutex
-	w     io.Writer
-	clock *clock.Clock
-	sent  int64
+	w       io.Writer
+	clock   *clock.Clock
+	secrets *strings.Replacer
+	sent    int64
 }
 
 // TraceNext writes the next request and its reply to w.
-func (c *Client) TraceNext(w io.Writer) { c.trace.Store(&trace{w: w, clock: c.clock}) }
+func (c *Client) TraceNext(w io.Writer) {
+	c.trace.Store(&trace{w: w, clock: c.clock, secrets: c.secrets})
+}
 
 // mostTraced is how much of one body or read is shown.
 const mostTraced = 600
@@ -31,10 +32,12 @@ func (t *trace) request(out []byte) {
 	}
 	t.sent = t.clock.Now()
 	head, payload, _ := bytes.Cut(out, []byte("\r\n\r\n"))
-	for _, line := range strings.Split(string(head), "\r\n") {
-		fmt.Fprintf(t.w, "> %s\n", mask(line))
+	first, fields, _ := strings.Cut(string(head), "\r\n")
+	fmt.Fprintf(t.w, "> %s\n", maskQuery(first))
+	for line := range strings.SplitSeq(fields, "\r\n") {
+		fmt.Fprintf(t.w, "> %s\n", maskHeader(line))
 	}
-	fmt.Fprintf(t.w, ">\n> %s\n", shorten(payload))
+	fmt.Fprintf(t.w, ">\n> %s\n", t.shorten(payload))
 }
 
 func (t *trace) head(r response) {
@@ -48,14 +51,14 @@ func (t *trace) read(at int64, data []byte) {
 	if t == nil {
 		return
 	}
-	for _, line := range strings.Split(strings.TrimSpace(shorten(data)), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(t.shorten(data)), "\n") {
 		fmt.Fprintf(t.w, "< %s %s\n", t.since(at), strings.TrimRight(line, "\r"))
 	}
 }
 
 func (t *trace) body(content []byte) {
 	if t != nil {
-		fmt.Fprintf(t.w, "< %s\n", shorten(content))
+		fmt.Fprintf(t.w, "< %s\n", t.shorten(content))
 	}
 }
 
@@ -63,22 +66,11 @@ func (t *trace) since(at int64) string {
 	return fmt.Sprintf("%8.2f ms", float64(at-t.sent)/1e6)
 }
 
-func shorten(b []byte) string {
-	if len(b) <= mostTraced {
-		return string(b)
+// shorten masks before it cuts, so that no part of a secret is left at the cut.
+func (t *trace) shorten(b []byte) string {
+	s := t.secrets.Replace(string(b))
+	if len(s) <= mostTraced {
+		return s
 	}
-	return fmt.Sprintf("%s… (%d bytes in all)", strings.ToValidUTF8(string(b[:mostTraced]), ""), len(b))
-}
-
-// mask hides the value of every header that is not known to be harmless.
-func mask(line string) string {
-	name, _, ok := strings.Cut(line, ":")
-	if !ok || strings.HasPrefix(line, "POST ") {
-		return line
-	}
-	switch strings.ToLower(name) {
-	case "host", "user-agent", "content-type", "content-length", "accept", "accept-encoding", "x-request-id", "anthropic-version":
-		return line
-	}
-	return name + ": ***"
+	return fmt.Sprintf("%s… (%d bytes in all)", strings.ToValidUTF8(s[:mostTraced], ""), len(b))
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"redline/internal/near"
 )
 
 // decoder puts the nodes of a plan into Go values by their yaml tags. Nothing
@@ -146,8 +148,8 @@ func (d *decoder) unknown(e entry, path string, fields []field) error {
 		keys[i] = f.key
 	}
 	cure := "want one of " + strings.Join(keys, ", ")
-	if near := nearest(e.key, keys); near != "" {
-		cure = "did you mean " + near + "?"
+	if hint := near.Hint(e.key, keys); hint != "" {
+		cure = hint
 	} else if home := homes(e.key); len(home) > 0 {
 		cure = "did you mean " + strings.Join(home, " or ") + "?"
 	}

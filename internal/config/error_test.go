@@ -65,7 +65,7 @@ func TestPlanErrors(t *testing.T) {
 		{"missing variable", "provider:\n  api_key: ${NOPE}", "plan.yaml:2: environment variable NOPE is not set (export NOPE=…)"},
 		{"empty key variable", "provider:\n  api_endpoint: http://h\n  api_key: ${EMPTY}", "plan.yaml:3: provider.api_key: ${EMPTY} is empty, want the key"},
 		{"open variable", "provider:\n  model: ${oops", `plan.yaml:2: want ${NAME} with letters, digits and _, got "${oops" (write $${ for a literal ${)`},
-		{"duplicate key", "seed: 1\nseed: 2", "plan.yaml:2: "},
+		{"duplicate key", "seed: 1\nseed: 2", "plan.yaml:2: key seed stands twice in one block, want it once"},
 		{"tab", "provider:\n\tmodel: m", "plan.yaml:2: a tab in the indentation, want spaces"},
 		{"empty", "", "plan.yaml: is empty, want a plan (redline schema plan lists its keys)"},
 		{"only a comment", "# later\n", "plan.yaml: is empty, want a plan (redline schema plan lists its keys)"},
@@ -73,7 +73,7 @@ func TestPlanErrors(t *testing.T) {
 		{"two documents", "seed: 1\n---\nseed: 2\n", "plan.yaml:3: a second document, want one plan per file"},
 		{"unclosed bracket", "metrics:\n  percentiles: [50, 95\n", "plan.yaml:"},
 		{"merge key", "a: &a {b: 1}\nprovider:\n  <<: *a\n", "plan.yaml:3: merge keys (<<) have no place in a plan, write the keys out"},
-		{"alias of nothing", "provider:\n  model: *who\n", "plan.yaml:2: "},
+		{"alias of nothing", "provider:\n  model: *who\n", "plan.yaml:2: alias *who has no anchor before it"},
 		{"long line", "seed: 1\nmetadata: {note: " + strings.Repeat("x", 8192) + "}", "plan.yaml:2: has 8210 bytes, a line of a plan has at most 8192"},
 		{"too deep", "metrics: " + strings.Repeat("[", 500), "plan.yaml:1: nested too deeply for a plan"},
 	}
@@ -163,19 +163,6 @@ func TestFilesThatAreNoPlan(t *testing.T) {
 	} {
 		if _, err := Resolve(Input{PlanPath: path}); err == nil || err.Error() != path+": "+want {
 			t.Errorf("got  %v\nwant %s: %s", err, path, want)
-		}
-	}
-}
-
-func TestNearest(t *testing.T) {
-	t.Parallel()
-	keys := []string{"rate", "arrival", "max_concurrency", "total_requests", "tp"}
-	for word, want := range map[string]string{
-		"raet": "rate", "Rate": "rate", "rates": "rate", "max_concurency": "max_concurrency",
-		"requests_total": "", "tq": "", "": "", "zzz": "",
-	} {
-		if got := nearest(word, keys); got != want {
-			t.Errorf("nearest(%q) is %q, want %q", word, got, want)
 		}
 	}
 }

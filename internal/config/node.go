@@ -133,7 +133,7 @@ func parseYAML(file string, data []byte) (body ast.Node, err error) {
 			body, err = nil, fault(file, "cannot be read as YAML")
 		}
 	}()
-	parsed, err := parser.ParseBytes(data, 0)
+	parsed, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		return nil, yamlFault(file, err)
 	}
@@ -155,14 +155,10 @@ func parseYAML(file string, data []byte) (body ast.Node, err error) {
 // yamlFault puts the parser's complaint on one line.
 func yamlFault(file string, err error) error {
 	var syntax *yaml.SyntaxError
-	var twice *yaml.DuplicateKeyError
 	var tok *token.Token
 	message := err.Error()
-	switch {
-	case errors.As(err, &syntax):
+	if errors.As(err, &syntax) {
 		tok, message = syntax.Token, syntax.Message
-	case errors.As(err, &twice):
-		tok, message = twice.Token, twice.Message
 	}
 	if tok == nil || tok.Position == nil {
 		return fault(file, "not YAML: %s", message)
@@ -265,7 +261,7 @@ func (b *builder) mapping(n ast.Node, values []*ast.MappingValueNode, depth int)
 			return nil, err
 		}
 		if seen[key] {
-			return nil, fault(at(b.file, line), "key %s stands twice in one block", key)
+			return nil, fault(at(b.file, line), "key %s stands twice in one block, want it once", key)
 		}
 		seen[key] = true
 		value, err := b.build(v.Value, depth+1)

@@ -65,6 +65,8 @@ var Options = []Option{
 	{Flag: "seed", Key: "seed", Group: WorkloadGroup, Kind: Int, Value: "N", Default: "a new one for every run",
 		Help: "decides arrival times, prompts and lengths; the same seed gives the same load"},
 
+	{Flag: "served-model-name", Key: "server.sim.served_model_name", Group: EngineGroup, Kind: Text, Value: "NAME",
+		Default: "the model's", Help: "name under which clients ask for the model"},
 	{Flag: "gpu", Key: "server.sim.gpu", Group: EngineGroup, Kind: Text, Value: "NAME", Default: "H100",
 		Help: "accelerator to simulate, one of the catalog's"},
 	{Flag: "tp", Key: "server.sim.tp", Group: EngineGroup, Kind: Int, Value: "N", Default: "1",

@@ -1,70 +1,73 @@
 package load
 
-import (
-	"context"
-	"sync"
-)
+import "sync"
 
 // gate lets at most so many requests through at a time, first come first
 // served.
 type gate struct {
 	mu    sync.Mutex
-	free  int
-	queue []chan struct{}
-	none  bool // no cap
-	done  chan struct{}
+	free  []int64   // since when each free slot is free, longest first
+	queue []*ticket // who waits, longest first
+	shut  bool
 }
 
-func newGate(limit int) *gate {
-	return &gate{free: limit, none: limit <= 0, done: make(chan struct{})}
+// ticket is a request's place at a gate.
+type ticket struct {
+	decided chan struct{} // nil where there was nothing to wait for
+	through bool
+	since   int64 // when the slot that it got became free
 }
 
-// shut turns away everybody who has not entered yet.
-func (g *gate) shut() { close(g.done) }
+func newGate(limit int) *gate { return &gate{free: make([]int64, limit)} }
 
-// enter waits for a slot, or reports false when the gate is shut or ctx ends
-// first.
-func (g *gate) enter(ctx context.Context) bool {
-	if g.none {
-		return true
-	}
-	select {
-	case <-g.done:
-		return false
-	default:
-	}
+// join takes a place. Whoever joins first is let through first, however late
+// it comes to wait.
+func (g *gate) join() *ticket {
 	g.mu.Lock()
-	if g.free > 0 {
-		g.free--
-		g.mu.Unlock()
-		return true
+	defer g.mu.Unlock()
+	switch {
+	case g.shut:
+		return &ticket{}
+	case len(g.free) > 0:
+		since := g.free[0]
+		g.free = g.free[1:]
+		return &ticket{through: true, since: since}
 	}
-	turn := make(chan struct{})
-	g.queue = append(g.queue, turn)
-	g.mu.Unlock()
-	select {
-	case <-turn:
-		return true
-	case <-g.done:
-		return false
-	case <-ctx.Done():
-		// A slot that was handed over meanwhile stays taken: the stage is
-		// ending and nobody else will ask for it.
-		return false
-	}
+	t := &ticket{decided: make(chan struct{})}
+	g.queue = append(g.queue, t)
+	return t
 }
 
-// leave hands the slot to whoever has waited longest.
-func (g *gate) leave() {
-	if g.none {
-		return
+// wait gives the decision on a ticket: through, or turned away.
+func (t *ticket) wait() (through bool) {
+	if t.decided != nil {
+		<-t.decided
 	}
+	return t.through
+}
+
+// leave hands on a slot that became free at at.
+func (g *gate) leave(at int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.queue) == 0 {
-		g.free++
+		g.free = append(g.free, at)
 		return
 	}
-	close(g.queue[0])
+	next := g.queue[0]
+	g.queue[0] = nil
 	g.queue = g.queue[1:]
+	next.through, next.since = true, at
+	close(next.decided)
+}
+
+// close turns away everybody who waits or comes later.
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.shut = true
+	for _, t := range g.queue {
+		close(t.decided)
+	}
+	g.queue = nil
 }

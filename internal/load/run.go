@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -17,12 +18,15 @@ var errOver = errors.New("the drain has ended")
 // errStopped cancels what is still running when the user's grace has ended.
 var errStopped = errors.New("stopped")
 
-// interrupted is why a stage ended that its user stopped.
-const interrupted = "interrupted"
+// Why a stage ended early.
+const (
+	interrupted = "interrupted"
+	ranOut      = "the sessions ran out"
+)
 
 // ahead is how many sessions are prepared before they are due, so that making
 // a prompt never delays a send.
-const ahead = 64
+const ahead = 256
 
 // engine drives one stage.
 type engine struct {
@@ -32,133 +36,151 @@ type engine struct {
 	sink     func(*record.Record)
 	progress *Progress
 	window   *window
-	gate     *gate
+	gate     *gate // nil without a cap
 	sessions <-chan *job
-	cancel   context.CancelCauseFunc
 	running  sync.WaitGroup
-
-	mu     sync.Mutex
-	nextID int
+	quiet    chan struct{} // closed when nothing runs any more
 }
 
-// job is one session, prepared: its due time and its first turn.
+// job is one session on its way: its next turn and when that is due.
 type job struct {
 	index   int
-	due     int64 // from the run's origin; unset in a closed loop
 	session llm.Session
+	number  int // of the turn, from 0
 	turn    *llm.Turn
+	due     int64 // from the run's origin
 }
 
 // Run offers a stage's load to a target and hands every request's record to
-// sink, which owns it from then on and must not block. It returns when the
-// window's requests have ended or the drain is over. Cancelling ctx ends it at
-// once; everything begun still gets its record.
+// sink, which owns it from then on, is called from many goroutines and must
+// not block. It returns when the window's requests have ended or the drain is
+// over. Cancelling ctx ends it at once; everything begun still gets its
+// record. The clock's origin must lie before the call.
 func Run(ctx context.Context, c *clock.Clock, t Target, s Stage, p *Progress, sink func(*record.Record)) (Outcome, error) {
 	if err := s.Validate(); err != nil {
 		return Outcome{}, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(errOver)
 	start := c.Now()
-	e := &engine{stage: &s, target: t, clock: c, sink: sink, progress: p, cancel: cancel,
-		window: newWindow(&s, start), gate: newGate(s.Cap)}
-	e.sessions = e.prepare(ctx, start)
-	if s.Arrivals != nil {
-		e.running.Go(func() { e.open(ctx) })
-	} else {
-		e.closed(ctx, start)
+	e := &engine{stage: &s, target: t, clock: c, sink: sink, progress: p,
+		window: newWindow(&s, start), quiet: make(chan struct{})}
+	if s.Cap > 0 {
+		e.gate = newGate(s.Cap)
 	}
-	stopped := e.conduct(ctx)
-	e.running.Wait()
+	// Only the conductor cancels requests, after it has closed the stage: none
+	// is taken in just to be cancelled.
+	requests, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	e.sessions = e.prepare(start)
+	if s.Arrivals != nil {
+		e.running.Go(func() { e.open(requests) })
+	} else {
+		e.closed(requests, start)
+	}
+	go func() {
+		e.running.Wait()
+		close(e.quiet)
+	}()
+	stopped := e.conduct(ctx, cancel)
+	<-e.quiet
 	out := Outcome{Start: start, Stopped: stopped, WarmupCut: e.window.cut, Counts: e.window.counts}
-	out.WindowStart, out.WindowEnd = e.window.bounds(c.Now())
+	out.WindowStart, out.WindowEnd = e.window.bounds()
 	return out, e.window.counts.check()
 }
 
 // prepare makes sessions ahead of their due times, in order.
-func (e *engine) prepare(ctx context.Context, start int64) <-chan *job {
-	jobs := make(chan *job, ahead)
+func (e *engine) prepare(start int64) <-chan *job {
+	jobs := make(chan *job, max(ahead, e.stage.Cap))
 	e.running.Go(func() {
 		defer close(jobs)
 		i := 0
-		send := func(due int64) bool {
-			session := e.stage.Session(i)
-			turn := session.Next(nil)
-			if turn == nil {
-				return false
-			}
-			j := &job{index: i, due: due, session: session, turn: turn}
-			i++
-			select {
-			case jobs <- j:
-				return true
-			case <-ctx.Done():
-			}
-			if e.stage.Arrivals == nil || !e.window.owes(due) {
-				return false
-			}
-			jobs <- j // the dispatcher empties the channel to its end
-			return true
-		}
 		if e.stage.Arrivals == nil {
-			for send(0) {
+			for e.offer(jobs, i, start) {
+				i++
 			}
 			return
 		}
 		for offset := range e.stage.Arrivals {
-			if !send(start + offset) {
+			if !e.offer(jobs, i, start+offset) {
 				return
 			}
+			i++
 		}
 	})
 	return jobs
 }
 
+// offer makes the i-th session, or reports false when there is none or the
+// stage wants no more.
+func (e *engine) offer(jobs chan<- *job, i int, due int64) bool {
+	session := e.stage.Session(i)
+	turn := session.Next(nil)
+	if turn == nil {
+		return false
+	}
+	j := &job{index: i, session: session, turn: turn, due: due}
+	select {
+	case jobs <- j:
+		return true
+	case <-e.window.halt:
+	}
+	if e.stage.Arrivals == nil || !e.window.owes(due) {
+		return false
+	}
+	jobs <- j // the dispatcher empties the channel to its end
+	return true
+}
+
 // conduct walks the stage through its phases and says why it ended early, or
 // "". When it returns, nothing new begins and what still ran is being ended.
-func (e *engine) conduct(ctx context.Context) (stopped string) {
+func (e *engine) conduct(ctx context.Context, cancel context.CancelCauseFunc) (stopped string) {
 	stopped = e.awaitWindow(ctx)
-	e.window.finish(e.clock.Now())
-	if stopped == "" {
-		stopped = e.awaitDrain(ctx)
-	} else if stopped != interrupted {
-		e.window.close()
-		if again := e.awaitDrain(ctx); again != "" {
-			stopped = again
-		}
+	if stopped != interrupted && e.awaitDrain(ctx) {
+		stopped = interrupted
 	}
-	cause := errOver
+	e.end()
 	if stopped == interrupted {
-		e.window.close()
-		e.gate.shut()
 		e.awaitQuiet(ctx)
-		cause = errStopped
+		cancel(errStopped)
+		return stopped
 	}
-	e.window.close()
-	e.cancel(cause)
-	return stopped
+	cancel(errOver)
+	return cmp.Or(stopped, e.window.spent())
+}
+
+// end closes the stage; what is in flight goes on.
+func (e *engine) end() {
+	e.window.close(e.clock.Now())
+	if e.gate != nil {
+		e.gate.close()
+	}
 }
 
 // awaitWindow waits until the measured window is over, or says what cut it
 // short.
 func (e *engine) awaitWindow(ctx context.Context) (stopped string) {
-	limit := time.NewTimer(warmupLimit)
-	defer limit.Stop()
-	started, ended := e.window.started, make(chan struct{})
+	bound := time.NewTimer(time.Duration(warmupLimit))
+	defer bound.Stop()
+	started := e.window.started
 	for {
 		select {
 		case <-started:
 			started = nil
-			limit.Stop()
-			e.alarm(ctx, ended)
-		case <-limit.C:
-			e.window.force(e.window.begin + int64(warmupLimit))
-		case <-ended:
-			return ""
+			bound.Stop()
+			if end := e.window.plannedEnd(); end != 0 {
+				bound.Reset(time.Duration(end - e.clock.Now()))
+			}
+		case <-bound.C:
+			if started == nil {
+				e.window.finish()
+				return ""
+			}
+			e.window.endWarmup()
 		case <-e.window.full:
 			return ""
-		case <-e.window.spent:
-			return e.window.overrun + " reached"
+		case <-e.window.halt:
+			return e.window.shortfall()
+		case <-e.quiet:
+			return e.window.shortfall()
 		case <-e.stage.Stop:
 			return interrupted
 		case <-ctx.Done():
@@ -167,69 +189,37 @@ func (e *engine) awaitWindow(ctx context.Context) (stopped string) {
 	}
 }
 
-// alarm closes ended at the end of a window that is bounded by time.
-func (e *engine) alarm(ctx context.Context, ended chan<- struct{}) {
-	end := e.window.plannedEnd()
-	if end == 0 {
-		return
-	}
-	e.running.Go(func() {
-		if !e.clock.SleepUntil(end, ctx.Done()) {
-			close(ended)
-		}
-	})
-}
-
-// awaitDrain waits for the window's requests to end, while the load goes on.
-func (e *engine) awaitDrain(ctx context.Context) (stopped string) {
-	drain := time.NewTimer(e.stage.Drain)
-	defer drain.Stop()
+// awaitDrain waits for the window's requests to end while the load goes on,
+// or for all requests where a budget has ended the load already. It reports
+// whether the user stopped it.
+func (e *engine) awaitDrain(ctx context.Context) (stopped bool) {
+	limit := time.NewTimer(e.stage.Drain)
+	defer limit.Stop()
+	drained := e.window.drained
 	select {
-	case <-e.window.drained:
-	case <-drain.C:
-	case <-e.stage.Stop:
-		return interrupted
-	case <-ctx.Done():
-		return interrupted
+	case <-e.window.halt:
+		drained = nil
+	default:
 	}
-	return ""
+	select {
+	case <-drained:
+	case <-e.quiet:
+	case <-limit.C:
+	case <-e.stage.Stop:
+		return true
+	case <-ctx.Done():
+		return true
+	}
+	return false
 }
 
 // awaitQuiet gives every request in flight the stage's grace to end.
 func (e *engine) awaitQuiet(ctx context.Context) {
 	grace := time.NewTimer(e.stage.Grace)
 	defer grace.Stop()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for e.progress.InFlight.Load() > 0 {
-		select {
-		case <-tick.C:
-		case <-grace.C:
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// open dispatches arrivals at their due times, on a thread of its own.
-func (e *engine) open(ctx context.Context) {
-	defer clock.Pin()()
-	for j := range e.sessions {
-		if e.clock.SleepUntil(j.due, ctx.Done()) || ctx.Err() != nil {
-			e.miss(j)
-			break
-		}
-		phase, ok := e.window.admit(j.due, j.turn.Request)
-		if !ok {
-			e.miss(j)
-			break
-		}
-		e.progress.phase.Store(phase)
-		rec := e.newRecord(j, phase)
-		e.running.Go(func() { e.serve(ctx, j, rec) })
-	}
-	for j := range e.sessions {
-		e.miss(j)
+	select {
+	case <-e.quiet:
+	case <-grace.C:
+	case <-ctx.Done():
 	}
 }

@@ -3,16 +3,33 @@ package load
 import (
 	"context"
 	"errors"
+	"math"
 	"strconv"
 	"time"
 
+	"redline/internal/clock"
 	"redline/internal/llm"
 	"redline/internal/record"
 )
 
-// refusedPause keeps a closed loop from hammering a server that cannot even be
+// unsentPause keeps a closed loop from hammering a server that cannot even be
 // reached.
-const refusedPause = int64(250 * time.Millisecond)
+const unsentPause = int64(250 * time.Millisecond)
+
+// never is when nothing happens any more.
+const never = math.MaxInt64
+
+// open dispatches arrivals at their due times, on a thread of its own.
+func (e *engine) open(ctx context.Context) {
+	defer clock.Pin()()
+	for j := range e.sessions {
+		e.window.advance(j.due)
+		if b := e.begin(j); b != nil {
+			e.running.Go(func() { e.serve(ctx, j, b) })
+		}
+	}
+	e.window.advance(never)
+}
 
 // closed starts the workers of a closed loop: each asks again as soon as it is
 // answered.
@@ -23,95 +40,124 @@ func (e *engine) closed(ctx context.Context, start int64) {
 	}
 }
 
+// work takes a session only when one is due, so that sessions come in the
+// order of their due times.
 func (e *engine) work(ctx context.Context, due int64) {
-	for j := range e.sessions {
-		if e.clock.SleepUntil(due, ctx.Done()) {
-			return
-		}
-		phase, ok := e.window.admit(due, j.turn.Request)
+	for {
+		e.clock.SleepUntil(due, e.window.halt)
+		j, ok := <-e.sessions
 		if !ok {
 			return
 		}
-		e.progress.phase.Store(phase)
 		j.due = due
-		due = e.serve(ctx, j, e.newRecord(j, phase))
+		b := e.begin(j)
+		if b == nil {
+			return
+		}
+		due = e.serve(ctx, j, b)
 	}
 }
 
-// newRecord begins the record of a request that was just admitted.
-func (e *engine) newRecord(j *job, phase record.Phase) *record.Record {
+// begun is a request that the stage has taken in and its place at the gate.
+type begun struct {
+	rec  *record.Record
+	slot *ticket // nil without a cap
+}
+
+// begin waits until a session's turn is due and takes it in, or gives nil when
+// the stage takes no more. Requests queue for a slot in the order in which
+// they begin.
+func (e *engine) begin(j *job) *begun {
+	if !e.window.isOver() {
+		e.clock.SleepUntil(j.due, e.window.halt)
+	}
+	p, ok := e.window.admit(j.due, j.turn.Request)
+	if !ok {
+		e.miss(j)
+		return nil
+	}
+	e.progress.phase.Store(p.phase)
+	b := &begun{rec: e.newRecord(j, p)}
+	b.rec.Begin = e.clock.Now()
+	if e.gate != nil {
+		b.slot = e.gate.join()
+	}
+	return b
+}
+
+// newRecord starts the record of a turn.
+func (e *engine) newRecord(j *job, p place) *record.Record {
 	e.progress.Due.Add(1)
-	e.mu.Lock()
-	id := e.nextID
-	e.nextID++
-	e.mu.Unlock()
 	r := j.turn.Request
-	r.ID = e.stage.Run + "-" + strconv.Itoa(id)
-	rec := &record.Record{ID: id, Session: j.index, Class: r.Class, Tenant: r.Tenant, Phase: phase,
-		Due: j.due, Begin: e.clock.Now(), AskedPrompt: r.PromptTokens, AskedOutput: r.MaxTokens,
-		Streamed: r.Stream}
-	rec.Expect(r.MaxTokens)
-	return rec
+	r.ID = e.stage.Run + "-" + strconv.Itoa(p.id)
+	return &record.Record{ID: p.id, Session: j.index, Turn: j.number, Class: r.Class, Tenant: r.Tenant,
+		Phase: p.phase, Due: p.due, AskedPrompt: r.PromptTokens, AskedOutput: r.MaxTokens, Streamed: r.Stream}
 }
 
 // serve runs a session turn by turn and gives the time at which its slot is
 // free for another.
-func (e *engine) serve(ctx context.Context, j *job, rec *record.Record) (free int64) {
-	for turn := 1; ; turn++ {
-		reply := e.request(ctx, j.turn, rec)
-		free = rec.End
-		if unreachable(reply.Outcome) {
-			free += refusedPause
+func (e *engine) serve(ctx context.Context, j *job, b *begun) (free int64) {
+	for {
+		text := e.request(ctx, j.turn, b)
+		reply := llm.Reply{Outcome: b.rec.Outcome}
+		if j.turn.KeepReply {
+			reply.Text = string(text)
 		}
-		e.finish(rec)
+		end, reached := b.rec.End, b.rec.Sent != 0
+		e.settle(b.rec, text)
+		if unfinished(reply.Outcome) && e.window.isOver() {
+			return never
+		}
+		free = end
+		if !reached {
+			free += unsentPause
+		}
 		j.turn = j.session.Next(&reply)
-		if j.turn == nil || ctx.Err() != nil {
+		if j.turn == nil {
 			return free
 		}
-		j.due = rec.End + int64(j.turn.Think)
-		if e.clock.SleepUntil(j.due, ctx.Done()) {
+		j.number++
+		j.due = end + int64(j.turn.Think)
+		if b = e.begin(j); b == nil {
 			return free
 		}
-		phase, ok := e.window.admit(j.due, j.turn.Request)
-		if !ok {
-			return free
-		}
-		rec = e.newRecord(j, phase)
-		rec.Turn = turn
 	}
 }
 
-func unreachable(o llm.Outcome) bool {
-	return o == llm.Connect || o == llm.DNS || o == llm.TLS
+// unfinished reports whether a request was ended by the end of its stage, so
+// that nothing follows from it.
+func unfinished(o llm.Outcome) bool {
+	return o == llm.Cancelled || o == llm.Censored || o == llm.Unsent
 }
 
 // request sends one turn, once the cap lets it, and observes what comes back.
-func (e *engine) request(ctx context.Context, t *llm.Turn, rec *record.Record) llm.Reply {
-	e.progress.Waiting.Add(1)
-	entered := e.gate.enter(ctx)
-	e.progress.Waiting.Add(-1)
-	if !entered {
-		rec.Fail(&llm.Fault{Outcome: llm.Unsent, At: e.clock.Now(), Message: "no slot became free in time"})
-		return llm.Reply{Outcome: rec.Outcome}
+// It gives the reply's text where someone wants it.
+func (e *engine) request(ctx context.Context, t *llm.Turn, b *begun) (text []byte) {
+	rec := b.rec
+	if b.slot != nil {
+		e.progress.Waiting.Add(1)
+		through := b.slot.wait()
+		e.progress.Waiting.Add(-1)
+		if !through {
+			rec.Fail(&llm.Fault{Outcome: llm.Unsent, At: e.clock.Now(), Message: "no slot became free in time"})
+			return nil
+		}
+		// The cap lets a request through when a slot is free for it, not when
+		// it gets round to using it: the difference is lag.
+		rec.Slot = max(rec.Due, b.slot.since)
 	}
-	rec.Slot, rec.Try = e.clock.Now(), 1
+	rec.Try = 1
+	rec.Expect(t.Request.MaxTokens)
 	e.progress.InFlight.Add(1)
-	text := e.observe(ctx, t, rec)
+	text = e.observe(ctx, t, rec)
 	e.progress.InFlight.Add(-1)
-	e.gate.leave()
-	reply := llm.Reply{Outcome: rec.Outcome}
-	if t.KeepReply {
-		reply.Text = string(text)
+	if b.slot != nil {
+		e.gate.leave(rec.End)
 	}
-	if e.stage.Count != nil && len(text) > 0 {
-		rec.LocalTokens = e.stage.Count(string(text))
-	}
-	rec.Settle()
-	return reply
+	return text
 }
 
-// observe streams one request into its record. It gives the reply's text where
-// someone wants it.
+// observe streams one request into its record.
 func (e *engine) observe(ctx context.Context, t *llm.Turn, rec *record.Record) (text []byte) {
 	keep := t.KeepReply || e.sampled(rec.ID)
 	for ev, err := range e.target.Stream(ctx, t.Request) {
@@ -119,16 +165,28 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, rec *record.Record) (
 			rec.Fail(e.fault(ctx, err))
 			return text
 		}
+		first := rec.Sent == 0
 		rec.Observe(ev)
-		if ev.Kind == llm.Output {
+		switch ev.Kind {
+		case llm.Ready:
+			if first && !rec.ConnNew {
+				// A connection that was kept ready held nobody up.
+				rec.Conn = min(ev.At, max(rec.Due, rec.Slot))
+			}
+		case llm.Output:
 			e.progress.Events.Add(1)
 			if keep {
 				text = append(text, ev.Text...)
 			}
 		}
 	}
-	if rec.Outcome == "" {
+	switch {
+	case rec.Outcome == "" && ctx.Err() != nil:
+		rec.Fail(e.fault(ctx, ctx.Err()))
+	case rec.Outcome == "":
 		rec.Fail(&llm.Fault{Outcome: llm.Truncated, At: e.clock.Now(), Message: "the target stopped without a word"})
+	case rec.Outcome == llm.OK && rec.ChunkCount() == 0:
+		rec.Fail(&llm.Fault{Outcome: llm.Empty, At: rec.End, Message: "the stream closed without output"})
 	}
 	return text
 }
@@ -145,22 +203,43 @@ func (e *engine) sampled(id int) bool {
 // fault turns what a target yielded into a fault, and a cancellation into what
 // it means for the stage.
 func (e *engine) fault(ctx context.Context, err error) *llm.Fault {
+	now := e.clock.Now()
 	var f *llm.Fault
-	if !errors.As(err, &f) {
-		f = &llm.Fault{Outcome: llm.Malformed, At: e.clock.Now(), Message: err.Error()}
-	}
-	if f.Outcome == llm.Cancelled {
-		f = &llm.Fault{Outcome: llm.Cancelled, At: e.clock.Now(), Message: "cancelled by the user"}
+	known := errors.As(err, &f)
+	switch {
+	case known && f.Outcome == llm.Cancelled, !known && errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		if context.Cause(ctx) == errOver {
-			f.Outcome, f.Message = llm.Censored, "still running when the drain ended"
+			return &llm.Fault{Outcome: llm.Censored, At: now, Message: "still running when the drain ended"}
 		}
+		return &llm.Fault{Outcome: llm.Cancelled, At: now, Message: "cancelled by the user"}
+	case !known:
+		return &llm.Fault{Outcome: llm.Malformed, At: now, Message: err.Error()}
+	case f.At == 0:
+		stamped := *f
+		stamped.At = now
+		return &stamped
 	}
 	return f
 }
 
+// settle counts a reply's tokens where it was sampled, apart from the session,
+// whose next turn must not wait for that.
+func (e *engine) settle(rec *record.Record, text []byte) {
+	if len(text) == 0 || !e.sampled(rec.ID) {
+		rec.Settle()
+		e.finish(rec)
+		return
+	}
+	e.running.Go(func() {
+		rec.LocalTokens = e.stage.Count(string(text))
+		rec.Settle()
+		e.finish(rec)
+	})
+}
+
 // finish counts a request's outcome and hands its record on.
 func (e *engine) finish(rec *record.Record) {
-	if rec.Sent == 0 && (rec.Outcome == llm.Cancelled || rec.Outcome == llm.Censored) {
+	if rec.Sent == 0 && unfinished(rec.Outcome) {
 		rec.Outcome = llm.Unsent
 	}
 	switch {
@@ -173,15 +252,14 @@ func (e *engine) finish(rec *record.Record) {
 	e.sink(rec)
 }
 
-// miss records a request that was due in the window but came too late for the
-// stage.
+// miss records a request that was due before the stage was over but came too
+// late for it.
 func (e *engine) miss(j *job) {
-	phase, owed := e.window.missed(j.due)
+	p, owed := e.window.missed(j.due)
 	if !owed {
 		return
 	}
-	rec := e.newRecord(j, phase)
-	rec.Begin = 0
+	rec := e.newRecord(j, p)
 	rec.Fail(&llm.Fault{Outcome: llm.Unsent, At: e.clock.Now(), Message: "never begun"})
 	e.finish(rec)
 }

@@ -16,7 +16,8 @@ import (
 // process, a recorded log.
 type Target interface {
 	// Stream sends r and yields its stamped events. A fault is yielded as the
-	// last pair, as an *llm.Fault.
+	// last pair, as an *llm.Fault. It must end soon after ctx does: a stage
+	// waits for it.
 	Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error]
 }
 
@@ -28,11 +29,14 @@ type Stage struct {
 	Run string
 	// Arrivals are the due times of sessions, from the stage's start.
 	Arrivals iter.Seq[int64]
-	// Session gives the i-th session.
+	// Session gives the i-th session; one without a first turn says that
+	// there are no more.
 	Session func(i int) llm.Session
 	Cap     int
 
-	// Duration and Requests bound the measured window; 0 leaves one open.
+	// Duration and Requests bound the measured window; 0 leaves one open. A
+	// closed loop that is bounded by requests alone lasts as long as its
+	// target takes to end them.
 	Duration time.Duration
 	Requests int
 	// Warmup is fixed, or adaptive where nil.
@@ -45,7 +49,7 @@ type Stage struct {
 	// Budgets stop the sending before they are overrun.
 	Budgets []Budget
 	// Count counts the tokens of a reply's text; it runs on CountShare of the
-	// requests, once they have ended.
+	// requests, once they have ended, on many goroutines.
 	Count      func(text string) int
 	CountShare float64
 

@@ -12,31 +12,33 @@ import (
 // so far, at most a minute.
 const (
 	warmupRequests = 50
-	warmupLimit    = time.Minute
+	warmupLimit    = int64(time.Minute)
 	// warmupGrain rounds the start of the window up, so that runs of one seed
 	// measure the same requests although a server's times differ a little.
 	warmupGrain = int64(time.Second)
 )
 
-// window decides which phase each request falls into, and tells the stage's
-// conductor when the window has begun, is full, and has drained.
+// window decides which phase each request falls into, always by its due time,
+// and tells the stage's conductor how far the stage has come.
 type window struct {
 	stage *Stage
 	begin int64 // the stage's start
 
 	started chan struct{} // closed when start is known
 	full    chan struct{} // closed when the window holds all its requests
-	drained chan struct{} // closed when its requests have ended after finish
-	spent   chan struct{} // closed when a budget is used up
+	drained chan struct{} // closed when its end is final and its requests have ended
+	halt    chan struct{} // closed when the stage takes no more requests
 
 	mu         sync.Mutex
-	start, end int64 // 0: not known yet
+	start, end int64 // 0: not known
+	timeUp     bool  // the planned end has passed
+	sealed     bool  // end is final
+	next       int64 // the arrival that the dispatcher is at; nothing due before it is left
+	over       int64 // what is due from then on is not part of the stage; 0: not known
 	cut        bool
-	begun      int // requests admitted so far
-	measured   int // of them in the window
-	open       int // of those, not ended
-	finishing  bool
-	closed     bool // no more requests are admitted
+	latest     int64 // the latest due time so far
+	measured   int   // requests in the window
+	open       int   // of those, not ended
 	e2eSum     int64
 	e2eN       int64
 	counts     Counts
@@ -47,7 +49,10 @@ type window struct {
 func newWindow(s *Stage, begin int64) *window {
 	w := &window{stage: s, begin: begin, used: make([]float64, len(s.Budgets)),
 		started: make(chan struct{}), full: make(chan struct{}),
-		drained: make(chan struct{}), spent: make(chan struct{})}
+		drained: make(chan struct{}), halt: make(chan struct{})}
+	if s.Arrivals == nil {
+		w.next = never
+	}
 	if s.Warmup != nil {
 		w.startAt(begin + int64(*s.Warmup))
 	}
@@ -62,56 +67,105 @@ func (w *window) startAt(start int64) {
 	close(w.started)
 }
 
-// force begins the window although the warm-up is not done.
-func (w *window) force(start int64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.start == 0 {
-		w.cut = true
-		w.startAt(start)
-	}
+// place is where a request stands in its stage.
+type place struct {
+	id    int
+	phase record.Phase
+	due   int64
 }
 
-// admit takes in a request that is due and gives its phase, or false when the
-// stage takes no more.
-func (w *window) admit(due int64, r *llm.Request) (record.Phase, bool) {
+// admit takes in a request that is due, or reports false when the stage takes
+// no more.
+func (w *window) admit(due int64, r *llm.Request) (place, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed || !w.afford(r) {
-		return "", false
+	if w.over == 0 && !w.afford(r) {
+		w.stop(due)
 	}
-	if w.start == 0 && w.warm(due) {
-		grains := (due - w.begin + warmupGrain - 1) / warmupGrain
-		w.startAt(w.begin + grains*warmupGrain)
+	if w.over != 0 {
+		return place{}, false
 	}
-	w.begun++
-	w.counts.Due++
-	return w.phase(due), true
-}
-
-func (w *window) phase(due int64) record.Phase {
-	switch {
-	case w.start == 0 || due < w.start:
-		return record.Warmup
-	case w.end != 0 && due >= w.end:
-		return record.Cooldown
-	case w.stage.Requests > 0 && w.measured >= w.stage.Requests:
-		// The first request too many is the unbiased end of a window that is
-		// bounded by their number.
-		w.end = due
-		return record.Cooldown
-	}
-	w.measured++
-	w.open++
-	if w.measured == w.stage.Requests {
+	w.warmUp(due)
+	phase, due := w.phase(due)
+	p := w.take(phase, due)
+	if phase == record.Measure && w.measured == w.stage.Requests {
 		close(w.full)
 	}
-	return record.Measure
+	return p, true
 }
 
-// warm reports whether the adaptive warm-up has done its work.
-func (w *window) warm(due int64) bool {
-	return w.begun >= warmupRequests && w.e2eN > 0 && due-w.begin >= 2*w.e2eSum/w.e2eN
+// missed takes in a request that was due before the stage was over but found
+// it closed, or reports false for one that was due later.
+func (w *window) missed(due int64) (place, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if due >= w.over {
+		return place{}, false
+	}
+	phase, due := w.phase(due)
+	return w.take(phase, due), true
+}
+
+func (w *window) take(phase record.Phase, due int64) place {
+	p := place{id: w.counts.Due, phase: phase, due: due}
+	w.counts.Due++
+	w.latest = max(w.latest, due)
+	if phase == record.Measure {
+		w.measured++
+		w.open++
+	}
+	return p
+}
+
+// warmUp begins the window once the adaptive warm-up has done its work or has
+// lasted long enough.
+func (w *window) warmUp(due int64) {
+	if w.start != 0 {
+		return
+	}
+	warm := w.counts.Due >= warmupRequests && w.e2eN > 0 && due-w.begin >= 2*w.e2eSum/w.e2eN
+	// Whoever was taken in before stays in the warm-up, also where it was due
+	// a little later than this one.
+	lasted := max(due, w.latest+1) - w.begin
+	switch {
+	case lasted >= warmupLimit:
+		w.cut = !warm
+		w.startAt(w.begin + warmupLimit)
+	case warm:
+		grains := (lasted + warmupGrain - 1) / warmupGrain
+		w.startAt(w.begin + grains*warmupGrain)
+	}
+}
+
+// endWarmup says that the warm-up's limit has passed, where no request is due
+// just then to show it.
+func (w *window) endWarmup() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over == 0 {
+		w.warmUp(w.begin + warmupLimit)
+	}
+}
+
+// phase gives the phase of a due time. The first request too many is the
+// unbiased end of a window that is bounded by their number. Ends of a closed
+// loop are taken up in no strict order: one that is found to be too many after
+// a later one was measured counts as due at the window's end.
+func (w *window) phase(due int64) (record.Phase, int64) {
+	switch {
+	case w.start == 0 || due < w.start:
+		return record.Warmup, due
+	case w.isFull():
+		w.seal(max(due, w.latest+1))
+		return record.Cooldown, max(due, w.end)
+	case w.end != 0 && due >= w.end:
+		return record.Cooldown, due
+	}
+	return record.Measure, due
+}
+
+func (w *window) isFull() bool {
+	return w.stage.Requests > 0 && w.measured >= w.stage.Requests
 }
 
 // afford books a request on every budget at the length it asks for, or says
@@ -119,10 +173,7 @@ func (w *window) warm(due int64) bool {
 func (w *window) afford(r *llm.Request) bool {
 	for i, b := range w.stage.Budgets {
 		if w.used[i]+b.Cost(r.PromptTokens, r.MaxTokens) > b.Limit {
-			if w.overrun == "" {
-				w.overrun = b.Name
-				close(w.spent)
-			}
+			w.overrun = b.Name
 			return false
 		}
 	}
@@ -130,6 +181,16 @@ func (w *window) afford(r *llm.Request) bool {
 		w.used[i] += b.Cost(r.PromptTokens, r.MaxTokens)
 	}
 	return true
+}
+
+// rebook replaces what a request was booked at by what it used.
+func (w *window) rebook(rec *record.Record) {
+	for i, b := range w.stage.Budgets {
+		w.used[i] -= b.Cost(rec.AskedPrompt, rec.AskedOutput)
+		if rec.Sent != 0 {
+			w.used[i] += b.Cost(max(rec.PromptTokens, rec.AskedPrompt), rec.OutputTokens)
+		}
+	}
 }
 
 // ended takes in a request's outcome.
@@ -148,40 +209,27 @@ func (w *window) ended(rec *record.Record) {
 	}
 }
 
-// rebook replaces what a request was booked at by what it used.
-func (w *window) rebook(rec *record.Record) {
-	for i, b := range w.stage.Budgets {
-		w.used[i] -= b.Cost(rec.AskedPrompt, rec.AskedOutput)
-		if rec.Sent != 0 {
-			w.used[i] += b.Cost(max(rec.PromptTokens, rec.AskedPrompt), rec.OutputTokens)
-		}
+// seal makes end final: at, or what was planned if that is earlier.
+func (w *window) seal(at int64) {
+	if w.sealed {
+		return
 	}
-}
-
-func (w *window) checkDrained() {
-	if w.finishing && w.open == 0 {
-		select {
-		case <-w.drained:
-		default:
-			close(w.drained)
-		}
+	w.sealed = true
+	if w.end == 0 || at < w.end {
+		w.end = at
 	}
-}
-
-// finish says that the window takes no more requests after now, whatever was
-// planned, and that its own are to be waited for.
-func (w *window) finish(now int64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.start != 0 && now > w.start && (w.end == 0 || now < w.end) && !w.isFull() {
-		w.end = now
-	}
-	w.finishing = true
 	w.checkDrained()
 }
 
-func (w *window) isFull() bool {
-	return w.stage.Requests > 0 && w.measured >= w.stage.Requests
+func (w *window) checkDrained() {
+	if !w.sealed || w.open > 0 {
+		return
+	}
+	select {
+	case <-w.drained:
+	default:
+		close(w.drained)
+	}
 }
 
 // plannedEnd is the end of a window that is bounded by time, else 0.
@@ -191,45 +239,99 @@ func (w *window) plannedEnd() int64 {
 	return w.end
 }
 
-// close refuses every further request.
-func (w *window) close() {
+// finish says that the planned end has passed. A dispatcher that is late still
+// brings what was due before it.
+func (w *window) finish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.closed = true
+	w.timeUp = true
+	w.sealInTime()
 }
 
-// owes reports whether an arrival belongs to a window that ended without it.
+// advance says which arrival the dispatcher is at.
+func (w *window) advance(due int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.next = due
+	w.sealInTime()
+}
+
+func (w *window) sealInTime() {
+	if w.timeUp && w.next >= w.end {
+		w.seal(w.end)
+	}
+}
+
+// close ends the stage: nothing that is due from now on is part of it.
+func (w *window) close(now int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stop(now)
+}
+
+func (w *window) stop(at int64) {
+	if w.over != 0 {
+		return
+	}
+	w.over = max(at, w.latest+1)
+	if w.start >= w.over {
+		w.start = 0 // it ended in its warm-up
+	}
+	if w.start == 0 {
+		w.end = 0
+	}
+	w.seal(w.over)
+	close(w.halt)
+}
+
+// isOver reports whether the stage takes no more requests.
+func (w *window) isOver() bool {
+	select {
+	case <-w.halt:
+		return true
+	default:
+		return false
+	}
+}
+
+// owes reports whether a request that was not taken in was due before the
+// stage was over.
 func (w *window) owes(due int64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.start != 0 && due < w.end
+	return due < w.over
 }
 
-// missed counts a request that was due in the window but never admitted.
-func (w *window) missed(due int64) (record.Phase, bool) {
+// shortfall says why the load has ended before the window had what it was to
+// have, or "".
+func (w *window) shortfall() string {
+	if spent := w.spent(); spent != "" {
+		return spent
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.start == 0 || due >= w.end {
-		return "", false
+	if w.isFull() {
+		return ""
 	}
-	w.counts.Due++
-	if due < w.start {
-		return record.Warmup, true
+	return ranOut
+}
+
+// spent says which budget is used up, or "".
+func (w *window) spent() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.overrun == "" {
+		return ""
 	}
-	w.measured++
-	w.open++
-	return record.Measure, true
+	return w.overrun + " reached"
 }
 
 // bounds gives the window as it came out; both are 0 where there was none.
-func (w *window) bounds(now int64) (start, end int64) {
+func (w *window) bounds() (start, end int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.start == 0 || w.start >= now {
+	if w.start == 0 {
 		return 0, 0
 	}
-	if w.end == 0 {
-		w.end = now
-	}
-	return w.start, min(w.end, now)
+	return w.start, w.end
 }

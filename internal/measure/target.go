@@ -40,7 +40,7 @@ func openTarget(ctx context.Context, r *run) (*target, error) {
 		if err := t.startEngine(ctx, r); err != nil {
 			return nil, err
 		}
-		spec.URLs, spec.Model = []string{t.engine.URL()}, t.spec.Model
+		spec.URLs, spec.Model = []string{t.engine.URL()}, t.spec.ServedModelName
 	}
 	if err := t.reach(ctx, r, spec); err != nil {
 		t.close()

@@ -87,7 +87,7 @@ func runVirtual(t *testing.T, flags map[string][]string, plan string, check func
 			t.Fatal(err)
 		}
 		if cfg.Provider.Model != "" {
-			spec.Model = cfg.Provider.Model
+			spec.ServedModelName = cfg.Provider.Model
 		}
 		watched := &witness{Core: core}
 		server, err := sim.NewServer(sim.Options{Spec: spec, Core: watched, Clock: clock.Virtual()})

@@ -62,7 +62,10 @@ type Stats struct {
 // Spec configures the engine. The zero value of a field takes the default of
 // vLLM's API server for the accelerator.
 type Spec struct {
-	Model                string  `yaml:"model,omitempty"`
+	Model string `yaml:"model,omitempty"`
+	// ServedModelName is what clients call the model; the model's own name by
+	// default.
+	ServedModelName      string  `yaml:"served_model_name,omitempty"`
 	GPU                  string  `yaml:"gpu,omitempty"`
 	TP                   int     `yaml:"tp,omitempty"`
 	MaxNumSeqs           int     `yaml:"max_num_seqs,omitempty"`

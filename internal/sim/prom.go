@@ -47,7 +47,7 @@ type meters struct {
 // newMeters registers everything; stats is asked whenever the page is.
 func newMeters(spec Spec, stats func() Stats) *meters {
 	m := &meters{registry: prometheus.NewRegistry()}
-	labels := prometheus.Labels{"model_name": spec.Model, "engine": "0"}
+	labels := prometheus.Labels{"model_name": spec.ServedModelName, "engine": "0"}
 	lengths := tokenBuckets(spec.MaxModelLen)
 	for _, h := range []struct {
 		into    *prometheus.Histogram

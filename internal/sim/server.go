@@ -18,7 +18,7 @@ import (
 
 // Options says what a Server serves.
 type Options struct {
-	// Spec names the model and holds the knobs of the answers; Model and
+	// Spec names the model and holds the knobs of the answers; ServedModelName and
 	// MaxModelLen must be set.
 	Spec  Spec
 	Core  Core
@@ -62,7 +62,7 @@ func NewServer(o Options) (*Server, error) {
 	switch {
 	case o.Core == nil || o.Clock == nil:
 		return nil, errors.New("sim: a server needs a core and a clock")
-	case o.Spec.Model == "":
+	case o.Spec.ServedModelName == "":
 		return nil, errors.New("sim: a server needs a model name")
 	case o.Spec.MaxModelLen < 2:
 		return nil, fmt.Errorf("sim: max-model-len is %d; want at least 2, one token in and one out", o.Spec.MaxModelLen)

@@ -72,7 +72,7 @@ func BenchmarkStream(b *testing.B) {
 }
 
 func benchmarkStreams(b *testing.B, streams int, tick int64, truth io.Writer) {
-	spec := Spec{Model: DefaultModel, MaxModelLen: 1 << 30}
+	spec := Spec{ServedModelName: DefaultModel, MaxModelLen: 1 << 30}
 	s, err := NewServer(Options{Spec: spec, Core: &flood{tick: tick}, Clock: clock.New(), Truth: truth})
 	if err != nil {
 		b.Fatal(err)

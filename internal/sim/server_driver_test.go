@@ -50,7 +50,7 @@ func TestDriverKeepsTheCoresTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core := &scribe{}
 		d := newDriver(core, clock.Virtual())
-		go d.run(newMeters(Spec{Model: "m", MaxModelLen: 8}, d.snapshot))
+		go d.run(newMeters(Spec{ServedModelName: "m", MaxModelLen: 8}, d.snapshot))
 		flights := map[uint64]*flight{}
 		submit := func(id uint64, output int) {
 			flights[id] = &flight{job: Job{ID: id, Output: output}}

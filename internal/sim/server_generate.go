@@ -76,7 +76,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, d *wire.Dialect) 
 	if err != nil {
 		return nil, &refusal{http.StatusBadRequest, err.Error()}
 	}
-	if asked.Model != "" && asked.Model != s.spec.Model {
+	if asked.Model != "" && asked.Model != s.spec.ServedModelName {
 		return nil, &refusal{http.StatusNotFound, fmt.Sprintf("The model `%s` does not exist.", asked.Model)}
 	}
 	prompt := s.encode(asked.Messages)
@@ -99,7 +99,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, d *wire.Dialect) 
 		finish = "stop" // the call is whole, whatever its length
 	}
 	g.reply = wire.Reply{
-		ID: asked.ID, Model: s.spec.Model, Created: time.Now().Unix(), Finish: finish,
+		ID: asked.ID, Model: s.spec.ServedModelName, Created: time.Now().Unix(), Finish: finish,
 		IncludeUsage: opts.IncludeUsage, ContinuousUsage: opts.ContinuousUsage, Tools: g.script.tool,
 		Usage: llm.Usage{PromptTokens: len(prompt)},
 	}

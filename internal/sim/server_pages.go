@@ -45,7 +45,7 @@ func (s *Server) serveModels(w http.ResponseWriter, _ *http.Request) {
 		Object string      `json:"object"`
 		Data   []modelCard `json:"data"`
 	}{"list", []modelCard{{
-		ID: s.spec.Model, Object: "model", Created: s.created, OwnedBy: "redline",
+		ID: s.spec.ServedModelName, Object: "model", Created: s.created, OwnedBy: "redline",
 		Root: s.spec.Model, MaxModelLen: s.spec.MaxModelLen,
 	}}})
 }
@@ -57,7 +57,7 @@ func (s *Server) serveTokenize(w http.ResponseWriter, r *http.Request) {
 		writeDetail(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	if asked.Model != "" && asked.Model != s.spec.Model {
+	if asked.Model != "" && asked.Model != s.spec.ServedModelName {
 		writeDetail(w, http.StatusNotFound, "The model `"+asked.Model+"` does not exist.")
 		return
 	}

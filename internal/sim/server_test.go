@@ -284,7 +284,7 @@ func TestStartNamesWhatIsWrong(t *testing.T) {
 			t.Errorf("%s: error %v; want one line with %q", c.name, err, c.says)
 		}
 	}
-	if _, err := NewServer(Options{Spec: Spec{Model: "m", MaxModelLen: 2}, Clock: clock.New()}); err == nil {
+	if _, err := NewServer(Options{Spec: Spec{ServedModelName: "m", MaxModelLen: 2}, Clock: clock.New()}); err == nil {
 		t.Error("a server without a core was made")
 	}
 }

@@ -92,6 +92,7 @@ func (s Spec) checkRanges() error {
 func (e *engine) place() error {
 	s, d := &e.spec, &e.deploy
 	s.Model = orDefault(s.Model, DefaultModel)
+	s.ServedModelName = orDefault(s.ServedModelName, s.Model)
 	s.GPU = orDefault(s.GPU, DefaultGPU)
 	s.TP = orDefault(s.TP, 1)
 	s.GPUMemoryUtilization = orDefault(s.GPUMemoryUtilization, defaultUtilization)

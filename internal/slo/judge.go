@@ -28,8 +28,8 @@ func (o Objective) Judge(r Request) (ok, judged bool) {
 
 // Overall is where all objectives together stand: "missed" if one is, else
 // "undecided" if one is, else "met". Without objectives it is "none". An
-// objective that was not judged never counts as met: where no other was
-// judged either, the whole is undecided.
+// objective that was not judged never counts as met: it leaves the whole
+// undecided.
 func Overall(verdicts []Verdict) string {
 	seen := map[Standing]bool{}
 	for _, v := range verdicts {
@@ -40,7 +40,7 @@ func Overall(verdicts []Verdict) string {
 		return "none"
 	case seen[Missed]:
 		return string(Missed)
-	case seen[Undecided], !seen[Met]:
+	case seen[Undecided], seen[NotJudged]:
 		return string(Undecided)
 	}
 	return string(Met)

@@ -89,7 +89,7 @@ func TestOverall(t *testing.T) {
 		{[]Standing{Undecided, Missed, Met}, "missed"},
 		{[]Standing{NotJudged}, "undecided"},
 		{[]Standing{NotJudged, NotJudged}, "undecided"},
-		{[]Standing{NotJudged, Met}, "met"},
+		{[]Standing{NotJudged, Met}, "undecided"},
 		{[]Standing{NotJudged, Missed}, "missed"},
 	} {
 		var verdicts []Verdict

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"redline/internal/near"
 )
 
 // planKeys are the keys of a plan's sla_thresholds that name one metric; the
@@ -91,45 +93,14 @@ func nearKeys(head string) []string {
 }
 
 // suggest points from an unknown word to the nearest known one, or lists them
-// all where none is near and they are few. A word that a known one begins with
-// is near, however much is missing.
+// all where none is near and they are few.
 func suggest(word string, known []string) string {
-	best, least := "", len(word)/2+1
-	for _, k := range known {
-		d := edits(word, k)
-		if len(word) > 2 && strings.HasPrefix(k, word) {
-			d = min(d, 2)
-		}
-		if d < least {
-			best, least = k, d
-		}
-	}
+	hint := near.Hint(word, known)
 	switch {
-	case best != "":
-		return fmt.Sprintf("did you mean %s?", best)
+	case hint != "":
+		return hint
 	case len(known) > 20:
 		return "want a key such as p99_ttft_ms, p95_latency_ms or min_throughput_tps"
 	}
 	return "want one of " + strings.Join(known, ", ")
-}
-
-// edits is the Levenshtein distance of two words.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

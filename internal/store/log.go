@@ -39,6 +39,7 @@ func (d *Dir) StartLog(h record.Header) (*Log, error) {
 	w, err := record.NewWriter(f, h)
 	if err != nil {
 		f.Close()
+		os.Remove(path)
 		return nil, cause(path, err)
 	}
 	l := &Log{file: f, w: w, records: make(chan *record.Record, backlog)}

@@ -26,7 +26,7 @@ const (
 )
 
 // files are all that a run may leave behind; a forced run removes them first.
-var files = []string{planFile, recordsFile, resultFile, "telemetry.jsonl", "report.html"}
+var files = []string{recordsFile, planFile, resultFile, "telemetry.jsonl", "report.html"}
 
 // Dir is one run's directory.
 type Dir struct{ Path string }
@@ -49,7 +49,7 @@ func fileSafe(r rune) rune {
 }
 
 // Check reports whether a run can be written to path: a directory that holds a
-// run already is refused unless forced.
+// file that a run would replace is refused unless forced.
 func Check(path string, force bool) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -61,8 +61,10 @@ func Check(path string, force bool) error {
 	if !info.IsDir() {
 		return fmt.Errorf("%s is a file; --out wants a directory", path)
 	}
-	if _, err := os.Stat(filepath.Join(path, recordsFile)); err == nil && !force {
-		return fmt.Errorf("%s already holds a run; choose another --out, or replace it with --force", path)
+	for _, name := range files {
+		if _, err := os.Lstat(filepath.Join(path, name)); err == nil && !force {
+			return fmt.Errorf("%s already holds %s; choose another --out, or replace it with --force", path, name)
+		}
 	}
 	return nil
 }
@@ -85,11 +87,19 @@ func Create(path string, force bool) (*Dir, error) {
 
 // Open opens the directory of a run that was made before.
 func Open(path string) (*Dir, error) {
-	if _, err := os.Stat(path); err != nil {
+	info, err := os.Stat(path)
+	if err != nil {
 		return nil, cause(path, err)
 	}
-	if _, err := os.Stat(filepath.Join(path, recordsFile)); err != nil {
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is a file; want the directory of a run", path)
+	}
+	_, err = os.Stat(filepath.Join(path, recordsFile))
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s holds no run (no %s in it); redline run --out DIR makes one", path, recordsFile)
+	}
+	if err != nil {
+		return nil, cause(path, err)
 	}
 	return &Dir{path}, nil
 }
@@ -98,9 +108,21 @@ func Open(path string) (*Dir, error) {
 func cause(path string, err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
-		return fmt.Errorf("%s: %w", p.Path, p.Err)
+		path = p.Path
 	}
-	return fmt.Errorf("%s: %w", path, err)
+	return fmt.Errorf("%s: %w", path, innermost(err))
+}
+
+func innermost(err error) error {
+	var p *fs.PathError
+	var l *os.LinkError
+	switch {
+	case errors.As(err, &p):
+		return p.Err
+	case errors.As(err, &l):
+		return l.Err
+	}
+	return err
 }
 
 // WritePlan keeps the resolved plan.
@@ -118,17 +140,32 @@ func (d *Dir) WriteResult(r *result.Result) error {
 	return d.write(resultFile, append(document, '\n'))
 }
 
-// write replaces a file whole or not at all.
+// write replaces a file whole or not at all, whatever ends the process.
 func (d *Dir) write(name string, content []byte) error {
 	path := filepath.Join(d.Path, name)
-	if err := os.WriteFile(path+".tmp", content, 0o644); err != nil {
-		os.Remove(path + ".tmp")
-		return cause(path, err)
+	draft := path + ".tmp"
+	err := writeSynced(draft, content)
+	if err == nil {
+		err = os.Rename(draft, path)
 	}
-	if err := os.Rename(path+".tmp", path); err != nil {
-		return cause(path, err)
+	if err != nil {
+		os.Remove(draft)
+		return fmt.Errorf("%s: %w", path, innermost(err))
 	}
 	return nil
+}
+
+// writeSynced writes a file that is on the disk when it returns.
+func writeSynced(path string, content []byte) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
 }
 
 // Result reads the run's answer; fs.ErrNotExist says that the run was killed

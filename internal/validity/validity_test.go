@@ -38,8 +38,8 @@ func TestASoundRunPassesEveryCheck(t *testing.T) {
 		{Name: "own CPU", OK: true, Figure: "31 % of 2 cores", Threshold: "< 85 %"},
 		{Name: "GC pause", OK: true, Figure: "longest 0.21 ms", Threshold: "≤ 10 ms"},
 		{Name: "clock steps", OK: true, Figure: "largest 0.003 ms", Threshold: "≤ 1 ms"},
-		{Name: "output lengths", OK: true, Figure: "0 of 1000 replies of another length (0 %)", Threshold: "≤ 5 %"},
-		{Name: "prompt lengths", OK: true, Figure: "mean 520 tokens, 500 asked", Threshold: "± 89 tokens"},
+		{Name: "output lengths", OK: true, Figure: "mean 100 tokens, 100 asked; 0 of 1000 replies of another length", Threshold: "± 10 %"},
+		{Name: "prompt lengths", OK: true, Figure: "mean 520 tokens, 500 asked", Threshold: "± 114 tokens"},
 		{Name: "engine schedule", OK: true, Figure: "p99 0.18 ms, max 2.4 ms", Threshold: "≤ 2 ms"},
 	}
 	if diff := cmp.Diff(want, answered); diff != "" {
@@ -104,13 +104,15 @@ func TestEachCheckFiresAndKeepsSilent(t *testing.T) {
 		}, true, "longest 1.5 ms", "≤ 2 ms"},
 		{"clock set back", "clock steps", func(e *Evidence) { e.Client.ClockStepMS = -40 }, false, "largest 40 ms", "≤ 1 ms"},
 		{"clock nudged", "clock steps", func(e *Evidence) { e.Client.ClockStepMS = 0.9 }, true, "largest 0.9 ms", "≤ 1 ms"},
-		{"replies cut short", "output lengths", func(e *Evidence) { e.Summary.Requests.Short = 51 }, false,
-			"51 of 1000 replies of another length (5.1 %)", "≤ 5 %"},
-		{"a few replies cut short", "output lengths", func(e *Evidence) { e.Summary.Requests.Short = 50 }, true,
-			"50 of 1000 replies of another length (5 %)", "≤ 5 %"},
-		{"prompts longer than designed", "prompt lengths", func(e *Evidence) { e.Summary.Tokens.Prompt = 590_000 }, false, "mean 590 tokens, 500 asked", "± 89 tokens"},
-		{"prompts shorter than designed", "prompt lengths", func(e *Evidence) { e.Summary.Tokens.Prompt = 400_000 }, false, "mean 400 tokens, 500 asked", "± 89 tokens"},
-		{"a chat template", "prompt lengths", func(e *Evidence) { e.Summary.Tokens.Prompt = 580_000 }, true, "mean 580 tokens, 500 asked", "± 89 tokens"},
+		{"replies cut short", "output lengths", func(e *Evidence) {
+			e.Summary.Requests.Short, e.Summary.Tokens.Output = 300, 89_000
+		}, false, "mean 89 tokens, 100 asked; 300 of 1000 replies of another length", "± 10 %"},
+		{"a few replies cut short", "output lengths", func(e *Evidence) {
+			e.Summary.Requests.Short, e.Summary.Tokens.Output = 50, 98_000
+		}, true, "mean 98 tokens, 100 asked; 50 of 1000 replies of another length", "± 10 %"},
+		{"prompts longer than designed", "prompt lengths", func(e *Evidence) { e.Summary.Tokens.Prompt = 620_000 }, false, "mean 620 tokens, 500 asked", "± 114 tokens"},
+		{"prompts shorter than designed", "prompt lengths", func(e *Evidence) { e.Summary.Tokens.Prompt = 380_000 }, false, "mean 380 tokens, 500 asked", "± 114 tokens"},
+		{"a chat template", "prompt lengths", func(e *Evidence) { e.Summary.Tokens.Prompt = 600_000 }, true, "mean 600 tokens, 500 asked", "± 114 tokens"},
 		{"engine behind", "engine schedule", func(e *Evidence) { e.Engine.P99, e.Engine.Max = 3_100_000, 19_000_000 }, false, "p99 3.1 ms, max 19 ms", "≤ 2 ms"},
 		{"fast engine, the floor stands", "engine schedule", func(e *Evidence) { e.Summary.Latency.TPOT.P["p50"] = 5 }, true, "p99 0.18 ms, max 2.4 ms", "≤ 1 ms"},
 	}

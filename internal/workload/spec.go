@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"redline/internal/near"
 )
 
 // defaultOutput is the output length where only prompts are described.
@@ -141,17 +143,8 @@ func canonicalName(name string) string {
 // unknownName is the error for a name that no table has, with the nearest that
 // one does.
 func unknownName(what, name string, known []string) error {
-	best, distance := "", 1+max(2, len(name)/3)
-	for _, k := range known {
-		if d := editDistance(canonicalName(name), k); d < distance {
-			best, distance = k, d
-		}
-	}
-	hint := ""
-	if best != "" {
-		hint = "did you mean " + best + "? "
-	}
-	return fmt.Errorf("unknown %s %q: %sknown: %s", what, abbreviate(name), hint, strings.Join(known, ", "))
+	hint := strings.TrimSpace(near.Hint(canonicalName(name), known) + " known: " + strings.Join(known, ", "))
+	return fmt.Errorf("unknown %s %q: %s", what, abbreviate(name), hint)
 }
 
 // abbreviate keeps an error on one line whatever was typed.
@@ -160,26 +153,4 @@ func abbreviate(s string) string {
 		return string(runes[:60]) + "…"
 	}
 	return s
-}
-
-// editDistance counts the single-byte insertions, deletions and replacements
-// that turn a into b.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -1,0 +1,126 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"redline/internal/store"
+)
+
+// started runs a long load as a process of its own and returns once records
+// are on disk.
+func started(t *testing.T, flags ...string) (cmd *exec.Cmd, out string, stdout, stderr *buffer) {
+	t.Helper()
+	url := metronome(t, 2*time.Millisecond)
+	out = filepath.Join(t.TempDir(), "run")
+	args := append([]string{"run", "--url", url, "--concurrency", "4", "--duration", "10m", "--warmup", "100ms",
+		"--workload", "fixed(16,20)", "--out", out}, flags...)
+	cmd, stdout, stderr = program(t, args...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	await(t, "a record on disk", func() bool { return lines(filepath.Join(out, "records.jsonl")) > 40 })
+	return cmd, out, stdout, stderr
+}
+
+func lines(path string) (n int) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		n++
+	}
+	return n
+}
+
+func TestInterruptKeepsWhatWasMeasured(t *testing.T) {
+	t.Parallel()
+	cmd, out, stdout, stderr := started(t, "--quiet")
+	cmd.Process.Signal(syscall.SIGINT)
+	cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+		t.Fatalf("exit %d, want %d\n%s%s", code, exitInterrupted, stdout, stderr)
+	}
+	if !strings.HasPrefix(stdout.String(), "INTERRUPTED") {
+		t.Errorf("the report does not begin with INTERRUPTED:\n%s", stdout)
+	}
+	dir, err := store.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := dir.Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := res.Points[0].Requests; got.OK == 0 || got.Cancelled != 0 {
+		t.Errorf("%d ok and %d cancelled; requests in flight had time to end", got.OK, got.Cancelled)
+	}
+}
+
+func TestSecondInterruptEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	cmd, out, _, stderr := startedSlow(t)
+	cmd.Process.Signal(syscall.SIGINT)
+	await(t, "the notice", func() bool { return strings.Contains(stderr.String(), "Ctrl-C") })
+	cmd.Process.Signal(syscall.SIGINT)
+	cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+		t.Errorf("exit %d, want %d\n%s", code, exitInterrupted, stderr)
+	}
+	if lines(filepath.Join(out, "records.jsonl")) < 2 {
+		t.Error("the records are gone")
+	}
+}
+
+// startedSlow has requests in flight that take longer than the grace.
+func startedSlow(t *testing.T) (cmd *exec.Cmd, out string, stdout, stderr *buffer) {
+	t.Helper()
+	url := metronome(t, 50*time.Millisecond)
+	out = filepath.Join(t.TempDir(), "run")
+	cmd, stdout, stderr = program(t, "run", "--url", url, "--concurrency", "4", "--duration", "10m", "--warmup", "0s",
+		"--workload", "fixed(16,2000)", "--out", out)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	await(t, "the first live line", func() bool { return strings.Contains(stderr.String(), "in flight") })
+	return cmd, out, stdout, stderr
+}
+
+func TestKilledRunStillReports(t *testing.T) {
+	t.Parallel()
+	cmd, out, _, _ := started(t, "--quiet")
+	cmd.Process.Kill()
+	cmd.Wait()
+	if exists(out, "result.json") {
+		t.Fatal("a killed run has a result")
+	}
+	code, stdout, stderr := redline(t, nil, "report", out)
+	if code != exitOK {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	for _, want := range []string{"killed", "ttft", "tpot"} {
+		if !strings.Contains(strings.ToLower(stdout), want) {
+			t.Errorf("the report does not say %q:\n%s", want, stdout)
+		}
+	}
+}
+
+func TestVersionIsQuick(t *testing.T) {
+	t.Parallel()
+	cmd, stdout, _ := program(t, "version")
+	if err := cmd.Run(); err != nil || !strings.HasPrefix(stdout.String(), "redline ") {
+		t.Errorf("%v: %q", err, stdout)
+	}
+}

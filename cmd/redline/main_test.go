@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"redline/internal/sim"
+)
+
+// asRedline makes the test binary be the program itself, for tests that need a
+// process of its own.
+const asRedline = "REDLINE_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asRedline) != "" {
+		os.Unsetenv(asRedline)
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// buffer is a bytes.Buffer that several goroutines may write to.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// redline runs a command in this process, in an empty environment but for env.
+func redline(t *testing.T, env map[string]string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err buffer
+	p := &process{args: args, stdout: &out, stderr: &err, now: time.Now, stop: make(chan struct{}),
+		lookupEnv: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
+	code = p.run(t.Context())
+	return code, out.String(), err.String()
+}
+
+// program is the program as a process of its own.
+func program(t *testing.T, args ...string) (*exec.Cmd, *buffer, *buffer) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), asRedline+"=1")
+	cmd.Dir = t.TempDir()
+	out, err := new(buffer), new(buffer)
+	cmd.Stdout, cmd.Stderr = out, err
+	return cmd, out, err
+}
+
+// metronome serves tokens at a pace.
+func metronome(t *testing.T, pace time.Duration) (url string) {
+	t.Helper()
+	running, err := sim.Start(context.WithoutCancel(t.Context()), sim.Spec{}, sim.ServeOptions{Pace: pace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { running.Close() })
+	return running.URL()
+}
+
+// await waits until cond holds, for as long as a very slow machine could need.
+func await(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	for range 6000 {
+		if cond() {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatalf("%s never happened", what)
+}
+
+func exists(dir, name string) bool {
+	_, err := os.Stat(filepath.Join(dir, name))
+	return err == nil
+}
+
+// oneLine checks that an error is one line without a stack trace.
+func oneLine(t *testing.T, stderr string) {
+	t.Helper()
+	if strings.Count(strings.TrimSpace(stderr), "\n") != 0 || strings.Contains(stderr, "goroutine ") {
+		t.Errorf("want one clear line, got:\n%s", stderr)
+	}
+}

@@ -1,0 +1,315 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/record"
+	"redline/internal/result"
+	"redline/internal/store"
+)
+
+func TestRunAgainstTheEmbeddedEngine(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "run")
+	code, stdout, stderr := redline(t, nil, "run", "--rate", "20", "--duration", "2s", "--warmup", "500ms",
+		"--workload", "fixed(64,20)", "--quiet", "--label", "first try", "--note", "why", "--out", out)
+	// A busy machine may make the run invalid; it is never an error.
+	if code != exitOK && code != exitInvalid {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	for _, want := range []string{"llama-3.1-8b", "first try", "ttft from due", "requests", "Kept in "} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("the report does not say %q:\n%s", want, stdout)
+		}
+	}
+	if stderr != "" {
+		t.Errorf("--quiet, but stderr has %q", stderr)
+	}
+	for _, name := range []string{"plan.yaml", "records.jsonl", "result.json"} {
+		if !exists(out, name) {
+			t.Errorf("no %s", name)
+		}
+	}
+	_, again, _ := redline(t, nil, "report", out)
+	if diff := cmp.Diff(strings.Split(stdout, "\nKept in ")[0], again); diff != "" {
+		t.Errorf("report shows something else than run did (-run +report):\n%s", diff)
+	}
+	if code, _, stderr := redline(t, nil, "run", "--out", out); code != exitError || !strings.Contains(stderr, "--force") {
+		t.Errorf("a second run into %s: exit %d, %q", out, code, stderr)
+	}
+}
+
+func TestJSONIsAllThatStdoutGets(t *testing.T) {
+	t.Parallel()
+	url := metronome(t, time.Millisecond)
+	code, stdout, _ := redline(t, nil, "run", "--url", url, "--concurrency", "4", "--requests", "40", "--warmup", "0s",
+		"--workload", "fixed(16,5)", "--json", "--out", filepath.Join(t.TempDir(), "run"))
+	if code != exitOK && code != exitInvalid {
+		t.Fatalf("exit %d", code)
+	}
+	var res result.Result
+	dec := json.NewDecoder(strings.NewReader(stdout))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&res); err != nil {
+		t.Fatalf("stdout is not the result: %v\n%s", err, stdout)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		t.Error("something follows the result on stdout")
+	}
+	if got := res.Points[0].Requests; got.Due != 40 || got.OK != 40 {
+		t.Errorf("%d of %d requests ok, want 40 of 40", got.OK, got.Due)
+	}
+}
+
+// asked is what a server was asked for, by request number.
+type asked struct {
+	mu     sync.Mutex
+	bodies map[string]string
+}
+
+// echo serves one token to everybody and remembers what was asked.
+func echo(t *testing.T) (string, *asked) {
+	a := &asked{bodies: map[string]string{}}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		_, number, _ := strings.Cut(r.Header.Get("X-Request-Id"), "-")
+		a.mu.Lock()
+		a.bodies[number] = string(body)
+		a.mu.Unlock()
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, `data: {"choices":[{"delta":{"content":"x"}}]}`+"\n\ndata: [DONE]\n\n")
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, a
+}
+
+func TestSameSeedSameLoad(t *testing.T) {
+	t.Parallel()
+	type sent struct {
+		Due    int64
+		Asked  [2]int
+		Prompt string
+	}
+	offer := func(seed string) map[string]sent {
+		url, a := echo(t)
+		out := filepath.Join(t.TempDir(), "run")
+		code, _, stderr := redline(t, nil, "run", "--url", url, "--model", "m", "--rate", "60", "--duration", "1s",
+			"--warmup", "0s", "--seed", seed, "--quiet", "--out", out)
+		if code == exitError || code == exitUsage {
+			t.Fatalf("exit %d: %s", code, stderr)
+		}
+		dir, err := store.Open(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		load := map[string]sent{}
+		var first int64
+		for r, err := range dir.Records() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.ID == 0 {
+				first = r.Due
+			}
+		}
+		for r := range dir.Records() {
+			if r.Phase == record.Measure {
+				id := strconv.Itoa(r.ID)
+				load[id] = sent{r.Due - first, [2]int{r.AskedPrompt, r.AskedOutput}, a.bodies[id]}
+			}
+		}
+		return load
+	}
+	one, two, other := offer("7"), offer("7"), offer("8")
+	if len(one) < 20 {
+		t.Fatalf("only %d requests in a second at 60/s", len(one))
+	}
+	if diff := cmp.Diff(one, two); diff != "" {
+		t.Errorf("two runs of one seed differ:\n%s", diff)
+	}
+	if cmp.Equal(one, other) {
+		t.Error("two seeds give the same load")
+	}
+	seen := map[string]bool{}
+	for id, s := range one {
+		if s.Prompt == "" || seen[s.Prompt] {
+			t.Errorf("request %s: prompt missing, or sent before", id)
+		}
+		seen[s.Prompt] = true
+	}
+}
+
+func TestObjectivesDecideTheExitCode(t *testing.T) {
+	t.Parallel()
+	url := metronome(t, time.Millisecond)
+	for _, tt := range []struct {
+		name, slo string
+		want      int
+	}{
+		{"missed", "ttft:p50<1us", exitMissed},
+		{"too short to decide", "ttft:p99<1h", exitUndecided},
+	} {
+		code, stdout, stderr := redline(t, nil, "run", "--url", url, "--concurrency", "8", "--duration", "3s", "--warmup", "200ms",
+			"--workload", "fixed(16,5)", "--slo", tt.slo, "--quiet", "--out", filepath.Join(t.TempDir(), "run"))
+		if code != tt.want && code != exitInvalid {
+			t.Errorf("%s: exit %d, want %d\n%s%s", tt.name, code, tt.want, stdout, stderr)
+		}
+	}
+}
+
+func deadPort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return "http://" + l.Addr().String()
+}
+
+func serve(t *testing.T, h http.HandlerFunc) string {
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	plan := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	sim := metronome(t, time.Millisecond)
+	html := serve(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>hello</html>") })
+	locked := serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"error":{"message":"bad key"}}`, 401) })
+	for _, tt := range []struct {
+		name string
+		args []string
+		code int
+		want []string
+	}{
+		{"unknown command", []string{"rnu"}, exitUsage, []string{`"rnu"`, "run"}},
+		{"unknown flag", []string{"run", "--rat", "5"}, exitUsage, []string{"--rat", "--help"}},
+		{"argument to run", []string{"run", "chat"}, exitUsage, []string{`"chat"`}},
+		{"negative rate", []string{"run", "--rate", "-1"}, exitUsage, []string{"--rate", "-1"}},
+		{"rate that is no number", []string{"run", "--rate", "fast"}, exitUsage, []string{"--rate", "fast"}},
+		{"bad duration", []string{"run", "--duration", "10"}, exitUsage, []string{"--duration", "10"}},
+		{"unknown workload", []string{"run", "--workload", "chta"}, exitUsage, []string{"chta", "chat"}},
+		{"unknown api", []string{"run", "--url", sim, "--api", "opnai-chat"}, exitUsage, []string{"opnai-chat", "openai-chat"}},
+		{"bad objective", []string{"run", "--slo", "ttft:p99<fast"}, exitUsage, []string{"--slo"}},
+		{"missing key variable", []string{"run", "--url", sim, "--api-key-env", "NO_SUCH_KEY"}, exitUsage, []string{"NO_SUCH_KEY"}},
+		{"unknown accelerator", []string{"run", "--gpu", "H1000"}, exitUsage, []string{"H1000", "H100"}},
+		{"missing plan", []string{"run", "--plan", filepath.Join(dir, "none.yaml")}, exitUsage, []string{"none.yaml"}},
+		{"unknown key", []string{"run", "--plan", plan("key.yaml", "load_profile:\n  raet: 5\n")}, exitUsage, []string{"key.yaml:2", "raet", "rate"}},
+		{"wrong type", []string{"run", "--plan", plan("type.yaml", "load_profile:\n  rate: [1]\n")}, exitUsage, []string{"type.yaml:2", "rate"}},
+		{"spend without a price", []string{"run", "--url", sim, "--max-spend", "5"}, exitUsage, []string{"--max-spend", "cost"}},
+		{"unreachable host", []string{"run", "--url", deadPort(t), "--model", "m"}, exitError, []string{"refused"}},
+		{"unknown model", []string{"run", "--url", sim, "--model", "gpt-9"}, exitError, []string{"404", "gpt-9", "llama-3.1-8b"}},
+		{"no model list", []string{"run", "--url", html}, exitError, []string{"--model"}},
+		{"not a stream", []string{"run", "--url", html, "--model", "m"}, exitError, []string{"text/html"}},
+		{"wrong key", []string{"run", "--url", locked, "--model", "m"}, exitError, []string{"401", "bad key", "--api-key-env"}},
+		{"report of nothing", []string{"report"}, exitUsage, []string{"directory"}},
+		{"report of a missing directory", []string{"report", filepath.Join(dir, "none")}, exitError, []string{"none"}},
+		{"report of another directory", []string{"report", dir}, exitError, []string{"no run"}},
+		{"unknown schema", []string{"schema", "plna"}, exitUsage, []string{"plan"}},
+		{"negative pace", []string{"sim", "--pace", "-1s"}, exitUsage, []string{"--pace"}},
+		{"port taken", []string{"sim", "--listen", strings.TrimPrefix(sim, "http://")}, exitError, []string{"in use"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			args := tt.args
+			if args[0] == "run" {
+				args = append(args, "--out", filepath.Join(dir, "out"))
+			}
+			code, stdout, stderr := redline(t, nil, args...)
+			if code != tt.code {
+				t.Errorf("exit %d, want %d", code, tt.code)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(stderr, want) {
+					t.Errorf("stderr does not say %q: %s", want, stderr)
+				}
+			}
+			oneLine(t, stderr)
+			if stdout != "" {
+				t.Errorf("stdout has %q", stdout)
+			}
+			if exists(dir, "out") {
+				t.Error("something was written")
+			}
+		})
+	}
+}
+
+func TestSecretsReachNoFileAndNoScreen(t *testing.T) {
+	t.Parallel()
+	url, _ := echo(t)
+	out := filepath.Join(t.TempDir(), "run")
+	const secret, token = "sk-very-secret", "also-secret"
+	code, stdout, stderr := redline(t, map[string]string{"MY_KEY": secret}, "run", "--url", url, "--model", "m",
+		"--api-key-env", "MY_KEY", "--header", "Authorization=Bearer "+token, "-v", "--requests", "3", "--warmup", "0s",
+		"--concurrency", "1", "--out", out)
+	if code == exitError || code == exitUsage {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	shown := stdout + stderr
+	for _, name := range []string{"plan.yaml", "records.jsonl", "result.json"} {
+		content, err := os.ReadFile(filepath.Join(out, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown += string(content)
+	}
+	for _, s := range []string{secret, token} {
+		if strings.Contains(shown, s) {
+			t.Errorf("%s is shown or kept", s)
+		}
+	}
+	if !strings.Contains(stderr, "> POST ") || !strings.Contains(stderr, "[DONE]") {
+		t.Errorf("-v does not show the exchange: %s", stderr)
+	}
+}
+
+func TestHelpTeaches(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		args []string
+		want []string
+	}{
+		{nil, []string{"redline run\n", "--slo"}},
+		{[]string{"run", "--help"}, []string{"Examples:", "--rate", "Load:", "Exit code"}},
+		{[]string{"sim", "--help"}, []string{"--pace", "--truth", "--max-num-seqs", "--listen"}},
+		{[]string{"report", "--help"}, []string{"redline report runs/"}},
+	} {
+		code, stdout, stderr := redline(t, nil, tt.args...)
+		if code != exitOK || stderr != "" {
+			t.Errorf("%v: exit %d, stderr %q", tt.args, code, stderr)
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(stdout, want) {
+				t.Errorf("%v: help does not say %q:\n%s", tt.args, want, stdout)
+			}
+		}
+		for _, line := range strings.Split(stdout, "\n") {
+			if len(line) > 120 {
+				t.Errorf("%v: help line of %d columns: %s", tt.args, len(line), line)
+			}
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package client
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+)
+
+// maxChunkLine is how long a line between chunks may be.
+const maxChunkLine = 4 << 10
+
+// body undoes the framing of a reply's body.
+type body struct {
+	c       *conn
+	state   bodyState
+	left    int64 // bytes left of the chunk, or of the body
+	trailer int   // bytes of trailer seen
+}
+
+type bodyState uint8
+
+const (
+	inLength   bodyState = iota // a body of known length
+	inRest                      // a body that ends with its connection
+	inSize                      // before a chunk
+	inChunk                     // in its data
+	inChunkEnd                  // behind its data
+	inTrailer                   // behind the last chunk
+	ended
+)
+
+func newBody(c *conn, r response) body {
+	switch {
+	case r.chunked():
+		return body{c: c, state: inSize}
+	case r.length >= 0:
+		return body{c: c, state: inLength, left: r.length}
+	}
+	return body{c: c, state: inRest, left: math.MaxInt64}
+}
+
+// next gives bytes of the body, those at hand first, else those of one more
+// read. It gives io.EOF after the body has ended in order; a body cut short is
+// io.ErrUnexpectedEOF. The bytes are valid until the next call.
+func (b *body) next() ([]byte, error) {
+	for {
+		switch b.state {
+		case ended:
+			return nil, io.EOF
+		case inRest:
+			data, err := b.take()
+			if errors.Is(err, io.EOF) {
+				b.state = ended
+			}
+			return data, err
+		case inLength, inChunk:
+			if b.left > 0 {
+				data, err := b.take()
+				return data, unfinished(err)
+			}
+			if b.state == inLength {
+				b.state = ended
+			} else {
+				b.state = inChunkEnd
+			}
+		default:
+			if err := b.framing(); err != nil {
+				return nil, unfinished(err)
+			}
+		}
+	}
+}
+
+// take gives what is at hand of the bytes left, reading once if nothing is.
+func (b *body) take() ([]byte, error) {
+	if b.c.head == b.c.tail {
+		if err := b.c.fill(); err != nil {
+			return nil, err
+		}
+	}
+	n := int(min(int64(b.c.tail-b.c.head), b.left))
+	b.left -= int64(n)
+	data := b.c.buf[b.c.head : b.c.head+n]
+	b.c.head += n
+	return data, nil
+}
+
+// framing takes in a line between chunks.
+func (b *body) framing() error {
+	line, err := b.c.line(maxChunkLine)
+	if errors.Is(err, errLongLine) {
+		return errProtocol("a line between chunks is longer than 4 KiB")
+	}
+	if err != nil {
+		return err
+	}
+	switch b.state {
+	case inSize:
+		return b.size(line)
+	case inChunkEnd:
+		if len(line) > 0 {
+			return errProtocol(fmt.Sprintf("a chunk is longer than its size: %.30q", line))
+		}
+		b.state = inSize
+	case inTrailer:
+		if len(line) == 0 {
+			b.state = ended
+		}
+		if b.trailer += len(line); b.trailer > maxHead {
+			return errProtocol("the response trailer is larger than 256 KiB")
+		}
+	}
+	return nil
+}
+
+// size begins a chunk. What follows its size, an extension, means nothing here.
+func (b *body) size(line []byte) error {
+	digits, _, _ := bytes.Cut(line, []byte(";"))
+	size, err := strconv.ParseUint(string(bytes.TrimRight(digits, " \t")), 16, 62)
+	if err != nil {
+		return errProtocol(fmt.Sprintf("not a chunk size: %.30q", line))
+	}
+	b.left, b.state = int64(size), inChunk
+	if size == 0 {
+		b.state = inTrailer
+	}
+	return nil
+}
+
+// rest reads the body to its end, at most limit bytes of it.
+func (b *body) rest(limit int) ([]byte, error) {
+	var all []byte
+	for {
+		data, err := b.next()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return all, err
+		}
+		if len(all)+len(data) > limit {
+			return append(all, data[:limit-len(all)]...), errProtocol(fmt.Sprintf("the body is larger than %d KiB", limit>>10))
+		}
+		all = append(all, data...)
+	}
+}

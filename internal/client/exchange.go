@@ -1,0 +1,232 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"redline/internal/llm"
+	"redline/internal/wire"
+)
+
+const maxErrorBody = 64 << 10
+
+// Stream sends r and yields its events as they arrive; a fault comes last.
+func (c *Client) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		x := exchange{c: c, ctx: ctx, r: r, yield: yield, ep: c.next(), trace: c.trace.Swap(nil)}
+		if fault := x.run(); fault != nil && !x.abandoned {
+			yield(llm.Event{}, fault)
+		}
+	}
+}
+
+// exchange is one request on its way.
+type exchange struct {
+	c         *Client
+	ctx       context.Context
+	r         *llm.Request
+	ep        *endpoint
+	yield     func(llm.Event, error) bool
+	abandoned bool // the consumer wants no more
+	reopened  bool // a connection that had waited turned out to be dead
+	adapted   bool // asked again in another form
+	conn      *conn
+	trace     *trace
+	sse       *wire.SSE
+	delta     wire.Delta
+	parts     []byte // the joined parts of an event that has several
+	output    bool
+	lastRead  int64 // the read that brought the last output event
+}
+
+// emit yields an event and reports whether the consumer wants more.
+func (x *exchange) emit(ev llm.Event) bool {
+	if !x.abandoned {
+		x.abandoned = !x.yield(ev, nil)
+	}
+	return !x.abandoned
+}
+
+// errAgain asks for another try of the exchange.
+var errAgain = &llm.Fault{Message: "again"}
+
+// run tries the exchange until it is decided. That is soon: a dead connection
+// is replaced once, and a server has only so many quirks to learn.
+func (x *exchange) run() *llm.Fault {
+	for {
+		if fault := x.try(); fault != errAgain {
+			return fault
+		}
+	}
+}
+
+func (x *exchange) try() *llm.Fault {
+	if fault := x.acquire(); fault != nil {
+		return fault
+	}
+	c := x.conn
+	// A deadline that cannot be set belongs to a connection that is already
+	// closed, which the write will say.
+	_ = c.SetDeadline(time.Now().Add(x.c.timeout))
+	stop := context.AfterFunc(x.ctx, func() { _ = c.raw.Close() })
+	reusable, fault := x.send()
+	if stop() && reusable {
+		x.ep.pool.put(c)
+	} else {
+		c.close()
+	}
+	return fault
+}
+
+// acquire takes a waiting connection, or opens one.
+func (x *exchange) acquire() (fault *llm.Fault) {
+	if x.ctx.Err() != nil {
+		return x.c.cancelled()
+	}
+	x.conn = nil
+	if !x.reopened {
+		x.conn = x.ep.pool.get()
+	}
+	if x.conn == nil {
+		if x.conn, fault = x.c.connect(x.ctx, x.ep, x.emit); fault != nil {
+			return fault
+		}
+	}
+	if !x.emit(llm.Event{Kind: llm.Ready, At: x.c.clock.Now(), Addr: x.conn.remote}) {
+		x.ep.pool.put(x.conn)
+		return x.c.cancelled()
+	}
+	return nil
+}
+
+// send writes the request and reads the reply. It reports whether the
+// connection can carry another request.
+func (x *exchange) send() (reusable bool, fault *llm.Fault) {
+	quirks := *x.c.quirks.Load()
+	x.encode(quirks)
+	x.conn.heard = false
+	x.trace.request(x.conn.out)
+	if !x.emit(llm.Event{Kind: llm.Sent, At: x.c.clock.Now(), Retried: x.adapted}) {
+		return true, x.c.cancelled()
+	}
+	_, unsent := x.conn.Write(x.conn.out)
+	if unsent == nil && !x.emit(llm.Event{Kind: llm.Written, At: x.c.clock.Now()}) {
+		return false, x.c.cancelled()
+	}
+	// A server may refuse a request and close before it has read all of it:
+	// then the write fails, and the reply says why.
+	head, err := x.conn.readResponse()
+	if err != nil {
+		return false, x.early(err)
+	}
+	x.trace.head(head)
+	if !x.emit(llm.Event{Kind: llm.Head, At: head.at, Status: head.status}) {
+		return false, x.c.cancelled()
+	}
+	reusable, fault = x.receive(head, quirks)
+	return reusable && head.keepAlive && unsent == nil, fault
+}
+
+// encode puts head and body into one buffer, so that one write sends both.
+func (x *exchange) encode(q wire.Quirks) {
+	payload := bodies.Get().(*[]byte)
+	defer bodies.Put(payload)
+	*payload = x.c.dialect.Encode((*payload)[:0], x.r, q)
+	out := append(x.conn.out[:0], x.ep.head...)
+	if x.r.ID != "" && !x.c.ownID {
+		out = append(out, "X-Request-Id: "...)
+		out = append(out, x.r.ID...)
+		out = append(out, "\r\n"...)
+	}
+	out = append(out, "Content-Length: "...)
+	out = strconv.AppendInt(out, int64(len(*payload)), 10)
+	out = append(out, "\r\n\r\n"...)
+	x.conn.out = append(out, *payload...)
+}
+
+var bodies = sync.Pool{New: func() any { return new([]byte) }}
+
+// early judges an error before a reply's head. A connection that had waited
+// may simply have been closed meanwhile: if nothing of a reply has arrived the
+// request is sent again, once, on a fresh one.
+func (x *exchange) early(err error) *llm.Fault {
+	if x.reopened || !x.conn.kept || x.conn.heard || !isCut(err) || x.ctx.Err() != nil {
+		return x.broken(err)
+	}
+	x.reopened = true
+	if !x.emit(llm.Event{Kind: llm.Reconnect, At: x.c.clock.Now()}) {
+		return x.c.cancelled()
+	}
+	return errAgain
+}
+
+// receive reads the body that follows head, to its end if it can.
+func (x *exchange) receive(head response, q wire.Quirks) (complete bool, fault *llm.Fault) {
+	b := newBody(x.conn, head)
+	if head.status != http.StatusOK {
+		return x.refused(head, &b, q)
+	}
+	if fault := x.readable(head); fault != nil {
+		return false, fault
+	}
+	if x.r.Stream {
+		fault = x.stream(&b)
+	} else {
+		fault = x.whole(&b)
+	}
+	return fault == nil && head.keepAlive && x.finished(&b), fault
+}
+
+// refused reads the body of a reply that is not a success, and asks again if
+// another form of the request would do.
+func (x *exchange) refused(head response, b *body, q wire.Quirks) (complete bool, fault *llm.Fault) {
+	content, err := b.rest(maxErrorBody)
+	x.trace.body(content)
+	if head.status == http.StatusBadRequest || head.status == http.StatusUnprocessableEntity {
+		if adapted, ok := x.c.dialect.Adapt(content, q); ok {
+			x.c.learn(adapted)
+			x.adapted = true
+			return err == nil, errAgain
+		}
+	}
+	fault = x.c.fault(llm.HTTP, "%s", x.message(head, content))
+	fault.Status, fault.RetryAfter = head.status, head.retryAfter
+	if head.status == http.StatusTooManyRequests || head.status == http.StatusServiceUnavailable {
+		fault.Outcome = llm.Rejected
+	}
+	return err == nil, fault
+}
+
+// message gives the server's own words, with the cure where one is known.
+func (x *exchange) message(head response, content []byte) string {
+	if head.status >= 300 && head.status < 400 && head.location != "" {
+		return "redirected to " + x.ep.target(head.location) + ": give that URL with --url"
+	}
+	words := x.c.dialect.DecodeError(content)
+	if words == "" {
+		words = strings.Join(strings.Fields(string(content)), " ")
+	}
+	switch {
+	case words == "":
+		return "the server gave no reason (" + http.StatusText(head.status) + ")"
+	case x.ep.tls == nil && strings.Contains(words, "HTTPS"):
+		words += " Use https:// in --url."
+	}
+	return x.c.words(words)
+}
+
+// words makes what a server said fit for a record: one line of bounded length,
+// without the secrets that a server may repeat.
+func (c *Client) words(s string) string {
+	const most = 300
+	s = c.secrets.Replace(strings.Join(strings.Fields(s), " "))
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

@@ -1,0 +1,237 @@
+package client
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxHead is how much a server may send before its body.
+const maxHead = 256 << 10
+
+// errProtocol marks bytes that are not HTTP/1.1.
+type errProtocol string
+
+func (e errProtocol) Error() string { return string(e) }
+
+// errLongLine is a line that goes on beyond its limit.
+var errLongLine = errors.New("line too long")
+
+// response is the head of a reply.
+type response struct {
+	status     int
+	at         int64 // arrival of the status line
+	kind       string
+	encoding   string
+	location   string
+	retryAfter time.Duration
+
+	// What the head says about where the body ends, and what follows of it.
+	old               bool // HTTP/1.0
+	coding            string
+	length            int64 // -1 unknown
+	saysClose, saysOn bool
+	keepAlive         bool
+}
+
+// readResponse reads a reply's head, passing over interim ones.
+func (c *conn) readResponse() (response, error) {
+	for {
+		r, err := c.readHead()
+		if err != nil || r.status >= 200 {
+			return r, err
+		}
+		if r.status == 101 {
+			return response{}, errProtocol("the server switched to another protocol unasked (HTTP 101)")
+		}
+	}
+}
+
+func (c *conn) readHead() (response, error) {
+	first, err := c.statusLine()
+	if err != nil {
+		return response{}, err
+	}
+	r := response{at: c.at, length: -1}
+	if !r.parseStatus(first) {
+		return response{}, notHTTP(first)
+	}
+	framing := false
+	for size := len(first); ; {
+		line, err := c.line(maxHead)
+		if size += len(line); errors.Is(err, errLongLine) || size > maxHead {
+			return response{}, errProtocol("the response head is larger than 256 KiB")
+		}
+		if err != nil {
+			return response{}, unfinished(err)
+		}
+		if len(line) == 0 {
+			return r, r.settle()
+		}
+		if framing, err = r.header(line, framing); err != nil {
+			return response{}, err
+		}
+	}
+}
+
+// statusLine reads the first line, but gives up with the first byte that shows
+// that none will come: servers of other protocols may never send a line's end.
+func (c *conn) statusLine() ([]byte, error) {
+	const begins = "HTTP/1."
+	for {
+		unread := c.buf[c.head:c.tail]
+		n := min(len(unread), len(begins))
+		if string(unread[:n]) != begins[:n] {
+			return nil, notHTTP(unread)
+		}
+		if n == len(begins) {
+			break
+		}
+		if err := c.fill(); err != nil {
+			return nil, err
+		}
+	}
+	line, err := c.line(maxHead)
+	if errors.Is(err, errLongLine) {
+		err = notHTTP(c.buf[c.head:c.tail])
+	}
+	return line, err
+}
+
+func (r *response) parseStatus(line []byte) bool {
+	version, rest, _ := bytes.Cut(line, []byte(" "))
+	code, _, _ := bytes.Cut(rest, []byte(" "))
+	status, err := strconv.ParseUint(string(code), 10, 16)
+	r.status, r.old = int(status), string(version) == "HTTP/1.0"
+	return err == nil && len(code) == 3 && status >= 100 && (r.old || string(version) == "HTTP/1.1")
+}
+
+// notHTTP says what a reply that does not begin with a status line looks like.
+func notHTTP(first []byte) error {
+	// A server that knows only HTTP/2 answers with a frame: three bytes of
+	// length, then the type, SETTINGS or GOAWAY.
+	if len(first) > 0 && first[0] == 0 && (len(first) < 4 || first[3] == 4 || first[3] == 7) {
+		return errProtocol("the server speaks HTTP/2 only; redline measures over HTTP/1.1: enable HTTP/1.1 on the server or its proxy")
+	}
+	if len(first) > 0 && first[0] == 0x15 {
+		return errProtocol("the server speaks TLS: use https:// instead of http://")
+	}
+	return errProtocol(fmt.Sprintf("not an HTTP/1.1 response: %.60q", first))
+}
+
+// header takes in one line of the head. A line that begins with a space goes
+// on from the one before it, which is refused where that one was about framing
+// and passed over otherwise.
+func (r *response) header(line []byte, framing bool) (bool, error) {
+	k, v, ok := bytes.Cut(line, []byte(":"))
+	folded := line[0] == ' ' || line[0] == '\t'
+	switch {
+	case folded && !framing:
+		return false, nil
+	case folded || !ok:
+		return false, errProtocol(fmt.Sprintf("not a response header: %.60q", line))
+	}
+	value := string(bytes.Trim(v, " \t"))
+	switch strings.ToLower(string(k)) {
+	case "content-type":
+		kind, _, _ := strings.Cut(strings.ToLower(value), ";")
+		r.kind = strings.TrimSpace(kind)
+	case "content-encoding":
+		r.encoding = strings.ToLower(value)
+	case "location":
+		r.location = value
+	case "retry-after":
+		if s, err := strconv.ParseUint(value, 10, 31); err == nil {
+			r.retryAfter = time.Duration(s) * time.Second
+		}
+	case "content-length":
+		return true, r.setLength(value)
+	case "transfer-encoding":
+		// Two codings, in one header or in two, are never just "chunked".
+		r.coding += "," + strings.ToLower(value)
+		return true, nil
+	case "connection":
+		r.connection(value)
+		return true, nil
+	}
+	return false, nil
+}
+
+func (r *response) setLength(value string) error {
+	n, err := strconv.ParseUint(value, 10, 63)
+	if err != nil || (r.length >= 0 && r.length != int64(n)) {
+		return errProtocol(fmt.Sprintf("the response has no clear length: Content-Length %.30q", value))
+	}
+	r.length = int64(n)
+	return nil
+}
+
+func (r *response) connection(value string) {
+	for word := range strings.SplitSeq(strings.ToLower(value), ",") {
+		switch strings.Trim(word, " \t") {
+		case "close":
+			r.saysClose = true
+		case "keep-alive":
+			r.saysOn = true
+		}
+	}
+}
+
+// chunked reports whether the body comes in chunks.
+func (r *response) chunked() bool { return r.coding != "" }
+
+// settle decides how the body ends and whether the connection outlives it.
+func (r *response) settle() error {
+	switch {
+	case r.coding != "" && r.coding != ",chunked":
+		return errProtocol(fmt.Sprintf("the response has a transfer coding that was not asked for: %.60q", r.coding[1:]))
+	case r.coding != "" && r.old:
+		return errProtocol("the response is HTTP/1.0 and chunked, which cannot be read safely")
+	}
+	r.keepAlive = !r.saysClose && (!r.old || r.saysOn)
+	switch {
+	case r.status == 204 || r.status == 304:
+		r.length, r.coding = 0, ""
+	case r.chunked():
+		// A server that also gives a length cannot be trusted to mean the
+		// same end as this client.
+		r.keepAlive = r.keepAlive && r.length < 0
+	case r.length < 0:
+		r.keepAlive = false // the body ends with the connection
+	}
+	return nil
+}
+
+// line gives the next line without its ending, valid until the next read.
+func (c *conn) line(limit int) ([]byte, error) {
+	for scanned := 0; ; {
+		unread := c.buf[c.head:c.tail]
+		if i := bytes.IndexByte(unread[scanned:], '\n'); i >= 0 {
+			end := scanned + i
+			c.head += end + 1
+			return bytes.TrimSuffix(unread[:end], []byte("\r")), nil
+		}
+		if scanned = len(unread); scanned > limit {
+			return nil, errLongLine
+		}
+		if err := c.fill(); err != nil {
+			if len(unread) > 0 {
+				err = unfinished(err)
+			}
+			return nil, err
+		}
+	}
+}
+
+// unfinished turns the end of a connection into the error of one that ended
+// too early.
+func unfinished(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
