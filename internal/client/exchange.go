@@ -73,7 +73,7 @@ func (x *exchange) try() *llm.Fault {
 	// A deadline that cannot be set belongs to a connection that is already
 	// closed, which the write will say.
 	_ = c.SetDeadline(time.Now().Add(x.c.timeout))
-	stop := context.AfterFunc(x.ctx, func() { _ = c.raw.Close() })
+	stop := context.AfterFunc(x.ctx, func() { _ = c })
 	reusable, fault := x.send()
 	if stop() && reusable {
 		x.ep.pool.put(c)
@@ -205,19 +205,19 @@ func (x *exchange) refused(head response, b *body, q wire.Quirks) (complete bool
 // message gives the server's own words, with the cure where one is known.
 func (x *exchange) message(head response, content []byte) string {
 	if head.status >= 300 && head.status < 400 && head.location != "" {
-		return "redirected to " + x.ep.target(head.location) + ": give that URL with --url"
+		return "redirected to " + x.c.words(x.ep.target(head.location)) + ": give that URL with --url"
 	}
-	words := x.c.dialect.DecodeError(content)
-	if words == "" {
-		words = strings.Join(strings.Fields(string(content)), " ")
+	said := x.c.words(x.c.dialect.DecodeError(content))
+	if said == "" {
+		said = x.c.words(string(content))
 	}
 	switch {
-	case words == "":
+	case said == "":
 		return "the server gave no reason (" + http.StatusText(head.status) + ")"
-	case x.ep.tls == nil && strings.Contains(words, "HTTPS"):
-		words += " Use https:// in --url."
+	case x.ep.tls == nil && strings.Contains(said, "HTTP request") && strings.Contains(said, "HTTPS"):
+		return said + " Use https:// in --url."
 	}
-	return x.c.words(words)
+	return said
 }
 
 // words makes what a server said fit for a record: one line of bounded length,
@@ -225,8 +225,8 @@ func (x *exchange) message(head response, content []byte) string {
 func (c *Client) words(s string) string {
 	const most = 300
 	s = c.secrets.Replace(strings.Join(strings.Fields(s), " "))
-	if len(s) <= most {
-		return s
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
 	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
+	return strings.ToValidUTF8(s, "\uFFFD")
 }

@@ -82,7 +82,7 @@ func TestRequest(t *testing.T) {
 // TestTrace: one exchange is written down, whole and readable, and no secret of
 // the spec is in it, not even where the server repeats it.
 func TestTrace(t *testing.T) {
-	const echo = `data: {"choices":[{"delta":{"content":"got sk-key-123 tok-456789 body-secret"}}]}` + "\n\n"
+	const echo = `data: {"choices":[{"delta":{"content":"got sk-key-123 tok-456789 body-secret query-secret"}}]}` + "\n\n"
 	url, _ := serveRaw(t, always(chunkedHead+inChunks(echo, done), true))
 	c := newClient(t, Spec{
 		APIKey:    "sk-key-123",
@@ -113,7 +113,7 @@ func TestTrace(t *testing.T) {
 		">",
 		"> " + strings.ReplaceAll(body, "body-secret", "***"),
 		"< T HTTP 200  text/event-stream",
-		`< T data: {"choices":[{"delta":{"content":"got *** *** ***"}}]}`,
+		`< T data: {"choices":[{"delta":{"content":"got *** *** *** ***"}}]}`,
 		"< T data: [DONE]",
 		"",
 	}, "\n"))

@@ -13,13 +13,19 @@ const (
 )
 
 // secretsOf makes the replacer that hides what the spec holds of secrets,
-// wherever a server or a trace would repeat it.
+// wherever a server or a trace would repeat it. Headers and queries are taken
+// for secret as a whole, for their names do not tell.
 func secretsOf(s Spec) *strings.Replacer {
 	found := []string{s.APIKey}
 	for name, value := range s.Headers {
 		if !harmless(name) {
 			_, credential, _ := strings.Cut(value, " ") // behind "Bearer"
 			found = append(found, value, credential)
+		}
+	}
+	for _, raw := range s.URLs {
+		if u, err := parseURL(raw); err == nil {
+			found = append(found, slices.Concat(slices.Collect(maps.Values(u.Query()))...)...)
 		}
 	}
 	found = append(found, secretValues(s.ExtraBody, false)...)

@@ -30,9 +30,9 @@ func (x *exchange) readable(head response) *llm.Fault {
 	case head.encoding != "" && head.encoding != "identity":
 		return x.c.fault(llm.Malformed, "the server compresses its reply (%s) although identity was asked for: turn compression off, it delays tokens", x.c.words(head.encoding))
 	case x.r.Stream && (json || head.kind == page):
-		return x.c.fault(llm.Malformed, "asked for an event stream, got %s: is this the right path, and does the server stream?", head.kind)
+		return x.c.fault(llm.Malformed, "asked for an event stream, got %s: is this the right path, and does the server stream?", x.c.words(head.kind))
 	case !x.r.Stream && (head.kind == events || head.kind == page):
-		return x.c.fault(llm.Malformed, "asked for one JSON reply, got %s: is this the right path, and can the server reply without streaming?", head.kind)
+		return x.c.fault(llm.Malformed, "asked for one JSON reply, got %s: is this the right path, and can the server reply without streaming?", x.c.words(head.kind))
 	}
 	return nil
 }

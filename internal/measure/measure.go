@@ -81,7 +81,7 @@ func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 	}
 	path := o.Config.Output.Dir
 	if path == "" {
-		path = store.Name(r.started, o.Config.Metadata["label"])
+		path = store.Unused(store.Name(r.started, o.Config.Metadata["label"]))
 	}
 	if err := store.Check(path, o.Config.Output.Force); err != nil {
 		return nil, "", err

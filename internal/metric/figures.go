@@ -61,7 +61,10 @@ func measured(r *record.Record) figures {
 		// Stamps of two clocks may cross by a hair: that is no lag.
 		f[lag] = float64(max(r.Sent-max(r.Due, r.Slot, r.Conn), 0))
 	}
-	f[slotWait] = since(r.Begin, r.Slot)
+	if r.Slot != 0 {
+		// A slot that was free all the time was so before the request began.
+		f[slotWait] = float64(max(r.Slot-r.Begin, 0))
+	}
 	f[connect] = since(max(r.Begin, r.Slot), r.Dialed)
 	f[tls] = since(r.Dialed, r.Secured)
 	if r.Outcome != llm.OK {

@@ -90,6 +90,9 @@ func (r *Record) Observe(ev llm.Event) {
 		r.Conn, r.Addr = ev.At, ev.Addr
 	case llm.Sent:
 		r.Sent = ev.At
+		if ev.Retried {
+			r.Try++
+		}
 	case llm.Written:
 		r.Written = ev.At
 	case llm.Head:

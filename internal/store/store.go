@@ -40,6 +40,17 @@ func Name(started time.Time, label string) string {
 	return filepath.Join("runs", name)
 }
 
+// Unused gives path, or, where it is taken already, the first of path-2,
+// path-3, … that is not: two runs may start in the same second.
+func Unused(path string) string {
+	for n, free := 2, path; ; n++ {
+		if _, err := os.Stat(free); err != nil {
+			return free
+		}
+		free = fmt.Sprintf("%s-%d", path, n)
+	}
+}
+
 func fileSafe(r rune) rune {
 	switch {
 	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_':

@@ -316,3 +316,17 @@ func TestUnreadableLogs(t *testing.T) {
 		t.Errorf("Header without a log: %v, want fs.ErrNotExist", err)
 	}
 }
+
+func TestUnusedStepsAside(t *testing.T) {
+	t.Parallel()
+	base := filepath.Join(t.TempDir(), "run")
+	for _, want := range []string{base, base + "-2", base + "-3"} {
+		got := Unused(base)
+		if got != want {
+			t.Fatalf("Unused is %s, want %s", got, want)
+		}
+		if err := os.Mkdir(got, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

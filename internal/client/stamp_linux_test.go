@@ -1,0 +1,73 @@
+package client
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"runtime"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"redline/internal/llm"
+)
+
+// control frames one control message as the kernel does on 64-bit machines.
+func control(level, kind int32, data ...int64) []byte {
+	b := binary.NativeEndian.AppendUint64(nil, uint64(unix.CmsgLen(8*len(data))))
+	b = binary.NativeEndian.AppendUint32(b, uint32(level))
+	b = binary.NativeEndian.AppendUint32(b, uint32(kind))
+	for _, d := range data {
+		b = binary.NativeEndian.AppendUint64(b, uint64(d))
+	}
+	return b
+}
+
+func TestStampIn(t *testing.T) {
+	stamped := control(unix.SOL_SOCKET, unix.SCM_TIMESTAMPNS, 1700000000, 123456789)
+	other := control(unix.SOL_IP, unix.IP_TTL, 64)
+	for _, tc := range []struct {
+		name string
+		oob  []byte
+		want int64
+	}{
+		{"nothing", nil, 0},
+		{"a stamp", stamped, 1700000000123456789},
+		{"a stamp behind another message", slices.Concat(other, stamped), 1700000000123456789},
+		{"another message", other, 0},
+		{"a stamp of another level", control(unix.SOL_IP, unix.SCM_TIMESTAMPNS, 1, 2), 0},
+		{"a stamp cut short", stamped[:len(stamped)-1], 0},
+		{"a length of nothing", make([]byte, 64), 0},
+		{"a length beyond the end", slices.Concat(binary.NativeEndian.AppendUint64(nil, 1<<40), make([]byte, 56)), 0},
+	} {
+		got, ok := stampIn(tc.oob)
+		if got != tc.want || ok != (tc.want != 0) {
+			t.Errorf("%s: %d %v, want %d", tc.name, got, ok, tc.want)
+		}
+	}
+}
+
+// TestUnaskedBytes: a waiting connection on which the server says something by
+// itself is not used again.
+func TestUnaskedBytes(t *testing.T) {
+	seen := make(chan struct{})
+	url, _ := serveRaw(t, func(c net.Conn, conn, _ int) bool {
+		_, _ = io.WriteString(c, sized(streamHead))
+		if conn == 0 {
+			<-seen
+			_, _ = io.WriteString(c, refusal("408 Request Timeout", "", ""))
+		}
+		return true
+	})
+	c := newClient(t, Spec{}, url)
+	_, fault := plainly(t, c, asking(true), nil)
+	equal(t, "fault", fault, (*llm.Fault)(nil))
+	seen <- struct{}{}
+	for c.endpoints[0].pool.waiting[0].idle() {
+		runtime.Gosched()
+	}
+	events, fault := plainly(t, c, asking(true), nil)
+	equal(t, "fault", fault, (*llm.Fault)(nil))
+	equal(t, "kinds", kinds(events), greetingOnNew)
+}
