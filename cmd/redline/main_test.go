@@ -68,7 +68,13 @@ func program(t *testing.T, args ...string) (*exec.Cmd, *buffer, *buffer) {
 // metronome serves tokens at a pace.
 func metronome(t *testing.T, pace time.Duration) (url string) {
 	t.Helper()
-	running, err := sim.Start(context.WithoutCancel(t.Context()), sim.Spec{}, sim.ServeOptions{Pace: pace})
+	return metronomeAs(t, "", pace)
+}
+
+// metronomeAs serves them under a model's name.
+func metronomeAs(t *testing.T, model string, pace time.Duration) (url string) {
+	t.Helper()
+	running, err := sim.Start(context.WithoutCancel(t.Context()), sim.Spec{ServedModelName: model}, sim.ServeOptions{Pace: pace})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func (p *process) runCommand() *cobra.Command {
 // measure runs one load and shows its result.
 func (p *process) measure(ctx context.Context, cfg *config.Config) error {
 	live := report.NewLiveLine(p.stderr, report.LiveOptions{Terminal: p.terminal, Width: p.width,
-		Total: cfg.Load.Bounds.Duration})
+		Window: cfg.Load.Bounds.Duration})
 	options := measure.Options{Config: cfg, Version: version, Command: p.commandLine(cfg), Stop: p.stop,
 		Say: func(format string, args ...any) { live.Say("redline: " + fmt.Sprintf(format, args...)) }}
 	if !cfg.Output.Quiet {

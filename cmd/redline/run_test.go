@@ -170,6 +170,47 @@ func TestObjectivesDecideTheExitCode(t *testing.T) {
 	}
 }
 
+// The plan that asked for the product runs unchanged but for its endpoint.
+func TestSeedPlanOverSockets(t *testing.T) {
+	t.Parallel()
+	url := metronomeAs(t, "claude-sonnet-4-20250514", time.Millisecond)
+	out := filepath.Join(t.TempDir(), "run")
+	code, stdout, stderr := redline(t, map[string]string{"INFERENCE_API_KEY": "key"}, "run",
+		"--plan", "../../internal/config/testdata/benchmark-config.yaml", "--url", url+"/v1/messages",
+		"--requests", "60", "--quiet", "--out", out)
+	if code == exitError || code == exitUsage {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	var res result.Result
+	if err := json.Unmarshal([]byte(stdout), &res); err != nil {
+		t.Fatalf("the plan asks for JSON: %v", err)
+	}
+	if got := res.Points[0].Requests; got.Due != 60 || got.OK != 60 {
+		t.Errorf("%d of %d requests ok, want 60 of 60", got.OK, got.Due)
+	}
+	if res.Engine.API != "anthropic-messages" || len(res.Points[0].Objectives) != 3 {
+		t.Errorf("api %s with %d objectives", res.Engine.API, len(res.Points[0].Objectives))
+	}
+}
+
+func TestBudgetEndsTheSending(t *testing.T) {
+	t.Parallel()
+	url := metronome(t, time.Millisecond)
+	code, stdout, _ := redline(t, nil, "run", "--url", url, "--concurrency", "2", "--requests", "1000", "--warmup", "0s",
+		"--workload", "fixed(16,4)", "--max-tokens-total", "400", "--json", "--quiet", "--out", filepath.Join(t.TempDir(), "run"))
+	if code == exitUsage {
+		t.Fatalf("exit %d", code)
+	}
+	var res result.Result
+	if err := json.Unmarshal([]byte(stdout), &res); err != nil {
+		t.Fatal(err)
+	}
+	// 20 requests of 16 + 4 tokens.
+	if got := res.Points[0].Requests.OK; got != 20 || !strings.Contains(res.Interrupted, "--max-tokens-total") {
+		t.Errorf("%d requests ok, interrupted by %q; want 20 by --max-tokens-total", got, res.Interrupted)
+	}
+}
+
 func deadPort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

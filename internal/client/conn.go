@@ -89,11 +89,11 @@ func (c *conn) fill() error {
 	return nil
 }
 
-// idle reports whether the connection is fit for another request: nothing of
-// it is unread, and the server has not closed it.
+// idle reports whether the connection, on which everything has been read, is
+// still fit for another request.
 func (c *conn) idle() bool {
 	_, secure := c.Conn.(*tls.Conn)
-	return c.head == c.tail && c.raw.quiet(secure)
+	return c.raw.quiet(secure)
 }
 
 func (c *conn) close() { _ = c.Conn.Close() }

@@ -73,7 +73,7 @@ func (x *exchange) try() *llm.Fault {
 	// A deadline that cannot be set belongs to a connection that is already
 	// closed, which the write will say.
 	_ = c.SetDeadline(time.Now().Add(x.c.timeout))
-	stop := context.AfterFunc(x.ctx, func() { _ = c })
+	stop := context.AfterFunc(x.ctx, func() { _ = c.raw.Close() })
 	reusable, fault := x.send()
 	if stop() && reusable {
 		x.ep.pool.put(c)
@@ -155,7 +155,7 @@ var bodies = sync.Pool{New: func() any { return new([]byte) }}
 // may simply have been closed meanwhile: if nothing of a reply has arrived the
 // request is sent again, once, on a fresh one.
 func (x *exchange) early(err error) *llm.Fault {
-	if x.reopened || !x.conn.kept || x.conn.heard || !isCut(err) || x.ctx.Err() != nil {
+	if !x.conn.kept || x.conn.heard || !isCut(err) || x.ctx.Err() != nil {
 		return x.broken(err)
 	}
 	x.reopened = true

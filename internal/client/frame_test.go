@@ -63,7 +63,9 @@ func TestFraming(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			url, conns := serveRaw(t, always(tc.reply, tc.reused))
+			// Where the reply does not end with the connection, it is the client
+			// that has to see that it must not be used again.
+			url, conns := serveRaw(t, always(tc.reply, tc.name != "until the end"))
 			c := newClient(t, Spec{}, url)
 			for range 2 {
 				events, fault := plainly(t, c, asking(true), nil)

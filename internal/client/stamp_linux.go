@@ -158,7 +158,7 @@ func stampIn(oob []byte) (unixNS int64, ok bool) {
 
 // quiet reports whether an idle connection can still be used: the server has
 // neither closed it nor, on a plain one, sent bytes that nobody asked for. On a
-// secure one unread bytes are nothing odd, but session tickets.
+// secure one such bytes may be of TLS itself, such as session tickets.
 func (s *stamper) quiet(secure bool) bool {
 	if s.raw == nil {
 		return true

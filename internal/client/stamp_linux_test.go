@@ -4,12 +4,14 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"os"
 	"runtime"
 	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
+	"redline/internal/clock"
 	"redline/internal/llm"
 )
 
@@ -46,6 +48,47 @@ func TestStampIn(t *testing.T) {
 			t.Errorf("%s: %d %v, want %d", tc.name, got, ok, tc.want)
 		}
 	}
+}
+
+// TestQuiet: what the server has done to a waiting connection, and whether it
+// is still fit, without and with TLS.
+func TestQuiet(t *testing.T) {
+	for _, tc := range []struct {
+		name          string
+		does          func(server net.Conn) error
+		plain, secure bool
+	}{
+		{"nothing", func(net.Conn) error { return nil }, true, true},
+		{"spoke", func(c net.Conn) error { _, err := io.WriteString(c, "x"); return err }, false, true},
+		{"closed", net.Conn.Close, false, false},
+		{"spoke and closed", func(c net.Conn) error { _, _ = io.WriteString(c, "x"); return c.Close() }, false, false},
+	} {
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near, far := socket(t, pair[0]), socket(t, pair[1])
+		if err := tc.does(far); err != nil {
+			t.Fatal(err)
+		}
+		s := newStamper(near, clock.New(), new(stampCounts))
+		if plain, secure := s.quiet(false), s.quiet(true); plain != tc.plain || secure != tc.secure {
+			t.Errorf("%s: fit %v, with TLS %v, want %v and %v", tc.name, plain, secure, tc.plain, tc.secure)
+		}
+	}
+}
+
+// socket makes a connection of one end of a pair.
+func socket(t *testing.T, fd int) net.Conn {
+	t.Helper()
+	f := os.NewFile(uintptr(fd), "socket")
+	defer f.Close()
+	c, err := net.FileConn(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
 }
 
 // TestUnaskedBytes: a waiting connection on which the server says something by

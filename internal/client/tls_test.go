@@ -46,8 +46,6 @@ func writePEM(t *testing.T, blocks ...*pem.Block) string {
 	return file
 }
 
-// TestTLSConnectionsAreKept: session tickets that wait unread on an open
-// connection do not make it unfit.
 func TestTLSConnectionsAreKept(t *testing.T) {
 	url, authority := serveTLS(t, nil)
 	c := newClient(t, Spec{TLS: TLS{CACert: authority}}, url)

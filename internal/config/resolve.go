@@ -87,8 +87,10 @@ func planPath(in Input) string {
 	if given := in.Flags["plan"]; len(given) > 0 {
 		return given[len(given)-1]
 	}
-	path, _ := in.LookupEnv("REDLINE_PLAN")
-	return path
+	if path, ok := in.LookupEnv("REDLINE_PLAN"); ok {
+		return path
+	}
+	return ""
 }
 
 // load puts the plan's settings in place.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"redline/internal/metric"
+	"redline/internal/record"
 )
 
 // LiveOptions says where a live line goes. The zero value writes plain lines.
@@ -19,8 +20,9 @@ type LiveOptions struct {
 	Color    bool
 	// Width asks how wide the terminal is now; nil or 0 means 100 columns.
 	Width func() int
-	// Total is how long the run is meant to last; 0 where nobody knows.
-	Total time.Duration
+	// Window is how long the measured window is meant to last; 0 where only
+	// its requests are counted.
+	Window time.Duration
 }
 
 // LiveLine shows a run while it goes on. It is safe for concurrent use.
@@ -33,6 +35,8 @@ type LiveLine struct {
 	// next is when the next plain line is due, by the run's own clock.
 	next  time.Duration
 	phase string
+	// measuring is when the measured window began to show.
+	measuring time.Duration
 }
 
 // plainEvery is how far plain lines lie apart: often enough to see that a run
@@ -52,9 +56,12 @@ func (l *LiveLine) Show(s metric.Snapshot) {
 	if l.finished {
 		return
 	}
+	if s.Phase == record.Measure && l.measuring == 0 {
+		l.measuring = s.Elapsed
+	}
 	if l.o.Terminal {
 		l.onScreen = true
-		_, _ = io.WriteString(l.w, clearLine+l.fit(inPlace.parts(s, l.o.Total)))
+		_, _ = io.WriteString(l.w, clearLine+l.fit(inPlace.parts(s, l.stretch(s))))
 		return
 	}
 	phase := string(s.Phase)
@@ -62,7 +69,7 @@ func (l *LiveLine) Show(s metric.Snapshot) {
 		return
 	}
 	l.phase, l.next = phase, s.Elapsed.Truncate(plainEvery)+plainEvery
-	_, _ = io.WriteString(l.w, inLog.join(inLog.parts(s, l.o.Total))+"\n")
+	_, _ = io.WriteString(l.w, inLog.join(inLog.parts(s, l.stretch(s)))+"\n")
 }
 
 // Say writes a line of its own without tearing the live one.
@@ -130,7 +137,7 @@ func (l layout) join(parts []livePart) string {
 	return strings.Join(texts, l.separator)
 }
 
-func (l layout) parts(s metric.Snapshot, total time.Duration) []livePart {
+func (l layout) parts(s metric.Snapshot, stretch string) []livePart {
 	inFlight := l.right(count(s.InFlight), 3) + " in flight"
 	if s.Waiting > 0 {
 		inFlight += " + " + count(s.Waiting) + " waiting"
@@ -140,7 +147,7 @@ func (l layout) parts(s metric.Snapshot, total time.Duration) []livePart {
 		errors = livePart{text: strings.ReplaceAll(plural(s.Errors, "error"), hard, " "), rank: 2, tone: bad}
 	}
 	return []livePart{
-		{text: l.progress(s, total)},
+		{text: l.right(clockTime(s.Elapsed), 4) + " " + l.left(stretch, widestStretch)},
 		{text: inFlight, rank: 1},
 		{text: l.right(figure(s.RequestsPerS), 4) + " req/s", rank: 3},
 		{text: l.right(figure(s.TokensPerS), 6) + " tok/s", rank: 5},
@@ -149,13 +156,24 @@ func (l layout) parts(s metric.Snapshot, total time.Duration) []livePart {
 	}
 }
 
-func (l layout) progress(s metric.Snapshot, total time.Duration) string {
-	elapsed := clockTime(s.Elapsed)
-	if total > 0 {
-		end := clockTime(total)
-		elapsed = l.right(elapsed, len(end)) + "/" + end
+// widestStretch keeps the figures behind the phase in their columns.
+const widestStretch = len("measuring 40s/60s")
+
+// stretch says where in the run it is: only the window has a length that is
+// known beforehand.
+func (l *LiveLine) stretch(s metric.Snapshot) string {
+	switch s.Phase {
+	case record.Warmup:
+		return "warm-up"
+	case record.Cooldown:
+		return "cool-down"
+	case record.Measure:
+		if l.o.Window > 0 {
+			return "measuring " + clockTime(s.Elapsed-l.measuring) + "/" + clockTime(l.o.Window)
+		}
+		return "measuring"
 	}
-	return elapsed + " " + l.left(string(s.Phase), len("cooldown"))
+	return "starting"
 }
 
 func (l layout) ttft(s metric.Snapshot) string {

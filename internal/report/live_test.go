@@ -34,7 +34,7 @@ func run() []metric.Snapshot {
 func TestLivePlainGolden(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	live := NewLiveLine(&out, LiveOptions{Total: 70 * time.Second})
+	live := NewLiveLine(&out, LiveOptions{Window: 60 * time.Second})
 	for _, s := range run() {
 		live.Show(s)
 	}
@@ -53,7 +53,7 @@ func TestLiveTerminalGolden(t *testing.T) {
 	words := strings.NewReplacer(clearLine, "\n<clear>", "\x1b[31m", "<red>", "\x1b[0m", "<off>")
 	for name, width := range map[string]int{"live_terminal.txt": 100, "live_narrow.txt": 60} {
 		var out bytes.Buffer
-		live := NewLiveLine(&out, LiveOptions{Terminal: true, Color: true, Total: 70 * time.Second, Width: func() int { return width }})
+		live := NewLiveLine(&out, LiveOptions{Terminal: true, Color: true, Window: 60 * time.Second, Width: func() int { return width }})
 		for i, s := range run() {
 			live.Show(s)
 			if i == 4 {
