@@ -125,22 +125,23 @@ func TestClosedBetweenRequests(t *testing.T) {
 }
 
 // TestOpenedAndDead: also a connection that was opened ahead of the load, and
-// that the server closes instead of answering its first request, is replaced.
+// that the server closes instead of answering its first request, is replaced,
+// and not by another one that has waited as long.
 func TestOpenedAndDead(t *testing.T) {
 	var accepted atomic.Int64
 	c := newDialing(t, Spec{URLs: []string{"http://pipe"}}, pipeTo(func(server net.Conn) {
-		if accepted.Add(1) > 1 {
+		if accepted.Add(1) > 3 {
 			converse(server, 0, always(sized(streamHead), true))
 			return
 		}
 		_, _ = server.Read(make([]byte, 1))
 	}))
-	if err := c.Open(t.Context(), 1); err != nil {
+	if err := c.Open(t.Context(), 3); err != nil {
 		t.Fatal(err)
 	}
 	events, fault := plainly(t, c, asking(true), nil)
 	equal(t, "fault", fault, (*llm.Fault)(nil))
-	equal(t, "reconnected", has(events, llm.Reconnect), true)
+	equal(t, "kinds", kinds(events), append([]llm.EventKind{llm.Ready, llm.Sent, llm.Reconnect}, greetingOnNew...))
 }
 
 // TestCancel: a request that is cancelled ends at once, whatever it waits for,

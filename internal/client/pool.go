@@ -46,7 +46,7 @@ func (p *pool) pop() *conn {
 func (p *pool) put(c *conn) {
 	c.kept = true
 	// Where no deadline can be lifted the connection is already closed.
-	if c.SetDeadline(time.Time{}) != nil {
+	if c.SetDeadline(time.Time{}) != nil || c.head != c.tail {
 		c.close()
 		return
 	}

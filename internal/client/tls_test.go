@@ -96,7 +96,8 @@ func TestClientCertificate(t *testing.T) {
 		t.Fatal(err) // TLS 1.3 refuses only after the handshake
 	}
 	for range 2 {
-		_, fault = plainly(t, without, asking(true), nil)
+		events, fault := plainly(t, without, asking(true), nil)
+		equal(t, "asked again", has(events, llm.Reconnect), false)
 		equal(t, "fault", fault, &llm.Fault{Outcome: llm.TLS,
 			Message: without.Addr() + " refused the TLS session (tls: certificate required): give --client-cert FILE"})
 	}

@@ -84,8 +84,9 @@ type Event struct {
 	Kind EventKind
 	// At is the arrival, or the moment of sending, from the run's origin.
 	At int64
-	// Coalesced marks an output event that shared its read with a later one:
-	// At is then an upper bound.
+	// Coalesced marks an output event that shared its read with an earlier
+	// one: of k events from one read only one has its true time, and for the
+	// others At is an upper bound.
 	Coalesced bool
 	Part      Part
 	Text      []byte
