@@ -39,7 +39,7 @@ accuracy: build ## compare with servers that know the truth (a minute); writes d
 
 golden: ## rewrite golden files, schemas and generated docs
 	go generate ./internal/schema
-	go test ./internal/report ./internal/config ./cmd/redline -update
+	go test ./internal/report ./internal/config -update
 
 dist: ## build release binaries into dist/
 	@mkdir -p dist

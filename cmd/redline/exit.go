@@ -64,7 +64,7 @@ func exitCode(err error) (code int, line string) {
 // failed, invalid before missed, missed before undecided.
 func resultCode(r *result.Result) int {
 	switch {
-	case r.Interrupted == "interrupted":
+	case r.Interrupted == result.ByUser:
 		return exitInterrupted
 	case nothingOK(r):
 		return exitError
@@ -87,4 +87,22 @@ func nothingOK(r *result.Result) bool {
 		}
 	}
 	return true
+}
+
+// ending is how the process ends with a result, and with what went wrong while
+// it was kept or shown.
+func ending(r *result.Result, err error) error {
+	code := resultCode(r)
+	switch {
+	case err != nil && code != exitInterrupted:
+		return &coded{exitError, err}
+	case err == nil && code == exitOK:
+		return nil
+	case err == nil && code == exitError:
+		err = errors.New("no request succeeded")
+		if len(r.Points) == 0 && len(r.Verdict.Reasons) > 0 {
+			err = errors.New(r.Verdict.Reasons[0])
+		}
+	}
+	return &coded{code, err}
 }

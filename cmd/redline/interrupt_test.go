@@ -117,7 +117,7 @@ func TestKilledRunStillReports(t *testing.T) {
 	}
 }
 
-func TestVersionIsQuick(t *testing.T) {
+func TestVersionAsAProcess(t *testing.T) {
 	t.Parallel()
 	cmd, stdout, _ := program(t, "version")
 	if err := cmd.Run(); err != nil || !strings.HasPrefix(stdout.String(), "redline ") {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"golang.org/x/term"
 )
@@ -20,9 +19,11 @@ func main() {
 	interrupts := make(chan os.Signal, 4)
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
 	ctx, stop, cancel := interruptible(interrupts)
+	// Whoever interrupts a third time means it.
+	context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt, syscall.SIGTERM) })
 	p := &process{
 		args: os.Args[1:], stdout: os.Stdout, stderr: os.Stderr, lookupEnv: os.LookupEnv,
-		stop: stop, now: time.Now,
+		stop:     stop,
 		terminal: term.IsTerminal(int(os.Stderr.Fd())),
 		colour:   term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
 		width: func() int {
@@ -60,8 +61,7 @@ type process struct {
 	stderr    io.Writer
 	lookupEnv func(string) (string, bool)
 	stop      <-chan struct{} // closed by the first interrupt
-	now       func() time.Time
-	terminal  bool // stderr is one
-	colour    bool // stdout may be coloured
+	terminal  bool            // stderr is one
+	colour    bool            // stdout may be coloured
 	width     func() int
 }

@@ -48,7 +48,7 @@ func (b *buffer) String() string {
 func redline(t *testing.T, env map[string]string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err buffer
-	p := &process{args: args, stdout: &out, stderr: &err, now: time.Now, stop: make(chan struct{}),
+	p := &process{args: args, stdout: &out, stderr: &err, stop: make(chan struct{}),
 		lookupEnv: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
 	code = p.run(t.Context())
 	return code, out.String(), err.String()

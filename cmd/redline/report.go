@@ -6,11 +6,18 @@ import (
 	"redline/internal/measure"
 )
 
+const reportHelp = `Show the report of a run directory. A run that was killed before it wrote its
+result is summarised from its records.
+
+Exit code: 0 if the report was shown, whatever its verdict (redline run is what
+ends with the verdict); 1 if it could not be; 2 usage.`
+
 func (p *process) reportCommand() *cobra.Command {
 	var asJSON, explain bool
 	c := &cobra.Command{
 		Use:   "report DIR",
 		Short: "show the report of a run directory, also of a killed run",
+		Long:  reportHelp,
 		Example: `  redline report runs/20261115-091500
   redline report runs/20261115-091500 --json`,
 		Args: func(c *cobra.Command, args []string) error {

@@ -1,12 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -63,10 +64,7 @@ func (p *process) measure(ctx context.Context, cfg *config.Config) error {
 	if cfg.Output.Verbose {
 		options.Trace = p.stderr
 	}
-	ended := make(chan struct{})
-	go p.explainStop(live, ended)
 	res, path, err := measure.Run(ctx, options)
-	close(ended)
 	live.Finish()
 	if res == nil {
 		if err != nil && path != "" {
@@ -74,25 +72,15 @@ func (p *process) measure(ctx context.Context, cfg *config.Config) error {
 		}
 		return err
 	}
-	if err := p.show(res, cfg.Output.JSON, cfg.Output.Explain); err != nil {
-		return err
+	unshown := p.show(res, cfg.Output.JSON, cfg.Output.Explain)
+	if unshown == nil && !cfg.Output.JSON {
+		kept := "Kept in"
+		if err != nil {
+			kept = "Kept in part in"
+		}
+		_, unshown = fmt.Fprintf(p.stdout, "\n%s %s\n", kept, filepath.ToSlash(path))
 	}
-	if !cfg.Output.JSON {
-		fmt.Fprintf(p.stdout, "\nKept in %s\n", filepath.ToSlash(path))
-	}
-	if err != nil {
-		return err
-	}
-	return verdict(res)
-}
-
-// explainStop answers the first interrupt, so that a user knows what goes on.
-func (p *process) explainStop(live *report.LiveLine, ended <-chan struct{}) {
-	select {
-	case <-p.stop:
-		live.Say("redline: stopping: waiting a moment for requests in flight; Ctrl-C again stops at once")
-	case <-ended:
-	}
+	return ending(res, cmp.Or(err, unshown))
 }
 
 // show writes a result to stdout.
@@ -103,18 +91,6 @@ func (p *process) show(res *result.Result, asJSON, explain bool) error {
 	return report.Terminal(p.stdout, res, report.TerminalOptions{Color: p.colour, Explain: explain})
 }
 
-// verdict turns what a result means into how the process ends.
-func verdict(res *result.Result) error {
-	code := resultCode(res)
-	switch code {
-	case exitOK:
-		return nil
-	case exitError:
-		return &coded{exitError, errors.New("no request succeeded")}
-	}
-	return &coded{code, nil}
-}
-
 // commandLine is the command as it was given, for the record.
 func (p *process) commandLine(cfg *config.Config) string {
 	words := []string{"redline"}
@@ -122,10 +98,16 @@ func (p *process) commandLine(cfg *config.Config) string {
 		for _, secret := range cfg.Secrets() {
 			a = strings.ReplaceAll(a, secret, "***")
 		}
-		if strings.ContainsAny(a, " '\"(){}<>|&$*?") {
+		if a == "" || strings.ContainsFunc(a, special) {
 			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
 		}
 		words = append(words, a)
 	}
 	return strings.Join(words, " ")
+}
+
+// special reports whether a shell may read more into a character than itself.
+func special(r rune) bool {
+	plain := unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_=+,./:@%^", r)
+	return !plain
 }

@@ -2,13 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -85,7 +85,8 @@ func echo(t *testing.T) (string, *asked) {
 	a := &asked{bodies: map[string]string{}}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		_, number, _ := strings.Cut(r.Header.Get("X-Request-Id"), "-")
+		id := r.Header.Get("X-Request-Id")
+		number := id[strings.LastIndexByte(id, '-')+1:]
 		a.mu.Lock()
 		a.bodies[number] = string(body)
 		a.mu.Unlock()
@@ -127,7 +128,7 @@ func TestSameSeedSameLoad(t *testing.T) {
 		}
 		for r := range dir.Records() {
 			if r.Phase == record.Measure {
-				id := strconv.Itoa(r.ID)
+				id := fmt.Sprintf("%012d", r.ID)
 				load[id] = sent{r.Due - first, [2]int{r.AskedPrompt, r.AskedOutput}, a.bodies[id]}
 			}
 		}
@@ -239,7 +240,9 @@ func TestBadInput(t *testing.T) {
 	}
 	sim := metronome(t, time.Millisecond)
 	html := serve(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>hello</html>") })
-	locked := serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"error":{"message":"bad key"}}`, 401) })
+	locked := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, `{"error":{"message":"bad key"}}`, http.StatusUnauthorized)
+	})
 	for _, tt := range []struct {
 		name string
 		args []string

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -49,23 +49,34 @@ func (p *process) simCommand() *cobra.Command {
 }
 
 // serve runs the engine until it is interrupted.
-func (p *process) serve(ctx context.Context, spec sim.Spec, o sim.ServeOptions, truth string) error {
+func (p *process) serve(ctx context.Context, spec sim.Spec, o sim.ServeOptions, truth string) (err error) {
+	var file *os.File
 	if truth != "" {
-		file, err := os.Create(truth)
-		if err != nil {
+		if file, err = os.OpenFile(truth, os.O_WRONLY|os.O_CREATE, 0o644); err != nil {
 			return fmt.Errorf("--truth: %w", err)
 		}
-		defer file.Close()
-		o.Truth = io.Writer(file)
+		defer func() { err = cmp.Or(err, file.Close()) }()
+		o.Truth = file
 	}
 	running, err := sim.Start(ctx, spec, o)
 	if err != nil {
 		return err
 	}
+	if truth != "" {
+		// Only now is it sure that no other engine is writing to it. What is
+		// no plain file cannot be emptied and need not be.
+		_ = file.Truncate(0)
+	}
 	fmt.Fprintf(p.stderr, "redline sim: serving at %s (Ctrl-C to stop)\n", running.URL())
+	ended := make(chan struct{})
+	go func() {
+		_ = running.Wait() // Close gives its error again
+		close(ended)
+	}()
 	select {
 	case <-p.stop:
 	case <-ctx.Done():
+	case <-ended:
 	}
 	return running.Close()
 }

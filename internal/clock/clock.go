@@ -29,7 +29,11 @@ type Clock struct {
 // New starts a clock now.
 func New() *Clock {
 	c := &Clock{origin: time.Now(), fine: pace}
-	c.mono = monotonic() - c.Now()
+	// A thread that is taken off its core between the two clocks makes the
+	// difference too small, never too large.
+	for range 9 {
+		c.mono = max(c.mono, monotonic()-c.Now())
+	}
 	c.anchor.Store(c.readAnchor())
 	return c
 }

@@ -41,6 +41,10 @@ type Request struct {
 	Tenant       string
 }
 
+// RequestID joins a run's id and a request's number. A run id of the first four
+// groups of a UUID makes it one: some servers refuse any other.
+func RequestID(run string, number int) string { return fmt.Sprintf("%s-%012d", run, number) }
+
 // Usage is what the server says it counted. Zero fields were not reported.
 type Usage struct {
 	PromptTokens    int

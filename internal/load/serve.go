@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"strconv"
 	"time"
 
 	"redline/internal/clock"
@@ -89,7 +88,7 @@ func (e *engine) begin(j *job) *begun {
 func (e *engine) newRecord(j *job, p place) *record.Record {
 	e.progress.Due.Add(1)
 	r := j.turn.Request
-	r.ID = e.stage.Run + "-" + strconv.Itoa(p.id)
+	r.ID = llm.RequestID(e.stage.Run, p.id)
 	return &record.Record{ID: p.id, Session: j.index, Turn: j.number, Class: r.Class, Tenant: r.Tenant,
 		Phase: p.phase, Due: p.due, AskedPrompt: r.PromptTokens, AskedOutput: r.MaxTokens, Streamed: r.Stream}
 }

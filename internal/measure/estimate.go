@@ -29,7 +29,7 @@ func (r *run) price(prompt, output int) float64 {
 // announce says what the load will use up before a server that may send a
 // bill: one that is not on this machine and wants a key.
 func (r *run) announce() {
-	if r.target.client.Local() || r.Config.Provider.APIKey == "" {
+	if r.target.client.Local() || r.Config.Provider.APIKey == "" && len(r.Config.Secrets()) == 0 {
 		return
 	}
 	n := r.expectedRequests()

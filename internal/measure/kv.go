@@ -2,7 +2,6 @@ package measure
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 
 	"redline/internal/catalog"
@@ -28,30 +27,37 @@ type ramp struct {
 	step, rate float64 // MB, MB per ns
 }
 
-// estimate adds up the cache of all requests over time: each holds its prompt
-// from its first token and grows evenly to its end. Shared prefixes are counted
-// for every request, so the peak is an upper bound.
-func (k *kvShape) estimate(records func() iter.Seq2[*record.Record, error]) (*result.KV, error) {
+// estimate adds up the cache of all requests over a window: each holds its
+// prompt from its first token and grows evenly to its end. Shared prefixes are
+// counted for every request, so the peak is an upper bound.
+func (k *kvShape) estimate(log records, start, end int64) (*result.KV, error) {
 	var ramps []ramp
 	kv := &result.KV{Model: k.model.Name}
-	for r, err := range records() {
+	for r, err := range log() {
 		if err != nil {
 			return nil, err
 		}
-		if r.First == 0 || r.End <= r.First {
-			continue
-		}
-		prompt := r.PromptTokens
-		if prompt == 0 {
-			prompt = r.AskedPrompt
-		}
+		prompt := max(r.PromptTokens, r.AskedPrompt)
 		low, high := k.requestMB(prompt), k.requestMB(prompt+r.OutputTokens)
-		kv.MaxMBPerRequest = max(kv.MaxMBPerRequest, high)
-		rate := (high - low) / float64(r.End-r.First)
-		ramps = append(ramps, ramp{r.First, low, rate}, ramp{r.End, -high, -rate})
+		if r.Phase == record.Measure && r.First != 0 {
+			kv.MaxMBPerRequest = max(kv.MaxMBPerRequest, high)
+		}
+		ramps = append(ramps, clipped(r, low, high, start, end)...)
 	}
 	kv.PeakMB = peak(ramps)
 	return kv, nil
+}
+
+// clipped gives the ramps of a request's cache between two moments: up at its
+// first token, where it holds low, and down at its end, where it holds high.
+func clipped(r *record.Record, low, high float64, start, end int64) []ramp {
+	from, to := max(r.First, start), min(r.End, end)
+	if r.First == 0 || to <= from {
+		return nil
+	}
+	rate := (high - low) / float64(r.End-r.First)
+	at := func(moment int64) float64 { return low + rate*float64(moment-r.First) }
+	return []ramp{{from, at(from), rate}, {to, -at(to), -rate}}
 }
 
 // peak walks over the changes in order; the size is largest just before one.

@@ -4,11 +4,13 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"redline/internal/client"
@@ -72,8 +74,10 @@ type run struct {
 	outcome load.Outcome
 }
 
-// Run measures and writes the run directory. An error means that there is no
-// result; a result that could not be kept comes with an error beside it.
+// Run measures and writes the run directory. Without a result there is an
+// error; a result that could not be kept whole comes with an error beside it.
+// A run that was stopped before it sent anything leaves no directory behind and
+// gives context.Canceled.
 func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 	r := &run{Options: o, id: newID(), started: time.Now(), clock: o.Clock, vocab: token.O200k()}
 	if r.clock == nil {
@@ -86,31 +90,77 @@ func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 	if err := store.Check(path, o.Config.Output.Force); err != nil {
 		return nil, "", err
 	}
-	var err error
-	if r.target, err = openTarget(ctx, r); err != nil {
-		return nil, "", err
+	err := r.setUp(ctx)
+	if r.target != nil {
+		defer r.target.close()
 	}
-	defer r.target.close()
-	if err := r.prepare(ctx); err != nil {
+	if err != nil {
 		return nil, "", err
 	}
 	if err := r.openDir(path); err != nil {
 		return nil, "", err
 	}
-	if err := r.load(ctx); err != nil {
-		return nil, path, err
-	}
-	res, err := r.result()
+	lost, err := r.load(ctx)
 	if err != nil {
 		return nil, path, err
 	}
-	return res, path, r.keep(res)
+	if r.outcome.Stopped == result.ByUser && r.outcome.Counts.Unsent == r.outcome.Counts.Due {
+		r.dir.Discard()
+		return nil, "", context.Canceled
+	}
+	res, err := r.result()
+	if err != nil {
+		return nil, path, errors.Join(err, lost)
+	}
+	unkept := r.keep(res)
+	return res, path, cmp.Or(lost, unkept)
 }
 
+// patience is how long a server may take to answer before the user is told
+// what is waited for.
+const patience = 5 * time.Second
+
+// setUp finds the target and prepares the load. Unlike the load, which ends in
+// order, it ends at once when the user stops it: there is nothing to keep yet.
+func (r *run) setUp(ctx context.Context) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ready := make(chan struct{})
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		slow := time.NewTimer(patience)
+		defer slow.Stop()
+		for {
+			select {
+			case <-r.Stop:
+				cancel()
+				return
+			case <-slow.C:
+				r.say("waiting for the server's first answer; Ctrl-C gives up")
+			case <-ready:
+				return
+			}
+		}
+	})
+	defer watch.Wait()
+	defer close(ready)
+	if r.target, err = openTarget(ctx, r); err == nil {
+		err = r.prepare(ctx)
+	}
+	if ctx.Err() != nil {
+		return context.Canceled
+	}
+	return err
+}
+
+// newID gives the first four groups of a random UUID; a request's number makes
+// the fifth.
 func newID() string {
-	var b [6]byte
+	var b [10]byte
 	rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:])
 }
 
 // prepare makes the stage and everything that must not wait for the load.
@@ -154,42 +204,79 @@ func (r *run) connections() int {
 	return min(n, most)
 }
 
+// openDir makes the run directory, or leaves nothing of it behind.
 func (r *run) openDir(path string) error {
-	dir, err := store.Create(path, r.Config.Output.Force)
-	if err != nil {
-		return err
-	}
-	r.dir = dir
 	plan, err := r.Config.YAML()
 	if err != nil {
 		return err
 	}
-	if err := dir.WritePlan(plan); err != nil {
+	if r.dir, err = store.Create(path, r.Config.Output.Force); err != nil {
 		return err
 	}
 	unixNS, monoNS := r.clock.Origin()
-	r.log, err = dir.StartLog(record.Header{Run: r.id, OriginUnixNS: unixNS, OriginMonoNS: monoNS})
+	err = r.dir.WritePlan(plan)
+	if err == nil {
+		r.log, err = r.dir.StartLog(record.Header{Run: r.id, OriginUnixNS: unixNS, OriginMonoNS: monoNS})
+	}
+	if err != nil {
+		r.dir.Discard()
+	}
 	return err
 }
 
 // load offers the stage's load, with a watch on this machine and a live view.
-func (r *run) load(ctx context.Context) error {
+// A disk that would not take all records does not end it: lost says so, and
+// the result is made with those that are still in memory.
+func (r *run) load(ctx context.Context) (lost, err error) {
 	r.host = telemetry.WatchHost(r.clock)
-	stopLive := r.watch()
-	outcome, err := load.Run(ctx, r.clock, r.target.client, r.stage, &r.counts, func(rec *record.Record) {
+	stopLive, stopNotices := r.watch(), r.notices()
+	r.outcome, err = load.Run(ctx, r.clock, r.target.client, r.stage, &r.counts, func(rec *record.Record) {
 		r.live.Observe(rec)
 		r.log.Add(rec)
 	})
+	stopNotices()
 	stopLive()
 	r.host.Stop()
-	r.outcome = outcome
 	if logErr := r.log.Close(); logErr != nil {
-		r.say("records are incomplete: %v", logErr)
-		if err == nil {
-			err = fmt.Errorf("the record log could not be written: %w", logErr)
-		}
+		lost = fmt.Errorf("the record log could not be written in full: %w", logErr)
 	}
-	return err
+	return lost, err
+}
+
+// noticeEvery is how soon the user hears of a disk that takes no more records.
+const noticeEvery = time.Second
+
+// notices tells the user, until the returned func is called, that the run is
+// stopping and that records cannot be written, once each.
+func (r *run) notices() (stop func()) {
+	quit := make(chan struct{})
+	var done sync.WaitGroup
+	done.Go(func() {
+		tick := time.NewTicker(noticeEvery)
+		defer tick.Stop()
+		stopping, full := r.Stop, tick.C
+		for {
+			select {
+			case <-stopping:
+				stopping = nil
+				if r.counts.InFlight.Load() == 0 {
+					continue
+				}
+				r.say("stopping: waiting a moment for requests in flight; Ctrl-C again stops at once")
+			case <-full:
+				if err := r.log.Err(); err != nil {
+					full = nil
+					r.say("%v; the run goes on", err)
+				}
+			case <-quit:
+				return
+			}
+		}
+	})
+	return func() {
+		close(quit)
+		done.Wait()
+	}
 }
 
 // watch calls Live until the returned func is called.

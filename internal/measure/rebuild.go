@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"redline/internal/config"
-	"redline/internal/load"
 	"redline/internal/record"
 	"redline/internal/result"
 	"redline/internal/store"
@@ -38,32 +37,46 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 		return nil, err
 	}
 	res := blank(c, header.Run, time.Unix(0, header.OriginUnixNS))
-	res.Interrupted = "killed"
+	res.Interrupted = result.Killed
 	res.Workload.Tokenizer = token.O200k().Name()
-	start, end, err := measuredSpan(dir)
+	start, end, err := measuredSpan(dir.Records, c.Load.Bounds.Duration)
 	if err != nil {
 		return nil, err
 	}
-	if end == 0 {
-		return nothingMeasured(res, load.Outcome{}), nil
+	if end <= start {
+		return nothingMeasured(res), nil
 	}
-	return res, judge(res, c, dir, start, end, validity.Evidence{Embedded: c.Embedded()})
+	res.Warnings = append(res.Warnings, result.Warning{Figure: "requests",
+		Text: "the run was killed: requests that were in flight then left no record, so slow ones are missing"})
+	return res, judge(res, c, dir.Records, start, end, validity.Evidence{Embedded: c.Embedded()})
 }
 
 // measuredSpan finds the window of a run that did not live to write it down:
-// from the first request due in it to the last thing that was recorded.
-func measuredSpan(dir *store.Dir) (start, end int64, err error) {
-	for r, err := range dir.Records() {
+// from the first request due in it to the last thing that was recorded, but
+// not beyond the planned length nor into the cool-down.
+func measuredSpan(log records, planned time.Duration) (start, end int64, err error) {
+	var cooldown int64
+	for r, err := range log() {
 		if err != nil {
 			return 0, 0, err
 		}
-		if r.Phase != record.Measure {
-			continue
+		switch r.Phase {
+		case record.Measure:
+			if start == 0 || r.Due < start {
+				start = r.Due
+			}
+			end = max(end, r.End)
+		case record.Cooldown:
+			if cooldown == 0 || r.Due < cooldown {
+				cooldown = r.Due
+			}
 		}
-		if start == 0 || r.Due < start {
-			start = r.Due
-		}
-		end = max(end, r.End)
+	}
+	if cooldown != 0 {
+		end = min(end, cooldown)
+	}
+	if planned > 0 {
+		end = min(end, start+int64(planned))
 	}
 	return start, end, nil
 }

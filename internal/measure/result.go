@@ -1,16 +1,16 @@
 package measure
 
 import (
+	"iter"
 	"runtime"
 	"time"
 
 	"redline/internal/catalog"
 	"redline/internal/config"
-	"redline/internal/load"
 	"redline/internal/metric"
+	"redline/internal/record"
 	"redline/internal/result"
 	"redline/internal/slo"
-	"redline/internal/store"
 	"redline/internal/validity"
 )
 
@@ -26,9 +26,14 @@ func (r *run) result() (*result.Result, error) {
 	}
 	res.Workload.Name, res.Workload.Tokenizer = r.work.Name(), r.vocab.Name()
 	res.Interrupted = r.outcome.Stopped
-	use := r.host.Over(r.outcome.WindowStart, r.outcome.WindowEnd)
+	start, end := r.outcome.WindowStart, r.outcome.WindowEnd
+	if end == 0 {
+		// Without a window, what the run used is what there is to tell.
+		start, end = r.outcome.Start, r.clock.Now()
+	}
+	use := r.host.Over(start, end)
 	kernel, user := r.target.client.Timestamps()
-	res.Client = result.Client{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
+	res.Client = result.Client{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.GOMAXPROCS(0),
 		Timestamps: result.Timestamps{Source: stampSource(kernel, user), Reads: kernel + user, Missing: user},
 		CPUSeconds: use.CPU.Seconds(), CPUShare: use.Share, GCPauseMS: ms(use.GCPause),
 		ClockStepMS: ms(use.ClockStep), SharesHost: r.target.client.Local()}
@@ -38,12 +43,12 @@ func (r *run) result() (*result.Result, error) {
 		evidence.Engine = &validity.Lateness{P99: int64(late.P99), Max: int64(late.Max)}
 	}
 	if r.outcome.WindowEnd == 0 {
-		return nothingMeasured(res, r.outcome), nil
+		return nothingMeasured(res), nil
 	}
-	err := judge(res, r.Config, r.dir, r.outcome.WindowStart, r.outcome.WindowEnd, evidence)
+	err := judge(res, r.Config, r.log.Records, start, end, evidence)
 	if r.outcome.WarmupCut {
 		res.Warnings = append(res.Warnings, result.Warning{Figure: "window",
-			Text: "the warm-up was cut off at 60 s, before it had lasted twice the mean e2e"})
+			Text: "the warm-up was cut off at 60 s, before it had seen 50 requests and lasted twice the mean e2e"})
 	}
 	return res, err
 }
@@ -73,27 +78,34 @@ func blank(c *config.Config, id string, started time.Time) *result.Result {
 }
 
 // nothingMeasured is the result of a run that ended before its window began.
-func nothingMeasured(res *result.Result, o load.Outcome) *result.Result {
+func nothingMeasured(res *result.Result) *result.Result {
 	res.Verdict.Valid = "interrupted"
-	res.Verdict.Reasons = []string{"the run ended in its warm-up: nothing was measured"}
+	reason := "the run ended in its warm-up: nothing was measured"
+	if res.Interrupted != "" {
+		reason += " (" + res.Interrupted + ")"
+	}
+	res.Verdict.Reasons = []string{reason}
 	return res
 }
 
+// records reads the log of a run, from its start at each call.
+type records func() iter.Seq2[*record.Record, error]
+
 // judge summarises the records of a window and judges run and server.
-func judge(res *result.Result, c *config.Config, dir *store.Dir, start, end int64, evidence validity.Evidence) error {
+func judge(res *result.Result, c *config.Config, log records, start, end int64, evidence validity.Evidence) error {
 	kv := kvModel(c, res.Model.Name)
 	options := metric.Options{Start: start, End: end, AskedRate: c.Load.Rate,
 		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed}
 	if kv != nil {
 		options.KVMB = kv.requestMB
 	}
-	summary, err := metric.Summarize(dir.Records, options)
+	summary, err := metric.Summarize(log, options)
 	if err != nil {
 		return err
 	}
 	point := result.Point{Load: loadOf(c), Summary: summary}
 	if kv != nil {
-		if point.KV, err = kv.estimate(dir.Records); err != nil {
+		if point.KV, err = kv.estimate(log, start, end); err != nil {
 			return err
 		}
 	}
@@ -136,33 +148,44 @@ func loadOf(c *config.Config) result.Load {
 	return l
 }
 
-// costOf prices the window's tokens, where the plan gives a price.
+// costOf prices what moved in the window, where the plan gives a price.
 func costOf(c *config.Config, s metric.Summary) *result.Cost {
 	seconds := s.Window.EndS - s.Window.StartS
-	spend := c.Cost.PerHour * seconds / 3600
-	if c.Cost.Priced() {
-		spend += (float64(s.Tokens.Prompt)*c.Cost.Per1MPromptTokens + float64(s.Tokens.Output)*c.Cost.Per1MOutputTokens) / 1e6
-	}
-	if spend == 0 || s.Requests.OK == 0 || s.Tokens.Output == 0 {
+	prompt := (s.Throughput.Prompt + s.Throughput.CachedPrompt) * seconds
+	output := s.Throughput.Output * seconds
+	ended := s.Rates.Completed * seconds
+	spend := c.Cost.PerHour*seconds/3600 + (prompt*c.Cost.Per1MPromptTokens+output*c.Cost.Per1MOutputTokens)/1e6
+	if spend == 0 || ended == 0 || output == 0 {
 		return nil
 	}
-	return &result.Cost{Spend: spend, PerRequest: spend / float64(s.Requests.OK),
-		Per1kTokens: 1e3 * spend / float64(s.Tokens.Prompt+s.Tokens.Output),
-		Per1mOutput: 1e6 * spend / float64(s.Tokens.Output)}
+	return &result.Cost{Spend: spend, PerRequest: spend / ended,
+		Per1kTokens: 1e3 * spend / (prompt + output), Per1mOutput: 1e6 * spend / output}
 }
 
 // kvModel finds the shape of the model, where one is known and wanted.
 func kvModel(c *config.Config, name string) *kvShape {
-	wanted := c.Metrics.KVCacheEstimation != nil && *c.Metrics.KVCacheEstimation
+	wanted := c.Embedded() || c.Metrics.KVCacheEstimation != nil && *c.Metrics.KVCacheEstimation
 	for _, o := range c.Objectives {
 		wanted = wanted || o.Metric == "kv"
 	}
-	if !wanted && !c.Embedded() {
+	if !wanted {
 		return nil
+	}
+	precision := catalog.BF16
+	if c.Embedded() {
+		// The engine may serve its model under any name.
+		spec, err := c.Server.Sim.Resolve()
+		if err != nil {
+			return nil
+		}
+		name = spec.Model
+		if p, err := catalog.ParsePrecision(spec.KVCacheDtype); err == nil {
+			precision = p
+		}
 	}
 	model, err := catalog.FindModel(name)
 	if err != nil {
 		return nil
 	}
-	return &kvShape{model: model, precision: catalog.BF16}
+	return &kvShape{model: model, precision: precision}
 }

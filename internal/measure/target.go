@@ -23,7 +23,6 @@ type target struct {
 	engine *sim.Running // the embedded engine, nil for a server
 	spec   sim.Spec     // of the embedded engine
 	model  string
-	name   string // of the engine, "" if unknown
 	about  result.Engine
 	usage  bool          // it reports usage
 	ttft   time.Duration // of the preflight request
@@ -74,11 +73,14 @@ func (t *target) reach(ctx context.Context, r *run, spec client.Spec) error {
 		}
 		t.model = served[0].ID
 	}
-	t.identify(ctx, served)
 	if r.Trace != nil {
 		t.client.TraceNext(r.Trace)
 	}
-	return t.preflight(ctx, r, served)
+	if err := t.preflight(ctx, r, served); err != nil {
+		return err
+	}
+	t.identify(ctx, served)
+	return nil
 }
 
 func reason(err error) string {
@@ -110,13 +112,17 @@ func (t *target) identify(ctx context.Context, served []client.ServedModel) {
 	}
 }
 
-// The preflight request is short: it asks whether, not how fast.
-const preflightTokens = 16
+// The preflight request is short: it asks whether, not how fast. Its number is
+// one that no request of a stage reaches.
+const (
+	preflightTokens = 16
+	preflightNumber = 999_999_999_999
+)
 
 // preflight sends one request and looks at all of its reply.
 func (t *target) preflight(ctx context.Context, r *run, served []client.ServedModel) error {
 	prompt := r.vocab.Compose(nil, stats.Rand(r.Config.Seed, "preflight", 0), preflightTokens)
-	request := &llm.Request{ID: r.id + "-preflight", Model: t.model, Stream: r.Config.Streaming(),
+	request := &llm.Request{ID: llm.RequestID(r.id, preflightNumber), Model: t.model, Stream: r.Config.Streaming(),
 		Messages:  []llm.Message{{Role: "user", Content: string(prompt)}},
 		MaxTokens: preflightTokens, Sampling: r.Config.Generation.Sampling()}
 	var rec record.Record

@@ -26,10 +26,6 @@ type batches struct {
 	// draws holds, resample after resample, how often each batch is drawn;
 	// nothing where the batches are too few.
 	draws []uint8
-	// tail is the share of resamples that an interval leaves out at each end.
-	// It is smaller than in the plain percentile interval, which few batches
-	// make too narrow, by the ratio of Student's t to the normal quantile.
-	tail float64
 }
 
 // newBatches makes batches at least twice as long as the mean request.
@@ -42,8 +38,6 @@ func newBatches(start, end int64, meanE2E float64, seed uint64) batches {
 	if !b.enough() {
 		return b
 	}
-	k := float64(b.count)
-	b.tail = stats.NormalCDF(-math.Sqrt(k/(k-1)) * stats.StudentQuantile((1+confidence)/2, k-1))
 	r := stats.Rand(seed, "metric batches", 0)
 	b.draws = make([]uint8, resamples*b.count)
 	for i := range resamples {
@@ -55,6 +49,15 @@ func newBatches(start, end int64, meanE2E float64, seed uint64) batches {
 	return b
 }
 
+// tail is the share of resamples that an interval leaves out at an end where
+// the truth may lie outside it with chance alpha. It is smaller than alpha, as
+// few batches make the plain percentile interval too narrow, by the ratio of
+// Student's t to the normal quantile.
+func (b batches) tail(alpha float64) float64 {
+	k := float64(b.count)
+	return stats.NormalCDF(-math.Sqrt(k/(k-1)) * stats.StudentQuantile(1-alpha, k-1))
+}
+
 // enough reports whether the batches show their own spread.
 func (b batches) enough() bool { return b.count >= fewestBatches }
 
@@ -64,9 +67,9 @@ func (b batches) of(at int64) int {
 	return min(max(i, 0), b.count-1)
 }
 
-// ratio is the interval of Σ above / Σ below over whole batches; too few
-// exclude nothing.
-func (b batches) ratio(above, below []float64) (lo, hi float64) {
+// ratio is the interval of Σ above / Σ below over whole batches, outside which
+// the truth may lie with chance alpha at each end; too few exclude nothing.
+func (b batches) ratio(above, below []float64, alpha float64) (lo, hi float64) {
 	if !b.enough() {
 		return math.Inf(-1), math.Inf(1)
 	}
@@ -86,7 +89,8 @@ func (b batches) ratio(above, below []float64) (lo, hi float64) {
 		return math.Inf(-1), math.Inf(1)
 	}
 	slices.Sort(figures)
-	return stats.Quantile(figures, b.tail), stats.Quantile(figures, 1-b.tail)
+	tail := b.tail(alpha)
+	return stats.Quantile(figures, tail), stats.Quantile(figures, 1-tail)
 }
 
 func floats(counts []int) []float64 {

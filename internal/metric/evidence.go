@@ -13,10 +13,9 @@ import (
 // evidence is what batches say about a bound.
 type evidence struct {
 	sizes, broken []int
-	// crowding are the values by which the dependence of violations is seen:
-	// the violations, or where they are fewer than allowed the values beyond
-	// the percentile itself.
-	crowding []int
+	// crowding are counts by which the dependence of violations is seen, each
+	// by batch; the one that shows most of it decides.
+	crowding [][]int
 	p        float64
 	requests int // that the values come from
 }
@@ -34,7 +33,10 @@ func (v view) decide(verdict slo.Verdict, e evidence, w Window) slo.Verdict {
 	if e.p >= 1 || e.p <= 0 {
 		return certain(verdict)
 	}
-	effective := stats.EffectiveN(n, e.crowding, e.sizes)
+	effective := float64(n)
+	for _, beyond := range e.crowding {
+		effective = min(effective, stats.LeastEffectiveN(n, beyond, e.sizes, fewestBatches))
+	}
 	weak := v.weakness(w)
 	if weak != "" {
 		effective = min(effective, float64(v.batches.count))
@@ -49,7 +51,7 @@ func (v view) decide(verdict slo.Verdict, e evidence, w Window) slo.Verdict {
 		verdict.Standing = slo.Met
 	}
 	if verdict.Standing != slo.Missed && weak == "" && w.overloaded() {
-		weak = "the queue grows: a longer window would be slower"
+		weak = growingQueue
 	}
 	switch {
 	case verdict.Standing == slo.Missed:
@@ -60,6 +62,8 @@ func (v view) decide(verdict slo.Verdict, e evidence, w Window) slo.Verdict {
 	}
 	return verdict
 }
+
+const growingQueue = "the queue grows: a longer window would be slower"
 
 // certain judges a bound that allows no violation at all.
 func certain(verdict slo.Verdict) slo.Verdict {

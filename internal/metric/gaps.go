@@ -177,3 +177,41 @@ func (t *tails) tail(from values) float64 {
 	}
 	return s.quantile(0.99) * 1e6
 }
+
+// ownGaps counts the gaps of whole requests, whichever window they ended in.
+type ownGaps struct{ icl, itl tally }
+
+// tally sums counts over streams that have any.
+type tally struct{ gaps, streams int }
+
+func (t *tally) add(n int) {
+	if n > 0 {
+		t.gaps += n
+		t.streams++
+	}
+}
+
+func (o *ownGaps) add(r *record.Record, groups []group) {
+	if len(groups) < 2 {
+		return
+	}
+	o.icl.add(len(groups) - 1)
+	if !r.TokensKnown() {
+		return
+	}
+	tokens := 0
+	for _, g := range groups[1:] {
+		tokens += g.tokens
+	}
+	o.itl.add(tokens)
+}
+
+// mean is how many gaps an ok request has, 1 for a figure that each request
+// has one of.
+func (o *ownGaps) mean(metric string) int {
+	t := map[string]tally{"icl": o.icl, "itl": o.itl}[metric]
+	if t.streams == 0 {
+		return 1
+	}
+	return int(math.Round(float64(t.gaps) / float64(t.streams)))
+}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"redline/internal/stats"
 )
 
 // Note weakens one figure, which it names by its place in the summary:
@@ -36,7 +38,7 @@ func (v view) windowNotes(w Window, add adder) {
 			plural(v.batches.count, "batch", "batches"), fewestBatches)
 	}
 	if w.Steady == nil {
-		add("window.steady", "not known: the window is shorter than 50 s")
+		add("window.steady", "not known: the window is shorter than %d s", stats.MSER5Shortest)
 	}
 	if w.unsteady() {
 		add("latency", "no percentile is firm: the window is not steady, MSER-5 would cut off %.0f s of its %.0f s",

@@ -96,7 +96,7 @@ func (s sample) dist(percentiles []float64, t trust) *Dist {
 	sizes, above := s.beyond(t.batches, limits)
 	for i, percent := range percentiles {
 		p := percent / 100
-		if t.coalesced >= (1-p)/2 || !firmTail(stats.EffectiveN(d.N, above[i], sizes), p) {
+		if t.coalesced >= (1-p)/2 || !firmTail(stats.LeastEffectiveN(d.N, above[i], sizes, fewestBatches), p) {
 			continue
 		}
 		key := PercentileKey(percent)
@@ -125,7 +125,7 @@ func (s sample) interval(b batches, p float64, sizes, above []int) (lo, hi float
 		total += n
 	}
 	share := float64(total) / float64(len(s.sorted))
-	shareLo, shareHi := b.ratio(floats(above), floats(sizes))
+	shareLo, shareHi := b.ratio(floats(above), floats(sizes), (1-confidence)/2)
 	return s.quantile(p + shareLo - share), s.quantile(p + shareHi - share)
 }
 

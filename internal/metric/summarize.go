@@ -47,6 +47,7 @@ type collector struct {
 	flow     flow
 	counts   bothCounts
 	kvMax    float64
+	ownGaps  ownGaps
 
 	scratch []group
 	tails   tails
@@ -174,6 +175,7 @@ func (c *collector) addRequest(r *record.Record, k keys) {
 	if r.Outcome == llm.OK {
 		if r.Streamed {
 			q.figures[stall] = largestGap(c.scratch)
+			c.ownGaps.add(r, c.scratch)
 			if c.withTails {
 				q.figures[iclTail], q.figures[itlTail] = c.tails.of(r, c.scratch)
 			}

@@ -1,7 +1,9 @@
 package metric
 
 import (
+	"fmt"
 	"math"
+	"slices"
 
 	"redline/internal/llm"
 	"redline/internal/slo"
@@ -61,10 +63,10 @@ func notJudged(o slo.Objective, why string) slo.Verdict {
 
 // judged are the values that a latency objective is held against, over all
 // due: a request that is not ok is infinitely late. In a figure of gaps it
-// stands for as many gaps as an ok request has on average.
+// stands for as many gaps as a whole ok request has on average.
 func (v view) judged(metric string) values {
 	var ok values
-	times := 1
+	times := v.ownGaps.mean(metric)
 	switch metric {
 	case "itl":
 		ok = v.gaps.itl(anyStream)
@@ -72,13 +74,6 @@ func (v view) judged(metric string) values {
 		ok = v.gaps.icl(anyStream)
 	default:
 		ok = v.of(judgedFigure[metric], everything)
-	}
-	if metric == "itl" || metric == "icl" {
-		n := 0
-		for range ok {
-			n++
-		}
-		times = max(n/max(len(v.gaps.streams), 1), 1)
 	}
 	return func(yield func(int64, float32) bool) {
 		more := true
@@ -119,12 +114,13 @@ func (v view) percentileVerdict(o slo.Objective, s Summary) slo.Verdict {
 		p = 1
 	}
 	own := all.quantile(p)
-	sizes, above := all.beyond(v.batches, ascending(limit, own))
-	broken := above[0]
-	if own < limit {
-		broken = above[1]
-	}
-	e := evidence{sizes: sizes, broken: broken, crowding: above[0], p: p, requests: s.Requests.Due}
+	// A run that breaks its limit less often than the truth by luck shows
+	// little crowding there too. So the dependence is looked for at the
+	// percentile itself and further in, where there is more to see.
+	limits := []float64{limit, min(limit, own), min(limit, all.quantile(wider(p)))}
+	slices.Sort(limits)
+	sizes, above := all.beyond(v.batches, limits)
+	e := evidence{sizes: sizes, broken: above[2], crowding: above, p: p, requests: s.Requests.Due}
 	verdict := v.decide(blank(o), e, s.Window)
 	if !math.IsInf(own, 1) {
 		value := round(own)
@@ -133,7 +129,9 @@ func (v view) percentileVerdict(o slo.Objective, s Summary) slo.Verdict {
 	return verdict
 }
 
-func ascending(a, b float64) []float64 { return []float64{min(a, b), max(a, b)} }
+// wider is the percentile beyond which three times as many values lie, but no
+// more than half of them.
+func wider(p float64) float64 { return min(p, max(1-3*(1-p), 0.5)) }
 
 func whyUnmeasured(metric string) string {
 	switch metric {
@@ -146,7 +144,8 @@ func whyUnmeasured(metric string) string {
 }
 
 // meanVerdict holds the mean over ok requests against its limit by the
-// interval of the batches.
+// interval of the batches. Requests that are not ok are above any bound and so
+// have no mean: it is never met beside them, nor while the queue grows.
 func (v view) meanVerdict(o slo.Objective, s Summary) slo.Verdict {
 	sums, sizes := make([]float64, v.batches.count), make([]float64, v.batches.count)
 	total, n := 0.0, 0
@@ -165,8 +164,18 @@ func (v view) meanVerdict(o slo.Objective, s Summary) slo.Verdict {
 	}
 	verdict := blank(o)
 	verdict.N = n
-	lo, hi := v.batches.ratio(sums, sizes)
+	lo, hi := v.batches.ratio(sums, sizes, v.o.alpha())
 	v.decideMean(&verdict, s.Window, total/float64(n), verdict.Limit-hi, lo-verdict.Limit)
+	if verdict.Standing != slo.Met {
+		return verdict
+	}
+	switch lost := s.Requests.Due - s.Requests.OK; {
+	case lost > 0:
+		verdict.Standing = slo.Undecided
+		verdict.Note = fmt.Sprintf("%s of %s due not ok, above any bound", commas(lost), commas(s.Requests.Due))
+	case s.Window.overloaded():
+		verdict.Standing, verdict.Note = slo.Undecided, growingQueue
+	}
 	return verdict
 }
 
@@ -181,7 +190,7 @@ func (v view) throughputVerdict(o slo.Objective, s Summary) slo.Verdict {
 	}
 	verdict := blank(o)
 	verdict.N = s.Requests.Due
-	lo, hi := v.batches.ratio(tokens, lengths)
+	lo, hi := v.batches.ratio(tokens, lengths, v.o.alpha())
 	v.decideMean(&verdict, s.Window, s.Throughput.Output, lo-o.Limit, o.Limit-hi)
 	return verdict
 }
@@ -227,7 +236,7 @@ func (v view) shareVerdict(o slo.Objective, s Summary) slo.Verdict {
 			e.broken[batch]++
 		}
 	}
-	e.crowding = e.broken
+	e.crowding = [][]int{e.broken}
 	verdict := v.decide(blank(o), e, s.Window)
 	value := float64(verdict.Violations) / float64(verdict.N)
 	if o.Above {

@@ -215,7 +215,7 @@ func TestNotes(t *testing.T) {
 		want   Note
 	}{
 		{"short window", 5, same, plain, Note{"latency", "no percentile is firm: the window holds 5 batches of twice the mean e2e, and 10 are needed"}},
-		{"steadiness not known", 100, same, plain, Note{"window.steady", "not known: the window is shorter than 50 s"}},
+		{"steadiness not known", 100, same, plain, Note{"window.steady", "not known: the window is shorter than 55 s"}},
 		{"closed loop", 100, same, closed, Note{"latency.e2e_due_ms", "a closed loop throttles itself: a slow server is asked less often"}},
 		{"later turns", 100, func(i int, l *life) { l.turn = i % 2 }, plain,
 			Note{"latency.e2e_due_ms", "later turns are due when the one before has ended: a late turn delays only its own session"}},

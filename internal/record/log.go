@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bufio"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -21,13 +20,22 @@ type Header struct {
 	OriginMonoNS int64  `json:"origin_mono_ns"`
 }
 
+// bufferSize is how many bytes of lines a Writer gathers before it writes them.
+const bufferSize = 1 << 16
+
+// mostUnwritten bounds the lines that a Writer holds for a disk that takes
+// none: minutes of a hard run.
+const mostUnwritten = 256 << 20
+
 // Writer appends records to a log. It buffers: what must survive a kill has to
-// be flushed. It is safe for concurrent use.
+// be flushed. What could not be written is held, and tried again with the next
+// flush, so that the log is whole again once a full disk has room. It is safe
+// for concurrent use.
 type Writer struct {
-	mu   sync.Mutex
-	w    *bufio.Writer
-	line []byte
-	err  error
+	mu      sync.Mutex
+	w       io.Writer
+	pending []byte // lines, or the rest of one, that are not written yet
+	err     error
 }
 
 // NewWriter begins a log on w.
@@ -37,33 +45,54 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	lw := &Writer{w: bufio.NewWriterSize(w, 1<<16)}
-	if _, err := lw.w.Write(append(line, '\n')); err != nil {
-		return nil, err
-	}
+	lw := &Writer{w: w, pending: append(line, '\n')}
 	return lw, lw.Flush()
 }
 
-// Write appends one record. After an error every call gives that error.
+// Write appends one record. After an error every call gives that error; the
+// record is held all the same.
 func (w *Writer) Write(r *Record) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.err != nil {
+	if len(w.pending) > mostUnwritten {
 		return w.err
 	}
-	w.line = append(r.AppendJSON(w.line[:0]), '\n')
-	_, w.err = w.w.Write(w.line)
+	w.pending = append(r.AppendJSON(w.pending), '\n')
+	if w.err == nil && len(w.pending) >= bufferSize {
+		w.write()
+	}
 	return w.err
 }
 
-// Flush hands everything written to the underlying writer.
+// Flush hands everything held to the underlying writer.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.err == nil {
-		w.err = w.w.Flush()
-	}
+	w.write()
 	return w.err
+}
+
+// write keeps the first error: a log that was late is not what a reader of it
+// meanwhile has seen.
+func (w *Writer) write() {
+	if len(w.pending) == 0 {
+		return
+	}
+	n, err := w.w.Write(w.pending)
+	if n > 0 {
+		w.pending = append(w.pending[:0], w.pending[n:]...)
+	}
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// Unwritten gives what the underlying writer has not taken: appended to what
+// it has, it makes the log whole.
+func (w *Writer) Unwritten() []byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.pending
 }
 
 // AppendJSON appends r as one line of the log, without the newline.

@@ -26,8 +26,11 @@ type Reader struct {
 func NewReader(r io.Reader) (*Reader, error) {
 	lr := &Reader{br: bufio.NewReaderSize(r, 1<<16)}
 	line, err := lr.next()
-	if err != nil {
+	if errors.Is(err, io.EOF) {
 		return nil, errors.New("line 1: the log is empty")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("line 1: %w", err)
 	}
 	if err := json.Unmarshal(line, &lr.Header); err != nil {
 		return nil, fmt.Errorf("line 1: not a record log: %w", err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -324,4 +325,56 @@ func BenchmarkObserve(b *testing.B) {
 	b.ReportMetric(float64(held)/tokens, "B-held/token")
 	b.ReportMetric(float64(onDisk)/tokens, "B-log/token")
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/tokens, "ns/token")
+}
+
+// A disk that is full for a while gets the log whole in the end; until then
+// what it has and what it would not take make the log together.
+func TestWriterHoldsWhatTheDiskDoesNotTake(t *testing.T) {
+	disk := &small{room: 300}
+	w, err := NewWriter(disk, Header{Run: "a1b2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range samples() {
+		w.Write(r)
+		if w.Flush() == nil && disk.b.Len() == disk.room {
+			t.Fatal("a full disk went unnoticed")
+		}
+	}
+	want := write(t, samples())
+	if got := disk.b.String() + string(w.Unwritten()); !sameRecords(t, []byte(got), want) {
+		t.Errorf("disk and memory together hold\n%s\nwant\n%s", got, want)
+	}
+	disk.room = 1 << 20
+	if w.Flush() == nil {
+		t.Error("the error is forgotten")
+	}
+	if !sameRecords(t, disk.b.Bytes(), want) || len(w.Unwritten()) != 0 {
+		t.Errorf("with room again the disk holds\n%s\nwant\n%s", disk.b.String(), want)
+	}
+}
+
+func sameRecords(t *testing.T, got, want []byte) bool {
+	t.Helper()
+	a, cut, err := readAll(got)
+	b, _, wantErr := readAll(want)
+	if err != nil || wantErr != nil {
+		t.Fatal(err, wantErr)
+	}
+	return !cut && cmp.Equal(a, b, comparers)
+}
+
+// small is a disk that takes what it has room for, as a file system does.
+type small struct {
+	b    bytes.Buffer
+	room int
+}
+
+func (s *small) Write(p []byte) (int, error) {
+	n := min(len(p), s.room-s.b.Len())
+	s.b.Write(p[:n])
+	if n < len(p) {
+		return n, syscall.ENOSPC
+	}
+	return n, nil
 }

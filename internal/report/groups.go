@@ -21,39 +21,34 @@ var groupings = []grouping{
 	{"by turn", func(p *result.Point) []metric.Group { return p.Turns }},
 }
 
-// groupFigures are the figures by which groups are told apart.
-var groupFigures = []struct {
+// groupFigure is a percentile by which groups are told apart.
+type groupFigure struct {
 	head string
 	// optional is how readily a narrow page does without it.
 	optional int
-	of       func(*metric.Group) float64
-}{
-	{"ttft due p50", 0, dueTTFT("p50")},
-	{"p99", 0, dueTTFT("p99")},
-	{"tpot p50", 1, tpot("p50")},
-	{"p99", 3, tpot("p99")},
-	{"e2e due p50", 4, dueE2E("p50")},
-	{"p99", 5, dueE2E("p99")},
-	{"out tokens/s", 2, func(g *metric.Group) float64 { return g.OutputPS }},
+	latency  string // its key in the result document
+	stat     string
+	dist     func(*metric.Latency) *metric.Dist
 }
 
-func dueTTFT(key string) func(*metric.Group) float64 {
-	return func(g *metric.Group) float64 { return groupPercentile(g.Latency.TTFTDue, key) }
+var groupFigures = []groupFigure{
+	{"ttft due p50", 0, "ttft_due_ms", "p50", func(l *metric.Latency) *metric.Dist { return l.TTFTDue }},
+	{"p99", 0, "ttft_due_ms", "p99", func(l *metric.Latency) *metric.Dist { return l.TTFTDue }},
+	{"tpot p50", 1, "tpot_ms", "p50", func(l *metric.Latency) *metric.Dist { return l.TPOT }},
+	{"p99", 3, "tpot_ms", "p99", func(l *metric.Latency) *metric.Dist { return l.TPOT }},
+	{"e2e due p50", 4, "e2e_due_ms", "p50", func(l *metric.Latency) *metric.Dist { return l.E2EDue }},
+	{"p99", 5, "e2e_due_ms", "p99", func(l *metric.Latency) *metric.Dist { return l.E2EDue }},
 }
 
-func tpot(key string) func(*metric.Group) float64 {
-	return func(g *metric.Group) float64 { return groupPercentile(g.Latency.TPOT, key) }
-}
+// key names a figure's column; a percentile's begins with p.
+func (f groupFigure) key() string { return f.stat + " " + f.latency }
 
-func dueE2E(key string) func(*metric.Group) float64 {
-	return func(g *metric.Group) float64 { return groupPercentile(g.Latency.E2EDue, key) }
-}
-
-// groupPercentile is NaN where there is none to show: the tail of a part of
-// the requests is shown only when it is firm.
-func groupPercentile(d *metric.Dist, key string) float64 {
-	v, ok := percentile(d, key)
-	if !ok || key != "p50" && !d.IsFirm(key) {
+// of is NaN where there is none to show: the tail of a part of the requests is
+// shown only when it is firm.
+func (f groupFigure) of(g *metric.Group) float64 {
+	d := f.dist(&g.Latency)
+	v, ok := percentile(d, f.stat)
+	if !ok || f.stat != "p50" && !d.IsFirm(f.stat) {
 		return math.NaN()
 	}
 	return v
@@ -77,16 +72,60 @@ func (p *page) groups(grouping grouping, point *result.Point) {
 		})
 	}
 	for _, f := range groupFigures {
-		cells, any := make([]cell, len(groups)), false
-		for i := range groups {
-			v := f.of(&groups[i])
-			cells[i] = cell{text: figure(v)}
-			any = any || !math.IsNaN(v)
-		}
-		if any {
-			t.add(column{head: cell{text: f.head}, align: alignPoint, optional: f.optional}, cells)
-		}
+		t.addFigures(column{key: f.key(), head: cell{text: f.head}, align: alignPoint, optional: f.optional}, groups, f.of)
+	}
+	t.addFigures(column{head: cell{text: "out tokens/s"}, align: alignPoint, optional: 2}, groups,
+		func(g *metric.Group) float64 { return g.OutputPS })
+	if p.anyDoubt(groups, t.columns, point.Tokens) {
+		// Each column keeps a place free for its mark.
+		t = t.fitted(p.width - len(t.columns))
+		p.markDoubts(&t, p.groupDoubts(groups, t.columns, point.Tokens))
 	}
 	p.gap()
 	p.write(t)
+	p.flushNotes()
+}
+
+// addFigures adds a column of numbers, unless no group has one.
+func (t *table) addFigures(c column, groups []metric.Group, of func(*metric.Group) float64) {
+	cells, some := make([]cell, len(groups)), false
+	for i := range groups {
+		v := of(&groups[i])
+		cells[i] = cell{text: figure(v)}
+		some = some || !math.IsNaN(v)
+	}
+	if some {
+		t.add(c, cells)
+	}
+}
+
+func (p *page) anyDoubt(groups []metric.Group, columns []column, tokens metric.Tokens) bool {
+	return slices.ContainsFunc(p.groupDoubts(groups, columns, tokens), func(doubts []string) bool {
+		return slices.ContainsFunc(doubts, func(doubt string) bool { return doubt != "" })
+	})
+}
+
+func (p *page) groupDoubts(groups []metric.Group, columns []column, tokens metric.Tokens) [][]string {
+	doubts := make([][]string, len(groups))
+	for i := range groups {
+		doubts[i] = p.doubtsOf(&groups[i], columns, tokens)
+	}
+	return doubts
+}
+
+// doubtsOf gives, for each column, why the group's percentile there is weak;
+// empty where it is firm, not shown, or no percentile.
+func (p *page) doubtsOf(g *metric.Group, columns []column, tokens metric.Tokens) []string {
+	doubts := make([]string, len(columns))
+	for i, c := range columns {
+		at := slices.IndexFunc(groupFigures, func(f groupFigure) bool { return f.key() == c.key })
+		if at < 0 {
+			continue
+		}
+		f := groupFigures[at]
+		if !math.IsNaN(f.of(g)) && !f.dist(&g.Latency).IsFirm(f.stat) {
+			doubts[i] = p.whyWeak(f.latency, f.stat, tokens)
+		}
+	}
+	return doubts
 }

@@ -168,7 +168,11 @@ func (p *page) whyWeak(latency, key string, tokens metric.Tokens) string {
 
 // tail is the share of values beyond a percentile: 0.01 for "p99".
 func tail(key string) float64 {
-	p, err := strconv.ParseFloat("0."+strings.TrimPrefix(key, "p"), 64)
+	digits := strings.TrimPrefix(key, "p")
+	if len(digits) == 1 {
+		digits = "0" + digits
+	}
+	p, err := strconv.ParseFloat("0."+digits, 64)
 	if err != nil {
 		return 1
 	}

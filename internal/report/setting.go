@@ -143,7 +143,7 @@ func (p *page) window(w metric.Window) string {
 	if w.StartS <= 0 {
 		text = seconds(length) + mark + " without warm-up"
 	}
-	state := ""
+	state, unknown := "", p.notes.on("window.steady") != ""
 	switch {
 	case w.Overload != nil && *w.Overload:
 		state = p.paint(bad, "overload")
@@ -151,7 +151,7 @@ func (p *page) window(w metric.Window) string {
 		state = "steady"
 	case w.Steady != nil:
 		state = p.paint(weak, "not steady")
-	case p.notes.on("window.steady") != "":
+	case unknown:
 		state = "too short to tell whether steady"
 	}
 	return joined(text, state)

@@ -32,9 +32,9 @@ func (p *page) verdict(r *result.Result) {
 		p.headline(invalidity(failed))
 		p.failedChecks(failed)
 	} else {
-		p.headline(server(r))
+		p.headline(p.server(r))
 	}
-	p.reasons(r)
+	p.reasons(r, findingsWidth(failed))
 }
 
 func (p *page) headline(h headline) { p.hang(p.paint(h.tone, h.word), h.why) }
@@ -47,11 +47,17 @@ func (p *page) finding(t tone, name string, width int, text string) {
 	p.hang(indent+p.paint(t, padRight(name, width))+indent, text)
 }
 
-func (p *page) failedChecks(failed []result.Check) {
+// findingsWidth holds the names of the failed checks as well.
+func findingsWidth(failed []result.Check) int {
 	width := findingWidth
 	for _, check := range failed {
 		width = max(width, visible(label(check.Name)))
 	}
+	return width
+}
+
+func (p *page) failedChecks(failed []result.Check) {
+	width := findingsWidth(failed)
 	for _, check := range failed {
 		p.finding(bad, label(check.Name), width, checkText(check))
 	}
@@ -93,7 +99,7 @@ func checkText(check result.Check) string {
 
 // server says in one line what the server did: against its objectives, or,
 // where there are none, at this load.
-func server(r *result.Result) headline {
+func (p *page) server(r *result.Result) headline {
 	if len(r.Points) == 0 {
 		return headline{"NOTHING MEASURED: ", lost, "the run ended before its window began"}
 	}
@@ -108,9 +114,9 @@ func server(r *result.Result) headline {
 	case r.Verdict.SLO == string(slo.Met):
 		return headline{validWord(r), met, metSentence(verdicts) + " " + loadPhrase(last)}
 	case last.Window.Overload != nil && *last.Window.Overload:
-		return headline{"OVERLOAD: ", lost, served(last)}
+		return headline{"OVERLOAD: ", lost, p.served(last)}
 	}
-	return headline{validWord(r), met, served(last)}
+	return headline{validWord(r), met, p.served(last)}
 }
 
 // validWord leads a report without a finding against the server. A run that
@@ -190,15 +196,15 @@ func metSentence(verdicts []slo.Verdict) string {
 }
 
 // served is the answer without objectives: what came of this load.
-func served(point *result.Point) string {
+func (p *page) served(point *result.Point) string {
 	requests, latency := point.Requests, &point.Latency
 	text := loadPhrase(point) + ", " + count(requests.OK) + " of " + plural(requests.Due, "request") + " answered"
 	figures := slices.DeleteFunc([]string{
-		spokenPercentile("ttft", " (from due)", latency.TTFTDue, "p99"),
-		spokenPercentile("tpot", "", latency.TPOT, "p50"),
+		p.spokenPercentile("ttft", " (from due)", latency.TTFTDue, "p99"),
+		p.spokenPercentile("tpot", "", latency.TPOT, "p50"),
 	}, func(s string) bool { return s == "" })
 	if len(figures) == 0 {
-		figures = append(figures, spokenPercentile("e2e", " (from due)", latency.E2EDue, "p99"))
+		figures = append(figures, p.spokenPercentile("e2e", " (from due)", latency.E2EDue, "p99"))
 	}
 	if v := point.Throughput.Output; v > 0 {
 		figures = append(figures, inUnit(figure(v), "output tokens/s"))
@@ -206,9 +212,9 @@ func served(point *result.Point) string {
 	return strings.TrimSuffix(text+": "+strings.Join(figures, ", "), ": ")
 }
 
-// spokenPercentile falls back to the median where the tail is not firm: a
-// headline has no room for a footnote.
-func spokenPercentile(name, of string, d *metric.Dist, key string) string {
+// spokenPercentile falls back to the median where the tail is not firm, and
+// footnotes even that where it is not.
+func (p *page) spokenPercentile(name, of string, d *metric.Dist, key string) string {
 	if !d.IsFirm(key) {
 		key = "p50"
 	}
@@ -216,12 +222,16 @@ func spokenPercentile(name, of string, d *metric.Dist, key string) string {
 	if !ok {
 		return ""
 	}
-	return name + hard + key + of + " " + spoken(v)
+	mark := ""
+	if !d.IsFirm(key) {
+		mark = p.notes.mark(p.whyWeak(name, key, metric.Tokens{}))
+	}
+	return name + hard + key + of + " " + spoken(v) + mark
 }
 
 // reasons explains the verdict: what the window shows of the server's state,
 // and what the result itself gives, unless the lines above have said it.
-func (p *page) reasons(r *result.Result) {
+func (p *page) reasons(r *result.Result, width int) {
 	for i := range r.Points {
 		window := r.Points[i].Window
 		if window.Overload != nil && *window.Overload {
@@ -229,10 +239,10 @@ func (p *page) reasons(r *result.Result) {
 			if window.Growth != nil {
 				growth = " by " + inUnit(figure(*window.Growth), "requests")
 			}
-			p.finding(bad, "queue", findingWidth, "grew"+growth+" over the window: this is more load than the server sustains")
+			p.finding(bad, "queue", width, "grew"+growth+" over the window: this is more load than the server sustains")
 		}
 		if window.Steady != nil && !*window.Steady {
-			p.finding(weak, "not steady", findingWidth, "more than half of the window was still settling; a longer warm-up or window helps")
+			p.finding(weak, "not steady", width, "more than half of the window was still settling; a longer warm-up or window helps")
 		}
 	}
 	for _, reason := range r.Verdict.Reasons {

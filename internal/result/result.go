@@ -12,6 +12,12 @@ import (
 // Schema names the document's format.
 const Schema = "redline/result/1"
 
+// How a run was cut short.
+const (
+	ByUser = "interrupted"
+	Killed = "killed"
+)
+
 // Result is one run's answer.
 type Result struct {
 	Schema  string    `json:"schema"`
@@ -22,7 +28,8 @@ type Result struct {
 	Seed    uint64    `json:"seed"`
 	Label   string    `json:"label,omitempty"`
 	Note    string    `json:"note,omitempty"`
-	// Interrupted says that the run was cut short and how.
+	// Interrupted says that the run was cut short and how: ByUser, Killed, or
+	// the bound that was reached.
 	Interrupted string         `json:"interrupted,omitempty"`
 	Plan        map[string]any `json:"plan"` // resolved, secrets removed
 	Hardware    Hardware       `json:"hardware"`

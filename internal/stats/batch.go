@@ -177,6 +177,30 @@ func EffectiveN(n int, violations, sizes []int) float64 {
 	return float64(n) * binomial / between
 }
 
+// LeastEffectiveN is the smallest EffectiveN over the batches as they are and
+// as they are joined two by two, while at least fewest of them are left. Where
+// violations depend on one another over more than a batch, short batches look
+// independent and only the longer ones show it.
+func LeastEffectiveN(n int, violations, sizes []int, fewest int) float64 {
+	least := EffectiveN(n, violations, sizes)
+	for fewest = max(fewest, 2); ; {
+		violations, sizes = joined(violations), joined(sizes)
+		if len(sizes) < fewest {
+			return least
+		}
+		least = min(least, EffectiveN(n, violations, sizes))
+	}
+}
+
+// joined adds neighbours up two by two; a last one without a neighbour stays.
+func joined(counts []int) []int {
+	pairs := make([]int, (len(counts)+1)/2)
+	for i, n := range counts {
+		pairs[i/2] += n
+	}
+	return pairs
+}
+
 // EffectiveN is how many independent samples the values are worth for the
 // question whether their p-quantile lies below limit. Where the limit is
 // broken less often than 1 − p, its few violations say little about how

@@ -190,3 +190,29 @@ func BenchmarkInterval(b *testing.B) {
 		}
 	})
 }
+
+// TestLeastEffectiveN: violations come in stretches of four batches, which
+// batches joined two by two show more clearly, and four by four most. From
+// numpy 2:
+//
+//	v = np.array([9,8,7,9,0,1,0,0,8,9,7,8,1,0,0,1,9,9,8,7]); s = np.full(20, 100)
+//	def eff(v, s):
+//	    p = v.sum()/s.sum(); b = ((v-s*p)**2).sum()/(len(v)-1)
+//	    return s.mean()*p*(1-p)/b*s.sum()
+//	[eff(v.reshape(-1,k).sum(1), s.reshape(-1,k).sum(1)) for k in (1,2,4)]
+func TestLeastEffectiveN(t *testing.T) {
+	t.Parallel()
+	violations := []int{9, 8, 7, 9, 0, 1, 0, 0, 8, 9, 7, 8, 1, 0, 0, 1, 9, 9, 8, 7}
+	sizes := slices.Repeat([]int{100}, 20)
+	for _, tt := range []struct {
+		fewest int
+		want   float64
+	}{{20, WANT1}, {10, WANT2}, {5, WANT4}, {0, WANT4}} {
+		if got := LeastEffectiveN(2000, violations, sizes, tt.fewest); math.Abs(got-tt.want) > 1e-3 {
+			t.Errorf("with at least %d batches: %.4f, want %.4f", tt.fewest, got, tt.want)
+		}
+	}
+	if got := LeastEffectiveN(300, []int{0, 0, 0}, []int{100, 100, 100}, 1); got != 300 {
+		t.Errorf("without a violation: %g, want 300", got)
+	}
+}

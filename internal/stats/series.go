@@ -14,6 +14,9 @@ const settling = 5
 // times, and five steady minutes less than once in a hundred.
 const fewestSettled = 5
 
+// MSER5Shortest is the length of the shortest series that MSER5 judges.
+const MSER5Shortest = settling * (2*fewestSettled + 1)
+
 // MSER5 finds how many leading points of a series to leave out so that the
 // mean of the rest is known best (White's marginal standard error rule on
 // batch means of five). A cut beyond half of the series means that it never
@@ -23,7 +26,7 @@ func MSER5(series []float64) (cut int, ok bool) {
 	for i := range means {
 		means[i] = Mean(series[i*settling : (i+1)*settling])
 	}
-	if len(means) <= 2*fewestSettled {
+	if len(series) < MSER5Shortest {
 		return 0, false
 	}
 	left := max(fewestSettled, len(means)/3)

@@ -75,7 +75,7 @@ func TestADiskThatIsFullFromTheStart(t *testing.T) {
 	if _, err := os.Stat(full); err != nil {
 		t.Skip("no " + full)
 	}
-	d := &Dir{t.TempDir()}
+	d := &Dir{Path: t.TempDir()}
 	if err := os.Symlink(full, filepath.Join(d.Path, recordsFile)); err != nil {
 		t.Fatal(err)
 	}

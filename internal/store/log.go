@@ -1,6 +1,7 @@
 package store
 
 import (
+	"iter"
 	"os"
 	"path/filepath"
 	"sync"
@@ -92,4 +93,10 @@ func (l *Log) Close() error {
 	l.note(l.w.Flush())
 	l.note(l.file.Close())
 	return l.Err()
+}
+
+// Records reads the log that was closed, from its start at each call, with
+// those records in it that the disk would not take.
+func (l *Log) Records() iter.Seq2[*record.Record, error] {
+	return readRecords(l.file.Name(), l.w.Unwritten())
 }

@@ -4,9 +4,11 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
 	"os"
@@ -29,7 +31,10 @@ const (
 var files = []string{recordsFile, planFile, resultFile, "telemetry.jsonl", "report.html"}
 
 // Dir is one run's directory.
-type Dir struct{ Path string }
+type Dir struct {
+	Path string
+	made []string // directories that Create had to make, innermost first
+}
 
 // Name gives the default directory of a run: runs/<time>-<label>.
 func Name(started time.Time, label string) string {
@@ -85,7 +90,9 @@ func Create(path string, force bool) (*Dir, error) {
 	if err := Check(path, force); err != nil {
 		return nil, err
 	}
+	d := &Dir{Path: path, made: missing(path)}
 	if err := os.MkdirAll(path, 0o755); err != nil {
+		d.Discard()
 		return nil, cause(path, err)
 	}
 	for _, name := range files {
@@ -93,7 +100,30 @@ func Create(path string, force bool) (*Dir, error) {
 			return nil, cause(path, err)
 		}
 	}
-	return &Dir{path}, nil
+	return d, nil
+}
+
+// missing lists path and those above it that do not exist, innermost first.
+func missing(path string) (list []string) {
+	for {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return list
+		}
+		list = append(list, path)
+		path = filepath.Dir(path)
+	}
+}
+
+// Discard takes back a run that never began: its files, and the directories
+// that were made for it unless something else lies in them by now. It does
+// what it can: what is left is as harmless as an error would be useless.
+func (d *Dir) Discard() {
+	for _, name := range files {
+		_ = os.Remove(filepath.Join(d.Path, name))
+	}
+	for _, dir := range d.made {
+		_ = os.Remove(dir)
+	}
 }
 
 // Open opens the directory of a run that was made before.
@@ -112,7 +142,7 @@ func Open(path string) (*Dir, error) {
 	if err != nil {
 		return nil, cause(path, err)
 	}
-	return &Dir{path}, nil
+	return &Dir{Path: path}, nil
 }
 
 // cause words an error of the file system without the system call's name.
@@ -214,15 +244,19 @@ func (d *Dir) Header() (record.Header, error) {
 
 // Records reads the record log, from its start at each call.
 func (d *Dir) Records() iter.Seq2[*record.Record, error] {
+	return readRecords(filepath.Join(d.Path, recordsFile), nil)
+}
+
+// readRecords reads a log and what belongs behind it.
+func readRecords(path string, rest []byte) iter.Seq2[*record.Record, error] {
 	return func(yield func(*record.Record, error) bool) {
-		path := filepath.Join(d.Path, recordsFile)
 		f, err := os.Open(path)
 		if err != nil {
 			yield(nil, cause(path, err))
 			return
 		}
 		defer f.Close()
-		r, err := record.NewReader(f)
+		r, err := record.NewReader(io.MultiReader(f, bytes.NewReader(rest)))
 		if err != nil {
 			yield(nil, fmt.Errorf("%s: %w", path, err))
 			return

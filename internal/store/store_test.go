@@ -144,7 +144,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 	if _, err := Create(filepath.Join(path, "run"), false); message(err) != filepath.Join(path, "run")+": permission denied" {
 		t.Errorf("Create: %v", err)
 	}
-	d := &Dir{path}
+	d := &Dir{Path: path}
 	if err := d.WritePlan([]byte("x")); message(err) != filepath.Join(path, "plan.yaml")+": permission denied" {
 		t.Errorf("WritePlan: %v", err)
 	}
@@ -173,7 +173,7 @@ func TestWriteReplacesWholeFiles(t *testing.T) {
 }
 
 func TestAFailedWriteLeavesNoDraft(t *testing.T) {
-	d := &Dir{t.TempDir()}
+	d := &Dir{Path: t.TempDir()}
 	// A directory that is not empty cannot be replaced by a file.
 	if err := os.MkdirAll(filepath.Join(d.Path, resultFile, "x"), 0o755); err != nil {
 		t.Fatal(err)
@@ -188,7 +188,7 @@ func TestAFailedWriteLeavesNoDraft(t *testing.T) {
 }
 
 func TestResultRoundTrip(t *testing.T) {
-	d := &Dir{t.TempDir()}
+	d := &Dir{Path: t.TempDir()}
 	if _, err := d.Result(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a result: %v, want fs.ErrNotExist", err)
 	}
@@ -215,7 +215,7 @@ func TestUnreadableResults(t *testing.T) {
 		"{":                             "not a result: unexpected end of JSON input",
 		`{"schema":"redline/result/9"}`: `schema is "redline/result/9", want "redline/result/1"`,
 	} {
-		d := &Dir{t.TempDir()}
+		d := &Dir{Path: t.TempDir()}
 		path := filepath.Join(d.Path, resultFile)
 		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 			t.Fatal(err)
@@ -288,7 +288,7 @@ func TestUnreadableLogs(t *testing.T) {
 		{"a line cut by a kill", header + `{"id":1,"outcome":"ok"}` + "\n" + `{"id":2,"outc`, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := &Dir{t.TempDir()}
+			d := &Dir{Path: t.TempDir()}
 			path := filepath.Join(d.Path, recordsFile)
 			if err := os.WriteFile(path, []byte(tt.content), 0o644); err != nil {
 				t.Fatal(err)
@@ -306,7 +306,7 @@ func TestUnreadableLogs(t *testing.T) {
 			}
 		})
 	}
-	d := &Dir{t.TempDir()}
+	d := &Dir{Path: t.TempDir()}
 	for _, err := range d.Records() {
 		if !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("without a log: %v, want fs.ErrNotExist", err)
@@ -328,5 +328,39 @@ func TestUnusedStepsAside(t *testing.T) {
 		if err := os.Mkdir(got, 0o755); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+func TestDiscardTakesBackOnlyItsOwn(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	d, err := Create(filepath.Join(base, "runs", "one"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.WritePlan([]byte("seed: 7\n")); err != nil {
+		t.Fatal(err)
+	}
+	d.Discard()
+	if names := listed(t, base); len(names) != 0 {
+		t.Errorf("left behind: %v", names)
+	}
+	// A directory that was there, and a file that is not the run's, stay.
+	own := filepath.Join(base, "mine")
+	if err := os.WriteFile(filepath.Join(base, "notes"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(own, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if d, err = Create(own, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.WritePlan([]byte("seed: 7\n")); err != nil {
+		t.Fatal(err)
+	}
+	d.Discard()
+	if names := listed(t, base); len(names) != 2 || len(listed(t, own)) != 0 {
+		t.Errorf("%v in the directory, %v in the run's own; want notes and mine, and nothing", names, listed(t, own))
 	}
 }

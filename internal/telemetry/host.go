@@ -1,9 +1,11 @@
-// Package telemetry gathers gauges while a run goes on. It takes a clock and
-// gives what was used over a stretch of time; it judges nothing.
+// Package telemetry gathers gauges while a run goes on, of this machine and of
+// the server. It takes a clock and a way to fetch the server's metrics page,
+// and gives what was used over a stretch of time and a log of what was seen.
+// It judges nothing, and knows neither the load nor the requests.
 package telemetry
 
 import (
-	"math"
+	"os"
 	"runtime"
 	"runtime/metrics"
 	"sync"
@@ -18,42 +20,75 @@ const gcPauses = "/sched/pauses/total/gc:seconds"
 // sampleEvery is how often the host is looked at.
 const sampleEvery = 250 * time.Millisecond
 
-// Host watches this process: its CPU, its garbage collector, its clock.
+// machineEvery is after how many samples the whole machine is looked at, which
+// costs more, and a line is logged.
+const machineEvery = 4
+
+// Host watches this process, its CPU, garbage collector, scheduler and clock,
+// and the machine it runs on.
 type Host struct {
 	clock   *clock.Clock
+	log     *Log
+	machine *machine
 	stop    chan struct{}
 	done    sync.WaitGroup
 	mu      sync.Mutex
 	samples []hostSample
+	wide    []machineSample
+	logged  int64     // up to where lines were logged
+	pauses  []uint64  // the runtime's counts at the last sample
+	delays  []uint64  // likewise
+	edges   []float64 // of the runtime's buckets of delays
 }
 
 type hostSample struct {
-	at     int64
-	cpu    time.Duration
-	pauses []uint64
-	edges  []float64
+	at    int64
+	cpu   time.Duration
+	pause time.Duration // the longest since the sample before
+	// delays is what the scheduler's histogram gained since the sample before.
+	delays []growth
 }
 
-// HostUse is what this process used over a stretch of time.
+// HostUse is what this process used over a stretch of time, and what happened
+// on its machine meanwhile.
 type HostUse struct {
-	CPU       time.Duration // of all cores together
-	Share     float64       // of all cores
-	GCPause   time.Duration // the longest, as an upper bound
-	ClockStep time.Duration // the largest since the start
+	// Wall is the time between the samples that were compared.
+	Wall time.Duration `json:"wall_ns"`
+	// CPU is this process's time on all cores together.
+	CPU time.Duration `json:"cpu_ns"`
+	// Share is its part of all cores that the process may use.
+	Share float64 `json:"cpu_share"`
+	// GCPause is the longest stop by the garbage collector, as an upper bound.
+	GCPause time.Duration `json:"gc_pause_ns"`
+	// SchedP99 is how long goroutines that could run waited for a thread, as
+	// an upper bound.
+	SchedP99 time.Duration `json:"sched_p99_ns"`
+	// SchedMax is the longest such wait, as an upper bound.
+	SchedMax time.Duration `json:"sched_max_ns"`
+	// ClockStep is the largest step of the real-time clock since the start.
+	ClockStep time.Duration `json:"clock_step_ns"`
+	MachineUse
 }
 
 // WatchHost samples until Stop.
-func WatchHost(c *clock.Clock) *Host {
-	h := &Host{clock: c, stop: make(chan struct{})}
+func WatchHost(c *clock.Clock) *Host { return WatchHostTo(c, nil) }
+
+// WatchHostTo samples until Stop and logs a line every second.
+func WatchHostTo(c *clock.Clock, log *Log) *Host {
+	h := &Host{clock: c, log: log, machine: newMachine(os.DirFS("/")), stop: make(chan struct{})}
 	h.sample()
+	h.look()
 	h.done.Go(func() {
 		tick := time.NewTicker(sampleEvery)
 		defer tick.Stop()
-		for {
+		for n := 1; ; n++ {
 			select {
 			case <-tick.C:
 				c.Reanchor()
 				h.sample()
+				if n%machineEvery == 0 {
+					h.look()
+				}
 			case <-h.stop:
 				return
 			}
@@ -67,19 +102,41 @@ func (h *Host) Stop() {
 	close(h.stop)
 	h.done.Wait()
 	h.sample()
+	h.look()
+}
+
+// look takes a sample of the whole machine and logs what was used since the
+// one before.
+func (h *Host) look() {
+	wide := h.machine.read(h.clock.Now())
+	h.mu.Lock()
+	h.wide = append(h.wide, wide)
+	since, first := h.logged, len(h.wide) == 1
+	h.logged = wide.at
+	h.mu.Unlock()
+	if h.log != nil && !first {
+		use := h.Over(since, wide.at)
+		h.log.Add(Line{At: wide.at, Host: &use})
+	}
 }
 
 func (h *Host) sample() {
-	read := []metrics.Sample{{Name: gcPauses}}
+	read := []metrics.Sample{{Name: gcPauses}, {Name: schedDelays}}
 	metrics.Read(read)
 	s := hostSample{at: h.clock.Now(), cpu: processCPU()}
-	if read[0].Value.Kind() == metrics.KindFloat64Histogram {
-		pauses := read[0].Value.Float64Histogram()
-		s.pauses, s.edges = pauses.Counts, pauses.Buckets
-	}
 	h.mu.Lock()
+	defer h.mu.Unlock()
+	if read[0].Value.Kind() == metrics.KindFloat64Histogram {
+		seen := read[0].Value.Float64Histogram()
+		s.pause = longestPause(h.pauses, seen.Counts, seen.Buckets)
+		h.pauses = seen.Counts
+	}
+	if read[1].Value.Kind() == metrics.KindFloat64Histogram {
+		seen := read[1].Value.Float64Histogram()
+		s.delays = grown(h.delays, seen.Counts)
+		h.delays, h.edges = seen.Counts, seen.Buckets
+	}
 	h.samples = append(h.samples, s)
-	h.mu.Unlock()
 }
 
 // Over gives what was used between two offsets, to the nearest samples around
@@ -87,33 +144,37 @@ func (h *Host) sample() {
 func (h *Host) Over(start, end int64) HostUse {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	first, last := h.samples[0], h.samples[len(h.samples)-1]
-	for _, s := range h.samples {
+	first, last := 0, len(h.samples)-1
+	for i, s := range h.samples {
 		if s.at <= start {
-			first = s
+			first = i
 		}
 	}
-	for i := len(h.samples) - 1; i >= 0 && h.samples[i].at >= end; i-- {
-		last = h.samples[i]
+	for last > first && h.samples[last-1].at >= end {
+		last--
 	}
-	use := HostUse{CPU: last.cpu - first.cpu, GCPause: longestPause(first, last), ClockStep: h.clock.LargestStep()}
-	if wall := last.at - first.at; wall > 0 {
-		use.Share = float64(use.CPU) / float64(wall) / float64(runtime.NumCPU())
+	use := HostUse{CPU: h.samples[last].cpu - h.samples[first].cpu, ClockStep: h.clock.LargestStep()}
+	var delays [][]growth
+	for _, s := range h.samples[first+1 : last+1] {
+		use.GCPause = max(use.GCPause, s.pause)
+		delays = append(delays, s.delays)
+	}
+	use.SchedP99, use.SchedMax = delayed(delays, h.edges)
+	use.MachineUse = machineOver(h.wide, start, end)
+	use.Wall = time.Duration(h.samples[last].at - h.samples[first].at)
+	if use.Wall > 0 {
+		use.Share = float64(use.CPU) / float64(use.Wall) / float64(runtime.GOMAXPROCS(0))
 	}
 	return use
 }
 
 // longestPause is the upper edge of the highest bucket that grew.
-func longestPause(first, last hostSample) time.Duration {
-	for i := len(last.pauses) - 1; i >= 0; i-- {
-		if i < len(first.pauses) && last.pauses[i] == first.pauses[i] {
+func longestPause(before, now []uint64, edges []float64) time.Duration {
+	for i := len(now) - 1; i >= 0; i-- {
+		if i < len(before) && now[i] == before[i] || now[i] == 0 {
 			continue
 		}
-		edge := last.edges[i+1]
-		if math.IsInf(edge, 1) {
-			edge = last.edges[i]
-		}
-		return time.Duration(edge * float64(time.Second))
+		return upperEdge(edges, i)
 	}
 	return 0
 }

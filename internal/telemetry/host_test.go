@@ -32,12 +32,35 @@ func TestHostSeesItsOwnWork(t *testing.T) {
 	}
 }
 
+func TestOverTakesTheSamplesAround(t *testing.T) {
+	ms := time.Millisecond
+	h := &Host{clock: clock.New(), samples: []hostSample{
+		{at: 0, cpu: 0, pause: 9 * ms}, {at: 10, cpu: 1 * ms, pause: 8 * ms}, {at: 20, cpu: 3 * ms, pause: 1 * ms},
+		{at: 30, cpu: 7 * ms, pause: 2 * ms}, {at: 40, cpu: 15 * ms, pause: 7 * ms}}}
+	for _, tt := range []struct {
+		name       string
+		start, end int64
+		cpu, pause time.Duration
+	}{
+		{"between samples", 15, 25, 6 * ms, 2 * ms},
+		{"on samples", 10, 30, 6 * ms, 2 * ms},
+		{"all", 0, 40, 15 * ms, 8 * ms},
+		{"beyond the last", 35, 90, 8 * ms, 7 * ms},
+		{"after the last", 80, 90, 0, 0},
+	} {
+		use := h.Over(tt.start, tt.end)
+		if use.CPU != tt.cpu || use.GCPause != tt.pause {
+			t.Errorf("%s: CPU %v and pause %v, want %v and %v", tt.name, use.CPU, use.GCPause, tt.cpu, tt.pause)
+		}
+	}
+}
+
 func TestLongestPauseCountsOnlyWhatGrew(t *testing.T) {
 	edges := []float64{0, 0.001, 0.01, 0.1}
-	first := hostSample{pauses: []uint64{5, 0, 3}, edges: edges}
+	before := []uint64{5, 0, 3}
 	for _, tt := range []struct {
 		name string
-		last []uint64
+		now  []uint64
 		want time.Duration
 	}{
 		{"nothing new", []uint64{5, 0, 3}, 0},
@@ -45,8 +68,11 @@ func TestLongestPauseCountsOnlyWhatGrew(t *testing.T) {
 		{"a middle one", []uint64{9, 1, 3}, 10 * time.Millisecond},
 		{"a long one", []uint64{5, 0, 4}, 100 * time.Millisecond},
 	} {
-		if got := longestPause(first, hostSample{pauses: tt.last, edges: edges}); got != tt.want {
+		if got := longestPause(before, tt.now, edges); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
+	}
+	if got := longestPause(nil, []uint64{1, 0, 0}, edges); got != time.Millisecond {
+		t.Errorf("with nothing before: %v, want 1ms", got)
 	}
 }

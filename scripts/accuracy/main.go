@@ -180,6 +180,9 @@ func join(out, truth string) (*comparison, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(res.Points) == 0 {
+		return nil, errors.New("nothing was measured")
+	}
 	c := &comparison{reported: res.Points[0]}
 	window := [2]int64{int64(res.Points[0].Window.StartS * 1e9), int64(res.Points[0].Window.EndS * 1e9)}
 	for r, err := range dir.Records() {
@@ -189,11 +192,15 @@ func join(out, truth string) (*comparison, error) {
 		if r.Outcome != llm.OK {
 			continue
 		}
-		line, ok := lines[header.Run+"-"+strconv.Itoa(r.ID)]
+		line, ok := lines[llm.RequestID(header.Run, r.ID)]
 		if !ok || len(line.Before) != r.ChunkCount() {
 			return nil, fmt.Errorf("request %d: %d events recorded, %d written", r.ID, r.ChunkCount(), len(line.Before))
 		}
 		c.add(r, line, header.OriginUnixNS, window)
+	}
+	l := c.reported.Latency
+	if len(c.errors) == 0 || l.TPOT == nil || l.TTFT == nil || l.ITL == nil {
+		return nil, errors.New("nothing to compare: not one request streamed to its end in the window")
 	}
 	return c, nil
 }

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"redline/internal/config"
+	"redline/internal/metric"
+	"redline/internal/result"
+)
+
+func TestEndingKeepsThePrecedence(t *testing.T) {
+	t.Parallel()
+	some := []result.Point{{Summary: metric.Summary{Requests: metric.Requests{Due: 2, OK: 1}}}}
+	none := []result.Point{{Summary: metric.Summary{Requests: metric.Requests{Due: 2}}}}
+	broken := errors.New("the disk is full")
+	for _, tt := range []struct {
+		name        string
+		interrupted string
+		points      []result.Point
+		valid, slo  string
+		err         error
+		code        int
+		line        string
+	}{
+		{"all well", "", some, "yes", "met", nil, exitOK, ""},
+		{"no objectives", "", some, "yes", "none", nil, exitOK, ""},
+		{"missed", "", some, "yes", "missed", nil, exitMissed, ""},
+		{"undecided", "", some, "yes", "undecided", nil, exitUndecided, ""},
+		{"invalid before missed", "", some, "no", "missed", nil, exitInvalid, ""},
+		{"nothing ok before invalid", "", none, "no", "missed", nil, exitError, "no request succeeded"},
+		{"unkept before invalid", "", some, "no", "missed", broken, exitError, "the disk is full"},
+		{"interrupted before everything", result.ByUser, none, "no", "missed", nil, exitInterrupted, ""},
+		{"interrupted before unkept", result.ByUser, some, "yes", "met", broken, exitInterrupted, "the disk is full"},
+		{"a budget is no interrupt", "--max-spend reached", some, "yes", "met", nil, exitOK, ""},
+		{"a budget that ends the warm-up", "--max-spend reached", nil, "interrupted", "none", nil, exitError, "why"},
+	} {
+		r := &result.Result{Interrupted: tt.interrupted, Points: tt.points,
+			Verdict: result.Verdict{Valid: tt.valid, SLO: tt.slo, Reasons: []string{"why"}}}
+		if code, line := exitCode(ending(r, tt.err)); code != tt.code || line != tt.line {
+			t.Errorf("%s: exit %d with %q, want %d with %q", tt.name, code, line, tt.code, tt.line)
+		}
+	}
+}
+
+// A user who stops a run that has not begun is told so in one line, at once,
+// and finds nothing left behind, whatever redline was waiting for.
+func TestInterruptBeforeTheLoad(t *testing.T) {
+	t.Parallel()
+	for _, waiting := range []string{"/v1/models", "/v1/chat/completions", "/version"} {
+		asked, release := make(chan struct{}, 16), make(chan struct{})
+		url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.URL.Path == waiting:
+				asked <- struct{}{}
+				select {
+				case <-r.Context().Done():
+				case <-release:
+				}
+			case r.URL.Path == "/v1/models":
+				io.WriteString(w, `{"data":[{"id":"m"}]}`)
+			default:
+				w.Header().Set("Content-Type", "text/event-stream")
+				io.WriteString(w, `data: {"choices":[{"delta":{"content":"x"}}]}`+"\n\ndata: [DONE]\n\n")
+			}
+		})
+		out := filepath.Join(t.TempDir(), "new", "run")
+		var stdout, stderr buffer
+		stop := make(chan struct{})
+		p := &process{args: []string{"run", "--url", url, "--out", out}, stdout: &stdout, stderr: &stderr,
+			stop: stop, lookupEnv: func(string) (string, bool) { return "", false }}
+		go func() {
+			<-asked
+			close(stop)
+		}()
+		code := p.run(t.Context())
+		close(release)
+		if code != exitInterrupted || stdout.String() != "" {
+			t.Errorf("waiting for %s: exit %d, stdout %q", waiting, code, stdout.String())
+		}
+		if want := "redline: interrupted before anything was measured\n"; stderr.String() != want {
+			t.Errorf("waiting for %s: stderr %q, want %q", waiting, stderr.String(), want)
+		}
+		if exists(filepath.Dir(filepath.Dir(out)), "new") {
+			t.Errorf("waiting for %s: a directory is left behind", waiting)
+		}
+	}
+}
+
+func TestInterruptibleTellsFirstFromSecond(t *testing.T) {
+	t.Parallel()
+	signals := make(chan os.Signal)
+	ctx, stop, cancel := interruptible(signals)
+	defer cancel()
+	signals <- os.Interrupt
+	<-stop
+	if ctx.Err() != nil {
+		t.Error("one interrupt ends the context")
+	}
+	signals <- os.Interrupt
+	<-ctx.Done()
+	if !errors.Is(ctx.Err(), context.Canceled) {
+		t.Errorf("context: %v", ctx.Err())
+	}
+}
+
+func TestCommandLineCanBePasted(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ arg, want string }{
+		{"--rate", "--rate"},
+		{"http://localhost:8000/v1", "http://localhost:8000/v1"},
+		{"fixed(64,100)", "'fixed(64,100)'"},
+		{"it's", `'it'\''s'`},
+		{"a;b", "'a;b'"},
+		{"a\\b", `'a\b'`},
+		{"#1", "'#1'"},
+		{"", "''"},
+	} {
+		p := &process{args: []string{tt.arg}}
+		if got, want := p.commandLine(&config.Config{}), "redline "+tt.want; got != want {
+			t.Errorf("%q: %s, want %s", tt.arg, got, want)
+		}
+	}
+}
+
+// A report renders: its exit code is no verdict.
+func TestReportOfAMissedObjectiveIsNoFailure(t *testing.T) {
+	t.Parallel()
+	url, out := metronome(t, time.Millisecond), filepath.Join(t.TempDir(), "run")
+	code, _, stderr := redline(t, nil, "run", "--url", url, "--concurrency", "8", "--duration", "3s", "--warmup", "200ms",
+		"--workload", "fixed(16,5)", "--slo", "ttft:p50<1us", "--quiet", "--out", out)
+	if code != exitMissed && code != exitInvalid {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	if code, stdout, stderr := redline(t, nil, "report", out); code != exitOK || !strings.Contains(strings.ToLower(stdout), "missed") {
+		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
+}
+
+func TestTruthOfAnotherEngineIsSafe(t *testing.T) {
+	t.Parallel()
+	taken := strings.TrimPrefix(metronome(t, time.Millisecond), "http://")
+	truth := filepath.Join(t.TempDir(), "truth.jsonl")
+	const content = `{"id":"kept"}` + "\n"
+	if err := os.WriteFile(truth, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := redline(t, nil, "sim", "--listen", taken, "--truth", truth); code != exitError {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	if got, err := os.ReadFile(truth); err != nil || string(got) != content {
+		t.Errorf("the truth that was there is now %q (%v)", got, err)
+	}
+}

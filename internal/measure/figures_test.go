@@ -1,0 +1,124 @@
+package measure
+
+import (
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"redline/internal/catalog"
+	"redline/internal/config"
+	"redline/internal/llm"
+	"redline/internal/metric"
+	"redline/internal/record"
+	"redline/internal/result"
+)
+
+func logOf(list ...record.Record) records {
+	return func() iter.Seq2[*record.Record, error] {
+		return func(yield func(*record.Record, error) bool) {
+			for i := range list {
+				if !yield(&list[i], nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// A model of 1024 bytes a token: one layer, one head of 256 numbers of two
+// bytes, keys and values.
+var kilobyteModel = catalog.Model{Name: "toy", Layers: 1, Heads: 1, KVHeads: 1, HeadDim: 256}
+
+func TestKVEstimate(t *testing.T) {
+	t.Parallel()
+	request := func(phase record.Phase, first, end int64, prompt, output int) record.Record {
+		return record.Record{Phase: phase, Outcome: llm.OK, First: first, End: end, PromptTokens: prompt, OutputTokens: output}
+	}
+	for _, tt := range []struct {
+		name string
+		log  records
+		want result.KV
+	}{
+		{"one request holds prompt and output at its end",
+			logOf(request(record.Measure, 110, 190, 1024, 1024)), result.KV{MaxMBPerRequest: 2, PeakMB: 2}},
+		{"two that overlap by half",
+			logOf(request(record.Measure, 100, 140, 1024, 1024), request(record.Measure, 120, 160, 1024, 1024)),
+			result.KV{MaxMBPerRequest: 2, PeakMB: 3.5}},
+		{"one after the other",
+			logOf(request(record.Measure, 100, 140, 1024, 1024), request(record.Measure, 150, 190, 1024, 0)),
+			result.KV{MaxMBPerRequest: 2, PeakMB: 2}},
+		{"what ended in the warm-up does not count",
+			logOf(request(record.Warmup, 10, 90, 9*1024, 0), request(record.Measure, 110, 190, 1024, 0)),
+			result.KV{MaxMBPerRequest: 1, PeakMB: 1}},
+		{"of what outlasts the window only its part",
+			logOf(request(record.Measure, 150, 250, 1024, 1024)), result.KV{MaxMBPerRequest: 2, PeakMB: 1.5}},
+		{"a reply in one piece has a size",
+			logOf(request(record.Measure, 150, 150, 1024, 1024)), result.KV{MaxMBPerRequest: 2}},
+		{"one without output has none",
+			logOf(request(record.Measure, 0, 150, 1024, 0)), result.KV{}},
+	} {
+		shape := &kvShape{model: kilobyteModel, precision: catalog.BF16}
+		tt.want.Model = "toy"
+		got, err := shape.estimate(tt.log, 100, 200)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(&tt.want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestWindowOfAKilledRun(t *testing.T) {
+	t.Parallel()
+	at := func(phase record.Phase, due, end int64) record.Record {
+		return record.Record{Phase: phase, Due: due, End: end}
+	}
+	for _, tt := range []struct {
+		name       string
+		log        records
+		planned    time.Duration
+		start, end int64
+	}{
+		{"nothing", logOf(), 0, 0, 0},
+		{"in the warm-up", logOf(at(record.Warmup, 1, 5)), 0, 0, 0},
+		{"in the window", logOf(at(record.Warmup, 1, 5), at(record.Measure, 12, 40), at(record.Measure, 10, 30)), 0, 10, 40},
+		{"in the cool-down", logOf(at(record.Measure, 10, 90), at(record.Cooldown, 60, 95), at(record.Cooldown, 50, 96)), 0, 10, 50},
+		{"after the planned end", logOf(at(record.Measure, 10, 90)), 30, 10, 40},
+		{"before the planned end", logOf(at(record.Measure, 10, 20)), 30, 10, 20},
+	} {
+		start, end, err := measuredSpan(tt.log, tt.planned)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if start != tt.start || end != tt.end {
+			t.Errorf("%s: %d to %d, want %d to %d", tt.name, start, end, tt.start, tt.end)
+		}
+	}
+}
+
+func TestCost(t *testing.T) {
+	t.Parallel()
+	// Ten seconds: 20 requests, 4000 prompt tokens of which 1000 cached, 1000
+	// of output.
+	summary := metric.Summary{Window: metric.Window{StartS: 5, EndS: 15}, Rates: metric.Rates{Completed: 2},
+		Throughput: metric.Throughput{Prompt: 300, CachedPrompt: 100, Output: 100}}
+	for _, tt := range []struct {
+		name string
+		cost config.Cost
+		want *result.Cost
+	}{
+		{"no price", config.Cost{}, nil},
+		{"by the hour", config.Cost{PerHour: 36}, &result.Cost{Spend: 0.1, PerRequest: 0.005, Per1kTokens: 0.02, Per1mOutput: 100}},
+		{"by the token", config.Cost{Per1MPromptTokens: 10, Per1MOutputTokens: 60},
+			&result.Cost{Spend: 0.1, PerRequest: 0.005, Per1kTokens: 0.02, Per1mOutput: 100}},
+	} {
+		got := costOf(&config.Config{Cost: tt.cost}, summary)
+		if diff := cmp.Diff(tt.want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"redline/internal/clock"
+)
+
+// What a Scraper does unless told otherwise.
+const (
+	DefaultScrapeEvery = time.Second
+	DefaultScrapeLimit = 2 * time.Second
+)
+
+// Fetch gets the server's metrics page.
+type Fetch func(context.Context) ([]byte, error)
+
+// ScrapeOptions says how a server is watched. Only Fetch is needed.
+type ScrapeOptions struct {
+	Fetch Fetch
+	// Every is the time between two scrapes.
+	Every time.Duration
+	// Limit is how long one scrape may take.
+	Limit time.Duration
+	// Engines are those whose names are known; the package's own by default.
+	Engines []Engine
+	// Log receives a line for each scrape; nil for none.
+	Log *Log
+}
+
+// Scraper reads a server's metrics page again and again. Whatever goes wrong
+// there is data: it never ends the watch. All methods are safe for concurrent
+// use.
+type Scraper struct {
+	ScrapeOptions
+	clock  *clock.Clock
+	ctx    context.Context
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+	asked  chan chan struct{}
+	// fetching is the answer to a fetch that is under way, nil for none.
+	fetching chan fetched
+
+	mu      sync.Mutex
+	scrapes []Scrape
+}
+
+type fetched struct {
+	page []byte
+	err  error
+}
+
+// WatchServer scrapes at once and then regularly until Stop.
+func WatchServer(c *clock.Clock, o ScrapeOptions) *Scraper {
+	if o.Every <= 0 {
+		o.Every = DefaultScrapeEvery
+	}
+	if o.Limit <= 0 {
+		o.Limit = DefaultScrapeLimit
+	}
+	if o.Engines == nil {
+		o.Engines = Engines
+	}
+	s := &Scraper{ScrapeOptions: o, clock: c, asked: make(chan chan struct{})}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.done.Go(s.watch)
+	return s
+}
+
+func (s *Scraper) watch() {
+	tick := time.NewTicker(s.Every)
+	defer tick.Stop()
+	s.scrape()
+	for {
+		select {
+		case <-tick.C:
+			s.scrape()
+		case answered := <-s.asked:
+			s.scrape()
+			close(answered)
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// Now scrapes once out of turn and waits for it, so that a difference can be
+// taken from an exact moment. It gives up when ctx ends.
+func (s *Scraper) Now(ctx context.Context) {
+	answered := make(chan struct{})
+	select {
+	case s.asked <- answered:
+	case <-ctx.Done():
+		return
+	case <-s.ctx.Done():
+		return
+	}
+	select {
+	case <-answered:
+	case <-ctx.Done():
+	case <-s.ctx.Done():
+	}
+}
+
+// Stop ends the watch at once; a scrape under way is dropped. It may be called
+// more than once.
+func (s *Scraper) Stop() {
+	s.cancel()
+	s.done.Wait()
+}
+
+// Over gives what the server said between two offsets.
+func (s *Scraper) Over(start, end int64) ServerUse {
+	return ServerOver(s.Scrapes(), start, end)
+}
+
+// Scrapes gives all attempts so far, in the order of their times.
+func (s *Scraper) Scrapes() []Scrape {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.scrapes)
+}
+
+// scrape makes one attempt and keeps what came of it, unless the watch is
+// stopped meanwhile.
+func (s *Scraper) scrape() {
+	begin := s.clock.Now()
+	page, err := s.fetch()
+	if s.ctx.Err() != nil {
+		return
+	}
+	took := s.clock.Now() - begin
+	one := Scrape{At: begin + took/2, Took: time.Duration(took)}
+	if err != nil {
+		one.Failed = brief(err.Error())
+	} else {
+		one.read(page, s.Engines)
+	}
+	s.keep(one)
+}
+
+// brief keeps a line of a log from growing with whatever a server answers.
+func brief(text string) string {
+	const most = 200
+	if len(text) > most {
+		return text[:most] + "…"
+	}
+	return text
+}
+
+// fetch waits for the page no longer than the limit and the watch allow, even
+// where Fetch itself does not listen to its context. Such a fetch is never
+// joined by a second one.
+func (s *Scraper) fetch() ([]byte, error) {
+	if s.fetching != nil {
+		select {
+		case <-s.fetching:
+		default:
+			return nil, errors.New("the scrape before has not ended")
+		}
+	}
+	answer := make(chan fetched, 1)
+	s.fetching = answer
+	ctx, cancel := context.WithTimeout(s.ctx, s.Limit)
+	defer cancel()
+	go func() {
+		page, err := s.Fetch(ctx)
+		answer <- fetched{page, err}
+	}()
+	select {
+	case f := <-answer:
+		s.fetching = nil
+		if errors.Is(f.err, context.DeadlineExceeded) {
+			return nil, s.late()
+		}
+		return f.page, f.err
+	case <-ctx.Done():
+		return nil, s.late()
+	}
+}
+
+func (s *Scraper) late() error { return fmt.Errorf("no answer within %v", s.Limit) }
+
+// read makes a reading of the page.
+func (one *Scrape) read(text []byte, engines []Engine) {
+	page := ParsePage(text)
+	one.BadLines = len(page.Bad)
+	reading, known := page.Read(engines)
+	if !known {
+		one.Failed = "the page has no metrics of a known engine"
+		return
+	}
+	one.Reading = reading
+}
+
+func (s *Scraper) keep(one Scrape) {
+	s.Log.Add(Line{At: one.At, Server: &one})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, before := range slices.Backward(s.scrapes) {
+		if before.Reading != nil && one.Reading != nil {
+			one.Reading.share(before.Reading)
+			break
+		}
+	}
+	s.scrapes = append(s.scrapes, one)
+}
+
+// share lets a reading use the memory of an earlier one for what seldom
+// changes, because a long run keeps thousands of them.
+func (r *Reading) share(before *Reading) {
+	if maps.Equal(r.Config, before.Config) {
+		r.Config = before.Config
+	}
+	ours, theirs := r.histograms(), before.histograms()
+	for i, h := range ours {
+		if old := theirs[i]; h != nil && old != nil && slices.Equal(h.LE, old.LE) {
+			h.LE = old.LE
+		}
+	}
+}
+
+func (r *Reading) histograms() [6]*Histogram {
+	return [...]*Histogram{r.TTFT, r.ITL, r.Queue, r.Prefill, r.Decode, r.E2E}
+}

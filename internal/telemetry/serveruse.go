@@ -1,0 +1,280 @@
+package telemetry
+
+import (
+	"slices"
+	"time"
+)
+
+// Scrape is one attempt to read the server's page.
+type Scrape struct {
+	// At is halfway between asking and the answer, from the run's origin; the
+	// page was made at some moment between the two.
+	At int64 `json:"-"`
+	// Took is how long the server took to answer.
+	Took time.Duration `json:"took_ns"`
+	// Failed says why there is no reading.
+	Failed string `json:"failed,omitempty"`
+	// BadLines counts lines that could not be read.
+	BadLines int `json:"bad_lines,omitempty"`
+	// Reading is what the page said.
+	Reading *Reading `json:"reading,omitempty"`
+}
+
+// ServerUse is what the server said of itself over a stretch of time. What it
+// did not say is nil. Counters and timings are differences, each end taken by
+// linear interpolation between the two pages around it; where no page lies
+// beyond an end, the outermost page stands for it and Covered is shorter than
+// what was asked for. Counters are therefore rarely whole numbers. What a
+// server counted between the last page before a restart and the first one
+// after it is lost: differences over a restart are lower bounds.
+type ServerUse struct {
+	// Engine is the name of the engine.
+	Engine string `json:"engine,omitempty"`
+	// Replicas is how many engines answer behind the endpoint.
+	Replicas int `json:"replicas,omitempty"`
+	// Config is how the engine says it is set up.
+	Config map[string]string `json:"config,omitempty"`
+
+	// Samples is how many pages were read in the stretch.
+	Samples int `json:"samples"`
+	// Failures is how many attempts in the stretch gave no reading.
+	Failures int `json:"failures"`
+	// Failure is why the last of them did not.
+	Failure string `json:"failure,omitempty"`
+	// ScrapeMS is how long answers took, in milliseconds.
+	ScrapeMS *Gauge `json:"scrape_ms,omitempty"`
+	// CoveredS is the part of the stretch that differences are of, in seconds.
+	CoveredS float64 `json:"covered_s"`
+	// Restarted is set when the server began to count anew.
+	Restarted bool `json:"restarted"`
+
+	// Running is how many requests were in the batch.
+	Running *Gauge `json:"running,omitempty"`
+	// Waiting is how many requests waited to be scheduled.
+	Waiting *Gauge `json:"waiting,omitempty"`
+	// KVUsage is the share of the KV cache in use, 0 to 1.
+	KVUsage *Gauge `json:"kv_usage,omitempty"`
+
+	// PrefixHitRate is hits over queries.
+	PrefixHitRate *float64 `json:"prefix_hit_rate,omitempty"`
+	// PrefixHits is prompt tokens that were found in the prefix cache.
+	PrefixHits *float64 `json:"prefix_hits,omitempty"`
+	// PrefixQueries is prompt tokens that were looked up in it.
+	PrefixQueries *float64 `json:"prefix_queries,omitempty"`
+	// Preemptions is requests that were put out of the batch.
+	Preemptions *float64 `json:"preemptions,omitempty"`
+	// PromptTokens is prompt tokens that were processed.
+	PromptTokens *float64 `json:"prompt_tokens,omitempty"`
+	// GenerationTokens is tokens that were generated.
+	GenerationTokens *float64 `json:"generation_tokens,omitempty"`
+	// Requests is requests that ended, for whatever reason.
+	Requests *float64 `json:"requests,omitempty"`
+
+	// TTFT is from arrival to the first token, in milliseconds.
+	TTFT *Timing `json:"ttft_ms,omitempty"`
+	// ITL is between two tokens, in milliseconds.
+	ITL *Timing `json:"itl_ms,omitempty"`
+	// Queue is from arrival until first scheduled, in milliseconds.
+	Queue *Timing `json:"queue_ms,omitempty"`
+	// Prefill is from first scheduled to the first token, in milliseconds.
+	Prefill *Timing `json:"prefill_ms,omitempty"`
+	// Decode is from the first token to the last, in milliseconds.
+	Decode *Timing `json:"decode_ms,omitempty"`
+	// E2E is from arrival to the last token, in milliseconds.
+	E2E *Timing `json:"e2e_ms,omitempty"`
+}
+
+// Gauge is what a value was over a stretch of time, as the pages saw it.
+type Gauge struct {
+	Mean float64 `json:"mean"`
+	Max  float64 `json:"max"`
+}
+
+// counters lists everything that can only grow while a server runs.
+var counters = []func(*Reading) *float64{
+	func(r *Reading) *float64 { return r.PrefixHits },
+	func(r *Reading) *float64 { return r.PrefixQueries },
+	func(r *Reading) *float64 { return r.Preemptions },
+	func(r *Reading) *float64 { return r.PromptTokens },
+	func(r *Reading) *float64 { return r.GenerationTokens },
+	func(r *Reading) *float64 { return r.Requests },
+	func(r *Reading) *float64 { return r.TTFT.count() },
+	func(r *Reading) *float64 { return r.ITL.count() },
+	func(r *Reading) *float64 { return r.Queue.count() },
+	func(r *Reading) *float64 { return r.Prefill.count() },
+	func(r *Reading) *float64 { return r.Decode.count() },
+	func(r *Reading) *float64 { return r.E2E.count() },
+}
+
+// restarted reports whether the server that gave the reading b is not the one
+// that gave a before.
+func restarted(a, b *Reading) bool {
+	if a.StartedUnixS != nil && b.StartedUnixS != nil && *a.StartedUnixS != *b.StartedUnixS {
+		return true
+	}
+	return a.Engine != b.Engine || slices.ContainsFunc(counters, func(of func(*Reading) *float64) bool {
+		x, y := of(a), of(b)
+		return x != nil && y != nil && *y < *x
+	})
+}
+
+// ServerOver gives what the server said between two offsets. Scrapes are in
+// the order of their times.
+func ServerOver(scrapes []Scrape, start, end int64) ServerUse {
+	w := windowOf(scrapes, start, end)
+	use := ServerUse{}
+	use.attempts(scrapes, start, end)
+	if len(w.pages) == 0 {
+		return use
+	}
+	latest := w.pages[len(w.pages)-1].Reading
+	use.Engine, use.Replicas, use.Config = latest.Engine, latest.Replicas, latest.Config
+	use.Running = w.gauge(func(r *Reading) *float64 { return r.Running })
+	use.Waiting = w.gauge(func(r *Reading) *float64 { return r.Waiting })
+	use.KVUsage = w.gauge(func(r *Reading) *float64 { return r.KVUsage })
+	w.clamp()
+	use.CoveredS = max(0, time.Duration(w.end-w.start).Seconds())
+	if w.start < w.end {
+		use.Restarted = w.restarted()
+		use.differences(w)
+	}
+	return use
+}
+
+// attempts sums up how the scraping itself went.
+func (u *ServerUse) attempts(scrapes []Scrape, start, end int64) {
+	var took []float64
+	for _, s := range scrapes {
+		switch {
+		case s.At < start || s.At > end:
+		case s.Reading == nil:
+			u.Failures++
+			u.Failure = s.Failed
+		default:
+			took = append(took, s.Took.Seconds()*1e3)
+		}
+	}
+	u.Samples, u.ScrapeMS = len(took), gaugeOf(took)
+}
+
+func (u *ServerUse) differences(w *window) {
+	u.PrefixHits = w.rise(func(r *Reading) *float64 { return r.PrefixHits })
+	u.PrefixQueries = w.rise(func(r *Reading) *float64 { return r.PrefixQueries })
+	if u.PrefixHits != nil && u.PrefixQueries != nil && *u.PrefixQueries > 0 {
+		u.PrefixHitRate = new(*u.PrefixHits / *u.PrefixQueries)
+	}
+	u.Preemptions = w.rise(func(r *Reading) *float64 { return r.Preemptions })
+	u.PromptTokens = w.rise(func(r *Reading) *float64 { return r.PromptTokens })
+	u.GenerationTokens = w.rise(func(r *Reading) *float64 { return r.GenerationTokens })
+	u.Requests = w.rise(func(r *Reading) *float64 { return r.Requests })
+	u.TTFT = w.timing(func(r *Reading) *Histogram { return r.TTFT })
+	u.ITL = w.timing(func(r *Reading) *Histogram { return r.ITL })
+	u.Queue = w.timing(func(r *Reading) *Histogram { return r.Queue })
+	u.Prefill = w.timing(func(r *Reading) *Histogram { return r.Prefill })
+	u.Decode = w.timing(func(r *Reading) *Histogram { return r.Decode })
+	u.E2E = w.timing(func(r *Reading) *Histogram { return r.E2E })
+}
+
+// window is a stretch of time over pages.
+type window struct {
+	start, end int64
+	pages      []Scrape
+	// lives numbers the servers that the pages are of, one more after each
+	// restart.
+	lives []int
+}
+
+// windowOf takes the scrapes that can be compared with each other. A page that
+// lost more lines than the best one did is left out, because a sum over
+// replicas with a part missing looks like a restart.
+func windowOf(scrapes []Scrape, start, end int64) *window {
+	w := &window{start: start, end: end}
+	best := -1
+	for _, s := range scrapes {
+		if s.Reading != nil && (best < 0 || s.BadLines < best) {
+			best = s.BadLines
+		}
+	}
+	life := 0
+	for _, s := range scrapes {
+		if s.Reading == nil || s.BadLines != best {
+			continue
+		}
+		if n := len(w.pages); n > 0 && restarted(w.pages[n-1].Reading, s.Reading) {
+			life++
+		}
+		w.pages, w.lives = append(w.pages, s), append(w.lives, life)
+	}
+	return w
+}
+
+// clamp shortens the window to what lies between pages.
+func (w *window) clamp() {
+	w.start = max(w.start, w.pages[0].At)
+	w.end = min(w.end, w.pages[len(w.pages)-1].At)
+}
+
+// restarted looks at every pair of pages with a part of the window between
+// them.
+func (w *window) restarted() bool {
+	for i := 1; i < len(w.pages); i++ {
+		if w.lives[i] != w.lives[i-1] && w.pages[i].At > w.start && w.pages[i-1].At < w.end {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *window) gauge(of func(*Reading) *float64) *Gauge {
+	var values []float64
+	for _, p := range w.pages {
+		if v := of(p.Reading); v != nil && p.At >= w.start && p.At <= w.end {
+			values = append(values, *v)
+		}
+	}
+	return gaugeOf(values)
+}
+
+func gaugeOf(values []float64) *Gauge {
+	if len(values) == 0 {
+		return nil
+	}
+	g := &Gauge{Max: slices.Max(values)}
+	for _, v := range values {
+		g.Mean += v / float64(len(values))
+	}
+	return g
+}
+
+// rise gives by how much a counter grew in the window, nil where fewer than
+// two pages have it.
+func (w *window) rise(of func(*Reading) *float64) *float64 {
+	var total float64
+	last, pairs := -1, 0
+	for i, p := range w.pages {
+		v := of(p.Reading)
+		if v == nil {
+			continue
+		}
+		if last >= 0 {
+			pairs++
+			if before := w.pages[last]; w.lives[last] == w.lives[i] {
+				total += (*v - *of(before.Reading)) * w.share(before.At, p.At)
+			}
+		}
+		last = i
+	}
+	if pairs == 0 {
+		return nil
+	}
+	return &total
+}
+
+// share is the part of a stretch that lies in the window.
+func (w *window) share(from, to int64) float64 {
+	inside := min(to, w.end) - max(from, w.start)
+	if inside <= 0 {
+		return 0
+	}
+	return float64(inside) / float64(to-from)
+}
