@@ -14,7 +14,7 @@ import (
 // arrivals at the given load and exponential service of mean 10 ms, once it
 // has forgotten its start. A reply is one event at its end.
 func queued(seed uint64, n int, load float64) (records []*record.Record, start, end int64) {
-	const forget, service = 2000, 10e6 // customers, ns
+	const forget, service = 1000, 10e6 // customers, ns
 	r := stats.Rand(seed, "queue", 0)
 	at, free := 1e9, 0.0
 	for i := range forget + n {
@@ -39,12 +39,13 @@ func queued(seed uint64, n int, load float64) (records []*record.Record, start, 
 // TestAServerAtItsLimitIsSeldomCalledMet: the time in that queue is
 // exponential with mean 10 ms / (1 − load), so its percentiles are known. Held
 // to exactly its own p95, a server keeps and breaks the promise alike, and
-// "met" should be rare; it is wrong more often than the nominal 1 % because a
-// busy queue remembers longer than a window can show. The variance of the
-// single batches alone would say it in one run of ten.
+// "met" should be rare. It comes in about 35 runs of 1,000 and not in the
+// nominal ten, because a busy queue remembers longer than a short window can
+// show; by the variance between the single batches alone it came in 130. The
+// bound is three standard errors above 35.
 func TestAServerAtItsLimitIsSeldomCalledMet(t *testing.T) {
 	t.Parallel()
-	const trials, n, load, p = 200, 2000, 0.8, 0.95
+	const trials, n, load, p = 400, 1000, 0.8, 0.95
 	limit := -math.Log(1-p) * 10e6 / (1 - load)
 	promise := slo.Objective{Metric: "e2e", Stat: "p95", P: p, Limit: limit, Text: "e2e:p95<150ms"}
 	met := 0
@@ -55,8 +56,8 @@ func TestAServerAtItsLimitIsSeldomCalledMet(t *testing.T) {
 			met++
 		}
 	}
-	if met > trials/20 {
-		t.Errorf("met %d times in %d, want at most %d", met, trials, trials/20)
+	if met > 25 {
+		t.Errorf("met %d times in %d, want at most 25", met, trials)
 	}
 }
 
@@ -75,14 +76,17 @@ func TestAMeanIsNotMetBesideRequestsThatAreNotOK(t *testing.T) {
 
 func TestAMeanIsNotMetWhileTheQueueGrows(t *testing.T) {
 	t.Parallel()
-	// Reply i takes 50 ms and 1 s more for each further 100 requests.
-	o := window(1200, objectives(t, "ttft:mean<20ms")...)
+	// Request i waits 20·i ms for its slot and is then served as ever.
+	o := window(1200, objectives(t, "tpot:mean<30ms")...)
 	s := summarizeRecords(t, o, alike(1200, func(i int, l *life) {
-		l.chunks[2].at += 10 * int64(i)
-		l.end = l.chunks[2].at
+		wait := 20 * int64(i)
+		l.sent, l.end = l.sent+wait, l.end+wait
+		for k := range l.chunks {
+			l.chunks[k].at += wait
+		}
 	}))
-	if got := s.Objectives[0]; !s.Window.overloaded() || got.Standing == slo.Met {
-		t.Errorf("overload %v, %+v; want an overload in which no mean is met", s.Window.Overload, got)
+	if got := s.Objectives[0]; !s.Window.overloaded() || got.Standing != slo.Undecided || got.Note != growingQueue {
+		t.Errorf("overload %v, %+v; want an overload in which no mean is met", s.Window.overloaded(), got)
 	}
 }
 

@@ -184,20 +184,18 @@ type window struct {
 	lives []int
 }
 
-// windowOf takes the scrapes that can be compared with each other. A page that
-// lost more lines than the best one did is left out, because a sum over
-// replicas with a part missing looks like a restart.
+// windowOf takes the scrapes that can be compared with each other.
 func windowOf(scrapes []Scrape, start, end int64) *window {
 	w := &window{start: start, end: end}
-	best := -1
+	var read []Scrape
 	for _, s := range scrapes {
-		if s.Reading != nil && (best < 0 || s.BadLines < best) {
-			best = s.BadLines
+		if s.Reading != nil {
+			read = append(read, s)
 		}
 	}
 	life := 0
-	for _, s := range scrapes {
-		if s.Reading == nil || s.BadLines != best {
+	for i, s := range read {
+		if torn(read, i) {
 			continue
 		}
 		if n := len(w.pages); n > 0 && restarted(w.pages[n-1].Reading, s.Reading) {
@@ -206,6 +204,17 @@ func windowOf(scrapes []Scrape, start, end int64) *window {
 		w.pages, w.lives = append(w.pages, s), append(w.lives, life)
 	}
 	return w
+}
+
+// torn reports whether a page lost more lines than those on either side of it.
+// It is not compared with them, because a sum over replicas with a part missing
+// looks like a restart. A line that is bad on every page from some time on is
+// no such loss.
+func torn(pages []Scrape, i int) bool {
+	fewer := func(j int) bool {
+		return j < 0 || j >= len(pages) || pages[j].BadLines < pages[i].BadLines
+	}
+	return len(pages) > 1 && fewer(i-1) && fewer(i+1)
 }
 
 // clamp shortens the window to what lies between pages.

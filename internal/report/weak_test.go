@@ -1,0 +1,62 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/metric"
+	"redline/internal/result"
+)
+
+// TestWeakMediansOfGroupsAreFootnoted: a bucket of two requests has a median
+// that nobody may rely on, beside one that is firm.
+func TestWeakMediansOfGroupsAreFootnoted(t *testing.T) {
+	t.Parallel()
+	r := baseSample()
+	group := func(name string, n int, firm []string) metric.Group {
+		return metric.Group{Name: name, Requests: metric.Requests{Due: n, OK: n},
+			Latency: metric.Latency{TTFTDue: &metric.Dist{N: n, P: map[string]float64{"p50": 52.5}, Firm: firm}}}
+	}
+	r.Points[0].Buckets = []metric.Group{group("<1k", 900, []string{"p50"}), group("1k-4k", 2, nil)}
+	var out bytes.Buffer
+	if err := Terminal(&out, r, TerminalOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(out.String(), "by prompt, ms")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var medians []string
+	for line := range strings.Lines(table) {
+		for _, word := range strings.Fields(line) {
+			if strings.HasPrefix(word, "52.5") || strings.HasPrefix(word, "1k-4k") {
+				medians = append(medians, word)
+			}
+		}
+	}
+	marked := strings.Join(medians, " ")
+	if strings.HasPrefix(marked, "52.5 1k-4k") && strings.ContainsAny(marked, "¹²³⁴⁵") {
+		return
+	}
+	t.Errorf("shown: %q; want the first median bare and the second marked in\n%s", marked, table)
+}
+
+// TestFindingsLineUp: what the window shows stands in one column with the
+// checks that failed.
+func TestFindingsLineUp(t *testing.T) {
+	t.Parallel()
+	r := baseSample()
+	r.Verdict.Valid = "no"
+	r.Verdict.Checks = []result.Check{{Name: "engine schedule", Figure: "p99 3 ms", Threshold: "≤ 1 ms"}}
+	r.Points[0].Window.Overload, r.Points[0].Window.Growth = new(true), new(361.0)
+	lines := above(t, r)
+	want := []string{
+		"INVALID: engine schedule; the figures below say more about the test than about the server",
+		"  engine schedule  p99 3 ms, want ≤ 1 ms",
+		"  queue            grew by 361 requests over the window: this is more load than the server sustains",
+	}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
