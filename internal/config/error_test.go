@@ -113,7 +113,7 @@ func TestFlagErrors(t *testing.T) {
 		{[]string{"--concurrency=4", "--arrival=constant"}, "--arrival: a closed loop has no arrivals: give a rate too, or leave it out"},
 		{[]string{"--url=http://h", "--api-key-env=NOPE"}, "--api-key-env: environment variable NOPE is not set (export NOPE=…)"},
 		{[]string{"--api-key-env=sk-12345"}, "--api-key-env: want the name of an environment variable, not the key itself"},
-		{[]string{"--header=Authorization"}, `--header: want a header as Name=value, got "Authorization"`},
+		{[]string{"--header=Authorization"}, `--header: want a header as Name=value, such as X-Team=search`},
 		{[]string{"--header=A=b\nC: d"}, "--header: the value of A holds a line break"},
 		{[]string{"--extra-body=[1]"}, `--extra-body: want a JSON object such as {"top_k": 20}, got "[1]"`},
 		{[]string{"--slo=soon"}, `--slo: objective "soon": want metric:stat<limit, such as ttft:p99<500ms`},

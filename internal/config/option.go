@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -184,7 +185,8 @@ func setHeaders(c *Config, values []string) error {
 	for _, text := range values {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || strings.TrimSpace(name) == "" {
-			return fmt.Errorf("want a header as Name=value, got %s", shown(name))
+			// What was given may hold a secret.
+			return errors.New("want a header as Name=value, such as X-Team=search")
 		}
 		headers[strings.TrimSpace(name)] = strings.TrimSpace(value)
 	}

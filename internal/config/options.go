@@ -40,7 +40,7 @@ var Options = []Option{
 	{Flag: "requests", Key: "load_profile.total_requests", Group: LoadGroup, Kind: Int, Value: "N",
 		Help: "requests to measure"},
 	{Flag: "duration", Key: "load_profile.duration", Group: LoadGroup, Kind: Duration, Value: "TIME",
-		Default: "40s, unless a number of requests is given", Help: "length of the measured window"},
+		Default: "1m, unless a number of requests is given", Help: "length of the measured window"},
 	{Flag: "warmup", Key: "load_profile.warmup", Group: LoadGroup, Kind: Duration, Value: "TIME",
 		Default: "50 requests and twice their mean time, at most 1m", Help: "load before the measured window"},
 	{Flag: "drain", Key: "load_profile.drain", Group: LoadGroup, Kind: Duration, Value: "TIME", Default: "1m",

@@ -115,7 +115,7 @@ func TestNothingGivenIsTheFirstRun(t *testing.T) {
 		t.Errorf("embedded %t, mode %s; want the embedded engine in an open loop", c.Embedded(), c.Mode())
 	}
 	got := []any{c.Load.Rate, c.Load.Process, c.Load.Bounds.Duration, c.Seed, c.Server.Sim.Model, c.Server.Sim.GPU, c.Server.Sim.TP}
-	want := []any{10.0, "poisson", 40 * time.Second, uint64(7), "llama-3.1-8b", "H100", 1}
+	want := []any{10.0, "poisson", time.Minute, uint64(7), "llama-3.1-8b", "H100", 1}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -153,12 +153,12 @@ func TestLoops(t *testing.T) {
 		duration time.Duration
 		requests int
 	}{
-		{nil, Open, 10, 40 * time.Second, 0},
-		{[]string{"--concurrency=8"}, Closed, 0, 40 * time.Second, 0},
-		{[]string{"--rate=5", "--concurrency=8"}, Capped, 5, 40 * time.Second, 0},
+		{nil, Open, 10, time.Minute, 0},
+		{[]string{"--concurrency=8"}, Closed, 0, time.Minute, 0},
+		{[]string{"--rate=5", "--concurrency=8"}, Capped, 5, time.Minute, 0},
 		{[]string{"--requests=60"}, Open, 10, 0, 60},
 		{[]string{"--requests=60", "--duration=5s"}, Open, 10, 5 * time.Second, 60},
-		{[]string{"--rate=0.5", "--arrival=gamma(0.5)"}, Open, 0.5, 40 * time.Second, 0},
+		{[]string{"--rate=0.5", "--arrival=gamma(0.5)"}, Open, 0.5, time.Minute, 0},
 	}
 	for _, tt := range tests {
 		c := mustResolve(t, Input{Flags: flags(tt.flags...)})

@@ -12,11 +12,11 @@ import (
 	"redline/internal/workload"
 )
 
-// What holds where nothing is said. The window is as long as a first run that
-// ends within about a minute can have: warm-up and cool-down take the rest.
+// What holds where nothing is said. The window is the shortest that is not a
+// mere probe.
 const (
 	defaultRate     = 10
-	defaultDuration = 40 * time.Second
+	defaultDuration = time.Minute
 	defaultAPI      = "openai-chat"
 
 	formatJSON = "json"

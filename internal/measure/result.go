@@ -46,6 +46,10 @@ func (r *run) result() (*result.Result, error) {
 		return nothingMeasured(res), nil
 	}
 	err := judge(res, r.Config, r.log.Records, start, end, evidence)
+	for i := range res.Points {
+		warmup := time.Duration(start - r.outcome.Start).Seconds()
+		res.Points[i].Window.WarmupS = &warmup
+	}
 	if r.outcome.WarmupCut {
 		res.Warnings = append(res.Warnings, result.Warning{Figure: "window",
 			Text: "the warm-up was cut off at 60 s, before it had seen 50 requests and lasted twice the mean e2e"})
@@ -109,7 +113,9 @@ func judge(res *result.Result, c *config.Config, log records, start, end int64, 
 			return err
 		}
 	}
-	point.Cost = costOf(c, summary)
+	if point.Cost = costOf(c, summary); point.Cost != nil {
+		judgeCost(c, summary.Objectives, *point.Cost)
+	}
 	res.Points = append(res.Points, point)
 	evidence.Summary, evidence.Load = summary, point.Load
 	res.Verdict.Checks, res.Verdict.Unchecked = validity.Judge(evidence)
@@ -146,6 +152,21 @@ func loadOf(c *config.Config) result.Load {
 		l.Concurrency = &n
 	}
 	return l
+}
+
+// judgeCost judges the objectives on cost, which need a price: it is a figure
+// of the whole window and has no spread of its own.
+func judgeCost(c *config.Config, verdicts []slo.Verdict, cost result.Cost) {
+	for i, o := range c.Objectives {
+		if o.Metric != "cost" {
+			continue
+		}
+		v := &verdicts[i]
+		v.Value, v.Note, v.Standing = &cost.Per1mOutput, "", slo.Met
+		if cost.Per1mOutput > o.Limit {
+			v.Standing = slo.Missed
+		}
+	}
 }
 
 // costOf prices what moved in the window, where the plan gives a price.

@@ -43,7 +43,7 @@ var Definitions = []Definition{
 	{"error_rate", "failed / all due", "every fault but a rejection"},
 	{"reject_rate", "rejected / all due", "status 429 or 503"},
 	{"retry_rate", "requests tried more than once / all due", ""},
-	{"n_eff", "n × binomial variance / variance between batches of the violations, at most n", "the independent samples that the requests are worth"},
+	{"n_eff", "n × binomial variance / variance between batches of the violations, at most n", "the independent samples that the requests are worth: the least over the batches as they are and joined two by two, at the limit and further in"},
 }
 
 // Explain gives the definition of a name, and whether there is one.

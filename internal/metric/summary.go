@@ -38,6 +38,9 @@ type Summary struct {
 type Window struct {
 	StartS float64 `json:"start_s"`
 	EndS   float64 `json:"end_s"`
+	// WarmupS is how long load was offered before it; absent where nobody
+	// wrote it down.
+	WarmupS *float64 `json:"warmup_s,omitempty"`
 	// Steady is false where more than half of the window is still settling;
 	// absent where the window is too short to tell.
 	Steady *bool `json:"steady,omitempty"`

@@ -108,7 +108,7 @@ func basePoint() result.Point {
 	return result.Point{
 		Load: result.Load{Mode: "open", Rate: ptr(20.0)},
 		Summary: metric.Summary{
-			Window: metric.Window{StartS: 10.2, EndS: 130.2, Steady: ptr(true), SettledS: ptr(3.0), Overload: ptr(false), Growth: ptr(2.1)},
+			Window: metric.Window{StartS: 10.2, WarmupS: ptr(10.2), EndS: 130.2, Steady: ptr(true), SettledS: ptr(3.0), Overload: ptr(false), Growth: ptr(2.1)},
 			Requests: metric.Requests{Due: 2413, Sent: 2413, OK: 2409, Rejected: 3, Failed: 1,
 				Faults: map[string]int{"rejected": 3, "reset": 1}},
 			Rates: metric.Rates{Asked: ptr(20.0), Offered: 20.108, Sent: 20.108, Completed: 20.051},
@@ -196,7 +196,7 @@ func undecidedSample() *result.Result {
 		slo.Verdict{Objective: "kv:max<2048MB", Standing: slo.NotJudged, Unit: "MB", Limit: 2048, Note: "the model's shape is not known"},
 	)
 	p := &r.Points[0]
-	p.Window = metric.Window{StartS: 10, EndS: 40}
+	p.Window = metric.Window{StartS: 10, WarmupS: ptr(10.0), EndS: 40}
 	p.Requests = metric.Requests{Due: 604, Sent: 604, OK: 604}
 	for _, d := range []*metric.Dist{p.Latency.TTFTDue, p.Latency.TTFT, p.Latency.TPOT, p.Latency.Stall, p.Latency.E2EDue, p.Latency.E2E} {
 		d.N, d.Firm, d.CI = 604, firmToP95[:3], nil
@@ -227,7 +227,7 @@ func interruptedSample() *result.Result {
 	r.Interrupted = "by the user after 23.4 s of 120 s"
 	r.Verdict.Valid = "interrupted"
 	p := &r.Points[0]
-	p.Window = metric.Window{StartS: 10.2, EndS: 23.4}
+	p.Window = metric.Window{StartS: 10.2, WarmupS: ptr(10.2), EndS: 23.4}
 	p.Requests = metric.Requests{Due: 266, Sent: 266, OK: 221, Cancelled: 45}
 	for _, d := range []*metric.Dist{p.Latency.TTFTDue, p.Latency.TTFT, p.Latency.TTFA, p.Latency.TPOT, p.Latency.ITL, p.Latency.Stall, p.Latency.E2EDue, p.Latency.E2E} {
 		d.N, d.Firm, d.CI = 221, nil, nil
@@ -257,7 +257,7 @@ func closedLoopSample() *result.Result {
 	}
 	p := &r.Points[0]
 	p.Load = result.Load{Mode: "closed", Concurrency: ptr(50)}
-	p.Window = metric.Window{StartS: 2, EndS: 12}
+	p.Window = metric.Window{StartS: 2, WarmupS: ptr(2.0), EndS: 12}
 	p.Rates = metric.Rates{Offered: 24.9, Sent: 24.9, Completed: 24.8}
 	p.Requests = metric.Requests{Due: 249, Sent: 249, OK: 249}
 	p.Tokens.PromptLengths = dist(allFirm, 249, 64, 64, 64, 64, 64, 64, 64)
@@ -294,7 +294,7 @@ func allFailedSample() *result.Result {
 	r := withObjectives(baseSample(), "missed",
 		slo.Verdict{Objective: "ttft:p99<500ms", Standing: slo.Missed, Unit: "ms", Limit: 500, N: 1206, Violations: 1206})
 	r.Points[0].Summary = metric.Summary{
-		Window: metric.Window{StartS: 0, EndS: 60},
+		Window: metric.Window{StartS: 0, WarmupS: ptr(0.0), EndS: 60},
 		Requests: metric.Requests{Due: 1206, Sent: 1206, Rejected: 1180, Failed: 26,
 			Faults: map[string]int{"rejected": 1180, "http": 4, "connect": 22}},
 		Rates:      metric.Rates{Asked: ptr(20.0), Offered: 20.1, Sent: 20.1},
@@ -309,7 +309,7 @@ func oneRequestSample() *result.Result {
 	r := baseSample()
 	p := &r.Points[0]
 	one := func(v float64) *metric.Dist { return dist(nil, 1, v, v, v, v, v, v, v) }
-	p.Window = metric.Window{StartS: 0, EndS: 1.4}
+	p.Window = metric.Window{StartS: 0, WarmupS: ptr(0.0), EndS: 1.4}
 	p.Requests = metric.Requests{Due: 1, Sent: 1, OK: 1}
 	p.Rates = metric.Rates{Asked: ptr(0.7), Offered: 0.714, Sent: 0.714, Completed: 0.714}
 	p.Load.Rate = ptr(0.7)
@@ -335,7 +335,7 @@ func manyBucketsSample() *result.Result {
 	}
 	p := &r.Points[0]
 	p.Load = result.Load{Mode: "capped", Rate: ptr(8.5), Concurrency: ptr(64)}
-	p.Window = metric.Window{StartS: 60, EndS: 1260, Steady: ptr(false), Overload: ptr(true), Growth: ptr(1204.0)}
+	p.Window = metric.Window{StartS: 60, WarmupS: ptr(60.0), EndS: 1260, Steady: ptr(false), Overload: ptr(true), Growth: ptr(1204.0)}
 	p.Requests = metric.Requests{Due: 10187, Sent: 8731, OK: 8702, Failed: 29, Censored: 64, Unsent: 1392,
 		Faults: map[string]int{"timeout": 21, "error_event": 6, "malformed": 2}, Retried: 0}
 	p.Rates = metric.Rates{Asked: ptr(8.5), Offered: 8.489, Sent: 7.276, Completed: 7.251}
@@ -387,7 +387,7 @@ func embeddedSample() *result.Result {
 	r.Client.SharesHost, r.Client.CPUs, r.Client.CPUShare = true, 2, 0.19
 	p := &r.Points[0]
 	p.Load.Rate = ptr(10.0)
-	p.Window = metric.Window{StartS: 5.1, EndS: 15.1}
+	p.Window = metric.Window{StartS: 5.1, WarmupS: ptr(5.1), EndS: 15.1}
 	p.Rates = metric.Rates{Asked: ptr(10.0), Offered: 9.7, Sent: 9.7, Completed: 9.9}
 	p.Requests = metric.Requests{Due: 97, Sent: 97, OK: 97}
 	for _, d := range []*metric.Dist{p.Latency.TTFTDue, p.Latency.TTFT, p.Latency.TTFA, p.Latency.TPOT, p.Latency.ITL, p.Latency.Stall, p.Latency.E2EDue, p.Latency.E2E} {

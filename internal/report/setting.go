@@ -139,9 +139,13 @@ func (p *page) window(w metric.Window) string {
 	if length < probeLimit {
 		mark = p.notes.mark(probe)
 	}
-	text += mark + " after " + seconds(w.StartS) + " of warm-up"
-	if w.StartS <= 0 {
-		text = seconds(length) + mark + " without warm-up"
+	text += mark
+	switch {
+	case w.WarmupS == nil:
+	case *w.WarmupS > 0:
+		text += " after " + seconds(*w.WarmupS) + " of warm-up"
+	default:
+		text += " without warm-up"
 	}
 	state, unknown := "", p.notes.on("window.steady") != ""
 	switch {

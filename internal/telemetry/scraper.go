@@ -131,7 +131,12 @@ func (s *Scraper) Scrapes() []Scrape {
 // stopped meanwhile.
 func (s *Scraper) scrape() {
 	begin := s.clock.Now()
-	page, err := s.fetch()
+	err := s.settle()
+	var page []byte
+	if err == nil {
+		begin = s.clock.Now()
+		page, err = s.fetch()
+	}
 	if s.ctx.Err() != nil {
 		return
 	}
@@ -154,17 +159,26 @@ func brief(text string) string {
 	return text
 }
 
-// fetch waits for the page no longer than the limit and the watch allow, even
-// where Fetch itself does not listen to its context. Such a fetch is never
-// joined by a second one.
-func (s *Scraper) fetch() ([]byte, error) {
-	if s.fetching != nil {
-		select {
-		case <-s.fetching:
-		default:
-			return nil, errors.New("the scrape before has not ended")
-		}
+// settle waits for the end of a fetch that was given up, so that a server that
+// does not keep up is never asked twice at once.
+func (s *Scraper) settle() error {
+	if s.fetching == nil {
+		return nil
 	}
+	ctx, cancel := context.WithTimeout(s.ctx, s.Limit)
+	defer cancel()
+	select {
+	case <-s.fetching:
+		s.fetching = nil
+		return nil
+	case <-ctx.Done():
+		return errors.New("the scrape before has not ended")
+	}
+}
+
+// fetch waits for the page no longer than the limit and the watch allow, even
+// where Fetch itself does not listen to its context.
+func (s *Scraper) fetch() ([]byte, error) {
 	answer := make(chan fetched, 1)
 	s.fetching = answer
 	ctx, cancel := context.WithTimeout(s.ctx, s.Limit)

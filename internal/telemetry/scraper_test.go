@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,13 +51,14 @@ func TestScraperKeepsToItsInterval(t *testing.T) {
 			t.Fatal(err)
 		}
 		reading := func(n float64) *Reading { return &Reading{Engine: "vllm", Replicas: 1, Requests: &n} }
-		s := WatchServer(clock.Virtual(), ScrapeOptions{Log: log, Fetch: script(
+		s := WatchServer(clock.Virtual(), ScrapeOptions{Log: log, Limit: 1500 * time.Millisecond, Fetch: script(
 			says(counted(10), 20*time.Millisecond),
 			says(counted(30), 40*time.Millisecond),
 			gone,
 			says([]byte("<html>\nhello\n"), 0),
-			stuck, // from 4 s to 6 s: the scrape of 5 s is left out
+			stuck, // from 4 s to 5.5 s: the scrape of 5 s follows at once
 			says(append([]byte("vllm:torn{\n"), counted(70)...), 0),
+			says(counted(80), 0),
 		)})
 		time.Sleep(6*time.Second + 500*time.Millisecond)
 		s.Stop()
@@ -67,15 +69,16 @@ func TestScraperKeepsToItsInterval(t *testing.T) {
 			{At: ms(1020), Took: 40 * d, Reading: reading(30)},
 			{At: ms(2000), Failed: "connection refused"},
 			{At: ms(3000), Failed: "the page has no metrics of a known engine", BadLines: 2},
-			{At: ms(5000), Took: 2000 * d, Failed: "no answer within 2s"},
-			{At: ms(6000), Reading: reading(70), BadLines: 1},
+			{At: ms(4750), Took: 1500 * d, Failed: "no answer within 1.5s"},
+			{At: ms(5500), Reading: reading(70), BadLines: 1},
+			{At: ms(6000), Reading: reading(80)},
 		}
 		got := s.Scrapes()
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("scrapes (-want +got):\n%s", diff)
 		}
-		wantUse := ServerUse{Engine: "vllm", Replicas: 1, Samples: 2, Failures: 3, Failure: "no answer within 2s",
-			ScrapeMS: &Gauge{30, 40}, CoveredS: 1.01, Requests: new(20.0)}
+		wantUse := ServerUse{Engine: "vllm", Replicas: 1, Samples: 2, Failures: 3, Failure: "no answer within 1.5s",
+			ScrapeMS: &Gauge{30, 40}, CoveredS: 4.99, Requests: new(20 + 50*3.98/4.98)}
 		if diff := cmp.Diff(wantUse, s.Over(0, 5*second), nearly); diff != "" {
 			t.Errorf("over (-want +got):\n%s", diff)
 		}
@@ -126,12 +129,11 @@ func TestStopDoesNotWaitForThePage(t *testing.T) {
 
 func TestADeafFetchIsNotJoinedByASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		running, most := 0, 0
+		var running, most atomic.Int64
 		s := WatchServer(clock.Virtual(), ScrapeOptions{Limit: 500 * time.Millisecond, Fetch: func(context.Context) ([]byte, error) {
-			running++
-			most = max(most, running)
+			most.Store(max(most.Load(), running.Add(1)))
 			time.Sleep(1700 * time.Millisecond)
-			running--
+			running.Add(-1)
 			return counted(1), nil
 		}})
 		time.Sleep(2600 * time.Millisecond)
@@ -139,14 +141,14 @@ func TestADeafFetchIsNotJoinedByASecond(t *testing.T) {
 		const late, before = "no answer within 500ms", "the scrape before has not ended"
 		want := []Scrape{
 			{At: ms(250), Took: 500 * time.Millisecond, Failed: late},
-			{At: ms(1000), Failed: before},
+			{At: ms(1250), Took: 500 * time.Millisecond, Failed: before},
 			{At: ms(2250), Took: 500 * time.Millisecond, Failed: late},
 		}
 		if diff := cmp.Diff(want, s.Scrapes()); diff != "" {
 			t.Errorf("scrapes (-want +got):\n%s", diff)
 		}
-		if most != 1 {
-			t.Errorf("%d fetches at once", most)
+		if n := most.Load(); n != 1 {
+			t.Errorf("%d fetches at once", n)
 		}
 		time.Sleep(10 * time.Second) // the last one ends
 	})

@@ -54,7 +54,7 @@ func TestParseRefuses(t *testing.T) {
 	const known = "known: chat, code_generation, long_context_qa, summarization, rag_agent"
 	for text, want := range map[string]string{
 		"chta":                           `unknown workload "chta": did you mean chat? ` + known,
-		"rag":                            `unknown workload "rag": ` + known,
+		"rag":                            `unknown workload "rag": did you mean rag_agent? ` + known,
 		"sumarisation":                   `unknown workload "sumarisation": did you mean summarization? ` + known,
 		"":                               "workload: nothing given, want a preset such as chat or a form such as fixed(64,100)",
 		"fixed(0,5)":                     `workload "fixed(0,5)": fixed: want 1 to 10000000 tokens, got 0`,

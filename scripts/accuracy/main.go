@@ -42,8 +42,8 @@ var servers = []server{
 	{"redline sim --pace 20ms", func(port int, truth string) *exec.Cmd {
 		return exec.Command(binary, "sim", "--listen", address(port), "--pace", pace.String(), "--truth", truth)
 	}},
-	{"scripts/accuracy/metronome.py", func(port int, truth string) *exec.Cmd {
-		return exec.Command("python3", "scripts/accuracy/metronome.py", strconv.Itoa(port),
+	{"scripts/accuracy/testdata/metronome.py", func(port int, truth string) *exec.Cmd {
+		return exec.Command("python3", "scripts/accuracy/testdata/metronome.py", strconv.Itoa(port),
 			fmt.Sprint(pace.Seconds()), truth)
 	}},
 }
