@@ -3,6 +3,7 @@ package telemetry
 import (
 	"bytes"
 	"math"
+	"os"
 	"runtime"
 	"testing"
 	"testing/fstest"
@@ -171,5 +172,13 @@ func TestHostSeesItsScheduler(t *testing.T) {
 	h.Stop()
 	if use := h.Over(0, c.Now()); use.SchedMax <= 0 || use.SchedP99 <= 0 || use.SchedP99 > use.SchedMax {
 		t.Errorf("scheduler delays p99 %v, max %v", use.SchedP99, use.SchedMax)
+	}
+}
+
+func BenchmarkMachine(b *testing.B) {
+	m := newMachine(os.DirFS("/"))
+	b.ReportAllocs()
+	for b.Loop() {
+		m.read(0)
 	}
 }
