@@ -21,7 +21,6 @@ import (
 	"redline/internal/record"
 	"redline/internal/result"
 	"redline/internal/store"
-	"redline/internal/telemetry"
 	"redline/internal/token"
 	"redline/internal/workload"
 )
@@ -70,7 +69,7 @@ type run struct {
 	log     *store.Log
 	live    metric.Live
 	counts  load.Progress
-	host    *telemetry.Host
+	watched *watch
 	outcome load.Outcome
 }
 
@@ -228,15 +227,18 @@ func (r *run) openDir(path string) error {
 // A disk that would not take all records does not end it: lost says so, and
 // the result is made with those that are still in memory.
 func (r *run) load(ctx context.Context) (lost, err error) {
-	r.host = telemetry.WatchHost(r.clock)
+	r.watched = r.startWatch(ctx)
 	stopLive, stopNotices := r.watch(), r.notices()
 	r.outcome, err = load.Run(ctx, r.clock, r.target.client, r.stage, &r.counts, func(rec *record.Record) {
 		r.live.Observe(rec)
+		r.watched.count(rec)
 		r.log.Add(rec)
 	})
 	stopNotices()
 	stopLive()
-	r.host.Stop()
+	if err := r.watched.stop(ctx, r.clock.Now); err != nil {
+		r.say("the telemetry log is incomplete: %v", err)
+	}
 	if logErr := r.log.Close(); logErr != nil {
 		lost = fmt.Errorf("the record log could not be written in full: %w", logErr)
 	}

@@ -31,13 +31,13 @@ func (r *run) result() (*result.Result, error) {
 		// Without a window, what the run used is what there is to tell.
 		start, end = r.outcome.Start, r.clock.Now()
 	}
-	use := r.host.Over(start, end)
 	kernel, user := r.target.client.Timestamps()
 	res.Client = result.Client{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.GOMAXPROCS(0),
 		Timestamps: result.Timestamps{Source: stampSource(kernel, user), Reads: kernel + user, Missing: user},
-		CPUSeconds: use.CPU.Seconds(), CPUShare: use.Share, GCPauseMS: ms(use.GCPause),
-		ClockStepMS: ms(use.ClockStep), SharesHost: r.target.client.Local()}
-	evidence := validity.Evidence{Client: res.Client, Embedded: r.target.engine != nil}
+		SharesHost: r.target.client.Local()}
+	fill(&res.Client, r.watched.host.Over(start, end))
+	evidence := validity.Evidence{Client: res.Client, Embedded: r.target.engine != nil,
+		Traffic: r.watched.traffic(), Server: r.watched.serverUse(start, end), Repeat: r.target.repeat}
 	if r.target.engine != nil {
 		late := r.target.engine.Lateness()
 		evidence.Engine = &validity.Lateness{P99: int64(late.P99), Max: int64(late.Max)}
@@ -107,7 +107,7 @@ func judge(res *result.Result, c *config.Config, log records, start, end int64, 
 	if err != nil {
 		return err
 	}
-	point := result.Point{Load: loadOf(c), Summary: summary}
+	point := result.Point{Load: loadOf(c), Summary: summary, Server: evidence.Server}
 	if kv != nil {
 		if point.KV, err = kv.estimate(log, start, end); err != nil {
 			return err

@@ -189,6 +189,10 @@ func (c *collector) addRequest(r *record.Record, k keys) {
 	c.requests = append(c.requests, q)
 }
 
+// fewestToBuffer is the number of events below which sharing a read says
+// nothing about a stream.
+const fewestToBuffer = 4
+
 // addTokens sums what ok requests asked for and got. Prompts are compared only
 // where the server counted them.
 func (c *collector) addTokens(r *record.Record) {
@@ -201,6 +205,9 @@ func (c *collector) addTokens(r *record.Record) {
 	t.Output += int64(r.OutputTokens)
 	t.AskedOutput += int64(r.AskedOutput)
 	t.Reasoning += int64(r.ReasoningTokens)
+	if events := r.ChunkCount(); events >= fewestToBuffer && 2*r.Coalesced > events {
+		t.Buffered++
+	}
 	if r.Counted != "" {
 		t.Counted[string(r.Counted)]++
 	}

@@ -98,17 +98,20 @@ type Latency struct {
 
 // Tokens says what was asked, what came, and who counted it.
 type Tokens struct {
-	Prompt        int64          `json:"prompt"`
-	Cached        int64          `json:"cached"`
-	Output        int64          `json:"output"`
-	Reasoning     int64          `json:"reasoning"`
-	AskedPrompt   int64          `json:"asked_prompt"`
-	AskedOutput   int64          `json:"asked_output"`
-	Counted       map[string]int `json:"counted"` // requests by the source of their output count
-	Events        int64          `json:"events"`
-	Coalesced     int64          `json:"coalesced"` // output events whose time is only bounded
-	PromptLengths *Dist          `json:"prompt_lengths,omitempty"`
-	OutputLengths *Dist          `json:"output_lengths,omitempty"`
+	Prompt      int64          `json:"prompt"`
+	Cached      int64          `json:"cached"`
+	Output      int64          `json:"output"`
+	Reasoning   int64          `json:"reasoning"`
+	AskedPrompt int64          `json:"asked_prompt"`
+	AskedOutput int64          `json:"asked_output"`
+	Counted     map[string]int `json:"counted"` // requests by the source of their output count
+	Events      int64          `json:"events"`
+	Coalesced   int64          `json:"coalesced"` // output events whose time is only bounded
+	// Buffered is ok replies most of whose events share their time with
+	// another: something on the way holds them back.
+	Buffered      int   `json:"buffered"`
+	PromptLengths *Dist `json:"prompt_lengths,omitempty"`
+	OutputLengths *Dist `json:"output_lengths,omitempty"`
 }
 
 // Throughput is what moved in the window, per second.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redline/internal/metric"
+	"redline/internal/telemetry"
 )
 
 // Schema names the document's format.
@@ -85,6 +86,13 @@ type Client struct {
 	GCPauseMS   float64    `json:"gc_pause_ms"`   // longest stop over the window
 	ClockStepMS float64    `json:"clock_step_ms"` // largest step of the real-time clock against the monotonic one
 	SharesHost  bool       `json:"shares_host"`   // the server runs on this machine
+
+	// SchedDelayMS is how long goroutines that could run waited for a thread,
+	// the p99 as an upper bound.
+	SchedDelayMS float64 `json:"sched_delay_ms"`
+	// Machine is the whole machine over the window; what its system does not
+	// tell is absent.
+	Machine telemetry.MachineUse `json:"machine"`
 }
 
 // Timestamps says how arrivals were stamped.
@@ -130,8 +138,9 @@ type Warning struct {
 type Point struct {
 	Load Load `json:"load"`
 	metric.Summary
-	KV   *KV   `json:"kv,omitempty"`
-	Cost *Cost `json:"cost,omitempty"`
+	KV     *KV                  `json:"kv,omitempty"`
+	Server *telemetry.ServerUse `json:"server,omitempty"` // the server's own account
+	Cost   *Cost                `json:"cost,omitempty"`
 }
 
 // Load is what was offered.

@@ -15,7 +15,7 @@ import (
 var files embed.FS
 
 // Names lists the schemas there are.
-var Names = []string{"plan", "result", "record", "truth"}
+var Names = []string{"plan", "result", "record", "telemetry", "truth"}
 
 // Get gives the schema of that name, as JSON of draft 2020-12.
 func Get(name string) ([]byte, error) {

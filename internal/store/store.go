@@ -25,10 +25,12 @@ const (
 	planFile    = "plan.yaml"
 	recordsFile = "records.jsonl"
 	resultFile  = "result.json"
+
+	telemetryFile = "telemetry.jsonl"
 )
 
 // files are all that a run may leave behind; a forced run removes them first.
-var files = []string{recordsFile, planFile, resultFile, "telemetry.jsonl", "report.html"}
+var files = []string{recordsFile, planFile, resultFile, telemetryFile, "report.html"}
 
 // Dir is one run's directory.
 type Dir struct {

@@ -7,8 +7,11 @@
 package validity
 
 import (
+	"time"
+
 	"redline/internal/metric"
 	"redline/internal/result"
+	"redline/internal/telemetry"
 )
 
 // Evidence is everything the checks look at.
@@ -20,6 +23,24 @@ type Evidence struct {
 	// own account of how late it was.
 	Embedded bool
 	Engine   *Lateness
+	// Server is the server's own account of the window, nil where it gives
+	// none.
+	Server *telemetry.ServerUse
+	// Traffic lays its count of requests beside ours, over the whole run.
+	Traffic *Traffic
+	// Repeat is how long a request took that was sent twice.
+	Repeat *Repeat
+}
+
+// Traffic is how many requests were counted between the same two moments.
+type Traffic struct {
+	Ours, Theirs float64
+}
+
+// Repeat is the time of a request that was new to the server and of one that
+// was not.
+type Repeat struct {
+	Fresh, Again time.Duration
 }
 
 // Lateness is how far behind its own schedule an embedded engine put tokens
@@ -54,12 +75,17 @@ var checks = []check{
 	{"output lengths", `make the server keep to the length, such as --extra-body '{"ignore_eos":true}', or choose a workload whose lengths the model keeps`, askOutputLengths},
 	{"prompt lengths", "the server counts another number of tokens than was designed: give the model's own tokenizer, or look for a system prompt that is added", askPromptLengths},
 	{"engine schedule", "the embedded engine could not keep its own times: lower the rate or run it apart with redline sim", askEngine},
-	{"scheduler delay", "", unasked("the run keeps no record of how long its goroutines waited for a core; lag shows the sending side")},
-	{"client-side coalescing", "", unasked("events that came in one read may have been written in one: only the server's own record can tell")},
-	{"ports and files", "", unasked("the run does not look at the limits of the machine; connections that fail show as connect faults")},
-	{"cache contamination", "", unasked("whether the server had seen the prompts before is not known; cached_tokens shows what it reports")},
-	{"foreign traffic", "", unasked("the server's own gauges are not read: other clients may have loaded it")},
-	{"server restart", "", unasked("the server's own gauges are not read: its uptime is not known")},
+	{"scheduler delay", "give the client more cores, lower the rate, or stop what else runs on this machine", askScheduler},
+	{"client-side coalescing", "the client reads later than tokens come: give it more cores, lower the rate, or spread the load over machines", askCoalescing},
+	{"buffered stream", "a proxy or the server holds events back: turn its buffering off (nginx: proxy_buffering off)", askBuffered},
+	{"ports and files", "raise the limit of open files (ulimit -n)", askFiles},
+	{"throttled machine", "run the client where no quota, hypervisor or heat holds it back", askThrottled},
+	{"shared host", "run the server on another machine: here the two take cores from each other", askSharedHost},
+	{"cache contamination", "the server has seen these prompts before: change --seed, or restart it or reset its prefix cache", askCache},
+	{"response cache", "the server answers repeated requests from a cache: turn it off", askRepeat},
+	{"foreign traffic", "someone else uses this server: measure it alone", askForeign},
+	{"server restart", "the server restarted while it was measured: look at its log, then run again", askRestart},
+	{"realised work", "the load that came due is not the load that was asked for: lengthen the window, or tell us", askWork},
 }
 
 // Judge asks every question. The run is valid where all checks are ok.
@@ -81,8 +107,4 @@ func Judge(e Evidence) ([]result.Check, []result.Unchecked) {
 		}
 	}
 	return answered, open
-}
-
-func unasked(why string) func(Evidence) outcome {
-	return func(Evidence) outcome { return outcome{why: why} }
 }

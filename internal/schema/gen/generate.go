@@ -16,6 +16,7 @@ import (
 	"redline/internal/record"
 	"redline/internal/result"
 	"redline/internal/slo"
+	"redline/internal/telemetry"
 	"redline/internal/workload"
 )
 
@@ -33,6 +34,10 @@ func generate() (map[string][]byte, error) {
 		return nil, err
 	}
 	res.Properties.Set("schema", &jsonschema.Schema{Const: result.Schema})
+	watched, err := reflected(reflect.TypeFor[telemetry.Line](), reflector("json", inResult))
+	if err != nil {
+		return nil, err
+	}
 	out := map[string][]byte{}
 	for _, s := range []struct {
 		name, title string
@@ -41,6 +46,7 @@ func generate() (map[string][]byte, error) {
 		{"plan", "A redline plan", plan},
 		{"result", "The result of a redline run", res},
 		{"record", "One line of a redline record log", recordLine()},
+		{"telemetry", "One line of a redline telemetry log", telemetryLine(watched)},
 		{"truth", "One line of the simulated engine's truth log", truthLine()},
 	} {
 		s.schema.Version, s.schema.Title = draft, s.title
@@ -56,7 +62,7 @@ func generate() (map[string][]byte, error) {
 
 // reflected gives the schema of a Go type, described by its comments.
 func reflected(t reflect.Type, r *jsonschema.Reflector) (*jsonschema.Schema, error) {
-	for _, dir := range []string{"config", "result", "metric", "slo", "client", "load", "arrival", "workload", "sim"} {
+	for _, dir := range []string{"config", "result", "metric", "slo", "client", "load", "arrival", "workload", "sim", "telemetry"} {
 		if err := r.AddGoComments("redline", "internal/"+dir, jsonschema.WithFullComment()); err != nil {
 			return nil, err
 		}
@@ -167,14 +173,26 @@ func objectives() *jsonschema.Schema {
 		&jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "string"}})
 }
 
-// recordLine is the header of a log or one request.
-func recordLine() *jsonschema.Schema {
-	header := object(map[string]*jsonschema.Schema{
-		"schema":         {Const: record.Schema},
+// logHeader is the first line of a log of a run.
+func logHeader(schema string) *jsonschema.Schema {
+	return object(map[string]*jsonschema.Schema{
+		"schema":         {Const: schema},
 		"run":            {Type: "string"},
 		"origin_unix_ns": integer(),
 		"origin_mono_ns": integer(),
 	}, "schema", "run", "origin_unix_ns", "origin_mono_ns")
+}
+
+// telemetryLine is a header or a line, with the line's definitions beside both.
+func telemetryLine(line *jsonschema.Schema) *jsonschema.Schema {
+	definitions := line.Definitions
+	line.Definitions, line.Version = nil, ""
+	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{logHeader(telemetry.Schema), line}, Definitions: definitions}
+}
+
+// recordLine is the header of a log or one request.
+func recordLine() *jsonschema.Schema {
+	header := logHeader(record.Schema)
 	keys := map[string]*jsonschema.Schema{
 		"phase":        choice(record.Warmup, record.Measure, record.Cooldown),
 		"outcome":      choice(llm.Outcomes...),

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"redline/internal/schema"
+)
+
+func compiled(t *testing.T, name string) *jsonschema.Schema {
+	t.Helper()
+	text, err := schema.Get(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource(name, document); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Every file that a run leaves behind is what its schema says.
+func TestRunDirectoryFollowsItsSchemas(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "run")
+	code, _, stderr := redline(t, nil, "run", "--rate", "20", "--duration", "2s", "--warmup", "500ms",
+		"--workload", "fixed(64,20)", "--quiet", "--slo", "ttft:p99<1s", "--out", out)
+	if code == exitError || code == exitUsage {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	read := func(name string) []byte {
+		content, err := os.ReadFile(filepath.Join(out, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return content
+	}
+	check := func(s *jsonschema.Schema, where string, text []byte) {
+		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		if err == nil {
+			err = s.Validate(document)
+		}
+		if err != nil {
+			t.Errorf("%s: %v\n%.300s", where, err, text)
+		}
+	}
+	check(compiled(t, "result"), "result.json", read("result.json"))
+	for name, s := range map[string]*jsonschema.Schema{"records.jsonl": compiled(t, "record"), "telemetry.jsonl": compiled(t, "telemetry")} {
+		lines := bytes.Split(bytes.TrimSpace(read(name)), []byte{'\n'})
+		if len(lines) < 4 {
+			t.Errorf("%s has only %d lines", name, len(lines))
+		}
+		for _, line := range lines {
+			check(s, name, line)
+		}
+	}
+	var plan any
+	if err := yaml.Unmarshal(read("plan.yaml"), &plan); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(compiled(t, "plan"), "plan.yaml", text)
+}

@@ -1,0 +1,78 @@
+package doctor
+
+// check looks at one thing in the evidence. The tables of checks are literal:
+// a new check is one entry.
+type check[E any] struct {
+	name string
+	what string
+	// judge is a pure function of the evidence.
+	judge func(E) judgement
+}
+
+// judgement is what a check says. One without a mark says nothing: there was
+// nothing to look at.
+type judgement struct {
+	mark   Mark
+	figure string
+	cure   string
+}
+
+var silent = judgement{}
+
+func ok(figure string) judgement         { return judgement{OK, figure, ""} }
+func warn(figure, cure string) judgement { return judgement{Warn, figure, cure} }
+func bad(figure, cure string) judgement  { return judgement{Bad, figure, cure} }
+
+// notReadable is what this system does not tell.
+var notReadable = judgement{Unread, "not readable here", ""}
+
+// machineChecks is everything that is looked at on this machine, in the order
+// in which it is shown.
+var machineChecks = []check[*Machine]{
+	{"cores", "cores", judgeCores},
+	{"quota", "CPU quota", judgeQuota},
+	{"governor", "CPU governor", judgeGovernor},
+	{"load", "other load", judgeLoad},
+	{"taken", "CPU taken away", judgeTaken},
+	{"files", "open files", judgeFiles},
+	{"ports", "source ports", judgePorts},
+	{"clocksource", "clock source", judgeClockSource},
+	{"sync", "clock kept by NTP", judgeSync},
+	{"step", "clock steps", judgeStep},
+	{"stamps", "kernel receive stamps", judgeStamps},
+	{"moderation", "interrupt moderation", judgeModeration},
+	{"gro", "GRO", judgeGRO},
+	{"loopback", "loopback round trip", judgeLoopback},
+	{"pacing", "pacing error", judgePacing},
+	{"tokens", "tokens it can drive", judgeTokens},
+	{"requests", "requests it can drive", judgeRequests},
+}
+
+// endpointChecks is everything that is looked at on an endpoint.
+var endpointChecks = []check[*Endpoint]{
+	{"reach", "reachable", judgeReach},
+	{"place", "on another machine", judgePlace},
+	{"tls", "TLS", judgeTLS},
+	{"certificate", "certificate", judgeCertificate},
+	{"models", "models", judgeModels},
+	{"engine", "engine", judgeEngine},
+	{"reply", "replies", judgeReply},
+	{"streaming", "streaming", judgeStreaming},
+	{"usage", "usage in the reply", judgeUsage},
+	{"tokens_per_event", "tokens per event", judgeTokensPerEvent},
+	{"ignore_eos", "output length as asked", judgeLength},
+	{"metrics", "metrics page", judgeMetrics},
+	{"skew", "clock against ours", judgeSkew},
+	{"response_cache", "response cache", judgeResponseCache},
+	{"prefix_cache", "prefix cache", judgePrefixCache},
+}
+
+func findings[E any](about string, checks []check[E], evidence E) []Finding {
+	var all []Finding
+	for _, c := range checks {
+		if j := c.judge(evidence); j.mark != "" {
+			all = append(all, Finding{Check: c.name, About: about, Mark: j.mark, What: c.what, Figure: j.figure, Cure: j.cure})
+		}
+	}
+	return all
+}

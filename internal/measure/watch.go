@@ -1,0 +1,105 @@
+package measure
+
+import (
+	"context"
+	"sync/atomic"
+
+	"redline/internal/record"
+	"redline/internal/result"
+	"redline/internal/store"
+	"redline/internal/telemetry"
+	"redline/internal/validity"
+)
+
+// metricsPath is where engines serve their own account of themselves.
+const metricsPath = "/metrics"
+
+// watch looks at this machine and at the server's own metrics while a run goes
+// on. What it cannot see never stops the run.
+type watch struct {
+	log    *store.Telemetry // nil where it could not be written
+	host   *telemetry.Host
+	server *telemetry.Scraper // nil where the server shows no metrics
+	begun  int64              // when the page before the load was read
+	ended  int64              // when the page after it was
+	sent   atomic.Int64       // requests put on the wire meanwhile
+}
+
+// startWatch begins to look, with a page of the server's metrics from before
+// the load.
+func (r *run) startWatch(ctx context.Context) *watch {
+	w := &watch{}
+	unixNS, monoNS := r.clock.Origin()
+	log, err := r.dir.StartTelemetry(telemetry.Header{Run: r.id, OriginUnixNS: unixNS, OriginMonoNS: monoNS})
+	if err != nil {
+		r.say("%v; the run goes on without a telemetry log", err)
+	}
+	w.log = log
+	w.host = telemetry.WatchHostTo(r.clock, w.lines())
+	fetch := func(ctx context.Context) ([]byte, error) { return r.target.client.Get(ctx, metricsPath) }
+	if page, err := fetch(ctx); err == nil {
+		if _, known := telemetry.ParsePage(page).Read(telemetry.Engines); known {
+			w.server = telemetry.WatchServer(r.clock, telemetry.ScrapeOptions{Fetch: fetch, Log: w.lines()})
+			w.server.Now(ctx)
+		}
+	}
+	w.begun = r.clock.Now()
+	return w
+}
+
+// lines is where telemetry goes; a nil log takes lines and drops them.
+func (w *watch) lines() *telemetry.Log {
+	if w.log == nil {
+		return nil
+	}
+	return w.log.Log
+}
+
+// count notes a request that ended.
+func (w *watch) count(rec *record.Record) {
+	if rec.Sent != 0 {
+		w.sent.Add(int64(max(1, rec.Try)))
+	}
+}
+
+// stop takes a last look.
+func (w *watch) stop(ctx context.Context, now func() int64) error {
+	if w.server != nil {
+		w.server.Now(context.WithoutCancel(ctx))
+		w.server.Stop()
+	}
+	w.ended = now()
+	w.host.Stop()
+	if w.log == nil {
+		return nil
+	}
+	return w.log.Close()
+}
+
+// serverUse is the server's own account of a stretch, nil where it gives none.
+func (w *watch) serverUse(start, end int64) *telemetry.ServerUse {
+	if w.server == nil {
+		return nil
+	}
+	use := w.server.Over(start, end)
+	return &use
+}
+
+// traffic lays the server's count of requests beside ours.
+func (w *watch) traffic() *validity.Traffic {
+	if w.server == nil {
+		return nil
+	}
+	theirs := w.server.Over(w.begun, w.ended).Requests
+	if theirs == nil {
+		return nil
+	}
+	return &validity.Traffic{Ours: float64(w.sent.Load()), Theirs: *theirs}
+}
+
+// fill puts what the host used into the result.
+func fill(c *result.Client, use telemetry.HostUse) {
+	c.CPUSeconds, c.CPUShare = use.CPU.Seconds(), use.Share
+	c.GCPauseMS, c.ClockStepMS, c.SchedDelayMS = ms(use.GCPause), ms(use.ClockStep), ms(use.SchedP99)
+	c.Machine = use.MachineUse
+}

@@ -1,0 +1,208 @@
+package validity
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+const (
+	// coalescedShare is the share of events without a time of their own from
+	// which a p90 of gaps is no longer firm.
+	coalescedShare = 0.05
+	// bufferedShare: a stream that is held back now and then is the network's
+	// doing, one that is held back as a rule is a setting.
+	bufferedShare = 0.5
+	// filesShare leaves files for the log and for new connections.
+	filesShare = 0.9
+	// stealShare and quotaShare: a core that is taken away for longer shows in
+	// the tails.
+	stealShare = 0.05
+	quotaShare = 0.01
+	// sharedShare: on a machine as busy as this, client and server wait for
+	// each other.
+	sharedShare = 0.85
+	// cachedShare is what a chat template alone can make of a short prompt,
+	// whose prefix is the same in every request.
+	cachedShare = 0.1
+	// repeatShare and repeatMS: an answer from a cache comes at once; smaller
+	// differences are noise.
+	repeatShare = 0.5
+	repeatMS    = 10
+	// foreignShare and foreignSlack: a few requests may be counted on the
+	// other side of a page.
+	foreignShare = 0.01
+	foreignSlack = 3
+	// luck is how many standard deviations the draw of arrivals may lie off.
+	luck = 4
+)
+
+// askScheduler bounds the wait of a goroutine for a thread by half of the
+// token time, and never below 1 ms: beyond that reads lag behind tokens.
+func askScheduler(e Evidence) outcome {
+	if e.Client.CPUs == 0 {
+		return unwatched
+	}
+	return atMost(e.Client.SchedDelayMS, scaled(1, 0.5, e.Summary.Latency.TPOT), "p99 ")
+}
+
+// askCoalescing blames the client for events that share a read only where it
+// was too slow to read them apart; else the server wrote them together.
+func askCoalescing(e Evidence) outcome {
+	t := e.Summary.Tokens
+	gap, known := e.Summary.Latency.TPOT.Get("p50")
+	switch {
+	case e.Client.CPUs == 0:
+		return unwatched
+	case t.Events == 0 || !known:
+		return outcome{why: "nothing was streamed"}
+	}
+	share := float64(t.Coalesced) / float64(t.Events)
+	slow := e.Client.SchedDelayMS > gap/2
+	return outcome{
+		ok:        share <= coalescedShare || !slow,
+		figure:    fmt.Sprintf("%s of events share a read, scheduler delay p99 %s", percent(share), millis(e.Client.SchedDelayMS)),
+		threshold: fmt.Sprintf("≤ %s, or delay ≤ %s", percent(coalescedShare), millis(gap/2)),
+	}
+}
+
+func askBuffered(e Evidence) outcome {
+	n, t := e.Summary.Requests, e.Summary.Tokens
+	if n.OK == 0 || t.Events == 0 {
+		return outcome{why: "nothing was streamed"}
+	}
+	share := float64(t.Buffered) / float64(n.OK)
+	return outcome{
+		ok:        share <= bufferedShare,
+		figure:    fmt.Sprintf("%d of %d replies came in lumps", t.Buffered, n.OK),
+		threshold: "≤ " + percent(bufferedShare),
+	}
+}
+
+func askFiles(e Evidence) outcome {
+	open, limit := e.Client.Machine.OpenFiles, e.Client.Machine.FileLimit
+	if open == nil || limit == nil || *limit == 0 {
+		return outcome{why: "the system does not say how many files are open"}
+	}
+	return outcome{
+		ok:        float64(*open) <= filesShare*float64(*limit),
+		figure:    fmt.Sprintf("%d of %d files open", *open, *limit),
+		threshold: "≤ " + percent(filesShare),
+	}
+}
+
+// askThrottled looks for cores that were taken away: by a hypervisor, a quota,
+// or heat.
+func askThrottled(e Evidence) outcome {
+	m := e.Client.Machine
+	if m.StealShare == nil && m.QuotaHeld == nil && m.ThermalThrottles == nil {
+		return outcome{why: "the system does not say whether the machine was held back"}
+	}
+	steal, held, hot := 0.0, 0.0, uint64(0)
+	if m.StealShare != nil {
+		steal = *m.StealShare
+	}
+	if window := e.Summary.Window.EndS - e.Summary.Window.StartS; m.QuotaHeld != nil && window > 0 {
+		held = m.QuotaHeld.Seconds() / window / float64(max(1, e.Client.CPUs))
+	}
+	if m.ThermalThrottles != nil {
+		hot = *m.ThermalThrottles
+	}
+	return outcome{
+		ok:        steal <= stealShare && held <= quotaShare && hot == 0,
+		figure:    fmt.Sprintf("steal %s, quota %s, %d times hot", percent(steal), percent(held), hot),
+		threshold: fmt.Sprintf("steal ≤ %s, quota ≤ %s, never hot", percent(stealShare), percent(quotaShare)),
+	}
+}
+
+// askSharedHost lets client and server share a machine as long as it has cores
+// to spare.
+func askSharedHost(e Evidence) outcome {
+	switch {
+	case !e.Client.SharesHost:
+		return outcome{skip: true}
+	case e.Client.Machine.MachineShare == nil:
+		return outcome{why: "the server runs on this machine, which does not say how busy it is"}
+	}
+	return outcome{
+		ok:        *e.Client.Machine.MachineShare < sharedShare,
+		figure:    fmt.Sprintf("server on this machine, %s busy", percent(*e.Client.Machine.MachineShare)),
+		threshold: "< " + percent(sharedShare),
+	}
+}
+
+// askCache compares the cached share of prompts with the designed one: every
+// prompt is new, so none of it should be cached but what a template adds.
+func askCache(e Evidence) outcome {
+	t := e.Summary.Tokens
+	share, from := math.NaN(), ""
+	switch {
+	case t.Cached > 0 && t.Prompt > 0:
+		share, from = float64(t.Cached)/float64(t.Prompt), "by usage"
+	case e.Server != nil && e.Server.PrefixHitRate != nil:
+		share, from = *e.Server.PrefixHitRate, "by the server's metrics"
+	case t.Prompt > 0 && e.Server == nil:
+		return outcome{why: "the server does not say what it had cached"}
+	default:
+		return outcome{why: "the server reports no prompt tokens"}
+	}
+	return outcome{
+		ok:        share <= cachedShare,
+		figure:    fmt.Sprintf("%s of prompt tokens cached %s, 0 %% designed", percent(share), from),
+		threshold: "≤ " + percent(cachedShare),
+	}
+}
+
+// askRepeat is MLPerf's audit in small: a request that was sent before must
+// not be answered much sooner.
+func askRepeat(e Evidence) outcome {
+	if e.Repeat == nil {
+		return outcome{why: "no request was repeated, as the server takes long for one"}
+	}
+	fresh, again := float64(e.Repeat.Fresh)/float64(time.Millisecond), float64(e.Repeat.Again)/float64(time.Millisecond)
+	return outcome{
+		ok:        again >= repeatShare*fresh || fresh-again <= repeatMS,
+		figure:    fmt.Sprintf("repeated request %s, new one %s", millis(again), millis(fresh)),
+		threshold: "≥ " + percent(repeatShare),
+	}
+}
+
+func askForeign(e Evidence) outcome {
+	if e.Traffic == nil {
+		return outcome{why: "the server's own count of requests is not known"}
+	}
+	room := e.Traffic.Ours*(1+foreignShare) + foreignSlack
+	return outcome{
+		ok:        e.Traffic.Theirs <= room,
+		figure:    fmt.Sprintf("%.0f requests ended there, %.0f sent from here", e.Traffic.Theirs, e.Traffic.Ours),
+		threshold: fmt.Sprintf("≤ %.0f", math.Floor(room)),
+	}
+}
+
+func askRestart(e Evidence) outcome {
+	if e.Server == nil {
+		return outcome{why: "the server's own metrics are not known"}
+	}
+	o := outcome{ok: !e.Server.Restarted, figure: "none seen", threshold: "none"}
+	if e.Server.Restarted {
+		o.figure = "the server's counters began anew"
+	}
+	return o
+}
+
+// askWork asks whether the draw of arrivals is a likely one. Bursty arrivals
+// scatter more than any bound that could be stated without knowing how bursty
+// they are, so the scatter of a Poisson process is allowed threefold.
+func askWork(e Evidence) outcome {
+	asked, n := e.Summary.Rates.Asked, e.Summary.Requests.Due
+	if asked == nil || *asked <= 0 {
+		return outcome{skip: true}
+	}
+	planned := *asked * (e.Summary.Window.EndS - e.Summary.Window.StartS)
+	room := 3 * luck * math.Sqrt(max(planned, 1))
+	return outcome{
+		ok:        math.Abs(float64(n)-planned) <= room,
+		figure:    fmt.Sprintf("%d requests due, %.0f planned", n, planned),
+		threshold: fmt.Sprintf("± %.0f", room),
+	}
+}
