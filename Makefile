@@ -6,7 +6,7 @@ BUILD   := CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)"
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
-.PHONY: help build run test check cross bench accuracy golden dist clean
+.PHONY: help build run test check cross bench accuracy real golden dist clean
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ bench: ## run the benchmarks (minutes)
 
 accuracy: build ## compare with servers that know the truth (a minute); writes docs/ACCURACY.md
 	go run ./scripts/accuracy
+
+real: build ## drive a real engine with a small model; writes docs/REAL-ENGINES.md
+	scripts/real/run.sh
 
 golden: ## rewrite golden files, schemas and generated docs
 	go generate ./internal/schema

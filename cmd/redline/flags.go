@@ -28,8 +28,9 @@ func (f flagValue) Set(s string) error {
 }
 
 // addOptions gives a command the flags of the options that wanted picks, and
-// help that groups them. The returned func tells which were given.
-func addOptions(c *cobra.Command, wanted func(*config.Option) bool) (given func() map[string][]string) {
+// help that groups them; words replace the help of flags that mean something
+// else there. The returned func tells which were given.
+func addOptions(c *cobra.Command, wanted func(*config.Option) bool, words map[string]string) (given func() map[string][]string) {
 	values := map[string]*[]string{}
 	for i := range config.Options {
 		o := &config.Options[i]
@@ -43,7 +44,7 @@ func addOptions(c *cobra.Command, wanted func(*config.Option) bool) (given func(
 			f.NoOptDefVal = "true"
 		}
 	}
-	c.SetUsageFunc(func(c *cobra.Command) error { return groupedUsage(c, wanted) })
+	c.SetUsageFunc(func(c *cobra.Command) error { return groupedUsage(c, wanted, words) })
 	return func() map[string][]string {
 		set := map[string][]string{}
 		c.Flags().Visit(func(f *pflag.Flag) {
@@ -56,7 +57,7 @@ func addOptions(c *cobra.Command, wanted func(*config.Option) bool) (given func(
 }
 
 // groupedUsage prints the flags by group, those that are not options last.
-func groupedUsage(c *cobra.Command, wanted func(*config.Option) bool) error {
+func groupedUsage(c *cobra.Command, wanted func(*config.Option) bool, words map[string]string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage:\n  %s\n", c.UseLine())
 	if c.Example != "" {
@@ -68,7 +69,7 @@ func groupedUsage(c *cobra.Command, wanted func(*config.Option) bool) error {
 		for i := range config.Options {
 			if o := &config.Options[i]; o.Group == group && wanted(o) {
 				known[o.Flag] = true
-				lines = append(lines, optionLine(o))
+				lines = append(lines, optionLine(o, words[o.Flag]))
 			}
 		}
 		if len(lines) > 0 {
@@ -88,7 +89,8 @@ func groupedUsage(c *cobra.Command, wanted func(*config.Option) bool) error {
 	return err
 }
 
-func optionLine(o *config.Option) string {
+// optionLine sets one option, in the command's own words where it has some.
+func optionLine(o *config.Option, words string) string {
 	flag := "--" + o.Flag
 	if o.Short != "" {
 		flag = "-" + o.Short + ", " + flag
@@ -97,8 +99,14 @@ func optionLine(o *config.Option) string {
 		flag += " " + o.Value
 	}
 	help := o.Help
+	if o.Kind == config.Bool && o.Default == "true" {
+		help += "; =false turns it off"
+	}
 	if o.Default != "" && o.Default != "false" {
 		help += " (default: " + o.Default + ")"
+	}
+	if words != "" {
+		help = words
 	}
 	return wrapped(flag, help)
 }

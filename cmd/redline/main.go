@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/term"
+
+	"redline/internal/doctor"
 )
 
 // version is set at build time.
@@ -26,17 +28,21 @@ func main() {
 		stop:     stop,
 		terminal: term.IsTerminal(int(os.Stderr.Fd())),
 		colour:   term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
-		width: func() int {
-			width, _, err := term.GetSize(int(os.Stderr.Fd()))
-			if err != nil {
-				return 0
-			}
-			return width
-		},
+		width:    func() int { return columns(os.Stderr) },
+		page:     columns(os.Stdout),
 	}
 	code := p.run(ctx)
 	cancel()
 	os.Exit(code)
+}
+
+// columns is how wide a terminal is, 0 for anything else.
+func columns(f *os.File) int {
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
 }
 
 // interruptible gives a channel that the first signal closes and a context
@@ -63,5 +69,8 @@ type process struct {
 	stop      <-chan struct{} // closed by the first interrupt
 	terminal  bool            // stderr is one
 	colour    bool            // stdout may be coloured
-	width     func() int
+	width     func() int      // of stderr
+	page      int             // columns of stdout, 0 where it is no terminal
+	// doctorPace is how long redline doctor looks; its own default if zero.
+	doctorPace doctor.Pace
 }

@@ -6,10 +6,13 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"redline/internal/near"
 )
 
-const rootHelp = `redline finds how hard an LLM inference engine can be driven before it breaks
-its latency promise, and says whether the number can be trusted.
+const rootHelp = `redline drives an LLM inference engine and tells whether it keeps its latency
+promise under that load, what it cost, and whether the numbers can be trusted.
 
 Try it now, with no server at all:
 
@@ -35,20 +38,33 @@ func (p *process) run(ctx context.Context) int {
 func (p *process) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "redline",
-		Short:         "find how hard an LLM inference engine can be driven",
+		Short:         "drive an LLM inference engine and judge it",
 		Long:          rootHelp,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Version:       version,
 		Args:          noArguments,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 
 		SuggestionsMinimumDistance: 2,
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage("%v; %s --help lists the flags", err, c.CommandPath())
+		return usage("%v; %s", err, flagHint(c, err))
 	})
-	root.AddCommand(p.runCommand(), p.reportCommand(), p.simCommand(), p.schemaCommand(), p.versionCommand())
+	root.AddCommand(p.runCommand(), p.reportCommand(), p.doctorCommand(), p.simCommand(), p.schemaCommand(), p.versionCommand())
 	return root
+}
+
+// flagHint points from an unknown flag to the nearest one, or to the list.
+func flagHint(c *cobra.Command, err error) string {
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	if _, name, ok := strings.Cut(err.Error(), "unknown flag: "); ok {
+		if hint := near.Hint(name, names); hint != "" {
+			return hint
+		}
+	}
+	return c.CommandPath() + " --help lists the flags"
 }
 
 func noArguments(c *cobra.Command, args []string) error {

@@ -41,7 +41,7 @@ func (p *process) runCommand() *cobra.Command {
 		Example: runExamples,
 		Args:    noArguments,
 	}
-	flags := addOptions(c, func(*config.Option) bool { return true })
+	flags := addOptions(c, func(*config.Option) bool { return true }, nil)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := config.Resolve(config.Input{Flags: flags(), LookupEnv: p.lookupEnv, Seed: rand.Uint64() >> 11})
 		if err != nil {
@@ -88,7 +88,7 @@ func (p *process) show(res *result.Result, asJSON, explain bool) error {
 	if asJSON {
 		return report.JSON(p.stdout, res)
 	}
-	return report.Terminal(p.stdout, res, report.TerminalOptions{Color: p.colour, Explain: explain})
+	return report.Terminal(p.stdout, res, report.TerminalOptions{Color: p.colour, Explain: explain, Width: p.page})
 }
 
 // commandLine is the command as it was given, for the record.

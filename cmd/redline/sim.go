@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"time"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,33 +19,62 @@ OpenAI completions and Anthropic messages, with vLLM's /metrics.
 
 With --pace it is a metronome: tokens at exact intervals, whatever the load.
 With --truth it writes down when each event was really written, so that anyone
-can measure the error of a client.`
+can measure the error of a client.
+
+With --fault, which may be given several times, it misbehaves:
+`
 
 const simExamples = `  redline sim --listen 127.0.0.1:8000
   redline sim --model llama-3.1-70b --gpu H100 --tp 4 --max-num-seqs 256
-  redline sim --listen 127.0.0.1:8000 --pace 20ms --truth truth.jsonl`
+  redline sim --listen 127.0.0.1:8000 --pace 20ms --truth truth.jsonl
+  redline sim --fault reset:2% --fault '429(2s):#5' --fault 'stall(3s):10%'
+  redline sim --restart-after 30s`
 
 func (p *process) simCommand() *cobra.Command {
-	c := &cobra.Command{Use: "sim", Short: "serve the simulated engine", Long: simHelp, Example: simExamples, Args: noArguments}
+	c := &cobra.Command{Use: "sim", Short: "serve the simulated engine", Long: simHelp + faultHelp(), Example: simExamples, Args: noArguments}
 	flags := addOptions(c, func(o *config.Option) bool {
 		return o.Group == config.EngineGroup || o.Flag == "model" || o.Flag == "seed"
+	}, map[string]string{
+		"model": "model to simulate, one of the catalog's (default: " + sim.DefaultModel + ")",
+		"seed":  "decides the noise of the engine and the words of its answers",
 	})
-	var listen, truth string
-	var pace time.Duration
-	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8000", "address to serve on (default: 127.0.0.1:8000)")
+	o := sim.ServeOptions{Version: version}
+	var truth string
+	c.Flags().StringVar(&o.Listen, "listen", "127.0.0.1:8000", "address to serve on (default: 127.0.0.1:8000)")
 	c.Flags().StringVar(&truth, "truth", "", "file for the true time of every output event")
-	c.Flags().DurationVar(&pace, "pace", 0, "be a metronome with this time between tokens")
+	c.Flags().DurationVar(&o.Pace, "pace", 0, "be a metronome with this time between tokens")
+	c.Flags().BoolVar(&o.TLS, "tls", false, "serve https with a certificate of an authority that nobody knows")
+	c.Flags().DurationVar(&o.RestartAfter, "restart-after", 0,
+		"go away after this time, once: cut every connection, and come back a second later with counters at zero")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := config.Resolve(config.Input{Flags: flags(), LookupEnv: p.lookupEnv})
 		if err != nil {
 			return err
 		}
-		if pace < 0 {
-			return usage("--pace: want a positive time such as 20ms, got %v", pace)
+		if o.Pace < 0 {
+			return usage("--pace: want a positive time such as 20ms, got %v", o.Pace)
 		}
-		return p.serve(c.Context(), cfg.Server.Sim, sim.ServeOptions{Listen: listen, Pace: pace, Version: version}, truth)
+		if o.RestartAfter < 0 {
+			return usage("--restart-after: want a positive time such as 30s, got %v", o.RestartAfter)
+		}
+		spec := cfg.Server.Sim
+		spec.Seed = cfg.Seed
+		return p.serve(c.Context(), spec, o, truth)
 	}
 	return c
+}
+
+// faultHelp lists the faults, each with the time that it takes by default.
+func faultHelp() string {
+	var b strings.Builder
+	for _, k := range sim.FaultKinds {
+		name := k.Name
+		if k.Usual != 0 {
+			name += "(" + k.Usual.String() + ")"
+		}
+		fmt.Fprintf(&b, "  %-14s %s\n", name, k.Help)
+	}
+	return b.String()
 }
 
 // serve runs the engine until it is interrupted.

@@ -15,15 +15,10 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"redline/internal/clock"
 	"redline/internal/wire"
 )
-
-// DefaultTimeout bounds a request whose spec sets none. It is generous: a
-// long answer is not a fault.
-const DefaultTimeout = 10 * time.Minute
 
 // Client asks one API at one or several addresses. It is a target for load.
 type Client struct {
@@ -32,8 +27,10 @@ type Client struct {
 	endpoints []*endpoint
 	turn      atomic.Uint64 // round robin over endpoints
 	quirks    atomic.Pointer[wire.Quirks]
-	timeout   time.Duration
+	timeouts  Timeouts
 	stamps    stampCounts
+	shortage  shortage
+	lookup    Lookup
 	stamping  io.Closer
 	trace     atomic.Pointer[trace]
 	control   *http.Client
@@ -48,13 +45,19 @@ type Client struct {
 type endpoint struct {
 	url     *url.URL // as given, without user info
 	network string
-	addr    string
+	addr    string // what is dialed: the server's address, or the proxy's
+	server  string // the server's host and port
 	host    string
 	path    string
-	head    []byte // request line and fixed headers
+	proxy   *url.URL // nil for a direct connection
+	tunnel  []byte   // what opens a way through the proxy, where one is needed
+	head    []byte   // request line and fixed headers
 	tls     *tls.Config
 	dial    Dial
 	pool    pool
+	// peers are the addresses of one URL, this one first; only the first of
+	// them knows the others.
+	peers []*endpoint
 }
 
 // Dial opens a connection; nil in Options means the network's own.
@@ -64,6 +67,9 @@ type Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 type Options struct {
 	Clock *clock.Clock
 	Dial  Dial
+	// Lookup finds the addresses of a host; nil means the system's resolver
+	// or, with a Dial of its own, that names are left to that.
+	Lookup Lookup
 }
 
 // New makes a client. It opens no connection.
@@ -79,18 +85,15 @@ func New(s Spec, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{clock: o.Clock, dialect: dialect, timeout: s.Timeout,
+	c := &Client{clock: o.Clock, dialect: dialect, timeouts: s.Timeouts.orDefault(), lookup: o.lookup(),
 		key: s.APIKey, headers: sorted(s.Headers), secrets: secretsOf(s)}
 	_, c.ownID = c.own("X-Request-Id")
-	if c.timeout == 0 {
-		c.timeout = DefaultTimeout
-	}
 	extra, err := wire.NewExtra(s.ExtraBody)
 	if err != nil {
 		return nil, fmt.Errorf("provider.extra_body: %w", err)
 	}
 	for _, raw := range s.URLs {
-		ep, err := c.newEndpoint(raw, config, o.Dial)
+		ep, err := c.newEndpoint(raw, s.Proxies, config, o.Dial)
 		if err != nil {
 			return nil, err
 		}
@@ -153,12 +156,13 @@ func (c *Client) own(name string) (string, bool) {
 	return "", false
 }
 
-func (c *Client) newEndpoint(raw string, config *tls.Config, dial Dial) (*endpoint, error) {
+func (c *Client) newEndpoint(raw string, proxies Proxies, config *tls.Config, dial Dial) (*endpoint, error) {
 	u, err := parseURL(raw)
 	if err != nil {
 		return nil, err
 	}
 	ep := &endpoint{url: u, network: "tcp", addr: u.Host, host: u.Host, dial: dial}
+	ep.peers = []*endpoint{ep}
 	switch u.Scheme {
 	case "unix":
 		ep.network, ep.addr, ep.host = "unix", u.Path, "localhost"
@@ -179,6 +183,10 @@ func (c *Client) newEndpoint(raw string, config *tls.Config, dial Dial) (*endpoi
 	if ep.dial == nil {
 		ep.dial = stampingDialer().DialContext
 	}
+	ep.server = ep.addr
+	if err := ep.goThrough(proxies); err != nil {
+		return nil, err
+	}
 	ep.head = c.head(ep)
 	return ep, nil
 }
@@ -197,7 +205,10 @@ func (ep *endpoint) target(location string) string {
 // headers take the place of those that the client would send.
 func (c *Client) head(ep *endpoint) []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\n", ep.path)
+	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\n", ep.requestTarget())
+	if ep.proxy != nil && ep.tunnel == nil {
+		b.WriteString(proxyAuthorization(ep.proxy))
+	}
 	defaults := append([][2]string{{"Host", ep.host}, {"User-Agent", "redline"}, {"Content-Type", "application/json"},
 		{"Accept", "text/event-stream, application/json"}, {"Accept-Encoding", "identity"}}, c.dialect.Headers(c.key)...)
 	for _, h := range defaults {
@@ -212,14 +223,14 @@ func (c *Client) head(ep *endpoint) []byte {
 }
 
 // next takes the endpoints in turn.
-func (c *Client) next() *endpoint {
-	return c.endpoints[(c.turn.Add(1)-1)%uint64(len(c.endpoints))]
-}
+func (c *Client) next() *endpoint { return c.nth(c.turn.Add(1) - 1) }
 
 // Close closes the connections that wait. It may be called twice.
 func (c *Client) Close() {
 	for _, ep := range c.endpoints {
-		ep.pool.close()
+		for _, peer := range ep.peers {
+			peer.pool.close()
+		}
 	}
 	c.control.CloseIdleConnections()
 	_ = c.stamping.Close()

@@ -39,9 +39,15 @@ func (c *Client) connect(ctx context.Context, ep *endpoint, observe func(llm.Eve
 	if err != nil {
 		return nil, c.dialFault(ctx, ep, err)
 	}
-	observe(llm.Event{Kind: llm.Dialed, At: c.clock.Now()})
 	raw := newStamper(dialed, c.clock, &c.stamps)
 	fresh := &conn{Conn: raw, raw: raw, remote: remoteAddr(dialed), buf: make([]byte, readBuffer)}
+	if ep.tunnel != nil {
+		if fault := c.openTunnel(ctx, limited, ep, fresh); fault != nil {
+			fresh.close()
+			return nil, fault
+		}
+	}
+	observe(llm.Event{Kind: llm.Dialed, At: c.clock.Now()})
 	if ep.tls == nil {
 		return fresh, nil
 	}

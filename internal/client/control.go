@@ -23,6 +23,7 @@ func controlClient(ep *endpoint) *http.Client {
 		// a redirect to another.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
+			Proxy:           func(*http.Request) (*url.URL, error) { return ep.proxy, nil },
 			TLSClientConfig: ep.tls.Clone(),
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 				return ep.dial(ctx, ep.network, ep.addr)
@@ -112,7 +113,11 @@ func (c *Client) Local() bool {
 	if ep.network == "unix" {
 		return true
 	}
-	host, _, err := net.SplitHostPort(ep.addr)
+	where := ep.addr
+	if ep.proxy != nil {
+		where = ep.server
+	}
+	host, _, err := net.SplitHostPort(where)
 	if err != nil {
 		return false
 	}

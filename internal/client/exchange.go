@@ -36,11 +36,14 @@ type exchange struct {
 	reopened  bool // a connection that had waited turned out to be dead
 	adapted   bool // asked again in another form
 	conn      *conn
+	sentAt    time.Time // when the present try began
+	limit     limit     // the time limit in force
 	trace     *trace
 	sse       *wire.SSE
 	delta     wire.Delta
 	parts     []byte // the joined parts of an event that has several
 	output    bool
+	flows     bool  // output has begun, and silence is bounded
 	lastRead  int64 // the read that brought the last output event
 }
 
@@ -70,14 +73,18 @@ func (x *exchange) try() *llm.Fault {
 		return fault
 	}
 	c := x.conn
-	// A deadline that cannot be set belongs to a connection that is already
-	// closed, which the write will say.
-	_ = c.SetDeadline(time.Now().Add(x.c.timeout))
+	x.sentAt, x.limit = time.Now(), limit{}
+	x.awaitHead()
 	stop := context.AfterFunc(x.ctx, func() { _ = c.raw.Close() })
 	reusable, fault := x.send()
-	if stop() && reusable {
+	switch {
+	case stop() && reusable:
 		x.ep.pool.put(c)
-	} else {
+	case fault != nil:
+		// A server that has fallen silent may not even take the word with
+		// which TLS says goodbye.
+		_ = c.raw.Close()
+	default:
 		c.close()
 	}
 	return fault
@@ -168,6 +175,7 @@ func (x *exchange) early(err error) *llm.Fault {
 // receive reads the body that follows head, to its end if it can.
 func (x *exchange) receive(head response, q wire.Quirks) (complete bool, fault *llm.Fault) {
 	b := newBody(x.conn, head)
+	x.awaitOutput()
 	if head.status != http.StatusOK {
 		return x.refused(head, &b, q)
 	}

@@ -29,13 +29,19 @@ func (c *Client) dialFault(ctx context.Context, ep *endpoint, err error) *llm.Fa
 	case ctx.Err() != nil:
 		return c.cancelled()
 	case errors.As(err, &dns):
-		return c.fault(llm.DNS, "cannot resolve %s (%s): check the host in --url", dns.Name, dns.Err)
+		return c.fault(llm.DNS, "cannot resolve %s (%s): check the host in %s", dns.Name, dns.Err, ep.setting())
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return c.fault(llm.Connect, "%s refused the connection: is the server running there?", ep.addr)
+		return c.fault(llm.Connect, "%s refused the connection: is the %s running there?", ep.dialed(), ep.role())
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		c.shortage.files.Add(1)
+		return c.fault(llm.Connect, "this machine has no file descriptor left for a connection: raise ulimit -n or lower the load")
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		c.shortage.ports.Add(1)
+		return c.fault(llm.Connect, "this machine has no source port left for a connection to %s: widen net.ipv4.ip_local_port_range or lower the load", ep.dialed())
 	case isLate(err):
-		return c.fault(llm.Connect, "%s did not answer within %v: is it reachable from here?", ep.addr, connectLimit)
+		return c.fault(llm.Connect, "%s did not answer within %v: is it reachable from here?", ep.dialed(), connectLimit)
 	}
-	return c.fault(llm.Connect, "cannot connect to %s: %s", ep.addr, innermost(err))
+	return c.fault(llm.Connect, "cannot connect to %s: %s", ep.dialed(), innermost(err))
 }
 
 // tlsFault names what kept a TLS session from being set up.
@@ -48,21 +54,21 @@ func (c *Client) tlsFault(ctx context.Context, ep *endpoint, err error) *llm.Fau
 	case ctx.Err() != nil:
 		return c.cancelled()
 	case errors.As(err, &authority):
-		return c.fault(llm.TLS, "%s has a certificate of an unknown authority: trust it with --ca-cert FILE", ep.addr)
+		return c.fault(llm.TLS, "%s has a certificate of an unknown authority: trust it with --ca-cert FILE", ep.server)
 	case errors.As(err, &name):
-		return c.fault(llm.TLS, "%s has a certificate for another name (%v): use that name in --url", ep.addr, name)
+		return c.fault(llm.TLS, "%s has a certificate for another name (%v): use that name in --url", ep.server, name)
 	case errors.As(err, &invalid):
-		return c.fault(llm.TLS, "%s has an invalid certificate: %v", ep.addr, invalid)
+		return c.fault(llm.TLS, "%s has an invalid certificate: %v", ep.server, invalid)
 	case errors.As(err, &header), isEOF(err):
-		return c.fault(llm.TLS, "%s does not speak TLS: use http:// instead of https://", ep.addr)
+		return c.fault(llm.TLS, "%s does not speak TLS: use http:// instead of https://", ep.server)
 	case strings.Contains(err.Error(), "no application protocol"):
-		return c.fault(llm.TLS, "%s speaks HTTP/2 only; redline measures over HTTP/1.1: enable HTTP/1.1 on the server or its proxy", ep.addr)
+		return c.fault(llm.TLS, "%s speaks HTTP/2 only; redline measures over HTTP/1.1: enable HTTP/1.1 on the server or its proxy", ep.server)
 	case isLate(err):
-		return c.fault(llm.TLS, "%s did not finish the TLS handshake within %v", ep.addr, connectLimit)
+		return c.fault(llm.TLS, "%s did not finish the TLS handshake within %v", ep.server, connectLimit)
 	case isAlert(err):
 		return c.alertFault(ep, err)
 	}
-	return c.fault(llm.TLS, "TLS with %s failed: %s", ep.addr, innermost(err))
+	return c.fault(llm.TLS, "TLS with %s failed: %s", ep.server, innermost(err))
 }
 
 // alertFault is what a server says against the session. A server that wants a
@@ -72,7 +78,7 @@ func (c *Client) alertFault(ep *endpoint, err error) *llm.Fault {
 	if strings.Contains(err.Error(), "certificate") {
 		cure = ": give --client-cert FILE"
 	}
-	return c.fault(llm.TLS, "%s refused the TLS session (%s)%s", ep.addr, innermost(err), cure)
+	return c.fault(llm.TLS, "%s refused the TLS session (%s)%s", ep.server, innermost(err), cure)
 }
 
 // broken names what an error on an open connection means.
@@ -82,7 +88,7 @@ func (x *exchange) broken(err error) *llm.Fault {
 	case x.ctx.Err() != nil:
 		return x.c.cancelled()
 	case isLate(err):
-		return x.c.fault(llm.Timeout, "not finished within %v: raise provider.timeout if that is no fault", x.c.timeout)
+		return x.c.fault(llm.Timeout, "%s", x.limit)
 	case errors.As(err, &protocol):
 		return x.c.fault(llm.Malformed, "%s", string(protocol))
 	case isAlert(err):

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -145,9 +146,7 @@ func (r *response) header(line []byte, framing bool) (bool, error) {
 	case "location":
 		r.location = value
 	case "retry-after":
-		if s, err := strconv.ParseUint(value, 10, 31); err == nil {
-			r.retryAfter = time.Duration(s) * time.Second
-		}
+		r.retryAfter = parseRetryAfter(value, time.Now())
 	case "content-length":
 		return true, r.setLength(value)
 	case "transfer-encoding":
@@ -159,6 +158,18 @@ func (r *response) header(line []byte, framing bool) (bool, error) {
 		return true, nil
 	}
 	return false, nil
+}
+
+// parseRetryAfter reads seconds or a date, and gives 0 for what it cannot read
+// and for what has passed.
+func parseRetryAfter(value string, now time.Time) time.Duration {
+	if s, err := strconv.ParseUint(value, 10, 31); err == nil {
+		return time.Duration(s) * time.Second
+	}
+	if date, err := http.ParseTime(value); err == nil {
+		return max(0, date.Sub(now))
+	}
+	return 0
 }
 
 func (r *response) setLength(value string) error {

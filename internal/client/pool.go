@@ -2,7 +2,7 @@ package client
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"sync"
 	"time"
 
@@ -88,12 +88,12 @@ func (c *Client) Open(ctx context.Context, n int) error {
 		if ctx.Err() != nil {
 			break
 		}
-		ep := c.endpoints[i%len(c.endpoints)]
+		ep := c.nth(uint64(i))
 		all.Go(func() {
 			defer func() { <-slots }()
 			fresh, fault := c.connect(ctx, ep, func(llm.Event) bool { return true })
 			if fault != nil {
-				cancel(fmt.Errorf("connection %d of %d: %s", i+1, n, fault.Message))
+				cancel(errors.New(fault.Message))
 				return
 			}
 			ep.pool.put(fresh)

@@ -143,7 +143,7 @@ func TestSpecsThatAreWrong(t *testing.T) {
 		{Spec{URLs: []string{"http:///v1"}}, `url "http:///v1": no host`},
 		{Spec{URLs: []string{"unix:relative.sock"}}, `url "unix:relative.sock": want an absolute socket path such as unix:/run/engine.sock`},
 		{Spec{URLs: []string{"http://h"}, API: "grpc"}, `unknown api "grpc"; known: openai-chat, openai-completions, anthropic-messages`},
-		{Spec{URLs: []string{"http://h"}, Timeout: -time.Second}, "timeout: want a positive duration such as 2m, got -1s"},
+		{Spec{URLs: []string{"http://h"}, Timeouts: Timeouts{Idle: -time.Second}}, "timeouts.idle: want a positive duration such as 2m, got -1s"},
 		{Spec{URLs: []string{"http://h"}, APIKey: "sk-1\n"}, "api_key: holds a line break or another control character; does the variable end with a newline?"},
 		{Spec{URLs: []string{"http://h"}, Headers: map[string]string{"X": "a\r\nY: b"}}, `headers: "X" is not a header name with one line of value`},
 		{Spec{URLs: []string{"http://h"}, Headers: map[string]string{"A B": ""}}, `headers: "A B" is not a header name with one line of value`},

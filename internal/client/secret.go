@@ -29,6 +29,7 @@ func secretsOf(s Spec) *strings.Replacer {
 		}
 	}
 	found = append(found, secretValues(s.ExtraBody, false)...)
+	found = append(found, s.Proxies.secrets()...)
 	found = slices.DeleteFunc(found, func(v string) bool { return len(v) < shortestSecret })
 	// A secret that begins another one must not be replaced first.
 	slices.SortFunc(found, func(a, b string) int { return len(b) - len(a) })

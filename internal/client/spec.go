@@ -8,7 +8,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 
 	"redline/internal/wire"
@@ -28,8 +27,10 @@ type Spec struct {
 	TLS       TLS               `yaml:"tls,omitempty"`
 	// Stream is true unless the plan says otherwise.
 	Stream *bool `yaml:"stream,omitempty"`
-	// Timeout bounds one request from its first byte sent to its end.
-	Timeout time.Duration `yaml:"timeout,omitempty"`
+	// Timeouts are the longest times that a server may take.
+	Timeouts Timeouts `yaml:"timeouts,omitempty"`
+	// Proxies come from the environment and are no part of a plan.
+	Proxies Proxies `yaml:"-"`
 }
 
 // TLS says whom to trust. Servers are verified unless Insecure.
@@ -72,8 +73,8 @@ func (s Spec) Validate() error {
 			return err
 		}
 	}
-	if s.Timeout < 0 {
-		return fmt.Errorf("timeout: want a positive duration such as 2m, got %v", s.Timeout)
+	if err := s.Timeouts.Validate(); err != nil {
+		return err
 	}
 	if strings.ContainsFunc(s.APIKey, unicode.IsControl) {
 		return errors.New("api_key: holds a line break or another control character; does the variable end with a newline?")

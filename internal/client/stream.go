@@ -69,6 +69,8 @@ func (x *exchange) stream(b *body) *llm.Fault {
 		switch {
 		case errors.Is(err, io.EOF):
 			return x.unclosed()
+		case err != nil && x.stillFlows(err):
+			continue
 		case err != nil:
 			return x.broken(err)
 		}
@@ -82,6 +84,9 @@ func (x *exchange) stream(b *body) *llm.Fault {
 			return x.c.cancelled()
 		case done:
 			return x.end()
+		case x.output && !x.flows:
+			x.flows = true
+			x.awaitMore()
 		}
 	}
 }

@@ -49,7 +49,7 @@ func TestVirtualTime(t *testing.T) {
 // byte.
 func TestVirtualTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := New(Spec{URLs: []string{"http://pipe"}, Timeout: time.Minute}, Options{Clock: clock.Virtual(), Dial: pipeTo(func(server net.Conn) {
+		c, err := New(Spec{URLs: []string{"http://pipe"}, Timeouts: Timeouts{Total: time.Minute}}, Options{Clock: clock.Virtual(), Dial: pipeTo(func(server net.Conn) {
 			converse(server, 0, func(net.Conn, int, int) bool {
 				_, err := io.WriteString(server, chunkedHead)
 				for err == nil {
@@ -64,7 +64,7 @@ func TestVirtualTimeout(t *testing.T) {
 		}
 		events, fault := collect(t, t.Context(), c, asking(true), nil)
 		equal(t, "fault", fault, &llm.Fault{Outcome: llm.Timeout, At: int64(time.Minute),
-			Message: "not finished within 1m0s: raise provider.timeout if that is no fault"})
+			Message: "not finished within 1m0s: raise provider.timeouts.total if that is no fault"})
 		equal(t, "last event", stamps(events[len(events)-1:]), []stamp{{llm.Output, int64(56 * time.Second)}})
 		c.Close()
 		time.Sleep(time.Minute) // the server sees that nobody is there

@@ -9,15 +9,31 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/sim"
 )
 
 var update = flag.Bool("update", false, "rewrite the generated parts of the manual")
 
-const (
-	manual     = "../../docs/PLAN.md"
-	tableBegin = "<!-- options: begin (go test ./internal/config -update) -->\n"
-	tableEnd   = "<!-- options: end -->\n"
-)
+const manual = "../../docs/PLAN.md"
+
+// generated are the parts of the manual that come from tables, by the name in
+// the lines around them.
+var generated = map[string]func() string{"options": optionTable, "faults": faultTable}
+
+// faultTable is the manual's list of ways in which the engine can misbehave.
+func faultTable() string {
+	var b strings.Builder
+	b.WriteString("\n| fault | what the engine does |\n|---|---|\n")
+	for _, k := range sim.FaultKinds {
+		name := k.Name
+		if k.Usual != 0 {
+			name += "(" + k.Usual.String() + ")"
+		}
+		fmt.Fprintf(&b, "| %s | %s |\n", code(name), k.Help)
+	}
+	return b.String() + "\n"
+}
 
 // optionTable is the manual's list of options, a table for each group.
 func optionTable() string {
@@ -60,21 +76,28 @@ func readManual(t *testing.T) string {
 	return string(data)
 }
 
-func TestManualListsTheOptions(t *testing.T) {
+func TestManualHoldsTheTables(t *testing.T) {
 	text := readManual(t)
-	head, rest, begun := strings.Cut(text, tableBegin)
-	listed, tail, ended := strings.Cut(rest, tableEnd)
-	if !begun || !ended {
-		t.Fatalf("%s lacks the lines %q and %q", manual, tableBegin, tableEnd)
+	for name, table := range generated {
+		begin := "<!-- " + name + ": begin (go test ./internal/config -update) -->\n"
+		end := "<!-- " + name + ": end -->\n"
+		head, rest, begun := strings.Cut(text, begin)
+		listed, tail, ended := strings.Cut(rest, end)
+		if !begun || !ended {
+			t.Fatalf("%s lacks the lines %q and %q", manual, begin, end)
+		}
+		if *update {
+			text = head + begin + table() + end + tail
+			continue
+		}
+		if diff := cmp.Diff(table(), listed); diff != "" {
+			t.Errorf("%s is not what the table of %s gives; run go test ./internal/config -update\n%s", manual, name, diff)
+		}
 	}
 	if *update {
-		if err := os.WriteFile(manual, []byte(head+tableBegin+optionTable()+tableEnd+tail), 0o644); err != nil {
+		if err := os.WriteFile(manual, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		return
-	}
-	if diff := cmp.Diff(optionTable(), listed); diff != "" {
-		t.Errorf("%s is not what the table of options gives; run go test ./internal/config -update\n%s", manual, diff)
 	}
 }
 

@@ -13,16 +13,17 @@ import (
 var samples = map[string][]string{
 	"url": {"http://a", "http://b"}, "api": {"anthropic-messages"}, "model": {"m"}, "api-key-env": {"NAME"},
 	"header": {"A=b", "C=d"}, "extra-body": {`{"top_k":20}`}, "insecure": {"true"}, "ca-cert": {"a.pem"},
-	"client-cert": {"b.pem"}, "timeout": {"1m30s"}, "no-stream": {"true"},
+	"client-cert": {"b.pem"}, "timeout": {"1m30s"}, "header-timeout": {"5s"}, "first-token-timeout": {"10s"}, "idle-timeout": {"2s"}, "no-stream": {"true"},
 	"rate": {"2.5"}, "arrival": {"constant"}, "concurrency": {"8"}, "requests": {"60"}, "duration": {"5s"},
-	"warmup": {"2s"}, "drain": {"3s"}, "max-spend": {"1.5"}, "max-tokens-total": {"1000"},
+	"warmup": {"2s"}, "drain": {"3s"}, "max-retries": {"3"}, "max-error-rate": {"0.5"}, "max-spend": {"1.5"}, "max-tokens-total": {"1000"},
 	"workload": {"fixed(64,100)"}, "generation": {"product"}, "temperature": {"0"}, "top-p": {"0.9"},
 	"gen-seed": {"-5"}, "stop": {"END", "a, b"}, "seed": {"7"},
 	"served-model-name": {"my-model"},
 	"gpu":               {"H200"}, "tp": {"2"}, "max-num-seqs": {"16"}, "max-num-batched-tokens": {"2048"},
 	"gpu-memory-utilization": {"0.8"}, "max-model-len": {"4096"}, "enable-prefix-caching": {"false"},
 	"enable-chunked-prefill": {"true"}, "reasoning-tokens": {"5"}, "tool-calls": {"true"}, "tokens-per-chunk": {"4"},
-	"slo": {"ttft:p99<500ms", "error:rate<1%"}, "label": {"night"}, "note": {"a note"}, "out": {"dir"},
+	"fault": {"reset:2%", "429(2s):#5"},
+	"slo":   {"ttft:p99<500ms", "error:rate<1%"}, "label": {"night"}, "note": {"a note"}, "out": {"dir"},
 	"force": {"true"}, "json": {"true"}, "quiet": {"true"}, "verbose": {"true"}, "explain": {"true"},
 }
 

@@ -1,5 +1,11 @@
 package config
 
+import (
+	"strings"
+
+	"redline/internal/sim"
+)
+
 // Options is every knob there is, in the order in which --help and the manual
 // show them. Flags, environment variables and plan keys all come from here.
 var Options = []Option{
@@ -25,8 +31,14 @@ var Options = []Option{
 		Default: "the system's", Help: "PEM file of the authorities to trust"},
 	{Flag: "client-cert", Key: "provider.tls.client_cert", Group: TargetGroup, Kind: Text, Value: "FILE",
 		Help: "PEM file with the client's certificate and key"},
-	{Flag: "timeout", Key: "provider.timeout", Group: TargetGroup, Kind: Duration, Value: "TIME",
+	{Flag: "timeout", Key: "provider.timeouts.total", Group: TargetGroup, Kind: Duration, Value: "TIME",
 		Default: "10m", Help: "longest time for one request, from its first byte sent to its end"},
+	{Flag: "header-timeout", Key: "provider.timeouts.header", Group: TargetGroup, Kind: Duration, Value: "TIME",
+		Default: "the total", Help: "longest time from a request's first byte sent to its reply's head"},
+	{Flag: "first-token-timeout", Key: "provider.timeouts.first_token", Group: TargetGroup, Kind: Duration, Value: "TIME",
+		Default: "the total", Help: "longest time from a request's first byte sent to the first output of its stream"},
+	{Flag: "idle-timeout", Key: "provider.timeouts.idle", Group: TargetGroup, Kind: Duration, Value: "TIME",
+		Default: "the total", Help: "longest silence of a stream whose output has begun"},
 	{Flag: "no-stream", Key: "provider.stream", Group: TargetGroup, Kind: Bool, Default: "false",
 		Help: "ask for whole replies; in the plan stream: false", set: setNoStream, get: getNoStream},
 
@@ -45,6 +57,10 @@ var Options = []Option{
 		Default: "50 requests and twice their mean time, at most 1m", Help: "load before the measured window"},
 	{Flag: "drain", Key: "load_profile.drain", Group: LoadGroup, Kind: Duration, Value: "TIME", Default: "1m",
 		Help: "longest wait after the window for its last requests to end, under continued load"},
+	{Flag: "max-retries", Key: "load_profile.retries.max", Group: LoadGroup, Kind: Int, Value: "N", Default: "0",
+		Help: "ask a request that was rejected or could not connect again, at most so often, honouring Retry-After"},
+	{Flag: "max-error-rate", Key: "load_profile.max_error_rate", Group: LoadGroup, Kind: Float, Value: "SHARE", Default: "no limit",
+		Help: "end the run when a larger share than this of the last 100 requests (50 at least) failed or were rejected"},
 	{Flag: "max-spend", Key: "load_profile.max_spend", Group: LoadGroup, Kind: Float, Value: "MONEY", Default: "no limit",
 		Help: "stop before more than this is spent, at the prices of the plan's cost block"},
 	{Flag: "max-tokens-total", Key: "load_profile.max_tokens_total", Group: LoadGroup, Kind: Int, Value: "N", Default: "no limit",
@@ -89,6 +105,9 @@ var Options = []Option{
 		Help: "end every reply with a tool call"},
 	{Flag: "tokens-per-chunk", Key: "server.sim.tokens_per_chunk", Group: EngineGroup, Kind: Int, Value: "N", Default: "1",
 		Help: "tokens in one stream event"},
+	{Flag: "fault", Key: "server.sim.faults", Group: EngineGroup, Kind: Text, Value: "FAULT", Repeatable: true,
+		Help: "misbehave: a name, a time in parentheses where it takes one, and whom it strikes, such as 'reset:2%', " +
+			"'429(2s):#5' (the fifth request) or 'crlf' (all); names: " + strings.Join(sim.FaultNames(), ", ")},
 
 	{Flag: "slo", Key: "sla_thresholds", Group: RunGroup, Kind: Text, Value: "OBJECTIVE", Repeatable: true,
 		Help: "promise to judge: 'ttft:p99<500ms', 'error:rate<1%'; takes the place of the plan's"},

@@ -27,7 +27,7 @@ provider:
   extra_body: {top_k: 20, nested: {flag: true, list: [1, a, 2.5], none: null}, api_key: body-secret, from: "${TEAM}"}
   tls: {insecure: true, ca_cert: ca.pem, client_cert: me.pem}
   stream: false
-  timeout: 30s
+  timeouts: {header: 5s, first_token: 10s, idle: 3s, total: 30s}
 load_profile:
   rate: 2.5
   arrival: gamma(0.5)
@@ -38,6 +38,8 @@ load_profile:
   drain: 10s
   max_tokens_total: 1000000
   max_spend: 1.5
+  retries: {max: 2, outcomes: [rejected, timeout], backoff: 1s, max_wait: 20s}
+  max_error_rate: 0.25
   context_distribution: {weights: [1, 3], token_counts: [100, 200]}
 workload: {preset: chat, output: "uniform(10,20)"}
 generation: {preset: product, temperature: 0, top_p: 0.5, seed: -4, stop: ["END", "$${x}"]}

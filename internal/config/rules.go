@@ -40,9 +40,11 @@ func (c *Config) complete(in Input) error {
 	for _, rule := range []func() error{
 		c.endpoints,
 		func() error { return c.key(in.LookupEnv) },
+		func() error { return c.proxies(in.LookupEnv) },
 		c.provider,
 		c.loop,
 		c.bounds,
+		c.faults,
 		c.work,
 		c.engine,
 		c.show,

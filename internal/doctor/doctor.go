@@ -89,7 +89,7 @@ type Pace struct {
 
 func (p Pace) orDefault() Pace {
 	full := Pace{Sleeps: 200, Sleep: 5 * time.Millisecond, RoundTrips: 5000, Step: 400 * time.Millisecond,
-		Steps: 9, Requests: 1500 * time.Millisecond, Endpoint: 16 * time.Second}
+		Steps: 10, Requests: 1500 * time.Millisecond, Endpoint: 16 * time.Second}
 	return Pace{
 		Sleeps: or(p.Sleeps, full.Sleeps), Sleep: or(p.Sleep, full.Sleep), RoundTrips: or(p.RoundTrips, full.RoundTrips),
 		Step: or(p.Step, full.Step), Steps: or(p.Steps, full.Steps), Requests: or(p.Requests, full.Requests),
@@ -192,7 +192,7 @@ func verdict(r *Report) string {
 		return fmt.Sprintf("%s: %s", counted(len(bad), "problem"), strings.Join(bad, ", "))
 	}
 	line := fmt.Sprintf("ready: drives about %s tokens/s and %s requests/s here",
-		about(r.Machine.Tokens.most()), about(r.Machine.Requests.Rate))
+		about(r.Machine.Tokens.rate()), about(r.Machine.Requests.Rate))
 	for _, e := range r.Endpoints {
 		if e.Fresh != nil {
 			line += fmt.Sprintf("; %s answers in %s", e.Model, span(e.Fresh.TTFT))

@@ -60,6 +60,7 @@ func Run(ctx context.Context, c *clock.Clock, t Target, s Stage, p *Progress, si
 	if err := s.Validate(); err != nil {
 		return Outcome{}, err
 	}
+	s.Retries = s.Retries.Complete()
 	start := c.Now()
 	e := &engine{stage: &s, target: t, clock: c, sink: sink, progress: p,
 		window: newWindow(&s, start), quiet: make(chan struct{})}
@@ -82,7 +83,7 @@ func Run(ctx context.Context, c *clock.Clock, t Target, s Stage, p *Progress, si
 	}()
 	stopped := e.conduct(ctx, cancel)
 	<-e.quiet
-	out := Outcome{Start: start, Stopped: stopped, WarmupCut: e.window.cut, Counts: e.window.counts}
+	out := Outcome{Start: start, Stopped: stopped, WarmupCut: e.window.cut, Broke: e.window.broke, Counts: e.window.counts}
 	out.WindowStart, out.WindowEnd = e.window.bounds()
 	return out, e.window.counts.check()
 }
@@ -144,7 +145,7 @@ func (e *engine) conduct(ctx context.Context, cancel context.CancelCauseFunc) (s
 		return stopped
 	}
 	cancel(errOver)
-	return cmp.Or(stopped, e.window.spent())
+	return cmp.Or(stopped, e.window.endedBy())
 }
 
 // end closes the stage; what is in flight goes on.

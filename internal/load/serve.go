@@ -129,40 +129,65 @@ func unfinished(o llm.Outcome) bool {
 	return o == llm.Cancelled || o == llm.Censored || o == llm.Unsent
 }
 
-// request sends one turn, once the cap lets it, and observes what comes back.
-// It gives the reply's text where someone wants it.
+// request sends one turn, once the cap lets it and as often as the stage wants
+// it tried, and observes what comes back. It gives the reply's text where
+// someone wants it.
 func (e *engine) request(ctx context.Context, t *llm.Turn, b *begun) (text []byte) {
 	rec := b.rec
 	if b.slot != nil {
-		e.progress.Waiting.Add(1)
-		through := b.slot.wait()
-		e.progress.Waiting.Add(-1)
+		slot, through := e.enter(b.slot, rec.Due)
 		if !through {
 			rec.Fail(&llm.Fault{Outcome: llm.Unsent, At: e.clock.Now(), Message: "no slot became free in time"})
 			return nil
 		}
-		// The cap lets a request through when a slot is free for it, not when
-		// it gets round to using it: the difference is lag.
-		rec.Slot = max(rec.Due, b.slot.since)
+		rec.Slot = slot
 	}
 	rec.Try = 1
-	rec.Expect(t.Request.MaxTokens)
-	e.progress.InFlight.Add(1)
-	text = e.observe(ctx, t, rec)
-	e.progress.InFlight.Add(-1)
-	if b.slot != nil {
-		e.gate.leave(rec.End)
+	ready := max(rec.Due, rec.Slot)
+	for tries := 1; ; tries++ {
+		text, fault := e.try(ctx, t, rec, ready)
+		if fault == nil {
+			return text
+		}
+		var again bool
+		if ready, again = e.retry(rec, tries, fault); !again {
+			return text
+		}
 	}
-	return text
 }
 
-// observe streams one request into its record.
-func (e *engine) observe(ctx context.Context, t *llm.Turn, rec *record.Record) (text []byte) {
+// enter waits for a slot. The cap lets a request through when a slot is free
+// for it, which is never before it is ready, and not when it gets round to
+// using it: the difference is lag.
+func (e *engine) enter(place *ticket, ready int64) (slot int64, through bool) {
+	e.progress.Waiting.Add(1)
+	defer e.progress.Waiting.Add(-1)
+	through = place.wait()
+	return max(ready, place.since), through
+}
+
+// try sends a request once.
+func (e *engine) try(ctx context.Context, t *llm.Turn, rec *record.Record, ready int64) (text []byte, fault *llm.Fault) {
+	rec.Expect(t.Request.MaxTokens)
+	e.progress.InFlight.Add(1)
+	text, fault = e.observe(ctx, t, rec, ready)
+	e.progress.InFlight.Add(-1)
+	if fault != nil {
+		rec.Fail(fault)
+	}
+	if e.gate != nil {
+		e.gate.leave(rec.End)
+	}
+	return text, fault
+}
+
+// observe streams one try into its record. ready is when nothing but a
+// connection was wanting any more.
+func (e *engine) observe(ctx context.Context, t *llm.Turn, rec *record.Record, ready int64) (text []byte, fault *llm.Fault) {
 	keep := t.KeepReply || e.sampled(rec.ID)
 	for ev, err := range e.target.Stream(ctx, t.Request) {
 		if err != nil {
-			rec.Fail(e.fault(ctx, err))
-			return text
+			return text, e.fault(ctx, err)
 		}
 		first := rec.Sent == 0
 		rec.Observe(ev)
@@ -170,7 +195,7 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, rec *record.Record) (
 		case llm.Ready:
 			if first && !rec.ConnNew {
 				// A connection that was kept ready held nobody up.
-				rec.Conn = min(ev.At, max(rec.Due, rec.Slot))
+				rec.Conn = min(ev.At, ready)
 			}
 		case llm.Output:
 			e.progress.Events.Add(1)
@@ -181,13 +206,13 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, rec *record.Record) (
 	}
 	switch {
 	case rec.Outcome == "" && ctx.Err() != nil:
-		rec.Fail(e.fault(ctx, ctx.Err()))
+		return text, e.fault(ctx, ctx.Err())
 	case rec.Outcome == "":
-		rec.Fail(&llm.Fault{Outcome: llm.Truncated, At: e.clock.Now(), Message: "the target stopped without a word"})
+		return text, &llm.Fault{Outcome: llm.Truncated, At: e.clock.Now(), Message: "the target stopped without a word"}
 	case rec.Outcome == llm.OK && rec.ChunkCount() == 0:
-		rec.Fail(&llm.Fault{Outcome: llm.Empty, At: rec.End, Message: "the stream closed without output"})
+		return text, &llm.Fault{Outcome: llm.Empty, At: rec.End, Message: "the stream closed without output"}
 	}
-	return text
+	return text, nil
 }
 
 // sampled picks requests whose text is kept for counting, evenly over ids.
@@ -247,7 +272,9 @@ func (e *engine) finish(rec *record.Record) {
 	case rec.Outcome == llm.Rejected || rec.Outcome.Failed():
 		e.progress.Errors.Add(1)
 	}
-	e.window.ended(rec)
+	if e.window.ended(rec) && e.gate != nil {
+		e.gate.close()
+	}
 	e.sink(rec)
 }
 

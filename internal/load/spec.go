@@ -19,6 +19,11 @@ type Spec struct {
 	Warmup *time.Duration `yaml:"warmup,omitempty"`
 	// Drain is how long requests of the window may take to end after it.
 	Drain *time.Duration `yaml:"drain,omitempty"`
+	// Retries says which faults are asked again.
+	Retries Retries `yaml:"retries,omitempty"`
+	// MaxErrorRate ends a run in which a larger share of the last requests
+	// ended with a fault, rejections included.
+	MaxErrorRate float64 `yaml:"max_error_rate,omitempty"`
 	// MaxTokensTotal and MaxSpend stop the sending, whichever comes first.
 	MaxTokensTotal int64   `yaml:"max_tokens_total,omitempty"`
 	MaxSpend       float64 `yaml:"max_spend,omitempty"`

@@ -46,6 +46,11 @@ type Stage struct {
 	// not all prefill at once: about one mean e2e.
 	Stagger time.Duration
 
+	// Retries says which faults are asked again; nothing is where it is zero.
+	Retries Retries
+	// MaxErrorRate is the share of faults, rejections included, among the last
+	// requests above which the sending stops; 0 never stops it.
+	MaxErrorRate float64
 	// Budgets stop the sending before they are overrun.
 	Budgets []Budget
 	// Count counts the tokens of a reply's text; it runs on CountShare of the
@@ -77,7 +82,9 @@ type Outcome struct {
 	WarmupCut bool
 	// Stopped says why sending ended early, "" if it did not.
 	Stopped string
-	Counts  Counts
+	// Broke says that it ended because too many requests did with a fault.
+	Broke  bool
+	Counts Counts
 }
 
 // Counts adds up every request of a stage, warm-up and cool-down included.
@@ -132,5 +139,5 @@ func (s *Stage) Validate() error {
 	case s.Duration <= 0 && s.Requests <= 0:
 		return errors.New("a stage needs a duration or a number of requests")
 	}
-	return nil
+	return s.Retries.Validate()
 }

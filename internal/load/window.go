@@ -43,11 +43,13 @@ type window struct {
 	e2eN       int64
 	counts     Counts
 	used       []float64 // by budget
-	overrun    string    // the budget that is used up
+	breaker    breaker
+	broke      bool
+	cause      string // what ended the sending before its time: a budget, or the breaker
 }
 
 func newWindow(s *Stage, begin int64) *window {
-	w := &window{stage: s, begin: begin, used: make([]float64, len(s.Budgets)),
+	w := &window{stage: s, begin: begin, used: make([]float64, len(s.Budgets)), breaker: breaker{limit: s.MaxErrorRate},
 		started: make(chan struct{}), full: make(chan struct{}),
 		drained: make(chan struct{}), halt: make(chan struct{})}
 	if s.Arrivals == nil {
@@ -173,7 +175,7 @@ func (w *window) isFull() bool {
 func (w *window) afford(r *llm.Request) bool {
 	for i, b := range w.stage.Budgets {
 		if w.used[i]+b.Cost(r.PromptTokens, r.MaxTokens) > b.Limit {
-			w.overrun = b.Name
+			w.cause = b.Name + " reached"
 			return false
 		}
 	}
@@ -193,8 +195,9 @@ func (w *window) rebook(rec *record.Record) {
 	}
 }
 
-// ended takes in a request's outcome.
-func (w *window) ended(rec *record.Record) {
+// ended takes in a request's outcome and reports whether it made the breaker
+// end the stage.
+func (w *window) ended(rec *record.Record) (broke bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.counts.add(rec.Outcome)
@@ -207,6 +210,11 @@ func (w *window) ended(rec *record.Record) {
 		w.open--
 		w.checkDrained()
 	}
+	if broke = w.breaker.observe(rec.Outcome) && w.over == 0; broke {
+		w.broke, w.cause = true, w.breaker.String()
+		w.stop(rec.End)
+	}
+	return broke
 }
 
 // seal makes end final: at, or what was planned if that is earlier.
@@ -305,25 +313,22 @@ func (w *window) owes(due int64) bool {
 // shortfall says why the load has ended before the window had what it was to
 // have, or "".
 func (w *window) shortfall() string {
-	if spent := w.spent(); spent != "" {
-		return spent
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.isFull() {
+	switch {
+	case w.cause != "":
+		return w.cause
+	case w.isFull():
 		return ""
 	}
 	return ranOut
 }
 
-// spent says which budget is used up, or "".
-func (w *window) spent() string {
+// endedBy says what ended the sending before its time, or "".
+func (w *window) endedBy() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.overrun == "" {
-		return ""
-	}
-	return w.overrun + " reached"
+	return w.cause
 }
 
 // bounds gives the window as it came out; both are 0 where there was none.

@@ -82,11 +82,7 @@ func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 	if r.clock == nil {
 		r.clock = clock.New()
 	}
-	path := o.Config.Output.Dir
-	if path == "" {
-		path = store.Unused(store.Name(r.started, o.Config.Metadata["label"]))
-	}
-	if err := store.Check(path, o.Config.Output.Force); err != nil {
+	if err := r.checkDir(); err != nil {
 		return nil, "", err
 	}
 	err := r.setUp(ctx)
@@ -96,9 +92,10 @@ func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if err := r.openDir(path); err != nil {
+	if err := r.openDir(); err != nil {
 		return nil, "", err
 	}
+	path := r.dir.Path
 	lost, err := r.load(ctx)
 	if err != nil {
 		return nil, path, err
@@ -174,7 +171,8 @@ func (r *run) prepare(ctx context.Context) error {
 	bounds := c.Load.Bounds
 	r.stage = load.Stage{Run: r.id, Session: work.Session, Cap: bounds.MaxConcurrency,
 		Duration: bounds.Duration, Requests: bounds.TotalRequests, Warmup: bounds.Warmup,
-		Drain: load.DefaultDrain, Stop: r.Stop, Grace: grace, Stagger: r.target.expected(work)}
+		Drain: load.DefaultDrain, Stop: r.Stop, Grace: grace, Stagger: r.target.expected(work),
+		Retries: bounds.Retries, MaxErrorRate: bounds.MaxErrorRate}
 	if bounds.Drain != nil {
 		r.stage.Drain = *bounds.Drain
 	}
@@ -186,13 +184,20 @@ func (r *run) prepare(ctx context.Context) error {
 	if r.target.usage {
 		r.stage.CountShare = sampledText
 	}
+	if err := r.room(); err != nil {
+		return err
+	}
 	r.announce()
-	return r.target.client.Open(ctx, r.connections())
+	return r.target.client.Open(ctx, min(r.connections(), mostOpenedAhead))
 }
+
+// mostOpenedAhead bounds the connections that are opened before the load: more
+// would keep the user waiting, and idle ones are soon closed by servers.
+const mostOpenedAhead = 2048
 
 // connections is how many are likely to be needed at once, with some to spare.
 func (r *run) connections() int {
-	const spare, most = 8, 2048
+	const spare = 8
 	n := r.stage.Cap
 	if rate := r.Config.Load.Rate; rate > 0 {
 		likely := int(1.5*rate*r.stage.Stagger.Seconds()) + spare
@@ -200,16 +205,42 @@ func (r *run) connections() int {
 			n = likely
 		}
 	}
-	return min(n, most)
+	return n
+}
+
+// room reports why this machine could not hold the connections of the load.
+func (r *run) room() error {
+	each := 1
+	if r.target.engine != nil {
+		each = 2 // both ends are in this process
+	}
+	return r.target.client.Room(r.connections(), each)
+}
+
+// checkDir refuses a directory that cannot be written to, before anything is
+// sent.
+func (r *run) checkDir() error {
+	if path := r.Config.Output.Dir; path != "" {
+		return store.Check(path, r.Config.Output.Force)
+	}
+	return nil
+}
+
+// makeDir makes the directory that was asked for, or one of the run's own.
+func (r *run) makeDir() (*store.Dir, error) {
+	if path := r.Config.Output.Dir; path != "" {
+		return store.Create(path, r.Config.Output.Force)
+	}
+	return store.Claim(store.Name(r.started, r.Config.Metadata["label"]))
 }
 
 // openDir makes the run directory, or leaves nothing of it behind.
-func (r *run) openDir(path string) error {
+func (r *run) openDir() error {
 	plan, err := r.Config.YAML()
 	if err != nil {
 		return err
 	}
-	if r.dir, err = store.Create(path, r.Config.Output.Force); err != nil {
+	if r.dir, err = r.makeDir(); err != nil {
 		return err
 	}
 	unixNS, monoNS := r.clock.Origin()

@@ -3,6 +3,7 @@ package measure
 import (
 	"iter"
 	"runtime"
+	"slices"
 	"time"
 
 	"redline/internal/catalog"
@@ -54,6 +55,11 @@ func (r *run) result() (*result.Result, error) {
 		res.Warnings = append(res.Warnings, result.Warning{Figure: "window",
 			Text: "the warm-up was cut off at 60 s, before it had seen 50 requests and lasted twice the mean e2e"})
 	}
+	if r.outcome.Broke {
+		// The limit on errors is a promise too, and the server broke it.
+		res.Verdict.SLO = string(slo.Missed)
+		res.Verdict.Reasons = append(res.Verdict.Reasons, r.outcome.Stopped)
+	}
 	return res, err
 }
 
@@ -100,12 +106,18 @@ func judge(res *result.Result, c *config.Config, log records, start, end int64, 
 	kv := kvModel(c, res.Model.Name)
 	options := metric.Options{Start: start, End: end, AskedRate: c.Load.Rate,
 		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed}
+	if len(c.Objectives) == 0 {
+		options.Objectives = implied
+	}
 	if kv != nil {
 		options.KVMB = kv.requestMB
 	}
 	summary, err := metric.Summarize(log, options)
 	if err != nil {
 		return err
+	}
+	if len(c.Objectives) == 0 {
+		summary.Objectives = onlyMissed(summary.Objectives)
 	}
 	point := result.Point{Load: loadOf(c), Summary: summary, Server: evidence.Server}
 	if kv != nil {
@@ -152,6 +164,23 @@ func loadOf(c *config.Config) result.Load {
 		l.Concurrency = &n
 	}
 	return l
+}
+
+// implied is what is asked of every server, where its user asks nothing: a run
+// full of errors must not end as if all were well.
+var implied = []slo.Objective{must("error:rate<1%"), must("reject:rate<1%")}
+
+func must(text string) slo.Objective {
+	o, err := slo.Parse(text)
+	if err != nil {
+		panic(err) // a literal of this file
+	}
+	return o
+}
+
+// onlyMissed drops the implied objectives that need no mention.
+func onlyMissed(verdicts []slo.Verdict) []slo.Verdict {
+	return slices.DeleteFunc(verdicts, func(v slo.Verdict) bool { return v.Standing != slo.Missed })
 }
 
 // judgeCost judges the objectives on cost, which need a price: it is a figure

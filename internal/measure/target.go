@@ -67,6 +67,12 @@ func (t *target) reach(ctx context.Context, r *run, spec client.Spec) error {
 	if t.client, err = client.New(spec, client.Options{Clock: r.clock, Dial: r.Dial}); err != nil {
 		return err
 	}
+	t.findWay(ctx, r)
+	// A connection to each address says what is wrong with one that has none
+	// better than the model list could.
+	if err := t.client.Open(ctx, max(1, len(spec.URLs))); err != nil {
+		return fmt.Errorf("%s: %w", t.client.URL(), err)
+	}
 	t.model = spec.Model
 	t.about = result.Engine{API: t.client.Dialect().Name, URL: t.client.URL(), Embedded: t.engine != nil}
 	served, listErr := t.client.Models(ctx)
@@ -84,6 +90,21 @@ func (t *target) reach(ctx context.Context, r *run, spec client.Spec) error {
 	}
 	t.identify(ctx, served)
 	return nil
+}
+
+// findWay resolves the server's name and says what the user may not expect of
+// the way to it.
+func (t *target) findWay(ctx context.Context, r *run) {
+	if proxy := t.client.Proxy(); proxy != "" {
+		r.say("asking through the proxy %s, whose time is part of every figure; NO_PROXY goes without", proxy)
+	}
+	dead := t.client.Resolve(ctx)
+	for _, addr := range dead {
+		r.say("%s accepts no connections and is left out", addr)
+	}
+	if n := len(t.client.Addresses()); n > len(r.Config.Provider.URLs) && n > 1 {
+		r.say("spreading requests over %s", strings.Join(t.client.Addresses(), ", "))
+	}
 }
 
 func reason(err error) string {

@@ -44,6 +44,24 @@ type stream struct {
 	known    bool // tokens per event are known: the gaps count as itl too
 }
 
+// mostlyKnown reports whether the wanted streams whose tokens are known can
+// speak for all: the few of a server that sends several tokens an event are the
+// odd ones, not a sample.
+func (g *gaps) mostlyKnown(want func(stream) bool) bool {
+	const share = 0.9
+	known, all := 0, 0
+	for _, s := range g.streams {
+		if !want(s) {
+			continue
+		}
+		all += s.n
+		if s.known {
+			known += s.n
+		}
+	}
+	return float64(known) >= share*float64(all)
+}
+
 // add keeps those gaps between groups that end in [start, end).
 func (g *gaps) add(r *record.Record, k keys, groups []group, start, end int64) {
 	s := stream{keys: k, at: len(g.us), tokensAt: -1, known: r.TokensKnown()}

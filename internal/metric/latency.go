@@ -84,7 +84,7 @@ func (v view) latency(p part) Latency {
 	l.ICL = v.space.sample(v.gaps.icl(want)).dist(percentiles, v.trust)
 	if v.gaps.plain() {
 		l.ITL = l.ICL.clone()
-	} else {
+	} else if v.gaps.mostlyKnown(want) {
 		l.ITL = v.space.sample(v.gaps.itl(want)).dist(percentiles, v.trust)
 	}
 	return l

@@ -48,6 +48,7 @@ type collector struct {
 	counts   bothCounts
 	kvMax    float64
 	ownGaps  ownGaps
+	messages messages
 
 	scratch []group
 	tails   tails
@@ -186,6 +187,7 @@ func (c *collector) addRequest(r *record.Record, k keys) {
 	if c.o.KVMB != nil {
 		c.kvMax = max(c.kvMax, c.o.KVMB(max(r.PromptTokens, r.AskedPrompt)+r.OutputTokens))
 	}
+	c.messages.add(r)
 	c.requests = append(c.requests, q)
 }
 
@@ -236,14 +238,35 @@ func (c *collector) meanE2E() float64 {
 	return 0
 }
 
+// meanService is how long a request is served, once its wait is over: from its
+// first output to its last, or all of its time where that is not known. Unlike
+// the whole time it does not grow with the queue.
+func (c *collector) meanService() float64 {
+	var took []float64
+	for _, q := range c.requests {
+		served := q.figures[decode]
+		if math.IsNaN(served) {
+			served = q.figures[e2e]
+		}
+		if !math.IsNaN(served) {
+			took = append(took, served)
+		}
+	}
+	if len(took) > 0 {
+		return stats.Mean(took)
+	}
+	return c.meanE2E()
+}
+
 func (c *collector) summary() Summary {
-	took := c.meanE2E()
+	took, served := c.meanE2E(), c.meanService()
 	s := Summary{
 		Window:   Window{StartS: float64(c.o.Start) / second, EndS: float64(c.o.End) / second},
 		Requests: countAll(slices.Values(c.requests)),
 	}
-	s.Window.settling(&c.inFlight)
-	s.Window.growing(&c.inSystem, s.Requests.Due, took, c.o.Seed)
+	s.Requests.Errors = c.messages.commonest()
+	s.Window.settling(&c.inFlight, served, c.o.Seed)
+	s.Window.growing(&c.inSystem, s.Requests.Due, served, c.o.Seed)
 	v := view{collector: c, space: &workspace{}, trust: trust{batches: newBatches(c.o.Start, c.o.End, took, c.o.Seed), sound: s.Window.sound()}}
 	if c.tokens.Events > 0 {
 		v.coalesced = float64(c.tokens.Coalesced) / float64(c.tokens.Events)

@@ -67,6 +67,14 @@ type Requests struct {
 	Reconnects int            `json:"reconnects"`
 	Short      int            `json:"short"` // ok, but not of the length asked for
 	Faults     map[string]int `json:"faults,omitempty"`
+	// Errors are the commonest messages of faults, the most frequent first.
+	Errors []ErrorCount `json:"errors,omitempty"`
+}
+
+// ErrorCount is a message and how often it came.
+type ErrorCount struct {
+	Text  string `json:"text"`
+	Count int    `json:"count"`
 }
 
 // Rates are requests per second. Asked is absent in a closed loop.

@@ -11,11 +11,15 @@ import (
 // figures writes what a window amounts to beside its latencies.
 func (p *page) figures(point *result.Point) {
 	p.field("requests", joined(count(point.Requests.Due)+hard+"due = "+fates(point.Requests), asides(point.Requests)))
+	for _, e := range point.Requests.Errors {
+		p.field("", count(e.Count)+hard+"×"+hard+clean(e.Text))
+	}
 	p.throughput(point.Throughput)
 	p.goodput(point)
 	p.concurrency(point.Concurrency)
 	p.setUp(point.Latency)
 	p.kv(point.KV)
+	p.serverUse(point.Server)
 	p.cost(point.Cost)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/metric"
 	"redline/internal/result"
+	"redline/internal/slo"
 )
 
 // latencyRow is one distribution that the latency table can show.
@@ -61,7 +62,7 @@ func (p *page) latency(point *result.Point) {
 	if len(rows) == 0 {
 		return
 	}
-	t := table{columns: latencyColumns(keysShown(rows, &point.Latency))}
+	t := table{columns: latencyColumns(keysShown(rows, &point.Latency), judgedKeys(point.Objectives))}
 	for _, row := range rows {
 		p.shows(strings.TrimSuffix(row.key, "_ms"))
 		t.rows = append(t.rows, p.latencyCells(row, row.dist(&point.Latency), t.columns))
@@ -82,8 +83,20 @@ func (p *page) latency(point *result.Point) {
 	p.flushNotes()
 }
 
+// judgedKeys are the percentiles that objectives are on: they stay whatever the
+// width.
+func judgedKeys(verdicts []slo.Verdict) map[string]bool {
+	keys := map[string]bool{}
+	for _, v := range verdicts {
+		if _, rest, ok := strings.Cut(v.Objective, ":"); ok {
+			keys[strings.ReplaceAll(strings.TrimRight(rest[:max(0, strings.IndexAny(rest+"<", "<>"))], " "), ".", "")] = true
+		}
+	}
+	return keys
+}
+
 // latencyColumns numbers the columns that a narrow page can do without.
-func latencyColumns(keys []string) []column {
+func latencyColumns(keys []string, judged map[string]bool) []column {
 	columns := []column{
 		{head: cell{text: "latency, ms", tone: bold}},
 		{head: cell{text: "n"}, align: alignRight},
@@ -92,7 +105,10 @@ func latencyColumns(keys []string) []column {
 	optional := map[string]int{"p50": 0, "p90": 2, "p95": 5, "p99": 0, "p999": 4}
 	for _, key := range keys {
 		rank, standard := optional[key]
-		if !standard {
+		switch {
+		case judged[key]:
+			rank = 0
+		case !standard:
 			rank = 1
 		}
 		columns = append(columns, column{key: key, head: cell{text: percentileName(key)}, align: alignPoint, optional: rank})
@@ -270,6 +286,10 @@ func latencyShown(point *result.Point) []latencyRow {
 		switch row.key {
 		case "ttfa_ms":
 			return alike(d, point.Latency.TTFT)
+		case "ttft_ms":
+			return alike(d, point.Latency.TTFTDue)
+		case "e2e_ms":
+			return alike(d, point.Latency.E2EDue)
 		case "icl_ms":
 			return point.Latency.ITL != nil && point.Latency.ITL.N > 0
 		case "slot_wait_ms":

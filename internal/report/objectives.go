@@ -119,7 +119,7 @@ func sign(v slo.Verdict) string {
 // with the sign that the numbers have, not the one that was promised.
 func against(v slo.Verdict) string {
 	if v.Value == nil {
-		return valueOf(v) + hard + ">" + hard + limitOf(v)
+		return "beyond " + limitOf(v) + ": " + count(v.Violations) + " of " + count(v.N) + " without an answer in time"
 	}
 	if v.Unit == "ms" && max(*v.Value, v.Limit) >= 10_000 {
 		v.Value, v.Limit, v.Unit = new(*v.Value/1000), v.Limit/1000, "s"
@@ -141,7 +141,7 @@ func valueOf(v slo.Verdict) string {
 		if v.Standing == slo.NotJudged {
 			return absent
 		}
-		return "∞"
+		return "never"
 	}
 	if v.Unit == "fraction" {
 		return inUnit(trimmed(apart(100**v.Value, 100*v.Limit, 100)), "%")

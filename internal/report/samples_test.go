@@ -6,6 +6,7 @@ import (
 	"redline/internal/metric"
 	"redline/internal/result"
 	"redline/internal/slo"
+	"redline/internal/telemetry"
 )
 
 // sample is a result written by hand: a situation that every format must show.
@@ -145,7 +146,12 @@ func withObjectives(r *result.Result, overall string, verdicts ...slo.Verdict) *
 }
 
 func metSample() *result.Result {
-	r := withObjectives(baseSample(), "met",
+	base := baseSample()
+	base.Points[0].Server = &telemetry.ServerUse{Engine: "vllm", Samples: 120,
+		Running: &telemetry.Gauge{Mean: 44.1, Max: 70}, Waiting: &telemetry.Gauge{Mean: 0.12, Max: 6},
+		KVUsage: &telemetry.Gauge{Mean: 0.213, Max: 0.37}, PrefixHitRate: ptr(0.021), Preemptions: ptr(3.0),
+		Queue: &telemetry.Timing{N: 2409, Mean: 4.21}, Prefill: &telemetry.Timing{N: 2409, Mean: 52.7}}
+	r := withObjectives(base, "met",
 		slo.Verdict{Objective: "ttft:p99<500ms", Standing: slo.Met, Value: ptr(163.9), Unit: "ms", Limit: 500, N: 2413, Violations: 4, NEff: ptr(1840.0)},
 		slo.Verdict{Objective: "tpot:p99<50ms", Standing: slo.Met, Value: ptr(16.82), Unit: "ms", Limit: 50, N: 2407, Violations: 4, NEff: ptr(2011.0)},
 		slo.Verdict{Objective: "error:rate<1%", Standing: slo.Met, Value: ptr(0.00166), Unit: "fraction", Limit: 0.01, N: 2413, Violations: 4},

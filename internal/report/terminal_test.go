@@ -77,13 +77,13 @@ func TestExplain(t *testing.T) {
 	for _, d := range metric.Definitions {
 		explained[d.Name] = strings.Contains(text, " "+d.Name+" "+d.Formula)
 	}
-	for _, name := range []string{"ttft", "ttft_due", "tpot", "itl", "stall", "e2e", "e2e_due", "lag", "fluidity",
+	for _, name := range []string{"ttft", "ttft_due", "tpot", "itl", "stall", "e2e_due", "lag", "fluidity",
 		"offered_rate", "sent_rate", "completed_rate", "output_tokens_per_s", "prompt_tokens_per_s", "concurrency", "goodput", "good_fraction"} {
 		if !explained[name] {
 			t.Errorf("%s is shown and not explained", name)
 		}
 	}
-	for _, name := range []string{"slot_wait", "icl", "ttfa", "connect", "error_rate"} {
+	for _, name := range []string{"slot_wait", "icl", "ttfa", "e2e", "connect", "error_rate"} {
 		if explained[name] {
 			t.Errorf("%s is explained and not shown", name)
 		}

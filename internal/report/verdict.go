@@ -21,20 +21,29 @@ type headline struct {
 // about the server that anyone may quote, so there the report stops at that.
 func (p *page) verdict(r *result.Result) {
 	if r.Interrupted != "" || r.Verdict.Valid == "interrupted" {
-		how := "the run was cut short"
-		if r.Interrupted != "" {
-			how = clean(r.Interrupted)
-		}
-		p.headline(headline{"INTERRUPTED: ", unset, how + "; the figures cover what was measured"})
+		p.headline(cutShort(r.Interrupted))
 	}
 	failed := failedChecks(r)
-	if p.invalid = r.Verdict.Valid == "no" || len(failed) > 0; p.invalid {
+	p.invalid = r.Verdict.Valid == "no" || len(failed) > 0
+	if p.invalid && (anyOK(r) || len(r.Points) == 0) {
 		p.headline(invalidity(failed))
-		p.failedChecks(failed)
 	} else {
-		p.headline(p.server(r))
+		p.headline(p.server(r)) // where nothing succeeded, that comes first
 	}
+	p.failedChecks(failed)
 	p.reasons(r, findingsWidth(failed))
+}
+
+// cutShort says why a run did not last as long as it was meant to.
+func cutShort(why string) headline {
+	const rest = "; the figures cover what was measured"
+	switch why {
+	case "", result.ByUser:
+		return headline{"INTERRUPTED", unset, rest}
+	case result.Killed:
+		return headline{"KILLED", unset, rest}
+	}
+	return headline{"STOPPED EARLY: ", unset, clean(why) + rest}
 }
 
 func (p *page) headline(h headline) { p.hang(p.paint(h.tone, h.word), h.why) }
@@ -80,6 +89,7 @@ func invalidity(failed []result.Check) headline {
 		for i, check := range failed {
 			names[i] = clean(check.Name)
 		}
+		names[0] += " (" + clean(failed[0].Figure) + ")"
 		why = strings.Join(names, ", ") + "; " + why
 	}
 	return headline{"INVALID: ", lost, why}

@@ -52,7 +52,7 @@ func TestFindingsLineUp(t *testing.T) {
 	r.Points[0].Window.Overload, r.Points[0].Window.Growth = new(true), new(361.0)
 	lines := above(t, r)
 	want := []string{
-		"INVALID: engine schedule; the figures below say more about the test than about the server",
+		"INVALID: engine schedule (p99 3 ms); the figures below say more about the test than about the server",
 		"  engine schedule  p99 3 ms, want ≤ 1 ms",
 		"  queue            grew by 361 requests over the window: this is more load than the server sustains",
 	}

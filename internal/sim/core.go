@@ -85,6 +85,8 @@ type Spec struct {
 	ReasoningTokens      int  `yaml:"reasoning_tokens,omitempty"`
 	ToolCalls            bool `yaml:"tool_calls,omitempty"`
 	TokensPerChunk       int  `yaml:"tokens_per_chunk,omitempty"`
+	// Faults are ways to misbehave, in the form that ParseFault reads.
+	Faults []string `yaml:"faults,omitempty"`
 	// PrefillFirst makes each step either prompts or generation, prompts
 	// first, as vLLM did before v1.
 	PrefillFirst bool `yaml:"prefill_first,omitempty"`

@@ -130,10 +130,10 @@ func (f *Fault) parseWhen(text string) error {
 	}
 	percent, ok := strings.CutSuffix(text, "%")
 	share, err := strconv.ParseFloat(strings.TrimSpace(percent), 64)
-	if !ok || err != nil || !(share > 0 && share <= 100) {
+	f.Share = share / 100
+	if !ok || err != nil || !(f.Share > 0 && f.Share <= 1) {
 		return fmt.Errorf("%s: want a share such as 2%% or a request such as #5 after the colon, got %q", f.Kind.Name, text)
 	}
-	f.Share = share / 100
 	return nil
 }
 

@@ -41,6 +41,9 @@ type Server struct {
 	truth   *truthLog
 	routes  map[string]route
 	serial  atomic.Uint64 // the last job's id
+	faults  *faultPlan
+	arrived atomic.Uint64 // generations asked for
+	doomed  sync.Map      // connections to close once they are idle
 	created int64         // Unix seconds, for /v1/models
 
 	http     http.Server
@@ -71,8 +74,13 @@ func NewServer(o Options) (*Server, error) {
 	case o.Spec.TokensPerChunk < 0:
 		return nil, fmt.Errorf("sim: tokens-per-chunk is %d; want 1 or more", o.Spec.TokensPerChunk)
 	}
+	faults, err := newFaultPlan(o.Spec.Seed, o.Spec.Faults)
+	if err != nil {
+		return nil, fmt.Errorf("sim: %w", err)
+	}
 	s := &Server{
 		spec:     o.Spec,
+		faults:   faults,
 		version:  o.Version,
 		vocab:    token.O200k(),
 		truth:    newTruthLog(o.Truth),
@@ -83,7 +91,7 @@ func NewServer(o Options) (*Server, error) {
 	s.driver = newDriver(o.Core, o.Clock)
 	s.meters = newMeters(s.spec, s.driver.snapshot)
 	s.routes = s.table()
-	s.http = http.Server{Handler: s, ConnState: s.trackConn}
+	s.http = http.Server{Handler: s, ConnState: s.trackConn, ConnContext: withConn}
 	go s.driver.run(s.meters)
 	return s, nil
 }
@@ -149,7 +157,12 @@ func (s *Server) trackConn(c net.Conn, state http.ConnState) {
 		if closed {
 			c.Close()
 		}
+	case http.StateIdle:
+		if _, doomed := s.doomed.LoadAndDelete(c); doomed {
+			c.Close()
+		}
 	case http.StateClosed, http.StateHijacked:
+		s.doomed.Delete(c)
 		s.ongoing.Done()
 	}
 }

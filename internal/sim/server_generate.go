@@ -25,7 +25,8 @@ const (
 	chatDefault = 1024
 )
 
-// errGone says that nobody waits for the answer any more.
+// errGone says that nobody waits for the answer any more, or that the server is
+// being closed.
 var errGone = errors.New("sim: the client has gone")
 
 // refusal is a request that is answered with an error status.
@@ -46,6 +47,7 @@ type generation struct {
 	script  script
 	flight  *flight
 	trail   *trail
+	mishap  *mishap // nil for none
 
 	w     http.ResponseWriter
 	flush func() error
@@ -54,9 +56,20 @@ type generation struct {
 }
 
 func (s *Server) serveGeneration(w http.ResponseWriter, r *http.Request, d *wire.Dialect) {
-	g, err := s.admit(w, r, d)
+	m := s.faults.befalls(s.arrived.Add(1))
+	err := s.strike(m, w, r)
+	var g *generation
 	if err == nil {
+		g, err = s.admit(w, r, d)
+	}
+	if err == nil {
+		g.mishap = m
 		err = g.run()
+	}
+	if errors.Is(err, errGone) {
+		// To return would end the reply in order, as if it were whole: a server
+		// that is being closed must not say so.
+		panic(http.ErrAbortHandler)
 	}
 	var refused *refusal
 	if errors.As(err, &refused) {
@@ -160,6 +173,11 @@ func (s *Server) compose(d *wire.Dialect, asked *llm.Request, prompt []int32, ou
 // nothing has been written.
 func (g *generation) run() error {
 	d := g.server.driver
+	if g.mishap != nil {
+		if err := g.server.linger(g.mishap.beforeHead, g.gone); err != nil {
+			return err
+		}
+	}
 	d.submit(g.flight)
 	err := g.await(func(p progress) bool { return p.accepted })
 	if err == nil {
@@ -210,6 +228,9 @@ func (g *generation) stream() error {
 	if err := g.flush(); err != nil {
 		return err
 	}
+	if g.mishap != nil {
+		return (&struckStream{generation: g}).run()
+	}
 	wanted := 1
 	enough := func(p progress) bool { return p.tokens >= wanted }
 	if err := g.await(enough); err != nil {
@@ -240,6 +261,7 @@ func (g *generation) stream() error {
 func (g *generation) countSpoken() {
 	g.reply.Usage.OutputTokens = g.script.spoken
 	g.reply.Usage.ReasoningTokens = min(g.script.spoken, g.script.reasoning)
+	g.mishap.account(&g.reply)
 }
 
 // write sends what is in the buffer at once.
@@ -262,6 +284,9 @@ func (g *generation) whole() error {
 	g.script.spoken = len(g.script.ends)
 	g.countSpoken()
 	g.buf = g.dialect.Whole(g.buf[:0], &g.reply, text, reasoning, tool)
+	if g.mishap != nil {
+		return g.wholeStruck()
+	}
 	g.w.Header().Set("Content-Type", "application/json")
 	g.w.Header().Set("Content-Length", strconv.Itoa(len(g.buf)))
 	return g.trail.around(g.write)

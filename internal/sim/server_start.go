@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync"
 	"time"
 
 	"redline/internal/clock"
@@ -15,6 +16,16 @@ import (
 type ServeOptions struct {
 	// Listen is the address, 127.0.0.1 and any free port by default.
 	Listen string
+	// Open opens a listener at an address; nil means the network's own.
+	Open func(ctx context.Context, addr string) (net.Listener, error)
+	// TLS serves https with a certificate that nobody has reason to trust.
+	TLS bool
+	// RestartAfter, where it is not 0, is when the server goes away, once: it
+	// cuts every connection, answers nobody for Downtime, and comes back at
+	// the same address as a new process would, with counters at zero.
+	RestartAfter time.Duration
+	// Downtime is a second by default.
+	Downtime time.Duration
 	// Pace, where it is not 0, replaces the engine by a metronome.
 	Pace time.Duration
 	// Truth receives one line per generation; nil for none.
@@ -27,9 +38,16 @@ type ServeOptions struct {
 
 // Running is an engine that answers on a socket.
 type Running struct {
-	server *Server
-	addr   net.Addr
-	served chan error
+	spec     Spec
+	options  ServeOptions
+	identity *identity // nil without TLS
+	addr     net.Addr
+	served   chan error
+	closing  chan struct{}
+
+	mu     sync.Mutex
+	server *Server // the present one
+	closed bool
 }
 
 // Start serves an engine until Close, or until ctx ends.
@@ -38,25 +56,100 @@ func Start(ctx context.Context, spec Spec, o ServeOptions) (*Running, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sim: %w", err)
 	}
-	core, err := coreFor(full, o.Pace)
-	if err != nil {
-		return nil, err
+	if o.RestartAfter < 0 || o.Downtime < 0 {
+		return nil, fmt.Errorf("sim: restart after %v for %v; want positive times", o.RestartAfter, o.Downtime)
 	}
-	var listening net.ListenConfig
-	l, err := listening.Listen(ctx, "tcp", orDefault(o.Listen, "127.0.0.1:0"))
-	if err != nil {
-		return nil, fmt.Errorf("sim: %w; choose another address to listen on", err)
-	}
+	o.Listen = orDefault(o.Listen, "127.0.0.1:0")
+	o.Downtime = orDefault(o.Downtime, time.Second)
 	if o.Clock == nil {
 		o.Clock = clock.New()
 	}
-	server, err := NewServer(Options{Spec: full, Core: core, Clock: o.Clock, Truth: o.Truth, Version: o.Version})
-	if err != nil {
-		return nil, errors.Join(err, l.Close())
+	if o.Open == nil {
+		o.Open = func(ctx context.Context, addr string) (net.Listener, error) {
+			return new(net.ListenConfig).Listen(ctx, "tcp", addr)
+		}
 	}
-	r := &Running{server: server, addr: l.Addr(), served: make(chan error, 1)}
-	go func() { r.served <- server.Serve(ctx, l) }()
+	r := &Running{spec: full, options: o, served: make(chan error, 1), closing: make(chan struct{})}
+	if o.TLS {
+		if r.identity, err = newIdentity(time.Now()); err != nil {
+			return nil, fmt.Errorf("sim: %w", err)
+		}
+	}
+	l, server, err := r.raise(ctx, o.Listen)
+	if err != nil {
+		return nil, err
+	}
+	r.addr, r.server = l.Addr(), server
+	go func() { r.served <- r.serve(ctx, server, l) }()
 	return r, nil
+}
+
+// raise makes a new engine and its listener.
+func (r *Running) raise(ctx context.Context, addr string) (net.Listener, *Server, error) {
+	o := r.options
+	core, err := coreFor(r.spec, o.Pace)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := o.Open(ctx, addr)
+	if err != nil {
+		return nil, nil, fmt.Errorf("sim: %w; choose another address to listen on", err)
+	}
+	server, err := NewServer(Options{Spec: r.spec, Core: core, Clock: o.Clock, Truth: o.Truth, Version: o.Version})
+	if err != nil {
+		return nil, nil, errors.Join(err, l.Close())
+	}
+	return l, server, nil
+}
+
+// serve answers on l, and on its successor after a restart.
+func (r *Running) serve(ctx context.Context, server *Server, l net.Listener) error {
+	if r.options.RestartAfter == 0 {
+		return r.answer(ctx, server, l)
+	}
+	fall := time.AfterFunc(r.options.RestartAfter, func() { server.Close() })
+	err := r.answer(ctx, server, l)
+	if fall.Stop() || err != nil {
+		return err
+	}
+	// The first of the two has to be gone before the second writes truth.
+	if err := server.Close(); err != nil {
+		return err
+	}
+	select {
+	case <-time.After(r.options.Downtime):
+	case <-r.closing:
+		return nil
+	case <-ctx.Done():
+		return nil
+	}
+	return r.comeBack(ctx)
+}
+
+// comeBack serves a new engine where the old one was.
+func (r *Running) comeBack(ctx context.Context) error {
+	l, server, err := r.raise(ctx, r.addr.String())
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	closed := r.closed
+	if !closed {
+		r.server = server
+	}
+	r.mu.Unlock()
+	if closed {
+		return errors.Join(server.Close(), l.Close())
+	}
+	return r.answer(ctx, server, l)
+}
+
+func (r *Running) answer(ctx context.Context, server *Server, l net.Listener) error {
+	if r.identity != nil {
+		server.http.ErrorLog = silent // clients that do not trust us are meant to fail
+		l = r.identity.listener(l)
+	}
+	return server.Serve(ctx, l)
 }
 
 func coreFor(spec Spec, pace time.Duration) (Core, error) {
@@ -70,10 +163,23 @@ func coreFor(spec Spec, pace time.Duration) (Core, error) {
 }
 
 // URL is the base URL of the server.
-func (r *Running) URL() string { return "http://" + r.addr.String() }
+func (r *Running) URL() string {
+	if r.identity != nil {
+		return "https://" + r.addr.String()
+	}
+	return "http://" + r.addr.String()
+}
 
-// Lateness says how late the engine has been against its own schedule so far.
-func (r *Running) Lateness() Lateness { return r.server.driver.lateness() }
+// present is the server that answers now, or did last.
+func (r *Running) present() *Server {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.server
+}
+
+// Lateness says how late the engine has been against its own schedule so far,
+// since its restart if there was one.
+func (r *Running) Lateness() Lateness { return r.present().driver.lateness() }
 
 // Wait blocks until the server has stopped serving and says why, nil after
 // Close or the end of the context.
@@ -86,5 +192,12 @@ func (r *Running) Wait() error {
 // Close stops serving, waits for everything that was started and writes out
 // the truth.
 func (r *Running) Close() error {
-	return errors.Join(r.server.Close(), r.Wait())
+	r.mu.Lock()
+	if !r.closed {
+		r.closed = true
+		close(r.closing)
+	}
+	server := r.server
+	r.mu.Unlock()
+	return errors.Join(server.Close(), r.Wait())
 }

@@ -85,7 +85,8 @@ func (s Spec) checkRanges() error {
 			return fmt.Errorf("%s: want a number between 0 and 1, got %v", f.key, f.value)
 		}
 	}
-	return nil
+	_, err := newFaultPlan(s.Seed, s.Faults)
+	return err
 }
 
 // place looks up what runs on what.

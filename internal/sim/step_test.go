@@ -89,15 +89,15 @@ func TestStepTimeParts(t *testing.T) {
 	// 80 layers, two all-reduces each of 12 µs; 2·3/4·8192·2 bytes per token
 	// over three quarters of 450 GB/s.
 	tp4 := modelOf(t, Spec{Model: "llama-3.1-70b", GPU: "H100", TP: 4})
-	near(t, "all-reduce latency", tp4.allReduce, 160*12e-6)
-	near(t, "all-reduce per token", tp4.tokenLink, 160*1.5*8192*2/(0.75*450e9))
+	roughly(t, "all-reduce latency", tp4.allReduce, 160*12e-6)
+	roughly(t, "all-reduce per token", tp4.tokenLink, 160*1.5*8192*2/(0.75*450e9))
 
 	// A window of 128 stops the growth of half the layers' reads.
 	oss := modelOf(t, Spec{Model: "gpt-oss-20b", GPU: "H100"})
 	var short, long load
 	short.decode(128, oss.window)
 	long.decode(1128, oss.window)
-	near(t, "reads of 1,000 more tokens", oss.seconds(long)-oss.seconds(short), 24576*1000/(0.6*3.35e12))
+	roughly(t, "reads of 1,000 more tokens", oss.seconds(long)-oss.seconds(short), 24576*1000/(0.6*3.35e12))
 
 	// Eight-bit weights halve the reads on a device that reads at all.
 	bf16 := modelOf(t, Spec{Model: "llama-2-70b", GPU: "MI300X"})
@@ -105,10 +105,10 @@ func TestStepTimeParts(t *testing.T) {
 	if ratio := bf16.denseRead / fp8.denseRead; ratio < 1.9 || ratio > 2 {
 		t.Errorf("16-bit weights take %v times as long to read as 8-bit ones, want a little under 2", ratio)
 	}
-	near(t, "8-bit cache reads", fp8.readGrowing*2, bf16.readGrowing)
+	roughly(t, "8-bit cache reads", fp8.readGrowing*2, bf16.readGrowing)
 }
 
-func near(t *testing.T, what string, got, want float64) {
+func roughly(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	if math.Abs(got-want) > 1e-9*math.Abs(want) {
 		t.Errorf("%s: got %v, want %v", what, got, want)

@@ -64,6 +64,17 @@ func (t *trail) around(write func() error) error {
 	return nil
 }
 
+// repeat notes further events that the last write carried.
+func (t *trail) repeat(events int) {
+	if t == nil {
+		return
+	}
+	for range events {
+		t.before = append(t.before, t.before[len(t.before)-1])
+		t.after = append(t.after, t.after[len(t.after)-1])
+	}
+}
+
 func (l *truthLog) end(t *trail) {
 	if l == nil {
 		return

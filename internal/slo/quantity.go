@@ -17,8 +17,10 @@ func readPercentile(text string) (key string, p float64, err error) {
 		return "", 0, bad
 	}
 	if !dotted && len(whole) > 2 {
+		// Only of high percentiles is the dot left out: p101 is a slip.
+		high := whole[0] == '9'
 		whole, decimals = whole[:2], whole[2:]
-		if strings.HasSuffix(decimals, "0") {
+		if !high || strings.HasSuffix(decimals, "0") {
 			return "", 0, fmt.Errorf("percentile %q: want one below 100, such as p99 or p999 (which is p99.9)", text)
 		}
 	}

@@ -47,15 +47,28 @@ func Name(started time.Time, label string) string {
 	return filepath.Join("runs", name)
 }
 
-// Unused gives path, or, where it is taken already, the first of path-2,
-// path-3, … that is not: two runs may start in the same second.
-func Unused(path string) string {
+// Claim makes the directory path, or, where it is taken already, the first of
+// path-2, path-3, … that is not: two runs may start in the same second.
+func Claim(path string) (*Dir, error) {
+	parents := missing(filepath.Dir(path))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, unwritable(path, err)
+	}
 	for n, free := 2, path; ; n++ {
-		if _, err := os.Stat(free); err != nil {
-			return free
+		err := os.Mkdir(free, 0o755)
+		if err == nil {
+			return &Dir{Path: free, made: append([]string{free}, parents...)}, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return nil, unwritable(free, err)
 		}
 		free = fmt.Sprintf("%s-%d", path, n)
 	}
+}
+
+// unwritable says what to do about a directory that cannot be made.
+func unwritable(path string, err error) error {
+	return fmt.Errorf("%w; choose another directory with --out", cause(path, err))
 }
 
 func fileSafe(r rune) rune {
@@ -95,7 +108,7 @@ func Create(path string, force bool) (*Dir, error) {
 	d := &Dir{Path: path, made: missing(path)}
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		d.Discard()
-		return nil, cause(path, err)
+		return nil, unwritable(path, err)
 	}
 	for _, name := range files {
 		if err := os.Remove(filepath.Join(path, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {

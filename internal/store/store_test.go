@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -317,16 +318,27 @@ func TestUnreadableLogs(t *testing.T) {
 	}
 }
 
-func TestUnusedStepsAside(t *testing.T) {
+func TestClaimStepsAside(t *testing.T) {
 	t.Parallel()
-	base := filepath.Join(t.TempDir(), "run")
-	for _, want := range []string{base, base + "-2", base + "-3"} {
-		got := Unused(base)
-		if got != want {
-			t.Fatalf("Unused is %s, want %s", got, want)
-		}
-		if err := os.Mkdir(got, 0o755); err != nil {
-			t.Fatal(err)
+	base := filepath.Join(t.TempDir(), "runs", "run")
+	var claimed sync.Map
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			d, err := Claim(base)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if _, taken := claimed.LoadOrStore(d.Path, true); taken {
+				t.Errorf("%s was given away twice", d.Path)
+			}
+		})
+	}
+	all.Wait()
+	for _, want := range []string{base, base + "-2", base + "-8"} {
+		if _, ok := claimed.Load(want); !ok {
+			t.Errorf("nobody has %s", want)
 		}
 	}
 }

@@ -14,6 +14,8 @@ const (
 	// cpuShare leaves room for the bursts inside a second that a mean over
 	// the window does not show.
 	cpuShare = 0.85
+	// idleShare: a client that uses so little is not what keeps itself busy.
+	idleShare = 0.3
 	// kernelPauseMS: with kernel stamps a stop delays only what is sent during
 	// it, and lag counts that; this bounds a stop so long that streams of a
 	// window bunch up behind it.
@@ -48,7 +50,14 @@ func askLag(e Evidence) outcome {
 	if !ok {
 		return outcome{why: "no request was sent in the window"}
 	}
-	return atMost(p99, scaled(1, 0.01, e.Summary.Latency.TTFT), "p99 ")
+	o := atMost(p99, scaled(1, 0.01, e.Summary.Latency.TTFT), "p99 ")
+	if busy := e.Client.Machine.MachineShare; e.Client.CPUs > 0 && e.Client.CPUShare < idleShare {
+		o.cure = "redline itself sent late although it used little of this machine: other programs or the hypervisor take its cores; run again when it is quiet"
+		if busy != nil {
+			o.cure += fmt.Sprintf(" (%s busy in all)", percent(*busy))
+		}
+	}
+	return o
 }
 
 // askUnsent compares what was sent with what was due. Requests that a cap held
@@ -125,8 +134,8 @@ func askOutputLengths(e Evidence) outcome {
 		return outcome{why: "no request succeeded"}
 	case t.AskedOutput == 0:
 		return outcome{why: "no output length was asked for"}
-	case t.Counted["events"] == n.OK:
-		return outcome{why: "output was counted by events: its length in tokens is not known"}
+	case t.Counted["usage"] == 0:
+		return outcome{why: "the server reports no usage: its tokens were not counted in its own vocabulary"}
 	}
 	mean, asked := float64(t.Output)/float64(n.OK), float64(t.AskedOutput)/float64(n.OK)
 	return outcome{

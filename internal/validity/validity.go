@@ -7,6 +7,7 @@
 package validity
 
 import (
+	"cmp"
 	"time"
 
 	"redline/internal/metric"
@@ -56,6 +57,8 @@ type outcome struct {
 	figure, threshold string
 	why               string
 	skip              bool
+	// cure takes the place of the check's own where the evidence tells more.
+	cure string
 }
 
 // check is one question about the run.
@@ -67,7 +70,7 @@ type check struct {
 
 // checks is every question, in the order in which reports show them.
 var checks = []check{
-	{"lag", "lower the rate, give the client more cores, or spread the load over machines", askLag},
+	{"lag", "redline itself sent late: lower the rate, give the client more cores, or spread the load over machines", askLag},
 	{"due against sent", "the client did not send what the schedule wanted: lower the rate or lengthen --drain", askUnsent},
 	{"own CPU", "give the client more cores, lower the rate, or run the server on another machine", askCPU},
 	{"GC pause", "give the client more memory (GOMEMLIMIT, GOGC) or lower the rate", askPause},
@@ -101,7 +104,7 @@ func Judge(e Evidence) ([]result.Check, []result.Unchecked) {
 		default:
 			answer := result.Check{Name: c.name, OK: o.ok, Figure: o.figure, Threshold: o.threshold}
 			if !o.ok {
-				answer.Cure = c.cure
+				answer.Cure = cmp.Or(o.cure, c.cure)
 			}
 			answered = append(answered, answer)
 		}

@@ -200,7 +200,7 @@ func TestWhatCannotBeAskedSaysWhy(t *testing.T) {
 		{"no success", "output lengths", func(e *Evidence) { e.Summary.Requests.OK = 0 }, "no request succeeded"},
 		{"no length asked", "output lengths", func(e *Evidence) { e.Summary.Tokens.AskedOutput = 0 }, "no output length was asked for"},
 		{"events only", "output lengths", func(e *Evidence) { e.Summary.Tokens.Counted = map[string]int{"events": 1000} },
-			"output was counted by events: its length in tokens is not known"},
+			"the server reports no usage: its tokens were not counted in its own vocabulary"},
 		{"no prompt usage", "prompt lengths", func(e *Evidence) { e.Summary.Tokens.PromptLengths = nil }, "the server reports no prompt tokens"},
 		{"no design", "prompt lengths", func(e *Evidence) { e.Summary.Tokens.AskedPrompt = 0 }, "no prompt length was designed"},
 		{"killed before it looked", "scheduler delay", func(e *Evidence) { e.Client = result.Client{} }, unwatched.why},

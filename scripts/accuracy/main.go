@@ -4,27 +4,18 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
-	"redline/internal/llm"
-	"redline/internal/record"
-	"redline/internal/result"
-	"redline/internal/stats"
-	"redline/internal/store"
+	"redline/scripts/truth"
 )
 
 const (
@@ -32,20 +23,44 @@ const (
 	pace   = 20 * time.Millisecond
 )
 
-// server is a metronome that keeps a truth file.
-type server struct {
-	name    string
-	command func(port int, truth string) *exec.Cmd
+// trial is one load on one server.
+type trial struct {
+	title    string
+	server   func(port, file string) *exec.Cmd
+	streams  int
+	output   int // tokens of a reply
+	duration time.Duration
+	busy     bool // a busy loop on every core beside it
 }
 
-var servers = []server{
-	{"redline sim --pace 20ms", func(port int, truth string) *exec.Cmd {
-		return exec.Command(binary, "sim", "--listen", address(port), "--pace", pace.String(), "--truth", truth)
-	}},
-	{"scripts/accuracy/testdata/metronome.py", func(port int, truth string) *exec.Cmd {
-		return exec.Command("python3", "scripts/accuracy/testdata/metronome.py", strconv.Itoa(port),
-			fmt.Sprint(pace.Seconds()), truth)
-	}},
+// loads are the trials whose figures stand in one table. A window of 24 s
+// holds twelve batches of twice a reply's second, which is what it takes for a
+// figure to be firm at all.
+func loads() []trial {
+	var all []trial
+	for _, l := range []struct {
+		title   string
+		streams int
+	}{{"1k", 20}, {"10k", 200}, {"45k", 900}} {
+		for _, busy := range []bool{false, true} {
+			all = append(all, trial{title: l.title, server: simulator, streams: l.streams, output: 50, duration: 24 * time.Second, busy: busy})
+		}
+	}
+	return all
+}
+
+// metronomes are two servers that share no code with each other.
+var metronomes = []trial{
+	{title: "redline sim --pace 20ms", server: simulator, streams: 50, output: 100, duration: 10 * time.Second},
+	{title: "scripts/accuracy/testdata/metronome.py", server: independent, streams: 50, output: 100, duration: 10 * time.Second},
+}
+
+func simulator(port, file string) *exec.Cmd {
+	return exec.Command(binary, "sim", "--listen", "127.0.0.1:"+port, "--pace", pace.String(), "--truth", file)
+}
+
+func independent(port, file string) *exec.Cmd {
+	return exec.Command("python3", "scripts/accuracy/testdata/metronome.py", port, fmt.Sprint(pace.Seconds()), file)
 }
 
 func main() {
@@ -56,194 +71,131 @@ func main() {
 }
 
 func run() error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Accuracy\n\nWritten by `make accuracy` on a machine with %d cores (%s/%s), server and client on it, over loopback.\n",
-		runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
-	fmt.Fprintf(&b, "\n`redline run --concurrency 50 --workload 'fixed(64,100)' --duration 10s --warmup 2s` against a metronome of %v as a\n"+
-		"process of its own. Truth is the server's own clock around each write; figures in ms, ±: distance to the truth.\n", pace)
-	for _, s := range servers {
-		c, err := compare(s)
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
-		}
-		c.table(&b, s.name)
-	}
-	fmt.Print(b.String())
-	return os.WriteFile("docs/ACCURACY.md", []byte(b.String()), 0o644)
-}
-
-func address(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	loaded, err := measure(loads())
 	if err != nil {
-		return 0, err
+		return err
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	compared, err := measure(metronomes)
+	if err != nil {
+		return err
+	}
+	page := document(loaded, compared)
+	fmt.Print(page)
+	return os.WriteFile("docs/ACCURACY.md", []byte(page), 0o644)
 }
 
-// comparison holds what redline says and what was so.
-type comparison struct {
-	reported result.Point
-	ttft     []float64 // true, ms
-	gaps     []float64
-	errors   []float64 // of stamps that are not coalesced, µs
-	events   int
-	shared   int // coalesced
+func measure(trials []trial) ([]*comparison, error) {
+	var all []*comparison
+	for _, t := range trials {
+		fmt.Fprintf(os.Stderr, "%s, %d streams, %s\n", t.title, t.streams, t.cores())
+		c, err := t.compare()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", t.title, err)
+		}
+		all = append(all, c)
+	}
+	return all, nil
 }
 
-func compare(s server) (*comparison, error) {
+func (t trial) cores() string {
+	if t.busy {
+		return "busy"
+	}
+	return "idle"
+}
+
+// arguments are those of redline run, but for the server and the directory.
+func (t trial) arguments() []string {
+	return []string{"run", "--concurrency", strconv.Itoa(t.streams), "--workload", fmt.Sprintf("fixed(64,%d)", t.output),
+		"--duration", t.duration.String(), "--warmup", "2s"}
+}
+
+func (t trial) compare() (*comparison, error) {
 	dir, err := os.MkdirTemp("", "accuracy")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	port, err := freePort()
+	server, err := truth.Start(dir, t.server)
 	if err != nil {
 		return nil, err
 	}
-	truth, out := filepath.Join(dir, "truth.jsonl"), filepath.Join(dir, "run")
-	serving := s.command(port, truth)
-	serving.Stderr = os.Stderr
-	if err := serving.Start(); err != nil {
-		return nil, err
-	}
-	defer serving.Process.Kill()
-	url := "http://" + address(port)
-	if err := await(url); err != nil {
-		return nil, err
-	}
-	load := exec.Command(binary, "run", "--url", url, "--concurrency", "50", "--workload", "fixed(64,100)",
-		"--duration", "10s", "--warmup", "2s", "--quiet", "--out", out)
-	load.Stderr = os.Stderr
-	var exit *exec.ExitError
-	// An invalid run is still a run to compare.
-	if err := load.Run(); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 5) {
-		return nil, err
-	}
-	serving.Process.Signal(os.Interrupt)
-	serving.Wait()
-	return join(out, truth)
-}
-
-func await(url string) error {
-	for range 200 {
-		if resp, err := http.Get(url + "/v1/models"); err == nil {
-			return resp.Body.Close()
-		}
-		time.Sleep(25 * time.Millisecond)
-	}
-	return errors.New("the server does not answer")
-}
-
-type truthLine struct {
-	ID     string  `json:"id"`
-	Before []int64 `json:"before_ns"`
-	After  []int64 `json:"after_ns"`
-}
-
-func readTruth(path string) (map[string]truthLine, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	lines := map[string]truthLine{}
-	scan := bufio.NewScanner(f)
-	scan.Buffer(nil, 64<<20)
-	for scan.Scan() {
-		var l truthLine
-		if err := json.Unmarshal(scan.Bytes(), &l); err != nil {
-			return nil, err
-		}
-		lines[l.ID] = l
-	}
-	return lines, scan.Err()
-}
-
-// join lays the records beside the truth.
-func join(out, truth string) (*comparison, error) {
-	dir, err := store.Open(out)
-	if err != nil {
-		return nil, err
-	}
-	res, err := dir.Result()
-	if err != nil {
-		return nil, err
-	}
-	header, err := dir.Header()
-	if err != nil {
-		return nil, err
-	}
-	lines, err := readTruth(truth)
-	if err != nil {
-		return nil, err
-	}
-	if len(res.Points) == 0 {
-		return nil, errors.New("nothing was measured")
-	}
-	c := &comparison{reported: res.Points[0]}
-	window := [2]int64{int64(res.Points[0].Window.StartS * 1e9), int64(res.Points[0].Window.EndS * 1e9)}
-	for r, err := range dir.Records() {
+	defer server.Kill()
+	before := truth.LoadAverage()
+	if t.busy {
+		stop, err := occupy(runtime.NumCPU())
 		if err != nil {
 			return nil, err
 		}
-		if r.Outcome != llm.OK {
-			continue
-		}
-		line, ok := lines[llm.RequestID(header.Run, r.ID)]
-		if !ok || len(line.Before) != r.ChunkCount() {
-			return nil, fmt.Errorf("request %d: %d events recorded, %d written", r.ID, r.ChunkCount(), len(line.Before))
-		}
-		c.add(r, line, header.OriginUnixNS, window)
+		defer stop()
 	}
-	l := c.reported.Latency
-	if len(c.errors) == 0 || l.TPOT == nil || l.TTFT == nil || l.ITL == nil {
-		return nil, errors.New("nothing to compare: not one request streamed to its end in the window")
+	out := filepath.Join(dir, "run")
+	load := exec.Command(binary, append(t.arguments(), "--url", server.URL, "--quiet", "--out", out)...)
+	load.Stderr = os.Stderr
+	var exit *exec.ExitError
+	// A run that calls itself invalid is still a run to compare.
+	if err := load.Run(); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 5) {
+		return nil, err
 	}
+	lines, err := server.Stop()
+	if err != nil {
+		return nil, err
+	}
+	c, err := join(out, lines)
+	if err != nil {
+		return nil, err
+	}
+	c.trial, c.loadBefore = t, before
 	return c, nil
 }
 
-// add takes in one request that both sides know.
-func (c *comparison) add(r *record.Record, line truthLine, origin int64, window [2]int64) {
-	if r.Phase == record.Measure {
-		c.ttft = append(c.ttft, float64(line.Before[0]-origin-r.Sent)/1e6)
-	}
-	var times []int64
-	for at := range r.Chunks() {
-		times = append(times, at)
-	}
-	for i, at := range times {
-		low, high := line.Before[i]-origin, line.After[i]-origin
-		if i > 0 && low >= window[0] && low < window[1] {
-			c.gaps = append(c.gaps, float64(line.Before[i]-line.Before[i-1])/1e6)
+// occupy keeps cores busy at low priority until it is told to stop. The loops
+// end by themselves should this process not live to stop them.
+func occupy(cores int) (stop func(), err error) {
+	var loops []*exec.Cmd
+	stop = func() {
+		for _, l := range loops {
+			l.Process.Signal(syscall.SIGTERM)
+			l.Wait()
 		}
-		c.events++
-		// Of events that share a stamp, it is the last one's.
-		if i+1 < len(times) && times[i+1] == at {
-			c.shared++
-			continue
-		}
-		// Stamps are kept in whole microseconds.
-		c.errors = append(c.errors, math.Max(0, float64(max(low-at-500, at-high-500)))/1e3)
 	}
+	for range cores {
+		l := exec.Command("timeout", "120", "nice", "-n", "10", "sh", "-c", "while :; do :; done")
+		if err := l.Start(); err != nil {
+			stop()
+			return nil, err
+		}
+		loops = append(loops, l)
+	}
+	return stop, nil
 }
 
-func (c *comparison) table(b *strings.Builder, name string) {
-	slices.Sort(c.ttft)
-	slices.Sort(c.gaps)
-	slices.Sort(c.errors)
-	l := c.reported.Latency
-	fmt.Fprintf(b, "\n## %s\n\n| figure | redline | truth | ± |\n|---|---|---|---|\n", name)
-	row := func(figure string, got, want float64) {
-		fmt.Fprintf(b, "| %s | %.3f | %.3f | %.2f %% |\n", figure, got, want, 100*math.Abs(got-want)/want)
+func document(loaded, compared []*comparison) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Accuracy\n\nWritten by `make accuracy` on %s; server and client on it, over loopback.\n", truth.Machine())
+	fmt.Fprintf(&b, "A server that brings a token every %v as a process of its own writes down its clock just before and just after each\n"+
+		"write. A stamp's error is its distance outside that interval; of events that came in one read only the last one's time\n"+
+		"is known, the others are coalesced and say so. Figures are in ms, ± is the distance to the truth; true TTFT is counted\n"+
+		"from redline's own sending. A figure is firm where redline itself says that it can be relied on.\n", pace)
+	fmt.Fprintf(&b, "\n## Under load\n\n`redline %s` and so on\nagainst `redline sim --pace %v --truth`; busy: beside one busy loop per core at nice 10.\n",
+		quoted(loaded[0].trial.arguments()), pace)
+	stampTable(&b, loaded)
+	figureTable(&b, loaded)
+	fmt.Fprintf(&b, "\n## Two servers that share no code\n\n`redline %s`\n", quoted(compared[0].trial.arguments()))
+	for _, c := range compared {
+		c.table(&b)
 	}
-	row("tpot p50", l.TPOT.P["p50"], pace.Seconds()*1e3)
-	row("ttft p50", l.TTFT.P["p50"], stats.Quantile(c.ttft, 0.5))
-	row("ttft p99", l.TTFT.P["p99"], stats.Quantile(c.ttft, 0.99))
-	row("itl p50", l.ITL.P["p50"], stats.Quantile(c.gaps, 0.5))
-	row("itl p99", l.ITL.P["p99"], stats.Quantile(c.gaps, 0.99))
-	fmt.Fprintf(b, "\n%d events, %.2f %% coalesced. Error of the other stamps, µs outside the server's write: p50 %.1f, p99 %.1f, max %.0f.\n",
-		c.events, 100*float64(c.shared)/float64(c.events), stats.Quantile(c.errors, 0.5), stats.Quantile(c.errors, 0.99), c.errors[len(c.errors)-1])
+	return b.String()
+}
+
+// quoted is a command line as a shell would take it.
+func quoted(arguments []string) string {
+	var words []string
+	for _, a := range arguments {
+		if strings.ContainsAny(a, "() ") {
+			a = "'" + a + "'"
+		}
+		words = append(words, a)
+	}
+	return strings.Join(words, " ")
 }

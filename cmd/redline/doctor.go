@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"redline/internal/config"
+	"redline/internal/doctor"
+)
+
+const doctorHelp = `Look at this machine, and with --url at a server, before a run: what would
+make figures weak or wrong, and the cure. It takes less than half a minute.
+
+This machine: cores, quota, governor, limits, clock, kernel receive stamps,
+network card, loopback, pacing, and how many tokens and requests per second it
+can drive (measured against an embedded engine on the same cores, so a server
+elsewhere leaves room for more).
+
+With --url: reachability, TLS, models, engine and version, streaming, usage,
+tokens per event, output lengths, metrics, clock skew and caches. Three short
+requests are sent.
+
+Exit code: 0 if nothing is wrong (a warning is not), 1 if something is, 2 usage.`
+
+const doctorExamples = `  redline doctor
+  redline doctor --url http://localhost:8000
+  redline doctor --url https://api.openai.com --model gpt-4o-mini
+  redline doctor --json > doctor.json
+  redline doctor --url http://localhost:8000 && redline run --url http://localhost:8000`
+
+// doctorWords say what flags mean to the doctor.
+var doctorWords = map[string]string{
+	"url":   "server to look at, base URL or full path (also unix:SOCKET); several are each looked at (default: none)",
+	"model": "model to ask (default: the first that the server lists)",
+	"json":  "print findings and evidence as JSON and nothing else",
+	"quiet": "do not say on a terminal what is being measured",
+}
+
+func (p *process) doctorCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "doctor",
+		Short:   "look at this machine and a server before a run",
+		Long:    doctorHelp,
+		Example: doctorExamples,
+		Args:    noArguments,
+	}
+	flags := addOptions(c, func(o *config.Option) bool {
+		return o.Group == config.TargetGroup || o.Flag == "json" || o.Flag == "quiet"
+	}, nil)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		cfg, err := config.Resolve(config.Input{Flags: flags(), LookupEnv: p.lookupEnv})
+		if err != nil {
+			return err
+		}
+		return p.examine(c.Context(), cfg)
+	}
+	return c
+}
+
+// examine runs the doctor until it is done or interrupted.
+func (p *process) examine(ctx context.Context, cfg *config.Config) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-p.stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	options := doctor.Options{Target: cfg.Provider, Pace: p.doctorPace}
+	if p.terminal && !cfg.Output.Quiet {
+		options.Say = func(line string) { fmt.Fprintln(p.stderr, "redline doctor: "+line) }
+	}
+	found, err := doctor.Run(ctx, options)
+	if err != nil {
+		return err
+	}
+	if cfg.Output.JSON {
+		err = doctor.JSON(p.stdout, found)
+	} else {
+		err = doctor.Text(p.stdout, found, p.colour)
+	}
+	if err == nil && !found.Ready {
+		err = &coded{code: exitError}
+	}
+	return err
+}

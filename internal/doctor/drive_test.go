@@ -1,0 +1,123 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/clock"
+)
+
+func TestTheSearchForTheLimit(t *testing.T) {
+	t.Parallel()
+	fine := func(rate float64) Step { return Step{Offered: rate, Got: rate} }
+	behind := func(rate float64) Step { return Step{Offered: rate, Got: 0.9 * rate} }
+	joined := func(rate float64) Step { return Step{Offered: rate, Got: rate, Coalesced: 0.01} }
+	for _, c := range []struct {
+		name  string
+		steps TokenDrive
+		rate  float64
+		next  float64
+	}{
+		{"begins low", nil, 0, 5000},
+		{"doubles while all is well", TokenDrive{fine(5000), fine(10_000)}, 10_000, 20_000},
+		{"takes the middle after too much", TokenDrive{fine(10_000), behind(40_000)}, 10_000, 20_000},
+		{"events that share a read are too much as well", TokenDrive{fine(10_000), joined(40_000)}, 10_000, 20_000},
+		{"a step that failed below one that did not is bad luck", TokenDrive{joined(5000), fine(10_000)}, 10_000, 20_000},
+		{"three failures from the start are no luck", TokenDrive{joined(5000), joined(10_000), behind(20_000)}, 0, 0},
+		{"one is not enough to give up", TokenDrive{joined(5000)}, 0, 10_000},
+		{"ends when it is close", TokenDrive{fine(20_000), behind(22_000)}, 20_000, 0},
+	} {
+		if got := c.steps.rate(); got != c.rate {
+			t.Errorf("%s: rate %v, want %v", c.name, got, c.rate)
+		}
+		if got := c.steps.next(); math.Abs(got-c.next) > 1e-6 {
+			t.Errorf("%s: next %v, want %v", c.name, got, c.next)
+		}
+	}
+}
+
+func TestStreamsAddUp(t *testing.T) {
+	t.Parallel()
+	got, err := sumUp([]tally{{events: 30, coalesced: 1}, {events: 10, coalesced: 1}}, 100, 400*time.Millisecond)
+	if diff := cmp.Diff(Step{Offered: 100, Got: 100, Coalesced: 0.05}, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	broken := errors.New("cut")
+	if _, err := sumUp([]tally{{}, {fault: broken}}, 100, time.Second); !errors.Is(err, broken) {
+		t.Errorf("error %v, want %v", err, broken)
+	}
+}
+
+func TestSpread(t *testing.T) {
+	t.Parallel()
+	hundred := make([]float64, 101)
+	for i := range hundred {
+		hundred[i] = float64(100 - i)
+	}
+	for _, c := range []struct {
+		values []float64
+		want   Spread
+	}{
+		{nil, Spread{}},
+		{[]float64{7}, Spread{1, 7, 7}},
+		{hundred, Spread{101, 50, 99}},
+	} {
+		if got := spreadOf(c.values); got != c.want {
+			t.Errorf("%d values: %+v, want %+v", len(c.values), got, c.want)
+		}
+	}
+}
+
+// In virtual time every waking is exact, and none is lost.
+func TestSleepsOnTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		if got, want := sleeps(t.Context(), clock.Virtual(), 200, 5*time.Millisecond), (Spread{N: 200}); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("200 sleeps of 5 ms took %v", took)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 55*time.Millisecond)
+		defer cancel()
+		if got := sleeps(ctx, clock.Virtual(), 200, 10*time.Millisecond); got.N != 5 {
+			t.Errorf("%d sleeps of 10 ms in 55 ms, want 5", got.N)
+		}
+	})
+}
+
+// briefly is enough to see that everything is measured.
+var briefly = Pace{Sleeps: 4, Sleep: time.Millisecond, RoundTrips: 5, Step: 40 * time.Millisecond, Steps: 1,
+	Requests: 40 * time.Millisecond, Endpoint: 20 * time.Second}
+
+func TestThisMachineIsMeasured(t *testing.T) {
+	t.Parallel()
+	m := examineMachine(t.Context(), fstest.MapFS{}, briefly)
+	if m.Fault != "" || m.Loopback.N != 5 || m.Pacing.N != 4 || len(m.Tokens) != 1 || m.Requests.OK == 0 || m.Requests.Failed != 0 {
+		t.Errorf("%+v", m)
+	}
+	if m.Loopback.P50 <= 0 || m.ClockRead <= 0 || m.Tokens[0].Got <= 0 || m.Host.Wall <= 0 {
+		t.Errorf("no time passed: %+v", m)
+	}
+	if runtime.GOOS == "linux" && m.Stamps.Kernel == 0 {
+		t.Errorf("no stamps of the kernel: %+v", m.Stamps)
+	}
+}
+
+func TestAnInterruptEndsTheLook(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	if r, err := Run(ctx, Options{}); !errors.Is(err, context.Canceled) || r != nil {
+		t.Errorf("%v, %v", r, err)
+	}
+}

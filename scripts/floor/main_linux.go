@@ -1,0 +1,151 @@
+// Command floor measures what one streamed token costs its reader: redline's
+// client and net/http's against a bare epoll loop that does the same reads and
+// nothing else. It writes the comparison to docs/COST.md. It is run from the
+// repository's root, by make floor.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+)
+
+const (
+	binary = "bin/redline"
+	rounds = 3
+)
+
+// loads are what the readers read, with tokens spread evenly over time.
+var loads = []streaming{
+	{streams: 200, pace: 20 * time.Millisecond},
+	{streams: 1000, pace: 50 * time.Millisecond},
+	{streams: 1000, pace: 25 * time.Millisecond},
+}
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "floor:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	reader := flag.String("read", "", "be this reader, and print what it cost")
+	profile := flag.String("profile", "", "with -read: file for a CPU profile")
+	out := flag.String("out", "docs/COST.md", "file for the tables")
+	server := flag.String("server", binary, "redline, to serve the streams")
+	only := flag.Int("load", -1, "measure this load only, by its index")
+	var l streaming
+	flag.StringVar(&l.addr, "addr", "", "with -read: where the server is")
+	flag.IntVar(&l.streams, "streams", 1000, "with -read: streams to read")
+	flag.Parse()
+	if *reader != "" {
+		return read(*reader, l, *profile)
+	}
+	var b strings.Builder
+	introduce(&b)
+	for i, l := range loads {
+		if *only >= 0 && i != *only {
+			continue
+		}
+		costs, err := compare(*server, l)
+		if err != nil {
+			return err
+		}
+		table(&b, l, costs)
+	}
+	fmt.Print(b.String())
+	return os.WriteFile(*out, []byte(b.String()), 0o644)
+}
+
+// compare runs every reader against one server, in an order that changes from
+// round to round.
+func compare(binary string, l streaming) (map[string][]cost, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	l.addr = listener.Addr().String()
+	listener.Close()
+	serving := exec.Command(binary, "sim", "--listen", l.addr, "--pace", l.pace.String())
+	if err := serving.Start(); err != nil {
+		return nil, err
+	}
+	defer serving.Wait()
+	defer serving.Process.Kill()
+	if err := await("http://" + l.addr); err != nil {
+		return nil, err
+	}
+	costs := map[string][]cost{}
+	for round := range rounds {
+		for i := range readers {
+			name := readers[(round+i)%len(readers)].name
+			c, err := measure(name, l)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			fmt.Fprintf(os.Stderr, "%v: %s: %.2f µs per token, %.3f tokens per read\n", l, name, c.micros(), c.Tokens/float64(c.Reads))
+			costs[name] = append(costs[name], c)
+		}
+	}
+	return costs, nil
+}
+
+func await(url string) error {
+	for range 200 {
+		if resp, err := http.Get(url + "/v1/models"); err == nil {
+			return resp.Body.Close()
+		}
+		time.Sleep(25 * time.Millisecond)
+	}
+	return errors.New("the server does not answer")
+}
+
+// measure runs a reader as a process of its own, so that its CPU time is its
+// alone.
+func measure(name string, l streaming) (cost, error) {
+	reading := exec.Command(os.Args[0], "-read", name, "-addr", l.addr, "-streams", fmt.Sprint(l.streams))
+	reading.Stderr = os.Stderr
+	printed, err := reading.Output()
+	if err != nil {
+		return cost{}, err
+	}
+	var c cost
+	err = json.Unmarshal(printed, &c)
+	// The server takes a moment to notice that its streams are gone.
+	time.Sleep(500 * time.Millisecond)
+	return c, err
+}
+
+func introduce(w io.Writer) {
+	fmt.Fprintf(w, "# What a streamed token costs\n\nWritten by `make floor` on a machine with %d cores (%s/%s), server and reader on it, over loopback.\n",
+		runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(w, `
+CPU time, user and system, of the reading process alone over %v, divided by the tokens that it received; median of %d rounds,
+lowest and highest in brackets. The server is one `+"`redline sim --pace`"+` process, the readers take turns.
+
+`, stretch, rounds)
+	for _, r := range readers {
+		fmt.Fprintf(w, "- **%s**: %s\n", r.name, r.about)
+	}
+}
+
+func table(w io.Writer, l streaming, costs map[string][]cost) {
+	fmt.Fprintf(w, "\n## %v\n\n| reader | µs per token | × the floor | of it system | tokens per read | tokens/s |\n|---|---|---|---|---|---|\n", l)
+	floor := median(costs[readers[0].name], cost.micros)
+	for _, r := range readers {
+		list := costs[r.name]
+		m := median(list, cost.micros)
+		fmt.Fprintf(w, "| %s | %.2f (%.2f–%.2f) | %.2f | %.2f | %.3f | %.0f |\n", r.name, m, lowest(list), highest(list), m/floor,
+			median(list, cost.system), median(list, cost.perRead), median(list, cost.rate))
+	}
+}

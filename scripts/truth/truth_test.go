@@ -1,0 +1,57 @@
+package truth
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	got, err := parse(strings.NewReader(`{"id":"a","conn":"c","before_ns":[10,30],"after_ns":[11,32]}
+{"id":"b","conn":"c","before_ns":[],"after_ns":[]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Line{
+		{ID: "a", Before: []int64{10, 30}, After: []int64{11, 32}},
+		{ID: "b", Before: []int64{}, After: []int64{}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"a cut line":     `{"id":"a","before_ns":[1`,
+		"unequal counts": `{"id":"a","before_ns":[1,2],"after_ns":[1]}`,
+	} {
+		if _, err := parse(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "line 1") {
+			t.Errorf("%s: error %v, want one that names line 1", name, err)
+		}
+	}
+}
+
+func TestLine(t *testing.T) {
+	t.Parallel()
+	const ms = int64(time.Millisecond)
+	// Taken up at 100 ms, 20 ms apart; the tokens are 3, 1 and 2 ms late.
+	l := Line{Before: []int64{123 * ms, 141 * ms, 162 * ms}}
+	if diff := cmp.Diff([]float64{18, 21}, l.Gaps()); diff != "" {
+		t.Error("gaps:", diff)
+	}
+	if got := l.TPOT(); got != 19.5 {
+		t.Errorf("tpot %v, want 19.5", got)
+	}
+	if got := l.Arrival(20 * time.Millisecond); got != 101*ms {
+		t.Errorf("arrival %v, want 101 ms: the promptest token was 1 ms late", got)
+	}
+	if got := (Line{Before: []int64{5}}).TPOT(); got != 0 {
+		t.Errorf("tpot of one token %v, want 0", got)
+	}
+}
