@@ -48,7 +48,7 @@ func (p *process) doctorCommand() *cobra.Command {
 	}
 	flags := addOptions(c, func(o *config.Option) bool {
 		return o.Group == config.TargetGroup || o.Flag == "json" || o.Flag == "quiet"
-	}, nil)
+	}, doctorWords)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := config.Resolve(config.Input{Flags: flags(), LookupEnv: p.lookupEnv})
 		if err != nil {
