@@ -6,7 +6,7 @@ BUILD   := CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)"
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
-.PHONY: help build run test check cross bench accuracy real golden dist clean
+.PHONY: help build run test check cross bench floor accuracy peers real golden dist clean
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,8 +34,14 @@ cross: ## compile for every system that is released
 bench: ## run the benchmarks (minutes)
 	go test -run '^$$' -bench . -benchmem ./...
 
-accuracy: build ## compare with servers that know the truth (a minute); writes docs/ACCURACY.md
+floor: build ## what a streamed token costs against a bare epoll loop (two minutes, Linux); writes docs/COST.md
+	go run ./scripts/floor
+
+accuracy: build ## compare with servers that know the truth (four minutes); writes docs/ACCURACY.md
 	go run ./scripts/accuracy
+
+peers: build ## drive one server with redline and with other load testers (as root; minutes); writes docs/PEERS.md
+	go run ./scripts/peers
 
 real: build ## drive a real engine with a small model; writes docs/REAL-ENGINES.md
 	scripts/real/run.sh

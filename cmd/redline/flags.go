@@ -79,7 +79,11 @@ func groupedUsage(c *cobra.Command, wanted func(*config.Option) bool, words map[
 	var rest []string
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if !known[f.Name] {
-			rest = append(rest, wrapped("--"+f.Name+" "+f.Value.Type(), f.Usage))
+			name := "--" + f.Name
+			if kind := f.Value.Type(); kind != "bool" {
+				name += " " + kind
+			}
+			rest = append(rest, wrapped(name, f.Usage))
 		}
 	})
 	if len(rest) > 0 {

@@ -250,7 +250,7 @@ func TestBadInput(t *testing.T) {
 		want []string
 	}{
 		{"unknown command", []string{"rnu"}, exitUsage, []string{`"rnu"`, "run"}},
-		{"unknown flag", []string{"run", "--rat", "5"}, exitUsage, []string{"--rat", "--help"}},
+		{"unknown flag", []string{"run", "--rat", "5"}, exitUsage, []string{"--rat", "did you mean --rate?"}},
 		{"argument to run", []string{"run", "chat"}, exitUsage, []string{`"chat"`}},
 		{"negative rate", []string{"run", "--rate", "-1"}, exitUsage, []string{"--rate", "-1"}},
 		{"rate that is no number", []string{"run", "--rate", "fast"}, exitUsage, []string{"--rate", "fast"}},

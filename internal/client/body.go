@@ -67,6 +67,13 @@ func (b *body) next() ([]byte, error) {
 				b.state = inChunkEnd
 			}
 		default:
+			// It waits here rather than in the depths of framing, because
+			// every call on a waiting stack costs each token cold memory.
+			if b.c.head == b.c.tail {
+				if err := b.c.fill(); err != nil {
+					return nil, unfinished(err)
+				}
+			}
 			if err := b.framing(); err != nil {
 				return nil, unfinished(err)
 			}

@@ -47,15 +47,18 @@ type stamper struct {
 	at     int64 // arrival of the newest byte of the last read
 	reads  int64
 
-	raw  syscall.RawConn // nil where there is no socket beneath
-	recv func(fd uintptr) bool
-	p    []byte
-	n    int
-	err  error
-	msg  unix.Msghdr
-	iov  unix.Iovec
-	oob  [64]byte
+	raw   syscall.RawConn // nil where there is no socket beneath
+	recv  func(fd uintptr) bool
+	n     int
+	errno syscall.Errno
+	msg   unix.Msghdr
+	iov   unix.Iovec
+	oob   [stampSpace]byte
 }
+
+// stampSpace is the room for one stamp. No other control message is asked for,
+// and a smaller connection is less cold memory for every token.
+const stampSpace = 32
 
 func newStamper(c net.Conn, k *clock.Clock, counts *stampCounts) *stamper {
 	s := &stamper{Conn: c, clock: k, counts: counts}
@@ -72,31 +75,25 @@ func newStamper(c net.Conn, k *clock.Clock, counts *stampCounts) *stamper {
 	// nothing.
 	s.recv = func(fd uintptr) bool {
 		for {
-			s.n, s.err = s.recvmsg(fd)
-			if s.err != unix.EINTR {
-				return s.err != unix.EAGAIN
+			s.n, s.errno = s.recvmsg(fd)
+			if s.errno != unix.EINTR {
+				return s.errno != unix.EAGAIN
 			}
 		}
 	}
 	return s
 }
 
-// recvmsg reads into p and oob. It makes the system call itself because the
+// recvmsg reads into iov and oob. It makes the system call itself because the
 // ready-made one also asks for the sender's address, which costs an allocation
 // for every read. The call never waits, so Go's scheduler need not be told of
 // it, which would cost a twentieth of a token.
-func (s *stamper) recvmsg(fd uintptr) (int, error) {
-	s.iov.Base = unsafe.SliceData(s.p)
-	s.iov.SetLen(len(s.p))
+func (s *stamper) recvmsg(fd uintptr) (int, syscall.Errno) {
 	s.msg = unix.Msghdr{Iov: &s.iov, Control: &s.oob[0]}
 	s.msg.SetIovlen(1)
 	s.msg.SetControllen(len(s.oob))
 	n, _, errno := unix.RawSyscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&s.msg)), unix.MSG_DONTWAIT)
-	s.iov.Base = nil
-	if errno != 0 {
-		return 0, errno
-	}
-	return int(n), nil
+	return int(n), errno
 }
 
 // Read takes what has arrived and notes when its newest byte did.
@@ -108,11 +105,12 @@ func (s *stamper) Read(p []byte) (int, error) {
 		}
 		return n, err
 	}
-	s.p = p
+	s.iov.Base = unsafe.SliceData(p)
+	s.iov.SetLen(len(p))
 	err := s.raw.Read(s.recv)
-	s.p = nil
-	if err == nil && s.err != nil {
-		err = os.NewSyscallError("recvmsg", s.err)
+	s.iov.Base = nil
+	if err == nil && s.errno != 0 {
+		err = os.NewSyscallError("recvmsg", s.errno)
 	}
 	if err != nil {
 		return 0, err

@@ -191,8 +191,11 @@ func verdict(r *Report) string {
 	if len(bad) > 0 {
 		return fmt.Sprintf("%s: %s", counted(len(bad), "problem"), strings.Join(bad, ", "))
 	}
-	line := fmt.Sprintf("ready: drives about %s tokens/s and %s requests/s here",
-		about(r.Machine.Tokens.rate()), about(r.Machine.Requests.Rate))
+	tokens := "about " + about(r.Machine.Tokens.rate())
+	if r.Machine.Tokens.rate() == 0 {
+		tokens = "fewer than " + about(r.Machine.Tokens.least())
+	}
+	line := fmt.Sprintf("ready: drives %s tokens/s and %s requests/s here", tokens, about(r.Machine.Requests.Rate))
 	for _, e := range r.Endpoints {
 		if e.Fresh != nil {
 			line += fmt.Sprintf("; %s answers in %s", e.Model, span(e.Fresh.TTFT))

@@ -35,7 +35,10 @@ func spreadOf(values []float64) Spread {
 	return Spread{N: len(values), P50: int64(stats.Quantile(values, 0.5)), P99: int64(stats.Quantile(values, 0.99))}
 }
 
-// roundTrips sends a byte to and fro over loopback.
+// longestTrips ends the round trips of a machine that is slow at them.
+const longestTrips = 2 * time.Second
+
+// roundTrips sends a byte to and fro over loopback, at most n times.
 func roundTrips(ctx context.Context, n int) (Spread, error) {
 	var listening net.ListenConfig
 	l, err := listening.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -53,7 +56,8 @@ func roundTrips(ctx context.Context, n int) (Spread, error) {
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	one := []byte{1}
 	var took []float64
-	for range n {
+	began := time.Now()
+	for len(took) < n && time.Since(began) < longestTrips {
 		start := time.Now()
 		if _, err := conn.Write(one); err != nil {
 			return Spread{}, err
@@ -119,9 +123,8 @@ const (
 	// closeEnough is the ratio between what is driven and what is not at
 	// which the search for the limit ends.
 	closeEnough = 1.15
-	// chances is how many steps may fail before the first that does not: one
-	// alone can be bad luck.
-	chances = 3
+	// chances is how many steps may fail before the first that does not.
+	chances = 4
 )
 
 // clean reports whether all of the load arrived, and nearly every event with a
@@ -152,14 +155,15 @@ func (d TokenDrive) rate() float64 {
 }
 
 // next is the load to offer after these steps, 0 when the limit is found: twice
-// as much until it is too much, and then the middle.
+// as much until it is too much, and then the middle. A first step that fails
+// may be bad luck and is tried again before the load is halved.
 func (d TokenDrive) next() float64 {
 	best, tooMuch := d.limits()
 	switch {
-	case len(d) == 0:
+	case len(d) < 2 && best.Offered == 0:
 		return firstRate
 	case best.Offered == 0 && len(d) < chances:
-		return 2 * d[len(d)-1].Offered
+		return d.least() / 2
 	case best.Offered == 0:
 		return 0
 	case tooMuch == 0:
@@ -168,6 +172,15 @@ func (d TokenDrive) next() float64 {
 		return 0
 	}
 	return math.Sqrt(best.Offered * tooMuch)
+}
+
+// least is the lowest load that was tried.
+func (d TokenDrive) least() float64 {
+	least := float64(firstRate)
+	for _, s := range d {
+		least = min(least, s.Offered)
+	}
+	return least
 }
 
 // RequestDrive is a load of short requests, one after another on each

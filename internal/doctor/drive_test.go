@@ -11,9 +11,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	"redline/internal/clock"
 )
+
+// Nothing that looks goes on looking after the answer.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestTheSearchForTheLimit(t *testing.T) {
 	t.Parallel()
@@ -30,9 +34,11 @@ func TestTheSearchForTheLimit(t *testing.T) {
 		{"doubles while all is well", TokenDrive{fine(5000), fine(10_000)}, 10_000, 20_000},
 		{"takes the middle after too much", TokenDrive{fine(10_000), behind(40_000)}, 10_000, 20_000},
 		{"events that share a read are too much as well", TokenDrive{fine(10_000), joined(40_000)}, 10_000, 20_000},
-		{"a step that failed below one that did not is bad luck", TokenDrive{joined(5000), fine(10_000)}, 10_000, 20_000},
-		{"three failures from the start are no luck", TokenDrive{joined(5000), joined(10_000), behind(20_000)}, 0, 0},
-		{"one is not enough to give up", TokenDrive{joined(5000)}, 0, 10_000},
+		{"a first step that failed is tried again", TokenDrive{joined(5000)}, 0, 5000},
+		{"and may have been bad luck", TokenDrive{joined(5000), fine(5000)}, 5000, 10_000},
+		{"or not: then half of it", TokenDrive{joined(5000), joined(5000)}, 0, 2500},
+		{"a slow machine has its limit too", TokenDrive{joined(5000), joined(5000), fine(2500)}, 2500, 2500 * math.Sqrt2},
+		{"four failures from the start are enough", TokenDrive{joined(5000), joined(5000), behind(2500), behind(1250)}, 0, 0},
 		{"ends when it is close", TokenDrive{fine(20_000), behind(22_000)}, 20_000, 0},
 	} {
 		if got := c.steps.rate(); got != c.rate {

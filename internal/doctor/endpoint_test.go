@@ -11,7 +11,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -117,6 +119,10 @@ func TestWeakServers(t *testing.T) {
 	locked := func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, `{"error":{"message":"bad key"}}`, http.StatusUnauthorized)
 	}
+	buffered := func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(2 * quick)
+		streamed(16, "", false)(w, r)
+	}
 	whole := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, `{"choices":[{"message":{"content":"x"}}]}`)
@@ -130,7 +136,7 @@ func TestWeakServers(t *testing.T) {
 	}{
 		{"no usage", chat(streamed(16, "", true)), "usage", Warn, "none"},
 		{"no streaming", chat(whole), "reply", Bad, "application/json"},
-		{"a buffer on the way", chat(streamed(16, "", false)), "streaming", Bad, "16 events at 1 time"},
+		{"a buffer on the way", chat(buffered), "streaming", Bad, "16 events at 1 time"},
 		{"the model ends early", chat(streamed(2, `{"prompt_tokens":9,"completion_tokens":2}`, true)), "ignore_eos", Warn, "asked 16 tokens, got 2"},
 		{"several tokens an event", chat(streamed(4, `{"prompt_tokens":9,"completion_tokens":16}`, true)), "tokens_per_event", Warn, "4"},
 		{"no key", chat(locked), "reply", Bad, "HTTP 401"},
@@ -177,12 +183,30 @@ func TestASlowServerDoesNotHangUs(t *testing.T) {
 	}
 }
 
+// notes is what servers write down for the test to read.
+type notes struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (n *notes) add(line string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lines = append(n.lines, line)
+}
+
+func (n *notes) all() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.lines)
+}
+
 func TestTrust(t *testing.T) {
 	t.Parallel()
-	var keys []string
+	var keys notes
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if key := r.Header.Get("Authorization"); key != "" {
-			keys = append(keys, key)
+			keys.add(key)
 		}
 		chat(streamed(16, "", true)).ServeHTTP(w, r)
 	}))
@@ -200,8 +224,8 @@ func TestTrust(t *testing.T) {
 	if f := found["certificate"]; f.Mark != Bad || !strings.HasPrefix(f.Figure, "unknown authority") || e.Session.Version != "TLS 1.3" {
 		t.Errorf("unknown authority: %+v, %+v", f, e.Session)
 	}
-	if found["models"].Mark != "" || len(keys) != 0 {
-		t.Errorf("a server that is not trusted was sent %d keys and says %+v", len(keys), found["models"])
+	if found["models"].Mark != "" || len(keys.all()) != 0 {
+		t.Errorf("a server that is not trusted was sent %d keys and says %+v", len(keys.all()), found["models"])
 	}
 
 	trusting := spec
@@ -246,17 +270,17 @@ func TestAUnixSocket(t *testing.T) {
 
 func TestAProxyIsPassedThrough(t *testing.T) {
 	t.Parallel()
-	var seen []string
+	var seen notes
 	proxy := served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		seen = append(seen, r.URL.Host)
+		seen.add(r.URL.Host)
 		chat(streamed(16, "", true)).ServeHTTP(w, r)
 	}))
 	e, found := look(t, enough, client.Spec{URLs: []string{"http://engine.invalid:8000"}, Proxies: client.Proxies{HTTP: proxy}})
 	if found["reach"].Mark == Bad || found["reply"].Mark != OK || "http://"+e.Proxy != proxy {
 		t.Errorf("%+v", found)
 	}
-	if len(seen) == 0 || seen[0] != "engine.invalid:8000" {
-		t.Errorf("the proxy was asked for %v", seen)
+	if hosts := seen.all(); len(hosts) == 0 || hosts[0] != "engine.invalid:8000" {
+		t.Errorf("the proxy was asked for %v", hosts)
 	}
 }
 

@@ -117,8 +117,14 @@ var endpointCases = map[string][]endpointCase{
 		{"not asked", unasked, "", "", ""},
 	},
 	"streaming": {
-		{"buffered on the way", func(e *Endpoint) { e.Fresh.Arrivals = 2 }, Bad, "16 events at 2 times", "proxy_buffering"},
-		{"one event", func(e *Endpoint) { e.Fresh.Events, e.Fresh.Arrivals = 1, 1 }, Warn, "1 event at 1 time", "one event"},
+		{"buffered on the way", func(e *Endpoint) { e.Cold.Arrivals, e.Fresh.Arrivals, e.Again.Arrivals = 1, 1, 2 }, Bad, "16 events at 2 times", "proxy_buffering"},
+		{"in bursts by chance", func(e *Endpoint) { e.Fresh.Arrivals = 2 }, OK, "16 events at 16 times", ""},
+		{"too quick", func(e *Endpoint) {
+			for _, r := range []*Reply{e.Cold, e.Fresh, e.Again} {
+				r.TTFT, r.E2E, r.Arrivals = 5*ms, 6*ms, 2
+			}
+		}, OK, "16 events at 2 times, too quick to tell whether they are held back", ""},
+		{"one event", func(e *Endpoint) { e.Cold, e.Again, e.Fresh.Events, e.Fresh.Arrivals = e.Fresh, e.Fresh, 1, 1 }, Warn, "1 event at 1 time", "one event"},
 		{"not asked for", func(e *Endpoint) { e.Whole = true }, Warn, "not asked for", "--no-stream"},
 		{"not asked", unasked, "", "", ""},
 	},
@@ -210,6 +216,8 @@ func TestVerdict(t *testing.T) {
 	late.Pacing.P99 = 40 * ms
 	warned := sound()
 	warned.Governors = []string{"powersave"}
+	weak := sound()
+	weak.Tokens = nil
 	here := able()
 	here.Local = true
 	for _, c := range []struct {
@@ -222,6 +230,7 @@ func TestVerdict(t *testing.T) {
 		{"all well", sound(), nil, true, "ready: drives about 50k tokens/s and 6.1k requests/s here"},
 		{"with a server", sound(), []*Endpoint{able()}, true, "ready: drives about 50k tokens/s and 6.1k requests/s here; m answers in 40 ms"},
 		{"with warnings", warned, []*Endpoint{here}, true, "ready: drives about 50k tokens/s and 6.1k requests/s here; m answers in 40 ms; 2 warnings"},
+		{"a weak machine", weak, nil, true, "ready: drives fewer than 5k tokens/s and 6.1k requests/s here; 1 warning"},
 		{"a problem", sound(), []*Endpoint{able(), dead}, false, "1 problem: reachable"},
 		{"two", late, []*Endpoint{dead}, false, "2 problems: pacing error, reachable"},
 	} {

@@ -276,7 +276,7 @@ func judgeTokens(m *Machine) judgement {
 	figure := fmt.Sprintf("%s/s, each with a time of its own (%s)", about(rate), shared)
 	switch {
 	case rate == 0:
-		return warn(fmt.Sprintf("fewer than %s/s, if each is to have a time of its own (%s)", about(firstRate), shared), moreCores)
+		return warn(fmt.Sprintf("fewer than %s/s, if each is to have a time of its own (%s)", about(m.Tokens.least()), shared), moreCores)
 	case rate < fewTokens:
 		return warn(figure, moreCores)
 	}

@@ -137,8 +137,10 @@ var machineCases = map[string][]machineCase{
 	"tokens": {
 		{"few", func(m *Machine) { m.Tokens = TokenDrive{{Offered: 5000, Got: 5000}, {Offered: 10_000, Got: 6000}} }, Warn,
 			"5k/s, each with a time of its own (server and client on these same cores)", "more idle cores"},
-		{"fewer still", func(m *Machine) { m.Tokens = TokenDrive{{Offered: 5000, Got: 5000, Coalesced: 0.2}} }, Warn,
-			"fewer than 5k/s, if each is to have a time of its own (server and client on these same cores)", "more idle cores"},
+		{"fewer still", func(m *Machine) {
+			m.Tokens = TokenDrive{{Offered: 5000, Got: 5000, Coalesced: 0.2}, {Offered: 2500, Got: 100}}
+		}, Warn,
+			"fewer than 2.5k/s, if each is to have a time of its own (server and client on these same cores)", "more idle cores"},
 	},
 	"requests": {
 		{"few", func(m *Machine) { m.Requests.Rate = 450 }, Warn, "450/s of one token (server and client on these same cores)", "more idle cores"},

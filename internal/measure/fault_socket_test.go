@@ -64,6 +64,9 @@ func (s strike) checkOutcome(t *testing.T, d *wire.Dialect) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", d.Name, diff)
 	}
+	if told := last.PromptTokens > 0; last.Outcome == llm.OK && (last.Counted != s.want.Counted || told != (s.want.Counted == record.ByUsage)) {
+		t.Errorf("%s: %d prompt tokens, output counted by %s; want it counted by %s", d.Name, last.PromptTokens, last.Counted, s.want.Counted)
+	}
 	if last.Coalesced < s.want.Coalesced {
 		t.Errorf("%s: %d events coalesced, want at least %d", d.Name, last.Coalesced, s.want.Coalesced)
 	}

@@ -1,12 +1,17 @@
 package sim
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,11 +21,12 @@ import (
 )
 
 // berth is where servers in memory listen one after another.
-type berth struct{ present *pipes }
+type berth struct{ present atomic.Pointer[pipes] }
 
 func (b *berth) open(context.Context, string) (net.Listener, error) {
-	b.present = newPipes()
-	return b.present, nil
+	l := newPipes()
+	b.present.Store(l)
+	return l, nil
 }
 
 // startInMemory serves a metronome in a bubble, and gives a client for it.
@@ -36,7 +42,7 @@ func startInMemory(t *testing.T, spec Spec, o ServeOptions) (*Running, *http.Cli
 		t.Fatal(err)
 	}
 	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
-		return place.present.dial(ctx, network, addr)
+		return place.present.Load().dial(ctx, network, addr)
 	}
 	c := &http.Client{Transport: &http.Transport{DialContext: dial}}
 	t.Cleanup(c.CloseIdleConnections)
@@ -56,6 +62,7 @@ type reply struct {
 	status int
 	body   string
 	err    error
+	took   time.Duration
 }
 
 func askFor(t *testing.T, c *http.Client, d *wire.Dialect, output int, stream bool) reply {
@@ -67,26 +74,32 @@ func askFor(t *testing.T, c *http.Client, d *wire.Dialect, output int, stream bo
 	if err != nil {
 		t.Fatal(err)
 	}
+	begin := time.Now()
 	resp, err := c.Do(req)
 	if err != nil {
 		return reply{err: err}
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	return reply{resp.StatusCode, string(body), err}
+	return reply{resp.StatusCode, string(body), err, time.Since(begin)}
 }
 
 // Replies that are not streamed are struck too.
 func TestFaultsOfWholeReplies(t *testing.T) {
 	t.Parallel()
+	const generation = 80 * time.Millisecond // eight tokens at the metronome's pace
 	readable := func(_ reply, d wire.Delta, unread error) bool { return unread == nil && d.HasOutput() }
 	halfJSON := func(r reply, _ wire.Delta, unread error) bool { return r.err == nil && unread != nil && r.body != "" }
 	for _, row := range []struct {
 		fault string
 		check func(got reply, delta wire.Delta, unread error) bool
 	}{
-		{"slow-head", readable},
-		{"stall", readable},
+		{"slow-head(3s)", func(r reply, d wire.Delta, unread error) bool {
+			return readable(r, d, unread) && r.took == generation+3*time.Second
+		}},
+		{"stall(3s)", func(r reply, d wire.Delta, unread error) bool {
+			return readable(r, d, unread) && r.took == generation+3*time.Second
+		}},
 		{"halved", readable},
 		{"bytewise", readable},
 		{"crlf", readable},
@@ -204,5 +217,106 @@ func TestStartRefusesNegativeTimes(t *testing.T) {
 			r.Close()
 			t.Errorf("%+v was taken", o)
 		}
+	}
+}
+
+// A reply that nobody waits for is not ended as if it were whole.
+func TestAbandonedRepliesAreCut(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, c := startInMemory(t, Spec{Faults: []string{"slow-head(1h)"}}, ServeOptions{})
+		d := wire.Dialects[0]
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		request := httptest.NewRequestWithContext(gone, http.MethodPost, d.Path, bytes.NewReader(d.Encode(nil, question(8), wire.Quirks{})))
+		func() {
+			defer func() {
+				if cause := recover(); cause != http.ErrAbortHandler {
+					t.Errorf("the handler ended with %v, want %v", cause, http.ErrAbortHandler)
+				}
+			}()
+			r.present().ServeHTTP(httptest.NewRecorder(), request)
+		}()
+		closeBoth(t, r, c)
+	})
+}
+
+// Each write of the server is one chunk of the body.
+func TestFramingFaultsOnTheWire(t *testing.T) {
+	t.Parallel()
+	events := func(chunk string) int { return strings.Count(chunk, `"content":"`) }
+	for _, row := range []struct {
+		fault string
+		right func(chunks []string) bool
+	}{
+		{"no-usage", func(chunks []string) bool { // nothing but usage differs
+			return !slices.ContainsFunc(chunks, func(c string) bool { return events(c) > 1 || !strings.HasSuffix(c, "\n\n") })
+		}},
+		{"crlf", func(chunks []string) bool {
+			all := strings.Join(chunks, "")
+			return strings.Count(all, "\n") == strings.Count(all, "\r\n") && strings.HasSuffix(all, "\r\n\r\n")
+		}},
+		{"paired", func(chunks []string) bool {
+			return !slices.ContainsFunc(chunks, func(c string) bool { return events(c) == 1 && !strings.Contains(c, `""`) })
+		}},
+		{"halved", func(chunks []string) bool {
+			for i, c := range chunks {
+				if strings.HasSuffix(c, "\n\n") == (i%2 == 0) {
+					return false
+				}
+			}
+			return len(chunks)%2 == 0
+		}},
+		{"bytewise", func(chunks []string) bool {
+			return !slices.ContainsFunc(chunks, func(c string) bool { return len(c) != 1 })
+		}},
+		{"huge", func(chunks []string) bool {
+			huge := slices.DeleteFunc(chunks, func(c string) bool { return len(c) < hugeEvent })
+			return len(huge) == 1 && events(huge[0]) == 1
+		}},
+	} {
+		t.Run(row.fault, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				chunks := chunksOf(t, row.fault)
+				if len(chunks) < 5 || !row.right(chunks) {
+					t.Errorf("%d chunks: %.2000q", len(chunks), chunks)
+				}
+			})
+		})
+	}
+}
+
+// chunksOf streams eight tokens and gives the chunks of the body.
+func chunksOf(t *testing.T, fault string) (chunks []string) {
+	t.Helper()
+	r, c := startInMemory(t, Spec{Faults: []string{fault}}, ServeOptions{})
+	defer closeBoth(t, r, c)
+	conn, err := c.Transport.(*http.Transport).DialContext(t.Context(), "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	d := wire.Dialects[0]
+	body := d.Encode(nil, question(8), wire.Quirks{})
+	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: sim\r\nContent-Length: %d\r\n\r\n%s", d.Path, len(body), body)
+	in := bufio.NewReader(conn)
+	for line := "head"; line != "\r\n"; { // the blank line ends the head
+		if line, err = in.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for {
+		var size int
+		if _, err := fmt.Fscanf(in, "%x\r\n", &size); err != nil {
+			t.Fatal(err)
+		}
+		if size == 0 {
+			return chunks
+		}
+		chunk := make([]byte, size+len("\r\n"))
+		if _, err := io.ReadFull(in, chunk); err != nil {
+			t.Fatal(err)
+		}
+		chunks = append(chunks, string(chunk[:size]))
 	}
 }

@@ -44,7 +44,6 @@ func newIdentity(now time.Time) (*identity, error) {
 	}
 	return &identity{&tls.Config{
 		MinVersion:   tls.VersionTLS12,
-		NextProtos:   []string{"http/1.1"},
 		Certificates: []tls.Certificate{{Certificate: [][]byte{signed}, PrivateKey: key}},
 	}}, nil
 }

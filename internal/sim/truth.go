@@ -18,7 +18,9 @@ import (
 //
 // The times are the real-time clock just before and just after the write of
 // each event that carries output; events that open or close a stream, or that
-// carry only usage, are left out. An answer that is not streamed is one event.
+// carry only usage, are left out, and so is what a fault has made unreadable.
+// Events that share a write share its times. An answer that is not streamed is
+// one event.
 type truthLog struct {
 	mu   sync.Mutex
 	out  *bufio.Writer

@@ -93,8 +93,7 @@ var checks = []check{
 
 // Judge asks every question. The run is valid where all checks are ok.
 func Judge(e Evidence) ([]result.Check, []result.Unchecked) {
-	var answered []result.Check
-	var open []result.Unchecked
+	answered, open := []result.Check{}, []result.Unchecked{}
 	for _, c := range checks {
 		o := c.ask(e)
 		switch {

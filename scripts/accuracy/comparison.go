@@ -166,6 +166,20 @@ func figureTable(b *strings.Builder, all []*comparison) {
 	}
 }
 
+// wrongAndFirm lists the figures that are off by more than the bound, in per
+// cent, although redline says that they can be relied on.
+func wrongAndFirm(all []*comparison, bound float64) []string {
+	var found []string
+	for _, c := range all {
+		for _, f := range c.figures() {
+			if f.firm && f.off() > bound {
+				found = append(found, fmt.Sprintf("%s at %s, %s cores", f.name, c.trial.title, c.trial.cores()))
+			}
+		}
+	}
+	return found
+}
+
 // table shows one trial by itself.
 func (c *comparison) table(b *strings.Builder) {
 	fmt.Fprintf(b, "\n### %s\n\n| figure | redline | truth | ± |\n|---|---|---|---|\n", c.trial.title)

@@ -22,7 +22,7 @@ const (
 	ramp   = time.Second
 	settle = time.Second
 	// endless is more tokens than any stream sends in the time.
-	endless = 10_000
+	endless = 500
 )
 
 // streaming is what a reader reads.

@@ -27,7 +27,6 @@ const (
 // loads are what the readers read, with tokens spread evenly over time.
 var loads = []streaming{
 	{streams: 200, pace: 20 * time.Millisecond},
-	{streams: 1000, pace: 50 * time.Millisecond},
 	{streams: 1000, pace: 25 * time.Millisecond},
 }
 
@@ -127,8 +126,10 @@ func measure(name string, l streaming) (cost, error) {
 }
 
 func introduce(w io.Writer) {
-	fmt.Fprintf(w, "# What a streamed token costs\n\nWritten by `make floor` on a machine with %d cores (%s/%s), server and reader on it, over loopback.\n",
-		runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
+	busy, _ := os.ReadFile("/proc/loadavg")
+	minute, _, _ := strings.Cut(string(busy), " ")
+	fmt.Fprintf(w, "# What a streamed token costs\n\nWritten by `make floor` on a machine with %d cores (%s/%s), server and reader on it, over loopback. Load average\n"+
+		"as it began: %s; other work on the machine makes every figure larger, and the ratios too.\n", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, minute)
 	fmt.Fprintf(w, `
 CPU time, user and system, of the reading process alone over %v, divided by the tokens that it received; median of %d rounds,
 lowest and highest in brackets. The server is one `+"`redline sim --pace`"+` process, the readers take turns.

@@ -20,11 +20,19 @@ type figures map[string]float64
 
 var figureNames = []string{"ttft p50", "ttft p99", "tpot p50", "tpot p99", "itl p50", "itl p99"}
 
+// evidence is what is known of one run from outside the tool.
+type evidence struct {
+	lines  []truth.Line
+	starts map[string]int64 // when a request reached the server, by its id
+}
+
 // samples are the true latencies of one run, in ms.
 type samples struct{ ttft, tpot, itl []float64 }
 
-func (s *samples) request(l truth.Line) {
-	s.ttft = append(s.ttft, float64(l.Before[0]-l.Arrival(pace))/1e6)
+func (s *samples) request(l truth.Line, starts map[string]int64) {
+	if start, seen := starts[l.ID]; seen {
+		s.ttft = append(s.ttft, float64(l.Before[0]-start)/1e6)
+	}
 	s.tpot = append(s.tpot, l.TPOT())
 }
 
@@ -42,11 +50,11 @@ func (s *samples) figures() (figures, error) {
 
 // judgeAll gives the truth over all that was served, for tools that count
 // every request.
-func judgeAll(_ setting, lines []truth.Line) (figures, error) {
+func judgeAll(_ setting, e evidence) (figures, error) {
 	var s samples
-	for _, l := range lines {
+	for _, l := range e.lines {
 		if len(l.Before) == output {
-			s.request(l)
+			s.request(l, e.starts)
 			s.itl = append(s.itl, l.Gaps()...)
 		}
 	}
@@ -55,7 +63,7 @@ func judgeAll(_ setting, lines []truth.Line) (figures, error) {
 
 // judgeRedline gives the truth over redline's window: it does not count what
 // it sends to keep the load up while the last requests end.
-func judgeRedline(s setting, lines []truth.Line) (figures, error) {
+func judgeRedline(s setting, e evidence) (figures, error) {
 	dir, err := store.Open(filepath.Join(s.out, "run"))
 	if err != nil {
 		return nil, err
@@ -78,9 +86,9 @@ func judgeRedline(s setting, lines []truth.Line) (figures, error) {
 	window := res.Points[0].Window
 	start, end := header.OriginUnixNS+int64(window.StartS*1e9), header.OriginUnixNS+int64(window.EndS*1e9)
 	var all samples
-	for _, l := range lines {
+	for _, l := range e.lines {
 		if measured[l.ID] {
-			all.request(l)
+			all.request(l, e.starts)
 		}
 		for i, gap := range l.Gaps() {
 			if at := l.Before[i+1]; at >= start && at < end {
@@ -94,7 +102,7 @@ func judgeRedline(s setting, lines []truth.Line) (figures, error) {
 // service is what the server really did.
 type service struct {
 	requests, tokens int
-	first, last      int64 // first arrival and last token, ns of the real-time clock
+	first, last      int64 // first and last token, ns of the real-time clock
 	tokensPerSecond  float64
 }
 
@@ -102,7 +110,7 @@ type service struct {
 // start and end in their own ways.
 const margin = int64(2500 * time.Millisecond)
 
-func serve(lines []truth.Line) (service, error) {
+func account(lines []truth.Line) (service, error) {
 	var s service
 	for _, l := range lines {
 		if len(l.Before) == 0 {
@@ -110,8 +118,8 @@ func serve(lines []truth.Line) (service, error) {
 		}
 		s.requests++
 		s.tokens += len(l.Before)
-		if arrival := l.Arrival(pace); s.first == 0 || arrival < s.first {
-			s.first = arrival
+		if s.first == 0 || l.Before[0] < s.first {
+			s.first = l.Before[0]
 		}
 		s.last = max(s.last, l.Before[len(l.Before)-1])
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	binary = "bin/redline"
+	ours   = "bin/redline"
 	model  = "sim"
 	pace   = 20 * time.Millisecond
 	prompt = 64  // tokens
@@ -105,7 +105,7 @@ func drive(t tool, s setting) (*outcome, error) {
 	}
 	defer os.RemoveAll(s.out)
 	server, err := truth.Start(s.out, func(port, file string) *exec.Cmd {
-		return exec.Command(binary, "sim", "--listen", "127.0.0.1:"+port, "--served-model-name", model,
+		return exec.Command(ours, "sim", "--listen", "127.0.0.1:"+port, "--served-model-name", model,
 			"--pace", pace.String(), "--truth", file)
 	})
 	if err != nil {
@@ -113,9 +113,13 @@ func drive(t tool, s setting) (*outcome, error) {
 	}
 	defer server.Kill()
 	s.url = server.URL
+	seen, err := listen(s.url)
+	if err != nil {
+		return nil, err
+	}
 	o := &outcome{loadBefore: truth.LoadAverage()}
-	command := t.start(s)
-	watched, err := watch(command, server.PID(), filepath.Join(s.out, "log"))
+	watched, err := watch(t.start(s), server.PID(), filepath.Join(s.out, "log"))
+	sent := seen.close()
 	if err != nil {
 		return nil, err
 	}
@@ -126,10 +130,10 @@ func drive(t tool, s setting) (*outcome, error) {
 	if o.reported, err = t.read(s); err != nil {
 		return nil, err
 	}
-	if o.served, err = serve(lines); err != nil {
+	if o.served, err = account(lines); err != nil {
 		return nil, err
 	}
-	o.truth, err = t.judge(s, lines)
 	o.use = watched.over(o.served)
+	o.truth, err = t.judge(s, evidence{lines, starts(lines, sent)})
 	return o, err
 }

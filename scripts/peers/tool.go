@@ -13,7 +13,6 @@ import (
 	"strconv"
 
 	"redline/internal/store"
-	"redline/scripts/truth"
 )
 
 // tool is a load tester.
@@ -24,7 +23,7 @@ type tool struct {
 	note    string // what its figures mean, where the names mislead
 	start   func(setting) *exec.Cmd
 	read    func(setting) (reported, error)
-	judge   func(setting, []truth.Line) (figures, error)
+	judge   func(setting, evidence) (figures, error)
 }
 
 // reported is what a tool says.
@@ -51,7 +50,7 @@ func (s setting) executable(name string) string {
 }
 
 func startRedline(s setting) *exec.Cmd {
-	return exec.Command(binary, "run", "--url", s.url, "--concurrency", strconv.Itoa(s.streams),
+	return exec.Command(ours, "run", "--url", s.url, "--concurrency", strconv.Itoa(s.streams),
 		"--requests", strconv.Itoa(s.requests), "--warmup", "0s", "--workload", fmt.Sprintf("fixed(%d,%d)", prompt, output),
 		"--quiet", "--out", filepath.Join(s.out, "run"))
 }

@@ -55,7 +55,9 @@ type use struct {
 	processes     int
 }
 
-func (u use) perToken(tokens int) float64 { return float64(u.loaded.Nanoseconds()) / 1e3 / float64(tokens) }
+func (u use) perToken(tokens int) float64 {
+	return float64(u.loaded.Nanoseconds()) / 1e3 / float64(tokens)
+}
 
 // watch runs a tool to its end and looks at its processes all the while.
 func watch(command *exec.Cmd, server int, log string) (*watched, error) {
@@ -112,8 +114,8 @@ func (w *watched) look(server int, spent time.Duration, memory bool) {
 	w.most = max(w.most, len(tree))
 }
 
-// over gives the cost, with the CPU of the time between the first request's
-// arrival and the last token told apart: a tool's start is not its load.
+// over gives the cost, with the CPU of the time between the first token
+// and the last told apart: a tool's start is not its load.
 func (w *watched) over(s service) use {
 	return use{whole: w.total, loaded: w.cpuAt(s.last) - w.cpuAt(s.first), memory: w.memory, processes: w.most}
 }

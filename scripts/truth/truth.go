@@ -22,6 +22,7 @@ import (
 // after the write of each of its tokens, in ns.
 type Line struct {
 	ID     string  `json:"id"`
+	Conn   string  `json:"conn"` // the client's address, where the server tells
 	Before []int64 `json:"before_ns"`
 	After  []int64 `json:"after_ns"`
 }
@@ -42,21 +43,6 @@ func (l Line) TPOT() float64 {
 		return 0
 	}
 	return float64(l.Before[last]-l.Before[0]) / 1e6 / float64(last)
-}
-
-// Arrival gives the latest time at which a metronome can have taken up this
-// request. Its k-th token is never written before arrival + k paces, so the
-// promptest of the tokens bounds the arrival; the bound is too late by no more
-// than that token was.
-func (l Line) Arrival(pace time.Duration) int64 {
-	var latest int64
-	for i, before := range l.Before {
-		bound := before - int64(i+1)*int64(pace)
-		if i == 0 || bound < latest {
-			latest = bound
-		}
-	}
-	return latest
 }
 
 // Read gives the lines of a truth file.
