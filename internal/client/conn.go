@@ -40,7 +40,7 @@ func (c *Client) connect(ctx context.Context, ep *endpoint, observe func(llm.Eve
 		return nil, c.dialFault(ctx, ep, err)
 	}
 	raw := newStamper(dialed, c.clock, &c.stamps)
-	fresh := &conn{Conn: raw, raw: raw, remote: remoteAddr(dialed), buf: make([]byte, readBuffer)}
+	fresh := &conn{Conn: raw, raw: raw, remote: remoteAddr(dialed)}
 	if ep.tunnel != nil {
 		if fault := c.openTunnel(ctx, limited, ep, fresh); fault != nil {
 			fresh.close()
@@ -73,15 +73,7 @@ func (c *conn) fill() error {
 	if c.head == c.tail {
 		c.head, c.tail = 0, 0
 	}
-	if c.tail == len(c.buf) {
-		if c.head == 0 {
-			c.buf = append(c.buf, make([]byte, len(c.buf))...)
-		} else {
-			c.tail = copy(c.buf, c.buf[c.head:c.tail])
-			c.head = 0
-		}
-	}
-	n, err := c.Conn.Read(c.buf[c.tail:])
+	n, err := c.read()
 	if n == 0 && err == nil {
 		err = io.ErrNoProgress
 	}
@@ -93,6 +85,25 @@ func (c *conn) fill() error {
 	c.heard = true
 	c.at, c.reads = c.raw.at, c.raw.reads
 	return nil
+}
+
+// read makes room and takes in what has arrived. A plain connection on which
+// everything has been read waits without a buffer: those of a thousand streams
+// that wait would be cold memory for every token.
+func (c *conn) read() (n int, err error) {
+	if c.tail == 0 && c.raw.lends() && c.Conn == net.Conn(c.raw) {
+		c.buf, n, err = c.raw.readLent(c.buf)
+		return n, err
+	}
+	if c.tail == len(c.buf) {
+		if c.head == 0 {
+			c.buf = append(c.buf, make([]byte, max(len(c.buf), readBuffer))...)
+		} else {
+			c.tail = copy(c.buf, c.buf[c.head:c.tail])
+			c.head = 0
+		}
+	}
+	return c.Conn.Read(c.buf[c.tail:])
 }
 
 // idle reports whether the connection, on which everything has been read, is

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -51,6 +52,8 @@ type stamper struct {
 	recv  func(fd uintptr) bool
 	n     int
 	errno syscall.Errno
+	lent  []byte // what a lent read holds
+	lend  bool   // the present read is one
 	msg   unix.Msghdr
 	iov   unix.Iovec
 	oob   [stampSpace]byte
@@ -71,17 +74,63 @@ func newStamper(c net.Conn, k *clock.Clock, counts *stampCounts) *stamper {
 		return s
 	}
 	s.raw = raw
-	// One closure for the life of the connection, so that a read allocates
-	// nothing.
-	s.recv = func(fd uintptr) bool {
-		for {
-			s.n, s.errno = s.recvmsg(fd)
-			if s.errno != unix.EINTR {
-				return s.errno != unix.EAGAIN
-			}
+	// One method value for the life of the connection, so that a read
+	// allocates nothing.
+	s.recv = s.attempt
+	return s
+}
+
+// attempt reads once, and reports false where there is nothing to read yet.
+func (s *stamper) attempt(fd uintptr) bool {
+	if s.lend && s.lent == nil {
+		s.lent = buffers.Get().(*[readBuffer]byte)[:]
+	}
+	if s.lend {
+		s.aim(s.lent)
+	}
+	for {
+		s.n, s.errno = s.recvmsg(fd)
+		if s.errno != unix.EINTR {
+			break
 		}
 	}
-	return s
+	if s.errno == unix.EAGAIN && s.lend {
+		s.giveBack()
+	}
+	return s.errno != unix.EAGAIN
+}
+
+func (s *stamper) aim(p []byte) {
+	s.iov.Base = unsafe.SliceData(p)
+	s.iov.SetLen(len(p))
+}
+
+// buffers are lent to connections while they hold something unread. A few of
+// them serve any number of streams, and stay in the processor's cache.
+var buffers = sync.Pool{New: func() any { return new([readBuffer]byte) }}
+
+// giveBack keeps no buffer that a long line has made larger.
+func (s *stamper) giveBack() {
+	if len(s.lent) == readBuffer {
+		buffers.Put((*[readBuffer]byte)(s.lent))
+	}
+	s.lent, s.iov.Base = nil, nil
+}
+
+// lends reports whether reads can wait without a buffer.
+func (s *stamper) lends() bool { return s.raw != nil }
+
+// readLent reads into held, the buffer of the read before, if something has
+// already arrived. Else it gives held back, waits, and reads into another. It
+// gives the buffer that it read into.
+func (s *stamper) readLent(held []byte) ([]byte, int, error) {
+	s.lent, s.lend = held, true
+	n, err := s.take()
+	held, s.lent, s.lend = s.lent, nil, false
+	if n == 0 && err == nil {
+		err = io.EOF
+	}
+	return held, n, err
 }
 
 // recvmsg reads into iov and oob. It makes the system call itself because the
@@ -105,18 +154,24 @@ func (s *stamper) Read(p []byte) (int, error) {
 		}
 		return n, err
 	}
-	s.iov.Base = unsafe.SliceData(p)
-	s.iov.SetLen(len(p))
+	s.aim(p)
+	n, err := s.take()
+	if n == 0 && err == nil && len(p) > 0 {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// take reads into what iov aims at. It gives neither bytes nor an error at the
+// connection's end.
+func (s *stamper) take() (int, error) {
 	err := s.raw.Read(s.recv)
 	s.iov.Base = nil
 	if err == nil && s.errno != 0 {
 		err = os.NewSyscallError("recvmsg", s.errno)
 	}
-	if err != nil {
+	if err != nil || s.n == 0 {
 		return 0, err
-	}
-	if s.n == 0 && len(p) > 0 {
-		return 0, io.EOF
 	}
 	if unixNS, ok := stampIn(s.oob[:s.msg.Controllen]); ok {
 		s.at = s.clock.FromReal(unixNS)

@@ -2,12 +2,17 @@ package client
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"runtime"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -113,4 +118,62 @@ func TestUnaskedBytes(t *testing.T) {
 	events, fault := plainly(t, c, asking(true), nil)
 	equal(t, "fault", fault, (*llm.Fault)(nil))
 	equal(t, "kinds", kinds(events), greetingOnNew)
+}
+
+// TestStreamsThatBorrowDoNotMix: streams share buffers, and each is given its
+// own words although its events come in pieces between which others are read.
+func TestStreamsThatBorrowDoNotMix(t *testing.T) {
+	const streams, words = 24, 40
+	url, _ := serveRaw(t, func(c net.Conn, conn, _ int) bool {
+		_, err := io.WriteString(c, chunkedHead)
+		for i := range words {
+			event := chunk(fmt.Sprintf(`data: {"choices":[{"index":0,"delta":{"content":"%d.%d "}}]}`+"\n\n", conn, i))
+			// Each event is cut elsewhere: in the chunk's size, in the line,
+			// in its end.
+			for _, piece := range []string{event[:i%len(event)], event[i%len(event):]} {
+				if err == nil && piece != "" {
+					_, err = io.WriteString(c, piece)
+				}
+				runtime.Gosched()
+			}
+		}
+		if err == nil {
+			_, err = io.WriteString(c, inChunks(done))
+		}
+		return err == nil
+	})
+	c := newClient(t, Spec{}, url)
+	answers := make([]string, streams)
+	var all sync.WaitGroup
+	for i := range answers {
+		all.Go(func() {
+			events, _ := plainly(t, c, asking(true), nil)
+			answers[i] = said(events)
+		})
+	}
+	all.Wait()
+	for _, got := range answers {
+		conn, _, _ := strings.Cut(got, ".")
+		want := ""
+		for i := range words {
+			want += fmt.Sprintf("%s.%d ", conn, i)
+		}
+		equal(t, "answer on connection "+conn, got, want)
+	}
+}
+
+// TestAWaitHoldsNoBuffer: what the read before it held is given back.
+func TestAWaitHoldsNoBuffer(t *testing.T) {
+	url, _ := serveRaw(t, func(net.Conn, int, int) bool { return true })
+	dialed, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dialed.Close()
+	s := newStamper(dialed, clock.New(), &stampCounts{})
+	_ = dialed.SetReadDeadline(time.Now().Add(time.Millisecond))
+	held, n, err := s.readLent(make([]byte, readBuffer))
+	if held != nil || n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%d bytes held, %d read, %v; want none of either and the deadline", len(held), n, err)
+	}
 }

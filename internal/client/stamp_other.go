@@ -38,6 +38,15 @@ func (s *stamper) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// lends is false: these systems read through Go's own calls, which want a
+// buffer to wait with.
+func (s *stamper) lends() bool { return false }
+
+func (s *stamper) readLent(held []byte) ([]byte, int, error) {
+	n, err := s.Read(held)
+	return held, n, err
+}
+
 // quiet cannot be told here without waiting; a dead connection is found when
 // it is used.
 func (s *stamper) quiet(bool) bool { return true }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/clock"
 	"redline/internal/llm"
 	"redline/internal/record"
 )
@@ -183,39 +184,47 @@ func TestRetryInAClosedLoop(t *testing.T) {
 // they have, at once: at the end of its drain, and when the user stops it.
 func TestRetriesEndWithTheStage(t *testing.T) {
 	t.Parallel()
-	retries := Retries{Max: 9, Backoff: 20 * time.Second}
-	stopped := make(chan struct{})
 	for _, tt := range []struct {
 		name  string
 		stage Stage
+		stop  time.Duration // when the user stops it
 		took  time.Duration
 		by    phases
 	}{
-		{"drain", Stage{Arrivals: at(0, 100*ms), Warmup: fixed(0), Duration: time.Second, Drain: 5 * time.Second}, 6 * time.Second,
-			phases{record.Measure: {llm.Rejected: 2}}},
-		{"user", Stage{Arrivals: at(0, 100*ms), Warmup: fixed(0), Duration: time.Minute, Drain: time.Minute, Grace: time.Minute, Stop: stopped},
-			3 * time.Second, phases{record.Measure: {llm.Rejected: 2}}},
-		{"waiting for a slot", Stage{Arrivals: at(0, 100*ms), Cap: 1, Warmup: fixed(0), Duration: 25 * time.Second, Drain: 0}, 25 * time.Second,
-			phases{record.Measure: {llm.Rejected: 1, llm.Censored: 1}}},
+		{"drain", Stage{Arrivals: every(100 * ms), Warmup: fixed(900 * ms), Requests: 1, Drain: 4950 * ms}, 0, 5850 * ms,
+			phases{record.Warmup: {llm.Rejected: 9}, record.Measure: {llm.Rejected: 1}, record.Cooldown: {llm.Rejected: 49}}},
+		{"user", Stage{Arrivals: at(0, 100*ms), Warmup: fixed(0), Duration: time.Minute, Drain: time.Minute, Grace: time.Minute},
+			3 * time.Second, 3 * time.Second, phases{record.Measure: {llm.Rejected: 2}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.stage.Retries = retries
-			var n atomic.Int64
-			p := play(t, tt.stage, func(*llm.Request) reply {
-				if n.Add(1) == 2 && tt.stage.Cap > 0 {
-					return reply{hang: true}
+			t.Parallel()
+			bubble(t, func(t *testing.T, c *clock.Clock) {
+				tt.stage.Retries = Retries{Max: 9, Backoff: 20 * time.Second}
+				if tt.stop > 0 {
+					stop := make(chan struct{})
+					tt.stage.Stop = stop
+					time.AfterFunc(tt.stop, func() { close(stop) })
 				}
-				if tt.stage.Stop != nil && n.Load() == 2 {
-					time.AfterFunc(2900*ms, func() { close(stopped) })
+				p := drive(t.Context(), t, c, &script{clock: c, answer: always(rejection(0))}, tt.stage)
+				if diff := cmp.Diff(tt.by, p.by()); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
 				}
-				return rejection(0)
+				if p.Took != tt.took {
+					t.Errorf("took %v, want %v", p.Took, tt.took)
+				}
 			})
-			if diff := cmp.Diff(tt.by, p.by()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if p.Took != tt.took {
-				t.Errorf("took %v, want %v", p.Took, tt.took)
-			}
 		})
+	}
+}
+
+// A request that waits for a slot for its next try keeps what it has when the
+// stage ends.
+func TestRetryThatGetsNoSlot(t *testing.T) {
+	t.Parallel()
+	p := play(t, Stage{Arrivals: at(0, 10*ms), Cap: 1, Warmup: fixed(0), Duration: time.Second, Drain: 0,
+		Retries: Retries{Max: 1, Backoff: 100 * ms}}, inTurn(rejection(0), reply{hang: true}))
+	want := phases{record.Measure: {llm.Rejected: 1, llm.Censored: 1}}
+	if diff := cmp.Diff(want, p.by()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -18,11 +20,11 @@ import (
 
 // comparison holds what redline says and what was so.
 type comparison struct {
-	trial      trial
-	loadBefore string
-	reported   result.Point
-	valid      string
-	reasons    []string
+	trial    trial
+	others   string // share of the machine that bystanders took
+	reported result.Point
+	valid    string
+	reasons  []string
 
 	ttft, tpot, gaps []float64 // true, ms
 	errors           []float64 // of stamps that are not coalesced, µs
@@ -139,14 +141,14 @@ func (c *comparison) coalesced() float64 { return 100 * float64(c.shared) / floa
 
 // stampTable shows how far stamps are from the writes, a row for each trial.
 func stampTable(b *strings.Builder, all []*comparison) {
-	b.WriteString("\n| tokens/s | cores | load before | served, tokens/s | events | coalesced | stamp error p50, µs | p99 | max | run valid |\n" +
+	b.WriteString("\n| tokens/s | cores | others | served, tokens/s | events | coalesced | stamp error p50, µs | p99 | max | run valid |\n" +
 		"|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, c := range all {
 		valid := c.valid
 		if len(c.reasons) > 0 {
 			valid += ": " + strings.Join(c.reasons, "; ")
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %.0f | %d | %.2f %% | %.1f | %.1f | %.0f | %s |\n", c.trial.title, c.trial.cores(), c.loadBefore,
+		fmt.Fprintf(b, "| %s | %s | %s | %.0f | %d | %.2f %% | %.1f | %.1f | %.0f | %s |\n", c.trial.title, c.trial.cores(), c.others,
 			c.reported.Throughput.Output, c.events, c.coalesced(),
 			stats.Quantile(c.errors, 0.5), stats.Quantile(c.errors, 0.99), c.errors[len(c.errors)-1], valid)
 	}
@@ -186,6 +188,6 @@ func (c *comparison) table(b *strings.Builder) {
 	for _, f := range c.figures() {
 		fmt.Fprintf(b, "| %s | %.3f | %.3f | %.2f %% |\n", f.name, f.got, f.want, f.off())
 	}
-	fmt.Fprintf(b, "\nLoad average before: %s. %d events, %.2f %% coalesced. Error of the other stamps, µs outside the server's write: p50 %.1f, p99 %.1f, max %.0f.\n",
-		c.loadBefore, c.events, c.coalesced(), stats.Quantile(c.errors, 0.5), stats.Quantile(c.errors, 0.99), c.errors[len(c.errors)-1])
+	fmt.Fprintf(b, "\nOthers: %s. %d events, %.2f %% coalesced. Error of the other stamps, µs outside the server's write: p50 %.1f, p99 %.1f, max %.0f.\n",
+		c.others, c.events, c.coalesced(), stats.Quantile(c.errors, 0.5), stats.Quantile(c.errors, 0.99), c.errors[len(c.errors)-1])
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command accuracy measures redline against servers that write down when each
 // token was really sent, and writes the comparison to docs/ACCURACY.md. It is
 // run from the repository's root, by make accuracy.
@@ -82,6 +84,7 @@ func main() {
 }
 
 func run(trials []trial, page string) error {
+	idle := truth.LoadAverage()
 	loaded, err := measure(trials)
 	if err != nil {
 		return err
@@ -90,7 +93,7 @@ func run(trials []trial, page string) error {
 	if err != nil {
 		return err
 	}
-	text := document(loaded, compared)
+	text := document(loaded, compared, idle)
 	fmt.Print(text)
 	return os.WriteFile(page, []byte(text), 0o644)
 }
@@ -127,37 +130,46 @@ func (t trial) compare() (*comparison, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
+	bystanders := truth.WatchBystanders()
 	server, err := truth.Start(dir, t.server)
 	if err != nil {
 		return nil, err
 	}
 	defer server.Kill()
-	before := truth.LoadAverage()
-	if t.busy {
-		stop, err := occupy(runtime.NumCPU())
-		if err != nil {
-			return nil, err
-		}
-		defer stop()
-	}
 	out := filepath.Join(dir, "run")
-	load := exec.Command(binary, append(t.arguments(), "--url", server.URL, "--quiet", "--out", out)...)
-	load.Stderr = os.Stderr
-	var exit *exec.ExitError
-	// A run that calls itself invalid is still a run to compare.
-	if err := load.Run(); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 5) {
+	if err := t.drive(server.URL, out); err != nil {
 		return nil, err
 	}
 	lines, err := server.Stop()
 	if err != nil {
 		return nil, err
 	}
+	others := bystanders.Share()
 	c, err := join(out, lines)
 	if err != nil {
 		return nil, err
 	}
-	c.trial, c.loadBefore = t, before
+	c.trial, c.others = t, others
 	return c, nil
+}
+
+// drive runs redline, beside busy loops where the trial wants them.
+func (t trial) drive(url, out string) error {
+	if t.busy {
+		stop, err := occupy(runtime.NumCPU())
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	load := exec.Command(binary, append(t.arguments(), "--url", url, "--quiet", "--out", out)...)
+	load.Stderr = os.Stderr
+	err := load.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 5 {
+		return nil // a run that calls itself invalid is still a run to compare
+	}
+	return err
 }
 
 // occupy keeps cores busy at low priority until it is told to stop. The loops
@@ -181,13 +193,15 @@ func occupy(cores int) (stop func(), err error) {
 	return stop, nil
 }
 
-func document(loaded, compared []*comparison) string {
+func document(loaded, compared []*comparison, loadAverage string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Accuracy\n\nWritten by `make accuracy` on %s; server and client on it, over loopback.\n", truth.Machine())
-	fmt.Fprintf(&b, "A server that brings a token every %v as a process of its own writes down its clock just before and just after each\n"+
+	fmt.Fprintf(&b, "# Accuracy\n\nWritten by `make accuracy` on %s; server and client on it, over\n"+
+		"loopback. The machine's load average at the start was %s.\n", truth.Machine(), loadAverage)
+	fmt.Fprintf(&b, "\nA server that brings a token every %v, as a process of its own, writes down its clock just before and just after each\n"+
 		"write. A stamp's error is its distance outside that interval; of events that came in one read only the last one's time\n"+
 		"is known, the others are coalesced and say so. Figures are in ms, ± is the distance to the truth; true TTFT is counted\n"+
-		"from redline's own sending. A figure is firm where redline itself says that it can be relied on.\n", pace)
+		"from redline's own sending. A figure is firm where redline itself says that it can be relied on. Others: what programs\n"+
+		"that have no part in this took of all cores during a run.\n", pace)
 	fmt.Fprintf(&b, "\n## Under load\n\n`redline %s` and so on\nagainst `redline sim --pace %v --truth`; busy: beside one busy loop per core at nice 10.\n",
 		quoted(loaded[0].trial.arguments()), pace)
 	stampTable(&b, loaded)

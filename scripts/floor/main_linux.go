@@ -129,7 +129,7 @@ func introduce(w io.Writer) {
 	busy, _ := os.ReadFile("/proc/loadavg")
 	minute, _, _ := strings.Cut(string(busy), " ")
 	fmt.Fprintf(w, "# What a streamed token costs\n\nWritten by `make floor` on a machine with %d cores (%s/%s), server and reader on it, over loopback. Load average\n"+
-		"as it began: %s; other work on the machine makes every figure larger, and the ratios too.\n", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, minute)
+		"as it began: %s: other work on the machine makes every figure larger.\n", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, minute)
 	fmt.Fprintf(w, `
 CPU time, user and system, of the reading process alone over %v, divided by the tokens that it received; median of %d rounds,
 lowest and highest in brackets. The server is one `+"`redline sim --pace`"+` process, the readers take turns.

@@ -31,11 +31,13 @@ type document struct {
 	absent  []absence
 	rows    []row
 	version string // of redline
+
+	loadAverage string // before the first run
 }
 
 // prepare installs what can be installed and gives the tools to drive.
 func (d *document) prepare(home string) []tool {
-	d.version = redlineVersion()
+	d.version, d.loadAverage = redlineVersion(), truth.LoadAverage()
 	for _, t := range tools {
 		if t.pkg != "" {
 			if err := install(home, t); err != nil {
@@ -77,7 +79,8 @@ func (d *document) render() string {
 	fmt.Fprintf(&b, "# Beside other load testers\n\nWritten by `make peers` on %s, with Python %s;\n"+
 		"server and client on it, over loopback. The server is `redline sim --pace %v --truth FILE`, a process of its own, fresh for\n"+
 		"every run: a token every %v whatever the load. The load is a closed loop of replies of %d tokens to prompts of %d. Tools\n"+
-		"take turns; rows of one load stand in the order of the runs.\n", truth.Machine(), pythonVersion(), pace, pace, output, prompt)
+		"take turns; rows of one load stand in the order of the runs. The machine's load average at the start was %s.\n",
+		truth.Machine(), pythonVersion(), pace, pace, output, prompt, d.loadAverage)
 	d.cost(&b)
 	d.errors(&b)
 	d.summary(&b)
@@ -91,15 +94,16 @@ func (d *document) cost(b *strings.Builder) {
 		"Requests and tokens served are the server's count. Rate: tokens written per second, 2.5 s at both ends left out. CPU is\n" +
 		"that of the tool's whole process tree: /proc/PID/stat of every descendant five times a second, with orphans adopted, so\n" +
 		"that none escapes; per token between the first token and the last, so without start-up; in all by\n" +
-		"getrusage from start to end. Memory: the largest sum of the proportional set sizes of the tree.\n\n" +
-		"| streams | tool | load before | requests: reported / served | tokens served | requests/s (possible) | tokens/s (possible) | CPU µs/token | CPU s in all | MB | processes |\n" +
+		"getrusage from start to end. Memory: the largest sum of the proportional set sizes of the tree.\n" +
+		"Others: what programs that have no part in this took of all cores during a run.\n\n" +
+		"| streams | tool | others | requests: reported / served | tokens served | requests/s (possible) | tokens/s (possible) | CPU µs/token | CPU s in all | MB | processes |\n" +
 		"|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, r := range d.rows {
 		if r.err != nil {
-			fmt.Fprintf(b, "| %d | %s | %s | failed: %v | | | | | | | |\n", r.load.streams, r.tool.name, r.loadBefore, r.err)
+			fmt.Fprintf(b, "| %d | %s | %s | failed: %v | | | | | | | |\n", r.load.streams, r.tool.name, r.others, r.err)
 			continue
 		}
-		fmt.Fprintf(b, "| %d | %s | %s | %d / %d | %d | %.2f (%.0f) | %.0f (%.0f) | %.1f | %.1f | %.0f | %d |\n", r.load.streams, r.tool.name, r.loadBefore,
+		fmt.Fprintf(b, "| %d | %s | %s | %d / %d | %d | %.2f (%.0f) | %.0f (%.0f) | %.1f | %.1f | %.0f | %d |\n", r.load.streams, r.tool.name, r.others,
 			r.reported.requests, r.served.requests, r.served.tokens, r.served.tokensPerSecond/output, r.load.possible()/output, r.served.tokensPerSecond, r.load.possible(),
 			r.use.perToken(r.served.tokens), r.use.whole.Seconds(), float64(r.use.memory)/(1<<20), r.use.processes)
 	}

@@ -90,11 +90,11 @@ type setting struct {
 
 // outcome is what became of one run.
 type outcome struct {
-	reported   reported
-	truth      figures
-	served     service
-	use        use
-	loadBefore string
+	reported reported
+	truth    figures
+	served   service
+	use      use
+	others   string // share of the machine that bystanders took
 }
 
 // drive runs one tool against a server of its own.
@@ -104,6 +104,7 @@ func drive(t tool, s setting) (*outcome, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(s.out)
+	bystanders := truth.WatchBystanders()
 	server, err := truth.Start(s.out, func(port, file string) *exec.Cmd {
 		return exec.Command(ours, "sim", "--listen", "127.0.0.1:"+port, "--served-model-name", model,
 			"--pace", pace.String(), "--truth", file)
@@ -117,7 +118,7 @@ func drive(t tool, s setting) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &outcome{loadBefore: truth.LoadAverage()}
+	o := &outcome{}
 	watched, err := watch(t.start(s), server.PID(), filepath.Join(s.out, "log"))
 	sent := seen.close()
 	if err != nil {
@@ -127,6 +128,7 @@ func drive(t tool, s setting) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.others = bystanders.Share()
 	if o.reported, err = t.read(s); err != nil {
 		return nil, err
 	}

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package truth starts servers that write down when they really sent each
 // token, and reads what they wrote. It takes a command line and gives lines of
 // times; it knows no client and judges none.

@@ -1,3 +1,5 @@
+//go:build unix
+
 package truth
 
 import (
@@ -49,5 +51,20 @@ func TestLine(t *testing.T) {
 	}
 	if got := (Line{Before: []int64{5}}).TPOT(); got != 0 {
 		t.Errorf("tpot of one token %v, want 0", got)
+	}
+}
+
+func TestBusyTime(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]time.Duration{
+		"cpu  100 20 3 5000 70 4 5 6 0 0": 1320 * time.Millisecond,
+		"cpu  100 20 x 5000 70 4 5 6 0 0": 0,
+		"cpu0 100 20 3 5000 70 4 5 6 0 0": 0,
+		"cpu  100":                        0,
+		"":                                0,
+	} {
+		if got := busyTime(line); got != want {
+			t.Errorf("%q: %v, want %v", line, got, want)
+		}
 	}
 }
