@@ -39,6 +39,8 @@ func (r *run) result() (*result.Result, error) {
 	fill(&res.Client, r.watched.host.Over(start, end))
 	evidence := validity.Evidence{Client: res.Client, Embedded: r.target.engine != nil,
 		Traffic: r.watched.traffic(), Server: r.watched.serverUse(start, end), Repeat: r.target.repeat}
+	files, ports := r.target.client.Shortage()
+	evidence.Shortage = files + ports
 	if r.target.engine != nil {
 		late := r.target.engine.Lateness()
 		evidence.Engine = &validity.Lateness{P99: int64(late.P99), Max: int64(late.Max)}

@@ -80,6 +80,9 @@ func askBuffered(e Evidence) outcome {
 }
 
 func askFiles(e Evidence) outcome {
+	if e.Shortage > 0 {
+		return outcome{figure: fmt.Sprintf("%d connections refused by this machine", e.Shortage), threshold: "none"}
+	}
 	open, limit := e.Client.Machine.OpenFiles, e.Client.Machine.FileLimit
 	if open == nil || limit == nil || *limit == 0 {
 		return outcome{why: "the system does not say how many files are open"}

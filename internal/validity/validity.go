@@ -29,6 +29,9 @@ type Evidence struct {
 	Server *telemetry.ServerUse
 	// Traffic lays its count of requests beside ours, over the whole run.
 	Traffic *Traffic
+	// Shortage is how many connections this machine refused to open for lack
+	// of files or ports.
+	Shortage int64
 	// Repeat is how long a request took that was sent twice.
 	Repeat *Repeat
 }

@@ -137,6 +137,7 @@ func TestEachCheckFiresAndKeepsSilent(t *testing.T) {
 		{"a proxy that buffers", "buffered stream", func(e *Evidence) { e.Summary.Tokens.Buffered = 900 }, false,
 			"900 of 1000 replies came in lumps", "≤ 50 %"},
 		{"files run out", "ports and files", func(e *Evidence) { e.Client.Machine.OpenFiles = ptr(1000) }, false, "1000 of 1024 files open", "≤ 90 %"},
+		{"ports ran out", "ports and files", func(e *Evidence) { e.Shortage = 4 }, false, "4 connections refused by this machine", "none"},
 		{"a busy hypervisor", "throttled machine", func(e *Evidence) { e.Client.Machine.StealShare = ptr(0.12) }, false,
 			"steal 12 %, quota 0.5 %, 0 times hot", "steal ≤ 5 %, quota ≤ 1 %, never hot"},
 		{"a quota", "throttled machine", func(e *Evidence) { e.Client.Machine.QuotaHeld = ptr(10 * time.Second) }, false,
