@@ -236,6 +236,18 @@ func (c *Client) Close() {
 	_ = c.stamping.Close()
 }
 
+// Retransmits is how many TCP segments this machine had to send again, on
+// connections that are closed or wait; 0 where the system does not say.
+func (c *Client) Retransmits() int64 {
+	n := c.stamps.again.Load()
+	for _, ep := range c.endpoints {
+		for _, peer := range ep.peers {
+			n += peer.pool.retransmits()
+		}
+	}
+	return n
+}
+
 // Dialect is the API that the client speaks.
 func (c *Client) Dialect() *wire.Dialect { return c.dialect }
 
@@ -245,7 +257,7 @@ func (c *Client) Timestamps() (kernel, user int64) {
 	return c.stamps.kernel.Load(), c.stamps.user.Load()
 }
 
-type stampCounts struct{ kernel, user atomic.Int64 }
+type stampCounts struct{ kernel, user, again atomic.Int64 }
 
 func (t TLS) config() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: t.Insecure, NextProtos: []string{"http/1.1"}}

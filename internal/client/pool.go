@@ -59,6 +59,16 @@ func (p *pool) put(c *conn) {
 	p.waiting = append(p.waiting, c)
 }
 
+// retransmits adds up what was sent again on the connections that wait.
+func (p *pool) retransmits() (n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.waiting {
+		n += c.raw.retransmits()
+	}
+	return n
+}
+
 func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

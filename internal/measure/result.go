@@ -35,7 +35,7 @@ func (r *run) result() (*result.Result, error) {
 	kernel, user := r.target.client.Timestamps()
 	res.Client = result.Client{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.GOMAXPROCS(0),
 		Timestamps: result.Timestamps{Source: stampSource(kernel, user), Reads: kernel + user, Missing: user},
-		SharesHost: r.target.client.Local()}
+		SharesHost: r.target.client.Local(), Retransmits: r.target.client.Retransmits()}
 	fill(&res.Client, r.watched.host.Over(start, end))
 	evidence := validity.Evidence{Client: res.Client, Embedded: r.target.engine != nil,
 		Traffic: r.watched.traffic(), Server: r.watched.serverUse(start, end), Repeat: r.target.repeat}

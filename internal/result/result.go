@@ -90,6 +90,8 @@ type Client struct {
 	// SchedDelayMS is how long goroutines that could run waited for a thread,
 	// the p99 as an upper bound.
 	SchedDelayMS float64 `json:"sched_delay_ms"`
+	// Retransmits is TCP segments that this machine had to send again.
+	Retransmits int64 `json:"tcp_retransmits"`
 	// Machine is the whole machine over the window; what its system does not
 	// tell is absent.
 	Machine telemetry.MachineUse `json:"machine"`
