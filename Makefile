@@ -6,7 +6,7 @@ BUILD   := CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)"
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
-.PHONY: help build run test check cross bench floor accuracy peers real soak golden dist clean
+.PHONY: help build run test check cross bench floor accuracy peers real offered soak golden dist clean
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ peers: build ## drive one server with redline and with other load testers (as ro
 
 real: build ## drive a real engine with a small model; writes docs/REAL-ENGINES.md
 	scripts/real/run.sh
+
+offered: build ## how many requests and streams it can offer (a minute); writes docs/LOAD.md
+	scripts/offered/run.sh
 
 soak: build ## half an hour at 20,000 tokens/s, then a hundred kills; writes docs/SOAK.md
 	scripts/soak/run.sh
