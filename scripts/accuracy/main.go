@@ -201,7 +201,7 @@ func document(loaded, compared []*comparison, loadAverage string) string {
 		"write. A stamp's error is its distance outside that interval; of events that came in one read only the last one's time\n"+
 		"is known, the others are coalesced and say so. Figures are in ms, ± is the distance to the truth; true TTFT is counted\n"+
 		"from redline's own sending. A figure is firm where redline itself says that it can be relied on. Others: what programs\n"+
-		"that have no part in this took of all cores during a run.\n", pace)
+		"that have no part in this took of all cores during a run, good to about 5 points: it is the difference of two accounts.\n", pace)
 	fmt.Fprintf(&b, "\n## Under load\n\n`redline %s` and so on\nagainst `redline sim --pace %v --truth`; busy: beside one busy loop per core at nice 10.\n",
 		quoted(loaded[0].trial.arguments()), pace)
 	stampTable(&b, loaded)

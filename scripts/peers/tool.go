@@ -32,9 +32,9 @@ type reported struct {
 	requests int
 }
 
-// tools are those that are driven. Each runs with what its manual has for high
-// rates: no screen, no server or accelerator metrics, server-side token
-// counts, a worker for each core where workers are counted.
+// tools are those that are driven, with settings from each one's own help: no
+// screen, no server or accelerator metrics, server-side token counts. None is
+// tuned beyond that.
 var tools = []tool{
 	{name: "redline", start: startRedline, read: readRedline, judge: judgeRedline},
 	{name: "aiperf", pkg: "aiperf", version: "0.13.0", start: startAIPerf, read: readAIPerf, judge: judgeAll,

@@ -25,7 +25,8 @@ func WatchBystanders() Bystanders {
 }
 
 // Share tells what part of all cores others took since, as text. All children
-// must have ended. It is "unknown" where the system does not tell.
+// must have ended. It is "unknown" where the system does not tell, and below 0
+// where the two accounts of the time disagree: that is shown, not hidden.
 func (b Bystanders) Share() string {
 	busy := busyTime(firstLine("/proc/stat"))
 	if busy == 0 {
@@ -33,7 +34,7 @@ func (b Bystanders) Share() string {
 	}
 	others := busy - b.busy - (ownTime() - b.ours)
 	all := time.Since(b.began) * time.Duration(runtime.NumCPU())
-	return fmt.Sprintf("%.0f %%", max(0, 100*others.Seconds()/all.Seconds()))
+	return fmt.Sprintf("%.1f %%", 100*others.Seconds()/all.Seconds())
 }
 
 // busyTime reads the first line of /proc/stat: user, nice, system, idle,
