@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"golang.org/x/term"
@@ -17,7 +18,14 @@ import (
 // version is set at build time.
 var version = "dev"
 
+// pacers is how many goroutines sleep in system calls of their own: the one
+// that sends, and the embedded engine's. Such a sleep holds a slot of the
+// scheduler until the runtime notices, milliseconds later, that others wait for
+// it, so there must be slots to spare.
+const pacers = 2
+
 func main() {
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + pacers)
 	interrupts := make(chan os.Signal, 4)
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
 	ctx, stop, cancel := interruptible(interrupts)

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
 	"time"
 
-	"redline/internal/clock"
 	"redline/internal/llm"
 	"redline/internal/record"
 )
@@ -18,13 +18,15 @@ const unsentPause = int64(250 * time.Millisecond)
 // never is when nothing happens any more.
 const never = math.MaxInt64
 
-// open dispatches arrivals at their due times, on a thread of its own.
+// open dispatches arrivals at their due times. It makes way for each request
+// at once: that runs to the end of its sending on the same thread, where a
+// request handed to another thread would first have to wake it.
 func (e *engine) open(ctx context.Context) {
-	defer clock.Pin()()
 	for j := range e.sessions {
 		e.window.advance(j.due)
 		if b := e.begin(j); b != nil {
 			e.running.Go(func() { e.serve(ctx, j, b) })
+			runtime.Gosched()
 		}
 	}
 	e.window.advance(never)

@@ -12,6 +12,7 @@ import (
 	"redline/internal/record"
 	"redline/internal/result"
 	"redline/internal/slo"
+	"redline/internal/telemetry"
 	"redline/internal/validity"
 )
 
@@ -33,7 +34,7 @@ func (r *run) result() (*result.Result, error) {
 		start, end = r.outcome.Start, r.clock.Now()
 	}
 	kernel, user := r.target.client.Timestamps()
-	res.Client = result.Client{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.GOMAXPROCS(0),
+	res.Client = result.Client{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: telemetry.Cores,
 		Timestamps: result.Timestamps{Source: stampSource(kernel, user), Reads: kernel + user, Missing: user},
 		SharesHost: r.target.client.Local(), Retransmits: r.target.client.Retransmits()}
 	fill(&res.Client, r.watched.host.Over(start, end))

@@ -17,6 +17,10 @@ import (
 // gcPauses is the runtime's histogram of stops of the whole program.
 const gcPauses = "/sched/pauses/total/gc:seconds"
 
+// Cores is how many cores this process may use, as the runtime found them at
+// the start: a program may ask for more threads than that later.
+var Cores = runtime.GOMAXPROCS(0)
+
 // sampleEvery is how often the host is looked at.
 const sampleEvery = 250 * time.Millisecond
 
@@ -163,7 +167,7 @@ func (h *Host) Over(start, end int64) HostUse {
 	use.MachineUse = machineOver(h.wide, start, end)
 	use.Wall = time.Duration(h.samples[last].at - h.samples[first].at)
 	if use.Wall > 0 {
-		use.Share = float64(use.CPU) / float64(use.Wall) / float64(runtime.GOMAXPROCS(0))
+		use.Share = float64(use.CPU) / float64(use.Wall) / float64(Cores)
 	}
 	return use
 }
