@@ -138,7 +138,8 @@ func askSharedHost(e Evidence) outcome {
 // prompt is new, so none of it should be cached but what a template adds.
 func askCache(e Evidence) outcome {
 	t := e.Summary.Tokens
-	share, from := math.NaN(), ""
+	var share float64
+	var from string
 	switch {
 	case t.Cached > 0 && t.Prompt > 0:
 		share, from = float64(t.Cached)/float64(t.Prompt), "by usage"
