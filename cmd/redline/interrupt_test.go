@@ -101,6 +101,7 @@ func startedSlow(t *testing.T) (cmd *exec.Cmd, out string, stdout, stderr *buffe
 func TestKilledRunStillReports(t *testing.T) {
 	t.Parallel()
 	cmd, out, _, _ := started(t, "--quiet")
+	await(t, "telemetry of the window", func() bool { return lines(filepath.Join(out, "telemetry.jsonl")) > 6 })
 	cmd.Process.Kill()
 	cmd.Wait()
 	if exists(out, "result.json") {
@@ -110,7 +111,11 @@ func TestKilledRunStillReports(t *testing.T) {
 	if code != exitOK {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
-	for _, want := range []string{"killed", "ttft", "tpot"} {
+	if _, unchecked, _ := strings.Cut(stdout, "\nunchecked"); strings.Contains(unchecked, "own CPU") {
+		t.Errorf("the telemetry log was not asked:\n%s", stdout)
+	}
+	// What the server and this machine did was logged meanwhile.
+	for _, want := range []string{"killed", "ttft", "tpot", "so far", "\nserver "} {
 		if !strings.Contains(strings.ToLower(stdout), want) {
 			t.Errorf("the report does not say %q:\n%s", want, stdout)
 		}

@@ -48,7 +48,28 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 	}
 	res.Warnings = append(res.Warnings, result.Warning{Figure: "requests",
 		Text: "the run was killed: requests that were in flight then left no record, so slow ones are missing"})
-	return res, judge(res, c, dir.Records, start, end, validity.Evidence{Embedded: c.Embedded()})
+	return res, judge(res, c, dir.Records, start, end, keptEvidence(res, c, dir, start, end))
+}
+
+// keptEvidence is what the telemetry log of a killed run still tells. How
+// arrivals were stamped stands nowhere, so that stays open.
+func keptEvidence(res *result.Result, c *config.Config, dir *store.Dir, start, end int64) validity.Evidence {
+	evidence := validity.Evidence{Embedded: c.Embedded()}
+	logged, err := dir.ReadTelemetry()
+	if err != nil {
+		res.Warnings = append(res.Warnings, result.Warning{Figure: "server", Text: "the telemetry log cannot be read: " + err.Error()})
+	}
+	if logged == nil {
+		return evidence
+	}
+	if server := logged.Server(start, end); server.Samples > 0 {
+		evidence.Server = &server
+	}
+	use := logged.Host(start, end)
+	res.Client.CPUs = len(use.Cores)
+	fill(&res.Client, use)
+	evidence.Client = res.Client
+	return evidence
 }
 
 // measuredSpan finds the window of a run that did not live to write it down:

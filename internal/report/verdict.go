@@ -132,7 +132,7 @@ func (p *page) server(r *result.Result) headline {
 // validWord leads a report without a finding against the server. A run that
 // was cut short has not been found valid.
 func validWord(r *result.Result) string {
-	if r.Verdict.Valid == "yes" {
+	if r.Verdict.Valid == "yes" && r.Interrupted == "" {
 		return "VALID · "
 	}
 	return "SO FAR · "

@@ -116,7 +116,7 @@ func askPause(e Evidence) outcome {
 
 // askClock matters only to kernel stamps, which are on the real-time clock.
 func askClock(e Evidence) outcome {
-	if e.Client.CPUs == 0 {
+	if e.Client.CPUs == 0 || e.Client.Timestamps.Source == "" {
 		return unwatched
 	}
 	if e.Client.Timestamps.Source != "kernel" {
