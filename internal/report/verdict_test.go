@@ -96,3 +96,17 @@ func TestFates(t *testing.T) {
 		}
 	}
 }
+
+// A run that was cut short has not been found valid, whatever its checks say.
+func TestAKilledRunIsNotCalledValid(t *testing.T) {
+	t.Parallel()
+	r := baseSample()
+	r.Interrupted = result.Killed
+	var out strings.Builder
+	if err := Terminal(&out, r, TerminalOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), "VALID") || !strings.HasPrefix(out.String(), "KILLED") || !strings.Contains(out.String(), "\nSO FAR") {
+		t.Errorf("the report begins with\n%.200s", out.String())
+	}
+}
