@@ -39,6 +39,17 @@ type Request struct {
 	PromptTokens int
 	Class        string
 	Tenant       string
+	// Session names the conversation, the same in all its turns; "" for a
+	// request that stands alone.
+	Session string
+	// Headers go with this request alone and win over the provider's own: a
+	// tenant's, or what keeps a session on one replica.
+	Headers [][2]string
+	// Key takes the place of the provider's API key: a tenant's own.
+	Key string
+	// Natural leaves the end of the reply to the model: MaxTokens only bounds
+	// it.
+	Natural bool
 }
 
 // RequestID joins a run's id and a request's number. A run id of the first four
