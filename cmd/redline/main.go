@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/term"
 
+	"redline/internal/clock"
 	"redline/internal/doctor"
 )
 
@@ -38,6 +39,7 @@ func main() {
 		colour:   term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
 		width:    func() int { return columns(os.Stderr) },
 		page:     columns(os.Stdout),
+		hurry:    func() { clock.Prefer() },
 	}
 	code := p.run(ctx)
 	cancel()
@@ -79,6 +81,8 @@ type process struct {
 	colour    bool            // stdout may be coloured
 	width     func() int      // of stderr
 	page      int             // columns of stdout, 0 where it is no terminal
+	// hurry asks for a priority above ordinary work; nil leaves it as it is.
+	hurry func()
 	// doctorPace is how long redline doctor looks; its own default if zero.
 	doctorPace doctor.Pace
 }

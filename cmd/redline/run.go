@@ -64,6 +64,9 @@ func (p *process) measure(ctx context.Context, cfg *config.Config) error {
 	if cfg.Output.Verbose {
 		options.Trace = p.stderr
 	}
+	if p.hurry != nil {
+		p.hurry()
+	}
 	res, path, err := measure.Run(ctx, options)
 	live.Finish()
 	if res == nil {

@@ -1,15 +1,15 @@
 package clock
 
 import (
-	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // spin is how long before its offset a sleep stops trusting the kernel's timer
-// and watches the clock itself.
-const spin = 50 * time.Microsecond
+// and watches the clock itself. A timer without slack is about as late as that;
+// a longer spin would take a whole core from whoever waits often.
+const spin = 5 * time.Microsecond
 
 func monotonic() int64 {
 	var ts unix.Timespec
@@ -20,10 +20,11 @@ func monotonic() int64 {
 }
 
 // pace sleeps on an absolute time of the kernel's own, which no scheduling
-// delay before the call can push back, and spins over the timer's slack.
+// delay before the call can push back, and spins over the rest.
 func pace(c *Clock, offset int64) {
 	until := unix.NsecToTimespec(c.mono + offset - int64(spin))
 	for c.Now() < offset-int64(spin) {
+		noSlack()
 		err := unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &until, nil)
 		if err != nil && err != unix.EINTR {
 			time.Sleep(time.Duration(offset - c.Now()))
@@ -34,11 +35,9 @@ func pace(c *Clock, offset int64) {
 	}
 }
 
-// Pin ties the calling goroutine to a thread whose timers have no slack, for a
-// goroutine that paces. The returned func unties it.
-func Pin() (unpin func()) {
-	runtime.LockOSThread()
-	// A kernel that refuses leaves 50 µs of slack, which the spin covers.
-	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-	return runtime.UnlockOSThread
+// noSlack asks for timers of this thread that are not put off by 50 µs to fire
+// together with others. The thread may be another one at every sleep; a kernel
+// that refuses costs that much exactness.
+func noSlack() {
+	_, _, _ = unix.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_TIMERSLACK, 1, 0)
 }

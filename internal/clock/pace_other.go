@@ -19,9 +19,3 @@ func pace(c *Clock, offset int64) {
 		runtime.Gosched()
 	}
 }
-
-// Pin ties the calling goroutine to a thread. The returned func unties it.
-func Pin() (unpin func()) {
-	runtime.LockOSThread()
-	return runtime.UnlockOSThread
-}

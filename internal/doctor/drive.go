@@ -84,7 +84,6 @@ func echo(l net.Listener) {
 func sleeps(ctx context.Context, k *clock.Clock, n int, each time.Duration) Spread {
 	late := make(chan []float64)
 	go func() {
-		defer clock.Pin()()
 		var all []float64
 		start := k.Now()
 		for i := range n {
