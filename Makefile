@@ -6,7 +6,8 @@ BUILD   := CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)"
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
-.PHONY: help build run test check cross bench floor accuracy peers real offered soak golden dist clean
+FUZZTIME ?= 10m
+.PHONY: help build run test check cross fuzz bench floor accuracy peers real offered soak golden dist clean
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +31,14 @@ check: cross ## vet, staticcheck, gofmt, imports, race, cross-compilation
 cross: ## compile for every system that is released
 	@for t in $(TARGETS); do echo "GOOS=$${t%/*} GOARCH=$${t#*/}"; \
 	  CGO_ENABLED=0 GOOS=$${t%/*} GOARCH=$${t#*/} go build -o /dev/null ./cmd/redline || exit 1; done
+
+# What is read from outside: a package and its target each, one after another.
+FUZZED := wire:FuzzSSE wire:FuzzDialects client:FuzzResponse config:FuzzPlan record:FuzzReader
+
+fuzz: ## fuzz every reader of foreign bytes, FUZZTIME (10m) each; findings go to testdata/fuzz
+	@for f in $(FUZZED); do echo "$$f for $(FUZZTIME)"; \
+	  nice -n 19 go test -run '^$$' -fuzz "^$${f#*:}\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x -parallel 1 \
+	    ./internal/$${f%:*} || exit 1; done
 
 bench: ## run the benchmarks (minutes)
 	go test -run '^$$' -bench . -benchmem ./...

@@ -47,7 +47,8 @@ func (p *process) doctorCommand() *cobra.Command {
 		Args:    noArguments,
 	}
 	flags := addOptions(c, func(o *config.Option) bool {
-		return o.Group == config.TargetGroup || o.Flag == "json" || o.Flag == "quiet"
+		once := o.Flag != "telemetry-interval" && o.Flag != "no-telemetry"
+		return o.Group == config.TargetGroup && once || o.Flag == "json" || o.Flag == "quiet"
 	}, doctorWords)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := config.Resolve(config.Input{Flags: flags(), LookupEnv: p.lookupEnv})
@@ -70,7 +71,7 @@ func (p *process) examine(ctx context.Context, cfg *config.Config) error {
 		case <-ctx.Done():
 		}
 	}()
-	options := doctor.Options{Target: cfg.Provider, Pace: p.doctorPace}
+	options := doctor.Options{Target: cfg.Provider, Telemetry: cfg.Telemetry, Pace: p.doctorPace}
 	if p.terminal && !cfg.Output.Quiet {
 		options.Say = func(line string) { fmt.Fprintln(p.stderr, "redline doctor: "+line) }
 	}

@@ -115,7 +115,7 @@ func TestKilledRunStillReports(t *testing.T) {
 		t.Errorf("the telemetry log was not asked:\n%s", stdout)
 	}
 	// What the server and this machine did was logged meanwhile.
-	for _, want := range []string{"killed", "ttft", "tpot", "\nserver "} {
+	for _, want := range []string{"killed", "ttft", "tpot", "\nserver ", "\nengine ", "\nmodel "} {
 		if !strings.Contains(strings.ToLower(stdout), want) {
 			t.Errorf("the report does not say %q:\n%s", want, stdout)
 		}

@@ -51,7 +51,8 @@ func (p *process) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage("%v; %s", err, flagHint(c, err))
 	})
-	root.AddCommand(p.runCommand(), p.reportCommand(), p.doctorCommand(), p.simCommand(), p.schemaCommand(), p.versionCommand())
+	root.SetHelpCommand(helpCommand())
+	root.AddCommand(p.runCommand(), p.reportCommand(), p.doctorCommand(), p.workloadCommand(), p.simCommand(), p.schemaCommand(), p.versionCommand())
 	return root
 }
 
@@ -75,6 +76,25 @@ func noArguments(c *cobra.Command, args []string) error {
 		return unknownCommand(c, args[0])
 	}
 	return usage("%s takes no argument, got %q; %s --help shows examples", c.CommandPath(), args[0], c.CommandPath())
+}
+
+// helpCommand is cobra's own, but that what it does not know is a mistake.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "show what a command does, and its flags",
+		RunE: func(c *cobra.Command, words []string) error {
+			about, rest, err := c.Root().Find(words)
+			if err != nil {
+				return unknownCommand(c.Root(), words[0])
+			}
+			if len(rest) > 0 {
+				return unknownCommand(about, rest[0])
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
 }
 
 func unknownCommand(c *cobra.Command, name string) error {

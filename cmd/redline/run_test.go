@@ -104,11 +104,11 @@ func TestSameSeedSameLoad(t *testing.T) {
 		Asked  [2]int
 		Prompt string
 	}
-	offer := func(seed string) map[string]sent {
+	offer := func(seed, salt string) map[string]sent {
 		url, a := echo(t)
 		out := filepath.Join(t.TempDir(), "run")
 		code, _, stderr := redline(t, nil, "run", "--url", url, "--model", "m", "--rate", "60", "--duration", "1s",
-			"--warmup", "0s", "--seed", seed, "--quiet", "--out", out)
+			"--warmup", "0s", "--seed", seed, "--salt", salt, "--quiet", "--out", out)
 		if code == exitError || code == exitUsage {
 			t.Fatalf("exit %d: %s", code, stderr)
 		}
@@ -134,7 +134,7 @@ func TestSameSeedSameLoad(t *testing.T) {
 		}
 		return load
 	}
-	one, two, other := offer("7"), offer("7"), offer("8")
+	one, two, other, salted := offer("7", "a"), offer("7", "a"), offer("8", "a"), offer("7", "b")
 	if len(one) < 20 {
 		t.Fatalf("only %d requests in a second at 60/s", len(one))
 	}
@@ -143,6 +143,12 @@ func TestSameSeedSameLoad(t *testing.T) {
 	}
 	if cmp.Equal(one, other) {
 		t.Error("two seeds give the same load")
+	}
+	for id, s := range one {
+		again := salted[id]
+		if again.Due != s.Due || again.Asked != s.Asked || again.Prompt == s.Prompt {
+			t.Errorf("request %s with another salt: due and lengths %d %v, want %d %v, in other words", id, again.Due, again.Asked, s.Due, s.Asked)
+		}
 	}
 	seen := map[string]bool{}
 	for id, s := range one {
@@ -206,9 +212,10 @@ func TestBudgetEndsTheSending(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &res); err != nil {
 		t.Fatal(err)
 	}
-	// 20 requests of 16 + 4 tokens.
-	if got := res.Points[0].Requests.OK; got != 20 || !strings.Contains(res.Interrupted, "--max-tokens-total") {
-		t.Errorf("%d requests ok, interrupted by %q; want 20 by --max-tokens-total", got, res.Interrupted)
+	// The three before the load use 16 + 16 tokens each: what they leave pays
+	// for 15 requests of 16 + 4.
+	if got := res.Points[0].Requests.OK; got != 15 || !strings.Contains(res.Interrupted, "--max-tokens-total") {
+		t.Errorf("%d requests ok, interrupted by %q; want 15 by --max-tokens-total", got, res.Interrupted)
 	}
 }
 
@@ -250,6 +257,9 @@ func TestBadInput(t *testing.T) {
 		want []string
 	}{
 		{"unknown command", []string{"rnu"}, exitUsage, []string{`"rnu"`, "run"}},
+		{"help on an unknown command", []string{"help", "rnu"}, exitUsage, []string{`"rnu"`, "did you mean run?"}},
+		{"help on more than a command", []string{"help", "run", "nonsense"}, exitUsage, []string{`"nonsense"`}},
+		{"help on what is like nothing", []string{"help", "nonsense"}, exitUsage, []string{`"nonsense"`, "--help"}},
 		{"unknown flag", []string{"run", "--rat", "5"}, exitUsage, []string{"--rat", "did you mean --rate?"}},
 		{"argument to run", []string{"run", "chat"}, exitUsage, []string{`"chat"`}},
 		{"negative rate", []string{"run", "--rate", "-1"}, exitUsage, []string{"--rate", "-1"}},
@@ -273,6 +283,12 @@ func TestBadInput(t *testing.T) {
 		{"report of a missing directory", []string{"report", filepath.Join(dir, "none")}, exitError, []string{"none"}},
 		{"report of another directory", []string{"report", dir}, exitError, []string{"no run"}},
 		{"unknown schema", []string{"schema", "plna"}, exitUsage, []string{"plan"}},
+		{"zero accelerators", []string{"run", "--tp", "0"}, exitUsage, []string{"--tp", "0"}},
+		{"zero accelerators to simulate", []string{"sim", "--tp", "0"}, exitUsage, []string{"--tp", "0"}},
+		{"zero tokens", []string{"run", "--url", sim, "--max-tokens-total", "0"}, exitUsage, []string{"--max-tokens-total", "0"}},
+		{"too few tokens to ask at all", []string{"run", "--url", sim, "--max-tokens-total", "31"}, exitError, []string{"--max-tokens-total 31", "16 prompt and 16 output"}},
+		{"metrics at no URL", []string{"run", "--url", sim, "--metrics-url", "somewhere"}, exitUsage, []string{"--metrics-url", "http://"}},
+		{"metrics never", []string{"run", "--telemetry-interval", "0s"}, exitUsage, []string{"--telemetry-interval", "100ms"}},
 		{"negative pace", []string{"sim", "--pace", "-1s"}, exitUsage, []string{"--pace"}},
 		{"port taken", []string{"sim", "--listen", strings.TrimPrefix(sim, "http://")}, exitError, []string{"in use"}},
 	} {
@@ -339,6 +355,8 @@ func TestHelpTeaches(t *testing.T) {
 		{nil, []string{"redline run\n", "--slo"}},
 		{[]string{"run", "--help"}, []string{"Examples:", "--rate", "Load:", "Exit code"}},
 		{[]string{"sim", "--help"}, []string{"--pace", "--truth", "--max-num-seqs", "--listen"}},
+		{[]string{"help", "run"}, []string{"Examples:", "--rate", "Load:", "Exit code"}},
+		{[]string{"help"}, []string{"Try it now", "redline run"}},
 		{[]string{"report", "--help"}, []string{"redline report runs/"}},
 	} {
 		code, stdout, stderr := redline(t, nil, tt.args...)

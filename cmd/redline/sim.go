@@ -19,7 +19,8 @@ OpenAI completions and Anthropic messages, with vLLM's /metrics.
 
 With --pace it is a metronome: tokens at exact intervals, whatever the load.
 With --truth it writes down when each event was really written, so that anyone
-can measure the error of a client.
+can measure the error of a client: a line per request, whoever sent it and why
+(those that a client sends before its load too), as soon as its answer ends.
 
 With --fault, which may be given several times, it misbehaves:
 `
@@ -51,11 +52,16 @@ func (p *process) simCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if o.Pace < 0 {
+		given := c.Flags().Changed
+		switch {
+		case given("pace") && o.Pace <= 0:
 			return usage("--pace: want a positive time such as 20ms, got %v", o.Pace)
-		}
-		if o.RestartAfter < 0 {
+		case given("restart-after") && o.RestartAfter <= 0:
 			return usage("--restart-after: want a positive time such as 30s, got %v", o.RestartAfter)
+		case given("truth") && truth == "":
+			return usage("--truth: has no value: leave it out to write none")
+		case o.Listen == "":
+			return usage("--listen: want an address such as 127.0.0.1:8000")
 		}
 		spec := cfg.Server.Sim
 		spec.Seed = cfg.Seed

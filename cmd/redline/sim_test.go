@@ -36,6 +36,10 @@ func TestSimRefuses(t *testing.T) {
 		{[]string{"--fault", "reset:200%"}, "a share such as 2%"},
 		{[]string{"--restart-after", "-1s"}, "--restart-after: want a positive time"},
 		{[]string{"--pace", "-1s"}, "--pace: want a positive time"},
+		{[]string{"--pace", "0"}, "--pace: want a positive time"},
+		{[]string{"--restart-after", "0s"}, "--restart-after: want a positive time"},
+		{[]string{"--truth", ""}, "--truth: has no value"},
+		{[]string{"--listen", ""}, "--listen: want an address"},
 	} {
 		code, _, stderr := redline(t, nil, append([]string{"sim"}, tt.args...)...)
 		if code != exitUsage || !strings.Contains(stderr, tt.want) {

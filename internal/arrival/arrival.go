@@ -1,15 +1,30 @@
-// Package arrival says when requests are due. It takes a rate, the name of a
-// process and a seed, and gives absolute offsets from a stage's start, computed
-// ahead of time and independent of anything that happens during the run. It
-// knows no request, no server and no clock.
+// Package arrival says when requests are due. It takes a rate or a profile of
+// rates over time, the name of a process and a seed, and gives absolute offsets
+// from a stage's start, computed ahead of time and independent of anything that
+// happens during the run. It knows no request, no server and no clock.
+//
+// A profile is the shape of the rate:
+//
+//	steady                the rate throughout; the default
+//	burst                 three times the rate for 10 s in every minute, less in between, the rate on average; burst(5): five times
+//	overload              one and a half times the limit; overload(2): twice
+//	steps(10:1m,20:1m)    10 requests per second for a minute, then 20
+//	ramp(1..50,5m)        from 1 to 50 within five minutes, in a straight line
+//	ramp(1..50,5m,exp)    the same, by equal factors in equal times
+//	onoff(50:10s,5:20s)   50 for ten seconds, 5 for twenty, and so on
+//	diurnal(5..20,24h)    from 5 up to 20 and back in a day, along a cosine, and so on
+//
+// After its last step, and at the end of a ramp, the last rate holds. The
+// process is how arrivals scatter around that rate. The two are joined by
+// running a process of one arrival per second on a clock that shows how many
+// arrivals the profile expects by then.
 package arrival
 
 import (
 	"fmt"
 	"iter"
 	"math"
-
-	"redline/internal/stats"
+	"time"
 )
 
 // The rates that make sense: from a request in eleven days to more than any
@@ -20,51 +35,145 @@ const (
 )
 
 // Spec is an open-loop load: the rate and arrival keys of the plan's
-// load_profile block. A plan without a rate is a closed loop and has no
+// load_profile block. A plan that is not Open is a closed loop and has no
 // arrivals, so its Spec is neither validated nor used.
 type Spec struct {
-	// Rate is the mean number of arrivals per second.
+	// Rate is the mean number of arrivals per second, where the profile does
+	// not say it.
 	Rate float64 `yaml:"rate,omitempty"`
 	// Process is constant, poisson or gamma(b); poisson where empty.
 	Process string `yaml:"arrival,omitempty"`
+	// Profile is the rate over time: steady, burst, overload,
+	// steps(10:1m,20:1m), ramp(1..50,5m), onoff(50:10s,5:20s) or
+	// diurnal(5..20,24h); steady where empty.
+	Profile string `yaml:"profile,omitempty"`
+	// Limit is the rate that the server is known to sustain, which overload
+	// exceeds.
+	Limit float64 `yaml:"limit,omitempty"`
+}
+
+// Open reports whether the Spec asks for arrivals: it gives a rate, or a
+// profile that has one.
+func (s Spec) Open() bool {
+	if s.Rate != 0 {
+		return true
+	}
+	shape, _, err := readShape(s.Profile)
+	return err != nil || shape.rates != givenRate
 }
 
 // Validate says what is wrong with a Spec and what to write in its place.
 func (s Spec) Validate() error {
-	switch {
-	case !(s.Rate > 0) || math.IsInf(s.Rate, 0):
-		return fmt.Errorf("rate: want a number of requests per second above 0, got %g", s.Rate)
-	case s.Rate > fastest:
-		return fmt.Errorf("rate: want at most %.0f requests per second, got %g", fastest, s.Rate)
-	case s.Rate < slowest:
-		return fmt.Errorf("rate: want at least %g requests per second, got %g", slowest, s.Rate)
+	if _, err := s.profile(); err != nil {
+		return err
 	}
 	_, _, err := parse(s.Process)
 	return err
 }
 
-// String names the process as reports show it: "Poisson", "gamma(0.5)".
-func (s Spec) String() string {
-	p, arg, err := parse(s.Process)
-	if err != nil {
-		return s.Process
+func checkRate(key string, rate float64) error {
+	switch {
+	case !(rate > 0) || math.IsInf(rate, 0):
+		return fmt.Errorf("%s: want a number of requests per second above 0, got %g", key, rate)
+	case rate > fastest:
+		return fmt.Errorf("%s: want at most %.0f requests per second, got %g", key, fastest, rate)
+	case rate < slowest:
+		return fmt.Errorf("%s: want at least %g requests per second, got %g", key, slowest, rate)
 	}
-	if !p.takes {
-		return p.title
-	}
-	return fmt.Sprintf("%s(%g)", p.title, arg)
+	return nil
 }
+
+// String names the process and the profile as reports show them: "Poisson",
+// "gamma(0.5), ramp(1..50,5m)".
+func (s Spec) String() string {
+	name := s.Process
+	if p, arg, err := parse(s.Process); err == nil {
+		name = p.title
+		if p.takes {
+			name = fmt.Sprintf("%s(%g)", p.title, arg)
+		}
+	}
+	if shape := s.Shape(); shape != "" {
+		name += ", " + shape
+	}
+	return name
+}
+
+// Shape is the profile as reports show it, and nothing for a steady rate.
+func (s Spec) Shape() string {
+	shape, args, err := readShape(s.Profile)
+	switch {
+	case err != nil:
+		return s.Profile
+	case shape.name == steady:
+		return ""
+	}
+	return shape.spell(args)
+}
+
+// RateAt is the rate at a time after the stage's start; 0 for a Spec that does
+// not validate.
+func (s Spec) RateAt(t time.Duration) float64 {
+	p, err := s.profile()
+	if err != nil {
+		return 0
+	}
+	return p.rateAt(t)
+}
+
+// MeanOver is the mean rate between two times after the stage's start.
+func (s Spec) MeanOver(from, to time.Duration) float64 {
+	p, err := s.profile()
+	if err != nil || to <= from {
+		return 0
+	}
+	return (p.count(to) - p.count(from)) / (to - from).Seconds()
+}
+
+// Mean is the mean rate over the profile's Span.
+func (s Spec) Mean() float64 {
+	if span := s.Span(); span > 0 {
+		return s.MeanOver(0, span)
+	}
+	return s.RateAt(0)
+}
+
+// Peak is the highest rate that the profile reaches.
+func (s Spec) Peak() float64 {
+	p, err := s.profile()
+	if err != nil {
+		return 0
+	}
+	return p.peak()
+}
+
+// Span is how long the profile takes: all of its steps, its ramp, or one round
+// of what repeats; 0 for a rate that does not change.
+func (s Spec) Span() time.Duration {
+	p, err := s.profile()
+	if err != nil {
+		return 0
+	}
+	return p.span()
+}
+
+// Varies reports whether the rate changes over time.
+func (s Spec) Varies() bool { return s.Span() > 0 }
 
 // Times gives the due times in nanoseconds from the stage's start: ascending,
 // the same for the same seed, and without end (short of the 292 years that the
 // offsets can hold). One seed gives the same pattern at every rate, only
 // stretched. A Spec that does not validate gives no times.
 func (s Spec) Times(seed uint64) iter.Seq[int64] {
-	if s.Validate() != nil {
+	profile, err := s.profile()
+	if err != nil {
 		return func(func(int64) bool) {}
 	}
-	p, arg, _ := parse(s.Process)
-	return p.times(s.Rate, arg, seed)
+	process, arg, err := parse(s.Process)
+	if err != nil {
+		return func(func(int64) bool) {}
+	}
+	return profile.warp(process.times(arg, seed))
 }
 
 // Shard gives every n-th time, beginning with the i-th: worker i of n offers
@@ -81,52 +190,6 @@ func Shard(times iter.Seq[int64], i, n int) iter.Seq[int64] {
 			}
 			if turn++; turn == n {
 				turn = 0
-			}
-		}
-	}
-}
-
-// metronome gives k/rate for k = 0, 1, 2, …: each from its own number, so that
-// no error adds up.
-func metronome(rate, _ float64, _ uint64) iter.Seq[int64] {
-	return func(yield func(int64) bool) {
-		for k := 0.0; ; k++ {
-			// The fused remainder is exact, so the nanoseconds within a second
-			// keep all their digits however many seconds have passed.
-			seconds := math.Floor(k / rate)
-			rest := math.FMA(-seconds, rate, k) / rate
-			if seconds >= horizon || !yield(int64(seconds)*second+int64(math.Round(rest*second))) {
-				return
-			}
-		}
-	}
-}
-
-const (
-	second  = 1_000_000_000
-	horizon = math.MaxInt64/second - 1 // in seconds
-)
-
-// renewal gives the running sum of independent gaps, the first of them before
-// the first arrival. Gaps come with a mean of 1.
-func renewal(gap func(r *random, arg float64) float64) func(rate, arg float64, seed uint64) iter.Seq[int64] {
-	return func(rate, arg float64, seed uint64) iter.Seq[int64] {
-		return func(yield func(int64) bool) {
-			r := stats.Rand(seed, "arrival", 0)
-			// Whole seconds and the rest are summed apart, so that a gap of a
-			// microsecond after a week of load is still that gap.
-			var seconds int64
-			var rest float64
-			for {
-				whole, part := math.Modf(rest + gap(r, arg)/rate)
-				rest = part
-				if whole >= float64(horizon-seconds) {
-					return
-				}
-				seconds += int64(whole)
-				if !yield(seconds*second + int64(rest*second)) {
-					return
-				}
 			}
 		}
 	}

@@ -24,7 +24,9 @@ type process struct {
 	takes       bool
 	least, most float64
 	form        string // how it is written
-	times       func(rate, arg float64, seed uint64) iter.Seq[int64]
+	// times gives the arrivals of a process of one per second, each as whole
+	// seconds and the rest.
+	times func(arg float64, seed uint64) iter.Seq2[float64, float64]
 }
 
 // processes is every process there is. The first is the default.
@@ -46,18 +48,42 @@ var processes = []process{
 	},
 }
 
+// metronome gives 0, 1, 2, … without end.
+func metronome(float64, uint64) iter.Seq2[float64, float64] {
+	return func(yield func(float64, float64) bool) {
+		for k := 0.0; yield(k, 0); k++ {
+		}
+	}
+}
+
+// renewal gives the running sum of independent gaps, the first of them before
+// the first arrival. Gaps come with a mean of 1.
+func renewal(gap func(r *random, arg float64) float64) func(arg float64, seed uint64) iter.Seq2[float64, float64] {
+	return func(arg float64, seed uint64) iter.Seq2[float64, float64] {
+		return func(yield func(float64, float64) bool) {
+			r := stats.Rand(seed, "arrival", 0)
+			// The whole and the rest are summed apart, so that a tiny gap
+			// after a week of load is still that gap.
+			whole, rest := 0.0, 0.0
+			for {
+				carried, part := math.Modf(rest + gap(r, arg))
+				whole, rest = whole+carried, part
+				if !yield(whole, rest) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // parse reads "name" or "name(number)".
 func parse(text string) (process, float64, error) {
-	name, arg, called := strings.ToLower(strings.TrimSpace(text)), "", false
-	if name == "" {
+	name, arg, called, closed := call(text)
+	if name == "" && !called {
 		return processes[0], 0, nil
 	}
-	if open := strings.IndexByte(name, '('); open >= 0 {
-		if !strings.HasSuffix(name, ")") {
-			return process{}, 0, fmt.Errorf("arrival: %q lacks its closing parenthesis; write it as in %s", text, forms())
-		}
-		called = true
-		name, arg = strings.TrimSpace(name[:open]), strings.TrimSpace(name[open+1:len(name)-1])
+	if !closed {
+		return process{}, 0, fmt.Errorf("arrival: %q lacks its closing parenthesis; write it as in %s", text, forms())
 	}
 	i := slices.IndexFunc(processes, func(p process) bool { return p.name == name })
 	if i < 0 {
@@ -78,6 +104,20 @@ func parse(text string) (process, float64, error) {
 		return process{}, 0, fmt.Errorf("arrival: want a shape of %s from %g to %g, got %q", p.name, p.least, p.most, text)
 	}
 	return p, value, nil
+}
+
+// call takes "name(args)" apart, in lower case. It is closed where what was
+// opened ends with a parenthesis.
+func call(text string) (name, args string, called, closed bool) {
+	name = strings.ToLower(strings.TrimSpace(text))
+	open := strings.IndexByte(name, '(')
+	if open < 0 {
+		return name, "", false, true
+	}
+	if !strings.HasSuffix(name, ")") {
+		return name, "", true, false
+	}
+	return strings.TrimSpace(name[:open]), strings.TrimSpace(name[open+1 : len(name)-1]), true, true
 }
 
 // forms lists how each process is written.

@@ -106,7 +106,7 @@ func (ep *endpoint) use(addrs []string) {
 			continue
 		}
 		ep.peers = append(ep.peers, &endpoint{url: ep.url, network: ep.network, addr: addr, server: ep.server,
-			host: ep.host, path: ep.path, head: ep.head, tls: ep.tls, dial: ep.dial})
+			host: ep.host, path: ep.path, whole: ep.whole, head: ep.head, plain: ep.plain, tls: ep.tls, dial: ep.dial})
 	}
 }
 

@@ -48,10 +48,12 @@ type endpoint struct {
 	addr    string // what is dialed: the server's address, or the proxy's
 	server  string // the server's host and port
 	host    string
-	path    string
+	path    string   // where replies are streamed
+	whole   string   // where they are not
 	proxy   *url.URL // nil for a direct connection
 	tunnel  []byte   // what opens a way through the proxy, where one is needed
-	head    []byte   // request line and fixed headers
+	head    []byte   // request line and fixed headers of a streamed request
+	plain   []byte   // those of one that is not streamed
 	tls     *tls.Config
 	dial    Dial
 	pool    pool
@@ -59,6 +61,9 @@ type endpoint struct {
 	// them knows the others.
 	peers []*endpoint
 }
+
+// requestID is the header that joins records with a server's own log.
+const requestID = "X-Request-Id"
 
 // Dial opens a connection; nil in Options means the network's own.
 type Dial func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -87,7 +92,7 @@ func New(s Spec, o Options) (*Client, error) {
 	}
 	c := &Client{clock: o.Clock, dialect: dialect, timeouts: s.Timeouts.orDefault(), lookup: o.lookup(),
 		key: s.APIKey, headers: sorted(s.Headers), secrets: secretsOf(s)}
-	_, c.ownID = c.own("X-Request-Id")
+	_, c.ownID = c.own(requestID)
 	extra, err := wire.NewExtra(s.ExtraBody)
 	if err != nil {
 		return nil, fmt.Errorf("provider.extra_body: %w", err)
@@ -131,6 +136,7 @@ func (c *Client) learn(q wire.Quirks) {
 		merged.NoStreamOptions = q.NoStreamOptions || known.NoStreamOptions
 		merged.MaxCompletionTokens = q.MaxCompletionTokens || known.MaxCompletionTokens
 		merged.NoIgnoreEOS = q.NoIgnoreEOS || known.NoIgnoreEOS
+		merged.Texts = q.Texts || known.Texts
 		if c.quirks.CompareAndSwap(known, &merged) {
 			return
 		}
@@ -166,15 +172,16 @@ func (c *Client) newEndpoint(raw string, proxies Proxies, config *tls.Config, di
 	switch u.Scheme {
 	case "unix":
 		ep.network, ep.addr, ep.host = "unix", u.Path, "localhost"
-		ep.path = c.dialect.Path
+		ep.path, ep.whole = c.dialect.Resolve("", true), c.dialect.Resolve("", false)
 	case "https":
 		ep.tls = config.Clone()
 		ep.tls.ServerName = u.Hostname()
 		fallthrough
 	case "http":
-		ep.path = c.dialect.Resolve(u.EscapedPath())
+		ep.path, ep.whole = c.dialect.Resolve(u.EscapedPath(), true), c.dialect.Resolve(u.EscapedPath(), false)
 		if u.RawQuery != "" {
-			ep.path += "?" + strings.ReplaceAll(u.RawQuery, " ", "%20")
+			query := "?" + strings.ReplaceAll(u.RawQuery, " ", "%20")
+			ep.path, ep.whole = ep.path+query, ep.whole+query
 		}
 		if u.Port() == "" {
 			ep.addr = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
@@ -187,7 +194,7 @@ func (c *Client) newEndpoint(raw string, proxies Proxies, config *tls.Config, di
 	if err := ep.goThrough(proxies); err != nil {
 		return nil, err
 	}
-	ep.head = c.head(ep)
+	ep.head, ep.plain = c.appendHead(nil, ep, ep.path, nil), c.appendHead(nil, ep, ep.whole, nil)
 	return ep, nil
 }
 
@@ -199,27 +206,6 @@ func (ep *endpoint) target(location string) string {
 	}
 	u.User, u.RawQuery, u.Fragment = nil, "", ""
 	return u.String()
-}
-
-// head is everything of a request's head that never changes. The user's
-// headers take the place of those that the client would send.
-func (c *Client) head(ep *endpoint) []byte {
-	var b strings.Builder
-	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\n", ep.requestTarget())
-	if ep.proxy != nil && ep.tunnel == nil {
-		b.WriteString(proxyAuthorization(ep.proxy))
-	}
-	defaults := append([][2]string{{"Host", ep.host}, {"User-Agent", "redline"}, {"Content-Type", "application/json"},
-		{"Accept", "text/event-stream, application/json"}, {"Accept-Encoding", "identity"}}, c.dialect.Headers(c.key)...)
-	for _, h := range defaults {
-		if _, ok := c.own(h[0]); !ok {
-			fmt.Fprintf(&b, "%s: %s\r\n", h[0], h[1])
-		}
-	}
-	for _, h := range c.headers {
-		fmt.Fprintf(&b, "%s: %s\r\n", h[0], h[1])
-	}
-	return []byte(b.String())
 }
 
 // next takes the endpoints in turn.

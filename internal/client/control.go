@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,14 +35,22 @@ func controlClient(ep *endpoint) *http.Client {
 
 // Get fetches a path of the server beside the API's own: "/version".
 func (c *Client) Get(ctx context.Context, path string) ([]byte, error) {
+	return c.call(ctx, http.MethodGet, path, nil)
+}
+
+// call makes one control call.
+func (c *Client) call(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	ep := c.endpoints[0]
 	scheme := "http"
 	if ep.tls != nil {
 		scheme = "https"
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+ep.host+path, nil)
+	req, err := http.NewRequestWithContext(ctx, method, scheme+"://"+ep.host+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
 	}
 	for _, h := range append(c.dialect.Headers(c.key), c.headers...) {
 		req.Header.Set(h[0], h[1])
@@ -72,12 +81,19 @@ func (c *Client) Get(ctx context.Context, path string) ([]byte, error) {
 type ServedModel struct {
 	ID      string `json:"id"`
 	OwnedBy string `json:"owned_by"`
+	// MaxModelLen is the longest context, 0 where the server does not say.
+	MaxModelLen int `json:"max_model_len"`
 }
 
 // Models asks the server what it serves.
 func (c *Client) Models(ctx context.Context) ([]ServedModel, error) {
 	path, query, _ := strings.Cut(c.endpoints[0].path, "?")
-	path = strings.TrimSuffix(path, strings.TrimPrefix(c.dialect.Path, "/v1")) + "/models"
+	if own, versioned := strings.CutPrefix(c.dialect.Path, "/v1"); versioned {
+		path = strings.TrimSuffix(path, own) + "/models"
+	} else {
+		// Servers that have an API of their own list their models in OpenAI's.
+		path = strings.TrimSuffix(path, c.dialect.Path) + "/v1/models"
+	}
 	if query != "" {
 		path += "?" + query
 	}

@@ -38,12 +38,15 @@ func engine(d *wire.Dialect, seen <-chan struct{}) http.HandlerFunc {
 			return
 		}
 		reply := &wire.Reply{ID: "1", Model: asked.Model, Usage: counted, Finish: "stop", IncludeUsage: options.IncludeUsage}
+		if d.WholePath != "" {
+			asked.Stream = r.URL.Path == d.Path
+		}
 		if !asked.Stream {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = w.Write(d.Whole(nil, reply, "Hello \"world\"\n", "Hm. So:", `lookup{"city":"Rome"}`))
 			return
 		}
-		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set("Content-Type", d.Framing.ContentType())
 		flush := func(b []byte) {
 			_, _ = w.Write(b)
 			_ = http.NewResponseController(w).Flush()
@@ -55,6 +58,18 @@ func engine(d *wire.Dialect, seen <-chan struct{}) http.HandlerFunc {
 		}
 		flush(d.Close(nil, reply))
 	}
+}
+
+// told is the part of the usage that a dialect has words for.
+func told(d *wire.Dialect) llm.Usage {
+	u := counted
+	switch d.Name {
+	case "tgi-generate", "ollama-chat", "ollama-generate":
+		u.CachedTokens, u.ReasoningTokens = 0, 0
+	case "sglang-generate", "llamacpp-completion":
+		u.ReasoningTokens = 0
+	}
+	return u
 }
 
 // TestDialectsStream drives the client against the server's half of every
@@ -70,12 +85,12 @@ func TestDialectsStream(t *testing.T) {
 				want = append(want, llm.Event{Kind: llm.UsageSeen, Usage: counted})
 			}
 			for _, p := range answer {
-				if d.TextOnly {
+				if d.TextOnly || d.NoTools && p.part == llm.Tool {
 					p.part = llm.Text
 				}
 				want = append(want, llm.Event{Kind: llm.Output, Part: p.part, Text: []byte(p.text)})
 			}
-			want = append(want, llm.Event{Kind: llm.UsageSeen, Usage: counted}, llm.Event{Kind: llm.End})
+			want = append(want, llm.Event{Kind: llm.UsageSeen, Usage: told(d)}, llm.Event{Kind: llm.End})
 			got, fault := plainly(t, c, asking(true), func(ev llm.Event) {
 				if ev.Kind == llm.Output {
 					seen <- struct{}{}
@@ -97,9 +112,74 @@ func TestDialectsWhole(t *testing.T) {
 			equal(t, "events", got, []llm.Event{
 				{Kind: llm.Dialed}, {Kind: llm.Ready}, {Kind: llm.Sent}, {Kind: llm.Written}, {Kind: llm.Head, Status: 200},
 				{Kind: llm.Output, Text: []byte("Hm. So:Hello \"world\"\nlookup{\"city\":\"Rome\"}")},
-				{Kind: llm.UsageSeen, Usage: counted}, {Kind: llm.End}})
+				{Kind: llm.UsageSeen, Usage: told(d)}, {Kind: llm.End}})
 		})
 	}
+}
+
+// TestPooling: a reply of vectors or scores succeeds where there is one for
+// each text, and there is no output to speak of.
+func TestPooling(t *testing.T) {
+	prompt := llm.Usage{PromptTokens: 11}
+	texts := []llm.Message{{Role: "query", Content: "q"}, {Role: "document", Content: "a"}, {Role: "document", Content: "b"}}
+	for _, tc := range []struct {
+		name, api, body string
+		usage           llm.Usage
+		outcome         llm.Outcome
+	}{
+		{"vectors", "embeddings", `{"data":[{"embedding":[0.1]},{"embedding":[1e-3,2]},{"embedding":"AAAA"}],"usage":{"prompt_tokens":11,"total_tokens":11}}`, prompt, llm.OK},
+		{"a vector too few", "embeddings", `{"data":[{"embedding":[0.1]},{"embedding":[]}]}`, llm.Usage{}, llm.Malformed},
+		{"no vector", "embeddings", `{"data":[]}`, llm.Usage{}, llm.Empty},
+		{"scores", "rerank", `{"results":[{"index":1,"relevance_score":0.5},{"index":0,"relevance_score":0}],"usage":{"total_tokens":11}}`, prompt, llm.OK},
+		{"bare scores", "rerank", `[{"index":0,"score":0.9},{"index":1,"score":0.1}]`, llm.Usage{}, llm.OK},
+		{"a score too many", "rerank", `[{"score":1},{"score":1},{"score":1}]`, llm.Usage{}, llm.Malformed},
+		{"an error", "rerank", `{"error":"no such model"}`, llm.Usage{}, llm.ErrorEvent},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(w, tc.body)
+			})
+			request := asking(true) // what streams elsewhere does not here
+			request.Messages = texts
+			events, fault := plainly(t, newClient(t, Spec{API: tc.api}, url), request, nil)
+			outcome := llm.OK
+			if fault != nil {
+				outcome = fault.Outcome
+			}
+			equal(t, "outcome", outcome, tc.outcome)
+			var usage llm.Usage
+			for _, ev := range events {
+				if ev.Kind == llm.Output {
+					t.Errorf("output %q", ev.Text)
+				}
+				wire.MergeUsage(&usage, ev.Usage)
+			}
+			equal(t, "usage", usage, tc.usage)
+		})
+	}
+}
+
+// TestTemplate: an API of nobody's making is asked and read as described.
+func TestTemplate(t *testing.T) {
+	bodies := make(chan string, 1)
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		content, _ := io.ReadAll(r.Body)
+		bodies <- r.URL.Path + " " + r.Header.Get("X-Key") + " " + string(content)
+		w.Header().Set("Content-Type", "application/jsonl")
+		_, _ = io.WriteString(w, `{"out":{"t":"Hel"}}`+"\n"+`{"out":{"t":"lo"},"n":[3,2]}`+"\n")
+	})
+	c := newClient(t, Spec{API: "template", APIKey: "sk-12345", Template: &wire.Template{
+		Body: `{"q":"<{{prompt}}>","max":{{max_tokens}}}`, Framing: "ndjson", Text: "out.t", KeyHeader: "X-Key",
+		Usage: wire.TemplateUsage{PromptTokens: "n[0]", OutputTokens: "n[1]"},
+	}}, url+"/v2/infer")
+	events, fault := plainly(t, c, asking(true), nil)
+	equal(t, "fault", fault, (*llm.Fault)(nil))
+	equal(t, "asked", <-bodies, `/v2/infer sk-12345 {"q":"<Say hello.>","max":8}`)
+	equal(t, "text", said(events), "Hello")
+	equal(t, "end", events[len(events)-2:], []llm.Event{
+		{Kind: llm.UsageSeen, Usage: llm.Usage{PromptTokens: 3, OutputTokens: 2}}, {Kind: llm.End}})
 }
 
 // TestQuirksAreLearnt: a server that refuses a field is asked once more

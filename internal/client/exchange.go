@@ -5,7 +5,6 @@ import (
 	"iter"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -39,7 +38,7 @@ type exchange struct {
 	sentAt    time.Time // when the present try began
 	limit     limit     // the time limit in force
 	trace     *trace
-	sse       *wire.SSE
+	frames    wire.Reader
 	delta     wire.Delta
 	parts     []byte // the joined parts of an event that has several
 	output    bool
@@ -144,9 +143,9 @@ func (x *exchange) encode(q wire.Quirks) {
 	payload := bodies.Get().(*[]byte)
 	defer bodies.Put(payload)
 	*payload = x.c.dialect.Encode((*payload)[:0], x.r, q)
-	out := append(x.conn.out[:0], x.ep.head...)
-	if x.r.ID != "" && !x.c.ownID {
-		out = append(out, "X-Request-Id: "...)
+	out := x.headOf(x.conn.out[:0])
+	if x.r.ID != "" && !x.c.ownID && !holds(x.r.Headers, requestID) {
+		out = append(out, requestID+": "...)
 		out = append(out, x.r.ID...)
 		out = append(out, "\r\n"...)
 	}
@@ -182,7 +181,7 @@ func (x *exchange) receive(head response, q wire.Quirks) (complete bool, fault *
 	if fault := x.readable(head); fault != nil {
 		return false, fault
 	}
-	if x.r.Stream {
+	if x.streams() {
 		fault = x.stream(&b)
 	} else {
 		fault = x.whole(&b)
@@ -208,33 +207,4 @@ func (x *exchange) refused(head response, b *body, q wire.Quirks) (complete bool
 		fault.Outcome = llm.Rejected
 	}
 	return err == nil, fault
-}
-
-// message gives the server's own words, with the cure where one is known.
-func (x *exchange) message(head response, content []byte) string {
-	if head.status >= 300 && head.status < 400 && head.location != "" {
-		return "redirected to " + x.c.words(x.ep.target(head.location)) + ": give that URL with --url"
-	}
-	said := x.c.words(x.c.dialect.DecodeError(content))
-	if said == "" {
-		said = x.c.words(string(content))
-	}
-	switch {
-	case said == "":
-		return "the server gave no reason (" + http.StatusText(head.status) + ")"
-	case x.ep.tls == nil && strings.Contains(said, "HTTP request") && strings.Contains(said, "HTTPS"):
-		return said + " Use https:// in --url."
-	}
-	return said
-}
-
-// words makes what a server said fit for a record: one line of bounded length,
-// without the secrets that a server may repeat.
-func (c *Client) words(s string) string {
-	const most = 300
-	s = c.secrets.Replace(strings.Join(strings.Fields(s), " "))
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
 }

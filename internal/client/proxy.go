@@ -149,11 +149,11 @@ func (ep *endpoint) goThrough(p Proxies) (err error) {
 }
 
 // requestTarget is the second word of a request.
-func (ep *endpoint) requestTarget() string {
+func (ep *endpoint) requestTarget(path string) string {
 	if ep.proxy != nil && ep.tunnel == nil {
-		return "http://" + ep.host + ep.path
+		return "http://" + ep.host + path
 	}
-	return ep.path
+	return path
 }
 
 // dialed names, for messages, who is dialed.

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redline/internal/llm"
+	"redline/internal/wire"
 )
 
 // TestRequest: what a spec makes of a request, as a server sees it.
@@ -79,6 +82,78 @@ func TestRequest(t *testing.T) {
 	}
 }
 
+// TestRequestsOfTheirOwn: a request's own headers and key win over the user's,
+// and those over what the client would send.
+func TestRequestsOfTheirOwn(t *testing.T) {
+	type headers = [][2]string
+	for _, tc := range []struct {
+		name    string
+		spec    Spec
+		key     string
+		headers headers
+		want    map[string]string
+	}{
+		{"a key", Spec{APIKey: "sk-1"}, "sk-tenant", nil, map[string]string{"Authorization": "Bearer sk-tenant", "X-Request-Id": "run-1"}},
+		{"a key where there is none", Spec{}, "sk-tenant", nil, map[string]string{"Authorization": "Bearer sk-tenant"}},
+		{"a key over the user's header", Spec{Headers: map[string]string{"authorization": "Basic x"}}, "sk-tenant", nil,
+			map[string]string{"Authorization": "Bearer sk-tenant"}},
+		{"Anthropic's", Spec{API: "anthropic-messages", APIKey: "sk-1"}, "sk-tenant", nil,
+			map[string]string{"X-Api-Key": "sk-tenant", "Anthropic-Version": "2023-06-01", "Authorization": ""}},
+		{"a session", Spec{APIKey: "sk-1", Headers: map[string]string{"X-Session": "all", "X-Team": "a"}}, "",
+			headers{{"x-session", "s-7"}, {"user-agent", "me"}},
+			map[string]string{"X-Session": "s-7", "X-Team": "a", "User-Agent": "me", "Authorization": "Bearer sk-1"}},
+		{"a header over its key", Spec{}, "sk-tenant", headers{{"Authorization", "Basic y"}}, map[string]string{"Authorization": "Basic y"}},
+		{"its own id", Spec{}, "", headers{{"x-request-id", "mine"}}, map[string]string{"X-Request-Id": "mine"}},
+		{"a value that would end the line", Spec{}, "", headers{{"X-Session", "a\r\nX-Evil: b"}},
+			map[string]string{"X-Session": "a  X-Evil: b", "X-Evil": ""}},
+		{"a length", Spec{}, "", headers{{"content-length", "1"}, {"Transfer-Encoding", "chunked"}}, map[string]string{"Transfer-Encoding": ""}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			asked := make(chan http.Header, 1)
+			url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				asked <- r.Header
+				http.Error(w, "no "+r.Header.Get("Authorization"), http.StatusTeapot)
+			})
+			request := asking(true)
+			request.Key, request.Headers = tc.key, tc.headers
+			_, fault := plainly(t, newClient(t, tc.spec, url), request, nil)
+			equal(t, "status", fault.Status, http.StatusTeapot)
+			if strings.Contains(fault.Message, "sk-tenant") {
+				t.Errorf("the message tells the key: %s", fault.Message)
+			}
+			got := <-asked
+			for name, want := range tc.want {
+				equal(t, name, strings.Join(got.Values(name), "|"), want)
+			}
+		})
+	}
+}
+
+// TestPagesAreNotShown: a body that no dialect can read is told in one short
+// line.
+func TestPagesAreNotShown(t *testing.T) {
+	for body, want := range map[string]string{
+		"<!DOCTYPE html>\n<html><head><title>\n 502 Bad\nGateway</title></head>" + strings.Repeat("<p>", 500): `an HTML page titled "502 Bad Gateway"`,
+		"<html><body>no title</body></html>":                    "an HTML page",
+		"<!-- made by x -->\n<HTML><H1 id=a>Oops</H1>":          `an HTML page titled "Oops"`,
+		"first line\nsecond line":                               "first line",
+		strings.Repeat("x", 300):                                strings.Repeat("x", 200) + "…",
+		"<html><title>" + strings.Repeat("t", 300):              "an HTML page",
+		"<html><title>" + strings.Repeat("t", 300) + "</title>": `an HTML page titled "` + strings.Repeat("t", 200) + `…"`,
+		`{"error":"its own words"}`:                             "its own words",
+		"<xml>no page</xml>":                                    "<xml>no page</xml>",
+	} {
+		url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadGateway)
+			_, _ = io.WriteString(w, body)
+		})
+		_, fault := plainly(t, newClient(t, Spec{}, url), asking(true), nil)
+		equal(t, "outcome", fault.Outcome, llm.HTTP)
+		equal(t, "message", fault.Message, want)
+	}
+}
+
 // TestTrace: one exchange is written down, whole and readable, and no secret of
 // the spec is in it, not even where the server repeats it.
 func TestTrace(t *testing.T) {
@@ -142,7 +217,14 @@ func TestSpecsThatAreWrong(t *testing.T) {
 		{Spec{URLs: []string{"http://u:pw@h:port"}}, `url "…@h:port": invalid port ":port" after host`},
 		{Spec{URLs: []string{"http:///v1"}}, `url "http:///v1": no host`},
 		{Spec{URLs: []string{"unix:relative.sock"}}, `url "unix:relative.sock": want an absolute socket path such as unix:/run/engine.sock`},
-		{Spec{URLs: []string{"http://h"}, API: "grpc"}, `unknown api "grpc"; known: openai-chat, openai-completions, anthropic-messages`},
+		{Spec{URLs: []string{"http://h"}, API: "grpc"}, `unknown api "grpc"; known: openai-chat, openai-completions, openai-responses, anthropic-messages, ` +
+			`tgi-generate, ollama-chat, ollama-generate, sglang-generate, llamacpp-completion, embeddings, rerank, template`},
+		{Spec{URLs: []string{"http://h/v2/chat?k=secret"}}, `url "http://h/v2/chat": the path is neither a base such as /v1 nor that of a known API: ` +
+			`give the base, or say with --api what is spoken there`},
+		{Spec{URLs: []string{"http://h"}, API: "template"}, "template: api is template, so say how to ask and where the text stands: template.body, template.text"},
+		{Spec{URLs: []string{"http://h"}, API: "rerank", Template: &wire.Template{}}, `template: belongs to api template, but api is "rerank"`},
+		{Spec{URLs: []string{"http://h"}, API: "template", Template: &wire.Template{Body: "{}"}},
+			"template.text: want the JSON path of the reply's text, such as choices[0].delta.content"},
 		{Spec{URLs: []string{"http://h"}, Timeouts: Timeouts{Idle: -time.Second}}, "timeouts.idle: want a positive duration such as 2m, got -1s"},
 		{Spec{URLs: []string{"http://h"}, APIKey: "sk-1\n"}, "api_key: holds a line break or another control character; does the variable end with a newline?"},
 		{Spec{URLs: []string{"http://h"}, Headers: map[string]string{"X": "a\r\nY: b"}}, `headers: "X" is not a header name with one line of value`},

@@ -25,6 +25,8 @@ type Spec struct {
 	Headers   map[string]string `yaml:"headers,omitempty"`
 	ExtraBody map[string]any    `yaml:"extra_body,omitempty"`
 	TLS       TLS               `yaml:"tls,omitempty"`
+	// Template describes the API where API is "template".
+	Template *wire.Template `yaml:"template,omitempty"`
 	// Stream is true unless the plan says otherwise.
 	Stream *bool `yaml:"stream,omitempty"`
 	// Timeouts are the longest times that a server may take.
@@ -40,27 +42,40 @@ type TLS struct {
 	ClientCert string `yaml:"client_cert,omitempty"` // certificate and key in one PEM file
 }
 
-// Streams reports whether replies are to be streamed.
-func (s Spec) Streams() bool { return s.Stream == nil || *s.Stream }
+// Streams reports whether replies are to be streamed, which not every API can.
+func (s Spec) Streams() bool {
+	if d, err := s.Dialect(); err == nil && d.Framing == wire.Single {
+		return false
+	}
+	return s.Stream == nil || *s.Stream
+}
 
 // Dialect is the API that the spec names, or that its first URL's path
 // selects, or OpenAI's chat completions.
 func (s Spec) Dialect() (*wire.Dialect, error) {
-	if s.API != "" {
+	switch {
+	case s.API == wire.TemplateName && s.Template == nil:
+		return nil, errors.New("template: api is template, so say how to ask and where the text stands: template.body, template.text")
+	case s.API == wire.TemplateName:
+		return s.Template.Dialect()
+	case s.Template != nil:
+		return nil, fmt.Errorf("template: belongs to api template, but api is %q", s.API)
+	case s.API != "":
 		if d, ok := wire.ByName(s.API); ok {
 			return d, nil
 		}
-		var known []string
-		for _, d := range wire.Dialects {
-			known = append(known, d.Name)
-		}
-		return nil, fmt.Errorf("unknown api %q; known: %s", s.API, strings.Join(known, ", "))
+		return nil, fmt.Errorf("unknown api %q; known: %s", s.API, strings.Join(wire.Names(), ", "))
 	}
 	for _, raw := range s.URLs {
-		if u, err := parseURL(raw); err == nil {
-			if d, ok := wire.ByPath(u.Path); ok {
-				return d, nil
-			}
+		u, err := parseURL(raw)
+		if err != nil || u.Scheme == "unix" {
+			continue
+		}
+		if d, ok := wire.ByPath(u.Path); ok {
+			return d, nil
+		}
+		if !wire.IsBase(u.Path) {
+			return nil, fmt.Errorf("url %q: the path is neither a base such as /v1 nor that of a known API: give the base, or say with --api what is spoken there", shown(raw))
 		}
 	}
 	return wire.Dialects[0], nil

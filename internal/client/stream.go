@@ -19,20 +19,28 @@ const (
 	maxWholeBody = 64 << 20
 )
 
+// streams reports whether the reply is asked for as a stream.
+func (x *exchange) streams() bool { return x.r.Stream && x.c.dialect.Framing != wire.Single }
+
 // readable refuses bodies that cannot be the stream, or the JSON, asked for.
 func (x *exchange) readable(head response) *llm.Fault {
-	const (
-		events = "text/event-stream"
-		page   = "text/html"
-	)
-	json := strings.HasSuffix(head.kind, "json")
+	const page = "text/html"
+	framing := wire.Single
+	if x.streams() {
+		framing = x.c.dialect.Framing
+	}
+	events := head.kind == wire.Events.ContentType()
+	lines := strings.HasSuffix(head.kind, "ndjson") || strings.HasSuffix(head.kind, "jsonl")
+	single := strings.HasSuffix(head.kind, "json") && !lines
 	switch {
 	case head.encoding != "" && head.encoding != "identity":
-		return x.c.fault(llm.Malformed, "the server compresses its reply (%s) although identity was asked for: turn compression off, it delays tokens", x.c.words(head.encoding))
-	case x.r.Stream && (json || head.kind == page):
-		return x.c.fault(llm.Malformed, "asked for an event stream, got %s: is this the right path, and does the server stream?", x.c.words(head.kind))
-	case !x.r.Stream && (head.kind == events || head.kind == page):
-		return x.c.fault(llm.Malformed, "asked for one JSON reply, got %s: is this the right path, and can the server reply without streaming?", x.c.words(head.kind))
+		return x.c.fault(llm.Malformed, "the server compresses its reply (%s) although identity was asked for: turn compression off, it delays tokens", x.words(head.encoding))
+	case framing == wire.Events && (single || lines || head.kind == page):
+		return x.c.fault(llm.Malformed, "asked for an event stream, got %s: is this the right path, and does the server stream?", x.words(head.kind))
+	case framing == wire.Lines && (events || head.kind == page):
+		return x.c.fault(llm.Malformed, "asked for a stream of JSON lines, got %s: is this the right path, and does --api name what the server speaks?", x.words(head.kind))
+	case framing == wire.Single && (events || lines || head.kind == page):
+		return x.c.fault(llm.Malformed, "asked for one JSON reply, got %s: is this the right path, and can the server reply without streaming?", x.words(head.kind))
 	}
 	return nil
 }
@@ -50,19 +58,44 @@ func (x *exchange) whole(b *body) *llm.Fault {
 	if fault := x.deliver(); fault != nil {
 		return fault
 	}
+	if x.c.dialect.Pooled() {
+		return x.pooled()
+	}
 	return x.end()
 }
 
+// pooled judges a reply of vectors or scores: there is one for every text, or
+// the reply is none.
+func (x *exchange) pooled() *llm.Fault {
+	want, got := x.c.dialect.Items(x.r), x.delta.Items
+	switch {
+	case got == 0:
+		return x.empty()
+	case got != want:
+		return x.c.fault(llm.Malformed, "the reply holds %d results for %d texts: does the server cut what it is sent?", got, want)
+	}
+	x.emit(llm.Event{Kind: llm.End, At: x.conn.at})
+	return nil
+}
+
 func (x *exchange) malformed(err error, content []byte) *llm.Fault {
-	return x.c.fault(llm.Malformed, "%s", x.c.words(err.Error()+": "+string(content[:min(len(content), 120)])))
+	shown := string(content[:min(len(content), 120)])
+	if isPage(strings.TrimSpace(string(content))) {
+		shown = gist(string(content))
+	}
+	return x.c.fault(llm.Malformed, "%s", x.words(err.Error()+": "+shown))
 }
 
 // stream reads events until the one that closes the stream.
 func (x *exchange) stream(b *body) *llm.Fault {
-	x.sse = readers.Get().(*wire.SSE)
+	readers := &readers[x.c.dialect.Framing]
+	x.frames, _ = readers.Get().(wire.Reader)
+	if x.frames == nil {
+		x.frames = x.c.dialect.Framing.NewReader()
+	}
 	defer func() {
-		x.sse.Reset()
-		readers.Put(x.sse)
+		x.frames.Reset()
+		readers.Put(x.frames)
 	}()
 	for {
 		data, err := b.next()
@@ -75,7 +108,7 @@ func (x *exchange) stream(b *body) *llm.Fault {
 			return x.broken(err)
 		}
 		x.trace.read(x.conn.at, data)
-		x.sse.Push(data)
+		x.frames.Push(data)
 		done, fault := x.events()
 		switch {
 		case fault != nil:
@@ -91,12 +124,13 @@ func (x *exchange) stream(b *body) *llm.Fault {
 	}
 }
 
-var readers = sync.Pool{New: func() any { return new(wire.SSE) }}
+// readers holds those of each framing that are at rest.
+var readers [wire.Single]sync.Pool
 
 // events delivers every event that the last read completed.
 func (x *exchange) events() (done bool, fault *llm.Fault) {
 	for !x.abandoned {
-		frame, ok := x.sse.Next()
+		frame, ok := x.frames.Next()
 		if !ok {
 			break
 		}
@@ -110,7 +144,7 @@ func (x *exchange) events() (done bool, fault *llm.Fault) {
 			return true, nil
 		}
 	}
-	if err := x.sse.Err(); err != nil {
+	if err := x.frames.Err(); err != nil {
 		return false, x.c.fault(llm.Malformed, "%v", err)
 	}
 	return false, nil
@@ -121,7 +155,7 @@ func (x *exchange) events() (done bool, fault *llm.Fault) {
 func (x *exchange) deliver() *llm.Fault {
 	d, at := &x.delta, x.conn.at
 	if d.HasErr {
-		f := x.c.fault(llm.ErrorEvent, "%s", x.c.words(string(d.Err)))
+		f := x.c.fault(llm.ErrorEvent, "%s", x.words(string(d.Err)))
 		f.At = at
 		return f
 	}
@@ -175,7 +209,10 @@ func (x *exchange) empty() *llm.Fault {
 
 // unclosed judges a body that ended in order without its closing event.
 func (x *exchange) unclosed() *llm.Fault {
-	if x.output || x.sse.Pending() {
+	if x.output && x.c.dialect.OpenEnded && !x.frames.Pending() {
+		return x.end()
+	}
+	if x.output || x.frames.Pending() {
 		return x.c.fault(llm.Truncated, "the stream ended without its closing event")
 	}
 	return x.empty()

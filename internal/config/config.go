@@ -13,6 +13,7 @@ import (
 	"redline/internal/load"
 	"redline/internal/sim"
 	"redline/internal/slo"
+	"redline/internal/telemetry"
 	"redline/internal/workload"
 )
 
@@ -23,7 +24,11 @@ type Config struct {
 	Load       LoadProfile         `yaml:"load_profile,omitempty"`
 	Workload   workload.Spec       `yaml:"workload,omitempty"`
 	Generation workload.Generation `yaml:"generation,omitempty"`
-	Server     Server              `yaml:"server,omitempty"`
+	// Tokenizer is an embedded vocabulary, a tokenizer.json, or ByServer.
+	Tokenizer string `yaml:"tokenizer,omitempty"`
+	Server    Server `yaml:"server,omitempty"`
+	// Telemetry is how the server's own metrics are read.
+	Telemetry telemetry.Spec `yaml:"telemetry,omitempty"`
 	// Objectives are the promises to judge, in the order given.
 	Objectives    Objectives    `yaml:"sla_thresholds,omitempty"`
 	Metrics       Metrics       `yaml:"metrics,omitempty"`
@@ -69,7 +74,8 @@ type Metrics struct {
 	TrackDecode  *bool     `yaml:"track_decode,omitempty"`
 	// KVCacheEstimation asks for the key-value cache by arithmetic.
 	KVCacheEstimation *bool `yaml:"kv_cache_estimation,omitempty"`
-	// OutputFormat "json" is the flag --json; "text" is the default.
+	// OutputFormat "json" asks for what the flag --json does, which is no part
+	// of the plan; "text" is the default.
 	OutputFormat string `yaml:"output_format,omitempty"`
 }
 
@@ -113,6 +119,9 @@ type Output struct {
 	Explain bool
 }
 
+// ByServer is the tokenizer that the server itself offers.
+const ByServer = "server"
+
 // The ways to offer load.
 const (
 	Open   = "open"
@@ -123,19 +132,22 @@ const (
 // Mode says which loop the load profile makes: Open, Closed or Capped.
 func (c *Config) Mode() string {
 	switch {
-	case c.Load.Rate == 0:
-		return Closed
-	case c.Load.Bounds.MaxConcurrency > 0:
+	case c.Load.Bounds.MaxConcurrency == 0:
+		return Open
+	case c.Load.Open():
 		return Capped
 	}
-	return Open
+	return Closed
 }
+
+// Recorded reports whether requests are due when the workload's own file says.
+func (c *Config) Recorded() bool { return c.Mode() == Open && !c.Load.Open() }
 
 // Embedded reports whether the embedded engine is the target.
 func (c *Config) Embedded() bool { return len(c.Provider.URLs) == 0 }
 
 // Streaming reports whether replies are streamed.
-func (c *Config) Streaming() bool { return c.Provider.Stream == nil || *c.Provider.Stream }
+func (c *Config) Streaming() bool { return c.Provider.Streams() }
 
 // Declared lists the optimizations of the plan and how each is known:
 // "applied" to the embedded engine, else "not verified".

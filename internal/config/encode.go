@@ -24,7 +24,7 @@ func encode(v reflect.Value) any {
 	}
 	if own, ok := v.Interface().(marshaler); ok && !(v.Kind() == reflect.Pointer && v.IsNil()) {
 		if form, err := own.MarshalYAML(); err == nil {
-			return form
+			return encode(reflect.ValueOf(form))
 		}
 	}
 	if d, ok := v.Interface().(time.Duration); ok {

@@ -15,7 +15,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the generated parts of the manual")
 
-const manual = "../../docs/PLAN.md"
+const (
+	manual    = "../../docs/PLAN.md"
+	workloads = "../../docs/WORKLOADS.md"
+	dialects  = "../../docs/DIALECTS.md"
+)
 
 // generated are the parts of the manual that come from tables, by the name in
 // the lines around them.
@@ -67,13 +71,19 @@ func code(s string) string {
 	return "`" + s + "`"
 }
 
-func readManual(t *testing.T) string {
+func readManual(t *testing.T) string { return readPages(t, manual) }
+
+func readPages(t *testing.T, paths ...string) string {
 	t.Helper()
-	data, err := os.ReadFile(manual)
-	if err != nil {
-		t.Fatal(err)
+	var all []byte
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, data...)
 	}
-	return string(data)
+	return string(all)
 }
 
 func TestManualHoldsTheTables(t *testing.T) {
@@ -103,7 +113,7 @@ func TestManualHoldsTheTables(t *testing.T) {
 
 func TestManualNamesEveryKey(t *testing.T) {
 	t.Parallel()
-	text := readManual(t)
+	text := readPages(t, manual, workloads, dialects)
 	for _, key := range keysOf(reflect.TypeFor[Config](), "") {
 		last := key[strings.LastIndexByte(key, '.')+1:]
 		if !strings.Contains(text, last) {
@@ -115,7 +125,7 @@ func TestManualNamesEveryKey(t *testing.T) {
 // Every plan that the manual shows can be run.
 func TestManualPlansLoad(t *testing.T) {
 	t.Parallel()
-	parts := strings.Split(readManual(t), "```yaml\n")
+	parts := strings.Split(readPages(t, manual, workloads, dialects), "```yaml\n")
 	if len(parts) < 2 {
 		t.Fatalf("%s shows no plan", manual)
 	}

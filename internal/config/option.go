@@ -88,8 +88,12 @@ func (o *Option) Set(c *Config, values []string) error {
 		}
 	}
 	d := decoder{lines: map[string]int{}, templates: map[string]template{}}
-	return d.decode(n, lookUp(c, o.Key), "")
+	return d.decode(n, lookUp(c, o.Key, true), "")
 }
+
+// mayBeEmpty reports whether an empty text says something: of a label or a
+// note, that there is none.
+func (o *Option) mayBeEmpty() bool { return strings.HasPrefix(o.Key, "metadata.") }
 
 // truth spells the ways to say yes and no that shells are used to.
 func truth(s string) string {
@@ -107,7 +111,7 @@ func (o *Option) Get(c *Config) []string {
 	if o.get != nil {
 		return o.get(c)
 	}
-	v := lookUp(c, o.Key)
+	v := lookUp(c, o.Key, false)
 	if v.IsZero() {
 		return nil
 	}
@@ -124,10 +128,20 @@ func (o *Option) Get(c *Config) []string {
 }
 
 // lookUp finds the field of a dotted key. Keys come from the table of options,
-// whose test looks up each of them.
-func lookUp(c *Config, key string) reflect.Value {
+// whose test looks up each of them. A block on the way that is not there is made
+// where the field is to be set, and is an empty one otherwise.
+func lookUp(c *Config, key string, set bool) reflect.Value {
 	v := reflect.ValueOf(c).Elem()
 	for part := range strings.SplitSeq(key, ".") {
+		if v.Kind() == reflect.Pointer {
+			if v.IsNil() && set {
+				v.Set(reflect.New(v.Type().Elem()))
+			}
+			if v.IsNil() {
+				v = reflect.New(v.Type().Elem())
+			}
+			v = v.Elem()
+		}
 		fields := fieldsOf(v.Type())
 		i := slices.IndexFunc(fields, func(f field) bool { return f.key == part })
 		v = v.FieldByIndex(fields[i].index)
@@ -151,19 +165,22 @@ func toggle(field func(*Config) *bool) (func(*Config, []string) error, func(*Con
 	return set, get
 }
 
-// setNoStream stores the opposite of what the plan's key says.
-func setNoStream(c *Config, values []string) error {
-	off, err := parseBool(values[0])
-	on := !off
-	c.Provider.Stream = &on
-	return err
-}
-
-func getNoStream(c *Config) []string {
-	if c.Streaming() {
-		return nil
+// opposite makes the functions of a flag that says no where the plan's key says
+// yes, which is its default.
+func opposite(field func(*Config) **bool) (func(*Config, []string) error, func(*Config) []string) {
+	set := func(c *Config, values []string) error {
+		off, err := parseBool(values[0])
+		on := !off
+		*field(c) = &on
+		return err
 	}
-	return []string{"true"}
+	get := func(c *Config) []string {
+		if on := *field(c); on == nil || *on {
+			return nil
+		}
+		return []string{"true"}
+	}
+	return set, get
 }
 
 func setKeyEnv(c *Config, values []string) error {
@@ -198,6 +215,28 @@ func getHeaders(c *Config) []string {
 	var out []string
 	for _, name := range sortedKeys(c.Provider.Headers) {
 		out = append(out, name+"="+c.Provider.Headers[name])
+	}
+	return out
+}
+
+// setColumns takes the place of the plan's columns.
+func setColumns(c *Config, values []string) error {
+	columns := map[string]string{}
+	for _, text := range values {
+		role, name, ok := strings.Cut(text, "=")
+		if !ok || role == "" || name == "" {
+			return fmt.Errorf("want a column as role=name, such as prompt=input_tokens, got %s", shown(text))
+		}
+		columns[strings.TrimSpace(role)] = strings.TrimSpace(name)
+	}
+	c.Workload.Columns = columns
+	return nil
+}
+
+func getColumns(c *Config) []string {
+	var out []string
+	for _, role := range sortedKeys(c.Workload.Columns) {
+		out = append(out, role+"="+c.Workload.Columns[role])
 	}
 	return out
 }

@@ -14,9 +14,13 @@ var samples = map[string][]string{
 	"url": {"http://a", "http://b"}, "api": {"anthropic-messages"}, "model": {"m"}, "api-key-env": {"NAME"},
 	"header": {"A=b", "C=d"}, "extra-body": {`{"top_k":20}`}, "insecure": {"true"}, "ca-cert": {"a.pem"},
 	"client-cert": {"b.pem"}, "timeout": {"1m30s"}, "header-timeout": {"5s"}, "first-token-timeout": {"10s"}, "idle-timeout": {"2s"}, "no-stream": {"true"},
+	"metrics-url": {"http://a:9/m", "http://b:9/m"}, "telemetry-interval": {"5s"}, "no-telemetry": {"true"},
 	"rate": {"2.5"}, "arrival": {"constant"}, "concurrency": {"8"}, "requests": {"60"}, "duration": {"5s"},
 	"warmup": {"2s"}, "drain": {"3s"}, "max-retries": {"3"}, "max-error-rate": {"0.5"}, "max-spend": {"1.5"}, "max-tokens-total": {"1000"},
-	"workload": {"fixed(64,100)"}, "generation": {"product"}, "temperature": {"0"}, "top-p": {"0.9"},
+	"profile": {"ramp(1..50,5m)"}, "limit": {"22"},
+	"workload": {"fixed(64,100)"}, "workload-format": {"azure"}, "column": {"output=o", "prompt=p"}, "skip-bad-rows": {"true"}, "sort": {"true"},
+	"speedup": {"4"}, "from": {"10m0s"}, "for": {"5m0s"}, "loop": {"true"}, "cache": {"cold"}, "salt": {"s"}, "tokenizer": {"server"},
+	"generation": {"product"}, "temperature": {"0"}, "top-p": {"0.9"},
 	"gen-seed": {"-5"}, "stop": {"END", "a, b"}, "seed": {"7"},
 	"served-model-name": {"my-model"},
 	"gpu":               {"H200"}, "tp": {"2"}, "max-num-seqs": {"16"}, "max-num-batched-tokens": {"2048"},
@@ -81,7 +85,7 @@ func TestOptionTableIsConsistent(t *testing.T) {
 // checkKind holds an option's kind to the type of the field it is kept in.
 func checkKind(t *testing.T, o *Option) {
 	t.Helper()
-	typ := lookUp(&Config{}, o.Key).Type()
+	typ := lookUp(&Config{}, o.Key, true).Type()
 	if typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
 	}

@@ -4,6 +4,9 @@ import (
 	"strings"
 
 	"redline/internal/sim"
+	"redline/internal/token"
+	"redline/internal/wire"
+	"redline/internal/workload"
 )
 
 // Options is every knob there is, in the order in which --help and the manual
@@ -14,7 +17,7 @@ var Options = []Option{
 		Help:    "base URL or full path of the server (also unix:SOCKET); a known path selects the API; several are used in turn"},
 	{Flag: "api", Key: "provider.api", Group: TargetGroup, Kind: Text, Value: "NAME",
 		Default: "from the URL's path, else openai-chat",
-		Help:    "openai-chat, openai-completions or anthropic-messages"},
+		Help:    strings.Join(wire.Names(), ", ") + " (described in the plan's provider.template)"},
 	{Flag: "model", Key: "provider.model", Group: TargetGroup, Kind: Text, Value: "NAME",
 		Default: "the first that the server lists",
 		Help:    "model to ask; for the embedded engine one of the catalog's"},
@@ -41,12 +44,24 @@ var Options = []Option{
 		Default: "the total", Help: "longest silence of a stream whose output has begun"},
 	{Flag: "no-stream", Key: "provider.stream", Group: TargetGroup, Kind: Bool, Default: "false",
 		Help: "ask for whole replies; in the plan stream: false", set: setNoStream, get: getNoStream},
+	{Flag: "metrics-url", Key: "telemetry.metrics_url", Group: TargetGroup, Kind: Text, Value: "URL", Repeatable: true,
+		Default: "/metrics of the server",
+		Help:    "the engine's Prometheus page, where it is elsewhere; one for each replica, whose figures are added up"},
+	{Flag: "telemetry-interval", Key: "telemetry.interval", Group: TargetGroup, Kind: Duration, Value: "TIME", Default: "1s",
+		Help: "time between two readings of the engine's metrics, 100ms to 1m"},
+	{Flag: "no-telemetry", Key: "telemetry.scrape", Group: TargetGroup, Kind: Bool, Default: "false",
+		Help: "leave the engine's metrics alone; in the plan scrape: false", set: setNoTelemetry, get: getNoTelemetry},
 
 	{Flag: "rate", Key: "load_profile.rate", Group: LoadGroup, Kind: Float, Value: "R",
 		Default: "10, unless a concurrency is given",
 		Help:    "requests per second to offer, whatever the server does (open loop)"},
 	{Flag: "arrival", Key: "load_profile.arrival", Group: LoadGroup, Kind: Text, Value: "PROCESS", Default: "poisson",
 		Help: "how arrivals spread over time: constant, poisson or gamma(SHAPE), a shape below 1 being burstier"},
+	{Flag: "profile", Key: "load_profile.profile", Group: LoadGroup, Kind: Text, Value: "SHAPE", Default: "steady",
+		Help: "the rate over time: steady, burst, overload (1.5 times --limit), 'steps(10:1m,20:1m)', 'ramp(1..50,5m)', " +
+			"'ramp(1..50,5m,exp)', 'onoff(50:10s,5:20s)' or 'diurnal(5..20,24h)'"},
+	{Flag: "limit", Key: "load_profile.limit", Group: LoadGroup, Kind: Float, Value: "R",
+		Help: "requests per second that the server is known to sustain, for --profile overload"},
 	{Flag: "concurrency", Key: "load_profile.max_concurrency", Group: LoadGroup, Kind: Int, Value: "N", Default: "no cap",
 		Help: "requests in flight at most; without a rate, exactly so many all the time (closed loop)"},
 	{Flag: "requests", Key: "load_profile.total_requests", Group: LoadGroup, Kind: Int, Value: "N",
@@ -67,7 +82,30 @@ var Options = []Option{
 		Help: "stop before more prompt and output tokens than this are used"},
 
 	{Flag: "workload", Key: "workload", Group: WorkloadGroup, Kind: Text, Value: "NAME", Default: "chat",
-		Help: "preset or terse form: chat, code_generation, long_context_qa, summarization, rag_agent, 'fixed(64,100)'"},
+		Help: "preset (" + strings.Join(workload.Names(), ", ") + "), lengths such as 'in=lognormal(500,0.8,50..4000) out=fixed(128)', " +
+			"or a file: prompts, conversations, a trace, a fitted workload"},
+	{Flag: "workload-format", Key: "workload.format", Group: WorkloadGroup, Kind: Text, Value: "FORMAT",
+		Default: "by the file's content", Help: "how to read the workload's file: " + strings.Join(workload.FileFormats(), ", ")},
+	{Flag: "column", Key: "workload.columns", Group: WorkloadGroup, Kind: Text, Value: "ROLE=NAME", Repeatable: true,
+		Help: "column of a log that holds the time, prompt, output, session, tenant, class or text", set: setColumns, get: getColumns},
+	{Flag: "skip-bad-rows", Key: "workload.skip_bad_rows", Group: WorkloadGroup, Kind: Bool, Default: "false",
+		Help: "leave out rows of the workload's file that cannot be used, and count them"},
+	{Flag: "sort", Key: "workload.sort", Group: WorkloadGroup, Kind: Bool, Default: "false",
+		Help: "put the rows of a trace in the order of their times first"},
+	{Flag: "speedup", Key: "workload.replay.speedup", Group: WorkloadGroup, Kind: Float, Value: "FACTOR", Default: "1",
+		Help: "replay a trace so many times as fast"},
+	{Flag: "from", Key: "workload.replay.from", Group: WorkloadGroup, Kind: Duration, Value: "TIME", Default: "its beginning",
+		Help: "replay a trace from here on"},
+	{Flag: "for", Key: "workload.replay.for", Group: WorkloadGroup, Kind: Duration, Value: "TIME", Default: "to its end",
+		Help: "replay so much of a trace, in its own time"},
+	{Flag: "loop", Key: "workload.replay.loop", Group: WorkloadGroup, Kind: Bool, Default: "false",
+		Help: "begin a trace again after its end"},
+	{Flag: "cache", Key: "workload.cache", Group: WorkloadGroup, Kind: Text, Value: "WORD", Default: "warm",
+		Help: "warm, or cold: every request with a prefix of its own where the workload shares some, all else equal"},
+	{Flag: "salt", Key: "workload.salt", Group: WorkloadGroup, Kind: Text, Value: "TEXT", Default: "a new one for every run",
+		Help: "makes prompts differ from those of other salts, so that a rerun does not measure the cache; false: no salt"},
+	{Flag: "tokenizer", Key: "tokenizer", Group: WorkloadGroup, Kind: Text, Value: "NAME", Default: token.EmbeddedNames()[0],
+		Help: strings.Join(token.EmbeddedNames(), ", ") + ", a Hugging Face tokenizer.json, or server: ask the server's /tokenize"},
 	{Flag: "generation", Key: "generation.preset", Group: WorkloadGroup, Kind: Text, Value: "PRESET",
 		Help: "deterministic or product: settings for how the model picks its tokens"},
 	{Flag: "temperature", Key: "generation.temperature", Group: WorkloadGroup, Kind: Float, Value: "T",
@@ -139,6 +177,11 @@ var (
 	setQuiet, getQuiet     = toggle(func(c *Config) *bool { return &c.Output.Quiet })
 	setVerbose, getVerbose = toggle(func(c *Config) *bool { return &c.Output.Verbose })
 	setExplain, getExplain = toggle(func(c *Config) *bool { return &c.Output.Explain })
+	// How this answer is shown is no part of the plan, whatever its key says.
+	setJSON, getJSON = toggle(func(c *Config) *bool { return &c.Output.JSON })
+
+	setNoStream, getNoStream       = opposite(func(c *Config) **bool { return &c.Provider.Stream })
+	setNoTelemetry, getNoTelemetry = opposite(func(c *Config) **bool { return &c.Telemetry.Scrape })
 )
 
 func setOut(c *Config, values []string) error { c.Output.Dir = values[0]; return nil }
@@ -148,24 +191,3 @@ func getOut(c *Config) []string               { return nonEmpty(c.Output.Dir) }
 // to be known.
 func setPlan(*Config, []string) error { return nil }
 func getPlan(*Config) []string        { return nil }
-
-// setJSON keeps the flag where the plan's key is, so that the resolved plan
-// says what was asked for.
-func setJSON(c *Config, values []string) error {
-	on, err := parseBool(values[0])
-	if err != nil {
-		return err
-	}
-	c.Metrics.OutputFormat = ""
-	if on {
-		c.Metrics.OutputFormat = formatJSON
-	}
-	return nil
-}
-
-func getJSON(c *Config) []string {
-	if c.Metrics.OutputFormat != formatJSON {
-		return nil
-	}
-	return []string{"true"}
-}

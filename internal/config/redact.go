@@ -12,6 +12,9 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
+// metricsURL is the key of addresses beside those of the provider.
+const metricsURL = "telemetry.metrics_url"
+
 // masked stands where a secret stood.
 const masked = "***"
 
@@ -32,7 +35,7 @@ func (c *Config) YAML() ([]byte, error) {
 // that replacing them one by one leaves no rest of any. What is very short is
 // left out: it would be found in every other word.
 func (c *Config) Secrets() []string {
-	found := slices.Concat([]string{c.Provider.APIKey}, c.headerSecrets(), c.urlSecrets(), c.variables)
+	found := slices.Concat([]string{c.Provider.APIKey}, c.headerSecrets(), c.urlSecrets(), c.Workload.Secrets(), c.variables)
 	found = slices.DeleteFunc(found, func(s string) bool { return len(s) < shortestSecret })
 	slices.SortFunc(found, func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
@@ -58,7 +61,7 @@ func (c *Config) headerSecrets() []string {
 
 func (c *Config) urlSecrets() []string {
 	var out []string
-	for _, text := range c.Provider.URLs {
+	for _, text := range slices.Concat(c.Provider.URLs, c.Telemetry.MetricsURLs) {
 		u, err := url.Parse(text)
 		if err != nil {
 			continue
@@ -116,6 +119,9 @@ func (r redactor) text(s, path string) string {
 	if name, ok := strings.CutPrefix(path, "provider.headers."); ok {
 		return r.header(s, path, name)
 	}
+	if strings.HasPrefix(path, "workload.tenants[") {
+		return r.tenant(s, path)
+	}
 	if strings.HasPrefix(path, "provider.extra_body.") {
 		if raw, ok := r.c.template(path, s); ok {
 			return raw
@@ -124,7 +130,7 @@ func (r redactor) text(s, path string) string {
 			return masked
 		}
 	}
-	if strings.HasPrefix(path, "provider.api_endpoint") {
+	if strings.HasPrefix(path, "provider.api_endpoint") || strings.HasPrefix(path, metricsURL) {
 		s = cleanURL(s)
 	}
 	if freeText(path) {
@@ -136,7 +142,7 @@ func (r redactor) text(s, path string) string {
 // freeText reports whether anything at all can stand at a path. Elsewhere only
 // known words can, and replacing one of those would spoil the plan.
 func freeText(path string) bool {
-	return strings.HasPrefix(path, "provider.") && path != "provider.api" ||
+	return strings.HasPrefix(path, "provider.") && path != "provider.api" || strings.HasPrefix(path, metricsURL) ||
 		strings.HasPrefix(path, "metadata.") || strings.HasPrefix(path, "generation.stop")
 }
 
@@ -148,6 +154,20 @@ func (r redactor) apiKey(s string) string {
 		return raw
 	}
 	return masked
+}
+
+// tenant rewrites a tenant's key, which encodes as a mask, and its headers.
+func (r redactor) tenant(s, path string) string {
+	if strings.HasSuffix(path, ".api_key") {
+		if raw := r.c.templates[path].raw; raw != "" && onlyVariables(raw) {
+			return raw
+		}
+		return masked
+	}
+	if i := strings.Index(path, ".headers."); i >= 0 {
+		return r.header(s, path, path[i+len(".headers."):])
+	}
+	return escape(r.hide.Replace(s))
 }
 
 func (r redactor) header(s, path, name string) string {

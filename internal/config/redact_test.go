@@ -44,6 +44,7 @@ load_profile:
 workload: {preset: chat, output: "uniform(10,20)"}
 generation: {preset: product, temperature: 0, top_p: 0.5, seed: -4, stop: ["END", "$${x}"]}
 server: {sim: {gpu: H200, tp: 2}}
+telemetry: {metrics_url: "http://h:9/m?token=metrics-secret", interval: 2s, scrape: true}
 sla_thresholds: {p99_ttft_ms: 500, p999_e2e_ms: 9000, mean_tpot_ms: 30, min_throughput_tps: 45,
   max_kv_cache_mb_per_request: 1024, max_error_rate: 0.01, min_good_fraction: 0.99, max_cost_per_1m_output_tokens: 3}
 metrics: {percentiles: [99.9, 50], track_prefill: true, track_decode: false, kv_cache_estimation: true, output_format: text}
@@ -61,7 +62,9 @@ func TestResolvedPlanLoadsAgain(t *testing.T) {
 		"nothing":       {Seed: 3},
 		"closed loop":   {Flags: flags("--concurrency=4", "--requests=10")},
 		"odd model":     {Flags: flags("--model=llama-3.1-70b", "--gpu=H200", "--tp=8", "--max-num-seqs=64", "--enable-chunked-prefill=false")},
-		"fixed lengths": {Flags: flags("--workload=fixed(64,100)", "--url=http://h", "--no-stream", "--slo=ttft:p99<500ms", "--json")},
+		"fixed lengths": {Flags: flags("--workload=fixed(64,100)", "--url=http://h", "--no-stream", "--slo=ttft:p99<500ms")},
+		"telemetry":     {Flags: flags("--url=http://h", "--metrics-url=http://h:9/m", "--metrics-url=http://i:9/m", "--telemetry-interval=5s")},
+		"no telemetry":  {Flags: flags("--url=http://h", "--no-telemetry")},
 		"seed template": {PlanPath: "testdata/benchmark-config.yaml", LookupEnv: env(map[string]string{"INFERENCE_API_KEY": "k-123456"})},
 	}
 	for name, in := range plans {
@@ -80,6 +83,32 @@ func TestResolvedPlanLoadsAgain(t *testing.T) {
 				t.Errorf("%s\n%s", diff, text)
 			}
 		})
+	}
+}
+
+// How one answer is shown is no part of its plan; what the plan itself says of
+// it stays.
+func TestFormatOfTheAnswer(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		plan, flag string
+		json       bool   // this answer
+		kept       string // in the resolved plan
+	}{
+		{"{}", "", false, ""},
+		{"{}", "--json", true, ""},
+		{"metrics: {output_format: json}", "", true, "json"},
+		{"metrics: {output_format: json}", "--json=false", false, "json"},
+		{"metrics: {output_format: text}", "--json", true, "text"},
+	} {
+		in := Input{PlanPath: writePlan(t, tt.plan)}
+		if tt.flag != "" {
+			in.Flags = flags(tt.flag)
+		}
+		c := mustResolve(t, in)
+		if c.Output.JSON != tt.json || c.Metrics.OutputFormat != tt.kept {
+			t.Errorf("%s %s: JSON %t and %q, want %t and %q", tt.plan, tt.flag, c.Output.JSON, c.Metrics.OutputFormat, tt.json, tt.kept)
+		}
 	}
 }
 
@@ -113,7 +142,7 @@ func TestSecretsAreGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, secret := range []string{"key-from-variable", "token-from-variable", "team-from-variable", "literal-secret",
-		"literal-cookie", "half-secret", "hidden-query", "body-secret"} {
+		"literal-cookie", "half-secret", "hidden-query", "body-secret", "metrics-secret"} {
 		if strings.Contains(string(text), secret) {
 			t.Errorf("the resolved plan shows %s", secret)
 		}

@@ -131,6 +131,9 @@ func (c *Config) override(in Input) error {
 		if !o.Repeatable {
 			values = values[len(values)-1:]
 		}
+		if o.Kind == Text && !o.mayBeEmpty() && slices.Contains(values, "") {
+			return fault(from, "has no value: leave it out for the default")
+		}
 		if err := o.Set(c, values); err != nil {
 			return fault(from, "%v", err)
 		}

@@ -76,9 +76,11 @@ func TestTemplateLoadsUnchanged(t *testing.T) {
 		API:    "anthropic-messages",
 		Model:  "claude-sonnet-4-20250514",
 		APIKey: "sk-very-secret",
+
+		Timeouts: client.Timeouts{Total: 10 * time.Minute},
 	}
 	wantLoad := LoadProfile{
-		Bounds: load.Spec{MaxConcurrency: 32, TotalRequests: 1000},
+		Bounds: load.Spec{MaxConcurrency: 32, TotalRequests: 1000, Drain: new(time.Minute)},
 		ContextDistribution: &workload.ContextDistribution{
 			Weights:     []float64{0.15, 0.25, 0.30, 0.20, 0.10},
 			TokenCounts: []int{512, 2048, 8192, 16384, 32768},

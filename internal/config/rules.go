@@ -1,13 +1,17 @@
 package config
 
 import (
-	"math"
+	"fmt"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
+	"redline/internal/client"
+	"redline/internal/load"
+	"redline/internal/slo"
+	"redline/internal/token"
 	"redline/internal/wire"
 	"redline/internal/workload"
 )
@@ -41,7 +45,9 @@ func (c *Config) complete(in Input) error {
 		c.endpoints,
 		func() error { return c.key(in.LookupEnv) },
 		func() error { return c.proxies(in.LookupEnv) },
+		c.zeros,
 		c.provider,
+		c.watching,
 		c.loop,
 		c.bounds,
 		c.faults,
@@ -68,6 +74,9 @@ func (c *Config) endpoints() error {
 			return err
 		}
 		d, ok := wire.ByPath(served)
+		if !ok && c.Provider.API == "" && !wire.IsBase(served) {
+			return c.wrong(key, "the path %s is that of no API that is known: give the base, or name it with --api (%s)", shown(served), strings.Join(wire.Names(), ", "))
+		}
 		if !ok {
 			continue
 		}
@@ -82,15 +91,18 @@ func (c *Config) endpoints() error {
 			c.Provider.API = api
 		}
 	}
-	if _, ok := wire.ByName(c.Provider.API); !ok {
-		var names []string
-		for _, d := range wire.Dialects {
-			names = append(names, d.Name)
-		}
-		return c.wrong("provider.api", "want one of %s, got %s", strings.Join(names, ", "), shown(c.Provider.API))
+	if !slices.Contains(wire.Names(), c.Provider.API) {
+		return c.wrong("provider.api", "want one of %s, got %s", strings.Join(wire.Names(), ", "), shown(c.Provider.API))
 	}
-	if api != "" && api != c.Provider.API {
-		return c.wrong("provider.api", "is %s, but the endpoint's path is that of %s", c.Provider.API, api)
+	d, err := c.Provider.Dialect()
+	if err != nil {
+		return c.wrongIn("provider", err)
+	}
+	for _, text := range c.Provider.URLs {
+		served, _ := c.endpoint(key, text)
+		if other, ok := wire.ByPath(served); ok && d.Name != wire.TemplateName && !d.Serves(served) {
+			return c.wrong("provider.api", "is %s, but the endpoint's path is that of %s", c.Provider.API, other.Name)
+		}
 	}
 	return nil
 }
@@ -157,6 +169,9 @@ func (c *Config) provider() error {
 	if err := c.Provider.Validate(); err != nil {
 		return c.wrongIn("provider", err)
 	}
+	if c.Provider.Timeouts.Total == 0 {
+		c.Provider.Timeouts.Total = client.DefaultTimeout
+	}
 	return nil
 }
 
@@ -194,11 +209,17 @@ func (c *Config) loop() error {
 	if c.isSet(cap) && (n < 1 || n > maxConcurrency) {
 		return c.wrong(cap, "want a number of requests in flight from 1 to %d, got %d", maxConcurrency, n)
 	}
-	if !c.isSet(rate) {
-		if c.isSet(cap) && c.isSet(arrivals) {
-			return c.wrong(arrivals, "a closed loop has no arrivals: give a rate too, or leave it out")
+	if !c.isSet(rate) && !c.Load.Open() {
+		timed := !c.isSet(cap) && c.Workload.Timed() && !c.isSet("load_profile.profile")
+		for _, key := range []string{arrivals, "load_profile.profile"} {
+			switch {
+			case c.isSet(cap) && c.isSet(key):
+				return c.wrong(key, "a closed loop has no arrivals: give a rate too, or leave it out")
+			case timed && c.isSet(key):
+				return c.wrong(key, "the workload's file says when its requests are due: give a rate too, or leave it out")
+			}
 		}
-		if c.isSet(cap) {
+		if c.isSet(cap) || timed {
 			return nil
 		}
 		c.Load.Rate = defaultRate
@@ -223,7 +244,7 @@ func (c *Config) bounds() error {
 	if c.isSet(duration) && (b.Duration <= 0 || b.Duration > maxLength) {
 		return c.wrong(duration, "want a duration above 0 and at most %s, got %s", maxLength, b.Duration)
 	}
-	if !c.isSet(requests) && !c.isSet(duration) {
+	if !c.isSet(requests) && !c.isSet(duration) && !c.Recorded() {
 		b.Duration = defaultDuration
 	}
 	if sent := c.Load.Rate * b.Duration.Seconds(); sent > maxRequests && b.TotalRequests == 0 {
@@ -237,24 +258,10 @@ func (c *Config) bounds() error {
 			return c.wrong(edge.key, "want a duration from 0 to %s, got %s", maxLength, *edge.d)
 		}
 	}
+	if b.Drain == nil {
+		b.Drain = new(load.DefaultDrain)
+	}
 	return c.budgets()
-}
-
-func (c *Config) budgets() error {
-	const tokens, spend = "load_profile.max_tokens_total", "load_profile.max_spend"
-	if c.isSet(tokens) && c.Load.Bounds.MaxTokensTotal < 1 {
-		return c.wrong(tokens, "want a number of tokens above 0, got %d", c.Load.Bounds.MaxTokensTotal)
-	}
-	if !c.isSet(spend) {
-		return nil
-	}
-	if s := c.Load.Bounds.MaxSpend; s <= 0 {
-		return c.wrong(spend, "want an amount above 0, got %g", s)
-	}
-	if !c.Cost.Priced() {
-		return c.wrong(spend, "needs prices: give cost.per_1m_prompt_tokens and cost.per_1m_output_tokens in a plan")
-	}
-	return nil
 }
 
 // work settles what is asked of the model. A histogram of prompt lengths takes
@@ -271,13 +278,43 @@ func (c *Config) work() error {
 		}
 		c.Workload = c.Workload.WithContext(*cd)
 	}
-	full, err := workload.Parse(c.Workload.String())
+	full, err := c.Workload.Complete()
+	// What the terse form says in full is kept as that form would be read, so
+	// that the plan of a run is equal to the plan it leaves behind.
+	if text, terse := full.Terse(); err == nil && terse {
+		full, err = workload.Parse(text)
+	}
 	if err != nil {
 		return c.wrongIn("workload", err)
 	}
 	c.Workload = full
+	if err := c.classObjectives(); err != nil {
+		return err
+	}
 	if err := c.Generation.Validate(); err != nil {
 		return c.wrongIn("generation", err)
+	}
+	if c.Tokenizer == "" {
+		c.Tokenizer = token.EmbeddedNames()[0]
+	}
+	return nil
+}
+
+// classObjectives adds what the workload's classes promise to the objectives.
+func (c *Config) classObjectives() error {
+	for i, class := range c.Workload.Classes {
+		for _, text := range class.SLO {
+			o, err := slo.Parse(text)
+			if err != nil {
+				return c.wrong(fmt.Sprintf("workload.classes[%d].slo", i), "%v", err)
+			}
+			scope := o.Scope
+			scope.Class = class.Name
+			o = o.Within(scope)
+			if !slices.ContainsFunc(c.Objectives, func(known slo.Objective) bool { return known.Text == o.Text }) {
+				c.Objectives = append(c.Objectives, o)
+			}
+		}
 	}
 	return nil
 }
@@ -362,25 +399,12 @@ func (c *Config) show() error {
 	switch m.OutputFormat {
 	case "", formatText:
 	case formatJSON:
-		c.Output.JSON = true
+		// A flag that says how to show this answer stands before the plan.
+		if c.places["metrics.output_format"].plan {
+			c.Output.JSON = true
+		}
 	default:
 		return c.wrong("metrics.output_format", "want json or text, got %s", shown(m.OutputFormat))
-	}
-	return nil
-}
-
-func (c *Config) prices() error {
-	for _, p := range []struct {
-		key   string
-		price float64
-	}{
-		{"cost.per_1m_prompt_tokens", c.Cost.Per1MPromptTokens},
-		{"cost.per_1m_output_tokens", c.Cost.Per1MOutputTokens},
-		{"cost.per_hour", c.Cost.PerHour},
-	} {
-		if p.price < 0 || math.IsInf(p.price, 0) {
-			return c.wrong(p.key, "want a price of at least 0, got %g", p.price)
-		}
 	}
 	return nil
 }

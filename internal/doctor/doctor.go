@@ -15,6 +15,7 @@ import (
 
 	"redline/internal/client"
 	"redline/internal/clock"
+	"redline/internal/telemetry"
 )
 
 // Schema names the form of a Report.
@@ -63,6 +64,8 @@ type Options struct {
 	// Target is the endpoint; each of its addresses is looked at. Without one
 	// only the machine is.
 	Target client.Spec
+	// Telemetry says where the server's metrics are.
+	Telemetry telemetry.Spec
 	// Pace is how long to look.
 	Pace Pace
 	// Say is told what is being done, in one line each; nil for silence.
@@ -112,7 +115,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if say == nil {
 		say = func(string) {}
 	}
-	probes, err := probesOf(o.Target)
+	probes, err := probesOf(o.Target, o.Telemetry)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +134,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 
 // probesOf makes a probe for each address, so that what is wrong with the
 // spec is said before anything is measured.
-func probesOf(spec client.Spec) ([]*probe, error) {
+func probesOf(spec client.Spec, watched telemetry.Spec) ([]*probe, error) {
 	var all []*probe
 	for _, address := range spec.URLs {
 		one := spec
@@ -140,6 +143,7 @@ func probesOf(spec client.Spec) ([]*probe, error) {
 		if err != nil {
 			return nil, err
 		}
+		p.watched = watched
 		all = append(all, p)
 	}
 	return all, nil

@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/client"
 	"redline/internal/clock"
+	"redline/internal/measure"
 	"redline/internal/telemetry"
 )
 
@@ -46,8 +47,10 @@ type Endpoint struct {
 	OwnedBy  string `json:"owned_by,omitempty"`
 	Version  string `json:"version,omitempty"`
 
-	// Metrics is the engine whose figures are on the metrics page.
+	// Metrics is the engine whose figures are on the metrics page, and
+	// MetricsURL where that is, if not beside the API.
 	Metrics      string `json:"metrics_engine,omitempty"`
+	MetricsURL   string `json:"metrics_url,omitempty"`
 	MetricsFault string `json:"metrics_fault,omitempty"`
 
 	// Cold is the first reply, Fresh one to a new prompt after it, and Again
@@ -80,8 +83,9 @@ const handshakes = 9
 
 // probe is what it takes to look at one address.
 type probe struct {
-	spec client.Spec
-	door *door
+	spec    client.Spec
+	watched telemetry.Spec
+	door    *door
 }
 
 // newProbe finds what is wrong with the spec; it opens no connection.
@@ -121,6 +125,7 @@ func (p *probe) examine(ctx context.Context, k *clock.Clock) *Endpoint {
 		return e
 	}
 	e.identify(ctx, c, p.spec.Model)
+	p.readMetrics(ctx, e, c, k)
 	if e.Model != "" {
 		e.converse(ctx, c)
 	}
@@ -148,15 +153,18 @@ func (e *Endpoint) identify(ctx context.Context, c *client.Client, asked string)
 			e.Version = v.Version
 		}
 	}
-	page, err := c.Get(ctx, "/metrics")
+}
+
+// readMetrics looks for the server's own account of itself.
+func (p *probe) readMetrics(ctx context.Context, e *Endpoint, c *client.Client, k *clock.Clock) {
+	pages, err := measure.OpenPages(c, p.spec, p.watched, client.Options{Clock: k})
+	if err == nil {
+		defer pages.Close()
+		e.MetricsURL = pages.Address
+		e.Metrics, err = pages.Recognize(ctx)
+	}
 	if err != nil {
 		e.MetricsFault = err.Error()
-		return
-	}
-	if reading, ok := telemetry.ParsePage(page).Read(telemetry.Engines); ok {
-		e.Metrics = reading.Engine
-	} else {
-		e.MetricsFault = "the page is of no engine that redline knows"
 	}
 }
 

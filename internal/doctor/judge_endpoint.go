@@ -262,8 +262,12 @@ func judgeMetrics(e *Endpoint) judgement {
 	switch {
 	case !e.spoke():
 		return silent
+	case e.Metrics != "" && e.MetricsURL != "":
+		return ok(e.MetricsURL + " of " + e.Metrics)
 	case e.Metrics != "":
 		return ok("/metrics of " + e.Metrics)
+	case e.MetricsURL != "":
+		return warn("none"+reason(e.MetricsFault), "give the engine's Prometheus page with --metrics-url")
 	}
 	return judgement{Unread, "none" + reason(strings.TrimPrefix(e.MetricsFault, "/metrics: ")), ""}
 }

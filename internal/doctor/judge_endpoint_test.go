@@ -66,7 +66,7 @@ type endpointCase struct {
 }
 
 // informative names the checks that only tell: nothing they can see is wrong.
-var informative = map[string]bool{"engine": true, "metrics": true, "prefix_cache": true}
+var informative = map[string]bool{"engine": true, "prefix_cache": true}
 
 var endpointCases = map[string][]endpointCase{
 	"reach": {
@@ -142,6 +142,9 @@ var endpointCases = map[string][]endpointCase{
 		{"not counted", func(e *Endpoint) { e.Fresh.Usage = false }, "", "", ""},
 	},
 	"metrics": {
+		{"elsewhere", func(e *Endpoint) { e.MetricsURL = "h:9/m" }, OK, "h:9/m of vllm", ""},
+		{"none where it was said to be", func(e *Endpoint) { e.Metrics, e.MetricsURL, e.MetricsFault = "", "h:9/m", "h:9/m: HTTP 404" }, Warn,
+			"none (h:9/m: HTTP 404)", "--metrics-url"},
 		{"none", func(e *Endpoint) { e.Metrics, e.MetricsFault = "", "/metrics: HTTP 404" }, Unread, "none (HTTP 404)", ""},
 		{"not asked", func(e *Endpoint) { *e = Endpoint{Unreachable: "refused"} }, "", "", ""},
 	},

@@ -47,6 +47,9 @@ type Request struct {
 	Headers [][2]string
 	// Key takes the place of the provider's API key: a tenant's own.
 	Key string
+	// Inputs is how many texts the request asks about, where its answer is no
+	// text itself but vectors or scores; 0 otherwise.
+	Inputs int
 	// Natural leaves the end of the reply to the model: MaxTokens only bounds
 	// it.
 	Natural bool

@@ -92,7 +92,8 @@ func (e *engine) newRecord(j *job, p place) *record.Record {
 	r := j.turn.Request
 	r.ID = llm.RequestID(e.stage.Run, p.id)
 	return &record.Record{ID: p.id, Session: j.index, Turn: j.number, Class: r.Class, Tenant: r.Tenant,
-		Phase: p.phase, Due: p.due, AskedPrompt: r.PromptTokens, AskedOutput: r.MaxTokens, Streamed: r.Stream}
+		Phase: p.phase, Due: p.due, AskedPrompt: r.PromptTokens, AskedOutput: r.MaxTokens, Streamed: r.Stream,
+		Inputs: r.Inputs}
 }
 
 // serve runs a session turn by turn and gives the time at which its slot is
@@ -211,7 +212,7 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, rec *record.Record, r
 		return text, e.fault(ctx, ctx.Err())
 	case rec.Outcome == "":
 		return text, &llm.Fault{Outcome: llm.Truncated, At: e.clock.Now(), Message: "the target stopped without a word"}
-	case rec.Outcome == llm.OK && rec.ChunkCount() == 0:
+	case rec.Outcome == llm.OK && rec.ChunkCount() == 0 && rec.Inputs == 0:
 		return text, &llm.Fault{Outcome: llm.Empty, At: rec.End, Message: "the stream closed without output"}
 	}
 	return text, nil

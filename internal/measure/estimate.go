@@ -7,8 +7,38 @@ import (
 	"redline/internal/load"
 )
 
-// budgets are the plan's limits on tokens and money.
+// spent is what one request used up.
+type spent struct{ prompt, output int }
+
+// budgets are what the plan's limits on tokens and money leave after the
+// preflight requests.
 func (r *run) budgets() []load.Budget {
+	list := r.limits()
+	for i := range list {
+		for _, s := range r.target.asked {
+			list[i].Limit -= list[i].Cost(s.prompt, s.output)
+		}
+	}
+	return list
+}
+
+// shortFor names the budget that so many preflight requests more would overrun,
+// "" for none.
+func (r *run) shortFor(more int, asked []spent) string {
+	for _, b := range r.limits() {
+		used := float64(more) * b.Cost(preflightTokens, preflightTokens)
+		for _, s := range asked {
+			used += b.Cost(s.prompt, s.output)
+		}
+		if used > b.Limit {
+			return fmt.Sprintf("%s %g", b.Name, b.Limit)
+		}
+	}
+	return ""
+}
+
+// limits are the plan's own.
+func (r *run) limits() []load.Budget {
 	var list []load.Budget
 	if most := r.Config.Load.Bounds.MaxTokensTotal; most > 0 {
 		list = append(list, load.Budget{Name: "--max-tokens-total", Limit: float64(most),
@@ -59,7 +89,7 @@ func currency(label string) string {
 func (r *run) expectedRequests() float64 {
 	const warmup = 50
 	bounds, e2e := r.Config.Load.Bounds, max(0.1, r.stage.Stagger.Seconds())
-	perSecond := r.Config.Load.Rate
+	perSecond := r.meanRate()
 	if perSecond == 0 {
 		perSecond = float64(bounds.MaxConcurrency) / e2e
 	}
@@ -71,7 +101,7 @@ func (r *run) expectedRequests() float64 {
 	if bounds.Warmup != nil {
 		before = perSecond * bounds.Warmup.Seconds()
 	}
-	return 1 + before + window + 2*e2e*perSecond
+	return float64(len(r.target.asked)) + before + window + 2*e2e*perSecond
 }
 
 // amount shows a count with no more digits than an estimate has.

@@ -14,6 +14,7 @@ import (
 	"redline/internal/metric"
 	"redline/internal/record"
 	"redline/internal/result"
+	"redline/internal/telemetry"
 )
 
 func logOf(list ...record.Record) records {
@@ -68,6 +69,29 @@ func TestKVEstimate(t *testing.T) {
 		}
 		if diff := cmp.Diff(&tt.want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestKVRoom(t *testing.T) {
+	t.Parallel()
+	shape := &kvShape{model: kilobyteModel, precision: catalog.BF16}
+	says := func(replicas int, blocks, size string) *telemetry.ServerUse {
+		return &telemetry.ServerUse{Replicas: replicas, Config: map[string]string{"num_gpu_blocks": blocks, "block_size": size}}
+	}
+	for _, tt := range []struct {
+		name   string
+		server *telemetry.ServerUse
+		want   float64
+	}{
+		{"a thousand blocks of 16 tokens of a kilobyte", says(1, "1024", "16"), 16},
+		{"two replicas of it", says(2, "1024", "16"), 32},
+		{"blocks that are not told", says(1, "None", "16"), 0},
+		{"a size that is not told", says(1, "1024", ""), 0},
+		{"a server that tells nothing", nil, 0},
+	} {
+		if got := shape.roomMB(tt.server); got != tt.want {
+			t.Errorf("%s: %g MB, want %g", tt.name, got, tt.want)
 		}
 	}
 }

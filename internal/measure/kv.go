@@ -3,10 +3,12 @@ package measure
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
 	"redline/internal/catalog"
 	"redline/internal/record"
 	"redline/internal/result"
+	"redline/internal/telemetry"
 )
 
 // kvShape is the arithmetic of the key-value cache for one model.
@@ -19,6 +21,22 @@ const mb = 1 << 20
 
 func (k *kvShape) requestMB(tokens int) float64 {
 	return float64(k.model.KVBytes(tokens, k.precision)) / mb
+}
+
+// roomMB is the size of the cache as the server tells it, in blocks of tokens
+// for each of its replicas; 0 where it does not.
+func (k *kvShape) roomMB(server *telemetry.ServerUse) float64 {
+	if server == nil {
+		return 0
+	}
+	blocks, err := strconv.Atoi(server.Config["num_gpu_blocks"])
+	size, noSize := strconv.Atoi(server.Config["block_size"])
+	if err != nil || noSize != nil {
+		return 0
+	}
+	// A block holds the layers that look back without limit.
+	perToken := float64(k.model.GrowingLayers()) * k.model.LayerKVBytes(k.precision, 1)
+	return float64(server.Replicas) * float64(blocks) * float64(size) * perToken / mb
 }
 
 // ramp is a change in the cache's size or growth at a moment.

@@ -63,7 +63,7 @@ type run struct {
 	clock   *clock.Clock
 	target  *target
 	work    *workload.Workload
-	vocab   *token.Vocabulary
+	text    token.Text
 	stage   load.Stage
 	dir     *store.Dir
 	log     *store.Log
@@ -78,16 +78,22 @@ type run struct {
 // A run that was stopped before it sent anything leaves no directory behind and
 // gives context.Canceled.
 func Run(ctx context.Context, o Options) (*result.Result, string, error) {
-	r := &run{Options: o, id: newID(), started: time.Now(), clock: o.Clock, vocab: token.O200k()}
+	r := &run{Options: o, id: newID(), started: time.Now(), clock: o.Clock}
 	if r.clock == nil {
 		r.clock = clock.New()
 	}
 	if err := r.checkDir(); err != nil {
 		return nil, "", err
 	}
+	if err := r.loadTokenizer(); err != nil {
+		return nil, "", err
+	}
 	err := r.setUp(ctx)
 	if r.target != nil {
 		defer r.target.close()
+	}
+	if r.work != nil {
+		defer r.work.Close()
 	}
 	if err != nil {
 		return nil, "", err
@@ -161,34 +167,40 @@ func newID() string {
 
 // prepare makes the stage and everything that must not wait for the load.
 func (r *run) prepare(ctx context.Context) error {
-	c := r.Config
-	work, err := c.Workload.New(r.vocab, c.Seed, workload.Options{
-		Model: r.target.model, Sampling: c.Generation.Sampling(), Stream: c.Streaming()})
-	if err != nil {
+	r.settleModel()
+	if err := r.openWorkload(); err != nil {
 		return err
 	}
-	r.work = work
+	c, work := r.Config, r.work
 	bounds := c.Load.Bounds
 	r.stage = load.Stage{Run: r.id, Session: work.Session, Cap: bounds.MaxConcurrency,
 		Duration: bounds.Duration, Requests: bounds.TotalRequests, Warmup: bounds.Warmup,
-		Drain: load.DefaultDrain, Stop: r.Stop, Grace: grace, Stagger: r.target.expected(work),
+		Drain: *bounds.Drain, Stop: r.Stop, Grace: grace, Stagger: r.target.expected(work),
 		Retries: bounds.Retries, MaxErrorRate: bounds.MaxErrorRate}
-	if bounds.Drain != nil {
-		r.stage.Drain = *bounds.Drain
-	}
-	if c.Load.Rate > 0 {
+	switch {
+	case c.Recorded():
+		r.stage.Arrivals = work.Times(c.Seed)
+	case c.Load.Open():
 		r.stage.Arrivals = c.Load.Times(c.Seed)
 	}
 	r.stage.Budgets = r.budgets()
-	r.stage.Count, r.stage.CountShare = r.vocab.Count, 1
-	if r.target.usage {
-		r.stage.CountShare = sampledText
-	}
+	r.stage.Count, r.stage.CountShare = r.counter()
 	if err := r.room(); err != nil {
 		return err
 	}
 	r.announce()
 	return r.target.client.Open(ctx, min(r.connections(), mostOpenedAhead))
+}
+
+// settleModel puts the model that was found into the plan, so that another run
+// of it asks the same one whatever the server lists first by then.
+func (r *run) settleModel() {
+	if r.Config.Embedded() || r.Config.Provider.Model != "" {
+		return
+	}
+	settled := *r.Config
+	settled.Provider.Model = r.target.model
+	r.Config = &settled
 }
 
 // mostOpenedAhead bounds the connections that are opened before the load: more
@@ -199,7 +211,7 @@ const mostOpenedAhead = 2048
 func (r *run) connections() int {
 	const spare = 8
 	n := r.stage.Cap
-	if rate := r.Config.Load.Rate; rate > 0 {
+	if rate := r.peakRate(); rate > 0 {
 		likely := int(1.5*rate*r.stage.Stagger.Seconds()) + spare
 		if n == 0 || likely < n {
 			n = likely

@@ -9,7 +9,7 @@ import (
 	"redline/internal/record"
 	"redline/internal/result"
 	"redline/internal/store"
-	"redline/internal/token"
+	"redline/internal/telemetry"
 	"redline/internal/validity"
 )
 
@@ -38,7 +38,9 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 	}
 	res := blank(c, header.Run, time.Unix(0, header.OriginUnixNS))
 	res.Interrupted = result.Killed
-	res.Workload.Tokenizer = token.O200k().Name()
+	res.Workload.Tokenizer = c.Tokenizer
+	logged := keptTelemetry(res, dir)
+	recall(res, c, logged.Header.Subject)
 	start, end, err := measuredSpan(dir.Records, c.Load.Bounds.Duration)
 	if err != nil {
 		return nil, err
@@ -48,18 +50,14 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 	}
 	res.Warnings = append(res.Warnings, result.Warning{Figure: "requests",
 		Text: "the run was killed: requests that were in flight then left no record, so slow ones are missing"})
-	return res, judge(res, c, dir.Records, start, end, keptEvidence(res, c, dir, start, end))
+	return res, judge(res, c, dir.Records, start, end, plannedLoad{stageStart: 0}, keptEvidence(res, c, logged, start, end))
 }
 
 // keptEvidence is what the telemetry log of a killed run still tells. How
 // arrivals were stamped stands nowhere, so that stays open.
-func keptEvidence(res *result.Result, c *config.Config, dir *store.Dir, start, end int64) validity.Evidence {
-	evidence := validity.Evidence{Embedded: c.Embedded()}
-	logged, err := dir.ReadTelemetry()
-	if err != nil {
-		res.Warnings = append(res.Warnings, result.Warning{Figure: "server", Text: "the telemetry log cannot be read: " + err.Error()})
-	}
-	if logged == nil {
+func keptEvidence(res *result.Result, c *config.Config, logged *telemetry.Logged, start, end int64) validity.Evidence {
+	evidence := validity.Evidence{Embedded: c.Embedded(), DesignedCache: designedSharing(c)}
+	if len(logged.Lines) == 0 {
 		return evidence
 	}
 	if server := logged.Server(start, end); server.Samples > 0 {
@@ -70,6 +68,33 @@ func keptEvidence(res *result.Result, c *config.Config, dir *store.Dir, start, e
 	fill(&res.Client, use)
 	evidence.Client = res.Client
 	return evidence
+}
+
+// keptTelemetry reads the telemetry log, as far as there is one.
+func keptTelemetry(res *result.Result, dir *store.Dir) *telemetry.Logged {
+	logged, err := dir.ReadTelemetry()
+	if err != nil {
+		res.Warnings = append(res.Warnings, result.Warning{Figure: "server", Text: "the telemetry log cannot be read: " + err.Error()})
+	}
+	if logged == nil {
+		return &telemetry.Logged{}
+	}
+	return logged
+}
+
+// recall names what the run had found before its load; the plan alone says
+// less.
+func recall(res *result.Result, c *config.Config, s *telemetry.Subject) {
+	res.Engine.Embedded, res.Engine.API = c.Embedded(), c.Provider.API
+	if c.Embedded() {
+		res.Engine.Name, res.Model.Name = simName, c.Server.Sim.ServedModelName
+	}
+	if s == nil {
+		return
+	}
+	res.Command, res.Version, res.Model.Name = s.Command, s.Version, s.Model
+	res.Engine.Name, res.Engine.Version, res.Engine.URL = s.Engine, s.EngineVersion, s.URL
+	res.Client.SharesHost = s.SharesHost
 }
 
 // measuredSpan finds the window of a run that did not live to write it down:

@@ -14,6 +14,7 @@ import (
 	"redline/internal/slo"
 	"redline/internal/telemetry"
 	"redline/internal/validity"
+	"redline/internal/wire"
 )
 
 // result makes the document of the run that just ended.
@@ -23,10 +24,14 @@ func (r *run) result() (*result.Result, error) {
 	res.Engine = r.target.about
 	res.Engine.Declared = r.Config.Declared()
 	res.Model.Name = r.target.model
-	if r.target.engine != nil {
-		res.Hardware.Accelerator, res.Hardware.Count = r.target.spec.GPU, r.target.spec.TP
+	if r.watched.unread != "" {
+		res.Warnings = append(res.Warnings, result.Warning{Figure: "server", Text: r.watched.unread})
 	}
-	res.Workload.Name, res.Workload.Tokenizer = r.work.Name(), r.vocab.Name()
+	res.Workload.Name, res.Workload.Tokenizer = r.work.Name(), r.text.Name()
+	res.Workload.TemplateTokens, res.Workload.TemplateHash = r.target.template, r.templateHash()
+	for _, note := range r.work.Notes() {
+		res.Warnings = append(res.Warnings, result.Warning{Figure: "workload", Text: note})
+	}
 	res.Interrupted = r.outcome.Stopped
 	start, end := r.outcome.WindowStart, r.outcome.WindowEnd
 	if end == 0 {
@@ -40,6 +45,9 @@ func (r *run) result() (*result.Result, error) {
 	fill(&res.Client, r.watched.host.Over(start, end))
 	evidence := validity.Evidence{Client: res.Client, Embedded: r.target.engine != nil,
 		Traffic: r.watched.traffic(), Server: r.watched.serverUse(start, end), Repeat: r.target.repeat}
+	if designed, err := r.work.DesignedSharing(0); err == nil {
+		evidence.DesignedCache = &designed
+	}
 	files, ports := r.target.client.Shortage()
 	evidence.Shortage = files + ports
 	if r.target.engine != nil {
@@ -49,7 +57,7 @@ func (r *run) result() (*result.Result, error) {
 	if r.outcome.WindowEnd == 0 {
 		return nothingMeasured(res), nil
 	}
-	err := judge(res, r.Config, r.log.Records, start, end, evidence)
+	err := judge(res, r.Config, r.log.Records, start, end, plannedLoad{r.outcome.Start, r.recordedRate()}, evidence)
 	for i := range res.Points {
 		warmup := time.Duration(start - r.outcome.Start).Seconds()
 		res.Points[i].Window.WarmupS = &warmup
@@ -81,8 +89,15 @@ func blank(c *config.Config, id string, started time.Time) *result.Result {
 		Seed: c.Seed, Label: c.Metadata["label"], Note: c.Metadata["note"], Plan: c.Resolved()}
 	res.Hardware = result.Hardware{Accelerator: c.Metadata["hardware"], Notes: c.Metadata["hardware_notes"]}
 	res.Model = result.Model{Name: c.Provider.Model, Precision: c.Metadata["precision"]}
+	if c.Embedded() {
+		res.Hardware.Accelerator, res.Hardware.Count = c.Server.Sim.GPU, c.Server.Sim.TP
+	}
+	res.Engine.Declared = c.Declared()
 	res.Workload.Name = c.Workload.String()
-	if c.Load.Rate > 0 {
+	switch {
+	case c.Recorded():
+		res.Workload.Arrival = "as recorded"
+	case c.Load.Open():
 		res.Workload.Arrival = c.Load.Spec.String()
 	}
 	res.Verdict = result.Verdict{Valid: "yes", SLO: "none", Reasons: []string{}, Checks: []result.Check{}, Unchecked: []result.Unchecked{}}
@@ -105,12 +120,19 @@ func nothingMeasured(res *result.Result) *result.Result {
 type records func() iter.Seq2[*record.Record, error]
 
 // judge summarises the records of a window and judges run and server.
-func judge(res *result.Result, c *config.Config, log records, start, end int64, evidence validity.Evidence) error {
+func judge(res *result.Result, c *config.Config, log records, start, end int64, offered plannedLoad, evidence validity.Evidence) error {
 	kv := kvModel(c, res.Model.Name)
-	options := metric.Options{Start: start, End: end, AskedRate: c.Load.Rate,
+	load := offered.load(c, start, end)
+	options := metric.Options{Start: start, End: end, Varies: c.Recorded() || c.Load.Varies(),
 		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed}
 	if len(c.Objectives) == 0 {
 		options.Objectives = implied
+	}
+	if load.Rate != nil && !c.Recorded() {
+		options.AskedRate = *load.Rate
+	}
+	if pools(c) {
+		options.Inputs = func(r *record.Record) int { return max(1, r.Inputs) }
 	}
 	if kv != nil {
 		options.KVMB = kv.requestMB
@@ -122,11 +144,12 @@ func judge(res *result.Result, c *config.Config, log records, start, end int64, 
 	if len(c.Objectives) == 0 {
 		summary.Objectives = onlyMissed(summary.Objectives)
 	}
-	point := result.Point{Load: loadOf(c), Summary: summary, Server: evidence.Server}
+	point := result.Point{Load: load, Summary: summary, Server: evidence.Server, Cache: cacheOf(summary, evidence)}
 	if kv != nil {
 		if point.KV, err = kv.estimate(log, start, end); err != nil {
 			return err
 		}
+		point.KV.RoomMB = kv.roomMB(evidence.Server)
 	}
 	if point.Cost = costOf(c, summary); point.Cost != nil {
 		judgeCost(c, summary.Objectives, *point.Cost)
@@ -158,10 +181,46 @@ func conclude(res *result.Result) {
 	}
 }
 
-func loadOf(c *config.Config) result.Load {
+// pools reports whether replies are vectors or scores, not text.
+func pools(c *config.Config) bool {
+	d, ok := wire.ByName(c.Provider.API)
+	return ok && d.Items != nil
+}
+
+// cacheOf lays what the workload repeats beside what a cache made of it.
+func cacheOf(s metric.Summary, e validity.Evidence) *result.Cache {
+	cache := result.Cache{Designed: e.DesignedCache}
+	if t := s.Tokens; t.Cached > 0 && t.Prompt > 0 {
+		cache.Usage = new(float64(t.Cached) / float64(t.Prompt))
+	}
+	if e.Server != nil {
+		cache.Server = e.Server.PrefixHitRate
+	}
+	if (cache.Designed == nil || *cache.Designed == 0) && cache.Usage == nil && (cache.Server == nil || *cache.Server == 0) {
+		return nil
+	}
+	return &cache
+}
+
+// plannedLoad is what decides the rate of a window: when the stage began and,
+// for recorded times, how many requests come in a second.
+type plannedLoad struct {
+	stageStart int64
+	recorded   float64
+}
+
+// load is what was asked for over a window.
+func (p plannedLoad) load(c *config.Config, start, end int64) result.Load {
 	l := result.Load{Mode: c.Mode()}
-	if c.Load.Rate > 0 {
-		l.Rate = &c.Load.Rate
+	switch {
+	case c.Recorded():
+		l.Profile = "as recorded"
+		if p.recorded > 0 {
+			l.Rate = &p.recorded
+		}
+	case c.Load.Open():
+		l.Rate = new(c.Load.MeanOver(time.Duration(start-p.stageStart), time.Duration(end-p.stageStart)))
+		l.Profile = c.Load.Shape()
 	}
 	if n := c.Load.Bounds.MaxConcurrency; n > 0 {
 		l.Concurrency = &n
@@ -190,7 +249,7 @@ func onlyMissed(verdicts []slo.Verdict) []slo.Verdict {
 // of the whole window and has no spread of its own.
 func judgeCost(c *config.Config, verdicts []slo.Verdict, cost result.Cost) {
 	for i, o := range c.Objectives {
-		if o.Metric != "cost" {
+		if o.Metric != "cost" || o.Scope != (slo.Scope{}) {
 			continue
 		}
 		v := &verdicts[i]
@@ -208,11 +267,14 @@ func costOf(c *config.Config, s metric.Summary) *result.Cost {
 	output := s.Throughput.Output * seconds
 	ended := s.Rates.Completed * seconds
 	spend := c.Cost.PerHour*seconds/3600 + (prompt*c.Cost.Per1MPromptTokens+output*c.Cost.Per1MOutputTokens)/1e6
-	if spend == 0 || ended == 0 || output == 0 {
+	if spend == 0 || ended == 0 || prompt+output == 0 {
 		return nil
 	}
-	return &result.Cost{Spend: spend, PerRequest: spend / ended,
-		Per1kTokens: 1e3 * spend / (prompt + output), Per1mOutput: 1e6 * spend / output}
+	cost := &result.Cost{Spend: spend, PerRequest: spend / ended, Per1kTokens: 1e3 * spend / (prompt + output)}
+	if output > 0 {
+		cost.Per1mOutput = 1e6 * spend / output
+	}
+	return cost
 }
 
 // kvModel finds the shape of the model, where one is known and wanted.

@@ -25,11 +25,17 @@ type target struct {
 	spec   sim.Spec     // of the embedded engine
 	model  string
 	about  result.Engine
-	usage  bool          // it reports usage
-	ttft   time.Duration // of the preflight request
-	tpot   time.Duration
-	asked  int              // preflight requests
-	repeat *validity.Repeat // nil where it was not tried
+	usage  bool // it reports usage
+	// template is how many tokens the server adds to a prompt, nil where it
+	// does not count them; context is the most that it takes, 0 if unknown.
+	template *int
+	context  int
+	// chatTemplate is what the server puts around prompts, where it shows it.
+	chatTemplate string
+	ttft         time.Duration // of the preflight request
+	tpot         time.Duration
+	asked        []spent          // by the preflight requests
+	repeat       *validity.Repeat // nil where it was not tried
 }
 
 // openTarget starts the embedded engine or finds the server, and sends one
@@ -82,6 +88,9 @@ func (t *target) reach(ctx context.Context, r *run, spec client.Spec) error {
 		}
 		t.model = served[0].ID
 	}
+	if err := t.learnContext(ctx, r, served); err != nil {
+		return err
+	}
 	if r.Trace != nil {
 		t.client.TraceNext(r.Trace)
 	}
@@ -114,10 +123,13 @@ func reason(err error) string {
 	return "no model list: " + err.Error()
 }
 
+// simName is what reports call the embedded engine.
+const simName = "redline sim"
+
 // identify asks the server what it is, as far as it tells.
 func (t *target) identify(ctx context.Context, served []client.ServedModel) {
 	if t.engine != nil {
-		t.about.Name = "redline sim"
+		t.about.Name = simName
 	}
 	for _, m := range served {
 		if m.ID == t.model && t.about.Name == "" {
@@ -144,18 +156,29 @@ const (
 )
 
 // preflight sends one request and looks at all of its reply; then, of a server
-// that answers soon, whether it answers a repeated request from a cache.
+// that answers soon, whether it answers a repeated request from a cache. All of
+// it is charged to the budgets.
 func (t *target) preflight(ctx context.Context, r *run, served []client.ServedModel) error {
+	if short := r.shortFor(1, t.asked); short != "" {
+		return fmt.Errorf("%s does not even pay for the request before the load, of %d prompt and %d output tokens",
+			short, preflightTokens, preflightTokens)
+	}
 	rec, err := t.ask(ctx, r, 0)
 	if err != nil {
 		return t.unfit(err, served)
 	}
 	t.usage = rec.Counted == record.ByUsage
-	t.ttft = time.Duration(rec.First - rec.Sent)
+	if rec.PromptTokens > 0 {
+		t.template = new(rec.PromptTokens - preflightTokens)
+	}
+	t.ttft = whole(rec)
+	if rec.First > 0 {
+		t.ttft = time.Duration(rec.First - rec.Sent)
+	}
 	if n := rec.ChunkCount(); n > 1 {
 		t.tpot = time.Duration(rec.Last-rec.First) / time.Duration(n-1)
 	}
-	if whole(rec) > repeatLimit {
+	if whole(rec) > repeatLimit || r.shortFor(2, t.asked) != "" {
 		return nil
 	}
 	// Another prompt goes first, so that a cold start is not taken for a cache.
@@ -174,15 +197,18 @@ func (t *target) preflight(ctx context.Context, r *run, served []client.ServedMo
 // repeatLimit is how slow a server may be for two more preflight requests.
 const repeatLimit = 3 * time.Second
 
-func whole(rec *record.Record) time.Duration { return time.Duration(rec.Last - rec.Sent) }
+func whole(rec *record.Record) time.Duration { return time.Duration(max(rec.Last, rec.End) - rec.Sent) }
 
 // ask sends the preflight request with the given prompt.
 func (t *target) ask(ctx context.Context, r *run, prompt uint64) (*record.Record, error) {
-	text := r.vocab.Compose(nil, stats.Rand(r.Config.Seed, "preflight", prompt), preflightTokens)
-	request := &llm.Request{ID: llm.RequestID(r.id, preflightNumber-t.asked), Model: t.model, Stream: r.Config.Streaming(),
+	text := r.text.Compose(nil, stats.Rand(r.Config.Seed, "preflight", prompt), preflightTokens)
+	request := &llm.Request{ID: llm.RequestID(r.id, preflightNumber-len(t.asked)), Model: t.model, Stream: r.Config.Streaming(),
 		Messages:  []llm.Message{{Role: "user", Content: string(text)}},
 		MaxTokens: preflightTokens, Sampling: r.Config.Generation.Sampling()}
-	t.asked++
+	if pools(r.Config) {
+		request.Messages = []llm.Message{{Role: "query", Content: string(text)}, {Role: "document", Content: string(text)}}
+		request.MaxTokens, request.Inputs = 0, 1
+	}
 	rec := &record.Record{}
 	for ev, err := range t.client.Stream(ctx, request) {
 		if err != nil {
@@ -191,6 +217,7 @@ func (t *target) ask(ctx context.Context, r *run, prompt uint64) (*record.Record
 		rec.Observe(ev)
 	}
 	rec.Settle()
+	t.asked = append(t.asked, spent{max(rec.PromptTokens, preflightTokens), rec.OutputTokens})
 	return rec, nil
 }
 

@@ -2,9 +2,11 @@ package measure
 
 import (
 	"context"
+	"math"
 	"net"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -135,12 +137,17 @@ func sentRecords(t *testing.T, dir *store.Dir) []record.Record {
 // An hour of load: every time to first token is the engine's own, to the
 // nanosecond.
 func TestAnHourOfStreams(t *testing.T) {
-	flags := map[string][]string{"url": {"http://sim"}, "rate": {"5"}, "duration": {"1h"},
-		"warmup": {"0s"}, "workload": {"fixed(64,20)"}}
+	length := time.Hour
+	if raced {
+		length = 5 * time.Minute
+	}
+	flags := map[string][]string{"url": {"http://sim"}, "rate": {"5"}, "duration": {length.String()},
+		"warmup": {"0s"}, "workload": {"fixed(64,20)"}, "telemetry-interval": {"10s"}}
 	runVirtual(t, flags, "", func(res *result.Result, dir *store.Dir, jobs []*sim.Job) {
 		records := sentRecords(t, dir)
-		if n := res.Points[0].Requests.Due; n < 17_500 || n > 18_500 {
-			t.Errorf("%d requests in an hour at 5/s", n)
+		due, planned := float64(res.Points[0].Requests.Due), 5*length.Seconds()
+		if spread := 5 * math.Sqrt(planned); math.Abs(due-planned) > spread {
+			t.Errorf("%g requests in %v at 5/s, want %g ± %.0f", due, length, planned, spread)
 		}
 		if got := res.Points[0].Requests; got.OK != got.Due {
 			t.Errorf("%d of %d requests are ok", got.OK, got.Due)
@@ -165,14 +172,18 @@ func TestAnHourOfStreams(t *testing.T) {
 
 // The plan that asked for the product runs whole.
 func TestSeedPlanRunsWhole(t *testing.T) {
-	flags := map[string][]string{"url": {"http://sim/v1/messages"}}
+	requests, flags := 1000, map[string][]string{"url": {"http://sim/v1/messages"}}
+	if raced {
+		requests = 100
+		flags["requests"] = []string{strconv.Itoa(requests)}
+	}
 	runVirtual(t, flags, "../config/testdata/benchmark-config.yaml", func(res *result.Result, dir *store.Dir, _ []*sim.Job) {
 		point := res.Points[0]
-		if point.Load.Mode != config.Closed || *point.Load.Concurrency != 32 || point.Requests.Due != 1000 {
-			t.Errorf("load %+v with %d requests; want a closed loop of 32 and 1000", point.Load, point.Requests.Due)
+		if point.Load.Mode != config.Closed || *point.Load.Concurrency != 32 || point.Requests.Due != requests {
+			t.Errorf("load %+v with %d requests; want a closed loop of 32 and %d", point.Load, point.Requests.Due, requests)
 		}
-		if point.Requests.OK != 1000 {
-			t.Errorf("%d of 1000 requests are ok: %v", point.Requests.OK, point.Requests.Faults)
+		if point.Requests.OK != requests {
+			t.Errorf("%d of %d requests are ok: %v", point.Requests.OK, requests, point.Requests.Faults)
 		}
 		if res.Engine.API != "anthropic-messages" {
 			t.Errorf("api %s", res.Engine.API)

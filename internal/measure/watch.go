@@ -2,8 +2,10 @@ package measure
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 
+	"redline/internal/client"
 	"redline/internal/record"
 	"redline/internal/result"
 	"redline/internal/store"
@@ -11,15 +13,14 @@ import (
 	"redline/internal/validity"
 )
 
-// metricsPath is where engines serve their own account of themselves.
-const metricsPath = "/metrics"
-
 // watch looks at this machine and at the server's own metrics while a run goes
 // on. What it cannot see never stops the run.
 type watch struct {
 	log    *store.Telemetry // nil where it could not be written
 	host   *telemetry.Host
 	server *telemetry.Scraper // nil where the server shows no metrics
+	pages  *Pages             // nil likewise
+	unread string             // why the pages that the plan names are not read
 	begun  int64              // when the page before the load was read
 	ended  int64              // when the page after it was
 	sent   atomic.Int64       // requests put on the wire meanwhile
@@ -30,21 +31,49 @@ type watch struct {
 func (r *run) startWatch(ctx context.Context) *watch {
 	w := &watch{}
 	unixNS, monoNS := r.clock.Origin()
-	log, err := r.dir.StartTelemetry(telemetry.Header{Run: r.id, OriginUnixNS: unixNS, OriginMonoNS: monoNS})
+	log, err := r.dir.StartTelemetry(telemetry.Header{Run: r.id, OriginUnixNS: unixNS, OriginMonoNS: monoNS, Subject: r.subject()})
 	if err != nil {
 		r.say("%v; the run goes on without a telemetry log", err)
 	}
 	w.log = log
 	w.host = telemetry.WatchHostTo(r.clock, w.lines())
-	fetch := func(ctx context.Context) ([]byte, error) { return r.target.client.Get(ctx, metricsPath) }
-	if page, err := fetch(ctx); err == nil {
-		if _, known := telemetry.ParsePage(page).Read(telemetry.Engines); known {
-			w.server = telemetry.WatchServer(r.clock, telemetry.ScrapeOptions{Fetch: fetch, Log: w.lines()})
-			w.server.Now(ctx)
-		}
+	if r.Config.Telemetry.Scrapes() {
+		r.watchServer(ctx, w)
 	}
 	w.begun = r.clock.Now()
 	return w
+}
+
+// watchServer begins to read the server's metrics, where there are any.
+func (r *run) watchServer(ctx context.Context, w *watch) {
+	spec := r.Config.Telemetry
+	if r.Config.Embedded() {
+		spec.MetricsURLs = nil
+	}
+	pages, err := OpenPages(r.target.client, r.Config.Provider, spec, client.Options{Clock: r.clock, Dial: r.Dial})
+	if err == nil {
+		if _, err = pages.Recognize(ctx); err != nil {
+			pages.Close()
+		}
+	}
+	if err != nil {
+		// Nobody promised that there is a page beside the API.
+		if len(spec.MetricsURLs) > 0 {
+			w.unread = fmt.Sprintf("the server's metrics cannot be read: %v", err)
+			r.say("%s; the run goes on without them", w.unread)
+		}
+		return
+	}
+	w.pages = pages
+	w.server = telemetry.WatchServer(r.clock, telemetry.ScrapeOptions{Fetch: pages.Fetch, Every: spec.Interval, Log: w.lines()})
+	w.server.Now(ctx)
+}
+
+// subject is what a report of the run has to name, even if the run is killed.
+func (r *run) subject() *telemetry.Subject {
+	about := r.target.about
+	return &telemetry.Subject{Command: r.Command, Version: r.Version, Model: r.target.model, Engine: about.Name,
+		EngineVersion: about.Version, API: about.API, URL: about.URL, SharesHost: r.target.client.Local()}
 }
 
 // lines is where telemetry goes; a nil log takes lines and drops them.
@@ -67,6 +96,7 @@ func (w *watch) stop(ctx context.Context, now func() int64) error {
 	if w.server != nil {
 		w.server.Now(context.WithoutCancel(ctx))
 		w.server.Stop()
+		w.pages.Close()
 	}
 	w.ended = now()
 	w.host.Stop()

@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -22,6 +23,7 @@ const (
 // batches cuts the window into stretches of equal length.
 type batches struct {
 	start, end int64
+	took       float64 // the mean request
 	count      int
 	// draws holds, resample after resample, how often each batch is drawn;
 	// nothing where the batches are too few.
@@ -34,7 +36,7 @@ func newBatches(start, end int64, meanE2E float64, seed uint64) batches {
 	if meanE2E > 0 {
 		count = int(min(float64(end-start)/(2*meanE2E), mostBatches))
 	}
-	b := batches{start: start, end: end, count: max(count, 1)}
+	b := batches{start: start, end: end, took: meanE2E, count: max(count, 1)}
 	if !b.enough() {
 		return b
 	}
@@ -56,6 +58,13 @@ func newBatches(start, end int64, meanE2E float64, seed uint64) batches {
 func (b batches) tail(alpha float64) float64 {
 	k := float64(b.count)
 	return stats.NormalCDF(-math.Sqrt(k/(k-1)) * stats.StudentQuantile(1-alpha, k-1))
+}
+
+// tooShort says how long the window is against what batches must last. Rounded
+// down, so that what falls short never looks long enough.
+func (b batches) tooShort() string {
+	times := math.Floor(10*float64(b.end-b.start)/b.took) / 10
+	return fmt.Sprintf("%g times the mean e2e, %d needed", times, 2*fewestBatches)
 }
 
 // enough reports whether the batches show their own spread.

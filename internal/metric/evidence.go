@@ -18,13 +18,16 @@ type evidence struct {
 	crowding [][]int
 	p        float64
 	requests int // that the values come from
+	// doubtful is the share of values that are counted as violations and may
+	// be none, hidden the share whose violations may not be seen.
+	doubtful, hidden float64
 }
 
 // decide applies MLPerf's rule to what the evidence is worth. Weak evidence
 // (too few batches to see their spread, a window that never settled) is worth
 // no more than one sample for each batch, and a promise is never called met on
 // it, nor while the queue grows.
-func (v view) decide(verdict slo.Verdict, e evidence, w Window) slo.Verdict {
+func (j judge) decide(verdict slo.Verdict, e evidence) slo.Verdict {
 	n, broken := sum(e.sizes), sum(e.broken)
 	verdict.N, verdict.Violations = n, broken
 	if n == 0 {
@@ -37,20 +40,27 @@ func (v view) decide(verdict slo.Verdict, e evidence, w Window) slo.Verdict {
 	for _, beyond := range e.crowding {
 		effective = min(effective, stats.LeastEffectiveN(n, beyond, e.sizes, fewestBatches))
 	}
-	weak := v.weakness(w)
+	weak := j.weakness()
 	if weak != "" {
-		effective = min(effective, float64(v.batches.count))
+		effective = min(effective, float64(j.batches.count))
 	}
 	shown := round(effective)
 	verdict.NEff = &shown
 	share := float64(broken) / float64(n)
-	switch stats.Decide(effective, share*effective, e.p, v.o.alpha()) {
+	switch stats.Decide(effective, share*effective, e.p, j.o.alpha()) {
 	case stats.Missed:
 		verdict.Standing = slo.Missed
+		certain := max(share-e.doubtful, 0)
+		if e.doubtful > 0 && stats.Decide(effective, certain*effective, e.p, j.o.alpha()) != stats.Missed {
+			verdict.Standing, weak = slo.Undecided, blurredTimes(e.doubtful)
+		}
 	case stats.Met:
 		verdict.Standing = slo.Met
+		if e.hidden > 0 && weak == "" {
+			weak = blurredTimes(e.hidden)
+		}
 	}
-	if verdict.Standing != slo.Missed && weak == "" && w.overloaded() {
+	if verdict.Standing != slo.Missed && weak == "" && j.window.overloaded() {
 		weak = growingQueue
 	}
 	switch {
@@ -58,7 +68,7 @@ func (v view) decide(verdict slo.Verdict, e evidence, w Window) slo.Verdict {
 	case weak != "":
 		verdict.Standing, verdict.Note = slo.Undecided, weak
 	case verdict.Standing == slo.Undecided:
-		verdict.Note = v.needs(e, effective)
+		verdict.Note = j.needs(e, effective)
 	}
 	return verdict
 }
@@ -75,14 +85,19 @@ func certain(verdict slo.Verdict) slo.Verdict {
 }
 
 // weakness says why batches cannot carry a verdict, or nothing.
-func (v view) weakness(w Window) string {
+func (j judge) weakness() string {
 	switch {
-	case !v.batches.enough():
-		return fmt.Sprintf("window too short: %s of %d needed", plural(v.batches.count, "batch", "batches"), fewestBatches)
-	case w.unsteady():
+	case !j.batches.enough():
+		return "window too short: " + j.batches.tooShort()
+	case j.window.unsteady():
 		return "the window is not steady"
 	}
 	return ""
+}
+
+// blurredTimes says that some times are not known exactly.
+func blurredTimes(share float64) string {
+	return fmt.Sprintf("%.2g %% of the times are not exact: their events shared a read with a later one", 100*share)
 }
 
 func plural(n int, one, many string) string {
@@ -93,17 +108,17 @@ func plural(n int, one, many string) string {
 }
 
 // needs says how many more requests like these would decide.
-func (v view) needs(e evidence, effective float64) string {
+func (j judge) needs(e evidence, effective float64) string {
 	n := sum(e.sizes)
-	more, ok := stats.More(n, effective, sum(e.broken), e.p, v.o.alpha())
+	more, ok := stats.More(n, effective, sum(e.broken), e.p, j.o.alpha())
 	if !ok {
 		return "at the limit"
 	}
 	more = int(math.Ceil(float64(more) * float64(e.requests) / float64(n)))
 	if more <= 1 {
-		return "1 more request"
+		return "about 1 more request would decide"
 	}
-	return commas(more) + " more requests"
+	return "about " + commas(more) + " more requests would decide"
 }
 
 // commas writes a count with its thousands apart.

@@ -39,8 +39,12 @@ type request struct {
 	counted  record.Counted
 	keys     keys
 	prompt   int32
+	cached   int32
 	output   int32
+	kvTokens int32   // that the key-value cache held at the end
+	icl, itl int32   // how many gaps it has
 	fluidity float32 // NaN where undefined
+	blurred  blur
 
 	reconnects int32
 	sent       bool
@@ -70,8 +74,8 @@ func measured(r *record.Record) figures {
 	if r.Outcome != llm.OK {
 		return f
 	}
-	f[e2e] = since(r.Sent, r.Last)
-	f[e2eDue] = since(r.Due, r.Last)
+	f[e2e] = since(r.Sent, answered(r))
+	f[e2eDue] = since(r.Due, answered(r))
 	if !r.Streamed {
 		return f
 	}
@@ -83,6 +87,15 @@ func measured(r *record.Record) figures {
 		f[tpot] = float64(r.Last-r.First) / float64(divisor)
 	}
 	return f
+}
+
+// answered is when an ok request had its whole answer: its last output, or its
+// end where the answer is no text, as an embedding is.
+func answered(r *record.Record) int64 {
+	if r.Last == 0 {
+		return r.End
+	}
+	return r.Last
 }
 
 // since is to − from, undefined where either stamp is unknown. A connection

@@ -63,6 +63,11 @@ func TestOneRequestsFigures(t *testing.T) {
 			want: map[figure]float64{ttft: 100, ttftDue: 100, ttfa: 100, e2e: 100, e2eDue: 100, decode: 0, lag: 0},
 		},
 		{
+			name: "an embedding is answered when its reply ends",
+			life: life{due: 1000, sent: 1010, end: 1300, whole: true, usage: llm.Usage{PromptTokens: 300}},
+			want: map[figure]float64{e2e: 290, e2eDue: 300, lag: 10},
+		},
+		{
 			name: "a new connection under TLS",
 			life: life{due: 1000, begin: 1000, slot: 1005, dialed: 1008, secured: 1020, conn: 1021, sent: 1022, end: 1300, outcome: llm.Reset},
 			want: map[figure]float64{slotWait: 5, connect: 3, tls: 12, lag: 1},
@@ -79,7 +84,7 @@ func TestOneRequestsFigures(t *testing.T) {
 			r := lived(tt.life)
 			got := measured(r)
 			if tt.life.outcome == "" && !tt.life.whole {
-				got[stall] = largestGap(grouped(r, nil))
+				got[stall], _ = largestGap(grouped(r, nil))
 			}
 			want := undefined()
 			for f, v := range tt.want {

@@ -11,6 +11,7 @@ import (
 type group struct {
 	at     int64
 	tokens int
+	events int
 }
 
 // grouped appends a record's groups to an empty scratch slice.
@@ -18,9 +19,10 @@ func grouped(r *record.Record, scratch []group) []group {
 	for at, tokens := range r.Chunks() {
 		if n := len(scratch); n > 0 && scratch[n-1].at == at {
 			scratch[n-1].tokens += tokens
+			scratch[n-1].events++
 			continue
 		}
-		scratch = append(scratch, group{at, tokens})
+		scratch = append(scratch, group{at, tokens, 1})
 	}
 	return scratch
 }
@@ -158,16 +160,19 @@ func (g *gaps) reset() {
 
 func anyStream(stream) bool { return true }
 
-// largestGap is a request's stall in ns, NaN where all came in one stamp.
-func largestGap(groups []group) float64 {
+// largestGap is a request's stall in ns, NaN where all came in one stamp, and
+// the group that ends it.
+func largestGap(groups []group) (ns float64, ends group) {
 	if len(groups) < 2 {
-		return math.NaN()
+		return math.NaN(), group{}
 	}
-	largest := int64(0)
+	largest := int64(-1)
 	for i := 1; i < len(groups); i++ {
-		largest = max(largest, groups[i].at-groups[i-1].at)
+		if gap := groups[i].at - groups[i-1].at; gap > largest {
+			largest, ends = gap, groups[i]
+		}
 	}
-	return float64(largest)
+	return float64(largest), ends
 }
 
 // tails finds the p99 gap of single requests, in memory that it reuses.
@@ -196,40 +201,16 @@ func (t *tails) tail(from values) float64 {
 	return s.quantile(0.99) * 1e6
 }
 
-// ownGaps counts the gaps of whole requests, whichever window they ended in.
-type ownGaps struct{ icl, itl tally }
-
-// tally sums counts over streams that have any.
-type tally struct{ gaps, streams int }
-
-func (t *tally) add(n int) {
-	if n > 0 {
-		t.gaps += n
-		t.streams++
-	}
-}
-
-func (o *ownGaps) add(r *record.Record, groups []group) {
+// gapCounts is how many gaps a whole request has, whichever window they ended
+// in.
+func gapCounts(r *record.Record, groups []group) (icl, itl int) {
 	if len(groups) < 2 {
-		return
+		return 0, 0
 	}
-	o.icl.add(len(groups) - 1)
-	if !r.TokensKnown() {
-		return
+	if r.TokensKnown() {
+		for _, g := range groups[1:] {
+			itl += g.tokens
+		}
 	}
-	tokens := 0
-	for _, g := range groups[1:] {
-		tokens += g.tokens
-	}
-	o.itl.add(tokens)
-}
-
-// mean is how many gaps an ok request has, 1 for a figure that each request
-// has one of.
-func (o *ownGaps) mean(metric string) int {
-	t := map[string]tally{"icl": o.icl, "itl": o.itl}[metric]
-	if t.streams == 0 {
-		return 1
-	}
-	return int(math.Round(float64(t.gaps) / float64(t.streams)))
+	return len(groups) - 1, itl
 }

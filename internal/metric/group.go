@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+
+	"redline/internal/llm"
 )
 
 // groups gives the figures again for every value of a dimension. Dimensions
@@ -23,11 +25,31 @@ func (v view) groups(d dimension) []Group {
 		if key < len(v.arrived.by[d]) {
 			g.OutputPS = v.perSecond(float64(v.arrived.by[d][key]))
 		}
+		v.addSums(&g, p)
 		g.Latency.hideWeakTails()
 		list = append(list, g)
 	}
 	sortGroups(d, list)
 	return list
+}
+
+// addSums counts the tokens of a group's ok requests, and those that kept their
+// promises.
+func (v view) addSums(g *Group, p part) {
+	good := 0
+	for q := range v.requestsOf(p) {
+		if q.good {
+			good++
+		}
+		if q.outcome == llm.OK {
+			g.PromptTokens += int64(q.prompt)
+			g.CachedTokens += int64(q.cached)
+			g.OutputTokens += int64(q.output)
+		}
+	}
+	if v.judgesGood {
+		g.Goodput = v.goodShare(good, g.Requests.Due)
+	}
 }
 
 // unused reports whether a dimension says nothing: one unnamed class or

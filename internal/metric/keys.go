@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"redline/internal/record"
+	"redline/internal/slo"
 )
 
 // dimension is one way to split requests.
@@ -48,6 +49,21 @@ func (n *naming) number(d dimension, name string) int32 {
 		n.names[d] = append(n.names[d], name)
 	}
 	return i
+}
+
+// part selects the requests of a scope. A name that no record has selects
+// none.
+func (n *naming) part(s slo.Scope) part {
+	p := part(everything)
+	for d, name := range map[dimension]string{byClass: s.Class, byTenant: s.Tenant} {
+		if name == "" {
+			continue
+		}
+		key, known := n.numbers[d][name]
+		wider := p
+		p = func(k keys) bool { return known && k[d] == key && wider(k) }
+	}
+	return p
 }
 
 // keysOf places a record. The designed prompt length comes before the counted

@@ -11,6 +11,8 @@ type view struct {
 	*collector
 	trust
 	space *workspace
+	// judgesGood says that requests were told good from bad.
+	judgesGood bool
 }
 
 // part selects requests and streams by where they stand.
@@ -75,10 +77,10 @@ func (v view) of(f figure, p part) values {
 func (v view) latency(p part) Latency {
 	var l Latency
 	percentiles := v.o.percentiles()
-	byRequest := v.trust
-	byRequest.coalesced = 0
 	for _, f := range requestFigures {
-		*f.place(&l) = v.space.sample(v.of(f.figure, p)).dist(percentiles, byRequest)
+		trust := v.trust
+		trust.coalesced = v.blurredShare(f.figure, p)
+		*f.place(&l) = v.space.sample(v.of(f.figure, p)).dist(percentiles, trust)
 	}
 	want := func(s stream) bool { return p(s.keys) }
 	l.ICL = v.space.sample(v.gaps.icl(want)).dist(percentiles, v.trust)

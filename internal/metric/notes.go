@@ -34,10 +34,12 @@ type adder func(figure, format string, args ...any)
 
 func (v view) windowNotes(w Window, add adder) {
 	if !v.batches.enough() {
-		add("latency", "no percentile is firm: the window holds %s of twice the mean e2e, and %d are needed",
-			plural(v.batches.count, "batch", "batches"), fewestBatches)
+		add("latency", "no percentile is firm: the window is too short, %s", v.batches.tooShort())
 	}
-	if w.Steady == nil {
+	switch {
+	case w.Varies:
+		add("window.steady", "not known: the rate changes by plan")
+	case w.Steady == nil:
 		add("window.steady", "not known: the window is shorter than %d s", stats.MSER5Shortest)
 	}
 	if w.unsteady() {
@@ -52,18 +54,19 @@ func (v view) windowNotes(w Window, add adder) {
 
 // loadNotes say what due figures mean under this load.
 func (v view) loadNotes(s Summary, add adder) {
-	if v.o.AskedRate <= 0 {
+	if v.o.AskedRate <= 0 && !v.o.Varies {
 		add("latency.e2e_due_ms", "a closed loop throttles itself: a slow server is asked less often")
 		return
 	}
 	if len(s.Turns) > 1 {
 		add("latency.e2e_due_ms", "later turns are due when the one before has ended: a late turn delays only its own session")
 	}
-	if s.Requests.Due == 0 {
+	if s.Requests.Due == 0 || v.o.AskedRate <= 0 {
 		return
 	}
-	luck := 2 / math.Sqrt(float64(s.Requests.Due))
-	if off := s.Rates.Offered/v.o.AskedRate - 1; math.Abs(off) > luck {
+	arrived := float64(s.Requests.Arrivals())
+	luck := 2 / math.Sqrt(arrived)
+	if off := arrived/v.seconds()/v.o.AskedRate - 1; math.Abs(off) > luck {
 		add("rates.offered", "%+.1f %% off the rate asked for, more than the luck of the draw (± %.1f %%)", 100*off, 100*luck)
 	}
 }
@@ -86,28 +89,49 @@ func (v view) tokenNotes(s Summary, add adder) {
 	if s.Latency.ICL != nil && s.Latency.ITL == nil {
 		add("latency.itl_ms", "not known: the tokens of each event are not known; icl stands")
 	}
-	if v.coalesced <= 0 {
-		return
-	}
-	for _, percent := range v.o.percentiles() {
-		if v.coalesced >= (1-percent/100)/2 {
-			key := PercentileKey(percent)
-			for _, name := range []string{"itl", "icl"} {
-				add("latency."+name+"_ms."+key, "not firm: %.2g %% of the events were coalesced, and %s bears less than %.2g %%",
-					100*v.coalesced, key, 100*(1-percent/100)/2)
+	v.blurNotes(s.Latency, add)
+}
+
+// blurNotes name the percentiles that events without a time of their own spoil.
+func (v view) blurNotes(l Latency, add adder) {
+	for name := range l.Each {
+		share := v.blurOfAll(name)
+		for _, percent := range v.o.percentiles() {
+			if bears(share, percent) {
+				continue
 			}
+			key := PercentileKey(percent)
+			add("latency."+name+"_ms."+key, "not firm: %.2g %% of the times are only bounded, as their events shared a read; %s bears less than %.2g %%",
+				100*share, key, 100*(1-percent/100)/2)
 		}
 	}
+}
+
+// bears reports whether a percentile is firm in spite of a share of values that
+// are only bounded.
+func bears(share, percent float64) bool { return share == 0 || share < (1-percent/100)/2 }
+
+// blurOfAll is the share of a latency's values that are only bounded.
+func (v view) blurOfAll(name string) float64 {
+	if name == "itl" || name == "icl" {
+		return v.coalesced
+	}
+	for _, f := range requestFigures {
+		if f.name == name {
+			return v.blurredShare(f.figure, everything)
+		}
+	}
+	return 0
 }
 
 // tailNotes name the percentiles that too few independent values support.
 func (v view) tailNotes(l Latency, add adder) {
 	for name, d := range l.Each {
 		var weak []string
+		share := v.blurOfAll(name)
 		for _, percent := range v.o.percentiles() {
 			key := PercentileKey(percent)
-			coalesced := (name == "itl" || name == "icl") && v.coalesced >= (1-percent/100)/2
-			if !d.IsFirm(key) && !coalesced {
+			if !d.IsFirm(key) && bears(share, percent) {
 				weak = append(weak, key)
 			}
 		}

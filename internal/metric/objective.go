@@ -7,8 +7,9 @@ import (
 	"redline/internal/slo"
 )
 
-// deadlinesOf takes the strictest thresholds of ttft and tpot.
-func deadlinesOf(objectives []slo.Objective) deadlines {
+// deadlinesOf takes the strictest thresholds of ttft and tpot that hold for the
+// requests of a class and tenant.
+func deadlinesOf(objectives []slo.Objective, class, tenant string) deadlines {
 	var d deadlines
 	strictest := func(limit *float64, o slo.Objective) {
 		if *limit == 0 || o.Limit < *limit {
@@ -16,6 +17,9 @@ func deadlinesOf(objectives []slo.Objective) deadlines {
 		}
 	}
 	for _, o := range objectives {
+		if !o.Scope.Covers(class, tenant) {
+			continue
+		}
 		switch o.Metric {
 		case "ttft":
 			strictest(&d.ttft, o)
@@ -50,13 +54,13 @@ func (q *request) own() slo.Request {
 }
 
 // goodput counts the requests that kept every promise a single request can
-// keep. It is absent where there is no such promise, and where the figure of
+// keep, of those that are about it. It is absent where there is no such promise, and where the figure of
 // one was measured for no request: that one was never met.
 func (c *collector) goodput() *Goodput {
-	var promises []slo.Objective
+	var promises []promise
 	for _, o := range c.o.Objectives {
 		if o.PerRequest() {
-			promises = append(promises, o)
+			promises = append(promises, promise{o, c.naming.part(o.Scope)})
 		}
 	}
 	if len(promises) == 0 || len(c.requests) == 0 {
@@ -73,15 +77,28 @@ func (c *collector) goodput() *Goodput {
 	if slices.Contains(measured, false) {
 		return nil
 	}
-	return &Goodput{Requests: c.perSecond(float64(good)), Fraction: round(float64(good) / float64(len(c.requests)))}
+	return c.goodShare(good, len(c.requests))
+}
+
+func (c *collector) goodShare(good, due int) *Goodput {
+	return &Goodput{Requests: c.perSecond(float64(good)), Fraction: round(float64(good) / float64(due))}
+}
+
+// promise is an objective and the requests it is about.
+type promise struct {
+	slo.Objective
+	about part
 }
 
 // keeps reports whether an ok request broke no promise that could be judged,
 // and marks those that were.
-func (q *request) keeps(promises []slo.Objective, measured []bool) bool {
+func (q *request) keeps(promises []promise, measured []bool) bool {
 	own, kept := q.own(), q.outcome == llm.OK
-	for i, o := range promises {
-		ok, judged := o.Judge(own)
+	for i, p := range promises {
+		if !p.about(q.keys) {
+			continue
+		}
+		ok, judged := p.Judge(own)
 		measured[i] = measured[i] || judged
 		kept = kept && (ok || !judged)
 	}

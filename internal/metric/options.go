@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"redline/internal/record"
 	"redline/internal/slo"
 )
 
@@ -14,8 +15,14 @@ import (
 type Options struct {
 	// Start and End bound the window [Start, End), in ns from the origin.
 	Start, End int64
-	// AskedRate is the plan's arrival rate per second; 0 means a closed loop.
+	// AskedRate is the plan's arrival rate per second, its mean over the window
+	// where it changes; 0 means a closed loop, or, where the load Varies, times
+	// that a recording gives.
 	AskedRate float64
+	// Varies says that the rate changes over the window, by plan or as it was
+	// recorded, so that a level of requests in flight that moves is no sign of
+	// the server.
+	Varies bool
 	// Percentiles are shown beside the standard ones, in percent: 99.99.
 	Percentiles []float64
 	Objectives  []slo.Objective
@@ -28,6 +35,9 @@ type Options struct {
 	// have; 0 means 0.01. A caller that looks k times at a growing run spends
 	// it in parts.
 	Alpha float64
+	// Inputs is how many texts one request asked about, where its answer is no
+	// text itself: those to embed, or to rank. Nil where every answer is one.
+	Inputs func(*record.Record) int
 	// KVMB is the key-value cache of one request with that many tokens, in
 	// MB; nil where the model's shape is not known.
 	KVMB func(tokens int) float64

@@ -31,6 +31,7 @@ func (c *collector) throughput() Throughput {
 		Prompt:       c.perSecond(float64(c.prompts.fresh)),
 		CachedPrompt: c.perSecond(float64(c.prompts.cached)),
 		Total:        c.perSecond(float64(c.arrived.total + c.prompts.fresh)),
+		Inputs:       c.perSecond(float64(c.flow.inputs)),
 	}
 }
 
@@ -41,6 +42,30 @@ func (c *collector) concurrency() Concurrency {
 		con.Little = round(float64(c.flow.sent) / c.seconds() * took)
 	}
 	return con
+}
+
+// sessions counts the requests that begin one, where others follow on them.
+func (c *collector) sessions() int {
+	first, some := c.naming.numbers[byTurn]["0"]
+	if !some || len(c.naming.names[byTurn]) == 1 {
+		return 0
+	}
+	n := 0
+	for i := range c.requests {
+		if c.requests[i].keys[byTurn] == first {
+			n++
+		}
+	}
+	return n
+}
+
+// Arrivals is what the schedule made due: sessions, or requests that stand
+// alone.
+func (n Requests) Arrivals() int {
+	if n.Sessions > 0 {
+		return n.Sessions
+	}
+	return n.Due
 }
 
 // countAll counts outcomes.

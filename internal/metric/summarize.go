@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/llm"
 	"redline/internal/record"
+	"redline/internal/slo"
 	"redline/internal/stats"
 )
 
@@ -33,7 +34,6 @@ func Summarize(records func() iter.Seq2[*record.Record, error], o Options) (Summ
 // collector takes records in and keeps what a summary needs of them.
 type collector struct {
 	o         Options
-	deadlines deadlines
 	withTails bool
 	naming    *naming
 
@@ -46,8 +46,6 @@ type collector struct {
 	arrived  arrivals
 	flow     flow
 	counts   bothCounts
-	kvMax    float64
-	ownGaps  ownGaps
 	messages messages
 
 	scratch []group
@@ -57,6 +55,7 @@ type collector struct {
 // flow counts events of the window by their own stamps.
 type flow struct {
 	sent, completed int
+	inputs          int // of those completed
 	// inFlightNS sums end − sent of the requests sent in the window, ended of
 	// them.
 	inFlightNS float64
@@ -76,22 +75,39 @@ type promptFlow struct{ fresh, cached int64 }
 
 // arrivals sums the output tokens that arrived in the window.
 type arrivals struct {
-	total    int64
-	perBlock []int64 // by hundredth of the window
-	by       [dimensionCount][]int64
+	total int64
+	by    [dimensionCount][]int64
+	// blocks splits the window for each scope that an objective on throughput
+	// is about.
+	blocks []scopedBlocks
+}
+
+// scopedBlocks is the output tokens of a scope by block of the window.
+type scopedBlocks struct {
+	slo.Scope
+	tokens []int64
 }
 
 func newCollector(o Options) *collector {
 	return &collector{
 		o:         o,
-		deadlines: deadlinesOf(o.Objectives),
 		withTails: wantsTails(o.Objectives),
 		naming:    newNaming(o.edges()),
 		inFlight:  spans{start: o.Start, end: o.End},
 		inSystem:  spans{start: o.Start, end: o.End},
 		tokens:    Tokens{Counted: map[string]int{}},
-		arrived:   arrivals{perBlock: make([]int64, arrivalBlocks)},
+		arrived:   arrivals{blocks: blocksOf(o.Objectives)},
 	}
+}
+
+func blocksOf(objectives []slo.Objective) []scopedBlocks {
+	var blocks []scopedBlocks
+	for _, o := range objectives {
+		if o.Metric == "throughput" {
+			blocks = append(blocks, scopedBlocks{o.Scope, make([]int64, arrivalBlocks)})
+		}
+	}
+	return blocks
 }
 
 func (c *collector) within(at int64) bool { return at != 0 && at >= c.o.Start && at < c.o.End }
@@ -123,8 +139,11 @@ func (c *collector) addFlow(r *record.Record) {
 	}
 	if c.within(r.End) && r.Outcome == llm.OK {
 		c.flow.completed++
+		if c.o.Inputs != nil {
+			c.flow.inputs += c.o.Inputs(r)
+		}
 	}
-	if c.within(r.First) {
+	if c.within(began(r)) {
 		prompt := r.PromptTokens
 		if prompt == 0 {
 			prompt = r.AskedPrompt
@@ -134,13 +153,22 @@ func (c *collector) addFlow(r *record.Record) {
 	}
 }
 
+// began is when the answer began to come: what the prompt was read for.
+func began(r *record.Record) int64 {
+	if r.First == 0 && r.Outcome == llm.OK {
+		return r.End
+	}
+	return r.First
+}
+
 // addOutput counts tokens by their arrival, also those of requests that failed
 // later, and keeps the gaps of those that did not.
 func (c *collector) addOutput(r *record.Record, k keys) {
 	some := false
 	for _, g := range c.scratch {
 		if c.within(g.at) {
-			c.arrived.add(g, k, c.o)
+			c.arrived.add(g, k)
+			c.addBlocks(r, g)
 			some = true
 		}
 	}
@@ -156,10 +184,18 @@ func (c *collector) addOutput(r *record.Record, k keys) {
 // records are read.
 const arrivalBlocks = 40 * 25
 
-func (a *arrivals) add(g group, k keys, o Options) {
+func (c *collector) addBlocks(r *record.Record, g group) {
+	at := int(float64(g.at-c.o.Start) / float64(c.o.End-c.o.Start) * arrivalBlocks)
+	for _, b := range c.arrived.blocks {
+		if b.Covers(r.Class, r.Tenant) {
+			b.tokens[at] += int64(g.tokens)
+		}
+	}
+}
+
+func (a *arrivals) add(g group, k keys) {
 	n := int64(g.tokens)
 	a.total += n
-	a.perBlock[int(float64(g.at-o.Start)/float64(o.End-o.Start)*arrivalBlocks)] += n
 	for d, key := range k {
 		for len(a.by[d]) <= int(key) {
 			a.by[d] = append(a.by[d], 0)
@@ -171,24 +207,36 @@ func (a *arrivals) add(g group, k keys, o Options) {
 // addRequest keeps the figures of a request that was due in the window.
 func (c *collector) addRequest(r *record.Record, k keys) {
 	q := request{figures: measured(r), due: r.Due, outcome: r.Outcome, counted: r.Counted, keys: k,
-		prompt: int32(r.PromptTokens), output: int32(r.OutputTokens), fluidity: float32(math.NaN()),
+		prompt: int32(r.PromptTokens), cached: int32(r.CachedTokens), output: int32(r.OutputTokens),
+		kvTokens: int32(max(r.PromptTokens, r.AskedPrompt) + r.OutputTokens), fluidity: float32(math.NaN()),
 		sent: r.Sent != 0, retried: r.Try > 1, short: r.Short(), reconnects: int32(r.Reconnects)}
 	if r.Outcome == llm.OK {
 		if r.Streamed {
-			q.figures[stall] = largestGap(c.scratch)
-			c.ownGaps.add(r, c.scratch)
-			if c.withTails {
-				q.figures[iclTail], q.figures[itlTail] = c.tails.of(r, c.scratch)
-			}
-			q.fluidity = c.deadlines.fluidity(r, c.scratch)
+			c.addStream(r, &q)
 		}
 		c.addTokens(r)
 	}
-	if c.o.KVMB != nil {
-		c.kvMax = max(c.kvMax, c.o.KVMB(max(r.PromptTokens, r.AskedPrompt)+r.OutputTokens))
-	}
 	c.messages.add(r)
 	c.requests = append(c.requests, q)
+}
+
+// addStream fills in what only a stream shows.
+func (c *collector) addStream(r *record.Record, q *request) {
+	longest, ends := largestGap(c.scratch)
+	q.figures[stall] = longest
+	q.blurred = blurOf(r, c.scratch, ends)
+	icl, itl := gapCounts(r, c.scratch)
+	q.icl, q.itl = int32(icl), int32(itl)
+	if c.withTails {
+		q.figures[iclTail], q.figures[itlTail] = c.tails.of(r, c.scratch)
+	}
+	q.fluidity = deadlinesOf(c.o.Objectives, r.Class, r.Tenant).fluidity(r, c.scratch)
+	if q.blurred.has(ttft) {
+		c.tokens.BlurredFirst++
+	}
+	if q.blurred.has(stall) {
+		c.tokens.BlurredStall++
+	}
 }
 
 // fewestToBuffer is the number of events below which sharing a read says
@@ -222,10 +270,10 @@ func (c *collector) addTokens(r *record.Record) {
 
 // meanE2E is how long a request takes: what batches and blocks are measured
 // by. Where none succeeded, the time in flight of any outcome stands in.
-func (c *collector) meanE2E() float64 {
+func (c *collector) meanE2E(p part) float64 {
 	var took []float64
 	for _, q := range c.requests {
-		if !math.IsNaN(q.figures[e2e]) {
+		if p(q.keys) && !math.IsNaN(q.figures[e2e]) {
 			took = append(took, q.figures[e2e])
 		}
 	}
@@ -255,18 +303,21 @@ func (c *collector) meanService() float64 {
 	if len(took) > 0 {
 		return stats.Mean(took)
 	}
-	return c.meanE2E()
+	return c.meanE2E(everything)
 }
 
 func (c *collector) summary() Summary {
-	took, served := c.meanE2E(), c.meanService()
+	took, served := c.meanE2E(everything), c.meanService()
 	s := Summary{
-		Window:   Window{StartS: float64(c.o.Start) / second, EndS: float64(c.o.End) / second},
+		Window:   Window{StartS: float64(c.o.Start) / second, EndS: float64(c.o.End) / second, Varies: c.o.Varies},
 		Requests: countAll(slices.Values(c.requests)),
 	}
 	s.Requests.Errors = c.messages.commonest()
-	s.Window.settling(&c.inFlight, served, c.o.Seed)
-	s.Window.growing(&c.inSystem, s.Requests.Due, served, c.o.Seed)
+	s.Requests.Sessions = c.sessions()
+	if !c.o.Varies {
+		s.Window.settling(&c.inFlight, served, c.o.Seed)
+		s.Window.growing(&c.inSystem, s.Requests.Due, served, c.o.Seed)
+	}
 	v := view{collector: c, space: &workspace{}, trust: trust{batches: newBatches(c.o.Start, c.o.End, took, c.o.Seed), sound: s.Window.sound()}}
 	if c.tokens.Events > 0 {
 		v.coalesced = float64(c.tokens.Coalesced) / float64(c.tokens.Events)
@@ -278,6 +329,7 @@ func (c *collector) summary() Summary {
 	s.TailRatio = s.Latency.tailRatios()
 	s.Fluidity = c.fluidity()
 	s.Goodput = c.goodput()
+	v.judgesGood = s.Goodput != nil
 	s.Objectives = v.verdicts(s)
 	s.Buckets, s.Classes = v.groups(byBucket), v.groups(byClass)
 	s.Tenants, s.Turns = v.groups(byTenant), v.groups(byTurn)

@@ -44,6 +44,9 @@ type Window struct {
 	// Steady is false where more than half of the window is still settling;
 	// absent where the window is too short to tell.
 	Steady *bool `json:"steady,omitempty"`
+	// Varies says that the rate changed by plan: whether the server kept
+	// steady, or its queue grew, cannot be told then.
+	Varies bool `json:"varies,omitempty"`
 	// SettledS is how much of the window MSER-5 would cut off its start.
 	SettledS *float64 `json:"settled_s,omitempty"`
 	// Overload says that the queue grew.
@@ -55,18 +58,21 @@ type Window struct {
 // Requests counts the requests due in the window. Due is the sum of OK,
 // Rejected, Failed, Cancelled, Censored and Unsent.
 type Requests struct {
-	Due        int            `json:"due"`
-	Sent       int            `json:"sent"`
-	OK         int            `json:"ok"`
-	Failed     int            `json:"failed"`
-	Rejected   int            `json:"rejected"`
-	Cancelled  int            `json:"cancelled"`
-	Censored   int            `json:"censored"`
-	Unsent     int            `json:"unsent"`
-	Retried    int            `json:"retried"`
-	Reconnects int            `json:"reconnects"`
-	Short      int            `json:"short"` // ok, but not of the length asked for
-	Faults     map[string]int `json:"faults,omitempty"`
+	Due        int `json:"due"`
+	Sent       int `json:"sent"`
+	OK         int `json:"ok"`
+	Failed     int `json:"failed"`
+	Rejected   int `json:"rejected"`
+	Cancelled  int `json:"cancelled"`
+	Censored   int `json:"censored"`
+	Unsent     int `json:"unsent"`
+	Retried    int `json:"retried"`
+	Reconnects int `json:"reconnects"`
+	Short      int `json:"short"` // ok, but not of the length asked for
+	// Sessions is how many of Due begin one, where some are later turns: the
+	// rate asked for is one of sessions then.
+	Sessions int            `json:"sessions,omitempty"`
+	Faults   map[string]int `json:"faults,omitempty"`
 	// Errors are the commonest messages of faults, the most frequent first.
 	Errors []ErrorCount `json:"errors,omitempty"`
 }
@@ -117,7 +123,12 @@ type Tokens struct {
 	Coalesced   int64          `json:"coalesced"` // output events whose time is only bounded
 	// Buffered is ok replies most of whose events share their time with
 	// another: something on the way holds them back.
-	Buffered      int   `json:"buffered"`
+	Buffered int `json:"buffered"`
+	// BlurredFirst and BlurredStall are ok replies whose first output, or the
+	// end of whose longest gap, shared its read with a later event, so that
+	// its time is only bounded.
+	BlurredFirst  int   `json:"blurred_first,omitempty"`
+	BlurredStall  int   `json:"blurred_stall,omitempty"`
 	PromptLengths *Dist `json:"prompt_lengths,omitempty"`
 	OutputLengths *Dist `json:"output_lengths,omitempty"`
 }
@@ -129,6 +140,8 @@ type Throughput struct {
 	Prompt       float64 `json:"prompt_tokens_per_s"`
 	CachedPrompt float64 `json:"cached_prompt_tokens_per_s"`
 	Total        float64 `json:"total_tokens_per_s"`
+	// Inputs counts the texts that were embedded or ranked.
+	Inputs float64 `json:"inputs_per_s,omitempty"`
 }
 
 // Concurrency is requests between sent and end.
@@ -152,4 +165,10 @@ type Group struct {
 	Requests Requests `json:"requests"`
 	Latency  Latency  `json:"latency"`
 	OutputPS float64  `json:"output_tokens_per_s"`
+	// Goodput counts its requests that kept every objective about them.
+	Goodput *Goodput `json:"goodput,omitempty"`
+	// Of its ok requests.
+	PromptTokens int64 `json:"prompt_tokens,omitempty"`
+	CachedTokens int64 `json:"cached_tokens,omitempty"`
+	OutputTokens int64 `json:"output_tokens,omitempty"`
 }

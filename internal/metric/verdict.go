@@ -9,37 +9,63 @@ import (
 	"redline/internal/slo"
 )
 
+// judge holds objectives against a part of the requests, with batches as long
+// as those requests ask for.
+type judge struct {
+	view
+	part     part
+	requests Requests
+	window   Window
+}
+
 func (v view) verdicts(s Summary) []slo.Verdict {
 	var list []slo.Verdict
 	for _, o := range v.o.Objectives {
-		list = append(list, v.verdict(o, s))
+		list = append(list, v.judge(o.Scope, s).verdict(o))
 	}
 	return list
 }
 
-func (v view) verdict(o slo.Objective, s Summary) slo.Verdict {
-	if s.Requests.Due == 0 {
-		return notJudged(o, "no request was due in the window")
+func (v view) judge(scope slo.Scope, s Summary) judge {
+	j := judge{view: v, part: v.naming.part(scope), requests: s.Requests, window: s.Window}
+	if scope != (slo.Scope{}) {
+		j.requests = countAll(v.requestsOf(j.part))
+		j.batches = newBatches(v.o.Start, v.o.End, v.meanE2E(j.part), v.o.Seed)
+	}
+	return j
+}
+
+func (j judge) verdict(o slo.Objective) slo.Verdict {
+	if j.requests.Due == 0 {
+		return notJudged(o, "no request"+whose(o.Scope)+" was due in the window")
 	}
 	switch o.Metric {
 	case "throughput":
-		return v.throughputVerdict(o, s)
+		return j.throughputVerdict(o)
 	case "kv":
-		return v.kvVerdict(o)
+		return j.kvVerdict(o)
 	case "good", "error", "reject", "retry":
-		return v.shareVerdict(o, s)
+		return j.shareVerdict(o)
 	case "cost":
 		return notJudged(o, "the price is not known here")
 	}
 	if o.Stat == "mean" {
-		return v.meanVerdict(o, s)
+		return j.meanVerdict(o)
 	}
-	return v.percentileVerdict(o, s)
+	return j.percentileVerdict(o)
+}
+
+// whose names the requests of a scope, or nothing for all.
+func whose(s slo.Scope) string {
+	if s == (slo.Scope{}) {
+		return ""
+	}
+	return " of " + s.String()
 }
 
 // blank is a verdict that says nothing yet, in the unit of its objective.
 func blank(o slo.Objective) slo.Verdict {
-	v := slo.Verdict{Objective: o.Text, Standing: slo.Undecided, Limit: o.Limit}
+	v := slo.Verdict{Objective: o.Text, Scope: o.Scope, Standing: slo.Undecided, Limit: o.Limit}
 	switch o.Metric {
 	case "throughput":
 		v.Unit = "tokens/s"
@@ -64,16 +90,17 @@ func notJudged(o slo.Objective, why string) slo.Verdict {
 // judged are the values that a latency objective is held against, over all
 // due: a request that is not ok is infinitely late. In a figure of gaps it
 // stands for as many gaps as a whole ok request has on average.
-func (v view) judged(metric string) values {
+func (j judge) judged(metric string) values {
 	var ok values
-	times := v.ownGaps.mean(metric)
+	times := j.meanGaps(metric)
+	want := func(s stream) bool { return j.part(s.keys) }
 	switch metric {
 	case "itl":
-		ok = v.gaps.itl(anyStream)
+		ok = j.gaps.itl(want)
 	case "icl":
-		ok = v.gaps.icl(anyStream)
+		ok = j.gaps.icl(want)
 	default:
-		ok = v.of(judgedFigure[metric], everything)
+		ok = j.of(judgedFigure[metric], j.part)
 	}
 	return func(yield func(int64, float32) bool) {
 		more := true
@@ -81,20 +108,41 @@ func (v view) judged(metric string) values {
 			more = yield(at, ms)
 			return more
 		})
-		for i := 0; more && i < len(v.requests); i++ {
-			if v.requests[i].outcome == llm.OK {
+		all := j.collector.requests
+		for i := 0; more && i < len(all); i++ {
+			if all[i].outcome == llm.OK || !j.part(all[i].keys) {
 				continue
 			}
 			for n := 0; more && n < times; n++ {
-				more = yield(v.requests[i].due, float32(math.Inf(1)))
+				more = yield(all[i].due, float32(math.Inf(1)))
 			}
 		}
 	}
 }
 
+// meanGaps is how many gaps an ok request has, 1 for a figure that each request
+// has one of.
+func (j judge) meanGaps(metric string) int {
+	count := map[string]func(request) int32{
+		"icl": func(q request) int32 { return q.icl },
+		"itl": func(q request) int32 { return q.itl },
+	}[metric]
+	gaps, streams := 0, 0
+	for q := range j.requestsOf(j.part) {
+		if count != nil && count(q) > 0 {
+			gaps += int(count(q))
+			streams++
+		}
+	}
+	if streams == 0 {
+		return 1
+	}
+	return int(math.Round(float64(gaps) / float64(streams)))
+}
+
 // measuredAny reports whether any ok request has the figure.
-func (v view) measuredAny(metric string) bool {
-	for _, ms := range v.judged(metric) {
+func (j judge) measuredAny(metric string) bool {
+	for _, ms := range j.judged(metric) {
 		if !math.IsInf(float64(ms), 1) {
 			return true
 		}
@@ -104,11 +152,11 @@ func (v view) measuredAny(metric string) bool {
 
 // percentileVerdict holds a latency percentile, or the maximum, against its
 // limit.
-func (v view) percentileVerdict(o slo.Objective, s Summary) slo.Verdict {
-	if s.Requests.OK > 0 && !v.measuredAny(o.Metric) {
+func (j judge) percentileVerdict(o slo.Objective) slo.Verdict {
+	if j.requests.OK > 0 && !j.measuredAny(o.Metric) {
 		return notJudged(o, whyUnmeasured(o.Metric))
 	}
-	all := v.space.sample(v.judged(o.Metric))
+	all := j.space.sample(j.judged(o.Metric))
 	p, limit := o.P, o.Limit/1e6
 	if o.Stat == "max" {
 		p = 1
@@ -119,9 +167,10 @@ func (v view) percentileVerdict(o slo.Objective, s Summary) slo.Verdict {
 	// percentile itself and further in, where there is more to see.
 	limits := []float64{limit, min(limit, own), min(limit, all.quantile(wider(p)))}
 	slices.Sort(limits)
-	sizes, above := all.beyond(v.batches, limits)
-	e := evidence{sizes: sizes, broken: above[2], crowding: above, p: p, requests: s.Requests.Due}
-	verdict := v.decide(blank(o), e, s.Window)
+	sizes, above := all.beyond(j.batches, limits)
+	e := evidence{sizes: sizes, broken: above[2], crowding: above, p: p, requests: j.requests.Due}
+	e.doubtful, e.hidden = j.doubts(o.Metric, p, limit)
+	verdict := j.decide(blank(o), e)
 	if !math.IsInf(own, 1) {
 		value := round(own)
 		verdict.Value = &value
@@ -146,14 +195,14 @@ func whyUnmeasured(metric string) string {
 // meanVerdict holds the mean over ok requests against its limit by the
 // interval of the batches. Requests that are not ok are above any bound and so
 // have no mean: it is never met beside them, nor while the queue grows.
-func (v view) meanVerdict(o slo.Objective, s Summary) slo.Verdict {
-	sums, sizes := make([]float64, v.batches.count), make([]float64, v.batches.count)
+func (j judge) meanVerdict(o slo.Objective) slo.Verdict {
+	sums, sizes := make([]float64, j.batches.count), make([]float64, j.batches.count)
 	total, n := 0.0, 0
-	for at, ms := range v.judged(o.Metric) {
+	for at, ms := range j.judged(o.Metric) {
 		if math.IsInf(float64(ms), 1) {
 			continue
 		}
-		batch := v.batches.of(at)
+		batch := j.batches.of(at)
 		sums[batch] += float64(ms)
 		sizes[batch]++
 		total += float64(ms)
@@ -164,16 +213,16 @@ func (v view) meanVerdict(o slo.Objective, s Summary) slo.Verdict {
 	}
 	verdict := blank(o)
 	verdict.N = n
-	lo, hi := v.batches.ratio(sums, sizes, v.o.alpha())
-	v.decideMean(&verdict, s.Window, total/float64(n), verdict.Limit-hi, lo-verdict.Limit)
+	lo, hi := j.batches.ratio(sums, sizes, j.o.alpha())
+	j.decideMean(&verdict, total/float64(n), verdict.Limit-hi, lo-verdict.Limit)
 	if verdict.Standing != slo.Met {
 		return verdict
 	}
-	switch lost := s.Requests.Due - s.Requests.OK; {
+	switch lost := j.requests.Due - j.requests.OK; {
 	case lost > 0:
 		verdict.Standing = slo.Undecided
-		verdict.Note = fmt.Sprintf("%s of %s due not ok, above any bound", commas(lost), commas(s.Requests.Due))
-	case s.Window.overloaded():
+		verdict.Note = fmt.Sprintf("%s of %s due not ok, above any bound", commas(lost), commas(j.requests.Due))
+	case j.window.overloaded():
 		verdict.Standing, verdict.Note = slo.Undecided, growingQueue
 	}
 	return verdict
@@ -181,26 +230,29 @@ func (v view) meanVerdict(o slo.Objective, s Summary) slo.Verdict {
 
 // throughputVerdict holds the output token rate against its limit by the
 // interval of the batches.
-func (v view) throughputVerdict(o slo.Objective, s Summary) slo.Verdict {
-	tokens, lengths := make([]float64, v.batches.count), make([]float64, v.batches.count)
-	for i, n := range v.arrived.perBlock {
-		batch := i * v.batches.count / arrivalBlocks
+func (j judge) throughputVerdict(o slo.Objective) slo.Verdict {
+	tokens, lengths := make([]float64, j.batches.count), make([]float64, j.batches.count)
+	at := slices.IndexFunc(j.arrived.blocks, func(b scopedBlocks) bool { return b.Scope == o.Scope })
+	total := 0.0
+	for i, n := range j.arrived.blocks[at].tokens {
+		batch := i * j.batches.count / arrivalBlocks
 		tokens[batch] += float64(n)
-		lengths[batch] += v.seconds() / arrivalBlocks
+		lengths[batch] += j.seconds() / arrivalBlocks
+		total += float64(n)
 	}
 	verdict := blank(o)
-	verdict.N = s.Requests.Due
-	lo, hi := v.batches.ratio(tokens, lengths, v.o.alpha())
-	v.decideMean(&verdict, s.Window, s.Throughput.Output, lo-o.Limit, o.Limit-hi)
+	verdict.N = j.requests.Due
+	lo, hi := j.batches.ratio(tokens, lengths, j.o.alpha())
+	j.decideMean(&verdict, j.perSecond(total), lo-o.Limit, o.Limit-hi)
 	return verdict
 }
 
 // decideMean judges a mean by how far the near ends of its interval lie on the
 // good and on the bad side of the limit.
-func (v view) decideMean(verdict *slo.Verdict, w Window, value, good, bad float64) {
+func (j judge) decideMean(verdict *slo.Verdict, value, good, bad float64) {
 	value = round(value)
 	verdict.Value = &value
-	weak := v.weakness(w)
+	weak := j.weakness()
 	switch {
 	case weak != "":
 		verdict.Note = weak
@@ -214,8 +266,8 @@ func (v view) decideMean(verdict *slo.Verdict, w Window, value, good, bad float6
 }
 
 // shareVerdict holds a share of all due against its limit.
-func (v view) shareVerdict(o slo.Objective, s Summary) slo.Verdict {
-	if o.Metric == "good" && s.Goodput == nil {
+func (j judge) shareVerdict(o slo.Objective) slo.Verdict {
+	if o.Metric == "good" && !j.judgesGood {
 		return notJudged(o, "goodput needs objectives on latency that every reply shows")
 	}
 	broke := map[string]func(request) bool{
@@ -224,20 +276,20 @@ func (v view) shareVerdict(o slo.Objective, s Summary) slo.Verdict {
 		"reject": func(q request) bool { return q.outcome == llm.Rejected },
 		"retry":  func(q request) bool { return q.retried },
 	}[o.Metric]
-	e := evidence{sizes: make([]int, v.batches.count), broken: make([]int, v.batches.count),
-		p: 1 - o.Limit, requests: s.Requests.Due}
+	e := evidence{sizes: make([]int, j.batches.count), broken: make([]int, j.batches.count),
+		p: 1 - o.Limit, requests: j.requests.Due}
 	if o.Above {
 		e.p = o.Limit
 	}
-	for _, q := range v.requests {
-		batch := v.batches.of(q.due)
+	for q := range j.requestsOf(j.part) {
+		batch := j.batches.of(q.due)
 		e.sizes[batch]++
 		if broke(q) {
 			e.broken[batch]++
 		}
 	}
 	e.crowding = [][]int{e.broken}
-	verdict := v.decide(blank(o), e, s.Window)
+	verdict := j.decide(blank(o), e)
 	value := float64(verdict.Violations) / float64(verdict.N)
 	if o.Above {
 		value = 1 - value
@@ -249,14 +301,18 @@ func (v view) shareVerdict(o slo.Objective, s Summary) slo.Verdict {
 
 // kvVerdict holds the largest request's cache against its limit: arithmetic,
 // so nothing about it is uncertain.
-func (v view) kvVerdict(o slo.Objective) slo.Verdict {
-	if v.o.KVMB == nil {
+func (j judge) kvVerdict(o slo.Objective) slo.Verdict {
+	if j.o.KVMB == nil {
 		return notJudged(o, "the model's shape is not known")
 	}
-	value := round(v.kvMax)
+	most := 0.0
+	for q := range j.requestsOf(j.part) {
+		most = max(most, j.o.KVMB(int(q.kvTokens)))
+	}
+	value := round(most)
 	verdict := blank(o)
-	verdict.Standing, verdict.Value, verdict.N = slo.Met, &value, len(v.requests)
-	if v.kvMax > o.Limit {
+	verdict.Standing, verdict.Value, verdict.N = slo.Met, &value, j.requests.Due
+	if most > o.Limit {
 		verdict.Standing = slo.Missed
 	}
 	return verdict

@@ -60,7 +60,7 @@ func TestVerdictsOnPercentiles(t *testing.T) {
 		{"459 without a violation", 459, never, "e2e:p99<100ms",
 			slo.Verdict{Standing: slo.Met, Value: ptr(50.0), Unit: "ms", Limit: 100, N: 459, NEff: ptr(459.0)}},
 		{"one fewer does not decide", 458, never, "e2e:p99<100ms",
-			slo.Verdict{Standing: slo.Undecided, Value: ptr(50.0), Unit: "ms", Limit: 100, N: 458, NEff: ptr(458.0), Note: "1 more request"}},
+			slo.Verdict{Standing: slo.Undecided, Value: ptr(50.0), Unit: "ms", Limit: 100, N: 458, NEff: ptr(458.0), Note: "about 1 more request would decide"}},
 		{"one in ten slow", 600, every(10, slow), "e2e:p99<100ms",
 			slo.Verdict{Standing: slo.Missed, Value: ptr(1850.0), Unit: "ms", Limit: 100, N: 600, Violations: 60, NEff: ptr(600.0)}},
 		{"one in ten failed is one in ten above any bound", 600, every(10, fail), "e2e:p95<10s",
@@ -82,11 +82,11 @@ func TestVerdictsOnPercentiles(t *testing.T) {
 		{"a batch with nothing but violations is blatant", 8, every(1, slow), "e2e:p99<100ms",
 			slo.Verdict{Standing: slo.Missed, Value: ptr(1850.0), Unit: "ms", Limit: 100, N: 8, Violations: 8, NEff: ptr(1.0)}},
 		{"a batch with some is not", 8, every(2, slow), "e2e:p99<100ms",
-			slo.Verdict{Standing: slo.Undecided, Value: ptr(1850.0), Unit: "ms", Limit: 100, N: 8, Violations: 4, NEff: ptr(1.0), Note: "window too short: 1 batch of 10 needed"}},
+			slo.Verdict{Standing: slo.Undecided, Value: ptr(1850.0), Unit: "ms", Limit: 100, N: 8, Violations: 4, NEff: ptr(1.0), Note: "window too short: 0.8 times the mean e2e, 20 needed"}},
 		{"two batches of nothing but violations", 80, every(1, slow), "e2e:p99<100ms",
 			slo.Verdict{Standing: slo.Missed, Value: ptr(1850.0), Unit: "ms", Limit: 100, N: 80, Violations: 80, NEff: ptr(2.0)}},
 		{"nothing met in a short window", 9, never, "e2e:p50<100ms",
-			slo.Verdict{Standing: slo.Undecided, Value: ptr(50.0), Unit: "ms", Limit: 100, N: 9, NEff: ptr(9.0), Note: "window too short: 9 batches of 10 needed"}},
+			slo.Verdict{Standing: slo.Undecided, Value: ptr(50.0), Unit: "ms", Limit: 100, N: 9, NEff: ptr(9.0), Note: "window too short: 18 times the mean e2e, 20 needed"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -214,7 +214,7 @@ func TestNotes(t *testing.T) {
 		o      func(Options) Options
 		want   Note
 	}{
-		{"short window", 5, same, plain, Note{"latency", "no percentile is firm: the window holds 5 batches of twice the mean e2e, and 10 are needed"}},
+		{"short window", 5, same, plain, Note{"latency", "no percentile is firm: the window is too short, 10 times the mean e2e, 20 needed"}},
 		{"steadiness not known", 100, same, plain, Note{"window.steady", "not known: the window is shorter than 55 s"}},
 		{"closed loop", 100, same, closed, Note{"latency.e2e_due_ms", "a closed loop throttles itself: a slow server is asked less often"}},
 		{"later turns", 100, func(i int, l *life) { l.turn = i % 2 }, plain,

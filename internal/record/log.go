@@ -139,12 +139,13 @@ type count struct {
 	n   *int
 }
 
-func (r *Record) counts() [11]count {
+func (r *Record) counts() [12]count {
 	return [...]count{{"status", &r.Status}, {"prompt_tokens", &r.PromptTokens},
 		{"asked_prompt", &r.AskedPrompt}, {"cached_tokens", &r.CachedTokens},
 		{"output_tokens", &r.OutputTokens}, {"reasoning_tokens", &r.ReasoningTokens},
 		{"streamed_tokens", &r.StreamedTokens}, {"local_tokens", &r.LocalTokens},
-		{"asked_output", &r.AskedOutput}, {"coalesced", &r.Coalesced}, {"reconnects", &r.Reconnects}}
+		{"asked_output", &r.AskedOutput}, {"coalesced", &r.Coalesced}, {"reconnects", &r.Reconnects},
+		{"inputs", &r.Inputs}}
 }
 
 // line builds a flat JSON object; what is zero is left out.
@@ -239,6 +240,7 @@ type row struct {
 	ID              int         `json:"id"`
 	Session         int         `json:"session"`
 	Turn            int         `json:"turn"`
+	Inputs          int         `json:"inputs"`
 	Class           string      `json:"class"`
 	Tenant          string      `json:"tenant"`
 	Phase           Phase       `json:"phase"`
@@ -285,7 +287,7 @@ func (w *row) into(r *Record) error {
 	if w.Outcome == "" {
 		return errors.New("no outcome")
 	}
-	*r = Record{ID: w.ID, Session: w.Session, Turn: w.Turn, Class: w.Class, Tenant: w.Tenant,
+	*r = Record{ID: w.ID, Session: w.Session, Turn: w.Turn, Inputs: w.Inputs, Class: w.Class, Tenant: w.Tenant,
 		Phase: w.Phase, Try: w.Try, Due: w.Due, Begin: w.Begin, Slot: w.Slot, Conn: w.Conn,
 		Dialed: w.Dialed, Secured: w.Secured, Sent: w.Sent, Written: w.Written, Head: w.Head,
 		First: w.First, Answer: w.Answer, Last: w.Last, End: w.End, Outcome: w.Outcome,

@@ -38,10 +38,13 @@ type Record struct {
 	ID      int
 	Session int
 	Turn    int
-	Class   string
-	Tenant  string
-	Phase   Phase
-	Try     int // tries made; 0 for a request never begun
+	// Inputs is how many texts an answer that is no text itself was asked for:
+	// to embed, or to rank; 0 otherwise.
+	Inputs int
+	Class  string
+	Tenant string
+	Phase  Phase
+	Try    int // tries made; 0 for a request never begun
 
 	Due, Begin, Slot, Conn   int64
 	Dialed, Secured          int64 // set-up of a new connection, else 0

@@ -27,7 +27,7 @@ func (p *page) explain(r *result.Result) {
 		if definition.Note != "" {
 			text += "; " + definition.Note
 		}
-		p.explained(definition.Name, text)
+		p.explained(shownAs(definition.Name), text)
 	}
 	if len(r.Verdict.Unchecked) == 0 {
 		return
@@ -37,6 +37,29 @@ func (p *page) explain(r *result.Result) {
 	for _, u := range r.Verdict.Unchecked {
 		p.explained(label(u.Name), clean(u.Why))
 	}
+}
+
+// shownNames are the figures that a page calls by other words than the
+// definitions do.
+var shownNames = map[string]string{
+	"offered_rate": "due per second", "sent_rate": "sent per second", "completed_rate": "completed per second",
+	"output_tokens_per_s": "output tokens/s", "prompt_tokens_per_s": "prompt tokens/s",
+	"concurrency": "in flight", "fluidity": "tokens on time", "good_fraction": "kept every objective",
+	"error_rate": "error rate", "reject_rate": "reject rate", "retry_rate": "retry rate",
+	"prefix_hit_rate": "cache", "inputs_per_s": "inputs/s",
+}
+
+// shownAs is the name under which the page above has a figure.
+func shownAs(name string) string {
+	for _, row := range latencyRows {
+		if row.key == name+"_ms" {
+			return row.name
+		}
+	}
+	if shown, other := shownNames[name]; other {
+		return shown
+	}
+	return name
 }
 
 func (p *page) explained(name, text string) {

@@ -14,12 +14,13 @@ func (p *page) figures(point *result.Point) {
 	for _, e := range point.Requests.Errors {
 		p.field("", count(e.Count)+hard+"×"+hard+clean(e.Text))
 	}
-	p.throughput(point.Throughput)
+	p.throughput(point)
 	p.goodput(point)
 	p.concurrency(point.Concurrency)
 	p.setUp(point.Latency)
 	p.kv(point.KV)
-	p.serverUse(point.Server)
+	p.cache(point.Cache)
+	p.serverUse(point.Server, point.Cache)
 	p.cost(point.Cost)
 }
 
@@ -87,16 +88,25 @@ func asides(r metric.Requests) string {
 	return strings.Join(terms, ", ")
 }
 
-func (p *page) throughput(t metric.Throughput) {
-	p.shows("output_tokens_per_s", "prompt_tokens_per_s")
+func (p *page) throughput(point *result.Point) {
+	t, output := point.Throughput, ""
+	if t.Output > 0 || point.Requests.OK == 0 {
+		p.shows("output_tokens_per_s")
+		output = inUnit(figure(t.Output), "output tokens/s") + p.markOn("throughput.output_tokens_per_s")
+	}
+	inputs := ""
+	if t.Inputs > 0 {
+		p.shows("inputs_per_s")
+		inputs = inUnit(figure(t.Inputs), "inputs/s")
+	}
+	p.shows("prompt_tokens_per_s")
 	prompt := inUnit(figure(t.Prompt), "prompt tokens/s") + p.markOn("throughput.prompt_tokens_per_s")
 	if t.CachedPrompt > 0 {
 		prompt += " (+" + hard + figure(t.CachedPrompt) + hard + "cached)"
 	}
 	p.field("throughput", joined(
 		inUnit(figure(t.Requests), "requests/s")+p.markOn("throughput.requests_per_s"),
-		inUnit(figure(t.Output), "output tokens/s")+p.markOn("throughput.output_tokens_per_s"),
-		prompt))
+		inputs, output, prompt))
 }
 
 func (p *page) goodput(point *result.Point) {
@@ -157,6 +167,31 @@ func (p *page) kv(kv *result.KV) {
 		shape = "shape of " + clean(kv.Model)
 	}
 	p.field("kv cache", joined(peak, "largest request "+inUnit(figure(kv.MaxMBPerRequest), "MB"), shape))
+}
+
+// cache lays the designed share of repeated prompt tokens beside the measured
+// ones.
+func (p *page) cache(c *result.Cache) {
+	if c == nil {
+		return
+	}
+	share := func(before string, v *float64, behind string) string {
+		if v == nil {
+			return ""
+		}
+		return before + percent(*v) + behind
+	}
+	var measured []string
+	for _, text := range []string{share("", c.Usage, " by usage"), share("", c.Server, " by the server's counters")} {
+		if text != "" {
+			measured = append(measured, text)
+		}
+	}
+	if len(measured) == 0 {
+		measured = []string{"not, the server does not say"}
+	}
+	p.shows("prefix_hit_rate")
+	p.field("cache", joined(share("designed ", c.Designed, " of prompt tokens"), "measured "+strings.Join(measured, ", ")))
 }
 
 func (p *page) cost(c *result.Cost) {

@@ -6,19 +6,23 @@ import (
 
 	"redline/internal/metric"
 	"redline/internal/result"
+	"redline/internal/slo"
 )
 
 // grouping is one way of splitting the requests.
 type grouping struct {
 	title string
 	of    func(*result.Point) []metric.Group
+	// name is the group that a scope is about; nil where scopes know no such
+	// groups, which then come in an order of their own.
+	name func(slo.Scope) string
 }
 
 var groupings = []grouping{
-	{"by prompt", func(p *result.Point) []metric.Group { return p.Buckets }},
-	{"by class", func(p *result.Point) []metric.Group { return p.Classes }},
-	{"by tenant", func(p *result.Point) []metric.Group { return p.Tenants }},
-	{"by turn", func(p *result.Point) []metric.Group { return p.Turns }},
+	{"by prompt", func(p *result.Point) []metric.Group { return p.Buckets }, nil},
+	{"by class", func(p *result.Point) []metric.Group { return p.Classes }, func(s slo.Scope) string { return s.Class }},
+	{"by tenant", func(p *result.Point) []metric.Group { return p.Tenants }, func(s slo.Scope) string { return s.Tenant }},
+	{"by turn", func(p *result.Point) []metric.Group { return p.Turns }, nil},
 }
 
 // groupFigure is a percentile by which groups are told apart.
@@ -35,9 +39,9 @@ var groupFigures = []groupFigure{
 	{"ttft due p50", 0, "ttft_due_ms", "p50", func(l *metric.Latency) *metric.Dist { return l.TTFTDue }},
 	{"p99", 0, "ttft_due_ms", "p99", func(l *metric.Latency) *metric.Dist { return l.TTFTDue }},
 	{"tpot p50", 1, "tpot_ms", "p50", func(l *metric.Latency) *metric.Dist { return l.TPOT }},
-	{"p99", 3, "tpot_ms", "p99", func(l *metric.Latency) *metric.Dist { return l.TPOT }},
-	{"e2e due p50", 4, "e2e_due_ms", "p50", func(l *metric.Latency) *metric.Dist { return l.E2EDue }},
-	{"p99", 5, "e2e_due_ms", "p99", func(l *metric.Latency) *metric.Dist { return l.E2EDue }},
+	{"p99", 8, "tpot_ms", "p99", func(l *metric.Latency) *metric.Dist { return l.TPOT }},
+	{"e2e due p50", 7, "e2e_due_ms", "p50", func(l *metric.Latency) *metric.Dist { return l.E2EDue }},
+	{"e2e due p99", 3, "e2e_due_ms", "p99", func(l *metric.Latency) *metric.Dist { return l.E2EDue }},
 }
 
 // key names a figure's column; a percentile's begins with p.
@@ -54,28 +58,46 @@ func (f groupFigure) of(g *metric.Group) float64 {
 	return v
 }
 
+// mostRows is how many groups a page shows; of more, those with most requests,
+// or the first turns.
+const mostRows = 12
+
+// rows picks the groups to show and says how many are left out.
+func (g grouping) rows(point *result.Point) (shown []metric.Group, more int) {
+	shown = slices.DeleteFunc(slices.Clone(g.of(point)), func(g metric.Group) bool { return g.Requests.Due == 0 })
+	if len(shown) <= mostRows {
+		return shown, 0
+	}
+	if g.name != nil {
+		slices.SortStableFunc(shown, func(a, b metric.Group) int { return b.Requests.Due - a.Requests.Due })
+	}
+	return shown[:mostRows], len(shown) - mostRows
+}
+
 // groups writes one row per group, where there are two to tell apart.
 func (p *page) groups(grouping grouping, point *result.Point) {
-	groups := slices.DeleteFunc(slices.Clone(grouping.of(point)), func(g metric.Group) bool { return g.Requests.Due == 0 })
+	groups, more := grouping.rows(point)
 	if len(groups) < 2 {
 		return
 	}
 	t := table{columns: []column{
 		{head: cell{text: grouping.title + ", ms", tone: bold}},
 		{head: cell{text: "due"}, align: alignRight},
-		{head: cell{text: "ok"}, align: alignRight, optional: 6},
+		{head: cell{text: "share"}, align: alignRight, optional: 6},
 	}}
 	for i := range groups {
 		g := &groups[i]
-		t.rows = append(t.rows, []cell{
-			{text: indent + label(g.Name)}, {text: count(g.Requests.Due)}, {text: count(g.Requests.OK)},
-		})
+		t.rows = append(t.rows, []cell{{text: indent + label(g.Name)}, {text: count(g.Requests.Due)},
+			{text: shareOf(int64(g.Requests.Due), int64(point.Requests.Due))}})
 	}
 	for _, f := range groupFigures {
 		t.addFigures(column{key: f.key(), head: cell{text: f.head}, align: alignPoint, optional: f.optional}, groups, f.of)
 	}
-	t.addFigures(column{head: cell{text: "out tokens/s"}, align: alignPoint, optional: 2}, groups,
-		func(g *metric.Group) float64 { return g.OutputPS })
+	for _, s := range groupShares {
+		t.addShares(s, groups)
+	}
+	t.addFigures(column{head: cell{text: "out tokens/s"}, align: alignPoint, optional: 5}, groups, outputRate)
+	p.addStandings(&t, grouping, groups, point.Objectives)
 	if p.anyDoubt(groups, t.columns, point.Tokens) {
 		// Each column keeps a place free for its mark.
 		t = t.fitted(p.width - len(t.columns))
@@ -83,7 +105,96 @@ func (p *page) groups(grouping grouping, point *result.Point) {
 	}
 	p.gap()
 	p.write(t)
+	if more > 0 {
+		p.line(indent + "and " + count(more) + " more: the result document has them all")
+	}
 	p.flushNotes()
+}
+
+// shareOf is a share with two digits: it is there to be compared.
+func shareOf(part, all int64) string {
+	return inUnit(trimmed(significant(100*float64(part)/float64(max(all, 1)), 2, 2)), "%")
+}
+
+func outputRate(g *metric.Group) float64 {
+	if g.OutputPS == 0 && g.OutputTokens == 0 {
+		return math.NaN()
+	}
+	return g.OutputPS
+}
+
+// groupShare is a share by which groups are told apart, where any has one.
+type groupShare struct {
+	head     string
+	optional int
+	part, of func(*metric.Group) int64
+}
+
+var groupShares = []groupShare{
+	{"errors", 0, func(g *metric.Group) int64 { return int64(g.Requests.Failed + g.Requests.Rejected) },
+		func(g *metric.Group) int64 { return int64(g.Requests.Due) }},
+	{"cached", 2, func(g *metric.Group) int64 { return g.CachedTokens },
+		func(g *metric.Group) int64 { return g.PromptTokens }},
+}
+
+// addShares adds a column of shares, unless no group has one.
+func (t *table) addShares(s groupShare, groups []metric.Group) {
+	cells, some := make([]cell, len(groups)), false
+	for i := range groups {
+		part, of := s.part(&groups[i]), s.of(&groups[i])
+		cells[i] = cell{text: absent}
+		if of > 0 {
+			cells[i].text = shareOf(part, of)
+		}
+		some = some || part > 0
+	}
+	if some {
+		t.add(column{head: cell{text: s.head}, align: alignRight, optional: s.optional}, cells)
+	}
+}
+
+// addStandings adds where the objectives of each group stand, unless no group
+// has its own.
+func (p *page) addStandings(t *table, grouping grouping, groups []metric.Group, verdicts []slo.Verdict) {
+	if grouping.name == nil {
+		return
+	}
+	cells, some := make([]cell, len(groups)), false
+	for i := range groups {
+		var own []slo.Verdict
+		for _, v := range verdicts {
+			if v.Scope != (slo.Scope{}) && grouping.name(v.Scope) == groups[i].Name {
+				own = append(own, v)
+			}
+		}
+		cells[i] = p.standingsOf(own)
+		some = some || len(own) > 0
+	}
+	if some {
+		t.add(column{head: cell{text: "objectives"}, align: alignRight}, cells)
+	}
+}
+
+// standingsOf is where objectives stand together: "met", "1 of 3 missed".
+func (p *page) standingsOf(own []slo.Verdict) cell {
+	if len(own) == 0 {
+		return cell{text: absent}
+	}
+	overall := slo.Standing(slo.Overall(own))
+	n := 0
+	for _, v := range own {
+		if v.Standing == overall || overall == slo.Undecided && v.Standing == slo.NotJudged {
+			n++
+		}
+	}
+	c := standings[overall]
+	if n < len(own) {
+		c.text = count(n) + " of " + count(len(own)) + " " + c.text
+	}
+	if p.invalid {
+		c.tone = plain
+	}
+	return c
 }
 
 // addFigures adds a column of numbers, unless no group has one.

@@ -65,6 +65,9 @@ func (p *page) latency(point *result.Point) {
 	t := table{columns: latencyColumns(keysShown(rows, &point.Latency), judgedKeys(point.Objectives))}
 	for _, row := range rows {
 		p.shows(strings.TrimSuffix(row.key, "_ms"))
+		if row.key == "stall_ms" {
+			p.shows("icl") // which it is the largest of
+		}
 		t.rows = append(t.rows, p.latencyCells(row, row.dist(&point.Latency), t.columns))
 	}
 	// Columns that do not fit go before their doubts are footnoted; each of
@@ -88,8 +91,8 @@ func (p *page) latency(point *result.Point) {
 func judgedKeys(verdicts []slo.Verdict) map[string]bool {
 	keys := map[string]bool{}
 	for _, v := range verdicts {
-		if _, rest, ok := strings.Cut(v.Objective, ":"); ok {
-			keys[strings.ReplaceAll(strings.TrimRight(rest[:max(0, strings.IndexAny(rest+"<", "<>"))], " "), ".", "")] = true
+		if _, stat, _, ok := parts(v.Objective); ok {
+			keys[stat] = true
 		}
 	}
 	return keys
@@ -168,18 +171,39 @@ func (p *page) doubts(row latencyRow, d *metric.Dist, columns []column, tokens m
 }
 
 // whyWeak tells the causes apart: a window in which nothing is firm, events
-// that shared a read and so blur the gaps, or just too few requests. The words
-// are the same for every row, so that a column can share one footnote.
+// that shared a read and so blur what rests on them, or just too few requests.
+// The words are the same for every row, so that a column can share one
+// footnote.
 func (p *page) whyWeak(latency, key string, tokens metric.Tokens) string {
 	if all := p.notes.on("latency"); all != "" {
 		return all
 	}
-	if gaps := latency == "itl_ms" || latency == "icl_ms"; gaps && tokens.Events > 0 {
-		if share := float64(tokens.Coalesced) / float64(tokens.Events); share >= tail(key)/2 {
-			return "blurred: " + percent(share) + " of output events shared a read with a later one; their times are upper bounds"
-		}
+	if share, what := blurred(latency, tokens); share > 0 && share >= tail(key)/2 {
+		return "blurred: " + percent(share) + " of " + what + " shared a read with a later one; their times are upper bounds"
 	}
 	return notFirm
+}
+
+// blurred is the share of the events that a latency rests on whose time is only
+// bounded, and what they are.
+func blurred(latency string, tokens metric.Tokens) (share float64, what string) {
+	replies := 0
+	for _, n := range tokens.Counted {
+		replies += n
+	}
+	part, of := 0, replies
+	switch latency {
+	case "itl_ms", "icl_ms":
+		part, of, what = int(tokens.Coalesced), int(tokens.Events), "output events"
+	case "ttft_ms", "ttft_due_ms", "ttfa_ms":
+		part, what = tokens.BlurredFirst, "first outputs"
+	case "stall_ms":
+		part, what = tokens.BlurredStall, "the outputs after a longest gap"
+	}
+	if of == 0 {
+		return 0, ""
+	}
+	return float64(part) / float64(of), what
 }
 
 // tail is the share of values beyond a percentile: 0.01 for "p99".

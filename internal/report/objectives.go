@@ -33,7 +33,7 @@ func (p *page) objectives(point *result.Point) {
 	for _, v := range point.Objectives {
 		p.showObjective(v)
 		t.rows = append(t.rows, []cell{p.standing(v), {text: objectiveName(v)}, {text: valueOf(v)},
-			{text: strings.TrimSpace(sign(v) + hard + limitOf(v))}, {text: interval(v, &point.Latency)},
+			{text: strings.TrimSpace(sign(v) + hard + limitOf(v))}, {text: interval(v, latencyOf(v.Scope, point))},
 			{text: violations(v)}, {text: clean(v.Note)}})
 	}
 	remark := t.takeShared(len(t.columns) - 1)
@@ -81,14 +81,46 @@ func objectiveName(v slo.Verdict) string {
 	if !ok {
 		return label(v.Objective)
 	}
-	if name == "throughput" {
-		return "output"
-	}
 	text := label(name + " " + percentileName(stat))
+	if name == "throughput" {
+		text = "output"
+	}
 	if _, due := dueForms[name]; due {
 		text += " (from due)"
 	}
+	if whose := scopeName(v.Scope); whose != "" {
+		text = whose + hard + text
+	}
 	return text
+}
+
+// scopeName names whose requests are meant: "rag", "rag of acme".
+func scopeName(s slo.Scope) string {
+	class, tenant := label(s.Class), label(s.Tenant)
+	if class != "" && tenant != "" {
+		return class + hard + "of" + hard + tenant
+	}
+	return class + tenant
+}
+
+// latencyOf gives the distributions of the requests that a scope is about, or
+// nothing where they were not summed up by themselves.
+func latencyOf(s slo.Scope, point *result.Point) *metric.Latency {
+	groups, name := point.Classes, s.Class
+	switch {
+	case s == (slo.Scope{}):
+		return &point.Latency
+	case s.Class != "" && s.Tenant != "":
+		return &metric.Latency{}
+	case s.Tenant != "":
+		groups, name = point.Tenants, s.Tenant
+	}
+	for i := range groups {
+		if groups[i].Name == name {
+			return &groups[i].Latency
+		}
+	}
+	return &metric.Latency{}
 }
 
 // dueForms are the metrics whose objectives mean their due form.
@@ -99,12 +131,15 @@ var dueForms = map[string]func(*metric.Latency) *metric.Dist{
 
 // parts takes an objective's canonical spelling apart.
 func parts(text string) (name, stat, op string, ok bool) {
-	name, rest, found := strings.Cut(text, ":")
-	at := strings.IndexAny(rest, "<>")
-	if !found || at < 0 {
+	o, err := slo.Parse(text)
+	if err != nil {
 		return "", "", "", false
 	}
-	return strings.TrimSpace(name), strings.TrimSpace(rest[:at]), rest[at : at+1], true
+	op = "<"
+	if o.Above {
+		op = ">"
+	}
+	return o.Metric, o.Stat, op, true
 }
 
 func sign(v slo.Verdict) string {

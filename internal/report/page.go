@@ -28,6 +28,9 @@ type page struct {
 	shown []string
 	// invalid takes the colour from what the server seems to have done.
 	invalid bool
+	// kept holds the parts of a page that others lay out; nil where it is laid
+	// out here, as text.
+	kept *[]piece
 }
 
 func newPage(r *result.Result, o TerminalOptions) *page {
@@ -40,6 +43,10 @@ func newPage(r *result.Result, o TerminalOptions) *page {
 
 // line ends one line, without the blanks that alignment left at its end.
 func (p *page) line(text string) {
+	if p.kept != nil {
+		p.keep(piece{kind: prose, text: strings.TrimSpace(text)})
+		return
+	}
 	text = strings.TrimRight(strings.ReplaceAll(text, hard, " "), " ")
 	p.text.WriteString(text)
 	p.text.WriteByte('\n')
@@ -57,6 +64,10 @@ func (p *page) hang(lead, text string) {
 	if text == "" && strings.TrimSpace(lead) == "" {
 		return
 	}
+	if p.kept != nil {
+		p.keep(piece{kind: prose, text: strings.TrimSpace(lead) + " " + text})
+		return
+	}
 	margin := strings.Repeat(" ", visible(lead))
 	for i, line := range wrapped(text, p.width-visible(lead)) {
 		if i > 0 {
@@ -69,6 +80,10 @@ func (p *page) hang(lead, text string) {
 // field writes a named fact: "engine      vllm 0.11.0 …".
 func (p *page) field(key, text string) {
 	if text == "" {
+		return
+	}
+	if p.kept != nil {
+		p.keep(piece{kind: fact, key: key, text: text})
 		return
 	}
 	p.hang(padRight(key, keyWidth), text)
@@ -95,13 +110,15 @@ func clean(text string) string {
 }
 
 // label is a name from outside, short enough for a column.
-func label(name string) string {
-	const longest = 24
-	if name = clean(name); visible(name) > longest {
-		head, _ := cut(name, longest-1)
+func label(name string) string { return shortened(name, 24) }
+
+// shortened is a text from outside of at most so many columns.
+func shortened(text string, longest int) string {
+	if text = clean(text); visible(text) > longest {
+		head, _ := cut(text, longest-1)
 		return head + "…"
 	}
-	return name
+	return text
 }
 
 func padRight(text string, width int) string {

@@ -29,6 +29,14 @@ func samples() []sample {
 		{"many_buckets", manyBucketsSample()},
 		{"no_objectives", noObjectivesSample()},
 		{"embedded", embeddedSample()},
+		{"mix", mixSample()},
+		{"embeddings", embeddingsSample()},
+		{"blurred", blurredSample()},
+		{"curve", curveSample()},
+		{"limit", limitSample()},
+		{"wide", wideSample()},
+		{"comparison", comparisonSample()},
+		{"matrix", matrixSample()},
 	}
 }
 
@@ -197,7 +205,7 @@ func missedSample() *result.Result {
 // undecidedSample is half a minute: too short to rely on its tails.
 func undecidedSample() *result.Result {
 	r := withObjectives(baseSample(), "undecided",
-		slo.Verdict{Objective: "ttft:p99<200ms", Standing: slo.Undecided, Value: ptr(171.3), Unit: "ms", Limit: 200, N: 604, Violations: 3, NEff: ptr(372.0), Note: "about 1,204 more requests would decide it"},
+		slo.Verdict{Objective: "ttft:p99<200ms", Standing: slo.Undecided, Value: ptr(171.3), Unit: "ms", Limit: 200, N: 604, Violations: 3, NEff: ptr(372.0), Note: "about 1,204 more requests would decide"},
 		slo.Verdict{Objective: "e2e:p95<6s", Standing: slo.Undecided, Value: ptr(5998.7), Unit: "ms", Limit: 6000, N: 604, Violations: 30, NEff: ptr(403.0), Note: "at the limit"},
 		slo.Verdict{Objective: "kv:max<2048MB", Standing: slo.NotJudged, Unit: "MB", Limit: 2048, Note: "the model's shape is not known"},
 	)
@@ -382,25 +390,5 @@ func manyBucketsSample() *result.Result {
 func noObjectivesSample() *result.Result {
 	r := baseSample()
 	r.Label = ""
-	return r
-}
-
-// embeddedSample is what a newcomer sees first: ten seconds of the simulator.
-func embeddedSample() *result.Result {
-	r := baseSample()
-	r.Label, r.Hardware.Count = "", 1
-	r.Engine = result.Engine{Name: "redline sim", Version: "0.1.0", API: "openai-chat", Embedded: true}
-	r.Client.SharesHost, r.Client.CPUs, r.Client.CPUShare = true, 2, 0.19
-	p := &r.Points[0]
-	p.Load.Rate = ptr(10.0)
-	p.Window = metric.Window{StartS: 5.1, WarmupS: ptr(5.1), EndS: 15.1}
-	p.Rates = metric.Rates{Asked: ptr(10.0), Offered: 9.7, Sent: 9.7, Completed: 9.9}
-	p.Requests = metric.Requests{Due: 97, Sent: 97, OK: 97}
-	for _, d := range []*metric.Dist{p.Latency.TTFTDue, p.Latency.TTFT, p.Latency.TTFA, p.Latency.TPOT, p.Latency.ITL, p.Latency.Stall, p.Latency.E2EDue, p.Latency.E2E} {
-		d.N, d.Firm, d.CI = 97, nil, nil
-	}
-	p.Throughput = metric.Throughput{Requests: 9.9, Output: 1842.7, Prompt: 5310.2}
-	p.Concurrency = metric.Concurrency{Mean: 18.2, Max: 31, Little: 18.4}
-	p.KV = &result.KV{MaxMBPerRequest: 402.1, PeakMB: 2104.8, RoomMB: 51200, Model: "llama-3.1-8b"}
 	return r
 }

@@ -1,12 +1,13 @@
 package report
 
 import (
+	"redline/internal/result"
 	"redline/internal/telemetry"
 )
 
 // serverUse shows what the server said of itself over the window: where requests
 // were, what its memory held, and how it splits the time to the first token.
-func (p *page) serverUse(s *telemetry.ServerUse) {
+func (p *page) serverUse(s *telemetry.ServerUse, c *result.Cache) {
 	if s == nil || s.Samples == 0 {
 		return
 	}
@@ -21,7 +22,7 @@ func (p *page) serverUse(s *telemetry.ServerUse) {
 	if s.KVUsage != nil {
 		parts = append(parts, "kv"+hard+percent(s.KVUsage.Mean)+" mean "+percent(s.KVUsage.Max)+" max")
 	}
-	if s.PrefixHitRate != nil {
+	if s.PrefixHitRate != nil && (c == nil || c.Server == nil) {
 		parts = append(parts, "prefix hits "+percent(*s.PrefixHitRate))
 	}
 	if s.Preemptions != nil && *s.Preemptions > 0 {

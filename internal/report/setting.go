@@ -91,26 +91,39 @@ func (p *page) load(r *result.Result, point *result.Point) {
 	if point.Load.Mode == "closed" {
 		mark = p.notes.mark(closedLoop)
 	}
-	p.field("load", joined(mode+mark, loadAsked(point.Load), clean(r.Workload.Arrival), p.rates(point.Rates)+p.markOn("rates.offered")))
+	p.field("load", joined(mode+mark, loadAsked(point), clean(r.Workload.Arrival), p.rates(point.Rates)+p.markOn("rates.offered")))
 	p.field("window", p.window(point.Window))
 }
 
 // loadAsked is the load that was asked for: "20 requests/s".
-func loadAsked(l result.Load) string {
-	switch {
-	case l.Rate != nil && l.Concurrency != nil:
-		return inUnit(exact(*l.Rate), "requests/s") + ", at most " + count(*l.Concurrency) + hard + "in flight"
-	case l.Rate != nil:
-		return inUnit(exact(*l.Rate), "requests/s")
-	case l.Concurrency != nil:
+func loadAsked(point *result.Point) string {
+	l := point.Load
+	if l.Rate == nil && l.Concurrency == nil {
+		return ""
+	}
+	if l.Rate == nil {
 		return count(*l.Concurrency) + hard + "in flight"
 	}
-	return ""
+	unit, text := "requests/s", exact(*l.Rate)
+	if point.Requests.Sessions > 0 {
+		unit = "sessions/s"
+	}
+	if l.Profile != "" {
+		text = trimmed(figure(*l.Rate)) // a mean, which nobody wrote
+	}
+	text = inUnit(text, unit)
+	if l.Profile != "" {
+		text += " on average"
+	}
+	if l.Concurrency != nil {
+		text += ", at most " + count(*l.Concurrency) + hard + "in flight"
+	}
+	return text
 }
 
 // loadPhrase is the load within a sentence: "at 20 requests/s".
 func loadPhrase(point *result.Point) string {
-	asked := loadAsked(point.Load)
+	asked := loadAsked(point)
 	switch {
 	case asked == "":
 		return "at this load"
@@ -155,6 +168,8 @@ func (p *page) window(w metric.Window) string {
 		state = "steady"
 	case w.Steady != nil:
 		state = p.paint(weak, "not steady")
+	case w.Varies:
+		state = "the rate changes by plan"
 	case unknown:
 		state = "too short to tell whether steady"
 	}

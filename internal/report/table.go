@@ -49,6 +49,10 @@ const columnGap = 2
 
 // write prints the table, its columns as narrow as their content.
 func (p *page) write(t table) {
+	if p.kept != nil {
+		p.keep(piece{kind: grid, table: t})
+		return
+	}
 	t = t.fitted(p.width)
 	measures := make([]measure, len(t.columns))
 	for i := range t.columns {

@@ -23,9 +23,11 @@ func Terminal(w io.Writer, r *result.Result, o TerminalOptions) error {
 	p.verdict(r)
 	p.gap()
 	p.setting(r)
-	for i := range r.Points {
+	p.answer(r)
+	for _, i := range detailed(r) {
 		p.point(r, i)
 	}
+	p.checklist(r.Checklist)
 	p.gap()
 	p.trust(r)
 	p.warnings()
@@ -41,8 +43,12 @@ func (p *page) point(r *result.Result, i int) {
 	point := &r.Points[i]
 	if len(r.Points) > 1 {
 		p.gap()
-		p.line(p.paint(bold, "point "+count(i+1)+" of "+count(len(r.Points))))
+		p.line(p.paint(bold, pointTitle(r, i)))
 	}
+	p.figuresOf(r, point)
+}
+
+func (p *page) figuresOf(r *result.Result, point *result.Point) {
 	p.load(r, point)
 	p.flushNotes()
 	p.objectives(point)

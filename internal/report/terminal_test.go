@@ -75,15 +75,15 @@ func TestExplain(t *testing.T) {
 	text = strings.Join(strings.Fields(text), " ")
 	explained := map[string]bool{}
 	for _, d := range metric.Definitions {
-		explained[d.Name] = strings.Contains(text, " "+d.Name+" "+d.Formula)
+		explained[d.Name] = strings.Contains(text, " "+shownAs(d.Name)+" "+d.Formula)
 	}
-	for _, name := range []string{"ttft", "ttft_due", "tpot", "itl", "stall", "e2e_due", "lag", "fluidity",
+	for _, name := range []string{"ttft", "ttft_due", "tpot", "itl", "icl", "stall", "e2e_due", "lag", "fluidity",
 		"offered_rate", "sent_rate", "completed_rate", "output_tokens_per_s", "prompt_tokens_per_s", "concurrency", "goodput", "good_fraction"} {
 		if !explained[name] {
 			t.Errorf("%s is shown and not explained", name)
 		}
 	}
-	for _, name := range []string{"slot_wait", "icl", "ttfa", "e2e", "connect", "error_rate"} {
+	for _, name := range []string{"slot_wait", "ttfa", "e2e", "connect", "error_rate"} {
 		if explained[name] {
 			t.Errorf("%s is explained and not shown", name)
 		}
@@ -91,6 +91,36 @@ func TestExplain(t *testing.T) {
 	for _, u := range missedSample().Verdict.Unchecked {
 		if !strings.Contains(text, u.Name+" "+u.Why) {
 			t.Errorf("why %s was not checked is not said", u.Name)
+		}
+	}
+}
+
+// TestExplainedNamesAreThoseOfThePage: whoever looks a figure up finds it under
+// the name that the tables have.
+func TestExplainedNamesAreThoseOfThePage(t *testing.T) {
+	t.Parallel()
+	for _, s := range samples() {
+		var got bytes.Buffer
+		if err := Terminal(&got, s.result, TerminalOptions{Explain: true}); err != nil {
+			t.Fatal(err)
+		}
+		page, text, _ := strings.Cut(got.String(), "what the figures mean\n")
+		text, _, _ = strings.Cut(text, "\n\n")
+		page = strings.Join(strings.Fields(page), " ")
+		for line := range strings.Lines(text) {
+			name := strings.TrimSpace(line[:min(len(line), explainWidth)])
+			if strings.HasPrefix(line, strings.Repeat(" ", 4)) || name == "stamps" {
+				continue
+			}
+			name = strings.TrimSuffix(name, " per second") // said once for three rates
+			if name == "icl" && strings.Contains(page, "stall") {
+				continue
+			}
+			for word := range strings.FieldsSeq(name) {
+				if !strings.Contains(page, word) {
+					t.Errorf("%s: %q is explained and not on the page", s.name, name)
+				}
+			}
 		}
 	}
 }

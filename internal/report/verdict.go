@@ -20,16 +20,30 @@ type headline struct {
 // so before anything is said about the server; and an invalid run says nothing
 // about the server that anyone may quote, so there the report stops at that.
 func (p *page) verdict(r *result.Result) {
+	for _, h := range p.headlines(r) {
+		p.headline(h)
+	}
+	p.evidence(r)
+}
+
+func (p *page) headlines(r *result.Result) (lines []headline) {
 	if r.Interrupted != "" || r.Verdict.Valid == "interrupted" {
-		p.headline(cutShort(r.Interrupted))
+		lines = append(lines, cutShort(r.Interrupted))
 	}
 	failed := failedChecks(r)
 	p.invalid = r.Verdict.Valid == "no" || len(failed) > 0
 	if p.invalid && (anyOK(r) || len(r.Points) == 0) {
-		p.headline(invalidity(failed))
-	} else {
-		p.headline(p.server(r)) // where nothing succeeded, that comes first
+		return append(lines, invalidity(failed))
 	}
+	if h, ok := answered(r); ok {
+		return append(lines, h)
+	}
+	return append(lines, p.server(r)) // where nothing succeeded, that comes first
+}
+
+// evidence is what the headlines rest on.
+func (p *page) evidence(r *result.Result) {
+	failed := failedChecks(r)
 	p.failedChecks(failed)
 	p.reasons(r, findingsWidth(failed))
 }
@@ -53,6 +67,10 @@ const findingWidth = len("not steady")
 
 // finding is a named line of evidence under a headline.
 func (p *page) finding(t tone, name string, width int, text string) {
+	if p.kept != nil {
+		p.keep(piece{kind: fact, key: name, text: text, tone: t})
+		return
+	}
 	p.hang(indent+p.paint(t, padRight(name, width))+indent, text)
 }
 
@@ -242,7 +260,7 @@ func (p *page) spokenPercentile(name, of string, d *metric.Dist, key string) str
 // reasons explains the verdict: what the window shows of the server's state,
 // and what the result itself gives, unless the lines above have said it.
 func (p *page) reasons(r *result.Result, width int) {
-	for i := range r.Points {
+	for _, i := range detailed(r) {
 		window := r.Points[i].Window
 		if window.Overload != nil && *window.Overload {
 			growth := ""

@@ -40,7 +40,14 @@ type Result struct {
 	Client      Client         `json:"client"`
 	Verdict     Verdict        `json:"verdict"`
 	Points      []Point        `json:"points"`
-	Warnings    []Warning      `json:"warnings,omitempty"`
+	Curve       *Curve         `json:"curve,omitempty"`
+	Limit       *Limit         `json:"limit,omitempty"`
+	// Sustained is the index of the point at the limit that lasted.
+	Sustained  *int        `json:"sustained,omitempty"`
+	Comparison *Comparison `json:"comparison,omitempty"`
+	Checklist  []Item      `json:"checklist,omitempty"`
+	Stages     []Stage     `json:"stages,omitempty"`
+	Warnings   []Warning   `json:"warnings,omitempty"`
 }
 
 // Hardware is what the server runs on, as far as it is known.
@@ -72,7 +79,12 @@ type Engine struct {
 type Workload struct {
 	Name      string `json:"name"`
 	Tokenizer string `json:"tokenizer"`
-	Arrival   string `json:"arrival,omitempty"` // absent in a closed loop
+	// TemplateTokens is what the server adds to a prompt, by its own count, and
+	// TemplateHash that of its chat template; absent where it does not show
+	// them.
+	TemplateTokens *int   `json:"template_tokens,omitempty"`
+	TemplateHash   string `json:"template_hash,omitempty"`
+	Arrival        string `json:"arrival,omitempty"` // process and profile; absent in a closed loop
 }
 
 // Client is the machine that drove the load and how it kept time.
@@ -138,18 +150,37 @@ type Warning struct {
 
 // Point is one load and what came of it.
 type Point struct {
-	Load Load `json:"load"`
+	Name string `json:"name,omitempty"` // of the stage, where there are several
+	// Probe says that the level lasted less than a minute: good for finding
+	// the way, not for a claim.
+	Probe bool `json:"probe,omitempty"`
+	Load  Load `json:"load"`
 	metric.Summary
 	KV     *KV                  `json:"kv,omitempty"`
+	Cache  *Cache               `json:"prefix_cache,omitempty"`
 	Server *telemetry.ServerUse `json:"server,omitempty"` // the server's own account
 	Cost   *Cost                `json:"cost,omitempty"`
 }
 
 // Load is what was offered.
 type Load struct {
-	Mode        string   `json:"mode"` // "open", "closed" or "capped"
-	Rate        *float64 `json:"rate,omitempty"`
-	Concurrency *int     `json:"concurrency,omitempty"`
+	Mode string `json:"mode"` // "open", "closed" or "capped"
+	// Rate is what was asked for, the mean over the window where it changes.
+	Rate *float64 `json:"rate,omitempty"`
+	// Profile is how the rate changes over time; absent where it does not.
+	Profile     string `json:"profile,omitempty"`
+	Concurrency *int   `json:"concurrency,omitempty"`
+}
+
+// Cache is the share of prompt tokens that need not be computed again: as the
+// workload was designed, and as it was measured.
+type Cache struct {
+	// Designed is the share that an endless cache would serve; absent where
+	// the workload does not say.
+	Designed *float64 `json:"designed,omitempty"`
+	// Usage is what the replies' usage says, Server the server's own counters.
+	Usage  *float64 `json:"usage,omitempty"`
+	Server *float64 `json:"server,omitempty"`
 }
 
 // KV is the key-value cache by arithmetic from the records.

@@ -162,10 +162,10 @@ func (s *struckStream) output(midway bool) error {
 	}
 	s.buf = s.dialect.Output(s.buf, &s.reply, part, text)
 	if midway && s.mishap.huge {
-		s.buf = inflated(s.buf, payload(s.buf))
+		s.buf = inflated(s.buf, payload(s.buf, s.dialect.Framing))
 	}
 	if midway && s.mishap.ending == malformedEnding {
-		return s.send(mangled(s.buf)) // it carries no output that anyone can read
+		return s.send(mangled(s.buf, s.dialect.Framing)) // it carries no output that anyone can read
 	}
 	s.held++
 	if s.mishap.pieces == inPairs && s.held < 2 {
@@ -228,8 +228,6 @@ func (g *generation) reset() error {
 	return errors.Join(errCut, conn.Close())
 }
 
-var dataField = []byte("data: ")
-
 // inflated adds a megabyte to the JSON object that begins at b[at]. It is white
 // space, so that the object means what it did.
 func inflated(b []byte, at int) []byte {
@@ -240,11 +238,21 @@ func inflated(b []byte, at int) []byte {
 }
 
 // payload is where the JSON of the last event of b begins.
-func payload(b []byte) int { return bytes.LastIndex(b, dataField) + len(dataField) }
+func payload(b []byte, f wire.Framing) int {
+	mark := []byte("\ndata:")
+	if f == wire.Lines {
+		mark, b = []byte("\n"), bytes.TrimRight(b, "\n")
+	}
+	at := 0
+	if i := bytes.LastIndex(b, mark); i >= 0 {
+		at = i + 1
+	}
+	return at + bytes.IndexByte(b[at:], '{')
+}
 
 // mangled cuts the JSON of the last event of b in the middle.
-func mangled(b []byte) []byte {
-	return append(b[:(payload(b)+len(b))/2], "\n\n"...)
+func mangled(b []byte, f wire.Framing) []byte {
+	return append(b[:(payload(b, f)+len(b))/2], "\n\n"...)
 }
 
 // wholeStruck sends the reply in the buffer, which is not streamed.

@@ -69,7 +69,7 @@ func askFor(t *testing.T, c *http.Client, d *wire.Dialect, output int, stream bo
 	t.Helper()
 	asked := question(output)
 	asked.Stream = stream
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://sim"+d.Path,
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://sim"+d.Resolve("", stream),
 		bytes.NewReader(d.Encode(nil, asked, wire.Quirks{})))
 	if err != nil {
 		t.Fatal(err)

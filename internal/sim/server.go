@@ -13,7 +13,6 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/token"
-	"redline/internal/wire"
 )
 
 // Options says what a Server serves.
@@ -105,9 +104,9 @@ func (s *Server) table() map[string]route {
 		"/metrics":   {http.MethodGet, s.meters.serve},
 		"/tokenize":  {http.MethodPost, s.serveTokenize},
 	}
-	for _, d := range wire.Dialects {
-		routes[d.Path] = route{http.MethodPost, func(w http.ResponseWriter, r *http.Request) {
-			s.serveGeneration(w, r, d)
+	for path, spoken := range dialectsByPath() {
+		routes[path] = route{http.MethodPost, func(w http.ResponseWriter, r *http.Request) {
+			s.serveGeneration(w, r, spoken)
 		}}
 	}
 	return routes
@@ -184,7 +183,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 }
 
 // Close cuts every connection, waits for all that the server started, and
-// writes out what the truth log still holds.
+// tells whether the truth log is complete.
 func (s *Server) Close() error {
 	s.close.Do(func() {
 		s.mu.Lock()
@@ -194,7 +193,7 @@ func (s *Server) Close() error {
 		s.http.Close()
 		s.ongoing.Wait()
 		s.driver.stop()
-		s.closeErr = s.truth.flush()
+		s.closeErr = s.truth.fault()
 	})
 	return s.closeErr
 }

@@ -100,7 +100,7 @@ func (b *bubble) close() {
 func (b *bubble) send(id string, d *wire.Dialect, output int, stream bool) *http.Response {
 	asked := question(output)
 	asked.Stream = stream
-	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, "http://sim"+d.Path,
+	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, "http://sim"+d.Resolve("", stream),
 		bytes.NewReader(d.Encode(nil, asked, wire.Quirks{})))
 	if err != nil {
 		b.t.Fatal(err)
@@ -127,7 +127,7 @@ func (b *bubble) ask(id string, d *wire.Dialect, output int, stream bool) {
 // arrived, up to a number of them.
 func arrivals(t *testing.T, d *wire.Dialect, body io.Reader, limit int) []int64 {
 	var times []int64
-	var events wire.SSE
+	events := d.Framing.NewReader()
 	var delta wire.Delta
 	buf := make([]byte, 4096)
 	for {

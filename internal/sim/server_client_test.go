@@ -61,7 +61,7 @@ func (a *answer) add(d *wire.Delta) {
 // ask sends one request and reads all of the reply.
 func ask(t testing.TB, c *http.Client, base string, d *wire.Dialect, r *llm.Request) answer {
 	t.Helper()
-	resp := post(t, c, base+d.Path, d.Encode(nil, r, wire.Quirks{}))
+	resp := post(t, c, base+d.Resolve("", r.Stream), d.Encode(nil, r, wire.Quirks{}))
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
@@ -92,7 +92,7 @@ func read(d *wire.Dialect, stream bool, body []byte) (answer, error) {
 		a.add(&delta)
 		return a, err
 	}
-	var events wire.SSE
+	events := d.Framing.NewReader()
 	events.Push(body)
 	for {
 		frame, ok := events.Next()
@@ -134,4 +134,15 @@ type parts struct {
 func shape(a answer) parts {
 	v := token.O200k()
 	return parts{v.Count(a.Text), v.Count(a.Reasoning), v.Count(a.Tool), a.Outputs, a.Usage, a.Finish}
+}
+
+// told is the part of the usage that a dialect has words for.
+func told(d *wire.Dialect, u llm.Usage) llm.Usage {
+	switch d.Name {
+	case "tgi-generate", "ollama-chat", "ollama-generate":
+		u.CachedTokens, u.ReasoningTokens = 0, 0
+	case "sglang-generate", "llamacpp-completion":
+		u.ReasoningTokens = 0
+	}
+	return u
 }

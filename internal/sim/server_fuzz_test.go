@@ -12,7 +12,7 @@ import (
 // FuzzRequest throws bodies at every path that takes one: the server answers
 // with success or with a 4xx, never with anything else.
 func FuzzRequest(f *testing.F) {
-	for _, d := range wire.Dialects {
+	for _, d := range wire.All() {
 		f.Add(d.Path, d.Encode(nil, question(2), wire.Quirks{}))
 	}
 	f.Add("/tokenize", []byte(`{"prompt":"a"}`))

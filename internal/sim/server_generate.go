@@ -49,18 +49,19 @@ type generation struct {
 	trail   *trail
 	mishap  *mishap // nil for none
 
+	began time.Time // when the engine was asked
 	w     http.ResponseWriter
 	flush func() error
 	gone  <-chan struct{}
 	buf   []byte
 }
 
-func (s *Server) serveGeneration(w http.ResponseWriter, r *http.Request, d *wire.Dialect) {
+func (s *Server) serveGeneration(w http.ResponseWriter, r *http.Request, spoken []*wire.Dialect) {
 	m := s.faults.befalls(s.arrived.Add(1))
 	err := s.strike(m, w, r)
 	var g *generation
 	if err == nil {
-		g, err = s.admit(w, r, d)
+		g, err = s.admit(w, r, spoken)
 	}
 	if err == nil {
 		g.mishap = m
@@ -73,6 +74,10 @@ func (s *Server) serveGeneration(w http.ResponseWriter, r *http.Request, d *wire
 	}
 	var refused *refusal
 	if errors.As(err, &refused) {
+		d := spoken[len(spoken)-1]
+		if g != nil {
+			d = g.dialect
+		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(refused.status)
 		w.Write(d.EncodeError(nil, refused.status, refused.message))
@@ -80,15 +85,16 @@ func (s *Server) serveGeneration(w http.ResponseWriter, r *http.Request, d *wire
 }
 
 // admit reads the request and prepares its answer.
-func (s *Server) admit(w http.ResponseWriter, r *http.Request, d *wire.Dialect) (*generation, error) {
+func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Dialect) (*generation, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
 	if err != nil {
 		return nil, &refusal{http.StatusBadRequest, "the body could not be read: " + err.Error()}
 	}
-	asked, opts, err := d.ParseRequest(body)
+	u, err := understand(spoken, r.URL.Path, body)
 	if err != nil {
 		return nil, &refusal{http.StatusBadRequest, err.Error()}
 	}
+	d, asked := u.dialect, u.asked
 	if asked.Model != "" && asked.Model != s.spec.ServedModelName {
 		return nil, &refusal{http.StatusNotFound, fmt.Sprintf("The model `%s` does not exist.", asked.Model)}
 	}
@@ -113,8 +119,11 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, d *wire.Dialect) 
 	}
 	g.reply = wire.Reply{
 		ID: asked.ID, Model: s.spec.ServedModelName, Created: time.Now().Unix(), Finish: finish,
-		IncludeUsage: opts.IncludeUsage, ContinuousUsage: opts.ContinuousUsage, Tools: g.script.tool,
-		Usage: llm.Usage{PromptTokens: len(prompt)},
+		IncludeUsage: u.options.IncludeUsage, ContinuousUsage: u.options.ContinuousUsage, Tools: g.script.tool,
+		Usage: llm.Usage{PromptTokens: len(prompt)}, Options: u.options,
+	}
+	if d.Pooled() {
+		g.reply.Items = d.Items(asked)
 	}
 	g.trail = s.truth.begin(asked.ID, r.RemoteAddr, output)
 	return g, nil
@@ -133,6 +142,9 @@ func (s *Server) encode(messages []llm.Message) []int32 {
 // outputLength decides how long the answer will be and how it will say that
 // it ended.
 func (s *Server) outputLength(d *wire.Dialect, asked, prompt int) (tokens int, finish string, err error) {
+	if d.Pooled() {
+		return pooledLength, "stop", s.fits(prompt)
+	}
 	limit := s.spec.MaxModelLen
 	room := limit - prompt
 	switch {
@@ -162,7 +174,10 @@ func (s *Server) compose(d *wire.Dialect, asked *llm.Request, prompt []int32, ou
 	}
 	reasoning, tool := s.spec.ReasoningTokens, s.spec.ToolCalls
 	if d.TextOnly {
-		reasoning, tool = 0, false
+		reasoning = 0
+	}
+	if d.TextOnly || d.NoTools {
+		tool = false
 	}
 	text := newScript(s.vocab, rand.New(rand.NewPCG(seed, promptSeed(prompt))), output, reasoning, tool)
 	text.perChunk = s.spec.TokensPerChunk
@@ -178,6 +193,7 @@ func (g *generation) run() error {
 			return err
 		}
 	}
+	g.began = time.Now()
 	d.submit(g.flight)
 	err := g.await(func(p progress) bool { return p.accepted })
 	if err == nil {
@@ -223,7 +239,7 @@ func (g *generation) await(enough func(progress) bool) error {
 // engine has taken the job, and the opening events with the first token, as
 // vLLM does it.
 func (g *generation) stream() error {
-	g.w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	g.w.Header().Set("Content-Type", g.dialect.Framing.ContentType()+"; charset=utf-8")
 	g.w.Header().Set("Cache-Control", "no-cache")
 	if err := g.flush(); err != nil {
 		return err
@@ -259,6 +275,11 @@ func (g *generation) stream() error {
 }
 
 func (g *generation) countSpoken() {
+	took := time.Since(g.began)
+	if g.reply.Prefill == 0 {
+		g.reply.Prefill = took
+	}
+	g.reply.Decode = took - g.reply.Prefill
 	g.reply.Usage.OutputTokens = g.script.spoken
 	g.reply.Usage.ReasoningTokens = min(g.script.spoken, g.script.reasoning)
 	g.mishap.account(&g.reply)
@@ -283,6 +304,9 @@ func (g *generation) whole() error {
 	text, reasoning, tool := g.script.split()
 	g.script.spoken = len(g.script.ends)
 	g.countSpoken()
+	if g.dialect.Pooled() {
+		g.reply.Usage.OutputTokens = 0
+	}
 	g.buf = g.dialect.Whole(g.buf[:0], &g.reply, text, reasoning, tool)
 	if g.mishap != nil {
 		return g.wholeStruck()

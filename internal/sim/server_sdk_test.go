@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/llm"
 	"redline/internal/token"
 )
 
@@ -32,10 +33,16 @@ type verdict struct {
 	Models   []string
 	Answers  map[string]judged
 	Refusals map[string]string
+	// Embeddings is what came of two inputs, with and without a length.
+	Embeddings struct {
+		Vectors, Length, Short int
+		Same                   bool
+		PromptTokens           int `json:"prompt_tokens"`
+	}
 }
 
-// TestOfficialSDKs has the OpenAI and Anthropic SDKs for Python read the
-// server's answers. They share no code with this program, so a mistake that
+// TestOfficialSDKs has the makers' own SDKs for Python read the server's
+// answers: OpenAI's, Anthropic's, Ollama's and Hugging Face's. They share no code with this program, so a mistake that
 // both halves of a dialect make together shows here.
 func TestOfficialSDKs(t *testing.T) {
 	if testing.Short() {
@@ -82,13 +89,18 @@ func expected(t *testing.T, spec Spec, prompt string, output int) verdict {
 	want := verdict{
 		Models:   []string{DefaultModel},
 		Answers:  map[string]judged{},
-		Refusals: map[string]string{"openai-chat": "NotFoundError 404", "anthropic-messages": "NotFoundError 404"},
+		Refusals: map[string]string{"openai-chat": "NotFoundError 404", "anthropic-messages": "NotFoundError 404", "ollama-chat": "ResponseError 404"},
 	}
+	want.Embeddings.Vectors, want.Embeddings.Length, want.Embeddings.Short = 2, 384, 8
+	want.Embeddings.Same, want.Embeddings.PromptTokens = true, 2*len(ids)
 	cached := 0 // the first answer finds an empty cache
-	for _, api := range []string{"openai-chat", "openai-completions", "anthropic-messages"} {
-		parts := spec
-		if api == "openai-completions" {
-			parts.ReasoningTokens, parts.ToolCalls = 0, false
+	for _, api := range []string{"openai-chat", "openai-completions", "anthropic-messages", "openai-responses", "tgi-generate", "ollama-chat", "ollama-generate"} {
+		parts, d := spec, dialect(t, api)
+		if d.TextOnly {
+			parts.ReasoningTokens = 0
+		}
+		if d.TextOnly || d.NoTools {
+			parts.ToolCalls = false
 		}
 		s := newScript(vocab, rand.New(rand.NewPCG(spec.Seed, promptSeed(ids))), output, parts.ReasoningTokens, parts.ToolCalls)
 		s.perChunk = max(1, spec.TokensPerChunk)
@@ -108,6 +120,9 @@ func expected(t *testing.T, spec Spec, prompt string, output int) verdict {
 				spoken.next()
 			}
 			a.Usage = map[string]int{"prompt_tokens": len(ids), "output_tokens": output, "cached_tokens": cached}
+			if told(d, llm.Usage{CachedTokens: 1}).CachedTokens == 0 {
+				delete(a.Usage, "cached_tokens")
+			}
 			if strings.HasPrefix(api, "openai") {
 				a.Usage["total_tokens"] = len(ids) + output
 				a.Usage["reasoning_tokens"] = parts.ReasoningTokens
@@ -126,6 +141,10 @@ func finishWord(api string, tool bool) string {
 		return "tool_use"
 	case api == "anthropic-messages":
 		return "max_tokens"
+	case api == "openai-responses" && tool:
+		return "completed"
+	case api == "openai-responses":
+		return "max_output_tokens"
 	case tool:
 		return "tool_calls"
 	}

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,10 +19,14 @@ import (
 // each event that carries output; events that open or close a stream, or that
 // carry only usage, are left out, and so is what a fault has made unreadable.
 // Events that share a write share its times. An answer that is not streamed is
-// one event.
+// one event. Whoever asks is in it: also the requests with which a client finds
+// out, before its load, whether the server answers at all.
+//
+// Each line is one write, made before the stream is closed: an answer that a
+// client has read to its end is in the file, even if the engine is killed then.
 type truthLog struct {
 	mu   sync.Mutex
-	out  *bufio.Writer
+	out  io.Writer
 	line []byte
 	err  error
 }
@@ -33,7 +36,7 @@ func newTruthLog(w io.Writer) *truthLog {
 	if w == nil {
 		return nil
 	}
-	return &truthLog{out: bufio.NewWriterSize(w, 1<<16)}
+	return &truthLog{out: w}
 }
 
 // trail is the truth of one answer in the making.
@@ -98,16 +101,13 @@ func (l *truthLog) end(t *trail) {
 	}
 }
 
-// flush writes out what is buffered and tells of the first write that failed.
-func (l *truthLog) flush() error {
+// fault tells of the first write that failed.
+func (l *truthLog) fault() error {
 	if l == nil {
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.out.Flush(); err != nil && l.err == nil {
-		l.err = err
-	}
 	if l.err != nil {
 		return fmt.Errorf("sim: truth log is incomplete: %w", l.err)
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -127,6 +129,34 @@ func TestTruthOverSockets(t *testing.T) {
 		if len(line.Before) != 5 || !strings.HasPrefix(line.Conn, "127.0.0.1:") {
 			t.Errorf("want five events from a loopback address, got %+v", line)
 		}
+	}
+}
+
+// TestTruthOutlivesAKill reads the file while the engine still runs: a kill can
+// take nothing from it that stands there.
+func TestTruthOutlivesAKill(t *testing.T) {
+	t.Parallel()
+	file, err := os.Create(filepath.Join(t.TempDir(), "truth.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	r, err := Start(t.Context(), Spec{}, ServeOptions{Pace: time.Millisecond, Truth: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	client := caller(t)
+	for n := 1; n <= 3; n++ {
+		ask(t, client, r.URL(), wire.Dialects[0], question(5))
+		kept, err := os.Open(file.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(readTruth(t, kept)); got != n {
+			t.Errorf("%d lines after %d answers were read", got, n)
+		}
+		kept.Close()
 	}
 }
 

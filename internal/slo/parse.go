@@ -78,14 +78,19 @@ func ParseAll(texts []string) ([]Objective, error) {
 }
 
 // Parse reads metric:stat<limit or metric:stat>limit, with spaces allowed
-// between the parts and letters in any case. "<=" and ">=" are read as "<" and
+// between the parts and letters in any case; before it, class=NAME and
+// tenant=NAME say whose requests are meant. "<=" and ">=" are read as "<" and
 // ">": a figure equal to its limit keeps the promise either way, because no
 // measured time is exact enough to tell the two apart.
 func Parse(text string) (Objective, error) {
 	fail := func(format string, args ...any) (Objective, error) {
 		return Objective{}, fmt.Errorf("objective %q: %s", text, fmt.Sprintf(format, args...))
 	}
-	name, rest, colon := strings.Cut(text, ":")
+	scope, promise, err := readScope(text)
+	if err != nil {
+		return fail("%v", err)
+	}
+	name, rest, colon := strings.Cut(promise, ":")
 	at := strings.IndexAny(rest, "<>")
 	if !colon || at < 0 {
 		return fail("want metric:stat<limit, such as ttft:p99<500ms")
@@ -94,6 +99,9 @@ func Parse(text string) (Objective, error) {
 	m, ok := lookup(name)
 	if !ok {
 		return fail("unknown metric %q; %s", name, suggest(name, metricNames()))
+	}
+	if m.unit == money && scope != (Scope{}) {
+		return fail("the cost is known of all requests together; leave out %s", scope)
 	}
 	stat, p, err := m.readStat(clean(rest[:at]))
 	if err != nil {
@@ -106,7 +114,7 @@ func Parse(text string) (Objective, error) {
 	if err != nil {
 		return fail("%v", err)
 	}
-	return m.objective(stat, p, limit), nil
+	return m.objective(stat, p, limit).Within(scope), nil
 }
 
 // clean drops the letter case and every space.

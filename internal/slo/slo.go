@@ -1,6 +1,6 @@
 // Package slo is the latency promise: it parses objectives such as
-// "ttft:p99<500ms", says whether one request kept its share of them, and names
-// the verdicts. It computes no percentile.
+// "ttft:p99<500ms" and "class=rag ttft:p99<2s", says whether one request kept
+// its share of them, and names the verdicts. It computes no percentile.
 package slo
 
 // Objective is one promise. Durations are nanoseconds, shares are fractions,
@@ -17,7 +17,10 @@ type Objective struct {
 	// Above is true for ">": the figure must exceed Limit.
 	Above bool
 	Limit float64
-	// Text is the canonical spelling: "ttft:p99<500ms".
+	// Scope says whose requests are meant.
+	Scope Scope
+	// Text is the canonical spelling: "ttft:p99<500ms", "class=rag
+	// ttft:p99<2s".
 	Text string
 }
 
@@ -34,8 +37,9 @@ const (
 
 // Verdict is an objective judged over one window.
 type Verdict struct {
-	Objective string   `json:"objective"`
-	Standing  Standing `json:"standing"`
+	Objective string `json:"objective"`
+	Scope
+	Standing Standing `json:"standing"`
 	// Value is the figure in Unit: "ms", "tokens/s", "fraction", "MB".
 	Value *float64 `json:"value,omitempty"`
 	Unit  string   `json:"unit"`
@@ -45,7 +49,8 @@ type Verdict struct {
 	N          int      `json:"n"`
 	Violations int      `json:"violations"`
 	NEff       *float64 `json:"n_eff,omitempty"`
-	// Note says what would decide it: "1,204 more requests", "at the limit".
+	// Note says what would decide it: "about 1,204 more requests would decide",
+	// "at the limit".
 	Note string `json:"note,omitempty"`
 }
 

@@ -156,10 +156,14 @@ func (p *Page) readAs(e *Engine) *Reading {
 
 // replicas counts the engines that say how many requests they run.
 func (p *Page) replicas(e *Engine) int {
-	seen := map[string]bool{}
+	type replica struct {
+		page int
+		name string
+	}
+	seen := map[replica]bool{}
 	for _, from := range e.Running {
-		for s := range p.named(from) {
-			seen[s.Label(e.Replica)] = true
+		for page, s := range p.placed(from) {
+			seen[replica{page, s.Label(e.Replica)}] = true
 		}
 	}
 	return max(1, len(seen))

@@ -1,51 +1,56 @@
 package telemetry
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"net/http"
-	"net/url"
+	"sync"
 )
 
-// mostPage is the largest page that is read. A large vLLM deployment's is well
-// under a megabyte.
-const mostPage = 16 << 20
+// pageBreak is the line that parts two pages in one text. Any other reader
+// takes it for a comment.
+const pageBreak = "# page break"
 
-// FetchURL gets a page with an ordinary client. Its errors do not carry the
-// address, in which there may be a secret.
-func FetchURL(client *http.Client, address string, header http.Header) Fetch {
+// FetchAll gets the pages of several replicas at once and puts them one after
+// another. One that fails fails all: a sum with a part missing is no count.
+func FetchAll(each []Fetch) Fetch {
+	if len(each) == 1 {
+		return each[0]
+	}
 	return func(ctx context.Context) ([]byte, error) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-		if err != nil {
-			return nil, withoutAddress(err)
+		pages, faults := make([][]byte, len(each)), make([]error, len(each))
+		var all sync.WaitGroup
+		for i, fetch := range each {
+			all.Go(func() { pages[i], faults[i] = fetch(ctx) })
 		}
-		if header != nil {
-			req.Header = header.Clone()
+		all.Wait()
+		for _, err := range faults {
+			if err != nil {
+				return nil, err
+			}
 		}
-		resp, err := client.Do(req)
-		if err != nil {
-			return nil, withoutAddress(err)
+		for i, page := range pages {
+			pages[i] = wholeLines(page)
 		}
-		defer resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			return nil, fmt.Errorf("HTTP %d", resp.StatusCode)
-		}
-		page, err := io.ReadAll(io.LimitReader(resp.Body, mostPage+1))
-		if err != nil {
-			return nil, err
-		}
-		if len(page) > mostPage {
-			return nil, fmt.Errorf("the page is over %d bytes", mostPage)
-		}
-		return page, nil
+		return bytes.Join(pages, []byte(pageBreak+"\n")), nil
 	}
 }
 
-func withoutAddress(err error) error {
-	if at, ok := errors.AsType[*url.Error](err); ok {
-		return at.Err
+// wholeLines leaves out a last line that has no end: it may have been cut off.
+func wholeLines(page []byte) []byte { return page[:bytes.LastIndexByte(page, '\n')+1] }
+
+// Recognize gets a page and names the engine that it is of, or says why there
+// is none.
+func Recognize(ctx context.Context, fetch Fetch) (engine string, err error) {
+	text, err := fetch(ctx)
+	if err != nil {
+		return "", err
 	}
-	return err
+	if reading, known := ParsePage(text).Read(Engines); known {
+		return reading.Engine, nil
+	}
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("<")) {
+		return "", errors.New("it answers with a web page, not with metrics")
+	}
+	return "", errors.New("the page has no metrics of a known engine")
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/metrics"
+	"sort"
 	"sync"
 	"time"
 
@@ -148,15 +149,7 @@ func (h *Host) sample() {
 func (h *Host) Over(start, end int64) HostUse {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	first, last := 0, len(h.samples)-1
-	for i, s := range h.samples {
-		if s.at <= start {
-			first = i
-		}
-	}
-	for last > first && h.samples[last-1].at >= end {
-		last--
-	}
+	first, last := around(len(h.samples), func(i int) int64 { return h.samples[i].at }, start, end)
 	use := HostUse{CPU: h.samples[last].cpu - h.samples[first].cpu, ClockStep: h.clock.LargestStep()}
 	var delays [][]growth
 	for _, s := range h.samples[first+1 : last+1] {
@@ -170,6 +163,15 @@ func (h *Host) Over(start, end int64) HostUse {
 		use.Share = float64(use.CPU) / float64(use.Wall) / float64(Cores)
 	}
 	return use
+}
+
+// around finds the last of n samples at or before start and the first at or
+// after end, as far as there are such. It is asked for every line of a log, so
+// it must not walk over a day of samples.
+func around(n int, at func(int) int64, start, end int64) (first, last int) {
+	first = max(0, sort.Search(n, func(i int) bool { return at(i) > start })-1)
+	last = max(first, sort.Search(n, func(i int) bool { return at(i) >= end }))
+	return first, min(last, n-1)
 }
 
 // longestPause is the upper edge of the highest bucket that grew.

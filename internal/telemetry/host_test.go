@@ -76,3 +76,26 @@ func TestLongestPauseCountsOnlyWhatGrew(t *testing.T) {
 		t.Errorf("with nothing before: %v, want 1ms", got)
 	}
 }
+
+func TestAround(t *testing.T) {
+	t.Parallel()
+	samples := []int64{10, 20, 20, 30}
+	for _, c := range []struct {
+		name        string
+		start, end  int64
+		first, last int
+	}{
+		{"on samples", 10, 30, 0, 3},
+		{"between samples", 15, 25, 0, 3},
+		{"the last of two at once", 20, 30, 2, 3},
+		{"no wider than needed", 10, 20, 0, 1},
+		{"before them all", 1, 5, 0, 0},
+		{"after them all", 40, 50, 3, 3},
+		{"backwards", 30, 10, 3, 3},
+	} {
+		first, last := around(len(samples), func(i int) int64 { return samples[i] }, c.start, c.end)
+		if first != c.first || last != c.last {
+			t.Errorf("%s: %d to %d, want %d to %d", c.name, first, last, c.first, c.last)
+		}
+	}
+}

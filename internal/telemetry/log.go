@@ -18,6 +18,24 @@ type Header struct {
 	Run          string `json:"run"`
 	OriginUnixNS int64  `json:"origin_unix_ns"`
 	OriginMonoNS int64  `json:"origin_mono_ns"`
+	// Subject is what is watched; nil where that was not known.
+	Subject *Subject `json:"subject,omitempty"`
+}
+
+// Subject is who is watched, and by whom: what a run learns before its load
+// and what a report could not name if the run were killed.
+type Subject struct {
+	// Command and Version are of the program that watches.
+	Command string `json:"command,omitempty"`
+	Version string `json:"version,omitempty"`
+	// Model is the one that is asked, and Engine what serves it.
+	Model         string `json:"model,omitempty"`
+	Engine        string `json:"engine,omitempty"`
+	EngineVersion string `json:"engine_version,omitempty"`
+	API           string `json:"api,omitempty"`
+	URL           string `json:"url,omitempty"`
+	// SharesHost says that the engine runs on the machine that watches.
+	SharesHost bool `json:"shares_host,omitempty"`
 }
 
 // Line is every other line of a telemetry log: what was seen at one moment, of

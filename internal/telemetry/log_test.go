@@ -39,7 +39,8 @@ func TestLineIsClosedAndNamed(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	var file bytes.Buffer
-	log, err := NewLog(&file, Header{Run: "x"})
+	subject := &Subject{Command: "redline run", Model: "m", Engine: "vllm", EngineVersion: "1", API: "openai-chat", URL: "http://h"}
+	log, err := NewLog(&file, Header{Run: "x", Subject: subject})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +49,7 @@ func TestLineIsClosedAndNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&Logged{Header: Header{Schema: Schema, Run: "x"}, Lines: []Line{line}}, got); diff != "" {
+	if diff := cmp.Diff(&Logged{Header: Header{Schema: Schema, Run: "x", Subject: subject}, Lines: []Line{line}}, got); diff != "" {
 		t.Errorf("read back (-want +got):\n%s", diff)
 	}
 }

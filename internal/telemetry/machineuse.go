@@ -11,15 +11,7 @@ func machineOver(samples []machineSample, start, end int64) MachineUse {
 	if len(samples) == 0 {
 		return MachineUse{}
 	}
-	first, last := 0, len(samples)-1
-	for i, s := range samples {
-		if s.at <= start {
-			first = i
-		}
-	}
-	for last > first && samples[last-1].at >= end {
-		last--
-	}
+	first, last := around(len(samples), func(i int) int64 { return samples[i].at }, start, end)
 	a, b := samples[first], samples[last]
 	use := MachineUse{ThermalThrottles: since(a.thermal, b.thermal), QuotaThrottles: since(a.quota, b.quota),
 		QuotaHeld: since(a.held, b.held), FileLimit: b.limit}

@@ -10,6 +10,8 @@ import (
 // help texts are passed over: what a series means is known by its name.
 type Page struct {
 	Series []Series
+	// Breaks says before which series another replica's page begins.
+	Breaks []int
 	// Bad holds the lines that could not be read.
 	Bad []string
 }
@@ -48,6 +50,9 @@ func ParsePage(text []byte) *Page {
 		s := scanner{text: strings.TrimSuffix(line, "\r")}
 		s.blanks()
 		if s.text == "" || s.text[0] == '#' {
+			if line == pageBreak {
+				p.Breaks = append(p.Breaks, len(p.Series))
+			}
 			continue
 		}
 		series, all, ok := s.series(labels)
@@ -64,12 +69,27 @@ func ParsePage(text []byte) *Page {
 // named gives the series of one name, all of them or those of one label value.
 func (p *Page) named(from Source) iter.Seq[*Series] {
 	return func(yield func(*Series) bool) {
+		for _, s := range p.placed(from) {
+			if !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+// placed gives the same series, each with the number of its page.
+func (p *Page) placed(from Source) iter.Seq2[int, *Series] {
+	return func(yield func(int, *Series) bool) {
+		page := 0
 		for i := range p.Series {
+			for page < len(p.Breaks) && p.Breaks[page] <= i {
+				page++
+			}
 			s := &p.Series[i]
 			if s.Name != from.Name || from.Label != "" && s.Label(from.Label) != from.Value {
 				continue
 			}
-			if !yield(s) {
+			if !yield(page, s) {
 				return
 			}
 		}

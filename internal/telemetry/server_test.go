@@ -1,10 +1,14 @@
 package telemetry_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,6 +26,28 @@ func caller(t *testing.T) *http.Client {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport}
+}
+
+// fetchURL gets a page with an ordinary client.
+func fetchURL(client *http.Client, address string) telemetry.Fetch {
+	return func(ctx context.Context) ([]byte, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		if err != nil {
+			return nil, err
+		}
+		resp, err := client.Do(req)
+		if at, ok := errors.AsType[*url.Error](err); ok {
+			return nil, at.Err
+		}
+		if err != nil {
+			return nil, err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return nil, fmt.Errorf("HTTP %d", resp.StatusCode)
+		}
+		return io.ReadAll(resp.Body)
+	}
 }
 
 // failures gives why scrapes failed, "" for one that did not.
@@ -61,8 +87,8 @@ func TestScraperOverHTTP(t *testing.T) {
 	}
 	var asked atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/metrics" || r.Header.Get("X-Key") != "k" {
-			t.Errorf("asked for %s with %v", r.URL, r.Header)
+		if r.URL.Path != "/metrics" {
+			t.Errorf("asked for %s", r.URL)
 		}
 		answers[asked.Add(1)-1](w, r)
 	}))
@@ -70,7 +96,7 @@ func TestScraperOverHTTP(t *testing.T) {
 	t.Cleanup(func() { close(release) })
 
 	s := telemetry.WatchServer(clock.New(), telemetry.ScrapeOptions{Every: time.Hour, Limit: time.Second,
-		Fetch: telemetry.FetchURL(caller(t), server.URL+"/metrics", http.Header{"X-Key": {"k"}})})
+		Fetch: fetchURL(caller(t), server.URL+"/metrics")})
 	for range answers[1:] {
 		s.Now(t.Context())
 	}
@@ -109,11 +135,13 @@ func TestScraperOnTheEngine(t *testing.T) {
 	})
 	client, c := caller(t), clock.New()
 	ask(t, client, engine.URL(), 7) // before the watch, and not counted
-	s := telemetry.WatchServer(c, telemetry.ScrapeOptions{Every: time.Hour, Fetch: telemetry.FetchURL(client, engine.URL()+"/metrics", nil)})
+	awaitIdle(t, client, engine.URL())
+	s := telemetry.WatchServer(c, telemetry.ScrapeOptions{Every: time.Hour, Fetch: fetchURL(client, engine.URL()+"/metrics")})
 	s.Now(t.Context())
 	for _, n := range []int{10, 5, 1} {
 		ask(t, client, engine.URL(), n)
 	}
+	awaitIdle(t, client, engine.URL())
 	s.Now(t.Context())
 	s.Stop()
 
@@ -135,12 +163,32 @@ func TestScraperOnTheEngine(t *testing.T) {
 	}
 }
 
+// awaitIdle waits until the engine's page shows that nothing runs: its last
+// token is out a moment before.
+func awaitIdle(t *testing.T, client *http.Client, base string) {
+	t.Helper()
+	for {
+		resp, err := client.Get(base + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if regexp.MustCompile(`(?m)^vllm:num_requests_running\{.*\} 0$`).Match(page) {
+			return
+		}
+	}
+}
+
 // ask streams one answer of n tokens to its end.
-func ask(t *testing.T, client *http.Client, url string, n int) {
+func ask(t *testing.T, client *http.Client, base string, n int) {
 	t.Helper()
 	body := fmt.Sprintf(`{"model":%q,"stream":true,"max_tokens":%d,"ignore_eos":true,"messages":[{"role":"user","content":"hello"}]}`,
 		sim.DefaultModel, n)
-	resp, err := client.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(body))
+	resp, err := client.Post(base+"/v1/chat/completions", "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,10 @@ type merger struct {
 type part struct {
 	end      int // one past the last byte: where the next part starts
 	previous int // where the part before starts; -1 for the first
-	// rank is the rank of this part joined with the next one, or unmergeable.
-	rank int32
+	id       int32
+	// rank is the rank of this part joined with the next one, or unmergeable,
+	// and joined the token that the two then are.
+	rank, joined int32
 }
 
 const unmergeable = -1
@@ -26,7 +28,7 @@ func (m *merger) merge(v *Vocabulary, piece string) int {
 	m.parts = m.parts[:0]
 	m.queue = m.queue[:0]
 	for i := range len(piece) {
-		m.parts = append(m.parts, part{end: i + 1, previous: i - 1, rank: unmergeable})
+		m.parts = append(m.parts, part{end: i + 1, previous: i - 1, id: v.single[piece[i]], rank: unmergeable})
 	}
 	for i := range len(piece) {
 		m.offer(v, piece, i)
@@ -40,7 +42,7 @@ func (m *merger) merge(v *Vocabulary, piece string) int {
 		}
 		right := &m.parts[left.end]
 		right.rank = unmergeable
-		left.end = right.end
+		left.end, left.id = right.end, left.joined
 		if left.end < len(piece) {
 			m.parts[left.end].previous = start
 		}
@@ -61,17 +63,75 @@ func (m *merger) offer(v *Vocabulary, piece string, start int) {
 	if p.end == len(piece) {
 		return
 	}
-	if id, ok := v.lookup(piece[start:m.parts[p.end].end]); ok {
-		p.rank = id
-		m.queue.push(id, start)
+	right := &m.parts[p.end]
+	if v.joins == nil {
+		if id, ok := v.lookup(piece[start:right.end]); ok {
+			p.rank, p.joined = id, id
+			m.queue.push(id, start)
+		}
+		return
 	}
+	if rank, id, ok := v.joins.find(p.id, right.id); ok {
+		p.rank, p.joined = rank, id
+		m.queue.push(rank, start)
+	}
+}
+
+// joins is an open-addressing hash table from pairs of neighbouring tokens to
+// the rank of their join and the token that it makes.
+type joins struct {
+	slots []join
+	shift int
+}
+
+// join holds what two tokens make; pair is both ids plus one in each half, so
+// that an unused slot is recognised.
+type join struct {
+	pair     uint64
+	rank, id int32
+}
+
+func newJoins(capacity int) *joins {
+	j := &joins{shift: 63}
+	for 1<<(64-j.shift) < capacity+capacity/2+1 {
+		j.shift--
+	}
+	j.slots = make([]join, 1<<(64-j.shift))
+	return j
+}
+
+func pairOf(left, right int32) uint64 { return uint64(left+1)<<32 | uint64(right+1) }
+
+// slot gives the pair's slot, or the free one that it would take.
+func (j *joins) slot(pair uint64) *join {
+	mask := len(j.slots) - 1
+	// Multiplying by the golden ratio's fraction spreads ids over the upper
+	// bits.
+	i := int(pair * 0x9e3779b97f4a7c15 >> j.shift)
+	for j.slots[i].pair != 0 && j.slots[i].pair != pair {
+		i = (i + 1) & mask
+	}
+	return &j.slots[i]
+}
+
+// add ranks a join. Of two that join the same pair the later one counts.
+func (j *joins) add(left, right, rank, id int32) {
+	*j.slot(pairOf(left, right)) = join{pair: pairOf(left, right), rank: rank, id: id}
+}
+
+func (j *joins) find(left, right int32) (rank, id int32, ok bool) {
+	found := j.slot(pairOf(left, right))
+	return found.rank, found.id, found.pair != 0
 }
 
 // mergeQueue is a binary heap of joins, the lowest rank first and of equal
 // ranks the leftmost: a join is its rank above its start in one number.
 type mergeQueue []uint64
 
-const startBits = 44
+const (
+	startBits = 40
+	mostRanks = 1 << (63 - startBits)
+)
 
 func (q *mergeQueue) push(rank int32, start int) {
 	h := append(*q, uint64(rank)<<startBits|uint64(start))

@@ -1,175 +1,126 @@
 package token
 
-import (
-	"sync"
-	"unicode"
-	"unicode/utf8"
-)
+// splitter gives the length of the first piece of text, which is not empty.
+// Merges never cross pieces. A splitter sees a piece's whole surroundings: the
+// end of text is a boundary that the patterns know.
+type splitter func(text string) int
 
-// class sorts characters by what o200k's splitting pattern asks of them.
-type class uint8
-
-const (
-	other   class = iota // neither letter, number, mark nor space
-	upper                // upper and title case: Lu, Lt
-	lower                // lower case: Ll
-	neutral              // letters without case: Lm, Lo
-	mark                 // combining marks: M
-	number               // N
-	space                // white space but for the next
-	newline              // CR and LF
-)
-
-// startsWord says that c may stand in the upper-case part of a word.
-func (c class) startsWord() bool { return c == upper || c == neutral || c == mark }
-
-// endsWord says that c may stand in the lower-case part of a word.
-func (c class) endsWord() bool { return c == lower || c == neutral || c == mark }
-
-// caseless says that c may stand in either part of a word.
-func (c class) caseless() bool { return c == neutral || c == mark }
-
-// blank says that c is white space.
-func (c class) blank() bool { return c == space || c == newline }
-
-// symbol says that c is in a run of punctuation: marks count there too.
-func (c class) symbol() bool { return c == other || c == mark }
-
-// prefixes says that c may stand once before a word.
-func (c class) prefixes() bool { return c == other || c == mark || c == space }
-
-// basicPlane is the class of every character below 0x10000: searching the
-// Unicode tables per character would cost more than all the rest.
-var basicPlane = sync.OnceValue(func() *[0x10000]class {
-	classes := new([0x10000]class)
-	for r := range rune(len(classes)) {
-		classes[r] = searchClass(r)
-	}
-	return classes
-})
-
-// asciiClasses decides the common case without a call.
-var asciiClasses = func() (classes [utf8.RuneSelf]class) {
-	for r := range rune(utf8.RuneSelf) {
-		classes[r] = searchClass(r)
-	}
-	return classes
-}()
-
-func searchClass(r rune) class {
-	switch {
-	case r == '\r' || r == '\n':
-		return newline
-	case unicode.IsSpace(r):
-		return space
-	case unicode.IsLower(r):
-		return lower
-	case unicode.In(r, unicode.Lu, unicode.Lt):
-		return upper
-	case unicode.In(r, unicode.Lm, unicode.Lo):
-		return neutral
-	case unicode.IsMark(r):
-		return mark
-	case unicode.IsNumber(r):
-		return number
-	}
-	return other
+// patterns are the regular expressions that tokenizer files are known to split
+// by, word for word, and the splitters that do the same by hand. Go's own
+// regular expressions cannot look ahead, and cost more than all the rest.
+var patterns = map[string]struct {
+	split splitter
+	// whole says that every character belongs to some match, so that to keep
+	// the matches and to remove the rest are the same.
+	whole bool
+	// words says that every word is a piece of its own.
+	words bool
+}{
+	// GPT-2, written out.
+	`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`: {split: gpt2Piece, whole: true, words: true},
+	`'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`:    {split: gpt2Piece, whole: true, words: true},
+	// Llama 3, and cl100k as its conversions have it.
+	`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`: {split: llama3Piece, whole: true, words: true},
+	// Qwen 2 and 3.
+	`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`: {split: qwen2Piece, whole: true, words: true},
+	// Later Qwens, where marks belong to words.
+	`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`: {split: markedPiece, whole: true, words: true},
+	// GPT-4o, gpt-oss, Llama 4.
+	`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`: {split: o200kPiece, whole: true, words: true},
+	// Mistral's Tekken.
+	`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`: {split: tekkenPiece, whole: true, words: true},
+	// DeepSeek V3 and R1 split three times over.
+	`\p{N}{1,3}`: {split: numberOrRest},
+	"[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+": {split: kanaOrRest},
+	"[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+": {split: deepseekPiece, words: true},
 }
 
-// classAt gives the class and width of the character at the start of text,
-// which is not empty. A byte that is not UTF-8 is of class other.
-func classAt(text string) (class, int) {
-	if b := text[0]; b < utf8.RuneSelf {
-		return asciiClasses[b], 1
-	}
-	r, width := utf8.DecodeRuneInString(text)
-	if r < 0x10000 {
-		return basicPlane()[r], width
-	}
-	return searchClass(r), width
-}
-
-// run gives the length of the longest start of text whose characters are all
-// accepted.
-func run(text string, accept func(class) bool) int {
-	n := 0
-	for n < len(text) {
-		c, width := classAt(text[n:])
-		if !accept(c) {
-			break
-		}
-		n += width
-	}
-	return n
-}
-
-// nextPiece gives the length of the first piece of text, which is not empty.
-// Merges never cross pieces. It does what the first alternative that matches
-// does in o200k's pattern: a word that ends in lower case, a word in upper
-// case, up to three digits, punctuation, and white space.
-func nextPiece(text string) int {
-	first, width := classAt(text)
-	if n := word(text, first, width); n > 0 {
+// gpt2Piece takes a contraction; or letters, numerals or symbols, each with
+// the one space before them; or white space.
+func gpt2Piece(text string) int {
+	if n := plainContraction(text); n > 0 {
 		return n
 	}
+	start := 0
+	if text[0] == ' ' && len(text) > 1 {
+		start = 1
+	}
+	rest := text[start:]
+	switch c, _ := classAt(rest); {
+	case c.letter():
+		return start + run(rest, class.letter)
+	case c.numeral():
+		return start + run(rest, class.numeral)
+	case c.symbol():
+		return start + run(rest, class.symbol)
+	}
+	end, beforeLast, _ := blankRun(text)
+	return trailing(text, end, beforeLast)
+}
+
+// plainContraction matches 's, 't, 're, 've, 'm, 'll or 'd, in lower case
+// alone.
+func plainContraction(text string) int {
+	if text[0] != '\'' || len(text) < 2 {
+		return 0
+	}
+	switch text[1] {
+	case 's', 't', 'm', 'd':
+		return 2
+	}
+	if len(text) > 2 {
+		switch text[1:3] {
+		case "re", "ve", "ll":
+			return 3
+		}
+	}
+	return 0
+}
+
+func llama3Piece(text string) int { return wordwise(text, 3, class.letter, class.symbol) }
+func qwen2Piece(text string) int  { return wordwise(text, 1, class.letter, class.symbol) }
+func markedPiece(text string) int { return wordwise(text, 1, class.word, class.unmarked) }
+
+// cl100kPiece splits as cl100k's own makers do: white space at the end of the
+// text is one piece, line ends or not. Nothing but white space can be matched
+// there, so that may be asked first.
+func cl100kPiece(text string) int {
+	if end, _, _ := blankRun(text); end == len(text) {
+		return end
+	}
+	return llama3Piece(text)
+}
+
+// wordwise takes a contraction in any case; a word with the one character that
+// may precede it; up to so many numerals; symbols with the space before and
+// the line ends behind them; or white space.
+func wordwise(text string, numerals int, inWord, inSymbols func(class) bool) int {
+	if n := contracted(text, 0); n > 0 {
+		return n
+	}
+	first, width := classAt(text)
+	if first.prefixes() {
+		if n := run(text[width:], inWord); n > 0 {
+			return width + n
+		}
+	}
 	switch {
-	case first == number:
-		return digits(text)
-	case first.symbol():
-		return punctuation(text, 0)
+	case inWord(first):
+		return run(text, inWord)
+	case first.numeral():
+		return digits(text, numerals)
+	case inSymbols(first):
+		return punctuation(text, 0, inSymbols, false)
 	case text[0] == ' ' && len(text) > 1:
-		if c, _ := classAt(text[1:]); c.symbol() {
-			return punctuation(text, 1)
+		if c, _ := classAt(text[1:]); inSymbols(c) {
+			return punctuation(text, 1, inSymbols, false)
 		}
 	}
 	return blanks(text)
 }
 
-// word matches a word with the one character that may precede it, or gives 0.
-// The attempts stand in the pattern's order of preference.
-func word(text string, first class, width int) int {
-	if first.prefixes() {
-		if n := mixedWord(text[width:]); n > 0 {
-			return contracted(text, width+n)
-		}
-	}
-	if n := mixedWord(text); n > 0 {
-		return contracted(text, n)
-	}
-	if first.prefixes() {
-		if n := run(text[width:], class.startsWord); n > 0 {
-			return contracted(text, width+n)
-		}
-	}
-	if n := run(text, class.startsWord); n > 0 {
-		return contracted(text, n)
-	}
-	return 0
-}
-
-// mixedWord matches an upper-case part, maybe empty, and a lower-case part
-// that is not. Where no lower case follows, the last character without case
-// serves as the lower-case part and what follows it is left over.
-func mixedWord(text string) int {
-	end, afterCaseless := 0, 0
-	for end < len(text) {
-		c, width := classAt(text[end:])
-		if c == lower {
-			return end + run(text[end:], class.endsWord)
-		}
-		if !c.startsWord() {
-			break
-		}
-		end += width
-		if c.caseless() {
-			afterCaseless = end
-		}
-	}
-	return afterCaseless
-}
-
 // contracted extends a word of n bytes by 's, 't, 're, 've, 'm, 'll or 'd in
-// any case. The long s folds to s, as it does in the pattern's own engine.
+// any case. The long s folds to s, as it does in the patterns' own engine.
 func contracted(text string, n int) int {
 	rest := text[n:]
 	if len(rest) < 2 || rest[0] != '\'' {
@@ -194,10 +145,10 @@ func contracted(text string, n int) int {
 	return n
 }
 
-// digits matches up to three numerals.
-func digits(text string) int {
+// digits matches up to so many numerals.
+func digits(text string, most int) int {
 	n := 0
-	for range 3 {
+	for range most {
 		if n == len(text) {
 			break
 		}
@@ -210,21 +161,39 @@ func digits(text string) int {
 	return n
 }
 
-// punctuation matches a run of symbols from start and the line ends and
-// slashes behind it.
-func punctuation(text string, start int) int {
-	n := start + run(text[start:], class.symbol)
-	for n < len(text) && (text[n] == '\r' || text[n] == '\n' || text[n] == '/') {
+// punctuation matches a run of symbols from start and the line ends behind it,
+// slashes among them where the pattern says so.
+func punctuation(text string, start int, accept func(class) bool, slash bool) int {
+	n := start + run(text[start:], accept)
+	for n < len(text) && (text[n] == '\r' || text[n] == '\n' || slash && text[n] == '/') {
 		n++
 	}
 	return n
 }
 
-// blanks matches white space: through its last line end; else all of it at the
-// end of the text; else all but the last character, which goes with what
-// follows; else that one character.
+// blanks matches white space through its last line end, or where it has none
+// as trailing does.
 func blanks(text string) int {
-	end, beforeLast, afterNewline := 0, 0, 0
+	end, beforeLast, afterNewline := blankRun(text)
+	if afterNewline > 0 {
+		return afterNewline
+	}
+	return trailing(text, end, beforeLast)
+}
+
+// trailing says how much of the white space up to end is one piece: all of it
+// at the end of the text; else all but the last character, which goes with
+// what follows; else that one character.
+func trailing(text string, end, beforeLast int) int {
+	if end == len(text) || beforeLast == 0 {
+		return end
+	}
+	return beforeLast
+}
+
+// blankRun measures the white space at the start of text: where it ends, where
+// its last character begins, and where its last line end ends.
+func blankRun(text string) (end, beforeLast, afterNewline int) {
 	for end < len(text) {
 		c, width := classAt(text[end:])
 		if !c.blank() {
@@ -236,11 +205,5 @@ func blanks(text string) int {
 			afterNewline = end
 		}
 	}
-	switch {
-	case afterNewline > 0:
-		return afterNewline
-	case end == len(text) || beforeLast == 0:
-		return end
-	}
-	return beforeLast
+	return end, beforeLast, afterNewline
 }

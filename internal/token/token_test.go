@@ -46,11 +46,13 @@ func oracleIDs(t testing.TB, text string) []int32 {
 // line end although another line end follows.
 var oracleErrs = regexp.MustCompile(`\x7f|[\r\n][^\S\r\n]+[\r\n]`)
 
-// recorded is a text with the ids that OpenAI's own tiktoken gives it.
+// recorded is a text with the ids that OpenAI's own tiktoken gives it, by
+// o200k_base and by cl100k_base.
 type recorded struct {
-	Name string
-	Text string
-	IDs  []int32
+	Name   string
+	Text   string
+	IDs    []int32
+	Cl100k []int32
 }
 
 // corpus reads what testdata/record.py recorded.
@@ -78,6 +80,38 @@ func TestEncodeAgreesWithTiktoken(t *testing.T) {
 			}
 			checkAgainstOracle(t, entry.Text)
 		})
+	}
+}
+
+func TestCl100kAgreesWithTiktoken(t *testing.T) {
+	t.Parallel()
+	v, ok := Embedded("cl100k_base")
+	if !ok || v != Cl100k() || v.Name() != "cl100k_base" {
+		t.Fatalf("Embedded gives %v, %v", v, ok)
+	}
+	for _, entry := range corpus(t) {
+		got := v.Encode([]int32{}, entry.Text)
+		if diff := cmp.Diff(entry.Cl100k, got); diff != "" {
+			t.Errorf("Encode(%q): -tiktoken +got\n%s", entry.Text, diff)
+		}
+		if back := v.Decode(got); back != entry.Text {
+			t.Errorf("Decode(Encode(%q)) = %q", entry.Text, back)
+		}
+	}
+	if err := Verify(v, rand.New(rand.NewPCG(1, 2)), 10, 1000); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEmbeddedNamesAreAll(t *testing.T) {
+	t.Parallel()
+	for _, name := range EmbeddedNames() {
+		if v, ok := Embedded(name); !ok || v.Name() != name {
+			t.Errorf("Embedded(%q) gives %v, %v", name, v, ok)
+		}
+	}
+	if _, ok := Embedded("p50k_base"); ok {
+		t.Error("p50k_base is not embedded")
 	}
 }
 
@@ -209,7 +243,7 @@ func TestUnpackRefusesBrokenData(t *testing.T) {
 		"no end mark":  {0x4b, 0x04, 0x00}, // the letter "a"
 		"empty stream": {0x03, 0x00},
 	} {
-		if v, err := unpack(name, packed); err == nil {
+		if v, err := unpack(name, packed, o200kPiece); err == nil {
 			t.Errorf("%s: unpacked %d tokens, want an error", name, v.Size())
 		}
 	}
@@ -233,7 +267,7 @@ func FuzzEncode(f *testing.F) {
 
 func BenchmarkLoad(b *testing.B) {
 	for b.Loop() {
-		if _, err := unpack("o200k_base", packedO200k); err != nil {
+		if _, err := unpack("o200k_base", packedO200k, o200kPiece); err != nil {
 			b.Fatal(err)
 		}
 	}

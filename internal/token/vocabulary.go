@@ -1,7 +1,17 @@
 // Package token counts the tokens of a text and makes text of exactly n
-// tokens. It holds one embedded byte-level BPE vocabulary, o200k_base, that is
-// unpacked when it is first asked for. It knows nothing of requests, models or
-// servers, and treats the spelling of special tokens as ordinary text.
+// tokens. A vocabulary is byte-level BPE: two are embedded, o200k_base and
+// cl100k_base, and unpacked when they are first asked for; any other is read
+// from a Hugging Face tokenizer.json, where what cannot be reproduced exactly
+// is refused, never miscounted. A server that counts for us serves as a third
+// source. The package knows nothing of requests, models or protocols.
+//
+// Only the text itself is counted: a begin-of-text token that a tokenizer's
+// post-processor adds is part of what the server puts around a prompt, like
+// its chat template.
+//
+// Characters are classified by the Unicode version of this Go release. A
+// tokenizer with newer or older tables may split a text otherwise that has
+// characters which only one of the two knows.
 package token
 
 import (
@@ -16,43 +26,88 @@ import (
 )
 
 //go:generate go run ./pack o200k_base.tiktoken o200k_base.bin
+//go:generate go run ./pack cl100k_base.tiktoken cl100k_base.bin
 
 //go:embed o200k_base.bin
 var packedO200k []byte
 
+//go:embed cl100k_base.bin
+var packedCl100k []byte
+
 // Vocabulary maps texts to token ids and back. It is read-only and safe for
-// concurrent use. An id is also the token's rank: of all possible merges, byte
-// pair encoding takes the one with the lowest.
+// concurrent use.
 type Vocabulary struct {
 	name   string
-	bytes  string   // all tokens one after another, in rank order
+	bytes  string   // all tokens one after another, in the order of their ids
 	starts []uint32 // token id is bytes[starts[id]:starts[id+1]]
 	seed   maphash.Seed
 	// slots is an open-addressing hash table with a power-of-two size. A used
 	// slot holds the upper half of the token's hash above its id + 1, so that
-	// nearly every miss is decided without touching the token's bytes.
+	// nearly every miss is decided without touching the token's bytes. It
+	// holds the tokens that stand for a whole piece: those that its merges
+	// lead to.
 	slots []uint64
-	words *words
+	// joins ranks the merges. Where it is nil an id is also a rank: of all
+	// joins that spell a token, the one with the lowest id comes first.
+	joins *joins
+	// single is the token of each byte.
+	single [256]int32
+	// stages split text, each the pieces of the one before.
+	stages []splitter
+	// prefix puts a space before text that does not begin with one.
+	prefix    bool
+	normalize func(string) string // nil where text is taken as it is
+	// raw and normal are tokens recognised by their spelling, before and after
+	// the text is normalized; nil where there are none.
+	raw, normal *spellings
+	composer    *composer
 	// scratch lends out *merger, so that counting allocates nothing.
 	scratch sync.Pool
 }
 
 // O200k gives the o200k_base vocabulary. The first call unpacks it, which
-// takes some tens of milliseconds.
+// takes some tens of milliseconds. The spelling of a special token is ordinary
+// text to it.
 func O200k() *Vocabulary { return o200k() }
 
-var o200k = sync.OnceValue(func() *Vocabulary {
-	v, err := unpack("o200k_base", packedO200k)
+// Cl100k gives the cl100k_base vocabulary in the same way.
+func Cl100k() *Vocabulary { return cl100k() }
+
+var (
+	o200k = sync.OnceValue(func() *Vocabulary {
+		return mustUnpack("o200k_base", packedO200k, o200kPiece)
+	})
+	cl100k = sync.OnceValue(func() *Vocabulary {
+		return mustUnpack("cl100k_base", packedCl100k, cl100kPiece)
+	})
+)
+
+// Embedded gives the embedded vocabulary of that name.
+func Embedded(name string) (*Vocabulary, bool) {
+	switch name {
+	case "o200k_base":
+		return O200k(), true
+	case "cl100k_base":
+		return Cl100k(), true
+	}
+	return nil, false
+}
+
+// EmbeddedNames lists what Embedded knows.
+func EmbeddedNames() []string { return []string{"o200k_base", "cl100k_base"} }
+
+func mustUnpack(name string, packed []byte, split splitter) *Vocabulary {
+	v, err := unpack(name, packed, split)
 	if err != nil {
 		// The data is part of the program: nobody who runs it can mend it.
 		panic(fmt.Sprintf("token: embedded vocabulary: %v", err))
 	}
 	return v
-})
+}
 
 // unpack reads what the pack command wrote: a flate stream of one length byte
 // per token, a zero byte, and the tokens.
-func unpack(name string, packed []byte) (*Vocabulary, error) {
+func unpack(name string, packed []byte, split splitter) (*Vocabulary, error) {
 	raw, err := io.ReadAll(flate.NewReader(bytes.NewReader(packed)))
 	if err != nil {
 		return nil, err
@@ -61,13 +116,10 @@ func unpack(name string, packed []byte) (*Vocabulary, error) {
 	if count < 0 {
 		return nil, fmt.Errorf("%d bytes without the end of the lengths", len(raw))
 	}
-	v := &Vocabulary{
-		name:   name,
-		bytes:  string(raw[count+1:]),
-		starts: make([]uint32, 1, count+1),
-		seed:   maphash.MakeSeed(),
-		words:  loadWords(),
-	}
+	v := newVocabulary(name)
+	v.bytes = string(raw[count+1:])
+	v.starts = make([]uint32, 1, count+1)
+	v.stages = []splitter{split}
 	end := uint32(0)
 	for _, length := range raw[:count] {
 		end += uint32(length)
@@ -76,13 +128,20 @@ func unpack(name string, packed []byte) (*Vocabulary, error) {
 	if int(end) != len(v.bytes) {
 		return nil, fmt.Errorf("want %d bytes of tokens, got %d", end, len(v.bytes))
 	}
-	v.scratch.New = func() any { return new(merger) }
-	v.index()
-	return v, nil
+	v.index(func(int) bool { return true })
+	v.composer, err = composerFor(v)
+	return v, err
 }
 
-// index fills the hash table, at most half full.
-func (v *Vocabulary) index() {
+func newVocabulary(name string) *Vocabulary {
+	v := &Vocabulary{name: name, seed: maphash.MakeSeed()}
+	v.scratch.New = func() any { return new(merger) }
+	return v
+}
+
+// index fills the hash table, at most half full, with the tokens that whole
+// accepts, and notes the tokens of single bytes.
+func (v *Vocabulary) index(whole func(id int) bool) {
 	size := 1
 	for size < 2*v.Size() {
 		size *= 2
@@ -90,7 +149,14 @@ func (v *Vocabulary) index() {
 	v.slots = make([]uint64, size)
 	mask := uint64(size - 1)
 	for id := range v.Size() {
-		hash := maphash.String(v.seed, v.token(id))
+		token := v.token(id)
+		if token == "" || !whole(id) {
+			continue
+		}
+		if len(token) == 1 {
+			v.single[token[0]] = int32(id)
+		}
+		hash := maphash.String(v.seed, token)
 		slot := hash & mask
 		for v.slots[slot] != 0 {
 			slot = (slot + 1) & mask
@@ -101,7 +167,7 @@ func (v *Vocabulary) index() {
 
 const upperHalf = 0xffffffff00000000
 
-// lookup gives the id of the token spelled exactly s.
+// lookup gives the id of the token that stands for a whole piece s.
 func (v *Vocabulary) lookup(s string) (id int32, ok bool) {
 	hash := maphash.String(v.seed, s)
 	mask := uint64(len(v.slots) - 1)
@@ -124,57 +190,35 @@ func (v *Vocabulary) token(id int) string {
 	return v.bytes[v.starts[id]:v.starts[id+1]]
 }
 
-// Name is the vocabulary's published name.
+// Name is the vocabulary's published name, or for one that was loaded the
+// name of its place and the start of its checksum.
 func (v *Vocabulary) Name() string { return v.name }
 
-// Size is the number of tokens, special ones not counted: ids are below it.
+// Size is one more than the highest id.
 func (v *Vocabulary) Size() int { return len(v.starts) - 1 }
 
 // Encode appends the token ids of text to dst.
 func (v *Vocabulary) Encode(dst []int32, text string) []int32 {
-	for len(text) > 0 {
-		n := nextPiece(text)
-		piece := text[:n]
-		text = text[n:]
-		if id, ok := v.lookup(piece); ok {
-			dst = append(dst, id)
-			continue
-		}
-		m := v.scratch.Get().(*merger)
-		m.merge(v, piece)
-		for start := 0; start < len(piece); start = m.parts[start].end {
-			id, _ := v.lookup(piece[start:m.parts[start].end])
-			dst = append(dst, id)
-		}
-		v.scratch.Put(m)
-	}
-	return dst
+	t := tally{vocabulary: v, ids: dst, keep: true}
+	t.text(text)
+	return t.ids
 }
 
 // Count is the number of tokens of text.
 func (v *Vocabulary) Count(text string) int {
-	count := 0
-	for len(text) > 0 {
-		n := nextPiece(text)
-		piece := text[:n]
-		text = text[n:]
-		if _, ok := v.lookup(piece); ok {
-			count++
-			continue
-		}
-		m := v.scratch.Get().(*merger)
-		count += m.merge(v, piece)
-		v.scratch.Put(m)
-	}
-	return count
+	t := tally{vocabulary: v}
+	t.text(text)
+	return t.count
 }
 
-// Decode gives the text of ids; it undoes Encode. An id that the vocabulary
-// does not have reads as the Unicode replacement character.
+// Decode gives the text of ids. It undoes Encode, but for what a loaded
+// vocabulary does to text first: normal form, a space put before it, white
+// space that a special token swallows. An id that the vocabulary does not have
+// reads as the Unicode replacement character.
 func (v *Vocabulary) Decode(ids []int32) string {
 	var text []byte
 	for _, id := range ids {
-		if id < 0 || int(id) >= v.Size() {
+		if id < 0 || int(id) >= v.Size() || v.token(int(id)) == "" {
 			text = utf8.AppendRune(text, utf8.RuneError)
 			continue
 		}

@@ -132,6 +132,8 @@ func askOutputLengths(e Evidence) outcome {
 	switch {
 	case n.OK == 0:
 		return outcome{why: "no request succeeded"}
+	case t.AskedOutput == 0 && t.Output == 0:
+		return outcome{skip: true}
 	case t.AskedOutput == 0:
 		return outcome{why: "no output length was asked for"}
 	case t.Counted["usage"] == 0:

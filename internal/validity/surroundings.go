@@ -134,13 +134,16 @@ func askSharedHost(e Evidence) outcome {
 	}
 }
 
-// askCache compares the cached share of prompts with the designed one: every
-// prompt is new, so none of it should be cached but what a template adds.
+// askCache compares the cached share of prompts with the designed one: no more
+// should be cached than is repeated on purpose, but for what a template adds.
+// Less is the server's doing.
 func askCache(e Evidence) outcome {
 	t := e.Summary.Tokens
 	var share float64
 	var from string
 	switch {
+	case e.DesignedCache == nil:
+		return outcome{why: "what the workload repeats on purpose is not known any more"}
 	case t.Cached > 0 && t.Prompt > 0:
 		share, from = float64(t.Cached)/float64(t.Prompt), "by usage"
 	case e.Server != nil && e.Server.PrefixHitRate != nil:
@@ -150,10 +153,11 @@ func askCache(e Evidence) outcome {
 	default:
 		return outcome{why: "the server reports no prompt tokens"}
 	}
+	designed := *e.DesignedCache
 	return outcome{
-		ok:        share <= cachedShare,
-		figure:    fmt.Sprintf("%s of prompt tokens cached %s, 0 %% designed", percent(share), from),
-		threshold: "≤ " + percent(cachedShare),
+		ok:        share <= designed+cachedShare,
+		figure:    fmt.Sprintf("%s of prompt tokens cached %s, %s designed", percent(share), from, percent(designed)),
+		threshold: "≤ " + percent(designed+cachedShare),
 	}
 }
 
@@ -198,7 +202,10 @@ func askRestart(e Evidence) outcome {
 // scatter more than any bound that could be stated without knowing how bursty
 // they are, so the scatter of a Poisson process is allowed threefold.
 func askWork(e Evidence) outcome {
-	asked, n := e.Summary.Rates.Asked, e.Summary.Requests.Due
+	asked, n, what := e.Summary.Rates.Asked, e.Summary.Requests.Arrivals(), "requests"
+	if e.Summary.Requests.Sessions > 0 {
+		what = "sessions"
+	}
 	if asked == nil || *asked <= 0 {
 		return outcome{skip: true}
 	}
@@ -206,7 +213,7 @@ func askWork(e Evidence) outcome {
 	room := 3 * luck * math.Sqrt(max(planned, 1))
 	return outcome{
 		ok:        math.Abs(float64(n)-planned) <= room,
-		figure:    fmt.Sprintf("%d requests due, %.0f planned", n, planned),
+		figure:    fmt.Sprintf("%d %s due, %.0f planned", n, what, planned),
 		threshold: fmt.Sprintf("± %.0f", room),
 	}
 }

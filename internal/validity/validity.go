@@ -34,6 +34,9 @@ type Evidence struct {
 	Shortage int64
 	// Repeat is how long a request took that was sent twice.
 	Repeat *Repeat
+	// DesignedCache is the share of prompt tokens that the workload repeats on
+	// purpose, nil where that is not known any more.
+	DesignedCache *float64
 }
 
 // Traffic is how many requests were counted between the same two moments.

@@ -37,6 +37,8 @@ func sound() Evidence {
 		Load:     result.Load{Mode: "open"},
 		Embedded: true,
 		Engine:   &Lateness{P99: 180_000, Max: 2_400_000},
+
+		DesignedCache: ptr(0.0),
 	}
 }
 
@@ -161,6 +163,15 @@ func TestEachCheckFiresAndKeepsSilent(t *testing.T) {
 			"1100 requests ended there, 1200 sent from here", "≤ 1215"},
 		{"restarted", "server restart", func(e *Evidence) { e.Server.Restarted = true }, false, "the server's counters began anew", "none"},
 		{"half of the load", "realised work", func(e *Evidence) { e.Summary.Requests.Due = 500 }, false, "500 requests due, 1000 planned", "± 379"},
+		{"sessions of several turns", "realised work", func(e *Evidence) {
+			e.Summary.Requests.Due, e.Summary.Requests.Sessions = 4200, 1010
+		}, true, "1010 sessions due, 1000 planned", "± 379"},
+		{"prefixes shared on purpose", "cache contamination", func(e *Evidence) {
+			e.Summary.Tokens.Cached, e.DesignedCache = 260_000, ptr(0.45)
+		}, true, "50 % of prompt tokens cached by usage, 45 % designed", "≤ 55 %"},
+		{"more cached than is shared on purpose", "cache contamination", func(e *Evidence) {
+			e.Summary.Tokens.Cached, e.DesignedCache = 260_000, ptr(0.3)
+		}, false, "50 % of prompt tokens cached by usage, 30 % designed", "≤ 40 %"},
 		{"fast engine, the floor stands", "engine schedule", func(e *Evidence) { e.Summary.Latency.TPOT.P["p50"] = 5 }, true, "p99 0.18 ms, max 2.4 ms", "≤ 1 ms"},
 	}
 	for _, tt := range tests {
@@ -214,6 +225,7 @@ func TestWhatCannotBeAskedSaysWhy(t *testing.T) {
 		{"another system", "ports and files", func(e *Evidence) { e.Client.Machine = telemetry.MachineUse{} }, "the system does not say how many files are open"},
 		{"another system", "throttled machine", func(e *Evidence) { e.Client.Machine = telemetry.MachineUse{} }, "the system does not say whether the machine was held back"},
 		{"another system", "shared host", func(e *Evidence) { e.Client.Machine = telemetry.MachineUse{} }, "the server runs on this machine, which does not say how busy it is"},
+		{"rebuilt without its workload", "cache contamination", func(e *Evidence) { e.DesignedCache = nil }, "what the workload repeats on purpose is not known any more"},
 		{"no metrics, nothing cached", "cache contamination", func(e *Evidence) { e.Server = nil }, "the server does not say what it had cached"},
 		{"no usage and no hit rate", "cache contamination", func(e *Evidence) {
 			e.Server.PrefixHitRate, e.Summary.Tokens.Prompt = nil, 0

@@ -257,13 +257,13 @@ var (
 	finishTools  = []byte("tool_calls")
 )
 
-// plainFinish gives Anthropic's reason for stopping in OpenAI's words, so that
-// nobody behind the dialect has to know both.
+// plainFinish gives any server's reason for stopping in OpenAI's words, so that
+// nobody behind the dialect has to know more than one.
 func plainFinish(reason []byte) []byte {
 	switch string(reason) {
-	case "end_turn", "stop_sequence":
+	case "end_turn", "stop_sequence", "eos_token", "eos", "word", "completed":
 		return finishStop
-	case "max_tokens":
+	case "max_tokens", "limit", "max_output_tokens":
 		return finishLength
 	case "tool_use":
 		return finishTools

@@ -104,3 +104,29 @@ func (d *Delta) setFinish(t span) {
 		d.join(&d.Finish, t)
 	}
 }
+
+// telling is what a stream has told so far, for dialects whose events repeat
+// all the text before them.
+type telling struct {
+	said   []byte
+	pieces bool // the server sends pieces after all
+}
+
+// joinRest makes d's text the part of a running text that is new. A server can
+// be set to send pieces instead: the first text that does not begin with what
+// came before it shows that. One that only lost its end, as a stop sequence
+// does, holds nothing new.
+func (d *Delta) joinRest(running []byte) {
+	t := &d.told
+	switch {
+	case t.pieces:
+		d.Text = running
+	case bytes.HasPrefix(running, t.said):
+		d.Text = running[len(t.said):]
+		t.said = append(t.said, d.Text...)
+	case bytes.HasPrefix(t.said, running):
+	default:
+		t.pieces = true
+		d.Text = running
+	}
+}

@@ -178,7 +178,7 @@ func TestDecodeError(t *testing.T) {
 
 // FuzzDialects holds the scanner to what encoding/json makes of an event.
 func FuzzDialects(f *testing.F) {
-	for i := range Dialects {
+	for i := range len(Dialects) + 1 {
 		for _, data := range []string{
 			typicalChunk,
 			choice(`"delta":{"content":"\ud83d\ude00\\","reasoning":null,"tool_calls":[{"function":{"name":"f","arguments":"{\"a\""}}]},"text":"x","finish_reason":"stop"`),
@@ -187,15 +187,26 @@ func FuzzDialects(f *testing.F) {
 			`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a","thinking":"b","partial_json":"c","name":"d","data":"e","stop_reason":"end_turn"}}`,
 			`{"type":"message_delta","delta":{"stop_reason":"max_tokens"},"usage":{"output_tokens":15}}`,
 			`{"type":"error","error":{"message":"x"}}`, "[DONE]", `{"a":[-0.5e-7,true,[{}]]}`,
+			`{"type":"response.output_text.delta","delta":"a\n","item_id":"x"}`,
+			`{"type":"response.completed","response":{"status":"completed","output":[{"type":"function_call"}],"usage":{"input_tokens":3,"output_tokens":2}}}`,
+			`{"index":1,"token":{"id":1,"text":" a","special":true},"generated_text":"a","details":{"finish_reason":"length","generated_tokens":2,"input_length":3}}`,
+			`{"model":"m","message":{"role":"assistant","content":"a","thinking":"b"},"response":"c","thinking":"d","done":true,"done_reason":"stop","prompt_eval_count":3,"eval_count":2}`,
+			`{"text":"ab","meta_info":{"finish_reason":null,"prompt_tokens":3,"completion_tokens":2,"cached_tokens":1}}`,
+			`{"index":0,"content":"a","stop":true,"stop_type":"limit","tokens_predicted":2,"tokens_evaluated":3,"timings":{"cache_n":1}}`,
+			`{"data":[{"embedding":[1,2]},{"embedding":"AA"}],"usage":{"prompt_tokens":3,"total_tokens":3}}`,
 		} {
 			f.Add(byte(i), "", []byte(data))
 		}
 	}
 	f.Add(byte(2), "error", []byte("x"))
-	references := []func(tree, *Delta){treeOpenAI, treeOpenAI, treeAnthropic}
+	references := []func(tree, *Delta){treeOpenAI, treeOpenAI, treeResponses, treeAnthropic, treeTGI, treeOllama, treeOllama, treeSGLang, treeLlamaCpp}
 	f.Fuzz(func(t *testing.T, pick byte, name string, data []byte) {
-		i := int(pick) % len(Dialects)
+		i := int(pick) % (len(Dialects) + 1)
 		var got, want Delta
+		if i == len(Dialects) {
+			compareVectors(t, data)
+			return
+		}
 		gotErr := Dialects[i].Decode([]byte(name), data, &got)
 		trimmed := want.begin(data)
 		if trimmed == nil {
@@ -212,6 +223,21 @@ func FuzzDialects(f *testing.F) {
 			t.Errorf("%s: (-want +got):\n%s", data, diff)
 		}
 	})
+}
+
+// compareVectors holds the scanner of vectors to what encoding/json makes of
+// them.
+func compareVectors(t *testing.T, data []byte) {
+	t.Helper()
+	var got, want Delta
+	gotErr := decodeEmbeddings(data, &got)
+	wantErr := decodeWhole(data, &want, treeEmbeddings)
+	if (gotErr == nil) != (wantErr == nil) {
+		t.Fatalf("%s: got error %v, want %v", data, gotErr, wantErr)
+	}
+	if diff := cmp.Diff(want, got, asDeltas); gotErr == nil && diff != "" {
+		t.Errorf("%s: (-want +got):\n%s", data, diff)
+	}
 }
 
 func TestScannerReadsWhatServersSend(t *testing.T) {

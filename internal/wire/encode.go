@@ -14,24 +14,38 @@ import (
 // Extra is a set of top-level keys that a request body carries beside, or in
 // place of, those that the dialect writes.
 type Extra struct {
-	keys map[string]bool
-	raw  []byte // ,"key":value for each key
+	keys   map[string]bool
+	fields []extraField
+	nested map[string]*Extra // those whose values are objects
+}
+
+type extraField struct {
+	key string
+	raw []byte // "key":value
 }
 
 // NewExtra prepares the keys of a provider's extra_body.
 func NewExtra(body map[string]any) (*Extra, error) {
-	e := &Extra{keys: make(map[string]bool, len(body))}
+	if _, ok := body["stream"]; ok {
+		return nil, fmt.Errorf("extra_body.stream: use provider.stream, which also sets how replies are read")
+	}
+	return newExtra(body)
+}
+
+func newExtra(body map[string]any) (*Extra, error) {
+	e := &Extra{keys: make(map[string]bool, len(body)), nested: map[string]*Extra{}}
 	for _, k := range slices.Sorted(maps.Keys(body)) {
-		if k == "stream" {
-			return nil, fmt.Errorf("extra_body.stream: use provider.stream, which also sets how replies are read")
-		}
 		v, err := json.Marshal(body[k])
 		if err != nil {
 			return nil, fmt.Errorf("extra_body.%s: want a value that JSON can hold: %w", k, err)
 		}
 		e.keys[k] = true
-		e.raw = append(appendString(append(e.raw, ','), k), ':')
-		e.raw = append(e.raw, v...)
+		e.fields = append(e.fields, extraField{k, append(append(appendString(nil, k), ':'), v...)})
+		if inner, ok := body[k].(map[string]any); ok {
+			if e.nested[k], err = newExtra(inner); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return e, nil
 }
@@ -42,9 +56,10 @@ func (e *Extra) Has(key string) bool { return e != nil && e.keys[key] }
 // body writes the top-level object of a request, leaving out what the user
 // overrides.
 type body struct {
-	dst   []byte
-	extra *Extra
-	first bool
+	dst    []byte
+	extra  *Extra
+	first  bool
+	merged string // the user's object that was written as part of ours
 }
 
 func newBody(dst []byte, q Quirks) body {
@@ -56,14 +71,36 @@ func (b *body) key(name string) bool {
 	if b.extra.Has(name) {
 		return false
 	}
-	if !b.first {
-		b.dst = append(b.dst, ',')
-	}
-	b.first = false
+	b.comma()
 	b.dst = append(b.dst, '"')
 	b.dst = append(b.dst, name...)
 	b.dst = append(b.dst, '"', ':')
 	return true
+}
+
+func (b *body) comma() {
+	if !b.first {
+		b.dst = append(b.dst, ',')
+	}
+	b.first = false
+}
+
+// object writes a field that is an object itself. Where the user's value for it
+// is an object too, the two are merged, so that a knob more does not cost those
+// that are there.
+func (b *body) object(name string, write func(inner *body)) {
+	inner := body{first: true}
+	if b.extra.Has(name) {
+		if inner.extra = b.extra.nested[name]; inner.extra == nil {
+			return
+		}
+		b.merged = name
+	}
+	b.comma()
+	b.dst = append(appendString(b.dst, name), ':')
+	inner.dst = append(b.dst, '{')
+	write(&inner)
+	b.dst = inner.end()
 }
 
 func (b *body) str(name, v string) {
@@ -91,9 +128,12 @@ func (b *body) float(name string, v *float64) {
 }
 
 func (b *body) strs(name string, list []string) {
-	if len(list) == 0 || !b.key(name) {
-		return
+	if len(list) > 0 && b.key(name) {
+		b.list(list)
 	}
+}
+
+func (b *body) list(list []string) {
 	b.dst = append(b.dst, '[')
 	for i, v := range list {
 		if i > 0 {
@@ -105,12 +145,13 @@ func (b *body) strs(name string, list []string) {
 }
 
 func (b *body) end() []byte {
-	if b.extra != nil && len(b.extra.raw) > 0 {
-		raw := b.extra.raw
-		if b.first {
-			raw = raw[1:]
+	if b.extra != nil {
+		for _, f := range b.extra.fields {
+			if f.key != b.merged {
+				b.comma()
+				b.dst = append(b.dst, f.raw...)
+			}
 		}
-		b.dst = append(b.dst, raw...)
 	}
 	return append(b.dst, '}')
 }

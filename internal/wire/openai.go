@@ -258,7 +258,7 @@ func encodeOpenAIOptions(b *body, r *llm.Request, q Quirks) {
 			b.raw("stream_options", `{"include_usage":true}`)
 		}
 	}
-	if !q.NoIgnoreEOS {
+	if !q.NoIgnoreEOS && !r.Natural {
 		b.raw("ignore_eos", "true")
 	}
 	b.float("temperature", r.Sampling.Temperature)

@@ -139,6 +139,33 @@ func (s *scan) once(seen *uint, bit uint) {
 	*seen |= 1 << bit
 }
 
+// other reads a top-level key that a dialect has no use for, but for those by
+// which an event says that it is an error.
+func (s *scan) other(key []byte) {
+	switch string(key) {
+	case "error":
+		s.failIf(!s.null())
+	case "object", "type":
+		kind := s.str()
+		s.failIf(kind.escaped || string(kind.raw) == "error")
+	default:
+		s.skip()
+	}
+}
+
+// flag reads true, false, or null for false.
+func (s *scan) flag() bool {
+	switch s.peek() {
+	case 't':
+		return s.literal("true")
+	case 'f':
+		s.literal("false")
+	default:
+		s.failIf(!s.null())
+	}
+	return false
+}
+
 // null consumes a null.
 func (s *scan) null() bool { return s.peek() == 'n' && s.literal("null") }
 

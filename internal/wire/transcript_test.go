@@ -28,6 +28,9 @@ func describe(d *Delta) string {
 	if d.HasErr {
 		fmt.Fprintf(&b, "error %q\n", d.Err)
 	}
+	if d.Items > 0 {
+		fmt.Fprintf(&b, "items %d\n", d.Items)
+	}
 	if d.Done {
 		b.WriteString("done\n")
 	}
@@ -38,20 +41,43 @@ func describe(d *Delta) string {
 // is written by hand beside them, the dialect in the first line.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/*.sse")
-	if err != nil || len(files) < 10 {
-		t.Fatalf("found %d transcripts, %v", len(files), err)
+	var files []string
+	for _, kind := range []string{"sse", "ndjson", "json"} {
+		found, err := filepath.Glob("testdata/*." + kind)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("found %d transcripts of kind %s, %v", len(found), kind, err)
+		}
+		files = append(files, found...)
+	}
+	spoken := map[string]bool{}
+	for _, file := range files {
+		first, _, _ := strings.Cut(readText(t, strings.TrimSuffix(file, filepath.Ext(file))+".want"), "\n")
+		spoken[strings.TrimPrefix(first, "dialect ")] = true
+	}
+	for _, d := range All() {
+		if !spoken[d.Name] {
+			t.Errorf("%s has no transcript", d.Name)
+		}
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
 			stream := readText(t, file)
-			first, want, _ := strings.Cut(readText(t, strings.TrimSuffix(file, ".sse")+".want"), "\n")
+			first, want, _ := strings.Cut(readText(t, strings.TrimSuffix(file, filepath.Ext(file))+".want"), "\n")
 			d, ok := ByName(strings.TrimPrefix(first, "dialect "))
 			if !ok {
 				t.Fatalf("no dialect in the first line %q", first)
 			}
+			if filepath.Ext(file) == ".json" {
+				if diff := cmp.Diff(want, readWhole(t, d, stream)); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				return
+			}
 			for name, ending := range map[string]string{"LF": "\n", "CRLF": "\r\n", "CR": "\r"} {
+				if name == "CR" && d.Framing == Lines {
+					continue
+				}
 				form := strings.ReplaceAll(stream, "\n", ending)
 				for _, pieces := range [][]string{{form}, bytewise(form)} {
 					if diff := cmp.Diff(want, readMeaning(t, d, pieces)); diff != "" {
@@ -74,7 +100,7 @@ func readText(t *testing.T, file string) string {
 
 func readMeaning(t *testing.T, d *Dialect, pieces []string) string {
 	t.Helper()
-	var s SSE
+	s := d.Framing.NewReader()
 	var delta Delta
 	var meaning strings.Builder
 	for _, p := range pieces {
@@ -87,4 +113,13 @@ func readMeaning(t *testing.T, d *Dialect, pieces []string) string {
 		}
 	}
 	return meaning.String()
+}
+
+func readWhole(t *testing.T, d *Dialect, body string) string {
+	t.Helper()
+	var delta Delta
+	if err := d.DecodeWhole([]byte(body), &delta); err != nil {
+		t.Fatal(err)
+	}
+	return describe(&delta)
 }

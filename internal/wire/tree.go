@@ -61,6 +61,17 @@ func (t tree) count(key string) int {
 	return int(f)
 }
 
+func (t tree) flag(key string) bool {
+	v, _ := t[key].(bool)
+	return v
+}
+
+// has reports whether the key is there, whatever its value.
+func (t tree) has(key string) bool {
+	_, ok := t[key]
+	return ok
+}
+
 // errorMessage finds what an object says went wrong: "error" as a string or an
 // object, vLLM's {"object":"error","message":…}, FastAPI's "detail".
 func (t tree) errorMessage() (string, bool) {

@@ -5,7 +5,9 @@
 package wire
 
 import (
+	"slices"
 	"strings"
+	"time"
 
 	"redline/internal/llm"
 )
@@ -15,14 +17,29 @@ import (
 type Dialect struct {
 	Name string // as --api names it: "openai-chat"
 	Path string // the path it is served at: "/v1/chat/completions"
+	// WholePath is where replies that are not streamed are asked for, if it
+	// differs from Path.
+	WholePath string
+	// Framing is how its streams are cut into events.
+	Framing Framing
+	// OpenEnded says that a stream's orderly end is all that closes it, where
+	// no closing event is known.
+	OpenEnded bool
 	// KeyEnv is the environment variable that holds the key by default.
 	KeyEnv string
 	// TextOnly says that the dialect knows neither reasoning nor tool calls:
 	// Output and Whole then write every part as text.
 	TextOnly bool
+	// NoTools says that Output and Whole write tool calls as text, although
+	// the dialect has them: it has no words for a part of one.
+	NoTools bool
 	// Headers gives the request headers the dialect needs beside
 	// Content-Type; key is "" where none is set.
 	Headers func(key string) [][2]string
+
+	// Items is how many vectors or scores r asks for; nil where text is
+	// generated.
+	Items func(r *llm.Request) int
 
 	// Encode appends the JSON body that asks for r.
 	Encode func(dst []byte, r *llm.Request, q Quirks) []byte
@@ -30,7 +47,9 @@ type Dialect struct {
 	// with other quirks would help.
 	Adapt func(body []byte, q Quirks) (Quirks, bool)
 	// Decode reads one stream event. It overwrites *Delta, whose byte slices
-	// alias data or the Delta's own scratch and live until the next call.
+	// alias data or the Delta's own scratch and live until the next call. One
+	// Delta serves one stream: where events repeat all the text so far, it
+	// remembers what was already told.
 	Decode func(name, data []byte, d *Delta) error
 	// DecodeWhole reads the body of a reply that was not streamed.
 	DecodeWhole func(body []byte, d *Delta) error
@@ -61,58 +80,28 @@ type Dialect struct {
 	EncodeErrorEvent func(dst []byte, message string) []byte
 }
 
-// Dialects lists every API that is spoken. Where the path of one ends with the
-// path of another, the longer one stands first.
+// Dialects lists the APIs that generate text.
 var Dialects = []*Dialect{
 	&openAIChat,
 	&openAICompletions,
+	&openAIResponses,
 	&anthropicMessages,
+	&tgiGenerate,
+	&ollamaChat,
+	&ollamaGenerate,
+	&sglangGenerate,
+	&llamaCppCompletion,
 }
 
-// ByName finds the dialect that --api names.
-func ByName(name string) (*Dialect, bool) {
-	for _, d := range Dialects {
-		if d.Name == name {
-			return d, true
-		}
-	}
-	return nil, false
+// Pooling lists the APIs that make figures of texts: nothing streams, and no
+// tokens come out.
+var Pooling = []*Dialect{
+	&embeddings,
+	&rerank,
 }
 
-// ByPath finds the dialect that a URL's path selects by itself. A base such as
-// "", "/" or "/v1" selects none.
-func ByPath(urlPath string) (*Dialect, bool) {
-	urlPath = strings.TrimRight(urlPath, "/")
-	for _, d := range Dialects {
-		if strings.HasSuffix(urlPath, d.tail()) {
-			return d, true
-		}
-	}
-	return nil, false
-}
-
-// Resolve turns the path of a URL into the path to ask: a path that is already
-// the dialect's own stays, a base that ends with a version ("/v1") keeps its
-// version, and any other base is followed by the dialect's whole path.
-func (d *Dialect) Resolve(urlPath string) string {
-	urlPath = strings.TrimRight(urlPath, "/")
-	if own, ok := ByPath(urlPath); ok && own == d {
-		return urlPath
-	}
-	if isVersion(urlPath[strings.LastIndexByte(urlPath, '/')+1:]) {
-		return urlPath + d.tail()
-	}
-	return urlPath + d.Path
-}
-
-// tail is the dialect's path without its version, by which it is recognised
-// behind gateways that serve it under a prefix of their own.
-func (d *Dialect) tail() string { return strings.TrimPrefix(d.Path, "/v1") }
-
-func isVersion(segment string) bool {
-	digits, ok := strings.CutPrefix(segment, "v")
-	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
-}
+// All lists every API that is spoken.
+func All() []*Dialect { return slices.Concat(Dialects, Pooling) }
 
 // Quirks is what a client knows about how one server wants to be asked. The
 // zero value asks for everything in the dialect's usual way.
@@ -120,6 +109,7 @@ type Quirks struct {
 	NoStreamOptions     bool // leave out stream_options
 	MaxCompletionTokens bool // max_completion_tokens instead of max_tokens
 	NoIgnoreEOS         bool // leave out ignore_eos
+	Texts               bool // rerank "texts" instead of "documents"
 	// Extra holds the top-level keys that the user adds or overrides.
 	Extra *Extra
 }
@@ -138,8 +128,10 @@ type Delta struct {
 	Done   bool   // the closing event of the stream, or a whole reply
 	Err    []byte // an error inside the stream
 	HasErr bool
+	Items  int // the vectors or scores of a whole reply
 
 	scratch []byte // unescaped and joined strings
+	told    telling
 }
 
 // HasOutput reports whether d carries anything that the model generated.
@@ -147,7 +139,7 @@ func (d *Delta) HasOutput() bool {
 	return len(d.Text) > 0 || len(d.Reasoning) > 0 || len(d.Tool) > 0
 }
 
-func (d *Delta) reset() { *d = Delta{scratch: d.scratch[:0]} }
+func (d *Delta) reset() { *d = Delta{scratch: d.scratch[:0], told: d.told} }
 
 // MergeUsage folds a later report of usage into an earlier one. Reports are
 // cumulative and may name only some of the figures, so for each figure the
@@ -175,6 +167,13 @@ type ServerOptions struct {
 	// continuous_usage_stats).
 	ContinuousUsage bool
 	IgnoreEOS       bool
+	// Base64 says that vectors are wanted as base64 of little-endian floats,
+	// and Dimensions how long they shall be; 0 for the model's own length.
+	Base64     bool
+	Dimensions int
+	// Texts says that rerank was asked for, and is answered, in the manner of
+	// text-embeddings-inference.
+	Texts bool
 }
 
 // Reply is the server's side of one answer. One Reply serves one stream, from
@@ -193,10 +192,25 @@ type Reply struct {
 	ContinuousUsage bool
 	// Tools says that the reply holds tool calls.
 	Tools bool
+	// Items is how many vectors or scores the reply holds. Options says in
+	// what form they were asked for.
+	Items   int
+	Options ServerOptions
+	// Prefill and Decode are how long the engine took to the first token and
+	// from there to the last, for dialects that tell.
+	Prefill, Decode time.Duration
 
 	part   llm.Part // the part the last Output carried; Text before the first
 	blocks int      // blocks begun, for dialects that number them
 	calls  int      // tool calls begun
+	events int      // events written, for dialects that number them
+	said   []byte   // the text so far, for dialects that repeat it
+	items  []item   // the blocks so far, for dialects that repeat them
+}
+
+// say adds to the text so far, each piece as the reader will see it.
+func (r *Reply) say(text string) {
+	r.said = append(r.said, strings.ToValidUTF8(text, "\uFFFD")...)
 }
 
 // turn notes that the next output carries part and reports whether it begins a

@@ -10,53 +10,6 @@ import (
 	"redline/internal/llm"
 )
 
-func TestByPath(t *testing.T) {
-	t.Parallel()
-	for path, want := range map[string]string{
-		"":                                       "",
-		"/":                                      "",
-		"/v1":                                    "",
-		"/v1/":                                   "",
-		"/v1/models":                             "",
-		"/v1/chat/completions":                   "openai-chat",
-		"/openai/deployments/x/chat/completions": "openai-chat",
-		"/v1/completions":                        "openai-completions",
-		"/v1/completions/":                       "openai-completions",
-		"/v1/messages":                           "anthropic-messages",
-		"/v1/messages/count":                     "",
-	} {
-		name := ""
-		if d, ok := ByPath(path); ok {
-			name = d.Name
-		}
-		if name != want {
-			t.Errorf("ByPath(%q): got %q, want %q", path, name, want)
-		}
-	}
-	if _, ok := ByName("openai"); ok {
-		t.Error("ByName finds a dialect that does not exist")
-	}
-}
-
-func TestResolve(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ path, dialect, want string }{
-		{"", "openai-chat", "/v1/chat/completions"},
-		{"/", "openai-chat", "/v1/chat/completions"},
-		{"/v1", "openai-chat", "/v1/chat/completions"},
-		{"/v1/", "openai-completions", "/v1/completions"},
-		{"/api/v3", "openai-chat", "/api/v3/chat/completions"},
-		{"/gateway", "anthropic-messages", "/gateway/v1/messages"},
-		{"/v1/messages", "anthropic-messages", "/v1/messages"},
-		{"/openai/chat/completions/", "openai-chat", "/openai/chat/completions"},
-	} {
-		d, _ := ByName(c.dialect)
-		if got := d.Resolve(c.path); got != c.want {
-			t.Errorf("%s: Resolve(%q): got %q, want %q", c.dialect, c.path, got, c.want)
-		}
-	}
-}
-
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	chat, _ := ByName("openai-chat")
@@ -86,6 +39,10 @@ func TestEncode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	larger, err := NewExtra(map[string]any{"options": map[string]any{"num_ctx": 8192, "temperature": 1}, "keep_alive": -1})
+	if err != nil {
+		t.Fatal(err)
+	}
 	options := `"stream":true,"stream_options":{"include_usage":true},"ignore_eos":true,"temperature":0.5,"top_p":1,"seed":7,"stop":["x"]`
 	for _, c := range []struct {
 		name, dialect string
@@ -98,6 +55,23 @@ func TestEncode(t *testing.T) {
 			`{"model":"m","messages":[{"role":"system","content":"s"},{"role":"user","content":"u"}],"max_completion_tokens":16,"stream":true,"temperature":0.5,"top_p":1,"seed":7,"stop":["x"]}`},
 		{"completions", "openai-completions", Quirks{MaxCompletionTokens: true},
 			`{"model":"m","prompt":"s\nu","max_tokens":16,` + options + `}`},
+		{"responses", "openai-responses", Quirks{},
+			`{"model":"m","input":[{"role":"system","content":"s"},{"role":"user","content":"u"}],"max_output_tokens":16,"store":false,"stream":true,"ignore_eos":true,"temperature":0.5,"top_p":1}`},
+		{"responses of OpenAI's own", "openai-responses", Quirks{NoIgnoreEOS: true},
+			`{"model":"m","input":[{"role":"system","content":"s"},{"role":"user","content":"u"}],"max_output_tokens":16,"store":false,"stream":true,"temperature":0.5,"top_p":1}`},
+		{"tgi", "tgi-generate", Quirks{},
+			`{"inputs":"s\nu","parameters":{"max_new_tokens":16,"do_sample":true,"temperature":0.5,"seed":7,"stop":["x"],"details":true},"stream":true}`},
+		{"ollama chat", "ollama-chat", Quirks{},
+			`{"model":"m","messages":[{"role":"system","content":"s"},{"role":"user","content":"u"}],"stream":true,"options":{"num_predict":16,"temperature":0.5,"top_p":1,"seed":7,"stop":["x"]}}`},
+		{"ollama generate with a larger context", "ollama-generate", Quirks{Extra: larger},
+			`{"model":"m","prompt":"s\nu","stream":true,"options":{"num_predict":16,"top_p":1,"seed":7,"stop":["x"],"num_ctx":8192,"temperature":1},"keep_alive":-1}`},
+		{"sglang", "sglang-generate", Quirks{},
+			`{"text":"s\nu","sampling_params":{"max_new_tokens":16,"ignore_eos":true,"temperature":0.5,"top_p":1,"sampling_seed":7,"stop":["x"]},"stream":true}`},
+		{"llama.cpp", "llamacpp-completion", Quirks{},
+			`{"prompt":"s\nu","n_predict":16,"stream":true,"ignore_eos":true,"temperature":0.5,"top_p":1,"seed":7,"stop":["x"]}`},
+		{"embeddings", "embeddings", Quirks{}, `{"model":"m","input":["s","u"],"encoding_format":"float"}`},
+		{"rerank", "rerank", Quirks{}, `{"model":"m","query":"s","documents":["u"]}`},
+		{"rerank of texts", "rerank", Quirks{Texts: true}, `{"query":"s","texts":["u"]}`},
 		{"anthropic", "anthropic-messages", Quirks{},
 			`{"model":"m","system":"s","messages":[{"role":"user","content":"u"}],"max_tokens":16,"stream":true,"temperature":0.5,"top_p":1,"stop_sequences":["x"]}`},
 		{"chat with extra keys", "openai-chat", Quirks{Extra: extra},
@@ -115,12 +89,31 @@ func TestEncode(t *testing.T) {
 	}
 }
 
+// TestNaturalEnd: a reply that may end by itself is asked for without the words
+// that forbid it.
+func TestNaturalEnd(t *testing.T) {
+	t.Parallel()
+	forEachDialect(t, func(t *testing.T, d *Dialect) {
+		forced := map[string]bool{"openai-chat": true, "openai-completions": true, "openai-responses": true,
+			"sglang-generate": true, "llamacpp-completion": true}[d.Name]
+		for natural, want := range map[bool]bool{false: forced, true: false} {
+			r := everyKnob()
+			r.Natural = natural
+			_, options, err := d.ParseRequest(d.Encode(nil, r, Quirks{}))
+			if err != nil || options.IgnoreEOS != want {
+				t.Errorf("natural: %v: the server is told to ignore the end: %v, %v; want %v", natural, options.IgnoreEOS, err, want)
+			}
+		}
+	})
+}
+
 func TestExtraOverridesEveryKey(t *testing.T) {
 	t.Parallel()
 	forEachDialect(t, func(t *testing.T, d *Dialect) {
 		all := map[string]any{}
 		for _, k := range []string{"model", "messages", "system", "prompt", "max_tokens", "stream_options",
-			"ignore_eos", "temperature", "top_p", "seed", "stop", "stop_sequences"} {
+			"ignore_eos", "temperature", "top_p", "seed", "stop", "stop_sequences", "input", "max_output_tokens", "store",
+			"inputs", "parameters", "options", "text", "sampling_params", "n_predict"} {
 			all[k] = "mine"
 		}
 		extra, err := NewExtra(all)
@@ -134,6 +127,7 @@ func TestExtraOverridesEveryKey(t *testing.T) {
 		if err := json.Unmarshal(body, &got); err != nil {
 			t.Fatalf("%s: %v", body, err)
 		}
+		delete(got, "stream")
 		if diff := cmp.Diff(all, got); diff != "" || strings.Count(string(body), "mine") != len(all) {
 			t.Errorf("%s (-want +got):\n%s", body, diff)
 		}
@@ -171,6 +165,9 @@ func TestAdapt(t *testing.T) {
 		{"already left out", "openai-chat", `stream_options`, Quirks{NoStreamOptions: true}, Quirks{NoStreamOptions: true}},
 		{"the user's own", "openai-chat", `stream_options`, Quirks{Extra: held}, Quirks{Extra: held}},
 		{"something else", "openai-chat", `{"error":"no such model"}`, Quirks{}, Quirks{}},
+		{"ignore_eos in responses", "openai-responses", `Unknown parameter: 'ignore_eos'.`, Quirks{}, Quirks{NoIgnoreEOS: true}},
+		{"a reranker that wants texts", "rerank", "Failed to deserialize the JSON body into the target type: missing field `texts` at line 1 column 30", Quirks{}, Quirks{Texts: true}},
+		{"a reranker that wants something else", "rerank", "missing field `query`", Quirks{}, Quirks{}},
 		{"anthropic has nothing to leave out", "anthropic-messages", `stream_options`, Quirks{}, Quirks{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -204,6 +201,18 @@ func TestParseRequest(t *testing.T) {
 		{"nulls", "openai-chat", `{"messages":[{"role":"user","content":"a"}],"stop":null,"stream":null,"stream_options":null,"temperature":null}`,
 			llm.Request{Messages: user("a")}, ServerOptions{}},
 		{"a list of one prompt", "openai-completions", `{"prompt":["a"]}`, llm.Request{Messages: user("a")}, ServerOptions{}},
+		{"a bare input", "openai-responses", `{"input":"a","instructions":"s"}`,
+			llm.Request{Messages: append([]llm.Message{{Role: "system", Content: "s"}}, user("a")...)}, ServerOptions{IncludeUsage: true}},
+		{"input parts", "openai-responses", `{"input":[{"role":"user","content":[{"type":"input_text","text":"a"},{"type":"input_text","text":"b"}]}]}`,
+			llm.Request{Messages: user("ab")}, ServerOptions{IncludeUsage: true}},
+		{"ollama streams unless told not to", "ollama-chat", `{"messages":[{"role":"user","content":"a"}],"options":{"num_predict":-1}}`,
+			llm.Request{Messages: user("a"), Stream: true}, ServerOptions{IncludeUsage: true}},
+		{"ollama's system", "ollama-generate", `{"prompt":"a","system":"s","stream":false}`,
+			llm.Request{Messages: append([]llm.Message{{Role: "system", Content: "s"}}, user("a")...)}, ServerOptions{IncludeUsage: true}},
+		{"no end in llama.cpp", "llamacpp-completion", `{"prompt":["a"],"n_predict":-1}`, llm.Request{Messages: user("a")}, ServerOptions{IncludeUsage: true}},
+		{"one input", "embeddings", `{"input":"a","encoding_format":"base64","dimensions":3}`, llm.Request{Messages: user("a")}, ServerOptions{Base64: true, Dimensions: 3}},
+		{"texts to rank", "rerank", `{"query":"q","texts":["a"]}`,
+			llm.Request{Messages: []llm.Message{{Role: "query", Content: "q"}, {Role: "document", Content: "a"}}}, ServerOptions{Texts: true}},
 		{"system as blocks", "anthropic-messages", `{"max_tokens":1,"system":[{"type":"text","text":"s","cache_control":{}}],"messages":[{"role":"user","content":"a"}]}`,
 			llm.Request{MaxTokens: 1, Messages: append([]llm.Message{{Role: "system", Content: "s"}}, user("a")...)}, ServerOptions{IncludeUsage: true}},
 	} {
@@ -254,6 +263,29 @@ func TestParseRequestNamesWhatIsWrong(t *testing.T) {
 		{"anthropic-messages", `{"max_tokens":1}`, "messages:"},
 		{"anthropic-messages", `{"max_tokens":1,"system":5,` + messages + `}`, "system:"},
 		{"anthropic-messages", `{`, "body is not valid JSON"},
+		{"openai-responses", `{}`, "input:"},
+		{"openai-responses", `{"input":[]}`, "input:"},
+		{"openai-responses", `{"input":[{"role":"user","content":[{"type":"input_image"}]}]}`, "input[0].content:"},
+		{"openai-responses", `{"input":"a","max_output_tokens":0}`, "max_tokens:"},
+		{"tgi-generate", `{}`, "inputs:"},
+		{"tgi-generate", `{"inputs":"a","parameters":{"temperature":0}}`, "parameters.temperature:"},
+		{"tgi-generate", `{"inputs":"a","parameters":{"top_p":1.0}}`, "parameters.top_p:"},
+		{"tgi-generate", `{"inputs":"a","parameters":{"max_new_tokens":0}}`, "parameters.max_tokens:"},
+		{"ollama-chat", `{}`, "messages:"},
+		{"ollama-chat", `{` + messages + `,"options":{"top_p":2}}`, "options.top_p:"},
+		{"ollama-generate", `{"model":"m"}`, "prompt:"},
+		{"ollama-generate", `{"prompt":1}`, "prompt:"},
+		{"sglang-generate", `{"input_ids":[1]}`, "text:"},
+		{"sglang-generate", `{"text":"a","sampling_params":{"temperature":-1}}`, "sampling_params.temperature:"},
+		{"llamacpp-completion", `{"prompt":[1]}`, "prompt:"},
+		{"llamacpp-completion", `{}`, "prompt:"},
+		{"embeddings", `{}`, "input:"},
+		{"embeddings", `{"input":[]}`, "input:"},
+		{"embeddings", `{"input":"a","encoding_format":"int8"}`, "encoding_format:"},
+		{"embeddings", `{"input":"a","dimensions":-1}`, "dimensions:"},
+		{"rerank", `{"documents":["a"]}`, "query:"},
+		{"rerank", `{"query":"a"}`, "documents:"},
+		{"rerank", `{"query":"a","texts":[1]}`, "texts:"},
 	} {
 		d, _ := ByName(c.dialect)
 		_, _, err := d.ParseRequest([]byte(c.body))

@@ -3,40 +3,60 @@ package workload
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode"
+
+	"redline/internal/dist"
 )
 
-// Parse reads the terse form of a Spec: a preset's name, fixed(in,out), or
-// in=DIST out=DIST; a name may stand before either to replace one length of
-// the preset.
+// Parse reads the terse form of a Spec: the name of a preset or mix, a file,
+// fixed(in,out), or in=DIST out=DIST; a name or file may stand before either
+// to replace one of its lengths, and a name before a file of prose.
 func Parse(text string) (Spec, error) {
-	var s Spec
+	if mix := findMix(text); mix != nil {
+		return Spec{Traffic: Traffic{Preset: mix.Name}}, nil
+	}
+	t, err := parseTraffic(text)
+	return Spec{Traffic: t}, err
+}
+
+// parseTraffic reads the terse form of one kind of traffic.
+func parseTraffic(text string) (Traffic, error) {
+	var t Traffic
 	text = strings.Join(strings.Fields(text), " ")
 	fields, err := splitFields(text)
 	if err != nil {
-		return Spec{}, fmt.Errorf("workload %q: %w", abbreviate(text), err)
+		return Traffic{}, fmt.Errorf("workload %q: %w", dist.Abbreviate(text), err)
 	}
 	if len(fields) == 0 {
-		return Spec{}, errors.New("workload: nothing given, want a preset such as chat or a form such as fixed(64,100)")
+		return Traffic{}, errors.New("workload: nothing given, want a preset such as chat, a form such as fixed(64,100) or a file")
+	}
+	if _, err := findPreset(fields[0]); isPath(text) && err != nil {
+		return Traffic{File: text}, nil // the spaces are the file's own
 	}
 	for _, field := range fields {
-		if err := s.parseField(field); err != nil {
-			return Spec{}, fmt.Errorf("workload %q: %w", abbreviate(text), err)
+		if err := t.parseField(field); err != nil {
+			return Traffic{}, fmt.Errorf("workload %q: %w", dist.Abbreviate(text), err)
 		}
 	}
-	if s.Preset != "" {
-		preset, err := findPreset(s.Preset)
+	if t.Preset != "" {
+		preset, err := findPreset(t.Preset)
 		if err != nil {
-			return Spec{}, err
+			return Traffic{}, err
 		}
-		s.Preset = preset.Name
+		t.Preset = preset.Name
 	}
-	if err := s.Validate(); err != nil {
-		return Spec{}, fmt.Errorf("workload %q: %w", abbreviate(text), err)
+	if err := t.Validate(); err != nil {
+		return Traffic{}, fmt.Errorf("workload %q: %w", dist.Abbreviate(text), err)
 	}
-	return s, nil
+	return t, nil
+}
+
+// isPath tells a file from a preset: no preset has a dot or a slash in its
+// name, and no path that is written tersely an equals sign or a parenthesis.
+func isPath(text string) bool {
+	return strings.ContainsAny(text, `./\`) && !strings.ContainsAny(text, "=()") &&
+		text == strings.Join(strings.Fields(text), " ")
 }
 
 // splitFields splits at spaces outside parentheses.
@@ -72,193 +92,64 @@ func splitFields(text string) ([]string, error) {
 	return filled, nil
 }
 
-// parseField reads one of a terse form's words into s.
-func (s *Spec) parseField(field string) error {
+// parseField reads one of a terse form's words into t.
+func (t *Traffic) parseField(field string) error {
 	if key, value, ok := strings.Cut(field, "="); ok {
-		return s.parseLength(key, value)
+		return t.parseLength(key, value)
 	}
-	name, arguments, ok := call(field)
-	if !ok {
-		if s.Preset != "" {
-			return fmt.Errorf("names two presets, %s and %s, want one", abbreviate(s.Preset), abbreviate(field))
+	called := strings.Contains(field, "(")
+	switch {
+	case !called && isPath(field):
+		if t.File != "" {
+			return fmt.Errorf("names two files, %s and %s, want one", dist.Abbreviate(t.File), dist.Abbreviate(field))
 		}
-		s.Preset = field
+		t.File = field
+		return nil
+	case !called:
+		if t.Preset != "" {
+			return fmt.Errorf("names two presets, %s and %s, want one", dist.Abbreviate(t.Preset), dist.Abbreviate(field))
+		}
+		t.Preset = field
 		return nil
 	}
-	if name != "fixed" || len(arguments) != 2 {
-		return fmt.Errorf("want fixed(in,out) such as fixed(64,100), or say which length: in=%s", abbreviate(field))
+	arguments, ok := strings.CutPrefix(strings.ToLower(field), "fixed(")
+	prompt, output, two := strings.Cut(strings.TrimSuffix(arguments, ")"), ",")
+	if !ok || !two || strings.Contains(output, ",") {
+		return fmt.Errorf("want fixed(in,out) such as fixed(64,100), or say which length: in=%s", dist.Abbreviate(field))
 	}
-	if s.Prompt != nil || s.Output != nil {
+	if t.Prompt != nil || t.Output != nil {
 		return errors.New("gives a length twice, want each once")
 	}
-	for i, length := range []**Dist{&s.Prompt, &s.Output} {
-		n, err := tokens("fixed", arguments[i])
+	for _, length := range []struct {
+		text string
+		into **Dist
+	}{{prompt, &t.Prompt}, {output, &t.Output}} {
+		d, err := dist.ParseTokens("fixed(" + length.text + ")")
 		if err != nil {
 			return err
 		}
-		*length = &Dist{Fixed: n}
+		*length.into = &d
 	}
 	return nil
 }
 
-func (s *Spec) parseLength(key, value string) error {
+func (t *Traffic) parseLength(key, value string) error {
 	var length **Dist
 	switch strings.ToLower(key) {
 	case "in", "prompt":
-		length = &s.Prompt
+		length = &t.Prompt
 	case "out", "output":
-		length = &s.Output
+		length = &t.Output
 	default:
-		return fmt.Errorf("unknown length %q, want in=… or out=…", abbreviate(key))
+		return fmt.Errorf("unknown length %q, want in=… or out=…", dist.Abbreviate(key))
 	}
 	if *length != nil {
 		return fmt.Errorf("gives %s twice, want it once", key)
 	}
-	d, err := ParseDist(value)
+	d, err := dist.ParseTokens(value)
 	if err != nil {
 		return fmt.Errorf("%s: %w", key, err)
 	}
 	*length = &d
 	return nil
-}
-
-// distForms is the table of terse distributions.
-var distForms = []struct {
-	name, example string
-	parse         func(arguments []string) (Dist, error)
-}{
-	{"fixed", "fixed(128)", parseFixed},
-	{"uniform", "uniform(100,200)", parseUniform},
-	{"lognormal", "lognormal(512,0.6) or lognormal(512,0.6,50..4000)", parseLogNormal},
-	{"choice", "choice(512:0.7,4096:0.3)", parseChoice},
-}
-
-// errForm says that the arguments do not fit the form; the caller shows the
-// form's example.
-var errForm = errors.New("arguments do not fit")
-
-// ParseDist reads a distribution in its terse form, or a plain number of
-// tokens.
-func ParseDist(text string) (Dist, error) {
-	text = strings.TrimSpace(text)
-	name, arguments, ok := call(text)
-	if !ok {
-		name, arguments = "fixed", []string{text}
-		if _, err := strconv.Atoi(text); err != nil {
-			return Dist{}, fmt.Errorf("want a distribution such as lognormal(512,0.6), got %q", abbreviate(text))
-		}
-	}
-	var names []string
-	for _, form := range distForms {
-		names = append(names, form.name)
-		if form.name != name {
-			continue
-		}
-		d, err := form.parse(arguments)
-		if errors.Is(err, errForm) {
-			return Dist{}, fmt.Errorf("want %s, got %q", form.example, abbreviate(text))
-		}
-		if err != nil {
-			return Dist{}, err
-		}
-		return d, d.Validate()
-	}
-	return Dist{}, unknownName("distribution", name, names)
-}
-
-// call takes name(a,b) apart.
-func call(text string) (name string, arguments []string, ok bool) {
-	name, rest, ok := strings.Cut(text, "(")
-	if !ok || !strings.HasSuffix(rest, ")") {
-		return "", nil, false
-	}
-	for argument := range strings.SplitSeq(strings.TrimSuffix(rest, ")"), ",") {
-		arguments = append(arguments, strings.TrimSpace(argument))
-	}
-	return strings.ToLower(strings.TrimSpace(name)), arguments, true
-}
-
-// tokens reads a length. It is checked here because zero in a Dist means that
-// a field is not set.
-func tokens(what, text string) (int, error) {
-	n, err := strconv.Atoi(strings.TrimSpace(text))
-	if errors.Is(err, strconv.ErrRange) {
-		return 0, fmt.Errorf("%s: want 1 to %d tokens, got %s", what, MaxTokens, abbreviate(text))
-	}
-	if err != nil {
-		return 0, fmt.Errorf("%s: want a whole number of tokens, got %q", what, abbreviate(text))
-	}
-	return n, checkTokens(what, n)
-}
-
-func parseFixed(arguments []string) (Dist, error) {
-	if len(arguments) != 1 {
-		return Dist{}, errForm
-	}
-	n, err := tokens("fixed", arguments[0])
-	return Dist{Fixed: n}, err
-}
-
-func parseUniform(arguments []string) (Dist, error) {
-	if len(arguments) != 2 {
-		return Dist{}, errForm
-	}
-	return parseBounds("uniform", arguments[0], arguments[1])
-}
-
-// parseBounds reads a smallest and a largest length.
-func parseBounds(what, lo, hi string) (Dist, error) {
-	smallest, err := tokens(what, lo)
-	if err != nil {
-		return Dist{}, err
-	}
-	largest, err := tokens(what, hi)
-	return Dist{Min: smallest, Max: largest}, err
-}
-
-func parseLogNormal(arguments []string) (Dist, error) {
-	if len(arguments) < 2 || len(arguments) > 3 {
-		return Dist{}, errForm
-	}
-	var d Dist
-	if len(arguments) == 3 {
-		lo, hi, ok := strings.Cut(arguments[2], "..")
-		if !ok {
-			return Dist{}, errForm
-		}
-		clip, err := parseBounds("lognormal", lo, hi)
-		if err != nil {
-			return Dist{}, err
-		}
-		d = clip
-	}
-	var err error
-	if d.Median, err = strconv.ParseFloat(arguments[0], 64); err != nil {
-		return Dist{}, errForm
-	}
-	if d.Sigma, err = strconv.ParseFloat(arguments[1], 64); err != nil {
-		return Dist{}, errForm
-	}
-	return d, d.validateLogNormal()
-}
-
-func parseChoice(arguments []string) (Dist, error) {
-	var d Dist
-	for _, argument := range arguments {
-		count, weight, ok := strings.Cut(argument, ":")
-		if !ok {
-			return Dist{}, errForm
-		}
-		n, err := tokens("choice", count)
-		if err != nil {
-			return Dist{}, err
-		}
-		w, err := strconv.ParseFloat(strings.TrimSpace(weight), 64)
-		if err != nil {
-			return Dist{}, errForm
-		}
-		d.TokenCounts = append(d.TokenCounts, n)
-		d.Weights = append(d.Weights, w)
-	}
-	return d, nil
 }

@@ -3,23 +3,30 @@ package workload
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"redline/internal/dist"
 	"redline/internal/near"
 )
 
-// defaultOutput is the output length where only prompts are described.
-const defaultOutput = 128
+// Dist is a distribution of lengths in tokens.
+type Dist = dist.Tokens
 
-// Spec describes the requests to make: a preset, a distribution for each of
-// the two lengths, or a preset of which one length is replaced. It is the
-// plan's workload block. The zero value is the first preset.
+// Spec describes the requests to make: one kind of traffic, or a mix of
+// several, and the tenants who send it. It is the plan's workload block. The
+// zero value is the first preset.
 type Spec struct {
-	Preset string `yaml:"preset,omitempty"`
-	// Prompt and Output count tokens; nil leaves the preset's, and an Output
-	// of neither is 128 tokens.
-	Prompt *Dist `yaml:"prompt,omitempty"`
-	Output *Dist `yaml:"output,omitempty"`
+	Traffic `yaml:",inline"`
+	// Classes are a mix; they stand in place of lengths, preset and file.
+	Classes []Class  `yaml:"classes,omitempty"`
+	Tenants []Tenant `yaml:"tenants,omitempty"`
+	HotSpot *HotSpot `yaml:"hot_spot,omitempty"`
+	// Salt makes every prompt differ from those of other salts, with the same
+	// lengths, so that a rerun does not find them in a server's cache. Left
+	// out, every run has its own; false turns it off, and any other text makes
+	// prompts that can be made again.
+	Salt string `yaml:"salt,omitempty"`
 }
 
 // ContextDistribution is a histogram of prompt lengths: the plan's
@@ -30,7 +37,7 @@ type ContextDistribution struct {
 }
 
 // Validate says what is wrong with the histogram.
-func (c ContextDistribution) Validate() error { return c.dist().validateChoice() }
+func (c ContextDistribution) Validate() error { return c.dist().Validate() }
 
 func (c ContextDistribution) dist() Dist {
 	return Dist{Weights: c.Weights, TokenCounts: c.TokenCounts}
@@ -44,69 +51,94 @@ func (s Spec) WithContext(c ContextDistribution) Spec {
 	return s
 }
 
-// Validate says what is wrong with a Spec and what to write in its place.
-func (s Spec) Validate() error {
-	_, _, err := s.resolve()
-	return err
+// Complete gives s with its names as the tables spell them, or says what is
+// wrong with it.
+func (s Spec) Complete() (Spec, error) {
+	if err := s.Validate(); err != nil {
+		return Spec{}, err
+	}
+	if s.Preset != "" {
+		s.Preset = canonicalName(s.Preset)
+	}
+	s.Classes = slices.Clone(s.Classes)
+	for i := range s.Classes {
+		s.Classes[i].Workload.Preset = canonicalName(s.Classes[i].Workload.Preset)
+	}
+	return s, nil
 }
 
-// resolve gives the two distributions that s stands for.
-func (s Spec) resolve() (prompt, output Dist, err error) {
-	base := Preset{Output: Dist{Fixed: defaultOutput}}
-	switch {
-	case s.Preset != "":
-		if base, err = findPreset(s.Preset); err != nil {
-			return Dist{}, Dist{}, err
+// Validate says what is wrong with a Spec and what to write in its place. It
+// opens no file.
+func (s Spec) Validate() error {
+	if err := s.validateTenants(); err != nil {
+		return err
+	}
+	if mix := findMix(s.Preset); mix != nil {
+		if s.Prompt != nil || s.Output != nil || s.Prefix != nil || s.Session != nil || s.File != "" || s.Classes != nil {
+			return fmt.Errorf("%s is a mix of classes, want it alone, or its classes written out", mix.Name)
 		}
-	case s.Prompt == nil && s.Output == nil:
-		base = Presets[0]
-	case s.Prompt == nil:
-		return Dist{}, Dist{}, errors.New("prompt: no length given, want one such as in=lognormal(500,0.8) or a preset such as chat")
+		return nil
 	}
-	prompt, output = base.Prompt, base.Output
-	if s.Prompt != nil {
-		prompt = *s.Prompt
+	if s.Classes == nil {
+		return s.Traffic.Validate()
 	}
-	if s.Output != nil {
-		output = *s.Output
+	if !s.Traffic.blank() {
+		return errors.New("classes: stand in place of a preset, lengths and a file, want those in the classes")
 	}
-	if err := prompt.Validate(); err != nil {
-		return Dist{}, Dist{}, fmt.Errorf("prompt: %w", err)
+	return validateClasses(s.Classes)
+}
+
+// blank says that nothing is described.
+func (t Traffic) blank() bool {
+	return t.terse() && t.Preset == "" && t.File == "" && t.Prompt == nil && t.Output == nil
+}
+
+// Secrets lists the keys that must not be shown anywhere.
+func (s Spec) Secrets() []string {
+	var out []string
+	for _, t := range s.Tenants {
+		if t.Key != "" {
+			out = append(out, string(t.Key))
+		}
 	}
-	if err := output.Validate(); err != nil {
-		return Dist{}, Dist{}, fmt.Errorf("output: %w", err)
-	}
-	return prompt, output, nil
+	return out
+}
+
+// terse says that the terse form holds all there is.
+func (s Spec) terse() bool {
+	return s.Traffic.terse() && s.Classes == nil && s.Tenants == nil && s.HotSpot == nil && s.Salt == ""
 }
 
 // String is the canonical terse form: Parse reads it back to the same
-// workload.
+// workload, so far as the terse form can say it. What more there is has a word
+// each.
 func (s Spec) String() string {
-	if s.Preset == "" && s.Prompt == nil && s.Output == nil {
-		return Presets[0].Name
+	parts := []string{s.Traffic.String()}
+	if s.Classes != nil {
+		var names []string
+		for _, c := range s.Classes {
+			names = append(names, c.Name+":"+fmt.Sprint(c.weight()))
+		}
+		parts = []string{"mix(" + strings.Join(names, ",") + ")"}
 	}
-	output := s.Output
-	if s.Preset == "" && output == nil {
-		output = &Dist{Fixed: defaultOutput}
-	}
-	if s.Preset == "" && s.Prompt != nil && s.Prompt.kind() == fixed && output.kind() == fixed {
-		return fmt.Sprintf("fixed(%d,%d)", s.Prompt.Fixed, output.Fixed)
-	}
-	var parts []string
-	if s.Preset != "" {
-		parts = append(parts, canonicalName(s.Preset))
-	}
-	if s.Prompt != nil {
-		parts = append(parts, "in="+s.Prompt.String())
-	}
-	if output != nil {
-		parts = append(parts, "out="+output.String())
+	if s.Tenants != nil {
+		parts = append(parts, fmt.Sprintf("tenants(%d)", len(tenantNames(s.Tenants))))
 	}
 	return strings.Join(parts, " ")
 }
 
-// MarshalYAML writes the terse form.
-func (s Spec) MarshalYAML() (any, error) { return s.String(), nil }
+// Terse gives the terse form where that says all.
+func (s Spec) Terse() (text string, ok bool) { return s.String(), s.terse() }
+
+// MarshalYAML writes the terse form where that says all, and the block where
+// it does not.
+func (s Spec) MarshalYAML() (any, error) {
+	if s.terse() {
+		return s.String(), nil
+	}
+	type mapping Spec
+	return mapping(s), nil
+}
 
 // UnmarshalYAML reads the terse form or a mapping.
 func (s *Spec) UnmarshalYAML(unmarshal func(any) error) error {
@@ -126,14 +158,24 @@ func (s *Spec) UnmarshalYAML(unmarshal func(any) error) error {
 // findPreset looks a name up in the table, whichever way it is written.
 func findPreset(name string) (Preset, error) {
 	wanted := canonicalName(name)
-	var names []string
 	for _, p := range Presets {
 		if p.Name == wanted {
 			return p, nil
 		}
+	}
+	return Preset{}, unknownName("workload", name, Names())
+}
+
+// Names lists the presets and mixes.
+func Names() []string {
+	var names []string
+	for _, p := range Presets {
 		names = append(names, p.Name)
 	}
-	return Preset{}, unknownName("workload", name, names)
+	for _, m := range Mixes {
+		names = append(names, m.Name)
+	}
+	return names
 }
 
 func canonicalName(name string) string {
@@ -144,13 +186,5 @@ func canonicalName(name string) string {
 // one does.
 func unknownName(what, name string, known []string) error {
 	hint := strings.TrimSpace(near.Hint(canonicalName(name), known) + " known: " + strings.Join(known, ", "))
-	return fmt.Errorf("unknown %s %q: %s", what, abbreviate(name), hint)
-}
-
-// abbreviate keeps an error on one line whatever was typed.
-func abbreviate(s string) string {
-	if runes := []rune(s); len(runes) > 60 {
-		return string(runes[:60]) + "…"
-	}
-	return s
+	return fmt.Errorf("unknown %s %q: %s", what, dist.Abbreviate(name), hint)
 }

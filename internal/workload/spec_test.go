@@ -19,20 +19,25 @@ func TestParse(t *testing.T) {
 		want      Spec
 		canonical string
 	}{
-		{"chat", Spec{Preset: "chat"}, "chat"},
-		{" Long-Context-QA ", Spec{Preset: "long_context_qa"}, "long_context_qa"},
-		{"rag-agent", Spec{Preset: "rag_agent"}, "rag_agent"},
-		{"fixed(64,100)", Spec{Prompt: fixedAt(64), Output: fixedAt(100)}, "fixed(64,100)"},
-		{"fixed( 64 ,\n100 )", Spec{Prompt: fixedAt(64), Output: fixedAt(100)}, "fixed(64,100)"},
-		{"in=lognormal(500,0.8,50..4000) out=fixed(128)", Spec{Prompt: clipped, Output: fixedAt(128)},
+		{"chat", Spec{Traffic: Traffic{Preset: "chat"}}, "chat"},
+		{" Long-Context-QA ", Spec{Traffic: Traffic{Preset: "long_context_qa"}}, "long_context_qa"},
+		{"rag-agent", Spec{Traffic: Traffic{Preset: "rag_agent"}}, "rag_agent"},
+		{"fixed(64,100)", Spec{Traffic: Traffic{Prompt: fixedAt(64), Output: fixedAt(100)}}, "fixed(64,100)"},
+		{"fixed( 64 ,\n100 )", Spec{Traffic: Traffic{Prompt: fixedAt(64), Output: fixedAt(100)}}, "fixed(64,100)"},
+		{"in=lognormal(500,0.8,50..4000) out=fixed(128)", Spec{Traffic: Traffic{Prompt: clipped, Output: fixedAt(128)}},
 			"in=lognormal(500,0.8,50..4000) out=fixed(128)"},
-		{"out=7 in=lognormal(512, 0.6)", Spec{Prompt: &Dist{Median: 512, Sigma: 0.6}, Output: fixedAt(7)},
+		{"out=7 in=lognormal(512, 0.6)", Spec{Traffic: Traffic{Prompt: &Dist{Median: 512, Sigma: 0.6}, Output: fixedAt(7)}},
 			"in=lognormal(512,0.6) out=fixed(7)"},
-		{"in=uniform(10,20)", Spec{Prompt: &Dist{Min: 10, Max: 20}}, "in=uniform(10,20) out=fixed(128)"},
-		{"in=fixed(5)", Spec{Prompt: fixedAt(5)}, "fixed(5,128)"},
-		{"chat out=fixed(100)", Spec{Preset: "chat", Output: fixedAt(100)}, "chat out=fixed(100)"},
+		{"in=uniform(10,20)", Spec{Traffic: Traffic{Prompt: &Dist{Min: 10, Max: 20}}}, "in=uniform(10,20) out=fixed(128)"},
+		{"in=fixed(5)", Spec{Traffic: Traffic{Prompt: fixedAt(5)}}, "fixed(5,128)"},
+		{"chat out=fixed(100)", Spec{Traffic: Traffic{Preset: "chat", Output: fixedAt(100)}}, "chat out=fixed(100)"},
+		{"mix", Spec{Traffic: Traffic{Preset: "mix"}}, "mix"},
+		{"./trace.csv", Spec{Traffic: Traffic{File: "./trace.csv"}}, "./trace.csv"},
+		{"logs/my trace.csv", Spec{Traffic: Traffic{File: "logs/my trace.csv"}}, "logs/my trace.csv"},
+		{"trace.csv out=fixed(9)", Spec{Traffic: Traffic{File: "trace.csv", Output: fixedAt(9)}}, "trace.csv out=fixed(9)"},
+		{"chat book.txt", Spec{Traffic: Traffic{Preset: "chat", File: "book.txt"}}, "chat book.txt"},
 		{"in=choice(512:0.25, 2048:0.75)",
-			Spec{Prompt: &Dist{TokenCounts: []int{512, 2048}, Weights: []float64{0.25, 0.75}}},
+			Spec{Traffic: Traffic{Prompt: &Dist{TokenCounts: []int{512, 2048}, Weights: []float64{0.25, 0.75}}}},
 			"in=choice(512:0.25,2048:0.75) out=fixed(128)"},
 	} {
 		got, err := Parse(c.text)
@@ -51,12 +56,12 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
-	const known = "known: chat, code_generation, long_context_qa, summarization, rag_agent"
+	const known = "known: chat, code_generation, long_context_qa, summarization, rag_agent, multi_turn_chat, shared_rag, agent_loop, mix, chat_mix"
 	for text, want := range map[string]string{
 		"chta":                           `unknown workload "chta": did you mean chat? ` + known,
 		"rag":                            `unknown workload "rag": did you mean rag_agent? ` + known,
 		"sumarisation":                   `unknown workload "sumarisation": did you mean summarization? ` + known,
-		"":                               "workload: nothing given, want a preset such as chat or a form such as fixed(64,100)",
+		"":                               "workload: nothing given, want a preset such as chat, a form such as fixed(64,100) or a file",
 		"fixed(0,5)":                     `workload "fixed(0,5)": fixed: want 1 to 10000000 tokens, got 0`,
 		"fixed(5,-3)":                    `workload "fixed(5,-3)": fixed: want 1 to 10000000 tokens, got -3`,
 		"fixed(64)":                      `workload "fixed(64)": want fixed(in,out) such as fixed(64,100), or say which length: in=fixed(64)`,
@@ -66,7 +71,7 @@ func TestParseRefuses(t *testing.T) {
 		"lognormal(5,1)":                 `workload "lognormal(5,1)": want fixed(in,out) such as fixed(64,100), or say which length: in=lognormal(5,1)`,
 		"in=512x":                        `workload "in=512x": in: want a distribution such as lognormal(512,0.6), got "512x"`,
 		"in=":                            `workload "in=": in: want a distribution such as lognormal(512,0.6), got ""`,
-		"in=lognromal(5,1)":              `workload "in=lognromal(5,1)": in: unknown distribution "lognromal": did you mean lognormal? known: fixed, uniform, lognormal, choice`,
+		"in=lognromal(5,1)":              `workload "in=lognromal(5,1)": in: unknown distribution "lognromal": did you mean lognormal? known: fixed, uniform, normal, lognormal, gamma, zipf, choice`,
 		"in=lognormal(5)":                `workload "in=lognormal(5)": in: want lognormal(512,0.6) or lognormal(512,0.6,50..4000), got "lognormal(5)"`,
 		"in=lognormal(5,1,7)":            `workload "in=lognormal(5,1,7)": in: want lognormal(512,0.6) or lognormal(512,0.6,50..4000), got "lognormal(5,1,7)"`,
 		"in=lognormal(0,1)":              `workload "in=lognormal(0,1)": in: lognormal: want a median of 1 to 10000000 tokens, got 0`,
@@ -79,10 +84,11 @@ func TestParseRefuses(t *testing.T) {
 		"in=choice(5:-1)":                `workload "in=choice(5:-1)": in: weights: want numbers of at least 0, got -1`,
 		"in=choice(5:0,6:0)":             `workload "in=choice(5:0,6:0)": in: weights: want a finite sum above 0, got 0`,
 		"in=choice(5:Inf)":               `workload "in=choice(5:Inf)": in: weights: want numbers of at least 0, got +Inf`,
-		"in=choice(5)":                   `workload "in=choice(5)": in: want choice(512:0.7,4096:0.3), got "choice(5)"`,
+		"in=choice(5)":                   `workload "in=choice(5)": in: want choice(512:0.7,4096:0.3) or choice(0..512:0.4,512..2048:0.6), got "choice(5)"`,
 		"in=5 in=6":                      `workload "in=5 in=6": gives in twice, want it once`,
 		"in=5 fixed(1,2)":                `workload "in=5 fixed(1,2)": gives a length twice, want each once`,
 		"out=5":                          `workload "out=5": prompt: no length given, want one such as in=lognormal(500,0.8) or a preset such as chat`,
+		"a.csv b.csv out=5":              `workload "a.csv b.csv out=5": names two files, a.csv and b.csv, want one`,
 		"chat summarization":             `workload "chat summarization": names two presets, chat and summarization, want one`,
 		"width=5":                        `workload "width=5": unknown length "width", want in=… or out=…`,
 		"in=5\x1b[2J":                    `workload "in=5\x1b[2J": has characters that cannot be printed`,
@@ -106,12 +112,14 @@ func TestYAML(t *testing.T) {
 		text string
 		want Spec
 	}{
-		"a preset":      {"summarization", Spec{Preset: "summarization"}},
-		"a terse form":  {"'fixed(64,100)'", Spec{Prompt: fixedAt(64), Output: fixedAt(100)}},
-		"two lengths":   {"{prompt: 'lognormal(512,0.6)', output: 128}", Spec{Prompt: &Dist{Median: 512, Sigma: 0.6}, Output: fixedAt(128)}},
-		"an override":   {"preset: chat\noutput: {min: 5, max: 9}\n", Spec{Preset: "chat", Output: &Dist{Min: 5, Max: 9}}},
-		"a histogram":   {"prompt: {weights: [1, 3], token_counts: [512, 2048]}", Spec{Prompt: &Dist{Weights: []float64{1, 3}, TokenCounts: []int{512, 2048}}}},
-		"a long normal": {"prompt: {median: 500, sigma: 0.8, min: 50, max: 4000}", Spec{Prompt: &Dist{Median: 500, Sigma: 0.8, Min: 50, Max: 4000}}},
+		"a preset":      {"summarization", Spec{Traffic: Traffic{Preset: "summarization"}}},
+		"a terse form":  {"'fixed(64,100)'", Spec{Traffic: Traffic{Prompt: fixedAt(64), Output: fixedAt(100)}}},
+		"two lengths":   {"{prompt: 'lognormal(512,0.6)', output: 128}", Spec{Traffic: Traffic{Prompt: &Dist{Median: 512, Sigma: 0.6}, Output: fixedAt(128)}}},
+		"an override":   {"preset: chat\noutput: {min: 5, max: 9}\n", Spec{Traffic: Traffic{Preset: "chat", Output: &Dist{Min: 5, Max: 9}}}},
+		"a histogram":   {"prompt: {weights: [1, 3], token_counts: [512, 2048]}", Spec{Traffic: Traffic{Prompt: &Dist{Weights: []float64{1, 3}, TokenCounts: []int{512, 2048}}}}},
+		"a file":        {"my trace.csv", Spec{Traffic: Traffic{File: "my trace.csv"}}},
+		"a file's part": {"{file: my trace.csv, output: 5}", Spec{Traffic: Traffic{File: "my trace.csv", Output: fixedAt(5)}}},
+		"a long normal": {"prompt: {median: 500, sigma: 0.8, min: 50, max: 4000}", Spec{Traffic: Traffic{Prompt: &Dist{Median: 500, Sigma: 0.8, Min: 50, Max: 4000}}}},
 	} {
 		var got Spec
 		if err := yaml.UnmarshalWithOptions([]byte(c.text), &got, yaml.Strict()); err != nil {
@@ -164,8 +172,8 @@ func TestContextDistribution(t *testing.T) {
 		want string
 	}{
 		{Spec{}, "in=choice(512:0.5,2048:0.5) out=fixed(128)"},
-		{Spec{Preset: "chat"}, "chat in=choice(512:0.5,2048:0.5)"},
-		{Spec{Prompt: fixedAt(9), Output: fixedAt(50)}, "in=choice(512:0.5,2048:0.5) out=fixed(50)"},
+		{Spec{Traffic: Traffic{Preset: "chat"}}, "chat in=choice(512:0.5,2048:0.5)"},
+		{Spec{Traffic: Traffic{Prompt: fixedAt(9), Output: fixedAt(50)}}, "in=choice(512:0.5,2048:0.5) out=fixed(50)"},
 	} {
 		got := row.base.WithContext(c)
 		if err := got.Validate(); err != nil || got.String() != row.want {
@@ -196,7 +204,8 @@ func TestContextDistributionRefuses(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"chat", "fixed(64,100)", "in=lognormal(500,0.8,50..4000) out=fixed(128)",
-		"in=choice(512:0.25,2048:0.75)", "rag-agent out=uniform(3,9)", "in=fixed(5", "=", "chat chat"} {
+		"in=choice(512:0.25,2048:0.75)", "rag-agent out=uniform(3,9)", "in=fixed(5", "=", "chat chat",
+		"in=normal(500,50)", "in=gamma(500,2,9..99)", "in=zipf(1.5,2..99)", "in=choice(0..512:0.4,700:1)", "./a b.jsonl", "x.csv out=3", "chat x.txt", "mix"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -211,8 +220,11 @@ func FuzzParse(f *testing.F) {
 		if err != nil || again.String() != spec.String() {
 			t.Errorf("%q reads as %q, which reads as %q, %v", text, spec, again, err)
 		}
-		if prompt, output, err := spec.resolve(); err != nil || !(prompt.Mean() >= 1) || !(output.Mean() >= 1) {
-			t.Errorf("%q: means %v and %v, %v", text, prompt.Mean(), output.Mean(), err)
+		if spec.File != "" || findMix(spec.Preset) != nil {
+			return
+		}
+		if shape, err := spec.shape(); err != nil || !(shape.Prompt.Mean() >= 1) || !(shape.Output.Mean() >= 1) {
+			t.Errorf("%q: means %v and %v, %v", text, shape.Prompt.Mean(), shape.Output.Mean(), err)
 		}
 	})
 }

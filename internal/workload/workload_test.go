@@ -2,8 +2,6 @@ package workload
 
 import (
 	"math"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -27,14 +25,12 @@ func newWorkload(t testing.TB, text string, seed uint64) *Workload {
 	return w
 }
 
-// conforming is every preset and every kind of distribution.
+// conforming is every preset, every mix and every kind of distribution.
 func conforming() []string {
-	names := []string{"fixed(64,100)", "in=uniform(20,400) out=uniform(1,9)", "in=lognormal(300,1.2)",
-		"in=choice(512:0.15,2048:0.25,8192:0.3,16384:0.2,32768:0.1)"}
-	for _, p := range Presets {
-		names = append(names, p.Name)
-	}
-	return names
+	return append(Names(), "fixed(64,100)", "in=uniform(20,400) out=uniform(1,9)", "in=lognormal(300,1.2)",
+		"in=normal(300,120,9..500) out=normal(50,5)", "in=gamma(300,0.5,3..2000) out=gamma(90,4)",
+		"in=zipf(1.4,16..4096) out=zipf(2.5)", "in=choice(0..512:0.4,512..2048:0.6) out=choice(5:1,10..20:3)",
+		"in=choice(512:0.15,2048:0.25,8192:0.3,16384:0.2,32768:0.1)")
 }
 
 func TestConformance(t *testing.T) {
@@ -55,32 +51,36 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// checkLengths draws 20,000 lengths and holds bounds, median and mean against
-// the distribution's parameters.
+// checkLengths draws 20,000 lengths and holds their mean against the
+// distribution's.
 func checkLengths(t *testing.T, w *Workload) {
+	spec, err := Parse(w.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	shape, err := spec.shape()
+	if findMix(w.Name()) != nil || err == nil && shape.Session != nil && shape.Session.Agent != nil {
+		t.Skip("has more to it than two distributions")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := 0
+	if shape.Prefix != nil {
+		before = shape.Prefix.Tokens
+	}
 	const n = 20000
 	prompts, outputs := make([]float64, n), make([]float64, n)
 	for i := range n {
 		prompt, output := w.Lengths(i)
-		prompts[i], outputs[i] = float64(prompt), float64(output)
+		prompts[i], outputs[i] = float64(prompt-before), float64(output)
 	}
-	checkSample(t, "prompt", w.prompt, prompts)
-	checkSample(t, "output", w.output, outputs)
+	checkSample(t, "prompt", shape.Prompt, prompts)
+	checkSample(t, "output", shape.Output, outputs)
 }
 
 func checkSample(t *testing.T, what string, d Dist, sample []float64) {
 	t.Helper()
-	slices.Sort(sample)
-	lo, hi := support(d)
-	if sample[0] < float64(lo) || sample[len(sample)-1] > float64(hi) {
-		t.Errorf("%s: %v to %v drawn, outside %d..%d", what, sample[0], sample[len(sample)-1], lo, hi)
-	}
-	if d.kind() == lognormal {
-		median := sample[len(sample)/2]
-		if math.Abs(median/d.Median-1) > 0.03 {
-			t.Errorf("%s: median %v, want %v", what, median, d.Median)
-		}
-	}
 	sum, squares := 0.0, 0.0
 	for _, x := range sample {
 		sum += x
@@ -92,16 +92,6 @@ func checkSample(t *testing.T, what string, d Dist, sample []float64) {
 	if math.Abs(mean-d.Mean()) > 4*standardError+1e-9*mean {
 		t.Errorf("%s: mean %v ± %v, want %v", what, mean, standardError, d.Mean())
 	}
-}
-
-func support(d Dist) (lo, hi int) {
-	switch d.kind() {
-	case fixed:
-		return d.Fixed, d.Fixed
-	case choice:
-		return slices.Min(d.TokenCounts), slices.Max(d.TokenCounts)
-	}
-	return d.clip()
 }
 
 // checkSeeds wants one seed to give the same sessions in any order, and
@@ -119,17 +109,40 @@ func checkSeeds(t *testing.T, name string) {
 	}
 }
 
-// checkPrompts counts the tokens of prompts again: as many as designed.
+// checkPrompts holds conversations in which every reply has the tokens asked
+// for, and counts those of every prompt again: as many as designed.
 func checkPrompts(t *testing.T, w *Workload) {
-	v := token.O200k()
-	for i := range 40 {
+	for i := range 12 {
 		prompt, output := w.Lengths(i)
-		got := w.Session(i).Next(nil).Request
-		if got.PromptTokens != prompt || got.MaxTokens != output || v.Count(got.Messages[0].Content) != prompt {
-			t.Errorf("session %d: designed %d and %d tokens; the request says %d and %d, its text has %d",
-				i, prompt, output, got.PromptTokens, got.MaxTokens, v.Count(got.Messages[0].Content))
+		requests := talk(t, w, i)
+		if first := requests[0]; first.PromptTokens != prompt || first.MaxTokens != output {
+			t.Errorf("session %d: designed %d and %d tokens; the request says %d and %d",
+				i, prompt, output, first.PromptTokens, first.MaxTokens)
+		}
+		for turn, r := range requests {
+			if got := countMessages(r); got != r.PromptTokens {
+				t.Errorf("session %d, turn %d: the request says %d prompt tokens, its text has %d", i, turn, r.PromptTokens, got)
+			}
 		}
 	}
+}
+
+func countMessages(r *llm.Request) int {
+	n := 0
+	for _, m := range r.Messages {
+		n += token.O200k().Count(m.Content)
+	}
+	return n
+}
+
+// talk holds the i-th conversation to its end and gives its requests.
+func talk(t *testing.T, w *Workload, i int) []*llm.Request {
+	t.Helper()
+	out := replied(w, i)
+	if len(out) == 0 {
+		t.Fatalf("session %d says nothing", i)
+	}
+	return out
 }
 
 // TestNoTwoPromptsShareTheirFirstCacheBlock covers two seeds, as two stages of
@@ -158,7 +171,7 @@ func TestPromptsOfOneWorkloadDifferFromTheirFirstWords(t *testing.T) {
 	w := newWorkload(t, "chat", 3)
 	seen := map[string]bool{}
 	for i := range 10000 {
-		words := strings.Fields(w.Session(i).Next(nil).Request.Messages[0].Content)
+		words := strings.SplitN(w.Session(i).Next(nil).Request.Messages[0].Content, " ", 5)
 		seen[strings.Join(words[:4], " ")] = true
 	}
 	if len(seen) < 9999 {
@@ -169,7 +182,7 @@ func TestPromptsOfOneWorkloadDifferFromTheirFirstWords(t *testing.T) {
 func TestRequestCarriesTheOptions(t *testing.T) {
 	t.Parallel()
 	options := Options{Model: "llama", Stream: true, Sampling: llm.Sampling{Temperature: new(0.5), Stop: []string{"x"}}}
-	w, err := Spec{Prompt: fixedAt(3), Output: fixedAt(9)}.New(token.O200k(), 1, options)
+	w, err := Spec{Traffic: Traffic{Prompt: fixedAt(3), Output: fixedAt(9)}}.New(token.O200k(), 1, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +207,7 @@ func TestRequestCarriesTheOptions(t *testing.T) {
 
 func TestNewRefusesAnInvalidSpec(t *testing.T) {
 	t.Parallel()
-	if _, err := (Spec{Preset: "chta"}).New(token.O200k(), 1, Options{}); err == nil {
+	if _, err := (Spec{Traffic: Traffic{Preset: "chta"}}).New(token.O200k(), 1, Options{}); err == nil {
 		t.Error("made a workload of an unknown preset")
 	}
 }
@@ -263,33 +276,6 @@ func TestRAGAgentFavoursTwoToSixteenThousandTokens(t *testing.T) {
 	}
 	if share := float64(inside) / n; share < 0.78 || share > 0.84 {
 		t.Errorf("%.3f of the prompts have 2k to 16k tokens, want about 0.81", share)
-	}
-}
-
-// TestLogNormalMeanIsTheSumOfItsTail compares the closed form with the
-// definition E[N] = lo + Σ P(N ≥ k) over the whole tokens k above lo.
-func TestLogNormalMeanIsTheSumOfItsTail(t *testing.T) {
-	t.Parallel()
-	for _, d := range []Dist{logNormal(500, 50, 4000), logNormal(150, 50, 500), logNormal(16000, 2000, 128000),
-		{Median: 30, Sigma: 1.5, Min: 1, Max: 300}, {Median: 1000, Sigma: 0.2, Min: 1200, Max: 2000}} {
-		want := float64(d.Min)
-		for k := d.Min + 1; k <= d.Max; k++ {
-			want += math.Erfc(math.Log(float64(k)/d.Median)/d.Sigma/math.Sqrt2) / 2
-		}
-		if got := d.Mean(); math.Abs(got/want-1) > 2e-3 {
-			t.Errorf("%v: mean %v, want %v", d, got, want)
-		}
-	}
-}
-
-func TestHugeDrawsAreClipped(t *testing.T) {
-	t.Parallel()
-	d := Dist{Median: MaxTokens, Sigma: maxSigma}
-	r := rand.New(rand.NewPCG(1, 1))
-	for range 10000 {
-		if n := d.Sample(r); n < 1 || n > MaxTokens {
-			t.Fatalf("drew %d", n)
-		}
 	}
 }
 

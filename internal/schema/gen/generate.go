@@ -11,6 +11,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"redline/internal/config"
+	"redline/internal/dist"
 	"redline/internal/llm"
 	"redline/internal/metric"
 	"redline/internal/record"
@@ -38,6 +39,10 @@ func generate() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	subject, err := reflected(reflect.TypeFor[telemetry.Subject](), reflector("json", inResult))
+	if err != nil {
+		return nil, err
+	}
 	out := map[string][]byte{}
 	for _, s := range []struct {
 		name, title string
@@ -46,7 +51,7 @@ func generate() (map[string][]byte, error) {
 		{"plan", "A redline plan", plan},
 		{"result", "The result of a redline run", res},
 		{"record", "One line of a redline record log", recordLine()},
-		{"telemetry", "One line of a redline telemetry log", telemetryLine(watched)},
+		{"telemetry", "One line of a redline telemetry log", telemetryLine(watched, subject)},
 		{"truth", "One line of the simulated engine's truth log", truthLine()},
 	} {
 		s.schema.Version, s.schema.Title = draft, s.title
@@ -62,7 +67,7 @@ func generate() (map[string][]byte, error) {
 
 // reflected gives the schema of a Go type, described by its comments.
 func reflected(t reflect.Type, r *jsonschema.Reflector) (*jsonschema.Schema, error) {
-	for _, dir := range []string{"config", "result", "metric", "slo", "client", "load", "arrival", "workload", "sim", "telemetry"} {
+	for _, dir := range []string{"config", "result", "metric", "slo", "client", "load", "arrival", "workload", "dist", "trace", "wire", "sim", "telemetry"} {
 		if err := r.AddGoComments("redline", "internal/"+dir, jsonschema.WithFullComment()); err != nil {
 			return nil, err
 		}
@@ -121,8 +126,19 @@ func inPlan(t reflect.Type) *jsonschema.Schema {
 		return oneOf("A distribution such as lognormal(512,0.6), a number of tokens, or its parts.",
 			&jsonschema.Schema{Type: "string"}, integer(), parts[workload.Dist]())
 	case reflect.TypeFor[workload.Spec]():
-		return oneOf("A preset, a terse form such as fixed(64,100), or its parts.",
+		return oneOf("A preset, a terse form such as fixed(64,100), a file, or its parts.",
 			&jsonschema.Schema{Type: "string"}, parts[workload.Spec]())
+	case reflect.TypeFor[workload.Part]():
+		return oneOf("A preset, a terse form such as fixed(64,100), a file, or its parts.",
+			&jsonschema.Schema{Type: "string"}, parts[workload.Traffic]())
+	case reflect.TypeFor[workload.Secret]():
+		return &jsonschema.Schema{Type: "string", Description: "A secret, as ${NAME}."}
+	case reflect.TypeFor[dist.Delay]():
+		return &jsonschema.Schema{Type: "string", Description: "A pause such as 8s, uniform(1s,5s) or lognormal(8s,0.8)."}
+	case reflect.TypeFor[dist.Popularity]():
+		return &jsonschema.Schema{Type: "string", Description: "uniform or zipf(1.1)."}
+	case reflect.TypeFor[dist.Bucket]():
+		return &jsonschema.Schema{Type: "string", Description: "A range of lengths such as 0..512."}
 	case reflect.TypeFor[[]string]():
 		text := &jsonschema.Schema{Type: "string"}
 		return oneOf("", text, &jsonschema.Schema{Type: "array", Items: text})
@@ -184,10 +200,12 @@ func logHeader(schema string) *jsonschema.Schema {
 }
 
 // telemetryLine is a header or a line, with the line's definitions beside both.
-func telemetryLine(line *jsonschema.Schema) *jsonschema.Schema {
+func telemetryLine(line, subject *jsonschema.Schema) *jsonschema.Schema {
 	definitions := line.Definitions
-	line.Definitions, line.Version = nil, ""
-	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{logHeader(telemetry.Schema), line}, Definitions: definitions}
+	line.Definitions, line.Version, subject.Version = nil, "", ""
+	header := logHeader(telemetry.Schema)
+	header.Properties.Set("subject", subject)
+	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{header, line}, Definitions: definitions}
 }
 
 // recordLine is the header of a log or one request.
@@ -203,7 +221,7 @@ func recordLine() *jsonschema.Schema {
 	for _, key := range []string{"id", "session", "turn", "try", "due", "begin", "slot", "conn", "dialed", "secured",
 		"sent", "written", "head", "first", "answer", "last", "end", "status", "prompt_tokens", "asked_prompt",
 		"cached_tokens", "output_tokens", "asked_output", "reasoning_tokens", "streamed_tokens", "local_tokens",
-		"coalesced", "reconnects"} {
+		"coalesced", "reconnects", "inputs"} {
 		keys[key] = natural()
 	}
 	for _, key := range []string{"class", "tenant", "addr", "error"} {

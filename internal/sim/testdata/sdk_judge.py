@@ -1,4 +1,4 @@
-"""Reads a server's answers with the official OpenAI and Anthropic SDKs.
+"""Reads a server's answers with the official SDKs of the APIs that it speaks.
 
 usage: sdk_judge.py MODEL PROMPT MAX_TOKENS BASE_URL...
 
@@ -10,6 +10,8 @@ import json
 import sys
 
 import anthropic
+import huggingface_hub
+import ollama
 import openai
 
 
@@ -119,9 +121,114 @@ def anthropic_whole(client, asked):
     return anthropic_message(client.messages.create(**asked))
 
 
+def responses_usage(usage):
+    return {
+        "prompt_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "total_tokens": usage.total_tokens,
+        "cached_tokens": usage.input_tokens_details.cached_tokens,
+        "reasoning_tokens": usage.output_tokens_details.reasoning_tokens,
+    }
+
+
+def response_answer(reply):
+    got = answer(text=reply.output_text, usage=responses_usage(reply.usage))
+    got["finish"] = reply.incomplete_details.reason if reply.incomplete_details else reply.status
+    for item in reply.output:
+        if item.type == "reasoning":
+            got["reasoning"] += "".join(part.text for part in item.content or [])
+        elif item.type == "function_call":
+            got["tool"], got["arguments"] = item.name, json.loads(item.arguments)
+    return got
+
+
+def responses_stream(client, asked):
+    """Checks the deltas against the whole that the SDK is given at the end."""
+    outputs, deltas, got = 0, "", None
+    for event in client.responses.create(**asked, stream=True):
+        named = event.type == "response.output_item.added" and event.item.type == "function_call"
+        outputs += named or event.type.endswith(".delta")
+        if event.type == "response.output_text.delta":
+            deltas += event.delta
+        if event.type in ("response.completed", "response.incomplete"):
+            got = response_answer(event.response)
+    assert deltas == got["text"], (deltas, got)
+    got["outputs"] = outputs
+    return got
+
+
+def ollama_usage(reply):
+    return {"prompt_tokens": reply.prompt_eval_count, "output_tokens": reply.eval_count}
+
+
+def ollama_chat_stream(client, asked):
+    got = answer()
+    for part in client.chat(**asked, stream=True):
+        got["text"] += part.message.content or ""
+        got["reasoning"] += part.message.thinking or ""
+        got["outputs"] += bool(part.message.content or part.message.thinking)
+        if part.done:
+            got["finish"], got["usage"] = part.done_reason, ollama_usage(part)
+    return got
+
+
+def ollama_chat_whole(client, asked):
+    reply = client.chat(**asked)
+    return answer(text=reply.message.content, reasoning=reply.message.thinking or "", finish=reply.done_reason,
+                  usage=ollama_usage(reply))
+
+
+def ollama_generate_stream(client, asked):
+    got = answer()
+    for part in client.generate(**asked, stream=True):
+        got["text"] += part.response or ""
+        got["reasoning"] += part.thinking or ""
+        got["outputs"] += bool(part.response or part.thinking)
+        if part.done:
+            got["finish"], got["usage"] = part.done_reason, ollama_usage(part)
+    return got
+
+
+def ollama_generate_whole(client, asked):
+    reply = client.generate(**asked)
+    return answer(text=reply.response, reasoning=reply.thinking or "", finish=reply.done_reason, usage=ollama_usage(reply))
+
+
+def tgi_stream(base, asked):
+    got = answer()
+    client = huggingface_hub.InferenceClient(base + "/generate_stream")
+    for part in client.text_generation(**asked, stream=True, details=True):
+        if not part.token.special:
+            got["text"] += part.token.text
+            got["outputs"] += 1
+        if part.details:
+            got["finish"] = part.details.finish_reason
+            got["usage"] = {"prompt_tokens": part.details.input_length, "output_tokens": part.details.generated_tokens}
+    return got
+
+
+def tgi_whole(base, asked):
+    client = huggingface_hub.InferenceClient(base + "/generate")
+    reply = client.text_generation(**asked, details=True, decoder_input_details=True)
+    return answer(text=reply.generated_text, finish=reply.details.finish_reason,
+                  usage={"prompt_tokens": len(reply.details.prefill), "output_tokens": reply.details.generated_tokens})
+
+
+def vectors(client, asked):
+    """What the SDK asks for unless told otherwise is base64."""
+    packed = client.embeddings.create(**asked)
+    plain = client.embeddings.create(**asked, encoding_format="float", dimensions=8)
+    same = all(abs(a - b) < 1e-6 for a, b in zip(
+        client.embeddings.create(**asked, dimensions=8).data[0].embedding, plain.data[0].embedding))
+    return {"vectors": len(packed.data), "length": len(packed.data[0].embedding), "short": len(plain.data[0].embedding),
+            "same": same, "prompt_tokens": packed.usage.prompt_tokens}
+
+
 def refusal(ask):
     try:
         ask()
+    except ollama.ResponseError as error:
+        return f"{type(error).__name__} {error.status_code}"
     except (openai.APIStatusError, anthropic.APIStatusError) as error:
         return f"{type(error).__name__} {error.status_code}"
     return "none"
@@ -134,6 +241,12 @@ def judge(base, model, prompt, limit):
     chat = {"model": model, "messages": messages, "max_tokens": limit}
     completion = {"model": model, "prompt": prompt, "max_tokens": limit}
     unknown = {**chat, "model": "no-such-model"}
+    l = ollama.Client(host=base)
+    options = {"num_predict": limit}
+    told = {"model": model, "messages": messages, "options": options}
+    shown = {"model": model, "prompt": prompt, "options": options}
+    response = {"model": model, "input": messages, "max_output_tokens": limit}
+    generation = {"prompt": prompt, "max_new_tokens": limit}
     return {
         "models": [m.id for m in o.models.list()],
         "answers": {
@@ -143,10 +256,20 @@ def judge(base, model, prompt, limit):
             "openai-completions whole": completions_whole(o, completion),
             "anthropic-messages streamed": anthropic_stream(a, chat),
             "anthropic-messages whole": anthropic_whole(a, chat),
+            "openai-responses streamed": responses_stream(o, response),
+            "openai-responses whole": response_answer(o.responses.create(**response)),
+            "tgi-generate streamed": tgi_stream(base, generation),
+            "tgi-generate whole": tgi_whole(base, generation),
+            "ollama-chat streamed": ollama_chat_stream(l, told),
+            "ollama-chat whole": ollama_chat_whole(l, told),
+            "ollama-generate streamed": ollama_generate_stream(l, shown),
+            "ollama-generate whole": ollama_generate_whole(l, shown),
         },
+        "embeddings": vectors(o, {"model": model, "input": [prompt, prompt]}),
         "refusals": {
             "openai-chat": refusal(lambda: o.chat.completions.create(**unknown)),
             "anthropic-messages": refusal(lambda: a.messages.create(**unknown)),
+            "ollama-chat": refusal(lambda: l.chat(**{**told, "model": "no-such-model"})),
         },
     }
 

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"redline/internal/config"
+	"redline/internal/llm"
+	"redline/internal/token"
+	"redline/internal/trace"
+	"redline/internal/workload"
+)
+
+const workloadHelp = `See what a workload would send, or make one that behaves like your own logs.
+
+A workload is a preset, lengths such as 'in=lognormal(500,0.8) out=fixed(128)',
+or a file: prompts, conversations, a trace, a fitted workload.`
+
+func (p *process) workloadCommand() *cobra.Command {
+	c := &cobra.Command{Use: "workload", Short: "see what would be sent; fit a workload to logs", Long: workloadHelp,
+		Example: `  redline workload list
+  redline workload show chat
+  redline workload fit access.jsonl -o tuesday.yaml`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(c, args[0])
+			}
+			return c.Help()
+		}}
+	c.AddCommand(p.workloadShowCommand(), p.workloadFitCommand(), p.workloadListCommand())
+	return c
+}
+
+const showExamples = `  redline workload show chat
+  redline workload show 'in=lognormal(500,0.8,50..4000) out=fixed(128)'
+  redline workload show azure.csv --json
+  redline workload show mooncake.jsonl --from 10m --for 5m
+  redline workload show prompts.jsonl --samples 3`
+
+func (p *process) workloadShowCommand() *cobra.Command {
+	c := &cobra.Command{Use: "show FILE|PRESET|LENGTHS", Short: "say what a workload would send, without sending it",
+		Example: showExamples, Args: cobra.MaximumNArgs(1)}
+	flags := addOptions(c, func(o *config.Option) bool {
+		return o.Group == config.WorkloadGroup && o.Flag != "workload" || o.Flag == "plan"
+	}, nil)
+	var asJSON bool
+	var samples int
+	c.Flags().BoolVar(&asJSON, "json", false, "print the summary as JSON")
+	c.Flags().IntVar(&samples, "samples", 0, "show so many of its prompts")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		given := flags()
+		if len(args) == 1 {
+			given["workload"] = args
+		}
+		if samples < 0 {
+			return usage("--samples: want a number of prompts, got %d", samples)
+		}
+		cfg, err := config.Resolve(config.Input{Flags: given, LookupEnv: p.lookupEnv, Seed: 1})
+		if err != nil {
+			return err
+		}
+		return p.showWorkload(cfg, asJSON, samples)
+	}
+	return c
+}
+
+func (p *process) showWorkload(cfg *config.Config, asJSON bool, samples int) error {
+	text, err := tokenizerOf(cfg)
+	if err != nil {
+		return err
+	}
+	work, err := cfg.Workload.New(text, cfg.Seed, workload.Options{Sampling: cfg.Generation.Sampling()})
+	if err != nil {
+		return err
+	}
+	defer work.Close()
+	summary, err := work.Summary(0)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		out := json.NewEncoder(p.stdout)
+		out.SetIndent("", "  ")
+		return out.Encode(summary)
+	}
+	if err := summary.Show(p.stdout); err != nil {
+		return err
+	}
+	for i := range samples {
+		turn := work.Session(i).Next(nil)
+		if turn == nil {
+			break
+		}
+		if err := showRequest(p.stdout, i, turn.Request); err != nil {
+			return err
+		}
+	}
+	return work.Err()
+}
+
+// showRequest prints the beginning of one request's messages.
+func showRequest(w io.Writer, i int, r *llm.Request) error {
+	const most = 400
+	if _, err := fmt.Fprintf(w, "── prompt %d: %d tokens, asks for %d\n", i, r.PromptTokens, r.MaxTokens); err != nil {
+		return err
+	}
+	for _, m := range r.Messages {
+		text := []rune(strings.Join(strings.Fields(m.Content), " "))
+		end := ""
+		if len(text) > most {
+			text, end = text[:most], " …"
+		}
+		if _, err := fmt.Fprintf(w, "%s: %s%s\n", m.Role, string(text), end); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tokenizerOf gives the plan's tokenizer, without a server to ask.
+func tokenizerOf(cfg *config.Config) (token.Text, error) {
+	if cfg.Tokenizer == config.ByServer {
+		return nil, usage("--tokenizer server: no server is asked here; leave it out, or name a tokenizer.json")
+	}
+	if v, ok := token.Embedded(cfg.Tokenizer); ok {
+		return v, nil
+	}
+	v, err := token.Load(cfg.Tokenizer)
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer: %w", err)
+	}
+	return v, nil
+}
+
+const fitHelp = `Turn logs into a workload file that holds no text and no names: lengths as
+pairs, the rate of every minute with its burstiness, the share of prompts that
+begin alike (by salted hashes), shares of sessions and tenants.
+
+Reads Azure, BurstGPT and Mooncake traces, OpenTelemetry GenAI spans, vLLM's and
+LiteLLM's request logs, and any CSV or JSON Lines with named columns. Several
+logs of one service add up.`
+
+const fitExamples = `  redline workload fit access.jsonl -o tuesday.yaml
+  redline workload fit gateway-*.csv --column prompt=in_tok --column output=out_tok -o peak.yaml
+  redline run --url http://localhost:8000 --workload tuesday.yaml`
+
+func (p *process) workloadFitCommand() *cobra.Command {
+	c := &cobra.Command{Use: "fit LOG…", Short: "make a text-free workload that behaves like logs", Long: fitHelp,
+		Example: fitExamples, Args: cobra.ArbitraryArgs}
+	flags := addOptions(c, func(o *config.Option) bool {
+		return slices.Contains([]string{"workload-format", "column", "skip-bad-rows", "sort"}, o.Flag)
+	}, nil)
+	var out string
+	var o trace.FitOptions
+	c.Flags().StringVarP(&out, "output", "o", "", "file to write (default: standard output)")
+	c.Flags().BoolVar(&o.KeepNames, "keep-names", false, "keep the names of tenants and classes")
+	c.Flags().BoolVar(&o.Independent, "break-pairs", false, "draw prompt and output lengths apart from one another")
+	c.RunE = func(_ *cobra.Command, paths []string) error {
+		if len(paths) == 0 {
+			return usage("redline workload fit needs a log, such as access.jsonl")
+		}
+		options, err := logOptions(flags())
+		if err != nil {
+			return err
+		}
+		return p.fit(paths, options, o, out)
+	}
+	return c
+}
+
+// logOptions reads the flags that say how a log is to be read. They are set on
+// a configuration of their own: there is no workload to check them against.
+func logOptions(given map[string][]string) (trace.Options, error) {
+	var cfg config.Config
+	for i := range config.Options {
+		o := &config.Options[i]
+		if values := given[o.Flag]; len(values) > 0 {
+			if err := o.Set(&cfg, values); err != nil {
+				return trace.Options{}, usage("--%s: %v", o.Flag, err)
+			}
+		}
+	}
+	t := cfg.Workload.Traffic
+	if t.Format != "" && !slices.Contains(trace.Formats(), t.Format) {
+		return trace.Options{}, usage("--workload-format: want one of %s, got %q", strings.Join(trace.Formats(), ", "), t.Format)
+	}
+	return trace.Options{Format: t.Format, Columns: t.Columns, SkipBadRows: t.SkipBadRows, Sort: t.Sort, Salt: rand.Uint64() | 1}, nil
+}
+
+// fit reads every log whole before it writes anything.
+func (p *process) fit(paths []string, o trace.Options, fo trace.FitOptions, out string) error {
+	var files []*trace.File
+	defer func() {
+		for _, f := range files {
+			_ = f.Close() // only read
+		}
+	}()
+	for _, path := range paths {
+		f, err := trace.Open(path, o)
+		if err != nil {
+			return err
+		}
+		files = append(files, f)
+		if n := f.Skipped(); n > 0 {
+			fmt.Fprintf(p.stderr, "redline: %s: %d bad rows were left out\n", path, n)
+		}
+	}
+	fitted, err := trace.Fit(fo, files...)
+	if err != nil {
+		return err
+	}
+	if out == "" {
+		return fitted.Write(p.stdout)
+	}
+	file, err := os.Create(out)
+	if err != nil {
+		return err
+	}
+	if err := fitted.Write(file); err != nil {
+		_ = file.Close() // the write's error says more
+		return err
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.stdout, "%s behaves like %d requests of %s; try: redline workload show %s\n",
+		out, fitted.Source.Requests, strings.Join(paths, ", "), out)
+	return err
+}
+
+func (p *process) workloadListCommand() *cobra.Command {
+	return &cobra.Command{Use: "list", Short: "name the presets", Args: noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			var b strings.Builder
+			for _, preset := range workload.Presets {
+				fmt.Fprintf(&b, "%-18s %s\n", preset.Name, preset.About)
+			}
+			for _, mix := range workload.Mixes {
+				fmt.Fprintf(&b, "%-18s %s\n", mix.Name, mix.About)
+			}
+			_, err := io.WriteString(p.stdout, b.String())
+			return err
+		}}
+}

@@ -1,0 +1,177 @@
+// Package chart draws how something answers to load: it takes lines of points,
+// bounds and marks, and gives a picture, as inline SVG for a page or as text
+// for a terminal. It knows no result and no unit: what a number means and how
+// it is written is told to it. Equal charts give equal pictures.
+package chart
+
+import (
+	"math"
+	"slices"
+)
+
+// Chart is a picture to be drawn. Title and Description are its alternative in
+// words for whoever cannot see it.
+type Chart struct {
+	Title       string
+	Description string
+	X, Y        Axis
+	// Lines come first to last by weight: the first is what the chart is about.
+	Lines []Line
+	// Bounds are horizontal, such as an objective.
+	Bounds []Bound
+	// Marks are vertical, such as a limit.
+	Marks []Mark
+}
+
+// Axis says how one direction is divided.
+type Axis struct {
+	Label string
+	// Log divides by ratios; values at or below 0 are not drawn then.
+	Log bool
+	// Format writes a tick.
+	Format func(float64) string
+}
+
+// Line is points that belong together, by ascending X.
+type Line struct {
+	Name   string
+	Points []Point
+}
+
+// Point is one measured place.
+type Point struct {
+	X, Y float64
+	// Low and High bound Y; both 0 where it has no interval.
+	Low, High float64
+	// Hollow marks a point that is good for finding the way only.
+	Hollow bool
+	// Text says the point in words.
+	Text string
+}
+
+// Bound is a value that Y should not cross.
+type Bound struct {
+	Y    float64
+	Text string
+}
+
+// Mark is a place on the X axis, with an interval where Low and High are not
+// both 0.
+type Mark struct {
+	X, Low, High float64
+	Text         string
+	// Faint marks are hints, such as a knee.
+	Faint bool
+}
+
+// Empty reports whether there is nothing to draw.
+func (c *Chart) Empty() bool { return len(c.values()) == 0 }
+
+// values are the heights that the picture must hold.
+func (c *Chart) values() []float64 {
+	var all []float64
+	for _, l := range c.Lines {
+		for _, p := range l.Points {
+			all = append(all, p.Y)
+			if p.interval() {
+				all = append(all, p.Low, p.High)
+			}
+		}
+	}
+	if len(all) > 0 {
+		for _, b := range c.Bounds {
+			all = append(all, b.Y)
+		}
+	}
+	return slices.DeleteFunc(all, func(v float64) bool { return !drawable(v, c.Y.Log) })
+}
+
+func (c *Chart) places() []float64 {
+	var all []float64
+	for _, l := range c.Lines {
+		for _, p := range l.Points {
+			all = append(all, p.X)
+		}
+	}
+	for _, m := range c.Marks {
+		all = append(all, m.X, m.Low, m.High)
+	}
+	return slices.DeleteFunc(all, func(v float64) bool { return !drawable(v, c.X.Log) })
+}
+
+func (p Point) interval() bool { return p.Low != 0 || p.High != 0 }
+
+func (m Mark) interval() bool { return m.Low != 0 || m.High != 0 }
+
+func drawable(v float64, log bool) bool {
+	return !math.IsNaN(v) && !math.IsInf(v, 0) && (!log || v > 0)
+}
+
+// scale maps values to 0 … 1.
+type scale struct {
+	low, high float64
+	log       bool
+	ticks     []float64
+}
+
+// newScale holds all values; one that is linear begins at 0 or below.
+func newScale(values []float64, log bool) scale {
+	if len(values) == 0 {
+		values = []float64{1}
+	}
+	s := scale{low: slices.Min(values), high: slices.Max(values), log: log}
+	if log {
+		s.low, s.high = s.low/1.25, s.high*1.25
+		s.ticks = logTicks(s.low, s.high)
+		return s
+	}
+	s.low = min(s.low, 0)
+	if s.high <= s.low {
+		s.high = s.low + 1
+	}
+	step := niceStep((s.high - s.low) / 6)
+	s.low, s.high = math.Floor(s.low/step)*step, s.high+(s.high-s.low)*0.04
+	for i := 0; s.low+float64(i)*step <= s.high; i++ {
+		s.ticks = append(s.ticks, s.low+float64(i)*step)
+	}
+	return s
+}
+
+// at is where a value lies, 0 at the low end and 1 at the high one.
+func (s scale) at(v float64) float64 {
+	if s.log {
+		v, low, high := math.Log(max(v, s.low)), math.Log(s.low), math.Log(s.high)
+		return (v - low) / (high - low)
+	}
+	return (v - s.low) / (s.high - s.low)
+}
+
+// niceStep is the least of 1, 2, 5, 10, … that is not below step.
+func niceStep(step float64) float64 {
+	base := math.Pow(10, math.Floor(math.Log10(step)))
+	for _, m := range []float64{1, 2, 5} {
+		if m*base >= step*(1-1e-9) {
+			return m * base
+		}
+	}
+	return 10 * base
+}
+
+// logTicks are 1, 2, 5 of each power of ten between the two, or the powers
+// alone where that would be many.
+func logTicks(low, high float64) []float64 {
+	for _, steps := range [][]float64{{1, 2, 5}, {1}} {
+		var ticks []float64
+		for power := math.Floor(math.Log10(low)); power <= math.Log10(high); power++ {
+			for _, m := range steps {
+				if v := m * math.Pow(10, power); v >= low && v <= high {
+					ticks = append(ticks, v)
+				}
+			}
+		}
+		if len(ticks) >= 2 && len(ticks) <= 8 || len(steps) == 1 {
+			return ticks
+		}
+	}
+	return nil
+}

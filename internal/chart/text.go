@@ -1,0 +1,217 @@
+package chart
+
+import (
+	"math"
+	"strings"
+	"unicode/utf8"
+)
+
+// The signs of a picture in text. Later ones in this list are drawn over
+// earlier ones.
+const (
+	signEmpty   = ' '
+	signBand    = '░'
+	signKnee    = '┊'
+	signMark    = '│'
+	signBound   = '┄'
+	signWhisker = '╎'
+	signHollow  = '○'
+	signDot     = '●'
+)
+
+const fewestColumns, fewestRows = 20, 4
+
+// Text gives the picture of the first line as rows of text, at most width
+// columns wide, with height rows of plot between its axes; below it stands
+// what the signs mean.
+func (c *Chart) Text(width, height int) []string {
+	if c.Empty() {
+		return nil
+	}
+	x, y := newScale(c.places(), c.X.Log), newScale(c.values(), c.Y.Log)
+	margin := 0
+	for _, v := range y.ticks {
+		margin = max(margin, utf8.RuneCountInString(c.Y.format(v)))
+	}
+	g := newGrid(max(width-margin-2, fewestColumns), max(height, fewestRows))
+	for _, m := range c.Marks {
+		g.mark(m, x)
+	}
+	for _, b := range c.Bounds {
+		if drawable(b.Y, c.Y.Log) {
+			g.across(g.row(y.at(b.Y)), signBound)
+		}
+	}
+	if len(c.Lines) > 0 {
+		for _, p := range c.Lines[0].Points {
+			g.point(p, x, y)
+		}
+	}
+	rows := []string{c.Y.Label}
+	rows = append(rows, g.framed(c.Y, y, margin)...)
+	rows = append(rows, g.foot(c.X, x, margin)...)
+	return append(rows, c.key(width, margin)...)
+}
+
+// grid is the plot without its axes.
+type grid struct {
+	cells [][]rune
+}
+
+func newGrid(columns, rows int) *grid {
+	g := &grid{cells: make([][]rune, rows)}
+	for i := range g.cells {
+		g.cells[i] = []rune(strings.Repeat(string(signEmpty), columns))
+	}
+	return g
+}
+
+func (g *grid) columns() int { return len(g.cells[0]) }
+
+// row and column are where a share of the height and of the width lies.
+func (g *grid) row(at float64) int {
+	last := len(g.cells) - 1
+	return last - min(max(int(math.Round(at*float64(last))), 0), last)
+}
+
+func (g *grid) column(at float64) int {
+	last := g.columns() - 1
+	return min(max(int(math.Round(at*float64(last))), 0), last)
+}
+
+func (g *grid) across(row int, sign rune) {
+	for i := range g.cells[row] {
+		g.cells[row][i] = sign
+	}
+}
+
+func (g *grid) down(column, from, to int, sign rune) {
+	for row := from; row <= to; row++ {
+		g.cells[row][column] = sign
+	}
+}
+
+func (g *grid) mark(m Mark, x scale) {
+	last := len(g.cells) - 1
+	if m.interval() {
+		for column := g.column(x.at(m.Low)); column <= g.column(x.at(m.High)); column++ {
+			g.down(column, 0, last, signBand)
+		}
+	}
+	sign := signMark
+	if m.Faint {
+		sign = signKnee
+	}
+	g.down(g.column(x.at(m.X)), 0, last, sign)
+}
+
+func (g *grid) point(p Point, x, y scale) {
+	if !drawable(p.X, x.log) || !drawable(p.Y, y.log) {
+		return
+	}
+	column := g.column(x.at(p.X))
+	if p.interval() && drawable(p.Low, y.log) && drawable(p.High, y.log) {
+		g.down(column, g.row(y.at(p.High)), g.row(y.at(p.Low)), signWhisker)
+	}
+	sign := signDot
+	if p.Hollow {
+		sign = signHollow
+	}
+	g.cells[g.row(y.at(p.Y))][column] = sign
+}
+
+// framed puts the Y axis and its ticks before the rows.
+func (g *grid) framed(a Axis, y scale, margin int) []string {
+	labels := make([]string, len(g.cells))
+	for _, v := range y.ticks {
+		if at := y.at(v); at >= 0 && at <= 1 {
+			labels[g.row(at)] = a.format(v)
+		}
+	}
+	rows := make([]string, len(g.cells))
+	for i, cells := range g.cells {
+		side := "│"
+		if labels[i] != "" {
+			side = "┤"
+		}
+		rows[i] = strings.TrimRight(padLeft(labels[i], margin)+side+string(cells), " ")
+	}
+	return rows
+}
+
+// foot is the X axis with its ticks; of labels that would touch, the later one
+// is left out.
+func (g *grid) foot(a Axis, x scale, margin int) []string {
+	axis := []rune(strings.Repeat("─", g.columns()))
+	labels := []rune(strings.Repeat(" ", g.columns()+1))
+	free := 0
+	for _, v := range x.ticks {
+		at := x.at(v)
+		if at < 0 || at > 1 {
+			continue
+		}
+		column, text := g.column(at), []rune(a.format(v))
+		axis[column] = '┬'
+		from := min(max(column-len(text)/2, 0), len(labels)-len(text))
+		if from < free {
+			continue
+		}
+		copy(labels[from:], text)
+		free = from + len(text) + 1
+	}
+	space := strings.Repeat(" ", margin)
+	return []string{space + "└" + string(axis), space + " " + strings.TrimRight(string(labels), " "), padLeft(a.Label, margin+1+g.columns())}
+}
+
+// key says what the signs mean, wrapped to width.
+func (c *Chart) key(width, margin int) []string {
+	var parts []string
+	dots, hollow := false, false
+	for _, l := range c.Lines[:min(len(c.Lines), 1)] {
+		for _, p := range l.Points {
+			dots, hollow = dots || !p.Hollow, hollow || p.Hollow
+		}
+		if dots {
+			parts = append(parts, string(signDot)+" "+l.Name)
+		}
+	}
+	if hollow {
+		parts = append(parts, string(signHollow)+" probe, under a minute")
+	}
+	for _, b := range c.Bounds {
+		parts = append(parts, strings.Repeat(string(signBound), 2)+" "+b.Text)
+	}
+	for _, m := range c.Marks {
+		sign := string(signMark)
+		if m.Faint {
+			sign = string(signKnee)
+		}
+		parts = append(parts, sign+" "+m.Text)
+	}
+	return packed(parts, width, strings.Repeat(" ", margin+1))
+}
+
+// packed joins parts into as few lines as fit.
+func packed(parts []string, width int, indent string) []string {
+	var lines []string
+	line := ""
+	for _, part := range parts {
+		switch {
+		case line == "":
+			line = indent + part
+		case utf8.RuneCountInString(line)+3+utf8.RuneCountInString(part) <= width:
+			line += "   " + part
+		default:
+			lines = append(lines, line)
+			line = indent + part
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func padLeft(text string, width int) string {
+	return strings.Repeat(" ", max(width-utf8.RuneCountInString(text), 0)) + text
+}

@@ -1,0 +1,80 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+)
+
+// tokenizing is how engines want to be asked at /tokenize, and where their
+// answer has the tokens.
+var tokenizing = []struct {
+	engine string
+	ask    func(model, text string) any
+}{
+	{"vLLM, SGLang", func(model, text string) any {
+		return map[string]any{"model": model, "prompt": text, "add_special_tokens": false}
+	}},
+	{"llama.cpp", func(_, text string) any { return map[string]any{"content": text} }},
+	{"TGI", func(_, text string) any { return map[string]any{"inputs": text} }},
+}
+
+// errNoTokenize says that a server does not count tokens for others.
+var errNoTokenize = errors.New("the server has no /tokenize that is understood; give a tokenizer.json or an embedded vocabulary")
+
+// Tokenizer finds how the server wants to be asked at /tokenize, and gives a
+// function that counts the tokens of texts there.
+func (c *Client) Tokenizer(ctx context.Context, model string) (func(texts []string) ([]int, error), error) {
+	for _, form := range tokenizing {
+		count := func(text string) (int, error) {
+			body, err := json.Marshal(form.ask(model, text))
+			if err != nil {
+				return 0, err
+			}
+			reply, err := c.call(ctx, http.MethodPost, "/tokenize", body)
+			if err != nil {
+				return 0, err
+			}
+			return tokensIn(reply)
+		}
+		// Two words have at least two tokens: a form that is not understood
+		// may still be answered, with none.
+		if n, err := count("two words"); err != nil || n < 2 {
+			continue
+		}
+		return func(texts []string) ([]int, error) {
+			counts := make([]int, len(texts))
+			var err error
+			for i, text := range texts {
+				if counts[i], err = count(text); err != nil {
+					return nil, err
+				}
+			}
+			return counts, nil
+		}, nil
+	}
+	return nil, errNoTokenize
+}
+
+// tokensIn counts the tokens of an answer: a list of them, or an object with a
+// count or a list.
+func tokensIn(reply []byte) (int, error) {
+	if bytes.HasPrefix(bytes.TrimSpace(reply), []byte("[")) {
+		var list []json.RawMessage
+		err := json.Unmarshal(reply, &list)
+		return len(list), err
+	}
+	var answer struct {
+		Count  *int              `json:"count"`
+		Tokens []json.RawMessage `json:"tokens"`
+	}
+	if err := json.Unmarshal(reply, &answer); err != nil {
+		return 0, err
+	}
+	if answer.Count != nil {
+		return *answer.Count, nil
+	}
+	return len(answer.Tokens), nil
+}

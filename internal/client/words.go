@@ -1,0 +1,116 @@
+package client
+
+import (
+	"net/http"
+	"strings"
+)
+
+// message gives the server's own words, with the cure where one is known.
+func (x *exchange) message(head response, content []byte) string {
+	if head.status >= 300 && head.status < 400 && head.location != "" {
+		return "redirected to " + x.words(x.ep.target(head.location)) + ": give that URL with --url"
+	}
+	said := x.words(x.c.dialect.DecodeError(content))
+	if said == "" {
+		said = x.words(gist(string(content)))
+	}
+	switch {
+	case said == "":
+		return "the server gave no reason (" + http.StatusText(head.status) + ")"
+	case x.ep.tls == nil && strings.Contains(said, "HTTP request") && strings.Contains(said, "HTTPS"):
+		return said + " Use https:// in --url."
+	}
+	return said
+}
+
+// mostGist bounds what is shown of a body that no dialect can read.
+const mostGist = 200
+
+// gist says what a body is that is not the JSON that was expected: the title of
+// a page, or its first line.
+func gist(content string) string {
+	content = strings.TrimSpace(content)
+	if isPage(content) {
+		if title := titleOf(content); title != "" {
+			return "an HTML page titled \"" + shorten(title) + "\""
+		}
+		return "an HTML page"
+	}
+	line, _, _ := strings.Cut(content, "\n")
+	return shorten(line)
+}
+
+func shorten(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > mostGist {
+		return strings.ToValidUTF8(s[:mostGist], "") + "…"
+	}
+	return s
+}
+
+func isPage(content string) bool {
+	start := strings.ToLower(content[:min(len(content), 1024)])
+	for strings.HasPrefix(start, "<!--") || strings.HasPrefix(start, "<?xml") {
+		_, rest, ok := strings.Cut(start, ">")
+		if !ok {
+			return false
+		}
+		start = strings.TrimSpace(rest)
+	}
+	for _, tag := range []string{"<!doctype html", "<html", "<head", "<body", "<title", "<h1", "<center"} {
+		if strings.HasPrefix(start, tag) {
+			return true
+		}
+	}
+	return false
+}
+
+// titleOf is the title of a page, or its first heading.
+func titleOf(page string) string {
+	lower := strings.ToLower(page)
+	if len(lower) != len(page) {
+		lower = page // a letter whose small form is longer: places would not agree
+	}
+	for _, tag := range []string{"title", "h1"} {
+		from := strings.Index(lower, "<"+tag)
+		if from < 0 {
+			continue
+		}
+		open := strings.IndexByte(lower[from:], '>')
+		end := strings.Index(lower[from:], "</"+tag)
+		if open >= 0 && end > open {
+			if title := strings.TrimSpace(page[from+open+1 : from+end]); title != "" {
+				return title
+			}
+		}
+	}
+	return ""
+}
+
+// words makes what a server said fit for a record, without the secrets of this
+// request either.
+func (x *exchange) words(s string) string {
+	secrets := []string{x.r.Key}
+	for _, h := range x.r.Headers {
+		if !harmless(h[0]) {
+			secrets = append(secrets, h[1])
+		}
+	}
+	for _, secret := range secrets {
+		if len(secret) >= shortestSecret {
+			s = strings.ReplaceAll(s, secret, masked)
+		}
+	}
+	return x.c.words(s)
+}
+
+// words makes what a server said fit for a record: one line of bounded length,
+// without the secrets that a server may repeat.
+func (c *Client) words(s string) string {
+	const most = 300
+	s = c.secrets.Replace(strings.Join(strings.Fields(s), " "))
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}

@@ -1,0 +1,123 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+
+	"redline/internal/result"
+	"redline/internal/stats"
+)
+
+// Pooled is how far runs of one plan lie apart.
+type Pooled struct {
+	Runs     int              `json:"runs"`
+	Metrics  []Spread         `json:"metrics"`
+	Warnings []result.Warning `json:"warnings,omitempty"`
+}
+
+// Spread is one metric over several runs.
+type Spread struct {
+	Name string `json:"name"`
+	Load string `json:"load,omitempty"`
+	Unit string `json:"unit"`
+	// N is how many runs have it.
+	N    int     `json:"n"`
+	Mean float64 `json:"mean"`
+	Min  float64 `json:"min"`
+	Max  float64 `json:"max"`
+	// CV is the standard deviation between runs over their mean.
+	CV *float64 `json:"cv,omitempty"`
+	// WithinCV is the same as the runs' own intervals promise it; a CV far
+	// above it says that runs differ by more than a single one can show.
+	WithinCV *float64 `json:"within_cv,omitempty"`
+	// Interval bounds the mean at 95 % by Student's t over the runs, so it
+	// includes what differs between them.
+	Interval *[2]float64 `json:"interval,omitempty"`
+}
+
+const poolLevel = 0.95
+
+// Pool gives the variation between repeated runs. Runs that are not sound or
+// not of one kind with the first are left out, with a warning.
+func Pool(runs []*result.Result) *Pooled {
+	p := &Pooled{Metrics: []Spread{}}
+	sound := p.sound(runs)
+	p.Runs = len(sound)
+	if len(sound) == 0 {
+		return p
+	}
+	if repeated(sound) {
+		p.warn("runs share a seed: their spread shows the server's, not that of the requests")
+	}
+	for _, l := range loads(sound[0]) {
+		var points []*result.Point
+		for _, r := range sound {
+			if at := pointAt(r, l); at != nil {
+				points = append(points, at)
+			}
+		}
+		for _, f := range figures {
+			s, ok := f.spreadOf(points)
+			if ok && len(sound[0].Points) > 1 {
+				s.Load = loadName(l)
+			}
+			if ok {
+				p.Metrics = append(p.Metrics, s)
+			}
+		}
+	}
+	return p
+}
+
+func (p *Pooled) warn(format string, args ...any) {
+	p.Warnings = append(p.Warnings, result.Warning{Text: fmt.Sprintf(format, args...)})
+}
+
+func (p *Pooled) sound(runs []*result.Result) []*result.Result {
+	var kept []*result.Result
+	for _, r := range runs {
+		why, grave := unsound(r)
+		if !grave && len(kept) > 0 {
+			if unlike := new(Comparison).liken([]*result.Result{kept[0], r}); len(unlike) > 0 {
+				why, grave = unlike[0], true
+			}
+		}
+		switch {
+		case grave:
+			p.warn("run %s does not count: %s", r.ID, why)
+			continue
+		case why != "":
+			p.warn("run %s: %s", r.ID, why)
+		}
+		kept = append(kept, r)
+	}
+	return kept
+}
+
+// spreadOf is not ok where no point has the figure.
+func (f figure) spreadOf(points []*result.Point) (Spread, bool) {
+	var values, own []float64
+	for _, p := range points {
+		v, ok := f.of(p)
+		if !ok {
+			continue
+		}
+		values = append(values, v)
+		if lo, hi, ok := f.within(p); ok && v > 0 {
+			own = append(own, (hi-lo)/(2*stats.NormalQuantile(0.975)*v))
+		}
+	}
+	if len(values) == 0 {
+		return Spread{}, false
+	}
+	t := stats.OneSampleT(values, poolLevel)
+	s := Spread{Name: f.name, Unit: f.unit, N: len(values), Mean: t.Mean, Min: values[0], Max: values[0],
+		CV: finite(t.SD / t.Mean), WithinCV: finite(stats.Mean(own)), Interval: interval(max(t.Lo, 0), t.Hi)}
+	for _, v := range values {
+		s.Min, s.Max = min(s.Min, v), max(s.Max, v)
+	}
+	if f.share && s.Interval != nil {
+		s.Interval[1] = math.Min(s.Interval[1], 1)
+	}
+	return s, true
+}

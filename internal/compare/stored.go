@@ -1,0 +1,244 @@
+package compare
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"redline/internal/result"
+	"redline/internal/stats"
+)
+
+// Stored judges runs that were made before: one of each side, or sets of them.
+//
+// Sets are told apart by the spread between their runs: Welch's t on the
+// logarithms decides, the rank-sum test stands beside it. A single run does
+// not show how far the next one would lie, so two of them differ only where
+// the difference exceeds both what the runs themselves leave open and the
+// spread of Options.History or, without one, the tolerance; all else is
+// undecided. The error is an *Incomparable where the runs cannot be compared.
+func Stored(a, b []*result.Result, o Options) (*Comparison, error) {
+	if len(a) == 0 || len(b) == 0 {
+		return nil, errors.New("compare: each side needs at least one run")
+	}
+	c := &Comparison{Way: WayStored, A: side(a), B: side(b), Alpha: o.alpha()}
+	all := slices.Concat(a, b)
+	if err := c.vet(all, o); err != nil {
+		return nil, err
+	}
+	c.seeds(a, b)
+	c.lengths(all)
+	history := c.history(a[0], all, o)
+	c.Test = testName(len(all) == 2, len(history))
+	found, err := c.pairs(a, b, history, o)
+	if err != nil {
+		return nil, err
+	}
+	c.judge(found, o)
+	return c, nil
+}
+
+func testName(single bool, history int) string {
+	switch {
+	case !single:
+		return "Welch's t on logarithms of runs, Holm over metrics"
+	case history > 0:
+		return fmt.Sprintf("the runs' own intervals and the spread of %d earlier runs, Holm over metrics", history)
+	}
+	return "the runs' own intervals and the tolerance, Holm over metrics"
+}
+
+func side(runs []*result.Result) Side {
+	first := runs[0]
+	s := Side{Name: first.Label, Model: first.Model.Name, Engine: first.Engine.Name, URL: first.Engine.URL}
+	if first.Engine.Version != "" {
+		s.Engine += " " + first.Engine.Version
+	}
+	if s.Name == "" {
+		s.Name = first.ID
+	}
+	for _, r := range runs {
+		s.Runs = append(s.Runs, r.ID)
+	}
+	return s
+}
+
+// longerBy is from which ratio on the lengths of two windows are worth a word.
+const longerBy = 1.5
+
+// lengths warns of windows that differ much in length.
+func (c *Comparison) lengths(runs []*result.Result) {
+	shortest, longest := math.Inf(1), 0.0
+	for _, r := range runs {
+		length := r.Points[0].Window.EndS - r.Points[0].Window.StartS
+		shortest, longest = min(shortest, length), max(longest, length)
+	}
+	if longest > longerBy*shortest {
+		c.warn("window", "the windows last from %s to %s s: the shorter ones saw fewer of the rare slow requests", number(shortest), number(longest))
+	}
+}
+
+// history are the earlier runs that are like the first one, without those that
+// are compared.
+func (c *Comparison) history(first *result.Result, compared []*result.Result, o Options) []*result.Result {
+	var kept []*result.Result
+	left := 0
+	for _, r := range o.History {
+		if slices.ContainsFunc(compared, func(x *result.Result) bool { return x == r || x.ID != "" && x.ID == r.ID }) {
+			continue
+		}
+		_, grave := unsound(r)
+		if grave || len(new(Comparison).liken([]*result.Result{first, r})) > 0 {
+			left++
+			continue
+		}
+		kept = append(kept, r)
+	}
+	if left > 0 {
+		c.warn("", "%d of %d earlier runs are not comparable and do not count", left, len(o.History))
+	}
+	return kept
+}
+
+// pairs gives the evidence of every metric at every load that all runs have.
+func (c *Comparison) pairs(a, b []*result.Result, history []*result.Result, o Options) ([]evidence, error) {
+	var found []evidence
+	common := 0
+	for _, l := range loads(a[0]) {
+		pa, pb := pointsAt(a, l), pointsAt(b, l)
+		if pa == nil || pb == nil {
+			continue
+		}
+		common++
+		name := ""
+		if len(a[0].Points) > 1 {
+			name = loadName(l)
+		}
+		found = append(found, c.evidence(pa, pb, name, history, o)...)
+	}
+	apart := fmt.Sprintf("load: %s against %s", loadNames(a[0]), loadNames(b[0]))
+	switch {
+	case common == 0 && o.Anyway && onePoint(a) && onePoint(b):
+		c.warn("", "not comparable, but forced: %s", apart)
+		return c.evidence(firstPoints(a), firstPoints(b), "", nil, o), nil
+	case common == 0:
+		return nil, &Incomparable{Reasons: []string{apart}}
+	case common < len(a[0].Points):
+		c.warn("", "%d of %d loads were offered to both sides; the others are left out", common, len(a[0].Points))
+	}
+	return found, nil
+}
+
+// evidence tests the metrics that both sides have; goodput only where it means
+// the same.
+func (c *Comparison) evidence(a, b []*result.Point, load string, history []*result.Result, o Options) []evidence {
+	var found []evidence
+	for _, f := range figures {
+		va, vb := valuesOf(f, a), valuesOf(f, b)
+		switch {
+		case len(va) == 0 && len(vb) == 0:
+			continue
+		case len(va) == 0 || len(vb) == 0:
+			c.warn(f.warning, "%s: measured on one side only", f.name)
+			continue
+		case f.name == "good:fraction" && promise(a[0]) != promise(b[0]):
+			c.warn(f.warning, "good:fraction: the objectives differ (%s against %s), so goodput is not compared", promise(a[0]), promise(b[0]))
+			continue
+		}
+		var e evidence
+		if len(a) == 1 && len(b) == 1 {
+			e = f.single(a[0], b[0], earlier(f, history, a[0].Load), o)
+		} else {
+			e = f.between(va, vb, o.level())
+		}
+		e.load = load
+		found = append(found, e)
+	}
+	if failing(a) || failing(b) {
+		c.warn("requests", "more than 1 %% of the requests failed: latencies are those of the others, and look better for it")
+	}
+	return found
+}
+
+func promise(p *result.Point) string {
+	text := ""
+	for _, o := range p.Objectives {
+		if text != "" {
+			text += ", "
+		}
+		text += strings.TrimSpace(o.Scope.String() + " " + o.Objective)
+	}
+	return text
+}
+
+func failing(points []*result.Point) bool {
+	return slices.ContainsFunc(points, func(p *result.Point) bool {
+		return 100*(p.Requests.Failed+p.Requests.Rejected) > p.Requests.Due
+	})
+}
+
+// valuesOf are the figure's values on its scale, of the points that have one.
+func valuesOf(f figure, points []*result.Point) []float64 {
+	var values []float64
+	for _, p := range points {
+		if v, ok := f.of(p); ok && f.usable(v) {
+			values = append(values, f.scaled(v))
+		}
+	}
+	return values
+}
+
+// between tests two sets of runs, of which one may be a single run.
+func (f figure) between(a, b []float64, level float64) evidence {
+	e := nothing(f)
+	e.a, e.b = stats.Mean(a), stats.Mean(b)
+	switch {
+	case len(a) > 1 && len(b) > 1:
+		e.test = stats.WelchT(a, b, level)
+		e.se = math.Sqrt(stats.Variance(a)/float64(len(a)) + stats.Variance(b)/float64(len(b)))
+		if canCall(len(a), len(b), 1-level) {
+			e.wilcoxon = stats.MannWhitney(a, b).P
+		}
+	case len(a) > 1 || len(b) > 1:
+		known := a
+		if len(b) > 1 {
+			known = b
+		}
+		e.test, e.se = againstSpread(e.b-e.a, known, 1+1/float64(len(known)), level)
+	default:
+		e.test.Mean = e.b - e.a
+	}
+	e.equal = e.test.Mean == 0 && e.test.SD == 0
+	e.why = "too few runs have it"
+	if !math.IsNaN(e.test.P) {
+		e.why = ""
+	}
+	return e
+}
+
+// againstSpread tests a difference against the spread between known runs; the
+// difference has so many times the variance of one run.
+func againstSpread(step float64, known []float64, times, level float64) (test stats.TTest, se float64) {
+	sd := math.Sqrt(stats.Variance(known))
+	se = sd * math.Sqrt(times)
+	test = stats.TTest{N: len(known), Mean: step, SD: sd, Freedom: float64(len(known) - 1), T: step / se, Dz: step / sd}
+	if step == 0 && se == 0 {
+		test.T, test.Dz = 0, 0
+	}
+	test.P = 2 * stats.StudentCDF(-math.Abs(test.T), test.Freedom)
+	reach := se * stats.StudentQuantile((1+level)/2, test.Freedom)
+	test.Lo, test.Hi = step-reach, step+reach
+	return test, se
+}
+
+// canCall reports whether the rank-sum test of so many runs could reach alpha:
+// where all of one side lie above all of the other.
+func canCall(m, n int, alpha float64) bool {
+	ways := 1.0
+	for i := 1; i <= m; i++ {
+		ways *= float64(n+i) / float64(i)
+	}
+	return 2/ways <= alpha
+}

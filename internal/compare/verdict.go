@@ -1,0 +1,136 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+
+	"redline/internal/stats"
+)
+
+// evidence is what one metric's test found, on the figure's scale.
+type evidence struct {
+	figure
+	load string
+	// a and b are the centres, on the scale.
+	a, b float64
+	// test is about b − a.
+	test stats.TTest
+	// se is the standard error behind the test, NaN where no repetition shows
+	// it.
+	se         float64
+	bootstrap  [2]float64
+	wilcoxon   float64
+	detectable float64
+	// bar must be exceeded beside the test, where one run alone would be too
+	// sure of itself.
+	bar float64
+	// shy says that no agreement may be claimed either.
+	shy bool
+	// why words what keeps it undecided.
+	why string
+	// equal says that the two never differed at all.
+	equal bool
+}
+
+// nothing is evidence of a figure before any test.
+func nothing(f figure) evidence {
+	unknown := math.NaN()
+	return evidence{figure: f, a: unknown, b: unknown, se: unknown, wilcoxon: unknown, detectable: unknown,
+		bootstrap: [2]float64{unknown, unknown},
+		test:      stats.TTest{Mean: unknown, P: unknown, Dz: unknown, Lo: math.Inf(-1), Hi: math.Inf(1)}}
+}
+
+// judge corrects the tests for their number and gives each its verdict.
+func (c *Comparison) judge(found []evidence, o Options) {
+	chances := make([]float64, len(found))
+	tested := 0
+	for i, e := range found {
+		chances[i] = e.test.P
+		if e.equal {
+			// What never differed could not have been called: it is none of
+			// the tests.
+			chances[i] = math.NaN()
+		}
+		if !math.IsNaN(chances[i]) {
+			tested++
+		}
+	}
+	for i, corrected := range stats.Holm(chances) {
+		e := found[i]
+		e.limits(tested, o)
+		m := e.metric()
+		m.P, m.PHolm = finite(chances[i]), finite(corrected)
+		m.Standing, m.Verdict = e.verdict(corrected, o)
+		if (m.Standing == Better || m.Standing == Worse) && e.wilcoxon > o.alpha() {
+			c.warn(e.warning, "%s: the test on ranks does not confirm the difference (p %.2g): it may rest on a few values", m.label(), e.wilcoxon)
+		}
+		c.Metrics = append(c.Metrics, m)
+	}
+	c.conclude()
+}
+
+// limits finds what the test could have seen, at the level that the first of
+// so many tests must reach.
+func (e *evidence) limits(tested int, o Options) {
+	if tested == 0 || !(e.se > 0) {
+		return
+	}
+	n := int(math.Floor(e.test.Freedom)) + 1
+	e.detectable = stats.SmallestEffect(n, e.se*math.Sqrt(float64(n)), o.alpha()/float64(tested), o.power())
+}
+
+func (e evidence) metric() Metric {
+	m := Metric{Name: e.name, Load: e.load, Unit: e.unit, A: finite(e.unscaled(e.a)), B: finite(e.unscaled(e.b)),
+		Interval:  interval(e.unscaled(e.test.Lo), e.unscaled(e.test.Hi)),
+		Bootstrap: interval(e.unscaled(e.bootstrap[0]), e.unscaled(e.bootstrap[1])),
+		WilcoxonP: finite(e.wilcoxon), Effect: finite(e.test.Dz), Detectable: finite(e.relative(e.detectable))}
+	step := finite(e.unscaled(e.test.Mean))
+	if e.share {
+		m.Difference = step
+	} else {
+		m.Ratio = step
+	}
+	return m
+}
+
+// verdict weighs the corrected chance, the bar, and how far the interval
+// reaches.
+func (e evidence) verdict(p float64, o Options) (Standing, string) {
+	step := e.test.Mean
+	switch {
+	case e.equal:
+		return Same, "no difference at all"
+	case math.IsNaN(p):
+		return Undecided, "undecided: " + e.why
+	case p <= o.alpha() && math.Abs(step) > e.bar:
+		standing := Worse
+		if step > 0 == e.moreIsBetter {
+			standing = Better
+		}
+		return standing, e.word(step) + " by " + e.show(e.relative(step))
+	}
+	reach := max(math.Abs(e.test.Lo), math.Abs(e.test.Hi))
+	if !e.shy && reach <= e.tolerated(o.tolerance()) {
+		return Same, "no difference larger than " + e.show(e.largest())
+	}
+	return Undecided, "undecided: " + e.doubt(p, o)
+}
+
+// largest is the largest difference that the interval leaves open.
+func (e evidence) largest() float64 {
+	return max(math.Abs(e.relative(e.test.Lo)), math.Abs(e.relative(e.test.Hi)))
+}
+
+// doubt words what keeps the difference seen from being called.
+func (e evidence) doubt(p float64, o Options) string {
+	seen := fmt.Sprintf("%s by %s", e.word(e.test.Mean), e.show(e.relative(e.test.Mean)))
+	switch {
+	case p <= o.alpha():
+		return seen + ", within the tolerance of " + e.show(e.relative(e.bar))
+	case e.why != "":
+		return seen + ", " + e.why
+	case finite(e.detectable) != nil:
+		return fmt.Sprintf("%s may be chance; from about %s on it would have shown", seen, e.show(e.relative(e.detectable)))
+	}
+	return seen + " may be chance"
+}

@@ -1,0 +1,177 @@
+// Package corpus reads files of text: conversations and prompts one by one,
+// by their index, or stretches of prose. A file is read once from end to end,
+// which checks every row of it, and then only where it is asked for: what
+// stays in memory is the place of each row. The package does not know tokens,
+// lengths or requests.
+package corpus
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"redline/internal/llm"
+)
+
+// Format is how a file holds its text.
+type Format string
+
+// The formats of conversations, and plain prose.
+const (
+	ShareGPT Format = "sharegpt" // a JSON array, or lines, of {"conversations": …}
+	Lines    Format = "jsonl"    // lines of {"prompt": …} or {"messages": …}
+	Batch    Format = "batch"    // an OpenAI batch: lines with a body
+	Golden   Format = "golden"   // a prompt in each line, or JSON Lines
+	Prose    Format = "text"
+)
+
+// Formats lists them all, with what tells each apart.
+var Formats = []struct {
+	Name  Format
+	About string
+}{
+	{ShareGPT, `ShareGPT JSON ([{"conversations": …}])`},
+	{Lines, `JSON Lines with "prompt" or "messages"`},
+	{Batch, `OpenAI batch lines ({"custom_id": …, "body": …})`},
+	{Golden, "golden prompts, one in each line (only when named)"},
+	{Prose, "plain text"},
+}
+
+// Conversation is what one session says, as a file holds it.
+type Conversation struct {
+	// Row is where it begins: a line, or a place in a JSON array, from 1.
+	Row                    int
+	Tenant, Class, Session string
+	Turns                  []Turn
+}
+
+// Turn is what is said before one reply.
+type Turn struct {
+	// Messages follow those of the turns before and their replies.
+	Messages []llm.Message
+	// Whole says that Messages hold the history themselves.
+	Whole bool
+	// Reply is the recorded answer, "" where there is none.
+	Reply string
+	// Output is how many tokens the row asks for, 0 where it does not say.
+	Output int
+}
+
+// Options says how to read a file.
+type Options struct {
+	Format      Format
+	SkipBadRows bool
+}
+
+// File is an open file of conversations. It is safe for concurrent use.
+type File struct {
+	name    string
+	format  Format
+	array   bool // one JSON array, not lines
+	source  io.ReaderAt
+	size    int64
+	closer  io.Closer
+	places  []place
+	skipped int
+}
+
+// place is where a conversation begins.
+type place struct {
+	offset int64
+	row    int32
+}
+
+// Open reads a file from end to end and keeps where its conversations begin.
+func Open(path string, o Options) (*File, error) {
+	source, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := source.Stat()
+	if err == nil && info.IsDir() {
+		err = fmt.Errorf("%s: is a directory, want a file", path)
+	}
+	if err != nil {
+		source.Close()
+		return nil, err
+	}
+	f, err := newFile(path, source, info.Size(), o)
+	if err != nil {
+		source.Close()
+		return nil, err
+	}
+	f.closer = source
+	return f, nil
+}
+
+func newFile(name string, source io.ReaderAt, size int64, o Options) (*File, error) {
+	f := &File{name: name, format: o.Format, source: source, size: size}
+	if size == 0 {
+		return nil, fmt.Errorf("%s: is empty", name)
+	}
+	f.array = o.Format == ShareGPT && f.isArray()
+	var err error
+	switch {
+	case f.array:
+		err = f.scanArray(o.SkipBadRows)
+	case o.Format == ShareGPT, o.Format == Lines, o.Format == Batch, o.Format == Golden:
+		err = f.scanLines(o.SkipBadRows)
+	default:
+		return nil, fmt.Errorf("%s: conversations cannot be read as %q", name, string(o.Format))
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case len(f.places) == 0 && f.skipped > 0:
+		return nil, fmt.Errorf("%s: all %d rows are bad, want at least one in the %s format", name, f.skipped, o.Format)
+	case len(f.places) == 0:
+		return nil, fmt.Errorf("%s: holds no conversation, want at least one in the %s format", name, o.Format)
+	}
+	return f, nil
+}
+
+// Len is the number of conversations.
+func (f *File) Len() int { return len(f.places) }
+
+// Row is the row in which the i-th conversation begins.
+func (f *File) Row(i int) int { return int(f.places[i].row) }
+
+// Skipped is the number of bad rows that were passed over.
+func (f *File) Skipped() int { return f.skipped }
+
+// Close gives the file back.
+func (f *File) Close() error {
+	if f.closer == nil {
+		return nil
+	}
+	return f.closer.Close()
+}
+
+// At gives the i-th conversation.
+func (f *File) At(i int) (Conversation, error) {
+	if i < 0 || i >= len(f.places) {
+		return Conversation{}, fmt.Errorf("%s: has no conversation %d, only %d", f.name, i, len(f.places))
+	}
+	start, end := f.places[i].offset, f.size
+	if i+1 < len(f.places) {
+		end = f.places[i+1].offset
+	}
+	data := make([]byte, end-start)
+	if _, err := f.source.ReadAt(data, start); err != nil && !errors.Is(err, io.EOF) {
+		return Conversation{}, fmt.Errorf("%s:%d: %w", f.name, f.places[i].row, err)
+	}
+	c, err := f.read(data)
+	if err != nil {
+		return Conversation{}, fmt.Errorf("%s:%d: %w; the file has changed since it was opened", f.name, f.places[i].row, err)
+	}
+	c.Row = int(f.places[i].row)
+	return c, nil
+}
+
+func (f *File) read(data []byte) (Conversation, error) {
+	if f.array {
+		return readElement(data)
+	}
+	return f.readLines(data)
+}

@@ -1,0 +1,245 @@
+package corpus
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"redline/internal/llm"
+)
+
+func write(t testing.TB, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func said(role, text string) llm.Message { return llm.Message{Role: role, Content: text} }
+
+// all opens text as a file and reads every conversation in it.
+func all(t testing.TB, text string, o Options) ([]Conversation, *File) {
+	t.Helper()
+	f, err := Open(write(t, text), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	var out []Conversation
+	for i := range f.Len() {
+		c, err := f.At(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Row != f.Row(i) {
+			t.Errorf("conversation %d says row %d and %d", i, c.Row, f.Row(i))
+		}
+		out = append(out, c)
+	}
+	return out, f
+}
+
+const twoTalks = `{"id": "a", "conversations": [{"from": "system", "value": "Be brief."}, {"from": "human", "value": "One?"},
+ {"from": "gpt", "value": "Uno."}, {"from": "human", "value": "Two?"}, {"from": "gpt", "value": "Dos."}]},
+{"conversations": [{"from": "gpt", "value": "cut off"}, {"from": "user", "value": "Näxt?"}]}`
+
+var twoTalksRead = []Conversation{
+	{Row: 1, Turns: []Turn{
+		{Messages: []llm.Message{said("system", "Be brief."), said("user", "One?")}, Reply: "Uno."},
+		{Messages: []llm.Message{said("user", "Two?")}, Reply: "Dos."}}},
+	{Row: 2, Turns: []Turn{{Messages: []llm.Message{said("user", "Näxt?")}}}},
+}
+
+func TestShareGPT(t *testing.T) {
+	t.Parallel()
+	lines := strings.ReplaceAll(strings.ReplaceAll(twoTalks, ",\n {", ", {"), "},\n{", "}\n{")
+	for name, text := range map[string]string{"an array": "\ufeff[\n" + twoTalks + "\n]\n", "lines": lines} {
+		got, _ := all(t, text, Options{Format: ShareGPT})
+		if diff := cmp.Diff(twoTalksRead, got); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
+	}
+}
+
+func TestLines(t *testing.T) {
+	t.Parallel()
+	got, _ := all(t, `{"prompt": "Alone", "output_tokens": 7, "tenant": "acme", "class": "faq"}
+
+{"messages": [{"role": "system", "content": "S"}, {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, {"role": "assistant", "content": "R"}]}
+{"prompt": "first", "session": "s1", "tenant": "t"}
+{"prompt": "second", "session": "s1", "max_tokens": 3}
+{"prompt": "other", "session": "s2"}
+{"prompt": "first again", "session": "s1"}
+`, Options{Format: Lines})
+	want := []Conversation{
+		{Row: 1, Tenant: "acme", Class: "faq", Turns: []Turn{{Messages: []llm.Message{said("user", "Alone")}, Output: 7}}},
+		{Row: 3, Turns: []Turn{{Messages: []llm.Message{said("system", "S"), said("user", "ab")}, Whole: true, Reply: "R"}}},
+		{Row: 4, Tenant: "t", Session: "s1", Turns: []Turn{{Messages: []llm.Message{said("user", "first")}},
+			{Messages: []llm.Message{said("user", "second")}, Output: 3}}},
+		{Row: 6, Session: "s2", Turns: []Turn{{Messages: []llm.Message{said("user", "other")}}}},
+		{Row: 7, Session: "s1", Turns: []Turn{{Messages: []llm.Message{said("user", "first again")}}}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestBatchAndGolden(t *testing.T) {
+	t.Parallel()
+	got, _ := all(t, `{"custom_id": "1", "method": "POST", "url": "/v1/chat/completions", "body": {"model": "m", "messages": [{"role": "user", "content": "Q"}], "max_tokens": 12}}
+{"custom_id": "2", "body": {"messages": [{"role": "user", "content": "P"}], "max_completion_tokens": 5}}`, Options{Format: Batch})
+	want := []Conversation{
+		{Row: 1, Turns: []Turn{{Messages: []llm.Message{said("user", "Q")}, Whole: true, Output: 12}}},
+		{Row: 2, Turns: []Turn{{Messages: []llm.Message{said("user", "P")}, Whole: true, Output: 5}}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("batch: -want +got\n%s", diff)
+	}
+	got, _ = all(t, "What is 2+2?\r\n\n{\"prompt\": \"Name a prime.\"}\n", Options{Format: Golden})
+	want = []Conversation{
+		{Row: 1, Turns: []Turn{{Messages: []llm.Message{said("user", "What is 2+2?")}}}},
+		{Row: 3, Turns: []Turn{{Messages: []llm.Message{said("user", "Name a prime.")}}}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("golden: -want +got\n%s", diff)
+	}
+}
+
+func TestBadRowsAreNamed(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		format     Format
+		text, want string
+	}{
+		{Lines, "{\"prompt\": \"a\"}\n{\"prompt\": 5}", ":2: prompt: want text, got a JSON number; mend the row, or pass over such rows with skip_bad_rows"},
+		{Lines, "{\"prompt\": \"a\"}\n\n{\"prompt\"", ":3: is not JSON: unexpected end of JSON input"},
+		{Lines, `{"prompt": ""}`, ":1: prompt: is empty, want text"},
+		{Lines, `{"prompt": "a", "messages": []}`, ":1: has both prompt and messages, want one"},
+		{Lines, `{"text": "a"}`, `:1: messages: none to send, want "prompt" or "messages" with text`},
+		{Lines, `{"prompt": "a", "output_tokens": 0}`, ":1: output_tokens: want 1 to 10000000, got 0"},
+		{Lines, `{"prompt": "a", "max_tokens": -4}`, ":1: max_tokens: want 1 to 10000000, got -4"},
+		{Lines, `{"prompt": "a", "output_tokens": "9"}`, "output_tokens: want a whole number, got a JSON string"},
+		{Lines, `{"messages": [{"content": "a"}]}`, ":1: messages: one has no role, want system, user or assistant"},
+		{Lines, `{"messages": [{"role": "assistant", "content": "a"}]}`, ":1: messages: none to send"},
+		{Lines, `{"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}`, `content: want parts of type text, got "image_url"`},
+		{Lines, `[1]`, ":1: want a JSON object, got a JSON array"},
+		{Lines, "{\"prompt\": \"\xff\"}", ":1: is not UTF-8, want text in that encoding"},
+		{Batch, `{"custom_id": "1"}`, ":1: has no body"},
+		{Batch, `{"body": {"messages": []}}`, ":1: body.messages: none to send"},
+		{Batch, `{"body": {"messages": [{"role": "user", "content": "a"}], "max_tokens": 0}}`, ":1: body.max_tokens: want 1"},
+		{ShareGPT, `[{"conversations": [{"from": "human", "value": "a"}]}, {"conversations": []}]`, ":2: conversations: nobody asks anything"},
+		{ShareGPT, `[{"conversations": [{"from": "human", "value": "a"}]}, {"conversations": 5}]`, ":2: conversations: want a list, got a JSON number"},
+		{ShareGPT, `[{"conversations": [{"from": "human", "value": "a"}]}, {"conv`, ":2: is not JSON"},
+		{ShareGPT, `[{"conversations": [{"from": "human", "value": "a"}]}`, ": the JSON array is not closed"},
+		{Lines, "", ": is empty"},
+		{Lines, "\n \n", ": holds no conversation, want at least one in the jsonl format"},
+		{ShareGPT, "[]", ": holds no conversation"},
+		{"parquet", "x", `: conversations cannot be read as "parquet"`},
+	} {
+		path := write(t, row.text)
+		_, err := Open(path, Options{Format: row.format})
+		if err == nil || !strings.Contains(err.Error(), path+row.want) && !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%s: error %v, want one with %q", row.text, err, row.want)
+		}
+		if err != nil && strings.ContainsAny(err.Error(), "\n") {
+			t.Errorf("%s: error of more than one line: %q", row.text, err)
+		}
+	}
+}
+
+func TestBadRowsAreCounted(t *testing.T) {
+	t.Parallel()
+	for format, text := range map[Format]string{
+		Lines: "{\"prompt\": \"a\", \"session\": \"s\"}\n{\"prompt\": 5}\n{\"prompt\": \"b\", \"session\": \"s\"}\nnonsense\n" +
+			"{\"prompt\": \"c\", \"session\": \"u\"}\n",
+		ShareGPT: `[{"conversations": [{"from": "human", "value": "a"}, {"from": "human", "value": "b"}]}, {}, 5,
+			{"conversations": [{"from": "human", "value": "c"}]}]`,
+	} {
+		got, f := all(t, text, Options{Format: format, SkipBadRows: true})
+		var texts []string
+		for _, c := range got {
+			for _, turn := range c.Turns {
+				texts = append(texts, turn.Messages[0].Content)
+			}
+		}
+		if diff := cmp.Diff([]string{"a", "b", "c"}, texts); diff != "" || f.Skipped() != 2 || f.Len() != 2 {
+			t.Errorf("%s: %d skipped of which %d conversations are left, -want +got\n%s", format, f.Skipped(), f.Len(), diff)
+		}
+	}
+	_, err := Open(write(t, "x\ny\n"), Options{Format: Lines, SkipBadRows: true})
+	if err == nil || !strings.Contains(err.Error(), "all 2 rows are bad") {
+		t.Errorf("a file of bad rows alone: %v", err)
+	}
+}
+
+func TestOpenRefusesWhatIsNoFile(t *testing.T) {
+	t.Parallel()
+	if _, err := Open(filepath.Join(t.TempDir(), "none"), Options{Format: Lines}); err == nil {
+		t.Error("opened a file that does not exist")
+	}
+	if _, err := Open(t.TempDir(), Options{Format: Lines}); err == nil || !strings.Contains(err.Error(), "is a directory") {
+		t.Errorf("a directory: %v", err)
+	}
+	f, err := Open(write(t, `{"prompt": "a"}`), Options{Format: Lines})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.At(1); err == nil || !strings.Contains(err.Error(), "has no conversation 1, only 1") {
+		t.Errorf("behind the end: %v", err)
+	}
+}
+
+// TestAFileThatChangesIsNoticed cuts a file short after it was opened.
+func TestAFileThatChangesIsNoticed(t *testing.T) {
+	t.Parallel()
+	path := write(t, "{\"prompt\": \"a\"}\n{\"prompt\": \"bbbbbbbb\"}\n")
+	f, err := Open(path, Options{Format: Lines})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := os.Truncate(path, 25); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.At(1); err == nil || !strings.Contains(err.Error(), ":2: ") || !strings.Contains(err.Error(), "has changed") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestRowsAreReadInAnyOrder makes files of random rows and reads them
+// backwards and from several goroutines.
+func TestRowsAreReadInAnyOrder(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		prompts := rapid.SliceOfN(rapid.StringMatching(`[a-zé" \\\n]{1,30}`), 1, 40).Draw(t, "prompts")
+		var file bytes.Buffer
+		for _, p := range prompts {
+			fmt.Fprintf(&file, "{\"prompt\": %s}%s", quote(p), rapid.SampledFrom([]string{"\n", "\r\n", "\n\n"}).Draw(t, "end"))
+		}
+		f, err := newFile("x", bytes.NewReader(file.Bytes()), int64(file.Len()), Options{Format: Lines})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var group sync.WaitGroup
+		for range 2 {
+			group.Go(func() {
+				for i := len(prompts) - 1; i >= 0; i-- {
+					if c, err := f.At(i); err != nil || c.Turns[0].Messages[0].Content != prompts[i] {
+						t.Errorf("row %d is %+v, %v; want %q", i, c, err, prompts[i])
+					}
+				}
+			})
+		}
+		group.Wait()
+	})
+}

@@ -1,0 +1,233 @@
+package corpus
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"redline/internal/llm"
+)
+
+// maxOutput bounds what a row may ask for: more is a slip.
+const maxOutput = 10_000_000
+
+// parseRow reads one line of a format.
+func parseRow(format Format, line []byte) (Conversation, error) {
+	if !utf8.Valid(line) {
+		return Conversation{}, errors.New("is not UTF-8, want text in that encoding")
+	}
+	switch format {
+	case ShareGPT:
+		return parseShareGPT(line)
+	case Batch:
+		return parseBatch(line)
+	case Golden:
+		if line[0] != '{' {
+			return Conversation{Turns: []Turn{{Messages: user(string(line))}}}, nil
+		}
+	}
+	return parseLine(line)
+}
+
+func user(text string) []llm.Message { return []llm.Message{{Role: "user", Content: text}} }
+
+// decode reads JSON and says in one line why it cannot.
+func decode(data []byte, into any) error {
+	err := json.Unmarshal(data, into)
+	var wrongType *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &wrongType) && wrongType.Field != "":
+		return fmt.Errorf("%s: want %s, got a JSON %s", wrongType.Field, kindName(wrongType.Type.Kind().String()), wrongType.Value)
+	case errors.As(err, &wrongType):
+		return fmt.Errorf("want a JSON object, got a JSON %s", wrongType.Value)
+	}
+	return fmt.Errorf("is not JSON: %s", strings.ReplaceAll(err.Error(), "\n", " "))
+}
+
+func kindName(kind string) string {
+	switch kind {
+	case "string":
+		return "text"
+	case "slice":
+		return "a list"
+	case "struct":
+		return "an object"
+	}
+	return "a whole number"
+}
+
+// content is a message's text, given plainly or as a list of parts.
+type content string
+
+func (c *content) UnmarshalJSON(data []byte) error {
+	if data[0] == '"' {
+		return json.Unmarshal(data, (*string)(c))
+	}
+	var parts []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(data, &parts) != nil {
+		return errors.New("content: want text or a list of text parts")
+	}
+	var text strings.Builder
+	for _, p := range parts {
+		if p.Type != "text" && p.Type != "input_text" {
+			return fmt.Errorf("content: want parts of type text, got %.40q", p.Type)
+		}
+		text.WriteString(p.Text)
+	}
+	*c = content(text.String())
+	return nil
+}
+
+type message struct {
+	Role    string  `json:"role"`
+	Content content `json:"content"`
+}
+
+// asked is how many output tokens a row may ask for, under any of its names.
+type asked struct {
+	Output     *int `json:"output_tokens"`
+	MaxTokens  *int `json:"max_tokens"`
+	Completion *int `json:"max_completion_tokens"`
+}
+
+func (a asked) tokens() (int, error) {
+	for _, name := range []struct {
+		key   string
+		value *int
+	}{{"output_tokens", a.Output}, {"max_tokens", a.MaxTokens}, {"max_completion_tokens", a.Completion}} {
+		if name.value == nil {
+			continue
+		}
+		if n := *name.value; n < 1 || n > maxOutput {
+			return 0, fmt.Errorf("%s: want 1 to %d, got %d", name.key, maxOutput, n)
+		}
+		return *name.value, nil
+	}
+	return 0, nil
+}
+
+// parseLine reads {"prompt": …} or {"messages": …} with what else it knows.
+func parseLine(line []byte) (Conversation, error) {
+	var row struct {
+		Prompt   *string   `json:"prompt"`
+		Messages []message `json:"messages"`
+		Tenant   string    `json:"tenant"`
+		Session  string    `json:"session"`
+		Class    string    `json:"class"`
+		asked
+	}
+	if err := decode(line, &row); err != nil {
+		return Conversation{}, err
+	}
+	c := Conversation{Tenant: row.Tenant, Session: row.Session, Class: row.Class}
+	var turn Turn
+	var err error
+	switch {
+	case row.Prompt != nil && row.Messages != nil:
+		return c, errors.New("has both prompt and messages, want one")
+	case row.Prompt != nil && *row.Prompt == "":
+		return c, errors.New("prompt: is empty, want text")
+	case row.Prompt != nil:
+		turn.Messages = user(*row.Prompt)
+	default:
+		if turn, err = wholeTurn(row.Messages); err != nil {
+			return c, err
+		}
+	}
+	if turn.Output, err = row.tokens(); err != nil {
+		return c, err
+	}
+	c.Turns = []Turn{turn}
+	return c, nil
+}
+
+// parseBatch reads a line of an OpenAI batch file.
+func parseBatch(line []byte) (Conversation, error) {
+	var row struct {
+		Body *struct {
+			Messages []message `json:"messages"`
+			asked
+		} `json:"body"`
+	}
+	if err := decode(line, &row); err != nil {
+		return Conversation{}, err
+	}
+	if row.Body == nil {
+		return Conversation{}, errors.New(`has no body, want {"custom_id": …, "body": {"messages": …}}`)
+	}
+	turn, err := wholeTurn(row.Body.Messages)
+	if err != nil {
+		return Conversation{}, fmt.Errorf("body.%w", err)
+	}
+	if turn.Output, err = row.Body.tokens(); err != nil {
+		return Conversation{}, fmt.Errorf("body.%w", err)
+	}
+	return Conversation{Turns: []Turn{turn}}, nil
+}
+
+// wholeTurn takes a list of messages as one request; an answer at its end is
+// what was replied to it.
+func wholeTurn(messages []message) (Turn, error) {
+	turn := Turn{Whole: true}
+	for _, m := range messages {
+		if m.Role == "" {
+			return Turn{}, errors.New("messages: one has no role, want system, user or assistant")
+		}
+		turn.Messages = append(turn.Messages, llm.Message{Role: m.Role, Content: string(m.Content)})
+	}
+	if last := len(turn.Messages) - 1; last >= 0 && turn.Messages[last].Role == "assistant" {
+		turn.Reply, turn.Messages = turn.Messages[last].Content, turn.Messages[:last]
+	}
+	for _, m := range turn.Messages {
+		if m.Content != "" {
+			return turn, nil
+		}
+	}
+	return Turn{}, errors.New(`messages: none to send, want "prompt" or "messages" with text`)
+}
+
+// parseShareGPT reads one conversation. Tools that write such files call the
+// two sides by several names.
+func parseShareGPT(data []byte) (Conversation, error) {
+	var row struct {
+		Conversations []struct {
+			From  string `json:"from"`
+			Value string `json:"value"`
+		} `json:"conversations"`
+	}
+	if err := decode(bytes.TrimSpace(data), &row); err != nil {
+		return Conversation{}, err
+	}
+	var c Conversation
+	var before []llm.Message
+	for _, said := range row.Conversations {
+		last := len(c.Turns) - 1
+		switch said.From {
+		case "system":
+			before = append(before, llm.Message{Role: "system", Content: said.Value})
+		case "human", "user":
+			if said.Value != "" {
+				c.Turns = append(c.Turns, Turn{Messages: append(before, user(said.Value)...)})
+				before = nil
+			}
+		default:
+			// An answer to nothing is left over where a long conversation was
+			// cut into pieces.
+			if last >= 0 {
+				c.Turns[last].Reply += said.Value
+			}
+		}
+	}
+	if len(c.Turns) == 0 {
+		return c, errors.New(`conversations: nobody asks anything, want one {"from": "human", "value": …}`)
+	}
+	return c, nil
+}

@@ -1,0 +1,192 @@
+package measure
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"redline/internal/client"
+	"redline/internal/config"
+	"redline/internal/token"
+	"redline/internal/workload"
+)
+
+// loadTokenizer finds the tokenizer that makes and counts text, but for the
+// server's own, which has to be asked first.
+func (r *run) loadTokenizer() error {
+	name := r.Config.Tokenizer
+	if name == config.ByServer {
+		r.text = token.O200k()
+		return nil
+	}
+	if v, ok := token.Embedded(name); ok {
+		r.text = v
+		return nil
+	}
+	v, err := token.Load(name)
+	if err != nil {
+		return fmt.Errorf("tokenizer: %w", err)
+	}
+	r.text = v
+	return nil
+}
+
+// learnContext asks how long the model's context is and, where it is to be
+// used, what the server's own tokenizer makes of everyday words.
+func (t *target) learnContext(ctx context.Context, r *run, served []client.ServedModel) error {
+	if t.engine != nil {
+		t.context = t.spec.MaxModelLen
+	}
+	for _, m := range served {
+		if m.ID == t.model && m.MaxModelLen > 0 {
+			t.context = m.MaxModelLen
+		}
+	}
+	if content, err := t.client.Get(ctx, "/props"); err == nil {
+		var props struct {
+			ChatTemplate string `json:"chat_template"`
+		}
+		if json.Unmarshal(content, &props) == nil {
+			t.chatTemplate = props.ChatTemplate
+		}
+	}
+	if r.Config.Tokenizer != config.ByServer {
+		return nil
+	}
+	count, err := t.client.Tokenizer(ctx, t.model)
+	if err != nil {
+		return fmt.Errorf("--tokenizer server: %w", err)
+	}
+	probed, err := token.Probe(config.ByServer, count)
+	if err != nil {
+		return fmt.Errorf("--tokenizer server: %w", err)
+	}
+	r.text = quiet{probed}
+	return nil
+}
+
+// quiet makes text in the server's own tokens, but counts by another
+// vocabulary: the server under test is not to be asked meanwhile.
+type quiet struct{ *token.Probed }
+
+func (quiet) Count(text string) int { return token.O200k().Count(text) }
+
+// counter counts the text of replies: of all where the server reports no usage,
+// else of a few, as a check.
+func (r *run) counter() (count func(string) int, share float64) {
+	share = 1
+	if r.target.usage {
+		share = sampledText
+	}
+	if _, other := r.text.(quiet); other && r.target.usage {
+		share = 0 // another vocabulary's count says nothing about the server's
+	}
+	return r.text.Count, share
+}
+
+// openWorkload reads what is to be sent, and refuses what the model cannot
+// take, before anything is.
+func (r *run) openWorkload() error {
+	c := r.Config
+	work, err := c.Workload.New(r.text, c.Seed, workload.Options{Model: r.target.model, Sampling: c.Generation.Sampling(),
+		Stream: c.Streaming(), Salt: r.id, MaxContext: r.target.context, Pooling: pools(c), Ranking: c.Provider.API == "rerank"})
+	if err != nil {
+		return fmt.Errorf("workload: %w", err)
+	}
+	r.work = work
+	if err := work.CheckContext(0); err != nil {
+		return err
+	}
+	r.settleReplay()
+	return nil
+}
+
+// designedSharing is the share of prompt tokens that the plan's workload repeats,
+// nil where its file is gone or no longer says so.
+func designedSharing(c *config.Config) *float64 {
+	work, err := c.Workload.New(token.O200k(), c.Seed, workload.Options{})
+	if err != nil {
+		return nil
+	}
+	defer work.Close()
+	share, err := work.DesignedSharing(0)
+	if err != nil {
+		return nil
+	}
+	return &share
+}
+
+// templateHash is that of the chat template which the server puts around
+// prompts, as far as it shows it or the tokenizer's directory holds one.
+func (r *run) templateHash() string {
+	for _, template := range []string{r.target.chatTemplate, token.ChatTemplate(r.Config.Tokenizer)} {
+		if template != "" {
+			return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(template)))
+		}
+	}
+	return ""
+}
+
+// settleReplay measures all of a trace, where nothing else is said: it is as
+// long as it is, and its beginning is part of it.
+func (r *run) settleReplay() {
+	if !r.Config.Recorded() {
+		return
+	}
+	settled := *r.Config
+	b := &settled.Load.Bounds
+	span := r.work.Span()
+	switch {
+	case span == 0 && b.Duration == 0 && b.TotalRequests == 0:
+		b.Duration = endlessWindow
+	case span > 0 && b.Warmup == nil:
+		b.Warmup = new(time.Duration)
+	}
+	if span > 0 && b.Duration == 0 && b.TotalRequests == 0 {
+		b.Duration = max(span-*b.Warmup, time.Second)
+	}
+	r.Config = &settled
+}
+
+// endlessWindow is how much of a load without an end is measured by default.
+const endlessWindow = time.Minute
+
+// meanRate is how many sessions come in a second, 0 in a closed loop.
+func (r *run) meanRate() float64 {
+	switch {
+	case r.Config.Mode() == config.Closed:
+		return 0
+	case !r.Config.Recorded():
+		return r.Config.Load.Mean()
+	}
+	const sampled = 1000
+	n, last := 0, int64(0)
+	for at := range r.work.Times(r.Config.Seed) {
+		if last = at; n == sampled {
+			break
+		}
+		n++
+	}
+	if last <= 0 {
+		return 0
+	}
+	return float64(n) / time.Duration(last).Seconds()
+}
+
+// recordedRate is the mean rate of a workload with times of its own.
+func (r *run) recordedRate() float64 {
+	if !r.Config.Recorded() {
+		return 0
+	}
+	return r.meanRate()
+}
+
+// peakRate is the highest rate that is planned.
+func (r *run) peakRate() float64 {
+	if r.Config.Recorded() || r.Config.Mode() == config.Closed {
+		return r.meanRate()
+	}
+	return r.Config.Load.Peak()
+}

@@ -1,0 +1,244 @@
+package report
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"redline/internal/result"
+)
+
+// answered is the headline of an experiment, which has more to say than
+// whether one load was kept.
+func answered(r *result.Result) (headline, bool) {
+	switch {
+	case !anyOK(r) && len(r.Points) > 0:
+		return headline{}, false
+	case r.Limit != nil:
+		return limitHeadline(r), true
+	case r.Comparison != nil:
+		return comparisonHeadline(r.Comparison), true
+	case r.Curve != nil:
+		return curveHeadline(r), true
+	case len(r.Stages) > 0:
+		return stagesHeadline(r), true
+	}
+	return headline{}, false
+}
+
+func limitHeadline(r *result.Result) headline {
+	l := r.Limit
+	at, tone := limitPhrase(l), unset
+	var more []string
+	switch l.Standing {
+	case result.LimitAtLeast:
+		more = append(more, "nothing broke up to there")
+	case result.LimitBelow:
+		tone = lost
+		more = append(more, "broken even there")
+	case result.LimitFound, result.LimitWide:
+		if l.Standing == result.LimitWide {
+			more = append(more, "not a firm number")
+		}
+		if l.Edge != "" {
+			more = append(more, clean(l.Edge))
+		}
+		more = append(more, confirmation(r))
+	}
+	if l.Standing == result.LimitFound && l.Confirmed {
+		tone = met
+	}
+	return headline{"LIMIT: ", tone, at + underPhrase(l) + "; " + strings.Join(more, "; ")}
+}
+
+// limitPhrase is the limit itself: "21.4 requests/s (20.6–22.3)".
+func limitPhrase(l *result.Limit) string {
+	rate := inUnit(figure(l.Rate), "requests/s")
+	switch l.Standing {
+	case result.LimitAtLeast:
+		return "at least " + rate
+	case result.LimitBelow:
+		return "below " + inUnit(figure(l.Interval[1]), "requests/s")
+	case result.LimitWide:
+		rate = "about " + rate
+	}
+	return rate + " (" + between(l.Interval) + ")"
+}
+
+func between(interval [2]float64) string { return figure(interval[0]) + "–" + figure(interval[1]) }
+
+// underPhrase names the objective that decides, and how many did not.
+func underPhrase(l *result.Limit) string {
+	switch {
+	case l.Binding == "" && len(l.ByObjective) > 1:
+		return " under all " + count(len(l.ByObjective)) + " objectives"
+	case l.Binding == "":
+		for text := range l.ByObjective {
+			return " under " + clean(text)
+		}
+		return ""
+	case len(l.ByObjective) > 1:
+		return " under " + clean(l.Binding) + ", the first of " + count(len(l.ByObjective)) + " to break"
+	}
+	return " under " + clean(l.Binding)
+}
+
+// confirmation says what a sustained run made of the limit.
+func confirmation(r *result.Result) string {
+	i := sustained(r)
+	switch {
+	case r.Limit.Confirmed && i >= 0:
+		return "confirmed over " + seconds(windowLength(&r.Points[i]))
+	case r.Limit.Confirmed:
+		return "confirmed by a sustained run"
+	}
+	return "not confirmed by a sustained run"
+}
+
+func windowLength(point *result.Point) float64 { return point.Window.EndS - point.Window.StartS }
+
+func curveHeadline(r *result.Result) headline {
+	points := curvePoints(r)
+	if len(points) == 0 {
+		return headline{"NOTHING MEASURED: ", lost, "no level came to an end"}
+	}
+	first, last := &r.Points[points[0]], &r.Points[points[len(points)-1]]
+	text := plural(len(points), "level") + " from " + loadAsked(first) + " to " + loadAsked(last)
+	if r.Curve.Stopped != "" {
+		text += "; " + clean(r.Curve.Stopped)
+	}
+	if r.Curve.Knee != nil {
+		text += "; knee at " + trimmed(figure(*r.Curve.Knee))
+	}
+	return headline{"CURVE: ", met, text}
+}
+
+func stagesHeadline(r *result.Result) headline {
+	agree, differ := 0, 0
+	for _, s := range r.Stages {
+		switch {
+		case s.Agrees == nil:
+		case *s.Agrees:
+			agree++
+		default:
+			differ++
+		}
+	}
+	text := plural(len(r.Stages), "stage")
+	if agree+differ > 0 {
+		text += "; " + count(agree) + " as expected, " + count(differ) + " not"
+	}
+	tone := met
+	if differ > 0 {
+		tone = unset
+	}
+	return headline{"MEASURED: ", tone, text}
+}
+
+// answer writes what an experiment found, in the order in which a reader asks.
+func (p *page) answer(r *result.Result) {
+	if r.Limit == nil && r.Curve == nil && r.Comparison == nil && len(r.Stages) == 0 {
+		return
+	}
+	p.gap()
+	p.limit(r)
+	p.gap()
+	p.levels(r)
+	p.flushNotes()
+	p.plot(r)
+	p.gap()
+	p.comparison(r.Comparison)
+	p.gap()
+	p.stages(r)
+}
+
+// limit writes what is known about the limit beside its headline.
+func (p *page) limit(r *result.Result) {
+	l := r.Limit
+	if l == nil {
+		return
+	}
+	if l.Edge == result.EdgeCliff {
+		p.field("edge", "a cliff: from fine to far beyond the objective within 5 % of rate; keep a distance")
+	} else if l.Edge == result.EdgeSlope {
+		p.field("edge", "a slope: the objective is broken by degrees")
+	}
+	if l.Knee != nil {
+		p.field("knee", "from "+inUnit(trimmed(figure(*l.Knee)), "requests/s")+" on latency grows faster than load")
+	}
+	if g := l.BestGoodput; g != nil {
+		p.field("best", inUnit(figure(g.Requests), "good requests/s")+" at "+inUnit(trimmed(figure(g.Rate)), "requests/s")+" offered")
+	}
+	if c := l.LeastCost; c != nil {
+		p.field("cheapest", money(c.PerRequest)+" a good request at "+inUnit(trimmed(figure(c.Rate)), "requests/s"))
+	}
+	if l.LoadS > 0 {
+		p.field("search", seconds(l.LoadS)+" of load, "+plural(l.Requests, "request"))
+	}
+	p.byObjective(l)
+	for _, text := range l.Unmet {
+		p.hang(indent+p.paint(bad, "not kept")+indent, clean(text))
+	}
+	for _, note := range l.Notes {
+		p.hang(indent, clean(note))
+	}
+}
+
+var boundWords = map[string]string{
+	result.LimitFound: "", result.LimitWide: "wide", result.LimitAtLeast: "at least: it did not break",
+	result.LimitBelow: "below: broken at the lowest rate", result.LimitNeeds: "reached from this rate on",
+}
+
+// byObjective writes the limit by each objective alone, the tightest first.
+func (p *page) byObjective(l *result.Limit) {
+	if len(l.ByObjective) < 2 {
+		return
+	}
+	texts := slices.Sorted(maps.Keys(l.ByObjective))
+	slices.SortStableFunc(texts, func(a, b string) int {
+		switch x, y := l.ByObjective[a].Rate, l.ByObjective[b].Rate; {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+	t := table{columns: []column{{head: cell{text: "limit by objective", tone: bold}},
+		{head: cell{text: "requests/s"}, align: alignPoint}, {head: cell{text: "95 % interval"}, align: alignRight}, {align: alignProse}}}
+	for _, text := range texts {
+		b := l.ByObjective[text]
+		remark := boundWords[b.Standing]
+		if text == l.Binding {
+			remark = strings.TrimPrefix(remark+", breaks first", ", ")
+		}
+		t.rows = append(t.rows, []cell{{text: indent + clean(text)}, {text: figure(b.Rate)}, {text: between(b.Interval)}, {text: remark}})
+	}
+	p.gap()
+	p.write(t)
+}
+
+var itemStates = map[string]cell{
+	result.ItemYes:     {text: "yes", tone: good},
+	result.ItemNo:      {text: "no", tone: bad},
+	result.ItemUnknown: {text: "unknown", tone: weak},
+}
+
+// checklist answers what a sound benchmark is asked, each with the field that
+// the answer was read from.
+func (p *page) checklist(items []result.Item) {
+	if len(items) == 0 {
+		return
+	}
+	t := table{columns: []column{{head: cell{text: "checklist", tone: bold}}, {}, {head: cell{text: "read from"}, optional: 1}, {align: alignProse}}}
+	for _, item := range items {
+		state, known := itemStates[item.State]
+		if !known {
+			state = itemStates[result.ItemUnknown]
+		}
+		state.text = indent + state.text
+		t.rows = append(t.rows, []cell{state, {text: label(item.Name)}, {text: shortened(item.Field, 32)}, {text: clean(item.Text)}})
+	}
+	p.gap()
+	p.write(t)
+}

@@ -1,0 +1,216 @@
+package search
+
+import (
+	"fmt"
+	"math"
+
+	"redline/internal/slo"
+)
+
+// Limit is the answer.
+type Limit struct {
+	// Rate is the limit in requests per second: the median of the belief. It
+	// is the highest rate that was kept where Standing is AtLeast, and 0
+	// where it is Below.
+	Rate float64 `json:"rate"`
+	// Interval holds the limit with a chance of 95 %.
+	Interval [2]float64 `json:"interval"`
+	// Standing is Found, Wide, AtLeast or Below.
+	Standing string `json:"standing"`
+	// Binding is the objective that breaks first.
+	Binding     string           `json:"binding,omitempty"`
+	ByObjective map[string]Bound `json:"by_objective"`
+	// Edge is Cliff or Slope; empty where no edge was seen.
+	Edge string `json:"edge,omitempty"`
+	// Knee is the rate from which on latency grows faster than load.
+	Knee        *float64     `json:"knee,omitempty"`
+	BestGoodput *BestGoodput `json:"best_goodput,omitempty"`
+	// Confirmed says that a sustained run kept every objective at the limit,
+	// or below it by no more than the precision asked for.
+	Confirmed bool `json:"confirmed"`
+	// Unmet are objectives that are broken even at the lowest rate offered,
+	// and throughputs that are not reached up to the limit.
+	Unmet []string `json:"unmet,omitempty"`
+	// LoadS and Requests are what the search took.
+	LoadS    float64 `json:"load_s"`
+	Requests int     `json:"requests"`
+	// Notes say what makes the answer weaker than it looks.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Bound is the limit by one objective alone.
+type Bound struct {
+	Rate     float64    `json:"rate"`
+	Interval [2]float64 `json:"interval"`
+	Standing string     `json:"standing"`
+}
+
+// BestGoodput is where most requests per second kept every objective.
+type BestGoodput struct {
+	Rate     float64 `json:"rate"`
+	Requests float64 `json:"requests_per_s"`
+}
+
+// The standings of a limit.
+const (
+	Found   = "found"
+	Wide    = "wide"     // not a firm number: the interval is more than twice as wide as asked for
+	AtLeast = "at_least" // nothing broke up to the highest rate offered
+	Below   = "below"    // broken even at the lowest rate offered
+	Needs   = "needs"    // a throughput, reached from this rate on
+)
+
+// The edges. A cliff goes from half of the allowed share to ten times it
+// within 5 % of rate.
+const (
+	Cliff = "cliff"
+	Slope = "slope"
+
+	cliffFrom, cliffTo, cliffSpan = 0.5, 10.0, 0.05
+)
+
+// Answer is what is known so far.
+func (s *Search) Answer() Limit {
+	a := Limit{Standing: Wide, ByObjective: map[string]Bound{}, LoadS: s.spent.Seconds()}
+	for _, l := range s.seen {
+		a.Requests += l.Requests
+	}
+	if len(s.seen) == 0 {
+		return a
+	}
+	all := s.belief()
+	lo, hi := all.interval()
+	a.Rate, a.Interval = all.quantile(0.5), [2]float64{lo, hi}
+	b := s.bracket()
+	switch {
+	case b.kept == 0 && !math.IsInf(b.broken, 1):
+		a.Standing, a.Rate, a.Interval = Below, 0, [2]float64{0, b.broken}
+	case math.IsInf(b.broken, 1):
+		a.Standing, a.Rate, a.Interval = AtLeast, b.kept, [2]float64{min(lo, b.kept), b.kept}
+	case all.halfWidth() <= 2*s.spec.Precision:
+		a.Standing = Found
+	}
+	s.boundAll(&a, s.believed())
+	s.throughputs(&a)
+	a.Confirmed = b.closed() && s.confirmed(a.Rate)
+	a.Knee, a.BestGoodput = s.knee(a.Rate), s.bestGoodput()
+	s.note(&a)
+	return a
+}
+
+// boundAll gives the limit by each objective alone, the binding one and its
+// edge.
+func (s *Search) boundAll(a *Limit, list []*belief) {
+	least := math.Inf(1)
+	for i, b := range list {
+		if b == nil {
+			continue
+		}
+		text := s.objectives[i].Text
+		bound := s.bound(i, b)
+		a.ByObjective[text] = bound
+		if bound.Standing == Below {
+			a.Unmet = append(a.Unmet, text)
+		}
+		if bound.Standing == AtLeast || bound.Rate >= least {
+			continue
+		}
+		least, a.Binding = bound.Rate, text
+		a.Edge = ""
+		if bound.Standing != Below {
+			a.Edge = edge(allowed(s.objectives[i]), b.slope)
+		}
+	}
+}
+
+// bound is the limit by one objective.
+func (s *Search) bound(objective int, b *belief) Bound {
+	kept, broken := 0.0, math.Inf(1)
+	one := s.objectives[objective : objective+1]
+	for _, l := range s.seen {
+		alone := seen{Level: l.Level, Observation: l.Observation, evidence: l.evidence[objective : objective+1]}
+		switch is, judged := alone.broken(one, 1); {
+		case !judged:
+		case is:
+			broken = min(broken, l.Rate)
+		default:
+			kept = max(kept, l.Rate)
+		}
+	}
+	lo, hi := b.interval()
+	switch {
+	case math.IsInf(broken, 1):
+		return Bound{Rate: kept, Interval: [2]float64{min(lo, kept), kept}, Standing: AtLeast}
+	case kept == 0:
+		return Bound{Interval: [2]float64{0, broken}, Standing: Below}
+	}
+	bound := Bound{Rate: b.quantile(0.5), Interval: [2]float64{lo, hi}, Standing: Found}
+	if b.halfWidth() > 2*s.spec.Precision {
+		bound.Standing = Wide
+	}
+	return bound
+}
+
+// edge tells a cliff from a slope by the curve that was fitted.
+func edge(q, slope float64) string {
+	span := logit(min(cliffTo*q, 0.99)) - logit(cliffFrom*q)
+	if span/slope <= math.Log1p(cliffSpan) {
+		return Cliff
+	}
+	return Slope
+}
+
+// throughputs says from which rate on a promised throughput was reached.
+func (s *Search) throughputs(a *Limit) {
+	for i, o := range s.objectives {
+		if kindOf(o) != rising {
+			continue
+		}
+		reached, short := math.Inf(1), 0.0
+		for _, l := range s.seen {
+			switch l.evidence[i].standing {
+			case slo.Met:
+				reached = min(reached, l.Rate)
+			case slo.Missed:
+				short = max(short, l.Rate)
+			}
+		}
+		if !math.IsInf(reached, 1) {
+			a.ByObjective[o.Text] = Bound{Rate: reached, Interval: [2]float64{min(short, reached), reached}, Standing: Needs}
+		}
+		if reached > a.Rate {
+			a.Unmet = append(a.Unmet, o.Text)
+		}
+	}
+}
+
+func (s *Search) bestGoodput() *BestGoodput {
+	var best *BestGoodput
+	for _, l := range s.seen {
+		if l.Goodput > 0 && (best == nil || l.Goodput > best.Requests) {
+			best = &BestGoodput{Rate: l.Rate, Requests: l.Goodput}
+		}
+	}
+	return best
+}
+
+// note says what makes the answer weak.
+func (s *Search) note(a *Limit) {
+	add := func(format string, args ...any) { a.Notes = append(a.Notes, fmt.Sprintf(format, args...)) }
+	switch a.Standing {
+	case Wide:
+		add("the interval is wider than ± %g %%: give the search more time", 200*s.spec.Precision)
+	case AtLeast:
+		add("nothing broke up to %.4g requests/s: the limit is higher", a.Rate)
+	case Below:
+		add("broken even at %.4g requests/s, the lowest rate offered", a.Interval[1])
+	}
+	if a.Confirmed || a.Standing == AtLeast || a.Standing == Below {
+		return
+	}
+	if n := s.made(Sustain); n > 0 {
+		add("no sustained run at the limit kept every objective (%d made): the limit was lowered and is not confirmed", n)
+		return
+	}
+	add("no sustained run was made: the limit is not confirmed")
+}

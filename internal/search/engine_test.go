@@ -1,0 +1,223 @@
+package search
+
+import (
+	"iter"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"redline/internal/llm"
+	"redline/internal/metric"
+	"redline/internal/record"
+	"redline/internal/result"
+	"redline/internal/sim"
+	"redline/internal/slo"
+	"redline/internal/stats"
+)
+
+// trip is one request in virtual time, in nanoseconds; an end of 0 is one that
+// was still in flight when the drain was over.
+type trip struct {
+	due, first, end int64
+	output          int
+}
+
+// engine is a server in virtual time. It plays arrivals until they stop, and
+// gives their trips in the order of arrival.
+type engine struct {
+	name string
+	// drawsLengths says that requests differ, so that luck is in them too.
+	drawsLengths bool
+	play         func(t testing.TB, seed uint64, arrivals iter.Seq2[int64, shape], ended func(*trip)) []*trip
+}
+
+// shape is what one request asks for.
+type shape struct{ prompt, output int }
+
+// chatShape draws the lengths of the chat workload: log-normal with sigma 0.8
+// around 500 prompt and 200 output tokens.
+func chatShape(r *rand.Rand) shape {
+	within := func(v float64, lo, hi int) int { return min(max(int(v), lo), hi) }
+	return shape{
+		prompt: within(stats.LogNormal(r, math.Log(500), 0.8), 50, 4000),
+		output: within(stats.LogNormal(r, math.Log(200), 0.8), 10, 2000),
+	}
+}
+
+// queueService is the fixed service time of the plain queue.
+const queueService = 20 * time.Millisecond
+
+// plainQueue is one server with a fixed service time: with Poisson arrivals it
+// is M/D/1, whose waiting time has a closed form.
+func plainQueue(_ testing.TB, _ uint64, arrivals iter.Seq2[int64, shape], ended func(*trip)) []*trip {
+	var trips []*trip
+	free, told := int64(0), 0
+	for at := range arrivals {
+		for told < len(trips) && trips[told].end <= at {
+			ended(trips[told])
+			told++
+		}
+		free = max(free, at) + int64(queueService)
+		trips = append(trips, &trip{due: at, first: free, end: free, output: 1})
+	}
+	return trips
+}
+
+// batchingEngine is the simulated engine with prompts that share nothing.
+func batchingEngine(spec sim.Spec) func(testing.TB, uint64, iter.Seq2[int64, shape], func(*trip)) []*trip {
+	off := false
+	spec.EnablePrefixCaching = &off
+	prompt := make([]int32, 4000)
+	return func(t testing.TB, seed uint64, arrivals iter.Seq2[int64, shape], ended func(*trip)) []*trip {
+		spec.Seed = seed
+		core, err := sim.NewBatching(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var trips []*trip
+		jobs := func(yield func(int64, *sim.Job) bool) {
+			for at, s := range arrivals {
+				trips = append(trips, &trip{due: at, output: s.output})
+				if !yield(at, &sim.Job{ID: uint64(len(trips) - 1), Prompt: prompt[:s.prompt], Output: s.output}) {
+					return
+				}
+			}
+		}
+		sim.RunOpen(core, jobs, sim.Watch{Token: func(k sim.Token) {
+			if k.Index == 0 {
+				trips[k.Job.ID].first = k.At
+			}
+			if k.Last {
+				trips[k.Job.ID].end = k.At
+				ended(trips[k.Job.ID])
+			}
+		}})
+		return trips
+	}
+}
+
+var engines = []engine{
+	{name: "M/D/1", play: plainQueue},
+	{name: "8B", drawsLengths: true, play: batchingEngine(sim.Spec{Model: "llama-3.1-8b", GPU: "H100"})},
+	{name: "70B", drawsLengths: true, play: batchingEngine(sim.Spec{Model: "llama-3.1-70b", GPU: "H100", TP: 4})},
+}
+
+const (
+	longestWarmup = 60 * time.Second
+	drain         = 60 * time.Second
+)
+
+// stage is one level as it was played.
+type stage struct {
+	trips       []*trip
+	start, stop int64 // of the window
+}
+
+// level plays one level as every stage is run: a warm-up of 50 requests and
+// twice the mean request seen so far, at most a minute; the window; and a
+// cool-down in which load goes on until all that was due in the window has
+// ended, at most the drain. One seed gives the same requests at every rate
+// with their gaps scaled.
+func (e engine) level(t testing.TB, seed uint64, rate float64, window time.Duration) stage {
+	const never = int64(math.MaxInt64)
+	g := stage{start: never, stop: never}
+	open, ended, took := 0, 0, 0.0
+	arrivals := func(yield func(int64, shape) bool) {
+		gaps, shapes := stats.Rand(seed, "gaps", 0), stats.Rand(seed, "shapes", 0)
+		at := 0.0
+		for i := 0; ; i++ {
+			at += stats.Exponential(gaps) / rate * 1e9
+			due := int64(at)
+			warm := i >= 50 && ended > 0 && at >= 2*took/float64(ended)
+			if g.start == never && (warm || due >= int64(longestWarmup)) {
+				g.start, g.stop = due, due+int64(window)
+			}
+			if due >= g.stop && (open == 0 || due >= g.stop+int64(drain)) {
+				return
+			}
+			if due >= g.start && due < g.stop {
+				open++
+			}
+			if !yield(due, chatShape(shapes)) {
+				return
+			}
+		}
+	}
+	g.trips = e.play(t, seed, arrivals, func(one *trip) {
+		ended++
+		took += float64(one.end - one.due)
+		if one.due >= g.start && one.due < g.stop {
+			open--
+		}
+	})
+	for _, one := range g.trips {
+		if one.end > g.stop+int64(drain) {
+			one.end = 0
+		}
+		if one.first > g.stop+int64(drain) {
+			one.first = 0
+		}
+	}
+	return g
+}
+
+// record is the trip as the load engine would have written it down.
+func (one *trip) record() *record.Record {
+	r := &record.Record{Due: one.due, Begin: one.due, Slot: one.due, Try: 1, Streamed: true, AskedOutput: one.output}
+	r.Observe(llm.Event{Kind: llm.Sent, At: one.due})
+	if one.first > 0 {
+		r.Observe(llm.Event{Kind: llm.Output, At: one.first, Text: []byte("word")})
+	}
+	if one.end == 0 {
+		r.Outcome = llm.Censored
+		r.Settle()
+		return r
+	}
+	if one.end > one.first {
+		r.Observe(llm.Event{Kind: llm.Output, At: one.end, Text: []byte("word")})
+	}
+	r.Observe(llm.Event{Kind: llm.UsageSeen, Usage: llm.Usage{OutputTokens: one.output}})
+	r.Observe(llm.Event{Kind: llm.End, At: one.end})
+	r.Settle()
+	return r
+}
+
+// point is the stage as it is measured everywhere else.
+func (g stage) point(t testing.TB, rate float64, objectives []slo.Objective) result.Point {
+	t.Helper()
+	records := func(yield func(*record.Record, error) bool) {
+		for _, one := range g.trips {
+			if !yield(one.record(), nil) {
+				return
+			}
+		}
+	}
+	s, err := metric.Summarize(func() iter.Seq2[*record.Record, error] { return records },
+		metric.Options{Start: g.start, End: g.stop, AskedRate: rate, Objectives: objectives})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.Point{Load: result.Load{Mode: "open", Rate: &rate}, Summary: s}
+}
+
+// violations counts the requests of the window and those that break the
+// objective, which is all that the truth needs.
+func (g stage) violations(o slo.Objective) (n, broken int) {
+	for _, one := range g.trips {
+		if one.due < g.start || one.due >= g.stop {
+			continue
+		}
+		own := slo.Request{OK: one.end != 0, TTFT: float64(one.first - one.due), E2E: float64(one.end - one.due), TPOT: -1}
+		if one.output > 1 {
+			own.TPOT = float64(one.end-one.first) / float64(one.output-1)
+		}
+		if kept, judged := o.Judge(own); judged {
+			n++
+			if !kept {
+				broken++
+			}
+		}
+	}
+	return n, broken
+}

@@ -1,0 +1,343 @@
+package search
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/metric"
+	"redline/internal/result"
+	"redline/internal/slo"
+)
+
+// curve is a server whose share of violations follows the rate exactly.
+type curve func(rate float64) float64
+
+// logisticCurve reaches the allowed share of 1 % at the limit.
+func logisticCurve(limit, slope float64) curve {
+	return func(rate float64) float64 { return logistic(logit(0.01) + slope*math.Log(rate/limit)) }
+}
+
+// observe is what a level of that server shows of ttft:p99<500ms.
+func (c curve) observe(l Level) Observation {
+	n := int(l.Rate * l.Duration.Seconds())
+	worth := float64(n) / 10
+	broken := int(math.Round(c(l.Rate) * float64(n)))
+	return Observation{Requests: n, Completed: l.Rate, Goodput: l.Rate * (1 - c(l.Rate)), Latency: 50 + 1000*c(l.Rate),
+		Objectives: []slo.Verdict{{Objective: "ttft:p99<500ms", N: n, Violations: broken, NEff: &worth}}}
+}
+
+// finish runs a search to its end.
+func finish(t *testing.T, spec Spec, observe func(Level) Observation, objectives ...string) (Limit, []Level) {
+	t.Helper()
+	var list []slo.Objective
+	for _, text := range objectives {
+		list = append(list, parse(t, text))
+	}
+	s, err := New(spec, list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var levels []Level
+	for l, ok := s.Next(); ok; l, ok = s.Next() {
+		if levels = append(levels, l); len(levels) > 50 {
+			t.Fatalf("no end after %v", levels)
+		}
+		s.Observe(l, observe(l))
+	}
+	return s.Answer(), levels
+}
+
+func TestTheLimitOfAKnownCurve(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		limit, slope, start float64
+		edge                string
+	}{
+		{40, 8, 1, Slope}, {40, 30, 1, Slope}, {40, 100, 1, Cliff}, {7, 30, 10, Slope}, {3, 30, 500, Slope}, {900, 30, 1, Slope},
+	} {
+		a, levels := finish(t, Spec{Start: c.start}, logisticCurve(c.limit, c.slope).observe, "ttft:p99<500ms")
+		if math.Abs(a.Rate/c.limit-1) > 0.05 || a.Interval[0] > c.limit || a.Interval[1] < c.limit {
+			t.Errorf("limit %g, slope %g: got %.4g %.4g", c.limit, c.slope, a.Rate, a.Interval)
+		}
+		if a.Edge != c.edge || a.Binding != "ttft:p99<500ms" {
+			t.Errorf("limit %g, slope %g: %q bound by %q, want %q", c.limit, c.slope, a.Edge, a.Binding, c.edge)
+		}
+		if last := levels[len(levels)-1]; last.Purpose != Sustain || last.Duration != 300*time.Second || last.Draw == 0 {
+			t.Errorf("limit %g: ends with %+v, want a sustained run with a draw of its own", c.limit, last)
+		}
+	}
+}
+
+// TestProbesAreShortAndLooksGrow: far from the limit a glance is enough.
+func TestProbesAreShortAndLooksGrow(t *testing.T) {
+	t.Parallel()
+	_, levels := finish(t, Spec{}, logisticCurve(40, 20).observe, "ttft:p99<500ms")
+	var order []string
+	longest := map[string]time.Duration{}
+	for _, l := range levels {
+		if len(order) == 0 || order[len(order)-1] != l.Purpose {
+			order = append(order, l.Purpose)
+		}
+		if l.Purpose == Narrow && l.Duration < longest[Narrow] && l.Duration > 100*time.Second {
+			t.Errorf("%v after %v", l, longest[Narrow])
+		}
+		longest[l.Purpose] = max(longest[l.Purpose], l.Duration)
+	}
+	if diff := cmp.Diff([]string{Probe, Narrow, Sustain}, order); diff != "" {
+		t.Errorf("purposes (-want +got):\n%s", diff)
+	}
+	if longest[Probe] > 20*time.Second || longest[Narrow] < 100*time.Second {
+		t.Errorf("longest levels %v, want probes of seconds and a look of minutes", longest)
+	}
+}
+
+// TestABudgetTooSmallWidens: it is kept, the interval grows, and no firm
+// number comes out.
+func TestABudgetTooSmallWidens(t *testing.T) {
+	t.Parallel()
+	widths := []float64{}
+	for _, budget := range []time.Duration{90 * time.Second, 120 * time.Second, 20 * time.Minute} {
+		a, levels := finish(t, Spec{Budget: budget}, logisticCurve(40, 12).observe, "ttft:p99<500ms")
+		spent := time.Duration(0)
+		for _, l := range levels {
+			spent += l.Duration
+		}
+		if spent > budget {
+			t.Errorf("%v of load on a budget of %v", spent, budget)
+		}
+		widths = append(widths, (a.Interval[1]-a.Interval[0])/a.Rate)
+		if firm := a.Standing == Found; firm != (budget > 10*time.Minute) {
+			t.Errorf("budget %v: %s %.3g", budget, a.Standing, a.Interval)
+		}
+		if a.Confirmed && budget < 300*time.Second {
+			t.Errorf("confirmed on a budget of %v", budget)
+		}
+	}
+	if !(widths[0] > widths[1] && widths[1] > widths[2]) {
+		t.Errorf("widths %.3f do not shrink with the budget", widths)
+	}
+}
+
+func TestAnObjectiveThatNoLoadKeeps(t *testing.T) {
+	t.Parallel()
+	a, levels := finish(t, Spec{Floor: 0.5}, curve(func(float64) float64 { return 0.4 }).observe, "ttft:p99<500ms")
+	if a.Standing != Below || a.Rate != 0 || a.Confirmed {
+		t.Errorf("%s at %g, want no rate", a.Standing, a.Rate)
+	}
+	if diff := cmp.Diff([]string{"ttft:p99<500ms"}, a.Unmet); diff != "" {
+		t.Errorf("unmet (-want +got):\n%s", diff)
+	}
+	if lowest := levels[len(levels)-1].Rate; lowest != 0.5 || a.Interval != [2]float64{0, 0.5} || !strings.Contains(a.Notes[0], "0.5") {
+		t.Errorf("ended at %g with %v and %q, want the floor measured and named", lowest, a.Interval, a.Notes)
+	}
+}
+
+func TestAServerThatNothingBreaks(t *testing.T) {
+	t.Parallel()
+	a, levels := finish(t, Spec{Ceiling: 50}, curve(func(float64) float64 { return 0 }).observe, "ttft:p99<500ms")
+	if a.Standing != AtLeast || a.Rate != 50 || levels[len(levels)-1].Rate != 50 || a.Edge != "" || a.Binding != "" {
+		t.Errorf("%+v after %v, want at least the ceiling of 50", a, levels)
+	}
+}
+
+// TestTheSustainedRunLowers: a server that only tires after minutes.
+func TestTheSustainedRunLowers(t *testing.T) {
+	t.Parallel()
+	fresh, tired := logisticCurve(40, 60), logisticCurve(36, 60)
+	var before float64
+	a, levels := finish(t, Spec{}, func(l Level) Observation {
+		if l.Purpose == Sustain {
+			before = max(before, l.Rate)
+			return tired.observe(l)
+		}
+		return fresh.observe(l)
+	}, "ttft:p99<500ms")
+	if math.Abs(before/40-1) > 0.05 || a.Rate > 0.97*before || a.Interval[0] > 36*1.02 {
+		t.Errorf("from %.4g to %.4g %.4g after %v, want it lowered towards 36", before, a.Rate, a.Interval, levels)
+	}
+}
+
+// TestEveryObjectiveHasItsOwnLimit: the strictest binds, one that never breaks
+// has no limit, and a throughput is reached from some rate on.
+func TestEveryObjectiveHasItsOwnLimit(t *testing.T) {
+	t.Parallel()
+	texts := []string{"ttft:p99<500ms", "error:rate<1%", "good:fraction>0.99", "tpot:mean<50ms", "throughput:min>2000"}
+	objectives, err := slo.ParseAll(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _ := finish(t, Spec{}, func(l Level) Observation {
+		o := logisticCurve(40, 50).observe(l)
+		one := o.Objectives[0]
+		one.Objective = objectives[0].Text
+		errors := one
+		errors.Objective, errors.Violations = objectives[1].Text, 0
+		good := logisticCurve(34, 50).observe(l).Objectives[0]
+		good.Objective = objectives[2].Text
+		mean := slo.Verdict{Objective: objectives[3].Text, Standing: slo.Met}
+		if l.Rate > 38 {
+			mean.Standing = slo.Missed
+		}
+		throughput := slo.Verdict{Objective: objectives[4].Text, Standing: slo.Missed}
+		if l.Rate > 12 {
+			throughput.Standing = slo.Met
+		}
+		o.Objectives = []slo.Verdict{one, errors, good, mean, throughput}
+		return o
+	}, texts...)
+	standings := map[string]string{}
+	for text, b := range a.ByObjective {
+		standings[text] = b.Standing
+	}
+	if a.Binding != objectives[2].Text || math.Abs(a.Rate/34-1) > 0.05 {
+		t.Errorf("%.4g by %q, want 34 by the good fraction", a.Rate, a.Binding)
+	}
+	if standings[objectives[1].Text] != AtLeast || standings[objectives[4].Text] != Needs || a.ByObjective[objectives[4].Text].Rate > 30 {
+		t.Errorf("standings %v", a.ByObjective)
+	}
+	if alone := a.ByObjective[objectives[0].Text]; alone.Standing == AtLeast || alone.Interval[1] < 40 || alone.Interval[0] > 40 {
+		t.Errorf("ttft alone: %+v, want an interval around 40", alone)
+	}
+	if len(a.Unmet) != 0 {
+		t.Errorf("unmet %v", a.Unmet)
+	}
+}
+
+func TestAThroughputOutOfReachIsUnmet(t *testing.T) {
+	t.Parallel()
+	text := parse(t, "throughput:min>9000").Text
+	a, _ := finish(t, Spec{}, func(l Level) Observation {
+		o := logisticCurve(40, 50).observe(l)
+		o.Objectives = append(o.Objectives, slo.Verdict{Objective: text, Standing: slo.Missed})
+		return o
+	}, "ttft:p99<500ms", text)
+	if diff := cmp.Diff([]string{text}, a.Unmet); diff != "" {
+		t.Errorf("unmet (-want +got):\n%s", diff)
+	}
+}
+
+// TestResumedSearchesGoOnAlike: telling a new search what was seen gives the
+// same next level.
+func TestResumedSearchesGoOnAlike(t *testing.T) {
+	t.Parallel()
+	objectives := []slo.Objective{parse(t, "ttft:p99<500ms")}
+	one, err := New(Spec{}, objectives)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var past []Level
+	for {
+		again, err := New(Spec{}, objectives)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range past {
+			again.Observe(l, logisticCurve(40, 30).observe(l))
+		}
+		want, more := one.Next()
+		got, ok := again.Next()
+		if diff := cmp.Diff(want, got); diff != "" || more != ok {
+			t.Fatalf("after %d levels (-went on +resumed):\n%s", len(past), diff)
+		}
+		if !more {
+			return
+		}
+		one.Observe(want, logisticCurve(40, 30).observe(want))
+		past = append(past, want)
+	}
+}
+
+// TestThePlanIsWhatHappens, where the limit is where it was guessed.
+func TestThePlanIsWhatHappens(t *testing.T) {
+	t.Parallel()
+	s, err := New(Spec{Start: 2}, []slo.Objective{parse(t, "ttft:p99<500ms")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := s.Plan()
+	load := time.Duration(0)
+	purposes := map[string]bool{}
+	for _, l := range p.Levels {
+		load += l.Duration
+		purposes[l.Purpose] = true
+	}
+	if p.Guess != 32 || load != p.Load || p.Load < 5*time.Minute || p.Load > 25*time.Minute || len(purposes) != 3 {
+		t.Errorf("%+v: want probes, looks and a sustained run to a limit of 32", p)
+	}
+	if first, _ := s.Next(); first != p.Levels[0] {
+		t.Errorf("begins with %+v, planned %+v", first, p.Levels[0])
+	}
+}
+
+func TestKnee(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		latency []float64 // at 10, 20, … requests/s
+		want    float64
+	}{
+		{"flat, then steep", []float64{10, 11, 12, 13, 60, 110}, 40},
+		{"a dip on the way is no bend", []float64{10, 12, 9, 13, 60, 110}, 40},
+		{"a straight line", []float64{10, 20, 30, 40, 50, 60}, 0},
+		{"nothing moves", []float64{10, 10, 10, 10}, 0},
+		{"too few levels", []float64{10, 11, 100}, 0},
+	} {
+		s := &Search{}
+		for i, ms := range c.latency {
+			s.seen = append(s.seen, seen{Level: Level{Rate: float64(10 * (i + 1))}, Observation: Observation{Latency: ms}})
+		}
+		got := 0.0
+		if k := s.knee(60); k != nil {
+			got = *k
+		}
+		if got != c.want {
+			t.Errorf("%s: knee at %g, want %g", c.name, got, c.want)
+		}
+	}
+}
+
+func TestFromPoint(t *testing.T) {
+	t.Parallel()
+	asked, growth, yes := 20.0, 7.5, true
+	p := result.Point{Summary: metric.Summary{
+		Window:     metric.Window{Growth: &growth, Overload: &yes},
+		Requests:   metric.Requests{Due: 1230, Censored: 4},
+		Rates:      metric.Rates{Asked: &asked, Offered: 20.5, Completed: 19},
+		Latency:    metric.Latency{TTFTDue: &metric.Dist{P: map[string]float64{"p99": 420}}, E2EDue: &metric.Dist{P: map[string]float64{"p99": 9000}}},
+		Goodput:    &metric.Goodput{Requests: 18},
+		Objectives: []slo.Verdict{{Objective: "ttft:p99<500ms"}},
+	}}
+	want := Observation{Objectives: p.Objectives, Requests: 1230, Censored: 4, Growth: 7.5, Overload: true, Work: 1.025,
+		Latency: 420, Goodput: 18, Completed: 19}
+	if diff := cmp.Diff(want, FromPoint(p)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestBadSpecsSayWhatToWrite(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		spec Spec
+		want string
+	}{
+		{Spec{Start: -1}, "start: want a positive number"},
+		{Spec{Floor: math.NaN()}, "floor: want a positive number"},
+		{Spec{Floor: 10, Ceiling: 5}, "floor: 10 is above the ceiling of 5"},
+		{Spec{Start: 1, Floor: 2}, "start: want a rate between the floor 2"},
+		{Spec{Shortest: time.Hour}, "shortest: 1h0m0s is longer than the longest level, 5m0s"},
+		{Spec{Precision: 1.5}, "precision: want a share of the limit below 1"},
+		{Spec{}, ""},
+	} {
+		err := c.spec.Validate()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%+v: got %v, want %q", c.spec, err, c.want)
+		}
+	}
+	if _, err := New(Spec{}, []slo.Objective{parse(t, "throughput:min>100")}); err == nil || !strings.Contains(err.Error(), "ttft:p99<500ms") {
+		t.Errorf("got %v, want an error that names an objective that load can break", err)
+	}
+}

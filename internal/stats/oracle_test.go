@@ -1,0 +1,219 @@
+package stats
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// tenDigits compares figures to ten digits: what two correct programs agree on.
+var tenDigits = cmpopts.EquateApprox(1e-10, 1e-14)
+
+// oracle reads one block of testdata/oracles.json, which
+// scripts/oracles/stats.py writes with the call that made each block.
+func oracle[T any](t *testing.T, name string) []T {
+	t.Helper()
+	data, err := os.ReadFile("testdata/oracles.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks map[string]struct {
+		Command string
+		Cases   json.RawMessage
+	}
+	if err := json.Unmarshal(data, &blocks); err != nil {
+		t.Fatal(err)
+	}
+	var cases []T
+	if err := json.Unmarshal(blocks[name].Cases, &cases); err != nil {
+		t.Fatalf("block %s: %v", name, err)
+	}
+	if len(cases) == 0 {
+		t.Fatalf("block %s has no cases", name)
+	}
+	return cases
+}
+
+func TestStudentIsScipys(t *testing.T) {
+	t.Parallel()
+	for _, c := range oracle[struct{ T, Freedom, Want float64 }](t, "student") {
+		near(t, StudentCDF(c.T, c.Freedom), c.Want, 1e-10, "StudentCDF(%g, %g)", c.T, c.Freedom)
+	}
+	for _, c := range oracle[struct{ T, Freedom, Shift, Want float64 }](t, "noncentral") {
+		if got := NoncentralStudentCDF(c.T, c.Freedom, c.Shift); math.Abs(got-c.Want) > 1e-11 {
+			t.Errorf("NoncentralStudentCDF(%g, %g, %g) = %v, want %v", c.T, c.Freedom, c.Shift, got, c.Want)
+		}
+	}
+}
+
+func TestPairedTIsScipys(t *testing.T) {
+	t.Parallel()
+	for _, c := range oracle[struct {
+		A, B                                       []float64
+		Level, Mean, SD, T, Freedom, P, Lo, Hi, Dz float64
+	}](t, "paired_t") {
+		want := TTest{N: len(c.A), Mean: c.Mean, SD: c.SD, T: c.T, Freedom: c.Freedom, P: c.P, Lo: c.Lo, Hi: c.Hi, Dz: c.Dz}
+		if diff := cmp.Diff(want, PairedT(c.A, c.B, c.Level), cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+			t.Errorf("%d pairs at %g (-want +got):\n%s", len(c.A), c.Level, diff)
+		}
+	}
+}
+
+func TestPowerIsStatsmodels(t *testing.T) {
+	t.Parallel()
+	for _, c := range oracle[struct {
+		N                        int
+		SD, Alpha, Power, Effect float64
+		AtOneSD                  float64 `json:"at_one_sd"`
+	}](t, "power") {
+		near(t, SmallestEffect(c.N, c.SD, c.Alpha, c.Power), c.Effect, 1e-9, "SmallestEffect(%d, %g, %g, %g)", c.N, c.SD, c.Alpha, c.Power)
+		near(t, PairedPower(c.N, c.SD, c.SD, c.Alpha), c.AtOneSD, 1e-9, "PairedPower of one deviation over %d pairs at %g", c.N, c.Alpha)
+	}
+}
+
+func TestSignedRankIsScipysAndTheCounts(t *testing.T) {
+	t.Parallel()
+	for block, exact := range map[string]bool{"signed_rank": true, "signed_rank_ties": true, "signed_rank_long": false} {
+		for _, c := range oracle[struct {
+			D            []float64
+			Statistic, P float64
+		}](t, block) {
+			moved := 0
+			for _, d := range c.D {
+				if d != 0 {
+					moved++
+				}
+			}
+			want := RankTest{N: moved, Statistic: c.Statistic, P: c.P, Exact: exact}
+			if diff := cmp.Diff(want, SignedRank(c.D), tenDigits); diff != "" {
+				t.Errorf("%s, %d differences (-want +got):\n%s", block, len(c.D), diff)
+			}
+		}
+	}
+}
+
+func TestTwoSampleTestsAreScipysAndTheCounts(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		block string
+		test  func(a, b []float64) RankTest
+		exact bool
+	}{
+		{"mann_whitney", MannWhitney, true},
+		{"mann_whitney_ties", MannWhitney, true},
+		{"mann_whitney_long", MannWhitney, false},
+		{"kolmogorov", KolmogorovSmirnov, true},
+		{"kolmogorov_ties", KolmogorovSmirnov, true},
+	} {
+		for _, s := range oracle[struct {
+			A, B         []float64
+			Statistic, P float64
+		}](t, c.block) {
+			want := RankTest{N: len(s.A) + len(s.B), Statistic: s.Statistic, P: s.P, Exact: c.exact}
+			if diff := cmp.Diff(want, c.test(s.A, s.B), tenDigits); diff != "" {
+				t.Errorf("%s of %d and %d values (-want +got):\n%s", c.block, len(s.A), len(s.B), diff)
+			}
+		}
+	}
+	for _, c := range oracle[struct{ Z, Want float64 }](t, "kolmogorov_limit") {
+		near(t, kolmogorovTail(c.Z), c.Want, 1e-11, "Kolmogorov's limit at %g", c.Z)
+	}
+}
+
+func TestHolmIsStatsmodels(t *testing.T) {
+	t.Parallel()
+	for _, c := range oracle[struct{ P, Want []float64 }](t, "holm") {
+		if diff := cmp.Diff(c.Want, Holm(c.P), tenDigits); diff != "" {
+			t.Errorf("Holm(%v) (-want +got):\n%s", c.P, diff)
+		}
+	}
+}
+
+func TestTheilSenIsScipys(t *testing.T) {
+	t.Parallel()
+	for _, c := range oracle[struct {
+		X, Y                            []float64
+		Level, Slope, Intercept, Lo, Hi float64
+	}](t, "theil_sen") {
+		want := Line{Slope: c.Slope, Intercept: c.Intercept, Lo: c.Lo, Hi: c.Hi}
+		if diff := cmp.Diff(want, TheilSen(c.X, c.Y, c.Level), tenDigits); diff != "" {
+			t.Errorf("%d points at %g (-want +got):\n%s", len(c.X), c.Level, diff)
+		}
+	}
+}
+
+func TestMannKendallIsPymannkendalls(t *testing.T) {
+	t.Parallel()
+	for _, c := range oracle[struct {
+		Series    []float64
+		S         int
+		Tau, Z, P float64
+		Exact     bool
+	}](t, "mann_kendall") {
+		want := Trend{S: c.S, Tau: c.Tau, Z: c.Z, P: c.P, Exact: c.Exact}
+		if diff := cmp.Diff(want, MannKendall(c.Series), tenDigits); diff != "" {
+			t.Errorf("series of %d (-want +got):\n%s", len(c.Series), diff)
+		}
+	}
+}
+
+func TestPairedAnswersAreStatsmodelsAndTheScoreTests(t *testing.T) {
+	t.Parallel()
+	for _, c := range oracle[struct {
+		B, C int
+		Want float64
+	}](t, "mcnemar") {
+		near(t, McNemar(c.B, c.C), c.Want, 1e-12, "McNemar(%d, %d)", c.B, c.C)
+	}
+	// The oracle finds its shares by a numeric search, to about eight digits.
+	for _, c := range oracle[struct {
+		N, B, C       int
+		Level, Lo, Hi float64
+	}](t, "paired_shares") {
+		lo, hi := PairedShares(c.N, c.B, c.C, c.Level)
+		if math.Abs(lo-c.Lo) > 1e-6 || math.Abs(hi-c.Hi) > 1e-6 {
+			t.Errorf("PairedShares(%d, %d, %d, %g) = (%v, %v), want (%v, %v)", c.N, c.B, c.C, c.Level, lo, hi, c.Lo, c.Hi)
+		}
+	}
+}
+
+// TestBootstrapIsTheExactOne holds 20,000 drawn resamples against all n^n of
+// them. The distribution is discrete, so the tolerance is a twentieth of the
+// interval, about the width of one of its steps in the tail.
+func TestBootstrapIsTheExactOne(t *testing.T) {
+	t.Parallel()
+	for i, c := range oracle[struct {
+		Values        []float64
+		Level, Lo, Hi float64
+	}](t, "bootstrap") {
+		lo, hi := Bootstrap(c.Values, Mean, c.Level, 20_000, Rand(uint64(i), "bootstrap", 0))
+		if tolerance := (c.Hi - c.Lo) / 20; math.Abs(lo-c.Lo) > tolerance || math.Abs(hi-c.Hi) > tolerance {
+			t.Errorf("mean of %d values at %g: (%g, %g), want (%g, %g)", len(c.Values), c.Level, lo, hi, c.Lo, c.Hi)
+		}
+	}
+}
+
+func TestQuantileIntervalIsScipys(t *testing.T) {
+	t.Parallel()
+	bound := func(v *float64, none float64) float64 {
+		if v == nil {
+			return none
+		}
+		return *v
+	}
+	for _, c := range oracle[struct {
+		Sorted   []float64
+		P, Level float64
+		Lo, Hi   *float64
+	}](t, "quantile_interval") {
+		lo, hi := QuantileInterval(c.Sorted, c.P, c.Level)
+		want := [2]float64{bound(c.Lo, math.Inf(-1)), bound(c.Hi, math.Inf(1))}
+		if got := [2]float64{lo, hi}; got != want {
+			t.Errorf("%g-quantile of %d values at %g: %v, want %v", c.P, len(c.Sorted), c.Level, got, want)
+		}
+	}
+}

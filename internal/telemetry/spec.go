@@ -1,0 +1,38 @@
+package telemetry
+
+import (
+	"fmt"
+	"time"
+)
+
+// Bounds of the time between two scrapes. A page takes a server some
+// milliseconds to write, so asking more often would be a load of its own; and a
+// window of a minute must not fall between two pages.
+const (
+	LeastScrapeEvery = 100 * time.Millisecond
+	MostScrapeEvery  = time.Minute
+)
+
+// Spec says how a server's own account of itself is read. It is the plan's
+// telemetry block.
+type Spec struct {
+	// MetricsURLs are the server's metrics pages, one for each of its
+	// replicas; none means /metrics beside its API.
+	MetricsURLs []string `yaml:"metrics_url,omitempty"`
+	// Interval is the time between two scrapes; 0 for the default.
+	Interval time.Duration `yaml:"interval,omitempty"`
+	// Scrape is true unless the plan says otherwise.
+	Scrape *bool `yaml:"scrape,omitempty"`
+}
+
+// Scrapes reports whether the server's pages are to be read.
+func (s Spec) Scrapes() bool { return s.Scrape == nil || *s.Scrape }
+
+// Validate reports what is wrong with the interval. The addresses are for
+// whoever opens connections to judge.
+func (s Spec) Validate() error {
+	if s.Interval != 0 && (s.Interval < LeastScrapeEvery || s.Interval > MostScrapeEvery) {
+		return fmt.Errorf("interval: want a time from %v to %v, got %v", LeastScrapeEvery, MostScrapeEvery, s.Interval)
+	}
+	return nil
+}

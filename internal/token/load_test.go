@@ -1,0 +1,306 @@
+package token
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// variant is a way to split and normalize, with what Hugging Face's library
+// makes of the first texts by it.
+type variant struct {
+	Name         string
+	Normalizer   json.RawMessage
+	PreTokenizer json.RawMessage `json:"pre_tokenizer"`
+	IgnoreMerges bool            `json:"ignore_merges"`
+	IDs          [][]int32
+	Pieces       [][]int
+}
+
+func readJSON(t testing.TB, path string, into any) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
+
+// mixedTexts are the texts of testdata/record_hf.py.
+func mixedTexts(t testing.TB) (texts []string) {
+	readJSON(t, "testdata/texts.json", &texts)
+	return texts
+}
+
+func variants(t testing.TB) (all []variant) {
+	readJSON(t, "testdata/tiny_ids.json", &all)
+	return all
+}
+
+var tinyFile = sync.OnceValues(func() ([]byte, error) { return os.ReadFile("testdata/tiny.json") })
+
+// edited gives tiny.json after a change to its top level and to its model.
+func edited(t testing.TB, change func(file, model map[string]any)) []byte {
+	t.Helper()
+	data, err := tinyFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file map[string]any
+	if err := json.Unmarshal(data, &file); err != nil {
+		t.Fatal(err)
+	}
+	change(file, file["model"].(map[string]any))
+	if data, err = json.Marshal(file); err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func (v variant) load(t testing.TB, change func(file map[string]any)) *Vocabulary {
+	t.Helper()
+	loaded, err := parse(v.Name, edited(t, func(file, model map[string]any) {
+		file["normalizer"], file["pre_tokenizer"] = v.Normalizer, v.PreTokenizer
+		model["ignore_merges"] = v.IgnoreMerges
+		change(file)
+	}))
+	if err != nil {
+		t.Fatalf("%s: %v", v.Name, err)
+	}
+	return loaded
+}
+
+func asItIs(map[string]any) {}
+
+func TestLoadedEncodesAsHuggingFaceDoes(t *testing.T) {
+	t.Parallel()
+	texts := mixedTexts(t)
+	for _, variant := range variants(t) {
+		t.Run(variant.Name, func(t *testing.T) {
+			t.Parallel()
+			v := variant.load(t, asItIs)
+			for i, want := range variant.IDs {
+				if diff := cmp.Diff(want, v.Encode([]int32{}, texts[i])); diff != "" {
+					t.Errorf("Encode(%q): -hugging face +got\n%s", texts[i], diff)
+				}
+				if n := v.Count(texts[i]); n != len(want) {
+					t.Errorf("Count(%q) = %d, want %d", texts[i], n, len(want))
+				}
+			}
+		})
+	}
+}
+
+func TestLoadedSplitsAsHuggingFaceDoes(t *testing.T) {
+	t.Parallel()
+	texts := mixedTexts(t)
+	for _, variant := range variants(t) {
+		v := variant.load(t, asItIs)
+		for i, want := range variant.Pieces {
+			text := texts[i]
+			if v.prefix && text != "" && text[0] != ' ' {
+				text = " " + text
+			}
+			if diff := cmp.Diff(want, pieceLengths([]int{}, text, v.stages)); diff != "" {
+				t.Errorf("%s: pieces of %q: -hugging face +got\n%s", variant.Name, texts[i], diff)
+			}
+		}
+	}
+}
+
+func pieceLengths(lengths []int, text string, stages []splitter) []int {
+	if len(stages) == 0 {
+		if text == "" {
+			return lengths
+		}
+		return append(lengths, len(text))
+	}
+	for len(text) > 0 {
+		n := stages[0](text)
+		lengths = pieceLengths(lengths, text[:n], stages[1:])
+		text = text[n:]
+	}
+	return lengths
+}
+
+func TestLoadedComposesExactly(t *testing.T) {
+	t.Parallel()
+	for _, variant := range variants(t) {
+		v := variant.load(t, asItIs)
+		r := rand.New(rand.NewPCG(2, 3))
+		for n := range 100 {
+			if err := Verify(v, r, 2, n); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := Verify(v, r, 1, 20000); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestLoadReadsMergesOfBothSpellings(t *testing.T) {
+	t.Parallel()
+	pairs, err := parse("pairs", edited(t, func(_, _ map[string]any) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := parse("lines", edited(t, func(_, model map[string]any) {
+		var merges []string
+		for _, pair := range model["merges"].([]any) {
+			merges = append(merges, fmt.Sprintf("%s %s", pair.([]any)...))
+		}
+		model["merges"] = merges
+		delete(model, "type") // as the oldest files have it
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range mixedTexts(t) {
+		if diff := cmp.Diff(pairs.Encode(nil, text), lines.Encode(nil, text)); diff != "" {
+			t.Errorf("%q: -pairs +lines\n%s", text, diff)
+		}
+	}
+}
+
+func TestLoadTakesAFileOrItsDirectory(t *testing.T) {
+	t.Parallel()
+	data, err := tinyFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "tiny-model")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "tokenizer.json")
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, p := range []string{dir, path, "testdata/tiny.json"} {
+		v, err := Load(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, sum, _ := strings.Cut(v.Name(), "@")
+		if len(sum) != 8 {
+			t.Errorf("name %q, want a checksum of eight digits", v.Name())
+		}
+		names = append(names, name)
+	}
+	if diff := cmp.Diff([]string{"tiny-model", "tiny-model", "tiny.json"}, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLoadRefusesPathsThatHoldNoTokenizer(t *testing.T) {
+	t.Parallel()
+	empty := t.TempDir()
+	broken := filepath.Join(empty, "broken.json")
+	if err := os.WriteFile(broken, []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"/no/such/file":         "no such file",
+		empty:                   "a tokenizer's directory holds a tokenizer.json",
+		broken:                  "broken.json: not a tokenizer.json",
+		"testdata/corpus.json":  "corpus.json: not a tokenizer.json",
+		"/dev/null":             "want a tokenizer.json",
+		"testdata/record_hf.py": "record_hf.py: not a tokenizer.json",
+	} {
+		if _, err := Load(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Load(%q): %v, want %q", path, err, want)
+		}
+	}
+}
+
+// TestDecodeUndoesLoadedEncode has the exceptions that Decode names.
+func TestDecodeUndoesLoadedEncode(t *testing.T) {
+	t.Parallel()
+	v, err := Load("testdata/tiny.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"a <|end|>b\n":  "a <|end|>b\n",
+		"x  <mask>  y":  "x<mask>  y",
+		"x <pad>  \n y": "x <pad>y",
+		"é漢🙂\xff":       "é漢🙂\xff",
+	} {
+		if got := v.Decode(v.Encode(nil, text)); got != want {
+			t.Errorf("%q comes back as %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestLoadedCountAllocatesNothing(t *testing.T) {
+	v, err := Load("testdata/tiny.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "Nobody in <|end|>the kitchen  <mask> moved. zxqvkjw"
+	v.Count(text)
+	if n := testing.AllocsPerRun(100, func() { v.Count(text) }); n != 0 {
+		t.Errorf("%v allocations per count", n)
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	data, err := tinyFile()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add([]byte(`{"model":{"type":"BPE","vocab":{"a":0},"merges":["a a"]},"pre_tokenizer":{"type":"ByteLevel"}}`))
+	f.Add([]byte(`{"added_tokens":[null,{"id":-1}],"model":{"merges":[["a"]]},"pre_tokenizer":{"type":"Sequence","pretokenizers":[null]}}`))
+	f.Add([]byte(`{"normalizer":{"type":"Sequence","normalizers":[null,{"type":"NFC"}]},"model":{"type":"Unigram","vocab":[]}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		v, err := parse("fuzzed", data)
+		if err != nil {
+			return
+		}
+		for _, text := range []string{"Hello, wörld!", "<|end|> \n e\u0301"} {
+			if n, ids := v.Count(text), v.Encode(nil, text); n != len(ids) {
+				t.Errorf("Count(%q) = %d, Encode gives %d", text, n, len(ids))
+			}
+		}
+	})
+}
+
+func FuzzLoadedEncode(f *testing.F) {
+	var loaded []*Vocabulary
+	for _, variant := range variants(f) {
+		loaded = append(loaded, variant.load(f, func(file map[string]any) { file["added_tokens"] = nil }))
+	}
+	for _, text := range mixedTexts(f) {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, v := range loaded {
+			want := text
+			if v.normalize != nil {
+				want = v.normalize(want)
+			}
+			if v.prefix && want != "" && want[0] != ' ' {
+				want = " " + want
+			}
+			ids := v.Encode(nil, text)
+			if got := v.Decode(ids); got != want {
+				t.Errorf("%s: Decode(Encode(%q)) = %q", v.Name(), text, got)
+			}
+			if n := v.Count(text); n != len(ids) {
+				t.Errorf("%s: Count(%q) = %d, Encode gives %d", v.Name(), text, n, len(ids))
+			}
+		}
+	})
+}

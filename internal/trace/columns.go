@@ -1,0 +1,345 @@
+package trace
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"redline/internal/near"
+)
+
+// value is the text of one role in one row.
+type value struct {
+	text []byte
+	set  bool
+	// rank is the place of the column among the names of its role, so that a
+	// better name wins wherever it stands in the row.
+	rank int
+}
+
+type values [roleCount]value
+
+// entry is a row before its time is counted from the first one's.
+type entry struct {
+	stamp int64
+	timed bool
+	row   Row
+}
+
+// errLeftOut marks a row of a request that came to nothing: neither bad nor
+// used.
+var errLeftOut = errors.New("left out")
+
+// lineReader makes rows of lines. It is told every line in order, and at last
+// that there are no more.
+type lineReader interface {
+	read(line []byte, number int, emit func(entry) error) error
+	end(emit func(entry) error) error
+	notes() []string
+}
+
+// place says which role a column has.
+type place struct{ role, rank int }
+
+// columnReader reads rows whose values have names: by a header, or by the keys
+// of an object on each line.
+type columnReader struct {
+	format format
+	salt   uint64
+	wanted map[string]place
+	// mapped are the columns that the user named, by role.
+	mapped [roleCount]string
+	// header has the place of each column of a CSV, role -1 for no role.
+	header []place
+	// names are the columns in use, for error messages.
+	names [roleCount]string
+	// unit is that of plain numbers as timestamps.
+	unit    time.Duration
+	started bool
+	path    []byte
+	fields  [][]byte
+}
+
+func newColumns(f format, o Options, salt uint64) (*columnReader, error) {
+	c := &columnReader{format: f, salt: salt, wanted: map[string]place{}, unit: f.unit}
+	for role, names := range f.columns {
+		for rank, name := range names {
+			c.wanted[name] = place{role, rank + 1}
+		}
+	}
+	for name, column := range o.Columns {
+		role := slices.Index(Roles, name)
+		if role < 0 {
+			hint := strings.TrimSpace(near.Hint(name, Roles) + " known: " + strings.Join(Roles, ", "))
+			return nil, fmt.Errorf("no column can have the role %s: %s", shown(name), hint)
+		}
+		c.mapped[role] = column
+		for known, p := range c.wanted {
+			if p.role == role {
+				delete(c.wanted, known)
+			}
+		}
+	}
+	for role, column := range c.mapped {
+		if column != "" {
+			c.wanted[plainName(column)] = place{role, 0}
+		}
+	}
+	return c, nil
+}
+
+// read takes a line that is not blank.
+func (c *columnReader) read(line []byte, number int, emit func(entry) error) error {
+	if c.format.csv && !c.started {
+		c.started = true
+		return c.readHeader(line)
+	}
+	e, err := c.parse(line)
+	if err != nil {
+		return err
+	}
+	e.row.Line = number
+	return emit(e)
+}
+
+func (c *columnReader) end(func(entry) error) error { return nil }
+
+func (c *columnReader) notes() []string { return nil }
+
+// parse makes a row of a line. It changes nothing that the next line depends
+// on once the first row has been read.
+func (c *columnReader) parse(line []byte) (entry, error) {
+	var v values
+	if c.format.csv {
+		if err := c.readFields(line, &v); err != nil {
+			return entry{}, err
+		}
+		return c.convert(&v)
+	}
+	if err := c.readObject(line, &v); err != nil {
+		return entry{}, err
+	}
+	if !c.started {
+		if err := c.checkRoles(func(role int) bool { return v[role].set }, objectKeys(line)); err != nil {
+			return entry{}, err
+		}
+		c.started = true
+	}
+	return c.convert(&v)
+}
+
+// fatal is an error of the whole file, which leaving rows out does not cure.
+type fatal struct{ error }
+
+func (c *columnReader) readHeader(line []byte) error {
+	fields, err := splitCSV(nil, line)
+	if err != nil {
+		return fatal{err}
+	}
+	var names []string
+	best := map[int]int{}
+	for i, f := range fields {
+		name := string(f)
+		names = append(names, name)
+		p, ok := c.wanted[plainName(name)]
+		if !ok {
+			p = place{role: -1}
+		} else if before, taken := best[p.role]; taken && c.header[before].rank <= p.rank {
+			p = place{role: -1}
+		} else {
+			if taken {
+				c.header[before].role = -1
+			}
+			best[p.role] = i
+			c.name(p.role, name)
+		}
+		c.header = append(c.header, p)
+	}
+	err = c.checkRoles(func(role int) bool { _, ok := best[role]; return ok }, names)
+	if err != nil {
+		return fatal{err}
+	}
+	return nil
+}
+
+// name remembers which column has a role, and the unit that its name tells.
+func (c *columnReader) name(role int, name string) {
+	c.names[role] = name
+	if role == roleTime && c.format.unit == 0 {
+		c.unit = unitOfName(name)
+	}
+}
+
+// checkRoles says which column is missing from those there are.
+func (c *columnReader) checkRoles(has func(role int) bool, names []string) error {
+	for role, column := range c.mapped {
+		if column != "" && !has(role) {
+			return fatal{fmt.Errorf("no column %s, want one of: %s", shown(column), listed(names))}
+		}
+	}
+	for _, role := range []int{rolePrompt, roleOutput} {
+		if !has(role) {
+			return fatal{fmt.Errorf("no column with the %s tokens among %s; name it with --column %s=NAME",
+				Roles[role], listed(names), Roles[role])}
+		}
+	}
+	return nil
+}
+
+func listed(names []string) string {
+	const most = 12
+	if len(names) > most {
+		names = append(slices.Clone(names[:most]), "…")
+	}
+	return strings.Join(names, ", ")
+}
+
+// unitOfName is the unit that a timestamp column's name ends in, 0 for none.
+func unitOfName(name string) time.Duration {
+	name = strings.TrimRight(strings.ToLower(name), ")]")
+	for _, u := range []struct {
+		ending string
+		unit   time.Duration
+	}{
+		{"ms", time.Millisecond}, {"millis", time.Millisecond}, {"us", time.Microsecond}, {"micros", time.Microsecond},
+		{"ns", time.Nanosecond}, {"nano", time.Nanosecond}, {"nanos", time.Nanosecond},
+	} {
+		if strings.HasSuffix(name, u.ending) {
+			return u.unit
+		}
+	}
+	return 0
+}
+
+func (c *columnReader) readFields(line []byte, v *values) error {
+	fields, err := splitCSV(c.fields[:0], line)
+	c.fields = fields
+	if err != nil {
+		return err
+	}
+	if len(fields) != len(c.header) {
+		return fmt.Errorf("has %d columns, want the %d of the header", len(fields), len(c.header))
+	}
+	for i, p := range c.header {
+		if p.role >= 0 {
+			v[p.role] = value{text: fields[i], set: true}
+		}
+	}
+	return nil
+}
+
+func (c *columnReader) readObject(line []byte, v *values) error {
+	if !json.Valid(line) || line[0] != '{' {
+		return errors.New("is not a JSON object; want one on every line")
+	}
+	c.path = c.path[:0]
+	walkObject(line, &c.path, func(path, raw []byte) {
+		p, ok := c.wanted[string(path)]
+		if !ok || string(raw) == "null" || string(raw) == `""` || (v[p.role].set && v[p.role].rank <= p.rank) {
+			return
+		}
+		v[p.role] = value{text: raw, set: true, rank: p.rank}
+		if !c.started {
+			c.name(p.role, string(path))
+		}
+	})
+	for role := range v {
+		if role != roleText && role != roleBlocks && v[role].set {
+			v[role].text = unquote(v[role].text)
+		}
+	}
+	return nil
+}
+
+// convert turns the values of a row into numbers.
+func (c *columnReader) convert(v *values) (entry, error) {
+	if c.format.failed != nil && c.format.failed(v) {
+		return entry{}, errLeftOut
+	}
+	var e entry
+	var err error
+	if e.row.Prompt, err = c.tokens(v, rolePrompt); err != nil {
+		return e, err
+	}
+	if e.row.Output, err = c.tokens(v, roleOutput); err != nil {
+		return e, err
+	}
+	if v[roleTime].set {
+		stamp, ok := parseStamp(string(v[roleTime].text), c.unit)
+		switch {
+		case ok:
+			e.stamp, e.timed = stamp, true
+		case len(v[roleTime].text) == 0:
+			return e, fmt.Errorf("has no timestamp in %s, want one in every row or in none", c.names[roleTime])
+		default:
+			return e, fmt.Errorf("%s is %s, want a time such as 2023-11-16T18:15:46.68Z or seconds since 1970",
+				c.names[roleTime], shown(string(v[roleTime].text)))
+		}
+	}
+	e.row.Session, e.row.Tenant, e.row.Class = string(v[roleSession].text), string(v[roleTenant].text), string(v[roleClass].text)
+	return e, c.blocks(v, &e.row)
+}
+
+func (c *columnReader) tokens(v *values, role int) (int, error) {
+	if !v[role].set || len(v[role].text) == 0 {
+		return 0, fmt.Errorf("has no %s tokens, want a whole number", Roles[role])
+	}
+	text := strings.TrimSpace(string(v[role].text))
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		// Tables that once had a gap in the column write 128 as 128.0.
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil || x != math.Trunc(x) || math.Abs(x) > 2*MaxTokens {
+			return 0, fmt.Errorf("%s is %s, want a whole number of tokens", c.names[role], shown(text))
+		}
+		n = int(x)
+	}
+	if n < 0 || n > MaxTokens {
+		return 0, fmt.Errorf("%s is %d, want 0 to %d tokens", c.names[role], n, MaxTokens)
+	}
+	return n, nil
+}
+
+// blocks names the prefix of a row: by the ids it carries, or by its text.
+func (c *columnReader) blocks(v *values, row *Row) error {
+	switch {
+	case v[roleBlocks].set:
+		ids, err := parseIDs(v[roleBlocks].text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.names[roleBlocks], err)
+		}
+		row.Blocks, row.BlockTokens = ids, c.format.blockTokens
+	case v[roleText].set:
+		row.Blocks, row.BlockTokens = textBlocks(v[roleText].text, c.salt), blockTokens
+	}
+	return nil
+}
+
+// parseIDs reads [46, 47, 48]. Ids of other kinds are hashed.
+func parseIDs(text []byte) ([]uint64, error) {
+	s := strings.TrimSpace(string(text))
+	if !strings.HasPrefix(s, "[") || !strings.HasSuffix(s, "]") {
+		return nil, fmt.Errorf("is %s, want a list of block ids", shown(s))
+	}
+	if s = strings.TrimSpace(s[1 : len(s)-1]); s == "" {
+		return nil, nil
+	}
+	ids := make([]uint64, 0, strings.Count(s, ",")+1)
+	for field := range strings.SplitSeq(s, ",") {
+		field = strings.TrimSpace(field)
+		n, err := strconv.ParseUint(field, 10, 64)
+		if err != nil {
+			if field == "" || strings.ContainsAny(field, "[]{}") {
+				return nil, fmt.Errorf("is %s, want a list of block ids", shown(s))
+			}
+			n = newBlockHash(0).add([]byte(field))
+		}
+		ids = append(ids, n)
+	}
+	return ids, nil
+}

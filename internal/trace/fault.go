@@ -1,0 +1,42 @@
+package trace
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Error is a file that cannot be used: the user's to mend, in one line.
+type Error struct {
+	// Place is the file, with the row where one is to blame: "log.csv:17".
+	Place string
+	// What says what is wrong and what would be right.
+	What string
+}
+
+func (e *Error) Error() string { return e.Place + ": " + e.What }
+
+// fault makes an Error whose text stays on one line whatever the file held.
+func fault(place, format string, args ...any) *Error {
+	return &Error{Place: oneLine(place), What: oneLine(fmt.Sprintf(format, args...))}
+}
+
+func at(file string, line int) string { return fmt.Sprintf("%s:%d", file, line) }
+
+func oneLine(s string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, s))
+}
+
+// shown quotes a value for an error, cut where it is long.
+func shown(s string) string {
+	const most = 40
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most]) + "…"
+	}
+	return fmt.Sprintf("%q", s)
+}

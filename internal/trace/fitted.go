@@ -1,0 +1,171 @@
+package trace
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+)
+
+// Schema is the tag of the document that Write writes.
+const (
+	schemaFamily = "redline/workload/"
+	Schema       = schemaFamily + "1"
+)
+
+// Fitted is a workload that behaves like the logs it was fitted to: lengths,
+// their pairing, arrivals with their bursts, sharing, sessions, tenants. It
+// holds no text and, unless asked, no names.
+type Fitted struct {
+	Schema   string  `yaml:"schema"`
+	Source   Source  `yaml:"source"`
+	Prompt   Lengths `yaml:"prompt_tokens"`
+	Output   Lengths `yaml:"output_tokens"`
+	Pairs    Pairs   `yaml:"pairs"`
+	Arrivals *Bursty `yaml:"arrivals,omitempty"`
+	// Prefix is nil where the logs do not tell.
+	Prefix   *Sharing  `yaml:"prefix,omitempty"`
+	Sessions *Sessions `yaml:"sessions,omitempty"`
+	Tenants  []Share   `yaml:"tenants,omitempty"`
+	Classes  []Share   `yaml:"classes,omitempty"`
+}
+
+// Source says what the workload was fitted to.
+type Source struct {
+	Formats  []string `yaml:"formats,flow"`
+	Requests int      `yaml:"requests"`
+	Span     float64  `yaml:"span_s,omitempty"`
+	Skipped  int      `yaml:"skipped_rows,omitempty"`
+	Notes    []string `yaml:"notes,omitempty"`
+}
+
+// Lengths is the distribution of one length by itself.
+type Lengths struct {
+	Percentiles Percentiles `yaml:"percentiles,flow"`
+	Buckets     []Bucket    `yaml:"buckets"`
+	Curve       Curve       `yaml:"curve"`
+}
+
+// Pairs keeps prompts and outputs together: for each range of prompts, the
+// outputs that came with them.
+type Pairs struct {
+	// Independent draws the two lengths apart from one another.
+	Independent bool  `yaml:"independent"`
+	Bins        []Bin `yaml:"bins"`
+}
+
+// Bin is a range of prompt lengths with its share of the requests.
+type Bin struct {
+	Share  float64 `yaml:"share"`
+	Prompt Curve   `yaml:"prompt"`
+	Output Curve   `yaml:"output"`
+}
+
+// Curve is a distribution by its quantiles: a share At[i] of the values is at
+// most Value[i]. Between two of them it is a straight line.
+type Curve struct {
+	At    []float64 `yaml:"at,flow"`
+	Value []float64 `yaml:"value,flow"`
+}
+
+// Sessions says how requests belong together.
+type Sessions struct {
+	Count int `yaml:"count"`
+	// Requests is the share of requests that have a session.
+	Requests float64 `yaml:"requests"`
+	Turns    Curve   `yaml:"turns"`
+	// Gap is the time in seconds between the beginnings of two turns.
+	Gap *Curve `yaml:"gap_s,omitempty"`
+}
+
+// Quantile gives the value that a share p of the distribution does not exceed.
+func (c Curve) Quantile(p float64) float64 {
+	i := sort.SearchFloat64s(c.At, p)
+	switch {
+	case len(c.Value) == 0:
+		return 0
+	case i == 0:
+		return c.Value[0]
+	case i >= len(c.At):
+		return c.Value[len(c.Value)-1]
+	}
+	share := (p - c.At[i-1]) / (c.At[i] - c.At[i-1])
+	return c.Value[i-1] + share*(c.Value[i]-c.Value[i-1])
+}
+
+// tokens draws a length.
+func (c Curve) tokens(r *rand.Rand) int { return int(math.Round(c.Quantile(r.Float64()))) }
+
+// Lengths draws a prompt and its output. Every call takes the same number of
+// draws from r.
+func (f *Fitted) Lengths(r *rand.Rand) (prompt, output int) {
+	pick := r.Float64()
+	if f.Pairs.Independent || len(f.Pairs.Bins) == 0 {
+		return f.Prompt.Curve.tokens(r), f.Output.Curve.tokens(r)
+	}
+	bin := f.Pairs.Bins[len(f.Pairs.Bins)-1]
+	for _, b := range f.Pairs.Bins {
+		if pick -= b.Share; pick < 0 {
+			bin = b
+			break
+		}
+	}
+	return bin.Prompt.tokens(r), bin.Output.tokens(r)
+}
+
+// SharedPrefix draws which group a prompt belongs to and with how many of its
+// tokens it begins like the others there; 0 tokens where it stands alone.
+func (f *Fitted) SharedPrefix(r *rand.Rand, prompt int) (group, tokens int) {
+	chance, place := r.Float64(), r.Float64()
+	s := f.Prefix
+	if s == nil || s.Groups < 1 || chance >= s.Requests {
+		return 0, 0
+	}
+	return s.group(place), int(math.Round(float64(prompt) * min(1, s.Share/s.Requests)))
+}
+
+// group is the one at a place in (0, 1) of a popularity k^-Zipf, taken as a
+// curve over real k, whose sum has a closed form.
+func (s *Sharing) group(place float64) int {
+	most, e := float64(s.Groups)+1, 1-s.Zipf
+	k := math.Pow(most, place)
+	if math.Abs(e) > 1e-9 {
+		k = math.Pow(place*(math.Pow(most, e)-1)+1, 1/e)
+	}
+	return min(int(k), s.Groups) - 1
+}
+
+// Tenant draws one of the tenants, "" where there are none.
+func (f *Fitted) Tenant(r *rand.Rand) string { return pick(f.Tenants, r) }
+
+// Class draws one of the classes, "" where there are none.
+func (f *Fitted) Class(r *rand.Rand) string { return pick(f.Classes, r) }
+
+// pick takes a name by its share; what the shares leave has none.
+func pick(list []Share, r *rand.Rand) string {
+	left := r.Float64()
+	for _, s := range list {
+		if left -= s.Share; left < 0 {
+			return s.Name
+		}
+	}
+	return ""
+}
+
+// Summary is what the workload was fitted to, as far as it is kept.
+func (f *Fitted) Summary() *Summary {
+	s := &Summary{
+		Format: "workload", Requests: f.Source.Requests, Skipped: f.Source.Skipped, Notes: slices.Clone(f.Source.Notes),
+		Prompt: f.Prompt.Percentiles, Output: f.Output.Percentiles,
+		PromptHistogram: f.Prompt.Buckets, OutputHistogram: f.Output.Buckets,
+		Prefix: f.Prefix, Tenants: len(f.Tenants), Classes: len(f.Classes),
+	}
+	if f.Sessions != nil {
+		s.Sessions = f.Sessions.Count
+	}
+	if a := f.Arrivals; a != nil {
+		s.Span, s.Rate = &f.Source.Span, known(round(a.Mean(), 4))
+		s.Dispersion1s, s.Dispersion60s = a.Dispersion1s, a.Dispersion60s
+	}
+	return s
+}

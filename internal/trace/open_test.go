@@ -1,0 +1,229 @@
+package trace
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// write puts a file into a directory of its own.
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// open opens a file that must be good.
+func open(t *testing.T, path string, o Options) *File {
+	t.Helper()
+	f, err := Open(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// all gives every row.
+func all(t *testing.T, f *File) []Row {
+	t.Helper()
+	var rows []Row
+	for row, err := range f.Rows() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+const ms = time.Millisecond
+
+func TestEveryFormatIsReadByItsContent(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		file, format string
+		options      Options
+		rows         []Row
+		notes        []string
+	}{
+		{file: "azure.csv", format: "azure", rows: []Row{
+			{Prompt: 310, Output: 42, Line: 2},
+			{At: 501_234_500, Prompt: 1200, Output: 7, Line: 3},
+			{At: 1_750_000_100, Prompt: 95, Output: 310, Line: 4},
+		}},
+		{file: "burstgpt.csv", format: "burstgpt", rows: []Row{
+			{Prompt: 472, Output: 18, Session: "12", Class: "ChatGPT", Line: 2},
+			{At: 40 * time.Second, Prompt: 500, Output: 230, Session: "12", Class: "ChatGPT", Line: 3},
+			{At: 113 * time.Second, Prompt: 1087, Output: 233, Class: "GPT-4", Line: 5},
+		}, notes: []string{"failed requests left out: 1"}},
+		{file: "mooncake.jsonl", format: "mooncake", rows: []Row{
+			{Prompt: 1100, Output: 52, Blocks: []uint64{0, 1, 2}, BlockTokens: 512, Line: 1},
+			{At: 3000 * ms, Prompt: 1300, Output: 26, Blocks: []uint64{0, 1, 3}, BlockTokens: 512, Line: 2},
+			{At: 6001 * ms, Prompt: 300, Output: 6, Blocks: []uint64{4}, BlockTokens: 512, Line: 3},
+		}},
+		{file: "access.csv", format: "csv", options: Options{Format: "csv", Columns: map[string]string{"prompt": "in", "output": "out", "time": "ts_ms"}}, rows: []Row{
+			{Prompt: 120, Output: 30, Tenant: "Green, Ada", Class: "small", Line: 2},
+			{At: 250 * ms, Prompt: 4000, Output: 512, Tenant: "bob", Class: "large", Line: 3},
+			{At: 1000 * ms, Prompt: 4100, Output: 12, Tenant: "bob", Class: "large", Line: 4},
+		}},
+		{file: "access.jsonl", format: "jsonl", rows: []Row{
+			{Prompt: 20, Output: 5, Session: "c1", Tenant: "ada", Class: "small", Line: 1},
+			{At: 1500 * ms, Prompt: 32, Output: 9, Session: "c1", Tenant: "ada", Class: "small", Line: 2},
+		}},
+		{file: "otlp.jsonl", format: "otel", rows: []Row{
+			{Prompt: 77, Output: 900, Line: 2},
+			{At: 1500 * ms, Prompt: 410, Output: 35, Session: heldSession("c9").String(), Class: "small", Line: 1},
+		}, notes: []string{"spans left out because they are not generations with token counts: 2"}},
+		{file: "spans.jsonl", format: "otel", rows: []Row{
+			{Prompt: 32, Output: 16, Line: 2},
+			{At: 1250 * ms, Prompt: 64, Output: 8, Tenant: "ada", Class: "small", Line: 1},
+		}},
+		{file: "litellm.jsonl", format: "litellm", rows: []Row{
+			{Prompt: 100, Output: 40, Tenant: "t1", Class: "small", Line: 2},
+			{At: 750 * ms, Prompt: 300, Output: 20, Session: heldSession("s1").String(), Tenant: "ada", Class: "small", Line: 1},
+		}, notes: []string{"failed requests left out: 1"}},
+		{file: "vllm.log", format: "vllm", rows: []Row{
+			{Prompt: 5, Output: 50, BlockTokens: 64, Line: 2},
+			{At: 2 * time.Second, Prompt: 2, Output: 3, BlockTokens: 64, Line: 3},
+		}, notes: []string{"1 of 2 output lengths are max_tokens, the most that could come: vLLM logs what did with --enable-log-outputs"}},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			t.Parallel()
+			f := open(t, filepath.Join("testdata", c.file), c.options)
+			if f.Format() != c.format || f.Len() != len(c.rows) || !f.HasTimes() {
+				t.Errorf("format %s with %d rows, times %v, want %s with %d and times", f.Format(), f.Len(), f.HasTimes(), c.format, len(c.rows))
+			}
+			if diff := cmp.Diff(c.rows, all(t, f)); diff != "" {
+				t.Errorf("rows (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.notes, f.Notes(), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("notes (-want +got):\n%s", diff)
+			}
+			if want := c.rows[len(c.rows)-1].At; f.Span() != want {
+				t.Errorf("span %v, want %v", f.Span(), want)
+			}
+		})
+	}
+}
+
+const header = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+
+func TestBadInputIsOneLineWithItsRowAndCure(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, text string
+		options    Options
+		want       string // what the message has behind the directory
+	}{
+		{"empty", "", Options{}, "empty: is empty, want a trace or a log of requests"},
+		{"blank", " \n\n", Options{}, "blank: is empty, want a trace or a log of requests"},
+		{"header only", header, Options{}, "header only: has no requests, want at least one"},
+		{"prose", "Dear all,\nplease find\n", Options{}, "prose:1: is of no known format (azure, burstgpt, mooncake, vllm, otel, litellm, csv, jsonl), or its columns have other names; name the format with --workload-format and the columns with --column"},
+		{"unsorted", header + "2024-02-01 09:00:02,1,2\n2024-02-01 09:00:01,1,2\n", Options{}, "unsorted:3: goes back in time by 1s; sort the file by its timestamps, or read it with --sort (--skip-bad-rows leaves such rows out)"},
+		{"missing time", header + "2024-02-01 09:00:02,1,2\n,1,2\n", Options{}, "missing time:3: has no timestamp in TIMESTAMP, want one in every row or in none (--skip-bad-rows leaves such rows out)"},
+		{"odd time", header + "yesterday,1,2\n", Options{}, `odd time:2: TIMESTAMP is "yesterday", want a time such as 2023-11-16T18:15:46.68Z or seconds since 1970 (--skip-bad-rows leaves such rows out)`},
+		{"negative", header + "2024-02-01 09:00:02,1,-2\n", Options{}, "negative:2: GeneratedTokens is -2, want 0 to 10000000 tokens (--skip-bad-rows leaves such rows out)"},
+		{"huge", header + "2024-02-01 09:00:02,99999999999,2\n", Options{}, "huge:2: ContextTokens is 99999999999, want 0 to 10000000 tokens (--skip-bad-rows leaves such rows out)"},
+		{"fraction", header + "2024-02-01 09:00:02,1.5,2\n", Options{}, `fraction:2: ContextTokens is "1.5", want a whole number of tokens (--skip-bad-rows leaves such rows out)`},
+		{"short row", header + "2024-02-01 09:00:02,1\n", Options{}, "short row:2: has 2 columns, want the 3 of the header (--skip-bad-rows leaves such rows out)"},
+		{"open quote", header + "\"2024-02-01 09:00:02,1,2\n", Options{}, "open quote:2: a quote is not closed on its line; leave out columns whose text has line breaks (--skip-bad-rows leaves such rows out)"},
+		{"no output", "time,prompt_tokens,answer\n1,2,3\n", Options{Format: "csv"}, "no output:1: no column with the output tokens among time, prompt_tokens, answer; name it with --column output=NAME"},
+		{"no such column", "time,in,out\n1,2,3\n", Options{Format: "csv", Columns: map[string]string{"prompt": "inn"}}, `no such column:1: no column "inn", want one of: time, in, out`},
+		{"no such role", "time,in,out\n1,2,3\n", Options{Format: "csv", Columns: map[string]string{"promt": "in"}}, `no such role: no column can have the role "promt": did you mean prompt? known: time, prompt, output, session, tenant, class, text`},
+		{"no such format", header, Options{Format: "asure"}, `no such format: unknown format "asure": did you mean azure? known: azure, burstgpt, mooncake, vllm, otel, litellm, csv, jsonl`},
+		{"broken json", "{\"prompt_tokens\":1,\"output_tokens\":2}\n{\"prompt_tokens\":\n", Options{}, "broken json:2: is not a JSON object; want one on every line (--skip-bad-rows leaves such rows out)"},
+		{"sometimes timed", "{\"ts\":1,\"prompt_tokens\":1,\"output_tokens\":2}\n{\"prompt_tokens\":1,\"output_tokens\":2}\n", Options{}, "sometimes timed:2: has no timestamp, the rows before it have one; want one in every row or in none (--skip-bad-rows leaves such rows out)"},
+		{"late times", "{\"prompt_tokens\":1,\"output_tokens\":2}\n{\"ts\":1,\"prompt_tokens\":1,\"output_tokens\":2}\n", Options{}, "late times:2: has a timestamp, the rows before it have none; want one in every row or in none (--skip-bad-rows leaves such rows out)"},
+		{"no length", "{\"prompt_tokens\":1,\"output_tokens\":2}\n{\"prompt_tokens\":1}\n", Options{}, "no length:2: has no output tokens, want a whole number (--skip-bad-rows leaves such rows out)"},
+		{"block text", `{"timestamp":1,"input_length":1,"output_length":2,"hash_ids":"no"}`, Options{}, `block text:1: hashids: is "\"no\"", want a list of block ids (--skip-bad-rows leaves such rows out)`},
+		{"all bad", header + "x,1,2\n", Options{SkipBadRows: true}, `all bad:2: TIMESTAMP is "x", want a time such as 2023-11-16T18:15:46.68Z or seconds since 1970 (--skip-bad-rows leaves such rows out); all 1 rows are bad`},
+		{"vllm info", "INFO 02-13 11:33:33 [logger.py:49] Received request c1: params: SamplingParams(n=1, max_tokens=100), lora_request: None.\n", Options{}, "vllm info:1: no request has its prompt_token_ids in the log; run vLLM with --enable-log-requests and VLLM_LOGGING_LEVEL=DEBUG, or fit from its OpenTelemetry spans"},
+		{"fitted", "schema: redline/workload/1\n", Options{}, "fitted: is a fitted workload, not a trace"},
+		{"only failed", "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n1,a,5,0,5,b\n", Options{}, "only failed: all its 1 requests failed, want some that did not"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			path := write(t, c.name, c.text)
+			_, err := Open(path, c.options)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if diff := cmp.Diff(filepath.Dir(path)+"/"+c.want, err.Error()); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatIsNoFileIsSaid(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for path, want := range map[string]string{
+		dir:                            dir + ": is not a plain file; save the log to one first",
+		filepath.Join(dir, "no.jsonl"): filepath.Join(dir, "no.jsonl") + ": no such file",
+	} {
+		if _, err := Open(path, Options{}); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func TestBadRowsAreSkippedAndCountedWhenAsked(t *testing.T) {
+	t.Parallel()
+	path := write(t, "log.csv", header+
+		"2024-02-01 09:00:00,1,2\n"+
+		"2024-02-01 09:00:01,-5,2\n"+
+		"2024-02-01 09:00:03,3,4\n"+
+		"2024-02-01 09:00:02,5,6\n"+ // back in time
+		"2024-02-01 09:00:03,7,8\n")
+	f := open(t, path, Options{SkipBadRows: true})
+	want := []Row{{Prompt: 1, Output: 2, Line: 2}, {At: 3 * time.Second, Prompt: 3, Output: 4, Line: 4},
+		{At: 3 * time.Second, Prompt: 7, Output: 8, Line: 6}}
+	if diff := cmp.Diff(want, all(t, f)); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	if f.Skipped() != 2 {
+		t.Errorf("%d skipped, want 2", f.Skipped())
+	}
+	if notes := strings.Join(f.Notes(), ";"); !strings.HasPrefix(notes, "bad rows left out: 2, the first: "+path+":3: ContextTokens is -5") {
+		t.Errorf("notes %q", notes)
+	}
+}
+
+func TestRowsAreSortedWhenAsked(t *testing.T) {
+	t.Parallel()
+	path := write(t, "log.csv", header+"2024-02-01 09:00:03,3,4\n2024-02-01 09:00:02,1,2\n")
+	want := []Row{{Prompt: 1, Output: 2, Line: 3}, {At: time.Second, Prompt: 3, Output: 4, Line: 2}}
+	if diff := cmp.Diff(want, all(t, open(t, path, Options{Sort: true}))); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	inOrder := all(t, open(t, "testdata/mooncake.jsonl", Options{}))
+	if diff := cmp.Diff(inOrder, all(t, open(t, "testdata/mooncake.jsonl", Options{Sort: true}))); diff != "" {
+		t.Errorf("rows in order, sorted again (-want +got):\n%s", diff)
+	}
+}
+
+func TestALogWithoutTimesGivesLengths(t *testing.T) {
+	t.Parallel()
+	path := write(t, "lengths.csv", "\ufeffinput_tokens,output_tokens\r\n10,20\r\n\r\n30,40\r\n")
+	f := open(t, path, Options{})
+	want := []Row{{Prompt: 10, Output: 20, Line: 2}, {Prompt: 30, Output: 40, Line: 4}}
+	if diff := cmp.Diff(want, all(t, f)); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	if f.HasTimes() || f.Span() != 0 {
+		t.Errorf("times %v over %v, want none", f.HasTimes(), f.Span())
+	}
+	if diff := cmp.Diff([]string{"has no timestamps: it gives lengths, not arrivals"}, f.Notes()); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,101 @@
+package trace
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// HeadBytes is how much of a file's beginning Recognize is best given.
+const HeadBytes = 64 << 10
+
+// Recognize names the format of a file by its first lines.
+func Recognize(head []byte) (name string, ok bool) {
+	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
+	first, _, whole := bytes.Cut(head, []byte("\n"))
+	first = bytes.TrimSpace(first)
+	if len(first) == 0 {
+		return "", false
+	}
+	for _, f := range formats {
+		if f.recognizes(head, first, whole) {
+			return f.name, true
+		}
+	}
+	return "", false
+}
+
+func (f format) recognizes(head, first []byte, whole bool) bool {
+	object := first[0] == '{'
+	switch {
+	case f.csv:
+		return !object && f.names(string(first)) && f.hasLengths(headerNames(first))
+	case f.reader == nil && !object:
+		return false
+	case !f.names(string(head)):
+		return false
+	case f.reader != nil:
+		return object == (f.name == "otel")
+	}
+	// A first line longer than the head cannot be walked; the names in it have
+	// to do, and the generic format has none.
+	if !whole && !json.Valid(first) {
+		return len(f.needs) > 0
+	}
+	return json.Valid(first) && f.hasLengths(objectKeys(first))
+}
+
+// names says that the text has all that the format needs, and one of any.
+func (f format) names(text string) bool {
+	for _, n := range f.needs {
+		if !strings.Contains(text, n) {
+			return false
+		}
+	}
+	for _, n := range f.any {
+		if strings.Contains(text, n) {
+			return true
+		}
+	}
+	return len(f.any) == 0
+}
+
+// hasLengths says that both lengths are among the columns: a file of prompts
+// alone is no trace.
+func (f format) hasLengths(columns []string) bool {
+	has := func(role int) bool {
+		for _, name := range f.columns[role] {
+			for _, c := range columns {
+				if c == name {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	return has(rolePrompt) && has(roleOutput)
+}
+
+func headerNames(line []byte) []string {
+	fields, err := splitCSV(nil, line)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, f := range fields {
+		names = append(names, plainName(string(f)))
+	}
+	return names
+}
+
+// IsFitted says that a file's beginning is that of a fitted workload, which
+// Read reads.
+func IsFitted(head []byte) bool {
+	for line := range bytes.Lines(head) {
+		text := strings.Trim(strings.TrimSpace(string(line)), `"'`)
+		if rest, ok := strings.CutPrefix(text, "schema:"); ok {
+			return strings.HasPrefix(strings.Trim(strings.TrimSpace(rest), `"'`), schemaFamily)
+		}
+	}
+	return false
+}

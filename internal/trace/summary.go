@@ -1,0 +1,72 @@
+package trace
+
+import (
+	"math"
+	"time"
+)
+
+// Summary is what a trace looks like, in numbers. What is not known is nil.
+type Summary struct {
+	Format   string      `json:"format"`
+	Requests int         `json:"requests"`
+	Span     *float64    `json:"span_s"`
+	Rate     *float64    `json:"requests_per_s"`
+	Prompt   Percentiles `json:"prompt_tokens"`
+	Output   Percentiles `json:"output_tokens"`
+	// PromptHistogram and OutputHistogram have a bucket for each doubling.
+	PromptHistogram []Bucket `json:"prompt_histogram"`
+	OutputHistogram []Bucket `json:"output_histogram"`
+	// Dispersion is the variance over the mean of requests in windows of a
+	// second and a minute: 1 for Poisson arrivals.
+	Dispersion1s  *float64 `json:"dispersion_1s"`
+	Dispersion60s *float64 `json:"dispersion_60s"`
+	// Prefix is how prompts begin alike.
+	Prefix   *Sharing `json:"prefix"`
+	Sessions int      `json:"sessions"`
+	Tenants  int      `json:"tenants"`
+	Classes  int      `json:"classes"`
+	Skipped  int      `json:"skipped_rows"`
+	Notes    []string `json:"notes"`
+}
+
+// Summarize reads a whole trace.
+func Summarize(f *File) (*Summary, error) {
+	t, err := newTally()
+	if err != nil {
+		return nil, err
+	}
+	if err := t.read(f); err != nil {
+		return nil, err
+	}
+	prompts, outputs := ascending(t.prompts), ascending(t.outputs)
+	s := &Summary{
+		Format: f.Format(), Requests: f.Len(), Skipped: f.Skipped(), Notes: f.Notes(),
+		Prompt: percentiles(prompts), Output: percentiles(outputs),
+		PromptHistogram: buckets(prompts, doublings(prompts)), OutputHistogram: buckets(outputs, doublings(outputs)),
+		Prefix: t.sharing.estimate(), Sessions: len(t.sessions), Tenants: len(t.tenants), Classes: len(t.classes),
+	}
+	if times := t.timeline(); len(times) > 0 {
+		span := float64(times[len(times)-1]) / float64(time.Second)
+		s.Span = known(round(span, 3))
+		s.Rate = known(round(float64(len(times))/span, 4))
+		s.Dispersion1s, s.Dispersion60s = dispersionOf(times, time.Second), dispersionOf(times, time.Minute)
+	}
+	return s, nil
+}
+
+// doublings are edges from 0 and 1 up to the largest length.
+func doublings(sorted []float64) []int {
+	edges := []int{0}
+	for edge := 1; len(sorted) > 0 && float64(edge) <= sorted[len(sorted)-1]; edge *= 2 {
+		edges = append(edges, edge)
+	}
+	return edges
+}
+
+// known is nil for a number that could not be computed.
+func known(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}

@@ -1,0 +1,242 @@
+package trace
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// mostDocument bounds a workload file: the rates of seventy days and all the
+// curves take a megabyte or two.
+const mostDocument = 8 << 20
+
+// Write writes the document that Read reads.
+func (f *Fitted) Write(w io.Writer) error {
+	data, err := yaml.Marshal(f)
+	if err != nil {
+		return fmt.Errorf("cannot write the workload: %w", err)
+	}
+	_, err = w.Write(append([]byte("# A workload fitted to logs: statistics only, no text.\n"), data...))
+	return err
+}
+
+// Read reads a fitted workload. Nothing is guessed: an unknown key, or a value
+// that makes no sense, is an error with its line. name is the file's, for
+// errors.
+func Read(name string, data []byte) (f *Fitted, err error) {
+	if len(data) > mostDocument {
+		return nil, fault(name, "has %d bytes, a fitted workload has at most %d", len(data), mostDocument)
+	}
+	// The parser answers some malformed files with a panic; to the user they
+	// are files that cannot be read.
+	defer func() {
+		if recover() != nil {
+			f, err = nil, fault(name, "cannot be read as YAML")
+		}
+	}()
+	f = &Fitted{}
+	if err := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict()).Decode(f); err != nil {
+		return nil, yamlFault(name, err)
+	}
+	var wrong *invalid
+	if err := f.Validate(); errors.As(err, &wrong) {
+		return nil, fault(at(name, lineOf(data, wrong.path)), "%v", err)
+	}
+	return f, nil
+}
+
+func yamlFault(name string, err error) error {
+	if err == io.EOF {
+		return fault(name, "is empty, want a workload that redline workload fit wrote")
+	}
+	var positioned yaml.Error
+	if !errors.As(err, &positioned) || positioned.GetToken() == nil || positioned.GetToken().Position == nil {
+		return fault(name, "is not a fitted workload: %v", err)
+	}
+	return fault(at(name, positioned.GetToken().Position.Line), "%s", positioned.GetMessage())
+}
+
+// lineOf finds the line of a value by its path, that of what encloses it where
+// it is missing.
+func lineOf(data []byte, path string) int {
+	for path != "" {
+		p, err := yaml.PathString("$." + path)
+		if err == nil {
+			if node, err := p.ReadNode(bytes.NewReader(data)); err == nil && node.GetToken() != nil {
+				return node.GetToken().Position.Line
+			}
+		}
+		path = path[:max(0, strings.LastIndexAny(path, ".["))]
+	}
+	return 1
+}
+
+// invalid is a value that makes no sense, by its path in the document.
+type invalid struct{ path, what string }
+
+func (e *invalid) Error() string { return e.path + ": " + e.what }
+
+func wrong(path, format string, args ...any) error {
+	return &invalid{path, fmt.Sprintf(format, args...)}
+}
+
+// Validate says what makes no sense in a workload.
+func (f *Fitted) Validate() error {
+	if f.Schema != Schema {
+		return wrong("schema", "is %q, want %q", f.Schema, Schema)
+	}
+	for _, c := range []struct {
+		path  string
+		curve Curve
+	}{{"prompt_tokens.curve", f.Prompt.Curve}, {"output_tokens.curve", f.Output.Curve}} {
+		if err := c.curve.validate(c.path, MaxTokens); err != nil {
+			return err
+		}
+	}
+	checks := []func() error{f.Pairs.validate, f.Arrivals.validate, f.Prefix.validate, f.Sessions.validate,
+		func() error { return validateShares("tenants", f.Tenants) },
+		func() error { return validateShares("classes", f.Classes) },
+	}
+	for _, check := range checks {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// validate says that a curve does not rise from 0 to 1 along both axes.
+func (c Curve) validate(path string, most float64) error {
+	if len(c.At) < 2 || len(c.At) != len(c.Value) {
+		return wrong(path, "want at least two shares in at and as many in value, got %d and %d", len(c.At), len(c.Value))
+	}
+	if c.At[0] != 0 || c.At[len(c.At)-1] != 1 {
+		return wrong(path+".at", "want shares from 0 to 1, got %v to %v", c.At[0], c.At[len(c.At)-1])
+	}
+	for i, v := range c.Value {
+		if !(v >= 0 && v <= most) {
+			return wrong(fmt.Sprintf("%s.value[%d]", path, i), "want 0 to %.0f, got %v", most, v)
+		}
+		if i > 0 && (!(c.At[i] > c.At[i-1]) || v < c.Value[i-1]) {
+			return wrong(fmt.Sprintf("%s.value[%d]", path, i), "want shares and values in ascending order")
+		}
+	}
+	return nil
+}
+
+func (p Pairs) validate() error {
+	if len(p.Bins) == 0 && !p.Independent {
+		return wrong("pairs.bins", "none given; want some, or independent: true")
+	}
+	sum := 0.0
+	for i, b := range p.Bins {
+		path := fmt.Sprintf("pairs.bins[%d]", i)
+		if !(b.Share > 0 && b.Share <= 1) {
+			return wrong(path+".share", "want a share above 0 and up to 1, got %v", b.Share)
+		}
+		sum += b.Share
+		if err := b.Prompt.validate(path+".prompt", MaxTokens); err != nil {
+			return err
+		}
+		if err := b.Output.validate(path+".output", MaxTokens); err != nil {
+			return err
+		}
+	}
+	return sumsToOne("pairs.bins", sum, len(p.Bins) > 0)
+}
+
+// sumsToOne forgives what rounding does.
+func sumsToOne(path string, sum float64, want bool) error {
+	if want && math.Abs(sum-1) > 0.001 {
+		return wrong(path, "the shares sum to %.4f, want 1", sum)
+	}
+	return nil
+}
+
+func (b *Bursty) validate() error {
+	if b == nil {
+		return nil
+	}
+	if len(b.Rates) == 0 || len(b.Rates) > mostMinutes {
+		return wrong("arrivals.per_minute", "want 1 to %d rates, got %d", mostMinutes, len(b.Rates))
+	}
+	sum := 0.0
+	for i, rate := range b.Rates {
+		if !(rate >= 0 && rate <= 6e7) {
+			return wrong(fmt.Sprintf("arrivals.per_minute[%d]", i), "want 0 to 60000000 requests a minute, got %v", rate)
+		}
+		sum += rate
+	}
+	switch {
+	case sum == 0:
+		return wrong("arrivals.per_minute", "all are 0, want some requests")
+	case !(b.Chance >= 0 && b.Chance <= 1):
+		return wrong("arrivals.chance", "want 0 to 1, got %v", b.Chance)
+	case !(b.Evenness >= 1 && b.Evenness <= 1000):
+		return wrong("arrivals.evenness", "want 1 to 1000, got %v", b.Evenness)
+	}
+	cells := 1
+	for i, l := range b.Levels {
+		path := fmt.Sprintf("arrivals.bursts[%d]", i)
+		if l.Parts < 1 || l.Parts > 1000 {
+			return wrong(path+".parts", "want 1 to 1000, got %d", l.Parts)
+		}
+		if cells *= l.Parts; cells > 100_000 {
+			return wrong(path+".parts", "a minute has more than 100000 parts, want fewer")
+		}
+		if !(l.Crowding >= 0 && l.Crowding <= 1) {
+			return wrong(path+".crowding", "want 0 to 1, got %v", l.Crowding)
+		}
+	}
+	return nil
+}
+
+func (s *Sharing) validate() error {
+	switch {
+	case s == nil:
+	case !(s.Share >= 0 && s.Share <= 1):
+		return wrong("prefix.share", "want 0 to 1, got %v", s.Share)
+	case !(s.Requests >= 0 && s.Requests <= 1):
+		return wrong("prefix.requests", "want 0 to 1, got %v", s.Requests)
+	case s.Groups < 0 || s.Groups > 1<<40:
+		return wrong("prefix.groups", "want a number of groups, got %d", s.Groups)
+	case !(s.Zipf >= 0 && s.Zipf <= 10):
+		return wrong("prefix.zipf", "want 0 to 10, got %v", s.Zipf)
+	}
+	return nil
+}
+
+func (s *Sessions) validate() error {
+	if s == nil {
+		return nil
+	}
+	if !(s.Requests >= 0 && s.Requests <= 1) {
+		return wrong("sessions.requests", "want 0 to 1, got %v", s.Requests)
+	}
+	if err := s.Turns.validate("sessions.turns", 1e9); err != nil {
+		return err
+	}
+	if s.Gap != nil {
+		return s.Gap.validate("sessions.gap_s", 1e12)
+	}
+	return nil
+}
+
+func validateShares(path string, list []Share) error {
+	sum := 0.0
+	for i, s := range list {
+		if !(s.Share >= 0 && s.Share <= 1) {
+			return wrong(fmt.Sprintf("%s[%d].share", path, i), "want 0 to 1, got %v", s.Share)
+		}
+		sum += s.Share
+	}
+	if sum > 1.001 {
+		return wrong(path, "the shares sum to %.4f, want at most 1", sum)
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package wire
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// readLines pushes a stream in pieces and overwrites each once it was read.
+func readLines(n *NDJSON, pieces ...string) []string {
+	var out []string
+	for _, p := range pieces {
+		b := []byte(p)
+		n.Push(b)
+		for f, ok := n.Next(); ok; f, ok = n.Next() {
+			out = append(out, string(f.Data))
+		}
+		for i := range b {
+			b[i] = '#'
+		}
+	}
+	return out
+}
+
+func TestNDJSON(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, stream string
+		want         []string
+		pending      bool
+	}{
+		{"one line", "{}\n", []string{"{}"}, false},
+		{"two lines", "{\"a\":1}\n{\"b\":2}\n", []string{`{"a":1}`, `{"b":2}`}, false},
+		{"carriage returns", "{}\r\n[]\r\n", []string{"{}", "[]"}, false},
+		{"blank lines", "\n \n{}\n\r\n\n", []string{"{}"}, false},
+		{"a line without end", "{}\n{", []string{"{}"}, true},
+		{"nothing", "", nil, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			ways := append(cutsInTwo(c.stream), []string{c.stream}, bytewise(c.stream))
+			for _, pieces := range ways {
+				var n NDJSON
+				if diff := cmp.Diff(c.want, readLines(&n, pieces...)); diff != "" || n.Pending() != c.pending {
+					t.Errorf("in %q, pending %v (-want +got):\n%s", pieces, n.Pending(), diff)
+				}
+			}
+		})
+	}
+}
+
+func TestNDJSONPushBeforeAllWasTaken(t *testing.T) {
+	t.Parallel()
+	var n NDJSON
+	n.Push([]byte("1\n2\n3"))
+	first, _ := n.Next()
+	got := []string{string(first.Data)}
+	if diff := cmp.Diff([]string{"1", "2", "34"}, append(got, readLines(&n, "4\n")...)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestNDJSONRefusesALineWithoutEnd(t *testing.T) {
+	t.Parallel()
+	var n NDJSON
+	piece := strings.Repeat("x", MaxEvent/2+1)
+	if got := readLines(&n, piece, piece, "\n{}\n"); got != nil || !errors.Is(n.Err(), ErrEventTooLong) {
+		t.Errorf("got %d lines and error %v, want ErrEventTooLong", len(got), n.Err())
+	}
+	n.Reset()
+	if got := readLines(&n, "{}\n"); n.Err() != nil || len(got) != 1 {
+		t.Errorf("after Reset: %q, %v", got, n.Err())
+	}
+}
+
+func TestFramings(t *testing.T) {
+	t.Parallel()
+	for _, f := range []Framing{Events, Lines, Single} {
+		if got, err := ParseFraming(f.String()); err != nil || got != f {
+			t.Errorf("ParseFraming(%q): %v, %v", f, got, err)
+		}
+		if (f.NewReader() == nil) != (f == Single) {
+			t.Errorf("%s: a reader of what does not stream, or none of what does", f)
+		}
+	}
+	if _, err := ParseFraming("grpc"); err == nil {
+		t.Error("grpc was taken for a framing")
+	}
+}
+
+// TestRunningText: what is new in texts that repeat those before them.
+func TestRunningText(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name       string
+		told, want []string
+	}{
+		{"growing", []string{"a", "ab", "abc"}, []string{"a", "b", "c"}},
+		{"nothing new", []string{"a", "a", "ab"}, []string{"a", "", "b"}},
+		{"nothing yet", []string{"", "", "a"}, []string{"", "", "a"}},
+		{"a stop sequence taken back", []string{"a", "a END", "a"}, []string{"a", " END", ""}},
+		{"pieces after all", []string{"a", "b", "b", "ba"}, []string{"a", "b", "b", "ba"}},
+	} {
+		var d Delta
+		for i, running := range c.told {
+			d.reset()
+			if d.joinRest([]byte(running)); string(d.Text) != c.want[i] {
+				t.Errorf("%s: text %d: got %q, want %q", c.name, i, d.Text, c.want[i])
+			}
+		}
+	}
+}

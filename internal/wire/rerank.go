@@ -1,0 +1,167 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"redline/internal/llm"
+)
+
+// rerank is the API of Jina and Cohere for scores, as vLLM, SGLang and
+// llama.cpp serve it, and that of text-embeddings-inference. The message whose
+// role is "query" is the query, and every other one a document.
+var rerank = Dialect{
+	Name:     "rerank",
+	Path:     "/v1/rerank",
+	Framing:  Single,
+	KeyEnv:   "JINA_API_KEY",
+	TextOnly: true,
+	Headers:  openAIHeaders,
+	Items: func(r *llm.Request) int {
+		_, documents := splitQuery(r.Messages)
+		return len(documents)
+	},
+
+	Encode:      encodeRerank,
+	Adapt:       adaptRerank,
+	Decode:      decodeNoStream,
+	DecodeWhole: decodeRerank,
+	DecodeError: decodeError,
+
+	ParseRequest:     parseRerank,
+	Open:             openNothing,
+	Output:           outputNothing,
+	Close:            openNothing,
+	Whole:            wholeRerank,
+	EncodeError:      encodeOpenAIError,
+	EncodeErrorEvent: encodeOpenAIErrorEvent,
+}
+
+// splitQuery takes the first message for the query.
+func splitQuery(messages []llm.Message) (query string, documents []llm.Message) {
+	if len(messages) == 0 {
+		return "", nil
+	}
+	return messages[0].Content, messages[1:]
+}
+
+func encodeRerank(dst []byte, r *llm.Request, q Quirks) []byte {
+	query, documents := splitQuery(r.Messages)
+	b := newBody(dst, q)
+	list := "texts"
+	if !q.Texts {
+		list = "documents"
+		b.str("model", r.Model)
+	}
+	b.str("query", query)
+	if b.key(list) {
+		b.dst = appendContents(b.dst, documents)
+	}
+	return b.end()
+}
+
+// adaptRerank speaks to text-embeddings-inference in its own manner, once it
+// has said that it misses its texts.
+func adaptRerank(body []byte, q Quirks) (Quirks, bool) {
+	was := q
+	if names(body, "texts", q) {
+		q.Texts = true
+	}
+	return q, q != was
+}
+
+// decodeRerank counts the scores. A reply that is a bare array is that of
+// text-embeddings-inference.
+func decodeRerank(body []byte, d *Delta) error {
+	if body = bytes.TrimSpace(body); len(body) > 1 && body[0] == '[' {
+		d.reset()
+		var scores []struct{ Score *float64 }
+		if err := json.Unmarshal(body, &scores); err != nil {
+			return fmt.Errorf("reply: not an array of scores: %w", err)
+		}
+		for _, s := range scores {
+			if s.Score != nil {
+				d.Items++
+			}
+		}
+		if d.Done = d.Items > 0; !d.Done {
+			return errors.New("reply: want scores, got an array without any")
+		}
+		return nil
+	}
+	return decodeWhole(body, d, treeRerank)
+}
+
+func treeRerank(t tree, d *Delta) {
+	for _, result := range t.objects("results") {
+		for _, key := range []string{"relevance_score", "score"} {
+			if _, ok := result[key].(json.Number); ok {
+				d.Items++
+				break
+			}
+		}
+	}
+	treePoolingUsage(t, d)
+}
+
+func parseRerank(body []byte) (*llm.Request, ServerOptions, error) {
+	var in struct {
+		Model     string          `json:"model"`
+		Query     *string         `json:"query"`
+		Documents json.RawMessage `json:"documents"`
+		Texts     json.RawMessage `json:"texts"`
+	}
+	none := ServerOptions{}
+	if err := parseBody(body, &in); err != nil {
+		return nil, none, err
+	}
+	if in.Query == nil {
+		return nil, none, errors.New("query: want the text to compare with")
+	}
+	field, raw := "documents", in.Documents
+	if raw == nil && in.Texts != nil {
+		field, raw = "texts", in.Texts
+	}
+	documents, err := parseStrings(field, raw)
+	switch {
+	case err != nil:
+		return nil, none, err
+	case len(documents) == 0:
+		return nil, none, fmt.Errorf("%s: want at least one text", field)
+	}
+	r := &llm.Request{Model: in.Model, Messages: []llm.Message{{Role: "query", Content: *in.Query}}}
+	for _, text := range documents {
+		r.Messages = append(r.Messages, llm.Message{Role: "document", Content: text})
+	}
+	return r, ServerOptions{Texts: field == "texts"}, nil
+}
+
+// wholeRerank scores the documents in the order in which they came.
+func wholeRerank(dst []byte, r *Reply, _, _, _ string) []byte {
+	score := "relevance_score"
+	if r.Options.Texts {
+		score = "score"
+	} else {
+		dst = appendStringBody(append(dst, `{"id":"rerank-`...), r.ID)
+		dst = appendString(append(dst, `","model":`...), r.Model)
+		dst = appendPoolingUsage(append(dst, `,"usage":`...), r.Usage)
+		dst = append(dst, `,"results":`...)
+	}
+	dst = append(dst, '[')
+	for i := range r.Items {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = strconv.AppendInt(append(dst, `{"index":`...), int64(i), 10)
+		dst = append(appendString(append(dst, ','), score), ':')
+		dst = append(strconv.AppendFloat(dst, 1/float64(i+1), 'f', 6, 64), '}')
+	}
+	dst = append(dst, ']')
+	if !r.Options.Texts {
+		dst = append(dst, '}')
+	}
+	return dst
+}

@@ -1,0 +1,137 @@
+package workload
+
+import (
+	"strconv"
+
+	"redline/internal/llm"
+)
+
+// Session gives the i-th session: always the same for one seed and salt. It
+// is over at once where a file has no more.
+func (w *Workload) Session(i int) llm.Session { return &session{workload: w, index: i} }
+
+// session is a conversation whose text is written in Next.
+type session struct {
+	workload *Workload
+	index    int
+	class    *class
+	tenant   tenant
+	script   *script // nil before the first turn
+	turn     int
+	over     bool
+	history  []llm.Message
+	tokens   int // of history
+}
+
+// Next gives the next turn, or nil when the conversation is over: all is said,
+// a request failed or was answered by nothing, or the context would be full.
+func (s *session) Next(prev *llm.Reply) *llm.Turn {
+	if s.over = s.over || !s.ready(prev); s.over {
+		return nil
+	}
+	next := s.script.steps[s.turn]
+	s.say(next)
+	s.turn++
+	if s.workload.options.Pooling {
+		s.over = true
+		return &llm.Turn{Request: s.workload.pooled(s.class, s.request(next), s.index)}
+	}
+	return &llm.Turn{Request: s.request(next), Think: next.think, KeepReply: s.turn < len(s.script.steps)}
+}
+
+// ready takes in how the turn before went and says whether there is another.
+func (s *session) ready(prev *llm.Reply) bool {
+	if s.script == nil {
+		return s.begin()
+	}
+	if s.turn >= len(s.script.steps) || prev == nil || prev.Outcome != llm.OK {
+		return false
+	}
+	next := s.script.steps[s.turn]
+	if !next.whole && prev.Text == "" {
+		return false
+	}
+	if !next.whole {
+		s.history = append(s.history, llm.Message{Role: "assistant", Content: prev.Text})
+		s.tokens += s.workload.text.Count(prev.Text)
+	}
+	return s.class.maxContext == 0 || next.after(s.tokens)+next.output <= s.class.maxContext
+}
+
+// after is the length of the prompt behind a history of so many tokens.
+func (s step) after(tokens int) int {
+	if s.whole {
+		return s.tokens
+	}
+	return tokens + s.tokens
+}
+
+// begin opens the script.
+func (s *session) begin() bool {
+	s.class = s.workload.classOf(s.index)
+	script, err := s.class.source.script(s.index)
+	if err != nil {
+		s.workload.fail(err)
+	}
+	if err != nil || script == nil {
+		return false
+	}
+	s.script = script
+	s.tenant = s.workload.tenantOf(s.index, script.tenant)
+	return true
+}
+
+// say adds a turn's messages to the history. The last turn's list is not
+// written to again, because a request may still be looked at.
+func (s *session) say(next step) {
+	s.tokens = next.after(s.tokens)
+	if next.whole {
+		s.history = next.messages
+		return
+	}
+	messages := next.messages
+	if messages == nil {
+		messages = []llm.Message{{Role: "user", Content: s.workload.write(s.class, next.segments)}}
+	}
+	s.history = append(s.history[:len(s.history):len(s.history)], messages...)
+}
+
+func (s *session) request(next step) *llm.Request {
+	o := s.workload.options
+	r := &llm.Request{
+		Model:        o.Model,
+		Messages:     s.history,
+		MaxTokens:    next.output,
+		Stream:       o.Stream,
+		Sampling:     s.class.sampling,
+		PromptTokens: s.tokens,
+		Class:        s.class.name,
+		Tenant:       s.tenant.name,
+		Headers:      s.tenant.headers,
+		Key:          s.tenant.key,
+		Natural:      s.class.natural,
+	}
+	if s.script.class != "" && r.Class == "" {
+		r.Class = s.script.class
+	}
+	if s.tenant.model != "" {
+		r.Model = s.tenant.model
+	}
+	if r.Session = s.name(); r.Session != "" && s.class.header != "" {
+		r.Headers = append(r.Headers[:len(r.Headers):len(r.Headers)], [2]string{s.class.header, r.Session})
+	}
+	return r
+}
+
+// name is the session's, with the salt in it, so that a router does not take
+// it for one of another run.
+func (s *session) name() string {
+	name := s.script.session
+	if name == "" && s.class.named {
+		name = "s" + strconv.Itoa(s.index)
+	}
+	if name == "" || s.workload.salt == "" {
+		return name
+	}
+	return s.workload.salt + "-" + name
+}

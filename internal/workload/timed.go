@@ -1,0 +1,28 @@
+package workload
+
+import (
+	"time"
+)
+
+// Timed reports whether the workload's file says itself when its requests came:
+// a trace, or what was fitted to one. A file that cannot be read counts as one
+// that does not; New says what is wrong with it.
+func (s Spec) Timed() bool {
+	if s.File == "" || s.Classes != nil {
+		return false
+	}
+	format, err := s.formatOf()
+	return err == nil && (format == Fitted || !isCorpus(format))
+}
+
+// Span is how long a replay lasts, 0 where there is none or no end to it.
+func (w *Workload) Span() time.Duration {
+	if w.times == nil {
+		return 0
+	}
+	played, ok := w.classes[0].source.(*replayed)
+	if !ok || played.replay.Loop {
+		return 0
+	}
+	return played.replay.Span(played.file)
+}

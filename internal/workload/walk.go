@@ -1,0 +1,193 @@
+package workload
+
+import (
+	"fmt"
+	"hash/maphash"
+	"iter"
+)
+
+// planned is one request as it is designed, before any text is written.
+type planned struct {
+	session, turn  int
+	class          *class
+	script         *script
+	step           *step
+	tenant         string
+	prompt, output int
+	// known is how much of the prompt the session has sent or got before.
+	known int
+}
+
+// plan gives the requests of the first n sessions, with every reply as long
+// as it is asked for. Where n is 0 it gives all that a file has.
+func (w *Workload) plan(n int) iter.Seq2[planned, error] {
+	return func(yield func(planned, error) bool) {
+		for i := 0; n <= 0 || i < n; i++ {
+			c := w.classOf(i)
+			s, err := c.source.script(i)
+			if err != nil {
+				yield(planned{}, err)
+				return
+			}
+			if s == nil || !w.planSession(i, c, s, yield) {
+				return
+			}
+		}
+	}
+}
+
+// planSession walks one session's turns and says whether to go on.
+func (w *Workload) planSession(i int, c *class, s *script, yield func(planned, error) bool) bool {
+	name := w.tenantOf(i, s.tenant).name
+	context := 0
+	for t := range s.steps {
+		next := &s.steps[t]
+		prompt := next.after(context)
+		if t > 0 && c.maxContext > 0 && prompt+next.output > c.maxContext {
+			return true
+		}
+		known := context
+		if next.whole {
+			known = 0
+		}
+		if !yield(planned{i, t, c, s, next, name, prompt, next.output, known}, nil) {
+			return false
+		}
+		context = prompt + next.output
+	}
+	return true
+}
+
+// CheckContext says which of the first n sessions, or of all that a file has
+// where n is 0, would be longer than the model's context.
+func (w *Workload) CheckContext(n int) error {
+	most := w.options.MaxContext
+	if most <= 0 {
+		return nil
+	}
+	if n <= 0 {
+		n = w.sessions()
+	}
+	for p, err := range w.plan(n) {
+		if err != nil {
+			return err
+		}
+		if p.prompt+p.output > most {
+			return fmt.Errorf("%s: %d prompt and %d output tokens do not fit the model's context of %d; %s",
+				p.place(), p.prompt, p.output, most, p.cure())
+		}
+	}
+	return nil
+}
+
+// place says where a request comes from.
+func (p planned) place() string {
+	switch {
+	case p.class.file != "" && p.script.row > 0:
+		return fmt.Sprintf("%s:%d", p.class.file, p.script.row)
+	case p.class.name != "":
+		return fmt.Sprintf("workload class %s, session %d", p.class.name, p.session)
+	}
+	return fmt.Sprintf("workload session %d", p.session)
+}
+
+// cure says what keeps a request within bounds.
+func (p planned) cure() string {
+	switch {
+	case p.class.file != "" && p.script.row > 0:
+		return "take the row out, or serve a model with a longer context"
+	case p.turn > 0 || p.step.whole:
+		return "end conversations sooner with session.max_context"
+	}
+	return "clip the lengths, such as lognormal(500,0.8,50..4000), or serve a model with a longer context"
+}
+
+// sessions is how many a file has; where sessions do not end it is enough of
+// them to know their lengths well.
+func (w *Workload) sessions() int {
+	const enough = 10_000
+	longest := 0
+	for _, c := range w.classes {
+		n := c.source.length()
+		if n == 0 {
+			return enough
+		}
+		longest = max(longest, n)
+	}
+	return longest
+}
+
+// mostShared bounds the sessions of which sharing is worked out, and so the
+// memory it takes.
+const mostShared = 50_000
+
+// DesignedSharing is the share of prompt tokens of the first n sessions that
+// an ideal prefix cache would have: one that forgets nothing and in which
+// sessions come one after another. Where n is 0 all that a file has are
+// taken.
+func (w *Workload) DesignedSharing(n int) (float64, error) {
+	if n <= 0 {
+		n = w.sessions()
+	}
+	cache := newIdealCache()
+	var prompts, hits float64
+	for p, err := range w.plan(min(n, mostShared)) {
+		if err != nil {
+			return 0, err
+		}
+		prompts += float64(p.prompt)
+		hits += float64(cache.hit(w, p))
+	}
+	if prompts == 0 {
+		return 0, nil
+	}
+	return hits / prompts, nil
+}
+
+// idealCache remembers every beginning of a prompt that could come again.
+type idealCache struct {
+	seed maphash.Seed
+	seen map[uint64]struct{}
+}
+
+func newIdealCache() *idealCache {
+	return &idealCache{maphash.MakeSeed(), map[uint64]struct{}{}}
+}
+
+// beginning is a prompt up to some point.
+type beginning struct {
+	before uint64
+	segment
+	text string
+}
+
+// hit gives how many tokens of a request's prompt were there before, and
+// remembers the rest.
+func (c *idealCache) hit(w *Workload, p planned) (tokens int) {
+	if p.turn > 0 && !p.step.whole {
+		return p.known
+	}
+	chain := p.class.textSeed // classes share no text that is made
+	if p.step.messages != nil {
+		chain = 0
+	}
+	follow := func(b beginning, n int) {
+		b.before = chain
+		chain = maphash.Comparable(c.seed, b)
+		// A beginning that was seen was seen with all that comes before it.
+		if _, seen := c.seen[chain]; seen {
+			tokens += n
+		}
+		c.seen[chain] = struct{}{}
+	}
+	for _, s := range p.step.segments {
+		if !s.shared() {
+			break
+		}
+		follow(beginning{segment: s}, s.tokens)
+	}
+	for _, m := range p.step.messages {
+		follow(beginning{text: m.Role + "\x00" + m.Content}, w.text.Count(m.Content))
+	}
+	return tokens
+}
