@@ -41,7 +41,7 @@ func (p *process) runCommand() *cobra.Command {
 		Example: runExamples,
 		Args:    noArguments,
 	}
-	flags := addOptions(c, func(*config.Option) bool { return true }, nil)
+	flags := addOptions(c, func(o *config.Option) bool { return o.Group != config.ExperimentGroup }, nil)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := config.Resolve(config.Input{Flags: flags(), LookupEnv: p.lookupEnv, Seed: rand.Uint64() >> 11})
 		if err != nil {

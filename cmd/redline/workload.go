@@ -13,6 +13,7 @@ import (
 
 	"redline/internal/config"
 	"redline/internal/llm"
+	"redline/internal/measure"
 	"redline/internal/token"
 	"redline/internal/trace"
 	"redline/internal/workload"
@@ -129,14 +130,7 @@ func tokenizerOf(cfg *config.Config) (token.Text, error) {
 	if cfg.Tokenizer == config.ByServer {
 		return nil, usage("--tokenizer server: no server is asked here; leave it out, or name a tokenizer.json")
 	}
-	if v, ok := token.Embedded(cfg.Tokenizer); ok {
-		return v, nil
-	}
-	v, err := token.Load(cfg.Tokenizer)
-	if err != nil {
-		return nil, fmt.Errorf("tokenizer: %w", err)
-	}
-	return v, nil
+	return measure.Tokenizer(cfg.Tokenizer)
 }
 
 const fitHelp = `Turn logs into a workload file that holds no text and no names: lengths as
@@ -219,7 +213,16 @@ func (p *process) fit(paths []string, o trace.Options, fo trace.FitOptions, out 
 	if out == "" {
 		return fitted.Write(p.stdout)
 	}
-	file, err := os.Create(out)
+	if err := writeFitted(fitted, out); err != nil {
+		return fmt.Errorf("-o: cannot be written: %w", err)
+	}
+	_, err = fmt.Fprintf(p.stdout, "%s behaves like %d requests of %s; try: redline workload show %s\n",
+		out, fitted.Source.Requests, strings.Join(paths, ", "), out)
+	return err
+}
+
+func writeFitted(fitted *trace.Fitted, path string) error {
+	file, err := os.Create(path)
 	if err != nil {
 		return err
 	}
@@ -227,12 +230,7 @@ func (p *process) fit(paths []string, o trace.Options, fo trace.FitOptions, out 
 		_ = file.Close() // the write's error says more
 		return err
 	}
-	if err := file.Close(); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(p.stdout, "%s behaves like %d requests of %s; try: redline workload show %s\n",
-		out, fitted.Source.Requests, strings.Join(paths, ", "), out)
-	return err
+	return file.Close()
 }
 
 func (p *process) workloadListCommand() *cobra.Command {

@@ -8,6 +8,7 @@
 //	steady                the rate throughout; the default
 //	burst                 three times the rate for 10 s in every minute, less in between, the rate on average; burst(5): five times
 //	overload              one and a half times the limit; overload(2): twice
+//	hot-spot              the rate throughout, 80 % of it one tenant's; hot-spot(0.9): 90 %
 //	steps(10:1m,20:1m)    10 requests per second for a minute, then 20
 //	ramp(1..50,5m)        from 1 to 50 within five minutes, in a straight line
 //	ramp(1..50,5m,exp)    the same, by equal factors in equal times
@@ -43,7 +44,7 @@ type Spec struct {
 	Rate float64 `yaml:"rate,omitempty"`
 	// Process is constant, poisson or gamma(b); poisson where empty.
 	Process string `yaml:"arrival,omitempty"`
-	// Profile is the rate over time: steady, burst, overload,
+	// Profile is the rate over time: steady, burst, overload, hot-spot,
 	// steps(10:1m,20:1m), ramp(1..50,5m), onoff(50:10s,5:20s) or
 	// diurnal(5..20,24h); steady where empty.
 	Profile string `yaml:"profile,omitempty"`
@@ -155,6 +156,20 @@ func (s Spec) Span() time.Duration {
 		return 0
 	}
 	return p.span()
+}
+
+// HotSpot is the share of the load that the profile turns to one tenant; who
+// that is the workload says. It is 0 where the profile says nothing of tenants.
+func (s Spec) HotSpot() float64 {
+	shape, args, err := readShape(s.Profile)
+	if err != nil || shape.name != hotSpot {
+		return 0
+	}
+	share, err := readShare(args)
+	if err != nil {
+		return 0
+	}
+	return share
 }
 
 // Varies reports whether the rate changes over time.

@@ -18,6 +18,8 @@ var profiled = []Spec{
 	{Rate: 20, Profile: "burst(6)"},
 	{Limit: 20, Profile: "overload"},
 	{Limit: 10, Profile: "overload(3)"},
+	{Rate: 20, Profile: "hot-spot"},
+	{Rate: 20, Profile: "hot-spot(0.5)"},
 	{Profile: "steps(10:1m,40:30s,20:90s)"},
 	{Profile: "steps(0:10s,20:1m)"},
 	{Profile: "ramp(1..50,5m)"},
@@ -59,6 +61,7 @@ func TestRatesOverTime(t *testing.T) {
 		{Spec{Rate: 20, Profile: "burst"}, rates{"0s": 60, "9.9s": 60, "10s": 12, "59s": 12, "60s": 60, "1h5s": 60}},
 		{Spec{Limit: 20, Profile: "overload"}, rates{"0s": 30, "1h": 30}},
 		{Spec{Limit: 20, Profile: "overload(2)"}, rates{"0s": 40}},
+		{Spec{Rate: 20, Profile: "hot-spot"}, rates{"0s": 20, "1h": 20}},
 		{Spec{Profile: "steps(10:1m,20:1m)"}, rates{"0s": 10, "59s": 10, "60s": 20, "2m": 20, "5h": 20}},
 		{Spec{Profile: "ramp(10..50,4m)"}, rates{"0s": 10, "1m": 20, "3m": 40, "4m": 50, "9h": 50}},
 		{Spec{Profile: "ramp(2..32,4m,exp)"}, rates{"0s": 2, "1m": 4, "2m": 8, "3m": 16, "4m": 32, "9h": 32}},
@@ -76,6 +79,15 @@ func TestRatesOverTime(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", c.spec, diff)
+		}
+	}
+}
+
+func TestHotSpotShares(t *testing.T) {
+	t.Parallel()
+	for profile, want := range map[string]float64{"": 0, "steady": 0, "burst(2)": 0, "hot-spot": 0.8, "hot-spot(0.95)": 0.95, "hot-spot(2)": 0} {
+		if got := (Spec{Rate: 5, Profile: profile}).HotSpot(); got != want {
+			t.Errorf("%q turns %g to one tenant, want %g", profile, got, want)
 		}
 	}
 }

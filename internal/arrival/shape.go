@@ -12,7 +12,10 @@ import (
 	"redline/internal/near"
 )
 
-const steady = "steady"
+const (
+	steady  = "steady"
+	hotSpot = "hot-spot"
+)
 
 // The named profiles' own numbers.
 const (
@@ -22,6 +25,7 @@ const (
 	burstMost     = float64(burstEvery / burstLength) // beyond it nothing is left in between
 	overloadTimes = 1.5
 	overloadMost  = 100
+	hotShare      = 0.8
 )
 
 // The lengths that a part of a profile may have.
@@ -56,6 +60,7 @@ var shapes = []shape{
 	{name: steady, form: steady, bare: true, read: readSteady},
 	{name: "burst", form: "burst", bare: true, read: readBurst},
 	{name: "overload", form: "overload", bare: true, rates: givenLimit, read: readOverload},
+	{name: hotSpot, form: hotSpot, bare: true, read: readHotSpot},
 	{name: "steps", form: "steps(10:1m,20:1m)", rates: ownRates, read: readSteps},
 	{name: "ramp", form: "ramp(1..50,5m)", rates: ownRates, read: readRamp},
 	{name: "onoff", form: "onoff(50:10s,5:20s)", rates: ownRates, read: readOnOff},
@@ -75,7 +80,7 @@ func (s Spec) profile() (profile, error) {
 	case givenLimit:
 		rate, err = s.Limit, checkRate("limit", s.Limit)
 		if s.Limit == 0 {
-			err = errors.New("limit: overload is a multiple of the rate that the server sustains; give that rate")
+			err = errors.New("limit: overload is a multiple of the rate that the server sustains: give that rate, or the directory of the run that found it (--limit)")
 		}
 	}
 	if err == nil && shape.rates != givenRate && s.Rate != 0 {
@@ -173,6 +178,24 @@ func readOverload(args []string, limit float64) (profile, error) {
 		return profile{}, err
 	}
 	return constantly(times * limit), nil
+}
+
+// readHotSpot is steady: whose requests they are is not told by their times.
+func readHotSpot(args []string, rate float64) (profile, error) {
+	_, err := readShare(args)
+	return constantly(rate), err
+}
+
+// readShare reads how much of the load one tenant has, if that is said.
+func readShare(args []string) (float64, error) {
+	if len(args) == 0 {
+		return hotShare, nil
+	}
+	share, err := strconv.ParseFloat(args[0], 64)
+	if err != nil || len(args) > 1 || !(share > 0 && share < 1) {
+		return 0, errors.New("want one share above 0 and below 1")
+	}
+	return share, nil
 }
 
 // readTimes reads how many times the rate is meant, if that is said.

@@ -6,22 +6,24 @@ import (
 	"strings"
 )
 
-// The picture's measures, in its own units: a page scales it to its width.
+// The margins around the plot, in the picture's own units.
 const (
-	svgWidth, svgHeight     = 720, 320
-	left, right, top, floor = 64, 20, 34, 48
-	plotWidth               = svgWidth - left - right
-	plotHeight              = svgHeight - top - floor
-	letter                  = 6.4 // width of a character of a label
+	left, right, top, floor = 60, 16, 36, 66
+	letter                  = 6.6 // width of a character of a label
 )
+
+// Size is that of a picture in its own units, in which letters are 12 high. A
+// page that shows it at that width in pixels shows its letters at that size.
+type Size struct{ Width, Height int }
 
 // SVG gives the picture as an element to put into a page. It holds no script,
 // no style and no address; the page colours its classes: axis, grid, bound,
 // mark, band, faint, line0, line1, … Labels have the class of what they label.
 // The id names its text alternatives and must be unique on the page.
-func (c *Chart) SVG(id string) string {
-	d := &drawing{x: newScale(c.places(), c.X.Log), y: newScale(c.values(), c.Y.Log)}
-	d.add(`<svg class="chart" viewBox="0 0 %d %d" role="img" aria-labelledby="%s-title %s-desc">`, svgWidth, svgHeight, id, id)
+func (c *Chart) SVG(id string, size Size) string {
+	d := &drawing{x: newScale(c.places(), c.X.Log), y: newScale(c.values(), c.Y.Log),
+		right: max(size.Width, 200) - right, bottom: max(size.Height, 160) - floor}
+	d.add(`<svg class="chart" viewBox="0 0 %d %d" role="img" aria-labelledby="%s-title %s-desc">`, d.right+right, d.bottom+floor, id, id)
 	d.add(`<title id="%s-title">%s</title><desc id="%s-desc">%s</desc>`, id, html.EscapeString(c.Title), id, html.EscapeString(c.Description))
 	d.axes(c)
 	for _, m := range c.Marks {
@@ -40,34 +42,31 @@ func (c *Chart) SVG(id string) string {
 
 // drawing is an SVG in the making.
 type drawing struct {
-	out    strings.Builder
-	x, y   scale
-	labels []span // of marks, in the line above the plot
+	out           strings.Builder
+	x, y          scale
+	right, bottom int // where the plot ends
 }
-
-// span is a stretch of the line above the plot that is taken.
-type span struct{ from, to float64 }
 
 func (d *drawing) add(format string, args ...any) {
 	fmt.Fprintf(&d.out, format, args...)
 	d.out.WriteByte('\n')
 }
 
-func (d *drawing) px(v float64) float64 { return left + plotWidth*d.x.at(v) }
-func (d *drawing) py(v float64) float64 { return top + plotHeight*(1-d.y.at(v)) }
+func (d *drawing) px(v float64) float64 { return left + float64(d.right-left)*d.x.at(v) }
+func (d *drawing) py(v float64) float64 { return top + float64(d.bottom-top)*(1-d.y.at(v)) }
 
 func (d *drawing) axes(c *Chart) {
 	for _, v := range d.y.ticks {
-		d.add(`<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, left, svgWidth-right, d.py(v), d.py(v))
+		d.add(`<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, left, d.right, d.py(v), d.py(v))
 		d.add(`<text class="axis" x="%d" y="%.1f" text-anchor="end">%s</text>`, left-8, d.py(v)+4, html.EscapeString(c.Y.format(v)))
 	}
 	for _, v := range d.x.ticks {
-		d.add(`<line class="grid" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`, d.px(v), d.px(v), svgHeight-floor, svgHeight-floor+5)
-		d.add(`<text class="axis" x="%.1f" y="%d" text-anchor="middle">%s</text>`, d.px(v), svgHeight-floor+19, html.EscapeString(c.X.format(v)))
+		d.add(`<line class="grid" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`, d.px(v), d.px(v), d.bottom, d.bottom+5)
+		d.add(`<text class="axis" x="%.1f" y="%d" text-anchor="middle">%s</text>`, d.px(v), d.bottom+19, html.EscapeString(c.X.format(v)))
 	}
-	d.add(`<line class="frame" x1="%d" x2="%d" y1="%d" y2="%d"/>`, left, svgWidth-right, svgHeight-floor, svgHeight-floor)
-	d.add(`<text class="axis name" x="%d" y="%d" text-anchor="end">%s</text>`, svgWidth-right, svgHeight-8, html.EscapeString(c.X.Label))
-	d.add(`<text class="axis name" x="%d" y="%d">%s</text>`, 8, 14, html.EscapeString(c.Y.Label))
+	d.add(`<line class="frame" x1="%d" x2="%d" y1="%d" y2="%d"/>`, left, d.right, d.bottom, d.bottom)
+	d.add(`<text class="axis name" x="%d" y="%d" text-anchor="end">%s</text>`, d.right, d.bottom+38, html.EscapeString(c.X.Label))
+	d.add(`<text class="axis name" x="%d" y="%d">%s</text>`, 0, 14, html.EscapeString(c.Y.Label))
 }
 
 func (a Axis) format(v float64) string {
@@ -77,8 +76,8 @@ func (a Axis) format(v float64) string {
 	return a.Format(v)
 }
 
-// mark draws a vertical line with its interval as a band, and its name above
-// the plot where there is room for it.
+// mark draws a vertical line with its interval as a band. Its name stands above
+// the plot, that of a faint one beside its line.
 func (d *drawing) mark(m Mark) {
 	class := "mark"
 	if m.Faint {
@@ -86,18 +85,16 @@ func (d *drawing) mark(m Mark) {
 	}
 	if m.interval() {
 		from, to := d.px(m.Low), d.px(m.High)
-		d.add(`<rect class="band" x="%.1f" y="%d" width="%.1f" height="%d"/>`, from, top, max(to-from, 1), plotHeight)
+		d.add(`<rect class="band" x="%.1f" y="%d" width="%.1f" height="%d"/>`, from, top, max(to-from, 1), d.bottom-top)
 	}
 	d.add(`<line class="%s" x1="%.1f" x2="%.1f" y1="%d" y2="%d"><title>%s</title></line>`,
-		class, d.px(m.X), d.px(m.X), top, svgHeight-floor, html.EscapeString(m.Text))
-	half := letter * float64(len([]rune(m.Text))) / 2
-	at := min(max(d.px(m.X), left+half), svgWidth-right-half)
-	for _, s := range d.labels {
-		if at-half < s.to && at+half > s.from {
-			return // the legend and the title say it
-		}
+		class, d.px(m.X), d.px(m.X), top, d.bottom, html.EscapeString(m.Text))
+	if m.Faint {
+		d.add(`<text class="%s" x="%.1f" y="%d" text-anchor="end">%s</text>`, class, d.px(m.X)-6, d.bottom-8, html.EscapeString(m.Text))
+		return
 	}
-	d.labels = append(d.labels, span{at - half - letter, at + half + letter})
+	half := letter * float64(len([]rune(m.Text))) / 2
+	at := min(max(d.px(m.X), left+half), float64(d.right)-half)
 	d.add(`<text class="%s" x="%.1f" y="%d" text-anchor="middle">%s</text>`, class, at, top-6, html.EscapeString(m.Text))
 }
 
@@ -105,7 +102,7 @@ func (d *drawing) bound(b Bound) {
 	if !drawable(b.Y, d.y.log) {
 		return
 	}
-	d.add(`<line class="bound" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, left, svgWidth-right, d.py(b.Y), d.py(b.Y))
+	d.add(`<line class="bound" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, left, d.right, d.py(b.Y), d.py(b.Y))
 	d.add(`<text class="bound" x="%d" y="%.1f">%s</text>`, left+8, d.py(b.Y)-6, html.EscapeString(b.Text))
 }
 
@@ -146,13 +143,13 @@ func (d *drawing) point(p Point, i int, log bool) {
 
 // legend names the lines under the plot.
 func (d *drawing) legend(c *Chart) {
-	x := float64(left)
+	x := 6.0
 	entry := func(class, shape, name string) {
 		d.add(`<g class="%s">%s</g>`, class, fmt.Sprintf(shape, x))
-		d.add(`<text class="axis" x="%.1f" y="%d">%s</text>`, x+16, svgHeight-8, html.EscapeString(name))
+		d.add(`<text class="axis" x="%.1f" y="%d">%s</text>`, x+16, d.bottom+58, html.EscapeString(name))
 		x += 16 + letter*float64(len([]rune(name))) + 20
 	}
-	dot := fmt.Sprintf(`<circle class="dot" cx="%%.1f" cy="%d" r="4.5"/>`, svgHeight-12)
+	dot := fmt.Sprintf(`<circle class="dot" cx="%%.1f" cy="%d" r="4.5"/>`, d.bottom+54)
 	hollow := false
 	for i, l := range c.Lines {
 		entry(fmt.Sprintf("line%d", i), dot, l.Name)

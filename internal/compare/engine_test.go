@@ -35,8 +35,8 @@ func (one *trip) within(from, to int64) bool { return one.due >= from && one.due
 // play drives the engine in virtual time. The requests and the moments at
 // which they come are those of their seed, whatever the engine's own. The load
 // goes on after the window, so that its last requests do not end on an
-// emptying server. Every gap between tokens is told.
-func (e engine) play(t testing.TB, requests, own uint64, rate float64, gap func(end, length int64)) []*trip {
+// emptying server. Every token is told, before its trip knows of it.
+func (e engine) play(t testing.TB, requests, own uint64, rate float64, told func(*trip, sim.Token)) []*trip {
 	off := false
 	spec := e.spec
 	spec.Seed, spec.EnablePrefixCaching = own, &off
@@ -47,10 +47,9 @@ func (e engine) play(t testing.TB, requests, own uint64, rate float64, gap func(
 	var trips []*trip
 	sim.RunOpen(core, e.arrivals(requests, rate, &trips), sim.Watch{Token: func(k sim.Token) {
 		one := trips[k.Job.ID]
+		told(one, k)
 		if k.Index == 0 {
 			one.first = k.At
-		} else {
-			gap(k.At, k.At-one.last)
 		}
 		one.last = k.At
 	}})
@@ -87,17 +86,18 @@ func (e engine) values(t testing.TB, requests, own uint64, rate float64) Values 
 	from, to := int64(e.lead), int64(e.lead+e.window)
 	var gaps []float64
 	tokens := 0
-	trips := e.play(t, requests, own, rate, func(end, length int64) {
-		if end >= from && end < to {
-			gaps = append(gaps, float64(length)/1e6)
+	trips := e.play(t, requests, own, rate, func(one *trip, k sim.Token) {
+		if k.At < from || k.At >= to {
+			return
+		}
+		tokens++
+		if k.Index > 0 {
+			gaps = append(gaps, float64(k.At-one.last)/1e6)
 		}
 	})
 	var ttft, tpot, e2e []float64
 	good := 0
 	for _, one := range trips {
-		if one.first >= from && one.first < to {
-			tokens++
-		}
 		if !one.within(from, to) {
 			continue
 		}
@@ -116,7 +116,7 @@ func (e engine) values(t testing.TB, requests, own uint64, rate float64) Values 
 		"tpot:p50": stats.Quantile(tpot, 0.5), "tpot:p99": stats.Quantile(tpot, 0.99),
 		"itl:p99": stats.Quantile(gaps, 0.99),
 		"e2e:p50": stats.Quantile(e2e, 0.5), "e2e:p99": stats.Quantile(e2e, 0.99),
-		"throughput":    float64(tokens+len(gaps)) / e.window.Seconds(),
+		"throughput":    float64(tokens) / e.window.Seconds(),
 		"good:fraction": float64(good) / float64(len(ttft)),
 		"error:rate":    0, "reject:rate": 0,
 	}

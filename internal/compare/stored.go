@@ -23,7 +23,7 @@ func Stored(a, b []*result.Result, o Options) (*Comparison, error) {
 	if len(a) == 0 || len(b) == 0 {
 		return nil, errors.New("compare: each side needs at least one run")
 	}
-	c := &Comparison{Way: WayStored, A: side(a), B: side(b), Alpha: o.alpha()}
+	c := &Comparison{Way: WayStored, A: side(a), B: side(b), Alpha: o.alpha(), Metrics: []Metric{}}
 	all := slices.Concat(a, b)
 	if err := c.vet(all, o); err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func Stored(a, b []*result.Result, o Options) (*Comparison, error) {
 	c.seeds(a, b)
 	c.lengths(all)
 	history := c.history(a[0], all, o)
-	c.Test = testName(len(all) == 2, len(history))
+	c.Test = testName(len(a), len(b), len(history))
 	found, err := c.pairs(a, b, history, o)
 	if err != nil {
 		return nil, err
@@ -40,10 +40,12 @@ func Stored(a, b []*result.Result, o Options) (*Comparison, error) {
 	return c, nil
 }
 
-func testName(single bool, history int) string {
+func testName(a, b, history int) string {
 	switch {
-	case !single:
+	case a > 1 && b > 1:
 		return "Welch's t on logarithms of runs, Holm over metrics"
+	case a > 1 || b > 1:
+		return "t of one run against the spread of the others' logarithms, Holm over metrics"
 	case history > 0:
 		return fmt.Sprintf("the runs' own intervals and the spread of %d earlier runs, Holm over metrics", history)
 	}
@@ -98,6 +100,10 @@ func (c *Comparison) history(first *result.Result, compared []*result.Result, o 
 	}
 	if left > 0 {
 		c.warn("", "%d of %d earlier runs are not comparable and do not count", left, len(o.History))
+	}
+	if n := len(kept); n > 0 && n < fewestEarlier {
+		c.warn("", "of %d earlier runs the spread is not known; it takes %d", n, fewestEarlier)
+		return nil
 	}
 	return kept
 }

@@ -12,8 +12,8 @@ import (
 	"redline/internal/stats"
 )
 
-// trials are the engines on which comparisons are tried. The limit of the
-// large one is that of the search's own trials.
+// The engines on which comparisons are tried. The limit of the large one is
+// that of the search's own trials.
 var (
 	small = engine{name: "8B, 8 at a time", spec: sim.Spec{MaxNumSeqs: 8}, output: 60, limit: 7.6, lead: 8 * time.Second, window: 30 * time.Second}
 	large = engine{name: "8B", spec: sim.Spec{}, output: 200, limit: 24.96, lead: 15 * time.Second, window: 60 * time.Second}
@@ -166,7 +166,7 @@ func TestLimitOfTheSmallEngine(t *testing.T) {
 	e.window = 300 * time.Second
 	late, all := 0, 0
 	for seed := range uint64(200) {
-		for _, one := range e.play(t, seed, seed, e.limit, func(int64, int64) {}) {
+		for _, one := range e.play(t, seed, seed, e.limit, func(*trip, sim.Token) {}) {
 			if one.within(int64(e.lead), int64(e.lead+e.window)) {
 				all++
 				if one.first-one.due > int64(500*time.Millisecond) {

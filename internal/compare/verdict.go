@@ -55,9 +55,10 @@ func (c *Comparison) judge(found []evidence, o Options) {
 			tested++
 		}
 	}
+	units := smallest{o.alpha() / float64(max(tested, 1)), o.power(), map[int]float64{}}
 	for i, corrected := range stats.Holm(chances) {
 		e := found[i]
-		e.limits(tested, o)
+		e.detectable = units.detectable(e)
 		m := e.metric()
 		m.P, m.PHolm = finite(chances[i]), finite(corrected)
 		m.Standing, m.Verdict = e.verdict(corrected, o)
@@ -69,14 +70,23 @@ func (c *Comparison) judge(found []evidence, o Options) {
 	c.conclude()
 }
 
-// limits finds what the test could have seen, at the level that the first of
-// so many tests must reach.
-func (e *evidence) limits(tested int, o Options) {
-	if tested == 0 || !(e.se > 0) {
-		return
+// smallest finds what tests could have seen at the level that the first of
+// them must reach. In units of the standard error that depends on the degrees
+// of freedom alone, which the metrics of a comparison mostly share.
+type smallest struct {
+	alpha, power float64
+	byRuns       map[int]float64
+}
+
+func (s smallest) detectable(e evidence) float64 {
+	if !(e.se > 0) || !(e.test.Freedom >= 1) {
+		return math.NaN()
 	}
-	n := int(math.Floor(e.test.Freedom)) + 1
-	e.detectable = stats.SmallestEffect(n, e.se*math.Sqrt(float64(n)), o.alpha()/float64(tested), o.power())
+	n := int(e.test.Freedom) + 1
+	if _, known := s.byRuns[n]; !known {
+		s.byRuns[n] = stats.SmallestEffect(n, math.Sqrt(float64(n)), s.alpha, s.power)
+	}
+	return s.byRuns[n] * e.se
 }
 
 func (e evidence) metric() Metric {
@@ -123,6 +133,9 @@ func (e evidence) largest() float64 {
 
 // doubt words what keeps the difference seen from being called.
 func (e evidence) doubt(p float64, o Options) string {
+	if e.test.Mean == 0 {
+		return "no difference seen, but one may be hidden"
+	}
 	seen := fmt.Sprintf("%s by %s", e.word(e.test.Mean), e.show(e.relative(e.test.Mean)))
 	switch {
 	case p <= o.alpha():

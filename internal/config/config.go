@@ -32,6 +32,7 @@ type Config struct {
 	// Objectives are the promises to judge, in the order given.
 	Objectives    Objectives    `yaml:"sla_thresholds,omitempty"`
 	Metrics       Metrics       `yaml:"metrics,omitempty"`
+	Experiment    Experiment    `yaml:"experiment,omitempty"`
 	Optimizations Optimizations `yaml:"optimizations,omitempty"`
 	Cost          Cost          `yaml:"cost,omitempty"`
 	Metadata      Metadata      `yaml:"metadata,omitempty"`

@@ -30,11 +30,13 @@ const (
 	LoadGroup     Group = "Load"
 	WorkloadGroup Group = "Workload"
 	EngineGroup   Group = "Embedded engine"
-	RunGroup      Group = "Judgement and output"
+	// ExperimentGroup holds what only the commands of several runs know.
+	ExperimentGroup Group = "Experiment"
+	RunGroup        Group = "Judgement and output"
 )
 
 // Groups lists the groups in the order in which they are shown.
-var Groups = []Group{TargetGroup, LoadGroup, WorkloadGroup, EngineGroup, RunGroup}
+var Groups = []Group{TargetGroup, LoadGroup, WorkloadGroup, ExperimentGroup, EngineGroup, RunGroup}
 
 // Option is one knob: its flag, its environment variable and its plan key are
 // three spellings of one setting.

@@ -27,7 +27,9 @@ var samples = map[string][]string{
 	"gpu-memory-utilization": {"0.8"}, "max-model-len": {"4096"}, "enable-prefix-caching": {"false"},
 	"enable-chunked-prefill": {"true"}, "reasoning-tokens": {"5"}, "tool-calls": {"true"}, "tokens-per-chunk": {"4"},
 	"fault": {"reset:2%", "429(2s):#5"},
-	"slo":   {"ttft:p99<500ms", "error:rate<1%"}, "label": {"night"}, "note": {"a note"}, "out": {"dir"},
+	"rates": {"1,2.5,10"}, "concurrencies": {"1,2,4"}, "find-limit": {"true"}, "sustained": {"2m0s"}, "thorough": {"true"},
+	"budget": {"10m0s"}, "start": {"3"}, "repeat": {"3"}, "rounds": {"12"}, "tolerance": {"0.1"},
+	"slo": {"ttft:p99<500ms", "error:rate<1%"}, "label": {"night"}, "note": {"a note"}, "out": {"dir"},
 	"force": {"true"}, "json": {"true"}, "quiet": {"true"}, "verbose": {"true"}, "explain": {"true"},
 }
 

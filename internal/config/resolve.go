@@ -137,7 +137,9 @@ func (c *Config) override(in Input) error {
 		if err := o.Set(c, values); err != nil {
 			return fault(from, "%v", err)
 		}
-		c.places[o.Key] = place{text: from}
+		if o.Key != "" {
+			c.places[o.Key] = place{text: from}
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.Flags)) {
 		if !known[name] {

@@ -54,6 +54,7 @@ func (c *Config) complete(in Input) error {
 		c.work,
 		c.engine,
 		c.show,
+		c.experiment,
 		c.prices,
 		c.labels,
 	} {
@@ -277,6 +278,9 @@ func (c *Config) work() error {
 			return c.wrongIn(histogram, err)
 		}
 		c.Workload = c.Workload.WithContext(*cd)
+	}
+	if err := c.hotSpot(); err != nil {
+		return err
 	}
 	full, err := c.Workload.Complete()
 	// What the terse form says in full is kept as that form would be read, so

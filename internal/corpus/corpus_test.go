@@ -120,7 +120,7 @@ func TestBadRowsAreNamed(t *testing.T) {
 		format     Format
 		text, want string
 	}{
-		{Lines, "{\"prompt\": \"a\"}\n{\"prompt\": 5}", ":2: prompt: want text, got a JSON number; mend the row, or pass over such rows with skip_bad_rows"},
+		{Lines, "{\"prompt\": \"a\"}\n{\"prompt\": 5}", ":2: prompt: want text, got a JSON number; mend the row, or leave such rows out with --skip-bad-rows"},
 		{Lines, "{\"prompt\": \"a\"}\n\n{\"prompt\"", ":3: is not JSON: unexpected end of JSON input"},
 		{Lines, `{"prompt": ""}`, ":1: prompt: is empty, want text"},
 		{Lines, `{"prompt": "a", "messages": []}`, ":1: has both prompt and messages, want one"},

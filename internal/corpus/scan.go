@@ -13,7 +13,7 @@ import (
 const longestLine = 64 << 20
 
 // cure is what an error about one row ends with.
-const cure = "mend the row, or pass over such rows with skip_bad_rows"
+const cure = "mend the row, or leave such rows out with --skip-bad-rows"
 
 // bad is an error about one row.
 func (f *File) bad(row int, err error) error {

@@ -41,10 +41,48 @@ type Options struct {
 	// Trace receives the wire trace of one request.
 	Trace io.Writer
 
+	// Target is a server that was opened before, for one of several runs; nil
+	// finds one for this run alone.
+	Target *Target
+
 	// Clock and Dial are for virtual time; both nil otherwise.
 	Clock *clock.Clock
 	Dial  client.Dial
 }
+
+// Target is a server that was found and has answered, with the tokenizer that
+// fits it. Several runs can share it, one after another: the embedded engine,
+// its caches and open connections are then the same for all.
+type Target struct {
+	found *target
+	text  token.Text
+	clock *clock.Clock
+}
+
+// Open finds the target of a plan, as Run does.
+func Open(ctx context.Context, o Options) (*Target, error) {
+	r := newRun(o)
+	if err := r.loadTokenizer(); err != nil {
+		return nil, err
+	}
+	err := r.promptly(ctx, func(ctx context.Context) (err error) {
+		r.target, err = openTarget(ctx, r)
+		return err
+	})
+	if err != nil {
+		if r.target != nil {
+			r.target.close()
+		}
+		return nil, err
+	}
+	return &Target{r.target, r.text, r.clock}, nil
+}
+
+// Close gives the target back.
+func (t *Target) Close() { t.found.close() }
+
+// Model is the name that is asked for.
+func (t *Target) Model() string { return t.found.model }
 
 const (
 	liveEvery = 250 * time.Millisecond
@@ -71,6 +109,7 @@ type run struct {
 	counts  load.Progress
 	watched *watch
 	outcome load.Outcome
+	before  tally // what the target had counted before this run
 }
 
 // Run measures and writes the run directory. Without a result there is an
@@ -78,18 +117,17 @@ type run struct {
 // A run that was stopped before it sent anything leaves no directory behind and
 // gives context.Canceled.
 func Run(ctx context.Context, o Options) (*result.Result, string, error) {
-	r := &run{Options: o, id: newID(), started: time.Now(), clock: o.Clock}
-	if r.clock == nil {
-		r.clock = clock.New()
-	}
+	r := newRun(o)
 	if err := r.checkDir(); err != nil {
 		return nil, "", err
 	}
-	if err := r.loadTokenizer(); err != nil {
-		return nil, "", err
+	if o.Target == nil {
+		if err := r.loadTokenizer(); err != nil {
+			return nil, "", err
+		}
 	}
-	err := r.setUp(ctx)
-	if r.target != nil {
+	err := r.promptly(ctx, r.setUp)
+	if r.target != nil && o.Target == nil {
 		defer r.target.close()
 	}
 	if r.work != nil {
@@ -122,9 +160,34 @@ func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 // what is waited for.
 const patience = 5 * time.Second
 
-// setUp finds the target and prepares the load. Unlike the load, which ends in
-// order, it ends at once when the user stops it: there is nothing to keep yet.
+func newRun(o Options) *run {
+	r := &run{Options: o, id: newID(), started: time.Now(), clock: o.Clock}
+	if o.Target != nil {
+		r.target, r.text, r.clock = o.Target.found, o.Target.text, o.Target.clock
+		r.before = r.target.tally()
+		if r.target.engine != nil {
+			r.target.engine.Lateness() // of what came before
+		}
+	}
+	if r.clock == nil {
+		r.clock = clock.New()
+	}
+	return r
+}
+
+// setUp finds the target, unless there is one, and prepares the load.
 func (r *run) setUp(ctx context.Context) (err error) {
+	if r.target == nil {
+		if r.target, err = openTarget(ctx, r); err != nil {
+			return err
+		}
+	}
+	return r.prepare(ctx)
+}
+
+// promptly does what comes before a load. Unlike the load, which ends in order,
+// it ends at once when the user stops it: there is nothing to keep yet.
+func (r *run) promptly(ctx context.Context, do func(context.Context) error) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ready := make(chan struct{})
@@ -146,9 +209,7 @@ func (r *run) setUp(ctx context.Context) (err error) {
 	})
 	defer watch.Wait()
 	defer close(ready)
-	if r.target, err = openTarget(ctx, r); err == nil {
-		err = r.prepare(ctx)
-	}
+	err = do(ctx)
 	if ctx.Err() != nil {
 		return context.Canceled
 	}

@@ -56,7 +56,8 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 // keptEvidence is what the telemetry log of a killed run still tells. How
 // arrivals were stamped stands nowhere, so that stays open.
 func keptEvidence(res *result.Result, c *config.Config, logged *telemetry.Logged, start, end int64) validity.Evidence {
-	evidence := validity.Evidence{Embedded: c.Embedded(), DesignedCache: designedSharing(c)}
+	evidence := validity.Evidence{Embedded: c.Embedded(), DesignedCache: designedSharing(c),
+		Natural: c.Workload.EndsNaturally(), KeepsLength: keepsLength(c)}
 	if len(logged.Lines) == 0 {
 		return evidence
 	}

@@ -38,18 +38,19 @@ func (r *run) result() (*result.Result, error) {
 		// Without a window, what the run used is what there is to tell.
 		start, end = r.outcome.Start, r.clock.Now()
 	}
-	kernel, user := r.target.client.Timestamps()
+	counted := r.target.tally().less(r.before)
 	res.Client = result.Client{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: telemetry.Cores,
-		Timestamps: result.Timestamps{Source: stampSource(kernel, user), Reads: kernel + user, Missing: user},
-		SharesHost: r.target.client.Local(), Retransmits: r.target.client.Retransmits()}
+		Timestamps: result.Timestamps{Source: stampSource(counted.kernel, counted.user),
+			Reads: counted.kernel + counted.user, Missing: counted.user},
+		SharesHost: r.target.client.Local(), Retransmits: counted.retransmits}
 	fill(&res.Client, r.watched.host.Over(start, end))
 	evidence := validity.Evidence{Client: res.Client, Embedded: r.target.engine != nil,
-		Traffic: r.watched.traffic(), Server: r.watched.serverUse(start, end), Repeat: r.target.repeat}
+		Traffic: r.watched.traffic(), Server: r.watched.serverUse(start, end), Repeat: r.target.repeat,
+		Natural: r.Config.Workload.EndsNaturally(), KeepsLength: keepsLength(r.Config)}
 	if designed, err := r.work.DesignedSharing(0); err == nil {
 		evidence.DesignedCache = &designed
 	}
-	files, ports := r.target.client.Shortage()
-	evidence.Shortage = files + ports
+	evidence.Shortage = counted.shortage
 	if r.target.engine != nil {
 		late := r.target.engine.Lateness()
 		evidence.Engine = &validity.Lateness{P99: int64(late.P99), Max: int64(late.Max)}

@@ -38,6 +38,19 @@ type target struct {
 	repeat       *validity.Repeat // nil where it was not tried
 }
 
+// tally is what a client has counted since it was made.
+type tally struct{ kernel, user, retransmits, shortage int64 }
+
+func (t *target) tally() tally {
+	kernel, user := t.client.Timestamps()
+	files, ports := t.client.Shortage()
+	return tally{kernel, user, t.client.Retransmits(), files + ports}
+}
+
+func (t tally) less(before tally) tally {
+	return tally{t.kernel - before.kernel, t.user - before.user, t.retransmits - before.retransmits, t.shortage - before.shortage}
+}
+
 // openTarget starts the embedded engine or finds the server, and sends one
 // preflight request: a dead host, an unknown model or a body that is not a
 // stream is found here, before anything is written.

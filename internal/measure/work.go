@@ -1,36 +1,66 @@
 package measure
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"strings"
 	"time"
 
 	"redline/internal/client"
 	"redline/internal/config"
+	"redline/internal/llm"
 	"redline/internal/token"
+	"redline/internal/wire"
 	"redline/internal/workload"
 )
 
 // loadTokenizer finds the tokenizer that makes and counts text, but for the
-// server's own, which has to be asked first.
+// server's own, which has to be asked first. With it the files of the workload
+// are read through, so that nothing is asked for the sake of one that is bad.
 func (r *run) loadTokenizer() error {
-	name := r.Config.Tokenizer
-	if name == config.ByServer {
+	var err error
+	if r.Config.Tokenizer == config.ByServer {
 		r.text = token.O200k()
-		return nil
+	} else if r.text, err = Tokenizer(r.Config.Tokenizer); err != nil {
+		return err
 	}
+	work, err := r.Config.Workload.New(r.text, r.Config.Seed, workload.Options{})
+	if err != nil {
+		return fmt.Errorf("workload: %w", err)
+	}
+	return work.Close()
+}
+
+// Tokenizer gives the embedded vocabulary of a name, or loads a tokenizer.json.
+func Tokenizer(name string) (token.Text, error) {
 	if v, ok := token.Embedded(name); ok {
-		r.text = v
-		return nil
+		return v, nil
 	}
 	v, err := token.Load(name)
-	if err != nil {
-		return fmt.Errorf("tokenizer: %w", err)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("tokenizer: %w; want the path of a tokenizer.json, or one of %s, %s",
+			err, strings.Join(token.EmbeddedNames(), ", "), config.ByServer)
 	}
-	r.text = v
-	return nil
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer: %w", err)
+	}
+	return v, nil
+}
+
+// keepsLength reports whether the API has a word by which a model does not end
+// its reply before the length that is asked for.
+func keepsLength(c *config.Config) bool {
+	d, err := c.Provider.Dialect()
+	if err != nil {
+		return false
+	}
+	body := d.Encode(nil, &llm.Request{MaxTokens: 1, Messages: []llm.Message{{Role: "user"}, {Role: "user"}}}, wire.Quirks{})
+	return bytes.Contains(body, []byte(`"ignore_eos"`))
 }
 
 // learnContext asks how long the model's context is and, where it is to be

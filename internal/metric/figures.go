@@ -36,7 +36,6 @@ type request struct {
 	figures
 	due      int64
 	outcome  llm.Outcome
-	counted  record.Counted
 	keys     keys
 	prompt   int32
 	cached   int32

@@ -2,7 +2,6 @@ package metric
 
 import (
 	"math"
-	"slices"
 
 	"redline/internal/record"
 )
@@ -27,112 +26,73 @@ func grouped(r *record.Record, scratch []group) []group {
 	return scratch
 }
 
-// gaps keeps every gap that ended in the window in four bytes: whole
-// microseconds, as records have them, so that stamps can be rebuilt exactly.
-// The tokens that came with a gap are kept only for streams in which they are
-// not always one.
+// gaps are those of one request that ended in the window, in whole
+// microseconds, as records have them.
 type gaps struct {
-	us      []uint32
-	tokens  []uint16
-	streams []stream
+	us     []uint32
+	tokens []uint16 // empty where every gap brought one token
+	start  int64    // the stamp before the first gap, ns
+	known  bool     // tokens per event are known: the gaps count as itl too
 }
 
-// stream is the stretch of gaps that one request contributes.
-type stream struct {
-	keys     keys
-	start    int64 // the stamp before the first gap, ns
-	at, n    int
-	tokensAt int  // -1 where every gap brought one token
-	known    bool // tokens per event are known: the gaps count as itl too
-}
-
-// mostlyKnown reports whether the wanted streams whose tokens are known can
-// speak for all: the few of a server that sends several tokens an event are the
-// odd ones, not a sample.
-func (g *gaps) mostlyKnown(want func(stream) bool) bool {
-	const share = 0.9
-	known, all := 0, 0
-	for _, s := range g.streams {
-		if !want(s) {
-			continue
-		}
-		all += s.n
-		if s.known {
-			known += s.n
-		}
-	}
-	return float64(known) >= share*float64(all)
-}
-
-// add keeps those gaps between groups that end in [start, end).
-func (g *gaps) add(r *record.Record, k keys, groups []group, start, end int64) {
-	s := stream{keys: k, at: len(g.us), tokensAt: -1, known: r.TokensKnown()}
+// take replaces the gaps by those between a record's groups that end in
+// [start, end), in the same memory.
+func (g *gaps) take(r *record.Record, groups []group, start, end int64) {
+	*g = gaps{us: g.us[:0], tokens: g.tokens[:0], known: r.TokensKnown()}
 	ones := true
 	for i := 1; i < len(groups); i++ {
 		if groups[i].at < start || groups[i].at >= end {
 			continue
 		}
-		if s.n == 0 {
-			s.start = groups[i-1].at
+		if len(g.us) == 0 {
+			g.start = groups[i-1].at
 		}
-		s.n++
 		g.us = append(g.us, uint32(min((groups[i].at-groups[i-1].at)/1000, math.MaxUint32)))
+		g.tokens = append(g.tokens, uint16(min(groups[i].tokens, math.MaxUint16)))
 		ones = ones && groups[i].tokens == 1
 	}
-	if s.n == 0 {
+	if ones || !g.known {
+		g.tokens = g.tokens[:0]
+	}
+}
+
+// plain reports whether a record's gaps in the window are the same as itl and
+// as icl.
+func plain(r *record.Record, groups []group, start, end int64) bool {
+	known := r.TokensKnown()
+	for i := 1; i < len(groups); i++ {
+		if at := groups[i].at; at >= start && at < end && (!known || groups[i].tokens != 1) {
+			return false
+		}
+	}
+	return true
+}
+
+// icl walks over the gaps between distinct stamps, in ms, with their ends.
+func (g *gaps) icl(yield func(int64, float32) bool) {
+	at := g.start
+	for _, us := range g.us {
+		at += int64(us) * 1000
+		if !yield(at, float32(us)/1000) {
+			return
+		}
+	}
+}
+
+// itl walks over the gaps between tokens, in ms: k tokens that came g after the
+// group before them are k gaps of g/k. An event without a token leaves its gap
+// to the tokens after it.
+func (g *gaps) itl(yield func(int64, float32) bool) {
+	if !g.known {
 		return
 	}
-	if s.known && !ones {
-		s.tokensAt = len(g.tokens)
-		for _, grp := range groups[1:] {
-			if grp.at >= start && grp.at < end {
-				g.tokens = append(g.tokens, uint16(min(grp.tokens, math.MaxUint16)))
-			}
-		}
-	}
-	g.streams = append(g.streams, s)
-}
-
-// icl are the gaps between distinct stamps, in ms, with their ends.
-func (g *gaps) icl(want func(stream) bool) values {
-	return func(yield func(int64, float32) bool) {
-		for _, s := range g.streams {
-			if !want(s) {
-				continue
-			}
-			at := s.start
-			for _, us := range g.us[s.at : s.at+s.n] {
-				at += int64(us) * 1000
-				if !yield(at, float32(us)/1000) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// itl are the gaps between tokens, in ms: k tokens that came g after the group
-// before them are k gaps of g/k.
-func (g *gaps) itl(want func(stream) bool) values {
-	return func(yield func(int64, float32) bool) {
-		for _, s := range g.streams {
-			if s.known && want(s) && !g.shared(s, yield) {
-				return
-			}
-		}
-	}
-}
-
-// shared walks one stream's gaps between tokens. An event without a token
-// leaves its gap to the tokens after it.
-func (g *gaps) shared(s stream, yield func(int64, float32) bool) bool {
-	at, held := s.start, uint32(0)
-	for i, us := range g.us[s.at : s.at+s.n] {
+	at, held := g.start, uint32(0)
+	for i, us := range g.us {
 		at += int64(us) * 1000
 		held += us
 		tokens := 1
-		if s.tokensAt >= 0 {
-			tokens = int(g.tokens[s.tokensAt+i])
+		if len(g.tokens) > 0 {
+			tokens = int(g.tokens[i])
 		}
 		if tokens == 0 {
 			continue
@@ -141,24 +101,11 @@ func (g *gaps) shared(s stream, yield func(int64, float32) bool) bool {
 		held = 0
 		for range tokens {
 			if !yield(at, ms) {
-				return false
+				return
 			}
 		}
 	}
-	return true
 }
-
-// plain reports whether itl and icl are the same values.
-func (g *gaps) plain() bool {
-	return len(g.tokens) == 0 && !slices.ContainsFunc(g.streams, func(s stream) bool { return !s.known })
-}
-
-// reset forgets the gaps and keeps their memory.
-func (g *gaps) reset() {
-	g.us, g.tokens, g.streams = g.us[:0], g.tokens[:0], g.streams[:0]
-}
-
-func anyStream(stream) bool { return true }
 
 // largestGap is a request's stall in ns, NaN where all came in one stamp, and
 // the group that ends it.
@@ -183,9 +130,12 @@ type tails struct {
 
 // of gives a request's own p99 of icl and itl in ns.
 func (t *tails) of(r *record.Record, groups []group) (icl, itl float64) {
-	t.gaps.reset()
-	t.gaps.add(r, keys{}, groups, math.MinInt64, math.MaxInt64)
-	return t.tail(t.gaps.icl(anyStream)), t.tail(t.gaps.itl(anyStream))
+	t.gaps.take(r, groups, math.MinInt64, math.MaxInt64)
+	icl = t.tail(t.gaps.icl)
+	if t.gaps.known && len(t.gaps.tokens) == 0 {
+		return icl, icl
+	}
+	return icl, t.tail(t.gaps.itl)
 }
 
 // tail is the p99 of one request's gaps in ns, or their maximum where they are

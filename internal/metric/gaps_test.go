@@ -67,8 +67,8 @@ func TestGapsOfGroups(t *testing.T) {
 			t.Parallel()
 			r := lived(life{due: 1000, sent: 1000, end: 2000, chunks: tt.chunks, usage: llm.Usage{OutputTokens: tt.usage}})
 			var g gaps
-			g.add(r, keys{}, grouped(r, nil), 0, 5000*ms)
-			if diff := cmp.Diff([][]float32{tt.itl, tt.icl}, [][]float32{collected(g.itl(anyStream)), collected(g.icl(anyStream))}); diff != "" {
+			g.take(r, grouped(r, nil), 0, 5000*ms)
+			if diff := cmp.Diff([][]float32{tt.itl, tt.icl}, [][]float32{collected(g.itl), collected(g.icl)}); diff != "" {
 				t.Errorf("itl and icl in ms, want −, got +:\n%s", diff)
 			}
 		})
@@ -77,10 +77,9 @@ func TestGapsOfGroups(t *testing.T) {
 
 func TestAnEventWithoutTokensLeavesItsGapToTheNext(t *testing.T) {
 	t.Parallel()
-	g := gaps{us: []uint32{10_000, 30_000, 5_000}, tokens: []uint16{1, 0, 3},
-		streams: []stream{{n: 3, known: true}}}
+	g := gaps{us: []uint32{10_000, 30_000, 5_000}, tokens: []uint16{1, 0, 3}, known: true}
 	want := []float32{35.0 / 3, 35.0 / 3, 35.0 / 3}
-	if diff := cmp.Diff(append([]float32{10}, want...), collected(g.itl(anyStream))); diff != "" {
+	if diff := cmp.Diff(append([]float32{10}, want...), collected(g.itl)); diff != "" {
 		t.Errorf("want −, got +:\n%s", diff)
 	}
 }
@@ -89,9 +88,9 @@ func TestGapsBelongToTheWindowInWhichTheyEnd(t *testing.T) {
 	t.Parallel()
 	r := lived(life{due: 1000, sent: 1000, end: 2000, chunks: steadily(1100, 100, 6), usage: llm.Usage{OutputTokens: 6}})
 	var g gaps
-	g.add(r, keys{}, grouped(r, nil), 1250*ms, 1500*ms)
+	g.take(r, grouped(r, nil), 1250*ms, 1500*ms)
 	var ends []int64
-	for at, gap := range g.icl(anyStream) {
+	for at, gap := range g.icl {
 		if gap != 100 {
 			t.Errorf("a gap of %v ms, want 100", gap)
 		}

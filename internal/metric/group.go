@@ -21,7 +21,7 @@ func (v view) groups(d dimension) []Group {
 		if g.Requests.Due == 0 {
 			continue
 		}
-		g.Latency = v.latency(p)
+		g.Latency = v.latency(p, v.gaps.group(d, key))
 		if key < len(v.arrived.by[d]) {
 			g.OutputPS = v.perSecond(float64(v.arrived.by[d][key]))
 		}

@@ -10,12 +10,13 @@ import (
 type view struct {
 	*collector
 	trust
+	gaps  *tallies
 	space *workspace
 	// judgesGood says that requests were told good from bad.
 	judgesGood bool
 }
 
-// part selects requests and streams by where they stand.
+// part selects requests by where they stand.
 type part func(keys) bool
 
 func everything(keys) bool { return true }
@@ -73,8 +74,8 @@ func (v view) of(f figure, p part) values {
 	}
 }
 
-// latency describes every figure over a part of the requests.
-func (v view) latency(p part) Latency {
+// latency describes every figure over a part of the requests and its gaps.
+func (v view) latency(p part, gaps *tallied) Latency {
 	var l Latency
 	percentiles := v.o.percentiles()
 	for _, f := range requestFigures {
@@ -82,12 +83,11 @@ func (v view) latency(p part) Latency {
 		trust.coalesced = v.blurredShare(f.figure, p)
 		*f.place(&l) = v.space.sample(v.of(f.figure, p)).dist(percentiles, trust)
 	}
-	want := func(s stream) bool { return p(s.keys) }
-	l.ICL = v.space.sample(v.gaps.icl(want)).dist(percentiles, v.trust)
-	if v.gaps.plain() {
+	l.ICL = v.space.counted(counted{tally: gaps.icl}).dist(percentiles, v.trust)
+	if v.gaps.plain {
 		l.ITL = l.ICL.clone()
-	} else if v.gaps.mostlyKnown(want) {
-		l.ITL = v.space.sample(v.gaps.itl(want)).dist(percentiles, v.trust)
+	} else if gaps.mostlyKnown() {
+		l.ITL = v.space.counted(counted{tally: gaps.itl}).dist(percentiles, v.trust)
 	}
 	return l
 }

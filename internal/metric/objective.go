@@ -32,8 +32,11 @@ func deadlinesOf(objectives []slo.Objective, class, tenant string) deadlines {
 
 // wantsTails reports whether an objective needs each request's own gaps.
 func wantsTails(objectives []slo.Objective) bool {
-	return slices.ContainsFunc(objectives, func(o slo.Objective) bool { return o.Metric == "itl" || o.Metric == "icl" })
+	return slices.ContainsFunc(objectives, func(o slo.Objective) bool { return isGap(o.Metric) })
 }
+
+// isGap reports whether a metric is about gaps, of which a request has many.
+func isGap(metric string) bool { return metric == "itl" || metric == "icl" }
 
 // judgedFigure names the figure that an objective on a latency is judged by:
 // the due form where there is one.

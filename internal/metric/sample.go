@@ -8,22 +8,64 @@ import (
 	"redline/internal/stats"
 )
 
-// values are one figure's values in milliseconds with the times by which they
-// belong to a batch. They are walked several times instead of being kept
-// twice.
+// source gives a figure's values in milliseconds, as often as it is asked, so
+// that they need not be kept twice.
+type source interface {
+	// visit shows the values with the batch they belong to, n equal ones at
+	// once.
+	visit(b batches, see func(batch int, ms float32, n int))
+	sample(w *workspace) sample
+}
+
+// values are those of requests, with the times by which they belong to a
+// batch.
 type values iter.Seq2[int64, float32]
 
+func (v values) visit(b batches, see func(batch int, ms float32, n int)) {
+	for at, ms := range v {
+		see(b.of(at), ms, 1)
+	}
+}
+
+func (v values) sample(w *workspace) sample { return w.sample(v) }
+
+// counted are the values of a tally and those that it lacks: requests that are
+// not ok and infinitely late, each as many times as it stands for.
+type counted struct {
+	tally
+	late  values
+	times int
+}
+
+func (c counted) visit(b batches, see func(batch int, ms float32, n int)) {
+	c.tally.visit(b, see)
+	if c.late == nil {
+		return
+	}
+	for at, ms := range c.late {
+		see(b.of(at), ms, c.times)
+	}
+}
+
+func (c counted) sample(w *workspace) sample { return w.counted(c) }
+
 // sample is a figure's values in ascending order. A float32 holds seven
-// digits, one more than is ever shown, in the four bytes that a long run can
-// afford for every gap between tokens.
+// digits, one more than is ever shown.
 type sample struct {
-	from   values
+	from   source
 	sorted []float32
-	mean   float64
+	// upTo is how many values there are up to each of the sorted ones and with
+	// it; nil where each of them is one value.
+	upTo []int
+	mean float64
 }
 
 // workspace is memory that one sample after another is sorted in.
-type workspace struct{ values, spare []float32 }
+type workspace struct {
+	values     []float32
+	upTo       []int
+	bits, rest []uint32
+}
 
 // sample sorts the values. It is valid until the next one is made.
 func (w *workspace) sample(from values) sample {
@@ -37,11 +79,49 @@ func (w *workspace) sample(from values) sample {
 	return sample{from: from, sorted: w.values, mean: sum / float64(len(w.values))}
 }
 
+// counted puts the batches of a tally together. It is valid until the next
+// sample is made.
+func (w *workspace) counted(c counted) sample {
+	w.values, w.upTo = w.values[:0], w.upTo[:0]
+	sum, total := 0.0, 0
+	add := func(v float32, n int) {
+		total += n
+		sum += float64(v) * float64(n)
+		w.values, w.upTo = append(w.values, v), append(w.upTo, total)
+	}
+	for v, n := range mergedRun(c.tally).all {
+		add(v, n)
+	}
+	if c.late != nil {
+		for _, v := range c.late {
+			add(v, c.times)
+		}
+	}
+	return sample{from: c, sorted: w.values, upTo: w.upTo, mean: sum / float64(total)}
+}
+
+// count is the number of values.
+func (s sample) count() int {
+	if s.upTo == nil || len(s.sorted) == 0 {
+		return len(s.sorted)
+	}
+	return s.upTo[len(s.upTo)-1]
+}
+
+// at is the value that so many others precede.
+func (s sample) at(rank int) float64 {
+	if s.upTo != nil {
+		rank, _ = slices.BinarySearch(s.upTo, rank+1)
+	}
+	return float64(s.sorted[rank])
+}
+
 // quantile is Hyndman and Fan's type 7.
 func (s sample) quantile(p float64) float64 {
-	h := min(max(p, 0), 1) * float64(len(s.sorted)-1)
+	last := s.count() - 1
+	h := min(max(p, 0), 1) * float64(last)
 	low := int(h)
-	a, b := float64(s.sorted[low]), float64(s.sorted[min(low+1, len(s.sorted)-1)])
+	a, b := s.at(low), s.at(min(low+1, last))
 	if a == b || h == float64(low) {
 		return a
 	}
@@ -56,16 +136,15 @@ func (s sample) beyond(b batches, limits []float64) (sizes []int, above [][]int)
 	for i := range above {
 		above[i] = make([]int, b.count)
 	}
-	for at, v := range s.from {
-		batch := b.of(at)
-		sizes[batch]++
+	s.from.visit(b, func(batch int, ms float32, n int) {
+		sizes[batch] += n
 		for i, limit := range limits {
-			if float64(v) <= limit {
+			if float64(ms) <= limit {
 				break
 			}
-			above[i][batch]++
+			above[i][batch] += n
 		}
-	}
+	})
 	return sizes, above
 }
 
@@ -83,7 +162,7 @@ func (s sample) dist(percentiles []float64, t trust) *Dist {
 	if len(s.sorted) == 0 {
 		return nil
 	}
-	d := &Dist{N: len(s.sorted), Mean: round(s.mean), P: map[string]float64{},
+	d := &Dist{N: s.count(), Mean: round(s.mean), P: map[string]float64{},
 		Max: round(float64(s.sorted[len(s.sorted)-1]))}
 	limits := make([]float64, len(percentiles))
 	for i, p := range percentiles {
@@ -124,40 +203,26 @@ func (s sample) interval(b batches, p float64, sizes, above []int) (lo, hi float
 	for _, n := range above {
 		total += n
 	}
-	share := float64(total) / float64(len(s.sorted))
+	share := float64(total) / float64(s.count())
 	shareLo, shareHi := b.ratio(floats(above), floats(sizes), (1-confidence)/2)
 	return s.quantile(p + shareLo - share), s.quantile(p + shareHi - share)
 }
 
-// radixFrom is the length from which a radix sort is faster.
-const radixFrom = 512
-
-// sort brings the values into ascending order; NaN must not occur. Many are
-// sorted by digits of eleven bits, several times faster than by comparison.
+// sort brings the values into ascending order; NaN must not occur.
 func (w *workspace) sort() {
-	if len(w.values) < radixFrom {
+	n := len(w.values)
+	if n < radixFrom {
 		slices.Sort(w.values)
 		return
 	}
-	from, to := w.values, slices.Grow(w.spare[:0], len(w.values))[:len(w.values)]
-	for shift := 0; shift < 33; shift += 11 {
-		var starts [1 << 11]int
-		for _, x := range from {
-			starts[ordered(x)>>shift&0x7ff]++
-		}
-		sum := 0
-		for i, n := range starts {
-			starts[i] = sum
-			sum += n
-		}
-		for _, x := range from {
-			digit := ordered(x) >> shift & 0x7ff
-			to[starts[digit]] = x
-			starts[digit]++
-		}
-		from, to = to, from
+	w.bits, w.rest = slices.Grow(w.bits[:0], n)[:n], slices.Grow(w.rest[:0], n)[:n]
+	for i, v := range w.values {
+		w.bits[i] = ordered(v)
 	}
-	w.values, w.spare = from, to
+	w.bits, w.rest = radixSorted(w.bits, w.rest)
+	for i, bits := range w.bits {
+		w.values[i] = unordered(bits)
+	}
 }
 
 // ordered maps a float to an integer of the same order.
@@ -167,4 +232,12 @@ func ordered(x float32) uint32 {
 		return ^bits
 	}
 	return bits | 1<<31
+}
+
+// unordered gives the float that ordered mapped.
+func unordered(bits uint32) float32 {
+	if bits>>31 == 0 {
+		return math.Float32frombits(^bits)
+	}
+	return math.Float32frombits(bits &^ (1 << 31))
 }

@@ -12,23 +12,43 @@ import (
 	"redline/internal/stats"
 )
 
-// Summarize gives every figure of one window. It walks the records once and
-// keeps about 200 bytes for each request due in the window and four for each
-// gap in it; a record need be valid only until the next one is asked for. All
-// records of the stage are wanted, whatever their phase: the requests in
-// flight and the tokens of the window include those of its neighbours.
+// Summarize gives every figure of one window. It walks the records twice, the
+// second time for the gaps between tokens, whose batches the first has shown.
+// It keeps about 200 bytes for each request due in the window, and the gaps
+// that differ, however many there are; a record need be valid only until the
+// next one is asked for. All records of the stage are wanted, whatever their
+// phase: the requests in flight and the tokens of the window include those of
+// its neighbours.
 func Summarize(records func() iter.Seq2[*record.Record, error], o Options) (Summary, error) {
 	if err := o.check(); err != nil {
 		return Summary{}, err
 	}
 	c := newCollector(o)
+	if err := walk(records, c.add); err != nil {
+		return Summary{}, err
+	}
+	gaps := newTallies(c, c.batchesOf(slo.Scope{}))
+	err := walk(records, func(r *record.Record) {
+		if r.Outcome == llm.OK && r.Streamed {
+			c.scratch = grouped(r, c.scratch[:0])
+			gaps.add(r, c.naming.keysOf(r), c.scratch)
+		}
+	})
+	if err != nil {
+		return Summary{}, err
+	}
+	gaps.close()
+	return c.summary(gaps), nil
+}
+
+func walk(records func() iter.Seq2[*record.Record, error], take func(*record.Record)) error {
 	for r, err := range records() {
 		if err != nil {
-			return Summary{}, fmt.Errorf("records: %w", err)
+			return fmt.Errorf("records: %w", err)
 		}
-		c.add(r)
+		take(r)
 	}
-	return c.summary(), nil
+	return nil
 }
 
 // collector takes records in and keeps what a summary needs of them.
@@ -38,7 +58,7 @@ type collector struct {
 	naming    *naming
 
 	requests []request
-	gaps     gaps
+	plain    bool  // every gap so far brought one token
 	inFlight spans // between sent and end
 	inSystem spans // between due and end
 	tokens   Tokens
@@ -97,6 +117,7 @@ func newCollector(o Options) *collector {
 		inSystem:  spans{start: o.Start, end: o.End},
 		tokens:    Tokens{Counted: map[string]int{}},
 		arrived:   arrivals{blocks: blocksOf(o.Objectives)},
+		plain:     true,
 	}
 }
 
@@ -162,7 +183,7 @@ func began(r *record.Record) int64 {
 }
 
 // addOutput counts tokens by their arrival, also those of requests that failed
-// later, and keeps the gaps of those that did not.
+// later, and looks at the gaps of those that did not.
 func (c *collector) addOutput(r *record.Record, k keys) {
 	some := false
 	for _, g := range c.scratch {
@@ -177,7 +198,7 @@ func (c *collector) addOutput(r *record.Record, k keys) {
 	}
 	c.tokens.Events += int64(r.ChunkCount())
 	c.tokens.Coalesced += int64(r.Coalesced)
-	c.gaps.add(r, k, c.scratch, c.o.Start, c.o.End)
+	c.plain = c.plain && plain(r, c.scratch, c.o.Start, c.o.End)
 }
 
 // arrivalBlocks is finer than any number of batches, which is not known while
@@ -206,7 +227,7 @@ func (a *arrivals) add(g group, k keys) {
 
 // addRequest keeps the figures of a request that was due in the window.
 func (c *collector) addRequest(r *record.Record, k keys) {
-	q := request{figures: measured(r), due: r.Due, outcome: r.Outcome, counted: r.Counted, keys: k,
+	q := request{figures: measured(r), due: r.Due, outcome: r.Outcome, keys: k,
 		prompt: int32(r.PromptTokens), cached: int32(r.CachedTokens), output: int32(r.OutputTokens),
 		kvTokens: int32(max(r.PromptTokens, r.AskedPrompt) + r.OutputTokens), fluidity: float32(math.NaN()),
 		sent: r.Sent != 0, retried: r.Try > 1, short: r.Short(), reconnects: int32(r.Reconnects)}
@@ -286,6 +307,12 @@ func (c *collector) meanE2E(p part) float64 {
 	return 0
 }
 
+// batchesOf cuts the window into batches as long as the requests of a scope ask
+// for.
+func (c *collector) batchesOf(s slo.Scope) batches {
+	return newBatches(c.o.Start, c.o.End, c.meanE2E(c.naming.part(s)), c.o.Seed)
+}
+
 // meanService is how long a request is served, once its wait is over: from its
 // first output to its last, or all of its time where that is not known. Unlike
 // the whole time it does not grow with the queue.
@@ -306,8 +333,8 @@ func (c *collector) meanService() float64 {
 	return c.meanE2E(everything)
 }
 
-func (c *collector) summary() Summary {
-	took, served := c.meanE2E(everything), c.meanService()
+func (c *collector) summary(gaps *tallies) Summary {
+	served := c.meanService()
 	s := Summary{
 		Window:   Window{StartS: float64(c.o.Start) / second, EndS: float64(c.o.End) / second, Varies: c.o.Varies},
 		Requests: countAll(slices.Values(c.requests)),
@@ -318,12 +345,12 @@ func (c *collector) summary() Summary {
 		s.Window.settling(&c.inFlight, served, c.o.Seed)
 		s.Window.growing(&c.inSystem, s.Requests.Due, served, c.o.Seed)
 	}
-	v := view{collector: c, space: &workspace{}, trust: trust{batches: newBatches(c.o.Start, c.o.End, took, c.o.Seed), sound: s.Window.sound()}}
+	v := view{collector: c, gaps: gaps, space: &workspace{}, trust: trust{batches: gaps.everything.batches, sound: s.Window.sound()}}
 	if c.tokens.Events > 0 {
 		v.coalesced = float64(c.tokens.Coalesced) / float64(c.tokens.Events)
 	}
 	s.Rates, s.Throughput, s.Concurrency = c.rates(s.Requests.Due), c.throughput(), c.concurrency()
-	s.Latency = v.latency(everything)
+	s.Latency = v.latency(everything, gaps.everything)
 	s.Tokens = v.tokenCounts()
 	s.Interactivity = inverse(s.Latency.TPOT)
 	s.TailRatio = s.Latency.tailRatios()

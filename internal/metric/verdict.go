@@ -14,6 +14,7 @@ import (
 type judge struct {
 	view
 	part     part
+	own      *tallied // gaps; nil where no objective is about them
 	requests Requests
 	window   Window
 }
@@ -27,10 +28,11 @@ func (v view) verdicts(s Summary) []slo.Verdict {
 }
 
 func (v view) judge(scope slo.Scope, s Summary) judge {
-	j := judge{view: v, part: v.naming.part(scope), requests: s.Requests, window: s.Window}
+	j := judge{view: v, part: v.naming.part(scope), own: v.gaps.everything, requests: s.Requests, window: s.Window}
 	if scope != (slo.Scope{}) {
+		j.own = v.gaps.scoped(scope)
 		j.requests = countAll(v.requestsOf(j.part))
-		j.batches = newBatches(v.o.Start, v.o.End, v.meanE2E(j.part), v.o.Seed)
+		j.batches = v.batchesOf(scope)
 	}
 	return j
 }
@@ -90,47 +92,45 @@ func notJudged(o slo.Objective, why string) slo.Verdict {
 // judged are the values that a latency objective is held against, over all
 // due: a request that is not ok is infinitely late. In a figure of gaps it
 // stands for as many gaps as a whole ok request has on average.
-func (j judge) judged(metric string) values {
-	var ok values
-	times := j.meanGaps(metric)
-	want := func(s stream) bool { return j.part(s.keys) }
+func (j judge) judged(metric string) source {
+	late := func(yield func(int64, float32) bool) {
+		for q := range j.requestsOf(j.part) {
+			if q.outcome != llm.OK && !yield(q.due, float32(math.Inf(1))) {
+				return
+			}
+		}
+	}
 	switch metric {
 	case "itl":
-		ok = j.gaps.itl(want)
+		return counted{j.own.itl, late, j.meanGaps(metric)}
 	case "icl":
-		ok = j.gaps.icl(want)
-	default:
-		ok = j.of(judgedFigure[metric], j.part)
+		return counted{j.own.icl, late, j.meanGaps(metric)}
 	}
+	return joinedValues(j.of(judgedFigure[metric], j.part), late)
+}
+
+func joinedValues(lists ...values) values {
 	return func(yield func(int64, float32) bool) {
-		more := true
-		ok(func(at int64, ms float32) bool {
-			more = yield(at, ms)
-			return more
-		})
-		all := j.collector.requests
-		for i := 0; more && i < len(all); i++ {
-			if all[i].outcome == llm.OK || !j.part(all[i].keys) {
-				continue
-			}
-			for n := 0; more && n < times; n++ {
-				more = yield(all[i].due, float32(math.Inf(1)))
+		for _, list := range lists {
+			for at, ms := range list {
+				if !yield(at, ms) {
+					return
+				}
 			}
 		}
 	}
 }
 
-// meanGaps is how many gaps an ok request has, 1 for a figure that each request
-// has one of.
+// meanGaps is how many gaps an ok request has, at least 1.
 func (j judge) meanGaps(metric string) int {
-	count := map[string]func(request) int32{
-		"icl": func(q request) int32 { return q.icl },
-		"itl": func(q request) int32 { return q.itl },
-	}[metric]
 	gaps, streams := 0, 0
 	for q := range j.requestsOf(j.part) {
-		if count != nil && count(q) > 0 {
-			gaps += int(count(q))
+		n := q.icl
+		if metric == "itl" {
+			n = q.itl
+		}
+		if n > 0 {
+			gaps += int(n)
 			streams++
 		}
 	}
@@ -141,22 +141,22 @@ func (j judge) meanGaps(metric string) int {
 }
 
 // measuredAny reports whether any ok request has the figure.
-func (j judge) measuredAny(metric string) bool {
-	for _, ms := range j.judged(metric) {
-		if !math.IsInf(float64(ms), 1) {
-			return true
-		}
-	}
-	return false
+func (j judge) measuredAny(judged source) bool {
+	some := false
+	judged.visit(j.batches, func(_ int, ms float32, _ int) {
+		some = some || !math.IsInf(float64(ms), 1)
+	})
+	return some
 }
 
 // percentileVerdict holds a latency percentile, or the maximum, against its
 // limit.
 func (j judge) percentileVerdict(o slo.Objective) slo.Verdict {
-	if j.requests.OK > 0 && !j.measuredAny(o.Metric) {
+	judged := j.judged(o.Metric)
+	if j.requests.OK > 0 && !j.measuredAny(judged) {
 		return notJudged(o, whyUnmeasured(o.Metric))
 	}
-	all := j.space.sample(j.judged(o.Metric))
+	all := judged.sample(j.space)
 	p, limit := o.P, o.Limit/1e6
 	if o.Stat == "max" {
 		p = 1
@@ -198,16 +198,15 @@ func whyUnmeasured(metric string) string {
 func (j judge) meanVerdict(o slo.Objective) slo.Verdict {
 	sums, sizes := make([]float64, j.batches.count), make([]float64, j.batches.count)
 	total, n := 0.0, 0
-	for at, ms := range j.judged(o.Metric) {
+	j.judged(o.Metric).visit(j.batches, func(batch int, ms float32, count int) {
 		if math.IsInf(float64(ms), 1) {
-			continue
+			return
 		}
-		batch := j.batches.of(at)
-		sums[batch] += float64(ms)
-		sizes[batch]++
-		total += float64(ms)
-		n++
-	}
+		sums[batch] += float64(ms) * float64(count)
+		sizes[batch] += float64(count)
+		total += float64(ms) * float64(count)
+		n += count
+	})
 	if n == 0 {
 		return notJudged(o, "no ok request has it")
 	}

@@ -237,7 +237,11 @@ func (p *page) checklist(items []result.Item) {
 			state = itemStates[result.ItemUnknown]
 		}
 		state.text = indent + state.text
-		t.rows = append(t.rows, []cell{state, {text: label(item.Name)}, {text: shortened(item.Field, 32)}, {text: clean(item.Text)}})
+		longest := unbounded
+		if p.kept == nil {
+			longest = 32
+		}
+		t.rows = append(t.rows, []cell{state, {text: label(item.Name)}, {text: shortened(item.Field, longest)}, {text: clean(item.Text)}})
 	}
 	p.gap()
 	p.write(t)

@@ -42,6 +42,7 @@ const (
 	prose pieceKind = iota
 	fact
 	grid
+	heading
 )
 
 func (p *page) keep(one piece) {
@@ -67,9 +68,9 @@ func newArticle(r *result.Result) *article {
 		}
 	}
 	take("", nil, func() { p.evidence(r) })
-	take("The limit", nil, func() { p.limit(r) })
 	take("Latency against load", curves(r), func() { p.levels(r) })
-	take("A against B", nil, func() { p.comparison(r.Comparison) })
+	take("The limit", nil, func() { p.limit(r) })
+	take("B against A", nil, func() { p.comparison(r.Comparison) })
 	take("Stages", nil, func() { p.stages(r) })
 	for _, i := range detailed(r) {
 		take(pointTitle(r, i), nil, func() { p.figuresOf(r, &r.Points[i]) })
@@ -148,19 +149,13 @@ const notStated = "not stated"
 // setUpFields names everything that a figure needs beside it to mean anything.
 func (p *page) setUpFields(r *result.Result) {
 	p.setting(r)
-	stated := func(key, text string) {
-		if text == "" {
-			text = notStated
-		}
-		p.field(key, clean(text))
-	}
-	stated("hardware", model(result.Model{}, r.Hardware))
-	stated("driver", metadata(r, "driver"))
-	stated("precision", r.Model.Precision)
-	stated("revision", metadata(r, "revision"))
-	stated("template", r.Workload.TemplateHash)
-	stated("objectives", strings.Join(objectiveTexts(r), ", "))
-	stated("rollback", metadata(r, "rollback_risk"))
+	p.stated("hardware", model(result.Model{}, r.Hardware))
+	p.stated("driver", metadata(r, "driver"))
+	p.stated("precision", r.Model.Precision)
+	p.stated("revision", metadata(r, "revision"))
+	p.stated("chat template", r.Workload.TemplateHash)
+	p.stated("objectives", strings.Join(objectiveTexts(r), ", "))
+	p.stated("rollback risk", metadata(r, "rollback_risk"))
 	p.field("command", clean(r.Command))
 	p.field("redline", clean(r.Version))
 }
@@ -196,7 +191,7 @@ func (p *page) trusted(r *result.Result) {
 		t.rows = append(t.rows, []cell{standing, {text: clean(c.Name)}, {text: clean(c.Figure)}, {text: clean(c.Threshold)}, {text: cureOf(c)}})
 	}
 	for _, u := range r.Verdict.Unchecked {
-		t.rows = append(t.rows, []cell{{text: indent + "not checked", tone: weak}, {text: clean(u.Name)}, {}, {}, {text: clean(u.Why)}})
+		t.rows = append(t.rows, []cell{{text: indent + "not checked", tone: weak}, {text: clean(u.Name)}, {text: clean(u.Why)}, {}, {}})
 	}
 	if len(t.rows) > 0 {
 		p.write(t)

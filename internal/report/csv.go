@@ -50,8 +50,12 @@ func columns() []Column {
 	return append(list,
 		of("objectives", "met, missed, undecided, or none where nothing was promised", objectivesText),
 		of("kv_peak_mb", "largest key-value cache by arithmetic, MB", func(p *result.Point) string { return ofBlock(p.KV, func(k *result.KV) float64 { return k.PeakMB }) }),
-		of("cost_per_request", "dollars for each ok request", func(p *result.Point) string { return ofBlock(p.Cost, func(c *result.Cost) float64 { return c.PerRequest }) }),
-		of("cost_per_1m_output_tokens", "dollars for a million output tokens", func(p *result.Point) string { return ofBlock(p.Cost, func(c *result.Cost) float64 { return c.Per1mOutput }) }),
+		of("cost_per_request", "dollars for each ok request", func(p *result.Point) string {
+			return ofBlock(p.Cost, func(c *result.Cost) float64 { return c.PerRequest })
+		}),
+		of("cost_per_1m_output_tokens", "dollars for a million output tokens", func(p *result.Point) string {
+			return ofBlock(p.Cost, func(c *result.Cost) float64 { return c.Per1mOutput })
+		}),
 	)
 }
 
@@ -78,8 +82,12 @@ func rateColumns() []Column {
 		rate("offered_rate", "requests due per second", func(p *result.Point) float64 { return p.Rates.Offered }),
 		rate("sent_rate", "requests sent per second", func(p *result.Point) float64 { return p.Rates.Sent }),
 		rate("completed_rate", "requests completed per second", func(p *result.Point) float64 { return p.Rates.Completed }),
-		of("goodput", "requests per second that kept every objective", func(p *result.Point) string { return ofBlock(p.Goodput, func(g *metric.Goodput) float64 { return g.Requests }) }),
-		of("good_fraction", "share of due that kept every objective", func(p *result.Point) string { return ofBlock(p.Goodput, func(g *metric.Goodput) float64 { return g.Fraction }) }),
+		of("goodput", "requests per second that kept every objective", func(p *result.Point) string {
+			return ofBlock(p.Goodput, func(g *metric.Goodput) float64 { return g.Requests })
+		}),
+		of("good_fraction", "share of due that kept every objective", func(p *result.Point) string {
+			return ofBlock(p.Goodput, func(g *metric.Goodput) float64 { return g.Fraction })
+		}),
 		rate("output_tokens_per_s", "output tokens per second", func(p *result.Point) float64 { return p.Throughput.Output }),
 		rate("prompt_tokens_per_s", "uncached prompt tokens per second", func(p *result.Point) float64 { return p.Throughput.Prompt }),
 		rate("in_flight_mean", "mean requests in flight", func(p *result.Point) float64 { return p.Concurrency.Mean }),

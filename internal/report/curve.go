@@ -96,7 +96,7 @@ func curves(r *result.Result) []chart.Chart {
 func latencyChart(r *result.Result, of charted) chart.Chart {
 	stat := percentileName(of.stat)
 	c := chart.Chart{
-		Title: of.row.name + " " + stat + " against load",
+		Title: "how " + strings.TrimSuffix(of.row.name, " from due") + " " + stat + " answers to load",
 		X:     loadAxis(r), Y: chart.Axis{Label: of.row.name + ", ms", Log: true, Format: tick},
 		Lines: []chart.Line{latencyLine(r, of.row, of.stat)},
 		Marks: loadMarks(r),
@@ -140,7 +140,7 @@ func latencyLine(r *result.Result, row latencyRow, stat string) chart.Line {
 
 // servedChart lays what was served, and what of it was good, over the load.
 func servedChart(r *result.Result) chart.Chart {
-	c := chart.Chart{Title: "requests served against load", X: loadAxis(r),
+	c := chart.Chart{Title: "what is served", X: loadAxis(r),
 		Y: chart.Axis{Label: "requests/s", Format: tick}, Marks: loadMarks(r)}
 	completed, good := chart.Line{Name: "completed"}, chart.Line{Name: "within every objective"}
 	for _, i := range curvePoints(r) {
@@ -216,7 +216,10 @@ func described(c *chart.Chart) string {
 // tick writes a number at an axis, with no more digits than it needs.
 func tick(v float64) string { return trimmed(significant(v, 3, 3)) }
 
-func plainSpaces(text string) string { return strings.ReplaceAll(text, hard, " ") }
+// plainSpaces is a text for where no special space means anything.
+func plainSpaces(text string) string {
+	return strings.NewReplacer(hard, " ", figureSpace, " ").Replace(text)
+}
 
 const plotRows = 14
 

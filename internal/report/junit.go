@@ -106,7 +106,8 @@ func junitCases(r *result.Result) []junitCase {
 	}
 	if cases[0].Error != nil {
 		for i := range cases[1:] {
-			cases[i+1].Failure, cases[i+1].Skipped = nil, &junitMessage{Message: "the run is invalid"}
+			one := &cases[i+1]
+			one.Failure, one.Skipped, one.Output = nil, &junitMessage{Message: "the run is invalid"}, ""
 		}
 	}
 	return cases

@@ -2,6 +2,7 @@ package report
 
 import (
 	"slices"
+	"strings"
 
 	"redline/internal/metric"
 	"redline/internal/result"
@@ -34,7 +35,11 @@ func (p *page) levels(r *result.Result) {
 	if len(points) == 0 {
 		return
 	}
-	unit := "requests/s"
+	unit, widest := "requests/s", measure{}
+	for _, i := range points {
+		whole, tail := split(cell{text: loadFigure(&r.Points[i])})
+		widest = measure{max(widest.whole, visible(whole)), max(widest.tail, visible(tail))}
+	}
 	if r.Curve.By == "concurrency" {
 		unit = "in flight"
 	}
@@ -43,13 +48,19 @@ func (p *page) levels(r *result.Result) {
 		if isProbe(&r.Points[i]) {
 			sign = hollowSign
 		}
-		return cell{text: indent + sign + " " + loadFigure(&r.Points[i])}
+		return cell{text: indent + sign + " " + figurePadded(loadFigure(&r.Points[i]), widest)}
 	})
 	p.write(t)
 	p.hang(indent, countedFromDue)
 	if slices.ContainsFunc(points, func(i int) bool { return isProbe(&r.Points[i]) }) {
 		p.hang(indent, hollowSign+" "+probeLevel)
 	}
+}
+
+// figurePadded puts spaces before a number so that decimal points line up.
+func figurePadded(number string, widest measure) string {
+	whole, _ := split(cell{text: number})
+	return strings.Repeat(figureSpace, max(widest.whole-visible(whole), 0)) + number
 }
 
 // loadFigure is the load without its unit.
@@ -181,7 +192,7 @@ func (p *page) expectation(s result.Stage) {
 		return
 	}
 	p.gap()
-	p.line(p.paint(bold, label(s.Name)))
+	p.heading(label(s.Name))
 	p.field("supposed", clean(s.Hypothesis))
 	p.field("asked", clean(s.Question))
 	p.field("expected", clean(s.Expectation))

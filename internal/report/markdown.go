@@ -53,6 +53,8 @@ func (m *markdown) section(s section) {
 		switch one := s.parts[i]; one.kind {
 		case grid:
 			m.grid(one.table)
+		case heading:
+			m.block("#### " + escaped(one.text))
 		case fact:
 			m.out.WriteString("- **" + escaped(one.key) + "** " + escaped(one.text) + "\n")
 			if i+1 == len(s.parts) || s.parts[i+1].kind != fact {
@@ -69,7 +71,7 @@ func (m *markdown) section(s section) {
 
 // grid writes a table; a column of numbers is aligned to the right.
 func (m *markdown) grid(t table) {
-	t = t.withoutEmpty()
+	t = t.withoutBlank()
 	var heads, rules []string
 	for _, c := range t.columns {
 		heads = append(heads, escaped(strings.TrimSpace(c.head.text+c.head.mark)))
@@ -97,10 +99,9 @@ func (m *markdown) grid(t table) {
 func (m *markdown) row(cells []string) { m.out.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
 
 var markdownSigns = strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "`", "\\`", "*", `\*`, "_", `\_`,
-	"[", `\[`, "]", `\]`, hard, " ", "\n", " ", "\r", " ")
+	"[", `\[`, "]", `\]`, hard, " ", figureSpace, "", "\n", " ", "\r", " ")
 
 // escaped takes from a text every sign that Markdown or HTML would act on.
 func escaped(text string) string { return markdownSigns.Replace(text) }
 
 func sentenceCase(text string) string { return strings.TrimSuffix(sentence(text), ".") }
-

@@ -13,6 +13,9 @@ const (
 	// hard is a space at which no line breaks, so that a number keeps its
 	// unit; the page turns it into a plain one.
 	hard = "\u00a0"
+	// figureSpace is as wide as a digit where letters are not all alike; the
+	// page of a terminal turns it into a plain one.
+	figureSpace = "\u2007"
 	// figureDigits is how many significant digits a measured figure shows:
 	// the fourth is noise in any load test.
 	figureDigits = 3

@@ -47,7 +47,7 @@ func (p *page) line(text string) {
 		p.keep(piece{kind: prose, text: strings.TrimSpace(text)})
 		return
 	}
-	text = strings.TrimRight(strings.ReplaceAll(text, hard, " "), " ")
+	text = strings.TrimRight(plainSpaces(text), " ")
 	p.text.WriteString(text)
 	p.text.WriteByte('\n')
 }
@@ -87,6 +87,15 @@ func (p *page) field(key, text string) {
 		return
 	}
 	p.hang(padRight(key, keyWidth), text)
+}
+
+// heading names what follows within a section.
+func (p *page) heading(text string) {
+	if p.kept != nil {
+		p.keep(piece{kind: heading, text: text})
+		return
+	}
+	p.line(p.paint(bold, text))
 }
 
 // shows remembers a figure for --explain by its name in METRICS.md.

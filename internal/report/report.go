@@ -1,6 +1,6 @@
-// Package report is how an answer is shown: it takes a result and gives the
-// terminal report and the JSON document, and it turns snapshots of a running
-// test into the live line. It computes no figure and judges nothing: what it
+// Package report is how an answer is shown: it takes a result and gives it for
+// a terminal, as JSON, CSV, Markdown, HTML or JUnit XML, or as a directory of
+// notes, and it turns snapshots of a running test into the live line. It computes no figure and judges nothing: what it
 // prints stands in the result, rounded. It must not know how a run is made,
 // where its files lie, or which process it runs in.
 package report
@@ -24,6 +24,10 @@ type Format struct {
 var Formats = []Format{
 	{"terminal", func(w io.Writer, r *result.Result) error { return Terminal(w, r, TerminalOptions{}) }},
 	{"json", JSON},
+	{"csv", CSV},
+	{"markdown", Markdown},
+	{"html", HTML},
+	{"junit", JUnit},
 }
 
 var errNoResult = errors.New("report: there is no result to show: the run ended before it made one")

@@ -179,6 +179,18 @@ func (t table) withoutEmpty() table {
 	return t
 }
 
+// withoutBlank leaves out columns that have neither a heading nor anything in
+// them.
+func (t table) withoutBlank() table {
+	for i := len(t.columns) - 1; i >= 0; i-- {
+		filled := slices.ContainsFunc(t.rows, func(row []cell) bool { return row[i].text != "" })
+		if t.columns[i].head.text == "" && !filled {
+			t = t.without(i)
+		}
+	}
+	return t
+}
+
 // takeShared takes what all of several rows say in one column out of them, to
 // be said once.
 func (t table) takeShared(i int) string {

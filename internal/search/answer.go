@@ -13,7 +13,7 @@ type Limit struct {
 	// is the highest rate that was kept where Standing is AtLeast, and 0
 	// where it is Below.
 	Rate float64 `json:"rate"`
-	// Interval holds the limit with a chance of 95 %.
+	// Interval holds the limit in nine searches of ten.
 	Interval [2]float64 `json:"interval"`
 	// Standing is Found, Wide, AtLeast or Below.
 	Standing string `json:"standing"`
@@ -75,15 +75,16 @@ func (s *Search) Answer() Limit {
 	for _, l := range s.seen {
 		a.Requests += l.Requests
 	}
-	if len(s.seen) == 0 {
+	b := s.bracket()
+	if b.kept == 0 && math.IsInf(b.broken, 1) {
+		a.Notes = []string{"no objective was judged at any load"}
 		return a
 	}
 	all := s.belief()
 	lo, hi := all.interval()
 	a.Rate, a.Interval = all.quantile(0.5), [2]float64{lo, hi}
-	b := s.bracket()
 	switch {
-	case b.kept == 0 && !math.IsInf(b.broken, 1):
+	case b.kept == 0:
 		a.Standing, a.Rate, a.Interval = Below, 0, [2]float64{0, b.broken}
 	case math.IsInf(b.broken, 1):
 		a.Standing, a.Rate, a.Interval = AtLeast, b.kept, [2]float64{min(lo, b.kept), b.kept}

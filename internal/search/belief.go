@@ -20,7 +20,8 @@ import (
 // Levels differ by the luck of their draw: a window of n requests offers a
 // little more or less work than its rate says, by luckPerRequest/√n. Each
 // level has such an unseen shift of its rate, over which its likelihood is
-// averaged. The limit itself is about the expected share over that luck in
+// averaged; where the work that came is known it moves the level's rate, and
+// only unseenLuck is left. The limit itself is about the expected share over that luck in
 // runs of the sustained length.
 //
 // A short level flatters: queues and batches that take minutes to fill have
@@ -34,13 +35,15 @@ import (
 // clipFactor times the allowed share only says that the share is at least
 // that. An overload says one more thing: what the server completed is a bound
 // on the limit.
+//
+// Both lucks and misfit, by which the logistic curve itself may be wrong, were
+// set so that intervals cover the limits of the engines in docs/LIMIT.md.
 const (
 	luckPerRequest = 1.4
 	unseenLuck     = 1.0
 	clipFactor     = 10
 	gridPoints     = 151
-	flatter        = 0.5
-	misfit         = 0.008
+	misfit         = 0.012
 )
 
 // slopes is the grid of logits per unit of ln rate.
@@ -58,7 +61,7 @@ var (
 type belief struct {
 	grid   []float64
 	chance []float64
-	slope  float64 // the curve is flatter with a chance of no more than flatter
+	slope  float64 // the curve is as likely steeper as flatter
 }
 
 // axis is a grid of ln rates from lo to hi.
@@ -145,7 +148,7 @@ func (s *Search) believe(grid []float64, objective int) *belief {
 		b.chance[i] /= total
 	}
 	b.slope = slopes[0]
-	for k, below := 0, 0.0; k < len(slopes) && below <= flatter*total; k++ {
+	for k, below := 0, 0.0; k < len(slopes) && below <= total/2; k++ {
 		b.slope = slopes[k]
 		below += bySlope[k]
 	}
@@ -311,8 +314,8 @@ func (b *belief) quantile(p float64) float64 {
 	return math.Exp(b.grid[len(b.grid)-1])
 }
 
-// sure is the chance with which an interval holds the limit.
-const sure = 0.93
+// sure is how much of a belief an interval holds.
+const sure = 0.9
 
 func (b *belief) interval() (lo, hi float64) {
 	return b.quantile((1 - sure) / 2), b.quantile((1 + sure) / 2)

@@ -32,12 +32,14 @@ const (
 	// mostSustained is how many sustained runs are made: one to confirm, and
 	// one more where the first lowered the limit.
 	mostSustained = 2
+	// mostLevels ends a search whose levels keep telling nothing.
+	mostLevels = 40
 )
 
 // Next is the level to run, or nothing where the search is over.
 func (s *Search) Next() (Level, bool) {
 	level, ok := s.next()
-	if !ok {
+	if !ok || len(s.seen) >= mostLevels {
 		return Level{}, false
 	}
 	level.Rate = min(max(level.Rate, s.spec.Floor), s.spec.Ceiling)

@@ -114,7 +114,7 @@ const (
 	mostCrowded = 20
 	// unselected undoes the caution of a verdict, whose effective number is
 	// the least of several estimates of it.
-	unselected = 1.6
+	unselected = 2
 )
 
 // evidence reads what the level says about an objective. Requests that the

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"encoding/json"
 	"math"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"redline/internal/metric"
 	"redline/internal/result"
 	"redline/internal/slo"
+	"redline/internal/stats"
 )
 
 // curve is a server whose share of violations follows the rate exactly.
@@ -270,6 +272,46 @@ func TestThePlanIsWhatHappens(t *testing.T) {
 	}
 	if first, _ := s.Next(); first != p.Levels[0] {
 		t.Errorf("begins with %+v, planned %+v", first, p.Levels[0])
+	}
+}
+
+// TestAnythingSeenEnds: whatever a server seems to do, levels stay within
+// bounds, come to an end, and leave an answer that can be written down.
+func TestAnythingSeenEnds(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(6) {
+		r := stats.Rand(seed, "anything", 0)
+		spec := Spec{Floor: 0.1, Ceiling: 1000}
+		a, levels := finish(t, spec, func(l Level) Observation {
+			n := r.IntN(1000)
+			worth := float64(n) * r.Float64()
+			v := slo.Verdict{Objective: "ttft:p99<500ms", N: n, NEff: &worth, Standing: slo.Undecided}
+			if v.Violations = r.IntN(n + 1); r.IntN(3) > 0 {
+				v.Violations = 0
+			}
+			if r.IntN(5) == 0 {
+				v.Standing = slo.NotJudged
+			}
+			return Observation{Objectives: []slo.Verdict{v}, Requests: n, Censored: r.IntN(n + 1), Growth: r.NormFloat64() * float64(n),
+				Overload: r.IntN(2) == 0, Work: r.Float64() * 3, Latency: r.Float64(), Goodput: r.Float64()}
+		}, "ttft:p99<500ms")
+		for _, l := range levels {
+			if !(l.Rate >= spec.Floor && l.Rate <= spec.Ceiling) || l.Duration < 10*time.Second || l.Duration > 300*time.Second {
+				t.Errorf("seed %d: %+v is out of bounds", seed, l)
+			}
+		}
+		if _, err := json.Marshal(a); err != nil || a.Interval[0] > a.Interval[1] || a.Standing == "" {
+			t.Errorf("seed %d: %+v, %v", seed, a, err)
+		}
+	}
+}
+
+func TestNothingJudgedIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	a, levels := finish(t, Spec{}, func(Level) Observation { return Observation{Requests: 20} }, "ttft:p99<500ms")
+	want := Limit{Standing: Wide, ByObjective: map[string]Bound{}, LoadS: 20, Requests: 20, Notes: []string{"no objective was judged at any load"}}
+	if diff := cmp.Diff(want, a); diff != "" || len(levels) != 1 {
+		t.Errorf("%d levels (-want +got):\n%s", len(levels), diff)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -85,10 +86,11 @@ func TestMeasureTruth(t *testing.T) {
 // search uses.
 func manyRuns(t *testing.T, e engine, o slo.Objective, rate float64, runs int) []float64 {
 	shares := make([]float64, runs)
+	parts := runtime.GOMAXPROCS(0)
 	var all sync.WaitGroup
-	for part := range 2 {
+	for part := range parts {
 		all.Go(func() {
-			for i := part; i < runs; i += 2 {
+			for i := part; i < runs; i += parts {
 				n, broken := e.level(t, uint64(1_000_000+i), rate, 300*time.Second).violations(o)
 				shares[i] = float64(broken) / float64(n)
 			}

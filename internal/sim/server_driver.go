@@ -268,12 +268,16 @@ type Lateness struct {
 	P99, Max time.Duration
 }
 
+// lateness gives the account and begins another.
 func (d *driver) lateness() Lateness {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return Lateness{
+	account := Lateness{
 		Steps: d.late.TotalCount(),
 		P99:   time.Duration(min(d.late.ValueAtQuantile(99), d.latest)),
 		Max:   time.Duration(d.latest),
 	}
+	d.late.Reset()
+	d.latest = 0
+	return account
 }

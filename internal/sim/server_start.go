@@ -177,8 +177,8 @@ func (r *Running) present() *Server {
 	return r.server
 }
 
-// Lateness says how late the engine has been against its own schedule so far,
-// since its restart if there was one.
+// Lateness says how late the engine has been against its own schedule since it
+// was asked the last time, or since its restart.
 func (r *Running) Lateness() Lateness { return r.present().driver.lateness() }
 
 // Wait blocks until the server has stopped serving and says why, nil after

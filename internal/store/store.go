@@ -32,7 +32,10 @@ const (
 // files are all that a run may leave behind; a forced run removes them first.
 var files = []string{recordsFile, planFile, resultFile, telemetryFile, "report.html"}
 
-// Dir is one run's directory.
+// StagesDir holds the run directories of an experiment's stages.
+const StagesDir = "stages"
+
+// Dir is one run's directory, or that of an experiment of several.
 type Dir struct {
 	Path string
 	made []string // directories that Create had to make, innermost first
@@ -150,14 +153,21 @@ func Open(path string) (*Dir, error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("%s is a file; want the directory of a run", path)
 	}
-	_, err = os.Stat(filepath.Join(path, recordsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s holds no run (no %s in it); redline run --out DIR makes one", path, recordsFile)
+	for _, name := range []string{recordsFile, StagesDir} {
+		switch _, err = os.Stat(filepath.Join(path, name)); {
+		case err == nil:
+			return &Dir{Path: path}, nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, cause(path, err)
+		}
 	}
-	if err != nil {
-		return nil, cause(path, err)
-	}
-	return &Dir{Path: path}, nil
+	return nil, fmt.Errorf("%s holds no run (no %s in it); redline run --out DIR makes one", path, recordsFile)
+}
+
+// IsExperiment reports whether the directory is that of several runs.
+func (d *Dir) IsExperiment() bool {
+	info, err := os.Stat(filepath.Join(d.Path, StagesDir))
+	return err == nil && info.IsDir()
 }
 
 // cause words an error of the file system without the system call's name.

@@ -227,12 +227,11 @@ func (s *scan) judge(err error, line int) error {
 	if errors.As(err, &row) && row.line > 0 {
 		line = row.line
 	}
-	bad := fault(at(s.path, line), "%v (--skip-bad-rows leaves such rows out)", err)
 	if !s.skip {
-		return bad
+		return fault(at(s.path, line), "%v (--skip-bad-rows leaves such rows out)", err)
 	}
 	if s.skipped++; s.firstBad == nil {
-		s.firstBad = bad
+		s.firstBad = fault(at(s.path, line), "%v", err)
 	}
 	return nil
 }

@@ -145,7 +145,7 @@ func TestBadInputIsOneLineWithItsRowAndCure(t *testing.T) {
 		{"late times", "{\"prompt_tokens\":1,\"output_tokens\":2}\n{\"ts\":1,\"prompt_tokens\":1,\"output_tokens\":2}\n", Options{}, "late times:2: has a timestamp, the rows before it have none; want one in every row or in none (--skip-bad-rows leaves such rows out)"},
 		{"no length", "{\"prompt_tokens\":1,\"output_tokens\":2}\n{\"prompt_tokens\":1}\n", Options{}, "no length:2: has no output tokens, want a whole number (--skip-bad-rows leaves such rows out)"},
 		{"block text", `{"timestamp":1,"input_length":1,"output_length":2,"hash_ids":"no"}`, Options{}, `block text:1: hashids: is "\"no\"", want a list of block ids (--skip-bad-rows leaves such rows out)`},
-		{"all bad", header + "x,1,2\n", Options{SkipBadRows: true}, `all bad:2: TIMESTAMP is "x", want a time such as 2023-11-16T18:15:46.68Z or seconds since 1970 (--skip-bad-rows leaves such rows out); all 1 rows are bad`},
+		{"all bad", header + "x,1,2\n", Options{SkipBadRows: true}, `all bad:2: TIMESTAMP is "x", want a time such as 2023-11-16T18:15:46.68Z or seconds since 1970; all 1 rows are bad`},
 		{"vllm info", "INFO 02-13 11:33:33 [logger.py:49] Received request c1: params: SamplingParams(n=1, max_tokens=100), lora_request: None.\n", Options{}, "vllm info:1: no request has its prompt_token_ids in the log; run vLLM with --enable-log-requests and VLLM_LOGGING_LEVEL=DEBUG, or fit from its OpenTelemetry spans"},
 		{"fitted", "schema: redline/workload/1\n", Options{}, "fitted: is a fitted workload, not a trace"},
 		{"only failed", "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n1,a,5,0,5,b\n", Options{}, "only failed: all its 1 requests failed, want some that did not"},

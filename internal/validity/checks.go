@@ -125,6 +125,10 @@ func askClock(e Evidence) outcome {
 	return atMost(math.Abs(e.Client.ClockStepMS), clockStepMS, "largest ")
 }
 
+// unheeded is the cure where a server does not do as it is asked.
+const unheeded = `ignore_eos asks for it, which vLLM, SGLang and llama.cpp heed: where this server knows another word, give that, ` +
+	`such as --extra-body '{"min_tokens":100}'; else let the model end its replies (workload.natural: true)`
+
 // askOutputLengths compares the output that came with what was asked for, in
 // the mean over ok requests.
 func askOutputLengths(e Evidence) outcome {
@@ -136,11 +140,18 @@ func askOutputLengths(e Evidence) outcome {
 		return outcome{skip: true}
 	case t.AskedOutput == 0:
 		return outcome{why: "no output length was asked for"}
+	case e.Natural:
+		return outcome{why: "the model ends replies by itself, as the workload wants it"}
 	case t.Counted["usage"] == 0:
 		return outcome{why: "the server reports no usage: its tokens were not counted in its own vocabulary"}
 	}
 	mean, asked := float64(t.Output)/float64(n.OK), float64(t.AskedOutput)/float64(n.OK)
+	cure := ""
+	if e.KeepsLength {
+		cure = unheeded
+	}
 	return outcome{
+		cure:      cure,
 		ok:        math.Abs(mean-asked) <= lengthShare*asked,
 		figure:    fmt.Sprintf("mean %.0f tokens, %.0f asked; %d of %d replies of another length", mean, asked, n.Short, n.OK),
 		threshold: "± " + percent(lengthShare),

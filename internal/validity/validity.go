@@ -37,6 +37,9 @@ type Evidence struct {
 	// DesignedCache is the share of prompt tokens that the workload repeats on
 	// purpose, nil where that is not known any more.
 	DesignedCache *float64
+	// Natural says that some replies end where the model ends them, and
+	// KeepsLength that the API has a word by which it does not, which was sent.
+	Natural, KeepsLength bool
 }
 
 // Traffic is how many requests were counted between the same two moments.
@@ -81,7 +84,7 @@ var checks = []check{
 	{"own CPU", "give the client more cores, lower the rate, or run the server on another machine", askCPU},
 	{"GC pause", "give the client more memory (GOMEMLIMIT, GOGC) or lower the rate", askPause},
 	{"clock steps", "stop the time service from stepping the clock during a run, then run again", askClock},
-	{"output lengths", `make the server keep to the length, such as --extra-body '{"ignore_eos":true}', or choose a workload whose lengths the model keeps`, askOutputLengths},
+	{"output lengths", "this API has no word that keeps a reply to its length: let the model end its replies (workload.natural: true), or ask for lengths that it reaches by itself", askOutputLengths},
 	{"prompt lengths", "the server counts another number of tokens than was designed: give the model's own tokenizer, or look for a system prompt that is added", askPromptLengths},
 	{"engine schedule", "the embedded engine could not keep its own times: lower the rate or run it apart with redline sim", askEngine},
 	{"scheduler delay", "give the client more cores, lower the rate, or stop what else runs on this machine", askScheduler},

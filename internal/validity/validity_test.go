@@ -1,6 +1,7 @@
 package validity
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -210,6 +211,7 @@ func TestWhatCannotBeAskedSaysWhy(t *testing.T) {
 		{"no CPU time", "own CPU", func(e *Evidence) { e.Client.CPUSeconds = 0 }, "the system does not say how much CPU time the process took"},
 		{"monotonic stamps", "clock steps", func(e *Evidence) { e.Client.Timestamps.Source = "user" }, "arrivals are stamped with the monotonic clock, which does not step"},
 		{"no success", "output lengths", func(e *Evidence) { e.Summary.Requests.OK = 0 }, "no request succeeded"},
+		{"the model ends replies", "output lengths", func(e *Evidence) { e.Natural = true }, "the model ends replies by itself, as the workload wants it"},
 		{"no length asked", "output lengths", func(e *Evidence) { e.Summary.Tokens.AskedOutput = 0 }, "no output length was asked for"},
 		{"events only", "output lengths", func(e *Evidence) { e.Summary.Tokens.Counted = map[string]int{"events": 1000} },
 			"the server reports no usage: its tokens were not counted in its own vocabulary"},
@@ -268,6 +270,33 @@ func TestErrorsOfTheServerNeverMakeARunInvalid(t *testing.T) {
 	for _, c := range answered {
 		if !c.OK {
 			t.Errorf("%s fires at %s", c.Name, c.Figure)
+		}
+	}
+}
+
+// The cure for replies of another length is one that the API in use has.
+func TestLengthCureFitsTheAPI(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		keeps bool
+		want  []string
+		not   string
+	}{
+		{"a word was sent and not heeded", true, []string{"ignore_eos", "--extra-body", "workload.natural"}, "no word"},
+		{"the API has no such word", false, []string{"no word", "workload.natural"}, "ignore_eos"},
+	} {
+		e := sound()
+		e.KeepsLength, e.Summary.Tokens.Output = tt.keeps, 10_000
+		failed, _ := find(t, e, "output lengths")
+		cure := failed.Cure
+		for _, want := range tt.want {
+			if !strings.Contains(cure, want) {
+				t.Errorf("%s: the cure does not say %q: %s", tt.name, want, cure)
+			}
+		}
+		if strings.Contains(cure, tt.not) {
+			t.Errorf("%s: the cure says %q: %s", tt.name, tt.not, cure)
 		}
 	}
 }

@@ -85,7 +85,7 @@ func readHead(path string) ([]byte, error) {
 	head = head[:n]
 	switch {
 	case len(bytes.TrimSpace(head)) == 0:
-		return nil, fmt.Errorf("%s: is empty", path)
+		return nil, fmt.Errorf("%s: is empty, want prompts, a trace or a fitted workload", path)
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}), bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		return nil, fmt.Errorf("%s: is compressed, want it unpacked", path)
 	}

@@ -343,7 +343,7 @@ func TestSummary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Summary{Name: csv, Format: "azure", Sessions: 3, Requests: 3,
+	want := &Summary{Name: csv, Format: "azure", Seed: 7, Sessions: 3, Requests: 3,
 		Prompt: Lengths{Mean: 287, P50: 374, P90: 391.6, P95: 393.8, P99: 395.56, Min: 91, Max: 396},
 		Output: Lengths{Mean: 169.0 / 3, P50: 44, P90: 96, P95: 102.5, P99: 107.7, Min: 16, Max: 109},
 		// In four seconds come 2, 0, 0 and 0: a mean of 0.5 with a variance of 1.

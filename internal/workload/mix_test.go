@@ -231,7 +231,7 @@ func TestWholeBlockIsReadAndWritten(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("-want +got\n%s", diff)
 	}
-	if got.String() != "mix(chat:0.6,rag:0.4) tenants(11)" {
+	if got.String() != "mix(chat:0.6,rag:0.4) tenants(11) hot_spot(acme:0.8)" {
 		t.Errorf("is called %q", got)
 	}
 	written, err := yaml.Marshal(got)

@@ -63,7 +63,10 @@ func (w *Workload) fromCorpus(c *class, t Traffic, format corpus.Format) error {
 	if err != nil {
 		return err
 	}
-	w.skipped += file.Skipped()
+	if n := file.Skipped(); n > 0 {
+		w.skipped += n
+		w.notes = append(w.notes, fmt.Sprintf("bad rows left out of %s: %d", t.File, n))
+	}
 	golden := format == corpus.Golden
 	source := &dialogue{file: file, text: w.text, seed: w.seed, session: t.Session, output: t.Output,
 		fallback: Dist{Fixed: defaultOutput}, breaks: t.Pairs == "break",

@@ -46,9 +46,6 @@ func (s *Summary) Show(w io.Writer) error {
 	for _, note := range s.Notes {
 		fmt.Fprintf(&b, "Note: %s\n", note)
 	}
-	if s.Skipped > 0 {
-		fmt.Fprintf(&b, "Note: %s bad rows were left out.\n", grouped(float64(s.Skipped)))
-	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -57,8 +54,14 @@ func (s *Summary) Show(w io.Writer) error {
 // share.
 func (s *Summary) headline() string {
 	parts := []string{grouped(float64(s.Requests)) + " requests"}
+	if s.Drawn {
+		parts[0] = "a sample of " + parts[0]
+	}
 	if t := s.Turns; t != nil {
 		parts[0] += fmt.Sprintf(" in %s sessions of %s turns (median)", grouped(float64(s.Sessions)), grouped(t.P50))
+	}
+	if s.Drawn {
+		parts[0] += fmt.Sprintf(" drawn with seed %d; a run sends as many as fit its length", s.Seed)
 	}
 	if a := s.Arrivals; a != nil {
 		parts = append(parts, fmt.Sprintf("%s at %.3g requests/s", time.Duration(a.SpanS*float64(time.Second)).Round(time.Second), a.Rate))

@@ -124,6 +124,9 @@ func (s Spec) String() string {
 	if s.Tenants != nil {
 		parts = append(parts, fmt.Sprintf("tenants(%d)", len(tenantNames(s.Tenants))))
 	}
+	if h := s.HotSpot; h != nil {
+		parts = append(parts, fmt.Sprintf("hot_spot(%s:%v)", h.Tenant, h.Share))
+	}
 	return strings.Join(parts, " ")
 }
 
@@ -163,7 +166,11 @@ func findPreset(name string) (Preset, error) {
 			return p, nil
 		}
 	}
-	return Preset{}, unknownName("workload", name, Names())
+	err := unknownName("workload", name, Names())
+	if near.Hint(wanted, Names()) == "" {
+		err = fmt.Errorf("%w; a file has a dot or a slash, as in ./%s", err, dist.Abbreviate(name))
+	}
+	return Preset{}, err
 }
 
 // Names lists the presets and mixes.

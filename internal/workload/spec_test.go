@@ -90,6 +90,7 @@ func TestParseRefuses(t *testing.T) {
 		"out=5":                          `workload "out=5": prompt: no length given, want one such as in=lognormal(500,0.8) or a preset such as chat`,
 		"a.csv b.csv out=5":              `workload "a.csv b.csv out=5": names two files, a.csv and b.csv, want one`,
 		"chat summarization":             `workload "chat summarization": names two presets, chat and summarization, want one`,
+		"access_log":                     `unknown workload "access_log": known: ` + strings.Join(Names(), ", ") + `; a file has a dot or a slash, as in ./access_log`,
 		"width=5":                        `workload "width=5": unknown length "width", want in=… or out=…`,
 		"in=5\x1b[2J":                    `workload "in=5\x1b[2J": has characters that cannot be printed`,
 		"in=fixed(5":                     `workload "in=fixed(5": a parenthesis is not closed`,

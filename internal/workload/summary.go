@@ -10,8 +10,12 @@ import (
 
 // Summary is what a workload would send.
 type Summary struct {
-	Name     string   `json:"name"`
-	Format   string   `json:"format,omitempty"` // of its file
+	Name   string `json:"name"`
+	Format string `json:"format,omitempty"` // of its file
+	// Drawn says that the requests are a sample of a load without an end, and
+	// no count of what a run sends.
+	Drawn    bool     `json:"drawn,omitempty"`
+	Seed     uint64   `json:"seed"`
 	Sessions int      `json:"sessions"`
 	Requests int      `json:"requests"`
 	Prompt   Lengths  `json:"prompt_tokens"`
@@ -58,7 +62,7 @@ func (w *Workload) Summary(n int) (*Summary, error) {
 	if n <= 0 {
 		n = w.sessions()
 	}
-	s := &Summary{Name: w.name, Format: w.classes[0].format, Skipped: w.skipped, Notes: w.notes}
+	s := &Summary{Name: w.name, Format: w.classes[0].format, Drawn: w.endless(), Seed: w.seed, Skipped: w.skipped, Notes: w.notes}
 	classes, tenants := map[string]int{}, map[string]int{}
 	var turns []float64
 	for p, err := range w.plan(n) {

@@ -141,6 +141,10 @@ func (t Tenant) expand() (names []string, weights []float64) {
 	return names, weights
 }
 
+// TenantNames lists the workload's tenants, each of those that one entry stands
+// for.
+func (s Spec) TenantNames() []string { return tenantNames(s.Tenants) }
+
 func tenantNames(list []Tenant) []string {
 	var names []string
 	for _, t := range list {

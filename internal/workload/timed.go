@@ -2,6 +2,8 @@ package workload
 
 import (
 	"time"
+
+	"redline/internal/corpus"
 )
 
 // Timed reports whether the workload's file says itself when its requests came:
@@ -13,6 +15,27 @@ func (s Spec) Timed() bool {
 	}
 	format, err := s.formatOf()
 	return err == nil && (format == Fitted || !isCorpus(format))
+}
+
+// EndsNaturally reports whether some replies end where the model ends them: the
+// workload says so, or its file holds golden prompts.
+func (s Spec) EndsNaturally() bool {
+	parts := []Traffic{s.Traffic}
+	for _, c := range s.Classes {
+		parts = append(parts, Traffic(c.Workload))
+	}
+	for _, t := range parts {
+		if t.Natural {
+			return true
+		}
+		if t.File == "" {
+			continue
+		}
+		if format, err := t.formatOf(); err == nil && format == string(corpus.Golden) {
+			return true
+		}
+	}
+	return false
 }
 
 // Span is how long a replay lasts, 0 where there is none or no end to it.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"iter"
+	"slices"
 )
 
 // planned is one request as it is designed, before any text is written.
@@ -106,15 +107,19 @@ func (p planned) cure() string {
 // them to know their lengths well.
 func (w *Workload) sessions() int {
 	const enough = 10_000
+	if w.endless() {
+		return enough
+	}
 	longest := 0
 	for _, c := range w.classes {
-		n := c.source.length()
-		if n == 0 {
-			return enough
-		}
-		longest = max(longest, n)
+		longest = max(longest, c.source.length())
 	}
 	return longest
+}
+
+// endless says that sessions are drawn, as many as are wanted.
+func (w *Workload) endless() bool {
+	return slices.ContainsFunc(w.classes, func(c class) bool { return c.source.length() == 0 })
 }
 
 // mostShared bounds the sessions of which sharing is worked out, and so the

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"redline/internal/measure"
+	"redline/internal/near"
+	"redline/internal/report"
+	"redline/internal/result"
+)
+
+const exportHelp = `Write the result of a run directory as a directory of another layout.
+
+Layouts: notes, which a careful engineer keeps by hand: hardware.md,
+server-flags.md, row-….json (each measured row with the command, the workload
+and the hypothesis it belongs to) and interpretation.md.
+
+Exit code: 0 if it was written, 1 if not, 2 usage.`
+
+// layouts lists the directories that a result can be written as. A new one is
+// a line here.
+var layouts = []struct {
+	name  string
+	files func(*result.Result) ([]report.File, error)
+}{
+	{"notes", report.Notes},
+}
+
+func (p *process) exportCommand() *cobra.Command {
+	var layout, out string
+	var force bool
+	c := &cobra.Command{
+		Use:     "export DIR",
+		Short:   "write a result as a directory of another layout",
+		Long:    exportHelp,
+		Example: `  redline export --layout notes runs/20261115-091500 -o results/llama31-8b`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("export wants one run directory, such as: redline export --layout notes runs/20261115-091500 -o results/llama31-8b")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			files, err := layoutNamed(layout)
+			if err != nil {
+				return err
+			}
+			if out == "" {
+				return usage("export wants a directory to write: -o OUT")
+			}
+			res, err := measure.Rebuild(args[0])
+			if err != nil {
+				return err
+			}
+			list, err := files(res)
+			if err != nil {
+				return err
+			}
+			return p.writeFiles(out, list, force)
+		},
+	}
+	c.Flags().StringVar(&layout, "layout", "notes", "layout of the directory: notes")
+	c.Flags().StringVarP(&out, "output", "o", "", "directory to write")
+	c.Flags().BoolVar(&force, "force", false, "replace files that are there already")
+	return c
+}
+
+func layoutNamed(name string) (func(*result.Result) ([]report.File, error), error) {
+	var names []string
+	for _, l := range layouts {
+		if l.name == name {
+			return l.files, nil
+		}
+		names = append(names, l.name)
+	}
+	hint := near.Hint(name, names)
+	if hint == "" {
+		hint = "want one of " + strings.Join(names, ", ")
+	}
+	return nil, usage("--layout %q is not known; %s", name, hint)
+}
+
+// writeFiles writes all files into a directory, none of them where one is
+// there already.
+func (p *process) writeFiles(dir string, files []report.File, force bool) error {
+	for _, f := range files {
+		path := filepath.Join(dir, f.Name)
+		if _, err := os.Lstat(path); err == nil && !force {
+			return fmt.Errorf("%s is there already; choose another -o, or replace it with --force", path)
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := os.WriteFile(filepath.Join(dir, f.Name), f.Content, 0o644); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(p.stdout, "%d files in %s\n", len(files), filepath.ToSlash(dir))
+	return err
+}

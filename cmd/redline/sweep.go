@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"redline/internal/config"
+	"redline/internal/experiment"
+	"redline/internal/measure"
+	"redline/internal/metric"
+	"redline/internal/report"
+	"redline/internal/result"
+)
+
+const sweepHelp = `Offer one load after another and draw latency against load; with --find-limit
+search for the highest rate that keeps the objectives.
+
+Levels ascend and stop at saturation. The limit is the highest rate at which the
+expected share of requests that break an objective, in a run of the sustained
+length, is what the objective allows; it comes with an interval, the objective
+that binds, and whether the edge is a cliff. A sustained run confirms it.
+
+What was measured is kept level by level: after a kill or Ctrl-C,
+redline sweep --resume DIR goes on.
+
+Exit code: 0 a limit or a curve, 3 the objectives cannot be kept at any load,
+5 invalid, 6 undecided, 130 interrupted.`
+
+const sweepExamples = `  redline sweep --slo 'ttft:p99<500ms' --find-limit
+  redline sweep --url http://localhost:8000 --rates 1,2,4,8,16 --duration 60s
+  redline sweep --url http://localhost:8000 --concurrencies 1,2,4,8,16,32
+  redline sweep --url http://localhost:8000 --slo 'ttft:p99<500ms' --slo 'tpot:p95<50ms' --find-limit --budget 15m
+  redline sweep --resume runs/20260101-120000`
+
+func (p *process) sweepCommand() *cobra.Command {
+	c := &cobra.Command{Use: "sweep", Short: "latency against load, and the limit under objectives", Long: sweepHelp,
+		Example: sweepExamples, Args: noArguments}
+	not := []string{"rate", "profile", "limit", "concurrency", "repeat", "rounds", "tolerance"}
+	flags := addOptions(c, except(not...), map[string]string{
+		"duration": "length of each level's measured window (default: 1m); a search chooses its own",
+	})
+	var resume string
+	c.Flags().StringVar(&resume, "resume", "", "directory of a sweep that was cut short, to go on with")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		cfg, err := p.experimentPlan(flags(), resume)
+		if err != nil {
+			return err
+		}
+		if err := p.announceSearch(cfg); err != nil {
+			return err
+		}
+		return p.conduct(c.Context(), cfg, resume, experiment.Sweep)
+	}
+	return c
+}
+
+// except picks the options that are not named.
+func except(flags ...string) func(*config.Option) bool {
+	return func(o *config.Option) bool {
+		for _, f := range flags {
+			if o.Flag == f {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// experimentPlan resolves the plan of an experiment, or reads it where one is
+// gone on with.
+func (p *process) experimentPlan(given map[string][]string, resume string) (*config.Config, error) {
+	in := config.Input{Flags: given, LookupEnv: p.lookupEnv, Seed: rand.Uint64() >> 11}
+	if resume != "" {
+		plan, err := experiment.Reopen(resume)
+		if err != nil {
+			return nil, err
+		}
+		for flag := range given {
+			switch flag {
+			case "json", "quiet", "explain", "verbose":
+			default:
+				return nil, usage("--resume goes on with the plan in %s: leave out --%s", resume, flag)
+			}
+		}
+		in.PlanPath = plan
+	}
+	return config.Resolve(in)
+}
+
+// announceSearch says what a search will probably take.
+func (p *process) announceSearch(cfg *config.Config) error {
+	if !cfg.Experiment.FindLimit {
+		return nil
+	}
+	plan, err := experiment.PlanLimit(cfg)
+	if err != nil {
+		return usage("--find-limit: %v", err)
+	}
+	if cfg.Output.Quiet {
+		return nil
+	}
+	fmt.Fprintf(p.stderr, "redline: about %d levels, %s of load, if the limit is near %.3g requests/s; Ctrl-C keeps what was measured\n",
+		len(plan.Levels), plan.Load.Round(time.Second), plan.Guess)
+	return nil
+}
+
+// conduct runs an experiment and shows its result.
+func (p *process) conduct(ctx context.Context, cfg *config.Config, resume string,
+	run func(context.Context, experiment.Options) (*result.Result, string, error)) error {
+	live := report.NewLiveLine(p.stderr, report.LiveOptions{Terminal: p.terminal, Width: p.width})
+	say := func(format string, args ...any) { live.Say("redline: " + fmt.Sprintf(format, args...)) }
+	o := experiment.Options{Resume: resume, Options: measure.Options{Config: cfg, Version: version, Command: p.commandLine(cfg),
+		Stop: p.stop, Say: say}}
+	if !cfg.Output.Quiet {
+		o.Live = func(s metric.Snapshot) { live.Show(s) }
+		o.End = func(s experiment.Stage, res *result.Result, kept bool) {
+			say("%s", stageLine(s, res, kept))
+		}
+	}
+	if cfg.Output.Verbose {
+		o.Trace = p.stderr
+	}
+	if p.hurry != nil {
+		p.hurry()
+	}
+	res, path, err := run(ctx, o)
+	live.Finish()
+	if res == nil {
+		return err
+	}
+	unshown := p.show(res, cfg.Output.JSON, cfg.Output.Explain)
+	if !cfg.Output.JSON && unshown == nil {
+		_, unshown = fmt.Fprintf(p.stdout, "\nKept in %s\n", filepath.ToSlash(path))
+		if res.Interrupted != "" {
+			_, unshown = fmt.Fprintf(p.stdout, "Go on with --resume %s\n", filepath.ToSlash(path))
+		}
+	}
+	if err == nil {
+		err = unshown
+	}
+	return ending(res, err)
+}
+
+// stageLine says in one line what came of a stage.
+func stageLine(s experiment.Stage, res *result.Result, kept bool) string {
+	parts := []string{s.Name}
+	if kept {
+		parts = append(parts, "kept from before")
+	}
+	if len(res.Points) > 0 {
+		point := res.Points[0]
+		if d := point.Latency.TTFTDue; d != nil {
+			parts = append(parts, fmt.Sprintf("ttft p50 %.4g p99 %.4g ms", d.P["p50"], d.P["p99"]))
+		}
+		if d := point.Latency.TPOT; d != nil {
+			parts = append(parts, fmt.Sprintf("tpot p50 %.3g ms", d.P["p50"]))
+		}
+		parts = append(parts, fmt.Sprintf("%d of %d ok", point.Requests.OK, point.Requests.Due))
+		for _, v := range point.Objectives {
+			parts = append(parts, v.Objective+" "+string(v.Standing))
+		}
+	}
+	if res.Verdict.Valid == "no" {
+		parts = append(parts, "INVALID")
+	}
+	return strings.Join(parts, " · ")
+}

@@ -1,0 +1,312 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/workload"
+)
+
+const azureHead = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+
+// azure is a trace of ten requests, one each half second, with prompts of 100,
+// 200, … and outputs of 10, 20, … tokens.
+func azure() string {
+	var b strings.Builder
+	b.WriteString(azureHead)
+	for i := range 10 {
+		fmt.Fprintf(&b, "2023-11-16 18:15:%02d.%d000000,%d,%d\n", 40+i/2, 5*(i%2), 100*(i+1), 10*(i+1))
+	}
+	return b.String()
+}
+
+// file writes a file of the test's own and gives its path.
+func file(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// shown runs workload show --json.
+func shown(t *testing.T, args ...string) workload.Summary {
+	t.Helper()
+	code, stdout, stderr := redline(t, nil, append([]string{"workload", "show", "--json"}, args...)...)
+	if code != exitOK || stderr != "" {
+		t.Fatalf("workload show %v: exit %d, %s", args, code, stderr)
+	}
+	var s workload.Summary
+	d := json.NewDecoder(strings.NewReader(stdout))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		t.Fatalf("%v: %s", err, stdout)
+	}
+	return s
+}
+
+func TestWorkloadShowsATrace(t *testing.T) {
+	t.Parallel()
+	path := file(t, "azure.csv", azure())
+	got := shown(t, path)
+	want := workload.Summary{Name: path, Format: "azure", Seed: 1, Sessions: 10, Requests: 10,
+		Prompt:   workload.Lengths{Mean: 550, P50: 550, P90: 910, P95: 955, P99: 991, Min: 100, Max: 1000},
+		Output:   workload.Lengths{Mean: 55, P50: 55, P90: 91, P95: 95.5, P99: 99.1, Min: 10, Max: 100},
+		Arrivals: &workload.Arrivals{SpanS: 4.5, Rate: 2, Dispersion1s: new(0.0)}}
+	if diff := cmp.Diff(want, got, rounded); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if half := shown(t, path, "--from", "1s", "--for", "2s", "--speedup", "2"); half.Requests != 4 || half.Prompt.Min != 300 || half.Arrivals.Rate != 4 {
+		t.Errorf("two seconds at twice the speed: %d requests from %g tokens on at %g/s; want 4 from 300 at 4",
+			half.Requests, half.Prompt.Min, half.Arrivals.Rate)
+	}
+}
+
+// rounded compares figures as far as their digits are worth something.
+var rounded = cmp.Comparer(func(a, b float64) bool { return fmt.Sprintf("%.6g", a) == fmt.Sprintf("%.6g", b) })
+
+// The keys that the command promises to other programs.
+func TestWorkloadShowKeepsItsKeys(t *testing.T) {
+	t.Parallel()
+	_, stdout, _ := redline(t, nil, "workload", "show", "--json", file(t, "azure.csv", azure()))
+	var got struct {
+		Requests int
+		Prompt   map[string]float64 `json:"prompt_tokens"`
+		Output   map[string]float64 `json:"output_tokens"`
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []string{"p50", "p90", "p95", "p99", "max", "mean"} {
+		if got.Prompt[p] == 0 || got.Output[p] == 0 {
+			t.Errorf("no %s: %s", p, stdout)
+		}
+	}
+	if got.Requests != 10 {
+		t.Errorf("%d requests, want 10", got.Requests)
+	}
+}
+
+// A preset has no end: what is shown is a sample, and says so.
+func TestWorkloadShowSaysWhatIsASample(t *testing.T) {
+	t.Parallel()
+	code, stdout, _ := redline(t, nil, "workload", "show", "chat", "--samples", "2")
+	if code != exitOK || !strings.Contains(stdout, "a sample of 10,000 requests drawn with seed 1") {
+		t.Errorf("exit %d:\n%s", code, stdout)
+	}
+	if n := strings.Count(stdout, "── prompt "); n != 2 {
+		t.Errorf("%d prompts are shown, want 2", n)
+	}
+	if _, trace, _ := redline(t, nil, "workload", "show", file(t, "azure.csv", azure())); strings.Contains(trace, "sample") {
+		t.Errorf("a trace is no sample:\n%s", trace)
+	}
+}
+
+func TestWorkloadListNamesWhatShowKnows(t *testing.T) {
+	t.Parallel()
+	code, stdout, _ := redline(t, nil, "workload", "list")
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	if code != exitOK || len(lines) != len(workload.Names()) {
+		t.Fatalf("exit %d, %d lines for %d names", code, len(lines), len(workload.Names()))
+	}
+	for i, name := range workload.Names() {
+		if strings.Fields(lines[i])[0] != name {
+			t.Errorf("line %d is %q, want %s", i, lines[i], name)
+		}
+	}
+}
+
+// What was fitted behaves like its log when it is shown and when it is sent,
+// and holds none of its names.
+func TestFittedWorkloadIsShownAndSent(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	for i := range 400 {
+		fmt.Fprintf(&log, `{"timestamp":%d.%03d,"prompt_tokens":%d,"completion_tokens":%d,"tenant":"umbrella-corp"}`+"\n",
+			1_700_000_000+i/20, 50*(i%20), 40+i%21, 4+i%5)
+	}
+	path, out := file(t, "access.jsonl", log.String()), filepath.Join(t.TempDir(), "fitted.yaml")
+	code, stdout, stderr := redline(t, nil, "workload", "fit", path, "-o", out)
+	if code != exitOK || !strings.Contains(stdout, "400 requests") || !strings.Contains(stdout, "workload show "+out) {
+		t.Fatalf("exit %d: %s%s", code, stdout, stderr)
+	}
+	content, err := os.ReadFile(out)
+	if err != nil || strings.Contains(string(content), "umbrella") {
+		t.Errorf("the tenant's name is kept (%v):\n%s", err, content)
+	}
+	s := shown(t, out)
+	if !s.Drawn || s.Prompt.Min < 40 || s.Prompt.Max > 60 || s.Output.Min < 4 || s.Output.Max > 8 ||
+		s.Arrivals == nil || s.Arrivals.Rate < 18 || s.Arrivals.Rate > 22 {
+		t.Errorf("shows %+v with %+v; want prompts of 40 to 60, outputs of 4 to 8, 20 requests/s", s, s.Arrivals)
+	}
+	res, _ := runJSON(t, nil, "--workload", out, "--duration", "2s", "--warmup", "0s")
+	point := res.Points[0]
+	if n := point.Requests; n.OK != n.Due || n.Due < 15 || n.Due > 70 {
+		t.Errorf("%d of %d requests in 2 s of about 20/s", n.OK, n.Due)
+	}
+	if mean := float64(point.Tokens.AskedPrompt) / float64(point.Requests.OK); mean < 46 || mean > 54 {
+		t.Errorf("prompts of %g tokens on average, want about 50", mean)
+	}
+}
+
+func TestBadWorkloads(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { asked.Add(1); http.NotFound(w, nil) })
+	const early, late = "2023-11-16 18:15:46.0000000", "2023-11-16 18:15:48.0000000"
+	dir := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	missing, empty := filepath.Join(dir, "none.csv"), write("empty.csv", "")
+	unsorted := write("unsorted.csv", azureHead+late+",10,1\n"+early+",10,1\n")
+	negative := write("negative.csv", azureHead+early+",10,1\n"+late+",-396,1\n")
+	prompts := write("prompts.jsonl", `{"prompt": "a", "output_tokens": 5}`+"\n"+`{"prompt": "b", "output_tokens": -5}`+"\n")
+	weights := write("weights.yaml", "workload:\n  prompt: {weights: [0, 0], token_counts: [10, 20]}\n  output: 10\n")
+	histogram := write("histogram.yaml", "load_profile:\n  context_distribution: {weights: [0.5, -1], token_counts: [10, 20]}\n")
+	tokenizer := write("tokenizer.json", `{"model": {"type": "Unigram"}}`)
+	fitted := write("fitted.yaml", "schema: redline/workload/1\nsource: {requests: many}\n")
+	for _, tt := range []struct {
+		name string
+		args []string // after the workload's own flag or argument
+		work string
+		code int
+		want []string
+	}{
+		{"missing file", nil, missing, exitError, []string{missing, "no such file"}},
+		{"empty file", nil, empty, exitError, []string{empty, "is empty"}},
+		{"unsorted times", nil, unsorted, exitError, []string{unsorted + ":3", "back in time by 2s", "--sort", "--skip-bad-rows"}},
+		{"negative length", nil, negative, exitError, []string{negative + ":3", "-396", "--skip-bad-rows"}},
+		{"negative length of a prompt's answer", nil, prompts, exitError, []string{prompts + ":2", "-5", "--skip-bad-rows"}},
+		{"fitted by nobody", nil, fitted, exitError, []string{fitted + ":2", "requests"}},
+		{"weights of nothing", nil, "in=choice(512:0,64:0) out=8", exitUsage, []string{"weights", "above 0"}},
+		{"weights of nothing in a plan", []string{"--plan", weights}, "", exitUsage, []string{weights + ":2", "weights", "above 0"}},
+		{"a negative weight", []string{"--plan", histogram}, "", exitUsage, []string{histogram + ":2", "context_distribution.weights", "-1"}},
+		{"unknown preset", nil, "chta", exitUsage, []string{"chta", "did you mean chat?"}},
+		{"a file that looks like a preset", nil, "access_log", exitUsage, []string{"access_log", "./access_log"}},
+		{"unknown format", []string{"--workload-format", "azzure"}, negative, exitUsage, []string{"azzure", "azure"}},
+		{"tokenizer that is not there", []string{"--tokenizer", "llama"}, "chat", exitError, []string{"tokenizer", "llama", "o200k_base"}},
+		{"tokenizer of another kind", []string{"--tokenizer", tokenizer}, "chat", exitError, []string{tokenizer, "Unigram"}},
+		{"slice beyond the end", []string{"--from", "1h", "--skip-bad-rows"}, negative, exitError, []string{negative, "1h"}},
+		{"no speed", []string{"--speedup", "0"}, negative, exitUsage, []string{"speedup", "0"}},
+		{"a file's flag without a file", []string{"--from", "10s"}, "chat", exitUsage, []string{"file"}},
+	} {
+		for _, command := range [][]string{{"workload", "show"}, {"run", "--url", url, "--model", "m", "--out", filepath.Join(dir, "out")}} {
+			t.Run(tt.name+"/"+command[0], func(t *testing.T) {
+				args := append(command[:len(command):len(command)], tt.args...)
+				switch {
+				case tt.work == "":
+				case command[0] == "run":
+					args = append(args, "--workload", tt.work)
+				default:
+					args = append(args, tt.work)
+				}
+				badInput(t, args, tt.code, tt.want)
+				if exists(dir, "out") {
+					t.Error("something was written")
+				}
+			})
+		}
+	}
+	if n := asked.Load(); n != 0 {
+		t.Errorf("the server was asked %d times", n)
+	}
+}
+
+// badInput runs a command that must end in one line that says what is wanted.
+func badInput(t *testing.T, args []string, code int, want []string) {
+	t.Helper()
+	got, stdout, stderr := redline(t, nil, args...)
+	if got != code {
+		t.Errorf("exit %d, want %d", got, code)
+	}
+	for _, w := range want {
+		if !strings.Contains(stderr, w) {
+			t.Errorf("stderr does not say %q: %s", w, stderr)
+		}
+	}
+	oneLine(t, stderr)
+	if stdout != "" {
+		t.Errorf("stdout has %q", stdout)
+	}
+}
+
+func TestBadFits(t *testing.T) {
+	t.Parallel()
+	good, dir := file(t, "azure.csv", azure()), t.TempDir()
+	prose := file(t, "prose.txt", "It was a dark night, and nothing was counted.\n")
+	for _, tt := range []struct {
+		name string
+		args []string
+		code int
+		want []string
+	}{
+		{"nothing", nil, exitUsage, []string{"needs a log"}},
+		{"missing file", []string{filepath.Join(dir, "none.csv")}, exitError, []string{"none.csv", "no such file"}},
+		{"no log", []string{prose}, exitError, []string{prose, "--workload-format", "--column"}},
+		{"unknown format", []string{good, "--workload-format", "azzure"}, exitUsage, []string{"azzure", "azure"}},
+		{"column without a role", []string{good, "--column", "in_tok"}, exitUsage, []string{"--column", "role=name"}},
+		{"unwritable", []string{good, "-o", filepath.Join(dir, "none", "f.yaml")}, exitError, []string{"-o", "f.yaml", "cannot be written"}},
+		{"a directory", []string{good, "-o", dir}, exitError, []string{"-o", dir, "directory"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			badInput(t, append([]string{"workload", "fit"}, tt.args...), tt.code, tt.want)
+		})
+	}
+	if found, _ := os.ReadDir(dir); len(found) != 0 {
+		t.Errorf("%v was left behind", found)
+	}
+}
+
+func TestSkippedRowsAreCounted(t *testing.T) {
+	t.Parallel()
+	path := file(t, "azure.csv", azure()+"2023-11-16 18:15:50.0000000,-1,5\nnever,5,5\n")
+	if s := shown(t, path, "--skip-bad-rows"); s.Skipped != 2 || s.Requests != 10 {
+		t.Errorf("%d rows skipped, %d requests; want 2 and 10", s.Skipped, s.Requests)
+	}
+	_, stdout, _ := redline(t, nil, "workload", "show", path, "--skip-bad-rows")
+	if !strings.Contains(stdout, "bad rows left out: 2, the first: "+path+":12:") {
+		t.Errorf("the rows are not told of:\n%s", stdout)
+	}
+	out := filepath.Join(t.TempDir(), "f.yaml")
+	code, _, stderr := redline(t, nil, "workload", "fit", path, "--skip-bad-rows", "-o", out)
+	if code != exitOK || !strings.Contains(stderr, "2 bad rows") {
+		t.Errorf("fit: exit %d, %q", code, stderr)
+	}
+	prompts := file(t, "prompts.jsonl", `{"prompt": "good day"}`+"\n{]\n")
+	if s := shown(t, prompts, "--skip-bad-rows"); s.Skipped != 1 || s.Requests != 1 || len(s.Notes) != 1 {
+		t.Errorf("prompts: %+v", s)
+	}
+}
+
+// What the model cannot take is refused by its row, before the load.
+func TestPromptOverTheContext(t *testing.T) {
+	t.Parallel()
+	trace := file(t, "azure.csv", azure())
+	for _, tt := range []struct{ name, workload, want string }{
+		{"a row", trace, trace + ":11: 1000 prompt and 100 output tokens do not fit the model's context of 1000; take the row out, or serve a model with a longer context"},
+		{"lengths", "fixed(990,20)", "workload session 0: 990 prompt and 20 output tokens do not fit the model's context of 1000; clip the lengths"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			badInput(t, []string{"run", "--max-model-len", "1000", "--workload", tt.workload, "--out", filepath.Join(dir, "out")},
+				exitError, []string{tt.want})
+			if exists(dir, "out") {
+				t.Error("something was written")
+			}
+		})
+	}
+}

@@ -1,0 +1,196 @@
+package chart
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"math"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestTicksAreRound(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		values []float64
+		log    bool
+		want   []float64
+	}{
+		{"from nothing up", []float64{4, 32}, false, []float64{0, 10, 20, 30}},
+		{"small", []float64{0.3}, false, []float64{0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3}},
+		{"one value", []float64{7}, false, []float64{0, 2, 4, 6}},
+		{"nothing", nil, false, []float64{0, 0.2, 0.4, 0.6, 0.8, 1}},
+		{"by ratios", []float64{40, 900}, true, []float64{50, 100, 200, 500, 1000}},
+		{"powers alone over many decades", []float64{0.01, 100_000}, true, []float64{0.01, 0.1, 1, 10, 100, 1000, 10_000, 100_000}},
+	} {
+		got := newScale(tt.values, tt.log).ticks
+		if diff := cmp.Diff(tt.want, got, cmp.Comparer(near)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(math.Abs(a), math.Abs(b), 1) }
+
+func TestScaleHoldsItsValues(t *testing.T) {
+	t.Parallel()
+	for _, log := range []bool{false, true} {
+		values := []float64{3, 17, 950}
+		s := newScale(values, log)
+		before := math.Inf(-1)
+		for _, v := range values {
+			at := s.at(v)
+			if at < 0 || at > 1 || at <= before {
+				t.Errorf("log %v: %g lies at %g after %g", log, v, at, before)
+			}
+			before = at
+		}
+	}
+}
+
+// sample is three levels, the first a probe, around a limit.
+func sample() Chart {
+	return Chart{
+		Title: "latency against load", Description: "it bends",
+		X: Axis{Label: "requests/s"}, Y: Axis{Label: "ms", Log: true},
+		Lines: []Line{
+			{Name: "p99", Points: []Point{
+				{X: 10, Y: 100, Low: 80, High: 120, Hollow: true, Text: "ten"},
+				{X: 20, Y: 1000, Low: 900, High: 1100, Text: "twenty"},
+				{X: 30, Y: 10_000, Text: "thirty <fast> & \"loose\""},
+			}},
+			{Name: "p50", Points: []Point{{X: 10, Y: 50}, {X: 20, Y: 60}}},
+		},
+		Bounds: []Bound{{Y: 500, Text: "objective"}},
+		Marks:  []Mark{{X: 18, Low: 17, High: 19, Text: "limit 18"}, {X: 15, Text: "knee 15", Faint: true}},
+	}
+}
+
+// elements counts the elements of a document by name and class.
+func elements(t *testing.T, document string) map[string]int {
+	t.Helper()
+	counts := map[string]int{}
+	decoder := xml.NewDecoder(strings.NewReader(document))
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			return counts
+		}
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, document)
+		}
+		start, ok := token.(xml.StartElement)
+		if !ok {
+			continue
+		}
+		name := start.Name.Local
+		for _, a := range start.Attr {
+			if a.Name.Local == "class" {
+				name += "." + strings.ReplaceAll(a.Value, " ", ".")
+			}
+		}
+		counts[name]++
+	}
+}
+
+func TestSVGDrawsEveryPart(t *testing.T) {
+	t.Parallel()
+	c := sample()
+	got := elements(t, c.SVG("a", Size{480, 300}))
+	want := map[string]int{
+		"svg.chart": 1, "desc": 1, "rect.band": 1, "line.bound": 1, "text.bound": 1,
+		"line.mark": 1, "text.mark": 1, "line.mark.faint": 1, "text.mark.faint": 1,
+		"polyline": 2, "path.whisker": 2,
+		"circle.dot":        4 + 2, // and two in the legend
+		"circle.dot.hollow": 1 + 1,
+		"g.line0":           1 + 2, "g.line1": 1 + 1,
+		"line.frame": 1, "text.axis.name": 2,
+	}
+	for name, n := range want {
+		if got[name] != n {
+			t.Errorf("%d of %s, want %d", got[name], name, n)
+		}
+	}
+	for name := range got {
+		if strings.HasPrefix(name, "script") || strings.HasPrefix(name, "style") || strings.HasPrefix(name, "image") {
+			t.Errorf("the picture holds a %s", name)
+		}
+	}
+}
+
+func TestSVGHasAlternativesInWords(t *testing.T) {
+	t.Parallel()
+	c := sample()
+	picture := c.SVG("x7", Size{480, 300})
+	for _, want := range []string{`role="img"`, `aria-labelledby="x7-title x7-desc"`, `<title id="x7-title">latency against load</title>`,
+		`<desc id="x7-desc">it bends</desc>`, "thirty &lt;fast&gt; &amp; &#34;loose&#34;"} {
+		if !strings.Contains(picture, want) {
+			t.Errorf("no %s in\n%s", want, picture)
+		}
+	}
+}
+
+// What a bug could hand over must not end up as a number in the picture.
+func TestSVGOfNonsense(t *testing.T) {
+	t.Parallel()
+	for _, c := range []Chart{
+		{},
+		{Y: Axis{Log: true}, Lines: []Line{{Points: []Point{{X: 1, Y: 0}, {X: 2, Y: -5}, {X: 3, Y: math.NaN()}, {X: 4, Y: math.Inf(1)}}}}},
+		{Y: Axis{Log: true}, Lines: []Line{{Points: []Point{{X: 1, Y: 5, Low: -1, High: 9}}}}, Bounds: []Bound{{Y: 0}}},
+		{Lines: []Line{{Points: []Point{{X: 0, Y: 0}}}}, Marks: []Mark{{X: 0}}},
+	} {
+		picture := c.SVG("n", Size{})
+		elements(t, picture)
+		if strings.Contains(picture, "NaN") || strings.Contains(picture, "Inf") {
+			t.Errorf("%+v gives\n%s", c, picture)
+		}
+		c.Text(0, 0)
+	}
+}
+
+func TestTextShowsWhereThePointsAre(t *testing.T) {
+	t.Parallel()
+	c := sample()
+	rows := c.Text(60, 12)
+	hollow, full, bound := -1, []int{}, -1
+	for i, row := range rows[1:13] {
+		switch {
+		case strings.ContainsRune(row, signHollow):
+			hollow = i
+		case strings.ContainsRune(row, signDot):
+			full = append(full, i)
+		}
+		if strings.ContainsRune(row, signBound) {
+			bound = i
+		}
+	}
+	if len(full) != 2 || !(full[0] < full[1] && full[1] <= bound && bound < hollow) {
+		t.Errorf("full points in rows %v, the objective in %d, the probe in %d: want them in this order from above\n%s",
+			full, bound, hollow, strings.Join(rows, "\n"))
+	}
+	said := strings.Join(rows[13:], "\n")
+	for _, want := range []string{"requests/s", "● p99", "○ probe", "┄┄ objective", "│ limit 18", "┊ knee 15"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not below the plot:\n%s", want, said)
+		}
+	}
+}
+
+func TestTextFits(t *testing.T) {
+	t.Parallel()
+	c := sample()
+	for _, width := range []int{40, 60, 80} {
+		for _, row := range c.Text(width, 10) {
+			if n := utf8.RuneCountInString(row); n > width {
+				t.Errorf("%d columns, want at most %d: %q", n, width, row)
+			}
+		}
+	}
+	if rows := (&Chart{}).Text(80, 10); rows != nil {
+		t.Errorf("a chart of nothing gives %q", rows)
+	}
+}
