@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"redline/internal/config"
 	"redline/internal/result"
@@ -15,6 +16,7 @@ const (
 	exitError       = 1
 	exitUsage       = 2
 	exitMissed      = 3
+	exitRegression  = 4
 	exitInvalid     = 5
 	exitUndecided   = 6
 	exitInterrupted = 130
@@ -70,12 +72,21 @@ func resultCode(r *result.Result) int {
 		return exitError
 	case r.Verdict.Valid == "no":
 		return exitInvalid
+	case regressed(r.Comparison):
+		return exitRegression
+	case r.Comparison != nil && r.Comparison.Standing == result.Undecided:
+		return exitUndecided
 	case r.Verdict.SLO == "missed":
 		return exitMissed
 	case r.Verdict.SLO == "undecided":
 		return exitUndecided
 	}
 	return exitOK
+}
+
+// regressed reports whether B is worse than A in any metric.
+func regressed(c *result.Comparison) bool {
+	return c != nil && slices.ContainsFunc(c.Metrics, func(m result.Change) bool { return m.Standing == result.Worse })
 }
 
 // nothingOK reports whether not one request succeeded: there is no finding

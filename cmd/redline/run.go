@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"redline/internal/config"
+	"redline/internal/experiment"
 	"redline/internal/measure"
 	"redline/internal/metric"
 	"redline/internal/report"
@@ -31,6 +32,9 @@ const runExamples = `  redline run
   redline run --url http://localhost:8000 --rate 5 --duration 60s --slo 'ttft:p99<500ms'
   redline run --url http://localhost:8000 --concurrency 32 --requests 500 --workload summarization
   redline run --url https://api.openai.com --model gpt-4o-mini --rate 1 --requests 100 --max-tokens-total 200000
+  redline run --url http://localhost:8000 --rate 5 --repeat 5
+  redline run --url http://localhost:8000 --workload trace.csv --from 10m --for 5m --speedup 2
+  redline run --rate 20 --workload mix --profile burst --slo 'class=chat ttft:p99<500ms'
   redline run --plan benchmark.yaml --json > result.json`
 
 func (p *process) runCommand() *cobra.Command {
@@ -41,11 +45,17 @@ func (p *process) runCommand() *cobra.Command {
 		Example: runExamples,
 		Args:    noArguments,
 	}
-	flags := addOptions(c, func(o *config.Option) bool { return o.Group != config.ExperimentGroup }, nil)
+	flags := addOptions(c, func(o *config.Option) bool { return o.Group != config.ExperimentGroup || o.Flag == "repeat" }, nil)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := config.Resolve(config.Input{Flags: flags(), LookupEnv: p.lookupEnv, Seed: rand.Uint64() >> 11})
 		if err != nil {
 			return err
+		}
+		switch e := cfg.Experiment; {
+		case e.Repeat > 1:
+			return p.conduct(c.Context(), cfg, "", experiment.Repeat)
+		case e.FindLimit || e.Rates != nil || e.Concurrencies != nil:
+			return p.conduct(c.Context(), cfg, "", experiment.Sweep)
 		}
 		return p.measure(c.Context(), cfg)
 	}

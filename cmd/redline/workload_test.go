@@ -191,7 +191,7 @@ func TestBadWorkloads(t *testing.T) {
 		{"unsorted times", nil, unsorted, exitError, []string{unsorted + ":3", "back in time by 2s", "--sort", "--skip-bad-rows"}},
 		{"negative length", nil, negative, exitError, []string{negative + ":3", "-396", "--skip-bad-rows"}},
 		{"negative length of a prompt's answer", nil, prompts, exitError, []string{prompts + ":2", "-5", "--skip-bad-rows"}},
-		{"fitted by nobody", nil, fitted, exitError, []string{fitted + ":2", "requests"}},
+		{"fitted by nobody", nil, fitted, exitError, []string{fitted + ":2", "many"}},
 		{"weights of nothing", nil, "in=choice(512:0,64:0) out=8", exitUsage, []string{"weights", "above 0"}},
 		{"weights of nothing in a plan", []string{"--plan", weights}, "", exitUsage, []string{weights + ":2", "weights", "above 0"}},
 		{"a negative weight", []string{"--plan", histogram}, "", exitUsage, []string{histogram + ":2", "context_distribution.weights", "-1"}},
@@ -201,7 +201,7 @@ func TestBadWorkloads(t *testing.T) {
 		{"tokenizer that is not there", []string{"--tokenizer", "llama"}, "chat", exitError, []string{"tokenizer", "llama", "o200k_base"}},
 		{"tokenizer of another kind", []string{"--tokenizer", tokenizer}, "chat", exitError, []string{tokenizer, "Unigram"}},
 		{"slice beyond the end", []string{"--from", "1h", "--skip-bad-rows"}, negative, exitError, []string{negative, "1h"}},
-		{"no speed", []string{"--speedup", "0"}, negative, exitUsage, []string{"speedup", "0"}},
+		{"no speed", []string{"--speedup", "0"}, negative, exitUsage, []string{"--speedup", "more than 0"}},
 		{"a file's flag without a file", []string{"--from", "10s"}, "chat", exitUsage, []string{"file"}},
 	} {
 		for _, command := range [][]string{{"workload", "show"}, {"run", "--url", url, "--model", "m", "--out", filepath.Join(dir, "out")}} {

@@ -25,6 +25,12 @@ const fewestColumns, fewestRows = 20, 4
 // columns wide, with height rows of plot between its axes; below it stands
 // what the signs mean.
 func (c *Chart) Text(width, height int) []string {
+	first := *c
+	first.Lines = c.Lines[:min(len(c.Lines), 1)]
+	return first.text(width, height)
+}
+
+func (c *Chart) text(width, height int) []string {
 	if c.Empty() {
 		return nil
 	}
@@ -42,10 +48,8 @@ func (c *Chart) Text(width, height int) []string {
 			g.across(g.row(y.at(b.Y)), signBound)
 		}
 	}
-	if len(c.Lines) > 0 {
-		for _, p := range c.Lines[0].Points {
-			g.point(p, x, y)
-		}
+	for _, p := range c.Lines[0].Points {
+		g.point(p, x, y)
 	}
 	rows := []string{c.Y.Label}
 	rows = append(rows, g.framed(c.Y, y, margin)...)
@@ -167,13 +171,11 @@ func (g *grid) foot(a Axis, x scale, margin int) []string {
 func (c *Chart) key(width, margin int) []string {
 	var parts []string
 	dots, hollow := false, false
-	for _, l := range c.Lines[:min(len(c.Lines), 1)] {
-		for _, p := range l.Points {
-			dots, hollow = dots || !p.Hollow, hollow || p.Hollow
-		}
-		if dots {
-			parts = append(parts, string(signDot)+" "+l.Name)
-		}
+	for _, p := range c.Lines[0].Points {
+		dots, hollow = dots || !p.Hollow, hollow || p.Hollow
+	}
+	if dots {
+		parts = append(parts, string(signDot)+" "+c.Lines[0].Name)
 	}
 	if hollow {
 		parts = append(parts, string(signHollow)+" probe, under a minute")

@@ -41,6 +41,9 @@ type Config struct {
 	// Output says where the answer goes. It is no part of the plan.
 	Output Output `yaml:"-"`
 
+	// asked is the embedded engine as it was asked for, before its defaults
+	// were filled in.
+	asked sim.Spec
 	// keyEnv names the variable that the key came from.
 	keyEnv string
 	// places says where each key was set, and templates what the plan says
@@ -191,11 +194,11 @@ func (o *Objectives) decodeNode(d *decoder, n *node, path string) error {
 		return err
 	}
 	for i, text := range texts {
-		objective, err := slo.Parse(text)
+		list, err := slo.Expand(text)
 		if err != nil {
 			return d.fail(n.at(i), path, "%v", err)
 		}
-		*o = append(*o, objective)
+		*o = append(*o, list...)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func TestPlanErrors(t *testing.T) {
 		{"list at the top", "- a\n- b\n", "plan.yaml:1: want a block with keys such as provider, got a list"},
 		{"unknown threshold", "sla_thresholds:\n  p95_latncy_ms: 5", "plan.yaml:2: sla_thresholds.p95_latncy_ms: unknown objective; did you mean p95_latency_ms?"},
 		{"text threshold", "sla_thresholds:\n  p95_latency_ms: fast", `plan.yaml:2: sla_thresholds.p95_latency_ms: want a number, got "fast"`},
-		{"bad objective", "sla_thresholds:\n  - ttft:p99<500ms\n  - soon", `plan.yaml:3: sla_thresholds: objective "soon": want metric:stat<limit, such as ttft:p99<500ms`},
+		{"bad objective", "sla_thresholds:\n  - ttft:p99<500ms\n  - soon", `plan.yaml:3: sla_thresholds: objective "soon": want metric:stat<limit, such as ttft:p99<500ms, or a preset such as chat`},
 
 		{"negative rate", "load_profile:\n  max_concurrency: 5\n  rate: -1", "plan.yaml:3: load_profile.rate: want a number of requests per second above 0, got -1"},
 		{"rate of zero", "load_profile:\n  rate: 0", "plan.yaml:2: load_profile.rate: want a number of requests per second above 0, got 0"},
@@ -127,7 +127,7 @@ func TestFlagErrors(t *testing.T) {
 		{[]string{"--header=Authorization"}, `--header: want a header as Name=value, such as X-Team=search`},
 		{[]string{"--header=A=b\nC: d"}, "--header: the value of A holds a line break"},
 		{[]string{"--extra-body=[1]"}, `--extra-body: want a JSON object such as {"top_k": 20}, got "[1]"`},
-		{[]string{"--slo=soon"}, `--slo: objective "soon": want metric:stat<limit, such as ttft:p99<500ms`},
+		{[]string{"--slo=soon"}, `--slo: objective "soon": want metric:stat<limit, such as ttft:p99<500ms, or a preset such as chat`},
 		{[]string{"--url=http://h", "--gpu=H100"}, "--gpu: is for the embedded engine, but a URL is given"},
 		{[]string{"--tp=-1"}, "--tp: want more than 0, got -1"},
 		{[]string{"--tp=0"}, "--tp: want more than 0: leave it out for the default"},

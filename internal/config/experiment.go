@@ -27,6 +27,7 @@ type Experiment struct {
 	Rounds int `yaml:"rounds,omitempty"`
 	// Tolerance is the relative difference that does not matter.
 	Tolerance float64 `yaml:"tolerance,omitempty"`
+	Protocol  `yaml:",inline"`
 }
 
 const (
@@ -71,7 +72,7 @@ func (c *Config) experiment() error {
 	if err := e.Spec.Validate(); err != nil {
 		return c.wrongIn(block, err)
 	}
-	return nil
+	return c.protocol()
 }
 
 func setRates(c *Config, values []string) error {

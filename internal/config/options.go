@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"redline/internal/sim"
+	"redline/internal/slo"
 	"redline/internal/token"
 	"redline/internal/wire"
 	"redline/internal/workload"
@@ -169,9 +170,13 @@ var Options = []Option{
 		Help: "rounds of a live comparison"},
 	{Flag: "tolerance", Key: "experiment.tolerance", Group: ExperimentGroup, Kind: Float, Value: "SHARE", Default: "0.05",
 		Help: "relative difference between two runs that does not matter"},
+	{Flag: "accept", Key: "experiment.accept", Group: ExperimentGroup, Kind: Text, Value: "CONDITION", Repeatable: true,
+		Help: "stopping rule, what makes the configuration good enough: an objective, or a limit such as 'limit>20'"},
+	{Flag: "scale", Key: "experiment.scale", Group: ExperimentGroup, Kind: Float, Value: "SHARE", Default: "1",
+		Help: "shorten every stage of a protocol or matrix by this factor, to try the way; what comes of it are probes"},
 
 	{Flag: "slo", Key: "sla_thresholds", Group: RunGroup, Kind: Text, Value: "OBJECTIVE", Repeatable: true,
-		Help: "promise to judge: 'ttft:p99<500ms', 'error:rate<1%'; takes the place of the plan's"},
+		Help: "promise to judge: 'ttft:p99<500ms', 'error:rate<1%', or a preset: " + presets() + "; takes the place of the plan's"},
 	{Flag: "label", Key: "metadata.label", Group: RunGroup, Kind: Text, Value: "NAME",
 		Help: "short name of the run, part of its directory's", set: setLabel, get: getLabel},
 	{Flag: "note", Key: "metadata.note", Group: RunGroup, Kind: Text, Value: "TEXT",
@@ -206,6 +211,24 @@ var (
 	setNoStream, getNoStream       = opposite(func(c *Config) **bool { return &c.Provider.Stream })
 	setNoTelemetry, getNoTelemetry = opposite(func(c *Config) **bool { return &c.Telemetry.Scrape })
 )
+
+// presets lists the sets of objectives that have a name, those of a family
+// behind it: "chat, batch, mlperf:llama2-70b-server, …-interactive".
+func presets() string {
+	var words []string
+	family := ""
+	for _, name := range slo.PresetNames() {
+		before, rest, ok := strings.Cut(name, ":")
+		switch {
+		case ok && before == family:
+			name = rest
+		case ok:
+			family = before
+		}
+		words = append(words, name)
+	}
+	return strings.Join(words, ", ")
+}
 
 func setOut(c *Config, values []string) error { c.Output.Dir = values[0]; return nil }
 func getOut(c *Config) []string               { return nonEmpty(c.Output.Dir) }

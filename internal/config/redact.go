@@ -61,7 +61,11 @@ func (c *Config) headerSecrets() []string {
 
 func (c *Config) urlSecrets() []string {
 	var out []string
-	for _, text := range slices.Concat(c.Provider.URLs, c.Telemetry.MetricsURLs) {
+	urls := slices.Concat(c.Provider.URLs, c.Telemetry.MetricsURLs)
+	for _, v := range c.Experiment.Variants {
+		urls = append(urls, v.URLs...)
+	}
+	for _, text := range urls {
 		u, err := url.Parse(text)
 		if err != nil {
 			continue
@@ -130,7 +134,8 @@ func (r redactor) text(s, path string) string {
 			return masked
 		}
 	}
-	if strings.HasPrefix(path, "provider.api_endpoint") || strings.HasPrefix(path, metricsURL) {
+	if strings.HasPrefix(path, "provider.api_endpoint") || strings.HasPrefix(path, metricsURL) ||
+		strings.HasPrefix(path, "experiment.variants[") && strings.Contains(path, ".api_endpoint") {
 		s = cleanURL(s)
 	}
 	if freeText(path) {

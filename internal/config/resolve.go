@@ -170,6 +170,9 @@ func fromEnv(o *Option, lookup func(string) (string, bool)) []string {
 	return values
 }
 
+// Defaulted reports whether a key was left to its default.
+func (c *Config) Defaulted(key string) bool { return !c.isSet(key) }
+
 // isSet reports whether a key was given anywhere.
 func (c *Config) isSet(key string) bool {
 	_, ok := c.places[key]

@@ -308,15 +308,17 @@ func (c *Config) work() error {
 func (c *Config) classObjectives() error {
 	for i, class := range c.Workload.Classes {
 		for _, text := range class.SLO {
-			o, err := slo.Parse(text)
+			list, err := slo.Expand(text)
 			if err != nil {
 				return c.wrong(fmt.Sprintf("workload.classes[%d].slo", i), "%v", err)
 			}
-			scope := o.Scope
-			scope.Class = class.Name
-			o = o.Within(scope)
-			if !slices.ContainsFunc(c.Objectives, func(known slo.Objective) bool { return known.Text == o.Text }) {
-				c.Objectives = append(c.Objectives, o)
+			for _, o := range list {
+				scope := o.Scope
+				scope.Class = class.Name
+				o = o.Within(scope)
+				if !slices.ContainsFunc(c.Objectives, func(known slo.Objective) bool { return known.Text == o.Text }) {
+					c.Objectives = append(c.Objectives, o)
+				}
 			}
 		}
 	}
@@ -343,6 +345,7 @@ func (c *Config) engine() error {
 	if err := c.optimize(); err != nil {
 		return err
 	}
+	c.asked = *s
 	full, err := s.Resolve()
 	if err != nil {
 		if message, ok := strings.CutPrefix(err.Error(), "model: "); ok && !named {

@@ -39,6 +39,8 @@ type Stage struct {
 	Name    string
 	Purpose string
 	Config  *config.Config
+
+	on *measure.Target // nil: the experiment's own
 }
 
 // conductor is an experiment under way.
@@ -132,6 +134,9 @@ func (x *conductor) run(ctx context.Context, s Stage) (*result.Result, error) {
 	}
 	o := x.Options.Options
 	o.Config, o.Target = &c, x.target
+	if s.on != nil {
+		o.Target = s.on
+	}
 	res, _, err := measure.Run(ctx, o)
 	switch {
 	case errors.Is(err, context.Canceled):

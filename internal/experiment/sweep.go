@@ -208,6 +208,7 @@ func (x *conductor) findLimit(ctx context.Context) error {
 		return err
 	}
 	defer func() { x.answer(s) }()
+	expected := x.target.MeanOutput(x.Config)
 	for {
 		level, ok := s.Next()
 		if !ok {
@@ -224,12 +225,22 @@ func (x *conductor) findLimit(ctx context.Context) error {
 		}
 		seen := search.FromPoint(res.Points[0])
 		seen.Spent = spent(res.Points[0])
+		seen.Work *= luck(res.Points[0], expected)
 		s.Observe(level, seen)
 		if level.Purpose == search.Sustain {
 			x.res.Sustained = new(len(x.res.Points) - 1)
 		}
 		x.answer(s)
 	}
+}
+
+// luck is how much more output the window's requests asked for than the
+// workload does in the mean.
+func luck(p result.Point, expected float64) float64 {
+	if expected <= 0 || p.Requests.OK == 0 || p.Tokens.AskedOutput == 0 {
+		return 1
+	}
+	return float64(p.Tokens.AskedOutput) / float64(p.Requests.OK) / expected
 }
 
 // fourDigits rounds a rate to what a person would have asked for.

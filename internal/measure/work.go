@@ -133,6 +133,18 @@ func (r *run) openWorkload() error {
 	return nil
 }
 
+// MeanOutput is how many tokens the workload of a plan asks for in the mean, 0
+// where that cannot be told.
+func (t *Target) MeanOutput(c *config.Config) float64 {
+	work, err := c.Workload.New(t.text, c.Seed, workload.Options{})
+	if err != nil {
+		return 0
+	}
+	defer work.Close()
+	_, output := work.Mean()
+	return output
+}
+
 // designedSharing is the share of prompt tokens that the plan's workload repeats,
 // nil where its file is gone or no longer says so.
 func designedSharing(c *config.Config) *float64 {

@@ -28,6 +28,9 @@ type batches struct {
 	// draws holds, resample after resample, how often each batch is drawn;
 	// nothing where the batches are too few.
 	draws []uint8
+	// tails are those found so far, by their chance: few are asked for, and
+	// many times.
+	tails map[float64]float64
 }
 
 // newBatches makes batches at least twice as long as the mean request.
@@ -36,7 +39,7 @@ func newBatches(start, end int64, meanE2E float64, seed uint64) batches {
 	if meanE2E > 0 {
 		count = int(min(float64(end-start)/(2*meanE2E), mostBatches))
 	}
-	b := batches{start: start, end: end, took: meanE2E, count: max(count, 1)}
+	b := batches{start: start, end: end, took: meanE2E, count: max(count, 1), tails: map[float64]float64{}}
 	if !b.enough() {
 		return b
 	}
@@ -56,8 +59,13 @@ func newBatches(start, end int64, meanE2E float64, seed uint64) batches {
 // few batches make the plain percentile interval too narrow, by the ratio of
 // Student's t to the normal quantile.
 func (b batches) tail(alpha float64) float64 {
-	k := float64(b.count)
-	return stats.NormalCDF(-math.Sqrt(k/(k-1)) * stats.StudentQuantile(1-alpha, k-1))
+	known, ok := b.tails[alpha]
+	if !ok {
+		k := float64(b.count)
+		known = stats.NormalCDF(-math.Sqrt(k/(k-1)) * stats.StudentQuantile(1-alpha, k-1))
+		b.tails[alpha] = known
+	}
+	return known
 }
 
 // tooShort says how long the window is against what batches must last. Rounded

@@ -43,9 +43,25 @@ func (c *cursor) next() {
 	if c.more = len(c.rest) > 0; !c.more {
 		return
 	}
-	step, size := binary.Uvarint(c.rest)
-	n, more := binary.Uvarint(c.rest[size:])
-	c.bits, c.n, c.rest = c.bits+uint32(step), n, c.rest[size+more:]
+	c.bits += uint32(c.number())
+	c.n = c.number()
+}
+
+// number takes a varint off the rest. Most are short, and this is where the
+// time of a merge goes: one or two bytes are read without a loop.
+func (c *cursor) number() uint64 {
+	b := c.rest
+	if b[0] < 0x80 {
+		c.rest = b[1:]
+		return uint64(b[0])
+	}
+	if b[1] < 0x80 {
+		c.rest = b[2:]
+		return uint64(b[0]&0x7f) | uint64(b[1])<<7
+	}
+	v, size := binary.Uvarint(b)
+	c.rest = b[size:]
+	return v
 }
 
 // writer makes a run of entries that come in ascending order.

@@ -172,3 +172,13 @@ func (r *Record) Settle() {
 func (r *Record) Short() bool {
 	return r.Outcome == llm.OK && r.AskedOutput > 0 && r.OutputTokens != r.AskedOutput
 }
+
+// Shift moves every stamp that is known by ns, to lay records of several runs
+// on one line of time.
+func (r *Record) Shift(ns int64) {
+	for _, s := range r.numbers() {
+		if *s.ns != 0 {
+			*s.ns += ns
+		}
+	}
+}

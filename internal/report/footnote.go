@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,9 @@ type footnotes struct {
 	texts    []string
 	printed  int
 	used     map[int]bool
+	// unseen says that no point is told in full: what weakens its latencies
+	// and its window weakens nothing on the page.
+	unseen bool
 }
 
 // mark gives the superscript that refers to text. A text that begins another
@@ -49,16 +53,20 @@ func (f *footnotes) on(figure string) string {
 	return strings.Join(texts, "; ")
 }
 
-// rest is the warnings that no figure shown so far has referred to. Those on a
-// latency that the page does not show have nothing to weaken here.
+// rest is the warnings that no figure shown so far has referred to, each once.
+// Those on a figure that the page does not show have nothing to weaken here.
 func (f *footnotes) rest() []result.Warning {
 	var left []result.Warning
 	for i, warning := range f.warnings {
-		if !f.used[i] && !strings.HasPrefix(warning.Figure, "latency.") {
+		if !f.used[i] && !f.aboutUnseen(warning.Figure) && !slices.Contains(left, warning) {
 			left = append(left, warning)
 		}
 	}
 	return left
+}
+
+func (f *footnotes) aboutUnseen(figure string) bool {
+	return strings.HasPrefix(figure, "latency.") || f.unseen && (figure == "latency" || strings.HasPrefix(figure, "window."))
 }
 
 // markOn is the superscript of the warnings about a figure, if any.

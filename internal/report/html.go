@@ -56,9 +56,11 @@ type sheetSection struct {
 	Blocks    []sheetBlock
 }
 
+// sheetChart is a picture; Narrow is the same for a page that has no room for
+// it, empty where it is narrow already.
 type sheetChart struct {
-	Title   string
-	Picture template.HTML
+	Title           string
+	Picture, Narrow template.HTML
 }
 
 // sheetBlock is one of its fields: the others are empty.
@@ -101,8 +103,7 @@ func newSheetSection(s section, id string) sheetSection {
 		out.Title = sentenceCase(s.title)
 	}
 	for i := range s.charts {
-		out.Charts = append(out.Charts, sheetChart{Title: sentenceCase(s.charts[i].Title),
-			Picture: template.HTML(s.charts[i].SVG(id+"-chart"+strconv.Itoa(i), chartSize(i)))}) // escapes what it is given
+		out.Charts = append(out.Charts, newSheetChart(&s.charts[i], id+"-chart"+strconv.Itoa(i), i == 0))
 	}
 	for _, one := range s.parts {
 		last := len(out.Blocks) - 1
@@ -122,13 +123,14 @@ func newSheetSection(s section, id string) sheetSection {
 	return out
 }
 
-// chartSize gives the first chart the whole width of the page, and the others
-// half of it.
-func chartSize(i int) chart.Size {
-	if i == 0 {
-		return chart.Size{Width: 1000, Height: 400}
+// newSheetChart draws a chart at half the width of the page, and the first one
+// at all of it too. A picture escapes what it is given.
+func newSheetChart(c *chart.Chart, id string, first bool) sheetChart {
+	half, whole := chart.Size{Width: 480, Height: 300}, chart.Size{Width: 1000, Height: 400}
+	if !first {
+		return sheetChart{Title: sentenceCase(c.Title), Picture: template.HTML(c.SVG(id, half))}
 	}
-	return chart.Size{Width: 480, Height: 300}
+	return sheetChart{Title: sentenceCase(c.Title), Picture: template.HTML(c.SVG(id, whole)), Narrow: template.HTML(c.SVG(id+"-narrow", half))}
 }
 
 func sheetFact(one piece) sheetLine {

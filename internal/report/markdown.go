@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"redline/internal/chart"
 	"redline/internal/result"
 )
 
@@ -49,6 +50,9 @@ func (m *markdown) section(s section) {
 	case s.title != "":
 		m.block("### " + escaped(sentenceCase(s.title)))
 	}
+	if len(s.charts) > 0 {
+		m.plot(&s.charts[0])
+	}
 	for i := 0; i < len(s.parts); i++ {
 		switch one := s.parts[i]; one.kind {
 		case grid:
@@ -67,6 +71,14 @@ func (m *markdown) section(s section) {
 	if fold {
 		m.block("</details>")
 	}
+}
+
+// plot draws a chart in letters of one width; a fence of backticks is not to
+// be closed by what a label holds.
+func (m *markdown) plot(c *chart.Chart) {
+	const width = 80
+	text := strings.Join(c.Text(width, plotRows), "\n")
+	m.block("```text\n" + strings.ReplaceAll(text, "`", "'") + "\n```")
 }
 
 // grid writes a table; a column of numbers is aligned to the right.

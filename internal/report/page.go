@@ -38,7 +38,7 @@ func newPage(r *result.Result, o TerminalOptions) *page {
 	if width <= 0 || width > maxWidth {
 		width = maxWidth
 	}
-	return &page{width: max(width, minWidth), color: o.Color, notes: footnotes{warnings: r.Warnings}}
+	return &page{width: max(width, minWidth), color: o.Color, notes: footnotes{warnings: r.Warnings, unseen: len(r.Points) > 0 && len(detailed(r)) == 0}}
 }
 
 // line ends one line, without the blanks that alignment left at its end.

@@ -42,6 +42,21 @@ func TestWeakMediansOfGroupsAreFootnoted(t *testing.T) {
 	t.Errorf("shown: %q; want the first median bare and the second marked in\n%s", marked, table)
 }
 
+// TestWarningsOfLevelsAreSaidOnce: every level of a sweep has the same to say,
+// and what weakens figures that the page does not show is left out.
+func TestWarningsOfLevelsAreSaidOnce(t *testing.T) {
+	t.Parallel()
+	r := curveSample()
+	for range 3 {
+		r.Warnings = append(r.Warnings, result.Warning{Figure: "latency", Text: "no percentile is firm"},
+			result.Warning{Figure: "window.steady", Text: "not known"}, result.Warning{Figure: "requests", Text: "some were short"})
+	}
+	want := []result.Warning{{Figure: "requests", Text: "some were short"}}
+	if diff := cmp.Diff(want, newPage(r, TerminalOptions{}).notes.rest()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestFindingsLineUp: what the window shows stands in one column with the
 // checks that failed.
 func TestFindingsLineUp(t *testing.T) {

@@ -45,6 +45,7 @@ type Result struct {
 	// Sustained is the index of the point at the limit that lasted.
 	Sustained  *int        `json:"sustained,omitempty"`
 	Comparison *Comparison `json:"comparison,omitempty"`
+	Repeats    *Repeats    `json:"repeats,omitempty"`
 	Checklist  []Item      `json:"checklist,omitempty"`
 	Stages     []Stage     `json:"stages,omitempty"`
 	Warnings   []Warning   `json:"warnings,omitempty"`

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -58,7 +59,27 @@ func yamlFault(name string, err error) error {
 	if !errors.As(err, &positioned) || positioned.GetToken() == nil || positioned.GetToken().Position == nil {
 		return fault(name, "is not a fitted workload: %v", err)
 	}
-	return fault(at(name, positioned.GetToken().Position.Line), "%s", positioned.GetMessage())
+	place := at(name, positioned.GetToken().Position.Line)
+	var mistyped *yaml.TypeError
+	if errors.As(err, &mistyped) {
+		return fault(place, "%s is no %s, which is wanted here", shown(positioned.GetToken().Value), kindWord(mistyped.DstType))
+	}
+	return fault(place, "%s", positioned.GetMessage())
+}
+
+// kindWord says what a value should be, in the words of the file.
+func kindWord(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Int, reflect.Int64, reflect.Uint64, reflect.Float64:
+		return "number"
+	case reflect.Slice:
+		return "list"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "text"
+	}
+	return "block of keys"
 }
 
 // lineOf finds the line of a value by its path, that of what encloses it where

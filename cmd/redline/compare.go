@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"redline/internal/compare"
+	"redline/internal/config"
+	"redline/internal/experiment"
+	"redline/internal/measure"
+	"redline/internal/result"
+)
+
+const compareHelp = `Say whether B is worse than A.
+
+Stored: two run directories, or sets of them separated by commas. Of single runs
+a difference counts only where it exceeds both what the runs themselves leave
+open and what runs of that kind differ by anyway (--history), or --tolerance.
+
+Live: two URLs. Both get the same requests in the same order at the same rate, by
+turns, ten rounds by default; every metric is tested on the differences within
+rounds, corrected for their number.
+
+Exit code: 0 nothing is worse, 4 B is worse, 5 not comparable or invalid,
+6 undecided, 130 interrupted.`
+
+const compareExamples = `  redline compare runs/monday runs/tuesday
+  redline compare runs/a1,runs/a2,runs/a3 runs/b1,runs/b2,runs/b3
+  redline compare runs/monday runs/tuesday --history runs/w1 --history runs/w2
+  redline compare http://old:8000 http://new:8000 --rate 5 --rounds 10
+  redline compare http://old:8000 http://new:8000 --rate 5 --workload azure.csv --duration 60s`
+
+func (p *process) compareCommand() *cobra.Command {
+	c := &cobra.Command{Use: "compare A B", Short: "say whether B is worse than A: two runs, or two servers by turns",
+		Long: compareHelp, Example: compareExamples, Args: cobra.ArbitraryArgs}
+	flags := addOptions(c, except("url", "rates", "concurrencies", "find-limit", "sustained", "thorough", "budget", "start", "repeat",
+		"profile", "limit"), map[string]string{"duration": "length of each side's turn in a round (default: 30s)"})
+	var history []string
+	var anyway bool
+	var resume string
+	c.Flags().StringArrayVar(&history, "history", nil, "earlier run of the same kind; may be given several times")
+	c.Flags().BoolVar(&anyway, "anyway", false, "compare runs that are not comparable, with a warning")
+	c.Flags().StringVar(&resume, "resume", "", "directory of a live comparison that was cut short")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) != 2 {
+			return usage("redline compare wants two runs or two URLs, got %d; redline compare --help shows examples", len(args))
+		}
+		if isURL(args[0]) != isURL(args[1]) {
+			return usage("want two run directories or two URLs, got one of each")
+		}
+		if isURL(args[0]) {
+			return p.compareLive(c.Context(), args, flags(), resume)
+		}
+		return p.compareStored(args, flags(), history, anyway)
+	}
+	return c
+}
+
+func isURL(s string) bool {
+	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "unix:")
+}
+
+// compareStored judges runs that were made before.
+func (p *process) compareStored(args []string, given map[string][]string, history []string, anyway bool) error {
+	cfg := &config.Config{}
+	for i := range config.Options {
+		o := &config.Options[i]
+		if values := given[o.Flag]; len(values) > 0 {
+			if err := o.Set(cfg, values); err != nil {
+				return usage("--%s: %v", o.Flag, err)
+			}
+		}
+	}
+	a, err := readRuns(args[0])
+	if err != nil {
+		return err
+	}
+	b, err := readRuns(args[1])
+	if err != nil {
+		return err
+	}
+	o := compare.Options{Tolerance: cfg.Experiment.Tolerance, Anyway: anyway, Seed: 1}
+	for _, path := range history {
+		earlier, err := readRuns(path)
+		if err != nil {
+			return err
+		}
+		o.History = append(o.History, earlier...)
+	}
+	c, err := compare.Stored(a, b, o)
+	var not *compare.Incomparable
+	switch {
+	case errors.As(err, &not):
+		return &coded{exitInvalid, fmt.Errorf("%w; --anyway compares them nevertheless", err)}
+	case err != nil:
+		return err
+	}
+	res := *b[len(b)-1]
+	res.Points, res.Stages, res.Curve, res.Limit, res.Checklist, res.Warnings = nil, nil, nil, nil, nil, nil
+	res.Comparison = experiment.Document(c)
+	if err := p.show(&res, cfg.Output.JSON, cfg.Output.Explain); err != nil {
+		return err
+	}
+	return comparisonEnding(res.Comparison)
+}
+
+// readRuns reads the results of directories separated by commas.
+func readRuns(list string) ([]*result.Result, error) {
+	var runs []*result.Result
+	for path := range strings.SplitSeq(list, ",") {
+		res, err := measure.Rebuild(strings.TrimSpace(path))
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, res)
+	}
+	return runs, nil
+}
+
+// compareLive measures two servers by turns.
+func (p *process) compareLive(ctx context.Context, urls []string, given map[string][]string, resume string) error {
+	seed := rand.Uint64() >> 11
+	plans := make([]*config.Config, len(urls))
+	for i, url := range urls {
+		flags := map[string][]string{"url": {url}}
+		for name, values := range given {
+			flags[name] = values
+		}
+		cfg, err := config.Resolve(config.Input{Flags: flags, LookupEnv: p.lookupEnv, Seed: seed})
+		if err != nil {
+			return err
+		}
+		plans[i] = cfg
+	}
+	if plans[0].Load.Rate == 0 && plans[0].Load.Bounds.MaxConcurrency == 0 && !plans[0].Recorded() {
+		return usage("a live comparison needs a load: --rate R or --concurrency N")
+	}
+	return p.conduct(ctx, plans[0], resume, func(ctx context.Context, o experiment.Options) (*result.Result, string, error) {
+		return experiment.Compare(ctx, o, plans[1])
+	})
+}
+
+// comparisonEnding is how the process ends with a comparison of stored runs.
+func comparisonEnding(c *result.Comparison) error {
+	switch {
+	case regressed(c):
+		return &coded{exitRegression, nil}
+	case c.Standing == result.Undecided:
+		return &coded{exitUndecided, nil}
+	}
+	return nil
+}

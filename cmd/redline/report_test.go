@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/metric"
+	"redline/internal/report"
+	"redline/internal/result"
+	"redline/internal/slo"
+)
+
+// keptRun is the directory of a short run that ended in order.
+func keptRun(t *testing.T) string {
+	t.Helper()
+	res := &result.Result{
+		Schema: result.Schema, ID: "20260114-091203", Started: time.Date(2026, 1, 14, 9, 12, 3, 0, time.UTC), Seed: 7,
+		Command: "redline run --rate 5", Model: result.Model{Name: "llama-3.1-8b"}, Verdict: result.Verdict{Valid: "yes", SLO: "met"},
+		Points: []result.Point{{
+			Load: result.Load{Mode: "open", Rate: new(5.0)},
+			Summary: metric.Summary{
+				Window: metric.Window{StartS: 1, EndS: 121}, Requests: metric.Requests{Due: 600, Sent: 600, OK: 600},
+				Objectives: []slo.Verdict{{Objective: "ttft:p99<500ms", Standing: slo.Met, Value: new(61.0), Unit: "ms", Limit: 500, N: 600}},
+			},
+		}},
+	}
+	document, err := json.Marshal(res)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, content := range map[string][]byte{"records.jsonl": nil, "result.json": document} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// Every format goes to the standard output and, with -o, to a file, alike.
+func TestReportFormats(t *testing.T) {
+	t.Parallel()
+	dir := keptRun(t)
+	begins := map[string]string{"terminal": "VALID", "json": "{", "csv": "run,point,", "markdown": "## ", "html": "<!doctype html>", "junit": "<?xml"}
+	for _, format := range report.Formats {
+		file := filepath.Join(t.TempDir(), "report")
+		code, shown, stderr := redline(t, nil, "report", dir, "--format", format.Name)
+		if begin, told := begins[format.Name]; code != exitOK || !told || !strings.HasPrefix(shown, begin) {
+			t.Errorf("%s: exit %d, %q, %.60q; want it to begin with %q", format.Name, code, stderr, shown, begin)
+		}
+		code, stdout, stderr := redline(t, nil, "report", dir, "--format", format.Name, "-o", file)
+		kept, err := os.ReadFile(file)
+		if code != exitOK || stdout != "" || err != nil {
+			t.Errorf("%s -o: exit %d, %q, %q, %v", format.Name, code, stdout, stderr, err)
+		}
+		if diff := cmp.Diff(shown, string(kept)); diff != "" {
+			t.Errorf("%s: the file differs (-shown +kept):\n%s", format.Name, diff)
+		}
+	}
+	_, long, _ := redline(t, nil, "report", dir, "--format", "json")
+	if _, short, _ := redline(t, nil, "report", dir, "--json"); short != long {
+		t.Error("--json shows something else than --format json")
+	}
+}
+
+func TestReportMistakes(t *testing.T) {
+	t.Parallel()
+	dir := keptRun(t)
+	for _, tt := range []struct {
+		name string
+		args []string
+		code int
+		says string
+	}{
+		{"a format mistyped", []string{"--format", "htlm"}, exitUsage, "html"},
+		{"no format at all", []string{"--format", "postscript"}, exitUsage, "terminal, json, csv, markdown, html, junit"},
+		{"two formats", []string{"--json", "--format", "csv"}, exitUsage, "exclude each other"},
+		{"a file in a directory that is not there", []string{"-o", filepath.Join(dir, "none", "x")}, exitError, "none"},
+	} {
+		code, stdout, stderr := redline(t, nil, append([]string{"report", dir}, tt.args...)...)
+		if code != tt.code || !strings.Contains(stderr, tt.says) || stdout != "" {
+			t.Errorf("%s: exit %d, %q, %q; want %d and %q", tt.name, code, stdout, stderr, tt.code, tt.says)
+		}
+	}
+}
+
+// The help names every column of the table of points.
+func TestReportHelpNamesTheColumns(t *testing.T) {
+	t.Parallel()
+	_, help, _ := redline(t, nil, "report", "--help")
+	words := strings.Fields(help)
+	for _, c := range report.Columns {
+		if !slices.Contains(words, c.Name) {
+			t.Errorf("%s is not in the help", c.Name)
+		}
+	}
+}
