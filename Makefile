@@ -7,7 +7,7 @@ STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
 FUZZTIME ?= 10m
-.PHONY: help build run test check cross fuzz bench floor accuracy peers real offered soak golden dist clean
+.PHONY: help build run test check cross fuzz bench floor accuracy peers real offered soak limit golden dist clean
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ offered: build ## how many requests and streams it can offer (a minute); writes 
 
 soak: build ## half an hour at 20,000 tokens/s, then a hundred kills; writes docs/SOAK.md
 	scripts/soak/run.sh
+
+limit: ## how often the reported limit holds the true one, over 100 searches of each engine (long); writes docs/LIMIT.md
+	REDLINE_LIMIT=100 go test -run TestSearchesFindTheLimit -timeout 1h ./internal/search/
 
 golden: ## rewrite golden files, schemas and generated docs
 	go generate ./internal/schema

@@ -83,11 +83,11 @@ func (v view) latency(p part, gaps *tallied) Latency {
 		trust.coalesced = v.blurredShare(f.figure, p)
 		*f.place(&l) = v.space.sample(v.of(f.figure, p)).dist(percentiles, trust)
 	}
-	l.ICL = v.space.counted(counted{tally: gaps.icl}).dist(percentiles, v.trust)
+	l.ICL = counted{tally: gaps.icl}.sample(v.space).dist(percentiles, v.trust)
 	if v.gaps.plain {
 		l.ITL = l.ICL.clone()
 	} else if gaps.mostlyKnown() {
-		l.ITL = v.space.counted(counted{tally: gaps.itl}).dist(percentiles, v.trust)
+		l.ITL = counted{tally: gaps.itl}.sample(v.space).dist(percentiles, v.trust)
 	}
 	return l
 }

@@ -47,7 +47,32 @@ func (c counted) visit(b batches, see func(batch int, ms float32, n int)) {
 	}
 }
 
-func (c counted) sample(w *workspace) sample { return w.counted(c) }
+// sample sorts few values one by one: those of a short window hardly repeat.
+func (c counted) sample(w *workspace) sample {
+	if s, few := w.expanded(c); few {
+		return s
+	}
+	return w.merged(c)
+}
+
+// all walks the values with their counts, batch by batch.
+func (c counted) all(yield func(v float32, n int) bool) {
+	for _, r := range c.tally {
+		for v, n := range r.all {
+			if !yield(v, n) {
+				return
+			}
+		}
+	}
+	if c.late == nil {
+		return
+	}
+	for _, v := range c.late {
+		if !yield(v, c.times) {
+			return
+		}
+	}
+}
 
 // sample is a figure's values in ascending order. A float32 holds seven
 // digits, one more than is ever shown.
@@ -79,23 +104,37 @@ func (w *workspace) sample(from values) sample {
 	return sample{from: from, sorted: w.values, mean: sum / float64(len(w.values))}
 }
 
-// counted puts the batches of a tally together. It is valid until the next
-// sample is made.
-func (w *workspace) counted(c counted) sample {
+// mostExpanded is how many values of a tally are sorted one by one.
+const mostExpanded = 1 << 19
+
+// expanded writes counted values out and sorts them, where they are few. The
+// sample is valid until the next one is made.
+func (w *workspace) expanded(c counted) (s sample, few bool) {
+	w.values = w.values[:0]
+	sum := 0.0
+	for v, n := range c.all {
+		if len(w.values)+n > mostExpanded {
+			return sample{}, false
+		}
+		for range n {
+			w.values = append(w.values, v)
+		}
+		sum += float64(v) * float64(n)
+	}
+	w.sort()
+	return sample{from: c, sorted: w.values, mean: sum / float64(len(w.values))}, true
+}
+
+// merged puts the batches of a tally together. The sample is valid until the
+// next one is made.
+func (w *workspace) merged(c counted) sample {
 	w.values, w.upTo = w.values[:0], w.upTo[:0]
 	sum, total := 0.0, 0
-	add := func(v float32, n int) {
+	whole := counted{tally{mergedRun(c.tally)}, c.late, c.times}
+	for v, n := range whole.all {
 		total += n
 		sum += float64(v) * float64(n)
 		w.values, w.upTo = append(w.values, v), append(w.upTo, total)
-	}
-	for v, n := range mergedRun(c.tally).all {
-		add(v, n)
-	}
-	if c.late != nil {
-		for _, v := range c.late {
-			add(v, c.times)
-		}
 	}
 	return sample{from: c, sorted: w.values, upTo: w.upTo, mean: sum / float64(total)}
 }

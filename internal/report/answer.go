@@ -20,6 +20,8 @@ func answered(r *result.Result) (headline, bool) {
 		return comparisonHeadline(r.Comparison), true
 	case r.Curve != nil:
 		return curveHeadline(r), true
+	case r.Repeats != nil:
+		return repeatsHeadline(r), true
 	case len(r.Stages) > 0:
 		return stagesHeadline(r), true
 	}
@@ -137,7 +139,7 @@ func stagesHeadline(r *result.Result) headline {
 
 // answer writes what an experiment found, in the order in which a reader asks.
 func (p *page) answer(r *result.Result) {
-	if r.Limit == nil && r.Curve == nil && r.Comparison == nil && len(r.Stages) == 0 {
+	if r.Limit == nil && r.Curve == nil && r.Comparison == nil && r.Repeats == nil && len(r.Stages) == 0 {
 		return
 	}
 	p.gap()
@@ -148,6 +150,8 @@ func (p *page) answer(r *result.Result) {
 	p.plot(r)
 	p.gap()
 	p.comparison(r.Comparison)
+	p.gap()
+	p.repeats(r.Repeats)
 	p.gap()
 	p.stages(r)
 }

@@ -43,6 +43,10 @@ func TestAnswersLead(t *testing.T) {
 		{"a curve alone", curveSample(), "CURVE: 8 levels from 4 requests/s to 32 requests/s; saturated at 32 requests/s; knee at 20"},
 		{"a regression", comparisonSample(), "WORSE: tpot:p50 slower by 5.1 %; undecided: ttft:p99"},
 		{"a matrix", matrixSample(), "MEASURED: 3 stages; 1 as expected, 1 not"},
+		{"repeats", repeatsSample(), "VALID · every objective met in each of 3 runs at 20 requests/s"},
+		{"repeats of which one misses", changed(repeatsSample(), func(r *result.Result) {
+			r.Verdict.SLO, r.Points[1].Objectives = "missed", missedSample().Points[0].Objectives
+		}), "MISSED: in 1 of 3 runs at 20 requests/s"},
 		{"an invalid search", changed(limitSample(), func(r *result.Result) { r.Verdict.Valid = "no" }),
 			"INVALID: the figures below say more about the test than about the server"},
 		{"a search of which nothing was answered", changed(limitSample(), func(r *result.Result) {
@@ -76,6 +80,7 @@ func TestOnlyTheSustainedRunIsToldInFull(t *testing.T) {
 		{"a limit", limitSample(), []int{4}},
 		{"a curve", curveSample(), nil},
 		{"a matrix", matrixSample(), nil},
+		{"repeats", repeatsSample(), []int{3}},
 		{"a sustained run that is not there", changed(limitSample(), func(r *result.Result) { r.Sustained = new(99) }), nil},
 	} {
 		if diff := cmp.Diff(tt.want, detailed(tt.result)); diff != "" {

@@ -71,6 +71,7 @@ func newArticle(r *result.Result) *article {
 	take("Latency against load", curves(r), func() { p.levels(r) })
 	take("The limit", nil, func() { p.limit(r) })
 	take("B against A", nil, func() { p.comparison(r.Comparison) })
+	take("Over several runs", nil, func() { p.repeats(r.Repeats) })
 	take("Stages", nil, func() { p.stages(r) })
 	for _, i := range detailed(r) {
 		take(pointTitle(r, i), nil, func() { p.figuresOf(r, &r.Points[i]) })
@@ -106,17 +107,19 @@ func validityLine(r *result.Result) headline {
 }
 
 // detailed lists the points whose every figure a page shows: all of a plain
-// run, and of an experiment the sustained run.
+// run, of an experiment the sustained run, and of repeats all of them together.
 func detailed(r *result.Result) []int {
-	if r.Curve == nil && r.Limit == nil && r.Comparison == nil && len(r.Stages) == 0 {
+	if r.Curve == nil && r.Limit == nil && r.Comparison == nil && r.Repeats == nil && len(r.Stages) == 0 {
 		all := make([]int, len(r.Points))
 		for i := range all {
 			all[i] = i
 		}
 		return all
 	}
-	if i := sustained(r); i >= 0 {
-		return []int{i}
+	for _, i := range []int{sustained(r), pooled(r)} {
+		if i >= 0 {
+			return []int{i}
+		}
 	}
 	return nil
 }
@@ -135,6 +138,8 @@ func pointTitle(r *result.Result, i int) string {
 	switch {
 	case i == sustained(r):
 		return "sustained run " + loadPhrase(point)
+	case i == pooled(r):
+		return "all runs together " + loadPhrase(point)
 	case point.Name != "":
 		return label(point.Name)
 	case len(r.Points) == 1:

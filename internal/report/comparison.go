@@ -62,15 +62,8 @@ func side(s result.Side) string {
 }
 
 func changeRow(m *result.Change) []cell {
-	name := m.Name
-	if m.Load != "" {
-		name += " at " + m.Load
-	}
-	if m.Unit != "" && m.Unit != "fraction" {
-		name += ", " + m.Unit
-	}
 	change, bounds := relativeChange(m)
-	return []cell{{text: indent + clean(name)}, {text: measured(m.A, m.Unit)}, {text: measured(m.B, m.Unit)},
+	return []cell{{text: indent + metricName(m.Name, m.Load, m.Unit)}, {text: measured(m.A, m.Unit)}, {text: measured(m.B, m.Unit)},
 		{text: change}, {text: bounds}, {text: chance(m.PHolm)}, {text: clean(m.Verdict), tone: changeTones[m.Standing]}}
 }
 

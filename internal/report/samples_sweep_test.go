@@ -149,3 +149,21 @@ func matrixSample() *result.Result {
 	}
 	return r
 }
+
+// repeatsSample is three runs of one plan, and all of them together.
+func repeatsSample() *result.Result {
+	r := metSample()
+	r.ID, r.Label = "20260114-150000-repeat", "three times"
+	run := r.Points[0]
+	r.Points = []result.Point{run, run, run, run}
+	for i := range 3 {
+		r.Stages = append(r.Stages, result.Stage{Name: "run " + count(i+1), Dir: "stages/0" + count(i+1), Point: new(i), Purpose: "repeat"})
+	}
+	r.Points[3].Requests.Due, r.Points[3].Requests.Sent, r.Points[3].Requests.OK = 7239, 7239, 7235
+	r.Repeats = &result.Repeats{Runs: 3, Point: new(3), Metrics: []result.Spread{
+		{Name: "ttft:p99", Unit: "ms", N: 3, Mean: 163.4, Min: 158.1, Max: 168.9, CV: new(0.033), WithinCV: new(0.021), Interval: &[2]float64{150.1, 176.7}},
+		{Name: "throughput", Unit: "tokens/s", N: 3, Mean: 3748, Min: 3741, Max: 3755, CV: new(0.0019)},
+		{Name: "error:rate", Unit: "fraction", N: 3, Mean: 0.0016, Min: 0.0012, Max: 0.002},
+	}}
+	return r
+}

@@ -37,6 +37,7 @@ func samples() []sample {
 		{"wide", wideSample()},
 		{"comparison", comparisonSample()},
 		{"matrix", matrixSample()},
+		{"repeats", repeatsSample()},
 	}
 }
 
