@@ -207,11 +207,16 @@ func (x *conductor) add(s Stage, path string, res *result.Result) {
 	x.res.Stages = append(x.res.Stages, entry)
 	x.judge(s, res)
 	for _, w := range res.Warnings {
-		if !slices.Contains(x.res.Warnings, w) {
+		if wholeFigures[w.Figure] && !slices.Contains(x.res.Warnings, w) {
 			x.res.Warnings = append(x.res.Warnings, w)
 		}
 	}
 }
+
+// wholeFigures are what a warning of one stage can be about and still be one of
+// the whole. The others weaken a figure of that stage, whose own result has
+// them.
+var wholeFigures = map[string]bool{"workload": true, "server": true, "requests": true}
 
 // probeBelow is the length under which a level only shows the way.
 const probeBelow = time.Minute
