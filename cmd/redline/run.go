@@ -3,8 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strings"
 	"unicode"
@@ -85,6 +87,9 @@ func (p *process) measure(ctx context.Context, cfg *config.Config) error {
 		}
 		return err
 	}
+	if err == nil {
+		err = writePage(path, res)
+	}
 	unshown := p.show(res, cfg.Output.JSON, cfg.Output.Explain)
 	if unshown == nil && !cfg.Output.JSON {
 		kept := "Kept in"
@@ -94,6 +99,19 @@ func (p *process) measure(ctx context.Context, cfg *config.Config) error {
 		_, unshown = fmt.Fprintf(p.stdout, "\n%s %s\n", kept, filepath.ToSlash(path))
 	}
 	return ending(res, cmp.Or(err, unshown))
+}
+
+// writePage puts the report for a browser beside the result.
+func writePage(dir string, res *result.Result) error {
+	path := filepath.Join(dir, "report.html")
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(report.HTML(file, res), file.Close()); err != nil {
+		return fmt.Errorf("%s could not be written: %w", path, err)
+	}
+	return nil
 }
 
 // show writes a result to stdout.

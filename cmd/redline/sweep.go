@@ -134,6 +134,9 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume string
 	if res == nil {
 		return err
 	}
+	if err == nil {
+		err = writePage(path, res)
+	}
 	unshown := p.show(res, cfg.Output.JSON, cfg.Output.Explain)
 	if !cfg.Output.JSON && unshown == nil {
 		_, unshown = fmt.Fprintf(p.stdout, "\nKept in %s\n", filepath.ToSlash(path))

@@ -271,6 +271,29 @@ func TestBadFits(t *testing.T) {
 	}
 }
 
+// Columns of any name make a log of a file, without a word about its format.
+func TestColumnsAreAllThatALogNeeds(t *testing.T) {
+	t.Parallel()
+	columns := []string{"--column", "time=ts", "--column", "prompt=in_tok", "--column", "output=out_tok", "--column", "tenant=who"}
+	for _, path := range []string{
+		file(t, "gateway.csv", "ts,in_tok,out_tok,who\n1,100,10,a\n2,200,20,b\n3,300,30,a\n"),
+		file(t, "gateway.jsonl", `{"ts":1,"in_tok":100,"out_tok":10,"who":"a"}`+"\n"+`{"ts":2,"in_tok":200,"out_tok":20,"who":"b"}`+"\n"+
+			`{"ts":3,"in_tok":300,"out_tok":30,"who":"a"}`+"\n"),
+	} {
+		s := shown(t, append([]string{path}, columns...)...)
+		if s.Requests != 3 || s.Prompt.Mean != 200 || s.Output.Mean != 20 || len(s.Tenants) != 2 || s.Arrivals.SpanS != 2 {
+			t.Errorf("%s: %+v", path, s)
+		}
+		code, stdout, stderr := redline(t, nil, append([]string{"workload", "fit", path}, columns...)...)
+		if code != exitOK || !strings.Contains(stdout, "schema: redline/workload/1") {
+			t.Errorf("fit of %s: exit %d, %s", path, code, stderr)
+		}
+		badInput(t, []string{"workload", "show", path}, exitError, []string{path, "--column"})
+		badInput(t, []string{"workload", "show", path, "--column", "prompt=nowhere"}, exitError, []string{path, "nowhere"})
+		badInput(t, []string{"workload", "show", path, "--column", "promt=in_tok"}, exitError, []string{"promt", "did you mean prompt?"})
+	}
+}
+
 func TestSkippedRowsAreCounted(t *testing.T) {
 	t.Parallel()
 	path := file(t, "azure.csv", azure()+"2023-11-16 18:15:50.0000000,-1,5\nnever,5,5\n")

@@ -135,7 +135,7 @@ experiment:
   variants:
     - name: base
     - {name: big, model: llama-3.1-70b, sim: {tp: 4, gpu: H200}}
-    - {name: real, api_endpoint: [http://127.0.0.1:8000/v1/completions?key=sesame-123], model: m}
+    - {name: real, api_endpoint: ['http://127.0.0.1:8000/v1/completions?key=sesame-123'], model: m}
 `)
 	c := mustResolve(t, Input{PlanPath: plan})
 	type target struct {

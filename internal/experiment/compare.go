@@ -135,7 +135,7 @@ func (s side) about() compare.Side {
 // Document is a comparison as result.json has it.
 func Document(c *compare.Comparison) *result.Comparison {
 	out := &result.Comparison{Way: c.Way, A: result.Side(c.A), B: result.Side(c.B), Rounds: c.Rounds, Test: c.Test,
-		Alpha: c.Alpha, Standing: result.Standing(c.Standing), Verdict: c.Verdict, Warnings: c.Warnings}
+		Alpha: c.Alpha, Standing: result.Standing(c.Standing), Verdict: c.Verdict, Warnings: c.Warnings, Metrics: []result.Change{}}
 	for _, m := range c.Metrics {
 		out.Metrics = append(out.Metrics, result.Change{Name: m.Name, Load: m.Load, Unit: m.Unit, A: m.A, B: m.B,
 			Ratio: m.Ratio, Difference: m.Difference, Interval: m.Interval, Bootstrap: m.Bootstrap, P: m.P, PHolm: m.PHolm,

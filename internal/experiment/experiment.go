@@ -226,7 +226,7 @@ func (x *conductor) blank(first *result.Result) *result.Result {
 	whole := *first
 	whole.Plan, whole.Command = x.Config.Resolved(), x.Command
 	whole.Seed = x.Config.Seed
-	whole.Points, whole.Warnings, whole.Stages = nil, nil, nil
+	whole.Points, whole.Warnings, whole.Stages = []result.Point{}, nil, nil
 	whole.Interrupted = ""
 	whole.Verdict = result.Verdict{Valid: "yes", SLO: "none", Reasons: []string{}, Checks: []result.Check{}, Unchecked: first.Verdict.Unchecked}
 	return &whole

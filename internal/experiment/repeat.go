@@ -58,7 +58,7 @@ func (x *conductor) pool() error {
 
 // spreads is the variation between runs as the document has it.
 func spreads(p *compare.Pooled) *result.Repeats {
-	out := &result.Repeats{Runs: p.Runs}
+	out := &result.Repeats{Runs: p.Runs, Metrics: []result.Spread{}}
 	for _, m := range p.Metrics {
 		out.Metrics = append(out.Metrics, result.Spread(m))
 	}

@@ -18,8 +18,8 @@ import (
 // request comes every 10 ms.
 type traffic struct {
 	requests, gaps int // gaps of each
-	// spread is the mean by which a gap exceeds 10 ms, exponentially.
-	spread time.Duration
+	// spread is the mean by which a gap exceeds the least, exponentially.
+	least, spread time.Duration
 	// done is called when the last record was taken, by the number of times
 	// that the log was read.
 	done func(pass int)
@@ -53,7 +53,7 @@ func (tr traffic) fill(r *record.Record, i int, exponential func() float64) {
 	at += 100 * ms
 	r.Observe(llm.Event{Kind: llm.Output, At: at, Text: []byte("word")})
 	for range tr.gaps {
-		at += 10*ms + int64(float64(tr.spread)*exponential())
+		at += int64(tr.least) + int64(float64(tr.spread)*exponential())
 		r.Observe(llm.Event{Kind: llm.Output, At: at, Text: []byte("word")})
 	}
 	r.Observe(llm.Event{Kind: llm.UsageSeen, Usage: llm.Usage{OutputTokens: tr.gaps + 1, PromptTokens: r.AskedPrompt}})
@@ -64,6 +64,39 @@ func (tr traffic) fill(r *record.Record, i int, exponential func() float64) {
 func (tr traffic) options(t testing.TB) Options {
 	return Options{Start: 1000 * ms, End: 1000*ms + int64(tr.requests)*10*ms, AskedRate: 100,
 		Objectives: objectives(t, "ttft:p99<500ms", "itl:p99<50ms")}
+}
+
+// held is the memory in use when the last record was read for the last time.
+func (tr traffic) held(t *testing.T) (bytes int64) {
+	t.Helper()
+	inUse := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := inUse()
+	tr.done = func(int) { bytes = inUse() - before }
+	if _, err := Summarize(tr.log(), tr.options(t)); err != nil {
+		t.Fatal(err)
+	}
+	return bytes
+}
+
+// TestMemoryDoesNotGrowWithTheTokens runs by itself: other tests would share
+// its memory. The same requests, as long and twice as fast, bring a million
+// gaps more; four bytes for each would be 4 MB.
+func TestMemoryDoesNotGrowWithTheTokens(t *testing.T) {
+	slow := traffic{requests: 4000, gaps: 250, least: 4 * time.Millisecond, spread: 100 * time.Microsecond}
+	fast := traffic{requests: 4000, gaps: 500, least: 2 * time.Millisecond, spread: 50 * time.Microsecond}
+	one, two := slow.held(t), fast.held(t)
+	t.Logf("1 million gaps: %d kB, 2 million: %d kB", one/1000, two/1000)
+	if two-one > 1_000_000 {
+		t.Errorf("a second million of gaps takes %d kB more, want less than 1,000", (two-one)/1000)
+	}
+	if most := int64(15_000_000); two > most {
+		t.Errorf("4,000 requests of 500 gaps take %d kB, want at most %d", two/1000, most/1000)
+	}
 }
 
 // peakHeap watches the heap until it is told to stop.
@@ -92,7 +125,7 @@ func BenchmarkMemory(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	for _, spread := range []time.Duration{500 * time.Microsecond, 15 * time.Millisecond} {
 		for _, requests := range []int{25_000, 100_000} {
-			tr := traffic{requests: requests, gaps: 200, spread: spread}
+			tr := traffic{requests: requests, gaps: 200, least: 10 * time.Millisecond, spread: spread}
 			b.Run(fmt.Sprintf("%dM-gaps-of-10ms+%v", requests*tr.gaps/1_000_000, spread), func(b *testing.B) {
 				o := tr.options(b)
 				runtime.GC()
@@ -111,7 +144,7 @@ func BenchmarkMemory(b *testing.B) {
 // BenchmarkTraffic is what making up a log takes of BenchmarkMemory's time, at
 // each reading.
 func BenchmarkTraffic(b *testing.B) {
-	tr := traffic{requests: 25_000, gaps: 200, spread: 15 * time.Millisecond}
+	tr := traffic{requests: 25_000, gaps: 200, least: 10 * time.Millisecond, spread: 15 * time.Millisecond}
 	for b.Loop() {
 		for range tr.log()() {
 		}

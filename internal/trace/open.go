@@ -50,7 +50,7 @@ func openRegular(path string) (*os.File, error) {
 }
 
 func scanFile(path string, file *os.File, o Options) (*File, error) {
-	chosen, err := chooseFormat(path, file, o.Format)
+	chosen, err := chooseFormat(path, file, o)
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +91,8 @@ func (o Options) salt() (uint64, error) {
 	return binary.LittleEndian.Uint64(b[:]), err
 }
 
-func chooseFormat(path string, file io.ReaderAt, wanted string) (format, error) {
-	name := wanted
+func chooseFormat(path string, file io.ReaderAt, o Options) (format, error) {
+	name := o.Format
 	if name == "" {
 		head := make([]byte, HeadBytes)
 		n, err := file.ReadAt(head, 0)
@@ -102,10 +102,14 @@ func chooseFormat(path string, file io.ReaderAt, wanted string) (format, error) 
 		if IsFitted(head[:n]) {
 			return format{}, fault(path, "is a fitted workload, not a trace")
 		}
-		if name, _ = Recognize(head[:n]); name == "" {
-			if len(bytes.TrimSpace(head[:n])) == 0 {
-				return format{}, fault(path, "is empty, want a trace or a log of requests")
-			}
+		name, _ = Recognize(head[:n])
+		switch {
+		case name != "":
+		case len(bytes.TrimSpace(head[:n])) == 0:
+			return format{}, fault(path, "is empty, want a trace or a log of requests")
+		case len(o.Columns) > 0:
+			name = tabular(head[:n])
+		default:
 			return format{}, fault(at(path, 1), "is of no known format (%s), or its columns have other names; "+
 				"name the format with --workload-format and the columns with --column", strings.Join(Formats(), ", "))
 		}

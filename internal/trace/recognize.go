@@ -25,6 +25,14 @@ func Recognize(head []byte) (name string, ok bool) {
 	return "", false
 }
 
+// tabular is how a log is read whose columns the user has named.
+func tabular(head []byte) string {
+	if head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n"); len(head) > 0 && head[0] == '{' {
+		return "jsonl"
+	}
+	return "csv"
+}
+
 func (f format) recognizes(head, first []byte, whole bool) bool {
 	object := first[0] == '{'
 	switch {

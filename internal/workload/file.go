@@ -59,12 +59,25 @@ func Recognize(path string) (format string, err error) {
 	if isTrace {
 		return traced, nil
 	}
+	return "", fmt.Errorf("%s: %s", path, unrecognised(head))
+}
+
+// unrecognised says what a file could have been, and what helps.
+func unrecognised(head []byte) string {
+	for line := range bytes.Lines(head) {
+		for _, block := range []string{"workload:", "load_profile:", "provider:"} {
+			if bytes.HasPrefix(line, []byte(block)) {
+				return "looks like a plan: give it by --plan"
+			}
+		}
+	}
 	var known []string
 	for _, f := range corpus.Formats {
 		known = append(known, f.About)
 	}
-	return "", fmt.Errorf("%s: is not recognised: looked for %s; a trace or log (%s); a fitted workload (schema: redline/workload/1); "+
-		"name it with format, or with --workload-format", path, strings.Join(known, "; "), strings.Join(trace.Formats(), ", "))
+	return fmt.Sprintf("is not recognised: looked for %s; a trace or log (%s); a fitted workload (schema: redline/workload/1); "+
+		"name the columns of a log with --column, such as --column prompt=input_tokens, or the format with --workload-format",
+		strings.Join(known, "; "), strings.Join(trace.Formats(), ", "))
 }
 
 // readHead reads the beginning of a file.
@@ -95,12 +108,14 @@ func readHead(path string) ([]byte, error) {
 // formatOf settles the format of a file: one of corpus's, one of trace's, or
 // Fitted.
 func (t Traffic) formatOf() (string, error) {
-	if t.Format == "" {
-		return Recognize(t.File)
-	}
 	head, err := readHead(t.File)
-	if err != nil {
+	switch {
+	case err != nil:
 		return "", err
+	case t.Format == "" && t.Columns != nil && !trace.IsFitted(head):
+		return anyTrace, nil // only a log has columns to name
+	case t.Format == "":
+		return Recognize(t.File)
 	}
 	// Prompts and traces both come as JSON Lines.
 	if text, ok := corpus.Recognize(head); t.Format == string(corpus.Lines) && !(ok && text == corpus.Lines) {

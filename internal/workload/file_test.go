@@ -54,12 +54,13 @@ func TestRecognize(t *testing.T) {
 func TestRecognizeRefuses(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"":                     "is empty",
-		"\n \n":                "is empty",
-		"\x1f\x8b\x08":         "is compressed, want it unpacked",
-		"\x00\x01\x02\x03":     "is not recognised: looked for ShareGPT JSON",
-		"[1, 2, 3]":            "name it with format, or with --workload-format",
-		"a,b\n1,2\n3,4\n5,6\n": "is not recognised",
+		"":                          "is empty",
+		"\n \n":                     "is empty",
+		"\x1f\x8b\x08":              "is compressed, want it unpacked",
+		"\x00\x01\x02\x03":          "is not recognised: looked for ShareGPT JSON",
+		"[1, 2, 3]":                 "name it with format, or with --workload-format",
+		"a,b\n1,2\n3,4\n5,6\n":      "--column prompt=input_tokens",
+		"workload: chat\nseed: 1\n": "looks like a plan: give it by --plan",
 	} {
 		path := writeFile(t, "file", text)
 		_, err := Recognize(path)

@@ -53,12 +53,12 @@ func (s *Summary) Show(w io.Writer) error {
 // headline says how many requests there are, when they come and what they
 // share.
 func (s *Summary) headline() string {
-	parts := []string{grouped(float64(s.Requests)) + " requests"}
+	parts := []string{plural(s.Requests, "request")}
 	if s.Drawn {
 		parts[0] = "a sample of " + parts[0]
 	}
 	if t := s.Turns; t != nil {
-		parts[0] += fmt.Sprintf(" in %s sessions of %s turns (median)", grouped(float64(s.Sessions)), grouped(t.P50))
+		parts[0] += fmt.Sprintf(" in %s of %s (median)", plural(s.Sessions, "session"), plural(int(t.P50), "turn"))
 	}
 	if s.Drawn {
 		parts[0] += fmt.Sprintf(" drawn with seed %d; a run sends as many as fit its length", s.Seed)
@@ -119,6 +119,14 @@ func histogram(b *strings.Builder, title string, sorted []float64) {
 		fmt.Fprintf(b, "  %9s–%-9s %5.1f%% %s\n", grouped(math.Exp2(float64(k))), grouped(math.Exp2(float64(k+1))-1), 100*share, bar)
 	}
 	b.WriteByte('\n')
+}
+
+// plural counts things.
+func plural(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return grouped(float64(n)) + " " + thing
 }
 
 // grouped writes a number with its thousands apart and no more digits than it
