@@ -7,7 +7,7 @@ STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
 FUZZTIME ?= 10m
-.PHONY: help build run test check cross fuzz bench floor accuracy peers real offered soak limit golden dist clean
+.PHONY: help build run test check cross fuzz bench floor accuracy peers real offered soak limit trials golden dist clean
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ soak: build ## half an hour at 20,000 tokens/s, then a hundred kills; writes doc
 
 limit: ## how often the reported limit holds the true one, over 100 searches of each engine (long); writes docs/LIMIT.md
 	REDLINE_LIMIT=100 go test -run TestSearchesFindTheLimit -timeout 1h ./internal/search/
+
+trials: ## how often a comparison calls a difference where there is none, and finds one (twenty minutes)
+	REDLINE_TRIALS=400 go test -run 'TestSame|TestFive|TestLimit|TestSingleRunsOfOne' -v -timeout 1h ./internal/compare/
 
 golden: ## rewrite golden files, schemas and generated docs
 	go generate ./internal/schema

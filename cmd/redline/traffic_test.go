@@ -454,3 +454,42 @@ func TestEmbeddingsAndRerankEndToEnd(t *testing.T) {
 		}
 	}
 }
+
+// A server that adds to prompts and ends replies early is told of both, with
+// the cure that its API has.
+func TestTemplateAndLengthsAreTold(t *testing.T) {
+	t.Parallel()
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		if r.URL.Path == "/generate_stream" {
+			fmt.Fprint(w, `data:{"token":{"text":"Yes"},"generated_text":"Yes","details":{"finish_reason":"eos_token","generated_tokens":1,"input_length":25}}`+"\n\n")
+			return
+		}
+		fmt.Fprint(w, `data: {"choices":[{"delta":{"content":"Yes"},"finish_reason":"stop"}]}`+"\n\n"+
+			`data: {"choices":[],"usage":{"prompt_tokens":25,"completion_tokens":1}}`+"\n\ndata: [DONE]\n\n")
+	})
+	natural := file(t, "natural.yaml", "workload: {prompt: 16, output: 20, natural: true}\n")
+	for _, tt := range []struct {
+		name, api string
+		args      []string
+		want, not string
+	}{
+		{"a word that is not heeded", "openai-chat", []string{"--workload", "fixed(16,20)"}, "ignore_eos", "no word"},
+		{"no word for it", "tgi-generate", []string{"--workload", "fixed(16,20)"}, "no word that keeps a reply", "ignore_eos"},
+		{"left to the model", "openai-chat", []string{"--plan", natural}, "", "output lengths (mean"},
+	} {
+		dir := filepath.Join(t.TempDir(), "run")
+		code, stdout, stderr := redline(t, nil, append([]string{"run", "--url", url, "--api", tt.api, "--model", "m", "--rate", "20",
+			"--duration", "1s", "--warmup", "0s", "--quiet", "--out", dir}, tt.args...)...)
+		if code == exitError || code == exitUsage {
+			t.Fatalf("%s: exit %d, %s", tt.name, code, stderr)
+		}
+		text := strings.Join(strings.Fields(stdout), " ")
+		if !strings.Contains(text, "+9 tokens of chat template by the server's count") {
+			t.Errorf("%s: the template is not told of:\n%s", tt.name, stdout)
+		}
+		if !strings.Contains(text, tt.want) || strings.Contains(text, tt.not) {
+			t.Errorf("%s: want %q and not %q:\n%s", tt.name, tt.want, tt.not, stdout)
+		}
+	}
+}

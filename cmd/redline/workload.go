@@ -182,6 +182,9 @@ func logOptions(given map[string][]string) (trace.Options, error) {
 		}
 	}
 	t := cfg.Workload.Traffic
+	if err := trace.CheckColumns(t.Columns); err != nil {
+		return trace.Options{}, usage("--column: %v", err)
+	}
 	if t.Format != "" && !slices.Contains(trace.Formats(), t.Format) {
 		return trace.Options{}, usage("--workload-format: want one of %s, got %q", strings.Join(trace.Formats(), ", "), t.Format)
 	}

@@ -259,6 +259,7 @@ func TestBadFits(t *testing.T) {
 		{"no log", []string{prose}, exitError, []string{prose, "--workload-format", "--column"}},
 		{"unknown format", []string{good, "--workload-format", "azzure"}, exitUsage, []string{"azzure", "azure"}},
 		{"column without a role", []string{good, "--column", "in_tok"}, exitUsage, []string{"--column", "role=name"}},
+		{"unknown role", []string{good, "--column", "promt=in_tok"}, exitUsage, []string{"--column", "promt", "did you mean prompt?"}},
 		{"unwritable", []string{good, "-o", filepath.Join(dir, "none", "f.yaml")}, exitError, []string{"-o", "f.yaml", "cannot be written"}},
 		{"a directory", []string{good, "-o", dir}, exitError, []string{"-o", dir, "directory"}},
 	} {
@@ -290,7 +291,7 @@ func TestColumnsAreAllThatALogNeeds(t *testing.T) {
 		}
 		badInput(t, []string{"workload", "show", path}, exitError, []string{path, "--column"})
 		badInput(t, []string{"workload", "show", path, "--column", "prompt=nowhere"}, exitError, []string{path, "nowhere"})
-		badInput(t, []string{"workload", "show", path, "--column", "promt=in_tok"}, exitError, []string{"promt", "did you mean prompt?"})
+		badInput(t, []string{"workload", "show", path, "--column", "promt=in_tok"}, exitUsage, []string{"promt", "did you mean prompt?"})
 	}
 }
 

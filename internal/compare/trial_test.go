@@ -22,7 +22,7 @@ var (
 // trialsAsked is how many comparisons the environment asks for, so many where
 // it does not:
 //
-//	REDLINE_TRIALS=400 go test -run 'TestSame|TestFive|TestLimit' -v -timeout 1h ./internal/compare/
+//	REDLINE_TRIALS=400 go test -run 'TestSame|TestFive|TestLimit|TestSingleRunsOfOne' -v -timeout 1h ./internal/compare/
 func trialsAsked(t testing.TB, usual int) (n int, full bool) {
 	text := os.Getenv("REDLINE_TRIALS")
 	if text == "" {
@@ -84,7 +84,7 @@ func enginesTried(full bool) []engine {
 // TestSameEnginesAreNotCalledDifferent compares engines with themselves.
 func TestSameEnginesAreNotCalledDifferent(t *testing.T) {
 	t.Parallel()
-	n, full := trialsAsked(t, 30)
+	n, full := trialsAsked(t, 20)
 	for _, e := range enginesTried(full) {
 		alarms, by := 0, map[string]int{}
 		for _, c := range compared(t, e, e, n) {
@@ -121,7 +121,7 @@ func slower(e engine, factor float64) engine {
 // TestFivePercentSlowerIsCalled plants a difference in the time per token.
 func TestFivePercentSlowerIsCalled(t *testing.T) {
 	t.Parallel()
-	n, full := trialsAsked(t, 40)
+	n, full := trialsAsked(t, 24)
 	n /= 4 // it takes fewer to tell a power of 80 % from one of nearly 100 %
 	factors := map[string]float64{small.name: 1.057, large.name: 1.065}
 	for _, e := range enginesTried(full) {

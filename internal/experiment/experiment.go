@@ -51,6 +51,12 @@ type conductor struct {
 	number int
 	res    *result.Result // nil before the first stage has ended
 	e2e    time.Duration  // mean of the last stage
+	// rows are the points of a matrix by the names of their rows.
+	rows map[string]*result.Point
+	// neighbour is how a tenant fared beside a hot one.
+	neighbour *result.Neighbour
+	// firstLevel is the index of the first point that belongs to the curve.
+	firstLevel int
 }
 
 // begin makes or opens the directory and finds the target.

@@ -116,9 +116,9 @@ func (x *conductor) level() *config.Config {
 
 // curve lists the levels so far by ascending load.
 func (x *conductor) curve(by, stopped string) {
-	points := make([]int, len(x.res.Points))
+	points := make([]int, len(x.res.Points)-x.firstLevel)
 	for i := range points {
-		points[i] = i
+		points[i] = x.firstLevel + i
 	}
 	slices.SortStableFunc(points, func(a, b int) int {
 		return compareLoad(x.res.Points[a].Load, x.res.Points[b].Load)
@@ -275,7 +275,7 @@ func (x *conductor) answer(s *search.Search) {
 		return
 	}
 	limit := resultLimit(s.Answer())
-	limit.LeastCost = leastCost(x.res.Points)
+	limit.LeastCost = leastCost(x.res.Points[x.firstLevel:])
 	x.res.Limit = limit
 	x.curve("rate", "")
 	x.res.Curve.Knee = limit.Knee

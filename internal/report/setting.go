@@ -47,11 +47,19 @@ func model(m result.Model, h result.Hardware) string {
 	return clean(joined(strings.TrimSpace(m.Name+" "+m.Precision), hardware, h.Notes))
 }
 
+// templateAdds tells what the server puts around a prompt.
+func templateAdds(tokens *int) string {
+	if tokens == nil || *tokens <= 0 {
+		return ""
+	}
+	return ", +" + count(*tokens) + hard + "tokens of chat template by the server's count"
+}
+
 // workload names what was sent and the lengths that came of it.
 func workload(r *result.Result) string {
 	name := clean(r.Workload.Name)
 	if tokenizer := clean(r.Workload.Tokenizer); tokenizer != "" && name != "" {
-		name += " (" + tokenizer + hard + "tokens)"
+		name += " (" + tokenizer + hard + "tokens" + templateAdds(r.Workload.TemplateTokens) + ")"
 	}
 	if len(r.Points) == 0 {
 		return name

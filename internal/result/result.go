@@ -46,6 +46,7 @@ type Result struct {
 	Sustained  *int        `json:"sustained,omitempty"`
 	Comparison *Comparison `json:"comparison,omitempty"`
 	Repeats    *Repeats    `json:"repeats,omitempty"`
+	Protocol   *Protocol   `json:"protocol,omitempty"`
 	Checklist  []Item      `json:"checklist,omitempty"`
 	Stages     []Stage     `json:"stages,omitempty"`
 	Warnings   []Warning   `json:"warnings,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -72,12 +73,11 @@ func newColumns(f format, o Options, salt uint64) (*columnReader, error) {
 			c.wanted[name] = place{role, rank + 1}
 		}
 	}
+	if err := CheckColumns(o.Columns); err != nil {
+		return nil, err
+	}
 	for name, column := range o.Columns {
 		role := slices.Index(Roles, name)
-		if role < 0 {
-			hint := strings.TrimSpace(near.Hint(name, Roles) + " known: " + strings.Join(Roles, ", "))
-			return nil, fmt.Errorf("no column can have the role %s: %s", shown(name), hint)
-		}
 		c.mapped[role] = column
 		for known, p := range c.wanted {
 			if p.role == role {
@@ -91,6 +91,17 @@ func newColumns(f format, o Options, salt uint64) (*columnReader, error) {
 		}
 	}
 	return c, nil
+}
+
+// CheckColumns says which role of named columns there is not.
+func CheckColumns(columns map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(columns)) {
+		if !slices.Contains(Roles, name) {
+			hint := strings.TrimSpace(near.Hint(name, Roles) + " known: " + strings.Join(Roles, ", "))
+			return fmt.Errorf("no column can have the role %s: %s", shown(name), hint)
+		}
+	}
+	return nil
 }
 
 // read takes a line that is not blank.

@@ -58,7 +58,7 @@ func TestRecognizeRefuses(t *testing.T) {
 		"\n \n":                     "is empty",
 		"\x1f\x8b\x08":              "is compressed, want it unpacked",
 		"\x00\x01\x02\x03":          "is not recognised: looked for ShareGPT JSON",
-		"[1, 2, 3]":                 "name it with format, or with --workload-format",
+		"[1, 2, 3]":                 "or the format with --workload-format",
 		"a,b\n1,2\n3,4\n5,6\n":      "--column prompt=input_tokens",
 		"workload: chat\nseed: 1\n": "looks like a plan: give it by --plan",
 	} {

@@ -139,6 +139,9 @@ func (t Traffic) checkParts() error {
 			return fmt.Errorf("replay.%w", err)
 		}
 	}
+	if err := trace.CheckColumns(t.Columns); err != nil {
+		return fmt.Errorf("columns: %w", err)
+	}
 	if t.Inputs < 0 || t.Inputs > maxInputs {
 		return fmt.Errorf("inputs: want 1 to %d texts in a request, got %d", maxInputs, t.Inputs)
 	}

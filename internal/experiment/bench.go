@@ -1,0 +1,321 @@
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"redline/internal/config"
+	"redline/internal/doctor"
+	"redline/internal/result"
+	"redline/internal/slo"
+	"redline/internal/workload"
+)
+
+// BenchDefaults fills in what the protocol needs and the plan leaves open: a
+// mix that looks like production, and the objectives of an assistant.
+func BenchDefaults(c *config.Config) (*config.Config, error) {
+	out := *c
+	if c.Defaulted("workload") && c.Defaulted("load_profile.context_distribution") {
+		mix, err := workload.Parse("mix")
+		if err != nil {
+			return nil, err
+		}
+		out.Workload = mix
+	}
+	if len(out.Objectives) == 0 {
+		list, err := slo.Expand("chat")
+		if err != nil {
+			return nil, err
+		}
+		out.Objectives = list
+	}
+	return &out, nil
+}
+
+// Bench goes through the whole protocol: preflight, one request, warm-up, fixed
+// shapes, cold and warm prefix, two settings of generation, the production mix,
+// the limit, bursts, overload and a hot tenant at the limit, and a sustained
+// run. The plan is one that BenchDefaults has completed.
+func Bench(ctx context.Context, o Options) (*result.Result, string, error) {
+	if len(o.Config.Experiment.Variants) > 0 {
+		return benchVariants(ctx, o)
+	}
+	found, err := preflight(ctx, o)
+	if err != nil {
+		return nil, "", err
+	}
+	x, err := begin(ctx, o)
+	if err != nil {
+		return nil, "", err
+	}
+	err = x.bench(ctx)
+	if x.res != nil {
+		x.conclude(found)
+	}
+	return x.finish(err)
+}
+
+// preflight looks at this machine and at the endpoint; one that is not fit for
+// a run is an error.
+func preflight(ctx context.Context, o Options) ([]result.Found, error) {
+	look := doctor.Options{Telemetry: o.Config.Telemetry, Say: func(line string) {
+		if o.Say != nil {
+			o.Say("%s", line)
+		}
+	}}
+	if !o.Config.Embedded() {
+		look.Target = o.Config.Provider
+	}
+	if o.Config.Experiment.Scale > 0 && o.Config.Experiment.Scale < 1 {
+		look.Pace = doctor.Pace{Sleeps: 20, RoundTrips: 200, Step: 50 * time.Millisecond, Steps: 2,
+			Requests: 100 * time.Millisecond, Endpoint: 10 * time.Second}
+	}
+	report, err := doctor.Run(ctx, look)
+	if err != nil {
+		return nil, err
+	}
+	var found []result.Found
+	for _, f := range report.Findings {
+		if f.Mark != doctor.Warn && f.Mark != doctor.Bad {
+			continue
+		}
+		found = append(found, result.Found{Check: f.Check, About: f.About, Mark: string(f.Mark), Figure: f.Figure, Cure: f.Cure})
+		if f.Mark == doctor.Bad && f.About != "machine" {
+			return nil, fmt.Errorf("preflight: %s: %s; %s", f.About, f.Figure, f.Cure)
+		}
+	}
+	return found, nil
+}
+
+// errSmoke ends a protocol whose single request already went wrong.
+var errSmoke = errors.New("the single request did not end as it should, so no load would tell anything")
+
+// bench runs the stages in their order.
+func (x *conductor) bench(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{
+		x.smoke, x.warmUp, x.shapes, x.production, x.limitOf, x.rough, x.hotTenant, x.sustain,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// smoke sends one request and looks at it alone.
+func (x *conductor) smoke(ctx context.Context) error {
+	stage := x.rowStage(config.Row{Name: "smoke", Workload: shape(256, 64), Concurrency: 1, Requests: 1})
+	stage.Purpose = "smoke"
+	stage.Config.Load.Bounds.Warmup = new(time.Duration(0))
+	res, err := x.run(ctx, stage)
+	if err != nil {
+		return err
+	}
+	entry := &x.res.Stages[len(x.res.Stages)-1]
+	entry.Question = "Does one request come back whole?"
+	entry.Expectation = "it ends in order, with the length asked for, and the server counts its tokens"
+	var agrees bool
+	entry.Outcome, agrees = smoked(res)
+	entry.Agrees = &agrees
+	if !agrees {
+		return fmt.Errorf("%w: %s", errSmoke, entry.Outcome)
+	}
+	return nil
+}
+
+// smoked says what came of the single request; a server that does not count
+// tokens is worth a word, not the end.
+func smoked(res *result.Result) (outcome string, ok bool) {
+	if len(res.Points) == 0 {
+		return "nothing was measured", false
+	}
+	p := &res.Points[0]
+	switch {
+	case p.Requests.OK == 0 && len(p.Requests.Errors) > 0:
+		return "failed: " + p.Requests.Errors[0].Text, false
+	case p.Requests.OK == 0:
+		return fmt.Sprintf("did not end in order: %d failed, %d rejected, %d cut off", p.Requests.Failed, p.Requests.Rejected, p.Requests.Censored), false
+	case p.Requests.Short > 0:
+		return fmt.Sprintf("ended with %d tokens in place of %d: the server does not keep to the length asked for", p.Tokens.Output, p.Tokens.AskedOutput), false
+	}
+	outcome = fmt.Sprintf("ended in order with %d of %d tokens", p.Tokens.Output, p.Tokens.AskedOutput)
+	if p.Tokens.Counted["usage"] == 0 {
+		outcome += "; the server does not say how many tokens it counts"
+	}
+	return outcome, true
+}
+
+// warmRequests is what a server has to see before it is warm: compilation,
+// allocation, caches of its own.
+const warmRequests = 50
+
+// warmUp offers load that no figure is taken from.
+func (x *conductor) warmUp(ctx context.Context) error {
+	requests := warmRequests
+	if s := x.Config.Experiment.Scale; s > 0 {
+		requests = max(4, int(float64(warmRequests)*s))
+	}
+	stage := x.rowStage(config.Row{Name: "warm-up", Workload: shape(256, 128), Concurrency: 4, Requests: requests})
+	stage.Purpose = "warm-up"
+	stage.Config.Load.Bounds.Warmup = new(time.Duration(0))
+	_, err := x.run(ctx, stage)
+	return err
+}
+
+// benchShapes names the rows of the matrix that isolate prefill and decode, and
+// show a warm prefix.
+var benchShapes = []string{"A", "B", "C", "E-cold", "E"}
+
+// settings are the plan's own work under both settings of generation.
+var settings = []config.Row{
+	{Name: "deterministic", About: "generation", Generation: "deterministic", Concurrency: 4,
+		Hypothesis:  "With the most likely token each time, answers repeat and runs compare.",
+		Question:    "How fast is the plan's own work, lightly loaded, under the settings that benchmarks use?",
+		Expectation: []string{"error:rate<1%"}},
+	{Name: "product", About: "generation", Generation: "product", Concurrency: 4,
+		Hypothesis:  "Sampling costs little beside the model itself.",
+		Question:    "How fast is it under the settings that users get?",
+		Expectation: []string{"tpot:p50 within 20% of deterministic"}},
+}
+
+func (x *conductor) shapes(ctx context.Context) error {
+	for _, row := range benchRows() {
+		if err := x.row(ctx, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func benchRows() []config.Row {
+	var rows []config.Row
+	for _, r := range Rows {
+		if slices.Contains(benchShapes, r.Name) {
+			rows = append(rows, r)
+		}
+	}
+	return append(rows, settings...)
+}
+
+// production offers the plan's own mix at the plan's rate, or at the one that a
+// few users made.
+func (x *conductor) production(ctx context.Context) error {
+	rate := x.Config.Load.Rate
+	if x.Config.Defaulted("load_profile.rate") || rate == 0 {
+		rate = x.lightRate()
+	}
+	return x.row(ctx, config.Row{Name: "mix", About: "production shape", Rate: rate,
+		Hypothesis:  "What the fixed shapes showed holds for the real mix at a light load.",
+		Question:    "Does the synthetic conclusion survive realism?",
+		Expectation: []string{"objectives"}})
+}
+
+// lightRate is the rate that the closed loop of the product settings completed:
+// about as many requests in flight, arriving as they like.
+func (x *conductor) lightRate() float64 {
+	const least = 0.1
+	if p := x.rows["product"]; p != nil && p.Rates.Completed > least {
+		return fourDigits(p.Rates.Completed)
+	}
+	return least
+}
+
+// limitOf searches for the limit, from the light load on.
+func (x *conductor) limitOf(ctx context.Context) error {
+	x.firstLevel = len(x.res.Points)
+	whole := x.Config
+	searched := *whole
+	e := &searched.Experiment
+	spec := limitSpec(*e)
+	spec.Sustained = x.scaled(cmp.Or(spec.Sustained, defaultSustained))
+	spec.Shortest = x.scaled(cmp.Or(spec.Shortest, defaultShortest))
+	if spec.Longest > 0 {
+		spec.Longest = x.scaled(spec.Longest)
+	}
+	if spec.Start == 0 {
+		spec.Start = max(x.lightRate(), spec.Floor)
+	}
+	e.Spec, e.Thorough = spec, false
+	searched.Load.Rate, searched.Load.Profile = 0, ""
+	if searched.Load.Process == "" {
+		searched.Load.Process = "poisson"
+	}
+	if whole.Experiment.Scale > 0 && whole.Experiment.Scale < 1 && searched.Load.Bounds.Warmup == nil {
+		searched.Load.Bounds.Warmup = new(x.scaled(rowWarmup))
+	}
+	x.Config = &searched
+	defer func() { x.Config = whole }()
+	return x.findLimit(ctx)
+}
+
+// What the search takes where the plan does not say.
+const (
+	defaultSustained = 300 * time.Second
+	defaultShortest  = 10 * time.Second
+)
+
+// limitRate is the rate that the stages behind the search are held to, 0 where
+// the search found none.
+func (x *conductor) limitRate() float64 {
+	l := x.res.Limit
+	if l == nil || !(l.Rate > 0) || math.IsInf(l.Rate, 0) {
+		return 0
+	}
+	return fourDigits(l.Rate)
+}
+
+// rough offers the limit in bursts, and more than the limit.
+func (x *conductor) rough(ctx context.Context) error {
+	limit := x.limitRate()
+	if limit == 0 {
+		return nil
+	}
+	for _, r := range []config.Row{
+		{Name: "burst", About: "at the limit", Rate: limit, Profile: "burst", Duration: 2 * rowLength,
+			Hypothesis:  "The limit is that of even arrivals: three times as many for ten seconds are felt in the tail.",
+			Question:    "What do users see while a burst lasts?",
+			Expectation: []string{"error:rate<1%", "reject:rate<1%"}},
+		{Name: "overload", About: "half as much again", Profile: "overload", Rate: limit,
+			Hypothesis:  "Above the limit latency breaks first; requests are queued or rejected, not failed.",
+			Question:    "Does the server fail, or only become slow?",
+			Expectation: []string{"error:rate<1%"}},
+	} {
+		if err := x.rowAt(ctx, r, limit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rowAt is row with the limit that its profile refers to.
+func (x *conductor) rowAt(ctx context.Context, r config.Row, limit float64) error {
+	whole := x.Config
+	with := *whole
+	with.Load.Limit = limit
+	x.Config = &with
+	defer func() { x.Config = whole }()
+	return x.row(ctx, r)
+}
+
+// sustain runs at the limit for the sustained length, unless the search has
+// done so to confirm it.
+func (x *conductor) sustain(ctx context.Context) error {
+	limit := x.limitRate()
+	if limit == 0 || x.res.Sustained != nil {
+		return nil
+	}
+	spec := limitSpec(x.Config.Experiment)
+	err := x.row(ctx, config.Row{Name: "sustained", About: "at the limit", Rate: limit,
+		Duration:    cmp.Or(spec.Sustained, defaultSustained),
+		Question:    "Does the limit hold?",
+		Expectation: []string{"objectives"}})
+	if err == nil {
+		x.res.Sustained = new(len(x.res.Points) - 1)
+	}
+	return err
+}
