@@ -316,6 +316,24 @@ func TestSkippedRowsAreCounted(t *testing.T) {
 	}
 }
 
+// A server that says how long its context is gets no request at all.
+func TestPromptOverTheContextOfAServer(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			asked.Add(1)
+		}
+		fmt.Fprint(w, `{"data":[{"id":"m","max_model_len":1000}]}`)
+	})
+	trace := file(t, "azure.csv", azure())
+	badInput(t, []string{"run", "--url", url, "--workload", trace, "--out", filepath.Join(t.TempDir(), "out")}, exitError,
+		[]string{trace + ":11: 1000 prompt and 100 output tokens do not fit the model's context of 1000"})
+	if n := asked.Load(); n != 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+}
+
 // What the model cannot take is refused by its row, before the load.
 func TestPromptOverTheContext(t *testing.T) {
 	t.Parallel()

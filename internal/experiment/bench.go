@@ -27,6 +27,10 @@ func BenchDefaults(c *config.Config) (*config.Config, error) {
 		}
 		out.Workload = mix
 	}
+	if c.Defaulted("load_profile.rate") && c.Load.Profile == "" {
+		// What nobody asked for is found out: by the closed loops before it.
+		out.Load.Rate = 0
+	}
 	if len(out.Objectives) == 0 {
 		list, err := slo.Expand("chat")
 		if err != nil {
@@ -92,6 +96,12 @@ func preflight(ctx context.Context, o Options) ([]result.Found, error) {
 	return found, nil
 }
 
+// The purposes of stages that prepare the way.
+const (
+	purposeSmoke  = "smoke"
+	purposeWarmUp = "warm-up"
+)
+
 // errSmoke ends a protocol whose single request already went wrong.
 var errSmoke = errors.New("the single request did not end as it should, so no load would tell anything")
 
@@ -110,7 +120,7 @@ func (x *conductor) bench(ctx context.Context) error {
 // smoke sends one request and looks at it alone.
 func (x *conductor) smoke(ctx context.Context) error {
 	stage := x.rowStage(config.Row{Name: "smoke", Workload: shape(256, 64), Concurrency: 1, Requests: 1})
-	stage.Purpose = "smoke"
+	stage.Purpose = purposeSmoke
 	stage.Config.Load.Bounds.Warmup = new(time.Duration(0))
 	res, err := x.run(ctx, stage)
 	if err != nil {
@@ -156,12 +166,8 @@ const warmRequests = 50
 
 // warmUp offers load that no figure is taken from.
 func (x *conductor) warmUp(ctx context.Context) error {
-	requests := warmRequests
-	if s := x.Config.Experiment.Scale; s > 0 {
-		requests = max(4, int(float64(warmRequests)*s))
-	}
-	stage := x.rowStage(config.Row{Name: "warm-up", Workload: shape(256, 128), Concurrency: 4, Requests: requests})
-	stage.Purpose = "warm-up"
+	stage := x.rowStage(config.Row{Name: "warm-up", Workload: shape(256, 128), Concurrency: 4, Requests: warmRequests})
+	stage.Purpose = purposeWarmUp
 	stage.Config.Load.Bounds.Warmup = new(time.Duration(0))
 	_, err := x.run(ctx, stage)
 	return err
@@ -206,7 +212,7 @@ func benchRows() []config.Row {
 // few users made.
 func (x *conductor) production(ctx context.Context) error {
 	rate := x.Config.Load.Rate
-	if x.Config.Defaulted("load_profile.rate") || rate == 0 {
+	if rate == 0 {
 		rate = x.lightRate()
 	}
 	return x.row(ctx, config.Row{Name: "mix", About: "production shape", Rate: rate,
@@ -280,7 +286,7 @@ func (x *conductor) rough(ctx context.Context) error {
 			Hypothesis:  "The limit is that of even arrivals: three times as many for ten seconds are felt in the tail.",
 			Question:    "What do users see while a burst lasts?",
 			Expectation: []string{"error:rate<1%", "reject:rate<1%"}},
-		{Name: "overload", About: "half as much again", Profile: "overload", Rate: limit,
+		{Name: "overload", About: "half as much again", Profile: "overload",
 			Hypothesis:  "Above the limit latency breaks first; requests are queued or rejected, not failed.",
 			Question:    "Does the server fail, or only become slow?",
 			Expectation: []string{"error:rate<1%"}},

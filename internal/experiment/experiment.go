@@ -292,6 +292,7 @@ func (x *conductor) finish(err error) (*result.Result, string, error) {
 	if errors.Is(err, errStopped) {
 		x.res.Interrupted, err = result.ByUser, nil
 	}
+	x.res.Checklist = Checklist(x.res)
 	return x.res, x.dir.Path, errors.Join(err, x.keep(x.res.Interrupted))
 }
 

@@ -26,11 +26,11 @@ var Rows = []config.Row{
 		Hypothesis:  "Prefill is arithmetic: a prompt eight times as long delays the first token and leaves decode as it is.",
 		Question:    "How much does long prefill raise TTFT?",
 		Expectation: []string{"ttft:p50 >= 2x A", "tpot:p50 within 25% of A"}},
-	{Name: "C", About: "long decode", Workload: shape(256, 1024), Concurrency: 1,
+	{Name: "C", About: "long decode", Workload: shape(256, 1024), Concurrency: 1, Requests: longRequests,
 		Hypothesis:  "Decode is memory traffic: an answer eight times as long takes as much longer, each token the same time.",
 		Question:    "What is the single-stream decode speed?",
 		Expectation: []string{"e2e:p50 >= 4x A", "tpot:p50 within 25% of A"}},
-	{Name: "D-single", About: "both long, alone", Workload: shape(2048, 1024), Concurrency: 1,
+	{Name: "D-single", About: "both long, alone", Workload: shape(2048, 1024), Concurrency: 1, Requests: longRequests,
 		Hypothesis:  "The two phases add up: prefill as in B, decode as in C.",
 		Question:    "What does the mixed shape cost before anything shares the server?",
 		Expectation: []string{"ttft:p50 within 50% of B", "tpot:p50 within 25% of C"}},
@@ -51,6 +51,10 @@ var Rows = []config.Row{
 		Question:    "Does the synthetic conclusion survive realism?",
 		Expectation: []string{"objectives", "tpot:p50 <= 3x A"}},
 }
+
+// longRequests is how many long answers are waited for, one after another: a
+// window of a minute might hold none of a slow server's.
+const longRequests = 8
 
 // shape is a workload of fixed lengths.
 func shape(prompt, output int) workload.Spec {
@@ -117,6 +121,10 @@ func (x *conductor) row(ctx context.Context, r config.Row) error {
 		x.rows = map[string]*result.Point{}
 	}
 	x.rows[r.Name] = point
+	if reflect.ValueOf(r.Workload).IsZero() {
+		// Of all rows these are the ones that the whole is about.
+		x.res.Workload = res.Workload
+	}
 	return x.keep(result.Killed)
 }
 
@@ -163,7 +171,7 @@ func (x *conductor) rowStage(r config.Row) Stage {
 		c.Generation = workload.Generation{Preset: r.Generation}
 	}
 	b := &c.Load.Bounds
-	b.TotalRequests, b.Duration = r.Requests, r.Duration
+	b.TotalRequests, b.Duration = x.fewer(r.Requests), r.Duration
 	if r.Duration == 0 && r.Requests == 0 {
 		b.Duration = rowLength
 	}
@@ -188,6 +196,15 @@ func scaledBy(c *config.Config, d time.Duration) time.Duration {
 		return max(time.Duration(float64(d)*s), min(shortest, d)).Round(time.Millisecond)
 	}
 	return d
+}
+
+// fewer is a number of requests by the plan's factor: of several at least two,
+// so that there is something to compare.
+func (x *conductor) fewer(requests int) int {
+	if s := x.Config.Experiment.Scale; s > 0 && s < 1 && requests > 2 {
+		return max(2, int(float64(requests)*s))
+	}
+	return requests
 }
 
 // Estimate is what an experiment will probably take.

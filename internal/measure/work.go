@@ -74,6 +74,11 @@ func (t *target) learnContext(ctx context.Context, r *run, served []client.Serve
 			t.context = m.MaxModelLen
 		}
 	}
+	if t.engine == nil && t.context > 0 {
+		if err := r.fits(t.context); err != nil {
+			return err
+		}
+	}
 	if content, err := t.client.Get(ctx, "/props"); err == nil {
 		var props struct {
 			ChatTemplate string `json:"chat_template"`
@@ -114,6 +119,16 @@ func (r *run) counter() (count func(string) int, share float64) {
 		share = 0 // another vocabulary's count says nothing about the server's
 	}
 	return r.text.Count, share
+}
+
+// fits refuses what the model cannot take before a server is asked anything.
+func (r *run) fits(context int) error {
+	work, err := r.Config.Workload.New(r.text, r.Config.Seed, workload.Options{MaxContext: context, Pooling: pools(r.Config)})
+	if err != nil {
+		return fmt.Errorf("workload: %w", err)
+	}
+	defer work.Close()
+	return work.CheckContext(0)
 }
 
 // openWorkload reads what is to be sent, and refuses what the model cannot

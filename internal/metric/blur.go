@@ -52,8 +52,7 @@ func (v view) blurredShare(f figure, p part) float64 {
 		return 0
 	}
 	blurred, n := 0, 0
-	for i := range v.requests {
-		q := &v.requests[i]
+	for q := range v.requests.all {
 		if ns := q.figures[f]; ns != ns || !p(q.keys) {
 			continue
 		}
@@ -72,8 +71,7 @@ func (v view) blurredShare(f figure, p part) float64 {
 // exceed a limit and are only bounded: they may not have exceeded it.
 func (v view) uncertain(f figure, p part, limitMS float64) float64 {
 	uncertain, n := 0, 0
-	for i := range v.requests {
-		q := &v.requests[i]
+	for q := range v.requests.all {
 		if ns := q.figures[f]; !p(q.keys) || ns != ns && q.outcome == llm.OK {
 			continue
 		}

@@ -2,6 +2,7 @@ package metric
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strconv"
 
@@ -77,9 +78,9 @@ func number64(name string) int {
 	return n
 }
 
-func (v view) requestsOf(p part) func(yield func(request) bool) {
-	return func(yield func(request) bool) {
-		for _, q := range v.requests {
+func (v view) requestsOf(p part) iter.Seq[*request] {
+	return func(yield func(*request) bool) {
+		for q := range v.requests.all {
 			if p(q.keys) && !yield(q) {
 				return
 			}

@@ -64,8 +64,7 @@ func (l Latency) Each(yield func(name string, d *Dist) bool) {
 // of are the values of one figure over a part of the requests, in ms.
 func (v view) of(f figure, p part) values {
 	return func(yield func(int64, float32) bool) {
-		for i := range v.requests {
-			q := &v.requests[i]
+		for q := range v.requests.all {
 			ns := q.figures[f]
 			if ns == ns && p(q.keys) && !yield(q.due, float32(ns/1e6)) {
 				return
@@ -146,8 +145,7 @@ func (v view) tokenCounts() Tokens {
 	t := v.tokens
 	lengths := func(of func(*request) int32) *Dist {
 		return v.space.sample(func(yield func(int64, float32) bool) {
-			for i := range v.requests {
-				q := &v.requests[i]
+			for q := range v.requests.all {
 				if n := of(q); q.outcome == llm.OK && n > 0 && !yield(q.due, float32(n)) {
 					return
 				}

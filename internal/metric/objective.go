@@ -66,12 +66,11 @@ func (c *collector) goodput() *Goodput {
 			promises = append(promises, promise{o, c.naming.part(o.Scope)})
 		}
 	}
-	if len(promises) == 0 || len(c.requests) == 0 {
+	if len(promises) == 0 || c.requests.n == 0 {
 		return nil
 	}
 	good, measured := 0, make([]bool, len(promises))
-	for i := range c.requests {
-		q := &c.requests[i]
+	for q := range c.requests.all {
 		q.good = q.keeps(promises, measured)
 		if q.good {
 			good++
@@ -80,7 +79,7 @@ func (c *collector) goodput() *Goodput {
 	if slices.Contains(measured, false) {
 		return nil
 	}
-	return c.goodShare(good, len(c.requests))
+	return c.goodShare(good, c.requests.n)
 }
 
 func (c *collector) goodShare(good, due int) *Goodput {

@@ -51,8 +51,8 @@ func (c *collector) sessions() int {
 		return 0
 	}
 	n := 0
-	for i := range c.requests {
-		if c.requests[i].keys[byTurn] == first {
+	for q := range c.requests.all {
+		if q.keys[byTurn] == first {
 			n++
 		}
 	}
@@ -69,7 +69,7 @@ func (n Requests) Arrivals() int {
 }
 
 // countAll counts outcomes.
-func countAll(requests iter.Seq[request]) Requests {
+func countAll(requests iter.Seq[*request]) Requests {
 	var n Requests
 	for q := range requests {
 		n.count(q)
@@ -77,7 +77,7 @@ func countAll(requests iter.Seq[request]) Requests {
 	return n
 }
 
-func (n *Requests) count(q request) {
+func (n *Requests) count(q *request) {
 	n.Due++
 	n.Reconnects += int(q.reconnects)
 	if q.sent {
@@ -119,7 +119,7 @@ func (n *Requests) fault(o llm.Outcome) {
 // fluidity is the mean over the requests for which it is defined.
 func (c *collector) fluidity() *float64 {
 	sum, n := 0.0, 0
-	for _, q := range c.requests {
+	for q := range c.requests.all {
 		if f := float64(q.fluidity); !math.IsNaN(f) {
 			sum += f
 			n++

@@ -121,7 +121,7 @@ func (e engine) judge(rate float64, seeds int) map[int64]*judged {
 			}
 			var w Window
 			w.settling(&c.inFlight, c.meanService(), seed)
-			w.growing(&c.inSystem, len(c.requests), c.meanService(), seed)
+			w.growing(&c.inSystem, c.requests.n, c.meanService(), seed)
 			mu.Lock()
 			j.add(w)
 			mu.Unlock()

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"slices"
 
 	"redline/internal/llm"
 	"redline/internal/record"
@@ -57,7 +56,7 @@ type collector struct {
 	withTails bool
 	naming    *naming
 
-	requests []request
+	requests list[request]
 	plain    bool  // every gap so far brought one token
 	inFlight spans // between sent and end
 	inSystem spans // between due and end
@@ -238,7 +237,7 @@ func (c *collector) addRequest(r *record.Record, k keys) {
 		c.addTokens(r)
 	}
 	c.messages.add(r)
-	c.requests = append(c.requests, q)
+	c.requests.add(q)
 }
 
 // addStream fills in what only a stream shows.
@@ -293,7 +292,7 @@ func (c *collector) addTokens(r *record.Record) {
 // by. Where none succeeded, the time in flight of any outcome stands in.
 func (c *collector) meanE2E(p part) float64 {
 	var took []float64
-	for _, q := range c.requests {
+	for q := range c.requests.all {
 		if p(q.keys) && !math.IsNaN(q.figures[e2e]) {
 			took = append(took, q.figures[e2e])
 		}
@@ -318,7 +317,7 @@ func (c *collector) batchesOf(s slo.Scope) batches {
 // the whole time it does not grow with the queue.
 func (c *collector) meanService() float64 {
 	var took []float64
-	for _, q := range c.requests {
+	for q := range c.requests.all {
 		served := q.figures[decode]
 		if math.IsNaN(served) {
 			served = q.figures[e2e]
@@ -337,7 +336,7 @@ func (c *collector) summary(gaps *tallies) Summary {
 	served := c.meanService()
 	s := Summary{
 		Window:   Window{StartS: float64(c.o.Start) / second, EndS: float64(c.o.End) / second, Varies: c.o.Varies},
-		Requests: countAll(slices.Values(c.requests)),
+		Requests: countAll(c.requests.all),
 	}
 	s.Requests.Errors = c.messages.commonest()
 	s.Requests.Sessions = c.sessions()

@@ -269,11 +269,11 @@ func (j judge) shareVerdict(o slo.Objective) slo.Verdict {
 	if o.Metric == "good" && !j.judgesGood {
 		return notJudged(o, "goodput needs objectives on latency that every reply shows")
 	}
-	broke := map[string]func(request) bool{
-		"good":   func(q request) bool { return !q.good },
-		"error":  func(q request) bool { return q.outcome.Failed() },
-		"reject": func(q request) bool { return q.outcome == llm.Rejected },
-		"retry":  func(q request) bool { return q.retried },
+	broke := map[string]func(*request) bool{
+		"good":   func(q *request) bool { return !q.good },
+		"error":  func(q *request) bool { return q.outcome.Failed() },
+		"reject": func(q *request) bool { return q.outcome == llm.Rejected },
+		"retry":  func(q *request) bool { return q.retried },
 	}[o.Metric]
 	e := evidence{sizes: make([]int, j.batches.count), broken: make([]int, j.batches.count),
 		p: 1 - o.Limit, requests: j.requests.Due}

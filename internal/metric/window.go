@@ -17,7 +17,7 @@ const unended = math.MaxInt64
 // spans is how many of something were there at any time of the window.
 type spans struct {
 	start, end int64
-	list       []span // cut to the window
+	list       list[span] // cut to the window
 }
 
 // add counts what was there from one stamp to another, 0 for no end.
@@ -27,14 +27,14 @@ func (s *spans) add(from, to int64) {
 	}
 	from, to = max(from, s.start), min(to, s.end)
 	if from < to {
-		s.list = append(s.list, span{from, to})
+		s.list.add(span{from, to})
 	}
 }
 
 // mean is weighted with time.
 func (s *spans) mean() float64 {
 	sum := 0.0
-	for _, sp := range s.list {
+	for sp := range s.list.all {
 		sum += float64(sp.to - sp.from)
 	}
 	return sum / float64(s.end-s.start)
@@ -43,9 +43,9 @@ func (s *spans) mean() float64 {
 // most is the largest number at any one time. What ends at the very moment at
 // which something else begins is gone by then.
 func (s *spans) most() int {
-	begins, ends := make([]int64, len(s.list)), make([]int64, len(s.list))
-	for i, sp := range s.list {
-		begins[i], ends[i] = sp.from, sp.to
+	begins, ends := make([]int64, 0, s.list.n), make([]int64, 0, s.list.n)
+	for sp := range s.list.all {
+		begins, ends = append(begins, sp.from), append(ends, sp.to)
 	}
 	slices.Sort(begins)
 	slices.Sort(ends)
@@ -64,7 +64,7 @@ const second = 1_000_000_000
 // perSecond is the mean number during each whole second of the window.
 func (s *spans) perSecond() []float64 {
 	series := make([]float64, (s.end-s.start)/second)
-	for _, sp := range s.list {
+	for sp := range s.list.all {
 		for at := sp.from; at < sp.to; {
 			i := (at - s.start) / second
 			next := min(sp.to, s.start+(i+1)*second)

@@ -126,7 +126,7 @@ func askClock(e Evidence) outcome {
 }
 
 // unheeded is the cure where a server does not do as it is asked.
-const unheeded = `ignore_eos asks for it, which vLLM, SGLang and llama.cpp heed: where this server knows another word, give that, ` +
+const unheeded = `this server does not heed ignore_eos, as vLLM, SGLang and llama.cpp do: where it knows another word, give that, ` +
 	`such as --extra-body '{"min_tokens":100}'; else let the model end its replies (workload.natural: true)`
 
 // askOutputLengths compares the output that came with what was asked for, in

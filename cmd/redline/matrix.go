@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"redline/internal/config"
+	"redline/internal/experiment"
+	"redline/internal/result"
+)
+
+const matrixHelp = `Run one row after another, each with its hypothesis, its question and what is
+expected of it, and hold the outcome against that.
+
+Built in are eight rows: A short chat, B long prefill, C long decode, D both long
+and shared by eight (with D-single, alone), E a warm shared prefix (with E-cold),
+and F the plan's own workload and rate. Each differs in one thing from the row
+that it is held against. The plan's experiment.rows take their place.
+
+What was measured is kept row by row: redline matrix --resume DIR goes on.
+
+Exit code: 0 measured, 3 the row that asks for the objectives misses them,
+5 invalid, 6 undecided, 130 interrupted.`
+
+const matrixExamples = `  redline matrix --scale 0.1
+  redline matrix --url http://localhost:8000 --workload mix --rate 4 --slo chat
+  redline matrix --plan rows.yaml`
+
+// conducted is an experiment.
+type conducted = func(context.Context, experiment.Options) (*result.Result, string, error)
+
+func (p *process) matrixCommand() *cobra.Command {
+	c := &cobra.Command{Use: "matrix", Short: "rows that change one thing at a time, expectation against outcome", Long: matrixHelp,
+		Example: matrixExamples, Args: noArguments}
+	return p.protocolCommand(c, []string{"requests", "duration", "rates", "concurrencies", "find-limit", "sustained", "thorough",
+		"budget", "start", "repeat", "rounds", "tolerance", "accept"},
+		map[string]string{"rate": "requests per second of the rows that have the plan's load (default: 10)"},
+		func(cfg *config.Config) (*config.Config, experiment.Estimate, error) {
+			return cfg, experiment.PlanMatrix(cfg), nil
+		}, experiment.Matrix)
+}

@@ -1,0 +1,325 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"redline/internal/config"
+	"redline/internal/result"
+	"redline/internal/slo"
+	"redline/internal/store"
+)
+
+// conclude answers what the protocol asks at its end.
+func (x *conductor) conclude(found []result.Found) {
+	p := &result.Protocol{Preflight: found, Neighbour: x.neighbour, Acceptance: accept(x.Config, x.res)}
+	if s := x.Config.Experiment.Scale; s > 0 && s < 1 {
+		p.Scale = s
+		x.res.Warnings = append(x.res.Warnings, result.Warning{Figure: "points",
+			Text: fmt.Sprintf("every stage was shortened to %.3g of its length: what was measured shows the way and is no claim", s)})
+	}
+	switch p.Acceptance.Standing {
+	case result.AcceptMet:
+		x.res.Verdict.SLO = string(slo.Met)
+	case result.AcceptNot:
+		x.res.Verdict.SLO = string(slo.Missed)
+	case result.AcceptUndecided:
+		x.res.Verdict.SLO = string(slo.Undecided)
+	}
+	for _, c := range p.Acceptance.Conditions {
+		if c.Standing != result.AcceptMet {
+			x.res.Verdict.Reasons = append(x.res.Verdict.Reasons, fmt.Sprintf("stopping rule %s %s: %s", c.Text, c.Standing, c.Outcome))
+		}
+	}
+	p.Fields = fields(x.Config, x.res)
+	x.res.Protocol = p
+}
+
+// accept answers the stopping rule: not met if a part is not, else undecided if
+// a part is, else met.
+func accept(c *config.Config, res *result.Result) result.Acceptance {
+	conditions, err := c.Experiment.Conditions()
+	if err != nil || len(conditions) == 0 {
+		return result.Acceptance{Standing: result.NotStated}
+	}
+	out := result.Acceptance{Standing: result.AcceptMet}
+	for _, condition := range conditions {
+		answer := result.Condition{Text: condition.Text}
+		if condition.Limit > 0 {
+			answer.Standing, answer.Outcome = limitAbove(res.Limit, condition.Limit)
+		} else {
+			answer.Standing, answer.Outcome = atLimit(res, condition.Objective)
+		}
+		out.Conditions = append(out.Conditions, answer)
+		switch {
+		case answer.Standing == result.AcceptNot:
+			out.Standing = result.AcceptNot
+		case answer.Standing == result.AcceptUndecided && out.Standing == result.AcceptMet:
+			out.Standing = result.AcceptUndecided
+		}
+	}
+	return out
+}
+
+// limitAbove says whether the limit is above a rate.
+func limitAbove(l *result.Limit, rate float64) (standing, outcome string) {
+	if l == nil {
+		return result.AcceptUndecided, "no limit was searched for"
+	}
+	outcome = fmt.Sprintf("the limit is %.4g requests/s, between %.4g and %.4g", l.Rate, l.Interval[0], l.Interval[1])
+	switch {
+	case l.Standing == result.LimitBelow:
+		return result.AcceptNot, "the objectives are kept at no rate that was offered"
+	case l.Standing == result.LimitAtLeast && l.Rate > rate:
+		return result.AcceptMet, fmt.Sprintf("the limit is at least %.4g requests/s", l.Rate)
+	case l.Standing == result.LimitAtLeast:
+		return result.AcceptUndecided, fmt.Sprintf("the limit is at least %.4g requests/s", l.Rate)
+	case l.Interval[0] > rate:
+		return result.AcceptMet, outcome
+	case l.Interval[1] < rate:
+		return result.AcceptNot, outcome
+	}
+	return result.AcceptUndecided, outcome
+}
+
+// atLimit holds an objective against the run that lasted at the limit.
+func atLimit(res *result.Result, o slo.Objective) (standing, outcome string) {
+	if res.Sustained == nil || *res.Sustained >= len(res.Points) {
+		return result.AcceptUndecided, "no sustained run was made"
+	}
+	return bound(&res.Points[*res.Sustained], o)
+}
+
+// fields are what a report of a benchmark has to state, each with where it was
+// read.
+func fields(c *config.Config, res *result.Result) []result.Field {
+	said := func(key string) string { return c.Metadata[key] }
+	var objectives []string
+	for _, o := range c.Objectives {
+		objectives = append(objectives, o.Text)
+	}
+	list := []result.Field{
+		{Name: "Model and revision", Value: joined(res.Model.Name, said("revision")), Field: "model.name, plan.metadata.revision"},
+		{Name: "Tokenizer and chat template", Value: joined(res.Workload.Tokenizer, template(res)), Field: "workload.tokenizer, workload.template_hash"},
+		{Name: "Runtime and version", Value: joined(res.Engine.Name, res.Engine.Version), Field: "engine.name, engine.version"},
+		{Name: "Hardware and driver", Value: joined(hardware(res), said("driver")), Field: "hardware, plan.metadata.driver"},
+		{Name: "Precision", Value: precision(c, res), Field: "model.precision"},
+		{Name: "Serving flags", Value: joined(said("server_flags"), declared(res)), Field: "plan.metadata.server_flags, engine.declared"},
+		{Name: "Traffic mix", Value: c.Workload.String(), Field: "plan.workload"},
+		{Name: "SLO target", Value: strings.Join(objectives, ", "), Field: "plan.sla_thresholds"},
+		{Name: "Pass or fail", Value: decision(res), Field: "verdict"},
+		{Name: "Rollback risk", Value: said("rollback_risk"), Field: "plan.metadata.rollback_risk"},
+	}
+	for i := range list {
+		if list[i].Value == "" {
+			list[i].Value = result.NotStated
+		}
+	}
+	return list
+}
+
+// joined puts the parts that are there side by side.
+func joined(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
+}
+
+func template(res *result.Result) string {
+	switch w := res.Workload; {
+	case w.TemplateHash != "":
+		return "template " + w.TemplateHash
+	case w.TemplateTokens != nil:
+		return fmt.Sprintf("template of %d tokens", *w.TemplateTokens)
+	}
+	return ""
+}
+
+func hardware(res *result.Result) string {
+	h := res.Hardware
+	if h.Count > 1 {
+		h.Accelerator = fmt.Sprintf("%d x %s", h.Count, h.Accelerator)
+	}
+	return joined(h.Accelerator, h.Notes)
+}
+
+// precision is what the plan says, or the embedded engine's own.
+func precision(c *config.Config, res *result.Result) string {
+	if res.Model.Precision != "" || !c.Embedded() {
+		return res.Model.Precision
+	}
+	s := c.Server.Sim
+	return joined(s.Dtype, s.Quantization)
+}
+
+func declared(res *result.Result) string {
+	var parts []string
+	for name, how := range res.Engine.Declared {
+		parts = append(parts, name+" "+how)
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
+}
+
+// decision is pass, fail or undecided, and why it may not be trusted.
+func decision(res *result.Result) string {
+	word := map[string]string{string(slo.Met): "pass", string(slo.Missed): "fail"}[res.Verdict.SLO]
+	if word == "" {
+		word = "undecided"
+	}
+	if res.Verdict.Valid == "no" {
+		word += ", but the run is not valid"
+	}
+	return word
+}
+
+// benchVariants goes through the protocol once for each variant, each in a
+// directory of its own below the whole's.
+func benchVariants(ctx context.Context, o Options) (*result.Result, string, error) {
+	x := &conductor{Options: o}
+	if err := x.openDir(); err != nil {
+		return nil, "", err
+	}
+	plan, err := o.Config.YAML()
+	if err == nil && o.Resume == "" {
+		err = x.dir.WritePlan(plan)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	p := &result.Protocol{}
+	for i, v := range o.Config.Experiment.Variants {
+		res, err := x.variant(ctx, i)
+		if res != nil {
+			x.addVariant(v.Name, res, p)
+		}
+		switch {
+		case err != nil && !errors.Is(err, context.Canceled):
+			return x.res, x.dir.Path, errors.Join(fmt.Errorf("%s: %w", v.Name, err), x.keep(result.Killed))
+		case err != nil || res.Interrupted != "":
+			return x.stoppedVariants(err)
+		}
+		if err := x.keep(result.Killed); err != nil {
+			return x.res, x.dir.Path, err
+		}
+	}
+	p.Fields = fields(o.Config, x.res)
+	return x.res, x.dir.Path, x.keep("")
+}
+
+// stoppedVariants ends a protocol that was interrupted within a variant.
+func (x *conductor) stoppedVariants(err error) (*result.Result, string, error) {
+	if x.res == nil {
+		return nil, "", err
+	}
+	x.res.Interrupted = result.ByUser
+	return x.res, x.dir.Path, x.keep(result.ByUser)
+}
+
+// VariantsDir holds the protocols of variants.
+const VariantsDir = "variants"
+
+// variant runs one of them, or goes on with it.
+func (x *conductor) variant(ctx context.Context, i int) (*result.Result, error) {
+	c, err := x.Config.Variant(i)
+	if err != nil {
+		return nil, err
+	}
+	o := x.Options
+	name := fileName(x.Config.Experiment.Variants[i].Name)
+	c.Output.Dir = filepath.Join(x.dir.Path, VariantsDir, name)
+	o.Config, o.Resume = c, ""
+	if _, err := store.Open(c.Output.Dir); err == nil && x.Resume != "" {
+		o.Resume = c.Output.Dir
+	} else {
+		c.Output.Force = true
+	}
+	if o.Say != nil {
+		o.Say("variant %s", name)
+	}
+	res, _, err := Bench(ctx, o)
+	return res, err
+}
+
+// addVariant takes the answers of a variant into the whole: its point at the
+// limit, and a line of its own.
+func (x *conductor) addVariant(name string, res *result.Result, p *result.Protocol) {
+	if x.res == nil {
+		x.res = x.blank(res)
+		x.res.Limit, x.res.Curve, x.res.Sustained, x.res.Checklist = nil, nil, nil, nil
+		x.res.Verdict.SLO = res.Verdict.SLO
+	}
+	dir := VariantsDir + "/" + fileName(name)
+	line := result.Variant{Name: name, Dir: dir, Model: res.Model.Name, Engine: res.Engine.Name, Limit: res.Limit,
+		Valid: res.Verdict.Valid, SLO: res.Verdict.SLO}
+	entry := result.Stage{Name: name, Dir: dir, Purpose: "variant", Outcome: "no limit was found"}
+	if l := res.Limit; l != nil {
+		entry.Outcome = fmt.Sprintf("limit %.4g requests/s, between %.4g and %.4g", l.Rate, l.Interval[0], l.Interval[1])
+	}
+	if res.Protocol != nil {
+		line.Acceptance, p.Scale, p.Preflight = res.Protocol.Acceptance, res.Protocol.Scale, res.Protocol.Preflight
+		entry.Agrees = answered(line.Acceptance.Standing)
+	}
+	if res.Sustained != nil && *res.Sustained < len(res.Points) {
+		point := res.Points[*res.Sustained]
+		point.Name = name
+		x.res.Points = append(x.res.Points, point)
+		entry.Point = new(len(x.res.Points) - 1)
+	}
+	x.res.Stages = append(x.res.Stages, entry)
+	x.judge(Stage{Name: name}, res)
+	x.res.Verdict.SLO = worse(x.res.Verdict.SLO, res.Verdict.SLO)
+	p.Variants = append(p.Variants, line)
+	p.Acceptance = together(p.Variants)
+	x.res.Protocol = p
+}
+
+// worse is the standing of two together.
+func worse(a, b string) string {
+	for _, standing := range []string{string(slo.Missed), string(slo.Undecided)} {
+		if a == standing || b == standing {
+			return standing
+		}
+	}
+	return b
+}
+
+// together is the answer for all variants: the whole is good enough if each of
+// them is.
+func together(list []result.Variant) result.Acceptance {
+	seen := map[string]bool{}
+	for _, v := range list {
+		seen[v.Acceptance.Standing] = true
+	}
+	for _, standing := range []string{result.AcceptNot, result.AcceptUndecided, result.AcceptMet} {
+		if seen[standing] {
+			return result.Acceptance{Standing: standing}
+		}
+	}
+	return result.Acceptance{Standing: result.NotStated}
+}
+
+// PlanBench estimates the protocol.
+func PlanBench(c *config.Config) (Estimate, error) {
+	e := Estimate{Stages: 2, Load: scaledBy(c, rowLength/2)} // one request, and a warm-up
+	for _, r := range benchRows() {
+		e.add(c, r)
+	}
+	for range 4 { // the mix, overload, tenants with and without the hot one
+		e.add(c, config.Row{})
+	}
+	e.add(c, config.Row{Duration: 2 * rowLength})
+	search, err := PlanLimit(c)
+	if err != nil {
+		return Estimate{}, err
+	}
+	e.Stages += len(search.Levels)
+	e.Load += scaledBy(c, search.Load)
+	if n := len(c.Experiment.Variants); n > 1 {
+		e.Stages, e.Load = e.Stages*n, e.Load*time.Duration(n)
+	}
+	return e, nil
+}
