@@ -31,6 +31,9 @@ func TestPlanErrors(t *testing.T) {
 		{"text threshold", "sla_thresholds:\n  p95_latency_ms: fast", `plan.yaml:2: sla_thresholds.p95_latency_ms: want a number, got "fast"`},
 		{"bad objective", "sla_thresholds:\n  - ttft:p99<500ms\n  - soon", `plan.yaml:3: sla_thresholds: objective "soon": want metric:stat<limit, such as ttft:p99<500ms, or a preset such as chat`},
 
+		{"objective of no class", "workload: mix\nsla_thresholds: ['class=caht ttft:p99<1s']", `plan.yaml:2: sla_thresholds: "class=caht ttft:p99<1s" is about the class "caht", which the workload does not have: known are chat, rag, summarization, agent, batch`},
+		{"objective of a class of none", "sla_thresholds: ['class=chat ttft:p99<1s']", `plan.yaml:1: sla_thresholds: "class=chat ttft:p99<1s" is about the class "chat", but the workload names none`},
+		{"objective of no tenant", "workload: {tenants: [{name: a}, {name: b, count: 2}]}\nsla_thresholds: ['tenant=b ttft:p99<1s']", `plan.yaml:2: sla_thresholds: "tenant=b ttft:p99<1s" is about the tenant "b", which the workload does not have: known are a, b-1, b-2`},
 		{"negative rate", "load_profile:\n  max_concurrency: 5\n  rate: -1", "plan.yaml:3: load_profile.rate: want a number of requests per second above 0, got -1"},
 		{"rate of zero", "load_profile:\n  rate: 0", "plan.yaml:2: load_profile.rate: want a number of requests per second above 0, got 0"},
 		{"unknown process", "load_profile:\n  rate: 1\n  arrival: poison", "plan.yaml:3: load_profile.arrival: "},

@@ -76,7 +76,7 @@ func (c *Config) hotSpot() error {
 	if len(w.Tenants) == 0 {
 		w.Tenants = []workload.Tenant{{Name: "tenant", Count: madeTenants}}
 	}
-	names := w.TenantNames()
+	names, _ := w.TenantNames()
 	if len(names) < 2 {
 		return c.wrong("load_profile.profile", "a hot spot is one tenant among others, but the workload has one alone")
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"redline/internal/slo"
 	"redline/internal/token"
@@ -39,6 +40,9 @@ func (c *Config) work() error {
 	if err := c.classObjectives(); err != nil {
 		return err
 	}
+	if err := c.scopes(); err != nil {
+		return err
+	}
 	if err := c.Generation.Validate(); err != nil {
 		return c.wrongIn("generation", err)
 	}
@@ -63,6 +67,31 @@ func (c *Config) classObjectives() error {
 				if !slices.ContainsFunc(c.Objectives, func(known slo.Objective) bool { return known.Text == o.Text }) {
 					c.Objectives = append(c.Objectives, o)
 				}
+			}
+		}
+	}
+	return nil
+}
+
+// scopes refuses an objective of a class or tenant that the workload does not
+// have: nothing would ever be judged by it.
+func (c *Config) scopes() error {
+	classes, classesKnown := c.Workload.ClassNames()
+	tenants, tenantsKnown := c.Workload.TenantNames()
+	for _, o := range c.Objectives {
+		for _, scope := range []struct {
+			what, name string
+			names      []string
+			known      bool
+		}{{"class", o.Scope.Class, classes, classesKnown}, {"tenant", o.Scope.Tenant, tenants, tenantsKnown}} {
+			switch {
+			case scope.name == "" || !scope.known || slices.Contains(scope.names, scope.name):
+			case len(scope.names) == 0:
+				return c.wrong("sla_thresholds", "%s is about the %s %s, but the workload names none", shown(o.Text), scope.what, shown(scope.name))
+			default:
+				const most = 10
+				return c.wrong("sla_thresholds", "%s is about the %s %s, which the workload does not have: known are %s",
+					shown(o.Text), scope.what, shown(scope.name), strings.Join(scope.names[:min(most, len(scope.names))], ", "))
 			}
 		}
 	}

@@ -190,7 +190,7 @@ var settings = []config.Row{
 }
 
 func (x *conductor) shapes(ctx context.Context) error {
-	for _, row := range benchRows() {
+	for _, row := range benchRows(x.Config) {
 		if err := x.row(ctx, row); err != nil {
 			return err
 		}
@@ -198,10 +198,11 @@ func (x *conductor) shapes(ctx context.Context) error {
 	return nil
 }
 
-func benchRows() []config.Row {
-	var rows []config.Row
+// benchRows are the plan's own rows, or those of fixed shape; and the settings.
+func benchRows(c *config.Config) []config.Row {
+	rows := slices.Clone(c.Experiment.Rows)
 	for _, r := range Rows {
-		if slices.Contains(benchShapes, r.Name) {
+		if len(c.Experiment.Rows) == 0 && slices.Contains(benchShapes, r.Name) {
 			rows = append(rows, r)
 		}
 	}
@@ -244,7 +245,7 @@ func (x *conductor) limitOf(ctx context.Context) error {
 		spec.Longest = x.scaled(spec.Longest)
 	}
 	if spec.Start == 0 {
-		spec.Start = max(x.lightRate(), spec.Floor)
+		spec.Start = min(max(x.lightRate(), spec.Floor), cmp.Or(spec.Ceiling, math.Inf(1)))
 	}
 	e.Spec, e.Thorough = spec, false
 	searched.Load.Rate, searched.Load.Profile = 0, ""

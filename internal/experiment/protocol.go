@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,7 +110,7 @@ func fields(c *config.Config, res *result.Result) []result.Field {
 		{Name: "Runtime and version", Value: joined(res.Engine.Name, res.Engine.Version), Field: "engine.name, engine.version"},
 		{Name: "Hardware and driver", Value: joined(hardware(res), said("driver")), Field: "hardware, plan.metadata.driver"},
 		{Name: "Precision", Value: precision(c, res), Field: "model.precision"},
-		{Name: "Serving flags", Value: joined(said("server_flags"), declared(res)), Field: "plan.metadata.server_flags, engine.declared"},
+		{Name: "Serving flags", Value: joined(said("server_flags"), engineFlags(c), declared(res)), Field: "plan.metadata.server_flags, plan.server.sim, engine.declared"},
 		{Name: "Traffic mix", Value: c.Workload.String(), Field: "plan.workload"},
 		{Name: "SLO target", Value: strings.Join(objectives, ", "), Field: "plan.sla_thresholds"},
 		{Name: "Pass or fail", Value: decision(res), Field: "verdict"},
@@ -152,7 +153,17 @@ func precision(c *config.Config, res *result.Result) string {
 		return res.Model.Precision
 	}
 	s := c.Server.Sim
-	return joined(s.Dtype, s.Quantization)
+	return joined(cmp.Or(s.Dtype, "as the model's maker ships it"), s.Quantization)
+}
+
+// engineFlags are the settings of the embedded engine.
+func engineFlags(c *config.Config) string {
+	if !c.Embedded() {
+		return ""
+	}
+	s := c.Server.Sim
+	return fmt.Sprintf("tp %d, max_num_seqs %d, max_num_batched_tokens %d, gpu_memory_utilization %.3g",
+		s.TP, s.MaxNumSeqs, s.MaxNumBatchedTokens, s.GPUMemoryUtilization)
 }
 
 func declared(res *result.Result) string {
@@ -305,7 +316,7 @@ func together(list []result.Variant) result.Acceptance {
 // PlanBench estimates the protocol.
 func PlanBench(c *config.Config) (Estimate, error) {
 	e := Estimate{Stages: 2, Load: scaledBy(c, rowLength/2)} // one request, and a warm-up
-	for _, r := range benchRows() {
+	for _, r := range benchRows(c) {
 		e.add(c, r)
 	}
 	for range 4 { // the mix, overload, tenants with and without the hot one

@@ -1,11 +1,11 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
-	"slices"
+	"fmt"
 
 	"redline/internal/config"
-	"redline/internal/metric"
 	"redline/internal/result"
 	"redline/internal/workload"
 )
@@ -21,7 +21,7 @@ func (x *conductor) hotTenant(ctx context.Context) error {
 		return nil
 	}
 	beside, without := apart(x.Config.Workload)
-	names := beside.TenantNames()
+	names := tenantsOf(beside)
 	rate := fourDigits(limit * (1 - hotShare))
 	about := result.Neighbour{Hot: names[0], HotRate: limit * hotShare, Rate: rate}
 	for _, r := range []config.Row{
@@ -38,8 +38,9 @@ func (x *conductor) hotTenant(ctx context.Context) error {
 			return err
 		}
 	}
-	about.Tenant, about.Beside = neighbour(x.rows["hot-tenant"], names[0])
-	_, about.Without = neighbour(x.rows["others-alone"], names[0], about.Tenant)
+	about.Tenant = busiest(x.rows["hot-tenant"], names[0], names[1])
+	about.Beside = tenantP99(x.rows["hot-tenant"], about.Tenant)
+	about.Without = tenantP99(x.rows["others-alone"], about.Tenant)
 	x.neighbour = &about
 	return nil
 }
@@ -47,17 +48,32 @@ func (x *conductor) hotTenant(ctx context.Context) error {
 // apart gives the workload with a hot tenant, and that of the others alone. One
 // without tenants gets two.
 func apart(w workload.Spec) (beside, without workload.Spec) {
-	if len(w.Tenants) == 0 || len(w.TenantNames()) < 2 {
+	if len(tenantsOf(w)) < 2 {
 		w.Tenants = []workload.Tenant{{Name: "hot"}, {Name: "quiet"}}
 	}
 	beside, without = w, w
-	hot := w.TenantNames()[0]
+	hot := tenantsOf(w)[0]
 	beside.HotSpot = &workload.HotSpot{Tenant: hot, Share: hotShare}
 	without.HotSpot, without.Tenants = nil, nil
 	for _, t := range w.Tenants {
 		without.Tenants = append(without.Tenants, less(t, hot)...)
 	}
 	return beside, without
+}
+
+// tenantsOf lists the tenants that a workload names, each of those that an
+// entry stands for.
+func tenantsOf(w workload.Spec) []string {
+	var names []string
+	for _, t := range w.Tenants {
+		if t.Count == 0 {
+			names = append(names, t.Name)
+		}
+		for i := range t.Count {
+			names = append(names, fmt.Sprintf("%s-%d", t.Name, i+1))
+		}
+	}
+	return names
 }
 
 // less is a tenant, or each of those that an entry stands for, but for the one
@@ -70,35 +86,38 @@ func less(t workload.Tenant, name string) []workload.Tenant {
 		return []workload.Tenant{t}
 	}
 	var out []workload.Tenant
-	for _, each := range (workload.Spec{Tenants: []workload.Tenant{t}}).TenantNames() {
-		if each != name {
-			one := t
-			one.Name, one.Count, one.Share = each, 0, t.Share/float64(t.Count)
+	parts, sum := t.Popularity.Shares(t.Count), 0.0
+	for _, part := range parts {
+		sum += part
+	}
+	for i, part := range parts {
+		one := workload.Tenant{Name: fmt.Sprintf("%s-%d", t.Name, i+1), Share: part / sum * cmp.Or(t.Share, 1),
+			Key: t.Key, Headers: t.Headers, Model: t.Model}
+		if one.Name != name {
 			out = append(out, one)
 		}
 	}
 	return out
 }
 
-// neighbour finds a tenant's p99 of the first token: the one named, or the one
-// with the most requests beside the hot one.
-func neighbour(p *result.Point, hot string, named ...string) (name string, p99 *float64) {
-	if p == nil {
-		return "", nil
-	}
-	groups := slices.Clone(p.Tenants)
-	slices.SortStableFunc(groups, func(a, b metric.Group) int { return b.Requests.Due - a.Requests.Due })
-	for _, g := range groups {
-		if g.Name == hot || len(named) > 0 && named[0] != "" && g.Name != named[0] {
-			continue
-		}
-		if v, ok := statistic(distOf(&g.Latency, "ttft"), "p99"); ok {
-			return g.Name, &v
+// busiest is the tenant with the most requests beside the hot one; where none
+// came, it is the one named.
+func busiest(p *result.Point, hot, otherwise string) string {
+	name, most := otherwise, 0
+	for _, g := range p.Tenants {
+		if g.Name != hot && g.Requests.Due > most {
+			name, most = g.Name, g.Requests.Due
 		}
 	}
-	// A workload with one tenant alone has no groups.
-	if v, ok := statistic(distOf(&p.Latency, "ttft"), "p99"); ok && len(named) > 0 && len(p.Tenants) == 0 {
-		return named[0], &v
+	return name
+}
+
+// tenantP99 is a tenant's p99 of the first token, nil where it has none.
+func tenantP99(p *result.Point, name string) *float64 {
+	for _, g := range p.Tenants {
+		if v, ok := statistic(distOf(&g.Latency, "ttft"), "p99"); ok && g.Name == name {
+			return &v
+		}
 	}
-	return "", nil
+	return nil
 }

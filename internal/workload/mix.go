@@ -61,6 +61,19 @@ func findMix(name string) *Mix {
 	return nil
 }
 
+// ClassNames lists the workload's classes. They are all there are unless a file
+// may name them.
+func (s Spec) ClassNames() (names []string, all bool) {
+	classes := s.Classes
+	if mix := findMix(s.Preset); mix != nil {
+		classes = mix.Classes
+	}
+	for _, c := range classes {
+		names = append(names, c.Name)
+	}
+	return names, len(names) > 0 || s.File == ""
+}
+
 func validateClasses(classes []Class) error {
 	if len(classes) == 0 {
 		return errors.New("classes: is an empty list, want at least one class")

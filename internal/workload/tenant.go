@@ -142,8 +142,11 @@ func (t Tenant) expand() (names []string, weights []float64) {
 }
 
 // TenantNames lists the workload's tenants, each of those that one entry stands
-// for.
-func (s Spec) TenantNames() []string { return tenantNames(s.Tenants) }
+// for. They are all there are unless a file may name more.
+func (s Spec) TenantNames() (names []string, all bool) {
+	files := s.File != "" || slices.ContainsFunc(s.Classes, func(c Class) bool { return c.Workload.File != "" })
+	return tenantNames(s.Tenants), !files
+}
 
 func tenantNames(list []Tenant) []string {
 	var names []string
