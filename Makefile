@@ -18,7 +18,8 @@ build: ## build bin/redline: one static, stripped binary
 run: build ## run a load against the embedded engine
 	./bin/redline run
 
-test: ## run all tests
+test: ## run all tests, with a browser for the HTML report where one can be had
+	-@scripts/browser/install.sh >/dev/null 2>&1
 	go test ./...
 
 check: cross ## vet, staticcheck, gofmt, imports, race, cross-compilation
