@@ -19,8 +19,7 @@ run: build ## run a load against the embedded engine
 	./bin/redline run
 
 test: ## run all tests, with a browser for the HTML report where one can be had
-	-@scripts/browser/install.sh >/dev/null 2>&1
-	go test ./...
+	scripts/test/run.sh
 
 check: cross ## vet, staticcheck, gofmt, imports, race, cross-compilation
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "gofmt: $$unformatted"; exit 1; fi

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"redline/internal/result"
+)
+
+// quickBench is a protocol of a few seconds.
+const quickBench = `
+server: {sim: {gpu: B200, tp: 8, jitter: 0}}
+workload: in=lognormal(60,0.5,20..100) out=fixed(4)
+load_profile: {rate: 20, warmup: 0s, drain: 5s}
+experiment:
+  scale: 0.002
+  budget: 1s
+  ceiling: 20
+  rows: [{name: short, workload: 'fixed(20,4)', concurrency: 1}]
+`
+
+func TestBenchCommand(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	plan, out := filepath.Join(dir, "plan.yaml"), filepath.Join(dir, "bench")
+	if err := os.WriteFile(plan, []byte(quickBench), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := redline(t, nil, "bench", "--plan", plan, "--out", out, "--slo", "batch", "--accept", "limit>1", "--json")
+	if code != exitOK && code != exitInvalid && code != exitUndecided {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	if !strings.Contains(stderr, "stages, ") {
+		t.Errorf("no estimate in %q", stderr)
+	}
+	var res result.Result
+	if err := json.Unmarshal([]byte(stdout), &res); err != nil {
+		t.Fatal(err)
+	}
+	if res.Protocol == nil || len(res.Checklist) != 10 || res.Limit == nil {
+		t.Errorf("protocol %v, %d items, limit %v: want all of them", res.Protocol, len(res.Checklist), res.Limit)
+	}
+	// Going on with what is finished runs nothing again.
+	code, again, stderr := redline(t, nil, "bench", "--resume", out, "--json", "--quiet")
+	var same result.Result
+	if err := json.Unmarshal([]byte(again), &same); err != nil {
+		t.Fatalf("exit %d: %v, %s", code, err, stderr)
+	}
+	if len(same.Stages) != len(res.Stages) || same.ID != res.ID {
+		t.Errorf("resumed: %d stages of run %s, want %d of %s", len(same.Stages), same.ID, len(res.Stages), res.ID)
+	}
+	if code, _, stderr := redline(t, nil, "report", out); code != exitOK {
+		t.Errorf("report: exit %d, %s", code, stderr)
+	}
+}
+
+func TestProtocolMistakes(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"bench", "--slo", "mlperf:llama2-70b-interactiv"}, exitUsage, "did you mean mlperf:llama2-70b-interactive?"},
+		{[]string{"bench", "--accept", "limit>lots"}, exitUsage, "limit>20"},
+		{[]string{"bench", "--scale", "7"}, exitUsage, "up to 1"},
+		{[]string{"bench", "--resume", "nowhere"}, exitError, "no plan.yaml"},
+		{[]string{"bench", "--rates", "1,2"}, exitUsage, "unknown flag"},
+		{[]string{"matrix", "--accept", "limit>2"}, exitUsage, "unknown flag"},
+		{[]string{"matrix", "now"}, exitUsage, "takes no argument"},
+	} {
+		code, _, stderr := redline(t, nil, tc.args...)
+		if code != tc.code || !strings.Contains(stderr, tc.want) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%v: exit %d, %q; want %d and one line with %q", tc.args, code, stderr, tc.code, tc.want)
+		}
+	}
+}

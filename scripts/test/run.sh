@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Runs all tests. Those of the HTML report want a browser: it is installed where
+# that is possible within a few minutes, and they are skipped where it is not.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+timeout 240 scripts/browser/install.sh >/dev/null 2>&1 || echo "no browser: the tests that look at the HTML report are skipped" >&2
+exec go test ./... "$@"
