@@ -3,6 +3,7 @@ package experiment
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -227,5 +228,64 @@ func TestSmoked(t *testing.T) {
 		if ok != c.ok || !strings.Contains(outcome, c.part) {
 			t.Errorf("%q, %t, want %q, %t", outcome, ok, c.part, c.ok)
 		}
+	}
+}
+
+// The load of a row: its own where it says one, the plan's otherwise; the
+// plan's cap holds for open rows.
+func TestRowStageLoad(t *testing.T) {
+	t.Parallel()
+	open := config.Config{}
+	open.Load.Rate, open.Load.Process = 10, "constant"
+	capped := open
+	capped.Load.Bounds.MaxConcurrency = 32
+	closed := config.Config{}
+	closed.Load.Bounds.MaxConcurrency = 32
+	for _, c := range []struct {
+		what    string
+		plan    config.Config
+		row     config.Row
+		mode    string
+		rate    float64
+		cap     int
+		process string
+	}{
+		{"the plan's open loop", open, config.Row{}, config.Open, 10, 0, "constant"},
+		{"the plan's closed loop", closed, config.Row{}, config.Closed, 0, 32, ""},
+		{"one at a time", open, config.Row{Concurrency: 1}, config.Closed, 0, 1, ""},
+		{"a rate of its own", open, config.Row{Rate: 3}, config.Open, 3, 0, "constant"},
+		{"a rate in a plan with a cap", capped, config.Row{Rate: 3}, config.Capped, 3, 32, "constant"},
+		{"a rate in a plan of a closed loop", closed, config.Row{Rate: 3}, config.Capped, 3, 32, "poisson"},
+		{"both", open, config.Row{Rate: 3, Concurrency: 2}, config.Capped, 3, 2, "constant"},
+	} {
+		x := &conductor{}
+		x.Config = &c.plan
+		got := x.rowStage(c.row).Config
+		if got.Mode() != c.mode || got.Load.Rate != c.rate || got.Load.Bounds.MaxConcurrency != c.cap || got.Load.Process != c.process {
+			t.Errorf("%s: %s, rate %v, cap %d, %q; want %s, %v, %d, %q", c.what, got.Mode(), got.Load.Rate,
+				got.Load.Bounds.MaxConcurrency, got.Load.Process, c.mode, c.rate, c.cap, c.process)
+		}
+	}
+}
+
+func TestScaled(t *testing.T) {
+	t.Parallel()
+	x := &conductor{}
+	x.Config = &config.Config{Experiment: config.Experiment{Protocol: config.Protocol{Scale: 0.1}}}
+	for _, c := range []struct{ length, want time.Duration }{
+		{time.Minute, 6 * time.Second}, {time.Second, shortest}, {0, 0}, {50 * time.Millisecond, 50 * time.Millisecond},
+	} {
+		if got := x.scaled(c.length); got != c.want {
+			t.Errorf("%v becomes %v, want %v", c.length, got, c.want)
+		}
+	}
+	for n, want := range map[int]int{0: 0, 1: 1, 2: 2, 8: 2, 50: 5} {
+		if got := x.fewer(n); got != want {
+			t.Errorf("%d requests become %d, want %d", n, got, want)
+		}
+	}
+	x.Config.Experiment.Scale = 0
+	if got := x.scaled(time.Minute); got != time.Minute || x.fewer(50) != 50 {
+		t.Errorf("without a scale a minute becomes %v", got)
 	}
 }

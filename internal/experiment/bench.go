@@ -226,10 +226,16 @@ func (x *conductor) production(ctx context.Context) error {
 // about as many requests in flight, arriving as they like.
 func (x *conductor) lightRate() float64 {
 	const least = 0.1
-	if p := x.rows["product"]; p != nil && p.Rates.Completed > least {
-		return fourDigits(p.Rates.Completed)
+	p := x.rows["product"]
+	if p == nil {
+		return least
 	}
-	return least
+	rate := p.Rates.Completed
+	if n := p.Requests; n.Sessions > 0 && n.Due > 0 {
+		// A rate is one of sessions, of which some have several requests.
+		rate *= float64(n.Sessions) / float64(n.Due)
+	}
+	return fourDigits(max(rate, least))
 }
 
 // limitOf searches for the limit, from the light load on.

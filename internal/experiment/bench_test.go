@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,7 +15,6 @@ import (
 	"redline/internal/config"
 	"redline/internal/experiment"
 	"redline/internal/measure"
-	"redline/internal/metric"
 	"redline/internal/result"
 )
 
@@ -100,24 +100,17 @@ func TestBenchGoesOn(t *testing.T) {
 		if attempt > 40 {
 			t.Fatalf("does not come to an end: %v", names(res))
 		}
-		stop := make(chan struct{})
-		ran, once := 0, false
-		halt := func() {
-			if !once {
-				once = true
-				close(stop)
-			}
-		}
+		stop, ran := make(chan struct{}), 0
+		halt := sync.OnceFunc(func() { close(stop) })
 		o.Stop = stop
-		o.Live = nil
 		if attempt == 2 {
-			o.Live = func(metric.Snapshot) { halt() } // within a stage, once
+			o.Begin = func(experiment.Stage) { time.AfterFunc(30*time.Millisecond, halt) } // within a stage
 		}
 		o.End = func(_ experiment.Stage, _ *result.Result, kept bool) {
 			if !kept {
 				ran++
 			}
-			if ran > attempt%3 {
+			if ran > attempt {
 				halt()
 			}
 		}
@@ -245,9 +238,34 @@ func TestBenchVariants(t *testing.T) {
 	}
 	out := filepath.Join(t.TempDir(), "bench")
 	text := strings.Replace(quick, "experiment:\n", "experiment:\n  variants: [{name: eight}, {name: four, sim: {tp: 4}}]\n", 1)
-	res, path, err := experiment.Bench(t.Context(), experiment.Options{Options: measure.Options{Config: planned(t, text, out)}})
+	stop := make(chan struct{})
+	seen := 0
+	halt := func(s experiment.Stage, _ *result.Result, _ bool) {
+		if s.Name == "warm-up" {
+			if seen++; seen == 2 {
+				close(stop) // in the second variant
+			}
+		}
+	}
+	res, path, err := experiment.Bench(t.Context(), experiment.Options{End: halt,
+		Options: measure.Options{Config: planned(t, text, out), Stop: stop}})
+	if err != nil || res.Interrupted != result.ByUser {
+		t.Fatalf("%v, interrupted %q, want the user's stop", err, res.Interrupted)
+	}
+	var kept, fresh []string
+	res, path, err = experiment.Bench(t.Context(), experiment.Options{Resume: out, Options: measure.Options{Config: reopened(t, path)},
+		End: func(s experiment.Stage, _ *result.Result, was bool) {
+			if was {
+				kept = append(kept, s.Name)
+			} else {
+				fresh = append(fresh, s.Name)
+			}
+		}})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"smoke", "warm-up"}, kept); diff != "" || len(fresh) == 0 || fresh[0] != "short" {
+		t.Errorf("kept %v of the second variant and ran %v anew, want all after the warm-up", kept, fresh)
 	}
 	if path != out || res.Protocol == nil || len(res.Protocol.Variants) != 2 || len(res.Points) != 2 {
 		t.Fatalf("%s: %d points, protocol %+v; want two variants", path, len(res.Points), res.Protocol)

@@ -211,7 +211,10 @@ func (x *conductor) add(s Stage, path string, res *result.Result) {
 		}
 	}
 	x.res.Stages = append(x.res.Stages, entry)
-	x.judge(s, res)
+	if s.Purpose != purposeSmoke && s.Purpose != purposeWarmUp {
+		// No figure is taken from those two, so none can be unsound.
+		x.judge(s, res)
+	}
 	for _, w := range res.Warnings {
 		if wholeFigures[w.Figure] && !slices.Contains(x.res.Warnings, w) {
 			x.res.Warnings = append(x.res.Warnings, w)

@@ -159,7 +159,11 @@ func (x *conductor) rowStage(r config.Row) Stage {
 		c.Workload.Tenants, c.Workload.HotSpot = r.Workload.Tenants, r.Workload.HotSpot
 	}
 	if r.Rate > 0 || r.Concurrency > 0 || r.Profile != "" {
-		c.Load.Rate, c.Load.Profile, c.Load.Bounds.MaxConcurrency = r.Rate, r.Profile, r.Concurrency
+		c.Load.Rate, c.Load.Profile = r.Rate, r.Profile
+	}
+	if r.Concurrency > 0 {
+		// An open row that names no cap keeps the plan's, as a search does.
+		c.Load.Bounds.MaxConcurrency = r.Concurrency
 	}
 	switch {
 	case !c.Load.Open():
@@ -186,7 +190,7 @@ func (x *conductor) rowStage(r config.Row) Stage {
 const rowWarmup = 10 * time.Second
 
 // shortest is what scaling leaves of any stage.
-const shortest = 200 * time.Millisecond
+const shortest = 100 * time.Millisecond
 
 // scaled is a length by the plan's factor; none stays none.
 func (x *conductor) scaled(d time.Duration) time.Duration { return scaledBy(x.Config, d) }
@@ -215,7 +219,7 @@ type Estimate struct {
 
 // String says it in one line.
 func (e Estimate) String() string {
-	return fmt.Sprintf("about %d stages, %s of load", e.Stages, e.Load.Round(time.Second))
+	return fmt.Sprintf("about %d stages, %s of load and what the last replies of each take", e.Stages, e.Load.Round(time.Second))
 }
 
 // PlanMatrix estimates a matrix.

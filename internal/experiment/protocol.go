@@ -67,20 +67,30 @@ func accept(c *config.Config, res *result.Result) result.Acceptance {
 	return out
 }
 
+// inWords is what is known of a limit.
+func inWords(l *result.Limit) string {
+	switch {
+	case l == nil:
+		return "no limit was searched for"
+	case l.Standing == result.LimitBelow:
+		return "the objectives are kept at no rate that was offered"
+	case l.Standing == result.LimitAtLeast:
+		return fmt.Sprintf("the limit is at least %.4g requests/s", l.Rate)
+	}
+	return fmt.Sprintf("the limit is %.4g requests/s, between %.4g and %.4g", l.Rate, l.Interval[0], l.Interval[1])
+}
+
 // limitAbove says whether the limit is above a rate.
 func limitAbove(l *result.Limit, rate float64) (standing, outcome string) {
-	if l == nil {
-		return result.AcceptUndecided, "no limit was searched for"
-	}
-	outcome = fmt.Sprintf("the limit is %.4g requests/s, between %.4g and %.4g", l.Rate, l.Interval[0], l.Interval[1])
+	outcome = inWords(l)
 	switch {
+	case l == nil:
+		return result.AcceptUndecided, outcome
 	case l.Standing == result.LimitBelow:
-		return result.AcceptNot, "the objectives are kept at no rate that was offered"
-	case l.Standing == result.LimitAtLeast && l.Rate > rate:
-		return result.AcceptMet, fmt.Sprintf("the limit is at least %.4g requests/s", l.Rate)
-	case l.Standing == result.LimitAtLeast:
-		return result.AcceptUndecided, fmt.Sprintf("the limit is at least %.4g requests/s", l.Rate)
-	case l.Interval[0] > rate:
+		return result.AcceptNot, outcome
+	case l.Standing == result.LimitAtLeast && l.Rate <= rate:
+		return result.AcceptUndecided, outcome
+	case l.Standing == result.LimitAtLeast, l.Interval[0] > rate:
 		return result.AcceptMet, outcome
 	case l.Interval[1] < rate:
 		return result.AcceptNot, outcome
@@ -205,7 +215,7 @@ func benchVariants(ctx context.Context, o Options) (*result.Result, string, erro
 	for i, v := range o.Config.Experiment.Variants {
 		res, err := x.variant(ctx, i)
 		if res != nil {
-			x.addVariant(v.Name, res, p)
+			x.addVariant(i, v.Name, res, p)
 		}
 		switch {
 		case err != nil && !errors.Is(err, context.Canceled):
@@ -230,8 +240,11 @@ func (x *conductor) stoppedVariants(err error) (*result.Result, string, error) {
 	return x.res, x.dir.Path, x.keep(result.ByUser)
 }
 
-// VariantsDir holds the protocols of variants.
-const VariantsDir = "variants"
+// variantDir is where a variant's protocol is kept, relative to the whole's
+// directory: it is a stage that has stages of its own.
+func variantDir(i int, name string) string {
+	return fmt.Sprintf("%s/%02d-%s", store.StagesDir, i+1, fileName(name))
+}
 
 // variant runs one of them, or goes on with it.
 func (x *conductor) variant(ctx context.Context, i int) (*result.Result, error) {
@@ -240,13 +253,15 @@ func (x *conductor) variant(ctx context.Context, i int) (*result.Result, error) 
 		return nil, err
 	}
 	o := x.Options
-	name := fileName(x.Config.Experiment.Variants[i].Name)
-	c.Output.Dir = filepath.Join(x.dir.Path, VariantsDir, name)
+	name := x.Config.Experiment.Variants[i].Name
+	c.Output.Dir = filepath.Join(x.dir.Path, filepath.FromSlash(variantDir(i, name)))
 	o.Config, o.Resume = c, ""
-	if _, err := store.Open(c.Output.Dir); err == nil && x.Resume != "" {
+	c.Output.Force = true
+	if dir, err := store.Open(c.Output.Dir); err == nil && x.Resume != "" {
+		if res, err := dir.Result(); err == nil && res.Interrupted == "" {
+			return res, nil
+		}
 		o.Resume = c.Output.Dir
-	} else {
-		c.Output.Force = true
 	}
 	if o.Say != nil {
 		o.Say("variant %s", name)
@@ -257,19 +272,17 @@ func (x *conductor) variant(ctx context.Context, i int) (*result.Result, error) 
 
 // addVariant takes the answers of a variant into the whole: its point at the
 // limit, and a line of its own.
-func (x *conductor) addVariant(name string, res *result.Result, p *result.Protocol) {
+func (x *conductor) addVariant(i int, name string, res *result.Result, p *result.Protocol) {
 	if x.res == nil {
 		x.res = x.blank(res)
 		x.res.Limit, x.res.Curve, x.res.Sustained, x.res.Checklist = nil, nil, nil, nil
 		x.res.Verdict.SLO = res.Verdict.SLO
 	}
-	dir := VariantsDir + "/" + fileName(name)
+	dir := variantDir(i, name)
 	line := result.Variant{Name: name, Dir: dir, Model: res.Model.Name, Engine: res.Engine.Name, Limit: res.Limit,
 		Valid: res.Verdict.Valid, SLO: res.Verdict.SLO}
-	entry := result.Stage{Name: name, Dir: dir, Purpose: "variant", Outcome: "no limit was found"}
-	if l := res.Limit; l != nil {
-		entry.Outcome = fmt.Sprintf("limit %.4g requests/s, between %.4g and %.4g", l.Rate, l.Interval[0], l.Interval[1])
-	}
+	entry := result.Stage{Name: name, Dir: dir, Purpose: "variant", Outcome: inWords(res.Limit),
+		Expectation: strings.Join(x.Config.Experiment.Accept, "; ")}
 	if res.Protocol != nil {
 		line.Acceptance, p.Scale, p.Preflight = res.Protocol.Acceptance, res.Protocol.Scale, res.Protocol.Preflight
 		entry.Agrees = answered(line.Acceptance.Standing)

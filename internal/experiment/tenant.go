@@ -42,7 +42,20 @@ func (x *conductor) hotTenant(ctx context.Context) error {
 	about.Beside = tenantP99(x.rows["hot-tenant"], about.Tenant)
 	about.Without = tenantP99(x.rows["others-alone"], about.Tenant)
 	x.neighbour = &about
+	entry := &x.res.Stages[len(x.res.Stages)-1]
+	entry.Outcome = beside99(about) + "; " + entry.Outcome
 	return nil
+}
+
+// beside99 lays the two figures of a tenant side by side.
+func beside99(n result.Neighbour) string {
+	word := func(v *float64) string {
+		if v == nil {
+			return "was not measured"
+		}
+		return fmt.Sprintf("is %.4g ms", *v)
+	}
+	return fmt.Sprintf("ttft:p99 of %s %s alone, and %s beside %s", n.Tenant, word(n.Without), word(n.Beside), n.Hot)
 }
 
 // apart gives the workload with a hot tenant, and that of the others alone. One

@@ -136,7 +136,7 @@ func renew(rec *record.Record, begin, slot int64) {
 	old := *rec
 	rec.Reset()
 	rec.ID, rec.Session, rec.Turn, rec.Class, rec.Tenant = old.ID, old.Session, old.Turn, old.Class, old.Tenant
-	rec.Phase, rec.Due, rec.Streamed = old.Phase, old.Due, old.Streamed
+	rec.Phase, rec.Due, rec.Streamed, rec.Inputs, rec.Natural = old.Phase, old.Due, old.Streamed, old.Inputs, old.Natural
 	rec.AskedPrompt, rec.AskedOutput = old.AskedPrompt, old.AskedOutput
 	rec.Reconnects = old.Reconnects
 	rec.Try, rec.Begin, rec.Slot = old.Try+1, begin, slot

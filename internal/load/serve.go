@@ -93,7 +93,7 @@ func (e *engine) newRecord(j *job, p place) *record.Record {
 	r.ID = llm.RequestID(e.stage.Run, p.id)
 	return &record.Record{ID: p.id, Session: j.index, Turn: j.number, Class: r.Class, Tenant: r.Tenant,
 		Phase: p.phase, Due: p.due, AskedPrompt: r.PromptTokens, AskedOutput: r.MaxTokens, Streamed: r.Stream,
-		Inputs: r.Inputs}
+		Inputs: r.Inputs, Natural: r.Natural}
 }
 
 // serve runs a session turn by turn and gives the time at which its slot is

@@ -114,6 +114,7 @@ func (r *Record) AppendJSON(b []byte) []byte {
 	}
 	l.text("counted", string(r.Counted))
 	l.flag("streamed", r.Streamed)
+	l.flag("natural", r.Natural)
 	l.varints("chunks_us", r.chunks.gaps)
 	l.varints("chunk_tokens", r.chunks.tokens)
 	l.flag("spread", r.chunks.spread)
@@ -241,6 +242,7 @@ type row struct {
 	Session         int         `json:"session"`
 	Turn            int         `json:"turn"`
 	Inputs          int         `json:"inputs"`
+	Natural         bool        `json:"natural"`
 	Class           string      `json:"class"`
 	Tenant          string      `json:"tenant"`
 	Phase           Phase       `json:"phase"`
@@ -287,7 +289,7 @@ func (w *row) into(r *Record) error {
 	if w.Outcome == "" {
 		return errors.New("no outcome")
 	}
-	*r = Record{ID: w.ID, Session: w.Session, Turn: w.Turn, Inputs: w.Inputs, Class: w.Class, Tenant: w.Tenant,
+	*r = Record{ID: w.ID, Session: w.Session, Turn: w.Turn, Inputs: w.Inputs, Natural: w.Natural, Class: w.Class, Tenant: w.Tenant,
 		Phase: w.Phase, Try: w.Try, Due: w.Due, Begin: w.Begin, Slot: w.Slot, Conn: w.Conn,
 		Dialed: w.Dialed, Secured: w.Secured, Sent: w.Sent, Written: w.Written, Head: w.Head,
 		First: w.First, Answer: w.Answer, Last: w.Last, End: w.End, Outcome: w.Outcome,

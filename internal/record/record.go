@@ -41,10 +41,13 @@ type Record struct {
 	// Inputs is how many texts an answer that is no text itself was asked for:
 	// to embed, or to rank; 0 otherwise.
 	Inputs int
-	Class  string
-	Tenant string
-	Phase  Phase
-	Try    int // tries made; 0 for a request never begun
+	// Natural says that the model was to end its reply by itself: AskedOutput
+	// only bounds it.
+	Natural bool
+	Class   string
+	Tenant  string
+	Phase   Phase
+	Try     int // tries made; 0 for a request never begun
 
 	Due, Begin, Slot, Conn   int64
 	Dialed, Secured          int64 // set-up of a new connection, else 0
@@ -170,7 +173,7 @@ func (r *Record) Settle() {
 
 // Short reports whether an ok reply is not of the length that was asked for.
 func (r *Record) Short() bool {
-	return r.Outcome == llm.OK && r.AskedOutput > 0 && r.OutputTokens != r.AskedOutput
+	return r.Outcome == llm.OK && !r.Natural && r.AskedOutput > 0 && r.OutputTokens != r.AskedOutput
 }
 
 // Shift moves every stamp that is known by ns, to lay records of several runs

@@ -103,3 +103,24 @@ func TestTheManualListsEveryPreset(t *testing.T) {
 		}
 	}
 }
+
+func FuzzExpand(f *testing.F) {
+	for _, text := range []string{"chat", "class=rag chat", "mlperf:llama2-70b-interactive", "ttft:p99<500ms", `tenant="a b" batch`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		list, err := Expand(text)
+		if err != nil {
+			return
+		}
+		for _, o := range list {
+			again, err := Parse(o.Text)
+			if err != nil {
+				t.Fatalf("%q gives %q, which is an error: %v", text, o.Text, err)
+			}
+			if diff := cmp.Diff(o, again); diff != "" {
+				t.Errorf("%q: %q changes when it is read again:\n%s", text, o.Text, diff)
+			}
+		}
+	})
+}

@@ -227,7 +227,7 @@ func recordLine() *jsonschema.Schema {
 	for _, key := range []string{"class", "tenant", "addr", "error"} {
 		keys[key] = &jsonschema.Schema{Type: "string"}
 	}
-	for _, key := range []string{"streamed", "spread", "conn_new"} {
+	for _, key := range []string{"streamed", "natural", "spread", "conn_new"} {
 		keys[key] = &jsonschema.Schema{Type: "boolean"}
 	}
 	request := object(keys, "id", "session", "turn", "try", "outcome")
