@@ -70,7 +70,7 @@ func (p *process) protocolCommand(c *cobra.Command, not []string, words map[stri
 		if !cfg.Output.Quiet {
 			fmt.Fprintf(p.stderr, "redline: %s; Ctrl-C keeps what was measured\n", estimate)
 		}
-		return p.conduct(c.Context(), cfg, resume, run)
+		return p.conduct(c.Context(), cfg, resume, c.Name(), run)
 	}
 	return c
 }

@@ -33,7 +33,8 @@ const compareExamples = `  redline compare runs/monday runs/tuesday
   redline compare runs/a1,runs/a2,runs/a3 runs/b1,runs/b2,runs/b3
   redline compare runs/monday runs/tuesday --history runs/w1 --history runs/w2
   redline compare http://old:8000 http://new:8000 --rate 5 --rounds 10
-  redline compare http://old:8000 http://new:8000 --rate 5 --workload azure.csv --duration 60s`
+  redline compare http://old:8000 http://new:8000 --rate 5 --workload azure.csv --duration 60s
+  redline compare --resume runs/20260101-120000`
 
 func (p *process) compareCommand() *cobra.Command {
 	c := &cobra.Command{Use: "compare A B", Short: "say whether B is worse than A: two runs, or two servers by turns",
@@ -47,6 +48,12 @@ func (p *process) compareCommand() *cobra.Command {
 	c.Flags().BoolVar(&anyway, "anyway", false, "compare runs that are not comparable, with a warning")
 	c.Flags().StringVar(&resume, "resume", "", "directory of a live comparison that was cut short")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if resume != "" {
+			if len(args) > 0 {
+				return usage("--resume goes on with the two servers in %s: leave out %s", resume, args[0])
+			}
+			return p.compareOn(c.Context(), flags(), resume)
+		}
 		if len(args) != 2 {
 			return usage("redline compare wants two runs or two URLs, got %d; redline compare --help shows examples", len(args))
 		}
@@ -54,7 +61,7 @@ func (p *process) compareCommand() *cobra.Command {
 			return usage("want two run directories or two URLs, got one of each")
 		}
 		if isURL(args[0]) {
-			return p.compareLive(c.Context(), args, flags(), resume)
+			return p.compareLive(c.Context(), args, flags())
 		}
 		return p.compareStored(args, flags(), history, anyway)
 	}
@@ -122,8 +129,25 @@ func readRuns(list string) ([]*result.Result, error) {
 	return runs, nil
 }
 
+// compareOn goes on with a live comparison by the two plans that it left.
+func (p *process) compareOn(ctx context.Context, given map[string][]string, resume string) error {
+	a, err := p.experimentPlan(given, resume)
+	if err != nil {
+		return err
+	}
+	plan, err := experiment.ReopenSecond(resume)
+	if err != nil {
+		return err
+	}
+	b, err := p.keptPlan(plan, given, resume)
+	if err != nil {
+		return err
+	}
+	return p.compareServers(ctx, a, b, resume)
+}
+
 // compareLive measures two servers by turns.
-func (p *process) compareLive(ctx context.Context, urls []string, given map[string][]string, resume string) error {
+func (p *process) compareLive(ctx context.Context, urls []string, given map[string][]string) error {
 	seed := rand.Uint64() >> 11
 	plans := make([]*config.Config, len(urls))
 	for i, url := range urls {
@@ -140,8 +164,17 @@ func (p *process) compareLive(ctx context.Context, urls []string, given map[stri
 	if plans[0].Load.Rate == 0 && plans[0].Load.Bounds.MaxConcurrency == 0 && !plans[0].Recorded() {
 		return usage("a live comparison needs a load: --rate R or --concurrency N")
 	}
-	return p.conduct(ctx, plans[0], resume, func(ctx context.Context, o experiment.Options) (*result.Result, string, error) {
-		return experiment.Compare(ctx, o, plans[1])
+	return p.compareServers(ctx, plans[0], plans[1], "")
+}
+
+// compareServers conducts a live comparison. Both plans stand in one document,
+// so neither may show what the other hides.
+func (p *process) compareServers(ctx context.Context, a, b *config.Config, resume string) error {
+	hidden := a.Secrets()
+	a.Hide(b.Secrets())
+	b.Hide(hidden)
+	return p.conduct(ctx, a, resume, "compare", func(ctx context.Context, o experiment.Options) (*result.Result, string, error) {
+		return experiment.Compare(ctx, o, b)
 	})
 }
 

@@ -89,9 +89,13 @@ func regressed(c *result.Comparison) bool {
 	return c != nil && slices.ContainsFunc(c.Metrics, func(m result.Change) bool { return m.Standing == result.Worse })
 }
 
-// nothingOK reports whether not one request succeeded: there is no finding
-// then, only a failure.
+// nothingOK reports whether not one request succeeded, or nothing was measured:
+// there is no finding then, only a failure. A result without points of its own
+// may still be one of variants that have them.
 func nothingOK(r *result.Result) bool {
+	if len(r.Points) == 0 {
+		return r.Protocol == nil || len(r.Protocol.Variants) == 0
+	}
 	for _, p := range r.Points {
 		if p.Requests.OK > 0 {
 			return false

@@ -50,6 +50,29 @@ func TestEndingKeepsThePrecedence(t *testing.T) {
 	}
 }
 
+// Variants of which none came as far as a sustained run have no point in the
+// whole, and an answer all the same.
+func TestVariantsWithoutPoints(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name       string
+		protocol   *result.Protocol
+		valid, slo string
+		code       int
+	}{
+		{"no load keeps the objectives", &result.Protocol{Variants: []result.Variant{{Name: "tp2"}}}, "yes", "missed", exitMissed},
+		{"nothing is decided", &result.Protocol{Variants: []result.Variant{{Name: "tp2"}}}, "yes", "undecided", exitUndecided},
+		{"not sound", &result.Protocol{Variants: []result.Variant{{Name: "tp2"}}}, "no", "missed", exitInvalid},
+		{"nothing was measured", &result.Protocol{}, "interrupted", "none", exitError},
+		{"no protocol", nil, "interrupted", "none", exitError},
+	} {
+		r := &result.Result{Protocol: tt.protocol, Verdict: result.Verdict{Valid: tt.valid, SLO: tt.slo}}
+		if code, _ := exitCode(ending(r, nil)); code != tt.code {
+			t.Errorf("%s: exit %d, want %d", tt.name, code, tt.code)
+		}
+	}
+}
+
 // A user who stops a run that has not begun is told so in one line, at once,
 // and finds nothing left behind, whatever redline was waiting for.
 func TestInterruptBeforeTheLoad(t *testing.T) {

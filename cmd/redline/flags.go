@@ -80,6 +80,9 @@ func groupedUsage(c *cobra.Command, wanted func(*config.Option) bool, words map[
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if !known[f.Name] {
 			name := "--" + f.Name
+			if f.Shorthand != "" {
+				name = "-" + f.Shorthand + ", " + name
+			}
 			if kind := f.Value.Type(); kind != "bool" {
 				name += " " + kind
 			}

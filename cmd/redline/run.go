@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,7 +36,8 @@ const runExamples = `  redline run
   redline run --url http://localhost:8000 --rate 5 --repeat 5
   redline run --url http://localhost:8000 --workload trace.csv --from 10m --for 5m --speedup 2
   redline run --rate 4 --workload mix --profile burst --slo 'class=chat ttft:p99<500ms'
-  redline run --plan benchmark.yaml --json > result.json`
+  redline run --plan benchmark.yaml --json > result.json
+  redline run --resume runs/20260101-120000`
 
 func (p *process) runCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -48,20 +48,46 @@ func (p *process) runCommand() *cobra.Command {
 		Args:    noArguments,
 	}
 	flags := addOptions(c, func(o *config.Option) bool { return o.Group != config.ExperimentGroup || o.Flag == "repeat" }, nil)
+	var resume string
+	c.Flags().StringVar(&resume, "resume", "", "directory of repeats that were cut short, to go on with")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, err := config.Resolve(config.Input{Flags: flags(), LookupEnv: p.lookupEnv, Seed: rand.Uint64() >> 11})
+		cfg, err := p.experimentPlan(flags(), resume)
 		if err != nil {
 			return err
 		}
-		switch e := cfg.Experiment; {
-		case e.Repeat > 1:
-			return p.conduct(c.Context(), cfg, "", experiment.Repeat)
-		case e.FindLimit || e.Rates != nil || e.Concurrencies != nil:
-			return p.conduct(c.Context(), cfg, "", experiment.Sweep)
+		if err := runnable(cfg.Experiment); err != nil {
+			return err
+		}
+		switch {
+		case cfg.Experiment.Repeat > 1, resume != "" && !levels(cfg.Experiment):
+			return p.conduct(c.Context(), cfg, resume, "run", experiment.Repeat)
+		case levels(cfg.Experiment):
+			return p.conduct(c.Context(), cfg, resume, "sweep", experiment.Sweep)
 		}
 		return p.measure(c.Context(), cfg)
 	}
 	return c
+}
+
+// levels reports whether a plan asks for more than one load.
+func levels(e config.Experiment) bool {
+	return e.FindLimit || e.Rates != nil || e.Concurrencies != nil
+}
+
+// runnable refuses a plan that asks for what run does not do, and names the
+// command that does.
+func runnable(e config.Experiment) error {
+	switch {
+	case len(e.Variants) > 0:
+		return usage("the plan has variants (experiment.variants): redline bench goes through them")
+	case len(e.Rows) > 0:
+		return usage("the plan has rows (experiment.rows): redline matrix runs them")
+	case e.Rounds > 0:
+		return usage("the plan has rounds (experiment.rounds): redline compare A B measures two servers in them")
+	case e.Repeat > 1 && levels(e):
+		return usage("the plan asks for several loads, and for repeats of one: leave out experiment.repeat, or the rates and run each with redline run --repeat")
+	}
+	return nil
 }
 
 // measure runs one load and shows its result.
@@ -129,12 +155,17 @@ func (p *process) commandLine(cfg *config.Config) string {
 		for _, secret := range cfg.Secrets() {
 			a = strings.ReplaceAll(a, secret, "***")
 		}
-		if a == "" || strings.ContainsFunc(a, special) {
-			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-		words = append(words, a)
+		words = append(words, quoted(a))
 	}
 	return strings.Join(words, " ")
+}
+
+// quoted is a word as a shell reads it back.
+func quoted(word string) string {
+	if word == "" || strings.ContainsFunc(word, special) {
+		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	return word
 }
 
 // special reports whether a shell may read more into a character than itself.

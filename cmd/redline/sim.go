@@ -14,8 +14,8 @@ import (
 )
 
 const simHelp = `Serve the simulated engine: a continuous-batching scheduler in the manner of
-vLLM over a step-time model of a real accelerator, speaking OpenAI chat,
-OpenAI completions and Anthropic messages, with vLLM's /metrics.
+vLLM over a step-time model of a real accelerator, speaking every API that
+redline does (docs/DIALECTS.md), with vLLM's /metrics.
 
 With --pace it is a metronome: tokens at exact intervals, whatever the load.
 With --truth it writes down when each event was really written, so that anyone

@@ -55,7 +55,7 @@ func (p *process) sweepCommand() *cobra.Command {
 		if err := p.announceSearch(cfg); err != nil {
 			return err
 		}
-		return p.conduct(c.Context(), cfg, resume, experiment.Sweep)
+		return p.conduct(c.Context(), cfg, resume, "sweep", experiment.Sweep)
 	}
 	return c
 }
@@ -75,22 +75,38 @@ func except(flags ...string) func(*config.Option) bool {
 // experimentPlan resolves the plan of an experiment, or reads it where one is
 // gone on with.
 func (p *process) experimentPlan(given map[string][]string, resume string) (*config.Config, error) {
-	in := config.Input{Flags: given, LookupEnv: p.lookupEnv, Seed: rand.Uint64() >> 11}
-	if resume != "" {
-		plan, err := experiment.Reopen(resume)
-		if err != nil {
-			return nil, err
-		}
-		for flag := range given {
-			switch flag {
-			case "json", "quiet", "explain", "verbose":
-			default:
-				return nil, usage("--resume goes on with the plan in %s: leave out --%s", resume, flag)
-			}
-		}
-		in.PlanPath = plan
+	if resume == "" {
+		return config.Resolve(config.Input{Flags: given, LookupEnv: p.lookupEnv, Seed: rand.Uint64() >> 11})
 	}
-	return config.Resolve(in)
+	plan, err := experiment.Reopen(resume)
+	if err != nil {
+		return nil, err
+	}
+	return p.keptPlan(plan, given, resume)
+}
+
+// keptPlan reads a plan that is gone on with, as it was: only how much is said
+// may be chosen anew.
+func (p *process) keptPlan(plan string, given map[string][]string, resume string) (*config.Config, error) {
+	for flag := range given {
+		switch flag {
+		case "json", "quiet", "explain", "verbose":
+		default:
+			return nil, usage("--resume goes on with the plan in %s: leave out --%s", resume, flag)
+		}
+	}
+	return config.Resolve(config.Input{PlanPath: plan, Flags: given, LookupEnv: p.withoutSettings})
+}
+
+// withoutSettings is the environment but for the variables that set options:
+// those of the plan itself, such as a key, are still looked up.
+func (p *process) withoutSettings(name string) (string, bool) {
+	for i := range config.Options {
+		if config.Options[i].Env() == name {
+			return "", false
+		}
+	}
+	return p.lookupEnv(name)
 }
 
 // announceSearch says what a search will probably take.
@@ -110,8 +126,9 @@ func (p *process) announceSearch(cfg *config.Config) error {
 	return nil
 }
 
-// conduct runs an experiment and shows its result.
-func (p *process) conduct(ctx context.Context, cfg *config.Config, resume string,
+// conduct runs an experiment and shows its result; command is the one that goes
+// on with it.
+func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, command string,
 	run func(context.Context, experiment.Options) (*result.Result, string, error)) error {
 	live := report.NewLiveLine(p.stderr, report.LiveOptions{Terminal: p.terminal, Width: p.width})
 	say := func(format string, args ...any) { live.Say("redline: " + fmt.Sprintf(format, args...)) }
@@ -140,8 +157,8 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume string
 	unshown := p.show(res, cfg.Output.JSON, cfg.Output.Explain)
 	if !cfg.Output.JSON && unshown == nil {
 		_, unshown = fmt.Fprintf(p.stdout, "\nKept in %s\n", filepath.ToSlash(path))
-		if res.Interrupted != "" {
-			_, unshown = fmt.Fprintf(p.stdout, "Go on with --resume %s\n", filepath.ToSlash(path))
+		if res.Interrupted != "" && !measure.BudgetReached(res.Interrupted) && unshown == nil {
+			_, unshown = fmt.Fprintf(p.stdout, "Go on with: redline %s --resume %s\n", command, quoted(filepath.ToSlash(path)))
 		}
 	}
 	if err == nil {

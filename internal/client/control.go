@@ -88,6 +88,9 @@ type ServedModel struct {
 // Models asks the server what it serves.
 func (c *Client) Models(ctx context.Context) ([]ServedModel, error) {
 	path, query, _ := strings.Cut(c.endpoints[0].path, "?")
+	if c.dialect.Path == "" {
+		path = "" // a template's URL is where it is asked, and nothing else
+	}
 	if own, versioned := strings.CutPrefix(c.dialect.Path, "/v1"); versioned {
 		path = strings.TrimSuffix(path, own) + "/models"
 	} else {

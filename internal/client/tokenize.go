@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 )
 
@@ -27,6 +28,7 @@ var errNoTokenize = errors.New("the server has no /tokenize that is understood; 
 // Tokenizer finds how the server wants to be asked at /tokenize, and gives a
 // function that counts the tokens of texts there.
 func (c *Client) Tokenizer(ctx context.Context, model string) (func(texts []string) ([]int, error), error) {
+	var last error
 	for _, form := range tokenizing {
 		count := func(text string) (int, error) {
 			body, err := json.Marshal(form.ask(model, text))
@@ -41,7 +43,11 @@ func (c *Client) Tokenizer(ctx context.Context, model string) (func(texts []stri
 		}
 		// Two words have at least two tokens: a form that is not understood
 		// may still be answered, with none.
-		if n, err := count("two words"); err != nil || n < 2 {
+		n, err := count("two words")
+		if err != nil {
+			last = err
+		}
+		if err != nil || n < 2 {
 			continue
 		}
 		return func(texts []string) ([]int, error) {
@@ -54,6 +60,9 @@ func (c *Client) Tokenizer(ctx context.Context, model string) (func(texts []stri
 			}
 			return counts, nil
 		}, nil
+	}
+	if last != nil {
+		return nil, fmt.Errorf("%w (%v)", errNoTokenize, last)
 	}
 	return nil, errNoTokenize
 }

@@ -1,8 +1,10 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"redline/internal/result"
@@ -46,40 +48,88 @@ func loadName(l result.Load) string {
 	return strings.Join(parts, ", ")
 }
 
-// pointAt is the run's point at that load, nil where it has none.
-func pointAt(r *result.Result, l result.Load) *result.Point {
-	for i := range r.Points {
-		if sameLoad(l, r.Points[i].Load) {
-			return &r.Points[i]
+// levelPurposes are those of stages whose names only say their load.
+var levelPurposes = []string{"level", "probe", "narrow", "sustain"}
+
+// called is what tells a point from others at its load: the name of its row,
+// nothing where it is a level or stands alone.
+func called(r *result.Result, point int) string {
+	for _, s := range r.Stages {
+		if s.Point != nil && *s.Point == point && slices.Contains(levelPurposes, s.Purpose) {
+			return ""
 		}
 	}
-	return nil
+	return r.Points[point].Name
 }
 
-// pointsAt are the points of all runs at that load, nil where one has none.
-func pointsAt(runs []*result.Result, l result.Load) []*result.Point {
-	points := make([]*result.Point, len(runs))
-	for i, r := range runs {
-		if points[i] = pointAt(r, l); points[i] == nil {
-			return nil
+// place names a point: its row, or its load.
+func place(r *result.Result, point int) string {
+	return cmp.Or(called(r, point), loadName(r.Points[point].Load))
+}
+
+// matched gives, for each of the first run's points, the other's of that name
+// and load, nil where it has none. No point stands for two.
+func matched(first, other *result.Result) []*result.Point {
+	points, taken := make([]*result.Point, len(first.Points)), make([]bool, len(other.Points))
+	for i := range first.Points {
+		for j := range other.Points {
+			if !taken[j] && called(first, i) == called(other, j) && sameLoad(first.Points[i].Load, other.Points[j].Load) {
+				points[i], taken[j] = &other.Points[j], true
+				break
+			}
 		}
 	}
 	return points
 }
 
-// loads are those that the first run has.
-func loads(r *result.Result) []result.Load {
-	list := make([]result.Load, len(r.Points))
-	for i, p := range r.Points {
-		list[i] = p.Load
+// matches gives, for each of the first run's points, those of all runs that
+// have it.
+func matches(first *result.Result, runs []*result.Result) [][]*result.Point {
+	points := make([][]*result.Point, len(first.Points))
+	for _, r := range runs {
+		for i, p := range matched(first, r) {
+			if p != nil {
+				points[i] = append(points[i], p)
+			}
+		}
 	}
-	return list
+	return points
+}
+
+// separate gives the runs of repeated ones each for itself: they are a set.
+func separate(results []*result.Result) []*result.Result {
+	var runs []*result.Result
+	for _, r := range results {
+		each := repeats(r)
+		if len(each) == 0 {
+			each = []*result.Result{r}
+		}
+		runs = append(runs, each...)
+	}
+	return runs
+}
+
+// repeats are the runs of a repeated one, none of any other.
+func repeats(r *result.Result) []*result.Result {
+	var runs []*result.Result
+	for n, s := range r.Stages {
+		if r.Repeats == nil || s.Point == nil || *s.Point >= len(r.Points) {
+			continue
+		}
+		one := *r
+		one.ID, one.Seed = strings.TrimSpace(r.ID+" "+s.Name), r.Seed+uint64(n)
+		one.Repeats, one.Stages = nil, nil
+		one.Points = []result.Point{r.Points[*s.Point]}
+		one.Points[0].Name = ""
+		runs = append(runs, &one)
+	}
+	return runs
 }
 
 func loadNames(r *result.Result) string {
 	var names []string
-	for _, l := range loads(r) {
-		names = append(names, loadName(l))
+	for i := range r.Points {
+		names = append(names, place(r, i))
 	}
 	return strings.Join(names, " and ")
 }

@@ -49,17 +49,11 @@ func Pool(runs []*result.Result) *Pooled {
 	if repeated(sound) {
 		p.warn("runs share a seed: their spread shows the server's, not that of the requests")
 	}
-	for _, l := range loads(sound[0]) {
-		var points []*result.Point
-		for _, r := range sound {
-			if at := pointAt(r, l); at != nil {
-				points = append(points, at)
-			}
-		}
+	for i, points := range matches(sound[0], sound) {
 		for _, f := range figures {
 			s, ok := f.spreadOf(points)
 			if ok && len(sound[0].Points) > 1 {
-				s.Load = loadName(l)
+				s.Load = place(sound[0], i)
 			}
 			if ok {
 				p.Metrics = append(p.Metrics, s)

@@ -10,17 +10,6 @@ import (
 // fewestEarlier is how many earlier runs it takes to know their spread.
 const fewestEarlier = 3
 
-// earlier are the earlier runs' values of the figure at that load, on its scale.
-func earlier(f figure, history []*result.Result, l result.Load) []float64 {
-	var points []*result.Point
-	for _, r := range history {
-		if p := pointAt(r, l); p != nil {
-			points = append(points, p)
-		}
-	}
-	return valuesOf(f, points)
-}
-
 // single tests two single runs: by what each leaves open itself, and by what
 // earlier runs differed by or else the tolerance.
 func (f figure) single(a, b *result.Point, earlier []float64, o Options) evidence {

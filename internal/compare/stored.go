@@ -11,7 +11,8 @@ import (
 	"redline/internal/stats"
 )
 
-// Stored judges runs that were made before: one of each side, or sets of them.
+// Stored judges runs that were made before: one of each side, or sets of them. A
+// repeated run is a set.
 //
 // Sets are told apart by the spread between their runs: Welch's t on the
 // logarithms decides, the rank-sum test stands beside it. A single run does
@@ -23,7 +24,10 @@ func Stored(a, b []*result.Result, o Options) (*Comparison, error) {
 	if len(a) == 0 || len(b) == 0 {
 		return nil, errors.New("compare: each side needs at least one run")
 	}
-	c := &Comparison{Way: WayStored, A: side(a), B: side(b), Alpha: o.alpha(), Metrics: []Metric{}}
+	c := &Comparison{Way: WayStored, Alpha: o.alpha(), Metrics: []Metric{}}
+	c.A, a = side(a), separate(a)
+	c.B, b = side(b), separate(b)
+	o.History = separate(o.History)
 	all := slices.Concat(a, b)
 	if err := c.vet(all, o); err != nil {
 		return nil, err
@@ -61,7 +65,7 @@ func side(runs []*result.Result) Side {
 	if s.Name == "" {
 		s.Name = first.ID
 	}
-	for _, r := range runs {
+	for _, r := range separate(runs) {
 		s.Runs = append(s.Runs, r.ID)
 	}
 	return s
@@ -108,21 +112,21 @@ func (c *Comparison) history(first *result.Result, compared []*result.Result, o 
 	return kept
 }
 
-// pairs gives the evidence of every metric at every load that all runs have.
+// pairs gives the evidence of every metric at every point that all runs have.
 func (c *Comparison) pairs(a, b []*result.Result, history []*result.Result, o Options) ([]evidence, error) {
 	var found []evidence
 	common := 0
-	for _, l := range loads(a[0]) {
-		pa, pb := pointsAt(a, l), pointsAt(b, l)
-		if pa == nil || pb == nil {
+	inA, inB, before := matches(a[0], a), matches(a[0], b), matches(a[0], history)
+	for i := range a[0].Points {
+		if len(inA[i]) < len(a) || len(inB[i]) < len(b) {
 			continue
 		}
 		common++
 		name := ""
 		if len(a[0].Points) > 1 {
-			name = loadName(l)
+			name = place(a[0], i)
 		}
-		found = append(found, c.evidence(pa, pb, name, history, o)...)
+		found = append(found, c.evidence(inA[i], inB[i], name, before[i], o)...)
 	}
 	apart := fmt.Sprintf("load: %s against %s", loadNames(a[0]), loadNames(b[0]))
 	switch {
@@ -137,9 +141,9 @@ func (c *Comparison) pairs(a, b []*result.Result, history []*result.Result, o Op
 	return found, nil
 }
 
-// evidence tests the metrics that both sides have; goodput only where it means
-// the same.
-func (c *Comparison) evidence(a, b []*result.Point, load string, history []*result.Result, o Options) []evidence {
+// evidence tests the metrics that both sides have, beside what earlier runs had;
+// goodput only where it means the same.
+func (c *Comparison) evidence(a, b []*result.Point, load string, earlier []*result.Point, o Options) []evidence {
 	var found []evidence
 	for _, f := range figures {
 		va, vb := valuesOf(f, a), valuesOf(f, b)
@@ -155,7 +159,7 @@ func (c *Comparison) evidence(a, b []*result.Point, load string, history []*resu
 		}
 		var e evidence
 		if len(a) == 1 && len(b) == 1 {
-			e = f.single(a[0], b[0], earlier(f, history, a[0].Load), o)
+			e = f.single(a[0], b[0], valuesOf(f, earlier), o)
 		} else {
 			e = f.between(va, vb, o.level())
 		}

@@ -1,12 +1,15 @@
 package config
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
 
+	"redline/internal/arrival"
 	"redline/internal/sim"
 	"redline/internal/slo"
 	"redline/internal/workload"
@@ -89,7 +92,7 @@ func (c *Config) rows() error {
 	var before []string
 	for i := range list {
 		row, key := &list[i], fmt.Sprintf("experiment.rows[%d]", i)
-		if err := row.validate(before); err != nil {
+		if err := cmp.Or(row.validate(before), row.arrivals(c.Load.Limit)); err != nil {
 			return c.wrong(key, "%v", err)
 		}
 		full, err := row.Workload.Complete()
@@ -140,6 +143,19 @@ func (r Row) validate(before []string) error {
 		}
 	}
 	return nil
+}
+
+// arrivals looks at the profile of the row's rate, which may refer to the plan's
+// limit. A closed loop has none.
+func (r Row) arrivals(limit float64) error {
+	if r.Profile == "" {
+		return nil
+	}
+	spec := arrival.Spec{Rate: r.Rate, Profile: r.Profile, Process: "poisson", Limit: limit}
+	if r.Concurrency > 0 && !spec.Open() {
+		return errors.New("profile: a closed loop has no arrivals: give a rate too, or leave it out")
+	}
+	return spec.Validate()
 }
 
 // plainName reports whether a name can be part of a path and of an expectation.

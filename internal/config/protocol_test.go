@@ -112,6 +112,11 @@ func TestProtocolErrors(t *testing.T) {
 		"experiment:\n  rows:\n    - {name: a, expectation: ['ttft:p50 > 2x b']}\n    - {name: b}": "no row above this one is named b",
 		"experiment:\n  rows:\n    - {name: a, rate: -1}":                                          "rate: want requests per second",
 		"experiment:\n  rows:\n    - {name: a, generation: wild}":                                  "generation:",
+		"experiment:\n  rows:\n    - {name: a, rate: 2, profile: burts}":                           "did you mean burst?",
+		"experiment:\n  rows:\n    - {name: a, profile: burst}":                                    "rate: want a number",
+		"experiment:\n  rows:\n    - {name: a, profile: overload}":                                 "limit",
+		"experiment:\n  rows:\n    - {name: a, profile: 'ramp(1..5,x)'}":                           "profile",
+		"experiment:\n  rows:\n    - {name: a, concurrency: 2, profile: burst}":                    "a closed loop has no arrivals",
 		"experiment:\n  rows:\n    - {name: a, workload: chatt}":                                   "did you mean chat?",
 		"experiment:\n  variants:\n    - {name: a, sim: {tp: 7}}":                                  "tp: 7 does not divide",
 		"experiment:\n  variants:\n    - {name: a}\n    - {name: a}":                               "a is the name of another variant",
@@ -124,6 +129,21 @@ func TestProtocolErrors(t *testing.T) {
 		} else if !strings.Contains(err.Error(), part) {
 			t.Errorf("%v, want %q for\n%s", err, part, plan)
 		}
+	}
+}
+
+func TestRowsMayHaveProfiles(t *testing.T) {
+	t.Parallel()
+	c := mustResolve(t, Input{PlanPath: writePlan(t, `
+load_profile: {rate: 2, limit: 20}
+experiment:
+  rows:
+    - {name: a, rate: 2, profile: burst}
+    - {name: b, profile: overload}
+    - {name: c, profile: 'ramp(1..5,1m)', concurrency: 4}
+`)})
+	if n := len(c.Experiment.Rows); n != 3 {
+		t.Errorf("%d rows, want 3", n)
 	}
 }
 

@@ -35,7 +35,7 @@ func (c *Config) YAML() ([]byte, error) {
 // that replacing them one by one leaves no rest of any. What is very short is
 // left out: it would be found in every other word.
 func (c *Config) Secrets() []string {
-	found := slices.Concat([]string{c.Provider.APIKey}, c.headerSecrets(), c.urlSecrets(), c.Workload.Secrets(), c.variables)
+	found := slices.Concat([]string{c.Provider.APIKey}, c.headerSecrets(), c.urlSecrets(), c.Workload.Secrets(), c.bodySecrets(), c.variables)
 	found = slices.DeleteFunc(found, func(s string) bool { return len(s) < shortestSecret })
 	slices.SortFunc(found, func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
@@ -122,6 +122,12 @@ func (r redactor) text(s, path string) string {
 	}
 	if name, ok := strings.CutPrefix(path, "provider.headers."); ok {
 		return r.header(s, path, name)
+	}
+	if path == "provider.template.body" {
+		if raw, ok := r.c.template(path, s); ok {
+			s = raw
+		}
+		return maskedBody(s)
 	}
 	if strings.HasPrefix(path, "workload.tenants[") {
 		return r.tenant(s, path)

@@ -54,6 +54,9 @@ func Resolve(in Input) (*Config, error) {
 	if err := c.complete(in); err != nil {
 		return nil, err
 	}
+	if err := c.checkMasks(); err != nil {
+		return nil, err
+	}
 	return c, nil
 }
 

@@ -111,6 +111,37 @@ func TestAccept(t *testing.T) {
 	}
 }
 
+// TestAcceptCountsWhatFailed: a request that was not answered is later than any
+// limit.
+func TestAcceptCountsWhatFailed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		rule     string
+		failed   int
+		judged   []slo.Verdict
+		standing string
+	}{
+		{"ttft:p99<500ms", 0, nil, result.AcceptMet},
+		{"ttft:p99<500ms", 11, nil, result.AcceptNot},
+		{"ttft:p99<500ms", 9, nil, result.AcceptUndecided},
+		{"ttft:p99<100ms", 9, nil, result.AcceptNot},
+		{"ttft:mean<500ms", 1, nil, result.AcceptUndecided},
+		{"throughput:min>45", 11, nil, result.AcceptMet},
+		{"ttft:p99<500ms", 9, []slo.Verdict{{Objective: "ttft:p99<500ms", Standing: slo.Met}}, result.AcceptMet},
+		{"class=rag ttft:p99<1s", 0, []slo.Verdict{{Objective: "ttft:p99<1s", Standing: slo.Missed},
+			{Objective: "class=rag ttft:p99<1s", Scope: slo.Scope{Class: "rag"}, Standing: slo.Met}}, result.AcceptMet},
+	} {
+		p := measured(100, 5, 200)
+		p.Requests.OK, p.Requests.Failed = p.Requests.Due-c.failed, c.failed
+		p.Objectives = c.judged
+		cfg := &config.Config{Experiment: config.Experiment{Protocol: config.Protocol{Accept: []string{c.rule}}}}
+		got := accept(cfg, &result.Result{Points: []result.Point{*p}, Sustained: new(0)})
+		if got.Standing != c.standing {
+			t.Errorf("%s with %d failed is %s, want %s: %+v", c.rule, c.failed, got.Standing, c.standing, got.Conditions)
+		}
+	}
+}
+
 // Without a run that lasted at the limit, nothing is said of it.
 func TestAcceptNeedsASustainedRun(t *testing.T) {
 	t.Parallel()
@@ -145,26 +176,31 @@ func TestFieldsSayWhatIsNotStated(t *testing.T) {
 
 func TestApart(t *testing.T) {
 	t.Parallel()
+	made := []workload.Tenant{{Name: "hot"}, {Name: "quiet"}}
+	two := []workload.Tenant{{Name: "a", Key: "one"}, {Name: "b", Share: 3, Key: "two"}}
+	many := []workload.Tenant{{Name: "t", Count: 1_000_000, Model: "m"}}
 	for _, c := range []struct {
 		what string
 		in   []workload.Tenant
 		hot  string
-		rest []workload.Tenant
+		list []workload.Tenant
 	}{
-		{"no tenants", nil, "hot", []workload.Tenant{{Name: "quiet"}}},
-		{"one tenant", []workload.Tenant{{Name: "a"}}, "hot", []workload.Tenant{{Name: "quiet"}}},
-		{"two", []workload.Tenant{{Name: "a"}, {Name: "b", Share: 3}}, "a", []workload.Tenant{{Name: "b", Share: 3}}},
-		{"many of one kind", []workload.Tenant{{Name: "t", Count: 3, Model: "m"}}, "t-1",
-			[]workload.Tenant{{Name: "t-2", Share: 1.0 / 3, Model: "m"}, {Name: "t-3", Share: 1.0 / 3, Model: "m"}}},
+		{"no tenants", nil, "hot", made},
+		{"one tenant", []workload.Tenant{{Name: "a"}}, "hot", made},
+		{"two, whose keys are found by their places", two, "a", two},
+		{"many of one kind, which stay one entry", many, "t-1", many},
 	} {
 		beside, without := apart(workload.Spec{Tenants: c.in})
-		if beside.HotSpot == nil || beside.HotSpot.Tenant != c.hot || beside.HotSpot.Share != hotShare || without.HotSpot != nil {
-			t.Errorf("%s: hot spots %+v and %+v, want %s and none", c.what, beside.HotSpot, without.HotSpot, c.hot)
+		if diff := cmp.Diff(&workload.HotSpot{Tenant: c.hot, Share: hotShare}, beside.HotSpot); diff != "" {
+			t.Errorf("%s, beside (-want +got):\n%s", c.what, diff)
 		}
-		if diff := cmp.Diff(c.rest, without.Tenants); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.what, diff)
+		if diff := cmp.Diff(&workload.HotSpot{Tenant: c.hot, Excluded: true}, without.HotSpot); diff != "" {
+			t.Errorf("%s, without (-want +got):\n%s", c.what, diff)
 		}
 		for _, w := range []workload.Spec{beside, without} {
+			if diff := cmp.Diff(c.list, w.Tenants); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.what, diff)
+			}
 			if err := w.Validate(); err != nil {
 				t.Errorf("%s: %v", c.what, err)
 			}

@@ -53,7 +53,7 @@ func Bench(ctx context.Context, o Options) (*result.Result, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	x, err := begin(ctx, o)
+	x, err := begin(ctx, o, "bench")
 	if err != nil {
 		return nil, "", err
 	}
@@ -65,8 +65,18 @@ func Bench(ctx context.Context, o Options) (*result.Result, string, error) {
 }
 
 // preflight looks at this machine and at the endpoint; one that is not fit for
-// a run is an error.
+// a run is an error. It ends at once when the user stops it: there is nothing to
+// keep yet.
 func preflight(ctx context.Context, o Options) ([]result.Found, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-o.Stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	look := doctor.Options{Telemetry: o.Config.Telemetry, Say: func(line string) {
 		if o.Say != nil {
 			o.Say("%s", line)
@@ -121,6 +131,10 @@ func (x *conductor) bench(ctx context.Context) error {
 func (x *conductor) smoke(ctx context.Context) error {
 	stage := x.rowStage(config.Row{Name: "smoke", Workload: shape(256, 64), Concurrency: 1, Requests: 1})
 	stage.Purpose = purposeSmoke
+	stage.sound = func(res *result.Result) bool {
+		_, ok := smoked(res)
+		return ok
+	}
 	stage.Config.Load.Bounds.Warmup = new(time.Duration(0))
 	res, err := x.run(ctx, stage)
 	if err != nil {
@@ -327,7 +341,7 @@ func (x *conductor) sustain(ctx context.Context) error {
 		Duration:    cmp.Or(spec.Sustained, defaultSustained),
 		Question:    "Does the limit hold?",
 		Expectation: []string{"objectives"}})
-	if err == nil {
+	if err == nil && x.cut == "" {
 		x.res.Sustained = new(len(x.res.Points) - 1)
 	}
 	return err

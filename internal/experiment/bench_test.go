@@ -16,6 +16,7 @@ import (
 	"redline/internal/experiment"
 	"redline/internal/measure"
 	"redline/internal/result"
+	"redline/internal/slo"
 )
 
 // quick is a protocol of a few seconds: a fast engine, short shapes, and a
@@ -175,6 +176,9 @@ func checkBench(t *testing.T, res *result.Result) {
 	}
 	if len(p.Acceptance.Conditions) != 2 || p.Acceptance.Standing == result.NotStated {
 		t.Errorf("the stopping rule is answered by %+v", p.Acceptance)
+	}
+	if at := res.Sustained; at == nil || !slices.ContainsFunc(res.Points[*at].Objectives, func(v slo.Verdict) bool { return v.Objective == "error:rate<1%" }) {
+		t.Error("the sustained run is not held against the stopping rule")
 	}
 	if len(res.Checklist) != 10 {
 		t.Errorf("%d items on the checklist, want 10", len(res.Checklist))

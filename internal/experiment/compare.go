@@ -3,7 +3,10 @@ package experiment
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"redline/internal/compare"
@@ -20,7 +23,10 @@ const roundLength = 30 * time.Second
 // order at the same rate, and judges the difference. A is the plan's own
 // target; b is the plan of the other.
 func Compare(ctx context.Context, o Options, b *config.Config) (*result.Result, string, error) {
-	x, err := begin(ctx, o)
+	settled := *o.Config
+	settled.Load.Bounds.Duration = turnLength(o.Config)
+	o.Config = &settled
+	x, err := find(ctx, o, "compare")
 	if err != nil {
 		return nil, "", err
 	}
@@ -28,14 +34,28 @@ func Compare(ctx context.Context, o Options, b *config.Config) (*result.Result, 
 	other.Config = b
 	found, err := measure.Open(ctx, other)
 	if err != nil {
-		return x.finish(fmt.Errorf("B: %w", err))
+		x.target.Close()
+		return nil, "", fmt.Errorf("the second server: %w", err)
 	}
 	defer found.Close()
 	second := *b
 	if !b.Embedded() {
 		second.Provider.Model = found.Model()
 	}
+	if err := x.settle(&second); err != nil {
+		return nil, "", err
+	}
 	return x.finish(x.compare(ctx, side{"A", x.Config, x.target}, side{"B", &second, found}))
+}
+
+// turnLength is how long each side of a round is measured: it is part of the
+// plan that is kept, so that whoever goes on takes the same.
+func turnLength(c *config.Config) time.Duration {
+	b := c.Load.Bounds
+	if b.Duration == 0 && b.TotalRequests == 0 || c.Defaulted("load_profile.duration") {
+		return roundLength
+	}
+	return b.Duration
 }
 
 // side is one of the two servers.
@@ -52,6 +72,9 @@ func (x *conductor) compare(ctx context.Context, a, b side) error {
 		rounds = compare.DefaultRounds
 	}
 	var seen []compare.Round
+	// Both sides of a round have the same warm-up, so that their windows hold
+	// the same requests: at first a long one, then what the slower side needs.
+	warmup, slowest := roundLength, time.Duration(0)
 	for n := range rounds {
 		round := compare.Round{First: compare.First(n)}
 		order := []side{a, b}
@@ -59,12 +82,14 @@ func (x *conductor) compare(ctx context.Context, a, b side) error {
 			order = []side{b, a}
 		}
 		for _, s := range order {
-			res, err := x.run(ctx, x.turn(s, n, sameServer(a, b)))
+			res, err := x.run(ctx, x.turn(s, n, warmup, sameServer(a, b)))
 			if err != nil {
 				return err
 			}
 			s.note(&round, res)
+			slowest = max(slowest, x.e2e)
 		}
+		warmup = min(max(2*slowest, 3*time.Second), roundLength).Round(time.Second)
 		seen = append(seen, round)
 		x.compared(seen, a, b)
 	}
@@ -88,24 +113,42 @@ func (s side) note(round *compare.Round, res *result.Result) {
 	}
 }
 
-// sameServer reports whether both sides are one address: then each must have
-// prompts of its own, or the second would find those of the first in its cache.
+// sameServer reports whether both sides have an address in common: then each
+// must have prompts of its own, or the second would find those of the first in
+// its cache.
 func sameServer(a, b side) bool {
-	return !a.config.Embedded() && slices.Equal(a.config.Provider.URLs, b.config.Provider.URLs)
+	if a.config.Embedded() || b.config.Embedded() {
+		return false
+	}
+	return slices.ContainsFunc(a.config.Provider.URLs, func(one string) bool {
+		return slices.ContainsFunc(b.config.Provider.URLs, func(other string) bool { return address(one) == address(other) })
+	})
+}
+
+// address is the host and port of a URL, this machine under one name.
+func address(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return text
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	host := strings.ToLower(u.Hostname())
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		host = "localhost"
+	}
+	return net.JoinHostPort(host, port)
 }
 
 // turn is one side's stage of a round: the same requests for both.
-func (x *conductor) turn(s side, round int, apart bool) Stage {
+func (x *conductor) turn(s side, round int, warmup time.Duration, apart bool) Stage {
 	c := *s.config
-	load := x.Config.Load
-	c.Load, c.Workload, c.Generation, c.Objectives = load, x.Config.Workload, x.Config.Generation, x.Config.Objectives
+	c.Load, c.Workload, c.Generation, c.Objectives = x.Config.Load, x.Config.Workload, x.Config.Generation, x.Config.Objectives
 	c.Experiment = config.Experiment{}
-	if c.Load.Bounds.Duration == 0 && c.Load.Bounds.TotalRequests == 0 || x.Config.Defaulted("load_profile.duration") {
-		c.Load.Bounds.Duration = roundLength
-	}
-	if c.Load.Bounds.Warmup == nil && round > 0 {
-		settle := min(max(2*x.e2e, 3*time.Second), roundLength).Round(time.Second)
-		c.Load.Bounds.Warmup = &settle
+	if c.Load.Bounds.Warmup == nil {
+		c.Load.Bounds.Warmup = &warmup
 	}
 	c.Seed = x.Config.Seed + uint64(round)
 	if c.Workload.Salt == "" {
@@ -125,11 +168,7 @@ func (x *conductor) compared(rounds []compare.Round, a, b side) {
 }
 
 func (s side) about() compare.Side {
-	out := compare.Side{Name: s.name, Model: s.target.Model()}
-	if len(s.config.Provider.URLs) > 0 {
-		out.URL = s.config.Provider.URLs[0]
-	}
-	return out
+	return compare.Side{Name: s.name, Model: s.target.Model(), URL: s.target.URL()}
 }
 
 // Document is a comparison as result.json has it.

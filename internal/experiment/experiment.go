@@ -6,10 +6,8 @@ package experiment
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +17,7 @@ import (
 	"redline/internal/config"
 	"redline/internal/measure"
 	"redline/internal/result"
+	"redline/internal/search"
 	"redline/internal/store"
 )
 
@@ -41,16 +40,22 @@ type Stage struct {
 	Config  *config.Config
 
 	on *measure.Target // nil: the experiment's own
+	// sound reports whether what was kept of the stage need not be run again;
+	// nil: whatever it is.
+	sound func(*result.Result) bool
 }
 
 // conductor is an experiment under way.
 type conductor struct {
 	Options
+	kind   string // the command that goes on with it
 	dir    *store.Dir
 	target *measure.Target
 	number int
 	res    *result.Result // nil before the first stage has ended
 	e2e    time.Duration  // mean of the last stage
+	cut    string         // why the last stage was cut short, "" if it was not
+	used   measure.Used   // of the plan's limits on tokens and money
 	// rows are the points of a matrix by the names of their rows.
 	rows map[string]*result.Point
 	// neighbour is how a tenant fared beside a hot one.
@@ -59,53 +64,13 @@ type conductor struct {
 	firstLevel int
 }
 
-// begin makes or opens the directory and finds the target.
-func begin(ctx context.Context, o Options) (*conductor, error) {
-	x := &conductor{Options: o}
-	if err := x.openDir(); err != nil {
-		return nil, err
-	}
-	target, err := measure.Open(ctx, o.Options)
-	if err != nil {
-		if o.Resume == "" {
-			x.dir.Discard()
-		}
-		return nil, err
-	}
-	x.target = target
-	if !o.Config.Embedded() {
-		found := *o.Config
-		found.Provider.Model = target.Model()
-		x.Config = &found
-	}
-	plan, err := x.Config.YAML()
-	if err == nil && o.Resume == "" {
-		err = x.dir.WritePlan(plan)
-	}
-	if err != nil {
-		target.Close()
-		return nil, err
-	}
-	return x, nil
-}
-
-func (x *conductor) openDir() (err error) {
-	out := x.Config.Output
-	switch {
-	case x.Resume != "":
-		x.dir, err = store.Open(x.Resume)
-	case out.Dir != "":
-		if x.dir, err = store.Create(out.Dir, out.Force); err == nil && out.Force {
-			err = os.RemoveAll(filepath.Join(out.Dir, store.StagesDir))
-		}
-	default:
-		x.dir, err = store.Claim(store.Name(time.Now(), x.Config.Metadata["label"]))
-	}
-	return err
-}
-
 // errStopped says that the user ended the experiment; what was measured stands.
 var errStopped = errors.New("interrupted")
+
+// endedBy is the bound that ended an experiment: what was measured stands.
+type endedBy string
+
+func (e endedBy) Error() string { return string(e) }
 
 // stopped reports whether the user has ended the experiment.
 func (x *conductor) stopped(ctx context.Context) bool {
@@ -127,22 +92,51 @@ func (x *conductor) run(ctx context.Context, s Stage) (*result.Result, error) {
 	c := *s.Config
 	c.Output.Dir, c.Output.Force = path, true
 	s.Config = &c
-	if res := kept(path, &c); res != nil {
-		x.add(s, path, res)
-		x.tell(s, res, true)
-		return res, nil
+	if s.on == nil {
+		s.on = x.target
 	}
+	res, err := x.kept(path, s), error(nil)
+	was := res != nil
+	if !was {
+		if res, err = x.fresh(ctx, s); res == nil {
+			return nil, err
+		}
+	}
+	x.add(s, path, res)
+	x.tell(s, res, was)
+	if x.bounded() {
+		used, lost := measure.UsedBy(path, &c)
+		x.used.Add(used)
+		err = errors.Join(err, lost)
+	}
+	if !was {
+		err = errors.Join(err, x.keep(result.Killed))
+	}
+	if err == nil && measure.BudgetReached(res.Interrupted) {
+		err = endedBy(res.Interrupted)
+	}
+	return res, err
+}
+
+// bounded reports whether the plan limits what all stages together may use.
+func (x *conductor) bounded() bool {
+	b := x.Config.Load.Bounds
+	return b.MaxTokensTotal > 0 || b.MaxSpend > 0
+}
+
+// fresh runs a stage now; without a result there is an error.
+func (x *conductor) fresh(ctx context.Context, s Stage) (*result.Result, error) {
 	if x.stopped(ctx) {
 		return nil, errStopped
+	}
+	if limit := s.on.UsedUp(s.Config, x.used); limit != "" {
+		return nil, endedBy(limit)
 	}
 	if x.Begin != nil {
 		x.Begin(s)
 	}
 	o := x.Options.Options
-	o.Config, o.Target = &c, x.target
-	if s.on != nil {
-		o.Target = s.on
-	}
+	o.Config, o.Target, o.Used = s.Config, s.on, x.used
 	res, _, err := measure.Run(ctx, o)
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -152,9 +146,17 @@ func (x *conductor) run(ctx context.Context, s Stage) (*result.Result, error) {
 	case res.Interrupted == result.ByUser:
 		return nil, errStopped
 	}
-	x.add(s, path, res)
-	x.tell(s, res, false)
-	return res, errors.Join(err, x.keep(result.Killed))
+	return res, err
+}
+
+// asMeasured is a level of a search as far as it was measured: one that was cut
+// short is only as long as its window, and confirms nothing.
+func asMeasured(l search.Level, res *result.Result) search.Level {
+	if res.Interrupted != "" && len(res.Points) > 0 {
+		w := res.Points[0].Window
+		l.Duration = min(l.Duration, time.Duration((w.EndS-w.StartS)*float64(time.Second)))
+	}
+	return l
 }
 
 func (x *conductor) tell(s Stage, res *result.Result, kept bool) {
@@ -171,25 +173,6 @@ func fileName(name string) string {
 		}
 		return '-'
 	}, name), "-.")
-}
-
-// kept is the result of a stage that was run before by the same plan, nil where
-// there is none or it was cut short.
-func kept(path string, c *config.Config) *result.Result {
-	dir, err := store.Open(path)
-	if err != nil {
-		return nil
-	}
-	res, err := dir.Result()
-	if err != nil || res.Interrupted != "" {
-		return nil
-	}
-	was, err1 := json.Marshal(res.Plan)
-	is, err2 := json.Marshal(c.Resolved())
-	if err1 != nil || err2 != nil || string(was) != string(is) {
-		return nil
-	}
-	return res
 }
 
 // add takes a stage's points, verdict and warnings into the whole.
@@ -214,6 +197,9 @@ func (x *conductor) add(s Stage, path string, res *result.Result) {
 	if s.Purpose != purposeSmoke && s.Purpose != purposeWarmUp {
 		// No figure is taken from those two, so none can be unsound.
 		x.judge(s, res)
+	}
+	if x.cut = res.Interrupted; x.cut != "" {
+		x.res.Warnings = append(x.res.Warnings, result.Warning{Figure: "points", Text: s.Name + " was cut short: " + res.Interrupted})
 	}
 	for _, w := range res.Warnings {
 		if wholeFigures[w.Figure] && !slices.Contains(x.res.Warnings, w) {
@@ -292,18 +278,16 @@ func (x *conductor) finish(err error) (*result.Result, string, error) {
 		}
 		return nil, "", err
 	}
-	if errors.Is(err, errStopped) {
+	var bound endedBy
+	switch {
+	case errors.Is(err, errStopped):
 		x.res.Interrupted, err = result.ByUser, nil
+	case errors.As(err, &bound):
+		x.res.Interrupted, err = string(bound), nil
+	case err != nil && x.res.Interrupted == "":
+		// What failed is not finished: it can be gone on with.
+		x.res.Interrupted = "failed: " + err.Error()
 	}
 	x.res.Checklist = Checklist(x.res)
 	return x.res, x.dir.Path, errors.Join(err, x.keep(x.res.Interrupted))
-}
-
-// Reopen reads the plan of an experiment that was cut short.
-func Reopen(path string) (string, error) {
-	plan := filepath.Join(path, "plan.yaml")
-	if _, err := os.Stat(plan); errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("%s holds no experiment (no plan.yaml in it)", path)
-	}
-	return plan, nil
 }

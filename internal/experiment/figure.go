@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -99,15 +100,15 @@ func statistic(d *metric.Dist, stat string) (float64, bool) {
 
 // bound holds a point's figure against an objective that the run itself did not
 // judge: by the figure's interval where it has one, else by the figure where it
-// is firm.
+// is firm. Requests that failed are later than any limit.
 func bound(p *result.Point, o slo.Objective) (standing, outcome string) {
-	if o.Scope != (slo.Scope{}) {
-		return result.AcceptUndecided, "is about a part of the requests, which was not judged"
-	}
 	for _, v := range p.Objectives {
-		if v.Objective == o.Text {
+		if v.Objective == o.Text && v.Scope == o.Scope {
 			return judged(v)
 		}
+	}
+	if o.Scope != (slo.Scope{}) {
+		return result.AcceptUndecided, "is about a part of the requests, which was not judged"
 	}
 	figure := o.Metric + ":" + o.Stat
 	value, unit, ok := figureOf(p, figure)
@@ -126,9 +127,18 @@ func bound(p *result.Point, o slo.Objective) (standing, outcome string) {
 		}
 	}
 	outcome = fmt.Sprintf("%s is %.4g %s", figure, value, unit)
+	lost := p.Requests.Due - p.Requests.OK
+	if unit == "ms" && lost > 0 {
+		outcome += fmt.Sprintf(", but %d of %d requests were not answered", lost, p.Requests.Due)
+		hi = math.Inf(1)
+	}
 	switch {
+	case math.IsInf(hi, 1) && o.P > 0 && share(lost, p.Requests.Due) > 1-o.P:
+		return result.AcceptNot, outcome
 	case !firm:
 		return result.AcceptUndecided, outcome + ", of too few requests"
+	case math.IsInf(hi, 1) && lo <= limit:
+		return result.AcceptUndecided, outcome
 	case o.Above && lo >= limit, !o.Above && hi <= limit:
 		return result.AcceptMet, strings.TrimSpace(outcome)
 	case o.Above && hi < limit, !o.Above && lo > limit:

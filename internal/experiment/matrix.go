@@ -74,7 +74,7 @@ const rowLength = time.Minute
 // Matrix runs one row after another and holds each against what was expected
 // of it.
 func Matrix(ctx context.Context, o Options) (*result.Result, string, error) {
-	x, err := begin(ctx, o)
+	x, err := begin(ctx, o, "matrix")
 	if err != nil {
 		return nil, "", err
 	}
@@ -121,12 +121,20 @@ func (x *conductor) row(ctx context.Context, r config.Row) error {
 		x.rows = map[string]*result.Point{}
 	}
 	x.rows[r.Name] = point
+	if r.Name == sustainedRow {
+		if err := x.judgeAccepted(); err != nil {
+			return err
+		}
+	}
 	if reflect.ValueOf(r.Workload).IsZero() {
 		// Of all rows these are the ones that the whole is about.
 		x.res.Workload = res.Workload
 	}
 	return x.keep(result.Killed)
 }
+
+// sustainedRow is the row that the stopping rule is about.
+const sustainedRow = "sustained"
 
 // answerRow holds a row's expectations against its point: refuted if one is,
 // undecided if one is, else confirmed.
@@ -174,16 +182,25 @@ func (x *conductor) rowStage(r config.Row) Stage {
 	if r.Generation != "" {
 		c.Generation = workload.Generation{Preset: r.Generation}
 	}
-	b := &c.Load.Bounds
+	x.boundRow(&c, r)
+	return Stage{Name: strings.TrimSpace(r.Name + " " + r.About), Purpose: "row", Config: &c}
+}
+
+// boundRow gives a row its length and its warm-up. A trace that comes as it was
+// recorded has both of its own, unless the row says otherwise.
+func (x *conductor) boundRow(c *config.Config, r config.Row) {
+	b, open := &c.Load.Bounds, r.Duration == 0 && r.Requests == 0
+	if open && c.Recorded() {
+		return
+	}
 	b.TotalRequests, b.Duration = x.fewer(r.Requests), r.Duration
-	if r.Duration == 0 && r.Requests == 0 {
+	if open {
 		b.Duration = rowLength
 	}
 	b.Duration = x.scaled(b.Duration)
-	if b.Warmup == nil {
+	if b.Warmup == nil && !c.Recorded() {
 		b.Warmup = new(x.scaled(rowWarmup))
 	}
-	return Stage{Name: strings.TrimSpace(r.Name + " " + r.About), Purpose: "row", Config: &c}
 }
 
 // rowWarmup is what a change of shape needs to settle on a warm server.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"redline/internal/config"
+	"redline/internal/measure"
 	"redline/internal/result"
 	"redline/internal/slo"
 	"redline/internal/store"
@@ -200,15 +201,8 @@ func decision(res *result.Result) string {
 // benchVariants goes through the protocol once for each variant, each in a
 // directory of its own below the whole's.
 func benchVariants(ctx context.Context, o Options) (*result.Result, string, error) {
-	x := &conductor{Options: o}
-	if err := x.openDir(); err != nil {
-		return nil, "", err
-	}
-	plan, err := o.Config.YAML()
-	if err == nil && o.Resume == "" {
-		err = x.dir.WritePlan(plan)
-	}
-	if err != nil {
+	x := &conductor{Options: o, kind: "bench"}
+	if err := x.beginVariants(ctx); err != nil {
 		return nil, "", err
 	}
 	p := &result.Protocol{}
@@ -216,12 +210,17 @@ func benchVariants(ctx context.Context, o Options) (*result.Result, string, erro
 		res, err := x.variant(ctx, i)
 		if res != nil {
 			x.addVariant(i, v.Name, res, p)
+			err = errors.Join(err, x.spend(filepath.Join(x.dir.Path, variantDir(i, v.Name)), o.Config, res))
 		}
 		switch {
+		case err != nil && x.res == nil:
+			return x.stoppedVariants(fmt.Errorf("%s: %w", v.Name, err), "")
 		case err != nil && !errors.Is(err, context.Canceled):
 			return x.res, x.dir.Path, errors.Join(fmt.Errorf("%s: %w", v.Name, err), x.keep(result.Killed))
-		case err != nil || res.Interrupted != "":
-			return x.stoppedVariants(err)
+		case err != nil || res.Interrupted == result.ByUser:
+			return x.stoppedVariants(err, result.ByUser)
+		case res.Interrupted != "":
+			return x.stoppedVariants(err, res.Interrupted)
 		}
 		if err := x.keep(result.Killed); err != nil {
 			return x.res, x.dir.Path, err
@@ -231,13 +230,38 @@ func benchVariants(ctx context.Context, o Options) (*result.Result, string, erro
 	return x.res, x.dir.Path, x.keep("")
 }
 
+// beginVariants makes or opens the directory of the whole. One that is to be
+// replaced stays as it is until the first variant has answered.
+func (x *conductor) beginVariants(ctx context.Context) error {
+	if err := x.checkDir(); err != nil {
+		return err
+	}
+	if x.Resume == "" && x.Config.Output.Force {
+		first, err := x.Config.Variant(0)
+		if err != nil {
+			return err
+		}
+		o := x.Options.Options
+		o.Config = first
+		target, err := measure.Open(ctx, o)
+		if err != nil {
+			return fmt.Errorf("%s: %w", x.Config.Experiment.Variants[0].Name, err)
+		}
+		target.Close()
+	}
+	return x.settle(nil)
+}
+
 // stoppedVariants ends a protocol that was interrupted within a variant.
-func (x *conductor) stoppedVariants(err error) (*result.Result, string, error) {
+func (x *conductor) stoppedVariants(err error, why string) (*result.Result, string, error) {
 	if x.res == nil {
+		if x.Resume == "" {
+			x.dir.Discard()
+		}
 		return nil, "", err
 	}
-	x.res.Interrupted = result.ByUser
-	return x.res, x.dir.Path, x.keep(result.ByUser)
+	x.res.Interrupted = why
+	return x.res, x.dir.Path, x.keep(why)
 }
 
 // variantDir is where a variant's protocol is kept, relative to the whole's
@@ -255,10 +279,10 @@ func (x *conductor) variant(ctx context.Context, i int) (*result.Result, error) 
 	o := x.Options
 	name := x.Config.Experiment.Variants[i].Name
 	c.Output.Dir = filepath.Join(x.dir.Path, filepath.FromSlash(variantDir(i, name)))
-	o.Config, o.Resume = c, ""
+	o.Config, o.Resume, o.Used = c, "", x.used
 	c.Output.Force = true
-	if dir, err := store.Open(c.Output.Dir); err == nil && x.Resume != "" {
-		if res, err := dir.Result(); err == nil && res.Interrupted == "" {
+	if res, same := x.keptVariant(c); same {
+		if res != nil && res.Interrupted == "" {
 			return res, nil
 		}
 		o.Resume = c.Output.Dir
@@ -268,6 +292,27 @@ func (x *conductor) variant(ctx context.Context, i int) (*result.Result, error) 
 	}
 	res, _, err := Bench(ctx, o)
 	return res, err
+}
+
+// keptVariant is what an earlier attempt left of a variant, nil where it had no
+// result yet; same is false where there is nothing that the same plan made.
+func (x *conductor) keptVariant(c *config.Config) (res *result.Result, same bool) {
+	if x.Resume == "" {
+		return nil, false
+	}
+	dir, err := store.Open(c.Output.Dir)
+	if err != nil {
+		return nil, false
+	}
+	settled := *c
+	if res, err = dir.Result(); err != nil {
+		res = nil
+	}
+	if was, err := config.Reopen(dir.PlanPath()); err == nil && !c.Embedded() && c.Provider.Model == "" {
+		settled.Provider.Model = was.Provider.Model
+	}
+	same, err = samePlan(dir, &settled)
+	return res, same && err == nil
 }
 
 // addVariant takes the answers of a variant into the whole: its point at the

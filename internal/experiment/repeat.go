@@ -14,7 +14,7 @@ import (
 // Repeat runs one load several times, with seeds and prompts of its own each,
 // and says how far the runs lie apart.
 func Repeat(ctx context.Context, o Options) (*result.Result, string, error) {
-	x, err := begin(ctx, o)
+	x, err := begin(ctx, o, "run")
 	if err != nil {
 		return nil, "", err
 	}

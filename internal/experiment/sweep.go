@@ -10,7 +10,6 @@ import (
 
 	"redline/internal/config"
 	"redline/internal/result"
-	"redline/internal/search"
 	"redline/internal/slo"
 )
 
@@ -18,7 +17,7 @@ import (
 // or the levels are through; with find_limit it searches for the highest rate
 // that keeps the objectives.
 func Sweep(ctx context.Context, o Options) (*result.Result, string, error) {
-	x, err := begin(ctx, o)
+	x, err := begin(ctx, o, "sweep")
 	if err != nil {
 		return nil, "", err
 	}
@@ -43,7 +42,7 @@ func (x *conductor) sweep(ctx context.Context) error {
 			return err
 		}
 		x.curve(by, stop)
-		if stop = saturated(res); stop != "" {
+		if stop = x.saturated(res); stop != "" {
 			break
 		}
 	}
@@ -111,8 +110,15 @@ func (x *conductor) level() *config.Config {
 		settle := min(max(2*x.e2e, least), most).Round(time.Second)
 		c.Load.Bounds.Warmup = &settle
 	}
+	if c.Load.Bounds.Duration == 0 && c.Load.Bounds.TotalRequests == 0 {
+		// A trace is as long as it is, but not at a rate of its user's.
+		c.Load.Bounds.Duration = levelLength
+	}
 	return &c
 }
+
+// levelLength is how long a level is measured where the plan leaves it open.
+const levelLength = time.Minute
 
 // curve lists the levels so far by ascending load.
 func (x *conductor) curve(by, stopped string) {
@@ -150,19 +156,48 @@ func compareLoad(a, b result.Load) int {
 const keptUp = 0.9
 
 // saturated says why no higher load is worth offering, "" where it is.
-func saturated(res *result.Result) string {
-	if len(res.Points) == 0 {
+func (x *conductor) saturated(res *result.Result) string {
+	if len(res.Points) == 0 || res.Points[0].Load.Rate == nil {
 		return ""
 	}
-	p := res.Points[0]
-	if p.Load.Rate == nil {
-		return ""
-	}
+	p := &res.Points[0]
 	overloaded := p.Window.Overload != nil && *p.Window.Overload
-	if overloaded || p.Rates.Completed < keptUp*p.Rates.Offered {
+	left := float64(p.Requests.Censored+p.Requests.Unsent) > (1-keptUp)*float64(p.Requests.Due)
+	if overloaded || left || behind(p, shortestE2E(x.res.Points[x.firstLevel:])) {
 		return fmt.Sprintf("saturated at %.4g requests/s: %.4g completed", *p.Load.Rate, p.Rates.Completed)
 	}
 	return ""
+}
+
+// behind reports whether a server that needs e2e seconds for a request alone
+// completed fewer than it was offered, by more than chance leaves in flight. A
+// window of less than twice that time does not tell. What a warm-up shorter
+// than that did not yet bring to its end is not missed in the window.
+func behind(p *result.Point, e2e float64) bool {
+	seconds, filling := p.Window.EndS-p.Window.StartS, e2e
+	if p.Window.WarmupS != nil {
+		filling = max(0, e2e-*p.Window.WarmupS)
+	}
+	if seconds < 2*e2e {
+		return false
+	}
+	completed, expected := p.Rates.Completed*seconds, p.Rates.Offered*(seconds-filling)
+	return completed < keptUp*expected && expected-completed > 2*math.Sqrt(float64(p.Requests.Due))
+}
+
+// shortestE2E is the time that a request took at the lightest of some loads, in
+// seconds.
+func shortestE2E(points []result.Point) float64 {
+	shortest := math.Inf(1)
+	for _, p := range points {
+		if d := p.Latency.E2E; d != nil && d.N > 0 {
+			shortest = min(shortest, d.Mean/1000)
+		}
+	}
+	if math.IsInf(shortest, 1) {
+		return 0 // not one was answered: there is nothing to wait for
+	}
+	return shortest
 }
 
 // overall is the standing of the best level: what the server can keep at some
@@ -175,150 +210,6 @@ func overall(points []result.Point) string {
 			return standing
 		case best == "none" || standing == string(slo.Undecided):
 			best = standing
-		}
-	}
-	return best
-}
-
-// thoroughly is the length of a sustained run that is to show drift.
-const thoroughly = 30 * time.Minute
-
-// limitSpec is the search that the plan asks for.
-func limitSpec(e config.Experiment) search.Spec {
-	s := e.Spec
-	if e.Thorough && s.Sustained == 0 {
-		s.Sustained = thoroughly
-	}
-	return s
-}
-
-// PlanLimit says what a search for the limit will probably do.
-func PlanLimit(c *config.Config) (search.Plan, error) {
-	s, err := search.New(limitSpec(c.Experiment), c.Objectives)
-	if err != nil {
-		return search.Plan{}, err
-	}
-	return s.Plan(), nil
-}
-
-// findLimit runs the levels that the search asks for.
-func (x *conductor) findLimit(ctx context.Context) error {
-	s, err := search.New(limitSpec(x.Config.Experiment), x.Config.Objectives)
-	if err != nil {
-		return err
-	}
-	defer func() { x.answer(s) }()
-	expected := x.target.MeanOutput(x.Config)
-	for {
-		level, ok := s.Next()
-		if !ok {
-			return nil
-		}
-		level.Rate = fourDigits(level.Rate)
-		stage := x.atLevel(level)
-		res, err := x.run(ctx, stage)
-		if err != nil {
-			return err
-		}
-		if len(res.Points) == 0 {
-			return fmt.Errorf("%s: nothing was measured", stage.Name)
-		}
-		seen := search.FromPoint(res.Points[0])
-		seen.Spent = spent(res.Points[0])
-		seen.Work *= luck(res.Points[0], expected)
-		s.Observe(level, seen)
-		if level.Purpose == search.Sustain {
-			x.res.Sustained = new(len(x.res.Points) - 1)
-		}
-		x.answer(s)
-	}
-}
-
-// luck is how much more output the window's requests asked for than the
-// workload does in the mean.
-func luck(p result.Point, expected float64) float64 {
-	if expected <= 0 || p.Requests.OK == 0 || p.Tokens.AskedOutput == 0 {
-		return 1
-	}
-	return float64(p.Tokens.AskedOutput) / float64(p.Requests.OK) / expected
-}
-
-// fourDigits rounds a rate to what a person would have asked for.
-func fourDigits(rate float64) float64 {
-	scale := math.Pow(10, 3-math.Floor(math.Log10(rate)))
-	return math.Round(rate*scale) / scale
-}
-
-// atLevel is the stage of a level of the search. Levels of one draw share their
-// sessions and gaps, scaled by the rate.
-func (x *conductor) atLevel(l search.Level) Stage {
-	stage := x.atRate(l.Rate, l.Purpose)
-	stage.Name = fmt.Sprintf("%s %s", l.Purpose, stage.Name)
-	stage.Config.Load.Bounds.Duration = l.Duration
-	stage.Config.Load.Bounds.TotalRequests = 0
-	stage.Config.Seed += uint64(l.Draw)
-	return stage
-}
-
-// spent is the load time of a point with its warm-up.
-func spent(p result.Point) time.Duration {
-	seconds := p.Window.EndS - p.Window.StartS
-	if p.Window.WarmupS != nil {
-		seconds += *p.Window.WarmupS
-	}
-	return time.Duration(seconds * float64(time.Second))
-}
-
-// answer puts what the search knows into the result.
-func (x *conductor) answer(s *search.Search) {
-	if x.res == nil {
-		return
-	}
-	limit := resultLimit(s.Answer())
-	limit.LeastCost = leastCost(x.res.Points[x.firstLevel:])
-	x.res.Limit = limit
-	x.curve("rate", "")
-	x.res.Curve.Knee = limit.Knee
-	x.res.Verdict.SLO = standing(limit)
-}
-
-// resultLimit is the search's answer as the document has it.
-func resultLimit(l search.Limit) *result.Limit {
-	out := &result.Limit{Rate: l.Rate, Interval: l.Interval, Standing: l.Standing, Binding: l.Binding,
-		ByObjective: map[string]result.Bound{}, Edge: l.Edge, Knee: l.Knee, Confirmed: l.Confirmed,
-		Unmet: l.Unmet, LoadS: l.LoadS, Requests: l.Requests, Notes: l.Notes}
-	for name, bound := range l.ByObjective {
-		out.ByObjective[name] = result.Bound(bound)
-	}
-	if l.BestGoodput != nil {
-		out.BestGoodput = new(result.BestGoodput(*l.BestGoodput))
-	}
-	return out
-}
-
-// standing is what a limit says of the objectives: they can be kept, cannot at
-// any load, or that is not decided.
-func standing(l *result.Limit) string {
-	switch l.Standing {
-	case result.LimitBelow:
-		return string(slo.Missed)
-	case result.LimitFound, result.LimitAtLeast:
-		return string(slo.Met)
-	}
-	return string(slo.Undecided)
-}
-
-// leastCost is the level at which a request that kept every objective costs
-// least, nil without a price.
-func leastCost(points []result.Point) *result.LeastCost {
-	var best *result.LeastCost
-	for _, p := range points {
-		if p.Cost == nil || p.Load.Rate == nil || p.Goodput == nil || p.Goodput.Fraction <= 0 {
-			continue
-		}
-		each := p.Cost.PerRequest / p.Goodput.Fraction
-		if best == nil || each < best.PerRequest {
-			best = &result.LeastCost{Rate: *p.Load.Rate, PerRequest: each}
 		}
 	}
 	return best

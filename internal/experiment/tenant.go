@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -67,10 +66,7 @@ func apart(w workload.Spec) (beside, without workload.Spec) {
 	beside, without = w, w
 	hot := tenantsOf(w)[0]
 	beside.HotSpot = &workload.HotSpot{Tenant: hot, Share: hotShare}
-	without.HotSpot, without.Tenants = nil, nil
-	for _, t := range w.Tenants {
-		without.Tenants = append(without.Tenants, less(t, hot)...)
-	}
+	without.HotSpot = &workload.HotSpot{Tenant: hot, Excluded: true}
 	return beside, without
 }
 
@@ -87,30 +83,6 @@ func tenantsOf(w workload.Spec) []string {
 		}
 	}
 	return names
-}
-
-// less is a tenant, or each of those that an entry stands for, but for the one
-// named.
-func less(t workload.Tenant, name string) []workload.Tenant {
-	if t.Count == 0 {
-		if t.Name == name {
-			return nil
-		}
-		return []workload.Tenant{t}
-	}
-	var out []workload.Tenant
-	parts, sum := t.Popularity.Shares(t.Count), 0.0
-	for _, part := range parts {
-		sum += part
-	}
-	for i, part := range parts {
-		one := workload.Tenant{Name: fmt.Sprintf("%s-%d", t.Name, i+1), Share: part / sum * cmp.Or(t.Share, 1),
-			Key: t.Key, Headers: t.Headers, Model: t.Model}
-		if one.Name != name {
-			out = append(out, one)
-		}
-	}
-	return out
 }
 
 // busiest is the tenant with the most requests beside the hot one; where none

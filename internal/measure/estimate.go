@@ -10,11 +10,23 @@ import (
 // spent is what one request used up.
 type spent struct{ prompt, output int }
 
+// The plan's limits, as a run that reaches one names it.
+const (
+	tokensLimit = "--max-tokens-total"
+	spendLimit  = "--max-spend"
+)
+
 // budgets are what the plan's limits on tokens and money leave after the
-// preflight requests.
+// preflight requests and what other runs have used.
 func (r *run) budgets() []load.Budget {
 	list := r.limits()
 	for i := range list {
+		switch list[i].Name {
+		case tokensLimit:
+			list[i].Limit -= float64(r.Used.Tokens)
+		case spendLimit:
+			list[i].Limit -= r.Used.Money
+		}
 		for _, s := range r.target.asked {
 			list[i].Limit -= list[i].Cost(s.prompt, s.output)
 		}
@@ -41,11 +53,11 @@ func (r *run) shortFor(more int, asked []spent) string {
 func (r *run) limits() []load.Budget {
 	var list []load.Budget
 	if most := r.Config.Load.Bounds.MaxTokensTotal; most > 0 {
-		list = append(list, load.Budget{Name: "--max-tokens-total", Limit: float64(most),
+		list = append(list, load.Budget{Name: tokensLimit, Limit: float64(most),
 			Cost: func(prompt, output int) float64 { return float64(prompt + output) }})
 	}
 	if most := r.Config.Load.Bounds.MaxSpend; most > 0 {
-		list = append(list, load.Budget{Name: "--max-spend", Limit: most, Cost: r.price})
+		list = append(list, load.Budget{Name: spendLimit, Limit: most, Cost: r.price})
 	}
 	return list
 }

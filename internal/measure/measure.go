@@ -45,6 +45,10 @@ type Options struct {
 	// finds one for this run alone.
 	Target *Target
 
+	// Used is what runs before this one have taken of the plan's limits on
+	// tokens and money, which hold for all of them together.
+	Used Used
+
 	// Clock and Dial are for virtual time; both nil otherwise.
 	Clock *clock.Clock
 	Dial  client.Dial
@@ -80,6 +84,9 @@ func Open(ctx context.Context, o Options) (*Target, error) {
 
 // Close gives the target back.
 func (t *Target) Close() { t.found.close() }
+
+// URL is where it is asked, without query and user.
+func (t *Target) URL() string { return t.found.client.URL() }
 
 // Model is the name that is asked for.
 func (t *Target) Model() string { return t.found.model }

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"time"
 
@@ -24,7 +25,27 @@ func Rebuild(path string) (*result.Result, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return res, err
 	}
+	if dir.IsExperiment() {
+		return nil, unfinished(dir)
+	}
 	return fromRecords(dir)
+}
+
+// unfinished says what can be done with an experiment that ended before its
+// first stage did.
+func unfinished(dir *store.Dir) error {
+	kind, err := dir.Kind()
+	if err != nil {
+		return err
+	}
+	cure := "go on with its command and --resume " + dir.Path
+	if kind != "" {
+		cure = fmt.Sprintf("go on with: redline %s --resume %s", kind, dir.Path)
+	}
+	if stages := dir.Stages(); len(stages) > 0 {
+		cure += ", or see what there is of it: redline report " + stages[len(stages)-1]
+	}
+	return fmt.Errorf("%s: the experiment ended before its first stage did; %s", dir.Path, cure)
 }
 
 func fromRecords(dir *store.Dir) (*result.Result, error) {

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"runtime"
 	"slices"
+	"strconv"
 	"time"
 
 	"redline/internal/catalog"
@@ -47,7 +48,7 @@ func (r *run) result() (*result.Result, error) {
 	evidence := validity.Evidence{Client: res.Client, Embedded: r.target.engine != nil,
 		Traffic: r.watched.traffic(), Server: r.watched.serverUse(start, end), Repeat: r.target.repeat,
 		Natural: r.Config.Workload.EndsNaturally(), KeepsLength: keepsLength(r.Config)}
-	if designed, err := r.work.DesignedSharing(0); err == nil {
+	if designed, err := r.work.DesignedSharing(max(1, r.outcome.Counts.Due)); err == nil {
 		evidence.DesignedCache = &designed
 	}
 	evidence.Shortage = counted.shortage
@@ -58,7 +59,7 @@ func (r *run) result() (*result.Result, error) {
 	if r.outcome.WindowEnd == 0 {
 		return nothingMeasured(res), nil
 	}
-	err := judge(res, r.Config, r.log.Records, start, end, plannedLoad{r.outcome.Start, r.recordedRate()}, evidence)
+	err := judge(res, r.Config, r.log.Records, start, end, plannedLoad{r.outcome.Start, r.recordedRate(start-r.outcome.Start, end-r.outcome.Start)}, evidence)
 	for i := range res.Points {
 		warmup := time.Duration(start - r.outcome.Start).Seconds()
 		res.Points[i].Window.WarmupS = &warmup
@@ -210,6 +211,16 @@ type plannedLoad struct {
 	recorded   float64
 }
 
+// sixDigits takes off what the arithmetic of a mean leaves behind its last
+// digit.
+func sixDigits(x float64) float64 {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
+	if err != nil {
+		return x
+	}
+	return rounded
+}
+
 // load is what was asked for over a window.
 func (p plannedLoad) load(c *config.Config, start, end int64) result.Load {
 	l := result.Load{Mode: c.Mode()}
@@ -220,7 +231,7 @@ func (p plannedLoad) load(c *config.Config, start, end int64) result.Load {
 			l.Rate = &p.recorded
 		}
 	case c.Load.Open():
-		l.Rate = new(c.Load.MeanOver(time.Duration(start-p.stageStart), time.Duration(end-p.stageStart)))
+		l.Rate = new(sixDigits(c.Load.MeanOver(time.Duration(start-p.stageStart), time.Duration(end-p.stageStart))))
 		l.Profile = c.Load.Shape()
 	}
 	if n := c.Load.Bounds.MaxConcurrency; n > 0 {

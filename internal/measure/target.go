@@ -181,8 +181,8 @@ func (t *target) preflight(ctx context.Context, r *run, served []client.ServedMo
 		return t.unfit(err, served)
 	}
 	t.usage = rec.Counted == record.ByUsage
-	if rec.PromptTokens > 0 {
-		t.template = new(rec.PromptTokens - preflightTokens)
+	if added := rec.PromptTokens - preflightTokens; rec.PromptTokens > 0 && added >= 0 && !pools(r.Config) {
+		t.template = &added
 	}
 	t.ttft = whole(rec)
 	if rec.First > 0 {

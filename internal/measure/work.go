@@ -218,32 +218,46 @@ func (r *run) meanRate() float64 {
 	case !r.Config.Recorded():
 		return r.Config.Load.Mean()
 	}
-	const sampled = 1000
-	n, last := 0, int64(0)
+	return r.recordedRate(0, int64(r.Config.Load.Bounds.Duration))
+}
+
+// recordedRate is the mean rate of a workload with times of its own over a
+// stretch of the stage; 0 where it has none.
+func (r *run) recordedRate(start, end int64) float64 {
+	if !r.Config.Recorded() || end <= start {
+		return 0
+	}
+	n := 0
 	for at := range r.work.Times(r.Config.Seed) {
-		if last = at; n == sampled {
+		if at >= end {
 			break
 		}
-		n++
+		if at >= start {
+			n++
+		}
 	}
-	if last <= 0 {
-		return 0
-	}
-	return float64(n) / time.Duration(last).Seconds()
+	return float64(n) / time.Duration(end-start).Seconds()
 }
 
-// recordedRate is the mean rate of a workload with times of its own.
-func (r *run) recordedRate() float64 {
-	if !r.Config.Recorded() {
-		return 0
-	}
-	return r.meanRate()
-}
-
-// peakRate is the highest rate that is planned.
+// peakRate is the highest rate that is planned: of recorded times that of their
+// fullest second.
 func (r *run) peakRate() float64 {
-	if r.Config.Recorded() || r.Config.Mode() == config.Closed {
-		return r.meanRate()
+	switch {
+	case r.Config.Mode() == config.Closed:
+		return 0
+	case !r.Config.Recorded():
+		return r.Config.Load.Peak()
 	}
-	return r.Config.Load.Peak()
+	const looked = 100_000
+	seconds, n := map[int64]int{}, 0
+	most := 0
+	for at := range r.work.Times(r.Config.Seed) {
+		second := at / int64(time.Second)
+		seconds[second]++
+		most = max(most, seconds[second])
+		if n++; n == looked {
+			break
+		}
+	}
+	return float64(most)
 }

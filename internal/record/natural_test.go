@@ -26,11 +26,15 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// TestShift moves what is known and leaves what is not.
+// TestShift moves what is known and leaves what is not; what is known stays so.
 func TestShift(t *testing.T) {
 	r := Record{Due: 10, Sent: 20}
 	r.Shift(5)
 	if r.Due != 15 || r.Sent != 25 || r.First != 0 {
 		t.Errorf("due %d, sent %d, first %d; want 15, 25 and none", r.Due, r.Sent, r.First)
+	}
+	r.Shift(-15)
+	if r.Due != 1 || r.Sent != 10 || r.First != 0 {
+		t.Errorf("due %d, sent %d, first %d; want 1, 10 and none", r.Due, r.Sent, r.First)
 	}
 }

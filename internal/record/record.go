@@ -177,11 +177,15 @@ func (r *Record) Short() bool {
 }
 
 // Shift moves every stamp that is known by ns, to lay records of several runs
-// on one line of time.
+// on one line of time. One that would come to lie on the origin itself, which
+// means unknown, is laid a nanosecond behind it.
 func (r *Record) Shift(ns int64) {
 	for _, s := range r.numbers() {
-		if *s.ns != 0 {
-			*s.ns += ns
+		if *s.ns == 0 {
+			continue
+		}
+		if *s.ns += ns; *s.ns == 0 {
+			*s.ns = 1
 		}
 	}
 }

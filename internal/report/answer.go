@@ -139,9 +139,11 @@ func stagesHeadline(r *result.Result) headline {
 
 // answer writes what an experiment found, in the order in which a reader asks.
 func (p *page) answer(r *result.Result) {
-	if r.Limit == nil && r.Curve == nil && r.Comparison == nil && r.Repeats == nil && len(r.Stages) == 0 {
+	if r.Limit == nil && r.Curve == nil && r.Comparison == nil && r.Repeats == nil && len(r.Stages) == 0 && r.Protocol == nil {
 		return
 	}
+	p.gap()
+	p.protocol(r.Protocol)
 	p.gap()
 	p.limit(r)
 	p.gap()
@@ -162,6 +164,7 @@ func (p *page) limit(r *result.Result) {
 	if l == nil {
 		return
 	}
+	p.field("limit", limitFacts(l))
 	if l.Edge == result.EdgeCliff {
 		p.field("edge", "a cliff: from fine to far beyond the objective within 5 % of rate; keep a distance")
 	} else if l.Edge == result.EdgeSlope {
@@ -249,4 +252,27 @@ func (p *page) checklist(items []result.Item) {
 	}
 	p.gap()
 	p.write(t)
+}
+
+// limitFacts is the limit with all that says how far it can be relied on.
+func limitFacts(l *result.Limit) string {
+	known := inUnit(trimmed(figure(l.Rate)), "requests/s")
+	between := trimmed(figure(l.Interval[0])) + "–" + trimmed(figure(l.Interval[1]))
+	binding := ""
+	if l.Binding != "" {
+		binding = "bound by " + clean(l.Binding)
+	}
+	confirmed := "not confirmed by a sustained run"
+	if l.Confirmed {
+		confirmed = "confirmed by a sustained run"
+	}
+	switch l.Standing {
+	case result.LimitFound:
+		return joined(known+" ("+between+")", binding, confirmed)
+	case result.LimitWide:
+		return joined(known+" ("+between+")", "not a firm number", binding, confirmed)
+	case result.LimitAtLeast:
+		return joined("at least "+known, "nothing was seen to break")
+	}
+	return "none: the objectives are not kept at any load that was offered"
 }

@@ -27,10 +27,13 @@ const (
 	resultFile  = "result.json"
 
 	telemetryFile = "telemetry.jsonl"
+
+	experimentFile = "experiment.json"
+	secondPlanFile = "plan-b.yaml"
 )
 
 // files are all that a run may leave behind; a forced run removes them first.
-var files = []string{recordsFile, planFile, resultFile, telemetryFile, "report.html"}
+var files = []string{recordsFile, planFile, resultFile, telemetryFile, experimentFile, secondPlanFile, "report.html"}
 
 // StagesDir holds the run directories of an experiment's stages.
 const StagesDir = "stages"
@@ -153,7 +156,7 @@ func Open(path string) (*Dir, error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("%s is a file; want the directory of a run", path)
 	}
-	for _, name := range []string{recordsFile, StagesDir} {
+	for _, name := range []string{recordsFile, StagesDir, experimentFile} {
 		switch _, err = os.Stat(filepath.Join(path, name)); {
 		case err == nil:
 			return &Dir{Path: path}, nil
@@ -162,12 +165,6 @@ func Open(path string) (*Dir, error) {
 		}
 	}
 	return nil, fmt.Errorf("%s holds no run (no %s in it); redline run --out DIR makes one", path, recordsFile)
-}
-
-// IsExperiment reports whether the directory is that of several runs.
-func (d *Dir) IsExperiment() bool {
-	info, err := os.Stat(filepath.Join(d.Path, StagesDir))
-	return err == nil && info.IsDir()
 }
 
 // cause words an error of the file system without the system call's name.

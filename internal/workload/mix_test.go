@@ -123,8 +123,10 @@ func TestTenantsHaveTheirShares(t *testing.T) {
 		hot  *HotSpot
 		want map[string]float64
 	}{
-		"by shares":  {nil, map[string]float64{"acme": 0.5, "free-1": 0.5 / free, "free-2": 0.25 / free, "free-3": 0.5 / 3 / free}},
-		"a hot spot": {&HotSpot{"free-3", 0.8}, map[string]float64{"free-3": 0.8, "acme": 0.2 * 0.5 / (0.5 + 0.75/free), "free-1": 0.2 * 0.5 / free / (0.5 + 0.75/free), "free-2": 0.2 * 0.25 / free / (0.5 + 0.75/free)}},
+		"by shares":         {nil, map[string]float64{"acme": 0.5, "free-1": 0.5 / free, "free-2": 0.25 / free, "free-3": 0.5 / 3 / free}},
+		"one excluded":      {&HotSpot{Tenant: "acme", Excluded: true}, map[string]float64{"free-1": 1 / free, "free-2": 0.5 / free, "free-3": 1.0 / 3 / free}},
+		"the last excluded": {&HotSpot{Tenant: "free-3", Excluded: true}, map[string]float64{"acme": 0.5 / (0.5 + 0.75/free), "free-1": 0.5 / free / (0.5 + 0.75/free), "free-2": 0.25 / free / (0.5 + 0.75/free)}},
+		"a hot spot":        {&HotSpot{Tenant: "free-3", Share: 0.8}, map[string]float64{"free-3": 0.8, "acme": 0.2 * 0.5 / (0.5 + 0.75/free), "free-1": 0.2 * 0.5 / free / (0.5 + 0.75/free), "free-2": 0.2 * 0.25 / free / (0.5 + 0.75/free)}},
 	} {
 		w := open(t, Spec{Traffic: Traffic{Prompt: fixedAt(2)}, Tenants: list, HotSpot: row.hot}, Options{Model: "base"})
 		const n = 20_000
@@ -221,7 +223,7 @@ func TestWholeBlockIsReadAndWritten(t *testing.T) {
 		},
 		Tenants: []Tenant{{Name: "acme", Share: 3, Key: "secret", Headers: map[string]string{"X-Team": "blue"}, Model: "lora"},
 			{Name: "free", Count: 10, Popularity: dist.Popularity{Zipf: 0.9}}},
-		HotSpot: &HotSpot{"acme", 0.8},
+		HotSpot: &HotSpot{Tenant: "acme", Share: 0.8},
 		Salt:    "false",
 	}
 	var got Spec
@@ -268,9 +270,12 @@ func TestSpecRefuses(t *testing.T) {
 		"tenants[0]: headers: want the name of an HTTP header":      {Tenants: []Tenant{{Name: "a", Headers: map[string]string{"a b": "c"}}}},
 		"tenants[0]: headers.X: want one line":                      {Tenants: []Tenant{{Name: "a", Headers: map[string]string{"X": "c\nd"}}}},
 		"tenants[0]: popularity: zipf: want an exponent":            {Tenants: []Tenant{{Name: "a", Popularity: dist.Popularity{Zipf: 99}}}},
-		"hot_spot: there are no tenants":                            {HotSpot: &HotSpot{"a", 0.5}},
-		"hot_spot.share: want above 0 and up to 1, got 2":           {Tenants: []Tenant{{Name: "a"}}, HotSpot: &HotSpot{"a", 2}},
-		`hot_spot.tenant: unknown tenant "b": known: a-1, a-2`:      {Tenants: []Tenant{{Name: "a", Count: 2}}, HotSpot: &HotSpot{"b", 0.5}},
+		"hot_spot: there are no tenants":                            {HotSpot: &HotSpot{Tenant: "a", Share: 0.5}},
+		"hot_spot.share: want above 0 and up to 1, got 2":           {Tenants: []Tenant{{Name: "a"}}, HotSpot: &HotSpot{Tenant: "a", Share: 2}},
+		"hot_spot.share: want above 0 and up to 1, got 0":           {Tenants: []Tenant{{Name: "a"}, {Name: "b"}}, HotSpot: &HotSpot{Tenant: "a"}},
+		"hot_spot.share: one that is excluded has none":             {Tenants: []Tenant{{Name: "a"}, {Name: "b"}}, HotSpot: &HotSpot{Tenant: "a", Share: 0.5, Excluded: true}},
+		"hot_spot.excluded: without its only tenant":                {Tenants: []Tenant{{Name: "a"}}, HotSpot: &HotSpot{Tenant: "a", Excluded: true}},
+		`hot_spot.tenant: unknown tenant "b": known: a-1, a-2`:      {Tenants: []Tenant{{Name: "a", Count: 2}}, HotSpot: &HotSpot{Tenant: "b", Share: 0.5}},
 		"pairs: want keep or break, got \"brake\"":                  {Traffic: Traffic{File: "x.csv", Pairs: "brake"}},
 		"format: want sharegpt or jsonl or batch or golden or text": {Traffic: Traffic{File: "x.csv", Format: "xml"}},
 		"pairs: is for a file, but none is given":                   {Traffic: Traffic{Pairs: "break"}},

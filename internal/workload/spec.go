@@ -125,7 +125,7 @@ func (s Spec) String() string {
 		parts = append(parts, fmt.Sprintf("tenants(%d)", len(tenantNames(s.Tenants))))
 	}
 	if h := s.HotSpot; h != nil {
-		parts = append(parts, fmt.Sprintf("hot_spot(%s:%v)", h.Tenant, h.Share))
+		parts = append(parts, h.String())
 	}
 	return strings.Join(parts, " ")
 }

@@ -47,11 +47,20 @@ type Tenant struct {
 	Model   string            `yaml:"model,omitempty"`
 }
 
-// HotSpot turns a share of the load to one tenant; the others divide the rest
-// as before.
+// HotSpot turns a share of the load to one tenant, or none where that one is
+// Excluded; the others divide the rest as before.
 type HotSpot struct {
-	Tenant string  `yaml:"tenant"`
-	Share  float64 `yaml:"share"`
+	Tenant   string  `yaml:"tenant"`
+	Share    float64 `yaml:"share,omitempty"`
+	Excluded bool    `yaml:"excluded,omitempty"`
+}
+
+// String is how a workload's name shows it.
+func (h HotSpot) String() string {
+	if h.Excluded {
+		return fmt.Sprintf("without(%s)", h.Tenant)
+	}
+	return fmt.Sprintf("hot_spot(%s:%v)", h.Tenant, h.Share)
 }
 
 // tenant is a Tenant as it stands in a request.
@@ -82,17 +91,29 @@ func (s Spec) validateTenants() error {
 		}
 		seen[t.Name] = true
 	}
-	h := s.HotSpot
-	switch {
-	case h == nil:
+	if s.HotSpot == nil {
 		return nil
-	case len(s.Tenants) == 0:
-		return errors.New("hot_spot: there are no tenants, want at least two of them")
-	case !(h.Share > 0 && h.Share <= 1):
-		return fmt.Errorf("hot_spot.share: want above 0 and up to 1, got %v", h.Share)
 	}
-	if names := tenantNames(s.Tenants); !slices.Contains(names, h.Tenant) {
-		return fmt.Errorf("hot_spot.tenant: %w", unknownName("tenant", h.Tenant, names[:min(len(names), 20)]))
+	if err := s.HotSpot.validate(tenantNames(s.Tenants)); err != nil {
+		return fmt.Errorf("hot_spot%w", err)
+	}
+	return nil
+}
+
+// validate says what is wrong with the hot spot of so many tenants, from the
+// key on.
+func (h HotSpot) validate(names []string) error {
+	switch {
+	case len(names) == 0:
+		return errors.New(": there are no tenants, want at least two of them")
+	case h.Excluded && h.Share != 0:
+		return fmt.Errorf(".share: one that is excluded has none, got %v", h.Share)
+	case h.Excluded && len(names) < 2:
+		return errors.New(".excluded: without its only tenant there is no load, want at least two of them")
+	case !h.Excluded && !(h.Share > 0 && h.Share <= 1):
+		return fmt.Errorf(".share: want above 0 and up to 1, got %v", h.Share)
+	case !slices.Contains(names, h.Tenant):
+		return fmt.Errorf(".tenant: %w", unknownName("tenant", h.Tenant, names[:min(len(names), 20)]))
 	}
 	return nil
 }

@@ -1,0 +1,246 @@
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"redline/internal/config"
+	"redline/internal/load"
+	"redline/internal/measure"
+	"redline/internal/result"
+	"redline/internal/search"
+	"redline/internal/slo"
+	"redline/internal/store"
+)
+
+// thoroughly is the length of a sustained run that is to show drift.
+const thoroughly = 30 * time.Minute
+
+// limitSpec is the search that the plan asks for.
+func limitSpec(e config.Experiment) search.Spec {
+	s := e.Spec
+	if e.Thorough && s.Sustained == 0 {
+		s.Sustained = thoroughly
+	}
+	return s
+}
+
+// PlanLimit says what a search for the limit will probably do.
+func PlanLimit(c *config.Config) (search.Plan, error) {
+	s, err := search.New(limitSpec(c.Experiment), c.Objectives)
+	if err != nil {
+		return search.Plan{}, err
+	}
+	plan := s.Plan()
+	if len(plan.Levels) == 0 {
+		return plan, fmt.Errorf("a budget of %v does not pay for one level: give more", c.Experiment.Budget)
+	}
+	return plan, nil
+}
+
+// findLimit runs the levels that the search asks for.
+func (x *conductor) findLimit(ctx context.Context) error {
+	spec := limitSpec(x.Config.Experiment)
+	s, err := search.New(spec, x.Config.Objectives)
+	if err != nil {
+		return err
+	}
+	defer func() { x.answer(s) }()
+	left := spec.Budget
+	expected := x.target.MeanOutput(x.Config)
+	for {
+		level, ok := s.Next()
+		if !ok {
+			return nil
+		}
+		level.Rate = fourDigits(level.Rate)
+		if spec.Budget > 0 {
+			if level, ok = affordable(level, left, x.level().Load.Bounds.Warmup, cmp.Or(spec.Shortest, defaultShortest)); !ok {
+				return nil
+			}
+		}
+		stage := x.atLevel(level)
+		res, err := x.run(ctx, stage)
+		if err != nil {
+			return err
+		}
+		if len(res.Points) == 0 {
+			return fmt.Errorf("%s: nothing was measured", stage.Name)
+		}
+		seen := search.FromPoint(res.Points[0])
+		if seen.Spent, err = x.spent(res.Points[0]); err != nil {
+			return err
+		}
+		left -= seen.Spent
+		seen.Work *= luck(res.Points[0], expected)
+		s.Observe(asMeasured(level, res), seen)
+		if level.Purpose == search.Sustain && res.Interrupted == "" {
+			x.res.Sustained = new(len(x.res.Points) - 1)
+			if err := x.judgeAccepted(); err != nil {
+				return err
+			}
+		}
+		x.answer(s)
+	}
+}
+
+// judgeAccepted adds to the last point what its records say of the stopping
+// rule's objectives. They are no objectives of the stage itself, whose goodput
+// is that of the plan's.
+func (x *conductor) judgeAccepted() error {
+	conditions, err := x.Config.Experiment.Conditions()
+	if err != nil {
+		return err
+	}
+	p := &x.res.Points[len(x.res.Points)-1]
+	var asked []slo.Objective
+	for _, c := range conditions {
+		known := slices.ContainsFunc(p.Objectives, func(v slo.Verdict) bool {
+			return v.Objective == c.Objective.Text && v.Scope == c.Objective.Scope
+		})
+		if c.Limit == 0 && !known {
+			asked = append(asked, c.Objective)
+		}
+	}
+	if len(asked) == 0 {
+		return nil
+	}
+	stage := x.res.Stages[len(x.res.Stages)-1]
+	verdicts, err := measure.Judge(x.Config, filepath.Join(x.dir.Path, filepath.FromSlash(stage.Dir)), asked)
+	if err != nil {
+		return err
+	}
+	p.Objectives = slices.Concat(p.Objectives, verdicts)
+	return nil
+}
+
+// luck is how much more output the window's requests asked for than the
+// workload does in the mean.
+func luck(p result.Point, expected float64) float64 {
+	if expected <= 0 || p.Requests.OK == 0 || p.Tokens.AskedOutput == 0 {
+		return 1
+	}
+	return float64(p.Tokens.AskedOutput) / float64(p.Requests.OK) / expected
+}
+
+// fourDigits rounds a rate to what a person would have asked for.
+func fourDigits(rate float64) float64 {
+	scale := math.Pow(10, 3-math.Floor(math.Log10(rate)))
+	return math.Round(rate*scale) / scale
+}
+
+// atLevel is the stage of a level of the search. Levels of one draw share their
+// sessions and gaps, scaled by the rate.
+func (x *conductor) atLevel(l search.Level) Stage {
+	stage := x.atRate(l.Rate, l.Purpose)
+	stage.Name = fmt.Sprintf("%s %s", l.Purpose, stage.Name)
+	stage.Config.Load.Bounds.Duration = l.Duration
+	stage.Config.Load.Bounds.TotalRequests = 0
+	stage.Config.Seed += uint64(l.Draw)
+	if x.Config.Defaulted("load_profile.drain") {
+		// A level that is far too high never drains: what has not ended after
+		// as long again has missed its objective anyway.
+		stage.Config.Load.Bounds.Drain = new(min(max(l.Duration, shortestDrain), load.DefaultDrain))
+	}
+	return stage
+}
+
+// shortestDrain is what the last requests of a short level get to end.
+const shortestDrain = 10 * time.Second
+
+// affordable is a level within what is left of the budget, of which its warm-up
+// takes a part; not ok where too little would be measured.
+func affordable(l search.Level, left time.Duration, warmup *time.Duration, shortest time.Duration) (search.Level, bool) {
+	if warmup != nil {
+		left -= *warmup
+	}
+	if left < shortest || l.Purpose == search.Sustain && left < l.Duration {
+		return search.Level{}, false
+	}
+	l.Duration = min(l.Duration, left)
+	return l, true
+}
+
+// spent is how long the last stage kept the server busy: from the start of its
+// load to its last reply, which comes after the window.
+func (x *conductor) spent(p result.Point) (time.Duration, error) {
+	start, last := p.Window.StartS, p.Window.EndS
+	if p.Window.WarmupS != nil {
+		start -= *p.Window.WarmupS
+	}
+	stage := x.res.Stages[len(x.res.Stages)-1]
+	dir, err := store.Open(filepath.Join(x.dir.Path, filepath.FromSlash(stage.Dir)))
+	if err != nil {
+		return 0, err
+	}
+	for r, err := range dir.Records() {
+		if err != nil {
+			return 0, err
+		}
+		last = max(last, time.Duration(r.End).Seconds())
+	}
+	return time.Duration((last - start) * float64(time.Second)), nil
+}
+
+// answer puts what the search knows into the result.
+func (x *conductor) answer(s *search.Search) {
+	if x.res == nil {
+		return
+	}
+	limit := resultLimit(s.Answer())
+	if limit.Requests == 0 {
+		return // no level has ended: nothing is known of a limit
+	}
+	limit.LeastCost = leastCost(x.res.Points[x.firstLevel:])
+	x.res.Limit = limit
+	x.curve("rate", "")
+	x.res.Curve.Knee = limit.Knee
+	x.res.Verdict.SLO = standing(limit)
+}
+
+// resultLimit is the search's answer as the document has it.
+func resultLimit(l search.Limit) *result.Limit {
+	out := &result.Limit{Rate: l.Rate, Interval: l.Interval, Standing: l.Standing, Binding: l.Binding,
+		ByObjective: map[string]result.Bound{}, Edge: l.Edge, Knee: l.Knee, Confirmed: l.Confirmed,
+		Unmet: l.Unmet, LoadS: l.LoadS, Requests: l.Requests, Notes: l.Notes}
+	for name, bound := range l.ByObjective {
+		out.ByObjective[name] = result.Bound(bound)
+	}
+	if l.BestGoodput != nil {
+		out.BestGoodput = new(result.BestGoodput(*l.BestGoodput))
+	}
+	return out
+}
+
+// standing is what a limit says of the objectives: they can be kept, cannot at
+// any load, or that is not decided.
+func standing(l *result.Limit) string {
+	switch l.Standing {
+	case result.LimitBelow:
+		return string(slo.Missed)
+	case result.LimitFound, result.LimitAtLeast:
+		return string(slo.Met)
+	}
+	return string(slo.Undecided)
+}
+
+// leastCost is the level at which a request that kept every objective costs
+// least, nil without a price.
+func leastCost(points []result.Point) *result.LeastCost {
+	var best *result.LeastCost
+	for _, p := range points {
+		if p.Cost == nil || p.Load.Rate == nil || p.Goodput == nil || p.Goodput.Fraction <= 0 {
+			continue
+		}
+		each := p.Cost.PerRequest / p.Goodput.Fraction
+		if best == nil || each < best.PerRequest {
+			best = &result.LeastCost{Rate: *p.Load.Rate, PerRequest: each}
+		}
+	}
+	return best
+}
