@@ -134,7 +134,11 @@ func writePage(dir string, res *result.Result) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(report.HTML(file, res), file.Close()); err != nil {
+	page := *res
+	if page.Checklist == nil {
+		page.Checklist = experiment.Checklist(res)
+	}
+	if err := errors.Join(report.HTML(file, &page), file.Close()); err != nil {
 		return fmt.Errorf("%s could not be written: %w", path, err)
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"redline/internal/config"
 	"redline/internal/doctor"
 	"redline/internal/result"
+	"redline/internal/search"
 	"redline/internal/slo"
 	"redline/internal/workload"
 )
@@ -252,18 +253,22 @@ func (x *conductor) lightRate() float64 {
 	return fourDigits(max(rate, least))
 }
 
+// benchSpec is the search of the protocol, shortened as every stage is.
+func benchSpec(c *config.Config) search.Spec {
+	spec := limitSpec(c.Experiment)
+	spec.Sustained = scaledBy(c, cmp.Or(spec.Sustained, defaultSustained))
+	spec.Shortest = scaledBy(c, cmp.Or(spec.Shortest, defaultShortest))
+	spec.Longest = scaledBy(c, spec.Longest)
+	return spec
+}
+
 // limitOf searches for the limit, from the light load on.
 func (x *conductor) limitOf(ctx context.Context) error {
 	x.firstLevel = len(x.res.Points)
 	whole := x.Config
 	searched := *whole
 	e := &searched.Experiment
-	spec := limitSpec(*e)
-	spec.Sustained = x.scaled(cmp.Or(spec.Sustained, defaultSustained))
-	spec.Shortest = x.scaled(cmp.Or(spec.Shortest, defaultShortest))
-	if spec.Longest > 0 {
-		spec.Longest = x.scaled(spec.Longest)
-	}
+	spec := benchSpec(whole)
 	if spec.Start == 0 {
 		spec.Start = min(max(x.lightRate(), spec.Floor), cmp.Or(spec.Ceiling, math.Inf(1)))
 	}

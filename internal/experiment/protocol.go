@@ -381,12 +381,14 @@ func PlanBench(c *config.Config) (Estimate, error) {
 		e.add(c, config.Row{})
 	}
 	e.add(c, config.Row{Duration: 2 * rowLength})
-	search, err := PlanLimit(c)
+	searched := *c
+	searched.Experiment.Spec, searched.Experiment.Thorough = benchSpec(c), false
+	plan, err := PlanLimit(&searched)
 	if err != nil {
 		return Estimate{}, err
 	}
-	e.Stages += len(search.Levels)
-	e.Load += scaledBy(c, search.Load)
+	e.Stages += len(plan.Levels)
+	e.Load += plan.Load
 	if n := len(c.Experiment.Variants); n > 1 {
 		e.Stages, e.Load = e.Stages*n, e.Load*time.Duration(n)
 	}
