@@ -58,6 +58,9 @@ func turnLength(c *config.Config) time.Duration {
 	return b.Duration
 }
 
+// roundPurpose is that of one side's turn in a round.
+const roundPurpose = "round"
+
 // side is one of the two servers.
 type side struct {
 	name   string
@@ -92,6 +95,10 @@ func (x *conductor) compare(ctx context.Context, a, b side) error {
 		warmup = min(max(2*slowest, 3*time.Second), roundLength).Round(time.Second)
 		seen = append(seen, round)
 		x.compared(seen, a, b)
+	}
+	if v := &x.res.Verdict; x.res.Comparison.Rounds == 0 {
+		v.Valid = "no"
+		v.Reasons = append(v.Reasons, "no round was valid on both sides: nothing was compared")
 	}
 	return nil
 }
@@ -157,7 +164,7 @@ func (x *conductor) turn(s side, round int, warmup time.Duration, apart bool) St
 			c.Workload.Salt += "-" + s.name
 		}
 	}
-	return Stage{Name: fmt.Sprintf("round %d %s", round+1, s.name), Purpose: "round", Config: &c, on: s.target}
+	return Stage{Name: fmt.Sprintf("round %d %s", round+1, s.name), Purpose: roundPurpose, Config: &c, on: s.target}
 }
 
 // compared judges the rounds so far.
