@@ -74,14 +74,9 @@ func isURL(s string) bool {
 
 // compareStored judges runs that were made before.
 func (p *process) compareStored(args []string, given map[string][]string, history []string, anyway bool) error {
-	cfg := &config.Config{}
-	for i := range config.Options {
-		o := &config.Options[i]
-		if values := given[o.Flag]; len(values) > 0 {
-			if err := o.Set(cfg, values); err != nil {
-				return usage("--%s: %v", o.Flag, err)
-			}
-		}
+	cfg, err := only(given)
+	if err != nil {
+		return err
 	}
 	a, err := readRuns(args[0])
 	if err != nil {
@@ -109,7 +104,7 @@ func (p *process) compareStored(args []string, given map[string][]string, histor
 	}
 	res := *b[len(b)-1]
 	res.Points, res.Stages, res.Curve, res.Limit, res.Checklist, res.Warnings = nil, nil, nil, nil, nil, nil
-	res.Comparison = experiment.Document(c)
+	res.Comparison = &c.Comparison
 	if err := p.show(&res, cfg.Output.JSON, cfg.Output.Explain); err != nil {
 		return err
 	}
@@ -160,9 +155,6 @@ func (p *process) compareLive(ctx context.Context, urls []string, given map[stri
 			return err
 		}
 		plans[i] = cfg
-	}
-	if plans[0].Load.Rate == 0 && plans[0].Load.Bounds.MaxConcurrency == 0 && !plans[0].Recorded() {
-		return usage("a live comparison needs a load: --rate R or --concurrency N")
 	}
 	return p.compareServers(ctx, plans[0], plans[1], "")
 }

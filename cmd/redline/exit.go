@@ -74,11 +74,9 @@ func resultCode(r *result.Result) int {
 		return exitInvalid
 	case regressed(r.Comparison):
 		return exitRegression
-	case r.Comparison != nil && r.Comparison.Standing == result.Undecided:
-		return exitUndecided
 	case r.Verdict.SLO == "missed":
 		return exitMissed
-	case r.Verdict.SLO == "undecided":
+	case r.Verdict.SLO == "undecided", r.Comparison != nil && r.Comparison.Standing == result.Undecided:
 		return exitUndecided
 	}
 	return exitOK

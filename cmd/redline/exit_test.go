@@ -182,3 +182,27 @@ func TestTruthOfAnotherEngineIsSafe(t *testing.T) {
 		t.Errorf("the truth that was there is now %q (%v)", got, err)
 	}
 }
+
+// TestComparisonsEndBySeverity: 5 before 4 before 3 before 6.
+func TestComparisonsEndBySeverity(t *testing.T) {
+	t.Parallel()
+	ok := []result.Point{{Summary: metric.Summary{Requests: metric.Requests{OK: 1}}}}
+	worse := &result.Comparison{Standing: result.Worse, Metrics: []result.Change{{Standing: result.Worse}}}
+	open := &result.Comparison{Standing: result.Undecided}
+	for _, tc := range []struct {
+		valid, slo string
+		comparison *result.Comparison
+		want       int
+	}{
+		{"no", "missed", worse, exitInvalid},
+		{"yes", "missed", worse, exitRegression},
+		{"yes", "missed", open, exitMissed},
+		{"yes", "met", open, exitUndecided},
+		{"yes", "met", &result.Comparison{Standing: result.Same}, exitOK},
+	} {
+		r := &result.Result{Points: ok, Verdict: result.Verdict{Valid: tc.valid, SLO: tc.slo}, Comparison: tc.comparison}
+		if got := resultCode(r); got != tc.want {
+			t.Errorf("valid %s, objectives %s, %s: exit %d, want %d", tc.valid, tc.slo, tc.comparison.Standing, got, tc.want)
+		}
+	}
+}

@@ -56,6 +56,21 @@ func addOptions(c *cobra.Command, wanted func(*config.Option) bool, words map[st
 	}
 }
 
+// only sets the options that were given on a configuration of their own, for
+// commands that have no plan to check them against.
+func only(given map[string][]string) (*config.Config, error) {
+	cfg := &config.Config{}
+	for i := range config.Options {
+		o := &config.Options[i]
+		if values := given[o.Flag]; len(values) > 0 {
+			if err := o.Set(cfg, values); err != nil {
+				return nil, usage("--%s: %v", o.Flag, err)
+			}
+		}
+	}
+	return cfg, nil
+}
+
 // groupedUsage prints the flags by group, those that are not options last.
 func groupedUsage(c *cobra.Command, wanted func(*config.Option) bool, words map[string]string) error {
 	var b strings.Builder

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -149,6 +150,10 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, comma
 	res, path, err := run(ctx, o)
 	live.Finish()
 	if res == nil {
+		if path != "" && errors.Is(err, context.Canceled) {
+			return &coded{exitInterrupted, fmt.Errorf("interrupted before a stage had ended; go on with: redline %s --resume %s",
+				command, quoted(filepath.ToSlash(path)))}
+		}
 		return err
 	}
 	if err == nil {

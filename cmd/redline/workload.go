@@ -169,17 +169,11 @@ func (p *process) workloadFitCommand() *cobra.Command {
 	return c
 }
 
-// logOptions reads the flags that say how a log is to be read. They are set on
-// a configuration of their own: there is no workload to check them against.
+// logOptions reads the flags that say how a log is to be read.
 func logOptions(given map[string][]string) (trace.Options, error) {
-	var cfg config.Config
-	for i := range config.Options {
-		o := &config.Options[i]
-		if values := given[o.Flag]; len(values) > 0 {
-			if err := o.Set(&cfg, values); err != nil {
-				return trace.Options{}, usage("--%s: %v", o.Flag, err)
-			}
-		}
+	cfg, err := only(given)
+	if err != nil {
+		return trace.Options{}, err
 	}
 	t := cfg.Workload.Traffic
 	if err := trace.CheckColumns(t.Columns); err != nil {

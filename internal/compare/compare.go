@@ -56,16 +56,23 @@ func orDefault(value, fallback float64) float64 {
 	return fallback
 }
 
-// Standing is where B stands against A.
-type Standing string
+// The plain data is that of the document; here it is made.
+type (
+	// Side is one of the two.
+	Side = result.Side
+	// Metric is one figure of both sides.
+	Metric = result.Change
+	// Standing is where B stands against A.
+	Standing = result.Standing
+)
 
 // The standings. Mixed is only that of a whole comparison.
 const (
-	Better    Standing = "better"
-	Worse     Standing = "worse"
-	Same      Standing = "same"
-	Mixed     Standing = "mixed"
-	Undecided Standing = "undecided"
+	Better    = result.Better
+	Worse     = result.Worse
+	Same      = result.Same
+	Mixed     = result.Mixed
+	Undecided = result.Undecided
 )
 
 // The ways to compare.
@@ -74,64 +81,8 @@ const (
 	WayLive   = "live"
 )
 
-// Comparison is B against A.
-type Comparison struct {
-	Way string `json:"way"` // "stored" or "live"
-	A   Side   `json:"a"`
-	B   Side   `json:"b"`
-	// Rounds counts those of a live comparison that were judged.
-	Rounds int `json:"rounds,omitempty"`
-	// Test names what decided.
-	Test     string   `json:"test"`
-	Alpha    float64  `json:"alpha"`
-	Metrics  []Metric `json:"metrics"`
-	Standing Standing `json:"standing"`
-	// Verdict is the answer in words.
-	Verdict  string           `json:"verdict"`
-	Warnings []result.Warning `json:"warnings,omitempty"`
-}
-
-// Side is one of the two.
-type Side struct {
-	Name   string   `json:"name"`
-	Runs   []string `json:"runs,omitempty"` // ids
-	Model  string   `json:"model,omitempty"`
-	Engine string   `json:"engine,omitempty"`
-	URL    string   `json:"url,omitempty"`
-}
-
-// Metric is one figure of both sides. What could not be computed is absent.
-type Metric struct {
-	// Name is that of an objective: "ttft:p99" is in its due form.
-	Name string `json:"name"`
-	// Load is the point's, where the runs have several.
-	Load string `json:"load,omitempty"`
-	Unit string `json:"unit"`
-	// A and B are the means of the runs or rounds: geometric where the two are
-	// compared by their ratio, so that B/A is the ratio.
-	A *float64 `json:"a,omitempty"`
-	B *float64 `json:"b,omitempty"`
-	// Ratio is B/A. Shares are compared by their Difference B − A instead.
-	Ratio      *float64 `json:"ratio,omitempty"`
-	Difference *float64 `json:"difference,omitempty"`
-	// Interval bounds the ratio, or the difference of shares, by the test;
-	// Bootstrap does by drawing rounds again.
-	Interval  *[2]float64 `json:"interval,omitempty"`
-	Bootstrap *[2]float64 `json:"bootstrap,omitempty"`
-	// P is that of the test, PHolm corrected for all metrics; WilcoxonP is the
-	// signed-rank test's over rounds, the rank-sum test's over sets of runs.
-	P         *float64 `json:"p,omitempty"`
-	PHolm     *float64 `json:"p_holm,omitempty"`
-	WilcoxonP *float64 `json:"wilcoxon_p,omitempty"`
-	// Effect is Cohen's: the mean difference in standard deviations.
-	Effect *float64 `json:"effect,omitempty"`
-	// Detectable is the smallest relative difference, or difference of shares,
-	// that so many runs or rounds would probably have shown.
-	Detectable *float64 `json:"detectable,omitempty"`
-	Standing   Standing `json:"standing"`
-	// Verdict is the answer in words: "slower by 5.1 %".
-	Verdict string `json:"verdict"`
-}
+// Comparison is B against A as the document has it, on its way.
+type Comparison struct{ result.Comparison }
 
 // Worse reports whether B is worse in any metric: a regression.
 func (c *Comparison) Worse() bool { return c.Standing == Worse || c.Standing == Mixed }
@@ -141,7 +92,7 @@ func (c *Comparison) conclude() {
 	by := map[Standing][]string{}
 	largest := 0.0
 	for _, m := range c.Metrics {
-		said := m.label()
+		said := label(&m)
 		if m.Standing == Better || m.Standing == Worse {
 			said += " " + m.Verdict
 		}
@@ -169,7 +120,7 @@ func (c *Comparison) conclude() {
 	}
 }
 
-func (m *Metric) label() string {
+func label(m *Metric) string {
 	if m.Load == "" {
 		return m.Name
 	}

@@ -54,7 +54,7 @@ func TestLiveGivesTheFiguresOfAnotherProgram(t *testing.T) {
 	with(rounds, "good:fraction", over(64, 60, 61, 60, 62, 61, 63, 60, 62), over(64, 61, 60, 62, 62, 60, 63, 63, 60))
 	a, b := Side{Name: "old", URL: "http://a"}, Side{Name: "new", URL: "http://b"}
 	got := Live(rounds, Options{A: a, B: b})
-	want := &Comparison{Way: "live", A: a, B: b, Rounds: 8, Alpha: 0.05,
+	want := &Comparison{result.Comparison{Way: "live", A: a, B: b, Rounds: 8, Alpha: 0.05,
 		Test:     "paired t on log ratios of rounds, Holm over metrics",
 		Standing: Worse, Verdict: "B is worse: tpot:p50 slower by 5.1 %",
 		Metrics: []Metric{
@@ -68,7 +68,7 @@ func TestLiveGivesTheFiguresOfAnotherProgram(t *testing.T) {
 				P:        new(0.6845283355605284), PHolm: new(0.6845283355605284), WilcoxonP: new(0.8125),
 				Effect: new(0.14978617237881953), Detectable: new(0.03492403374867032),
 				Standing: Same, Verdict: "no difference larger than 2.6 points"},
-		}}
+		}}}
 	ignoreDrawn := cmpopts.IgnoreFields(Metric{}, "Bootstrap")
 	if diff := cmp.Diff(want, got, nineDigits, ignoreDrawn); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

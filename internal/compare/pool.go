@@ -16,24 +16,7 @@ type Pooled struct {
 }
 
 // Spread is one metric over several runs.
-type Spread struct {
-	Name string `json:"name"`
-	Load string `json:"load,omitempty"`
-	Unit string `json:"unit"`
-	// N is how many runs have it.
-	N    int     `json:"n"`
-	Mean float64 `json:"mean"`
-	Min  float64 `json:"min"`
-	Max  float64 `json:"max"`
-	// CV is the standard deviation between runs over their mean.
-	CV *float64 `json:"cv,omitempty"`
-	// WithinCV is the same as the runs' own intervals promise it; a CV far
-	// above it says that runs differ by more than a single one can show.
-	WithinCV *float64 `json:"within_cv,omitempty"`
-	// Interval bounds the mean at 95 % by Student's t over the runs, so it
-	// includes what differs between them.
-	Interval *[2]float64 `json:"interval,omitempty"`
-}
+type Spread = result.Spread
 
 const poolLevel = 0.95
 

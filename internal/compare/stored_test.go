@@ -59,14 +59,14 @@ func TestSetsOfRunsGiveTheFiguresOfAnotherProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Comparison{Way: "stored", Alpha: 0.05, Test: "Welch's t on logarithms of runs, Holm over metrics",
+	want := &Comparison{result.Comparison{Way: "stored", Alpha: 0.05, Test: "Welch's t on logarithms of runs, Holm over metrics",
 		A:        Side{Name: "a0", Runs: []string{"a0", "a1", "a2", "a3", "a4"}, Model: "llama-3.1-8b", Engine: "vLLM 0.11"},
 		B:        Side{Name: "b0", Runs: []string{"b0", "b1", "b2", "b3"}, Model: "llama-3.1-8b", Engine: "vLLM 0.11"},
 		Standing: Worse, Verdict: "B is worse: ttft:p99 slower by 8.7 %",
 		Metrics: []Metric{{Name: "ttft:p99", Unit: "ms", A: new(101.17742043971711), B: new(109.97069076735886),
 			Ratio: new(1.086909414071106), Interval: &[2]float64{1.0428980783018573, 1.132778071966547},
 			P: new(0.002520987163783642), PHolm: new(0.002520987163783642), WilcoxonP: new(0.015873015873015872),
-			Effect: new(3.340192127300909), Standing: Worse, Verdict: "slower by 8.7 %"}}}
+			Effect: new(3.340192127300909), Standing: Worse, Verdict: "slower by 8.7 %"}}}}
 	if diff := cmp.Diff(want, got, nineDigits, cmpopts.IgnoreFields(Metric{}, "Detectable")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

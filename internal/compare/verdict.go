@@ -63,7 +63,7 @@ func (c *Comparison) judge(found []evidence, o Options) {
 		m.P, m.PHolm = finite(chances[i]), finite(corrected)
 		m.Standing, m.Verdict = e.verdict(corrected, o)
 		if (m.Standing == Better || m.Standing == Worse) && e.wilcoxon > o.alpha() {
-			c.warn(e.warning, "%s: the test on ranks does not confirm the difference (p %.2g): it may rest on a few values", m.label(), e.wilcoxon)
+			c.warn(e.warning, "%s: the test on ranks does not confirm the difference (p %.2g): it may rest on a few values", label(&m), e.wilcoxon)
 		}
 		c.Metrics = append(c.Metrics, m)
 	}

@@ -171,22 +171,9 @@ func (x *conductor) turn(s side, round int, warmup time.Duration, apart bool) St
 func (x *conductor) compared(rounds []compare.Round, a, b side) {
 	c := compare.Live(rounds, compare.Options{Tolerance: x.Config.Experiment.Tolerance, Seed: x.Config.Seed,
 		A: a.about(), B: b.about()})
-	x.res.Comparison = Document(c)
+	x.res.Comparison = &c.Comparison
 }
 
 func (s side) about() compare.Side {
 	return compare.Side{Name: s.name, Model: s.target.Model(), URL: s.target.URL()}
-}
-
-// Document is a comparison as result.json has it.
-func Document(c *compare.Comparison) *result.Comparison {
-	out := &result.Comparison{Way: c.Way, A: result.Side(c.A), B: result.Side(c.B), Rounds: c.Rounds, Test: c.Test,
-		Alpha: c.Alpha, Standing: result.Standing(c.Standing), Verdict: c.Verdict, Warnings: c.Warnings, Metrics: []result.Change{}}
-	for _, m := range c.Metrics {
-		out.Metrics = append(out.Metrics, result.Change{Name: m.Name, Load: m.Load, Unit: m.Unit, A: m.A, B: m.B,
-			Ratio: m.Ratio, Difference: m.Difference, Interval: m.Interval, Bootstrap: m.Bootstrap, P: m.P, PHolm: m.PHolm,
-			WilcoxonP: m.WilcoxonP, Effect: m.Effect, Detectable: m.Detectable,
-			Standing: result.Standing(m.Standing), Verdict: m.Verdict})
-	}
-	return out
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -268,18 +267,30 @@ func (x *conductor) keep(interrupted string) error {
 	return x.dir.WriteResult(&written)
 }
 
+// unbegun takes an experiment back of which no stage has ended, unless one has
+// left records: then it can be gone on with, in the directory that is given.
+func (x *conductor) unbegun() (path string) {
+	if x.Resume != "" || len(x.dir.Stages()) > 0 {
+		return x.dir.Path
+	}
+	_ = x.dir.RemoveStages() // empty, and only in the way of what follows
+	x.dir.Discard()
+	return ""
+}
+
+// canceled is how the user's stop is told where there is nothing to show.
+func canceled(err error) error {
+	if errors.Is(err, errStopped) {
+		return context.Canceled
+	}
+	return err
+}
+
 // finish writes the last result and lets go of the target.
 func (x *conductor) finish(err error) (*result.Result, string, error) {
 	x.target.Close()
 	if x.res == nil {
-		if x.Resume == "" {
-			x.dir.Discard()
-			_ = os.Remove(filepath.Join(x.dir.Path, store.StagesDir)) // is empty, or something to keep
-		}
-		if errors.Is(err, errStopped) {
-			err = context.Canceled
-		}
-		return nil, "", err
+		return nil, x.unbegun(), canceled(err)
 	}
 	var bound endedBy
 	switch {

@@ -2,10 +2,12 @@ package experiment_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,6 +15,7 @@ import (
 	"redline/internal/config"
 	"redline/internal/experiment"
 	"redline/internal/measure"
+	"redline/internal/metric"
 	"redline/internal/result"
 	"redline/internal/sim"
 )
@@ -214,5 +217,28 @@ func TestRepeat(t *testing.T) {
 	}
 	if cmp.Equal(res.Points[0].Latency.TTFT.Mean, res.Points[1].Latency.TTFT.Mean) && one.Due == two.Due {
 		t.Error("two runs are one and the same")
+	}
+}
+
+// TestStoppedInItsFirstStage: what was recorded stays, with the plan that goes
+// on with it.
+func TestStoppedInItsFirstStage(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "sweep")
+	stop := make(chan struct{})
+	var once sync.Once
+	o := experiment.Options{Options: measure.Options{Stop: stop,
+		Config: plan(t, map[string][]string{"rates": {"50"}, "duration": {"30s"}, "out": {out}}),
+		Live: func(s metric.Snapshot) {
+			if s.OK > 0 {
+				once.Do(func() { close(stop) })
+			}
+		}}}
+	res, path, err := experiment.Sweep(t.Context(), o)
+	if res != nil || path != out || !errors.Is(err, context.Canceled) {
+		t.Fatalf("result %v in %q, %v; want none, in %s", res, path, err, out)
+	}
+	if _, err := experiment.Reopen(out); err != nil {
+		t.Errorf("it cannot be gone on with: %v", err)
 	}
 }

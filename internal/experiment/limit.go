@@ -192,29 +192,15 @@ func (x *conductor) answer(s *search.Search) {
 	if x.res == nil {
 		return
 	}
-	limit := resultLimit(s.Answer())
+	limit := s.Answer()
 	if limit.Requests == 0 {
 		return // no level has ended: nothing is known of a limit
 	}
 	limit.LeastCost = leastCost(x.res.Points[x.firstLevel:])
-	x.res.Limit = limit
+	x.res.Limit = &limit
 	x.curve("rate", "")
 	x.res.Curve.Knee = limit.Knee
-	x.res.Verdict.SLO = standing(limit)
-}
-
-// resultLimit is the search's answer as the document has it.
-func resultLimit(l search.Limit) *result.Limit {
-	out := &result.Limit{Rate: l.Rate, Interval: l.Interval, Standing: l.Standing, Binding: l.Binding,
-		ByObjective: map[string]result.Bound{}, Edge: l.Edge, Knee: l.Knee, Confirmed: l.Confirmed,
-		Unmet: l.Unmet, LoadS: l.LoadS, Requests: l.Requests, Notes: l.Notes}
-	for name, bound := range l.ByObjective {
-		out.ByObjective[name] = result.Bound(bound)
-	}
-	if l.BestGoodput != nil {
-		out.BestGoodput = new(result.BestGoodput(*l.BestGoodput))
-	}
-	return out
+	x.res.Verdict.SLO = standing(&limit)
 }
 
 // standing is what a limit says of the objectives: they can be kept, cannot at

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"redline/internal/compare"
 	"redline/internal/config"
@@ -32,7 +33,7 @@ func (x *conductor) repeat(ctx context.Context) error {
 			return err
 		}
 		runs = append(runs, res)
-		x.res.Repeats = spreads(compare.Pool(runs))
+		x.varied(compare.Pool(runs))
 		x.res.Verdict.SLO = worst(x.res.Points)
 	}
 	return x.pool()
@@ -56,13 +57,16 @@ func (x *conductor) pool() error {
 	return nil
 }
 
-// spreads is the variation between runs as the document has it.
-func spreads(p *compare.Pooled) *result.Repeats {
-	out := &result.Repeats{Runs: p.Runs, Metrics: []result.Spread{}}
-	for _, m := range p.Metrics {
-		out.Metrics = append(out.Metrics, result.Spread(m))
+// varied puts the variation between runs into the result, with why a run does
+// not count in it.
+func (x *conductor) varied(p *compare.Pooled) {
+	x.res.Repeats = &result.Repeats{Runs: p.Runs, Metrics: p.Metrics}
+	for _, w := range p.Warnings {
+		w.Figure = "repeats"
+		if !slices.Contains(x.res.Warnings, w) {
+			x.res.Warnings = append(x.res.Warnings, w)
+		}
 	}
-	return out
 }
 
 // worst is the standing of the least good run: a promise that one of several

@@ -16,10 +16,10 @@ type Curve struct {
 
 // Limit is the highest rate at which every objective is kept.
 type Limit struct {
-	// Rate is the limit in requests per second. It is the highest rate that
-	// was kept where Standing is LimitAtLeast, and 0 where it is LimitBelow.
+	// Rate is the limit in requests per second: the median of what is
+	// believed. It is the highest rate that was kept where Standing is LimitAtLeast, and 0 where it is LimitBelow.
 	Rate float64 `json:"rate"`
-	// Interval holds the limit with a chance of 95 %.
+	// Interval is the middle 90 % of what is believed.
 	Interval [2]float64 `json:"interval"`
 	// Standing is LimitFound, LimitWide, LimitAtLeast or LimitBelow.
 	Standing string `json:"standing"`
@@ -34,7 +34,8 @@ type Limit struct {
 	// LeastCost is where a request that kept every objective costs least;
 	// absent without a price.
 	LeastCost *LeastCost `json:"least_cost,omitempty"`
-	// Confirmed says that a sustained run kept every objective at the limit.
+	// Confirmed says that a sustained run kept every objective at the limit,
+	// or below it by no more than the precision asked for.
 	Confirmed bool `json:"confirmed"`
 	// Unmet are objectives that are broken even at the lowest rate offered,
 	// and throughputs that are not reached up to the limit.
@@ -68,7 +69,7 @@ type LeastCost struct {
 // The standings of a limit and of a bound.
 const (
 	LimitFound   = "found"
-	LimitWide    = "wide"     // not a firm number: the interval is wider than asked for
+	LimitWide    = "wide"     // not a firm number: the interval is more than twice as wide as asked for
 	LimitAtLeast = "at_least" // nothing broke up to the highest rate offered
 	LimitBelow   = "below"    // broken even at the lowest rate offered
 	LimitNeeds   = "needs"    // a throughput, reached from this rate on

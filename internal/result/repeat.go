@@ -20,8 +20,10 @@ type Spread struct {
 	Max  float64 `json:"max"`
 	// CV is the standard deviation between runs over their mean.
 	CV *float64 `json:"cv,omitempty"`
-	// WithinCV is the same as the runs' own intervals promise it.
+	// WithinCV is the same as the runs' own intervals promise it; a CV far
+	// above it says that runs differ by more than a single one can show.
 	WithinCV *float64 `json:"within_cv,omitempty"`
-	// Interval bounds the mean at 95 %, with what differs between runs in it.
+	// Interval bounds the mean at 95 % by Student's t over the runs, so it
+	// includes what differs between them.
 	Interval *[2]float64 `json:"interval,omitempty"`
 }

@@ -4,67 +4,34 @@ import (
 	"fmt"
 	"math"
 
+	"redline/internal/result"
 	"redline/internal/slo"
 )
 
-// Limit is the answer.
-type Limit struct {
-	// Rate is the limit in requests per second: the median of the belief. It
-	// is the highest rate that was kept where Standing is AtLeast, and 0
-	// where it is Below.
-	Rate float64 `json:"rate"`
-	// Interval holds the limit in nine searches of ten.
-	Interval [2]float64 `json:"interval"`
-	// Standing is Found, Wide, AtLeast or Below.
-	Standing string `json:"standing"`
-	// Binding is the objective that breaks first.
-	Binding     string           `json:"binding,omitempty"`
-	ByObjective map[string]Bound `json:"by_objective"`
-	// Edge is Cliff or Slope; empty where no edge was seen.
-	Edge string `json:"edge,omitempty"`
-	// Knee is the rate from which on latency grows faster than load.
-	Knee        *float64     `json:"knee,omitempty"`
-	BestGoodput *BestGoodput `json:"best_goodput,omitempty"`
-	// Confirmed says that a sustained run kept every objective at the limit,
-	// or below it by no more than the precision asked for.
-	Confirmed bool `json:"confirmed"`
-	// Unmet are objectives that are broken even at the lowest rate offered,
-	// and throughputs that are not reached up to the limit.
-	Unmet []string `json:"unmet,omitempty"`
-	// LoadS and Requests are what the search took.
-	LoadS    float64 `json:"load_s"`
-	Requests int     `json:"requests"`
-	// Notes say what makes the answer weaker than it looks.
-	Notes []string `json:"notes,omitempty"`
-}
-
-// Bound is the limit by one objective alone.
-type Bound struct {
-	Rate     float64    `json:"rate"`
-	Interval [2]float64 `json:"interval"`
-	Standing string     `json:"standing"`
-}
-
-// BestGoodput is where most requests per second kept every objective.
-type BestGoodput struct {
-	Rate     float64 `json:"rate"`
-	Requests float64 `json:"requests_per_s"`
-}
+// The plain data is that of the document; here it is filled.
+type (
+	// Limit is the answer.
+	Limit = result.Limit
+	// Bound is the limit by one objective alone.
+	Bound = result.Bound
+	// BestGoodput is where most requests per second kept every objective.
+	BestGoodput = result.BestGoodput
+)
 
 // The standings of a limit.
 const (
-	Found   = "found"
-	Wide    = "wide"     // not a firm number: the interval is more than twice as wide as asked for
-	AtLeast = "at_least" // nothing broke up to the highest rate offered
-	Below   = "below"    // broken even at the lowest rate offered
-	Needs   = "needs"    // a throughput, reached from this rate on
+	Found   = result.LimitFound
+	Wide    = result.LimitWide
+	AtLeast = result.LimitAtLeast
+	Below   = result.LimitBelow
+	Needs   = result.LimitNeeds
 )
 
 // The edges. A cliff goes from half of the allowed share to ten times it
 // within 5 % of rate.
 const (
-	Cliff = "cliff"
-	Slope = "slope"
+	Cliff = result.EdgeCliff
+	Slope = result.EdgeSlope
 
 	cliffFrom, cliffTo, cliffSpan = 0.5, 10.0, 0.05
 )
