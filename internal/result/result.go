@@ -47,22 +47,34 @@ type Result struct {
 	Comparison *Comparison `json:"comparison,omitempty"`
 	Repeats    *Repeats    `json:"repeats,omitempty"`
 	Protocol   *Protocol   `json:"protocol,omitempty"`
+	Diagnosis  []Finding   `json:"diagnosis,omitempty"`
 	Checklist  []Item      `json:"checklist,omitempty"`
-	Stages     []Stage     `json:"stages,omitempty"`
-	Warnings   []Warning   `json:"warnings,omitempty"`
+	// Unknown lists what a reader should know of model, engine and hardware
+	// and nobody told: "driver", "model revision".
+	Unknown  []string  `json:"unknown,omitempty"`
+	Stages   []Stage   `json:"stages,omitempty"`
+	Warnings []Warning `json:"warnings,omitempty"`
 }
 
 // Hardware is what the server runs on, as far as it is known.
 type Hardware struct {
-	Accelerator string `json:"accelerator,omitempty"`
-	Count       int    `json:"count,omitempty"`
-	Notes       string `json:"notes,omitempty"`
+	Accelerator  string `json:"accelerator,omitempty"`
+	Count        int    `json:"count,omitempty"`
+	MemoryMB     int    `json:"memory_mb,omitempty"` // of one accelerator
+	Driver       string `json:"driver,omitempty"`
+	CUDA         string `json:"cuda,omitempty"`
+	Interconnect string `json:"interconnect,omitempty"`
+	Notes        string `json:"notes,omitempty"`
 }
 
 // Model is what was asked.
 type Model struct {
-	Name      string `json:"name,omitempty"`
-	Precision string `json:"precision,omitempty"`
+	Name         string `json:"name,omitempty"`
+	Revision     string `json:"revision,omitempty"`
+	Tokenizer    string `json:"tokenizer,omitempty"`
+	Precision    string `json:"precision,omitempty"`
+	Quantization string `json:"quantization,omitempty"`
+	MaxLen       int    `json:"max_len,omitempty"`
 }
 
 // Engine is what answered.
@@ -72,6 +84,11 @@ type Engine struct {
 	API      string `json:"api,omitempty"`
 	URL      string `json:"url,omitempty"` // without user info and query
 	Embedded bool   `json:"embedded,omitempty"`
+	// Parallelism is how the model is laid over accelerators: "tp 4, pp 2".
+	Parallelism string `json:"parallelism,omitempty"`
+	// Flags are the settings that the server was started with, as it tells
+	// them or as the plan's metadata does.
+	Flags map[string]string `json:"flags,omitempty"`
 	// Declared holds the plan's optimizations with how each was confirmed:
 	// "applied" (embedded engine) or "not verified".
 	Declared map[string]string `json:"declared,omitempty"`
@@ -161,7 +178,13 @@ type Point struct {
 	KV     *KV                  `json:"kv,omitempty"`
 	Cache  *Cache               `json:"prefix_cache,omitempty"`
 	Server *telemetry.ServerUse `json:"server,omitempty"` // the server's own account
-	Cost   *Cost                `json:"cost,omitempty"`
+	// Accelerator is what the server's devices did meanwhile.
+	Accelerator *telemetry.AcceleratorUse `json:"accelerator,omitempty"`
+	Prediction  *Prediction               `json:"prediction,omitempty"`
+	// CrossChecks lay the server's account beside ours.
+	CrossChecks []CrossCheck `json:"cross_checks,omitempty"`
+	Cost        *Cost        `json:"cost,omitempty"`
+	GroupCosts  []GroupCost  `json:"group_costs,omitempty"`
 }
 
 // Load is what was offered.
@@ -191,12 +214,4 @@ type KV struct {
 	PeakMB          float64 `json:"peak_mb"`
 	RoomMB          float64 `json:"room_mb,omitempty"` // on the accelerator, where known
 	Model           string  `json:"model"`             // whose shape was used
-}
-
-// Cost is spend at the prices of the plan.
-type Cost struct {
-	Spend       float64 `json:"spend"`
-	PerRequest  float64 `json:"cost_per_request"`
-	Per1kTokens float64 `json:"cost_per_1k_tokens"`
-	Per1mOutput float64 `json:"cost_per_1m_output_tokens"`
 }

@@ -63,6 +63,13 @@ type ServerUse struct {
 	PrefixQueries *float64 `json:"prefix_queries,omitempty"`
 	// Preemptions is requests that were put out of the batch.
 	Preemptions *float64 `json:"preemptions,omitempty"`
+	// Evictions is cached tokens or blocks that made room for others, Swaps
+	// and Recomputes are requests whose cache was moved away or made anew.
+	Evictions  *float64 `json:"evictions,omitempty"`
+	Swaps      *float64 `json:"swaps,omitempty"`
+	Recomputes *float64 `json:"recomputes,omitempty"`
+	// SpecAcceptance is the share of drafted tokens that were accepted.
+	SpecAcceptance *float64 `json:"spec_acceptance,omitempty"`
 	// PromptTokens is prompt tokens that were processed.
 	PromptTokens *float64 `json:"prompt_tokens,omitempty"`
 	// GenerationTokens is tokens that were generated.

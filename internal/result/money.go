@@ -1,0 +1,38 @@
+package result
+
+// Cost is what the load of a point costs at the prices of the plan, as
+// measured and at the utilisation that is planned for. Prices are printed as
+// assumptions beside it.
+type Cost struct {
+	Currency    string  `json:"currency,omitempty"`
+	Spend       float64 `json:"spend"`
+	PerRequest  float64 `json:"cost_per_request"`
+	Per1kTokens float64 `json:"cost_per_1k_tokens"`
+	Per1mOutput float64 `json:"cost_per_1m_output_tokens"`
+	// Per1mAccepted counts only output tokens of requests that met every
+	// objective; absent where none did or nothing is asked.
+	Per1mAccepted   *float64 `json:"cost_per_1m_accepted_tokens,omitempty"`
+	TokensPerUnit   *float64 `json:"tokens_per_dollar,omitempty"`
+	JoulesPerOutput *float64 `json:"joules_per_output_token,omitempty"`
+	// Planned is the same at the planned utilisation, idle headroom included.
+	Planned *PlannedCost `json:"planned,omitempty"`
+	// Assumptions are the prices, with their dates and sources.
+	Assumptions []string `json:"assumptions,omitempty"`
+}
+
+// PlannedCost is the cost of a load at the utilisation that is planned for.
+type PlannedCost struct {
+	Utilization   float64  `json:"utilization"`
+	PerRequest    float64  `json:"cost_per_request"`
+	Per1kTokens   float64  `json:"cost_per_1k_tokens"`
+	Per1mOutput   float64  `json:"cost_per_1m_output_tokens"`
+	Per1mAccepted *float64 `json:"cost_per_1m_accepted_tokens,omitempty"`
+}
+
+// GroupCost is the cost of one class's or tenant's share of the load.
+type GroupCost struct {
+	// By is "class" or "tenant".
+	By   string `json:"by"`
+	Name string `json:"name"`
+	Cost
+}
