@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"redline/internal/catalog"
 )
 
 // batching is the continuous-batching scheduler. Each step hands a budget of
@@ -13,7 +15,7 @@ import (
 // sequence admitted last gives its blocks back and starts over later.
 type batching struct {
 	*engine
-	time   stepModel
+	time   catalog.StepModel
 	window windowCost
 	pool   *pool
 	noise  *rand.Rand
@@ -26,7 +28,7 @@ type batching struct {
 	stepping   bool // a step is in flight and ends at end
 	end        int64
 	stats      Stats
-	load       load
+	load       catalog.StepLoad
 	budgetLeft int
 }
 
@@ -38,7 +40,7 @@ func NewBatching(s Spec) (Core, error) {
 	}
 	return &batching{
 		engine: e,
-		time:   newStepModel(e.deploy, e.spec.ComputeShare, e.spec.MemoryShare),
+		time:   catalog.NewStepModel(e.deploy, e.spec.ComputeShare, e.spec.MemoryShare),
 		window: windowOf(e.deploy.Model),
 		pool:   newPool(e.blocks),
 		noise:  rand.New(rand.NewPCG(s.Seed, 0x7265646c696e65)),
@@ -125,11 +127,11 @@ func (b *batching) nextStart() (start int64, ok bool) {
 
 // begin schedules a step that starts at start.
 func (b *batching) begin(start int64) {
-	b.load = load{}
+	b.load = catalog.StepLoad{}
 	b.budgetLeft = b.spec.MaxNumBatchedTokens
 	b.fill(start)
 	b.stats.Steps++
-	b.stats.StepTokens = int64(b.load.tokens)
+	b.stats.StepTokens = int64(b.load.Tokens)
 	b.stepping = true
 	b.end = start + b.duration()
 }
@@ -137,7 +139,7 @@ func (b *batching) begin(start int64) {
 // fill chooses the step's tokens.
 func (b *batching) fill(start int64) {
 	if b.spec.PrefillFirst {
-		if b.admitWaiting(start); b.load.tokens > 0 {
+		if b.admitWaiting(start); b.load.Tokens > 0 {
 			return
 		}
 	}
@@ -147,7 +149,7 @@ func (b *batching) fill(start int64) {
 }
 
 func (b *batching) duration() int64 {
-	seconds := b.time.seconds(b.load)
+	seconds := b.time.Seconds(b.load)
 	if b.jitter > 0 {
 		// The shift by half the variance keeps the mean of the noise at one.
 		seconds *= math.Exp(b.jitter*b.noise.NormFloat64() - b.jitter*b.jitter/2)
@@ -286,9 +288,9 @@ func (b *batching) schedule(s *sequence, n int) {
 	b.budgetLeft -= n
 	ctx := s.computed + n
 	if s.total > s.prompt && n == 1 {
-		b.load.decode(ctx, b.time.window)
+		b.load.Decode(ctx, b.time.Window())
 	} else {
-		b.load.prefill(n, s.computed, b.time.window, ctx == s.total)
+		b.load.Prefill(n, s.computed, b.time.Window(), ctx == s.total)
 	}
 	if b.prefix {
 		if full := ctx / blockSize; full > s.named {

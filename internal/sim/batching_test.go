@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/catalog"
 )
 
 // fixed is an engine without noise, with few enough blocks to count.
@@ -66,13 +68,13 @@ func TestStepEndsBringTokens(t *testing.T) {
 	j := &Job{ID: 1, Prompt: ids(0, 100), Output: 3}
 	submit(t, c, 50, j)
 
-	var prefill, second, third load
-	prefill.prefill(100, 0, 0, true)
-	second.decode(101, 0)
-	third.decode(102, 0)
-	first := 50 + int64(c.time.seconds(prefill)*1e9)
-	middle := first + int64(c.time.seconds(second)*1e9)
-	last := middle + int64(c.time.seconds(third)*1e9)
+	var prefill, second, third catalog.StepLoad
+	prefill.Prefill(100, 0, 0, true)
+	second.Decode(101, 0)
+	third.Decode(102, 0)
+	first := 50 + int64(c.time.Seconds(prefill)*1e9)
+	middle := first + int64(c.time.Seconds(second)*1e9)
+	last := middle + int64(c.time.Seconds(third)*1e9)
 
 	var got []Token
 	note := func(k Token) { got = append(got, k) }

@@ -191,8 +191,8 @@ func (e *engine) choose() error {
 		e.jitter = *s.Jitter
 	}
 	s.Jitter = &e.jitter
-	s.ComputeShare = orDefault(s.ComputeShare, computeShare(e.deploy.Accelerator, e.deploy.Weights))
-	s.MemoryShare = orDefault(s.MemoryShare, usualMemoryShare)
+	s.ComputeShare = orDefault(s.ComputeShare, catalog.ComputeShare(e.deploy.Accelerator, e.deploy.Weights))
+	s.MemoryShare = orDefault(s.MemoryShare, catalog.UsualMemoryShare)
 	return nil
 }
 

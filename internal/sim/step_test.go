@@ -4,16 +4,18 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"redline/internal/catalog"
 )
 
 // modelOf is a spec's step model.
-func modelOf(t *testing.T, s Spec) stepModel {
+func modelOf(t *testing.T, s Spec) catalog.StepModel {
 	t.Helper()
 	e, err := s.resolve()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newStepModel(e.deploy, e.spec.ComputeShare, e.spec.MemoryShare)
+	return catalog.NewStepModel(e.deploy, e.spec.ComputeShare, e.spec.MemoryShare)
 }
 
 // TestStepTimes compares the model with figures that were computed beside it,
@@ -29,7 +31,7 @@ func TestStepTimes(t *testing.T) {
 		name  string
 		spec  Spec
 		sizes []int
-		load  func(size int) load
+		load  func(size int) catalog.StepLoad
 		want  []float64
 	}{
 		{"8B H100 decodes", h8b, decodes, decodesAt1k, []float64{6.6, 7.1, 9.0, 11.5, 16.8, 27.8}},
@@ -44,7 +46,7 @@ func TestStepTimes(t *testing.T) {
 		m := modelOf(t, row.spec)
 		for i, size := range row.sizes {
 			t.Run(fmt.Sprintf("%s %d", row.name, size), func(t *testing.T) {
-				got := m.seconds(row.load(size)) * 1e3
+				got := m.Seconds(row.load(size)) * 1e3
 				if math.Abs(got/row.want[i]-1) > 0.10 {
 					t.Errorf("step takes %.2f ms, want %.2f within 10 %%", got, row.want[i])
 				}
@@ -53,66 +55,24 @@ func TestStepTimes(t *testing.T) {
 	}
 }
 
-func decodesAt1k(size int) (l load) {
+func decodesAt1k(size int) (l catalog.StepLoad) {
 	for range size {
-		l.decode(1024, 0)
+		l.Decode(1024, 0)
 	}
 	return l
 }
 
-func onePrompt(size int) (l load) {
-	l.prefill(size, 0, 0, true)
+func onePrompt(size int) (l catalog.StepLoad) {
+	l.Prefill(size, 0, 0, true)
 	return l
 }
 
-func besides64Decodes(size int) load {
+func besides64Decodes(size int) catalog.StepLoad {
 	l := decodesAt1k(64)
 	if size > 0 {
-		l.prefill(size, 0, 0, true)
+		l.Prefill(size, 0, 0, true)
 	}
 	return l
-}
-
-// TestStepTimeParts checks what the table above does not reach, by hand.
-func TestStepTimeParts(t *testing.T) {
-	t.Parallel()
-	mixtral := modelOf(t, Spec{Model: "mixtral-8x7b", GPU: "B200"})
-	// One token of eight experts, two at a time, reads a quarter of them; many
-	// tokens read all.
-	if one, all := 1-math.Pow(mixtral.missOne, 1), 1-math.Pow(mixtral.missOne, 1e4); one != 0.25 || all != 1 {
-		t.Errorf("share of experts read: one token %v, many %v; want 0.25 and 1", one, all)
-	}
-	if mixtral.allReduce != 0 || mixtral.tokenLink != 0 {
-		t.Errorf("one device communicates: %v, %v", mixtral.allReduce, mixtral.tokenLink)
-	}
-
-	// 80 layers, two all-reduces each of 12 µs; 2·3/4·8192·2 bytes per token
-	// over three quarters of 450 GB/s.
-	tp4 := modelOf(t, Spec{Model: "llama-3.1-70b", GPU: "H100", TP: 4})
-	roughly(t, "all-reduce latency", tp4.allReduce, 160*12e-6)
-	roughly(t, "all-reduce per token", tp4.tokenLink, 160*1.5*8192*2/(0.75*450e9))
-
-	// A window of 128 stops the growth of half the layers' reads.
-	oss := modelOf(t, Spec{Model: "gpt-oss-20b", GPU: "H100"})
-	var short, long load
-	short.decode(128, oss.window)
-	long.decode(1128, oss.window)
-	roughly(t, "reads of 1,000 more tokens", oss.seconds(long)-oss.seconds(short), 24576*1000/(0.6*3.35e12))
-
-	// Eight-bit weights halve the reads on a device that reads at all.
-	bf16 := modelOf(t, Spec{Model: "llama-2-70b", GPU: "MI300X"})
-	fp8 := modelOf(t, Spec{Model: "llama-2-70b", GPU: "MI300X", Quantization: "fp8", KVCacheDtype: "fp8"})
-	if ratio := bf16.denseRead / fp8.denseRead; ratio < 1.9 || ratio > 2 {
-		t.Errorf("16-bit weights take %v times as long to read as 8-bit ones, want a little under 2", ratio)
-	}
-	roughly(t, "8-bit cache reads", fp8.readGrowing*2, bf16.readGrowing)
-}
-
-func roughly(t *testing.T, what string, got, want float64) {
-	t.Helper()
-	if math.Abs(got-want) > 1e-9*math.Abs(want) {
-		t.Errorf("%s: got %v, want %v", what, got, want)
-	}
 }
 
 // TestShares takes the measured share before the usual one, and the spec's

@@ -1,15 +1,14 @@
-package sim
+package catalog
 
-import (
-	"math"
+import "math"
 
-	"redline/internal/catalog"
-)
+// UsualMemoryShare is the share of the peak bandwidth that reading weights
+// reaches.
+const UsualMemoryShare = 0.80
 
 // Shares of the peak that real kernels reach, and the fixed costs of a step.
 const (
 	usualComputeShare = 0.72 // large matrix products
-	usualMemoryShare  = 0.80 // reading weights
 	attendCompute     = 0.5
 	attendMemory      = 0.6
 	linkShare         = 0.75
@@ -21,10 +20,10 @@ const (
 	activationSize    = 2 // bytes
 )
 
-// stepModel predicts how long a step takes. Linear layers follow a roofline
+// StepModel predicts how long a step takes. Linear layers follow a roofline
 // whose corner is rounded by a p-norm with p = 1.5, which is what measured
 // matrix products do; attention, communication and launches add to it.
-type stepModel struct {
+type StepModel struct {
 	denseRead    float64 // seconds to read the weights that every step reads
 	expertRead   float64 // seconds to read all routed experts
 	experts      float64
@@ -35,20 +34,23 @@ type stepModel struct {
 	pairWindow   float64 // the same, windowed layers
 	readGrowing  float64 // seconds per cached token of a decode
 	readWindow   float64
-	window       int
+	window       int     // tokens that the windowed layers look back
 	allReduce    float64 // seconds per step
 	tokenLink    float64 // seconds per scheduled token
 	fixed        float64
 }
 
-// load is what a step has to do.
-type load struct {
-	tokens, sampled, sequences int
-	growing, windowed          int64   // tokens that decodes read back
-	pairs, windowPairs         float64 // query-key pairs of prefills
+// StepLoad is what a step has to do.
+type StepLoad struct {
+	Tokens             int // scheduled
+	sampled, sequences int
+	growing, windowed  int64   // tokens that decodes read back
+	pairs, windowPairs float64 // query-key pairs of prefills
 }
 
-func newStepModel(d catalog.Deployment, compute, memory float64) stepModel {
+// NewStepModel gives the step times of a deployment whose matrix products and
+// weight reads reach the given shares of the accelerator's peak rates.
+func NewStepModel(d Deployment, compute, memory float64) StepModel {
 	m, a, tp := d.Model, d.Accelerator, float64(d.TP)
 	n := m.Params()
 	dense, experts := m.StepBytes(d.Weights)
@@ -58,7 +60,7 @@ func newStepModel(d catalog.Deployment, compute, memory float64) stepModel {
 	attend := tp * attendCompute * a.BF16
 	kv := m.LayerKVBytes(d.KV, d.TP) / (attendMemory * a.Read)
 	growing, windowed := float64(m.GrowingLayers()), float64(m.WindowLayers)
-	s := stepModel{
+	s := StepModel{
 		denseRead:    dense / read,
 		expertRead:   experts / read,
 		experts:      float64(m.Experts),
@@ -82,9 +84,9 @@ func newStepModel(d catalog.Deployment, compute, memory float64) stepModel {
 	return s
 }
 
-// computeShare is the share of the peak that large products of weights of
+// ComputeShare is the share of the peak that large products of weights of
 // precision p reach: measured for the device where a figure is known.
-func computeShare(a catalog.Accelerator, p catalog.Precision) float64 {
+func ComputeShare(a Accelerator, p Precision) float64 {
 	_, in := a.Rate(p)
 	if share, ok := a.Reached[in]; ok {
 		return share
@@ -92,9 +94,13 @@ func computeShare(a catalog.Accelerator, p catalog.Precision) float64 {
 	return usualComputeShare
 }
 
-// seconds is the time of a step without noise.
-func (s *stepModel) seconds(l load) float64 {
-	tokens := float64(l.tokens)
+// Window is how far the windowed layers look back, in tokens; 0 where there
+// are none.
+func (s *StepModel) Window() int { return s.window }
+
+// Seconds is the time of a step without noise.
+func (s *StepModel) Seconds(l StepLoad) float64 {
+	tokens := float64(l.Tokens)
 	read := s.denseRead
 	if s.experts > 0 {
 		read += s.expertRead * (1 - math.Pow(s.missOne, tokens))
@@ -107,19 +113,19 @@ func (s *stepModel) seconds(l load) float64 {
 		s.fixed + perSequence*float64(l.sequences)
 }
 
-// decode adds one generated token of a sequence that then has ctx tokens.
-func (l *load) decode(ctx, window int) {
-	l.tokens++
+// Decode adds one generated token of a sequence that then has ctx tokens.
+func (l *StepLoad) Decode(ctx, window int) {
+	l.Tokens++
 	l.sampled++
 	l.sequences++
 	l.growing += int64(ctx)
 	l.windowed += int64(min(ctx, window))
 }
 
-// prefill adds n prompt tokens behind ctx earlier ones; ends says that they
+// Prefill adds n prompt tokens behind ctx earlier ones; ends says that they
 // are the last, so that a token is sampled.
-func (l *load) prefill(n, ctx, window int, ends bool) {
-	l.tokens += n
+func (l *StepLoad) Prefill(n, ctx, window int, ends bool) {
+	l.Tokens += n
 	l.sequences++
 	if ends {
 		l.sampled++
