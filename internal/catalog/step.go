@@ -42,10 +42,13 @@ type StepModel struct {
 
 // StepLoad is what a step has to do.
 type StepLoad struct {
-	Tokens             int // scheduled
-	sampled, sequences int
-	growing, windowed  int64   // tokens that decodes read back
-	pairs, windowPairs float64 // query-key pairs of prefills
+	Tokens      int     // scheduled
+	Sequences   int     // that have any of them
+	Growing     int64   // tokens that decodes read back
+	Pairs       float64 // query-key pairs of prefills
+	sampled     int
+	windowed    int64 // as Growing and Pairs, of windowed layers
+	windowPairs float64
 }
 
 // NewStepModel gives the step times of a deployment whose matrix products and
@@ -107,18 +110,18 @@ func (s *StepModel) Seconds(l StepLoad) float64 {
 	}
 	compute := s.tokenCompute*tokens + s.headCompute*float64(l.sampled)
 	linear := math.Cbrt(read*math.Sqrt(read) + compute*math.Sqrt(compute))
-	attention := s.readGrowing*float64(l.growing) + s.readWindow*float64(l.windowed) +
-		s.pairGrowing*l.pairs + s.pairWindow*l.windowPairs
+	attention := s.readGrowing*float64(l.Growing) + s.readWindow*float64(l.windowed) +
+		s.pairGrowing*l.Pairs + s.pairWindow*l.windowPairs
 	return linear*linear + attention + s.allReduce + s.tokenLink*tokens +
-		s.fixed + perSequence*float64(l.sequences)
+		s.fixed + perSequence*float64(l.Sequences)
 }
 
 // Decode adds one generated token of a sequence that then has ctx tokens.
 func (l *StepLoad) Decode(ctx, window int) {
 	l.Tokens++
 	l.sampled++
-	l.sequences++
-	l.growing += int64(ctx)
+	l.Sequences++
+	l.Growing += int64(ctx)
 	l.windowed += int64(min(ctx, window))
 }
 
@@ -126,11 +129,11 @@ func (l *StepLoad) Decode(ctx, window int) {
 // are the last, so that a token is sampled.
 func (l *StepLoad) Prefill(n, ctx, window int, ends bool) {
 	l.Tokens += n
-	l.sequences++
+	l.Sequences++
 	if ends {
 		l.sampled++
 	}
 	seen := float64(ctx) + float64(n)/2
-	l.pairs += float64(n) * seen
+	l.Pairs += float64(n) * seen
 	l.windowPairs += float64(n) * min(seen, float64(window))
 }

@@ -67,7 +67,10 @@ type LoadProfile struct {
 // Server is what redline runs itself: the embedded engine, where no endpoint
 // is given.
 type Server struct {
-	Sim sim.Spec `yaml:"sim,omitempty"`
+	// Engine is a file that describes the engine, as a calibration writes it;
+	// what Sim says goes before.
+	Engine string   `yaml:"engine,omitempty"`
+	Sim    sim.Spec `yaml:"sim,omitempty"`
 }
 
 // Metrics says which figures to show and in which form.

@@ -22,6 +22,7 @@ var samples = map[string][]string{
 	"speedup": {"4"}, "from": {"10m0s"}, "for": {"5m0s"}, "loop": {"true"}, "cache": {"cold"}, "salt": {"s"}, "tokenizer": {"server"},
 	"generation": {"product"}, "temperature": {"0"}, "top-p": {"0.9"},
 	"gen-seed": {"-5"}, "stop": {"END", "a, b"}, "seed": {"7"},
+	"engine":            {"engine.yaml"},
 	"served-model-name": {"my-model"},
 	"gpu":               {"H200"}, "tp": {"2"}, "max-num-seqs": {"16"}, "max-num-batched-tokens": {"2048"},
 	"gpu-memory-utilization": {"0.8"}, "max-model-len": {"4096"}, "enable-prefix-caching": {"false"},

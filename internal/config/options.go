@@ -121,6 +121,8 @@ var Options = []Option{
 	{Flag: "seed", Key: "seed", Group: WorkloadGroup, Kind: Int, Value: "N", Default: "a new one for every run",
 		Help: "decides arrival times, prompts and lengths; the same seed gives the same load"},
 
+	{Flag: "engine", Key: "server.engine", Group: EngineGroup, Kind: Text, Value: "FILE", Default: "one of the catalog's",
+		Help: "engine that redline calibrate fitted to a measurement; other settings go before the file's"},
 	{Flag: "served-model-name", Key: "server.sim.served_model_name", Group: EngineGroup, Kind: Text, Value: "NAME",
 		Default: "the model's", Help: "name under which clients ask for the model"},
 	{Flag: "gpu", Key: "server.sim.gpu", Group: EngineGroup, Kind: Text, Value: "NAME", Default: "H100",

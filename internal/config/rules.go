@@ -273,6 +273,9 @@ func (c *Config) engine() error {
 		}
 		return nil
 	}
+	if err := c.engineFile(); err != nil {
+		return err
+	}
 	s := &c.Server.Sim
 	named := s.Model != ""
 	if !named {

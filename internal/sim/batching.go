@@ -38,14 +38,17 @@ func NewBatching(s Spec) (Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &batching{
+	b := &batching{
 		engine: e,
-		time:   catalog.NewStepModel(e.deploy, e.spec.ComputeShare, e.spec.MemoryShare),
 		window: windowOf(e.deploy.Model),
 		pool:   newPool(e.blocks),
 		noise:  rand.New(rand.NewPCG(s.Seed, 0x7265646c696e65)),
 		byID:   map[uint64]*sequence{},
-	}, nil
+	}
+	if e.spec.Law == nil {
+		b.time = catalog.NewStepModel(e.deploy, e.spec.ComputeShare, e.spec.MemoryShare)
+	}
+	return b, nil
 }
 
 func (b *batching) Submit(now int64, j *Job) error {
@@ -54,7 +57,7 @@ func (b *batching) Submit(now int64, j *Job) error {
 	}
 	b.serial++
 	s := &sequence{job: j, serial: b.serial, prompt: len(j.Prompt), total: len(j.Prompt)}
-	j.Arrived = now
+	j.Arrived = now + int64(b.spec.RequestOverhead)
 	b.byID[j.ID] = s
 	b.waiting.pushBack(s)
 	return nil
@@ -149,12 +152,21 @@ func (b *batching) fill(start int64) {
 }
 
 func (b *batching) duration() int64 {
-	seconds := b.time.Seconds(b.load)
+	seconds := b.seconds()
 	if b.jitter > 0 {
 		// The shift by half the variance keeps the mean of the noise at one.
 		seconds *= math.Exp(b.jitter*b.noise.NormFloat64() - b.jitter*b.jitter/2)
 	}
-	return max(1, int64(seconds*1e9))
+	return max(1, int64(seconds*1e9)) + int64(b.spec.StepOverhead)
+}
+
+// seconds is what the step takes by the law, or by the catalog's arithmetic.
+func (b *batching) seconds() float64 {
+	l := b.load
+	if b.spec.Law == nil {
+		return b.time.Seconds(l)
+	}
+	return b.spec.Law.Seconds(Work{Tokens: l.Tokens, Sequences: l.Sequences, Context: l.Growing, Pairs: l.Pairs})
 }
 
 // scheduleRunning gives the running sequences their tokens. It reports

@@ -4,6 +4,8 @@
 // no clock. Around it stand its faces: HTTP, and virtual time.
 package sim
 
+import "time"
+
 // Core is a pure engine. Times are nanoseconds on any scale that the caller
 // chooses; it must not go backwards.
 type Core interface {
@@ -95,6 +97,12 @@ type Spec struct {
 	// measured; 0 takes the catalog's or the usual ones.
 	ComputeShare float64 `yaml:"compute_share,omitempty"`
 	MemoryShare  float64 `yaml:"memory_share,omitempty"`
+	// StepOverhead is added to every step, and RequestOverhead is what a request
+	// spends in front of the engine before it can be scheduled.
+	StepOverhead    time.Duration `yaml:"step_overhead,omitempty"`
+	RequestOverhead time.Duration `yaml:"request_overhead,omitempty"`
+	// Law replaces model and accelerator by measured constants.
+	Law *Law `yaml:"law,omitempty"`
 	// Jitter is the sigma of the lognormal noise on each step's time; nil is
 	// DefaultJitter, 0 none.
 	Jitter *float64 `yaml:"jitter,omitempty"`

@@ -47,6 +47,9 @@ func (s Spec) resolve() (*engine, error) {
 	if err := s.checkRanges(); err != nil {
 		return nil, err
 	}
+	if s.Law != nil {
+		return s.lawful()
+	}
 	e := &engine{spec: s}
 	for _, fill := range []func() error{e.place, e.size, e.choose, e.fit} {
 		if err := fill(); err != nil {
@@ -58,6 +61,9 @@ func (s Spec) resolve() (*engine, error) {
 
 // checkRanges looks at each number alone.
 func (s Spec) checkRanges() error {
+	if err := s.checkOverheads(); err != nil {
+		return err
+	}
 	for _, f := range []struct {
 		key   string
 		value int

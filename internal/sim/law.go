@@ -1,0 +1,151 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+)
+
+// Law is a step-time model in direct constants, for an engine that was
+// measured rather than looked up: it takes the place of the catalog's model
+// and accelerator, of which none need be known. A step takes
+//
+//	(weights^corner + (token·tokens)^corner)^(1/corner)
+//	  + sequence·sequences + context·cached tokens read + pair·pairs attended
+//
+// and the Spec's step overhead. It has the form of the catalog's own model, so
+// that an engine of either kind can be written down in it.
+type Law struct {
+	// WeightsUS is what reading the weights takes, whatever else the step does.
+	WeightsUS float64 `yaml:"weights_us"`
+	// TokenUS is what computing one scheduled token takes, prompt or output.
+	TokenUS float64 `yaml:"token_us"`
+	// Corner says how much of the smaller of the two hides behind the larger:
+	// 1 nothing, 1.5 as measured matrix products do, 8 nearly all.
+	Corner float64 `yaml:"corner"`
+	// SequenceUS is per sequence in the step.
+	SequenceUS float64 `yaml:"sequence_us,omitempty"`
+	// ContextUS is per earlier token that a generating sequence reads back.
+	ContextUS float64 `yaml:"context_us,omitempty"`
+	// PairUS is per pair of a prompt token and a token before it.
+	PairUS float64 `yaml:"pair_us,omitempty"`
+}
+
+// Limits of an engine that has a Law and does not say its own.
+const (
+	lawModel   = "fitted"
+	lawSeqs    = 256
+	lawTokens  = 8192
+	lawBlocks  = 1 << 16
+	lawMaxLen  = 131072
+	mostCorner = 16
+	mostUS     = 1e9
+)
+
+// Work is what a step has to do, for whoever asks a Law.
+type Work struct {
+	Tokens    int     // scheduled: prompt and output
+	Sequences int     // that have any of them
+	Context   int64   // tokens that generating sequences read back
+	Pairs     float64 // of prompt tokens with those before them
+}
+
+// Seconds is the time of a step, without the Spec's overhead.
+func (l *Law) Seconds(w Work) float64 {
+	read, compute := l.WeightsUS, l.TokenUS*float64(w.Tokens)
+	var linear float64
+	switch l.Corner {
+	case 1:
+		linear = read + compute
+	case 1.5:
+		root := math.Cbrt(read*math.Sqrt(read) + compute*math.Sqrt(compute))
+		linear = root * root
+	case 2:
+		linear = math.Sqrt(read*read + compute*compute)
+	default:
+		linear = norm(read, compute, l.Corner)
+	}
+	return 1e-6 * (linear + l.SequenceUS*float64(w.Sequences) + l.ContextUS*float64(w.Context) + l.PairUS*w.Pairs)
+}
+
+// norm scales by the larger of the two, so that no power overflows.
+func norm(a, b, p float64) float64 {
+	if a < b {
+		a, b = b, a
+	}
+	if a == 0 {
+		return 0
+	}
+	return a * math.Pow(1+math.Pow(b/a, p), 1/p)
+}
+
+// validate says what is wrong with the law, in one line.
+func (l *Law) validate() error {
+	for _, f := range []struct {
+		key   string
+		value float64
+	}{
+		{"weights_us", l.WeightsUS}, {"token_us", l.TokenUS}, {"sequence_us", l.SequenceUS},
+		{"context_us", l.ContextUS}, {"pair_us", l.PairUS},
+	} {
+		if !(f.value >= 0 && f.value <= mostUS) {
+			return fmt.Errorf("law.%s: want microseconds from 0 to %g, got %v", f.key, mostUS, f.value)
+		}
+	}
+	if !(l.Corner >= 1 && l.Corner <= mostCorner) {
+		return fmt.Errorf("law.corner: want a number from 1 to %d, such as 1.5, got %v", mostCorner, l.Corner)
+	}
+	if l.WeightsUS+l.TokenUS == 0 {
+		return fmt.Errorf("law: weights_us and token_us are both 0, so that a step would take no time")
+	}
+	return nil
+}
+
+// lawful fills in the defaults of an engine that has a law.
+func (s Spec) lawful() (*engine, error) {
+	if err := s.Law.validate(); err != nil {
+		return nil, err
+	}
+	s.Model = orDefault(s.Model, lawModel)
+	s.ServedModelName = orDefault(s.ServedModelName, s.Model)
+	e := &engine{spec: s, jitter: DefaultJitter}
+	e.chunks = s.EnableChunkedPrefill == nil || *s.EnableChunkedPrefill
+	e.prefix = s.EnablePrefixCaching == nil || *s.EnablePrefixCaching
+	if s.Jitter != nil {
+		e.jitter = *s.Jitter
+	}
+	e.blocks = orDefault(s.NumGPUBlocksOverride, lawBlocks)
+	f := &e.spec
+	f.EnableChunkedPrefill, f.EnablePrefixCaching, f.Jitter = &e.chunks, &e.prefix, &e.jitter
+	f.NumGPUBlocksOverride = e.blocks
+	f.MaxNumBatchedTokens = orDefault(s.MaxNumBatchedTokens, max(lawTokens, s.MaxNumSeqs))
+	f.MaxNumSeqs = orDefault(s.MaxNumSeqs, min(lawSeqs, f.MaxNumBatchedTokens))
+	longest := min(lawMaxLen, e.blocks*blockSize)
+	if !e.chunks {
+		longest = min(longest, f.MaxNumBatchedTokens)
+	}
+	f.MaxModelLen = orDefault(s.MaxModelLen, longest)
+	switch {
+	case f.MaxNumBatchedTokens < f.MaxNumSeqs:
+		return nil, fmt.Errorf("max_num_batched_tokens: %d is below max_num_seqs %d, so not every running request could advance in a step",
+			f.MaxNumBatchedTokens, f.MaxNumSeqs)
+	case f.MaxModelLen > e.blocks*blockSize:
+		return nil, fmt.Errorf("max_model_len: %d, but num_gpu_blocks_override %d holds %d tokens: lower the one or raise the other",
+			f.MaxModelLen, e.blocks, e.blocks*blockSize)
+	case !e.chunks && f.MaxModelLen > f.MaxNumBatchedTokens:
+		return nil, fmt.Errorf("max_num_batched_tokens: %d is below max_model_len %d: raise it, or enable chunked prefill",
+			f.MaxNumBatchedTokens, f.MaxModelLen)
+	}
+	return e, nil
+}
+
+// checkOverheads bounds the times that a Spec adds to what the model says.
+func (s Spec) checkOverheads() error {
+	const most = 60e9
+	if s.StepOverhead < 0 || s.StepOverhead > most {
+		return fmt.Errorf("step_overhead: want a time from 0s to 1m, got %v", s.StepOverhead)
+	}
+	if s.RequestOverhead < 0 || s.RequestOverhead > most {
+		return fmt.Errorf("request_overhead: want a time from 0s to 1m, got %v", s.RequestOverhead)
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package sim
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Each row is a step that can be added up in the head.
+func TestLawSeconds(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name   string
+		law    Law
+		work   Work
+		wantMS float64
+	}{
+		{"weights alone", Law{WeightsUS: 5000, Corner: 1.5}, Work{Sequences: 1}, 5},
+		{"nothing hides at corner 1", Law{WeightsUS: 5000, TokenUS: 10, Corner: 1}, Work{Tokens: 300}, 8},
+		{"a right triangle at corner 2", Law{WeightsUS: 3000, TokenUS: 10, Corner: 2}, Work{Tokens: 400}, 5},
+		{"two equal halves at corner 1.5", Law{WeightsUS: 1000, TokenUS: 1, Corner: 1.5}, Work{Tokens: 1000}, math.Pow(2, 2.0/3)},
+		{"the same by the general way", Law{WeightsUS: 1000, TokenUS: 1, Corner: 4}, Work{Tokens: 1000}, math.Pow(2, 1.0/4)},
+		{"eight sequences", Law{WeightsUS: 1000, SequenceUS: 100, Corner: 1}, Work{Sequences: 8}, 1.8},
+		{"ten thousand cached tokens", Law{WeightsUS: 1000, ContextUS: 0.1, Corner: 1}, Work{Context: 10_000}, 2},
+		{"a million pairs", Law{WeightsUS: 1000, PairUS: 0.002, Corner: 1}, Work{Pairs: 1e6}, 3},
+	} {
+		if got := row.law.Seconds(row.work) * 1e3; math.Abs(got-row.wantMS) > 1e-9 {
+			t.Errorf("%s: %v ms, want %v", row.name, got, row.wantMS)
+		}
+	}
+}
+
+// An engine with a law needs neither a model nor an accelerator that anyone
+// knows, and its tokens come when the law says.
+func TestLawEngine(t *testing.T) {
+	t.Parallel()
+	none := 0.0
+	core, err := NewBatching(Spec{Model: "nobody-knows-it", Jitter: &none, StepOverhead: 500 * time.Microsecond,
+		RequestOverhead: 7 * time.Millisecond, Law: &Law{WeightsUS: 1000, TokenUS: 10, Corner: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &Job{ID: 1, Prompt: make([]int32, 100), Output: 3}
+	RunOpen(core, func(yield func(int64, *Job) bool) { yield(0, j) }, Watch{})
+	// 7 ms in front, then a step of 1 + 100 × 0.01 + 0.5 ms, then two of 1.51.
+	first, last := int64(9_500_000), int64(12_520_000)
+	if j.First != first || j.Last != last {
+		t.Errorf("first at %d, last at %d, want %d and %d", j.First, j.Last, first, last)
+	}
+}
+
+func TestBadLawsSayWhatToWrite(t *testing.T) {
+	t.Parallel()
+	law := func(change func(*Spec)) Spec {
+		s := Spec{Law: &Law{WeightsUS: 1000, TokenUS: 10, Corner: 1.5}}
+		change(&s)
+		return s
+	}
+	for want, spec := range map[string]Spec{
+		"":                         law(func(s *Spec) {}),
+		"law.token_us: want":       law(func(s *Spec) { s.Law.TokenUS = -1 }),
+		"law.pair_us: want":        law(func(s *Spec) { s.Law.PairUS = math.NaN() }),
+		"law.corner: want":         law(func(s *Spec) { s.Law.Corner = 0 }),
+		"no time":                  law(func(s *Spec) { s.Law.WeightsUS, s.Law.TokenUS = 0, 0 }),
+		"step_overhead: want":      law(func(s *Spec) { s.StepOverhead = -1 }),
+		"request_overhead: want":   law(func(s *Spec) { s.RequestOverhead = time.Hour }),
+		"below max_num_seqs":       law(func(s *Spec) { s.MaxNumSeqs, s.MaxNumBatchedTokens = 64, 32 }),
+		"num_gpu_blocks_override ": law(func(s *Spec) { s.MaxModelLen, s.NumGPUBlocksOverride = 1000, 10 }),
+	} {
+		err := spec.Validate()
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%v, want %q in it", err, want)
+		}
+	}
+}
