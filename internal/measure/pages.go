@@ -11,8 +11,9 @@ import (
 	"redline/internal/telemetry"
 )
 
-// metricsPath is where engines serve their own account of themselves.
-const metricsPath = "/metrics"
+// metricsPaths are where engines serve their own account of themselves: most,
+// NIM, and TensorRT-LLM's own server.
+var metricsPaths = []string{"/metrics", "/v1/metrics", "/prometheus/metrics"}
 
 // Pages reads a server's metrics.
 type Pages struct {
@@ -22,6 +23,8 @@ type Pages struct {
 	Address string
 
 	clients []*client.Client
+	// others are where the server's own page may be instead.
+	others []telemetry.Fetch
 }
 
 // OpenPages prepares to read the pages that the spec names, or the server's own
@@ -30,7 +33,10 @@ type Pages struct {
 func OpenPages(server *client.Client, provider client.Spec, spec telemetry.Spec, o client.Options) (*Pages, error) {
 	p := &Pages{}
 	if len(spec.MetricsURLs) == 0 {
-		p.Fetch = func(ctx context.Context) ([]byte, error) { return server.Get(ctx, metricsPath) }
+		for _, path := range metricsPaths {
+			p.others = append(p.others, func(ctx context.Context) ([]byte, error) { return server.Get(ctx, path) })
+		}
+		p.Fetch, p.others = p.others[0], p.others[1:]
 		return p, nil
 	}
 	var each []telemetry.Fetch
@@ -72,11 +78,20 @@ func elsewhere(c *client.Client, u *url.URL) telemetry.Fetch {
 }
 
 // Recognize names the engine whose pages they are, within the time that one
-// scrape may take.
+// scrape may take. Where nobody said which page it is, the first of the usual
+// ones that an engine is known by is read from then on.
 func (p *Pages) Recognize(ctx context.Context) (engine string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, telemetry.DefaultScrapeLimit)
 	defer cancel()
 	engine, err = telemetry.Recognize(ctx, p.Fetch)
+	for _, fetch := range p.others {
+		if err == nil || ctx.Err() != nil {
+			break
+		}
+		if other, elsewhere := telemetry.Recognize(ctx, fetch); elsewhere == nil {
+			p.Fetch, engine, err = fetch, other, nil
+		}
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("no answer within %v", telemetry.DefaultScrapeLimit)
 	}

@@ -35,7 +35,7 @@ vllm:request_success_total{engine="0",finished_reason="length",model_name="m"} 5
 vllm:request_success_total{engine="0",finished_reason="abort",model_name="m"} 1.0
 vllm:cache_config_info{block_size="16",num_gpu_blocks="1000",engine="0"} 1.0
 `, &Reading{Engine: "vllm", Replicas: 1, StartedUnixS: new(1.7e9), Running: new(3.0), Waiting: new(7.0), KVUsage: new(0.25),
-			PrefixQueries: new(100.0), PrefixHits: new(40.0), Preemptions: new(2.0), PromptTokens: new(1000.0),
+			PrefixQueries: new(100.0), PrefixHits: new(40.0), Preemptions: new(2.0), Recomputes: new(2.0), PromptTokens: new(1000.0),
 			GenerationTokens: new(500.0), Requests: new(10.0),
 			Config: map[string]string{"block_size": "16", "num_gpu_blocks": "1000"}}},
 		{"two engines: sums, and the mean of the cache's use", `
@@ -45,6 +45,8 @@ vllm:kv_cache_usage_perc{engine="0"} 0.5
 vllm:kv_cache_usage_perc{engine="1"} 1
 vllm:prompt_tokens_total{engine="0"} 10
 vllm:prompt_tokens_total{engine="1"} 20
+vllm:generation_tokens_total{engine="0"} 100
+vllm:generation_tokens_total{engine="1"} 300
 vllm:time_to_first_token_seconds_bucket{engine="0",le="0.1"} 1
 vllm:time_to_first_token_seconds_bucket{engine="0",le="+Inf"} 2
 vllm:time_to_first_token_seconds_bucket{engine="1",le="0.1"} 3
@@ -54,7 +56,9 @@ vllm:time_to_first_token_seconds_sum{engine="1"} 0.25
 vllm:time_to_first_token_seconds_count{engine="0"} 2
 vllm:time_to_first_token_seconds_count{engine="1"} 3
 `, &Reading{Engine: "vllm", Replicas: 2, Running: new(7.0), KVUsage: new(0.75), PromptTokens: new(30.0),
-			TTFT: h(1.75, 5, []float64{0.1}, []float64{4})}},
+			TTFT: h(1.75, 5, []float64{0.1}, []float64{4}),
+			Each: []Replica{{Name: "0", Running: new(3.0), KVUsage: new(0.5), GenerationTokens: new(100.0)},
+				{Name: "1", Running: new(4.0), KVUsage: new(1.0), GenerationTokens: new(300.0)}}, GenerationTokens: new(400.0)}},
 		{"names of older versions", `
 vllm:gpu_cache_usage_perc 0.5
 vllm:gpu_prefix_cache_queries_total 8
@@ -103,7 +107,9 @@ vllm:request_decode_time_seconds_count 4
 // are a histogram's sum, and figures told apart by a label.
 func TestAnotherEngineIsOneEntry(t *testing.T) {
 	t.Parallel()
-	stage := func(name string) []Source { return []Source{{"other_stage_seconds", "stage", name}} }
+	stage := func(name string) []Source {
+		return []Source{{Name: "other_stage_seconds", Label: "stage", Value: name}}
+	}
 	engines := append([]Engine{{
 		Name: "other", Prefix: "other_", Replica: "rank", Config: "other_info",
 		Running: named("other_batch"), PromptTokens: named("other_input_length_sum"),
@@ -121,7 +127,7 @@ other_stage_seconds_count{stage="decode"} 5
 `)).Read(engines)
 	want := &Reading{Engine: "other", Replicas: 2, Running: new(4.0), PromptTokens: new(77.0),
 		Prefill: &Histogram{SumS: 1, Count: 4}, Decode: &Histogram{SumS: 9, Count: 5},
-		Config: map[string]string{"version": "3"}}
+		Each: []Replica{{Name: "a", Running: new(2.0)}, {Name: "b", Running: new(2.0)}}, Config: map[string]string{"version": "3"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -26,7 +26,8 @@ func TestPagesOfSeveralReplicas(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, _ := ParsePage(text).Read(Engines)
-	want := &Reading{Engine: "vllm", Replicas: 2, Running: new(7.0), KVUsage: new(0.75), PromptTokens: new(10.0)}
+	want := &Reading{Engine: "vllm", Replicas: 2, Running: new(7.0), KVUsage: new(0.75), PromptTokens: new(10.0),
+		Each: []Replica{{Name: "0/0", Running: new(3.0), KVUsage: new(0.5)}, {Name: "1/0", Running: new(4.0), KVUsage: new(1.0)}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -1,7 +1,6 @@
 package telemetry
 
 import (
-	"iter"
 	"strconv"
 	"strings"
 )
@@ -64,36 +63,6 @@ func ParsePage(text []byte) *Page {
 		p.Series = append(p.Series, series)
 	}
 	return p
-}
-
-// named gives the series of one name, all of them or those of one label value.
-func (p *Page) named(from Source) iter.Seq[*Series] {
-	return func(yield func(*Series) bool) {
-		for _, s := range p.placed(from) {
-			if !yield(s) {
-				return
-			}
-		}
-	}
-}
-
-// placed gives the same series, each with the number of its page.
-func (p *Page) placed(from Source) iter.Seq2[int, *Series] {
-	return func(yield func(int, *Series) bool) {
-		page := 0
-		for i := range p.Series {
-			for page < len(p.Breaks) && p.Breaks[page] <= i {
-				page++
-			}
-			s := &p.Series[i]
-			if s.Name != from.Name || from.Label != "" && s.Label(from.Label) != from.Value {
-				continue
-			}
-			if !yield(page, s) {
-				return
-			}
-		}
-	}
 }
 
 // scanner eats one line from its front.

@@ -151,7 +151,7 @@ func TestScraperOnTheEngine(t *testing.T) {
 	step := float64(pace) / float64(time.Millisecond)
 	want := telemetry.ServerUse{Engine: "vllm", Replicas: 1, Samples: 3,
 		Running: &telemetry.Gauge{}, Waiting: &telemetry.Gauge{}, KVUsage: &telemetry.Gauge{},
-		PrefixHits: new(0.0), PrefixQueries: new(0.0), Preemptions: new(0.0), GenerationTokens: new(16.0), Requests: new(3.0),
+		PrefixHits: new(0.0), PrefixQueries: new(0.0), Preemptions: new(0.0), Recomputes: new(0.0), GenerationTokens: new(16.0), Requests: new(3.0),
 		TTFT: timing(3, step), ITL: timing(13, step), Queue: timing(3, 0), Prefill: timing(3, step),
 		Decode: timing(3, 13*step/3), E2E: timing(3, 16*step/3)}
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-6, 1e-6),

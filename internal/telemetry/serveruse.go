@@ -63,8 +63,9 @@ type ServerUse struct {
 	PrefixQueries *float64 `json:"prefix_queries,omitempty"`
 	// Preemptions is requests that were put out of the batch.
 	Preemptions *float64 `json:"preemptions,omitempty"`
-	// Evictions is cached tokens or blocks that made room for others, Swaps
-	// and Recomputes are requests whose cache was moved away or made anew.
+	// Evictions is cached tokens or blocks that made room for others. Swaps is
+	// what was moved away and back and Recomputes what was made anew, requests
+	// or tokens, as the engine counts.
 	Evictions  *float64 `json:"evictions,omitempty"`
 	Swaps      *float64 `json:"swaps,omitempty"`
 	Recomputes *float64 `json:"recomputes,omitempty"`
@@ -76,6 +77,16 @@ type ServerUse struct {
 	GenerationTokens *float64 `json:"generation_tokens,omitempty"`
 	// Requests is requests that ended, for whatever reason.
 	Requests *float64 `json:"requests,omitempty"`
+	// PrefillTokensPerS is how fast prompts were computed while they were, of
+	// engines that count that time.
+	PrefillTokensPerS *float64 `json:"prefill_tokens_per_s,omitempty"`
+
+	// Each holds the replicas one by one, and Imbalance is by how much the
+	// busiest of them did more than their mean, as a share of the mean: tokens
+	// generated, requests, or requests running, the first of them that all
+	// replicas tell.
+	Each      []ReplicaUse `json:"each,omitempty"`
+	Imbalance *float64     `json:"imbalance,omitempty"`
 
 	// TTFT is from arrival to the first token, in milliseconds.
 	TTFT *Timing `json:"ttft_ms,omitempty"`
@@ -102,6 +113,8 @@ var counters = []func(*Reading) *float64{
 	func(r *Reading) *float64 { return r.PrefixHits },
 	func(r *Reading) *float64 { return r.PrefixQueries },
 	func(r *Reading) *float64 { return r.Preemptions },
+	func(r *Reading) *float64 { return r.Evictions },
+	func(r *Reading) *float64 { return r.SpecDrafted },
 	func(r *Reading) *float64 { return r.PromptTokens },
 	func(r *Reading) *float64 { return r.GenerationTokens },
 	func(r *Reading) *float64 { return r.Requests },
@@ -114,10 +127,11 @@ var counters = []func(*Reading) *float64{
 }
 
 // restarted reports whether the server that gave the reading b is not the one
-// that gave a before.
+// that gave a before. A process that says when it began is believed: a counter
+// of it that falls is a bad counter.
 func restarted(a, b *Reading) bool {
-	if a.StartedUnixS != nil && b.StartedUnixS != nil && *a.StartedUnixS != *b.StartedUnixS {
-		return true
+	if a.StartedUnixS != nil && b.StartedUnixS != nil {
+		return *a.StartedUnixS != *b.StartedUnixS
 	}
 	return a.Engine != b.Engine || slices.ContainsFunc(counters, func(of func(*Reading) *float64) bool {
 		x, y := of(a), of(b)
@@ -139,12 +153,17 @@ func ServerOver(scrapes []Scrape, start, end int64) ServerUse {
 	use.Running = w.gauge(func(r *Reading) *float64 { return r.Running })
 	use.Waiting = w.gauge(func(r *Reading) *float64 { return r.Waiting })
 	use.KVUsage = w.gauge(func(r *Reading) *float64 { return r.KVUsage })
+	// Where the engine counts, the counters say it better below.
+	use.PrefixHitRate = w.gauge(func(r *Reading) *float64 { return r.PrefixRate }).mean()
+	use.SpecAcceptance = w.gauge(func(r *Reading) *float64 { return r.SpecRate }).mean()
+	use.Each = w.replicas()
 	w.clamp()
 	use.CoveredS = max(0, time.Duration(w.end-w.start).Seconds())
 	if w.start < w.end {
 		use.Restarted = w.restarted()
 		use.differences(w)
 	}
+	use.Imbalance = imbalance(use.Each)
 	return use
 }
 
@@ -167,10 +186,19 @@ func (u *ServerUse) attempts(scrapes []Scrape, start, end int64) {
 func (u *ServerUse) differences(w *window) {
 	u.PrefixHits = w.rise(func(r *Reading) *float64 { return r.PrefixHits })
 	u.PrefixQueries = w.rise(func(r *Reading) *float64 { return r.PrefixQueries })
-	if u.PrefixHits != nil && u.PrefixQueries != nil && *u.PrefixQueries > 0 {
-		u.PrefixHitRate = new(*u.PrefixHits / *u.PrefixQueries)
+	if rate := ratio(u.PrefixHits, u.PrefixQueries); rate != nil {
+		u.PrefixHitRate = rate
 	}
 	u.Preemptions = w.rise(func(r *Reading) *float64 { return r.Preemptions })
+	u.Evictions = w.rise(func(r *Reading) *float64 { return r.Evictions })
+	u.Swaps = w.rise(func(r *Reading) *float64 { return r.Swaps })
+	u.Recomputes = w.rise(func(r *Reading) *float64 { return r.Recomputes })
+	accepted := w.rise(func(r *Reading) *float64 { return r.SpecAccepted })
+	if rate := ratio(accepted, w.rise(func(r *Reading) *float64 { return r.SpecDrafted })); rate != nil {
+		u.SpecAcceptance = rate
+	}
+	prefilled := w.rise(func(r *Reading) *float64 { return r.Prefilled })
+	u.PrefillTokensPerS = ratio(prefilled, w.rise(func(r *Reading) *float64 { return r.PrefillSeconds }))
 	u.PromptTokens = w.rise(func(r *Reading) *float64 { return r.PromptTokens })
 	u.GenerationTokens = w.rise(func(r *Reading) *float64 { return r.GenerationTokens })
 	u.Requests = w.rise(func(r *Reading) *float64 { return r.Requests })
@@ -180,6 +208,14 @@ func (u *ServerUse) differences(w *window) {
 	u.Prefill = w.timing(func(r *Reading) *Histogram { return r.Prefill })
 	u.Decode = w.timing(func(r *Reading) *Histogram { return r.Decode })
 	u.E2E = w.timing(func(r *Reading) *Histogram { return r.E2E })
+}
+
+// ratio is a part of a whole, nil where there is none.
+func ratio(part, whole *float64) *float64 {
+	if part == nil || whole == nil || *whole <= 0 {
+		return nil
+	}
+	return new(*part / *whole)
 }
 
 // window is a stretch of time over pages.
@@ -251,6 +287,13 @@ func (w *window) gauge(of func(*Reading) *float64) *Gauge {
 	return gaugeOf(values)
 }
 
+func (g *Gauge) mean() *float64 {
+	if g == nil {
+		return nil
+	}
+	return &g.Mean
+}
+
 func gaugeOf(values []float64) *Gauge {
 	if len(values) == 0 {
 		return nil
@@ -263,7 +306,7 @@ func gaugeOf(values []float64) *Gauge {
 }
 
 // rise gives by how much a counter grew in the window, nil where fewer than
-// two pages have it.
+// two pages have it, or where it fell although the server went on.
 func (w *window) rise(of func(*Reading) *float64) *float64 {
 	var total float64
 	last, pairs := -1, 0
@@ -275,7 +318,11 @@ func (w *window) rise(of func(*Reading) *float64) *float64 {
 		if last >= 0 {
 			pairs++
 			if before := w.pages[last]; w.lives[last] == w.lives[i] {
-				total += (*v - *of(before.Reading)) * w.share(before.At, p.At)
+				grown := *v - *of(before.Reading)
+				if grown < 0 {
+					return nil
+				}
+				total += grown * w.share(before.At, p.At)
 			}
 		}
 		last = i

@@ -66,6 +66,8 @@ func TestServerOverAWindow(t *testing.T) {
 			use(3, 2, ServerUse{Requests: new(20.0)})},
 		{"a line that is bad from some time on does not matter", []Scrape{requests(1, 100), bad(2, 110), bad(3, 130)}, 1, 3,
 			use(3, 2, ServerUse{Requests: new(30.0)})},
+		{"a counter that falls while the process goes on is not believed", []Scrape{started(0, 7, 50), started(1, 7, 40), started(2, 7, 60)}, 0, 2,
+			use(3, 2, ServerUse{})},
 		{"the only page may have bad lines", []Scrape{bad(2, 110)}, 1, 3, use(1, 0, ServerUse{})},
 	} {
 		got := ServerOver(c.scrapes, int64(c.start*1e9), int64(c.end*1e9))
@@ -151,5 +153,35 @@ func TestTimingGivesOnlyNarrowQuantiles(t *testing.T) {
 		if diff := cmp.Diff(c.want, got, nearly); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
+	}
+}
+
+func TestReplicasOverAWindow(t *testing.T) {
+	t.Parallel()
+	two := func(at, a, b float64) Scrape {
+		return page(at, Reading{Each: []Replica{{Name: "0", Running: new(3.0), GenerationTokens: &a}, {Name: "1", Running: new(1.0), GenerationTokens: &b}}})
+	}
+	running := func(name string, n float64) ReplicaUse { return ReplicaUse{Name: name, Running: &Gauge{n, n}} }
+	for _, c := range []struct {
+		name      string
+		each      []ReplicaUse
+		imbalance *float64
+	}{
+		{"nobody", nil, nil},
+		{"one of them is silent on tokens, so running decides", []ReplicaUse{
+			{Name: "0", Running: &Gauge{6, 6}, GenerationTokens: new(10.0)}, running("1", 2)}, new(0.5)},
+		{"all idle", []ReplicaUse{running("0", 0), running("1", 0)}, nil},
+		{"three alike", []ReplicaUse{running("0", 2), running("1", 2), running("2", 2)}, new(0.0)},
+	} {
+		if diff := cmp.Diff(c.imbalance, imbalance(c.each), nearly); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+	got := ServerOver([]Scrape{two(0, 100, 100), two(10, 400, 200)}, 0, 10*second)
+	want := use(2, 10, ServerUse{Imbalance: new(0.5), Each: []ReplicaUse{
+		{Name: "0", Running: &Gauge{3, 3}, GenerationTokens: new(300.0)},
+		{Name: "1", Running: &Gauge{1, 1}, GenerationTokens: new(100.0)}}})
+	if diff := cmp.Diff(want, got, nearly); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -84,17 +84,3 @@ func quantile(edges, counts []float64, rank float64) (float64, bool) {
 	v := low + width*(rank-below)/(counts[i]-below)
 	return v, width < narrow*v
 }
-
-func (h *Histogram) count() *float64 {
-	if h == nil {
-		return nil
-	}
-	return &h.Count
-}
-
-func (h *Histogram) sum() *float64 {
-	if h == nil {
-		return nil
-	}
-	return &h.SumS
-}

@@ -1,0 +1,321 @@
+package telemetry
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// processStart is the series by which the usual client libraries tell when
+// the server's process began.
+const processStart = "process_start_time_seconds"
+
+// Read finds the engine whose page it is and gives its figures. It reports
+// false for a page of no engine in the list.
+func (p *Page) Read(engines []Engine) (*Reading, bool) {
+	for i := range engines {
+		e := &engines[i]
+		ours := func(s Series) bool {
+			return e.Prefix != "" && strings.HasPrefix(s.Name, e.Prefix) || slices.Contains(e.Marks, s.Name)
+		}
+		if slices.ContainsFunc(p.Series, ours) {
+			return p.index(e).read(), true
+		}
+	}
+	return nil, false
+}
+
+// indexed is a page arranged by name, for one engine.
+type indexed struct {
+	engine *Engine
+	series map[string][]placed
+	pages  int
+	// only is the replica to look at, nil for all of them.
+	only *replica
+}
+
+// placed is a series with the number of its page.
+type placed struct {
+	*Series
+	page int
+}
+
+// replica tells engines apart: by page, and by label where one page has
+// several.
+type replica struct {
+	page int
+	name string
+}
+
+// index leaves out what can only mislead: a series that stands twice on a page
+// counts once, with its last value, and of the shards of a replica the first
+// speaks for all.
+func (p *Page) index(e *Engine) *indexed {
+	x := &indexed{engine: e, series: map[string][]placed{}, pages: len(p.Breaks) + 1}
+	seen := map[string]int{}
+	page := 0
+	for i := range p.Series {
+		for page < len(p.Breaks) && p.Breaks[page] <= i {
+			page++
+		}
+		s := &p.Series[i]
+		if !strings.HasPrefix(s.Name, e.Prefix) && s.Name != processStart || s.isOtherShard(e.Shards) {
+			continue
+		}
+		key := s.key(page)
+		if at, twice := seen[key]; twice {
+			x.series[s.Name][at] = placed{s, page}
+			continue
+		}
+		seen[key] = len(x.series[s.Name])
+		x.series[s.Name] = append(x.series[s.Name], placed{s, page})
+	}
+	return x
+}
+
+func (s *Series) isOtherShard(labels []string) bool {
+	return slices.ContainsFunc(labels, func(label string) bool {
+		rank := s.Label(label)
+		return rank != "" && rank != "0"
+	})
+}
+
+// key is the same for two lines of one page that are about the same thing.
+func (s *Series) key(page int) string {
+	var b strings.Builder
+	b.WriteString(strconv.Itoa(page))
+	for _, part := range append([]Label{{s.Name, ""}}, s.Labels...) {
+		b.WriteString("\x00" + part.Name + "\x00" + part.Value)
+	}
+	return b.String()
+}
+
+func (x *indexed) read() *Reading {
+	e := x.engine
+	replicas := x.replicas()
+	r := &Reading{
+		Engine: e.Name, Replicas: max(1, len(replicas)), StartedUnixS: x.sum(named(processStart)),
+		Running: x.sum(e.Running), Waiting: x.sum(e.Waiting), KVUsage: x.share(e.KVUsage),
+		PrefixRate: x.share(e.PrefixRate), SpecRate: x.share(e.SpecRate),
+		PrefixHits: x.sum(e.PrefixHits), PrefixQueries: x.sum(e.PrefixQueries),
+		Preemptions: x.sum(e.Preemptions), Evictions: x.sum(e.Evictions), Swaps: x.sum(e.Swaps), Recomputes: x.sum(e.Recomputes),
+		SpecDrafted: x.sum(e.SpecDrafted), SpecAccepted: x.sum(e.SpecAccepted),
+		PromptTokens: x.sum(e.PromptTokens), GenerationTokens: x.sum(e.GenerationTokens), Requests: x.sum(e.Requests),
+		PrefillSeconds: x.sum(e.PrefillSeconds), Prefilled: x.sum(e.Prefilled),
+		TTFT: x.timing(e.TTFT), ITL: x.timing(e.ITL), Queue: x.timing(e.Queue),
+		Prefill: x.timing(e.Prefill), Decode: x.timing(e.Decode), E2E: x.timing(e.E2E),
+		Config: x.config(),
+	}
+	if len(replicas) > 1 && len(replicas) <= mostReplicas {
+		r.Each = x.each(replicas)
+	}
+	return r
+}
+
+// mostReplicas bounds how many are told apart: a page is not to be trusted with
+// the length of a log.
+const mostReplicas = 64
+
+// replicas lists the engines that say how many requests they run.
+func (x *indexed) replicas() []replica {
+	var all []replica
+	seen := map[replica]bool{}
+	for _, from := range x.engine.Running {
+		for _, s := range x.of(from) {
+			one := replica{s.page, s.Label(x.engine.Replica)}
+			if !seen[one] {
+				seen[one] = true
+				all = append(all, one)
+			}
+		}
+	}
+	return all
+}
+
+func (x *indexed) each(replicas []replica) []Replica {
+	e := x.engine
+	var all []Replica
+	for _, one := range replicas {
+		alone := *x
+		alone.only = &one
+		name := strings.ToValidUTF8(one.name, "?")
+		if x.pages > 1 {
+			name = strings.TrimSuffix(strconv.Itoa(one.page)+"/"+name, "/")
+		}
+		all = append(all, Replica{Name: name, Running: alone.sum(e.Running), Waiting: alone.sum(e.Waiting),
+			KVUsage: alone.share(e.KVUsage), GenerationTokens: alone.sum(e.GenerationTokens), Requests: alone.sum(e.Requests)})
+	}
+	return all
+}
+
+// config gives the labels of the first replica and the settings that stand as
+// values.
+func (x *indexed) config() map[string]string {
+	all := map[string]string{}
+	for _, s := range x.of(Source{Name: x.engine.Config}) {
+		for _, l := range s.Labels {
+			if l.Name == x.engine.Replica || slices.Contains(x.engine.Shards, l.Name) {
+				continue
+			}
+			name := l.Name
+			if other, ok := x.engine.Renamed[name]; ok {
+				name = other
+			}
+			all[name] = strings.ToValidUTF8(l.Value, "?")
+		}
+		break
+	}
+	for name, sources := range x.engine.Settings {
+		if v := x.mean(sources); v != nil {
+			all[name] = strconv.FormatFloat(*v, 'f', -1, 64)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all
+}
+
+// of gives the series of a source.
+func (x *indexed) of(from Source) []placed {
+	var all []placed
+	for _, s := range x.series[from.Name] {
+		switch {
+		case from.Label != "" && s.Label(from.Label) != from.Value:
+		case x.only != nil && (s.page != x.only.page || s.Label(x.engine.Replica) != x.only.name):
+		default:
+			all = append(all, s)
+		}
+	}
+	if from.Single != "" {
+		for _, s := range all {
+			if s.Label(from.Single) != all[0].Label(from.Single) {
+				return nil
+			}
+		}
+	}
+	return all
+}
+
+// add adds up the values of a source that can be: neither a gauge nor a counter
+// of requests, tokens or seconds is ever below zero.
+func (x *indexed) add(from Source) (sum float64, n int) {
+	for _, s := range x.of(from) {
+		if finite(s.Value) && s.Value >= 0 {
+			sum += s.Value
+			n++
+		}
+	}
+	return sum, n
+}
+
+// total is the value of the first source that has any.
+func (x *indexed) total(sources []Source) (sum float64, n int) {
+	for _, from := range sources {
+		sum, n := x.add(from)
+		if n == 0 {
+			continue
+		}
+		if from.Plus != "" {
+			more, _ := x.add(Source{Name: from.Plus})
+			sum += more
+		}
+		if from.Per != nil {
+			whole, parts := x.add(*from.Per)
+			if parts == 0 || whole == 0 {
+				continue
+			}
+			sum, n = sum/whole, 1
+		}
+		if sum *= from.scale(); finite(sum) {
+			return sum, n
+		}
+	}
+	return 0, 0
+}
+
+func (s Source) scale() float64 {
+	if s.Scale == 0 {
+		return 1
+	}
+	return s.Scale
+}
+
+func (x *indexed) sum(sources []Source) *float64 {
+	if sum, n := x.total(sources); n > 0 {
+		return &sum
+	}
+	return nil
+}
+
+func (x *indexed) mean(sources []Source) *float64 {
+	if sum, n := x.total(sources); n > 0 {
+		return new(sum / float64(n))
+	}
+	return nil
+}
+
+// share is the mean of what is a part of a whole. One that is more than the
+// whole is in another unit or wrong, and says nothing.
+func (x *indexed) share(sources []Source) *float64 {
+	const rounding = 1.01
+	v := x.mean(sources)
+	if v == nil || *v > rounding {
+		return nil
+	}
+	return new(min(1, *v))
+}
+
+// timing reads a histogram, or the two counters that stand for one.
+func (x *indexed) timing(sources []Source) *Histogram {
+	for _, from := range sources {
+		part := func(suffix string) Source { s := from; s.Name += suffix; return s }
+		total, number := part("_sum"), part("_count")
+		if from.Count != "" {
+			total, number = from, from
+			number.Name = from.Count
+		}
+		number.Scale = 0
+		sum, count := x.sum([]Source{total}), x.sum([]Source{number})
+		if sum == nil || count == nil {
+			continue
+		}
+		h := &Histogram{SumS: *sum, Count: *count}
+		if from.Count == "" {
+			h.LE, h.N = x.buckets(part("_bucket"))
+		}
+		return h
+	}
+	return nil
+}
+
+// buckets adds up the buckets of all replicas. An edge that some of them lack
+// is left out, since a sum with a part missing is no count.
+func (x *indexed) buckets(from Source) (edges, counts []float64) {
+	type bucket struct {
+		count float64
+		parts int
+	}
+	all, parts := map[float64]bucket{}, 0
+	for _, s := range x.of(from) {
+		edge, err := strconv.ParseFloat(s.Label("le"), 64)
+		edge *= from.scale()
+		if err != nil || !finite(edge) || !finite(s.Value) || s.Value < 0 {
+			continue
+		}
+		b := all[edge]
+		b = bucket{b.count + s.Value, b.parts + 1}
+		all[edge] = b
+		parts = max(parts, b.parts)
+	}
+	for _, edge := range slices.Sorted(maps.Keys(all)) {
+		if b := all[edge]; b.parts == parts && finite(b.count) {
+			edges, counts = append(edges, edge), append(counts, b.count)
+		}
+	}
+	return edges, counts
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
