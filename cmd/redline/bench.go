@@ -36,7 +36,7 @@ const benchExamples = `  redline bench --scale 0.05
   redline bench --resume runs/20260101-120000`
 
 func (p *process) benchCommand() *cobra.Command {
-	c := &cobra.Command{Use: "bench", Short: "the whole protocol: is it good enough, and up to which load", Long: benchHelp,
+	c := &cobra.Command{Use: "bench", SuggestFor: []string{"benchmark", "protocol", "all"}, Short: "the whole protocol: is it good enough, and up to which load", Long: benchHelp,
 		Example: benchExamples, Args: noArguments}
 	return p.protocolCommand(c, []string{"profile", "limit", "concurrency", "requests", "duration", "rates", "concurrencies",
 		"find-limit", "repeat", "rounds", "tolerance", "generation"},
@@ -59,7 +59,7 @@ func (p *process) protocolCommand(c *cobra.Command, not []string, words map[stri
 	var resume string
 	c.Flags().StringVar(&resume, "resume", "", "directory of one that was cut short, to go on with")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, err := p.experimentPlan(flags(), resume)
+		cfg, err := p.experimentPlan(c.Name(), flags(), resume)
 		if err != nil {
 			return err
 		}

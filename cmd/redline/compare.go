@@ -37,7 +37,7 @@ const compareExamples = `  redline compare runs/monday runs/tuesday
   redline compare --resume runs/20260101-120000`
 
 func (p *process) compareCommand() *cobra.Command {
-	c := &cobra.Command{Use: "compare A B", Short: "say whether B is worse than A: two runs, or two servers by turns",
+	c := &cobra.Command{Use: "compare A B", SuggestFor: []string{"diff", "ab", "regression"}, Short: "say whether B is worse than A: two runs, or two servers by turns",
 		Long: compareHelp, Example: compareExamples, Args: cobra.ArbitraryArgs}
 	flags := addOptions(c, except("url", "accept", "scale", "rates", "concurrencies", "find-limit", "sustained", "thorough", "budget", "start", "repeat",
 		"profile", "limit"), map[string]string{"duration": "length of each side's turn in a round (default: 30s)"})
@@ -61,6 +61,11 @@ func (p *process) compareCommand() *cobra.Command {
 			return usage("want two run directories or two URLs, got one of each")
 		}
 		if isURL(args[0]) {
+			for _, flag := range []string{"history", "anyway"} {
+				if c.Flags().Changed(flag) {
+					return usage("--%s: is for stored runs, but two servers are compared: leave it out", flag)
+				}
+			}
 			return p.compareLive(c.Context(), args, flags())
 		}
 		return p.compareStored(args, flags(), history, anyway)
@@ -74,6 +79,9 @@ func isURL(s string) bool {
 
 // compareStored judges runs that were made before.
 func (p *process) compareStored(args []string, given map[string][]string, history []string, anyway bool) error {
+	if err := config.Only(given, "is for two servers, but two stored runs are compared", "tolerance", "json", "quiet", "explain"); err != nil {
+		return err
+	}
 	cfg, err := only(given)
 	if err != nil {
 		return err
@@ -126,7 +134,7 @@ func readRuns(list string) ([]*result.Result, error) {
 
 // compareOn goes on with a live comparison by the two plans that it left.
 func (p *process) compareOn(ctx context.Context, given map[string][]string, resume string) error {
-	a, err := p.experimentPlan(given, resume)
+	a, err := p.experimentPlan("compare", given, resume)
 	if err != nil {
 		return err
 	}
@@ -150,7 +158,7 @@ func (p *process) compareLive(ctx context.Context, urls []string, given map[stri
 		for name, values := range given {
 			flags[name] = values
 		}
-		cfg, err := config.Resolve(config.Input{Flags: flags, LookupEnv: p.lookupEnv, Seed: seed})
+		cfg, err := config.Resolve(config.Input{Command: "compare", Flags: flags, LookupEnv: p.lookupEnv, Seed: seed})
 		if err != nil {
 			return err
 		}

@@ -40,18 +40,19 @@ var doctorWords = map[string]string{
 
 func (p *process) doctorCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:     "doctor",
-		Short:   "look at this machine and a server before a run",
-		Long:    doctorHelp,
-		Example: doctorExamples,
-		Args:    noArguments,
+		Use:        "doctor",
+		SuggestFor: []string{"check", "preflight", "diagnose"},
+		Short:      "look at this machine and a server before a run",
+		Long:       doctorHelp,
+		Example:    doctorExamples,
+		Args:       noArguments,
 	}
 	flags := addOptions(c, func(o *config.Option) bool {
 		once := o.Flag != "telemetry-interval" && o.Flag != "no-telemetry"
 		return o.Group == config.TargetGroup && once || o.Flag == "json" || o.Flag == "quiet"
 	}, doctorWords)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, err := config.Resolve(config.Input{Flags: flags(), LookupEnv: p.lookupEnv})
+		cfg, err := config.Resolve(config.Input{Command: "doctor", Flags: flags(), LookupEnv: p.lookupEnv})
 		if err != nil {
 			return err
 		}

@@ -31,9 +31,10 @@ func (p *process) reportCommand() *cobra.Command {
 	var asJSON, explain bool
 	var format, out string
 	c := &cobra.Command{
-		Use:   "report DIR",
-		Short: "show the report of a run directory, also of a killed run",
-		Long:  reportHelp + csvColumns(),
+		Use:        "report DIR",
+		SuggestFor: []string{"show", "view", "open", "render", "html"},
+		Short:      "show the report of a run directory, also of a killed run",
+		Long:       reportHelp + csvColumns(),
 		Example: `  redline report runs/20261115-091500
   redline report runs/20261115-091500 --format html -o report.html
   redline report runs/20261115-091500 --json`,

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,11 +29,29 @@ func (p *process) run(ctx context.Context) int {
 	root.SetArgs(p.args)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
-	code, line := exitCode(root.ExecuteContext(ctx))
+	err := unknown(root, p.args)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
+	code, line := exitCode(err)
 	if line != "" {
 		fmt.Fprintln(p.stderr, "redline:", strings.ReplaceAll(line, "\n", " "))
 	}
 	return code
+}
+
+// unknown refuses a command that there is not before its --help is answered with
+// that of all commands. What cobra asks itself for completion is let through.
+func unknown(root *cobra.Command, args []string) error {
+	c, rest, err := root.Find(args)
+	if err != nil || !c.HasSubCommands() || len(rest) == 0 || strings.HasPrefix(rest[0], "-") || strings.HasPrefix(rest[0], "__") {
+		return nil
+	}
+	switch rest[0] {
+	case "help", "completion":
+		return nil
+	}
+	return unknownCommand(c, rest[0])
 }
 
 func (p *process) root() *cobra.Command {
@@ -56,16 +75,45 @@ func (p *process) root() *cobra.Command {
 	return root
 }
 
-// flagHint points from an unknown flag to the nearest one, or to the list.
+// flagHint points from an unknown flag to the command that has it, to the
+// nearest one, or to the list.
 func flagHint(c *cobra.Command, err error) string {
+	_, name, ok := strings.Cut(err.Error(), "unknown flag: --")
+	if !ok {
+		return c.CommandPath() + " --help lists the flags"
+	}
+	known := flagNames(c)
+	own := len(known)
+	for _, other := range c.Root().Commands() {
+		known = append(known, flagNames(other)...)
+	}
+	switch meant := near.Name(name, known); {
+	case meant == "":
+		return c.CommandPath() + " --help lists the flags"
+	case slices.Contains(known[:own], meant):
+		return "did you mean --" + meant + "?"
+	case meant == name:
+		return "it is one of " + commandsWith(c, meant)
+	default:
+		return "did you mean --" + meant + ", which is one of " + commandsWith(c, meant) + "?"
+	}
+}
+
+func flagNames(c *cobra.Command) []string {
 	var names []string
-	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-	if _, name, ok := strings.Cut(err.Error(), "unknown flag: "); ok {
-		if hint := near.Hint(name, names); hint != "" {
-			return hint
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return names
+}
+
+// commandsWith names the commands that have a flag.
+func commandsWith(c *cobra.Command, flag string) string {
+	var names []string
+	for _, other := range c.Root().Commands() {
+		if other.Flags().Lookup(flag) != nil {
+			names = append(names, other.CommandPath())
 		}
 	}
-	return c.CommandPath() + " --help lists the flags"
+	return strings.Join(names, ", ")
 }
 
 func noArguments(c *cobra.Command, args []string) error {
@@ -98,9 +146,14 @@ func helpCommand() *cobra.Command {
 }
 
 func unknownCommand(c *cobra.Command, name string) error {
-	hint := "redline --help lists them"
-	if near := c.SuggestionsFor(name); len(near) > 0 {
-		hint = "did you mean " + near[0] + "?"
+	hint := c.CommandPath() + " --help lists them"
+	var names []string
+	for _, known := range c.Commands() {
+		names = append(names, known.Name())
+	}
+	meant := c.SuggestionsFor(name)
+	if meant = append(meant, near.Name(name, names)); meant[0] != "" {
+		hint = "did you mean " + c.CommandPath() + " " + meant[0] + "?"
 	}
 	return usage("unknown command %q: %s", name, hint)
 }

@@ -41,17 +41,18 @@ const runExamples = `  redline run
 
 func (p *process) runCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:     "run",
-		Short:   "offer one load and report what the server made of it",
-		Long:    runHelp,
-		Example: runExamples,
-		Args:    noArguments,
+		Use:        "run",
+		SuggestFor: []string{"load", "test", "start", "measure", "repeat"},
+		Short:      "offer one load and report what the server made of it",
+		Long:       runHelp,
+		Example:    runExamples,
+		Args:       noArguments,
 	}
 	flags := addOptions(c, func(o *config.Option) bool { return o.Group != config.ExperimentGroup || o.Flag == "repeat" }, nil)
 	var resume string
 	c.Flags().StringVar(&resume, "resume", "", "directory of repeats that were cut short, to go on with")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, err := p.experimentPlan(flags(), resume)
+		cfg, err := p.experimentPlan(c.Name(), flags(), resume)
 		if err != nil {
 			return err
 		}

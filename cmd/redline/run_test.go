@@ -257,7 +257,7 @@ func TestBadInput(t *testing.T) {
 		want []string
 	}{
 		{"unknown command", []string{"rnu"}, exitUsage, []string{`"rnu"`, "run"}},
-		{"help on an unknown command", []string{"help", "rnu"}, exitUsage, []string{`"rnu"`, "did you mean run?"}},
+		{"help on an unknown command", []string{"help", "rnu"}, exitUsage, []string{`"rnu"`, "did you mean redline run?"}},
 		{"help on more than a command", []string{"help", "run", "nonsense"}, exitUsage, []string{`"nonsense"`}},
 		{"help on what is like nothing", []string{"help", "nonsense"}, exitUsage, []string{`"nonsense"`, "--help"}},
 		{"unknown flag", []string{"run", "--rat", "5"}, exitUsage, []string{"--rat", "did you mean --rate?"}},

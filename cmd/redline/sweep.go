@@ -40,7 +40,7 @@ const sweepExamples = `  redline sweep --slo 'ttft:p99<500ms' --find-limit
   redline sweep --resume runs/20260101-120000`
 
 func (p *process) sweepCommand() *cobra.Command {
-	c := &cobra.Command{Use: "sweep", Short: "latency against load, and the limit under objectives", Long: sweepHelp,
+	c := &cobra.Command{Use: "sweep", SuggestFor: []string{"limit", "search", "find-limit", "curve", "saturate"}, Short: "latency against load, and the limit under objectives", Long: sweepHelp,
 		Example: sweepExamples, Args: noArguments}
 	not := []string{"rate", "profile", "limit", "concurrency", "repeat", "rounds", "tolerance", "accept", "scale"}
 	flags := addOptions(c, except(not...), map[string]string{
@@ -49,7 +49,7 @@ func (p *process) sweepCommand() *cobra.Command {
 	var resume string
 	c.Flags().StringVar(&resume, "resume", "", "directory of a sweep that was cut short, to go on with")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, err := p.experimentPlan(flags(), resume)
+		cfg, err := p.experimentPlan(c.Name(), flags(), resume)
 		if err != nil {
 			return err
 		}
@@ -75,9 +75,9 @@ func except(flags ...string) func(*config.Option) bool {
 
 // experimentPlan resolves the plan of an experiment, or reads it where one is
 // gone on with.
-func (p *process) experimentPlan(given map[string][]string, resume string) (*config.Config, error) {
+func (p *process) experimentPlan(command string, given map[string][]string, resume string) (*config.Config, error) {
 	if resume == "" {
-		return config.Resolve(config.Input{Flags: given, LookupEnv: p.lookupEnv, Seed: rand.Uint64() >> 11})
+		return config.Resolve(config.Input{Command: command, Flags: given, LookupEnv: p.lookupEnv, Seed: rand.Uint64() >> 11})
 	}
 	plan, err := experiment.Reopen(resume)
 	if err != nil {

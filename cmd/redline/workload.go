@@ -153,7 +153,9 @@ func (p *process) workloadFitCommand() *cobra.Command {
 	}, nil)
 	var out string
 	var o trace.FitOptions
+	var force bool
 	c.Flags().StringVarP(&out, "output", "o", "", "file to write (default: standard output)")
+	c.Flags().BoolVar(&force, "force", false, "write over a file that is there")
 	c.Flags().BoolVar(&o.KeepNames, "keep-names", false, "keep the names of tenants and classes")
 	c.Flags().BoolVar(&o.Independent, "break-pairs", false, "draw prompt and output lengths apart from one another")
 	c.RunE = func(_ *cobra.Command, paths []string) error {
@@ -163,6 +165,9 @@ func (p *process) workloadFitCommand() *cobra.Command {
 		options, err := logOptions(flags())
 		if err != nil {
 			return err
+		}
+		if about, err := os.Stat(out); out != "" && !force && err == nil && about.Mode().IsRegular() {
+			return usage("-o: %s is there already: name another file, or write over it with --force", out)
 		}
 		return p.fit(paths, options, o, out)
 	}

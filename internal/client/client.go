@@ -88,7 +88,7 @@ func New(s Spec, o Options) (*Client, error) {
 	}
 	config, err := s.TLS.config()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("provider.%w", err)
 	}
 	c := &Client{clock: o.Clock, dialect: dialect, timeouts: s.Timeouts.orDefault(), lookup: o.lookup(),
 		key: s.APIKey, headers: sorted(s.Headers), secrets: secretsOf(s)}
@@ -245,22 +245,28 @@ func (c *Client) Timestamps() (kernel, user int64) {
 
 type stampCounts struct{ kernel, user, again atomic.Int64 }
 
+// Check reads the certificates; its error begins with the key that is meant.
+func (t TLS) Check() error {
+	_, err := t.config()
+	return err
+}
+
 func (t TLS) config() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: t.Insecure, NextProtos: []string{"http/1.1"}}
 	if t.CACert != "" {
 		pem, err := os.ReadFile(t.CACert)
 		if err != nil {
-			return nil, fmt.Errorf("provider.tls.ca_cert: %w", err)
+			return nil, fmt.Errorf("tls.ca_cert: %w", err)
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("provider.tls.ca_cert: %s holds no PEM certificate", t.CACert)
+			return nil, fmt.Errorf("tls.ca_cert: %s holds no PEM certificate", t.CACert)
 		}
 	}
 	if t.ClientCert != "" {
 		pair, err := tls.LoadX509KeyPair(t.ClientCert, t.ClientCert)
 		if err != nil {
-			return nil, fmt.Errorf("provider.tls.client_cert: %s: %w", t.ClientCert, err)
+			return nil, fmt.Errorf("tls.client_cert: %s: %w", t.ClientCert, err)
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}

@@ -117,8 +117,13 @@ func (c *Client) Models(ctx context.Context) ([]ServedModel, error) {
 func (c *Client) Addr() string { return c.endpoints[0].addr }
 
 // URL is the address that requests go to, without query.
-func (c *Client) URL() string {
-	ep := c.endpoints[0]
+func (c *Client) URL() string { return c.endpoints[0].shown() }
+
+// Asked is the URL that the last request went to, of several that take turns.
+func (c *Client) Asked() string { return c.nth(max(1, c.turn.Load()) - 1).shown() }
+
+// shown is the endpoint's URL, without what may be secret in it.
+func (ep *endpoint) shown() string {
 	if ep.network == "unix" {
 		return "unix:" + ep.addr
 	}

@@ -173,7 +173,7 @@ func TestUnreachable(t *testing.T) {
 	refused := dead + " refused the connection: is the server running there?"
 	_, fault := plainly(t, c, asking(true), nil)
 	equal(t, "fault", fault, &llm.Fault{Outcome: llm.Connect, Message: refused})
-	if err := c.Open(t.Context(), 1); err == nil || err.Error() != refused {
+	if err := c.Open(t.Context(), 1); err == nil || err.Error() != "http://"+dead+"/v1/chat/completions: "+refused {
 		t.Errorf("Open says %v", err)
 	}
 }

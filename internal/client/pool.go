@@ -2,7 +2,7 @@ package client
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -103,7 +103,7 @@ func (c *Client) Open(ctx context.Context, n int) error {
 			defer func() { <-slots }()
 			fresh, fault := c.connect(ctx, ep, func(llm.Event) bool { return true })
 			if fault != nil {
-				cancel(errors.New(fault.Message))
+				cancel(fmt.Errorf("%s: %s", ep.shown(), fault.Message))
 				return
 			}
 			ep.pool.put(fresh)

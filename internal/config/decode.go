@@ -93,7 +93,7 @@ func (d *decoder) foreign(own unmarshaler, n *node, path string) error {
 	case strings.HasPrefix(err.Error(), path+" "):
 		path = ""
 	}
-	return d.fail(n, path, "%v", err)
+	return d.fail(n, path, "%v%s", err, cutByComma(n.text))
 }
 
 func (d *decoder) duration(n *node, into *time.Duration, path string) error {
@@ -147,6 +147,9 @@ func (d *decoder) unknown(e entry, path string, fields []field) error {
 	for i, f := range fields {
 		keys[i] = f.key
 	}
+	if hint := cutByComma(e.key); hint != "" {
+		return fault(at(d.file, e.line), "%s: unknown key%s", join(path, e.key), hint)
+	}
 	cure := "want one of " + strings.Join(keys, ", ")
 	if hint := near.Hint(e.key, keys); hint != "" {
 		cure = hint
@@ -154,6 +157,15 @@ func (d *decoder) unknown(e entry, path string, fields []field) error {
 		cure = "did you mean " + strings.Join(home, " or ") + "?"
 	}
 	return fault(at(d.file, e.line), "%s: unknown key, %s", join(path, e.key), cure)
+}
+
+// cutByComma explains half a call such as "ramp(1..50", which a comma between
+// braces leaves of "ramp(1..50, 5m)"; "" where there is nothing to explain.
+func cutByComma(text string) string {
+	if strings.Count(text, "(") == strings.Count(text, ")") {
+		return ""
+	}
+	return "; a comma between { } or [ ] ends a value: put the whole in quotes"
 }
 
 func (d *decoder) dictionary(n *node, v reflect.Value, path string) error {

@@ -16,6 +16,9 @@ type Input struct {
 	Flags map[string][]string
 	// LookupEnv is os.LookupEnv in a program; nil is an empty environment.
 	LookupEnv func(string) (string, bool)
+	// Command is the one that will carry it out, "" for one that runs nothing:
+	// flags that it would pass over are refused.
+	Command string
 	// Seed is the seed of a run for which none is given. The caller draws it,
 	// so that two runs do not by accident meet the same prompts in a server's
 	// prefix cache.
@@ -56,6 +59,15 @@ func Resolve(in Input) (*Config, error) {
 	}
 	if err := c.checkMasks(); err != nil {
 		return nil, err
+	}
+	if err := c.idle(in.Command); err != nil {
+		return nil, err
+	}
+	if in.Command == "" {
+		return c, nil
+	}
+	if err := c.Provider.TLS.Check(); err != nil {
+		return nil, c.wrongIn("provider", err)
 	}
 	return c, nil
 }
@@ -203,7 +215,9 @@ func (c *Config) wrongIn(block string, err error) error {
 	known := keysOf(reflect.TypeFor[Config](), "")
 	if field, rest, ok := strings.Cut(message, ": "); ok {
 		key := join(block, field)
-		if slices.ContainsFunc(known, func(k string) bool { return k != block && (k == key || strings.HasPrefix(key, k+".")) }) {
+		if slices.ContainsFunc(known, func(k string) bool {
+			return strings.HasPrefix(k, block+".") && (k == key || strings.HasPrefix(key, k+"."))
+		}) {
 			return c.wrong(key, "%s", rest)
 		}
 	}

@@ -290,6 +290,9 @@ func (c *Config) engine() error {
 		if message, ok := strings.CutPrefix(err.Error(), "model: "); ok && !named {
 			return c.wrong("provider.model", "%s, as the embedded engine needs (give a URL to ask a server)", message)
 		}
+		if message, ok := strings.CutPrefix(err.Error(), "gpu: "); ok && c.Defaulted("server.sim.gpu") && !c.Defaulted("provider.model") {
+			return c.wrong("provider.model", "%s", message)
+		}
 		return c.wrongIn("server.sim", err)
 	}
 	*s = full

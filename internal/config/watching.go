@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"net/url"
 	"reflect"
 	"strings"
@@ -64,6 +65,11 @@ func (c *Config) zeros() error {
 		}
 		if v.Kind() == reflect.Int && v.Int() < 0 {
 			return c.wrong(key, "want more than 0, got %d", v.Int())
+		}
+	}
+	for i, class := range c.Workload.Classes {
+		if key := fmt.Sprintf("workload.classes[%d].weight", i); c.isSet(key) && class.Weight == 0 {
+			return c.wrong(key, "want more than 0: leave the class out, or its weight for 1")
 		}
 	}
 	return nil

@@ -31,7 +31,7 @@ func parseBucket(text string) (Bucket, error) {
 	}
 	lo, err := strconv.Atoi(strings.TrimSpace(low))
 	if err != nil {
-		return Bucket{}, fmt.Errorf("choice: want a whole number of tokens, got %q", Abbreviate(low))
+		return Bucket{}, fmt.Errorf("choice: want a whole number, got %q", Abbreviate(low))
 	}
 	hi, err := tokens("choice", high)
 	if err != nil {

@@ -135,21 +135,21 @@ func (d Tokens) validateShape(k kind) error {
 	switch k {
 	case lognormal:
 		if !inTokens(d.Median) {
-			return fmt.Errorf("lognormal: want a median of 1 to %d tokens, got %v", MaxTokens, number(d.Median))
+			return fmt.Errorf("lognormal: want a median of 1 to %d, got %v", MaxTokens, number(d.Median))
 		}
 		if !(d.Sigma > 0 && d.Sigma <= maxSigma) {
 			return fmt.Errorf("lognormal: want a sigma above 0 and up to %d, got %v", maxSigma, number(d.Sigma))
 		}
 	case normal:
 		if !inTokens(d.Average) {
-			return fmt.Errorf("normal: want a mean of 1 to %d tokens, got %v", MaxTokens, number(d.Average))
+			return fmt.Errorf("normal: want a mean of 1 to %d, got %v", MaxTokens, number(d.Average))
 		}
 		if !(d.SD > 0 && d.SD <= MaxTokens) {
-			return fmt.Errorf("normal: want a standard deviation above 0 and up to %d tokens, got %v", MaxTokens, number(d.SD))
+			return fmt.Errorf("normal: want a standard deviation above 0 and up to %d, got %v", MaxTokens, number(d.SD))
 		}
 	case gamma:
 		if !inTokens(d.Average) {
-			return fmt.Errorf("gamma: want a mean of 1 to %d tokens, got %v", MaxTokens, number(d.Average))
+			return fmt.Errorf("gamma: want a mean of 1 to %d, got %v", MaxTokens, number(d.Average))
 		}
 		if !(d.Shape >= 0.01 && d.Shape <= 1e6) {
 			return fmt.Errorf("gamma: want a shape of 0.01 to 1000000, got %v", number(d.Shape))
@@ -165,7 +165,7 @@ func (d Tokens) validateShape(k kind) error {
 
 func CheckTokens(what string, n int) error {
 	if n < 1 || n > MaxTokens {
-		return fmt.Errorf("%s: want 1 to %d tokens, got %d", what, MaxTokens, n)
+		return fmt.Errorf("%s: want 1 to %d, got %d", what, MaxTokens, n)
 	}
 	return nil
 }

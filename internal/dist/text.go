@@ -147,10 +147,10 @@ func call(text string) (name string, arguments []string, ok bool) {
 func tokens(what, text string) (int, error) {
 	n, err := strconv.Atoi(strings.TrimSpace(text))
 	if errors.Is(err, strconv.ErrRange) {
-		return 0, fmt.Errorf("%s: want 1 to %d tokens, got %s", what, MaxTokens, Abbreviate(text))
+		return 0, fmt.Errorf("%s: want 1 to %d, got %s", what, MaxTokens, Abbreviate(text))
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%s: want a whole number of tokens, got %q", what, Abbreviate(text))
+		return 0, fmt.Errorf("%s: want a whole number, got %q", what, Abbreviate(text))
 	}
 	return n, CheckTokens(what, n)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -90,14 +91,14 @@ func (t *target) reach(ctx context.Context, r *run, spec client.Spec) error {
 	// A connection to each address says what is wrong with one that has none
 	// better than the model list could.
 	if err := t.client.Open(ctx, max(1, len(spec.URLs))); err != nil {
-		return fmt.Errorf("%s: %w", t.client.URL(), err)
+		return err
 	}
 	t.model = spec.Model
 	t.about = result.Engine{API: t.client.Dialect().Name, URL: t.client.URL(), Embedded: t.engine != nil}
 	served, listErr := t.client.Models(ctx)
 	if t.model == "" {
 		if listErr != nil || len(served) == 0 {
-			return fmt.Errorf("%s: cannot tell which model to ask (%s); give --model", t.client.URL(), reason(listErr))
+			return t.unlisted(spec, listErr)
 		}
 		t.model = served[0].ID
 	}
@@ -127,6 +128,22 @@ func (t *target) findWay(ctx context.Context, r *run) {
 	if n := len(t.client.Addresses()); n > len(r.Config.Provider.URLs) && n > 1 {
 		r.say("spreading requests over %s", strings.Join(t.client.Addresses(), ", "))
 	}
+}
+
+// unlisted says why there is no model to ask, and what to look at first: a path
+// that may be wrong, else the name.
+func (t *target) unlisted(spec client.Spec, err error) error {
+	cure := "give --model"
+	if err != nil && strings.HasSuffix(err.Error(), "HTTP 404") && len(spec.URLs) > 0 && !bare(spec.URLs[0]) {
+		cure = "is the path in --url right? If it is, give --model"
+	}
+	return fmt.Errorf("%s: cannot tell which model to ask (%s); %s", t.client.URL(), reason(err), cure)
+}
+
+// bare reports whether a URL has no path of its own that could be wrong.
+func bare(text string) bool {
+	u, err := url.Parse(text)
+	return err != nil || u.Opaque != "" || strings.Trim(u.Path, "/") == ""
 }
 
 func reason(err error) string {
@@ -248,7 +265,7 @@ func (t *target) unfit(err error, served []client.ServedModel) error {
 	case 401, 403:
 		cure = "; name the variable that holds the key with --api-key-env"
 	case 404:
-		cure = "; is the path right"
+		cure = "; is the path right?"
 		if names := modelNames(served); names != "" {
 			cure = "; it serves " + names
 		}
@@ -257,7 +274,7 @@ func (t *target) unfit(err error, served []client.ServedModel) error {
 	if f.Status != 0 {
 		status = fmt.Sprintf("HTTP %d: ", f.Status)
 	}
-	return fmt.Errorf("%s: %s%s%s", t.client.URL(), status, f.Message, cure)
+	return fmt.Errorf("%s: %s%s%s", t.client.Asked(), status, f.Message, cure)
 }
 
 func modelNames(served []client.ServedModel) string {

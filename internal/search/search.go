@@ -65,6 +65,10 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("floor: %g is above the ceiling of %g requests per second", full.Floor, full.Ceiling)
 	case full.Start < full.Floor || full.Start > full.Ceiling:
 		return fmt.Errorf("start: want a rate between the floor %g and the ceiling %g, got %g", full.Floor, full.Ceiling, full.Start)
+	case full.Shortest > full.Longest && s.Shortest == 0 && s.Longest == 0:
+		return fmt.Errorf("sustained: want at least %v, which is the shortest level (experiment.shortest), got %v", full.Shortest, full.Sustained)
+	case full.Shortest > full.Longest && s.Shortest == 0:
+		return fmt.Errorf("longest: want at least %v, which is the shortest level (experiment.shortest), got %v", full.Shortest, full.Longest)
 	case full.Shortest > full.Longest:
 		return fmt.Errorf("shortest: %v is longer than the longest level, %v", full.Shortest, full.Longest)
 	case full.Precision >= 1:

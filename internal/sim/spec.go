@@ -238,7 +238,7 @@ func (e *engine) longest() int {
 // tooLarge says how many devices would hold the model.
 func (e *engine) tooLarge() error {
 	d := e.deploy
-	msg := fmt.Sprintf("%s at %s (%.0f GiB of weights) does not fit %d × %s", d.Model.Name, d.Weights,
+	msg := fmt.Sprintf("gpu: %s at %s (%.0f GiB of weights) does not fit %d × %s", d.Model.Name, d.Weights,
 		float64(d.Model.WeightBytes(d.Weights))/catalog.GiB, d.TP, d.Accelerator.Name)
 	for tp := d.TP * 2; tp <= maxTP && d.Model.Heads%tp == 0; tp *= 2 {
 		d.TP = tp

@@ -280,7 +280,7 @@ func TestSpecRefuses(t *testing.T) {
 		"format: want sharegpt or jsonl or batch or golden or text": {Traffic: Traffic{File: "x.csv", Format: "xml"}},
 		"pairs: is for a file, but none is given":                   {Traffic: Traffic{Pairs: "break"}},
 		"cache: nothing is shared, want a prefix beside it":         {Traffic: Traffic{Cache: "warm"}},
-		"prompt: fixed: want 1 to 10000000 tokens, got -5":          {Traffic: Traffic{File: "x.csv", Prompt: fixedAt(-5)}},
+		"prompt: fixed: want 1 to 10000000, got -5":                 {Traffic: Traffic{File: "x.csv", Prompt: fixedAt(-5)}},
 	} {
 		err := s.Validate()
 		if err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -149,7 +149,7 @@ func TestSessionRefuses(t *testing.T) {
 	t.Parallel()
 	for want, s := range map[string]Session{
 		"session.turns: no length given":                             {Turns: &Dist{}},
-		"session.prompt: fixed: want 1 to 10000000 tokens":           {Prompt: fixedAt(-1)},
+		"session.prompt: fixed: want 1 to 10000000":                  {Prompt: fixedAt(-1)},
 		"session.agent.calls: no length given":                       {Agent: &Agent{Result: *fixedAt(1)}},
 		"session.agent.result: no length given":                      {Agent: &Agent{Calls: *fixedAt(1)}},
 		"session.agent.latency: want a pause such as 8s":             {Agent: &Agent{Calls: *fixedAt(1), Result: *fixedAt(1), Latency: dist.Delay{Form: "x"}}},

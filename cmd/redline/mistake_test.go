@@ -1,0 +1,74 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A slip on the command line is answered by one line that leads on.
+func TestSlips(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		args, want string
+	}{
+		{"limit", `unknown command "limit": did you mean redline sweep?`},
+		{"limit --help", `unknown command "limit": did you mean redline sweep?`},
+		{"swep --help", `unknown command "swep": did you mean redline sweep?`},
+		{"zzz -h", `unknown command "zzz": redline --help lists them`},
+		{"workload lst --help", `unknown command "lst": did you mean redline workload list?`},
+		{"run --raet 5", "unknown flag: --raet; did you mean --rate?"},
+		{"run --accept limit>20", "unknown flag: --accept; it is one of redline bench"},
+		{"run --sustaned 5m", "unknown flag: --sustaned; did you mean --sustained, which is one of redline bench, redline sweep?"},
+		{"run --frobnicate", "unknown flag: --frobnicate; redline run --help lists the flags"},
+		{"compare a b --rate 5", "--rate: is for two servers, but two stored runs are compared: leave it out"},
+		{"compare http://a http://b --history c", "--history: is for stored runs, but two servers are compared: leave it out"},
+		{"compare http://a http://b --anyway", "--anyway: is for stored runs, but two servers are compared: leave it out"},
+	} {
+		code, stdout, stderr := redline(t, nil, strings.Fields(tt.args)...)
+		if want := "redline: " + tt.want + "\n"; code != exitUsage || stderr != want || stdout != "" {
+			t.Errorf("redline %s: exit %d\n got %q\nwant %q\n%s", tt.args, code, stderr, want, stdout)
+		}
+	}
+}
+
+// Of several servers the one that is at fault is named.
+func TestSecondServerIsNamed(t *testing.T) {
+	t.Parallel()
+	good := metronome(t, time.Millisecond)
+	for second, want := range map[string]string{
+		"http://127.0.0.1:1": "http://127.0.0.1:1/v1/chat/completions: 127.0.0.1:1 refused the connection",
+		good + "/lost":       good + "/lost/v1/chat/completions: HTTP 404",
+	} {
+		code, _, stderr := redline(t, nil, "run", "--quiet", "--url", good, "--url", second, "--requests", "1", "--out", filepath.Join(t.TempDir(), "run"))
+		if code != exitError || !strings.HasPrefix(stderr, "redline: "+want) {
+			t.Errorf("%s: exit %d: %s", second, code, stderr)
+		}
+	}
+	code, _, stderr := redline(t, nil, "run", "--quiet", "--url", good+"/lost", "--api", "openai-chat", "--out", filepath.Join(t.TempDir(), "run"))
+	if code != exitError || !strings.Contains(stderr, "is the path in --url right?") {
+		t.Errorf("a wrong path: exit %d: %s", code, stderr)
+	}
+}
+
+// What was fitted before is not written over by accident.
+func TestFitKeepsWhatIsThere(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	log, out := filepath.Join(dir, "log.csv"), filepath.Join(dir, "out.yaml")
+	rows := "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.98,100,20\n2023-11-16 18:17:04.03,110,20\n"
+	for path, text := range map[string]string{log: rows, out: "mine"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, _, stderr := redline(t, nil, "workload", "fit", log, "-o", out)
+	if kept, _ := os.ReadFile(out); code != exitUsage || string(kept) != "mine" || !strings.Contains(stderr, "--force") {
+		t.Errorf("exit %d, %q kept: %s", code, kept, stderr)
+	}
+	if code, _, stderr = redline(t, nil, "workload", "fit", log, "-o", out, "--force"); code != exitOK {
+		t.Errorf("with --force: exit %d: %s", code, stderr)
+	}
+}
