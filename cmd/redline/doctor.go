@@ -48,7 +48,7 @@ func (p *process) doctorCommand() *cobra.Command {
 		Args:       noArguments,
 	}
 	flags := addOptions(c, func(o *config.Option) bool {
-		once := o.Flag != "telemetry-interval" && o.Flag != "no-telemetry"
+		once := o.Flag != "telemetry-interval" && o.Flag != "no-telemetry" && o.Flag != "accelerator"
 		return o.Group == config.TargetGroup && once || o.Flag == "json" || o.Flag == "quiet"
 	}, doctorWords)
 	c.RunE = func(c *cobra.Command, _ []string) error {

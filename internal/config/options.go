@@ -52,6 +52,10 @@ var Options = []Option{
 		Help: "time between two readings of the engine's metrics, 100ms to 1m"},
 	{Flag: "no-telemetry", Key: "telemetry.scrape", Group: TargetGroup, Kind: Bool, Default: "false",
 		Help: "leave the engine's metrics alone; in the plan scrape: false", set: setNoTelemetry, get: getNoTelemetry},
+	{Flag: "accelerator", Key: "telemetry.accelerator", Group: TargetGroup, Kind: Text, Value: "SOURCE",
+		Default: "auto: nvidia-smi or amd-smi of this machine, where the server is on it too",
+		Help: "what watches the server's accelerators: auto, off, nvidia-smi, amd-smi, a command that runs one such as 'ssh gpu1 nvidia-smi', " +
+			"or the URL of an exporter's page (DCGM, AMD)"},
 
 	{Flag: "rate", Key: "load_profile.rate", Group: LoadGroup, Kind: Float, Value: "R",
 		Default: "10, unless a concurrency is given",

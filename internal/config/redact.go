@@ -10,10 +10,16 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"redline/internal/telemetry"
 )
 
 // metricsURL is the key of addresses beside those of the provider.
 const metricsURL = "telemetry.metrics_url"
+
+// acceleratorKey is the key of an address or a command, either of which can
+// hold a secret.
+const acceleratorKey = "telemetry.accelerator"
 
 // masked stands where a secret stood.
 const masked = "***"
@@ -64,6 +70,9 @@ func (c *Config) urlSecrets() []string {
 	urls := slices.Concat(c.Provider.URLs, c.Telemetry.MetricsURLs)
 	for _, v := range c.Experiment.Variants {
 		urls = append(urls, v.URLs...)
+	}
+	if source, err := telemetry.ParseAccelerator(c.Telemetry.Accelerator); err == nil && source.URL != "" {
+		urls = append(urls, source.URL)
 	}
 	for _, text := range urls {
 		u, err := url.Parse(text)
@@ -144,6 +153,9 @@ func (r redactor) text(s, path string) string {
 		strings.HasPrefix(path, "experiment.variants[") && strings.Contains(path, ".api_endpoint") {
 		s = cleanURL(s)
 	}
+	if source, err := telemetry.ParseAccelerator(s); path == acceleratorKey && err == nil && source.URL != "" {
+		s = cleanURL(source.URL)
+	}
 	if freeText(path) {
 		s = r.hide.Replace(s)
 	}
@@ -154,7 +166,7 @@ func (r redactor) text(s, path string) string {
 // known words can, and replacing one of those would spoil the plan.
 func freeText(path string) bool {
 	return strings.HasPrefix(path, "provider.") && path != "provider.api" || strings.HasPrefix(path, metricsURL) ||
-		strings.HasPrefix(path, "metadata.") || strings.HasPrefix(path, "generation.stop")
+		path == acceleratorKey || strings.HasPrefix(path, "metadata.") || strings.HasPrefix(path, "generation.stop")
 }
 
 func (r redactor) apiKey(s string) string {

@@ -23,6 +23,14 @@ func (c *Config) watching() error {
 			return err
 		}
 	}
+	if source, err := telemetry.ParseAccelerator(c.Telemetry.Accelerator); err == nil && source.URL != "" {
+		if u, err := url.Parse(source.URL); err == nil && u.User != nil {
+			return c.wrong(acceleratorKey, "holds a user or password, which metrics are not asked with")
+		}
+		if _, err := c.endpoint(acceleratorKey, source.URL); err != nil {
+			return err
+		}
+	}
 	switch from := c.places[pages]; {
 	case from.text == "--metrics-url" && !c.Telemetry.Scrapes():
 		return c.wrong(pages, "is given, but the engine's metrics are to be left alone (--no-telemetry)")

@@ -71,7 +71,13 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 	}
 	res.Warnings = append(res.Warnings, result.Warning{Figure: "requests",
 		Text: "the run was killed: requests that were in flight then left no record, so slow ones are missing"})
-	return res, judge(res, c, dir.Records, start, end, plannedLoad{stageStart: 0}, keptEvidence(res, c, logged, start, end))
+	seen := logged.Accelerators()
+	nameHardware(res, seen)
+	err = judge(res, c, dir.Records, start, end, plannedLoad{stageStart: 0}, keptEvidence(res, c, logged, start, end))
+	for i := range res.Points {
+		useAccelerators(res, &res.Points[i], seen, start, end)
+	}
+	return res, err
 }
 
 // keptEvidence is what the telemetry log of a killed run still tells. How

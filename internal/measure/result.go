@@ -28,6 +28,11 @@ func (r *run) result() (*result.Result, error) {
 	if r.watched.unread != "" {
 		res.Warnings = append(res.Warnings, result.Warning{Figure: "server", Text: r.watched.unread})
 	}
+	if b := r.watched.boards; b != nil && b.unread != "" {
+		res.Warnings = append(res.Warnings, result.Warning{Figure: "accelerator", Text: b.unread})
+	}
+	seen := r.watched.boards.readings()
+	nameHardware(res, seen)
 	res.Workload.Name, res.Workload.Tokenizer = r.work.Name(), r.text.Name()
 	res.Workload.TemplateTokens, res.Workload.TemplateHash = r.target.template, r.templateHash()
 	for _, note := range r.work.Notes() {
@@ -61,6 +66,7 @@ func (r *run) result() (*result.Result, error) {
 	}
 	err := judge(res, r.Config, r.log.Records, start, end, plannedLoad{r.outcome.Start, r.recordedRate(start-r.outcome.Start, end-r.outcome.Start)}, evidence)
 	for i := range res.Points {
+		useAccelerators(res, &res.Points[i], seen, start, end)
 		warmup := time.Duration(start - r.outcome.Start).Seconds()
 		res.Points[i].Window.WarmupS = &warmup
 	}

@@ -19,6 +19,7 @@ type watch struct {
 	log    *store.Telemetry // nil where it could not be written
 	host   *telemetry.Host
 	server *telemetry.Scraper // nil where the server shows no metrics
+	boards *boards            // nil where no accelerators are watched
 	pages  *Pages             // nil likewise
 	unread string             // why the pages that the plan names are not read
 	begun  int64              // when the page before the load was read
@@ -40,6 +41,7 @@ func (r *run) startWatch(ctx context.Context) *watch {
 	if r.Config.Telemetry.Scrapes() {
 		r.watchServer(ctx, w)
 	}
+	w.boards = r.watchAccelerators(ctx, w.lines())
 	w.begun = r.clock.Now()
 	return w
 }
@@ -99,6 +101,7 @@ func (w *watch) stop(ctx context.Context, now func() int64) error {
 		w.pages.Close()
 	}
 	w.ended = now()
+	w.boards.stop()
 	w.host.Stop()
 	if w.log == nil {
 		return nil

@@ -45,6 +45,7 @@ var Definitions = []Definition{
 	{"reject_rate", "rejected / all due", "status 429 or 503"},
 	{"retry_rate", "requests tried more than once / all due", ""},
 	{"prefix_hit_rate", "cached prompt tokens / prompt tokens", "designed: the share that the workload sends again, were nothing ever evicted; by usage: over ok replies; by the server's counters: hits / queries over the window"},
+	{"joules_per_output_token", "energy of all accelerators over the window / output tokens that arrived in it", "energy by the devices' own counter, else their power integrated by the trapezoid rule"},
 	{"n_eff", "n × binomial variance / variance of the violations between stretches of the window, at most n", "the independent samples that the requests are worth: the least over the stretches as they are and joined two by two, at the limit and further in"},
 }
 

@@ -21,6 +21,7 @@ func (p *page) figures(point *result.Point) {
 	p.kv(point.KV)
 	p.cache(point.Cache)
 	p.serverUse(point.Server, point.Cache)
+	p.acceleratorUse(point.Accelerator)
 	p.cost(point.Cost)
 }
 

@@ -89,5 +89,5 @@ func pointTiles(point *result.Point) []tile {
 	if g := point.Goodput; g != nil {
 		list = append(list, tile{"goodput", figure(g.Requests), "requests/s", percent(g.Fraction) + " of due"})
 	}
-	return list
+	return append(list, acceleratorTiles(point.Accelerator)...)
 }

@@ -39,8 +39,9 @@ type Subject struct {
 }
 
 // Line is every other line of a telemetry log: what was seen at one moment, of
-// this machine or of the server. Lines of both are in the order in which they
-// were written, which can differ from that of their times by one scrape.
+// this machine, of the server or of its accelerators. Lines of all are in the
+// order in which they were written, which can differ from that of their times
+// by one scrape.
 type Line struct {
 	// At is the moment, in nanoseconds from the run's origin.
 	At int64 `json:"at"`
@@ -48,6 +49,8 @@ type Line struct {
 	Host *HostUse `json:"host,omitempty"`
 	// Server is one scrape; its counters count from the server's start.
 	Server *Scrape `json:"server,omitempty"`
+	// Accelerator is one look at the server's accelerators.
+	Accelerator *AcceleratorReading `json:"accelerator,omitempty"`
 }
 
 // Log appends lines to a writer, each with one Write, so that a kill loses
@@ -148,6 +151,9 @@ func (l *Logged) add(text []byte) error {
 	if line.Server != nil {
 		line.Server.At = line.At
 	}
+	if line.Accelerator != nil {
+		line.Accelerator.At = line.At
+	}
 	l.Lines = append(l.Lines, line)
 	return nil
 }
@@ -161,6 +167,17 @@ func (l *Logged) Server(start, end int64) ServerUse {
 		}
 	}
 	return ServerOver(scrapes, start, end)
+}
+
+// Accelerators gives every look at the server's accelerators.
+func (l *Logged) Accelerators() []AcceleratorReading {
+	var readings []AcceleratorReading
+	for _, line := range l.Lines {
+		if line.Accelerator != nil {
+			readings = append(readings, *line.Accelerator)
+		}
+	}
+	return readings
 }
 
 // Host gives what was used between two offsets, to the nearest lines around

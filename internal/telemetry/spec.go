@@ -23,16 +23,22 @@ type Spec struct {
 	Interval time.Duration `yaml:"interval,omitempty"`
 	// Scrape is true unless the plan says otherwise.
 	Scrape *bool `yaml:"scrape,omitempty"`
+	// Accelerator says where the figures of the server's accelerators come
+	// from, as ParseAccelerator reads it; "" for auto.
+	Accelerator string `yaml:"accelerator,omitempty"`
 }
 
 // Scrapes reports whether the server's pages are to be read.
 func (s Spec) Scrapes() bool { return s.Scrape == nil || *s.Scrape }
 
-// Validate reports what is wrong with the interval. The addresses are for
-// whoever opens connections to judge.
+// Validate reports what is wrong with the interval and the word on
+// accelerators. The addresses are for whoever opens connections to judge.
 func (s Spec) Validate() error {
 	if s.Interval != 0 && (s.Interval < LeastScrapeEvery || s.Interval > MostScrapeEvery) {
 		return fmt.Errorf("interval: want a time from %v to %v, got %v", LeastScrapeEvery, MostScrapeEvery, s.Interval)
+	}
+	if _, err := ParseAccelerator(s.Accelerator); err != nil {
+		return fmt.Errorf("accelerator: %w", err)
 	}
 	return nil
 }
