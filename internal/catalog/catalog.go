@@ -1,12 +1,12 @@
-// Package catalog knows models and accelerators: it takes their names and
-// gives shapes, bytes, rates, watts and prices, and the arithmetic of weights
-// and key-value caches over them. It must not know engines, schedules or
-// requests.
+// Package catalog knows models and accelerators: it takes their names, a file
+// that describes further ones, or a model's published configuration, and gives
+// shapes, bytes, rates, watts and prices, and the arithmetic over them: of
+// weights, of key-value caches and of the time of a step. It must not know
+// engines, schedules or requests.
 package catalog
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,63 +15,54 @@ import (
 	"redline/internal/near"
 )
 
-//go:embed models.json
-var modelsJSON []byte
+//go:embed builtin.yaml
+var builtinYAML []byte
 
-//go:embed accelerators.json
-var acceleratorsJSON []byte
+// Catalog is the built-in entries with what a user's files add to them. A nil
+// Catalog is the built-in one.
+type Catalog struct {
+	models       table[Model]
+	accelerators table[Accelerator]
+	// given is the model whose published configuration the user names: the one
+	// that is served, whatever it is called there.
+	given *Model
+}
 
-// table is a data file in memory: what it says of itself, and its entries by
-// folded name.
+// table is entries and where each stands by its folded name and aliases.
 type table[T any] struct {
-	dated, source string
-	entries       []T
-	byName        map[string]int
+	entries []T
+	byName  map[string]int
 }
 
-// The files are parsed at the first look-up, so that a command that needs
-// neither pays nothing at start.
-var (
-	models = sync.OnceValue(func() *table[Model] {
-		var file struct {
-			Dated, Source string
-			Models        []Model
-		}
-		decode("models.json", modelsJSON, &file)
-		return index(file.Dated, file.Source, file.Models,
-			func(m Model) []string { return append([]string{m.Name}, m.Aliases...) })
-	})
-	accelerators = sync.OnceValue(func() *table[Accelerator] {
-		var file struct {
-			Dated, Source string
-			Accelerators  []acceleratorEntry
-		}
-		decode("accelerators.json", acceleratorsJSON, &file)
-		entries := make([]Accelerator, len(file.Accelerators))
-		for i, e := range file.Accelerators {
-			entries[i] = e.accelerator()
-		}
-		return index(file.Dated, file.Source, entries,
-			func(a Accelerator) []string { return append([]string{a.Name}, a.Aliases...) })
-	})
-)
-
-// decode panics on failure: the files are part of the program, and a test
-// reads them.
-func decode(name string, data []byte, into any) {
-	if err := json.Unmarshal(data, into); err != nil {
-		panic(fmt.Sprintf("catalog: %s: %v", name, err))
+// builtin is read at the first look-up, so that a command that needs no entry
+// pays nothing at start. The file is part of the program, and a test reads it.
+var builtin = sync.OnceValue(func() *Catalog {
+	c := &Catalog{}
+	if err := c.add("builtin.yaml", builtinYAML); err != nil {
+		panic("catalog: " + err.Error())
 	}
+	return c
+})
+
+func (c *Catalog) orBuiltin() *Catalog {
+	if c == nil {
+		return builtin()
+	}
+	return c
 }
 
-func index[T any](dated, source string, entries []T, names func(T) []string) *table[T] {
-	t := &table[T]{dated: dated, source: source, entries: entries, byName: map[string]int{}}
-	for i, e := range entries {
-		for _, n := range names(e) {
-			t.byName[fold(n)] = i
-		}
+// clone is a catalog that can be added to.
+func (c *Catalog) clone() *Catalog {
+	c = c.orBuiltin()
+	return &Catalog{models: c.models.clone(), accelerators: c.accelerators.clone(), given: c.given}
+}
+
+func (t *table[T]) clone() table[T] {
+	byName := make(map[string]int, len(t.byName))
+	for name, i := range t.byName {
+		byName[name] = i
 	}
-	return t
+	return table[T]{slices.Clone(t.entries), byName}
 }
 
 // find looks a name up in all the forms in which people write it.
@@ -85,38 +76,64 @@ func (t *table[T]) find(candidates []string) (T, bool) {
 	return none, false
 }
 
-// FindModel gives the model of that name. Case, separators, an organisation
-// before a slash and endings such as -Instruct do not matter.
-func FindModel(name string) (Model, error) {
-	t := models()
-	if m, ok := t.find(modelForms(name)); ok {
-		return m, nil
+// put takes an entry in, in the place of one that has its name.
+func (t *table[T]) put(entry T, names []string) {
+	i, known := t.byName[fold(names[0])]
+	if !known {
+		i = len(t.entries)
+		t.entries = append(t.entries, entry)
 	}
-	return Model{}, unknown("model", name, Models(), func(m Model) string { return m.Name })
+	t.entries[i] = entry
+	if t.byName == nil {
+		t.byName = map[string]int{}
+	}
+	for _, n := range names {
+		t.byName[fold(n)] = i
+	}
 }
 
-// FindAccelerator gives the accelerator of that name. Case, separators and a
+// Model gives the model of that name. Case, separators, an organisation before
+// a slash and endings such as -Instruct do not matter.
+func (c *Catalog) Model(name string) (Model, error) {
+	c = c.orBuiltin()
+	if m, ok := c.models.find(modelForms(name)); ok {
+		return m, nil
+	}
+	return Model{}, unknown("model", name, c.models.entries, Model.names)
+}
+
+// Given is the model whose published configuration was named, and whether one
+// was.
+func (c *Catalog) Given() (Model, bool) {
+	if c == nil || c.given == nil {
+		return Model{}, false
+	}
+	return *c.given, true
+}
+
+// Accelerator gives the accelerator of that name. Case, separators and a
 // vendor's name in front do not matter.
-func FindAccelerator(name string) (Accelerator, error) {
-	t := accelerators()
-	if a, ok := t.find(acceleratorForms(name)); ok {
+func (c *Catalog) Accelerator(name string) (Accelerator, error) {
+	c = c.orBuiltin()
+	if a, ok := c.accelerators.find(acceleratorForms(name)); ok {
 		return a, nil
 	}
-	return Accelerator{}, unknown("accelerator", name, Accelerators(), func(a Accelerator) string { return a.Name })
+	return Accelerator{}, unknown("accelerator", name, c.accelerators.entries, Accelerator.names)
 }
 
 // Models lists every known model.
-func Models() []Model { return slices.Clone(models().entries) }
+func (c *Catalog) Models() []Model { return slices.Clone(c.orBuiltin().models.entries) }
 
 // Accelerators lists every known accelerator.
-func Accelerators() []Accelerator { return slices.Clone(accelerators().entries) }
-
-// Sources says when the two tables were made and from what, for reports that
-// print their assumptions.
-func Sources() (modelsFrom, acceleratorsFrom string) {
-	m, a := models(), accelerators()
-	return m.source + " (" + m.dated + ")", a.source + " (" + a.dated + ")"
+func (c *Catalog) Accelerators() []Accelerator {
+	return slices.Clone(c.orBuiltin().accelerators.entries)
 }
+
+// FindModel gives a built-in model.
+func FindModel(name string) (Model, error) { return builtin().Model(name) }
+
+// FindAccelerator gives a built-in accelerator.
+func FindAccelerator(name string) (Accelerator, error) { return builtin().Accelerator(name) }
 
 // fold reduces a name to its lower-case letters and digits.
 func fold(name string) string {
@@ -134,7 +151,7 @@ func fold(name string) string {
 // modelEndings are parts of a published name that say how a model was tuned
 // or packed, not what shape it has.
 var modelEndings = []string{"instruct", "chat", "base", "it", "hf", "fp8", "bf16", "awq", "gptq", "dynamic",
-	"v01", "v02", "v03", "0324", "0528", "2507", "meta"}
+	"int4", "int8", "w4a16", "w8a8", "mxfp4", "nvfp4", "quantized", "thinking", "v01", "v02", "v03", "0324", "0528", "2507", "meta"}
 
 // modelForms lists ever shorter forms of a model's name, most exact first.
 func modelForms(name string) []string {
@@ -170,11 +187,12 @@ func acceleratorForms(name string) []string {
 	return forms
 }
 
-// unknown names the nearest entry and all the others.
-func unknown[T any](kind, name string, entries []T, nameOf func(T) string) error {
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = nameOf(e)
+// unknown names the nearest entry, by its name or an alias, and all the others.
+func unknown[T any](kind, name string, entries []T, namesOf func(T) []string) error {
+	var all, primary []string
+	for _, e := range entries {
+		names := namesOf(e)
+		all, primary = append(all, names...), append(primary, names[0])
 	}
-	return fmt.Errorf("unknown %s %q: %s", kind, name, strings.TrimSpace(near.Hint(name, names)+" known: "+strings.Join(names, ", ")))
+	return fmt.Errorf("unknown %s %q: %s", kind, name, strings.TrimSpace(near.Hint(name, all)+" known: "+strings.Join(primary, ", ")))
 }

@@ -1,5 +1,10 @@
 package catalog
 
+import (
+	"errors"
+	"fmt"
+)
+
 // Model is the shape of a transformer. Fields that a model does not have are
 // zero.
 type Model struct {
@@ -35,8 +40,49 @@ type Model struct {
 	WindowLayers int `json:"window_layers,omitempty"`
 
 	// Precision is how the maker ships the weights.
-	Precision  Precision `json:"precision"`
-	Confidence string    `json:"confidence"`
+	Precision Precision `json:"precision"`
+
+	// Dated and Source say when and from what the entry was made, Confidence
+	// how far to trust it: "high", "medium" or "low".
+	Dated      string `json:"dated,omitempty"`
+	Source     string `json:"source,omitempty"`
+	Confidence string `json:"confidence,omitempty"`
+}
+
+// names are all that it is found by, its own first.
+func (m Model) names() []string { return append([]string{m.Name}, m.Aliases...) }
+
+// check finds what is missing of a shape, or cannot be.
+func (m Model) check() error {
+	for _, f := range []struct {
+		key   string
+		value int
+	}{
+		{"layers", m.Layers}, {"hidden", m.Hidden}, {"heads", m.Heads}, {"kv_heads", m.KVHeads}, {"ffn", m.FFN}, {"vocab", m.Vocab}, {"max_len", m.MaxLen},
+	} {
+		if f.value <= 0 {
+			return fmt.Errorf("has no %s", f.key)
+		}
+	}
+	switch {
+	case m.Precision == "":
+		return errors.New("has no precision, such as bf16")
+	case m.KVLora == 0 && m.HeadDim == 0:
+		return errors.New("has no head_dim, nor the kv_lora of latent attention")
+	case m.KVLora > 0 && (m.RopeDim == 0 || m.NopeDim == 0 || m.ValueDim == 0):
+		return errors.New("latent attention (kv_lora) needs rope_dim, nope_dim and value_dim")
+	case m.KVHeads > m.Heads || m.Heads%m.KVHeads != 0:
+		return fmt.Errorf("%d kv_heads do not divide %d heads", m.KVHeads, m.Heads)
+	case m.TopK > m.Experts || m.Experts > 0 && m.TopK == 0:
+		return fmt.Errorf("top_k: want from 1 to the %d experts, got %d", m.Experts, m.TopK)
+	case m.DenseLayers > m.Layers:
+		return fmt.Errorf("dense_layers: want at most the %d layers, got %d", m.Layers, m.DenseLayers)
+	case m.WindowLayers > m.Layers:
+		return fmt.Errorf("window_layers: want at most the %d layers, got %d", m.Layers, m.WindowLayers)
+	case m.WindowLayers > 0 && m.Window == 0:
+		return errors.New("window_layers are given, but not how far they look back (window)")
+	}
+	return nil
 }
 
 // Params splits a model's weights by how a step touches them.
@@ -115,7 +161,11 @@ func (m Model) attentionParams() int64 {
 	}
 	q, kv := int64(m.QLora), int64(m.KVLora)
 	rope, nope, value := int64(m.RopeDim), int64(m.NopeDim), int64(m.ValueDim)
-	return h*q + q*heads*(nope+rope) + h*(kv+rope) + kv*heads*(nope+value) + heads*value*h
+	query := h*q + q*heads*(nope+rope)
+	if q == 0 { // only keys and values are compressed
+		query = h * heads * (nope + rope)
+	}
+	return query + h*(kv+rope) + kv*heads*(nope+value) + heads*value*h
 }
 
 // WeightBytes is the memory of all weights at precision p. Quantisation

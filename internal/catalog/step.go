@@ -104,10 +104,7 @@ func (s *StepModel) Window() int { return s.window }
 // Seconds is the time of a step without noise.
 func (s *StepModel) Seconds(l StepLoad) float64 {
 	tokens := float64(l.Tokens)
-	read := s.denseRead
-	if s.experts > 0 {
-		read += s.expertRead * (1 - math.Pow(s.missOne, tokens))
-	}
+	read := s.denseRead + s.expertRead*s.touched(tokens)
 	compute := s.tokenCompute*tokens + s.headCompute*float64(l.sampled)
 	linear := math.Cbrt(read*math.Sqrt(read) + compute*math.Sqrt(compute))
 	attention := s.readGrowing*float64(l.Growing) + s.readWindow*float64(l.windowed) +
@@ -117,12 +114,15 @@ func (s *StepModel) Seconds(l StepLoad) float64 {
 }
 
 // Decode adds one generated token of a sequence that then has ctx tokens.
-func (l *StepLoad) Decode(ctx, window int) {
-	l.Tokens++
-	l.sampled++
-	l.Sequences++
-	l.Growing += int64(ctx)
-	l.windowed += int64(min(ctx, window))
+func (l *StepLoad) Decode(ctx, window int) { l.Decodes(1, ctx, window) }
+
+// Decodes adds one generated token for each of n sequences of ctx tokens.
+func (l *StepLoad) Decodes(n, ctx, window int) {
+	l.Tokens += n
+	l.sampled += n
+	l.Sequences += n
+	l.Growing += int64(n) * int64(ctx)
+	l.windowed += int64(n) * int64(min(ctx, window))
 }
 
 // Prefill adds n prompt tokens behind ctx earlier ones; ends says that they
@@ -136,4 +136,17 @@ func (l *StepLoad) Prefill(n, ctx, window int, ends bool) {
 	seen := float64(ctx) + float64(n)/2
 	l.Pairs += float64(n) * seen
 	l.windowPairs += float64(n) * min(seen, float64(window))
+}
+
+// Ridge is the number of tokens in a step at which reading the weights takes as
+// long as multiplying with them: below it a step waits for memory, above it for
+// arithmetic. So many tokens touch every expert.
+func (s *StepModel) Ridge() float64 { return (s.denseRead + s.expertRead) / s.tokenCompute }
+
+// touched is the share of the experts that a step of so many tokens reads.
+func (s *StepModel) touched(tokens float64) float64 {
+	if s.experts == 0 {
+		return 0
+	}
+	return 1 - math.Pow(s.missOne, tokens)
 }

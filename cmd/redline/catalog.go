@@ -1,0 +1,166 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"redline/internal/catalog"
+)
+
+const catalogHelp = `List the models and accelerators that redline knows, show one of them, or compute
+what a pair can do: whether it fits, how many requests fill the KV cache, and the
+decode and prefill times that the hardware allows.
+
+A model that is not listed is read from the config.json that it was published
+with; anything else comes from a catalog file of your own (--catalog).`
+
+const catalogExamples = `  redline catalog
+  redline catalog llama-3.1-70b
+  redline catalog llama-3.1-70b --gpu H100 --tp 4 --prompt 1000 --output 300 --concurrency 32
+  redline catalog ./Qwen3-14B/config.json --gpu L40S --precision fp8
+  redline catalog --catalog mine.yaml my-model --gpu my-gpu --json`
+
+// pairFlags are what a pair is computed for.
+type pairFlags struct {
+	files                   []string
+	gpu, precision, kv      string
+	tp                      int
+	prompt, output, atATime float64
+	asJSON                  bool
+}
+
+func (p *process) catalogCommand() *cobra.Command {
+	var f pairFlags
+	c := &cobra.Command{Use: "catalog [MODEL|ACCELERATOR|config.json]", Short: "list models and accelerators; compute what a pair can do",
+		Long: catalogHelp, Example: catalogExamples, Args: cobra.MaximumNArgs(1)}
+	flags := c.Flags()
+	flags.StringArrayVar(&f.files, "catalog", nil, "file of further models and accelerators, or a model's config.json; repeatable")
+	flags.StringVar(&f.gpu, "gpu", "", "accelerator to compute for")
+	flags.IntVar(&f.tp, "tp", 1, "accelerators that share the model (tensor parallel)")
+	flags.Float64Var(&f.prompt, "prompt", 1000, "tokens of a prompt")
+	flags.Float64Var(&f.output, "output", 300, "tokens of a reply")
+	flags.Float64Var(&f.atATime, "concurrency", 1, "requests at a time")
+	flags.StringVar(&f.precision, "precision", "", "how the weights are stored (default: as the model is shipped)")
+	flags.StringVar(&f.kv, "kv-precision", "", "how the KV cache is stored (default: bf16)")
+	flags.BoolVar(&f.asJSON, "json", false, "print JSON and nothing else")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		known, err := catalog.Open(f.files...)
+		if err != nil {
+			return usage("--catalog: %v", err)
+		}
+		if len(args) == 0 {
+			if f.gpu != "" {
+				return usage("--gpu: name the model too, such as: redline catalog llama-3.1-8b --gpu %s", f.gpu)
+			}
+			return p.listCatalog(known, f.asJSON)
+		}
+		return p.showEntry(known, args[0], f)
+	}
+	return c
+}
+
+func (p *process) listCatalog(known *catalog.Catalog, asJSON bool) error {
+	if !asJSON {
+		return known.List(p.stdout)
+	}
+	return p.encode(struct {
+		Models       []catalog.Model       `json:"models"`
+		Accelerators []catalog.Accelerator `json:"accelerators"`
+	}{known.Models(), known.Accelerators()})
+}
+
+func (p *process) encode(v any) error {
+	out := json.NewEncoder(p.stdout)
+	out.SetIndent("", "  ")
+	return out.Encode(v)
+}
+
+// showEntry shows a model, a pair, or an accelerator.
+func (p *process) showEntry(known *catalog.Catalog, name string, f pairFlags) error {
+	model, err := findModel(known, name)
+	if err != nil && f.gpu == "" {
+		if a, missing := known.Accelerator(name); missing == nil {
+			if f.asJSON {
+				return p.encode(a)
+			}
+			return a.Show(p.stdout)
+		}
+	}
+	switch {
+	case err != nil:
+		return usage("%v", err)
+	case f.gpu != "":
+		return p.showPair(known, model, f)
+	case f.asJSON:
+		return p.encode(model)
+	}
+	return model.Show(p.stdout)
+}
+
+// findModel looks a model up by name, or reads its config.json where the name
+// is the path of one.
+func findModel(known *catalog.Catalog, name string) (catalog.Model, error) {
+	m, err := known.Model(name)
+	path := filepath.Base(name) == "config.json" || strings.HasSuffix(name, ".json")
+	if _, missing := os.Stat(name); err == nil && !path || missing != nil && !path {
+		return m, err
+	}
+	opened, err := catalog.Open(name)
+	if err != nil {
+		return catalog.Model{}, err
+	}
+	m, ok := opened.Given()
+	if !ok {
+		return catalog.Model{}, usage("%s: is a catalog, want the config.json of a model; name it with --catalog", name)
+	}
+	return m, nil
+}
+
+func (p *process) showPair(known *catalog.Catalog, model catalog.Model, f pairFlags) error {
+	accelerator, err := known.Accelerator(f.gpu)
+	if err != nil {
+		return usage("--gpu: %v", err)
+	}
+	d, err := f.deployment(model, accelerator)
+	if err != nil {
+		return err
+	}
+	sheet := d.Sheet(catalog.Traffic{Prompt: f.prompt, Output: f.output, Concurrency: f.atATime})
+	if f.asJSON {
+		return p.encode(sheet)
+	}
+	return sheet.Show(p.stdout)
+}
+
+func (f pairFlags) deployment(m catalog.Model, a catalog.Accelerator) (catalog.Deployment, error) {
+	d := catalog.Deploy(m, a, f.tp)
+	for _, n := range []struct {
+		flag  string
+		value float64
+	}{{"prompt", f.prompt}, {"output", f.output}, {"concurrency", f.atATime}, {"tp", float64(f.tp)}} {
+		if !(n.value >= 1 && n.value <= 1e8) {
+			return d, usage("--%s: want a number from 1 to 100,000,000, got %g", n.flag, n.value)
+		}
+	}
+	for _, o := range []struct {
+		flag, value string
+		into        *catalog.Precision
+	}{{"precision", f.precision, &d.Weights}, {"kv-precision", f.kv, &d.KV}} {
+		if o.value == "" {
+			continue
+		}
+		precision, err := catalog.ParsePrecision(o.value)
+		if err != nil {
+			return d, usage("--%s: %v", o.flag, err)
+		}
+		*o.into = precision
+	}
+	if err := d.Check(); err != nil {
+		return d, usage("--tp: %v", err)
+	}
+	return d, nil
+}

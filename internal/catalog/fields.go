@@ -1,0 +1,169 @@
+package catalog
+
+import "github.com/goccy/go-yaml/ast"
+
+// Bounds on the shape of a model: far above any that there is, and low enough
+// that no product of them overflows.
+const (
+	maxLayers = 1000
+	maxWide   = 1 << 17 // hidden size and ranks
+	maxFFN    = 1 << 20
+	maxHeads  = 1 << 12
+	maxVocab  = 1 << 22
+	maxTokens = 1 << 27
+)
+
+var modelFields = []field[Model]{
+	text("name", func(m *Model) *string { return &m.Name }),
+	words("aliases", func(m *Model) *[]string { return &m.Aliases }),
+	whole("layers", 1, maxLayers, func(m *Model) *int { return &m.Layers }),
+	whole("hidden", 1, maxWide, func(m *Model) *int { return &m.Hidden }),
+	whole("heads", 1, maxHeads, func(m *Model) *int { return &m.Heads }),
+	whole("kv_heads", 1, maxHeads, func(m *Model) *int { return &m.KVHeads }),
+	whole("head_dim", 1, maxWide, func(m *Model) *int { return &m.HeadDim }),
+	whole("ffn", 1, maxFFN, func(m *Model) *int { return &m.FFN }),
+	whole("vocab", 1, maxVocab, func(m *Model) *int { return &m.Vocab }),
+	yes("tied", func(m *Model) *bool { return &m.Tied }),
+	whole("max_len", 1, maxTokens, func(m *Model) *int { return &m.MaxLen }),
+	whole("experts", 0, maxHeads, func(m *Model) *int { return &m.Experts }),
+	whole("top_k", 0, maxHeads, func(m *Model) *int { return &m.TopK }),
+	whole("shared_experts", 0, maxHeads, func(m *Model) *int { return &m.SharedExperts }),
+	whole("dense_layers", 0, maxLayers, func(m *Model) *int { return &m.DenseLayers }),
+	whole("dense_ffn", 0, maxFFN, func(m *Model) *int { return &m.DenseFFN }),
+	whole("q_lora", 0, maxWide, func(m *Model) *int { return &m.QLora }),
+	whole("kv_lora", 0, maxWide, func(m *Model) *int { return &m.KVLora }),
+	whole("rope_dim", 0, maxWide, func(m *Model) *int { return &m.RopeDim }),
+	whole("nope_dim", 0, maxWide, func(m *Model) *int { return &m.NopeDim }),
+	whole("value_dim", 0, maxWide, func(m *Model) *int { return &m.ValueDim }),
+	whole("window", 0, maxTokens, func(m *Model) *int { return &m.Window }),
+	whole("window_layers", 0, maxLayers, func(m *Model) *int { return &m.WindowLayers }),
+	stored("precision", func(m *Model) *Precision { return &m.Precision }),
+	text("dated", func(m *Model) *string { return &m.Dated }),
+	text("source", func(m *Model) *string { return &m.Source }),
+	trust("confidence", func(m *Model) *string { return &m.Confidence }),
+}
+
+// Bounds on an accelerator, as wide as those on a model.
+const (
+	maxTFLOPS = 1e6
+	maxGiB    = 1e5
+	maxGBs    = 1e6
+	maxWatts  = 1e5
+	maxPrice  = 1e5
+)
+
+var acceleratorFields = []field[Accelerator]{
+	text("name", func(a *Accelerator) *string { return &a.Name }),
+	words("aliases", func(a *Accelerator) *[]string { return &a.Aliases }),
+	amount("bf16_tflops", maxTFLOPS, 1e12, func(a *Accelerator) *float64 { return &a.BF16 }),
+	amount("fp8_tflops", maxTFLOPS, 1e12, func(a *Accelerator) *float64 { return &a.FP8 }),
+	amount("fp4_tflops", maxTFLOPS, 1e12, func(a *Accelerator) *float64 { return &a.FP4 }),
+	{"reached", readReached},
+	text("reached_source", func(a *Accelerator) *string { return &a.ReachedSource }),
+	{"memory_gib", func(r *reader, n ast.Node, path string, a *Accelerator) error {
+		var bytes float64
+		err := amount("", maxGiB, GiB, func(*Accelerator) *float64 { return &bytes }).read(r, n, path, a)
+		a.Memory = int64(bytes)
+		return err
+	}},
+	amount("bandwidth_gbs", maxGBs, 1e9, func(a *Accelerator) *float64 { return &a.Read }),
+	amount("link_gbs", maxGBs, 1e9, func(a *Accelerator) *float64 { return &a.Link }),
+	amount("watts", maxWatts, 1, func(a *Accelerator) *float64 { return &a.Watts }),
+	{"price", func(r *reader, n ast.Node, path string, a *Accelerator) error {
+		return block(r, n, path, priceFields, a)
+	}},
+	text("dated", func(a *Accelerator) *string { return &a.Dated }),
+	text("source", func(a *Accelerator) *string { return &a.Source }),
+	trust("confidence", func(a *Accelerator) *string { return &a.Confidence }),
+}
+
+var priceFields = []field[Accelerator]{
+	amount("low", maxPrice, 1, func(a *Accelerator) *float64 { return &a.PriceLow }),
+	amount("high", maxPrice, 1, func(a *Accelerator) *float64 { return &a.PriceHigh }),
+	amount("reserved", maxPrice, 1, func(a *Accelerator) *float64 { return &a.PriceReserved }),
+	text("dated", func(a *Accelerator) *string { return &a.PriceDated }),
+	text("source", func(a *Accelerator) *string { return &a.PriceSource }),
+	trust("confidence", func(a *Accelerator) *string { return &a.PriceConfidence }),
+}
+
+// readReached reads the shares of the peak by precision.
+func readReached(r *reader, n ast.Node, path string, a *Accelerator) error {
+	values, ok := pairs(n)
+	if !ok {
+		return r.fail(n, "%s: want shares by precision, such as bf16: 0.6, got %s", path, described(n))
+	}
+	a.Reached = map[Precision]float64{}
+	for _, v := range values {
+		key, _ := scalar(v.Key)
+		p, err := ParsePrecision(key)
+		if err != nil {
+			return r.fail(v.Key, "%s: %v", path, err)
+		}
+		share, ok := number(v.Value)
+		if !ok || share <= 0 || share > 1 {
+			return r.fail(v.Value, "%s: want a share above 0 and up to 1, got %s", join(path, key), described(v.Value))
+		}
+		a.Reached[p] = share
+	}
+	return nil
+}
+
+// nameOf is the name of an entry, which decides what it adds to.
+func (r *reader) nameOf(n ast.Node, path string) (string, error) {
+	values, ok := pairs(n)
+	if !ok {
+		return "", r.fail(n, "%s: want an entry with a name, got %s", path, described(n))
+	}
+	for _, v := range values {
+		if key, _ := scalar(v.Key); key == "name" {
+			name, ok := scalar(v.Value)
+			if !ok || fold(name) == "" {
+				return "", r.fail(v.Value, "%s.name: want a name with letters or digits, got %s", path, described(v.Value))
+			}
+			return name, nil
+		}
+	}
+	return "", r.fail(n, "%s: has no name", path)
+}
+
+func (r *reader) model(c *Catalog, n ast.Node, path string, top head) error {
+	name, err := r.nameOf(n, path)
+	if err != nil {
+		return err
+	}
+	m, known := c.models.find([]string{name})
+	canonical := m.Name
+	top.apply(&m.Dated, &m.Source)
+	if err := block(r, n, path, modelFields, &m); err != nil {
+		return err
+	}
+	if known {
+		m.Name = canonical
+	}
+	if err := m.check(); err != nil {
+		return r.fail(n, "%s (%s): %v", path, name, err)
+	}
+	c.models.put(m, m.names())
+	return nil
+}
+
+func (r *reader) accelerator(c *Catalog, n ast.Node, path string, top head) error {
+	name, err := r.nameOf(n, path)
+	if err != nil {
+		return err
+	}
+	a, known := c.accelerators.find([]string{name})
+	canonical := a.Name
+	top.apply(&a.Dated, &a.Source)
+	if err := block(r, n, path, acceleratorFields, &a); err != nil {
+		return err
+	}
+	if known {
+		a.Name = canonical
+	}
+	if err := a.check(); err != nil {
+		return r.fail(n, "%s (%s): %v", path, name, err)
+	}
+	c.accelerators.put(a, a.names())
+	return nil
+}

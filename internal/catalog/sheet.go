@@ -1,0 +1,97 @@
+package catalog
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Sheet is a deployment under traffic with everything that arithmetic says of
+// it.
+type Sheet struct {
+	Model       Model       `json:"model"`
+	Accelerator Accelerator `json:"accelerator"`
+	TP          int         `json:"tp"`
+	Precision   Precision   `json:"precision"`
+	KVPrecision Precision   `json:"kv_precision"`
+	Prompt      float64     `json:"prompt_tokens"`
+	Output      float64     `json:"output_tokens"`
+	Concurrency float64     `json:"concurrency"`
+	Forecast    Forecast    `json:"forecast"`
+	Fits        bool        `json:"fits"`
+	// ShortBytes is what each accelerator lacks for the weights and one
+	// request, LeastTP how many of them hold both; absent where all is well,
+	// or where no number does.
+	ShortBytes float64 `json:"short_bytes,omitempty"`
+	LeastTP    int     `json:"least_tp,omitempty"`
+
+	deployment Deployment
+}
+
+// Sheet computes all of it.
+func (d Deployment) Sheet(t Traffic) Sheet {
+	s := Sheet{Model: d.Model, Accelerator: d.Accelerator, TP: d.TP, Precision: d.Weights, KVPrecision: d.KV,
+		Prompt: t.Prompt, Output: t.Output, Concurrency: t.Concurrency, Forecast: d.Forecast(t), deployment: d}
+	s.Fits = s.Forecast.Fits()
+	if !s.Fits {
+		s.ShortBytes = float64(d.Model.RankKVBytes(tokenCount(t.resident()), d.KV, d.TP)) - s.Forecast.Room
+		s.LeastTP = d.LeastTP(t)
+	}
+	return s
+}
+
+// Show writes the sheet in sentences.
+func (s Sheet) Show(w io.Writer) error {
+	d, f := s.deployment, s.Forecast
+	lines := []string{fmt.Sprintf("%s at %s on %d × %s: prompts of %s and replies of %s tokens, %s at a time", s.Model.Name, s.Precision, s.TP,
+		s.Accelerator.Name, grouped(s.Prompt), grouped(s.Output), digits(s.Concurrency)), ""}
+	add := func(key, text string) { lines = append(lines, fact(key, text)) }
+	if !s.Fits {
+		lines[1] = s.shortage()
+		add("weights", s.weightsPhrase())
+		_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
+		return err
+	}
+	add("weights", s.weightsPhrase())
+	add("kv cache", fmt.Sprintf("%s a token, %s a request; room for %s tokens (%s on each): full at %s requests",
+		Size(float64(f.KVPerToken)), Size(float64(f.KVPerRequest)), grouped(f.RoomTokens), Size(f.Room), grouped(f.FullAt)))
+	add("decode", fmt.Sprintf("%s ms a token (TPOT), %s tokens/s in all; each step reads %s on each accelerator", digits(1e3*f.TPOT), grouped(f.DecodeRate), Size(f.StepBytesRead)))
+	add("prefill", fmt.Sprintf("%s ms to the first token (TTFT) beside the others and without a queue; %s ms alone, %s tokens/s",
+		digits(1e3*f.TTFT), digits(1e3*f.Prefill), grouped(f.PrefillRate)))
+	add("ridge", s.ridgePhrase())
+	if s.Concurrency > f.FullAt {
+		add("full", fmt.Sprintf("%s requests do not fit at once: about %s run, the others wait or are preempted", digits(s.Concurrency), grouped(f.Batch)))
+	}
+	add("price", s.Accelerator.pricePhrase(float64(s.TP)))
+	add("assumed", fmt.Sprintf("%.0f %% of memory for the engine, cache at %s, steps of up to %s tokens", 100*d.Utilization, s.KVPrecision, grouped(float64(d.BatchTokens))))
+	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
+	return err
+}
+
+func (s Sheet) weightsPhrase() string {
+	text := Size(float64(s.Forecast.Weights))
+	if s.TP > 1 {
+		text += ", " + Size(float64(s.Forecast.Weights)/float64(s.TP)) + " on each accelerator"
+	}
+	return text
+}
+
+func (s Sheet) ridgePhrase() string {
+	side := "memory decides its time"
+	if s.Forecast.Batch > s.Forecast.Ridge {
+		side = "arithmetic decides its time"
+	}
+	return fmt.Sprintf("%s tokens; a decode step has %s, so %s", grouped(s.Forecast.Ridge), digits(s.Forecast.Batch), side)
+}
+
+// shortage says by how much it does not fit, and what would.
+func (s Sheet) shortage() string {
+	text := fmt.Sprintf("It does not fit: each accelerator lacks %s for the weights and one request.", Size(s.ShortBytes))
+	switch {
+	case s.LeastTP > s.TP:
+		return text + fmt.Sprintf(" The least that fits is --tp %d.", s.LeastTP)
+	case s.LeastTP > 0:
+		return text + fmt.Sprintf(" --tp %d would.", s.LeastTP)
+	}
+	return text + " No number of them does: choose a larger accelerator or a smaller precision."
+}

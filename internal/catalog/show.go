@@ -1,0 +1,233 @@
+package catalog
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// List writes every entry in a line.
+func (c *Catalog) List(w io.Writer) error {
+	rows := [][]string{{"model", "parameters", "active", "KV/token", "context", "weights"}}
+	for _, m := range c.Models() {
+		active := ""
+		if m.Experts > 0 {
+			active = billions(m.MatmulParams())
+		}
+		rows = append(rows, []string{m.Name, billions(m.TotalParams()), active, Size(float64(m.KVBytesPerToken(BF16))),
+			grouped(float64(m.MaxLen)), string(m.Precision)})
+	}
+	text := columns(rows) + "\n"
+	rows = [][]string{{"accelerator", "memory", "bandwidth", "bf16", "fp8", "$/hour", "dated"}}
+	for _, a := range c.Accelerators() {
+		rows = append(rows, []string{a.Name, Size(float64(a.Memory)), digits(a.Read/1e12) + " TB/s", teraflops(a.BF16), teraflops(a.FP8), a.priceRange(1), a.PriceDated})
+	}
+	text += columns(rows) + "\nOne of them: redline catalog NAME. A pair: redline catalog MODEL --gpu NAME [--tp N]. More of them: docs/CATALOG.md\n"
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// Show writes what is known of a model.
+func (m Model) Show(w io.Writer) error {
+	lines := []string{m.Name + ": " + billions(m.TotalParams()) + " parameters" + m.activePhrase()}
+	add := func(key, text string) { lines = append(lines, fact(key, text)) }
+	add("shape", m.shapePhrase())
+	add("attention", m.attentionPhrase())
+	add("weights", fmt.Sprintf("%s as shipped (%s); %s at bf16, %s at fp8, %s at int4", Size(float64(m.WeightBytes(m.Precision))), m.Precision,
+		Size(float64(m.WeightBytes(BF16))), Size(float64(m.WeightBytes(FP8))), Size(float64(m.WeightBytes(INT4)))))
+	add("kv cache", m.cachePhrase())
+	add("context", grouped(float64(m.MaxLen))+" tokens")
+	add("from", origin(m.Dated, m.Source, m.Confidence))
+	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
+	return err
+}
+
+func (m Model) activePhrase() string {
+	if m.Experts == 0 {
+		return ""
+	}
+	return ", of which a token is multiplied with " + billions(m.MatmulParams())
+}
+
+func (m Model) shapePhrase() string {
+	text := fmt.Sprintf("%d layers of %s, vocabulary %s", m.Layers, grouped(float64(m.Hidden)), grouped(float64(m.Vocab)))
+	if m.Tied {
+		text += " (embedding and head are one)"
+	}
+	if m.Experts > 0 {
+		text += fmt.Sprintf("; %d experts of %s, %d for each token", m.Experts, grouped(float64(m.FFN)), m.TopK)
+		if m.SharedExperts > 0 {
+			text += fmt.Sprintf(" and %d shared", m.SharedExperts)
+		}
+		return text
+	}
+	return text + ", feed-forward " + grouped(float64(m.FFN))
+}
+
+func (m Model) attentionPhrase() string {
+	text := fmt.Sprintf("%d heads over %d for keys and values, of %d", m.Heads, m.KVHeads, m.HeadDim)
+	if m.KVLora > 0 {
+		text = fmt.Sprintf("%d heads over a latent of %d + %d (MLA)", m.Heads, m.KVLora, m.RopeDim)
+	}
+	if m.WindowLayers > 0 {
+		text += fmt.Sprintf("; %d layers look back only %s tokens", m.WindowLayers, grouped(float64(m.Window)))
+	}
+	return text
+}
+
+func (m Model) cachePhrase() string {
+	text := grouped(float64(m.KVBytesPerToken(BF16))) + " bytes a token at 16 bits"
+	if m.WindowLayers > 0 {
+		growth := m.KVBytes(m.Window+1, BF16) - m.KVBytes(m.Window, BF16)
+		text += ", " + grouped(float64(growth)) + " for each one beyond the window"
+	}
+	if m.KVLora > 0 {
+		text += ", held by every accelerator"
+	}
+	return text
+}
+
+// Show writes what is known of an accelerator.
+func (a Accelerator) Show(w io.Writer) error {
+	lines := []string{a.Name + ": " + Size(float64(a.Memory)) + " at " + digits(a.Read/1e12) + " TB/s"}
+	add := func(key, text string) { lines = append(lines, fact(key, text)) }
+	rates := "bf16 " + teraflops(a.BF16)
+	for _, r := range []struct {
+		name string
+		rate float64
+	}{{"fp8", a.FP8}, {"fp4", a.FP4}} {
+		if r.rate > 0 {
+			rates += ", " + r.name + " " + teraflops(r.rate)
+		}
+	}
+	add("peak", rates+" (dense)")
+	add("ridge", digits(a.BF16/a.Read)+" operations for each byte read, at bf16")
+	if a.Link > 0 {
+		add("link", digits(a.Link/1e9)+" GB/s to its peers, one way")
+	}
+	if a.Watts > 0 {
+		add("power", digits(a.Watts)+" W")
+	}
+	add("price", a.pricePhrase(1))
+	add("from", origin(a.Dated, a.Source, a.Confidence))
+	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
+	return err
+}
+
+// priceRange is the price of n on demand, without its unit.
+func (a Accelerator) priceRange(n float64) string {
+	switch {
+	case a.PriceHigh == 0:
+		return ""
+	case a.PriceLow == a.PriceHigh:
+		return digits(n * a.PriceLow)
+	}
+	return digits(n*a.PriceLow) + " to " + digits(n*a.PriceHigh)
+}
+
+func (a Accelerator) pricePhrase(n float64) string {
+	var parts []string
+	if a.PriceHigh > 0 {
+		parts = append(parts, "$"+a.priceRange(n)+" an hour on demand")
+	}
+	if a.PriceReserved > 0 {
+		parts = append(parts, "$"+digits(n*a.PriceReserved)+" reserved")
+	}
+	if len(parts) == 0 {
+		return "not known; give price in a catalog file"
+	}
+	return strings.Join(parts, ", ") + " (assumed: " + origin(a.PriceDated, a.PriceSource, a.PriceConfidence) + ")"
+}
+
+func origin(dated, source, confidence string) string {
+	var parts []string
+	for _, p := range []string{source, dated} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	if confidence != "" {
+		parts = append(parts, confidence+" confidence")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// fact is a named line.
+func fact(key, text string) string {
+	const width = 12
+	return key + strings.Repeat(" ", max(1, width-utf8.RuneCountInString(key))) + text
+}
+
+// columns sets a table whose first column is aligned to the left, the others
+// to the right.
+func columns(rows [][]string) string {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, c := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(c))
+		}
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		line := ""
+		for i, c := range row {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
+			if i == 0 {
+				line += c + pad
+				continue
+			}
+			line += "  " + pad + c
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}
+
+// Size shows bytes in the largest unit that leaves a number above 1.
+func Size(bytes float64) string {
+	for _, u := range []struct {
+		size float64
+		unit string
+	}{{1 << 40, "TiB"}, {GiB, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if math.Abs(bytes) >= u.size {
+			return digits(bytes/u.size) + " " + u.unit
+		}
+	}
+	return grouped(bytes) + " B"
+}
+
+func billions(n int64) string { return digits(float64(n)/1e9) + " B" }
+
+func teraflops(rate float64) string {
+	if rate == 0 {
+		return ""
+	}
+	return grouped(math.Round(rate/1e12)) + " TFLOPS"
+}
+
+// digits shows three of them.
+func digits(x float64) string {
+	if math.Abs(x) >= 1000 {
+		return grouped(math.Round(x))
+	}
+	text := strconv.FormatFloat(x, 'g', 3, 64)
+	if v, err := strconv.ParseFloat(text, 64); err == nil {
+		text = strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return text
+}
+
+// grouped shows a whole number with its thousands apart.
+func grouped(x float64) string {
+	text := strconv.FormatFloat(math.Abs(math.Round(x)), 'f', 0, 64)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	if x <= -0.5 {
+		text = "-" + text
+	}
+	return text
+}
