@@ -155,6 +155,19 @@ var Options = []Option{
 		Help: "misbehave: a name, a time in parentheses where it takes one, and whom it strikes, such as 'reset:2%', " +
 			"'429(2s):#5' (the fifth request) or 'crlf' (all); names: " + strings.Join(sim.FaultNames(), ", ")},
 
+	{Flag: "net-delay", Key: "server.sim.net_delay", Group: EngineGroup, Kind: Duration, Value: "TIME", Default: "0s",
+		Help: "stand so far away: this long is added to every request's way and to its reply's"},
+	{Flag: "mbu", Key: "server.sim.memory_share", Group: EngineGroup, Kind: Float, Value: "SHARE", Default: "0.8",
+		Help: "share of the accelerator's peak memory bandwidth that reading the weights reaches; 0.2 is an inefficient engine"},
+	{Flag: "rate-limit", Key: "server.sim.rate_limit", Group: EngineGroup, Kind: Float, Value: "R", Default: "none",
+		Help: "requests per second above which the engine answers 429"},
+	{Flag: "cold-start", Key: "server.sim.cold_start", Group: EngineGroup, Kind: Duration, Value: "TIME", Default: "0s",
+		Help: "be eight times slower for so long after the first request"},
+	{Flag: "num-gpu-blocks-override", Key: "server.sim.num_gpu_blocks_override", Group: EngineGroup, Kind: Int, Value: "N",
+		Default: "what fits the memory", Help: "blocks of 16 tokens in the key-value cache"},
+	{Flag: "prefill-first", Key: "server.sim.prefill_first", Group: EngineGroup, Kind: Bool, Default: "false",
+		Help: "each step is either prompts or generation, prompts first, as vLLM worked before v1"},
+
 	{Flag: "rates", Key: "experiment.rates", Group: ExperimentGroup, Kind: Text, Value: "LIST",
 		Default: "doubling until the server is saturated", Help: "levels of a sweep in requests per second: 1,2,5,10",
 		set: setRates, get: getRates},

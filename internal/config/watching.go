@@ -59,6 +59,7 @@ var positive = []string{
 	"server.sim.tp", "server.sim.max_num_seqs", "server.sim.max_num_batched_tokens", "server.sim.gpu_memory_utilization",
 	"server.sim.max_model_len", "server.sim.tokens_per_chunk", "server.sim.num_gpu_blocks_override",
 	"server.sim.compute_share", "server.sim.memory_share",
+	"server.sim.net_delay", "server.sim.rate_limit", "server.sim.cold_start",
 }
 
 // zeros refuses a zero where it would pass for silence.

@@ -19,6 +19,7 @@ type batching struct {
 	window windowCost
 	pool   *pool
 	noise  *rand.Rand
+	cold   coldStart
 
 	running []*sequence
 	waiting queue
@@ -44,6 +45,7 @@ func NewBatching(s Spec) (Core, error) {
 		pool:   newPool(e.blocks),
 		noise:  rand.New(rand.NewPCG(s.Seed, 0x7265646c696e65)),
 		byID:   map[uint64]*sequence{},
+		cold:   coldStart{lasts: int64(s.ColdStart)},
 	}
 	if e.spec.Law == nil {
 		b.time = catalog.NewStepModel(e.deploy, e.spec.ComputeShare, e.spec.MemoryShare)
@@ -58,6 +60,7 @@ func (b *batching) Submit(now int64, j *Job) error {
 	b.serial++
 	s := &sequence{job: j, serial: b.serial, prompt: len(j.Prompt), total: len(j.Prompt)}
 	j.Arrived = now + int64(b.spec.RequestOverhead)
+	b.cold.arrive(now)
 	b.byID[j.ID] = s
 	b.waiting.pushBack(s)
 	return nil
@@ -136,7 +139,7 @@ func (b *batching) begin(start int64) {
 	b.stats.Steps++
 	b.stats.StepTokens = int64(b.load.Tokens)
 	b.stepping = true
-	b.end = start + b.duration()
+	b.end = start + b.cold.stretch(start, b.duration())
 }
 
 // fill chooses the step's tokens.

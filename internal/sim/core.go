@@ -103,6 +103,14 @@ type Spec struct {
 	RequestOverhead time.Duration `yaml:"request_overhead,omitempty"`
 	// Law replaces model and accelerator by measured constants.
 	Law *Law `yaml:"law,omitempty"`
+	// NetDelay is how far away the HTTP face is: it is added to the way of
+	// every request and to that of every reply.
+	NetDelay time.Duration `yaml:"net_delay,omitempty"`
+	// RateLimit is the requests per second above which the HTTP face answers
+	// 429; 0 is no limit.
+	RateLimit float64 `yaml:"rate_limit,omitempty"`
+	// ColdStart is how long after its first request the engine is slow.
+	ColdStart time.Duration `yaml:"cold_start,omitempty"`
 	// Jitter is the sigma of the lognormal noise on each step's time; nil is
 	// DefaultJitter, 0 none.
 	Jitter *float64 `yaml:"jitter,omitempty"`

@@ -3,7 +3,6 @@ package sim
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -219,13 +218,16 @@ func (g *generation) reset() error {
 	if err != nil {
 		return err
 	}
-	if secure, ok := conn.(*tls.Conn); ok {
-		conn = secure.NetConn()
+	socket := conn
+	for wrapped, ok := socket.(interface{ NetConn() net.Conn }); ok; wrapped, ok = socket.(interface{ NetConn() net.Conn }) {
+		socket = wrapped.NetConn()
 	}
-	if socket, ok := conn.(*net.TCPConn); ok {
-		_ = socket.SetLinger(0) // else it would be closed in order
+	if tcp, ok := socket.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // else it would be closed in order
 	}
-	return errors.Join(errCut, conn.Close())
+	err = socket.Close()
+	conn.Close() // what stands around it has nothing left to say
+	return errors.Join(errCut, err)
 }
 
 // inflated adds a megabyte to the JSON object that begins at b[at]. It is white

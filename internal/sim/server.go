@@ -41,9 +41,11 @@ type Server struct {
 	routes  map[string]route
 	serial  atomic.Uint64 // the last job's id
 	faults  *faultPlan
-	arrived atomic.Uint64 // generations asked for
-	doomed  sync.Map      // connections to close once they are idle
-	created int64         // Unix seconds, for /v1/models
+	// rationed is guarded by mu.
+	rationed *Ration
+	arrived  atomic.Uint64 // generations asked for
+	doomed   sync.Map      // connections to close once they are idle
+	created  int64         // Unix seconds, for /v1/models
 
 	http     http.Server
 	stopping chan struct{} // closed when Close begins
@@ -80,6 +82,7 @@ func NewServer(o Options) (*Server, error) {
 	s := &Server{
 		spec:     o.Spec,
 		faults:   faults,
+		rationed: NewRation(o.Spec.RateLimit),
 		version:  o.Version,
 		vocab:    token.O200k(),
 		truth:    newTruthLog(o.Truth),
@@ -119,6 +122,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.ongoing.Done()
+	if s.linger(s.spec.NetDelay, r.Context().Done()) != nil {
+		panic(http.ErrAbortHandler) // nobody waits any more
+	}
 	to, known := s.routes[r.URL.Path]
 	switch {
 	case !known:
@@ -173,6 +179,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return l.Close()
 	}
 	defer s.ongoing.Done()
+	if s.spec.NetDelay > 0 {
+		l = farListener{l, s.spec.NetDelay, &s.ongoing}
+	}
 	stop := context.AfterFunc(ctx, func() { s.http.Close() })
 	defer stop()
 	err := s.http.Serve(l)

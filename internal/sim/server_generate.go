@@ -58,7 +58,10 @@ type generation struct {
 
 func (s *Server) serveGeneration(w http.ResponseWriter, r *http.Request, spoken []*wire.Dialect) {
 	m := s.faults.befalls(s.arrived.Add(1))
-	err := s.strike(m, w, r)
+	err := s.ration(w)
+	if err == nil {
+		err = s.strike(m, w, r)
+	}
 	var g *generation
 	if err == nil {
 		g, err = s.admit(w, r, spoken)

@@ -3,6 +3,8 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"math"
+	"time"
 
 	"redline/internal/catalog"
 )
@@ -91,8 +93,24 @@ func (s Spec) checkRanges() error {
 			return fmt.Errorf("%s: want a number between 0 and 1, got %v", f.key, f.value)
 		}
 	}
+	if err := s.checkObstacles(); err != nil {
+		return err
+	}
 	_, err := newFaultPlan(s.Seed, s.Faults)
 	return err
+}
+
+// checkObstacles looks at what stands between a client and the engine.
+func (s Spec) checkObstacles() error {
+	switch {
+	case s.NetDelay < 0 || s.NetDelay > time.Minute:
+		return fmt.Errorf("net_delay: want a time up to a minute such as 40ms, got %v", s.NetDelay)
+	case !(s.RateLimit >= 0 && s.RateLimit <= math.MaxInt32):
+		return fmt.Errorf("rate_limit: want requests per second, got %v", s.RateLimit)
+	case s.ColdStart < 0 || s.ColdStart > 24*time.Hour:
+		return fmt.Errorf("cold_start: want a time such as 20s, got %v", s.ColdStart)
+	}
+	return nil
 }
 
 // place looks up what runs on what.
