@@ -343,6 +343,7 @@ func (c *collector) summary(gaps *tallies) Summary {
 	if !c.o.Varies {
 		s.Window.settling(&c.inFlight, served, c.o.Seed)
 		s.Window.growing(&c.inSystem, s.Requests.Due, served, c.o.Seed)
+		s.Window.Opening = c.opening()
 	}
 	v := view{collector: c, gaps: gaps, space: &workspace{}, trust: trust{batches: gaps.everything.batches, sound: s.Window.sound()}}
 	if c.tokens.Events > 0 {

@@ -53,6 +53,9 @@ type Window struct {
 	Overload *bool `json:"overload,omitempty"`
 	// Growth is the growth of requests in flight over the window.
 	Growth *float64 `json:"in_flight_growth,omitempty"`
+	// Opening lays the beginning of the window beside its end; absent where
+	// the load changes by plan, or requests are few.
+	Opening *Opening `json:"opening,omitempty"`
 }
 
 // Requests counts the requests due in the window. Due is the sum of OK,
