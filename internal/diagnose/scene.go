@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/metric"
 	"redline/internal/result"
+	"redline/internal/slo"
 	"redline/internal/telemetry"
 )
 
@@ -159,7 +160,7 @@ func sameWork(a, b *result.Point) bool {
 // near allows a median to differ by a fifth.
 func near(a, b float64) bool { return a > 0 && b > 0 && a < 1.25*b && b < 1.25*a }
 
-func p50(d *metric.Dist) float64                     { return at(d, "p50") }
+func p50(d *metric.Dist) float64                   { return at(d, "p50") }
 func at(d *metric.Dist, percentile string) float64 { v, _ := d.Get(percentile); return v }
 
 // rejectShare is the share of requests that the server would not take.

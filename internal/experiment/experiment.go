@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"redline/internal/config"
+	"redline/internal/diagnose"
 	"redline/internal/measure"
 	"redline/internal/result"
 	"redline/internal/search"
@@ -220,7 +221,7 @@ func (x *conductor) blank(first *result.Result) *result.Result {
 	whole := *first
 	whole.Plan, whole.Command = x.Config.Resolved(), x.Command
 	whole.Seed = x.Config.Seed
-	whole.Points, whole.Warnings, whole.Stages = []result.Point{}, nil, nil
+	whole.Points, whole.Warnings, whole.Stages, whole.Diagnosis = []result.Point{}, nil, nil, nil
 	whole.Interrupted = ""
 	whole.Verdict = result.Verdict{Valid: "yes", SLO: "none", Reasons: []string{}, Checks: []result.Check{}, Unchecked: first.Verdict.Unchecked}
 	return &whole
@@ -302,6 +303,7 @@ func (x *conductor) finish(err error) (*result.Result, string, error) {
 		// What failed is not finished: it can be gone on with.
 		x.res.Interrupted = "failed: " + err.Error()
 	}
+	x.res.Diagnosis = diagnose.Find(x.res)
 	x.res.Checklist = Checklist(x.res)
 	return x.res, x.dir.Path, errors.Join(err, x.keep(x.res.Interrupted))
 }

@@ -16,6 +16,7 @@ import (
 	"redline/internal/client"
 	"redline/internal/clock"
 	"redline/internal/config"
+	"redline/internal/diagnose"
 	"redline/internal/load"
 	"redline/internal/metric"
 	"redline/internal/record"
@@ -122,6 +123,7 @@ func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 	if err != nil {
 		return nil, path, errors.Join(err, lost)
 	}
+	res.Diagnosis = diagnose.Find(res)
 	unkept := r.keep(res)
 	return res, path, cmp.Or(lost, unkept)
 }

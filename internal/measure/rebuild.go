@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redline/internal/config"
+	"redline/internal/diagnose"
 	"redline/internal/record"
 	"redline/internal/result"
 	"redline/internal/store"
@@ -77,6 +78,7 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 	for i := range res.Points {
 		useAccelerators(res, &res.Points[i], seen, start, end)
 	}
+	res.Diagnosis = diagnose.Find(res)
 	return res, err
 }
 

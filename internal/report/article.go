@@ -68,6 +68,7 @@ func newArticle(r *result.Result) *article {
 		}
 	}
 	take("", nil, func() { p.evidence(r) })
+	take("Why", nil, func() { p.whyWhole(r) })
 	take("The protocol", nil, func() { p.protocol(r.Protocol) })
 	take("Latency against load", curves(r), func() { p.levels(r) })
 	take("The limit", nil, func() { p.limit(r) })

@@ -21,6 +21,7 @@ func Terminal(w io.Writer, r *result.Result, o TerminalOptions) error {
 	}
 	p := newPage(r, o)
 	p.verdict(r)
+	p.why(r)
 	p.gap()
 	p.setting(r)
 	p.answer(r)

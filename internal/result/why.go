@@ -67,6 +67,8 @@ type Finding struct {
 	// Response is what to try first, in the engine's own flags where they are
 	// known.
 	Response []string `json:"response"`
+	// Advice is what suits the class of the workload; the first finding has it.
+	Advice string `json:"advice,omitempty"`
 }
 
 // Evidence is one figure that a finding rests on.

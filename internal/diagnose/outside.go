@@ -1,0 +1,100 @@
+package diagnose
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Thresholds of what stands before the engine.
+const (
+	rejectsSeen    = 0.01
+	fewestRejects  = 5
+	coldTPOT       = 1.7
+	coldTTFT       = 1.5
+	coldTTFTAlone  = 3.0
+	farShare       = 0.4
+	farMS          = 10.0
+	connectShare   = 0.5
+	connectMS      = 5.0
+	connectExplain = 0.2
+)
+
+// rateLimited: some requests never reached the engine.
+func rateLimited(s *scene) *claim {
+	r := s.point.Requests
+	share := rejectShare(s.point)
+	if r.Rejected < fewestRejects || share < rejectsSeen {
+		return nil
+	}
+	told := ""
+	for _, e := range r.Errors {
+		if strings.Contains(e.Text, "429") {
+			told = e.Text
+			break
+		}
+	}
+	c := &claim{
+		title:      fmt.Sprintf("%s of requests are rejected; %s requests/s are let through", percent(share), number(s.point.Rates.Completed)),
+		confidence: confidence(told != "", Certain, Likely),
+	}
+	c.evidence = append(c.evidence, s.see("requests.rejected", "%d of %d requests rejected", r.Rejected, r.Due),
+		s.see("rates.completed", "%s requests/s completed of %s offered", number(s.point.Rates.Completed), number(s.point.Rates.Offered)))
+	if told != "" {
+		c.evidence = append(c.evidence, s.see("requests.errors", "%s", told))
+	}
+	return c
+}
+
+// coldStart: what was slow at first no longer is.
+func coldStart(s *scene) *claim {
+	w := s.point.Window
+	o := w.Opening
+	if o == nil || o.LaterTTFT <= 0 || s.overloaded() {
+		return nil
+	}
+	ratio := o.FirstTTFT / o.LaterTTFT
+	ttft := s.see("window.opening.first_ttft_ms", "median ttft %s in the first fifth of the window, %s in its second half", ms(o.FirstTTFT), ms(o.LaterTTFT))
+	if o.FirstTPOT == nil || o.LaterTPOT == nil || *o.LaterTPOT <= 0 {
+		if ratio < coldTTFTAlone {
+			return nil
+		}
+		return &claim{title: fmt.Sprintf("the first requests wait %.1f times as long as later ones", ratio), confidence: Possible,
+			evidence: []evidence{ttft}}
+	}
+	pace := *o.FirstTPOT / *o.LaterTPOT
+	if pace < coldTPOT || ratio < coldTTFT {
+		return nil
+	}
+	return &claim{title: fmt.Sprintf("the server was cold: tokens came %.1f times as slowly in the first fifth of the window", pace), confidence: Likely,
+		evidence: []evidence{ttft, s.see("window.opening.first_tpot_ms", "median tpot %s in the first fifth, %s in the second half",
+			ms(*o.FirstTPOT), ms(*o.LaterTPOT))}}
+}
+
+// networkBound: the server's own ttft is short.
+func networkBound(s *scene) *claim {
+	l := s.point.Latency
+	if l.TTFT == nil {
+		return nil
+	}
+	connect := p50(l.Connect)
+	if s.server.TTFT == nil {
+		if half := p50(l.TTFT); connect < connectMS || connect < connectShare*half {
+			return nil
+		}
+		return &claim{title: fmt.Sprintf("the network takes much of ttft: connecting alone takes %s", ms(connect)), confidence: Likely,
+			evidence: []evidence{s.see("latency.connect_ms.p50", "connecting takes %s", ms(connect)),
+				s.see("latency.ttft_ms.p50", "median ttft %s", ms(p50(l.TTFT)))}}
+	}
+	away := l.TTFT.Mean - s.server.TTFT.Mean
+	if away < farMS || away < farShare*l.TTFT.Mean {
+		return nil
+	}
+	c := &claim{title: fmt.Sprintf("network and front end take %s of a mean ttft of %s", ms(away), ms(l.TTFT.Mean)),
+		confidence: confidence(connect >= connectExplain*away, Certain, Likely),
+		evidence: []evidence{s.see("latency.ttft_ms.mean", "mean ttft %s at the client", ms(l.TTFT.Mean)),
+			s.see("server.ttft_ms.mean", "%s by the server's own count", ms(s.server.TTFT.Mean))}}
+	if connect > 0 {
+		c.evidence = append(c.evidence, s.see("latency.connect_ms.p50", "connecting takes %s", ms(connect)))
+	}
+	return c
+}

@@ -1,0 +1,125 @@
+package diagnose
+
+// Rule is one regime and what speaks for it.
+type Rule struct {
+	// Regime is its name in documents, Name in words.
+	Regime, Name string
+	// When says which figures speak for it, Sure what decides the confidence,
+	// and Settled how the confirming measurement answers: for people to read.
+	When, Sure, Settled string
+	// Explains lists the regimes that follow from this one, which are not
+	// shown beside it.
+	Explains []string
+
+	about   phase
+	judge   func(*scene) *claim
+	confirm func(*scene) string
+}
+
+// Rules is every regime, those that explain the others first: what never
+// reached the engine, then what the engine lacks, then what its work costs.
+var Rules = []Rule{
+	{
+		Regime: "rate-limited", Name: "rate limit",
+		When:     "5 requests and 1 % of those due were rejected (429, 503)",
+		Sure:     "certain where the messages say 429; likely where they do not: a server in trouble sheds load by 503",
+		Settled:  "a rate below the one that was let through is answered whole",
+		Explains: []string{"queueing", "scheduler-saturation", "network-bound"},
+		about:    either, judge: rateLimited, confirm: confirmRate,
+	},
+	{
+		Regime: "cold-start", Name: "cold start",
+		When:     "in the first fifth of the window the median tpot is 1.7 times that of its second half and the median ttft 1.5 times, the queue not growing; without a tpot, the median ttft 3 times",
+		Sure:     "likely; possible without a tpot",
+		Settled:  "the same load behind a warm-up of two minutes has no slow beginning",
+		Explains: []string{"kv-pressure", "scheduler-saturation", "network-bound", "interference", "queueing", "prefill-bound", "inefficient-decode", "batching-trade-off", "decode-memory-bound"},
+		about:    either, judge: coldStart, confirm: confirmWarm,
+	},
+	{
+		Regime: "kv-pressure", Name: "KV cache full",
+		When:     "requests were preempted, 3 and 0.5 % of those answered at least; or the cache was 95 % full while one request and more waited on the mean and the batch was not at its limit",
+		Sure:     "certain with the server's count of preemptions; likely by the gauge alone; possible where, without the server's metrics, the arithmetic says that the requests in flight fill the cache and the queue grows",
+		Settled:  "half the requests in flight, and neither preemptions nor a queue",
+		Explains: []string{"scheduler-saturation", "network-bound", "interference", "queueing", "prefill-bound", "batching-trade-off", "inefficient-decode", "decode-memory-bound"},
+		about:    either, judge: kvPressure, confirm: confirmHalf,
+	},
+	{
+		Regime: "scheduler-saturation", Name: "batch at its limit",
+		When:     "one request and more waited on the mean while the batch stood at its largest (95 % of max_num_seqs at most and 80 % on the mean; where that is not known, its mean within 7 % of its maximum) and the cache was less than 95 % full",
+		Sure:     "certain where the limit is known; likely by the plateau alone",
+		Settled:  "the same load with a larger limit has no queue; if it has, the accelerator is the limit",
+		Explains: []string{"queueing", "prefill-bound", "network-bound"},
+		about:    either, judge: schedulerFull, confirm: confirmSeqs,
+	},
+	{
+		Regime: "prefix-cache", Name: "prefix cache misses",
+		When:     "the workload repeats 15 % and more of its prompt tokens, and less than half of that came from the cache",
+		Sure:     "certain with the server's counters; likely by the replies' usage",
+		Settled:  "a run whose prompts share nothing has the same ttft: the cache does nothing",
+		Explains: []string{"interference", "queueing", "prefill-bound"},
+		about:    either, judge: cacheMisses, confirm: confirmCold,
+	},
+	{
+		Regime: "network-bound", Name: "network or front end",
+		When:     "the client's mean ttft exceeds the server's own by 10 ms and by 40 % of the client's; or, without the server's, connecting takes 5 ms and half the median ttft",
+		Sure:     "certain where connecting takes as long as a good part of the difference; likely otherwise: a gateway in between looks the same",
+		Settled:  "doctor shows the round trip; a client beside the server has a ttft near the server's own",
+		Explains: []string{"queueing", "prefill-bound"},
+		about:    first, judge: networkBound, confirm: confirmNear,
+	},
+	{
+		Regime: "interference", Name: "mixed workload interferes",
+		When:     "the gap between tokens has a p99 of 4 times its median and 25 ms more, and the prompts' p95 is 4 times their median and 2000 tokens at least, the queue not growing",
+		Sure:     "likely",
+		Settled:  "without the long prompts, the tail of the gaps is gone",
+		Explains: []string{"queueing", "prefill-bound", "inefficient-decode", "batching-trade-off", "decode-memory-bound"},
+		about:    either, judge: interference, confirm: confirmShort,
+	},
+	{
+		Regime: "queueing", Name: "queueing",
+		When:     "the queue grows; or the server's mean queue time is half of its ttft and 50 ms; or, without its metrics, the median ttft is 3 times that of the least load measured; or, with that neither, the p99 of ttft is 5 times its median and the prompts' p95 less than 3 times theirs",
+		Sure:     "certain with the server's queue time or waiting requests; likely by growth or another load; possible by the tail alone",
+		Settled:  "a search for the limit finds the rate at which the queue begins",
+		Explains: []string{"prefill-bound", "batching-trade-off"},
+		about:    first, judge: queueing, confirm: confirmLimit,
+	},
+	{
+		Regime: "prefill-bound", Name: "prefill-bound",
+		When:     "an objective on the first token is missed, or the median ttft is a second or half of e2e; prompts of 1000 tokens and more on the mean had to be computed; and the server's prefill is 60 % of its ttft, or, without its metrics, ttft doubles from one prompt-length bucket to a longer one at no more than two requests in flight or within 1.6 times the prediction",
+		Sure:     "certain with the server's prefill time; likely otherwise",
+		Settled:  "with one request at a time ttft still grows with the prompt",
+		Explains: []string{"decode-memory-bound"},
+		about:    first, judge: prefillBound, confirm: confirmPrefill,
+	},
+	{
+		Regime: "inefficient-decode", Name: "inefficient decode",
+		When:     "the median gap between tokens is 1.8 times the tpot that the accelerator's bandwidth predicts",
+		Sure:     "certain where the accelerator's memory was active less than half of the time; likely without that counter",
+		Settled:  "a single stream of a short prompt is just as far from the prediction",
+		Explains: []string{"batching-trade-off", "decode-memory-bound"},
+		about:    stream, judge: inefficient, confirm: confirmStream,
+	},
+	{
+		Regime: "batching-trade-off", Name: "batching trade-off",
+		When:     "an objective on the tokens' pace is missed; at a lower load the median tpot was two thirds or less and the output two thirds or less; or, of a single load, arithmetic says so of one request alone and measurement agrees with it within 1.6 times",
+		Sure:     "certain with two loads measured; likely by arithmetic",
+		Settled:  "a sweep over concurrencies shows the largest batch whose tpot keeps the objective",
+		Explains: []string{"decode-memory-bound"},
+		about:    stream, judge: batching, confirm: confirmBatch,
+	},
+	{
+		Regime: "decode-memory-bound", Name: "decode memory-bound",
+		When:    "an objective on the tokens' pace is missed, or the median tpot is 50 ms and more, and the median gap is within 0.6 and 1.6 times the tpot that the accelerator's bandwidth predicts",
+		Sure:    "certain only where the accelerator's memory was active 60 % of the time; likely without that counter",
+		Settled: "a single stream is as slow: nothing but fewer bytes or more bandwidth helps",
+		about:   stream, judge: memoryBound, confirm: confirmStream,
+	},
+}
+
+// confidence gives the first word where the condition holds, else the second.
+func confidence(holds bool, then, otherwise string) string {
+	if holds {
+		return then
+	}
+	return otherwise
+}
