@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"redline/internal/config"
@@ -41,20 +39,13 @@ func (p *process) benchCommand() *cobra.Command {
 	return p.protocolCommand(c, []string{"profile", "limit", "concurrency", "requests", "duration", "rates", "concurrencies",
 		"find-limit", "repeat", "rounds", "tolerance", "generation"},
 		map[string]string{"rate": "requests per second of the production mix (default: what four users at once make)"},
-		func(cfg *config.Config) (*config.Config, experiment.Estimate, error) {
-			full, err := experiment.BenchDefaults(cfg)
-			if err != nil {
-				return nil, experiment.Estimate{}, err
-			}
-			estimate, err := experiment.PlanBench(full)
-			return full, estimate, err
-		}, experiment.Bench)
+		experiment.BenchDefaults, experiment.Bench)
 }
 
-// protocolCommand is a command that runs an experiment of known stages: it says
-// what they will take, and goes on with one that was cut short.
+// protocolCommand is a command that runs an experiment of known stages, and goes
+// on with one that was cut short.
 func (p *process) protocolCommand(c *cobra.Command, not []string, words map[string]string,
-	prepare func(*config.Config) (*config.Config, experiment.Estimate, error), run conducted) *cobra.Command {
+	prepare func(*config.Config) (*config.Config, error), run conducted) *cobra.Command {
 	flags := addOptions(c, except(not...), words)
 	var resume string
 	c.Flags().StringVar(&resume, "resume", "", "directory of one that was cut short, to go on with")
@@ -63,12 +54,8 @@ func (p *process) protocolCommand(c *cobra.Command, not []string, words map[stri
 		if err != nil {
 			return err
 		}
-		cfg, estimate, err := prepare(cfg)
-		if err != nil {
+		if cfg, err = prepare(cfg); err != nil {
 			return usage("%v", err)
-		}
-		if !cfg.Output.Quiet {
-			fmt.Fprintf(p.stderr, "redline: %s; Ctrl-C keeps what was measured\n", estimate)
 		}
 		return p.conduct(c.Context(), cfg, resume, c.Name(), run)
 	}

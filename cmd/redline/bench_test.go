@@ -33,7 +33,7 @@ func TestBenchCommand(t *testing.T) {
 	if code != exitOK && code != exitInvalid && code != exitUndecided {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
-	if !strings.Contains(stderr, "stages, ") {
+	if !strings.Contains(stderr, "by the clock") {
 		t.Errorf("no estimate in %q", stderr)
 	}
 	var res result.Result

@@ -36,7 +36,5 @@ func (p *process) matrixCommand() *cobra.Command {
 	return p.protocolCommand(c, []string{"requests", "duration", "rates", "concurrencies", "find-limit", "sustained", "thorough",
 		"budget", "start", "repeat", "rounds", "tolerance", "accept"},
 		map[string]string{"rate": "requests per second of the rows that have the plan's load (default: 10)"},
-		func(cfg *config.Config) (*config.Config, experiment.Estimate, error) {
-			return cfg, experiment.PlanMatrix(cfg), nil
-		}, experiment.Matrix)
+		func(cfg *config.Config) (*config.Config, error) { return cfg, nil }, experiment.Matrix)
 }

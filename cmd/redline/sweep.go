@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -51,9 +49,6 @@ func (p *process) sweepCommand() *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := p.experimentPlan(c.Name(), flags(), resume)
 		if err != nil {
-			return err
-		}
-		if err := p.announceSearch(cfg); err != nil {
 			return err
 		}
 		return p.conduct(c.Context(), cfg, resume, "sweep", experiment.Sweep)
@@ -110,33 +105,38 @@ func (p *process) withoutSettings(name string) (string, bool) {
 	return p.lookupEnv(name)
 }
 
-// announceSearch says what a search will probably take.
-func (p *process) announceSearch(cfg *config.Config) error {
-	if !cfg.Experiment.FindLimit {
-		return nil
+// announce says what an experiment will probably take.
+func (p *process) announce(cfg *config.Config, command string) (experiment.Estimate, error) {
+	foreseen, err := experiment.Foresee(command, cfg)
+	switch {
+	case err != nil && cfg.Experiment.FindLimit:
+		return foreseen, usage("--find-limit: %v", err)
+	case err != nil:
+		return foreseen, usage("%v", err)
+	case !cfg.Output.Quiet:
+		fmt.Fprintf(p.stderr, "redline: %s; Ctrl-C keeps what was measured\n", foreseen)
 	}
-	plan, err := experiment.PlanLimit(cfg)
-	if err != nil {
-		return usage("--find-limit: %v", err)
-	}
-	if cfg.Output.Quiet {
-		return nil
-	}
-	fmt.Fprintf(p.stderr, "redline: about %d levels, %s of load, if the limit is near %.3g requests/s; Ctrl-C keeps what was measured\n",
-		len(plan.Levels), plan.Load.Round(time.Second), plan.Guess)
-	return nil
+	return foreseen, nil
 }
 
 // conduct runs an experiment and shows its result; command is the one that goes
 // on with it.
 func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, command string,
 	run func(context.Context, experiment.Options) (*result.Result, string, error)) error {
+	foreseen, err := p.announce(cfg, command)
+	if err != nil {
+		return err
+	}
 	live := report.NewLiveLine(p.stderr, report.LiveOptions{Terminal: p.terminal, Width: p.width})
 	say := func(format string, args ...any) { live.Say("redline: " + fmt.Sprintf(format, args...)) }
-	o := experiment.Options{Resume: resume, Options: measure.Options{Config: cfg, Version: version, Command: p.commandLine(cfg),
+	o := experiment.Options{Resume: resume, Foreseen: foreseen, Options: measure.Options{Config: cfg, Version: version, Command: p.commandLine(cfg),
 		Stop: p.stop, Say: say}}
 	if !cfg.Output.Quiet {
 		o.Live = func(s metric.Snapshot) { live.Show(s) }
+		o.Begin = func(s experiment.Stage, at experiment.Progress) {
+			live.Stage(report.LiveStage{Name: s.Name, What: at.What, Number: at.Number, Of: at.Of, About: !at.Exact,
+				Warmup: at.Warmup, Window: at.Window, Ahead: at.Ahead})
+		}
 		o.End = func(s experiment.Stage, res *result.Result, kept bool) {
 			say("%s", stageLine(s, res, kept))
 		}
@@ -170,29 +170,4 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, comma
 		err = unshown
 	}
 	return ending(res, err)
-}
-
-// stageLine says in one line what came of a stage.
-func stageLine(s experiment.Stage, res *result.Result, kept bool) string {
-	parts := []string{s.Name}
-	if kept {
-		parts = append(parts, "kept from before")
-	}
-	if len(res.Points) > 0 {
-		point := res.Points[0]
-		if d := point.Latency.TTFTDue; d != nil {
-			parts = append(parts, fmt.Sprintf("ttft p50 %.4g p99 %.4g ms", d.P["p50"], d.P["p99"]))
-		}
-		if d := point.Latency.TPOT; d != nil {
-			parts = append(parts, fmt.Sprintf("tpot p50 %.3g ms", d.P["p50"]))
-		}
-		parts = append(parts, fmt.Sprintf("%d of %d ok", point.Requests.OK, point.Requests.Due))
-		for _, v := range point.Objectives {
-			parts = append(parts, v.Objective+" "+string(v.Standing))
-		}
-	}
-	if res.Verdict.Valid == "no" {
-		parts = append(parts, "INVALID")
-	}
-	return strings.Join(parts, " · ")
 }

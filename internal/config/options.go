@@ -180,7 +180,7 @@ var Options = []Option{
 	{Flag: "thorough", Key: "experiment.thorough", Group: ExperimentGroup, Kind: Bool, Default: "false",
 		Help: "a sustained run of half an hour"},
 	{Flag: "budget", Key: "experiment.budget", Group: ExperimentGroup, Kind: Duration, Value: "TIME", Default: "no bound",
-		Help: "load time of the whole search at most; a small one ends in a wider interval"},
+		Help: "most time that the whole search may keep the server under load: warm-up, window and last replies of every level, not the time between them; a small one ends in a wider interval"},
 	{Flag: "start", Key: "experiment.start", Group: ExperimentGroup, Kind: Float, Value: "R", Default: "1",
 		Help: "first rate of a search; a good guess saves time"},
 	{Flag: "repeat", Key: "experiment.repeat", Group: ExperimentGroup, Kind: Int, Value: "N", Default: "1",

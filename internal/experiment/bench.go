@@ -259,6 +259,11 @@ func benchSpec(c *config.Config) search.Spec {
 	spec.Sustained = scaledBy(c, cmp.Or(spec.Sustained, defaultSustained))
 	spec.Shortest = scaledBy(c, cmp.Or(spec.Shortest, defaultShortest))
 	spec.Longest = scaledBy(c, spec.Longest)
+	if s := c.Experiment.Scale; s > 0 && s < 1 && spec.Precision == 0 {
+		// An interval narrows with the root of what was seen: with so much
+		// less of it the usual one would be waited for in vain.
+		spec.Precision = min(usualPrecision/math.Sqrt(s), 0.5)
+	}
 	return spec
 }
 
@@ -289,6 +294,7 @@ func (x *conductor) limitOf(ctx context.Context) error {
 const (
 	defaultSustained = 300 * time.Second
 	defaultShortest  = 10 * time.Second
+	usualPrecision   = 0.05
 )
 
 // limitRate is the rate that the stages behind the search are held to, 0 where

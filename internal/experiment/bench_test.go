@@ -105,7 +105,7 @@ func TestBenchGoesOn(t *testing.T) {
 		halt := sync.OnceFunc(func() { close(stop) })
 		o.Stop = stop
 		if attempt == 2 {
-			o.Begin = func(experiment.Stage) { time.AfterFunc(30*time.Millisecond, halt) } // within a stage
+			o.Begin = func(experiment.Stage, experiment.Progress) { time.AfterFunc(30*time.Millisecond, halt) } // within a stage
 		}
 		o.End = func(_ experiment.Stage, _ *result.Result, kept bool) {
 			if !kept {
@@ -313,7 +313,7 @@ func TestBenchDefaults(t *testing.T) {
 	if diff := cmp.Diff([]string{"ttft:p95<1s", "tpot:p95<40ms", "e2e:p99<15s"}, objectives); diff != "" {
 		t.Errorf("objectives: %s", diff)
 	}
-	estimate, err := experiment.PlanBench(full)
+	estimate, err := experiment.Foresee("bench", full)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,9 +27,11 @@ type Options struct {
 	measure.Options
 	// Resume goes on with an experiment that was cut short: its directory.
 	Resume string
+	// Foreseen is what the whole will probably take, for what Begin is told.
+	Foreseen Estimate
 	// Begin and End are told of each stage; End also of one that was kept from
 	// before.
-	Begin func(stage Stage)
+	Begin func(stage Stage, at Progress)
 	End   func(stage Stage, res *result.Result, kept bool)
 }
 
@@ -45,6 +47,10 @@ type Stage struct {
 	sound func(*result.Result) bool
 }
 
+// Measures reports whether figures are taken from the stage: a single request and
+// a warm-up only prepare the way.
+func (s Stage) Measures() bool { return s.Purpose != purposeSmoke && s.Purpose != purposeWarmUp }
+
 // conductor is an experiment under way.
 type conductor struct {
 	Options
@@ -56,6 +62,8 @@ type conductor struct {
 	e2e    time.Duration  // mean of the last stage
 	cut    string         // why the last stage was cut short, "" if it was not
 	used   measure.Used   // of the plan's limits on tokens and money
+	// passed is how much of what was foreseen is over.
+	passed time.Duration
 	// rows are the points of a matrix by the names of their rows.
 	rows map[string]*result.Point
 	// neighbour is how a tenant fared beside a hot one.
@@ -103,6 +111,7 @@ func (x *conductor) run(ctx context.Context, s Stage) (*result.Result, error) {
 		}
 	}
 	x.add(s, path, res)
+	x.passing(res)
 	x.tell(s, res, was)
 	if x.bounded() {
 		used, lost := measure.UsedBy(path, &c)
@@ -133,7 +142,7 @@ func (x *conductor) fresh(ctx context.Context, s Stage) (*result.Result, error) 
 		return nil, endedBy(limit)
 	}
 	if x.Begin != nil {
-		x.Begin(s)
+		x.Begin(s, x.progress(s))
 	}
 	o := x.Options.Options
 	o.Config, o.Target, o.Used = s.Config, s.on, x.used
@@ -194,8 +203,7 @@ func (x *conductor) add(s Stage, path string, res *result.Result) {
 		}
 	}
 	x.res.Stages = append(x.res.Stages, entry)
-	if s.Purpose != purposeSmoke && s.Purpose != purposeWarmUp {
-		// No figure is taken from those two, so none can be unsound.
+	if s.Measures() {
 		x.judge(s, res)
 	}
 	if x.cut = res.Interrupted; x.cut != "" {

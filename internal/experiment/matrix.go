@@ -227,34 +227,3 @@ func (x *conductor) fewer(requests int) int {
 	}
 	return requests
 }
-
-// Estimate is what an experiment will probably take.
-type Estimate struct {
-	Stages int
-	Load   time.Duration
-}
-
-// String says it in one line.
-func (e Estimate) String() string {
-	return fmt.Sprintf("about %d stages, %s of load and what the last replies of each take", e.Stages, e.Load.Round(time.Second))
-}
-
-// PlanMatrix estimates a matrix.
-func PlanMatrix(c *config.Config) Estimate {
-	var e Estimate
-	for _, r := range MatrixRows(c) {
-		e.add(c, r)
-	}
-	return e
-}
-
-// add counts a row; one of a number of requests is taken to last as long as any
-// other.
-func (e *Estimate) add(c *config.Config, r config.Row) {
-	length := r.Duration
-	if length == 0 {
-		length = rowLength
-	}
-	e.Stages++
-	e.Load += scaledBy(c, length) + scaledBy(c, rowWarmup)
-}

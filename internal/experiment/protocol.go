@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"redline/internal/config"
 	"redline/internal/measure"
@@ -369,28 +368,4 @@ func together(list []result.Variant) result.Acceptance {
 		}
 	}
 	return result.Acceptance{Standing: result.NotStated}
-}
-
-// PlanBench estimates the protocol.
-func PlanBench(c *config.Config) (Estimate, error) {
-	e := Estimate{Stages: 2, Load: scaledBy(c, rowLength/2)} // one request, and a warm-up
-	for _, r := range benchRows(c) {
-		e.add(c, r)
-	}
-	for range 4 { // the mix, overload, tenants with and without the hot one
-		e.add(c, config.Row{})
-	}
-	e.add(c, config.Row{Duration: 2 * rowLength})
-	searched := *c
-	searched.Experiment.Spec, searched.Experiment.Thorough = benchSpec(c), false
-	plan, err := PlanLimit(&searched)
-	if err != nil {
-		return Estimate{}, err
-	}
-	e.Stages += len(plan.Levels)
-	e.Load += plan.Load
-	if n := len(c.Experiment.Variants); n > 1 {
-		e.Stages, e.Load = e.Stages*n, e.Load*time.Duration(n)
-	}
-	return e, nil
 }

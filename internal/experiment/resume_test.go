@@ -219,7 +219,7 @@ func TestFailedGoesOn(t *testing.T) {
 	o := experiment.Options{Options: measure.Options{Config: planned(t, text, out)}}
 	for attempt := range 2 {
 		var begun []string
-		o.Begin = func(s experiment.Stage) { begun = append(begun, s.Name) }
+		o.Begin = func(s experiment.Stage, _ experiment.Progress) { begun = append(begun, s.Name) }
 		res, _, err := experiment.Bench(t.Context(), o)
 		if err == nil || res == nil {
 			t.Fatalf("attempt %d: %v, want the failure and what there is", attempt, err)

@@ -37,6 +37,7 @@ type LiveLine struct {
 	phase string
 	// measuring is when the measured window began to show.
 	measuring time.Duration
+	stage     *LiveStage // nil in a single run
 }
 
 // plainEvery is how far plain lines lie apart: often enough to see that a run
@@ -61,15 +62,26 @@ func (l *LiveLine) Show(s metric.Snapshot) {
 	}
 	if l.o.Terminal {
 		l.onScreen = true
-		_, _ = io.WriteString(l.w, clearLine+l.fit(inPlace.parts(s, l.stretch(s))))
+		_, _ = io.WriteString(l.w, clearLine+l.fit(l.parts(inPlace, s)))
 		return
 	}
-	phase := string(s.Phase)
+	phase, every := string(s.Phase), plainEvery
+	if l.stage != nil {
+		phase, every = "", stageEvery
+	}
 	if s.Elapsed < l.next && phase == l.phase {
 		return
 	}
-	l.phase, l.next = phase, s.Elapsed.Truncate(plainEvery)+plainEvery
-	_, _ = io.WriteString(l.w, inLog.join(inLog.parts(s, l.stretch(s)))+"\n")
+	l.phase, l.next = phase, s.Elapsed.Truncate(every)+every
+	_, _ = io.WriteString(l.w, inLog.join(l.parts(inLog, s))+"\n")
+}
+
+// parts are the figures of a line, about a single run or one of several.
+func (l *LiveLine) parts(lay layout, s metric.Snapshot) []livePart {
+	if l.stage != nil {
+		return l.stageParts(lay, s)
+	}
+	return lay.parts(s, l.stretch(s))
 }
 
 // Say writes a line of its own without tearing the live one.

@@ -8,7 +8,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
+
 	"redline/internal/metric"
+	"redline/internal/record"
 )
 
 // run is a run as its snapshots tell it: two warm-up seconds without an
@@ -90,5 +93,31 @@ func TestLiveAfterFinish(t *testing.T) {
 		if out.Len() != 0 {
 			t.Errorf("terminal %v: wrote %q after the end", terminal, out.String())
 		}
+	}
+}
+
+// A stage is named with its place among the others and the time it has left; its
+// clock begins anew, and its lines lie further apart than those of a single run.
+func TestLiveStage(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	live := NewLiveLine(&out, LiveOptions{})
+	at := func(seconds int, phase record.Phase) metric.Snapshot {
+		return metric.Snapshot{Elapsed: time.Duration(seconds) * time.Second, Phase: phase, InFlight: 4, RequestsPerS: 12, TokensPerS: 900, TTFTp50: 20, TTFTp99: 50}
+	}
+	live.Stage(LiveStage{Name: "12 requests/s", What: "level", Number: 3, Of: 8, About: true, Warmup: 5 * time.Second, Window: 60 * time.Second, Ahead: 7 * time.Minute})
+	for _, s := range []metric.Snapshot{at(1, record.Warmup), at(4, record.Warmup), at(6, record.Measure), at(15, record.Measure), at(29, record.Measure), at(70, record.Cooldown)} {
+		live.Show(s)
+	}
+	live.Stage(LiveStage{Name: "run 2", What: "run", Number: 2, Of: 2, Warmup: 10 * time.Second, Window: 30 * time.Second, Ahead: 45 * time.Second})
+	live.Show(at(16, record.Warmup))
+	live.Stage(LiveStage{Name: "4 requests/s", What: "level", Number: 9})
+	live.Show(at(15, record.Warmup))
+	want := "level 3 of about 8, 12 requests/s · 51s left · 4 in flight · 12.0 req/s · 900 tok/s · ttft p50 20.0 p99 50.0 ms · 0 errors · about 7 min to go\n" +
+		"level 3 of about 8, 12 requests/s · last replies · 4 in flight · 12.0 req/s · 900 tok/s · ttft p50 20.0 p99 50.0 ms · 0 errors · about 6 min to go\n" +
+		"run 2 of 2 · 24s left · 4 in flight · 12.0 req/s · 900 tok/s · ttft p50 20.0 p99 50.0 ms · 0 errors · about 30 s to go\n" +
+		"level 9, 4 requests/s · warming up · 4 in flight · 12.0 req/s · 900 tok/s · ttft p50 20.0 p99 50.0 ms · 0 errors\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"redline/internal/experiment"
+	"redline/internal/result"
+	"redline/internal/slo"
+)
+
+// stageLine says in one short line what came of a stage: its figures where some
+// are taken from it, and of the promises those that it breaks.
+func stageLine(s experiment.Stage, res *result.Result, kept bool) string {
+	parts := []string{s.Name}
+	if kept {
+		parts = append(parts, "kept from before")
+	}
+	if len(res.Points) > 0 {
+		parts = append(parts, pointParts(&res.Points[0], s.Measures())...)
+	}
+	if res.Verdict.Valid == "no" && s.Measures() {
+		parts = append(parts, "not valid")
+	}
+	return strings.Join(parts, " · ")
+}
+
+func pointParts(p *result.Point, figures bool) []string {
+	var parts []string
+	if d := p.Latency.TTFTDue; d != nil && figures {
+		parts = append(parts, fmt.Sprintf("ttft p50 %.3g p99 %.3g ms", d.P["p50"], d.P["p99"]))
+	}
+	if d := p.Latency.TPOT; d != nil && figures {
+		parts = append(parts, fmt.Sprintf("tpot p50 %.3g ms", d.P["p50"]))
+	}
+	answered := fmt.Sprintf("%d ok", p.Requests.OK)
+	if p.Requests.OK < p.Requests.Due {
+		answered = fmt.Sprintf("%d of %d ok", p.Requests.OK, p.Requests.Due)
+	}
+	parts = append(parts, answered)
+	for _, v := range p.Objectives {
+		if v.Standing == slo.Missed {
+			parts = append(parts, v.Objective+" missed")
+		}
+	}
+	return parts
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"testing"
+
+	"redline/internal/experiment"
+	"redline/internal/metric"
+	"redline/internal/result"
+	"redline/internal/slo"
+)
+
+func TestStageLine(t *testing.T) {
+	t.Parallel()
+	var point result.Point
+	point.Requests = metric.Requests{Due: 40, OK: 39}
+	point.Objectives = []slo.Verdict{{Objective: "ttft:p99<20ms", Standing: slo.Missed}, {Objective: "tpot:p50<9ms", Standing: slo.Undecided}}
+	point.Latency.TTFTDue = &metric.Dist{P: map[string]float64{"p50": 4.442, "p99": 24.56}}
+	point.Latency.TPOT = &metric.Dist{P: map[string]float64{"p50": 2.084}}
+	whole := point
+	whole.Requests = metric.Requests{Due: 40, OK: 40}
+	var single result.Point
+	single.Requests = metric.Requests{Due: 2, OK: 2}
+	for _, tt := range []struct {
+		stage experiment.Stage
+		point result.Point
+		valid string
+		kept  bool
+		want  string
+	}{
+		{experiment.Stage{Name: "B long prefill"}, point, "no", false, "B long prefill · ttft p50 4.44 p99 24.6 ms · tpot p50 2.08 ms · 39 of 40 ok · ttft:p99<20ms missed · not valid"},
+		{experiment.Stage{Name: "8 requests/s"}, whole, "yes", true, "8 requests/s · kept from before · ttft p50 4.44 p99 24.6 ms · tpot p50 2.08 ms · 40 ok · ttft:p99<20ms missed"},
+		{experiment.Stage{Name: "warm-up", Purpose: "warm-up"}, single, "no", false, "warm-up · 2 ok"},
+	} {
+		res := &result.Result{Points: []result.Point{tt.point}, Verdict: result.Verdict{Valid: tt.valid}}
+		if got := stageLine(tt.stage, res, tt.kept); got != tt.want {
+			t.Errorf("\n got %s\nwant %s", got, tt.want)
+		}
+	}
+}
