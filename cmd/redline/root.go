@@ -71,7 +71,22 @@ func (p *process) root() *cobra.Command {
 		return usage("%v; %s", err, flagHint(c, err))
 	})
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(p.runCommand(), p.sweepCommand(), p.benchCommand(), p.matrixCommand(), p.compareCommand(), p.reportCommand(), p.exportCommand(), p.doctorCommand(), p.workloadCommand(), p.catalogCommand(), p.simCommand(), p.schemaCommand(), p.versionCommand())
+	root.AddCommand(
+		p.runCommand(),
+		p.sweepCommand(),
+		p.benchCommand(),
+		p.matrixCommand(),
+		p.compareCommand(),
+		p.workloadCommand(),
+		p.catalogCommand(),
+		p.reportCommand(),
+		p.exportCommand(),
+		p.historyCommand(),
+		p.doctorCommand(),
+		p.simCommand(),
+		p.schemaCommand(),
+		p.versionCommand(),
+	)
 	return root
 }
 

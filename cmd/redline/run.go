@@ -116,6 +116,7 @@ func (p *process) measure(ctx context.Context, cfg *config.Config) error {
 	}
 	if err == nil {
 		err = writePage(path, res)
+		p.remember(context.WithoutCancel(ctx), path)
 	}
 	unshown := p.show(res, cfg.Output.JSON, cfg.Output.Explain)
 	if unshown == nil && !cfg.Output.JSON {

@@ -158,6 +158,7 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, comma
 	}
 	if err == nil {
 		err = writePage(path, res)
+		p.remember(context.WithoutCancel(ctx), path)
 	}
 	unshown := p.show(res, cfg.Output.JSON, cfg.Output.Explain)
 	if !cfg.Output.JSON && unshown == nil {

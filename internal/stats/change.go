@@ -104,7 +104,17 @@ func changed(series []float64, at int, p float64) Change {
 type Monitor struct {
 	Alpha float64
 	Runs  int
+	// Spread holds earlier levels, which lend the present one their spread
+	// but not their height: soon after a change there is little else to know
+	// it from.
+	Spread [][]float64
+	// Creep compares the last three values with the first ones too, so that a
+	// level that moves a little with every run is seen as well.
+	Creep bool
 }
+
+// LeastWatched is the shortest series in which a Monitor may call a change.
+const LeastWatched = learning + 2
 
 // learning is how many values a Monitor takes as given before it judges: it has
 // to learn the level and the spread from them.
@@ -119,21 +129,51 @@ var latest = [...]int{2, 3}
 // are the caller's to cut off.
 func (m Monitor) Judge(series []float64) Change {
 	best := Change{P: math.NaN(), Before: math.NaN(), After: math.NaN()}
-	comparisons := float64(len(latest) * max(m.Runs-learning-latest[0]+1, 1))
-	for _, last := range latest {
-		at := len(series) - last
-		if at < learning {
-			break
-		}
+	looks := float64(max(m.Runs-learning-latest[0]+1, 1))
+	for _, c := range m.contrasts(len(series)) {
 		p := 1.0
-		if apartFrom(series[:at], series[at:]) {
-			p = min(pooledT(series[:at], series[at:])*comparisons, 1)
+		before, after := series[:c.reference], series[c.at:]
+		if apartFrom(before, after) {
+			p = min(m.pooledT(before, after)*float64(m.comparisons())*looks, 1)
 		}
 		if !(p >= best.P) {
-			best = changed(series, at, p)
+			best = changed(series, c.at, p)
+			best.Before = median(before)
 		}
 	}
 	return best
+}
+
+// contrast is a comparison of the values from at on with the first ones up to
+// reference.
+type contrast struct{ reference, at int }
+
+// contrasts are the comparisons that a series of n values allows.
+func (m Monitor) contrasts(n int) []contrast {
+	lent := 0
+	for _, level := range m.Spread {
+		lent += max(len(level)-1, 0)
+	}
+	var found []contrast
+	for _, last := range latest {
+		at := n - last
+		if at < 1 || at+lent < learning {
+			continue
+		}
+		found = append(found, contrast{at, at})
+		if m.Creep && last == latest[len(latest)-1] && at > learning {
+			found = append(found, contrast{learning, at})
+		}
+	}
+	return found
+}
+
+// comparisons is how many there are at each run.
+func (m Monitor) comparisons() int {
+	if m.Creep {
+		return len(latest) + 1
+	}
+	return len(latest)
 }
 
 // apartFrom says whether all later values lie above, or all below, the middle
@@ -144,10 +184,15 @@ func apartFrom(earlier, later []float64) bool {
 }
 
 // pooledT is the two-sided P of Student's t test with pooled variance of
-// whether a and b have one mean; b may be a single value.
-func pooledT(a, b []float64) float64 {
+// whether a and b have one mean; either may be a single value where earlier
+// levels show the spread.
+func (m Monitor) pooledT(a, b []float64) float64 {
 	freedom := float64(len(a) + len(b) - 2)
 	squares := squaresAround(a) + squaresAround(b)
+	for _, level := range m.Spread {
+		freedom += float64(max(len(level)-1, 0))
+		squares += squaresAround(level)
+	}
 	apart := math.Abs(Mean(a) - Mean(b))
 	if squares == 0 && apart == 0 {
 		return 1

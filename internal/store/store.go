@@ -24,7 +24,8 @@ import (
 const (
 	planFile    = "plan.yaml"
 	recordsFile = "records.jsonl"
-	resultFile  = "result.json"
+	ResultFile  = "result.json"
+	PinFile     = "pin.json" // marks a baseline
 
 	telemetryFile = "telemetry.jsonl"
 
@@ -33,7 +34,7 @@ const (
 )
 
 // files are all that a run may leave behind; a forced run removes them first.
-var files = []string{recordsFile, planFile, resultFile, telemetryFile, experimentFile, secondPlanFile, "report.html"}
+var files = []string{recordsFile, planFile, ResultFile, telemetryFile, experimentFile, secondPlanFile, PinFile, "report.html"}
 
 // StagesDir holds the run directories of an experiment's stages.
 const StagesDir = "stages"
@@ -200,7 +201,7 @@ func (d *Dir) WriteResult(r *result.Result) error {
 	if err != nil {
 		return fmt.Errorf("result.json: %w", err)
 	}
-	return d.write(resultFile, append(document, '\n'))
+	return d.write(ResultFile, append(document, '\n'))
 }
 
 // write replaces a file whole or not at all, whatever ends the process.
@@ -234,7 +235,7 @@ func writeSynced(path string, content []byte) error {
 // Result reads the run's answer; fs.ErrNotExist says that the run was killed
 // before it had one.
 func (d *Dir) Result() (*result.Result, error) {
-	path := filepath.Join(d.Path, resultFile)
+	path := filepath.Join(d.Path, ResultFile)
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, cause(path, err)

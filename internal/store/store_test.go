@@ -176,14 +176,14 @@ func TestWriteReplacesWholeFiles(t *testing.T) {
 func TestAFailedWriteLeavesNoDraft(t *testing.T) {
 	d := &Dir{Path: t.TempDir()}
 	// A directory that is not empty cannot be replaced by a file.
-	if err := os.MkdirAll(filepath.Join(d.Path, resultFile, "x"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(d.Path, ResultFile, "x"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	err := d.WriteResult(&result.Result{Schema: result.Schema})
-	if err == nil || !strings.HasPrefix(err.Error(), filepath.Join(d.Path, resultFile)+": ") || strings.Contains(err.Error(), ".tmp") {
+	if err == nil || !strings.HasPrefix(err.Error(), filepath.Join(d.Path, ResultFile)+": ") || strings.Contains(err.Error(), ".tmp") {
 		t.Errorf("got %v, want an error that names result.json", err)
 	}
-	if diff := cmp.Diff([]string{resultFile}, listed(t, d.Path)); diff != "" {
+	if diff := cmp.Diff([]string{ResultFile}, listed(t, d.Path)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }
@@ -217,7 +217,7 @@ func TestUnreadableResults(t *testing.T) {
 		`{"schema":"redline/result/9"}`: `schema is "redline/result/9", want "redline/result/1"`,
 	} {
 		d := &Dir{Path: t.TempDir()}
-		path := filepath.Join(d.Path, resultFile)
+		path := filepath.Join(d.Path, ResultFile)
 		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,396 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"redline/internal/compare"
+	"redline/internal/history"
+	"redline/internal/report"
+	"redline/internal/result"
+)
+
+const historyHelp = `See the runs that were made, and whether they drift.
+
+Every finished run is listed in redline-history.sqlite beside the run
+directories. The directories are the truth: rebuild makes the list anew from
+them. Runs that asked the same of the same model under the same label are one
+series; drift says whether a series moved by more than its runs differ by
+anyway, since when, and what became different at that moment.`
+
+const historyExamples = `  redline history
+  redline history --model llama --since 30d
+  redline history show 7b2272
+  redline history pin 7b2272 --note 'after the upgrade'
+  redline history drift --label nightly
+  redline history prune --older-than 180d --dry-run`
+
+// shelf is the directory of runs that a history command looks at, and how it
+// answers.
+type shelf struct {
+	root   string
+	asJSON bool
+}
+
+func (p *process) historyCommand() *cobra.Command {
+	s := &shelf{}
+	c := &cobra.Command{Use: "history", Short: "list finished runs, pin a baseline, see drift", Long: historyHelp, Example: historyExamples}
+	c.PersistentFlags().StringVar(&s.root, "runs", "runs", "directory that holds the run directories")
+	c.PersistentFlags().BoolVar(&s.asJSON, "json", false, "print JSON")
+	filter := filterFlags(c)
+	all := c.Flags().Bool("all", false, "list every run, not just the newest 20")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return unknownCommand(c, args[0])
+		}
+		f, err := filter(time.Now())
+		if err != nil {
+			return err
+		}
+		return p.withHistory(c.Context(), s, func(ix *history.Index) error { return p.listRuns(c.Context(), ix, s, f, *all) })
+	}
+	c.AddCommand(p.historyShow(s), p.historyPin(s), p.historyUnpin(s), p.historyPrune(s), p.historyRebuild(s), p.historyDrift(s))
+	return c
+}
+
+// withHistory opens the index for as long as do takes.
+func (p *process) withHistory(ctx context.Context, s *shelf, do func(*history.Index) error) error {
+	ix, err := history.Open(ctx, s.root)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(ix), ix.Close())
+}
+
+// filterFlags adds the flags that choose runs.
+func filterFlags(c *cobra.Command) func(now time.Time) (history.Filter, error) {
+	var f history.Filter
+	var since, until string
+	c.Flags().StringVar(&f.Model, "model", "", "only runs of models whose name has this in it")
+	c.Flags().StringVar(&f.Engine, "engine", "", "only runs of engines whose name has this in it")
+	c.Flags().StringVar(&f.Label, "label", "", "only runs with this label")
+	c.Flags().StringVar(&since, "since", "", "only runs from then on: a date such as 2026-01-31, or an age such as 30d or 12h")
+	c.Flags().StringVar(&until, "until", "", "only runs before then")
+	return func(now time.Time) (history.Filter, error) {
+		var err error
+		if f.Since, err = moment("--since", since, now); err != nil {
+			return f, err
+		}
+		f.Until, err = moment("--until", until, now)
+		return f, err
+	}
+}
+
+// moment reads a date or an age.
+func moment(flag, text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", time.RFC3339} {
+		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
+			return t, nil
+		}
+	}
+	if age, err := parseAge(text); err == nil {
+		return now.Add(-age), nil
+	}
+	return time.Time{}, usage("%s: want a date such as 2026-01-31 or an age such as 30d or 12h, got %q", flag, text)
+}
+
+// parseAge reads a duration that may be in days.
+func parseAge(text string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseFloat(days, 64)
+		if err != nil || !(n >= 0 && n < 36500) {
+			return 0, fmt.Errorf("want a number of days, got %q", text)
+		}
+		return time.Duration(n * 24 * float64(time.Hour)), nil
+	}
+	age, err := time.ParseDuration(text)
+	if err == nil && age < 0 {
+		err = fmt.Errorf("want an age of at least 0, got %q", text)
+	}
+	return age, err
+}
+
+// shortList is how many runs are listed unless all are asked for.
+const shortList = 20
+
+func (p *process) listRuns(ctx context.Context, ix *history.Index, s *shelf, f history.Filter, all bool) error {
+	entries, err := ix.List(ctx, f)
+	if err != nil {
+		return err
+	}
+	if s.asJSON {
+		return p.printJSON(map[string]any{"runs": append([]*history.Entry{}, entries...)})
+	}
+	if len(entries) == 0 {
+		_, err := fmt.Fprintf(p.stdout, "No such runs in %s.\n", s.root)
+		return err
+	}
+	more := max(len(entries)-shortList, 0)
+	if all {
+		more = 0
+	}
+	if err := report.Runs(p.stdout, entries[more:], p.terminalOptions()); err != nil {
+		return err
+	}
+	if more > 0 {
+		_, err = fmt.Fprintf(p.stdout, "\n%d older: --all lists them\n", more)
+	}
+	return err
+}
+
+func (p *process) terminalOptions() report.TerminalOptions {
+	return report.TerminalOptions{Color: p.colour, Width: p.page}
+}
+
+func (p *process) printJSON(v any) error {
+	out := json.NewEncoder(p.stdout)
+	out.SetIndent("", "  ")
+	out.SetEscapeHTML(false)
+	return out.Encode(v)
+}
+
+// oneRun asks for the one argument that names a run.
+func oneRun(c *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usage("%s wants one run: its id, the beginning of one, or its directory; redline history lists them", c.CommandPath())
+	}
+	return nil
+}
+
+func (p *process) historyShow(s *shelf) *cobra.Command {
+	return &cobra.Command{Use: "show RUN", Short: "render a run's report", Args: oneRun, Example: "  redline history show 7b2272",
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.withHistory(c.Context(), s, func(ix *history.Index) error {
+				e, err := ix.Find(c.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				runs, err := readRuns(filepath.Join(s.root, filepath.FromSlash(e.Path)))
+				if err != nil {
+					return err
+				}
+				return p.show(runs[0], s.asJSON, false)
+			})
+		}}
+}
+
+func (p *process) historyPin(s *shelf) *cobra.Command {
+	c := &cobra.Command{Use: "pin RUN", Short: "make a run the baseline of its series", Args: oneRun,
+		Long:    "Make a run the baseline of its series: drift counts from it on. A series has one baseline.",
+		Example: "  redline history pin 7b2272 --note 'vLLM 0.12 is in production'"}
+	note := c.Flags().String("note", "", "why")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return p.withHistory(c.Context(), s, func(ix *history.Index) error {
+			e, err := ix.Find(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			replaced, err := ix.Pin(c.Context(), e, history.Pin{At: time.Now().UTC().Truncate(time.Second), Note: *note})
+			if err != nil {
+				return err
+			}
+			line := fmt.Sprintf("%s is the baseline of %s", e.Path, e.Name())
+			for _, other := range replaced {
+				line += ", in place of " + other.Path
+			}
+			_, err = fmt.Fprintln(p.stdout, line)
+			return err
+		})
+	}
+	return c
+}
+
+func (p *process) historyUnpin(s *shelf) *cobra.Command {
+	return &cobra.Command{Use: "unpin RUN", Short: "take a baseline back", Args: oneRun, Example: "  redline history unpin 7b2272",
+		RunE: func(c *cobra.Command, args []string) error {
+			return p.withHistory(c.Context(), s, func(ix *history.Index) error {
+				e, err := ix.Find(c.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				return ix.Unpin(c.Context(), e)
+			})
+		}}
+}
+
+func (p *process) historyRebuild(s *shelf) *cobra.Command {
+	return &cobra.Command{Use: "rebuild", Short: "make the list anew from the run directories", Args: noArguments,
+		Example: "  redline history rebuild --runs /data/runs",
+		RunE: func(c *cobra.Command, _ []string) error {
+			found, err := history.Rebuild(c.Context(), s.root)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(p.stdout, "%d runs found in %s\n", found, s.root)
+			return err
+		}}
+}
+
+const pruneHelp = `Delete old runs: their directories, records and all. Baselines stay.`
+
+func (p *process) historyPrune(s *shelf) *cobra.Command {
+	c := &cobra.Command{Use: "prune", Short: "delete old runs; baselines stay", Long: pruneHelp, Args: noArguments,
+		Example: "  redline history prune --older-than 180d --dry-run\n  redline history prune --keep 200"}
+	var policy history.Policy
+	older := c.Flags().String("older-than", "", "delete runs older than this: 90d, 12h")
+	c.Flags().IntVar(&policy.Keep, "keep", 0, "keep at most so many runs, the newest")
+	dry := c.Flags().Bool("dry-run", false, "only say what would be deleted")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		var err error
+		if policy.Before, err = moment("--older-than", *older, time.Now()); err != nil {
+			return err
+		}
+		if policy.Keep < 0 || policy.Keep == 0 && policy.Before.IsZero() {
+			return usage("redline history prune wants --older-than AGE, or --keep N with N above 0")
+		}
+		return p.withHistory(c.Context(), s, func(ix *history.Index) error { return p.prune(c.Context(), ix, policy, *dry) })
+	}
+	return c
+}
+
+func (p *process) prune(ctx context.Context, ix *history.Index, policy history.Policy, dry bool) error {
+	stale, err := ix.Stale(ctx, policy)
+	if err != nil {
+		return err
+	}
+	word := "deleted"
+	if dry {
+		word = "would delete"
+	}
+	for _, e := range stale {
+		if !dry {
+			if err := ix.Remove(ctx, e); err != nil {
+				return err
+			}
+		}
+		if _, err := fmt.Fprintf(p.stdout, "%s %s\n", word, e.Path); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(p.stdout, "%s %d runs\n", word, len(stale))
+	return err
+}
+
+const driftHelp = `Say whether runs of one plan moved over time.
+
+A change is called only where it exceeds what runs of the series differ by
+anyway: the chance of a false alarm is 4 % over 24 runs, all metrics together.
+It takes ten runs before anything can be called. Without a pinned baseline the
+first run is it; pinning a run accepts its level. Runs that were not valid are
+left out.
+
+Exit code: 0 steady or better, 4 worse, 6 too few runs.`
+
+func (p *process) historyDrift(s *shelf) *cobra.Command {
+	c := &cobra.Command{Use: "drift [RUN]", Short: "say whether a series of runs moved", Long: driftHelp, Args: cobra.MaximumNArgs(1),
+		Example: "  redline history drift\n  redline history drift --label nightly\n  redline history drift 7b2272 --json"}
+	filter := filterFlags(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		f, err := filter(time.Now())
+		if err != nil {
+			return err
+		}
+		return p.withHistory(c.Context(), s, func(ix *history.Index) error {
+			if len(args) == 1 {
+				e, err := ix.Find(c.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				f.Series = e.Series
+			}
+			return p.drift(c.Context(), ix, s, f)
+		})
+	}
+	return c
+}
+
+// drift judges every series that has a run among those wanted.
+func (p *process) drift(ctx context.Context, ix *history.Index, s *shelf, f history.Filter) error {
+	wanted, err := ix.List(ctx, f)
+	if err != nil {
+		return err
+	}
+	drifts := []*result.Drift{}
+	for _, e := range history.Newest(wanted) {
+		d, err := driftOf(ctx, ix, e)
+		if err != nil {
+			return err
+		}
+		drifts = append(drifts, d)
+	}
+	if err := p.showDrifts(s, drifts); err != nil {
+		return err
+	}
+	return driftEnding(drifts)
+}
+
+// driftOf judges the series that a run belongs to.
+func driftOf(ctx context.Context, ix *history.Index, e *history.Entry) (*result.Drift, error) {
+	samples, left, err := ix.Series(ctx, e.Series)
+	if err != nil {
+		return nil, err
+	}
+	d := compare.Drift(samples, compare.DriftOptions{})
+	d.Series, d.Name, d.Left = e.Series, e.Name(), left
+	return d, nil
+}
+
+func (p *process) showDrifts(s *shelf, drifts []*result.Drift) error {
+	if s.asJSON {
+		return p.printJSON(map[string]any{"drift": drifts})
+	}
+	if len(drifts) == 0 {
+		_, err := fmt.Fprintf(p.stdout, "No such runs in %s.\n", s.root)
+		return err
+	}
+	for i, d := range drifts {
+		if i > 0 {
+			fmt.Fprintln(p.stdout)
+		}
+		if err := report.Drift(p.stdout, d, p.terminalOptions()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// driftEnding is how the process ends: worse anywhere before undecided
+// everywhere.
+func driftEnding(drifts []*result.Drift) error {
+	undecided := 0
+	for _, d := range drifts {
+		switch d.Standing {
+		case result.Worse, result.Mixed:
+			return &coded{exitRegression, nil}
+		case result.Undecided:
+			undecided++
+		}
+	}
+	if undecided == len(drifts) && undecided > 0 {
+		return &coded{exitUndecided, nil}
+	}
+	return nil
+}
+
+// remember puts a finished run into the index beside it. A run stands without
+// it, so whatever goes wrong there is only said.
+func (p *process) remember(ctx context.Context, dir string) {
+	ix, err := history.Open(ctx, filepath.Dir(dir))
+	if err == nil {
+		err = errors.Join(ix.Add(ctx, dir), ix.Close())
+	}
+	if err != nil {
+		fmt.Fprintln(p.stderr, "redline: the run is not in the history:", err)
+	}
+}

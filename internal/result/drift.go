@@ -1,0 +1,67 @@
+package result
+
+import (
+	"fmt"
+	"time"
+)
+
+// Drift is how runs of one plan moved over time.
+type Drift struct {
+	// Series tells runs of this plan from others; Name is it in words.
+	Series string `json:"series"`
+	Name   string `json:"name"`
+	// Runs counts those that were judged, Left those that were not sound.
+	Runs int `json:"runs"`
+	Left int `json:"left_out,omitempty"`
+	// Baseline is the id of the pinned run, from which on changes count;
+	// absent where none is pinned, and the first run is the baseline.
+	Baseline string `json:"baseline,omitempty"`
+	// Needs is how many more runs it takes before a change could be called.
+	Needs   int     `json:"needs,omitempty"`
+	Changes []Moved `json:"changes"`
+	// Settings are what became different in engine, model and hardware.
+	Settings []Setting `json:"settings"`
+	Standing Standing  `json:"standing"`
+	// Verdict is the answer in words.
+	Verdict string `json:"verdict"`
+}
+
+// Moved is one metric that came to another level.
+type Moved struct {
+	Metric string `json:"metric"`
+	Unit   string `json:"unit"`
+	// Before and After are medians of the two levels.
+	Before float64 `json:"before"`
+	After  float64 `json:"after"`
+	// Ratio is After/Before; shares have a Difference instead.
+	Ratio      *float64 `json:"ratio,omitempty"`
+	Difference *float64 `json:"difference,omitempty"`
+	// P is the chance of so clear a change where there is none, corrected for
+	// all metrics and all looks.
+	P float64 `json:"p"`
+	// Since is the id of the first run on the new level.
+	Since    string    `json:"since"`
+	At       time.Time `json:"at"`
+	Standing Standing  `json:"standing"`
+	// Causes are the settings that became different between the last run on
+	// the old level and the first on the new one.
+	Causes []Setting `json:"likely_causes,omitempty"`
+}
+
+// Setting is one thing that is not as it was.
+type Setting struct {
+	Name   string `json:"name"`
+	Before string `json:"before"`
+	After  string `json:"after"`
+	// Run is the first one that has it, begun at At.
+	Run string    `json:"run"`
+	At  time.Time `json:"at"`
+}
+
+// Words says how far it moved: "+10.2 %, from 21.3 to 23.5 ms".
+func (m *Moved) Words() string {
+	if m.Difference != nil {
+		return fmt.Sprintf("%+.2g points, from %.3g %% to %.3g %%", 100**m.Difference, 100*m.Before, 100*m.After)
+	}
+	return fmt.Sprintf("%+.1f %%, from %.4g to %.4g %s", 100*(*m.Ratio-1), m.Before, m.After, m.Unit)
+}
