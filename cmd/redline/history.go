@@ -42,7 +42,8 @@ type shelf struct {
 
 func (p *process) historyCommand() *cobra.Command {
 	s := &shelf{}
-	c := &cobra.Command{Use: "history", Short: "list finished runs, pin a baseline, see drift", Long: historyHelp, Example: historyExamples}
+	c := &cobra.Command{Use: "history", Short: "list finished runs, pin a baseline, see drift", Long: historyHelp, Example: historyExamples,
+		SuggestionsMinimumDistance: 2}
 	c.PersistentFlags().StringVar(&s.root, "runs", "runs", "directory that holds the run directories")
 	c.PersistentFlags().BoolVar(&s.asJSON, "json", false, "print JSON")
 	filter := filterFlags(c)
@@ -285,7 +286,7 @@ func (p *process) prune(ctx context.Context, ix *history.Index, policy history.P
 const driftHelp = `Say whether runs of one plan moved over time.
 
 A change is called only where it exceeds what runs of the series differ by
-anyway: the chance of a false alarm is 4 % over 24 runs, all metrics together.
+anyway: false alarms are meant to stay below 4 % over 24 runs and all metrics.
 It takes ten runs before anything can be called. Without a pinned baseline the
 first run is it; pinning a run accepts its level. Runs that were not valid are
 left out.
