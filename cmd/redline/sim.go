@@ -15,7 +15,8 @@ import (
 
 const simHelp = `Serve the simulated engine: a continuous-batching scheduler in the manner of
 vLLM over a step-time model of a real accelerator, speaking every API that
-redline does (docs/DIALECTS.md), with vLLM's /metrics.
+redline does (docs/DIALECTS.md), with vLLM's /metrics; with --metrics-style the
+metrics and pages of another engine in their place (docs/TELEMETRY.md).
 
 With --pace it is a metronome: tokens at exact intervals, whatever the load.
 With --truth it writes down when each event was really written, so that anyone
@@ -29,6 +30,7 @@ const simExamples = `  redline sim --listen 127.0.0.1:8000
   redline sim --model llama-3.1-70b --gpu H100 --tp 4 --max-num-seqs 256
   redline sim --listen 127.0.0.1:8000 --pace 20ms --truth truth.jsonl
   redline sim --fault reset:2% --fault '429(2s):#5' --fault 'stall(3s):10%'
+  redline sim --metrics-style sglang
   redline sim --restart-after 30s`
 
 func (p *process) simCommand() *cobra.Command {
@@ -45,6 +47,8 @@ func (p *process) simCommand() *cobra.Command {
 	c.Flags().StringVar(&truth, "truth", "", "file for the true time of every output event")
 	c.Flags().DurationVar(&o.Pace, "pace", 0, "be a metronome with this time between tokens")
 	c.Flags().BoolVar(&o.TLS, "tls", false, "serve https with a certificate of an authority that nobody knows")
+	c.Flags().StringVar(&o.MetricsStyle, "metrics-style", sim.DefaultStyle,
+		"engine in whose manner it tells of itself: "+strings.Join(sim.StyleNames(), ", ")+" (default: "+sim.DefaultStyle+")")
 	c.Flags().DurationVar(&o.RestartAfter, "restart-after", 0,
 		"go away after this time, once: cut every connection, and come back a second later with counters at zero")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -60,6 +64,8 @@ func (p *process) simCommand() *cobra.Command {
 			return usage("--restart-after: want a positive time such as 30s, got %v", o.RestartAfter)
 		case given("truth") && truth == "":
 			return usage("--truth: has no value: leave it out to write none")
+		case sim.CheckStyle(o.MetricsStyle) != nil:
+			return usage("--metrics-style: %v", sim.CheckStyle(o.MetricsStyle))
 		case o.Listen == "":
 			return usage("--listen: want an address such as 127.0.0.1:8000")
 		}

@@ -26,6 +26,9 @@ type Options struct {
 	Truth io.Writer
 	// Version is what /version tells.
 	Version string
+	// MetricsStyle is the engine in whose manner it tells of itself, one of
+	// StyleNames; "" for vLLM's.
+	MetricsStyle string
 }
 
 // Server is the HTTP face of the engine: every dialect of package wire, and
@@ -34,6 +37,7 @@ type Options struct {
 type Server struct {
 	spec    Spec
 	version string
+	style   *style
 	vocab   *token.Vocabulary
 	meters  *meters
 	driver  *driver
@@ -79,8 +83,13 @@ func NewServer(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sim: %w", err)
 	}
+	manner, err := styleOf(o.MetricsStyle)
+	if err != nil {
+		return nil, fmt.Errorf("sim: metrics-style: %w", err)
+	}
 	s := &Server{
 		spec:     o.Spec,
+		style:    manner,
 		faults:   faults,
 		rationed: NewRation(o.Spec.RateLimit),
 		version:  o.Version,
@@ -103,9 +112,16 @@ func (s *Server) table() map[string]route {
 	routes := map[string]route{
 		"/v1/models": {http.MethodGet, s.serveModels},
 		"/health":    {http.MethodGet, s.serveHealth},
-		"/version":   {http.MethodGet, s.serveVersion},
-		"/metrics":   {http.MethodGet, s.meters.serve},
 		"/tokenize":  {http.MethodPost, s.serveTokenize},
+		s.style.at:   {http.MethodGet, s.meters.serve},
+	}
+	if s.style.figures != nil {
+		routes[s.style.at] = route{http.MethodGet, s.serveStyle}
+	}
+	for path, told := range s.style.told {
+		routes[path] = route{http.MethodGet, func(w http.ResponseWriter, _ *http.Request) {
+			writeJSON(w, http.StatusOK, told(s))
+		}}
 	}
 	for path, spoken := range dialectsByPath() {
 		routes[path] = route{http.MethodPost, func(w http.ResponseWriter, r *http.Request) {

@@ -26,10 +26,6 @@ func (s *Server) serveHealth(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-func (s *Server) serveVersion(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, map[string]string{"version": s.version})
-}
-
 type modelCard struct {
 	ID          string  `json:"id"`
 	Object      string  `json:"object"`
@@ -45,7 +41,7 @@ func (s *Server) serveModels(w http.ResponseWriter, _ *http.Request) {
 		Object string      `json:"object"`
 		Data   []modelCard `json:"data"`
 	}{"list", []modelCard{{
-		ID: s.spec.ServedModelName, Object: "model", Created: s.created, OwnedBy: "redline",
+		ID: s.spec.ServedModelName, Object: "model", Created: s.created, OwnedBy: orDefault(s.style.owner, s.spec.ServedModelName),
 		Root: s.spec.Model, MaxModelLen: s.spec.MaxModelLen,
 	}}})
 }

@@ -34,6 +34,9 @@ type ServeOptions struct {
 	Clock *clock.Clock
 	// Version is what /version tells.
 	Version string
+	// MetricsStyle is the engine in whose manner it tells of itself, one of
+	// StyleNames; "" for vLLM's.
+	MetricsStyle string
 }
 
 // Running is an engine that answers on a socket.
@@ -55,6 +58,9 @@ func Start(ctx context.Context, spec Spec, o ServeOptions) (*Running, error) {
 	full, err := spec.Resolve()
 	if err != nil {
 		return nil, fmt.Errorf("sim: %w", err)
+	}
+	if err := CheckStyle(o.MetricsStyle); err != nil {
+		return nil, fmt.Errorf("sim: metrics-style: %w", err)
 	}
 	if o.RestartAfter < 0 || o.Downtime < 0 {
 		return nil, fmt.Errorf("sim: restart after %v for %v; want positive times", o.RestartAfter, o.Downtime)
@@ -95,7 +101,8 @@ func (r *Running) raise(ctx context.Context, addr string) (net.Listener, *Server
 	if err != nil {
 		return nil, nil, fmt.Errorf("sim: %w; choose another address to listen on", err)
 	}
-	server, err := NewServer(Options{Spec: r.spec, Core: core, Clock: o.Clock, Truth: o.Truth, Version: o.Version})
+	server, err := NewServer(Options{Spec: r.spec, Core: core, Clock: o.Clock, Truth: o.Truth, Version: o.Version,
+		MetricsStyle: o.MetricsStyle})
 	if err != nil {
 		return nil, nil, errors.Join(err, l.Close())
 	}

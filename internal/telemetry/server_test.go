@@ -163,6 +163,65 @@ func TestScraperOnTheEngine(t *testing.T) {
 	}
 }
 
+// TestScraperOnEveryStyle has the engine tell of the same work in the manner of
+// each of the others, over sockets.
+func TestScraperOnEveryStyle(t *testing.T) {
+	t.Parallel()
+	const pace = 2 * time.Millisecond
+	step := float64(pace) / float64(time.Millisecond)
+	timing := func(n, mean float64) *telemetry.Timing { return &telemetry.Timing{N: n, Mean: mean} }
+	idle, none := &telemetry.Gauge{}, new(0.0)
+	for _, c := range []struct {
+		style, path string
+		want        telemetry.ServerUse
+	}{
+		{"sglang", "/metrics", telemetry.ServerUse{Engine: "sglang", KVUsage: idle, PrefixHitRate: none, PrefixHits: none,
+			Preemptions: none, Recomputes: none, Requests: new(3.0), TTFT: timing(3, step), ITL: timing(13, step), Queue: timing(3, 0),
+			Prefill: timing(3, step), Decode: timing(3, 13*step/3), E2E: timing(3, 16*step/3)}},
+		{"tgi", "/metrics", telemetry.ServerUse{Engine: "tgi", Requests: new(3.0), ITL: timing(13, step), Queue: timing(3, 0),
+			Prefill: timing(3, step), E2E: timing(3, 16*step/3)}},
+		// It counts seconds over all tokens, of which one in each reply is the
+		// prompt's.
+		{"llamacpp", "/metrics", telemetry.ServerUse{Engine: "llama.cpp", PrefixHitRate: none, PrefixHits: none,
+			ITL: timing(16, 13*step/16)}},
+		{"triton", "/metrics", telemetry.ServerUse{Engine: "triton", KVUsage: idle, Requests: new(3.0), TTFT: timing(3, step),
+			Queue: timing(3, 0), E2E: timing(3, 16*step/3)}},
+		{"nim", "/v1/metrics", telemetry.ServerUse{Engine: "nim", KVUsage: idle, Requests: new(3.0), TTFT: timing(3, step),
+			ITL: timing(13, step), E2E: timing(3, 16*step/3)}},
+	} {
+		t.Run(c.style, func(t *testing.T) {
+			t.Parallel()
+			engine, err := sim.Start(t.Context(), sim.Spec{}, sim.ServeOptions{Pace: pace, MetricsStyle: c.style})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { engine.Close() })
+			client, clk := caller(t), clock.New()
+			fetch := fetchURL(client, engine.URL()+c.path)
+			s := telemetry.WatchServer(clk, telemetry.ScrapeOptions{Every: time.Hour, Fetch: fetch})
+			s.Now(t.Context())
+			for _, n := range []int{10, 5, 1} {
+				ask(t, client, engine.URL(), n)
+			}
+			for busy := true; busy && t.Context().Err() == nil; {
+				s.Now(t.Context())
+				all := s.Scrapes()
+				busy = *all[len(all)-1].Reading.Running > 0
+			}
+			s.Stop()
+			got := s.Over(0, clk.Now())
+			c.want.Replicas, c.want.Waiting, c.want.GenerationTokens = 1, idle, new(16.0)
+			if diff := cmp.Diff(c.want, got, cmpopts.EquateApprox(1e-6, 1e-6), cmpopts.IgnoreFields(telemetry.ServerUse{},
+				"Samples", "CoveredS", "ScrapeMS", "Config", "PromptTokens", "PrefixQueries", "Running", "PrefillTokensPerS")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if *got.PromptTokens < 3 {
+				t.Errorf("%v prompt tokens", *got.PromptTokens)
+			}
+		})
+	}
+}
+
 // awaitIdle waits until the engine's page shows that nothing runs: its last
 // token is out a moment before.
 func awaitIdle(t *testing.T, client *http.Client, base string) {
