@@ -9,6 +9,7 @@ import (
 
 	"redline/internal/catalog"
 	"redline/internal/config"
+	"redline/internal/crosscheck"
 	"redline/internal/metric"
 	"redline/internal/record"
 	"redline/internal/result"
@@ -162,6 +163,8 @@ func judge(res *result.Result, c *config.Config, log records, start, end int64, 
 	if point.Cost = costOf(c, summary); point.Cost != nil {
 		judgeCost(c, summary.Objectives, *point.Cost)
 	}
+	point.CrossChecks = crosscheck.Of(summary, evidence.Server)
+	res.Warnings = append(res.Warnings, crosscheck.Warnings(point.CrossChecks)...)
 	res.Points = append(res.Points, point)
 	evidence.Summary, evidence.Load = summary, point.Load
 	res.Verdict.Checks, res.Verdict.Unchecked = validity.Judge(evidence)

@@ -22,6 +22,7 @@ func (p *page) figures(point *result.Point) {
 	p.cache(point.Cache)
 	p.serverUse(point.Server, point.Cache)
 	p.acceleratorUse(point.Accelerator)
+	p.crossChecks(point.CrossChecks)
 	p.cost(point.Cost)
 }
 

@@ -66,7 +66,7 @@ func (f *footnotes) rest() []result.Warning {
 }
 
 func (f *footnotes) aboutUnseen(figure string) bool {
-	return strings.HasPrefix(figure, "latency.") || f.unseen && (figure == "latency" || strings.HasPrefix(figure, "window."))
+	return strings.HasPrefix(figure, "latency.") || strings.HasPrefix(figure, "cross_checks.") || f.unseen && (figure == "latency" || strings.HasPrefix(figure, "window."))
 }
 
 // markOn is the superscript of the warnings about a figure, if any.

@@ -6,6 +6,7 @@ import (
 	"redline/internal/metric"
 	"redline/internal/result"
 	"redline/internal/slo"
+	"redline/internal/telemetry"
 )
 
 // part makes a group with figures around a median ttft and e2e.
@@ -32,6 +33,16 @@ func mixSample() *result.Result {
 	p.Rates = metric.Rates{Asked: ptr(12.48712), Offered: 31.4, Sent: 31.4, Completed: 31.1}
 	p.Goodput = &metric.Goodput{Requests: 28.4, Fraction: 0.904}
 	p.Cache = &result.Cache{Designed: ptr(0.62), Usage: ptr(0.5714), Server: ptr(0.569)}
+	p.Server = &telemetry.ServerUse{Engine: "sglang", Replicas: 4, Samples: 600, CoveredS: 600,
+		Running: &telemetry.Gauge{Mean: 71.2, Max: 140}, Waiting: &telemetry.Gauge{Mean: 3.1, Max: 44},
+		KVUsage: &telemetry.Gauge{Mean: 0.61, Max: 0.97}, Evictions: ptr(1_204_000.0), Preemptions: ptr(12.0), SpecAcceptance: ptr(0.71),
+		Imbalance: ptr(0.43)}
+	p.CrossChecks = []result.CrossCheck{
+		{Name: "ttft", Unit: "ms", Client: ptr(131.4), Server: ptr(128.9), Tolerance: 0.2, OK: true},
+		{Name: "tokens", Unit: "tokens/s", Client: ptr(4100.0), Server: ptr(4103.9), Tolerance: 0.03, OK: true},
+		{Name: "replicas", Unit: "share", Server: ptr(0.43), Tolerance: 0.2, Text: "the busiest of 4 replicas did 43 % more than the mean of all"},
+	}
+	r.Warnings = append(r.Warnings, result.Warning{Figure: "cross_checks.replicas", Text: p.CrossChecks[2].Text})
 	rag, chat, acme := slo.Scope{Class: "rag"}, slo.Scope{Class: "chat"}, slo.Scope{Tenant: "tenant-00"}
 	p.Objectives = []slo.Verdict{
 		{Objective: "class=chat ttft:p99<500ms", Scope: chat, Standing: slo.Met, Value: ptr(313.2), Unit: "ms", Limit: 500, N: 13_188, Violations: 12, NEff: ptr(4100.0)},

@@ -25,8 +25,16 @@ func (p *page) serverUse(s *telemetry.ServerUse, c *result.Cache) {
 	if s.PrefixHitRate != nil && (c == nil || c.Server == nil) {
 		parts = append(parts, "prefix hits "+percent(*s.PrefixHitRate))
 	}
-	if s.Preemptions != nil && *s.Preemptions > 0 {
-		parts = append(parts, plural(int(*s.Preemptions), "preemption"))
+	for _, event := range []struct {
+		name string
+		n    *float64
+	}{{"preemption", s.Preemptions}, {"eviction", s.Evictions}, {"swap", s.Swaps}} {
+		if event.n != nil && *event.n >= 1 {
+			parts = append(parts, plural(int(*event.n), event.name))
+		}
+	}
+	if s.SpecAcceptance != nil {
+		parts = append(parts, percent(*s.SpecAcceptance)+" of drafted tokens accepted")
 	}
 	if s.Queue != nil && s.Prefill != nil {
 		parts = append(parts, "ttft = queue "+inUnit(figure(s.Queue.Mean), "ms")+" + prefill "+inUnit(figure(s.Prefill.Mean), "ms")+" mean")
