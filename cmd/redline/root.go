@@ -84,6 +84,7 @@ func (p *process) root() *cobra.Command {
 		p.historyCommand(),
 		p.doctorCommand(),
 		p.simCommand(),
+		p.calibrateCommand(),
 		p.schemaCommand(),
 		p.versionCommand(),
 	)

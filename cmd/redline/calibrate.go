@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"redline/internal/twin"
+)
+
+const calibrateHelp = `Fit the simulated engine to a measurement, so that it can stand in for the
+server: in redline sim, in redline run, and in redline capacity --simulate.
+
+RUN is the directory of a run or, better, of a sweep; several are taken
+together. The engine's constants are sought by simulation in virtual time, from
+the records alone: neither model nor accelerator need be known. Of three levels
+or more every other one is held out: the fit to the rest has to foretell it.
+
+Exit code: 0 a twin within the goals (10 % on tpot and e2e, 20 % on ttft, by the
+median over levels), 6 one that is not, 1 nothing to fit to.`
+
+const calibrateExamples = `  redline sweep --url http://localhost:8000 --rates 1,2,4,8,16 --out runs/sweep
+  redline calibrate runs/sweep -o engine.yaml
+  redline sim --engine engine.yaml
+  redline run --engine engine.yaml --rate 12 --slo 'ttft:p99<500ms'`
+
+func (p *process) calibrateCommand() *cobra.Command {
+	var out string
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "calibrate RUN...", Short: "fit the simulated engine to a measurement", Long: calibrateHelp, Example: calibrateExamples,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("calibrate wants the directory of a sweep or a run, such as: redline calibrate runs/sweep -o engine.yaml")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			ev, err := twin.Observe(args...)
+			if err != nil {
+				return err
+			}
+			fitted, err := p.calibrate(c.Context(), ev)
+			if err != nil {
+				return err
+			}
+			if err := keepEngine(fitted, out); err != nil {
+				return err
+			}
+			return p.showTwin(fitted, out, asJSON)
+		},
+	}
+	c.Flags().StringVarP(&out, "output", "o", "", "file to write the engine to")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the calibration as JSON and nothing else")
+	return c
+}
+
+// calibrate fits until it is done or interrupted.
+func (p *process) calibrate(ctx context.Context, ev *twin.Evidence) (*twin.Calibration, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-p.stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	fitted, err := twin.Calibrate(ctx, ev)
+	if errors.Is(err, context.Canceled) {
+		err = &coded{exitInterrupted, errors.New("interrupted before an engine was fitted")}
+	}
+	return fitted, err
+}
+
+// keepEngine writes the engine's file, where one is asked for.
+func keepEngine(c *twin.Calibration, path string) error {
+	if path == "" {
+		return nil
+	}
+	var text bytes.Buffer
+	if err := c.WriteEngine(&text, version, time.Now()); err != nil {
+		return err
+	}
+	return os.WriteFile(path, text.Bytes(), 0o644)
+}
+
+// showTwin prints what came of a calibration.
+func (p *process) showTwin(c *twin.Calibration, path string, asJSON bool) error {
+	if asJSON {
+		e := json.NewEncoder(p.stdout)
+		e.SetIndent("", "  ")
+		if err := e.Encode(c); err != nil {
+			return err
+		}
+	} else {
+		if err := c.Write(p.stdout); err != nil {
+			return err
+		}
+		next := "\nKeep it: add -o engine.yaml\n"
+		if path != "" {
+			next = fmt.Sprintf("\nKept in %s\nServe it: redline sim --engine %s\n", path, quoted(path))
+		}
+		if _, err := fmt.Fprint(p.stdout, next); err != nil {
+			return err
+		}
+	}
+	if !c.Good {
+		return &coded{code: exitUndecided}
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A run becomes an engine, and the engine serves a run.
+func TestCalibrate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	run, engine := filepath.Join(dir, "run"), filepath.Join(dir, "engine.yaml")
+	code, _, stderr := redline(t, nil, "run", "--rate", "10", "--duration", "2s", "--warmup", "1s", "--workload", "fixed(100,20)", "--out", run, "--quiet")
+	if code != exitOK && code != exitInvalid {
+		t.Fatalf("run: exit %d, %s", code, stderr)
+	}
+	code, stdout, stderr := redline(t, nil, "calibrate", run, "-o", engine, "--json")
+	if code != exitOK && code != exitUndecided { // the machine may have been busy
+		t.Fatalf("calibrate: exit %d, %s", code, stderr)
+	}
+	var shown struct {
+		Schema string `json:"schema"`
+		Levels []struct {
+			Level string `json:"level"`
+		} `json:"levels"`
+		Notes []string `json:"notes"`
+	}
+	if err := json.Unmarshal([]byte(stdout), &shown); err != nil || shown.Schema != "redline/calibration/1" ||
+		len(shown.Levels) != 1 || shown.Levels[0].Level != "10/s" || len(shown.Notes) == 0 {
+		t.Errorf("%v in %s", err, stdout)
+	}
+	code, _, stderr = redline(t, nil, "run", "--engine", engine, "--rate", "10", "--duration", "1s", "--warmup", "1s",
+		"--workload", "fixed(100,20)", "--out", filepath.Join(dir, "again"), "--quiet")
+	if code != exitOK && code != exitInvalid {
+		t.Errorf("run --engine: exit %d, %s", code, stderr)
+	}
+	plan, err := os.ReadFile(filepath.Join(dir, "again", "plan.yaml"))
+	if err != nil || !strings.Contains(string(plan), "weights_us") || strings.Contains(string(plan), engine) {
+		t.Errorf("the kept plan does not hold the engine itself: %v\n%s", err, plan)
+	}
+}
+
+func TestCalibrateRefuses(t *testing.T) {
+	t.Parallel()
+	none := filepath.Join(t.TempDir(), "none")
+	for _, tt := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"calibrate"}, exitUsage, "wants the directory of a sweep"},
+		{[]string{"calibrate", none}, exitError, "none: no such file"},
+		{[]string{"sim", "--engine", none}, exitUsage, "no such"},
+		{[]string{"run", "--url", "http://localhost:1", "--engine", none}, exitUsage, "is for the embedded engine"},
+	} {
+		code, _, stderr := redline(t, nil, tt.args...)
+		if code != tt.code || !strings.Contains(stderr, tt.want) || strings.Count(stderr, "\n") > 1 {
+			t.Errorf("%v: exit %d, %q; want %d and %q in one line", tt.args, code, stderr, tt.code, tt.want)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package twin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"redline/internal/sim"
+	"redline/internal/stats"
+)
+
+// Schema names the format of a calibration as JSON.
+const Schema = "redline/calibration/1"
+
+// Goals are the largest median errors of a good twin, by metric.
+var Goals = map[string]float64{"ttft": 0.20, "tpot": 0.10, "e2e": 0.10}
+
+// Comparison is a figure measured and simulated, in milliseconds.
+type Comparison struct {
+	MeasuredMS float64 `json:"measured_ms"`
+	TwinMS     float64 `json:"twin_ms"`
+	// Error is the twin's distance from the measurement over the latter.
+	Error float64 `json:"error"`
+}
+
+// Row is one level's medians, and the tail of the first token's.
+type Row struct {
+	Level    string  `json:"level"`
+	Rate     float64 `json:"rate"`
+	Requests int     `json:"requests"`
+	// HeldOut says that the engine it is compared with was fitted without it.
+	HeldOut bool                  `json:"held_out"`
+	Invalid bool                  `json:"invalid,omitempty"`
+	P50     map[string]Comparison `json:"p50"`
+	P99     map[string]Comparison `json:"p99,omitempty"`
+}
+
+// Calibration is an engine fitted to measurements, and how far to trust it.
+type Calibration struct {
+	Schema   string    `json:"schema"`
+	Spec     sim.Spec  `json:"-"`
+	Evidence *Evidence `json:"-"`
+	Rows     []Row     `json:"levels"`
+	// HeldOut is the median error over the levels that a fit to the others did
+	// not see; absent where there are too few levels to part.
+	HeldOut map[string]float64 `json:"held_out_error,omitempty"`
+	// InFit is the median error of the engine over the levels it was fitted to.
+	InFit map[string]float64 `json:"fit_error"`
+	Limit *LimitCheck        `json:"limit,omitempty"`
+	// Good says whether every error is within Goals: of levels held out where
+	// there are some.
+	Good bool `json:"good"`
+	// Engine is the fitted engine, as its file says it.
+	Engine Constants `json:"engine"`
+	// Notes say what the measurement does not tell, and how to measure it.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// LimitCheck is the limit as it was searched for on the server, and by the
+// twin.
+type LimitCheck struct {
+	Measured float64 `json:"measured"`
+	Twin     float64 `json:"twin"`
+	Error    float64 `json:"error"`
+	Binding  string  `json:"binding,omitempty"`
+}
+
+// fewestToPart is how many levels it takes to fit to some and test on others.
+const fewestToPart = 3
+
+// Calibrate fits an engine to the evidence: to every other level first, to see
+// how well it foretells the rest, and then to all of them.
+func Calibrate(ctx context.Context, ev *Evidence) (*Calibration, error) {
+	c := &Calibration{Schema: Schema, Evidence: ev}
+	levels := ev.Levels
+	whole := fit(ctx, levels, ev.Blocks, ev.MaxLen)
+	c.Spec = whole.spec()
+	c.Spec.Model = ev.Model
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if math.IsInf(whole.loss, 1) {
+		return nil, fmt.Errorf("no engine reproduces this measurement: too few answers came of it")
+	}
+	all, err := rows(levels, c.Spec, false)
+	if err != nil {
+		return nil, err
+	}
+	c.Rows, c.InFit = all, medians(all)
+	if len(levels) >= fewestToPart {
+		if err := c.holdOut(ctx); err != nil {
+			return nil, err
+		}
+	}
+	c.Good = good(c.InFit)
+	if c.HeldOut != nil {
+		c.Good = good(c.HeldOut)
+	}
+	if err := c.checkLimit(); err != nil {
+		return nil, err
+	}
+	c.Engine = constantsOf(c.Spec)
+	c.Notes = c.notes()
+	return c, nil
+}
+
+// holdOut fits to every other level and tests on those between.
+func (c *Calibration) holdOut(ctx context.Context) error {
+	ev := c.Evidence
+	var seen, unseen []Level
+	for i, l := range ev.Levels {
+		if i%2 == 0 {
+			seen = append(seen, l)
+		} else {
+			unseen = append(unseen, l)
+		}
+	}
+	half := fit(ctx, seen, ev.Blocks, ev.MaxLen).spec()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	tested, err := rows(unseen, half, true)
+	if err != nil {
+		return err
+	}
+	for i := range tested {
+		c.Rows[2*i+1] = tested[i]
+	}
+	c.HeldOut = medians(tested)
+	return nil
+}
+
+// rows lays measurement and engine side by side, level by level.
+func rows(levels []Level, spec sim.Spec, heldOut bool) ([]Row, error) {
+	out := make([]Row, len(levels))
+	for i := range levels {
+		t := newTarget(&levels[i])
+		got, err := t.simulated(spec)
+		if err != nil {
+			return nil, err
+		}
+		row := Row{Level: t.Name, Rate: t.Load, HeldOut: heldOut, Invalid: t.Invalid, Requests: len(t.measured[2]),
+			P50: map[string]Comparison{}, P99: map[string]Comparison{}}
+		for m, name := range metricNames {
+			if len(t.measured[m]) == 0 || len(got[m]) == 0 {
+				continue
+			}
+			row.P50[name] = compare(t.measured[m], got[m], 0.5)
+			if len(t.measured[m]) >= 100 {
+				row.P99[name] = compare(t.measured[m], got[m], 0.99)
+			}
+		}
+		out[i] = row
+	}
+	return out, nil
+}
+
+func compare(measured, got []float64, p float64) Comparison {
+	was, is := stats.Quantile(measured, p)/1e6, stats.Quantile(got, p)/1e6
+	return Comparison{MeasuredMS: was, TwinMS: is, Error: math.Abs(is/was - 1)}
+}
+
+// medians is the median error of the medians, by metric.
+func medians(list []Row) map[string]float64 {
+	out := map[string]float64{}
+	for _, name := range metricNames {
+		var errors []float64
+		for _, r := range list {
+			if c, ok := r.P50[name]; ok {
+				errors = append(errors, c.Error)
+			}
+		}
+		if len(errors) > 0 {
+			slices.Sort(errors)
+			out[name] = stats.Quantile(errors, 0.5)
+		}
+	}
+	return out
+}
+
+func good(errors map[string]float64) bool {
+	for name, goal := range Goals {
+		if e, ok := errors[name]; ok && e > goal {
+			return false
+		}
+	}
+	return len(errors) > 0
+}
+
+// notes say what the measurement leaves open, with the command that would tell.
+func (c *Calibration) notes() []string {
+	ev := c.Evidence
+	var out []string
+	server := "--url " + cmp.Or(ev.Server, "URL") + " "
+	if ev.Embedded {
+		server = ""
+	}
+	if slices.ContainsFunc(ev.Levels, func(l Level) bool { return l.Invalid }) {
+		out = append(out, "some levels are of runs that found themselves invalid: their times may be this machine's, not the server's")
+	}
+	seen := look(ev.Levels)
+	if len(ev.Levels) < fewestToPart {
+		out = append(out, fmt.Sprintf("%d level%s cannot show how well the twin foretells others; measure more: redline sweep %s--rates %s",
+			len(ev.Levels), plural(len(ev.Levels)), server, suggested(ev.Levels)))
+	}
+	if seen.streaming >= seen.inFlight {
+		out = append(out, fmt.Sprintf("no request ever waited for a place in the batch, so its size is not known (%d assumed); push further: redline sweep %s--rates %s",
+			c.Spec.MaxNumSeqs, server, suggested(ev.Levels)))
+	}
+	if ev.Blocks == 0 {
+		out = append(out, "the server does not tell its room for keys and values: the twin's never fills; give server.sim.num_gpu_blocks_override where you know it")
+	}
+	return out
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}
+
+// suggested is a list of rates from the lowest seen to four times the highest.
+func suggested(levels []Level) string {
+	low, high := max(levels[0].Load, 0.01), max(4*levels[len(levels)-1].Load, 0.08)
+	var list []string
+	for i := range 6 {
+		list = append(list, fmt.Sprintf("%.2g", low*math.Pow(high/low, float64(i)/5)))
+	}
+	return strings.Join(slices.Compact(list), ",")
+}

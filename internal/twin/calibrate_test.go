@@ -1,0 +1,128 @@
+package twin
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"redline/internal/config"
+	"redline/internal/sim"
+)
+
+// foreignSweep measures the foreign engine at several rates.
+func foreignSweep(places int, length float64, rates ...float64) *Evidence {
+	f := &foreign{places: places, r: rand.New(rand.NewPCG(1, 2))}
+	ev := &Evidence{Model: "m", Engine: "foreign", From: []string{"runs/$x"}}
+	for _, rate := range rates {
+		l := f.level(rate, length)
+		l.Name = fmt.Sprintf("%g/s", rate)
+		ev.Levels = append(ev.Levels, l)
+	}
+	return ev
+}
+
+// A twin of an engine with another law, another scheduler and another front end
+// foretells the levels that it was not fitted to, within its goals.
+func TestTwinOfAForeignEngine(t *testing.T) {
+	t.Parallel()
+	c, err := Calibrate(t.Context(), foreignSweep(40, 36, 2, 5, 9, 13, 17))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, goal := range Goals {
+		if got, ok := c.HeldOut[name]; !ok || got > goal {
+			t.Errorf("%s: error %.3f on levels held out, want at most %.2f", name, got, goal)
+		}
+	}
+	if !c.Good {
+		t.Errorf("the twin is not called good: %v", c.HeldOut)
+	}
+	if c.Spec.MaxNumSeqs < 36 || c.Spec.MaxNumSeqs > 44 {
+		t.Errorf("a batch of %d, the engine has places for 40 and requests waited for one", c.Spec.MaxNumSeqs)
+	}
+	if len(c.Rows) != 5 || c.Rows[0].HeldOut || !c.Rows[1].HeldOut || c.Rows[1].Level != "5/s" {
+		t.Errorf("rows %+v", c.Rows)
+	}
+}
+
+// What is written down is read as the same engine.
+func TestWrittenEngineIsRead(t *testing.T) {
+	t.Parallel()
+	for _, first := range []bool{false, true} {
+		want := sim.Spec{Model: `odd "name"`, MaxNumSeqs: 7, MaxNumBatchedTokens: 4096, MaxModelLen: 4000, PrefillFirst: first,
+			StepOverhead: 250 * time.Microsecond, RequestOverhead: 3 * time.Millisecond, NumGPUBlocksOverride: 999,
+			Law: &sim.Law{WeightsUS: 4321, TokenUS: 0.0001234, Corner: 1.5, SequenceUS: 1, ContextUS: 0.02, PairUS: 1e-7}}
+		if first {
+			want.EnableChunkedPrefill = new(bool)
+		}
+		c := &Calibration{Spec: want, Engine: constantsOf(want), Evidence: &Evidence{From: []string{"runs/${HOME}"}},
+			InFit: map[string]float64{"tpot": 0.01}}
+		var text bytes.Buffer
+		if err := c.WriteEngine(&text, "dev", time.Unix(0, 0)); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "engine.yaml")
+		if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := config.ReadEngine(path)
+		if err != nil {
+			t.Fatalf("%v in:\n%s", err, text.String())
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+			t.Errorf("read back (-written +read):\n%s", diff)
+		}
+	}
+}
+
+// One level is no test, and the notes say what to measure.
+func TestLittleEvidenceSaysWhatToMeasure(t *testing.T) {
+	t.Parallel()
+	ev := foreignSweep(40, 20, 3)
+	ev.Server = "http://a:1"
+	c, err := Calibrate(t.Context(), ev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := strings.Join(c.Notes, "\n")
+	for _, want := range []string{"1 level cannot show", "redline sweep --url http://a:1 --rates ", "no request ever waited", "num_gpu_blocks_override"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("the notes lack %q:\n%s", want, said)
+		}
+	}
+	var shown bytes.Buffer
+	if err := c.Write(&shown); err != nil || !strings.HasPrefix(shown.String(), "UNTESTED TWIN") || c.HeldOut != nil {
+		t.Errorf("%v, %v:\n%s", err, c.HeldOut, shown.String())
+	}
+}
+
+func TestCalibrationCanBeInterrupted(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Calibrate(ctx, foreignSweep(40, 10, 3, 4, 5)); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want that it was cancelled", err)
+	}
+}
+
+// The walk finds the bottom of a curved valley.
+func TestMinimise(t *testing.T) {
+	t.Parallel()
+	x, f := minimise(func(x []float64) float64 {
+		a, b := 1-x[0], x[1]-x[0]*x[0]
+		return a*a + 100*b*b
+	}, []float64{-1.2, 1}, 0.5, 2000)
+	if f > 1e-3 || cmp.Diff([]float64{1, 1}, x, cmpopts.EquateApprox(0, 0.05)) != "" {
+		t.Errorf("%v at %v", f, x)
+	}
+}

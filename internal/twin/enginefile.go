@@ -1,0 +1,98 @@
+package twin
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"redline/internal/sim"
+)
+
+// Constants is a fitted engine as it is shown.
+type Constants struct {
+	WeightsUS           float64 `json:"weights_us"`
+	TokenUS             float64 `json:"token_us"`
+	Corner              float64 `json:"corner"`
+	SequenceUS          float64 `json:"sequence_us"`
+	ContextUS           float64 `json:"context_us"`
+	PairUS              float64 `json:"pair_us"`
+	StepOverheadMS      float64 `json:"step_overhead_ms"`
+	RequestOverheadMS   float64 `json:"request_overhead_ms"`
+	MaxNumSeqs          int     `json:"max_num_seqs"`
+	MaxNumBatchedTokens int     `json:"max_num_batched_tokens"`
+	MaxModelLen         int     `json:"max_model_len"`
+	KVBlocks            int     `json:"num_gpu_blocks,omitempty"`
+	PrefillFirst        bool    `json:"prefill_first,omitempty"`
+}
+
+// constantsOf rounds to four digits: the measurement knows no more.
+func constantsOf(s sim.Spec) Constants {
+	return Constants{
+		WeightsUS: rounded(s.Law.WeightsUS), TokenUS: rounded(s.Law.TokenUS), Corner: s.Law.Corner,
+		SequenceUS: rounded(s.Law.SequenceUS), ContextUS: rounded(s.Law.ContextUS), PairUS: rounded(s.Law.PairUS),
+		StepOverheadMS: rounded(s.StepOverhead.Seconds() * 1e3), RequestOverheadMS: rounded(s.RequestOverhead.Seconds() * 1e3),
+		MaxNumSeqs: s.MaxNumSeqs, MaxNumBatchedTokens: s.MaxNumBatchedTokens, MaxModelLen: s.MaxModelLen,
+		KVBlocks: s.NumGPUBlocksOverride, PrefillFirst: s.PrefillFirst,
+	}
+}
+
+func rounded(v float64) float64 {
+	out, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
+	if err != nil {
+		return v
+	}
+	return out
+}
+
+// WriteEngine writes the fitted engine as a file for redline sim --engine, with
+// where it came from and how far it can be trusted.
+func (c *Calibration) WriteEngine(w io.Writer, version string, now time.Time) error {
+	var b strings.Builder
+	k := c.Engine
+	fmt.Fprintf(&b, "# An engine that redline calibrate fitted to a measurement.\n# Serve it: redline sim --engine FILE\n#\n")
+	for line := range strings.Lines(c.table()) {
+		b.WriteString(strings.TrimRight("# "+line, " \n") + "\n")
+	}
+	fmt.Fprintf(&b, "schema: %s\nmodel: %s\n", sim.EngineSchema, quoted(c.Spec.Model))
+	fmt.Fprintf(&b, "max_num_seqs: %d\nmax_num_batched_tokens: %d\nmax_model_len: %d\n", k.MaxNumSeqs, k.MaxNumBatchedTokens, k.MaxModelLen)
+	if k.KVBlocks > 0 {
+		fmt.Fprintf(&b, "num_gpu_blocks_override: %d\n", k.KVBlocks)
+	}
+	if k.PrefillFirst {
+		b.WriteString("prefill_first: true\nenable_chunked_prefill: false\n")
+	}
+	fmt.Fprintf(&b, "step_overhead: %s\nrequest_overhead: %s\n", milliseconds(k.StepOverheadMS), milliseconds(k.RequestOverheadMS))
+	fmt.Fprintf(&b, "law:\n  weights_us: %s\n  token_us: %s\n  corner: %s\n  sequence_us: %s\n  context_us: %s\n  pair_us: %s\n",
+		number(k.WeightsUS), number(k.TokenUS), number(k.Corner), number(k.SequenceUS), number(k.ContextUS), number(k.PairUS))
+	fmt.Fprintf(&b, "fitted:\n  by: %s\n  on: %s\n  engine: %s\n  levels: %d\n", quoted("redline "+version), quoted(now.UTC().Format("2006-01-02")),
+		quoted(c.Evidence.Engine), len(c.Rows))
+	b.WriteString("  from:\n")
+	for _, path := range c.Evidence.From {
+		fmt.Fprintf(&b, "    - %s\n", quoted(path))
+	}
+	errorsOf(&b, "fit_error", c.InFit)
+	errorsOf(&b, "held_out_error", c.HeldOut)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func errorsOf(b *strings.Builder, key string, errors map[string]float64) {
+	if len(errors) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "  %s:\n", key)
+	for _, name := range metricNames {
+		if e, ok := errors[name]; ok {
+			fmt.Fprintf(b, "    %s: %.4f\n", name, e)
+		}
+	}
+}
+
+// quoted is text for YAML, in which nothing stands for a variable.
+func quoted(text string) string { return strconv.Quote(strings.ReplaceAll(text, "$", "")) }
+
+func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+func milliseconds(v float64) string { return number(v) + "ms" }

@@ -1,0 +1,276 @@
+package twin
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"redline/internal/sim"
+	"redline/internal/stats"
+)
+
+// The constants that are fitted, as logarithms of microseconds.
+const (
+	weights = iota
+	perToken
+	perSequence
+	perContext
+	perPair
+	perStep
+	perRequest
+	constants
+)
+
+// negligible is a constant that decides nothing.
+const negligible = 1e-7
+
+// build gives the engine with these constants and the scheduler of base.
+func build(base sim.Spec, x []float64) sim.Spec {
+	us := func(i int) float64 { return math.Exp(min(max(x[i], math.Log(negligible)), math.Log(5e7))) }
+	law := sim.Law{WeightsUS: us(weights), TokenUS: us(perToken), Corner: base.Law.Corner,
+		SequenceUS: us(perSequence), ContextUS: us(perContext), PairUS: us(perPair)}
+	base.Law = &law
+	base.StepOverhead = time.Duration(us(perStep) * 1e3)
+	base.RequestOverhead = time.Duration(us(perRequest) * 1e3)
+	return base
+}
+
+// fitted is a candidate with what it costs.
+type fitted struct {
+	base sim.Spec
+	x    []float64
+	loss float64
+}
+
+func (f fitted) spec() sim.Spec { return build(f.base, f.x) }
+
+// fit finds the engine that comes nearest to the levels. Constants are sought
+// by simulation; how the scheduler works is tried out around the best ones.
+func fit(ctx context.Context, levels []Level, room, maxLen int) fitted {
+	targets := make([]target, len(levels))
+	for i := range levels {
+		short := trimmed(levels[i])
+		targets[i] = newTarget(&short)
+	}
+	seen := look(levels)
+	base := sim.Spec{MaxNumSeqs: seen.places(), MaxNumBatchedTokens: max(8192, seen.places()), NumGPUBlocksOverride: room,
+		MaxModelLen: seen.length(maxLen, room), Law: &sim.Law{Corner: 1.5}, EnablePrefixCaching: new(bool), Jitter: new(float64)}
+	few := spreadOver(targets, 4)
+	best := refine(ctx, few, fitted{base: base, x: seen.guess(targets), loss: math.Inf(1)}, 1, 300)
+	for _, try := range schedulers(seen) {
+		other := best
+		if !try(&other.base) {
+			continue
+		}
+		other.loss = math.Inf(1)
+		if other = refine(ctx, few, other, 0.3, 60); other.loss < 0.98*best.loss {
+			best = other
+		}
+	}
+	best.loss = math.Inf(1)
+	return refine(ctx, targets, best, 0.25, 200)
+}
+
+// spreadOver picks so many of the targets, the first and the last among them.
+func spreadOver(targets []target, n int) []target {
+	if len(targets) <= n {
+		return targets
+	}
+	out := make([]target, n)
+	for i := range out {
+		out[i] = targets[i*(len(targets)-1)/(n-1)]
+	}
+	return out
+}
+
+// enough is how many counted requests of a level a fit looks at.
+const enough = 400
+
+// trimmed is the beginning of a level that holds enough counted requests, and
+// what came while they were answered.
+func trimmed(l Level) Level {
+	list := slices.Clone(l.Requests)
+	counted, until := 0, int64(math.MaxInt64)
+	for i := range list {
+		o := &list[i]
+		if o.At > until {
+			list = list[:i]
+			break
+		}
+		if !o.Counted {
+			continue
+		}
+		if counted++; counted == enough {
+			until = o.last
+		}
+		o.Counted = counted <= enough
+	}
+	l.Requests = list
+	return l
+}
+
+// refine seeks better constants from a candidate's own.
+func refine(ctx context.Context, targets []target, from fitted, spread float64, calls int) fitted {
+	x, loss := minimise(func(x []float64) float64 {
+		if ctx.Err() != nil {
+			return math.Inf(1)
+		}
+		return distances(targets, build(from.base, x)) + small(x)
+	}, from.x, spread, calls)
+	if loss >= from.loss {
+		return from
+	}
+	return fitted{from.base, x, loss}
+}
+
+// small pulls constants that nothing measured speaks for towards nothing, so
+// weakly that it decides only then.
+func small(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += math.Exp(min(v, 20))
+	}
+	return 1e-10 * sum
+}
+
+// schedulers are the other ways in which an engine may work: how much of
+// computing hides behind reading, how many tokens a step takes, whether prompts
+// go first, and how many requests run at once.
+func schedulers(seen sight) []func(*sim.Spec) bool {
+	corner := func(p float64) func(*sim.Spec) bool {
+		return func(s *sim.Spec) bool {
+			law := *s.Law
+			law.Corner, s.Law = p, &law
+			return true
+		}
+	}
+	budget := func(tokens int) func(*sim.Spec) bool {
+		return func(s *sim.Spec) bool {
+			s.MaxNumBatchedTokens = max(tokens, s.MaxNumSeqs)
+			return seen.longestPrompt > tokens || seen.inFlight > 1
+		}
+	}
+	list := []func(*sim.Spec) bool{
+		func(s *sim.Spec) bool {
+			s.MaxNumSeqs = max(1, seen.streaming)
+			return seen.inFlight > seen.streaming
+		},
+		func(s *sim.Spec) bool {
+			s.PrefillFirst, s.EnableChunkedPrefill = true, new(bool)
+			s.MaxNumBatchedTokens = max(s.MaxModelLen, s.MaxNumSeqs)
+			return seen.inFlight > 1
+		},
+		corner(1), corner(8), budget(2048), budget(512), budget(1 << 20),
+	}
+	return list
+}
+
+// sight is what the records show without any model.
+type sight struct {
+	inFlight      int // at most, between sent and last token
+	streaming     int // at most, between first and last token
+	longestPrompt int
+	longest       int // prompt and output
+}
+
+// look counts requests in flight and streaming at every moment.
+func look(levels []Level) sight {
+	var s sight
+	for i := range levels {
+		var whole, stream []int64 // starts, and ends as negative numbers
+		for _, o := range levels[i].Requests {
+			sent := o.first - int64(max(o.TTFT, 0))
+			whole = append(whole, sent<<1|1, o.last<<1)
+			stream = append(stream, o.first<<1|1, o.last<<1)
+			s.longestPrompt = max(s.longestPrompt, o.Prompt)
+			s.longest = max(s.longest, o.Prompt+o.Output)
+		}
+		s.inFlight = max(s.inFlight, most(whole))
+		s.streaming = max(s.streaming, most(stream))
+	}
+	return s
+}
+
+// most is the largest number that are there at once for a hundredth of the
+// time in which any is: stamps of neighbours overlap by a hair.
+func most(events []int64) int {
+	slices.Sort(events)
+	held := map[int]int64{}
+	n, before, total := 0, int64(0), int64(0)
+	for _, e := range events {
+		at := e >> 1
+		if n > 0 {
+			held[n] += at - before
+			total += at - before
+		}
+		before = at
+		if e&1 == 1 {
+			n++
+		} else {
+			n--
+		}
+	}
+	var counts []int
+	for n := range held {
+		counts = append(counts, n)
+	}
+	slices.SortFunc(counts, func(a, b int) int { return cmp.Compare(b, a) })
+	above := int64(0)
+	for _, n := range counts {
+		if above += held[n]; above*100 >= total {
+			return n
+		}
+	}
+	return 1
+}
+
+// usualLength is the longest request of an engine that does not tell.
+const usualLength = 131072
+
+// places is room for everything that was ever in flight, and as much again.
+func (s sight) places() int { return max(256, 2*s.inFlight) }
+
+// length is the longest request that the engine is to take.
+func (s sight) length(told, room int) int {
+	n := max(told, s.longest)
+	if told == 0 {
+		n = max(n, usualLength)
+	}
+	if room > 0 {
+		n = min(n, room*blockSize)
+	}
+	return n
+}
+
+// guess reads first constants off the lightest level: what a token takes alone,
+// and how the first one grows with the prompt; the rest are small shares of
+// these, to be grown where the measurement asks for it.
+func (s sight) guess(targets []target) []float64 {
+	light := targets[0]
+	step := 1e4
+	if len(light.measured[1]) > 0 {
+		step = stats.Quantile(light.measured[1], 0.25) / 1e3
+	}
+	var prompts, firsts []float64
+	for _, o := range light.Requests {
+		if o.Counted && o.TTFT > 0 && len(prompts) < 400 {
+			prompts, firsts = append(prompts, float64(o.Prompt-min(o.Cached, o.Prompt-1))), append(firsts, o.TTFT/1e3)
+		}
+	}
+	token := step / 300
+	if len(prompts) > 2 {
+		if line := stats.TheilSen(prompts, firsts, 0.9); line.Slope > token/100 {
+			token = line.Slope
+		} else {
+			token = max(token/100, (stats.Mean(firsts)-step)/stats.Mean(prompts)/2)
+		}
+	}
+	x := []float64{weights: 0.85 * step, perToken: token, perSequence: step / 200, perContext: step / 2e5,
+		perPair: token / 5e3, perStep: step / 20, perRequest: step / 10}
+	for i := range x {
+		x[i] = math.Log(max(x[i], negligible))
+	}
+	return x
+}

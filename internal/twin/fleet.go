@@ -1,0 +1,284 @@
+package twin
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"redline/internal/sim"
+	"redline/internal/slo"
+	"redline/internal/stats"
+)
+
+// Routers are the ways in which a fleet's requests are handed out.
+var Routers = []string{RoundRobin, LeastOutstanding}
+
+// The routers.
+const (
+	RoundRobin       = "round-robin"
+	LeastOutstanding = "least-outstanding"
+)
+
+// Fleet is several equal engines behind a router.
+type Fleet struct {
+	Spec      sim.Spec
+	Instances int
+	Router    string // LeastOutstanding by default
+}
+
+// Traffic is what users send: when, and requests drawn from those of a mix.
+type Traffic struct {
+	Times iter.Seq[int64] // ascending, nanoseconds; may have no end
+	Mix   []Request
+	Seed  uint64
+	Span  time.Duration
+	// Settle is how much of the beginning is not counted.
+	Settle time.Duration
+}
+
+// Outcome is what the users of a fleet saw.
+type Outcome struct {
+	Requests int64 `json:"requests"`
+	// Refused are too long for the engine.
+	Refused int64 `json:"refused,omitempty"`
+	// Violating is the share of requests that broke an objective of theirs.
+	Violating  float64           `json:"violating_share"`
+	Objectives []Judged          `json:"objectives,omitempty"`
+	Latency    map[string]Spread `json:"latency_ms"`
+	Parts      []Part            `json:"parts"`
+	// Preemptions and Steps are sums over the instances.
+	Preemptions int64 `json:"preemptions"`
+	Steps       int64 `json:"steps"`
+}
+
+// Spread is a distribution in three figures, in milliseconds.
+type Spread struct {
+	P50 float64 `json:"p50"`
+	P95 float64 `json:"p95"`
+	P99 float64 `json:"p99"`
+}
+
+// Judged is an objective and what became of it.
+type Judged struct {
+	Objective string `json:"objective"`
+	Met       bool   `json:"met"`
+	// Share of the requests is beyond the bound, Allowed may be.
+	Share   float64 `json:"share"`
+	Allowed float64 `json:"allowed"`
+}
+
+// Part is a stretch of the time, by the arrival of its requests.
+type Part struct {
+	StartS    float64 `json:"start_s"`
+	Rate      float64 `json:"rate"`
+	InFlight  float64 `json:"in_flight"` // mean, over the whole fleet
+	Violating float64 `json:"violating_share"`
+	// Utilisation is the rate over what the fleet can bear; 0 where that is
+	// not known.
+	Utilisation float64 `json:"utilisation,omitempty"`
+}
+
+// parts is into how many stretches the time is cut: of a day, hours.
+const parts = 24
+
+// Run plays the traffic against the fleet in virtual time. Objectives that
+// concern no single request, or not all of them, are left out.
+func (f Fleet) Run(t Traffic, objectives []slo.Objective) (*Outcome, error) {
+	if len(t.Mix) == 0 {
+		return nil, fmt.Errorf("no request lengths to draw from")
+	}
+	if f.Instances < 1 {
+		return nil, fmt.Errorf("a fleet has at least one instance, got %d", f.Instances)
+	}
+	count := newAccount(t, objectives)
+	engines := make([]*Instance, f.Instances)
+	for i := range engines {
+		var err error
+		if engines[i], err = NewInstance(f.Spec, count.done); err != nil {
+			return nil, err
+		}
+	}
+	draw := rand.New(rand.NewPCG(t.Seed, 0x7477696e))
+	turn := 0
+	for at := range t.Times {
+		if at >= int64(t.Span) {
+			break
+		}
+		for _, e := range engines {
+			e.Advance(at - 1)
+		}
+		e := engines[f.route(engines, turn)]
+		turn++
+		r := t.Mix[draw.IntN(len(t.Mix))]
+		if !e.Submit(at, r, at) {
+			count.refuse(at)
+		}
+	}
+	for _, e := range engines {
+		e.Advance(idle - 1)
+		count.out.Preemptions += e.Lost
+		count.out.Steps += e.Steps
+	}
+	return count.close(), nil
+}
+
+// route picks the instance for the next request; of those with equally few
+// outstanding the one whose turn it is.
+func (f Fleet) route(engines []*Instance, turn int) int {
+	first := turn % len(engines)
+	if f.Router == RoundRobin {
+		return first
+	}
+	best := first
+	for i := range engines {
+		k := (first + i) % len(engines)
+		if engines[k].Outstanding() < engines[best].Outstanding() {
+			best = k
+		}
+	}
+	return best
+}
+
+// account counts what became of a fleet's requests as they end.
+type account struct {
+	out        Outcome
+	objectives []slo.Objective
+	broken     []int64 // by objective
+	judged     []int64
+	violating  int64
+	histograms [metrics]*hdrhistogram.Histogram // microseconds
+	settle     int64
+	part       int64
+	counts     [parts]struct {
+		n, violating int64
+		inside       float64 // nanoseconds
+	}
+}
+
+func newAccount(t Traffic, objectives []slo.Objective) *account {
+	a := &account{settle: int64(t.Settle), part: max(1, int64(t.Span)/parts)}
+	for _, o := range objectives {
+		if o.PerRequest() && o.Scope == (slo.Scope{}) && (o.Metric == "ttft" || o.Metric == "tpot" || o.Metric == "e2e" || o.Metric == "decode") {
+			a.objectives = append(a.objectives, o)
+		}
+	}
+	a.broken, a.judged = make([]int64, len(a.objectives)), make([]int64, len(a.objectives))
+	for m := range a.histograms {
+		a.histograms[m] = hdrhistogram.New(1, int64(48*time.Hour/time.Microsecond), 3)
+	}
+	return a
+}
+
+// done takes one answer; its tag is when it was asked for.
+func (a *account) done(answer Answer) {
+	if answer.Tag < a.settle {
+		return
+	}
+	tpot := answer.tpot()
+	r := slo.Request{OK: true, TTFT: float64(answer.First - answer.Tag), TPOT: tpot, E2E: float64(answer.Last - answer.Tag),
+		Decode: float64(answer.Last - answer.First), TTFA: -1, ITL: -1, ICL: -1, Stall: -1}
+	a.out.Requests++
+	for m, v := range [metrics]float64{r.TTFT, r.TPOT, r.E2E} {
+		if v >= 0 {
+			// Two days bound everything that is simulated.
+			_ = a.histograms[m].RecordValue(int64(v / 1e3))
+		}
+	}
+	bad := false
+	for i, o := range a.objectives {
+		ok, judged := o.Judge(r)
+		if !judged {
+			continue
+		}
+		a.judged[i]++
+		if !ok {
+			a.broken[i]++
+			bad = true
+		}
+	}
+	a.note(answer.Tag, bad, r.E2E)
+}
+
+// refuse counts a request that no instance takes: it breaks every objective.
+func (a *account) refuse(at int64) {
+	if at < a.settle {
+		return
+	}
+	a.out.Requests++
+	a.out.Refused++
+	for i := range a.objectives {
+		a.judged[i]++
+		a.broken[i]++
+	}
+	a.note(at, true, 0)
+}
+
+func (a *account) note(at int64, bad bool, inside float64) {
+	c := &a.counts[min(at/a.part, parts-1)]
+	c.n++
+	c.inside += inside
+	if bad {
+		c.violating++
+		a.violating++
+	}
+}
+
+// close turns counts into shares.
+func (a *account) close() *Outcome {
+	out := &a.out
+	share := func(n, of int64) float64 { return float64(n) / float64(max(1, of)) }
+	out.Violating = share(a.violating, out.Requests)
+	for i, o := range a.objectives {
+		j := Judged{Objective: o.Text, Share: share(a.broken[i], a.judged[i]), Allowed: allowed(o)}
+		j.Met = j.Share <= j.Allowed
+		out.Objectives = append(out.Objectives, j)
+	}
+	out.Latency = map[string]Spread{}
+	for m, name := range metricNames {
+		h := a.histograms[m]
+		at := func(p float64) float64 { return float64(h.ValueAtQuantile(p)) / 1e3 }
+		out.Latency[name] = Spread{at(50), at(95), at(99)}
+	}
+	for i, c := range a.counts {
+		seconds := float64(a.part) / 1e9
+		out.Parts = append(out.Parts, Part{StartS: float64(i) * seconds, Rate: float64(c.n) / seconds,
+			InFlight: c.inside / 1e9 / seconds, Violating: share(c.violating, c.n)})
+	}
+	return out
+}
+
+// allowed is the share of requests that may be beyond an objective's bound:
+// none for a maximum.
+func allowed(o slo.Objective) float64 {
+	if o.P > 0 {
+		return 1 - o.P
+	}
+	return 0
+}
+
+// Met says whether every objective that could be judged was met.
+func (o *Outcome) Met() bool {
+	for _, j := range o.Objectives {
+		if !j.Met {
+			return false
+		}
+	}
+	return o.Refused == 0
+}
+
+// poisson is arrivals at a steady rate.
+func poisson(rate float64, seed uint64) iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		r := stats.Rand(seed, "twin", 0)
+		for at := 0.0; ; {
+			at += stats.Exponential(r) / rate * 1e9
+			if at > math.MaxInt64/2 || !yield(int64(at)) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package twin
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"redline/internal/sim"
+	"redline/internal/slo"
+)
+
+// server is an engine that takes ten milliseconds for each request, one at a
+// time: with Poisson arrivals the queue M/D/1, whose figures are known.
+func server() sim.Spec {
+	return sim.Spec{MaxNumSeqs: 1, Law: &sim.Law{WeightsUS: 10_000, Corner: 1}}
+}
+
+func one() []Request { return []Request{{Prompt: 1, Output: 1}} }
+
+func objectives(t *testing.T, texts ...string) []slo.Objective {
+	t.Helper()
+	list, err := slo.ParseAll(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// Requests in the system are ρ + ρ²/(2(1−ρ)) in the mean, and with ρ = 0.7 and
+// t below one service time P(wait ≤ t) = (1−ρ)·exp(λt).
+func TestFleetOfOneIsAQueue(t *testing.T) {
+	t.Parallel()
+	const rho = 0.7
+	out, err := Fleet{Spec: server(), Instances: 1}.Run(Traffic{Times: poisson(70, 3), Mix: one(), Span: 4 * time.Hour, Settle: time.Minute},
+		objectives(t, "ttft:p90<15ms"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean := 0.0
+	for _, p := range out.Parts[1:] {
+		mean += p.InFlight / (parts - 1)
+	}
+	if want := rho + rho*rho/(2*(1-rho)); math.Abs(mean/want-1) > 0.03 {
+		t.Errorf("%.3f requests inside in the mean, want %.3f", mean, want)
+	}
+	if want := 1 - (1-rho)*math.Exp(rho/2); math.Abs(out.Violating-want) > 0.01 || out.Objectives[0].Met {
+		t.Errorf("%.4f of the requests wait for more than 5 ms, want %.4f; %+v", out.Violating, want, out.Objectives)
+	}
+}
+
+// The limit is where (1−ρ)·exp(ρ/2) is 0.9.
+func TestLimitOfAQueue(t *testing.T) {
+	t.Parallel()
+	low, high := 0.0, 1.0
+	for range 50 {
+		if rho := (low + high) / 2; (1-rho)*math.Exp(rho/2) > 0.9 {
+			low = rho
+		} else {
+			high = rho
+		}
+	}
+	got, err := Limit(server(), one(), objectives(t, "ttft:p90<15ms"), 2*time.Hour, 1)
+	if want := low / 0.010; err != nil || math.Abs(got/want-1) > 0.03 {
+		t.Errorf("%.2f requests/s, %v; want %.2f", got, err, want)
+	}
+	if got, err := Limit(server(), one(), objectives(t, "ttft:p90<5ms"), time.Minute, 1); err != nil || got != 0 {
+		t.Errorf("an objective below the service time is kept up to %v, %v", got, err)
+	}
+}
+
+// Handing each request to the least busy of four shortens the waits of taking
+// turns, and both serve all.
+func TestRouters(t *testing.T) {
+	t.Parallel()
+	tail := map[string]float64{}
+	for _, router := range Routers {
+		out, err := Fleet{Spec: likeH100(), Instances: 4, Router: router}.Run(Traffic{Times: poisson(60, 5), Seed: 1, Span: 10 * time.Minute,
+			Mix: []Request{{Prompt: 100, Output: 20}, {Prompt: 4000, Output: 600}}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out.Requests < 35_000 || out.Requests > 37_000 || len(out.Parts) != parts {
+			t.Errorf("%s: %d requests in %d parts", router, out.Requests, len(out.Parts))
+		}
+		tail[router] = out.Latency["e2e"].P95
+	}
+	if tail[LeastOutstanding] >= tail[RoundRobin] {
+		t.Errorf("tails %v", tail)
+	}
+}
+
+func TestFleetRefuses(t *testing.T) {
+	t.Parallel()
+	traffic := Traffic{Times: poisson(1, 1), Mix: one(), Span: time.Minute}
+	if _, err := (Fleet{Spec: server()}).Run(traffic, nil); err == nil {
+		t.Error("a fleet of none runs")
+	}
+	if _, err := (Fleet{Spec: sim.Spec{}, Instances: 1}).Run(traffic, nil); err == nil {
+		t.Error("an engine without a law runs")
+	}
+	traffic.Mix = []Request{{Prompt: 1 << 20, Output: 1}}
+	out, err := Fleet{Spec: server(), Instances: 1}.Run(traffic, objectives(t, "ttft:p99<1s"))
+	if err != nil || out.Refused != out.Requests || out.Met() {
+		t.Errorf("requests that no engine takes: %+v, %v", out, err)
+	}
+	traffic.Mix = nil
+	if _, err := (Fleet{Spec: server(), Instances: 1}).Run(traffic, nil); err == nil {
+		t.Error("a fleet runs without lengths")
+	}
+}

@@ -1,0 +1,372 @@
+package twin
+
+import (
+	"fmt"
+
+	"redline/internal/sim"
+)
+
+const (
+	blockSize = 16
+	idle      = int64(1<<63 - 1)
+)
+
+// Request is what an instance is asked: lengths and nothing else.
+type Request struct {
+	Prompt int
+	Cached int // of the prompt, found in the prefix cache
+	Output int
+}
+
+// Answer is a request that was answered, with the tag given at Submit.
+type Answer struct {
+	Request
+	Tag         int64
+	First, Last int64
+}
+
+// tpot is the mean time between tokens, negative where there is only one.
+func (a Answer) tpot() float64 {
+	if a.Output < 2 {
+		return -1
+	}
+	return float64(a.Last-a.First) / float64(a.Output-1)
+}
+
+// Instance is the simulated engine with a law, without its tokens: it gives
+// the first and the last moment of every answer exactly as sim's scheduler
+// does, at a cost per step that does not grow with the batch. That is what
+// makes a day of traffic a matter of seconds. It can, because every sequence
+// that generates gets one token in every step that generates at all: what the
+// step takes follows from sums, and a sequence's end is known when it begins.
+//
+// What it does not do is look for shared prefixes: a request says how much of
+// its prompt is cached.
+type Instance struct {
+	law       *sim.Law
+	overhead  int64 // per step
+	front     int64 // per request
+	seqs      int
+	budget    int
+	maxLen    int
+	blocks    int
+	chunks    bool
+	promptsUp bool // each step is prompts or generation, prompts first
+
+	stepping bool
+	end      int64
+	beat     int64 // steps in which the generating sequences were advanced
+	beating  bool
+	work     sim.Work
+	left     int // of the step's budget
+	free     int // blocks
+
+	generating int
+	context    int64          // Σ tokens of generating sequences in the next beat
+	crossing   [blockSize]int // generating sequences by the beat at which they need a block
+	ends       beats
+	partial    *sequence   // its prompt is computed in part; always the last admitted
+	fresh      []*sequence // prompts that this step completes
+	order      []*sequence // those running, in the order of admission, and some that have ended
+	waiting    fifo
+
+	done   func(Answer)
+	Steps  int64
+	Busy   int64 // nanoseconds in steps
+	Lost   int64 // preemptions
+	Refuse int64
+}
+
+// sequence is a request inside an instance.
+type sequence struct {
+	Request
+	tag      int64
+	arrived  int64
+	first    int64
+	made     int // output tokens sampled before it joined the generating ones
+	total    int // tokens when it joined, or prompt and output where it waits
+	computed int
+	joined   int64 // beat
+	epoch    int   // of its membership among the generating
+	ended    bool
+}
+
+// NewInstance makes the engine that the spec describes, which must have a law.
+// done is told of each answer.
+func NewInstance(spec sim.Spec, done func(Answer)) (*Instance, error) {
+	full, err := spec.Resolve()
+	switch {
+	case err != nil:
+		return nil, err
+	case full.Law == nil:
+		return nil, fmt.Errorf("the engine has no law: fit one with redline calibrate RUN -o engine.yaml")
+	case full.PrefillFirst && *full.EnableChunkedPrefill:
+		return nil, fmt.Errorf("prefill_first together with chunked prefill is not simulated at speed: set enable_chunked_prefill: false")
+	}
+	return &Instance{
+		law: full.Law, overhead: int64(full.StepOverhead), front: int64(full.RequestOverhead),
+		seqs: full.MaxNumSeqs, budget: full.MaxNumBatchedTokens, maxLen: full.MaxModelLen,
+		blocks: full.NumGPUBlocksOverride, free: full.NumGPUBlocksOverride,
+		chunks: *full.EnableChunkedPrefill, promptsUp: full.PrefillFirst, done: done,
+	}, nil
+}
+
+func blocksFor(tokens int) int { return (tokens + blockSize - 1) / blockSize }
+
+// Submit queues a request at now, which must not be before anything that was
+// simulated. It reports whether the request can run at all.
+func (e *Instance) Submit(now int64, r Request, tag int64) bool {
+	length := r.Prompt + r.Output
+	if r.Prompt < 1 || r.Output < 1 || length > e.maxLen || blocksFor(length-1) > e.blocks {
+		e.Refuse++
+		return false
+	}
+	r.Cached = min(max(r.Cached, 0), r.Prompt-1)
+	e.waiting.push(&sequence{Request: r, tag: tag, arrived: now + e.front, total: r.Prompt})
+	return true
+}
+
+// Outstanding is the number of requests inside.
+func (e *Instance) Outstanding() int { return e.running() + e.waiting.len() }
+
+func (e *Instance) running() int {
+	n := e.generating + len(e.fresh)
+	if e.partial != nil {
+		n++
+	}
+	return n
+}
+
+// Next is when the instance has something to do, or idle.
+func (e *Instance) Next() int64 {
+	if e.stepping {
+		return e.end
+	}
+	return e.nextStart()
+}
+
+// Advance does everything that is due by now.
+func (e *Instance) Advance(now int64) {
+	for {
+		if e.stepping {
+			if e.end > now {
+				return
+			}
+			e.finish()
+		}
+		start := e.nextStart()
+		if start > now {
+			return
+		}
+		e.begin(start)
+	}
+}
+
+func (e *Instance) nextStart() int64 {
+	if e.running() > 0 {
+		return e.end
+	}
+	if s := e.waiting.front(); s != nil {
+		return max(e.end, s.arrived)
+	}
+	return idle
+}
+
+// begin schedules a step.
+func (e *Instance) begin(start int64) {
+	e.work, e.left, e.beating = sim.Work{}, e.budget, false
+	e.fill(start)
+	took := max(1, int64(e.law.Seconds(e.work)*1e9)) + e.overhead
+	e.stepping = true
+	e.end = start + took
+	e.Busy += took
+	e.Steps++
+}
+
+func (e *Instance) fill(start int64) {
+	if e.promptsUp {
+		if e.admit(start); e.work.Tokens > 0 {
+			return
+		}
+	}
+	if preempted := e.generate(); !preempted && !e.promptsUp {
+		e.admit(start)
+	}
+}
+
+// generate gives every generating sequence its token and goes on with the
+// prompt begun, as far as the cache has room.
+func (e *Instance) generate() (preempted bool) {
+	e.beat++
+	crossing := &e.crossing[e.beat&(blockSize-1)]
+	for *crossing > e.free {
+		e.preempt()
+		preempted = true
+	}
+	if e.generating > 0 {
+		e.beating = true
+		e.free -= *crossing
+		e.work.Tokens, e.work.Sequences, e.work.Context = e.generating, e.generating, e.context
+		e.left -= e.generating
+	}
+	if s := e.partial; s != nil && e.left > 0 {
+		n := min(s.total-s.computed, e.left)
+		if blocksFor(s.computed+n)-blocksFor(s.computed) > e.free {
+			e.preempt()
+			return true
+		}
+		e.free -= blocksFor(s.computed+n) - blocksFor(s.computed)
+		e.compute(s, n)
+	}
+	return preempted
+}
+
+// compute schedules n tokens of a sequence that has not all computed.
+func (e *Instance) compute(s *sequence, n int) {
+	e.left -= n
+	e.work.Tokens += n
+	e.work.Sequences++
+	if s.total > s.Prompt && n == 1 {
+		e.work.Context += int64(s.computed + 1)
+	} else {
+		e.work.Pairs += float64(n) * (float64(s.computed) + float64(n)/2)
+	}
+	s.computed += n
+	if s.computed == s.total {
+		e.fresh = append(e.fresh, s)
+		e.partial = nil
+	} else {
+		e.partial = s
+	}
+}
+
+// admit starts waiting sequences while tokens, places and blocks last.
+func (e *Instance) admit(start int64) {
+	for e.left > 0 && e.running() < e.seqs && e.partial == nil {
+		s := e.waiting.front()
+		if s == nil || s.arrived > start {
+			return
+		}
+		n := s.total - s.Cached
+		if n > e.left && !e.chunks {
+			return
+		}
+		n = min(n, e.left)
+		need := blocksFor(s.Cached + n)
+		if need > e.free {
+			return
+		}
+		e.free -= need
+		s.computed = s.Cached
+		e.waiting.pop()
+		e.order = append(e.order, s)
+		e.compute(s, n)
+	}
+}
+
+// preempt sends the sequence admitted last back to the head of the queue, to
+// start over.
+func (e *Instance) preempt() {
+	for e.order[len(e.order)-1].ended {
+		e.order = e.order[:len(e.order)-1]
+	}
+	s := e.order[len(e.order)-1]
+	e.order = e.order[:len(e.order)-1]
+	e.Lost++
+	if s == e.partial {
+		e.free += blocksFor(s.computed)
+		e.partial = nil
+	} else {
+		// It has not had its token of this beat.
+		now := s.tokens(e.beat)
+		e.free += blocksFor(now - 1)
+		e.generating--
+		e.context -= int64(now)
+		e.crossing[s.crosses()]--
+		s.made += now - s.total
+		s.total = now
+		s.epoch++
+	}
+	e.waiting.pushFront(s)
+}
+
+// tokens is how many a generating sequence has, with that of the beat.
+func (s *sequence) tokens(beat int64) int { return s.total + int(beat-s.joined-1) }
+
+// crosses is the beat, of blockSize ones, in which it needs another block: the
+// one that gives it a token more than whole blocks hold.
+func (s *sequence) crosses() int {
+	return int((s.joined + 1 + int64(blockSize) + 1 - int64(s.total%blockSize)) & (blockSize - 1))
+}
+
+// finish ends the step.
+func (e *Instance) finish() {
+	e.stepping = false
+	if e.beating {
+		e.endGenerating()
+		e.context += int64(e.generating)
+	}
+	for _, s := range e.fresh {
+		e.join(s)
+	}
+	clear(e.fresh)
+	e.fresh = e.fresh[:0]
+	if len(e.order) > 2*e.running()+64 {
+		e.tidy()
+	}
+}
+
+// endGenerating lets those go whose last token this beat was.
+func (e *Instance) endGenerating() {
+	for e.ends.len() > 0 && e.ends.top().beat <= e.beat {
+		last := e.ends.pop()
+		s := last.s
+		if s.epoch != last.epoch || s.ended {
+			continue
+		}
+		now := s.tokens(e.beat)
+		e.generating--
+		e.context -= int64(now)
+		e.crossing[s.crosses()]--
+		e.free += blocksFor(now)
+		e.leave(s)
+	}
+}
+
+// join makes a sequence whose tokens are all computed a generating one.
+func (e *Instance) join(s *sequence) {
+	s.total++
+	s.made++
+	if s.first == 0 {
+		s.first = e.end
+	}
+	if s.made == s.Output {
+		e.free += blocksFor(s.computed)
+		e.leave(s)
+		return
+	}
+	s.joined = e.beat
+	e.generating++
+	e.context += int64(s.total)
+	e.crossing[s.crosses()]++
+	e.ends.push(ending{e.beat + int64(s.Output-s.made), s.epoch, s})
+}
+
+func (e *Instance) leave(s *sequence) {
+	s.ended = true
+	if e.done != nil {
+		e.done(Answer{s.Request, s.tag, s.first, e.end})
+	}
+}
+
+// tidy forgets those that have ended.
+func (e *Instance) tidy() {
+	kept := e.order[:0]
+	for _, s := range e.order {
+		if !s.ended {
+			kept = append(kept, s)
+		}
+	}
+	clear(e.order[len(kept):])
+	e.order = kept
+}

@@ -1,0 +1,95 @@
+package twin
+
+import (
+	"math"
+	"time"
+
+	"redline/internal/sim"
+	"redline/internal/slo"
+)
+
+// mix is the requests that were answered, to draw others from.
+func (ev *Evidence) mix() []Request {
+	var list []Request
+	for _, l := range ev.Levels {
+		for _, o := range l.Requests {
+			if o.Counted {
+				list = append(list, o.Request)
+			}
+		}
+	}
+	return list
+}
+
+// Mix is the lengths of the requests that were measured.
+func (ev *Evidence) Mix() []Request { return ev.mix() }
+
+// Limit is the highest rate at which one engine keeps the objectives, in
+// requests per second, by Poisson arrivals that last for span; 0 where it
+// keeps them at no rate, and +Inf where there is none to keep.
+func Limit(spec sim.Spec, mix []Request, objectives []slo.Objective, span time.Duration, seed uint64) (float64, error) {
+	kept := func(rate float64) (bool, error) {
+		// A percentile needs requests, however rare they are.
+		long := max(span, time.Duration(1000/rate*1e9))
+		out, err := Fleet{Spec: spec, Instances: 1}.Run(Traffic{Times: poisson(rate, seed), Mix: mix, Seed: seed,
+			Span: long, Settle: long / 10}, objectives)
+		if err != nil {
+			return false, err
+		}
+		if len(out.Objectives) == 0 {
+			return true, nil
+		}
+		return out.Met(), nil
+	}
+	const lowest, highest = 0.01, 1e4
+	low, high := 0.0, lowest
+	for {
+		ok, err := kept(high)
+		if err != nil {
+			return 0, err
+		}
+		if !ok {
+			break
+		}
+		if low, high = high, 2*high; high > highest {
+			return math.Inf(1), nil
+		}
+	}
+	for range 10 {
+		if low == 0 {
+			return 0, nil
+		}
+		middle := math.Sqrt(low * high)
+		ok, err := kept(middle)
+		switch {
+		case err != nil:
+			return 0, err
+		case ok:
+			low = middle
+		default:
+			high = middle
+		}
+	}
+	return math.Sqrt(low * high), nil
+}
+
+// limitSpan is how long a rate is simulated in the search for the limit.
+const limitSpan = 20 * time.Minute
+
+// checkLimit has the twin search for the limit that the server's search found.
+func (c *Calibration) checkLimit() error {
+	found := c.Evidence.Limit
+	if found == nil || found.Rate <= 0 {
+		return nil
+	}
+	objectives, err := slo.ParseAll(c.Evidence.Objectives)
+	if err != nil {
+		return err
+	}
+	twin, err := Limit(c.Spec, c.Evidence.mix(), objectives, limitSpan, 1)
+	if err != nil || math.IsInf(twin, 1) {
+		return err
+	}
+	c.Limit = &LimitCheck{Measured: found.Rate, Twin: twin, Error: math.Abs(twin/found.Rate - 1), Binding: found.Binding}
+	return nil
+}

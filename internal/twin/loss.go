@@ -1,0 +1,129 @@
+package twin
+
+import (
+	"math"
+	"slices"
+	"sync"
+
+	"redline/internal/sim"
+	"redline/internal/stats"
+)
+
+// metricNames are the figures that a twin is held to, in their order
+// everywhere below.
+var metricNames = [...]string{"ttft", "tpot", "e2e"}
+
+const metrics = len(metricNames)
+
+// compared are the percentiles at which measured and simulated distributions
+// are held against each other, and their weights. The middle counts most; the
+// tail is few requests, and chance.
+var compared = []struct{ p, weight float64 }{
+	{0.1, 0.5}, {0.25, 1}, {0.5, 2}, {0.75, 1}, {0.9, 1}, {0.97, 0.3},
+}
+
+// metricWeight is how much each figure counts in a fit. Requests that wait make
+// ttft span orders of magnitude, so that it would drown the others.
+var metricWeight = [metrics]float64{0.6, 1, 1}
+
+// target is a level with its measured distributions at hand.
+type target struct {
+	*Level
+	measured [metrics][]float64 // sorted, in nanoseconds
+}
+
+func newTarget(l *Level) target {
+	t := target{Level: l}
+	for i := range l.Requests {
+		if o := &l.Requests[i]; o.Counted {
+			t.add([metrics]float64{o.TTFT, o.TPOT, o.E2E})
+		}
+	}
+	for m := range t.measured {
+		slices.Sort(t.measured[m])
+	}
+	return t
+}
+
+func (t *target) add(values [metrics]float64) {
+	for m, v := range values {
+		if v > 0 {
+			t.measured[m] = append(t.measured[m], v)
+		}
+	}
+}
+
+// simulated gives the distributions that an engine has for the same requests.
+func (t *target) simulated(spec sim.Spec) ([metrics][]float64, error) {
+	var out [metrics][]float64
+	fates, err := play(spec, t.Level)
+	if err != nil {
+		return out, err
+	}
+	for i, f := range fates {
+		o := &t.Requests[i]
+		if !o.Counted {
+			continue
+		}
+		known := [metrics]bool{o.TTFT > 0, o.TPOT > 0, o.E2E > 0}
+		for m, v := range [metrics]float64{f.ttft, f.tpot, f.e2e} {
+			if known[m] && v > 0 {
+				out[m] = append(out[m], v)
+			}
+		}
+	}
+	for m := range out {
+		slices.Sort(out[m])
+	}
+	return out, nil
+}
+
+// distance is how far an engine is from what was measured at one level: a
+// weighted mean of the logarithms of ratios, bounded so that no single one
+// decides.
+func (t *target) distance(spec sim.Spec) float64 {
+	got, err := t.simulated(spec)
+	if err != nil {
+		return math.Inf(1)
+	}
+	sum, weights := 0.0, 0.0
+	for m := range got {
+		for _, c := range compared {
+			if len(t.measured[m]) == 0 || c.p > 0.9 && len(t.measured[m]) < 100 {
+				continue
+			}
+			w := c.weight * metricWeight[m]
+			weights += w
+			if len(got[m]) == 0 {
+				sum += w * bounded(math.Inf(1))
+				continue
+			}
+			sum += w * bounded(math.Log(stats.Quantile(got[m], c.p)/stats.Quantile(t.measured[m], c.p)))
+		}
+	}
+	if weights == 0 {
+		return 0
+	}
+	return sum / weights
+}
+
+// bounded is a square that becomes a straight line, and in the end a constant.
+func bounded(x float64) float64 {
+	const bend, most = 0.2, 8
+	x = min(math.Abs(x), most)
+	if x <= bend {
+		return x * x
+	}
+	return bend * (2*x - bend)
+}
+
+// distances is the mean over levels, which are simulated side by side.
+func distances(targets []target, spec sim.Spec) float64 {
+	each := make([]float64, len(targets))
+	var all sync.WaitGroup
+	for i := range targets {
+		all.Go(func() { each[i] = targets[i].distance(spec) })
+	}
+	all.Wait()
+	return stats.Mean(each)
+}

@@ -1,0 +1,252 @@
+package twin
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"slices"
+	"strconv"
+
+	"redline/internal/llm"
+	"redline/internal/record"
+	"redline/internal/result"
+	"redline/internal/store"
+)
+
+// Level is one load and what was measured under it.
+type Level struct {
+	// Name says which load: "4 requests/s", "16 in flight".
+	Name string
+	// Load orders levels: requests per second offered.
+	Load float64
+	// Cap is how many requests were in flight at most; 0 for an open loop.
+	Cap    int
+	Closed bool
+	// Invalid says that the run found itself unsound.
+	Invalid  bool
+	Requests []Observed
+}
+
+// Observed is one request: when it came, how long it was, and what became of
+// it. Times are nanoseconds.
+type Observed struct {
+	Request
+	Session, Turn int
+	At            int64 // sent, or due where a cap delayed it
+	Think         int64 // from the end of the turn before, for a later turn
+	Counted       bool  // in the measured window, and ok
+	// TTFT, TPOT and E2E are negative where they are not known.
+	TTFT, TPOT, E2E float64
+	first, last     int64
+}
+
+// Evidence is everything measured of one server.
+type Evidence struct {
+	From   []string // directories
+	Model  string
+	Engine string
+	Server string // its URL
+	// Embedded says that the server was redline's own engine.
+	Embedded bool
+	Levels   []Level
+	// Limit is the highest rate that kept the objectives, where a search found
+	// it.
+	Limit      *result.Limit
+	Objectives []string
+	// Blocks is the room for keys and values in blocks of 16 tokens, where the
+	// server tells; 0 otherwise.
+	Blocks  int
+	MaxLen  int
+	Skipped []string // stages that tell nothing, and why
+}
+
+// Observe reads run directories, and those of sweeps and other experiments.
+func Observe(paths ...string) (*Evidence, error) {
+	ev := &Evidence{}
+	for _, path := range paths {
+		dir, err := store.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		ev.From = append(ev.From, path)
+		if err := ev.directory(dir); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(ev.Levels, func(a, b Level) int { return cmp.Compare(a.Load, b.Load) })
+	if len(ev.Levels) == 0 {
+		return nil, fmt.Errorf("%s: no answer with its token times to fit to; measure with streaming on: redline sweep --url URL --rates 1,2,4,8", paths[0])
+	}
+	return ev, nil
+}
+
+func (ev *Evidence) directory(dir *store.Dir) error {
+	if !dir.IsExperiment() {
+		return ev.run(dir)
+	}
+	if kind, err := dir.Kind(); err != nil {
+		return err
+	} else if kind == "compare" {
+		return fmt.Errorf("%s holds two servers; give the stages of one of them: %s/%s/*", dir.Path, dir.Path, store.StagesDir)
+	}
+	if res, err := dir.Result(); err == nil {
+		if res.Limit != nil && res.Limit.Standing == result.LimitFound {
+			ev.Limit = res.Limit
+		}
+		ev.promised(res)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, path := range dir.Stages() {
+		stage, err := store.Open(path)
+		if err != nil {
+			ev.Skipped = append(ev.Skipped, path+": "+err.Error())
+			continue
+		}
+		if err := ev.run(stage); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// promised keeps the objectives that a result judged.
+func (ev *Evidence) promised(res *result.Result) {
+	for _, p := range res.Points {
+		for _, v := range p.Objectives {
+			if !slices.Contains(ev.Objectives, v.Objective) {
+				ev.Objectives = append(ev.Objectives, v.Objective)
+			}
+		}
+	}
+}
+
+// run adds one run as a level.
+func (ev *Evidence) run(dir *store.Dir) error {
+	res, err := dir.Result()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		ev.Skipped = append(ev.Skipped, dir.Path+": cut short before it had a result")
+		return nil
+	case err != nil:
+		return err
+	case len(res.Points) == 0:
+		ev.Skipped = append(ev.Skipped, dir.Path+": nothing was measured")
+		return nil
+	}
+	if err := ev.same(res); err != nil {
+		return fmt.Errorf("%s: %w", dir.Path, err)
+	}
+	ev.promised(res)
+	point := res.Points[0]
+	ev.told(res, point)
+	level := levelOf(point, res)
+	if level.Requests, err = requests(dir, level); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(level.Requests, func(o Observed) bool { return o.Counted && o.TPOT > 0 }) {
+		ev.Skipped = append(ev.Skipped, dir.Path+": no streamed answer in its window")
+		return nil
+	}
+	ev.Levels = append(ev.Levels, level)
+	return nil
+}
+
+// same refuses runs of different servers.
+func (ev *Evidence) same(res *result.Result) error {
+	for _, f := range []struct {
+		what      string
+		seen, now *string
+	}{
+		{"model", &ev.Model, &res.Model.Name}, {"engine", &ev.Engine, &res.Engine.Name}, {"server", &ev.Server, &res.Engine.URL},
+	} {
+		if *f.seen != "" && *f.now != "" && *f.seen != *f.now && !(f.what == "server" && res.Engine.Embedded) {
+			return fmt.Errorf("its %s is %s, that of the runs before %s: a twin is of one server", f.what, *f.now, *f.seen)
+		}
+		*f.seen = cmp.Or(*f.seen, *f.now)
+	}
+	ev.Embedded = res.Engine.Embedded
+	return nil
+}
+
+// told keeps what the server says of its own limits.
+func (ev *Evidence) told(res *result.Result, p result.Point) {
+	ev.MaxLen = max(ev.MaxLen, res.Model.MaxLen)
+	if p.Server == nil {
+		return
+	}
+	blocks, err1 := strconv.Atoi(p.Server.Config["num_gpu_blocks"])
+	size, err2 := strconv.Atoi(cmp.Or(p.Server.Config["block_size"], "16"))
+	if err1 == nil && err2 == nil && blocks > 0 && size > 0 {
+		ev.Blocks = blocks * size / blockSize
+	}
+}
+
+func levelOf(p result.Point, res *result.Result) Level {
+	l := Level{Load: p.Rates.Sent, Closed: p.Load.Mode == "closed", Invalid: res.Verdict.Valid == "no"}
+	if p.Load.Concurrency != nil {
+		l.Cap = *p.Load.Concurrency
+	}
+	switch {
+	case l.Closed:
+		l.Name = fmt.Sprintf("%d in flight", l.Cap)
+	case p.Load.Rate != nil:
+		l.Name = fmt.Sprintf("%.3g/s", *p.Load.Rate)
+	default:
+		l.Name = fmt.Sprintf("%.3g/s", p.Rates.Offered)
+	}
+	return l
+}
+
+// requests reads a run's log in the order of sending, warm-up and cool-down
+// too: they are what the measured requests met in the server.
+func requests(dir *store.Dir, l Level) ([]Observed, error) {
+	var list []Observed
+	for r, err := range dir.Records() {
+		if err != nil {
+			return nil, err
+		}
+		if r.Sent == 0 || r.First == 0 || r.PromptTokens+r.AskedPrompt == 0 || r.OutputTokens < 1 {
+			continue
+		}
+		list = append(list, observed(r, l))
+	}
+	slices.SortStableFunc(list, func(a, b Observed) int { return cmp.Compare(a.At, b.At) })
+	chain(list)
+	return list, nil
+}
+
+func observed(r *record.Record, l Level) Observed {
+	o := Observed{
+		Request: Request{Prompt: cmp.Or(r.PromptTokens, r.AskedPrompt), Cached: r.CachedTokens, Output: r.OutputTokens},
+		Session: r.Session, Turn: r.Turn, At: r.Sent, first: r.First, last: r.Last,
+		Counted: r.Phase == record.Measure && r.Outcome == llm.OK,
+		TTFT:    -1, TPOT: -1, E2E: float64(r.Last - r.Sent),
+	}
+	if l.Cap > 0 && !l.Closed && r.Due > 0 {
+		o.At = r.Due
+	}
+	if r.Streamed {
+		o.TTFT = float64(r.First - r.Sent)
+		if n := r.StreamedTokens - r.FirstTokens(); n >= 1 && r.Last > r.First {
+			o.TPOT = float64(r.Last-r.First) / float64(n)
+		}
+	}
+	return o
+}
+
+// chain finds how long each later turn came after the one before it.
+func chain(list []Observed) {
+	type turn struct{ session, turn int }
+	ends := map[turn]int64{}
+	for i := range list {
+		o := &list[i]
+		o.Think = math.MinInt64
+		if end, ok := ends[turn{o.Session, o.Turn - 1}]; ok && o.Turn > 0 && o.At >= end {
+			o.Think = o.At - end
+		}
+		ends[turn{o.Session, o.Turn}] = o.last
+	}
+}

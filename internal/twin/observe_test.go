@@ -1,0 +1,194 @@
+package twin
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"redline/internal/llm"
+	"redline/internal/metric"
+	"redline/internal/record"
+	"redline/internal/result"
+	"redline/internal/store"
+	"redline/internal/telemetry"
+)
+
+// keep writes a run whose requests have a fixed shape: sent every second, 10
+// tokens, the first after 50 ms and one every 20 ms from then on.
+func keep(t *testing.T, path string, change func(*result.Result)) string {
+	t.Helper()
+	d, err := store.Create(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := d.StartLog(record.Header{Run: "r"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(12) {
+		log.Add(kept(i))
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	rate := 1.0
+	res := &result.Result{Schema: result.Schema, Points: []result.Point{{Load: result.Load{Mode: "open", Rate: &rate},
+		Summary: metric.Summary{Rates: metric.Rates{Sent: 1}}}}}
+	res.Model.Name, res.Engine.Name, res.Engine.URL = "m", "e", "http://a"
+	change(res)
+	if err := d.WriteResult(res); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func kept(i int64) *record.Record {
+	const ms = 1_000_000
+	sent := (i + 1) * 1000 * ms
+	r := &record.Record{ID: int(i), Session: int(i / 2), Turn: int(i % 2), Phase: record.Measure, Due: sent, Streamed: true}
+	if i < 2 {
+		r.Phase = record.Warmup
+	}
+	r.Observe(llm.Event{Kind: llm.Sent, At: sent})
+	for k := range int64(10) {
+		r.Observe(llm.Event{Kind: llm.Output, At: sent + 50*ms + k*20*ms, Text: []byte("x")})
+	}
+	r.Observe(llm.Event{Kind: llm.UsageSeen, Usage: llm.Usage{PromptTokens: 100, CachedTokens: 32, OutputTokens: 10}})
+	r.Observe(llm.Event{Kind: llm.End, At: sent + 230*ms})
+	r.Settle()
+	return r
+}
+
+func same(*result.Result) {}
+
+func TestObserve(t *testing.T) {
+	t.Parallel()
+	path := keep(t, filepath.Join(t.TempDir(), "run"), func(r *result.Result) {
+		r.Model.MaxLen = 4096
+		r.Points[0].Server = &telemetry.ServerUse{Config: map[string]string{"num_gpu_blocks": "500", "block_size": "32"}}
+	})
+	ev, err := Observe(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ev.Model != "m" || ev.Engine != "e" || ev.Server != "http://a" || ev.Blocks != 1000 || ev.MaxLen != 4096 || len(ev.Levels) != 1 {
+		t.Fatalf("evidence %+v", ev)
+	}
+	l := ev.Levels[0]
+	if l.Name != "1/s" || l.Cap != 0 || l.Closed || len(l.Requests) != 12 {
+		t.Errorf("level %+v", l)
+	}
+	want := []Observed{
+		{Request: Request{100, 32, 10}, Session: 1, Turn: 0, At: 3e9, Think: math.MinInt64, Counted: true, TTFT: 50e6, TPOT: 20e6, E2E: 230e6},
+		{Request: Request{100, 32, 10}, Session: 1, Turn: 1, At: 4e9, Think: 770e6, Counted: true, TTFT: 50e6, TPOT: 20e6, E2E: 230e6},
+	}
+	if diff := cmp.Diff(want, l.Requests[2:4], cmpopts.IgnoreUnexported(Observed{})); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	if l.Requests[0].Counted {
+		t.Error("a request of the warm-up counts")
+	}
+}
+
+func TestObserveAnExperiment(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "sweep")
+	d, err := store.Create(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	four := 4
+	keep(t, filepath.Join(path, store.StagesDir, "01-a"), func(r *result.Result) {
+		r.Points[0].Load = result.Load{Mode: "closed", Concurrency: &four}
+		r.Points[0].Rates.Sent = 3
+		r.Verdict.Valid = "no"
+	})
+	keep(t, filepath.Join(path, store.StagesDir, "02-b"), same)
+	keep(t, filepath.Join(path, store.StagesDir, "03-c"), func(r *result.Result) { r.Points = nil })
+	if err := d.WriteKind("sweep"); err != nil {
+		t.Fatal(err)
+	}
+	ev, err := Observe(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, l := range ev.Levels {
+		names = append(names, l.Name)
+	}
+	if diff := cmp.Diff([]string{"1/s", "4 in flight"}, names); diff != "" || !ev.Levels[1].Invalid || len(ev.Skipped) != 1 {
+		t.Errorf("levels in the order of their load: %s; %+v, left out %q", diff, ev.Levels, ev.Skipped)
+	}
+}
+
+func TestObserveRefuses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	one := keep(t, filepath.Join(dir, "one"), same)
+	other := keep(t, filepath.Join(dir, "other"), func(r *result.Result) { r.Engine.URL = "http://b" })
+	pair, err := store.Create(filepath.Join(dir, "pair"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pair.WriteKind("compare"); err != nil {
+		t.Fatal(err)
+	}
+	broken := keep(t, filepath.Join(dir, "broken"), same)
+	if err := os.WriteFile(filepath.Join(broken, "result.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	killed := keep(t, filepath.Join(dir, "killed"), same)
+	if err := os.Remove(filepath.Join(killed, "result.json")); err != nil {
+		t.Fatal(err)
+	}
+	for want, paths := range map[string][]string{
+		"no such file":                 {filepath.Join(dir, "none")},
+		"a twin is of one server":      {one, other},
+		"holds two servers":            {pair.Path},
+		"not a result":                 {broken},
+		"no answer with its token":     {killed},
+		"holds no run (no records.jso": {dir},
+	} {
+		if _, err := Observe(paths...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q in it", paths, err, want)
+		}
+	}
+}
+
+// A closed loop keeps its number in flight in the twin too, and later turns
+// keep their pauses.
+func TestReplayKeepsTheLoop(t *testing.T) {
+	t.Parallel()
+	spec := likeH100()
+	closed := Level{Cap: 2, Closed: true}
+	for i := range 6 {
+		closed.Requests = append(closed.Requests, Observed{Session: i, At: int64(i) * 1e9, Think: math.MinInt64, Request: Request{Prompt: 10, Output: 100}})
+	}
+	out, err := play(spec, &closed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Two at a time for some 0.65 s each: the third begins as the first ends.
+	for i, f := range out {
+		if f.ttft < 0 || f.e2e < 0.5e9 || f.e2e > 0.9e9 {
+			t.Errorf("request %d: %+v", i, f)
+		}
+	}
+	turns := Level{Requests: []Observed{
+		{Session: 1, Turn: 0, At: 1e9, Think: math.MinInt64, Request: Request{Prompt: 10, Output: 2}},
+		{Session: 1, Turn: 1, At: 2e9, Think: 5e9, Request: Request{Prompt: 10, Output: 2}},
+	}}
+	r := &replay{level: &turns, sent: make([]int64, 2), out: make([]figures, 2)}
+	if r.engine, err = NewInstance(spec, r.done); err != nil {
+		t.Fatal(err)
+	}
+	r.run()
+	if want := r.sent[0] + int64(r.out[0].e2e) + 5e9; r.sent[1] != want {
+		t.Errorf("the second turn is sent at %d, want %d", r.sent[1], want)
+	}
+}

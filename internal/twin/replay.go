@@ -1,0 +1,157 @@
+package twin
+
+import (
+	"math"
+
+	"redline/internal/sim"
+)
+
+// figures are what an answer is judged by, in nanoseconds; negative where they
+// are not known.
+type figures struct{ ttft, tpot, e2e float64 }
+
+// replay offers the requests of a level to an engine as they were offered to
+// the server: an open loop at the recorded times, a closed one as places become
+// free, later turns their pause after the turn before.
+type replay struct {
+	level   *Level
+	engine  *Instance
+	pending schedule
+	backlog []int // due, but the cap is reached
+	flying  int
+	next    []int   // the turn after each request, -1 for none
+	sent    []int64 // when each was submitted
+	out     []figures
+}
+
+// play gives the figures of every request of the level, in its order.
+func play(spec sim.Spec, l *Level) ([]figures, error) {
+	r := &replay{level: l, sent: make([]int64, len(l.Requests)), out: make([]figures, len(l.Requests))}
+	var err error
+	if r.engine, err = NewInstance(spec, r.done); err != nil {
+		return nil, err
+	}
+	r.run()
+	return r.out, nil
+}
+
+// run plays until nothing is left.
+func (r *replay) run() {
+	r.lay()
+	for r.pending.len() > 0 || r.engine.Next() != idle {
+		if due := r.pending.first(); r.engine.Next() < due {
+			r.engine.Advance(r.engine.Next())
+		} else {
+			_, i := r.pending.pop()
+			r.offer(due, i)
+		}
+	}
+}
+
+// lay puts the first turns on the schedule.
+func (r *replay) lay() {
+	list := r.level.Requests
+	r.next = make([]int, len(list))
+	type turn struct{ session, turn int }
+	at := map[turn]int{}
+	for i := len(list) - 1; i >= 0; i-- {
+		r.next[i] = -1
+		o := &list[i]
+		if later, ok := at[turn{o.Session, o.Turn + 1}]; ok && list[later].Think != math.MinInt64 {
+			r.next[i] = later
+		}
+		at[turn{o.Session, o.Turn}] = i
+	}
+	for i := range list {
+		r.out[i] = figures{-1, -1, -1}
+		switch {
+		case list[i].Think != math.MinInt64: // follows its turn before
+		case r.level.Closed && i >= r.level.Cap:
+			r.backlog = append(r.backlog, i)
+		default:
+			r.pending.push(list[i].At, i)
+		}
+	}
+}
+
+// offer submits a request, unless the cap holds it back.
+func (r *replay) offer(now int64, i int) {
+	if r.level.Cap > 0 && r.flying >= r.level.Cap {
+		r.backlog = append(r.backlog, i)
+		return
+	}
+	r.sent[i] = now
+	if r.engine.Submit(now, r.level.Requests[i].Request, int64(i)) {
+		r.flying++
+	} else {
+		r.release(now)
+	}
+}
+
+// release lets the next one in that the cap held back.
+func (r *replay) release(now int64) {
+	if len(r.backlog) > 0 && (r.level.Cap == 0 || r.flying < r.level.Cap) {
+		r.pending.push(now, r.backlog[0])
+		r.backlog = r.backlog[1:]
+	}
+}
+
+func (r *replay) done(a Answer) {
+	i := int(a.Tag)
+	r.out[i] = figures{float64(a.First - r.sent[i]), a.tpot(), float64(a.Last - r.sent[i])}
+	r.flying--
+	if later := r.next[i]; later >= 0 {
+		r.pending.push(a.Last+r.level.Requests[later].Think, later)
+	}
+	r.release(a.Last)
+}
+
+// schedule is what is due when: a heap, the earliest first, and of two at once
+// the one that was recorded first.
+type schedule struct{ list []dueAt }
+
+type dueAt struct {
+	at int64
+	i  int
+}
+
+func (d dueAt) before(o dueAt) bool { return d.at < o.at || d.at == o.at && d.i < o.i }
+
+func (s *schedule) len() int { return len(s.list) }
+
+// first is when the next is due, idle where none is.
+func (s *schedule) first() int64 {
+	if len(s.list) == 0 {
+		return idle
+	}
+	return s.list[0].at
+}
+
+func (s *schedule) push(at int64, i int) {
+	s.list = append(s.list, dueAt{at, i})
+	for k := len(s.list) - 1; k > 0; {
+		up := (k - 1) / 2
+		if !s.list[k].before(s.list[up]) {
+			return
+		}
+		s.list[up], s.list[k] = s.list[k], s.list[up]
+		k = up
+	}
+}
+
+func (s *schedule) pop() (int64, int) {
+	out, last := s.list[0], len(s.list)-1
+	s.list[0] = s.list[last]
+	s.list = s.list[:last]
+	for k := 0; ; {
+		down := 2*k + 1
+		if down+1 < last && s.list[down+1].before(s.list[down]) {
+			down++
+		}
+		if down >= last || !s.list[down].before(s.list[k]) {
+			return out.at, out.i
+		}
+		s.list[k], s.list[down] = s.list[down], s.list[k]
+		k = down
+	}
+}
