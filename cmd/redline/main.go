@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/term"
 
+	"redline/internal/child"
 	"redline/internal/clock"
 	"redline/internal/doctor"
 )
@@ -26,6 +27,9 @@ var version = "dev"
 const pacers = 2
 
 func main() {
+	if child.IsGuard() {
+		os.Exit(child.Guard())
+	}
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + pacers)
 	interrupts := make(chan os.Signal, 4)
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/child"
 	"redline/internal/sim"
 )
 
@@ -19,6 +20,9 @@ import (
 const asRedline = "REDLINE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
+	if child.IsGuard() {
+		os.Exit(child.Guard())
+	}
 	if os.Getenv(asRedline) != "" {
 		os.Unsetenv(asRedline)
 		main()

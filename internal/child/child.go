@@ -1,0 +1,186 @@
+// Package child starts programs that never outlive this one. It takes a
+// command and gives a process that can be asked to stop, and whose descendants
+// are all gone when it has. Between the two stands a guard, this program
+// itself in another role, which notices when its parent is gone, however that
+// came about, and ends what was started. It knows nothing of what the
+// programs do.
+package child
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Spec is a command to start.
+type Spec struct {
+	// Command is a line for the shell; Args, where it is "", are a program and
+	// its arguments.
+	Command string
+	Args    []string
+	Dir     string
+	// Env is the whole environment; nil is this program's own.
+	Env []string
+	// Output takes what the command writes; nil drops it.
+	Output io.Writer
+}
+
+// role marks a process of this program as a guard.
+const role = "REDLINE_GUARD"
+
+// What a guard is told through its pipe. Its end means that the parent is gone.
+const (
+	sayInterrupt = 'i'
+	sayTerminate = 't'
+	sayKill      = 'k'
+)
+
+// Process is a command that was started.
+type Process struct {
+	cmd  *exec.Cmd
+	wish io.WriteCloser
+	done chan struct{}
+	err  error
+	once sync.Once
+}
+
+func (s Spec) words() ([]string, error) {
+	switch {
+	case s.Command != "" && runtime.GOOS == "windows":
+		return []string{"cmd", "/C", s.Command}, nil
+	case s.Command != "":
+		return []string{"/bin/sh", "-c", s.Command}, nil
+	case len(s.Args) > 0:
+		return s.Args, nil
+	}
+	return nil, errors.New("no command is given")
+}
+
+// Start starts a command. Whoever starts one has to Stop it.
+func Start(s Spec) (*Process, error) {
+	words, err := s.words()
+	if err != nil {
+		return nil, err
+	}
+	if s.Command == "" {
+		// Behind a guard it would only show as an exit code.
+		if _, err := exec.LookPath(words[0]); err != nil {
+			return nil, err
+		}
+	}
+	cmd, err := guarded(words)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Dir, cmd.Stdout, cmd.Stderr = s.Dir, s.Output, s.Output
+	env := s.Env
+	if env == nil {
+		env = os.Environ()
+	}
+	cmd.Env = append(append([]string{}, env...), role+"=1")
+	// A descendant that holds the output open must not hold up the end.
+	cmd.WaitDelay = 2 * time.Second
+	wish, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &Process{cmd: cmd, wish: wish, done: make(chan struct{})}
+	go func() {
+		p.err = cmd.Wait()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// Done is closed when the command and all that it started have ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// ExitCode is how the command ended, 128 and the signal's number where a
+// signal ended it. It waits for that.
+func (p *Process) ExitCode() int {
+	<-p.done
+	var exit *exec.ExitError
+	switch {
+	case p.err == nil, errors.Is(p.err, exec.ErrWaitDelay):
+		return p.cmd.ProcessState.ExitCode()
+	case errors.As(p.err, &exit):
+		return exit.ExitCode()
+	}
+	return -1
+}
+
+// Interrupt asks the command to stop, as Ctrl-C would.
+func (p *Process) Interrupt() { p.tell(sayInterrupt) }
+
+func (p *Process) tell(wish byte) { _, _ = p.wish.Write([]byte{wish}) } // it may be gone already
+
+// Stop asks the command to end, makes it after grace, and returns when nothing
+// of it is left. It may be called more than once.
+func (p *Process) Stop(grace time.Duration) {
+	p.once.Do(func() {
+		p.tell(sayTerminate)
+		select {
+		case <-p.done:
+		case <-time.After(grace):
+			p.tell(sayKill)
+		}
+		select {
+		case <-p.done:
+		case <-time.After(10 * time.Second):
+			_ = p.cmd.Process.Kill() // a guard that does not answer
+		}
+		_ = p.wish.Close()
+	})
+	<-p.done
+}
+
+// Tail keeps the last bytes that are written to it, for error messages. It is
+// safe for concurrent use.
+type Tail struct {
+	Most int
+	mu   sync.Mutex
+	kept []byte
+}
+
+// Write keeps the end of what was written so far.
+func (t *Tail) Write(text []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, text...)
+	if over := len(t.kept) - t.Most; over > 0 {
+		t.kept = append(t.kept[:0], t.kept[over:]...)
+	}
+	return len(text), nil
+}
+
+// Lines gives the last n lines that are not empty.
+func (t *Tail) Lines(n int) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var lines []string
+	for line := range strings.Lines(string(t.kept)) {
+		if line = strings.TrimRight(line, "\r\n "); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines[max(len(lines)-n, 0):]
+}
+
+// IsGuard reports whether this process was started as a guard: main then does
+// nothing but Guard.
+func IsGuard() bool { return os.Getenv(role) != "" }
+
+// guardFailed says in one line why a guard cannot do its work.
+func guardFailed(err error) int {
+	fmt.Fprintln(os.Stderr, "redline:", err)
+	return 127
+}

@@ -1,0 +1,207 @@
+//go:build unix
+
+package child
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// asParent makes the test binary start a command and wait for ever.
+const asParent = "CHILD_TEST_PARENT"
+
+func TestMain(m *testing.M) {
+	if IsGuard() {
+		os.Exit(Guard())
+	}
+	if line := os.Getenv(asParent); line != "" {
+		os.Unsetenv(asParent)
+		p, err := Start(Spec{Command: line, Output: os.Stdout})
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		<-p.Done()
+		os.Exit(p.ExitCode())
+	}
+	os.Exit(m.Run())
+}
+
+// alive reports whether a process is there and no corpse.
+func alive(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, after, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(after, "Z")
+}
+
+// gone waits for the end of processes.
+func gone(t *testing.T, pids ...int) {
+	t.Helper()
+	for _, pid := range pids {
+		for n := 0; alive(pid); n++ {
+			if n == 2000 {
+				t.Fatalf("process %d is still there", pid)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+}
+
+// family starts a process that has a child in its group, one outside of it,
+// and one that ignores requests to end, and prints their numbers.
+const family = `sleep 1000 & a=$!
+setsid sleep 1000 & b=$!
+(trap '' TERM INT; while :; do sleep 0.1; done) & c=$!
+echo $$ $a $b $c
+wait`
+
+func numbers(t *testing.T, line string) (pids []int) {
+	t.Helper()
+	for _, word := range strings.Fields(line) {
+		pid, err := strconv.Atoi(word)
+		if err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		pids = append(pids, pid)
+	}
+	if len(pids) != 4 {
+		t.Fatalf("four processes wanted, got %q", line)
+	}
+	return pids
+}
+
+func TestStopLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Start(Spec{Command: family, Output: write})
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(read).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Stop(50 * time.Millisecond)
+	p.Stop(0) // again does no harm
+	gone(t, numbers(t, line)...)
+}
+
+// TestNothingOutlivesAKilledParent kills the parent as the kernel would for
+// want of memory: it cannot clean up.
+func TestNothingOutlivesAKilledParent(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), asParent+"="+family)
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			line, err := bufio.NewReader(out).ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait()
+			gone(t, numbers(t, line)...)
+		})
+	}
+}
+
+func TestACommandEndsByItself(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		spec Spec
+		code int
+		last string
+	}{
+		{"well", Spec{Command: "echo fine"}, 0, "fine"},
+		{"with a code", Spec{Command: "echo bad >&2; exit 7"}, 7, "bad"},
+		{"by a signal", Spec{Command: "kill -9 $$"}, 137, ""},
+		{"without a shell", Spec{Args: []string{"echo", "a b"}}, 0, "a b"},
+		{"unknown to the shell", Spec{Command: "no-such-program-anywhere"}, 127, "not found"},
+		{"in a directory", Spec{Command: "pwd", Dir: "/"}, 0, "/"},
+		{"with an environment", Spec{Command: "echo $COLOUR", Env: []string{"COLOUR=red", "PATH=/usr/bin:/bin"}}, 0, "red"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			tail := &Tail{Most: 1000}
+			c.spec.Output = tail
+			p, err := Start(c.spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if code := p.ExitCode(); code != c.code {
+				t.Errorf("exit %d, want %d", code, c.code)
+			}
+			if got := strings.Join(tail.Lines(1), ""); !strings.HasSuffix(got, c.last) {
+				t.Errorf("it said %q, want %q", got, c.last)
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeStarted(t *testing.T) {
+	t.Parallel()
+	for _, s := range []Spec{{}, {Args: []string{"no-such-program-anywhere"}}} {
+		if p, err := Start(s); err == nil {
+			p.Stop(0)
+			t.Errorf("%+v: started", s)
+		}
+	}
+}
+
+func TestAnInterruptIsPassedOn(t *testing.T) {
+	t.Parallel()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Start(Spec{Command: `trap 'exit 42' INT; echo ready; while :; do sleep 0.05; done`, Output: write})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Stop(0)
+	if _, err := bufio.NewReader(read).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	p.Interrupt()
+	if code := p.ExitCode(); code != 42 {
+		t.Errorf("exit %d, want 42", code)
+	}
+}
+
+func TestTailKeepsTheEnd(t *testing.T) {
+	t.Parallel()
+	tail := &Tail{Most: 20}
+	for i := range 100 {
+		fmt.Fprintf(tail, "line %d\n\n", i)
+	}
+	if got := strings.Join(tail.Lines(2), ","); got != "line 98,line 99" {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,13 @@
+//go:build unix && !linux
+
+package child
+
+import "syscall"
+
+// adopt does nothing: this system has no such role, a group has to do.
+func adopt() {}
+
+func underGuard() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// sweepUp ends what the command left behind in its group.
+func sweepUp(pid int) { signalGroup(pid, syscall.SIGKILL) }

@@ -1,0 +1,104 @@
+//go:build unix
+
+package child
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// orphanGrace is how long a command whose parent is gone has to end by itself.
+const orphanGrace = 3 * time.Second
+
+// guarded is the command that starts a guard for words. It stands in a group
+// of its own: an interrupt from the keyboard is for the parent to pass on.
+func guarded(words []string) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self, words...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return cmd, nil
+}
+
+// Guard runs the program that the arguments name until it ends, or until the
+// parent asks for its end or is gone itself, and gives the exit code.
+func Guard() int {
+	if err := os.Unsetenv(role); err != nil {
+		return guardFailed(err)
+	}
+	// Only the parent decides, and a closed output is no reason to leave. What
+	// is caught, unlike what is ignored, the command does not inherit.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	adopt()
+	cmd := exec.Command(os.Args[1], os.Args[2:]...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = underGuard()
+	if err := cmd.Start(); err != nil {
+		return guardFailed(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // its state tells
+		close(done)
+	}()
+	wishes := make(chan byte)
+	go listen(wishes)
+	obey(cmd.Process.Pid, wishes, done)
+	sweepUp(cmd.Process.Pid)
+	state := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if state.Signaled() {
+		return 128 + int(state.Signal())
+	}
+	return state.ExitStatus()
+}
+
+// listen passes on what the parent wishes, and its end as a last wish.
+func listen(wishes chan<- byte) {
+	var one [1]byte
+	for {
+		if _, err := io.ReadFull(os.Stdin, one[:]); err != nil {
+			close(wishes)
+			return
+		}
+		wishes <- one[0]
+	}
+}
+
+// obey waits for the command's end and passes on what is wished meanwhile.
+func obey(pid int, wishes <-chan byte, done <-chan struct{}) {
+	var deadline <-chan time.Time
+	for {
+		select {
+		case <-done:
+			return
+		case <-deadline:
+			signalGroup(pid, syscall.SIGKILL)
+		case wish, ok := <-wishes:
+			switch {
+			case !ok:
+				signalGroup(pid, syscall.SIGTERM)
+				wishes, deadline = nil, time.After(orphanGrace)
+			case wish == sayInterrupt:
+				signalGroup(pid, syscall.SIGINT)
+			case wish == sayTerminate:
+				signalGroup(pid, syscall.SIGTERM)
+			case wish == sayKill:
+				signalGroup(pid, syscall.SIGKILL)
+			}
+		}
+	}
+}
+
+func signalGroup(pid int, sig syscall.Signal) {
+	if err := syscall.Kill(-pid, sig); errors.Is(err, syscall.ESRCH) {
+		_ = syscall.Kill(pid, sig) // its group is not made yet, or it has left it
+	}
+}
