@@ -44,7 +44,7 @@ load_profile:
 workload: {preset: chat, output: "uniform(10,20)"}
 generation: {preset: product, temperature: 0, top_p: 0.5, seed: -4, stop: ["END", "$${x}"]}
 server: {sim: {gpu: H200, tp: 2}}
-telemetry: {metrics_url: "http://h:9/m?token=metrics-secret", interval: 2s, scrape: true}
+telemetry: {metrics_url: "http://h:9/m?token=metrics-secret", interval: 2s, scrape: true, accelerator: "dcgm=http://h:8/m?token=device-secret"}
 sla_thresholds: {p99_ttft_ms: 500, p999_e2e_ms: 9000, mean_tpot_ms: 30, min_throughput_tps: 45,
   max_kv_cache_mb_per_request: 1024, max_error_rate: 0.01, min_good_fraction: 0.99, max_cost_per_1m_output_tokens: 3}
 metrics: {percentiles: [99.9, 50], track_prefill: true, track_decode: false, kv_cache_estimation: true, output_format: text}
@@ -63,7 +63,7 @@ func TestResolvedPlanLoadsAgain(t *testing.T) {
 		"closed loop":   {Flags: flags("--concurrency=4", "--requests=10")},
 		"odd model":     {Flags: flags("--model=llama-3.1-70b", "--gpu=H200", "--tp=8", "--max-num-seqs=64", "--enable-chunked-prefill=false")},
 		"fixed lengths": {Flags: flags("--workload=fixed(64,100)", "--url=http://h", "--no-stream", "--slo=ttft:p99<500ms")},
-		"telemetry":     {Flags: flags("--url=http://h", "--metrics-url=http://h:9/m", "--metrics-url=http://i:9/m", "--telemetry-interval=5s")},
+		"telemetry":     {Flags: flags("--url=http://h", "--metrics-url=http://h:9/m", "--metrics-url=http://i:9/m", "--telemetry-interval=5s", "--accelerator=ssh gpu1 nvidia-smi")},
 		"no telemetry":  {Flags: flags("--url=http://h", "--no-telemetry")},
 		"seed template": {PlanPath: "testdata/benchmark-config.yaml", LookupEnv: env(map[string]string{"INFERENCE_API_KEY": "k-123456"})},
 	}
@@ -150,7 +150,7 @@ func TestSecretsAreGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, secret := range []string{"key-from-variable", "token-from-variable", "team-from-variable", "literal-secret",
-		"literal-cookie", "half-secret", "hidden-query", "body-secret", "metrics-secret"} {
+		"literal-cookie", "half-secret", "hidden-query", "body-secret", "metrics-secret", "device-secret"} {
 		if strings.Contains(string(text), secret) {
 			t.Errorf("the resolved plan shows %s", secret)
 		}

@@ -75,7 +75,7 @@ func (r *run) acceleratorSource() (source telemetry.AcceleratorSource, asked boo
 		return source, err == nil
 	}
 	ours := r.target.client.Local() && r.Dial == nil
-	if !ours || r.Config.Embedded() || !r.Config.Telemetry.Scrapes() {
+	if !ours || simulated(r.target.about) || !r.Config.Telemetry.Scrapes() {
 		return off, false
 	}
 	for _, tool := range []string{telemetry.AcceleratorNvidia, telemetry.AcceleratorAMD} {
@@ -106,11 +106,18 @@ func (b *boards) readings() []telemetry.AcceleratorReading {
 	return b.watch.Readings()
 }
 
+// simulated reports whether an engine computes on no device: the embedded one,
+// and redline sim on its own.
+func simulated(e result.Engine) bool { return e.Embedded || e.Name == simName || e.Name == simOwner }
+
+// simOwner is who owns the models of redline sim, by their list.
+const simOwner = "redline"
+
 // nameHardware fills in what the devices' tool tells and the plan does not. A
 // simulated engine's hardware is what it simulates.
 func nameHardware(res *result.Result, readings []telemetry.AcceleratorReading) {
 	board := telemetry.BoardBy(readings, math.MaxInt64)
-	if board == nil || res.Engine.Embedded {
+	if board == nil || simulated(res.Engine) {
 		return
 	}
 	h := &res.Hardware
@@ -118,7 +125,9 @@ func nameHardware(res *result.Result, readings []telemetry.AcceleratorReading) {
 		h.Accelerator = strings.Join(slices.Compact(slices.Sorted(slices.Values(board.Names))), ", ")
 	}
 	if h.Count == 0 {
-		h.Count = len(board.Names)
+		for _, r := range readings {
+			h.Count = max(h.Count, len(r.Devices))
+		}
 	}
 	if h.MemoryMB == 0 {
 		h.MemoryMB = int(board.MemoryMB)
@@ -138,7 +147,7 @@ const unwatched = "accelerator utilisation and power"
 // says what of it weakens the figures beside it.
 func useAccelerators(res *result.Result, point *result.Point, readings []telemetry.AcceleratorReading, start, end int64) {
 	if len(readings) == 0 {
-		if !res.Engine.Embedded {
+		if !simulated(res.Engine) {
 			res.Unknown = append(res.Unknown, unwatched)
 		}
 		return
@@ -149,7 +158,7 @@ func useAccelerators(res *result.Result, point *result.Point, readings []telemet
 	if point.Cost != nil {
 		point.Cost.JoulesPerOutput = use.JoulesPerOutputToken
 	}
-	res.Warnings = append(res.Warnings, acceleratorWarnings(&use, res.Engine.Embedded)...)
+	res.Warnings = append(res.Warnings, acceleratorWarnings(&use, simulated(res.Engine))...)
 }
 
 // joulesPerToken spreads the energy of a window over the output tokens that
@@ -162,19 +171,19 @@ func joulesPerToken(joules *float64, s metric.Summary) *float64 {
 	return new(*joules / tokens)
 }
 
-func acceleratorWarnings(use *telemetry.AcceleratorUse, embedded bool) []result.Warning {
+func acceleratorWarnings(use *telemetry.AcceleratorUse, simulated bool) []result.Warning {
 	var all []result.Warning
 	add := func(figure, text string, arguments ...any) {
 		all = append(all, result.Warning{Figure: figure, Text: fmt.Sprintf(text, arguments...)})
 	}
-	if embedded {
-		add("accelerator", "the embedded engine computes on no accelerator: these devices work for somebody else, or for nobody")
+	if simulated {
+		add("accelerator", "the simulated engine computes on no accelerator: these devices work for somebody else, or for nobody")
 	}
-	if idle := use.IdleUtilization; idle != nil && *idle > foreignLoad && !embedded {
+	if idle := use.IdleUtilization; idle != nil && *idle > foreignLoad && !simulated {
 		add("accelerator", "an accelerator was %.0f %% busy before the load began: it works for somebody else too, and latencies hold that load", 100**idle)
 	}
 	for _, reason := range slices.Sorted(maps.Keys(use.Throttled)) {
-		if share := use.Throttled[reason]; share >= heldBack && !embedded {
+		if share := use.Throttled[reason]; share >= heldBack && !simulated {
 			add("accelerator", "latencies are those of accelerators whose clock was held back by %s (%s) %.0f %% of the time",
 				telemetry.ThrottleCause(reason), reason, 100*share)
 		}

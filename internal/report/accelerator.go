@@ -26,12 +26,9 @@ func (p *page) acceleratorUse(u *telemetry.AcceleratorUse) {
 	}
 	add(u.Utilization != nil, func() string { return percent(u.Utilization.Mean) + " busy" })
 	add(u.DRAMActive != nil, func() string { return percent(u.DRAMActive.Mean) + " memory bandwidth" })
-	add(u.TensorActive != nil, func() string { return percent(u.TensorActive.Mean) + " tensor" })
 	add(u.MemoryMB != nil && u.MemoryTotalMB != nil, func() string {
 		return inUnit(figure(u.MemoryMB.Max/1024), "of"+hard+figure(*u.MemoryTotalMB/1024)+hard+"GiB")
 	})
-	add(u.ClockMHz != nil, func() string { return inUnit(figure(u.ClockMHz.Mean), "MHz") })
-	add(u.TemperatureC != nil, func() string { return trimmed(figure(u.TemperatureC.Max)) + hard + "°C" })
 	add(u.Watts != nil, func() string { return power(u.Watts.Mean) })
 	add(u.JoulesPerOutputToken != nil, func() string {
 		p.shows("joules_per_output_token")
@@ -39,7 +36,7 @@ func (p *page) acceleratorUse(u *telemetry.AcceleratorUse) {
 	})
 	text := deviceNames(u) + ": " + strings.Join(parts, ", ")
 	if held := heldBack(u.Throttled); held != "" {
-		text += "; " + held
+		text += "; " + held + state(u)
 	}
 	p.field("accelerator", text+p.markOn("accelerator"))
 }
@@ -90,6 +87,21 @@ func heldBack(throttled map[string]float64) string {
 		return ""
 	}
 	return strings.Join(parts, ", ") + " of the time"
+}
+
+// state is what devices come to that were held back.
+func state(u *telemetry.AcceleratorUse) string {
+	var parts []string
+	if u.ClockMHz != nil {
+		parts = append(parts, inUnit(figure(u.ClockMHz.Mean), "MHz")+" mean")
+	}
+	if u.TemperatureC != nil {
+		parts = append(parts, trimmed(figure(u.TemperatureC.Max))+hard+"°C at most")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
 }
 
 // acceleratorTiles are the numbers of the devices that a reader takes along.

@@ -11,6 +11,7 @@ import (
 	"redline/internal/metric"
 	"redline/internal/result"
 	"redline/internal/slo"
+	"redline/internal/telemetry"
 )
 
 // Column is one column of the table of points. Names are stable: columns are
@@ -56,7 +57,26 @@ func columns() []Column {
 		of("cost_per_1m_output_tokens", "dollars for a million output tokens", func(p *result.Point) string {
 			return ofBlock(p.Cost, func(c *result.Cost) float64 { return c.Per1mOutput })
 		}),
+		ofGauge("accelerator_busy", "share of time in which the accelerators ran a kernel", func(u *telemetry.AcceleratorUse) *telemetry.Gauge { return u.Utilization }),
+		ofGauge("accelerator_dram_active", "share of cycles in which their memory moved data", func(u *telemetry.AcceleratorUse) *telemetry.Gauge { return u.DRAMActive }),
+		ofGauge("accelerator_watts", "power of all accelerators together", func(u *telemetry.AcceleratorUse) *telemetry.Gauge { return u.Watts }),
+		of("joules_per_output_token", "energy of the accelerators for each output token", func(p *result.Point) string {
+			if p.Accelerator == nil {
+				return ""
+			}
+			return optional(p.Accelerator.JoulesPerOutputToken)
+		}),
 	)
+}
+
+// ofGauge is the mean of a gauge of the accelerators.
+func ofGauge(name, means string, gauge func(*telemetry.AcceleratorUse) *telemetry.Gauge) Column {
+	return of(name, means, func(p *result.Point) string {
+		if p.Accelerator == nil || gauge(p.Accelerator) == nil {
+			return ""
+		}
+		return number(gauge(p.Accelerator).Mean)
+	})
 }
 
 func requestColumns() []Column {

@@ -160,6 +160,13 @@ func metSample() *result.Result {
 		Running: &telemetry.Gauge{Mean: 44.1, Max: 70}, Waiting: &telemetry.Gauge{Mean: 0.12, Max: 6},
 		KVUsage: &telemetry.Gauge{Mean: 0.213, Max: 0.37}, PrefixHitRate: ptr(0.021), Preemptions: ptr(3.0),
 		Queue: &telemetry.Timing{N: 2409, Mean: 4.21}, Prefill: &telemetry.Timing{N: 2409, Mean: 52.7}}
+	base.Points[0].Accelerator = &telemetry.AcceleratorUse{Source: "dcgm", Devices: 8, Names: []string{"NVIDIA H200", "NVIDIA H200"}, Samples: 120, CoveredS: 120,
+		IdleUtilization: ptr(0.01), Utilization: &telemetry.Gauge{Mean: 0.97, Max: 1}, DRAMActive: &telemetry.Gauge{Mean: 0.61, Max: 0.7},
+		TensorActive: &telemetry.Gauge{Mean: 0.082, Max: 0.3}, MemoryMB: &telemetry.Gauge{Mean: 114688, Max: 114688}, MemoryTotalMB: ptr(143771.0),
+		ClockMHz: &telemetry.Gauge{Mean: 1752, Max: 1980}, TemperatureC: &telemetry.Gauge{Mean: 61, Max: 64}, Watts: &telemetry.Gauge{Mean: 5403, Max: 5560},
+		Joules: ptr(648360.0), JoulesPerOutputToken: ptr(1.441), Throttled: map[string]float64{"sw_power_cap": 0.12, "hw_thermal_slowdown": 0.001}}
+	base.Warnings = append(base.Warnings, result.Warning{Figure: "accelerator",
+		Text: "latencies are those of accelerators whose clock was held back by their power cap (sw_power_cap) 12 % of the time"})
 	r := withObjectives(base, "met",
 		slo.Verdict{Objective: "ttft:p99<500ms", Standing: slo.Met, Value: ptr(163.9), Unit: "ms", Limit: 500, N: 2413, Violations: 4, NEff: ptr(1840.0)},
 		slo.Verdict{Objective: "tpot:p99<50ms", Standing: slo.Met, Value: ptr(16.82), Unit: "ms", Limit: 50, N: 2407, Violations: 4, NEff: ptr(2011.0)},
