@@ -84,7 +84,8 @@ func TestAccept(t *testing.T) {
 		{[]string{"limit>20"}, limit(result.LimitFound, 22, 21, 23), result.AcceptMet},
 		{[]string{"limit>20"}, limit(result.LimitFound, 18, 17, 19), result.AcceptNot},
 		{[]string{"limit>20"}, limit(result.LimitFound, 20.5, 19, 22), result.AcceptUndecided},
-		{[]string{"limit>20"}, limit(result.LimitAtLeast, 30, 25, 30), result.AcceptMet},
+		{[]string{"limit>20"}, &result.Limit{Rate: 30, Interval: [2]float64{25, 30}, Standing: result.LimitAtLeast, Confirmed: true}, result.AcceptMet},
+		{[]string{"limit>20"}, limit(result.LimitAtLeast, 30, 25, 30), result.AcceptUndecided}, // nothing broke, of too few
 		{[]string{"limit>20"}, limit(result.LimitAtLeast, 15, 10, 15), result.AcceptUndecided},
 		{[]string{"limit>20"}, limit(result.LimitBelow, 0, 0, 1), result.AcceptNot},
 		{[]string{"limit>20"}, nil, result.AcceptUndecided},

@@ -196,9 +196,10 @@ sla_thresholds: ["ttft:p90<10s"]
 load_profile: {rate: 20, warmup: 0s, drain: 5s}
 experiment:
   rows:
-    - {name: short, workload: 'fixed(20,3)', concurrency: 1, requests: 5, hypothesis: It is the floor., question: How low?}
-    - {name: long, workload: 'fixed(6000,3)', concurrency: 1, requests: 5, expectation: ["ttft:p50 >= 2x short"]}
-    - {name: wrong, workload: 'fixed(6000,3)', concurrency: 1, requests: 5, expectation: ["ttft:p50 <= 1x short", "itl:p999 <= 1x long"]}
+    - {name: short, workload: 'fixed(20,3)', concurrency: 1, requests: 6, hypothesis: It is the floor., question: How low?}
+    - {name: long, workload: 'fixed(6000,3)', concurrency: 1, requests: 6, expectation: ["ttft:p50 >= 2x short"]}
+    - {name: wrong, workload: 'fixed(6000,3)', concurrency: 1, requests: 6, expectation: ["ttft:p50 <= 1x short", "itl:p999 <= 1x long"]}
+    - {name: few, workload: 'fixed(6000,3)', concurrency: 1, requests: 5, expectation: ["ttft:p50 >= 0.01x short", "error:rate<1%"]}
     - {name: own, requests: 10, expectation: ["e2e:p50 >= 0.001x short"]}
 `, out)
 	res, _, err := experiment.Matrix(t.Context(), experiment.Options{Options: measure.Options{Config: c}})
@@ -220,9 +221,13 @@ experiment:
 		p := res.Points[*s.Point]
 		got = append(got, answer{s.Name, agrees, p.Load.Mode, p.Requests.OK})
 	}
-	want := []answer{{"short", "undecided", "closed", 5}, {"long", "true", "closed", 5}, {"wrong", "false", "closed", 5}, {"own", "true", "open", 10}}
+	want := []answer{{"short", "undecided", "closed", 6}, {"long", "true", "closed", 6}, {"wrong", "false", "closed", 6},
+		{"few", "undecided", "closed", 5}, {"own", "true", "open", 10}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	if few := res.Stages[3].Outcome; strings.Count(few, "of 5 requests only: not decided") != 2 {
+		t.Errorf("five requests came to %q", few)
 	}
 	first := res.Stages[0]
 	if first.Hypothesis != "It is the floor." || first.Question != "How low?" {

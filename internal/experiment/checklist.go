@@ -10,8 +10,12 @@ import (
 
 // Checklist asks of a result what any benchmark has to be asked before it is
 // trusted. Each answer names the field that it was read from; what the document
-// does not say is unknown, which is neither yes nor no.
+// does not say is unknown, which is neither yes nor no. Comparisons and repeats
+// are asked other things: whether runs can be told apart, not what one is worth.
 func Checklist(res *result.Result) []result.Item {
+	if res.Comparison != nil || res.Repeats != nil {
+		return nil
+	}
 	e := &examined{res: res, points: answering(res)}
 	var items []result.Item
 	for _, question := range []struct {

@@ -238,13 +238,18 @@ func (x *conductor) blank(first *result.Result) *result.Result {
 // judge takes a stage's checks into the whole's: of each the one that failed,
 // else the last. A run is as sound as the least sound of its stages.
 func (x *conductor) judge(s Stage, res *result.Result) {
-	if s.Purpose == roundPurpose && res.Verdict.Valid == "no" {
-		return // the round does not count, and says so
+	if (s.Purpose == roundPurpose || s.Purpose == repeatPurpose) && res.Verdict.Valid == "no" {
+		return // it does not count, and says so
 	}
+	x.adopt(s.Name, res)
+}
+
+// adopt makes a stage's checks the whole's.
+func (x *conductor) adopt(name string, res *result.Result) {
 	v := &x.res.Verdict
 	for _, check := range res.Verdict.Checks {
 		if !check.OK {
-			check.Figure = s.Name + ": " + check.Figure
+			check.Figure = name + ": " + check.Figure
 		}
 		i := slices.IndexFunc(v.Checks, func(c result.Check) bool { return c.Name == check.Name })
 		switch {

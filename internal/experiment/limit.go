@@ -209,8 +209,12 @@ func standing(l *result.Limit) string {
 	switch l.Standing {
 	case result.LimitBelow:
 		return string(slo.Missed)
-	case result.LimitFound, result.LimitAtLeast:
+	case result.LimitFound:
 		return string(slo.Met)
+	case result.LimitAtLeast:
+		if l.Confirmed {
+			return string(slo.Met)
+		}
 	}
 	return string(slo.Undecided)
 }

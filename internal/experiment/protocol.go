@@ -74,6 +74,8 @@ func inWords(l *result.Limit) string {
 		return "no limit was searched for"
 	case l.Standing == result.LimitBelow:
 		return "the objectives are kept at no rate that was offered"
+	case l.Standing == result.LimitAtLeast && !l.Confirmed:
+		return fmt.Sprintf("nothing broke up to %.4g requests/s, where too few requests were seen to decide", l.Rate)
 	case l.Standing == result.LimitAtLeast:
 		return fmt.Sprintf("the limit is at least %.4g requests/s", l.Rate)
 	}
@@ -88,7 +90,7 @@ func limitAbove(l *result.Limit, rate float64) (standing, outcome string) {
 		return result.AcceptUndecided, outcome
 	case l.Standing == result.LimitBelow:
 		return result.AcceptNot, outcome
-	case l.Standing == result.LimitAtLeast && l.Rate <= rate:
+	case l.Standing == result.LimitAtLeast && (l.Rate <= rate || !l.Confirmed):
 		return result.AcceptUndecided, outcome
 	case l.Standing == result.LimitAtLeast, l.Interval[0] > rate:
 		return result.AcceptMet, outcome

@@ -24,29 +24,47 @@ func Repeat(ctx context.Context, o Options) (*result.Result, string, error) {
 
 func (x *conductor) repeat(ctx context.Context) error {
 	var runs []*result.Result
+	var sound []result.Point
 	for n := range max(1, x.Config.Experiment.Repeat) {
 		c := *x.Config
 		c.Experiment = config.Experiment{}
 		c.Seed += uint64(n)
-		res, err := x.run(ctx, Stage{Name: fmt.Sprintf("run %d", n+1), Purpose: "repeat", Config: &c})
+		res, err := x.run(ctx, Stage{Name: fmt.Sprintf("run %d", n+1), Purpose: repeatPurpose, Config: &c})
 		if err != nil {
 			return err
 		}
 		runs = append(runs, res)
+		if res.Verdict.Valid != "no" {
+			sound = append(sound, res.Points...)
+		}
 		x.varied(compare.Pool(runs))
+		x.res.Verdict.SLO = worst(sound)
+	}
+	if len(sound) == 0 {
+		// Then there is nothing but what does not count.
+		for n, res := range runs {
+			x.adopt(x.res.Stages[n].Name, res)
+		}
 		x.res.Verdict.SLO = worst(x.res.Points)
 	}
-	return x.pool()
+	return x.pool(runs, len(sound) > 0)
 }
 
-// pool adds the figures of all runs together as one more point.
-func (x *conductor) pool() error {
-	if len(x.res.Stages) < 2 {
-		return nil
-	}
+// repeatPurpose is that of one of several runs of a load.
+const repeatPurpose = "repeat"
+
+// pool adds the figures of all runs together as one more point, without those
+// that are not sound where there are others.
+func (x *conductor) pool(runs []*result.Result, soundOnly bool) error {
 	var paths []string
-	for _, s := range x.res.Stages {
+	for n, s := range x.res.Stages {
+		if soundOnly && runs[n].Verdict.Valid == "no" {
+			continue
+		}
 		paths = append(paths, filepath.Join(x.dir.Path, filepath.FromSlash(s.Dir)))
+	}
+	if len(paths) < 2 {
+		return nil
 	}
 	point, err := measure.Pool(x.Config, paths)
 	if err != nil {

@@ -36,6 +36,7 @@ func Pool(c *config.Config, paths []string) (result.Point, error) {
 		return result.Point{}, err
 	}
 	summary.Window.StartS, summary.Window.EndS = 0, float64(length)/1e9
+	summary.Window.Varies = runs[0].point.Window.Varies
 	runs.restoreRates(&summary)
 	runs.restoreThroughput(c.Objectives, summary.Objectives)
 	point := result.Point{Name: fmt.Sprintf("%d runs together", len(runs)), Load: runs[0].point.Load,

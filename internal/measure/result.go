@@ -105,7 +105,7 @@ func blank(c *config.Config, id string, started time.Time) *result.Result {
 	res.Workload.Name = c.Workload.String()
 	switch {
 	case c.Recorded():
-		res.Workload.Arrival = "as recorded"
+		res.Workload.Arrival = c.Workload.Timing()
 	case c.Load.Open():
 		res.Workload.Arrival = c.Load.Spec.String()
 	}
@@ -235,7 +235,7 @@ func (p plannedLoad) load(c *config.Config, start, end int64) result.Load {
 	l := result.Load{Mode: c.Mode()}
 	switch {
 	case c.Recorded():
-		l.Profile = "as recorded"
+		l.Profile = c.Workload.Timing()
 		if p.recorded > 0 {
 			l.Rate = &p.recorded
 		}

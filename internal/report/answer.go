@@ -34,7 +34,7 @@ func limitHeadline(r *result.Result) headline {
 	var more []string
 	switch l.Standing {
 	case result.LimitAtLeast:
-		more = append(more, "nothing broke up to there")
+		more = append(more, unbroken(l))
 	case result.LimitBelow:
 		tone = lost
 		more = append(more, "broken even there")
@@ -53,11 +53,22 @@ func limitHeadline(r *result.Result) headline {
 	return headline{"LIMIT: ", tone, at + underPhrase(l) + "; " + strings.Join(more, "; ")}
 }
 
+// unbroken says that no rate was too high, and whether that is sure.
+func unbroken(l *result.Limit) string {
+	if l.Confirmed {
+		return "nothing broke up to there"
+	}
+	return "nothing broke up to there, but of too few requests to be sure"
+}
+
 // limitPhrase is the limit itself: "21.4 requests/s (20.6–22.3)".
 func limitPhrase(l *result.Limit) string {
 	rate := inUnit(figure(l.Rate), "requests/s")
 	switch l.Standing {
 	case result.LimitAtLeast:
+		if !l.Confirmed {
+			return "perhaps " + rate + " or more"
+		}
 		return "at least " + rate
 	case result.LimitBelow:
 		return "below " + inUnit(figure(l.Interval[1]), "requests/s")
@@ -192,7 +203,7 @@ func (p *page) limit(r *result.Result) {
 }
 
 var boundWords = map[string]string{
-	result.LimitFound: "", result.LimitWide: "wide", result.LimitAtLeast: "at least: it did not break",
+	result.LimitFound: "", result.LimitWide: "wide", result.LimitAtLeast: "did not break",
 	result.LimitBelow: "below: broken at the lowest rate", result.LimitNeeds: "reached from this rate on",
 }
 
@@ -272,7 +283,12 @@ func limitFacts(l *result.Limit) string {
 	case result.LimitWide:
 		return joined(known+" ("+between+")", "not a firm number", binding, confirmed)
 	case result.LimitAtLeast:
-		return joined("at least "+known, "nothing was seen to break")
+		if !l.Confirmed {
+			known = "perhaps " + known + " or more"
+		} else {
+			known = "at least " + known
+		}
+		return joined(known, unbroken(l))
 	}
 	return "none: the objectives are not kept at any load that was offered"
 }

@@ -35,8 +35,11 @@ func TestAnswersLead(t *testing.T) {
 		{"too little time", wideSample(),
 			"LIMIT: about 21.4 requests/s (16.0–29.0) under ttft:p99<500ms, the first of 2 to break; not a firm number; cliff; not confirmed by a sustained run"},
 		{"nothing broke", changed(limitSample(), func(r *result.Result) {
-			*r.Limit = result.Limit{Rate: 64, Interval: [2]float64{60, 64}, Standing: result.LimitAtLeast, ByObjective: map[string]result.Bound{"ttft:p99<500ms": {}}}
+			*r.Limit = result.Limit{Rate: 64, Interval: [2]float64{60, 64}, Standing: result.LimitAtLeast, Confirmed: true, ByObjective: map[string]result.Bound{"ttft:p99<500ms": {}}}
 		}), "LIMIT: at least 64.0 requests/s under ttft:p99<500ms; nothing broke up to there"},
+		{"nothing broke, of a few requests", changed(limitSample(), func(r *result.Result) {
+			*r.Limit = result.Limit{Rate: 64, Interval: [2]float64{60, 64}, Standing: result.LimitAtLeast, ByObjective: map[string]result.Bound{"ttft:p99<500ms": {}}}
+		}), "LIMIT: perhaps 64.0 requests/s or more under ttft:p99<500ms; nothing broke up to there, but of too few requests to be sure"},
 		{"broken from the start", changed(limitSample(), func(r *result.Result) {
 			*r.Limit = result.Limit{Interval: [2]float64{0, 0.5}, Standing: result.LimitBelow, Binding: "ttft:p99<500ms"}
 		}), "LIMIT: below 0.500 requests/s under ttft:p99<500ms; broken even there"},

@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -134,13 +135,25 @@ func validityCase(r *result.Result) junitCase {
 	}
 	switch {
 	case r.Verdict.Valid == "no" || len(failed) > 0:
-		failed = append(failed, r.Verdict.Reasons...)
+		failed = append(failed, furtherReasons(r)...)
 		c.Error = &junitMessage{Message: "the run is invalid: its figures say more about the test than about the server",
 			Type: "invalid", Text: junitText(strings.Join(failed, "\n"))}
 	case r.Verdict.Valid != "yes" || r.Interrupted != "":
 		c.Skipped = &junitMessage{Message: junitText("the run was cut short: " + r.Interrupted)}
 	}
 	return c
+}
+
+// furtherReasons are those of the verdict that no failed check has said.
+func furtherReasons(r *result.Result) []string {
+	var list []string
+	for _, reason := range r.Verdict.Reasons {
+		said := func(c result.Check) bool { return strings.HasPrefix(reason, c.Name+": ") }
+		if !slices.ContainsFunc(failedChecks(r), said) {
+			list = append(list, reason)
+		}
+	}
+	return list
 }
 
 func objectiveCases(r *result.Result, i int) []junitCase {
@@ -176,7 +189,8 @@ func boundCases(r *result.Result) []junitCase {
 			c.Skipped = &junitMessage{Message: "not judged"}
 		case bound.Standing == result.LimitBelow:
 			c.Failure = &junitMessage{Message: "broken even at the lowest rate offered", Type: "missed"}
-		case bound.Standing == result.LimitFound && r.Limit.Confirmed, bound.Standing == result.LimitAtLeast:
+		case bound.Standing == result.LimitFound && r.Limit.Confirmed,
+			bound.Standing == result.LimitAtLeast && (r.Limit.Confirmed || r.Limit.Standing != result.LimitAtLeast):
 			c.Output = said
 		default:
 			c.Skipped = &junitMessage{Message: "not confirmed by a sustained run; " + said}

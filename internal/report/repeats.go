@@ -35,6 +35,9 @@ func repeatsHeadline(r *result.Result) headline {
 	if len(r.Points) > 0 {
 		load = " " + loadPhrase(&r.Points[0])
 	}
+	if out := runs - r.Repeats.Runs; out > 0 && r.Repeats.Runs > 0 {
+		load += "; " + count(out) + " of them left out, see the warnings"
+	}
 	switch slo.Standing(r.Verdict.SLO) {
 	case slo.Missed:
 		return headline{"MISSED: ", lost, "in " + count(missed) + over + load}

@@ -45,7 +45,7 @@ func limitTile(l *result.Limit) tile {
 	t := tile{"limit", figure(l.Rate), "requests/s", "95 % interval " + between(l.Interval)}
 	switch l.Standing {
 	case result.LimitAtLeast:
-		t.Number, t.Remark = "≥"+hard+t.Number, "nothing broke up to there"
+		t.Number, t.Remark = "≥"+hard+t.Number, unbroken(l)
 	case result.LimitBelow:
 		t.Number, t.Remark = "<"+hard+figure(l.Interval[1]), "broken even there"
 	case result.LimitWide:

@@ -3,6 +3,7 @@ package search
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"redline/internal/result"
 	"redline/internal/slo"
@@ -60,7 +61,7 @@ func (s *Search) Answer() Limit {
 	}
 	s.boundAll(&a, s.believed())
 	s.throughputs(&a)
-	a.Confirmed = b.closed() && s.confirmed(a.Rate)
+	a.Confirmed = b.closed() && s.confirmed(a.Rate) || a.Standing == AtLeast && s.decided(a.Rate)
 	a.Knee, a.BestGoodput = s.knee(a.Rate), s.bestGoodput()
 	s.note(&a)
 	return a
@@ -152,6 +153,14 @@ func (s *Search) throughputs(a *Limit) {
 	}
 }
 
+// decided reports whether a level at a rate was long enough to say that every
+// objective is met.
+func (s *Search) decided(rate float64) bool {
+	return slices.ContainsFunc(s.seen, func(l seen) bool {
+		return l.Rate == rate && !slices.ContainsFunc(l.Objectives, func(v slo.Verdict) bool { return v.Standing != slo.Met })
+	})
+}
+
 func (s *Search) bestGoodput() *BestGoodput {
 	var best *BestGoodput
 	for _, l := range s.seen {
@@ -169,7 +178,11 @@ func (s *Search) note(a *Limit) {
 	case Wide:
 		add("the interval is wider than ± %g %%: give the search more time", 200*s.spec.Precision)
 	case AtLeast:
-		add("nothing broke up to %.4g requests/s: the limit is higher", a.Rate)
+		if a.Confirmed {
+			add("nothing broke up to %.4g requests/s: the limit is higher", a.Rate)
+		} else {
+			add("nothing broke up to %.4g requests/s, where too few requests were seen to decide: give the search more time", a.Rate)
+		}
 	case Below:
 		add("broken even at %.4g requests/s, the lowest rate offered", a.Interval[1])
 	}

@@ -17,6 +17,14 @@ func (s Spec) Timed() bool {
 	return err == nil && (format == Fitted || !isCorpus(format))
 }
 
+// Timing says where the times of a Timed workload come from.
+func (s Spec) Timing() string {
+	if format, err := s.formatOf(); err == nil && format == Fitted {
+		return "as fitted"
+	}
+	return "as recorded"
+}
+
 // EndsNaturally reports whether some replies end where the model ends them: the
 // workload says so, or its file holds golden prompts.
 func (s Spec) EndsNaturally() bool {
