@@ -11,6 +11,7 @@ import (
 	"redline/internal/arrival"
 	"redline/internal/client"
 	"redline/internal/load"
+	"redline/internal/price"
 	"redline/internal/sim"
 	"redline/internal/slo"
 	"redline/internal/telemetry"
@@ -34,7 +35,7 @@ type Config struct {
 	Metrics       Metrics       `yaml:"metrics,omitempty"`
 	Experiment    Experiment    `yaml:"experiment,omitempty"`
 	Optimizations Optimizations `yaml:"optimizations,omitempty"`
-	Cost          Cost          `yaml:"cost,omitempty"`
+	Cost          price.Spec    `yaml:"cost,omitempty"`
 	Metadata      Metadata      `yaml:"metadata,omitempty"`
 	Seed          uint64        `yaml:"seed"`
 
@@ -94,19 +95,6 @@ type Optimizations struct {
 	ChunkedPrefill      *bool `yaml:"chunked_prefill,omitempty"`
 	DynamicBatching     *bool `yaml:"dynamic_batching,omitempty"`
 }
-
-// Cost is what the server charges, by token or by hour.
-type Cost struct {
-	Per1MPromptTokens float64 `yaml:"per_1m_prompt_tokens,omitempty"`
-	Per1MOutputTokens float64 `yaml:"per_1m_output_tokens,omitempty"`
-	// PerHour is the price of the whole deployment.
-	PerHour float64 `yaml:"per_hour,omitempty"`
-	// Currency is a label only; nothing is converted.
-	Currency string `yaml:"currency,omitempty"`
-}
-
-// Priced reports whether tokens have a price, so that spend can be bounded.
-func (c Cost) Priced() bool { return c.Per1MPromptTokens > 0 || c.Per1MOutputTokens > 0 }
 
 // Metadata is what the user wants remembered: label, note, hardware,
 // precision, and whatever else.

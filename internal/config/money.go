@@ -1,7 +1,5 @@
 package config
 
-import "math"
-
 // budgets checks the limits on tokens and money.
 func (c *Config) budgets() error {
 	const tokens, spend = "load_profile.max_tokens_total", "load_profile.max_spend"
@@ -14,7 +12,7 @@ func (c *Config) budgets() error {
 	if s := c.Load.Bounds.MaxSpend; s <= 0 {
 		return c.wrong(spend, "want an amount above 0, got %g", s)
 	}
-	if !c.Cost.Priced() {
+	if !c.Cost.ByToken() {
 		return c.wrong(spend, "needs prices: give cost.per_1m_prompt_tokens and cost.per_1m_output_tokens in a plan")
 	}
 	return nil
@@ -22,17 +20,11 @@ func (c *Config) budgets() error {
 
 // prices checks the cost block.
 func (c *Config) prices() error {
-	for _, p := range []struct {
-		key   string
-		price float64
-	}{
-		{"cost.per_1m_prompt_tokens", c.Cost.Per1MPromptTokens},
-		{"cost.per_1m_output_tokens", c.Cost.Per1MOutputTokens},
-		{"cost.per_hour", c.Cost.PerHour},
-	} {
-		if p.price < 0 || math.IsInf(p.price, 0) {
-			return c.wrong(p.key, "want a price of at least 0, got %g", p.price)
-		}
+	if err := c.Cost.Validate(); err != nil {
+		return c.wrongIn("cost", err)
+	}
+	if c.isSet("cost.utilization") && c.Cost.Utilization == 0 {
+		return c.wrong("cost.utilization", "want a share above 0 and up to 1 such as 0.6, got 0")
 	}
 	return nil
 }

@@ -32,11 +32,13 @@ const (
 	EngineGroup   Group = "Embedded engine"
 	// ExperimentGroup holds what only the commands of several runs know.
 	ExperimentGroup Group = "Experiment"
-	RunGroup        Group = "Judgement and output"
+	// CostGroup holds what serving costs.
+	CostGroup Group = "Money"
+	RunGroup  Group = "Judgement and output"
 )
 
 // Groups lists the groups in the order in which they are shown.
-var Groups = []Group{TargetGroup, LoadGroup, WorkloadGroup, ExperimentGroup, EngineGroup, RunGroup}
+var Groups = []Group{TargetGroup, LoadGroup, WorkloadGroup, ExperimentGroup, EngineGroup, CostGroup, RunGroup}
 
 // Option is one knob: its flag, its environment variable and its plan key are
 // three spellings of one setting.

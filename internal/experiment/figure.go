@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/config"
 	"redline/internal/metric"
+	"redline/internal/price"
 	"redline/internal/result"
 	"redline/internal/slo"
 )
@@ -42,6 +43,9 @@ func distOf(l *metric.Latency, name string) *metric.Dist {
 	return nil
 }
 
+var costUnits = map[string]string{slo.CostPer1mOutput: "per million output tokens", slo.CostPerRequest: "a request",
+	slo.CostPer1kTokens: "per thousand tokens", slo.CostPer1mAccepted: "per million accepted tokens"}
+
 // figureOf reads a figure such as "ttft:p50" or "throughput" off a point, with
 // its unit.
 func figureOf(p *result.Point, figure string) (value float64, unit string, ok bool) {
@@ -65,10 +69,8 @@ func figureOf(p *result.Point, figure string) (value float64, unit string, ok bo
 		}
 		return p.KV.MaxMBPerRequest, "MB", true
 	case "cost":
-		if p.Cost == nil {
-			return 0, "", false
-		}
-		return p.Cost.Per1mOutput, "per million output tokens", true
+		value, ok = price.Figure(p.Cost, stat)
+		return value, costUnits[stat], ok
 	case "good":
 		if p.Goodput == nil {
 			return 0, "", false

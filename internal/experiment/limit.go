@@ -12,6 +12,7 @@ import (
 	"redline/internal/config"
 	"redline/internal/load"
 	"redline/internal/measure"
+	"redline/internal/price"
 	"redline/internal/result"
 	"redline/internal/search"
 	"redline/internal/slo"
@@ -196,7 +197,7 @@ func (x *conductor) answer(s *search.Search) {
 	if limit.Requests == 0 {
 		return // no level has ended: nothing is known of a limit
 	}
-	limit.LeastCost = leastCost(x.res.Points[x.firstLevel:])
+	limit.LeastCost = price.Least(x.res.Points[x.firstLevel:])
 	x.res.Limit = &limit
 	x.curve("rate", "")
 	x.res.Curve.Knee = limit.Knee
@@ -217,20 +218,4 @@ func standing(l *result.Limit) string {
 		}
 	}
 	return string(slo.Undecided)
-}
-
-// leastCost is the level at which a request that kept every objective costs
-// least, nil without a price.
-func leastCost(points []result.Point) *result.LeastCost {
-	var best *result.LeastCost
-	for _, p := range points {
-		if p.Cost == nil || p.Load.Rate == nil || p.Goodput == nil || p.Goodput.Fraction <= 0 {
-			continue
-		}
-		each := p.Cost.PerRequest / p.Goodput.Fraction
-		if best == nil || each < best.PerRequest {
-			best = &result.LeastCost{Rate: *p.Load.Rate, PerRequest: each}
-		}
-	}
-	return best
 }

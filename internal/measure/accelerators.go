@@ -13,6 +13,7 @@ import (
 	"redline/internal/accelerator"
 	"redline/internal/client"
 	"redline/internal/metric"
+	"redline/internal/price"
 	"redline/internal/result"
 	"redline/internal/telemetry"
 )
@@ -155,9 +156,7 @@ func useAccelerators(res *result.Result, point *result.Point, readings []telemet
 	use := telemetry.AcceleratorOver(readings, start, end)
 	use.JoulesPerOutputToken = joulesPerToken(use.Joules, point.Summary)
 	point.Accelerator = &use
-	if point.Cost != nil {
-		point.Cost.JoulesPerOutput = use.JoulesPerOutputToken
-	}
+	price.Energy(point, use.Joules)
 	res.Warnings = append(res.Warnings, acceleratorWarnings(&use, simulated(res.Engine))...)
 }
 

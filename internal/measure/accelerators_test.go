@@ -60,7 +60,7 @@ func TestJoulesPerToken(t *testing.T) {
 	point := &result.Point{Cost: &result.Cost{}, Summary: metric.Summary{Window: metric.Window{StartS: 1, EndS: 6}, Throughput: metric.Throughput{Output: 200}}}
 	res := &result.Result{}
 	useAccelerators(res, point, []telemetry.AcceleratorReading{reading(1e9), reading(6e9)}, 1e9, 6e9)
-	if got := point.Accelerator.JoulesPerOutputToken; got == nil || *got != 0.5 || point.Cost.JoulesPerOutput != got {
+	if got := point.Accelerator.JoulesPerOutputToken; got == nil || *got != 0.5 || *point.Cost.JoulesPerOutput != *got {
 		t.Errorf("%v, want 0.5 in both places", got)
 	}
 	if joulesPerToken(new(5.0), metric.Summary{}) != nil {

@@ -64,8 +64,7 @@ func (r *run) limits() []load.Budget {
 
 // price is what a request of so many tokens costs.
 func (r *run) price(prompt, output int) float64 {
-	c := r.Config.Cost
-	return (float64(prompt)*c.Per1MPromptTokens + float64(output)*c.Per1MOutputTokens) / 1e6
+	return r.Config.Cost.Tokens(float64(prompt), 0, float64(output))
 }
 
 // announce says what the load will use up before a server that may send a
@@ -78,8 +77,8 @@ func (r *run) announce() {
 	prompt, output := r.work.Mean()
 	line := fmt.Sprintf("estimate: about %s requests, %s prompt and %s output tokens",
 		amount(n), amount(n*prompt), amount(n*output))
-	if c := r.Config.Cost; c.Priced() {
-		total := n * (prompt*c.Per1MPromptTokens + output*c.Per1MOutputTokens) / 1e6
+	if c := r.Config.Cost; c.ByToken() {
+		total := n * c.Tokens(prompt, 0, output)
 		line += fmt.Sprintf(", %.2f %s", total, currency(c.Currency))
 		if most := r.Config.Load.Bounds.MaxSpend; most > 0 && total > most {
 			line += fmt.Sprintf("; stops early, at --max-spend %.2f", most)

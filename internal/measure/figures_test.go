@@ -9,9 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"redline/internal/catalog"
-	"redline/internal/config"
 	"redline/internal/llm"
-	"redline/internal/metric"
 	"redline/internal/record"
 	"redline/internal/result"
 	"redline/internal/telemetry"
@@ -120,29 +118,6 @@ func TestWindowOfAKilledRun(t *testing.T) {
 		}
 		if start != tt.start || end != tt.end {
 			t.Errorf("%s: %d to %d, want %d to %d", tt.name, start, end, tt.start, tt.end)
-		}
-	}
-}
-
-func TestCost(t *testing.T) {
-	t.Parallel()
-	// Ten seconds: 20 requests, 4000 prompt tokens of which 1000 cached, 1000
-	// of output.
-	summary := metric.Summary{Window: metric.Window{StartS: 5, EndS: 15}, Rates: metric.Rates{Completed: 2},
-		Throughput: metric.Throughput{Prompt: 300, CachedPrompt: 100, Output: 100}}
-	for _, tt := range []struct {
-		name string
-		cost config.Cost
-		want *result.Cost
-	}{
-		{"no price", config.Cost{}, nil},
-		{"by the hour", config.Cost{PerHour: 36}, &result.Cost{Spend: 0.1, PerRequest: 0.005, Per1kTokens: 0.02, Per1mOutput: 100}},
-		{"by the token", config.Cost{Per1MPromptTokens: 10, Per1MOutputTokens: 60},
-			&result.Cost{Spend: 0.1, PerRequest: 0.005, Per1kTokens: 0.02, Per1mOutput: 100}},
-	} {
-		got := costOf(&config.Config{Cost: tt.cost}, summary)
-		if diff := cmp.Diff(tt.want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
 }

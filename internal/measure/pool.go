@@ -7,6 +7,7 @@ import (
 
 	"redline/internal/config"
 	"redline/internal/metric"
+	"redline/internal/price"
 	"redline/internal/record"
 	"redline/internal/result"
 	"redline/internal/slo"
@@ -40,10 +41,8 @@ func Pool(c *config.Config, paths []string) (result.Point, error) {
 	runs.restoreRates(&summary)
 	runs.restoreThroughput(c.Objectives, summary.Objectives)
 	point := result.Point{Name: fmt.Sprintf("%d runs together", len(runs)), Load: runs[0].point.Load,
-		Summary: summary, KV: runs.largestKV(), Cost: costOf(c, summary)}
-	if point.Cost != nil {
-		judgeCost(c, summary.Objectives, *point.Cost)
-	}
+		Summary: summary, KV: runs.largestKV()}
+	charge(&point, c, runs[0].devices)
 	return point, nil
 }
 
@@ -65,9 +64,7 @@ func Judge(c *config.Config, path string, objectives []slo.Objective) ([]slo.Ver
 	if err != nil {
 		return nil, err
 	}
-	if run.point.Cost != nil {
-		judgeCost(&asked, summary.Objectives, *run.point.Cost)
-	}
+	price.Judge(objectives, summary.Objectives, run.point.Cost)
 	return summary.Objectives, nil
 }
 
@@ -80,6 +77,7 @@ type pooledRun struct {
 	dir        *store.Dir
 	point      result.Point
 	model      string
+	devices    int // accelerators, 0 where nobody says
 	start, end int64
 }
 
@@ -103,7 +101,7 @@ func openRuns(paths []string) (pooledRuns, error) {
 			continue
 		}
 		w := res.Points[0].Window
-		runs = append(runs, pooledRun{dir: dir, point: res.Points[0], model: res.Model.Name,
+		runs = append(runs, pooledRun{dir: dir, point: res.Points[0], model: res.Model.Name, devices: res.Hardware.Count,
 			start: int64(math.Round(w.StartS * 1e9)), end: int64(math.Round(w.EndS * 1e9))})
 	}
 	if len(runs) == 0 {

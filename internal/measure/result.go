@@ -160,9 +160,7 @@ func judge(res *result.Result, c *config.Config, log records, start, end int64, 
 		}
 		point.KV.RoomMB = kv.roomMB(evidence.Server)
 	}
-	if point.Cost = costOf(c, summary); point.Cost != nil {
-		judgeCost(c, summary.Objectives, *point.Cost)
-	}
+	charge(&point, c, res.Hardware.Count)
 	point.CrossChecks = crosscheck.Of(summary, evidence.Server)
 	res.Warnings = append(res.Warnings, crosscheck.Warnings(point.CrossChecks)...)
 	res.Points = append(res.Points, point)
@@ -264,38 +262,6 @@ func must(text string) slo.Objective {
 // onlyMissed drops the implied objectives that need no mention.
 func onlyMissed(verdicts []slo.Verdict) []slo.Verdict {
 	return slices.DeleteFunc(verdicts, func(v slo.Verdict) bool { return v.Standing != slo.Missed })
-}
-
-// judgeCost judges the objectives on cost, which need a price: it is a figure
-// of the whole window and has no spread of its own.
-func judgeCost(c *config.Config, verdicts []slo.Verdict, cost result.Cost) {
-	for i, o := range c.Objectives {
-		if o.Metric != "cost" || o.Scope != (slo.Scope{}) {
-			continue
-		}
-		v := &verdicts[i]
-		v.Value, v.Note, v.Standing = &cost.Per1mOutput, "", slo.Met
-		if cost.Per1mOutput > o.Limit {
-			v.Standing = slo.Missed
-		}
-	}
-}
-
-// costOf prices what moved in the window, where the plan gives a price.
-func costOf(c *config.Config, s metric.Summary) *result.Cost {
-	seconds := s.Window.EndS - s.Window.StartS
-	prompt := (s.Throughput.Prompt + s.Throughput.CachedPrompt) * seconds
-	output := s.Throughput.Output * seconds
-	ended := s.Rates.Completed * seconds
-	spend := c.Cost.PerHour*seconds/3600 + (prompt*c.Cost.Per1MPromptTokens+output*c.Cost.Per1MOutputTokens)/1e6
-	if spend == 0 || ended == 0 || prompt+output == 0 {
-		return nil
-	}
-	cost := &result.Cost{Spend: spend, PerRequest: spend / ended, Per1kTokens: 1e3 * spend / (prompt + output)}
-	if output > 0 {
-		cost.Per1mOutput = 1e6 * spend / output
-	}
-	return cost
 }
 
 // kvModel finds the shape of the model, where one is known and wanted.

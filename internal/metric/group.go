@@ -51,6 +51,22 @@ func (v view) addSums(g *Group, p part) {
 	if v.judgesGood {
 		g.Goodput = v.goodShare(good, g.Requests.Due)
 	}
+	g.AcceptedTokens = v.accepted(p)
+}
+
+// accepted counts the output of requests that kept their promises, nil where
+// none could be judged.
+func (v view) accepted(p part) *int64 {
+	if !v.judgesGood {
+		return nil
+	}
+	n := int64(0)
+	for q := range v.requestsOf(p) {
+		if q.good {
+			n += int64(q.output)
+		}
+	}
+	return &n
 }
 
 // unused reports whether a dimension says nothing: one unnamed class or

@@ -357,6 +357,7 @@ func (c *collector) summary(gaps *tallies) Summary {
 	s.Fluidity = c.fluidity()
 	s.Goodput = c.goodput()
 	v.judgesGood = s.Goodput != nil
+	s.Tokens.Accepted = v.accepted(everything)
 	s.Objectives = v.verdicts(s)
 	s.Buckets, s.Classes = v.groups(byBucket), v.groups(byClass)
 	s.Tenants, s.Turns = v.groups(byTenant), v.groups(byTurn)

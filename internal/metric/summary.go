@@ -115,10 +115,13 @@ type Latency struct {
 
 // Tokens says what was asked, what came, and who counted it.
 type Tokens struct {
-	Prompt      int64          `json:"prompt"`
-	Cached      int64          `json:"cached"`
-	Output      int64          `json:"output"`
-	Reasoning   int64          `json:"reasoning"`
+	Prompt    int64 `json:"prompt"`
+	Cached    int64 `json:"cached"`
+	Output    int64 `json:"output"`
+	Reasoning int64 `json:"reasoning"`
+	// Accepted is output of requests that kept every objective about them;
+	// absent where no objective is about single requests.
+	Accepted    *int64         `json:"accepted,omitempty"`
 	AskedPrompt int64          `json:"asked_prompt"`
 	AskedOutput int64          `json:"asked_output"`
 	Counted     map[string]int `json:"counted"` // requests by the source of their output count
@@ -174,4 +177,6 @@ type Group struct {
 	PromptTokens int64 `json:"prompt_tokens,omitempty"`
 	CachedTokens int64 `json:"cached_tokens,omitempty"`
 	OutputTokens int64 `json:"output_tokens,omitempty"`
+	// AcceptedTokens is output of those that kept every objective about them.
+	AcceptedTokens *int64 `json:"accepted_tokens,omitempty"`
 }

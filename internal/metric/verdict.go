@@ -74,7 +74,7 @@ func blank(o slo.Objective) slo.Verdict {
 	case "kv":
 		v.Unit = "MB"
 	case "cost":
-		v.Unit = "$/1M tokens"
+		v.Unit = costUnits[o.Stat]
 	case "good", "error", "reject", "retry":
 		v.Unit = "fraction"
 	default:
@@ -82,6 +82,9 @@ func blank(o slo.Objective) slo.Verdict {
 	}
 	return v
 }
+
+var costUnits = map[string]string{slo.CostPer1mOutput: "$/1M tokens", slo.CostPerRequest: "$/request",
+	slo.CostPer1kTokens: "$/1k tokens", slo.CostPer1mAccepted: "$/1M accepted"}
 
 func notJudged(o slo.Objective, why string) slo.Verdict {
 	v := blank(o)

@@ -46,6 +46,7 @@ type Result struct {
 	Sustained  *int        `json:"sustained,omitempty"`
 	Comparison *Comparison `json:"comparison,omitempty"`
 	Repeats    *Repeats    `json:"repeats,omitempty"`
+	Capacity   *Capacity   `json:"capacity,omitempty"`
 	Protocol   *Protocol   `json:"protocol,omitempty"`
 	Diagnosis  []Finding   `json:"diagnosis,omitempty"`
 	Checklist  []Item      `json:"checklist,omitempty"`

@@ -14,7 +14,7 @@ const (
 	fraction              // 0 to 1
 	tokenRate             // tokens per second
 	memory                // MB
-	money                 // dollars per million output tokens
+	money                 // dollars, of what the statistic says
 )
 
 // metric is one row of the table of what can be promised.
@@ -23,9 +23,10 @@ type metric struct {
 	unit unit
 	// above is true where more is better.
 	above bool
-	// stat is the one statistic that the metric has; empty where percentiles,
-	// mean and max all make sense.
-	stat string
+	// stat is the statistic that the metric has, others those beside it; empty
+	// where percentiles, mean and max all make sense.
+	stat   string
+	others []string
 	// own reads a request's own figure; nil where a single request has none.
 	own func(Request) float64
 }
@@ -46,8 +47,16 @@ var metrics = []metric{
 	{name: "reject", unit: fraction, stat: "rate"},
 	{name: "retry", unit: fraction, stat: "rate"},
 	{name: "kv", unit: memory, stat: "max"},
-	{name: "cost", unit: money, stat: "max"},
+	{name: "cost", unit: money, stat: CostPer1mOutput, others: []string{CostPerRequest, CostPer1kTokens, CostPer1mAccepted}},
 }
+
+// The statistics of cost: what the money is counted against.
+const (
+	CostPer1mOutput   = "max" // a million output tokens
+	CostPerRequest    = "request"
+	CostPer1kTokens   = "1k"
+	CostPer1mAccepted = "accepted" // a million output tokens of requests that kept every objective
+)
 
 // latency is the everyday name of e2e.
 const latency = "latency"
@@ -151,10 +160,10 @@ func (m metric) objective(stat string, p, limit float64) Objective {
 // fraction, if it is one.
 func (m metric) readStat(text string) (stat string, p float64, err error) {
 	switch {
-	case m.stat != "" && text == m.stat:
+	case m.stat != "" && (text == m.stat || slices.Contains(m.others, text)):
 		return text, 0, nil
 	case m.stat != "":
-		return "", 0, fmt.Errorf("%s has no %q; write %s:%s", m.name, text, m.name, m.stat)
+		return "", 0, fmt.Errorf("%s has no %q; write %s:%s", m.name, text, m.name, strings.Join(append([]string{m.stat}, m.others...), " or "+m.name+":"))
 	case text == "mean" || text == "max":
 		return text, 0, nil
 	}

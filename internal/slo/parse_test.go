@@ -104,7 +104,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		"throughput:min>inf":       "above 0 and at most 1e+09",
 		"throughput:min>45req/s":   "want tokens per second, such as 45",
 		"kv:max<-1MB":              "above 0 and at most 1e+09",
-		"cost:max<$":               "want dollars per million output tokens",
+		"cost:max<$":               "want dollars, such as $2.50",
 		"ttft:p99<500ms,tpot:p9<1": "want a duration such as 500ms",
 	} {
 		o, err := Parse(text)

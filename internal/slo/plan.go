@@ -18,7 +18,10 @@ var planKeys = []struct{ key, metric, stat string }{
 	{"max_reject_rate", "reject", "rate"},
 	{"max_retry_rate", "retry", "rate"},
 	{"min_good_fraction", "good", "fraction"},
-	{"max_cost_per_1m_output_tokens", "cost", "max"},
+	{"max_cost_per_1m_output_tokens", "cost", CostPer1mOutput},
+	{"max_cost_per_request", "cost", CostPerRequest},
+	{"max_cost_per_1k_tokens", "cost", CostPer1kTokens},
+	{"max_cost_per_1m_accepted_tokens", "cost", CostPer1mAccepted},
 }
 
 // FromPlan reads one entry of a plan's sla_thresholds. The key carries the

@@ -67,7 +67,7 @@ func (u unit) read(text string) (float64, error) {
 	case memory:
 		return readNumber(text, "MB, such as 1024MB", mostMemory, suffixes{"mib": 1, "mb": 1, "gib": 1024, "gb": 1024})
 	default:
-		return readNumber(strings.TrimPrefix(text, "$"), "dollars per million output tokens, such as $2.50", mostDollars, nil)
+		return readNumber(strings.TrimPrefix(text, "$"), "dollars, such as $2.50", mostDollars, nil)
 	}
 }
 

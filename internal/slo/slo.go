@@ -10,7 +10,8 @@ type Objective struct {
 	// good, error, reject, retry, kv or cost. ttft and e2e are judged in
 	// their due form.
 	Metric string
-	// Stat is "p99", "p95", "p999", "mean", "max", "rate", "fraction", "min".
+	// Stat is "p99", "p95", "p999", "mean", "max", "rate", "fraction", "min",
+	// and of cost what it is counted against.
 	Stat string
 	// P is the percentile as a fraction, 0 where Stat is not one.
 	P float64

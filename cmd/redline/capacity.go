@@ -1,0 +1,199 @@
+package main
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"redline/internal/capacity"
+	"redline/internal/config"
+	"redline/internal/experiment"
+	"redline/internal/report"
+	"redline/internal/result"
+	"redline/internal/workload"
+)
+
+const capacityHelp = `Say how many instances a load takes and what they cost, from what was measured.
+
+The load: --rate, the peak in requests per second; or --users who --think between
+their requests; or --workload, whose busiest minute counts. The limit of one
+instance: that of a run directory with a limit (redline sweep --find-limit) or
+with objectives that were met, or --limit. Of several directories the cheapest is
+chosen. Instances = ceil(rate × (1 + headroom) / limit), plus spare ones.
+
+Prices are those of the run's plan or of the flags, and printed as assumptions.
+docs/CAPACITY.md has every formula.
+
+Exit code: 0 a plan, 1 the runs do not tell, 2 usage, 3 the objectives cannot be
+kept by any number of instances.`
+
+const capacityExamples = `  redline capacity runs/20261115-091500 --rate 100
+  redline capacity runs/20261115-091500 --users 5000 --think 30s --spare 1
+  redline capacity runs/20261115-091500 --workload azure.csv --price-per-gpu-hour 2.50
+  redline capacity runs/h100 runs/l40s --rate 100 --headroom 0.3 --format markdown
+  redline capacity --rate 100 --limit 22 --gpus-per-instance 8 --headroom 0.2 --json`
+
+// capacityFlags are what the command takes beside the options it shares.
+type capacityFlags struct {
+	users     int
+	think     time.Duration
+	meanRate  float64
+	headroom  float64
+	spare     int
+	format    string
+	asked     map[string][]string
+	runs      []string
+	meanGiven bool
+}
+
+func (p *process) capacityCommand() *cobra.Command {
+	c := &cobra.Command{Use: "capacity [RUN_DIR...]", Short: "instances, accelerators and money for a load, from what was measured",
+		Long: capacityHelp, Example: capacityExamples, Args: cobra.ArbitraryArgs}
+	shared := []string{"rate", "limit", "workload", "workload-format", "column", "skip-bad-rows", "sort", "speedup", "from", "for", "slo", "json"}
+	flags := addOptions(c, func(o *config.Option) bool {
+		return o.Group == config.CostGroup || slices.Contains(shared, o.Flag)
+	}, map[string]string{
+		"rate":     "peak load to carry, in requests per second",
+		"limit":    "requests per second that one instance carries, or the directory of the run that found them",
+		"workload": "trace or fitted workload whose busiest minute is the load to carry",
+		"slo":      "objectives to hold the runs' records against, in place of their own",
+		"json":     "print the plan as JSON and nothing else",
+	})
+	var f capacityFlags
+	c.Flags().IntVar(&f.users, "users", 0, "users who each send a request, read the answer, think, and send the next")
+	c.Flags().DurationVar(&f.think, "think", 0, "time between an answer and its user's next request")
+	c.Flags().Float64Var(&f.meanRate, "mean-rate", 0, "average load, where it differs from the peak: costs per request are of it")
+	c.Flags().Float64Var(&f.headroom, "headroom", capacity.DefaultHeadroom, "share of the load that is kept free (default: 0.2)")
+	c.Flags().IntVar(&f.spare, "spare", 0, "instances that may fail: 1 is N+1 (default: 0)")
+	c.Flags().StringVar(&f.format, "format", "terminal", "how to show it: terminal, json, markdown")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		f.asked, f.runs, f.meanGiven = flags(), args, c.Flags().Changed("mean-rate")
+		return p.capacity(c, f)
+	}
+	return c
+}
+
+func (p *process) capacity(c *cobra.Command, f capacityFlags) error {
+	cfg, err := only(f.asked)
+	if err != nil {
+		return err
+	}
+	if cfg.Output.JSON {
+		if c.Flags().Changed("format") && f.format != "json" {
+			return usage("--json and --format %s exclude each other", f.format)
+		}
+		f.format = "json"
+	}
+	if !slices.Contains([]string{"terminal", "json", "markdown"}, f.format) {
+		return usage("--format %q is not known; want terminal, json or markdown", f.format)
+	}
+	if len(f.runs) == 0 && len(f.asked["limit"]) == 0 {
+		return usage("redline capacity wants the directory of a run or --limit; redline capacity --help shows examples")
+	}
+	if len(f.asked["limit"]) > 0 && !(cfg.Load.Limit > 0) {
+		return usage("--limit: want requests per second above 0, got %g", cfg.Load.Limit)
+	}
+	if err := cfg.Cost.Validate(); err != nil {
+		return usage("cost.%v", err)
+	}
+	demand, err := p.demand(c, cfg, f)
+	if err != nil {
+		return err
+	}
+	list, err := experiment.Configurations(f.runs, experiment.CapacityOptions{
+		Limit: cfg.Load.Limit, Objectives: cfg.Objectives, Prices: cfg.Cost})
+	if err != nil {
+		return err
+	}
+	plan, err := capacity.Plan(c.Context(), demand, list, capacity.Options{Headroom: f.headroom, Spare: f.spare})
+	if err != nil {
+		return capacityError(err)
+	}
+	if err := p.showCapacity(plan, f.format); err != nil {
+		return err
+	}
+	if plan.Impossible != "" {
+		return &coded{exitMissed, nil}
+	}
+	return nil
+}
+
+// demand is the load asked for, in the one way in which it was.
+func (p *process) demand(c *cobra.Command, cfg *config.Config, f capacityFlags) (capacity.Demand, error) {
+	ways := 0
+	for _, flag := range []string{"rate", "users", "workload"} {
+		if c.Flags().Changed(flag) {
+			ways++
+		}
+	}
+	switch {
+	case ways != 1:
+		return capacity.Demand{}, usage("want one of --rate, --users with --think, and --workload, got %d", ways)
+	case f.meanGiven && !(f.meanRate > 0):
+		return capacity.Demand{}, usage("--mean-rate: want requests per second above 0, got %g", f.meanRate)
+	case c.Flags().Changed("think") && f.users == 0:
+		return capacity.Demand{}, usage("--think goes with --users")
+	case c.Flags().Changed("users"):
+		if f.users < 1 {
+			return capacity.Demand{}, usage("--users: want a number above 0, got %d", f.users)
+		}
+		return capacity.Demand{Users: f.users, Think: f.think, Mean: f.meanRate}, nil
+	case c.Flags().Changed("workload"):
+		return p.busiest(f)
+	}
+	return capacity.Demand{Rate: cfg.Load.Rate, Mean: f.meanRate}, nil
+}
+
+// busiest is the demand of a workload that says when its requests come.
+func (p *process) busiest(f capacityFlags) (capacity.Demand, error) {
+	given := map[string][]string{}
+	for i := range config.Options {
+		if o := &config.Options[i]; o.Group == config.WorkloadGroup && f.asked[o.Flag] != nil {
+			given[o.Flag] = f.asked[o.Flag]
+		}
+	}
+	cfg, err := config.Resolve(config.Input{Flags: given, LookupEnv: p.withoutSettings, Seed: rand.Uint64() >> 11})
+	if err != nil {
+		return capacity.Demand{}, err
+	}
+	text, err := tokenizerOf(cfg)
+	if err != nil {
+		return capacity.Demand{}, err
+	}
+	work, err := cfg.Workload.New(text, 1, workload.Options{})
+	if err != nil {
+		return capacity.Demand{}, err
+	}
+	defer work.Close()
+	d, err := capacity.Busiest(work.Name(), work.Times(1))
+	if err != nil {
+		return d, usage("--workload: %v", err)
+	}
+	if f.meanGiven {
+		d.Mean = f.meanRate
+	}
+	return d, work.Err()
+}
+
+// capacityError makes a usage error of what a flag is to blame for.
+func capacityError(err error) error {
+	if capacity.Asked(err) {
+		return usage("--%v", err)
+	}
+	return err
+}
+
+func (p *process) showCapacity(plan *result.Capacity, format string) error {
+	switch format {
+	case "json":
+		out := json.NewEncoder(p.stdout)
+		out.SetIndent("", "  ")
+		return out.Encode(map[string]any{"capacity": plan})
+	case "markdown":
+		return report.CapacityMarkdown(p.stdout, plan)
+	}
+	return report.Capacity(p.stdout, plan, report.TerminalOptions{Color: p.colour, Width: p.page})
+}
