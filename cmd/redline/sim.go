@@ -36,10 +36,11 @@ const simExamples = `  redline sim --listen 127.0.0.1:8000
 func (p *process) simCommand() *cobra.Command {
 	c := &cobra.Command{Use: "sim", SuggestFor: []string{"serve", "server", "mock", "simulate", "engine"}, Short: "serve the simulated engine", Long: simHelp + faultHelp(), Example: simExamples, Args: noArguments}
 	flags := addOptions(c, func(o *config.Option) bool {
-		return o.Group == config.EngineGroup || o.Flag == "model" || o.Flag == "seed"
+		return o.Group == config.EngineGroup || o.Flag == "model" || o.Flag == "catalog" || o.Flag == "seed"
 	}, map[string]string{
-		"model": "model to simulate, one of the catalog's (default: " + sim.DefaultModel + ")",
-		"seed":  "decides the noise of the engine and the words of its answers",
+		"model":   "model to simulate, one of the catalog's (default: " + sim.DefaultModel + ")",
+		"catalog": "file of models and accelerators to simulate beside those that redline knows, or a model's config.json",
+		"seed":    "decides the noise of the engine and the words of its answers",
 	})
 	o := sim.ServeOptions{Version: version}
 	var truth string

@@ -54,6 +54,25 @@ func ParsePrecision(name string) (Precision, error) {
 	return "", fmt.Errorf("unknown precision %q: want one of %s", name, strings.Join(known, ", "))
 }
 
+// inNames are the parts of a published name that tell how the weights are
+// packed.
+var inNames = []struct {
+	part string
+	is   Precision
+}{{"mxfp4", MXFP4}, {"nvfp4", FP4}, {"fp8", FP8}, {"w8a8", INT8}, {"int8", INT8}, {"awq", INT4}, {"gptq", INT4}, {"w4a16", INT4}, {"int4", INT4}}
+
+// NamedPrecision is how the weights are stored by the name of the model, where
+// that tells.
+func NamedPrecision(name string) (Precision, bool) {
+	f := fold(name)
+	for _, n := range inNames {
+		if strings.Contains(f, n.part) {
+			return n.is, true
+		}
+	}
+	return "", false
+}
+
 // Bytes is the storage of one number.
 func (p Precision) Bytes() float64 { return p.storage().bits / 8 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"redline/internal/arrival"
+	"redline/internal/catalog"
 	"redline/internal/client"
 	"redline/internal/load"
 	"redline/internal/price"
@@ -38,6 +39,11 @@ type Config struct {
 	Cost          price.Spec    `yaml:"cost,omitempty"`
 	Metadata      Metadata      `yaml:"metadata,omitempty"`
 	Seed          uint64        `yaml:"seed"`
+
+	// Catalog names files of models and accelerators, and Known is what is in
+	// them, beside what is built in.
+	Catalog []string         `yaml:"catalog,omitempty"`
+	Known   *catalog.Catalog `yaml:"-"`
 
 	// Output says where the answer goes. It is no part of the plan.
 	Output Output `yaml:"-"`

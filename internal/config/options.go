@@ -52,6 +52,8 @@ var Options = []Option{
 		Help: "time between two readings of the engine's metrics, 100ms to 1m"},
 	{Flag: "no-telemetry", Key: "telemetry.scrape", Group: TargetGroup, Kind: Bool, Default: "false",
 		Help: "leave the engine's metrics alone; in the plan scrape: false", set: setNoTelemetry, get: getNoTelemetry},
+	{Flag: "catalog", Key: "catalog", Group: TargetGroup, Kind: Text, Value: "FILE", Repeatable: true,
+		Help: "file of models and accelerators beside those that redline knows, or the config.json of the model that is served"},
 	{Flag: "accelerator", Key: "telemetry.accelerator", Group: TargetGroup, Kind: Text, Value: "SOURCE",
 		Default: "auto: nvidia-smi or amd-smi of this machine, where the server is on it too",
 		Help: "what watches the server's accelerators: auto, off, nvidia-smi, amd-smi, a command that runs one such as 'ssh gpu1 nvidia-smi', " +

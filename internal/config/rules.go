@@ -44,6 +44,7 @@ func (c *Config) complete(in Input) error {
 		c.zeros,
 		c.provider,
 		c.watching,
+		c.catalogs,
 		c.loop,
 		c.bounds,
 		c.faults,
@@ -280,6 +281,10 @@ func (c *Config) engine() error {
 	named := s.Model != ""
 	if !named {
 		s.Model = c.Provider.Model
+	}
+	s.Catalog = c.Known
+	if given, ok := c.Known.Given(); ok && s.Model == "" && s.Law == nil {
+		s.Model = given.Name
 	}
 	if err := c.optimize(); err != nil {
 		return err

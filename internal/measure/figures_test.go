@@ -36,24 +36,35 @@ func TestKVEstimate(t *testing.T) {
 	request := func(phase record.Phase, first, end int64, prompt, output int) record.Record {
 		return record.Record{Phase: phase, Outcome: llm.OK, First: first, End: end, PromptTokens: prompt, OutputTokens: output}
 	}
+	found := func(tokens int, r record.Record) record.Record {
+		r.CachedTokens = tokens
+		return r
+	}
 	for _, tt := range []struct {
 		name string
 		log  records
 		want result.KV
 	}{
 		{"one request holds prompt and output at its end",
-			logOf(request(record.Measure, 110, 190, 1024, 1024)), result.KV{MaxMBPerRequest: 2, PeakMB: 2}},
+			logOf(request(record.Measure, 110, 190, 1024, 1024)), result.KV{MaxMBPerRequest: 2, PeakMB: 2, PeakLowMB: 2}},
 		{"two that overlap by half",
 			logOf(request(record.Measure, 100, 140, 1024, 1024), request(record.Measure, 120, 160, 1024, 1024)),
-			result.KV{MaxMBPerRequest: 2, PeakMB: 3.5}},
+			result.KV{MaxMBPerRequest: 2, PeakMB: 3.5, PeakLowMB: 3.5}},
 		{"one after the other",
 			logOf(request(record.Measure, 100, 140, 1024, 1024), request(record.Measure, 150, 190, 1024, 0)),
-			result.KV{MaxMBPerRequest: 2, PeakMB: 2}},
+			result.KV{MaxMBPerRequest: 2, PeakMB: 2, PeakLowMB: 2}},
 		{"what ended in the warm-up does not count",
 			logOf(request(record.Warmup, 10, 90, 9*1024, 0), request(record.Measure, 110, 190, 1024, 0)),
-			result.KV{MaxMBPerRequest: 1, PeakMB: 1}},
+			result.KV{MaxMBPerRequest: 1, PeakMB: 1, PeakLowMB: 1}},
 		{"of what outlasts the window only its part",
-			logOf(request(record.Measure, 150, 250, 1024, 1024)), result.KV{MaxMBPerRequest: 2, PeakMB: 1.5}},
+			logOf(request(record.Measure, 150, 250, 1024, 1024)), result.KV{MaxMBPerRequest: 2, PeakMB: 1.5, PeakLowMB: 1.5}},
+		{"what both found in the cache is held once at least",
+			logOf(found(512, request(record.Measure, 110, 190, 1024, 0)), found(512, request(record.Measure, 110, 190, 1024, 0))),
+			result.KV{MaxMBPerRequest: 1, PeakMB: 2, PeakLowMB: 1.5}},
+		{"found by one alone, nothing is shared",
+			logOf(found(512, request(record.Measure, 110, 190, 1024, 0))), result.KV{MaxMBPerRequest: 1, PeakMB: 1, PeakLowMB: 1}},
+		{"no more is found than there is",
+			logOf(found(5000, request(record.Measure, 110, 190, 1024, 1024))), result.KV{MaxMBPerRequest: 2, PeakMB: 2, PeakLowMB: 2}},
 		{"a reply in one piece has a size",
 			logOf(request(record.Measure, 150, 150, 1024, 1024)), result.KV{MaxMBPerRequest: 2}},
 		{"one without output has none",

@@ -46,10 +46,12 @@ type ramp struct {
 }
 
 // estimate adds up the cache of all requests over a window: each holds its
-// prompt from its first token and grows evenly to its end. Shared prefixes are
-// counted for every request, so the peak is an upper bound.
+// prompt from its first token and grows evenly to its end. The upper bound of
+// the peak counts shared prefixes for every request; the lower one counts what
+// requests found in the server's cache once, as if all had found the same.
 func (k *kvShape) estimate(log records, start, end int64) (*result.KV, error) {
-	var ramps []ramp
+	var ramps, own []ramp
+	longest := 0.0
 	kv := &result.KV{Model: k.model.Name}
 	for r, err := range log() {
 		if err != nil {
@@ -60,9 +62,15 @@ func (k *kvShape) estimate(log records, start, end int64) (*result.KV, error) {
 		if r.Phase == record.Measure && r.First != 0 {
 			kv.MaxMBPerRequest = max(kv.MaxMBPerRequest, high)
 		}
-		ramps = append(ramps, clipped(r, low, high, start, end)...)
+		if of := clipped(r, low, high, start, end); of != nil {
+			shared := k.requestMB(min(r.CachedTokens, prompt))
+			longest = max(longest, shared)
+			ramps = append(ramps, of...)
+			own = append(own, clipped(r, low-shared, high-shared, start, end)...)
+		}
 	}
 	kv.PeakMB = peak(ramps)
+	kv.PeakLowMB = min(kv.PeakMB, longest+peak(own))
 	return kv, nil
 }
 

@@ -28,7 +28,7 @@ func Pool(c *config.Config, paths []string) (result.Point, error) {
 		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed}
 	// A run's end and the next one's beginning are not one load.
 	options.Varies = len(runs) > 1
-	kv := kvModel(c, runs[0].model)
+	kv := kvModel(c, runs[0].result, runs[0].point.Server)
 	if kv != nil {
 		options.KVMB = kv.requestMB
 	}
@@ -57,7 +57,7 @@ func Judge(c *config.Config, path string, objectives []slo.Objective) ([]slo.Ver
 	asked := *c
 	asked.Objectives = objectives
 	options := metric.Options{Start: run.start, End: run.end, Varies: run.point.Window.Varies, Objectives: objectives, Seed: c.Seed}
-	if kv := kvModel(&asked, run.model); kv != nil {
+	if kv := kvModel(&asked, run.result, run.point.Server); kv != nil {
 		options.KVMB = kv.requestMB
 	}
 	summary, err := metric.Summarize(run.dir.Records, options)
@@ -76,7 +76,7 @@ const poolStart = int64(1e9)
 type pooledRun struct {
 	dir        *store.Dir
 	point      result.Point
-	model      string
+	result     *result.Result
 	devices    int // accelerators, 0 where nobody says
 	start, end int64
 }
@@ -101,7 +101,7 @@ func openRuns(paths []string) (pooledRuns, error) {
 			continue
 		}
 		w := res.Points[0].Window
-		runs = append(runs, pooledRun{dir: dir, point: res.Points[0], model: res.Model.Name, devices: res.Hardware.Count,
+		runs = append(runs, pooledRun{dir: dir, point: res.Points[0], result: res, devices: res.Hardware.Count,
 			start: int64(math.Round(w.StartS * 1e9)), end: int64(math.Round(w.EndS * 1e9))})
 	}
 	if len(runs) == 0 {

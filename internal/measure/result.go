@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"redline/internal/catalog"
 	"redline/internal/config"
 	"redline/internal/crosscheck"
 	"redline/internal/metric"
@@ -130,7 +129,7 @@ type records func() iter.Seq2[*record.Record, error]
 
 // judge summarises the records of a window and judges run and server.
 func judge(res *result.Result, c *config.Config, log records, start, end int64, offered plannedLoad, evidence validity.Evidence) error {
-	kv := kvModel(c, res.Model.Name)
+	kv := kvModel(c, res, evidence.Server)
 	load := offered.load(c, start, end)
 	options := metric.Options{Start: start, End: end, Varies: c.Recorded() || c.Load.Varies(),
 		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed}
@@ -159,7 +158,11 @@ func judge(res *result.Result, c *config.Config, log records, start, end int64, 
 			return err
 		}
 		point.KV.RoomMB = kv.roomMB(evidence.Server)
+		if s := evidence.Server; s != nil && s.KVUsage != nil && point.KV.RoomMB > 0 {
+			point.KV.ServerPeakMB = new(s.KVUsage.Max * point.KV.RoomMB)
+		}
 	}
+	predict(res, c, &point)
 	charge(&point, c, res.Hardware.Count)
 	point.CrossChecks = crosscheck.Of(summary, evidence.Server)
 	res.Warnings = append(res.Warnings, crosscheck.Warnings(point.CrossChecks)...)
@@ -262,32 +265,4 @@ func must(text string) slo.Objective {
 // onlyMissed drops the implied objectives that need no mention.
 func onlyMissed(verdicts []slo.Verdict) []slo.Verdict {
 	return slices.DeleteFunc(verdicts, func(v slo.Verdict) bool { return v.Standing != slo.Missed })
-}
-
-// kvModel finds the shape of the model, where one is known and wanted.
-func kvModel(c *config.Config, name string) *kvShape {
-	wanted := c.Embedded() || c.Metrics.KVCacheEstimation != nil && *c.Metrics.KVCacheEstimation
-	for _, o := range c.Objectives {
-		wanted = wanted || o.Metric == "kv"
-	}
-	if !wanted {
-		return nil
-	}
-	precision := catalog.BF16
-	if c.Embedded() {
-		// The engine may serve its model under any name.
-		spec, err := c.Server.Sim.Resolve()
-		if err != nil {
-			return nil
-		}
-		name = spec.Model
-		if p, err := catalog.ParsePrecision(spec.KVCacheDtype); err == nil {
-			precision = p
-		}
-	}
-	model, err := catalog.FindModel(name)
-	if err != nil {
-		return nil
-	}
-	return &kvShape{model: model, precision: precision}
 }

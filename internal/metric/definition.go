@@ -46,6 +46,9 @@ var Definitions = []Definition{
 	{"retry_rate", "requests tried more than once / all due", ""},
 	{"prefix_hit_rate", "cached prompt tokens / prompt tokens", "designed: the share that the workload sends again, were nothing ever evicted; by usage: over ok replies; by the server's counters: hits / queries over the window"},
 	{"joules_per_output_token", "energy of all accelerators over the window / output tokens that arrived in it", "energy by the devices' own counter, else their power integrated by the trapezoid rule"},
+	{"predicted", "the time that the model's shape and the accelerator's peak rates allow, at the point's mean lengths and concurrency", "without a queue; measured figures beside it are medians"},
+	{"mbu", "bytes of weights and cache that a decode step reads / (median tpot × peak bandwidth)", "the share of the peak bandwidth reached while decoding; what prompts in between take lowers it"},
+	{"mfu", "operations for the window's uncached prompt and output tokens / (its length × peak rate)", "the share of the peak arithmetic reached over the window, idle time included"},
 	{"n_eff", "n × binomial variance / variance of the violations between stretches of the window, at most n", "the independent samples that the requests are worth: the least over the stretches as they are and joined two by two, at the limit and further in"},
 }
 

@@ -50,6 +50,12 @@ func columns() []Column {
 	}
 	return append(list,
 		of("objectives", "met, missed, undecided, or none where nothing was promised", objectivesText),
+		of("predicted_tpot_ms", "time per token that the hardware allows, ms", func(p *result.Point) string {
+			return predictedOf(p, func(a *result.Prediction) *result.Agreement { return a.TPOT })
+		}),
+		of("predicted_ttft_ms", "time to first token that the hardware allows, ms", func(p *result.Point) string {
+			return predictedOf(p, func(a *result.Prediction) *result.Agreement { return a.TTFT })
+		}),
 		of("kv_peak_mb", "largest key-value cache by arithmetic, MB", func(p *result.Point) string { return ofBlock(p.KV, func(k *result.KV) float64 { return k.PeakMB }) }),
 		of("cost_per_request", "dollars for each ok request", func(p *result.Point) string {
 			return ofBlock(p.Cost, func(c *result.Cost) float64 { return c.PerRequest })

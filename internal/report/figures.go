@@ -23,6 +23,7 @@ func (p *page) figures(point *result.Point) {
 	p.serverUse(point.Server, point.Cache)
 	p.acceleratorUse(point.Accelerator)
 	p.crossChecks(point.CrossChecks)
+	p.prediction(point.Prediction)
 	p.cost(point.Cost)
 }
 
@@ -163,6 +164,12 @@ func (p *page) kv(kv *result.KV) {
 	peak := "peak " + inUnit(figure(kv.PeakMB), "MB")
 	if kv.RoomMB > 0 {
 		peak += " of " + inUnit(figure(kv.RoomMB), "MB")
+	}
+	if figure(kv.PeakLowMB) != figure(kv.PeakMB) && kv.PeakLowMB > 0 {
+		peak += " (at least " + inUnit(figure(kv.PeakLowMB), "MB") + ", shared prefixes once)"
+	}
+	if kv.ServerPeakMB != nil {
+		peak += ", " + inUnit(figure(*kv.ServerPeakMB), "MB") + " by the server's gauge"
 	}
 	shape := ""
 	if kv.Model != "" {

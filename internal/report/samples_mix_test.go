@@ -118,6 +118,7 @@ func embeddedSample() *result.Result {
 	}
 	p.Throughput = metric.Throughput{Requests: 9.9, Output: 1842.7, Prompt: 5310.2}
 	p.Concurrency = metric.Concurrency{Mean: 18.2, Max: 31, Little: 18.4}
-	p.KV = &result.KV{MaxMBPerRequest: 402.1, PeakMB: 2104.8, RoomMB: 51200, Model: "llama-3.1-8b"}
+	p.KV = &result.KV{MaxMBPerRequest: 402.1, PeakMB: 2104.8, PeakLowMB: 1210, ServerPeakMB: ptr(1980.0), RoomMB: 51200, Model: "llama-3.1-8b"}
+	p.Prediction = samplePrediction()
 	return r
 }

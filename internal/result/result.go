@@ -212,7 +212,13 @@ type Cache struct {
 // KV is the key-value cache by arithmetic from the records.
 type KV struct {
 	MaxMBPerRequest float64 `json:"max_mb_per_request"`
-	PeakMB          float64 `json:"peak_mb"`
-	RoomMB          float64 `json:"room_mb,omitempty"` // on the accelerator, where known
-	Model           string  `json:"model"`             // whose shape was used
+	// PeakMB counts shared prefixes for every request, PeakLowMB those that the
+	// server found in its cache only once: what was really held lies between.
+	PeakMB    float64 `json:"peak_mb"`
+	PeakLowMB float64 `json:"peak_low_mb"`
+	// ServerPeakMB is the highest use by the server's own gauge, where it tells
+	// its use and its room.
+	ServerPeakMB *float64 `json:"server_peak_mb,omitempty"`
+	RoomMB       float64  `json:"room_mb,omitempty"` // on the accelerator, where known
+	Model        string   `json:"model"`             // whose shape was used
 }

@@ -4,7 +4,11 @@
 // no clock. Around it stand its faces: HTTP, and virtual time.
 package sim
 
-import "time"
+import (
+	"time"
+
+	"redline/internal/catalog"
+)
 
 // Core is a pure engine. Times are nanoseconds on any scale that the caller
 // chooses; it must not go backwards.
@@ -111,6 +115,9 @@ type Spec struct {
 	RateLimit float64 `yaml:"rate_limit,omitempty"`
 	// ColdStart is how long after its first request the engine is slow.
 	ColdStart time.Duration `yaml:"cold_start,omitempty"`
+	// Catalog is where the names of model and accelerator are looked up; nil is
+	// the built-in one.
+	Catalog *catalog.Catalog `yaml:"-"`
 	// Jitter is the sigma of the lognormal noise on each step's time; nil is
 	// DefaultJitter, 0 none.
 	Jitter *float64 `yaml:"jitter,omitempty"`

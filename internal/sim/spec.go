@@ -45,6 +45,21 @@ func (s Spec) Resolve() (Spec, error) {
 	return e.spec, nil
 }
 
+// Deployment gives what the spec simulates, as the catalog's arithmetic sees it;
+// an engine that has a Law simulates nothing of the catalog's.
+func (s Spec) Deployment() (catalog.Deployment, error) {
+	if s.Law != nil {
+		return catalog.Deployment{}, errors.New("the engine is described by measured constants, not by a model and an accelerator")
+	}
+	e, err := s.resolve()
+	if err != nil {
+		return catalog.Deployment{}, err
+	}
+	d := e.deploy
+	d.Compute, d.Memory = e.spec.ComputeShare, e.spec.MemoryShare
+	return d, nil
+}
+
 func (s Spec) resolve() (*engine, error) {
 	if err := s.checkRanges(); err != nil {
 		return nil, err
@@ -122,10 +137,10 @@ func (e *engine) place() error {
 	s.TP = orDefault(s.TP, 1)
 	s.GPUMemoryUtilization = orDefault(s.GPUMemoryUtilization, defaultUtilization)
 	var err error
-	if d.Model, err = catalog.FindModel(s.Model); err != nil {
+	if d.Model, err = s.Catalog.Model(s.Model); err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
-	if d.Accelerator, err = catalog.FindAccelerator(s.GPU); err != nil {
+	if d.Accelerator, err = s.Catalog.Accelerator(s.GPU); err != nil {
 		return fmt.Errorf("gpu: %w", err)
 	}
 	d.TP, d.Utilization = s.TP, s.GPUMemoryUtilization
