@@ -18,10 +18,24 @@ const (
 	queueGrowth     = 3.0
 	queueTail       = 5.0
 	evenPrompts     = 3.0
+	clearGrowth     = 10.0
+	queueRatio      = 5.0
+	queueRatioMS    = 500.0
+	fewWaiting      = 0.5
 )
 
-// overloaded reports whether more came than went.
-func (s *scene) overloaded() bool { return s.point.Window.Overload != nil && *s.point.Window.Overload }
+// overloaded reports whether more came than went. A few requests more at the
+// end of a window are chance: somebody has to wait, or the growth to be large.
+func (s *scene) overloaded() bool {
+	w := s.point.Window
+	switch {
+	case w.Overload == nil || !*w.Overload:
+		return false
+	case s.server.Waiting != nil:
+		return s.waiting() >= someWaiting
+	}
+	return w.Growth != nil && *w.Growth >= clearGrowth
+}
 
 // waiting is the mean number of requests that the server held back, 0 where it
 // does not say.
@@ -34,9 +48,6 @@ func (s *scene) waiting() float64 {
 
 // kvPressure: the cache has no room for what is running.
 func kvPressure(s *scene) *claim {
-	if s.server.Preemptions == nil && s.server.KVUsage == nil {
-		return predictedFull(s)
-	}
 	var seen []evidence
 	if k := s.server.KVUsage; k != nil {
 		seen = append(seen, s.see("server.kv_usage.max", "the KV cache is %s full at most, %s on the mean", percent(k.Max), percent(k.Mean)))
@@ -53,18 +64,6 @@ func kvPressure(s *scene) *claim {
 	}
 	return &claim{title: fmt.Sprintf("the KV cache is %s full and %s requests wait for room", percent(s.server.KVUsage.Max), number(s.waiting())),
 		confidence: Likely, evidence: seen}
-}
-
-// predictedFull is all that can be said without the server's metrics.
-func predictedFull(s *scene) *claim {
-	p := s.point.Prediction
-	if p == nil || p.FullAt == nil || *p.FullAt <= 0 || !s.overloaded() || inFlight(s.point) < *p.FullAt {
-		return nil
-	}
-	return &claim{title: fmt.Sprintf("%s requests in flight, and arithmetic says that %s fill the KV cache", number(inFlight(s.point)), number(*p.FullAt)),
-		confidence: Possible,
-		evidence: []evidence{s.see("prediction.kv_full_at_concurrency", "%s requests of the mean length fill the cache", number(*p.FullAt)),
-			s.see("concurrency.mean", "%s requests in flight on the mean", number(inFlight(s.point)))}}
 }
 
 // batchFull says how sure it is that the batch stands at its limit, "" where
@@ -143,7 +142,7 @@ func queueing(s *scene) *claim {
 	if l.TTFT == nil {
 		return nil
 	}
-	if q, t := s.server.Queue, s.server.TTFT; q != nil && t != nil && q.Mean >= queueMS && q.Mean >= queueShare*t.Mean {
+	if q, t := s.server.Queue, s.server.TTFT; q != nil && t != nil && q.Mean >= queueMS && q.Mean >= queueShare*t.Mean && s.waiting() >= fewWaiting {
 		return &claim{title: fmt.Sprintf("requests wait %s of a mean ttft of %s for their turn", ms(q.Mean), ms(t.Mean)), confidence: Certain,
 			evidence: []evidence{s.see("server.queue_ms.mean", "mean time in the server's queue %s", ms(q.Mean)),
 				s.see("server.ttft_ms.mean", "mean ttft %s by the server's own count", ms(t.Mean)), s.inQueue()}}
@@ -151,13 +150,17 @@ func queueing(s *scene) *claim {
 	switch tail := at(l.TTFT, "p99"); {
 	case s.overloaded():
 		return &claim{title: "more comes than goes: " + s.inQueue().Text, confidence: confidence(s.waiting() >= someWaiting, Certain, Likely),
-			evidence: []evidence{s.see("window.overload", "the queue grows over the window"), s.inQueue()}}
+			evidence: append([]evidence{s.see("window.overload", "the queue grows over the window"), s.inQueue()}, s.fullAt()...)}
 	case s.server.Queue != nil:
 		return nil // the server says that nobody waits
 	case s.alone != nil && p50(l.TTFT) >= queueGrowth*p50(s.alone.Latency.TTFT) && p50(l.TTFT)-p50(s.alone.Latency.TTFT) >= queueMS:
 		return &claim{title: fmt.Sprintf("ttft grows from %s to %s with the load", ms(p50(s.alone.Latency.TTFT)), ms(p50(l.TTFT))), confidence: Likely,
 			evidence: []evidence{s.see("latency.ttft_ms.p50", "median ttft %s", ms(p50(l.TTFT))),
 				s.seeAlone("latency.ttft_ms.p50", "%s at the least load", ms(p50(s.alone.Latency.TTFT)))}}
+	case s.ttftRatio() >= queueRatio && p50(l.TTFT) >= queueRatioMS:
+		return &claim{title: fmt.Sprintf("the median ttft of %s is %.0f times what the prompts take", ms(p50(l.TTFT)), s.ttftRatio()), confidence: Likely,
+			evidence: append([]evidence{s.see("latency.ttft_ms.p50", "median ttft %s", ms(p50(l.TTFT))),
+				s.see("prediction.ttft_ms.predicted", "%s predicted", ms(s.point.Prediction.TTFT.Predicted)), s.inQueue()}, s.fullAt()...)}
 	case l.TTFT.IsFirm("p99") && tail >= queueTail*p50(l.TTFT) && tail-p50(l.TTFT) >= queueMS && at(s.point.Tokens.PromptLengths, "p95") < evenPrompts*p50(s.point.Tokens.PromptLengths):
 		return &claim{title: fmt.Sprintf("ttft has a tail: p99 %s, median %s", ms(tail), ms(p50(l.TTFT))), confidence: Possible,
 			evidence: []evidence{s.see("latency.ttft_ms.p99", "p99 of ttft %s, median %s", ms(tail), ms(p50(l.TTFT))),
@@ -176,4 +179,14 @@ func (s *scene) inQueue() evidence {
 		return s.see("window.in_flight_growth", "%s more requests in flight at the end than at the beginning", number(*g))
 	}
 	return s.see("concurrency.mean", "%s requests in flight on the mean", number(inFlight(s.point)))
+}
+
+// fullAt adds that the requests in flight would fill the cache, where arithmetic
+// says so and the server does not say otherwise.
+func (s *scene) fullAt() []evidence {
+	p := s.point.Prediction
+	if s.server.KVUsage != nil || p == nil || p.FullAt == nil || *p.FullAt <= 0 || inFlight(s.point) < *p.FullAt {
+		return nil
+	}
+	return []evidence{s.see("prediction.kv_full_at_concurrency", "%s requests of the mean length would fill the KV cache, by arithmetic", number(*p.FullAt))}
 }

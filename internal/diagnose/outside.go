@@ -9,9 +9,13 @@ import (
 const (
 	rejectsSeen    = 0.01
 	fewestRejects  = 5
-	coldTPOT       = 1.7
-	coldTTFT       = 1.5
-	coldTTFTAlone  = 3.0
+	coldTPOT       = 1.5
+	coldTTFT       = 1.2
+	coldTTFTAlone  = 2.0
+	coldTPOTWeak   = 1.1
+	coldTPOTMixed  = 4.0
+	coldTTFTWait   = 5.0
+	coldWaiting    = 2.0
 	farShare       = 0.4
 	farMS          = 10.0
 	connectShare   = 0.5
@@ -47,34 +51,37 @@ func rateLimited(s *scene) *claim {
 
 // coldStart: what was slow at first no longer is.
 func coldStart(s *scene) *claim {
-	w := s.point.Window
-	o := w.Opening
-	if o == nil || o.LaterTTFT <= 0 || s.overloaded() {
+	o := s.point.Window.Opening
+	if o == nil || o.LaterTTFT <= 0 || s.overloaded() || s.waiting() >= coldWaiting {
 		return nil
 	}
 	ratio := o.FirstTTFT / o.LaterTTFT
-	ttft := s.see("window.opening.first_ttft_ms", "median ttft %s in the first fifth of the window, %s in its second half", ms(o.FirstTTFT), ms(o.LaterTTFT))
+	ttft := s.see("window.opening.first_ttft_p25_ms", "three in four of the first requests wait longer than %s, three in four of the later ones less than %s",
+		ms(o.FirstTTFT), ms(o.LaterTTFT))
 	if o.FirstTPOT == nil || o.LaterTPOT == nil || *o.LaterTPOT <= 0 {
 		if ratio < coldTTFTAlone {
 			return nil
 		}
-		return &claim{title: fmt.Sprintf("the first requests wait %.1f times as long as later ones", ratio), confidence: Possible,
+		return &claim{title: fmt.Sprintf("the first requests wait more than %.1f times as long as later ones", ratio), confidence: Possible,
 			evidence: []evidence{ttft}}
 	}
 	pace := *o.FirstTPOT / *o.LaterTPOT
-	if pace < coldTPOT || ratio < coldTTFT {
+	if s.mixed() && pace < coldTPOTMixed {
+		return nil // a few long prompts do as much
+	}
+	if (pace < coldTPOT || ratio < coldTTFT) && (pace < coldTPOTWeak || ratio < coldTTFTWait) {
 		return nil
 	}
-	return &claim{title: fmt.Sprintf("the server was cold: tokens came %.1f times as slowly in the first fifth of the window", pace), confidence: Likely,
-		evidence: []evidence{ttft, s.see("window.opening.first_tpot_ms", "median tpot %s in the first fifth, %s in the second half",
+	return &claim{title: fmt.Sprintf("the server was cold: in the first fifth of the window tokens came %.1f times as slowly as later", pace), confidence: Likely,
+		evidence: []evidence{ttft, s.see("window.opening.first_tpot_p25_ms", "the tpot of three in four is above %s at first, below %s later",
 			ms(*o.FirstTPOT), ms(*o.LaterTPOT))}}
 }
 
 // networkBound: the server's own ttft is short.
 func networkBound(s *scene) *claim {
 	l := s.point.Latency
-	if l.TTFT == nil {
-		return nil
+	if l.TTFT == nil || s.overloaded() || s.waiting() >= someWaiting {
+		return nil // with a queue, client and server do not time the same requests
 	}
 	connect := p50(l.Connect)
 	if s.server.TTFT == nil {

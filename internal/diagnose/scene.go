@@ -119,7 +119,7 @@ func wrong(p *result.Point) bool {
 	if p.Window.Overload != nil && *p.Window.Overload || rejectShare(p) > rejectsSeen {
 		return true
 	}
-	return slices.ContainsFunc(p.Objectives, func(v slo.Verdict) bool { return v.Standing == "missed" })
+	return slices.ContainsFunc(p.Objectives, func(v slo.Verdict) bool { return v.Standing == "missed" || leans(v) })
 }
 
 // settled reports whether every objective of the point is decided.
@@ -131,7 +131,7 @@ func (s *scene) settled() bool {
 func (s *scene) objectives() {
 	for _, v := range s.point.Objectives {
 		s.judged = true
-		if v.Standing != "missed" {
+		if v.Standing != "missed" && !leans(v) {
 			continue
 		}
 		name, _, _ := strings.Cut(v.Objective, ":")
@@ -141,6 +141,20 @@ func (s *scene) objectives() {
 		}
 		s.missed |= about
 	}
+}
+
+// leaning is how far beyond its limit a figure has to lie for an undecided
+// objective to count as one that is being missed.
+const leaning = 1.25
+
+func leans(v slo.Verdict) bool {
+	if v.Standing != "undecided" || v.Value == nil {
+		return false
+	}
+	if strings.Contains(v.Objective, ">") {
+		return leaning**v.Value < v.Limit
+	}
+	return *v.Value > leaning*v.Limit
 }
 
 // concerns reports whether a rule is about what was missed; where nothing was,

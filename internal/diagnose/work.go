@@ -13,12 +13,12 @@ type evidence = result.Evidence
 const (
 	gapTail       = 4.0
 	gapTailMS     = 25.0
-	mixedPrompts  = 4.0
+	mixedPrompts  = 5.0
 	longPrompt    = 2000.0
 	patienceMS    = 1000.0
 	ttftShare     = 0.5
 	prefillTokens = 1000.0
-	prefillShare  = 0.6
+	prefillShare  = 0.5
 	steepBuckets  = 2.0
 	aloneInFlight = 2.0
 	farOff        = 1.8
@@ -29,23 +29,41 @@ const (
 	batchOutput   = 1.5
 	memoryIdle    = 0.5
 	memoryBusy    = 0.6
+	fewestOutput  = 32.0
 )
 
 // interference: long prompts stand in the way of other requests' tokens.
 func interference(s *scene) *claim {
 	itl, prompts := s.point.Latency.ITL, s.point.Tokens.PromptLengths
-	middle, tail := p50(itl), at(itl, "p99")
-	if s.overloaded() || middle <= 0 || tail < gapTail*middle || tail-middle < gapTailMS {
+	middle, tail, stall := p50(itl), at(itl, "p99"), at(s.point.Latency.Stall, "p90")
+	longest := max(tail, stall)
+	if s.overloaded() || middle <= 0 || longest < gapTail*middle || longest-middle < gapTailMS {
 		return nil
 	}
-	long := at(prompts, "p95")
-	if long < longPrompt || long < mixedPrompts*p50(prompts) {
+	if !s.mixed() {
 		return nil
 	}
-	return &claim{title: fmt.Sprintf("long prompts hold up other replies: the gap between tokens is %s at p99, %s at the median", ms(tail), ms(middle)),
+	long := s.longPrompts()
+	return &claim{title: fmt.Sprintf("long prompts hold up other replies: one in ten stands still for %s, the median gap between tokens is %s", ms(stall), ms(middle)),
 		confidence: Likely, evidence: []evidence{
 			s.see("latency.itl_ms.p99", "p99 of the gaps between tokens %s, median %s", ms(tail), ms(middle)),
-			s.see("tokens.prompt_lengths.p95", "p95 of prompt lengths %s tokens, median %s", number(long), number(p50(prompts)))}}
+			s.see("latency.stall_ms.p90", "the longest gap of a reply is %s at p90", ms(stall)),
+			s.see("tokens.prompt_lengths", "long prompts have %s tokens, the median has %s", number(long), number(p50(prompts)))}}
+}
+
+// mixed reports whether long prompts come among short ones.
+func (s *scene) mixed() bool {
+	prompts, long := s.point.Tokens.PromptLengths, s.longPrompts()
+	return long >= longPrompt && long >= mixedPrompts*p50(prompts)
+}
+
+// longPrompts is how long the long ones are: as far into the tail as a handful
+// of requests reach.
+func (s *scene) longPrompts() float64 {
+	if s.point.Requests.OK < 100 {
+		return at(s.point.Tokens.PromptLengths, "p90")
+	}
+	return at(s.point.Tokens.PromptLengths, "p95")
 }
 
 // prefillBound: the prompts themselves take the time.
@@ -113,6 +131,14 @@ func (s *scene) paceRatio() (ratio, predicted, pace float64) {
 	return pace / p.TPOT.Predicted, p.TPOT.Predicted, pace
 }
 
+// tpotRatio is measured over predicted, 0 where nothing is predicted.
+func (s *scene) tpotRatio() float64 {
+	if p := s.point.Prediction; p != nil && p.TPOT != nil && p.TPOT.Ratio != nil {
+		return *p.TPOT.Ratio
+	}
+	return 0
+}
+
 func (s *scene) agrees(ratio float64) bool { return ratio >= agreesAbove && ratio <= agreesBelow }
 
 // memoryActive is the share of time in which the accelerator's memory moved
@@ -136,7 +162,7 @@ func (s *scene) counter() evidence {
 func inefficient(s *scene) *claim {
 	ratio, predicted, pace := s.paceRatio()
 	active, counted := s.memoryActive()
-	if ratio < farOff || counted && active >= memoryBusy {
+	if ratio < farOff || at(s.point.Tokens.OutputLengths, "p50") < fewestOutput || counted && active >= memoryBusy {
 		return nil
 	}
 	c := &claim{title: fmt.Sprintf("decode is %.1f times slower than the hardware allows: %s a token, %s predicted", ratio, ms(pace), ms(predicted)),
@@ -170,9 +196,9 @@ func batching(s *scene) *claim {
 
 // batchingByArithmetic asks the step-time law for one request alone.
 func batchingByArithmetic(s *scene) *claim {
-	ratio, _, pace := s.paceRatio()
+	pace := p50(s.point.Latency.TPOT)
 	alone, ok := s.paceAlone()
-	if !ok || !s.agrees(ratio) || pace < batchTPOT*alone {
+	if !ok || !s.agrees(s.tpotRatio()) || pace < batchTPOT*alone {
 		return nil
 	}
 	return &claim{title: fmt.Sprintf("batching trades pace for output: tpot %s at %s requests in flight, %s predicted alone", ms(pace), number(inFlight(s.point)), ms(alone)),
@@ -184,8 +210,8 @@ func batchingByArithmetic(s *scene) *claim {
 
 // memoryBound: decode is as fast as the bandwidth allows, and that is too slow.
 func memoryBound(s *scene) *claim {
-	ratio, predicted, pace := s.paceRatio()
-	if !s.missedStream() && pace < slowPaceMS || !s.agrees(ratio) {
+	_, predicted, pace := s.paceRatio()
+	if !s.missedStream() && pace < slowPaceMS || !s.agrees(s.tpotRatio()) {
 		return nil
 	}
 	active, counted := s.memoryActive()

@@ -8,43 +8,51 @@ import (
 	"redline/internal/stats"
 )
 
-// Opening compares the beginning of a window with its end: medians over the ok
-// requests due in its first fifth and in its second half, in milliseconds. What
-// was slow to begin with, and then no longer, shows here.
+// Opening compares the beginning of a window with its end, in milliseconds: the
+// lower quartile over the ok requests due in its first fifth with the upper one
+// over those due in its second half. Where the first is the larger, the server
+// was slow to begin with and then no longer; chance seldom turns them round.
 type Opening struct {
-	FirstTTFT float64 `json:"first_ttft_ms"`
-	LaterTTFT float64 `json:"later_ttft_ms"`
+	FirstTTFT float64 `json:"first_ttft_p25_ms"`
+	LaterTTFT float64 `json:"later_ttft_p75_ms"`
 	// Absent where replies have no time per token.
-	FirstTPOT *float64 `json:"first_tpot_ms,omitempty"`
-	LaterTPOT *float64 `json:"later_tpot_ms,omitempty"`
+	FirstTPOT *float64 `json:"first_tpot_p25_ms,omitempty"`
+	LaterTPOT *float64 `json:"later_tpot_p75_ms,omitempty"`
 }
 
 // fewestToCompare is the number of requests in either part below which their
-// medians say nothing.
+// quartiles say nothing.
 const fewestToCompare = 8
 
 // opening is nil where either part is too small.
 func (c *collector) opening() *Opening {
-	length := c.o.End - c.o.Start
-	first := func(due int64) bool { return due < c.o.Start+length/5 }
-	later := func(due int64) bool { return due >= c.o.Start+length/2 }
-	early, n := c.median(ttft, first)
-	late, m := c.median(ttft, later)
-	if min(n, m) < fewestToCompare {
+	o := &Opening{}
+	first, later, ok := c.ends(ttft)
+	if !ok {
 		return nil
 	}
-	o := &Opening{FirstTTFT: early, LaterTTFT: late}
-	early, n = c.median(tpot, first)
-	late, m = c.median(tpot, later)
-	if min(n, m) >= fewestToCompare {
-		o.FirstTPOT, o.LaterTPOT = &early, &late
+	o.FirstTTFT, o.LaterTTFT = first, later
+	if first, later, ok := c.ends(tpot); ok {
+		o.FirstTPOT, o.LaterTPOT = &first, &later
 	}
 	return o
 }
 
-// median of a figure over the ok requests that were due in a part of the
-// window, in milliseconds, and of how many.
-func (c *collector) median(f figure, within func(due int64) bool) (float64, int) {
+// ends gives a figure's lower quartile at the beginning of the window and its
+// upper one at the end, in milliseconds.
+func (c *collector) ends(f figure) (first, later float64, ok bool) {
+	length := c.o.End - c.o.Start
+	early := c.okValues(f, func(due int64) bool { return due < c.o.Start+length/5 })
+	late := c.okValues(f, func(due int64) bool { return due >= c.o.Start+length/2 })
+	if min(len(early), len(late)) < fewestToCompare {
+		return 0, 0, false
+	}
+	return round(stats.Quantile(early, 0.25) / 1e6), round(stats.Quantile(late, 0.75) / 1e6), true
+}
+
+// okValues is a figure of the ok requests that were due in a part of the
+// window, ascending.
+func (c *collector) okValues(f figure, within func(due int64) bool) []float64 {
 	var values []float64
 	for q := range c.requests.all {
 		if q.outcome == llm.OK && within(q.due) && !math.IsNaN(q.figures[f]) {
@@ -52,5 +60,5 @@ func (c *collector) median(f figure, within func(due int64) bool) (float64, int)
 		}
 	}
 	slices.Sort(values)
-	return round(stats.Quantile(values, 0.5) / 1e6), len(values)
+	return values
 }
