@@ -19,6 +19,7 @@ const (
 	queueTail       = 5.0
 	evenPrompts     = 3.0
 	clearGrowth     = 10.0
+	waitedTTFT      = 2.0
 	queueRatio      = 5.0
 	queueRatioMS    = 500.0
 	fewWaiting      = 0.5
@@ -33,6 +34,8 @@ func (s *scene) overloaded() bool {
 		return false
 	case s.server.Waiting != nil:
 		return s.waiting() >= someWaiting
+	case s.ttftRatio() > 0 && s.ttftRatio() < waitedTTFT:
+		return false // half of the requests did not wait
 	}
 	return w.Growth != nil && *w.Growth >= clearGrowth
 }

@@ -85,7 +85,7 @@ var Rules = []Rule{
 	},
 	{
 		Regime: "queueing", Name: "queueing",
-		When:     "the queue grows (and one request waits on the mean, or the growth is 10 requests); or the server's mean queue time is half of its ttft and 50 ms; or, without its metrics, the median ttft is 3 times that of the least load measured, or 5 times the prediction and half a second more; or, with that neither, the p99 of ttft is 5 times its median and the prompts' p95 less than 3 times theirs",
+		When:     "the queue grows (and one request waits on the mean, or, without the server's metrics, the growth is 10 requests and the median ttft twice the prediction, where there is one); or the server's mean queue time is half of its ttft and 50 ms; or, without its metrics, the median ttft is 3 times that of the least load measured, or 5 times the prediction and half a second more; or, with that neither, the p99 of ttft is 5 times its median and the prompts' p95 less than 3 times theirs",
 		Sure:     "certain with the server's queue time or waiting requests; likely by growth, another load or the prediction; possible by the tail alone",
 		Settled:  "a search for the limit finds the rate at which the queue begins",
 		Explains: []string{"prefill-bound", "batching-trade-off", "decode-memory-bound"},

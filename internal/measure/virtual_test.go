@@ -69,6 +69,11 @@ func (w *witness) Submit(now int64, j *sim.Job) error {
 // real client, HTTP server and engine, over connections in memory. It calls
 // check, still inside the bubble, with what came of it.
 func runVirtual(t *testing.T, flags map[string][]string, plan string, check func(*result.Result, *store.Dir, []*sim.Job)) {
+	runVirtualOn(t, sim.Spec{}, flags, plan, check)
+}
+
+// runVirtualOn is runVirtual against an engine of another kind than the plan's.
+func runVirtualOn(t *testing.T, engine sim.Spec, flags map[string][]string, plan string, check func(*result.Result, *store.Dir, []*sim.Job)) {
 	out := filepath.Join(t.TempDir(), "run")
 	flags["out"] = []string{out}
 	synctest.Test(t, func(t *testing.T) {
@@ -80,7 +85,10 @@ func runVirtual(t *testing.T, flags map[string][]string, plan string, check func
 		if err != nil {
 			t.Fatal(err)
 		}
-		spec, err := cfg.Server.Sim.Resolve()
+		if engine.Model == "" {
+			engine = cfg.Server.Sim
+		}
+		spec, err := engine.Resolve()
 		if err != nil {
 			t.Fatal(err)
 		}
