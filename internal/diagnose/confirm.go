@@ -3,8 +3,11 @@ package diagnose
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+
+	"redline/internal/result"
 )
 
 // engineKeys are the settings of the embedded engine that a command has to
@@ -16,9 +19,18 @@ var engineKeys = []struct{ key, flag, usual string }{
 	{"memory_share", "--mbu", "0.8"}, {"net_delay", "--net-delay", ""}, {"rate_limit", "--rate-limit", ""}, {"cold_start", "--cold-start", ""},
 }
 
+// Confirm is the command whose outcome would settle the rule's regime at a
+// point of a result.
+func (r *Rule) Confirm(res *result.Result, point int) string {
+	return r.confirm(&scene{res: res, index: point, point: &res.Points[point]})
+}
+
 // command is a redline command on the same server.
 func (s *scene) command(verb string, args ...string) string {
-	words := append([]string{"redline", verb}, s.target()...)
+	words := []string{"redline", verb}
+	if !slices.Contains(args, "--plan") {
+		words = append(words, s.target()...)
+	}
 	for _, a := range args {
 		words = append(words, quoted(a))
 	}
@@ -67,12 +79,16 @@ func quoted(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// work repeats the workload, where the plan names it in a word.
+// work repeats the workload. One that takes more than a word stands in the plan
+// that the run's directory keeps, and the server with it.
 func (s *scene) work() []string {
-	if name, ok := s.res.Plan["workload"].(string); ok && name != "" {
+	switch name := s.res.Plan["workload"].(type) {
+	case nil:
+		return nil
+	case string:
 		return []string{"--workload", name}
 	}
-	return nil
+	return []string{"--plan", "plan.yaml"}
 }
 
 // load repeats what was offered.
