@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"redline/internal/sim"
+	"redline/internal/slo"
 )
 
 // likeH100 is the law of an 8B model on one H100, in round figures.
@@ -32,4 +33,28 @@ func BenchmarkInstanceDay(b *testing.B) {
 		b.ReportMetric(float64(answers), "answers")
 		b.ReportMetric(float64(e.Busy)/86400e9, "busy")
 	}
+}
+
+// BenchmarkFleetDay is a day of four instances, each with its share of a
+// diurnal load, as a plan is rehearsed: per instance-day.
+func BenchmarkFleetDay(b *testing.B) {
+	objectives, err := slo.ParseAll([]string{"ttft:p99<500ms", "tpot:p95<30ms"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	mix := make([]Request, 500)
+	r := rand.New(rand.NewPCG(1, 1))
+	for i := range mix {
+		mix[i] = Request{Prompt: 100 + r.IntN(900), Output: 50 + r.IntN(400)}
+	}
+	const instances = 4
+	for b.Loop() {
+		day := Day(20*instances, 12*instances, 1)
+		out, err := Fleet{Spec: likeH100(), Instances: instances}.Run(b.Context(), Traffic{Times: day.Times, Span: day.Span, Mix: mix}, objectives)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(out.Requests), "requests")
+	}
+	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/instances, "s/instance-day")
 }

@@ -99,7 +99,7 @@ func Calibrate(ctx context.Context, ev *Evidence) (*Calibration, error) {
 	if c.HeldOut != nil {
 		c.Good = good(c.HeldOut)
 	}
-	if err := c.checkLimit(); err != nil {
+	if err := c.checkLimit(ctx); err != nil {
 		return nil, err
 	}
 	c.Engine = constantsOf(c.Spec)

@@ -1,17 +1,17 @@
 package twin
 
 import (
+	"context"
 	"fmt"
 	"iter"
-	"math"
 	"math/rand/v2"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"redline/internal/result"
 	"redline/internal/sim"
 	"redline/internal/slo"
-	"redline/internal/stats"
 )
 
 // Routers are the ways in which a fleet's requests are handed out.
@@ -40,54 +40,12 @@ type Traffic struct {
 	Settle time.Duration
 }
 
-// Outcome is what the users of a fleet saw.
-type Outcome struct {
-	Requests int64 `json:"requests"`
-	// Refused are too long for the engine.
-	Refused int64 `json:"refused,omitempty"`
-	// Violating is the share of requests that broke an objective of theirs.
-	Violating  float64           `json:"violating_share"`
-	Objectives []Judged          `json:"objectives,omitempty"`
-	Latency    map[string]Spread `json:"latency_ms"`
-	Parts      []Part            `json:"parts"`
-	// Preemptions and Steps are sums over the instances.
-	Preemptions int64 `json:"preemptions"`
-	Steps       int64 `json:"steps"`
-}
-
-// Spread is a distribution in three figures, in milliseconds.
-type Spread struct {
-	P50 float64 `json:"p50"`
-	P95 float64 `json:"p95"`
-	P99 float64 `json:"p99"`
-}
-
-// Judged is an objective and what became of it.
-type Judged struct {
-	Objective string `json:"objective"`
-	Met       bool   `json:"met"`
-	// Share of the requests is beyond the bound, Allowed may be.
-	Share   float64 `json:"share"`
-	Allowed float64 `json:"allowed"`
-}
-
-// Part is a stretch of the time, by the arrival of its requests.
-type Part struct {
-	StartS    float64 `json:"start_s"`
-	Rate      float64 `json:"rate"`
-	InFlight  float64 `json:"in_flight"` // mean, over the whole fleet
-	Violating float64 `json:"violating_share"`
-	// Utilisation is the rate over what the fleet can bear; 0 where that is
-	// not known.
-	Utilisation float64 `json:"utilisation,omitempty"`
-}
-
 // parts is into how many stretches the time is cut: of a day, hours.
 const parts = 24
 
 // Run plays the traffic against the fleet in virtual time. Objectives that
 // concern no single request, or not all of them, are left out.
-func (f Fleet) Run(t Traffic, objectives []slo.Objective) (*Outcome, error) {
+func (f Fleet) Run(ctx context.Context, t Traffic, objectives []slo.Objective) (*result.Rehearsed, error) {
 	if len(t.Mix) == 0 {
 		return nil, fmt.Errorf("no request lengths to draw from")
 	}
@@ -108,6 +66,9 @@ func (f Fleet) Run(t Traffic, objectives []slo.Objective) (*Outcome, error) {
 		if at >= int64(t.Span) {
 			break
 		}
+		if turn%4096 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		for _, e := range engines {
 			e.Advance(at - 1)
 		}
@@ -123,7 +84,9 @@ func (f Fleet) Run(t Traffic, objectives []slo.Objective) (*Outcome, error) {
 		count.out.Preemptions += e.Lost
 		count.out.Steps += e.Steps
 	}
-	return count.close(), nil
+	out := count.close()
+	out.Instances = f.Instances
+	return out, nil
 }
 
 // route picks the instance for the next request; of those with equally few
@@ -145,7 +108,7 @@ func (f Fleet) route(engines []*Instance, turn int) int {
 
 // account counts what became of a fleet's requests as they end.
 type account struct {
-	out        Outcome
+	out        result.Rehearsed
 	objectives []slo.Objective
 	broken     []int64 // by objective
 	judged     []int64
@@ -161,6 +124,7 @@ type account struct {
 
 func newAccount(t Traffic, objectives []slo.Objective) *account {
 	a := &account{settle: int64(t.Settle), part: max(1, int64(t.Span)/parts)}
+	a.out.Objectives = []result.RehearsedObjective{}
 	for _, o := range objectives {
 		if o.PerRequest() && o.Scope == (slo.Scope{}) && (o.Metric == "ttft" || o.Metric == "tpot" || o.Metric == "e2e" || o.Metric == "decode") {
 			a.objectives = append(a.objectives, o)
@@ -228,24 +192,25 @@ func (a *account) note(at int64, bad bool, inside float64) {
 }
 
 // close turns counts into shares.
-func (a *account) close() *Outcome {
+func (a *account) close() *result.Rehearsed {
 	out := &a.out
 	share := func(n, of int64) float64 { return float64(n) / float64(max(1, of)) }
 	out.Violating = share(a.violating, out.Requests)
 	for i, o := range a.objectives {
-		j := Judged{Objective: o.Text, Share: share(a.broken[i], a.judged[i]), Allowed: allowed(o)}
+		j := result.RehearsedObjective{Objective: o.Text, Share: share(a.broken[i], a.judged[i]), Allowed: allowed(o)}
 		j.Met = j.Share <= j.Allowed
 		out.Objectives = append(out.Objectives, j)
 	}
-	out.Latency = map[string]Spread{}
+	out.Latency = map[string]result.Percentile{}
 	for m, name := range metricNames {
 		h := a.histograms[m]
 		at := func(p float64) float64 { return float64(h.ValueAtQuantile(p)) / 1e3 }
-		out.Latency[name] = Spread{at(50), at(95), at(99)}
+		out.Latency[name] = result.Percentile{P50: at(50), P95: at(95), P99: at(99)}
 	}
 	for i, c := range a.counts {
-		seconds := float64(a.part) / 1e9
-		out.Parts = append(out.Parts, Part{StartS: float64(i) * seconds, Rate: float64(c.n) / seconds,
+		start := int64(i) * a.part
+		seconds := float64(start+a.part-min(max(start, a.settle), start+a.part-1)) / 1e9
+		out.Parts = append(out.Parts, result.RehearsedPart{StartS: float64(start) / 1e9, Rate: float64(c.n) / seconds,
 			InFlight: c.inside / 1e9 / seconds, Violating: share(c.violating, c.n)})
 	}
 	return out
@@ -258,27 +223,4 @@ func allowed(o slo.Objective) float64 {
 		return 1 - o.P
 	}
 	return 0
-}
-
-// Met says whether every objective that could be judged was met.
-func (o *Outcome) Met() bool {
-	for _, j := range o.Objectives {
-		if !j.Met {
-			return false
-		}
-	}
-	return o.Refused == 0
-}
-
-// poisson is arrivals at a steady rate.
-func poisson(rate float64, seed uint64) iter.Seq[int64] {
-	return func(yield func(int64) bool) {
-		r := stats.Rand(seed, "twin", 0)
-		for at := 0.0; ; {
-			at += stats.Exponential(r) / rate * 1e9
-			if at > math.MaxInt64/2 || !yield(int64(at)) {
-				return
-			}
-		}
-	}
 }

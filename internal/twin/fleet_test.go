@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/arrival"
 	"redline/internal/sim"
 	"redline/internal/slo"
 )
@@ -31,7 +32,7 @@ func objectives(t *testing.T, texts ...string) []slo.Objective {
 func TestFleetOfOneIsAQueue(t *testing.T) {
 	t.Parallel()
 	const rho = 0.7
-	out, err := Fleet{Spec: server(), Instances: 1}.Run(Traffic{Times: poisson(70, 3), Mix: one(), Span: 4 * time.Hour, Settle: time.Minute},
+	out, err := Fleet{Spec: server(), Instances: 1}.Run(t.Context(), Traffic{Times: arrival.Spec{Rate: 70}.Times(3), Mix: one(), Span: 4 * time.Hour, Settle: time.Minute},
 		objectives(t, "ttft:p90<15ms"))
 	if err != nil {
 		t.Fatal(err)
@@ -59,11 +60,11 @@ func TestLimitOfAQueue(t *testing.T) {
 			high = rho
 		}
 	}
-	got, err := Limit(server(), one(), objectives(t, "ttft:p90<15ms"), 2*time.Hour, 1)
+	got, err := Limit(t.Context(), server(), one(), objectives(t, "ttft:p90<15ms"), 2*time.Hour, 1)
 	if want := low / 0.010; err != nil || math.Abs(got/want-1) > 0.03 {
 		t.Errorf("%.2f requests/s, %v; want %.2f", got, err, want)
 	}
-	if got, err := Limit(server(), one(), objectives(t, "ttft:p90<5ms"), time.Minute, 1); err != nil || got != 0 {
+	if got, err := Limit(t.Context(), server(), one(), objectives(t, "ttft:p90<5ms"), time.Minute, 1); err != nil || got != 0 {
 		t.Errorf("an objective below the service time is kept up to %v, %v", got, err)
 	}
 }
@@ -74,7 +75,7 @@ func TestRouters(t *testing.T) {
 	t.Parallel()
 	tail := map[string]float64{}
 	for _, router := range Routers {
-		out, err := Fleet{Spec: likeH100(), Instances: 4, Router: router}.Run(Traffic{Times: poisson(60, 5), Seed: 1, Span: 10 * time.Minute,
+		out, err := Fleet{Spec: likeH100(), Instances: 4, Router: router}.Run(t.Context(), Traffic{Times: arrival.Spec{Rate: 60}.Times(5), Seed: 1, Span: 10 * time.Minute,
 			Mix: []Request{{Prompt: 100, Output: 20}, {Prompt: 4000, Output: 600}}}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -91,20 +92,20 @@ func TestRouters(t *testing.T) {
 
 func TestFleetRefuses(t *testing.T) {
 	t.Parallel()
-	traffic := Traffic{Times: poisson(1, 1), Mix: one(), Span: time.Minute}
-	if _, err := (Fleet{Spec: server()}).Run(traffic, nil); err == nil {
+	traffic := Traffic{Times: arrival.Spec{Rate: 1}.Times(1), Mix: one(), Span: time.Minute}
+	if _, err := (Fleet{Spec: server()}).Run(t.Context(), traffic, nil); err == nil {
 		t.Error("a fleet of none runs")
 	}
-	if _, err := (Fleet{Spec: sim.Spec{}, Instances: 1}).Run(traffic, nil); err == nil {
+	if _, err := (Fleet{Spec: sim.Spec{}, Instances: 1}).Run(t.Context(), traffic, nil); err == nil {
 		t.Error("an engine without a law runs")
 	}
 	traffic.Mix = []Request{{Prompt: 1 << 20, Output: 1}}
-	out, err := Fleet{Spec: server(), Instances: 1}.Run(traffic, objectives(t, "ttft:p99<1s"))
+	out, err := Fleet{Spec: server(), Instances: 1}.Run(t.Context(), traffic, objectives(t, "ttft:p99<1s"))
 	if err != nil || out.Refused != out.Requests || out.Met() {
 		t.Errorf("requests that no engine takes: %+v, %v", out, err)
 	}
 	traffic.Mix = nil
-	if _, err := (Fleet{Spec: server(), Instances: 1}).Run(traffic, nil); err == nil {
+	if _, err := (Fleet{Spec: server(), Instances: 1}).Run(t.Context(), traffic, nil); err == nil {
 		t.Error("a fleet runs without lengths")
 	}
 }

@@ -1,15 +1,17 @@
 package twin
 
 import (
+	"context"
 	"math"
 	"time"
 
+	"redline/internal/arrival"
 	"redline/internal/sim"
 	"redline/internal/slo"
 )
 
-// mix is the requests that were answered, to draw others from.
-func (ev *Evidence) mix() []Request {
+// Mix is the requests that were answered, to draw others from.
+func (ev *Evidence) Mix() []Request {
 	var list []Request
 	for _, l := range ev.Levels {
 		for _, o := range l.Requests {
@@ -21,17 +23,14 @@ func (ev *Evidence) mix() []Request {
 	return list
 }
 
-// Mix is the lengths of the requests that were measured.
-func (ev *Evidence) Mix() []Request { return ev.mix() }
-
 // Limit is the highest rate at which one engine keeps the objectives, in
 // requests per second, by Poisson arrivals that last for span; 0 where it
 // keeps them at no rate, and +Inf where there is none to keep.
-func Limit(spec sim.Spec, mix []Request, objectives []slo.Objective, span time.Duration, seed uint64) (float64, error) {
+func Limit(ctx context.Context, spec sim.Spec, mix []Request, objectives []slo.Objective, span time.Duration, seed uint64) (float64, error) {
 	kept := func(rate float64) (bool, error) {
 		// A percentile needs requests, however rare they are.
 		long := max(span, time.Duration(1000/rate*1e9))
-		out, err := Fleet{Spec: spec, Instances: 1}.Run(Traffic{Times: poisson(rate, seed), Mix: mix, Seed: seed,
+		out, err := Fleet{Spec: spec, Instances: 1}.Run(ctx, Traffic{Times: arrival.Spec{Rate: rate}.Times(seed), Mix: mix, Seed: seed,
 			Span: long, Settle: long / 10}, objectives)
 		if err != nil {
 			return false, err
@@ -77,7 +76,7 @@ func Limit(spec sim.Spec, mix []Request, objectives []slo.Objective, span time.D
 const limitSpan = 20 * time.Minute
 
 // checkLimit has the twin search for the limit that the server's search found.
-func (c *Calibration) checkLimit() error {
+func (c *Calibration) checkLimit(ctx context.Context) error {
 	found := c.Evidence.Limit
 	if found == nil || found.Rate <= 0 {
 		return nil
@@ -86,7 +85,7 @@ func (c *Calibration) checkLimit() error {
 	if err != nil {
 		return err
 	}
-	twin, err := Limit(c.Spec, c.Evidence.mix(), objectives, limitSpan, 1)
+	twin, err := Limit(ctx, c.Spec, c.Evidence.Mix(), objectives, limitSpan, 1)
 	if err != nil || math.IsInf(twin, 1) {
 		return err
 	}

@@ -1,0 +1,76 @@
+package result
+
+// Rehearsal is a plan tried out in virtual time: that many instances of an
+// engine fitted to the measurement, under the traffic to be carried.
+type Rehearsal struct {
+	// Engine says what the instances are: a file, or the runs they were fitted
+	// to, with how far the fit can be trusted.
+	Engine string `json:"engine"`
+	// Error is the fit's median error by metric, on levels that it had not
+	// seen where there are some; absent for an engine from a file.
+	Error map[string]float64 `json:"error,omitempty"`
+	// Traffic says when requests come, SpanS for how long.
+	Traffic string  `json:"traffic"`
+	SpanS   float64 `json:"span_s"`
+	Router  string  `json:"router"`
+	// Planned is the plan, OneLess the same with an instance down; absent where
+	// there is only one.
+	Planned Rehearsed  `json:"planned"`
+	OneLess *Rehearsed `json:"one_less,omitempty"`
+	Notes   []string   `json:"notes,omitempty"`
+}
+
+// Rehearsed is what the users of a simulated fleet saw.
+type Rehearsed struct {
+	Instances int   `json:"instances"`
+	Requests  int64 `json:"requests"`
+	// Refused are too long for the engine.
+	Refused int64 `json:"refused,omitempty"`
+	// Violating is the share of requests that broke an objective.
+	Violating  float64               `json:"violating_share"`
+	Objectives []RehearsedObjective  `json:"objectives"`
+	Latency    map[string]Percentile `json:"latency_ms"`
+	Parts      []RehearsedPart       `json:"parts"`
+	// Preemptions and Steps are sums over the instances.
+	Preemptions int64 `json:"preemptions"`
+	Steps       int64 `json:"steps"`
+}
+
+// Percentile is a distribution in three figures.
+type Percentile struct {
+	P50 float64 `json:"p50"`
+	P95 float64 `json:"p95"`
+	P99 float64 `json:"p99"`
+}
+
+// RehearsedObjective is an objective and what became of it.
+type RehearsedObjective struct {
+	Objective string `json:"objective"`
+	Met       bool   `json:"met"`
+	// Share of the requests is beyond the bound, Allowed may be.
+	Share   float64 `json:"share"`
+	Allowed float64 `json:"allowed"`
+}
+
+// RehearsedPart is a stretch of the time, by the arrival of its requests: of a
+// day, an hour.
+type RehearsedPart struct {
+	StartS    float64 `json:"start_s"`
+	Rate      float64 `json:"rate"`
+	InFlight  float64 `json:"in_flight"` // mean, over the whole fleet
+	Violating float64 `json:"violating_share"`
+	// Utilization is the rate over what the instances carry; absent where that
+	// is not known.
+	Utilization *float64 `json:"utilization,omitempty"`
+}
+
+// Met says whether the fleet served every request and kept every objective that
+// could be judged.
+func (r *Rehearsed) Met() bool {
+	for _, o := range r.Objectives {
+		if !o.Met {
+			return false
+		}
+	}
+	return r.Refused == 0
+}

@@ -1,0 +1,114 @@
+package twin
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"redline/internal/arrival"
+	"redline/internal/result"
+	"redline/internal/sim"
+	"redline/internal/slo"
+)
+
+// Plan is a fleet to be tried, and the traffic that it is for.
+type Plan struct {
+	Spec      sim.Spec
+	Engine    string             // what the engine is, in words
+	Error     map[string]float64 // of its fit
+	Instances int
+	Router    string
+	// Limit is what one instance carries in requests per second; 0 where it is
+	// not known.
+	Limit      float64
+	Mix        []Request
+	Objectives []slo.Objective
+	Arrivals   Arrivals
+	Seed       uint64
+}
+
+// Arrivals is when requests come.
+type Arrivals struct {
+	Text  string
+	Times iter.Seq[int64]
+	Span  time.Duration
+	// Rate is the mean, to see ahead how much is to be simulated.
+	Rate float64
+}
+
+// Day is the arrivals of a day whose rate goes from its lowest to its peak and
+// back, so that its mean is as given; of an hour at the peak where the mean is
+// not known.
+func Day(peak, mean float64, seed uint64) Arrivals {
+	if mean <= 0 || mean >= peak {
+		return Shaped(arrival.Spec{Rate: peak}, time.Hour, seed)
+	}
+	// A cosine between two rates has their middle for a mean; where the mean is
+	// too low for that, it falls to nearly nothing.
+	low := max(2*mean-peak, peak/1000)
+	return Shaped(arrival.Spec{Profile: fmt.Sprintf("diurnal(%.6g..%.6g,24h)", low, peak)}, 24*time.Hour, seed)
+}
+
+// Shaped is the arrivals of a plan's load.
+func Shaped(s arrival.Spec, span time.Duration, seed uint64) Arrivals {
+	text := s.String()
+	if s.Shape() == "" {
+		text = fmt.Sprintf("%s at %.4g requests/s", text, s.Rate)
+	}
+	return Arrivals{Text: text, Times: s.Times(seed), Span: span, Rate: s.MeanOver(0, span)}
+}
+
+// mostSimulated is how many requests are simulated at most: some ten seconds.
+const mostSimulated = 12_000_000
+
+// Rehearse tries the plan, and beside it the same with one instance less.
+func Rehearse(ctx context.Context, p Plan) (*result.Rehearsal, error) {
+	out := &result.Rehearsal{Engine: p.Engine, Error: p.Error, Traffic: p.Arrivals.Text, Router: p.Router}
+	if out.Router == "" {
+		out.Router = LeastOutstanding
+	}
+	span := p.Arrivals.Span
+	if most := time.Duration(mostSimulated / max(p.Arrivals.Rate, 1e-9) * 1e9); most < span && most > 0 {
+		span = most
+		out.Notes = append(out.Notes, fmt.Sprintf("only the first %v of %v are simulated: %.0f million requests are enough", span.Round(time.Second), p.Arrivals.Span, mostSimulated/1e6))
+	}
+	out.SpanS = span.Seconds()
+	if len(p.Objectives) == 0 {
+		out.Notes = append(out.Notes, "no objective to hold the fleet to: give one with --slo")
+	}
+	var less *result.Rehearsed
+	var errs [2]error
+	var both sync.WaitGroup
+	both.Go(func() {
+		if p.Instances > 1 {
+			less, errs[1] = p.try(ctx, p.Instances-1, span)
+		}
+	})
+	planned, err := p.try(ctx, p.Instances, span)
+	both.Wait()
+	for _, err := range []error{err, errs[1]} {
+		if err != nil {
+			return nil, err
+		}
+	}
+	out.Planned, out.OneLess = *planned, less
+	return out, nil
+}
+
+// try plays the traffic against so many instances.
+func (p Plan) try(ctx context.Context, instances int, span time.Duration) (*result.Rehearsed, error) {
+	// An hour's beginning is an empty fleet, which is not what a plan is for.
+	settle := min(span/10, time.Minute)
+	out, err := Fleet{Spec: p.Spec, Instances: instances, Router: p.Router}.Run(ctx,
+		Traffic{Times: p.Arrivals.Times, Mix: p.Mix, Seed: p.Seed, Span: span, Settle: settle}, p.Objectives)
+	if err != nil || p.Limit <= 0 {
+		return out, err
+	}
+	for i := range out.Parts {
+		u := out.Parts[i].Rate / (p.Limit * float64(instances))
+		out.Parts[i].Utilization = &u
+	}
+	return out, nil
+}
