@@ -9,7 +9,7 @@ import (
 // measured rather than looked up: it takes the place of the catalog's model
 // and accelerator, of which none need be known. A step takes
 //
-//	(weights^corner + (token·tokens)^corner)^(1/corner)
+//	(read^corner + (token·tokens)^corner)^(1/corner), read = weights + experts·(1−(1−share)^tokens),
 //	  + sequence·sequences + context·cached tokens read + pair·pairs attended
 //
 // and the Spec's step overhead. It has the form of the catalog's own model, so
@@ -22,6 +22,11 @@ type Law struct {
 	// Corner says how much of the smaller of the two hides behind the larger:
 	// 1 nothing, 1.5 as measured matrix products do, 8 nearly all.
 	Corner float64 `yaml:"corner"`
+	// ExpertsUS is what reading all experts of a mixture takes, of which a
+	// token touches each with the chance ExpertShare: a batch reads more of
+	// them the larger it is.
+	ExpertsUS   float64 `yaml:"experts_us,omitempty"`
+	ExpertShare float64 `yaml:"expert_share,omitempty"`
 	// SequenceUS is per sequence in the step.
 	SequenceUS float64 `yaml:"sequence_us,omitempty"`
 	// ContextUS is per earlier token that a generating sequence reads back.
@@ -52,6 +57,9 @@ type Work struct {
 // Seconds is the time of a step, without the Spec's overhead.
 func (l *Law) Seconds(w Work) float64 {
 	read, compute := l.WeightsUS, l.TokenUS*float64(w.Tokens)
+	if l.ExpertsUS > 0 {
+		read += l.ExpertsUS * (1 - math.Pow(1-l.ExpertShare, float64(w.Tokens)))
+	}
 	var linear float64
 	switch l.Corner {
 	case 1:
@@ -85,7 +93,7 @@ func (l *Law) validate() error {
 		value float64
 	}{
 		{"weights_us", l.WeightsUS}, {"token_us", l.TokenUS}, {"sequence_us", l.SequenceUS},
-		{"context_us", l.ContextUS}, {"pair_us", l.PairUS},
+		{"context_us", l.ContextUS}, {"pair_us", l.PairUS}, {"experts_us", l.ExpertsUS},
 	} {
 		if !(f.value >= 0 && f.value <= mostUS) {
 			return fmt.Errorf("law.%s: want microseconds from 0 to %g, got %v", f.key, mostUS, f.value)
@@ -93,6 +101,9 @@ func (l *Law) validate() error {
 	}
 	if !(l.Corner >= 1 && l.Corner <= mostCorner) {
 		return fmt.Errorf("law.corner: want a number from 1 to %d, such as 1.5, got %v", mostCorner, l.Corner)
+	}
+	if !(l.ExpertShare >= 0 && l.ExpertShare <= 1) {
+		return fmt.Errorf("law.expert_share: want the chance that a token needs an expert, from 0 to 1, got %v", l.ExpertShare)
 	}
 	if l.WeightsUS+l.TokenUS == 0 {
 		return fmt.Errorf("law: weights_us and token_us are both 0, so that a step would take no time")

@@ -23,6 +23,7 @@ func TestLawSeconds(t *testing.T) {
 		{"the same by the general way", Law{WeightsUS: 1000, TokenUS: 1, Corner: 4}, Work{Tokens: 1000}, math.Pow(2, 1.0/4)},
 		{"eight sequences", Law{WeightsUS: 1000, SequenceUS: 100, Corner: 1}, Work{Sequences: 8}, 1.8},
 		{"ten thousand cached tokens", Law{WeightsUS: 1000, ContextUS: 0.1, Corner: 1}, Work{Context: 10_000}, 2},
+		{"two tokens of a mixture touch three quarters of it", Law{WeightsUS: 1000, ExpertsUS: 4000, ExpertShare: 0.5, Corner: 1}, Work{Tokens: 2}, 4},
 		{"a million pairs", Law{WeightsUS: 1000, PairUS: 0.002, Corner: 1}, Work{Pairs: 1e6}, 3},
 	} {
 		if got := row.law.Seconds(row.work) * 1e3; math.Abs(got-row.wantMS) > 1e-9 {
@@ -62,6 +63,7 @@ func TestBadLawsSayWhatToWrite(t *testing.T) {
 		"law.token_us: want":       law(func(s *Spec) { s.Law.TokenUS = -1 }),
 		"law.pair_us: want":        law(func(s *Spec) { s.Law.PairUS = math.NaN() }),
 		"law.corner: want":         law(func(s *Spec) { s.Law.Corner = 0 }),
+		"law.expert_share: want":   law(func(s *Spec) { s.Law.ExpertShare = 2 }),
 		"no time":                  law(func(s *Spec) { s.Law.WeightsUS, s.Law.TokenUS = 0, 0 }),
 		"step_overhead: want":      law(func(s *Spec) { s.StepOverhead = -1 }),
 		"request_overhead: want":   law(func(s *Spec) { s.RequestOverhead = time.Hour }),

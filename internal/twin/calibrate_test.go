@@ -64,6 +64,7 @@ func TestWrittenEngineIsRead(t *testing.T) {
 			Law: &sim.Law{WeightsUS: 4321, TokenUS: 0.0001234, Corner: 1.5, SequenceUS: 1, ContextUS: 0.02, PairUS: 1e-7}}
 		if first {
 			want.EnableChunkedPrefill = new(bool)
+			want.Law.ExpertsUS, want.Law.ExpertShare = 12_340, 0.0625
 		}
 		c := &Calibration{Spec: want, Engine: constantsOf(want), Evidence: &Evidence{From: []string{"runs/${HOME}"}},
 			InFit: map[string]float64{"tpot": 0.01}}

@@ -15,6 +15,8 @@ type Constants struct {
 	WeightsUS           float64 `json:"weights_us"`
 	TokenUS             float64 `json:"token_us"`
 	Corner              float64 `json:"corner"`
+	ExpertsUS           float64 `json:"experts_us,omitempty"`
+	ExpertShare         float64 `json:"expert_share,omitempty"`
 	SequenceUS          float64 `json:"sequence_us"`
 	ContextUS           float64 `json:"context_us"`
 	PairUS              float64 `json:"pair_us"`
@@ -31,6 +33,7 @@ type Constants struct {
 func constantsOf(s sim.Spec) Constants {
 	return Constants{
 		WeightsUS: rounded(s.Law.WeightsUS), TokenUS: rounded(s.Law.TokenUS), Corner: s.Law.Corner,
+		ExpertsUS: rounded(s.Law.ExpertsUS), ExpertShare: s.Law.ExpertShare,
 		SequenceUS: rounded(s.Law.SequenceUS), ContextUS: rounded(s.Law.ContextUS), PairUS: rounded(s.Law.PairUS),
 		StepOverheadMS: rounded(s.StepOverhead.Seconds() * 1e3), RequestOverheadMS: rounded(s.RequestOverhead.Seconds() * 1e3),
 		MaxNumSeqs: s.MaxNumSeqs, MaxNumBatchedTokens: s.MaxNumBatchedTokens, MaxModelLen: s.MaxModelLen,
@@ -66,6 +69,9 @@ func (c *Calibration) WriteEngine(w io.Writer, version string, now time.Time) er
 	fmt.Fprintf(&b, "step_overhead: %s\nrequest_overhead: %s\n", milliseconds(k.StepOverheadMS), milliseconds(k.RequestOverheadMS))
 	fmt.Fprintf(&b, "law:\n  weights_us: %s\n  token_us: %s\n  corner: %s\n  sequence_us: %s\n  context_us: %s\n  pair_us: %s\n",
 		number(k.WeightsUS), number(k.TokenUS), number(k.Corner), number(k.SequenceUS), number(k.ContextUS), number(k.PairUS))
+	if k.ExpertsUS > 0 {
+		fmt.Fprintf(&b, "  experts_us: %s\n  expert_share: %s\n", number(k.ExpertsUS), number(k.ExpertShare))
+	}
 	fmt.Fprintf(&b, "fitted:\n  by: %s\n  on: %s\n  engine: %s\n  levels: %d\n", quoted("redline "+version), quoted(now.UTC().Format("2006-01-02")),
 		quoted(c.Evidence.Engine), len(c.Rows))
 	b.WriteString("  from:\n")

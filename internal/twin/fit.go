@@ -20,7 +20,7 @@ const (
 	perPair
 	perStep
 	perRequest
-	constants
+	allExperts
 )
 
 // negligible is a constant that decides nothing.
@@ -31,6 +31,9 @@ func build(base sim.Spec, x []float64) sim.Spec {
 	us := func(i int) float64 { return math.Exp(min(max(x[i], math.Log(negligible)), math.Log(5e7))) }
 	law := sim.Law{WeightsUS: us(weights), TokenUS: us(perToken), Corner: base.Law.Corner,
 		SequenceUS: us(perSequence), ContextUS: us(perContext), PairUS: us(perPair)}
+	if base.Law.ExpertShare > 0 {
+		law.ExpertsUS, law.ExpertShare = us(allExperts), base.Law.ExpertShare
+	}
 	base.Law = &law
 	base.StepOverhead = time.Duration(us(perStep) * 1e3)
 	base.RequestOverhead = time.Duration(us(perRequest) * 1e3)
@@ -69,8 +72,36 @@ func fit(ctx context.Context, levels []Level, room, maxLen int) fitted {
 			best = other
 		}
 	}
+	if best.loss > poor {
+		best = mixture(ctx, few, best)
+	}
 	best.loss = math.Inf(1)
 	return refine(ctx, targets, best, 0.25, 200)
+}
+
+// poor is a distance beyond which another kind of engine is thought of: some
+// five percent everywhere.
+const poor = 0.0025
+
+// mixture tries a model of experts: what a lone token reads is small then, and
+// what a batch reads grows with it.
+func mixture(ctx context.Context, targets []target, best fitted) fitted {
+	light, heavy := targets[0].measured[1], targets[len(targets)-1].measured[1]
+	if len(light) == 0 || len(heavy) == 0 {
+		return best
+	}
+	alone, together := stats.Quantile(light, 0.25)/1e3, stats.Quantile(heavy, 0.75)/1e3
+	for _, share := range []float64{0.03, 0.0625, 0.25} {
+		other := fitted{best.base, slices.Clone(best.x), math.Inf(1)}
+		law := *best.base.Law
+		law.ExpertShare, law.Corner, other.base.Law = share, 1.5, &law
+		other.x[weights], other.x[allExperts] = math.Log(0.7*alone), math.Log(max(together-alone, alone/10))
+		other.x[perSequence], other.x[perStep] = math.Log(alone/300), math.Log(alone/20)
+		if other = refine(ctx, targets, other, 0.5, 250); other.loss < 0.9*best.loss {
+			best = other
+		}
+	}
+	return best
 }
 
 // spreadOver picks so many of the targets, the first and the last among them.
@@ -268,7 +299,7 @@ func (s sight) guess(targets []target) []float64 {
 		}
 	}
 	x := []float64{weights: 0.85 * step, perToken: token, perSequence: step / 200, perContext: step / 2e5,
-		perPair: token / 5e3, perStep: step / 20, perRequest: step / 10}
+		perPair: token / 5e3, perStep: step / 20, perRequest: step / 10, allExperts: negligible}
 	for i := range x {
 		x[i] = math.Log(max(x[i], negligible))
 	}
