@@ -35,7 +35,7 @@ func foreignSweep(places int, length float64, rates ...float64) *Evidence {
 // foretells the levels that it was not fitted to, within its goals.
 func TestTwinOfAForeignEngine(t *testing.T) {
 	t.Parallel()
-	c, err := Calibrate(t.Context(), foreignSweep(40, 36, 2, 5, 9, 13, 17))
+	c, err := Calibrate(t.Context(), foreignSweep(40, 26, 2, 5, 9, 13, 17))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestWrittenEngineIsRead(t *testing.T) {
 // One level is no test, and the notes say what to measure.
 func TestLittleEvidenceSaysWhatToMeasure(t *testing.T) {
 	t.Parallel()
-	ev := foreignSweep(40, 20, 3)
+	ev := foreignSweep(40, 12, 3)
 	ev.Server = "http://a:1"
 	c, err := Calibrate(t.Context(), ev)
 	if err != nil {

@@ -32,7 +32,7 @@ func objectives(t *testing.T, texts ...string) []slo.Objective {
 func TestFleetOfOneIsAQueue(t *testing.T) {
 	t.Parallel()
 	const rho = 0.7
-	out, err := Fleet{Spec: server(), Instances: 1}.Run(t.Context(), Traffic{Times: arrival.Spec{Rate: 70}.Times(3), Mix: one(), Span: 4 * time.Hour, Settle: time.Minute},
+	out, err := Fleet{Spec: server(), Instances: 1}.Run(t.Context(), Traffic{Times: arrival.Spec{Rate: 70}.Times(3), Mix: one(), Span: 2 * time.Hour, Settle: time.Minute},
 		objectives(t, "ttft:p90<15ms"))
 	if err != nil {
 		t.Fatal(err)

@@ -49,8 +49,8 @@ func simulatedLevel(t *testing.T, spec sim.Spec, rate, length float64) Level {
 func TestTwinOfAMixture(t *testing.T) {
 	t.Parallel()
 	ev := &Evidence{Model: "m"}
-	for _, rate := range []float64{1, 3, 8, 16} {
-		ev.Levels = append(ev.Levels, simulatedLevel(t, sim.Spec{Model: "qwen3-30b-a3b"}, rate, 30))
+	for _, rate := range []float64{1, 3, 6, 10, 16} {
+		ev.Levels = append(ev.Levels, simulatedLevel(t, sim.Spec{Model: "qwen3-30b-a3b"}, rate, 20))
 	}
 	c, err := Calibrate(t.Context(), ev)
 	if err != nil {
