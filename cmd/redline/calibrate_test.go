@@ -62,3 +62,42 @@ func TestCalibrateRefuses(t *testing.T) {
 		}
 	}
 }
+
+// A plan is tried in virtual time on the run that it rests on.
+func TestCapacitySimulates(t *testing.T) {
+	t.Parallel()
+	run := filepath.Join(t.TempDir(), "run")
+	code, _, stderr := redline(t, nil, "run", "--rate", "10", "--duration", "2s", "--warmup", "1s", "--workload", "fixed(100,20)",
+		"--slo", "e2e:p50<30s", "--out", run, "--quiet")
+	if code != exitOK && code != exitInvalid && code != exitUndecided {
+		t.Fatalf("run: exit %d, %s", code, stderr)
+	}
+	code, stdout, stderr := redline(t, nil, "capacity", run, "--rate", "30", "--simulate", "--profile", "steps(30:2m,10:2m)", "--json")
+	var shown struct {
+		Capacity struct {
+			Rehearsal struct {
+				Traffic string  `json:"traffic"`
+				SpanS   float64 `json:"span_s"`
+				Planned struct {
+					Requests int `json:"requests"`
+				} `json:"planned"`
+			} `json:"rehearsal"`
+		} `json:"capacity"`
+	}
+	if err := json.Unmarshal([]byte(stdout), &shown); err != nil || code != exitOK {
+		t.Fatalf("exit %d, %v, %s in %s", code, err, stderr, stdout)
+	}
+	if r := shown.Capacity.Rehearsal; r.SpanS != 240 || r.Planned.Requests < 4000 || !strings.Contains(r.Traffic, "steps(30:2m,10:2m)") {
+		t.Errorf("rehearsed %+v", r)
+	}
+	for want, args := range map[string][]string{
+		"--router goes with --simulate":  {"capacity", run, "--rate", "5", "--router", "round-robin"},
+		"--simulate wants the directory": {"capacity", "--rate", "5", "--limit", "3", "--simulate"},
+		"--router \"x\" is not known":    {"capacity", run, "--rate", "5", "--simulate", "--router", "x"},
+		"--profile: ":                    {"capacity", run, "--rate", "5", "--simulate", "--profile", "x"},
+	} {
+		if code, _, stderr := redline(t, nil, args...); code != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("%v: exit %d, %q; want %q", args, code, stderr, want)
+		}
+	}
+}

@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"iter"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +15,7 @@ import (
 	"redline/internal/experiment"
 	"redline/internal/report"
 	"redline/internal/result"
+	"redline/internal/twin"
 	"redline/internal/workload"
 )
 
@@ -27,13 +30,17 @@ chosen. Instances = ceil(rate × (1 + headroom) / limit), plus spare ones.
 Prices are those of the run's plan or of the flags, and printed as assumptions.
 docs/CAPACITY.md has every formula.
 
+With --simulate the plan is tried: engines fitted to the run (redline calibrate)
+in virtual time, under a day's traffic; and what one instance less would do.
+
 Exit code: 0 a plan, 1 the runs do not tell, 2 usage, 3 the objectives cannot be
-kept by any number of instances.`
+kept by any number of instances, or the plan broke them when it was tried.`
 
 const capacityExamples = `  redline capacity runs/20261115-091500 --rate 100
   redline capacity runs/20261115-091500 --users 5000 --think 30s --spare 1
   redline capacity runs/20261115-091500 --workload azure.csv --price-per-gpu-hour 2.50
   redline capacity runs/h100 runs/l40s --rate 100 --headroom 0.3 --format markdown
+  redline capacity runs/20261115-091500 --rate 100 --mean-rate 60 --spare 1 --simulate
   redline capacity --rate 100 --limit 22 --gpus-per-instance 8 --headroom 0.2 --json`
 
 // capacityFlags are what the command takes beside the options it shares.
@@ -44,6 +51,8 @@ type capacityFlags struct {
 	headroom  float64
 	spare     int
 	format    string
+	simulate  bool
+	router    string
 	asked     map[string][]string
 	runs      []string
 	meanGiven bool
@@ -52,7 +61,7 @@ type capacityFlags struct {
 func (p *process) capacityCommand() *cobra.Command {
 	c := &cobra.Command{Use: "capacity [RUN_DIR...]", Short: "instances, accelerators and money for a load, from what was measured",
 		Long: capacityHelp, Example: capacityExamples, Args: cobra.ArbitraryArgs}
-	shared := []string{"rate", "limit", "workload", "workload-format", "column", "skip-bad-rows", "sort", "speedup", "from", "for", "slo", "json"}
+	shared := []string{"rate", "limit", "workload", "workload-format", "column", "skip-bad-rows", "sort", "speedup", "from", "for", "slo", "json", "engine", "profile"}
 	flags := addOptions(c, func(o *config.Option) bool {
 		return o.Group == config.CostGroup || slices.Contains(shared, o.Flag)
 	}, map[string]string{
@@ -61,6 +70,8 @@ func (p *process) capacityCommand() *cobra.Command {
 		"workload": "trace or fitted workload whose busiest minute is the load to carry",
 		"slo":      "objectives to hold the runs' records against, in place of their own",
 		"json":     "print the plan as JSON and nothing else",
+		"engine":   "engine for --simulate, as redline calibrate wrote it (default: fitted to the run on the spot)",
+		"profile":  "rate over time for --simulate, such as 'diurnal(20..100,24h)' (default: a day with --mean-rate, else an hour at the peak)",
 	})
 	var f capacityFlags
 	c.Flags().IntVar(&f.users, "users", 0, "users who each send a request, read the answer, think, and send the next")
@@ -68,6 +79,8 @@ func (p *process) capacityCommand() *cobra.Command {
 	c.Flags().Float64Var(&f.meanRate, "mean-rate", 0, "average load, where it differs from the peak: costs per request are of it")
 	c.Flags().Float64Var(&f.headroom, "headroom", capacity.DefaultHeadroom, "share of the load that is kept free (default: 0.2)")
 	c.Flags().IntVar(&f.spare, "spare", 0, "instances that may fail: 1 is N+1 (default: 0)")
+	c.Flags().BoolVar(&f.simulate, "simulate", false, "try the plan in virtual time: that many engines fitted to the run, and one less, under the traffic")
+	c.Flags().StringVar(&f.router, "router", twin.LeastOutstanding, "how --simulate hands out requests: "+strings.Join(twin.Routers, " or "))
 	c.Flags().StringVar(&f.format, "format", "terminal", "how to show it: terminal, json, markdown")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		f.asked, f.runs, f.meanGiven = flags(), args, c.Flags().Changed("mean-rate")
@@ -108,14 +121,18 @@ func (p *process) capacity(c *cobra.Command, f capacityFlags) error {
 	if err != nil {
 		return err
 	}
-	plan, err := capacity.Plan(c.Context(), demand, list, capacity.Options{Headroom: f.headroom, Spare: f.spare})
+	rehearse, err := p.rehearsal(c, cfg, f)
+	if err != nil {
+		return err
+	}
+	plan, err := capacity.Plan(c.Context(), demand, list, capacity.Options{Headroom: f.headroom, Spare: f.spare, Rehearse: rehearse})
 	if err != nil {
 		return capacityError(err)
 	}
 	if err := p.showCapacity(plan, f.format); err != nil {
 		return err
 	}
-	if plan.Impossible != "" {
+	if plan.Impossible != "" || plan.Rehearsal != nil && !plan.Rehearsal.Planned.Met() {
 		return &coded{exitMissed, nil}
 	}
 	return nil
@@ -148,7 +165,21 @@ func (p *process) demand(c *cobra.Command, cfg *config.Config, f capacityFlags) 
 }
 
 // busiest is the demand of a workload that says when its requests come.
-func (p *process) busiest(f capacityFlags) (capacity.Demand, error) {
+func (p *process) busiest(f capacityFlags) (d capacity.Demand, err error) {
+	err = p.withWorkload(f, func(name string, times iter.Seq[int64]) error {
+		if d, err = capacity.Busiest(name, times); err != nil {
+			return usage("--workload: %v", err)
+		}
+		return nil
+	})
+	if f.meanGiven {
+		d.Mean = f.meanRate
+	}
+	return d, err
+}
+
+// withWorkload opens the workload and hands over when its requests come.
+func (p *process) withWorkload(f capacityFlags, use func(name string, times iter.Seq[int64]) error) error {
 	given := map[string][]string{}
 	for i := range config.Options {
 		if o := &config.Options[i]; o.Group == config.WorkloadGroup && f.asked[o.Flag] != nil {
@@ -157,25 +188,21 @@ func (p *process) busiest(f capacityFlags) (capacity.Demand, error) {
 	}
 	cfg, err := config.Resolve(config.Input{Flags: given, LookupEnv: p.withoutSettings, Seed: rand.Uint64() >> 11})
 	if err != nil {
-		return capacity.Demand{}, err
+		return err
 	}
 	text, err := tokenizerOf(cfg)
 	if err != nil {
-		return capacity.Demand{}, err
+		return err
 	}
 	work, err := cfg.Workload.New(text, 1, workload.Options{})
 	if err != nil {
-		return capacity.Demand{}, err
+		return err
 	}
 	defer work.Close()
-	d, err := capacity.Busiest(work.Name(), work.Times(1))
-	if err != nil {
-		return d, usage("--workload: %v", err)
+	if err := use(work.Name(), work.Times(1)); err != nil {
+		return err
 	}
-	if f.meanGiven {
-		d.Mean = f.meanRate
-	}
-	return d, work.Err()
+	return work.Err()
 }
 
 // capacityError makes a usage error of what a flag is to blame for.

@@ -33,12 +33,15 @@ type Configuration struct {
 // Trial is a plan to be tried: so many instances under so much load.
 type Trial struct {
 	Instances int
-	Rate      float64
-	Workload  string
+	// Rate is the peak, Mean the average, 0 where it is not known.
+	Rate, Mean float64
+	// Limit is what one instance carries under the Objectives.
+	Limit      float64
+	Objectives []string
 }
 
-// Rehearse tries a plan in virtual time and says in a sentence what came of it.
-type Rehearse func(context.Context, Configuration, Trial) (string, error)
+// Rehearse tries a plan in virtual time.
+type Rehearse func(context.Context, Configuration, Trial) (*result.Rehearsal, error)
 
 // Options are how much is kept free, and for what.
 type Options struct {
@@ -48,8 +51,7 @@ type Options struct {
 	// Spare is how many instances may fail while the rest carry the demand with
 	// its headroom.
 	Spare int
-	// Workload names the traffic for a rehearsal; Rehearse is nil for none.
-	Workload string
+	// Rehearse tries each plan; nil for none.
 	Rehearse Rehearse
 }
 
@@ -163,7 +165,11 @@ func (c Configuration) plan(ctx context.Context, d Demand, o Options) (*result.C
 	p.Sensitivity = sensitivities(p, fleet, prices, measured)
 	p.Assumptions = c.assumptions(p, prices, measured)
 	if o.Rehearse != nil {
-		p.Rehearsal, err = o.Rehearse(ctx, c, Trial{Instances: p.InstancesToRun, Rate: p.Demand.Rate, Workload: o.Workload})
+		trial := Trial{Instances: p.InstancesToRun, Rate: p.Demand.Rate, Limit: limit.Rate, Objectives: limit.Objectives}
+		if p.Demand.Mean != nil {
+			trial.Mean = *p.Demand.Mean
+		}
+		p.Rehearsal, err = o.Rehearse(ctx, c, trial)
 	}
 	return p, err
 }

@@ -85,9 +85,7 @@ func (p *page) capacity(c *result.Capacity) {
 		p.carried(c)
 		p.expected(c.Expected)
 		p.capacityCost(c.Cost)
-		if c.Rehearsal != "" {
-			p.field("rehearsed", clean(c.Rehearsal))
-		}
+		p.rehearsal(c.Rehearsal)
 		p.gap()
 		p.sensitivity(c.Sensitivity)
 	}

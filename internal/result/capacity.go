@@ -44,7 +44,7 @@ type CapacityPlan struct {
 	Cost              *CapacityCost    `json:"cost,omitempty"`
 	Sensitivity       []Sensitivity    `json:"sensitivity,omitempty"`
 	// Rehearsal is what came of trying the plan in virtual time.
-	Rehearsal string `json:"rehearsal,omitempty"`
+	Rehearsal *Rehearsal `json:"rehearsal,omitempty"`
 	// Impossible says why no number of instances keeps the objectives; the
 	// figures above are 0 then.
 	Impossible  string   `json:"impossible,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -58,6 +59,84 @@ func Shaped(s arrival.Spec, span time.Duration, seed uint64) Arrivals {
 		text = fmt.Sprintf("%s at %.4g requests/s", text, s.Rate)
 	}
 	return Arrivals{Text: text, Times: s.Times(seed), Span: span, Rate: s.MeanOver(0, span)}
+}
+
+// longestRecorded bounds what is kept of a schedule: a day, or some millions.
+const longestRecorded = 24 * time.Hour
+
+// Recorded is arrivals as a trace or a fitted workload has them.
+func Recorded(name string, times iter.Seq[int64]) Arrivals {
+	var all []int64
+	for at := range times {
+		if len(all) == mostSimulated || len(all) > 0 && at-all[0] > int64(longestRecorded) {
+			break
+		}
+		all = append(all, at)
+	}
+	out := Arrivals{Text: name + ", at its own times"}
+	if len(all) > 0 {
+		first := all[0]
+		for i := range all {
+			all[i] -= first
+		}
+		out.Span = time.Duration(all[len(all)-1] + 1)
+		out.Rate = float64(len(all)) / out.Span.Seconds()
+	}
+	out.Times = slices.Values(all)
+	return out
+}
+
+// Trial is a plan to be tried on what a run tells.
+type Trial struct {
+	// Run is the directory whose requests are drawn from.
+	Run string
+	// Engine is the engine to try, from the file EngineName; nil for one fitted
+	// to the run.
+	Engine     *sim.Spec
+	EngineName string
+	Instances  int
+	Router     string
+	Limit      float64
+	// Objectives are those of the plan; the run's own where there are none.
+	Objectives []string
+	Arrivals   Arrivals
+	Seed       uint64
+}
+
+// Try fits an engine to the run, where none is given, and rehearses the plan.
+func (t Trial) Try(ctx context.Context) (*result.Rehearsal, error) {
+	ev, err := Observe(t.Run)
+	if err != nil {
+		return nil, err
+	}
+	p := Plan{Instances: t.Instances, Router: t.Router, Limit: t.Limit, Mix: ev.Mix(), Arrivals: t.Arrivals, Seed: t.Seed}
+	texts := t.Objectives
+	if len(texts) == 0 {
+		texts = ev.Objectives
+	}
+	if p.Objectives, err = slo.ParseAll(texts); err != nil {
+		return nil, err
+	}
+	var notes []string
+	if t.Engine != nil {
+		p.Spec, p.Engine = *t.Engine, t.EngineName
+	} else {
+		fitted, err := Calibrate(ctx, ev)
+		if err != nil {
+			return nil, err
+		}
+		p.Spec, p.Engine, p.Error = fitted.Spec, "fitted to "+t.Run, fitted.InFit
+		if fitted.HeldOut != nil {
+			p.Error = fitted.HeldOut
+		}
+		notes = append(notes, fitted.verdict())
+	}
+	out, err := Rehearse(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	out.Notes = append(out.Notes, notes...)
+	return out, nil
 }
 
 // mostSimulated is how many requests are simulated at most: some ten seconds.

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"iter"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"redline/internal/arrival"
+	"redline/internal/capacity"
+	"redline/internal/config"
+	"redline/internal/result"
+	"redline/internal/twin"
+)
+
+// rehearsal is how --simulate tries plans; nil where it is not asked for.
+func (p *process) rehearsal(c *cobra.Command, cfg *config.Config, f capacityFlags) (capacity.Rehearse, error) {
+	for _, flag := range []string{"engine", "profile", "router"} {
+		if c.Flags().Changed(flag) && !f.simulate {
+			return nil, usage("--%s goes with --simulate", flag)
+		}
+	}
+	switch {
+	case !f.simulate:
+		return nil, nil
+	case len(f.runs) == 0:
+		return nil, usage("--simulate wants the directory of a run, whose requests it draws from and whose server it is fitted to")
+	case !slices.Contains(twin.Routers, f.router):
+		return nil, usage("--router %q is not known; want %s or %s", f.router, twin.Routers[0], twin.Routers[1])
+	}
+	trial := twin.Trial{Router: f.router, Seed: 1}
+	if cfg.Server.Engine != "" {
+		spec, err := config.ReadEngine(cfg.Server.Engine)
+		if err != nil {
+			return nil, err
+		}
+		trial.Engine, trial.EngineName = &spec, cfg.Server.Engine
+	}
+	return func(ctx context.Context, conf capacity.Configuration, t capacity.Trial) (*result.Rehearsal, error) {
+		trial.Run = filepath.FromSlash(conf.Name)
+		trial.Instances, trial.Limit, trial.Objectives = t.Instances, t.Limit, t.Objectives
+		var err error
+		if trial.Arrivals, err = p.arrivals(cfg, f, t); err != nil {
+			return nil, err
+		}
+		return trial.Try(ctx)
+	}, nil
+}
+
+// arrivals are those of the workload, of the profile, or of a day with the
+// demand's peak and mean.
+func (p *process) arrivals(cfg *config.Config, f capacityFlags, t capacity.Trial) (twin.Arrivals, error) {
+	if len(f.asked["workload"]) > 0 {
+		var out twin.Arrivals
+		err := p.withWorkload(f, func(name string, times iter.Seq[int64]) error {
+			out = twin.Recorded(name, times)
+			return nil
+		})
+		return out, err
+	}
+	if cfg.Load.Profile == "" {
+		return twin.Day(t.Rate, t.Mean, 1), nil
+	}
+	spec := arrival.Spec{Rate: t.Rate, Profile: cfg.Load.Profile, Limit: t.Limit}
+	if err := spec.Validate(); err != nil {
+		spec.Rate = 0 // the profile may have rates of its own
+		if again := spec.Validate(); again != nil {
+			return twin.Arrivals{}, usage("--profile: %v", err)
+		}
+	}
+	span := spec.Span()
+	if span == 0 {
+		span = time.Hour
+	}
+	return twin.Shaped(spec, span, 1), nil
+}
