@@ -31,4 +31,8 @@ func TestAFullDiskDoesNotLoseTheRun(t *testing.T) {
 			t.Errorf("the report does not say %q:\n%s", want, stdout)
 		}
 	}
+	code, stdout, stderr = redline(t, nil, "report", filepath.Join(disk, "run"))
+	if code != exitOK || !strings.HasPrefix(stdout, "STOPPED EARLY: the disk was full") {
+		t.Errorf("afterwards: exit %d: %s%s", code, stdout, stderr)
+	}
 }

@@ -44,10 +44,21 @@ func lines(path string) (n int) {
 	return n
 }
 
+// TestInterruptKeepsWhatWasMeasured: Ctrl-C, a scheduler's end and a terminal that
+// goes away all end a run in order.
 func TestInterruptKeepsWhatWasMeasured(t *testing.T) {
 	t.Parallel()
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			interruptedBy(t, signal)
+		})
+	}
+}
+
+func interruptedBy(t *testing.T, signal syscall.Signal) {
 	cmd, out, stdout, stderr := started(t, "--quiet")
-	cmd.Process.Signal(syscall.SIGINT)
+	cmd.Process.Signal(signal)
 	cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
 		t.Fatalf("exit %d, want %d\n%s%s", code, exitInterrupted, stdout, stderr)

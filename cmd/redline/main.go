@@ -32,10 +32,15 @@ func main() {
 	}
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + pacers)
 	interrupts := make(chan os.Signal, 4)
-	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
+	endings := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		// A terminal that goes away ends the run, unless nohup says otherwise.
+		endings = append(endings, syscall.SIGHUP)
+	}
+	signal.Notify(interrupts, endings...)
 	ctx, stop, cancel := interruptible(interrupts)
 	// Whoever interrupts a third time means it.
-	context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt, syscall.SIGTERM) })
+	context.AfterFunc(ctx, func() { signal.Reset(endings...) })
 	p := &process{
 		args: os.Args[1:], stdout: os.Stdout, stderr: os.Stderr, lookupEnv: os.LookupEnv,
 		stop:     stop,

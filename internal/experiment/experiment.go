@@ -152,10 +152,35 @@ func (x *conductor) fresh(ctx context.Context, s Stage) (*result.Result, error) 
 		return nil, errStopped
 	case res == nil:
 		return nil, fmt.Errorf("%s: %w", s.Name, err)
+	case res.Interrupted == result.ByUser && complete(res, s.Config):
+		return res, errors.Join(errStopped, keepComplete(res, s.Config.Output.Dir))
 	case res.Interrupted == result.ByUser:
 		return nil, errStopped
 	}
 	return res, err
+}
+
+// complete reports whether the measured window was over, and all its requests
+// ended, before the user's stop: then only load that nobody measures was cut.
+func complete(res *result.Result, c *config.Config) bool {
+	if len(res.Points) == 0 {
+		return false
+	}
+	p, b := &res.Points[0], c.Load.Bounds
+	long := b.Duration > 0 && p.Window.EndS-p.Window.StartS >= b.Duration.Seconds()-1e-3
+	many := b.TotalRequests > 0 && p.Requests.Due >= b.TotalRequests
+	return (long || many) && p.Requests.Cancelled == 0
+}
+
+// keepComplete keeps a stage as one that has ended, so that it is not run again.
+func keepComplete(res *result.Result, path string) error {
+	res.Interrupted = ""
+	res.Warnings = append(res.Warnings, result.Warning{Figure: "window", Text: "the cool-down was cut short: the window was over, and all its requests had ended"})
+	dir, err := store.Open(path)
+	if err != nil {
+		return err
+	}
+	return dir.WriteResult(res)
 }
 
 // asMeasured is a level of a search as far as it was measured: one that was cut
@@ -318,5 +343,7 @@ func (x *conductor) finish(err error) (*result.Result, string, error) {
 	}
 	x.res.Diagnosis = diagnose.Find(x.res)
 	x.res.Checklist = Checklist(x.res)
-	return x.res, x.dir.Path, errors.Join(err, x.keep(x.res.Interrupted))
+	err = errors.Join(err, x.keep(x.res.Interrupted))
+	x.dir.NoteFull(err)
+	return x.res, x.dir.Path, err
 }

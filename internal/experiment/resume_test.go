@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,6 +19,7 @@ import (
 	"redline/internal/config"
 	"redline/internal/experiment"
 	"redline/internal/measure"
+	"redline/internal/metric"
 	"redline/internal/record"
 	"redline/internal/result"
 	"redline/internal/sim"
@@ -362,5 +364,33 @@ func TestReportOfAnExperimentWithoutAResult(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q in it", err, want)
 		}
+	}
+}
+
+// A level whose window was over when the user stopped is whole: it stands in the
+// result, with a word on its cool-down, and is not run again.
+func TestStoppedInTheCoolDown(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "sweep")
+	stop := make(chan struct{})
+	halt := sync.OnceFunc(func() { close(stop) })
+	slow := map[string][]string{"rates": {"5,10"}, "workload": {"fixed(20,300)"}, "duration": {"500ms"}, "out": {out}}
+	o := experiment.Options{Options: measure.Options{Config: plan(t, slow), Stop: stop, Live: func(s metric.Snapshot) {
+		if s.Phase == record.Cooldown {
+			halt()
+		}
+	}}}
+	res, _, err := experiment.Sweep(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Interrupted != result.ByUser || len(res.Points) != 1 || res.Curve == nil || len(res.Curve.Points) != 1 {
+		t.Fatalf("%q with %d points, curve %+v, want the level that was measured", res.Interrupted, len(res.Points), res.Curve)
+	}
+	level, err := measure.Rebuild(filepath.Join(out, res.Stages[0].Dir))
+	if err != nil || level.Interrupted != "" || !slices.ContainsFunc(level.Warnings, func(w result.Warning) bool {
+		return strings.Contains(w.Text, "the cool-down was cut short")
+	}) {
+		t.Errorf("the level itself: %q, %+v, %v", level.Interrupted, level.Warnings, err)
 	}
 }

@@ -38,10 +38,12 @@ func (x *conductor) sweep(ctx context.Context) error {
 	stop := ""
 	for stage := range x.levels() {
 		res, err := x.run(ctx, stage)
+		if res != nil {
+			x.curve(by, stop)
+		}
 		if err != nil {
 			return err
 		}
-		x.curve(by, stop)
 		if stop = x.saturated(res); stop != "" {
 			break
 		}

@@ -125,6 +125,7 @@ func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 	}
 	res.Diagnosis = diagnose.Find(res)
 	unkept := r.keep(res)
+	r.dir.NoteFull(cmp.Or(lost, unkept))
 	return res, path, cmp.Or(lost, unkept)
 }
 

@@ -23,6 +23,9 @@ func Rebuild(path string) (*result.Result, error) {
 		return nil, err
 	}
 	res, err := dir.Result()
+	if err == nil && res.Interrupted == result.Killed && dir.WasFull() {
+		res.Interrupted = result.DiskFull
+	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return res, err
 	}
@@ -60,6 +63,11 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 	}
 	res := blank(c, header.Run, time.Unix(0, header.OriginUnixNS))
 	res.Interrupted = result.Killed
+	why := "the run was killed: requests that were in flight then"
+	if dir.WasFull() {
+		res.Interrupted = result.DiskFull
+		why = "the disk was full: requests that ended after that"
+	}
 	res.Workload.Tokenizer = c.Tokenizer
 	logged := keptTelemetry(res, dir)
 	recall(res, c, logged.Header.Subject)
@@ -71,10 +79,10 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 		return nothingMeasured(res), nil
 	}
 	res.Warnings = append(res.Warnings, result.Warning{Figure: "requests",
-		Text: "the run was killed: requests that were in flight then left no record, so slow ones are missing"})
+		Text: why + " left no record, so slow ones are missing"})
 	seen := logged.Accelerators()
 	nameHardware(res, seen)
-	err = judge(res, c, dir.Records, start, end, plannedLoad{stageStart: 0}, keptEvidence(res, c, logged, start, end))
+	err = judge(res, c, dir.Records, start, end, plannedLoad{stageStart: 0}, keptEvidence(res, c, dir, logged, start, end))
 	for i := range res.Points {
 		useAccelerators(res, &res.Points[i], seen, start, end)
 	}
@@ -84,8 +92,8 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 
 // keptEvidence is what the telemetry log of a killed run still tells. How
 // arrivals were stamped stands nowhere, so that stays open.
-func keptEvidence(res *result.Result, c *config.Config, logged *telemetry.Logged, start, end int64) validity.Evidence {
-	evidence := validity.Evidence{Embedded: c.Embedded(), DesignedCache: designedSharing(c),
+func keptEvidence(res *result.Result, c *config.Config, dir *store.Dir, logged *telemetry.Logged, start, end int64) validity.Evidence {
+	evidence := validity.Evidence{Embedded: c.Embedded(), DesignedCache: designedSharing(c, begun(dir)),
 		Natural: c.Workload.EndsNaturally(), KeepsLength: keepsLength(c)}
 	if len(logged.Lines) == 0 {
 		return evidence
@@ -98,6 +106,18 @@ func keptEvidence(res *result.Result, c *config.Config, logged *telemetry.Logged
 	fill(&res.Client, use)
 	evidence.Client = res.Client
 	return evidence
+}
+
+// begun is how many sessions a run has records of.
+func begun(dir *store.Dir) int {
+	seen := map[int]bool{}
+	for r, err := range dir.Records() {
+		if err != nil {
+			break // what can be read counts
+		}
+		seen[r.Session] = true
+	}
+	return len(seen)
 }
 
 // keptTelemetry reads the telemetry log, as far as there is one.

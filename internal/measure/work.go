@@ -160,15 +160,15 @@ func (t *Target) MeanOutput(c *config.Config) float64 {
 	return output
 }
 
-// designedSharing is the share of prompt tokens that the plan's workload repeats,
-// nil where its file is gone or no longer says so.
-func designedSharing(c *config.Config) *float64 {
+// designedSharing is the share of prompt tokens that the first sessions of the
+// plan's workload repeat, nil where its file is gone or no longer says so.
+func designedSharing(c *config.Config, sessions int) *float64 {
 	work, err := c.Workload.New(token.O200k(), c.Seed, workload.Options{})
 	if err != nil {
 		return nil
 	}
 	defer work.Close()
-	share, err := work.DesignedSharing(0)
+	share, err := work.DesignedSharing(max(1, sessions))
 	if err != nil {
 		return nil
 	}

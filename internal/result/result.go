@@ -17,6 +17,8 @@ const Schema = "redline/result/1"
 const (
 	ByUser = "interrupted"
 	Killed = "killed"
+	// DiskFull is the end of what could be written, not of the run.
+	DiskFull = "the disk was full"
 )
 
 // Result is one run's answer.

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"redline/internal/record"
@@ -34,7 +35,7 @@ const (
 )
 
 // files are all that a run may leave behind; a forced run removes them first.
-var files = []string{recordsFile, planFile, ResultFile, telemetryFile, experimentFile, secondPlanFile, PinFile, "report.html"}
+var files = []string{recordsFile, planFile, ResultFile, telemetryFile, experimentFile, secondPlanFile, PinFile, fullFile, "report.html"}
 
 // StagesDir holds the run directories of an experiment's stages.
 const StagesDir = "stages"
@@ -230,6 +231,26 @@ func writeSynced(path string, content []byte) error {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
+}
+
+// fullFile is an empty file, for which there is room on a full disk: it says why
+// nothing more was written.
+const fullFile = "disk-full"
+
+// NoteFull remembers that the disk was full, if that is what err says.
+func (d *Dir) NoteFull(err error) {
+	if !errors.Is(err, syscall.ENOSPC) {
+		return
+	}
+	if f, err := os.Create(filepath.Join(d.Path, fullFile)); err == nil {
+		_ = f.Close() // it is empty: there is nothing to lose
+	}
+}
+
+// WasFull reports whether the disk was full when the run was to be kept.
+func (d *Dir) WasFull() bool {
+	_, err := os.Stat(filepath.Join(d.Path, fullFile))
+	return err == nil
 }
 
 // Result reads the run's answer; fs.ErrNotExist says that the run was killed
