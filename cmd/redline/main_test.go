@@ -23,7 +23,9 @@ func TestMain(m *testing.M) {
 	if child.IsGuard() {
 		os.Exit(child.Guard())
 	}
-	if os.Getenv(asRedline) != "" {
+	// What redline itself starts is redline too, never the tests again.
+	command := len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.")
+	if command || os.Getenv(asRedline) != "" {
 		os.Unsetenv(asRedline)
 		main()
 	}

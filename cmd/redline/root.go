@@ -83,6 +83,7 @@ func (p *process) root() *cobra.Command {
 		p.reportCommand(),
 		p.exportCommand(),
 		p.historyCommand(),
+		p.watchCommand(),
 		p.doctorCommand(),
 		p.simCommand(),
 		p.calibrateCommand(),

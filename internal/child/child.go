@@ -27,12 +27,15 @@ type Spec struct {
 	Dir     string
 	// Env is the whole environment; nil is this program's own.
 	Env []string
+	// Input is a file that the command reads; "" for an empty input.
+	Input string
 	// Output takes what the command writes; nil drops it.
 	Output io.Writer
 }
 
-// role marks a process of this program as a guard.
-const role = "REDLINE_GUARD"
+// role marks a process of this program as a guard, and input names the file
+// that its command reads.
+const role, input = "REDLINE_GUARD", "REDLINE_GUARD_INPUT"
 
 // What a guard is told through its pipe. Its end means that the parent is gone.
 const (
@@ -83,15 +86,15 @@ func Start(s Spec) (*Process, error) {
 	if env == nil {
 		env = os.Environ()
 	}
-	cmd.Env = append(append([]string{}, env...), role+"=1")
+	cmd.Env = append([]string{}, env...)
 	// A descendant that holds the output open must not hold up the end.
 	cmd.WaitDelay = 2 * time.Second
-	wish, err := cmd.StdinPipe()
+	wish, err := attach(cmd, s.Input)
 	if err != nil {
 		return nil, err
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, err
+		return nil, errors.Join(err, wish.Close())
 	}
 	p := &Process{cmd: cmd, wish: wish, done: make(chan struct{})}
 	go func() {

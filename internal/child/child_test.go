@@ -144,6 +144,7 @@ func TestACommandEndsByItself(t *testing.T) {
 		{"by a signal", Spec{Command: "kill -9 $$"}, 137, ""},
 		{"without a shell", Spec{Args: []string{"echo", "a b"}}, 0, "a b"},
 		{"unknown to the shell", Spec{Command: "no-such-program-anywhere"}, 127, "not found"},
+		{"with an input", Spec{Command: "read word; echo got $word", Input: "testdata/word.txt"}, 0, "got a word"},
 		{"in a directory", Spec{Command: "pwd", Dir: "/"}, 0, "/"},
 		{"with an environment", Spec{Command: "echo $COLOUR", Env: []string{"COLOUR=red", "PATH=/usr/bin:/bin"}}, 0, "red"},
 	} {

@@ -27,10 +27,18 @@ func guarded(words []string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
+// attach gives the pipe through which the guard is told what to do, and tells
+// it that it is one.
+func attach(cmd *exec.Cmd, file string) (io.WriteCloser, error) {
+	cmd.Env = append(cmd.Env, role+"=1", input+"="+file)
+	return cmd.StdinPipe()
+}
+
 // Guard runs the program that the arguments name until it ends, or until the
 // parent asks for its end or is gone itself, and gives the exit code.
 func Guard() int {
-	if err := os.Unsetenv(role); err != nil {
+	file := os.Getenv(input)
+	if err := errors.Join(os.Unsetenv(role), os.Unsetenv(input)); err != nil {
 		return guardFailed(err)
 	}
 	// Only the parent decides, and a closed output is no reason to leave. What
@@ -41,6 +49,14 @@ func Guard() int {
 	cmd := exec.Command(os.Args[1], os.Args[2:]...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.SysProcAttr = underGuard()
+	if file != "" {
+		in, err := os.Open(file)
+		if err != nil {
+			return guardFailed(err)
+		}
+		defer in.Close()
+		cmd.Stdin = in
+	}
 	if err := cmd.Start(); err != nil {
 		return guardFailed(err)
 	}

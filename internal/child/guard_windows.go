@@ -1,10 +1,42 @@
 package child
 
-import "os/exec"
+import (
+	"io"
+	"os"
+	"os/exec"
+)
 
 // guarded is the command itself: there are no groups here, and Stop ends the
 // one process.
 func guarded(words []string) (*exec.Cmd, error) { return exec.Command(words[0], words[1:]...), nil }
+
+// attach gives the command its input. Whatever it is then told ends it.
+func attach(cmd *exec.Cmd, file string) (io.WriteCloser, error) {
+	if file == "" {
+		return &ender{cmd: cmd}, nil
+	}
+	in, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stdin = in
+	return &ender{cmd: cmd, in: in}, nil
+}
+
+// ender ends a command at the first word.
+type ender struct {
+	cmd *exec.Cmd
+	in  *os.File
+}
+
+func (e *ender) Write(word []byte) (int, error) { return len(word), e.cmd.Process.Kill() }
+
+func (e *ender) Close() error {
+	if e.in == nil {
+		return nil
+	}
+	return e.in.Close()
+}
 
 // Guard has nothing to do here: no process is started as one.
 func Guard() int { return 0 }

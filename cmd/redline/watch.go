@@ -1,0 +1,290 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"redline/internal/child"
+	"redline/internal/config"
+	"redline/internal/history"
+	"redline/internal/store"
+	"redline/internal/watch"
+)
+
+const watchHelp = `Run plans on schedules and tell when something is not as it was.
+
+The watch file names plans and when they are run, and whom to tell: a command, a
+webhook, Prometheus. Alerts: missed (an objective), drift (a series moved to a
+worse level), invalid, failed. Each is told once when it begins and once when it
+is over, also over a restart. Runs go one at a time, with the same requests every
+time, so that what differs between them is the server.
+
+Exit code: 0 when it is stopped; with --once that of the worst run, 4 for drift.`
+
+const watchExamples = `  redline watch watch.yaml
+  redline watch watch.yaml --once          # every schedule once, now: for cron and CI
+  redline watch watch.yaml --once --only nightly
+  redline watch watch.yaml --check         # read the file and the plans, say when they run, and stop`
+
+func (p *process) watchCommand() *cobra.Command {
+	c := &cobra.Command{Use: "watch FILE", Short: "run plans on schedules; tell of drift and missed objectives", Long: watchHelp, Example: watchExamples,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("redline watch wants one watch file; docs/WATCH.md shows one")
+			}
+			return nil
+		}}
+	once := c.Flags().Bool("once", false, "run every schedule once, now, and stop")
+	only := c.Flags().String("only", "", "leave out all schedules but this one")
+	check := c.Flags().Bool("check", false, "only say whether the file and the plans can be used, and when they run")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		spec, err := p.watchSpec(args[0], *only)
+		if err != nil {
+			return err
+		}
+		if *check {
+			return p.showSchedules(spec)
+		}
+		return p.watch(c.Context(), spec, *once)
+	}
+	return c
+}
+
+// watchSpec reads a watch file and every plan that it names, so that a mistake
+// shows now and not at three in the morning.
+func (p *process) watchSpec(path, only string) (*watch.Spec, error) {
+	spec := &watch.Spec{}
+	lines, err := config.Read(path, spec, p.lookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	if err := spec.Complete(); err != nil {
+		var m *watch.Mistake
+		if errors.As(err, &m) {
+			return nil, config.Wrong(path, nearestLine(lines, m.Key), "%s", m.Error())
+		}
+		return nil, err
+	}
+	var kept []watch.Schedule
+	for i, s := range spec.Schedules {
+		if only != "" && s.Name != only {
+			continue
+		}
+		if !filepath.IsAbs(s.Plan) {
+			s.Plan = filepath.Join(filepath.Dir(path), s.Plan)
+		}
+		if _, err := p.scheduledPlan(s); err != nil {
+			return nil, fmt.Errorf("%s: %w", place(path, lines, fmt.Sprintf("schedules[%d].plan", i)), err)
+		}
+		kept = append(kept, s)
+	}
+	if len(kept) == 0 {
+		return nil, usage("%s has no schedule %q", path, only)
+	}
+	spec.Schedules = kept
+	return spec, nil
+}
+
+func place(path string, lines map[string]int, key string) string {
+	if line := nearestLine(lines, key); line > 0 {
+		return path + ":" + strconv.Itoa(line)
+	}
+	return path
+}
+
+// nearestLine is where a key was set, or the block that lacks it.
+func nearestLine(lines map[string]int, key string) int {
+	for key != "" {
+		if line, ok := lines[key]; ok {
+			return line
+		}
+		key = key[:max(strings.LastIndexAny(key, ".["), 0)]
+	}
+	return 0
+}
+
+func (p *process) scheduledPlan(s watch.Schedule) (*config.Config, error) {
+	return config.Resolve(config.Input{PlanPath: s.Plan, LookupEnv: p.lookupEnv, Command: s.Command, Seed: 1})
+}
+
+func (p *process) showSchedules(spec *watch.Spec) error {
+	for _, s := range spec.Schedules {
+		if _, err := fmt.Fprintf(p.stdout, "%s: redline %s --plan %s, next at %s\n", s.Name, s.Command, s.Plan,
+			s.Next(time.Now()).Format("2006-01-02 15:04 MST")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watch runs until it is stopped, or once.
+func (p *process) watch(ctx context.Context, spec *watch.Spec, once bool) error {
+	release, err := watch.Lock(spec.Runs)
+	if err != nil {
+		return err
+	}
+	defer release()
+	say := func(format string, args ...any) {
+		fmt.Fprintf(p.stderr, "%s %s\n", time.Now().Format(time.DateTime), fmt.Sprintf(format, args...))
+	}
+	state, problem := watch.LoadState(spec.Runs)
+	if problem != nil {
+		say("%v", problem)
+	}
+	w := &watch.Watcher{Spec: spec, Tell: spec.Alerts.Tellers(), Say: say, State: state,
+		Run: func(ctx context.Context, s watch.Schedule, due time.Time) watch.Outcome {
+			return p.scheduledRun(ctx, spec, s, due)
+		}}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-p.stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	if once {
+		return watchEnding(w.Once(ctx))
+	}
+	if spec.Listen != "" {
+		end, err := serveMetrics(spec.Listen, w.Handler(), say)
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
+	w.Loop(ctx)
+	say("stopped")
+	return nil
+}
+
+// serveMetrics answers on an address until it is ended.
+func serveMetrics(listen string, h http.Handler, say func(string, ...any)) (end func(), err error) {
+	l, err := net.Listen("tcp", listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w; choose another address in the watch file", err)
+	}
+	say("metrics at http://%s/metrics", l.Addr())
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(l) }() // it ends with Close
+	return func() { _ = server.Close() }, nil
+}
+
+// scheduledRun carries a plan out in a process of its own, so that whatever
+// happens to a run does not happen to the watch.
+func (p *process) scheduledRun(ctx context.Context, spec *watch.Spec, s watch.Schedule, due time.Time) watch.Outcome {
+	failed := func(err error) watch.Outcome { return watch.Outcome{Exit: exitError, Said: err.Error()} }
+	cfg, err := p.scheduledPlan(s)
+	if err != nil {
+		return failed(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return failed(err)
+	}
+	dir := filepath.Join(spec.Runs, due.UTC().Format("20060102-150405")+"-"+s.Name)
+	args := []string{self, s.Command, "--plan", s.Plan, "--out", dir, "--force", "--quiet"}
+	if cfg.Metadata["label"] == "" {
+		args = append(args, "--label", s.Name)
+	}
+	if cfg.Defaulted("seed") {
+		// The same requests every time: what differs is the server.
+		args = append(args, "--seed", strconv.FormatUint(seedOf(s.Name), 10))
+	}
+	said := &child.Tail{Most: 1 << 14}
+	run, err := child.Start(child.Spec{Args: args, Output: said})
+	if err != nil {
+		return failed(err)
+	}
+	defer run.Stop(30 * time.Second)
+	select {
+	case <-run.Done():
+	case <-ctx.Done():
+		run.Interrupt() // it keeps what it has
+		select {
+		case <-run.Done():
+		case <-time.After(30 * time.Second):
+		}
+		return watch.Outcome{Exit: watch.Stopped, Dir: dir}
+	}
+	return outcomeOf(ctx, spec, dir, run.ExitCode(), said)
+}
+
+// seedOf is the same for every run of a schedule.
+func seedOf(name string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name)) // it never fails
+	return h.Sum64() >> 11
+}
+
+// outcomeOf reads what a run left behind.
+func outcomeOf(ctx context.Context, spec *watch.Spec, dir string, exit int, said *child.Tail) watch.Outcome {
+	o := watch.Outcome{Exit: exit, Dir: filepath.ToSlash(dir)}
+	for _, line := range said.Lines(50) {
+		if strings.HasPrefix(line, "redline: ") {
+			o.Said = strings.TrimPrefix(line, "redline: ")
+		}
+	}
+	d, err := store.Open(dir)
+	if err != nil {
+		o.Dir = ""
+		return o
+	}
+	if res, err := d.Result(); err == nil {
+		o.Reasons = res.Verdict.Reasons
+	}
+	ix, err := history.Open(ctx, spec.Runs)
+	if err != nil {
+		o.Said = cmp.Or(o.Said, err.Error())
+		return o
+	}
+	defer ix.Close()
+	e, err := ix.Find(ctx, filepath.Base(dir))
+	if err != nil {
+		return o
+	}
+	if !e.Sound() {
+		return o
+	}
+	o.Values = e.Values
+	if drift, err := driftOf(ctx, ix, e); err == nil {
+		o.Drift = drift
+	}
+	return o
+}
+
+// watchEnding is how a single round ends: as its worst run did, drift as a
+// regression.
+func watchEnding(outcomes []watch.Outcome) error {
+	worst := exitOK
+	rank := map[int]int{exitInterrupted: 7, exitError: 6, exitUsage: 5, exitInvalid: 4, exitRegression: 3, exitMissed: 2, exitUndecided: 1}
+	for _, o := range outcomes {
+		code := o.Exit
+		if o.Drifted() && rank[code] < rank[exitRegression] {
+			code = exitRegression
+		}
+		if rank[code] == 0 && code != exitOK {
+			code = exitError // ended by a signal, or not at all
+		}
+		if rank[code] > rank[worst] {
+			worst = code
+		}
+	}
+	if worst == exitOK {
+		return nil
+	}
+	return &coded{worst, nil}
+}
