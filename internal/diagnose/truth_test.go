@@ -279,12 +279,28 @@ func diagnosed(t *testing.T, seed uint64, g regime, draws int) []string {
 		if len(findings) > 0 {
 			name = findings[0].Regime
 		}
+		for _, f := range findings {
+			checkPaths(t, res, f)
+		}
 		found = append(found, name)
 		if testing.Verbose() {
 			t.Logf("%s %d: %s", g.name, i, told(res, findings))
 		}
 	}
 	return found
+}
+
+// checkPaths holds the evidence to the document that it cites.
+func checkPaths(t *testing.T, res *result.Result, f result.Finding) {
+	t.Helper()
+	for _, e := range f.Evidence {
+		if strings.HasPrefix(e.Text, "no ") {
+			continue // it tells what is not there
+		}
+		if err := lookUp(t, res, e.Field); err != nil {
+			t.Errorf("%s: %v", f.Regime, err)
+		}
+	}
 }
 
 // told words what was seen, for whoever tunes a rule.
