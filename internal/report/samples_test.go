@@ -207,6 +207,7 @@ func missedSample() *result.Result {
 	p.Goodput = &metric.Goodput{Requests: 32.54, Fraction: 0.9543}
 	p.Fluidity = ptr(0.981)
 	p.KV = &result.KV{MaxMBPerRequest: 611.2, PeakMB: 14320, RoomMB: 51200, Model: "llama-3.1-8b"}
+	r.Diagnosis = missedWhy()
 	return r
 }
 

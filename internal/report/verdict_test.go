@@ -66,6 +66,7 @@ func TestVerdictLeads(t *testing.T) {
 func TestReasonsAreSaidOnce(t *testing.T) {
 	t.Parallel()
 	r := missedSample()
+	r.Diagnosis = nil
 	r.Verdict.Reasons = []string{"ttft:p99<500ms missed: 812 ms", "the server restarted once"}
 	want := []string{"MISSED: ttft p99 (from due) 812 ms > 500 ms; good fraction 95.4 % < 99 %", "  the server restarted once"}
 	if diff := cmp.Diff(want, above(t, r)); diff != "" {

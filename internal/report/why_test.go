@@ -1,0 +1,45 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// The long forms show a finding whole; a run that is not valid explains
+// nothing.
+func TestWhyIsShownWhole(t *testing.T) {
+	t.Parallel()
+	files, err := Notes(missedSample())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var markdown, html bytes.Buffer
+	if err := Markdown(&markdown, missedSample()); err != nil {
+		t.Fatal(err)
+	}
+	if err := HTML(&html, missedSample()); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"markdown": markdown.String(), "html": html.String(), "notes": string(files[len(files)-1].Content)} {
+		plain := strings.NewReplacer(`\`, "", "&#39;", "'").Replace(text)
+		for _, want := range []string{"The batch stands at its limit of 128 requests while 31 wait", "31 wait on the mean (points[0].server.waiting.mean)",
+			"scheduler-saturation, certain", "--max-num-seqs up", "redline run --url http://server:8000 --workload chat --rate 34",
+			"short-context chat: a stack tuned for decode", "Network and front end take 80 ms"} {
+			if !strings.Contains(plain, want) {
+				t.Errorf("%s does not say %q", name, want)
+			}
+		}
+	}
+	invalid := missedSample()
+	invalid.Verdict.Valid = "no"
+	for _, f := range Formats {
+		var out bytes.Buffer
+		if err := f.Write(&out, invalid); err != nil {
+			t.Fatal(err)
+		}
+		if f.Name != "json" && strings.Contains(out.String(), "stands at its limit") {
+			t.Errorf("%s explains a run that is not valid", f.Name)
+		}
+	}
+}
