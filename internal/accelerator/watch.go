@@ -114,6 +114,9 @@ func (w *Watch) Loaded() {
 	w.loaded = true
 }
 
+// ErrLate says that no reading has come yet, and one may still.
+var ErrLate = errors.New("no answer yet")
+
 // Settle waits for a reading before the load, and where that shows busy
 // devices for one more. It gives the reason where there is none to come.
 func (w *Watch) Settle(ctx context.Context) error {
@@ -134,7 +137,7 @@ func (w *Watch) Settle(ctx context.Context) error {
 		select {
 		case <-news:
 		case <-ctx.Done():
-			return fmt.Errorf("%s: no answer yet", w.name())
+			return ErrLate
 		}
 	}
 	return nil

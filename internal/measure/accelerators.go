@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -59,7 +60,13 @@ func (r *run) watchAccelerators(ctx context.Context, log *telemetry.Log) *boards
 		err = b.watch.Settle(settled)
 		b.watch.Loaded()
 	}
-	if err != nil && asked {
+	switch {
+	case err == nil || errors.Is(err, accelerator.ErrLate):
+	case !asked:
+		// A tool without a device is what many machines have.
+		b.stop()
+		return nil
+	default:
 		b.unread = fmt.Sprintf("the accelerators cannot be read: %v", err)
 		r.say("%s; the run goes on without them", b.unread)
 	}

@@ -28,10 +28,10 @@ func (r *run) result() (*result.Result, error) {
 	if r.watched.unread != "" {
 		res.Warnings = append(res.Warnings, result.Warning{Figure: "server", Text: r.watched.unread})
 	}
-	if b := r.watched.boards; b != nil && b.unread != "" {
+	seen := r.watched.boards.readings()
+	if b := r.watched.boards; b != nil && b.unread != "" && len(seen) == 0 {
 		res.Warnings = append(res.Warnings, result.Warning{Figure: "accelerator", Text: b.unread})
 	}
-	seen := r.watched.boards.readings()
 	nameHardware(res, seen)
 	res.Workload.Name, res.Workload.Tokenizer = r.work.Name(), r.text.Name()
 	res.Workload.TemplateTokens, res.Workload.TemplateHash = r.target.template, r.templateHash()
