@@ -38,6 +38,11 @@ func (c *Client) Get(ctx context.Context, path string) ([]byte, error) {
 	return c.call(ctx, http.MethodGet, path, nil)
 }
 
+// Post sends a JSON body to a path of the server, and gives its answer.
+func (c *Client) Post(ctx context.Context, path string, body []byte) ([]byte, error) {
+	return c.call(ctx, http.MethodPost, path, body)
+}
+
 // call makes one control call.
 func (c *Client) call(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	ep := c.endpoints[0]
@@ -81,6 +86,8 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte) ([]
 type ServedModel struct {
 	ID      string `json:"id"`
 	OwnedBy string `json:"owned_by"`
+	// Root is what the model is called where its files are.
+	Root string `json:"root"`
 	// MaxModelLen is the longest context, 0 where the server does not say.
 	MaxModelLen int `json:"max_model_len"`
 }

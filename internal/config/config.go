@@ -102,10 +102,6 @@ type Optimizations struct {
 	DynamicBatching     *bool `yaml:"dynamic_batching,omitempty"`
 }
 
-// Metadata is what the user wants remembered: label, note, hardware,
-// precision, and whatever else.
-type Metadata map[string]string
-
 // Objectives are promises. In the plan they stand as keys with numbers
 // ("p95_latency_ms: 1200") or as a list of texts ("ttft:p99<500ms").
 type Objectives []slo.Objective

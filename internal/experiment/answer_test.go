@@ -154,9 +154,9 @@ func TestAcceptNeedsASustainedRun(t *testing.T) {
 
 func TestFieldsSayWhatIsNotStated(t *testing.T) {
 	t.Parallel()
-	cfg := &config.Config{Metadata: config.Metadata{"rollback_risk": "weights stay, flags go back", "driver": "570"}}
+	cfg := &config.Config{Metadata: config.Metadata{"rollback_risk": "weights stay, flags go back"}}
 	cfg.Provider.URLs = []string{"http://127.0.0.1:1"}
-	res := &result.Result{Hardware: result.Hardware{Accelerator: "H100", Count: 2}, Verdict: result.Verdict{SLO: "missed", Valid: "no"}}
+	res := &result.Result{Hardware: result.Hardware{Accelerator: "H100", Count: 2, Driver: "570"}, Verdict: result.Verdict{SLO: "missed", Valid: "no"}}
 	got := map[string]string{}
 	for _, f := range fields(cfg, res) {
 		if f.Field == "" {
@@ -166,7 +166,7 @@ func TestFieldsSayWhatIsNotStated(t *testing.T) {
 	}
 	want := map[string]string{
 		"Model and revision": "not stated", "Tokenizer and chat template": "not stated", "Runtime and version": "not stated",
-		"Hardware and driver": "2 x H100, 570", "Precision": "not stated", "Serving flags": "not stated",
+		"Hardware and driver": "2 x H100, driver 570", "Precision": "not stated", "Serving flags": "not stated",
 		"Traffic mix": workload.Spec{}.String(), "SLO target": "not stated", "Pass or fail": "fail, but the run is not valid",
 		"Rollback risk": "weights stay, flags go back",
 	}

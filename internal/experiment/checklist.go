@@ -199,31 +199,29 @@ func (e *examined) hardware() result.Item {
 	if e.res.Hardware.Accelerator == "" {
 		return unknown("hardware.accelerator", "say it in metadata.hardware")
 	}
-	return state(true, "hardware.accelerator", "%s", hardware(e.res))
+	text := hardware(e.res)
+	if missing := e.missing("driver", "cuda", "interconnect"); missing != "" {
+		text += "; unknown: " + missing
+	}
+	return state(true, "hardware.accelerator", "%s", text)
 }
 
 func (e *examined) precision() result.Item {
-	if e.res.Model.Precision != "" {
-		return state(true, "model.precision", "%s", e.res.Model.Precision)
-	}
-	if stored := planned(e.res.Plan, "server", "sim", "dtype"); e.res.Engine.Embedded && stored != "" {
-		return state(true, "plan.server.sim.dtype", "%s", stored)
+	if known := joined(e.res.Model.Precision, e.res.Model.Quantization); known != "" {
+		return state(true, "model.precision", "%s", known)
 	}
 	return unknown("model.precision", "say it in metadata.precision")
 }
 
-// planned reads a text off the plan.
-func planned(plan map[string]any, path ...string) string {
-	var at any = plan
-	for _, key := range path {
-		block, ok := at.(map[string]any)
-		if !ok {
-			return ""
+// missing are those of the names that the result lists as unknown.
+func (e *examined) missing(names ...string) string {
+	var list []string
+	for _, name := range names {
+		if slices.Contains(e.res.Unknown, name) {
+			list = append(list, name)
 		}
-		at = block[key]
 	}
-	text, _ := at.(string)
-	return text
+	return strings.Join(list, ", ")
 }
 
 // batch: is it said what the load means for batching.

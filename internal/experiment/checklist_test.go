@@ -100,10 +100,9 @@ func TestChecklistFindsEachFlaw(t *testing.T) {
 		{"a short level", func(r *result.Result) { r.Sustained, r.Points[1].Window.EndS = nil, 40 }, "duration", "no, points[1].window.end_s"},
 		{"hardware not said", func(r *result.Result) { r.Hardware = result.Hardware{} }, "hardware context", "unknown, hardware.accelerator"},
 		{"precision not said", func(r *result.Result) { r.Model.Precision = "" }, "precision", "unknown, model.precision"},
-		{"the embedded engine's precision", func(r *result.Result) {
-			r.Model.Precision, r.Engine.Embedded = "", true
-			r.Plan = map[string]any{"server": map[string]any{"sim": map[string]any{"dtype": "bfloat16"}}}
-		}, "precision", "yes, plan.server.sim.dtype"},
+		{"only how the weights are stored", func(r *result.Result) {
+			r.Model.Precision, r.Model.Quantization = "", "awq"
+		}, "precision", "yes, model.precision"},
 		{"nothing in flight", func(r *result.Result) { r.Points[2].Concurrency = metric.Concurrency{} }, "batch", "no, points[2].concurrency.mean"},
 		{"no decode", func(r *result.Result) { r.Points[0].Latency.TPOT = nil }, "both phases", "no, points[0].latency"},
 	} {

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,12 +116,12 @@ func fields(c *config.Config, res *result.Result) []result.Field {
 		objectives = append(objectives, o.Text)
 	}
 	list := []result.Field{
-		{Name: "Model and revision", Value: joined(res.Model.Name, said("revision")), Field: "model.name, plan.metadata.revision"},
+		{Name: "Model and revision", Value: joined(res.Model.Name, res.Model.Revision), Field: "model.name, model.revision"},
 		{Name: "Tokenizer and chat template", Value: joined(res.Workload.Tokenizer, template(res)), Field: "workload.tokenizer, workload.template_hash"},
 		{Name: "Runtime and version", Value: joined(res.Engine.Name, res.Engine.Version), Field: "engine.name, engine.version"},
-		{Name: "Hardware and driver", Value: joined(hardware(res), said("driver")), Field: "hardware, plan.metadata.driver"},
-		{Name: "Precision", Value: precision(c, res), Field: "model.precision"},
-		{Name: "Serving flags", Value: joined(said("server_flags"), engineFlags(c), declared(res)), Field: "plan.metadata.server_flags, plan.server.sim, engine.declared"},
+		{Name: "Hardware and driver", Value: joined(hardware(res), called("driver ", res.Hardware.Driver), called("CUDA ", res.Hardware.CUDA)), Field: "hardware"},
+		{Name: "Precision", Value: joined(res.Model.Precision, res.Model.Quantization), Field: "model.precision, model.quantization"},
+		{Name: "Serving flags", Value: joined(res.Engine.Parallelism, servingFlags(res), declared(res)), Field: "engine.parallelism, engine.flags, engine.declared"},
 		{Name: "Traffic mix", Value: c.Workload.String(), Field: "plan.workload"},
 		{Name: "SLO target", Value: strings.Join(objectives, ", "), Field: "plan.sla_thresholds"},
 		{Name: "Pass or fail", Value: decision(res), Field: "verdict"},
@@ -156,26 +155,26 @@ func hardware(res *result.Result) string {
 	if h.Count > 1 {
 		h.Accelerator = fmt.Sprintf("%d x %s", h.Count, h.Accelerator)
 	}
-	return joined(h.Accelerator, h.Notes)
+	return joined(h.Accelerator, h.Interconnect, h.Notes)
 }
 
-// precision is what the plan says, or the embedded engine's own.
-func precision(c *config.Config, res *result.Result) string {
-	if res.Model.Precision != "" || !c.Embedded() {
-		return res.Model.Precision
+// servingFlags are the settings of the server, as it tells them or the plan
+// does.
+func servingFlags(res *result.Result) string {
+	var parts []string
+	for name, value := range res.Engine.Flags {
+		parts = append(parts, name+" "+value)
 	}
-	s := c.Server.Sim
-	return joined(cmp.Or(s.Dtype, "as the model's maker ships it"), s.Quantization)
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
 }
 
-// engineFlags are the settings of the embedded engine.
-func engineFlags(c *config.Config) string {
-	if !c.Embedded() {
+// called is a text behind its name, "" where there is none.
+func called(name, text string) string {
+	if text == "" {
 		return ""
 	}
-	s := c.Server.Sim
-	return fmt.Sprintf("tp %d, max_num_seqs %d, max_num_batched_tokens %d, gpu_memory_utilization %.3g",
-		s.TP, s.MaxNumSeqs, s.MaxNumBatchedTokens, s.GPUMemoryUtilization)
+	return name + text
 }
 
 func declared(res *result.Result) string {

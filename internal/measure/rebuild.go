@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/config"
 	"redline/internal/diagnose"
+	"redline/internal/identity"
 	"redline/internal/record"
 	"redline/internal/result"
 	"redline/internal/store"
@@ -82,7 +83,13 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 		Text: why + " left no record, so slow ones are missing"})
 	seen := logged.Accelerators()
 	nameHardware(res, seen)
-	err = judge(res, c, dir.Records, start, end, plannedLoad{stageStart: 0}, keptEvidence(res, c, dir, logged, start, end))
+	evidence := keptEvidence(res, c, dir, logged, start, end)
+	var facts identity.Facts
+	if s := logged.Header.Subject; s != nil && s.Facts != nil {
+		facts = *s.Facts
+	}
+	describe(res, c, facts, evidence.Server)
+	err = judge(res, c, dir.Records, start, end, plannedLoad{stageStart: 0}, evidence)
 	for i := range res.Points {
 		useAccelerators(res, &res.Points[i], seen, start, end)
 	}

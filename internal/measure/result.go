@@ -22,8 +22,9 @@ import (
 func (r *run) result() (*result.Result, error) {
 	res := blank(r.Config, r.id, r.started)
 	res.Command, res.Version = r.Command, r.Version
-	res.Engine = r.target.about
-	res.Engine.Declared = r.Config.Declared()
+	about := r.target.about
+	res.Engine.Name, res.Engine.Version, res.Engine.API = about.Name, about.Version, about.API
+	res.Engine.URL, res.Engine.Embedded = about.URL, about.Embedded
 	res.Model.Name = r.target.model
 	if r.watched.unread != "" {
 		res.Warnings = append(res.Warnings, result.Warning{Figure: "server", Text: r.watched.unread})
@@ -50,8 +51,10 @@ func (r *run) result() (*result.Result, error) {
 			Reads: counted.kernel + counted.user, Missing: counted.user},
 		SharesHost: r.target.client.Local(), Retransmits: counted.retransmits}
 	fill(&res.Client, r.watched.host.Over(start, end))
+	use := r.watched.serverUse(start, end)
+	describe(res, r.Config, r.target.facts, use)
 	evidence := validity.Evidence{Client: res.Client, Embedded: r.target.engine != nil,
-		Traffic: r.watched.traffic(), Server: r.watched.serverUse(start, end), Repeat: r.target.repeat,
+		Traffic: r.watched.traffic(), Server: use, Repeat: r.target.repeat,
 		Natural: r.Config.Workload.EndsNaturally(), KeepsLength: keepsLength(r.Config)}
 	if designed, err := r.work.DesignedSharing(max(1, r.outcome.Counts.Due)); err == nil {
 		evidence.DesignedCache = &designed
@@ -95,11 +98,7 @@ func stampSource(kernel, user int64) string {
 func blank(c *config.Config, id string, started time.Time) *result.Result {
 	res := &result.Result{Schema: result.Schema, ID: id, Started: started.UTC().Truncate(time.Millisecond),
 		Seed: c.Seed, Label: c.Metadata["label"], Note: c.Metadata["note"], Plan: c.Resolved()}
-	res.Hardware = result.Hardware{Accelerator: c.Metadata["hardware"], Notes: c.Metadata["hardware_notes"]}
-	res.Model = result.Model{Name: c.Provider.Model, Precision: c.Metadata["precision"]}
-	if c.Embedded() {
-		res.Hardware.Accelerator, res.Hardware.Count = c.Server.Sim.GPU, c.Server.Sim.TP
-	}
+	declare(res, c)
 	res.Engine.Declared = c.Declared()
 	res.Workload.Name = c.Workload.String()
 	switch {

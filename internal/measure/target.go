@@ -2,7 +2,6 @@ package measure
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"redline/internal/client"
+	"redline/internal/identity"
 	"redline/internal/llm"
 	"redline/internal/record"
 	"redline/internal/result"
@@ -33,7 +33,8 @@ type target struct {
 	context  int
 	// chatTemplate is what the server puts around prompts, where it shows it.
 	chatTemplate string
-	ttft         time.Duration // of the preflight request
+	facts        identity.Facts // what it told of itself
+	ttft         time.Duration  // of the preflight request
 	tpot         time.Duration
 	asked        []spent          // by the preflight requests
 	repeat       *validity.Repeat // nil where it was not tried
@@ -111,7 +112,7 @@ func (t *target) reach(ctx context.Context, r *run, spec client.Spec) error {
 	if err := t.preflight(ctx, r, served); err != nil {
 		return err
 	}
-	t.identify(ctx, served)
+	t.identify(ctx, r.Version, served)
 	return nil
 }
 
@@ -157,25 +158,26 @@ func reason(err error) string {
 const simName = "redline sim"
 
 // identify asks the server what it is, as far as it tells.
-func (t *target) identify(ctx context.Context, served []client.ServedModel) {
+func (t *target) identify(ctx context.Context, version string, served []client.ServedModel) {
 	if t.engine != nil {
-		t.about.Name = simName
+		t.facts = simFacts(t.spec, version)
+	} else {
+		t.facts = identity.Ask(ctx, func(ctx context.Context, path string, body []byte) ([]byte, error) {
+			if body != nil {
+				return t.client.Post(ctx, path, body)
+			}
+			return t.client.Get(ctx, path)
+		}, t.model)
 	}
 	for _, m := range served {
-		if m.ID == t.model && t.about.Name == "" {
-			t.about.Name = m.OwnedBy
+		if m.ID == t.model {
+			t.facts.Add(identity.Facts{Engine: m.OwnedBy, Model: m.Root, MaxLen: m.MaxModelLen})
 		}
 	}
-	content, err := t.client.Get(ctx, "/version")
-	if err != nil {
-		return
+	if t.chatTemplate == "" {
+		t.chatTemplate = t.facts.ChatTemplate
 	}
-	var v struct {
-		Version string `json:"version"`
-	}
-	if json.Unmarshal(content, &v) == nil {
-		t.about.Version = v.Version
-	}
+	t.about.Name, t.about.Version = t.facts.Engine, t.facts.Version
 }
 
 // The preflight request is short: it asks whether, not how fast. Its number is

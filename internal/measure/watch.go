@@ -75,7 +75,7 @@ func (r *run) watchServer(ctx context.Context, w *watch) {
 func (r *run) subject() *telemetry.Subject {
 	about := r.target.about
 	return &telemetry.Subject{Command: r.Command, Version: r.Version, Model: r.target.model, Engine: about.Name,
-		EngineVersion: about.Version, API: about.API, URL: about.URL, SharesHost: r.target.client.Local()}
+		EngineVersion: about.Version, API: about.API, URL: about.URL, SharesHost: r.target.client.Local(), Facts: &r.target.facts}
 }
 
 // lines is where telemetry goes; a nil log takes lines and drops them.

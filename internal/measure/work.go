@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -77,14 +76,6 @@ func (t *target) learnContext(ctx context.Context, r *run, served []client.Serve
 	if t.engine == nil && t.context > 0 {
 		if err := r.fits(t.context); err != nil {
 			return err
-		}
-	}
-	if content, err := t.client.Get(ctx, "/props"); err == nil {
-		var props struct {
-			ChatTemplate string `json:"chat_template"`
-		}
-		if json.Unmarshal(content, &props) == nil {
-			t.chatTemplate = props.ChatTemplate
 		}
 	}
 	if r.Config.Tokenizer != config.ByServer {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -157,9 +158,13 @@ const notStated = "not stated"
 func (p *page) setUpFields(r *result.Result) {
 	p.setting(r)
 	p.stated("hardware", model(result.Model{}, r.Hardware))
-	p.stated("driver", metadata(r, "driver"))
-	p.stated("precision", r.Model.Precision)
-	p.stated("revision", metadata(r, "revision"))
+	p.stated("driver", cmp.Or(driver(r.Hardware), metadata(r, "driver")))
+	p.stated("precision", precision(r.Model))
+	p.stated("revision", cmp.Or(r.Model.Revision, metadata(r, "revision")))
+	p.field("tokenizer", clean(r.Model.Tokenizer))
+	p.field("parallelism", clean(r.Engine.Parallelism))
+	p.field("flags", flags(r.Engine.Flags))
+	p.field("unknown", clean(strings.Join(r.Unknown, ", ")))
 	p.stated("chat template", r.Workload.TemplateHash)
 	p.stated("objectives", strings.Join(objectiveTexts(r), ", "))
 	p.stated("rollback risk", metadata(r, "rollback_risk"))

@@ -1,8 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -70,11 +72,13 @@ func (p *page) hardware(r *result.Result) {
 	}
 	p.stated("accelerator", r.Hardware.Accelerator)
 	p.stated("accelerators", accelerators)
-	p.stated("driver", metadata(r, "driver"))
+	p.stated("driver", cmp.Or(driver(r.Hardware), metadata(r, "driver")))
+	p.field("interconnect", clean(r.Hardware.Interconnect))
 	p.stated("notes", r.Hardware.Notes)
 	p.stated("model", r.Model.Name)
-	p.stated("revision", metadata(r, "revision"))
-	p.stated("precision", r.Model.Precision)
+	p.stated("revision", cmp.Or(r.Model.Revision, metadata(r, "revision")))
+	p.stated("precision", precision(r.Model))
+	p.field("unknown", clean(strings.Join(r.Unknown, ", ")))
 	shared := "another machine than the server's, as far as can be told"
 	if r.Client.SharesHost {
 		shared = "the server's own machine: the two share its cores"
@@ -86,6 +90,7 @@ func (p *page) hardware(r *result.Result) {
 // its own account.
 func (p *page) serverFlags(r *result.Result) {
 	p.stated("engine", strings.TrimSpace(r.Engine.Name+" "+r.Engine.Version))
+	p.field("parallelism", clean(r.Engine.Parallelism))
 	p.stated("api", r.Engine.API)
 	p.stated("url", r.Engine.URL)
 	p.stated("tokenizer", r.Workload.Tokenizer)
@@ -95,13 +100,8 @@ func (p *page) serverFlags(r *result.Result) {
 	for option, how := range r.Engine.Declared {
 		rows = append(rows, []cell{{text: clean("declared." + option)}, {text: clean(how)}})
 	}
-	for i := range r.Points {
-		if s := r.Points[i].Server; s != nil {
-			for key, value := range s.Config {
-				rows = append(rows, []cell{{text: clean("reported." + key)}, {text: clean(value)}})
-			}
-			break
-		}
+	for key, value := range reported(r) {
+		rows = append(rows, []cell{{text: clean("reported." + key)}, {text: clean(value)}})
 	}
 	rows = slices.DeleteFunc(rows, func(row []cell) bool { return row[1].text == "" })
 	if len(rows) == 0 {
@@ -110,6 +110,18 @@ func (p *page) serverFlags(r *result.Result) {
 	}
 	slices.SortStableFunc(rows, func(a, b []cell) int { return strings.Compare(a[0].text, b[0].text) })
 	p.write(table{columns: []column{{head: cell{text: "flag"}}, {head: cell{text: "value"}}}, rows: rows})
+}
+
+// reported are the settings that the server tells of, in its pages or in its
+// metrics.
+func reported(r *result.Result) map[string]string {
+	all := maps.Clone(r.Engine.Flags)
+	for i := range r.Points {
+		if s := r.Points[i].Server; s != nil && len(all) == 0 {
+			all = s.Config
+		}
+	}
+	return all
 }
 
 // notesRow is a measured row with everything that it can be traced to.

@@ -44,7 +44,33 @@ func model(m result.Model, h result.Hardware) string {
 	if hardware != "" && h.Count > 0 {
 		hardware = count(h.Count) + hard + "×" + hard + hardware
 	}
-	return clean(joined(strings.TrimSpace(m.Name+" "+m.Precision), hardware, h.Notes))
+	return clean(joined(strings.TrimSpace(m.Name+" "+precision(m)), hardware, h.Interconnect, h.Notes))
+}
+
+// precision is what the weights are computed with and how they are stored.
+func precision(m result.Model) string {
+	if m.Quantization == "" || m.Quantization == m.Precision {
+		return m.Precision
+	}
+	return strings.TrimSpace(m.Precision + " " + m.Quantization)
+}
+
+// driver is what lies between the engine and the accelerators.
+func driver(h result.Hardware) string {
+	cuda := h.CUDA
+	if cuda != "" {
+		cuda = "CUDA " + cuda
+	}
+	return joined(h.Driver, cuda)
+}
+
+// flags lists settings by name.
+func flags(all map[string]string) string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, clean(name)+" "+clean(all[name]))
+	}
+	return strings.Join(list, ", ")
 }
 
 // templateAdds tells what the server puts around a prompt.

@@ -21,6 +21,9 @@ func (p *page) trust(r *result.Result) {
 	}
 	p.field("checks", counts)
 	p.field("unchecked", unchecked(r.Verdict.Unchecked))
+	if p.kept == nil { // an article has it under the set-up
+		p.field("unknown", clean(strings.Join(r.Unknown, ", ")))
+	}
 }
 
 func (p *page) client(r *result.Result) string {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"sync"
+
+	"redline/internal/identity"
 )
 
 // Schema names the form of a telemetry log.
@@ -36,6 +38,8 @@ type Subject struct {
 	URL           string `json:"url,omitempty"`
 	// SharesHost says that the engine runs on the machine that watches.
 	SharesHost bool `json:"shares_host,omitempty"`
+	// Facts are what the server told of itself.
+	Facts *identity.Facts `json:"facts,omitempty"`
 }
 
 // Line is every other line of a telemetry log: what was seen at one moment, of

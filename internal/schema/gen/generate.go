@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"path"
 	"reflect"
 	"slices"
@@ -67,7 +68,7 @@ func generate() (map[string][]byte, error) {
 
 // reflected gives the schema of a Go type, described by its comments.
 func reflected(t reflect.Type, r *jsonschema.Reflector) (*jsonschema.Schema, error) {
-	for _, dir := range []string{"config", "result", "metric", "slo", "client", "load", "arrival", "workload", "dist", "trace", "wire", "sim", "telemetry"} {
+	for _, dir := range []string{"config", "result", "metric", "slo", "client", "load", "arrival", "workload", "dist", "trace", "wire", "sim", "telemetry", "identity"} {
 		if err := r.AddGoComments("redline", "internal/"+dir, jsonschema.WithFullComment()); err != nil {
 			return nil, err
 		}
@@ -199,10 +200,12 @@ func logHeader(schema string) *jsonschema.Schema {
 	}, "schema", "run", "origin_unix_ns", "origin_mono_ns")
 }
 
-// telemetryLine is a header or a line, with the line's definitions beside both.
+// telemetryLine is a header or a line, with the definitions of both beside
+// them.
 func telemetryLine(line, subject *jsonschema.Schema) *jsonschema.Schema {
 	definitions := line.Definitions
-	line.Definitions, line.Version, subject.Version = nil, "", ""
+	maps.Copy(definitions, subject.Definitions)
+	line.Definitions, subject.Definitions, line.Version, subject.Version = nil, nil, "", ""
 	header := logHeader(telemetry.Schema)
 	header.Properties.Set("subject", subject)
 	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{header, line}, Definitions: definitions}
