@@ -7,7 +7,7 @@ STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
 FUZZTIME ?= 10m
-.PHONY: help build run test check cross fuzz bench floor accuracy peers real twin offered soak limit trials golden dist clean
+.PHONY: help build run test check cross fuzz bench floor accuracy peers real twin offered soak limit trials golden dist clean scrape
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,8 @@ real: build ## drive a real engine with a small model; writes docs/REAL-ENGINES.
 
 twin: build ## fit a twin to the engine of make real (five minutes); writes its part of docs/TWIN.md
 	scripts/twin/run.sh
+scrape: build ## what reading the server's metrics costs (three minutes); writes its table in docs/TELEMETRY.md
+	scripts/scrape/run.sh
 
 offered: build ## how many requests and streams it can offer (a minute); writes docs/LOAD.md
 	scripts/offered/run.sh

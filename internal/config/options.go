@@ -54,6 +54,8 @@ var Options = []Option{
 		Help: "leave the engine's metrics alone; in the plan scrape: false", set: setNoTelemetry, get: getNoTelemetry},
 	{Flag: "catalog", Key: "catalog", Group: TargetGroup, Kind: Text, Value: "FILE", Repeatable: true,
 		Help: "file of models and accelerators beside those that redline knows, or the config.json of the model that is served"},
+	{Flag: "engine-log", Key: "telemetry.engine_log", Group: TargetGroup, Kind: Text, Value: "FILE|COMMAND",
+		Help: "keep what the engine's log adds meanwhile, from a file or a command such as 'docker logs -f --tail 0 vllm', and count its troubles"},
 	{Flag: "accelerator", Key: "telemetry.accelerator", Group: TargetGroup, Kind: Text, Value: "SOURCE",
 		Default: "auto: nvidia-smi or amd-smi of this machine, where the server is on it too",
 		Help: "what watches the server's accelerators: auto, off, nvidia-smi, amd-smi, a command that runs one such as 'ssh gpu1 nvidia-smi', " +

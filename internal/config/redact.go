@@ -166,7 +166,7 @@ func (r redactor) text(s, path string) string {
 // known words can, and replacing one of those would spoil the plan.
 func freeText(path string) bool {
 	return strings.HasPrefix(path, "provider.") && path != "provider.api" || strings.HasPrefix(path, metricsURL) ||
-		path == acceleratorKey || strings.HasPrefix(path, "metadata.") || strings.HasPrefix(path, "generation.stop")
+		path == acceleratorKey || path == "telemetry.engine_log" || strings.HasPrefix(path, "metadata.") || strings.HasPrefix(path, "generation.stop")
 }
 
 func (r redactor) apiKey(s string) string {

@@ -79,8 +79,11 @@ type run struct {
 	live    metric.Live
 	counts  load.Progress
 	watched *watch
-	outcome load.Outcome
-	before  tally // what the target had counted before this run
+	// engineLog is nil unless the plan asks for it, and logged what came of it.
+	engineLog *engineLog
+	logged    *result.EngineLog
+	outcome   load.Outcome
+	before    tally // what the target had counted before this run
 }
 
 // Run measures and writes the run directory. Without a result there is an
@@ -305,6 +308,7 @@ func (r *run) openDir() error {
 // the result is made with those that are still in memory.
 func (r *run) load(ctx context.Context) (lost, err error) {
 	r.watched = r.startWatch(ctx)
+	r.engineLog = r.followLog()
 	stopLive, stopNotices := r.watch(), r.notices()
 	r.outcome, err = load.Run(ctx, r.clock, r.target.client, r.stage, &r.counts, func(rec *record.Record) {
 		r.live.Observe(rec)
@@ -313,6 +317,7 @@ func (r *run) load(ctx context.Context) (lost, err error) {
 	})
 	stopNotices()
 	stopLive()
+	r.logged = r.engineLog.stop()
 	if err := r.watched.stop(ctx, r.clock.Now); err != nil {
 		r.say("the telemetry log is incomplete: %v", err)
 	}

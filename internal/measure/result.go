@@ -73,6 +73,7 @@ func (r *run) result() (*result.Result, error) {
 		warmup := time.Duration(start - r.outcome.Start).Seconds()
 		res.Points[i].Window.WarmupS = &warmup
 	}
+	r.engineLog.tell(res, r.logged)
 	if r.outcome.WarmupCut {
 		res.Warnings = append(res.Warnings, result.Warning{Figure: "window",
 			Text: "the warm-up was cut off at 60 s, before it had seen 50 requests and lasted twice the mean e2e"})

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 
 	"redline/internal/result"
@@ -26,6 +28,26 @@ func (p *page) crossChecks(checks []result.CrossCheck) {
 	p.field("agrees", joined(agree...))
 	if len(differ) > 0 {
 		p.field("differs", p.paint(weak, joined(differ...)))
+	}
+}
+
+// engineLog says of what troubles the engine's log speaks, and quotes the first
+// line of each.
+func (p *page) engineLog(l *result.EngineLog) {
+	if l == nil {
+		return
+	}
+	text := plural(int(l.Lines), "line")
+	if l.Cut {
+		text += ", not all of them kept"
+	}
+	parts := []string{text}
+	for _, kind := range slices.Sorted(maps.Keys(l.Kinds)) {
+		parts = append(parts, count(int(l.Kinds[kind]))+hard+"of"+hard+clean(kind))
+	}
+	p.field("engine log", joined(parts...)+p.markOn("engine_log"))
+	for _, line := range l.Excerpt {
+		p.field("", clean(line))
 	}
 }
 

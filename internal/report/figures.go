@@ -24,6 +24,7 @@ func (p *page) figures(point *result.Point) {
 	p.acceleratorUse(point.Accelerator)
 	p.crossChecks(point.CrossChecks)
 	p.prediction(point.Prediction)
+	p.engineLog(point.EngineLog)
 	p.cost(point.Cost)
 }
 

@@ -184,6 +184,8 @@ type Point struct {
 	// Accelerator is what the server's devices did meanwhile.
 	Accelerator *telemetry.AcceleratorUse `json:"accelerator,omitempty"`
 	Prediction  *Prediction               `json:"prediction,omitempty"`
+	// EngineLog is what the engine's log said meanwhile, where it was asked for.
+	EngineLog *EngineLog `json:"engine_log,omitempty"`
 	// CrossChecks lay the server's account beside ours.
 	CrossChecks []CrossCheck `json:"cross_checks,omitempty"`
 	Cost        *Cost        `json:"cost,omitempty"`

@@ -29,6 +29,7 @@ const (
 	PinFile     = "pin.json" // marks a baseline
 
 	telemetryFile = "telemetry.jsonl"
+	engineLogFile = "engine.log"
 
 	experimentFile = "experiment.json"
 	secondPlanFile = "plan-b.yaml"

@@ -40,6 +40,16 @@ func (t *Telemetry) Close() error {
 	return nil
 }
 
+// StartEngineLog makes the file for what the engine's log adds.
+func (d *Dir) StartEngineLog() (*os.File, error) {
+	path := filepath.Join(d.Path, engineLogFile)
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, cause(path, err)
+	}
+	return f, nil
+}
+
 // ReadTelemetry reads the log back; a run without one gives nil.
 func (d *Dir) ReadTelemetry() (*telemetry.Logged, error) {
 	path := filepath.Join(d.Path, telemetryFile)

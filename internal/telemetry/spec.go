@@ -23,6 +23,9 @@ type Spec struct {
 	Interval time.Duration `yaml:"interval,omitempty"`
 	// Scrape is true unless the plan says otherwise.
 	Scrape *bool `yaml:"scrape,omitempty"`
+	// EngineLog is a file to follow while the run goes on, or a command that
+	// prints the engine's log.
+	EngineLog string `yaml:"engine_log,omitempty"`
 	// Accelerator says where the figures of the server's accelerators come
 	// from, as ParseAccelerator reads it; "" for auto.
 	Accelerator string `yaml:"accelerator,omitempty"`
