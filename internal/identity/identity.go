@@ -87,6 +87,9 @@ func Ask(ctx context.Context, call Caller, model string) Facts {
 		if o := parse(answers[i]); o != nil {
 			var told Facts
 			q.read(o, &told)
+			if told.Precision == "auto" { // which is to say nothing
+				told.Precision = ""
+			}
 			facts.Add(told)
 		}
 	}
