@@ -116,6 +116,9 @@ func (s Spec) lawful() (*engine, error) {
 	if err := s.Law.validate(); err != nil {
 		return nil, err
 	}
+	if key := s.besideLaw(); key != "" {
+		return nil, fmt.Errorf("%s: has no effect on an engine with a law, whose constants were measured: leave it out", key)
+	}
 	s.Model = orDefault(s.Model, lawModel)
 	s.ServedModelName = orDefault(s.ServedModelName, s.Model)
 	e := &engine{spec: s, jitter: DefaultJitter}
@@ -147,6 +150,23 @@ func (s Spec) lawful() (*engine, error) {
 			f.MaxNumBatchedTokens, f.MaxModelLen)
 	}
 	return e, nil
+}
+
+// besideLaw names a setting of the accelerator, which a law takes the place of.
+func (s Spec) besideLaw() string {
+	for _, f := range []struct {
+		key string
+		set bool
+	}{
+		{"gpu", s.GPU != ""}, {"tp", s.TP != 0}, {"gpu_memory_utilization", s.GPUMemoryUtilization != 0},
+		{"dtype", s.Dtype != ""}, {"quantization", s.Quantization != ""}, {"kv_cache_dtype", s.KVCacheDtype != ""},
+		{"compute_share", s.ComputeShare != 0}, {"memory_share", s.MemoryShare != 0},
+	} {
+		if f.set {
+			return f.key
+		}
+	}
+	return ""
 }
 
 // checkOverheads bounds the times that a Spec adds to what the model says.

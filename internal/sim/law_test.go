@@ -67,6 +67,8 @@ func TestBadLawsSayWhatToWrite(t *testing.T) {
 		"no time":                  law(func(s *Spec) { s.Law.WeightsUS, s.Law.TokenUS = 0, 0 }),
 		"step_overhead: want":      law(func(s *Spec) { s.StepOverhead = -1 }),
 		"request_overhead: want":   law(func(s *Spec) { s.RequestOverhead = time.Hour }),
+		"gpu: has no effect":       law(func(s *Spec) { s.GPU = "H100" }),
+		"tp: has no effect":        law(func(s *Spec) { s.TP = 2 }),
 		"below max_num_seqs":       law(func(s *Spec) { s.MaxNumSeqs, s.MaxNumBatchedTokens = 64, 32 }),
 		"num_gpu_blocks_override ": law(func(s *Spec) { s.MaxModelLen, s.NumGPUBlocksOverride = 1000, 10 }),
 	} {

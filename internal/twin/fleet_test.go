@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"redline/internal/arrival"
+	"redline/internal/result"
 	"redline/internal/sim"
 	"redline/internal/slo"
 )
@@ -59,6 +60,12 @@ func TestLimitOfAQueue(t *testing.T) {
 		} else {
 			high = rho
 		}
+	}
+	ev := &Evidence{Objectives: []string{"ttft:p90<15ms"}, Limit: &result.Limit{Rate: 2 * low / 0.010, Binding: "ttft:p90<15ms"},
+		Levels: []Level{{Requests: []Observed{{Counted: true, Request: one()[0]}}}}}
+	c := &Calibration{Spec: server(), Evidence: ev}
+	if err := c.checkLimit(t.Context()); err != nil || c.Limit == nil || math.Abs(c.Limit.Error-0.5) > 0.04 {
+		t.Errorf("beside a limit of twice its own the twin has %+v, %v", c.Limit, err)
 	}
 	got, err := Limit(t.Context(), server(), one(), objectives(t, "ttft:p90<15ms"), 2*time.Hour, 1)
 	if want := low / 0.010; err != nil || math.Abs(got/want-1) > 0.03 {
