@@ -75,11 +75,25 @@ func Observe(paths ...string) (*Evidence, error) {
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(ev.Levels, func(a, b Level) int { return cmp.Compare(a.Load, b.Load) })
+	slices.SortStableFunc(ev.Levels, byLoad)
 	if len(ev.Levels) == 0 {
 		return nil, fmt.Errorf("%s: no answer with its token times to fit to; measure with streaming on: redline sweep --url URL --rates 1,2,4,8", paths[0])
 	}
 	return ev, nil
+}
+
+// byLoad orders levels: open loops by their rate, then closed ones by their
+// size, since a full server answers all of these at about one rate.
+func byLoad(a, b Level) int {
+	switch {
+	case a.Closed && b.Closed:
+		return cmp.Compare(a.Cap, b.Cap)
+	case a.Closed:
+		return 1
+	case b.Closed:
+		return -1
+	}
+	return cmp.Compare(a.Load, b.Load)
 }
 
 func (ev *Evidence) directory(dir *store.Dir) error {
