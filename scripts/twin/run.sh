@@ -21,7 +21,7 @@ version=$("$python" -c 'import llama_cpp; print(llama_cpp.__version__)')
 server=$!
 for _ in $(seq 120); do curl -fs "http://127.0.0.1:$port/v1/models" >/dev/null 2>&1 && break; sleep 0.5; done
 
-./bin/redline sweep --url "http://127.0.0.1:$port" --concurrencies 1,2,3,4,6 --duration "$level" --warmup 5s \
+./bin/redline sweep --url "http://127.0.0.1:$port" --concurrencies "${CONCURRENCIES:-1,2,3,4,6}" --duration "$level" --warmup 5s \
   --workload "${WORKLOAD:-in=uniform(16,96) out=uniform(8,40)}" --seed 7 --out "$out/sweep" --quiet >"$out/sweep.txt" 2>&1 || true
 tail -5 "$out/sweep.txt"
 NO_COLOR=1 ./bin/redline calibrate "$out/sweep" >"$out/twin.txt" || true
@@ -31,8 +31,8 @@ cat "$out/twin.txt"
   echo '<!-- real: begin (make twin) -->'
   echo
   echo "A real engine, by \`make twin\` on $(date -u +%Y-%m-%d), on a machine with $(nproc) cores and a load average of $(cut -d' ' -f1 /proc/loadavg):"
-  echo "llama-cpp-python $version serving $(basename "$model") on one thread of the CPU, one request at a time; closed loops of one"
-  echo "to six, $level each. Every other level is foretold:"
+  echo "llama-cpp-python $version serving $(basename "$model") on one thread of the CPU, one request at a time; closed loops of"
+  echo "${CONCURRENCIES:-1,2,3,4,6} requests, $level each. Every other level is foretold:"
   echo
   echo '```'
   sed -e '/^Keep it/d' -e "s#$out/#runs/#g" "$out/twin.txt" | cat -s
