@@ -137,21 +137,48 @@ func TestAffordable(t *testing.T) {
 		name   string
 		level  search.Level
 		left   time.Duration
-		warmup *time.Duration
+		warmup time.Duration
 		want   search.Level
 		ok     bool
 	}{
-		{"enough", minute, 65 * time.Second, &warmup, minute, true},
-		{"cut to what the warm-up leaves", minute, 30 * time.Second, &warmup, cut, true},
-		{"a warm-up that is not known", minute, 25 * time.Second, nil, cut, true},
-		{"too little", minute, 14 * time.Second, &warmup, search.Level{}, false},
-		{"used up", minute, -time.Second, nil, search.Level{}, false},
-		{"a sustained run is whole", sustained, 65 * time.Second, &warmup, sustained, true},
-		{"or not at all", sustained, 64 * time.Second, &warmup, search.Level{}, false},
+		{"enough", minute, 65 * time.Second, warmup, minute, true},
+		{"cut to what the warm-up leaves", minute, 30 * time.Second, warmup, cut, true},
+		{"without a warm-up", minute, 25 * time.Second, 0, cut, true},
+		{"too little", minute, 14 * time.Second, warmup, search.Level{}, false},
+		{"used up", minute, -time.Second, 0, search.Level{}, false},
+		{"a sustained run is whole", sustained, 65 * time.Second, warmup, sustained, true},
+		{"or not at all", sustained, 64 * time.Second, warmup, search.Level{}, false},
 	} {
 		got, ok := affordable(tc.level, tc.left, tc.warmup, shortest)
 		if diff := cmp.Diff(tc.want, got); diff != "" || ok != tc.ok {
 			t.Errorf("%s: %v, %s", tc.name, ok, diff)
+		}
+	}
+}
+
+// TestDrainOf: a probe ends soon, but never before an objective could have been
+// broken.
+func TestDrainOf(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		purpose   string
+		length    time.Duration
+		objective string
+		want      time.Duration
+	}{
+		{search.Probe, 3 * time.Second, "ttft:p99<500ms", 10 * time.Second},
+		{search.Probe, 20 * time.Second, "ttft:p99<500ms", 20 * time.Second},
+		{search.Probe, 3 * time.Second, "e2e:p95<30s", 33 * time.Second},
+		{search.Narrow, 30 * time.Second, "ttft:p99<500ms", time.Minute},
+		{search.Sustain, 300 * time.Second, "e2e:p95<100s", 110 * time.Second},
+	} {
+		o, err := slo.Parse(tc.objective)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := drainOf(search.Level{Purpose: tc.purpose, Duration: tc.length}, []slo.Objective{o})
+		if got.Round(time.Millisecond) != tc.want {
+			t.Errorf("%s of %v with %s: %v, want %v", tc.purpose, tc.length, tc.objective, got, tc.want)
 		}
 	}
 }

@@ -53,19 +53,20 @@ func (x *conductor) findLimit(ctx context.Context) error {
 	}
 	defer func() { x.answer(s) }()
 	left := spec.Budget
-	expected := x.target.MeanOutput(x.Config)
+	prompt, output := x.target.MeanLengths(x.Config)
 	for {
 		level, ok := s.Next()
 		if !ok {
 			return nil
 		}
 		level.Rate = fourDigits(level.Rate)
+		stage := x.atLevel(level)
 		if spec.Budget > 0 {
-			if level, ok = affordable(level, left, x.level().Load.Bounds.Warmup, cmp.Or(spec.Shortest, defaultShortest)); !ok {
+			if level, ok = affordable(level, left, x.expectedWarmup(stage), cmp.Or(spec.Shortest, defaultShortest)); !ok {
 				return nil
 			}
+			stage = x.atLevel(level)
 		}
-		stage := x.atLevel(level)
 		res, err := x.run(ctx, stage)
 		if err != nil {
 			return err
@@ -78,7 +79,7 @@ func (x *conductor) findLimit(ctx context.Context) error {
 			return err
 		}
 		left -= seen.Spent
-		seen.Work *= luck(res.Points[0], expected)
+		seen.Work = luck(res.Points[0], seen.Work, prompt, output)
 		s.Observe(asMeasured(level, res), seen)
 		if level.Purpose == search.Sustain && res.Interrupted == "" {
 			x.res.Sustained = new(len(x.res.Points) - 1)
@@ -120,13 +121,17 @@ func (x *conductor) judgeAccepted() error {
 	return nil
 }
 
-// luck is how much more output the window's requests asked for than the
-// workload does in the mean.
-func luck(p result.Point, expected float64) float64 {
-	if expected <= 0 || p.Requests.OK == 0 || p.Tokens.AskedOutput == 0 {
-		return 1
+// luck is the work that the window's requests brought over what was promised:
+// as many as came, with the lengths that they asked for against those that the
+// workload has in the mean.
+func luck(p result.Point, requests, prompt, output float64) float64 {
+	over := func(asked int64, mean float64) float64 {
+		if mean <= 0 || p.Requests.OK == 0 {
+			return 0
+		}
+		return float64(asked) / float64(p.Requests.OK) / mean
 	}
-	return float64(p.Tokens.AskedOutput) / float64(p.Requests.OK) / expected
+	return search.Luck(requests, over(p.Tokens.AskedPrompt, prompt), over(p.Tokens.AskedOutput, output))
 }
 
 // fourDigits rounds a rate to what a person would have asked for.
@@ -143,23 +148,51 @@ func (x *conductor) atLevel(l search.Level) Stage {
 	stage.Config.Load.Bounds.Duration = l.Duration
 	stage.Config.Load.Bounds.TotalRequests = 0
 	stage.Config.Seed += uint64(l.Draw)
+	if l.Purpose != search.Probe && x.Config.Load.Bounds.Warmup == nil {
+		// The limit is about runs that begin as any run does.
+		stage.Config.Load.Bounds.Warmup = nil
+	}
 	if x.Config.Defaulted("load_profile.drain") {
-		// A level that is far too high never drains: what has not ended after
-		// as long again has missed its objective anyway.
-		stage.Config.Load.Bounds.Drain = new(min(max(l.Duration, shortestDrain), load.DefaultDrain))
+		stage.Config.Load.Bounds.Drain = new(drainOf(l, x.Config.Objectives))
 	}
 	return stage
+}
+
+// drainOf is how long the last requests of a level get to end. A probe that is
+// far too high never drains, and what has not ended after as long again says
+// no more. But where an objective allows longer than that, ending earlier would
+// hide who breaks it.
+func drainOf(l search.Level, objectives []slo.Objective) time.Duration {
+	drain := load.DefaultDrain
+	if l.Purpose == search.Probe {
+		drain = min(max(l.Duration, shortestDrain), drain)
+	}
+	for _, o := range objectives {
+		if o.Metric == "ttft" || o.Metric == "e2e" {
+			drain = max(drain, time.Duration(1.1*o.Limit))
+		}
+	}
+	return drain
 }
 
 // shortestDrain is what the last requests of a short level get to end.
 const shortestDrain = 10 * time.Second
 
+// expectedWarmup is how long a stage will load the server before its window, as
+// far as the levels before tell.
+func (x *conductor) expectedWarmup(s Stage) time.Duration {
+	if w := s.Config.Load.Bounds.Warmup; w != nil {
+		return *w
+	}
+	const requests, longest = 50, time.Minute
+	first := time.Duration(requests / s.Config.Load.Rate * float64(time.Second))
+	return min(max(first, 2*x.e2e), longest)
+}
+
 // affordable is a level within what is left of the budget, of which its warm-up
 // takes a part; not ok where too little would be measured.
-func affordable(l search.Level, left time.Duration, warmup *time.Duration, shortest time.Duration) (search.Level, bool) {
-	if warmup != nil {
-		left -= *warmup
-	}
+func affordable(l search.Level, left, warmup, shortest time.Duration) (search.Level, bool) {
+	left -= warmup
 	if left < shortest || l.Purpose == search.Sustain && left < l.Duration {
 		return search.Level{}, false
 	}

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -8,6 +9,9 @@ import (
 	"redline/internal/record"
 )
 
+// TestAdaptiveWarmup: where every request takes m, those that still run add
+// m²/2 for each arrival per second to what the ended ones took, so that the
+// warm-up ends at t = 2 (m + m²/2(t−m)), which is 2.618 m.
 func TestAdaptiveWarmup(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -18,9 +22,9 @@ func TestAdaptiveWarmup(t *testing.T) {
 	}{
 		{"fifty requests decide where answers are fast: the 51st is due at 5 s", 100 * ms, after(20 * ms), 5 * time.Second, false},
 		{"the start is rounded up to a whole second: the 51st is due at 6.5 s", 130 * ms, after(20 * ms), 7 * time.Second, false},
-		{"twice the mean e2e decides where answers are slow", 10 * ms, after(4 * time.Second), 8 * time.Second, false},
-		{"twice the mean e2e, rounded up", 10 * ms, after(4200 * ms), 9 * time.Second, false},
-		{"the e2e ends with the last token", 10 * ms, reply{ttft: time.Second, gap: time.Second, tokens: 4}, 8 * time.Second, false},
+		{"twice the mean e2e decides where answers are slow: 10.5 s", 10 * ms, after(4 * time.Second), 11 * time.Second, false},
+		{"twice the mean e2e, rounded up: 13.1 s", 10 * ms, after(5 * time.Second), 14 * time.Second, false},
+		{"the e2e ends with the last token", 10 * ms, reply{ttft: time.Second, gap: time.Second, tokens: 4}, 11 * time.Second, false},
 		{"no answer within the limit", 500 * ms, reply{hang: true}, time.Minute, true},
 		{"answers too slow for the limit", 500 * ms, after(31 * time.Second), time.Minute, true},
 		{"nothing but faults", 500 * ms, reply{fault: &llm.Fault{Outcome: llm.HTTP}}, time.Minute, true},
@@ -88,10 +92,25 @@ func TestLateAdmissionKeepsPhasesContiguous(t *testing.T) {
 		for range warmupRequests - 1 {
 			admit(w, second)
 		}
-		w.ended(&record.Record{Outcome: llm.OK, Sent: 1, Last: 2})
+		for range warmupRequests - 1 {
+			w.ended(&record.Record{Outcome: llm.OK, Due: second, Sent: 1, Last: 2})
+		}
 		admit(w, 3*second+5)
 		if p := admit(w, 3*second-5); p.phase != record.Warmup || w.start != 4*second {
 			t.Errorf("%+v, window from %d; want the warm-up and %d", p, w.start, 4*second)
 		}
 	})
+}
+
+// TestShortAnswersDoNotEndTheWarmupAlone: answers take from 1 to 10 s, 5.5 in
+// the mean. When fifty requests were due, after 2.5 s, only the shortest have
+// ended, and twice their mean has passed.
+func TestShortAnswersDoNotEndTheWarmupAlone(t *testing.T) {
+	var turn atomic.Int64
+	p := play(t, Stage{Arrivals: every(50 * ms), Duration: 40 * time.Second, Drain: time.Second}, func(*llm.Request) reply {
+		return after(time.Duration(1+turn.Add(1)%10) * time.Second)
+	})
+	if got := p.window()[0]; got < 11*time.Second || got > 15*time.Second {
+		t.Errorf("the window starts at %v, want twice the mean of all answers and little more", got)
+	}
 }

@@ -9,7 +9,9 @@ import (
 )
 
 // The adaptive warm-up: at least so many requests and twice the mean e2e seen
-// so far, at most a minute.
+// so far, at most a minute. What still runs counts into that mean with the time
+// it has taken: short replies end first, and a mean over those that have ended
+// would call a server warm that has only begun to fill.
 const (
 	warmupRequests = 50
 	warmupLimit    = int64(time.Minute)
@@ -41,6 +43,8 @@ type window struct {
 	open       int   // of those, not ended
 	e2eSum     int64
 	e2eN       int64
+	running    int64 // requests taken in and not ended
+	runningDue int64 // the sum of their due times since begin
 	counts     Counts
 	used       []float64 // by budget
 	breaker    breaker
@@ -111,6 +115,8 @@ func (w *window) missed(due int64) (place, bool) {
 func (w *window) take(phase record.Phase, due int64) place {
 	p := place{id: w.counts.Due, phase: phase, due: due}
 	w.counts.Due++
+	w.running++
+	w.runningDue += due - w.begin
 	w.latest = max(w.latest, due)
 	if phase == record.Measure {
 		w.measured++
@@ -125,7 +131,7 @@ func (w *window) warmUp(due int64) {
 	if w.start != 0 {
 		return
 	}
-	warm := w.counts.Due >= warmupRequests && w.e2eN > 0 && due-w.begin >= 2*w.e2eSum/w.e2eN
+	warm := w.counts.Due >= warmupRequests && w.e2eN > 0 && due-w.begin >= 2*w.meanE2E(due)
 	// Whoever was taken in before stays in the warm-up, also where it was due
 	// a little later than this one.
 	lasted := max(due, w.latest+1) - w.begin
@@ -137,6 +143,12 @@ func (w *window) warmUp(due int64) {
 		grains := (lasted + warmupGrain - 1) / warmupGrain
 		w.startAt(w.begin + grains*warmupGrain)
 	}
+}
+
+// meanE2E is the time that requests have taken up to now, those that still run
+// too, for each that has ended.
+func (w *window) meanE2E(now int64) int64 {
+	return (w.e2eSum + w.running*(now-w.begin) - w.runningDue) / w.e2eN
 }
 
 // endWarmup says that the warm-up's limit has passed, where no request is due
@@ -201,6 +213,8 @@ func (w *window) ended(rec *record.Record) (broke bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.counts.add(rec.Outcome)
+	w.running--
+	w.runningDue -= rec.Due - w.begin
 	if rec.Outcome == llm.OK {
 		w.e2eSum += rec.Last - rec.Sent
 		w.e2eN++

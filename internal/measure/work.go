@@ -139,16 +139,15 @@ func (r *run) openWorkload() error {
 	return nil
 }
 
-// MeanOutput is how many tokens the workload of a plan asks for in the mean, 0
-// where that cannot be told.
-func (t *Target) MeanOutput(c *config.Config) float64 {
+// MeanLengths is how many tokens the prompts and replies of a plan's workload
+// have in the mean, 0 where that cannot be told.
+func (t *Target) MeanLengths(c *config.Config) (prompt, output float64) {
 	work, err := c.Workload.New(t.text, c.Seed, workload.Options{})
 	if err != nil {
-		return 0
+		return 0, 0
 	}
 	defer work.Close()
-	_, output := work.Mean()
-	return output
+	return work.Mean()
 }
 
 // designedSharing is the share of prompt tokens that the first sessions of the

@@ -21,6 +21,8 @@ type evidence struct {
 	// doubtful is the share of values that are counted as violations and may
 	// be none, hidden the share whose violations may not be seen.
 	doubtful, hidden float64
+	// cutOff are the violations that had not come about when the drain ended.
+	cutOff int
 }
 
 // decide applies MLPerf's rule to what the evidence is worth. Weak evidence
@@ -29,7 +31,7 @@ type evidence struct {
 // it, nor while the queue grows.
 func (j judge) decide(verdict slo.Verdict, e evidence) slo.Verdict {
 	n, broken := sum(e.sizes), sum(e.broken)
-	verdict.N, verdict.Violations = n, broken
+	verdict.N, verdict.Violations, verdict.CutOff = n, broken, e.cutOff
 	if n == 0 {
 		return verdict
 	}
@@ -50,9 +52,11 @@ func (j judge) decide(verdict slo.Verdict, e evidence) slo.Verdict {
 	switch stats.Decide(effective, share*effective, e.p, j.o.alpha()) {
 	case stats.Missed:
 		verdict.Standing = slo.Missed
-		certain := max(share-e.doubtful, 0)
-		if e.doubtful > 0 && stats.Decide(effective, certain*effective, e.p, j.o.alpha()) != stats.Missed {
-			verdict.Standing, weak = slo.Undecided, blurredTimes(e.doubtful)
+		if doubt := e.doubt(n); doubt != "" {
+			certain := max(share-e.doubtful-float64(e.cutOff)/float64(n), 0)
+			if stats.Decide(effective, certain*effective, e.p, j.o.alpha()) != stats.Missed {
+				verdict.Standing, weak = slo.Undecided, doubt
+			}
 		}
 	case stats.Met:
 		verdict.Standing = slo.Met
@@ -71,6 +75,18 @@ func (j judge) decide(verdict slo.Verdict, e evidence) slo.Verdict {
 		verdict.Note = j.needs(e, effective)
 	}
 	return verdict
+}
+
+// doubt says why some violations may be none, the larger part of them, or
+// nothing.
+func (e evidence) doubt(n int) string {
+	switch {
+	case e.cutOff > 0 && float64(e.cutOff) >= e.doubtful*float64(n):
+		return cutShort(e.cutOff)
+	case e.doubtful > 0:
+		return blurredTimes(e.doubtful)
+	}
+	return ""
 }
 
 const growingQueue = "the queue grows: a longer window would be slower"

@@ -50,6 +50,8 @@ type request struct {
 	retried    bool
 	short      bool
 	good       bool
+
+	cut cut
 }
 
 // measured gives the figures of a record. What we caused ourselves (lag,

@@ -226,7 +226,7 @@ func (a *arrivals) add(g group, k keys) {
 
 // addRequest keeps the figures of a request that was due in the window.
 func (c *collector) addRequest(r *record.Record, k keys) {
-	q := request{figures: measured(r), due: r.Due, outcome: r.Outcome, keys: k,
+	q := request{figures: measured(r), cut: cutOff(r), due: r.Due, outcome: r.Outcome, keys: k,
 		prompt: int32(r.PromptTokens), cached: int32(r.CachedTokens), output: int32(r.OutputTokens),
 		kvTokens: int32(max(r.PromptTokens, r.AskedPrompt) + r.OutputTokens), fluidity: float32(math.NaN()),
 		sent: r.Sent != 0, retried: r.Try > 1, short: r.Short(), reconnects: int32(r.Reconnects)}
@@ -361,6 +361,7 @@ func (c *collector) summary(gaps *tallies) Summary {
 	s.Objectives = v.verdicts(s)
 	s.Buckets, s.Classes = v.groups(byBucket), v.groups(byClass)
 	s.Tenants, s.Turns = v.groups(byTenant), v.groups(byTurn)
+	s.Drift = v.drift()
 	s.Notes = v.notes(s)
 	return s
 }

@@ -25,10 +25,12 @@ type Summary struct {
 	// TailRatio is p99/p50 by latency name.
 	TailRatio  map[string]float64 `json:"tail_ratio,omitempty"`
 	Objectives []slo.Verdict      `json:"objectives,omitempty"`
-	Buckets    []Group            `json:"buckets,omitempty"`
-	Classes    []Group            `json:"classes,omitempty"`
-	Tenants    []Group            `json:"tenants,omitempty"`
-	Turns      []Group            `json:"turns,omitempty"`
+	// Drift is how figures moved over a window of five minutes or more.
+	Drift   []Drift `json:"drift,omitempty"`
+	Buckets []Group `json:"buckets,omitempty"`
+	Classes []Group `json:"classes,omitempty"`
+	Tenants []Group `json:"tenants,omitempty"`
+	Turns   []Group `json:"turns,omitempty"`
 	// Notes say which figures are weak, and why. They travel beside the
 	// figures: a document shows them as its warnings.
 	Notes []Note `json:"-"`

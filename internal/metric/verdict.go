@@ -173,6 +173,7 @@ func (j judge) percentileVerdict(o slo.Objective) slo.Verdict {
 	sizes, above := all.beyond(j.batches, limits)
 	e := evidence{sizes: sizes, broken: above[2], crowding: above, p: p, requests: j.requests.Due}
 	e.doubtful, e.hidden = j.doubts(o.Metric, p, limit)
+	e.cutOff = j.unbroken(o.Metric, limit)
 	verdict := j.decide(blank(o), e)
 	if !math.IsInf(own, 1) {
 		value := round(own)

@@ -223,7 +223,7 @@ func (p *page) byObjective(l *result.Limit) {
 		return 0
 	})
 	t := table{columns: []column{{head: cell{text: "limit by objective", tone: bold}},
-		{head: cell{text: "requests/s"}, align: alignPoint}, {head: cell{text: "95 % interval"}, align: alignRight}, {align: alignProse}}}
+		{head: cell{text: "requests/s"}, align: alignPoint}, {head: cell{text: "90 % interval"}, align: alignRight}, {align: alignProse}}}
 	for _, text := range texts {
 		b := l.ByObjective[text]
 		remark := boundWords[b.Standing]

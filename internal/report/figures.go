@@ -20,6 +20,7 @@ func (p *page) figures(point *result.Point) {
 	p.setUp(point.Latency)
 	p.kv(point.KV)
 	p.cache(point.Cache)
+	p.drift(point)
 	p.serverUse(point.Server, point.Cache)
 	p.acceleratorUse(point.Accelerator)
 	p.crossChecks(point.CrossChecks)

@@ -73,6 +73,11 @@ func limitSample() *result.Result {
 	r.Command = "redline sweep --find-limit --slo ttft:p99<500ms --slo tpot:p99<50ms"
 	r.Verdict.SLO = "met"
 	r.Sustained = new(4)
+	r.Points[4].Drift = []metric.Drift{
+		{Figure: "ttft_p50", PerMinute: 0.0123, P: 0.0004, Blocks: 10, Drifts: true},
+		{Figure: "tpot_p50", PerMinute: 0.0002, P: 0.41, Blocks: 10},
+		{Figure: "prefix_hit_rate", PerMinute: -0.021, P: 0.002, Blocks: 10, Drifts: true},
+	}
 	r.Limit = &result.Limit{
 		Rate: 21.4, Interval: [2]float64{20.6, 22.3}, Standing: result.LimitFound, Binding: "ttft:p99<500ms",
 		ByObjective: map[string]result.Bound{

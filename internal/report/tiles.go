@@ -42,7 +42,7 @@ func limitTiles(r *result.Result) []tile {
 }
 
 func limitTile(l *result.Limit) tile {
-	t := tile{"limit", figure(l.Rate), "requests/s", "95 % interval " + between(l.Interval)}
+	t := tile{"limit", figure(l.Rate), "requests/s", "90 % interval " + between(l.Interval)}
 	switch l.Standing {
 	case result.LimitAtLeast:
 		t.Number, t.Remark = "≥"+hard+t.Number, unbroken(l)

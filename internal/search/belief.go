@@ -30,24 +30,27 @@ import (
 // sustained run counts as one at about that lower rate, and with less
 // certainty.
 //
-// Far above the limit the curve is not logistic: the share that an overload
-// breaks bends towards one at its own pace. So a level with more than
-// clipFactor times the allowed share only says that the share is at least
-// that. An overload says one more thing: what the server completed is a bound
-// on the limit.
+// The curve is logistic only near the limit: shares that rise gently below it
+// leap where the server overloads. So a level with more than clipFactor times
+// the allowed share only says that the share is at least that; told in full, it
+// would bend the slope at the limit and, from levels below, point too low.
+//
+// An overload says one more thing: the limit is below what was offered, by up to
+// what stayed in flight. How much of that is a queue, and how much a server that
+// has only begun to fill, nobody knows.
 //
 // Both lucks and misfit, by which the logistic curve itself may be wrong, were
 // set so that intervals cover the limits of the engines in docs/LIMIT.md.
 const (
-	luckPerRequest = 1.4
+	luckPerRequest = 1.8
 	unseenLuck     = 1.0
-	clipFactor     = 10
+	clipFactor     = 3
 	gridPoints     = 151
-	misfit         = 0.012
+	misfit         = 0.013
 )
 
 // slopes is the grid of logits per unit of ln rate.
-var slopes = []float64{3, 4.5, 7, 10, 15, 22, 33, 50, 75, 110, 160}
+var slopes = []float64{3, 4.5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240}
 
 // normalNodes and normalWeights average over a standard normal (Gauss and
 // Hermite's five points).
@@ -120,13 +123,14 @@ func (s *Search) on(grid []float64) []*belief {
 func (s *Search) believe(grid []float64, objective int) *belief {
 	q := allowed(s.objectives[objective])
 	points := s.points(objective)
+	shift := newShifts(q)
 	logs := make([][]float64, len(slopes))
 	most := math.Inf(-1)
 	for k, slope := range slopes {
 		logs[k] = make([]float64, len(grid))
 		for i, limit := range grid {
 			luck := luckPerRequest / math.Sqrt(math.Exp(limit)*s.spec.Sustained.Seconds())
-			centre := limit + luckShift(q, slope, luck)
+			centre := limit + shift.of(slope, luck)
 			for _, p := range points {
 				logs[k][i] += p.logLikelihood(q, slope, centre) + p.bound(limit)
 			}
@@ -160,7 +164,7 @@ type point struct {
 	evidence
 	rate  float64 // ln, as the sustained run would feel it
 	luck  float64 // how far chance may have moved it
-	most  float64 // ln of the rate that it completed, where it was overloaded
+	most  float64 // ln of the rate that no limit exceeds, where it was overloaded
 	loose float64 // how sure that is
 }
 
@@ -183,9 +187,10 @@ func (s *Search) points(objective int) []point {
 		}
 		p := point{evidence: e, rate: work - 0.75*flattered, most: math.Inf(1)}
 		p.luck = math.Hypot(luck/math.Sqrt(due), flattered/2)
-		if l.Overload && e.share > allowed(s.objectives[objective]) {
-			p.most = math.Log(l.Rate) + math.Log1p(-growth)
-			p.loose = math.Hypot(luckPerRequest/math.Sqrt(due), flattered/2)
+		if l.fills() || l.Overload && e.share > allowed(s.objectives[objective]) {
+			half := -math.Log1p(-growth) / 2
+			p.most = work - half
+			p.loose = math.Hypot(luck/math.Sqrt(due), half)
 		}
 		points = append(points, p)
 	}
@@ -223,26 +228,6 @@ func (p point) bound(limit float64) float64 {
 	}
 	z := (p.most - limit) / max(p.loose, 0.01)
 	return math.Log(max(0.5*math.Erfc(-z/math.Sqrt2), 1e-9))
-}
-
-// luckShift is how far the curve of a run without luck lies above the limit:
-// where the slope is steep, a draw of more work costs more than one of less
-// saves, so that the expected share reaches what is allowed at a lower rate.
-func luckShift(q, slope, luck float64) float64 {
-	lo, hi := 0.0, 2*slope*luck*luck+3*luck
-	for range 12 {
-		mid := (lo + hi) / 2
-		mean := 0.0
-		for i, z := range normalNodes {
-			mean += normalWeights[i] * logistic(logit(q)+slope*(z*luck-mid))
-		}
-		if mean > q {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
-	return (lo + hi) / 2
 }
 
 func logit(p float64) float64    { return math.Log(p) - math.Log1p(-p) }

@@ -24,53 +24,59 @@ func readTruths(t testing.TB) []truth {
 	return truths
 }
 
-// notHeld is the objective that is shown and does not count: the share that
-// breaks it has two parts, requests that the drain cuts off, which grow slowly
-// with load, and a cliff beyond them, and one curve does not fit both.
-const notHeld = "ttft:p99<2s"
+// The shares asked for: of intervals that cover the truth, of half-widths and
+// errors, and of load. Twelve levels of a minute, evenly spaced to twice the
+// limit, take 720 s and 780 s of load at the limit; half of the time is the
+// smaller.
+const (
+	leastCovered   = 0.9
+	mostHalfWidth  = 0.05
+	mostError      = 0.03
+	mostErrorOften = 0.08 // of nine in ten
+	mostSearch     = 360.0
+)
 
 // TestSearchesFindTheLimit runs whole searches in virtual time against engines
 // whose limit is known. REDLINE_LIMIT=100 runs a hundred seeds of each and
-// writes docs/LIMIT.md.
+// writes docs/LIMIT.md; a handful of trials scatters, and is held to less.
 func TestSearchesFindTheLimit(t *testing.T) {
 	t.Parallel()
-	seeds, widest := count(t, "REDLINE_LIMIT"), 0.05
+	seeds := count(t, "REDLINE_LIMIT")
 	whole := seeds > 0
-	if !whole {
-		seeds, widest = 1, 0.06 // a handful of trials scatters
-	}
 	truths := readTruths(t)
-	var all, every score
+	var all score
 	scores := make([]score, len(truths))
 	for i, c := range truths {
-		for _, g := range runTrials(t, engineNamed(t, c.Engine), seeds, parse(t, c.Objective)) {
+		for _, g := range runTrials(t, engineNamed(t, c.Engine), max(seeds, 1), parse(t, c.Objective)) {
 			scores[i].add(g, c.Limit)
 		}
 		t.Logf("%-6s %-15s %s error from %.3f to %.3f", c.Engine, c.Objective, scores[i].row(), quantile(scores[i].signed, 0.1), quantile(scores[i].signed, 0.9))
-		every.join(scores[i])
-		if c.Objective != notHeld {
-			all.join(scores[i])
+		all.join(scores[i])
+		if whole && float64(scores[i].covered) < leastCovered*float64(scores[i].trials) {
+			t.Errorf("%s %s: %d of %d intervals cover the truth, want nine of ten", c.Engine, c.Objective, scores[i].covered, scores[i].trials)
 		}
 	}
 	t.Logf("%-22s %s", "all", all.row())
-	if 10*all.covered < 9*all.trials && (whole || all.covered < all.trials-1) {
+	slack := 1.6
+	if whole {
+		slack = 1
+		writeReport(t, truths, scores, all)
+	}
+	if all.covered < all.trials-1-all.trials/10 {
 		t.Errorf("%d of %d intervals cover the truth, want nine of ten", all.covered, all.trials)
 	}
 	for _, f := range []struct {
 		name      string
 		got, most float64
 	}{
-		{"median half-width", quantile(all.halves, 0.5), widest},
-		{"median error", quantile(all.errors, 0.5), 0.03},
-		{"p90 of the error", quantile(all.errors, 0.9), 0.08},
-		{"median load before the sustained run", quantile(all.search, 0.5), 390},
+		{"median half-width", quantile(all.halves, 0.5), slack * mostHalfWidth},
+		{"median error", quantile(all.errors, 0.5), slack * mostError},
+		{"p90 of the error", quantile(all.errors, 0.9), slack * mostErrorOften},
+		{"median load before the sustained run", quantile(all.search, 0.5), mostSearch},
 	} {
 		if !(f.got <= f.most) {
 			t.Errorf("%s %.3g, want at most %g", f.name, f.got, f.most)
 		}
-	}
-	if whole {
-		writeReport(t, truths, scores, all, every)
 	}
 }
 
@@ -83,44 +89,67 @@ func (s score) row() string {
 
 const reportHead = `# How well the limit is found
 
-Whole searches in virtual time, %d seeds for each row, against simulated engines whose true limit is known; the
-constants of the search were chosen on other seeds. Made by
-` + "`REDLINE_LIMIT=%d go test -run TestSearchesFindTheLimit -timeout 1h ./internal/search/`" + `. The truth is the rate at which the
-mean share of violating requests of %d virtual runs of 300 s, at each of several rates, reaches what the objective
-allows (` + "`internal/search/testdata/truth.json`" + `; the command stands in ` + "`truth_test.go`" + `). The plain queue has a closed form too,
-which a test compares.
+Whole searches in virtual time, %d seeds for each row (from %d on), against simulated engines whose true limit is known.
+Made by ` + "`make limit`" + `. One set of constants serves every row; it was chosen on the seeds from 1 to 100.
 
-Searches begin at 1 request/s without any hint. Loads are requests due in windows, in seconds of load at the limit:
-twelve levels of a minute, evenly spaced to twice the limit, take 780, and half of that is 390. "Search" is all levels
-before the sustained runs; "all" adds those: one of 300 s that confirms, and a second where the first did not. The last
-load counts every request sent, warm-ups and cool-downs too.
+The truth is the rate at which the mean share of violating requests of %d virtual runs of 300 s, at each of several
+rates, reaches what the objective allows (` + "`internal/search/testdata/truth.json`" + `; the command stands in
+` + "`truth_test.go`" + `). Those runs have the warm-up, window and drain of any run and seeds that no search uses. The plain queue
+has a closed form too, which a test compares. A request that the end of the drain cut off counts as violating only if it
+had broken the objective by then: a reply of a minute and more that is due near the window's end says nothing of its first
+token.
+
+Searches begin at 1 request/s without any hint. Loads are requests due in windows, in seconds of load at the limit: half of
+twelve levels of a minute is 360 s, or 390 s of load at the limit where they are evenly spaced to twice it. "Search" is all
+levels before the sustained runs, and is what that is held against. "All" adds the sustained runs, which do **not** fit into
+it: one alone takes 300 s. There is one that confirms, and up to two more where it lowered the limit or left the interval wider than
+± 5 %%. The last load counts every request sent, warm-ups and cool-downs too.
 
 | engine | objective | limit | interval covers | half-width, median | error, median | error, p90 | search, median | search, most | all, median | every request, median | confirmed |
 |---|---|---|---|---|---|---|---|---|---|---|---|
 `
 
 const reportFoot = `
-M/D/1 is one server with a fixed service time of 20 ms. 8B is llama-3.1-8b on one H100, 70B llama-3.1-70b on four, both
-with the chat workload (log-normal lengths, prompts that share nothing). The interval is the middle
-90 % of the belief. Where violations come one by one and grow slowly with load (70B under ttft:p99), even two runs of 300 s
-hold few of them: the interval is wide there, and the answer says ` + "`wide`" + `.
+Asked for: nine of ten intervals cover in every row; over all rows a median half-width of at most 5 %%, a median error of at
+most 3 %% and a p90 of at most 8 %%, and a median search of at most 360. %s
 
-Not held: 70B under ` + "`ttft:p99<2s`" + `. Requests that the drain cuts off break every promise, and just below this limit
-they are all of the violations (276 of 276 in eight runs at 12.8 requests/s); they grow slowly with load, and the cliff lies beyond
-them. The likely reason is that one logistic curve
-does not fit both; the limit found is too low there. Nor does each row by itself hold nine in ten: ` + "`70B ttft:p99<500ms`" + ` falls
-short, and the rows together hold it only without ` + "`ttft:p99<2s`" + `.
+M/D/1 is one server with a fixed service time of 20 ms. 8B is llama-3.1-8b on one H100, 70B llama-3.1-70b on four, both
+with the chat workload (log-normal lengths, prompts that share nothing). The interval is the middle 90 %% of the belief.
+
+The rows differ in what can be known. Under ` + "`70B ttft:p99<500ms`" + ` violations come one by one and double only over 11 %% of rate:
+one run of 300 s places the limit to ± 7.6 %% (one standard deviation over 600 runs), 6.7 %% with the luck of its draw taken out, and
+the interval stays wide. Under ` + "`8B ttft:p99<500ms`" + ` and ` + "`70B ttft:p99<2s`" + ` nine runs in ten at the limit have no violation at
+all: the expected share is made by the tenth, whose queue collapses. There the limit is found from which loads collapse and from the
+luck that runs have, which takes it 3 %% below the load at which every other run collapses.
 `
 
-func writeReport(t *testing.T, truths []truth, scores []score, all, every score) {
+func writeReport(t *testing.T, truths []truth, scores []score, all score) {
 	var b strings.Builder
-	fmt.Fprintf(&b, reportHead, scores[0].trials, scores[0].trials, truths[0].Runs)
+	fmt.Fprintf(&b, reportHead, scores[0].trials, firstSeed, truths[0].Runs)
+	var short []string
 	for i, c := range truths {
 		fmt.Fprintf(&b, "| %s | `%s` | %.2f | %s\n", c.Engine, c.Objective, c.Limit, scores[i].row())
+		if float64(scores[i].covered) < leastCovered*float64(scores[i].trials) {
+			short = append(short, fmt.Sprintf("%s `%s`", c.Engine, c.Objective))
+		}
 	}
-	fmt.Fprintf(&b, "| all but 70B `%s` | | | %s\n", notHeld, all.row())
-	fmt.Fprintf(&b, "| all | | | %s\n", every.row())
-	b.WriteString(reportFoot)
+	fmt.Fprintf(&b, "| all | | | %s\n", all.row())
+	for _, f := range []struct {
+		name      string
+		got, most float64
+	}{
+		{"the median half-width", quantile(all.halves, 0.5), mostHalfWidth}, {"the median error", quantile(all.errors, 0.5), mostError},
+		{"the p90 of the error", quantile(all.errors, 0.9), mostErrorOften}, {"the median search", quantile(all.search, 0.5), mostSearch},
+	} {
+		if f.got > f.most {
+			short = append(short, f.name)
+		}
+	}
+	held := "All of it is held."
+	if len(short) > 0 {
+		held = "Not held: " + strings.Join(short, ", ") + "."
+	}
+	fmt.Fprintf(&b, reportFoot, held)
 	if err := os.WriteFile("../../docs/LIMIT.md", []byte(b.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -171,28 +200,37 @@ func TestTruthsAreWellMeasured(t *testing.T) {
 	}
 }
 
-// TestTheCurveOf70B: the tail of ttft hardly moves up to half the limit and
-// leaps just beyond it.
+// TestTheCurveOf70B: the tail of ttft hardly moves up to half the limit. Just
+// beyond the limit of 2 s, which the server's capacity sets, it leaps. Beyond
+// that of 500 ms it does not: the server is still stable at 110 % of it, and a
+// p99 of 500 ms is itself not five times that at a tenth.
 func TestTheCurveOf70B(t *testing.T) {
 	t.Parallel()
 	e := engineNamed(t, "70B")
-	limit := 0.0
-	for _, c := range readTruths(t) {
-		if c.Engine == e.name && c.Objective == "ttft:p99<2s" {
-			limit = c.Limit
+	for _, c := range []struct {
+		objective string
+		leaps     bool
+	}{{"ttft:p99<500ms", false}, {"ttft:p99<2s", true}} {
+		limit := 0.0
+		for _, truth := range readTruths(t) {
+			if truth.Engine == e.name && truth.Objective == c.objective {
+				limit = truth.Limit
+			}
 		}
-	}
-	p99 := func(share float64) float64 {
-		p := e.level(t, 5, share*limit, 300*time.Second).point(t, share*limit, nil)
-		v, _ := p.Latency.TTFTDue.Get("p99")
-		return v
-	}
-	tenth, half, beyond := p99(0.1), p99(0.5), p99(1.1)
-	t.Logf("p99 of ttft: %.0f ms at a tenth of the limit, %.0f at half, %.0f at 110 %%", tenth, half, beyond)
-	if half > 2*tenth {
-		t.Errorf("%.0f ms at half the limit, more than twice the %.0f ms at a tenth", half, tenth)
-	}
-	if beyond < 5*tenth {
-		t.Errorf("%.0f ms at 110 %% of the limit, less than five times the %.0f ms at a tenth", beyond, tenth)
+		overload := false
+		p99 := func(share float64) float64 {
+			p := e.level(t, 5, share*limit, 300*time.Second).point(t, share*limit, nil)
+			overload = p.Window.Overload != nil && *p.Window.Overload
+			v, _ := p.Latency.TTFTDue.Get("p99")
+			return v
+		}
+		tenth, half, beyond := p99(0.1), p99(0.5), p99(1.1)
+		t.Logf("%s: p99 of ttft %.0f ms at a tenth of the limit, %.0f at half, %.0f at 110 %% (overload %v)", c.objective, tenth, half, beyond, overload)
+		if half > 2*tenth {
+			t.Errorf("%s: %.0f ms at half the limit, more than twice the %.0f ms at a tenth", c.objective, half, tenth)
+		}
+		if leaps := beyond >= 5*tenth; leaps != c.leaps || overload != c.leaps {
+			t.Errorf("%s: %.0f ms at 110 %% of the limit against %.0f ms at a tenth, overload %v; a leap is %v", c.objective, beyond, tenth, overload, c.leaps)
+		}
 	}
 }

@@ -16,11 +16,11 @@ import (
 	"redline/internal/stats"
 )
 
-// trip is one request in virtual time, in nanoseconds; an end of 0 is one that
-// was still in flight when the drain was over.
+// trip is one request in virtual time, in nanoseconds; cut is when the drain
+// was over for one that was still in flight, which has no end.
 type trip struct {
-	due, first, end int64
-	output          int
+	due, first, end, cut int64
+	prompt, output       int
 }
 
 // engine is a server in virtual time. It plays arrivals until they stop, and
@@ -78,7 +78,7 @@ func batchingEngine(spec sim.Spec) func(testing.TB, uint64, iter.Seq2[int64, sha
 		var trips []*trip
 		jobs := func(yield func(int64, *sim.Job) bool) {
 			for at, s := range arrivals {
-				trips = append(trips, &trip{due: at, output: s.output})
+				trips = append(trips, &trip{due: at, prompt: s.prompt, output: s.output})
 				if !yield(at, &sim.Job{ID: uint64(len(trips) - 1), Prompt: prompt[:s.prompt], Output: s.output}) {
 					return
 				}
@@ -123,13 +123,14 @@ func (e engine) level(t testing.TB, seed uint64, rate float64, window time.Durat
 	const never = int64(math.MaxInt64)
 	g := stage{start: never, stop: never}
 	open, ended, took := 0, 0, 0.0
+	running, since := 0, 0.0
 	arrivals := func(yield func(int64, shape) bool) {
 		gaps, shapes := stats.Rand(seed, "gaps", 0), stats.Rand(seed, "shapes", 0)
 		at := 0.0
 		for i := 0; ; i++ {
 			at += stats.Exponential(gaps) / rate * 1e9
 			due := int64(at)
-			warm := i >= 50 && ended > 0 && at >= 2*took/float64(ended)
+			warm := i >= 50 && ended > 0 && at >= 2*(took+float64(running)*at-since)/float64(ended)
 			if g.start == never && (warm || due >= int64(longestWarmup)) {
 				g.start, g.stop = due, due+int64(window)
 			}
@@ -139,6 +140,8 @@ func (e engine) level(t testing.TB, seed uint64, rate float64, window time.Durat
 			if due >= g.start && due < g.stop {
 				open++
 			}
+			running++
+			since += float64(due)
 			if !yield(due, chatShape(shapes)) {
 				return
 			}
@@ -146,16 +149,19 @@ func (e engine) level(t testing.TB, seed uint64, rate float64, window time.Durat
 	}
 	g.trips = e.play(t, seed, arrivals, func(one *trip) {
 		ended++
+		running--
+		since -= float64(one.due)
 		took += float64(one.end - one.due)
 		if one.due >= g.start && one.due < g.stop {
 			open--
 		}
 	})
 	for _, one := range g.trips {
-		if one.end > g.stop+int64(drain) {
-			one.end = 0
+		over := g.stop + int64(drain)
+		if one.end > over || one.end == 0 {
+			one.cut, one.end = over, 0
 		}
-		if one.first > g.stop+int64(drain) {
+		if one.first > over {
 			one.first = 0
 		}
 	}
@@ -169,7 +175,8 @@ func (one *trip) record() *record.Record {
 	if one.first > 0 {
 		r.Observe(llm.Event{Kind: llm.Output, At: one.first, Text: []byte("word")})
 	}
-	if one.end == 0 {
+	if one.cut > 0 {
+		r.End = one.cut
 		r.Outcome = llm.Censored
 		r.Settle()
 		return r
@@ -202,21 +209,29 @@ func (g stage) point(t testing.TB, rate float64, objectives []slo.Objective) res
 }
 
 // violations counts the requests of the window and those that break the
-// objective, which is all that the truth needs.
+// objective, which is all that the truth needs. What the drain cut off counts
+// with what it had shown.
 func (g stage) violations(o slo.Objective) (n, broken int) {
 	for _, one := range g.trips {
 		if one.due < g.start || one.due >= g.stop {
 			continue
 		}
-		own := slo.Request{OK: one.end != 0, TTFT: float64(one.first - one.due), E2E: float64(one.end - one.due), TPOT: -1}
-		if one.output > 1 {
+		own := slo.Request{OK: true, TTFT: -1, E2E: float64(max(one.end, one.cut) - one.due), TPOT: -1}
+		if one.first > 0 {
+			own.TTFT = float64(one.first - one.due)
+		}
+		if one.cut > 0 && one.first == 0 {
+			own.TTFT = float64(one.cut - one.due)
+		}
+		if one.end > 0 && one.output > 1 {
 			own.TPOT = float64(one.end-one.first) / float64(one.output-1)
 		}
-		if kept, judged := o.Judge(own); judged {
+		kept, judged := o.Judge(own)
+		if judged || one.cut > 0 {
 			n++
-			if !kept {
-				broken++
-			}
+		}
+		if judged && !kept {
+			broken++
 		}
 	}
 	return n, broken

@@ -2,6 +2,7 @@ package search
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -30,8 +31,8 @@ const (
 	sightFactor  = 2.0
 	fewestBroken = 3
 	// mostSustained is how many sustained runs are made: one to confirm, and
-	// one more where the first lowered the limit.
-	mostSustained = 2
+	// more where that lowered the limit or left its interval wide.
+	mostSustained = 3
 	// mostLevels ends a search whose levels keep telling nothing.
 	mostLevels = 40
 )
@@ -91,21 +92,39 @@ func (s *Search) narrow(believed *belief) (Level, bool) {
 }
 
 // bracket is what the levels say at first sight: the highest rate that kept
-// every objective below the lowest that did not, and what that one completed.
-// A level whose requests in flight grew and grew counts as one that did not.
-type bracket struct{ kept, broken, completed float64 }
+// every objective, the lowest that did not, and what that one completed. A
+// level whose requests in flight grew and grew counts as one that did not.
+// Where a short level says one thing and one at least as long the other, the
+// longer is believed: a queue takes its time to show.
+type bracket struct {
+	kept, broken, completed float64
+	filled                  bool // the lowest broken one only filled up
+}
 
 func (s *Search) bracket() bracket {
-	b := bracket{broken: math.Inf(1), completed: math.Inf(1)}
+	var kept, broken []seen
 	for _, l := range s.seen {
-		broken, judged := l.broken(s.objectives, sightFactor)
-		growth := max(l.Growth/max(float64(l.Requests), 1), 0)
+		is, judged := l.broken(s.objectives, sightFactor)
 		switch {
 		case !judged:
-		case !broken && !l.fills():
+		case is || l.fills():
+			broken = append(broken, l)
+		default:
+			kept = append(kept, l)
+		}
+	}
+	b := bracket{broken: math.Inf(1), completed: math.Inf(1)}
+	for _, l := range kept {
+		if !slices.ContainsFunc(broken, func(o seen) bool { return o.Rate <= l.Rate && o.Duration >= l.Duration }) {
 			b.kept = max(b.kept, l.Rate)
-		case l.Rate < b.broken:
+		}
+	}
+	for _, l := range broken {
+		if l.Rate < b.broken && !slices.ContainsFunc(kept, func(o seen) bool { return o.Rate >= l.Rate && o.Duration > l.Duration }) {
+			growth := max(l.Growth/max(float64(l.Requests), 1), 0)
 			b.broken, b.completed = l.Rate, l.Rate*(1-min(growth, 0.9))
+			is, _ := l.broken(s.objectives, sightFactor)
+			b.filled = !is
 		}
 	}
 	return b
@@ -123,10 +142,13 @@ func (l seen) fills() bool {
 func (b bracket) closed() bool { return b.kept > 0 && !math.IsInf(b.broken, 1) }
 
 // most is the highest rate worth a look: what a broken level completed, or the
-// middle where that is more.
+// middle where that is more. One that only filled up may have been kept.
 func (b bracket) most() float64 {
-	if !b.closed() || b.kept >= b.broken {
+	switch {
+	case !b.closed() || b.kept >= b.broken:
 		return math.Inf(1)
+	case b.filled:
+		return b.broken
 	}
 	return max(b.completed, math.Sqrt(b.kept*b.broken))
 }
@@ -184,13 +206,13 @@ func (s *Search) made(purpose string) int {
 	return n
 }
 
-// sustain proposes the run at the limit, once more where that lowered it.
+// sustain proposes the run at the limit, again where one before lowered it or
+// the interval is wider than asked for.
 func (s *Search) sustain(believed *belief) (Level, bool) {
-	rate := believed.quantile(0.5)
-	if b := s.bracket(); b.kept < b.broken {
-		rate = min(rate, b.broken) // a wide belief is no reason for a leap
-	}
-	if s.made(Sustain) >= mostSustained || s.confirmed(rate) {
+	// A wide belief is no reason for a leap.
+	rate := min(believed.quantile(0.5), s.bracket().most())
+	firm := s.confirmed(rate) && believed.halfWidth() <= s.spec.Precision
+	if s.made(Sustain) >= mostSustained || firm {
 		return Level{}, false
 	}
 	return Level{Rate: rate, Duration: s.spec.Sustained, Purpose: Sustain, Draw: 1 + s.made(Sustain)}, true

@@ -50,6 +50,9 @@ type Verdict struct {
 	N          int      `json:"n"`
 	Violations int      `json:"violations"`
 	NEff       *float64 `json:"n_eff,omitempty"`
+	// CutOff are those of the violations that had not broken the bound when
+	// the end of the drain cut them off.
+	CutOff int `json:"cut_off,omitempty"`
 	// Note says what would decide it: "about 1,204 more requests would decide",
 	// "at the limit".
 	Note string `json:"note,omitempty"`

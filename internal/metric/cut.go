@@ -1,0 +1,62 @@
+package metric
+
+import (
+	"fmt"
+
+	"redline/internal/llm"
+	"redline/internal/record"
+)
+
+// cut is what a request that was still running at the end of the drain had
+// shown by then, in ms since it was due. No request ends with it: it only tells
+// a bound that was broken from one that was not yet.
+type cut struct {
+	first float32 // negative where nothing had come
+	age   float32
+}
+
+func cutOff(r *record.Record) cut {
+	c := cut{first: -1}
+	if r.Outcome != llm.Censored {
+		return c
+	}
+	if r.First != 0 {
+		c.first = float32(r.First-r.Due) / 1e6
+	}
+	c.age = float32(max(r.Last, r.End)-r.Due) / 1e6
+	return c
+}
+
+// unbroken reports whether a request that was cut off had not yet broken a
+// limit on a metric. Gaps are not followed that far.
+func (c cut) unbroken(metric string, limitMS float64) bool {
+	switch metric {
+	case "ttft":
+		if c.first >= 0 {
+			return float64(c.first) <= limitMS
+		}
+		return float64(c.age) <= limitMS
+	case "e2e":
+		return float64(c.age) <= limitMS
+	case "itl", "icl":
+		return false
+	}
+	return c.first >= 0
+}
+
+// unbroken counts the requests that were cut off before they broke a limit.
+// They are counted as violations, since nobody knows how they would have ended.
+func (j judge) unbroken(metric string, limitMS float64) int {
+	n := 0
+	for q := range j.requestsOf(j.part) {
+		if q.outcome == llm.Censored && q.cut.unbroken(metric, limitMS) {
+			n++
+		}
+	}
+	return n
+}
+
+// cutShort says that violations are only requests that the drain cut off.
+func cutShort(n int) string {
+	return fmt.Sprintf("%s cut off by the end of the drain before they had broken it: allow a longer drain", plural(n, "request was", "requests were"))
+}

@@ -1,0 +1,72 @@
+package metric
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/llm"
+	"redline/internal/slo"
+)
+
+// TestCutOff: a request that the end of the drain cut off counts as a
+// violation, and is told apart from one that had broken the bound by then.
+func TestCutOff(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		objective string
+		first     int64 // after due, 0: none came
+		age       int64
+		want      int
+	}{
+		{"ttft:p90<500ms", 300, 60_000, 1},
+		{"ttft:p90<500ms", 700, 60_000, 0},
+		{"ttft:p90<500ms", 0, 60_000, 0},
+		{"ttft:p90<500ms", 0, 400, 1},
+		{"e2e:p90<30s", 300, 60_000, 0},
+		{"e2e:p90<90s", 300, 60_000, 1},
+		{"tpot:p90<60ms", 300, 60_000, 1},
+		{"tpot:p90<60ms", 0, 60_000, 0},
+		{"icl:p90<60ms", 300, 60_000, 0},
+	} {
+		o, err := slo.Parse(c.objective)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cutOff := life{due: 2000, begin: 2000, sent: 2000, end: 2000 + c.age, outcome: llm.Censored}
+		if c.first > 0 {
+			cutOff.chunks = []chunk{{at: 2000 + c.first}, {at: 2000 + c.first + 10}}
+		}
+		ok := life{due: 1500, begin: 1500, sent: 1500, end: 1900, chunks: []chunk{{at: 1600}, {at: 1650}}, usage: llm.Usage{OutputTokens: 5}}
+		v := summarize(t, Options{Start: 1000 * ms, End: 3000 * ms, AskedRate: 1, Objectives: []slo.Objective{o}}, ok, cutOff).Objectives[0]
+		if v.Violations != 1 || v.CutOff != c.want {
+			t.Errorf("%s, first after %d ms, cut off at %d ms: %d violations, %d cut off; want 1 and %d", c.objective, c.first, c.age, v.Violations, v.CutOff, c.want)
+		}
+	}
+}
+
+// TestTheDrainAloneMissesNothing: an objective that only requests cut off would
+// break is undecided, and the note says what to do.
+func TestTheDrainAloneMissesNothing(t *testing.T) {
+	t.Parallel()
+	o, err := slo.Parse("ttft:p99<500ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lives []life
+	for i := range int64(4000) {
+		due := 1000 + 25*i
+		one := life{due: due, begin: due, sent: due, end: due + 300, chunks: []chunk{{at: due + 100}, {at: due + 300}}, usage: llm.Usage{OutputTokens: 5}}
+		if i%20 == 0 {
+			one.outcome = llm.Censored
+		}
+		lives = append(lives, one)
+	}
+	got := summarize(t, Options{Start: 1000 * ms, End: 101_000 * ms, AskedRate: 40, Objectives: []slo.Objective{o}}, lives...).Objectives[0]
+	want := slo.Verdict{Objective: o.Text, Standing: slo.Undecided, Unit: "ms", Limit: 500, N: 4000, Violations: 200, CutOff: 200,
+		Note: "200 requests were cut off by the end of the drain before they had broken it: allow a longer drain"}
+	got.NEff = nil
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
