@@ -42,13 +42,6 @@ func (c *Config) experiment() error {
 	if e.Rates != nil && e.Concurrencies != nil {
 		return c.wrong(block+".concurrencies", "rates are given too, want one of the two")
 	}
-	if e.FindLimit && e.Concurrencies != nil {
-		return c.wrong(block+".concurrencies", "--find-limit searches for a rate of arrivals, not for a number of streams: "+
-			"leave out one of the two; a sweep over concurrencies shows the highest that keeps the objectives")
-	}
-	if e.FindLimit && e.Rates != nil {
-		return c.wrong(block+".rates", "--find-limit chooses its own rates: leave out one of the two, or give the first rate as start")
-	}
 	if len(e.Rates) > maxLevels || len(e.Concurrencies) > maxLevels {
 		return c.wrong(block, "want at most %d levels", maxLevels)
 	}
