@@ -125,6 +125,16 @@ func (l *StepLoad) Decodes(n, ctx, window int) {
 	l.windowed += int64(n) * int64(min(ctx, window))
 }
 
+// Verify adds n tokens of a sequence that then has ctx tokens, of which all but
+// one are guesses: they share one read of its cache.
+func (l *StepLoad) Verify(n, ctx, window int) {
+	l.Tokens += n
+	l.sampled += n
+	l.Sequences++
+	l.Growing += int64(ctx)
+	l.windowed += int64(min(ctx, window))
+}
+
 // Prefill adds n prompt tokens behind ctx earlier ones; ends says that they
 // are the last, so that a token is sampled.
 func (l *StepLoad) Prefill(n, ctx, window int, ends bool) {

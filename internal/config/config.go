@@ -146,31 +146,6 @@ func (c *Config) Embedded() bool { return len(c.Provider.URLs) == 0 }
 // Streaming reports whether replies are streamed.
 func (c *Config) Streaming() bool { return c.Provider.Streams() }
 
-// Declared lists the optimizations of the plan and how each is known:
-// "applied" to the embedded engine, else "not verified".
-func (c *Config) Declared() map[string]string {
-	how := "not verified"
-	if c.Embedded() {
-		how = "applied"
-	}
-	out := map[string]string{}
-	for name, on := range map[string]*bool{
-		"speculative_decoding": c.Optimizations.SpeculativeDecoding,
-		"prefix_caching":       c.Optimizations.PrefixCaching,
-		"chunked_prefill":      c.Optimizations.ChunkedPrefill,
-		"dynamic_batching":     c.Optimizations.DynamicBatching,
-	} {
-		switch {
-		case on == nil:
-		case *on:
-			out[name] = "on, " + how
-		default:
-			out[name] = "off, " + how
-		}
-	}
-	return out
-}
-
 // decodeNode reads both forms of objectives.
 func (o *Objectives) decodeNode(d *decoder, n *node, path string) error {
 	*o = nil

@@ -28,6 +28,7 @@ var samples = map[string][]string{
 	"gpu-memory-utilization": {"0.8"}, "max-model-len": {"4096"}, "enable-prefix-caching": {"false"},
 	"enable-chunked-prefill": {"true"}, "reasoning-tokens": {"5"}, "tool-calls": {"true"}, "tokens-per-chunk": {"4"},
 	"net-delay": {"40ms"}, "mbu": {"0.2"}, "rate-limit": {"5"}, "cold-start": {"20s"}, "num-gpu-blocks-override": {"500"}, "prefill-first": {"true"},
+	"static-batching": {"true"}, "speculative-tokens": {"4"}, "speculative-acceptance": {"0.8"}, "speculative-context": {"8000"}, "speculative-draft-share": {"0.1"},
 	"fault": {"reset:2%", "429(2s):#5"},
 	"rates": {"1,2.5,10"}, "concurrencies": {"1,2,4"}, "find-limit": {"true"}, "sustained": {"2m0s"}, "thorough": {"true"},
 	"budget": {"10m0s"}, "start": {"3"}, "repeat": {"3"}, "rounds": {"12"}, "tolerance": {"0.1"},

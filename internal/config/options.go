@@ -1,6 +1,7 @@
 package config
 
 import (
+	"strconv"
 	"strings"
 
 	"redline/internal/sim"
@@ -171,6 +172,16 @@ var Options = []Option{
 		Default: "what fits the memory", Help: "blocks of 16 tokens in the key-value cache"},
 	{Flag: "prefill-first", Key: "server.sim.prefill_first", Group: EngineGroup, Kind: Bool, Default: "false",
 		Help: "each step is either prompts or generation, prompts first, as vLLM worked before v1"},
+	{Flag: "static-batching", Key: "server.sim.static_batching", Group: EngineGroup, Kind: Bool, Default: "false",
+		Help: "form a batch of what waits and run it to its end before the next one"},
+	{Flag: "speculative-tokens", Key: "server.sim.speculative_tokens", Group: EngineGroup, Kind: Int, Value: "N", Default: "0, no speculation",
+		Help: "tokens that a draft model guesses ahead in every step"},
+	{Flag: "speculative-acceptance", Key: "server.sim.speculative_acceptance", Group: EngineGroup, Kind: Float, Value: "CHANCE",
+		Default: strconv.FormatFloat(sim.DefaultSpeculativeAcceptance, 'g', -1, 64), Help: "chance that a guessed token is right if those before it were"},
+	{Flag: "speculative-context", Key: "server.sim.speculative_context", Group: EngineGroup, Kind: Int, Value: "TOKENS", Default: "never",
+		Help: "context over which that chance halves"},
+	{Flag: "speculative-draft-share", Key: "server.sim.speculative_draft_share", Group: EngineGroup, Kind: Float, Value: "SHARE",
+		Default: strconv.FormatFloat(sim.DefaultSpeculativeDraftShare, 'g', -1, 64), Help: "time of the draft model as a share of the model's for the same tokens"},
 
 	{Flag: "rates", Key: "experiment.rates", Group: ExperimentGroup, Kind: Text, Value: "LIST",
 		Default: "doubling until the server is saturated", Help: "levels of a sweep in requests per second: 1,2,5,10",

@@ -222,10 +222,16 @@ func (c *Config) Variant(i int) (*Config, error) {
 
 // overlay replaces the fields of a spec that another one sets.
 func overlay(base *sim.Spec, with sim.Spec) {
-	into, from := reflect.ValueOf(base).Elem(), reflect.ValueOf(with)
+	overlayFields(reflect.ValueOf(base).Elem(), reflect.ValueOf(with))
+}
+
+func overlayFields(into, from reflect.Value) {
 	for i := range from.NumField() {
-		if field := from.Field(i); from.Type().Field(i).IsExported() && !field.IsZero() {
-			into.Field(i).Set(field)
+		switch kind := from.Type().Field(i); {
+		case kind.Anonymous:
+			overlayFields(into.Field(i), from.Field(i))
+		case kind.IsExported() && !from.Field(i).IsZero():
+			into.Field(i).Set(from.Field(i))
 		}
 	}
 }

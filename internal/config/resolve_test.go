@@ -240,14 +240,14 @@ func TestRepeatedSettings(t *testing.T) {
 
 func TestOptimizationsSetTheEmbeddedEngine(t *testing.T) {
 	t.Parallel()
-	plan := writePlan(t, "optimizations: {prefix_caching: false, chunked_prefill: true, dynamic_batching: false}\n")
+	plan := writePlan(t, "optimizations: {speculative_decoding: true, prefix_caching: false, chunked_prefill: true, dynamic_batching: false}\n")
 	c := mustResolve(t, Input{PlanPath: plan})
 	s := c.Server.Sim
-	got := []any{*s.EnablePrefixCaching, *s.EnableChunkedPrefill, s.MaxNumSeqs}
-	if diff := cmp.Diff([]any{false, true, 1}, got); diff != "" {
+	got := []any{*s.EnablePrefixCaching, *s.EnableChunkedPrefill, s.StaticBatching, s.Speculation.Tokens, s.Speculation.Acceptance}
+	if diff := cmp.Diff([]any{false, true, true, 4, 0.7}, got); diff != "" {
 		t.Error(diff)
 	}
-	want := map[string]string{"prefix_caching": "off, applied", "chunked_prefill": "on, applied", "dynamic_batching": "off, applied"}
+	want := map[string]string{"speculative_decoding": "on, applied", "prefix_caching": "off, applied", "chunked_prefill": "on, applied", "dynamic_batching": "off, applied"}
 	if diff := cmp.Diff(want, c.Declared()); diff != "" {
 		t.Error(diff)
 	}
@@ -256,7 +256,7 @@ func TestOptimizationsSetTheEmbeddedEngine(t *testing.T) {
 		t.Errorf("a flag and the declaration are %v, want the flag to win and the declaration to follow", got)
 	}
 	c = mustResolve(t, Input{PlanPath: plan, Flags: flags("--url=http://h")})
-	want = map[string]string{"prefix_caching": "off, not verified", "chunked_prefill": "on, not verified", "dynamic_batching": "off, not verified"}
+	want = map[string]string{"speculative_decoding": "on, not verified", "prefix_caching": "off, not verified", "chunked_prefill": "on, not verified", "dynamic_batching": "off, not verified"}
 	if diff := cmp.Diff(want, c.Declared()); diff != "" {
 		t.Error(diff)
 	}

@@ -304,39 +304,6 @@ func (c *Config) engine() error {
 	return nil
 }
 
-// optimize sets the embedded engine as the optimizations say. A flag that
-// sets the same knob wins, and the declaration follows it.
-func (c *Config) optimize() error {
-	o, s := &c.Optimizations, &c.Server.Sim
-	if o.SpeculativeDecoding != nil && *o.SpeculativeDecoding {
-		return c.wrong("optimizations.speculative_decoding", "the embedded engine has none: set it to false, or give a URL")
-	}
-	if o.DynamicBatching != nil && !*o.DynamicBatching {
-		if s.MaxNumSeqs > 1 {
-			return c.wrong("optimizations.dynamic_batching", "is off, but max_num_seqs is %d", s.MaxNumSeqs)
-		}
-		s.MaxNumSeqs = 1
-	}
-	for _, same := range []struct {
-		said, set      **bool
-		saidKey, field string
-	}{
-		{&o.PrefixCaching, &s.EnablePrefixCaching, "optimizations.prefix_caching", "enable_prefix_caching"},
-		{&o.ChunkedPrefill, &s.EnableChunkedPrefill, "optimizations.chunked_prefill", "enable_chunked_prefill"},
-	} {
-		switch {
-		case *same.said == nil:
-		case *same.set == nil:
-			*same.set = *same.said
-		case **same.set != **same.said && c.places["server.sim."+same.field].plan:
-			return c.wrong(same.saidKey, "is %t, but server.sim.%s is %t", **same.said, same.field, **same.set)
-		default:
-			*same.said = *same.set
-		}
-	}
-	return nil
-}
-
 // show checks what is asked of the report.
 func (c *Config) show() error {
 	m := &c.Metrics

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -20,6 +19,9 @@ type batching struct {
 	pool   *pool
 	noise  *rand.Rand
 	cold   coldStart
+	// guesses is speculative decoding, forming static batching.
+	guesses guesser
+	forming formation
 
 	running []*sequence
 	waiting queue
@@ -40,12 +42,14 @@ func NewBatching(s Spec) (Core, error) {
 		return nil, err
 	}
 	b := &batching{
-		engine: e,
-		window: windowOf(e.deploy.Model),
-		pool:   newPool(e.blocks),
-		noise:  rand.New(rand.NewPCG(s.Seed, 0x7265646c696e65)),
-		byID:   map[uint64]*sequence{},
-		cold:   coldStart{lasts: int64(s.ColdStart)},
+		engine:  e,
+		window:  windowOf(e.deploy.Model),
+		pool:    newPool(e.blocks),
+		noise:   rand.New(rand.NewPCG(s.Seed, 0x7265646c696e65)),
+		byID:    map[uint64]*sequence{},
+		cold:    coldStart{lasts: int64(s.ColdStart)},
+		guesses: newGuesser(e.spec),
+		forming: formation{on: e.spec.StaticBatching},
 	}
 	if e.spec.Law == nil {
 		b.time = catalog.NewStepModel(e.deploy, e.spec.ComputeShare, e.spec.MemoryShare)
@@ -134,6 +138,7 @@ func (b *batching) nextStart() (start int64, ok bool) {
 // begin schedules a step that starts at start.
 func (b *batching) begin(start int64) {
 	b.load = catalog.StepLoad{}
+	b.guesses.begin()
 	b.budgetLeft = b.spec.MaxNumBatchedTokens
 	b.fill(start)
 	b.stats.Steps++
@@ -154,30 +159,15 @@ func (b *batching) fill(start int64) {
 	}
 }
 
-func (b *batching) duration() int64 {
-	seconds := b.seconds()
-	if b.jitter > 0 {
-		// The shift by half the variance keeps the mean of the noise at one.
-		seconds *= math.Exp(b.jitter*b.noise.NormFloat64() - b.jitter*b.jitter/2)
-	}
-	return max(1, int64(seconds*1e9)) + int64(b.spec.StepOverhead)
-}
-
-// seconds is what the step takes by the law, or by the catalog's arithmetic.
-func (b *batching) seconds() float64 {
-	l := b.load
-	if b.spec.Law == nil {
-		return b.time.Seconds(l)
-	}
-	return b.spec.Law.Seconds(Work{Tokens: l.Tokens, Sequences: l.Sequences, Context: l.Growing, Pairs: l.Pairs})
-}
-
 // scheduleRunning gives the running sequences their tokens. It reports
 // whether any had to be preempted.
 func (b *batching) scheduleRunning() (preempted bool) {
 	for i := 0; i < len(b.running) && b.budgetLeft > 0; i++ {
 		s := b.running[i]
 		n := min(s.total-s.computed, b.budgetLeft)
+		if s.drafted = b.guesses.length(s, b.budgetLeft); !b.grow(s, s.computed+n+s.drafted) {
+			s.drafted = 0
+		}
 		for !b.grow(s, s.computed+n) {
 			preempted = true
 			last := b.running[len(b.running)-1]
@@ -204,11 +194,14 @@ func (b *batching) preempt(s *sequence) {
 // admitWaiting starts waiting sequences that had arrived by start, while
 // tokens, places and blocks last.
 func (b *batching) admitWaiting(start int64) {
+	before := len(b.running)
+	defer func() { b.forming.stepped(len(b.running)-before, b.budgetLeft) }()
 	for b.budgetLeft > 0 && len(b.running) < b.spec.MaxNumSeqs {
 		s := b.waiting.front()
-		if s == nil || s.job.Arrived > start || !b.admit(s) {
+		if s == nil || s.job.Arrived > start || !b.forming.allows(start, s.job.Arrived, len(b.running), b.spec.MaxNumSeqs) || !b.admit(s) {
 			return
 		}
+		b.forming.joined()
 		b.waiting.popFront()
 		b.running = append(b.running, s)
 		if !s.started {
@@ -302,10 +295,14 @@ func (b *batching) schedule(s *sequence, n int) {
 	s.scheduled = n
 	b.budgetLeft -= n
 	ctx := s.computed + n
-	if s.total > s.prompt && n == 1 {
+	switch {
+	case s.drafted > 0:
+		b.guess(s)
+	case s.total > s.prompt && n == 1:
 		b.load.Decode(ctx, b.time.Window())
-	} else {
+	default:
 		b.load.Prefill(n, s.computed, b.time.Window(), ctx == s.total)
+		b.guesses.prompted.Prefill(n, s.computed, b.time.Window(), ctx == s.total)
 	}
 	if b.prefix {
 		if full := ctx / blockSize; full > s.named {
@@ -334,7 +331,7 @@ func (b *batching) finish(emit func(Token)) {
 		s.computed += s.scheduled
 		sampled := s.scheduled > 0 && s.computed == s.total
 		s.scheduled = 0
-		if sampled && b.sample(s, emit) {
+		if sampled && b.bring(s, emit) {
 			continue
 		}
 		kept = append(kept, s)
@@ -343,8 +340,17 @@ func (b *batching) finish(emit func(Token)) {
 	b.running = kept
 }
 
+// bring brings out the tokens that a sequence has of a step, and reports
+// whether they were its last.
+func (b *batching) bring(s *sequence, emit func(Token)) (last bool) {
+	for more := b.settle(s); more > 0; more-- {
+		b.sample(s, true, emit)
+	}
+	return b.sample(s, false, emit)
+}
+
 // sample brings one token out and reports whether it was the last.
-func (b *batching) sample(s *sequence, emit func(Token)) (last bool) {
+func (b *batching) sample(s *sequence, more bool, emit func(Token)) (last bool) {
 	j, i := s.job, s.total-s.prompt
 	s.total++
 	last = i == j.Output-1
@@ -359,14 +365,14 @@ func (b *batching) sample(s *sequence, emit func(Token)) (last bool) {
 		delete(b.byID, j.ID)
 		b.freeAll(s)
 	}
-	emit(Token{Job: j, Index: i, Last: last, At: b.end})
+	emit(Token{Job: j, Index: i, Last: last, More: more, At: b.end})
 	return last
 }
 
 func (b *batching) freeAll(s *sequence) {
 	b.pool.release(s.windowed)
 	b.pool.release(s.blocks)
-	s.blocks, s.windowed, s.scheduled = s.blocks[:0], s.windowed[:0], 0
+	s.blocks, s.windowed, s.scheduled, s.drafted = s.blocks[:0], s.windowed[:0], 0, 0
 }
 
 func (b *batching) Stats() Stats {

@@ -48,6 +48,7 @@ type Token struct {
 	Job   *Job
 	Index int // 0 is the first
 	Last  bool
+	More  bool  // others of the same request come out with it
 	At    int64 // when it came out, at or before the Step that emits it
 }
 
@@ -63,6 +64,11 @@ type Stats struct {
 	Finished                   int64
 	Steps                      int64
 	StepTokens                 int64 // scheduled in the last step
+	// SpecDrafts counts the times that tokens were guessed, SpecDrafted those
+	// tokens, SpecAccepted those that were right, SpecAcceptedAt by their place
+	// in the draft.
+	SpecDrafts, SpecDrafted, SpecAccepted int64
+	SpecAcceptedAt                        [MaxSpeculativeTokens]int64
 }
 
 // Spec configures the engine. The zero value of a field takes the default of
@@ -96,6 +102,10 @@ type Spec struct {
 	// PrefillFirst makes each step either prompts or generation, prompts
 	// first, as vLLM did before v1.
 	PrefillFirst bool `yaml:"prefill_first,omitempty"`
+	// StaticBatching forms a batch of what waits and runs it to its end before
+	// the next one.
+	StaticBatching bool `yaml:"static_batching,omitempty"`
+	Speculation    `yaml:",inline"`
 	// ComputeShare and MemoryShare are the shares of the accelerator's peak
 	// rates that matrix products and weight reads reach, where they have been
 	// measured; 0 takes the catalog's or the usual ones.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"net/http"
 	"strconv"
 
@@ -74,6 +75,9 @@ func newMeters(spec Spec, stats func() Stats) *meters {
 		m.registry.MustRegister(*h.into)
 	}
 	m.registerStats(labels, stats)
+	if spec.Speculation.Tokens > 0 {
+		m.registerSpeculation(labels, spec.Speculation.Tokens, stats)
+	}
 	m.registerSuccess(labels)
 	m.registerConfig(spec, stats().KVBlocks)
 	return m
@@ -99,6 +103,25 @@ func (m *meters) registerStats(labels prometheus.Labels, stats func() Stats) {
 	counter("num_preemptions_total", "Requests taken out of the batch for want of KV blocks.", func(s Stats) int64 { return s.Preemptions })
 	counter("prompt_tokens_total", "Prompt tokens prefilled.", func(s Stats) int64 { return s.PromptTokens })
 	counter("generation_tokens_total", "Tokens generated.", func(s Stats) int64 { return s.OutputTokens })
+}
+
+// registerSpeculation shows what became of guessed tokens. An engine that
+// guesses none has no such counters.
+func (m *meters) registerSpeculation(labels prometheus.Labels, length int, stats func() Stats) {
+	counter := func(name, help string, labels prometheus.Labels, value func(Stats) int64) {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "vllm:spec_decode_" + name, Help: help, ConstLabels: labels,
+		}, func() float64 { return float64(value(stats())) }))
+	}
+	counter("num_drafts_total", "Times that tokens were guessed.", labels, func(s Stats) int64 { return s.SpecDrafts })
+	counter("num_draft_tokens_total", "Tokens guessed.", labels, func(s Stats) int64 { return s.SpecDrafted })
+	counter("num_accepted_tokens_total", "Guesses that were right.", labels, func(s Stats) int64 { return s.SpecAccepted })
+	for i := range length {
+		at := maps.Clone(labels)
+		at["position"] = strconv.Itoa(i)
+		counter("num_accepted_tokens_per_pos_total", "Guesses that were right, by their place in the draft.", at,
+			func(s Stats) int64 { return s.SpecAcceptedAt[i] })
+	}
 }
 
 // registerSuccess shows every reason from the start, as a counter that is

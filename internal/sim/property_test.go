@@ -18,8 +18,10 @@ func anySpec(t *rapid.T) Spec {
 		EnablePrefixCaching:  &prefix,
 		EnableChunkedPrefill: &chunks,
 		PrefillFirst:         rapid.Bool().Draw(t, "prefill first"),
+		StaticBatching:       rapid.Bool().Draw(t, "static batching"),
 		Seed:                 rapid.Uint64().Draw(t, "seed"),
 	}
+	s.Speculation.Tokens = rapid.IntRange(0, 5).Draw(t, "speculative tokens")
 	return s
 }
 

@@ -7,7 +7,8 @@ type sequence struct {
 	prompt    int
 	total     int // prompt and generated tokens so far
 	computed  int // of total, those whose keys and values are in the cache
-	scheduled int // tokens of the step in flight
+	scheduled int // tokens of the step in flight, but for guesses
+	drafted   int // guesses in the step in flight
 	blocks    []int32
 	windowed  []int32  // blocks that the sliding-window layers take
 	hashes    []uint64 // of the full blocks so far, in order

@@ -14,6 +14,7 @@ type flight struct {
 	job    Job
 	box    mailbox
 	latest int64 // engine time of the newest token
+	held   int   // tokens that are delivered with the next
 	reason string
 }
 
@@ -42,9 +43,9 @@ func (b *mailbox) update(change func(*progress)) {
 }
 
 // deliver is update for the one change that comes with every token.
-func (b *mailbox) deliver(cached int) {
+func (b *mailbox) deliver(tokens, cached int) {
 	b.mu.Lock()
-	b.news.tokens++
+	b.news.tokens += tokens
 	b.news.cached = cached
 	b.mu.Unlock()
 	b.call()
@@ -234,6 +235,10 @@ func (d *driver) deliver(t Token) {
 	if f == nil {
 		return
 	}
+	if t.More {
+		f.held++
+		return
+	}
 	if t.Index == 0 {
 		d.meters.firstToken.Observe(seconds(t.At - f.job.Arrived))
 	} else {
@@ -244,7 +249,8 @@ func (d *driver) deliver(t Token) {
 		delete(d.flights, t.Job.ID)
 		d.meters.finished(&f.job, f.reason)
 	}
-	f.box.deliver(t.Job.Cached)
+	f.box.deliver(1+f.held, t.Job.Cached)
+	f.held = 0
 }
 
 func (d *driver) publish() {

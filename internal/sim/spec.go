@@ -64,6 +64,7 @@ func (s Spec) resolve() (*engine, error) {
 	if err := s.checkRanges(); err != nil {
 		return nil, err
 	}
+	s.Speculation.complete()
 	if s.Law != nil {
 		return s.lawful()
 	}
@@ -79,6 +80,9 @@ func (s Spec) resolve() (*engine, error) {
 // checkRanges looks at each number alone.
 func (s Spec) checkRanges() error {
 	if err := s.checkOverheads(); err != nil {
+		return err
+	}
+	if err := s.Speculation.validate(); err != nil {
 		return err
 	}
 	for _, f := range []struct {

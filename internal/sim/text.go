@@ -22,6 +22,7 @@ type script struct {
 	reasoning int
 	tool      bool
 	perChunk  int // tokens in one event, where there are that many
+	atOnce    int // tokens that are there for the next event, if more
 
 	spoken int // tokens that next has given
 }
@@ -61,7 +62,7 @@ func (s *script) chunk() int {
 	case s.tool && s.spoken == s.reasoning:
 		end = s.reasoning + 1
 	}
-	return min(s.perChunk, end-s.spoken)
+	return min(max(s.perChunk, s.atOnce), end-s.spoken)
 }
 
 // over reports whether all has been said.
@@ -78,6 +79,7 @@ func (s *script) next() (llm.Part, string) {
 	}
 	from := s.spoken
 	s.spoken += s.chunk()
+	s.atOnce = 0
 	return part, s.between(from, s.spoken)
 }
 
