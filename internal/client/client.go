@@ -137,6 +137,7 @@ func (c *Client) learn(q wire.Quirks) {
 		merged.MaxCompletionTokens = q.MaxCompletionTokens || known.MaxCompletionTokens
 		merged.NoIgnoreEOS = q.NoIgnoreEOS || known.NoIgnoreEOS
 		merged.Texts = q.Texts || known.Texts
+		merged.NoSchema = q.NoSchema || known.NoSchema
 		if c.quirks.CompareAndSwap(known, &merged) {
 			return
 		}
@@ -233,6 +234,10 @@ func (c *Client) Retransmits() int64 {
 	}
 	return n
 }
+
+// SendsSchemas reports whether requests carry the schema that their reply is
+// to keep: the API has a word for it, and the server has not refused it.
+func (c *Client) SendsSchemas() bool { return c.dialect.Schemas && !c.quirks.Load().NoSchema }
 
 // Dialect is the API that the client speaks.
 func (c *Client) Dialect() *wire.Dialect { return c.dialect }

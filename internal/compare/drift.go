@@ -85,6 +85,11 @@ func Watched(res *result.Result) Values {
 	if l := res.Limit; l != nil && l.Standing == result.LimitFound {
 		values[limitMetric] = l.Rate
 	}
+	if p := steadyPoint(res); p != nil {
+		if score, ok := p.Quality.Decisive(); ok {
+			values[qualityMetric] = score
+		}
+	}
 	return values
 }
 

@@ -13,6 +13,7 @@ import (
 	"redline/internal/client"
 	"redline/internal/load"
 	"redline/internal/price"
+	"redline/internal/quality"
 	"redline/internal/sim"
 	"redline/internal/slo"
 	"redline/internal/telemetry"
@@ -37,6 +38,7 @@ type Config struct {
 	Experiment    Experiment    `yaml:"experiment,omitempty"`
 	Optimizations Optimizations `yaml:"optimizations,omitempty"`
 	Cost          price.Spec    `yaml:"cost,omitempty"`
+	Quality       quality.Spec  `yaml:"quality,omitempty"`
 	Metadata      Metadata      `yaml:"metadata,omitempty"`
 	Seed          uint64        `yaml:"seed"`
 

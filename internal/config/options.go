@@ -183,6 +183,13 @@ var Options = []Option{
 	{Flag: "speculative-draft-share", Key: "server.sim.speculative_draft_share", Group: EngineGroup, Kind: Float, Value: "SHARE",
 		Default: strconv.FormatFloat(sim.DefaultSpeculativeDraftShare, 'g', -1, 64), Help: "time of the draft model as a share of the model's for the same tokens"},
 
+	{Flag: "quantization", Key: "server.sim.quantization", Group: EngineGroup, Kind: Text, Value: "NAME",
+		Default: "none", Help: "how the weights are stored: fp8, int8, int4 and their like; fewer bits are faster, and answer more golden questions wrongly"},
+	{Flag: "answer-error", Key: "server.sim.answer_error", Group: EngineGroup, Kind: Float, Value: "SHARE", Default: "0",
+		Help: "share of the golden questions (--golden) that the engine answers wrongly"},
+	{Flag: "answer-error-under-load", Key: "server.sim.answer_error_under_load", Group: EngineGroup, Kind: Float, Value: "SHARE",
+		Default: "as alone", Help: "share of the golden questions that it answers wrongly while it serves two other requests or more"},
+
 	{Flag: "rates", Key: "experiment.rates", Group: ExperimentGroup, Kind: Text, Value: "LIST",
 		Default: "doubling until the server is saturated", Help: "levels of a sweep in requests per second: 1,2,5,10",
 		set: setRates, get: getRates},
@@ -224,6 +231,13 @@ var Options = []Option{
 
 	{Flag: "slo", Key: "sla_thresholds", Group: RunGroup, Kind: Text, Value: "OBJECTIVE", Repeatable: true,
 		Help: "promise to judge: 'ttft:p99<500ms', 'error:rate<1%', or a preset: " + presets() + "; takes the place of the plan's"},
+	{Flag: "golden", Key: "quality.golden", Group: RunGroup, Kind: Text, Value: "FILE",
+		Help: "golden set to ask before the load, beside it and after it: a file of JSON Lines, or builtin"},
+	{Flag: "quality-threshold", Key: "quality.thresholds", Group: RunGroup, Kind: Text, Value: "GATE", Repeatable: true,
+		Help: "least share of right answers: 'overall>=0.95', of a tag such as 'math>=80%', structured_validity or determinism; takes the place of the plan's",
+		set:  setThresholds, get: getThresholds},
+	{Flag: "keep-text", Key: "quality.keep_text", Group: RunGroup, Kind: Bool, Default: "false",
+		Help: "keep the worst answers to golden questions, with their text, in quality.jsonl beside the result"},
 	{Flag: "label", Key: "metadata.label", Group: RunGroup, Kind: Text, Value: "NAME",
 		Help: "short name of the run, part of its directory's", set: setLabel, get: getLabel},
 	{Flag: "note", Key: "metadata.note", Group: RunGroup, Kind: Text, Value: "TEXT",

@@ -41,7 +41,7 @@ func (c *Config) YAML() ([]byte, error) {
 // that replacing them one by one leaves no rest of any. What is very short is
 // left out: it would be found in every other word.
 func (c *Config) Secrets() []string {
-	found := slices.Concat([]string{c.Provider.APIKey}, c.headerSecrets(), c.urlSecrets(), c.Workload.Secrets(), c.bodySecrets(), c.variables)
+	found := slices.Concat([]string{c.Provider.APIKey}, c.headerSecrets(), c.urlSecrets(), c.Workload.Secrets(), c.bodySecrets(), c.judgeSecrets(), c.variables)
 	found = slices.DeleteFunc(found, func(s string) bool { return len(s) < shortestSecret })
 	slices.SortFunc(found, func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))

@@ -69,6 +69,9 @@ func Resolve(in Input) (*Config, error) {
 	if err := c.Provider.TLS.Check(); err != nil {
 		return nil, c.wrongIn("provider", err)
 	}
+	if err := c.goldenSet(); err != nil {
+		return nil, err
+	}
 	return c, nil
 }
 

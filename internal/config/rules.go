@@ -49,6 +49,7 @@ func (c *Config) complete(in Input) error {
 		c.bounds,
 		c.faults,
 		c.work,
+		c.examination,
 		c.engine,
 		c.show,
 		c.experiment,

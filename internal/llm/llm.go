@@ -53,6 +53,9 @@ type Request struct {
 	// Natural leaves the end of the reply to the model: MaxTokens only bounds
 	// it.
 	Natural bool
+	// Schema is the JSON Schema that the reply is to keep, nil for none. An
+	// API that cannot say so leaves it out.
+	Schema []byte
 }
 
 // RequestID joins a run's id and a request's number. A run id of the first four

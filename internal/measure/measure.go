@@ -19,6 +19,7 @@ import (
 	"redline/internal/diagnose"
 	"redline/internal/load"
 	"redline/internal/metric"
+	"redline/internal/quality"
 	"redline/internal/record"
 	"redline/internal/result"
 	"redline/internal/store"
@@ -84,6 +85,7 @@ type run struct {
 	logged    *result.EngineLog
 	outcome   load.Outcome
 	before    tally // what the target had counted before this run
+	exam      *quality.Exam
 }
 
 // Run measures and writes the run directory. Without a result there is an
@@ -122,10 +124,12 @@ func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 		r.dir.Discard()
 		return nil, "", context.Canceled
 	}
+	r.askAfter(ctx)
 	res, err := r.result()
 	if err != nil {
 		return nil, path, errors.Join(err, lost)
 	}
+	r.grade(res)
 	res.Diagnosis = diagnose.Find(res)
 	unkept := r.keep(res)
 	r.dir.NoteFull(cmp.Or(lost, unkept))
@@ -158,7 +162,10 @@ func (r *run) setUp(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return r.prepare(ctx)
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	return r.askAlone(ctx)
 }
 
 // promptly does what comes before a load. Unlike the load, which ends in order,
@@ -310,11 +317,14 @@ func (r *run) load(ctx context.Context) (lost, err error) {
 	r.watched = r.startWatch(ctx)
 	r.engineLog = r.followLog()
 	stopLive, stopNotices := r.watch(), r.notices()
+	tick, stopAsking := r.askBeside(ctx)
 	r.outcome, err = load.Run(ctx, r.clock, r.target.client, r.stage, &r.counts, func(rec *record.Record) {
 		r.live.Observe(rec)
 		r.watched.count(rec)
 		r.log.Add(rec)
+		tick(rec)
 	})
+	stopAsking()
 	stopNotices()
 	stopLive()
 	r.logged = r.engineLog.stop()

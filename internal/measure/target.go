@@ -11,6 +11,7 @@ import (
 	"redline/internal/client"
 	"redline/internal/identity"
 	"redline/internal/llm"
+	"redline/internal/quality"
 	"redline/internal/record"
 	"redline/internal/result"
 	"redline/internal/sim"
@@ -38,6 +39,7 @@ type target struct {
 	tpot         time.Duration
 	asked        []spent          // by the preflight requests
 	repeat       *validity.Repeat // nil where it was not tried
+	alone        *quality.Exam    // what the golden set came to before any load, nil before it was asked
 }
 
 // tally is what a client has counted since it was made.

@@ -48,7 +48,7 @@ func columns() []Column {
 		}
 		list = append(list, boundColumn(row, 0, "low"), boundColumn(row, 1, "high"))
 	}
-	return append(list,
+	list = append(list,
 		of("objectives", "met, missed, undecided, or none where nothing was promised", objectivesText),
 		of("predicted_tpot_ms", "time per token that the hardware allows, ms", func(p *result.Point) string {
 			return predictedOf(p, func(a *result.Prediction) *result.Agreement { return a.TPOT })
@@ -73,6 +73,7 @@ func columns() []Column {
 			return optional(p.Accelerator.JoulesPerOutputToken)
 		}),
 	)
+	return append(list, qualityColumns()...)
 }
 
 // ofGauge is the mean of a gauge of the accelerators.

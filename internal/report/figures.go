@@ -27,6 +27,7 @@ func (p *page) figures(point *result.Point) {
 	p.prediction(point.Prediction)
 	p.engineLog(point.EngineLog)
 	p.cost(point.Cost)
+	p.quality(point.Quality)
 }
 
 // fates is the identity that every run keeps: where the requests that were due

@@ -60,8 +60,10 @@ func (p *page) standing(v slo.Verdict) cell {
 
 // showObjective remembers the figure that an objective is about.
 func (p *page) showObjective(v slo.Verdict) {
-	name, stat, _, _ := parts(v.Objective)
+	name, stat, _, ok := parts(v.Objective)
 	switch {
+	case !ok:
+		return
 	case name == "throughput":
 		p.shows("output_tokens_per_s")
 	case stat == "rate" || stat == "fraction":
@@ -78,6 +80,9 @@ func (p *page) showObjective(v slo.Verdict) {
 // "ttft:p99<500ms" is judged from the due time and says so.
 func objectiveName(v slo.Verdict) string {
 	name, stat, _, ok := parts(v.Objective)
+	if strings.HasPrefix(v.Objective, qualityPrefix) {
+		return shortened(v.Objective, 32)
+	}
 	if !ok {
 		return label(v.Objective)
 	}

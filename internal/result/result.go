@@ -190,6 +190,7 @@ type Point struct {
 	CrossChecks []CrossCheck `json:"cross_checks,omitempty"`
 	Cost        *Cost        `json:"cost,omitempty"`
 	GroupCosts  []GroupCost  `json:"group_costs,omitempty"`
+	Quality     *Quality     `json:"quality,omitempty"`
 }
 
 // Load is what was offered.

@@ -125,6 +125,12 @@ type Spec struct {
 	RateLimit float64 `yaml:"rate_limit,omitempty"`
 	// ColdStart is how long after its first request the engine is slow.
 	ColdStart time.Duration `yaml:"cold_start,omitempty"`
+	// Golden is the set of questions that are answered as it says, "" for
+	// none; AnswerError is the share of them that is answered wrongly, and
+	// AnswerErrorUnderLoad that while other requests are served.
+	Golden               string  `yaml:"-"`
+	AnswerError          float64 `yaml:"answer_error,omitempty"`
+	AnswerErrorUnderLoad float64 `yaml:"answer_error_under_load,omitempty"`
 	// Catalog is where the names of model and accelerator are looked up; nil is
 	// the built-in one.
 	Catalog *catalog.Catalog `yaml:"-"`

@@ -45,6 +45,8 @@ type Server struct {
 	routes  map[string]route
 	serial  atomic.Uint64 // the last job's id
 	faults  *faultPlan
+	book    *book        // answers to a golden set, nil for none
+	active  atomic.Int64 // generations under way
 	// rationed is guarded by mu.
 	rationed *Ration
 	arrived  atomic.Uint64 // generations asked for
@@ -83,6 +85,10 @@ func NewServer(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sim: %w", err)
 	}
+	known, err := openBook(o.Spec)
+	if err != nil {
+		return nil, fmt.Errorf("sim: %w", err)
+	}
 	manner, err := styleOf(o.MetricsStyle)
 	if err != nil {
 		return nil, fmt.Errorf("sim: metrics-style: %w", err)
@@ -91,6 +97,7 @@ func NewServer(o Options) (*Server, error) {
 		spec:     o.Spec,
 		style:    manner,
 		faults:   faults,
+		book:     known,
 		rationed: NewRation(o.Spec.RateLimit),
 		version:  o.Version,
 		vocab:    token.O200k(),

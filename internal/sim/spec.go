@@ -85,6 +85,9 @@ func (s Spec) checkRanges() error {
 	if err := s.Speculation.validate(); err != nil {
 		return err
 	}
+	if err := s.checkAnswers(); err != nil {
+		return err
+	}
 	for _, f := range []struct {
 		key   string
 		value int

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,7 @@ var openAIChat = Dialect{
 	Name:    "openai-chat",
 	Path:    "/v1/chat/completions",
 	KeyEnv:  "OPENAI_API_KEY",
+	Schemas: true,
 	Headers: openAIHeaders,
 
 	Encode:      encodeChat,
@@ -45,6 +47,10 @@ func encodeChat(dst []byte, r *llm.Request, q Quirks) []byte {
 		b.int(limit, int64(r.MaxTokens))
 	}
 	encodeOpenAIOptions(&b, r, q)
+	if r.Schema != nil && !q.NoSchema && b.key("response_format") {
+		b.dst = append(b.dst, `{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":`...)
+		b.dst = append(append(b.dst, r.Schema...), "}}"...)
+	}
 	return b.end()
 }
 
@@ -69,6 +75,9 @@ func adaptChat(body []byte, q Quirks) (Quirks, bool) {
 		!bytes.Contains(body, []byte("too large")) {
 		adapted.MaxCompletionTokens = true
 	}
+	if names(body, "response_format", q) || names(body, "json_schema", q) {
+		adapted.NoSchema = true
+	}
 	return adapted, adapted != q
 }
 
@@ -77,6 +86,12 @@ func parseChat(body []byte) (*llm.Request, ServerOptions, error) {
 		openAIAsked
 		Messages            []message `json:"messages"`
 		MaxCompletionTokens *int      `json:"max_completion_tokens"`
+		ResponseFormat      struct {
+			JSONSchema struct {
+				Schema json.RawMessage `json:"schema"`
+			} `json:"json_schema"`
+		} `json:"response_format"`
+		GuidedJSON json.RawMessage `json:"guided_json"` // vLLM's older way to say it
 	}
 	if err := parseBody(body, &in); err != nil {
 		return nil, ServerOptions{}, err
@@ -90,6 +105,11 @@ func parseChat(body []byte) (*llm.Request, ServerOptions, error) {
 	}
 	if r.Messages, err = parseMessages(in.Messages); err != nil {
 		return nil, ServerOptions{}, err
+	}
+	for _, schema := range []json.RawMessage{in.GuidedJSON, in.ResponseFormat.JSONSchema.Schema} {
+		if schema != nil {
+			r.Schema = schema
+		}
 	}
 	return r, o, nil
 }

@@ -33,6 +33,9 @@ type Dialect struct {
 	// NoTools says that Output and Whole write tool calls as text, although
 	// the dialect has them: it has no words for a part of one.
 	NoTools bool
+	// Schemas says that a request can carry the JSON Schema that its reply is
+	// to keep.
+	Schemas bool
 	// Headers gives the request headers the dialect needs beside
 	// Content-Type; key is "" where none is set.
 	Headers func(key string) [][2]string
@@ -110,6 +113,7 @@ type Quirks struct {
 	MaxCompletionTokens bool // max_completion_tokens instead of max_tokens
 	NoIgnoreEOS         bool // leave out ignore_eos
 	Texts               bool // rerank "texts" instead of "documents"
+	NoSchema            bool // leave out the schema that a reply is to keep
 	// Extra holds the top-level keys that the user adds or overrides.
 	Extra *Extra
 }

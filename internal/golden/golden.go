@@ -1,0 +1,245 @@
+// Package golden is the set of questions whose answers are known: it reads a
+// file of them, or the built-in one, and says of one answer whether it is
+// right. It asks nobody and adds nothing up.
+package golden
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"redline/internal/llm"
+)
+
+// Builtin is the name of the set that comes with the program.
+const Builtin = "builtin"
+
+//go:embed builtin.jsonl
+var builtin []byte
+
+// Set is a golden set that was read and found whole.
+type Set struct {
+	// Name is Builtin or the file's path, Hash that of its bytes.
+	Name  string
+	Hash  string
+	Items []Item
+}
+
+// Item is one question.
+type Item struct {
+	// ID is the file's own, else a hash of what is asked.
+	ID       string
+	Messages []llm.Message
+	Expect   Expect
+	Tags     []string
+	Weight   float64
+	// Reference is an answer that is right, "" where the file has none and
+	// none follows from what is expected.
+	Reference string
+	// ReferenceTokens is how long an answer is by the file, 0 where it does
+	// not say.
+	ReferenceTokens int
+	MaxTokens       int
+}
+
+// defaultMaxTokens bounds an answer where neither line nor header does.
+const defaultMaxTokens = 128
+
+// Bounds beyond which a file is no golden set.
+const (
+	maxLine  = 1 << 20
+	maxItems = 100_000
+)
+
+// line is one line of the file as it stands there: a question, or in the
+// first line what holds for all of them.
+type line struct {
+	ID              string          `json:"id"`
+	Prompt          *string         `json:"prompt"`
+	Messages        []llm.Message   `json:"messages"`
+	Expect          json.RawMessage `json:"expect"`
+	Tags            []string        `json:"tags"`
+	Weight          *float64        `json:"weight"`
+	Reference       string          `json:"reference"`
+	ReferenceTokens int             `json:"reference_output_tokens"`
+	MaxTokens       int             `json:"max_tokens"`
+
+	RefusalPatterns []string `json:"refusal_patterns"`
+	System          string   `json:"system"`
+}
+
+func (l *line) isHeader() bool { return l.Prompt == nil && l.Messages == nil && l.Expect == nil }
+
+// Open reads the set of that name: Builtin, or a file.
+func Open(name string) (*Set, error) {
+	data := builtin
+	if name != Builtin {
+		var err error
+		if data, err = os.ReadFile(name); err != nil {
+			return nil, fmt.Errorf("golden set: %w; the one that comes with redline is called %s", err, Builtin)
+		}
+	}
+	return Read(name, bytes.NewReader(data))
+}
+
+// Read reads a set; its errors begin with the name and the line.
+func Read(name string, r io.Reader) (*Set, error) {
+	hash := sha256.New()
+	scan := bufio.NewScanner(io.TeeReader(r, hash))
+	scan.Buffer(nil, maxLine)
+	b := builder{set: &Set{Name: name}, seen: map[string]int{}}
+	n := 0
+	for scan.Scan() {
+		n++
+		text := bytes.TrimSpace(bytes.TrimPrefix(scan.Bytes(), []byte("\ufeff")))
+		if len(text) == 0 {
+			continue
+		}
+		if err := b.add(text, n); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, n, err)
+		}
+	}
+	if err := scan.Err(); err != nil {
+		if errors.Is(err, bufio.ErrTooLong) {
+			err = fmt.Errorf("the line is longer than %d bytes: is this a file of JSON Lines?", maxLine)
+		}
+		return nil, fmt.Errorf("%s:%d: %w", name, n+1, err)
+	}
+	if len(b.set.Items) == 0 {
+		return nil, fmt.Errorf(`%s: holds no question; want lines such as {"prompt": "…", "expect": {"contains": "…"}}`, name)
+	}
+	b.set.Hash = hex.EncodeToString(hash.Sum(nil))[:hashDigits]
+	return b.set, nil
+}
+
+const hashDigits = 12
+
+// builder is a set in the making.
+type builder struct {
+	set    *Set
+	header line
+	begun  bool
+	seen   map[string]int // ids, by the line that has them
+}
+
+func (b *builder) add(text []byte, number int) error {
+	var l line
+	if err := strict(text, &l, lineKeys); err != nil {
+		return err
+	}
+	if l.isHeader() && !b.begun {
+		b.begun, b.header = true, l
+		_, err := compilePatterns(l.RefusalPatterns)
+		return err
+	}
+	b.begun = true
+	item, err := b.item(&l)
+	if err != nil {
+		return err
+	}
+	if before, twice := b.seen[item.ID]; twice {
+		return fmt.Errorf("asks the same as line %d, or has its id: leave one out, or give them ids", before)
+	}
+	if b.seen[item.ID] = number; len(b.seen) > maxItems {
+		return fmt.Errorf("more than %d questions", maxItems)
+	}
+	b.set.Items = append(b.set.Items, *item)
+	return nil
+}
+
+// item makes a question of a line and refuses one that could not be judged.
+func (b *builder) item(l *line) (*Item, error) {
+	it := &Item{ID: l.ID, Messages: l.Messages, Tags: l.Tags, Weight: 1, Reference: l.Reference,
+		ReferenceTokens: l.ReferenceTokens, MaxTokens: defaultMaxTokens}
+	switch {
+	case l.RefusalPatterns != nil || l.System != "":
+		return nil, errors.New("refusal_patterns and system stand in the first line, which has no question")
+	case l.Prompt != nil && l.Messages != nil:
+		return nil, errors.New("has a prompt and messages: leave one of them out")
+	case l.Prompt == nil && len(l.Messages) == 0:
+		return nil, errors.New("has no prompt and no messages")
+	case l.Prompt != nil && strings.TrimSpace(*l.Prompt) == "":
+		return nil, errors.New("prompt: is empty")
+	case l.Expect == nil:
+		return nil, fmt.Errorf("expect: says nothing; want one of %s", strings.Join(matcherNames(), ", "))
+	case l.Weight != nil && !(*l.Weight > 0 && *l.Weight <= 1e6):
+		return nil, fmt.Errorf("weight: want more than 0, got %g", *l.Weight)
+	case l.MaxTokens < 0 || l.ReferenceTokens < 0:
+		return nil, errors.New("max_tokens, reference_output_tokens: want more than 0")
+	}
+	if l.Prompt != nil {
+		it.Messages = []llm.Message{{Role: "user", Content: *l.Prompt}}
+	}
+	for i, m := range it.Messages {
+		if m.Role == "" || m.Content == "" {
+			return nil, fmt.Errorf("messages[%d]: want a role and a content", i)
+		}
+	}
+	if b.header.System != "" && it.Messages[0].Role != "system" {
+		it.Messages = append([]llm.Message{{Role: "system", Content: b.header.System}}, it.Messages...)
+	}
+	if it.ID == "" {
+		it.ID = hashOf(it.Messages)
+	}
+	if l.Weight != nil {
+		it.Weight = *l.Weight
+	}
+	for _, n := range []int{b.header.MaxTokens, l.MaxTokens} {
+		if n > 0 {
+			it.MaxTokens = n
+		}
+	}
+	return it, b.expect(it, l.Expect)
+}
+
+// expect reads what a right answer is, and holds the line's own reference to it.
+func (b *builder) expect(it *Item, raw json.RawMessage) (err error) {
+	if it.Expect, err = parseExpect(raw, b.header.RefusalPatterns); err != nil {
+		return fmt.Errorf("expect%w", err)
+	}
+	if it.Reference == "" {
+		it.Reference = it.Expect.obvious()
+		return nil
+	}
+	if v := it.Expect.Match(it.Reference); !v.Right {
+		return fmt.Errorf("reference: is not right by the line's own expect: %s", v.Why)
+	}
+	return nil
+}
+
+func hashOf(messages []llm.Message) string {
+	h := sha256.New()
+	for _, m := range messages {
+		fmt.Fprintf(h, "%q %q\n", m.Role, m.Content)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:hashDigits]
+}
+
+// Tags lists the set's tags in order, each once.
+func (s *Set) Tags() []string {
+	var tags []string
+	for i := range s.Items {
+		tags = append(tags, s.Items[i].Tags...)
+	}
+	slices.Sort(tags)
+	return slices.Compact(tags)
+}
+
+// Key is what is asked, without who says it: the same in an API that knows
+// roles and in one that knows only a prompt.
+func Key(messages []llm.Message) string {
+	contents := make([]string, len(messages))
+	for i, m := range messages {
+		contents[i] = m.Content
+	}
+	return strings.TrimSpace(strings.Join(contents, "\n"))
+}

@@ -1,0 +1,207 @@
+package golden
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"redline/internal/near"
+)
+
+var lineKeys = []string{"id", "prompt", "messages", "expect", "tags", "weight", "reference", "reference_output_tokens",
+	"max_tokens", "refusal_patterns", "system"}
+
+// matcherNames are the keys of expect, in the order in which the manual has
+// them.
+func matcherNames() []string {
+	return []string{"exact", "contains", "regex", "number", "one_of", "json_schema", "refuse", "answer", "judge", "ignore_case"}
+}
+
+// strict reads one JSON object with no other keys than those known.
+func strict(text []byte, into any, known []string) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
+	if err == nil {
+		if _, more := d.Token(); !errors.Is(more, io.EOF) {
+			return errors.New("holds more than one JSON object; want one a line")
+		}
+		return nil
+	}
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrong) && wrong.Field != "":
+		return fmt.Errorf("%s: want %s, got a JSON %s", wrong.Field, kindName(wrong.Type.String()), wrong.Value)
+	case errors.As(err, &wrong):
+		return fmt.Errorf("want a JSON object, got a JSON %s", wrong.Value)
+	}
+	if _, name, ok := strings.Cut(err.Error(), "unknown field "); ok {
+		name = strings.Trim(name, `"`)
+		cure := near.Hint(name, known)
+		if cure == "" {
+			cure = "want one of " + strings.Join(known, ", ")
+		}
+		return fmt.Errorf("%s: unknown key, %s", short(name), cure)
+	}
+	return fmt.Errorf("is not JSON: %w", err)
+}
+
+func kindName(goType string) string {
+	switch {
+	case strings.HasPrefix(goType, "[]"):
+		return "a list"
+	case strings.Contains(goType, "string"):
+		return "a text"
+	case strings.Contains(goType, "float"), strings.Contains(goType, "int"):
+		return "a number"
+	case strings.Contains(goType, "bool"):
+		return "true or false"
+	}
+	return "an object"
+}
+
+// short keeps a word from a file from filling the screen.
+func short(s string) string { return cut(s, 60) }
+
+func cut(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}
+
+// expected is what the file's expect object holds.
+type expected struct {
+	Exact      *string         `json:"exact"`
+	Contains   json.RawMessage `json:"contains"`
+	Regex      *string         `json:"regex"`
+	Number     *Number         `json:"number"`
+	OneOf      []string        `json:"one_of"`
+	JSONSchema json.RawMessage `json:"json_schema"`
+	Refuse     bool            `json:"refuse"`
+	Answer     bool            `json:"answer"`
+	Judge      string          `json:"judge"`
+	IgnoreCase bool            `json:"ignore_case"`
+}
+
+// parseExpect reads and compiles the matchers. Its errors begin with the key
+// behind "expect".
+func parseExpect(raw json.RawMessage, patterns []string) (Expect, error) {
+	var in expected
+	if err := strict(raw, &in, matcherNames()); err != nil {
+		return Expect{}, fmt.Errorf(": %w", err)
+	}
+	e := Expect{exact: in.Exact, number: in.Number, oneOf: in.OneOf, refuse: in.Refuse, answer: in.Answer,
+		Criterion: in.Judge, ignoreCase: in.IgnoreCase}
+	var err error
+	if e.contains, err = parseTexts(in.Contains); err != nil {
+		return e, fmt.Errorf(".contains: %w", err)
+	}
+	if in.Regex != nil {
+		if e.regex, err = regexp.Compile(cased(*in.Regex, in.IgnoreCase)); err != nil {
+			return e, fmt.Errorf(".regex: %w", err)
+		}
+	}
+	if n := in.Number; n != nil && !(n.Tolerance >= 0) {
+		return e, fmt.Errorf(".number.tolerance: want 0 or more, got %g", n.Tolerance)
+	}
+	if in.JSONSchema != nil {
+		if e.schema, err = compileSchema(in.JSONSchema); err != nil {
+			return e, fmt.Errorf(".json_schema: %w", err)
+		}
+		e.Schema = in.JSONSchema
+	}
+	if e.refusals, err = compilePatterns(patterns); err != nil {
+		return e, err
+	}
+	return e, e.check()
+}
+
+// check refuses what could never be judged, or never be right.
+func (e *Expect) check() error {
+	switch {
+	case e.refuse && e.answer:
+		return errors.New(": refuse and answer cannot both be right")
+	case (e.refuse || e.answer) && len(e.refusals) == 0:
+		return errors.New(`: refuse and answer need patterns: give {"refusal_patterns": ["…"]} as the file's first line`)
+	case !e.Matches() && e.Criterion == "":
+		return fmt.Errorf(": says nothing; want one of %s", strings.Join(matcherNames(), ", "))
+	}
+	return nil
+}
+
+func cased(pattern string, ignore bool) string {
+	if ignore {
+		return "(?i)" + pattern
+	}
+	return pattern
+}
+
+// parseTexts reads one text or a list of them.
+func parseTexts(raw json.RawMessage) ([]string, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	var one string
+	if json.Unmarshal(raw, &one) == nil && one != "" {
+		return []string{one}, nil
+	}
+	var many []string
+	if json.Unmarshal(raw, &many) != nil || len(many) == 0 {
+		return nil, errors.New("want a text or a list of texts")
+	}
+	for _, text := range many {
+		if text == "" {
+			return nil, errors.New("an empty text is in every answer")
+		}
+	}
+	return many, nil
+}
+
+func compilePatterns(patterns []string) ([]*regexp.Regexp, error) {
+	var out []*regexp.Regexp
+	for i, text := range patterns {
+		p, err := regexp.Compile(text)
+		if err != nil {
+			return nil, fmt.Errorf("refusal_patterns[%d]: %w", i, err)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// compileSchema refuses what is no schema. It looks nothing up: a schema that
+// points elsewhere cannot be sent to a server either.
+func compileSchema(raw json.RawMessage) (*jsonschema.Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return nil, err
+	}
+	if _, isObject := doc.(map[string]any); !isObject {
+		return nil, errors.New("want a JSON Schema, which is an object")
+	}
+	const at = "golden.json"
+	c := jsonschema.NewCompiler()
+	c.UseLoader(jsonschema.SchemeURLLoader{})
+	if err := c.AddResource(at, doc); err != nil {
+		return nil, oneLine(err)
+	}
+	s, err := c.Compile(at)
+	if err != nil {
+		return nil, fmt.Errorf("does not compile: %w", oneLine(err))
+	}
+	return s, nil
+}
+
+// oneLine takes the line breaks and the made-up address out of the schema
+// library's words.
+func oneLine(err error) error {
+	text := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
+	return errors.New(strings.ReplaceAll(cut(text, 240), "golden.json", ""))
+}

@@ -1,0 +1,126 @@
+package measure
+
+import (
+	"context"
+	"sync/atomic"
+
+	"redline/internal/golden"
+	"redline/internal/llm"
+	"redline/internal/quality"
+	"redline/internal/record"
+	"redline/internal/result"
+	"redline/internal/slo"
+)
+
+// goldenNumber is below the numbers of the preflight and beyond those of any
+// stage; golden requests count down from it.
+const goldenNumber = preflightNumber - 1_000_000
+
+// examine prepares the golden set, nil where the plan has none.
+func (r *run) examine() (*quality.Exam, error) {
+	spec := r.Config.Quality
+	if !spec.Asked() {
+		return nil, nil
+	}
+	set, err := golden.Open(spec.Golden)
+	if err != nil {
+		return nil, err
+	}
+	var asked atomic.Int64
+	return quality.New(quality.Options{Spec: spec, Set: set, Target: r.target.client,
+		Requests: r.foreseen(), Seed: r.Config.Seed,
+		Schemas: r.target.client.SendsSchemas,
+		Count:   func(text string) int { return r.text.Count(text) },
+		Judge:   quality.Asker(spec.Judge),
+		Request: func() *llm.Request {
+			return &llm.Request{ID: llm.RequestID(r.id, goldenNumber-int(asked.Add(1))), Model: r.target.model, Stream: r.Config.Streaming()}
+		}}), nil
+}
+
+// foreseen is how many requests the window will have, 0 where only the server
+// decides.
+func (r *run) foreseen() int {
+	bounds := r.Config.Load.Bounds
+	n := int(r.peakRate() * bounds.Duration.Seconds())
+	if t := bounds.TotalRequests; t > 0 && (n == 0 || t < n) {
+		n = t
+	}
+	return n
+}
+
+// askAlone asks the golden set before the load. Of runs that share a target
+// the first one asks.
+func (r *run) askAlone(ctx context.Context) (err error) {
+	if r.exam, err = r.examine(); r.exam == nil || err != nil {
+		return err
+	}
+	if r.Target != nil && r.exam.Adopt(r.target.alone) {
+		return nil
+	}
+	r.say("asking the %d questions of the golden set before the load", len(r.exam.Set.Items))
+	r.target.alone = r.exam
+	return r.exam.Whole(ctx, result.Alone)
+}
+
+// askBeside asks golden questions while the load goes on. They are requests of
+// the server's, so they count where its own count is laid beside ours; and
+// nowhere else.
+func (r *run) askBeside(ctx context.Context) (tick func(*record.Record), stop func()) {
+	if r.exam == nil || r.Config.Quality.UnderLoadShare < 0 {
+		return func(*record.Record) {}, func() {}
+	}
+	stop = r.exam.Beside(ctx, func() { r.watched.sent.Add(1) })
+	return func(rec *record.Record) {
+		if rec.Phase == record.Measure {
+			r.exam.Tick()
+		}
+	}, stop
+}
+
+// askAfter asks the golden set once more, unless another run on the same
+// target follows.
+func (r *run) askAfter(ctx context.Context) {
+	if r.exam == nil || r.Target != nil || r.outcome.Stopped != "" {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		select {
+		case <-r.Stop:
+			cancel()
+		case <-ended:
+		}
+	}()
+	// What was asked until then stands.
+	_ = r.exam.Whole(ctx, result.After)
+}
+
+// grade puts the scores into the point, and the gates among its objectives.
+func (r *run) grade(res *result.Result) {
+	if r.exam == nil || len(res.Points) == 0 {
+		return
+	}
+	p := &res.Points[0]
+	if p.Quality = r.exam.Result(); p.Quality == nil {
+		return
+	}
+	for _, note := range p.Quality.Notes {
+		res.Warnings = append(res.Warnings, result.Warning{Figure: "quality", Text: note})
+	}
+	gates := p.Quality.Gates
+	if len(gates) == 0 {
+		return
+	}
+	p.Objectives = append(p.Objectives, gates...)
+	for _, g := range gates {
+		if g.Standing == slo.Missed {
+			res.Verdict.Reasons = append(res.Verdict.Reasons, "missed "+g.Objective)
+		}
+	}
+	if !r.outcome.Broke {
+		res.Verdict.SLO = slo.Overall(p.Objectives)
+	}
+}
