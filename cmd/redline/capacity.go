@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"iter"
 	"math/rand/v2"
@@ -41,6 +42,7 @@ const capacityExamples = `  redline capacity runs/20261115-091500 --rate 100
   redline capacity runs/20261115-091500 --workload azure.csv --price-per-gpu-hour 2.50
   redline capacity runs/h100 runs/l40s --rate 100 --headroom 0.3 --format markdown
   redline capacity runs/20261115-091500 --rate 100 --mean-rate 60 --spare 1 --simulate
+  redline capacity runs/20261115-091500 --rate 100 --format html -o capacity.html
   redline capacity --rate 100 --limit 22 --gpus-per-instance 8 --headroom 0.2 --json`
 
 // capacityFlags are what the command takes beside the options it shares.
@@ -56,6 +58,7 @@ type capacityFlags struct {
 	asked     map[string][]string
 	runs      []string
 	meanGiven bool
+	out       string
 }
 
 func (p *process) capacityCommand() *cobra.Command {
@@ -81,7 +84,8 @@ func (p *process) capacityCommand() *cobra.Command {
 	c.Flags().IntVar(&f.spare, "spare", 0, "instances that may fail: 1 is N+1 (default: 0)")
 	c.Flags().BoolVar(&f.simulate, "simulate", false, "try the plan in virtual time: that many engines fitted to the run, and one less, under the traffic")
 	c.Flags().StringVar(&f.router, "router", twin.LeastOutstanding, "how --simulate hands out requests: "+strings.Join(twin.Routers, " or "))
-	c.Flags().StringVar(&f.format, "format", "terminal", "how to show it: terminal, json, markdown")
+	c.Flags().StringVar(&f.format, "format", "terminal", "how to show it: terminal, json, markdown, html (with the report of the run)")
+	c.Flags().StringVarP(&f.out, "output", "o", "", "file to write instead of the standard output")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		f.asked, f.runs, f.meanGiven = flags(), args, c.Flags().Changed("mean-rate")
 		return p.capacity(c, f)
@@ -100,8 +104,8 @@ func (p *process) capacity(c *cobra.Command, f capacityFlags) error {
 		}
 		f.format = "json"
 	}
-	if !slices.Contains([]string{"terminal", "json", "markdown"}, f.format) {
-		return usage("--format %q is not known; want terminal, json or markdown", f.format)
+	if !slices.Contains(capacityFormats, f.format) {
+		return usage("--format %q is not known; want one of %s", f.format, strings.Join(capacityFormats, ", "))
 	}
 	if len(f.runs) == 0 && len(f.asked["limit"]) == 0 {
 		return usage("redline capacity wants the directory of a run or --limit; redline capacity --help shows examples")
@@ -129,7 +133,7 @@ func (p *process) capacity(c *cobra.Command, f capacityFlags) error {
 	if err != nil {
 		return capacityError(err)
 	}
-	if err := p.showCapacity(plan, f.format); err != nil {
+	if err := p.showCapacity(plan, list, f); err != nil {
 		return err
 	}
 	if plan.Impossible != "" || plan.Rehearsal != nil && !plan.Rehearsal.Planned.Met() {
@@ -213,14 +217,33 @@ func capacityError(err error) error {
 	return err
 }
 
-func (p *process) showCapacity(plan *result.Capacity, format string) error {
-	switch format {
+var capacityFormats = []string{"terminal", "json", "markdown", "html"}
+
+// showCapacity writes a plan. As a page it stands before the report of the run
+// that it rests on.
+func (p *process) showCapacity(plan *result.Capacity, list []capacity.Configuration, f capacityFlags) error {
+	var write writer
+	res := &result.Result{}
+	switch f.format {
 	case "json":
-		out := json.NewEncoder(p.stdout)
-		out.SetIndent("", "  ")
-		return out.Encode(map[string]any{"capacity": plan})
+		write = func(out *bytes.Buffer, _ *result.Result) error {
+			lines := json.NewEncoder(out)
+			lines.SetIndent("", "  ")
+			return lines.Encode(map[string]any{"capacity": plan})
+		}
 	case "markdown":
-		return report.CapacityMarkdown(p.stdout, plan)
+		write = func(out *bytes.Buffer, _ *result.Result) error { return report.CapacityMarkdown(out, plan) }
+	case "html":
+		chosen := slices.IndexFunc(list, func(c capacity.Configuration) bool { return c.Name == plan.Name && c.Result != nil })
+		if chosen < 0 {
+			return usage("--format html shows the report of a run too: give its directory")
+		}
+		res = list[chosen].Result
+		res.Capacity = plan
+		write = func(out *bytes.Buffer, r *result.Result) error { return report.HTML(out, r) }
+	default:
+		options := report.TerminalOptions{Color: p.colour && f.out == "", Width: p.page}
+		write = func(out *bytes.Buffer, _ *result.Result) error { return report.Capacity(out, plan, options) }
 	}
-	return report.Capacity(p.stdout, plan, report.TerminalOptions{Color: p.colour, Width: p.page})
+	return p.deliver(res, write, f.out)
 }

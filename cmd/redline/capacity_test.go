@@ -158,6 +158,26 @@ func TestCapacityOfARun(t *testing.T) {
 	}
 }
 
+// As a page the plan leads the report of its run.
+func TestCapacityPage(t *testing.T) {
+	t.Parallel()
+	page := filepath.Join(t.TempDir(), "capacity.html")
+	root := measuredRuns(t)
+	code, _, errors := redline(t, nil, "capacity", filepath.Join(root, "h100"), "--rate", "100", "--format", "html", "-o", page)
+	if code != exitOK {
+		t.Fatalf("ends with %d: %s", code, errors)
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"<h1", "CAPACITY", "6\u00a0instances", "Capacity</h2>", "traffic"} {
+		if !strings.Contains(string(text), part) {
+			t.Errorf("the page lacks %q", part)
+		}
+	}
+}
+
 func TestCapacityOfAWorkload(t *testing.T) {
 	t.Parallel()
 	var rows strings.Builder
@@ -214,7 +234,7 @@ func TestCapacityOfNonsense(t *testing.T) {
 		{run + " --rate 100 --price-gpu H900", exitUsage, "unknown accelerator \"H900\""},
 		{run + " --rate 100 --price-per-gpu-hour -3", exitUsage, "want a price of at least 0"},
 		{run + " --rate 100 --price-per-gpu-hour 1e12", exitUsage, "want a price of at most"},
-		{run + " --rate 100 --format pdf", exitUsage, "want terminal, json or markdown"},
+		{run + " --rate 100 --format pdf", exitUsage, "want one of terminal, json, markdown, html"},
 		{run + " --workload chat", exitUsage, "does not say when its requests come"},
 		{filepath.Join(root, "nowhere") + " --rate 100", exitError, "no such file"},
 		{plain + " --rate 100", exitError, "has no limit and no objectives; measure one: redline sweep"},

@@ -43,9 +43,12 @@ const Limit = 2 * time.Second
 // question is a page that some engine has.
 type question struct {
 	path string
-	// body is posted where it is not nil; it takes the model's name.
-	body func(model string) []byte
-	read func(object, *Facts)
+	// body is posted where it is not nil; it takes the model's name. What is
+	// posted may do something, so it is put only to a server that has answered
+	// the question at needs.
+	body  func(model string) []byte
+	needs string
+	read  func(object, *Facts)
 }
 
 // questions are asked all at once. Where two pages tell the same, the one that
@@ -59,7 +62,7 @@ var questions = []question{
 	{path: "/v1/metadata", read: nimMetadata},
 	{path: "/v2", read: tritonServer},
 	{path: "/api/version", read: ollamaVersion},
-	{path: "/api/show", body: ollamaAsk, read: ollamaModel},
+	{path: "/api/show", body: ollamaAsk, needs: "/api/version", read: ollamaModel},
 	{path: "/version", read: plainVersion},
 }
 
@@ -68,23 +71,23 @@ var questions = []question{
 func Ask(ctx context.Context, call Caller, model string) Facts {
 	ctx, cancel := context.WithTimeout(ctx, Limit)
 	defer cancel()
-	answers := make([][]byte, len(questions))
-	var all sync.WaitGroup
-	for i, q := range questions {
-		all.Go(func() {
-			var body []byte
-			if q.body != nil {
-				body = q.body(model)
-			}
-			if content, err := call(ctx, q.path, body); err == nil {
-				answers[i] = content
-			}
-		})
+	answers := map[string]object{}
+	var plain, posted []question
+	for _, q := range questions {
+		if q.body == nil {
+			plain = append(plain, q)
+		}
 	}
-	all.Wait()
+	put(ctx, call, model, plain, answers)
+	for _, q := range questions {
+		if q.body != nil && answers[q.needs] != nil {
+			posted = append(posted, q)
+		}
+	}
+	put(ctx, call, model, posted, answers)
 	var facts Facts
-	for i, q := range questions {
-		if o := parse(answers[i]); o != nil {
+	for _, q := range questions {
+		if o := answers[q.path]; o != nil {
 			var told Facts
 			q.read(o, &told)
 			if told.Precision == "auto" { // which is to say nothing
@@ -94,6 +97,28 @@ func Ask(ctx context.Context, call Caller, model string) Facts {
 		}
 	}
 	return facts
+}
+
+// put asks some of the questions at once.
+func put(ctx context.Context, call Caller, model string, some []question, answers map[string]object) {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, q := range some {
+		all.Go(func() {
+			var body []byte
+			if q.body != nil {
+				body = q.body(model)
+			}
+			content, err := call(ctx, q.path, body)
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			answers[q.path] = parse(content)
+		})
+	}
+	all.Wait()
 }
 
 // Add takes over what is not known yet.

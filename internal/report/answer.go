@@ -12,6 +12,8 @@ import (
 // whether one load was kept.
 func answered(r *result.Result) (headline, bool) {
 	switch {
+	case r.Capacity != nil:
+		return capacityHeadline(r.Capacity), true
 	case !anyOK(r) && len(r.Points) > 0:
 		return headline{}, false
 	case r.Limit != nil:
@@ -150,9 +152,11 @@ func stagesHeadline(r *result.Result) headline {
 
 // answer writes what an experiment found, in the order in which a reader asks.
 func (p *page) answer(r *result.Result) {
-	if r.Limit == nil && r.Curve == nil && r.Comparison == nil && r.Repeats == nil && len(r.Stages) == 0 && r.Protocol == nil {
+	if r.Capacity == nil && r.Limit == nil && r.Curve == nil && r.Comparison == nil && r.Repeats == nil && len(r.Stages) == 0 && r.Protocol == nil {
 		return
 	}
+	p.gap()
+	p.capacity(r.Capacity)
 	p.gap()
 	p.protocol(r.Protocol)
 	p.gap()

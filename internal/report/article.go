@@ -70,6 +70,7 @@ func newArticle(r *result.Result) *article {
 	}
 	take("", nil, func() { p.evidence(r) })
 	take("Why", nil, func() { p.whyWhole(r) })
+	take("Capacity", nil, func() { p.capacity(r.Capacity) })
 	take("The protocol", nil, func() { p.protocol(r.Protocol) })
 	take("Latency against load", curves(r), func() { p.levels(r) })
 	take("The limit", nil, func() { p.limit(r) })

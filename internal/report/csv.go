@@ -72,8 +72,27 @@ func columns() []Column {
 			}
 			return optional(p.Accelerator.JoulesPerOutputToken)
 		}),
+		of("cost_per_1k_tokens", "dollars for a thousand prompt and output tokens", func(p *result.Point) string {
+			return ofBlock(p.Cost, func(c *result.Cost) float64 { return c.Per1kTokens })
+		}),
+		of("cost_per_1m_accepted_tokens", "dollars for a million output tokens of requests that kept every objective", acceptedCost),
+		of("planned_cost_per_1m_output_tokens", "dollars for a million output tokens at the planned utilisation", plannedCost),
 	)
 	return append(list, qualityColumns()...)
+}
+
+func acceptedCost(p *result.Point) string {
+	if p.Cost == nil {
+		return ""
+	}
+	return optional(p.Cost.Per1mAccepted)
+}
+
+func plannedCost(p *result.Point) string {
+	if p.Cost == nil {
+		return ""
+	}
+	return ofBlock(p.Cost.Planned, func(c *result.PlannedCost) float64 { return c.Per1mOutput })
 }
 
 // ofGauge is the mean of a gauge of the accelerators.

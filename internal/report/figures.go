@@ -26,8 +26,8 @@ func (p *page) figures(point *result.Point) {
 	p.crossChecks(point.CrossChecks)
 	p.prediction(point.Prediction)
 	p.engineLog(point.EngineLog)
-	p.cost(point.Cost)
 	p.quality(point.Quality)
+	p.cost(point)
 }
 
 // fates is the identity that every run keeps: where the requests that were due
@@ -204,13 +204,4 @@ func (p *page) cache(c *result.Cache) {
 	}
 	p.shows("prefix_hit_rate")
 	p.field("cache", joined(share("designed ", c.Designed, " of prompt tokens"), "measured "+strings.Join(measured, ", ")))
-}
-
-func (p *page) cost(c *result.Cost) {
-	if c == nil {
-		return
-	}
-	p.shows("cost_per_request", "cost_per_1k_tokens", "cost_per_1m_output_tokens")
-	p.field("cost", joined(money(c.Spend)+" in all", money(c.PerRequest)+" a request",
-		money(c.Per1kTokens)+" per 1k tokens", money(c.Per1mOutput)+" per 1M output tokens"))
 }

@@ -38,6 +38,8 @@ func samples() []sample {
 		{"comparison", comparisonSample()},
 		{"matrix", matrixSample()},
 		{"repeats", repeatsSample()},
+		{"priced", pricedSample()},
+		{"capacity", capacitySample()},
 	}
 }
 
