@@ -72,11 +72,25 @@ func resultCode(r *result.Result) int {
 		return exitError
 	case r.Verdict.Valid == "no":
 		return exitInvalid
+	case r.Tuning != nil:
+		return tuningCode(r)
 	case regressed(r.Comparison):
 		return exitRegression
 	case r.Verdict.SLO == "missed":
 		return exitMissed
 	case r.Verdict.SLO == "undecided", r.Comparison != nil && r.Comparison.Standing == result.Undecided:
+		return exitUndecided
+	}
+	return exitOK
+}
+
+// tuningCode is what a tuning means: its comparison has the winner as B, so that
+// whatever became worse for it is a price and no regression.
+func tuningCode(r *result.Result) int {
+	switch {
+	case r.Verdict.SLO == "missed":
+		return exitMissed
+	case r.Tuning.Standing == result.TuningUndecided, r.Tuning.Standing == result.TuningUnconfirmed, r.Verdict.SLO == "undecided":
 		return exitUndecided
 	}
 	return exitOK

@@ -77,6 +77,7 @@ func (p *process) root() *cobra.Command {
 		p.benchCommand(),
 		p.matrixCommand(),
 		p.compareCommand(),
+		p.tuneCommand(),
 		p.capacityCommand(),
 		p.workloadCommand(),
 		p.catalogCommand(),

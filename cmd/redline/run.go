@@ -48,7 +48,9 @@ func (p *process) runCommand() *cobra.Command {
 		Example:    runExamples,
 		Args:       noArguments,
 	}
-	flags := addOptions(c, func(o *config.Option) bool { return o.Group != config.ExperimentGroup || o.Flag == "repeat" }, nil)
+	flags := addOptions(c, func(o *config.Option) bool {
+		return o.Group != config.ExperimentGroup && o.Group != config.TuneGroup || o.Flag == "repeat"
+	}, nil)
 	var resume string
 	c.Flags().StringVar(&resume, "resume", "", "directory of repeats that were cut short, to go on with")
 	c.RunE = func(c *cobra.Command, _ []string) error {

@@ -56,9 +56,13 @@ func (p *process) sweepCommand() *cobra.Command {
 	return c
 }
 
-// except picks the options that are not named.
+// except picks the options that are not named, and not those of a server that
+// is yet to be launched.
 func except(flags ...string) func(*config.Option) bool {
 	return func(o *config.Option) bool {
+		if o.Group == config.TuneGroup {
+			return false
+		}
 		for _, f := range flags {
 			if o.Flag == f {
 				return false
@@ -157,7 +161,7 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, comma
 		return err
 	}
 	if err == nil {
-		err = writePage(path, res)
+		err = errors.Join(writePage(path, res), writeDecision(path, res))
 		p.remember(context.WithoutCancel(ctx), path)
 	}
 	unshown := p.show(res, cfg.Output.JSON, cfg.Output.Explain)

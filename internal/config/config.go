@@ -11,12 +11,14 @@ import (
 	"redline/internal/arrival"
 	"redline/internal/catalog"
 	"redline/internal/client"
+	"redline/internal/launch"
 	"redline/internal/load"
 	"redline/internal/price"
 	"redline/internal/quality"
 	"redline/internal/sim"
 	"redline/internal/slo"
 	"redline/internal/telemetry"
+	"redline/internal/tune"
 	"redline/internal/workload"
 )
 
@@ -33,9 +35,11 @@ type Config struct {
 	// Telemetry is how the server's own metrics are read.
 	Telemetry telemetry.Spec `yaml:"telemetry,omitempty"`
 	// Objectives are the promises to judge, in the order given.
-	Objectives    Objectives    `yaml:"sla_thresholds,omitempty"`
-	Metrics       Metrics       `yaml:"metrics,omitempty"`
-	Experiment    Experiment    `yaml:"experiment,omitempty"`
+	Objectives Objectives `yaml:"sla_thresholds,omitempty"`
+	Metrics    Metrics    `yaml:"metrics,omitempty"`
+	Experiment Experiment `yaml:"experiment,omitempty"`
+	// Tune is which settings of a launched server are tried.
+	Tune          tune.Spec     `yaml:"tune,omitempty"`
 	Optimizations Optimizations `yaml:"optimizations,omitempty"`
 	Cost          price.Spec    `yaml:"cost,omitempty"`
 	Quality       quality.Spec  `yaml:"quality,omitempty"`
@@ -73,9 +77,10 @@ type LoadProfile struct {
 	ContextDistribution *workload.ContextDistribution `yaml:"context_distribution,omitempty"`
 }
 
-// Server is what redline runs itself: the embedded engine, where no endpoint
-// is given.
+// Server is what redline runs itself: a server that it launches, or the
+// embedded engine, where no endpoint is given.
 type Server struct {
+	launch.Spec `yaml:",inline"`
 	// Engine is a file that describes the engine, as a calibration writes it;
 	// what Sim says goes before.
 	Engine string   `yaml:"engine,omitempty"`
@@ -143,7 +148,10 @@ func (c *Config) Mode() string {
 func (c *Config) Recorded() bool { return c.Mode() == Open && !c.Load.Open() }
 
 // Embedded reports whether the embedded engine is the target.
-func (c *Config) Embedded() bool { return len(c.Provider.URLs) == 0 }
+func (c *Config) Embedded() bool { return len(c.Provider.URLs) == 0 && !c.Launched() }
+
+// Launched reports whether the target is a server that is yet to be launched.
+func (c *Config) Launched() bool { return len(c.Provider.URLs) == 0 && c.Server.Command != "" }
 
 // Streaming reports whether replies are streamed.
 func (c *Config) Streaming() bool { return c.Provider.Streams() }

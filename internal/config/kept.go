@@ -69,6 +69,11 @@ func (c *Config) checkMasks() error {
 			return c.wrong("provider.headers", "%s: %s", name, cure)
 		}
 	}
+	for _, name := range sortedKeys(c.Server.Env) {
+		if strings.Contains(c.Server.Env[name], masked) {
+			return c.wrong("server.env", "%s: %s", name, cure)
+		}
+	}
 	for i, t := range c.Workload.Tenants {
 		if string(t.Key) == masked {
 			return c.wrong(fmt.Sprintf("workload.tenants[%d].api_key", i), cure)

@@ -19,6 +19,7 @@ const (
 	manual    = "../../docs/PLAN.md"
 	workloads = "../../docs/WORKLOADS.md"
 	dialects  = "../../docs/DIALECTS.md"
+	tunings   = "../../docs/TUNING.md"
 )
 
 // generated are the parts of the manual that come from tables, by the name in
@@ -113,7 +114,7 @@ func TestManualHoldsTheTables(t *testing.T) {
 
 func TestManualNamesEveryKey(t *testing.T) {
 	t.Parallel()
-	text := readPages(t, manual, workloads, dialects)
+	text := readPages(t, manual, workloads, dialects, tunings)
 	for _, key := range keysOf(reflect.TypeFor[Config](), "") {
 		last := key[strings.LastIndexByte(key, '.')+1:]
 		if !strings.Contains(text, last) {
@@ -125,7 +126,7 @@ func TestManualNamesEveryKey(t *testing.T) {
 // Every plan that the manual shows can be run.
 func TestManualPlansLoad(t *testing.T) {
 	t.Parallel()
-	parts := strings.Split(readPages(t, manual, workloads, dialects), "```yaml\n")
+	parts := strings.Split(readPages(t, manual, workloads, dialects, tunings), "```yaml\n")
 	if len(parts) < 2 {
 		t.Fatalf("%s shows no plan", manual)
 	}

@@ -32,13 +32,15 @@ const (
 	EngineGroup   Group = "Embedded engine"
 	// ExperimentGroup holds what only the commands of several runs know.
 	ExperimentGroup Group = "Experiment"
+	// TuneGroup holds what is about servers that redline launches.
+	TuneGroup Group = "Launched server"
 	// CostGroup holds what serving costs.
 	CostGroup Group = "Money"
 	RunGroup  Group = "Judgement and output"
 )
 
 // Groups lists the groups in the order in which they are shown.
-var Groups = []Group{TargetGroup, LoadGroup, WorkloadGroup, ExperimentGroup, EngineGroup, CostGroup, RunGroup}
+var Groups = []Group{TargetGroup, LoadGroup, WorkloadGroup, ExperimentGroup, TuneGroup, EngineGroup, CostGroup, RunGroup}
 
 // Option is one knob: its flag, its environment variable and its plan key are
 // three spellings of one setting.

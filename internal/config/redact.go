@@ -41,7 +41,7 @@ func (c *Config) YAML() ([]byte, error) {
 // that replacing them one by one leaves no rest of any. What is very short is
 // left out: it would be found in every other word.
 func (c *Config) Secrets() []string {
-	found := slices.Concat([]string{c.Provider.APIKey}, c.headerSecrets(), c.urlSecrets(), c.Workload.Secrets(), c.bodySecrets(), c.judgeSecrets(), c.variables)
+	found := slices.Concat([]string{c.Provider.APIKey}, c.headerSecrets(), c.urlSecrets(), c.Workload.Secrets(), c.bodySecrets(), c.judgeSecrets(), c.envSecrets(), c.variables)
 	found = slices.DeleteFunc(found, func(s string) bool { return len(s) < shortestSecret })
 	slices.SortFunc(found, func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
@@ -60,6 +60,18 @@ func (c *Config) headerSecrets() []string {
 		out = append(out, value)
 		if scheme, rest, ok := strings.Cut(value, " "); ok && authScheme(scheme) {
 			out = append(out, rest)
+		}
+	}
+	return out
+}
+
+// envSecrets are the values of a launched server's variables that their names
+// call secret.
+func (c *Config) envSecrets() []string {
+	var out []string
+	for name, value := range c.Server.Env {
+		if secretName(name) {
+			out = append(out, value)
 		}
 	}
 	return out
@@ -132,6 +144,12 @@ func (r redactor) text(s, path string) string {
 	if name, ok := strings.CutPrefix(path, "provider.headers."); ok {
 		return r.header(s, path, name)
 	}
+	if name, ok := strings.CutPrefix(path, "server.env."); ok {
+		return r.header(s, path, name)
+	}
+	if raw, ok := r.c.template(path, s); ok && path == "server.command" {
+		return raw
+	}
 	if path == "provider.template.body" {
 		if raw, ok := r.c.template(path, s); ok {
 			s = raw
@@ -166,7 +184,7 @@ func (r redactor) text(s, path string) string {
 // known words can, and replacing one of those would spoil the plan.
 func freeText(path string) bool {
 	return strings.HasPrefix(path, "provider.") && path != "provider.api" || strings.HasPrefix(path, metricsURL) ||
-		path == acceleratorKey || path == "telemetry.engine_log" || strings.HasPrefix(path, "metadata.") || strings.HasPrefix(path, "generation.stop")
+		path == acceleratorKey || path == "telemetry.engine_log" || path == "server.command" || strings.HasPrefix(path, "metadata.") || strings.HasPrefix(path, "generation.stop")
 }
 
 func (r redactor) apiKey(s string) string {

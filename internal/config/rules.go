@@ -53,6 +53,7 @@ func (c *Config) complete(in Input) error {
 		c.engine,
 		c.show,
 		c.experiment,
+		c.tuning,
 		c.prices,
 		c.labels,
 	} {

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -45,7 +46,8 @@ func Compare(ctx context.Context, o Options, b *config.Config) (*result.Result, 
 	if err := x.settle(&second); err != nil {
 		return nil, "", err
 	}
-	return x.finish(x.compare(ctx, side{"A", x.Config, x.target}, side{"B", &second, found}))
+	a, theirs := side{name: "A", config: x.Config, target: x.target}, side{name: "B", config: &second, target: found}
+	return x.finish(x.compare(ctx, a, theirs, cmp.Or(x.Config.Experiment.Rounds, compare.DefaultRounds)))
 }
 
 // turnLength is how long each side of a round is measured: it is part of the
@@ -66,14 +68,18 @@ type side struct {
 	name   string
 	config *config.Config
 	target *measure.Target
+	// rig and values launch the server where it is not there; label says what
+	// it is.
+	rig    *rig
+	values map[string]string
+	place  int
+	label  string
+	// anyway counts rounds that are not valid.
+	anyway bool
 }
 
 // compare runs the rounds, A first in one and B in the next.
-func (x *conductor) compare(ctx context.Context, a, b side) error {
-	rounds := x.Config.Experiment.Rounds
-	if rounds == 0 {
-		rounds = compare.DefaultRounds
-	}
+func (x *conductor) compare(ctx context.Context, a, b side, rounds int) error {
 	var seen []compare.Round
 	// Both sides of a round have the same warm-up, so that their windows hold
 	// the same requests: at first a long one, then what the slower side needs.
@@ -109,7 +115,7 @@ func (s side) note(round *compare.Round, res *result.Result) {
 	case len(res.Points) == 0:
 		round.Skip = s.name + ": nothing was measured"
 		return
-	case res.Verdict.Valid == "no":
+	case res.Verdict.Valid == "no" && !s.anyway:
 		round.Skip = s.name + ": not valid: " + res.Verdict.Reasons[0]
 	}
 	values := compare.ValuesOf(&res.Points[0])
@@ -124,7 +130,7 @@ func (s side) note(round *compare.Round, res *result.Result) {
 // must have prompts of its own, or the second would find those of the first in
 // its cache.
 func sameServer(a, b side) bool {
-	if a.config.Embedded() || b.config.Embedded() {
+	if a.config.Embedded() || b.config.Embedded() || a.rig != nil {
 		return false
 	}
 	return slices.ContainsFunc(a.config.Provider.URLs, func(one string) bool {
@@ -164,7 +170,11 @@ func (x *conductor) turn(s side, round int, warmup time.Duration, apart bool) St
 			c.Workload.Salt += "-" + s.name
 		}
 	}
-	return Stage{Name: fmt.Sprintf("round %d %s", round+1, s.name), Purpose: roundPurpose, Config: &c, on: s.target}
+	stage := Stage{Name: fmt.Sprintf("round %d %s", round+1, s.name), Purpose: roundPurpose, Config: &c, on: s.target}
+	if s.rig != nil {
+		stage.launched = s.rig.hold(s.values, s.place)
+	}
+	return stage
 }
 
 // compared judges the rounds so far.
@@ -175,5 +185,8 @@ func (x *conductor) compared(rounds []compare.Round, a, b side) {
 }
 
 func (s side) about() compare.Side {
+	if s.rig != nil {
+		return compare.Side{Name: s.name, Engine: s.label, Model: s.rig.model}
+	}
 	return compare.Side{Name: s.name, Model: s.target.Model(), URL: s.target.URL()}
 }

@@ -15,6 +15,7 @@ import (
 
 	"redline/internal/config"
 	"redline/internal/diagnose"
+	"redline/internal/launch"
 	"redline/internal/measure"
 	"redline/internal/result"
 	"redline/internal/search"
@@ -27,6 +28,8 @@ type Options struct {
 	measure.Options
 	// Resume goes on with an experiment that was cut short: its directory.
 	Resume string
+	// Launch starts the servers of a tuning; nil starts processes.
+	Launch func(context.Context, launch.Spec, launch.Options) (Server, error)
 	// Foreseen is what the whole will probably take, for what Begin is told.
 	Foreseen Estimate
 	// Begin and End are told of each stage; End also of one that was kept from
@@ -42,6 +45,8 @@ type Stage struct {
 	Config  *config.Config
 
 	on *measure.Target // nil: the experiment's own
+	// launched is the server that the stage needs, where it has to be started.
+	launched *rented
 	// sound reports whether what was kept of the stage need not be run again;
 	// nil: whatever it is.
 	sound func(*result.Result) bool
@@ -103,6 +108,12 @@ func (x *conductor) run(ctx context.Context, s Stage) (*result.Result, error) {
 	if s.on == nil {
 		s.on = x.target
 	}
+	if s.launched != nil {
+		s.launched.path = path
+		if failure := s.launched.failedBefore(); failure != nil {
+			return nil, failure
+		}
+	}
 	res, err := x.kept(path, s), error(nil)
 	was := res != nil
 	if !was {
@@ -138,13 +149,21 @@ func (x *conductor) fresh(ctx context.Context, s Stage) (*result.Result, error) 
 	if x.stopped(ctx) {
 		return nil, errStopped
 	}
-	if limit := s.on.UsedUp(s.Config, x.used); limit != "" {
-		return nil, endedBy(limit)
-	}
 	if x.Begin != nil {
 		x.Begin(s, x.progress(s))
 	}
 	o := x.Options.Options
+	if s.launched != nil {
+		return x.onLaunched(ctx, s, o)
+	}
+	return x.measured(ctx, s, o)
+}
+
+// measured runs a stage on a target that is there.
+func (x *conductor) measured(ctx context.Context, s Stage, o measure.Options) (*result.Result, error) {
+	if limit := s.on.UsedUp(s.Config, x.used); limit != "" {
+		return nil, endedBy(limit)
+	}
 	o.Config, o.Target, o.Used = s.Config, s.on, x.used
 	res, _, err := measure.Run(ctx, o)
 	switch {
@@ -263,7 +282,7 @@ func (x *conductor) blank(first *result.Result) *result.Result {
 // judge takes a stage's checks into the whole's: of each the one that failed,
 // else the last. A run is as sound as the least sound of its stages.
 func (x *conductor) judge(s Stage, res *result.Result) {
-	if (s.Purpose == roundPurpose || s.Purpose == repeatPurpose) && res.Verdict.Valid == "no" {
+	if slices.Contains([]string{roundPurpose, repeatPurpose, baselinePurpose, trialPurpose}, s.Purpose) && res.Verdict.Valid == "no" {
 		return // it does not count, and says so
 	}
 	x.adopt(s.Name, res)
@@ -327,7 +346,9 @@ func canceled(err error) error {
 
 // finish writes the last result and lets go of the target.
 func (x *conductor) finish(err error) (*result.Result, string, error) {
-	x.target.Close()
+	if x.target != nil {
+		x.target.Close()
+	}
 	if x.res == nil {
 		return nil, x.unbegun(), canceled(err)
 	}

@@ -69,6 +69,8 @@ func Foresee(command string, c *config.Config) (Estimate, error) {
 	switch command {
 	case "bench":
 		return planBench(c)
+	case "tune":
+		return planTune(c), nil
 	case "matrix":
 		return planMatrix(c), nil
 	case "compare":

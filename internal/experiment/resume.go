@@ -148,6 +148,14 @@ func (x *conductor) kept(path string, s Stage) *result.Result {
 	if err != nil || unfinished(res) || s.sound != nil && !s.sound(res) {
 		return nil
 	}
+	if s.launched != nil {
+		// The plan of the whole is the same, and so is what the server was
+		// started with: no server has to be started to know that.
+		if !s.launched.before() {
+			return nil
+		}
+		return res
+	}
 	settled, err := s.on.Settled(s.Config)
 	if err != nil {
 		return nil

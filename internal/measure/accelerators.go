@@ -82,7 +82,7 @@ func (r *run) acceleratorSource() (source telemetry.AcceleratorSource, asked boo
 	if err != nil || source.Kind != telemetry.AcceleratorAuto {
 		return source, err == nil
 	}
-	ours := r.target.client.Local() && r.Dial == nil
+	ours := r.sharesHost()
 	if !ours || simulated(r.target.about) || !r.Config.Telemetry.Scrapes() {
 		return off, false
 	}

@@ -49,7 +49,7 @@ func (r *run) result() (*result.Result, error) {
 	res.Client = result.Client{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: telemetry.Cores,
 		Timestamps: result.Timestamps{Source: stampSource(counted.kernel, counted.user),
 			Reads: counted.kernel + counted.user, Missing: counted.user},
-		SharesHost: r.target.client.Local(), Retransmits: counted.retransmits}
+		SharesHost: r.sharesHost(), Retransmits: counted.retransmits}
 	fill(&res.Client, r.watched.host.Over(start, end))
 	use := r.watched.serverUse(start, end)
 	describe(res, r.Config, r.target.facts, use)

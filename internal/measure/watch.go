@@ -71,11 +71,15 @@ func (r *run) watchServer(ctx context.Context, w *watch) {
 	w.server.Now(ctx)
 }
 
+// sharesHost reports whether the server runs on this machine: not so in virtual
+// time, where the machine's own says nothing.
+func (r *run) sharesHost() bool { return r.target.client.Local() && r.Dial == nil }
+
 // subject is what a report of the run has to name, even if the run is killed.
 func (r *run) subject() *telemetry.Subject {
 	about := r.target.about
 	return &telemetry.Subject{Command: r.Command, Version: r.Version, Model: r.target.model, Engine: about.Name,
-		EngineVersion: about.Version, API: about.API, URL: about.URL, SharesHost: r.target.client.Local(), Facts: &r.target.facts}
+		EngineVersion: about.Version, API: about.API, URL: about.URL, SharesHost: r.sharesHost(), Facts: &r.target.facts}
 }
 
 // lines is where telemetry goes; a nil log takes lines and drops them.

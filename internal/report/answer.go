@@ -16,6 +16,8 @@ func answered(r *result.Result) (headline, bool) {
 		return capacityHeadline(r.Capacity), true
 	case !anyOK(r) && len(r.Points) > 0:
 		return headline{}, false
+	case r.Tuning != nil:
+		return tuningHeadline(r.Tuning), true
 	case r.Limit != nil:
 		return limitHeadline(r), true
 	case r.Comparison != nil:
@@ -159,6 +161,8 @@ func (p *page) answer(r *result.Result) {
 	p.capacity(r.Capacity)
 	p.gap()
 	p.protocol(r.Protocol)
+	p.gap()
+	p.tuning(r)
 	p.gap()
 	p.limit(r)
 	p.gap()

@@ -72,6 +72,7 @@ func newArticle(r *result.Result) *article {
 	take("Why", nil, func() { p.whyWhole(r) })
 	take("Capacity", nil, func() { p.capacity(r.Capacity) })
 	take("The protocol", nil, func() { p.protocol(r.Protocol) })
+	take("What was decided", nil, func() { p.tuning(r) })
 	take("Latency against load", curves(r), func() { p.levels(r) })
 	take("The limit", nil, func() { p.limit(r) })
 	take("B against A", nil, func() { p.comparison(r.Comparison) })

@@ -50,6 +50,7 @@ type Result struct {
 	Repeats    *Repeats    `json:"repeats,omitempty"`
 	Capacity   *Capacity   `json:"capacity,omitempty"`
 	Protocol   *Protocol   `json:"protocol,omitempty"`
+	Tuning     *Tuning     `json:"tuning,omitempty"`
 	Diagnosis  []Finding   `json:"diagnosis,omitempty"`
 	Checklist  []Item      `json:"checklist,omitempty"`
 	// Unknown lists what a reader should know of model, engine and hardware

@@ -1,0 +1,238 @@
+// Package launch starts servers from a command template. It takes the template
+// with a port and values, and gives a server that is ready to be asked, with
+// how long that took and the end of its log; or the reason why it is none. No
+// server outlives this program. It knows nothing of what the server is asked.
+package launch
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"redline/internal/child"
+)
+
+// Options are what differs between two starts of one server.
+type Options struct {
+	// Port is where it has to serve; Values fill the command's placeholders.
+	Port   int
+	Values map[string]string
+	// Log is a file for what the server writes; "" keeps only the end of it.
+	Log string
+}
+
+// Server is a process that was ready to be asked.
+type Server struct {
+	process *child.Process
+	log     *os.File
+	tail    *child.Tail
+	port    int
+	startUp time.Duration
+}
+
+// Failure is a server that could not be used: what its configuration made of
+// it, and no error of ours.
+type Failure struct {
+	Why string
+	// Log holds the last lines that it wrote.
+	Log []string
+}
+
+func (f *Failure) Error() string {
+	if len(f.Log) == 0 {
+		return "the server " + f.Why + " and wrote nothing"
+	}
+	return "the server " + f.Why + "; its last lines: " + strings.Join(f.Log, " | ")
+}
+
+const (
+	// grace is what a server gets to end in order.
+	grace     = 10 * time.Second
+	tailBytes = 64 << 10
+	// shownLines is how much of the log stands in a failure.
+	shownLines = 8
+)
+
+// Start starts a server and waits until it is ready. The error is a *Failure
+// where the server itself is at fault, and ctx's where that ended first. Whoever
+// starts a server has to Stop it.
+func Start(ctx context.Context, s Spec, o Options) (*Server, error) {
+	line, err := s.Line(o.Port, o.Values)
+	if err != nil {
+		return nil, err
+	}
+	if err := taken(o.Port); err != nil {
+		return nil, err
+	}
+	v := &Server{port: o.Port, tail: &child.Tail{Most: tailBytes}}
+	output := io.Writer(v.tail)
+	if o.Log != "" {
+		if v.log, err = os.Create(o.Log); err != nil {
+			return nil, err
+		}
+		output = io.MultiWriter(v.tail, v.log)
+	}
+	begun := time.Now()
+	v.process, err = child.Start(child.Spec{Command: line, Env: environment(s.Env), Output: output})
+	if err != nil {
+		v.closeLog()
+		return nil, err
+	}
+	if err := v.await(ctx, s, begun); err != nil {
+		v.Stop()
+		return nil, err
+	}
+	v.startUp = time.Since(begun)
+	return v, nil
+}
+
+func environment(added map[string]string) []string {
+	env := os.Environ()
+	for _, name := range slices.Sorted(maps.Keys(added)) {
+		env = append(env, name+"="+added[name])
+	}
+	return env
+}
+
+// await returns when the server is ready, or why it never will be.
+func (v *Server) await(ctx context.Context, s Spec, begun time.Time) error {
+	limit := s.ReadyTimeout
+	if limit == 0 {
+		limit = DefaultReadyTimeout
+	}
+	within, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	wait := 20 * time.Millisecond
+	const longestWait = time.Second
+	for {
+		if v.ready(within, s.Ready) {
+			// Another program could have taken the port meanwhile.
+			return v.Failure()
+		}
+		select {
+		case <-v.process.Done():
+			return v.failed(fmt.Sprintf("%s after %s, before it was ready", v.ending(), shortly(time.Since(begun))))
+		case <-within.Done():
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return v.failed(fmt.Sprintf("was not ready after %s (server.ready_timeout)", shortly(limit)))
+		case <-time.After(wait):
+			wait = min(wait*3/2, longestWait)
+		}
+	}
+}
+
+// direct asks without a proxy and without waiting for ever.
+var direct = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+
+// ready reports whether the server says that it can be asked. Where no path is
+// given, one without a page for its health is ready once it lists its models,
+// or has no such list either.
+func (v *Server) ready(ctx context.Context, path string) bool {
+	if path != "" {
+		status := v.status(ctx, path)
+		return status >= 200 && status < 300
+	}
+	switch status := v.status(ctx, "/health"); status {
+	case http.StatusOK, http.StatusNoContent:
+		return true
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnauthorized, http.StatusForbidden:
+		listed := v.status(ctx, "/v1/models")
+		return listed > 0 && listed < 500
+	}
+	return false
+}
+
+// status is that of a page, 0 where there is no answer.
+func (v *Server) status(ctx context.Context, path string) int {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, v.URL()+path, nil)
+	if err != nil {
+		return 0
+	}
+	reply, err := direct.Do(request)
+	if err != nil {
+		return 0
+	}
+	_ = reply.Body.Close() // only its head matters
+	return reply.StatusCode
+}
+
+// URL is the server's base.
+func (v *Server) URL() string { return "http://" + net.JoinHostPort(host, strconv.Itoa(v.port)) }
+
+// StartUp is the time from the start of the process until it was ready.
+func (v *Server) StartUp() time.Duration { return v.startUp }
+
+// Done is closed when the process has ended.
+func (v *Server) Done() <-chan struct{} { return v.process.Done() }
+
+// Failure is how a server came to an end that nobody asked for, nil while it
+// runs.
+func (v *Server) Failure() error {
+	select {
+	case <-v.process.Done():
+		return v.failed(v.ending())
+	default:
+		return nil
+	}
+}
+
+// Tail is the end of what it wrote.
+func (v *Server) Tail() []string { return v.tail.Lines(shownLines) }
+
+// Stop ends the server and returns when nothing of it is left. It may be called
+// more than once.
+func (v *Server) Stop() {
+	v.process.Stop(grace)
+	v.closeLog()
+}
+
+func (v *Server) closeLog() {
+	if v.log != nil {
+		_ = v.log.Close() // what could not be written is still in the tail
+		v.log = nil
+	}
+}
+
+// ending words how the process ended.
+func (v *Server) ending() string {
+	switch code := v.process.ExitCode(); {
+	case code == 137:
+		return "was killed (exit 137), as systems do for want of memory,"
+	case code > 128:
+		return fmt.Sprintf("was ended by signal %d", code-128)
+	default:
+		return fmt.Sprintf("exited with code %d", code)
+	}
+}
+
+// memory finds the words that engines have for too little of it.
+var memory = regexp.MustCompile(`(?i)out of memory|outofmemory|cannot allocate memory|failed to allocate|not enough memory|insufficient memory|No available memory`)
+
+func (v *Server) failed(why string) error {
+	for _, line := range v.tail.Lines(1000) {
+		if memory.MatchString(line) {
+			why += " (out of memory)"
+			break
+		}
+	}
+	return &Failure{Why: why, Log: v.Tail()}
+}
+
+// shortly is a time with no more digits than matter.
+func shortly(d time.Duration) string {
+	if d < 10*time.Second {
+		return d.Round(10 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}

@@ -1,0 +1,83 @@
+package result
+
+// Tuning is which settings of a server were tried, and what was decided.
+type Tuning struct {
+	// Command is the template that started the server.
+	Command string `json:"command"`
+	// Objective is what better meant, the first figure that showed a difference
+	// deciding.
+	Objective []string `json:"objective"`
+	// Tolerance is the relative difference that did not matter.
+	Tolerance float64 `json:"tolerance"`
+	// Baseline are the settings at the beginning, Winner those at the end.
+	Baseline []Flag `json:"baseline"`
+	Winner   []Flag `json:"winner"`
+	// BaselineRuns counts the sound runs of the baseline; Spread is by how much
+	// they differed in the figure that decides.
+	BaselineRuns int      `json:"baseline_runs"`
+	Spread       *float64 `json:"spread,omitempty"`
+	// BaselinePoint and WinnerPoint are indices into the result's points.
+	BaselinePoint *int         `json:"baseline_point,omitempty"`
+	WinnerPoint   *int         `json:"winner_point,omitempty"`
+	Steps         []TuningStep `json:"steps"`
+	// Standing is TuningKept, TuningConfirmed, TuningUnconfirmed or
+	// TuningUndecided.
+	Standing string `json:"standing"`
+	// Verdict is the answer in words.
+	Verdict string `json:"verdict"`
+	// Stopped is why nothing more was tried.
+	Stopped string `json:"stopped"`
+	// TookS is the time that all starts and runs took together.
+	TookS float64 `json:"took_s"`
+}
+
+// Flag is a setting with its value.
+type Flag struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// TuningStep is one value that was tried in the place of another.
+type TuningStep struct {
+	Knob       string `json:"knob"`
+	From       string `json:"from"`
+	To         string `json:"to"`
+	Hypothesis string `json:"hypothesis,omitempty"`
+	// Settings are all that the server was started with.
+	Settings []Flag `json:"settings"`
+	// Decision is StepAccepted, StepRejected, StepUndecided or StepFailed.
+	Decision string `json:"decision"`
+	// Why says what moved, by how much and how surely; or why the server could
+	// not be measured.
+	Why string `json:"why"`
+	// Moves are the figures of both runs; absent where there are none.
+	Moves []Change `json:"moves,omitempty"`
+	// StartUpS is the time from the start of the server until it was ready.
+	StartUpS *float64 `json:"start_up_s,omitempty"`
+	// Point is an index into the result's points; absent where nothing was
+	// measured.
+	Point *int `json:"point,omitempty"`
+	// Log holds the last lines of a server that failed.
+	Log []string `json:"log,omitempty"`
+}
+
+// The decisions over a step.
+const (
+	StepAccepted  = "accepted"
+	StepRejected  = "rejected"
+	StepUndecided = "undecided"
+	// StepFailed is that of a server that did not start, or did not last.
+	StepFailed = "failed"
+)
+
+// The standings of a tuning.
+const (
+	// TuningKept says that nothing better than the baseline was found.
+	TuningKept = "baseline kept"
+	// TuningConfirmed says that winner and baseline by turns showed it again.
+	TuningConfirmed = "confirmed"
+	// TuningUnconfirmed says that they did not show it, or were not tried.
+	TuningUnconfirmed = "not confirmed"
+	// TuningUndecided says that no sound run of the baseline was to be had.
+	TuningUndecided = "undecided"
+)
