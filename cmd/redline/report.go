@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"strings"
 
@@ -17,65 +16,79 @@ import (
 const reportHelp = `Show the report of a run directory. A run that was killed before it wrote its
 result is summarised from its records.
 
-Formats: terminal; json, the whole result; csv, one row for each point; markdown,
-for a pull request; html, one file that needs no network; junit, each objective
-a test case.
+Formats: terminal; json, the whole result; csv, one row for each point (its
+columns: docs/ANSWERS.md); markdown, for a pull request; html, one file that needs
+no network; junit, each objective a test case.
+
+With --pareto: the points of several runs or sweeps in two figures, and which of
+them no other beats in both (docs/PARETO.md). Each argument is a series; runs
+separated by commas are one.
 
 Exit code: 0 if the report was shown, whatever its verdict (redline run is what
-ends with the verdict); 1 if it could not be; 2 usage.
+ends with the verdict); 1 if it could not be; 2 usage.`
 
-Columns of csv (what is not known is empty):
-`
+const reportExamples = `  redline report runs/20261115-091500
+  redline report runs/20261115-091500 --format html -o report.html
+  redline report runs/fp8 runs/bf16 --pareto
+  redline report runs/fp8 runs/bf16 --pareto --x ttft:p99 --y cost --format csv
+  redline report --pareto --label nightly`
+
+// reportFlags are what redline report takes.
+type reportFlags struct {
+	format, out     string
+	asJSON, explain bool
+	pareto          paretoFlags
+}
 
 func (p *process) reportCommand() *cobra.Command {
-	var asJSON, explain bool
-	var format, out string
+	var f reportFlags
 	c := &cobra.Command{
-		Use:        "report DIR",
-		SuggestFor: []string{"show", "view", "open", "render", "html"},
+		Use:        "report DIR...",
+		SuggestFor: []string{"show", "view", "open", "render", "html", "pareto", "frontier"},
 		Short:      "show the report of a run directory, also of a killed run",
-		Long:       reportHelp + csvColumns(),
-		Example: `  redline report runs/20261115-091500
-  redline report runs/20261115-091500 --format html -o report.html
-  redline report runs/20261115-091500 --json`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage("report wants one run directory, such as: redline report runs/20261115-091500")
-			}
-			return nil
-		},
+		Long:       reportHelp,
+		Example:    reportExamples,
 		RunE: func(c *cobra.Command, args []string) error {
-			if asJSON {
-				if c.Flags().Changed("format") && format != "json" {
-					return usage("--json and --format %s exclude each other", format)
+			if f.asJSON {
+				if c.Flags().Changed("format") && f.format != "json" {
+					return usage("--json and --format %s exclude each other", f.format)
 				}
-				format = "json"
+				f.format = "json"
 			}
-			write, err := p.format(format, explain, out != "")
-			if err != nil {
+			if f.pareto.on {
+				return p.pareto(c.Context(), args, &f)
+			}
+			if err := f.pareto.unasked(c.Flags()); err != nil {
 				return err
 			}
-			res, err := measure.Rebuild(args[0])
-			if err != nil {
-				return err
-			}
-			return p.deliver(res, write, out)
+			return p.report(args, &f)
 		},
 	}
-	c.Flags().StringVar(&format, "format", "terminal", "how to show it: "+strings.Join(formatNames(), ", "))
-	c.Flags().StringVarP(&out, "output", "o", "", "file to write instead of the standard output")
-	c.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON and nothing else")
-	c.Flags().BoolVar(&explain, "explain", false, "print beside each figure how it is defined (terminal)")
+	c.Flags().StringVar(&f.format, "format", "terminal", "how to show it: "+strings.Join(formatNames(), ", "))
+	c.Flags().StringVarP(&f.out, "output", "o", "", "file to write instead of the standard output")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "print the result as JSON and nothing else")
+	c.Flags().BoolVar(&f.explain, "explain", false, "print beside each figure how it is defined (terminal)")
+	f.pareto.add(c.Flags())
 	return c
 }
 
-// csvColumns lists the columns of the table of points with their meanings.
-func csvColumns() string {
-	var out strings.Builder
-	for _, c := range report.Columns {
-		fmt.Fprintf(&out, "\n  %-28s %s", c.Name, c.Means)
+// report shows one run.
+func (p *process) report(args []string, f *reportFlags) error {
+	switch {
+	case len(args) > 1:
+		return usage("report wants one run directory, got %d; of several --pareto draws the frontier, and redline compare says which is worse", len(args))
+	case len(args) == 0:
+		return usage("report wants one run directory, such as: redline report runs/20261115-091500")
 	}
-	return out.String()
+	write, err := p.format(f.format, f.explain, f.out != "")
+	if err != nil {
+		return err
+	}
+	res, err := measure.Rebuild(args[0])
+	if err != nil {
+		return err
+	}
+	return p.deliver(func(out *bytes.Buffer) error { return write(out, res) }, f.out)
 }
 
 func formatNames() []string {
@@ -107,10 +120,10 @@ func (p *process) format(name string, explain, toFile bool) (writer, error) {
 	return nil, usage("--format %q is not known; %s", name, hint)
 }
 
-// deliver writes a result to a file, or to the standard output.
-func (p *process) deliver(res *result.Result, write writer, file string) error {
+// deliver writes a document to a file, or to the standard output.
+func (p *process) deliver(write func(*bytes.Buffer) error, file string) error {
 	var out bytes.Buffer
-	if err := write(&out, res); err != nil {
+	if err := write(&out); err != nil {
 		return err
 	}
 	if file == "" || file == "-" {

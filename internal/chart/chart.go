@@ -21,6 +21,8 @@ type Chart struct {
 	Bounds []Bound
 	// Marks are vertical, such as a limit.
 	Marks []Mark
+	// Hollow says what a hollow point is; empty means a probe.
+	Hollow string
 }
 
 // Axis says how one direction is divided.
@@ -28,6 +30,8 @@ type Axis struct {
 	Label string
 	// Log divides by ratios; values at or below 0 are not drawn then.
 	Log bool
+	// Free lets a linear axis begin above 0.
+	Free bool
 	// Format writes a tick.
 	Format func(float64) string
 }
@@ -36,6 +40,11 @@ type Axis struct {
 type Line struct {
 	Name   string
 	Points []Point
+	// Sign is the letter by which text shows a full point, and in small a
+	// hollow one; text shows a line after the first only with a sign.
+	Sign rune
+	// Loose points are not joined; those of a trail are nothing but joined.
+	Loose, Trail bool
 }
 
 // Point is one measured place.
@@ -103,6 +112,14 @@ func (p Point) interval() bool { return p.Low != 0 || p.High != 0 }
 
 func (m Mark) interval() bool { return m.Low != 0 || m.High != 0 }
 
+// hollowMeans says what a hollow point is.
+func (c *Chart) hollowMeans() string {
+	if c.Hollow != "" {
+		return c.Hollow
+	}
+	return "probe, under a minute"
+}
+
 func drawable(v float64, log bool) bool {
 	return !math.IsNaN(v) && !math.IsInf(v, 0) && (!log || v > 0)
 }
@@ -114,18 +131,23 @@ type scale struct {
 	ticks     []float64
 }
 
-// newScale holds all values; one that is linear begins at 0 or below.
-func newScale(values []float64, log bool) scale {
+// newScale holds all values; one that is linear begins at 0 or below, unless
+// it is free.
+func newScale(values []float64, a Axis) scale {
 	if len(values) == 0 {
 		values = []float64{1}
 	}
-	s := scale{low: slices.Min(values), high: slices.Max(values), log: log}
-	if log {
+	s := scale{low: slices.Min(values), high: slices.Max(values), log: a.Log}
+	if a.Log {
 		s.low, s.high = s.low/1.25, s.high*1.25
 		s.ticks = logTicks(s.low, s.high)
 		return s
 	}
-	s.low = min(s.low, 0)
+	if room := (s.high - s.low) / 4; a.Free && room > 0 {
+		s.low = s.low - min(room, max(s.low, 0))
+	} else {
+		s.low = min(s.low, 0)
+	}
 	if s.high <= s.low {
 		s.high = s.low + 1
 	}

@@ -27,7 +27,7 @@ func TestTicksAreRound(t *testing.T) {
 		{"by ratios", []float64{40, 900}, true, []float64{50, 100, 200, 500, 1000}},
 		{"powers alone over many decades", []float64{0.01, 100_000}, true, []float64{0.01, 0.1, 1, 10, 100, 1000, 10_000, 100_000}},
 	} {
-		got := newScale(tt.values, tt.log).ticks
+		got := newScale(tt.values, Axis{Log: tt.log}).ticks
 		if diff := cmp.Diff(tt.want, got, cmp.Comparer(near)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
@@ -40,7 +40,7 @@ func TestScaleHoldsItsValues(t *testing.T) {
 	t.Parallel()
 	for _, log := range []bool{false, true} {
 		values := []float64{3, 17, 950}
-		s := newScale(values, log)
+		s := newScale(values, Axis{Log: log})
 		before := math.Inf(-1)
 		for _, v := range values {
 			at := s.at(v)
@@ -192,5 +192,67 @@ func TestTextFits(t *testing.T) {
 	}
 	if rows := (&Chart{}).Text(80, 10); rows != nil {
 		t.Errorf("a chart of nothing gives %q", rows)
+	}
+}
+
+// frontier is two series with a sign each, joined by a trail.
+func frontier() Chart {
+	return Chart{X: Axis{Label: "speed"}, Y: Axis{Label: "output"}, Hollow: "beaten", Lines: []Line{
+		{Name: "frontier", Trail: true, Points: []Point{{X: 10, Y: 90}, {X: 10, Y: 20}, {X: 80, Y: 20}}},
+		{Name: "old", Sign: 'A', Loose: true, Points: []Point{{X: 10, Y: 90}, {X: 5, Y: 10, Hollow: true}}},
+		{Name: "new", Sign: 'B', Loose: true, Points: []Point{{X: 80, Y: 20}}},
+	}}
+}
+
+func TestTextTellsSeriesApart(t *testing.T) {
+	t.Parallel()
+	c := frontier()
+	text := strings.Join(c.Text(60, 12), "\n")
+	for sign, n := range map[string]int{"A": 2, "a": 2, "B": 2} { // each once in the plot and once in the key
+		if got := strings.Count(text, sign); got < n {
+			t.Errorf("%q stands %d times, want %d:\n%s", sign, got, n, text)
+		}
+	}
+	for _, want := range []string{"·····", "·· frontier", "A old (a: beaten)", "B new"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+func TestSVGJoinsOnlyTheTrail(t *testing.T) {
+	t.Parallel()
+	c := frontier()
+	got := elements(t, c.SVG("f", Size{480, 300}))
+	for name, n := range map[string]int{"polyline": 1, "circle.dot": 2 + 2, "circle.dot.hollow": 1 + 1, "g.line0.trail": 2, "g.line1.signA": 2, "g.line2.signB": 2} {
+		if got[name] != n {
+			t.Errorf("%d of %s, want %d", got[name], name, n)
+		}
+	}
+}
+
+// Names that do not fit beside each other make the picture taller: the second
+// of fifty letters goes below the first.
+func TestLegendTakesRows(t *testing.T) {
+	t.Parallel()
+	c := frontier()
+	short := c.SVG("f", Size{480, 300})
+	c.Lines[1].Name, c.Lines[2].Name = strings.Repeat("a", 50), strings.Repeat("b", 50)
+	long := c.SVG("f", Size{480, 300})
+	if !strings.Contains(short, `viewBox="0 0 480 300"`) || !strings.Contains(long, `viewBox="0 0 480 320"`) {
+		t.Errorf("short %.80s, long %.80s", short, long)
+	}
+}
+
+func TestAFreeAxisBeginsNearItsValues(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		free   bool
+		lowest float64
+	}{{false, 0}, {true, 0.8}} {
+		s := newScale([]float64{0.9, 0.98}, Axis{Free: tt.free})
+		if s.low < tt.lowest || s.at(0.9) < 0 || s.at(0.98) > 1 {
+			t.Errorf("free %v: from %g to %g", tt.free, s.low, s.high)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package chart
 import (
 	"fmt"
 	"html"
+	"slices"
 	"strings"
 )
 
@@ -10,6 +11,7 @@ import (
 const (
 	left, right, top, floor = 60, 16, 36, 66
 	letter                  = 6.6 // width of a character of a label
+	legendRow               = 20
 )
 
 // Size is that of a picture in its own units, in which letters are 12 high. A
@@ -21,9 +23,14 @@ type Size struct{ Width, Height int }
 // mark, band, faint, line0, line1, … Labels have the class of what they label.
 // The id names its text alternatives and must be unique on the page.
 func (c *Chart) SVG(id string, size Size) string {
-	d := &drawing{x: newScale(c.places(), c.X.Log), y: newScale(c.values(), c.Y.Log),
+	d := &drawing{x: newScale(c.places(), c.X), y: newScale(c.values(), c.Y),
 		right: max(size.Width, 200) - right, bottom: max(size.Height, 160) - floor}
-	d.add(`<svg class="chart" viewBox="0 0 %d %d" role="img" aria-labelledby="%s-title %s-desc">`, d.right+right, d.bottom+floor, id, id)
+	legend := c.legend(d.right + right)
+	below := floor
+	if len(legend) > 0 {
+		below += legend[len(legend)-1].row * legendRow
+	}
+	d.add(`<svg class="chart" viewBox="0 0 %d %d" role="img" aria-labelledby="%s-title %s-desc">`, d.right+right, d.bottom+below, id, id)
 	d.add(`<title id="%s-title">%s</title><desc id="%s-desc">%s</desc>`, id, html.EscapeString(c.Title), id, html.EscapeString(c.Description))
 	d.axes(c)
 	for _, m := range c.Marks {
@@ -35,7 +42,7 @@ func (c *Chart) SVG(id string, size Size) string {
 	for i := len(c.Lines) - 1; i >= 0; i-- {
 		d.line(i, c.Lines[i], c.Y.Log)
 	}
-	d.legend(c)
+	d.names(legend)
 	d.add(`</svg>`)
 	return d.out.String()
 }
@@ -113,14 +120,31 @@ func (d *drawing) line(i int, l Line, log bool) {
 			fmt.Fprintf(&path, " %.1f,%.1f", d.px(p.X), d.py(p.Y))
 		}
 	}
-	d.add(`<g class="line%d">`, i)
-	d.add(`<polyline points="%s"/>`, strings.TrimSpace(path.String()))
+	d.add(`<g class="%s">`, lineClass(i, l))
+	if !l.Loose {
+		d.add(`<polyline points="%s"/>`, strings.TrimSpace(path.String()))
+	}
 	for _, p := range l.Points {
-		if drawable(p.Y, log) {
+		if drawable(p.Y, log) && !l.Trail {
 			d.point(p, i, log)
+			if l.Sign != 0 {
+				d.add(`<text class="axis" x="%.1f" y="%.1f">%c</text>`, d.px(p.X)+7, d.py(p.Y)-5, l.Sign)
+			}
 		}
 	}
 	d.add(`</g>`)
+}
+
+// lineClass names a line by its place, and one with a sign by that too.
+func lineClass(i int, l Line) string {
+	class := fmt.Sprintf("line%d", i)
+	if l.Sign != 0 {
+		class += fmt.Sprintf(" sign%c", l.Sign)
+	}
+	if l.Trail {
+		class += " trail"
+	}
+	return class
 }
 
 // point draws whiskers for the interval and a dot, which is hollow where the
@@ -141,23 +165,54 @@ func (d *drawing) point(p Point, i int, log bool) {
 	d.add(`<circle class="%s" cx="%.1f" cy="%.1f" r="%.1f"><title>%s</title></circle>`, class, x, y, radius, html.EscapeString(p.Text))
 }
 
-// legend names the lines under the plot.
-func (d *drawing) legend(c *Chart) {
-	x := 6.0
-	entry := func(class, shape, name string) {
-		d.add(`<g class="%s">%s</g>`, class, fmt.Sprintf(shape, x))
-		d.add(`<text class="axis" x="%.1f" y="%d">%s</text>`, x+16, d.bottom+58, html.EscapeString(name))
-		x += 16 + letter*float64(len([]rune(name))) + 20
-	}
-	dot := fmt.Sprintf(`<circle class="dot" cx="%%.1f" cy="%d" r="4.5"/>`, d.bottom+54)
+// entry is one name of the legend with its shape and its place.
+type entry struct {
+	class, shape, name string
+	x                  float64
+	row                int
+}
+
+const (
+	dotShape    = `<circle class="dot" cx="%.1f" cy="%d" r="4.5"/>`
+	hollowShape = `<circle class="dot hollow" cx="%.1f" cy="%d" r="4.5"/>`
+	dashShape   = `<path class="whisker" d="M%.1f %dh10"/>`
+)
+
+// legend gives a name to every line, in as many rows as the width takes.
+func (c *Chart) legend(width int) []entry {
+	var list []entry
 	hollow := false
 	for i, l := range c.Lines {
-		entry(fmt.Sprintf("line%d", i), dot, l.Name)
-		for _, p := range l.Points {
-			hollow = hollow || p.Hollow
+		one := entry{class: lineClass(i, l), shape: dotShape, name: l.Name}
+		if l.Sign != 0 {
+			one.name = string(l.Sign) + " " + l.Name
 		}
+		if l.Trail {
+			one.shape = dashShape
+		}
+		list = append(list, one)
+		hollow = hollow || slices.ContainsFunc(l.Points, func(p Point) bool { return p.Hollow })
 	}
 	if hollow {
-		entry("line0", strings.Replace(dot, `"dot"`, `"dot hollow"`, 1), "probe, under a minute")
+		list = append(list, entry{class: "line0", shape: hollowShape, name: c.hollowMeans()})
+	}
+	x, row := 6.0, 0
+	for i := range list {
+		room := 16 + letter*float64(len([]rune(list[i].name))) + 20
+		if x > 6 && x+room > float64(width) {
+			x, row = 6, row+1
+		}
+		list[i].x, list[i].row = x, row
+		x += room
+	}
+	return list
+}
+
+// names draws the legend under the plot.
+func (d *drawing) names(legend []entry) {
+	for _, e := range legend {
+		y := d.bottom + 54 + e.row*legendRow
+		d.add(`<g class="%s">%s</g>`, e.class, fmt.Sprintf(e.shape, e.x, y))
+		d.add(`<text class="axis" x="%.1f" y="%d">%s</text>`, e.x+16, y+4, html.EscapeString(e.name))
 	}
 }

@@ -2,7 +2,9 @@ package chart
 
 import (
 	"math"
+	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -14,6 +16,7 @@ const (
 	signKnee    = '┊'
 	signMark    = '│'
 	signBound   = '┄'
+	signTrail   = '·'
 	signWhisker = '╎'
 	signHollow  = '○'
 	signDot     = '●'
@@ -21,12 +24,17 @@ const (
 
 const fewestColumns, fewestRows = 20, 4
 
-// Text gives the picture of the first line as rows of text, at most width
+// Text gives the picture of the first line, and of those with a sign, as rows of text, at most width
 // columns wide, with height rows of plot between its axes; below it stands
 // what the signs mean.
 func (c *Chart) Text(width, height int) []string {
 	first := *c
-	first.Lines = c.Lines[:min(len(c.Lines), 1)]
+	first.Lines = nil
+	for i, l := range c.Lines {
+		if i == 0 || l.Sign != 0 {
+			first.Lines = append(first.Lines, l)
+		}
+	}
 	return first.text(width, height)
 }
 
@@ -34,7 +42,7 @@ func (c *Chart) text(width, height int) []string {
 	if c.Empty() {
 		return nil
 	}
-	x, y := newScale(c.places(), c.X.Log), newScale(c.values(), c.Y.Log)
+	x, y := newScale(c.places(), c.X), newScale(c.values(), c.Y)
 	margin := 0
 	for _, v := range y.ticks {
 		margin = max(margin, utf8.RuneCountInString(c.Y.format(v)))
@@ -48,8 +56,8 @@ func (c *Chart) text(width, height int) []string {
 			g.across(g.row(y.at(b.Y)), signBound)
 		}
 	}
-	for _, p := range c.Lines[0].Points {
-		g.point(p, x, y)
+	for _, l := range c.Lines {
+		g.line(l, x, y)
 	}
 	rows := []string{c.Y.Label}
 	rows = append(rows, g.framed(c.Y, y, margin)...)
@@ -109,7 +117,33 @@ func (g *grid) mark(m Mark, x scale) {
 	g.down(g.column(x.at(m.X)), 0, last, sign)
 }
 
-func (g *grid) point(p Point, x, y scale) {
+func (g *grid) line(l Line, x, y scale) {
+	for i, p := range l.Points {
+		switch {
+		case !l.Trail:
+			g.point(p, l.Sign, x, y)
+		case i > 0:
+			g.trail(l.Points[i-1], p, x, y)
+		}
+	}
+}
+
+// trail joins two points by a straight row of dots.
+func (g *grid) trail(from, to Point, x, y scale) {
+	for _, p := range []Point{from, to} {
+		if !drawable(p.X, x.log) || !drawable(p.Y, y.log) {
+			return
+		}
+	}
+	steps := g.columns() + len(g.cells)
+	for i := range steps + 1 {
+		share := float64(i) / float64(steps)
+		column := g.column(x.at(from.X)*(1-share) + x.at(to.X)*share)
+		g.cells[g.row(y.at(from.Y)*(1-share)+y.at(to.Y)*share)][column] = signTrail
+	}
+}
+
+func (g *grid) point(p Point, letter rune, x, y scale) {
 	if !drawable(p.X, x.log) || !drawable(p.Y, y.log) {
 		return
 	}
@@ -118,8 +152,13 @@ func (g *grid) point(p Point, x, y scale) {
 		g.down(column, g.row(y.at(p.High)), g.row(y.at(p.Low)), signWhisker)
 	}
 	sign := signDot
-	if p.Hollow {
+	switch {
+	case p.Hollow && letter != 0:
+		sign = unicode.ToLower(letter)
+	case p.Hollow:
 		sign = signHollow
+	case letter != 0:
+		sign = letter
 	}
 	g.cells[g.row(y.at(p.Y))][column] = sign
 }
@@ -170,15 +209,8 @@ func (g *grid) foot(a Axis, x scale, margin int) []string {
 // key says what the signs mean, wrapped to width.
 func (c *Chart) key(width, margin int) []string {
 	var parts []string
-	dots, hollow := false, false
-	for _, p := range c.Lines[0].Points {
-		dots, hollow = dots || !p.Hollow, hollow || p.Hollow
-	}
-	if dots {
-		parts = append(parts, string(signDot)+" "+c.Lines[0].Name)
-	}
-	if hollow {
-		parts = append(parts, string(signHollow)+" probe, under a minute")
+	for _, l := range c.Lines {
+		parts = append(parts, c.keyOf(l)...)
 	}
 	for _, b := range c.Bounds {
 		parts = append(parts, strings.Repeat(string(signBound), 2)+" "+b.Text)
@@ -191,6 +223,28 @@ func (c *Chart) key(width, margin int) []string {
 		parts = append(parts, sign+" "+m.Text)
 	}
 	return packed(parts, width, strings.Repeat(" ", margin+1))
+}
+
+// keyOf says what the signs of a line mean.
+func (c *Chart) keyOf(l Line) []string {
+	dots := slices.ContainsFunc(l.Points, func(p Point) bool { return !p.Hollow })
+	hollow := slices.ContainsFunc(l.Points, func(p Point) bool { return p.Hollow })
+	var parts []string
+	switch {
+	case l.Trail:
+		return []string{strings.Repeat(string(signTrail), 2) + " " + l.Name}
+	case l.Sign != 0 && hollow:
+		return []string{string(l.Sign) + " " + l.Name + " (" + string(unicode.ToLower(l.Sign)) + ": " + c.hollowMeans() + ")"}
+	case l.Sign != 0:
+		return []string{string(l.Sign) + " " + l.Name}
+	}
+	if dots {
+		parts = append(parts, string(signDot)+" "+l.Name)
+	}
+	if hollow {
+		parts = append(parts, string(signHollow)+" "+c.hollowMeans())
+	}
+	return parts
 }
 
 // packed joins parts into as few lines as fit.

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"redline/internal/history"
+	"redline/internal/near"
+	"redline/internal/pareto"
+	"redline/internal/report"
+	"redline/internal/result"
+)
+
+// paretoFlags are those of redline report that are about a frontier.
+type paretoFlags struct {
+	on          bool
+	x, y        string
+	label, runs string
+}
+
+func (f *paretoFlags) add(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.on, "pareto", false, "draw the points of all runs in two figures, and the frontier")
+	flags.StringVar(&f.x, "x", "", "figure of the x axis of a frontier, such as interactivity:p99 (default: interactivity)")
+	flags.StringVar(&f.y, "y", "", "figure of the y axis: "+strings.Join(pareto.Names(), ", ")+" (default: tokens-per-accelerator)")
+	flags.StringVar(&f.label, "label", "", "take the finished runs with this label, too")
+	flags.StringVar(&f.runs, "runs", "runs", "directory that holds them")
+}
+
+// unasked refuses flags that mean nothing without a frontier.
+func (f *paretoFlags) unasked(flags *pflag.FlagSet) error {
+	for _, name := range []string{"x", "y", "label", "runs"} {
+		if flags.Changed(name) {
+			return usage("--%s is for --pareto: add it, or leave --%s out", name, name)
+		}
+	}
+	return nil
+}
+
+// pareto draws the frontier of several runs.
+func (p *process) pareto(ctx context.Context, args []string, f *reportFlags) error {
+	pairs, err := f.pareto.pairs()
+	if err != nil {
+		return err
+	}
+	write, err := frontFormat(f.format)
+	if err != nil {
+		return err
+	}
+	series, err := f.pareto.series(ctx, args)
+	if err != nil {
+		return err
+	}
+	fronts, err := weighed(series, pairs)
+	if err != nil {
+		return err
+	}
+	options := report.TerminalOptions{Color: p.colour && f.out == "", Width: p.page}
+	return p.deliver(func(out *bytes.Buffer) error { return write(out, fronts, options) }, f.out)
+}
+
+// pairs are the figures asked for, or those that are shown otherwise.
+func (f *paretoFlags) pairs() ([]pareto.Pair, error) {
+	if f.x == "" && f.y == "" {
+		return pareto.Pairs(), nil
+	}
+	pair := pareto.Pairs()[0]
+	for _, axis := range []struct {
+		flag, name string
+		figure     *pareto.Figure
+	}{{"x", f.x, &pair.X}, {"y", f.y, &pair.Y}} {
+		if axis.name == "" {
+			continue
+		}
+		var err error
+		if *axis.figure, err = pareto.Find(axis.name); err != nil {
+			return nil, usage("--%s: %v", axis.flag, err)
+		}
+	}
+	if pair.X.Name == pair.Y.Name {
+		return nil, usage("--x and --y are both %s: want two figures that pull apart", pair.X.Name)
+	}
+	return []pareto.Pair{pair}, nil
+}
+
+func frontFormat(name string) (func(*bytes.Buffer, []*pareto.Front, report.TerminalOptions) error, error) {
+	var names []string
+	for _, f := range report.FrontFormats {
+		if f.Name == name {
+			return func(out *bytes.Buffer, fronts []*pareto.Front, o report.TerminalOptions) error {
+				return f.Write(out, fronts, o)
+			}, nil
+		}
+		names = append(names, f.Name)
+	}
+	hint := near.Hint(name, names)
+	if hint == "" {
+		hint = "want one of " + strings.Join(names, ", ")
+	}
+	return nil, usage("--format %q is not for --pareto; %s", name, hint)
+}
+
+// weighed gives the frontiers that have points.
+func weighed(series []pareto.Series, pairs []pareto.Pair) ([]*pareto.Front, error) {
+	var fronts []*pareto.Front
+	for _, pair := range pairs {
+		if front := pareto.Of(series, pair); len(front.Points) > 0 {
+			fronts = append(fronts, front)
+		}
+	}
+	if len(fronts) == 0 {
+		return nil, usage("no point has both %s and %s: choose other figures with --x and --y", pairs[0].X.Name, pairs[0].Y.Name)
+	}
+	return fronts, nil
+}
+
+// series reads the runs: each argument is a series, and so is each
+// configuration among the labelled runs.
+func (f *paretoFlags) series(ctx context.Context, args []string) ([]pareto.Series, error) {
+	var list []pareto.Series
+	for _, arg := range args {
+		if strings.HasPrefix(filepath.Base(arg), history.FileName) {
+			continue // a shell's runs/* names the index of the runs, too
+		}
+		read, err := seriesOf(arg)
+		if err != nil {
+			return nil, err
+		}
+		if at := slices.IndexFunc(list, func(s pareto.Series) bool { return s.Name == read[0].Name }); at >= 0 && len(read) == 1 {
+			read[0].Name = arg // two of one name could not be told apart
+		}
+		list = append(list, read...)
+	}
+	if f.label != "" {
+		labelled, err := labelledSeries(ctx, f.runs, f.label)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, labelled...)
+	}
+	switch {
+	case len(list) == 0:
+		return nil, usage("--pareto wants run directories, or --label: redline report runs/a runs/b --pareto")
+	case len(list) > report.MostSeries:
+		return nil, usage("%d series, but only %d can be told apart: join runs of one configuration with commas", len(list), report.MostSeries)
+	}
+	return list, nil
+}
+
+// seriesOf reads the runs of one argument. A protocol over variants is a series
+// for each of them.
+func seriesOf(arg string) ([]pareto.Series, error) {
+	runs, err := readRuns(arg)
+	if err != nil {
+		return nil, err
+	}
+	if len(runs) == 1 && runs[0].Protocol != nil && len(runs[0].Protocol.Variants) > 0 {
+		return variantSeries(arg, runs[0].Protocol.Variants)
+	}
+	return []pareto.Series{{Name: seriesName(arg, runs), Runs: runs}}, nil
+}
+
+func variantSeries(dir string, variants []result.Variant) ([]pareto.Series, error) {
+	var list []pareto.Series
+	for _, v := range variants {
+		runs, err := readRuns(filepath.Join(dir, filepath.FromSlash(v.Dir)))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, pareto.Series{Name: v.Name, Runs: runs})
+	}
+	return list, nil
+}
+
+// seriesName is the label that all runs share, else the first directory's name.
+func seriesName(arg string, runs []*result.Result) string {
+	name := runs[0].Label
+	shared := !slices.ContainsFunc(runs, func(r *result.Result) bool { return r.Label != name })
+	if name != "" && shared {
+		return name
+	}
+	first, _, _ := strings.Cut(arg, ",")
+	return filepath.Base(filepath.Clean(strings.TrimSpace(first)))
+}
+
+// labelledSeries reads the finished runs with a label, those of one model on
+// one engine together.
+func labelledSeries(ctx context.Context, root, label string) ([]pareto.Series, error) {
+	ix, err := history.Open(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := ix.List(ctx, history.Filter{Label: label})
+	if closing := ix.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(entries) == 0 {
+		return nil, usage("--label %q: no finished run in %s has it; redline history lists them", label, root)
+	}
+	var list []pareto.Series
+	for _, e := range entries {
+		runs, err := readRuns(filepath.Join(root, filepath.FromSlash(e.Path)))
+		if err != nil {
+			return nil, err
+		}
+		name := strings.Join(slices.DeleteFunc([]string{label, e.Model, e.Engine}, func(s string) bool { return s == "" }), ", ")
+		at := slices.IndexFunc(list, func(s pareto.Series) bool { return s.Name == name })
+		if at < 0 {
+			list = append(list, pareto.Series{Name: name})
+			at = len(list) - 1
+		}
+		list[at].Runs = append(list[at].Runs, runs...)
+	}
+	return list, nil
+}
