@@ -26,7 +26,7 @@ type paretoFlags struct {
 func (f *paretoFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.on, "pareto", false, "draw the points of all runs in two figures, and the frontier")
 	flags.StringVar(&f.x, "x", "", "figure of the x axis of a frontier, such as interactivity:p99 (default: interactivity)")
-	flags.StringVar(&f.y, "y", "", "figure of the y axis: "+strings.Join(pareto.Names(), ", ")+" (default: tokens-per-accelerator)")
+	flags.StringVar(&f.y, "y", "", "figure of its y axis (default: tokens-per-accelerator)")
 	flags.StringVar(&f.label, "label", "", "take the finished runs with this label, too")
 	flags.StringVar(&f.runs, "runs", "runs", "directory that holds them")
 }

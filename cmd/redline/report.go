@@ -22,7 +22,9 @@ no network; junit, each objective a test case.
 
 With --pareto: the points of several runs or sweeps in two figures, and which of
 them no other beats in both (docs/PARETO.md). Each argument is a series; runs
-separated by commas are one.
+separated by commas are one. Figures: interactivity, ttft, tpot, itl, e2e, each also
+with its percentile (ttft:p90); tokens-per-accelerator, throughput, requests,
+goodput, cost, cost-accepted, quality, energy.
 
 Exit code: 0 if the report was shown, whatever its verdict (redline run is what
 ends with the verdict); 1 if it could not be; 2 usage.`

@@ -28,6 +28,8 @@ type Figure struct {
 // accelerators to know.
 const perAccelerator = "tokens-per-accelerator"
 
+const quality = "quality"
+
 // figures are all that can be an axis, but for those that take a percentile.
 var figures = []Figure{
 	{perAccelerator, "tokens/s/accelerator", "tokens/s", true, func(r *result.Result, p *result.Point) (float64, bool) {
@@ -47,6 +49,7 @@ var figures = []Figure{
 	}},
 	{"cost", "USD per 1M output tokens", "USD", false, ofCost(func(c *result.Cost) *float64 { return &c.Per1mOutput })},
 	{"cost-accepted", "USD per 1M accepted output tokens", "USD", false, ofCost(func(c *result.Cost) *float64 { return c.Per1mAccepted })},
+	{quality, "share of right answers", "", true, func(_ *result.Result, p *result.Point) (float64, bool) { return p.Quality.Decisive() }},
 	{"energy", "J per output token", "J", false, func(_ *result.Result, p *result.Point) (float64, bool) {
 		if p.Accelerator == nil || p.Accelerator.JoulesPerOutputToken == nil {
 			return 0, false
@@ -169,7 +172,7 @@ type Pair struct{ X, Y Figure }
 // Pairs are those that are shown where nothing else is asked for.
 func Pairs() []Pair {
 	var pairs []Pair
-	for _, names := range [][2]string{{"interactivity", perAccelerator}, {"interactivity", "cost"}} {
+	for _, names := range [][2]string{{"interactivity", perAccelerator}, {"interactivity", "cost"}, {"throughput", quality}, {"cost", quality}} {
 		x, errX := Find(names[0])
 		y, errY := Find(names[1])
 		if errX == nil && errY == nil {

@@ -225,7 +225,8 @@ func differences(series []Series) []string {
 		of   func(*result.Result) string
 	}{
 		{"workloads", func(r *result.Result) string { return r.Workload.Name }},
-		{"currencies", func(r *result.Result) string { return currency(r) }},
+		{"currencies", currency},
+		{"golden sets", goldenSet},
 	} {
 		var seen []string
 		for _, s := range series {
@@ -246,6 +247,15 @@ func currency(r *result.Result) string {
 	for _, p := range r.Points {
 		if p.Cost != nil && p.Cost.Currency != "" {
 			return p.Cost.Currency
+		}
+	}
+	return ""
+}
+
+func goldenSet(r *result.Result) string {
+	for _, p := range r.Points {
+		if p.Quality != nil {
+			return p.Quality.Set
 		}
 	}
 	return ""

@@ -218,3 +218,24 @@ func TestFind(t *testing.T) {
 		}
 	}
 }
+
+// Quicker and worse does not beat slower and better.
+func TestQualityIsWeighed(t *testing.T) {
+	t.Parallel()
+	asked := func(id string, output, score float64) *result.Result {
+		r := swept(id, 1, [3]float64{2, 80, output})
+		r.Points[0].Quality = &result.Quality{Set: id, Phases: []result.QualityPhase{{Phase: result.Alone, Score: new(1.0)}, {Phase: result.UnderLoad, Score: new(score)}}}
+		return r
+	}
+	f := Of([]Series{{"fp8", []*result.Result{asked("a", 900, 0.81)}}, {"bf16", []*result.Result{asked("a", 500, 0.86)}}, {"int4", []*result.Result{asked("b", 880, 0.6)}}}, Pairs()[2])
+	got := map[string]string{}
+	for _, p := range f.Points {
+		got[f.Series[p.Series]] = p.Standing
+	}
+	if diff := cmp.Diff(map[string]string{"fp8": OnFrontier, "bf16": OnFrontier, "int4": Dominated}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if len(f.Notes) != 1 || !strings.Contains(f.Notes[0], "golden sets") {
+		t.Errorf("notes %q do not say that the questions were not the same", f.Notes)
+	}
+}
