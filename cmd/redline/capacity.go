@@ -222,28 +222,27 @@ var capacityFormats = []string{"terminal", "json", "markdown", "html"}
 // showCapacity writes a plan. As a page it stands before the report of the run
 // that it rests on.
 func (p *process) showCapacity(plan *result.Capacity, list []capacity.Configuration, f capacityFlags) error {
-	var write writer
-	res := &result.Result{}
+	var write func(*bytes.Buffer) error
 	switch f.format {
 	case "json":
-		write = func(out *bytes.Buffer, _ *result.Result) error {
+		write = func(out *bytes.Buffer) error {
 			lines := json.NewEncoder(out)
 			lines.SetIndent("", "  ")
 			return lines.Encode(map[string]any{"capacity": plan})
 		}
 	case "markdown":
-		write = func(out *bytes.Buffer, _ *result.Result) error { return report.CapacityMarkdown(out, plan) }
+		write = func(out *bytes.Buffer) error { return report.CapacityMarkdown(out, plan) }
 	case "html":
 		chosen := slices.IndexFunc(list, func(c capacity.Configuration) bool { return c.Name == plan.Name && c.Result != nil })
 		if chosen < 0 {
 			return usage("--format html shows the report of a run too: give its directory")
 		}
-		res = list[chosen].Result
+		res := list[chosen].Result
 		res.Capacity = plan
-		write = func(out *bytes.Buffer, r *result.Result) error { return report.HTML(out, r) }
+		write = func(out *bytes.Buffer) error { return report.HTML(out, res) }
 	default:
 		options := report.TerminalOptions{Color: p.colour && f.out == "", Width: p.page}
-		write = func(out *bytes.Buffer, _ *result.Result) error { return report.Capacity(out, plan, options) }
+		write = func(out *bytes.Buffer) error { return report.Capacity(out, plan, options) }
 	}
-	return p.deliver(res, write, f.out)
+	return p.deliver(write, f.out)
 }
