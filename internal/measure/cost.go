@@ -18,5 +18,5 @@ func charge(point *result.Point, c *config.Config, devices int) {
 	}
 	point.Cost = prices.Of(&point.Summary)
 	point.GroupCosts = prices.Groups(&point.Summary)
-	price.Judge(c.Objectives, point.Objectives, point.Cost)
+	price.Judge(c.Objectives, point)
 }

@@ -7,7 +7,6 @@ import (
 
 	"redline/internal/config"
 	"redline/internal/metric"
-	"redline/internal/price"
 	"redline/internal/record"
 	"redline/internal/result"
 	"redline/internal/slo"
@@ -64,8 +63,11 @@ func Judge(c *config.Config, path string, objectives []slo.Objective) ([]slo.Ver
 	if err != nil {
 		return nil, err
 	}
-	price.Judge(objectives, summary.Objectives, run.point.Cost)
-	return summary.Objectives, nil
+	// What counts as accepted depends on the objectives: the run's own cost is
+	// that under its own.
+	point := result.Point{Summary: summary}
+	charge(&point, &asked, run.devices)
+	return point.Objectives, nil
 }
 
 // poolStart is where the first window is laid: far enough from the origin that

@@ -152,13 +152,14 @@ func perToken(joules, tokens float64) *float64 {
 	return new(joules / tokens)
 }
 
-// PerGood is what a request that kept every objective costs: the others were
-// paid for too.
-func PerGood(p *result.Point) (float64, bool) {
-	if p.Cost == nil || p.Goodput == nil || p.Goodput.Fraction <= 0 {
+// perGood is what a request that kept every objective costs: the others were
+// paid for too, those that were never answered among them.
+func perGood(p *result.Point) (float64, bool) {
+	if p.Cost == nil || p.Goodput == nil {
 		return 0, false
 	}
-	return p.Cost.PerRequest / p.Goodput.Fraction, true
+	good := p.Goodput.Requests * (p.Window.EndS - p.Window.StartS)
+	return p.Cost.Spend / good, good > 0
 }
 
 // Least is the load at which a request that kept every objective costs least,
@@ -167,7 +168,7 @@ func Least(points []result.Point) *result.LeastCost {
 	var best *result.LeastCost
 	for i := range points {
 		p := &points[i]
-		each, ok := PerGood(p)
+		each, ok := perGood(p)
 		if ok && p.Load.Rate != nil && (best == nil || each < best.PerRequest) {
 			best = &result.LeastCost{Rate: *p.Load.Rate, PerRequest: each}
 		}

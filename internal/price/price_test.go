@@ -146,33 +146,58 @@ func TestPricesThatMakeNoSense(t *testing.T) {
 
 func TestCostObjectives(t *testing.T) {
 	t.Parallel()
-	cost := &result.Cost{PerRequest: 0.005, Per1kTokens: 0.02, Per1mOutput: 100}
-	for text, want := range map[string]slo.Standing{
-		"cost:max<$100": slo.Met, "cost:max<$99": slo.Missed,
-		"cost:request<$0.01": slo.Met, "cost:request<$0.004": slo.Missed,
-		"cost:1k<$0.02": slo.Met, "cost:1k<$0.01": slo.Missed,
-		"cost:accepted<$1": slo.NotJudged, "ttft:p99<1s": slo.NotJudged,
+	point := result.Point{Cost: &result.Cost{PerRequest: 0.005, Per1kTokens: 0.02, Per1mOutput: 100},
+		GroupCosts: []result.GroupCost{{By: byClass, Name: "chat", Cost: result.Cost{PerRequest: 0.002}}, {By: byClass, Name: "rag", Cost: result.Cost{PerRequest: 0.008}}}}
+	point.Tenants = []metric.Group{{Name: "acme"}}
+	for text, want := range map[string]slo.Verdict{
+		"cost:max<$100":       {Standing: slo.Met, Value: new(100.0)},
+		"cost:max<$99":        {Standing: slo.Missed, Value: new(100.0)},
+		"cost:request<$0.01":  {Standing: slo.Met, Value: new(0.005)},
+		"cost:request<$0.004": {Standing: slo.Missed, Value: new(0.005)},
+		"cost:1k<$0.02":       {Standing: slo.Met, Value: new(0.02)},
+		"cost:1k<$0.01":       {Standing: slo.Missed, Value: new(0.02)},
+		"cost:accepted<$1":    {Standing: slo.NotJudged, Note: "not measured: no such tokens came"},
+		"ttft:p99<1s":         {Standing: slo.NotJudged},
+
+		"class=chat cost:request<$0.004":        {Standing: slo.Met, Value: new(0.002)},
+		"class=rag cost:request<$0.004":         {Standing: slo.Missed, Value: new(0.008)},
+		"tenant=acme cost:request<$0.01":        {Standing: slo.Met, Value: new(0.005)},
+		"tenant=other cost:request<$1":          {Standing: slo.NotJudged, Note: "not measured: no such tokens came of tenant=other"},
+		"class=rag tenant=acme cost:request<$1": {Standing: slo.NotJudged, Note: "not measured: cost is shared by class and by tenant, not by both: name one of the two"},
+		"class=rag cost:max<$1":                 {Standing: slo.NotJudged, Note: "not measured: no such tokens came of class=rag"},
 	} {
 		o, err := slo.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		verdicts := []slo.Verdict{{Objective: o.Text, Standing: slo.NotJudged}}
-		Judge([]slo.Objective{o}, verdicts, cost)
-		if verdicts[0].Standing != want {
-			t.Errorf("%s is %s, want %s", text, verdicts[0].Standing, want)
+		point.Objectives = []slo.Verdict{{Standing: slo.NotJudged}}
+		Judge([]slo.Objective{o}, &point)
+		if diff := cmp.Diff(want, point.Objectives[0]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 	}
 }
 
+// A second of the deployment costs four cents whatever comes of it, and only
+// requests that kept every objective are worth it.
 func TestLeastCost(t *testing.T) {
 	t.Parallel()
-	point := func(rate, each, good float64) result.Point {
-		return result.Point{Load: result.Load{Rate: &rate}, Cost: &result.Cost{PerRequest: each},
-			Summary: metric.Summary{Goodput: &metric.Goodput{Fraction: good}}}
+	point := func(rate, completed, good float64) result.Point {
+		s := metric.Summary{Window: metric.Window{StartS: 5, EndS: 15}, Rates: metric.Rates{Completed: completed},
+			Throughput: metric.Throughput{Output: 100}, Goodput: &metric.Goodput{Requests: good, Fraction: good / rate}}
+		return result.Point{Load: result.Load{Rate: &rate}, Summary: s, Cost: Prices{Hour: 144}.Of(&s)}
 	}
-	got := Least([]result.Point{point(1, 0.04, 1), point(4, 0.01, 1), point(8, 0.006, 0.5), point(9, 0.001, 0)})
-	if want := (&result.LeastCost{Rate: 4, PerRequest: 0.01}); !cmp.Equal(want, got) {
-		t.Errorf("least is %+v, want %+v", got, want)
+	for _, tt := range []struct {
+		name   string
+		points []result.Point
+		want   *result.LeastCost
+	}{
+		{"the rate at which most are good", []result.Point{point(1, 1, 1), point(4, 4, 4), point(8, 8, 3)}, &result.LeastCost{Rate: 4, PerRequest: 0.01}},
+		{"half fail, and all that are answered are good", []result.Point{point(2, 2, 2), point(8, 4, 4)}, &result.LeastCost{Rate: 8, PerRequest: 0.01}},
+		{"none is good", []result.Point{point(9, 9, 0)}, nil},
+	} {
+		if diff := cmp.Diff(tt.want, Least(tt.points), near); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
 	}
 }

@@ -109,9 +109,6 @@ func Parse(text string) (Objective, error) {
 	if !ok {
 		return fail("unknown metric %q; %s", name, suggest(name, metricNames()))
 	}
-	if m.unit == money && scope != (Scope{}) {
-		return fail("the cost is known of all requests together; leave out %s", scope)
-	}
 	stat, p, err := m.readStat(clean(rest[:at]))
 	if err != nil {
 		return fail("%v", err)

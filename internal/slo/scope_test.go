@@ -43,7 +43,6 @@ func TestBadScopesSayWhatToWrite(t *testing.T) {
 		"class=a class=b ttft:p99<2s": "class is given twice",
 		"class=rag":                   "want metric:stat<limit",
 		"klass=rag ttft:p99<2s":       "unknown metric",
-		"class=rag cost:max<$2":       "the cost is known of all requests together; leave out class=rag",
 		"class=rag ttfd:p99<2s":       "did you mean ttft?",
 	} {
 		o, err := Parse(text)
