@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"redline/internal/price"
 	"redline/internal/result"
@@ -61,6 +62,7 @@ const (
 	mostHeadroom    = 3
 	mostSpare       = 1000
 	mostRate        = 1e9
+	mostInstances   = 1_000_000
 )
 
 // asked is an error in what was asked, not in what was measured.
@@ -117,23 +119,39 @@ func Plan(ctx context.Context, d Demand, list []Configuration, o Options) (*resu
 
 // choose puts the best plan first and says why it is.
 func choose(plans []result.CapacityPlan) string {
-	priced := !slices.ContainsFunc(plans, func(p result.CapacityPlan) bool { return p.Impossible == "" && p.Cost == nil })
+	possible := slices.DeleteFunc(slices.Clone(plans), func(p result.CapacityPlan) bool { return p.Impossible != "" })
+	priced := !slices.ContainsFunc(possible, func(p result.CapacityPlan) bool { return p.Cost == nil })
+	oneCurrency := priced && alike(possible, func(p result.CapacityPlan) string { return cmp.Or(p.Cost.Currency, "USD") })
+	byCost := priced && oneCurrency
 	slices.SortStableFunc(plans, func(a, b result.CapacityPlan) int {
 		if (a.Impossible == "") != (b.Impossible == "") {
 			return cmp.Compare(a.Impossible, b.Impossible)
 		}
-		if priced && a.Cost != nil && b.Cost != nil {
+		if byCost && a.Cost != nil && b.Cost != nil {
 			return cmp.Compare(a.Cost.PerMonth, b.Cost.PerMonth)
 		}
 		return cmp.Compare(a.GPUsToRun, b.GPUsToRun)
 	})
+	why := "the fewest accelerators: without a price for each, the cheapest is not known"
 	switch {
-	case plans[0].Impossible != "":
+	case len(possible) == 0:
 		return "none keeps the objectives"
+	case byCost:
+		why = "the cheapest of those measured"
 	case priced:
-		return "the cheapest of those measured"
+		why = "the fewest accelerators: prices in several currencies cannot be compared"
 	}
-	return "the fewest accelerators: without a price for each, the cheapest is not known"
+	if !alike(possible, func(p result.CapacityPlan) string {
+		return strings.Join(slices.Sorted(slices.Values(p.Limit.Objectives)), "\n")
+	}) {
+		why += "; their limits are not under the same objectives"
+	}
+	return why
+}
+
+// alike reports whether a property of all plans is the same.
+func alike(plans []result.CapacityPlan, of func(result.CapacityPlan) string) bool {
+	return !slices.ContainsFunc(plans, func(p result.CapacityPlan) bool { return of(p) != of(plans[0]) })
 }
 
 // plan answers for one configuration.
@@ -154,7 +172,13 @@ func (c Configuration) plan(ctx context.Context, d Demand, o Options) (*result.C
 		p.Assumptions = []string{}
 		return p, nil
 	}
+	if p.Demand.Mean != nil && *p.Demand.Mean > p.Demand.Rate {
+		return nil, wrong("mean-rate: want at most the peak of %.4g requests/s, got %g", p.Demand.Rate, *p.Demand.Mean)
+	}
 	fleet := fleet{rate: p.Demand.Rate, limit: limit.Rate, headroom: o.Headroom, spare: o.Spare}
+	if !(fleet.rate*(1+fleet.headroom)/fleet.limit <= mostInstances) {
+		return nil, fmt.Errorf("%g requests/s take more than %d instances of %g requests/s: check the load and the limit", fleet.rate, mostInstances, fleet.limit)
+	}
 	fleet.fill(p)
 	p.UtilizationAtPeak = fleet.utilization(p.Demand.Rate)
 	if mean := meanOf(&p.Demand, prices, fleet); mean != nil {
@@ -163,7 +187,7 @@ func (c Configuration) plan(ctx context.Context, d Demand, o Options) (*result.C
 	p.Expected = measured.at(p.Demand.Rate / float64(p.InstancesToRun))
 	p.Cost = costOf(p, prices, measured.lengths())
 	p.Sensitivity = sensitivities(p, fleet, prices, measured)
-	p.Assumptions = c.assumptions(p, prices, measured)
+	p.Assumptions = c.assumptions(p, prices, measured, d.Mean == 0 && p.Demand.Mean != nil)
 	if o.Rehearse != nil {
 		trial := Trial{Instances: p.InstancesToRun, Rate: p.Demand.Rate, Limit: limit.Rate, Objectives: limit.Objectives}
 		if p.Demand.Mean != nil {
@@ -222,13 +246,14 @@ func (f fleet) fill(p *result.CapacityPlan) {
 	}
 }
 
-// assumptions say what the answer takes for granted.
-func (c Configuration) assumptions(p *result.CapacityPlan, prices price.Prices, m curve) []string {
+// assumptions say what the answer takes for granted; meanPlanned is whether the
+// mean load is that of the planned utilisation.
+func (c Configuration) assumptions(p *result.CapacityPlan, prices price.Prices, m curve, meanPlanned bool) []string {
 	list := []string{}
 	if p.Demand.Text != "" {
 		list = append(list, p.Demand.Text)
 	}
-	if p.Demand.Mean != nil && prices.Utilization > 0 && p.UtilizationAtMean != nil && *p.UtilizationAtMean == prices.Utilization {
+	if meanPlanned {
 		list = append(list, fmt.Sprintf("on average the instances carry %.3g %% of what they can (cost.utilization)", 100*prices.Utilization))
 	}
 	even := "load is spread evenly over the instances"

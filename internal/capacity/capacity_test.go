@@ -75,6 +75,8 @@ func TestLimitOfASweep(t *testing.T) {
 		basis string
 	}{
 		{"met", sweep(at(5, 50, slo.Met), at(20, 450, slo.Undecided), at(10, 90, slo.Met)), 10, result.LimitKept},
+		{"met above a miss", sweep(at(5, 50, slo.Met), at(10, 600, slo.Missed), at(20, 90, slo.Met)), 5, result.LimitKept},
+		{"met above misses only", sweep(at(5, 700, slo.Missed), at(10, 90, slo.Met)), 10, result.LimitKept},
 		{"undecided", sweep(at(5, 50, slo.Undecided), at(10, 90, slo.Undecided), at(20, 900, slo.Undecided)), 10, result.LimitUndecided},
 	} {
 		p := planOf(t, Demand{Rate: 1}, tt.run, Options{})
@@ -168,6 +170,69 @@ func TestSensitivity(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, p.Sensitivity); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Of two configurations the cheaper one is chosen where both prices are in one
+// currency, and it is said where their limits do not mean the same.
+func TestChoice(t *testing.T) {
+	t.Parallel()
+	with := func(name, currency string, hour, limit float64, objectives ...string) Configuration {
+		c := Configuration{Name: name, Prices: price.Spec{PerHour: hour, Currency: currency}, Result: &result.Result{
+			Limit: &result.Limit{Rate: limit, Standing: result.LimitFound, Confirmed: true, ByObjective: map[string]result.Bound{}}}}
+		for _, o := range objectives {
+			c.Result.Limit.ByObjective[o] = result.Bound{}
+		}
+		return c
+	}
+	ttft, tpot := "ttft:p99<500ms", "tpot:p95<50ms"
+	for _, tt := range []struct {
+		name      string
+		a, b      Configuration
+		best, why string
+	}{
+		{"dollars by another name", with("a", "", 8, 20, ttft), with("b", "USD", 3, 10, ttft), "b", "the cheapest of those measured"},
+		{"two currencies", with("a", "EUR", 8, 20, ttft), with("b", "USD", 3, 10, ttft), "a",
+			"the fewest accelerators: prices in several currencies cannot be compared"},
+		{"two promises", with("a", "", 8, 20, ttft, tpot), with("b", "", 3, 10, ttft), "b",
+			"the cheapest of those measured; their limits are not under the same objectives"},
+	} {
+		plan, err := Plan(t.Context(), Demand{Rate: 20}, []Configuration{tt.a, tt.b}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plan.Name != tt.best || plan.Chosen != tt.why {
+			t.Errorf("%s: %s, %q; want %s, %q", tt.name, plan.Name, plan.Chosen, tt.best, tt.why)
+		}
+	}
+}
+
+func TestQuestionsThatMakeNoSense(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		demand Demand
+		limit  float64
+		want   string
+	}{
+		{Demand{Rate: 10, Mean: 11}, 5, "mean-rate: want at most the peak of 10 requests/s, got 11"},
+		{Demand{Users: 30, Think: 10 * time.Second, Mean: 4}, 5, "mean-rate: want at most the peak of 3 requests/s, got 4"},
+		{Demand{Rate: 100}, 1e-300, "100 requests/s take more than 1000000 instances"},
+	} {
+		if _, err := Plan(t.Context(), tt.demand, []Configuration{{Limit: tt.limit}}, Options{}); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("%+v at %g: %v, want %q", tt.demand, tt.limit, err, tt.want)
+		}
+	}
+}
+
+// The mean load is named as an assumption for every utilisation, also where a
+// product over its factor is not quite the other one.
+func TestPlannedUseIsAnAssumption(t *testing.T) {
+	t.Parallel()
+	for percent := 1; percent < 60; percent++ {
+		p := planOf(t, Demand{Rate: 100}, Configuration{Limit: 22, Prices: price.Spec{PerHour: 1, Utilization: float64(percent) / 100}}, Options{Headroom: 0.2})
+		if !slices.ContainsFunc(p.Assumptions, func(s string) bool { return strings.HasSuffix(s, "(cost.utilization)") }) {
+			t.Errorf("%d %%: not among %q", percent, p.Assumptions)
+		}
 	}
 }
 

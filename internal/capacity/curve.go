@@ -40,7 +40,9 @@ func (c Configuration) curve() curve {
 		if p.Load.Rate != nil && *p.Load.Rate > 0 {
 			l.rate, l.closed = *p.Load.Rate, false
 		}
-		m.levels = append(m.levels, l)
+		if l.rate > 0 {
+			m.levels = append(m.levels, l)
+		}
 	}
 	if sessions > 0 {
 		m.turns = float64(due) / float64(sessions)

@@ -30,8 +30,8 @@ func (d Demand) validate() error {
 		return wrong("users: want a number above 0, got %d", d.Users)
 	case d.Users > 0 && (d.Think <= 0 || d.Think > 24*time.Hour):
 		return wrong("think: want the time between an answer and the user's next request, such as 30s, got %s", d.Think)
-	case d.Mean < 0 || d.Users == 0 && d.Mean > d.Rate:
-		return wrong("mean-rate: want at most the peak of %g requests/s, got %g", d.Rate, d.Mean)
+	case !(d.Mean >= 0 && d.Mean <= mostRate):
+		return wrong("mean-rate: want requests per second above 0, got %g", d.Mean)
 	}
 	return nil
 }

@@ -112,13 +112,20 @@ func (c Configuration) kept(m curve) (basis, error) {
 		{slo.Met, result.LimitKept, "the limit was not searched for: this is the highest rate measured that met the objectives"},
 		{slo.Undecided, result.LimitUndecided, "no load met the objectives for certain: this is the highest rate measured that did not miss them"},
 	} {
-		some := judged.with(func(l level) bool { return l.standing() == way.standing })
+		stands := func(l level) bool { return l.standing() == way.standing }
+		some := judged.untilMissed().with(stands)
+		if len(some.levels) == 0 {
+			some = judged.with(stands)
+		}
 		if len(some.levels) == 0 {
 			continue
 		}
 		best := some.levels[len(some.levels)-1]
 		b := basis{CapacityLimit: result.CapacityLimit{Rate: best.rate, Basis: way.basis, Objectives: best.objectives()}}
 		b.notes = append(b.notes, way.note)
+		if judged.missedBelow(best.rate) {
+			b.notes = append(b.notes, "a lower rate missed the objectives: that this one did not may be luck")
+		}
 		if best.closed {
 			b.notes = append(b.notes, "it was measured in a closed loop, whose clients wait: real arrivals come in bursts and see worse")
 		}
@@ -127,6 +134,17 @@ func (c Configuration) kept(m curve) (basis, error) {
 	broken := missed(judged.levels[0])
 	return basis{CapacityLimit: result.CapacityLimit{Basis: result.LimitKept, Objectives: broken},
 		impossible: "no load that was measured keeps " + nameAll(broken) + ": " + judged.floor(broken)}, nil
+}
+
+// untilMissed is the levels below the lowest that missed its objectives: what
+// a higher one kept was luck, or the lower one's bad luck, and only the former
+// would cost.
+func (m curve) untilMissed() curve {
+	return m.with(func(l level) bool { return l.standing() != slo.Missed && !m.missedBelow(l.rate) })
+}
+
+func (m curve) missedBelow(rate float64) bool {
+	return slices.ContainsFunc(m.levels, func(l level) bool { return l.rate < rate && l.standing() == slo.Missed })
 }
 
 func missed(l level) []string {

@@ -88,7 +88,7 @@ func rejudge(res *result.Result, plan *config.Config, path string, objectives []
 		res.Points[i].Objectives = nil
 	}
 	for _, s := range res.Stages {
-		if s.Point == nil || s.Dir == "" || *s.Point >= len(res.Points) {
+		if s.Point == nil || s.Dir == "" || *s.Point < 0 || *s.Point >= len(res.Points) {
 			continue
 		}
 		if err := judge(*s.Point, filepath.Join(path, filepath.FromSlash(s.Dir))); err != nil {
