@@ -8,7 +8,8 @@ import (
 
 // idleFlag is a flag that the other settings leave without effect. Whoever gives
 // it expects one, so it is refused and not passed over. Only flags are: a plan
-// and an environment serve several commands.
+// and an environment serve several commands, and only what contradicts itself
+// within a plan is refused there.
 type idleFlag struct {
 	// commands are those that the rule is about; nil: all of them.
 	commands []string
@@ -69,6 +70,23 @@ func (c *Config) idle(command string) error {
 			if c.byFlag(flag) && rule.when(c) {
 				return fault("--"+flag, "%s", rule.why)
 			}
+		}
+	}
+	if command == "sweep" {
+		return c.contradiction()
+	}
+	return nil
+}
+
+// contradiction refuses a plan that asks for a search and for levels at once.
+// Levels that stand elsewhere than the wish to search are overruled by it.
+func (c *Config) contradiction() error {
+	if !c.Experiment.FindLimit || !c.places["experiment.find_limit"].plan {
+		return nil
+	}
+	for _, key := range []string{"experiment.rates", "experiment.concurrencies"} {
+		if c.places[key].plan {
+			return c.wrong(key, "is for levels that are given, but find_limit chooses its own rates: leave out one of the two")
 		}
 	}
 	return nil

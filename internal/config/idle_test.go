@@ -71,6 +71,28 @@ func TestIdleFlags(t *testing.T) {
 	}
 }
 
+// A plan cannot ask for a search and for levels; but a flag may ask for a search
+// in place of a plan's levels, and another command has no use for either.
+func TestAPlanThatContradictsItself(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, command, plan string
+		flags               map[string][]string
+		want                string
+	}{
+		{"users", "sweep", "sla_thresholds: [chat]\nexperiment:\n  find_limit: true\n  concurrencies: [1, 2]\n", nil, ":4: experiment.concurrencies: is for levels that are given"},
+		{"rates", "sweep", "sla_thresholds: [chat]\nexperiment:\n  rates: [1, 2]\n  find_limit: true\n", nil, ":3: experiment.rates: is for levels that are given"},
+		{"levels and no search", "sweep", "experiment: {find_limit: false, rates: [1, 2]}", nil, ""},
+		{"a search by flag", "sweep", "sla_thresholds: [chat]\nexperiment: {rates: [1, 2]}", map[string][]string{"find-limit": {"true"}}, ""},
+		{"another command", "run", "sla_thresholds: [chat]\nexperiment: {rates: [1, 2], find_limit: true}", nil, ""},
+	} {
+		_, err := Resolve(Input{Command: tt.command, PlanPath: writePlan(t, tt.plan), Flags: tt.flags})
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
 // What is refused is named as it was given: the flag or the variable, not the
 // plan's key.
 func TestNamedAsGiven(t *testing.T) {
