@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The kernel ends the tool with a redline that is killed. Where nobody reaps
+// The tool ends with a redline that is killed. Where nobody reaps
 // orphans, a dead one is still in the list of processes.
 func TestKilledRunLeavesNoTool(t *testing.T) {
 	t.Parallel()

@@ -8,61 +8,62 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
+
+	"redline/internal/child"
 )
 
 // Bounds of what a tool may write.
 const (
-	longestLine  = 64 << 10
-	longestReply = 4 << 20
-	// reapWithin is how long a pipe is waited for that some grandchild keeps
-	// open.
-	reapWithin = time.Second
+	longestLine      = 64 << 10
+	longestReply     = 4 << 20
+	longestComplaint = 1 << 10
 )
 
-// errSilent says that a tool went on without a word.
-var errSilent = errors.New("says nothing more")
+// Why a tool that was understood so far is given up.
+var (
+	errSilent  = errors.New("says nothing more")
+	errEndless = fmt.Errorf("writes a line of more than %d KiB", longestLine>>10)
+	errMuch    = fmt.Errorf("writes more than %d MiB", longestReply>>20)
+)
 
 // lines runs a command for as long as ctx lasts and hands over each line of
 // its output. It ends with the command, with take's error, or when no line
 // that take approves of came for as long as patience allows; the command and
 // all that it started are gone by then.
 func lines(ctx context.Context, words []string, patience func(first bool) time.Duration, take func(string) (good bool, err error)) error {
-	// The kernel ends the command with the thread that started it, so that
-	// thread must stay.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	cmd := exec.Command(words[0], words[1:]...)
-	apart(cmd)
-	complaints := &tail{}
-	cmd.Stderr, cmd.WaitDelay = complaints, reapWithin
-	out, err := cmd.StdoutPipe()
+	read, write := io.Pipe()
+	complaints := &child.Tail{Most: longestComplaint}
+	process, err := child.Start(child.Spec{Args: words, Output: write, Errors: complaints})
 	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
 		return startError(err)
 	}
 	said, stop := make(chan string), make(chan struct{})
+	var cut error
 	var reading sync.WaitGroup
-	reading.Go(func() { scan(out, said, stop) })
+	reading.Go(func() { cut = scan(read, said, stop) })
+	reading.Go(func() {
+		<-process.Done()
+		_ = write.Close() // of a pipe in memory
+	})
 	err = listen(ctx, said, patience, take)
 	close(stop)
-	_ = end(cmd) // it may be gone already
-	_ = out.Close()
+	_ = read.Close() // likewise: nobody waits for a listener any more
+	process.Stop(0)
 	reading.Wait()
-	waited := cmd.Wait()
-	if err == nil && ctx.Err() == nil {
-		err = ended(waited, complaints.line())
+	switch {
+	case err != nil || ctx.Err() != nil:
+		return err
+	case errors.Is(cut, bufio.ErrTooLong):
+		return errEndless
 	}
-	return err
+	return ended(process.ExitCode(), complaints)
 }
 
 // scan cuts output into lines until it ends or nobody listens.
-func scan(out io.Reader, said chan<- string, stop <-chan struct{}) {
+func scan(out io.Reader, said chan<- string, stop <-chan struct{}) error {
 	defer close(said)
 	lines := bufio.NewScanner(out)
 	lines.Buffer(make([]byte, 0, 4096), longestLine)
@@ -70,9 +71,10 @@ func scan(out io.Reader, said chan<- string, stop <-chan struct{}) {
 		select {
 		case said <- lines.Text():
 		case <-stop:
-			return
+			return nil
 		}
 	}
+	return lines.Err()
 }
 
 // listen takes lines until there are no more, or none for too long.
@@ -102,21 +104,23 @@ func listen(ctx context.Context, said <-chan string, patience func(first bool) t
 
 // ask runs a command to its end and gives its output.
 func ask(ctx context.Context, words []string) ([]byte, error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
-	apart(cmd)
-	cmd.Cancel = func() error { return end(cmd) }
-	out, complaints := &capped{most: longestReply}, &tail{}
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, complaints, reapWithin
-	err := cmd.Run()
+	out, complaints := &capped{most: longestReply}, &child.Tail{Most: longestComplaint}
+	process, err := child.Start(child.Spec{Args: words, Output: out, Errors: complaints})
+	if err != nil {
+		return nil, startError(err)
+	}
+	select {
+	case <-process.Done():
+	case <-ctx.Done():
+	}
+	process.Stop(0)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case err != nil && cmd.Process == nil:
-		return nil, startError(err)
-	case err != nil:
-		return nil, ended(err, complaints.line())
+	case out.over:
+		return nil, errMuch
+	case process.ExitCode() != 0:
+		return nil, ended(process.ExitCode(), complaints)
 	}
 	return out.Bytes(), nil
 }
@@ -130,50 +134,27 @@ func startError(err error) error {
 }
 
 // ended words how a command came to its end.
-func ended(err error, complaint string) error {
+func ended(code int, complaints *child.Tail) error {
 	text := "ended"
-	if err != nil {
-		text = "ended with " + err.Error()
+	if code != 0 {
+		text = fmt.Sprintf("ended with exit status %d", code)
 	}
-	if complaint != "" {
-		text += ": " + complaint
+	if last := complaints.Lines(1); len(last) > 0 {
+		text += ": " + strings.ToValidUTF8(last[0], "?")
 	}
 	return errors.New(text)
-}
-
-// tail keeps the last line that was written to it.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	const most = 1 << 10
-	t.text = append(t.text, p...)
-	if extra := len(t.text) - most; extra > 0 {
-		t.text = t.text[extra:]
-	}
-	return len(p), nil
-}
-
-func (t *tail) line() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	text := strings.TrimSpace(strings.ToValidUTF8(string(t.text), "?"))
-	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
 // capped keeps what is written to it and refuses more than it may hold.
 type capped struct {
 	bytes.Buffer
 	most int
+	over bool
 }
 
 func (c *capped) Write(p []byte) (int, error) {
-	if c.Len()+len(p) > c.most {
-		return 0, fmt.Errorf("writes more than %d bytes", c.most)
+	if c.over = c.over || c.Len()+len(p) > c.most; c.over {
+		return 0, errMuch
 	}
 	return c.Buffer.Write(p)
 }

@@ -31,6 +31,9 @@ type Spec struct {
 	Input string
 	// Output takes what the command writes; nil drops it.
 	Output io.Writer
+	// Errors takes what it writes to its standard error; nil sends that to
+	// Output too.
+	Errors io.Writer
 }
 
 // role marks a process of this program as a guard, and input names the file
@@ -82,6 +85,9 @@ func Start(s Spec) (*Process, error) {
 		return nil, err
 	}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.Dir, s.Output, s.Output
+	if s.Errors != nil {
+		cmd.Stderr = s.Errors
+	}
 	env := s.Env
 	if env == nil {
 		env = os.Environ()
