@@ -41,7 +41,7 @@ func (c *Config) YAML() ([]byte, error) {
 // that replacing them one by one leaves no rest of any. What is very short is
 // left out: it would be found in every other word.
 func (c *Config) Secrets() []string {
-	found := slices.Concat([]string{c.Provider.APIKey}, c.headerSecrets(), c.urlSecrets(), c.Workload.Secrets(), c.bodySecrets(), c.judgeSecrets(), c.envSecrets(), c.variables)
+	found := slices.Concat([]string{c.Provider.APIKey}, c.headerSecrets(), c.urlSecrets(), c.Workload.Secrets(), c.bodySecrets(), c.judgeSecrets(), c.envSecrets(), c.flagSecrets(), c.variables)
 	found = slices.DeleteFunc(found, func(s string) bool { return len(s) < shortestSecret })
 	slices.SortFunc(found, func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
@@ -50,6 +50,36 @@ func (c *Config) Secrets() []string {
 }
 
 const shortestSecret = 6
+
+// Masked is a text of the plan's without the secrets that stand in it.
+func (c *Config) Masked(text string) string { return c.hider().Replace(text) }
+
+// hider masks every secret.
+func (c *Config) hider() *strings.Replacer {
+	var replace []string
+	for _, s := range c.Secrets() {
+		replace = append(replace, s, masked)
+	}
+	return strings.NewReplacer(replace...)
+}
+
+// flagSecrets are the keys among the settings that a server was started with:
+// a whole command line is soon copied.
+func (c *Config) flagSecrets() []string {
+	var out []string
+	words := strings.Fields(c.Metadata.Get("flags"))
+	for i, word := range words {
+		name, value, joined := strings.Cut(word, "=")
+		if !secretField(strings.ReplaceAll(name, "-", "_")) {
+			continue
+		}
+		if !joined && i+1 < len(words) {
+			value = words[i+1]
+		}
+		out = append(out, strings.Trim(value, `'"`))
+	}
+	return out
+}
 
 func (c *Config) headerSecrets() []string {
 	var out []string
@@ -102,11 +132,7 @@ func (c *Config) urlSecrets() []string {
 
 // redacted gives the plan as ordered keys with everything secret rewritten.
 func (c *Config) redacted() any {
-	var replace []string
-	for _, s := range c.Secrets() {
-		replace = append(replace, s, masked)
-	}
-	r := redactor{c, strings.NewReplacer(replace...)}
+	r := redactor{c, c.hider()}
 	return r.walk(encode(reflect.ValueOf(*c)), "")
 }
 
@@ -262,7 +288,7 @@ func secretName(name string) bool {
 // unit of everything.
 func secretField(name string) bool {
 	name = strings.ToLower(name)
-	for _, part := range []string{"authorization", "api_key", "apikey", "access_token", "secret", "passw", "credential"} {
+	for _, part := range []string{"authorization", "api_key", "apikey", "access_token", "hf_token", "auth_token", "secret", "passw", "credential"} {
 		if strings.Contains(name, part) {
 			return true
 		}

@@ -24,8 +24,8 @@ const (
 	Replicas = "replicas"
 )
 
-// How far two figures may lie apart, as a share of the client's, and below
-// which difference nobody need care. docs/TELEMETRY.md gives the reasons.
+// How far two figures may lie apart, as a share of the larger, and below which
+// difference nobody need care. docs/TELEMETRY.md gives the reasons.
 const (
 	ttftTolerance     = 0.20
 	ttftFloorMS       = 5.0

@@ -74,13 +74,13 @@ func Follow(source string, into io.Writer, secrets []string) (*Follower, error) 
 	l := &Follower{hide: hide, into: into, use: result.EngineLog{Source: hide.Replace(source)}}
 	ctx, cancel := context.WithCancel(context.Background())
 	l.cancel = cancel
-	file, err := os.Open(source)
+	info, err := os.Stat(source)
 	switch {
 	case err == nil:
-		// Only what the run adds is of interest.
-		if _, err := file.Seek(0, io.SeekEnd); err != nil {
+		file, err := openEnd(source, info)
+		if err != nil {
 			cancel()
-			return nil, errors.Join(err, file.Close())
+			return nil, err
 		}
 		l.done.Go(func() { l.followFile(ctx, file) })
 	case strings.ContainsAny(strings.TrimSpace(source), " \t"):
@@ -93,6 +93,23 @@ func Follow(source string, into io.Writer, secrets []string) (*Follower, error) 
 		return nil, err
 	}
 	return l, nil
+}
+
+// openEnd opens a file at its end: only what the run adds is of interest. Of
+// anything but a plain file an end may never come, and a pipe without a writer
+// is not even opened.
+func openEnd(source string, info os.FileInfo) (*os.File, error) {
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no plain file", source)
+	}
+	file, err := os.Open(source)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := file.Seek(0, io.SeekEnd); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }
 
 // logPause is how long a reader waits for a file to grow.

@@ -129,10 +129,15 @@ func TestCommandThatEndsEarly(t *testing.T) {
 	}
 }
 
-func TestNoSuchFile(t *testing.T) {
+// What has no end to follow from is refused; a device without one would never
+// be let go of.
+func TestNoFileToFollow(t *testing.T) {
 	t.Parallel()
-	if _, err := Follow(filepath.Join(t.TempDir(), "nothing.log"), &sink{}, nil); err == nil {
-		t.Error("want an error")
+	for _, source := range []string{filepath.Join(t.TempDir(), "nothing.log"), t.TempDir(), "/dev/zero"} {
+		if f, err := Follow(source, &sink{}, nil); err == nil {
+			f.Stop()
+			t.Errorf("%s: want an error", source)
+		}
 	}
 }
 

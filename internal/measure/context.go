@@ -18,7 +18,7 @@ import (
 // declare fills in what the plan says of the set-up. It is believed before
 // whatever a server tells, whose owner may know better than its flags.
 func declare(res *result.Result, c *config.Config) {
-	said := c.Metadata.Get
+	said := func(key string) string { return c.Masked(c.Metadata.Get(key)) }
 	res.Hardware = result.Hardware{Accelerator: said("hardware"), Driver: said("driver"), CUDA: said("cuda"),
 		Interconnect: said("interconnect"), Notes: said("notes")}
 	if n, err := strconv.Atoi(said("gpus")); err == nil && n > 0 {
@@ -63,8 +63,8 @@ func flagsOf(text string) map[string]string {
 // describe fills in what the server tells and the plan does not.
 func describe(res *result.Result, c *config.Config, f identity.Facts, server *telemetry.ServerUse) {
 	e, m := &res.Engine, &res.Model
-	e.Name = cmp.Or(e.Name, f.Engine, c.Metadata.Get("engine"))
-	e.Version = cmp.Or(e.Version, f.Version, c.Metadata.Get("engine_version"))
+	e.Name = cmp.Or(e.Name, f.Engine, c.Masked(c.Metadata.Get("engine")))
+	e.Version = cmp.Or(e.Version, f.Version, c.Masked(c.Metadata.Get("engine_version")))
 	e.Parallelism = cmp.Or(e.Parallelism, f.Parallelism)
 	m.Revision, m.Tokenizer = cmp.Or(m.Revision, f.Revision), cmp.Or(m.Tokenizer, f.Tokenizer)
 	m.Precision, m.Quantization = cmp.Or(m.Precision, f.Precision), cmp.Or(m.Quantization, f.Quantization)

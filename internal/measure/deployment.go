@@ -70,7 +70,8 @@ func servedModel(c *config.Config, name string) (catalog.Model, error) {
 	return m, nil
 }
 
-// leadingCount reads "4 × H100", "4x H100" and "4 H100".
+// leadingCount reads "4 × H100" and "4xH100". A number without a sign behind it
+// may be part of the name: "3090 Ti".
 var leadingCount = regexp.MustCompile(`^\s*(\d{1,4})\s*[x×*]\s*(.+)$`)
 
 func counted(hardware string) (int, string) {
@@ -111,11 +112,7 @@ func parallelism(text string) (tp, pp, dp int) {
 // laidOut fills in over how many accelerators the model lies, and in which
 // precisions.
 func laidOut(c *config.Config, res *result.Result, server *telemetry.ServerUse, d catalog.Deployment, count int) (deployment, error) {
-	stated := res.Engine.Parallelism
-	if stated == "" {
-		stated = c.Metadata["parallelism"]
-	}
-	tp, pp, dp := parallelism(stated)
+	tp, pp, dp := parallelism(res.Engine.Parallelism)
 	if pp > 1 {
 		return deployment{}, errors.New("pipeline parallelism is not predicted")
 	}

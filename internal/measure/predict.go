@@ -47,7 +47,7 @@ func (d deployment) predict(point *result.Point) *result.Prediction {
 	work := d.Work(point.Throughput.Prompt, point.Throughput.Output, traffic)
 	p.MFU = new(work / float64(d.replicas) / d.Peak())
 	d.peak(p, traffic, point)
-	p.Decode, p.Prefill, p.Agreement = decodeSentence(p, f), prefillSentence(p, f, traffic), agreementSentence(p, f)
+	p.Decode, p.Prefill, p.Agreement = decodeSentence(p, f), prefillSentence(p, f, traffic), agreementSentence(p, f.Batch*float64(d.replicas))
 	return p
 }
 
@@ -118,7 +118,10 @@ func (d deployment) peak(p *result.Prediction, t catalog.Traffic, point *result.
 func agreement(predicted float64, measured *metric.Dist) *result.Agreement {
 	a := &result.Agreement{Predicted: predicted}
 	if median, ok := measured.Get("p50"); ok {
-		a.Measured, a.Ratio = &median, new(median/predicted)
+		a.Measured = &median
+		if predicted > 0 {
+			a.Ratio = new(median / predicted)
+		}
 	}
 	return a
 }
@@ -159,11 +162,12 @@ func prefillSentence(p *result.Prediction, f catalog.Forecast, t catalog.Traffic
 	return text
 }
 
-// agreementSentence says what the differences mean.
-func agreementSentence(p *result.Prediction, f catalog.Forecast) string {
+// agreementSentence says what the differences mean, of so many requests at once
+// on all replicas.
+func agreementSentence(p *result.Prediction, atOnce float64) string {
 	tpot, ttft := p.TPOT.Ratio, p.TTFT.Ratio
 	switch {
-	case p.FullAt != nil && f.Batch >= *p.FullAt:
+	case p.FullAt != nil && atOnce >= *p.FullAt:
 		return fmt.Sprintf("the KV cache is predicted to be full at %.0f requests: more of them wait or are preempted", *p.FullAt)
 	case tpot != nil && *tpot < ratioLow:
 		return fmt.Sprintf("tokens come in %.2f of the predicted time: the hardware, the precision or the model is better than stated, or tokens are guessed ahead", *tpot)

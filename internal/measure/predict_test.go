@@ -10,6 +10,7 @@ import (
 
 	"redline/internal/catalog"
 	"redline/internal/config"
+	"redline/internal/metric"
 	"redline/internal/result"
 	"redline/internal/sim"
 	"redline/internal/store"
@@ -142,20 +143,46 @@ func TestAgreementWords(t *testing.T) {
 	ratio := func(r float64) *result.Agreement { return &result.Agreement{Predicted: 10, Ratio: &r} }
 	full := 20.0
 	for _, row := range []struct {
-		p    result.Prediction
-		f    catalog.Forecast
-		want string
+		p      result.Prediction
+		atOnce float64
+		want   string
 	}{
-		{result.Prediction{TPOT: ratio(1.1), TTFT: ratio(1.4)}, catalog.Forecast{}, "does what the hardware allows"},
-		{result.Prediction{TPOT: ratio(0.5), TTFT: ratio(1)}, catalog.Forecast{}, "better than stated"},
-		{result.Prediction{TPOT: ratio(3), TTFT: ratio(9)}, catalog.Forecast{}, "tokens take 3 times as long"},
-		{result.Prediction{TPOT: ratio(1), TTFT: ratio(9)}, catalog.Forecast{}, "so prompts wait"},
-		{result.Prediction{TPOT: ratio(1), TTFT: ratio(1), FullAt: &full}, catalog.Forecast{Batch: 20}, "full at 20 requests"},
-		{result.Prediction{TPOT: &result.Agreement{}, TTFT: &result.Agreement{}}, catalog.Forecast{}, "nothing was measured"},
-		{result.Prediction{TPOT: &result.Agreement{}, TTFT: ratio(1)}, catalog.Forecast{}, "only the first can be compared"},
+		{result.Prediction{TPOT: ratio(1.1), TTFT: ratio(1.4)}, 0, "does what the hardware allows"},
+		{result.Prediction{TPOT: ratio(0.5), TTFT: ratio(1)}, 0, "better than stated"},
+		{result.Prediction{TPOT: ratio(3), TTFT: ratio(9)}, 0, "tokens take 3 times as long"},
+		{result.Prediction{TPOT: ratio(1), TTFT: ratio(9)}, 0, "so prompts wait"},
+		{result.Prediction{TPOT: ratio(1), TTFT: ratio(1), FullAt: &full}, 20, "full at 20 requests"},
+		{result.Prediction{TPOT: &result.Agreement{}, TTFT: &result.Agreement{}}, 0, "nothing was measured"},
+		{result.Prediction{TPOT: &result.Agreement{}, TTFT: ratio(1)}, 0, "only the first can be compared"},
 	} {
-		if got := agreementSentence(&row.p, row.f); !strings.Contains(got, row.want) {
+		if got := agreementSentence(&row.p, row.atOnce); !strings.Contains(got, row.want) {
 			t.Errorf("got %q, want %q in it", got, row.want)
+		}
+	}
+}
+
+// TestFullReplicas: the cache of two replicas is full when that of each is.
+func TestFullReplicas(t *testing.T) {
+	t.Parallel()
+	model, err := catalog.FindModel("llama-3.1-8b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h100, err := catalog.FindAccelerator("H100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	point := &result.Point{Load: result.Load{Mode: config.Closed}}
+	point.Requests.OK = 100
+	point.Tokens.PromptLengths, point.Tokens.OutputLengths = &metric.Dist{Mean: 8000}, &metric.Dist{Mean: 100}
+	for _, row := range []struct {
+		atOnce float64
+		full   bool
+	}{{40, false}, {2000, true}} {
+		point.Concurrency.Mean = row.atOnce
+		p := deployment{Deployment: catalog.Deploy(model, h100, 1), replicas: 2}.predict(point)
+		if full := strings.Contains(p.Agreement, "predicted to be full"); full != row.full {
+			t.Errorf("%.0f requests where %.0f fit: %s", row.atOnce, *p.FullAt, p.Agreement)
 		}
 	}
 }

@@ -98,7 +98,7 @@ func stampSource(kernel, user int64) string {
 // blank fills in what the plan alone says.
 func blank(c *config.Config, id string, started time.Time) *result.Result {
 	res := &result.Result{Schema: result.Schema, ID: id, Started: started.UTC().Truncate(time.Millisecond),
-		Seed: c.Seed, Label: c.Metadata["label"], Note: c.Metadata["note"], Plan: c.Resolved()}
+		Seed: c.Seed, Label: c.Masked(c.Metadata["label"]), Note: c.Masked(c.Metadata["note"]), Plan: c.Resolved()}
 	declare(res, c)
 	res.Engine.Declared = c.Declared()
 	res.Workload.Name = c.Workload.String()
