@@ -162,6 +162,11 @@ func judge(res *result.Result, c *config.Config, log records, start, end int64, 
 			point.KV.ServerPeakMB = new(s.KVUsage.Max * point.KV.RoomMB)
 		}
 	}
+	if c.Metrics.TrackPrefill != nil && *c.Metrics.TrackPrefill && !pools(c) {
+		if err := trackPrefill(res, &point, log, start, end); err != nil {
+			return err
+		}
+	}
 	predict(res, c, &point)
 	charge(&point, c, res.Hardware.Count)
 	point.CrossChecks = crosscheck.Of(summary, evidence.Server)

@@ -22,6 +22,7 @@ func (p *page) figures(point *result.Point) {
 	p.cache(point.Cache)
 	p.drift(point)
 	p.serverUse(point.Server, point.Cache)
+	p.prefillSlope(point.PrefillSlope)
 	p.acceleratorUse(point.Accelerator)
 	p.crossChecks(point.CrossChecks)
 	p.prediction(point.Prediction)

@@ -43,3 +43,12 @@ func (p *page) serverUse(s *telemetry.ServerUse, c *result.Cache) {
 		p.field("server", joined(parts...))
 	}
 }
+
+// prefillSlope shows what prompts cost by the times of requests that were alone.
+func (p *page) prefillSlope(s *result.PrefillSlope) {
+	if s == nil {
+		return
+	}
+	p.field("prompts", inUnit(figure(s.MSPer1K), "ms")+" of ttft for each 1,000 uncached tokens ("+figure(s.LowMS)+" to "+figure(s.HighMS)+"), beside "+
+		inUnit(figure(s.BaseMS), "ms")+": an estimate from "+plural(s.Requests, "request")+" that had the server to themselves")
+}

@@ -185,6 +185,9 @@ type Point struct {
 	// Accelerator is what the server's devices did meanwhile.
 	Accelerator *telemetry.AcceleratorUse `json:"accelerator,omitempty"`
 	Prediction  *Prediction               `json:"prediction,omitempty"`
+	// PrefillSlope is what prompts cost by the client's own times, where the
+	// plan asks for it and the server does not tell.
+	PrefillSlope *PrefillSlope `json:"prefill_slope,omitempty"`
 	// EngineLog is what the engine's log said meanwhile, where it was asked for.
 	EngineLog *EngineLog `json:"engine_log,omitempty"`
 	// CrossChecks lay the server's account beside ours.
