@@ -39,7 +39,7 @@ const compareExamples = `  redline compare runs/monday runs/tuesday
 func (p *process) compareCommand() *cobra.Command {
 	c := &cobra.Command{Use: "compare A B", SuggestFor: []string{"diff", "ab", "regression"}, Short: "say whether B is worse than A: two runs, or two servers by turns",
 		Long: compareHelp, Example: compareExamples, Args: cobra.ArbitraryArgs}
-	flags := addOptions(c, except("url", "accept", "scale", "rates", "concurrencies", "find-limit", "sustained", "thorough", "budget", "start", "repeat",
+	flags := addOptions(c, except("url", "accept", "scale", "rates", "concurrencies", "find-limit", "sustained", "thorough", "budget", "start", "repeat", "toggle", "on-url", "off-url",
 		"profile", "limit"), map[string]string{"duration": "length of each side's turn in a round (default: 30s)"})
 	var history []string
 	var anyway bool

@@ -78,7 +78,7 @@ func resultCode(r *result.Result) int {
 		return exitRegression
 	case r.Verdict.SLO == "missed":
 		return exitMissed
-	case r.Verdict.SLO == "undecided", r.Comparison != nil && r.Comparison.Standing == result.Undecided:
+	case r.Verdict.SLO == "undecided", undecidedToggles(r.Toggles), r.Comparison != nil && r.Comparison.Standing == result.Undecided:
 		return exitUndecided
 	}
 	return exitOK
@@ -99,6 +99,13 @@ func tuningCode(r *result.Result) int {
 // regressed reports whether B is worse than A in any metric.
 func regressed(c *result.Comparison) bool {
 	return c != nil && slices.ContainsFunc(c.Metrics, func(m result.Change) bool { return m.Standing == result.Worse })
+}
+
+// undecidedToggles reports whether of some optimization nothing could be said.
+func undecidedToggles(list []result.Toggle) bool {
+	return slices.ContainsFunc(list, func(t result.Toggle) bool {
+		return !slices.ContainsFunc(t.Metrics, func(m result.ToggleMetric) bool { return m.Standing != result.ToggleUndecided })
+	})
 }
 
 // nothingOK reports whether not one request succeeded, or nothing was measured:

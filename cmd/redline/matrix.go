@@ -18,6 +18,11 @@ and shared by eight (with D-single, alone), E a warm shared prefix (with E-cold)
 and F the plan's own workload and rate. Each differs in one thing from the row
 that it is held against. The plan's experiment.rows take their place.
 
+With --toggle it measures optimizations instead, each with and without and all
+else equal, under the same requests: the p95 of both by prompt length, and the
+prompt length from which on it pays or hurts, with its interval. The embedded
+engine is switched; of any other, --on-url and --off-url name two servers.
+
 What was measured is kept row by row: redline matrix --resume DIR goes on.
 
 Exit code: 0 measured, 3 the row that asks for the objectives misses them,
@@ -25,7 +30,9 @@ Exit code: 0 measured, 3 the row that asks for the objectives misses them,
 
 const matrixExamples = `  redline matrix --scale 0.1
   redline matrix --url http://localhost:8000 --workload mix --rate 4 --slo chat
-  redline matrix --plan rows.yaml`
+  redline matrix --plan rows.yaml
+  redline matrix --toggle all --rate 8
+  redline matrix --toggle prefix_caching --on-url http://a:8000 --off-url http://b:8000 --workload rag --rate 2`
 
 // conducted is an experiment.
 type conducted = func(context.Context, experiment.Options) (*result.Result, string, error)
@@ -33,8 +40,10 @@ type conducted = func(context.Context, experiment.Options) (*result.Result, stri
 func (p *process) matrixCommand() *cobra.Command {
 	c := &cobra.Command{Use: "matrix", Short: "rows that change one thing at a time, expectation against outcome", Long: matrixHelp,
 		Example: matrixExamples, Args: noArguments}
-	return p.protocolCommand(c, []string{"requests", "duration", "rates", "concurrencies", "find-limit", "sustained", "thorough",
-		"budget", "start", "repeat", "rounds", "tolerance", "accept"},
-		map[string]string{"rate": "requests per second of the rows that have the plan's load (default: 10)"},
+	return p.protocolCommand(c, []string{"rates", "concurrencies", "find-limit", "sustained", "thorough",
+		"budget", "start", "repeat", "accept"},
+		map[string]string{"rate": "requests per second of the rows that have the plan's load, and of --toggle (default: 10)",
+			"duration": "with --toggle: length of each run's measured window (default: 1m)",
+			"requests": "with --toggle: requests to measure in each run", "rounds": "with --toggle: runs of each side (default: 2)"},
 		func(cfg *config.Config) (*config.Config, error) { return cfg, nil }, experiment.Matrix)
 }

@@ -27,7 +27,13 @@ type Experiment struct {
 	Rounds int `yaml:"rounds,omitempty"`
 	// Tolerance is the relative difference that does not matter.
 	Tolerance float64 `yaml:"tolerance,omitempty"`
-	Protocol  `yaml:",inline"`
+	// Toggles are optimizations to measure with and without. OnURL and OffURL
+	// are two servers that differ in the one that is named; without them the
+	// embedded engine is switched.
+	Toggles  []string `yaml:"toggles,omitempty"`
+	OnURL    string   `yaml:"on_url,omitempty"`
+	OffURL   string   `yaml:"off_url,omitempty"`
+	Protocol `yaml:",inline"`
 }
 
 const (
@@ -71,6 +77,9 @@ func (c *Config) experiment() error {
 	}
 	if err := e.Spec.Validate(); err != nil {
 		return c.wrongIn(block, err)
+	}
+	if err := c.toggles(); err != nil {
+		return err
 	}
 	return c.protocol()
 }

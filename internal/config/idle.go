@@ -44,6 +44,12 @@ var idleFlags = []idleFlag{
 	{commands: []string{"run"}, flags: []string{"limit"},
 		when: func(c *Config) bool { return !strings.Contains(strings.ToLower(c.Load.Profile), "overload") },
 		why:  "is what --profile overload is measured by: add that, or leave it out"},
+	{commands: []string{"matrix"}, flags: []string{"requests", "duration", "rounds", "tolerance", "on-url", "off-url"},
+		when: func(c *Config) bool { return len(c.Experiment.Toggles) == 0 },
+		why:  "is for optimizations that are measured with and without, but the rows have their own: add --toggle, or leave it out"},
+	{commands: []string{"matrix"}, flags: []string{"url"},
+		when: func(c *Config) bool { return c.Experiment.OnURL != "" },
+		why:  "is for one server, but --on-url and --off-url name two: leave out one of the two ways"},
 	{flags: []string{"insecure", "ca-cert", "client-cert"},
 		when: func(c *Config) bool {
 			return !slices.ContainsFunc(c.Provider.URLs, func(u string) bool { return strings.HasPrefix(strings.ToLower(u), "https:") })

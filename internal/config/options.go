@@ -190,6 +190,12 @@ var Options = []Option{
 	{Flag: "answer-error-under-load", Key: "server.sim.answer_error_under_load", Group: EngineGroup, Kind: Float, Value: "SHARE",
 		Default: "as alone", Help: "share of the golden questions that it answers wrongly while it serves two other requests or more"},
 
+	{Flag: "toggle", Key: "experiment.toggles", Group: ExperimentGroup, Kind: Text, Value: "NAME", Repeatable: true,
+		Help: "optimization to measure with and without: " + strings.Join(OptimizationNames(), ", ") + ", or all"},
+	{Flag: "on-url", Key: "experiment.on_url", Group: ExperimentGroup, Kind: Text, Value: "URL", Default: "the embedded engine, switched on",
+		Help: "server that runs with the optimization"},
+	{Flag: "off-url", Key: "experiment.off_url", Group: ExperimentGroup, Kind: Text, Value: "URL", Default: "the embedded engine, switched off",
+		Help: "the same server without it"},
 	{Flag: "rates", Key: "experiment.rates", Group: ExperimentGroup, Kind: Text, Value: "LIST",
 		Default: "doubling until the server is saturated", Help: "levels of a sweep in requests per second: 1,2,5,10",
 		set: setRates, get: getRates},

@@ -38,6 +38,7 @@ func (c *Config) complete(in Input) error {
 		c.Seed = in.Seed
 	}
 	for _, rule := range []func() error{
+		func() error { return c.togglePlan(in.Command) },
 		c.endpoints,
 		func() error { return c.key(in.LookupEnv) },
 		func() error { return c.proxies(in.LookupEnv) },

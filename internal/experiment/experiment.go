@@ -282,7 +282,7 @@ func (x *conductor) blank(first *result.Result) *result.Result {
 // judge takes a stage's checks into the whole's: of each the one that failed,
 // else the last. A run is as sound as the least sound of its stages.
 func (x *conductor) judge(s Stage, res *result.Result) {
-	if slices.Contains([]string{roundPurpose, repeatPurpose, baselinePurpose, trialPurpose}, s.Purpose) && res.Verdict.Valid == "no" {
+	if slices.Contains([]string{roundPurpose, repeatPurpose, baselinePurpose, trialPurpose, togglePurpose}, s.Purpose) && res.Verdict.Valid == "no" {
 		return // it does not count, and says so
 	}
 	x.adopt(s.Name, res)

@@ -72,11 +72,14 @@ func prefixed(cache string) workload.Spec {
 const rowLength = time.Minute
 
 // Matrix runs one row after another and holds each against what was expected
-// of it.
+// of it; or, where the plan names optimizations, each with and without.
 func Matrix(ctx context.Context, o Options) (*result.Result, string, error) {
 	x, err := begin(ctx, o, "matrix")
 	if err != nil {
 		return nil, "", err
+	}
+	if len(o.Config.Experiment.Toggles) > 0 {
+		return x.finish(x.toggles(ctx))
 	}
 	return x.finish(x.matrix(ctx))
 }

@@ -72,6 +72,9 @@ func Foresee(command string, c *config.Config) (Estimate, error) {
 	case "tune":
 		return planTune(c), nil
 	case "matrix":
+		if len(c.Experiment.Toggles) > 0 {
+			return planToggles(c)
+		}
 		return planMatrix(c), nil
 	case "compare":
 		return planRounds(c), nil

@@ -26,6 +26,8 @@ func answered(r *result.Result) (headline, bool) {
 		return curveHeadline(r), true
 	case r.Repeats != nil:
 		return repeatsHeadline(r), true
+	case len(r.Toggles) > 0:
+		return togglesHeadline(r.Toggles), true
 	case len(r.Stages) > 0:
 		return stagesHeadline(r), true
 	}
@@ -173,6 +175,8 @@ func (p *page) answer(r *result.Result) {
 	p.comparison(r.Comparison)
 	p.gap()
 	p.repeats(r.Repeats)
+	p.gap()
+	p.toggles(r.Toggles)
 	p.gap()
 	p.stages(r)
 }

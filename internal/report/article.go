@@ -77,6 +77,7 @@ func newArticle(r *result.Result) *article {
 	take("The limit", nil, func() { p.limit(r) })
 	take("B against A", nil, func() { p.comparison(r.Comparison) })
 	take("Over several runs", nil, func() { p.repeats(r.Repeats) })
+	take("With and without", toggleCharts(r.Toggles), func() { p.toggles(r.Toggles) })
 	take("Stages", nil, func() { p.stages(r) })
 	for _, i := range detailed(r) {
 		take(pointTitle(r, i), nil, func() { p.figuresOf(r, &r.Points[i]) })

@@ -16,7 +16,7 @@ func TestFormatsGolden(t *testing.T) {
 	t.Parallel()
 	kinds := []sample{
 		{"met", metSample()}, {"invalid", invalidSample()}, {"limit", limitSample()},
-		{"comparison", comparisonSample()}, {"matrix", matrixSample()},
+		{"comparison", comparisonSample()}, {"matrix", matrixSample()}, {"toggles", togglesSample()},
 	}
 	for _, format := range Formats {
 		extension, kept := extensions[format.Name]

@@ -110,7 +110,10 @@ func (p *page) pointsTable(r *result.Result, points []int, first column, name fu
 			t.add(column{head: cell{text: f.head}, align: f.align, optional: f.optional}, cells)
 		}
 	}
-	p.shows("ttft_due", "e2e_due", "tpot", "goodput")
+	p.shows("ttft_due", "e2e_due", "tpot")
+	if slices.ContainsFunc(points, func(i int) bool { return r.Points[i].Goodput != nil }) {
+		p.shows("goodput")
+	}
 	return t
 }
 

@@ -40,6 +40,7 @@ func samples() []sample {
 		{"repeats", repeatsSample()},
 		{"priced", pricedSample()},
 		{"capacity", capacitySample()},
+		{"toggles", togglesSample()},
 	}
 }
 

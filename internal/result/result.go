@@ -48,11 +48,13 @@ type Result struct {
 	Sustained  *int        `json:"sustained,omitempty"`
 	Comparison *Comparison `json:"comparison,omitempty"`
 	Repeats    *Repeats    `json:"repeats,omitempty"`
-	Capacity   *Capacity   `json:"capacity,omitempty"`
-	Protocol   *Protocol   `json:"protocol,omitempty"`
-	Tuning     *Tuning     `json:"tuning,omitempty"`
-	Diagnosis  []Finding   `json:"diagnosis,omitempty"`
-	Checklist  []Item      `json:"checklist,omitempty"`
+	// Toggles are optimizations that were measured with and without.
+	Toggles   []Toggle  `json:"toggles,omitempty"`
+	Capacity  *Capacity `json:"capacity,omitempty"`
+	Protocol  *Protocol `json:"protocol,omitempty"`
+	Tuning    *Tuning   `json:"tuning,omitempty"`
+	Diagnosis []Finding `json:"diagnosis,omitempty"`
+	Checklist []Item    `json:"checklist,omitempty"`
 	// Unknown lists what a reader should know of model, engine and hardware
 	// and nobody told: "driver", "model revision".
 	Unknown  []string  `json:"unknown,omitempty"`

@@ -1,0 +1,93 @@
+package result
+
+// Toggle is one optimization, measured with and without.
+type Toggle struct {
+	// Name is that of the plan's optimizations: "speculative_decoding".
+	Name string `json:"name"`
+	With Side   `json:"with"`
+	// Without is the same server, or another, without it.
+	Without Side `json:"without"`
+	// Rounds counts those in which both sides were sound, Skipped tells of the
+	// others.
+	Rounds  int      `json:"rounds"`
+	Skipped []string `json:"skipped,omitempty"`
+	// Requests ended well on both sides; of Unpaired only one side did, or
+	// neither.
+	Requests int `json:"requests"`
+	Unpaired int `json:"unpaired,omitempty"`
+	// Batches are the pieces of time that the intervals rest on.
+	Batches int `json:"batches"`
+	// Range is the prompt lengths over which anything is said, in tokens.
+	Range   [2]int         `json:"range"`
+	Metrics []ToggleMetric `json:"metrics"`
+	Buckets []ToggleBucket `json:"buckets"`
+	// Verdict is the answer in words.
+	Verdict  string    `json:"verdict"`
+	Warnings []Warning `json:"warnings,omitempty"`
+}
+
+// ToggleMetric is what a toggle does to one metric.
+type ToggleMetric struct {
+	Name string `json:"name"` // "ttft", "tpot" or "e2e"
+	TogglePair
+	// Change is the mean relative change of a request, geometrically: −0.2 is a
+	// fifth faster with it.
+	Change float64 `json:"change"`
+	// Interval is absent where there is too little to say.
+	Interval *[2]float64 `json:"interval,omitempty"`
+	// Standing is TogglePays, ToggleHurts, ToggleDepends, ToggleSame or
+	// ToggleUndecided.
+	Standing string `json:"standing"`
+	// Thresholds are the prompt lengths at which it begins to pay or to hurt.
+	Thresholds []Threshold `json:"thresholds,omitempty"`
+	// Regions are the prompt lengths for which it is decided.
+	Regions []ToggleRegion `json:"regions,omitempty"`
+	// Curve is the change over prompt lengths.
+	Curve []TogglePoint `json:"curve,omitempty"`
+	// Verdict is the standing in words.
+	Verdict string `json:"verdict"`
+}
+
+// TogglePair is a p95 with and without, in milliseconds.
+type TogglePair struct {
+	WithMS    float64 `json:"with_p95_ms"`
+	WithoutMS float64 `json:"without_p95_ms"`
+}
+
+// Threshold is a prompt length beyond which the answer is another one.
+type Threshold struct {
+	Tokens   float64    `json:"tokens"`
+	Interval [2]float64 `json:"interval"`
+	// Then is what it does above: TogglePays or ToggleHurts.
+	Then string `json:"then"`
+}
+
+// ToggleRegion is a range of prompt lengths with one answer.
+type ToggleRegion struct {
+	From     float64 `json:"from"`
+	To       float64 `json:"to"`
+	Standing string  `json:"standing"`
+}
+
+// TogglePoint is the change at one prompt length.
+type TogglePoint struct {
+	Tokens   float64    `json:"tokens"`
+	Change   float64    `json:"change"`
+	Interval [2]float64 `json:"interval"`
+}
+
+// ToggleBucket is the requests of similar prompt lengths.
+type ToggleBucket struct {
+	Name     string                `json:"name"`
+	Requests int                   `json:"requests"`
+	Metrics  map[string]TogglePair `json:"metrics"`
+}
+
+// What a toggle does.
+const (
+	TogglePays      = "pays"
+	ToggleHurts     = "hurts"
+	ToggleDepends   = "depends" // pays at some lengths and hurts at others
+	ToggleSame      = "same"
+	ToggleUndecided = "undecided"
+)

@@ -1,0 +1,196 @@
+package toggle
+
+import (
+	"math"
+	"slices"
+
+	"redline/internal/stats"
+)
+
+// sample is one request in the terms of the fit: the logarithms of its prompt
+// length and of its time with the optimization over that without.
+type sample struct{ x, y float64 }
+
+// fit is the expected y over x: straight between knots, whose places follow the
+// lengths that there are. It is fitted once to all batches and once more
+// without each of them: how far those lie apart is how sure the curve is.
+type fit struct {
+	knots   []float64
+	whole   []float64   // coefficients
+	without [][]float64 // the same, one batch left out
+}
+
+// knotsFor places the bends. Few different lengths get a bend each; of many
+// every stretch between two bends has enough requests to tell its slope.
+func knotsFor(samples []sample) []float64 {
+	xs := make([]float64, len(samples))
+	for i, s := range samples {
+		xs[i] = s.x
+	}
+	slices.Sort(xs)
+	distinct := slices.Compact(slices.Clone(xs))
+	const few = 6
+	if len(distinct) <= few {
+		if len(distinct) < 2 {
+			return nil
+		}
+		return distinct[1 : len(distinct)-1]
+	}
+	const perBend, most = 80, 8
+	n := min(len(samples)/perBend, most)
+	var knots []float64
+	for i := range n {
+		k := stats.Quantile(xs, float64(i+1)/float64(n+1))
+		if k > xs[0] && k < xs[len(xs)-1] && !slices.Contains(knots, k) {
+			knots = append(knots, k)
+		}
+	}
+	return knots
+}
+
+// basis is what the coefficients are multiplied with at x; flat has only a
+// level.
+func basis(x float64, knots []float64, flat bool) []float64 {
+	if flat {
+		return []float64{1}
+	}
+	b := []float64{1, x}
+	for _, k := range knots {
+		b = append(b, max(0, x-k))
+	}
+	return b
+}
+
+// sums are the normal equations of a set of samples.
+type sums struct {
+	a [][]float64
+	b []float64
+}
+
+func newSums(n int) sums {
+	s := sums{b: make([]float64, n)}
+	for range n {
+		s.a = append(s.a, make([]float64, n))
+	}
+	return s
+}
+
+func (s *sums) add(row []float64, y float64) {
+	for i, u := range row {
+		s.b[i] += u * y
+		for j, v := range row {
+			s.a[i][j] += u * v
+		}
+	}
+}
+
+// less is s without another.
+func (s *sums) less(o sums) sums {
+	d := newSums(len(s.b))
+	for i := range s.b {
+		d.b[i] = s.b[i] - o.b[i]
+		for j := range s.b {
+			d.a[i][j] = s.a[i][j] - o.a[i][j]
+		}
+	}
+	return d
+}
+
+// solve gives the coefficients, and false where the samples do not determine
+// them.
+func (s sums) solve() ([]float64, bool) {
+	n := len(s.b)
+	a, b := make([][]float64, n), slices.Clone(s.b)
+	for i := range a {
+		a[i] = slices.Clone(s.a[i])
+	}
+	for i := range n {
+		pivot := i
+		for r := i + 1; r < n; r++ {
+			if math.Abs(a[r][i]) > math.Abs(a[pivot][i]) {
+				pivot = r
+			}
+		}
+		a[i], a[pivot], b[i], b[pivot] = a[pivot], a[i], b[pivot], b[i]
+		if !(math.Abs(a[i][i]) > 1e-9*(1+s.a[i][i])) {
+			return nil, false
+		}
+		for r := i + 1; r < n; r++ {
+			f := a[r][i] / a[i][i]
+			for c := i; c < n; c++ {
+				a[r][c] -= f * a[i][c]
+			}
+			b[r] -= f * b[i]
+		}
+	}
+	for i := n - 1; i >= 0; i-- {
+		for c := i + 1; c < n; c++ {
+			b[i] -= a[i][c] * b[c]
+		}
+		b[i] /= a[i][i]
+	}
+	return b, true
+}
+
+// fitTo fits a curve with these knots; flat fits a level alone. It is false where
+// the batches do not determine it, all or all but one.
+func fitTo(batches [][]sample, knots []float64, flat bool) (*fit, bool) {
+	n := len(basis(0, knots, flat))
+	all, parts := newSums(n), make([]sums, len(batches))
+	for g, batch := range batches {
+		parts[g] = newSums(n)
+		for _, s := range batch {
+			row := basis(s.x, knots, flat)
+			parts[g].add(row, s.y)
+			all.add(row, s.y)
+		}
+	}
+	f := &fit{knots: knots}
+	ok := false
+	if f.whole, ok = all.solve(); !ok {
+		return nil, false
+	}
+	for g := range parts {
+		left := all.less(parts[g])
+		rest, ok := left.solve()
+		if !ok {
+			return nil, false
+		}
+		f.without = append(f.without, rest)
+	}
+	return f, true
+}
+
+// bestFit takes the finest curve that the batches determine.
+func bestFit(batches [][]sample) (*fit, bool) {
+	knots := knotsFor(slices.Concat(batches...))
+	for ; ; knots = knots[:len(knots)-1] {
+		if f, ok := fitTo(batches, knots, false); ok {
+			return f, true
+		}
+		if len(knots) == 0 {
+			return fitTo(batches, nil, true)
+		}
+	}
+}
+
+func (f *fit) flat() bool { return len(f.whole) == 1 }
+
+// at is the curve at x and its standard error by leaving one batch out at a
+// time, which errs on the side of doubt.
+func (f *fit) at(x float64) (y, doubt float64) {
+	row := basis(x, f.knots, f.flat())
+	dot := func(c []float64) (sum float64) {
+		for i, u := range row {
+			sum += u * c[i]
+		}
+		return sum
+	}
+	y = dot(f.whole)
+	g := float64(len(f.without))
+	values := make([]float64, len(f.without))
+	for i, c := range f.without {
+		values[i] = dot(c)
+	}
+	return y, math.Sqrt(stats.Variance(values) * (g - 1) * (g - 1) / g)
+}
