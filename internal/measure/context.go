@@ -76,6 +76,7 @@ func describe(res *result.Result, c *config.Config, f identity.Facts, server *te
 	}
 	e.Flags = joinedFlags(e.Flags, flags)
 	confirm(res)
+	confirmGuesses(res, server)
 	res.Unknown = append(res.Unknown, unknowns(res)...)
 }
 
