@@ -31,16 +31,18 @@ const simExamples = `  redline sim --listen 127.0.0.1:8000
   redline sim --listen 127.0.0.1:8000 --pace 20ms --truth truth.jsonl
   redline sim --fault reset:2% --fault '429(2s):#5' --fault 'stall(3s):10%'
   redline sim --metrics-style sglang
+  redline sim --golden builtin --answer-error 0.1 --answer-error-under-load 0.3
   redline sim --restart-after 30s`
 
 func (p *process) simCommand() *cobra.Command {
 	c := &cobra.Command{Use: "sim", SuggestFor: []string{"serve", "server", "mock", "simulate", "engine"}, Short: "serve the simulated engine", Long: simHelp + faultHelp(), Example: simExamples, Args: noArguments}
 	flags := addOptions(c, func(o *config.Option) bool {
-		return o.Group == config.EngineGroup || o.Flag == "model" || o.Flag == "catalog" || o.Flag == "seed"
+		return o.Group == config.EngineGroup || o.Flag == "model" || o.Flag == "catalog" || o.Flag == "seed" || o.Flag == "golden"
 	}, map[string]string{
 		"model":   "model to simulate, one of the catalog's (default: " + sim.DefaultModel + ")",
 		"catalog": "file of models and accelerators to simulate beside those that redline knows, or a model's config.json",
 		"seed":    "decides the noise of the engine and the words of its answers",
+		"golden":  "golden set whose questions it answers as the set says: a file of JSON Lines, or builtin; see --answer-error",
 	})
 	o := sim.ServeOptions{Version: version}
 	var truth string

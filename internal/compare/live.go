@@ -25,6 +25,10 @@ type Round struct {
 	First string `json:"first"`
 	A     Values `json:"a"`
 	B     Values `json:"b"`
+	// QualityA and QualityB are how right the answers were, nil where nobody
+	// asked.
+	QualityA *result.Quality `json:"-"`
+	QualityB *result.Quality `json:"-"`
 	// Skip says why the round does not count: one of its stages was not valid.
 	Skip string `json:"skip,omitempty"`
 }
@@ -60,6 +64,11 @@ func Live(rounds []Round, o Options) *Comparison {
 		c.lost(f, counted)
 	}
 	c.judge(found, o)
+	var qa, qb []*result.Quality
+	for _, r := range counted {
+		qa, qb = append(qa, r.QualityA), append(qb, r.QualityB)
+	}
+	c.weighQuality(qa, qb, o)
 	for i, p := range stats.Holm(orders) {
 		if p <= orderAlpha {
 			c.warn(found[i].warning, "%s: whether A or B came first mattered (p %.2g): allow a longer pause between the stages", found[i].name, p)

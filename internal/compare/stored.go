@@ -41,6 +41,7 @@ func Stored(a, b []*result.Result, o Options) (*Comparison, error) {
 		return nil, err
 	}
 	c.judge(found, o)
+	c.weighQuality(qualities(a), qualities(b), o)
 	return c, nil
 }
 

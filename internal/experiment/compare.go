@@ -120,9 +120,9 @@ func (s side) note(round *compare.Round, res *result.Result) {
 	}
 	values := compare.ValuesOf(&res.Points[0])
 	if s.name == "A" {
-		round.A = values
+		round.A, round.QualityA = values, res.Points[0].Quality
 	} else {
-		round.B = values
+		round.B, round.QualityB = values, res.Points[0].Quality
 	}
 }
 

@@ -131,7 +131,7 @@ func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 	}
 	r.grade(res)
 	res.Diagnosis = diagnose.Find(res)
-	unkept := r.keep(res)
+	unkept := errors.Join(r.keep(res), r.keepAnswers())
 	r.dir.NoteFull(cmp.Or(lost, unkept))
 	return res, path, cmp.Or(lost, unkept)
 }
@@ -324,7 +324,7 @@ func (r *run) load(ctx context.Context) (lost, err error) {
 		r.log.Add(rec)
 		tick(rec)
 	})
-	stopAsking()
+	stopAsking(r.outcome.Stopped == result.ByUser)
 	stopNotices()
 	stopLive()
 	r.logged = r.engineLog.stop()

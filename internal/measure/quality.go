@@ -65,9 +65,9 @@ func (r *run) askAlone(ctx context.Context) (err error) {
 // askBeside asks golden questions while the load goes on. They are requests of
 // the server's, so they count where its own count is laid beside ours; and
 // nowhere else.
-func (r *run) askBeside(ctx context.Context) (tick func(*record.Record), stop func()) {
+func (r *run) askBeside(ctx context.Context) (tick func(*record.Record), stop func(byUser bool)) {
 	if r.exam == nil || r.Config.Quality.UnderLoadShare < 0 {
-		return func(*record.Record) {}, func() {}
+		return func(*record.Record) {}, func(bool) {}
 	}
 	stop = r.exam.Beside(ctx, func() { r.watched.sent.Add(1) })
 	return func(rec *record.Record) {
@@ -96,6 +96,18 @@ func (r *run) askAfter(ctx context.Context) {
 	}()
 	// What was asked until then stands.
 	_ = r.exam.Whole(ctx, result.After)
+}
+
+// worstKept is how many wrong answers are kept for review.
+const worstKept = 100
+
+// keepAnswers writes the worst answers with their text, where the plan allows
+// it.
+func (r *run) keepAnswers() error {
+	if r.exam == nil || !r.Config.Quality.KeepText {
+		return nil
+	}
+	return r.dir.WriteAnswers(r.exam.Worst(worstKept))
 }
 
 // grade puts the scores into the point, and the gates among its objectives.

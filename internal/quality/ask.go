@@ -177,13 +177,15 @@ func (x *Exam) keep(name string, a answer) {
 // atOnce is how many golden requests may be in flight beside a load.
 const atOnce = 4
 
-// lingering is how long the end of a load waits for the last of them.
-const lingering = 10 * time.Second
+// lingering is how long the end of a load waits for the last of them, and hasty
+// how long where the user ended it.
+const lingering, hasty = 30 * time.Second, 2 * time.Second
 
 // Beside begins to ask beside a load: one question for each so many requests
 // that Tick is told of. sent is called for each before it is. The returned func
-// ends it and waits for what is in flight.
-func (x *Exam) Beside(ctx context.Context, sent func()) (stop func()) {
+// ends it and waits for what is in flight, not long where the user ended the
+// load.
+func (x *Exam) Beside(ctx context.Context, sent func()) (stop func(byUser bool)) {
 	ctx, cancel := context.WithCancel(ctx)
 	x.want = make(chan int, atOnce)
 	for range atOnce {
@@ -199,10 +201,14 @@ func (x *Exam) Beside(ctx context.Context, sent func()) (stop func()) {
 			}
 		})
 	}
-	return func() {
+	return func(byUser bool) {
 		x.over.Store(true)
 		close(x.want)
-		giveUp := time.AfterFunc(lingering, cancel)
+		wait := lingering
+		if byUser {
+			wait = hasty
+		}
+		giveUp := time.AfterFunc(wait, cancel)
 		x.busy.Wait()
 		giveUp.Stop()
 		cancel()

@@ -134,7 +134,7 @@ func TestBesideALoad(t *testing.T) {
 			<-sent // one at a time, so that none is passed over
 		}
 	}
-	stop()
+	stop(false)
 	if len(sent) != 0 || len(asked.asked) != 4+3 {
 		t.Fatalf("%d were asked, want 4 before the load and 3 for 15 requests at a share of 0.25", len(asked.asked))
 	}

@@ -186,7 +186,7 @@ func (x *Exam) Result() *result.Quality {
 	}
 	alone := x.phases[result.Alone]
 	notJudged := 0
-	for _, name := range []string{result.Alone, result.UnderLoad, result.After} {
+	for _, name := range phaseOrder {
 		p := x.phases[name]
 		if p == nil {
 			continue
@@ -270,6 +270,8 @@ func (x *Exam) outcomes() []result.QualityOutcome {
 	}
 	return list
 }
+
+var phaseOrder = []string{result.Alone, result.UnderLoad, result.After}
 
 // phaseWords are the phases in a sentence.
 var phaseWords = map[string]string{result.Alone: "alone", result.UnderLoad: "under load", result.After: "after it"}

@@ -149,7 +149,12 @@ func parts(text string) (name, stat, op string, ok bool) {
 
 func sign(v slo.Verdict) string {
 	_, _, op, ok := parts(v.Objective)
-	if !ok {
+	switch {
+	case strings.HasPrefix(v.Objective, qualityPrefix+"length"):
+		return "≤"
+	case strings.HasPrefix(v.Objective, qualityPrefix):
+		return "≥"
+	case !ok:
 		return ""
 	}
 	return op

@@ -109,3 +109,14 @@ func (o *QualityOutcome) Of(phase string) *float64 {
 	}
 	return nil
 }
+
+// KeptAnswer is one answer with its text, kept for review.
+type KeptAnswer struct {
+	Item   string   `json:"item"`
+	Phase  string   `json:"phase"`
+	Tags   []string `json:"tags,omitempty"`
+	Score  float64  `json:"score"`
+	Why    string   `json:"why,omitempty"` // which matcher it failed
+	Prompt string   `json:"prompt"`
+	Answer string   `json:"answer"`
+}

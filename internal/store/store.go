@@ -29,6 +29,7 @@ const (
 	PinFile     = "pin.json" // marks a baseline
 
 	telemetryFile = "telemetry.jsonl"
+	answersFile   = "quality.jsonl" // the worst answers with their text, where they may be kept
 	engineLogFile = "engine.log"
 
 	experimentFile = "experiment.json"
@@ -36,7 +37,7 @@ const (
 )
 
 // files are all that a run may leave behind; a forced run removes them first.
-var files = []string{recordsFile, planFile, ResultFile, telemetryFile, experimentFile, secondPlanFile, PinFile, fullFile, "report.html"}
+var files = []string{recordsFile, planFile, ResultFile, telemetryFile, experimentFile, secondPlanFile, PinFile, fullFile, answersFile, "report.html"}
 
 // StagesDir holds the run directories of an experiment's stages.
 const StagesDir = "stages"
