@@ -194,7 +194,7 @@ func (x *exchange) receive(head response, q wire.Quirks) (complete bool, fault *
 func (x *exchange) refused(head response, b *body, q wire.Quirks) (complete bool, fault *llm.Fault) {
 	content, err := b.rest(maxErrorBody)
 	x.trace.body(content)
-	if head.status == http.StatusBadRequest || head.status == http.StatusUnprocessableEntity {
+	if x.adaptable(head.status) {
 		if adapted, ok := x.c.dialect.Adapt(content, q); ok {
 			x.c.learn(adapted)
 			x.adapted = true
@@ -207,4 +207,11 @@ func (x *exchange) refused(head response, b *body, q wire.Quirks) (complete bool
 		fault.Outcome = llm.Rejected
 	}
 	return err == nil, fault
+}
+
+// adaptable reports whether a status may mean that the server did not like the
+// form of the request. Some answer 500 to a schema that they cannot take.
+func (x *exchange) adaptable(status int) bool {
+	return status == http.StatusBadRequest || status == http.StatusUnprocessableEntity ||
+		status == http.StatusInternalServerError && x.r.Schema != nil
 }

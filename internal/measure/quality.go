@@ -2,8 +2,11 @@ package measure
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync/atomic"
 
+	"redline/internal/crosscheck"
 	"redline/internal/golden"
 	"redline/internal/llm"
 	"redline/internal/quality"
@@ -98,6 +101,20 @@ func (r *run) askAfter(ctx context.Context) {
 	_ = r.exam.Whole(ctx, result.After)
 }
 
+// countBeside adds the golden tokens to ours where the server's own count is
+// laid beside it: they are ours too.
+func (r *run) countBeside(res *result.Result, p *result.Point) {
+	tokens, length := r.exam.OutputTokens(result.UnderLoad), p.Window.EndS-p.Window.StartS
+	if tokens == 0 || length <= 0 || p.CrossChecks == nil {
+		return
+	}
+	all := p.Summary
+	all.Throughput.Output += float64(tokens) / length
+	p.CrossChecks = crosscheck.Of(all, p.Server)
+	res.Warnings = slices.DeleteFunc(res.Warnings, func(w result.Warning) bool { return strings.HasPrefix(w.Figure, "cross_checks.") })
+	res.Warnings = append(res.Warnings, crosscheck.Warnings(p.CrossChecks)...)
+}
+
 // worstKept is how many wrong answers are kept for review.
 const worstKept = 100
 
@@ -119,6 +136,7 @@ func (r *run) grade(res *result.Result) {
 	if p.Quality = r.exam.Result(); p.Quality == nil {
 		return
 	}
+	r.countBeside(res, p)
 	for _, note := range p.Quality.Notes {
 		res.Warnings = append(res.Warnings, result.Warning{Figure: "quality", Text: note})
 	}

@@ -1,6 +1,7 @@
 package quality
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -230,18 +231,17 @@ func (x *Exam) Tick() {
 	}
 }
 
-// Tokens is how many prompt and output tokens all questions so far took, by
-// the server's count.
-func (x *Exam) Tokens() (prompt, output int) {
+// OutputTokens is how many output tokens the answers of a phase had, by the
+// server's count, else by the local tokenizer.
+func (x *Exam) OutputTokens(phaseName string) (n int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, p := range x.phases {
+	if p := x.phases[phaseName]; p != nil {
 		for i := range p.answers {
-			prompt += p.answers[i].usage.PromptTokens
-			output += p.answers[i].usage.OutputTokens
+			n += cmp.Or(p.answers[i].usage.OutputTokens, p.answers[i].tokens)
 		}
 	}
-	return prompt, output
+	return n
 }
 
 // Adopt takes over what another exam of the same set was told before the load,

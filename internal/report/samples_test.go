@@ -38,6 +38,7 @@ func samples() []sample {
 		{"comparison", comparisonSample()},
 		{"matrix", matrixSample()},
 		{"repeats", repeatsSample()},
+		{"quality", qualitySample()},
 		{"priced", pricedSample()},
 		{"capacity", capacitySample()},
 		{"toggles", togglesSample()},

@@ -47,9 +47,8 @@ func encodeChat(dst []byte, r *llm.Request, q Quirks) []byte {
 		b.int(limit, int64(r.MaxTokens))
 	}
 	encodeOpenAIOptions(&b, r, q)
-	if r.Schema != nil && !q.NoSchema && b.key("response_format") {
-		b.dst = append(b.dst, `{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":`...)
-		b.dst = append(append(b.dst, r.Schema...), "}}"...)
+	if schema := schemaOf(r, q); schema != "" {
+		b.raw("response_format", `{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":`+schema+"}}")
 	}
 	return b.end()
 }
@@ -75,9 +74,7 @@ func adaptChat(body []byte, q Quirks) (Quirks, bool) {
 		!bytes.Contains(body, []byte("too large")) {
 		adapted.MaxCompletionTokens = true
 	}
-	if names(body, "response_format", q) || names(body, "json_schema", q) {
-		adapted.NoSchema = true
-	}
+	adapted.NoSchema = adapted.NoSchema || names(body, "response_format", q) || names(body, "json_schema", q)
 	return adapted, adapted != q
 }
 
@@ -106,10 +103,9 @@ func parseChat(body []byte) (*llm.Request, ServerOptions, error) {
 	if r.Messages, err = parseMessages(in.Messages); err != nil {
 		return nil, ServerOptions{}, err
 	}
-	for _, schema := range []json.RawMessage{in.GuidedJSON, in.ResponseFormat.JSONSchema.Schema} {
-		if schema != nil {
-			r.Schema = schema
-		}
+	r.Schema = in.GuidedJSON
+	if schema := in.ResponseFormat.JSONSchema.Schema; schema != nil {
+		r.Schema = schema
 	}
 	return r, o, nil
 }

@@ -15,6 +15,7 @@ var llamaCppCompletion = Dialect{
 	Name:     "llamacpp-completion",
 	Path:     "/completion",
 	KeyEnv:   "LLAMA_API_KEY",
+	Schemas:  true,
 	TextOnly: true,
 	Headers:  openAIHeaders,
 
@@ -48,6 +49,9 @@ func encodeLlamaCpp(dst []byte, r *llm.Request, q Quirks) []byte {
 		b.raw("ignore_eos", "true")
 	}
 	encodeSampling(&b, r)
+	if schema := schemaOf(r, q); schema != "" {
+		b.raw("json_schema", schema)
+	}
 	return b.end()
 }
 

@@ -15,6 +15,7 @@ var ollamaChat = Dialect{
 	Path:    "/api/chat",
 	Framing: Lines,
 	KeyEnv:  ollamaKey,
+	Schemas: true,
 	NoTools: true,
 	Headers: openAIHeaders,
 
@@ -41,6 +42,7 @@ var ollamaGenerate = Dialect{
 	Path:    "/api/generate",
 	Framing: Lines,
 	KeyEnv:  ollamaKey,
+	Schemas: true,
 	NoTools: true,
 	Headers: openAIHeaders,
 
@@ -76,6 +78,9 @@ func encodeOllama(dst []byte, r *llm.Request, q Quirks, prompt string, write fun
 		b.dst = write(b.dst, r.Messages)
 	}
 	b.raw("stream", strconv.FormatBool(r.Stream)) // it streams unless told not to
+	if schema := schemaOf(r, q); schema != "" {
+		b.raw("format", schema)
+	}
 	b.object("options", func(o *body) {
 		if r.MaxTokens > 0 {
 			o.int("num_predict", int64(r.MaxTokens))

@@ -281,6 +281,14 @@ func adaptOpenAI(body []byte, q Quirks) (Quirks, bool) {
 	return q, q != was
 }
 
+// schemaOf is the schema that goes along with r, "" where none does.
+func schemaOf(r *llm.Request, q Quirks) string {
+	if q.NoSchema {
+		return ""
+	}
+	return string(r.Schema)
+}
+
 // names reports whether a refusal names a key that is ours to change.
 func names(body []byte, key string, q Quirks) bool {
 	return bytes.Contains(body, []byte(key)) && !q.Extra.Has(key)

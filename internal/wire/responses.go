@@ -12,6 +12,7 @@ var openAIResponses = Dialect{
 	Name:    "openai-responses",
 	Path:    "/v1/responses",
 	KeyEnv:  "OPENAI_API_KEY",
+	Schemas: true,
 	Headers: openAIHeaders,
 
 	Encode:      encodeResponses,
@@ -49,6 +50,9 @@ func encodeResponses(dst []byte, r *llm.Request, q Quirks) []byte {
 	}
 	b.float("temperature", r.Sampling.Temperature)
 	b.float("top_p", r.Sampling.TopP)
+	if schema := schemaOf(r, q); schema != "" {
+		b.raw("text", `{"format":{"type":"json_schema","name":"answer","strict":true,"schema":`+schema+"}}")
+	}
 	return b.end()
 }
 

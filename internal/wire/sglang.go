@@ -14,6 +14,7 @@ var sglangGenerate = Dialect{
 	Name:     "sglang-generate",
 	Path:     "/generate",
 	KeyEnv:   "SGLANG_API_KEY",
+	Schemas:  true,
 	TextOnly: true,
 	Headers:  openAIHeaders,
 
@@ -50,6 +51,9 @@ func encodeSGLang(dst []byte, r *llm.Request, q Quirks) []byte {
 			p.int("sampling_seed", *seed)
 		}
 		p.strs("stop", r.Sampling.Stop)
+		if schema := schemaOf(r, q); schema != "" {
+			p.str("json_schema", schema) // as text
+		}
 	})
 	if r.Stream {
 		b.raw("stream", "true")

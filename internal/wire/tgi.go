@@ -15,6 +15,7 @@ var tgiGenerate = Dialect{
 	Path:      "/generate_stream",
 	WholePath: "/generate",
 	KeyEnv:    "HF_TOKEN",
+	Schemas:   true,
 	TextOnly:  true,
 	Headers:   openAIHeaders,
 
@@ -56,6 +57,9 @@ func encodeTGI(dst []byte, r *llm.Request, q Quirks) []byte {
 			p.int("seed", *seed)
 		}
 		p.strs("stop", r.Sampling.Stop)
+		if schema := schemaOf(r, q); schema != "" {
+			p.raw("grammar", `{"type":"json","value":`+schema+"}")
+		}
 		p.raw("details", "true")
 		if !r.Stream {
 			p.raw("decoder_input_details", "true") // else the prompt's length is not told

@@ -1,0 +1,63 @@
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// The schema stands where each API looks for it, whole, and nowhere in an API
+// that has no word for it, nor after a server has refused it.
+func TestSchemaGoesAlong(t *testing.T) {
+	t.Parallel()
+	const schema = `{"type":"object","required":["a"]}`
+	quoted, _ := json.Marshal(schema)
+	places := map[string]string{
+		"openai-chat":         `"response_format":{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":` + schema + `}}`,
+		"openai-responses":    `"text":{"format":{"type":"json_schema","name":"answer","strict":true,"schema":` + schema + `}}`,
+		"tgi-generate":        `"grammar":{"type":"json","value":` + schema + `}`,
+		"ollama-chat":         `"format":` + schema,
+		"ollama-generate":     `"format":` + schema,
+		"sglang-generate":     `"json_schema":` + string(quoted),
+		"llamacpp-completion": `"json_schema":` + schema,
+	}
+	forEachDialect(t, func(t *testing.T, d *Dialect) {
+		r := everyKnob()
+		r.Schema = []byte(schema)
+		body := string(d.Encode(nil, r, Quirks{}))
+		want, has := places[d.Name]
+		if d.Schemas != has || has && !strings.Contains(body, want) || !has && strings.Contains(body, "required") {
+			t.Errorf("says that it takes a schema: %t; %s", d.Schemas, body)
+		}
+		if !json.Valid([]byte(body)) {
+			t.Errorf("not JSON: %s", body)
+		}
+		if _, _, err := d.ParseRequest([]byte(body)); err != nil {
+			t.Error(err)
+		}
+		if refused := string(d.Encode(nil, r, Quirks{NoSchema: true})); strings.Contains(refused, "required") {
+			t.Errorf("after a refusal: %s", refused)
+		}
+	})
+}
+
+func TestSchemaIsRead(t *testing.T) {
+	t.Parallel()
+	for _, field := range []string{`"guided_json":{"type":"object"}`, `"response_format":{"type":"json_schema","json_schema":{"schema":{"type":"object"}}}`} {
+		r, _, err := parseChat([]byte(`{"messages":[{"role":"user","content":"u"}],` + field + `}`))
+		if err != nil || string(r.Schema) != `{"type":"object"}` {
+			t.Errorf("%s: %q, %v", field, r.Schema, err)
+		}
+	}
+	r, _, err := parseChat([]byte(`{"messages":[{"role":"user","content":"u"}],"response_format":{"type":"text"}}`))
+	if err != nil || r.Schema != nil {
+		t.Errorf("plain text: %q, %v", r.Schema, err)
+	}
+	d, _ := ByName("openai-chat")
+	if q, again := d.Adapt([]byte(`{"error":"response_format is not supported"}`), Quirks{}); !again || q != (Quirks{NoSchema: true}) {
+		t.Errorf("a refusal taught %+v, %t", q, again)
+	}
+	if _, again := d.Adapt([]byte(`{"error":"response_format is not supported"}`), Quirks{NoSchema: true}); again {
+		t.Error("asked a third time")
+	}
+}
