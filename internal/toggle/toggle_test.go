@@ -67,7 +67,7 @@ func TestStandings(t *testing.T) {
 // Noise alone is called a difference no more often than the level allows.
 func TestNoiseIsNotCalled(t *testing.T) {
 	t.Parallel()
-	const trials = 300
+	const trials = 150
 	called := 0
 	for seed := range uint64(trials) {
 		switch judgedE2E(made(seed, 300, 0.8, func(float64) float64 { return 1 })).Standing {
