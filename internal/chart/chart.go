@@ -112,6 +112,14 @@ func (p Point) interval() bool { return p.Low != 0 || p.High != 0 }
 
 func (m Mark) interval() bool { return m.Low != 0 || m.High != 0 }
 
+// name is an axis's label, and how it is divided where that is not even.
+func (a Axis) name() string {
+	if a.Log && a.Label != "" {
+		return a.Label + " (logarithmic)"
+	}
+	return a.Label
+}
+
 // hollowMeans says what a hollow point is.
 func (c *Chart) hollowMeans() string {
 	if c.Hollow != "" {
@@ -140,7 +148,9 @@ func newScale(values []float64, a Axis) scale {
 	s := scale{low: slices.Min(values), high: slices.Max(values), log: a.Log}
 	if a.Log {
 		s.low, s.high = s.low/1.25, s.high*1.25
-		s.ticks = logTicks(s.low, s.high)
+		if s.ticks = logTicks(s.low, s.high); len(s.ticks) < 2 {
+			s.ticks = evenTicks(s.low, s.high)
+		}
 		return s
 	}
 	if room := (s.high - s.low) / 4; a.Free && room > 0 {
@@ -177,6 +187,17 @@ func niceStep(step float64) float64 {
 		}
 	}
 	return 10 * base
+}
+
+// evenTicks are the multiples of a nice step between the two: within less than
+// a factor of ten, powers of ten say too little.
+func evenTicks(low, high float64) []float64 {
+	step := niceStep((high - low) / 4)
+	var ticks []float64
+	for i := math.Ceil(low / step); i*step <= high; i++ {
+		ticks = append(ticks, i*step)
+	}
+	return ticks
 }
 
 // logTicks are 1, 2, 5 of each power of ten between the two, or the powers

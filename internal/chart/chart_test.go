@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -253,6 +254,34 @@ func TestAFreeAxisBeginsNearItsValues(t *testing.T) {
 		s := newScale([]float64{0.9, 0.98}, Axis{Free: tt.free})
 		if s.low < tt.lowest || s.at(0.9) < 0 || s.at(0.98) > 1 {
 			t.Errorf("free %v: from %g to %g", tt.free, s.low, s.high)
+		}
+	}
+}
+
+// However narrow the values and however small the picture, its height can be
+// read off.
+func TestTheYAxisHasNumbers(t *testing.T) {
+	t.Parallel()
+	number := regexp.MustCompile(`(?m)^ *[0-9][0-9.e+]*┤`)
+	for _, values := range [][2]float64{{260, 380}, {99, 101}, {1, 1}, {0.021, 0.023}, {3, 90_000}, {7, 8}} {
+		for _, log := range []bool{true, false} {
+			for _, height := range []int{4, 8, 14, 30} {
+				c := Chart{Y: Axis{Label: "ms", Log: log}, Lines: []Line{{Points: []Point{{X: 1, Y: values[0]}, {X: 2, Y: values[1]}}}}}
+				text := strings.Join(c.Text(60, height), "\n")
+				if n := len(number.FindAllString(text, -1)); n < 2 {
+					t.Errorf("%d numbers at the axis of %v, log %v, %d rows:\n%s", n, values, log, height, text)
+				}
+			}
+		}
+	}
+}
+
+func TestALogarithmicAxisSaysSo(t *testing.T) {
+	t.Parallel()
+	c := sample()
+	for _, picture := range []string{c.SVG("l", Size{480, 300}), strings.Join(c.Text(60, 10), "\n")} {
+		if !strings.Contains(picture, "ms (logarithmic)") || strings.Contains(picture, "requests/s (logarithmic)") {
+			t.Errorf("which axis is logarithmic is not told:\n%s", picture)
 		}
 	}
 }

@@ -72,8 +72,8 @@ func (d *drawing) axes(c *Chart) {
 		d.add(`<text class="axis" x="%.1f" y="%d" text-anchor="middle">%s</text>`, d.px(v), d.bottom+19, html.EscapeString(c.X.format(v)))
 	}
 	d.add(`<line class="frame" x1="%d" x2="%d" y1="%d" y2="%d"/>`, left, d.right, d.bottom, d.bottom)
-	d.add(`<text class="axis name" x="%d" y="%d" text-anchor="end">%s</text>`, d.right, d.bottom+38, html.EscapeString(c.X.Label))
-	d.add(`<text class="axis name" x="%d" y="%d">%s</text>`, 0, 14, html.EscapeString(c.Y.Label))
+	d.add(`<text class="axis name" x="%d" y="%d" text-anchor="end">%s</text>`, d.right, d.bottom+38, html.EscapeString(c.X.name()))
+	d.add(`<text class="axis name" x="%d" y="%d">%s</text>`, 0, 14, html.EscapeString(c.Y.name()))
 }
 
 func (a Axis) format(v float64) string {

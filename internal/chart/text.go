@@ -59,7 +59,7 @@ func (c *Chart) text(width, height int) []string {
 	for _, l := range c.Lines {
 		g.line(l, x, y)
 	}
-	rows := []string{c.Y.Label}
+	rows := []string{c.Y.name()}
 	rows = append(rows, g.framed(c.Y, y, margin)...)
 	rows = append(rows, g.foot(c.X, x, margin)...)
 	return append(rows, c.key(width, margin)...)
@@ -203,7 +203,7 @@ func (g *grid) foot(a Axis, x scale, margin int) []string {
 		free = from + len(text) + 1
 	}
 	space := strings.Repeat(" ", margin)
-	return []string{space + "└" + string(axis), space + " " + strings.TrimRight(string(labels), " "), padLeft(a.Label, margin+1+g.columns())}
+	return []string{space + "└" + string(axis), space + " " + strings.TrimRight(string(labels), " "), padLeft(a.name(), margin+1+g.columns())}
 }
 
 // key says what the signs mean, wrapped to width.

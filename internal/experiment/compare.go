@@ -39,6 +39,7 @@ func Compare(ctx context.Context, o Options, b *config.Config) (*result.Result, 
 		return nil, "", fmt.Errorf("the second server: %w", err)
 	}
 	defer found.Close()
+	x.other = found
 	second := *b
 	if !b.Embedded() {
 		second.Provider.Model = found.Model()

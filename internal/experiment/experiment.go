@@ -67,6 +67,8 @@ type conductor struct {
 	e2e    time.Duration  // mean of the last stage
 	cut    string         // why the last stage was cut short, "" if it was not
 	used   measure.Used   // of the plan's limits on tokens and money
+	// other is the second server of a comparison.
+	other *measure.Target
 	// passed is how much of what was foreseen is over.
 	passed time.Duration
 	// rows are the points of a matrix by the names of their rows.
@@ -161,10 +163,20 @@ func (x *conductor) fresh(ctx context.Context, s Stage) (*result.Result, error) 
 
 // measured runs a stage on a target that is there.
 func (x *conductor) measured(ctx context.Context, s Stage, o measure.Options) (*result.Result, error) {
-	if limit := s.on.UsedUp(s.Config, x.used); limit != "" {
+	used := x.used
+	if x.other != nil {
+		// A stage counts what was asked of its own server before the load; what
+		// was asked of the other one is paid from the same purse.
+		for _, t := range []*measure.Target{x.target, x.other} {
+			if t != s.on {
+				used.Add(t.Preflight(s.Config))
+			}
+		}
+	}
+	if limit := s.on.UsedUp(s.Config, used); limit != "" {
 		return nil, endedBy(limit)
 	}
-	o.Config, o.Target, o.Used = s.Config, s.on, x.used
+	o.Config, o.Target, o.Used = s.Config, s.on, used
 	res, _, err := measure.Run(ctx, o)
 	switch {
 	case errors.Is(err, context.Canceled):

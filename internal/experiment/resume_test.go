@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -276,6 +277,37 @@ func TestLimitsAreOfTheWhole(t *testing.T) {
 	on, was := again(t, sweep(t), out)
 	if slices.Contains(was, false) || len(was) != len(res.Stages) || on.Interrupted != bound {
 		t.Errorf("going on kept %v and ended by %q, want all of it kept", was, on.Interrupted)
+	}
+}
+
+// Both servers of a comparison are paid from one purse, the requests before the
+// load included.
+func TestLimitsAreOfBothServers(t *testing.T) {
+	t.Parallel()
+	const most, each = 400, 16 + 4
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/models":
+			io.WriteString(w, `{"data":[{"id":"m"}]}`)
+		case "/v1/chat/completions":
+			asked.Add(1)
+			w.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(w, `data: {"choices":[{"delta":{"content":"x"}}]}`+"\n\n"+
+				`data: {"choices":[],"usage":{"prompt_tokens":16,"completion_tokens":4}}`+"\n\ndata: [DONE]\n\n")
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer server.Close()
+	flags := map[string][]string{"url": {server.URL}, "concurrency": {"1"}, "requests": {"100"}, "rounds": {"1"}, "workload": {"fixed(16,4)"},
+		"max-tokens-total": {fmt.Sprint(most)}, "out": {filepath.Join(t.TempDir(), "compare")}}
+	res, _, err := experiment.Compare(t.Context(), experiment.Options{Options: measure.Options{Config: plan(t, flags)}}, plan(t, flags))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used := each * asked.Load(); used > most || used < most-2*each || res.Interrupted == "" {
+		t.Errorf("%d tokens were used, ended by %q; want all of %d and no more", used, res.Interrupted, most)
 	}
 }
 

@@ -30,6 +30,16 @@ type Used struct {
 // Add takes in another run's.
 func (u *Used) Add(other Used) { u.Tokens, u.Money = u.Tokens+other.Tokens, u.Money+other.Money }
 
+// Preflight is what the requests before the load took of the plan's limits.
+func (t *Target) Preflight(c *config.Config) Used {
+	var u Used
+	r := run{Options: Options{Config: c}}
+	for _, s := range t.found.asked {
+		u.Add(Used{Tokens: s.prompt + s.output, Money: r.price(s.prompt, s.output)})
+	}
+	return u
+}
+
 // UsedBy adds up what a run directory's requests took, warm-up and cool-down
 // included: they are paid for too.
 func UsedBy(path string, c *config.Config) (Used, error) {

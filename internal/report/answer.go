@@ -269,7 +269,7 @@ func (p *page) checklist(items []result.Item) {
 		state.text = indent + state.text
 		longest := unbounded
 		if p.kept == nil {
-			longest = 32
+			longest = 40
 		}
 		t.rows = append(t.rows, []cell{state, {text: label(item.Name)}, {text: shortened(item.Field, longest)}, {text: clean(item.Text)}})
 	}

@@ -147,7 +147,7 @@ func pointTitle(r *result.Result, i int) string {
 	case i == pooled(r):
 		return "all runs together " + loadPhrase(point)
 	case point.Name != "":
-		return label(point.Name)
+		return clean(point.Name)
 	case len(r.Points) == 1:
 		return "measured " + loadPhrase(point)
 	}
@@ -196,8 +196,8 @@ func objectiveTexts(r *result.Result) []string {
 // trusted lists every question about the run itself with its answer.
 func (p *page) trusted(r *result.Result) {
 	p.field("client", p.client(r))
-	t := table{columns: []column{{head: cell{text: "checks", tone: bold}}, {}, {head: cell{text: "found"}},
-		{head: cell{text: "wanted"}}, {align: alignProse}}}
+	t := table{columns: []column{{head: cell{text: "checks", tone: bold}}, {}, {head: cell{text: "measured"}},
+		{head: cell{text: "expected"}}, {align: alignProse}}}
 	for _, c := range r.Verdict.Checks {
 		standing := cell{text: indent + "passed", tone: good}
 		if !c.OK {

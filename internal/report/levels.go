@@ -180,7 +180,7 @@ func (p *page) stages(r *result.Result) {
 	row := 0
 	t := p.pointsTable(r, points, column{head: cell{text: "stages", tone: bold}}, func(int) cell {
 		row++
-		return cell{text: indent + label(stages[row-1].Name)}
+		return cell{text: indent + p.title(stages[row-1].Name)}
 	})
 	p.write(t)
 	p.hang(indent, countedFromDue)
@@ -195,9 +195,9 @@ func (p *page) expectation(s result.Stage) {
 		return
 	}
 	p.gap()
-	p.heading(label(s.Name))
-	p.field("supposed", clean(s.Hypothesis))
-	p.field("asked", clean(s.Question))
+	p.heading(clean(s.Name))
+	p.field("hypothesis", clean(s.Hypothesis))
+	p.field("question", clean(s.Question))
 	p.field("expected", clean(s.Expectation))
 	outcome := clean(s.Outcome)
 	switch {
@@ -207,5 +207,5 @@ func (p *page) expectation(s result.Stage) {
 	default:
 		outcome += " · " + p.paint(bad, "not as expected")
 	}
-	p.field("found", outcome)
+	p.field("measured", outcome)
 }

@@ -121,6 +121,15 @@ func clean(text string) string {
 // label is a name from outside, short enough for a column.
 func label(name string) string { return shortened(name, 24) }
 
+// title is the name of a row: whole where there is room for it.
+func (p *page) title(name string) string {
+	const longest = 44
+	if p.width == unbounded {
+		return clean(name)
+	}
+	return shortened(name, longest)
+}
+
 // shortened is a text from outside of at most so many columns.
 func shortened(text string, longest int) string {
 	if text = clean(text); visible(text) > longest {
