@@ -223,7 +223,7 @@ func weigh(e config.Expectation, p *result.Point, rows map[string]*result.Point)
 func weighObjectives(p *result.Point) (string, *bool) {
 	var parts []string
 	for _, v := range p.Objectives {
-		parts = append(parts, v.Objective+" "+string(v.Standing))
+		parts = append(parts, v.Objective+" "+strings.ReplaceAll(string(v.Standing), "_", " "))
 	}
 	if parts == nil {
 		return "the plan has no objectives", nil

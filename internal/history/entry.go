@@ -86,13 +86,16 @@ func kindOf(res *result.Result) string {
 
 // loadOf says how much load there was, where there was one.
 func loadOf(res *result.Result) string {
-	if len(res.Points) == 0 || res.Limit != nil || res.Curve != nil {
+	several := len(res.Stages) > 0 && res.Repeats == nil && res.Comparison == nil
+	if len(res.Points) == 0 || several || res.Limit != nil || res.Curve != nil {
 		return ""
 	}
 	load := res.Points[0].Load
 	switch {
 	case load.Rate != nil:
 		return strconv.FormatFloat(*load.Rate, 'g', 4, 64) + "/s"
+	case load.Concurrency != nil && *load.Concurrency == 1:
+		return "1 stream"
 	case load.Concurrency != nil:
 		return fmt.Sprintf("%d streams", *load.Concurrency)
 	}

@@ -182,10 +182,34 @@ func (p *page) stages(r *result.Result) {
 		row++
 		return cell{text: indent + p.title(stages[row-1].Name)}
 	})
+	t.addExpected(stages)
 	p.write(t)
 	p.hang(indent, countedFromDue)
 	for _, s := range stages {
 		p.expectation(s)
+	}
+}
+
+// addExpected says of each row of a matrix whether it came out as expected.
+func (t *table) addExpected(stages []result.Stage) {
+	cells := make([]cell, len(stages))
+	some := false
+	for i, s := range stages {
+		switch {
+		case s.Expectation == "" || s.Outcome == "":
+			cells[i] = cell{text: absent}
+			continue
+		case s.Agrees == nil:
+			cells[i] = cell{text: "undecided", tone: weak}
+		case *s.Agrees:
+			cells[i] = cell{text: "yes", tone: good}
+		default:
+			cells[i] = cell{text: "no", tone: bad}
+		}
+		some = true
+	}
+	if some {
+		t.add(column{head: cell{text: "as expected"}, align: alignRight}, cells)
 	}
 }
 

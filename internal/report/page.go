@@ -78,7 +78,11 @@ func (p *page) hang(lead, text string) {
 }
 
 // field writes a named fact: "engine      vllm 0.11.0 …".
-func (p *page) field(key, text string) {
+func (p *page) field(key, text string) { p.fieldAt(key, keyWidth, text) }
+
+// fieldAt writes a named fact whose text begins in a column of its own; a name
+// that is as long stays apart from its text.
+func (p *page) fieldAt(key string, at int, text string) {
 	if text == "" {
 		return
 	}
@@ -86,7 +90,7 @@ func (p *page) field(key, text string) {
 		p.keep(piece{kind: fact, key: key, text: text})
 		return
 	}
-	p.hang(padRight(key, keyWidth), text)
+	p.hang(padRight(key, max(at, visible(key)+1)), text)
 }
 
 // heading names what follows within a section.

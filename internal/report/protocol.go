@@ -24,12 +24,18 @@ func (p *page) protocol(b *result.Protocol) {
 		p.field("hot tenant", clean(fmt.Sprintf("%s at %s: ttft p99 of %s %s beside it, %s without", n.Hot,
 			inUnit(figure(n.HotRate), "requests/s"), n.Tenant, inUnit(figure(*n.Beside), "ms"), inUnit(figure(*n.Without), "ms"))))
 	}
-	for _, f := range b.Preflight {
-		p.field("preflight", clean(joined(f.About, f.Figure, f.Cure)))
+	for i, f := range b.Preflight {
+		p.field(once(i, "preflight"), clean(joined(f.About+" "+f.Check, f.Figure, f.Cure)))
+	}
+	p.gap()
+	wide := keyWidth
+	for _, f := range b.Fields {
+		wide = max(wide, visible(clean(f.Name))+columnGap)
 	}
 	for _, f := range b.Fields {
-		p.field(clean(f.Name), clean(f.Value))
+		p.fieldAt(clean(f.Name), wide, clean(f.Value))
 	}
+	p.gap()
 	if b.Scale > 0 {
 		p.field("scale", fmt.Sprintf("every stage was shortened to %s of its length: probes, not claims", percent(b.Scale)))
 	}

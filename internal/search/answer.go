@@ -176,7 +176,7 @@ func (s *Search) note(a *Limit) {
 	add := func(format string, args ...any) { a.Notes = append(a.Notes, fmt.Sprintf(format, args...)) }
 	switch a.Standing {
 	case Wide:
-		add("the interval is wider than ± %g %%: give the search more time", 200*s.spec.Precision)
+		add("the interval is wider than ± %.3g %%: give the search more time", 200*s.spec.Precision)
 	case AtLeast:
 		if a.Confirmed {
 			add("nothing broke up to %.4g requests/s: the limit is higher", a.Rate)
