@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"redline/internal/catalog"
 )
@@ -36,7 +37,7 @@ type pairFlags struct {
 func (p *process) catalogCommand() *cobra.Command {
 	var f pairFlags
 	c := &cobra.Command{Use: "catalog [MODEL|ACCELERATOR|config.json]", Short: "list models and accelerators; compute what a pair can do",
-		Long: catalogHelp, Example: catalogExamples, Args: cobra.MaximumNArgs(1)}
+		Long: catalogHelp, Example: catalogExamples, Args: oneEntry}
 	flags := c.Flags()
 	flags.StringArrayVar(&f.files, "catalog", nil, "file of further models and accelerators, or a model's config.json; repeatable")
 	flags.StringVar(&f.gpu, "gpu", "", "accelerator to compute for")
@@ -52,6 +53,9 @@ func (p *process) catalogCommand() *cobra.Command {
 		if err != nil {
 			return usage("--catalog: %v", err)
 		}
+		if idle := f.idle(flags); f.gpu == "" && idle != "" {
+			return usage("--%s: is about a pair: name the accelerator too, such as --gpu H100", idle)
+		}
 		if len(args) == 0 {
 			if f.gpu != "" {
 				return usage("--gpu: name the model too, such as: redline catalog llama-3.1-8b --gpu %s", f.gpu)
@@ -61,6 +65,24 @@ func (p *process) catalogCommand() *cobra.Command {
 		return p.showEntry(known, args[0], f)
 	}
 	return c
+}
+
+// oneEntry refuses a second name: a pair is a model and --gpu.
+func oneEntry(_ *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usage("want one name, got %d; a pair is: redline catalog %s --gpu %s", len(args), args[0], args[1])
+	}
+	return nil
+}
+
+// idle names the first flag that means nothing without an accelerator.
+func (f pairFlags) idle(flags *pflag.FlagSet) string {
+	for _, name := range []string{"tp", "prompt", "output", "concurrency", "precision", "kv-precision"} {
+		if flags.Changed(name) {
+			return name
+		}
+	}
+	return ""
 }
 
 func (p *process) listCatalog(known *catalog.Catalog, asJSON bool) error {
@@ -82,11 +104,14 @@ func (p *process) encode(v any) error {
 // showEntry shows a model, a pair, or an accelerator.
 func (p *process) showEntry(known *catalog.Catalog, name string, f pairFlags) error {
 	model, err := findModel(known, name)
-	if err != nil && f.gpu == "" {
-		if a, missing := known.Accelerator(name); missing == nil {
-			if f.asJSON {
-				return p.encode(a)
-			}
+	if err != nil {
+		switch a, missing := known.Accelerator(name); {
+		case missing != nil:
+		case f.gpu != "":
+			return usage("%s is an accelerator: name the model in its place, such as: redline catalog llama-3.1-8b --gpu %s", name, f.gpu)
+		case f.asJSON:
+			return p.encode(a)
+		default:
 			return a.Show(p.stdout)
 		}
 	}

@@ -194,5 +194,25 @@ func unknown[T any](kind, name string, entries []T, namesOf func(T) []string) er
 		names := namesOf(e)
 		all, primary = append(all, names...), append(primary, names[0])
 	}
-	return fmt.Errorf("unknown %s %q: %s", kind, name, strings.TrimSpace(near.Hint(name, all)+" known: "+strings.Join(primary, ", ")))
+	hint := near.Hint(name, all)
+	if family := beginning(name, primary); len(family) > 0 {
+		hint = "did you mean " + strings.Join(family, " or ") + "?"
+	}
+	return fmt.Errorf("unknown %s %q: %s", kind, name, strings.TrimSpace(hint+" known: "+strings.Join(primary, ", ")))
+}
+
+// beginning gives the names that begin as a word does, punctuation aside:
+// "llama3" is the family of llama-3.1.
+func beginning(word string, names []string) []string {
+	word = fold(word)
+	if len(word) < 3 {
+		return nil
+	}
+	var found []string
+	for _, n := range names {
+		if strings.HasPrefix(fold(n), word) {
+			found = append(found, n)
+		}
+	}
+	return found
 }

@@ -47,15 +47,15 @@ func (s Sheet) Show(w io.Writer) error {
 		s.Accelerator.Name, grouped(s.Prompt), grouped(s.Output), digits(s.Concurrency)), ""}
 	add := func(key, text string) { lines = append(lines, fact(key, text)) }
 	if !s.Fits {
-		lines[1] = s.shortage()
+		lines = append([]string{s.shortage(), lines[0]}, "")
 		add("weights", s.weightsPhrase())
 		_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
 		return err
 	}
 	add("weights", s.weightsPhrase())
-	add("kv cache", fmt.Sprintf("%s a token, %s a request; room for %s tokens (%s on each): full at %s requests",
-		Size(float64(f.KVPerToken)), Size(float64(f.KVPerRequest)), grouped(f.RoomTokens), Size(f.Room), grouped(f.FullAt)))
-	add("decode", fmt.Sprintf("%s ms a token (TPOT), %s tokens/s in all; each step reads %s on each accelerator", digits(1e3*f.TPOT), grouped(f.DecodeRate), Size(f.StepBytesRead)))
+	add("kv cache", fmt.Sprintf("%s a token, %s a request; room for %s tokens (%s): full at %s requests",
+		Size(float64(f.KVPerToken)), Size(float64(f.KVPerRequest)), grouped(f.RoomTokens), s.onEach(f.Room, " on each"), grouped(f.FullAt)))
+	add("decode", fmt.Sprintf("%s ms a token (TPOT), %s tokens/s in all; each step reads %s", digits(1e3*f.TPOT), grouped(f.DecodeRate), s.onEach(f.StepBytesRead, " on each accelerator")))
 	add("prefill", fmt.Sprintf("%s ms to the first token (TTFT) beside the others and without a queue; %s ms alone, %s tokens/s",
 		digits(1e3*f.TTFT), digits(1e3*f.Prefill), grouped(f.PrefillRate)))
 	add("ridge", s.ridgePhrase())
@@ -66,6 +66,14 @@ func (s Sheet) Show(w io.Writer) error {
 	add("assumed", fmt.Sprintf("%.0f %% of memory for the engine, cache at %s, steps of up to %s tokens", 100*d.Utilization, s.KVPrecision, grouped(float64(d.BatchTokens))))
 	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
 	return err
+}
+
+// onEach says that a size is that of every accelerator, where there are several.
+func (s Sheet) onEach(bytes float64, where string) string {
+	if s.TP > 1 {
+		return Size(bytes) + where
+	}
+	return Size(bytes)
 }
 
 func (s Sheet) weightsPhrase() string {
@@ -86,12 +94,12 @@ func (s Sheet) ridgePhrase() string {
 
 // shortage says by how much it does not fit, and what would.
 func (s Sheet) shortage() string {
-	text := fmt.Sprintf("It does not fit: each accelerator lacks %s for the weights and one request.", Size(s.ShortBytes))
+	text := "DOES NOT FIT: weights and one request lack " + s.onEach(s.ShortBytes, " on each accelerator") + "; "
 	switch {
 	case s.LeastTP > s.TP:
-		return text + fmt.Sprintf(" The least that fits is --tp %d.", s.LeastTP)
+		return text + fmt.Sprintf("the least that fits is --tp %d", s.LeastTP)
 	case s.LeastTP > 0:
-		return text + fmt.Sprintf(" --tp %d would.", s.LeastTP)
+		return text + fmt.Sprintf("--tp %d fits", s.LeastTP)
 	}
-	return text + " No number of them does: choose a larger accelerator or a smaller precision."
+	return text + "no number of them does: choose a larger one or a smaller --precision"
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -21,13 +22,31 @@ func (c *Catalog) List(w io.Writer) error {
 			grouped(float64(m.MaxLen)), string(m.Precision)})
 	}
 	text := columns(rows) + "\n"
-	rows = [][]string{{"accelerator", "memory", "bandwidth", "bf16", "fp8", "$/hour", "dated"}}
+	rows = [][]string{{"accelerator", "memory", "bandwidth", "bf16", "fp8", "$/hour"}}
 	for _, a := range c.Accelerators() {
-		rows = append(rows, []string{a.Name, Size(float64(a.Memory)), digits(a.Read/1e12) + " TB/s", teraflops(a.BF16), teraflops(a.FP8), a.priceRange(1), a.PriceDated})
+		rows = append(rows, []string{a.Name, Size(float64(a.Memory)), digits(a.Read/1e12) + " TB/s", teraflops(a.BF16), teraflops(a.FP8), a.priceRange(1)})
 	}
-	text += columns(rows) + "\nOne of them: redline catalog NAME. A pair: redline catalog MODEL --gpu NAME [--tp N]. More of them: docs/CATALOG.md\n"
+	text += columns(rows) + c.pricesDated() + "\nOne of them: redline catalog NAME. A pair: redline catalog MODEL --gpu NAME [--tp N].\nMore of them: docs/CATALOG.md\n"
 	_, err := io.WriteString(w, text)
 	return err
+}
+
+// pricesDated says of when the list's prices are.
+func (c *Catalog) pricesDated() string {
+	var dates []string
+	for _, a := range c.Accelerators() {
+		if a.PriceHigh > 0 && a.PriceDated != "" {
+			dates = append(dates, a.PriceDated)
+		}
+	}
+	if len(dates) == 0 {
+		return ""
+	}
+	when := slices.Min(dates)
+	if last := slices.Max(dates); last != when {
+		when += " to " + last
+	}
+	return "prices on demand, as seen " + when + ": for a first look\n"
 }
 
 // Show writes what is known of a model.
@@ -36,8 +55,7 @@ func (m Model) Show(w io.Writer) error {
 	add := func(key, text string) { lines = append(lines, fact(key, text)) }
 	add("shape", m.shapePhrase())
 	add("attention", m.attentionPhrase())
-	add("weights", fmt.Sprintf("%s as shipped (%s); %s at bf16, %s at fp8, %s at int4", Size(float64(m.WeightBytes(m.Precision))), m.Precision,
-		Size(float64(m.WeightBytes(BF16))), Size(float64(m.WeightBytes(FP8))), Size(float64(m.WeightBytes(INT4)))))
+	add("weights", m.weightsPhrase())
 	add("kv cache", m.cachePhrase())
 	add("context", grouped(float64(m.MaxLen))+" tokens")
 	add("from", origin(m.Dated, m.Source, m.Confidence))
@@ -50,6 +68,16 @@ func (m Model) activePhrase() string {
 		return ""
 	}
 	return ", of which a token is multiplied with " + billions(m.MatmulParams())
+}
+
+func (m Model) weightsPhrase() string {
+	text := Size(float64(m.WeightBytes(m.Precision))) + " as shipped (" + string(m.Precision) + ")"
+	for _, other := range []Precision{BF16, FP8, INT4} {
+		if other != m.Precision {
+			text += ", " + Size(float64(m.WeightBytes(other))) + " at " + string(other)
+		}
+	}
+	return text
 }
 
 func (m Model) shapePhrase() string {
@@ -79,10 +107,10 @@ func (m Model) attentionPhrase() string {
 }
 
 func (m Model) cachePhrase() string {
-	text := grouped(float64(m.KVBytesPerToken(BF16))) + " bytes a token at 16 bits"
+	text := Size(float64(m.KVBytesPerToken(BF16))) + " a token at 16 bits"
 	if m.WindowLayers > 0 {
 		growth := m.KVBytes(m.Window+1, BF16) - m.KVBytes(m.Window, BF16)
-		text += ", " + grouped(float64(growth)) + " for each one beyond the window"
+		text += ", " + Size(float64(growth)) + " for each one beyond the window"
 	}
 	if m.KVLora > 0 {
 		text += ", held by every accelerator"
@@ -123,9 +151,16 @@ func (a Accelerator) priceRange(n float64) string {
 	case a.PriceHigh == 0:
 		return ""
 	case a.PriceLow == a.PriceHigh:
-		return digits(n * a.PriceLow)
+		return dollars(n * a.PriceLow)
 	}
-	return digits(n*a.PriceLow) + " to " + digits(n*a.PriceHigh)
+	return dollars(n*a.PriceLow) + " to " + dollars(n*a.PriceHigh)
+}
+
+// dollars has cents, as a price has.
+func dollars(x float64) string {
+	whole, cents, _ := strings.Cut(strconv.FormatFloat(x, 'f', 2, 64), ".")
+	value, _ := strconv.ParseFloat(whole, 64)
+	return grouped(value) + "." + cents
 }
 
 func (a Accelerator) pricePhrase(n float64) string {
@@ -134,7 +169,7 @@ func (a Accelerator) pricePhrase(n float64) string {
 		parts = append(parts, "$"+a.priceRange(n)+" an hour on demand")
 	}
 	if a.PriceReserved > 0 {
-		parts = append(parts, "$"+digits(n*a.PriceReserved)+" reserved")
+		parts = append(parts, "$"+dollars(n*a.PriceReserved)+" reserved")
 	}
 	if len(parts) == 0 {
 		return "not known; give price in a catalog file"
@@ -155,10 +190,27 @@ func origin(dated, source, confidence string) string {
 	return strings.Join(parts, ", ")
 }
 
-// fact is a named line.
+// fact is a named text, in lines that fit a terminal.
 func fact(key, text string) string {
-	const width = 12
-	return key + strings.Repeat(" ", max(1, width-utf8.RuneCountInString(key))) + text
+	const left, width = 12, 100
+	var b strings.Builder
+	b.WriteString(key + strings.Repeat(" ", max(1, left-utf8.RuneCountInString(key))))
+	used := 0
+	for i, word := range strings.Split(text, " ") {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case used+1+n > width-left:
+			b.WriteString("\n" + strings.Repeat(" ", left))
+			used = 0
+		default:
+			b.WriteByte(' ')
+			used++
+		}
+		b.WriteString(word)
+		used += n
+	}
+	return b.String()
 }
 
 // columns sets a table whose first column is aligned to the left, the others

@@ -80,11 +80,19 @@ func within(a, b, share, floor float64) bool {
 	return math.Abs(a-b) <= max(share*max(a, b), floor)
 }
 
+// queueGrew reports whether the two sides time different requests: the client
+// those that were due in the window, the server those that it got to, which
+// came earlier and waited less where the queue grows.
+func (p pair) queueGrew() bool {
+	overload := p.client.Window.Overload
+	return overload != nil && *overload
+}
+
 // ttft: what the client waits for beyond the server's own account of it is the
 // way there and back, and whatever stands in front of the engine.
 func (p pair) ttft() *result.CrossCheck {
 	here, there := p.client.Latency.TTFT, p.server.TTFT
-	if here == nil || here.N < leastTimed || there == nil || there.N < leastTimed {
+	if p.queueGrew() || here == nil || here.N < leastTimed || there == nil || there.N < leastTimed {
 		return nil
 	}
 	c := &result.CrossCheck{Name: TTFT, Unit: "ms", Client: &here.Mean, Server: &there.Mean, Tolerance: ttftTolerance,
@@ -104,7 +112,7 @@ func (p pair) ttft() *result.CrossCheck {
 // queue splits the time to the first token as the server does.
 func (p pair) queue() *result.CrossCheck {
 	here, queue, prefill := p.client.Latency.TTFT, p.server.Queue, p.server.Prefill
-	if here == nil || here.N < leastTimed || queue == nil || prefill == nil || queue.N < leastTimed || prefill.N < leastTimed {
+	if p.queueGrew() || here == nil || here.N < leastTimed || queue == nil || prefill == nil || queue.N < leastTimed || prefill.N < leastTimed {
 		return nil
 	}
 	sum := queue.Mean + prefill.Mean
@@ -194,10 +202,14 @@ func (p pair) replicas() *result.CrossCheck {
 	return c
 }
 
-// digits keeps three of them, and no exponent.
+// digits keeps three of them at least, thousands apart, and no exponent.
 func digits(v float64) string {
-	if math.Abs(v) >= 100 {
-		return fmt.Sprintf("%.0f", v)
+	if math.Abs(v) < 100 {
+		return fmt.Sprintf("%.3g", v)
 	}
-	return fmt.Sprintf("%.3g", v)
+	text := fmt.Sprintf("%.0f", v)
+	for at := len(text) - 3; at > 0 && text[at-1] != '-'; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
 }

@@ -102,7 +102,11 @@ func (s *scene) load() []string {
 	return nil
 }
 
-func decimal(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }
+// decimal keeps three digits, as a flag wants them: without an exponent.
+func decimal(v float64) string {
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
+	return strconv.FormatFloat(rounded, 'f', -1, 64)
+}
 
 func confirmRate(s *scene) string {
 	rate := max(0.1, 0.8*s.point.Rates.Completed)

@@ -43,7 +43,7 @@ func Find(res *result.Result) []result.Finding {
 		}
 		explained = append(explained, rule.Explains...)
 		found = append(found, result.Finding{Regime: rule.Regime, Title: c.title, Confidence: c.confidence,
-			Point: s.index, Evidence: c.evidence, Confirm: rule.confirm(s), Response: responses(rule, s)})
+			Point: s.index, Evidence: c.evidence, Confirm: rule.confirm(s), Settled: rule.Settled, Response: responses(rule, s)})
 		if len(found) == Most {
 			break
 		}

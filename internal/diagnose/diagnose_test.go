@@ -109,6 +109,7 @@ func TestFindingIsWhole(t *testing.T) {
 			{Field: "points[0].prediction.tpot_ms.predicted", Text: "28 ms predicted from the accelerator's bandwidth"},
 			{Field: "points[0].accelerator.dram_active", Text: "no bandwidth counter was read"}},
 		Confirm: "redline run --url http://a --workload 'in=fixed(256) out=fixed(512)' --concurrency 1 --requests 30",
+		Settled: "a single stream is as slow: nothing but fewer bytes or more bandwidth helps",
 		Response: []string{"fewer bytes a token: quantize weights and cache; speculative decoding; or more bandwidth",
 			"sglang: --quantization fp8, --kv-cache-dtype fp8_e5m2, --speculative-algorithm EAGLE, --tp up"},
 		Advice: "short-context chat: a stack tuned for decode: memory bandwidth decides the pace, and a smaller precision is worth more than compute"}

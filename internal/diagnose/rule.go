@@ -39,7 +39,7 @@ var Rules = []Rule{
 		Regime: "kv-pressure", Name: "KV cache full",
 		When:     "requests were preempted, 3 and 0.5 % of those answered at least; or the cache was 95 % full while one request and more waited on the mean and the batch was not at its limit",
 		Sure:     "certain with the server's count of preemptions; likely by the gauge alone; nothing is said without the server's metrics",
-		Settled:  "half the requests in flight, and neither preemptions nor a queue",
+		Settled:  "half the requests in flight cause neither preemptions nor a queue",
 		Explains: []string{"scheduler-saturation", "network-bound", "interference", "queueing", "prefill-bound", "batching-trade-off", "inefficient-decode", "decode-memory-bound"},
 		about:    either, judge: kvPressure, confirm: confirmHalf,
 	},

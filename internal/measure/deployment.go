@@ -24,7 +24,7 @@ type deployment struct {
 
 // errNoHardware is that of a server of which nobody says what it runs on. The
 // cure is the user's to choose, so it is no warning.
-var errNoHardware = errors.New("what to expect of the hardware (say metadata.hardware: H100, and --catalog FILE where it is not known)")
+var errNoHardware = errors.New("what to expect of the hardware (say metadata.hardware: H100 in a plan, and --catalog FILE where it is not known)")
 
 // deploymentOf finds out what is measured: the embedded engine knows, of others
 // it is what the server, its devices and the plan's metadata say.

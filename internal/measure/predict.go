@@ -3,6 +3,7 @@ package measure
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"redline/internal/catalog"
 	"redline/internal/config"
@@ -136,10 +137,24 @@ const (
 
 // beside words a prediction and the measured median.
 func beside(a *result.Agreement) string {
-	if a.Measured == nil {
-		return fmt.Sprintf("%.3g ms predicted", a.Predicted)
+	text := threeDigits(a.Predicted) + " ms predicted"
+	if a.Measured != nil {
+		text += ", " + threeDigits(*a.Measured) + " ms measured"
 	}
-	return fmt.Sprintf("%.3g ms predicted, %.3g ms measured", a.Predicted, *a.Measured)
+	return text
+}
+
+// threeDigits keeps three of them, and no exponent: a queue of half a minute
+// has many milliseconds.
+func threeDigits(v float64) string {
+	if math.Abs(v) < 1000 {
+		return fmt.Sprintf("%.3g", v)
+	}
+	text := fmt.Sprintf("%.0f", v)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
 }
 
 func decodeSentence(p *result.Prediction, f catalog.Forecast) string {
@@ -172,9 +187,9 @@ func agreementSentence(p *result.Prediction, atOnce float64) string {
 	case tpot != nil && *tpot < ratioLow:
 		return fmt.Sprintf("tokens come in %.2f of the predicted time: the hardware, the precision or the model is better than stated, or tokens are guessed ahead", *tpot)
 	case tpot != nil && *tpot > ratioHigh:
-		return fmt.Sprintf("tokens take %.2g times as long as the hardware allows: look at kernels, batching and interference before buying more of it", *tpot)
+		return fmt.Sprintf("tokens take %s times as long as the hardware allows: look at kernels, batching and interference before buying more of it", threeDigits(*tpot))
 	case ttft != nil && *ttft > ratioTTFT:
-		return fmt.Sprintf("decode is as fast as the hardware allows; the first token takes %.2g times the predicted time, so prompts wait", *ttft)
+		return fmt.Sprintf("decode is as fast as the hardware allows; the first token takes %s times the predicted time, so prompts wait", threeDigits(*ttft))
 	case tpot == nil && ttft == nil:
 		return "nothing was measured that could be compared"
 	case tpot == nil:

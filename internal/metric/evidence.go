@@ -64,7 +64,8 @@ func (j judge) decide(verdict slo.Verdict, e evidence) slo.Verdict {
 			weak = blurredTimes(e.hidden)
 		}
 	}
-	if verdict.Standing != slo.Missed && weak == "" && j.window.overloaded() {
+	if verdict.Standing != slo.Missed && (weak == "" || weak == j.weakness()) && j.window.overloaded() {
+		// Where the queue grows a longer window is no cure: e2e grows with it.
 		weak = growingQueue
 	}
 	switch {

@@ -33,7 +33,7 @@ func (v view) notes(s Summary) []Note {
 type adder func(figure, format string, args ...any)
 
 func (v view) windowNotes(w Window, add adder) {
-	if !v.batches.enough() {
+	if !v.batches.enough() && !w.overloaded() {
 		add("latency", "no percentile is firm: the window is too short, %s", v.batches.tooShort())
 	}
 	switch {

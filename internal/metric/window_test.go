@@ -2,6 +2,7 @@ package metric
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -83,6 +84,22 @@ func TestAQueueBeyondItsLimitIsOverloaded(t *testing.T) {
 		s := summarizeRecords(t, o, queue(poisson(seed, 100, 130_000), 140, 0))
 		if !s.Window.overloaded() {
 			t.Errorf("seed %d at 140 %% load: growth %v of %d due is no overload", seed, *s.Window.Growth, s.Requests.Due)
+		}
+	}
+}
+
+// TestAGrowingQueueIsNotCuredByALongerWindow: where e2e grows with the queue,
+// nobody is told to measure for longer.
+func TestAGrowingQueueIsNotCuredByALongerWindow(t *testing.T) {
+	t.Parallel()
+	o := Options{Start: 1 * ms, End: 20_000 * ms, AskedRate: 10, Objectives: objectives(t, "e2e:p50<1s")}
+	s := summarizeRecords(t, o, queue(poisson(1, 100, 25_000), 140, 0))
+	if got := s.Objectives[0]; !s.Window.overloaded() || got.Standing != slo.Undecided || got.Note != growingQueue {
+		t.Errorf("overload %v, %s: %q", s.Window.overloaded(), got.Standing, got.Note)
+	}
+	for _, n := range s.Notes {
+		if strings.Contains(n.Text, "too short") {
+			t.Errorf("%s: %s", n.Figure, n.Text)
 		}
 	}
 }

@@ -19,9 +19,18 @@ func (p *page) why(r *result.Result) {
 	p.hang(p.paint(bold, "Why: "), clean(first.Title)+" ("+clean(first.Confidence)+")")
 	p.finding(plain, "try", whyWidth, clean(strings.Join(first.Response, "; ")))
 	p.finding(plain, "confirm", whyWidth, clean(first.Confirm))
+	p.finding(plain, "settled", whyWidth, ifSet("if ", clean(first.Settled)))
 	for _, f := range r.Diagnosis[1:] {
 		p.finding(plain, "also", whyWidth, clean(f.Title)+" ("+clean(f.Confidence)+")")
 	}
+}
+
+// ifSet puts a word before a text, where there is one.
+func ifSet(word, text string) string {
+	if text == "" {
+		return ""
+	}
+	return word + text
 }
 
 // whyWhole gives every finding with its evidence.
@@ -38,6 +47,7 @@ func (p *page) whyWhole(r *result.Result) {
 		}
 		p.field("try first", clean(strings.Join(f.Response, "; ")))
 		p.field("confirm by", clean(f.Confirm))
+		p.field("settled", ifSet("if ", clean(f.Settled)))
 		p.field("suits the workload", clean(f.Advice))
 	}
 }

@@ -64,6 +64,8 @@ type Finding struct {
 	Evidence []Evidence `json:"evidence"`
 	// Confirm is a redline command whose outcome would settle it.
 	Confirm string `json:"confirm,omitempty"`
+	// Settled is the outcome of that command that speaks for it.
+	Settled string `json:"settled,omitempty"`
 	// Response is what to try first, in the engine's own flags where they are
 	// known.
 	Response []string `json:"response"`
