@@ -151,7 +151,9 @@ func (p *process) demand(c *cobra.Command, cfg *config.Config, f capacityFlags) 
 		}
 	}
 	switch {
-	case ways != 1:
+	case ways == 0:
+		return capacity.Demand{}, usage("want the load to carry: one of --rate, --users with --think, and --workload")
+	case ways > 1:
 		return capacity.Demand{}, usage("want one of --rate, --users with --think, and --workload, got %d", ways)
 	case f.meanGiven && !(f.meanRate > 0):
 		return capacity.Demand{}, usage("--mean-rate: want requests per second above 0, got %g", f.meanRate)

@@ -220,9 +220,9 @@ func TestCapacityOfNonsense(t *testing.T) {
 		says string
 	}{
 		{"--rate 100", exitUsage, "wants the directory of a run or --limit"},
-		{run, exitUsage, "want one of --rate, --users with --think, and --workload"},
+		{run, exitUsage, "want the load to carry: one of --rate, --users with --think, and --workload"},
 		{run + " --rate 1 --users 5 --think 1s", exitUsage, "want one of --rate"},
-		{run + " --rate -5", exitUsage, "--rate: want requests per second above 0, got -5"},
+		{run + " --rate -5", exitUsage, "--rate: want requests per second above 0 and at most 1,000,000,000, got -5"},
 		{run + " --rate 100 --headroom 5", exitUsage, "--headroom: want a share of the demand such as 0.2"},
 		{run + " --rate 100 --headroom -1", exitUsage, "--headroom: want a share"},
 		{run + " --rate 100 --spare -1", exitUsage, "--spare: want 0 to"},

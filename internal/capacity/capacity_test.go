@@ -86,7 +86,7 @@ func TestLimitOfASweep(t *testing.T) {
 		}
 	}
 	p := planOf(t, Demand{Rate: 1}, sweep(at(1, 812, slo.Missed), at(5, 990, slo.Missed)), Options{})
-	if want := "no load that was measured keeps ttft:p99<500ms: ttft p99 is 812 ms even at 1 requests/s"; p.Impossible != want {
+	if want := "no load that was measured keeps ttft:p99<500ms: ttft p99 is 812 ms even at 1 requests/s; less was not tried: redline sweep --find-limit does"; p.Impossible != want {
 		t.Errorf("an objective that no load keeps: %q, want %q", p.Impossible, want)
 	}
 }

@@ -25,9 +25,9 @@ type Demand struct {
 func (d Demand) validate() error {
 	switch {
 	case d.Users == 0 && !(d.Rate > 0 && d.Rate <= mostRate):
-		return wrong("rate: want requests per second above 0, got %g", d.Rate)
+		return wrong("rate: want requests per second above 0 and at most %s, got %g", plain(mostRate), d.Rate)
 	case d.Users < 0 || d.Users > mostRate:
-		return wrong("users: want a number above 0, got %d", d.Users)
+		return wrong("users: want a number above 0 and at most %s, got %d", plain(mostRate), d.Users)
 	case d.Users > 0 && (d.Think <= 0 || d.Think > 24*time.Hour):
 		return wrong("think: want the time between an answer and the user's next request, such as 30s, got %s", d.Think)
 	case !(d.Mean >= 0 && d.Mean <= mostRate):

@@ -22,7 +22,7 @@ type basis struct {
 func (c Configuration) limit(m curve) (basis, error) {
 	if c.Limit != 0 {
 		if !(c.Limit > 0 && c.Limit <= mostRate) {
-			return basis{}, wrong("limit: want requests per second above 0, got %g", c.Limit)
+			return basis{}, wrong("limit: want requests per second above 0 and at most %s, got %g", plain(mostRate), c.Limit)
 		}
 		return basis{CapacityLimit: result.CapacityLimit{Rate: c.Limit, Basis: result.LimitGiven}}, nil
 	}
@@ -133,7 +133,7 @@ func (c Configuration) kept(m curve) (basis, error) {
 	}
 	broken := missed(judged.levels[0])
 	return basis{CapacityLimit: result.CapacityLimit{Basis: result.LimitKept, Objectives: broken},
-		impossible: "no load that was measured keeps " + nameAll(broken) + ": " + judged.floor(broken)}, nil
+		impossible: "no load that was measured keeps " + nameAll(broken) + ": " + judged.floor(broken) + "; less was not tried: redline sweep --find-limit does"}, nil
 }
 
 // untilMissed is the levels below the lowest that missed its objectives: what
@@ -168,13 +168,25 @@ func (m curve) floor(objectives []string) string {
 	for _, v := range lowest.point.Objectives {
 		if slices.Contains(objectives, v.Objective) && v.Value != nil {
 			name, _, _ := strings.Cut(strings.ReplaceAll(v.Objective, ">", "<"), "<")
-			figures = append(figures, fmt.Sprintf("%s is %.4g %s", strings.Replace(name, ":", " ", 1), *v.Value, v.Unit))
+			figures = append(figures, fmt.Sprintf("%s is %s %s", strings.Replace(name, ":", " ", 1), plain(*v.Value), v.Unit))
 		}
 	}
 	if len(figures) == 0 {
 		return fmt.Sprintf("they are broken even at %.4g requests/s", lowest.rate)
 	}
 	return fmt.Sprintf("%s even at %.4g requests/s", strings.Join(figures, ", "), lowest.rate)
+}
+
+// plain keeps four digits, thousands apart and without an exponent.
+func plain(v float64) string {
+	if v < 1000 {
+		return fmt.Sprintf("%.4g", v)
+	}
+	text := fmt.Sprintf("%.0f", v)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
 }
 
 // standing is where a level's objectives stand together. A level that is not

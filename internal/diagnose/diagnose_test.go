@@ -52,9 +52,12 @@ func TestFindings(t *testing.T) {
 		want   []string
 	}{
 		"slow tokens near the prediction": {func(*result.Result, *result.Point) {}, []string{"decode-memory-bound likely"}},
-		"and a busy memory":               {func(_ *result.Result, p *result.Point) { p.Accelerator = active(0.8) }, []string{"decode-memory-bound certain"}},
-		"and an idle memory":              {func(_ *result.Result, p *result.Point) { p.Accelerator = active(0.2) }, nil},
-		"far from the prediction":         {func(_ *result.Result, p *result.Point) { p.Prediction.TPOT.Predicted = 10 }, []string{"inefficient-decode likely"}},
+		"too dear a token": {func(_ *result.Result, p *result.Point) {
+			p.Objectives = []slo.Verdict{{Objective: "cost:max<$2.50", Standing: slo.Missed, Value: new(4.4), Limit: 2.5}}
+		}, nil},
+		"and a busy memory":       {func(_ *result.Result, p *result.Point) { p.Accelerator = active(0.8) }, []string{"decode-memory-bound certain"}},
+		"and an idle memory":      {func(_ *result.Result, p *result.Point) { p.Accelerator = active(0.2) }, nil},
+		"far from the prediction": {func(_ *result.Result, p *result.Point) { p.Prediction.TPOT.Predicted = 10 }, []string{"inefficient-decode likely"}},
 		"far from it, with an idle memory": {func(_ *result.Result, p *result.Point) {
 			p.Prediction.TPOT.Predicted, p.Accelerator = 10, active(0.2)
 		}, []string{"inefficient-decode certain"}},

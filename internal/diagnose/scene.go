@@ -119,7 +119,13 @@ func wrong(p *result.Point) bool {
 	if p.Window.Overload != nil && *p.Window.Overload || rejectShare(p) > rejectsSeen {
 		return true
 	}
-	return slices.ContainsFunc(p.Objectives, func(v slo.Verdict) bool { return v.Standing == "missed" || leans(v) })
+	return slices.ContainsFunc(p.Objectives, func(v slo.Verdict) bool { return broken(v) })
+}
+
+// broken reports whether an objective that a regime can explain is missed. The
+// price of a token is no latency: it falls as the load grows.
+func broken(v slo.Verdict) bool {
+	return !strings.HasPrefix(v.Objective, "cost:") && (v.Standing == "missed" || leans(v))
 }
 
 // settled reports whether every objective of the point is decided.
@@ -131,7 +137,7 @@ func (s *scene) settled() bool {
 func (s *scene) objectives() {
 	for _, v := range s.point.Objectives {
 		s.judged = true
-		if v.Standing != "missed" && !leans(v) {
+		if !broken(v) {
 			continue
 		}
 		name, _, _ := strings.Cut(v.Objective, ":")

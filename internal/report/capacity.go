@@ -18,7 +18,7 @@ func Capacity(w io.Writer, c *result.Capacity, o TerminalOptions) error {
 	p.hang(p.paint(h.tone, h.word), h.why)
 	p.gap()
 	p.capacity(c)
-	_, err := io.WriteString(w, p.text.String())
+	_, err := io.WriteString(w, strings.TrimRight(p.text.String(), "\n")+"\n")
 	return err
 }
 

@@ -191,7 +191,7 @@ func valueOf(v slo.Verdict) string {
 	if v.Unit == "fraction" {
 		return inUnit(trimmed(apart(100**v.Value, 100*v.Limit, 100)), "%")
 	}
-	return inUnit(apart(*v.Value, v.Limit), v.Unit)
+	return judgedIn(apart(*v.Value, v.Limit), v.Unit)
 }
 
 func limitOf(v slo.Verdict) string {
@@ -199,7 +199,20 @@ func limitOf(v slo.Verdict) string {
 		// A limit of 99.9 % is 0.999 and not 99.90000000000001.
 		return inUnit(trimmed(significant(100*v.Limit, 9, 9)), "%")
 	}
-	return inUnit(exact(v.Limit), v.Unit)
+	return judgedIn(exact(v.Limit), v.Unit)
+}
+
+// judgedIn puts a figure in the unit of its objective; a price has its sign in
+// front and cents: "$2.50 per 1M tokens".
+func judgedIn(number, unit string) string {
+	per, priced := strings.CutPrefix(unit, "$/")
+	if !priced {
+		return inUnit(number, unit)
+	}
+	if _, cents, some := strings.Cut(number, "."); some && len(cents) == 1 {
+		number += "0"
+	}
+	return "$" + number + hard + "per" + hard + strings.ReplaceAll(per, " ", hard)
 }
 
 // interval is the 95 % interval of the figure judged, where one was drawn. It
