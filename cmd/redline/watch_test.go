@@ -125,7 +125,7 @@ func TestWatchMistakes(t *testing.T) {
 	}{
 		{"an unknown key", "schedule: []\n", nil, "watch.yaml:2: schedule: unknown key"},
 		{"a bad cron line", "schedules:\n  - name: a\n    cron: noon\n    plan: plan.yaml\n", nil, "watch.yaml:4: schedules[0].cron: want five fields"},
-		{"no such plan", "schedules: [{name: a, cron: '@daily', plan: none.yaml}]\n", nil, "no such plan file"},
+		{"no such plan", "schedules: [{name: a, cron: '@daily', plan: none.yaml}]\n", nil, "no such file"},
 		{"no such schedule", "schedules: [{name: a, cron: '@daily', plan: plan.yaml}]\n", []string{"--only", "b"}, `no schedule "b"`},
 		{"nothing to do", "jitter: 1m\n", nil, "schedules: want at least one"},
 	} {

@@ -91,6 +91,20 @@ func TestLimitOfASweep(t *testing.T) {
 	}
 }
 
+// A price that no load keeps is nearest to being kept at the highest.
+func TestTooDearAtEveryLoad(t *testing.T) {
+	t.Parallel()
+	c := sweep(at(1, 50, slo.Met), at(20, 60, slo.Met))
+	for i, price := range []float64{40, 4.4} {
+		c.Result.Points[i].Objectives = []slo.Verdict{{Objective: "cost:max<$2.5", Unit: "$/1M tokens", Standing: slo.Missed, Value: &price, Limit: 2.5}}
+	}
+	p := planOf(t, Demand{Rate: 1}, c, Options{})
+	if want := "no load that was measured keeps cost:max<$2.5: cost max is 4.4 $/1M tokens even at 20 requests/s; " +
+		"a token is cheaper at a higher load: redline sweep --rates"; p.Impossible != want {
+		t.Errorf("got %q, want %q", p.Impossible, want)
+	}
+}
+
 // A limit below every rate offered has no number of instances.
 func TestLimitBelow(t *testing.T) {
 	t.Parallel()

@@ -131,9 +131,18 @@ func (c Configuration) kept(m curve) (basis, error) {
 		}
 		return b, nil
 	}
-	broken := missed(judged.levels[0])
+	return judged.broken(), nil
+}
+
+// broken is a curve of which no level keeps the objectives: the lowest load is
+// the best it can do, but for a price, which falls as the load grows.
+func (m curve) broken() basis {
+	broken, next := missed(m.levels[0]), "less was not tried: redline sweep --find-limit does"
+	if len(broken) == 1 && strings.HasPrefix(broken[0], "cost:") {
+		m.levels, next = m.levels[len(m.levels)-1:], "a token is cheaper at a higher load: redline sweep --rates"
+	}
 	return basis{CapacityLimit: result.CapacityLimit{Basis: result.LimitKept, Objectives: broken},
-		impossible: "no load that was measured keeps " + nameAll(broken) + ": " + judged.floor(broken) + "; less was not tried: redline sweep --find-limit does"}, nil
+		impossible: "no load that was measured keeps " + nameAll(broken) + ": " + m.floor(broken) + "; " + next}
 }
 
 // untilMissed is the levels below the lowest that missed its objectives: what

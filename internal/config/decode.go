@@ -153,7 +153,7 @@ func (d *decoder) unknown(e entry, path string, fields []field) error {
 	cure := "want one of " + strings.Join(keys, ", ")
 	if hint := near.Hint(e.key, keys); hint != "" {
 		cure = hint
-	} else if home := homes(e.key); len(home) > 0 {
+	} else if home := homes(e.key); len(home) > 0 && !slices.Contains(home, join(path, e.key)) {
 		cure = "did you mean " + strings.Join(home, " or ") + "?"
 	}
 	return fault(at(d.file, e.line), "%s: unknown key, %s", join(path, e.key), cure)

@@ -204,7 +204,7 @@ func TestFilesThatAreNoPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		filepath.Join(dir, "none.yaml"): "no such plan file",
+		filepath.Join(dir, "none.yaml"): "no such file",
 		dir:                             "is a directory, want a plan file",
 		large:                           "has 65537 bytes, a plan has at most 65536",
 	} {

@@ -64,7 +64,7 @@ func readPlan(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fault(path, "no such plan file")
+		return nil, fault(path, "no such file")
 	case err != nil:
 		return nil, fault(path, "cannot read the plan: %v", errors.Unwrap(err))
 	case info.IsDir():
