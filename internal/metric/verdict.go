@@ -49,7 +49,7 @@ func (j judge) verdict(o slo.Objective) slo.Verdict {
 	case "good", "error", "reject", "retry":
 		return j.shareVerdict(o)
 	case "cost":
-		return notJudged(o, "the price is not known here")
+		return notJudged(o, "no price is given (--price-per-gpu-hour, or cost in a plan)")
 	}
 	if o.Stat == "mean" {
 		return j.meanVerdict(o)

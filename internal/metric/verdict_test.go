@@ -254,3 +254,13 @@ func TestACalmRunNeedsNoNoteOnItsPercentilesUpToThe99th(t *testing.T) {
 		t.Errorf("firm, want −, got +:\n%s", diff)
 	}
 }
+
+// A price that nobody gave is asked for by the flag that gives it.
+func TestCostWithoutAPriceIsNotJudged(t *testing.T) {
+	t.Parallel()
+	o := Options{Start: 1 * ms, End: 20_000 * ms, AskedRate: 10, Objectives: objectives(t, "cost:max<$2.50")}
+	got := summarizeRecords(t, o, queue(poisson(1, 100, 25_000), 70, 0)).Objectives[0]
+	if want := "not measured: no price is given (--price-per-gpu-hour, or cost in a plan)"; got.Standing != slo.NotJudged || got.Note != want {
+		t.Errorf("%s: %q, want %q", got.Standing, got.Note, want)
+	}
+}
