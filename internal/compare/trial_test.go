@@ -3,6 +3,7 @@ package compare
 import (
 	"math"
 	"os"
+	"runtime"
 	"strconv"
 	"sync"
 	"testing"
@@ -52,9 +53,10 @@ func live(t testing.TB, a, b engine, trial uint64) *Comparison {
 func compared(t testing.TB, a, b engine, trials int) []*Comparison {
 	all := make([]*Comparison, trials)
 	var done sync.WaitGroup
-	for part := range 2 {
+	cores := runtime.GOMAXPROCS(0)
+	for part := range cores {
 		done.Go(func() {
-			for i := part; i < trials; i += 2 {
+			for i := part; i < trials; i += cores {
 				all[i] = live(t, a, b, uint64(i))
 			}
 		})
