@@ -46,8 +46,9 @@ bench: ## run the benchmarks (minutes)
 floor: build ## what a streamed token costs against a bare epoll loop (two minutes, Linux); writes docs/COST.md
 	go run ./scripts/floor
 
-accuracy: build ## compare with servers that know the truth (four minutes); writes docs/ACCURACY.md
+accuracy: build ## compare with servers that know the truth (half an hour); writes docs/ACCURACY.md, docs/LIMIT.md
 	go run ./scripts/accuracy
+	go run ./scripts/socketlimit
 
 peers: build ## drive one server with redline and with other load testers (as root; minutes); writes docs/PEERS.md
 	go run ./scripts/peers

@@ -1,0 +1,154 @@
+// Command socketlimit searches for the limit of the embedded engine over real
+// sockets, with two seeds, and lays what is found beside the truth that
+// virtual time knows. It writes its table into docs/LIMIT.md.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"redline/internal/result"
+)
+
+const (
+	truthFile = "internal/search/testdata/truth.json"
+	page      = "docs/LIMIT.md"
+	engine    = "8B"
+	objective = "ttft:p99<500ms"
+)
+
+func main() {
+	log.SetFlags(0)
+	redline := flag.String("redline", "bin/redline", "the program")
+	dir := flag.String("dir", "runs/socketlimit", "where the searches lie; one that was cut short is gone on with")
+	together := flag.Bool("together", false, "run the searches side by side: only on a machine with cores to spare")
+	only := flag.Bool("table", false, "only write the table, of the searches in -dir")
+	flag.Parse()
+	if !*only {
+		if err := search(*redline, *dir, *together); err != nil {
+			log.Fatal("socketlimit: ", err)
+		}
+	}
+	if err := document(*dir); err != nil {
+		log.Fatal("socketlimit: ", err)
+	}
+}
+
+var seeds = []int{11, 12}
+
+// search runs the searches, one after another or side by side.
+func search(redline, dir string, together bool) error {
+	errs := make([]error, len(seeds))
+	var all sync.WaitGroup
+	for i, seed := range seeds {
+		all.Go(func() { errs[i] = one(redline, at(dir, seed), seed) })
+		if !together {
+			all.Wait()
+		}
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+func at(dir string, seed int) string { return filepath.Join(dir, fmt.Sprint("seed-", seed)) }
+
+// one runs a search, or goes on with it. Exit codes that are verdicts are no
+// errors.
+func one(redline, dir string, seed int) error {
+	args := []string{"sweep", "--find-limit", "--slo", objective, "--seed", fmt.Sprint(seed), "--out", dir}
+	if _, err := os.Stat(filepath.Join(dir, "experiment.json")); err == nil {
+		args = []string{"sweep", "--resume", dir}
+	}
+	out, err := exec.Command(redline, args...).CombinedOutput()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() >= 3 {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("redline %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+// truth is the limit that many runs in virtual time gave.
+func truth() (float64, error) {
+	text, err := os.ReadFile(truthFile)
+	if err != nil {
+		return 0, err
+	}
+	var known []struct {
+		Engine, Objective string
+		Limit             float64
+	}
+	if err := json.Unmarshal(text, &known); err != nil {
+		return 0, err
+	}
+	for _, k := range known {
+		if k.Engine == engine && k.Objective == objective {
+			return k.Limit, nil
+		}
+	}
+	return 0, fmt.Errorf("%s does not know %s under %s", truthFile, engine, objective)
+}
+
+// document replaces the table between the marks of the page.
+func document(dir string) error {
+	want, err := truth()
+	if err != nil {
+		return err
+	}
+	table := "| seed | found | 90 % interval | truth | off by | covered | confirmed | load | run |\n|---|---|---|---|---|---|---|---|---|\n"
+	for _, seed := range seeds {
+		text, err := os.ReadFile(filepath.Join(at(dir, seed), "result.json"))
+		if err != nil {
+			return err
+		}
+		var r result.Result
+		if err := json.Unmarshal(text, &r); err != nil {
+			return err
+		}
+		if r.Limit == nil {
+			return fmt.Errorf("seed %d has no limit", seed)
+		}
+		table += row(seed, &r, want)
+	}
+	return replace(page, "<!-- sockets -->\n", "<!-- end of sockets -->", table)
+}
+
+func row(seed int, r *result.Result, want float64) string {
+	l := r.Limit
+	valid := "valid"
+	if r.Verdict.Valid != "yes" {
+		valid = "invalid: " + strings.Join(r.Verdict.Reasons, "; ")
+	}
+	return fmt.Sprintf("| %d | %.2f | %.2f–%.2f | %.2f | %+.1f %% | %s | %s | %.0f s | %s |\n", seed, l.Rate, l.Interval[0], l.Interval[1], want,
+		100*(l.Rate/want-1), yes(l.Interval[0] <= want && want <= l.Interval[1]), yes(l.Confirmed), l.LoadS, valid)
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+func replace(path, begin, end, table string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := strings.Cut(string(text), begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		return fmt.Errorf("%s has no place for the table", path)
+	}
+	return os.WriteFile(path, []byte(before+begin+table+end+after), 0o644)
+}
