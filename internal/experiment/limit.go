@@ -152,7 +152,8 @@ func (x *conductor) atLevel(l search.Level) Stage {
 		// The limit is about runs that begin as any run does.
 		stage.Config.Load.Bounds.Warmup = nil
 	}
-	if x.Config.Defaulted("load_profile.drain") {
+	// The plan that is kept names its default, so the value has to tell.
+	if d := x.Config.Load.Bounds.Drain; d == nil || *d == load.DefaultDrain {
 		stage.Config.Load.Bounds.Drain = new(drainOf(l, x.Config.Objectives))
 	}
 	return stage

@@ -204,6 +204,26 @@ func TestStagesAreKnownAgain(t *testing.T) {
 	}
 }
 
+// A search that goes on asks for the levels that it asked for before, and finds
+// them measured.
+func TestLevelsOfASearchAreKnownAgain(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "limit")
+	c, err := config.Resolve(config.Input{Seed: 7, Flags: map[string][]string{"find-limit": {"true"}, "slo": {"ttft:p99<5s"}, "start": {"20"},
+		"budget": {"15s"}, "sustained": {"10s"}, "workload": {"fixed(16,3)"}, "out": {out}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, _, err := experiment.Sweep(t.Context(), experiment.Options{Options: measure.Options{Config: c}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sweep := func(o experiment.Options) (*result.Result, string, error) { return experiment.Sweep(t.Context(), o) }
+	if _, was := again(t, sweep, out); len(was) != len(res.Stages) || slices.Contains(was, false) {
+		t.Errorf("kept %v of %d levels", was, len(res.Stages))
+	}
+}
+
 // What failed is not finished, and the request that failed is sent again.
 func TestFailedGoesOn(t *testing.T) {
 	t.Parallel()

@@ -126,7 +126,10 @@ func document(dir string) error {
 func row(seed int, r *result.Result, want float64) string {
 	l := r.Limit
 	valid := "valid"
-	if r.Verdict.Valid != "yes" {
+	switch {
+	case r.Interrupted != "":
+		valid = "cut short"
+	case r.Verdict.Valid != "yes":
 		valid = "invalid: " + strings.Join(r.Verdict.Reasons, "; ")
 	}
 	return fmt.Sprintf("| %d | %.2f | %.2f–%.2f | %.2f | %+.1f %% | %s | %s | %.0f s | %s |\n", seed, l.Rate, l.Interval[0], l.Interval[1], want,
