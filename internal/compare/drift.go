@@ -17,8 +17,10 @@ import (
 type Sample struct {
 	ID string
 	At time.Time
-	// Values are its figures, as Watched gives them.
-	Values Values
+	// Values are its figures, as Watched gives them, and Requests how many were
+	// due; 0 where that is not known.
+	Values   Values
+	Requests int
 	// Settings are what it was measured with.
 	Settings map[string]string
 	// Pinned marks a run whose level is accepted: what came before it is
@@ -93,6 +95,14 @@ func Watched(res *result.Result) Values {
 	return values
 }
 
+// RequestsOf is how many requests the figures of a result are of.
+func RequestsOf(res *result.Result) int {
+	if p := steadyPoint(res); p != nil {
+		return p.Requests.Due
+	}
+	return 0
+}
+
 // steadyPoint is the one point that stands for a result.
 func steadyPoint(res *result.Result) *result.Point {
 	index := -1
@@ -156,7 +166,7 @@ func present(series []Sample) []figure {
 func walk(series []Sample, f figure, from, metrics int, o DriftOptions) []result.Moved {
 	var moved []result.Moved
 	var past [][]float64
-	var level []float64
+	var level, trials []float64
 	var at []int
 	monitor := stats.Monitor{Alpha: o.Alpha, Runs: o.Runs, Creep: true}
 	for i, s := range series {
@@ -165,10 +175,13 @@ func walk(series []Sample, f figure, from, metrics int, o DriftOptions) []result
 			continue
 		}
 		if i >= from && len(at) > 0 && at[0] < from {
-			past, level, at = append(past, level), nil, nil
+			past, level, trials, at = append(past, level), nil, nil, nil
 		}
 		level, at = append(level, f.scaled(v)), append(at, i)
-		monitor.Spread = past
+		if f.counts && s.Requests > 0 {
+			trials = append(trials, float64(s.Requests))
+		}
+		monitor.Spread, monitor.Trials = past, trials
 		c := monitor.Judge(level)
 		if !(c.P*float64(metrics) <= o.Alpha) || !f.matters(c, o.Tolerance) {
 			continue
@@ -178,6 +191,7 @@ func walk(series []Sample, f figure, from, metrics int, o DriftOptions) []result
 			moved = append(moved, f.moved(c, float64(metrics), since))
 		}
 		past, level, at = append(past, level[:c.At:c.At]), level[c.At:], at[c.At:]
+		trials = trials[min(c.At, len(trials)):]
 	}
 	return moved
 }

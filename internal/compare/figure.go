@@ -34,7 +34,9 @@ type figure struct {
 	moreIsBetter bool
 	// share marks a figure that may be 0, compared by difference, not by ratio.
 	share bool
-	of    func(*result.Point) (float64, bool)
+	// counts marks a share of all requests due.
+	counts bool
+	of     func(*result.Point) (float64, bool)
 	// within bounds the figure at 95 % by what one run alone shows.
 	within func(*result.Point) (lo, hi float64, ok bool)
 }
@@ -133,7 +135,7 @@ func countShare(name string, count func(*metric.Requests) int) figure {
 		}
 		return float64(count(&p.Requests)) / float64(p.Requests.Due), true
 	}
-	return figure{name: name, unit: "fraction", warning: "requests", share: true, of: of,
+	return figure{name: name, unit: "fraction", warning: "requests", share: true, counts: true, of: of,
 		within: func(p *result.Point) (lo, hi float64, ok bool) {
 			share, ok := of(p)
 			lo, hi = wilson(share, float64(p.Requests.Due))

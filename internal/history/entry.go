@@ -37,8 +37,10 @@ type Entry struct {
 	Interrupted string `json:"interrupted,omitempty"`
 	// Series is the same for runs that asked the same of the same model.
 	Series string `json:"series"`
-	// Values are the figures that drift is looked for in.
-	Values compare.Values `json:"values"`
+	// Values are the figures that drift is looked for in, Requests how many
+	// they are of.
+	Values   compare.Values `json:"values"`
+	Requests int            `json:"requests,omitempty"`
 	// Settings are what it was measured with.
 	Settings map[string]string `json:"settings"`
 	Pin      *Pin              `json:"pin,omitempty"`
@@ -61,7 +63,7 @@ func (e *Entry) Name() string {
 func entryOf(res *result.Result) *Entry {
 	e := &Entry{ID: res.ID, Started: res.Started, Kind: kindOf(res), Label: res.Label, Note: res.Note, Model: res.Model.Name,
 		Engine: res.Engine.Name, Workload: res.Workload.Name, Load: loadOf(res), Valid: res.Verdict.Valid, SLO: res.Verdict.SLO,
-		Interrupted: res.Interrupted, Values: compare.Watched(res), Settings: settingsOf(res)}
+		Interrupted: res.Interrupted, Values: compare.Watched(res), Requests: compare.RequestsOf(res), Settings: settingsOf(res)}
 	e.Series = seriesOf(res, e)
 	return e
 }

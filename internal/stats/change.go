@@ -111,6 +111,11 @@ type Monitor struct {
 	// Creep compares the last three values with the first ones too, so that a
 	// level that moves a little with every run is seen as well.
 	Creep bool
+	// Trials says of how many yes-or-no outcomes each value that is judged is
+	// the share; nil where values are no such shares. Runs of rare events
+	// often show none and so no spread, against which a single one would stand
+	// out without end; so a change of shares has to be one of the counts too.
+	Trials []float64
 }
 
 // LeastWatched is the shortest series in which a Monitor may call a change.
@@ -134,7 +139,7 @@ func (m Monitor) Judge(series []float64) Change {
 		p := 1.0
 		before, after := series[:c.reference], series[c.at:]
 		if apartFrom(before, after) {
-			p = min(m.pooledT(before, after)*float64(m.comparisons())*looks, 1)
+			p = min(max(m.pooledT(before, after), m.byCount(series, c))*float64(m.comparisons())*looks, 1)
 		}
 		if !(p >= best.P) {
 			best = changed(series, c.at, p)
@@ -199,6 +204,29 @@ func (m Monitor) pooledT(a, b []float64) float64 {
 	}
 	doubt := math.Sqrt(squares / freedom * (1/float64(len(a)) + 1/float64(len(b))))
 	return 2 * studentTail(apart/doubt, freedom)
+}
+
+// byCount is the two-sided P of the exact test of whether events are as frequent
+// after as before: given how many there were in all, each fell among the later
+// outcomes with the chance of their part. Without counts it leaves the answer
+// to others.
+func (m Monitor) byCount(series []float64, c contrast) float64 {
+	if len(m.Trials) != len(series) {
+		return 0
+	}
+	events := func(from, to int) (hits, trials float64) {
+		for i := from; i < to; i++ {
+			hits, trials = hits+series[i]*m.Trials[i], trials+m.Trials[i]
+		}
+		return math.Round(hits), trials
+	}
+	early, before := events(0, c.reference)
+	late, after := events(c.at, len(series))
+	if !(before > 0 && after > 0) {
+		return 1
+	}
+	part := after / (before + after)
+	return min(1, 2*min(BinomialAtLeast(late, early+late, part), BinomialAtMost(late, early+late, part)))
 }
 
 // squaresAround is the sum of squares around the mean.
