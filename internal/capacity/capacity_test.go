@@ -143,6 +143,45 @@ func TestExpectedLatency(t *testing.T) {
 	}
 }
 
+// A protocol measures more than its curve: rows of other requests are no levels
+// of the load that is planned for.
+func TestOnlyTheCurveCounts(t *testing.T) {
+	t.Parallel()
+	other := at(15, 4000, slo.Missed)
+	other.Tokens = metric.Tokens{Prompt: 4_000_000, Output: 100}
+	c := sweep(other, at(10, 100, slo.Met), at(20, 400, slo.Met))
+	c.Result.Curve = &result.Curve{By: "rate", Points: []int{1, 2}}
+	c.Prices = price.Spec{PerHour: 72}
+	p := planOf(t, Demand{Rate: 15}, c, Options{})
+	if i := slices.IndexFunc(p.Expected.Figures, func(f result.ExpectedFigure) bool { return f.Name == "ttft_due_ms" && f.Stat == "p99" }); p.Expected.Figures[i].MS != 250 {
+		t.Errorf("p99 of ttft %g ms at 15 requests/s, want 250", p.Expected.Figures[i].MS)
+	}
+	// $72 for 54,000 requests of 500 tokens.
+	if diff := cmp.Diff(new(72/27.0), p.Cost.Per1mTokens, near); diff != "" || p.Limit.Rate != 20 {
+		t.Errorf("a limit of %g, and per 1M tokens (-want +got):\n%s", p.Limit.Rate, diff)
+	}
+}
+
+func TestSpecsThatMakeNoSense(t *testing.T) {
+	t.Parallel()
+	for want, spec := range map[string]Spec{
+		"":                           {},
+		"rate: want requests":        {Rate: -1},
+		"rate: want requests per":    {Spare: 1},
+		"users: a rate is given too": {Rate: 1, Users: 5, Think: time.Second},
+		"think: want the time":       {Users: 5},
+		"think: is the time between": {Rate: 1, Think: time.Second},
+		"mean_rate: want at most":    {Rate: 1, MeanRate: 2},
+		"headroom: want a share":     {Rate: 1, Headroom: new(-0.5)},
+		"spare: want 0 to 1000":      {Rate: 1, Spare: -1},
+	} {
+		err := spec.Validate()
+		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", spec, err, want)
+		}
+	}
+}
+
 // 340 users who think 15 s and wait 2 s for each answer send 20 requests/s.
 func TestUsers(t *testing.T) {
 	t.Parallel()

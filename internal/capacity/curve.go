@@ -28,8 +28,7 @@ func (c Configuration) curve() curve {
 		return m
 	}
 	due, sessions := 0, 0
-	for i := range c.Result.Points {
-		p := &c.Result.Points[i]
+	for _, p := range offered(c.Result) {
 		if p.Requests.OK == 0 {
 			continue
 		}
@@ -54,6 +53,18 @@ func (c Configuration) curve() curve {
 	}
 	m.arrange()
 	return m
+}
+
+// offered are the points of a result that are levels of its load: those of its
+// curve where it has one. The others of a protocol are of other requests.
+func offered(res *result.Result) []*result.Point {
+	var list []*result.Point
+	for i := range res.Points {
+		if res.Curve == nil || slices.Contains(res.Curve.Points, i) {
+			list = append(list, &res.Points[i])
+		}
+	}
+	return list
 }
 
 // arrange sorts the levels and keeps of each rate the one that lasted longest.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"redline/internal/arrival"
+	"redline/internal/capacity"
 	"redline/internal/catalog"
 	"redline/internal/client"
 	"redline/internal/launch"
@@ -42,9 +43,11 @@ type Config struct {
 	Tune          tune.Spec     `yaml:"tune,omitempty"`
 	Optimizations Optimizations `yaml:"optimizations,omitempty"`
 	Cost          price.Spec    `yaml:"cost,omitempty"`
-	Quality       quality.Spec  `yaml:"quality,omitempty"`
-	Metadata      Metadata      `yaml:"metadata,omitempty"`
-	Seed          uint64        `yaml:"seed"`
+	// Capacity is the load to plan instances for.
+	Capacity capacity.Spec `yaml:"capacity,omitempty"`
+	Quality  quality.Spec  `yaml:"quality,omitempty"`
+	Metadata Metadata      `yaml:"metadata,omitempty"`
+	Seed     uint64        `yaml:"seed"`
 
 	// Catalog names files of models and accelerators, and Known is what is in
 	// them, beside what is built in.

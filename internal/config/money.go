@@ -28,3 +28,11 @@ func (c *Config) prices() error {
 	}
 	return nil
 }
+
+// demand checks the load that instances are to be planned for.
+func (c *Config) demand() error {
+	if err := c.Capacity.Validate(); err != nil {
+		return c.wrongIn("capacity", err)
+	}
+	return nil
+}

@@ -56,6 +56,7 @@ func (c *Config) complete(in Input) error {
 		c.experiment,
 		c.tuning,
 		c.prices,
+		c.demand,
 		c.labels,
 	} {
 		if err := rule(); err != nil {

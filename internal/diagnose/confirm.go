@@ -154,13 +154,11 @@ func whole(v float64) int { return max(1, int(math.Round(v))) }
 
 func confirmLimit(s *scene) string {
 	args := append(s.work(), "--find-limit")
-	if s.point.Objectives == nil {
-		args = append(args, "--slo", "ttft:p99<2s")
-	}
 	for _, v := range s.point.Objectives {
-		if v.Class == "" && v.Tenant == "" {
-			args = append(args, "--slo", strings.ReplaceAll(v.Objective, " ", ""))
-		}
+		args = append(args, "--slo", v.Objective)
+	}
+	if len(s.point.Objectives) == 0 {
+		args = append(args, "--slo", "ttft:p99<2s")
 	}
 	return s.command("sweep", args...)
 }

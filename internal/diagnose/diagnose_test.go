@@ -70,6 +70,11 @@ func TestFindings(t *testing.T) {
 		"undecided, near the limit": {func(_ *result.Result, p *result.Point) {
 			p.Objectives[0].Standing, p.Objectives[0].Value = slo.Undecided, new(21.0)
 		}, nil},
+		// A class's tokens are slow: what its first ones wait for is no cause.
+		"an objective of a class": {func(_ *result.Result, p *result.Point) {
+			p.Objectives[0].Objective, p.Objectives[0].Scope = "class=rag tpot:p50<20ms", slo.Scope{Class: "rag"}
+			p.Server = &telemetry.ServerUse{Samples: 9, TTFT: &telemetry.Timing{Mean: 5}}
+		}, []string{"decode-memory-bound likely"}},
 		"no objective": {func(_ *result.Result, p *result.Point) { p.Objectives = nil }, nil},
 		"a comparison": {func(r *result.Result, _ *result.Point) { r.Comparison = &result.Comparison{} }, nil},
 		// The full cache explains the pace and the queue; the first token is

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"redline/internal/metric"
 	"redline/internal/result"
@@ -140,13 +139,17 @@ func (s *scene) objectives() {
 		if !broken(v) {
 			continue
 		}
-		name, _, _ := strings.Cut(v.Objective, ":")
-		about, ok := phases[strings.TrimSpace(name)]
-		if !ok {
-			about = either
-		}
-		s.missed |= about
+		s.missed |= phaseOf(v)
 	}
+}
+
+// phaseOf is what an objective is about, whosever requests it is for.
+func phaseOf(v slo.Verdict) phase {
+	o, err := slo.Parse(v.Objective)
+	if about, ok := phases[o.Metric]; ok && err == nil {
+		return about
+	}
+	return either
 }
 
 // leaning is how far beyond its limit a figure has to lie for an undecided
@@ -157,7 +160,7 @@ func leans(v slo.Verdict) bool {
 	if v.Standing != "undecided" || v.Value == nil {
 		return false
 	}
-	if strings.Contains(v.Objective, ">") {
+	if o, err := slo.Parse(v.Objective); err == nil && o.Above {
 		return leaning**v.Value < v.Limit
 	}
 	return *v.Value > leaning*v.Limit

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,22 @@ import (
 	"redline/internal/slo"
 	"redline/internal/store"
 )
+
+// planCapacity answers the plan's question for instances with what a sweep or the
+// protocol measured. Where that does not tell, it is said, and the rest stands.
+func (x *conductor) planCapacity() {
+	asked := x.Config.Capacity
+	if !asked.Given() || x.res.Interrupted != "" || x.res.Curve == nil {
+		return
+	}
+	measured := capacity.Configuration{Name: filepath.ToSlash(x.dir.Path), Result: x.res, Prices: x.Config.Cost}
+	plan, err := capacity.Plan(context.Background(), asked.Demand(), []capacity.Configuration{measured}, asked.Options())
+	if err != nil {
+		x.res.Warnings = append(x.res.Warnings, result.Warning{Figure: "capacity", Text: err.Error()})
+		return
+	}
+	x.res.Capacity = plan
+}
 
 // CapacityOptions take the place of what the runs themselves say.
 type CapacityOptions struct {

@@ -375,6 +375,7 @@ func (x *conductor) finish(err error) (*result.Result, string, error) {
 		x.res.Interrupted = "failed: " + err.Error()
 	}
 	x.res.Diagnosis = diagnose.Find(x.res)
+	x.planCapacity()
 	x.res.Checklist = Checklist(x.res)
 	err = errors.Join(err, x.keep(x.res.Interrupted))
 	x.dir.NoteFull(err)
