@@ -113,6 +113,10 @@ func (w *Webhook) body(alert Alert) ([]byte, error) {
 	return json.Marshal(alert)
 }
 
+// poster follows no redirection: that would leave the alert's body behind and
+// take its headers, which may be secrets, to another host.
+var poster = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
 func (w *Webhook) postOnce(ctx context.Context, body []byte) (again bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, tellLimit)
 	defer cancel()
@@ -124,7 +128,7 @@ func (w *Webhook) postOnce(ctx context.Context, body []byte) (again bool, err er
 	for name, value := range w.Headers {
 		req.Header.Set(name, value)
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := poster.Do(req)
 	if err != nil {
 		// The error of the client quotes the address, which may hold a secret.
 		var u *url.Error
@@ -135,7 +139,10 @@ func (w *Webhook) postOnce(ctx context.Context, body []byte) (again bool, err er
 	}
 	defer res.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 1<<16)) // so that the connection can be used again
-	if res.StatusCode >= 300 {
+	if res.StatusCode >= 300 && res.StatusCode < 400 {
+		return false, fmt.Errorf("it answered %s: give the address that it redirects to", res.Status)
+	}
+	if res.StatusCode >= 400 {
 		return res.StatusCode >= 500 || res.StatusCode == http.StatusTooManyRequests, fmt.Errorf("it answered %s", res.Status)
 	}
 	return false, nil

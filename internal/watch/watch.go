@@ -43,6 +43,7 @@ func (w *Watcher) Loop(ctx context.Context) {
 		w.catchUp(s, now)
 		w.Say("%s: next at %s", s.Name, w.next(s).Format(time.DateTime))
 	}
+	w.begun()
 	for ctx.Err() == nil {
 		s, due := w.soonest()
 		if !sleepUntil(ctx, due.Add(w.delay(s, due))) {
@@ -62,6 +63,16 @@ func (w *Watcher) Once(ctx context.Context) []Outcome {
 		outcomes = append(outcomes, w.one(ctx, s, time.Now().Truncate(time.Second)))
 	}
 	return outcomes
+}
+
+// begun writes down from when on schedules are watched: the first run of one can
+// be missed too.
+func (w *Watcher) begun() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.State.save(); err != nil {
+		w.Say("the schedules cannot be remembered: %v", err)
+	}
 }
 
 func sleepUntil(ctx context.Context, at time.Time) bool {
