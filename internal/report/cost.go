@@ -17,11 +17,8 @@ func (p *page) cost(point *result.Point) {
 		p.shows("cost_per_1m_accepted_tokens")
 		accepted = in(*c.Per1mAccepted) + " per 1M accepted"
 	}
-	output := ""
-	if c.Per1mOutput > 0 {
-		output = in(c.Per1mOutput) + " per 1M output tokens"
-	}
-	p.field("cost", joined(in(c.Spend)+" in all", in(c.PerRequest)+" a request", in(c.Per1kTokens)+" per 1k tokens", output, accepted))
+	p.field("cost", joined(in(c.Spend)+" in all", in(c.PerRequest)+" a request", in(c.Per1kTokens)+" per 1k tokens",
+		perOutput(c.Per1mOutput, c.Currency), accepted))
 	p.plannedCost(c)
 	for i, text := range c.Assumptions {
 		p.field(once(i, "prices"), clean(text))
@@ -41,7 +38,15 @@ func (p *page) plannedCost(c *result.Cost) {
 		accepted = in(*planned.Per1mAccepted) + " per 1M accepted"
 	}
 	p.field("at "+percent2(planned.Utilization), joined("of this load on average", in(planned.PerRequest)+" a request",
-		in(planned.Per1kTokens)+" per 1k tokens", in(planned.Per1mOutput)+" per 1M output tokens", accepted))
+		in(planned.Per1kTokens)+" per 1k tokens", perOutput(planned.Per1mOutput, c.Currency), accepted))
+}
+
+// perOutput is the cost of output tokens, "" where there were none.
+func perOutput(cost float64, currency string) string {
+	if cost <= 0 {
+		return ""
+	}
+	return amount(cost, currency) + " per 1M output tokens"
 }
 
 // costShares lays what classes and tenants cost side by side.
@@ -60,7 +65,10 @@ func (p *page) costShares(point *result.Point) {
 	for _, g := range point.GroupCosts {
 		in := func(v float64) string { return amount(v, g.Currency) }
 		row := []cell{{text: indent + label(g.By)}, {text: label(g.Name)}, {text: percent2(g.Spend / all[g.By])},
-			{text: in(g.PerRequest)}, {text: in(g.Per1kTokens)}, {text: in(g.Per1mOutput)}, {}, {}}
+			{text: in(g.PerRequest)}, {text: in(g.Per1kTokens)}, {}, {}, {}}
+		if g.Per1mOutput > 0 {
+			row[5].text = in(g.Per1mOutput)
+		}
 		if g.Per1mAccepted != nil {
 			row[6].text = in(*g.Per1mAccepted)
 		}

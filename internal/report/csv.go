@@ -61,7 +61,10 @@ func columns() []Column {
 			return ofBlock(p.Cost, func(c *result.Cost) float64 { return c.PerRequest })
 		}),
 		of("cost_per_1m_output_tokens", "dollars for a million output tokens", func(p *result.Point) string {
-			return ofBlock(p.Cost, func(c *result.Cost) float64 { return c.Per1mOutput })
+			if p.Cost == nil || p.Cost.Per1mOutput == 0 {
+				return ""
+			}
+			return number(p.Cost.Per1mOutput)
 		}),
 		ofGauge("accelerator_busy", "share of time in which the accelerators ran a kernel", func(u *telemetry.AcceleratorUse) *telemetry.Gauge { return u.Utilization }),
 		ofGauge("accelerator_dram_active", "share of cycles in which their memory moved data", func(u *telemetry.AcceleratorUse) *telemetry.Gauge { return u.DRAMActive }),
@@ -89,10 +92,10 @@ func acceptedCost(p *result.Point) string {
 }
 
 func plannedCost(p *result.Point) string {
-	if p.Cost == nil {
+	if p.Cost == nil || p.Cost.Planned == nil || p.Cost.Planned.Per1mOutput == 0 {
 		return ""
 	}
-	return ofBlock(p.Cost.Planned, func(c *result.PlannedCost) float64 { return c.Per1mOutput })
+	return number(p.Cost.Planned.Per1mOutput)
 }
 
 // ofGauge is the mean of a gauge of the accelerators.

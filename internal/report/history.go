@@ -115,7 +115,7 @@ func (p *page) moved(changes []result.Moved) {
 		}
 		t.rows = append(t.rows, []cell{{text: m.Metric}, {text: significant(scale*m.Before, figureDigits, 8)},
 			{text: significant(scale*m.After, figureDigits, 8)}, {text: unit}, {text: change, tone: colour},
-			{text: m.At.Format(time.DateOnly)}, {text: shortID(m.Since)}, {text: significant(m.P, 1, 8)}})
+			{text: m.At.Format(time.DateOnly)}, {text: shortID(m.Since)}, {text: chanceText(m.P)}})
 	}
 	p.write(t)
 	for _, m := range changes {
@@ -123,6 +123,14 @@ func (p *page) moved(changes []result.Moved) {
 			p.hang("", m.Metric+" likely from: "+settingText(s))
 		}
 	}
+}
+
+// chanceText words a P no surer than a test on a handful of runs can be.
+func chanceText(p float64) string {
+	if p < 0.001 {
+		return "<" + hard + "0.001"
+	}
+	return significant(p, 1, 8)
 }
 
 // settings lists what became different, whether or not a figure moved with it.

@@ -8,7 +8,8 @@ type Cost struct {
 	Spend       float64 `json:"spend"`
 	PerRequest  float64 `json:"cost_per_request"`
 	Per1kTokens float64 `json:"cost_per_1k_tokens"`
-	Per1mOutput float64 `json:"cost_per_1m_output_tokens"`
+	// Per1mOutput is absent where nothing is generated, as of embeddings.
+	Per1mOutput float64 `json:"cost_per_1m_output_tokens,omitempty"`
 	// Per1mAccepted counts only output tokens of requests that met every
 	// objective; absent where none did or nothing is asked.
 	Per1mAccepted   *float64 `json:"cost_per_1m_accepted_tokens,omitempty"`
@@ -25,7 +26,7 @@ type PlannedCost struct {
 	Utilization   float64  `json:"utilization"`
 	PerRequest    float64  `json:"cost_per_request"`
 	Per1kTokens   float64  `json:"cost_per_1k_tokens"`
-	Per1mOutput   float64  `json:"cost_per_1m_output_tokens"`
+	Per1mOutput   float64  `json:"cost_per_1m_output_tokens,omitempty"`
 	Per1mAccepted *float64 `json:"cost_per_1m_accepted_tokens,omitempty"`
 }
 
