@@ -7,7 +7,7 @@ STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
 FUZZTIME ?= 10m
-.PHONY: help build run test check cross fuzz bench floor accuracy peers real twin offered soak limit trials golden dist clean scrape
+.PHONY: help build run test check cross fuzz bench floor accuracy peers real tune twin offered soak limit trials golden dist clean scrape
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ peers: build ## drive one server with redline and with other load testers (as ro
 
 real: build ## drive a real engine with a small model; writes docs/REAL-ENGINES.md
 	scripts/real/run.sh
+
+tune: build ## kill a tuning ten times, and tune the engine of make real (five minutes); writes docs/REAL-TUNE.md
+	scripts/tune/run.sh
 
 twin: build ## fit a twin to the engine of make real (five minutes); writes its part of docs/TWIN.md
 	scripts/twin/run.sh

@@ -131,6 +131,10 @@ func (e evidence) largest() float64 {
 	return max(math.Abs(e.relative(e.test.Lo)), math.Abs(e.relative(e.test.Hi)))
 }
 
+// absurd is a relative difference that nobody hopes to detect: a test that
+// could see no less has too few rounds to say what it could.
+const absurd = 10
+
 // doubt words what keeps the difference seen from being called.
 func (e evidence) doubt(p float64, o Options) string {
 	if e.test.Mean == 0 {
@@ -142,7 +146,7 @@ func (e evidence) doubt(p float64, o Options) string {
 		return seen + ", within the tolerance of " + e.show(e.relative(e.bar))
 	case e.why != "":
 		return seen + ", " + e.why
-	case finite(e.detectable) != nil:
+	case finite(e.detectable) != nil && e.relative(e.detectable) <= absurd:
 		return fmt.Sprintf("%s may be chance; from about %s on it would have shown", seen, e.show(e.relative(e.detectable)))
 	}
 	return seen + " may be chance"

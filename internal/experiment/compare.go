@@ -187,7 +187,7 @@ func (x *conductor) compared(rounds []compare.Round, a, b side) {
 
 func (s side) about() compare.Side {
 	if s.rig != nil {
-		return compare.Side{Name: s.name, Engine: s.label, Model: s.rig.model}
+		return compare.Side{Name: s.label, Model: s.rig.model}
 	}
 	return compare.Side{Name: s.name, Model: s.target.Model(), URL: s.target.URL()}
 }

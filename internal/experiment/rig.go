@@ -7,6 +7,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"redline/internal/config"
@@ -77,12 +79,17 @@ func (r *rig) config(values map[string]string, place int) *config.Config {
 	if c.Metadata == nil {
 		c.Metadata = config.Metadata{}
 	}
-	for name, value := range values {
-		if name != "label" && name != "note" {
-			c.Metadata[name] = value
-		}
-	}
+	c.Metadata["flags"] = strings.TrimSpace(c.Metadata["flags"] + asFlags(values))
 	return &c
+}
+
+// asFlags are values as a command line would have them, in one order.
+func asFlags(values map[string]string) string {
+	var line strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		line.WriteString(" --" + name + " " + values[name])
+	}
+	return line.String()
 }
 
 // before reports whether the stage was run with the same settings before.

@@ -45,7 +45,17 @@ func (d *decision) fact(key, text string) {
 	}
 }
 
-func (d *decision) heading(text string) { d.block("\n## " + text) }
+func (d *decision) heading(text string) {
+	d.gap()
+	d.block("## " + text)
+}
+
+// gap leaves one empty line before what follows.
+func (d *decision) gap() {
+	if text := d.out.String(); text != "" && !strings.HasSuffix(text, "\n\n") {
+		d.out.WriteByte('\n')
+	}
+}
 
 func (d *decision) answer() {
 	r := d.result
@@ -81,7 +91,7 @@ func (d *decision) target() {
 		"; differences up to "+percent(d.tuning.Tolerance)+" do not matter")
 	d.fact("hardware", clean(model(result.Model{}, r.Hardware)))
 	d.fact("redline", clean(r.Version))
-	d.block("")
+	d.gap()
 	d.fence(d.tuning.Command)
 }
 
@@ -125,7 +135,7 @@ func (d *decision) because(f result.Flag, i int) string {
 
 // rejected lists every value that was tried, with what came of it.
 func (d *decision) rejected() {
-	d.heading("What was tried")
+	d.heading("What was tried, and what became of it")
 	t := table{columns: []column{{head: cell{text: "value"}}, {head: cell{text: "in place of"}}, {head: cell{text: "decision"}},
 		{head: cell{text: "what moved"}}, {head: cell{text: "start-up"}, align: alignRight}, {head: cell{text: "hypothesis"}}}}
 	for _, s := range d.tuning.Steps {

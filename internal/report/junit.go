@@ -96,6 +96,8 @@ func junitTime(seconds float64) string { return strconv.FormatFloat(max(seconds,
 func junitCases(r *result.Result) []junitCase {
 	cases := []junitCase{validityCase(r)}
 	switch {
+	case r.Tuning != nil:
+		cases = append(cases, tuningCase(r.Tuning))
 	case r.Comparison != nil:
 		cases = append(cases, changeCases(r.Comparison)...)
 	case r.Limit != nil && sustained(r) < 0:
@@ -198,6 +200,20 @@ func boundCases(r *result.Result) []junitCase {
 		cases = append(cases, c)
 	}
 	return cases
+}
+
+// tuningCase is whether something was decided: what became worse for the winner
+// is its price, and no failure.
+func tuningCase(t *result.Tuning) junitCase {
+	one := junitCase{Class: "redline.tune", Name: "the settings are decided", Time: junitTime(t.TookS)}
+	said := junitText(t.Verdict)
+	switch t.Standing {
+	case result.TuningConfirmed, result.TuningKept:
+		one.Output = said
+	default:
+		one.Skipped = &junitMessage{Message: said}
+	}
+	return one
 }
 
 func changeCases(c *result.Comparison) []junitCase {

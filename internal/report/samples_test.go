@@ -39,6 +39,7 @@ func samples() []sample {
 		{"matrix", matrixSample()},
 		{"repeats", repeatsSample()},
 		{"quality", qualitySample()},
+		{"tuning", tuningSample()},
 		{"priced", pricedSample()},
 		{"capacity", capacitySample()},
 		{"toggles", togglesSample()},

@@ -42,6 +42,9 @@ func (p *page) tuning(r *result.Result) {
 	if t == nil {
 		return
 	}
+	if r.Verdict.Valid == "no" {
+		p.field("verdict", clean(t.Verdict))
+	}
 	p.field("server", clean(t.Command))
 	p.field("better is", clean(strings.Join(t.Objective, ", then ")))
 	p.field("baseline", joined(flagWords(t.Baseline), plural(t.BaselineRuns, "sound run"), spreadWords(t)))
