@@ -197,10 +197,10 @@ func (t *tuner) measure(ctx context.Context, name, purpose string, values map[st
 
 // knobs goes through all values and says why it stopped.
 func (t *tuner) knobs(ctx context.Context) (stopped string, err error) {
-	left := 0
+	left, turns := 0, 2*min(fewestTurns, cmp.Or(t.Config.Experiment.Rounds, tuneRounds))
 	for _, k := range t.spec.Knobs {
 		for _, value := range k.Trials() {
-			if left > 0 || !t.affords(1+2*fewestTurns) {
+			if left > 0 || !t.affords(1+turns) {
 				left++
 				continue
 			}
@@ -300,13 +300,19 @@ func (t *tuner) changed() []result.Flag {
 	return list
 }
 
+// nothingBetter words that the baseline stands, and how sure that is.
 func (t *tuner) nothingBetter() {
-	t.record.Standing = result.TuningKept
-	t.record.Verdict = "keep the baseline, " + words(t.record.Baseline) + ": no value tried is better"
-	if t.unjudged > 0 {
+	keep := words(t.record.Baseline)
+	switch {
+	case len(t.record.Steps) == 0:
 		t.record.Standing = result.TuningUndecided
-		t.record.Verdict = fmt.Sprintf("keep the baseline for now, %s: no value is shown to be better, and %d could not be judged",
-			words(t.record.Baseline), t.unjudged)
+		t.record.Verdict = "keep the baseline for now, " + keep + ": no other value was tried"
+	case t.unjudged > 0:
+		t.record.Standing = result.TuningUndecided
+		t.record.Verdict = fmt.Sprintf("keep the baseline for now, %s: no value is shown to be better, and %d could not be judged", keep, t.unjudged)
+	default:
+		t.record.Standing = result.TuningKept
+		t.record.Verdict = "keep the baseline, " + keep + ": no value tried is better"
 	}
 }
 

@@ -282,8 +282,9 @@ func TestTuneKeepsItsBudget(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(res.Tuning.Steps) != 0 || !strings.Contains(res.Tuning.Stopped, "budget of 1m0s") || !strings.Contains(res.Tuning.Stopped, "(2)") {
-			t.Errorf("%d steps, stopped: %s", len(res.Tuning.Steps), res.Tuning.Stopped)
+		if len(res.Tuning.Steps) != 0 || !strings.Contains(res.Tuning.Stopped, "budget of 1m0s") || !strings.Contains(res.Tuning.Stopped, "(2)") ||
+			res.Tuning.Standing != result.TuningUndecided {
+			t.Errorf("%d steps, %s, stopped: %s", len(res.Tuning.Steps), res.Tuning.Standing, res.Tuning.Stopped)
 		}
 	})
 }
