@@ -64,6 +64,6 @@ grep -v ' in flight' "$out/real.err" >&2 || true
   echo "Before that a tuning of \`redline sim\` was killed (\`kill -9\`) at $kills random moments: no process was left after any of"
   echo "them, and \`redline tune --resume\` went on to the end."
   echo
-  sed -e "s#$out/#runs/#g; s/^#/##/" "$out/real/decision.md"
+  sed -e "s#$home/#HOME/#g; s#$out/#runs/#g; s/^#/##/" "$out/real/decision.md"
 } >docs/REAL-TUNE.md
 cat docs/REAL-TUNE.md
