@@ -294,7 +294,7 @@ left out.
 Exit code: 0 steady or better, 4 worse, 6 too few runs.`
 
 func (p *process) historyDrift(s *shelf) *cobra.Command {
-	c := &cobra.Command{Use: "drift [RUN]", Short: "say whether a series of runs moved", Long: driftHelp, Args: cobra.MaximumNArgs(1),
+	c := &cobra.Command{Use: "drift [RUN]", Short: "say whether a series of runs moved", Long: driftHelp, Args: atMostOneArgument,
 		Example: "  redline history drift\n  redline history drift --label nightly\n  redline history drift 7b2272 --json"}
 	filter := filterFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {

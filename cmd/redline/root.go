@@ -145,6 +145,13 @@ func noArguments(c *cobra.Command, args []string) error {
 	return usage("%s takes no argument, got %q; %s --help shows examples", c.CommandPath(), args[0], c.CommandPath())
 }
 
+func atMostOneArgument(c *cobra.Command, args []string) error {
+	if len(args) <= 1 {
+		return nil
+	}
+	return usage("%s takes one argument at most, got %q too; %s --help shows examples", c.CommandPath(), args[1], c.CommandPath())
+}
+
 // helpCommand is cobra's own, but that what it does not know is a mistake.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{

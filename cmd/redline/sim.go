@@ -32,7 +32,10 @@ const simExamples = `  redline sim --listen 127.0.0.1:8000
   redline sim --fault reset:2% --fault '429(2s):#5' --fault 'stall(3s):10%'
   redline sim --metrics-style sglang
   redline sim --golden builtin --answer-error 0.1 --answer-error-under-load 0.3
-  redline sim --restart-after 30s`
+  redline sim --restart-after 30s
+  redline sim --net-delay 40ms --mbu 0.3 --cold-start 20s   # far away, inefficient, cold
+  redline sim --rate-limit 5 --num-gpu-blocks-override 500  # rationed, short of memory
+  redline sim --speculative-tokens 4 --speculative-acceptance 0.8`
 
 func (p *process) simCommand() *cobra.Command {
 	c := &cobra.Command{Use: "sim", SuggestFor: []string{"serve", "server", "mock", "simulate", "engine"}, Short: "serve the simulated engine", Long: simHelp + faultHelp(), Example: simExamples, Args: noArguments}

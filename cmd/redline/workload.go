@@ -47,7 +47,7 @@ const showExamples = `  redline workload show chat
 
 func (p *process) workloadShowCommand() *cobra.Command {
 	c := &cobra.Command{Use: "show FILE|PRESET|LENGTHS", Short: "say what a workload would send, without sending it",
-		Example: showExamples, Args: cobra.MaximumNArgs(1)}
+		Example: showExamples, Args: atMostOneArgument}
 	flags := addOptions(c, func(o *config.Option) bool {
 		return o.Group == config.WorkloadGroup && o.Flag != "workload" || o.Flag == "plan"
 	}, nil)

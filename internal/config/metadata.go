@@ -8,30 +8,18 @@ import (
 	"redline/internal/near"
 )
 
-// Metadata is what the user wants remembered of the set-up. Keys of the table
+// Metadata is what the user wants remembered of the set-up. Keys of the list
 // below stand in the result where they belong; any other is kept as it is.
 type Metadata map[string]string
 
-// MetadataKeys are the keys that a report knows the meaning of, each with what
-// it is about.
-var MetadataKeys = []struct{ Key, About string }{
-	{"label", "short name of the run, part of its directory's"},
-	{"note", "anything worth remembering"},
-	{"engine", "what serves the model, where the server does not tell"},
-	{"engine_version", "its version"},
-	{"model_revision", "which state of the model's files; also `revision`"},
-	{"tokenizer", "the server's tokenizer"},
-	{"precision", "in which the weights are computed with: bf16"},
-	{"quantization", "how the weights are stored: awq, fp8, Q4_K_M"},
-	{"parallelism", "how the model is laid over accelerators: tp 4, pp 2"},
-	{"flags", "the settings that the server was started with; also `server_flags`"},
-	{"hardware", "the accelerator: H100-SXM"},
-	{"gpus", "how many of them serve the model"},
-	{"driver", "version of its driver"},
-	{"cuda", "version of CUDA or ROCm"},
-	{"interconnect", "what joins accelerators and nodes: NVLink, 400G InfiniBand"},
-	{"notes", "what else a reader should know of the machine: shared node; also `hardware_notes`"},
-	{"rollback_risk", "what it takes to go back, for the protocol's report"},
+// metadataKeys are the keys that a result has a place for; docs/PLAN.md says
+// what each is about.
+var metadataKeys = []string{
+	"label", "note",
+	"engine", "engine_version", "parallelism", "flags",
+	"model_revision", "tokenizer", "precision", "kv_precision", "quantization",
+	"hardware", "gpus", "driver", "cuda", "interconnect", "notes",
+	"rollback_risk",
 }
 
 // alias are other names that mean the same.
@@ -47,10 +35,7 @@ func (m Metadata) Get(key string) string {
 
 // Doubts are keys that nobody knows and that look like one that is known.
 func (m Metadata) Doubts() []string {
-	known := slices.Collect(maps.Values(alias))
-	for _, k := range MetadataKeys {
-		known = append(known, k.Key)
-	}
+	known := slices.AppendSeq(slices.Clone(metadataKeys), maps.Values(alias))
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		if slices.Contains(known, key) {
