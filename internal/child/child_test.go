@@ -4,6 +4,7 @@ package child
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -173,6 +174,31 @@ func TestWhatCannotBeStarted(t *testing.T) {
 			p.Stop(0)
 			t.Errorf("%+v: started", s)
 		}
+	}
+}
+
+// Whoever sets the guard's variable by mistake is told so.
+func TestAGuardOfNothing(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), role+"=1")
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 127 || string(out) != "redline: REDLINE_GUARD is set, which is for redline itself to do: unset it\n" {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func TestErrorsApart(t *testing.T) {
+	t.Parallel()
+	said, complained := &Tail{Most: 100}, &Tail{Most: 100}
+	p, err := Start(Spec{Command: "echo fine; echo bad >&2", Output: said, Errors: complained})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.ExitCode()
+	if got := fmt.Sprint(said.Lines(9), complained.Lines(9)); got != "[fine] [bad]" {
+		t.Errorf("said %s", got)
 	}
 }
 

@@ -69,7 +69,7 @@ func listed(t *testing.T, path string) []string {
 }
 
 func TestCreate(t *testing.T) {
-	run := []string{"plan.yaml", "records.jsonl", "report.html", "result.json", "telemetry.jsonl"}
+	run := []string{"disk-full", "engine.log", "pin.json", "plan.yaml", "records.jsonl", "report.html", "result.json", "telemetry.jsonl"}
 	for _, tt := range []struct {
 		name  string
 		held  []string
