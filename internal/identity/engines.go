@@ -23,7 +23,7 @@ func serverInfo(o object, f *Facts) {
 	f.Engine, f.Version = "sglang", o.text("version")
 	f.Model, f.Revision, f.Tokenizer = o.text("model_path"), o.text("revision"), o.text("tokenizer_path")
 	f.Precision, f.Quantization = o.text("dtype"), o.text("quantization")
-	f.MaxLen = o.number("context_length", "max_total_num_tokens")
+	f.MaxLen = o.number("context_length", "max_req_input_len")
 	f.Parallelism = parallelism(o, [][2]string{{"tp", "tp_size"}, {"pp", "pp_size"}, {"dp", "dp_size"}, {"ep", "ep_size"}})
 	f.keep(o, "attention_backend", "schedule_policy", "schedule_conservativeness", "mem_fraction_static", "max_running_requests",
 		"chunked_prefill_size", "max_prefill_tokens", "page_size", "kv_cache_dtype", "disable_radix_cache", "speculative_algorithm",

@@ -55,11 +55,11 @@ func TestAsk(t *testing.T) {
 				Parallelism: "tp 4, pp 2", Flags: map[string]string{"max_seq_len": "131072", "kv_cache_dtype": "auto", "enable_prefix_caching": "True"}}},
 		{"sglang, which shows its key among its settings", map[string]string{
 			"/get_server_info": `{"version":"0.5.3","model_path":"Qwen/Qwen3-8B","tokenizer_path":"Qwen/Qwen3-8B","revision":"abc123","dtype":"auto",` +
-				`"quantization":"fp8","tp_size":2,"dp_size":4,"pp_size":1,"context_length":null,"max_total_num_tokens":400000,"api_key":"sk-very-secret",` +
+				`"quantization":"fp8","tp_size":2,"dp_size":4,"pp_size":1,"context_length":null,"max_total_num_tokens":400000,"max_req_input_len":32762,"api_key":"sk-very-secret",` +
 				`"attention_backend":"fa3","schedule_policy":"fcfs","mem_fraction_static":0.88,"disable_radix_cache":false,"internal_states":[{}]}`,
 			"/get_model_info": `{"model_path":"Qwen/Qwen3-8B","is_generation":true}`},
 			Facts{Engine: "sglang", Version: "0.5.3", Model: "Qwen/Qwen3-8B", Revision: "abc123", Tokenizer: "Qwen/Qwen3-8B",
-				Quantization: "fp8", MaxLen: 400000, Parallelism: "tp 2, dp 4", Flags: map[string]string{"attention_backend": "fa3",
+				Quantization: "fp8", MaxLen: 32762, Parallelism: "tp 2, dp 4", Flags: map[string]string{"attention_backend": "fa3",
 					"schedule_policy": "fcfs", "mem_fraction_static": "0.88", "disable_radix_cache": "false"}}},
 		{"tgi", map[string]string{"/info": `{"model_id":"bigscience/bloom","model_sha":"e985a63","model_dtype":"torch.float16","model_device_type":"cuda",` +
 			`"max_concurrent_requests":128,"max_total_tokens":4096,"version":"3.3.0","router":"text-generation-router"}`},

@@ -73,6 +73,9 @@ func describe(res *result.Result, c *config.Config, f identity.Facts, server *te
 	if server != nil {
 		e.Name = cmp.Or(e.Name, server.Engine)
 		flags = joinedFlags(flags, server.Config)
+		if longest, err := strconv.Atoi(server.Config["context_len"]); err == nil {
+			m.MaxLen = cmp.Or(m.MaxLen, longest)
+		}
 	}
 	e.Flags = joinedFlags(e.Flags, flags)
 	confirm(res)

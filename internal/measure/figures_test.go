@@ -97,6 +97,7 @@ func TestKVRoom(t *testing.T) {
 		{"two replicas of it", says(2, "1024", "16"), 32},
 		{"blocks that are not told", says(1, "None", "16"), 0},
 		{"a size that is not told", says(1, "1024", ""), 0},
+		{"two replicas that tell tokens", &telemetry.ServerUse{Replicas: 2, Config: map[string]string{"kv_tokens": "16384"}}, 32},
 		{"a server that tells nothing", nil, 0},
 	} {
 		if got := shape.roomMB(tt.server); got != tt.want {

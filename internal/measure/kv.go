@@ -23,20 +23,28 @@ func (k *kvShape) requestMB(tokens int) float64 {
 	return float64(k.model.KVBytes(tokens, k.precision)) / mb
 }
 
-// roomMB is the size of the cache as the server tells it, in blocks of tokens
-// for each of its replicas; 0 where it does not.
+// roomMB is the size of the cache as the server tells it, for all of its
+// replicas together; 0 where it does not.
 func (k *kvShape) roomMB(server *telemetry.ServerUse) float64 {
 	if server == nil {
 		return 0
 	}
-	blocks, err := strconv.Atoi(server.Config["num_gpu_blocks"])
-	size, noSize := strconv.Atoi(server.Config["block_size"])
-	if err != nil || noSize != nil {
-		return 0
-	}
-	// A block holds the layers that look back without limit.
+	// What a token takes in the layers that look back without limit.
 	perToken := float64(k.model.GrowingLayers()) * k.model.LayerKVBytes(k.precision, 1)
-	return float64(server.Replicas) * float64(blocks) * float64(size) * perToken / mb
+	return float64(server.Replicas) * roomTokens(server.Config) * perToken / mb
+}
+
+// roomTokens is how many tokens the cache of one replica holds: in blocks, or
+// as such.
+func roomTokens(settings map[string]string) float64 {
+	number := func(key string) float64 {
+		n, err := strconv.Atoi(settings[key])
+		if err != nil {
+			return 0
+		}
+		return float64(max(0, n))
+	}
+	return cmp.Or(number("num_gpu_blocks")*number("block_size"), number("kv_tokens"))
 }
 
 // ramp is a change in the cache's size or growth at a moment.

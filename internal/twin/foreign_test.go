@@ -15,11 +15,10 @@ type foreign struct {
 }
 
 type foreignJob struct {
-	i       int
-	ready   float64
-	ctx     int
-	made    int
-	started bool
+	i     int
+	ready float64
+	ctx   int
+	made  int
 }
 
 // seconds is the foreign step: decodes with contexts, and one prompt.

@@ -22,7 +22,7 @@ func Lock(dir string) (release func() error, err error) {
 	}
 	if err := lockFile(file); err != nil {
 		file.Close()
-		return nil, fmt.Errorf("another redline watch runs in %s (it holds %s): stop it, or give this one a directory of its own with runs:", dir, path)
+		return nil, fmt.Errorf("another redline watch runs in %s (it holds %s): stop it, or give this one its own directory with the key runs", dir, path)
 	}
 	return file.Close, nil
 }
