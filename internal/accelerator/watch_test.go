@@ -201,7 +201,7 @@ func TestToolsThatFail(t *testing.T) {
 			path, pids := script(t, "nvidia-smi", rows+c.body)
 			o := options(path)
 			if strings.Contains(c.says, "says nothing more") {
-				o.startWithin, o.leastSilence = 500*time.Millisecond, 500*time.Millisecond
+				o.startWithin, o.leastSilence = 2*time.Second, 2*time.Second
 			}
 			w := Start(clock.New(), o)
 			all := await(t, w, "the failure", c.until)
@@ -274,11 +274,11 @@ func TestAMDToolThatHangs(t *testing.T) {
 	t.Parallel()
 	path, pids := script(t, "amd-smi", "sleep 60 & wait")
 	o := options(path)
-	o.startWithin = 300 * time.Millisecond
+	o.startWithin = 2 * time.Second
 	w := Start(clock.New(), o)
 	all := await(t, w, "a failure", failed(1))
 	w.Stop()
-	if want := "amd-smi: no answer within 300ms"; all[0].Failed != want {
+	if want := "amd-smi: no answer within 2s"; all[0].Failed != want {
 		t.Errorf("%q", all[0].Failed)
 	}
 	if left := alive(t, pids); left != nil {
