@@ -11,8 +11,8 @@ const (
 	runtimeWithPeers = 0.6 * GiB // communication buffers
 )
 
-// ActivationBytes is the working memory of a step of up to batch tokens.
-func ActivationBytes(m Model, batch int) float64 {
+// activationBytes is the working memory of a step of up to batch tokens.
+func activationBytes(m Model, batch int) float64 {
 	share := (float64(batch) - 2048) / (8192 - 2048)
 	bytes := activationsSmall + min(1, max(0, share))*(activationsLarge-activationsSmall)
 	if m.Experts > 0 {
@@ -38,14 +38,14 @@ type Deployment struct {
 
 // What engines take where nobody says otherwise.
 const (
-	DefaultUtilization = 0.92
-	DefaultBatchTokens = 8192
+	defaultUtilization = 0.92
+	defaultBatchTokens = 8192
 )
 
 // Deploy lays a model as its maker ships it over tp accelerators.
 func Deploy(m Model, a Accelerator, tp int) Deployment {
 	return Deployment{Model: m, Accelerator: a, TP: max(1, tp), Weights: m.Precision, KV: BF16,
-		Utilization: DefaultUtilization, BatchTokens: DefaultBatchTokens}
+		Utilization: defaultUtilization, BatchTokens: defaultBatchTokens}
 }
 
 // Check says why a model cannot be laid over so many accelerators.
@@ -80,7 +80,7 @@ func (d Deployment) KVRoom() float64 {
 		runtime = runtimeWithPeers
 	}
 	return d.Utilization*float64(d.Accelerator.Memory) - float64(d.Model.WeightBytes(d.Weights))/float64(tp) -
-		ActivationBytes(d.Model, d.BatchTokens) - runtime
+		activationBytes(d.Model, d.BatchTokens) - runtime
 }
 
 // KVBlocks is how many blocks of size tokens fit in KVRoom. A block holds the

@@ -46,7 +46,7 @@ var shownNames = map[string]string{
 	"output_tokens_per_s": "output tokens/s", "prompt_tokens_per_s": "prompt tokens/s",
 	"concurrency": "in flight", "fluidity": "tokens on time", "good_fraction": "kept every objective",
 	"error_rate": "error rate", "reject_rate": "reject rate", "retry_rate": "retry rate",
-	"prefix_hit_rate": "cache", "inputs_per_s": "inputs/s", "joules_per_output_token": "J/token", "mbu": "peak bandwidth", "mfu": "peak arithmetic",
+	"prefix_hit_rate": "cache", "inputs_per_s": "inputs/s", "joules_per_output_token": "J/token", "prefill_slope": "prompts", "mbu": "peak bandwidth", "mfu": "peak arithmetic",
 }
 
 // shownAs is the name under which the page above has a figure.

@@ -49,6 +49,7 @@ func (p *page) prefillSlope(s *result.PrefillSlope) {
 	if s == nil {
 		return
 	}
+	p.shows("prefill_slope")
 	p.field("prompts", inUnit(figure(s.MSPer1K), "ms")+" of ttft for each 1,000 uncached tokens ("+figure(s.LowMS)+" to "+figure(s.HighMS)+"), beside "+
 		inUnit(figure(s.BaseMS), "ms")+": an estimate from "+plural(s.Requests, "request")+" that had the server to themselves")
 }

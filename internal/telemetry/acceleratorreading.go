@@ -57,10 +57,10 @@ type DeviceReading struct {
 	Throttles bool `json:"throttles,omitempty"`
 }
 
-// ClockEvents are the reasons of NVIDIA's driver for a lower clock that slow a
+// clockEvents are the reasons of NVIDIA's driver for a lower clock that slow a
 // busy device down against its will, by their bit. Idling and clocks that an
 // administrator set are not among them.
-var ClockEvents = []struct {
+var clockEvents = []struct {
 	Bit  uint64
 	Name string
 }{
@@ -81,7 +81,7 @@ func ThrottledBy(mask uint64) []string {
 		mask &^= 0x08
 	}
 	var names []string
-	for _, e := range ClockEvents {
+	for _, e := range clockEvents {
 		if mask&e.Bit != 0 {
 			names = append(names, e.Name)
 		}
