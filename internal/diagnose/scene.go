@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"redline/internal/metric"
 	"redline/internal/result"
@@ -125,7 +124,10 @@ func wrong(p *result.Point) bool {
 // broken reports whether an objective that a regime can explain is missed. The
 // price of a token is no latency: it falls as the load grows.
 func broken(v slo.Verdict) bool {
-	return !strings.HasPrefix(v.Objective, "cost:") && (v.Standing == "missed" || leans(v))
+	if o, err := slo.Parse(v.Objective); err == nil && o.Metric == "cost" {
+		return false
+	}
+	return v.Standing == "missed" || leans(v)
 }
 
 // settled reports whether every objective of the point is decided.
