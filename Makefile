@@ -56,7 +56,7 @@ peers: build ## drive one server with redline and with other load testers (as ro
 real: build ## drive a real engine with a small model; writes docs/REAL-ENGINES.md
 	scripts/real/run.sh
 
-tune: build ## kill a tuning ten times, and tune the engine of make real (five minutes); writes docs/REAL-TUNE.md
+tune: build ## kill a tuning ten times, and tune the engine of make real (eight minutes); writes docs/REAL-TUNE.md
 	scripts/tune/run.sh
 
 twin: build ## fit a twin to the engine of make real (five minutes); writes its part of docs/TWIN.md

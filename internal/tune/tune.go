@@ -262,7 +262,7 @@ func Move(m *result.Change) string {
 	case m.Difference != nil:
 		return fmt.Sprintf("%s points, from %s to %s", signed(100*step), percent(*m.A), percent(*m.B))
 	}
-	return fmt.Sprintf("%s %%, from %.3g to %.3g %s", signed(100*step), *m.A, *m.B, m.Unit)
+	return fmt.Sprintf("%s %%, from %s to %s %s", signed(100*step), figure(*m.A), figure(*m.B), m.Unit)
 }
 
 func signed(v float64) string {
@@ -270,6 +270,14 @@ func signed(v float64) string {
 		return fmt.Sprintf("%+.0f", v)
 	}
 	return fmt.Sprintf("%+.2g", v)
+}
+
+// figure has three digits, and never an exponent.
+func figure(v float64) string {
+	if math.Abs(v) >= 1000 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }

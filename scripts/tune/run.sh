@@ -46,10 +46,10 @@ echo "killed $kills of 10 times, no process left, and gone on to the end" >&2
 # other; a number of requests and no time, because nobody knows how long they take.
 code=0
 export PYTHON=$python MODEL=$model
-NO_COLOR=1 timeout -s INT 300 ./bin/redline tune --label smollm2 --out "$out/real" --anyway \
+NO_COLOR=1 timeout -s INT 420 ./bin/redline tune --label smollm2 --out "$out/real" --anyway \
   --server-command 'ulimit -v 4000000; $PYTHON -m llama_cpp.server --model $MODEL --model_alias smollm2 --n_threads 1 --n_threads_batch 1 --port {port} --n_ctx {n_ctx} --n_batch {n_batch}' \
   --knob n_batch=1,64 --knob n_ctx=512,2000000000 --objective ttft:p50 --objective throughput \
-  --concurrency 1 --workload 'fixed(48,2)' --requests 10 --warmup 0s --drain 30s --repeat 1 --rounds 2 --seed 7 >"$out/real.txt" 2>"$out/real.err" || code=$?
+  --concurrency 1 --workload 'fixed(48,2)' --requests 30 --warmup 0s --drain 30s --repeat 3 --rounds 3 --seed 7 >"$out/real.txt" 2>"$out/real.err" || code=$?
 grep -v ' in flight' "$out/real.err" >&2 || true
 [ -f "$out/real/decision.md" ] || { echo "no record: exit $code" >&2; cat "$out/real.txt"; exit 1; }
 
