@@ -22,7 +22,7 @@ func (c *Config) examination() error {
 		return c.wrong("quality.golden", "asks for answers, but %s gives none", d.Name)
 	}
 	if j := c.Quality.Judge; j != nil {
-		if _, err := c.endpoint("quality.judge.url", j.URL); err != nil {
+		if _, err := c.endpoint(judgeURL, j.URL); err != nil {
 			return err
 		}
 	}

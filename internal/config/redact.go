@@ -21,6 +21,12 @@ const metricsURL = "telemetry.metrics_url"
 // hold a secret.
 const acceleratorKey = "telemetry.accelerator"
 
+// The keys of the judge model's address and of what it is paid by.
+const (
+	judgeURL = "quality.judge.url"
+	judgeKey = "quality.judge.api_key"
+)
+
 // masked stands where a secret stood.
 const masked = "***"
 
@@ -116,6 +122,9 @@ func (c *Config) urlSecrets() []string {
 	if source, err := telemetry.ParseAccelerator(c.Telemetry.Accelerator); err == nil && source.URL != "" {
 		urls = append(urls, source.URL)
 	}
+	if j := c.Quality.Judge; j != nil {
+		urls = append(urls, j.URL)
+	}
 	for _, text := range urls {
 		u, err := url.Parse(text)
 		if err != nil {
@@ -164,8 +173,11 @@ func (r redactor) walk(v any, path string) any {
 
 // text rewrites one scalar by what its path says about it.
 func (r redactor) text(s, path string) string {
-	if path == "provider.api_key" {
+	switch path {
+	case "provider.api_key":
 		return r.apiKey(s)
+	case judgeKey:
+		return r.variablesOf(s, path)
 	}
 	if name, ok := strings.CutPrefix(path, "provider.headers."); ok {
 		return r.header(s, path, name)
@@ -193,7 +205,7 @@ func (r redactor) text(s, path string) string {
 			return masked
 		}
 	}
-	if strings.HasPrefix(path, "provider.api_endpoint") || strings.HasPrefix(path, metricsURL) ||
+	if strings.HasPrefix(path, "provider.api_endpoint") || strings.HasPrefix(path, metricsURL) || path == judgeURL ||
 		strings.HasPrefix(path, "experiment.variants[") && strings.Contains(path, ".api_endpoint") {
 		s = cleanURL(s)
 	}
@@ -210,14 +222,19 @@ func (r redactor) text(s, path string) string {
 // known words can, and replacing one of those would spoil the plan.
 func freeText(path string) bool {
 	return strings.HasPrefix(path, "provider.") && path != "provider.api" || strings.HasPrefix(path, metricsURL) ||
-		path == acceleratorKey || path == "telemetry.engine_log" || path == "server.command" || strings.HasPrefix(path, "metadata.") || strings.HasPrefix(path, "generation.stop")
+		strings.HasPrefix(path, "quality.judge.") || path == acceleratorKey || path == "telemetry.engine_log" || path == "server.command" || strings.HasPrefix(path, "metadata.") || strings.HasPrefix(path, "generation.stop")
 }
 
 func (r redactor) apiKey(s string) string {
 	if r.c.keyEnv != "" {
 		return "${" + r.c.keyEnv + "}"
 	}
-	if raw, ok := r.c.template("provider.api_key", s); ok && onlyVariables(raw) {
+	return r.variablesOf(s, "provider.api_key")
+}
+
+// variablesOf is a key as the variables that it came from, else masked.
+func (r redactor) variablesOf(s, path string) string {
+	if raw, ok := r.c.template(path, s); ok && onlyVariables(raw) {
 		return raw
 	}
 	return masked

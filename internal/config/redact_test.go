@@ -208,6 +208,33 @@ func TestKeysAreWrittenAsTheirVariables(t *testing.T) {
 	}
 }
 
+// The judge model has a key and an address of its own, which are as secret as
+// the server's.
+func TestJudgeKeepsItsSecrets(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]string{"${JUDGE_KEY}": "${JUDGE_KEY}", "written-out-key": "***", "half-${JUDGE_KEY}": "***"} {
+		c := mustResolve(t, Input{
+			PlanPath: writePlan(t, `quality: {golden: builtin, judge: {url: "http://j:1/v1?tenant=7&token=query-secret", model: m,
+  prompt: "Not judge-secret nor written-out-key.", api_key: "`+key+`"}}`),
+			LookupEnv: env(map[string]string{"JUDGE_KEY": "judge-secret"}),
+		})
+		text, err := c.YAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range []string{"query-secret", c.Quality.Judge.APIKey} {
+			if strings.Contains(string(text), secret) {
+				t.Errorf("the resolved plan shows %s:\n%s", secret, text)
+			}
+		}
+		block, _ := c.Resolved()["quality"].(map[string]any)
+		judge, _ := block["judge"].(map[string]any)
+		if got := []any{judge["api_key"], judge["url"]}; !cmp.Equal(got, []any{want, "http://j:1/v1?tenant=7&token=%2A%2A%2A"}) {
+			t.Errorf("%s: judge is %v", key, got)
+		}
+	}
+}
+
 // A secret is taken out wherever else it turns up, and nothing but it.
 func TestSecretsAreFoundElsewhere(t *testing.T) {
 	t.Parallel()
