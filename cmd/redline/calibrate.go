@@ -63,15 +63,8 @@ func (p *process) calibrateCommand() *cobra.Command {
 
 // calibrate fits until it is done or interrupted.
 func (p *process) calibrate(ctx context.Context, ev *twin.Evidence) (*twin.Calibration, error) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := p.stoppable(ctx)
 	defer cancel()
-	go func() {
-		select {
-		case <-p.stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	fitted, err := twin.Calibrate(ctx, ev)
 	if errors.Is(err, context.Canceled) {
 		err = &coded{exitInterrupted, errors.New("interrupted before an engine was fitted")}

@@ -63,15 +63,8 @@ func (p *process) doctorCommand() *cobra.Command {
 
 // examine runs the doctor until it is done or interrupted.
 func (p *process) examine(ctx context.Context, cfg *config.Config) error {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := p.stoppable(ctx)
 	defer cancel()
-	go func() {
-		select {
-		case <-p.stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	options := doctor.Options{Target: cfg.Provider, Telemetry: cfg.Telemetry, Pace: p.doctorPace}
 	if p.terminal && !cfg.Output.Quiet {
 		options.Say = func(line string) { fmt.Fprintln(p.stderr, "redline doctor: "+line) }

@@ -78,6 +78,20 @@ func interruptible(signals <-chan os.Signal) (ctx context.Context, stop <-chan s
 	return ctx, first, cancel
 }
 
+// stoppable gives a context that the first interrupt ends, for commands that
+// have nothing to keep.
+func (p *process) stoppable(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-p.stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
 // process is everything that a command may know of the process it runs in, so
 // that a test can be one.
 type process struct {

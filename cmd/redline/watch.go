@@ -147,15 +147,8 @@ func (p *process) watch(ctx context.Context, spec *watch.Spec, once bool) error 
 		Run: func(ctx context.Context, s watch.Schedule, due time.Time) watch.Outcome {
 			return p.scheduledRun(ctx, spec, s, due)
 		}}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := p.stoppable(ctx)
 	defer cancel()
-	go func() {
-		select {
-		case <-p.stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	if once {
 		return watchEnding(w.Once(ctx))
 	}

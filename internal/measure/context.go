@@ -19,7 +19,8 @@ import (
 // whatever a server tells, whose owner may know better than its flags.
 func declare(res *result.Result, c *config.Config) {
 	said := func(key string) string { return c.Masked(c.Metadata.Get(key)) }
-	res.Hardware = result.Hardware{Accelerator: said("hardware"), Driver: said("driver"), CUDA: said("cuda"),
+	devices, accelerator := counted(said("hardware"))
+	res.Hardware = result.Hardware{Accelerator: accelerator, Count: devices, Driver: said("driver"), CUDA: said("cuda"),
 		Interconnect: said("interconnect"), Notes: said("notes")}
 	if n, err := strconv.Atoi(said("gpus")); err == nil && n > 0 {
 		res.Hardware.Count = n

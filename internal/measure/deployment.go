@@ -36,11 +36,7 @@ func deploymentOf(c *config.Config, res *result.Result, server *telemetry.Server
 	if res.Hardware.Accelerator == "" {
 		return deployment{}, errNoHardware
 	}
-	count, name := counted(res.Hardware.Accelerator)
-	if res.Hardware.Count > 0 {
-		count = res.Hardware.Count
-	}
-	accelerator, err := c.Known.Accelerator(name)
+	accelerator, err := c.Known.Accelerator(res.Hardware.Accelerator)
 	if err != nil {
 		return deployment{}, fmt.Errorf("metadata.hardware: %s", briefly(err))
 	}
@@ -48,7 +44,7 @@ func deploymentOf(c *config.Config, res *result.Result, server *telemetry.Server
 	if err != nil {
 		return deployment{}, err
 	}
-	return laidOut(c, res, server, catalog.Deploy(model, accelerator, 1), count)
+	return laidOut(c, res, server, catalog.Deploy(model, accelerator, 1), res.Hardware.Count)
 }
 
 // briefly is an error without its list of all the names there are.
@@ -74,6 +70,8 @@ func servedModel(c *config.Config, name string) (catalog.Model, error) {
 // may be part of the name: "3090 Ti".
 var leadingCount = regexp.MustCompile(`^\s*(\d{1,4})\s*[x×*]\s*(.+)$`)
 
+// counted takes the number of accelerators off their name, 0 where there is
+// none.
 func counted(hardware string) (int, string) {
 	m := leadingCount.FindStringSubmatch(hardware)
 	if m == nil {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"redline/internal/catalog"
 	"redline/internal/config"
 	"redline/internal/metric"
@@ -194,5 +196,33 @@ func TestPredictionHasNoExponents(t *testing.T) {
 	got := beside(&result.Agreement{Predicted: 22.14, Measured: new(24_031.4)})
 	if want := "22.1 ms predicted, 24,031 ms measured"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Whoever prices accelerators or divides by them reads their number, so it is
+// taken off the name where the plan is read.
+func TestAcceleratorsAreCounted(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]result.Hardware{
+		"hardware: 4 × H100":            {Accelerator: "H100", Count: 4},
+		"hardware: 8xL40S":              {Accelerator: "L40S", Count: 8},
+		"hardware: H100":                {Accelerator: "H100"},
+		"hardware: 3090 Ti":             {Accelerator: "3090 Ti"},
+		"{hardware: 4 × H100, gpus: 2}": {Accelerator: "H100", Count: 2},
+	} {
+		plan := filepath.Join(t.TempDir(), "plan.yaml")
+		if !strings.HasPrefix(said, "{") {
+			said = "{" + said + "}"
+		}
+		if err := os.WriteFile(plan, []byte("metadata: "+said+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		c, err := config.Resolve(config.Input{PlanPath: plan, Flags: map[string][]string{"url": {"http://x"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, blank(c, "id", time.Unix(0, 0)).Hardware); diff != "" {
+			t.Errorf("%s: %s", said, diff)
+		}
 	}
 }

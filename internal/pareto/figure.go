@@ -2,8 +2,6 @@ package pareto
 
 import (
 	"fmt"
-	"regexp"
-	"strconv"
 	"strings"
 
 	"redline/internal/metric"
@@ -30,10 +28,13 @@ const perAccelerator = "tokens-per-accelerator"
 
 const quality = "quality"
 
+// money is the unit of costs until the runs name their currency.
+const money = "money"
+
 // figures are all that can be an axis, but for those that take a percentile.
 var figures = []Figure{
 	{perAccelerator, "tokens/s/accelerator", "tokens/s", true, func(r *result.Result, p *result.Point) (float64, bool) {
-		return p.Throughput.Output / float64(max(accelerators(r), 1)), p.Throughput.Output > 0
+		return p.Throughput.Output / float64(max(r.Hardware.Count, 1)), p.Throughput.Output > 0
 	}},
 	{"throughput", "output tokens/s", "tokens/s", true, func(_ *result.Result, p *result.Point) (float64, bool) {
 		return p.Throughput.Output, p.Throughput.Output > 0
@@ -47,8 +48,8 @@ var figures = []Figure{
 		}
 		return p.Goodput.Requests, true
 	}},
-	{"cost", "USD per 1M output tokens", "USD", false, ofCost(func(c *result.Cost) *float64 { return &c.Per1mOutput })},
-	{"cost-accepted", "USD per 1M accepted output tokens", "USD", false, ofCost(func(c *result.Cost) *float64 { return c.Per1mAccepted })},
+	{"cost", "per 1M output tokens", money, false, ofCost(func(c *result.Cost) *float64 { return &c.Per1mOutput })},
+	{"cost-accepted", "per 1M accepted output tokens", money, false, ofCost(func(c *result.Cost) *float64 { return c.Per1mAccepted })},
 	{quality, "share of right answers", "", true, func(_ *result.Result, p *result.Point) (float64, bool) { return p.Quality.Decisive() }},
 	{"energy", "J per output token", "J", false, func(_ *result.Result, p *result.Point) (float64, bool) {
 		if p.Accelerator == nil || p.Accelerator.JoulesPerOutputToken == nil {
@@ -56,25 +57,6 @@ var figures = []Figure{
 		}
 		return *p.Accelerator.JoulesPerOutputToken, true
 	}},
-}
-
-// leadingCount reads the number of "4 × H100" and "4x H100".
-var leadingCount = regexp.MustCompile(`^\s*(\d{1,4})\s*[x×*]`)
-
-// accelerators is how many an instance runs on, 0 where nobody tells.
-func accelerators(r *result.Result) int {
-	if r.Hardware.Count > 0 {
-		return r.Hardware.Count
-	}
-	m := leadingCount.FindStringSubmatch(r.Hardware.Accelerator)
-	if m == nil {
-		return 0
-	}
-	n, err := strconv.Atoi(m[1])
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 func ofCost(of func(*result.Cost) *float64) func(*result.Result, *result.Point) (float64, bool) {

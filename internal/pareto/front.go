@@ -73,6 +73,7 @@ type Front struct {
 func Of(series []Series, pair Pair) *Front {
 	f := &Front{X: pair.X, Y: pair.Y, Points: []Point{}, Held: []Stretch{}}
 	perInstance(series, f)
+	inCurrency(series, f)
 	for i, s := range series {
 		f.Series = append(f.Series, s.Name)
 		if !f.take(i, s) {
@@ -89,7 +90,7 @@ func Of(series []Series, pair Pair) *Front {
 // of them does not tell it, so that all are counted alike.
 func perInstance(series []Series, f *Front) {
 	unknown := slices.IndexFunc(series, func(s Series) bool {
-		return slices.ContainsFunc(s.Runs, func(r *result.Result) bool { return accelerators(r) < 1 })
+		return slices.ContainsFunc(s.Runs, func(r *result.Result) bool { return r.Hardware.Count < 1 })
 	})
 	if unknown < 0 || f.X.Name != perAccelerator && f.Y.Name != perAccelerator {
 		return
@@ -102,6 +103,24 @@ func perInstance(series []Series, f *Front) {
 	}
 	f.Notes = append(f.Notes, fmt.Sprintf("how many accelerators %s ran on is not known: tokens/s are of the whole instance, for every series alike; "+
 		"metadata.hardware of a plan tells it: 4 × H100", series[unknown].Name))
+}
+
+// inCurrency names the currency of costs, dollars where nothing is said. Where
+// there are several, a note says so.
+func inCurrency(series []Series, f *Front) {
+	name := "USD"
+	for _, s := range series {
+		for _, r := range s.Runs {
+			if said := currency(r); said != "" {
+				name = said
+			}
+		}
+	}
+	for _, axis := range []*Figure{&f.X, &f.Y} {
+		if axis.Unit == money {
+			axis.Unit, axis.Title = name, name+" "+axis.Title
+		}
+	}
 }
 
 // take adds the points of a series and says whether there are any.

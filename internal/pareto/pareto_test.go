@@ -119,7 +119,7 @@ func TestUnknownAcceleratorsMakeItPerInstance(t *testing.T) {
 	if len(f.Notes) != 1 || !strings.Contains(f.Notes[0], "accelerators unknown ran on") {
 		t.Errorf("notes %q do not say whose accelerators are not known", f.Notes)
 	}
-	unknown.Hardware.Accelerator = "2 × H100"
+	unknown.Hardware.Count = 2
 	f = Of([]Series{{"known", []*result.Result{known}}, {"told", []*result.Result{unknown}}}, Pairs()[0])
 	if f.Points[0].Y != 100 || f.Points[1].Y != 150 || len(f.Notes) > 0 {
 		t.Errorf("%+v, %q; want 100 and 150 per accelerator", f.Points, f.Notes)

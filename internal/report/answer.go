@@ -200,7 +200,7 @@ func (p *page) limit(r *result.Result) {
 		p.field("best", inUnit(figure(g.Requests), "good requests/s")+" at "+inUnit(trimmed(figure(g.Rate)), "requests/s")+" offered")
 	}
 	if c := l.LeastCost; c != nil {
-		p.field("cheapest", money(c.PerRequest)+" a good request at "+inUnit(trimmed(figure(c.Rate)), "requests/s"))
+		p.field("cheapest", amount(c.PerRequest, currency(r))+" a good request at "+inUnit(trimmed(figure(c.Rate)), "requests/s"))
 	}
 	if l.LoadS > 0 {
 		p.field("search", seconds(l.LoadS)+" of load, "+plural(l.Requests, "request"))

@@ -190,10 +190,20 @@ func (p *page) capacityCost(c *result.CapacityCost) {
 	p.field("each", joined(tokens...)+", at "+inUnit(figure(c.AtRate), "requests/s"))
 }
 
+// currency is that of a result's prices, "" where nothing is said.
+func currency(r *result.Result) string {
+	for i := range r.Points {
+		if c := r.Points[i].Cost; c != nil && c.Currency != "" {
+			return c.Currency
+		}
+	}
+	return ""
+}
+
 // amount is money in its currency, dollars where nothing is said.
 func amount(v float64, currency string) string {
 	if currency == "" || currency == "USD" {
-		return money(v)
+		return "$" + significant(v, figureDigits, 8)
 	}
 	return significant(v, figureDigits, 8) + hard + clean(currency)
 }

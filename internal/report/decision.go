@@ -233,5 +233,5 @@ func costWords(point *result.Point) string {
 	if point.Cost == nil {
 		return "not priced"
 	}
-	return clean(joined(money(point.Cost.Per1mOutput)+" per 1M output tokens", point.Cost.Currency))
+	return clean(amount(point.Cost.Per1mOutput, point.Cost.Currency) + " per 1M output tokens")
 }

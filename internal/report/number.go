@@ -143,9 +143,6 @@ func spoken(ms float64) string {
 	return milliseconds(ms)
 }
 
-// money writes dollars; a price per token may need more decimals than a figure.
-func money(v float64) string { return "$" + significant(v, figureDigits, 8) }
-
 // number of something: "1 request", "2 requests".
 func plural[N int | int64](n N, noun string) string {
 	if n == 1 {

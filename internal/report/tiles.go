@@ -36,7 +36,7 @@ func limitTiles(r *result.Result) []tile {
 		list = append(list, tile{"best goodput", figure(g.Requests), "requests/s", "at " + trimmed(figure(g.Rate)) + " offered"})
 	}
 	if c := l.LeastCost; c != nil {
-		list = append(list, tile{"least cost", money(1000 * c.PerRequest), "", "per 1,000 good requests"})
+		list = append(list, tile{"least cost", amount(1000*c.PerRequest, currency(r)), "", "per 1,000 good requests"})
 	}
 	return list
 }

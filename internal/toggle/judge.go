@@ -213,6 +213,9 @@ func stand(m *result.ToggleMetric, places []place, runs []run) (standing, words 
 	all := span(math.Exp(places[0].x), math.Exp(places[len(places)-1].x))
 	switch len(runs) {
 	case 0:
+		if m.Interval == nil {
+			return result.ToggleUndecided, "undecided"
+		}
 		return result.ToggleUndecided, fmt.Sprintf("undecided: on average between %s and %s", change(m.Interval[0]), change(m.Interval[1]))
 	case 1:
 		r, word := runs[0], standingOf[runs[0].sign]
