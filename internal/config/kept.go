@@ -10,7 +10,7 @@ import (
 
 // Hide adds values that must not be shown anywhere: another plan's, where the
 // two stand in one document.
-func (c *Config) Hide(secrets []string) { c.variables = append(c.variables, secrets...) }
+func (c *Config) Hide(secrets []string) { c.variables = slices.Concat(c.variables, secrets) }
 
 // bodySecrets are the texts of extra_body that its keys call secret, at any
 // depth.
@@ -73,6 +73,9 @@ func (c *Config) checkMasks() error {
 		if strings.Contains(c.Server.Env[name], masked) {
 			return c.wrong("server.env", "%s: %s", name, cure)
 		}
+	}
+	if strings.Contains(c.Server.Command, masked) {
+		return c.wrong("server.command", cure)
 	}
 	for i, t := range c.Workload.Tenants {
 		if string(t.Key) == masked {

@@ -52,6 +52,7 @@ func TestMasksAreNotSent(t *testing.T) {
 		"provider: {api_endpoint: http://h:1, extra_body: {a: {api_key: '***'}}}\n",
 		"provider: {api_endpoint: 'http://h:1?api_key=***'}\n",
 		"workload: {tenants: [{name: a, api_key: '***'}, {name: b}]}\n",
+		"server: {command: 'serve --port {port} --api-key ***'}\n",
 	} {
 		path := writePlan(t, plan)
 		if _, err := Resolve(Input{PlanPath: path}); err == nil || !strings.Contains(err.Error(), "${NAME}") {

@@ -58,10 +58,10 @@ func (c *Config) Secrets() []string {
 const shortestSecret = 6
 
 // Masked is a text of the plan's without the secrets that stand in it.
-func (c *Config) Masked(text string) string { return c.hider().Replace(text) }
+func (c *Config) Masked(text string) string { return c.Hider().Replace(text) }
 
-// hider masks every secret.
-func (c *Config) hider() *strings.Replacer {
+// Hider masks every secret.
+func (c *Config) Hider() *strings.Replacer {
 	var replace []string
 	for _, s := range c.Secrets() {
 		replace = append(replace, s, masked)
@@ -69,11 +69,12 @@ func (c *Config) hider() *strings.Replacer {
 	return strings.NewReplacer(replace...)
 }
 
-// flagSecrets are the keys among the settings that a server was started with:
-// a whole command line is soon copied.
+// flagSecrets are the keys among the settings that a server was started with,
+// or is to be: a whole command line is soon copied. What only names a key, as
+// $NAME or {knob}, is none.
 func (c *Config) flagSecrets() []string {
 	var out []string
-	words := strings.Fields(c.Metadata.Get("flags"))
+	words := strings.Fields(c.Metadata.Get("flags") + " " + c.Server.Command)
 	for i, word := range words {
 		name, value, joined := strings.Cut(word, "=")
 		if !secretField(strings.ReplaceAll(name, "-", "_")) {
@@ -82,7 +83,9 @@ func (c *Config) flagSecrets() []string {
 		if !joined && i+1 < len(words) {
 			value = words[i+1]
 		}
-		out = append(out, strings.Trim(value, `'"`))
+		if value = strings.Trim(value, `'"`); !strings.HasPrefix(value, "$") && !strings.HasPrefix(value, "{") {
+			out = append(out, value)
+		}
 	}
 	return out
 }
@@ -141,7 +144,7 @@ func (c *Config) urlSecrets() []string {
 
 // redacted gives the plan as ordered keys with everything secret rewritten.
 func (c *Config) redacted() any {
-	r := redactor{c, c.hider()}
+	r := redactor{c, c.Hider()}
 	return r.walk(encode(reflect.ValueOf(*c)), "")
 }
 
@@ -186,7 +189,7 @@ func (r redactor) text(s, path string) string {
 		return r.header(s, path, name)
 	}
 	if raw, ok := r.c.template(path, s); ok && path == "server.command" {
-		return raw
+		return r.hide.Replace(raw)
 	}
 	if path == "provider.template.body" {
 		if raw, ok := r.c.template(path, s); ok {

@@ -73,6 +73,7 @@ func (r *rig) hold(values map[string]string, place int) *rented {
 // config is the plan as a stage on a launched server carries it out.
 func (r *rig) config(values map[string]string, place int) *config.Config {
 	c := *r.x.Config
+	c.Hide(r.x.Config.Secrets()) // those of the server block go with it
 	c.Provider.URLs = []string{fmt.Sprintf("http://127.0.0.1:%d", r.spec.Port+place%r.places)}
 	c.Server.Spec, c.Tune, c.Experiment = launch.Spec{}, tune.Spec{}, config.Experiment{}
 	c.Metadata = maps.Clone(c.Metadata)
@@ -134,7 +135,7 @@ func (n *rented) open(ctx context.Context) (*running, error) {
 	ctx, cancel := r.x.untilStopped(ctx, nil)
 	defer cancel()
 	server, err := begin(ctx, r.spec, launch.Options{Port: r.spec.Port + n.place, Values: n.values,
-		Log: filepath.Join(n.path, store.ServerLogFile)})
+		Log: filepath.Join(n.path, store.ServerLogFile), Hide: r.x.Config.Hider()})
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, errStopped

@@ -7,7 +7,6 @@ package launch
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -28,13 +27,14 @@ type Options struct {
 	Values map[string]string
 	// Log is a file for what the server writes; "" keeps only the end of it.
 	Log string
+	// Hide masks secrets in everything that is kept of that; nil masks nothing.
+	Hide *strings.Replacer
 }
 
 // Server is a process that was ready to be asked.
 type Server struct {
 	process *child.Process
-	log     *os.File
-	tail    *child.Tail
+	log     *journal
 	port    int
 	startUp time.Duration
 }
@@ -56,8 +56,7 @@ func (f *Failure) Error() string {
 
 const (
 	// grace is what a server gets to end in order.
-	grace     = 10 * time.Second
-	tailBytes = 64 << 10
+	grace = 10 * time.Second
 	// shownLines is how much of the log stands in a failure.
 	shownLines = 8
 )
@@ -73,18 +72,14 @@ func Start(ctx context.Context, s Spec, o Options) (*Server, error) {
 	if err := taken(o.Port); err != nil {
 		return nil, err
 	}
-	v := &Server{port: o.Port, tail: &child.Tail{Most: tailBytes}}
-	output := io.Writer(v.tail)
-	if o.Log != "" {
-		if v.log, err = os.Create(o.Log); err != nil {
-			return nil, err
-		}
-		output = io.MultiWriter(v.tail, v.log)
+	v := &Server{port: o.Port}
+	if v.log, err = newJournal(o); err != nil {
+		return nil, err
 	}
 	begun := time.Now()
-	v.process, err = child.Start(child.Spec{Command: line, Env: environment(s.Env), Output: output})
+	v.process, err = child.Start(child.Spec{Command: line, Env: environment(s.Env), Output: v.log})
 	if err != nil {
-		v.closeLog()
+		v.log.close()
 		return nil, err
 	}
 	if err := v.await(ctx, s, begun); err != nil {
@@ -188,20 +183,13 @@ func (v *Server) Failure() error {
 }
 
 // Tail is the end of what it wrote.
-func (v *Server) Tail() []string { return v.tail.Lines(shownLines) }
+func (v *Server) Tail() []string { return v.log.lines(shownLines) }
 
 // Stop ends the server and returns when nothing of it is left. It may be called
 // more than once.
 func (v *Server) Stop() {
 	v.process.Stop(grace)
-	v.closeLog()
-}
-
-func (v *Server) closeLog() {
-	if v.log != nil {
-		_ = v.log.Close() // what could not be written is still in the tail
-		v.log = nil
-	}
+	v.log.close()
 }
 
 // ending words how the process ended.
@@ -220,7 +208,7 @@ func (v *Server) ending() string {
 var memory = regexp.MustCompile(`(?i)out of memory|outofmemory|cannot allocate memory|failed to allocate|not enough memory|insufficient memory|No available memory`)
 
 func (v *Server) failed(why string) error {
-	for _, line := range v.tail.Lines(1000) {
+	for _, line := range v.log.lines(1000) {
 		if memory.MatchString(line) {
 			why += " (out of memory)"
 			break

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"redline/internal/result"
@@ -147,6 +148,10 @@ func (d *decision) rejected() {
 		return
 	}
 	d.grid(t)
+	if slices.ContainsFunc(d.tuning.Steps, func(s result.TuningStep) bool { return len(s.Moves) > 0 }) {
+		d.block("_Each p here is that of one run held against one, not corrected for how many values were tried: it picks what is " +
+			"worth confirming. Only the rounds by turns confirm._")
+	}
 	for _, s := range d.tuning.Steps {
 		if len(s.Log) > 0 {
 			d.block("The end of the log with " + escaped(clean(s.Knob+"="+s.To)) + ":")

@@ -32,7 +32,7 @@ func tuningSample() *result.Result {
 		Objective: []string{"goodput", "tpot:p50"}, Tolerance: 0.05, Baseline: baseline, Winner: winner,
 		BaselineRuns: 2, Spread: new(0.012), BaselinePoint: new(0), WinnerPoint: new(1),
 		Steps: []result.TuningStep{
-			{Knob: "max_num_seqs", From: "256", To: "64", Hypothesis: "fewer at once wait less for each other", Settings: winner, Decision: result.StepAccepted,
+			{Knob: "max_num_seqs", From: "256", To: "64", Hypothesis: "fewer at once wait less for each other", Settings: winner, Decision: result.StepAccepted, Moves: []result.Change{{Name: "tpot:p50", Unit: "ms"}},
 				Why: "goodput +17 points, from 81 % to 98 % (p<0.001)", StartUpS: new(41.2), Point: new(1)},
 			{Knob: "max_num_seqs", From: "64", To: "2048", Settings: []result.Flag{{Name: "max_num_seqs", Value: "2048"}, {Name: "tokens", Value: "8192"}},
 				Decision: result.StepFailed, Why: "the server exited with code 1 after 38s, before it was ready (out of memory)",

@@ -274,7 +274,7 @@ func signed(v float64) string {
 
 // figure has three digits, and never an exponent.
 func figure(v float64) string {
-	if math.Abs(v) >= 1000 {
+	if math.Abs(v) >= 999.5 { // what three digits would round to a thousand
 		return fmt.Sprintf("%.0f", v)
 	}
 	return fmt.Sprintf("%.3g", v)

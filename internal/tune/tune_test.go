@@ -95,6 +95,15 @@ func TestObjectives(t *testing.T) {
 	}
 }
 
+func TestMovesHaveNoExponent(t *testing.T) {
+	t.Parallel()
+	before, after, ratio := 999.7, 1170.0, 1.1703
+	const want = "+17 %, from 1000 to 1170 ms"
+	if got := Move(&result.Change{A: &before, B: &after, Ratio: &ratio, Unit: "ms"}); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestSpread(t *testing.T) {
 	t.Parallel()
 	got := Spread([]*result.Result{run("a", 0.80, 10), run("b", 0.85, 11), {}, run("c", 0.82, 10.5)})

@@ -42,8 +42,8 @@ case $code in 0 | 5 | 6) ;; *) cat "$out/killed.txt" >&2; exit 1 ;; esac
 echo "killed $kills of 10 times, no process left, and gone on to the end" >&2
 
 # The absurd value asks for more memory than there is: the limit makes that the
-# server's trouble and not the machine's. One thread, because on a machine with other work several only wait for each
-# other; a number of requests and no time, because nobody knows how long they take.
+# server's trouble and not the machine's. One thread, because on a machine with
+# other work several only wait for each other; a number of requests and no time, because nobody knows how long they take.
 code=0
 export PYTHON=$python MODEL=$model
 NO_COLOR=1 timeout -s INT 420 ./bin/redline tune --label smollm2 --out "$out/real" --anyway \
@@ -57,9 +57,9 @@ grep -v ' in flight' "$out/real.err" >&2 || true
   echo "# A real server, tuned"
   echo
   echo "Written by \`make tune\` on a machine with $(nproc) cores ($(uname -m)), server and client on it: llama-cpp-python $version"
-  echo "serving $(basename "$model") on the CPU. One value is absurd on purpose. Such a machine is never quiet, so the runs are"
-  echo "judged with \`--anyway\`, and the record says what is wrong with them: what is shown is the way from a command template"
-  echo "to a decision, not how fast anything is. (\`redline tune\` ended with exit code $code.)"
+  echo "serving $(basename "$model") on the CPU. One value is absurd on purpose. A client beside its server"
+  echo "disturbs it, so runs are judged with \`--anyway\`; where one is not valid, the record says so. What is shown is the"
+  echo "way from a command template to a decision, not how fast anything is. (\`redline tune\` ended with exit code $code.)"
   echo
   echo "Before that a tuning of \`redline sim\` was killed (\`kill -9\`) at $kills random moments: no process was left after any of"
   echo "them, and \`redline tune --resume\` went on to the end."
