@@ -77,6 +77,29 @@ func TestQualityGatesStaySilent(t *testing.T) {
 	}
 }
 
+// Golden questions are paid from the same purse as the load.
+func TestGoldenQuestionsAreCharged(t *testing.T) {
+	t.Parallel()
+	load := func(limit string, more ...string) (code int, ok int, said string) {
+		code, stdout, stderr := redline(t, nil, append([]string{"run", "--workload", "fixed(16,4)", "--concurrency", "2", "--requests", "1000",
+			"--warmup", "0s", "--quiet", "--json", "--max-tokens-total", limit, "--out", filepath.Join(t.TempDir(), "run")}, more...)...)
+		var res result.Result
+		if json.Unmarshal([]byte(stdout), &res) != nil || len(res.Points) == 0 {
+			return code, 0, stderr
+		}
+		return code, res.Points[0].Requests.OK, res.Interrupted
+	}
+	_, without, _ := load("3000")
+	_, with, ended := load("3000", "--golden", "builtin")
+	// 25 questions have more than eight tokens each.
+	if with == 0 || with > without-10 || !strings.Contains(ended, "--max-tokens-total") {
+		t.Errorf("%d requests beside the golden set and %d without, ended by %q", with, without, ended)
+	}
+	if code, _, said := load("300", "--golden", "builtin"); code != exitError || !strings.Contains(said, "--max-tokens-total") || !strings.Contains(said, "quality.golden") {
+		t.Errorf("exit %d: %s", code, said)
+	}
+}
+
 func TestQualityGatesFireUnderLoadOnly(t *testing.T) {
 	t.Parallel()
 	res, dir := graded(t, exitMissed, "--answer-error-under-load", "1", "--quality-threshold", "overall>=0.95", "--keep-text")

@@ -25,6 +25,9 @@ func (c *Config) examination() error {
 		if _, err := c.endpoint(judgeURL, j.URL); err != nil {
 			return err
 		}
+		if strings.HasPrefix(j.URL, "unix:") {
+			return c.wrong(judgeURL, "want a URL that begins with http:// or https://: a judge is not asked over a socket file")
+		}
 	}
 	c.Server.Sim.Golden = c.Quality.Golden
 	return nil

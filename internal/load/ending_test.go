@@ -265,6 +265,21 @@ func TestBudgetCountsWhatWasUsed(t *testing.T) {
 	}
 }
 
+func TestBudgetCountsWhatIsUsedBeside(t *testing.T) {
+	session := func(int) llm.Session {
+		return llm.Single(&llm.Request{PromptTokens: 10, MaxTokens: 100, Stream: true})
+	}
+	p := play(t, Stage{Cap: 1, Session: session, Warmup: fixed(0), Duration: time.Hour, Drain: time.Minute,
+		Beside:  func() (prompt, output int) { return 200, 400 },
+		Budgets: []Budget{{Name: "tokens", Limit: 1200, Cost: func(prompt, output int) float64 { return float64(prompt + output) }}}},
+		always(reply{ttft: ms, tokens: 2}))
+	// After 41 requests of 12, 492 are used, and 600 beside them: 110 do not fit
+	// any more.
+	if want := (Counts{Due: 41, OK: 41}); p.Counts != want || p.Stopped != "tokens reached" {
+		t.Errorf("%+v, stopped %q; want %+v", p.Counts, p.Stopped, want)
+	}
+}
+
 func TestFaultsOfATarget(t *testing.T) {
 	sent := func(c *clock.Clock, yield yield) { yield(llm.Event{Kind: llm.Sent, At: c.Now()}, nil) }
 	for _, tt := range []struct {

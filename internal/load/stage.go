@@ -53,6 +53,9 @@ type Stage struct {
 	MaxErrorRate float64
 	// Budgets stop the sending before they are overrun.
 	Budgets []Budget
+	// Beside is what requests that are none of the stage's have used of its
+	// budgets since it began, nil where there are none.
+	Beside func() (prompt, output int)
 	// Count counts the tokens of a reply's text; it runs on CountShare of the
 	// requests, once they have ended, on many goroutines.
 	Count      func(text string) int

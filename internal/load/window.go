@@ -185,8 +185,13 @@ func (w *window) isFull() bool {
 // afford books a request on every budget at the length it asks for, or says
 // that one is used up.
 func (w *window) afford(r *llm.Request) bool {
+	prompt, output := r.PromptTokens, r.MaxTokens
+	if w.stage.Beside != nil {
+		besidePrompt, besideOutput := w.stage.Beside()
+		prompt, output = prompt+besidePrompt, output+besideOutput
+	}
 	for i, b := range w.stage.Budgets {
-		if w.used[i]+b.Cost(r.PromptTokens, r.MaxTokens) > b.Limit {
+		if w.used[i]+b.Cost(prompt, output) > b.Limit {
 			w.cause = b.Name + " reached"
 			return false
 		}

@@ -85,6 +85,7 @@ type run struct {
 	outcome   load.Outcome
 	before    tally // what the target had counted before this run
 	exam      *quality.Exam
+	booked    spent // of what the exam has used
 }
 
 // Run measures and writes the run directory. Without a result there is an

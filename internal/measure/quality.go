@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -30,14 +31,42 @@ func (r *run) examine() (*quality.Exam, error) {
 		return nil, err
 	}
 	var asked atomic.Int64
-	return quality.New(quality.Options{Spec: spec, Set: set, Target: r.target.client,
+	var x *quality.Exam
+	x = quality.New(quality.Options{Spec: spec, Set: set, Target: r.target.client,
 		Requests: r.foreseen(), Seed: r.Config.Seed,
 		Schemas: r.target.client.SendsSchemas,
 		Count:   func(text string) int { return r.text.Count(text) },
 		Judge:   quality.Asker(spec.Judge),
+		Afford:  func() error { return r.affords(x) },
 		Request: func() *llm.Request {
 			return &llm.Request{ID: llm.RequestID(r.id, goldenNumber-int(asked.Add(1))), Model: r.target.model, Stream: r.Config.Streaming()}
-		}}), nil
+		}})
+	return x, nil
+}
+
+// affords gives an error where a golden set has used up what the plan's limits
+// leave for the run.
+func (r *run) affords(x *quality.Exam) error {
+	for _, b := range r.stage.Budgets {
+		if b.Cost(r.unbooked(x)) >= b.Limit {
+			return fmt.Errorf("the golden set uses up %s before the load: raise it, or ask fewer questions (quality.golden, quality.repeats)", b.Name)
+		}
+	}
+	return nil
+}
+
+// unbooked is what an exam has used since it was booked last.
+func (r *run) unbooked(x *quality.Exam) (prompt, output int) {
+	prompt, output = x.Spent()
+	return prompt - r.booked.prompt, output - r.booked.output
+}
+
+// book charges what the exam has used as the preflight's requests are: to this
+// run and to those that follow on its target.
+func (r *run) book() {
+	prompt, output := r.unbooked(r.exam)
+	r.target.asked = append(r.target.asked, spent{prompt, output})
+	r.booked = spent{r.booked.prompt + prompt, r.booked.output + output}
 }
 
 // foreseen is how many requests the window will have, 0 where only the server
@@ -62,7 +91,10 @@ func (r *run) askAlone(ctx context.Context) (err error) {
 	}
 	r.say("asking the %d questions of the golden set before the load", len(r.exam.Set.Items))
 	r.target.alone = r.exam
-	return r.exam.Whole(ctx, result.Alone)
+	err = r.exam.Whole(ctx, result.Alone)
+	r.book()
+	r.stage.Budgets = r.budgets()
+	return err
 }
 
 // askBeside asks golden questions while the load goes on. They are requests of
@@ -72,7 +104,12 @@ func (r *run) askBeside(ctx context.Context) (tick func(*record.Record), stop fu
 	if r.exam == nil || r.Config.Quality.UnderLoadShare < 0 {
 		return func(*record.Record) {}, func(bool) {}
 	}
-	stop = r.exam.Beside(ctx, func() { r.watched.sent.Add(1) })
+	r.stage.Beside = func() (prompt, output int) { return r.unbooked(r.exam) }
+	end := r.exam.Beside(ctx, func() { r.watched.sent.Add(1) })
+	stop = func(byUser bool) {
+		end(byUser)
+		r.book()
+	}
 	return func(rec *record.Record) {
 		if rec.Phase == record.Measure {
 			r.exam.Tick()

@@ -39,6 +39,9 @@ type Options struct {
 	Seed uint64
 	// Count counts the tokens of a text; nil where nobody can.
 	Count func(text string) int
+	// Afford gives an error where the plan's limits pay for no further
+	// question of a whole set; nil where there are none.
+	Afford func() error
 	// Judge asks the judge model, nil where there is none: it is given what
 	// was asked, what to look for and the answer, and gives a score from 0 to
 	// 1, or an error where it did not judge.
@@ -52,6 +55,8 @@ type Exam struct {
 	phases map[string]*phase
 	order  []int  // beside a load, so that a part of the set is of all kinds
 	unread string // why the judge did not judge, the last time
+
+	prompt, output atomic.Int64 // tokens of every request so far
 
 	// Asking beside a load.
 	due  atomic.Int64 // millionths of golden requests that the load is worth so far
@@ -88,7 +93,7 @@ type answer struct {
 }
 
 // Whole asks the whole set once, or as often as the plan repeats it before the
-// load. It gives ctx's error where that ended first.
+// load. It gives ctx's error where that ended first, and that of Afford.
 func (x *Exam) Whole(ctx context.Context, phaseName string) error {
 	times := 1
 	if phaseName == result.Alone {
@@ -98,6 +103,11 @@ func (x *Exam) Whole(ctx context.Context, phaseName string) error {
 		for i := range x.Set.Items {
 			if err := ctx.Err(); err != nil {
 				return err
+			}
+			if x.Afford != nil {
+				if err := x.Afford(); err != nil {
+					return err
+				}
 			}
 			if a := x.ask(ctx, i); a.outcome != llm.Cancelled {
 				x.keep(phaseName, a)
@@ -133,16 +143,31 @@ func (x *Exam) ask(ctx context.Context, i int) answer {
 		}
 	}
 	a.text = text.String()
+	x.charge(it, &a)
 	if a.outcome == llm.OK {
 		x.score(ctx, it, &a)
 	}
 	return a
 }
 
-func (x *Exam) score(ctx context.Context, it *golden.Item, a *answer) {
+// charge counts what a request used, by the server's count, else by the local
+// tokenizer: one that failed is paid for as far as it came.
+func (x *Exam) charge(it *golden.Item, a *answer) {
 	if x.Count != nil {
 		a.tokens = x.Count(a.text)
 	}
+	prompt := a.usage.PromptTokens
+	if prompt == 0 && x.Count != nil {
+		prompt = x.Count(golden.Key(it.Messages))
+	}
+	x.prompt.Add(int64(prompt))
+	x.output.Add(int64(cmp.Or(a.usage.OutputTokens, a.tokens)))
+}
+
+// Spent is how many tokens all requests so far had.
+func (x *Exam) Spent() (prompt, output int) { return int(x.prompt.Load()), int(x.output.Load()) }
+
+func (x *Exam) score(ctx context.Context, it *golden.Item, a *answer) {
 	a.match = it.Expect.Match(a.text)
 	if it.Expect.Criterion == "" || !a.match.Right {
 		a.judged = true

@@ -75,9 +75,13 @@ func (j *Judge) ask(ctx context.Context, client *http.Client, system, user strin
 	return reply.Choices[0].Message.Content, nil
 }
 
-// judgeAddress completes a base URL by the path of the chat API.
+// judgeAddress completes a base URL by the path of the chat API, before its
+// query.
 func judgeAddress(base string) string {
 	const path = "/chat/completions"
+	if before, query, has := strings.Cut(base, "?"); has {
+		return judgeAddress(before) + "?" + query
+	}
 	base = strings.TrimRight(base, "/")
 	switch {
 	case strings.HasSuffix(base, path):

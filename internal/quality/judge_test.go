@@ -63,6 +63,21 @@ func TestJudgeScoresOrIsSilent(t *testing.T) {
 	}
 }
 
+func TestJudgeAddress(t *testing.T) {
+	t.Parallel()
+	for base, want := range map[string]string{
+		"http://j:1":                         "http://j:1/v1/chat/completions",
+		"http://j:1/v1/":                     "http://j:1/v1/chat/completions",
+		"http://j:1/x/chat/completions":      "http://j:1/x/chat/completions",
+		"http://j:1/v1?api-version=2":        "http://j:1/v1/chat/completions?api-version=2",
+		"http://j:1/chat/completions?a=b?/c": "http://j:1/chat/completions?a=b?/c",
+	} {
+		if got := judgeAddress(base); got != want {
+			t.Errorf("%s: asked at %s, want %s", base, got, want)
+		}
+	}
+}
+
 func TestJudgedAnswersAreInTheScore(t *testing.T) {
 	t.Parallel()
 	answers := map[string][]string{"one": {"1"}, "two": {"2"}, "json": {"{}"}, "poem": {"roses"}}

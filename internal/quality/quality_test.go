@@ -2,6 +2,7 @@ package quality
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"math"
 	"strings"
@@ -119,6 +120,27 @@ func TestScoresOfAPhase(t *testing.T) {
 
 // Beside a load a question is asked for each so many requests, in an order that
 // mixes the set; what was asked before tells what came out the same.
+// What was asked is paid for, answered or not, by the server's count where it
+// gives one; and nothing is asked that is not paid for.
+func TestSpent(t *testing.T) {
+	t.Parallel()
+	x, asked := newExam(t, Spec{Golden: "four"}, map[string][]string{"one": {"1 and more"}, "two": {"!timeout"}, "json": {"{}"}, "poem": {"roses"}})
+	poor := errors.New("no more")
+	x.Afford = func() error {
+		if prompt, output := x.Spent(); prompt+output >= 5 {
+			return poor
+		}
+		return nil
+	}
+	if err := x.Whole(t.Context(), result.Alone); !errors.Is(err, poor) {
+		t.Errorf("ended by %v", err)
+	}
+	// One token of each prompt, three of the first answer, none of the second.
+	if prompt, output := x.Spent(); prompt != 2 || output != 3 || len(asked.asked) != 2 {
+		t.Errorf("%d and %d tokens for %d questions, want 2 and 3 for 2", prompt, output, len(asked.asked))
+	}
+}
+
 func TestBesideALoad(t *testing.T) {
 	t.Parallel()
 	x, asked := newExam(t, Spec{Golden: "four", UnderLoadShare: 0.25, Thresholds: Thresholds{Overall: new(0.9)}},
