@@ -83,7 +83,7 @@ func (c *Config) flagSecrets() []string {
 		if !joined && i+1 < len(words) {
 			value = words[i+1]
 		}
-		if value = strings.Trim(value, `'"`); !strings.HasPrefix(value, "$") && !strings.HasPrefix(value, "{") {
+		if value = strings.Trim(value, `'";&|()`); !strings.HasPrefix(value, "$") && !strings.HasPrefix(value, "{") {
 			out = append(out, value)
 		}
 	}

@@ -11,7 +11,7 @@ func TestKeysOfALaunchedServer(t *testing.T) {
 	t.Parallel()
 	const plan = `
 server:
-  command: HF_TOKEN='hf-literal' serve ${MODEL} --port {port} --api-key sk-literal --auth-token=$THEIR_TOKEN --n {n}
+  command: login --secret=first-literal; HF_TOKEN='hf-literal' serve ${MODEL} --port {port} --api-key sk-literal --auth-token=$THEIR_TOKEN --n {n}
   env: {SOME_KEY: env-literal}
 tune: {knobs: [{name: n, baseline: 1, values: [2]}]}
 load_profile: {rate: 1}
@@ -24,11 +24,11 @@ load_profile: {rate: 1}
 	if err != nil {
 		t.Fatal(err)
 	}
-	printed := c.Hider().Replace("started with hf-literal, sk-literal, env-literal")
-	if printed != "started with ***, ***, ***" {
+	printed := c.Hider().Replace("started with first-literal, hf-literal, sk-literal, env-literal")
+	if printed != "started with ***, ***, ***, ***" {
 		t.Errorf("the server's log says %q", printed)
 	}
-	for _, secret := range []string{"hf-literal", "sk-literal", "env-literal"} {
+	for _, secret := range []string{"first-literal", "hf-literal", "sk-literal", "env-literal"} {
 		if strings.Contains(string(kept), secret) {
 			t.Errorf("%s is in the plan that is kept:\n%s", secret, kept)
 		}
