@@ -55,6 +55,7 @@ type Exam struct {
 	phases map[string]*phase
 	order  []int  // beside a load, so that a part of the set is of all kinds
 	unread string // why the judge did not judge, the last time
+	silent string // the phase that was given up, for nothing answered
 
 	prompt, output atomic.Int64 // tokens of every request so far
 
@@ -92,6 +93,10 @@ type answer struct {
 	judged  bool
 }
 
+// mostSilent is how many questions in a row may pass their time limit before a
+// phase is given up: each may take minutes, and a set may be long.
+const mostSilent = 3
+
 // Whole asks the whole set once, or as often as the plan repeats it before the
 // load. It gives ctx's error where that ended first, and that of Afford.
 func (x *Exam) Whole(ctx context.Context, phaseName string) error {
@@ -99,6 +104,7 @@ func (x *Exam) Whole(ctx context.Context, phaseName string) error {
 	if phaseName == result.Alone {
 		times = max(1, x.Spec.Repeats)
 	}
+	silent := 0
 	for range times {
 		for i := range x.Set.Items {
 			if err := ctx.Err(); err != nil {
@@ -109,8 +115,17 @@ func (x *Exam) Whole(ctx context.Context, phaseName string) error {
 					return err
 				}
 			}
-			if a := x.ask(ctx, i); a.outcome != llm.Cancelled {
+			a := x.ask(ctx, i)
+			if a.outcome != llm.Cancelled {
 				x.keep(phaseName, a)
+			}
+			if a.outcome != llm.Timeout {
+				silent = 0
+			} else if silent++; silent == mostSilent {
+				x.mu.Lock()
+				x.silent = phaseName
+				x.mu.Unlock()
+				return nil
 			}
 		}
 	}

@@ -255,3 +255,21 @@ func TestSpecMistakes(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A server that hangs costs three time limits, not one for every question.
+func TestASilentServerIsGivenUp(t *testing.T) {
+	t.Parallel()
+	x, s := newExam(t, Spec{Golden: "four", Repeats: 5}, map[string][]string{})
+	for i := range x.Set.Items {
+		s.answers[golden.Key(x.Set.Items[i].Messages)] = []string{"!timeout"}
+	}
+	if err := x.Whole(t.Context(), result.After); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.asked) != 3 {
+		t.Errorf("asked %d times, want 3", len(s.asked))
+	}
+	if notes := strings.Join(x.Result().Notes, "\n"); !strings.Contains(notes, "3 questions in a row") {
+		t.Errorf("notes %q do not say that the phase was given up", notes)
+	}
+}

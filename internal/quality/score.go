@@ -202,6 +202,10 @@ func (x *Exam) Result() *result.Quality {
 			q.Notes = append(q.Notes, thin)
 		}
 	}
+	if x.silent != "" {
+		q.Notes = append(q.Notes, fmt.Sprintf("%s: %d questions in a row were not answered within the time limit (--timeout), and the rest was not asked",
+			x.silent, mostSilent))
+	}
 	if notJudged > 0 {
 		q.Notes = append(q.Notes, fmt.Sprintf("%d answers are not in the scores: %s", notJudged, x.unjudged()))
 	}
