@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/config"
 	"redline/internal/result"
+	"redline/internal/slo"
 )
 
 // The exit codes, which are a contract.
@@ -70,15 +71,15 @@ func resultCode(r *result.Result) int {
 		return exitInterrupted
 	case nothingOK(r):
 		return exitError
-	case r.Verdict.Valid == "no":
+	case r.Verdict.Valid == result.Invalid:
 		return exitInvalid
 	case r.Tuning != nil:
 		return tuningCode(r)
 	case regressed(r.Comparison):
 		return exitRegression
-	case r.Verdict.SLO == "missed":
+	case r.Verdict.SLO == slo.Missed:
 		return exitMissed
-	case r.Verdict.SLO == "undecided", undecidedToggles(r.Toggles), r.Comparison != nil && r.Comparison.Standing == result.Undecided:
+	case r.Verdict.SLO == slo.Undecided, undecidedToggles(r.Toggles), r.Comparison != nil && r.Comparison.Standing == result.Undecided:
 		return exitUndecided
 	}
 	return exitOK
@@ -88,9 +89,9 @@ func resultCode(r *result.Result) int {
 // whatever became worse for it is a price and no regression.
 func tuningCode(r *result.Result) int {
 	switch {
-	case r.Verdict.SLO == "missed":
+	case r.Verdict.SLO == slo.Missed:
 		return exitMissed
-	case r.Tuning.Standing == result.TuningUndecided, r.Tuning.Standing == result.TuningUnconfirmed, r.Verdict.SLO == "undecided":
+	case r.Tuning.Standing == result.TuningUndecided, r.Tuning.Standing == result.TuningUnconfirmed, r.Verdict.SLO == slo.Undecided:
 		return exitUndecided
 	}
 	return exitOK

@@ -14,6 +14,7 @@ import (
 	"redline/internal/config"
 	"redline/internal/metric"
 	"redline/internal/result"
+	"redline/internal/slo"
 )
 
 func TestEndingKeepsThePrecedence(t *testing.T) {
@@ -25,7 +26,8 @@ func TestEndingKeepsThePrecedence(t *testing.T) {
 		name        string
 		interrupted string
 		points      []result.Point
-		valid, slo  string
+		valid       result.Validity
+		slo         slo.Standing
 		err         error
 		code        int
 		line        string
@@ -55,10 +57,11 @@ func TestEndingKeepsThePrecedence(t *testing.T) {
 func TestVariantsWithoutPoints(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name       string
-		protocol   *result.Protocol
-		valid, slo string
-		code       int
+		name     string
+		protocol *result.Protocol
+		valid    result.Validity
+		slo      slo.Standing
+		code     int
 	}{
 		{"no load keeps the objectives", &result.Protocol{Variants: []result.Variant{{Name: "tp2"}}}, "yes", "missed", exitMissed},
 		{"nothing is decided", &result.Protocol{Variants: []result.Variant{{Name: "tp2"}}}, "yes", "undecided", exitUndecided},
@@ -190,7 +193,8 @@ func TestComparisonsEndBySeverity(t *testing.T) {
 	worse := &result.Comparison{Standing: result.Worse, Metrics: []result.Change{{Standing: result.Worse}}}
 	open := &result.Comparison{Standing: result.Undecided}
 	for _, tc := range []struct {
-		valid, slo string
+		valid      result.Validity
+		slo        slo.Standing
 		comparison *result.Comparison
 		want       int
 	}{

@@ -19,7 +19,7 @@ func stageLine(s experiment.Stage, res *result.Result, kept bool) string {
 	if len(res.Points) > 0 {
 		parts = append(parts, pointParts(&res.Points[0], s.Measures())...)
 	}
-	if res.Verdict.Valid == "no" && s.Measures() {
+	if res.Verdict.Valid == result.Invalid && s.Measures() {
 		parts = append(parts, "not valid")
 	}
 	return strings.Join(parts, " · ")

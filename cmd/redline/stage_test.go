@@ -23,7 +23,7 @@ func TestStageLine(t *testing.T) {
 	for _, tt := range []struct {
 		stage experiment.Stage
 		point result.Point
-		valid string
+		valid result.Validity
 		kept  bool
 		want  string
 	}{

@@ -41,7 +41,7 @@ func (c Configuration) limit(m curve) (basis, error) {
 			return basis{}, err
 		}
 	}
-	if c.Result.Verdict.Valid == "no" {
+	if c.Result.Verdict.Valid == result.Invalid {
 		b.notes = append(b.notes, "the run is invalid: its figures may be the load generator's own")
 	}
 	return b, nil

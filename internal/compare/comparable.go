@@ -124,9 +124,9 @@ func unsound(r *result.Result) (why string, grave bool) {
 	switch {
 	case len(r.Points) == 0:
 		return "nothing was measured", true
-	case r.Interrupted == result.ByUser || r.Interrupted == result.Killed || r.Verdict.Valid == "interrupted":
+	case r.Interrupted == result.ByUser || r.Interrupted == result.Killed || r.Verdict.Valid == result.Incomplete:
 		return "it was cut short, so that it lacks its slowest requests", true
-	case r.Verdict.Valid == "no":
+	case r.Verdict.Valid == result.Invalid:
 		return strings.Join(append([]string{"it is not valid"}, r.Verdict.Reasons...), ", "), true
 	case r.Interrupted != "":
 		return "it ended early: " + r.Interrupted, false

@@ -46,7 +46,7 @@ var phases = map[string]phase{"ttft": first, "ttfa": first, "tpot": stream, "itl
 // wrong, else the highest that was offered. It is nil where there is nothing
 // to explain, or nothing to explain it with.
 func sceneOf(res *result.Result) *scene {
-	if res == nil || res.Verdict.Valid == "no" || res.Comparison != nil {
+	if res == nil || res.Verdict.Valid == result.Invalid || res.Comparison != nil {
 		return nil
 	}
 	order := loads(res)

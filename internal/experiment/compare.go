@@ -104,7 +104,7 @@ func (x *conductor) compare(ctx context.Context, a, b side, rounds int) error {
 		x.compared(seen, a, b)
 	}
 	if v := &x.res.Verdict; x.res.Comparison.Rounds == 0 {
-		v.Valid = "no"
+		v.Valid = result.Invalid
 		v.Reasons = append(v.Reasons, "no round was valid on both sides: nothing was compared")
 	}
 	return nil
@@ -116,7 +116,7 @@ func (s side) note(round *compare.Round, res *result.Result) {
 	case len(res.Points) == 0:
 		round.Skip = s.name + ": nothing was measured"
 		return
-	case res.Verdict.Valid == "no" && !s.anyway:
+	case res.Verdict.Valid == result.Invalid && !s.anyway:
 		round.Skip = s.name + ": not valid: " + res.Verdict.Reasons[0]
 	}
 	values := compare.ValuesOf(&res.Points[0])

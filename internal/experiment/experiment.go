@@ -19,6 +19,7 @@ import (
 	"redline/internal/measure"
 	"redline/internal/result"
 	"redline/internal/search"
+	"redline/internal/slo"
 	"redline/internal/store"
 )
 
@@ -287,14 +288,14 @@ func (x *conductor) blank(first *result.Result) *result.Result {
 	whole.Seed = x.Config.Seed
 	whole.Points, whole.Warnings, whole.Stages, whole.Diagnosis = []result.Point{}, nil, nil, nil
 	whole.Interrupted = ""
-	whole.Verdict = result.Verdict{Valid: "yes", SLO: "none", Reasons: []string{}, Checks: []result.Check{}, Unchecked: first.Verdict.Unchecked}
+	whole.Verdict = result.Verdict{Valid: result.Valid, SLO: slo.None, Reasons: []string{}, Checks: []result.Check{}, Unchecked: first.Verdict.Unchecked}
 	return &whole
 }
 
 // judge takes a stage's checks into the whole's: of each the one that failed,
 // else the last. A run is as sound as the least sound of its stages.
 func (x *conductor) judge(s Stage, res *result.Result) {
-	if slices.Contains([]string{roundPurpose, repeatPurpose, baselinePurpose, trialPurpose, togglePurpose}, s.Purpose) && res.Verdict.Valid == "no" {
+	if slices.Contains([]string{roundPurpose, repeatPurpose, baselinePurpose, trialPurpose, togglePurpose}, s.Purpose) && res.Verdict.Valid == result.Invalid {
 		return // it does not count, and says so
 	}
 	x.adopt(s.Name, res)
@@ -315,8 +316,8 @@ func (x *conductor) adopt(name string, res *result.Result) {
 			v.Checks[i] = check
 		}
 	}
-	if res.Verdict.Valid == "no" {
-		v.Valid = "no"
+	if res.Verdict.Valid == result.Invalid {
+		v.Valid = result.Invalid
 	}
 	v.Reasons = []string{}
 	for _, check := range v.Checks {

@@ -230,9 +230,9 @@ func weighObjectives(p *result.Point) (string, *bool) {
 	}
 	outcome := strings.Join(parts, ", ")
 	switch slo.Overall(p.Objectives) {
-	case string(slo.Met):
+	case slo.Met:
 		return outcome, new(true)
-	case string(slo.Missed):
+	case slo.Missed:
 		return outcome, new(false)
 	}
 	return outcome, nil

@@ -11,7 +11,7 @@ import (
 func TestUnsoundStage(t *testing.T) {
 	t.Parallel()
 	bad := &result.Result{Verdict: result.Verdict{Valid: "no", Checks: []result.Check{{Name: "lag", Figure: "p99 9 ms", Threshold: "1 ms"}}}}
-	for purpose, want := range map[string]string{repeatPurpose: "yes", roundPurpose: "yes", "level": "no", "row": "no"} {
+	for purpose, want := range map[string]result.Validity{repeatPurpose: "yes", roundPurpose: "yes", "level": "no", "row": "no"} {
 		x := &conductor{res: &result.Result{Verdict: result.Verdict{Valid: "yes"}}}
 		x.judge(Stage{Name: "run 2", Purpose: purpose}, bad)
 		if x.res.Verdict.Valid != want {

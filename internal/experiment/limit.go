@@ -240,16 +240,16 @@ func (x *conductor) answer(s *search.Search) {
 
 // standing is what a limit says of the objectives: they can be kept, cannot at
 // any load, or that is not decided.
-func standing(l *result.Limit) string {
+func standing(l *result.Limit) slo.Standing {
 	switch l.Standing {
 	case result.LimitBelow:
-		return string(slo.Missed)
+		return slo.Missed
 	case result.LimitFound:
-		return string(slo.Met)
+		return slo.Met
 	case result.LimitAtLeast:
 		if l.Confirmed {
-			return string(slo.Met)
+			return slo.Met
 		}
 	}
-	return string(slo.Undecided)
+	return slo.Undecided
 }

@@ -25,11 +25,11 @@ func (x *conductor) conclude(found []result.Found) {
 	}
 	switch p.Acceptance.Standing {
 	case result.AcceptMet:
-		x.res.Verdict.SLO = string(slo.Met)
+		x.res.Verdict.SLO = slo.Met
 	case result.AcceptNot:
-		x.res.Verdict.SLO = string(slo.Missed)
+		x.res.Verdict.SLO = slo.Missed
 	case result.AcceptUndecided:
-		x.res.Verdict.SLO = string(slo.Undecided)
+		x.res.Verdict.SLO = slo.Undecided
 	}
 	for _, c := range p.Acceptance.Conditions {
 		if c.Standing != result.AcceptMet {
@@ -188,11 +188,11 @@ func declared(res *result.Result) string {
 
 // decision is pass, fail or undecided, and why it may not be trusted.
 func decision(res *result.Result) string {
-	word := map[string]string{string(slo.Met): "pass", string(slo.Missed): "fail"}[res.Verdict.SLO]
+	word := map[slo.Standing]string{slo.Met: "pass", slo.Missed: "fail"}[res.Verdict.SLO]
 	if word == "" {
 		word = "undecided"
 	}
-	if res.Verdict.Valid == "no" {
+	if res.Verdict.Valid == result.Invalid {
 		word += ", but the run is not valid"
 	}
 	return word
@@ -347,8 +347,8 @@ func (x *conductor) addVariant(i int, name string, res *result.Result, p *result
 }
 
 // worse is the standing of two together.
-func worse(a, b string) string {
-	for _, standing := range []string{string(slo.Missed), string(slo.Undecided)} {
+func worse(a, b slo.Standing) slo.Standing {
+	for _, standing := range []slo.Standing{slo.Missed, slo.Undecided} {
 		if a == standing || b == standing {
 			return standing
 		}

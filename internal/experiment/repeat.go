@@ -10,6 +10,7 @@ import (
 	"redline/internal/config"
 	"redline/internal/measure"
 	"redline/internal/result"
+	"redline/internal/slo"
 )
 
 // Repeat runs one load several times, with seeds and prompts of its own each,
@@ -34,7 +35,7 @@ func (x *conductor) repeat(ctx context.Context) error {
 			return err
 		}
 		runs = append(runs, res)
-		if res.Verdict.Valid != "no" {
+		if res.Verdict.Valid != result.Invalid {
 			sound = append(sound, res.Points...)
 		}
 		x.varied(compare.Pool(runs))
@@ -58,7 +59,7 @@ const repeatPurpose = "repeat"
 func (x *conductor) pool(runs []*result.Result, soundOnly bool) error {
 	var paths []string
 	for n, s := range x.res.Stages {
-		if soundOnly && runs[n].Verdict.Valid == "no" {
+		if soundOnly && runs[n].Verdict.Valid == result.Invalid {
 			continue
 		}
 		paths = append(paths, filepath.Join(x.dir.Path, filepath.FromSlash(s.Dir)))
@@ -89,14 +90,13 @@ func (x *conductor) varied(p *compare.Pooled) {
 
 // worst is the standing of the least good run: a promise that one of several
 // runs breaks is not kept.
-func worst(points []result.Point) string {
-	order := []string{"missed", "undecided", "met"}
-	for _, standing := range order {
+func worst(points []result.Point) slo.Standing {
+	for _, standing := range []slo.Standing{slo.Missed, slo.Undecided, slo.Met} {
 		for _, p := range points {
 			if overall([]result.Point{p}) == standing {
 				return standing
 			}
 		}
 	}
-	return "none"
+	return slo.None
 }

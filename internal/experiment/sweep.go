@@ -204,13 +204,13 @@ func shortestE2E(points []result.Point) float64 {
 
 // overall is the standing of the best level: what the server can keep at some
 // load is kept.
-func overall(points []result.Point) string {
-	best := "none"
+func overall(points []result.Point) slo.Standing {
+	best := slo.None
 	for _, p := range points {
 		switch standing := slo.Overall(p.Objectives); {
-		case standing == string(slo.Met):
+		case standing == slo.Met:
 			return standing
-		case best == "none" || standing == string(slo.Undecided):
+		case best == slo.None || standing == slo.Undecided:
 			best = standing
 		}
 	}

@@ -100,7 +100,7 @@ func (x *conductor) toggle(ctx context.Context, name string, on, off side) error
 			if err != nil {
 				return err
 			}
-			if res.Verdict.Valid == "no" {
+			if res.Verdict.Valid == result.Invalid {
 				skip = fmt.Sprintf("round %d %s: not valid: %s", round+1, s.name, res.Verdict.Reasons[0])
 			}
 			if logs[s.name], err = x.lastRecords(); err != nil {
@@ -131,7 +131,7 @@ func (x *conductor) settleToggles() {
 		delete(x.res.Engine.Declared, t.Name)
 		if t.Rounds == 0 {
 			v := &x.res.Verdict
-			v.Valid = "no"
+			v.Valid = result.Invalid
 			v.Reasons = append(v.Reasons, fmt.Sprintf("%s: no round was valid on both sides: %s", t.Name, t.Skipped[0]))
 		}
 	}

@@ -166,7 +166,7 @@ func (t *tuner) baseline(ctx context.Context) error {
 
 // counts reports whether a run can be judged.
 func (t *tuner) counts(res *result.Result) bool {
-	return (res.Verdict.Valid != "no" || t.spec.Anyway) && len(res.Points) > 0 && res.Points[0].Requests.OK > 0
+	return (res.Verdict.Valid != result.Invalid || t.spec.Anyway) && len(res.Points) > 0 && res.Points[0].Requests.OK > 0
 }
 
 // lastPoint is the index of the point that the last stage gave.
@@ -184,7 +184,7 @@ func (t *tuner) measure(ctx context.Context, name, purpose string, values map[st
 		res, err = t.conductor.run(ctx, Stage{Name: name, Purpose: purpose, Config: t.rig.config(values, 0), launched: n})
 		t.rig.release()
 		t.step = max(n.took, time.Second)
-		if err != nil || res.Verdict.Valid != "no" {
+		if err != nil || res.Verdict.Valid != result.Invalid {
 			break
 		}
 		if t.spec.Anyway {
@@ -264,7 +264,7 @@ func (t *tuner) note(format string, args ...any) {
 func (t *tuner) decide(step *result.TuningStep, res *result.Result) error {
 	step.Point = t.lastPoint()
 	switch {
-	case res.Verdict.Valid == "no" && !t.spec.Anyway:
+	case res.Verdict.Valid == result.Invalid && !t.spec.Anyway:
 		t.unjudged++
 		step.Decision, step.Why = result.StepUndecided, "not judged, its run is not valid: "+strings.Join(res.Verdict.Reasons, "; ")
 		return nil

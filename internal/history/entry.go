@@ -13,6 +13,7 @@ import (
 
 	"redline/internal/compare"
 	"redline/internal/result"
+	"redline/internal/slo"
 )
 
 // Entry is one finished run as the index knows it.
@@ -32,9 +33,9 @@ type Entry struct {
 	Workload string `json:"workload"`
 	Load     string `json:"load,omitempty"`
 	// Valid and SLO are the verdict's; Interrupted says how it was cut short.
-	Valid       string `json:"valid"`
-	SLO         string `json:"slo"`
-	Interrupted string `json:"interrupted,omitempty"`
+	Valid       result.Validity `json:"valid"`
+	SLO         slo.Standing    `json:"slo"`
+	Interrupted string          `json:"interrupted,omitempty"`
 	// Series is the same for runs that asked the same of the same model.
 	Series string `json:"series"`
 	// Values are the figures that drift is looked for in, Requests how many
@@ -48,7 +49,7 @@ type Entry struct {
 
 // Sound reports whether the run's figures can be held against others.
 func (e *Entry) Sound() bool {
-	return e.Valid == "yes" && e.Interrupted == "" && len(e.Values) > 0
+	return e.Valid == result.Valid && e.Interrupted == "" && len(e.Values) > 0
 }
 
 // Name is what people call the run's series.

@@ -80,7 +80,7 @@ func (r *run) result() (*result.Result, error) {
 	}
 	if r.outcome.Broke {
 		// The limit on errors is a promise too, and the server broke it.
-		res.Verdict.SLO = string(slo.Missed)
+		res.Verdict.SLO = slo.Missed
 		res.Verdict.Reasons = append(res.Verdict.Reasons, r.outcome.Stopped)
 	}
 	return res, err
@@ -108,14 +108,14 @@ func blank(c *config.Config, id string, started time.Time) *result.Result {
 	case c.Load.Open():
 		res.Workload.Arrival = c.Load.Spec.String()
 	}
-	res.Verdict = result.Verdict{Valid: "yes", SLO: "none", Reasons: []string{}, Checks: []result.Check{}, Unchecked: []result.Unchecked{}}
+	res.Verdict = result.Verdict{Valid: result.Valid, SLO: slo.None, Reasons: []string{}, Checks: []result.Check{}, Unchecked: []result.Unchecked{}}
 	res.Points = []result.Point{}
 	return res
 }
 
 // nothingMeasured is the result of a run that ended before its window began.
 func nothingMeasured(res *result.Result) *result.Result {
-	res.Verdict.Valid = "interrupted"
+	res.Verdict.Valid = result.Incomplete
 	reason := "the run ended in its warm-up: nothing was measured"
 	if res.Interrupted != "" {
 		reason += " (" + res.Interrupted + ")"
@@ -187,7 +187,7 @@ func conclude(res *result.Result) {
 	v := &res.Verdict
 	for _, check := range v.Checks {
 		if !check.OK {
-			v.Valid = "no"
+			v.Valid = result.Invalid
 			v.Reasons = append(v.Reasons, check.Name+": "+check.Figure+", allowed "+check.Threshold)
 		}
 	}

@@ -39,8 +39,8 @@ type Point struct {
 	// Probe says that it was measured for less than a minute.
 	Probe bool `json:"probe,omitempty"`
 	// Objectives is where those of the point stand together.
-	Objectives string `json:"objectives"`
-	Standing   string `json:"standing"`
+	Objectives slo.Standing `json:"objectives"`
+	Standing   string       `json:"standing"`
 	// By is the index of the point that dominates this one; Why says what
 	// keeps one out.
 	By  *int   `json:"dominated_by,omitempty"`
@@ -179,7 +179,7 @@ func alike(r *result.Result) []int {
 // server's throughput is real, but its latency is that of no load that lasts.
 func admitted(r *result.Result, p *result.Point) (standing, why string) {
 	switch {
-	case r.Verdict.Valid == "no":
+	case r.Verdict.Valid == result.Invalid:
 		return LeftOut, "the run is not valid"
 	case p.Window.Overload != nil && *p.Window.Overload:
 		return LeftOut, "overload: the queue grew"

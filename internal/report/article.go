@@ -104,9 +104,9 @@ func validityLine(r *result.Result) headline {
 	failed := failedChecks(r)
 	counts := joined(plural(len(r.Verdict.Checks)-len(failed), "check")+" passed", count(len(r.Verdict.Unchecked))+" not checked")
 	switch {
-	case r.Verdict.Valid == "no" || len(failed) > 0:
+	case r.Verdict.Valid == result.Invalid || len(failed) > 0:
 		return headline{"Invalid run", lost, joined(count(len(failed))+hard+"failed", counts)}
-	case r.Verdict.Valid == "yes" && r.Interrupted == "":
+	case r.Verdict.Valid == result.Valid && r.Interrupted == "":
 		return headline{"Valid run", met, counts}
 	}
 	return headline{"Run cut short", unset, counts}

@@ -193,7 +193,7 @@ func objectivesText(p *result.Point) string {
 	if len(p.Objectives) == 0 {
 		return "none"
 	}
-	return slo.Overall(p.Objectives)
+	return string(slo.Overall(p.Objectives))
 }
 
 func optional(v *float64) string {

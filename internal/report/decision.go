@@ -64,7 +64,7 @@ func (d *decision) answer() {
 	d.block("# Decision: " + escaped(clean(title)))
 	h := tuningHeadline(d.tuning)
 	d.block("**" + escaped(strings.TrimSpace(h.word)) + "** " + escaped(h.why))
-	if r.Verdict.Valid == "no" {
+	if r.Verdict.Valid == result.Invalid {
 		d.block("**INVALID:** " + escaped(clean(strings.Join(r.Verdict.Reasons, "; "))))
 	}
 	if r.Interrupted != "" {

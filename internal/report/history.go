@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/history"
 	"redline/internal/result"
+	"redline/internal/slo"
 )
 
 // Runs writes a list of finished runs, newest first.
@@ -43,15 +44,15 @@ func shortID(id string) string {
 // runVerdict is the one word that matters of a run.
 func runVerdict(e *history.Entry) cell {
 	switch {
-	case e.Valid == "no":
+	case e.Valid == result.Invalid:
 		return cell{text: "invalid", tone: bad}
-	case e.Interrupted != "" || e.Valid == "interrupted":
+	case e.Interrupted != "" || e.Valid == result.Incomplete:
 		return cell{text: "cut short", tone: weak}
-	case e.SLO == "missed":
+	case e.SLO == slo.Missed:
 		return cell{text: "missed", tone: bad}
-	case e.SLO == "undecided":
+	case e.SLO == slo.Undecided:
 		return cell{text: "undecided", tone: weak}
-	case e.SLO == "met":
+	case e.SLO == slo.Met:
 		return cell{text: "met", tone: good}
 	}
 	return cell{text: "valid"}

@@ -136,11 +136,11 @@ func validityCase(r *result.Result) junitCase {
 		failed = append(failed, check.Name+": "+checkText(check))
 	}
 	switch {
-	case r.Verdict.Valid == "no" || len(failed) > 0:
+	case r.Verdict.Valid == result.Invalid || len(failed) > 0:
 		failed = append(failed, furtherReasons(r)...)
 		c.Error = &junitMessage{Message: "the run is invalid: its figures say more about the test than about the server",
 			Type: "invalid", Text: junitText(strings.Join(failed, "\n"))}
-	case r.Verdict.Valid != "yes" || r.Interrupted != "":
+	case r.Verdict.Valid != result.Valid || r.Interrupted != "":
 		c.Skipped = &junitMessage{Message: junitText("the run was cut short: " + r.Interrupted)}
 	}
 	return c

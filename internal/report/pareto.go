@@ -263,7 +263,7 @@ func (p *page) front(f *pareto.Front) {
 			sign += " " + clean(f.Series[one.Series]) // a terminal names them under its picture
 		}
 		t.rows = append(t.rows, []cell{{text: indent + sign}, {text: frontLoad(one)},
-			{text: figure(one.X)}, {text: figure(one.Y)}, {text: objectives}, {text: standingOf(f, one), tone: colour}})
+			{text: figure(one.X)}, {text: figure(one.Y)}, {text: string(objectives)}, {text: standingOf(f, one), tone: colour}})
 	}
 	p.write(t.withoutEmpty())
 	if slices.ContainsFunc(f.Points, func(one pareto.Point) bool { return one.Probe }) {
@@ -321,7 +321,7 @@ func frontsCSV(w io.Writer, fronts []*pareto.Front, _ TerminalOptions) error {
 		for _, p := range f.Points {
 			rate, concurrency := loadColumns(p.Load)
 			row := []string{f.X.Name, f.Y.Name, text(f.Series[p.Series]), text(p.Run), text(p.Name), rate, concurrency,
-				number(p.X), f.X.Unit, number(p.Y), f.Y.Unit, strconv.FormatBool(p.Probe), p.Objectives, p.Standing, "", "", "", p.Why}
+				number(p.X), f.X.Unit, number(p.Y), f.Y.Unit, strconv.FormatBool(p.Probe), string(p.Objectives), p.Standing, "", "", "", p.Why}
 			if p.By != nil {
 				by := f.Points[*p.By]
 				row[14] = text(by.Run)

@@ -17,8 +17,8 @@ func (p *page) protocol(b *result.Protocol) {
 		p.hang("  "+padRight(clean(c.Standing), keyWidth-2), clean(joined(c.Text, c.Outcome)))
 	}
 	for _, v := range b.Variants {
-		p.field("variant", clean(joined(v.Name, v.Model, v.Engine, variantLimit(v.Limit), "objectives "+v.SLO,
-			"valid "+v.Valid, "stopping rule "+v.Acceptance.Standing)))
+		p.field("variant", clean(joined(v.Name, v.Model, v.Engine, variantLimit(v.Limit), "objectives "+string(v.SLO),
+			"valid "+string(v.Valid), "stopping rule "+v.Acceptance.Standing)))
 	}
 	if n := b.Neighbour; n != nil && n.Beside != nil && n.Without != nil {
 		p.field("hot tenant", clean(fmt.Sprintf("%s at %s: ttft p99 of %s %s beside it, %s without", n.Hot,

@@ -214,7 +214,7 @@ func hostileSample() *result.Result {
 	r.Model, r.Workload = result.Model{Name: evil}, result.Workload{Name: evil, Tokenizer: evil, Arrival: evil}
 	r.Hardware = result.Hardware{Accelerator: evil, Count: 8, Notes: evil}
 	r.Client.Timestamps.Source = evil
-	r.Verdict = result.Verdict{Valid: evil, SLO: evil, Reasons: []string{evil, ""},
+	r.Verdict = result.Verdict{Valid: result.Validity(evil), SLO: slo.Standing(evil), Reasons: []string{evil, ""},
 		Checks:    []result.Check{{Name: evil, Figure: evil, Threshold: evil, Cure: evil}, {}},
 		Unchecked: []result.Unchecked{{Name: evil, Why: evil}, {}}}
 	r.Warnings = append(r.Warnings, result.Warning{Figure: evil, Text: evil}, result.Warning{Figure: "latency.ttft_ms.max", Text: evil})

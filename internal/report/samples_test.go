@@ -153,7 +153,7 @@ func basePoint() result.Point {
 	}
 }
 
-func withObjectives(r *result.Result, overall string, verdicts ...slo.Verdict) *result.Result {
+func withObjectives(r *result.Result, overall slo.Standing, verdicts ...slo.Verdict) *result.Result {
 	r.Verdict.SLO = overall
 	r.Points[0].Objectives = verdicts
 	return r

@@ -42,7 +42,7 @@ func (p *page) tuning(r *result.Result) {
 	if t == nil {
 		return
 	}
-	if r.Verdict.Valid == "no" {
+	if r.Verdict.Valid == result.Invalid {
 		p.field("verdict", clean(t.Verdict))
 	}
 	p.field("server", clean(t.Command))

@@ -27,11 +27,11 @@ func (p *page) verdict(r *result.Result) {
 }
 
 func (p *page) headlines(r *result.Result) (lines []headline) {
-	if r.Interrupted != "" || r.Verdict.Valid == "interrupted" {
+	if r.Interrupted != "" || r.Verdict.Valid == result.Incomplete {
 		lines = append(lines, cutShort(r.Interrupted))
 	}
 	failed := failedChecks(r)
-	p.invalid = r.Verdict.Valid == "no" || len(failed) > 0
+	p.invalid = r.Verdict.Valid == result.Invalid || len(failed) > 0
 	if p.invalid && (anyOK(r) || len(r.Points) == 0) {
 		return append(lines, invalidity(failed))
 	}
@@ -135,11 +135,11 @@ func (p *page) server(r *result.Result) headline {
 	switch {
 	case !anyOK(r):
 		return nothingServed(last.Requests)
-	case r.Verdict.SLO == string(slo.Missed):
+	case r.Verdict.SLO == slo.Missed:
 		return headline{"MISSED: ", lost, findings(verdicts, slo.Missed)}
-	case r.Verdict.SLO == string(slo.Undecided):
+	case r.Verdict.SLO == slo.Undecided:
 		return headline{"UNDECIDED: ", unset, findings(verdicts, slo.Undecided)}
-	case r.Verdict.SLO == string(slo.Met):
+	case r.Verdict.SLO == slo.Met:
 		return headline{validWord(r), met, metSentence(verdicts) + " " + loadPhrase(last)}
 	case last.Window.Overload != nil && *last.Window.Overload:
 		return headline{"OVERLOAD: ", lost, p.served(last)}
@@ -150,7 +150,7 @@ func (p *page) server(r *result.Result) headline {
 // validWord leads a report without a finding against the server. A run that
 // was cut short has not been found valid.
 func validWord(r *result.Result) string {
-	if r.Verdict.Valid == "yes" && r.Interrupted == "" {
+	if r.Verdict.Valid == result.Valid && r.Interrupted == "" {
 		return "VALID · "
 	}
 	return "SO FAR · "

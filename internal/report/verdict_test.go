@@ -26,7 +26,7 @@ func above(t *testing.T, r *result.Result) []string {
 func TestVerdictLeads(t *testing.T) {
 	t.Parallel()
 	objective := func(text string, standing slo.Standing, value, limit float64, unit, note string) *result.Result {
-		return withObjectives(baseSample(), string(standing),
+		return withObjectives(baseSample(), standing,
 			slo.Verdict{Objective: text, Standing: standing, Value: &value, Limit: limit, Unit: unit, Note: note})
 	}
 	for _, tt := range []struct {

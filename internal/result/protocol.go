@@ -1,5 +1,7 @@
 package result
 
+import "redline/internal/slo"
+
 // Protocol is what the whole protocol answers beyond its points and its limit.
 type Protocol struct {
 	// Scale is the factor by which every stage was shortened; absent where
@@ -74,11 +76,11 @@ type Neighbour struct {
 type Variant struct {
 	Name string `json:"name"`
 	// Dir is its directory, relative to that of the whole.
-	Dir        string     `json:"dir"`
-	Model      string     `json:"model,omitempty"`
-	Engine     string     `json:"engine,omitempty"`
-	Limit      *Limit     `json:"limit,omitempty"`
-	Valid      string     `json:"valid"`
-	SLO        string     `json:"slo"`
-	Acceptance Acceptance `json:"acceptance"`
+	Dir        string       `json:"dir"`
+	Model      string       `json:"model,omitempty"`
+	Engine     string       `json:"engine,omitempty"`
+	Limit      *Limit       `json:"limit,omitempty"`
+	Valid      Validity     `json:"valid"`
+	SLO        slo.Standing `json:"slo"`
+	Acceptance Acceptance   `json:"acceptance"`
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redline/internal/metric"
+	"redline/internal/slo"
 	"redline/internal/telemetry"
 )
 
@@ -141,15 +142,24 @@ type Timestamps struct {
 	Missing int64  `json:"missing"` // reads without a kernel stamp
 }
 
+// Validity says whether redline and the set-up did their part.
+type Validity string
+
+// Incomplete is a run that ended before its window did.
+const (
+	Valid      Validity = "yes"
+	Invalid    Validity = "no"
+	Incomplete Validity = "interrupted"
+)
+
 // Verdict leads every report.
 type Verdict struct {
-	// Valid is "yes", "no" or "interrupted".
-	Valid string `json:"valid"`
-	// SLO is "met", "missed", "undecided" or "none".
-	SLO       string      `json:"slo"`
-	Reasons   []string    `json:"reasons"`
-	Checks    []Check     `json:"checks"`
-	Unchecked []Unchecked `json:"unchecked"`
+	Valid Validity `json:"valid"`
+	// SLO is slo.None where nothing was asked of the server.
+	SLO       slo.Standing `json:"slo"`
+	Reasons   []string     `json:"reasons"`
+	Checks    []Check      `json:"checks"`
+	Unchecked []Unchecked  `json:"unchecked"`
 }
 
 // Check is one question about the run itself, answered.

@@ -26,22 +26,21 @@ func (o Objective) Judge(r Request) (ok, judged bool) {
 	return value <= o.Limit, true
 }
 
-// Overall is where all objectives together stand: "missed" if one is, else
-// "undecided" if one is, else "met". Without objectives it is "none". An
-// objective that was not judged never counts as met: it leaves the whole
-// undecided.
-func Overall(verdicts []Verdict) string {
+// Overall is where all objectives together stand: Missed if one is, else
+// Undecided if one is, else Met. Without objectives it is None. An objective
+// that was not judged never counts as met: it leaves the whole Undecided.
+func Overall(verdicts []Verdict) Standing {
 	seen := map[Standing]bool{}
 	for _, v := range verdicts {
 		seen[v.Standing] = true
 	}
 	switch {
 	case len(verdicts) == 0:
-		return "none"
+		return None
 	case seen[Missed]:
-		return string(Missed)
+		return Missed
 	case seen[Undecided], seen[NotJudged]:
-		return string(Undecided)
+		return Undecided
 	}
-	return string(Met)
+	return Met
 }

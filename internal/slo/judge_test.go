@@ -80,7 +80,7 @@ func TestOverall(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		standings []Standing
-		want      string
+		want      Standing
 	}{
 		{nil, "none"},
 		{[]Standing{Met}, "met"},

@@ -28,12 +28,15 @@ type Objective struct {
 // Standing is where an objective stands.
 type Standing string
 
-// The standings. NotJudged is an objective whose figure was not measured.
+// The standings. Undecided is shown as "too close to call"; NotJudged is an
+// objective whose figure was not measured; None is the standing of a run
+// without objectives.
 const (
 	Met       Standing = "met"
 	Missed    Standing = "missed"
 	Undecided Standing = "undecided"
 	NotJudged Standing = "not_judged"
+	None      Standing = "none"
 )
 
 // Verdict is an objective judged over one window.
@@ -45,6 +48,11 @@ type Verdict struct {
 	Value *float64 `json:"value,omitempty"`
 	Unit  string   `json:"unit"`
 	Limit float64  `json:"limit"` // in Unit
+	// Bound is what the figure lies below where it is met, and above where it
+	// is missed, in Unit, with the verdict's Confidence; absent where nothing
+	// bounds it.
+	Bound      *float64 `json:"bound,omitempty"`
+	Confidence float64  `json:"confidence,omitempty"`
 	// N is the requests judged, Violations those above the bound, NEff the
 	// independent samples they are worth.
 	N          int      `json:"n"`

@@ -12,6 +12,7 @@ import (
 
 	"redline/internal/compare"
 	"redline/internal/result"
+	"redline/internal/slo"
 )
 
 // Spec is what is tried, and what for: the plan's tune block.
@@ -174,7 +175,7 @@ func Judge(before, after *result.Result, o Options) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
-	if after.Verdict.SLO == "missed" && before.Verdict.SLO != "missed" {
+	if after.Verdict.SLO == slo.Missed && before.Verdict.SLO != slo.Missed {
 		return Verdict{Standing: result.Worse, Why: "breaks " + broken(after) + ", which was not broken before", Moves: c.Metrics}, nil
 	}
 	decided := Weigh(c.Metrics, o)

@@ -199,7 +199,7 @@ func (ev *Evidence) told(res *result.Result, p result.Point) {
 }
 
 func levelOf(p result.Point, res *result.Result) Level {
-	l := Level{Load: p.Rates.Sent, Closed: p.Load.Mode == "closed", Invalid: res.Verdict.Valid == "no"}
+	l := Level{Load: p.Rates.Sent, Closed: p.Load.Mode == "closed", Invalid: res.Verdict.Valid == result.Invalid}
 	if p.Load.Concurrency != nil {
 		l.Cap = *p.Load.Concurrency
 	}

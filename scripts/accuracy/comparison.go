@@ -53,7 +53,7 @@ func join(out string, lines []truth.Line) (*comparison, error) {
 	for _, l := range lines {
 		byID[l.ID] = l
 	}
-	c := &comparison{reported: res.Points[0], valid: res.Verdict.Valid, reasons: res.Verdict.Reasons}
+	c := &comparison{reported: res.Points[0], valid: string(res.Verdict.Valid), reasons: res.Verdict.Reasons}
 	for r, err := range dir.Records() {
 		if err != nil {
 			return nil, err

@@ -129,7 +129,7 @@ func row(seed int, r *result.Result, want float64) string {
 	switch {
 	case r.Interrupted != "":
 		valid = "cut short"
-	case r.Verdict.Valid != "yes":
+	case r.Verdict.Valid != result.Valid:
 		valid = "invalid: " + strings.Join(r.Verdict.Reasons, "; ")
 	}
 	return fmt.Sprintf("| %d | %.2f | %.2f–%.2f | %.2f | %+.1f %% | %s | %s | %.0f s | %s |\n", seed, l.Rate, l.Interval[0], l.Interval[1], want,

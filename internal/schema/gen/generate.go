@@ -108,7 +108,7 @@ func inResult(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[metric.Dist]():
 		return distribution()
 	case reflect.TypeFor[slo.Standing]():
-		return choice(slo.Met, slo.Missed, slo.Undecided, slo.NotJudged)
+		return choice(slo.Met, slo.Missed, slo.Undecided, slo.NotJudged, slo.None)
 	}
 	return nil
 }
