@@ -57,10 +57,10 @@ func (p *process) sweepCommand() *cobra.Command {
 }
 
 // except picks the options that are not named, and not those of a server that
-// is yet to be launched.
+// is yet to be launched, nor those of a single run alone.
 func except(flags ...string) func(*config.Option) bool {
 	return func(o *config.Option) bool {
-		if o.Group == config.TuneGroup {
+		if o.Group == config.TuneGroup || o.Flag == "max-duration" {
 			return false
 		}
 		for _, f := range flags {

@@ -37,6 +37,8 @@ type Config struct {
 	Telemetry telemetry.Spec `yaml:"telemetry,omitempty"`
 	// Objectives are the promises to judge, in the order given.
 	Objectives Objectives `yaml:"sla_thresholds,omitempty"`
+	// Confidence is one minus the chance of a wrong verdict of either kind.
+	Confidence float64    `yaml:"confidence,omitempty"`
 	Metrics    Metrics    `yaml:"metrics,omitempty"`
 	Experiment Experiment `yaml:"experiment,omitempty"`
 	// Tune is which settings of a launched server are tried.
@@ -155,6 +157,13 @@ func (c *Config) Embedded() bool { return len(c.Provider.URLs) == 0 && !c.Launch
 
 // Launched reports whether the target is a server that is yet to be launched.
 func (c *Config) Launched() bool { return len(c.Provider.URLs) == 0 && c.Server.Command != "" }
+
+// UntilDecided reports whether the window has no length of its own: it ends
+// once every objective is decided, or with Load.Bounds.MaxDuration.
+func (c *Config) UntilDecided() bool {
+	b := c.Load.Bounds
+	return b.MaxDuration > 0 && b.Duration == 0 && b.TotalRequests == 0
+}
 
 // Streaming reports whether replies are streamed.
 func (c *Config) Streaming() bool { return c.Provider.Streams() }

@@ -66,6 +66,9 @@ func Resolve(in Input) (*Config, error) {
 	if in.Command == "" {
 		return c, nil
 	}
+	if err := c.measurable(); err != nil {
+		return nil, err
+	}
 	if err := c.launchable(in.Command); err != nil {
 		return nil, err
 	}

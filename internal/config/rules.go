@@ -12,12 +12,10 @@ import (
 	"redline/internal/wire"
 )
 
-// What holds where nothing is said. The window is the shortest that is not a
-// mere probe.
+// What holds where nothing is said.
 const (
-	defaultRate     = 10
-	defaultDuration = time.Minute
-	defaultAPI      = "openai-chat"
+	defaultRate = 10
+	defaultAPI  = "openai-chat"
 
 	formatJSON = "json"
 	formatText = "text"
@@ -50,6 +48,8 @@ func (c *Config) complete(in Input) error {
 		c.bounds,
 		c.faults,
 		c.work,
+		func() error { return c.length(in.Command) },
+		c.confidence,
 		c.examination,
 		c.engine,
 		c.show,
@@ -245,12 +245,6 @@ func (c *Config) bounds() error {
 	}
 	if c.isSet(duration) && (b.Duration <= 0 || b.Duration > maxLength) {
 		return c.wrong(duration, "want a duration above 0 and at most %s, got %s", maxLength, b.Duration)
-	}
-	if !c.isSet(requests) && !c.isSet(duration) && !c.Recorded() {
-		b.Duration = defaultDuration
-	}
-	if sent := c.Load.Rate * b.Duration.Seconds(); sent > maxRequests && b.TotalRequests == 0 {
-		return c.wrong(duration, "%g requests/s for %s are %.3g requests, want at most %d", c.Load.Rate, b.Duration, sent, maxRequests)
 	}
 	for _, edge := range []struct {
 		key string

@@ -38,6 +38,7 @@ type engine struct {
 	window   *window
 	gate     *gate // nil without a cap
 	sessions <-chan *job
+	flights  *flights // nil where nobody looks
 	running  sync.WaitGroup
 	quiet    chan struct{} // closed when nothing runs any more
 }
@@ -66,6 +67,9 @@ func Run(ctx context.Context, c *clock.Clock, t Target, s Stage, p *Progress, si
 		window: newWindow(&s, start), quiet: make(chan struct{})}
 	if s.Cap > 0 {
 		e.gate = newGate(s.Cap)
+	}
+	if s.Decided != nil {
+		e.flights = &flights{now: map[*record.Record]*flight{}}
 	}
 	// Only the conductor cancels requests, after it has closed the stage: none
 	// is taken in just to be cancelled.
@@ -162,14 +166,25 @@ func (e *engine) awaitWindow(ctx context.Context) (stopped string) {
 	bound := time.NewTimer(time.Duration(warmupLimit))
 	defer bound.Stop()
 	started := e.window.started
+	looks := e.newLooks()
+	defer looks.stop()
 	for {
 		select {
 		case <-started:
 			started = nil
 			bound.Stop()
-			if end := e.window.plannedEnd(); end != 0 {
-				bound.Reset(time.Duration(end - e.clock.Now()))
+			e.awaitEnd(bound)
+			looks.next()
+		case <-looks.due.C:
+			looks.take()
+		case decided := <-looks.decided:
+			if !decided {
+				looks.next()
+				continue
 			}
+			e.window.endSoon(e.clock.Now())
+			bound.Stop()
+			e.awaitEnd(bound)
 		case <-bound.C:
 			if started == nil {
 				e.window.finish()
@@ -187,6 +202,13 @@ func (e *engine) awaitWindow(ctx context.Context) (stopped string) {
 		case <-ctx.Done():
 			return interrupted
 		}
+	}
+}
+
+// awaitEnd sets a timer to the end of a window that is bounded by time.
+func (e *engine) awaitEnd(bound *time.Timer) {
+	if end := e.window.plannedEnd(); end != 0 {
+		bound.Reset(time.Duration(end - e.clock.Now()))
 	}
 }
 

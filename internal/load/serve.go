@@ -61,8 +61,9 @@ func (e *engine) work(ctx context.Context, due int64) {
 
 // begun is a request that the stage has taken in and its place at the gate.
 type begun struct {
-	rec  *record.Record
-	slot *ticket // nil without a cap
+	rec    *record.Record
+	slot   *ticket // nil without a cap
+	flight *flight // nil where nobody looks
 }
 
 // begin waits until a session's turn is due and takes it in, or gives nil when
@@ -80,6 +81,7 @@ func (e *engine) begin(j *job) *begun {
 	e.progress.phase.Store(p.phase)
 	b := &begun{rec: e.newRecord(j, p)}
 	b.rec.Begin = e.clock.Now()
+	b.flight = e.flights.begin(b.rec)
 	if e.gate != nil {
 		b.slot = e.gate.join()
 	}
@@ -148,7 +150,7 @@ func (e *engine) request(ctx context.Context, t *llm.Turn, b *begun) (text []byt
 	rec.Try = 1
 	ready := max(rec.Due, rec.Slot)
 	for tries := 1; ; tries++ {
-		text, fault := e.try(ctx, t, rec, ready)
+		text, fault := e.try(ctx, t, b, ready)
 		if fault == nil {
 			return text
 		}
@@ -170,10 +172,11 @@ func (e *engine) enter(place *ticket, ready int64) (slot int64, through bool) {
 }
 
 // try sends a request once.
-func (e *engine) try(ctx context.Context, t *llm.Turn, rec *record.Record, ready int64) (text []byte, fault *llm.Fault) {
+func (e *engine) try(ctx context.Context, t *llm.Turn, b *begun, ready int64) (text []byte, fault *llm.Fault) {
+	rec := b.rec
 	rec.Expect(t.Request.MaxTokens)
 	e.progress.InFlight.Add(1)
-	text, fault = e.observe(ctx, t, rec, ready)
+	text, fault = e.observe(ctx, t, b, ready)
 	e.progress.InFlight.Add(-1)
 	if fault != nil {
 		rec.Fail(fault)
@@ -186,7 +189,8 @@ func (e *engine) try(ctx context.Context, t *llm.Turn, rec *record.Record, ready
 
 // observe streams one try into its record. ready is when nothing but a
 // connection was wanting any more.
-func (e *engine) observe(ctx context.Context, t *llm.Turn, rec *record.Record, ready int64) (text []byte, fault *llm.Fault) {
+func (e *engine) observe(ctx context.Context, t *llm.Turn, b *begun, ready int64) (text []byte, fault *llm.Fault) {
+	rec := b.rec
 	keep := t.KeepReply || e.sampled(rec.ID)
 	for ev, err := range e.target.Stream(ctx, t.Request) {
 		if err != nil {
@@ -194,6 +198,7 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, rec *record.Record, r
 		}
 		first := rec.Sent == 0
 		rec.Observe(ev)
+		b.flight.observe(ev.Kind, rec)
 		switch ev.Kind {
 		case llm.Ready:
 			if first && !rec.ConnNew {
@@ -279,6 +284,7 @@ func (e *engine) finish(rec *record.Record) {
 		e.gate.close()
 	}
 	e.sink(rec)
+	e.flights.end(rec)
 }
 
 // miss records a request that was due before the stage was over but came too

@@ -14,6 +14,9 @@ type Spec struct {
 	MaxConcurrency int           `yaml:"max_concurrency,omitempty"`
 	TotalRequests  int           `yaml:"total_requests,omitempty"`
 	Duration       time.Duration `yaml:"duration,omitempty"`
+	// MaxDuration bounds a window whose length is not given: it ends once
+	// every objective is decided.
+	MaxDuration time.Duration `yaml:"max_duration,omitempty"`
 	// Warmup is adaptive where nil: at least 50 requests and twice the mean
 	// e2e, at most a minute.
 	Warmup *time.Duration `yaml:"warmup,omitempty"`

@@ -39,6 +39,10 @@ type Stage struct {
 	// target takes to end them.
 	Duration time.Duration
 	Requests int
+	// Looks are lengths of the window, ascending and below Duration, at which
+	// Decided is asked whether it may end; nil where nobody looks.
+	Looks   []time.Duration
+	Decided func(Look) bool
 	// Warmup is fixed, or adaptive where nil.
 	Warmup *time.Duration
 	Drain  time.Duration

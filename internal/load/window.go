@@ -275,6 +275,19 @@ func (w *window) finish() {
 	w.sealInTime()
 }
 
+// endSoon moves the end of the window up to the next whole second, so that runs
+// of one seed measure the same requests however long a look takes. Whatever was
+// taken in before stays in the window.
+func (w *window) endSoon(now int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.sealed || w.timeUp || w.start == 0 {
+		return
+	}
+	lasted := max(now, w.latest+1) - w.start
+	w.end = min(w.end, w.start+(lasted+warmupGrain-1)/warmupGrain*warmupGrain)
+}
+
 // advance says which arrival the dispatcher is at.
 func (w *window) advance(due int64) {
 	w.mu.Lock()
