@@ -26,7 +26,6 @@ type looks struct {
 	left    []time.Duration
 	due     *time.Timer
 	decided chan bool
-	running sync.WaitGroup
 }
 
 func (e *engine) newLooks() *looks {
@@ -57,15 +56,9 @@ func (l *looks) take() {
 	e := l.engine
 	start, _ := e.window.bounds()
 	end := e.clock.Now()
-	l.running.Go(func() {
+	e.looking.Go(func() {
 		l.decided <- e.stage.Decided(Look{Start: start, End: end, Unfinished: e.flights.unfinished(end)})
 	})
-}
-
-// stop ends the looking and waits for a look that is being taken.
-func (l *looks) stop() {
-	l.due.Stop()
-	l.running.Wait()
 }
 
 // flights are the requests on their way, for looks.

@@ -39,6 +39,7 @@ type engine struct {
 	gate     *gate // nil without a cap
 	sessions <-chan *job
 	flights  *flights // nil where nobody looks
+	looking  sync.WaitGroup
 	running  sync.WaitGroup
 	quiet    chan struct{} // closed when nothing runs any more
 }
@@ -87,6 +88,7 @@ func Run(ctx context.Context, c *clock.Clock, t Target, s Stage, p *Progress, si
 	}()
 	stopped := e.conduct(ctx, cancel)
 	<-e.quiet
+	e.looking.Wait()
 	out := Outcome{Start: start, Stopped: stopped, WarmupCut: e.window.cut, Broke: e.window.broke, Counts: e.window.counts}
 	out.WindowStart, out.WindowEnd = e.window.bounds()
 	return out, e.window.counts.check()
@@ -167,7 +169,7 @@ func (e *engine) awaitWindow(ctx context.Context) (stopped string) {
 	defer bound.Stop()
 	started := e.window.started
 	looks := e.newLooks()
-	defer looks.stop()
+	defer looks.due.Stop()
 	for {
 		select {
 		case <-started:

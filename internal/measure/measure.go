@@ -77,6 +77,7 @@ type run struct {
 	dir     *store.Dir
 	log     *store.Log
 	live    metric.Live
+	lookout *lookout // nil where the run has a length
 	counts  load.Progress
 	watched *watch
 	// engineLog is nil unless the plan asks for it, and logged what came of it.
@@ -186,6 +187,10 @@ func (r *run) prepare(ctx context.Context) error {
 		Duration: bounds.Duration, Requests: bounds.TotalRequests, Warmup: bounds.Warmup,
 		Drain: *bounds.Drain, Stop: r.Stop, Grace: grace, Stagger: r.target.expected(work),
 		Retries: bounds.Retries, MaxErrorRate: bounds.MaxErrorRate}
+	if r.lookout = newLookout(c); r.lookout != nil {
+		r.stage.Duration = bounds.MaxDuration
+		r.stage.Looks, r.stage.Decided = lookLengths(bounds.MaxDuration), r.lookout.decided
+	}
 	switch {
 	case c.Recorded():
 		r.stage.Arrivals = work.Times(c.Seed)
@@ -286,6 +291,7 @@ func (r *run) load(ctx context.Context) (lost, err error) {
 	r.outcome, err = load.Run(ctx, r.clock, r.target.client, r.stage, &r.counts, func(rec *record.Record) {
 		r.live.Observe(rec)
 		r.watched.count(rec)
+		r.lookout.add(rec)
 		r.log.Add(rec)
 		tick(rec)
 	})

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -72,7 +73,7 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 	res.Workload.Tokenizer = c.Tokenizer
 	logged := keptTelemetry(res, dir)
 	recall(res, c, logged.Header.Subject)
-	start, end, err := measuredSpan(dir.Records, c.Load.Bounds.Duration)
+	start, end, err := measuredSpan(dir.Records, cmp.Or(c.Load.Bounds.Duration, c.Load.Bounds.MaxDuration))
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,8 @@ func (r *run) watch() (stop func()) {
 func (r *run) snapshot(start int64) metric.Snapshot {
 	p := &r.counts
 	return r.live.Snapshot(metric.Counters{Elapsed: time.Duration(r.clock.Now() - start), Phase: p.Phase(),
-		InFlight: int(p.InFlight.Load()), Waiting: int(p.Waiting.Load()), Due: int(p.Due.Load()), Events: p.Events.Load()})
+		InFlight: int(p.InFlight.Load()), Waiting: int(p.Waiting.Load()), Due: int(p.Due.Load()), Events: p.Events.Load(),
+		Open: r.lookout.stillOpen()})
 }
 
 func (r *run) say(format string, args ...any) {

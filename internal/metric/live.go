@@ -32,6 +32,8 @@ type Counters struct {
 	Waiting  int
 	Due      int
 	Events   int64 // output events so far, of all requests
+	// Open are the objectives whose decision the run goes on for.
+	Open []string
 }
 
 // Snapshot is a run at one moment. Rates look back over the last seconds;
@@ -48,6 +50,9 @@ type Snapshot struct {
 	TokensPerS   float64
 	TTFTp50      float64 // ms
 	TTFTp99      float64 // ms
+	// Open are the objectives whose decision the run goes on for; nil where it
+	// has a length.
+	Open []string
 }
 
 // mark is what had happened by a moment.
@@ -92,7 +97,7 @@ func (l *Live) Snapshot(c Counters) Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := Snapshot{Elapsed: c.Elapsed, Phase: c.Phase, InFlight: c.InFlight, Waiting: c.Waiting, Due: c.Due,
-		OK: l.ok, Errors: l.errors, TTFTp50: math.NaN(), TTFTp99: math.NaN()}
+		OK: l.ok, Errors: l.errors, Open: c.Open, TTFTp50: math.NaN(), TTFTp99: math.NaN()}
 	if l.ttft != nil {
 		s.TTFTp50 = float64(l.ttft.ValueAtPercentile(50)) / 1000
 		s.TTFTp99 = float64(l.ttft.ValueAtPercentile(99)) / 1000

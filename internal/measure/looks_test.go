@@ -1,0 +1,105 @@
+package measure
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"redline/internal/metric"
+	"redline/internal/record"
+	"redline/internal/result"
+	"redline/internal/sim"
+	"redline/internal/slo"
+	"redline/internal/store"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLookLengths(t *testing.T) {
+	t.Parallel()
+	for longest, want := range map[time.Duration][]int{
+		time.Minute:      nil,
+		70 * time.Second: {60},
+		90 * time.Second: {60},
+		2 * time.Minute:  {60, 85},
+		5 * time.Minute:  {60, 90, 134, 201},
+		30 * time.Minute: {60, 140, 329, 769},
+	} {
+		var got []int
+		for _, d := range lookLengths(longest) {
+			got = append(got, int(d/time.Second))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("up to %v: %s", longest, diff)
+		}
+		if len(got) >= metric.Looks {
+			t.Errorf("up to %v: %d looks beside the last, %d are paid for", longest, len(got), metric.Looks)
+		}
+	}
+}
+
+func length(p result.Point) float64 { return math.Round(1000*(p.Window.EndS-p.Window.StartS)) / 1000 }
+
+// A run without a length ends by itself once its objectives are decided, with
+// the longest it may last, or at the first look.
+func TestARunGoesOnUntilItIsDecided(t *testing.T) {
+	if raced {
+		t.Skip("minutes of load: the looks themselves are run in the tests of load")
+	}
+	for _, tt := range []struct {
+		name, objective string
+		standing        slo.Standing
+		least, most     float64
+	}{
+		{"healthy", "ttft:p99<500ms", slo.Met, 60, 250},
+		{"at the limit", "ttft:p90<" + atTheLimit(t), slo.Undecided, 300, 300},
+		{"nothing comes in time", "ttft:p99<5ms", slo.Missed, 60, 60},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			flags := map[string][]string{"url": {"http://sim"}, "rate": {"5"}, "workload": {"fixed(512,32)"},
+				"slo": {tt.objective}, "max-duration": {"5m"}, "telemetry-interval": {"10s"}}
+			runVirtual(t, flags, "", func(res *result.Result, dir *store.Dir, _ []*sim.Job) {
+				p := res.Points[0]
+				if v := p.Objectives[0]; v.Standing != tt.standing {
+					t.Errorf("%+v, want it %s", v, tt.standing)
+				}
+				if got := length(p); got < tt.least || got > tt.most {
+					t.Errorf("a window of %v s, want from %v to %v", got, tt.least, tt.most)
+				}
+				checkPhases(t, dir, p)
+			})
+		})
+	}
+}
+
+// checkPhases holds every record to the window as it came out.
+func checkPhases(t *testing.T, dir *store.Dir, p result.Point) {
+	t.Helper()
+	for r, err := range dir.Records() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		due, phase := float64(r.Due)/1e9, record.Measure
+		switch {
+		case due < p.Window.StartS:
+			phase = record.Warmup
+		case due >= p.Window.EndS:
+			phase = record.Cooldown
+		}
+		if r.Phase != phase {
+			t.Fatalf("due at %v s in the window of %v s to %v s: %s", due, p.Window.StartS, p.Window.EndS, r.Phase)
+		}
+	}
+}
+
+// atTheLimit is the p90 of ttft over ten minutes of the load that is judged.
+func atTheLimit(t *testing.T) (limit string) {
+	t.Helper()
+	flags := map[string][]string{"url": {"http://sim"}, "rate": {"5"}, "workload": {"fixed(512,32)"},
+		"duration": {"10m"}, "telemetry-interval": {"10s"}}
+	runVirtual(t, flags, "", func(res *result.Result, _ *store.Dir, _ []*sim.Job) {
+		limit = fmt.Sprintf("%.3fms", res.Points[0].Latency.TTFTDue.P["p90"])
+	})
+	return limit
+}
