@@ -22,6 +22,10 @@ import (
 
 const runHelp = `Offer one load and report what the server made of it.
 
+With objectives (--slo) and no length the run ends by itself: once each
+objective is met or missed, after a minute at the earliest, after --max-duration
+at the latest. --duration or --requests gives a length.
+
 Without --url the target is the embedded engine: a simulated vLLM with
 Llama 3.1 8B on an H100. A plan file (--plan) holds the same settings as the
 flags; flags and REDLINE_… variables override it.
@@ -30,7 +34,7 @@ Exit code: 0 ok, 1 error, 2 usage, 3 objectives missed, 5 run invalid,
 6 undecided, 130 interrupted (results kept).`
 
 const runExamples = `  redline run
-  redline run --url http://localhost:8000 --rate 5 --duration 60s --slo 'ttft:p99<500ms'
+  redline run --url http://localhost:8000 --rate 5 --slo 'ttft:p99<500ms'
   redline run --url http://localhost:8000 --concurrency 32 --requests 500 --workload summarization
   redline run --url https://api.openai.com --model gpt-4o-mini --rate 1 --requests 100 --max-tokens-total 200000
   redline run --url http://localhost:8000 --rate 5 --repeat 5
@@ -96,7 +100,7 @@ func runnable(e config.Experiment) error {
 // measure runs one load and shows its result.
 func (p *process) measure(ctx context.Context, cfg *config.Config) error {
 	live := report.NewLiveLine(p.stderr, report.LiveOptions{Terminal: p.terminal, Width: p.width,
-		Window: cfg.Load.Bounds.Duration})
+		Window: cmp.Or(cfg.Load.Bounds.Duration, cfg.Load.Bounds.MaxDuration)})
 	options := measure.Options{Config: cfg, Version: version, Command: p.commandLine(cfg), Stop: p.stop,
 		Say: func(format string, args ...any) { live.Say("redline: " + fmt.Sprintf(format, args...)) }}
 	if !cfg.Output.Quiet {

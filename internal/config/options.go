@@ -74,7 +74,7 @@ var Options = []Option{
 		Help: "requests per second that the server is known to sustain, or the directory of the run that found them; for --profile overload",
 		set:  setLimit, get: getLimit},
 	{Flag: "concurrency", Key: "load_profile.max_concurrency", Group: LoadGroup, Kind: Int, Value: "N", Default: "no cap",
-		Help: "requests in flight at most; without a rate, exactly so many all the time (closed loop)"},
+		Help: "requests in flight at most; without a rate, users who each ask again as soon as they are answered and have thought (closed loop)"},
 	{Flag: "requests", Key: "load_profile.total_requests", Group: LoadGroup, Kind: Int, Value: "N",
 		Help: "requests to measure"},
 	{Flag: "duration", Key: "load_profile.duration", Group: LoadGroup, Kind: Duration, Value: "TIME",

@@ -274,3 +274,51 @@ type (
 	ctx   = context.Context
 	yield = func(llm.Event, error) bool
 )
+
+// thinkers are sessions of three turns with five seconds between them, without
+// end.
+func thinkers(int) llm.Session {
+	turn := func() llm.Turn {
+		return llm.Turn{Request: &llm.Request{PromptTokens: 10, MaxTokens: 1, Stream: true}, Think: 5 * time.Second}
+	}
+	first := turn()
+	first.Think = 0
+	return &conversation{turns: []llm.Turn{first, turn(), turn()}}
+}
+
+// A user who is still thinking when the stage ends owes nothing: neither the turn
+// that would have come, nor another session.
+func TestUsersWhoThinkOweNothing(t *testing.T) {
+	for _, length := range []time.Duration{12 * time.Second, 20 * time.Second, time.Minute} {
+		p := play(t, Stage{Cap: 4, Session: thinkers, Stagger: 2 * time.Second, Warmup: fixed(0), Duration: length, Drain: time.Minute},
+			always(after(300*ms)))
+		if p.Counts.Unsent != 0 {
+			t.Errorf("%d of %d requests are unsent after %v", p.Counts.Unsent, p.Counts.Due, length)
+		}
+		if want := int(length/(10900*ms)) * 12; p.Counts.Due < want || p.Counts.Due > want+4*3+4 {
+			t.Errorf("%d requests in %v, want %d for whole sessions of four users, and those begun", p.Counts.Due, length, want)
+		}
+	}
+}
+
+// Later turns are part of the load: the warm-up lasts until they come as often
+// as they will, or says that it was cut.
+func TestWarmupCoversASession(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		settled time.Duration // beside four times the e2e
+		start   time.Duration
+		cut     bool
+	}{
+		{"sessions of half a minute", 30 * time.Second, 32 * time.Second, false},
+		{"longer than a single request's warm-up may be", 100 * time.Second, 102 * time.Second, false},
+		{"sessions that outlast every warm-up", time.Hour, 3 * time.Minute, true},
+	} {
+		p := play(t, Stage{Arrivals: every(100 * ms), Session: thinkers, Duration: 20 * time.Second, Drain: time.Second,
+			Settled: func(e2e time.Duration) time.Duration { return tt.settled + 4*e2e }}, always(after(300*ms)))
+		want := [2]time.Duration{tt.start, tt.start + 20*time.Second}
+		if p.window() != want || p.WarmupCut != tt.cut || p.Unsettled != tt.cut {
+			t.Errorf("%s: window %v, cut %v, unsettled %v; want %v, %v", tt.name, p.window(), p.WarmupCut, p.Unsettled, want, tt.cut)
+		}
+	}
+}

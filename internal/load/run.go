@@ -89,7 +89,7 @@ func Run(ctx context.Context, c *clock.Clock, t Target, s Stage, p *Progress, si
 	stopped := e.conduct(ctx, cancel)
 	<-e.quiet
 	e.looking.Wait()
-	out := Outcome{Start: start, Stopped: stopped, WarmupCut: e.window.cut, Broke: e.window.broke, Counts: e.window.counts}
+	out := Outcome{Start: start, Stopped: stopped, WarmupCut: e.window.cut, Unsettled: e.window.cut && e.window.unsettled, Broke: e.window.broke, Counts: e.window.counts}
 	out.WindowStart, out.WindowEnd = e.window.bounds()
 	return out, e.window.counts.check()
 }
@@ -165,7 +165,7 @@ func (e *engine) end() {
 // awaitWindow waits until the measured window is over, or says what cut it
 // short.
 func (e *engine) awaitWindow(ctx context.Context) (stopped string) {
-	bound := time.NewTimer(time.Duration(warmupLimit))
+	bound := time.NewTimer(e.stage.WarmupLimit())
 	defer bound.Stop()
 	started := e.window.started
 	looks := e.newLooks()

@@ -123,7 +123,8 @@ func (e *engine) serve(ctx context.Context, j *job, b *begun) (free int64) {
 		j.number++
 		j.due = end + int64(j.turn.Think)
 		if b = e.begin(j); b == nil {
-			return free
+			// Its user was still to ask: nobody is free for another session.
+			return never
 		}
 	}
 }

@@ -45,7 +45,11 @@ type Stage struct {
 	Decided func(Look) bool
 	// Warmup is fixed, or adaptive where nil.
 	Warmup *time.Duration
-	Drain  time.Duration
+	// Settled is how long a load of sessions with several turns takes to bring
+	// all of them in their steady mix, where a reply takes e2e; nil where each
+	// session is one request.
+	Settled func(e2e time.Duration) time.Duration
+	Drain   time.Duration
 	// Stagger spreads the first requests of a closed loop, so that they do
 	// not all prefill at once: about one mean e2e.
 	Stagger time.Duration
@@ -85,8 +89,9 @@ type Outcome struct {
 	// the run's origin. A stage that was stopped in its warm-up has no window.
 	Start                  int64
 	WindowStart, WindowEnd int64
-	// WarmupCut says that the adaptive warm-up hit its time limit.
-	WarmupCut bool
+	// WarmupCut says that the adaptive warm-up hit its time limit, Unsettled
+	// that sessions had not reached their steady mix by then.
+	WarmupCut, Unsettled bool
 	// Stopped says why sending ended early, "" if it did not.
 	Stopped string
 	// Broke says that it ended because too many requests did with a fault.

@@ -11,10 +11,12 @@ import (
 // The adaptive warm-up: at least so many requests and twice the mean e2e seen
 // so far, at most a minute. What still runs counts into that mean with the time
 // it has taken: short replies end first, and a mean over those that have ended
-// would call a server warm that has only begun to fill.
+// would call a server warm that has only begun to fill. Sessions of several
+// turns take longer: until their later turns come as often as they ever will.
 const (
 	warmupRequests = 50
-	warmupLimit    = int64(time.Minute)
+	warmupLimit    = time.Minute
+	sessionsLimit  = 3 * time.Minute
 	// warmupGrain rounds the start of the window up, so that runs of one seed
 	// measure the same requests although a server's times differ a little.
 	warmupGrain = int64(time.Second)
@@ -38,6 +40,8 @@ type window struct {
 	next       int64 // the arrival that the dispatcher is at; nothing due before it is left
 	over       int64 // what is due from then on is not part of the stage; 0: not known
 	cut        bool
+	settles    int64 // when the mix of turns will be steady, by the last estimate
+	unsettled  bool
 	latest     int64 // the latest due time so far
 	measured   int   // requests in the window
 	open       int   // of those, not ended
@@ -131,18 +135,40 @@ func (w *window) warmUp(due int64) {
 	if w.start != 0 {
 		return
 	}
-	warm := w.counts.Due >= warmupRequests && w.e2eN > 0 && due-w.begin >= 2*w.meanE2E(due)
+	limit := int64(w.stage.WarmupLimit())
+	warm := w.counts.Due >= warmupRequests && w.e2eN > 0 && due-w.begin >= 2*w.meanE2E(due) && w.settled(due)
 	// Whoever was taken in before stays in the warm-up, also where it was due
 	// a little later than this one.
 	lasted := max(due, w.latest+1) - w.begin
 	switch {
-	case lasted >= warmupLimit:
+	case lasted >= limit:
 		w.cut = !warm
-		w.startAt(w.begin + warmupLimit)
+		w.startAt(w.begin + limit)
 	case warm:
 		grains := (lasted + warmupGrain - 1) / warmupGrain
 		w.startAt(w.begin + grains*warmupGrain)
 	}
+}
+
+// WarmupLimit is how long an adaptive warm-up lasts at most.
+func (s *Stage) WarmupLimit() time.Duration {
+	if s.Settled != nil {
+		return sessionsLimit
+	}
+	return warmupLimit
+}
+
+// settled reports whether the mix of turns is steady. It is estimated again only
+// when the last estimate has come to pass.
+func (w *window) settled(due int64) bool {
+	if w.stage.Settled == nil {
+		return true
+	}
+	if due-w.begin >= w.settles {
+		w.settles = int64(w.stage.Settled(time.Duration(w.e2eSum / w.e2eN)))
+	}
+	w.unsettled = due-w.begin < w.settles
+	return !w.unsettled
 }
 
 // meanE2E is the time that requests have taken up to now, those that still run
@@ -157,7 +183,7 @@ func (w *window) endWarmup() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.over == 0 {
-		w.warmUp(w.begin + warmupLimit)
+		w.warmUp(w.begin + int64(w.stage.WarmupLimit()))
 	}
 }
 

@@ -2,9 +2,13 @@ package measure
 
 import (
 	"fmt"
+	"math"
 	"strings"
+	"time"
 
+	"redline/internal/config"
 	"redline/internal/load"
+	"redline/internal/slo"
 )
 
 // spent is what one request used up.
@@ -75,8 +79,12 @@ func (r *run) announce() {
 	}
 	n := r.expectedRequests()
 	prompt, output := r.work.Mean()
-	line := fmt.Sprintf("estimate: about %s requests, %s prompt and %s output tokens",
-		amount(n), amount(n*prompt), amount(n*output))
+	about := "about"
+	if r.Config.UntilDecided() {
+		about = "at most about"
+	}
+	line := fmt.Sprintf("estimate: %s %s requests, %s prompt and %s output tokens",
+		about, amount(n), amount(n*prompt), amount(n*output))
 	if c := r.Config.Cost; c.ByToken() {
 		total := n * c.Tokens(prompt, 0, output)
 		line += fmt.Sprintf(", %.2f %s", total, currency(c.Currency))
@@ -105,7 +113,7 @@ func (r *run) expectedRequests() float64 {
 		perSecond = float64(bounds.MaxConcurrency) / e2e
 	}
 	window := float64(bounds.TotalRequests)
-	if seconds := bounds.Duration.Seconds(); seconds > 0 && (window == 0 || perSecond*seconds < window) {
+	if seconds := max(bounds.Duration, bounds.MaxDuration).Seconds(); seconds > 0 && (window == 0 || perSecond*seconds < window) {
 		window = perSecond * seconds
 	}
 	before := max(warmup, 2*e2e*perSecond)
@@ -113,6 +121,54 @@ func (r *run) expectedRequests() float64 {
 		before = perSecond * bounds.Warmup.Seconds()
 	}
 	return float64(len(r.target.asked)) + before + window + 2*e2e*perSecond
+}
+
+// tooShort says that the length which was given cannot decide an objective,
+// however far the server stays within it, and which one would; "" where it can
+// or where nobody knows how many requests there will be.
+func (r *run) tooShort() string {
+	o, needed := hardest(r.Config)
+	b, perSecond := r.Config.Load.Bounds, r.meanRate()
+	if talk := r.work.Conversation(); talk != nil {
+		perSecond *= talk.Turns
+	}
+	byTime := perSecond * b.Duration.Seconds()
+	switch {
+	case needed == 0 || r.Config.Recorded() || r.Config.UntilDecided():
+	case b.TotalRequests > 0 && b.TotalRequests < needed:
+		return fmt.Sprintf("%d requests are too few to call %s met, which takes %d: give --requests %d or more, or no length",
+			b.TotalRequests, o.Text, needed, needed)
+	case byTime > 0 && byTime < float64(needed):
+		const grain = 10 * time.Second
+		enough := time.Duration(float64(needed) / perSecond * float64(time.Second))
+		return fmt.Sprintf("about %.0f requests come in %v s, too few to call %s met, which takes %d: give --duration %ds or more, or no length",
+			byTime, b.Duration.Seconds(), o.Text, needed, (enough+grain-1)/grain*grain/time.Second)
+	}
+	return ""
+}
+
+// hardest is the objective that takes the most requests to be met with none
+// beyond its limit, and how many that are; 0 where none is about a share of
+// the requests.
+func hardest(c *config.Config) (hard slo.Objective, needed int) {
+	for _, o := range c.Objectives {
+		p := o.P
+		switch o.Metric {
+		case "error", "reject", "retry":
+			p = 1 - o.Limit
+		case "good":
+			p = o.Limit
+		case "itl", "icl":
+			continue // a request has many gaps
+		}
+		if p <= 0 || p >= 1 {
+			continue
+		}
+		if n := int(math.Ceil(math.Log(1-c.Confidence) / math.Log(p))); n > needed {
+			hard, needed = o, n
+		}
+	}
+	return hard, needed
 }
 
 // amount shows a count with no more digits than an estimate has.

@@ -11,6 +11,7 @@ import (
 
 	"redline/internal/config"
 	"redline/internal/sim"
+	"redline/internal/token"
 )
 
 // A server that is not on this machine and wants a key may send a bill: its
@@ -64,6 +65,43 @@ func TestAmount(t *testing.T) {
 	for n, want := range map[float64]string{0: "0", 7: "7", 999: "999", 1000: "1k", 1540: "1.5k", 2.5e6: "2.5M", 3e9: "3G"} {
 		if got := amount(n); got != want {
 			t.Errorf("amount(%v) is %q, want %q", n, got, want)
+		}
+	}
+}
+
+// A length that cannot decide is named before the run, with one that would.
+func TestTooShortALength(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		flags map[string][]string
+		want  string
+	}{
+		{map[string][]string{"rate": {"2"}, "duration": {"60s"}, "slo": {"ttft:p99<500ms", "tpot:p95<50ms"}},
+			"about 120 requests come in 60 s, too few to call ttft:p99<500ms met, which takes 299: give --duration 150s or more, or no length"},
+		{map[string][]string{"rate": {"2"}, "duration": {"60s"}, "slo": {"tpot:p95<50ms"}}, ""},
+		{map[string][]string{"rate": {"2"}, "duration": {"60s"}, "slo": {"ttft:p99<500ms"}, "confidence": {"0.6"}}, ""},
+		{map[string][]string{"requests": {"58"}, "concurrency": {"4"}, "slo": {"e2e:p95<50s"}},
+			"58 requests are too few to call e2e:p95<50s met, which takes 59: give --requests 59 or more, or no length"},
+		{map[string][]string{"requests": {"59"}, "concurrency": {"4"}, "slo": {"e2e:p95<50s"}}, ""},
+		{map[string][]string{"rate": {"2"}, "duration": {"60s"}, "slo": {"error:rate<1%"}},
+			"about 120 requests come in 60 s, too few to call error:rate<1% met, which takes 299: give --duration 150s or more, or no length"},
+		{map[string][]string{"rate": {"1"}, "duration": {"90s"}, "slo": {"e2e:p99<50s"}, "workload": {"multi_turn_chat"}}, ""},
+		{map[string][]string{"rate": {"2"}, "max-duration": {"60s"}, "slo": {"ttft:p99<500ms"}}, ""},
+		{map[string][]string{"rate": {"2"}, "duration": {"60s"}, "slo": {"itl:p99<50ms", "throughput:min>100", "e2e:mean<5s"}}, ""},
+		{map[string][]string{"rate": {"2"}, "duration": {"60s"}}, ""},
+	} {
+		c, err := config.Resolve(config.Input{Flags: tt.flags, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &run{Options: Options{Config: c}, target: &target{}, text: token.O200k()}
+		if err := r.openWorkload(); err != nil {
+			t.Fatal(err)
+		}
+		got := r.tooShort()
+		r.work.Close()
+		if got != tt.want {
+			t.Errorf("%v: %q, want %q", tt.flags, got, tt.want)
 		}
 	}
 }

@@ -103,3 +103,25 @@ func atTheLimit(t *testing.T) (limit string) {
 	})
 	return limit
 }
+
+// Conversations on an idle server are no overload: the window begins when later
+// turns come as often as they will.
+func TestConversationsSettleBeforeTheWindow(t *testing.T) {
+	if raced {
+		t.Skip("minutes of load")
+	}
+	for _, seed := range []string{"1", "2"} {
+		flags := map[string][]string{"url": {"http://sim"}, "rate": {"2"}, "workload": {"multi_turn_chat"}, "duration": {"60s"},
+			"seed": {seed}, "telemetry-interval": {"10s"}}
+		runVirtual(t, flags, "", func(res *result.Result, _ *store.Dir, _ []*sim.Job) {
+			p := res.Points[0]
+			if o := p.Window.Overload; o != nil && *o {
+				t.Errorf("seed %s: overload, a growth of %v among %d requests", seed, *p.Window.Growth, p.Requests.Due)
+			}
+			// Five turns a session, at two sessions a second.
+			if p.Rates.Offered < 8 {
+				t.Errorf("seed %s: %v requests/s after %v s of warm-up, want about ten", seed, p.Rates.Offered, *p.Window.WarmupS)
+			}
+		})
+	}
+}

@@ -187,6 +187,9 @@ func (r *run) prepare(ctx context.Context) error {
 		Duration: bounds.Duration, Requests: bounds.TotalRequests, Warmup: bounds.Warmup,
 		Drain: *bounds.Drain, Stop: r.Stop, Grace: grace, Stagger: r.target.expected(work),
 		Retries: bounds.Retries, MaxErrorRate: bounds.MaxErrorRate}
+	if talk := work.Conversation(); talk != nil {
+		r.stage.Settled = talk.Settled
+	}
 	if r.lookout = newLookout(c); r.lookout != nil {
 		r.stage.Duration = bounds.MaxDuration
 		r.stage.Looks, r.stage.Decided = lookLengths(bounds.MaxDuration), r.lookout.decided
@@ -201,6 +204,9 @@ func (r *run) prepare(ctx context.Context) error {
 	r.stage.Count, r.stage.CountShare = r.counter()
 	if err := r.room(); err != nil {
 		return err
+	}
+	if short := r.tooShort(); short != "" && r.Options.Target == nil {
+		r.say("%s", short) // of several runs none has to decide alone
 	}
 	r.announce()
 	return r.target.client.Open(ctx, min(r.connections(), mostOpenedAhead))

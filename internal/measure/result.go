@@ -75,8 +75,7 @@ func (r *run) result() (*result.Result, error) {
 	}
 	r.engineLog.tell(res, r.logged)
 	if r.outcome.WarmupCut {
-		res.Warnings = append(res.Warnings, result.Warning{Figure: "window",
-			Text: "the warm-up was cut off at 60 s, before it had seen 50 requests and lasted twice the mean e2e"})
+		res.Warnings = append(res.Warnings, result.Warning{Figure: "window", Text: r.warmupCut()})
 	}
 	if r.outcome.Broke {
 		// The limit on errors is a promise too, and the server broke it.

@@ -20,8 +20,9 @@ type LiveOptions struct {
 	Color    bool
 	// Width asks how wide the terminal is now; nil or 0 means 100 columns.
 	Width func() int
-	// Window is how long the measured window is meant to last; 0 where only
-	// its requests are counted.
+	// Window is how long the measured window is meant to last, or at most where
+	// it ends once its objectives are decided; 0 where only its requests are
+	// counted.
 	Window time.Duration
 }
 
@@ -154,18 +155,29 @@ func (l layout) parts(s metric.Snapshot, stretch string) []livePart {
 	if s.Waiting > 0 {
 		inFlight += " + " + count(s.Waiting) + " waiting"
 	}
-	errors := livePart{text: "0 errors", rank: 6}
+	errors := livePart{text: "0 errors", rank: 7}
 	if s.Errors > 0 {
 		errors = livePart{text: strings.ReplaceAll(plural(s.Errors, "error"), hard, " "), rank: 2, tone: bad}
 	}
-	return []livePart{
-		{text: l.right(clockTime(s.Elapsed), 4) + " " + l.left(stretch, widestStretch)},
-		{text: inFlight, rank: 1},
-		{text: l.right(figure(s.RequestsPerS), 4) + " req/s", rank: 3},
-		{text: l.right(figure(s.TokensPerS), 6) + " tok/s", rank: 5},
-		{text: l.ttft(s), rank: 4},
-		errors,
+	parts := []livePart{{text: l.right(clockTime(s.Elapsed), 4) + " " + l.left(stretch, widestStretch)}}
+	if s.Open != nil && s.Phase == record.Measure {
+		parts = append(parts, livePart{text: openObjectives(s.Open), rank: 3})
 	}
+	return append(parts, []livePart{
+		{text: inFlight, rank: 1},
+		{text: l.right(figure(s.RequestsPerS), 4) + " req/s", rank: 4},
+		{text: l.right(figure(s.TokensPerS), 6) + " tok/s", rank: 6},
+		{text: l.ttft(s), rank: 5},
+		errors,
+	}...)
+}
+
+// openObjectives names what the run goes on for.
+func openObjectives(open []string) string {
+	if len(open) == 0 {
+		return "all decided"
+	}
+	return "open: " + strings.Join(open, ", ")
 }
 
 // widestStretch keeps the figures behind the phase in their columns.

@@ -121,3 +121,30 @@ func TestLiveStage(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A run without a length names what it goes on for, while it measures.
+func TestLiveOpenObjectives(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	live := NewLiveLine(&out, LiveOptions{Window: 5 * time.Minute})
+	for i, s := range []metric.Snapshot{
+		{Phase: record.Warmup, Open: []string{"ttft:p99<500ms", "tpot:p95<50ms"}},
+		{Phase: record.Measure, Open: []string{"ttft:p99<500ms", "tpot:p95<50ms"}},
+		{Phase: record.Measure, Open: []string{"ttft:p99<500ms"}},
+		{Phase: record.Measure, Open: []string{}},
+		{Phase: record.Cooldown, Open: []string{}},
+	} {
+		s.Elapsed, s.TTFTp50, s.TTFTp99 = time.Duration(60*i)*time.Second, 20, 50
+		live.Show(s)
+	}
+	live.Finish()
+	const rest = "0 in flight · 0 req/s · 0 tok/s · ttft p50 20.0 p99 50.0 ms · 0 errors\n"
+	want := "0s warm-up · " + rest +
+		"60s measuring 0s/5m00s · open: ttft:p99<500ms, tpot:p95<50ms · " + rest +
+		"2m00s measuring 60s/5m00s · open: ttft:p99<500ms · " + rest +
+		"3m00s measuring 2m00s/5m00s · all decided · " + rest +
+		"4m00s cool-down · " + rest
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -135,6 +135,9 @@ func loadAsked(point *result.Point) string {
 	if l.Rate == nil && l.Concurrency == nil {
 		return ""
 	}
+	if l.Rate == nil && point.Requests.Sessions > 0 {
+		return count(*l.Concurrency) + hard + "users" // who think between turns
+	}
 	if l.Rate == nil {
 		return count(*l.Concurrency) + hard + "in flight"
 	}

@@ -1,0 +1,61 @@
+package workload
+
+import (
+	"slices"
+	"time"
+)
+
+// Conversation is how the turns of a workload's sessions follow each other.
+type Conversation struct {
+	// Turns is how many a session has on average.
+	Turns float64
+	turns []laterTurn
+}
+
+// laterTurn is one turn of a session: how many come before it, and for how long
+// its user thinks until then, all pauses together.
+type laterTurn struct {
+	before int
+	think  time.Duration
+}
+
+// conversationSample is how many sessions show how turns follow each other.
+const conversationSample = 256
+
+// Conversation looks at the first sessions; nil where each is one request.
+func (w *Workload) Conversation() *Conversation {
+	c := &Conversation{}
+	sessions, think := 0, time.Duration(0)
+	for p, err := range w.plan(conversationSample) {
+		if err != nil {
+			return nil // whoever sends it will say why
+		}
+		if p.turn == 0 {
+			sessions++
+			think = 0
+		}
+		think += p.step.think
+		c.turns = append(c.turns, laterTurn{p.turn, think})
+	}
+	if len(c.turns) == sessions {
+		return nil
+	}
+	c.Turns = float64(len(c.turns)) / float64(sessions)
+	return c
+}
+
+// settledShare is the share of turns that must be due for their mix to be
+// called steady.
+const settledShare = 0.95
+
+// Settled is how old a session is when nearly all of its turns have been due,
+// where each reply takes e2e. A load that has lasted so long brings later turns
+// as often as it ever will.
+func (c *Conversation) Settled(e2e time.Duration) time.Duration {
+	ages := make([]time.Duration, len(c.turns))
+	for i, t := range c.turns {
+		ages[i] = t.think + time.Duration(t.before)*e2e
+	}
+	slices.Sort(ages)
+	return ages[int(settledShare*float64(len(ages)-1))]
+}
