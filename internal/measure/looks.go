@@ -58,6 +58,7 @@ type lookout struct {
 	// everyGap says that an objective needs every gap between tokens, which
 	// costs more than all else.
 	everyGap bool
+	least    int // requests that are kept of those, however many gaps they have
 
 	mu     sync.Mutex
 	kept   []*record.Record
@@ -67,10 +68,11 @@ type lookout struct {
 }
 
 // A sample for objectives on gaps has fewer requests, but never fewer than
-// decide a p99.
+// decide a p99; of all where objectives are about some of them.
 const (
-	mostLookedEvents    = 1 << 18
+	mostLookedEvents    = 1 << 17
 	leastLookedRequests = 1 << 10
+	leastLookedScoped   = 1 << 12
 )
 
 // newLookout gives nil for a run that has a length.
@@ -78,10 +80,13 @@ func newLookout(c *config.Config) *lookout {
 	if !c.UntilDecided() {
 		return nil
 	}
-	l := &lookout{config: c}
+	l := &lookout{config: c, least: leastLookedRequests}
 	for _, o := range c.Objectives {
 		l.everyGap = l.everyGap || o.Metric == "itl" || o.Metric == "icl" || o.Metric == "throughput"
 		l.open = append(l.open, o.Text)
+		if o.Scope != (slo.Scope{}) {
+			l.least = leastLookedScoped
+		}
 	}
 	return l
 }
@@ -98,7 +103,7 @@ func (l *lookout) add(r *record.Record) {
 	}
 	l.kept = append(l.kept, r)
 	l.events += r.ChunkCount()
-	if n := len(l.kept); n > metric.LookedAt || l.everyGap && n > leastLookedRequests && l.events > mostLookedEvents {
+	if n := len(l.kept); n > metric.LookedAt || l.everyGap && n > l.least && l.events > mostLookedEvents {
 		l.halve()
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/config"
+	"redline/internal/llm"
 	"redline/internal/metric"
 	"redline/internal/record"
 	"redline/internal/result"
@@ -126,5 +128,46 @@ func TestConversationsSettleBeforeTheWindow(t *testing.T) {
 				t.Errorf("seed %s: %v requests/s after %v s of warm-up, want about ten", seed, p.Rates.Offered, *p.Window.WarmupS)
 			}
 		})
+	}
+}
+
+// The sample that looks judge stays small and even, whatever the rate: it is
+// halved by the requests' numbers.
+func TestLookoutKeepsASample(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		objective   string
+		chunks      int
+		least, most int
+	}{
+		{"ttft:p99<1s", 100, metric.LookedAt / 3, metric.LookedAt},
+		{"itl:p99<1s", 1, metric.LookedAt / 3, metric.LookedAt},
+		{"itl:p99<1s", 200, leastLookedRequests / 3, leastLookedRequests},
+	} {
+		c, err := config.Resolve(config.Input{Command: "run", Flags: map[string][]string{"slo": {tt.objective}}, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := newLookout(c)
+		const n = 50_000
+		for id := range n {
+			r := &record.Record{ID: id, Due: int64(id + 1), Phase: record.Measure}
+			for i := range tt.chunks {
+				r.Observe(llm.Event{Kind: llm.Output, At: int64(id + i + 1)})
+			}
+			l.add(r)
+		}
+		if got := len(l.kept); got < tt.least || got > tt.most {
+			t.Errorf("%s, %d chunks: %d kept, want %d to %d", tt.objective, tt.chunks, got, tt.least, tt.most)
+		}
+		early := 0
+		for _, r := range l.kept {
+			if r.ID < n/2 {
+				early++
+			}
+		}
+		if share := float64(early) / float64(len(l.kept)); share < 0.4 || share > 0.6 {
+			t.Errorf("%s: %.0f%% of the sample is from the first half", tt.objective, 100*share)
+		}
 	}
 }

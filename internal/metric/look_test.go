@@ -57,7 +57,7 @@ func BenchmarkLook(b *testing.B) {
 	for _, bench := range []struct {
 		requests int
 		texts    []string
-	}{{LookedAt, []string{"ttft:p99<500ms", "tpot:p95<50ms"}}, {1 << 18 / 200, []string{"ttft:p99<500ms", "itl:p99<50ms"}}} {
+	}{{LookedAt, []string{"ttft:p99<500ms", "tpot:p95<50ms"}}, {1 << 10, []string{"ttft:p99<500ms", "itl:p99<50ms"}}} {
 		tr := traffic{requests: bench.requests, gaps: 200, least: 5 * time.Millisecond, spread: 5 * time.Millisecond}
 		log, o := tr.kept(), tr.options(b)
 		o.Objectives = objectives(b, bench.texts...)
