@@ -8,6 +8,10 @@ import (
 	"redline/internal/slo"
 )
 
+// Looks is how often a run that goes on until it is decided is judged at most,
+// the last time by its report.
+const Looks = 5
+
 // LookedAt is how many requests a look is handed at most, so that it costs the
 // load little however many there were. They decide what is clear, down to a
 // p99.9; what they leave open the whole window decides.

@@ -43,14 +43,10 @@ type Options struct {
 	KVMB func(tokens int) float64
 }
 
-// A run without a length is judged Looks times at most, each time at LookedShare
-// of the chance of a wrong verdict that its plan allows: that is what looking so
-// often costs, since each look is one more chance to be wrong. The looks share
-// most of their requests, so that it is less than a fifth each.
-const (
-	Looks       = 5
-	LookedShare = 0.4
-)
+// LookedShare is the part of the chance of a wrong verdict that each of the Looks
+// gets at a run which goes on until it is decided: what five looks cost. They see
+// mostly the same requests, so that it is more than a fifth.
+const LookedShare = 0.4
 
 // standard are the percentiles that every distribution shows.
 var standard = []float64{50, 75, 90, 95, 99, 99.9}
