@@ -82,7 +82,7 @@ var Options = []Option{
 	{Flag: "max-duration", Key: "load_profile.max_duration", Group: LoadGroup, Kind: Duration, Value: "TIME", Default: "5m",
 		Help: "longest window of a run without a length, which ends once each objective is decided, after 1m at the earliest"},
 	{Flag: "warmup", Key: "load_profile.warmup", Group: LoadGroup, Kind: Duration, Value: "TIME",
-		Default: "50 requests and twice their mean time, at most 1m", Help: "load before the measured window"},
+		Default: "50 requests and twice their mean time, at most 1m; of conversations until their turns come evenly, at most 3m", Help: "load before the measured window"},
 	{Flag: "drain", Key: "load_profile.drain", Group: LoadGroup, Kind: Duration, Value: "TIME", Default: "1m",
 		Help: "longest wait after the window for its last requests to end, under continued load"},
 	{Flag: "max-retries", Key: "load_profile.retries.max", Group: LoadGroup, Kind: Int, Value: "N", Default: "0",

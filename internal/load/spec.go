@@ -18,7 +18,8 @@ type Spec struct {
 	// every objective is decided.
 	MaxDuration time.Duration `yaml:"max_duration,omitempty"`
 	// Warmup is adaptive where nil: at least 50 requests and twice the mean
-	// e2e, at most a minute.
+	// e2e, at most a minute; where sessions have several turns until those come
+	// as often as they will, at most three.
 	Warmup *time.Duration `yaml:"warmup,omitempty"`
 	// Drain is how long requests of the window may take to end after it.
 	Drain *time.Duration `yaml:"drain,omitempty"`

@@ -45,7 +45,7 @@ func alpha(c *config.Config) float64 {
 		return 0 // the usual one
 	}
 	a := 1 - c.Confidence
-	if c.UntilDecided() {
+	if c.UntilDecided() && len(lookLengths(c.Load.Bounds.MaxDuration)) > 0 {
 		a *= metric.LookedShare
 	}
 	return a

@@ -3,6 +3,8 @@ package measure
 import (
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -168,6 +170,42 @@ func TestLookoutKeepsASample(t *testing.T) {
 		}
 		if share := float64(early) / float64(len(l.kept)); share < 0.4 || share > 0.6 {
 			t.Errorf("%s: %.0f%% of the sample is from the first half", tt.objective, 100*share)
+		}
+	}
+}
+
+// Looking costs: each judgement of a run that is looked at gets a part of the
+// chance of a wrong verdict, the same when its directory is read again.
+func TestAlphaOfARun(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		flags map[string][]string
+		want  float64
+	}{
+		{map[string][]string{"slo": {"chat"}, "duration": {"60s"}}, 0.05},
+		{map[string][]string{"slo": {"chat"}, "duration": {"60s"}, "confidence": {"0.9"}}, 0.1},
+		{map[string][]string{"slo": {"chat"}}, 0.05 * metric.LookedShare},
+		{map[string][]string{"slo": {"chat"}, "confidence": {"0.99"}, "max-duration": {"2m"}}, 0.01 * metric.LookedShare},
+		{map[string][]string{"slo": {"chat"}, "max-duration": {"1m"}}, 0.05},
+	} {
+		c, err := config.Resolve(config.Input{Command: "run", Flags: tt.flags, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, err := c.YAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "plan.yaml")
+		if err := os.WriteFile(path, kept, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		again, err := config.Reopen(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, reread := alpha(c), alpha(again); math.Abs(got-tt.want) > 1e-12 || reread != got {
+			t.Errorf("%v: %v, read again %v; want %v", tt.flags, got, reread, tt.want)
 		}
 	}
 }
