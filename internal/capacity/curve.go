@@ -69,7 +69,7 @@ func offered(res *result.Result) []*result.Point {
 
 // arrange sorts the levels and keeps of each rate the one that lasted longest.
 func (m *curve) arrange() {
-	length := func(l level) float64 { return l.point.Window.EndS - l.point.Window.StartS }
+	length := func(l level) float64 { return l.point.Window.Seconds() }
 	slices.SortStableFunc(m.levels, func(a, b level) int {
 		return cmp.Or(cmp.Compare(a.rate, b.rate), cmp.Compare(length(b), length(a)))
 	})

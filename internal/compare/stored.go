@@ -79,7 +79,7 @@ const longerBy = 1.5
 func (c *Comparison) lengths(runs []*result.Result) {
 	shortest, longest := math.Inf(1), 0.0
 	for _, r := range runs {
-		length := r.Points[0].Window.EndS - r.Points[0].Window.StartS
+		length := r.Points[0].Window.Seconds()
 		shortest, longest = min(shortest, length), max(longest, length)
 	}
 	if longest > longerBy*shortest {

@@ -108,10 +108,10 @@ func (s *scene) slope() []evidence {
 	return []evidence{s.see("buckets", "median ttft %s at prompts of %s, %s at %s", ms(p50(short.Latency.TTFT)), short.Name, ms(p50(long.Latency.TTFT)), long.Name)}
 }
 
-// ttftRatio is measured over predicted, 0 where nothing is predicted.
+// ttftRatio is the median over what is predicted, 0 where nothing is.
 func (s *scene) ttftRatio() float64 {
-	if p := s.point.Prediction; p != nil && p.TTFT != nil && p.TTFT.Ratio != nil {
-		return *p.TTFT.Ratio
+	if p := s.point.Prediction; p != nil && p.TTFT != nil && p.TTFT.Predicted > 0 {
+		return p50(s.point.Latency.TTFT) / p.TTFT.Predicted
 	}
 	return 0
 }
@@ -131,10 +131,10 @@ func (s *scene) paceRatio() (ratio, predicted, pace float64) {
 	return pace / p.TPOT.Predicted, p.TPOT.Predicted, pace
 }
 
-// tpotRatio is measured over predicted, 0 where nothing is predicted.
+// tpotRatio is the median over what is predicted, 0 where nothing is.
 func (s *scene) tpotRatio() float64 {
-	if p := s.point.Prediction; p != nil && p.TPOT != nil && p.TPOT.Ratio != nil {
-		return *p.TPOT.Ratio
+	if p := s.point.Prediction; p != nil && p.TPOT != nil && p.TPOT.Predicted > 0 {
+		return p50(s.point.Latency.TPOT) / p.TPOT.Predicted
 	}
 	return 0
 }

@@ -184,7 +184,7 @@ func (e *examined) sweep() result.Item {
 
 // duration: did what the claim rests on last a minute.
 func (e *examined) duration() result.Item {
-	long := func(i int) float64 { w := e.at(i).Window; return w.EndS - w.StartS }
+	long := func(i int) float64 { w := e.at(i).Window; return w.Seconds() }
 	if s := e.res.Sustained; s != nil && *s < len(e.res.Points) {
 		return state(long(*s) >= probeBelow.Seconds(), field(*s, "window.end_s"), "the sustained run lasts %.4g s", long(*s))
 	}

@@ -199,7 +199,7 @@ func complete(res *result.Result, c *config.Config) bool {
 		return false
 	}
 	p, b := &res.Points[0], c.Load.Bounds
-	long := b.Duration > 0 && p.Window.EndS-p.Window.StartS >= b.Duration.Seconds()-1e-3
+	long := b.Duration > 0 && p.Window.Seconds() >= b.Duration.Seconds()-1e-3
 	many := b.TotalRequests > 0 && p.Requests.Due >= b.TotalRequests
 	return (long || many) && p.Requests.Cancelled == 0
 }
@@ -220,7 +220,7 @@ func keepComplete(res *result.Result, path string) error {
 func asMeasured(l search.Level, res *result.Result) search.Level {
 	if res.Interrupted != "" && len(res.Points) > 0 {
 		w := res.Points[0].Window
-		l.Duration = min(l.Duration, time.Duration((w.EndS-w.StartS)*float64(time.Second)))
+		l.Duration = min(l.Duration, time.Duration(w.Seconds()*float64(time.Second)))
 	}
 	return l
 }
@@ -252,7 +252,7 @@ func (x *conductor) add(s Stage, path string, res *result.Result) {
 	}
 	if len(res.Points) > 0 {
 		p := res.Points[0]
-		p.Name, p.Probe = s.Name, p.Window.EndS-p.Window.StartS < probeBelow.Seconds()
+		p.Name, p.Probe = s.Name, p.Window.Seconds() < probeBelow.Seconds()
 		x.res.Points = append(x.res.Points, p)
 		entry.Point = new(len(x.res.Points) - 1)
 		if p.Latency.E2E != nil {

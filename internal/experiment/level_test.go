@@ -20,7 +20,7 @@ import (
 
 // offered is what came of offering a rate for some seconds.
 type offered struct {
-	rate, seconds, warmup, completed, e2e float64
+	rate, seconds, warmup, ended, e2e float64
 	overload                              *bool
 	left                                  int
 }
@@ -28,7 +28,7 @@ type offered struct {
 func (l offered) point() result.Point {
 	p := result.Point{Load: result.Load{Mode: "open", Rate: &l.rate}}
 	p.Window = metric.Window{StartS: l.warmup, EndS: l.warmup + l.seconds, WarmupS: &l.warmup, Overload: l.overload}
-	p.Rates = metric.Rates{Offered: l.rate, Completed: l.completed}
+	p.Rates = metric.Rates{Offered: l.rate, Completed: l.rate, Ended: l.ended}
 	p.Requests = metric.Requests{Due: int(l.rate * l.seconds), Censored: l.left}
 	p.Latency.E2E = dist(100, 1000*l.e2e, 2000*l.e2e)
 	return p
@@ -36,25 +36,25 @@ func (l offered) point() result.Point {
 
 func TestSaturated(t *testing.T) {
 	t.Parallel()
-	alone := offered{rate: 1, seconds: 60, completed: 1, e2e: 0.5}
+	alone := offered{rate: 1, seconds: 60, ended: 1, e2e: 0.5}
 	for _, tc := range []struct {
 		name   string
 		before offered
 		offered
 		want string
 	}{
-		{"keeps up", alone, offered{rate: 20, seconds: 60, completed: 19.5, e2e: 1}, ""},
-		{"an idle server whose replies take as long as the window", offered{}, offered{rate: 2, seconds: 5, completed: 0.4, e2e: 4}, ""},
-		{"replies that a short warm-up leaves in flight", offered{}, offered{rate: 20, seconds: 10, completed: 12, e2e: 4}, ""},
-		{"few requests, by chance", alone, offered{rate: 1, seconds: 20, completed: 0.7, e2e: 1}, ""},
-		{"a tenth fewer, of many", alone, offered{rate: 100, seconds: 60, completed: 85, e2e: 3},
-			"saturated at 100 requests/s: 85 completed"},
-		{"replies that only the queue makes slow", alone, offered{rate: 100, seconds: 10, completed: 30, e2e: 8},
-			"saturated at 100 requests/s: 30 completed"},
-		{"the queue grows", alone, offered{rate: 20, seconds: 60, completed: 19.5, e2e: 1, overload: new(true)},
-			"saturated at 20 requests/s: 19.5 completed"},
-		{"replies that never end", offered{}, offered{rate: 20, seconds: 5, completed: 2, e2e: 4, left: 50},
-			"saturated at 20 requests/s: 2 completed"},
+		{"keeps up", alone, offered{rate: 20, seconds: 60, ended: 19.5, e2e: 1}, ""},
+		{"an idle server whose replies take as long as the window", offered{}, offered{rate: 2, seconds: 5, ended: 0.4, e2e: 4}, ""},
+		{"replies that a short warm-up leaves in flight", offered{}, offered{rate: 20, seconds: 10, ended: 12, e2e: 4}, ""},
+		{"few requests, by chance", alone, offered{rate: 1, seconds: 20, ended: 0.7, e2e: 1}, ""},
+		{"a tenth fewer, of many", alone, offered{rate: 100, seconds: 60, ended: 85, e2e: 3},
+			"saturated at 100 requests/s: 85/s completed"},
+		{"replies that only the queue makes slow", alone, offered{rate: 100, seconds: 10, ended: 30, e2e: 8},
+			"saturated at 100 requests/s: 30/s completed"},
+		{"the queue grows", alone, offered{rate: 20, seconds: 60, ended: 19.5, e2e: 1, overload: new(true)},
+			"saturated at 20 requests/s: 19.5/s completed"},
+		{"replies that never end", offered{}, offered{rate: 20, seconds: 5, ended: 2, e2e: 4, left: 50},
+			"saturated at 20 requests/s: 2/s completed"},
 	} {
 		x := &conductor{res: &result.Result{}}
 		if tc.before.rate > 0 {

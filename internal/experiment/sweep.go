@@ -166,7 +166,7 @@ func (x *conductor) saturated(res *result.Result) string {
 	overloaded := p.Window.Overload != nil && *p.Window.Overload
 	left := float64(p.Requests.Censored+p.Requests.Unsent) > (1-keptUp)*float64(p.Requests.Due)
 	if overloaded || left || behind(p, shortestE2E(x.res.Points[x.firstLevel:])) {
-		return fmt.Sprintf("saturated at %.4g requests/s: %.4g completed", *p.Load.Rate, p.Rates.Completed)
+		return fmt.Sprintf("saturated at %.4g requests/s: %.4g/s completed", *p.Load.Rate, p.Rates.Served())
 	}
 	return ""
 }
@@ -176,14 +176,14 @@ func (x *conductor) saturated(res *result.Result) string {
 // window of less than twice that time does not tell. What a warm-up shorter
 // than that did not yet bring to its end is not missed in the window.
 func behind(p *result.Point, e2e float64) bool {
-	seconds, filling := p.Window.EndS-p.Window.StartS, e2e
+	seconds, filling := p.Window.Seconds(), e2e
 	if p.Window.WarmupS != nil {
 		filling = max(0, e2e-*p.Window.WarmupS)
 	}
 	if seconds < 2*e2e {
 		return false
 	}
-	completed, expected := p.Rates.Completed*seconds, p.Rates.Offered*(seconds-filling)
+	completed, expected := p.Rates.Served()*seconds, p.Rates.Offered*(seconds-filling)
 	return completed < keptUp*expected && expected-completed > 2*math.Sqrt(float64(p.Requests.Due))
 }
 

@@ -170,7 +170,7 @@ func useAccelerators(res *result.Result, point *result.Point, readings []telemet
 // joulesPerToken spreads the energy of a window over the output tokens that
 // arrived in it.
 func joulesPerToken(joules *float64, s metric.Summary) *float64 {
-	tokens := s.Throughput.Output * (s.Window.EndS - s.Window.StartS)
+	tokens := s.Throughput.Output * s.Window.Seconds()
 	if joules == nil || tokens <= 0 {
 		return nil
 	}

@@ -162,6 +162,7 @@ func (runs pooledRuns) restoreRates(s *metric.Summary) {
 		Offered:   runs.mean(func(p *point) float64 { return p.Rates.Offered }),
 		Sent:      runs.mean(func(p *point) float64 { return p.Rates.Sent }),
 		Completed: runs.mean(func(p *point) float64 { return p.Rates.Completed }),
+		Ended:     runs.mean(func(p *point) float64 { return p.Rates.Ended }),
 	}
 	if runs[0].point.Rates.Asked != nil {
 		s.Rates.Asked = new(runs.mean(func(p *point) float64 {

@@ -116,12 +116,13 @@ func (d deployment) peak(p *result.Prediction, t catalog.Traffic, point *result.
 	p.KVPeak = a
 }
 
+// agreement lays a mean beside what was computed from means.
 func agreement(predicted float64, measured *metric.Dist) *result.Agreement {
 	a := &result.Agreement{Predicted: predicted}
-	if median, ok := measured.Get("p50"); ok {
-		a.Measured = &median
+	if measured != nil && measured.N > 0 {
+		a.Measured = new(measured.Mean)
 		if predicted > 0 {
-			a.Ratio = new(median / predicted)
+			a.Ratio = new(measured.Mean / predicted)
 		}
 	}
 	return a
@@ -135,11 +136,11 @@ const (
 	ratioTTFT = 2
 )
 
-// beside words a prediction and the measured median.
+// beside words a prediction and the measured mean.
 func beside(a *result.Agreement) string {
 	text := threeDigits(a.Predicted) + " ms predicted"
 	if a.Measured != nil {
-		text += ", " + threeDigits(*a.Measured) + " ms measured"
+		text += ", " + threeDigits(*a.Measured) + " ms measured on average"
 	}
 	return text
 }

@@ -141,7 +141,7 @@ func (r *run) askAfter(ctx context.Context) {
 // countBeside adds the golden tokens to ours where the server's own count is
 // laid beside it: they are ours too.
 func (r *run) countBeside(res *result.Result, p *result.Point) {
-	tokens, length := r.exam.OutputTokens(result.UnderLoad), p.Window.EndS-p.Window.StartS
+	tokens, length := r.exam.OutputTokens(result.UnderLoad), p.Window.Seconds()
 	if tokens == 0 || length <= 0 || p.CrossChecks == nil {
 		return
 	}

@@ -74,7 +74,7 @@ func TestBlurredFirstsAreNotFirm(t *testing.T) {
 	if s.Tokens.BlurredFirst != 80 || s.Tokens.BlurredStall != 0 {
 		t.Errorf("%d firsts and %d stalls blurred, want 80 and 0", s.Tokens.BlurredFirst, s.Tokens.BlurredStall)
 	}
-	note := Note{"latency.ttft_ms.p99", "not firm: 4 % of the times are only bounded, as their events shared a read; p99 bears less than 0.5 %"}
+	note := Note{"latency.ttft_ms.p99", "low confidence: 4% of the times are upper bounds, their timestamps merged with a later event's; p99 allows less than 0.5%"}
 	if !slices.Contains(s.Notes, note) {
 		t.Errorf("no note %q among %q", note, s.Notes)
 	}

@@ -141,7 +141,7 @@ func TestCoalescedGapsAreNotFirm(t *testing.T) {
 	if diff := cmp.Diff([]string{"p50", "p75"}, weak.Latency.ITL.Firm); diff != "" {
 		t.Errorf("9 %% coalesced, firm percentiles: want −, got +:\n%s", diff)
 	}
-	if !slices.Contains(weak.Notes, Note{"latency.itl_ms.p99", "not firm: 9.1 % of the times are only bounded, as their events shared a read; p99 bears less than 0.5 %"}) {
+	if !slices.Contains(weak.Notes, Note{"latency.itl_ms.p99", "low confidence: 9.1% of the times are upper bounds, their timestamps merged with a later event's; p99 allows less than 0.5%"}) {
 		t.Errorf("no note on the p99 among %v", weak.Notes)
 	}
 	if !weak.Latency.TPOT.IsFirm("p95") {

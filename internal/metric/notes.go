@@ -34,7 +34,7 @@ type adder func(figure, format string, args ...any)
 
 func (v view) windowNotes(w Window, add adder) {
 	if !v.batches.enough() && !w.overloaded() {
-		add("latency", "no percentile is firm: the window is too short, %s", v.batches.tooShort())
+		add("latency", "low confidence in every percentile: the window is too short, %s; run longer", v.batches.tooShort())
 	}
 	switch {
 	case w.Varies:
@@ -43,11 +43,11 @@ func (v view) windowNotes(w Window, add adder) {
 		add("window.steady", "not known: the window is shorter than %d s", stats.MSER5Shortest)
 	}
 	if w.unsteady() {
-		add("latency", "no percentile is firm: the window is not steady, MSER-5 would cut off %.0f s of its %.0f s",
-			*w.SettledS, w.EndS-w.StartS)
+		add("latency", "low confidence in every percentile: %.0f s of the window's %.0f s were still settling; use a longer warm-up",
+			*w.SettledS, w.Seconds())
 	}
 	if w.overloaded() {
-		add("latency", "no percentile is firm: the queue grew by %.0f requests over the window, and a longer window would be slower",
+		add("latency", "low confidence in every percentile: the queue grew by %.0f requests over the window, so a longer one would be slower",
 			*w.Growth)
 	}
 }
@@ -67,7 +67,7 @@ func (v view) loadNotes(s Summary, add adder) {
 	arrived := float64(s.Requests.Arrivals())
 	luck := 2 / math.Sqrt(arrived)
 	if off := arrived/v.seconds()/v.o.AskedRate - 1; math.Abs(off) > luck {
-		add("rates.offered", "%+.1f %% off the rate asked for, more than the luck of the draw (± %.1f %%)", 100*off, 100*luck)
+		add("rates.offered", "%+.1f%% off the rate asked for, more than random variation (± %.1f%%)", 100*off, 100*luck)
 	}
 }
 
@@ -82,7 +82,7 @@ func (v view) tokenNotes(s Summary, add adder) {
 	}
 	if b := v.counts; b.server > 0 {
 		if off := float64(b.local)/float64(b.server) - 1; math.Abs(off) > countsDiffer {
-			add("tokens.output", "the local tokenizer counts %+.0f %% against the server's usage, on %s",
+			add("tokens.output", "the local tokenizer counts %+.0f%% against the server's usage, on %s",
 				100*off, plural(b.replies, "reply", "replies"))
 		}
 	}
@@ -101,7 +101,7 @@ func (v view) blurNotes(l Latency, add adder) {
 				continue
 			}
 			key := PercentileKey(percent)
-			add("latency."+name+"_ms."+key, "not firm: %.2g %% of the times are only bounded, as their events shared a read; %s bears less than %.2g %%",
+			add("latency."+name+"_ms."+key, "low confidence: %.2g%% of the times are upper bounds, their timestamps merged with a later event's; %s allows less than %.2g%%",
 				100*share, key, 100*(1-percent/100)/2)
 		}
 	}
@@ -136,7 +136,7 @@ func (v view) tailNotes(l Latency, add adder) {
 			}
 		}
 		if len(weak) > 0 {
-			add("latency."+name+"_ms."+weak[0], "not firm: %s need %d independent values beyond them",
+			add("latency."+name+"_ms."+weak[0], "low confidence: %s need %d independent values beyond them; run longer",
 				strings.Join(weak, ", "), firmBeyond)
 		}
 	}

@@ -11,11 +11,15 @@ func (c *collector) seconds() float64 { return float64(c.o.End-c.o.Start) / seco
 
 func (c *collector) perSecond(n float64) float64 { return round(n / c.seconds()) }
 
-func (c *collector) rates(due int) Rates {
+// rates counts what was due in the window and, of that, what was completed: the
+// requests that goodput is a part of. What ended in the window, whenever it was
+// due, is what the server got done meanwhile.
+func (c *collector) rates(n Requests) Rates {
 	r := Rates{
-		Offered:   c.perSecond(float64(due)),
+		Offered:   c.perSecond(float64(n.Due)),
 		Sent:      c.perSecond(float64(c.flow.sent)),
-		Completed: c.perSecond(float64(c.flow.completed)),
+		Completed: c.perSecond(float64(n.OK)),
+		Ended:     c.perSecond(float64(c.flow.completed)),
 	}
 	if c.o.AskedRate > 0 {
 		asked := c.o.AskedRate
@@ -24,14 +28,14 @@ func (c *collector) rates(due int) Rates {
 	return r
 }
 
-func (c *collector) throughput() Throughput {
+func (c *collector) throughput(n Requests) Throughput {
 	return Throughput{
-		Requests:     c.perSecond(float64(c.flow.completed)),
+		Requests:     c.perSecond(float64(n.OK)),
 		Output:       c.perSecond(float64(c.arrived.total)),
 		Prompt:       c.perSecond(float64(c.prompts.fresh)),
 		CachedPrompt: c.perSecond(float64(c.prompts.cached)),
 		Total:        c.perSecond(float64(c.arrived.total + c.prompts.fresh)),
-		Inputs:       c.perSecond(float64(c.flow.inputs)),
+		Inputs:       c.perSecond(float64(c.inputs)),
 	}
 }
 

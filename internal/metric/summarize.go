@@ -64,6 +64,7 @@ type collector struct {
 	prompts  promptFlow
 	arrived  arrivals
 	flow     flow
+	inputs   int // texts of the ok requests
 	counts   bothCounts
 	messages messages
 
@@ -74,7 +75,6 @@ type collector struct {
 // flow counts events of the window by their own stamps.
 type flow struct {
 	sent, completed int
-	inputs          int // of those completed
 	// inFlightNS sums end − sent of the requests sent in the window, ended of
 	// them.
 	inFlightNS float64
@@ -159,9 +159,6 @@ func (c *collector) addFlow(r *record.Record) {
 	}
 	if c.within(r.End) && r.Outcome == llm.OK {
 		c.flow.completed++
-		if c.o.Inputs != nil {
-			c.flow.inputs += c.o.Inputs(r)
-		}
 	}
 	if c.within(began(r)) {
 		prompt := r.PromptTokens
@@ -235,6 +232,11 @@ func (c *collector) addRequest(r *record.Record, k keys) {
 			c.addStream(r, &q)
 		}
 		c.addTokens(r)
+		if c.o.Inputs != nil {
+			c.inputs += c.o.Inputs(r)
+		}
+	} else {
+		c.tokens.Lost += int64(max(r.OutputTokens, r.StreamedTokens))
 	}
 	c.messages.add(r)
 	c.requests.add(q)
@@ -349,7 +351,7 @@ func (c *collector) summary(gaps *tallies) Summary {
 	if c.tokens.Events > 0 {
 		v.coalesced = float64(c.tokens.Coalesced) / float64(c.tokens.Events)
 	}
-	s.Rates, s.Throughput, s.Concurrency = c.rates(s.Requests.Due), c.throughput(), c.concurrency()
+	s.Rates, s.Throughput, s.Concurrency = c.rates(s.Requests), c.throughput(s.Requests), c.concurrency()
 	s.Latency = v.latency(everything, gaps.everything)
 	s.Tokens = v.tokenCounts()
 	s.Interactivity = inverse(s.Latency.TPOT)

@@ -54,7 +54,7 @@ func TestSummaryOfAHandful(t *testing.T) {
 		// more; least squares give −3.169/82.5 a second.
 		Window:   Window{StartS: 1, EndS: 11, Overload: ptr(false), Growth: ptr(-0.384121)},
 		Requests: Requests{Due: 4, Sent: 3, OK: 2, Rejected: 1, Cancelled: 1, Retried: 1, Short: 1, Faults: map[string]int{"rejected": 1}},
-		Rates:    Rates{Asked: ptr(0.5), Offered: 0.4, Sent: 0.3, Completed: 0.3},
+		Rates:    Rates{Asked: ptr(0.5), Offered: 0.4, Sent: 0.3, Completed: 0.2, Ended: 0.3},
 		Latency: Latency{
 			TTFT: two(100, 200), TTFTDue: two(100, 201), TTFA: two(100, 200), TPOT: two(20, 30),
 			ITL: gaps, ICL: gaps, Stall: two(20, 30), E2E: two(140, 260), E2EDue: two(140, 261), Decode: two(40, 60),
@@ -63,9 +63,10 @@ func TestSummaryOfAHandful(t *testing.T) {
 		},
 		Tokens: Tokens{Prompt: 2500, Cached: 100, Output: 6, AskedPrompt: 2480, AskedOutput: 7,
 			Counted: map[string]int{"usage": 2}, Events: 9, PromptLengths: two(500, 2000), OutputLengths: same(2, 3)},
+		// Two of those due were answered; three answers ended in the window.
 		// Seven tokens arrived; the first outputs of 400 + 100 cached and of
 		// 2,000 prompt tokens.
-		Throughput: Throughput{Requests: 0.3, Output: 0.7, Prompt: 240, CachedPrompt: 10, Total: 240.7},
+		Throughput: Throughput{Requests: 0.2, Output: 0.7, Prompt: 240, CachedPrompt: 10, Total: 240.7},
 		// 15 + 141 + 261 + 500 ms in ten seconds; three sent, 902 ms together.
 		Concurrency: Concurrency{Mean: 0.0917, Max: 2, Little: 0.0902},
 		Interactivity: &Dist{N: 2, Mean: 40, Max: 33.3333, P: map[string]float64{

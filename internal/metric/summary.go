@@ -5,7 +5,11 @@
 // knows no file, no plan and no report, and never reads a clock.
 package metric
 
-import "redline/internal/slo"
+import (
+	"math"
+
+	"redline/internal/slo"
+)
 
 // Summary is every figure of one window, as METRICS.md defines them.
 type Summary struct {
@@ -60,6 +64,11 @@ type Window struct {
 	Opening *Opening `json:"opening,omitempty"`
 }
 
+// Seconds is how long the window lasted. Its ends are whole nanoseconds, of
+// which a difference of floating point seconds loses a hair: a window of a
+// minute is never shorter than a minute.
+func (w Window) Seconds() float64 { return math.Round((w.EndS-w.StartS)*second) / second }
+
 // Requests counts the requests due in the window. Due is the sum of OK,
 // Rejected, Failed, Cancelled, Censored and Unsent.
 type Requests struct {
@@ -90,10 +99,24 @@ type ErrorCount struct {
 
 // Rates are requests per second. Asked is absent in a closed loop.
 type Rates struct {
-	Asked     *float64 `json:"asked,omitempty"`
-	Offered   float64  `json:"offered"`
-	Sent      float64  `json:"sent"`
-	Completed float64  `json:"completed"`
+	Asked   *float64 `json:"asked,omitempty"`
+	Offered float64  `json:"offered"`
+	Sent    float64  `json:"sent"`
+	// Completed are those due in the window that ended ok, also after it: what
+	// goodput is a part of.
+	Completed float64 `json:"completed"`
+	// Ended are ok requests that ended in the window, whenever they were due:
+	// what the server got done in it.
+	Ended float64 `json:"ended"`
+}
+
+// Served is what the server got done per second of the window. A document that
+// does not say when requests ended says how many of those due were answered.
+func (r Rates) Served() float64 {
+	if r.Ended == 0 {
+		return r.Completed
+	}
+	return r.Ended
 }
 
 // Latency holds the distributions, in milliseconds. One that was not measured
@@ -123,7 +146,9 @@ type Tokens struct {
 	Reasoning int64 `json:"reasoning"`
 	// Accepted is output of requests that kept every objective about them;
 	// absent where no objective is about single requests.
-	Accepted    *int64         `json:"accepted,omitempty"`
+	Accepted *int64 `json:"accepted,omitempty"`
+	// Lost is output of requests that did not end ok.
+	Lost        int64          `json:"lost,omitempty"`
 	AskedPrompt int64          `json:"asked_prompt"`
 	AskedOutput int64          `json:"asked_output"`
 	Counted     map[string]int `json:"counted"` // requests by the source of their output count

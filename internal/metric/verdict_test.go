@@ -214,12 +214,12 @@ func TestNotes(t *testing.T) {
 		o      func(Options) Options
 		want   Note
 	}{
-		{"short window", 5, same, plain, Note{"latency", "no percentile is firm: the window is too short, 10 times the mean e2e, 20 needed"}},
+		{"short window", 5, same, plain, Note{"latency", "low confidence in every percentile: the window is too short, 10 times the mean e2e, 20 needed; run longer"}},
 		{"steadiness not known", 100, same, plain, Note{"window.steady", "not known: the window is shorter than 55 s"}},
 		{"closed loop", 100, same, closed, Note{"latency.e2e_due_ms", "a closed loop throttles itself: a slow server is asked less often"}},
 		{"later turns", 100, func(i int, l *life) { l.turn = i % 2 }, plain,
 			Note{"latency.e2e_due_ms", "later turns are due when the one before has ended: a late turn delays only its own session"}},
-		{"half the rate asked for", 100, same, half, Note{"rates.offered", "-50.0 % off the rate asked for, more than the luck of the draw (± 20.0 %)"}},
+		{"half the rate asked for", 100, same, half, Note{"rates.offered", "-50.0% off the rate asked for, more than random variation (± 20.0%)"}},
 		{"no usage", 100, func(_ int, l *life) { l.usage = llm.Usage{} }, plain,
 			Note{"latency.tpot_ms", "100 replies' tokens were counted by events: no usage was reported and no tokenizer ran"}},
 		{"tokens per event not known", 100, func(_ int, l *life) { l.usage.OutputTokens = 30 }, plain,
@@ -228,8 +228,8 @@ func TestNotes(t *testing.T) {
 			if i == 0 {
 				l.local = 6
 			}
-		}, plain, Note{"tokens.output", "the local tokenizer counts +100 % against the server's usage, on 1 reply"}},
-		{"too few for a p999", 600, same, plain, Note{"latency.ttft_ms.p999", "not firm: p999 need 5 independent values beyond them"}},
+		}, plain, Note{"tokens.output", "the local tokenizer counts +100% against the server's usage, on 1 reply"}},
+		{"too few for a p999", 600, same, plain, Note{"latency.ttft_ms.p999", "low confidence: p999 need 5 independent values beyond them; run longer"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -14,17 +14,27 @@ type moved struct {
 // Of prices what moved in a window; nil without a price, and where nothing came
 // of it that could be priced.
 func (p Prices) Of(s *metric.Summary) *result.Cost {
-	seconds := s.Window.EndS - s.Window.StartS
+	seconds := s.Window.Seconds()
 	m := moved{requests: s.Rates.Completed * seconds, prompt: s.Throughput.Prompt * seconds,
 		cached: s.Throughput.CachedPrompt * seconds, output: s.Throughput.Output * seconds}
-	if s.Tokens.Accepted != nil {
-		m.accepted = float64(*s.Tokens.Accepted)
-	}
+	m.accepted = m.output * acceptedShare(s.Tokens)
 	cost := p.cost(p.Hour*seconds/3600, m)
 	if cost != nil {
 		cost.Assumptions = p.Assumptions
 	}
 	return cost
+}
+
+// acceptedShare is the part of the output of the requests due in a window that
+// came of those that kept every objective. Tokens that arrived in the window are
+// not all of those requests, but they are like them; counted any other way
+// accepted tokens could outnumber all of them.
+func acceptedShare(t metric.Tokens) float64 {
+	all := t.Output + t.Lost
+	if t.Accepted == nil || all <= 0 {
+		return 0
+	}
+	return float64(*t.Accepted) / float64(all)
 }
 
 // cost is what m costs at the token prices, with so much for the time of the
@@ -88,7 +98,7 @@ func (p Prices) shared(by string, groups []metric.Group, s *metric.Summary) []re
 		return nil
 	}
 	var list []result.GroupCost
-	time := p.Hour * (s.Window.EndS - s.Window.StartS) / 3600
+	time := p.Hour * s.Window.Seconds() / 3600
 	for i, g := range groups {
 		m := moved{requests: float64(g.Requests.OK), prompt: float64(g.PromptTokens - g.CachedTokens),
 			cached: float64(g.CachedTokens), output: float64(g.OutputTokens)}
@@ -127,7 +137,7 @@ func Energy(p *result.Point, joules *float64) {
 	if joules == nil || p.Cost == nil {
 		return
 	}
-	p.Cost.JoulesPerOutput = perToken(*joules, p.Throughput.Output*(p.Window.EndS-p.Window.StartS))
+	p.Cost.JoulesPerOutput = perToken(*joules, p.Throughput.Output*p.Window.Seconds())
 	groups := map[string][]metric.Group{byClass: p.Classes, byTenant: p.Tenants}
 	for i := range p.GroupCosts {
 		c := &p.GroupCosts[i]
@@ -158,7 +168,7 @@ func perGood(p *result.Point) (float64, bool) {
 	if p.Cost == nil || p.Goodput == nil {
 		return 0, false
 	}
-	good := p.Goodput.Requests * (p.Window.EndS - p.Window.StartS)
+	good := p.Goodput.Requests * p.Window.Seconds()
 	return p.Cost.Spend / good, good > 0
 }
 

@@ -53,7 +53,7 @@ func TestWhatAWindowCosts(t *testing.T) {
 func TestPlannedUtilization(t *testing.T) {
 	t.Parallel()
 	s := window()
-	s.Tokens.Accepted = new(int64(500))
+	s.Tokens.Output, s.Tokens.Lost, s.Tokens.Accepted = 900, 100, new(int64(500))
 	for _, tt := range []struct {
 		name string
 		spec Spec
@@ -70,6 +70,29 @@ func TestPlannedUtilization(t *testing.T) {
 		}
 		if diff := cmp.Diff(&tt.want, prices.Of(s).Planned, near); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+// Accepted tokens are a part of all, whatever arrived after the window, and
+// what failed requests got is no part of them.
+func TestAcceptedTokensAreNeverCheaper(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name         string
+		output, lost int64
+		accepted     int64
+		want         float64
+	}{
+		{"all accepted, half of it after the window", 2000, 0, 2000, 100},
+		{"half accepted", 2000, 0, 1000, 200},
+		{"a third went to requests that failed", 1000, 500, 1000, 150},
+	} {
+		s := window()
+		s.Tokens.Output, s.Tokens.Lost, s.Tokens.Accepted = tt.output, tt.lost, &tt.accepted
+		got := Prices{Hour: 36}.Of(s)
+		if got.Per1mOutput != 100 || *got.Per1mAccepted != tt.want {
+			t.Errorf("%s: %v per 1M output tokens, %v per 1M accepted, want 100 and %v", tt.name, got.Per1mOutput, *got.Per1mAccepted, tt.want)
 		}
 	}
 }

@@ -114,7 +114,7 @@ func confirmation(r *result.Result) string {
 	return "not confirmed by a sustained run"
 }
 
-func windowLength(point *result.Point) float64 { return point.Window.EndS - point.Window.StartS }
+func windowLength(point *result.Point) float64 { return point.Window.Seconds() }
 
 func curveHeadline(r *result.Result) headline {
 	points := curvePoints(r)

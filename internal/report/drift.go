@@ -21,7 +21,7 @@ func (p *page) drift(point *result.Point) {
 			still = append(still, driftName(d.Figure))
 		}
 	}
-	length := seconds(point.Window.EndS - point.Window.StartS)
+	length := seconds(windowLength(point))
 	if len(moved) == 0 {
 		p.field("drift", "none in "+length+": "+strings.Join(still, ", "))
 		return

@@ -184,7 +184,7 @@ func (p *page) rates(r metric.Rates) string {
 }
 
 func (p *page) window(w metric.Window) string {
-	length := w.EndS - w.StartS
+	length := w.Seconds()
 	text, mark := seconds(length), ""
 	if length < probeLimit {
 		mark = p.notes.mark(probe)

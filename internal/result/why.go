@@ -9,7 +9,7 @@ type Prediction struct {
 	Count       int    `json:"count"`
 	Precision   string `json:"precision"`
 	// TTFT and TPOT are those of a request of the point's mean lengths at the
-	// point's mean concurrency; the measured ones are medians.
+	// point's mean concurrency; the measured ones are means too.
 	TTFT *Agreement `json:"ttft_ms,omitempty"`
 	TPOT *Agreement `json:"tpot_ms,omitempty"`
 	// MBU and MFU are the shares of the accelerator's peak memory bandwidth

@@ -105,7 +105,7 @@ func askThrottled(e Evidence) outcome {
 	if m.StealShare != nil {
 		steal = *m.StealShare
 	}
-	if window := e.Summary.Window.EndS - e.Summary.Window.StartS; m.QuotaHeld != nil && window > 0 {
+	if window := e.Summary.Window.Seconds(); m.QuotaHeld != nil && window > 0 {
 		held = m.QuotaHeld.Seconds() / window / float64(max(1, e.Client.CPUs))
 	}
 	if m.ThermalThrottles != nil {
@@ -209,7 +209,7 @@ func askWork(e Evidence) outcome {
 	if asked == nil || *asked <= 0 {
 		return outcome{skip: true}
 	}
-	planned := *asked * (e.Summary.Window.EndS - e.Summary.Window.StartS)
+	planned := *asked * e.Summary.Window.Seconds()
 	room := 3 * luck * math.Sqrt(max(planned, 1))
 	return outcome{
 		ok:        math.Abs(float64(n)-planned) <= room,
