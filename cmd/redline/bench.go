@@ -25,7 +25,7 @@ redline bench --resume DIR goes on. --scale 0.1 tries the way in a tenth of the
 time; what comes of it are probes.
 
 Exit code: 0 good enough, or a limit where nothing was asked for, 3 not good
-enough, 5 invalid, 6 undecided, 130 interrupted.`
+enough, 5 invalid, 6 too close to call, 130 interrupted.`
 
 const benchExamples = `  redline bench --scale 0.05
   redline bench --url http://localhost:8000 --slo chat --accept 'limit>20'

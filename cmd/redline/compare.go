@@ -27,7 +27,7 @@ turns, ten rounds by default; every metric is tested on the differences within
 rounds, corrected for their number.
 
 Exit code: 0 nothing is worse, 4 B is worse, 5 not comparable or invalid,
-6 undecided, 130 interrupted.`
+6 too close to call, 130 interrupted.`
 
 const compareExamples = `  redline compare runs/monday runs/tuesday
   redline compare runs/a1,runs/a2,runs/a3 runs/b1,runs/b2,runs/b3

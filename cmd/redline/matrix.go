@@ -26,7 +26,7 @@ engine is switched; of any other, --on-url and --off-url name two servers.
 What was measured is kept row by row: redline matrix --resume DIR goes on.
 
 Exit code: 0 measured, 3 the row that asks for the objectives misses them,
-5 invalid, 6 undecided, 130 interrupted.`
+5 invalid, 6 too close to call, 130 interrupted.`
 
 const matrixExamples = `  redline matrix --scale 0.1
   redline matrix --url http://localhost:8000 --workload mix --rate 4 --slo chat

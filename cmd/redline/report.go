@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"redline/internal/config"
 	"redline/internal/measure"
 	"redline/internal/near"
 	"redline/internal/report"
@@ -31,6 +32,7 @@ ends with the verdict); 1 if it could not be; 2 usage.`
 
 const reportExamples = `  redline report runs/20261115-091500
   redline report runs/20261115-091500 --format html -o report.html
+  redline report runs/20261115-091500 --percentiles 50,99.9
   redline report runs/fp8 runs/bf16 --pareto
   redline report runs/fp8 runs/bf16 --pareto --x ttft:p99 --y cost --format csv
   redline report --pareto --label nightly`
@@ -38,6 +40,7 @@ const reportExamples = `  redline report runs/20261115-091500
 // reportFlags are what redline report takes.
 type reportFlags struct {
 	format, out     string
+	percentiles     string
 	asJSON, explain bool
 	pareto          paretoFlags
 }
@@ -69,7 +72,8 @@ func (p *process) reportCommand() *cobra.Command {
 	c.Flags().StringVar(&f.format, "format", "terminal", "how to show it: "+strings.Join(formatNames(), ", "))
 	c.Flags().StringVarP(&f.out, "output", "o", "", "file to write instead of the standard output")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print the result as JSON and nothing else")
-	c.Flags().BoolVar(&f.explain, "explain", false, "print beside each figure how it is defined (terminal)")
+	c.Flags().BoolVar(&f.explain, "explain", false, "print how each figure is defined, the checklist, and what could not be checked (terminal)")
+	c.Flags().StringVar(&f.percentiles, "percentiles", "", "percentiles of latencies to show: 50,99.9 (default: those of the run)")
 	f.pareto.add(c.Flags())
 	return c
 }
@@ -90,7 +94,29 @@ func (p *process) report(args []string, f *reportFlags) error {
 	if err != nil {
 		return err
 	}
+	if res, err = f.showing(res); err != nil {
+		return err
+	}
 	return p.deliver(func(out *bytes.Buffer) error { return write(out, res) }, f.out)
+}
+
+// showing is a result with the percentiles that were asked for. A document for
+// a machine has them all.
+func (f *reportFlags) showing(res *result.Result) (*result.Result, error) {
+	if f.percentiles == "" {
+		return res, nil
+	}
+	if f.format == "json" || f.format == "csv" || f.format == "junit" {
+		return nil, usage("--percentiles: %s has every percentile that was measured: leave it out", f.format)
+	}
+	list, err := config.ParsePercentiles(f.percentiles)
+	if err != nil {
+		return nil, usage("--percentiles: %v", err)
+	}
+	if res, err = report.Showing(res, list); err != nil {
+		return nil, usage("--percentiles: %v", err)
+	}
+	return res, nil
 }
 
 func formatNames() []string {

@@ -31,7 +31,7 @@ Llama 3.1 8B on an H100. A plan file (--plan) holds the same settings as the
 flags; flags and REDLINE_… variables override it.
 
 Exit code: 0 ok, 1 error, 2 usage, 3 objectives missed, 5 run invalid,
-6 undecided, 130 interrupted (results kept).`
+6 too close to call, 130 interrupted (results kept).`
 
 const runExamples = `  redline run
   redline run --url http://localhost:8000 --rate 5 --slo 'ttft:p99<500ms'

@@ -29,7 +29,7 @@ What was measured is kept level by level: after a kill or Ctrl-C,
 redline sweep --resume DIR goes on.
 
 Exit code: 0 a limit or a curve, 3 the objectives cannot be kept at any load,
-5 invalid, 6 undecided, 130 interrupted.`
+5 invalid, 6 too close to call, 130 interrupted.`
 
 const sweepExamples = `  redline sweep --slo 'ttft:p99<500ms' --find-limit
   redline sweep --url http://localhost:8000 --rates 1,2,4,8,16 --duration 60s

@@ -31,7 +31,7 @@ What was measured is kept run by run: after a kill or Ctrl-C,
 redline tune --resume DIR goes on. decision.md in that directory is the record.
 
 Exit code: 0 decided, 3 the objectives are missed even so, 5 invalid,
-6 undecided, 130 interrupted.`
+6 too close to call, 130 interrupted.`
 
 const tuneExamples = `  redline tune --plan tune.yaml --budget 1h
   redline tune --server-command 'vllm serve MODEL --port {port} --max-num-seqs {max_num_seqs}' \

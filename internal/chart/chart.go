@@ -21,7 +21,7 @@ type Chart struct {
 	Bounds []Bound
 	// Marks are vertical, such as a limit.
 	Marks []Mark
-	// Hollow says what a hollow point is; empty means a probe.
+	// Hollow says what a hollow point is; empty means an exploratory one.
 	Hollow string
 }
 
@@ -125,7 +125,7 @@ func (c *Chart) hollowMeans() string {
 	if c.Hollow != "" {
 		return c.Hollow
 	}
-	return "probe, under a minute"
+	return "exploratory, under a minute"
 }
 
 func drawable(v float64, log bool) bool {

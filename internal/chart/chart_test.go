@@ -174,7 +174,7 @@ func TestTextShowsWhereThePointsAre(t *testing.T) {
 			full, bound, hollow, strings.Join(rows, "\n"))
 	}
 	said := strings.Join(rows[13:], "\n")
-	for _, want := range []string{"requests/s", "● p99", "○ probe", "┄┄ objective", "│ limit 18", "┊ knee 15"} {
+	for _, want := range []string{"requests/s", "● p99", "○ exploratory", "┄┄ objective", "│ limit 18", "┊ knee 15"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is not below the plot:\n%s", want, said)
 		}

@@ -116,7 +116,7 @@ func (c *Comparison) conclude() {
 		c.Standing, c.Verdict = Same, "no difference larger than "+percent(largest)
 	}
 	if open != "" {
-		c.Verdict += "; undecided: " + open
+		c.Verdict += "; too close to call: " + open
 	}
 }
 

@@ -135,7 +135,7 @@ func TestLiveSaysInWordsHowBStands(t *testing.T) {
 func TestAnUndecidedMetricSaysWhatWouldHaveShown(t *testing.T) {
 	t.Parallel()
 	got := Live(roundsOf("e2e:p50", scaled(jitter(0), 900), scaled(jitter(0.2), 905)), Options{}).Metrics[0]
-	if got.Detectable == nil || !strings.HasPrefix(got.Verdict, "undecided: slower by 0.5") ||
+	if got.Detectable == nil || !strings.HasPrefix(got.Verdict, "too close to call: slower by 0.5") ||
 		!strings.HasSuffix(got.Verdict, "from about "+percent(*got.Detectable)+" on it would have shown") {
 		t.Errorf("verdict %q, detectable %v", got.Verdict, got.Detectable)
 	}
@@ -212,7 +212,7 @@ func TestFewRoundsHaveNoRanks(t *testing.T) {
 		}
 	}
 	one := Live(roundsOf("ttft:p50", flat[:1], wide[:1]), Options{})
-	if m := one.Metrics[0]; m.Standing != Undecided || m.Verdict != "undecided: one round has no spread" || m.P != nil {
+	if m := one.Metrics[0]; m.Standing != Undecided || m.Verdict != "no difference shown: one round has no spread" || m.P != nil {
 		t.Errorf("one round: %+v", m)
 	}
 	if none := Live(nil, Options{}); none.Standing != Undecided || none.Worse() {

@@ -130,7 +130,7 @@ func (p paired) metric(corrected float64, o Options) Metric {
 	case corrected <= o.alpha():
 		m.Standing, m.Verdict = Better, points(difference)+" better"
 	default:
-		m.Standing, m.Verdict = Undecided, "undecided: "+differed+", which may be chance"
+		m.Standing, m.Verdict = Undecided, "too close to call: "+differed+", which may be chance"
 	}
 	return m
 }

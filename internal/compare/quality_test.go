@@ -52,9 +52,9 @@ func TestQualityIsPairedQuestionByQuestion(t *testing.T) {
 		{"ten won", below(85), below(95), Better, 2.0 / 1024, "10 points better"},
 		{"none", below(90), below(90), Same, math.NaN(), "no question of 100 was answered differently"},
 		// 3 only in A: 2/2^3.
-		{"three lost", below(93), below(90), Undecided, 0.25, "undecided: of 100 questions A alone was right in 3 and B alone in 0, which may be chance"},
+		{"three lost", below(93), below(90), Undecided, 0.25, "too close to call: of 100 questions A alone was right in 3 and B alone in 0, which may be chance"},
 		{"as many each way", below(50), func(i int) bool { return i >= 10 && i < 60 }, Undecided, 1,
-			"undecided: of 100 questions A alone was right in 10 and B alone in 10, which may be chance"},
+			"too close to call: of 100 questions A alone was right in 10 and B alone in 10, which may be chance"},
 	} {
 		got, err := Stored(one(run("a", 100, answered(100, c.a))), one(run("b", 100, answered(100, c.b))), Options{})
 		if err != nil {

@@ -111,7 +111,7 @@ func (e evidence) verdict(p float64, o Options) (Standing, string) {
 	case e.equal:
 		return Same, "no difference at all"
 	case math.IsNaN(p):
-		return Undecided, "undecided: " + e.why
+		return Undecided, "no difference shown: " + e.why
 	case p <= o.alpha() && math.Abs(step) > e.bar:
 		standing := Worse
 		if step > 0 == e.moreIsBetter {
@@ -123,7 +123,7 @@ func (e evidence) verdict(p float64, o Options) (Standing, string) {
 	if !e.shy && reach <= e.tolerated(o.tolerance()) {
 		return Same, "no difference larger than " + e.show(e.largest())
 	}
-	return Undecided, "undecided: " + e.doubt(p, o)
+	return Undecided, "too close to call: " + e.doubt(p, o)
 }
 
 // largest is the largest difference that the interval leaves open.

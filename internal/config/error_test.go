@@ -58,7 +58,7 @@ func TestPlanErrors(t *testing.T) {
 		{"unknown API", "provider: {api: grpc}", `plan.yaml:1: provider.api: want one of openai-chat, openai-completions, openai-responses, anthropic-messages, tgi-generate, ollama-chat, ollama-generate, sglang-generate, llamacpp-completion, embeddings, rerank, template, got "grpc"`},
 		{"bad header", "provider:\n  headers:\n    \"a b\": c", `plan.yaml:3: provider.headers.a b: "a b" is not a header's name`},
 		{"stream in the body", "provider:\n  extra_body: {stream: false}", "plan.yaml:2: provider.extra_body.stream: use provider.stream, which also sets how replies are read"},
-		{"percentile of 100", "metrics: {percentiles: [50, 100]}", "plan.yaml:1: metrics.percentiles: want percentages above 0 and below 100, got 100"},
+		{"percentile of 100", "metrics: {percentiles: [50, 100]}", "plan.yaml:1: metrics.percentiles: want percentages such as 50 or 99.9, from 1 to below 100 and whole below 10, got 100"},
 		{"unknown format", "metrics: {output_format: xml}", `plan.yaml:1: metrics.output_format: want json or text, got "xml"`},
 		{"said twice, of guesses", "optimizations:\n  speculative_decoding: false\nserver: {sim: {speculative_tokens: 3}}", "plan.yaml:2: optimizations.speculative_decoding: is false, but server.sim.speculative_tokens says otherwise: leave one of the two out"},
 		{"said twice, of batches", "optimizations: {dynamic_batching: true}\nserver: {sim: {static_batching: true}}", "plan.yaml:1: optimizations.dynamic_batching: is true, but server.sim.static_batching says otherwise: leave one of the two out"},

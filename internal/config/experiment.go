@@ -92,6 +92,23 @@ func setRates(c *Config, values []string) error {
 
 func getRates(c *Config) []string { return nonEmpty(listed(c.Experiment.Rates)) }
 
+func setPercentiles(c *Config, values []string) error {
+	list, err := ParsePercentiles(values[0])
+	c.Metrics.Percentiles = list
+	return err
+}
+
+func getPercentiles(c *Config) []string { return nonEmpty(listed(c.Metrics.Percentiles)) }
+
+// ParsePercentiles reads a list such as 50,99.9, a leading p allowed.
+func ParsePercentiles(text string) ([]float64, error) {
+	list, err := numbers(strings.ReplaceAll(text, "p", ""))
+	if err != nil {
+		return nil, fmt.Errorf("want percentiles such as 50,90,99.9, got %s", shown(text))
+	}
+	return list, nil
+}
+
 func setConcurrencies(c *Config, values []string) error {
 	list, err := numbers(values[0])
 	c.Experiment.Concurrencies = nil

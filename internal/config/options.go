@@ -280,8 +280,10 @@ var Options = []Option{
 		Help: "no progress while the run goes on", set: setQuiet, get: getQuiet},
 	{Flag: "verbose", Short: "v", Group: RunGroup, Kind: Bool, Default: "false",
 		Help: "show one request as it goes over the wire, secrets masked", set: setVerbose, get: getVerbose},
+	{Flag: "percentiles", Key: "metrics.percentiles", Group: RunGroup, Kind: Text, Value: "LIST", Default: "50,90,95,99",
+		Help: "percentiles of latencies to show: 50,99.9; the result has the usual ones beside them", set: setPercentiles, get: getPercentiles},
 	{Flag: "explain", Group: RunGroup, Kind: Bool, Default: "false",
-		Help: "print beside each figure how it is defined", set: setExplain, get: getExplain},
+		Help: "print how each figure is defined, the checklist, and what could not be checked", set: setExplain, get: getExplain},
 	{Flag: "plan", Group: RunGroup, Kind: Text, Value: "FILE",
 		Help: "plan file to begin with; flags and environment override it", set: setPlan, get: getPlan},
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"math"
 	"net/url"
 	"path"
 	"slices"
@@ -28,7 +29,7 @@ const (
 	maxLength      = 30 * 24 * time.Hour
 )
 
-var defaultPercentiles = []float64{50, 75, 90, 95, 99, 99.9}
+var defaultPercentiles = []float64{50, 90, 95, 99}
 
 // complete fills in what was left open and checks the whole.
 func (c *Config) complete(in Input) error {
@@ -309,8 +310,8 @@ func (c *Config) show() error {
 		m.Percentiles = slices.Clone(defaultPercentiles)
 	}
 	for _, p := range m.Percentiles {
-		if p <= 0 || p >= 100 {
-			return c.wrong("metrics.percentiles", "want percentages above 0 and below 100, got %g", p)
+		if !(p >= 10 && p < 100) && !(p >= 1 && p < 10 && p == math.Trunc(p)) {
+			return c.wrong("metrics.percentiles", "want percentages such as 50 or 99.9, from 1 to below 100 and whole below 10, got %g", p)
 		}
 	}
 	slices.Sort(m.Percentiles)

@@ -21,8 +21,8 @@ import (
 // offered is what came of offering a rate for some seconds.
 type offered struct {
 	rate, seconds, warmup, ended, e2e float64
-	overload                              *bool
-	left                                  int
+	overload                          *bool
+	left                              int
 }
 
 func (l offered) point() result.Point {

@@ -67,7 +67,7 @@ var heldWords = map[string]string{
 	"hw_slowdown": "slowed down", "prochot": "slowed by heat",
 }
 
-// heldBack is "power-capped 12 % of the time".
+// heldBack is "power-capped 12% of the time".
 func heldBack(throttled map[string]float64) string {
 	var parts []string
 	for _, reason := range slices.Sorted(maps.Keys(throttled)) {

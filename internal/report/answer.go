@@ -46,7 +46,7 @@ func limitHeadline(r *result.Result) headline {
 		more = append(more, "broken even there")
 	case result.LimitFound, result.LimitWide:
 		if l.Standing == result.LimitWide {
-			more = append(more, "not a firm number")
+			more = append(more, "low confidence")
 		}
 		if l.Edge != "" {
 			more = append(more, clean(l.Edge))
@@ -189,7 +189,7 @@ func (p *page) limit(r *result.Result) {
 	}
 	p.field("limit", limitFacts(l))
 	if l.Edge == result.EdgeCliff {
-		p.field("edge", "a cliff: from fine to far beyond the objective within 5 % of rate; keep a distance")
+		p.field("edge", "a cliff: from fine to far beyond the objective within 5% of rate; keep a distance")
 	} else if l.Edge == result.EdgeSlope {
 		p.field("edge", "a slope: the objective is broken by degrees")
 	}
@@ -197,7 +197,7 @@ func (p *page) limit(r *result.Result) {
 		p.field("knee", "from "+inUnit(trimmed(figure(*l.Knee)), "requests/s")+" on latency grows faster than load")
 	}
 	if g := l.BestGoodput; g != nil {
-		p.field("best", inUnit(figure(g.Requests), "good requests/s")+" at "+inUnit(trimmed(figure(g.Rate)), "requests/s")+" offered")
+		p.field("best", inUnit(figure(g.Requests), "good requests/s")+" at "+inUnit(trimmed(figure(g.Rate)), "requests/s")+" asked")
 	}
 	if c := l.LeastCost; c != nil {
 		p.field("cheapest", amount(c.PerRequest, currency(r))+" a good request at "+inUnit(trimmed(figure(c.Rate)), "requests/s"))
@@ -235,7 +235,7 @@ func (p *page) byObjective(l *result.Limit) {
 		return 0
 	})
 	t := table{columns: []column{{head: cell{text: "limit by objective", tone: bold}},
-		{head: cell{text: "requests/s"}, align: alignPoint}, {head: cell{text: "90 % interval"}, align: alignRight}, {align: alignProse}}}
+		{head: cell{text: "requests/s"}, align: alignPoint}, {head: cell{text: "90% interval"}, align: alignRight}, {align: alignProse}}}
 	for _, text := range texts {
 		b := l.ByObjective[text]
 		remark := boundWords[b.Standing]
@@ -293,7 +293,7 @@ func limitFacts(l *result.Limit) string {
 	case result.LimitFound:
 		return joined(known+" ("+between+")", binding, confirmed)
 	case result.LimitWide:
-		return joined(known+" ("+between+")", "not a firm number", binding, confirmed)
+		return joined(known+" ("+between+")", "low confidence", binding, confirmed)
 	case result.LimitAtLeast:
 		if !l.Confirmed {
 			known = "perhaps " + known + " or more"

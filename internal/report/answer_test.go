@@ -33,7 +33,7 @@ func TestAnswersLead(t *testing.T) {
 		{"found, not confirmed", changed(limitSample(), func(r *result.Result) { r.Limit.Confirmed = false }),
 			"LIMIT: 21.4 requests/s (20.6–22.3) under ttft:p99<500ms, the first of 2 to break; cliff; not confirmed by a sustained run"},
 		{"too little time", wideSample(),
-			"LIMIT: about 21.4 requests/s (16.0–29.0) under ttft:p99<500ms, the first of 2 to break; not a firm number; cliff; not confirmed by a sustained run"},
+			"LIMIT: about 21.4 requests/s (16.0–29.0) under ttft:p99<500ms, the first of 2 to break; low confidence; cliff; not confirmed by a sustained run"},
 		{"nothing broke", changed(limitSample(), func(r *result.Result) {
 			*r.Limit = result.Limit{Rate: 64, Interval: [2]float64{60, 64}, Standing: result.LimitAtLeast, Confirmed: true, ByObjective: map[string]result.Bound{"ttft:p99<500ms": {}}}
 		}), "LIMIT: at least 64.0 requests/s under ttft:p99<500ms; nothing broke up to there"},
@@ -44,14 +44,14 @@ func TestAnswersLead(t *testing.T) {
 			*r.Limit = result.Limit{Interval: [2]float64{0, 0.5}, Standing: result.LimitBelow, Binding: "ttft:p99<500ms"}
 		}), "LIMIT: below 0.500 requests/s under ttft:p99<500ms; broken even there"},
 		{"a curve alone", curveSample(), "CURVE: 8 levels from 4 requests/s to 32 requests/s; saturated at 32 requests/s; knee at 20"},
-		{"a regression", comparisonSample(), "WORSE: tpot:p50 slower by 5.1 %; undecided: ttft:p99"},
+		{"a regression", comparisonSample(), "WORSE: tpot:p50 slower by 5.1 %; too close to call: ttft:p99"},
 		{"a matrix", matrixSample(), "MEASURED: 3 stages; 1 as expected, 1 not"},
-		{"repeats", repeatsSample(), "VALID · every objective met in each of 3 runs at 20 requests/s"},
+		{"repeats", repeatsSample(), "MET  every objective in each of 3 runs at 20 requests/s"},
 		{"repeats of which one misses", changed(repeatsSample(), func(r *result.Result) {
 			r.Verdict.SLO, r.Points[1].Objectives = "missed", missedSample().Points[0].Objectives
-		}), "MISSED: in 1 of 3 runs at 20 requests/s"},
+		}), "MISSED  in 1 of 3 runs at 20 requests/s"},
 		{"an invalid search", changed(limitSample(), func(r *result.Result) { r.Verdict.Valid = "no" }),
-			"INVALID: the figures below say more about the test than about the server"},
+			"INVALID  the figures below are unproven"},
 		{"a search of which nothing was answered", changed(limitSample(), func(r *result.Result) {
 			for i := range r.Points {
 				requests := &r.Points[i].Requests

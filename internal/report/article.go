@@ -57,7 +57,7 @@ func (p *page) keep(one piece) {
 const unbounded = 1 << 20
 
 func newArticle(r *result.Result) *article {
-	p := newPage(r, TerminalOptions{})
+	p := newPage(r, TerminalOptions{Explain: true})
 	p.width = unbounded
 	a := &article{title: articleTitle(r), result: r, validity: validityLine(r)}
 	a.headlines = p.headlines(r)

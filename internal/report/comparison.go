@@ -12,7 +12,7 @@ var comparisonWords = map[result.Standing]headline{
 	result.Worse:     {word: "WORSE: ", tone: lost},
 	result.Mixed:     {word: "MIXED: ", tone: lost},
 	result.Same:      {word: "SAME: ", tone: met},
-	result.Undecided: {word: "UNDECIDED: ", tone: unset},
+	result.Undecided: {word: "NO DIFFERENCE SHOWN: ", tone: unset},
 }
 
 func comparisonHeadline(c *result.Comparison) headline {
@@ -21,7 +21,7 @@ func comparisonHeadline(c *result.Comparison) headline {
 		h = comparisonWords[result.Undecided]
 	}
 	h.why = clean(c.Verdict)
-	for _, said := range []string{"B is worse: ", "B is better: "} {
+	for _, said := range []string{"B is worse: ", "B is better: ", "no difference shown; "} {
 		h.why = strings.TrimPrefix(h.why, said)
 	}
 	return h
@@ -44,7 +44,7 @@ func (p *page) comparison(c *result.Comparison) {
 	t := table{columns: []column{
 		{head: cell{text: "B against A", tone: bold}},
 		{head: cell{text: "A"}, align: alignRight}, {head: cell{text: "B"}, align: alignRight},
-		{head: cell{text: "change"}, align: alignRight}, {head: cell{text: "95 % interval"}, align: alignRight, optional: 1},
+		{head: cell{text: "change"}, align: alignRight}, {head: cell{text: "95% interval"}, align: alignRight, optional: 1},
 		{head: cell{text: "p"}, align: alignRight, optional: 2}, {align: alignProse},
 	}}
 	for i := range c.Metrics {
@@ -97,10 +97,10 @@ func relativeChange(m *result.Change) (change, bounds string) {
 	}
 	change, bounds = absent, absent
 	if of != nil {
-		change = signed(100*(*of-from)) + hard + "%"
+		change = signed(100*(*of-from)) + "%"
 	}
 	if m.Interval != nil {
-		bounds = signed(100*(m.Interval[0]-from)) + " … " + signed(100*(m.Interval[1]-from)) + hard + "%"
+		bounds = signed(100*(m.Interval[0]-from)) + " … " + signed(100*(m.Interval[1]-from)) + "%"
 	}
 	return change, bounds
 }

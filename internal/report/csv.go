@@ -157,7 +157,7 @@ func latencyColumn(row latencyRow, key string) Column {
 
 func boundColumn(row latencyRow, end int, side string) Column {
 	name := strings.TrimSuffix(row.key, "_ms") + "_p99_" + side + "_ms"
-	return of(name, side+" end of the 95 % interval of the p99 of "+row.name+", ms", func(p *result.Point) string {
+	return of(name, side+" end of the 95% interval of the p99 of "+row.name+", ms", func(p *result.Point) string {
 		d := row.dist(&p.Latency)
 		if d == nil {
 			return ""

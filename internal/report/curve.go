@@ -130,7 +130,7 @@ func latencyLine(r *result.Result, row latencyRow, stat string) chart.Line {
 			text += " (" + between(ci) + ")"
 		}
 		if p.Hollow {
-			text += ", a probe"
+			text += ", exploratory"
 		}
 		p.Text = plainSpaces(text)
 		line.Points = append(line.Points, p)

@@ -140,7 +140,7 @@ func (d *decision) rejected() {
 	t := table{columns: []column{{head: cell{text: "value"}}, {head: cell{text: "in place of"}}, {head: cell{text: "decision"}},
 		{head: cell{text: "what moved"}}, {head: cell{text: "start-up"}, align: alignRight}, {head: cell{text: "hypothesis"}}}}
 	for _, s := range d.tuning.Steps {
-		t.rows = append(t.rows, []cell{{text: clean(s.Knob + "=" + s.To)}, {text: clean(s.From)}, {text: s.Decision}, {text: clean(s.Why)},
+		t.rows = append(t.rows, []cell{{text: clean(s.Knob + "=" + s.To)}, {text: clean(s.From)}, {text: plainWord(s.Decision)}, {text: clean(s.Why)},
 			{text: startUp(s.StartUpS)}, {text: clean(s.Hypothesis)}})
 	}
 	if len(t.rows) == 0 {
@@ -176,7 +176,7 @@ func (d *decision) percentiles() {
 
 func (d *decision) changes(list []result.Change) {
 	t := table{columns: []column{{head: cell{text: "figure"}}, {head: cell{text: "baseline"}, align: alignRight}, {head: cell{text: "winner"}, align: alignRight},
-		{head: cell{text: "change"}, align: alignRight}, {head: cell{text: "95 % interval"}, align: alignRight}, {head: cell{text: "p"}, align: alignRight}, {head: cell{text: "verdict"}}}}
+		{head: cell{text: "change"}, align: alignRight}, {head: cell{text: "95% interval"}, align: alignRight}, {head: cell{text: "p"}, align: alignRight}, {head: cell{text: "verdict"}}}}
 	for i := range list {
 		t.rows = append(t.rows, changeRow(&list[i]))
 	}

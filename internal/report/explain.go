@@ -42,9 +42,9 @@ func (p *page) explain(r *result.Result) {
 // shownNames are the figures that a page calls by other words than the
 // definitions do.
 var shownNames = map[string]string{
-	"offered_rate": "due per second", "sent_rate": "sent per second", "completed_rate": "completed per second",
+	"offered_rate": "due per second", "sent_rate": "sent per second", "completed_rate": "completed per second", "ended_rate": "within the window",
 	"output_tokens_per_s": "output tokens/s", "prompt_tokens_per_s": "prompt tokens/s",
-	"concurrency": "in flight", "fluidity": "tokens on time", "good_fraction": "kept every objective",
+	"concurrency": "in flight", "fluidity": "tokens on time", "good_fraction": "met every objective",
 	"error_rate": "error rate", "reject_rate": "reject rate", "retry_rate": "retry rate",
 	"prefix_hit_rate": "cache", "inputs_per_s": "inputs/s", "joules_per_output_token": "J/token", "prefill_slope": "prompts", "mbu": "peak bandwidth", "mfu": "peak arithmetic",
 }

@@ -17,7 +17,9 @@ func (p *page) figures(point *result.Point) {
 	p.throughput(point)
 	p.goodput(point)
 	p.concurrency(point.Concurrency)
-	p.setUp(point.Latency)
+	if p.whole {
+		p.setUp(point.Latency)
+	}
 	p.kv(point.KV)
 	p.cache(point.Cache)
 	p.drift(point)
@@ -127,7 +129,7 @@ func (p *page) goodput(point *result.Point) {
 		fluid = percent(*point.Fluidity) + " of tokens on time"
 	}
 	p.field("goodput", joined(inUnit(figure(point.Goodput.Requests), "requests/s"),
-		percent(point.Goodput.Fraction)+" of due kept every objective", fluid))
+		percent(point.Goodput.Fraction)+" of due met every objective", fluid))
 }
 
 func (p *page) concurrency(c metric.Concurrency) {

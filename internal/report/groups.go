@@ -113,7 +113,7 @@ func (p *page) groups(grouping grouping, point *result.Point) {
 
 // shareOf is a share with two digits: it is there to be compared.
 func shareOf(part, all int64) string {
-	return inUnit(trimmed(significant(100*float64(part)/float64(max(all, 1)), 2, 2)), "%")
+	return inPercent(trimmed(significant(100*float64(part)/float64(max(all, 1)), 2, 2)))
 }
 
 func outputRate(g *metric.Group) float64 {
@@ -191,10 +191,7 @@ func (p *page) standingsOf(own []slo.Verdict) cell {
 	if n < len(own) {
 		c.text = count(n) + " of " + count(len(own)) + " " + c.text
 	}
-	if p.invalid {
-		c.tone = plain
-	}
-	return c
+	return p.marked(c)
 }
 
 // addFigures adds a column of numbers, unless no group has one.

@@ -51,7 +51,7 @@ func runVerdict(e *history.Entry) cell {
 	case e.SLO == slo.Missed:
 		return cell{text: "missed", tone: bad}
 	case e.SLO == slo.Undecided:
-		return cell{text: "undecided", tone: weak}
+		return cell{text: openPhrase, tone: weak}
 	case e.SLO == slo.Met:
 		return cell{text: "met", tone: good}
 	}
@@ -112,7 +112,7 @@ func (p *page) moved(changes []result.Moved) {
 		if m.Difference != nil {
 			scale, unit, change = 100, "%", signed(100**m.Difference)+" points"
 		} else {
-			change = signed(100*(*m.Ratio-1)) + " %"
+			change = signed(100*(*m.Ratio-1)) + "%"
 		}
 		t.rows = append(t.rows, []cell{{text: m.Metric}, {text: significant(scale*m.Before, figureDigits, 8)},
 			{text: significant(scale*m.After, figureDigits, 8)}, {text: unit}, {text: change, tone: colour},

@@ -24,7 +24,7 @@ func TestDriftPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.ReplaceAll(out.String(), hard, " ")
-	for _, part := range []string{"WORSE: tpot:p95 is worse", "14 runs, and 2 left out", "+15 %", "2026-03-01", "< 0.001", "+2.0 points", "0.02",
+	for _, part := range []string{"WORSE: tpot:p95 is worse", "14 runs, and 2 left out", "+15%", "2026-03-01", "< 0.001", "+2.0 points", "0.02",
 		"tpot:p95 likely from: engine version 0.11 → 0.12", "redline history pin RUN"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("%q is not in\n%s", part, text)

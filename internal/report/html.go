@@ -82,8 +82,11 @@ type sheetCell struct{ Class, Text, Mark, Pad string }
 func newSheet(a *article) sheet {
 	s := sheet{Title: a.title, Style: template.CSS(pageCSS), Version: clean(a.result.Version),
 		Validity: sheetLine{toneClass(a.validity.tone), a.validity.word, a.validity.why}}
-	if a.validity.tone != lost {
-		s.Tiles = tiles(a.result) // of an invalid run there is no number to take along
+	s.Tiles = tiles(a.result)
+	if a.validity.tone == lost {
+		for i := range s.Tiles {
+			s.Tiles[i].Remark = unproven + ": the run is invalid"
+		}
 	}
 	if !a.result.Started.IsZero() {
 		s.Started = a.result.Started.UTC().Format("2 January 2006, 15:04 UTC")

@@ -103,10 +103,11 @@ func TestHTMLIsAccessible(t *testing.T) {
 }
 
 // An invalid run has no number that anyone should take along.
-func TestHTMLOfAnInvalidRunHasNoTiles(t *testing.T) {
+func TestHTMLOfAnInvalidRunMarksItsTiles(t *testing.T) {
 	t.Parallel()
 	page := string(written(t, Format{"html", HTML}, invalidSample()))
-	if strings.Contains(page, `class="tiles"`) || !strings.Contains(page, `class="validity bad"`) {
-		t.Error("the page of an invalid run shows its figures first")
+	tiles, marks := strings.Count(page, `<span class="number">`), strings.Count(page, `<span class="remark">unproven: the run is invalid</span>`)
+	if tiles == 0 || tiles != marks || !strings.Contains(page, `class="validity bad"`) {
+		t.Errorf("%d tiles, %d of them marked as those of an invalid run", tiles, marks)
 	}
 }

@@ -52,7 +52,7 @@ type junitMessage struct {
 
 // JUnit writes what a build server reads: a test case for the run's validity,
 // which errs where the run is invalid, and one for each objective. Missed is a
-// failure; undecided, not judged, and everything of an invalid run is skipped.
+// failure; too close to call, not judged, and everything of an invalid run is skipped.
 // Of an experiment the sustained run counts, or else what the search or the
 // comparison found: a level beyond the limit is no failure.
 func JUnit(w io.Writer, r *result.Result) error {
@@ -138,7 +138,7 @@ func validityCase(r *result.Result) junitCase {
 	switch {
 	case r.Verdict.Valid == result.Invalid || len(failed) > 0:
 		failed = append(failed, furtherReasons(r)...)
-		c.Error = &junitMessage{Message: "the run is invalid: its figures say more about the test than about the server",
+		c.Error = &junitMessage{Message: "the run is invalid: its figures are unproven",
 			Type: "invalid", Text: junitText(strings.Join(failed, "\n"))}
 	case r.Verdict.Valid != result.Valid || r.Interrupted != "":
 		c.Skipped = &junitMessage{Message: junitText("the run was cut short: " + r.Interrupted)}
@@ -163,7 +163,7 @@ func objectiveCases(r *result.Result, i int) []junitCase {
 	cases := make([]junitCase, 0, len(point.Objectives))
 	for _, v := range point.Objectives {
 		c := junitCase{Class: junitText("redline." + pointTitle(r, i)), Name: junitText(v.Objective), Time: junitTime(windowLength(point))}
-		said := &junitMessage{Message: junitText(strings.TrimSuffix(objectiveName(v)+" "+against(v)+"; "+v.Note, "; "))}
+		said := &junitMessage{Message: junitText(strings.TrimSuffix(figureAndLimit(v)+inBrackets(sure(v), violationsBeyond(v))+"; "+v.Note, "; "))}
 		switch v.Standing {
 		case slo.Met:
 			c.Output = said.Message
@@ -171,11 +171,19 @@ func objectiveCases(r *result.Result, i int) []junitCase {
 			said.Type, c.Failure = "missed", said
 		default:
 			c.Skipped = said
-			said.Message = string(v.Standing) + ": " + said.Message
+			said.Message = standingWord(v.Standing) + ": " + said.Message
 		}
 		cases = append(cases, c)
 	}
 	return cases
+}
+
+// standingWord is a standing as people read it.
+func standingWord(s slo.Standing) string {
+	if c, known := standings[s]; known {
+		return c.text
+	}
+	return label(string(s))
 }
 
 // boundCases judge a search that no sustained run has confirmed: what cannot
@@ -223,7 +231,7 @@ func changeCases(c *result.Comparison) []junitCase {
 		row := changeRow(m)
 		one := junitCase{Class: "redline.compare", Name: junitText(strings.TrimSpace(row[0].text)), Time: junitTime(0)}
 		change, bounds := relativeChange(m)
-		said := &junitMessage{Message: junitText(m.Verdict + " (" + change + ", 95 % interval " + bounds + ")")}
+		said := &junitMessage{Message: junitText(m.Verdict + " (" + change + ", 95% interval " + bounds + ")")}
 		switch m.Standing {
 		case result.Worse:
 			said.Type, one.Failure = "regression", said

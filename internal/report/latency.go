@@ -34,26 +34,21 @@ var latencyRows = []latencyRow{
 	{"slot wait", "slot_wait_ms", func(l *metric.Latency) *metric.Dist { return l.SlotWait }},
 }
 
-// percentileKeys are the percentiles shown of every run.
-var percentileKeys = []string{"p50", "p90", "p95", "p99", "p999"}
-
-// keysShown adds the percentiles that the plan asked for beside the standard
-// ones.
-func keysShown(rows []latencyRow, l *metric.Latency) []string {
+// keysShown are the percentiles asked for and those that objectives are on, as
+// far as they were measured.
+func (p *page) keysShown(rows []latencyRow, l *metric.Latency, judged map[string]bool) []string {
 	all := &metric.Dist{P: map[string]float64{}}
-	for _, key := range percentileKeys {
-		all.P[key] = 0
-	}
 	for _, row := range rows {
 		for key := range row.dist(l).P {
-			all.P[key] = 0
+			if judged[key] || slices.Contains(p.percentiles, key) {
+				all.P[key] = 0
+			}
 		}
 	}
-	delete(all.P, "p75") // always measured, never what decides
 	return all.Keys()
 }
 
-const notFirm = "not firm: too few independent values beyond it; a longer run firms it up"
+const notFirm = "low confidence: too few independent values beyond it; run longer"
 
 // latency writes the table of distributions, in milliseconds throughout so
 // that a column can be read down.
@@ -62,7 +57,8 @@ func (p *page) latency(point *result.Point) {
 	if len(rows) == 0 {
 		return
 	}
-	t := table{columns: latencyColumns(keysShown(rows, &point.Latency), judgedKeys(point.Objectives))}
+	judged := judgedKeys(point.Objectives)
+	t := table{columns: latencyColumns(p.keysShown(rows, &point.Latency, judged), judged)}
 	for _, row := range rows {
 		p.shows(strings.TrimSuffix(row.key, "_ms"))
 		if row.key == "stall_ms" {
@@ -103,9 +99,9 @@ func latencyColumns(keys []string, judged map[string]bool) []column {
 	columns := []column{
 		{head: cell{text: "latency, ms", tone: bold}},
 		{head: cell{text: "n"}, align: alignRight},
-		{key: "mean", head: cell{text: "mean"}, align: alignPoint, optional: 3},
+		{key: "mean", head: cell{text: "mean"}, align: alignPoint, optional: 4},
 	}
-	optional := map[string]int{"p50": 0, "p90": 2, "p95": 5, "p99": 0, "p999": 4}
+	optional := map[string]int{"p50": 0, "p90": 3, "p95": 2, "p99": 0}
 	for _, key := range keys {
 		rank, standard := optional[key]
 		switch {
@@ -178,15 +174,15 @@ func (p *page) whyWeak(latency, key string, tokens metric.Tokens) string {
 	if all := p.notes.on("latency"); all != "" {
 		return all
 	}
-	if share, what := blurred(latency, tokens); share > 0 && share >= tail(key)/2 {
-		return "blurred: " + percent(share) + " of " + what + " shared a read with a later one; their times are upper bounds"
+	if share := blurred(latency, tokens); share > 0 && share >= tail(key)/2 {
+		return "low confidence: up to " + percent(mostBlurred(tokens)) + " of the events behind these have merged timestamps, so their times are upper bounds"
 	}
 	return notFirm
 }
 
 // blurred is the share of the events that a latency rests on whose time is only
-// bounded, and what they are.
-func blurred(latency string, tokens metric.Tokens) (share float64, what string) {
+// bounded.
+func blurred(latency string, tokens metric.Tokens) float64 {
 	replies := 0
 	for _, n := range tokens.Counted {
 		replies += n
@@ -194,16 +190,21 @@ func blurred(latency string, tokens metric.Tokens) (share float64, what string) 
 	part, of := 0, replies
 	switch latency {
 	case "itl_ms", "icl_ms":
-		part, of, what = int(tokens.Coalesced), int(tokens.Events), "output events"
+		part, of = int(tokens.Coalesced), int(tokens.Events)
 	case "ttft_ms", "ttft_due_ms", "ttfa_ms":
-		part, what = tokens.BlurredFirst, "first outputs"
+		part = tokens.BlurredFirst
 	case "stall_ms":
-		part, what = tokens.BlurredStall, "the outputs after a longest gap"
+		part = tokens.BlurredStall
 	}
 	if of == 0 {
-		return 0, ""
+		return 0
 	}
-	return float64(part) / float64(of), what
+	return float64(part) / float64(of)
+}
+
+// mostBlurred is the largest such share, so that one footnote does for all.
+func mostBlurred(tokens metric.Tokens) float64 {
+	return max(blurred("itl_ms", tokens), blurred("ttft_ms", tokens), blurred("stall_ms", tokens))
 }
 
 // tail is the share of values beyond a percentile: 0.01 for "p99".
@@ -323,18 +324,22 @@ func latencyShown(point *result.Point) []latencyRow {
 	})
 }
 
-// alike reports whether two distributions look the same when printed.
+// alike reports whether two distributions differ by too little to matter: the
+// second is not worth a row of its own then.
 func alike(a, b *metric.Dist) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	for _, key := range percentileKeys {
-		if figure(a.P[key]) != figure(b.P[key]) {
+	for key := range a.P {
+		if !near(a.P[key], b.P[key]) {
 			return false
 		}
 	}
-	return a.N == b.N && figure(a.Mean) == figure(b.Mean) && figure(a.Max) == figure(b.Max)
+	return a.N == b.N && near(a.Mean, b.Mean) && near(a.Max, b.Max)
 }
+
+// near reports whether two figures differ by at most 2% or half a millisecond.
+func near(a, b float64) bool { return math.Abs(a-b) <= max(0.5, 0.02*max(a, b)) }
 
 func percentile(d *metric.Dist, key string) (float64, bool) {
 	if d == nil || d.N == 0 {

@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	countedFromDue = "latencies in ms, ttft and e2e from due; errors are failed and rejected requests, of all due"
+	countedFromDue = "latencies in ms, ttft and e2e from due; due/s is what came of the rate asked for; errors: failed and rejected, of all due"
 
 	fullSign, hollowSign = "●", "○"
-	probeLevel           = "a level under a minute is a probe: good for finding the way, not for a claim"
+	probeLevel           = "exploratory: a level of under a minute is good for a first look, not for a claim"
 )
 
 // isProbe reports whether a level is too short for a claim.
@@ -83,8 +83,9 @@ type pointFigure struct {
 }
 
 var pointFigures = []pointFigure{
+	{"due/s", alignPoint, 5, dueCell},
 	{"ttft p99", alignPoint, 0, tailCell("ttft_due_ms", func(l *metric.Latency) *metric.Dist { return l.TTFTDue })},
-	{"tpot p99", alignPoint, 0, tailCell("tpot_ms", func(l *metric.Latency) *metric.Dist { return l.TPOT })},
+	{"tpot p99", alignPoint, 1, tailCell("tpot_ms", func(l *metric.Latency) *metric.Dist { return l.TPOT })},
 	{"e2e p99", alignPoint, 3, tailCell("e2e_due_ms", func(l *metric.Latency) *metric.Dist { return l.E2EDue })},
 	{"goodput/s", alignPoint, 0, goodputCell},
 	{"out tokens/s", alignPoint, 2, func(_ *page, point *result.Point) cell { return cell{text: figure(point.Throughput.Output)} }},
@@ -134,6 +135,14 @@ func tailCell(key string, of func(*metric.Latency) *metric.Dist) func(*page, *re
 	}
 }
 
+// dueCell is the rate that came of the one asked for.
+func dueCell(_ *page, point *result.Point) cell {
+	if point.Load.Rate == nil || point.Rates.Offered == 0 {
+		return cell{text: absent}
+	}
+	return cell{text: figure(point.Rates.Offered)}
+}
+
 func goodputCell(_ *page, point *result.Point) cell {
 	if point.Goodput == nil {
 		return cell{text: absent}
@@ -150,7 +159,7 @@ func errorsCell(_ *page, point *result.Point) cell {
 // that grew says more than any of them.
 func pointStanding(p *page, point *result.Point) cell {
 	if o := point.Window.Overload; o != nil && *o {
-		return cell{text: "overload", tone: bad}
+		return p.marked(cell{text: "overload", tone: bad})
 	}
 	if len(point.Objectives) == 0 {
 		return cell{text: absent}
@@ -159,7 +168,7 @@ func pointStanding(p *page, point *result.Point) cell {
 	if c.text == "" {
 		c.text = absent
 	}
-	return c
+	return p.marked(c)
 }
 
 // stages writes the runs of an experiment that are no levels of its curve, and
@@ -200,7 +209,7 @@ func (t *table) addExpected(stages []result.Stage) {
 			cells[i] = cell{text: absent}
 			continue
 		case s.Agrees == nil:
-			cells[i] = cell{text: "undecided", tone: weak}
+			cells[i] = cell{text: openPhrase, tone: weak}
 		case *s.Agrees:
 			cells[i] = cell{text: "yes", tone: good}
 		default:

@@ -118,7 +118,15 @@ func milliseconds(v float64) string { return inUnit(figure(v), "ms") }
 
 // percent never rounds a share up to all or down to none.
 func percent(fraction float64) string {
-	return inUnit(trimmed(apart(100*fraction, 0, 100)), "%")
+	return inPercent(trimmed(apart(100*fraction, 0, 100)))
+}
+
+// inPercent marks a number as a percentage, but for one that is not known.
+func inPercent(number string) string {
+	if number == absent {
+		return number
+	}
+	return number + "%"
 }
 
 // seconds writes a length of time for a sentence; whole minutes take over

@@ -12,7 +12,7 @@ import (
 var standings = map[slo.Standing]cell{
 	slo.Met:       {text: "met", tone: good},
 	slo.Missed:    {text: "missed", tone: bad},
-	slo.Undecided: {text: "undecided", tone: weak},
+	slo.Undecided: {text: openPhrase, tone: weak},
 	slo.NotJudged: {text: "not judged", tone: weak},
 }
 
@@ -26,8 +26,8 @@ func (p *page) objectives(point *result.Point) {
 		{},
 		{head: cell{text: "figure"}, align: alignRight},
 		{head: cell{text: "limit"}, align: alignRight},
-		{head: cell{text: "95 % interval"}, align: alignRight, optional: 1},
-		{head: cell{text: "beyond the limit"}, align: alignRight, optional: 2},
+		{head: cell{text: "95% interval"}, align: alignRight, optional: 2},
+		{head: cell{text: "beyond the limit"}, align: alignRight, optional: 1},
 		{align: alignProse},
 	}}
 	for _, v := range point.Objectives {
@@ -40,6 +40,9 @@ func (p *page) objectives(point *result.Point) {
 	p.gap()
 	p.write(t.withoutEmpty())
 	p.hang(indent, remark)
+	if p.invalid {
+		p.line(indent + "in brackets: unproven, as the run is invalid")
+	}
 	if point.Requests.OK < point.Requests.Due {
 		p.line(indent + "over all due: a request that is not ok is beyond any limit")
 	}
@@ -51,9 +54,16 @@ func (p *page) standing(v slo.Verdict) cell {
 	if !known {
 		c = cell{text: label(string(v.Standing)), tone: weak}
 	}
+	c = p.marked(c)
 	c.text = indent + c.text
-	if p.invalid {
-		c.tone = plain
+	return c
+}
+
+// marked puts what an invalid run says of the server in brackets, without
+// colour.
+func (p *page) marked(c cell) cell {
+	if p.invalid && c.text != absent {
+		c.text, c.tone = "("+c.text+")", plain
 	}
 	return c
 }
@@ -76,6 +86,9 @@ func (p *page) showObjective(v slo.Verdict) {
 	}
 }
 
+// dueSuffix says that a figure counts from the due time.
+const dueSuffix = " from due"
+
 // objectiveName spells an objective so that the figure judged is plain:
 // "ttft:p99<500ms" is judged from the due time and says so.
 func objectiveName(v slo.Verdict) string {
@@ -91,7 +104,7 @@ func objectiveName(v slo.Verdict) string {
 		text = "output"
 	}
 	if _, due := dueForms[name]; due {
-		text += " (from due)"
+		text += dueSuffix
 	}
 	if whose := scopeName(v.Scope); whose != "" {
 		text = whose + hard + text
@@ -189,15 +202,15 @@ func valueOf(v slo.Verdict) string {
 		return "never"
 	}
 	if v.Unit == "fraction" {
-		return inUnit(trimmed(apart(100**v.Value, 100*v.Limit, 100)), "%")
+		return inPercent(trimmed(apart(100**v.Value, 100*v.Limit, 100)))
 	}
 	return judgedIn(apart(*v.Value, v.Limit), v.Unit)
 }
 
 func limitOf(v slo.Verdict) string {
 	if v.Unit == "fraction" {
-		// A limit of 99.9 % is 0.999 and not 99.90000000000001.
-		return inUnit(trimmed(significant(100*v.Limit, 9, 9)), "%")
+		// A limit of 99.9% is 0.999 and not 99.90000000000001.
+		return inPercent(trimmed(significant(100*v.Limit, 9, 9)))
 	}
 	return judgedIn(exact(v.Limit), v.Unit)
 }
@@ -215,7 +228,7 @@ func judgedIn(number, unit string) string {
 	return "$" + number + hard + "per" + hard + strings.ReplaceAll(per, " ", hard)
 }
 
-// interval is the 95 % interval of the figure judged, where one was drawn. It
+// interval is the 95% interval of the figure judged, where one was drawn. It
 // is that of the ok requests: beside a figure that the others have pushed out
 // of it, it would mislead.
 func interval(v slo.Verdict, latency *metric.Latency) string {

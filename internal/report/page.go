@@ -26,6 +26,11 @@ type page struct {
 	color bool
 	notes footnotes
 	shown []string
+	// percentiles are the keys of those that latencies are shown at.
+	percentiles []string
+	// whole says that the page has room for what a first look does without: the
+	// checklist, what could not be checked, what is not known.
+	whole bool
 	// invalid takes the colour from what the server seems to have done.
 	invalid bool
 	// kept holds the parts of a page that others lay out; nil where it is laid
@@ -38,7 +43,7 @@ func newPage(r *result.Result, o TerminalOptions) *page {
 	if width <= 0 || width > maxWidth {
 		width = maxWidth
 	}
-	return &page{width: max(width, minWidth), color: o.Color, notes: footnotes{warnings: r.Warnings, unseen: len(r.Points) > 0 && len(detailed(r)) == 0}}
+	return &page{width: max(width, minWidth), color: o.Color, whole: o.Explain, percentiles: percentilesOf(r), notes: footnotes{warnings: r.Warnings, unseen: len(r.Points) > 0 && len(detailed(r)) == 0}}
 }
 
 // line ends one line, without the blanks that alignment left at its end.

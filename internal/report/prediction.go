@@ -16,8 +16,10 @@ func (p *page) prediction(a *result.Prediction) {
 	if p.kept != nil {
 		p.predictedTable(a)
 	}
-	p.field("decode", clean(a.Decode))
-	p.field("prefill", clean(a.Prefill))
+	if p.whole {
+		p.field("decode", clean(a.Decode))
+		p.field("prefill", clean(a.Prefill))
+	}
 	p.field("agreement", joined(clean(a.Agreement), p.predictedWith(a)))
 }
 

@@ -14,11 +14,11 @@ func (p *page) protocol(b *result.Protocol) {
 	}
 	p.field("accepted", acceptance(b.Acceptance))
 	for _, c := range b.Acceptance.Conditions {
-		p.hang("  "+padRight(clean(c.Standing), keyWidth-2), clean(joined(c.Text, c.Outcome)))
+		p.hang("  "+padRight(plainWord(c.Standing), max(keyWidth-2, visible(plainWord(c.Standing))+1)), clean(joined(c.Text, c.Outcome)))
 	}
 	for _, v := range b.Variants {
-		p.field("variant", clean(joined(v.Name, v.Model, v.Engine, variantLimit(v.Limit), "objectives "+string(v.SLO),
-			"valid "+string(v.Valid), "stopping rule "+v.Acceptance.Standing)))
+		p.field("variant", clean(joined(v.Name, v.Model, v.Engine, variantLimit(v.Limit), "objectives "+plainWord(string(v.SLO)),
+			"valid "+string(v.Valid), "stopping rule "+plainWord(v.Acceptance.Standing))))
 	}
 	if n := b.Neighbour; n != nil && n.Beside != nil && n.Without != nil {
 		p.field("hot tenant", clean(fmt.Sprintf("%s at %s: ttft p99 of %s %s beside it, %s without", n.Hot,
@@ -37,7 +37,7 @@ func (p *page) protocol(b *result.Protocol) {
 	}
 	p.gap()
 	if b.Scale > 0 {
-		p.field("scale", fmt.Sprintf("every stage was shortened to %s of its length: probes, not claims", percent(b.Scale)))
+		p.field("scale", fmt.Sprintf("every stage was shortened to %s of its length: exploratory, not for a claim", percent(b.Scale)))
 	}
 }
 
@@ -46,7 +46,7 @@ func acceptance(a result.Acceptance) string {
 	if a.Standing == result.NotStated {
 		return "the plan states no stopping rule (experiment.accept)"
 	}
-	return clean(a.Standing)
+	return plainWord(a.Standing)
 }
 
 func variantLimit(l *result.Limit) string {

@@ -36,7 +36,7 @@ func TestProtocol(t *testing.T) {
 			t.Errorf("the terminal lacks %q:\n%s", want, terminal.String())
 		}
 	}
-	for _, want := range []string{"not met", "limit>20", "18.4 requests/s", "acme", "812", "240", "precision", "not stated", "fp8", "5 %"} {
+	for _, want := range []string{"not met", "limit>20", "18.4 requests/s", "acme", "812", "240", "precision", "not stated", "fp8", "5%"} {
 		if !strings.Contains(strings.ReplaceAll(terminal.String(), "\u00a0", " "), want) {
 			t.Errorf("the terminal lacks %q:\n%s", want, terminal.String())
 		}

@@ -14,8 +14,8 @@ const qualityPrefix = "quality "
 
 var qualityPhases = map[string]string{result.Alone: "alone", result.UnderLoad: "under load", result.After: "after"}
 
-// quality writes how right the answers were, phase beside phase: "96 % alone,
-// 93 % under load".
+// quality writes how right the answers were, phase beside phase: "96% alone,
+// 93% under load".
 func (p *page) quality(q *result.Quality) {
 	if q == nil || len(q.Phases) == 0 {
 		return
@@ -47,7 +47,7 @@ func qualityStanding(gates []slo.Verdict) string {
 		g := gates[missed]
 		return " (" + strings.TrimPrefix(clean(g.Objective), qualityPrefix) + ": " + against(g) + ", MISSED)"
 	case slices.ContainsFunc(gates, func(g slo.Verdict) bool { return g.Standing == slo.Undecided }):
-		return " (gates undecided)"
+		return " (gates too close to call)"
 	}
 	return " (gates met)"
 }

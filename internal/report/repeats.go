@@ -40,11 +40,11 @@ func repeatsHeadline(r *result.Result) headline {
 	}
 	switch slo.Standing(r.Verdict.SLO) {
 	case slo.Missed:
-		return headline{"MISSED: ", lost, "in " + count(missed) + over + load}
+		return headline{missedWord + "  ", lost, "in " + count(missed) + over + load}
 	case slo.Undecided:
-		return headline{"UNDECIDED: ", unset, "in " + count(undecided) + over + load}
+		return headline{openWord + "  ", unset, "in " + count(undecided) + over + load}
 	case slo.Met:
-		return headline{validWord(r), met, "every objective met in each" + over + load}
+		return headline{metWord + "  ", met, "every objective in each" + over + load}
 	}
 	return headline{validWord(r), met, plural(runs, "run") + load}
 }
@@ -56,7 +56,7 @@ func (p *page) repeats(s *result.Repeats) {
 	}
 	t := table{columns: []column{
 		{head: cell{text: "over " + plural(s.Runs, "run"), tone: bold}},
-		{head: cell{text: "mean"}, align: alignRight}, {head: cell{text: "95 % interval"}, align: alignRight},
+		{head: cell{text: "mean"}, align: alignRight}, {head: cell{text: "95% interval"}, align: alignRight},
 		{head: cell{text: "least"}, align: alignRight, optional: 2}, {head: cell{text: "most"}, align: alignRight, optional: 1},
 		{head: cell{text: "between runs"}, align: alignRight}, {head: cell{text: "within a run"}, align: alignRight, optional: 3},
 	}}

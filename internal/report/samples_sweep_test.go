@@ -120,10 +120,10 @@ func comparisonSample() *result.Result {
 		Way: "live", Rounds: 10, Test: "paired t on log ratios", Alpha: 0.05, Standing: result.Worse,
 		A:       result.Side{Name: "a", Engine: "vllm 0.11.0", URL: "http://10.0.0.5:8000"},
 		B:       result.Side{Name: "b", Engine: "vllm 0.12.0", URL: "http://10.0.0.6:8000"},
-		Verdict: "B is worse: tpot:p50 slower by 5.1 %; undecided: ttft:p99",
+		Verdict: "B is worse: tpot:p50 slower by 5.1 %; too close to call: ttft:p99",
 		Metrics: []result.Change{
 			{Name: "ttft:p99", Unit: "ms", A: new(163.0), B: new(171.0), Ratio: new(1.049), Interval: &[2]float64{0.96, 1.14}, P: new(0.24), PHolm: new(0.48),
-				WilcoxonP: new(0.3), Effect: new(0.4), Detectable: new(0.12), Standing: result.Undecided, Verdict: "undecided: slower by 4.9 % may be chance; from about 12 % on it would have shown"},
+				WilcoxonP: new(0.3), Effect: new(0.4), Detectable: new(0.12), Standing: result.Undecided, Verdict: "too close to call: slower by 4.9 % may be chance; from about 12 % on it would have shown"},
 			{Name: "tpot:p50", Unit: "ms", A: new(11.7), B: new(12.3), Ratio: new(1.051), Interval: &[2]float64{1.043, 1.059}, P: new(0.00002), PHolm: new(0.00006),
 				Standing: result.Worse, Verdict: "slower by 5.1 %"},
 			{Name: "throughput", Unit: "tokens/s", A: new(3748.0), B: new(3751.0), Ratio: new(1.0008), Interval: &[2]float64{0.996, 1.004}, PHolm: new(0.7),

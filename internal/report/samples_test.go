@@ -173,7 +173,7 @@ func metSample() *result.Result {
 	base.Warnings = append(base.Warnings, result.Warning{Figure: "accelerator",
 		Text: "latencies are those of accelerators whose clock was held back by their power cap (sw_power_cap) 12 % of the time"})
 	r := withObjectives(base, "met",
-		slo.Verdict{Objective: "ttft:p99<500ms", Standing: slo.Met, Value: ptr(163.9), Unit: "ms", Limit: 500, N: 2413, Violations: 4, NEff: ptr(1840.0)},
+		slo.Verdict{Objective: "ttft:p99<500ms", Standing: slo.Met, Value: ptr(163.9), Unit: "ms", Limit: 500, Bound: ptr(196.2), Confidence: 0.95, N: 2413, Violations: 4, NEff: ptr(1840.0)},
 		slo.Verdict{Objective: "tpot:p99<50ms", Standing: slo.Met, Value: ptr(16.82), Unit: "ms", Limit: 50, N: 2407, Violations: 4, NEff: ptr(2011.0)},
 		slo.Verdict{Objective: "error:rate<1%", Standing: slo.Met, Value: ptr(0.00166), Unit: "fraction", Limit: 0.01, N: 2413, Violations: 4},
 	)
@@ -185,7 +185,7 @@ func metSample() *result.Result {
 // missedSample is the same server at 34 requests/s, where its queue is long.
 func missedSample() *result.Result {
 	r := withObjectives(baseSample(), "missed",
-		slo.Verdict{Objective: "ttft:p99<500ms", Standing: slo.Missed, Value: ptr(812.4), Unit: "ms", Limit: 500, N: 4092, Violations: 187, NEff: ptr(611.0)},
+		slo.Verdict{Objective: "ttft:p99<500ms", Standing: slo.Missed, Value: ptr(812.4), Unit: "ms", Limit: 500, Bound: ptr(741.9), Confidence: 0.95, N: 4092, Violations: 187, NEff: ptr(611.0)},
 		slo.Verdict{Objective: "tpot:p99<50ms", Standing: slo.Met, Value: ptr(27.41), Unit: "ms", Limit: 50, N: 4075, Violations: 12, NEff: ptr(1702.0)},
 		slo.Verdict{Objective: "good:fraction>0.99", Standing: slo.Missed, Value: ptr(0.9543), Unit: "fraction", Limit: 0.99, N: 4092, Violations: 187},
 		slo.Verdict{Objective: "throughput:min>5000", Standing: slo.Met, Value: ptr(6304.8), Unit: "tokens/s", Limit: 5000},
@@ -279,7 +279,7 @@ func closedLoopSample() *result.Result {
 	r := baseSample()
 	r.Workload = result.Workload{Name: "fixed(64,100)", Tokenizer: "o200k"}
 	r.Warnings = []result.Warning{
-		{Figure: "latency", Text: "no percentile is firm: the window holds 2 batches of twice the mean e2e, and 10 are needed"},
+		{Figure: "latency", Text: "low confidence in every percentile: the window is too short, 4.9 times the mean e2e, 20 needed; run longer"},
 		{Figure: "window.steady", Text: "not known: the window is shorter than 50 s"},
 		{Figure: "latency.e2e_due_ms", Text: "a closed loop throttles itself: a slow server is asked less often"},
 	}

@@ -26,7 +26,7 @@ func togglesSample() *result.Result {
 				{Name: "ttft", TogglePair: pair(773, 689), Change: 0.144, Interval: &[2]float64{0.136, 0.152}, Standing: result.ToggleHurts,
 					Verdict: "hurts at all lengths (110–14k): never pays"},
 				{Name: "tpot", TogglePair: pair(21.1, 21.3), Change: -0.309, Interval: &[2]float64{-0.322, -0.295}, Standing: result.TogglePays,
-					Verdict: "pays at 110–9k, undecided elsewhere"},
+					Verdict: "pays at 110–9k, too close to call elsewhere"},
 				{Name: "e2e", TogglePair: pair(2404, 2201), Change: -0.271, Interval: &[2]float64{-0.285, -0.257}, Standing: result.ToggleDepends,
 					Verdict:    "hurts from 4.3k tokens (4.1k–4.6k), pays below",
 					Thresholds: []result.Threshold{{Tokens: 4300, Interval: [2]float64{4100, 4600}, Then: result.ToggleHurts}},
@@ -39,7 +39,7 @@ func togglesSample() *result.Result {
 			},
 			Warnings: []result.Warning{{Figure: "requests", Text: "3 of 1183 requests did not end well on both sides and are left out"}}},
 		{Name: "prefix_caching", Metrics: []result.ToggleMetric{}, Buckets: []result.ToggleBucket{},
-			Skipped: []string{"round 1 on: not valid: lag: p99 12 ms, allowed ≤ 1 ms"}, Verdict: "undecided: no request was answered on both sides"},
+			Skipped: []string{"round 1 on: not valid: lag: p99 12 ms, allowed ≤ 1 ms"}, Verdict: "not compared: no request was answered on both sides"},
 	}
 	return r
 }

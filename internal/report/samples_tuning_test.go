@@ -100,7 +100,7 @@ func TestTuningHeadlines(t *testing.T) {
 	t.Parallel()
 	for standing, want := range map[string]string{
 		result.TuningConfirmed: "DECIDED: ", result.TuningKept: "DECIDED: ", result.TuningUnconfirmed: "NOT CONFIRMED: ",
-		result.TuningUndecided: "UNDECIDED: ", "": "NOT FINISHED: ",
+		result.TuningUndecided: "TOO CLOSE TO CALL: ", "": "NOT FINISHED: ",
 	} {
 		r := tuningSample()
 		r.Tuning.Standing = standing

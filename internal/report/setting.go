@@ -112,7 +112,7 @@ func lengthPhrase(what string, d *metric.Dist) string {
 
 const (
 	closedLoop = "a closed loop throttles itself: a slow server is asked less often, which flatters it"
-	probe      = "a window under 60 s is a probe: good for a first look, not for a claim"
+	probe      = "exploratory: a window under 60 s is good for a first look, not for a claim"
 	probeLimit = 60.0
 )
 
@@ -125,7 +125,11 @@ func (p *page) load(r *result.Result, point *result.Point) {
 	if point.Load.Mode == "closed" {
 		mark = p.notes.mark(closedLoop)
 	}
-	p.field("load", joined(mode+mark, loadAsked(point), clean(r.Workload.Arrival), p.rates(point.Rates)+p.markOn("rates.offered")))
+	asked := loadAsked(point)
+	if point.Load.Rate != nil && point.Rates.Asked != nil {
+		asked += " asked"
+	}
+	p.field("load", joined(mode+mark, asked, clean(r.Workload.Arrival), p.rates(point.Rates)+p.markOn("rates.offered")))
 	p.field("window", p.window(point.Window))
 }
 
@@ -174,13 +178,19 @@ func loadPhrase(point *result.Point) string {
 func (p *page) rates(r metric.Rates) string {
 	p.shows("offered_rate", "sent_rate", "completed_rate")
 	offered, sent, completed := figure(r.Offered), figure(r.Sent), figure(r.Completed)
+	text := offered + hard + "due, " + sent + hard + "sent, " + completed + hard + "completed per second"
 	switch {
 	case offered == sent && sent == completed:
-		return offered + hard + "due, sent and completed per second"
+		text = offered + hard + "due, sent and completed per second"
 	case offered == sent:
-		return offered + hard + "due and sent, " + completed + hard + "completed per second"
+		text = offered + hard + "due and sent, " + completed + hard + "completed per second"
 	}
-	return offered + hard + "due, " + sent + hard + "sent, " + completed + hard + "completed per second"
+	const keptUp = 0.9
+	if r.Ended > 0 && r.Ended < keptUp*r.Completed {
+		p.shows("ended_rate")
+		text += ", of which " + figure(r.Ended) + hard + "within the window"
+	}
+	return text
 }
 
 func (p *page) window(w metric.Window) string {

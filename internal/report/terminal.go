@@ -9,7 +9,7 @@ import (
 // TerminalOptions says what the terminal can do and what the reader asked for.
 type TerminalOptions struct {
 	Color   bool
-	Explain bool // print the formula of every figure shown
+	Explain bool // print the formula of every figure shown, and what a first look can do without
 	Width   int  // columns; 0 and anything above 100 mean 100
 }
 
@@ -28,7 +28,9 @@ func Terminal(w io.Writer, r *result.Result, o TerminalOptions) error {
 	for _, i := range detailed(r) {
 		p.point(r, i)
 	}
-	p.checklist(r.Checklist)
+	if p.whole {
+		p.checklist(r.Checklist)
+	}
 	p.gap()
 	p.trust(r)
 	p.warnings()

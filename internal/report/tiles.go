@@ -33,7 +33,7 @@ func limitTiles(r *result.Result) []tile {
 		list = append(list, tile{Name: "sustained", Number: yesNo(l.Confirmed), Remark: confirmation(r)})
 	}
 	if g := l.BestGoodput; g != nil {
-		list = append(list, tile{"best goodput", figure(g.Requests), "requests/s", "at " + trimmed(figure(g.Rate)) + " offered"})
+		list = append(list, tile{"best goodput", figure(g.Requests), "requests/s", "at " + trimmed(figure(g.Rate)) + " asked"})
 	}
 	if c := l.LeastCost; c != nil {
 		list = append(list, tile{"least cost", amount(1000*c.PerRequest, currency(r)), "", "per 1,000 good requests"})
@@ -42,7 +42,7 @@ func limitTiles(r *result.Result) []tile {
 }
 
 func limitTile(l *result.Limit) tile {
-	t := tile{"limit", figure(l.Rate), "requests/s", "90 % interval " + between(l.Interval)}
+	t := tile{"limit", figure(l.Rate), "requests/s", "90% interval " + between(l.Interval)}
 	switch l.Standing {
 	case result.LimitAtLeast:
 		t.Number, t.Remark = "≥"+hard+t.Number, unbroken(l)
@@ -69,12 +69,12 @@ func pointTiles(point *result.Point) []tile {
 		if !ok {
 			return
 		}
-		remark := "not firm"
+		remark := "low confidence"
 		if d.IsFirm(key) {
 			remark = ""
 		}
 		if ci, drawn := d.CI[key]; drawn {
-			remark = "95 % interval " + between(ci)
+			remark = "95% interval " + between(ci)
 		}
 		list = append(list, tile{name + " " + key, figure(v), "ms", remark})
 	}

@@ -62,17 +62,17 @@ func (p *page) toggleMetrics(t *result.Toggle) {
 	grid := table{columns: []column{
 		{head: cell{text: toggleName(t.Name), tone: bold}},
 		{head: cell{text: "with"}, align: alignRight}, {head: cell{text: "without"}, align: alignRight},
-		{head: cell{text: "a request"}, align: alignRight}, {head: cell{text: "95 % interval"}, align: alignRight, optional: 1},
+		{head: cell{text: "a request"}, align: alignRight}, {head: cell{text: "95% interval"}, align: alignRight, optional: 1},
 		{align: alignProse},
 	}}
 	for i := range t.Metrics {
 		m := &t.Metrics[i]
 		bounds := absent
 		if m.Interval != nil {
-			bounds = signed(100*m.Interval[0]) + " … " + signed(100*m.Interval[1]) + hard + "%"
+			bounds = signed(100*m.Interval[0]) + " … " + signed(100*m.Interval[1]) + "%"
 		}
 		grid.rows = append(grid.rows, []cell{{text: indent + clean(m.Name) + " p95, ms"}, {text: figure(m.WithMS)}, {text: figure(m.WithoutMS)},
-			{text: signed(100*m.Change) + hard + "%"}, {text: bounds}, {text: clean(m.Verdict), tone: toggleTones[m.Standing]}})
+			{text: signed(100*m.Change) + "%"}, {text: bounds}, {text: clean(m.Verdict), tone: toggleTones[m.Standing]}})
 	}
 	p.write(grid)
 }
@@ -136,7 +136,7 @@ func toggleLine(m *result.ToggleMetric) chart.Line {
 	line := chart.Line{Name: clean(m.Name)}
 	for _, at := range m.Curve {
 		line.Points = append(line.Points, chart.Point{X: at.Tokens, Y: 100 * at.Change, Low: 100 * at.Interval[0], High: 100 * at.Interval[1],
-			Text: strconv.Itoa(int(math.Round(at.Tokens))) + " tokens: " + signed(100*at.Change) + " %"})
+			Text: strconv.Itoa(int(math.Round(at.Tokens))) + " tokens: " + signed(100*at.Change) + "%"})
 	}
 	return line
 }

@@ -19,11 +19,15 @@ func (p *page) trust(r *result.Result) {
 	if failed > 0 {
 		counts = joined(p.paint(bad, count(failed)+hard+"failed"), counts)
 	}
-	p.field("checks", counts)
-	p.field("unchecked", unchecked(r.Verdict.Unchecked))
-	if p.kept == nil { // an article has it under the set-up
-		p.field("unknown", clean(strings.Join(r.Unknown, ", ")))
+	if n := len(r.Verdict.Unchecked); n > 0 && !p.whole {
+		counts = joined(counts, count(n)+hard+"not possible (--explain)")
 	}
+	p.field("checks", counts)
+	if !p.whole {
+		return
+	}
+	p.field("unchecked", unchecked(r.Verdict.Unchecked))
+	p.field("unknown", clean(strings.Join(r.Unknown, ", ")))
 }
 
 func (p *page) client(r *result.Result) string {

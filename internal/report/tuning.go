@@ -11,7 +11,7 @@ var tuningWords = map[string]headline{
 	result.TuningConfirmed:   {word: "DECIDED: ", tone: met},
 	result.TuningKept:        {word: "DECIDED: ", tone: met},
 	result.TuningUnconfirmed: {word: "NOT CONFIRMED: ", tone: unset},
-	result.TuningUndecided:   {word: "UNDECIDED: ", tone: unset},
+	result.TuningUndecided:   {word: openWord + ": ", tone: unset},
 }
 
 // tuningHeadline says which settings to keep; one that was cut short has no
@@ -54,7 +54,7 @@ func (p *page) tuning(r *result.Result) {
 	for i := range t.Steps {
 		s := &t.Steps[i]
 		steps.rows = append(steps.rows, []cell{{text: indent + label(s.Knob+"="+s.To)}, {text: label(s.From)}, {text: startUp(s.StartUpS)},
-			{text: s.Decision, tone: decisionTones[s.Decision]}, {text: stepReason(s)}})
+			{text: plainWord(s.Decision), tone: decisionTones[s.Decision]}, {text: stepReason(s)}})
 	}
 	if len(steps.rows) > 0 {
 		p.gap()

@@ -17,8 +17,7 @@ type headline struct {
 }
 
 // verdict leads the report. A run that was cut short or that is invalid says
-// so before anything is said about the server; and an invalid run says nothing
-// about the server that anyone may quote, so there the report stops at that.
+// so before anything is said about the server.
 func (p *page) verdict(r *result.Result) {
 	for _, h := range p.headlines(r) {
 		p.headline(h)
@@ -45,7 +44,20 @@ func (p *page) headlines(r *result.Result) (lines []headline) {
 func (p *page) evidence(r *result.Result) {
 	failed := failedChecks(r)
 	p.failedChecks(failed)
+	if p.invalid && anyOK(r) {
+		p.finding(weak, unproven, findingsWidth(failed), p.wouldBe(r))
+	}
 	p.reasons(r, findingsWidth(failed))
+}
+
+// wouldBe is what a run would have found, were it valid.
+func (p *page) wouldBe(r *result.Result) string {
+	h, ok := answered(r)
+	if !ok {
+		h = p.server(r)
+	}
+	word := strings.TrimRight(h.word, " ·:")
+	return strings.TrimPrefix(strings.TrimSpace(strings.TrimSuffix(word, "SO FAR"))+": "+h.why, ": ")
 }
 
 // cutShort says why a run did not last as long as it was meant to.
@@ -63,7 +75,10 @@ func cutShort(why string) headline {
 func (p *page) headline(h headline) { p.hang(p.paint(h.tone, h.word), h.why) }
 
 // findingWidth holds the names of what the window can show.
-const findingWidth = len("not steady")
+const (
+	findingWidth = len("not steady")
+	unproven     = "unproven"
+)
 
 // finding is a named line of evidence under a headline.
 func (p *page) finding(t tone, name string, width int, text string) {
@@ -101,16 +116,16 @@ func failedChecks(r *result.Result) []result.Check {
 }
 
 func invalidity(failed []result.Check) headline {
-	why := "the figures below say more about the test than about the server"
+	why := "the figures below are unproven"
 	if len(failed) > 0 {
 		names := make([]string, len(failed))
 		for i, check := range failed {
 			names[i] = clean(check.Name)
 		}
 		names[0] += " (" + clean(failed[0].Figure) + ")"
-		why = strings.Join(names, ", ") + "; " + why
+		why = strings.Join(names, ", ") + ": " + why
 	}
-	return headline{"INVALID: ", lost, why}
+	return headline{"INVALID  ", lost, why}
 }
 
 // checkText says what was found, what was wanted, and what to do.
@@ -135,12 +150,8 @@ func (p *page) server(r *result.Result) headline {
 	switch {
 	case !anyOK(r):
 		return nothingServed(last.Requests)
-	case r.Verdict.SLO == slo.Missed:
-		return headline{"MISSED: ", lost, findings(verdicts, slo.Missed)}
-	case r.Verdict.SLO == slo.Undecided:
-		return headline{"UNDECIDED: ", unset, findings(verdicts, slo.Undecided)}
-	case r.Verdict.SLO == slo.Met:
-		return headline{validWord(r), met, metSentence(verdicts) + " " + loadPhrase(last)}
+	case r.Verdict.SLO == slo.Met, r.Verdict.SLO == slo.Missed, r.Verdict.SLO == slo.Undecided:
+		return judged(r, verdicts)
 	case last.Window.Overload != nil && *last.Window.Overload:
 		return headline{"OVERLOAD: ", lost, p.served(last)}
 	}
@@ -150,10 +161,15 @@ func (p *page) server(r *result.Result) headline {
 // validWord leads a report without a finding against the server. A run that
 // was cut short has not been found valid.
 func validWord(r *result.Result) string {
-	if r.Verdict.Valid == result.Valid && r.Interrupted == "" {
-		return "VALID · "
+	if soundly(r) {
+		return "VALID  "
 	}
-	return "SO FAR · "
+	return "SO FAR  "
+}
+
+// soundly reports whether a run went to its end and was found valid.
+func soundly(r *result.Result) bool {
+	return r.Verdict.Valid == result.Valid && r.Interrupted == ""
 }
 
 func allObjectives(r *result.Result) []slo.Verdict {
@@ -180,59 +196,16 @@ func nothingServed(requests metric.Requests) headline {
 	return headline{"NOTHING SERVED: ", lost, "none of " + plural(requests.Due, "request") + " succeeded: " + fates(requests)}
 }
 
-// findings lists the objectives of one standing with figure and limit. A note
-// that they share is said once.
-func findings(verdicts []slo.Verdict, standing slo.Standing) string {
-	var found, notes []string
-	for _, v := range verdicts {
-		if v.Standing == standing {
-			found = append(found, objectiveName(v)+" "+against(v))
-			notes = append(notes, clean(v.Note))
-		}
-	}
-	if len(found) == 0 {
-		return "no objective could be judged"
-	}
-	if standing != slo.Undecided {
-		return strings.Join(found, "; ")
-	}
-	if note, same := common(notes); same && len(notes) > 1 {
-		return strings.Join(found, "; ") + " (" + note + ")"
-	}
-	for i, note := range notes {
-		if note != "" {
-			found[i] += " (" + note + ")"
-		}
-	}
-	return strings.Join(found, "; ")
-}
-
-func metSentence(verdicts []slo.Verdict) string {
-	judged := 0
-	for _, v := range verdicts {
-		if v.Standing == slo.Met {
-			judged++
-		}
-	}
-	switch rest := len(verdicts) - judged; {
-	case rest > 0:
-		return plural(judged, "objective") + " met, " + count(rest) + " not judged,"
-	case judged > 1:
-		return "all " + count(judged) + " objectives met"
-	}
-	return "objective met"
-}
-
 // served is the answer without objectives: what came of this load.
 func (p *page) served(point *result.Point) string {
 	requests, latency := point.Requests, &point.Latency
 	text := loadPhrase(point) + ", " + count(requests.OK) + " of " + plural(requests.Due, "request") + " answered"
 	figures := slices.DeleteFunc([]string{
-		p.spokenPercentile("ttft", " (from due)", latency.TTFTDue, "p99"),
+		p.spokenPercentile("ttft", dueSuffix, latency.TTFTDue, "p99"),
 		p.spokenPercentile("tpot", "", latency.TPOT, "p50"),
 	}, func(s string) bool { return s == "" })
 	if len(figures) == 0 {
-		figures = append(figures, p.spokenPercentile("e2e", " (from due)", latency.E2EDue, "p99"))
+		figures = append(figures, p.spokenPercentile("e2e", dueSuffix, latency.E2EDue, "p99"))
 	}
 	if v := point.Throughput.Output; v > 0 {
 		figures = append(figures, inUnit(figure(v), "output tokens/s"))

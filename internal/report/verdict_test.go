@@ -35,25 +35,25 @@ func TestVerdictLeads(t *testing.T) {
 		want   []string
 	}{
 		{"one objective met", objective("ttft:p99<500ms", slo.Met, 163, 500, "ms", ""),
-			[]string{"VALID · objective met at 20 requests/s"}},
+			[]string{"MET  ttft p99 163 ms, limit 500 ms"}},
 		{"a hair too slow", objective("ttft:p99<500ms", slo.Missed, 500.4, 500, "ms", ""),
-			[]string{"MISSED: ttft p99 (from due) 500.4 ms > 500 ms"}},
+			[]string{"MISSED  ttft p99 500.4 ms, limit 500 ms (0.08% over)"}},
 		{"minutes too slow", objective("e2e:p95<30s", slo.Missed, 92_400, 30_000, "ms", ""),
-			[]string{"MISSED: e2e p95 (from due) 92.4 s > 30 s"}},
+			[]string{"MISSED  e2e p95 92.4 s, limit 30 s (3.1 times the limit)"}},
 		{"too little throughput", objective("throughput:min>5000", slo.Missed, 3748, 5000, "tokens/s", ""),
-			[]string{"MISSED: output 3,750 tokens/s < 5,000 tokens/s"}},
+			[]string{"MISSED  output 3,750 tokens/s, at least 5,000 tokens/s wanted (25% under)"}},
 		{"a percentile with a fraction", objective("tpot:p999<50ms", slo.Missed, 61, 50, "ms", ""),
-			[]string{"MISSED: tpot p99.9 61.0 ms > 50 ms"}},
+			[]string{"MISSED  tpot p99.9 61.0 ms, limit 50 ms (22% over)"}},
 		{"at the limit", objective("itl:p99<30ms", slo.Undecided, 29.6, 30, "ms", "at the limit"),
-			[]string{"UNDECIDED: itl p99 29.6 ms < 30 ms (at the limit)"}},
+			[]string{"TOO CLOSE TO CALL  itl p99 29.6 ms, limit 30 ms: at the limit"}},
 		{"nothing judged", withObjectives(baseSample(), "undecided", slo.Verdict{Objective: "kv:max<2048MB", Standing: slo.NotJudged, Limit: 2048, Unit: "MB"}),
-			[]string{"UNDECIDED: no objective could be judged"}},
+			[]string{"NOT JUDGED  kv max"}},
 		{"no window", &result.Result{},
 			[]string{"NOTHING MEASURED: the run ended before its window began"}},
 		{"nothing due", &result.Result{Points: []result.Point{{}}},
 			[]string{"NOTHING MEASURED: no request was due in the window"}},
 		{"invalid without a check", &result.Result{Verdict: result.Verdict{Valid: "no", Reasons: []string{"two runs shared one port"}}},
-			[]string{"INVALID: the figures below say more about the test than about the server", "  two runs shared one port"}},
+			[]string{"INVALID  the figures below are unproven", "  two runs shared one port"}},
 	} {
 		if diff := cmp.Diff(tt.want, above(t, tt.result)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
@@ -68,7 +68,8 @@ func TestReasonsAreSaidOnce(t *testing.T) {
 	r := missedSample()
 	r.Diagnosis = nil
 	r.Verdict.Reasons = []string{"ttft:p99<500ms missed: 812 ms", "the server restarted once"}
-	want := []string{"MISSED: ttft p99 (from due) 812 ms > 500 ms; good fraction 95.4 % < 99 %", "  the server restarted once"}
+	want := []string{"MISSED  ttft p99 812 ms, limit 500 ms (62% over; 95% sure above 742 ms; 187 of 4,092 beyond it) ·",
+		"        good fraction 95.4%, at least 99% wanted (187 of 4,092 beyond it)", "  the server restarted once"}
 	if diff := cmp.Diff(want, above(t, r)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

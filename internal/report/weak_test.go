@@ -48,7 +48,7 @@ func TestWarningsOfLevelsAreSaidOnce(t *testing.T) {
 	t.Parallel()
 	r := curveSample()
 	for range 3 {
-		r.Warnings = append(r.Warnings, result.Warning{Figure: "latency", Text: "no percentile is firm"},
+		r.Warnings = append(r.Warnings, result.Warning{Figure: "latency", Text: "low confidence in every percentile"},
 			result.Warning{Figure: "window.steady", Text: "not known"}, result.Warning{Figure: "requests", Text: "some were short"})
 	}
 	want := []result.Warning{{Figure: "requests", Text: "some were short"}}
@@ -67,8 +67,10 @@ func TestFindingsLineUp(t *testing.T) {
 	r.Points[0].Window.Overload, r.Points[0].Window.Growth = new(true), new(361.0)
 	lines := above(t, r)
 	want := []string{
-		"INVALID: engine schedule (p99 3 ms); the figures below say more about the test than about the server",
+		"INVALID  engine schedule (p99 3 ms): the figures below are unproven",
 		"  engine schedule  p99 3 ms, want ≤ 1 ms",
+		"  unproven         OVERLOAD: at 20 requests/s, 2,409 of 2,413 requests answered: ttft p99 from due",
+		"                   164 ms, tpot p50 11.7 ms, 3,750 output tokens/s",
 		"  queue            grew by 361 requests over the window: this is more load than the server sustains",
 	}
 	if diff := cmp.Diff(want, lines); diff != "" {

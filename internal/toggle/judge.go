@@ -59,7 +59,7 @@ func judge(name string, of func(Times) float64, batches [][]Request, over [2]int
 	}
 	overall(&m, sampled, o)
 	if len(sampled) < fewestBatches {
-		m.Verdict = fmt.Sprintf("undecided: %d pieces of time of at least two requests' length, and %d are needed: measure longer",
+		m.Verdict = fmt.Sprintf("too close to call: %d pieces of time of at least two requests' length, and %d are needed: measure longer",
 			len(sampled), fewestBatches)
 		return m, true
 	}
@@ -89,7 +89,7 @@ func overall(m *result.ToggleMetric, batches [][]sample, o Options) {
 func decide(m *result.ToggleMetric, batches [][]sample, over [2]int, o Options) {
 	f, ok := bestFit(batches)
 	if !ok {
-		m.Verdict = "undecided: the requests do not determine a curve"
+		m.Verdict = "too close to call: the requests do not determine a curve"
 		return
 	}
 	places := along(f, over, len(batches), o)
@@ -216,7 +216,7 @@ func stand(m *result.ToggleMetric, places []place, runs []run) (standing, words 
 		if m.Interval == nil {
 			return result.ToggleUndecided, "undecided"
 		}
-		return result.ToggleUndecided, fmt.Sprintf("undecided: on average between %s and %s", change(m.Interval[0]), change(m.Interval[1]))
+		return result.ToggleUndecided, fmt.Sprintf("too close to call: on average between %s and %s", change(m.Interval[0]), change(m.Interval[1]))
 	case 1:
 		r, word := runs[0], standingOf[runs[0].sign]
 		if r.first == 0 && r.last == len(places)-1 {
@@ -226,7 +226,7 @@ func stand(m *result.ToggleMetric, places []place, runs []run) (standing, words 
 			return word, "pays at all lengths (" + all + ")"
 		}
 		where := span(math.Exp(places[r.first].x), math.Exp(places[r.last].x))
-		return word, word + " at " + where + ", undecided elsewhere"
+		return word, word + " at " + where + ", too close to call elsewhere"
 	}
 	var parts []string
 	for _, t := range m.Thresholds {

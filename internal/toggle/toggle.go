@@ -62,7 +62,7 @@ func Judge(into *result.Toggle, requests []Request, o Options) {
 	into.Requests = len(requests)
 	into.Metrics, into.Buckets = []result.ToggleMetric{}, buckets(requests)
 	if len(requests) == 0 {
-		into.Verdict = "undecided: no request was answered on both sides"
+		into.Verdict = "not compared: no request was answered on both sides"
 		return
 	}
 	batches := batch(requests)
@@ -75,7 +75,7 @@ func Judge(into *result.Toggle, requests []Request, o Options) {
 		}
 	}
 	if into.Verdict == "" {
-		into.Verdict = "undecided: no request has a time"
+		into.Verdict = "not compared: no request has a time"
 	}
 }
 
