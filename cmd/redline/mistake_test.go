@@ -40,7 +40,7 @@ func TestSecondServerIsNamed(t *testing.T) {
 	good := metronome(t, time.Millisecond)
 	for second, want := range map[string]string{
 		"http://127.0.0.1:1": "http://127.0.0.1:1/v1/chat/completions: 127.0.0.1:1 refused the connection",
-		good + "/lost":       good + "/lost/v1/chat/completions: HTTP 404",
+		good + "/lost":       good + "/lost/v1/chat/completions: 404 from the server",
 	} {
 		code, _, stderr := redline(t, nil, "run", "--quiet", "--url", good, "--url", second, "--requests", "1", "--out", filepath.Join(t.TempDir(), "run"))
 		if code != exitError || !strings.HasPrefix(stderr, "redline: "+want) {

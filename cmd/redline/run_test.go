@@ -250,6 +250,9 @@ func TestBadInput(t *testing.T) {
 	locked := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, `{"error":{"message":"bad key"}}`, http.StatusUnauthorized)
 	})
+	answering := func(status int) string {
+		return serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "{}", status) })
+	}
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -281,8 +284,13 @@ func TestBadInput(t *testing.T) {
 		{"unreachable host", []string{"run", "--url", deadPort(t), "--model", "m"}, exitError, []string{"refused"}},
 		{"unknown model", []string{"run", "--url", sim, "--model", "gpt-9"}, exitError, []string{"404", "gpt-9", "llama-3.1-8b"}},
 		{"no model list", []string{"run", "--url", html}, exitError, []string{"--model"}},
-		{"not a stream", []string{"run", "--url", html, "--model", "m"}, exitError, []string{"text/html"}},
-		{"wrong key", []string{"run", "--url", locked, "--model", "m"}, exitError, []string{"401", "bad key", "--api-key-env"}},
+		{"not a stream", []string{"run", "--url", html, "--model", "m"}, exitError, []string{"text/html", "--no-stream"}},
+		{"wrong key", []string{"run", "--url", locked, "--model", "m"}, exitError, []string{"401 from the server: the API key is missing or wrong (it says: bad key); name the variable that holds it with --api-key-env"}},
+		{"wrong key and no model", []string{"run", "--url", locked}, exitError, []string{"401 from the server: the API key is missing or wrong; name the variable that holds it with --api-key-env"}},
+		{"forbidden", []string{"run", "--url", answering(http.StatusForbidden), "--model", "m"}, exitError, []string{"403 from the server: the API key may not use this"}},
+		{"too many", []string{"run", "--url", answering(http.StatusTooManyRequests), "--model", "m"}, exitError, []string{"429 from the server: it takes no more requests", "wait"}},
+		{"a path that is wrong", []string{"run", "--url", answering(http.StatusNotFound), "--model", "m"}, exitError, []string{"404 from the server", "is the path in --url right", "--model"}},
+		{"TLS on a plain port", []string{"run", "--url", strings.Replace(html, "http://", "https://", 1), "--model", "m"}, exitError, []string{"does not speak TLS: use http://"}},
 		{"report of nothing", []string{"report"}, exitUsage, []string{"directory"}},
 		{"report of a missing directory", []string{"report", filepath.Join(dir, "none")}, exitError, []string{"none"}},
 		{"report of another directory", []string{"report", dir}, exitError, []string{"no run"}},

@@ -77,10 +77,18 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte) ([]
 		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: HTTP %d", req.URL.Path, resp.StatusCode)
+		return nil, &StatusError{Path: req.URL.Path, Status: resp.StatusCode}
 	}
 	return content, nil
 }
+
+// StatusError is a control call that the server refused.
+type StatusError struct {
+	Path   string
+	Status int
+}
+
+func (e *StatusError) Error() string { return fmt.Sprintf("%s: HTTP %d", e.Path, e.Status) }
 
 // ServedModel is one entry of the server's list.
 type ServedModel struct {

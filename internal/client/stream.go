@@ -36,7 +36,7 @@ func (x *exchange) readable(head response) *llm.Fault {
 	case head.encoding != "" && head.encoding != "identity":
 		return x.c.fault(llm.Malformed, "the server compresses its reply (%s) although identity was asked for: turn compression off, it delays tokens", x.words(head.encoding))
 	case framing == wire.Events && (single || lines || head.kind == page):
-		return x.c.fault(llm.Malformed, "asked for an event stream, got %s: is this the right path, and does the server stream?", x.words(head.kind))
+		return x.c.fault(llm.Malformed, "asked for an event stream, got %s: is the path right? If the server does not stream, measure whole replies with --no-stream", x.words(head.kind))
 	case framing == wire.Lines && (events || head.kind == page):
 		return x.c.fault(llm.Malformed, "asked for a stream of JSON lines, got %s: is this the right path, and does --api name what the server speaks?", x.words(head.kind))
 	case framing == wire.Single && (events || lines || head.kind == page):

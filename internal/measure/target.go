@@ -136,8 +136,13 @@ func (t *target) findWay(ctx context.Context, r *run) {
 // unlisted says why there is no model to ask, and what to look at first: a path
 // that may be wrong, else the name.
 func (t *target) unlisted(spec client.Spec, err error) error {
+	if status := statusOf(err); status != 0 {
+		if cause, _ := refusal(status); cause != "" {
+			return fmt.Errorf("%s: %s", t.client.URL(), refusalText(status, "", ""))
+		}
+	}
 	cure := "give --model"
-	if err != nil && strings.HasSuffix(err.Error(), "HTTP 404") && len(spec.URLs) > 0 && !bare(spec.URLs[0]) {
+	if statusOf(err) == 404 && len(spec.URLs) > 0 && !bare(spec.URLs[0]) {
 		cure = "is the path in --url right? If it is, give --model"
 	}
 	return fmt.Errorf("%s: cannot tell which model to ask (%s); %s", t.client.URL(), reason(err), cure)
@@ -264,21 +269,14 @@ func (t *target) unfit(err error, served []client.ServedModel) error {
 	if f.Outcome == llm.Cancelled {
 		return context.Canceled
 	}
-	cure := ""
-	switch f.Status {
-	case 401, 403:
-		cure = "; name the variable that holds the key with --api-key-env"
-	case 404:
-		cure = "; is the path right?"
-		if names := modelNames(served); names != "" {
-			cure = "; it serves " + names
-		}
-	}
-	status := ""
+	cure := t.cureOf(f, served)
 	if f.Status != 0 {
-		status = fmt.Sprintf("HTTP %d: ", f.Status)
+		return fmt.Errorf("%s: %s", t.client.Asked(), refusalText(f.Status, f.Message, cure))
 	}
-	return fmt.Errorf("%s: %s%s%s", t.client.Asked(), status, f.Message, cure)
+	if cure != "" {
+		cure = "; " + cure
+	}
+	return fmt.Errorf("%s: %s%s", t.client.Asked(), f.Message, cure)
 }
 
 func modelNames(served []client.ServedModel) string {

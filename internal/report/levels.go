@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	countedFromDue = "latencies in ms, ttft and e2e from due; due/s is what came of the rate asked for; errors: failed and rejected, of all due"
+	countedFromDue = "latencies in ms, ttft and e2e from due; errors are failed and rejected requests, of all due"
 
 	fullSign, hollowSign = "●", "○"
 	probeLevel           = "exploratory: a level of under a minute is good for a first look, not for a claim"
@@ -83,13 +83,13 @@ type pointFigure struct {
 }
 
 var pointFigures = []pointFigure{
-	{"due/s", alignPoint, 5, dueCell},
+	{"due/s", alignPoint, 2, dueCell},
 	{"ttft p99", alignPoint, 0, tailCell("ttft_due_ms", func(l *metric.Latency) *metric.Dist { return l.TTFTDue })},
 	{"tpot p99", alignPoint, 1, tailCell("tpot_ms", func(l *metric.Latency) *metric.Dist { return l.TPOT })},
-	{"e2e p99", alignPoint, 3, tailCell("e2e_due_ms", func(l *metric.Latency) *metric.Dist { return l.E2EDue })},
+	{"e2e p99", alignPoint, 4, tailCell("e2e_due_ms", func(l *metric.Latency) *metric.Dist { return l.E2EDue })},
 	{"goodput/s", alignPoint, 0, goodputCell},
-	{"out tokens/s", alignPoint, 2, func(_ *page, point *result.Point) cell { return cell{text: figure(point.Throughput.Output)} }},
-	{"in flight", alignPoint, 4, func(_ *page, point *result.Point) cell { return cell{text: figure(point.Concurrency.Mean)} }},
+	{"out tokens/s", alignPoint, 3, func(_ *page, point *result.Point) cell { return cell{text: figure(point.Throughput.Output)} }},
+	{"in flight", alignPoint, 5, func(_ *page, point *result.Point) cell { return cell{text: figure(point.Concurrency.Mean)} }},
 	{"errors", alignRight, 0, errorsCell},
 	{"standing", alignRight, 0, pointStanding},
 }

@@ -126,8 +126,11 @@ func (p *page) load(r *result.Result, point *result.Point) {
 		mark = p.notes.mark(closedLoop)
 	}
 	asked := loadAsked(point)
-	if point.Load.Rate != nil && point.Rates.Asked != nil {
-		asked += " asked"
+	if rate, rest, capped := strings.Cut(asked, ","); point.Load.Rate != nil {
+		asked = rate + " asked"
+		if capped {
+			asked += "," + rest
+		}
 	}
 	p.field("load", joined(mode+mark, asked, clean(r.Workload.Arrival), p.rates(point.Rates)+p.markOn("rates.offered")))
 	p.field("window", p.window(point.Window))
