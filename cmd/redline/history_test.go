@@ -61,8 +61,8 @@ func TestHistory(t *testing.T) {
 		{"list", "", exitOK, []string{"started", "2026-03-19 03:00", "00000012", "llama-3.1-8b", "5/s", "met", "nightly"}},
 		{"filter", "--since 2026-03-15 --json", exitOK, []string{`"id": "00000012-run"`}},
 		{"nothing there", "--model qwen", exitOK, []string{"No such runs in " + root}},
-		{"show by the beginning of an id", "show 00000003", exitOK, []string{"VALID"}},
-		{"drift", "drift", exitRegression, []string{"WORSE: throughput is worse since 2026-03-12", "−10 %", "throughput likely from: engine version 0.11 → 0.12"}},
+		{"show by the beginning of an id", "show 00000003", exitOK, []string{"MET"}},
+		{"drift", "drift", exitRegression, []string{"WORSE: throughput is worse since 2026-03-12", "−10%", "throughput likely from: engine version 0.11 → 0.12"}},
 		{"drift as a document", "drift 00000001 --json", exitRegression, []string{`"standing": "worse"`, `"since": "00000011-run"`}},
 		{"what would go", "prune --keep 2 --dry-run", exitOK, []string{"would delete week-01", "would delete 10 runs"}},
 	} {

@@ -124,7 +124,7 @@ func TestQualityGatesFireUnderLoadOnly(t *testing.T) {
 		t.Errorf("no test case for the gate: %s", junit)
 	}
 	_, text, _ := redline(t, nil, "report", dir)
-	if !strings.Contains(text, "quality     100 % alone, ") || !strings.Contains(text, " under load, 100 % after") {
+	if !strings.Contains(text, "quality     100% alone, ") || !strings.Contains(text, " under load, 100% after") {
 		t.Errorf("the report does not tell: %s", text)
 	}
 }

@@ -47,7 +47,7 @@ func keptRun(t *testing.T) string {
 func TestReportFormats(t *testing.T) {
 	t.Parallel()
 	dir := keptRun(t)
-	begins := map[string]string{"terminal": "VALID", "json": "{", "csv": "run,point,", "markdown": "## ", "html": "<!doctype html>", "junit": "<?xml"}
+	begins := map[string]string{"terminal": "MET", "json": "{", "csv": "run,point,", "markdown": "## ", "html": "<!doctype html>", "junit": "<?xml"}
 	for _, format := range report.Formats {
 		file := filepath.Join(t.TempDir(), "report")
 		code, shown, stderr := redline(t, nil, "report", dir, "--format", format.Name)

@@ -136,7 +136,7 @@ func (p *page) carried(c *result.Capacity) {
 }
 
 // percent2 is a share of two digits, for a plan that knows no more.
-func percent2(share float64) string { return inUnit(trimmed(significant(100*share, 2, 1)), "%") }
+func percent2(share float64) string { return inPercent(trimmed(significant(100*share, 2, 1))) }
 
 // expected says what a request will see, by name.
 func (p *page) expected(e *result.ExpectedLatency) {

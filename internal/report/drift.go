@@ -33,13 +33,13 @@ func (p *page) drift(point *result.Point) {
 	p.field("drift", p.paint(weak, text))
 }
 
-// driftText is one figure's drift: "ttft p50 rose 0.8 %/min (p = 0.001)".
+// driftText is one figure's drift: "ttft p50 rose 0.8%/min (p = 0.001)".
 func driftText(d metric.Drift) string {
 	verb := "rose "
 	if d.PerMinute < 0 {
 		verb = "fell "
 	}
-	unit := hard + "%/min"
+	unit := "%/min"
 	if d.Figure == "prefix_hit_rate" {
 		unit = hard + "points/min"
 	}

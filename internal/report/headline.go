@@ -58,26 +58,34 @@ func missedSentence(verdicts []slo.Verdict) string {
 
 // violationsBeyond says how many requests were beyond the limit.
 func violationsBeyond(v slo.Verdict) string {
-	if text := violations(v); text != "" {
-		return text + " beyond it"
+	text := violations(v)
+	switch {
+	case text == "":
+		return ""
+	case mustExceed(v):
+		return text + " fell short"
 	}
-	return ""
+	return text + " beyond it"
 }
 
 // openSentence says what is open, and what would decide it. A note that all
 // share is said once.
 func openSentence(open []slo.Verdict) string {
-	notes := make([]string, len(open))
-	for i, v := range open {
-		notes[i] = clean(v.Note)
-	}
-	note, same := common(notes)
+	note, same := common(notesOf(open))
 	if same && len(open) > 1 {
 		return inFront(open, figureAndLimit) + ": " + note
 	}
 	return inFront(open, func(v slo.Verdict) string {
 		return strings.TrimSuffix(figureAndLimit(v)+": "+clean(v.Note), ": ")
 	})
+}
+
+func notesOf(verdicts []slo.Verdict) []string {
+	notes := make([]string, len(verdicts))
+	for i, v := range verdicts {
+		notes[i] = clean(v.Note)
+	}
+	return notes
 }
 
 func unjudgedSentence(verdicts []slo.Verdict) string {
@@ -140,8 +148,8 @@ func needed(v slo.Verdict) string {
 
 // mustExceed reports whether the figure must exceed its limit.
 func mustExceed(v slo.Verdict) bool {
-	_, _, op, ok := parts(v.Objective)
-	return ok && op == ">"
+	op := sign(v)
+	return op == ">" || op == "≥"
 }
 
 // inSeconds turns many milliseconds into seconds.

@@ -34,7 +34,7 @@ func (p *page) objectives(point *result.Point) {
 		p.showObjective(v)
 		t.rows = append(t.rows, []cell{p.standing(v), {text: objectiveName(v)}, {text: valueOf(v)},
 			{text: strings.TrimSpace(sign(v) + hard + limitOf(v))}, {text: interval(v, latencyOf(v.Scope, point))},
-			{text: violations(v)}, {text: clean(v.Note)}})
+			{text: violations(v)}, {text: p.remarkOn(v)}})
 	}
 	remark := t.takeShared(len(t.columns) - 1)
 	p.gap()
@@ -47,6 +47,16 @@ func (p *page) objectives(point *result.Point) {
 		p.line(indent + "over all due: a request that is not ok is beyond any limit")
 	}
 	p.flushNotes()
+}
+
+// remarkOn is the note on an objective, unless the headline has it: one that is
+// open leads the page where none is missed.
+func (p *page) remarkOn(v slo.Verdict) string {
+	note := clean(v.Note)
+	if slices.Contains(p.said, note) {
+		return ""
+	}
+	return note
 }
 
 func (p *page) standing(v slo.Verdict) cell {

@@ -31,6 +31,8 @@ type page struct {
 	// whole says that the page has room for what a first look does without: the
 	// checklist, what could not be checked, what is not known.
 	whole bool
+	// said are the notes on objectives that the headline has.
+	said []string
 	// invalid takes the colour from what the server seems to have done.
 	invalid bool
 	// kept holds the parts of a page that others lay out; nil where it is laid

@@ -76,7 +76,7 @@ func spreadRow(s *result.Spread) []cell {
 		if v == nil {
 			return cell{text: absent}
 		}
-		return cell{text: "±" + hard + inUnit(significant(100**v, 2, 2), "%")}
+		return cell{text: "±" + hard + inPercent(significant(100**v, 2, 2))}
 	}
 	return []cell{{text: indent + metricName(s.Name, s.Load, s.Unit)}, {text: measured(&s.Mean, s.Unit)}, {text: bounds},
 		{text: measured(&s.Min, s.Unit)}, {text: measured(&s.Max, s.Unit)}, share(s.CV), share(s.WithinCV)}

@@ -151,7 +151,14 @@ func (p *page) server(r *result.Result) headline {
 	case !anyOK(r):
 		return nothingServed(last.Requests)
 	case r.Verdict.SLO == slo.Met, r.Verdict.SLO == slo.Missed, r.Verdict.SLO == slo.Undecided:
-		return judged(r, verdicts)
+		h := judged(r, verdicts)
+		if len(verdicts) == 0 {
+			h.why = p.served(last)
+		}
+		if r.Verdict.SLO == slo.Undecided {
+			p.said = notesOf(standingAt(verdicts, slo.Undecided))
+		}
+		return h
 	case last.Window.Overload != nil && *last.Window.Overload:
 		return headline{"OVERLOAD: ", lost, p.served(last)}
 	}
