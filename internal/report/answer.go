@@ -43,7 +43,7 @@ func limitHeadline(r *result.Result) headline {
 		more = append(more, unbroken(l))
 	case result.LimitBelow:
 		tone = lost
-		more = append(more, "broken even there")
+		more = append(more, "missed even there")
 	case result.LimitFound, result.LimitWide:
 		if l.Standing == result.LimitWide {
 			more = append(more, "low confidence")
@@ -62,9 +62,9 @@ func limitHeadline(r *result.Result) headline {
 // unbroken says that no rate was too high, and whether that is sure.
 func unbroken(l *result.Limit) string {
 	if l.Confirmed {
-		return "nothing broke up to there"
+		return "nothing was missed up to there"
 	}
-	return "nothing broke up to there, but of too few requests to be sure"
+	return "nothing was missed up to there, but of too few requests to be sure"
 }
 
 // limitPhrase is the limit itself: "21.4 requests/s (20.6–22.3)".
@@ -97,7 +97,7 @@ func underPhrase(l *result.Limit) string {
 		}
 		return ""
 	case len(l.ByObjective) > 1:
-		return " under " + clean(l.Binding) + ", the first of " + count(len(l.ByObjective)) + " to break"
+		return " under " + clean(l.Binding) + ", the first of " + count(len(l.ByObjective)) + " to be missed"
 	}
 	return " under " + clean(l.Binding)
 }
@@ -191,7 +191,7 @@ func (p *page) limit(r *result.Result) {
 	if l.Edge == result.EdgeCliff {
 		p.field("edge", "a cliff: from fine to far beyond the objective within 5% of rate; keep a distance")
 	} else if l.Edge == result.EdgeSlope {
-		p.field("edge", "a slope: the objective is broken by degrees")
+		p.field("edge", "a slope: latency passes the objective gradually")
 	}
 	if l.Knee != nil {
 		p.field("knee", "from "+inUnit(trimmed(figure(*l.Knee)), "requests/s")+" on latency grows faster than load")
@@ -207,7 +207,7 @@ func (p *page) limit(r *result.Result) {
 	}
 	p.byObjective(l)
 	for _, text := range l.Unmet {
-		p.hang(indent+p.paint(bad, "not kept")+indent, clean(text))
+		p.hang(indent+p.paint(bad, "missed")+indent, clean(text))
 	}
 	for _, note := range l.Notes {
 		p.hang(indent, clean(note))
@@ -215,8 +215,8 @@ func (p *page) limit(r *result.Result) {
 }
 
 var boundWords = map[string]string{
-	result.LimitFound: "", result.LimitWide: "wide", result.LimitAtLeast: "did not break",
-	result.LimitBelow: "below: broken at the lowest rate", result.LimitNeeds: "reached from this rate on",
+	result.LimitFound: "", result.LimitWide: "wide", result.LimitAtLeast: "never missed",
+	result.LimitBelow: "missed at the lowest rate", result.LimitNeeds: "reached from this rate on",
 }
 
 // byObjective writes the limit by each objective alone, the tightest first.
@@ -240,7 +240,7 @@ func (p *page) byObjective(l *result.Limit) {
 		b := l.ByObjective[text]
 		remark := boundWords[b.Standing]
 		if text == l.Binding {
-			remark = strings.TrimPrefix(remark+", breaks first", ", ")
+			remark = strings.TrimPrefix(remark+", is missed first", ", ")
 		}
 		t.rows = append(t.rows, []cell{{text: indent + clean(text)}, {text: figure(b.Rate)}, {text: between(b.Interval)}, {text: remark}})
 	}
@@ -302,5 +302,5 @@ func limitFacts(l *result.Limit) string {
 		}
 		return joined(known, unbroken(l))
 	}
-	return "none: the objectives are not kept at any load that was offered"
+	return "none: the objectives are missed at every load that was offered"
 }

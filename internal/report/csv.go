@@ -49,7 +49,7 @@ func columns() []Column {
 		list = append(list, boundColumn(row, 0, "low"), boundColumn(row, 1, "high"))
 	}
 	list = append(list,
-		of("objectives", "met, missed, undecided, or none where nothing was promised", objectivesText),
+		of("objectives", "met, missed, undecided, or none without objectives", objectivesText),
 		of("predicted_tpot_ms", "time per token that the hardware allows, ms", func(p *result.Point) string {
 			return predictedOf(p, func(a *result.Prediction) *result.Agreement { return a.TPOT })
 		}),
@@ -78,7 +78,7 @@ func columns() []Column {
 		of("cost_per_1k_tokens", "dollars for a thousand prompt and output tokens", func(p *result.Point) string {
 			return ofBlock(p.Cost, func(c *result.Cost) float64 { return c.Per1kTokens })
 		}),
-		of("cost_per_1m_accepted_tokens", "dollars for a million output tokens of requests that kept every objective", acceptedCost),
+		of("cost_per_1m_accepted_tokens", "dollars for a million output tokens of requests that met every objective", acceptedCost),
 		of("planned_cost_per_1m_output_tokens", "dollars for a million output tokens at the planned utilisation", plannedCost),
 	)
 	return append(list, qualityColumns()...)
@@ -131,10 +131,10 @@ func rateColumns() []Column {
 		rate("offered_rate", "requests due per second", func(p *result.Point) float64 { return p.Rates.Offered }),
 		rate("sent_rate", "requests sent per second", func(p *result.Point) float64 { return p.Rates.Sent }),
 		rate("completed_rate", "requests completed per second", func(p *result.Point) float64 { return p.Rates.Completed }),
-		of("goodput", "requests per second that kept every objective", func(p *result.Point) string {
+		of("goodput", "requests per second that met every objective", func(p *result.Point) string {
 			return ofBlock(p.Goodput, func(g *metric.Goodput) float64 { return g.Requests })
 		}),
-		of("good_fraction", "share of due that kept every objective", func(p *result.Point) string {
+		of("good_fraction", "share of due that met every objective", func(p *result.Point) string {
 			return ofBlock(p.Goodput, func(g *metric.Goodput) float64 { return g.Fraction })
 		}),
 		rate("output_tokens_per_s", "output tokens per second", func(p *result.Point) float64 { return p.Throughput.Output }),

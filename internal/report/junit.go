@@ -198,7 +198,7 @@ func boundCases(r *result.Result) []junitCase {
 		case !known:
 			c.Skipped = &junitMessage{Message: "not judged"}
 		case bound.Standing == result.LimitBelow:
-			c.Failure = &junitMessage{Message: "broken even at the lowest rate offered", Type: "missed"}
+			c.Failure = &junitMessage{Message: "missed even at the lowest rate offered", Type: "missed"}
 		case bound.Standing == result.LimitFound && r.Limit.Confirmed,
 			bound.Standing == result.LimitAtLeast && (r.Limit.Confirmed || r.Limit.Standing != result.LimitAtLeast):
 			c.Output = said

@@ -30,16 +30,16 @@ func (p *page) rehearsal(r *result.Rehearsal) {
 
 // rehearsed is one fleet in a line.
 func rehearsed(f *result.Rehearsed) string {
-	verdict := "kept"
+	verdict := "met"
 	switch {
 	case len(f.Objectives) == 0:
 		verdict = "served"
 	case !f.Met():
-		verdict = "BROKEN"
+		verdict = "MISSED"
 	}
 	parts := []string{plural(f.Instances, "instance") + ": " + verdict}
 	for _, o := range f.Objectives {
-		parts = append(parts, fmt.Sprintf("%s broken by %s of requests, %s allowed", clean(o.Objective), percent2(o.Share), percent2(o.Allowed)))
+		parts = append(parts, fmt.Sprintf("%s missed by %s of requests, %s allowed", clean(o.Objective), percent2(o.Share), percent2(o.Allowed)))
 	}
 	for _, name := range []string{"ttft", "tpot"} {
 		if d, ok := f.Latency[name]; ok {
@@ -70,5 +70,5 @@ func utilizations(parts []result.RehearsedPart) string {
 	if high < 1.3*low {
 		return ""
 	}
-	return strings.Join(list, " ") + hard + "% of what the instances carry"
+	return strings.Join(list, " ") + "% of what the instances carry"
 }

@@ -32,8 +32,8 @@ func TestRehearsalIsShown(t *testing.T) {
 	shown := strings.NewReplacer("\u00a0", " ", "\u202f", " ").Replace(text.String())
 	for _, want := range []string{
 		"Poisson at 100 requests/s for 1h0m0s · round-robin · engine fitted to runs/a",
-		"6 instances: kept · ttft:p99<500ms broken by 0.2% of requests, 1% allowed",
-		"one less", "5 instances: BROKEN · ttft:p99<500ms broken by 12% of requests, 1% allowed",
+		"6 instances: met · ttft:p99<500ms missed by 0.2% of requests, 1% allowed",
+		"one less", "5 instances: MISSED · ttft:p99<500ms missed by 12% of requests, 1% allowed",
 		"by hour     20 80% of what the instances carry",
 	} {
 		if !strings.Contains(shown, want) {

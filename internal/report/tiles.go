@@ -26,7 +26,7 @@ func limitTiles(r *result.Result) []tile {
 	list := []tile{limitTile(l)}
 	if name, stat, op, ok := parts(l.Binding); ok {
 		_, limit, _ := strings.Cut(l.Binding, op)
-		list = append(list, tile{Name: "breaks first", Number: name + hard + percentileName(stat),
+		list = append(list, tile{Name: "is missed first", Number: name + hard + percentileName(stat),
 			Remark: joined(op+hard+limit, clean(l.Edge))})
 	}
 	if l.Standing == result.LimitFound || l.Standing == result.LimitWide {
@@ -47,7 +47,7 @@ func limitTile(l *result.Limit) tile {
 	case result.LimitAtLeast:
 		t.Number, t.Remark = "≥"+hard+t.Number, unbroken(l)
 	case result.LimitBelow:
-		t.Number, t.Remark = "<"+hard+figure(l.Interval[1]), "broken even there"
+		t.Number, t.Remark = "<"+hard+figure(l.Interval[1]), "missed even there"
 	case result.LimitWide:
 		t.Number = "≈" + hard + t.Number
 	}
