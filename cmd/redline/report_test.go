@@ -26,6 +26,8 @@ func keptRun(t *testing.T) string {
 			Load: result.Load{Mode: "open", Rate: new(5.0)},
 			Summary: metric.Summary{
 				Window: metric.Window{StartS: 1, EndS: 121}, Requests: metric.Requests{Due: 600, Sent: 600, OK: 600},
+				Latency: metric.Latency{TTFTDue: &metric.Dist{N: 600, Mean: 32, Max: 70, P: map[string]float64{
+					"p50": 30, "p75": 35, "p90": 44, "p95": 51, "p99": 61, "p999": 68}, Firm: []string{"p50", "p75", "p90", "p95", "p99"}}},
 				Objectives: []slo.Verdict{{Objective: "ttft:p99<500ms", Standing: slo.Met, Value: new(61.0), Unit: "ms", Limit: 500, N: 600}},
 			},
 		}},
@@ -105,6 +107,28 @@ func TestReportHelpIsShort(t *testing.T) {
 	for _, c := range report.Columns {
 		if !strings.Contains(string(document), "\n| `"+c.Name+"` | "+c.Means+" |\n") {
 			t.Errorf("docs/ANSWERS.md lacks the row: | `%s` | %s |", c.Name, c.Means)
+		}
+	}
+}
+
+// The percentiles shown are those asked for, of a run that has them.
+func TestReportPercentiles(t *testing.T) {
+	t.Parallel()
+	dir := keptRun(t)
+	for _, tt := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"--percentiles 50,99", exitOK, "mean p50 p99 max"},
+		{"--percentiles p99", exitOK, "mean p99 max"},
+		{"--percentiles 99.99", exitUsage, "--percentiles: this result has no p99.99, only p50, "},
+		{"--percentiles fast", exitUsage, `--percentiles: want percentiles such as 50,90,99.9, got "fast"`},
+		{"--percentiles 50 --format csv", exitUsage, "--percentiles: csv has every percentile that was measured: leave it out"},
+	} {
+		code, stdout, stderr := redline(t, nil, append([]string{"report", dir}, strings.Fields(tt.args)...)...)
+		if text := strings.Join(strings.Fields(stdout+stderr), " "); code != tt.code || !strings.Contains(text, tt.want) {
+			t.Errorf("%s: exit %d, want %d with %q in\n%s%s", tt.args, code, tt.code, tt.want, stdout, stderr)
 		}
 	}
 }

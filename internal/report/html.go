@@ -85,7 +85,7 @@ func newSheet(a *article) sheet {
 	s.Tiles = tiles(a.result)
 	if a.validity.tone == lost {
 		for i := range s.Tiles {
-			s.Tiles[i].Remark = unproven + ": the run is invalid"
+			s.Tiles[i].Remark = unproven
 		}
 	}
 	if !a.result.Started.IsZero() {
