@@ -9,8 +9,8 @@ import (
 	"redline/internal/result"
 )
 
-// crossChecks says in one line in what the server agrees with the client, and
-// names with both figures what the two see differently.
+// crossChecks names with both figures what server and client see differently,
+// and where there is room for it in what they agree.
 func (p *page) crossChecks(checks []result.CrossCheck) {
 	var agree, differ []string
 	for i := range checks {
@@ -25,7 +25,9 @@ func (p *page) crossChecks(checks []result.CrossCheck) {
 			}
 		}
 	}
-	p.field("agrees", joined(agree...))
+	if p.whole {
+		p.field("agrees", joined(agree...))
+	}
 	if len(differ) > 0 {
 		p.field("differs", p.paint(weak, joined(differ...)))
 	}

@@ -178,7 +178,7 @@ func (p *page) kv(kv *result.KV) {
 		peak += ", " + inUnit(figure(*kv.ServerPeakMB), "MB") + " by the server's gauge"
 	}
 	shape := ""
-	if kv.Model != "" {
+	if kv.Model != "" && p.whole {
 		shape = "shape of " + clean(kv.Model)
 	}
 	p.field("kv cache", joined(peak, "largest request "+inUnit(figure(kv.MaxMBPerRequest), "MB"), shape))

@@ -20,7 +20,11 @@ func (p *page) prediction(a *result.Prediction) {
 		p.field("decode", clean(a.Decode))
 		p.field("prefill", clean(a.Prefill))
 	}
-	p.field("agreement", joined(clean(a.Agreement), p.predictedWith(a)))
+	with := ""
+	if p.whole {
+		with = p.predictedWith(a)
+	}
+	p.field("agreement", joined(clean(a.Agreement), with))
 }
 
 // predictedWith says what was computed with.
