@@ -1,11 +1,13 @@
 package report
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
 
 	"redline/internal/result"
+	"redline/internal/slo"
 )
 
 // answered is the headline of an experiment, which has more to say than
@@ -122,14 +124,54 @@ func curveHeadline(r *result.Result) headline {
 		return headline{"NOTHING MEASURED: ", lost, "no level came to an end"}
 	}
 	first, last := &r.Points[points[0]], &r.Points[points[len(points)-1]]
-	text := plural(len(points), "level") + " from " + loadAsked(first) + " to " + loadAsked(last)
+	h := headline{"CURVE: ", met, plural(len(points), "level") + " from " + loadAsked(first) + " to " + loadAsked(last)}
+	if one, judged := levelsHeadline(r, points); judged {
+		h = one
+	}
+	text := h.why
 	if r.Curve.Stopped != "" {
 		text += "; " + clean(r.Curve.Stopped)
 	}
 	if r.Curve.Knee != nil {
 		text += "; knee at " + trimmed(figure(*r.Curve.Knee))
 	}
-	return headline{"CURVE: ", met, text}
+	h.why = text
+	return h
+}
+
+// levelsHeadline is what levels say of the objectives: the highest that met all
+// of them, and between which two the limit lies. What was met beyond a level
+// that missed is no level to rely on.
+func levelsHeadline(r *result.Result, points []int) (headline, bool) {
+	held, missed, judged := -1, -1, false
+	points = slices.SortedStableFunc(slices.Values(points), func(a, b int) int {
+		return cmp.Compare(loadValue(&r.Points[a]), loadValue(&r.Points[b]))
+	})
+	for _, i := range points {
+		point := &r.Points[i]
+		standing := slo.Overall(point.Objectives)
+		judged = judged || standing != slo.None
+		overload := point.Window.Overload != nil && *point.Window.Overload
+		if standing == slo.Missed || overload {
+			missed = i
+			break
+		}
+		if standing == slo.Met {
+			held = i
+		}
+	}
+	switch {
+	case !judged:
+		return headline{}, false
+	case held < 0 && missed < 0:
+		return headline{openWord + ": ", unset, "no level of " + count(len(points)) + " could be decided"}, true
+	case held < 0:
+		return headline{missedWord + ": ", lost, "no level below " + loadAsked(&r.Points[missed]) + " met every objective; the limit lies below that"}, true
+	case missed < 0:
+		return headline{"HELD: ", met, loadAsked(&r.Points[held]) + " met every objective; no level missed one, so the limit lies above"}, true
+	}
+	return headline{"HELD: ", met, loadAsked(&r.Points[held]) + " met every objective; the limit lies between " +
+		loadFigure(&r.Points[held]) + " and " + loadAsked(&r.Points[missed])}, true
 }
 
 func stagesHeadline(r *result.Result) headline {

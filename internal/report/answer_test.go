@@ -43,7 +43,12 @@ func TestAnswersLead(t *testing.T) {
 		{"broken from the start", changed(limitSample(), func(r *result.Result) {
 			*r.Limit = result.Limit{Interval: [2]float64{0, 0.5}, Standing: result.LimitBelow, Binding: "ttft:p99<500ms"}
 		}), "LIMIT: below 0.500 requests/s under ttft:p99<500ms; missed even there"},
-		{"a curve alone", curveSample(), "CURVE: 8 levels from 4 requests/s to 32 requests/s; saturated at 32 requests/s; knee at 20"},
+		{"a curve alone", curveSample(), "HELD: 21.2 requests/s met every objective; the limit lies between 21.2 and 22.5 requests/s; saturated at 32 requests/s; knee at 20"},
+		{"a curve without objectives", changed(curveSample(), unjudged), "CURVE: 8 levels from 4 requests/s to 32 requests/s; saturated at 32 requests/s; knee at 20"},
+		{"no level that misses", changed(curveSample(), func(r *result.Result) { r.Curve.Points, r.Curve.Stopped, r.Curve.Knee = r.Curve.Points[:4], "", nil }),
+			"HELD: 20 requests/s met every objective; no level missed one, so the limit lies above"},
+		{"no level that is met", changed(curveSample(), func(r *result.Result) { r.Curve.Points, r.Curve.Stopped, r.Curve.Knee = r.Curve.Points[5:], "", nil }),
+			"MISSED: no level below 22.5 requests/s met every objective; the limit lies below that"},
 		{"a regression", comparisonSample(), "WORSE: tpot:p50 slower by 5.1 %; too close to call: ttft:p99"},
 		{"a matrix", matrixSample(), "MEASURED: 3 stages; 1 as expected, 1 not"},
 		{"repeats", repeatsSample(), "MET  every objective in each of 3 runs at 20 requests/s"},
@@ -144,7 +149,7 @@ func TestSweepsOfConcurrencies(t *testing.T) {
 	if err := Terminal(&out, r, TerminalOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"CURVE: 8 levels from 1 in flight to 128 in flight", "levels, in flight", "requests in flight\n", "○ 128"} {
+	for _, want := range []string{"HELD: 16 in flight met every objective; the limit lies between 16 and 32 in flight", "levels, in flight", "requests in flight\n", "○ 128"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
@@ -185,5 +190,12 @@ func TestSamplesFollowTheSchema(t *testing.T) {
 		if err := compiled.Validate(value); err != nil {
 			t.Errorf("%s: %v", s.name, err)
 		}
+	}
+}
+
+// unjudged takes the objectives from every level.
+func unjudged(r *result.Result) {
+	for i := range r.Points {
+		r.Points[i].Objectives, r.Points[i].Window.Overload = nil, nil
 	}
 }
