@@ -109,7 +109,7 @@ func decimal(v float64) string {
 }
 
 func confirmRate(s *scene) string {
-	rate := max(0.1, 0.8*s.point.Rates.Served())
+	rate := max(0.1, 0.8*s.point.Rates.Ended)
 	return s.command("run", append(s.work(), "--rate", decimal(rate))...)
 }
 

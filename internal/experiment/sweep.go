@@ -166,7 +166,7 @@ func (x *conductor) saturated(res *result.Result) string {
 	overloaded := p.Window.Overload != nil && *p.Window.Overload
 	left := float64(p.Requests.Censored+p.Requests.Unsent) > (1-keptUp)*float64(p.Requests.Due)
 	if overloaded || left || behind(p, shortestE2E(x.res.Points[x.firstLevel:])) {
-		return fmt.Sprintf("saturated at %.4g requests/s: %.4g/s completed", *p.Load.Rate, p.Rates.Served())
+		return fmt.Sprintf("saturated at %.4g requests/s: %.4g/s completed", *p.Load.Rate, p.Rates.Ended)
 	}
 	return ""
 }
@@ -183,7 +183,7 @@ func behind(p *result.Point, e2e float64) bool {
 	if seconds < 2*e2e {
 		return false
 	}
-	completed, expected := p.Rates.Served()*seconds, p.Rates.Offered*(seconds-filling)
+	completed, expected := p.Rates.Ended*seconds, p.Rates.Offered*(seconds-filling)
 	return completed < keptUp*expected && expected-completed > 2*math.Sqrt(float64(p.Requests.Due))
 }
 

@@ -110,15 +110,6 @@ type Rates struct {
 	Ended float64 `json:"ended"`
 }
 
-// Served is what the server got done per second of the window. A document that
-// does not say when requests ended says how many of those due were answered.
-func (r Rates) Served() float64 {
-	if r.Ended == 0 {
-		return r.Completed
-	}
-	return r.Ended
-}
-
 // Latency holds the distributions, in milliseconds. One that was not measured
 // is absent.
 type Latency struct {
