@@ -220,6 +220,9 @@ func word(o *Outcome) string {
 
 func summary(o *Outcome) string {
 	line := word(o)
+	if o.Exit == exitUndecided {
+		line = "too close to call"
+	}
 	if word(o) == Failed {
 		return failure(o)
 	}
