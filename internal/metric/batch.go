@@ -33,6 +33,11 @@ type batches struct {
 	tails map[float64]float64
 }
 
+// evenly cuts the window into a given number of stretches.
+func evenly(start, end int64, count int) batches {
+	return batches{start: start, end: end, count: count}
+}
+
 // newBatches makes batches at least twice as long as the mean request.
 func newBatches(start, end int64, meanE2E float64, seed uint64) batches {
 	count := mostBatches

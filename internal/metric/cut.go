@@ -28,7 +28,7 @@ func cutOff(r *record.Record) cut {
 }
 
 // unbroken reports whether a request that was cut off had not yet broken a
-// limit on a metric. Gaps are not followed that far.
+// limit on a metric: what it would have shown of its stream nobody knows.
 func (c cut) unbroken(metric string, limitMS float64) bool {
 	switch metric {
 	case "ttft":
@@ -38,16 +38,17 @@ func (c cut) unbroken(metric string, limitMS float64) bool {
 		return float64(c.age) <= limitMS
 	case "e2e":
 		return float64(c.age) <= limitMS
-	case "itl", "icl":
-		return false
 	}
-	return c.first >= 0
+	return true
 }
 
 // unbroken counts the requests that were cut off before they broke a limit.
 // They are counted as violations, since nobody knows how they would have ended.
 func (j judge) unbroken(metric string, limitMS float64) int {
 	n := 0
+	if isGap(metric) {
+		return 0 // its gaps are not counted at all
+	}
 	for q := range j.requestsOf(j.part) {
 		if q.outcome == llm.Censored && q.cut.unbroken(metric, limitMS) {
 			n++

@@ -10,84 +10,234 @@ import (
 	"redline/internal/stats"
 )
 
-// evidence is what batches say about a bound.
+// How objectives are judged. docs/METRICS.md has the rule in words and, by
+// `make verdicts`, how often it is wrong and how often it decides. The constants
+// were chosen on other seeds than those that judge it.
+const (
+	// stretchCount cuts the window into stretches whose differences show how
+	// values of one moment depend on one another. More would be shorter than
+	// what a queue remembers, fewer too few to compare.
+	stretchCount = 12
+	// wideTail and widest choose the share of values beyond which dependence is
+	// looked for: ten times the tail that is judged, where there is enough to
+	// see.
+	wideTail, widest = 10, 0.3
+	// slopeTail is the part of the tail, in units of the share allowed, by which
+	// its steepness is fitted.
+	slopeTail = 3
+	// upBy and downBy widen the margins of met and missed beyond their standard
+	// error. A run that sees few independent clusters of violations may have
+	// been a quiet one, whose variation is less than the truth: quietBy widens
+	// the margin of met by as much again where it sees none.
+	upBy, quietBy, downBy = 1.2, 1.0, 1.3
+	// mostUp and mostDown bound a margin, in standard normal units on the log
+	// scale, where the window is long enough for the queue: percentiles of such
+	// windows do not scatter more.
+	mostUp, mostDown = 0.26, 0.33
+	// briefBy widens every margin where it is not.
+	briefBy = 1.5
+	// apart is how far from the limit, as a factor, values are beyond the reach
+	// of any dependence between them.
+	apart = 3
+	// risesBy is the factor between the first and the last third of the window
+	// from which a figure grows with the queue.
+	risesBy = 1.5
+	// fewestMissed is how many requests a miss takes at least.
+	fewestMissed = 20
+)
+
+// stretches cut the window evenly.
+func (j judge) stretches() batches { return evenly(j.o.Start, j.o.End, stretchCount) }
+
+// evidence is what a window's values say about a bound on their percentile.
 type evidence struct {
-	sizes, broken []int
-	// crowding are counts by which the dependence of violations is seen, each
-	// by batch; the one that shows most of it decides.
-	crowding [][]int
-	p        float64
-	requests int // that the values come from
-	// doubtful is the share of values that are counted as violations and may
-	// be none, hidden the share whose violations may not be seen.
-	doubtful, hidden float64
-	// cutOff are the violations that had not come about when the drain ended.
-	cutOff int
+	p float64
+	n float64 // requests, or what stands for them
+	// fewest and most bound the share of values beyond the limit: times that
+	// are only bounded, and requests that were cut off, may or may not be.
+	fewest, most float64
+	// clustering is by how much the variance of the count of violations exceeds
+	// that of independent requests; 1 where that may be chance.
+	clustering float64
+	// doubt says in words why fewest and most differ.
+	doubt string
 }
 
-// decide applies MLPerf's rule to what the evidence is worth. Weak evidence
-// (too few batches to see their spread, a window that never settled) is worth
-// no more than one sample for each batch, and a promise is never called met on
-// it, nor while the queue grows.
-func (j judge) decide(verdict slo.Verdict, e evidence) slo.Verdict {
-	n, broken := sum(e.sizes), sum(e.broken)
-	verdict.N, verdict.Violations, verdict.CutOff = n, broken, e.cutOff
-	if n == 0 {
-		return verdict
-	}
-	if e.p >= 1 || e.p <= 0 {
-		return certain(verdict)
-	}
-	effective := float64(n)
-	for _, beyond := range e.crowding {
-		effective = min(effective, stats.LeastEffectiveN(n, beyond, e.sizes, fewestBatches))
-	}
-	weak := j.weakness()
-	if weak != "" {
-		effective = min(effective, float64(j.batches.count))
-	}
-	shown := round(effective)
-	verdict.NEff = &shown
-	share := float64(broken) / float64(n)
-	switch stats.Decide(effective, share*effective, e.p, j.o.alpha()) {
-	case stats.Missed:
-		verdict.Standing = slo.Missed
-		if doubt := e.doubt(n); doubt != "" {
-			certain := max(share-e.doubtful-float64(e.cutOff)/float64(n), 0)
-			if stats.Decide(effective, certain*effective, e.p, j.o.alpha()) != stats.Missed {
-				verdict.Standing, weak = slo.Undecided, doubt
-			}
-		}
-	case stats.Met:
-		verdict.Standing = slo.Met
-		if e.hidden > 0 && weak == "" {
-			weak = blurredTimes(e.hidden)
+// fewBeyond reports whether a server that just misses the objective would show
+// so few violations with a chance of at most alpha.
+func (e evidence) fewBeyond(share, alpha float64) bool {
+	return stats.BinomialAtMost(share*e.n, e.n, 1-e.p) <= alpha
+}
+
+// manyBeyond reports whether a server that just meets the objective would show
+// so many violations with a chance of at most alpha, clustered as they are.
+func (e evidence) manyBeyond(share, alpha float64) bool {
+	n := e.n / e.clustering
+	return stats.BinomialAtLeast(share*n, n, 1-e.p) <= alpha
+}
+
+// blatant reports whether so many are beyond that dependence cannot matter: by
+// Markov's inequality a server that meets the objective shows a share of s in
+// at most (1 − p)/s of all runs.
+func (e evidence) blatant(share, alpha float64) bool {
+	return e.n >= fewestMissed && share*alpha >= (1-e.p)*(1-1e-9)
+}
+
+// spread is how far the percentile of one run lies from that of all runs like
+// it, on the log scale: the margins to either side.
+type spread struct{ up, down float64 }
+
+// clusteringOf is the variance of the counts by stretch over that of
+// independent ones, at least 1. Only what chance would seldom show counts,
+// where significant is asked for.
+func clusteringOf(above, sizes []int, significant bool) float64 {
+	n := sum(sizes)
+	k := 0
+	for _, size := range sizes {
+		if size > 0 {
+			k++
 		}
 	}
-	if verdict.Standing != slo.Missed && (weak == "" || weak == j.weakness()) && j.window.overloaded() {
-		// Where the queue grows a longer window is no cure: e2e grows with it.
-		weak = growingQueue
+	if k < 2 || n == 0 {
+		return 1
 	}
+	ratio := float64(n) / stats.EffectiveN(n, above, sizes)
+	if significant && ratio*float64(k-1) < stats.ChiSquareQuantile(0.95, float64(k-1)) {
+		return 1
+	}
+	return max(ratio, 1)
+}
+
+// spreadOf estimates the spread of the p-quantile from the steepness of the
+// tail and the clustering of what lies beyond a wider one:
+// var log x = clustering / (steepness² · n · (1 − p)).
+//
+// Runs whose percentile differs make the share beyond a limit, over all of
+// them, larger than the typical run's: by half the variance times the
+// steepness, which moves the percentile of all runs up.
+func (j judge) spreadOf(all sample, p float64) (s spread, clustering float64) {
+	q, n := 1-p, float64(all.count())
+	sizes, above := all.beyond(j.stretches(), []float64{all.quantile(1 - min(wideTail*q, max(q, widest)))})
+	clustering = clusteringOf(above[0], sizes, false)
+	scale := all.meanLogExcess(min(slopeTail*q, 0.5))
+	variance := clustering * scale * scale / (n * q)
+	common := variance * (1 - 1/clustering)
+	shift := 0.0
+	if scale > 0 {
+		shift = common / scale / 2
+	}
+	z := stats.StudentQuantile(1-j.o.alpha(), stretchCount-1)
+	clusters := n * q / clustering
+	s = spread{up: shift + (upBy+quietBy/(1+clusters/4))*z*math.Sqrt(variance), down: max(downBy*z*math.Sqrt(variance)-shift, 0)}
+	if j.window.Brief {
+		return spread{briefBy * s.up, briefBy * s.down}, clustering
+	}
+	return spread{min(s.up, mostUp*z), min(s.down, mostDown*z)}, clustering
+}
+
+// decide judges a percentile by counts and by magnitude: met needs few enough
+// beyond the limit, and a percentile that lies below it by more than runs
+// scatter, or nothing at all near it; missed likewise.
+func (j judge) decide(verdict slo.Verdict, e evidence, all sample, limit float64) slo.Verdict {
+	alpha := j.o.alpha()
+	s, clustering := j.spreadOf(all, e.p)
+	verdict.NEff = ptrTo(round(float64(all.count()) / clustering))
+	verdict.Confidence = j.o.confidence()
+	low, high := all.quantile(e.p-(e.most-e.fewest)), all.quantile(e.p)
+	above, below := high*math.Exp(s.up), low*math.Exp(-s.down)
+	far := e.most == 0 && all.quantile(1)*apart <= limit
 	switch {
-	case verdict.Standing == slo.Missed:
-	case weak != "":
-		verdict.Standing, verdict.Note = slo.Undecided, weak
-	case verdict.Standing == slo.Undecided:
-		verdict.Note = j.needs(e, effective)
+	case e.blatant(e.fewest, alpha), e.manyBeyond(e.fewest, alpha) && below > limit:
+		verdict.Standing = slo.Missed
+		if !math.IsInf(below, 1) && below > limit {
+			verdict.Bound = ptrTo(round(below))
+		}
+	case e.fewBeyond(e.most, alpha) && (far || above <= limit):
+		verdict.Standing, verdict.Bound = slo.Met, ptrTo(round(min(above, limit)))
+		if j.growing(all.from) {
+			verdict.Standing, verdict.Bound, verdict.Note = slo.Undecided, nil, growingQueue
+		}
+	default:
+		verdict.Note = j.open(e, below, above, limit)
 	}
 	return verdict
 }
 
-// doubt says why some violations may be none, the larger part of them, or
-// nothing.
-func (e evidence) doubt(n int) string {
+// open says why an objective is too close to call, and what would decide it.
+func (j judge) open(e evidence, below, above, limit float64) string {
+	alpha := j.o.alpha()
 	switch {
-	case e.cutOff > 0 && float64(e.cutOff) >= e.doubtful*float64(n):
-		return cutShort(e.cutOff)
-	case e.doubtful > 0:
-		return blurredTimes(e.doubtful)
+	case j.window.overloaded():
+		return growingQueue
+	case e.doubt != "" && (e.fewBeyond(e.fewest, alpha) || e.manyBeyond(e.most, alpha)):
+		return e.doubt
+	case !e.fewBeyond(e.most, alpha) && !e.manyBeyond(e.fewest, alpha):
+		return e.needs(alpha)
+	case j.window.Brief:
+		return "the queue moves slowly: the window holds too few independent stretches; run longer"
+	case math.IsInf(above, 1):
+		return "violations come in clusters: run longer"
 	}
-	return ""
+	return fmt.Sprintf("between %s and %s ms with %s confidence: run longer", threeDigits(below), threeDigits(above), percentText(j.o.confidence()))
+}
+
+// needs says how many more requests like these would decide.
+func (e evidence) needs(alpha float64) string {
+	if e.n < fewestMissed {
+		return fmt.Sprintf("too few requests: %s, %d needed at least", commas(int(math.Round(e.n))), stats.FewestToMeet(e.p, alpha))
+	}
+	more, ok := stats.More(int(math.Round(e.n)), e.n, int(math.Round(e.most*e.n)), e.p, alpha)
+	switch {
+	case !ok:
+		return "at the limit"
+	case more <= 1:
+		return "about 1 more request would decide"
+	}
+	return "about " + commas(more) + " more requests would decide"
+}
+
+// decideShare judges a share of all requests, which has no magnitude.
+func (j judge) decideShare(verdict slo.Verdict, broken, sizes []int, p float64) slo.Verdict {
+	n, t := sum(sizes), sum(broken)
+	verdict.N, verdict.Violations = n, t
+	if n == 0 {
+		return verdict
+	}
+	if p >= 1 || p <= 0 {
+		return certain(verdict)
+	}
+	share := float64(t) / float64(n)
+	e := evidence{p: p, n: float64(n), fewest: share, most: share, clustering: clusteringOf(broken, sizes, true)}
+	verdict.NEff = ptrTo(round(e.n / e.clustering))
+	verdict.Confidence = j.o.confidence()
+	clustered := e
+	clustered.n /= e.clustering
+	switch alpha := j.o.alpha(); {
+	case e.blatant(share, alpha), e.manyBeyond(share, alpha):
+		verdict.Standing = slo.Missed
+	case clustered.fewBeyond(share, alpha):
+		verdict.Standing = slo.Met
+	default:
+		verdict.Note = clustered.needs(alpha)
+	}
+	return verdict
+}
+
+// growing reports whether the queue grows and the values with it. Where only
+// long replies still gather, or a scheduler keeps the pace of what it has
+// begun, they do not.
+func (j judge) growing(values source) bool {
+	if !j.window.overloaded() {
+		return false
+	}
+	var logs, counts [3]float64
+	values.visit(evenly(j.o.Start, j.o.End, len(logs)), func(third int, ms float32, n int) {
+		if v := float64(ms); v > 0 && !math.IsInf(v, 1) {
+			logs[third] += float64(n) * math.Log(v)
+			counts[third] += float64(n)
+		}
+	})
+	return !(logs[2]/counts[2]-logs[0]/counts[0] < math.Log(risesBy))
 }
 
 const growingQueue = "the queue grows: a longer window would be slower"
@@ -101,20 +251,27 @@ func certain(verdict slo.Verdict) slo.Verdict {
 	return verdict
 }
 
-// weakness says why batches cannot carry a verdict, or nothing.
-func (j judge) weakness() string {
-	switch {
-	case !j.batches.enough():
-		return "window too short: " + j.batches.tooShort()
-	case j.window.unsteady():
-		return "the window is not steady"
-	}
-	return ""
+// mergedTimes says that some times are not known exactly.
+func mergedTimes(share float64) string {
+	return fmt.Sprintf("%.2g%% of the times are only bounded: their events arrived merged with a later one", 100*share)
 }
 
-// blurredTimes says that some times are not known exactly.
-func blurredTimes(share float64) string {
-	return fmt.Sprintf("%.2g %% of the times are not exact: their events shared a read with a later one", 100*share)
+func ptrTo(v float64) *float64 { return &v }
+
+// threeDigits writes a figure without false precision.
+func threeDigits(v float64) string {
+	if math.IsInf(v, 0) {
+		return "∞"
+	}
+	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
+	if err != nil {
+		return strconv.FormatFloat(v, 'g', 3, 64)
+	}
+	return strconv.FormatFloat(short, 'f', -1, 64)
+}
+
+func percentText(share float64) string {
+	return strconv.FormatFloat(math.Round(1000*share)/10, 'f', -1, 64) + "%"
 }
 
 func plural(n int, one, many string) string {
@@ -122,20 +279,6 @@ func plural(n int, one, many string) string {
 		return "1 " + one
 	}
 	return strconv.Itoa(n) + " " + many
-}
-
-// needs says how many more requests like these would decide.
-func (j judge) needs(e evidence, effective float64) string {
-	n := sum(e.sizes)
-	more, ok := stats.More(n, effective, sum(e.broken), e.p, j.o.alpha())
-	if !ok {
-		return "at the limit"
-	}
-	more = int(math.Ceil(float64(more) * float64(e.requests) / float64(n)))
-	if more <= 1 {
-		return "about 1 more request would decide"
-	}
-	return "about " + commas(more) + " more requests would decide"
 }
 
 // commas writes a count with its thousands apart.
@@ -151,8 +294,8 @@ func commas(n int) string {
 	return b.String()
 }
 
-func sum(counts []int) int {
-	total := 0
+func sum[T int | float64](counts []T) T {
+	var total T
 	for _, n := range counts {
 		total += n
 	}

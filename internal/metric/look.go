@@ -27,7 +27,7 @@ func Verdicts(records func() iter.Seq2[*record.Record, error], o Options) ([]slo
 	if err := walk(records, c.addJudged); err != nil {
 		return nil, err
 	}
-	gaps := newTallies(c, c.batchesOf(slo.Scope{}))
+	gaps := newTallies(c)
 	if c.withTails {
 		err := walk(records, func(r *record.Record) {
 			if r.Outcome == llm.OK && r.Streamed {
@@ -69,8 +69,9 @@ func (c *collector) judged(gaps *tallies) []slo.Verdict {
 	if !c.o.Varies {
 		s.Window.settling(&c.inFlight, served, c.o.Seed)
 		s.Window.growing(&c.inSystem, s.Requests.Due, served, c.o.Seed)
+		s.Window.Brief = c.inFlight.brief()
 	}
-	v := view{collector: c, gaps: gaps, space: &workspace{}, trust: trust{batches: gaps.everything.batches, sound: s.Window.sound()}}
+	v := view{collector: c, gaps: gaps, space: &workspace{}, trust: trust{batches: c.batchesOf(slo.Scope{}), sound: s.Window.sound()}}
 	if c.tokens.Events > 0 {
 		v.coalesced = float64(c.tokens.Coalesced) / float64(c.tokens.Events)
 	}

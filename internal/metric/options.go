@@ -32,8 +32,7 @@ type Options struct {
 	// Seed makes the resampling of intervals repeatable.
 	Seed uint64
 	// Alpha is the chance of a wrong verdict that each of met and missed may
-	// have; 0 means 0.01. A caller that looks k times at a growing run spends
-	// it in parts.
+	// have; 0 means 0.05.
 	Alpha float64
 	// Inputs is how many texts one request asked about, where its answer is no
 	// text itself: those to embed, or to rank. Nil where every answer is one.
@@ -63,13 +62,23 @@ func (o Options) percentiles() []float64 {
 	return slices.Compact(all)
 }
 
+// confidence is one minus alpha, as it was asked for.
+func (o Options) confidence() float64 {
+	if o.Alpha > 0 {
+		return 1 - o.Alpha
+	}
+	return 1 - defaultAlpha
+}
+
+const defaultAlpha = 0.05
+
 // alpha is a hair above what was asked for, so that a chance that equals it in
 // exact arithmetic does not exceed it in floating point.
 func (o Options) alpha() float64 {
 	if o.Alpha > 0 {
 		return o.Alpha * (1 + 1e-9)
 	}
-	return 0.01 * (1 + 1e-9)
+	return defaultAlpha * (1 + 1e-9)
 }
 
 func (o Options) check() error {

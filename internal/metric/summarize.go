@@ -26,7 +26,7 @@ func Summarize(records func() iter.Seq2[*record.Record, error], o Options) (Summ
 	if err := walk(records, c.add); err != nil {
 		return Summary{}, err
 	}
-	gaps := newTallies(c, c.batchesOf(slo.Scope{}))
+	gaps := newTallies(c)
 	err := walk(records, func(r *record.Record) {
 		if r.Outcome == llm.OK && r.Streamed {
 			c.scratch = grouped(r, c.scratch[:0])
@@ -346,8 +346,9 @@ func (c *collector) summary(gaps *tallies) Summary {
 		s.Window.settling(&c.inFlight, served, c.o.Seed)
 		s.Window.growing(&c.inSystem, s.Requests.Due, served, c.o.Seed)
 		s.Window.Opening = c.opening()
+		s.Window.Brief = c.inFlight.brief()
 	}
-	v := view{collector: c, gaps: gaps, space: &workspace{}, trust: trust{batches: gaps.everything.batches, sound: s.Window.sound()}}
+	v := view{collector: c, gaps: gaps, space: &workspace{}, trust: trust{batches: c.batchesOf(slo.Scope{}), sound: s.Window.sound()}}
 	if c.tokens.Events > 0 {
 		v.coalesced = float64(c.tokens.Coalesced) / float64(c.tokens.Events)
 	}

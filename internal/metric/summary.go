@@ -57,6 +57,9 @@ type Window struct {
 	SettledS *float64 `json:"settled_s,omitempty"`
 	// Overload says that the queue grew.
 	Overload *bool `json:"overload,omitempty"`
+	// Brief says that the requests in flight moved so slowly that the window
+	// holds few independent stretches: verdicts keep a wider margin then.
+	Brief bool `json:"brief,omitempty"`
 	// Growth is the growth of requests in flight over the window.
 	Growth *float64 `json:"in_flight_growth,omitempty"`
 	// Opening lays the beginning of the window beside its end; absent where

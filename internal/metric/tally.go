@@ -11,8 +11,10 @@ import (
 // tally counts the values of a figure by batch.
 type tally []run
 
-func (t tally) visit(_ batches, see func(batch int, ms float32, n int)) {
-	for batch, r := range t {
+// visit joins the stretches that were counted by into the batches.
+func (t tally) visit(b batches, see func(batch int, ms float32, n int)) {
+	for i, r := range t {
+		batch := i * b.count / len(t)
 		for ms, n := range r.all {
 			see(batch, ms, n)
 		}
@@ -72,8 +74,9 @@ const mostPending = 1 << 19
 
 // newTallies knows the requests and their names: it comes after a first walk
 // over the records.
-func newTallies(c *collector, b batches) *tallies {
+func newTallies(c *collector) *tallies {
 	t := &tallies{start: c.o.Start, end: c.o.End, plain: c.plain}
+	b := evenly(c.o.Start, c.o.End, mostBatches)
 	for d, names := range c.naming.names {
 		// Buckets are always split: together they are everything.
 		if dimension(d) == byBucket || len(names) > 1 {
@@ -84,7 +87,7 @@ func newTallies(c *collector, b batches) *tallies {
 	}
 	for _, o := range c.o.Objectives {
 		if isGap(o.Metric) && o.Scope != (slo.Scope{}) && t.scoped(o.Scope) == nil {
-			t.scopes = append(t.scopes, scopedTally{o.Scope, c.naming.part(o.Scope), t.part(c.batchesOf(o.Scope))})
+			t.scopes = append(t.scopes, scopedTally{o.Scope, c.naming.part(o.Scope), t.part(b)})
 		}
 	}
 	return t

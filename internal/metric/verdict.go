@@ -7,6 +7,7 @@ import (
 
 	"redline/internal/llm"
 	"redline/internal/slo"
+	"redline/internal/stats"
 )
 
 // judge holds objectives against a part of the requests, with batches as long
@@ -94,11 +95,15 @@ func notJudged(o slo.Objective, why string) slo.Verdict {
 
 // judged are the values that a latency objective is held against, over all
 // due: a request that is not ok is infinitely late. In a figure of gaps it
-// stands for as many gaps as a whole ok request has on average.
+// stands for as many gaps as a whole ok request has on average, unless it was
+// only cut off: then its gaps are not known, and none is beyond any limit.
 func (j judge) judged(metric string) source {
 	late := func(yield func(int64, float32) bool) {
 		for q := range j.requestsOf(j.part) {
-			if q.outcome != llm.OK && !yield(q.due, float32(math.Inf(1))) {
+			if q.outcome == llm.OK || isGap(metric) && q.outcome == llm.Censored {
+				continue
+			}
+			if !yield(q.due, float32(math.Inf(1))) {
 				return
 			}
 		}
@@ -164,27 +169,41 @@ func (j judge) percentileVerdict(o slo.Objective) slo.Verdict {
 	if o.Stat == "max" {
 		p = 1
 	}
-	own := all.quantile(p)
-	// A run that breaks its limit less often than the truth by luck shows
-	// little crowding there too. So the dependence is looked for at the
-	// percentile itself and further in, where there is more to see.
-	limits := []float64{limit, min(limit, own), min(limit, all.quantile(wider(p)))}
-	slices.Sort(limits)
-	sizes, above := all.beyond(j.batches, limits)
-	e := evidence{sizes: sizes, broken: above[2], crowding: above, p: p, requests: j.requests.Due}
-	e.doubtful, e.hidden = j.doubts(o.Metric, p, limit)
-	e.cutOff = j.unbroken(o.Metric, limit)
-	verdict := j.decide(blank(o), e)
-	if !math.IsInf(own, 1) {
-		value := round(own)
-		verdict.Value = &value
+	verdict := blank(o)
+	if own := all.quantile(p); !math.IsInf(own, 1) {
+		verdict.Value = ptrTo(round(own))
 	}
-	return verdict
+	sizes, above := all.beyond(j.stretches(), []float64{limit})
+	verdict.N, verdict.Violations, verdict.CutOff = sum(sizes), sum(above[0]), j.unbroken(o.Metric, limit)
+	if p >= 1 || p <= 0 {
+		return certain(verdict)
+	}
+	return j.decide(verdict, j.weigh(verdict, o, above[0], sizes), all, limit)
 }
 
-// wider is the percentile beyond which three times as many values lie, but no
-// more than half of them.
-func wider(p float64) float64 { return min(p, max(1-3*(1-p), 0.5)) }
+// weigh makes evidence of the values beyond a limit. A gap is no piece of
+// evidence of its own, since all that streams at a time shares one: gaps count
+// as the requests that they are of.
+func (j judge) weigh(v slo.Verdict, o slo.Objective, above, sizes []int) evidence {
+	n := float64(v.N)
+	share := float64(v.Violations) / n
+	doubtful, hidden := j.doubts(o.Metric, o.P, v.Limit)
+	cutOff := float64(v.CutOff) / n
+	e := evidence{p: o.P, n: n, fewest: max(share-doubtful-cutOff, 0), most: min(share+hidden, 1),
+		clustering: clusteringOf(above, sizes, true)}
+	if isGap(o.Metric) {
+		e.n = float64(j.requests.Due)
+		e.clustering = 1
+		cutOff *= n / e.n
+	}
+	switch {
+	case cutOff > 0 && cutOff >= doubtful:
+		e.doubt = cutShort(v.CutOff)
+	case doubtful+hidden > 0:
+		e.doubt = mergedTimes(max(doubtful, hidden))
+	}
+	return e
+}
 
 func whyUnmeasured(metric string) string {
 	switch metric {
@@ -196,76 +215,97 @@ func whyUnmeasured(metric string) string {
 	return "no reply was streamed"
 }
 
-// meanVerdict holds the mean over ok requests against its limit by the
-// interval of the batches. Requests that are not ok are above any bound and so
+// meanVerdict holds the mean over ok requests against its limit by how it
+// differs between stretches. Requests that are not ok are above any bound and so
 // have no mean: it is never met beside them, nor while the queue grows.
 func (j judge) meanVerdict(o slo.Objective) slo.Verdict {
-	sums, sizes := make([]float64, j.batches.count), make([]float64, j.batches.count)
-	total, n := 0.0, 0
-	j.judged(o.Metric).visit(j.batches, func(batch int, ms float32, count int) {
-		if math.IsInf(float64(ms), 1) {
-			return
+	b := j.stretches()
+	sums, sizes := make([]float64, b.count), make([]float64, b.count)
+	j.judged(o.Metric).visit(b, func(batch int, ms float32, count int) {
+		if !math.IsInf(float64(ms), 1) {
+			sums[batch] += float64(ms) * float64(count)
+			sizes[batch] += float64(count)
 		}
-		sums[batch] += float64(ms) * float64(count)
-		sizes[batch] += float64(count)
-		total += float64(ms) * float64(count)
-		n += count
 	})
+	n := sum(sizes)
 	if n == 0 {
 		return notJudged(o, "no ok request has it")
 	}
 	verdict := blank(o)
-	verdict.N = n
-	lo, hi := j.batches.ratio(sums, sizes, j.o.alpha())
-	j.decideMean(&verdict, total/float64(n), verdict.Limit-hi, lo-verdict.Limit)
+	verdict.N = int(n)
+	j.decideMean(&verdict, sums, sizes, false)
 	if verdict.Standing != slo.Met {
 		return verdict
 	}
 	switch lost := j.requests.Due - j.requests.OK; {
 	case lost > 0:
-		verdict.Standing = slo.Undecided
 		verdict.Note = fmt.Sprintf("%s of %s due not ok, above any bound", commas(lost), commas(j.requests.Due))
-	case j.window.overloaded():
-		verdict.Standing, verdict.Note = slo.Undecided, growingQueue
+	case j.growing(j.judged(o.Metric)):
+		verdict.Note = growingQueue
+	default:
+		return verdict
 	}
+	verdict.Standing, verdict.Bound = slo.Undecided, nil
 	return verdict
 }
 
-// throughputVerdict holds the output token rate against its limit by the
-// interval of the batches.
+// throughputVerdict holds the output token rate against its limit by how it
+// differs between stretches.
 func (j judge) throughputVerdict(o slo.Objective) slo.Verdict {
-	tokens, lengths := make([]float64, j.batches.count), make([]float64, j.batches.count)
+	b := j.stretches()
+	tokens, lengths := make([]float64, b.count), make([]float64, b.count)
 	at := slices.IndexFunc(j.arrived.blocks, func(b scopedBlocks) bool { return b.Scope == o.Scope })
-	total := 0.0
 	for i, n := range j.arrived.blocks[at].tokens {
-		batch := i * j.batches.count / arrivalBlocks
-		tokens[batch] += float64(n)
-		lengths[batch] += j.seconds() / arrivalBlocks
-		total += float64(n)
+		stretch := i * b.count / arrivalBlocks
+		tokens[stretch] += float64(n)
+		lengths[stretch] += j.seconds() / arrivalBlocks
 	}
 	verdict := blank(o)
 	verdict.N = j.requests.Due
-	lo, hi := j.batches.ratio(tokens, lengths, j.o.alpha())
-	j.decideMean(&verdict, j.perSecond(total), lo-o.Limit, o.Limit-hi)
+	j.decideMean(&verdict, tokens, lengths, true)
 	return verdict
 }
 
-// decideMean judges a mean by how far the near ends of its interval lie on the
-// good and on the bad side of the limit.
-func (j judge) decideMean(verdict *slo.Verdict, value, good, bad float64) {
-	value = round(value)
-	verdict.Value = &value
-	weak := j.weakness()
+// decideMean judges Σ above / Σ below over stretches by the interval of that
+// ratio; wantMore is true where the limit is one from below.
+func (j judge) decideMean(verdict *slo.Verdict, above, below []float64, wantMore bool) {
+	value, se := ratioOf(above, below)
+	margin := downBy * stats.StudentQuantile(1-j.o.alpha(), stretchCount-1) * se
+	if j.window.Brief {
+		margin *= briefBy
+	}
+	verdict.Value, verdict.Confidence = ptrTo(round(value)), j.o.confidence()
+	good, bad := value+margin <= verdict.Limit, value-margin > verdict.Limit
+	met, missed := value+margin, value-margin
+	if wantMore {
+		good, bad = value-margin >= verdict.Limit, value+margin < verdict.Limit
+		met, missed = missed, met
+	}
 	switch {
-	case weak != "":
-		verdict.Note = weak
-	case good >= 0:
-		verdict.Standing = slo.Met
-	case bad > 0:
-		verdict.Standing = slo.Missed
+	case good:
+		verdict.Standing, verdict.Bound = slo.Met, ptrTo(round(met))
+	case bad:
+		verdict.Standing, verdict.Bound = slo.Missed, ptrTo(round(missed))
 	default:
 		verdict.Note = "at the limit"
 	}
+}
+
+// ratioOf is Σ above / Σ below and its standard error over stretches.
+func ratioOf(above, below []float64) (ratio, se float64) {
+	total := sum(below)
+	ratio = sum(above) / total
+	k, off := 0.0, 0.0
+	for i := range above {
+		if below[i] > 0 {
+			k++
+			off += (above[i] - ratio*below[i]) * (above[i] - ratio*below[i])
+		}
+	}
+	if k < 2 {
+		return ratio, math.Inf(1)
+	}
+	return ratio, math.Sqrt(off*k/(k-1)) / total
 }
 
 // shareVerdict holds a share of all due against its limit.
@@ -279,26 +319,24 @@ func (j judge) shareVerdict(o slo.Objective) slo.Verdict {
 		"reject": func(q *request) bool { return q.outcome == llm.Rejected },
 		"retry":  func(q *request) bool { return q.retried },
 	}[o.Metric]
-	e := evidence{sizes: make([]int, j.batches.count), broken: make([]int, j.batches.count),
-		p: 1 - o.Limit, requests: j.requests.Due}
+	b, p := j.stretches(), 1-o.Limit
 	if o.Above {
-		e.p = o.Limit
+		p = o.Limit
 	}
+	sizes, broken := make([]int, b.count), make([]int, b.count)
 	for q := range j.requestsOf(j.part) {
-		batch := j.batches.of(q.due)
-		e.sizes[batch]++
+		at := b.of(q.due)
+		sizes[at]++
 		if broke(q) {
-			e.broken[batch]++
+			broken[at]++
 		}
 	}
-	e.crowding = [][]int{e.broken}
-	verdict := j.decide(blank(o), e)
+	verdict := j.decideShare(blank(o), broken, sizes, p)
 	value := float64(verdict.Violations) / float64(verdict.N)
 	if o.Above {
 		value = 1 - value
 	}
-	value = round(value)
-	verdict.Value = &value
+	verdict.Value = ptrTo(round(value))
 	return verdict
 }
 

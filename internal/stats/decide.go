@@ -72,6 +72,12 @@ func Needed(p, share, alpha float64) (n int, ok bool) {
 	return high, true
 }
 
+// FewestToMeet is how many independent samples without a violation show that a
+// bound on percentile p is met: 299 for a p99 at 5 %.
+func FewestToMeet(p, alpha float64) int {
+	return int(math.Ceil(math.Log(alpha) / math.Log(p)))
+}
+
 // More is how many more requests like the n so far would decide a bound on
 // percentile p, when violations of them broke it and they are worth effective
 // independent samples. It is not ok at the limit, and 0 where they already

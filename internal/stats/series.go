@@ -109,13 +109,17 @@ func residuals(series []float64, slope float64) []float64 {
 
 // ACF1 is the autocorrelation of neighbours in a series, NaN where it does not
 // vary.
-func ACF1(series []float64) float64 {
+func ACF1(series []float64) float64 { return Autocorrelation(series, 1) }
+
+// Autocorrelation is that of a series with itself so many steps later, NaN
+// where it does not vary.
+func Autocorrelation(series []float64, lag int) float64 {
 	mean := Mean(series)
 	across, along := 0.0, 0.0
 	for i, y := range series {
 		along += (y - mean) * (y - mean)
-		if i > 0 {
-			across += (y - mean) * (series[i-1] - mean)
+		if i >= lag {
+			across += (y - mean) * (series[i-lag] - mean)
 		}
 	}
 	if along == 0 {
