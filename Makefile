@@ -7,7 +7,7 @@ STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
 FUZZTIME ?= 10m
-.PHONY: help build run test check cross fuzz bench floor accuracy peers real tune twin offered soak limit trials golden dist clean scrape
+.PHONY: help build run test check cross fuzz bench floor accuracy peers real tune twin offered soak limit verdicts trials golden dist clean scrape
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ soak: build ## half an hour at 20,000 tokens/s, then a hundred kills; writes doc
 
 limit: ## how often the reported limit holds the true one, over 100 searches of each engine (long); writes docs/LIMIT.md
 	REDLINE_LIMIT=100 go test -run TestSearchesFindTheLimit -timeout 1h ./internal/search/
+
+verdicts: ## how often objectives are judged wrongly, and decided (an hour on two cores); writes its tables in docs/METRICS.md
+	REDLINE_VERDICTS=400 go test -run TestVerdictRates -timeout 3h ./internal/metric/
 
 trials: ## how often a comparison calls a difference where there is none, and finds one (twenty minutes)
 	REDLINE_TRIALS=400 go test -run 'TestSame|TestFive|TestLimit|TestSingleRunsOfOne' -v -timeout 1h ./internal/compare/

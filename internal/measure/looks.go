@@ -38,17 +38,10 @@ func lookLengths(longest time.Duration) []time.Duration {
 	return list
 }
 
-// alpha is the chance of a wrong verdict of either kind that each judgement of
-// a run may have: the plan's, less what looking several times costs.
-func alpha(c *config.Config) float64 {
-	if c.Confidence == 0 {
-		return 0 // the usual one
-	}
-	a := 1 - c.Confidence
-	if c.UntilDecided() && len(lookLengths(c.Load.Bounds.MaxDuration)) > 0 {
-		a *= metric.LookedShare
-	}
-	return a
+// looked reports whether a run is judged several times and ends when it is
+// decided.
+func looked(c *config.Config) bool {
+	return c.UntilDecided() && len(lookLengths(c.Load.Bounds.MaxDuration)) > 0
 }
 
 // lookout judges a run while it goes on, by a sample of its requests that looks
@@ -142,7 +135,7 @@ func judgedUntil(look load.Look) int64 {
 // decided judges the window so far and reports whether no objective is open.
 func (l *lookout) decided(look load.Look) bool {
 	o := metric.Options{Start: look.Start, End: judgedUntil(look), Varies: l.config.Load.Varies(),
-		Objectives: l.config.Objectives, Seed: l.config.Seed, Alpha: alpha(l.config)}
+		Objectives: l.config.Objectives, Seed: l.config.Seed, Confidence: l.config.Confidence, Looked: true}
 	verdicts, err := metric.Verdicts(l.sample(look.Unfinished), o)
 	if err != nil {
 		return false // the report will say why

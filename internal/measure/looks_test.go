@@ -176,17 +176,16 @@ func TestLookoutKeepsASample(t *testing.T) {
 
 // Looking costs: each judgement of a run that is looked at gets a part of the
 // chance of a wrong verdict, the same when its directory is read again.
-func TestAlphaOfARun(t *testing.T) {
+func TestWhichRunsAreLookedAt(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		flags map[string][]string
-		want  float64
+		want  bool
 	}{
-		{map[string][]string{"slo": {"chat"}, "duration": {"60s"}}, 0.05},
-		{map[string][]string{"slo": {"chat"}, "duration": {"60s"}, "confidence": {"0.9"}}, 0.1},
-		{map[string][]string{"slo": {"chat"}}, 0.05 * metric.LookedShare},
-		{map[string][]string{"slo": {"chat"}, "confidence": {"0.99"}, "max-duration": {"2m"}}, 0.01 * metric.LookedShare},
-		{map[string][]string{"slo": {"chat"}, "max-duration": {"1m"}}, 0.05},
+		{map[string][]string{"slo": {"chat"}, "duration": {"60s"}}, false},
+		{map[string][]string{"slo": {"chat"}}, true},
+		{map[string][]string{"slo": {"chat"}, "confidence": {"0.99"}, "max-duration": {"2m"}}, true},
+		{map[string][]string{"slo": {"chat"}, "max-duration": {"1m"}}, false},
 	} {
 		c, err := config.Resolve(config.Input{Command: "run", Flags: tt.flags, Seed: 1})
 		if err != nil {
@@ -204,7 +203,7 @@ func TestAlphaOfARun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, reread := alpha(c), alpha(again); math.Abs(got-tt.want) > 1e-12 || reread != got {
+		if got, reread := looked(c), looked(again); got != tt.want || reread != got || again.Confidence != c.Confidence {
 			t.Errorf("%v: %v, read again %v; want %v", tt.flags, got, reread, tt.want)
 		}
 	}

@@ -24,7 +24,7 @@ func Pool(c *config.Config, paths []string) (result.Point, error) {
 	}
 	length := runs.length()
 	options := metric.Options{Start: poolStart, End: poolStart + length,
-		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed, Alpha: alpha(c)}
+		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed, Confidence: c.Confidence, Looked: looked(c)}
 	// A run's end and the next one's beginning are not one load.
 	options.Varies = len(runs) > 1
 	kv := kvModel(c, runs[0].result, runs[0].point.Server)
@@ -55,7 +55,7 @@ func Judge(c *config.Config, path string, objectives []slo.Objective) ([]slo.Ver
 	run := runs[0]
 	asked := *c
 	asked.Objectives = objectives
-	options := metric.Options{Start: run.start, End: run.end, Varies: run.point.Window.Varies, Objectives: objectives, Seed: c.Seed, Alpha: alpha(c)}
+	options := metric.Options{Start: run.start, End: run.end, Varies: run.point.Window.Varies, Objectives: objectives, Seed: c.Seed, Confidence: c.Confidence, Looked: looked(c)}
 	if kv := kvModel(&asked, run.result, run.point.Server); kv != nil {
 		options.KVMB = kv.requestMB
 	}

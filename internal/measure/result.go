@@ -131,7 +131,7 @@ func judge(res *result.Result, c *config.Config, log records, start, end int64, 
 	kv := kvModel(c, res, evidence.Server)
 	load := offered.load(c, start, end)
 	options := metric.Options{Start: start, End: end, Varies: c.Recorded() || c.Load.Varies(),
-		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed, Alpha: alpha(c)}
+		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed, Confidence: c.Confidence, Looked: looked(c)}
 	if len(c.Objectives) == 0 {
 		options.Objectives = implied
 	}

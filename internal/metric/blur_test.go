@@ -104,10 +104,10 @@ func TestBlurredTimesNeverMissAnObjective(t *testing.T) {
 	}{
 		{"one in ten late", "ttft:p99<20ms", late, slo.Missed, ""},
 		{"one in ten perhaps late", "ttft:p99<20ms", blurry(10), slo.Undecided,
-			"10 % of the times are not exact: their events shared a read with a later one"},
+			"10% of the times are only bounded: their events arrived merged with a later one"},
 		{"in time even so", "ttft:p99<40ms", blurry(10), slo.Met, ""},
 		{"gaps in which a long one may hide", "itl:p99<40ms", blurry(10), slo.Undecided,
-			"3.3 % of the times are not exact: their events shared a read with a later one"},
+			"3.3% of the times are only bounded: their events arrived merged with a later one"},
 		{"gaps between events only look longer", "icl:p99<40ms", blurry(10), slo.Met, ""},
 	} {
 		got := summarizeRecords(t, window(1000, objectives(t, c.objective)...), alike(1000, c.change)).Objectives[0]

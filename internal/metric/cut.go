@@ -2,6 +2,7 @@ package metric
 
 import (
 	"fmt"
+	"math"
 
 	"redline/internal/llm"
 	"redline/internal/record"
@@ -27,15 +28,21 @@ func cutOff(r *record.Record) cut {
 	return c
 }
 
+// shown is the figure of a request that is not ok: its first token's time where
+// it came before the drain cut the request off, else more than any limit.
+func (c cut) shown(metric string) float32 {
+	if metric == "ttft" && c.first >= 0 {
+		return c.first
+	}
+	return float32(math.Inf(1))
+}
+
 // unbroken reports whether a request that was cut off had not yet broken a
 // limit on a metric: what it would have shown of its stream nobody knows.
 func (c cut) unbroken(metric string, limitMS float64) bool {
 	switch metric {
 	case "ttft":
-		if c.first >= 0 {
-			return float64(c.first) <= limitMS
-		}
-		return float64(c.age) <= limitMS
+		return c.first < 0 && float64(c.age) <= limitMS
 	case "e2e":
 		return float64(c.age) <= limitMS
 	}

@@ -26,10 +26,12 @@ const (
 	// its steepness is fitted.
 	slopeTail = 3
 	// upBy and downBy widen the margins of met and missed beyond their standard
-	// error. A run that sees few independent clusters of violations may have
-	// been a quiet one, whose variation is less than the truth: quietBy widens
-	// the margin of met by as much again where it sees none.
-	upBy, quietBy, downBy = 1.2, 1.0, 1.3
+	// error. A run that sees fewer independent clusters of violations than
+	// fewClusters may have been a quiet one, which shows less variation than
+	// there is: quietBy widens the margin of met there, and less where there
+	// are more.
+	upBy, quietBy, downBy = 1.3, 0.7, 1.3
+	fewClusters           = 4
 	// mostUp and mostDown bound a margin, in standard normal units on the log
 	// scale, where the window is long enough for the queue: percentiles of such
 	// windows do not scatter more.
@@ -83,6 +85,14 @@ func (e evidence) blatant(share, alpha float64) bool {
 	return e.n >= fewestMissed && share*alpha >= (1-e.p)*(1-1e-9)
 }
 
+// plain reports whether the count alone leaves no doubt, with violations twice
+// as clustered as they look and a chance of error that is a fifth: a kind of
+// slow requests that lies just beyond the limit has no distance from it.
+func (e evidence) plain(share, clustering, alpha float64) bool {
+	n := e.n / (2 * max(e.clustering, clustering))
+	return stats.BinomialAtLeast(share*n, n, 1-e.p) <= alpha/5
+}
+
 // spread is how far the percentile of one run lies from that of all runs like
 // it, on the log scale: the margins to either side.
 type spread struct{ up, down float64 }
@@ -127,8 +137,8 @@ func (j judge) spreadOf(all sample, p float64) (s spread, clustering float64) {
 		shift = common / scale / 2
 	}
 	z := stats.StudentQuantile(1-j.o.alpha(), stretchCount-1)
-	clusters := n * q / clustering
-	s = spread{up: shift + (upBy+quietBy/(1+clusters/4))*z*math.Sqrt(variance), down: max(downBy*z*math.Sqrt(variance)-shift, 0)}
+	quiet := min(1, fewClusters*clustering/(n*q))
+	s = spread{up: shift + (upBy+quiet*quietBy)*z*math.Sqrt(variance), down: max(downBy*z*math.Sqrt(variance)-shift, 0)}
 	if j.window.Brief {
 		return spread{briefBy * s.up, briefBy * s.down}, clustering
 	}
@@ -147,7 +157,7 @@ func (j judge) decide(verdict slo.Verdict, e evidence, all sample, limit float64
 	above, below := high*math.Exp(s.up), low*math.Exp(-s.down)
 	far := e.most == 0 && all.quantile(1)*apart <= limit
 	switch {
-	case e.blatant(e.fewest, alpha), e.manyBeyond(e.fewest, alpha) && below > limit:
+	case e.blatant(e.fewest, alpha), e.plain(e.fewest, clustering, alpha), e.manyBeyond(e.fewest, alpha) && below > limit:
 		verdict.Standing = slo.Missed
 		if !math.IsInf(below, 1) && below > limit {
 			verdict.Bound = ptrTo(round(below))

@@ -31,9 +31,12 @@ type Options struct {
 	BucketEdges []int
 	// Seed makes the resampling of intervals repeatable.
 	Seed uint64
-	// Alpha is the chance of a wrong verdict that each of met and missed may
-	// have; 0 means 0.05.
-	Alpha float64
+	// Confidence is one minus the chance of a wrong verdict that each of met and
+	// missed may have; 0 means 0.95.
+	Confidence float64
+	// Looked says that the run is judged several times and ends when it is
+	// decided, which each judgement pays for.
+	Looked bool
 	// Inputs is how many texts one request asked about, where its answer is no
 	// text itself: those to embed, or to rank. Nil where every answer is one.
 	Inputs func(*record.Record) int
@@ -62,23 +65,22 @@ func (o Options) percentiles() []float64 {
 	return slices.Compact(all)
 }
 
-// confidence is one minus alpha, as it was asked for.
 func (o Options) confidence() float64 {
-	if o.Alpha > 0 {
-		return 1 - o.Alpha
+	if o.Confidence > 0 {
+		return o.Confidence
 	}
-	return 1 - defaultAlpha
+	return 0.95
 }
 
-const defaultAlpha = 0.05
-
-// alpha is a hair above what was asked for, so that a chance that equals it in
-// exact arithmetic does not exceed it in floating point.
+// alpha is the chance of a wrong verdict that one judgement may have; a hair
+// above it, so that a chance that equals it in exact arithmetic does not exceed
+// it in floating point.
 func (o Options) alpha() float64 {
-	if o.Alpha > 0 {
-		return o.Alpha * (1 + 1e-9)
+	alpha := (1 - o.confidence()) * (1 + 1e-9)
+	if o.Looked {
+		alpha *= LookedShare
 	}
-	return defaultAlpha * (1 + 1e-9)
+	return alpha
 }
 
 func (o Options) check() error {

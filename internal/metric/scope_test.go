@@ -50,27 +50,9 @@ func TestObjectivesOfAScopeJudgeItsRequestsOnly(t *testing.T) {
 		o.KVMB = kv
 		c.want.Objective = c.objective
 		got := summarizeRecords(t, o, alike(1200, mixed)).Objectives
-		if diff := cmp.Diff([]slo.Verdict{c.want}, got); diff != "" {
+		if diff := cmp.Diff([]slo.Verdict{c.want}, got, withoutBounds); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.objective, diff)
 		}
-	}
-}
-
-// TestABatchIsAsLongAsItsClassNeeds: requests of four seconds leave a minute
-// too few batches, however short the others are.
-func TestABatchIsAsLongAsItsClassNeeds(t *testing.T) {
-	t.Parallel()
-	slowClass := func(i int, l *life) {
-		l.class = "chat"
-		if i%20 == 0 {
-			l.class = "batch"
-			l.chunks[2].at, l.end = l.chunks[2].at+4000, l.end+4000
-		}
-	}
-	o := window(600, objectives(t, "class=chat e2e:p90<10s", "class=batch e2e:p50<10s")...)
-	got := summarizeRecords(t, o, alike(600, slowClass)).Objectives
-	if got[0].Standing != slo.Met || got[1].Standing != slo.Undecided || got[1].Note != "window too short: 14.8 times the mean e2e, 20 needed" {
-		t.Errorf("chat stands %s, batch %s (%s)", got[0].Standing, got[1].Standing, got[1].Note)
 	}
 }
 

@@ -94,7 +94,8 @@ func notJudged(o slo.Objective, why string) slo.Verdict {
 }
 
 // judged are the values that a latency objective is held against, over all
-// due: a request that is not ok is infinitely late. In a figure of gaps it
+// due: a request that is not ok is infinitely late, but for what it had shown
+// before the drain cut it off. In a figure of gaps it
 // stands for as many gaps as a whole ok request has on average, unless it was
 // only cut off: then its gaps are not known, and none is beyond any limit.
 func (j judge) judged(metric string) source {
@@ -103,7 +104,7 @@ func (j judge) judged(metric string) source {
 			if q.outcome == llm.OK || isGap(metric) && q.outcome == llm.Censored {
 				continue
 			}
-			if !yield(q.due, float32(math.Inf(1))) {
+			if !yield(q.due, q.cut.shown(metric)) {
 				return
 			}
 		}

@@ -172,7 +172,7 @@ func (t trial) judged(runs []virtualRun, length time.Duration) *outcome {
 	o := &outcome{trial: t, length: length, runs: len(runs), cells: t.cellsOf(runs)}
 	var mu sync.Mutex
 	each(len(runs), func(i uint64) {
-		verdicts, brief := t.verdicts(runs[i], o.cells, 0)
+		verdicts, brief := t.verdicts(runs[i], o.cells, false)
 		mu.Lock()
 		defer mu.Unlock()
 		o.n += float64(runs[i].due()) / float64(len(runs))
@@ -195,7 +195,7 @@ func (t trial) untilDecided(runs []virtualRun) *outcome {
 		open := slices.Clone(o.cells)
 		for _, look := range []int64{60, 90, 135, 200, 300} {
 			g := runs[i].upTo(look * second)
-			verdicts, _ := t.verdicts(g, open, defaultAlpha*LookedShare)
+			verdicts, _ := t.verdicts(g, open, true)
 			mu.Lock()
 			var still []*cell
 			for k, v := range verdicts {
@@ -222,8 +222,8 @@ func (c *cell) count(s slo.Standing) {
 }
 
 // verdicts are those of one run, and whether its window was recognised as brief.
-func (t trial) verdicts(g virtualRun, cells []*cell, alpha float64) ([]slo.Verdict, bool) {
-	o := Options{Start: g.start, End: g.end, AskedRate: t.rate, Alpha: alpha}
+func (t trial) verdicts(g virtualRun, cells []*cell, looked bool) ([]slo.Verdict, bool) {
+	o := Options{Start: g.start, End: g.end, AskedRate: t.rate, Looked: looked}
 	for _, c := range cells {
 		metric, stat, _ := strings.Cut(c.objective, ":")
 		o.Objectives = append(o.Objectives, slo.Objective{Metric: metric, Stat: stat, P: c.p, Limit: c.limit * 1e6,
@@ -300,8 +300,9 @@ const firstJudged = 100_000
 // the tables of docs/METRICS.md or of the file that REDLINE_PAGE names; else a
 // few runs of a few cases are held to less.
 func TestVerdictRates(t *testing.T) {
-	seeds, lengths := 40, []time.Duration{time.Minute}
-	list := slices.DeleteFunc(trials(), func(c trial) bool { return strings.Contains(c.name, "70B") || c.brief(time.Minute) })
+	seeds, lengths := 30, []time.Duration{time.Minute}
+	quick := []string{"8B engine, 30%", "M/M/1, 80%", "stalls of 0.5 s every 20 s", "Pareto(1.5), independent"}
+	list := slices.DeleteFunc(trials(), func(c trial) bool { return !slices.Contains(quick, c.name) })
 	slack := 12.0
 	whole := os.Getenv("REDLINE_VERDICTS")
 	if whole == "" {
