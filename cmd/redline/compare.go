@@ -14,6 +14,7 @@ import (
 	"redline/internal/experiment"
 	"redline/internal/measure"
 	"redline/internal/result"
+	"redline/internal/slo"
 )
 
 const compareHelp = `Say whether B is worse than A.
@@ -24,10 +25,12 @@ open and what runs of that kind differ by anyway (--history), or --tolerance.
 
 Live: two URLs. Both get the same requests in the same order at the same rate, by
 turns, ten rounds by default; every metric is tested on the differences within
-rounds, corrected for their number.
+rounds, corrected for their number. B is worse only where the difference is also
+larger than --tolerance. A turn that is not valid is repeated once, then its round
+is left out; the comparison is invalid where fewer than half of the rounds count.
 
-Exit code: 0 nothing is worse, 4 B is worse, 5 not comparable or invalid,
-6 too close to call, 130 interrupted.`
+Exit code: 0 nothing is worse, 3 B misses the objectives (--slo), 4 B is worse,
+5 not comparable or invalid, 6 too close to call, 130 interrupted.`
 
 const compareExamples = `  redline compare runs/monday runs/tuesday
   redline compare runs/a1,runs/a2,runs/a3 runs/b1,runs/b2,runs/b3
@@ -42,10 +45,8 @@ func (p *process) compareCommand() *cobra.Command {
 	flags := addOptions(c, except("url", "accept", "scale", "rates", "concurrencies", "find-limit", "sustained", "thorough", "budget", "start", "repeat", "toggle", "on-url", "off-url",
 		"profile", "limit"), map[string]string{"duration": "length of each side's turn in a round (default: 30s)"})
 	var history []string
-	var anyway bool
 	var resume string
 	c.Flags().StringArrayVar(&history, "history", nil, "earlier run of the same kind; may be given several times")
-	c.Flags().BoolVar(&anyway, "anyway", false, "compare runs that are not comparable, with a warning")
 	c.Flags().StringVar(&resume, "resume", "", "directory of a live comparison that was cut short")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if resume != "" {
@@ -61,14 +62,12 @@ func (p *process) compareCommand() *cobra.Command {
 			return usage("want two run directories or two URLs, got one of each")
 		}
 		if isURL(args[0]) {
-			for _, flag := range []string{"history", "anyway"} {
-				if c.Flags().Changed(flag) {
-					return usage("--%s: is for stored runs, but two servers are compared: leave it out", flag)
-				}
+			if c.Flags().Changed("history") {
+				return usage("--history: is for stored runs, but two servers are compared: leave it out")
 			}
 			return p.compareLive(c.Context(), args, flags())
 		}
-		return p.compareStored(args, flags(), history, anyway)
+		return p.compareStored(args, flags(), history)
 	}
 	return c
 }
@@ -78,8 +77,8 @@ func isURL(s string) bool {
 }
 
 // compareStored judges runs that were made before.
-func (p *process) compareStored(args []string, given map[string][]string, history []string, anyway bool) error {
-	if err := config.Only(given, "is for two servers, but two stored runs are compared", "tolerance", "json", "quiet", "explain"); err != nil {
+func (p *process) compareStored(args []string, given map[string][]string, history []string) error {
+	if err := config.Only(given, "is for two servers, but two stored runs are compared", "tolerance", "anyway", "json", "quiet", "explain"); err != nil {
 		return err
 	}
 	cfg, err := only(given)
@@ -94,7 +93,7 @@ func (p *process) compareStored(args []string, given map[string][]string, histor
 	if err != nil {
 		return err
 	}
-	o := compare.Options{Tolerance: cfg.Experiment.Tolerance, Anyway: anyway, Seed: 1}
+	o := compare.Options{Tolerance: cfg.Experiment.Tolerance, Anyway: cfg.Experiment.Anyway, Seed: 1}
 	for _, path := range history {
 		earlier, err := readRuns(path)
 		if err != nil {
@@ -113,6 +112,10 @@ func (p *process) compareStored(args []string, given map[string][]string, histor
 	res := *b[len(b)-1]
 	res.Points, res.Stages, res.Curve, res.Limit, res.Checklist, res.Warnings = nil, nil, nil, nil, nil, nil
 	res.Comparison = &c.Comparison
+	res.Verdict = result.Verdict{Valid: result.Valid, SLO: slo.None, Reasons: []string{}, Checks: []result.Check{}, Unchecked: []result.Unchecked{}}
+	if len(c.Invalid) > 0 {
+		res.Verdict.Valid, res.Verdict.Reasons = result.Invalid, c.Invalid
+	}
 	if err := p.show(&res, cfg.Output.JSON, cfg.Output.Explain); err != nil {
 		return err
 	}
@@ -181,6 +184,8 @@ func (p *process) compareServers(ctx context.Context, a, b *config.Config, resum
 // comparisonEnding is how the process ends with a comparison of stored runs.
 func comparisonEnding(c *result.Comparison) error {
 	switch {
+	case len(c.Invalid) > 0:
+		return &coded{exitInvalid, nil}
 	case regressed(c):
 		return &coded{exitRegression, nil}
 	case c.Standing == result.Undecided:

@@ -25,7 +25,7 @@ func TestSlips(t *testing.T) {
 		{"run --frobnicate", "unknown flag: --frobnicate; redline run --help lists the flags"},
 		{"compare a b --rate 5", "--rate: is for two servers, but two stored runs are compared: leave it out"},
 		{"compare http://a http://b --history c", "--history: is for stored runs, but two servers are compared: leave it out"},
-		{"compare http://a http://b --anyway", "--anyway: is for stored runs, but two servers are compared: leave it out"},
+		{"run --anyway", "--anyway: counts what is invalid among several runs, but there is one: add --repeat, or leave it out"},
 	} {
 		code, stdout, stderr := redline(t, nil, strings.Fields(tt.args)...)
 		if want := "redline: " + tt.want + "\n"; code != exitUsage || stderr != want || stdout != "" {

@@ -53,7 +53,7 @@ func (p *process) runCommand() *cobra.Command {
 		Args:       noArguments,
 	}
 	flags := addOptions(c, func(o *config.Option) bool {
-		return o.Group != config.ExperimentGroup && o.Group != config.TuneGroup || o.Flag == "repeat"
+		return o.Group != config.ExperimentGroup && o.Group != config.TuneGroup || o.Flag == "repeat" || o.Flag == "anyway"
 	}, nil)
 	var resume string
 	c.Flags().StringVar(&resume, "resume", "", "directory of repeats that were cut short, to go on with")

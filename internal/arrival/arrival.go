@@ -131,6 +131,17 @@ func (s Spec) MeanOver(from, to time.Duration) float64 {
 	return (p.count(to) - p.count(from)) / (to - from).Seconds()
 }
 
+// Dispersion is the variance of the number of arrivals over its mean, in
+// windows of many arrivals: 1 for Poisson, 0 for a constant rate; 1 for a Spec
+// that does not validate.
+func (s Spec) Dispersion() float64 {
+	p, arg, err := parse(s.Process)
+	if err != nil {
+		return 1
+	}
+	return p.dispersion(arg)
+}
+
 // Mean is the mean rate over the profile's Span.
 func (s Spec) Mean() float64 {
 	if span := s.Span(); span > 0 {

@@ -135,6 +135,9 @@ func TestCountsFollowTheory(t *testing.T) {
 		times := take(spec.Times(seed), n)
 		got := stats.IndexOfDispersion(times, int64(perWindow*second/spec.Rate))
 		want := th.cv * th.cv
+		if stated := spec.Dispersion(); math.Abs(stated-want) > 1e-12 {
+			t.Errorf("dispersion %g, want %g", stated, want)
+		}
 		// A variance of w window counts that are nearly normal has a relative
 		// standard error of sqrt(2/w); skewed counts need more, by the tail.
 		w := float64(n) / perWindow

@@ -24,6 +24,9 @@ type process struct {
 	takes       bool
 	least, most float64
 	form        string // how it is written
+	// dispersion is the variance of the number of arrivals in a long window
+	// over its mean.
+	dispersion func(arg float64) float64
 	// times gives the arrivals of a process of one per second, each as whole
 	// seconds and the rest.
 	times func(arg float64, seed uint64) iter.Seq2[float64, float64]
@@ -33,18 +36,21 @@ type process struct {
 var processes = []process{
 	{
 		name: "poisson", title: "Poisson", form: "poisson",
-		times: renewal(func(r *random, _ float64) float64 { return stats.Exponential(r) }),
+		dispersion: func(float64) float64 { return 1 },
+		times:      renewal(func(r *random, _ float64) float64 { return stats.Exponential(r) }),
 	},
 	{
 		name: "constant", title: "constant", form: "constant",
-		times: metronome,
+		dispersion: func(float64) float64 { return 0 },
+		times:      metronome,
 	},
 	{
 		// The shape is what vLLM calls burstiness: 1 is Poisson, below 1 the
 		// arrivals come in bursts, above 1 they even out.
 		name: "gamma", title: "gamma", form: "gamma(0.5)",
 		takes: true, least: 0.01, most: 1000,
-		times: renewal(func(r *random, shape float64) float64 { return stats.Gamma(r, shape) / shape }),
+		dispersion: func(shape float64) float64 { return 1 / shape },
+		times:      renewal(func(r *random, shape float64) float64 { return stats.Gamma(r, shape) / shape }),
 	},
 }
 

@@ -121,13 +121,19 @@ func joined(text, so string) string {
 // unsound says why a run's figures cannot be relied on, and whether that
 // forbids a comparison.
 func unsound(r *result.Result) (why string, grave bool) {
+	if r.Verdict.Valid == result.Invalid && len(r.Points) > 0 {
+		return strings.Join(append([]string{"it is not valid"}, r.Verdict.Reasons...), ", "), true
+	}
+	return cutShort(r)
+}
+
+// cutShort says why a run lacks figures, and whether that forbids a comparison.
+func cutShort(r *result.Result) (why string, grave bool) {
 	switch {
 	case len(r.Points) == 0:
 		return "nothing was measured", true
 	case r.Interrupted == result.ByUser || r.Interrupted == result.Killed || r.Verdict.Valid == result.Incomplete:
 		return "it was cut short, so that it lacks its slowest requests", true
-	case r.Verdict.Valid == result.Invalid:
-		return strings.Join(append([]string{"it is not valid"}, r.Verdict.Reasons...), ", "), true
 	case r.Interrupted != "":
 		return "it ended early: " + r.Interrupted, false
 	}
@@ -135,28 +141,34 @@ func unsound(r *result.Result) (why string, grave bool) {
 }
 
 // vet refuses runs that cannot be compared, unless that is forced; one without
-// any figure always is.
-func (c *Comparison) vet(runs []*result.Result, o Options) error {
-	var grave []string
+// any figure always is. It gives those whose figures cannot be relied on.
+func (c *Comparison) vet(runs []*result.Result, o Options) (spoilt []string, err error) {
 	for _, r := range runs {
 		why, refuse := unsound(r)
 		switch {
 		case len(r.Points) == 0:
-			return &Incomparable{Reasons: []string{"run " + r.ID + ": " + why}}
+			return nil, &Incomparable{Reasons: []string{"run " + r.ID + ": " + why}}
 		case refuse:
-			grave = append(grave, "run "+r.ID+": "+why)
+			spoilt = append(spoilt, "run "+r.ID+": "+why)
 		case why != "":
 			c.warn("", "run %s: %s", r.ID, why)
 		}
 	}
-	grave = append(grave, c.liken(runs)...)
+	grave := c.liken(runs)
 	if len(grave) > 0 && !o.Anyway {
-		return &Incomparable{Reasons: grave}
+		return nil, &Incomparable{Reasons: grave}
 	}
-	for _, text := range grave {
+	c.force(grave...)
+	c.Invalid = append(c.Invalid, spoilt...)
+	return spoilt, nil
+}
+
+// force notes what was compared although it cannot be.
+func (c *Comparison) force(reasons ...string) {
+	for _, text := range reasons {
 		c.warn("", "not comparable, but forced: %s", text)
+		c.Invalid = append(c.Invalid, "not comparable: "+text)
 	}
-	return nil
 }
 
 // seeds tells what the runs' seeds mean for the answer.

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,11 +31,6 @@ func TestWhatIsNotComparableIsRefusedOrWarnedOf(t *testing.T) {
 		{"model", func(r *result.Result) { r.Model.Name = "llama-3.1-70b" }, []string{"model: llama-3.1-8b against llama-3.1-70b"}, nil},
 		{"API", func(r *result.Result) { r.Engine.API = "openai-completions" }, []string{"API: openai-chat against openai-completions"}, nil},
 		{"arrivals", func(r *result.Result) { r.Workload.Arrival = "constant" }, []string{"arrivals: Poisson against constant"}, nil},
-		{"not valid", func(r *result.Result) {
-			r.Verdict = result.Verdict{Valid: "no", Reasons: []string{"lag: p99 7 ms, allowed ≤ 1 ms"}}
-		}, []string{"run b: it is not valid, lag: p99 7 ms, allowed ≤ 1 ms"}, nil},
-		{"interrupted", func(r *result.Result) { r.Interrupted = result.ByUser },
-			[]string{"run b: it was cut short, so that it lacks its slowest requests"}, nil},
 		{"a bound was reached", func(r *result.Result) { r.Interrupted = "max tokens" }, nil, []string{"run b: it ended early: max tokens"}},
 		{"accelerator", func(r *result.Result) { r.Hardware = result.Hardware{Accelerator: "H200", Count: 2} }, nil,
 			[]string{"accelerator: not stated against 2 × H200: the difference may be the hardware's"}},
@@ -98,6 +94,62 @@ func TestWhatIsRefusedCanBeForced(t *testing.T) {
 	empty := run("b", 1, func(r *result.Result) { r.Points = nil })
 	if _, err := Stored(one(run("a", 100)), one(empty), Options{Anyway: true}); err == nil {
 		t.Error("a run without figures was compared")
+	}
+}
+
+// The figures of runs that cannot be relied on are shown and marked; judged only
+// where that is asked for.
+func TestWhatIsNotValidIsShown(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct {
+		change func(*result.Result)
+		why    string
+	}{
+		"not valid": {func(r *result.Result) {
+			r.Verdict = result.Verdict{Valid: result.Invalid, Reasons: []string{"lag: p99 7 ms, allowed ≤ 1 ms"}}
+		}, "run b: it is not valid, lag: p99 7 ms, allowed ≤ 1 ms"},
+		"interrupted": {func(r *result.Result) { r.Interrupted = result.ByUser }, "run b: it was cut short, so that it lacks its slowest requests"},
+	} {
+		for _, anyway := range []bool{false, true} {
+			got, err := Stored(one(run("a", 100)), one(run("b", 150, c.change)), Options{Anyway: anyway})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := got.Metrics[0]
+			if len(got.Invalid) != 1 || got.Invalid[0] != c.why || m.A == nil || m.B == nil || math.Abs(*m.B-150) > 1e-6 {
+				t.Errorf("%s: invalid for %q with %+v, want %q and both figures", what, got.Invalid, m, c.why)
+			}
+			if judged := got.Worse(); judged != anyway {
+				t.Errorf("%s, anyway %v: judged %v: %s", what, anyway, judged, got.Verdict)
+			}
+			if want := "not judged: " + c.why; !anyway && got.Verdict != want {
+				t.Errorf("%s: %q, want %q", what, got.Verdict, want)
+			}
+		}
+	}
+}
+
+// A level that a sweep left out is none of those compared.
+func TestALevelThatWasLeftOutIsNotCompared(t *testing.T) {
+	t.Parallel()
+	two := func(id string, ttft float64) *result.Result {
+		r := run(id, ttft, loaded(5))
+		r.Points = append(r.Points, run(id, ttft, loaded(10)).Points...)
+		return r
+	}
+	b := two("b", 150)
+	b.Points[1].Invalid = "lag: p99 7 ms"
+	got, err := Stored(one(two("a", 100)), one(b), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range got.Metrics {
+		if m.Load != "5/s" {
+			t.Errorf("%s at %s is compared", m.Name, m.Load)
+		}
+	}
+	if want := []string{"10/s is left out, because it is not valid on one of the sides"}; !cmp.Equal(texts(got.Warnings), want) {
+		t.Errorf("warned %q, want %q", texts(got.Warnings), want)
 	}
 }
 

@@ -19,6 +19,9 @@ const (
 	defaultAlpha     = 0.05
 	defaultPower     = 0.8
 	defaultTolerance = 0.05
+	// defaultCalled is the least difference that is worth a verdict, where
+	// several runs show how far runs lie apart.
+	defaultCalled = 0.01
 )
 
 // Options says how to judge. The zero value works.
@@ -29,14 +32,16 @@ type Options struct {
 	// Power is the chance with which the smallest detectable effect would have
 	// been called; 0 means 0.8.
 	Power float64
-	// Tolerance is the relative difference that does not matter; 0 means 0.05.
+	// Tolerance is the relative difference that does not matter, whatever its
+	// chance; 0 means 0.05, and 0.01 to call a difference that rounds or sets
+	// of runs show.
 	// Shares of errors, which start near nothing, are held to a tenth of it as
 	// an absolute difference.
 	Tolerance float64
 	// History holds earlier runs of the same kind: what two single runs may
 	// differ by anyway.
 	History []*result.Result
-	// Anyway compares what is not comparable, with a warning.
+	// Anyway judges what is invalid or not comparable; the comparison says so.
 	Anyway bool
 	// Seed makes the resampling of intervals repeatable.
 	Seed uint64
@@ -47,6 +52,7 @@ type Options struct {
 func (o Options) alpha() float64     { return orDefault(o.Alpha, defaultAlpha) }
 func (o Options) power() float64     { return orDefault(o.Power, defaultPower) }
 func (o Options) tolerance() float64 { return orDefault(o.Tolerance, defaultTolerance) }
+func (o Options) called() float64    { return orDefault(o.Tolerance, defaultCalled) }
 func (o Options) level() float64     { return 1 - o.alpha() }
 
 func orDefault(value, fallback float64) float64 {
@@ -118,6 +124,15 @@ func (c *Comparison) conclude() {
 	if open != "" {
 		c.Verdict += "; too close to call: " + open
 	}
+}
+
+// unjudge leaves the figures and takes every verdict back.
+func (c *Comparison) unjudge(why string) {
+	for i := range c.Metrics {
+		m := &c.Metrics[i]
+		m.Standing, m.Verdict, m.P, m.PHolm = Undecided, "not judged", nil, nil
+	}
+	c.Standing, c.Verdict = Undecided, "not judged: "+why
 }
 
 func label(m *Metric) string {

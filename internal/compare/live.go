@@ -2,6 +2,7 @@ package compare
 
 import (
 	"math"
+	"slices"
 
 	"redline/internal/result"
 	"redline/internal/stats"
@@ -51,7 +52,10 @@ func Live(rounds []Round, o Options) *Comparison {
 		Test: "paired t on log ratios of rounds, Holm over metrics"}}
 	counted := c.counted(rounds)
 	c.Rounds = len(counted)
-	if n := len(counted); n < fewestForRanks {
+	if c.Rounds == 0 {
+		counted = measured(rounds) // shown, and said to be not valid
+	}
+	if n := c.Rounds; n < fewestForRanks {
 		c.warn("", "too few rounds: %d; from %d on the signed-rank test stands beside the t test", n, fewestForRanks)
 	}
 	var found []evidence
@@ -69,12 +73,21 @@ func Live(rounds []Round, o Options) *Comparison {
 		qa, qb = append(qa, r.QualityA), append(qb, r.QualityB)
 	}
 	c.weighQuality(qa, qb, o)
+	if c.Rounds == 0 {
+		c.unjudge("no round was valid on both sides")
+		return c
+	}
 	for i, p := range stats.Holm(orders) {
 		if p <= orderAlpha {
 			c.warn(found[i].warning, "%s: whether A or B came first mattered (p %.2g): allow a longer pause between the stages", found[i].name, p)
 		}
 	}
 	return c
+}
+
+// measured are the rounds in which both sides have figures.
+func measured(rounds []Round) []Round {
+	return slices.DeleteFunc(slices.Clone(rounds), func(r Round) bool { return len(r.A) == 0 || len(r.B) == 0 })
 }
 
 // counted are the rounds that are judged; it warns of those that are not, and
@@ -145,6 +158,7 @@ func (f figure) paired(rounds []Round, o Options) (e evidence, order float64, me
 	e.test = stats.OneSampleT(steps, o.level())
 	e.se = e.test.SD / math.Sqrt(float64(len(steps)))
 	e.equal = e.test.Mean == 0 && e.test.SD == 0
+	e.bar = f.tolerated(o.called())
 	e.why = "one round has no spread"
 	if len(steps) > 1 {
 		e.why = ""

@@ -20,8 +20,9 @@ type Spread = result.Spread
 
 const poolLevel = 0.95
 
-// Pool gives the variation between repeated runs. Runs that are not sound or
-// not of one kind with the first are left out, with a warning.
+// Pool gives the variation between repeated runs. Runs that were cut short or
+// are not of one kind with the first are left out, with a warning. Whether one
+// that is not valid counts is for the caller to say.
 func Pool(runs []*result.Result) *Pooled {
 	p := &Pooled{Metrics: []Spread{}}
 	sound := p.sound(runs)
@@ -53,7 +54,7 @@ func (p *Pooled) warn(format string, args ...any) {
 func (p *Pooled) sound(runs []*result.Result) []*result.Result {
 	var kept []*result.Result
 	for _, r := range runs {
-		why, grave := unsound(r)
+		why, grave := cutShort(r)
 		if !grave && len(kept) > 0 {
 			if unlike := new(Comparison).liken([]*result.Result{kept[0], r}); len(unlike) > 0 {
 				why, grave = unlike[0], true

@@ -14,14 +14,14 @@ import (
 func TestPoolShowsTheVariationBetweenRuns(t *testing.T) {
 	t.Parallel()
 	runs := runsOf("r", 100, 104, 98, 101, 103)
-	broken := run("x", 500, func(r *result.Result) { r.Verdict.Valid = "no" })
+	broken := run("x", 500, func(r *result.Result) { r.Interrupted = result.Killed })
 	other := run("y", 500, func(r *result.Result) { r.Workload.Name = "rag" })
 	got := Pool(append(runs, broken, other))
 	want := &Pooled{Runs: 5,
 		Metrics: []Spread{{Name: "ttft:p99", Unit: "ms", N: 5, Mean: 101.2, Min: 98, Max: 104,
 			CV: new(0.023591573885994713), WithinCV: new(0.02 / 1.959963984540054),
 			Interval: &[2]float64{98.23556783493339, 104.16443216506661}}},
-		Warnings: []result.Warning{{Text: "run x does not count: it is not valid"},
+		Warnings: []result.Warning{{Text: "run x does not count: it was cut short, so that it lacks its slowest requests"},
 			{Text: "run y does not count: workload: chat against rag"}}}
 	if diff := cmp.Diff(want, got, nineDigits); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

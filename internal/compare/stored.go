@@ -19,7 +19,8 @@ import (
 // not show how far the next one would lie, so two of them differ only where
 // the difference exceeds both what the runs themselves leave open and the
 // spread of Options.History or, without one, the tolerance; all else is
-// undecided. The error is an *Incomparable where the runs cannot be compared.
+// undecided. Of runs that are not valid or were cut short the figures are shown
+// and not judged. The error is an *Incomparable where the runs cannot be compared.
 func Stored(a, b []*result.Result, o Options) (*Comparison, error) {
 	if len(a) == 0 || len(b) == 0 {
 		return nil, errors.New("compare: each side needs at least one run")
@@ -29,7 +30,8 @@ func Stored(a, b []*result.Result, o Options) (*Comparison, error) {
 	c.B, b = side(b), separate(b)
 	o.History = separate(o.History)
 	all := slices.Concat(a, b)
-	if err := c.vet(all, o); err != nil {
+	unsound, err := c.vet(all, o)
+	if err != nil {
 		return nil, err
 	}
 	c.seeds(a, b)
@@ -42,6 +44,9 @@ func Stored(a, b []*result.Result, o Options) (*Comparison, error) {
 	}
 	c.judge(found, o)
 	c.weighQuality(qualities(a), qualities(b), o)
+	if len(unsound) > 0 && !o.Anyway {
+		c.unjudge(strings.Join(unsound, "; "))
+	}
 	return c, nil
 }
 
@@ -122,17 +127,21 @@ func (c *Comparison) pairs(a, b []*result.Result, history []*result.Result, o Op
 		if len(inA[i]) < len(a) || len(inB[i]) < len(b) {
 			continue
 		}
-		common++
 		name := ""
 		if len(a[0].Points) > 1 {
 			name = place(a[0], i)
+		}
+		common++
+		if !o.Anyway && len(c.Invalid) == 0 && slices.ContainsFunc(slices.Concat(inA[i], inB[i]), leftOut) {
+			c.warn("", "%s is left out, because it is not valid on one of the sides", name)
+			continue
 		}
 		found = append(found, c.evidence(inA[i], inB[i], name, before[i], o)...)
 	}
 	apart := fmt.Sprintf("load: %s against %s", loadNames(a[0]), loadNames(b[0]))
 	switch {
 	case common == 0 && o.Anyway && onePoint(a) && onePoint(b):
-		c.warn("", "not comparable, but forced: %s", apart)
+		c.force(apart)
 		return c.evidence(firstPoints(a), firstPoints(b), "", nil, o), nil
 	case common == 0:
 		return nil, &Incomparable{Reasons: []string{apart}}
@@ -162,7 +171,7 @@ func (c *Comparison) evidence(a, b []*result.Point, load string, earlier []*resu
 		if len(a) == 1 && len(b) == 1 {
 			e = f.single(a[0], b[0], valuesOf(f, earlier), o)
 		} else {
-			e = f.between(va, vb, o.level())
+			e = f.between(va, vb, o)
 		}
 		e.load = load
 		found = append(found, e)
@@ -172,6 +181,9 @@ func (c *Comparison) evidence(a, b []*result.Point, load string, earlier []*resu
 	}
 	return found
 }
+
+// leftOut reports whether a point of a valid run does not count in it.
+func leftOut(p *result.Point) bool { return p.Invalid != "" }
 
 func promise(p *result.Point) string {
 	text := ""
@@ -202,8 +214,9 @@ func valuesOf(f figure, points []*result.Point) []float64 {
 }
 
 // between tests two sets of runs, of which one may be a single run.
-func (f figure) between(a, b []float64, level float64) evidence {
-	e := nothing(f)
+func (f figure) between(a, b []float64, o Options) evidence {
+	e, level := nothing(f), o.level()
+	e.bar = f.tolerated(o.called())
 	e.a, e.b = stats.Mean(a), stats.Mean(b)
 	switch {
 	case len(a) > 1 && len(b) > 1:

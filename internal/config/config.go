@@ -38,7 +38,9 @@ type Config struct {
 	// Objectives are the promises to judge, in the order given.
 	Objectives Objectives `yaml:"sla_thresholds,omitempty"`
 	// Confidence is one minus the chance of a wrong verdict of either kind.
-	Confidence float64    `yaml:"confidence,omitempty"`
+	Confidence float64 `yaml:"confidence,omitempty"`
+	// Strict makes every check of the run itself final.
+	Strict     bool       `yaml:"strict,omitempty"`
 	Metrics    Metrics    `yaml:"metrics,omitempty"`
 	Experiment Experiment `yaml:"experiment,omitempty"`
 	// Tune is which settings of a launched server are tried.

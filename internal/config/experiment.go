@@ -27,6 +27,9 @@ type Experiment struct {
 	Rounds int `yaml:"rounds,omitempty"`
 	// Tolerance is the relative difference that does not matter.
 	Tolerance float64 `yaml:"tolerance,omitempty"`
+	// Anyway counts what is invalid or not comparable; the answer is then
+	// marked invalid.
+	Anyway bool `yaml:"anyway,omitempty"`
 	// Toggles are optimizations to measure with and without. OnURL and OffURL
 	// are two servers that differ in the one that is named; without them the
 	// embedded engine is switched.

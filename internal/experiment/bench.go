@@ -352,7 +352,7 @@ func (x *conductor) sustain(ctx context.Context) error {
 		Duration:    cmp.Or(spec.Sustained, defaultSustained),
 		Question:    "Does the limit hold?",
 		Expectation: []string{"objectives"}})
-	if err == nil && x.cut == "" {
+	if err == nil && x.cut == "" && x.leftOut == "" {
 		x.res.Sustained = new(len(x.res.Points) - 1)
 	}
 	return err

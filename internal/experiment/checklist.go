@@ -53,7 +53,7 @@ func answering(res *result.Result) []int {
 	}
 	var points []int
 	for i := range res.Points {
-		if !prepared[i] {
+		if !prepared[i] && res.Points[i].Invalid == "" {
 			points = append(points, i)
 		}
 	}

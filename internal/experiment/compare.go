@@ -14,6 +14,7 @@ import (
 	"redline/internal/config"
 	"redline/internal/measure"
 	"redline/internal/result"
+	"redline/internal/slo"
 )
 
 // roundLength is how long each side of a round is measured, where the plan does
@@ -48,7 +49,21 @@ func Compare(ctx context.Context, o Options, b *config.Config) (*result.Result, 
 		return nil, "", err
 	}
 	a, theirs := side{name: "A", config: x.Config, target: x.target}, side{name: "B", config: &second, target: found}
-	return x.finish(x.compare(ctx, a, theirs, cmp.Or(x.Config.Experiment.Rounds, compare.DefaultRounds)))
+	rounds := cmp.Or(x.Config.Experiment.Rounds, compare.DefaultRounds)
+	err = x.compare(ctx, a, theirs, rounds)
+	if err == nil {
+		x.carry(theirs, rounds)
+	}
+	return x.finish(err)
+}
+
+// carry says of the whole what its rounds make of it: where B's objectives
+// stand, and whether enough rounds count.
+func (x *conductor) carry(b side, rounds int) {
+	x.res.Verdict.SLO = x.standing(b)
+	if n := x.res.Comparison.Rounds; n < neededRounds(rounds) {
+		x.unsupported("%d of %d rounds count on both sides, and %d are needed", n, rounds, neededRounds(rounds))
+	}
 }
 
 // turnLength is how long each side of a round is measured: it is part of the
@@ -75,8 +90,6 @@ type side struct {
 	values map[string]string
 	place  int
 	label  string
-	// anyway counts rounds that are not valid.
-	anyway bool
 }
 
 // compare runs the rounds, A first in one and B in the next.
@@ -96,28 +109,50 @@ func (x *conductor) compare(ctx context.Context, a, b side, rounds int) error {
 			if err != nil {
 				return err
 			}
-			s.note(&round, res)
+			s.note(&round, res, x.leftOut)
 			slowest = max(slowest, x.e2e)
 		}
 		warmup = min(max(2*slowest, 3*time.Second), roundLength).Round(time.Second)
 		seen = append(seen, round)
 		x.compared(seen, a, b)
 	}
-	if v := &x.res.Verdict; x.res.Comparison.Rounds == 0 {
-		v.Valid = result.Invalid
-		v.Reasons = append(v.Reasons, "no round was valid on both sides: nothing was compared")
-	}
 	return nil
 }
 
+// neededRounds is how many of the planned rounds carry a comparison: half of
+// them, and two, of which a spread can be seen.
+func neededRounds(planned int) int { return min(planned, max(2, (planned+1)/2)) }
+
+// standing is where a side's objectives stand in most of its rounds.
+func (x *conductor) standing(s side) slo.Standing {
+	counts := map[slo.Standing]int{}
+	rounds := 0
+	for _, stage := range x.res.Stages {
+		if stage.Purpose != roundPurpose || stage.LeftOut != "" || stage.Point == nil || !strings.HasSuffix(x.res.Points[*stage.Point].Name, " "+s.name) {
+			continue
+		}
+		counts[slo.Overall(x.res.Points[*stage.Point].Objectives)]++
+		rounds++
+	}
+	for _, one := range []slo.Standing{slo.Missed, slo.Met, slo.None} {
+		if 2*counts[one] > rounds {
+			return one
+		}
+	}
+	if rounds == 0 || len(x.Config.Objectives) == 0 {
+		return slo.None
+	}
+	return slo.Undecided
+}
+
 // note puts what came of a side's turn into the round.
-func (s side) note(round *compare.Round, res *result.Result) {
+func (s side) note(round *compare.Round, res *result.Result, leftOut string) {
 	switch {
 	case len(res.Points) == 0:
 		round.Skip = s.name + ": nothing was measured"
 		return
-	case res.Verdict.Valid == result.Invalid && !s.anyway:
-		round.Skip = s.name + ": not valid: " + res.Verdict.Reasons[0]
+	case leftOut != "":
+		round.Skip = s.name + ": not valid: " + leftOut
 	}
 	values := compare.ValuesOf(&res.Points[0])
 	if s.name == "A" {

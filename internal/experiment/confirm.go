@@ -25,9 +25,9 @@ func (t *tuner) confirm(ctx context.Context) error {
 		t.rig.places = 2
 	}
 	begin := t.spec.Baseline()
-	a := side{name: "A", config: t.rig.config(begin, 0), rig: t.rig, values: begin, anyway: t.spec.Anyway,
+	a := side{name: "A", config: t.rig.config(begin, 0), rig: t.rig, values: begin,
 		label: "baseline, " + words(t.record.Baseline)}
-	b := side{name: "B", config: t.rig.config(t.values, 1), rig: t.rig, values: t.values, place: 1, anyway: t.spec.Anyway,
+	b := side{name: "B", config: t.rig.config(t.values, 1), rig: t.rig, values: t.values, place: 1,
 		label: "winner, " + words(t.record.Winner)}
 	err := t.compare(ctx, a, b, rounds)
 	var failure *launch.Failure
@@ -39,7 +39,7 @@ func (t *tuner) confirm(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	t.conclude(keep)
+	t.conclude(keep, rounds)
 	return nil
 }
 
@@ -57,17 +57,17 @@ func (t *tuner) rounds() int {
 }
 
 // conclude words what came of the turns.
-func (t *tuner) conclude(keep string) {
+func (t *tuner) conclude(keep string, rounds int) {
 	c := t.res.Comparison
 	turns := fmt.Sprintf("%d rounds by turns", c.Rounds)
 	v := tune.Weigh(c.Metrics, tune.Options{Objectives: t.options.Objectives, Tolerance: t.options.Tolerance})
 	switch {
+	case c.Rounds < neededRounds(rounds):
+		t.record.Standing = result.TuningUnconfirmed
+		t.record.Verdict = fmt.Sprintf("%s looked better, but only %d of %d rounds with the baseline were valid: run it again on a quiet machine", keep, c.Rounds, rounds)
 	case v.Standing == result.Better:
 		t.record.Standing = result.TuningConfirmed
 		t.record.Verdict = fmt.Sprintf("keep %s: %s, over %s with the baseline%s", keep, v.Why, turns, paid(c.Metrics))
-	case c.Rounds == 0:
-		t.record.Standing = result.TuningUnconfirmed
-		t.record.Verdict = keep + " looked better, but no round with the baseline was valid: run it again on a quiet machine"
 	default:
 		t.record.Standing = result.TuningUnconfirmed
 		t.record.Verdict = fmt.Sprintf("%s looked better, but %s with the baseline do not show it: %s", keep, turns, v.Why)

@@ -5,6 +5,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,9 @@ type Stage struct {
 	Purpose string
 	Config  *config.Config
 
-	on *measure.Target // nil: the experiment's own
+	// repeats is the name of the stage that this one is the second attempt at.
+	repeats string
+	on      *measure.Target // nil: the experiment's own
 	// launched is the server that the stage needs, where it has to be started.
 	launched *rented
 	// sound reports whether what was kept of the stage need not be run again;
@@ -67,7 +70,13 @@ type conductor struct {
 	res    *result.Result // nil before the first stage has ended
 	e2e    time.Duration  // mean of the last stage
 	cut    string         // why the last stage was cut short, "" if it was not
-	used   measure.Used   // of the plan's limits on tokens and money
+	// leftOut is why the last stage does not count, "" if it does; and lost how
+	// long its attempts that do not count kept the server busy.
+	leftOut string
+	lost    time.Duration
+	// rejected are all stages that do not count.
+	rejected []rejected
+	used     measure.Used // of the plan's limits on tokens and money
 	// other is the second server of a comparison.
 	other *measure.Target
 	// passed is how much of what was foreseen is over.
@@ -101,8 +110,21 @@ func (x *conductor) stopped(ctx context.Context) bool {
 }
 
 // run runs one stage, or takes what an earlier attempt left of it, and adds it
-// to the result.
+// to the result. A stage that fails a check which may pass the next time is
+// repeated once; where that fails too, leftOut says that it does not count.
 func (x *conductor) run(ctx context.Context, s Stage) (*result.Result, error) {
+	x.lost = 0
+	res, err := x.attempt(ctx, s)
+	if err != nil || x.leftOut == "" {
+		return res, err
+	}
+	x.withdraw()
+	return x.attempt(ctx, x.again(s))
+}
+
+// attempt runs a stage once.
+func (x *conductor) attempt(ctx context.Context, s Stage) (*result.Result, error) {
+	x.leftOut = ""
 	x.number++
 	path := filepath.Join(x.dir.Path, store.StagesDir, fmt.Sprintf("%02d-%s", x.number, fileName(s.Name)))
 	c := *s.Config
@@ -246,13 +268,14 @@ func (x *conductor) add(s Stage, path string, res *result.Result) {
 	if x.res == nil {
 		x.res = x.blank(res)
 	}
-	entry := result.Stage{Name: s.Name, Purpose: s.Purpose}
+	x.leftOut = x.reject(s, res)
+	entry := result.Stage{Name: s.Name, Purpose: s.Purpose, LeftOut: x.leftOut}
 	if relative, err := filepath.Rel(x.dir.Path, path); err == nil {
 		entry.Dir = filepath.ToSlash(relative)
 	}
 	if len(res.Points) > 0 {
 		p := res.Points[0]
-		p.Name, p.Probe = s.Name, p.Window.Seconds() < probeBelow.Seconds()
+		p.Name, p.Probe = cmp.Or(s.repeats, s.Name), p.Window.Seconds() < probeBelow.Seconds()
 		x.res.Points = append(x.res.Points, p)
 		entry.Point = new(len(x.res.Points) - 1)
 		if p.Latency.E2E != nil {
@@ -260,8 +283,8 @@ func (x *conductor) add(s Stage, path string, res *result.Result) {
 		}
 	}
 	x.res.Stages = append(x.res.Stages, entry)
-	if s.Measures() {
-		x.judge(s, res)
+	if s.Measures() && x.leftOut == "" {
+		x.adopt(s.Name, res)
 	}
 	if x.cut = res.Interrupted; x.cut != "" {
 		x.res.Warnings = append(x.res.Warnings, result.Warning{Figure: "points", Text: s.Name + " was cut short: " + res.Interrupted})
@@ -292,16 +315,8 @@ func (x *conductor) blank(first *result.Result) *result.Result {
 	return &whole
 }
 
-// judge takes a stage's checks into the whole's: of each the one that failed,
-// else the last. A run is as sound as the least sound of its stages.
-func (x *conductor) judge(s Stage, res *result.Result) {
-	if slices.Contains([]string{roundPurpose, repeatPurpose, baselinePurpose, trialPurpose, togglePurpose}, s.Purpose) && res.Verdict.Valid == result.Invalid {
-		return // it does not count, and says so
-	}
-	x.adopt(s.Name, res)
-}
-
-// adopt makes a stage's checks the whole's.
+// adopt takes a stage's checks into the whole's: of each the one that failed,
+// else the last. A run is as sound as the least sound of the stages that count.
 func (x *conductor) adopt(name string, res *result.Result) {
 	v := &x.res.Verdict
 	for _, check := range res.Verdict.Checks {
@@ -320,10 +335,8 @@ func (x *conductor) adopt(name string, res *result.Result) {
 		v.Valid = result.Invalid
 	}
 	v.Reasons = []string{}
-	for _, check := range v.Checks {
-		if !check.OK {
-			v.Reasons = append(v.Reasons, check.Name+": "+check.Figure+", allowed "+check.Threshold)
-		}
+	for _, check := range v.Failed() {
+		v.Reasons = append(v.Reasons, check.Reason())
 	}
 }
 

@@ -52,7 +52,7 @@ func (x *conductor) findLimit(ctx context.Context) error {
 		return err
 	}
 	defer func() { x.answer(s) }()
-	left := spec.Budget
+	left, lost := spec.Budget, false
 	prompt, output := x.target.MeanLengths(x.Config)
 	for {
 		level, ok := s.Next()
@@ -78,7 +78,16 @@ func (x *conductor) findLimit(ctx context.Context) error {
 		if seen.Spent, err = x.spent(res.Points[0]); err != nil {
 			return err
 		}
+		seen.Spent += x.lost
 		left -= seen.Spent
+		if x.leftOut != "" {
+			if lost {
+				return x.endLimit(s) // the search would ask for nothing else
+			}
+			lost = true
+			continue
+		}
+		lost = false
 		seen.Work = luck(res.Points[0], seen.Work, prompt, output)
 		s.Observe(asMeasured(level, res), seen)
 		if level.Purpose == search.Sustain && res.Interrupted == "" {
@@ -89,6 +98,15 @@ func (x *conductor) findLimit(ctx context.Context) error {
 		}
 		x.answer(s)
 	}
+}
+
+// endLimit ends a search whose next level cannot be measured: what is known so
+// far is the answer, if there is any.
+func (x *conductor) endLimit(s *search.Search) error {
+	if s.Answer().Requests == 0 {
+		x.unsupported("no level of the search counts")
+	}
+	return nil
 }
 
 // judgeAccepted adds to the last point what its records say of the stopping
@@ -231,7 +249,7 @@ func (x *conductor) answer(s *search.Search) {
 	if limit.Requests == 0 {
 		return // no level has ended: nothing is known of a limit
 	}
-	limit.LeastCost = price.Least(x.res.Points[x.firstLevel:])
+	limit.LeastCost = price.Least(x.counted(x.firstLevel))
 	x.res.Limit = &limit
 	x.curve("rate", "")
 	x.res.Curve.Knee = limit.Knee

@@ -92,8 +92,15 @@ func (x *conductor) matrix(ctx context.Context) error {
 		if slices.Contains(row.Expectation, "objectives") {
 			// The other rows are instruments: only of these is it asked
 			// whether they keep the promise.
+			if x.rows[row.Name] == nil {
+				x.unsupported("%s, which asks for the objectives, is left out", row.Name)
+				continue
+			}
 			x.res.Verdict.SLO = slo.Overall(x.rows[row.Name].Objectives)
 		}
+	}
+	if len(x.rows) == 0 {
+		x.unsupported("every row is left out")
 	}
 	return nil
 }
@@ -119,6 +126,10 @@ func (x *conductor) row(ctx context.Context, r config.Row) error {
 	entry := &x.res.Stages[len(x.res.Stages)-1]
 	entry.Hypothesis, entry.Question = r.Hypothesis, r.Question
 	entry.Expectation = strings.Join(r.Expectation, "; ")
+	if x.leftOut != "" {
+		entry.Outcome = "left out, not valid: " + x.leftOut
+		return x.keep(result.Killed)
+	}
 	entry.Outcome, entry.Agrees = x.answerRow(r, point)
 	if x.rows == nil {
 		x.rows = map[string]*result.Point{}

@@ -339,7 +339,7 @@ func (x *conductor) addVariant(i int, name string, res *result.Result, p *result
 		entry.Point = new(len(x.res.Points) - 1)
 	}
 	x.res.Stages = append(x.res.Stages, entry)
-	x.judge(Stage{Name: name}, res)
+	x.adopt(name, res)
 	x.res.Verdict.SLO = worse(x.res.Verdict.SLO, res.Verdict.SLO)
 	p.Variants = append(p.Variants, line)
 	p.Acceptance = together(p.Variants)

@@ -25,8 +25,8 @@ func Repeat(ctx context.Context, o Options) (*result.Result, string, error) {
 
 func (x *conductor) repeat(ctx context.Context) error {
 	var runs []*result.Result
-	var sound []result.Point
-	for n := range max(1, x.Config.Experiment.Repeat) {
+	planned := max(1, x.Config.Experiment.Repeat)
+	for n := range planned {
 		c := *x.Config
 		c.Experiment = config.Experiment{}
 		c.Seed += uint64(n)
@@ -34,32 +34,29 @@ func (x *conductor) repeat(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		runs = append(runs, res)
-		if res.Verdict.Valid != result.Invalid {
-			sound = append(sound, res.Points...)
+		if x.leftOut == "" {
+			runs = append(runs, res)
 		}
 		x.varied(compare.Pool(runs))
-		x.res.Verdict.SLO = worst(sound)
+		x.res.Verdict.SLO = worst(x.counted(0))
 	}
-	if len(sound) == 0 {
-		// Then there is nothing but what does not count.
-		for n, res := range runs {
-			x.adopt(x.res.Stages[n].Name, res)
-		}
+	if needed := min(planned, 2); len(runs) < needed {
+		// Then there is little but what does not count, which is shown all the same.
+		x.unsupported("%d of %d runs count, and %d are needed", len(runs), planned, needed)
 		x.res.Verdict.SLO = worst(x.res.Points)
 	}
-	return x.pool(runs, len(sound) > 0)
+	return x.pool(len(runs) > 0)
 }
 
 // repeatPurpose is that of one of several runs of a load.
 const repeatPurpose = "repeat"
 
 // pool adds the figures of all runs together as one more point, without those
-// that are not sound where there are others.
-func (x *conductor) pool(runs []*result.Result, soundOnly bool) error {
+// that are left out where there are others.
+func (x *conductor) pool(countedOnly bool) error {
 	var paths []string
-	for n, s := range x.res.Stages {
-		if soundOnly && runs[n].Verdict.Valid == result.Invalid {
+	for _, s := range x.res.Stages {
+		if s.Point == nil || countedOnly && s.LeftOut != "" {
 			continue
 		}
 		paths = append(paths, filepath.Join(x.dir.Path, filepath.FromSlash(s.Dir)))

@@ -44,12 +44,23 @@ func (x *conductor) sweep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if x.leftOut != "" {
+			if by == "rate" && x.Config.Experiment.Rates == nil {
+				stop = "no higher load could be offered: " + stage.Name + " is left out"
+				break
+			}
+			continue
+		}
 		if stop = x.saturated(res); stop != "" {
 			break
 		}
 	}
 	x.curve(by, stop)
-	x.res.Verdict.SLO = overall(x.res.Points)
+	levels := x.counted(0)
+	x.res.Verdict.SLO = overall(levels)
+	if needed := min(2, len(x.res.Points)); len(levels) < needed {
+		x.unsupported("%d of %d levels count, and %d are needed", len(levels), len(x.res.Points), needed)
+	}
 	return nil
 }
 

@@ -37,6 +37,9 @@ func (x *conductor) hotTenant(ctx context.Context) error {
 			return err
 		}
 	}
+	if x.rows["hot-tenant"] == nil || x.rows["others-alone"] == nil {
+		return nil // one of the two is left out, and there is nothing to compare
+	}
 	about.Tenant = busiest(x.rows["hot-tenant"], names[0], names[1])
 	about.Beside = tenantP99(x.rows["hot-tenant"], about.Tenant)
 	about.Without = tenantP99(x.rows["others-alone"], about.Tenant)

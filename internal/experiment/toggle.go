@@ -87,7 +87,7 @@ func onOff(on bool) string {
 // toggle runs the rounds of one optimization, the same requests for both sides.
 func (x *conductor) toggle(ctx context.Context, name string, on, off side) error {
 	t := result.Toggle{Name: name, With: on.about(), Without: off.about()}
-	var seen []toggle.Request
+	var seen, spoilt []toggle.Request
 	at := -1
 	for round := range x.toggleRounds() {
 		order := []side{off, on}
@@ -96,27 +96,34 @@ func (x *conductor) toggle(ctx context.Context, name string, on, off side) error
 		}
 		logs, skip := map[string]map[turnKey]outcome{}, ""
 		for _, s := range order {
-			res, err := x.run(ctx, x.toggleStage(s, name, round))
+			_, err := x.run(ctx, x.toggleStage(s, name, round))
 			if err != nil {
 				return err
 			}
-			if res.Verdict.Valid == result.Invalid {
-				skip = fmt.Sprintf("round %d %s: not valid: %s", round+1, s.name, res.Verdict.Reasons[0])
+			if x.leftOut != "" {
+				skip = fmt.Sprintf("round %d %s: not valid: %s", round+1, s.name, x.leftOut)
 			}
 			if logs[s.name], err = x.lastRecords(); err != nil {
 				return err
 			}
 		}
+		paired, alone := pairUp(logs["on"], logs["off"], round)
 		if skip == "" {
-			paired, alone := pairUp(logs["on"], logs["off"], round)
 			seen, t.Unpaired, t.Rounds = append(seen, paired...), t.Unpaired+alone, t.Rounds+1
 		} else {
-			t.Skipped = append(t.Skipped, skip)
+			spoilt, t.Skipped = append(spoilt, paired...), append(t.Skipped, skip)
 		}
-		at = x.judgeToggle(t, seen, at)
+		if t.Rounds > 0 {
+			at = x.judgeToggle(t, seen, at)
+		} else {
+			at = x.judgeToggle(t, spoilt, at) // shown, and said to be not valid
+		}
 	}
 	return x.keep(result.Killed)
 }
+
+// notValid is the verdict on figures that are only shown.
+const notValid = "not judged: no round was valid on both sides"
 
 // settleToggles says of the whole what its stages cannot: that nothing is known
 // of an optimization, and that what the first stage declares holds for half of
@@ -130,9 +137,7 @@ func (x *conductor) settleToggles() {
 		t := &x.res.Toggles[i]
 		delete(x.res.Engine.Declared, t.Name)
 		if t.Rounds == 0 {
-			v := &x.res.Verdict
-			v.Valid = result.Invalid
-			v.Reasons = append(v.Reasons, fmt.Sprintf("%s: no round was valid on both sides: %s", t.Name, t.Skipped[0]))
+			x.unsupported("%s: no round was valid on both sides", t.Name)
 		}
 	}
 }
@@ -140,6 +145,12 @@ func (x *conductor) settleToggles() {
 // judgeToggle puts what is known so far of a toggle at its place in the result.
 func (x *conductor) judgeToggle(t result.Toggle, seen []toggle.Request, at int) int {
 	toggle.Judge(&t, seen, toggle.Options{Tolerance: x.Config.Experiment.Tolerance})
+	if t.Rounds == 0 {
+		t.Verdict = notValid
+		for i := range t.Metrics {
+			t.Metrics[i].Standing, t.Metrics[i].Verdict = result.ToggleUndecided, notValid
+		}
+	}
 	if t.Unpaired > 0 {
 		t.Warnings = append(t.Warnings, result.Warning{Figure: "requests", Text: fmt.Sprintf(
 			"%d of %d requests did not end well on both sides and are left out: the side that lost more of them looks better for it",

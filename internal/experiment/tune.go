@@ -29,8 +29,6 @@ const (
 	tuneRounds = 8
 	// fewestTurns is how many rounds a budget must leave room for.
 	fewestTurns = 3
-	// attempts is how often a run that comes out invalid is made.
-	attempts = 2
 )
 
 // tuner walks over the knobs of a server, one value at a time, from a baseline.
@@ -76,7 +74,7 @@ func Tune(ctx context.Context, o Options) (*result.Result, string, error) {
 		return nil, "", err
 	}
 	t := &tuner{conductor: x, spec: settled.Tune, values: settled.Tune.Baseline(),
-		options: tune.Options{Objectives: objectives, Anyway: settled.Tune.Anyway,
+		options: tune.Options{Objectives: objectives,
 			Tolerance: cmp.Or(settled.Experiment.Tolerance, tune.DefaultTolerance)},
 		rig: &rig{x: x, spec: settled.Server.Spec, places: 1, running: map[int]*running{}}}
 	t.record = &result.Tuning{Command: x.serverCommand(), Objective: settled.Tune.Objective, Tolerance: t.options.Tolerance,
@@ -155,6 +153,7 @@ func (t *tuner) baseline(ctx context.Context) error {
 		t.record.Stopped = "no run of the baseline was sound, so nothing can be held against it"
 		t.record.Verdict = "nothing was decided: " + t.record.Stopped
 		t.adopt("baseline", last)
+		t.unsupported("no run of the baseline counts")
 		return nil
 	}
 	t.options.Spread = tune.Spread(sound)
@@ -166,32 +165,20 @@ func (t *tuner) baseline(ctx context.Context) error {
 
 // counts reports whether a run can be judged.
 func (t *tuner) counts(res *result.Result) bool {
-	return (res.Verdict.Valid != result.Invalid || t.spec.Anyway) && len(res.Points) > 0 && res.Points[0].Requests.OK > 0
+	sound := res.Verdict.Valid != result.Invalid || t.Config.Experiment.Anyway
+	return sound && len(res.Points) > 0 && res.Points[0].Requests.OK > 0
 }
 
 // lastPoint is the index of the point that the last stage gave.
 func (t *tuner) lastPoint() *int { return t.res.Stages[len(t.res.Stages)-1].Point }
 
-// measure runs one stage on a fresh server with the given settings, once more
-// where the machine spoiled it.
+// measure runs one stage on a fresh server with the given settings.
 func (t *tuner) measure(ctx context.Context, name, purpose string, values map[string]string) (res *result.Result, n *rented, err error) {
-	for try := range attempts {
-		if try > 0 {
-			name += " again"
-		}
-		n = t.rig.hold(maps.Clone(values), 0)
-		n.keepFailure = purpose == trialPurpose
-		res, err = t.conductor.run(ctx, Stage{Name: name, Purpose: purpose, Config: t.rig.config(values, 0), launched: n})
-		t.rig.release()
-		t.step = max(n.took, time.Second)
-		if err != nil || res.Verdict.Valid != result.Invalid {
-			break
-		}
-		if t.spec.Anyway {
-			t.adopt(name, res)
-			break
-		}
-	}
+	n = t.rig.hold(maps.Clone(values), 0)
+	n.keepFailure = purpose == trialPurpose
+	res, err = t.conductor.run(ctx, Stage{Name: name, Purpose: purpose, Config: t.rig.config(values, 0), launched: n})
+	t.rig.release()
+	t.step = max(n.took, time.Second)
 	return res, n, err
 }
 
@@ -264,7 +251,7 @@ func (t *tuner) note(format string, args ...any) {
 func (t *tuner) decide(step *result.TuningStep, res *result.Result) error {
 	step.Point = t.lastPoint()
 	switch {
-	case res.Verdict.Valid == result.Invalid && !t.spec.Anyway:
+	case res.Verdict.Valid == result.Invalid && !t.Config.Experiment.Anyway:
 		t.unjudged++
 		step.Decision, step.Why = result.StepUndecided, "not judged, its run is not valid: "+strings.Join(res.Verdict.Reasons, "; ")
 		return nil

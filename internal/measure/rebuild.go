@@ -101,7 +101,7 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 // keptEvidence is what the telemetry log of a killed run still tells. How
 // arrivals were stamped stands nowhere, so that stays open.
 func keptEvidence(res *result.Result, c *config.Config, dir *store.Dir, logged *telemetry.Logged, start, end int64) validity.Evidence {
-	evidence := validity.Evidence{Embedded: c.Embedded(), DesignedCache: designedSharing(c, begun(dir)),
+	evidence := validity.Evidence{Partial: true, Embedded: c.Embedded(), DesignedCache: designedSharing(c, begun(dir)),
 		Natural: c.Workload.EndsNaturally(), KeepsLength: keepsLength(c)}
 	if len(logged.Lines) == 0 {
 		return evidence

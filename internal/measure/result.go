@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"redline/internal/config"
@@ -172,7 +173,13 @@ func judge(res *result.Result, c *config.Config, log records, start, end int64, 
 	res.Warnings = append(res.Warnings, crosscheck.Warnings(point.CrossChecks)...)
 	res.Points = append(res.Points, point)
 	evidence.Summary, evidence.Load = summary, point.Load
-	res.Verdict.Checks, res.Verdict.Unchecked = validity.Judge(evidence)
+	evidence.Strict, evidence.Dispersion = c.Strict, c.Load.Dispersion()
+	if len(c.Objectives) > 0 {
+		evidence.Judged = summary.Objectives
+	}
+	judged := validity.Judge(evidence)
+	res.Verdict.Checks, res.Verdict.Unchecked = judged.Checks, judged.Unchecked
+	res.Warnings = append(res.Warnings, judged.Notes...)
 	res.Verdict.SLO = slo.Overall(summary.Objectives)
 	conclude(res)
 	for _, n := range summary.Notes {
@@ -184,12 +191,11 @@ func judge(res *result.Result, c *config.Config, log records, start, end int64, 
 // conclude words the verdict from its checks and objectives.
 func conclude(res *result.Result) {
 	v := &res.Verdict
-	for _, check := range v.Checks {
-		if !check.OK {
-			v.Valid = result.Invalid
-			v.Reasons = append(v.Reasons, check.Name+": "+check.Figure+", allowed "+check.Threshold)
-		}
+	for _, check := range v.Failed() {
+		v.Valid = result.Invalid
+		v.Reasons = append(v.Reasons, check.Reason())
 	}
+	res.Points[0].Invalid = strings.Join(v.Reasons, "; ")
 	for _, o := range res.Points[0].Objectives {
 		if o.Standing == slo.Missed {
 			v.Reasons = append(v.Reasons, "missed "+o.Objective)

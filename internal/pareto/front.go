@@ -80,6 +80,7 @@ func Of(series []Series, pair Pair) *Front {
 			f.Notes = append(f.Notes, fmt.Sprintf("%s has no point with both %s and %s", s.Name, f.X.Name, f.Y.Name))
 		}
 	}
+	f.readmit()
 	f.judge()
 	f.hold()
 	f.Notes = append(f.Notes, differences(series)...)
@@ -179,12 +180,26 @@ func alike(r *result.Result) []int {
 // server's throughput is real, but its latency is that of no load that lasts.
 func admitted(r *result.Result, p *result.Point) (standing, why string) {
 	switch {
+	case p.Invalid != "":
+		return LeftOut, "not valid: " + p.Invalid
 	case r.Verdict.Valid == result.Invalid:
 		return LeftOut, "the run is not valid"
 	case p.Window.Overload != nil && *p.Window.Overload:
 		return LeftOut, "overload: the queue grew"
 	}
 	return OnFrontier, ""
+}
+
+// readmit takes every point where none may be held against others: a picture
+// of what is not valid says more than none.
+func (f *Front) readmit() {
+	if len(f.Points) == 0 || slices.ContainsFunc(f.Points, func(p Point) bool { return p.Standing != LeftOut }) {
+		return
+	}
+	for i := range f.Points {
+		f.Points[i].Standing = OnFrontier
+	}
+	f.Notes = append(f.Notes, "no point is valid and without overload: the frontier is that of all points, and no claim")
 }
 
 // judge finds the frontier among the points that are admitted.

@@ -142,6 +142,33 @@ func TestLeftOutPointsBeatNothing(t *testing.T) {
 	}
 }
 
+// A level that its sweep left out is left out here; and where nothing else is
+// there, all points are shown, and said to be no claim.
+func TestAFrontierIsNeverEmpty(t *testing.T) {
+	t.Parallel()
+	r := swept("r", 1, [3]float64{2, 80, 400}, [3]float64{8, 50, 1500}, [3]float64{9, 40, 1200})
+	r.Points[1].Invalid = "lag: p99 9 ms"
+	standings := func() (list []string, notes string) {
+		f := Of([]Series{{"r", []*result.Result{r}}}, Pairs()[0])
+		for _, p := range f.Points {
+			list = append(list, p.Standing+p.Why)
+		}
+		return list, strings.Join(f.Notes, "; ")
+	}
+	got, notes := standings()
+	if diff := cmp.Diff([]string{OnFrontier, LeftOut + "not valid: lag: p99 9 ms", OnFrontier}, got); diff != "" || notes != "" {
+		t.Errorf("notes %q (-want +got):\n%s", notes, diff)
+	}
+	for i := range r.Points {
+		r.Points[i].Invalid = "lag: p99 9 ms"
+	}
+	got, notes = standings()
+	const why = "not valid: lag: p99 9 ms"
+	if diff := cmp.Diff([]string{OnFrontier + why, OnFrontier + why, Dominated + why}, got); diff != "" || !strings.Contains(notes, "no claim") {
+		t.Errorf("notes %q (-want +got):\n%s", notes, diff)
+	}
+}
+
 func TestLessMayBeBetter(t *testing.T) {
 	t.Parallel()
 	r := swept("r", 1, [3]float64{2, 80, 400}, [3]float64{8, 50, 1500}, [3]float64{9, 40, 1500})

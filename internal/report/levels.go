@@ -158,6 +158,9 @@ func errorsCell(_ *page, point *result.Point) cell {
 // pointStanding is where the objectives of a point stand together; a queue
 // that grew says more than any of them.
 func pointStanding(p *page, point *result.Point) cell {
+	if point.Invalid != "" {
+		return cell{text: "not valid", tone: bad}
+	}
 	if o := point.Window.Overload; o != nil && *o {
 		return p.marked(cell{text: "overload", tone: bad})
 	}

@@ -298,6 +298,8 @@ func standingOf(f *pareto.Front, p pareto.Point) string {
 	switch {
 	case p.Standing == pareto.LeftOut:
 		return "left out: " + p.Why
+	case p.Why != "":
+		return p.Why
 	case p.By != nil:
 		by := f.Points[*p.By]
 		return "beaten by " + string(letter(by.Series)) + " at " + loadFigure(&result.Point{Load: by.Load})

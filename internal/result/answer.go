@@ -94,7 +94,10 @@ type Comparison struct {
 	Metrics  []Change `json:"metrics"`
 	Standing Standing `json:"standing"`
 	// Verdict is the answer in words.
-	Verdict  string    `json:"verdict"`
+	Verdict string `json:"verdict"`
+	// Invalid says why stored runs do not carry the answer: one is not valid,
+	// or they are not comparable and were compared all the same.
+	Invalid  []string  `json:"invalid,omitempty"`
 	Warnings []Warning `json:"warnings,omitempty"`
 }
 
@@ -178,6 +181,8 @@ type Stage struct {
 	// measured.
 	Point   *int   `json:"point,omitempty"`
 	Purpose string `json:"purpose,omitempty"`
+	// LeftOut says why the stage does not count in the answer.
+	LeftOut string `json:"left_out,omitempty"`
 	// The row of a matrix: what is supposed, what is asked, what is expected,
 	// and what came of it.
 	Hypothesis  string `json:"hypothesis,omitempty"`

@@ -169,6 +169,22 @@ type Check struct {
 	Figure    string `json:"figure"`    // with unit
 	Threshold string `json:"threshold"` // with unit
 	Cure      string `json:"cure,omitempty"`
+	// Setup marks a failure that a repetition does not mend.
+	Setup bool `json:"setup,omitempty"`
+}
+
+// Reason says in one line what a failed check found.
+func (c Check) Reason() string { return c.Name + ": " + c.Figure + ", allowed " + c.Threshold }
+
+// Failed are the checks that were not passed.
+func (v *Verdict) Failed() []Check {
+	var failed []Check
+	for _, c := range v.Checks {
+		if !c.OK {
+			failed = append(failed, c)
+		}
+	}
+	return failed
 }
 
 // Unchecked is a question that could not be asked, and why.
@@ -189,7 +205,10 @@ type Point struct {
 	// Probe says that the level lasted less than a minute: good for finding
 	// the way, not for a claim.
 	Probe bool `json:"probe,omitempty"`
-	Load  Load `json:"load"`
+	// Invalid says why the figures say more about the test than about the
+	// server; empty where they do not.
+	Invalid string `json:"invalid,omitempty"`
+	Load    Load   `json:"load"`
 	metric.Summary
 	KV     *KV                  `json:"kv,omitempty"`
 	Cache  *Cache               `json:"prefix_cache,omitempty"`

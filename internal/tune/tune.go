@@ -25,9 +25,6 @@ type Spec struct {
 	// SideBySide runs both servers of the last comparison at once. Otherwise
 	// they take turns, because one machine seldom holds two.
 	SideBySide bool `yaml:"side_by_side,omitempty"`
-	// Anyway judges runs that are not valid too; the answer is as invalid as
-	// they are.
-	Anyway bool `yaml:"anyway,omitempty"`
 }
 
 // Knob is one setting of the server.
@@ -145,8 +142,6 @@ type Options struct {
 	// Spread is how far runs of the same settings lay apart, by figure: a
 	// smaller difference says nothing.
 	Spread map[string]float64
-	// Anyway compares runs that are not valid.
-	Anyway bool
 }
 
 // DefaultTolerance is the relative difference that does not matter where
@@ -169,9 +164,9 @@ type Verdict struct {
 // Judge says whether a run with one setting changed is better than the run that
 // it is held against. Objectives are looked at in their order: one that moved by
 // no more than the tolerance leaves it to the next, one that moved by more and
-// may be chance leaves it open.
+// may be chance leaves it open. Which runs count is for the caller to say.
 func Judge(before, after *result.Result, o Options) (Verdict, error) {
-	c, err := compare.Stored([]*result.Result{before}, []*result.Result{after}, compare.Options{Tolerance: o.Tolerance, Anyway: o.Anyway, Seed: 1})
+	c, err := compare.Stored([]*result.Result{before}, []*result.Result{after}, compare.Options{Tolerance: o.Tolerance, Anyway: true, Seed: 1})
 	if err != nil {
 		return Verdict{}, err
 	}

@@ -3,9 +3,11 @@ package validity
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"redline/internal/metric"
+	"redline/internal/slo"
 )
 
 const (
@@ -16,12 +18,6 @@ const (
 	cpuShare = 0.85
 	// idleShare: a client that uses so little is not what keeps itself busy.
 	idleShare = 0.3
-	// kernelPauseMS: with kernel stamps a stop delays only what is sent during
-	// it, and lag counts that; this bounds a stop so long that streams of a
-	// window bunch up behind it.
-	kernelPauseMS = 10
-	// userPauseMS: stamps taken in user space are late by every stop.
-	userPauseMS = 1
 	// clockStepMS is the smallest step that shows in a figure given in ms.
 	clockStepMS = 1
 	// lengthShare is MLPerf's rule for output lengths; vocabularies differ on
@@ -29,6 +25,12 @@ const (
 	lengthShare = 0.1
 	// templateTokens is what a chat template adds, some dozens at most.
 	templateTokens = 64
+	// errorShare is the part of a figure below which an error is lost in what
+	// runs differ by; gapShare that of a gap between tokens, of which a window
+	// has many; strictShare is one that no reader would ask about.
+	errorShare, gapShare, strictShare = 0.05, 0.1, 0.01
+	// floorMS is what even the fastest server leaves unharmed.
+	floorMS = 1
 )
 
 // scaled is a threshold in ms: a share of the typical value of a figure, as an
@@ -42,15 +44,54 @@ func scaled(floorMS, share float64, d *metric.Dist) float64 {
 	return max(floorMS, share*typical)
 }
 
-// askLag bounds the p99 of our own lateness by 1 ms, twelve times what the
-// pacing thread is late at its own p99, or 1 % of the median ttft, whichever
-// is more.
+// about lists the verdicts on some metrics.
+func about(judged []slo.Verdict, metrics []string) []slo.Verdict {
+	return slices.DeleteFunc(slices.Clone(judged), func(v slo.Verdict) bool {
+		o, err := slo.Parse(v.Objective)
+		return err != nil || !slices.Contains(metrics, o.Metric)
+	})
+}
+
+// bound is the error in ms that the least tolerant of some verdicts bears: a
+// share of the figure judged or of its limit, whichever is more, because an
+// error below that could not have changed the verdict. of names it.
+func bound(judged []slo.Verdict, share func(metric string) float64) (ms float64, of string) {
+	ms = math.Inf(1)
+	for _, v := range judged {
+		o, err := slo.Parse(v.Objective)
+		if err != nil {
+			continue
+		}
+		figure := v.Limit
+		if v.Value != nil {
+			figure = max(figure, *v.Value)
+		}
+		if own := share(o.Metric); own*figure < ms {
+			ms, of = own*figure, percent(own)+" of "+v.Objective
+			if v.Value != nil && *v.Value > v.Limit {
+				of = percent(own) + " of the " + millis(*v.Value) + " of " + v.Objective
+			}
+		}
+	}
+	if ms < floorMS {
+		return floorMS, ""
+	}
+	return ms, of
+}
+
+// askLag bounds the p99 of our own lateness by a share of the figures that are
+// counted from due: 1 ms at least, twelve times what the pacing thread is late
+// at its own p99.
 func askLag(e Evidence) outcome {
 	p99, ok := e.Summary.Latency.Lag.Get("p99")
 	if !ok {
 		return outcome{why: "no request was sent in the window"}
 	}
-	o := atMost(p99, scaled(1, 0.01, e.Summary.Latency.TTFT), "p99 ")
+	limit, of := lagBound(e)
+	o := atMost(p99, limit, "p99 ")
+	if of != "" {
+		o.threshold += ", " + of
+	}
 	if busy := e.Client.Machine.MachineShare; e.Client.CPUs > 0 && e.Client.CPUShare < idleShare {
 		o.cure = "redline itself sent late although it used little of this machine: other programs or the hypervisor take its cores; run again when it is quiet"
 		if busy != nil {
@@ -58,6 +99,24 @@ func askLag(e Evidence) outcome {
 		}
 	}
 	return o
+}
+
+func lagBound(e Evidence) (ms float64, of string) {
+	judged := about(e.Judged, fromDue)
+	first, name := e.Summary.Latency.TTFT, "ttft"
+	if first == nil {
+		first, name = e.Summary.Latency.E2E, "e2e"
+	}
+	switch {
+	case e.Strict:
+		return scaled(floorMS, strictShare, e.Summary.Latency.TTFT), ""
+	case len(judged) > 0:
+		return bound(judged, func(string) float64 { return errorShare })
+	}
+	if ms = scaled(floorMS, errorShare, first); ms > floorMS {
+		of = percent(errorShare) + " of the median " + name
+	}
+	return ms, of
 }
 
 // askUnsent compares what was sent with what was due. Requests that a cap held
@@ -86,8 +145,9 @@ func askCPU(e Evidence) outcome {
 		return outcome{why: "the system does not say how much CPU time the process took"}
 	}
 	return outcome{
+		cause:     true,
 		ok:        e.Client.CPUShare < cpuShare,
-		figure:    fmt.Sprintf("%s of %s", percent(e.Client.CPUShare), cores(e.Client.CPUs)),
+		figure:    fmt.Sprintf("this process took %s of %s", percent(e.Client.CPUShare), cores(e.Client.CPUs)),
 		threshold: "< " + percent(cpuShare),
 	}
 }
@@ -102,17 +162,6 @@ func cores(n int) string {
 // unwatched is the answer about a run that was killed before it could look at
 // itself.
 var unwatched = outcome{why: "the run was killed before it wrote down how its client did"}
-
-func askPause(e Evidence) outcome {
-	if e.Client.CPUs == 0 {
-		return unwatched
-	}
-	limit := float64(kernelPauseMS)
-	if e.Client.Timestamps.Source != "kernel" {
-		limit = scaled(userPauseMS, 0.1, e.Summary.Latency.TPOT)
-	}
-	return atMost(e.Client.GCPauseMS, limit, "longest ")
-}
 
 // askClock matters only to kernel stamps, which are on the real-time clock.
 func askClock(e Evidence) outcome {
@@ -178,8 +227,8 @@ func askPromptLengths(e Evidence) outcome {
 	}
 }
 
-// askEngine bounds the embedded engine's own lateness by a tenth of the token
-// time that it is supposed to show, and never below 1 ms.
+// askEngine bounds the embedded engine's own lateness by a share of the times
+// that are judged, or of the token time that it is supposed to show.
 func askEngine(e Evidence) outcome {
 	switch {
 	case !e.Embedded:
@@ -187,8 +236,20 @@ func askEngine(e Evidence) outcome {
 	case e.Engine == nil:
 		return outcome{why: "the embedded engine gave no account of its times"}
 	}
-	o := atMost(float64(e.Engine.P99)/1e6, scaled(1, 0.1, e.Summary.Latency.TPOT), "p99 ")
+	limit, of := scaled(floorMS, gapShare, e.Summary.Latency.TPOT), ""
+	if judged := about(e.Judged, times); len(judged) > 0 && !e.Strict {
+		limit, of = bound(judged, func(metric string) float64 {
+			if metric == "tpot" || slices.Contains(gaps, metric) {
+				return gapShare
+			}
+			return errorShare
+		})
+	}
+	o := atMost(float64(e.Engine.P99)/1e6, limit, "p99 ")
 	o.figure += ", max " + millis(float64(e.Engine.Max)/1e6)
+	if of != "" {
+		o.threshold += ", " + of
+	}
 	return o
 }
 
@@ -202,7 +263,7 @@ func millis(ms float64) string {
 	return short(ms) + " ms"
 }
 
-func percent(share float64) string { return short(100*share) + " %" }
+func percent(share float64) string { return short(100*share) + "%" }
 
 func short(v float64) string {
 	if math.Abs(v) >= 10 {

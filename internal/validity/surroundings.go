@@ -3,7 +3,10 @@ package validity
 import (
 	"fmt"
 	"math"
+	"sort"
 	"time"
+
+	"redline/internal/stats"
 )
 
 const (
@@ -33,17 +36,21 @@ const (
 	// other side of a page.
 	foreignShare = 0.01
 	foreignSlack = 3
-	// luck is how many standard deviations the draw of arrivals may lie off.
-	luck = 4
+	// unlikely is the chance of an honest draw of arrivals to be called wrong.
+	unlikely = 1e-5
 )
 
 // askScheduler bounds the wait of a goroutine for a thread by half of the
-// token time, and never below 1 ms: beyond that reads lag behind tokens.
+// token time, and never below 1 ms: beyond that reads lag behind tokens. With
+// the kernel's stamps a late read moves no time unless it takes two events at
+// once, or a request is sent late.
 func askScheduler(e Evidence) outcome {
 	if e.Client.CPUs == 0 {
 		return unwatched
 	}
-	return atMost(e.Client.SchedDelayMS, scaled(1, 0.5, e.Summary.Latency.TPOT), "p99 ")
+	o := atMost(e.Client.SchedDelayMS, scaled(floorMS, 0.5, e.Summary.Latency.TPOT), "p99 ")
+	o.cause = e.Client.Timestamps.Source == "kernel"
+	return o
 }
 
 // askCoalescing blames the client for events that share a read only where it
@@ -87,11 +94,18 @@ func askFiles(e Evidence) outcome {
 	if open == nil || limit == nil || *limit == 0 {
 		return outcome{why: "the system does not say how many files are open"}
 	}
-	return outcome{
+	o := outcome{
 		ok:        float64(*open) <= filesShare*float64(*limit),
 		figure:    fmt.Sprintf("%d of %d files open", *open, *limit),
 		threshold: "≤ " + percent(filesShare),
 	}
+	if !e.Strict {
+		o.threshold = "no connection refused"
+		if !o.ok {
+			o.ok, o.note = true, o.figure+", and no connection was refused for that"
+		}
+	}
+	return o
 }
 
 // askThrottled looks for cores that were taken away: by a hypervisor, a quota,
@@ -112,14 +126,15 @@ func askThrottled(e Evidence) outcome {
 		hot = *m.ThermalThrottles
 	}
 	return outcome{
+		cause:     true,
 		ok:        steal <= stealShare && held <= quotaShare && hot == 0,
 		figure:    fmt.Sprintf("steal %s, quota %s, %d times hot", percent(steal), percent(held), hot),
 		threshold: fmt.Sprintf("steal ≤ %s, quota ≤ %s, never hot", percent(stealShare), percent(quotaShare)),
 	}
 }
 
-// askSharedHost lets client and server share a machine as long as it has cores
-// to spare.
+// askSharedHost lets client and server share a machine as long as the client
+// gets its CPU time.
 func askSharedHost(e Evidence) outcome {
 	switch {
 	case !e.Client.SharesHost:
@@ -128,6 +143,7 @@ func askSharedHost(e Evidence) outcome {
 		return outcome{why: "the server runs on this machine, which does not say how busy it is"}
 	}
 	return outcome{
+		cause:     true,
 		ok:        *e.Client.Machine.MachineShare < sharedShare,
 		figure:    fmt.Sprintf("server on this machine, %s busy", percent(*e.Client.Machine.MachineShare)),
 		threshold: "< " + percent(sharedShare),
@@ -198,22 +214,51 @@ func askRestart(e Evidence) outcome {
 	return o
 }
 
-// askWork asks whether the draw of arrivals is a likely one. Bursty arrivals
-// scatter more than any bound that could be stated without knowing how bursty
-// they are, so the scatter of a Poisson process is allowed threefold.
+// askWork asks whether the arrivals are a likely draw of the process that was
+// asked for.
 func askWork(e Evidence) outcome {
 	asked, n, what := e.Summary.Rates.Asked, e.Summary.Requests.Arrivals(), "requests"
 	if e.Summary.Requests.Sessions > 0 {
 		what = "sessions"
 	}
-	if asked == nil || *asked <= 0 {
+	switch {
+	case asked == nil || *asked <= 0:
 		return outcome{skip: true}
+	case e.Partial:
+		return outcome{why: "requests that were in flight when the run was killed left no record"}
 	}
 	planned := *asked * e.Summary.Window.Seconds()
-	room := 3 * luck * math.Sqrt(max(planned, 1))
+	least, most := likely(planned, e.Dispersion, unlikely)
 	return outcome{
-		ok:        math.Abs(float64(n)-planned) <= room,
+		ok:        n >= least && n <= most,
 		figure:    fmt.Sprintf("%d %s due, %.0f planned", n, what, planned),
-		threshold: fmt.Sprintf("± %.0f", room),
+		threshold: fmt.Sprintf("%d to %d", least, most),
 	}
+}
+
+// likely are the counts that arrivals of a mean and a dispersion leave with no
+// more than the given chance. A renewal process whose gaps are gamma values of
+// shape k has a dispersion of 1/k, and the time of its n-th arrival is a gamma
+// value of shape n·k: exact for Poisson, whose shape is 1. A window that begins
+// amid another process is off by a burst, or by one arrival where they are even.
+func likely(mean, dispersion, chance float64) (least, most int) {
+	if dispersion <= 0 {
+		return max(0, int(math.Ceil(mean-1.01))), int(math.Floor(mean + 1.01))
+	}
+	shape, slack := 1/dispersion, 0.0
+	if dispersion != 1 {
+		slack = max(1, dispersion)
+	}
+	least = sort.Search(int(mean), func(n int) bool {
+		return stats.UpperGamma(shape*(float64(n)+1+slack), shape*mean) > chance/2
+	})
+	top := int(mean+dispersion+slack) + 1
+	for stats.RegIncGamma(shape*(float64(top)-slack), shape*mean) > chance/2 {
+		top *= 2
+	}
+	most = sort.Search(top, func(n int) bool {
+		at := shape * (float64(n) - slack)
+		return at > 0 && stats.RegIncGamma(at, shape*mean) <= chance/2
+	}) - 1
+	return least, most
 }

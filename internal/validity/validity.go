@@ -12,6 +12,7 @@ import (
 
 	"redline/internal/metric"
 	"redline/internal/result"
+	"redline/internal/slo"
 	"redline/internal/telemetry"
 )
 
@@ -40,6 +41,16 @@ type Evidence struct {
 	// Natural says that some replies end where the model ends them, and
 	// KeepsLength that the API has a word by which it does not, which was sent.
 	Natural, KeepsLength bool
+	// Judged are the objectives that the plan asks for; without any, every
+	// figure counts.
+	Judged []slo.Verdict
+	// Dispersion is the variance of the number of arrivals over its mean.
+	Dispersion float64
+	// Partial says that requests that were in flight left no record.
+	Partial bool
+	// Strict makes every check final: a machine that is busy fails it, also
+	// where no figure shows that.
+	Strict bool
 }
 
 // Traffic is how many requests were counted between the same two moments.
@@ -68,54 +79,134 @@ type outcome struct {
 	skip              bool
 	// cure takes the place of the check's own where the evidence tells more.
 	cure string
+	// cause says that what was found spoils no figure by itself: it fails only
+	// beside a check that shows the harm.
+	cause bool
+	// note is worth saying although the check is passed.
+	note string
 }
+
+// failed reports whether the question was asked and answered badly.
+func (o outcome) failed() bool { return !o.ok && !o.skip && o.why == "" }
 
 // check is one question about the run.
 type check struct {
 	name string
 	cure string
 	ask  func(Evidence) outcome
+	// spoils are the objectives that a failure touches, by their metrics; nil:
+	// all.
+	spoils []string
+	// shows marks a check that a client short of CPU time fails.
+	shows bool
+	// setup marks what a repetition does not mend.
+	setup bool
 }
 
 // checks is every question, in the order in which reports show them.
 var checks = []check{
-	{"lag", "redline itself sent late: lower the rate, give the client more cores, or spread the load over machines", askLag},
-	{"due against sent", "the client did not send what the schedule wanted: lower the rate or lengthen --drain", askUnsent},
-	{"own CPU", "give the client more cores, lower the rate, or run the server on another machine", askCPU},
-	{"GC pause", "give the client more memory (GOMEMLIMIT, GOGC) or lower the rate", askPause},
-	{"clock steps", "stop the time service from stepping the clock during a run, then run again", askClock},
-	{"output lengths", "this API has no word that keeps a reply to its length: let the model end its replies (workload.natural: true), or ask for lengths that it reaches by itself", askOutputLengths},
-	{"prompt lengths", "the server counts another number of tokens than was designed: give the model's own tokenizer, or look for a system prompt that is added", askPromptLengths},
-	{"engine schedule", "the embedded engine could not keep its own times: lower the rate or run it apart with redline sim", askEngine},
-	{"scheduler delay", "give the client more cores, lower the rate, or stop what else runs on this machine", askScheduler},
-	{"client-side coalescing", "the client reads later than tokens come: give it more cores, lower the rate, or spread the load over machines", askCoalescing},
-	{"buffered stream", "a proxy or the server holds events back: turn its buffering off (nginx: proxy_buffering off)", askBuffered},
-	{"ports and files", "raise the limit of open files (ulimit -n)", askFiles},
-	{"throttled machine", "run the client where no quota, hypervisor or heat holds it back", askThrottled},
-	{"shared host", "run the server on another machine: here the two take cores from each other", askSharedHost},
-	{"cache contamination", "the server has seen these prompts before: change --seed, or restart it or reset its prefix cache", askCache},
-	{"response cache", "the server answers repeated requests from a cache: turn it off", askRepeat},
-	{"foreign traffic", "someone else uses this server: measure it alone", askForeign},
-	{"server restart", "the server restarted while it was measured: look at its log, then run again", askRestart},
-	{"realised work", "the load that came due is not the load that was asked for: lengthen the window, or tell us", askWork},
+	{name: "lag", ask: askLag, spoils: fromDue, shows: true,
+		cure: "redline itself sent late: lower the rate, give the client more cores, or spread the load over machines"},
+	{name: "due against sent", ask: askUnsent,
+		cure: "the client did not send what the schedule wanted: lower the rate or lengthen --drain"},
+	{name: "own CPU", ask: askCPU, cure: "give the client more cores, lower the rate, or run the server on another machine"},
+	{name: "clock steps", ask: askClock, spoils: times,
+		cure: "stop the time service from stepping the clock during a run, then run again"},
+	{name: "output lengths", ask: askOutputLengths, setup: true,
+		cure: "this API has no word that keeps a reply to its length: let the model end its replies (workload.natural: true), or ask for lengths that it reaches by itself"},
+	{name: "prompt lengths", ask: askPromptLengths, setup: true,
+		cure: "the server counts another number of tokens than was designed: give the model's own tokenizer, or look for a system prompt that is added"},
+	{name: "engine schedule", ask: askEngine, spoils: times, shows: true,
+		cure: "the embedded engine could not keep its own times: lower the rate or run it apart with redline sim"},
+	{name: "scheduler delay", ask: askScheduler, spoils: times, shows: true,
+		cure: "give the client more cores, lower the rate, or stop what else runs on this machine"},
+	{name: "client-side coalescing", ask: askCoalescing, spoils: gaps, shows: true,
+		cure: "the client reads later than tokens come: give it more cores, lower the rate, or spread the load over machines"},
+	{name: "buffered stream", ask: askBuffered, spoils: streamed, setup: true,
+		cure: "a proxy or the server holds events back: turn its buffering off (nginx: proxy_buffering off)"},
+	{name: "ports and files", ask: askFiles, setup: true, cure: "raise the limit of open files (ulimit -n)"},
+	{name: "throttled machine", ask: askThrottled, cure: "run the client where no quota, hypervisor or heat holds it back"},
+	{name: "shared host", ask: askSharedHost, cure: "run the server on another machine: here the two take cores from each other"},
+	{name: "cache contamination", ask: askCache, setup: true,
+		cure: "the server has seen these prompts before: change --seed, or restart it or reset its prefix cache"},
+	{name: "response cache", ask: askRepeat, setup: true, cure: "the server answers repeated requests from a cache: turn it off"},
+	{name: "foreign traffic", ask: askForeign, cure: "someone else uses this server: measure it alone"},
+	{name: "server restart", ask: askRestart, cure: "the server restarted while it was measured: look at its log, then run again"},
+	{name: "realised work", ask: askWork, setup: true,
+		cure: "the load that came due is not the load that was asked for: lengthen the window, or report it as a bug"},
 }
 
-// Judge asks every question. The run is valid where all checks are ok.
-func Judge(e Evidence) ([]result.Check, []result.Unchecked) {
-	answered, open := []result.Check{}, []result.Unchecked{}
-	for _, c := range checks {
+// The objectives that checks touch. ttft and e2e are counted from due, all else
+// from what was sent or received.
+var (
+	fromDue  = []string{"ttft", "e2e"}
+	gaps     = []string{"itl", "icl", "stall"}
+	streamed = []string{"ttft", "ttfa", "tpot", "itl", "icl", "stall", "decode"}
+	times    = append([]string{"e2e"}, streamed...)
+)
+
+// Judgement is what came of all questions. The run is valid where all checks
+// are ok; Notes are about checks that are passed.
+type Judgement struct {
+	Checks    []result.Check
+	Unchecked []result.Unchecked
+	Notes     []result.Warning
+}
+
+// Judge asks every question.
+func Judge(e Evidence) Judgement {
+	outcomes, harmed := make([]outcome, len(checks)), false
+	for i, c := range checks {
 		o := c.ask(e)
-		switch {
-		case o.skip:
-		case o.why != "":
-			open = append(open, result.Unchecked{Name: c.name, Why: o.why})
-		default:
-			answer := result.Check{Name: c.name, OK: o.ok, Figure: o.figure, Threshold: o.threshold}
-			if !o.ok {
-				answer.Cure = cmp.Or(o.cure, c.cure)
-			}
-			answered = append(answered, answer)
+		if o.failed() && !e.Strict && !c.touches(e.Judged) {
+			o.ok, o.note = true, o.figure+", but no objective is about what that spoils"
 		}
+		outcomes[i] = o
+		harmed = harmed || c.shows && o.failed() && !o.cause
 	}
-	return answered, open
+	j := Judgement{Checks: []result.Check{}, Unchecked: []result.Unchecked{}}
+	for i, c := range checks {
+		o := outcomes[i]
+		if o.cause && !e.Strict {
+			o = o.unless(harmed)
+		}
+		j.add(c, o)
+	}
+	return j
+}
+
+// touches reports whether a failure could change what is said of an objective;
+// without objectives every figure counts.
+func (c check) touches(judged []slo.Verdict) bool {
+	if c.spoils == nil || len(judged) == 0 {
+		return true
+	}
+	return len(about(judged, c.spoils)) > 0
+}
+
+// unless is a cause that counts only where harm was done.
+func (o outcome) unless(harmed bool) outcome {
+	o.threshold += ", or neither lag nor coalescing"
+	if o.failed() && !harmed {
+		o.ok, o.note = true, o.figure+", which no figure shows"
+	}
+	return o
+}
+
+func (j *Judgement) add(c check, o outcome) {
+	switch {
+	case o.skip:
+		return
+	case o.why != "":
+		j.Unchecked = append(j.Unchecked, result.Unchecked{Name: c.name, Why: o.why})
+		return
+	}
+	answer := result.Check{Name: c.name, OK: o.ok, Figure: o.figure, Threshold: o.threshold}
+	if !o.ok {
+		answer.Cure, answer.Setup = cmp.Or(o.cure, c.cure), c.setup
+	}
+	j.Checks = append(j.Checks, answer)
+	if o.note != "" {
+		j.Notes = append(j.Notes, result.Warning{Figure: "client", Text: c.name + ": " + o.note})
+	}
 }

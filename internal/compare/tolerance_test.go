@@ -1,0 +1,58 @@
+package compare
+
+import "testing"
+
+// A difference that does not matter is not called, however sure it is; and one
+// that does is.
+func TestLiveHonoursItsTolerance(t *testing.T) {
+	t.Parallel()
+	// jitter varies rounds by a hundredth of the shift: each difference is
+	// beyond any doubt.
+	for _, c := range []struct {
+		what      string
+		by        float64
+		tolerance float64
+		want      Standing
+	}{
+		{"0.052% slower", 1.00052, 0, Same},
+		{"0.052% slower, and nothing is tolerated", 1.00052, 1e-6, Worse},
+		{"0.5% slower", 1.005, 0, Same},
+		{"4.8% slower", 1.048, 0, Worse},
+		{"4.8% slower within 10%", 1.048, 0.1, Same},
+		{"12% slower beyond 10%", 1.12, 0.1, Worse},
+		{"4.8% faster", 0.952, 0, Better},
+		{"4.8% faster within 10%", 0.952, 0.1, Same},
+	} {
+		a, b := scaled(jitter(0), 100), scaled(jitter(0.0001), 100*c.by)
+		got := Live(roundsOf("ttft:p50", a, b), Options{Tolerance: c.tolerance})
+		if m := got.Metrics[0]; m.Standing != c.want || got.Standing != c.want {
+			t.Errorf("%s: %s (%s), want %s", c.what, m.Standing, m.Verdict, c.want)
+		}
+	}
+}
+
+// A difference of which the interval reaches beyond the tolerance is open.
+func TestADifferenceNearTheToleranceIsOpen(t *testing.T) {
+	t.Parallel()
+	a, b := scaled(jitter(0), 100), scaled(jitter(0.04), 109)
+	if m := Live(roundsOf("ttft:p50", a, b), Options{Tolerance: 0.1}).Metrics[0]; m.Standing != Undecided {
+		t.Errorf("%s (%s, interval %v), want undecided", m.Standing, m.Verdict, *m.Interval)
+	}
+}
+
+// Where no round counts, the figures are shown and nothing is said of them.
+func TestRoundsThatDoNotCountAreShown(t *testing.T) {
+	t.Parallel()
+	rounds := roundsOf("ttft:p50", scaled(jitter(0), 100), scaled(jitter(0.001), 150))
+	for i := range rounds {
+		rounds[i].Skip = "A: not valid: lag: p99 7 ms"
+	}
+	rounds[3].B = nil // and one was not measured at all
+	got := Live(rounds, Options{})
+	if len(got.Metrics) != 1 || got.Rounds != 0 || got.Standing != Undecided {
+		t.Fatalf("%d metrics of %d rounds, %s; want the figures, of none, undecided", len(got.Metrics), got.Rounds, got.Standing)
+	}
+	if m := got.Metrics[0]; m.A == nil || *m.A < 99 || *m.A > 101 || m.B == nil || *m.B < 149 || *m.B > 151 || m.Standing != Undecided || m.PHolm != nil {
+		t.Errorf("%+v, want 100 and 150 without a verdict", m)
+	}
+}
