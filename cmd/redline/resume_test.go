@@ -51,7 +51,7 @@ func goOn(t *testing.T, stdout string) []string {
 func TestThePrintedCommandGoesOn(t *testing.T) {
 	t.Parallel()
 	a, b := metronome(t, time.Millisecond), metronome(t, time.Millisecond)
-	small := []string{"--concurrency", "1", "--requests", "3", "--warmup", "0s", "--workload", "fixed(16,3)"}
+	small := []string{"--concurrency", "1", "--requests", "3", "--warmup", "0s", "--workload", "fixed(16,3)", "--anyway"}
 	for _, tt := range []struct {
 		command []string
 		first   string // the stage after which the user stops it

@@ -13,7 +13,7 @@ func TestSweepCommand(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "sweep")
 	code, stdout, stderr := redline(t, nil, "sweep", "--rates", "20,40", "--duration", "1s", "--warmup", "0s", "--workload", "fixed(50,5)",
-		"--out", out, "--json", "--quiet")
+		"--out", out, "--json", "--quiet", "--anyway")
 	if code != exitOK && code != exitInvalid {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}

@@ -42,7 +42,7 @@ var idleFlags = []idleFlag{
 	{flags: []string{"thorough"}, when: func(c *Config) bool { return c.Experiment.Sustained > 0 },
 		why: "makes the sustained run half an hour long, but its length is given: leave out one of the two"},
 	{commands: []string{"run"}, flags: []string{"anyway"},
-		when: func(c *Config) bool { return c.Experiment.Repeat <= 1 },
+		when: func(c *Config) bool { return c.Experiment.Anyway && c.Experiment.Repeat <= 1 },
 		why:  "counts what is invalid among several runs, but there is one: add --repeat, or leave it out"},
 	{commands: []string{"run"}, flags: []string{"limit"},
 		when: func(c *Config) bool { return !strings.Contains(strings.ToLower(c.Load.Profile), "overload") },
@@ -62,7 +62,7 @@ var idleFlags = []idleFlag{
 	{commands: []string{"matrix"}, flags: []string{"url"},
 		when: func(c *Config) bool { return c.Experiment.OnURL != "" },
 		why:  "is for one server, but --on-url and --off-url name two: leave out one of the two ways"},
-	{flags: []string{"anyway"}, when: func(c *Config) bool { return c.Strict },
+	{flags: []string{"anyway"}, when: func(c *Config) bool { return c.Strict && c.Experiment.Anyway },
 		why: "counts what is invalid, but --strict makes every check final: leave out one of the two"},
 	{flags: []string{"insecure", "ca-cert", "client-cert"},
 		when: func(c *Config) bool {

@@ -44,7 +44,7 @@ func disturb(t *testing.T, during ...string) *disturbed {
 // plan is that of the flags on the server, with an objective that no lack of
 // CPU time can spoil.
 func (d *disturbed) plan(out string, flags map[string][]string) *config.Config {
-	given := map[string][]string{"url": {d.engine.URL()}, "slo": {"error:rate<50%"}, "out": {out}}
+	given := map[string][]string{"url": {d.engine.URL()}, "slo": {"error:rate<50%"}, "out": {out}, "anyway": {"false"}}
 	for name, values := range flags {
 		given[name] = values
 	}
@@ -228,5 +228,32 @@ func TestWhatRemainsOfRepeatsAndRows(t *testing.T) {
 	}
 	if first := res.Stages[1]; !strings.HasPrefix(first.Outcome, "left out, not valid: foreign traffic") {
 		t.Errorf("the row that is left out: %+v", first)
+	}
+}
+
+// A toggle of which no round counts is invalid, and shows what was measured.
+func TestAToggleThatDoesNotCountIsShown(t *testing.T) {
+	t.Parallel()
+	on, off := disturb(t, "on 1 prefix caching", "on 1 prefix caching again"), disturb(t)
+	c := plan(t, map[string][]string{"toggle": {"prefix_caching"}, "rounds": {"1"}, "rate": {"20"}, "slo": {"error:rate<50%"}, "anyway": {"false"},
+		"on-url": {on.engine.URL()}, "off-url": {off.engine.URL()}, "out": {filepath.Join(t.TempDir(), "toggle")}})
+	res, _, err := experiment.Matrix(t.Context(), on.options(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := res.Toggles[0]
+	if res.Verdict.Valid != result.Invalid || got.Rounds != 0 || len(got.Skipped) != 1 || !strings.Contains(got.Skipped[0], "foreign traffic") {
+		t.Errorf("%s with %d rounds, skipped %q; want invalid, of none", res.Verdict.Valid, got.Rounds, got.Skipped)
+	}
+	if got.Requests == 0 || len(got.Metrics) == 0 || len(got.Buckets) == 0 {
+		t.Fatalf("the table is empty: %+v", got)
+	}
+	for _, m := range got.Metrics {
+		if m.Standing != result.ToggleUndecided || !strings.HasPrefix(m.Verdict, "not judged") || !(m.WithMS > 0) {
+			t.Errorf("%s: %s, %q; want its figures and no verdict", m.Name, m.Standing, m.Verdict)
+		}
+	}
+	if !strings.Contains(strings.Join(res.Verdict.Reasons, "; "), "no round was valid on both sides") {
+		t.Errorf("reasons %q", res.Verdict.Reasons)
 	}
 }

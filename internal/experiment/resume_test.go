@@ -190,7 +190,7 @@ func TestStagesAreKnownAgain(t *testing.T) {
 		"a trace":      {"workload": {trace}},
 	} {
 		out := filepath.Join(t.TempDir(), "repeats")
-		flags["repeat"], flags["drain"], flags["out"] = []string{"2"}, []string{"5s"}, []string{out}
+		flags["repeat"], flags["drain"], flags["out"], flags["anyway"] = []string{"2"}, []string{"5s"}, []string{out}, []string{"true"}
 		c, err := config.Resolve(config.Input{Flags: flags, Seed: 7})
 		if err != nil {
 			t.Fatal(err)

@@ -14,18 +14,17 @@ import (
 	"redline/internal/sim"
 )
 
-// accounted says how a toggle's rounds went; which of them count depends on how
-// busy this machine is.
+// accounted says how a toggle's rounds went.
 type accounted struct {
 	Name   string
 	Rounds int
-	Known  bool // something is said of the requests of every round that counts
+	Known  bool // something is said of the requests
 }
 
 func account(list []result.Toggle) []accounted {
 	var out []accounted
 	for _, t := range list {
-		out = append(out, accounted{t.Name, t.Rounds + len(t.Skipped), (t.Requests > 0) == (t.Rounds > 0)})
+		out = append(out, accounted{t.Name, t.Rounds, t.Requests > 0})
 	}
 	return out
 }

@@ -8,6 +8,7 @@ package validity
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"redline/internal/metric"
@@ -160,6 +161,7 @@ func Judge(e Evidence) Judgement {
 		o := c.ask(e)
 		if o.failed() && !e.Strict && !c.touches(e.Judged) {
 			o.ok, o.note = true, o.figure+", but no objective is about what that spoils"
+			o.threshold += ", where one is about " + strings.Join(c.spoils, ", ")
 		}
 		outcomes[i] = o
 		harmed = harmed || c.shows && o.failed() && !o.cause
