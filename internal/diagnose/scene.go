@@ -97,7 +97,7 @@ func loads(res *result.Result) []int {
 // aside reports whether a point belongs to a stage whose figures nobody uses.
 func aside(res *result.Result, i int) bool {
 	return slices.ContainsFunc(res.Stages, func(s result.Stage) bool {
-		return s.Point != nil && *s.Point == i && (s.Purpose == "smoke" || s.Purpose == "warm-up")
+		return s.Point != nil && *s.Point == i && (s.Purpose == "smoke" || s.Purpose == "warm-up" || s.LeftOut != "")
 	})
 }
 

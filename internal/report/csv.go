@@ -81,7 +81,8 @@ func columns() []Column {
 		of("cost_per_1m_accepted_tokens", "dollars for a million output tokens of requests that met every objective", acceptedCost),
 		of("planned_cost_per_1m_output_tokens", "dollars for a million output tokens at the planned utilisation", plannedCost),
 	)
-	return append(list, qualityColumns()...)
+	list = append(list, qualityColumns()...)
+	return append(list, of("invalid", "why the figures are not valid, empty where they are", func(p *result.Point) string { return text(p.Invalid) }))
 }
 
 func acceptedCost(p *result.Point) string {
