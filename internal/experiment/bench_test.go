@@ -28,6 +28,7 @@ sla_thresholds: ["ttft:p90<2s"]
 load_profile: {rate: 20, warmup: 0s, drain: 5s}
 experiment:
   scale: 0.002
+  anyway: true
   budget: 1s
   ceiling: 20
   accept: ["limit>1", "error:rate<1%"]

@@ -171,6 +171,10 @@ type Check struct {
 	Cure      string `json:"cure,omitempty"`
 	// Setup marks a failure that a repetition does not mend.
 	Setup bool `json:"setup,omitempty"`
+	// Spoils are the objectives that a failure touches, or without objectives
+	// the figures; every figure where there are none. What is not among them
+	// stands.
+	Spoils []string `json:"spoils,omitempty"`
 }
 
 // Reason says in one line what a failed check found.

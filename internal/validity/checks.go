@@ -36,12 +36,12 @@ const (
 // scaled is a threshold in ms: a share of the typical value of a figure, as an
 // error below it is lost in that figure, but never below a floor that even the
 // fastest server leaves unharmed.
-func scaled(floorMS, share float64, d *metric.Dist) float64 {
+func scaled(floor, share float64, d *metric.Dist) float64 {
 	typical, ok := d.Get("p50")
 	if !ok {
-		return floorMS
+		return floor
 	}
-	return max(floorMS, share*typical)
+	return max(floor, share*typical)
 }
 
 // about lists the verdicts on some metrics.
@@ -52,31 +52,54 @@ func about(judged []slo.Verdict, metrics []string) []slo.Verdict {
 	})
 }
 
-// bound is the error in ms that the least tolerant of some verdicts bears: a
-// share of the figure judged or of its limit, whichever is more, because an
-// error below that could not have changed the verdict. of names it.
-func bound(judged []slo.Verdict, share func(metric string) float64) (ms float64, of string) {
-	ms = math.Inf(1)
-	for _, v := range judged {
-		o, err := slo.Parse(v.Objective)
-		if err != nil {
-			continue
-		}
-		figure := v.Limit
-		if v.Value != nil {
-			figure = max(figure, *v.Value)
-		}
-		if own := share(o.Metric); own*figure < ms {
-			ms, of = own*figure, percent(own)+" of "+v.Objective
-			if v.Value != nil && *v.Value > v.Limit {
-				of = percent(own) + " of the " + millis(*v.Value) + " of " + v.Objective
-			}
-		}
+// tolerance bounds the error of figures by a share of each that depends on its
+// metric.
+type tolerance func(metric string) float64
+
+// bears is the error in ms that a verdict bears: a share of the figure judged or
+// of its limit, whichever is more, because a smaller error could not have
+// changed the verdict; never below the floor. of says what it is a share of.
+func (share tolerance) bears(v slo.Verdict) (ms float64, of string) {
+	o, err := slo.Parse(v.Objective)
+	if err != nil {
+		return math.Inf(1), ""
+	}
+	own := share(o.Metric)
+	ms, of = own*v.Limit, percent(own)+" of "+v.Objective
+	if v.Value != nil && *v.Value > v.Limit {
+		ms, of = own**v.Value, percent(own)+" of the "+millis(*v.Value)+" of "+v.Objective
 	}
 	if ms < floorMS {
 		return floorMS, ""
 	}
 	return ms, of
+}
+
+// judge holds an error in ms against the least tolerant of some verdicts, and
+// names all those for which it is too much.
+func (share tolerance) judge(ms float64, what string, judged []slo.Verdict) outcome {
+	limit, of := math.Inf(1), ""
+	var spoils []string
+	for _, v := range judged {
+		bears, why := share.bears(v)
+		if bears < limit {
+			limit, of = bears, why
+		}
+		if ms > bears {
+			spoils = append(spoils, v.Objective)
+		}
+	}
+	o := atMost(ms, limit, what).because(of)
+	o.spoils = spoils
+	return o
+}
+
+// because adds to the threshold what it is a share of.
+func (o outcome) because(of string) outcome {
+	if of != "" {
+		o.threshold += ", " + of
+	}
+	return o
 }
 
 // askLag bounds the p99 of our own lateness by a share of the figures that are
@@ -87,11 +110,7 @@ func askLag(e Evidence) outcome {
 	if !ok {
 		return outcome{why: "no request was sent in the window"}
 	}
-	limit, of := lagBound(e)
-	o := atMost(p99, limit, "p99 ")
-	if of != "" {
-		o.threshold += ", " + of
-	}
+	o := lagOutcome(e, p99)
 	if busy := e.Client.Machine.MachineShare; e.Client.CPUs > 0 && e.Client.CPUShare < idleShare {
 		o.cure = "redline itself sent late although it used little of this machine: other programs or the hypervisor take its cores; run again when it is quiet"
 		if busy != nil {
@@ -101,22 +120,22 @@ func askLag(e Evidence) outcome {
 	return o
 }
 
-func lagBound(e Evidence) (ms float64, of string) {
-	judged := about(e.Judged, fromDue)
+func lagOutcome(e Evidence, p99 float64) outcome {
+	if e.Strict {
+		return atMost(p99, scaled(floorMS, strictShare, e.Summary.Latency.TTFT), "p99 ")
+	}
+	if judged := about(e.Judged, fromDue); len(judged) > 0 {
+		return tolerance(func(string) float64 { return errorShare }).judge(p99, "p99 ", judged)
+	}
 	first, name := e.Summary.Latency.TTFT, "ttft"
 	if first == nil {
 		first, name = e.Summary.Latency.E2E, "e2e"
 	}
-	switch {
-	case e.Strict:
-		return scaled(floorMS, strictShare, e.Summary.Latency.TTFT), ""
-	case len(judged) > 0:
-		return bound(judged, func(string) float64 { return errorShare })
-	}
-	if ms = scaled(floorMS, errorShare, first); ms > floorMS {
+	limit, of := scaled(floorMS, errorShare, first), ""
+	if limit > floorMS {
 		of = percent(errorShare) + " of the median " + name
 	}
-	return ms, of
+	return atMost(p99, limit, "p99 ").because(of)
 }
 
 // askUnsent compares what was sent with what was due. Requests that a cap held
@@ -236,21 +255,22 @@ func askEngine(e Evidence) outcome {
 	case e.Engine == nil:
 		return outcome{why: "the embedded engine gave no account of its times"}
 	}
-	limit, of := scaled(floorMS, gapShare, e.Summary.Latency.TPOT), ""
+	late := float64(e.Engine.P99) / 1e6
+	o := atMost(late, scaled(floorMS, gapShare, e.Summary.Latency.TPOT), "p99 ")
 	if judged := about(e.Judged, times); len(judged) > 0 && !e.Strict {
-		limit, of = bound(judged, func(metric string) float64 {
-			if metric == "tpot" || slices.Contains(gaps, metric) {
-				return gapShare
-			}
-			return errorShare
-		})
+		o = tolerance(ofTimes).judge(late, "p99 ", judged)
 	}
-	o := atMost(float64(e.Engine.P99)/1e6, limit, "p99 ")
 	o.figure += ", max " + millis(float64(e.Engine.Max)/1e6)
-	if of != "" {
-		o.threshold += ", " + of
-	}
 	return o
+}
+
+// ofTimes is the share of a time that an error may have: a window has many
+// gaps, so that theirs average out.
+func ofTimes(metric string) float64 {
+	if metric == "tpot" || slices.Contains(gaps, metric) {
+		return gapShare
+	}
+	return errorShare
 }
 
 func atMost(ms, limit float64, what string) outcome {

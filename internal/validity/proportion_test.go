@@ -1,6 +1,7 @@
 package validity
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -84,6 +85,33 @@ func TestValidityIsInProportion(t *testing.T) {
 				t.Errorf("lag %s, want %s", lag.Threshold, tt.limit)
 			}
 		})
+	}
+}
+
+// A failure names the objectives that it spoils; the others stand.
+func TestAFailureNamesWhatItSpoils(t *testing.T) {
+	t.Parallel()
+	ttft, e2e, tpot := judged("ttft:p99<200ms", 120, 200), judged("e2e:p90<5s", 900, 5000), judged("tpot:p95<50ms", 8, 50)
+	late := func(e *Evidence) { e.Summary.Latency.Lag.P["p99"] = 30 }
+	behind := func(e *Evidence) { e.Engine.P99 = 12_000_000 }
+	for _, tt := range []struct {
+		check  string
+		change func(*Evidence)
+		judged []slo.Verdict
+		want   []string
+	}{
+		{"lag", late, []slo.Verdict{ttft, e2e, tpot}, []string{"ttft:p99<200ms"}},
+		{"lag", late, nil, []string{"ttft", "e2e"}},
+		{"engine schedule", behind, []slo.Verdict{ttft, e2e, tpot}, []string{"ttft:p99<200ms", "tpot:p95<50ms"}},
+		{"server restart", func(e *Evidence) { e.Server.Restarted = true }, []slo.Verdict{ttft}, nil},
+		{"buffered stream", func(e *Evidence) { e.Summary.Tokens.Buffered = 900 }, []slo.Verdict{ttft, e2e, tpot}, []string{"ttft:p99<200ms", "tpot:p95<50ms"}},
+	} {
+		e := sound()
+		e.Judged = tt.judged
+		tt.change(&e)
+		if got, _ := find(t, e, tt.check); got.OK || !slices.Equal(got.Spoils, tt.want) {
+			t.Errorf("%s with %d objectives: ok %v, spoils %q, want %q", tt.check, len(tt.judged), got.OK, got.Spoils, tt.want)
+		}
 	}
 }
 

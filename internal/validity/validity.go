@@ -85,6 +85,9 @@ type outcome struct {
 	cause bool
 	// note is worth saying although the check is passed.
 	note string
+	// spoils are the objectives for which the figure is too much, where the
+	// check tells them apart.
+	spoils []string
 }
 
 // failed reports whether the question was asked and answered badly.
@@ -172,6 +175,9 @@ func Judge(e Evidence) Judgement {
 		if o.cause && !e.Strict {
 			o = o.unless(harmed)
 		}
+		if len(o.spoils) == 0 {
+			o.spoils = c.touched(e.Judged)
+		}
 		j.add(c, o)
 	}
 	return j
@@ -184,6 +190,18 @@ func (c check) touches(judged []slo.Verdict) bool {
 		return true
 	}
 	return len(about(judged, c.spoils)) > 0
+}
+
+// touched names what a failure can have spoiled.
+func (c check) touched(judged []slo.Verdict) []string {
+	if c.spoils == nil || len(judged) == 0 {
+		return c.spoils
+	}
+	var names []string
+	for _, v := range about(judged, c.spoils) {
+		names = append(names, v.Objective)
+	}
+	return names
 }
 
 // unless is a cause that counts only where harm was done.
@@ -205,7 +223,7 @@ func (j *Judgement) add(c check, o outcome) {
 	}
 	answer := result.Check{Name: c.name, OK: o.ok, Figure: o.figure, Threshold: o.threshold}
 	if !o.ok {
-		answer.Cure, answer.Setup = cmp.Or(o.cure, c.cure), c.setup
+		answer.Cure, answer.Setup, answer.Spoils = cmp.Or(o.cure, c.cure), c.setup, o.spoils
 	}
 	j.Checks = append(j.Checks, answer)
 	if o.note != "" {

@@ -187,7 +187,7 @@ func TestEachCheckFiresAndKeepsSilent(t *testing.T) {
 			if (got.Cure == "") != got.OK {
 				t.Errorf("ok %v with the cure %q", got.OK, got.Cure)
 			}
-			want := &result.Check{Name: tt.check, OK: tt.ok, Figure: tt.figure, Threshold: tt.limit, Cure: got.Cure, Setup: got.Setup}
+			want := &result.Check{Name: tt.check, OK: tt.ok, Figure: tt.figure, Threshold: tt.limit, Cure: got.Cure, Setup: got.Setup, Spoils: got.Spoils}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("want −, got +:\n%s", diff)
 			}
