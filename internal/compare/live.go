@@ -1,8 +1,10 @@
 package compare
 
 import (
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"redline/internal/result"
 	"redline/internal/stats"
@@ -30,6 +32,9 @@ type Round struct {
 	// asked.
 	QualityA *result.Quality `json:"-"`
 	QualityB *result.Quality `json:"-"`
+	// Spoilt are the metrics of the round that do not count, such as "ttft",
+	// and why.
+	Spoilt map[string]string `json:"spoilt,omitempty"`
 	// Skip says why the round does not count: one of its stages was not valid.
 	Skip string `json:"skip,omitempty"`
 }
@@ -53,21 +58,24 @@ func Live(rounds []Round, o Options) *Comparison {
 	counted := c.counted(rounds)
 	c.Rounds = len(counted)
 	if c.Rounds == 0 {
-		counted = measured(rounds) // shown, and said to be not valid
+		counted = unspoilt(measured(rounds)) // shown, and said to be not valid
 	}
 	if n := c.Rounds; n < fewestForRanks {
 		c.warn("", "too few rounds: %d; from %d on the signed-rank test stands beside the t test", n, fewestForRanks)
 	}
-	var found []evidence
+	var found, shown []evidence
 	var orders []float64
 	for _, f := range figures {
 		e, order, measured := f.paired(counted, o)
 		if measured {
 			found, orders = append(found, e), append(orders, order)
+		} else if e, _, spoilt := f.paired(unspoilt(counted), o); spoilt {
+			shown = append(shown, e)
 		}
 		c.lost(f, counted)
 	}
 	c.judge(found, o)
+	c.show(shown)
 	var qa, qb []*result.Quality
 	for _, r := range counted {
 		qa, qb = append(qa, r.QualityA), append(qb, r.QualityB)
@@ -90,6 +98,25 @@ func measured(rounds []Round) []Round {
 	return slices.DeleteFunc(slices.Clone(rounds), func(r Round) bool { return len(r.A) == 0 || len(r.B) == 0 })
 }
 
+// unspoilt are rounds of which every metric counts.
+func unspoilt(rounds []Round) []Round {
+	rounds = slices.Clone(rounds)
+	for i := range rounds {
+		rounds[i].Spoilt = nil
+	}
+	return rounds
+}
+
+// show adds metrics that no round counts, without a verdict.
+func (c *Comparison) show(found []evidence) {
+	for _, e := range found {
+		m := e.metric()
+		m.Standing, m.Verdict = Undecided, "not judged: it was spoiled in every round"
+		c.Metrics = append(c.Metrics, m)
+	}
+	c.conclude()
+}
+
 // counted are the rounds that are judged; it warns of those that are not, and
 // of an order that favours one side.
 func (c *Comparison) counted(rounds []Round) []Round {
@@ -99,6 +126,9 @@ func (c *Comparison) counted(rounds []Round) []Round {
 		if r.Skip != "" {
 			c.warn("", "round %d does not count: %s", i+1, r.Skip)
 			continue
+		}
+		for _, metric := range slices.Sorted(maps.Keys(r.Spoilt)) {
+			c.warn("", "%s of round %d does not count: %s", metric, i+1, r.Spoilt[metric])
 		}
 		counted = append(counted, r)
 		switch r.First {
@@ -118,17 +148,23 @@ func (c *Comparison) counted(rounds []Round) []Round {
 func (c *Comparison) lost(f figure, rounds []Round) {
 	both, any := 0, 0
 	for _, r := range rounds {
-		a, b := f.in(r.A), f.in(r.B)
-		if a || b {
+		if f.in(r.A) || f.in(r.B) {
 			any++
 		}
-		if a && b {
+		if f.both(r) {
 			both++
 		}
 	}
 	if both < any || any > 0 && any < len(rounds) {
 		c.warn(f.warning, "%s: measured on both sides in only %d of %d rounds", f.name, both, len(rounds))
 	}
+}
+
+// both reports whether the figure of a round counts on both sides.
+func (f figure) both(r Round) bool {
+	metric, _, _ := strings.Cut(f.name, ":")
+	_, spoilt := r.Spoilt[metric]
+	return !spoilt && f.in(r.A) && f.in(r.B)
 }
 
 func (f figure) in(v Values) bool {
@@ -143,7 +179,7 @@ func (f figure) paired(rounds []Round, o Options) (e evidence, order float64, me
 	var a, b, steps []float64
 	byFirst := map[string][]float64{}
 	for _, r := range rounds {
-		if !f.in(r.A) || !f.in(r.B) {
+		if !f.both(r) {
 			continue
 		}
 		a, b = append(a, f.scaled(r.A[f.name])), append(b, f.scaled(r.B[f.name]))

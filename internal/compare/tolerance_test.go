@@ -1,6 +1,10 @@
 package compare
 
-import "testing"
+import (
+	"slices"
+	"strings"
+	"testing"
+)
 
 // A difference that does not matter is not called, however sure it is; and one
 // that does is.
@@ -37,6 +41,37 @@ func TestADifferenceNearTheToleranceIsOpen(t *testing.T) {
 	a, b := scaled(jitter(0), 100), scaled(jitter(0.04), 109)
 	if m := Live(roundsOf("ttft:p50", a, b), Options{Tolerance: 0.1}).Metrics[0]; m.Standing != Undecided {
 		t.Errorf("%s (%s, interval %v), want undecided", m.Standing, m.Verdict, *m.Interval)
+	}
+}
+
+// What a check spoiled of a round does not count; the rest of the round does.
+func TestOnlyTheSpoiltMetricIsLeftOut(t *testing.T) {
+	t.Parallel()
+	make := func(spoilt ...int) []Round {
+		rounds := roundsOf("ttft:p50", scaled(jitter(0), 100), scaled(jitter(0.001), 150))
+		for i := range rounds {
+			rounds[i].A["tpot:p50"], rounds[i].B["tpot:p50"] = 10+0.01*float64(i%3), 12+0.01*float64(i%4)
+		}
+		for _, i := range spoilt {
+			rounds[i].B["ttft:p50"] = 9000 // what lag made of it
+			rounds[i].Spoilt = map[string]string{"ttft": "B: lag: p99 9 s"}
+		}
+		return rounds
+	}
+	one := Live(make(3), Options{})
+	if one.Rounds != 10 || one.Metrics[0].Standing != Worse || *one.Metrics[0].B > 151 || one.Metrics[1].Standing != Worse {
+		t.Errorf("%d rounds, %+v; want ten, and the spoilt figure in none of them", one.Rounds, one.Metrics)
+	}
+	want := []string{"ttft of round 4 does not count: B: lag: p99 9 s", "ttft:p50: measured on both sides in only 9 of 10 rounds"}
+	if got := texts(one.Warnings); !slices.Equal(got, want) {
+		t.Errorf("warned %q, want %q", got, want)
+	}
+	all := Live(make(0, 1, 2, 3, 4, 5, 6, 7, 8, 9), Options{})
+	if len(all.Metrics) != 2 || all.Metrics[0].Name != "tpot:p50" || all.Metrics[0].Standing != Worse {
+		t.Fatalf("%+v, want tpot judged", all.Metrics)
+	}
+	if m := all.Metrics[1]; m.Name != "ttft:p50" || m.B == nil || m.Standing != Undecided || m.PHolm != nil || !strings.HasPrefix(m.Verdict, "not judged") {
+		t.Errorf("%+v, want ttft shown and not judged", m)
 	}
 }
 

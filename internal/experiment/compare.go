@@ -109,7 +109,7 @@ func (x *conductor) compare(ctx context.Context, a, b side, rounds int) error {
 			if err != nil {
 				return err
 			}
-			s.note(&round, res, x.leftOut)
+			s.note(&round, res, x.leftOut, x.spoilt)
 			slowest = max(slowest, x.e2e)
 		}
 		warmup = min(max(2*slowest, 3*time.Second), roundLength).Round(time.Second)
@@ -146,11 +146,18 @@ func (x *conductor) standing(s side) slo.Standing {
 }
 
 // note puts what came of a side's turn into the round.
-func (s side) note(round *compare.Round, res *result.Result, leftOut string) {
+func (s side) note(round *compare.Round, res *result.Result, leftOut string, spoilt []string) {
 	switch {
 	case len(res.Points) == 0:
 		round.Skip = s.name + ": nothing was measured"
 		return
+	case len(spoilt) > 0:
+		if round.Spoilt == nil {
+			round.Spoilt = map[string]string{}
+		}
+		for _, metric := range spoilt {
+			round.Spoilt[metric] = s.name + ": not valid: " + leftOut
+		}
 	case leftOut != "":
 		round.Skip = s.name + ": not valid: " + leftOut
 	}

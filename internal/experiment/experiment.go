@@ -74,6 +74,8 @@ type conductor struct {
 	// long its attempts that do not count kept the server busy.
 	leftOut string
 	lost    time.Duration
+	// spoilt are the metrics of a round that do not count, where the others do.
+	spoilt []string
 	// rejected are all stages that do not count.
 	rejected []rejected
 	used     measure.Used // of the plan's limits on tokens and money
@@ -124,7 +126,7 @@ func (x *conductor) run(ctx context.Context, s Stage) (*result.Result, error) {
 
 // attempt runs a stage once.
 func (x *conductor) attempt(ctx context.Context, s Stage) (*result.Result, error) {
-	x.leftOut = ""
+	x.leftOut, x.spoilt = "", nil
 	x.number++
 	path := filepath.Join(x.dir.Path, store.StagesDir, fmt.Sprintf("%02d-%s", x.number, fileName(s.Name)))
 	c := *s.Config

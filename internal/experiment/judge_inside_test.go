@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/compare"
 	"redline/internal/config"
 	"redline/internal/result"
 	"redline/internal/slo"
@@ -90,13 +91,45 @@ func TestTheRepetitionTakesTheFirstAttemptsPlace(t *testing.T) {
 	if got := x.counted(0); len(got) != 1 || got[0].Name != "4 requests/s" {
 		t.Errorf("%d points count, want the first alone", len(got))
 	}
-	if w := x.res.Warnings; len(w) != 1 || !strings.Contains(w[0].Text, "8 requests/s is left out") || !strings.Contains(w[0].Text, "lag: p99 9 ms") {
+	if w := x.res.Warnings; len(w) != 1 || !strings.Contains(w[0].Text, "8 requests/s: left out") || !strings.Contains(w[0].Text, "lag: p99 9 ms") {
 		t.Errorf("warnings %+v, want the stage by its name, and why", w)
 	}
 	x.unsupported("%d of %d levels count", 1, 2)
 	want := []string{"lag: 8 requests/s: p99 9 ms, allowed ≤ 1 ms", "1 of 2 levels count"}
 	if v := x.res.Verdict; v.Valid != result.Invalid || !slices.Equal(v.Reasons, want) {
 		t.Errorf("%s for %q, want invalid for %q", v.Valid, v.Reasons, want)
+	}
+}
+
+// Of a round only what its failed checks spoil is left out.
+func TestARoundIsLeftOutInPart(t *testing.T) {
+	t.Parallel()
+	limited, whole, judged := late, result.Check{Name: "foreign traffic", Figure: "900", Threshold: "≤ 9"}, late
+	limited.Spoils, judged.Spoils = []string{"ttft", "e2e"}, []string{"ttft:p99<200ms"}
+	for _, c := range []struct {
+		what    string
+		failed  []result.Check
+		purpose string
+		spoilt  []string
+		skipped bool
+	}{
+		{"late", []result.Check{limited}, roundPurpose, []string{"e2e", "ttft"}, false},
+		{"late for an objective", []result.Check{judged}, roundPurpose, []string{"good", "ttft"}, false},
+		{"late beside others", []result.Check{limited, whole}, roundPurpose, nil, true},
+		{"a level", []result.Check{limited}, "level", nil, true},
+	} {
+		x := begun()
+		res := spoilt(c.failed[0])
+		res.Verdict.Checks = c.failed
+		x.add(Stage{Name: "round 1 A again", repeats: "round 1 A", Purpose: c.purpose}, "x/stages/02", res)
+		if x.leftOut == "" || !slices.Equal(x.spoilt, c.spoilt) {
+			t.Errorf("%s: left out for %q, spoilt %q, want %q", c.what, x.leftOut, x.spoilt, c.spoilt)
+		}
+		var round compare.Round
+		side{name: "A"}.note(&round, res, x.leftOut, x.spoilt)
+		if (round.Skip != "") != c.skipped || len(round.Spoilt) != len(c.spoilt) || len(round.A) == 0 {
+			t.Errorf("%s: round %+v", c.what, round)
+		}
 	}
 }
 

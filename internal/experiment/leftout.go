@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redline/internal/result"
+	"redline/internal/slo"
 )
 
 // rejected is a stage that does not count.
@@ -32,11 +33,38 @@ func (x *conductor) reject(s Stage, res *result.Result) string {
 		reasons = append(reasons, c.Reason())
 	}
 	reason := strings.Join(reasons, "; ")
-	if s.repeats != "" {
-		x.rejected = append(x.rejected, rejected{s.repeats, res})
-		x.warn("%s is left out, because its repetition is not valid either: %s", s.repeats, reason)
+	if s.repeats == "" {
+		return reason
 	}
+	x.rejected = append(x.rejected, rejected{s.repeats, res})
+	what := s.repeats
+	if s.Purpose == roundPurpose {
+		if x.spoilt = spoiltBy(failed); len(x.spoilt) > 0 {
+			what = strings.Join(x.spoilt, ", ") + " of " + what
+		}
+	}
+	x.warn("%s: left out, because its repetition is not valid either: %s", what, reason)
 	return reason
+}
+
+// spoiltBy are the metrics that failed checks touch; none where one of them
+// touches everything.
+func spoiltBy(failed []result.Check) []string {
+	var metrics []string
+	for _, c := range failed {
+		if len(c.Spoils) == 0 {
+			return nil
+		}
+		for _, name := range c.Spoils {
+			if o, err := slo.Parse(name); err == nil {
+				name = o.Metric
+				metrics = append(metrics, "good") // which counts the requests that keep it
+			}
+			metrics = append(metrics, name)
+		}
+	}
+	slices.Sort(metrics)
+	return slices.Compact(metrics)
 }
 
 func (x *conductor) warn(format string, args ...any) {

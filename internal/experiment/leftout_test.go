@@ -123,7 +123,7 @@ func TestADisturbedLevelIsRepeatedThenLeftOut(t *testing.T) {
 			t.Errorf("point %d is marked %q", i, res.Points[i].Invalid)
 		}
 	}
-	if !slices.ContainsFunc(res.Warnings, func(w result.Warning) bool { return strings.HasPrefix(w.Text, "30 requests/s is left out") }) {
+	if !slices.ContainsFunc(res.Warnings, func(w result.Warning) bool { return strings.HasPrefix(w.Text, "30 requests/s: left out") }) {
 		t.Errorf("warnings %+v do not name the level that is left out", res.Warnings)
 	}
 

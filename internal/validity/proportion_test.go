@@ -103,6 +103,7 @@ func TestAFailureNamesWhatItSpoils(t *testing.T) {
 		{"lag", late, []slo.Verdict{ttft, e2e, tpot}, []string{"ttft:p99<200ms"}},
 		{"lag", late, nil, []string{"ttft", "e2e"}},
 		{"engine schedule", behind, []slo.Verdict{ttft, e2e, tpot}, []string{"ttft:p99<200ms", "tpot:p95<50ms"}},
+		{"shared host", func(e *Evidence) { late(e); e.Client.Machine.MachineShare = ptr(0.97) }, []slo.Verdict{ttft, e2e, tpot}, []string{"ttft:p99<200ms"}},
 		{"server restart", func(e *Evidence) { e.Server.Restarted = true }, []slo.Verdict{ttft}, nil},
 		{"buffered stream", func(e *Evidence) { e.Summary.Tokens.Buffered = 900 }, []slo.Verdict{ttft, e2e, tpot}, []string{"ttft:p99<200ms", "tpot:p95<50ms"}},
 	} {

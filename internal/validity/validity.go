@@ -8,6 +8,7 @@ package validity
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -170,12 +171,17 @@ func Judge(e Evidence) Judgement {
 		harmed = harmed || c.shows && o.failed() && !o.cause
 	}
 	j := Judgement{Checks: []result.Check{}, Unchecked: []result.Unchecked{}}
+	for i, o := range outcomes {
+		if o.cause && !e.Strict {
+			outcomes[i] = o.unless(harmed)
+		}
+	}
 	for i, c := range checks {
 		o := outcomes[i]
-		if o.cause && !e.Strict {
-			o = o.unless(harmed)
-		}
-		if len(o.spoils) == 0 {
+		switch {
+		case o.cause && harmed:
+			o.spoils = harm(outcomes, e.Judged)
+		case len(o.spoils) == 0:
 			o.spoils = c.touched(e.Judged)
 		}
 		j.add(c, o)
@@ -202,6 +208,22 @@ func (c check) touched(judged []slo.Verdict) []string {
 		names = append(names, v.Objective)
 	}
 	return names
+}
+
+// harm is what the checks that show a lack of CPU time spoil together: no more
+// than that did its cause.
+func harm(outcomes []outcome, judged []slo.Verdict) []string {
+	var names []string
+	for i, c := range checks {
+		if o := outcomes[i]; c.shows && o.failed() && !o.cause {
+			names = append(names, o.spoils...)
+			if len(o.spoils) == 0 {
+				names = append(names, c.touched(judged)...)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // unless is a cause that counts only where harm was done.
