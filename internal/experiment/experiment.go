@@ -76,8 +76,10 @@ type conductor struct {
 	lost    time.Duration
 	// spoilt are the metrics of a round that do not count, where the others do.
 	spoilt []string
-	// rejected are all stages that do not count.
+	// rejected are all stages that do not count, and missing what the answer
+	// lacks for that.
 	rejected []rejected
+	missing  []string
 	used     measure.Used // of the plan's limits on tokens and money
 	// other is the second server of a comparison.
 	other *measure.Target
@@ -336,10 +338,7 @@ func (x *conductor) adopt(name string, res *result.Result) {
 	if res.Verdict.Valid == result.Invalid {
 		v.Valid = result.Invalid
 	}
-	v.Reasons = []string{}
-	for _, check := range v.Failed() {
-		v.Reasons = append(v.Reasons, check.Reason())
-	}
+	v.Reasons = x.reasons()
 }
 
 // keep writes the result as it is now; interrupted marks one that is not

@@ -95,6 +95,8 @@ func TestTheRepetitionTakesTheFirstAttemptsPlace(t *testing.T) {
 		t.Errorf("warnings %+v, want the stage by its name, and why", w)
 	}
 	x.unsupported("%d of %d levels count", 1, 2)
+	// A stage that follows takes nothing of that back.
+	x.add(Stage{Name: "2 requests/s", Purpose: "level"}, "x/stages/04", &result.Result{Points: []result.Point{*measured(10, 5, 100)}, Verdict: result.Verdict{Valid: result.Valid}})
 	want := []string{"lag: 8 requests/s: p99 9 ms, allowed ≤ 1 ms", "1 of 2 levels count"}
 	if v := x.res.Verdict; v.Valid != result.Invalid || !slices.Equal(v.Reasons, want) {
 		t.Errorf("%s for %q, want invalid for %q", v.Valid, v.Reasons, want)

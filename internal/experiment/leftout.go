@@ -121,10 +121,18 @@ func (x *conductor) counted(from int) []result.Point {
 // unsupported makes the whole invalid, because what counts cannot carry the
 // answer: it takes the checks of what was left out, and says what is missing.
 func (x *conductor) unsupported(format string, args ...any) {
+	x.missing = append(x.missing, fmt.Sprintf(format, args...))
 	for _, r := range x.rejected {
 		x.adopt(r.name, r.res)
 	}
-	v := &x.res.Verdict
-	v.Valid = result.Invalid
-	v.Reasons = append(v.Reasons, fmt.Sprintf(format, args...))
+	x.res.Verdict.Valid, x.res.Verdict.Reasons = result.Invalid, x.reasons()
+}
+
+// reasons are why the whole is not valid.
+func (x *conductor) reasons() []string {
+	reasons := []string{}
+	for _, c := range x.res.Verdict.Failed() {
+		reasons = append(reasons, c.Reason())
+	}
+	return append(reasons, x.missing...)
 }

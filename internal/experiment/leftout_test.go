@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"redline/internal/config"
 	"redline/internal/experiment"
@@ -27,7 +28,7 @@ type disturbed struct {
 
 	lock  sync.Mutex
 	stage string
-	done  map[string]bool
+	done  bool
 	kept  []bool
 }
 
@@ -38,7 +39,7 @@ func disturb(t *testing.T, during ...string) *disturbed {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = engine.Close() })
-	return &disturbed{t: t, engine: engine, during: during, done: map[string]bool{}}
+	return &disturbed{t: t, engine: engine, during: during}
 }
 
 // plan is that of the flags on the server, with an objective that no lack of
@@ -58,16 +59,16 @@ func (d *disturbed) options(c *config.Config) experiment.Options {
 		Begin: func(s experiment.Stage, _ experiment.Progress) {
 			d.lock.Lock()
 			defer d.lock.Unlock()
-			d.stage = s.Name
+			d.stage, d.done = s.Name, false
 		},
 		End: func(_ experiment.Stage, _ *result.Result, kept bool) { d.kept = append(d.kept, kept) },
 		Options: measure.Options{Config: c, Live: func(s metric.Snapshot) {
 			d.lock.Lock()
 			defer d.lock.Unlock()
-			if s.OK == 0 || d.done[d.stage] || !slices.ContainsFunc(d.during, func(end string) bool { return strings.HasSuffix(d.stage, end) }) {
+			if s.OK == 0 || d.done || !slices.ContainsFunc(d.during, func(end string) bool { return strings.HasSuffix(d.stage, end) }) {
 				return
 			}
-			d.done[d.stage] = true
+			d.done = true
 			for range 12 {
 				d.request()
 			}
@@ -255,5 +256,32 @@ func TestAToggleThatDoesNotCountIsShown(t *testing.T) {
 	}
 	if !strings.Contains(strings.Join(res.Verdict.Reasons, "; "), "no round was valid on both sides") {
 		t.Errorf("reasons %q", res.Verdict.Reasons)
+	}
+}
+
+// A search goes on without a level that was disturbed, and ends invalid where no
+// level can be measured.
+func TestASearchOfWhatRemains(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		during []string
+		found  bool
+	}{
+		{[]string{"probe 20 requests/s"}, true},
+		{[]string{"requests/s", "requests/s again"}, false},
+	} {
+		d := disturb(t, tt.during...)
+		c := d.plan(filepath.Join(t.TempDir(), "limit"), map[string][]string{"find-limit": {"true"}, "start": {"20"}, "budget": {"12s"}})
+		c.Experiment.Shortest, c.Experiment.Sustained, c.Experiment.Ceiling = time.Second, 2*time.Second, 40
+		res, _, err := experiment.Sweep(t.Context(), d.options(c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := res.Limit != nil; found != tt.found || (res.Verdict.Valid == result.Valid) != tt.found {
+			t.Errorf("%v: limit %+v, %s (%q), stages %q; want one: %v", tt.during, res.Limit, res.Verdict.Valid, res.Verdict.Reasons, names(res), tt.found)
+		}
+		if len(leftOut(res)) == 0 || len(res.Points) == 0 {
+			t.Errorf("%v: left out %q, %d points", tt.during, leftOut(res), len(res.Points))
+		}
 	}
 }

@@ -51,7 +51,7 @@ func (x *conductor) findLimit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { x.answer(s) }()
+	defer func() { x.answer(s); x.endLimit(s) }()
 	left, lost := spec.Budget, false
 	prompt, output := x.target.MeanLengths(x.Config)
 	for {
@@ -82,7 +82,7 @@ func (x *conductor) findLimit(ctx context.Context) error {
 		left -= seen.Spent
 		if x.leftOut != "" {
 			if lost {
-				return x.endLimit(s) // the search would ask for nothing else
+				return nil // the search would ask for nothing else
 			}
 			lost = true
 			continue
@@ -100,13 +100,12 @@ func (x *conductor) findLimit(ctx context.Context) error {
 	}
 }
 
-// endLimit ends a search whose next level cannot be measured: what is known so
-// far is the answer, if there is any.
-func (x *conductor) endLimit(s *search.Search) error {
-	if s.Answer().Requests == 0 {
+// endLimit makes a search invalid of which no level counts: otherwise what is
+// known is the answer, also where a level had to be left out.
+func (x *conductor) endLimit(s *search.Search) {
+	if x.leftOut != "" && s.Answer().Requests == 0 {
 		x.unsupported("no level of the search counts")
 	}
-	return nil
 }
 
 // judgeAccepted adds to the last point what its records say of the stopping

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"redline/internal/compare"
 	"redline/internal/config"
@@ -67,6 +68,9 @@ func (x *conductor) pool(countedOnly bool) error {
 	point, err := measure.Pool(x.Config, paths)
 	if err != nil {
 		return err
+	}
+	if x.res.Verdict.Valid == result.Invalid {
+		point.Invalid = strings.Join(x.res.Verdict.Reasons, "; ")
 	}
 	x.res.Points = append(x.res.Points, point)
 	x.res.Repeats.Point = new(len(x.res.Points) - 1)
