@@ -228,7 +228,7 @@ func harm(outcomes []outcome, judged []slo.Verdict) []string {
 
 // unless is a cause that counts only where harm was done.
 func (o outcome) unless(harmed bool) outcome {
-	o.threshold += ", or neither lag nor coalescing"
+	o.threshold += ", or no harm shows"
 	if o.failed() && !harmed {
 		o.ok, o.note = true, o.figure+", which no figure shows"
 	}
