@@ -74,10 +74,10 @@ func TestStoredComparisonsEndBySeverity(t *testing.T) {
 	}{
 		{"worse", 150, same, false, exitRegression, []string{"WORSE", "slower by 50"}},
 		{"worse, anyway", 150, same, true, exitRegression, []string{"WORSE", "slower by 50"}},
-		{"nothing shown", 101, same, false, exitUndecided, []string{"UNDECIDED"}},
+		{"nothing shown", 101, same, false, exitUndecided, []string{"NO DIFFERENCE SHOWN", "too close to call"}},
 		{"not valid", 150, invalid, false, exitInvalid, []string{"INVALID", "lag: p99 9 ms", "100", "150", "not judged"}},
 		{"not valid, anyway", 150, invalid, true, exitInvalid, []string{"INVALID", "lag: p99 9 ms", "slower by 50"}},
-		{"not valid, nothing shown", 101, invalid, true, exitInvalid, []string{"INVALID", "undecided"}},
+		{"not valid, nothing shown", 101, invalid, true, exitInvalid, []string{"INVALID", "too close to call"}},
 		{"another model", 150, other, false, exitInvalid, nil},
 		{"another model, anyway", 150, other, true, exitInvalid, []string{"INVALID", "not comparable: model", "slower by 50"}},
 	} {

@@ -104,16 +104,16 @@ func leftOut(res *result.Result) []string {
 func TestADisturbedLevelIsRepeatedThenLeftOut(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "sweep")
-	d := disturb(t, "20 requests/s", "30 requests/s", "30 requests/s again")
-	c := d.plan(out, map[string][]string{"rates": {"10,20,30"}})
+	d := disturb(t, "2 in flight", "3 in flight", "3 in flight again")
+	c := d.plan(out, map[string][]string{"concurrencies": {"1,2,3"}})
 	res, _, err := experiment.Sweep(t.Context(), d.options(c))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"10 requests/s", "20 requests/s", "20 requests/s again", "30 requests/s", "30 requests/s again"}; !slices.Equal(names(res), want) {
+	if want := []string{"1 in flight", "2 in flight", "2 in flight again", "3 in flight", "3 in flight again"}; !slices.Equal(names(res), want) {
 		t.Fatalf("stages %q, want %q", names(res), want)
 	}
-	if want := []string{"20 requests/s", "30 requests/s", "30 requests/s again"}; !slices.Equal(leftOut(res), want) {
+	if want := []string{"2 in flight", "3 in flight", "3 in flight again"}; !slices.Equal(leftOut(res), want) {
 		t.Errorf("left out %q, want %q", leftOut(res), want)
 	}
 	if res.Verdict.Valid != result.Valid || len(res.Points) != 3 {
@@ -124,7 +124,7 @@ func TestADisturbedLevelIsRepeatedThenLeftOut(t *testing.T) {
 			t.Errorf("point %d is marked %q", i, res.Points[i].Invalid)
 		}
 	}
-	if !slices.ContainsFunc(res.Warnings, func(w result.Warning) bool { return strings.HasPrefix(w.Text, "30 requests/s: left out") }) {
+	if !slices.ContainsFunc(res.Warnings, func(w result.Warning) bool { return strings.HasPrefix(w.Text, "3 in flight: left out") }) {
 		t.Errorf("warnings %+v do not name the level that is left out", res.Warnings)
 	}
 
@@ -153,8 +153,8 @@ func TestADisturbedLevelIsRepeatedThenLeftOut(t *testing.T) {
 func TestStrictAndAnywayLeaveNothingOut(t *testing.T) {
 	t.Parallel()
 	for _, flag := range []string{"strict", "anyway"} {
-		d := disturb(t, "10 requests/s")
-		c := d.plan(filepath.Join(t.TempDir(), "sweep"), map[string][]string{"rates": {"10,20"}, flag: {"true"}})
+		d := disturb(t, "1 in flight")
+		c := d.plan(filepath.Join(t.TempDir(), "sweep"), map[string][]string{"concurrencies": {"1,2"}, flag: {"true"}})
 		res, _, err := experiment.Sweep(t.Context(), d.options(c))
 		if err != nil {
 			t.Fatal(err)
