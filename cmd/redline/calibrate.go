@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"redline/internal/lock"
 	"redline/internal/twin"
 )
 
@@ -42,6 +43,11 @@ func (p *process) calibrateCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
+			release, err := p.reserve(out)
+			if err != nil {
+				return err
+			}
+			defer release()
 			ev, err := twin.Observe(args...)
 			if err != nil {
 				return err
@@ -70,6 +76,25 @@ func (p *process) calibrate(ctx context.Context, ev *twin.Evidence) (*twin.Calib
 		err = &coded{exitInterrupted, errors.New("interrupted before an engine was fitted")}
 	}
 	return fitted, err
+}
+
+// reserve makes sure that no other process fits an engine into the same file.
+func (p *process) reserve(path string) (release func(), err error) {
+	if path == "" {
+		return func() {}, nil
+	}
+	l, err := lock.Take(path+".lock", "redline calibrate")
+	var held *lock.Held
+	switch {
+	case errors.As(err, &held):
+		return nil, fmt.Errorf("%s is being written by %s: wait for it, stop it, or choose another file with -o", path, held.By)
+	case errors.Is(err, errors.ErrUnsupported):
+		fmt.Fprintf(p.stderr, "redline: %v; make sure that no other redline writes %s\n", err, path)
+		return func() {}, nil
+	case err != nil:
+		return nil, err
+	}
+	return func() { _ = l.Release() }, nil // what is left of it is an unlocked file
 }
 
 // keepEngine writes the engine's file, where one is asked for.

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
+	"strings"
 	"syscall"
 
 	"golang.org/x/term"
@@ -15,6 +17,7 @@ import (
 	"redline/internal/child"
 	"redline/internal/clock"
 	"redline/internal/doctor"
+	"redline/internal/store"
 )
 
 // version is set at build time.
@@ -90,6 +93,13 @@ func (p *process) stoppable(ctx context.Context) (context.Context, context.Cance
 		}
 	}()
 	return ctx, cancel
+}
+
+// hold is what this command will have locked. The locks are released with it,
+// or with the process.
+func (p *process) hold(say func(string, ...any)) *store.Hold {
+	words := slices.DeleteFunc(slices.Clone(p.args), func(a string) bool { return strings.HasPrefix(a, "-") })
+	return &store.Hold{Command: strings.Join(append([]string{"redline"}, words[:min(1, len(words))]...), " "), Say: say}
 }
 
 // process is everything that a command may know of the process it runs in, so

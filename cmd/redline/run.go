@@ -112,6 +112,8 @@ func (p *process) measure(ctx context.Context, cfg *config.Config) error {
 	if p.hurry != nil {
 		p.hurry()
 	}
+	options.Hold = p.hold(options.Say)
+	defer options.Hold.Release()
 	res, path, err := measure.Run(ctx, options)
 	live.Finish()
 	if res == nil {

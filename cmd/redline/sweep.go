@@ -151,6 +151,8 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, comma
 	if p.hurry != nil {
 		p.hurry()
 	}
+	o.Hold = p.hold(say)
+	defer o.Hold.Release()
 	res, path, err := run(ctx, o)
 	live.Finish()
 	if res == nil {

@@ -131,13 +131,17 @@ func (p *process) showSchedules(spec *watch.Spec) error {
 
 // watch runs until it is stopped, or once.
 func (p *process) watch(ctx context.Context, spec *watch.Spec, once bool) error {
-	release, err := watch.Lock(spec.Runs)
-	if err != nil {
-		return err
-	}
-	defer release()
 	say := func(format string, args ...any) {
 		fmt.Fprintf(p.stderr, "%s %s\n", time.Now().Format(time.DateTime), fmt.Sprintf(format, args...))
+	}
+	own, err := watch.Lock(spec.Runs)
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		say("%v; make sure that no other watch uses it", err)
+	case err != nil:
+		return err
+	default:
+		defer own.Release()
 	}
 	state, problem := watch.LoadState(spec.Runs)
 	if problem != nil {

@@ -53,11 +53,11 @@ func find(ctx context.Context, o Options, kind string) (*conductor, error) {
 func (x *conductor) checkDir() error {
 	if x.Resume == "" {
 		if out := x.Config.Output; out.Dir != "" {
-			return store.Check(out.Dir, out.Force)
+			return x.Hold.Check(out.Dir, out.Force)
 		}
 		return nil
 	}
-	dir, err := store.Open(x.Resume)
+	dir, err := x.Hold.Open(x.Resume)
 	if err != nil {
 		return err
 	}
@@ -89,13 +89,13 @@ func (x *conductor) openDir() (err error) {
 	out := x.Config.Output
 	switch {
 	case x.Resume != "":
-		x.dir, err = store.Open(x.Resume)
+		x.dir, err = x.Hold.Open(x.Resume)
 	case out.Dir != "":
-		if x.dir, err = store.Create(out.Dir, out.Force); err == nil && out.Force {
+		if x.dir, err = x.Hold.Create(out.Dir, out.Force); err == nil && out.Force {
 			err = x.dir.RemoveStages()
 		}
 	default:
-		x.dir, err = store.Claim(store.Name(time.Now(), x.Config.Metadata["label"]))
+		x.dir, err = x.Hold.Claim(store.Name(time.Now(), x.Config.Metadata["label"]))
 	}
 	return err
 }

@@ -19,6 +19,7 @@ import (
 
 	_ "modernc.org/sqlite" // the driver of the index, without cgo
 
+	"redline/internal/lock"
 	"redline/internal/store"
 )
 
@@ -47,6 +48,38 @@ CREATE INDEX IF NOT EXISTS runs_by_series ON runs (series, started);`
 type Index struct {
 	root string
 	db   *sql.DB
+	own  *lock.Lock // while this process writes, nil otherwise
+}
+
+// lockName is there while a process writes to the index or to pins.
+const lockName = "redline-history.lock"
+
+// alone does what changes index and pins while no other process does. It may
+// be called within itself.
+func (ix *Index) alone(do func() error) error {
+	if ix.own != nil {
+		return do()
+	}
+	l, err := lock.Await(filepath.Join(ix.root, lockName), "redline history", patience)
+	var held *lock.Held
+	switch {
+	case errors.As(err, &held):
+		return fmt.Errorf("the history in %s has been locked by %s for more than %v: try again when that has ended", ix.root, held.By, patience)
+	case errors.Is(err, errors.ErrUnsupported):
+		return do() // the index has locks of its own
+	case err != nil:
+		return err
+	}
+	ix.own = l
+	defer func() { ix.own = nil }()
+	return errors.Join(do(), l.Release())
+}
+
+// unwritten reports a run that another process still writes to.
+func unwritten(dir string) error {
+	hold := store.Hold{Command: "redline history"}
+	defer hold.Release()
+	return hold.Take(dir)
 }
 
 // Broken is an index that cannot be read: it has to be made anew.
@@ -79,7 +112,8 @@ func Open(ctx context.Context, root string) (*Index, error) {
 	}
 	if fresh {
 		// Runs from before there was an index belong in it too.
-		if _, err := ix.fill(ctx); err != nil {
+		err := ix.alone(func() error { _, err := ix.fill(ctx); return err })
+		if err != nil {
 			return nil, errors.Join(err, ix.Close())
 		}
 	}
@@ -157,11 +191,12 @@ func (ix *Index) Add(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	err = ix.change(ctx, func(tx *sql.Tx) error { return put(ctx, tx, e) })
-	if err != nil {
-		return ix.broken(err)
-	}
-	return nil
+	return ix.alone(func() error {
+		if err := ix.change(ctx, func(tx *sql.Tx) error { return put(ctx, tx, e) }); err != nil {
+			return ix.broken(err)
+		}
+		return nil
+	})
 }
 
 func put(ctx context.Context, tx *sql.Tx, e *Entry) error {
@@ -215,19 +250,24 @@ func Rebuild(ctx context.Context, root string) (found int, err error) {
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {
 		return 0, fmt.Errorf("%s: there is no such directory; --runs names the one that holds run directories", root)
 	}
-	ix, _, err := open(ctx, root)
-	var broken *Broken
-	if errors.As(err, &broken) {
-		if err := os.Remove(broken.Path); err != nil {
-			return 0, err
+	writer := &Index{root: root}
+	err = writer.alone(func() error {
+		ix, _, err := open(ctx, root)
+		var broken *Broken
+		if errors.As(err, &broken) {
+			if err := os.Remove(broken.Path); err != nil {
+				return err
+			}
+			ix, _, err = open(ctx, root)
 		}
-		ix, _, err = open(ctx, root)
-	}
-	if err != nil {
-		return 0, err
-	}
-	defer ix.Close()
-	return ix.fill(ctx)
+		if err != nil {
+			return err
+		}
+		defer ix.Close()
+		found, err = ix.fill(ctx)
+		return err
+	})
+	return found, err
 }
 
 // fill replaces all that the index holds by what the directories say.

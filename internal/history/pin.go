@@ -43,12 +43,23 @@ func (ix *Index) Pin(ctx context.Context, e *Entry, pin Pin) (replaced []*Entry,
 	if !e.Sound() {
 		return nil, fmt.Errorf("run %s is no baseline: it is not valid, was cut short, or has no figures of one load", e.ID)
 	}
+	err = ix.alone(func() error {
+		replaced, err = ix.pin(ctx, e, pin)
+		return err
+	})
+	return replaced, err
+}
+
+func (ix *Index) pin(ctx context.Context, e *Entry, pin Pin) (replaced []*Entry, err error) {
 	others, err := ix.List(ctx, Filter{Series: e.Series, Pinned: true})
 	if err != nil {
 		return nil, err
 	}
 	text, err := json.Marshal(pin)
 	if err != nil {
+		return nil, err
+	}
+	if err := unwritten(filepath.Join(ix.root, e.Path)); err != nil {
 		return nil, err
 	}
 	if err := os.WriteFile(filepath.Join(ix.root, e.Path, store.PinFile), append(text, '\n'), 0o644); err != nil {
@@ -72,10 +83,12 @@ func (ix *Index) Pin(ctx context.Context, e *Entry, pin Pin) (replaced []*Entry,
 // Unpin takes a pin away.
 func (ix *Index) Unpin(ctx context.Context, e *Entry) error {
 	dir := filepath.Join(ix.root, e.Path)
-	if err := os.Remove(filepath.Join(dir, store.PinFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return ix.Add(ctx, dir)
+	return ix.alone(func() error {
+		if err := os.Remove(filepath.Join(dir, store.PinFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return ix.Add(ctx, dir)
+	})
 }
 
 // Policy says which runs are old enough to go. Pinned ones always stay.
@@ -110,17 +123,22 @@ func (ix *Index) Remove(ctx context.Context, e *Entry) error {
 	if e.Path == "." || !filepath.IsLocal(filepath.FromSlash(e.Path)) {
 		return fmt.Errorf("%s lies outside of %s and is not deleted: redline history rebuild forgets it", e.Path, ix.root)
 	}
-	if _, err := os.Stat(filepath.Join(dir, store.ResultFile)); err == nil {
-		if err := os.RemoveAll(dir); err != nil {
-			return err
+	return ix.alone(func() error {
+		if _, err := os.Stat(filepath.Join(dir, store.ResultFile)); err == nil {
+			if err := unwritten(dir); err != nil {
+				return err
+			}
+			if err := os.RemoveAll(dir); err != nil {
+				return err
+			}
 		}
-	}
-	err := ix.change(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "DELETE FROM runs WHERE path = ?", e.Path)
-		return err
+		err := ix.change(ctx, func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, "DELETE FROM runs WHERE path = ?", e.Path)
+			return err
+		})
+		if err != nil {
+			return ix.broken(err)
+		}
+		return nil
 	})
-	if err != nil {
-		return ix.broken(err)
-	}
-	return nil
 }

@@ -46,6 +46,10 @@ type Options struct {
 	// finds one for this run alone.
 	Target *Target
 
+	// Hold locks the directories that the command writes to; nil locks that of
+	// this run until it ends.
+	Hold *store.Hold
+
 	// Used is what runs before this one have taken of the plan's limits on
 	// tokens and money, which hold for all of them together.
 	Used Used
@@ -95,6 +99,10 @@ type run struct {
 // gives context.Canceled.
 func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 	r := newRun(o)
+	if r.Hold == nil {
+		r.Hold = &store.Hold{Command: "redline", Say: r.say}
+		defer r.Hold.Release()
+	}
 	if err := r.checkDir(); err != nil {
 		return nil, "", err
 	}
@@ -253,7 +261,7 @@ func (r *run) room() error {
 // sent.
 func (r *run) checkDir() error {
 	if path := r.Config.Output.Dir; path != "" {
-		return store.Check(path, r.Config.Output.Force)
+		return r.Hold.Check(path, r.Config.Output.Force)
 	}
 	return nil
 }
@@ -261,9 +269,9 @@ func (r *run) checkDir() error {
 // makeDir makes the directory that was asked for, or one of the run's own.
 func (r *run) makeDir() (*store.Dir, error) {
 	if path := r.Config.Output.Dir; path != "" {
-		return store.Create(path, r.Config.Output.Force)
+		return r.Hold.Create(path, r.Config.Output.Force)
 	}
-	return store.Claim(store.Name(r.started, r.Config.Metadata["label"]))
+	return r.Hold.Claim(store.Name(r.started, r.Config.Metadata["label"]))
 }
 
 // openDir makes the run directory, or leaves nothing of it behind.

@@ -46,6 +46,7 @@ const StagesDir = "stages"
 type Dir struct {
 	Path string
 	made []string // directories that Create had to make, innermost first
+	hold *Hold    // nil where it is only read
 }
 
 // Name gives the default directory of a run: runs/<time>-<label>.
@@ -59,7 +60,7 @@ func Name(started time.Time, label string) string {
 
 // Claim makes the directory path, or, where it is taken already, the first of
 // path-2, path-3, … that is not: two runs may start in the same second.
-func Claim(path string) (*Dir, error) {
+func (h *Hold) Claim(path string) (*Dir, error) {
 	parents := missing(filepath.Dir(path))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, unwritable(path, err)
@@ -67,7 +68,7 @@ func Claim(path string) (*Dir, error) {
 	for n, free := 2, path; ; n++ {
 		err := os.Mkdir(free, 0o755)
 		if err == nil {
-			return &Dir{Path: free, made: append([]string{free}, parents...)}, nil
+			return &Dir{Path: free, made: append([]string{free}, parents...), hold: h}, h.Take(free)
 		}
 		if !errors.Is(err, fs.ErrExist) {
 			return nil, unwritable(free, err)
@@ -110,15 +111,26 @@ func Check(path string, force bool) error {
 	return nil
 }
 
-// Create makes the directory of a new run.
-func Create(path string, force bool) (*Dir, error) {
+// Create makes the directory of a new run without a lock.
+func Create(path string, force bool) (*Dir, error) { return (*Hold)(nil).Create(path, force) }
+
+// Create makes the directory of a new run. What is in it is removed only once
+// it is locked.
+func (h *Hold) Create(path string, force bool) (*Dir, error) {
 	if err := Check(path, force); err != nil {
 		return nil, err
 	}
-	d := &Dir{Path: path, made: missing(path)}
+	d := &Dir{Path: path, made: missing(path), hold: h}
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		d.Discard()
 		return nil, unwritable(path, err)
+	}
+	if err := h.Take(path); err != nil {
+		return nil, err
+	}
+	// Another run may have come and gone before the lock was had.
+	if err := Check(path, force); err != nil {
+		return nil, err
 	}
 	for _, name := range files {
 		if err := os.Remove(filepath.Join(path, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -146,6 +158,7 @@ func (d *Dir) Discard() {
 	for _, name := range files {
 		_ = os.Remove(filepath.Join(d.Path, name))
 	}
+	d.hold.drop(d.Path)
 	for _, dir := range d.made {
 		_ = os.Remove(dir)
 	}
@@ -163,7 +176,8 @@ func Open(path string) (*Dir, error) {
 	for _, name := range []string{recordsFile, StagesDir, experimentFile} {
 		switch _, err = os.Stat(filepath.Join(path, name)); {
 		case err == nil:
-			return &Dir{Path: path}, nil
+			d := &Dir{Path: path}
+			return d, d.oneRun()
 		case !errors.Is(err, fs.ErrNotExist):
 			return nil, cause(path, err)
 		}

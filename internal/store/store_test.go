@@ -325,7 +325,7 @@ func TestClaimStepsAside(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			d, err := Claim(base)
+			d, err := (*Hold)(nil).Claim(base)
 			if err != nil {
 				t.Error(err)
 				return

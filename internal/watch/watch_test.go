@@ -292,21 +292,21 @@ func TestADamagedStateBeginsAnew(t *testing.T) {
 func TestTwoWatchesDoNotShareADirectory(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "runs")
-	release, err := Lock(dir)
+	first, err := Lock(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Lock(dir); err == nil || !strings.Contains(err.Error(), "another redline watch runs") {
+	who := fmt.Sprintf("redline watch (pid %d, since ", os.Getpid())
+	if _, err := Lock(dir); err == nil || !strings.Contains(err.Error(), "another redline watch runs") || !strings.Contains(err.Error(), who) {
 		t.Errorf("a second one: %v", err)
 	}
-	if err := release(); err != nil {
+	if err := first.Release(); err != nil {
 		t.Fatal(err)
 	}
-	release, err = Lock(dir)
-	if err != nil {
+	if first, err = Lock(dir); err != nil {
 		t.Fatalf("after the first has ended: %v", err)
 	}
-	release()
+	first.Release()
 }
 
 var alert = Alert{Schema: AlertSchema, Schedule: "nightly", Kind: Drifted, Status: Firing, At: time.Unix(1e9, 0).UTC(), Since: time.Unix(1e9, 0).UTC(),

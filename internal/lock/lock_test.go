@@ -1,0 +1,135 @@
+package lock
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// holderPath tells a child of the tests which lock to take and hold until it is
+// killed.
+const holderPath = "REDLINE_TEST_HOLDER_PATH"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(holderPath); path != "" {
+		if _, err := Take(path, "redline holder"); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println("taken")
+		select {}
+	}
+	os.Exit(m.Run())
+}
+
+func TestOneAtATime(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "l")
+	l, err := Take(path, "redline first")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Take(path, "redline second")
+	var held *Held
+	if !errors.As(err, &held) || held.By.PID != os.Getpid() || held.By.Command != "redline first" || time.Since(held.By.Since) > time.Minute {
+		t.Fatalf("second lock: %v", err)
+	}
+	if want := fmt.Sprintf("redline first (pid %d, since %s)", os.Getpid(), held.By.Since.Local().Format(time.DateTime)); !strings.Contains(err.Error(), want) {
+		t.Errorf("%q does not say %q", err, want)
+	}
+	if err := l.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("the lock file is left behind")
+	}
+	if l, err = Take(path, "redline second"); err != nil {
+		t.Fatal(err)
+	}
+	l.Release()
+}
+
+// Takers and releasers that remove the file under each other never have it both.
+func TestNeverTwoAtOnce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "l")
+	var inside, taken int
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 200 {
+				l, err := Take(path, "x")
+				if err != nil {
+					var held *Held
+					if !errors.As(err, &held) {
+						t.Error(err)
+					}
+					continue
+				}
+				mu.Lock()
+				inside, taken = inside+1, taken+1
+				if inside != 1 {
+					t.Errorf("%d have the lock", inside)
+				}
+				mu.Unlock()
+				mu.Lock()
+				inside--
+				mu.Unlock()
+				if err := l.Release(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if taken == 0 {
+		t.Error("nobody ever had the lock")
+	}
+}
+
+func TestAKillFreesIt(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "l")
+	holder := exec.Command(os.Args[0])
+	holder.Env = append(os.Environ(), holderPath+"="+path)
+	out, err := holder.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "taken\n" {
+		t.Fatalf("the holder says %q", line)
+	}
+	_, err = Take(path, "redline second")
+	var held *Held
+	if !errors.As(err, &held) || held.By.PID != holder.Process.Pid {
+		t.Errorf("with a holder alive: %v, want pid %d", err, holder.Process.Pid)
+	}
+	holder.Process.Kill()
+	holder.Wait()
+	l, err := Await(path, "redline second", 10*time.Second)
+	if err != nil {
+		t.Fatalf("after the kill: %v", err)
+	}
+	l.Release()
+}
+
+func TestAFileWithoutAnOwnerIsNamedNobodys(t *testing.T) {
+	t.Parallel()
+	if got := (Owner{}).String(); got != "another process" {
+		t.Errorf("got %q", got)
+	}
+	if got := (Owner{PID: 7, Host: "elsewhere.invalid", Command: "redline run", Since: time.Now()}).String(); !strings.Contains(got, "pid 7 on elsewhere.invalid") {
+		t.Errorf("got %q", got)
+	}
+}
