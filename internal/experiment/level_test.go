@@ -197,6 +197,7 @@ func keptStage(t *testing.T, p result.Point, records ...record.Record) *conducto
 		t.Fatal(err)
 	}
 	for i := range records {
+		records[i].ID = i
 		log.Add(&records[i])
 	}
 	if err := log.Close(); err != nil {

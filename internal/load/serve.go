@@ -82,10 +82,17 @@ func (e *engine) begin(j *job) *begun {
 	b := &begun{rec: e.newRecord(j, p)}
 	b.rec.Begin = e.clock.Now()
 	b.flight = e.flights.begin(b.rec)
+	e.note(b.rec)
 	if e.gate != nil {
 		b.slot = e.gate.join()
 	}
 	return b
+}
+
+func (e *engine) note(rec *record.Record) {
+	if e.stage.Note != nil {
+		e.stage.Note(rec)
+	}
 }
 
 // newRecord starts the record of a turn.
@@ -206,8 +213,13 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *begun, ready int64
 				// A connection that was kept ready held nobody up.
 				rec.Conn = min(ev.At, ready)
 			}
+		case llm.Sent:
+			e.note(rec)
 		case llm.Output:
 			e.progress.Events.Add(1)
+			if rec.ChunkCount() == 1 {
+				e.note(rec)
+			}
 			if keep {
 				text = append(text, ev.Text...)
 			}

@@ -69,6 +69,11 @@ type Stage struct {
 	Count      func(text string) int
 	CountShare float64
 
+	// Note is told of a request when it begins, is sent, and shows its first
+	// output, by the goroutine that has it; nil tells nobody. It must not keep
+	// the record.
+	Note func(*record.Record)
+
 	// Stop ends the stage early when closed: sending stops, requests in
 	// flight get Grace to end.
 	Stop  <-chan struct{}

@@ -290,8 +290,10 @@ func (r *run) openDir() error {
 	}
 	if err != nil {
 		r.dir.Discard()
+		return err
 	}
-	return err
+	r.stage.Note = r.log.Follow(r.clock.Now)
+	return nil
 }
 
 // load offers the stage's load, with a watch on this machine and a live view.

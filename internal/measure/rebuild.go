@@ -65,23 +65,24 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 	}
 	res := blank(c, header.Run, time.Unix(0, header.OriginUnixNS))
 	res.Interrupted = result.Killed
-	why := "the run was killed: requests that were in flight then"
 	if dir.WasFull() {
 		res.Interrupted = result.DiskFull
-		why = "the disk was full: requests that ended after that"
+	}
+	ending, err := dir.Ending()
+	if err != nil {
+		return nil, err
 	}
 	res.Workload.Tokenizer = c.Tokenizer
 	logged := keptTelemetry(res, dir)
 	recall(res, c, logged.Header.Subject)
-	start, end, err := measuredSpan(dir.Records, cmp.Or(c.Load.Bounds.Duration, c.Load.Bounds.MaxDuration))
+	start, end, err := measuredSpan(dir.Records, cmp.Or(c.Load.Bounds.Duration, c.Load.Bounds.MaxDuration), ending.Mark)
 	if err != nil {
 		return nil, err
 	}
 	if end <= start {
 		return nothingMeasured(res), nil
 	}
-	res.Warnings = append(res.Warnings, result.Warning{Figure: "requests",
-		Text: why + " left no record, so slow ones are missing"})
+	res.Warnings = append(res.Warnings, logWarnings(ending, dir.WasFull())...)
 	seen := logged.Accelerators()
 	nameHardware(res, seen)
 	evidence := keptEvidence(res, c, dir, logged, start, end)
@@ -91,11 +92,39 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 	}
 	describe(res, c, facts, evidence.Server)
 	err = judge(res, c, dir.Records, start, end, plannedLoad{stageStart: 0}, evidence)
+	res.Verdict.Reasons = append(res.Verdict.Reasons, cutReason(res, ending, max(ending.Mark, end)))
 	for i := range res.Points {
 		useAccelerators(res, &res.Points[i], seen, start, end)
 	}
 	res.Diagnosis = diagnose.Find(res)
 	return res, err
+}
+
+// cutReason says in the verdict that the run did not come to its end.
+func cutReason(res *result.Result, e store.Ending, end int64) string {
+	reason := fmt.Sprintf("the run was cut off (%s) %.3g s after its start", res.Interrupted, time.Duration(end).Seconds())
+	if e.Unended > 0 {
+		reason += fmt.Sprintf(", with %d requests unfinished", e.Unended)
+	}
+	return reason
+}
+
+// logWarnings are what the log of a run that was cut off cannot tell.
+func logWarnings(e store.Ending, full bool) (list []result.Warning) {
+	when := "the run was killed"
+	if full {
+		when = "the disk was full"
+	}
+	switch {
+	case e.Mark == 0:
+		list = append(list, result.Warning{Figure: "requests", Text: when + ": requests that had not ended by then left no record, so slow ones are missing"})
+	case e.Unended > 0:
+		list = append(list, result.Warning{Figure: "requests", Text: fmt.Sprintf("%s: %d requests that were in flight then count as unfinished, by their age; the last second may be missing", when, e.Unended)})
+	}
+	if e.Repeated > 0 {
+		list = append(list, result.Warning{Figure: "requests", Text: fmt.Sprintf("%d records are in the log twice and count once: it was copied or joined", e.Repeated)})
+	}
+	return list
 }
 
 // keptEvidence is what the telemetry log of a killed run still tells. How
@@ -156,9 +185,10 @@ func recall(res *result.Result, c *config.Config, s *telemetry.Subject) {
 }
 
 // measuredSpan finds the window of a run that did not live to write it down:
-// from the first request due in it to the last thing that was recorded, but
-// not beyond the planned length nor into the cool-down.
-func measuredSpan(log records, planned time.Duration) (start, end int64, err error) {
+// from the first request due in it to the last mark, up to which all that was
+// begun is known, or to the last thing that was recorded where there are no
+// marks; but not beyond the planned length nor into the cool-down.
+func measuredSpan(log records, planned time.Duration, mark int64) (start, end int64, err error) {
 	var cooldown int64
 	for r, err := range log() {
 		if err != nil {
@@ -175,6 +205,9 @@ func measuredSpan(log records, planned time.Duration) (start, end int64, err err
 				cooldown = r.Due
 			}
 		}
+	}
+	if mark != 0 && start != 0 {
+		end = mark
 	}
 	if cooldown != 0 {
 		end = min(end, cooldown)

@@ -8,23 +8,36 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
+	"slices"
 )
 
 // Reader reads a log back, one record at a time.
 type Reader struct {
 	Header Header
-	// Cut is set once the end was reached and the last line was incomplete,
-	// as a kill leaves it.
+	// The rest is known once the end was reached.
+
+	// Cut says that the last line was incomplete, as a kill leaves it.
 	Cut bool
+	// Mark is the last time at which the log knew all that was in flight, 0
+	// where it never did.
+	Mark int64
+	// Unended is how many requests were begun and have no end in the log.
+	Unended int
+	// Repeated is how many records were passed over because they were in the
+	// log already.
+	Repeated int
 
 	br     *bufio.Reader
 	lineNo int
 	buf    []byte
+	seen   ids
+	begun  map[int]*Record // without an end so far
 }
 
 // NewReader reads the log's first line.
 func NewReader(r io.Reader) (*Reader, error) {
-	lr := &Reader{br: bufio.NewReaderSize(r, 1<<16)}
+	lr := &Reader{br: bufio.NewReaderSize(r, 1<<16), begun: map[int]*Record{}}
 	line, err := lr.next()
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("line 1: the log is empty")
@@ -35,8 +48,8 @@ func NewReader(r io.Reader) (*Reader, error) {
 	if err := json.Unmarshal(line, &lr.Header); err != nil {
 		return nil, fmt.Errorf("line 1: not a record log: %w", err)
 	}
-	if lr.Header.Schema != Schema {
-		return nil, fmt.Errorf("line 1: schema is %q, want %q", lr.Header.Schema, Schema)
+	if s := lr.Header.Schema; s != Schema && s != firstSchema {
+		return nil, fmt.Errorf("line 1: schema is %q, want %q or %q", s, Schema, firstSchema)
 	}
 	return lr, nil
 }
@@ -61,30 +74,106 @@ func (r *Reader) next() ([]byte, error) {
 	}
 }
 
-// All gives the records in the order in which they ended. A record is valid
-// until the next one is asked for. A last line without its end, which a kill
-// leaves, is passed over; any other unreadable line is an error.
+// All gives the records in the order in which they ended, each once, and then
+// those of requests whose end is not in the log, as cut off at the last mark. A
+// record is valid until the next one is asked for. A last line without its end,
+// which a kill leaves, is passed over; any other unreadable line is an error.
 func (r *Reader) All() iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		var rec Record
 		for {
 			line, err := r.next()
 			if errors.Is(err, io.EOF) {
-				return
+				break
 			}
+			ended := false
 			if err == nil && len(line) > 0 {
-				var w row
-				if err = json.Unmarshal(line, &w); err == nil {
-					err = w.into(&rec)
-				}
+				ended, err = r.take(line, &rec)
 			}
 			if err != nil {
 				yield(nil, fmt.Errorf("line %d: %w", r.lineNo, err))
 				return
 			}
-			if len(line) > 0 && !yield(&rec, nil) {
+			if ended && !yield(&rec, nil) {
+				return
+			}
+		}
+		r.Unended = len(r.begun)
+		for _, id := range slices.Sorted(maps.Keys(r.begun)) {
+			r.begun[id].cutOff(r.Mark)
+			if !yield(r.begun[id], nil) {
 				return
 			}
 		}
 	}
+}
+
+// take reads a line, into rec where it is the end of a request.
+func (r *Reader) take(line []byte, rec *Record) (ended bool, err error) {
+	var w row
+	if err := json.Unmarshal(line, &w); err != nil {
+		return false, err
+	}
+	switch {
+	case w.Schema != "" && w.Run == r.Header.Run:
+		return false, nil // two copies of a log, one behind the other
+	case w.Schema != "":
+		return false, fmt.Errorf("here begins the log of another run (%s): two processes wrote to this file", w.Run)
+	case w.Outcome == "" && r.Header.Schema == firstSchema:
+		return false, errors.New("no outcome")
+	case w.Mark != 0:
+		r.Mark = max(r.Mark, w.Mark)
+		return false, nil
+	}
+	if err := w.into(rec); err != nil {
+		return false, err
+	}
+	switch {
+	case w.Outcome == "":
+		if !r.seen.any(rec.ID) {
+			r.begun[rec.ID] = rec.Opening()
+		}
+		return false, nil
+	case !r.seen.add(rec.ID, rec.Try):
+		r.Repeated++
+		return false, nil
+	}
+	delete(r.begun, rec.ID)
+	return true, nil
+}
+
+// ids is a set of requests and their tries. Requests are numbered from 0 on, so
+// that a byte holds what is known of nearly all of them.
+type ids struct {
+	first []byte        // a try of each number, plus 1; 0 for none
+	more  map[int][]int // the tries that do not fit there
+}
+
+// add takes a try in and reports whether it is new. A strange number must not
+// take more memory than its line.
+func (s *ids) add(id, try int) bool {
+	if slices.Contains(s.more[id], try) {
+		return false
+	}
+	if id == len(s.first) || id > 0 && id < 4*len(s.first)+1<<12 {
+		s.first = append(s.first, make([]byte, max(0, id+1-len(s.first)))...)
+	}
+	switch {
+	case id < 0 || id >= len(s.first) || try < 0 || try > 254:
+	case s.first[id] == 0:
+		s.first[id] = byte(try) + 1
+		return true
+	case s.first[id] == byte(try)+1:
+		return false
+	}
+	if s.more == nil {
+		s.more = map[int][]int{}
+	}
+	s.more[id] = append(s.more[id], try)
+	return true
+}
+
+// any reports whether some try of a request was taken in.
+func (s *ids) any(id int) bool {
+	return id >= 0 && id < len(s.first) && s.first[id] != 0 || len(s.more[id]) > 0
 }

@@ -10,7 +10,10 @@ import (
 )
 
 // Schema names the record log's format.
-const Schema = "redline/record/1"
+const Schema = "redline/record/2"
+
+// firstSchema is the format before logs knew what was in flight.
+const firstSchema = "redline/record/1"
 
 // Phase says which part of a stage a request was due in.
 type Phase string
@@ -76,6 +79,23 @@ type Record struct {
 	Error       string
 
 	chunks chunks
+}
+
+// Opening is a copy of what is known of a request on its way, without its
+// events: what its log keeps in case its end is never written.
+func (r *Record) Opening() *Record {
+	return &Record{ID: r.ID, Session: r.Session, Turn: r.Turn, Inputs: r.Inputs, Natural: r.Natural, Class: r.Class,
+		Tenant: r.Tenant, Phase: r.Phase, Try: r.Try, Due: r.Due, Begin: r.Begin, Slot: r.Slot, Sent: r.Sent, First: r.First,
+		AskedPrompt: r.AskedPrompt, AskedOutput: r.AskedOutput, Streamed: r.Streamed}
+}
+
+// cutOff ends a request whose end is not in the log: it was on its way at at.
+func (r *Record) cutOff(at int64) {
+	r.Outcome, r.Error = llm.Censored, "still running when the run was cut off"
+	if r.Sent == 0 {
+		r.Outcome, r.Error = llm.Unsent, "not sent when the run was cut off"
+	}
+	r.End = max(at, r.Due, r.Begin, r.Sent, r.First)
 }
 
 // Reset makes r ready for another request and keeps its memory.

@@ -67,7 +67,7 @@ func cutShort(why string) headline {
 	case "", result.ByUser:
 		return headline{"INTERRUPTED", unset, rest}
 	case result.Killed:
-		return headline{"KILLED", unset, rest}
+		return headline{"KILLED", unset, ": the run was cut off" + rest}
 	}
 	return headline{"STOPPED EARLY: ", unset, clean(why) + rest}
 }

@@ -180,7 +180,9 @@ func TestRecordsFitTheirSchema(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Flush(); err != nil {
+	begun := record.Record{ID: 7, Session: 2, Turn: 1, Inputs: 3, Natural: true, Class: "c", Tenant: "t", Phase: record.Measure, Try: 1,
+		Due: 1, Begin: 2, Slot: 3, Conn: 4, Sent: 5, Head: 6, First: 7, AskedPrompt: 8, AskedOutput: 9, Streamed: true}
+	if err := w.Mark(12, []*record.Record{begun.Opening()}); err != nil {
 		t.Fatal(err)
 	}
 	for line := range bytes.Lines(log.Bytes()) {
@@ -206,7 +208,9 @@ func TestLinesThatAreRefused(t *testing.T) {
 		{"record", fmt.Sprintf(request, `,"error":5`)},
 		{"record", strings.Replace(fmt.Sprintf(request, ""), `"ok"`, `"fine"`, 1)},
 		{"record", `{"schema":"redline/record/1","run":"r","origin_unix_ns":1}`},
-		{"record", `{"schema":"redline/record/2","run":"r","origin_unix_ns":1,"origin_mono_ns":1}`},
+		{"record", `{"schema":"redline/record/1","run":"r","origin_unix_ns":1,"origin_mono_ns":1}`},
+		{"record", `{"mark":-1}`},
+		{"record", `{"mark":1,"id":2}`},
 		{"truth", fmt.Sprintf(truth, `,"extra":1`)},
 		{"truth", `{"id":"a","conn":"b","before_ns":[1]}`},
 		{"truth", `{"id":1,"conn":"b","before_ns":[1],"after_ns":[2]}`},

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +14,8 @@ import (
 const (
 	// flushEvery bounds what a kill can lose.
 	flushEvery = 250 * time.Millisecond
+	// markEvery is after how many flushes the log says what is in flight.
+	markEvery = 4
 	// backlog is how many ended requests may wait for the disk before it
 	// holds up the load.
 	backlog = 1 << 14
@@ -25,6 +28,7 @@ type Log struct {
 	w       *record.Writer
 	records chan *record.Record
 	done    sync.WaitGroup
+	flight  flight
 
 	mu  sync.Mutex
 	err error
@@ -48,22 +52,78 @@ func (d *Dir) StartLog(h record.Header) (*Log, error) {
 	return l, nil
 }
 
+// flight is what has begun and not ended.
+type flight struct {
+	mu   sync.Mutex
+	now  func() int64 // nil: nobody tells what begins
+	open map[int]*record.Record
+	news []*record.Record // since the last mark
+}
+
+// Follow makes the log know what is in flight, so that a kill does not hide what
+// never ended. The function that it gives wants to be told when a request
+// begins, is sent and shows output; now is the time from the run's origin.
+func (l *Log) Follow(now func() int64) func(*record.Record) {
+	f := &l.flight
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now, f.open = now, map[int]*record.Record{}
+	return func(r *record.Record) {
+		seen := r.Opening()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.open[r.ID] = seen
+		f.news = append(f.news, seen)
+	}
+}
+
+// ended takes a request out whose record is in the log.
+func (f *flight) ended(id int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.open, id)
+}
+
+// since gives what is in flight and has changed since it was asked last, and
+// the time.
+func (f *flight) since() (at int64, news []*record.Record) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.now == nil {
+		return 0, nil
+	}
+	news, f.news = slices.DeleteFunc(f.news, func(r *record.Record) bool { return f.open[r.ID] != r }), nil
+	return f.now(), news
+}
+
 // Add appends a record, which belongs to the log from then on.
 func (l *Log) Add(r *record.Record) { l.records <- r }
 
 func (l *Log) drain() {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
-	for {
+	for flushes := 1; ; {
 		select {
 		case r, ok := <-l.records:
 			if !ok {
 				return
 			}
 			l.note(l.w.Write(r))
+			l.flight.ended(r.ID)
 		case <-tick.C:
 			l.note(l.w.Flush())
+			if flushes++; flushes%markEvery == 0 {
+				l.mark()
+			}
 		}
+	}
+}
+
+// mark writes down what is in flight. A request that has ended and waits for
+// the disk still is: its record follows.
+func (l *Log) mark() {
+	if at, begun := l.flight.since(); at != 0 {
+		l.note(l.w.Mark(at, begun))
 	}
 }
 

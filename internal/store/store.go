@@ -302,6 +302,36 @@ func (d *Dir) Header() (record.Header, error) {
 	return r.Header, nil
 }
 
+// Ending says how the record log ends.
+type Ending struct {
+	// Mark is the last time at which it knew all that was in flight, in
+	// nanoseconds from the run's origin; 0 for never.
+	Mark int64
+	// Unended is how many requests have no end in it.
+	Unended int
+	// Repeated is how many records were in it before and count once.
+	Repeated int
+}
+
+// Ending reads the record log to its end.
+func (d *Dir) Ending() (Ending, error) {
+	path := filepath.Join(d.Path, recordsFile)
+	f, err := os.Open(path)
+	if err != nil {
+		return Ending{}, cause(path, err)
+	}
+	defer f.Close()
+	r, err := record.NewReader(f)
+	if err == nil {
+		for _, err = range r.All() {
+		}
+	}
+	if err != nil {
+		return Ending{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return Ending{r.Mark, r.Unended, r.Repeated}, nil
+}
+
 // Records reads the record log, from its start at each call.
 func (d *Dir) Records() iter.Seq2[*record.Record, error] {
 	return readRecords(filepath.Join(d.Path, recordsFile), nil)

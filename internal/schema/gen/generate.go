@@ -234,8 +234,17 @@ func recordLine() *jsonschema.Schema {
 		keys[key] = &jsonschema.Schema{Type: "boolean"}
 	}
 	request := object(keys, "id", "session", "turn", "try", "outcome")
-	request.Description = "One request. Stamps are nanoseconds from the run's origin; what is not known is absent."
-	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{header, request}}
+	request.Description = "One request that has ended. Stamps are nanoseconds from the run's origin; what is not known is absent."
+	begun := map[string]*jsonschema.Schema{}
+	for _, key := range []string{"id", "session", "turn", "inputs", "natural", "class", "tenant", "phase", "try", "due", "begin",
+		"slot", "sent", "first", "asked_prompt", "asked_output", "streamed"} {
+		begun[key] = keys[key]
+	}
+	opening := object(begun, "id", "session", "turn", "try")
+	opening.Description = "One request that was in flight at the next mark: what was known of it then. The line of its end follows, unless the run was cut off."
+	mark := object(map[string]*jsonschema.Schema{"mark": natural()}, "mark")
+	mark.Description = "A moment, in nanoseconds from the run's origin: every request begun before it has ended above, or has a line above that says so."
+	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{header, request, opening, mark}}
 }
 
 func truthLine() *jsonschema.Schema {
