@@ -248,7 +248,19 @@ func (c *Client) Timestamps() (kernel, user int64) {
 	return c.stamps.kernel.Load(), c.stamps.user.Load()
 }
 
-type stampCounts struct{ kernel, user, again atomic.Int64 }
+// Unasked is how often a connection brought bytes that no request had asked
+// for: an answer on it may have been another's.
+func (c *Client) Unasked() int64 {
+	n := c.stamps.unasked.Load()
+	for _, ep := range c.endpoints {
+		for _, peer := range ep.peers {
+			n += peer.pool.unasked()
+		}
+	}
+	return n
+}
+
+type stampCounts struct{ kernel, user, again, unasked atomic.Int64 }
 
 // Check reads the certificates; its error begins with the key that is meant.
 func (t TLS) Check() error {

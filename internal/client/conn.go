@@ -24,6 +24,9 @@ type conn struct {
 	kept     bool // it has waited in the pool, where servers close connections
 	heard    bool // something of the present reply has arrived
 
+	silentAt int64 // nothing had arrived since the last reply by then
+	firstAt  int64 // arrival of what the present reply's first read brought
+
 	buf        []byte
 	head, tail int   // unread bytes of buf
 	at         int64 // arrival of the newest byte in buf
@@ -82,8 +85,10 @@ func (c *conn) fill() error {
 	}
 	// An error that came with bytes comes again with the next read.
 	c.tail += n
-	c.heard = true
 	c.at, c.reads = c.raw.at, c.raw.reads
+	if !c.heard {
+		c.heard, c.firstAt = true, c.at
+	}
 	return nil
 }
 
@@ -106,11 +111,35 @@ func (c *conn) read() (n int, err error) {
 	return c.Conn.Read(c.buf[c.tail:])
 }
 
-// idle reports whether the connection, on which everything has been read, is
-// still fit for another request.
-func (c *conn) idle() bool {
+// rest is what a connection did on which nothing was asked.
+type rest uint8
+
+const (
+	silent rest = iota
+	hungUp
+	spoke // it brought bytes
+)
+
+// state looks at a connection on which everything has been read: only one that
+// is silent is fit for another request. On a secure one bytes may be of TLS
+// itself, such as session tickets.
+func (c *conn) state() rest {
 	_, secure := c.Conn.(*tls.Conn)
-	return c.raw.quiet(secure)
+	now := c.raw.clock.Now()
+	found := c.raw.rest(secure)
+	if found == silent && !secure {
+		c.silentAt = now
+	}
+	return found
+}
+
+// fit is state, and counts what nobody asked for.
+func (c *conn) fit() bool {
+	found := c.state()
+	if found == spoke {
+		c.raw.counts.unasked.Add(1)
+	}
+	return found == silent
 }
 
 func (c *conn) close() { _ = c.Conn.Close() }

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -117,9 +118,13 @@ func (x *exchange) send() (reusable bool, fault *llm.Fault) {
 	x.encode(quirks)
 	x.conn.heard = false
 	x.trace.request(x.conn.out)
+	if x.conn.kept && !x.conn.fit() {
+		return false, x.again()
+	}
 	if !x.emit(llm.Event{Kind: llm.Sent, At: x.c.clock.Now(), Retried: x.adapted}) {
 		return true, x.c.cancelled()
 	}
+	asked := x.c.clock.Now()
 	_, unsent := x.conn.Write(x.conn.out)
 	if unsent == nil && !x.emit(llm.Event{Kind: llm.Written, At: x.c.clock.Now()}) {
 		return false, x.c.cancelled()
@@ -131,6 +136,9 @@ func (x *exchange) send() (reusable bool, fault *llm.Fault) {
 		return false, x.early(err)
 	}
 	x.trace.head(head)
+	if x.unasked(head, asked) {
+		return false, x.disown()
+	}
 	if !x.emit(llm.Event{Kind: llm.Head, At: head.at, Status: head.status}) {
 		return false, x.c.cancelled()
 	}
@@ -164,11 +172,44 @@ func (x *exchange) early(err error) *llm.Fault {
 	if !x.conn.kept || x.conn.heard || !isCut(err) || x.ctx.Err() != nil {
 		return x.broken(err)
 	}
+	return x.again()
+}
+
+// again gives a connection that had waited up for a fresh one, once.
+func (x *exchange) again() *llm.Fault {
 	x.reopened = true
 	if !x.emit(llm.Event{Kind: llm.Reconnect, At: x.c.clock.Now()}) {
 		return x.c.cancelled()
 	}
 	return errAgain
+}
+
+// stampSlack is by how much the kernel's clock and ours may differ.
+const stampSlack = int64(50 * time.Microsecond)
+
+// unasked reports whether a reply is not the answer to this request: it bears
+// the number of another one, or it arrived before this one left, after the
+// connection was last seen to be silent.
+func (x *exchange) unasked(head response, asked int64) bool {
+	early := x.conn.kept && x.conn.firstAt >= x.conn.silentAt-stampSlack && x.conn.firstAt < asked-stampSlack
+	return early || otherOfRun(head.requestID, x.r.ID)
+}
+
+// otherOfRun reports whether an echoed id is that of another request of the
+// same run. Ids of the server's own making say nothing.
+func otherOfRun(echoed, own string) bool {
+	cut := strings.LastIndexByte(own, '-')
+	return cut > 0 && echoed != own && len(echoed) == len(own) && strings.HasPrefix(echoed, own[:cut+1])
+}
+
+// disown counts a reply that is another request's, and asks again where the
+// connection may be to blame.
+func (x *exchange) disown() *llm.Fault {
+	x.c.stamps.unasked.Add(1)
+	if x.conn.kept {
+		return x.again()
+	}
+	return x.c.fault(llm.Malformed, "the server answered another request than the one it was asked (by its X-Request-Id): look for a proxy that mixes up connections")
 }
 
 // receive reads the body that follows head, to its end if it can.

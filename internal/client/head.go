@@ -29,6 +29,7 @@ type response struct {
 	kind       string
 	encoding   string
 	location   string
+	requestID  string // as the server echoes it
 	retryAfter time.Duration
 
 	// What the head says about where the body ends, and what follows of it.
@@ -143,6 +144,8 @@ func (r *response) header(line []byte, framing bool) (bool, error) {
 		r.kind = strings.TrimSpace(kind)
 	case "content-encoding":
 		r.encoding = strings.ToLower(value)
+	case "x-request-id":
+		r.requestID = value
 	case "location":
 		r.location = value
 	case "retry-after":

@@ -22,7 +22,7 @@ type pool struct {
 func (p *pool) get() *conn {
 	for {
 		c := p.pop()
-		if c == nil || c.idle() {
+		if c == nil || c.fit() {
 			return c
 		}
 		c.close()
@@ -44,9 +44,14 @@ func (p *pool) pop() *conn {
 
 // put keeps a connection whose last reply has been read to its end.
 func (p *pool) put(c *conn) {
-	c.kept = true
+	c.kept, c.silentAt = true, c.raw.clock.Now()
+	if c.head != c.tail {
+		c.raw.counts.unasked.Add(1)
+		c.close()
+		return
+	}
 	// Where no deadline can be lifted the connection is already closed.
-	if c.SetDeadline(time.Time{}) != nil || c.head != c.tail {
+	if c.SetDeadline(time.Time{}) != nil {
 		c.close()
 		return
 	}
@@ -65,6 +70,18 @@ func (p *pool) retransmits() (n int64) {
 	defer p.mu.Unlock()
 	for _, c := range p.waiting {
 		n += c.raw.retransmits()
+	}
+	return n
+}
+
+// unasked counts those that wait and have brought something.
+func (p *pool) unasked() (n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.waiting {
+		if c.state() == spoke {
+			n++
+		}
 	}
 	return n
 }

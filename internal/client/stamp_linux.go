@@ -210,21 +210,28 @@ func stampIn(oob []byte) (unixNS int64, ok bool) {
 	return 0, false
 }
 
-// quiet reports whether an idle connection can still be used: the server has
-// neither closed it nor, on a plain one, sent bytes that nobody asked for. On a
-// secure one such bytes may be of TLS itself, such as session tickets.
-func (s *stamper) quiet(secure bool) bool {
+// rest looks at a connection on which nothing is asked. A server that says
+// something and closes only says goodbye.
+func (s *stamper) rest(secure bool) rest {
 	if s.raw == nil {
-		return true
+		return silent
 	}
 	interest := int16(unix.POLLRDHUP)
 	if !secure {
 		interest |= unix.POLLIN
 	}
-	ready := 1
+	found := hungUp
 	err := s.raw.Control(func(fd uintptr) {
 		polled := []unix.PollFd{{Fd: int32(fd), Events: interest}}
-		ready, _ = unix.Poll(polled, 0)
+		switch ready, err := unix.Poll(polled, 0); {
+		case err == nil && ready == 0:
+			found = silent
+		case err == nil && polled[0].Revents == unix.POLLIN:
+			found = spoke
+		}
 	})
-	return err == nil && ready == 0
+	if err != nil {
+		return hungUp
+	}
+	return found
 }

@@ -9,8 +9,10 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -55,18 +57,18 @@ func TestStampIn(t *testing.T) {
 	}
 }
 
-// TestQuiet: what the server has done to a waiting connection, and whether it
-// is still fit, without and with TLS.
-func TestQuiet(t *testing.T) {
+// TestRest: what the server has done to a waiting connection, without and with
+// TLS.
+func TestRest(t *testing.T) {
 	for _, tc := range []struct {
 		name          string
 		does          func(server net.Conn) error
-		plain, secure bool
+		plain, secure rest
 	}{
-		{"nothing", func(net.Conn) error { return nil }, true, true},
-		{"spoke", func(c net.Conn) error { _, err := io.WriteString(c, "x"); return err }, false, true},
-		{"closed", net.Conn.Close, false, false},
-		{"spoke and closed", func(c net.Conn) error { _, _ = io.WriteString(c, "x"); return c.Close() }, false, false},
+		{"nothing", func(net.Conn) error { return nil }, silent, silent},
+		{"spoke", func(c net.Conn) error { _, err := io.WriteString(c, "x"); return err }, spoke, silent},
+		{"closed", net.Conn.Close, hungUp, hungUp},
+		{"spoke and closed", func(c net.Conn) error { _, _ = io.WriteString(c, "x"); return c.Close() }, hungUp, hungUp},
 	} {
 		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 		if err != nil {
@@ -77,8 +79,8 @@ func TestQuiet(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := newStamper(near, clock.New(), new(stampCounts))
-		if plain, secure := s.quiet(false), s.quiet(true); plain != tc.plain || secure != tc.secure {
-			t.Errorf("%s: fit %v, with TLS %v, want %v and %v", tc.name, plain, secure, tc.plain, tc.secure)
+		if plain, secure := s.rest(false), s.rest(true); plain != tc.plain || secure != tc.secure {
+			t.Errorf("%s: %v, with TLS %v, want %v and %v", tc.name, plain, secure, tc.plain, tc.secure)
 		}
 	}
 }
@@ -112,12 +114,55 @@ func TestUnaskedBytes(t *testing.T) {
 	_, fault := plainly(t, c, asking(true), nil)
 	equal(t, "fault", fault, (*llm.Fault)(nil))
 	seen <- struct{}{}
-	for c.endpoints[0].pool.waiting[0].idle() {
+	for c.endpoints[0].pool.waiting[0].state() == silent {
 		runtime.Gosched()
 	}
+	equal(t, "unasked while it waits", c.Unasked(), int64(1))
 	events, fault := plainly(t, c, asking(true), nil)
 	equal(t, "fault", fault, (*llm.Fault)(nil))
 	equal(t, "kinds", kinds(events), greetingOnNew)
+	equal(t, "unasked", c.Unasked(), int64(1))
+}
+
+// TestAReplyThatCameTooEarlyIsNotTheAnswer: a server says something on a
+// connection just as it is used again, before the request has left. The answer
+// is the one on another connection.
+func TestAReplyThatCameTooEarlyIsNotTheAnswer(t *testing.T) {
+	const wrong = `data: {"choices":[{"delta":{"content":"wrong"}}]}` + "\n\n" + done
+	lie := streamHead + "Content-Length: " + strconv.Itoa(len(wrong)) + "\r\n\r\n" + wrong
+	for _, at := range []llm.EventKind{llm.Ready, llm.Sent} {
+		var first atomic.Pointer[net.TCPConn]
+		url, _ := serveRaw(t, func(c net.Conn, conn, request int) bool {
+			if conn == 0 {
+				first.Store(c.(*net.TCPConn))
+			}
+			if conn == 0 && request == 1 {
+				return true // the lie was all it had to say
+			}
+			_, err := io.WriteString(c, sized(streamHead))
+			return err == nil
+		})
+		c := newClient(t, Spec{}, url)
+		if _, fault := plainly(t, c, asking(true), nil); fault != nil {
+			t.Fatal(fault)
+		}
+		lied := false
+		events, fault := plainly(t, c, asking(true), func(ev llm.Event) {
+			if ev.Kind != at || lied {
+				return
+			}
+			lied = true
+			if _, err := io.WriteString(first.Load(), lie); err != nil {
+				t.Error(err)
+			}
+			// It has arrived for certain, and well before the request leaves.
+			time.Sleep(5 * time.Millisecond)
+		})
+		equal(t, "fault", fault, (*llm.Fault)(nil))
+		equal(t, "text", said(events), "Hello!")
+		equal(t, "reconnected", has(events, llm.Reconnect), true)
+		equal(t, "unasked", c.Unasked(), int64(1))
+	}
 }
 
 // TestStreamsThatBorrowDoNotMix: streams share buffers, and each is given its

@@ -47,9 +47,5 @@ func (s *stamper) readLent(held []byte) ([]byte, int, error) {
 	return held, n, err
 }
 
-// quiet cannot be told here without waiting; a dead connection is found when
-// it is used.
-func (s *stamper) quiet(bool) bool { return true }
-
 // retransmits is not told by these systems.
 func (s *stamper) retransmits() int64 { return 0 }

@@ -213,8 +213,8 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *begun, ready int64
 				// A connection that was kept ready held nobody up.
 				rec.Conn = min(ev.At, ready)
 			}
-		case llm.Sent:
-			e.note(rec)
+		case llm.Written:
+			e.note(rec) // not when it is sent, which must not wait for it
 		case llm.Output:
 			e.progress.Events.Add(1)
 			if rec.ChunkCount() == 1 {

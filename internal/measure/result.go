@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"fmt"
 	"iter"
 	"runtime"
 	"slices"
@@ -50,7 +51,10 @@ func (r *run) result() (*result.Result, error) {
 	res.Client = result.Client{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: telemetry.Cores,
 		Timestamps: result.Timestamps{Source: stampSource(counted.kernel, counted.user),
 			Reads: counted.kernel + counted.user, Missing: counted.user},
-		SharesHost: r.sharesHost(), Retransmits: counted.retransmits}
+		SharesHost: r.sharesHost(), Retransmits: counted.retransmits, Unasked: counted.unasked}
+	if counted.unasked > 0 {
+		res.Warnings = append(res.Warnings, result.Warning{Figure: "requests", Text: fmt.Sprintf("replies that no request had asked for came %d times; other answers on those connections may be of another request: look for a server or proxy that answers twice", counted.unasked)})
+	}
 	fill(&res.Client, r.watched.host.Over(start, end))
 	use := r.watched.serverUse(start, end)
 	describe(res, r.Config, r.target.facts, use)

@@ -43,16 +43,16 @@ type target struct {
 }
 
 // tally is what a client has counted since it was made.
-type tally struct{ kernel, user, retransmits, shortage int64 }
+type tally struct{ kernel, user, retransmits, shortage, unasked int64 }
 
 func (t *target) tally() tally {
 	kernel, user := t.client.Timestamps()
 	files, ports := t.client.Shortage()
-	return tally{kernel, user, t.client.Retransmits(), files + ports}
+	return tally{kernel, user, t.client.Retransmits(), files + ports, t.client.Unasked()}
 }
 
 func (t tally) less(before tally) tally {
-	return tally{t.kernel - before.kernel, t.user - before.user, t.retransmits - before.retransmits, t.shortage - before.shortage}
+	return tally{t.kernel - before.kernel, t.user - before.user, t.retransmits - before.retransmits, t.shortage - before.shortage, t.unasked - before.unasked}
 }
 
 // openTarget starts the embedded engine or finds the server, and sends one

@@ -130,6 +130,9 @@ type Client struct {
 	SchedDelayMS float64 `json:"sched_delay_ms"`
 	// Retransmits is TCP segments that this machine had to send again.
 	Retransmits int64 `json:"tcp_retransmits"`
+	// Unasked is how often a connection brought bytes that no request had
+	// asked for.
+	Unasked int64 `json:"unasked,omitempty"`
 	// Machine is the whole machine over the window; what its system does not
 	// tell is absent.
 	Machine telemetry.MachineUse `json:"machine"`
