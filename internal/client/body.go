@@ -137,8 +137,9 @@ func (b *body) size(line []byte) error {
 	return nil
 }
 
-// rest reads the body to its end, at most limit bytes of it.
-func (b *body) rest(limit int) ([]byte, error) {
+// rest reads the body to its end, at most limit bytes of it. It asks holds
+// whether so many may be held; nil always says yes.
+func (b *body) rest(limit int, holds func(n int) error) ([]byte, error) {
 	var all []byte
 	for {
 		data, err := b.next()
@@ -152,5 +153,11 @@ func (b *body) rest(limit int) ([]byte, error) {
 			return append(all, data[:limit-len(all)]...), errProtocol(fmt.Sprintf("the body is larger than %d KiB", limit>>10))
 		}
 		all = append(all, data...)
+		if holds == nil {
+			continue
+		}
+		if err := holds(len(all)); err != nil {
+			return all, err
+		}
 	}
 }

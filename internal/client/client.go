@@ -30,6 +30,8 @@ type Client struct {
 	timeouts  Timeouts
 	stamps    stampCounts
 	shortage  shortage
+	events    held // of streams
+	replies   held // that are not streamed
 	lookup    Lookup
 	stamping  io.Closer
 	trace     atomic.Pointer[trace]
@@ -90,7 +92,7 @@ func New(s Spec, o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("provider.%w", err)
 	}
-	c := &Client{clock: o.Clock, dialect: dialect, timeouts: s.Timeouts.orDefault(), lookup: o.lookup(),
+	c := &Client{events: held{large: largeEvent, most: mostEvents}, replies: held{large: largeReply, most: mostReplies}, clock: o.Clock, dialect: dialect, timeouts: s.Timeouts.orDefault(), lookup: o.lookup(),
 		key: s.APIKey, headers: sorted(s.Headers), secrets: secretsOf(s)}
 	_, c.ownID = c.own(requestID)
 	extra, err := wire.NewExtra(s.ExtraBody)

@@ -45,6 +45,8 @@ type exchange struct {
 	output    bool
 	flows     bool  // output has begun, and silence is bounded
 	lastRead  int64 // the read that brought the last output event
+	held      int64 // bytes that count into what all streams hold
+	grown     bool  // some did
 }
 
 // emit yields an event and reports whether the consumer wants more.
@@ -77,6 +79,7 @@ func (x *exchange) try() *llm.Fault {
 	x.awaitHead()
 	stop := context.AfterFunc(x.ctx, func() { _ = c.raw.Close() })
 	reusable, fault := x.send()
+	x.letGo()
 	switch {
 	case stop() && reusable:
 		x.ep.pool.put(c)
@@ -233,7 +236,7 @@ func (x *exchange) receive(head response, q wire.Quirks) (complete bool, fault *
 // refused reads the body of a reply that is not a success, and asks again if
 // another form of the request would do.
 func (x *exchange) refused(head response, b *body, q wire.Quirks) (complete bool, fault *llm.Fault) {
-	content, err := b.rest(maxErrorBody)
+	content, err := b.rest(maxErrorBody, nil)
 	x.trace.body(content)
 	if x.adaptable(head.status) {
 		if adapted, ok := x.c.dialect.Adapt(content, q); ok {

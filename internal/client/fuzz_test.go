@@ -35,7 +35,7 @@ func ours(data []byte, step int) (status int, content []byte, err error) {
 		return 0, nil, err
 	}
 	b := newBody(c, r)
-	content, err = b.rest(1 << 20)
+	content, err = b.rest(1<<20, nil)
 	return r.status, content, err
 }
 

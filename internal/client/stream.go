@@ -47,7 +47,7 @@ func (x *exchange) readable(head response) *llm.Fault {
 
 // whole reads a reply that is not streamed.
 func (x *exchange) whole(b *body) *llm.Fault {
-	content, err := b.rest(maxWholeBody)
+	content, err := b.rest(maxWholeBody, x.hold)
 	if err != nil {
 		return x.broken(err)
 	}
@@ -94,8 +94,10 @@ func (x *exchange) stream(b *body) *llm.Fault {
 		x.frames = x.c.dialect.Framing.NewReader()
 	}
 	defer func() {
-		x.frames.Reset()
-		readers.Put(x.frames)
+		// What has grown for one stream is not kept for the next.
+		if x.frames.Reset(); !x.grown {
+			readers.Put(x.frames)
+		}
 	}()
 	for {
 		data, err := b.next()
@@ -146,6 +148,9 @@ func (x *exchange) events() (done bool, fault *llm.Fault) {
 	}
 	if err := x.frames.Err(); err != nil {
 		return false, x.c.fault(llm.Malformed, "%v", err)
+	}
+	if err := x.hold(x.frames.Held()); err != nil {
+		return false, x.broken(err)
 	}
 	return false, nil
 }
@@ -225,6 +230,6 @@ func (x *exchange) finished(b *body) bool {
 		return false
 	}
 	_ = x.conn.SetReadDeadline(time.Now().Add(closing))
-	_, err := b.rest(maxErrorBody)
+	_, err := b.rest(maxErrorBody, nil)
 	return err == nil
 }

@@ -46,6 +46,8 @@ type Reader interface {
 	Next() (Frame, bool)
 	// Pending reports whether bytes of an event that has not ended are held.
 	Pending() bool
+	// Held is how many bytes of such an event are held.
+	Held() int
 	Err() error
 	// Reset makes the reader ready for another stream and keeps its memory.
 	Reset()
@@ -122,6 +124,14 @@ func (n *NDJSON) hold(piece []byte) {
 
 // Pending reports whether a line has begun and not ended.
 func (n *NDJSON) Pending() bool { return len(n.in) > 0 || !n.used && len(n.line) > 0 }
+
+// Held is how many bytes of a line that has not ended are held.
+func (n *NDJSON) Held() int {
+	if n.used {
+		return len(n.in)
+	}
+	return len(n.in) + len(n.line)
+}
 
 // Err says why the stream can not be read on, if so.
 func (n *NDJSON) Err() error { return n.err }

@@ -114,6 +114,11 @@ func (s *SSE) Pending() bool {
 	return len(s.in) > 0 || len(s.line) > 0 || s.hasData || len(s.name.value) > 0
 }
 
+// Held is how many bytes of an event that has not ended are held.
+func (s *SSE) Held() int {
+	return len(s.in) + len(s.line) + len(s.data.value) + len(s.name.value)
+}
+
 // Err says why the stream can not be read on, if so.
 func (s *SSE) Err() error { return s.err }
 
