@@ -431,3 +431,29 @@ func TestMissingDirectories(t *testing.T) {
 		}
 	}
 }
+
+// A run that another command writes to is neither deleted nor pinned.
+func TestARunThatIsBeingWrittenIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	keep(t, root, "busy", finished("id-1", day(1)))
+	ix := opened(t, root)
+	e, err := ix.Find(t.Context(), "busy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer := &store.Hold{Command: "redline run"}
+	if err := writer.Take(filepath.Join(root, "busy")); err != nil {
+		t.Fatal(err)
+	}
+	_, pinned := ix.Pin(t.Context(), e, Pin{})
+	for what, err := range map[string]error{"pin": pinned, "remove": ix.Remove(t.Context(), e)} {
+		if err == nil || !strings.Contains(err.Error(), "is being written by redline run (pid ") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	writer.Release()
+	if err := ix.Remove(t.Context(), e); err != nil {
+		t.Errorf("after the release: %v", err)
+	}
+}

@@ -112,3 +112,35 @@ func TestRunningText(t *testing.T) {
 		}
 	}
 }
+
+// TestHeld: readers know how much they hold of what has not ended, and hold
+// nothing of what has.
+func TestHeld(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		framing Framing
+		whole   string
+		begun   string
+		least   int
+	}{
+		{Events, "data: {}\n\n", "event: a\ndata: 12345\ndata: 67", len("a1234567")},
+		{Lines, "{}\n", `{"a":"123`, len(`{"a":"123`)},
+	} {
+		r := tt.framing.NewReader()
+		take := func(text string) int {
+			r.Push([]byte(text))
+			for _, ok := r.Next(); ok; _, ok = r.Next() {
+			}
+			return r.Held()
+		}
+		if got := take(tt.whole); got != 0 {
+			t.Errorf("%s: %d bytes held behind a whole event", tt.framing, got)
+		}
+		if got := take(tt.whole + tt.begun); got < tt.least || got > len(tt.begun) {
+			t.Errorf("%s: %d bytes held of %q, want %d to %d", tt.framing, got, tt.begun, tt.least, len(tt.begun))
+		}
+		if r.Reset(); r.Held() != 0 {
+			t.Errorf("%s: %d bytes held after a reset", tt.framing, r.Held())
+		}
+	}
+}
