@@ -66,5 +66,5 @@ func (j judge) unbroken(metric string, limitMS float64) int {
 
 // cutShort says that violations are only requests that the drain cut off.
 func cutShort(n int) string {
-	return fmt.Sprintf("%s cut off by the end of the drain before they had broken it: allow a longer drain", plural(n, "request was", "requests were"))
+	return fmt.Sprintf("%s cut off before they had broken it: let the run end, and allow a longer drain", plural(n, "request was", "requests were"))
 }
