@@ -192,7 +192,7 @@ func (p *process) withWorkload(f capacityFlags, use func(name string, times iter
 			given[o.Flag] = f.asked[o.Flag]
 		}
 	}
-	cfg, err := config.Resolve(config.Input{Flags: given, LookupEnv: p.withoutSettings, Seed: rand.Uint64() >> 11})
+	cfg, err := p.resolve(config.Input{Flags: given, LookupEnv: p.withoutSettings, Seed: rand.Uint64() >> 11})
 	if err != nil {
 		return err
 	}

@@ -161,7 +161,7 @@ func (p *process) compareLive(ctx context.Context, urls []string, given map[stri
 		for name, values := range given {
 			flags[name] = values
 		}
-		cfg, err := config.Resolve(config.Input{Command: "compare", Flags: flags, LookupEnv: p.lookupEnv, Seed: seed})
+		cfg, err := p.resolve(config.Input{Command: "compare", Flags: flags, LookupEnv: p.lookupEnv, Seed: seed})
 		if err != nil {
 			return err
 		}

@@ -52,7 +52,7 @@ func (p *process) doctorCommand() *cobra.Command {
 		return o.Group == config.TargetGroup && once || o.Flag == "json" || o.Flag == "quiet"
 	}, doctorWords)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, err := config.Resolve(config.Input{Command: "doctor", Flags: flags(), LookupEnv: p.lookupEnv})
+		cfg, err := p.resolve(config.Input{Command: "doctor", Flags: flags(), LookupEnv: p.lookupEnv})
 		if err != nil {
 			return err
 		}
@@ -65,14 +65,16 @@ func (p *process) doctorCommand() *cobra.Command {
 func (p *process) examine(ctx context.Context, cfg *config.Config) error {
 	ctx, cancel := p.stoppable(ctx)
 	defer cancel()
+	cfg.Provider.Secrets = cfg.Secrets()
 	options := doctor.Options{Target: cfg.Provider, Telemetry: cfg.Telemetry, Pace: p.doctorPace}
 	if p.terminal && !cfg.Output.Quiet {
-		options.Say = func(line string) { fmt.Fprintln(p.stderr, "redline doctor: "+line) }
+		options.Say = func(line string) { fmt.Fprintln(p.stderr, "redline doctor: "+p.line(line)) }
 	}
 	found, err := doctor.Run(ctx, options)
 	if err != nil {
 		return err
 	}
+	p.mask.Tidy(found)
 	if cfg.Output.JSON {
 		err = doctor.JSON(p.stdout, found)
 	} else {

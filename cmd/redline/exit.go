@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"redline/internal/config"
+	"redline/internal/foreign"
 	"redline/internal/result"
 	"redline/internal/slo"
 )
@@ -54,13 +55,13 @@ func exitCode(err error) (code int, line string) {
 		if c.err == nil {
 			return c.code, ""
 		}
-		return c.code, c.err.Error()
+		return c.code, foreign.Reason(c.err)
 	case errors.As(err, &plan):
-		return exitUsage, err.Error()
+		return exitUsage, foreign.Reason(err)
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted, "interrupted before anything was measured"
 	}
-	return exitError, err.Error()
+	return exitError, foreign.Reason(err)
 }
 
 // resultCode is what a result means for the process: interrupted before

@@ -392,6 +392,6 @@ func (p *process) remember(ctx context.Context, dir string) {
 		err = errors.Join(ix.Add(ctx, dir), ix.Close())
 	}
 	if err != nil {
-		fmt.Fprintln(p.stderr, "redline: the run is not in the history:", err)
+		fmt.Fprintln(p.stderr, "redline: the run is not in the history:", p.line(err.Error()))
 	}
 }

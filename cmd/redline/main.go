@@ -17,6 +17,7 @@ import (
 	"redline/internal/child"
 	"redline/internal/clock"
 	"redline/internal/doctor"
+	"redline/internal/foreign"
 	"redline/internal/store"
 )
 
@@ -116,6 +117,8 @@ type process struct {
 	page      int             // columns of stdout, 0 where it is no terminal
 	// hurry asks for a priority above ordinary work; nil leaves it as it is.
 	hurry func()
+	// mask hides the secrets of the plans that were resolved.
+	mask *foreign.Mask
 	// doctorPace is how long redline doctor looks; its own default if zero.
 	doctorPace doctor.Pace
 }

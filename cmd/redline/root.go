@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"redline/internal/config"
+	"redline/internal/foreign"
 	"redline/internal/near"
 )
 
@@ -35,10 +37,24 @@ func (p *process) run(ctx context.Context) int {
 	}
 	code, line := exitCode(err)
 	if line != "" {
-		fmt.Fprintln(p.stderr, "redline:", strings.ReplaceAll(line, "\n", " "))
+		fmt.Fprintln(p.stderr, "redline:", p.line(line))
 	}
 	return code
 }
+
+// resolve makes a plan of what was given, and remembers its secrets: whatever is
+// said from then on goes without them.
+func (p *process) resolve(in config.Input) (*config.Config, error) {
+	cfg, err := config.Resolve(in)
+	if err == nil {
+		p.mask = p.mask.With(cfg.Secrets()...)
+	}
+	return cfg, err
+}
+
+// line is a text that may be a server's, a file's or the environment's, as it
+// can be shown on a terminal.
+func (p *process) line(text string) string { return foreign.Line(p.mask.Hide(text)) }
 
 // unknown refuses a command that there is not before its --help is answered with
 // that of all commands. What cobra asks itself for completion is let through.

@@ -14,6 +14,7 @@ import (
 
 	"redline/internal/config"
 	"redline/internal/experiment"
+	"redline/internal/foreign"
 	"redline/internal/measure"
 	"redline/internal/metric"
 	"redline/internal/report"
@@ -102,7 +103,7 @@ func (p *process) measure(ctx context.Context, cfg *config.Config) error {
 	live := report.NewLiveLine(p.stderr, report.LiveOptions{Terminal: p.terminal, Width: p.width,
 		Window: cmp.Or(cfg.Load.Bounds.Duration, cfg.Load.Bounds.MaxDuration)})
 	options := measure.Options{Config: cfg, Version: version, Command: p.commandLine(cfg), Stop: p.stop,
-		Say: func(format string, args ...any) { live.Say("redline: " + fmt.Sprintf(format, args...)) }}
+		Say: func(format string, args ...any) { live.Say("redline: " + p.line(fmt.Sprintf(format, args...))) }}
 	if !cfg.Output.Quiet {
 		options.Live = func(s metric.Snapshot) { live.Show(s) }
 	}
@@ -164,12 +165,9 @@ func (p *process) show(res *result.Result, asJSON, explain bool) error {
 
 // commandLine is the command as it was given, for the record.
 func (p *process) commandLine(cfg *config.Config) string {
-	words := []string{"redline"}
+	words, mask := []string{"redline"}, cfg.Mask()
 	for _, a := range p.args {
-		for _, secret := range cfg.Secrets() {
-			a = strings.ReplaceAll(a, secret, "***")
-		}
-		words = append(words, quoted(a))
+		words = append(words, quoted(foreign.Line(mask.Hide(a))))
 	}
 	return strings.Join(words, " ")
 }

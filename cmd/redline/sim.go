@@ -58,7 +58,7 @@ func (p *process) simCommand() *cobra.Command {
 	c.Flags().DurationVar(&o.RestartAfter, "restart-after", 0,
 		"go away after this time, once: cut every connection, and come back a second later with counters at zero")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, err := config.Resolve(config.Input{Flags: flags(), LookupEnv: p.lookupEnv})
+		cfg, err := p.resolve(config.Input{Flags: flags(), LookupEnv: p.lookupEnv})
 		if err != nil {
 			return err
 		}

@@ -76,7 +76,7 @@ func except(flags ...string) func(*config.Option) bool {
 // gone on with.
 func (p *process) experimentPlan(command string, given map[string][]string, resume string) (*config.Config, error) {
 	if resume == "" {
-		return config.Resolve(config.Input{Command: command, Flags: given, LookupEnv: p.lookupEnv, Seed: rand.Uint64() >> 11})
+		return p.resolve(config.Input{Command: command, Flags: given, LookupEnv: p.lookupEnv, Seed: rand.Uint64() >> 11})
 	}
 	plan, err := experiment.Reopen(resume)
 	if err != nil {
@@ -95,7 +95,7 @@ func (p *process) keptPlan(plan string, given map[string][]string, resume string
 			return nil, usage("--resume goes on with the plan in %s: leave out --%s", resume, flag)
 		}
 	}
-	return config.Resolve(config.Input{PlanPath: plan, Flags: given, LookupEnv: p.withoutSettings})
+	return p.resolve(config.Input{PlanPath: plan, Flags: given, LookupEnv: p.withoutSettings})
 }
 
 // withoutSettings is the environment but for the variables that set options:
@@ -118,7 +118,7 @@ func (p *process) announce(cfg *config.Config, command string) (experiment.Estim
 	case err != nil:
 		return foreseen, usage("%v", err)
 	case !cfg.Output.Quiet:
-		fmt.Fprintf(p.stderr, "redline: %s; Ctrl-C keeps what was measured\n", foreseen)
+		fmt.Fprintf(p.stderr, "redline: %s; Ctrl-C keeps what was measured\n", p.line(foreseen.String()))
 	}
 	return foreseen, nil
 }
@@ -132,7 +132,7 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, comma
 		return err
 	}
 	live := report.NewLiveLine(p.stderr, report.LiveOptions{Terminal: p.terminal, Width: p.width})
-	say := func(format string, args ...any) { live.Say("redline: " + fmt.Sprintf(format, args...)) }
+	say := func(format string, args ...any) { live.Say("redline: " + p.line(fmt.Sprintf(format, args...))) }
 	o := experiment.Options{Resume: resume, Foreseen: foreseen, Options: measure.Options{Config: cfg, Version: version, Command: p.commandLine(cfg),
 		Stop: p.stop, Say: say}}
 	if !cfg.Output.Quiet {

@@ -116,7 +116,7 @@ func nearestLine(lines map[string]int, key string) int {
 }
 
 func (p *process) scheduledPlan(s watch.Schedule) (*config.Config, error) {
-	return config.Resolve(config.Input{PlanPath: s.Plan, LookupEnv: p.lookupEnv, Command: s.Command, Seed: 1})
+	return p.resolve(config.Input{PlanPath: s.Plan, LookupEnv: p.lookupEnv, Command: s.Command, Seed: 1})
 }
 
 func (p *process) showSchedules(spec *watch.Spec) error {
@@ -132,7 +132,7 @@ func (p *process) showSchedules(spec *watch.Spec) error {
 // watch runs until it is stopped, or once.
 func (p *process) watch(ctx context.Context, spec *watch.Spec, once bool) error {
 	say := func(format string, args ...any) {
-		fmt.Fprintf(p.stderr, "%s %s\n", time.Now().Format(time.DateTime), fmt.Sprintf(format, args...))
+		fmt.Fprintf(p.stderr, "%s %s\n", time.Now().Format(time.DateTime), p.line(fmt.Sprintf(format, args...)))
 	}
 	own, err := watch.Lock(spec.Runs)
 	switch {

@@ -63,7 +63,7 @@ func (p *process) workloadShowCommand() *cobra.Command {
 		if samples < 0 {
 			return usage("--samples: want a number of prompts, got %d", samples)
 		}
-		cfg, err := config.Resolve(config.Input{Flags: given, LookupEnv: p.lookupEnv, Seed: 1})
+		cfg, err := p.resolve(config.Input{Flags: given, LookupEnv: p.lookupEnv, Seed: 1})
 		if err != nil {
 			return err
 		}

@@ -109,7 +109,7 @@ func (b *body) framing() error {
 		return b.size(line)
 	case inChunkEnd:
 		if len(line) > 0 {
-			return errProtocol(fmt.Sprintf("a chunk is longer than its size: %.30q", line))
+			return errProtocol(fmt.Sprintf("a chunk is longer than its size: %q", line))
 		}
 		b.state = inSize
 	case inTrailer:
@@ -128,7 +128,7 @@ func (b *body) size(line []byte) error {
 	digits, _, _ := bytes.Cut(line, []byte(";"))
 	size, err := strconv.ParseUint(string(bytes.TrimRight(digits, " \t")), 16, 62)
 	if err != nil {
-		return errProtocol(fmt.Sprintf("not a chunk size: %.30q", line))
+		return errProtocol(fmt.Sprintf("not a chunk size: %q", line))
 	}
 	b.left, b.state = int64(size), inChunk
 	if size == 0 {

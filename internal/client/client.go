@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 
 	"redline/internal/clock"
+	"redline/internal/foreign"
 	"redline/internal/wire"
 )
 
@@ -39,7 +40,7 @@ type Client struct {
 	key       string
 	headers   [][2]string
 	ownID     bool // the user's headers say what X-Request-Id is
-	secrets   *strings.Replacer
+	mask      *foreign.Mask
 }
 
 // endpoint is one address: where to dial, what to say first, and the
@@ -93,7 +94,7 @@ func New(s Spec, o Options) (*Client, error) {
 		return nil, fmt.Errorf("provider.%w", err)
 	}
 	c := &Client{events: held{large: largeEvent, most: mostEvents}, replies: held{large: largeReply, most: mostReplies}, clock: o.Clock, dialect: dialect, timeouts: s.Timeouts.orDefault(), lookup: o.lookup(),
-		key: s.APIKey, headers: sorted(s.Headers), secrets: secretsOf(s)}
+		key: s.APIKey, headers: sorted(s.Headers), mask: maskOf(s)}
 	_, c.ownID = c.own(requestID)
 	extra, err := wire.NewExtra(s.ExtraBody)
 	if err != nil {

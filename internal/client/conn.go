@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// connectLimit bounds the set-up of one connection.
+	// connectLimit bounds the set-up of one connection, unless the limit of
+	// the whole request is shorter.
 	connectLimit = 30 * time.Second
 	readBuffer   = 16 << 10
 )
@@ -36,7 +37,7 @@ type conn struct {
 
 // connect opens a connection, telling observe of each step.
 func (c *Client) connect(ctx context.Context, ep *endpoint, observe func(llm.Event) bool) (*conn, *llm.Fault) {
-	limited, cancel := context.WithTimeout(ctx, connectLimit)
+	limited, cancel := context.WithTimeout(ctx, c.connectTime())
 	defer cancel()
 	dialed, err := ep.dial(limited, ep.network, ep.addr)
 	if err != nil {
@@ -63,6 +64,10 @@ func (c *Client) connect(ctx context.Context, ep *endpoint, observe func(llm.Eve
 	fresh.Conn = secure
 	return fresh, nil
 }
+
+// connectTime is what a connection may take to be set up: one that takes longer
+// than a whole request may is of no use to it.
+func (c *Client) connectTime() time.Duration { return min(connectLimit, c.timeouts.Total) }
 
 func remoteAddr(c net.Conn) string {
 	if a := c.RemoteAddr(); a != nil {

@@ -123,7 +123,7 @@ func (c *Client) Models(ctx context.Context) ([]ServedModel, error) {
 		Data []ServedModel `json:"data"`
 	}
 	if err := json.Unmarshal(content, &list); err != nil {
-		return nil, fmt.Errorf("the model list is not JSON: %.60q", content)
+		return nil, fmt.Errorf("the model list is not JSON: %s", c.mask.Line(string(content[:min(len(content), maxErrorBody)]), 60))
 	}
 	return list.Data, nil
 }

@@ -223,7 +223,7 @@ func (x *exchange) receive(head response, q wire.Quirks) (complete bool, fault *
 		return x.refused(head, &b, q)
 	}
 	if fault := x.readable(head); fault != nil {
-		return false, fault
+		return false, x.instead(head, &b, fault)
 	}
 	if x.streams() {
 		fault = x.stream(&b)

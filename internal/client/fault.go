@@ -15,8 +15,14 @@ import (
 	"redline/internal/llm"
 )
 
+// mostFault bounds the message of a fault: a sentence around what a server said.
+const mostFault = 2 * mostWords
+
+// fault makes what a record keeps of a failure. Certificates, status lines and
+// proxies speak too: whatever stands in the message, no secret does, and nothing
+// that a terminal would obey.
 func (c *Client) fault(o llm.Outcome, format string, args ...any) *llm.Fault {
-	return &llm.Fault{Outcome: o, At: c.clock.Now(), Message: fmt.Sprintf(format, args...)}
+	return &llm.Fault{Outcome: o, At: c.clock.Now(), Message: c.mask.Line(fmt.Sprintf(format, args...), mostFault)}
 }
 
 func (c *Client) cancelled() *llm.Fault { return c.fault(llm.Cancelled, "cancelled") }
@@ -39,7 +45,7 @@ func (c *Client) dialFault(ctx context.Context, ep *endpoint, err error) *llm.Fa
 		c.shortage.ports.Add(1)
 		return c.fault(llm.Connect, "this machine has no source port left for a connection to %s: widen net.ipv4.ip_local_port_range or lower the load", ep.dialed())
 	case isLate(err):
-		return c.fault(llm.Connect, "%s did not answer within %v: is it reachable from here?", ep.dialed(), connectLimit)
+		return c.fault(llm.Connect, "%s did not answer within %v: is it reachable from here?", ep.dialed(), c.connectTime())
 	}
 	return c.fault(llm.Connect, "cannot connect to %s: %s", ep.dialed(), innermost(err))
 }
@@ -64,7 +70,7 @@ func (c *Client) tlsFault(ctx context.Context, ep *endpoint, err error) *llm.Fau
 	case strings.Contains(err.Error(), "no application protocol"):
 		return c.fault(llm.TLS, "%s speaks HTTP/2 only; redline measures over HTTP/1.1: enable HTTP/1.1 on the server or its proxy", ep.server)
 	case isLate(err):
-		return c.fault(llm.TLS, "%s did not finish the TLS handshake within %v", ep.server, connectLimit)
+		return c.fault(llm.TLS, "%s did not finish the TLS handshake within %v", ep.server, c.connectTime())
 	case isAlert(err):
 		return c.alertFault(ep, err)
 	}
@@ -90,7 +96,7 @@ func (x *exchange) broken(err error) *llm.Fault {
 	case isLate(err):
 		return x.c.fault(llm.Timeout, "%s", x.limit)
 	case errors.As(err, &protocol):
-		return x.c.fault(llm.Malformed, "%s", string(protocol))
+		return x.c.fault(llm.Malformed, "%s", x.mask().Line(string(protocol), mostProtocol))
 	case isAlert(err):
 		return x.c.alertFault(x.ep, err)
 	}
@@ -106,6 +112,9 @@ func (x *exchange) broken(err error) *llm.Fault {
 	}
 	return x.c.fault(llm.Reset, "the connection was cut before any reply: %s", reason)
 }
+
+// mostProtocol bounds what is said of bytes that are not HTTP/1.1.
+const mostProtocol = 160
 
 // isCut tells a connection that died from a reply that is late or wrong.
 func isCut(err error) bool {

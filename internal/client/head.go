@@ -14,7 +14,8 @@ import (
 // maxHead is how much a server may send before its body.
 const maxHead = 256 << 10
 
-// errProtocol marks bytes that are not HTTP/1.1.
+// errProtocol marks bytes that are not HTTP/1.1. It quotes them whole: they are
+// cut where their secrets have been hidden.
 type errProtocol string
 
 func (e errProtocol) Error() string { return string(e) }
@@ -122,7 +123,7 @@ func notHTTP(first []byte) error {
 	if len(first) > 0 && first[0] == 0x15 {
 		return errProtocol("the server speaks TLS: use https:// instead of http://")
 	}
-	return errProtocol(fmt.Sprintf("not an HTTP/1.1 response: %.60q", first))
+	return errProtocol(fmt.Sprintf("not an HTTP/1.1 response: %q", first))
 }
 
 // header takes in one line of the head. A line that begins with a space goes
@@ -135,7 +136,7 @@ func (r *response) header(line []byte, framing bool) (bool, error) {
 	case folded && !framing:
 		return false, nil
 	case folded || !ok:
-		return false, errProtocol(fmt.Sprintf("not a response header: %.60q", line))
+		return false, errProtocol(fmt.Sprintf("not a response header: %q", line))
 	}
 	value := string(bytes.Trim(v, " \t"))
 	switch strings.ToLower(string(k)) {
@@ -178,7 +179,7 @@ func parseRetryAfter(value string, now time.Time) time.Duration {
 func (r *response) setLength(value string) error {
 	n, err := strconv.ParseUint(value, 10, 63)
 	if err != nil || (r.length >= 0 && r.length != int64(n)) {
-		return errProtocol(fmt.Sprintf("the response has no clear length: Content-Length %.30q", value))
+		return errProtocol(fmt.Sprintf("the response has no clear length: Content-Length %q", value))
 	}
 	r.length = int64(n)
 	return nil
@@ -202,7 +203,7 @@ func (r *response) chunked() bool { return r.coding != "" }
 func (r *response) settle() error {
 	switch {
 	case r.coding != "" && r.coding != ",chunked":
-		return errProtocol(fmt.Sprintf("the response has a transfer coding that was not asked for: %.60q", r.coding[1:]))
+		return errProtocol(fmt.Sprintf("the response has a transfer coding that was not asked for: %q", r.coding[1:]))
 	case r.coding != "" && r.old:
 		return errProtocol("the response is HTTP/1.0 and chunked, which cannot be read safely")
 	}

@@ -206,9 +206,9 @@ func (c *Client) openTunnel(ctx, limited context.Context, ep *endpoint, via *con
 	case ctx.Err() != nil:
 		return c.cancelled()
 	case limited.Err() != nil:
-		return c.fault(llm.Connect, "%s did not open a way to %s within %v", ep.dialed(), ep.server, connectLimit)
+		return c.fault(llm.Connect, "%s did not open a way to %s within %v", ep.dialed(), ep.server, c.connectTime())
 	case errors.As(err, &protocol):
-		return c.fault(llm.Connect, "%s: %s", ep.dialed(), string(protocol))
+		return c.fault(llm.Connect, "%s: %s", ep.dialed(), c.mask.Line(string(protocol), mostProtocol))
 	case err != nil:
 		return c.fault(llm.Connect, "%s cut the connection to %s: %s", ep.dialed(), ep.server, innermost(err))
 	case head.status == 407:

@@ -212,7 +212,7 @@ func TestSpecsThatAreWrong(t *testing.T) {
 		want string
 	}{
 		{Spec{}, "no server to ask: give --url"},
-		{Spec{URLs: []string{"localhost:8000"}}, `url "localhost:8000": want one that begins with http://, https:// or unix:/`},
+		{Spec{URLs: []string{"nowhere"}}, `url "nowhere": want one that begins with http://, https:// or unix:/`},
 		{Spec{URLs: []string{"ftp://u:pw@h?k=pw"}}, `url "…@h": holds a user or password; use --api-key-env or --header instead`},
 		{Spec{URLs: []string{"http://u:pw@h:port"}}, `url "…@h:port": invalid port ":port" after host`},
 		{Spec{URLs: []string{"http:///v1"}}, `url "http:///v1": no host`},

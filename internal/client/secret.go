@@ -4,40 +4,44 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"redline/internal/foreign"
 )
 
-const (
-	masked = "***"
-	// shortestSecret keeps out what would be found in every other word.
-	shortestSecret = 6
-)
-
-// secretsOf makes the replacer that hides what the spec holds of secrets,
-// wherever a server or a trace would repeat it. Headers and queries are taken
-// for secret as a whole, for their names do not tell.
-func secretsOf(s Spec) *strings.Replacer {
-	found := []string{s.APIKey}
+// maskOf hides what the spec holds of secrets, wherever a server or a trace
+// would repeat it. Headers and queries are taken for secret as a whole, for
+// their names do not tell.
+func maskOf(s Spec) *foreign.Mask {
+	found := append([]string{s.APIKey}, s.Secrets...)
 	for name, value := range s.Headers {
 		if !harmless(name) {
-			_, credential, _ := strings.Cut(value, " ") // behind "Bearer"
-			found = append(found, value, credential)
+			found = append(found, credentials(value)...)
 		}
 	}
 	for _, raw := range s.URLs {
 		if u, err := parseURL(raw); err == nil {
-			found = append(found, slices.Concat(slices.Collect(maps.Values(u.Query()))...)...)
+			found = append(found, queryValues(u.RawQuery)...)
 		}
 	}
 	found = append(found, secretValues(s.ExtraBody, false)...)
-	found = append(found, s.Proxies.secrets()...)
-	found = slices.DeleteFunc(found, func(v string) bool { return len(v) < shortestSecret })
-	// A secret that begins another one must not be replaced first.
-	slices.SortFunc(found, func(a, b string) int { return len(b) - len(a) })
-	var pairs []string
-	for _, v := range found {
-		pairs = append(pairs, v, masked)
+	return foreign.NewMask(append(found, s.Proxies.secrets()...)...)
+}
+
+// credentials are a header's value, and what follows "Bearer" in it.
+func credentials(value string) []string {
+	_, credential, _ := strings.Cut(value, " ")
+	return []string{value, credential}
+}
+
+// queryValues are the values of a query as they are sent, those too whose
+// percent signs mean nothing.
+func queryValues(raw string) []string {
+	var values []string
+	for pair := range strings.FieldsFuncSeq(raw, func(r rune) bool { return r == '&' || r == ';' }) {
+		_, value, _ := strings.Cut(pair, "=")
+		values = append(values, value)
 	}
-	return strings.NewReplacer(pairs...)
+	return values
 }
 
 // secretValues finds the texts below keys whose names say that they are secret.
@@ -62,7 +66,7 @@ func secretValues(v any, secret bool) []string {
 
 func secretKey(name string) bool {
 	name = strings.ToLower(name)
-	for _, part := range []string{"authorization", "api_key", "apikey", "access_token", "secret", "passw", "credential"} {
+	for _, part := range []string{"authorization", "api_key", "apikey", "access_token", "hf_token", "auth_token", "secret", "passw", "credential"} {
 		if strings.Contains(name, part) {
 			return true
 		}
@@ -86,7 +90,7 @@ func maskHeader(line string) string {
 	if harmless(name) {
 		return line
 	}
-	return name + ": " + masked
+	return name + ": " + foreign.Masked
 }
 
 // maskQuery hides the query of a request line, where some servers want keys.
@@ -96,5 +100,5 @@ func maskQuery(line string) string {
 		return line
 	}
 	_, version, _ := strings.Cut(query, " ")
-	return before + "?" + masked + " " + version
+	return before + "?" + foreign.Masked + " " + version
 }

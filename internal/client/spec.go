@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -33,6 +34,9 @@ type Spec struct {
 	Timeouts Timeouts `yaml:"timeouts,omitempty"`
 	// Proxies come from the environment and are no part of a plan.
 	Proxies Proxies `yaml:"-"`
+	// Secrets are values that must not be shown, beside those of the fields
+	// above: a launched server knows some of its own.
+	Secrets []string `yaml:"-"`
 }
 
 // TLS says whom to trust. Servers are verified unless Insecure.
@@ -114,6 +118,22 @@ func checkHeader(name, value string) error {
 	return nil
 }
 
+// bare is an address without a scheme that can only be a host: one with a port,
+// or this machine's.
+var bare = regexp.MustCompile(`^(?:(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.%]+\]):[0-9]{1,5}|localhost|[0-9]{1,3}(?:\.[0-9]{1,3}){3}|\[[0-9A-Fa-f:.%]+\])(?:[/?].*)?$`)
+
+// Address is a server's address with its scheme: localhost:8000 is asked by
+// http. What listens on the port of https is not: a key would go there in clear.
+func Address(raw string) string {
+	if !bare.MatchString(raw) || strings.Contains(raw, "://") {
+		return raw
+	}
+	if u, err := url.Parse("http://" + raw); err != nil || u.Port() == "443" || u.Port() == "8443" {
+		return raw
+	}
+	return "http://" + raw
+}
+
 // parseURL reads a server's address: http, https or unix, without user info,
 // which would leak into files.
 func parseURL(raw string) (*url.URL, error) {
@@ -123,7 +143,7 @@ func parseURL(raw string) (*url.URL, error) {
 		}
 		return &url.URL{Scheme: "unix", Path: strings.TrimPrefix(socket, "//")}, nil
 	}
-	u, err := url.Parse(raw)
+	u, err := url.Parse(Address(raw))
 	if err != nil {
 		var e *url.Error
 		if errors.As(err, &e) {

@@ -45,6 +45,38 @@ func (x *exchange) readable(head response) *llm.Fault {
 	return nil
 }
 
+// instead is the fault of a reply that is not what was asked for. Some servers
+// and gateways answer 200 with an error, which says more than its type does.
+func (x *exchange) instead(head response, b *body, fault *llm.Fault) *llm.Fault {
+	if !strings.HasSuffix(head.kind, "json") || head.encoding != "" && head.encoding != "identity" {
+		return fault
+	}
+	content, _ := b.rest(maxErrorBody) // what there is of it
+	x.trace.body(content)
+	said := x.c.dialect.DecodeError(content)
+	if said == "" {
+		return fault
+	}
+	outcome := llm.ErrorEvent
+	if overloaded(said) || overloaded(string(content)) {
+		outcome = llm.Rejected
+	}
+	refusal := x.c.fault(outcome, "HTTP 200, but an error and no stream: %s", x.words(said))
+	refusal.Status = head.status
+	return refusal
+}
+
+// overloaded reports whether a server says that it has too much to do.
+func overloaded(said string) bool {
+	said = strings.ToLower(said)
+	for _, word := range []string{"overloaded", "rate limit", "rate_limit", "too many requests", "at capacity", "server is busy", ":429", ": 429", ":503", ": 503"} {
+		if strings.Contains(said, word) {
+			return true
+		}
+	}
+	return false
+}
+
 // whole reads a reply that is not streamed.
 func (x *exchange) whole(b *body) *llm.Fault {
 	content, err := b.rest(maxWholeBody, x.hold)
@@ -79,11 +111,12 @@ func (x *exchange) pooled() *llm.Fault {
 }
 
 func (x *exchange) malformed(err error, content []byte) *llm.Fault {
-	shown := string(content[:min(len(content), 120)])
-	if isPage(strings.TrimSpace(string(content))) {
-		shown = gist(string(content))
+	shown := string(content[:min(len(content), maxErrorBody)])
+	if isPage(strings.TrimSpace(shown)) {
+		shown = x.gist(shown)
 	}
-	return x.c.fault(llm.Malformed, "%s", x.words(err.Error()+": "+shown))
+	const most = 120
+	return x.c.fault(llm.Malformed, "%s: %s", x.words(err.Error()), x.mask().Line(shown, most))
 }
 
 // stream reads events until the one that closes the stream.

@@ -7,20 +7,21 @@ import (
 	"strings"
 
 	"redline/internal/clock"
+	"redline/internal/foreign"
 )
 
 // trace writes down one exchange, with its secrets masked. A nil trace writes
 // nothing.
 type trace struct {
-	w       io.Writer
-	clock   *clock.Clock
-	secrets *strings.Replacer
-	sent    int64
+	w     io.Writer
+	clock *clock.Clock
+	mask  *foreign.Mask
+	sent  int64
 }
 
 // TraceNext writes the next request and its reply to w.
 func (c *Client) TraceNext(w io.Writer) {
-	c.trace.Store(&trace{w: w, clock: c.clock, secrets: c.secrets})
+	c.trace.Store(&trace{w: w, clock: c.clock, mask: c.mask})
 }
 
 // mostTraced is how much of one body or read is shown.
@@ -44,7 +45,7 @@ func (t *trace) head(r response) {
 	if t == nil {
 		return
 	}
-	fmt.Fprintf(t.w, "< %s HTTP %d  %s\n", t.since(r.at), r.status, r.kind)
+	fmt.Fprintf(t.w, "< %s HTTP %d  %s\n", t.since(r.at), r.status, t.shorten([]byte(r.kind)))
 }
 
 func (t *trace) read(at int64, data []byte) {
@@ -67,10 +68,11 @@ func (t *trace) since(at int64) string {
 }
 
 // shorten masks before it cuts, so that no part of a secret is left at the cut.
+// A read may begin or end inside of one.
 func (t *trace) shorten(b []byte) string {
-	s := t.secrets.Replace(string(b))
+	s := foreign.Clean(strings.ReplaceAll(t.mask.HidePiece(string(b)), "\r\n", "\n"))
 	if len(s) <= mostTraced {
 		return s
 	}
-	return fmt.Sprintf("%s… (%d bytes in all)", strings.ToValidUTF8(s[:mostTraced], ""), len(b))
+	return fmt.Sprintf("%s (%d bytes in all)", foreign.Cut(s, mostTraced), len(b))
 }

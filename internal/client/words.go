@@ -3,6 +3,8 @@ package client
 import (
 	"net/http"
 	"strings"
+
+	"redline/internal/foreign"
 )
 
 // message gives the server's own words, with the cure where one is known.
@@ -12,7 +14,7 @@ func (x *exchange) message(head response, content []byte) string {
 	}
 	said := x.words(x.c.dialect.DecodeError(content))
 	if said == "" {
-		said = x.words(gist(string(content)))
+		said = x.gist(string(content))
 	}
 	switch {
 	case said == "":
@@ -23,29 +25,19 @@ func (x *exchange) message(head response, content []byte) string {
 	return said
 }
 
-// mostGist bounds what is shown of a body that no dialect can read.
-const mostGist = 200
-
 // gist says what a body is that is not the JSON that was expected: the title of
 // a page, or its first line.
-func gist(content string) string {
+func (x *exchange) gist(content string) string {
+	const most = 200
 	content = strings.TrimSpace(content)
 	if isPage(content) {
 		if title := titleOf(content); title != "" {
-			return "an HTML page titled \"" + shorten(title) + "\""
+			return "an HTML page titled \"" + x.mask().Line(title, most) + "\""
 		}
 		return "an HTML page"
 	}
 	line, _, _ := strings.Cut(content, "\n")
-	return shorten(line)
-}
-
-func shorten(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > mostGist {
-		return strings.ToValidUTF8(s[:mostGist], "") + "…"
-	}
-	return s
+	return x.mask().Line(line, most)
 }
 
 func isPage(content string) bool {
@@ -87,30 +79,23 @@ func titleOf(page string) string {
 	return ""
 }
 
-// words makes what a server said fit for a record, without the secrets of this
-// request either.
-func (x *exchange) words(s string) string {
-	secrets := []string{x.r.Key}
-	for _, h := range x.r.Headers {
-		if !harmless(h[0]) {
-			secrets = append(secrets, h[1])
-		}
-	}
-	for _, secret := range secrets {
-		if len(secret) >= shortestSecret {
-			s = strings.ReplaceAll(s, secret, masked)
-		}
-	}
-	return x.c.words(s)
-}
+// mostWords bounds what is kept of what a server said.
+const mostWords = 300
 
 // words makes what a server said fit for a record: one line of bounded length,
 // without the secrets that a server may repeat.
-func (c *Client) words(s string) string {
-	const most = 300
-	s = c.secrets.Replace(strings.Join(strings.Fields(s), " "))
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
+func (x *exchange) words(s string) string { return x.mask().Line(s, mostWords) }
+
+// mask hides the secrets of this request too: a tenant has its own.
+func (x *exchange) mask() *foreign.Mask {
+	mask := x.c.mask
+	if x.r.Key != "" || len(x.r.Headers) > 0 {
+		mask = mask.With(x.r.Key)
+		for _, h := range x.r.Headers {
+			if !harmless(h[0]) {
+				mask = mask.With(credentials(h[1])...)
+			}
+		}
 	}
-	return strings.ToValidUTF8(s, "\uFFFD")
+	return mask
 }

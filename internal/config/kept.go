@@ -64,6 +64,9 @@ func (c *Config) checkMasks() error {
 	if strings.Contains(c.Provider.APIKey, masked) {
 		return c.wrong("provider.api_key", cure)
 	}
+	if strings.Contains(c.Provider.Model, masked) {
+		return c.wrong("provider.model", "the plan of a run keeps no secrets, and this name holds one: give it with --model")
+	}
 	for _, name := range sortedKeys(c.Provider.Headers) {
 		if strings.Contains(c.Provider.Headers[name], masked) {
 			return c.wrong("provider.headers", "%s: %s", name, cure)

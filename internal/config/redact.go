@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"net/url"
 	"reflect"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"redline/internal/foreign"
 	"redline/internal/telemetry"
 )
 
@@ -28,7 +28,7 @@ const (
 )
 
 // masked stands where a secret stood.
-const masked = "***"
+const masked = foreign.Masked
 
 // Resolved gives the whole configuration as plain data under the plan's keys,
 // without secrets.
@@ -43,31 +43,25 @@ func (c *Config) YAML() ([]byte, error) {
 	return yaml.MarshalWithOptions(c.redacted(), yaml.Indent(2), yaml.IndentSequence(true))
 }
 
-// Secrets lists the values that must not be shown anywhere, longest first, so
-// that replacing them one by one leaves no rest of any. What is very short is
-// left out: it would be found in every other word.
+// Secrets lists the values that must not be shown anywhere. A key that is only
+// the name of an API or an engine is none: some servers want any key at all.
 func (c *Config) Secrets() []string {
 	found := slices.Concat([]string{c.Provider.APIKey}, c.headerSecrets(), c.urlSecrets(), c.Workload.Secrets(), c.bodySecrets(), c.judgeSecrets(), c.envSecrets(), c.flagSecrets(), c.variables)
-	found = slices.DeleteFunc(found, func(s string) bool { return len(s) < shortestSecret })
-	slices.SortFunc(found, func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
-	})
+	found = slices.DeleteFunc(found, func(s string) bool { return s == "" || placeholder(s) })
+	slices.Sort(found)
 	return slices.Compact(found)
 }
 
-const shortestSecret = 6
+// placeholder reports whether a key is one that everybody has.
+func placeholder(key string) bool {
+	return slices.Contains([]string{"ollama", "sglang", "openai", "lmstudio", "lm-studio", "llamacpp", "llama.cpp", "localhost", "redline"}, strings.ToLower(key))
+}
 
 // Masked is a text of the plan's without the secrets that stand in it.
-func (c *Config) Masked(text string) string { return c.Hider().Replace(text) }
+func (c *Config) Masked(text string) string { return c.Mask().Hide(text) }
 
-// Hider masks every secret.
-func (c *Config) Hider() *strings.Replacer {
-	var replace []string
-	for _, s := range c.Secrets() {
-		replace = append(replace, s, masked)
-	}
-	return strings.NewReplacer(replace...)
-}
+// Mask hides every secret.
+func (c *Config) Mask() *foreign.Mask { return foreign.NewMask(c.Secrets()...) }
 
 // flagSecrets are the keys among the settings that a server was started with,
 // or is to be: a whole command line is soon copied. What only names a key, as
@@ -129,28 +123,29 @@ func (c *Config) urlSecrets() []string {
 		urls = append(urls, j.URL)
 	}
 	for _, text := range urls {
-		u, err := url.Parse(text)
-		if err != nil {
-			continue
-		}
-		for name, values := range u.Query() {
-			if secretQuery(name) {
-				out = append(out, values...)
+		_, query, _ := strings.Cut(text, "?")
+		query, _, _ = strings.Cut(query, "#")
+		for pair := range strings.FieldsFuncSeq(query, pairEnds) {
+			if name, value, _ := strings.Cut(pair, "="); secretQuery(name) {
+				out = append(out, value)
 			}
 		}
 	}
 	return out
 }
 
+// pairEnds are the signs between the pairs of a query.
+func pairEnds(r rune) bool { return r == '&' || r == ';' }
+
 // redacted gives the plan as ordered keys with everything secret rewritten.
 func (c *Config) redacted() any {
-	r := redactor{c, c.Hider()}
+	r := redactor{c, c.Mask()}
 	return r.walk(encode(reflect.ValueOf(*c)), "")
 }
 
 type redactor struct {
 	c    *Config
-	hide *strings.Replacer
+	hide *foreign.Mask
 }
 
 func (r redactor) walk(v any, path string) any {
@@ -189,7 +184,7 @@ func (r redactor) text(s, path string) string {
 		return r.header(s, path, name)
 	}
 	if raw, ok := r.c.template(path, s); ok && path == "server.command" {
-		return r.hide.Replace(raw)
+		return r.hide.Hide(raw)
 	}
 	if path == "provider.template.body" {
 		if raw, ok := r.c.template(path, s); ok {
@@ -216,7 +211,7 @@ func (r redactor) text(s, path string) string {
 		s = cleanURL(source.URL)
 	}
 	if freeText(path) {
-		s = r.hide.Replace(s)
+		s = r.hide.Hide(s)
 	}
 	return escape(s)
 }
@@ -254,7 +249,7 @@ func (r redactor) tenant(s, path string) string {
 	if i := strings.Index(path, ".headers."); i >= 0 {
 		return r.header(s, path, path[i+len(".headers."):])
 	}
-	return escape(r.hide.Replace(s))
+	return escape(r.hide.Hide(s))
 }
 
 func (r redactor) header(s, path, name string) string {
@@ -265,7 +260,7 @@ func (r redactor) header(s, path, name string) string {
 	if ok || secretName(name) {
 		return masked
 	}
-	return escape(r.hide.Replace(s))
+	return escape(r.hide.Hide(s))
 }
 
 // template gives what the plan says for a value that still is what its
@@ -295,8 +290,8 @@ func authScheme(word string) bool {
 // secretName reports whether the name of a header or variable says that its
 // value is for the server's eyes only.
 func secretName(name string) bool {
-	name = strings.ToLower(name)
-	for _, part := range []string{"auth", "key", "token", "secret", "passw", "cookie", "credential", "signature", "session"} {
+	name = strings.ReplaceAll(strings.ToLower(name), "tokenizer", "")
+	for _, part := range []string{"auth", "key", "token", "secret", "passw", "cookie", "credential", "signature", "session", "pwd"} {
 		if strings.Contains(name, part) {
 			return true
 		}
@@ -316,7 +311,12 @@ func secretField(name string) bool {
 	return false
 }
 
-func secretQuery(name string) bool { return secretName(name) || name == "sig" || name == "code" }
+func secretQuery(name string) bool {
+	if plain, err := url.QueryUnescape(name); err == nil {
+		name = plain
+	}
+	return secretName(name) || strings.EqualFold(name, "sig") || strings.EqualFold(name, "code")
+}
 
 // cleanURL takes user, password and the secrets of the query out of a URL.
 func cleanURL(text string) string {
@@ -328,16 +328,11 @@ func cleanURL(text string) string {
 		return text
 	}
 	u.User = nil
-	if u.RawQuery == "" {
-		return u.String()
-	}
-	query := u.Query()
-	for name := range query {
-		if secretQuery(name) {
-			query.Set(name, masked)
+	for pair := range strings.FieldsFuncSeq(u.RawQuery, pairEnds) {
+		if name, _, ok := strings.Cut(pair, "="); ok && secretQuery(name) {
+			u.RawQuery = strings.Replace(u.RawQuery, pair, name+"="+masked, 1)
 		}
 	}
-	u.RawQuery = query.Encode()
 	return u.String()
 }
 

@@ -162,7 +162,7 @@ func TestSecretsAreGone(t *testing.T) {
 	got := []any{provider["api_key"], provider["api_endpoint"], provider["headers"]}
 	want := []any{
 		"${KEY}",
-		[]any{"http://box:8000/v1?api-version=2&api_key=%2A%2A%2A", "http://other:8000/v1"},
+		[]any{"http://box:8000/v1?api-version=2&api_key=***", "http://other:8000/v1"},
 		map[string]any{"Authorization": "Bearer ${TOKEN}", "X-Api-Key": "***", "X-Team": "blue",
 			"X-From-Variable": "${TEAM}", "Cookie": "***", "Proxy-Authorization": "***"},
 	}
@@ -178,8 +178,8 @@ func TestCleanURL(t *testing.T) {
 		"http://user:pass@box/v1":        "http://box/v1",
 		"http://user:pa ss@box/v1":       "***@box/v1",
 		"https://h/v1?api-version=2":     "https://h/v1?api-version=2",
-		"https://h/v1?sig=abc&a=b":       "https://h/v1?a=b&sig=%2A%2A%2A",
-		"https://h/v1?subscription-key=": "https://h/v1?subscription-key=%2A%2A%2A",
+		"https://h/v1?sig=abc&a=b":       "https://h/v1?sig=***&a=b",
+		"https://h/v1?subscription-key=": "https://h/v1?subscription-key=***",
 	} {
 		if got := cleanURL(text); got != want {
 			t.Errorf("cleanURL(%q) is %s, want %s", text, got, want)
@@ -229,7 +229,7 @@ func TestJudgeKeepsItsSecrets(t *testing.T) {
 		}
 		block, _ := c.Resolved()["quality"].(map[string]any)
 		judge, _ := block["judge"].(map[string]any)
-		if got := []any{judge["api_key"], judge["url"]}; !cmp.Equal(got, []any{want, "http://j:1/v1?tenant=7&token=%2A%2A%2A"}) {
+		if got := []any{judge["api_key"], judge["url"]}; !cmp.Equal(got, []any{want, "http://j:1/v1?tenant=7&token=***"}) {
 			t.Errorf("%s: judge is %v", key, got)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"redline/internal/child"
+	"redline/internal/foreign"
 	"redline/internal/result"
 )
 
@@ -54,7 +55,7 @@ func trouble(line string) string {
 type Follower struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
-	hide   *strings.Replacer
+	hide   *foreign.Mask
 	into   io.Writer
 
 	mu   sync.Mutex
@@ -65,13 +66,8 @@ type Follower struct {
 // Follow begins to copy what is added to a file, or what a command prints,
 // to a writer. A source that names an existing file is one; anything with a
 // blank in it is a command for the shell. Secrets are masked in what is kept.
-func Follow(source string, into io.Writer, secrets []string) (*Follower, error) {
-	var replace []string
-	for _, s := range secrets {
-		replace = append(replace, s, "***")
-	}
-	hide := strings.NewReplacer(replace...)
-	l := &Follower{hide: hide, into: into, use: result.EngineLog{Source: hide.Replace(source)}}
+func Follow(source string, into io.Writer, hide *foreign.Mask) (*Follower, error) {
+	l := &Follower{hide: hide, into: into, use: result.EngineLog{Source: hide.Hide(source)}}
 	ctx, cancel := context.WithCancel(context.Background())
 	l.cancel = cancel
 	info, err := os.Stat(source)
@@ -173,7 +169,7 @@ func (l *Follower) fail(err error) {
 
 // line takes one line of the log.
 func (l *Follower) line(text string) {
-	text = l.hide.Replace(text)
+	text = l.hide.HidePiece(text) // a very long line comes in pieces
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	u := &l.use
@@ -184,7 +180,7 @@ func (l *Follower) line(text string) {
 			u.Kinds = map[string]int64{}
 		}
 		if u.Kinds[kind]++; u.Kinds[kind] == 1 {
-			u.Excerpt = append(u.Excerpt, brief(strings.ToValidUTF8(strings.TrimSpace(text), "?")))
+			u.Excerpt = append(u.Excerpt, brief(text))
 		}
 	}
 	if u.Cut || l.kept+int64(len(text))+1 > Most {
@@ -251,11 +247,9 @@ func (r *lineReader) flush() {
 	}
 }
 
-// brief keeps a document from growing with whatever an engine writes.
+// brief keeps a document from growing with whatever an engine writes. Secrets
+// are hidden before.
 func brief(text string) string {
 	const most = 200
-	if len(text) > most {
-		return strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
+	return foreign.Cut(foreign.Line(strings.TrimSpace(text)), most)
 }

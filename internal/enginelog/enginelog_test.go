@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/child"
+	"redline/internal/foreign"
 	"redline/internal/result"
 )
 
@@ -68,7 +69,7 @@ func TestFileIsFollowedFromItsEnd(t *testing.T) {
 	t.Parallel()
 	path, kept := filepath.Join(t.TempDir(), "engine.log"), &sink{}
 	add(t, path, strings.Repeat("an error of last week\n", 50))
-	f, err := Follow(path, kept, []string{"sk-secret"})
+	f, err := Follow(path, kept, foreign.NewMask("sk-secret"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +145,7 @@ func TestNoFileToFollow(t *testing.T) {
 func TestMoreThanIsKept(t *testing.T) {
 	t.Parallel()
 	kept := &sink{}
-	f := &Follower{into: kept, hide: strings.NewReplacer()}
+	f := &Follower{into: kept}
 	line := strings.Repeat("x", 1<<20-1)
 	for range 20 {
 		f.line(line)

@@ -16,6 +16,7 @@ import (
 
 	"redline/internal/config"
 	"redline/internal/diagnose"
+	"redline/internal/foreign"
 	"redline/internal/launch"
 	"redline/internal/measure"
 	"redline/internal/result"
@@ -347,6 +348,7 @@ func (x *conductor) keep(interrupted string) error {
 	if x.res == nil {
 		return nil
 	}
+	x.Config.Mask().Tidy(x.res)
 	written := *x.res
 	written.Interrupted = interrupted
 	return x.dir.WriteResult(&written)
@@ -387,7 +389,7 @@ func (x *conductor) finish(err error) (*result.Result, string, error) {
 		x.res.Interrupted, err = string(bound), nil
 	case err != nil && x.res.Interrupted == "":
 		// What failed is not finished: it can be gone on with.
-		x.res.Interrupted = "failed: " + err.Error()
+		x.res.Interrupted = "failed: " + foreign.Reason(err)
 	}
 	x.res.Diagnosis = diagnose.Find(x.res)
 	x.planCapacity()

@@ -135,7 +135,7 @@ func (n *rented) open(ctx context.Context) (*running, error) {
 	ctx, cancel := r.x.untilStopped(ctx, nil)
 	defer cancel()
 	server, err := begin(ctx, r.spec, launch.Options{Port: r.spec.Port + n.place, Values: n.values,
-		Log: filepath.Join(n.path, store.ServerLogFile), Hide: r.x.Config.Hider()})
+		Log: filepath.Join(n.path, store.ServerLogFile), Hide: r.x.Config.Mask()})
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, errStopped
@@ -240,5 +240,8 @@ func (x *conductor) onLaunched(ctx context.Context, s Stage, o measure.Options) 
 	case res == nil:
 		return nil, err
 	}
+	mask := x.Config.Mask()
+	mask.Tidy(&was.Failed)
+	mask.Tidy(&was.Log)
 	return res, errors.Join(err, store.WriteLaunch(n.path, was))
 }

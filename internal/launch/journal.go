@@ -3,10 +3,10 @@ package launch
 import (
 	"bytes"
 	"os"
-	"strings"
 	"sync"
 
 	"redline/internal/child"
+	"redline/internal/foreign"
 )
 
 // tailBytes is how much of a log's end is kept for messages, and longestLine
@@ -18,7 +18,7 @@ const tailBytes, longestLine = 64 << 10, 64 << 10
 // parts. Writing never fails: a full disk would break the server's pipe, and so
 // end a server that is well.
 type journal struct {
-	hide *strings.Replacer
+	hide *foreign.Mask
 	mu   sync.Mutex
 	file *os.File
 	tail child.Tail
@@ -27,9 +27,6 @@ type journal struct {
 
 func newJournal(o Options) (*journal, error) {
 	j := &journal{hide: o.Hide, tail: child.Tail{Most: tailBytes}}
-	if j.hide == nil {
-		j.hide = strings.NewReplacer()
-	}
 	if o.Log == "" {
 		return j, nil
 	}
@@ -56,7 +53,7 @@ func (j *journal) keep(n int) {
 	if n == 0 {
 		return
 	}
-	text := j.hide.Replace(string(j.part[:n]))
+	text := j.hide.HidePiece(string(j.part[:n])) // a very long line comes in pieces
 	j.part = append(j.part[:0], j.part[n:]...)
 	_, _ = j.tail.Write([]byte(text)) // memory takes everything
 	if j.file != nil {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"redline/internal/child"
+	"redline/internal/foreign"
 )
 
 // Options are what differs between two starts of one server.
@@ -28,7 +29,7 @@ type Options struct {
 	// Log is a file for what the server writes; "" keeps only the end of it.
 	Log string
 	// Hide masks secrets in everything that is kept of that; nil masks nothing.
-	Hide *strings.Replacer
+	Hide *foreign.Mask
 }
 
 // Server is a process that was ready to be asked.

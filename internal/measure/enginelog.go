@@ -26,7 +26,7 @@ func (r *run) followLog() *engineLog {
 	if err != nil {
 		return r.withoutLog(err)
 	}
-	follower, err := enginelog.Follow(source, file, r.Config.Secrets())
+	follower, err := enginelog.Follow(source, file, r.Config.Mask())
 	if err != nil {
 		_ = file.Close() // nothing was written to it
 		_ = os.Remove(file.Name())

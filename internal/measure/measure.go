@@ -140,6 +140,7 @@ func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 	}
 	r.grade(res)
 	res.Diagnosis = diagnose.Find(res)
+	r.Config.Mask().Tidy(res)
 	unkept := errors.Join(r.keep(res), r.keepAnswers())
 	r.dir.NoteFull(cmp.Or(lost, unkept))
 	return res, path, cmp.Or(lost, unkept)
@@ -271,7 +272,7 @@ func (r *run) makeDir() (*store.Dir, error) {
 	if path := r.Config.Output.Dir; path != "" {
 		return r.Hold.Create(path, r.Config.Output.Force)
 	}
-	return r.Hold.Claim(store.Name(r.started, r.Config.Metadata["label"]))
+	return r.Hold.Claim(store.Name(r.started, r.Config.Masked(r.Config.Metadata["label"])))
 }
 
 // openDir makes the run directory, or leaves nothing of it behind.

@@ -161,7 +161,9 @@ func (r *run) keepAnswers() error {
 	if r.exam == nil || !r.Config.Quality.KeepText {
 		return nil
 	}
-	return r.dir.WriteAnswers(r.exam.Worst(worstKept))
+	worst := r.exam.Worst(worstKept)
+	r.Config.Mask().Tidy(&worst)
+	return r.dir.WriteAnswers(worst)
 }
 
 // grade puts the scores into the point, and the gates among its objectives.

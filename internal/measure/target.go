@@ -67,6 +67,7 @@ func openTarget(ctx context.Context, r *run) (*target, error) {
 		}
 		spec.URLs, spec.Model = []string{t.engine.URL()}, t.spec.ServedModelName
 	}
+	spec.Secrets = r.Config.Secrets()
 	if err := t.reach(ctx, r, spec); err != nil {
 		t.close()
 		return nil, err
@@ -114,7 +115,7 @@ func (t *target) reach(ctx context.Context, r *run, spec client.Spec) error {
 	if err := t.preflight(ctx, r, served); err != nil {
 		return err
 	}
-	t.identify(ctx, r.Version, served)
+	t.identify(ctx, r, served)
 	return nil
 }
 
@@ -165,15 +166,14 @@ func reason(err error) string {
 const simName = "redline sim"
 
 // identify asks the server what it is, as far as it tells.
-func (t *target) identify(ctx context.Context, version string, served []client.ServedModel) {
+func (t *target) identify(ctx context.Context, r *run, served []client.ServedModel) {
 	if t.engine != nil {
-		t.facts = simFacts(t.spec, version)
+		t.facts = simFacts(t.spec, r.Version)
 	} else {
+		mask := r.Config.Mask()
 		t.facts = identity.Ask(ctx, func(ctx context.Context, path string, body []byte) ([]byte, error) {
-			if body != nil {
-				return t.client.Post(ctx, path, body)
-			}
-			return t.client.Get(ctx, path)
+			page, err := t.page(ctx, path, body)
+			return []byte(mask.Hide(string(page))), err // before any of it is cut
 		}, t.model)
 	}
 	for _, m := range served {
@@ -185,6 +185,14 @@ func (t *target) identify(ctx context.Context, version string, served []client.S
 		t.chatTemplate = t.facts.ChatTemplate
 	}
 	t.about.Name, t.about.Version = t.facts.Engine, t.facts.Version
+}
+
+// page is what the server has at a path, or answers to a body there.
+func (t *target) page(ctx context.Context, path string, body []byte) ([]byte, error) {
+	if body != nil {
+		return t.client.Post(ctx, path, body)
+	}
+	return t.client.Get(ctx, path)
 }
 
 // The preflight request is short: it asks whether, not how fast. Its number is

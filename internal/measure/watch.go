@@ -32,7 +32,7 @@ type watch struct {
 func (r *run) startWatch(ctx context.Context) *watch {
 	w := &watch{}
 	unixNS, monoNS := r.clock.Origin()
-	log, err := r.dir.StartTelemetry(telemetry.Header{Run: r.id, OriginUnixNS: unixNS, OriginMonoNS: monoNS, Subject: r.subject()})
+	log, err := r.dir.StartTelemetry(telemetry.Header{Run: r.id, OriginUnixNS: unixNS, OriginMonoNS: monoNS, Subject: r.subject()}, r.Config.Mask())
 	if err != nil {
 		r.say("%v; the run goes on without a telemetry log", err)
 	}

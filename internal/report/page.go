@@ -3,8 +3,8 @@ package report
 import (
 	"slices"
 	"strings"
-	"unicode"
 
+	"redline/internal/foreign"
 	"redline/internal/result"
 )
 
@@ -118,16 +118,9 @@ func (p *page) shows(names ...string) {
 	}
 }
 
-// clean takes the control characters out of a text that came from outside, so
-// that a server's name cannot move the cursor.
-func clean(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, text)
-}
+// clean shows the control characters of a text that came from outside, so that a
+// server's name cannot move the cursor.
+func clean(text string) string { return foreign.Line(text) }
 
 // label is a name from outside, short enough for a column.
 func label(name string) string { return shortened(name, 24) }

@@ -2,9 +2,11 @@ package sim
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 
+	"redline/internal/foreign"
 	"redline/internal/llm"
 	"redline/internal/wire"
 )
@@ -79,7 +81,7 @@ func parseTokenize(r io.Reader) (*llm.Request, error) {
 		Messages json.RawMessage `json:"messages"`
 	}
 	if err := json.Unmarshal(body, &keys); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("body: %s", foreign.Reason(err))
 	}
 	name := "openai-completions"
 	if keys.Messages != nil {

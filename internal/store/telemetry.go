@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"redline/internal/foreign"
 	"redline/internal/telemetry"
 )
 
@@ -15,14 +16,14 @@ type Telemetry struct {
 	file *os.File
 }
 
-// StartTelemetry begins the run's telemetry log.
-func (d *Dir) StartTelemetry(h telemetry.Header) (*Telemetry, error) {
+// StartTelemetry begins the run's telemetry log, in which secrets are masked.
+func (d *Dir) StartTelemetry(h telemetry.Header, mask *foreign.Mask) (*Telemetry, error) {
 	path := filepath.Join(d.Path, telemetryFile)
 	f, err := os.Create(path)
 	if err != nil {
 		return nil, cause(path, err)
 	}
-	log, err := telemetry.NewLog(f, h)
+	log, err := telemetry.NewLog(mask.Writer(f), h)
 	if err != nil {
 		f.Close()
 		os.Remove(path)

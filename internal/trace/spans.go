@@ -99,7 +99,7 @@ type export struct {
 func (s *spans) readExport(line []byte, number int, emit func(entry) error) error {
 	var x export
 	if err := json.Unmarshal(line, &x); err != nil {
-		return fmt.Errorf("is not an OTLP export of spans: %v", err)
+		return fmt.Errorf("is not an OTLP export of spans: %w", err)
 	}
 	var bad []error
 	for _, resource := range x.ResourceSpans {

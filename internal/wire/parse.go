@@ -1,11 +1,13 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
+	"redline/internal/foreign"
 	"redline/internal/llm"
 )
 
@@ -111,9 +113,9 @@ func parseBody(body []byte, v any) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &wrong) && wrong.Field != "":
-		field := strings.TrimPrefix(strings.TrimPrefix(wrong.Field, "openAIAsked."), "asked.")
-		return fmt.Errorf("%s: want a value of type %s, got %s", field, wrong.Type, wrong.Value)
+	case errors.As(err, &wrong):
+		wrong.Field = cmp.Or(strings.TrimPrefix(strings.TrimPrefix(wrong.Field, "openAIAsked."), "asked."), "body")
+		return errors.New(foreign.Mismatch(wrong))
 	case errors.As(err, &syntax):
 		return fmt.Errorf("body is not valid JSON at byte %d: %w", syntax.Offset, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"redline/internal/foreign"
 	"redline/internal/llm"
 )
 
@@ -80,7 +81,7 @@ func decodeRerank(body []byte, d *Delta) error {
 		d.reset()
 		var scores []struct{ Score *float64 }
 		if err := json.Unmarshal(body, &scores); err != nil {
-			return fmt.Errorf("reply: not an array of scores: %w", err)
+			return fmt.Errorf("reply: not an array of scores: %s", foreign.Reason(err))
 		}
 		for _, s := range scores {
 			if s.Score != nil {

@@ -24,9 +24,29 @@ func parseTree(data []byte) (tree, error) {
 	dec.UseNumber()
 	var t tree
 	if err := dec.Decode(&t); err != nil || t == nil {
-		return nil, fmt.Errorf("want a JSON object, got %.40q", data)
+		return nil, fmt.Errorf("want a JSON object, got %s", kindOf(data))
 	}
 	return t, nil
+}
+
+// kindOf names what a JSON document is, for messages: a document itself may hold
+// secrets, which are hidden before anything of it is shown.
+func kindOf(data []byte) string {
+	switch data = bytes.TrimSpace(data); {
+	case len(data) == 0:
+		return "nothing"
+	case data[0] == '[':
+		return "an array"
+	case data[0] == '"':
+		return "a string"
+	case data[0] == '{':
+		return "an object"
+	case data[0] == 't', data[0] == 'f':
+		return "a boolean"
+	case data[0] == 'n':
+		return "null"
+	}
+	return "a number"
 }
 
 func (t tree) object(key string) tree {

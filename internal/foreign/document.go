@@ -1,0 +1,84 @@
+package foreign
+
+import (
+	"io"
+	"reflect"
+	"strings"
+)
+
+// Tidy hides secrets and shows control characters as escapes in every text below
+// a pointer, in place: of structs, lists and maps, their keys too. Texts of a
+// type of their own are words that the program chose, and stay.
+func (m *Mask) Tidy(document any) { m.tidy(reflect.ValueOf(document)) }
+
+func (m *Mask) tidy(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			m.tidy(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				m.tidy(v.Field(i))
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			m.tidy(v.Index(i))
+		}
+	case reflect.Map:
+		m.tidyMap(v)
+	case reflect.Interface:
+		if v.CanSet() && !v.IsNil() {
+			v.Set(m.tidied(v.Elem()))
+		}
+	case reflect.String:
+		if v.CanSet() && v.Type() == reflect.TypeFor[string]() {
+			v.SetString(m.show(v.String()))
+		}
+	}
+}
+
+// tidied is a copy of a value that cannot be changed where it stands.
+func (m *Mask) tidied(v reflect.Value) reflect.Value {
+	c := reflect.New(v.Type()).Elem()
+	c.Set(v)
+	m.tidy(c)
+	return c
+}
+
+func (m *Mask) tidyMap(v reflect.Value) {
+	for _, key := range v.MapKeys() {
+		value, clean := m.tidied(v.MapIndex(key)), m.tidied(key)
+		if clean.Interface() != key.Interface() {
+			v.SetMapIndex(key, reflect.Value{})
+		}
+		v.SetMapIndex(clean, value)
+	}
+}
+
+// show takes a text that was cut elsewhere for a piece of one.
+func (m *Mask) show(s string) string {
+	if before, cut := strings.CutSuffix(s, "…"); cut {
+		return Clean(m.HidePiece(before)) + "…"
+	}
+	return Clean(m.Hide(s))
+}
+
+// Writer hides secrets in what is written to w. Every Write is whole in itself:
+// a line, or several.
+func (m *Mask) Writer(w io.Writer) io.Writer { return writer{m, w} }
+
+type writer struct {
+	mask *Mask
+	w    io.Writer
+}
+
+func (w writer) Write(p []byte) (int, error) {
+	hidden := w.mask.Hide(string(p))
+	if _, err := io.WriteString(w.w, hidden); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
