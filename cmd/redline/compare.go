@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"redline/internal/client"
 	"redline/internal/compare"
 	"redline/internal/config"
 	"redline/internal/experiment"
@@ -73,6 +75,9 @@ func (p *process) compareCommand() *cobra.Command {
 }
 
 func isURL(s string) bool {
+	if _, err := os.Stat(s); err != nil {
+		s = client.Address(s)
+	}
 	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "unix:")
 }
 

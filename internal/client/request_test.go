@@ -239,6 +239,27 @@ func TestSpecsThatAreWrong(t *testing.T) {
 }
 
 // TestAddresses: what the client says of where it sends to.
+// TestAddressesWithoutAScheme: what can only be a host and a port is asked by
+// http; what may be anything else, or wants a secret line, is left to its owner.
+func TestAddressesWithoutAScheme(t *testing.T) {
+	for raw, want := range map[string]string{
+		"localhost:8000": "http://localhost:8000", "localhost:8000/v1": "http://localhost:8000/v1", "localhost": "http://localhost",
+		"127.0.0.1:8000": "http://127.0.0.1:8000", "10.0.0.7": "http://10.0.0.7", "[::1]:8000/v1?a=b": "http://[::1]:8000/v1?a=b",
+		"gpu-box_1.lan:9": "http://gpu-box_1.lan:9",
+		"api.openai.com":  "api.openai.com", "api.openai.com:443": "api.openai.com:443", "h:8443/v1": "h:8443/v1",
+		"http://h:1": "http://h:1", "https://h": "https://h", "unix:/run/e.sock": "unix:/run/e.sock", "ftp://h:1": "ftp://h:1",
+		"http:localhost:8000": "http:localhost:8000", "h:port": "h:port", "user:1@h:2": "user:1@h:2", "": "", "runs/a": "runs/a",
+	} {
+		if got := Address(raw); got != want {
+			t.Errorf("Address(%q) = %q, want %q", raw, got, want)
+		}
+	}
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"data":[{"id":"m"}]}`) })
+	if models, err := newClient(t, Spec{}, strings.TrimPrefix(url, "http://")).Models(t.Context()); err != nil || len(models) != 1 {
+		t.Errorf("%v, %v", models, err)
+	}
+}
+
 func TestAddresses(t *testing.T) {
 	for _, tc := range []struct {
 		url, dialect, shown, addr string

@@ -127,15 +127,15 @@ func (d *decoder) structure(n *node, v reflect.Value, path string) error {
 	return nil
 }
 
-// value decodes one key's value. A key with nothing after it is a slip, but
-// for a block, where it says "nothing here".
+// value decodes one key's value. A key with nothing after it is a slip: of a
+// block too, whose keys may stand too far to the left.
 func (d *decoder) value(e entry, v reflect.Value, path string) error {
 	d.lines[path] = e.line
-	block := v.Kind() == reflect.Struct || v.Kind() == reflect.Map ||
-		v.Kind() == reflect.Pointer && v.Type().Elem().Kind() == reflect.Struct
 	if e.value.kind == null {
+		block := v.Kind() == reflect.Struct || v.Kind() == reflect.Map ||
+			v.Kind() == reflect.Pointer && v.Type().Elem().Kind() == reflect.Struct
 		if block {
-			return nil
+			return fault(at(d.file, e.line), "%s: has no value: indent its keys below it, or leave it out", path)
 		}
 		return fault(at(d.file, e.line), "%s: has no value", path)
 	}

@@ -36,6 +36,7 @@ func (c *Config) complete(in Input) error {
 	if !c.isSet("seed") {
 		c.Seed = in.Seed
 	}
+	c.addresses()
 	for _, rule := range []func() error{
 		func() error { return c.togglePlan(in.Command) },
 		c.endpoints,
@@ -108,6 +109,25 @@ func (c *Config) endpoints() error {
 		}
 	}
 	return nil
+}
+
+// addresses gives those that only name a host and a port their scheme.
+func (c *Config) addresses() {
+	lists := [][]string{c.Provider.URLs, c.Telemetry.MetricsURLs}
+	for i := range c.Experiment.Variants {
+		lists = append(lists, c.Experiment.Variants[i].URLs)
+	}
+	for _, urls := range lists {
+		for i := range urls {
+			urls[i] = client.Address(urls[i])
+		}
+	}
+	for _, url := range []*string{&c.Experiment.OnURL, &c.Experiment.OffURL} {
+		*url = client.Address(*url)
+	}
+	if c.Quality.Judge != nil {
+		c.Quality.Judge.URL = client.Address(c.Quality.Judge.URL)
+	}
 }
 
 // endpoint gives the path of one URL.
