@@ -56,6 +56,10 @@ type Turn struct {
 	Reply string
 	// Output is how many tokens the row asks for, 0 where it does not say.
 	Output int
+	// Sampling, Fields and Schema are what else it asks for.
+	Sampling llm.Sampling
+	Fields   []llm.Field
+	Schema   []byte
 }
 
 // Options says how to read a file.
@@ -74,6 +78,8 @@ type File struct {
 	closer  io.Closer
 	places  []place
 	skipped int
+	asks    map[string]int // the first row that asks for a field
+	unused  unused
 }
 
 // place is where a conversation begins.
@@ -106,7 +112,7 @@ func Open(path string, o Options) (*File, error) {
 }
 
 func newFile(name string, source io.ReaderAt, size int64, o Options) (*File, error) {
-	f := &File{name: name, format: o.Format, source: source, size: size}
+	f := &File{name: name, format: o.Format, source: source, size: size, asks: map[string]int{}}
 	if size == 0 {
 		return nil, fmt.Errorf("%s: is empty", name)
 	}
@@ -139,6 +145,17 @@ func (f *File) Row(i int) int { return int(f.places[i].row) }
 
 // Skipped is the number of bad rows that were passed over.
 func (f *File) Skipped() int { return f.skipped }
+
+// Asks has the first row that asks for each field beside the messages and the
+// lengths: tools, and response_format, which is SchemaFormat where it has a
+// JSON Schema.
+func (f *File) Asks() map[string]int { return f.asks }
+
+// SchemaFormat is a response_format that a JSON Schema says all of.
+const SchemaFormat = "response_format.json_schema"
+
+// Notes are what a reader of the file should know, a sentence each.
+func (f *File) Notes() []string { return f.unused.notes(f.name) }
 
 // Close gives the file back.
 func (f *File) Close() error {

@@ -96,6 +96,77 @@ type asked struct {
 	Output     *int `json:"output_tokens"`
 	MaxTokens  *int `json:"max_tokens"`
 	Completion *int `json:"max_completion_tokens"`
+
+	Temperature *float64        `json:"temperature"`
+	TopP        *float64        `json:"top_p"`
+	Seed        *int64          `json:"seed"`
+	Stop        json.RawMessage `json:"stop"`
+	Tools       json.RawMessage `json:"tools"`
+	ToolChoice  json.RawMessage `json:"tool_choice"`
+	Parallel    json.RawMessage `json:"parallel_tool_calls"`
+	Format      json.RawMessage `json:"response_format"`
+}
+
+// fill puts everything that a row asks for into its turn.
+func (a asked) fill(t *Turn) (err error) {
+	if t.Output, err = a.tokens(); err != nil {
+		return err
+	}
+	t.Sampling = llm.Sampling{Temperature: a.Temperature, TopP: a.TopP, Seed: a.Seed}
+	if t.Sampling.Stop, err = a.stops(); err != nil {
+		return err
+	}
+	if given(a.Tools) && a.Tools[0] != '[' {
+		return errors.New("tools: want a list of tools")
+	}
+	if t.Schema, err = a.schema(); err != nil {
+		return err
+	}
+	for _, f := range []llm.Field{{Name: "tools", JSON: a.Tools}, {Name: "tool_choice", JSON: a.ToolChoice},
+		{Name: "parallel_tool_calls", JSON: a.Parallel}, {Name: "response_format", JSON: a.Format}} {
+		if given(f.JSON) {
+			t.Fields = append(t.Fields, f)
+		}
+	}
+	return nil
+}
+
+// given reports whether a value says anything.
+func given(value json.RawMessage) bool {
+	text := strings.Join(strings.Fields(string(value)), "")
+	return text != "" && text != "null" && text != "[]" && text != `{"type":"text"}`
+}
+
+// stops are the texts at which a reply ends: one, or a list of them.
+func (a asked) stops() (list []string, err error) {
+	if !given(a.Stop) {
+		return nil, nil
+	}
+	if a.Stop[0] == '"' {
+		list = []string{""}
+		return list, json.Unmarshal(a.Stop, &list[0])
+	}
+	if json.Unmarshal(a.Stop, &list) != nil {
+		return nil, errors.New("stop: want a text or a list of texts")
+	}
+	return list, nil
+}
+
+// schema is the JSON Schema of a response_format, nil where it has none.
+func (a asked) schema() ([]byte, error) {
+	if !given(a.Format) {
+		return nil, nil
+	}
+	var format struct {
+		Type       string `json:"type"`
+		JSONSchema struct {
+			Schema json.RawMessage `json:"schema"`
+		} `json:"json_schema"`
+	}
+	if json.Unmarshal(a.Format, &format) != nil || format.Type == "" {
+		return nil, errors.New(`response_format: want an object with a type, such as {"type": "json_object"}`)
+	}
+	return format.JSONSchema.Schema, nil
 }
 
 func (a asked) tokens() (int, error) {
@@ -142,7 +213,7 @@ func parseLine(line []byte) (Conversation, error) {
 			return c, err
 		}
 	}
-	if turn.Output, err = row.tokens(); err != nil {
+	if err := row.fill(&turn); err != nil {
 		return c, err
 	}
 	c.Turns = []Turn{turn}
@@ -167,7 +238,7 @@ func parseBatch(line []byte) (Conversation, error) {
 	if err != nil {
 		return Conversation{}, fmt.Errorf("body.%w", err)
 	}
-	if turn.Output, err = row.Body.tokens(); err != nil {
+	if err := row.Body.fill(&turn); err != nil {
 		return Conversation{}, fmt.Errorf("body.%w", err)
 	}
 	return Conversation{Turns: []Turn{turn}}, nil

@@ -45,6 +45,7 @@ func (f *File) scanLines(skip bool) error {
 		if err != nil {
 			return f.bad(row, err)
 		}
+		f.note(row, line, c)
 		if c.Session == "" || c.Session != session {
 			f.places = append(f.places, place{offset, int32(row)})
 		}
@@ -130,7 +131,7 @@ func (f *File) scanArray(skip bool) error {
 		if err := decoder.Decode(&element); err != nil {
 			return fmt.Errorf("%s:%d: is not JSON: %w", f.name, row, err)
 		}
-		_, err := parseShareGPT(element)
+		c, err := parseShareGPT(element)
 		if err != nil && !skip {
 			return f.bad(row, err)
 		}
@@ -138,6 +139,7 @@ func (f *File) scanArray(skip bool) error {
 			f.skipped++
 			continue
 		}
+		f.note(row, element, c)
 		f.places = append(f.places, place{offset, int32(row)})
 	}
 	if _, err := decoder.Token(); err != nil {

@@ -56,6 +56,16 @@ type Request struct {
 	// Schema is the JSON Schema that the reply is to keep, nil for none. An
 	// API that cannot say so leaves it out.
 	Schema []byte
+	// Fields are what else is asked for, such as tools. An API that has no
+	// word for one leaves it out: whoever sets it has to know.
+	Fields []Field
+}
+
+// Field is a member of a request's body as JSON, under the name that OpenAI's
+// chat API has for it.
+type Field struct {
+	Name string
+	JSON []byte
 }
 
 // RequestID joins a run's id and a request's number. A run id of the first four

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,7 +33,23 @@ func (r *run) loadTokenizer() error {
 	if err != nil {
 		return fmt.Errorf("workload: %w", err)
 	}
-	return work.Close()
+	return errors.Join(sayable(work, r.Config), work.Close())
+}
+
+// sayable refuses rows that ask for what the API has no word for: a figure of
+// requests without it would be one of other requests.
+func sayable(work *workload.Workload, c *config.Config) error {
+	d, err := c.Provider.Dialect()
+	if err != nil {
+		return err
+	}
+	for _, ask := range work.Asks() {
+		if !slices.Contains(d.Fields, ask.Field) && !(d.Schemas && ask.Schema) {
+			return fmt.Errorf("workload: %s:%d: asks for %s, which the API %s cannot be asked for: use --api openai-chat, or take it out of the rows",
+				ask.File, ask.Row, ask.Field, d.Name)
+		}
+	}
+	return nil
 }
 
 // Tokenizer gives the embedded vocabulary of a name, or loads a tokenizer.json.

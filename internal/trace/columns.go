@@ -64,6 +64,8 @@ type columnReader struct {
 	started bool
 	path    []byte
 	fields  [][]byte
+	// unused are the columns that have no role.
+	unused []string
 }
 
 func newColumns(f format, o Options, salt uint64) (*columnReader, error) {
@@ -122,6 +124,15 @@ func (c *columnReader) end(func(entry) error) error { return nil }
 
 func (c *columnReader) notes() []string { return nil }
 
+// idle names the columns of a log of no known format that have no role. What a
+// known format has besides is known too.
+func (c *columnReader) idle() string {
+	if len(c.unused) == 0 || len(c.format.needs) > 0 {
+		return ""
+	}
+	return "columns that are not used: " + listed(c.unused) + "; --column ROLE=NAME gives one a role"
+}
+
 // parse makes a row of a line. It changes nothing that the next line depends
 // on once the first row has been read.
 func (c *columnReader) parse(line []byte) (entry, error) {
@@ -136,8 +147,14 @@ func (c *columnReader) parse(line []byte) (entry, error) {
 		return entry{}, err
 	}
 	if !c.started {
-		if err := c.checkRoles(func(role int) bool { return v[role].set }, objectKeys(line)); err != nil {
+		keys := objectKeys(line)
+		if err := c.checkRoles(func(role int) bool { return v[role].set }, keys); err != nil {
 			return entry{}, err
+		}
+		for _, key := range keys {
+			if _, wanted := c.wanted[plainName(key)]; !wanted {
+				c.unused = append(c.unused, key)
+			}
 		}
 		c.started = true
 	}
@@ -170,6 +187,11 @@ func (c *columnReader) readHeader(line []byte) error {
 			c.name(p.role, name)
 		}
 		c.header = append(c.header, p)
+	}
+	for i, p := range c.header {
+		if p.role < 0 {
+			c.unused = append(c.unused, names[i])
+		}
 	}
 	err = c.checkRoles(func(role int) bool { _, ok := best[role]; return ok }, names)
 	if err != nil {

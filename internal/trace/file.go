@@ -24,6 +24,9 @@ type File struct {
 	// them, because it does.
 	notes    []string
 	firstBad error
+	// idle names columns without a role. A fitted workload does not repeat it:
+	// names of another's log are none of its business.
+	idle string
 }
 
 // source gives rows without their times.
@@ -45,6 +48,9 @@ func (f *File) count(e entry) {
 func (f *File) finish(s *scan, reader lineReader, o Options) {
 	f.skipped, f.firstBad = s.skipped, s.firstBad
 	f.notes = reader.notes()
+	if columns, ok := reader.(*columnReader); ok {
+		f.idle = columns.idle()
+	}
 	if len(f.times) > 0 {
 		f.origin = f.times[0]
 		for i := range f.times {
@@ -92,6 +98,9 @@ func (f *File) Skipped() int { return f.skipped }
 // Notes are what a reader of the trace's figures should know, a sentence each.
 func (f *File) Notes() []string {
 	notes := slices.Clone(f.notes)
+	if f.idle != "" {
+		notes = append(notes, f.idle)
+	}
 	if f.skipped > 0 {
 		notes = append(notes, fmt.Sprintf("bad rows left out: %d, the first: %v", f.skipped, f.firstBad))
 	}

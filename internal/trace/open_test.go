@@ -74,7 +74,7 @@ func TestEveryFormatIsReadByItsContent(t *testing.T) {
 			{Prompt: 120, Output: 30, Tenant: "Green, Ada", Class: "small", Line: 2},
 			{At: 250 * ms, Prompt: 4000, Output: 512, Tenant: "bob", Class: "large", Line: 3},
 			{At: 1000 * ms, Prompt: 4100, Output: 12, Tenant: "bob", Class: "large", Line: 4},
-		}},
+		}, notes: []string{"columns that are not used: path; --column ROLE=NAME gives one a role"}},
 		{file: "access.jsonl", format: "jsonl", rows: []Row{
 			{Prompt: 20, Output: 5, Session: "c1", Tenant: "ada", Class: "small", Line: 1},
 			{At: 1500 * ms, Prompt: 32, Output: 9, Session: "c1", Tenant: "ada", Class: "small", Line: 2},

@@ -16,6 +16,7 @@ var openAIChat = Dialect{
 	Path:    "/v1/chat/completions",
 	KeyEnv:  "OPENAI_API_KEY",
 	Schemas: true,
+	Fields:  []string{"tools", "tool_choice", "parallel_tool_calls", responseFormat},
 	Headers: openAIHeaders,
 
 	Encode:      encodeChat,
@@ -33,6 +34,8 @@ var openAIChat = Dialect{
 	EncodeErrorEvent: encodeOpenAIErrorEvent,
 }
 
+const responseFormat = "response_format"
+
 func encodeChat(dst []byte, r *llm.Request, q Quirks) []byte {
 	b := newBody(dst, q)
 	b.str("model", r.Model)
@@ -47,8 +50,13 @@ func encodeChat(dst []byte, r *llm.Request, q Quirks) []byte {
 		b.int(limit, int64(r.MaxTokens))
 	}
 	encodeOpenAIOptions(&b, r, q)
-	if schema := schemaOf(r, q); schema != "" {
-		b.raw("response_format", `{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":`+schema+"}}")
+	formatted := false
+	for _, f := range r.Fields {
+		b.raw(f.Name, string(f.JSON))
+		formatted = formatted || f.Name == responseFormat
+	}
+	if schema := schemaOf(r, q); schema != "" && !formatted {
+		b.raw(responseFormat, `{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":`+schema+"}}")
 	}
 	return b.end()
 }

@@ -44,9 +44,15 @@ func (d *dialogue) script(i int) (*script, error) {
 		turns = turns[:min(len(turns), d.session.Turns.Sample(r))]
 	}
 	for t, turn := range turns {
-		next := step{messages: d.salted(turn.Messages, pass, t == 0 || turn.Whole), whole: turn.Whole}
+		next := step{messages: d.salted(turn.Messages, pass, t == 0 || turn.Whole), whole: turn.Whole,
+			sampling: turn.Sampling, fields: turn.Fields, schema: turn.Schema}
 		for _, m := range next.messages {
 			next.tokens += d.text.Count(m.Content)
+		}
+		for _, f := range next.fields {
+			if f.Name == "tools" { // servers write them into the prompt
+				next.tokens += d.text.Count(string(f.JSON))
+			}
 		}
 		if next.output, err = d.outputOf(i, t, turn); err != nil {
 			return nil, err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"redline/internal/corpus"
 	"redline/internal/trace"
@@ -66,6 +67,11 @@ func (w *Workload) fromCorpus(c *class, t Traffic, format corpus.Format) error {
 	if n := file.Skipped(); n > 0 {
 		w.skipped += n
 		w.notes = append(w.notes, fmt.Sprintf("bad rows left out of %s: %d", t.File, n))
+	}
+	w.notes = append(w.notes, file.Notes()...)
+	for name, row := range file.Asks() {
+		field, _, _ := strings.Cut(name, ".")
+		w.asks = append(w.asks, Ask{Field: field, Schema: name == corpus.SchemaFormat, File: t.File, Row: row})
 	}
 	golden := format == corpus.Golden
 	source := &dialogue{file: file, text: w.text, seed: w.seed, session: t.Session, output: t.Output,

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"strconv"
 
 	"redline/internal/llm"
@@ -103,13 +104,15 @@ func (s *session) request(next step) *llm.Request {
 		Messages:     s.history,
 		MaxTokens:    next.output,
 		Stream:       o.Stream,
-		Sampling:     s.class.sampling,
+		Sampling:     sampled(s.class.sampling, next.sampling),
 		PromptTokens: s.tokens,
 		Class:        s.class.name,
 		Tenant:       s.tenant.name,
 		Headers:      s.tenant.headers,
 		Key:          s.tenant.key,
-		Natural:      s.class.natural,
+		Natural:      s.class.natural || len(next.fields) > 0, // a call or a document ends by itself
+		Fields:       next.fields,
+		Schema:       next.schema,
 	}
 	if s.script.class != "" && r.Class == "" {
 		r.Class = s.script.class
@@ -121,6 +124,15 @@ func (s *session) request(next step) *llm.Request {
 		r.Headers = append(r.Headers[:len(r.Headers):len(r.Headers)], [2]string{s.class.header, r.Session})
 	}
 	return r
+}
+
+// sampled is what the plan says, else the row.
+func sampled(plan, row llm.Sampling) llm.Sampling {
+	plan.Temperature, plan.TopP, plan.Seed = cmp.Or(plan.Temperature, row.Temperature), cmp.Or(plan.TopP, row.TopP), cmp.Or(plan.Seed, row.Seed)
+	if len(plan.Stop) == 0 {
+		plan.Stop = row.Stop
+	}
+	return plan
 }
 
 // name is the session's, with the salt in it, so that a router does not take

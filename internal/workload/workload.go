@@ -47,6 +47,7 @@ type Workload struct {
 	tenants        *tenants // nil: there are none
 	times          func(seed uint64) iter.Seq[int64]
 	notes          []string
+	asks           []Ask
 	skipped        int
 	buffers        sync.Pool // of *[]byte, in which prompts are written
 	failure        atomic.Pointer[error]
@@ -200,6 +201,17 @@ func (w *Workload) Name() string { return w.name }
 // Notes are what a reader of the workload's figures should know, a sentence
 // each.
 func (w *Workload) Notes() []string { return w.notes }
+
+// Ask is a field that rows of a file want to be sent, and the first such row.
+type Ask struct {
+	Field, File string
+	Row         int
+	// Schema says that the field is a JSON Schema and no more.
+	Schema bool
+}
+
+// Asks are the fields that an API must have words for.
+func (w *Workload) Asks() []Ask { return w.asks }
 
 // Times gives when the sessions are due, in nanoseconds from the start of the
 // stage, where the workload itself says so: a replayed trace or a fitted

@@ -1,0 +1,119 @@
+package corpus
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// The fields that are read, by where they stand. Those of askedKeys are what a
+// row asks of the server; names of a row itself ask for nothing.
+var (
+	askedKeys = []string{"output_tokens", "max_tokens", "max_completion_tokens", "temperature", "top_p", "seed", "stop",
+		"tools", "tool_choice", "parallel_tool_calls", "response_format"}
+	lineKeys      = append([]string{"id", "custom_id", "prompt", "messages", "tenant", "session", "class"}, askedKeys...)
+	batchKeys     = []string{"custom_id", "method", "url", "body"}
+	bodyKeys      = append([]string{"messages"}, askedKeys...)
+	messageKeys   = []string{"role", "content"}
+	shareGPTKeys  = []string{"id", "conversations"}
+	utteranceKeys = []string{"from", "value"}
+)
+
+// unused counts the rows with fields that nothing reads.
+type unused struct {
+	rows  int
+	names map[string]int
+}
+
+// note keeps what a good row asks for, and which of its fields nobody reads.
+func (f *File) note(row int, line []byte, c Conversation) {
+	for _, t := range c.Turns {
+		for _, field := range t.Fields {
+			name := field.Name
+			if name == "response_format" && t.Schema != nil {
+				name = SchemaFormat
+			}
+			if _, known := f.asks[name]; !known {
+				f.asks[name] = row
+			}
+		}
+	}
+	found := map[string]bool{}
+	switch f.format {
+	case ShareGPT:
+		object := others(found, line, "", shareGPTKeys)
+		each(object["conversations"], func(said []byte) { others(found, said, "conversations.", utteranceKeys) })
+	case Batch:
+		body := others(found, others(found, line, "", batchKeys)["body"], "", bodyKeys)
+		each(body["messages"], func(m []byte) { others(found, m, "messages.", messageKeys) })
+	default:
+		object := others(found, line, "", lineKeys)
+		each(object["messages"], func(m []byte) { others(found, m, "messages.", messageKeys) })
+	}
+	f.unused.add(found)
+}
+
+// others adds the fields of a JSON object that are not known, and gives all of
+// them.
+func others(found map[string]bool, data []byte, before string, known []string) map[string]json.RawMessage {
+	var object map[string]json.RawMessage
+	if json.Unmarshal(data, &object) != nil {
+		return nil // a line of plain text
+	}
+	for name, value := range object {
+		if !slices.Contains(known, name) && string(value) != "null" {
+			found[before+name] = true
+		}
+	}
+	return object
+}
+
+func each(list json.RawMessage, do func([]byte)) {
+	var items []json.RawMessage
+	if json.Unmarshal(list, &items) == nil {
+		for _, item := range items {
+			do(item)
+		}
+	}
+}
+
+func (u *unused) add(found map[string]bool) {
+	if len(found) == 0 {
+		return
+	}
+	if u.names == nil {
+		u.names = map[string]int{}
+	}
+	u.rows++
+	for name := range found {
+		// A file whose keys are data must not fill the memory.
+		if _, known := u.names[name]; known || len(u.names) < 1000 {
+			u.names[name]++
+		}
+	}
+}
+
+// notes is one sentence, the fields of most rows first.
+func (u *unused) notes(file string) []string {
+	if u.rows == 0 {
+		return nil
+	}
+	const most = 8
+	names := slices.SortedFunc(maps.Keys(u.names), func(a, b string) int {
+		if d := u.names[b] - u.names[a]; d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+	rest := ""
+	if n := len(names) - most; n > 0 {
+		names, rest = names[:most], fmt.Sprintf(" and %d more", n)
+	}
+	rows := "rows have"
+	if u.rows == 1 {
+		rows = "row has"
+	}
+	return []string{fmt.Sprintf("%s: %d %s fields that are not used: %s%s", file, u.rows, rows, strings.Join(names, ", "), rest)}
+}
