@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"redline/internal/catalog"
+	"redline/internal/foreign"
 )
 
 const catalogHelp = `List the models and accelerators that redline knows, show one of them, or compute
@@ -87,7 +88,7 @@ func (f pairFlags) idle(flags *pflag.FlagSet) string {
 
 func (p *process) listCatalog(known *catalog.Catalog, asJSON bool) error {
 	if !asJSON {
-		return known.List(p.stdout)
+		return known.List(foreign.Writer(p.stdout))
 	}
 	return p.encode(struct {
 		Models       []catalog.Model       `json:"models"`
@@ -112,7 +113,7 @@ func (p *process) showEntry(known *catalog.Catalog, name string, f pairFlags) er
 		case f.asJSON:
 			return p.encode(a)
 		default:
-			return a.Show(p.stdout)
+			return a.Show(foreign.Writer(p.stdout))
 		}
 	}
 	switch {
@@ -123,7 +124,7 @@ func (p *process) showEntry(known *catalog.Catalog, name string, f pairFlags) er
 	case f.asJSON:
 		return p.encode(model)
 	}
-	return model.Show(p.stdout)
+	return model.Show(foreign.Writer(p.stdout))
 }
 
 // findModel looks a model up by name, or reads its config.json where the name
@@ -158,7 +159,7 @@ func (p *process) showPair(known *catalog.Catalog, model catalog.Model, f pairFl
 	if f.asJSON {
 		return p.encode(sheet)
 	}
-	return sheet.Show(p.stdout)
+	return sheet.Show(foreign.Writer(p.stdout))
 }
 
 func (f pairFlags) deployment(m catalog.Model, a catalog.Accelerator) (catalog.Deployment, error) {

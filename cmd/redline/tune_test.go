@@ -201,3 +201,31 @@ func TestALaunchedServerIsForTune(t *testing.T) {
 		t.Errorf("the plan that was kept:\n%s", kept)
 	}
 }
+
+// TestALaunchedServersSecretsDoNotLeak: a server that prints a variable of
+// server.env, calls its model after it and fails with it leaves it nowhere.
+func TestALaunchedServersSecretsDoNotLeak(t *testing.T) {
+	t.Parallel()
+	const secret, signed = "hf_ZxCvBnMaSdFgHjKl", "Az/09+Secret%3DValue=="
+	dir := t.TempDir()
+	plan, out := filepath.Join(dir, "plan.yaml"), filepath.Join(dir, "tune")
+	text := fmt.Sprintf(`server:
+  command: 'echo "started with $HF_TOKEN and $SAS_TOKEN"; [ {n} != 3 ] || { echo "no such thing: $HF_TOKEN"; exit 1; };
+    exec {redline} sim --listen 127.0.0.1:{port} --served-model-name "m-$HF_TOKEN-$SAS_TOKEN" --max-num-seqs {n}'
+  env: {HF_TOKEN: %q, SAS_TOKEN: %q}
+`, secret, signed)
+	if err := os.WriteFile(plan, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := redline(t, nil, append([]string{"tune", "--plan", plan, "--knob", "n=1,3,8", "--rounds", "2",
+		"--objective", "throughput", "--out", out}, short...)...)
+	if code == exitUsage || !exists(out, decisionFile) {
+		t.Fatalf("exit %d: %s\n%s", code, stderr, stdout)
+	}
+	files := written(t, out)
+	files["stdout"], files["stderr"] = stdout, stderr
+	leaks(t, files, secret, signed)
+	if record := files[filepath.Join(out, decisionFile)]; !strings.Contains(record, `m-\*\*\*-\*\*\*`) {
+		t.Errorf("the record does not name the model as far as it may:\n%s", record)
+	}
+}

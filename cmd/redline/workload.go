@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"redline/internal/config"
+	"redline/internal/foreign"
 	"redline/internal/llm"
 	"redline/internal/measure"
 	"redline/internal/token"
@@ -91,7 +92,7 @@ func (p *process) showWorkload(cfg *config.Config, asJSON bool, samples int) err
 		out.SetIndent("", "  ")
 		return out.Encode(summary)
 	}
-	if err := summary.Show(p.stdout); err != nil {
+	if err := summary.Show(foreign.Writer(p.stdout)); err != nil {
 		return err
 	}
 	for i := range samples {
@@ -99,7 +100,7 @@ func (p *process) showWorkload(cfg *config.Config, asJSON bool, samples int) err
 		if turn == nil {
 			break
 		}
-		if err := showRequest(p.stdout, i, turn.Request); err != nil {
+		if err := showRequest(foreign.Writer(p.stdout), i, turn.Request); err != nil {
 			return err
 		}
 	}

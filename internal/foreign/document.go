@@ -68,16 +68,19 @@ func (m *Mask) show(s string) string {
 
 // Writer hides secrets in what is written to w. Every Write is whole in itself:
 // a line, or several.
-func (m *Mask) Writer(w io.Writer) io.Writer { return writer{m, w} }
+func (m *Mask) Writer(w io.Writer) io.Writer { return writer{w, m.Hide} }
+
+// Writer cleans what is written to w: for pages that are plain text. Every Write
+// is one of whole characters.
+func Writer(w io.Writer) io.Writer { return writer{w, Clean} }
 
 type writer struct {
-	mask *Mask
 	w    io.Writer
+	mend func(string) string
 }
 
 func (w writer) Write(p []byte) (int, error) {
-	hidden := w.mask.Hide(string(p))
-	if _, err := io.WriteString(w.w, hidden); err != nil {
+	if _, err := io.WriteString(w.w, w.mend(string(p))); err != nil {
 		return 0, err
 	}
 	return len(p), nil
