@@ -9,6 +9,7 @@ import (
 
 	"redline/internal/config"
 	"redline/internal/diagnose"
+	"redline/internal/foreign"
 	"redline/internal/identity"
 	"redline/internal/record"
 	"redline/internal/result"
@@ -34,7 +35,10 @@ func Rebuild(path string) (*result.Result, error) {
 	if dir.IsExperiment() {
 		return nil, unfinished(dir)
 	}
-	return fromRecords(dir)
+	if res, err = fromRecords(dir); err == nil {
+		foreign.NewMask().Tidy(res) // the directory may come from anybody
+	}
+	return res, err
 }
 
 // unfinished says what can be done with an experiment that ended before its

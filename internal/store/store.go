@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"redline/internal/foreign"
 	"redline/internal/record"
 	"redline/internal/result"
 )
@@ -284,6 +285,7 @@ func (d *Dir) Result() (*result.Result, error) {
 	if r.Schema != result.Schema {
 		return nil, fmt.Errorf("%s: schema is %q, want %q", path, r.Schema, result.Schema)
 	}
+	foreign.NewMask().Tidy(&r) // it may come from anybody
 	return &r, nil
 }
 
