@@ -3,7 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -351,4 +353,56 @@ func TestPromptOverTheContext(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRowsAreSentAsTheyAsk: tools, a format of the reply and sampling of a
+// prompt file reach the server; where the API has no word for one, the row is
+// refused by its name; and fields that nobody reads are named.
+func TestRowsAreSentAsTheyAsk(t *testing.T) {
+	t.Parallel()
+	bodies := make(chan string, 1000)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if body, _ := io.ReadAll(r.Body); strings.HasSuffix(r.URL.Path, "/completions") {
+			bodies <- string(body)
+		}
+		stream(w)
+	}))
+	defer server.Close()
+	file := filepath.Join(t.TempDir(), "rows.jsonl")
+	rows := `{"prompt": "plain"}
+{"prompt": "with tools", "tools": [{"type": "function", "function": {"name": "f"}}], "response_format": {"type": "json_object"}, "top_p": 0.5, "priority": 3}
+`
+	if err := os.WriteFile(file, []byte(rows), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"run", "--url", server.URL, "--model", "m", "--workload", file, "--concurrency", "1", "--requests", "2", "--duration", "10s", "--warmup", "0s"}
+	code, stdout, stderr := redline(t, nil, append(args, "--out", filepath.Join(t.TempDir(), "run"))...)
+	if code == exitUsage || code == exitError {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	server.Close()
+	close(bodies)
+	asked := 0
+	for body := range bodies {
+		with := strings.Contains(body, "with tools")
+		for _, part := range []string{`"tools":[{"type": "function", "function": {"name": "f"}}]`, `"response_format":{"type": "json_object"}`, `"top_p":0.5`} {
+			if strings.Contains(body, part) != with {
+				t.Errorf("%s in %s", part, body)
+			}
+		}
+		if with {
+			asked++
+		}
+	}
+	if asked == 0 {
+		t.Error("the row with tools was never sent")
+	}
+	if !strings.Contains(strings.Join(strings.Fields(stdout), " "), "1 row has fields that are not used: priority") {
+		t.Errorf("nobody says that a field is not used:\n%s", stdout)
+	}
+	code, _, stderr = redline(t, nil, append(args, "--api", "ollama-chat", "--out", filepath.Join(t.TempDir(), "other"))...)
+	if want := file + ":2: asks for "; code != exitError || !strings.Contains(stderr, want) || !strings.Contains(stderr, "which the API ollama-chat cannot be asked for") {
+		t.Errorf("exit %d: %s, want %s", code, stderr, want)
+	}
+	oneLine(t, stderr)
 }

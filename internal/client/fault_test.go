@@ -2,13 +2,17 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"redline/internal/clock"
 	"redline/internal/llm"
 )
 
@@ -55,6 +59,16 @@ func TestFaults(t *testing.T) {
 			llm.Fault{Outcome: llm.Malformed, Message: "the server speaks TLS: use https:// instead of http://"}},
 		{"HTTP/2 settings", "\x00\x00\x00\x04\x00\x00\x00\x00\x00", llm.Fault{Outcome: llm.Malformed, Message: http2}},
 		{"HTTP/2 goodbye", "\x00\x00\x08\x07\x00\x00\x00\x00\x00", llm.Fault{Outcome: llm.Malformed, Message: http2}},
+		{"an error instead of a stream", reply200(`{"error":{"message":"model overloaded"}}`),
+			llm.Fault{Outcome: llm.Rejected, Status: 200, Message: "HTTP 200, but an error and no stream: model overloaded"}},
+		{"an error with a code instead of a stream", reply200(`{"error":{"message":"try later","code":429}}`),
+			llm.Fault{Outcome: llm.Rejected, Status: 200, Message: "HTTP 200, but an error and no stream: try later"}},
+		{"another error instead of a stream", reply200(`{"detail":"no such adapter for sk-secret-1"}`),
+			llm.Fault{Outcome: llm.ErrorEvent, Status: 200, Message: "HTTP 200, but an error and no stream: no such adapter for ***"}},
+		{"a document instead of a stream", reply200(`{"choices":[]}`),
+			llm.Fault{Outcome: llm.Malformed, Message: "asked for an event stream, got application/json: is this the right path, and does the server stream?"}},
+		{"escape sequences", refusal("500 Oops", "", `{"error":"\u001b[2J\u202egnp\u0007"}`),
+			llm.Fault{Outcome: llm.HTTP, Status: 500, Message: `\x1b[2J\u202egnp\x07`}},
 		{"another protocol", "SSH-2.0-OpenSSH_9.9\r\n",
 			llm.Fault{Outcome: llm.Malformed, Message: `not an HTTP/1.1 response: "SSH-2.0-OpenSSH_9.9\r\n"`}},
 		{"HTTP/1.2", "HTTP/1.2 200 OK\r\n\r\n",
@@ -175,6 +189,33 @@ func TestUnreachable(t *testing.T) {
 	equal(t, "fault", fault, &llm.Fault{Outcome: llm.Connect, Message: refused})
 	if err := c.Open(t.Context(), 1); err == nil || err.Error() != "http://"+dead+"/v1/chat/completions: "+refused {
 		t.Errorf("Open says %v", err)
+	}
+}
+
+// reply200 is a success with a JSON document.
+func reply200(body string) string {
+	return "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
+}
+
+// TestConnectingIsBoundByTheRequest: a request that may take two seconds does
+// not wait thirty for its connection.
+func TestConnectingIsBoundByTheRequest(t *testing.T) {
+	for total, want := range map[time.Duration]time.Duration{2 * time.Second: 2 * time.Second, 0: connectLimit, time.Hour: connectLimit} {
+		synctest.Test(t, func(t *testing.T) {
+			dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+				<-ctx.Done()
+				return nil, &net.OpError{Op: "dial", Err: ctx.Err()}
+			}
+			c, err := New(Spec{URLs: []string{"http://far:1"}, Timeouts: Timeouts{Total: total}}, Options{Clock: clock.Virtual(), Dial: dial})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			begun := time.Now()
+			_, fault := plainly(t, c, asking(true), nil)
+			equal(t, "fault", fault, &llm.Fault{Outcome: llm.Connect, Message: fmt.Sprintf("far:1 did not answer within %v: is it reachable from here?", want)})
+			equal(t, "waited", time.Since(begun), want)
+		})
 	}
 }
 

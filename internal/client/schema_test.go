@@ -16,10 +16,10 @@ import (
 func TestRefusedSchemaIsLeftOut(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{400, 422, 500} {
-		var bodies []string
+		bodies := make(chan string, 8)
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
-			bodies = append(bodies, string(body))
+			bodies <- string(body)
 			if strings.Contains(string(body), "response_format") {
 				w.WriteHeader(status)
 				_, _ = io.WriteString(w, `{"error":{"message":"('body', 'response_format', 'type'): Input should be 'text'"}}`)

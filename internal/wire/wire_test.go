@@ -336,3 +336,39 @@ func BenchmarkOutput(b *testing.B) {
 		})
 	}
 }
+
+// TestWrongBodiesAreNamedInWordsOfJSON: no type of the program's own is shown to
+// whoever asks the simulator, or is asked by it.
+func TestWrongBodiesAreNamedInWordsOfJSON(t *testing.T) {
+	t.Parallel()
+	for _, d := range All() {
+		for _, body := range []string{`[]`, `"x"`, `7`, `[{}]`, `{"model":[]}`, `{"stream":"yes"}`} {
+			_, _, err := d.ParseRequest([]byte(body))
+			if err == nil {
+				continue // an API that does not look at that field
+			}
+			for _, word := range []string{"Go ", "wire.", "json:", "struct", "float64", "*", "[]"} {
+				if strings.Contains(err.Error(), word) {
+					t.Errorf("%s says of %s: %v", d.Name, body, err)
+				}
+			}
+		}
+	}
+}
+
+func TestFieldsOfARowAreSent(t *testing.T) {
+	t.Parallel()
+	r := &llm.Request{Model: "m", Messages: []llm.Message{{Role: "user", Content: "u"}}, Natural: true, Schema: []byte(`{"type":"object"}`),
+		Fields: []llm.Field{{Name: "tools", JSON: []byte(`[{"type":"function"}]`)}, {Name: "response_format", JSON: []byte(`{"type":"json_schema"}`)}}}
+	const want = `{"model":"m","messages":[{"role":"user","content":"u"}],"tools":[{"type":"function"}],"response_format":{"type":"json_schema"}}`
+	if got := string(openAIChat.Encode(nil, r, Quirks{})); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	extra, err := NewExtra(map[string]any{"tools": []any{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(openAIChat.Encode(nil, r, Quirks{Extra: extra})); strings.Count(got, `"tools"`) != 1 || !strings.Contains(got, `"tools":[]`) {
+		t.Errorf("extra_body does not win: %s", got)
+	}
+}

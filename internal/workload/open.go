@@ -3,7 +3,9 @@ package workload
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"redline/internal/corpus"
@@ -69,9 +71,10 @@ func (w *Workload) fromCorpus(c *class, t Traffic, format corpus.Format) error {
 		w.notes = append(w.notes, fmt.Sprintf("bad rows left out of %s: %d", t.File, n))
 	}
 	w.notes = append(w.notes, file.Notes()...)
-	for name, row := range file.Asks() {
+	asks := file.Asks()
+	for _, name := range slices.Sorted(maps.Keys(asks)) {
 		field, _, _ := strings.Cut(name, ".")
-		w.asks = append(w.asks, Ask{Field: field, Schema: name == corpus.SchemaFormat, File: t.File, Row: row})
+		w.asks = append(w.asks, Ask{Field: field, Schema: name == corpus.SchemaFormat, File: t.File, Row: asks[name]})
 	}
 	golden := format == corpus.Golden
 	source := &dialogue{file: file, text: w.text, seed: w.seed, session: t.Session, output: t.Output,

@@ -1,0 +1,103 @@
+package corpus
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/llm"
+)
+
+func TestWhatARowAsksFor(t *testing.T) {
+	t.Parallel()
+	const asks = `"max_tokens": 7, "temperature": 0.5, "top_p": 0.9, "seed": 3, "stop": "END", "tools": [{"type": "function"}], "tool_choice": "auto",
+"parallel_tool_calls": false, "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}}`
+	oneLine := strings.ReplaceAll(asks, "\n", " ")
+	want := Turn{Messages: []llm.Message{said("user", "Q")}, Output: 7, Schema: []byte(`{"type": "object"}`),
+		Sampling: llm.Sampling{Temperature: new(0.5), TopP: new(0.9), Seed: new(int64(3)), Stop: []string{"END"}},
+		Fields: []llm.Field{{Name: "tools", JSON: []byte(`[{"type": "function"}]`)}, {Name: "tool_choice", JSON: []byte(`"auto"`)},
+			{Name: "parallel_tool_calls", JSON: []byte("false")},
+			{Name: "response_format", JSON: []byte(`{"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}}`)}}}
+	whole := want
+	whole.Whole = true
+	for format, c := range map[Format]struct {
+		row  string
+		want Turn
+	}{
+		Lines: {`{"prompt": "Q", ` + oneLine + `}`, want},
+		Batch: {`{"custom_id": "1", "method": "POST", "url": "/v1/chat/completions", "body": {"messages": [{"role": "user", "content": "Q"}], ` + oneLine + `}}`, whole},
+	} {
+		got, f := all(t, c.row+"\n"+c.row, Options{Format: format})
+		if diff := cmp.Diff([]Turn{c.want}, got[1].Turns); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", format, diff)
+		}
+		if diff := cmp.Diff(map[string]int{"tools": 1, "tool_choice": 1, "parallel_tool_calls": 1, SchemaFormat: 1}, f.Asks()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", format, diff)
+		}
+		if notes := f.Notes(); len(notes) > 0 {
+			t.Errorf("%s: %q, want nothing to say", format, notes)
+		}
+	}
+}
+
+func TestWhatSaysNothingIsNotAskedFor(t *testing.T) {
+	t.Parallel()
+	got, f := all(t, `{"prompt": "Q", "tools": [ ], "tool_choice": null, "response_format": { "type" : "text" }, "stop": null, "custom": null}`, Options{Format: Lines})
+	if diff := cmp.Diff([]Turn{{Messages: []llm.Message{said("user", "Q")}}}, got[0].Turns); diff != "" || len(f.Asks()) > 0 || len(f.Notes()) > 0 {
+		t.Errorf("asks %v, notes %q (-want +got):\n%s", f.Asks(), f.Notes(), diff)
+	}
+}
+
+func TestFieldsThatAreWrong(t *testing.T) {
+	t.Parallel()
+	for row, want := range map[string]string{
+		`{"prompt": "Q", "tools": {"a": 1}}`:           "tools: want a list of tools",
+		`{"prompt": "Q", "response_format": "json"}`:   `response_format: want an object with a type, such as {"type": "json_object"}`,
+		`{"prompt": "Q", "stop": 7}`:                   "stop: want a text or a list of texts",
+		`{"prompt": "Q", "temperature": "hot"}`:        "temperature: want",
+		`{"prompt": "Q", "stop": ["a", {"b": "c"}]}`:   "stop: want a text or a list of texts",
+		`{"prompt": "Q", "response_format": {"x": 1}}`: "response_format: want an object with a type",
+	} {
+		_, err := Open(write(t, row), Options{Format: Lines})
+		if err == nil || !strings.Contains(err.Error(), ":1: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", row, err, want)
+		}
+	}
+}
+
+func TestFieldsThatNobodyReadsAreNamed(t *testing.T) {
+	t.Parallel()
+	var many strings.Builder
+	for i := range 12 {
+		fmt.Fprintf(&many, `{"prompt": "Q", "f%02d": 1}`+"\n", i)
+	}
+	for name, c := range map[string]struct {
+		format Format
+		text   string
+		want   string
+	}{
+		"lines": {Lines, `{"prompt": "Q", "model": "m", "n": 2}` + "\n" + `{"prompt": "Q", "model": "m"}` + "\n" + `{"id": "7", "prompt": "Q"}`,
+			"2 rows have fields that are not used: model, n"},
+		"messages": {Lines, `{"messages": [{"role": "user", "content": "Q", "name": "Ada"}, {"role": "assistant", "content": "A", "tool_calls": []}]}`,
+			"1 row has fields that are not used: messages.name, messages.tool_calls"},
+		"batch": {Batch, `{"custom_id": "1", "body": {"model": "m", "messages": [{"role": "user", "content": "Q"}], "logprobs": true}, "priority": 1}`,
+			"1 row has fields that are not used: logprobs, model, priority"},
+		"sharegpt": {ShareGPT, `[{"id": "a", "source": "x", "conversations": [{"from": "human", "value": "Q", "weight": 1}]}]`,
+			"1 row has fields that are not used: conversations.weight, source"},
+		"golden": {Golden, "plain words\n" + `{"prompt": "Q", "expect": {"exact": "A"}}`, "1 row has fields that are not used: expect"},
+		"many":   {Lines, many.String(), "12 rows have fields that are not used: f00, f01, f02, f03, f04, f05, f06, f07 and 4 more"},
+	} {
+		f, err := Open(write(t, c.text), Options{Format: c.format})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := f.Notes(); len(got) != 1 || filepath.Base(strings.SplitN(got[0], ": ", 2)[0]) != "file" || !strings.HasSuffix(got[0], ": "+c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+		f.Close()
+	}
+}
