@@ -106,8 +106,8 @@ func portOf(u *url.URL) string {
 	return "80"
 }
 
-// secrets are the parts of the proxies' addresses that nobody may see.
-func (p Proxies) secrets() []string {
+// Secrets are the parts of the proxies' addresses that nobody may see.
+func (p Proxies) Secrets() []string {
 	var found []string
 	for _, raw := range []string{p.HTTP, p.HTTPS} {
 		if !strings.Contains(raw, "://") {

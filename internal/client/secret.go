@@ -23,8 +23,8 @@ func maskOf(s Spec) *foreign.Mask {
 			found = append(found, queryValues(u.RawQuery)...)
 		}
 	}
-	found = append(found, secretValues(s.ExtraBody, false)...)
-	return foreign.NewMask(append(found, s.Proxies.secrets()...)...)
+	found = append(found, SecretTexts(s.ExtraBody)...)
+	return foreign.NewMask(append(found, s.Proxies.Secrets()...)...)
 }
 
 // credentials are a header's value, and what follows "Bearer" in it.
@@ -44,7 +44,10 @@ func queryValues(raw string) []string {
 	return values
 }
 
-// secretValues finds the texts below keys whose names say that they are secret.
+// SecretTexts finds the texts of a request's body below keys whose names say that
+// they are secret.
+func SecretTexts(body map[string]any) []string { return secretValues(body, false) }
+
 func secretValues(v any, secret bool) []string {
 	var found []string
 	switch v := v.(type) {
@@ -58,13 +61,15 @@ func secretValues(v any, secret bool) []string {
 		}
 	case map[string]any:
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			found = append(found, secretValues(v[k], secret || secretKey(k))...)
+			found = append(found, secretValues(v[k], secret || SecretKey(k))...)
 		}
 	}
 	return found
 }
 
-func secretKey(name string) bool {
+// SecretKey reports whether the name of a key in a request's body says that its
+// value is secret. "token" alone does not: it is the unit of everything.
+func SecretKey(name string) bool {
 	name = strings.ToLower(name)
 	for _, part := range []string{"authorization", "api_key", "apikey", "access_token", "hf_token", "auth_token", "secret", "passw", "credential"} {
 		if strings.Contains(name, part) {

@@ -51,7 +51,7 @@ func (x *exchange) instead(head response, b *body, fault *llm.Fault) *llm.Fault 
 	if !strings.HasSuffix(head.kind, "json") || head.encoding != "" && head.encoding != "identity" {
 		return fault
 	}
-	content, _ := b.rest(maxErrorBody) // what there is of it
+	content, _ := b.rest(maxErrorBody, nil) // what there is of it
 	x.trace.body(content)
 	said := x.c.dialect.DecodeError(content)
 	if said == "" {

@@ -6,21 +6,26 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"redline/internal/client"
 )
 
 // Hide adds values that must not be shown anywhere: another plan's, where the
 // two stand in one document.
 func (c *Config) Hide(secrets []string) { c.variables = slices.Concat(c.variables, secrets) }
 
-// bodySecrets are the texts of extra_body that its keys call secret, at any
-// depth.
+// bodySecrets are the texts of extra_body, at any depth, and of a request
+// template that their keys call secret.
 func (c *Config) bodySecrets() []string {
-	var out []string
-	eachText(c.Provider.ExtraBody, "", func(key, text string) {
-		if secretField(key) {
-			out = append(out, text)
+	out := client.SecretTexts(c.Provider.ExtraBody)
+	if c.Provider.Template == nil {
+		return out
+	}
+	for _, part := range member.FindAllStringSubmatch(c.Provider.Template.Body, -1) {
+		if secretField(part[1]) && !strings.Contains(part[3], "{{") {
+			out = append(out, part[3])
 		}
-	})
+	}
 	return out
 }
 

@@ -33,12 +33,47 @@ func TestSecretsOfABody(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, secret := range []string{"plain-secret-2", "from-env-3"} {
-		if strings.Contains(string(text), secret) {
-			t.Errorf("the plan shows %s:\n%s", secret, text)
+		if strings.Contains(string(text), secret) || !slices.Contains(c.Secrets(), secret) {
+			t.Errorf("secrets %q, and the plan shows %s:\n%s", c.Secrets(), secret, text)
 		}
 	}
 	if !strings.Contains(string(text), "${MY_KEY}") || !strings.Contains(string(text), "token_name") {
 		t.Errorf("the plan lost what is no secret:\n%s", text)
+	}
+}
+
+// TestSecretsFromEverywhere: whatever a plan and its surroundings hold of
+// secrets is known, and what only looks like one is not.
+func TestSecretsFromEverywhere(t *testing.T) {
+	t.Parallel()
+	plan := writePlan(t, `provider:
+  api_endpoint: 'http://h:1/v1?sig=raw%2Fsig1&SIG=broken%zz2&api-version=2024&code=func-code-3'
+  headers: {Authorization: Bearer header-4}
+  extra_body: {credentials: {value: nested-5}, chat_template_kwargs: {x: harmless-body}}
+telemetry: {metrics_url: 'http://h:1/metrics?token=metrics-6'}
+workload: {preset: chat, tenants: [{name: a, api_key: tenant-key-7, headers: {X-Session-Token: tenant-head-8}}, {name: b}]}
+quality: {golden: builtin, judge: {url: 'http://j:1?key=judge-query-9', model: m, api_key: judge-key-10}}
+`)
+	c, err := Resolve(Input{PlanPath: plan, LookupEnv: env(map[string]string{"HTTP_PROXY": "http://user:proxy-pass-11@p:1"})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := "raw%2Fsig1 raw/sig1 broken%zz2 func-code-3 header-4 nested-5 metrics-6 tenant-key-7 tenant-head-8 judge-query-9 judge-key-10 proxy-pass-11"
+	for _, word := range strings.Fields(c.Masked(said)) {
+		if word != masked {
+			t.Errorf("%s is shown", word)
+		}
+	}
+	const harmless = "2024 harmless-body Bearer chat"
+	if got := c.Masked(harmless); got != harmless {
+		t.Errorf("%s is hidden", got)
+	}
+	c, err = Resolve(Input{Flags: map[string][]string{"url": {"http://h:1"}}, LookupEnv: env(map[string]string{"OPENAI_API_KEY": "ollama"})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Masked("ollama-chat of ollama"); got != "ollama-chat of ollama" {
+		t.Errorf("a key that everybody has hides %s", got)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"redline/internal/client"
 	"redline/internal/foreign"
 	"redline/internal/telemetry"
 )
@@ -46,7 +47,7 @@ func (c *Config) YAML() ([]byte, error) {
 // Secrets lists the values that must not be shown anywhere. A key that is only
 // the name of an API or an engine is none: some servers want any key at all.
 func (c *Config) Secrets() []string {
-	found := slices.Concat([]string{c.Provider.APIKey}, c.headerSecrets(), c.urlSecrets(), c.Workload.Secrets(), c.bodySecrets(), c.judgeSecrets(), c.envSecrets(), c.flagSecrets(), c.variables)
+	found := slices.Concat([]string{c.Provider.APIKey}, c.headerSecrets(), c.urlSecrets(), c.Workload.Secrets(), c.bodySecrets(), c.judgeSecrets(), c.envSecrets(), c.flagSecrets(), c.Provider.Proxies.Secrets(), c.variables)
 	found = slices.DeleteFunc(found, func(s string) bool { return s == "" || placeholder(s) })
 	slices.Sort(found)
 	return slices.Compact(found)
@@ -90,12 +91,24 @@ func (c *Config) headerSecrets() []string {
 		if _, ok := c.template("provider.headers."+name, value); !ok && !secretName(name) {
 			continue
 		}
-		out = append(out, value)
-		if scheme, rest, ok := strings.Cut(value, " "); ok && authScheme(scheme) {
-			out = append(out, rest)
+		out = append(out, credentials(value)...)
+	}
+	for _, t := range c.Workload.Tenants {
+		for name, value := range t.Headers {
+			if secretName(name) {
+				out = append(out, credentials(value)...)
+			}
 		}
 	}
 	return out
+}
+
+// credentials are a header's value, and what follows "Bearer" in it.
+func credentials(value string) []string {
+	if scheme, rest, ok := strings.Cut(value, " "); ok && authScheme(scheme) {
+		return []string{value, rest}
+	}
+	return []string{value}
 }
 
 // envSecrets are the values of a launched server's variables that their names
@@ -199,7 +212,7 @@ func (r redactor) text(s, path string) string {
 		if raw, ok := r.c.template(path, s); ok {
 			return raw
 		}
-		if secretField(path[strings.LastIndexByte(path, '.')+1:]) {
+		if slices.ContainsFunc(strings.Split(strings.TrimPrefix(path, "provider.extra_body."), "."), secretField) {
 			return masked
 		}
 	}
@@ -299,17 +312,8 @@ func secretName(name string) bool {
 	return false
 }
 
-// secretField is the same for a key in a request's body, where "token" is the
-// unit of everything.
-func secretField(name string) bool {
-	name = strings.ToLower(name)
-	for _, part := range []string{"authorization", "api_key", "apikey", "access_token", "hf_token", "auth_token", "secret", "passw", "credential"} {
-		if strings.Contains(name, part) {
-			return true
-		}
-	}
-	return false
-}
+// secretField is the same for a key in a request's body.
+func secretField(name string) bool { return client.SecretKey(name) }
 
 func secretQuery(name string) bool {
 	if plain, err := url.QueryUnescape(name); err == nil {

@@ -133,7 +133,7 @@ type Outcome string
 // OK and the faults of a server or the network.
 const (
 	OK         Outcome = "ok"
-	Rejected   Outcome = "rejected"    // 429, 503
+	Rejected   Outcome = "rejected"    // 429, 503, or said so with a 200
 	HTTP       Outcome = "http"        // any other status
 	Connect    Outcome = "connect"     // no TCP connection
 	TLS        Outcome = "tls"         // no TLS session
