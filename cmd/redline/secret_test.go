@@ -336,3 +336,25 @@ func TestAddressWithoutAScheme(t *testing.T) {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 }
+
+// TestAnErrorInsteadOfAStream: a gateway that answers 200 with an error is
+// quoted, not taken for a wrong path.
+func TestAnErrorInsteadOfAStream(t *testing.T) {
+	t.Parallel()
+	overloaded := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"error":{"message":"model overloaded"}}`)
+	}
+	server := httptest.NewServer(http.HandlerFunc(overloaded))
+	defer server.Close()
+	code, _, stderr := redline(t, nil, append([]string{"run", "--url", server.URL, "--model", "m", "--out", filepath.Join(t.TempDir(), "a")}, tiny...)...)
+	if code != exitError || !strings.Contains(stderr, "HTTP 200: an error in place of a stream: model overloaded") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	oneLine(t, stderr)
+	out := filepath.Join(t.TempDir(), "b")
+	redline(t, nil, append([]string{"run", "--url", hostile(t, func(*http.Request) string { return "m" }, overloaded), "--out", out}, tiny...)...)
+	if records := written(t, out)[filepath.Join(out, "records.jsonl")]; !strings.Contains(records, `"outcome":"rejected"`) || !strings.Contains(records, "model overloaded") {
+		t.Errorf("the records do not say that requests were rejected:\n%s", records)
+	}
+}

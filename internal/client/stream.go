@@ -61,7 +61,7 @@ func (x *exchange) instead(head response, b *body, fault *llm.Fault) *llm.Fault 
 	if overloaded(said) || overloaded(string(content)) {
 		outcome = llm.Rejected
 	}
-	refusal := x.c.fault(outcome, "HTTP 200, but an error and no stream: %s", x.words(said))
+	refusal := x.c.fault(outcome, "an error in place of a stream: %s", x.words(said))
 	refusal.Status = head.status
 	return refusal
 }

@@ -24,6 +24,9 @@ func (m *Mask) tidy(v reflect.Value) {
 			}
 		}
 	case reflect.Slice, reflect.Array:
+		if kind := v.Type().Elem().Kind(); kind >= reflect.Bool && kind <= reflect.Complex128 {
+			return // figures, of which there may be many
+		}
 		for i := range v.Len() {
 			m.tidy(v.Index(i))
 		}
