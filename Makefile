@@ -33,7 +33,7 @@ cross: ## compile for every system that is released
 	  CGO_ENABLED=0 GOOS=$${t%/*} GOARCH=$${t#*/} go build -o /dev/null ./cmd/redline || exit 1; done
 
 # What is read from outside: a package and its target each, one after another.
-FUZZED := wire:FuzzSSE wire:FuzzDialects client:FuzzResponse config:FuzzPlan record:FuzzReader
+FUZZED := wire:FuzzSSE wire:FuzzDialects client:FuzzResponse config:FuzzPlan record:FuzzReader foreign:FuzzMask
 
 fuzz: ## fuzz every reader of foreign bytes, FUZZTIME (10m) each; findings go to testdata/fuzz
 	@for f in $(FUZZED); do echo "$$f for $(FUZZTIME)"; \
