@@ -44,11 +44,12 @@ func (c *Config) YAML() ([]byte, error) {
 	return yaml.MarshalWithOptions(c.redacted(), yaml.Indent(2), yaml.IndentSequence(true))
 }
 
-// Secrets lists the values that must not be shown anywhere. A key that is only
-// the name of an API or an engine is none: some servers want any key at all.
+// Secrets lists the values that must not be shown anywhere. What is very short is
+// left out, and a key that is only the name of an API or an engine: some servers
+// want any key at all.
 func (c *Config) Secrets() []string {
 	found := slices.Concat([]string{c.Provider.APIKey}, c.headerSecrets(), c.urlSecrets(), c.Workload.Secrets(), c.bodySecrets(), c.judgeSecrets(), c.envSecrets(), c.flagSecrets(), c.Provider.Proxies.Secrets(), c.variables)
-	found = slices.DeleteFunc(found, func(s string) bool { return s == "" || placeholder(s) })
+	found = slices.DeleteFunc(found, func(s string) bool { return len(s) < foreign.Shortest || placeholder(s) })
 	slices.Sort(found)
 	return slices.Compact(found)
 }

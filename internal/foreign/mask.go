@@ -13,9 +13,11 @@ import (
 // Masked stands where a secret stood.
 const Masked = "***"
 
+// Shortest is how long a secret has to be: less would be found in every other
+// word.
+const Shortest = 6
+
 const (
-	// shortest keeps out what would be found in every other word.
-	shortest = 6
 	// shortestLine is what a line of a secret of several has to have.
 	shortestLine = 16
 	// rounds is how often a text is unwrapped: a server may quote what a proxy
@@ -36,7 +38,7 @@ func NewMask(secrets ...string) *Mask {
 	secrets = slices.Compact(slices.Sorted(slices.Values(secrets)))
 	m := &Mask{raw: secrets}
 	for _, s := range secrets {
-		m.add(s, shortest)
+		m.add(s, Shortest)
 		if strings.Contains(s, "\n") {
 			for line := range strings.Lines(s) {
 				m.add(strings.TrimSpace(line), shortestLine)
@@ -129,13 +131,13 @@ func (m *Mask) find(found []place, plain string, at []int, torn bool) []place {
 		if !torn {
 			continue
 		}
-		for n := min(len(secret)-1, len(plain)); n >= shortest; n-- {
+		for n := min(len(secret)-1, len(plain)); n >= Shortest; n-- {
 			if strings.HasSuffix(plain, secret[:n]) {
 				add(len(plain)-n, len(plain))
 				break
 			}
 		}
-		for n := min(len(secret)-1, len(plain)); n >= shortest; n-- {
+		for n := min(len(secret)-1, len(plain)); n >= Shortest; n-- {
 			if strings.HasPrefix(plain, secret[len(secret)-n:]) {
 				add(0, n)
 				break
