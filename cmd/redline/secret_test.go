@@ -348,7 +348,7 @@ func TestAnErrorInsteadOfAStream(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(overloaded))
 	defer server.Close()
 	code, _, stderr := redline(t, nil, append([]string{"run", "--url", server.URL, "--model", "m", "--out", filepath.Join(t.TempDir(), "a")}, tiny...)...)
-	if code != exitError || !strings.Contains(stderr, "HTTP 200: an error in place of a stream: model overloaded") {
+	if code != exitError || !strings.Contains(stderr, "an error in place of a stream: model overloaded") {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 	oneLine(t, stderr)

@@ -66,7 +66,7 @@ func TestFaults(t *testing.T) {
 		{"another error instead of a stream", reply200(`{"detail":"no such adapter for sk-secret-1"}`),
 			llm.Fault{Outcome: llm.ErrorEvent, Status: 200, Message: "an error in place of a stream: no such adapter for ***"}},
 		{"a document instead of a stream", reply200(`{"choices":[]}`),
-			llm.Fault{Outcome: llm.Malformed, Message: "asked for an event stream, got application/json: is this the right path, and does the server stream?"}},
+			llm.Fault{Outcome: llm.Malformed, Message: "asked for an event stream, got application/json: is the path right? If the server does not stream, measure whole replies with --no-stream"}},
 		{"escape sequences", refusal("500 Oops", "", `{"error":"\u001b[2J\u202egnp\u0007"}`),
 			llm.Fault{Outcome: llm.HTTP, Status: 500, Message: `\x1b[2J\u202egnp\x07`}},
 		{"another protocol", "SSH-2.0-OpenSSH_9.9\r\n",
