@@ -51,7 +51,7 @@ var Definitions = []Definition{
 	{"mbu", "bytes of weights and cache that a decode step reads / (mean tpot × peak bandwidth)", "the share of the peak bandwidth reached while decoding; what prompts in between take lowers it"},
 	{"mfu", "operations for the window's uncached prompt and output tokens / (its length × peak rate)", "the share of the peak arithmetic reached over the window, idle time included"},
 	{"prefill_slope", "ms of ttft for each 1,000 uncached prompt tokens, by Theil and Sen's line over requests beside which no other was in flight", "an estimate of prefill, of a server that does not tell it"},
-	{"n_eff", "n × binomial variance / variance of the violations between stretches of the window, at most n", "the independent samples that the requests are worth: the least over the stretches as they are and joined two by two, at the limit and further in"},
+	{"n_eff", "n / clustering", "the independent samples that the values are worth; clustering: the variance of the number of values beyond a wider percentile between twelve stretches of the window over that of independent ones, at least 1"},
 }
 
 // Explain gives the definition of a name, and whether there is one.
