@@ -70,7 +70,7 @@ offered: build ## how many requests and streams it can offer (a minute); writes 
 soak: build ## half an hour at 20,000 tokens/s, then a hundred kills; writes docs/SOAK.md
 	scripts/soak/run.sh
 
-limit: ## how often the reported limit holds the true one, over 100 searches of each engine (long); writes docs/LIMIT.md
+limit: ## how often the reported limit covers the true one, over 100 searches of each row and budget (minutes); writes docs/LIMIT.md
 	REDLINE_LIMIT=100 go test -run TestSearchesFindTheLimit -timeout 1h ./internal/search/
 
 verdicts: ## how often objectives are judged wrongly, and decided (an hour on two cores); writes its tables in docs/METRICS.md

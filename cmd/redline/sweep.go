@@ -18,17 +18,17 @@ import (
 )
 
 const sweepHelp = `Offer one load after another and draw latency against load; with --find-limit
-search for the highest rate that keeps the objectives.
+search for the highest rate that meets the objectives.
 
-Levels ascend and stop at saturation. The limit is the highest rate at which the
-expected share of requests that break an objective, in a run of the sustained
-length, is what the objective allows; it comes with an interval, the objective
-that binds, and whether the edge is a cliff. A sustained run confirms it.
+Levels ascend and stop at saturation. The limit is the highest rate at which at
+least half of the runs of the sustained length meet every objective; it comes
+with an interval, the objective that binds, whether the edge is a cliff, and the
+highest rate that a sustained run held. --budget is wall-clock time, all included.
 
 What was measured is kept level by level: after a kill or Ctrl-C,
 redline sweep --resume DIR goes on.
 
-Exit code: 0 a limit or a curve, 3 the objectives cannot be kept at any load,
+Exit code: 0 a limit or a curve, 3 the objectives cannot be met at any load,
 5 invalid, 6 too close to call, 130 interrupted.`
 
 const sweepExamples = `  redline sweep --slo 'ttft:p99<500ms' --find-limit

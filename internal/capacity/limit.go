@@ -60,11 +60,11 @@ func (c Configuration) found(m curve) basis {
 	}
 	switch {
 	case l.Standing == result.LimitAtLeast:
-		b.notes = append(b.notes, "the limit may be higher: nothing broke up to the highest rate offered")
+		b.notes = append(b.notes, "the limit may be higher: nothing was missed up to the highest rate offered")
 	case l.Standing == result.LimitWide:
-		b.notes = append(b.notes, "the limit is not a firm number: its interval is wide")
+		b.notes = append(b.notes, "the limit is known only roughly: its interval is wide")
 	case !l.Confirmed:
-		b.notes = append(b.notes, "the limit was not confirmed by a sustained run")
+		b.notes = append(b.notes, "no sustained run held a rate near the limit")
 	}
 	if l.Edge == result.EdgeCliff {
 		b.notes = append(b.notes, "the limit is a cliff: latency is far beyond the objective within 5 % of rate, so keep the headroom")

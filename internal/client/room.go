@@ -30,6 +30,19 @@ func (c *Client) Room(connections, filesEach int) error {
 	return checkPorts(c.perAddress(connections), SourcePorts())
 }
 
+// MostConnections is about how many connections Room allows, each of which takes
+// so many files.
+func (c *Client) MostConnections(filesEach int) int {
+	most := 1 << 20
+	if limit := FileLimit(); limit > 0 {
+		most = max(limit-spareFiles, 1) / filesEach
+	}
+	for most > 1 && checkPorts(c.perAddress(most), SourcePorts()) != nil {
+		most -= most/10 + 1
+	}
+	return max(most, 1)
+}
+
 func checkFiles(connections, each, limit int) error {
 	need := connections*each + spareFiles
 	if limit == 0 || need <= limit {

@@ -49,7 +49,7 @@ func loadName(l result.Load) string {
 }
 
 // levelPurposes are those of stages whose names only say their load.
-var levelPurposes = []string{"level", "probe", "narrow", "sustain"}
+var levelPurposes = []string{"level", "probe", "narrow", "look", "sustain"}
 
 // called is what tells a point from others at its load: the name of its row,
 // nothing where it is a level or stands alone.

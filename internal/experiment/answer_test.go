@@ -72,7 +72,7 @@ func TestWeigh(t *testing.T) {
 
 func TestAccept(t *testing.T) {
 	t.Parallel()
-	limit := func(standing string, rate, lo, hi float64) *result.Limit {
+	limit := func(standing result.LimitStanding, rate, lo, hi float64) *result.Limit {
 		return &result.Limit{Rate: rate, Interval: [2]float64{lo, hi}, Standing: standing}
 	}
 	for _, c := range []struct {

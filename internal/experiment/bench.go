@@ -111,6 +111,7 @@ func preflight(ctx context.Context, o Options) ([]result.Found, error) {
 const (
 	purposeSmoke  = "smoke"
 	purposeWarmUp = "warm-up"
+	purposeRamp   = search.Ramp
 )
 
 // errSmoke ends a protocol whose single request already went wrong.
@@ -253,16 +254,28 @@ func (x *conductor) lightRate() float64 {
 	return fourDigits(max(rate, least))
 }
 
-// benchSpec is the search of the protocol, shortened as every stage is.
+// shortestLevel is what scaling leaves of a level of the search.
+const shortestLevel = 200 * time.Millisecond
+
+// benchSpec is the search of the protocol, shortened as every stage is. What is
+// short has a budget that is: a limit that is far away is then named as at least
+// what was offered.
 func benchSpec(c *config.Config) search.Spec {
 	spec := limitSpec(c.Experiment)
-	spec.Sustained = scaledBy(c, cmp.Or(spec.Sustained, defaultSustained))
-	spec.Shortest = scaledBy(c, cmp.Or(spec.Shortest, defaultShortest))
+	s := c.Experiment.Scale
+	if !(s > 0 && s < 1) {
+		return spec
+	}
+	whole := spec.Complete()
+	spec.Sustained = max(scaledBy(c, whole.Sustained), shortestLevel)
+	spec.Shortest = min(max(scaledBy(c, whole.Shortest), shortestLevel), spec.Sustained)
 	spec.Longest = scaledBy(c, spec.Longest)
-	if s := c.Experiment.Scale; s > 0 && s < 1 && spec.Precision == 0 {
+	spec.Budget = 0
+	spec.Budget = max(scaledBy(c, whole.Budget), spec.LeastBudget())
+	if spec.Precision == 0 {
 		// An interval narrows with the root of what was seen: with so much
 		// less of it the usual one would be waited for in vain.
-		spec.Precision = min(usualPrecision/math.Sqrt(s), 0.5)
+		spec.Precision = min(whole.Precision/math.Sqrt(s), 0.5)
 	}
 	return spec
 }
@@ -282,22 +295,12 @@ func (x *conductor) limitOf(ctx context.Context) error {
 	if searched.Load.Process == "" {
 		searched.Load.Process = "poisson"
 	}
-	if whole.Experiment.Scale > 0 && whole.Experiment.Scale < 1 && searched.Load.Bounds.Warmup == nil {
-		searched.Load.Bounds.Warmup = new(x.scaled(rowWarmup))
-	}
 	x.Config = &searched
 	defer func() { x.Config = whole }()
 	return x.findLimit(ctx)
 }
 
-// What the search takes where the plan does not say.
-const (
-	defaultSustained = 300 * time.Second
-	defaultShortest  = 10 * time.Second
-	usualPrecision   = 0.05
-)
-
-// limitRate is the rate that the stages behind the search are held to, 0 where
+// limitRate is the rate that the stages after the search are given, 0 where
 // the search found none.
 func (x *conductor) limitRate() float64 {
 	l := x.res.Limit
@@ -349,7 +352,7 @@ func (x *conductor) sustain(ctx context.Context) error {
 	}
 	spec := limitSpec(x.Config.Experiment)
 	err := x.row(ctx, config.Row{Name: "sustained", About: "at the limit", Rate: limit,
-		Duration:    cmp.Or(spec.Sustained, defaultSustained),
+		Duration:    spec.Complete().Sustained,
 		Question:    "Does the limit hold?",
 		Expectation: []string{"objectives"}})
 	if err == nil && x.cut == "" && x.leftOut == "" {

@@ -142,11 +142,13 @@ func checkBench(t *testing.T, res *result.Result) {
 	var got []string
 	for _, s := range res.Stages {
 		name, _, _ := strings.Cut(s.Name, " ")
-		if !slices.Contains(got, name) {
+		// A busy machine may spoil the sustained run of a search, or leave no time
+		// for it; then one is left to the protocol.
+		if !slices.Contains(got, name) && !strings.HasPrefix(name, "sustain") {
 			got = append(got, name)
 		}
 	}
-	want := []string{"smoke", "warm-up", "short", "long", "deterministic", "product", "mix", "probe", "burst", "overload", "hot-tenant", "others-alone", "sustained"}
+	want := []string{"smoke", "warm-up", "short", "long", "deterministic", "product", "mix", "ramp", "look", "burst", "overload", "hot-tenant", "others-alone"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("stages (-want +got):\n%s", diff)
 	}
@@ -154,11 +156,11 @@ func checkBench(t *testing.T, res *result.Result) {
 		t.Fatalf("limit %v, sustained %v, curve %v, protocol %v: want all of them", res.Limit, res.Sustained, res.Curve, res.Protocol)
 	}
 	for _, i := range res.Curve.Points {
-		if !strings.HasPrefix(res.Points[i].Name, "probe ") {
+		if name := res.Points[i].Name; !strings.HasPrefix(name, "look ") && !strings.HasPrefix(name, "sustain ") {
 			t.Errorf("%s is a point of the curve", res.Points[i].Name)
 		}
 	}
-	if p := res.Points[*res.Sustained]; !strings.HasPrefix(p.Name, "sustained") {
+	if p := res.Points[*res.Sustained]; !strings.HasPrefix(p.Name, "sustain") && !strings.HasPrefix(p.Name, "look ") {
 		t.Errorf("the sustained point is %s", p.Name)
 	}
 	p := res.Protocol

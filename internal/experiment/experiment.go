@@ -19,6 +19,7 @@ import (
 	"redline/internal/foreign"
 	"redline/internal/launch"
 	"redline/internal/measure"
+	"redline/internal/metric"
 	"redline/internal/result"
 	"redline/internal/search"
 	"redline/internal/slo"
@@ -49,7 +50,11 @@ type Stage struct {
 
 	// repeats is the name of the stage that this one is the second attempt at.
 	repeats string
-	on      *measure.Target // nil: the experiment's own
+	// once says that no time is left for a second attempt.
+	once bool
+	on   *measure.Target // nil: the experiment's own
+	// enough ends the window of the stage in order; nil: nothing does.
+	enough func(metric.Snapshot) bool
 	// launched is the server that the stage needs, where it has to be started.
 	launched *rented
 	// sound reports whether what was kept of the stage need not be run again;
@@ -57,9 +62,11 @@ type Stage struct {
 	sound func(*result.Result) bool
 }
 
-// Measures reports whether figures are taken from the stage: a single request and
-// a warm-up only prepare the way.
-func (s Stage) Measures() bool { return s.Purpose != purposeSmoke && s.Purpose != purposeWarmUp }
+// Measures reports whether figures are taken from the stage: a single request, a
+// warm-up and a ramp only prepare the way.
+func (s Stage) Measures() bool {
+	return s.Purpose != purposeSmoke && s.Purpose != purposeWarmUp && s.Purpose != purposeRamp
+}
 
 // conductor is an experiment under way.
 type conductor struct {
@@ -120,7 +127,7 @@ func (x *conductor) stopped(ctx context.Context) bool {
 func (x *conductor) run(ctx context.Context, s Stage) (*result.Result, error) {
 	x.lost = 0
 	res, err := x.attempt(ctx, s)
-	if err != nil || x.leftOut == "" {
+	if err != nil || x.leftOut == "" || s.once {
 		return res, err
 	}
 	x.withdraw()
@@ -204,7 +211,7 @@ func (x *conductor) measured(ctx context.Context, s Stage, o measure.Options) (*
 	if limit := s.on.UsedUp(s.Config, used); limit != "" {
 		return nil, endedBy(limit)
 	}
-	o.Config, o.Target, o.Used = s.Config, s.on, used
+	o.Config, o.Target, o.Used, o.Enough = s.Config, s.on, used, s.enough
 	res, _, err := measure.Run(ctx, o)
 	switch {
 	case errors.Is(err, context.Canceled):

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,6 +18,7 @@ import (
 	"redline/internal/measure"
 	"redline/internal/metric"
 	"redline/internal/result"
+	"redline/internal/search"
 	"redline/internal/sim"
 )
 
@@ -132,8 +134,9 @@ func TestResume(t *testing.T) {
 // with what was seen, in one answer.
 func TestFindLimit(t *testing.T) {
 	t.Parallel()
-	c := plan(t, map[string][]string{"find-limit": {"true"}, "slo": {"ttft:p90<10s"}, "start": {"20"}, "sustained": {"10s"},
-		"budget": {"11s"}, "out": {filepath.Join(t.TempDir(), "limit")}})
+	c := plan(t, map[string][]string{"find-limit": {"true"}, "slo": {"ttft:p90<10s"}, "start": {"20"}, "sustained": {"5s"},
+		"budget": {"12s"}, "out": {filepath.Join(t.TempDir(), "limit")}})
+	c.Experiment.Shortest = time.Second
 	if _, err := experiment.PlanLimit(c); err != nil {
 		t.Fatal(err)
 	}
@@ -144,8 +147,8 @@ func TestFindLimit(t *testing.T) {
 	if res.Limit == nil || len(res.Stages) == 0 || res.Limit.Requests == 0 || res.Curve == nil {
 		t.Fatalf("limit %+v after %v", res.Limit, names(res))
 	}
-	if res.Limit.Standing == result.LimitFound && !res.Limit.Confirmed {
-		t.Errorf("a limit that nothing broke is called found: %+v", res.Limit)
+	if res.Stages[0].Purpose != search.Ramp || res.Stages[0].Outcome == "" || slices.Contains(res.Curve.Points, 0) || len(res.Curve.Standing) != len(res.Curve.Points) {
+		t.Errorf("stages %+v, curve %+v: want a ramp that is no level", res.Stages, res.Curve)
 	}
 }
 

@@ -33,17 +33,20 @@ func (x *conductor) reject(s Stage, res *result.Result) string {
 		reasons = append(reasons, c.Reason())
 	}
 	reason := strings.Join(reasons, "; ")
-	if s.repeats == "" {
+	if s.repeats == "" && !s.once {
 		return reason
 	}
-	x.rejected = append(x.rejected, rejected{s.repeats, res})
-	what := s.repeats
+	what, why := s.repeats, "because its repetition is not valid either"
+	if s.once {
+		what, why = s.Name, "because it is not valid and no time was left to repeat it"
+	}
+	x.rejected = append(x.rejected, rejected{what, res})
 	if s.Purpose == roundPurpose {
 		if x.spoilt = spoiltBy(failed); len(x.spoilt) > 0 {
 			what = strings.Join(x.spoilt, ", ") + " of " + what
 		}
 	}
-	x.warn("%s: left out, because its repetition is not valid either: %s", what, reason)
+	x.warn("%s: left out, %s: %s", what, why, reason)
 	return reason
 }
 

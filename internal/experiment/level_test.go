@@ -125,61 +125,48 @@ func with(flags map[string][]string, name, value string) map[string][]string {
 	return out
 }
 
-func TestAffordable(t *testing.T) {
+// TestAtLevel: a level has the warm-up and drain that the search gives it, and
+// the plan's own where it has any, without taking longer as a whole.
+func TestAtLevel(t *testing.T) {
 	t.Parallel()
-	const shortest = 10 * time.Second
-	warmup := 5 * time.Second
-	minute := search.Level{Rate: 2, Duration: time.Minute, Purpose: search.Narrow}
-	sustained := search.Level{Rate: 2, Duration: time.Minute, Purpose: search.Sustain}
-	cut := minute
-	cut.Duration = 25 * time.Second
+	level := search.Level{Rate: 2, Duration: time.Minute, Warmup: 8 * time.Second, Drain: 3 * time.Second, Purpose: search.Look, Draw: 4}
+	type bounds struct{ Warmup, Window, Drain time.Duration }
 	for _, tc := range []struct {
-		name   string
-		level  search.Level
-		left   time.Duration
-		warmup time.Duration
-		want   search.Level
-		ok     bool
+		name  string
+		flags map[string][]string
+		want  bounds
 	}{
-		{"enough", minute, 65 * time.Second, warmup, minute, true},
-		{"cut to what the warm-up leaves", minute, 30 * time.Second, warmup, cut, true},
-		{"without a warm-up", minute, 25 * time.Second, 0, cut, true},
-		{"too little", minute, 14 * time.Second, warmup, search.Level{}, false},
-		{"used up", minute, -time.Second, 0, search.Level{}, false},
-		{"a sustained run is whole", sustained, 65 * time.Second, warmup, sustained, true},
-		{"or not at all", sustained, 64 * time.Second, warmup, search.Level{}, false},
+		{"the search's", nil, bounds{8 * time.Second, time.Minute, 3 * time.Second}},
+		{"the plan's warm-up", map[string][]string{"warmup": {"20s"}}, bounds{20 * time.Second, 48 * time.Second, 3 * time.Second}},
+		{"the plan's drain", map[string][]string{"drain": {"90s"}}, bounds{8 * time.Second, time.Minute, 90 * time.Second}},
 	} {
-		got, ok := affordable(tc.level, tc.left, tc.warmup, shortest)
-		if diff := cmp.Diff(tc.want, got); diff != "" || ok != tc.ok {
-			t.Errorf("%s: %v, %s", tc.name, ok, diff)
+		x := &conductor{}
+		c, err := config.Resolve(config.Input{Flags: tc.flags, Seed: 7})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.Config = c
+		stage := x.atLevel(level)
+		b := stage.Config.Load.Bounds
+		if diff := cmp.Diff(tc.want, bounds{*b.Warmup, b.Duration, *b.Drain}); diff != "" || stage.Config.Seed != 11 {
+			t.Errorf("%s, seed %d (-want +got):\n%s", tc.name, stage.Config.Seed, diff)
 		}
 	}
 }
 
-// TestDrainOf: a probe ends soon, but never before an objective could have been
-// broken.
-func TestDrainOf(t *testing.T) {
+// TestRising: a ramp is a profile that a plan could have, without a warm-up.
+func TestRising(t *testing.T) {
 	t.Parallel()
-	for _, tc := range []struct {
-		purpose   string
-		length    time.Duration
-		objective string
-		want      time.Duration
-	}{
-		{search.Probe, 3 * time.Second, "ttft:p99<500ms", 10 * time.Second},
-		{search.Probe, 20 * time.Second, "ttft:p99<500ms", 20 * time.Second},
-		{search.Probe, 3 * time.Second, "e2e:p95<30s", 33 * time.Second},
-		{search.Narrow, 30 * time.Second, "ttft:p99<500ms", time.Minute},
-		{search.Sustain, 300 * time.Second, "e2e:p95<100s", 110 * time.Second},
-	} {
-		o, err := slo.Parse(tc.objective)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := drainOf(search.Level{Purpose: tc.purpose, Duration: tc.length}, []slo.Objective{o})
-		if got.Round(time.Millisecond) != tc.want {
-			t.Errorf("%s of %v with %s: %v, want %v", tc.purpose, tc.length, tc.objective, got, tc.want)
-		}
+	x := &conductor{}
+	c, err := config.Resolve(config.Input{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Config = c
+	stage := x.rising(search.Level{From: 1, Rate: 1024, Duration: 12 * time.Second, Purpose: search.Ramp})
+	load := stage.Config.Load
+	if err := load.Spec.Validate(); err != nil || load.Peak() != 1024 || *load.Bounds.Warmup != 0 || stage.Measures() {
+		t.Errorf("%+v: %v", load, err)
 	}
 }
 
@@ -188,7 +175,7 @@ func TestDrainOf(t *testing.T) {
 func keptStage(t *testing.T, p result.Point, records ...record.Record) *conductor {
 	t.Helper()
 	path := t.TempDir()
-	stage, err := store.Create(filepath.Join(path, "stages", "01-probe"), false)
+	stage, err := store.Create(filepath.Join(path, "stages", "01-look"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +195,7 @@ func keptStage(t *testing.T, p result.Point, records ...record.Record) *conducto
 		t.Fatal(err)
 	}
 	return &conductor{dir: &store.Dir{Path: path},
-		res: &result.Result{Points: []result.Point{p}, Stages: []result.Stage{{Dir: "stages/01-probe", Point: new(0)}}}}
+		res: &result.Result{Points: []result.Point{p}, Stages: []result.Stage{{Dir: "stages/01-look", Point: new(0)}}}}
 }
 
 // TestSpent: what a budget pays for begins with the warm-up and ends with the

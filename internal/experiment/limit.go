@@ -1,17 +1,19 @@
 package experiment
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"redline/internal/config"
+	"redline/internal/llm"
 	"redline/internal/load"
 	"redline/internal/measure"
+	"redline/internal/metric"
 	"redline/internal/price"
 	"redline/internal/result"
 	"redline/internal/search"
@@ -37,64 +39,30 @@ func PlanLimit(c *config.Config) (search.Plan, error) {
 	if err != nil {
 		return search.Plan{}, err
 	}
-	plan := s.Plan()
-	if len(plan.Levels) == 0 {
-		return plan, fmt.Errorf("a budget of %v does not pay for one level: give more", c.Experiment.Budget)
-	}
-	return plan, nil
+	return s.Plan(), nil
 }
 
 // findLimit runs the levels that the search asks for.
 func (x *conductor) findLimit(ctx context.Context) error {
-	spec := limitSpec(x.Config.Experiment)
-	s, err := search.New(spec, x.Config.Objectives)
+	s, err := search.New(x.reachable(limitSpec(x.Config.Experiment)), x.Config.Objectives)
 	if err != nil {
 		return err
 	}
 	defer func() { x.answer(s); x.endLimit(s) }()
-	left, lost := spec.Budget, false
-	prompt, output := x.target.MeanLengths(x.Config)
+	f := finder{conductor: x, search: s}
+	f.prompt, f.output = x.target.MeanLengths(x.Config)
 	for {
 		level, ok := s.Next()
-		if !ok {
-			return nil
+		if !ok || f.lost > 1 {
+			return nil // after two levels in a row that do not count it would ask for nothing else
 		}
-		level.Rate = fourDigits(level.Rate)
-		stage := x.atLevel(level)
-		if spec.Budget > 0 {
-			if level, ok = affordable(level, left, x.expectedWarmup(stage), cmp.Or(spec.Shortest, defaultShortest)); !ok {
-				return nil
-			}
-			stage = x.atLevel(level)
+		if level.Purpose == search.Ramp {
+			err = f.ramp(ctx, level)
+		} else {
+			err = f.level(ctx, level)
 		}
-		res, err := x.run(ctx, stage)
 		if err != nil {
 			return err
-		}
-		if len(res.Points) == 0 {
-			return fmt.Errorf("%s: nothing was measured", stage.Name)
-		}
-		seen := search.FromPoint(res.Points[0])
-		if seen.Spent, err = x.spent(res.Points[0]); err != nil {
-			return err
-		}
-		seen.Spent += x.lost
-		left -= seen.Spent
-		if x.leftOut != "" {
-			if lost {
-				return nil // the search would ask for nothing else
-			}
-			lost = true
-			continue
-		}
-		lost = false
-		seen.Work = luck(res.Points[0], seen.Work, prompt, output)
-		s.Observe(asMeasured(level, res), seen)
-		if level.Purpose == search.Sustain && res.Interrupted == "" {
-			x.res.Sustained = new(len(x.res.Points) - 1)
-			if err := x.judgeAccepted(); err != nil {
-				return err
-			}
 		}
 		x.answer(s)
 	}
@@ -106,6 +74,136 @@ func (x *conductor) endLimit(s *search.Search) {
 	if x.leftOut != "" && s.Answer().Requests == 0 {
 		x.unsupported("no level of the search counts")
 	}
+}
+
+// reachable is the search with a ceiling that this machine can open
+// connections for.
+func (x *conductor) reachable(s search.Spec) search.Spec {
+	most := x.target.MostRate(x.Config)
+	if most > 0 && (s.Ceiling == 0 || s.Ceiling > most) {
+		// By a power of two, so that it is the same when a search is resumed.
+		s.Ceiling = max(math.Exp2(math.Floor(math.Log2(most))), s.Floor, s.Start, leastCeiling)
+	}
+	return s
+}
+
+// leastCeiling is what is offered whatever the machine seems to hold.
+const leastCeiling = 1
+
+// finder is a search for the limit under way.
+type finder struct {
+	*conductor
+	search         *search.Search
+	prompt, output float64 // mean tokens of the workload
+	lost           int     // levels in a row that do not count
+}
+
+// ramp finds the scale of the server.
+func (f *finder) ramp(ctx context.Context, l search.Level) error {
+	var climber search.Climber
+	stage := f.rising(l)
+	stage.enough = func(s metric.Snapshot) bool {
+		return climber.Enough(l, s.Elapsed, s.Due-s.Answered-s.Errors, s.Answered, s.Errors)
+	}
+	begun := time.Now()
+	res, err := f.run(ctx, stage)
+	if err != nil {
+		return err
+	}
+	seen := search.Observation{}
+	if len(res.Points) > 0 {
+		w := res.Points[0].Window
+		length := time.Duration((w.EndS - w.StartS) * float64(time.Second))
+		seen = search.Observation{Queued: length < l.Duration-watchGrain, InFlight: res.Points[0].Requests.Censored}
+		if seen.E2E, err = f.lightest(); err != nil {
+			return err
+		}
+		l.Duration = min(length, l.Duration)
+		if seen.Spent, err = f.took(begun, res.Points[0]); err != nil {
+			return err
+		}
+	}
+	entry := &f.res.Stages[len(f.res.Stages)-1]
+	entry.Outcome = fmt.Sprintf("no queue up to %.3g requests/s", l.RateAt(l.Duration))
+	if seen.Queued {
+		entry.Outcome = fmt.Sprintf("a queue formed by %.3g requests/s", l.RateAt(l.Duration))
+	}
+	f.search.Observe(l, seen)
+	f.firstLevel = len(f.res.Points)
+	return nil
+}
+
+// lightest is what a mean request takes at the lightest load of the last stage:
+// the shortest time to a first token, and the fastest pace of the others.
+func (f *finder) lightest() (time.Duration, error) {
+	first, pace := math.Inf(1), math.Inf(1)
+	stage := f.res.Stages[len(f.res.Stages)-1]
+	dir, err := store.Open(filepath.Join(f.dir.Path, filepath.FromSlash(stage.Dir)))
+	if err != nil {
+		return 0, err
+	}
+	for r, err := range dir.Records() {
+		switch {
+		case err != nil:
+			return 0, err
+		case r.Outcome != llm.OK:
+			continue
+		case r.First == 0:
+			first, pace = min(first, float64(r.Last-r.Sent)), 0
+			continue
+		}
+		first = min(first, float64(r.First-r.Sent))
+		if r.OutputTokens > 1 {
+			pace = min(pace, float64(r.Last-r.First)/float64(r.OutputTokens-1))
+		}
+	}
+	if alone := first + pace*f.output; !math.IsInf(alone, 1) && !math.IsNaN(alone) {
+		return time.Duration(alone), nil
+	}
+	return 0, nil
+}
+
+// watchGrain is how much shorter than planned a ramp is that was ended.
+const watchGrain = 10 * time.Millisecond
+
+// level runs one level and takes in what came of it.
+func (f *finder) level(ctx context.Context, l search.Level) error {
+	l.Rate = fourDigits(l.Rate)
+	stage := f.atLevel(l)
+	stage.once = !f.search.Repeatable(l)
+	begun := time.Now()
+	res, err := f.run(ctx, stage)
+	if err != nil {
+		return err
+	}
+	if len(res.Points) == 0 {
+		return fmt.Errorf("%s: nothing was measured", stage.Name)
+	}
+	seen := search.FromPoint(res.Points[0])
+	if seen.Spent, err = f.took(begun, res.Points[0]); err != nil {
+		return err
+	}
+	seen.Work = luck(res.Points[0], seen.Work, f.prompt, f.output)
+	f.res.Workload.Arrival = res.Workload.Arrival // of a level, not of the ramp
+	if f.leftOut != "" {
+		f.lost++
+		f.search.Pass(seen.Spent)
+		return nil
+	}
+	f.lost = 0
+	f.search.Observe(asMeasured(l, res), seen)
+	if l.Purpose == search.Sustain && res.Interrupted == "" {
+		f.res.Sustained = new(len(f.res.Points) - 1)
+	}
+	return f.judgeAccepted()
+}
+
+// took is the wall-clock time of a stage: since it was begun, or as its records
+// have it where it was kept from before.
+func (f *finder) took(begun time.Time, p result.Point) (time.Duration, error) {
+	passed := time.Since(begun)
+	recorded, err := f.spent(p)
+	return max(passed, recorded+f.conductor.lost), err
 }
 
 // judgeAccepted adds to the last point what its records say of the stopping
@@ -157,65 +255,37 @@ func fourDigits(rate float64) float64 {
 	return math.Round(rate*scale) / scale
 }
 
-// atLevel is the stage of a level of the search. Levels of one draw share their
-// sessions and gaps, scaled by the rate.
+// rising is the stage of a ramp. Nothing is measured by it but how far it rose.
+func (x *conductor) rising(l search.Level) Stage {
+	c := x.level()
+	c.Objectives = nil
+	c.Load.Rate, c.Load.Profile = 0, fmt.Sprintf("ramp(%s..%s,%v,exp)", plain(l.From), plain(fourDigits(l.Rate)), l.Duration)
+	b := &c.Load.Bounds
+	b.Duration, b.TotalRequests, b.Warmup, b.Drain = l.Duration, 0, new(time.Duration), new(time.Duration)
+	return Stage{Name: "ramp from " + strconv.FormatFloat(l.From, 'g', 4, 64) + " requests/s", Purpose: purposeRamp, Config: c}
+}
+
+// plain writes a rate without an exponent.
+func plain(rate float64) string { return strconv.FormatFloat(rate, 'f', -1, 64) }
+
+// atLevel is the stage of a level of the search, with the warm-up and drain
+// that the search gives it unless the plan has its own.
 func (x *conductor) atLevel(l search.Level) Stage {
 	stage := x.atRate(l.Rate, l.Purpose)
 	stage.Name = fmt.Sprintf("%s %s", l.Purpose, stage.Name)
-	stage.Config.Load.Bounds.Duration = l.Duration
-	stage.Config.Load.Bounds.TotalRequests = 0
+	b := &stage.Config.Load.Bounds
+	b.TotalRequests = 0
 	stage.Config.Seed += uint64(l.Draw)
-	if l.Purpose != search.Probe && x.Config.Load.Bounds.Warmup == nil {
-		// The limit is about runs that begin as any run does.
-		stage.Config.Load.Bounds.Warmup = nil
+	if given := x.Config.Load.Bounds.Warmup; given != nil {
+		l.Duration -= min(max(*given-l.Warmup, 0), l.Duration/2)
+		l.Warmup = *given
 	}
 	// The plan that is kept names its default, so the value has to tell.
-	if d := x.Config.Load.Bounds.Drain; d == nil || *d == load.DefaultDrain {
-		stage.Config.Load.Bounds.Drain = new(drainOf(l, x.Config.Objectives))
+	if d := x.Config.Load.Bounds.Drain; d != nil && *d != load.DefaultDrain {
+		l.Drain = *d
 	}
+	b.Duration, b.Warmup, b.Drain = l.Duration, &l.Warmup, &l.Drain
 	return stage
-}
-
-// drainOf is how long the last requests of a level get to end. A probe that is
-// far too high never drains, and what has not ended after as long again says
-// no more. But where an objective allows longer than that, ending earlier would
-// hide who breaks it.
-func drainOf(l search.Level, objectives []slo.Objective) time.Duration {
-	drain := load.DefaultDrain
-	if l.Purpose == search.Probe {
-		drain = min(max(l.Duration, shortestDrain), drain)
-	}
-	for _, o := range objectives {
-		if o.Metric == "ttft" || o.Metric == "e2e" {
-			drain = max(drain, time.Duration(1.1*o.Limit))
-		}
-	}
-	return drain
-}
-
-// shortestDrain is what the last requests of a short level get to end.
-const shortestDrain = 10 * time.Second
-
-// expectedWarmup is how long a stage will load the server before its window, as
-// far as the levels before tell.
-func (x *conductor) expectedWarmup(s Stage) time.Duration {
-	if w := s.Config.Load.Bounds.Warmup; w != nil {
-		return *w
-	}
-	const requests, longest = 50, time.Minute
-	first := time.Duration(requests / s.Config.Load.Rate * float64(time.Second))
-	return min(max(first, 2*x.e2e), longest)
-}
-
-// affordable is a level within what is left of the budget, of which its warm-up
-// takes a part; not ok where too little would be measured.
-func affordable(l search.Level, left, warmup, shortest time.Duration) (search.Level, bool) {
-	left -= warmup
-	if left < shortest || l.Purpose == search.Sustain && left < l.Duration {
-		return search.Level{}, false
-	}
-	l.Duration = min(l.Duration, left)
-	return l, true
 }
 
 // spent is how long the last stage kept the server busy: from the start of its
@@ -250,23 +320,34 @@ func (x *conductor) answer(s *search.Search) {
 	}
 	limit.LeastCost = price.Least(x.counted(x.firstLevel))
 	x.res.Limit = &limit
+	x.holding(limit.Held)
 	x.curve("rate", "")
 	x.res.Curve.Knee = limit.Knee
+	for _, i := range x.res.Curve.Points {
+		if rate := x.res.Points[i].Load.Rate; rate != nil {
+			x.res.Curve.Standing = append(x.res.Curve.Standing, s.Standing(*rate))
+		}
+	}
 	x.res.Verdict.SLO = standing(&limit)
 }
 
-// standing is what a limit says of the objectives: they can be kept, cannot at
+// holding makes the run that held its rate the sustained one.
+func (x *conductor) holding(held *result.Held) {
+	for i, p := range x.res.Points {
+		if held != nil && i >= x.firstLevel && p.Load.Rate != nil && *p.Load.Rate == held.Rate {
+			x.res.Sustained = new(i)
+		}
+	}
+}
+
+// standing is what a limit says of the objectives: they can be met, cannot at
 // any load, or that is not decided.
 func standing(l *result.Limit) slo.Standing {
-	switch l.Standing {
-	case result.LimitBelow:
+	switch {
+	case l.Standing == result.LimitBelow:
 		return slo.Missed
-	case result.LimitFound:
+	case l.Standing == result.LimitFound, l.Held != nil:
 		return slo.Met
-	case result.LimitAtLeast:
-		if l.Confirmed {
-			return slo.Met
-		}
 	}
 	return slo.Undecided
 }

@@ -21,6 +21,9 @@ type Estimate struct {
 	// Load is how long they offer load: their warm-ups and windows. Clock is
 	// that, and the last replies that each of them waits for.
 	Load, Clock time.Duration
+	// Sustained is how long the sustained runs of a search are, whose clock is
+	// its budget.
+	Sustained time.Duration
 }
 
 // What a stage probably takes where nothing is known of the server yet.
@@ -38,6 +41,10 @@ func (e *Estimate) add(warmup, window time.Duration) {
 
 // String says it in one line.
 func (e Estimate) String() string {
+	if e.Sustained > 0 {
+		return fmt.Sprintf("a budget of %s: a ramp, about %d levels, of which the last are sustained runs of %s",
+			exact(e.Clock), e.Stages-1, exact(e.Sustained))
+	}
 	if e.Stages == 0 {
 		return "levels until the server is saturated, how many is not known"
 	}
@@ -50,6 +57,18 @@ func (e Estimate) String() string {
 		plural = ""
 	}
 	return fmt.Sprintf("%s %s%s: %s of load, about %s by the clock", number, e.What, plural, inTime(e.Load), inTime(e.Clock))
+}
+
+// exact is a time that was given, to the second.
+func exact(d time.Duration) string {
+	minutes, rest := int(d/time.Minute), (d % time.Minute).Seconds()
+	switch {
+	case minutes < 2:
+		return fmt.Sprintf("%.3g s", d.Seconds())
+	case rest == 0:
+		return fmt.Sprintf("%d min", minutes)
+	}
+	return fmt.Sprintf("%d min %.3g s", minutes, rest)
 }
 
 // inTime rounds a time to what an estimate is worth.
@@ -87,21 +106,18 @@ func Foresee(command string, c *config.Config) (Estimate, error) {
 	return planRepeats(c), nil
 }
 
-// planSearch estimates a search, whose levels depend on what it finds.
+// planSearch estimates a search, whose levels depend on what it finds and whose
+// time does not.
 func planSearch(c *config.Config) (Estimate, error) {
-	e := Estimate{What: "level"}
 	plan, err := PlanLimit(c)
-	for i, l := range plan.Levels {
-		warmup := likelyWarmup
-		if i == 0 {
-			warmup = firstWarmup(l.Rate)
-		}
-		e.add(warmupOf(c, warmup), l.Duration)
+	if err != nil {
+		return Estimate{}, err
 	}
-	if b := c.Experiment.Budget; b > 0 {
-		e.Load, e.Clock = min(e.Load, b), min(e.Clock, b)
+	e := Estimate{What: "stage", Stages: len(plan.Levels), Clock: plan.Budget, Sustained: plan.Sustained}
+	for _, l := range plan.Levels {
+		e.Load += l.Warmup + l.Duration
 	}
-	return e, err
+	return e, nil
 }
 
 // planLevels estimates levels that are given.
@@ -168,13 +184,11 @@ func planBench(c *config.Config) (Estimate, error) {
 	e.addRow(c, config.Row{Duration: 2 * rowLength})
 	searched := *c
 	searched.Experiment.Spec, searched.Experiment.Thorough = benchSpec(c), false
-	plan, err := PlanLimit(&searched)
+	plan, err := planSearch(&searched)
 	if err != nil {
 		return Estimate{}, err
 	}
-	for _, l := range plan.Levels {
-		e.add(warmupOf(c, scaledBy(c, likelyWarmup)), l.Duration)
-	}
+	e.Stages, e.Load, e.Clock = e.Stages+plan.Stages, e.Load+plan.Load, e.Clock+plan.Clock
 	if n := len(c.Experiment.Variants); n > 1 {
 		e.Stages, e.Load, e.Clock = e.Stages*n, e.Load*time.Duration(n), e.Clock*time.Duration(n)
 	}

@@ -72,11 +72,13 @@ func inWords(l *result.Limit) string {
 	case l == nil:
 		return "no limit was searched for"
 	case l.Standing == result.LimitBelow:
-		return "the objectives are kept at no rate that was offered"
+		return "the objectives are met at no rate that was offered"
 	case l.Standing == result.LimitAtLeast && !l.Confirmed:
-		return fmt.Sprintf("nothing broke up to %.4g requests/s, where too few requests were seen to decide", l.Rate)
+		return fmt.Sprintf("nothing was missed up to %.4g requests/s, but no sustained run held that", l.Rate)
 	case l.Standing == result.LimitAtLeast:
 		return fmt.Sprintf("the limit is at least %.4g requests/s", l.Rate)
+	case l.Held != nil:
+		return fmt.Sprintf("the limit is %.4g requests/s, between %.4g and %.4g; %.4g was held", l.Rate, l.Interval[0], l.Interval[1], l.Held.Rate)
 	}
 	return fmt.Sprintf("the limit is %.4g requests/s, between %.4g and %.4g", l.Rate, l.Interval[0], l.Interval[1])
 }
@@ -99,7 +101,8 @@ func limitAbove(l *result.Limit, rate float64) (standing, outcome string) {
 	return result.AcceptUndecided, outcome
 }
 
-// atLimit holds an objective against the run that lasted at the limit.
+// atLimit judges an objective by the sustained run: the one that held its rate,
+// else the last.
 func atLimit(res *result.Result, o slo.Objective) (standing, outcome string) {
 	if res.Sustained == nil || *res.Sustained >= len(res.Points) {
 		return result.AcceptUndecided, "no sustained run was made"

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -210,10 +211,11 @@ func TestLevelsOfASearchAreKnownAgain(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "limit")
 	c, err := config.Resolve(config.Input{Seed: 7, Flags: map[string][]string{"find-limit": {"true"}, "slo": {"ttft:p99<5s"}, "start": {"20"},
-		"budget": {"15s"}, "sustained": {"10s"}, "workload": {"fixed(16,3)"}, "out": {out}}})
+		"budget": {"10s"}, "sustained": {"5s"}, "workload": {"fixed(16,3)"}, "out": {out}}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.Experiment.Shortest = time.Second
 	res, _, err := experiment.Sweep(t.Context(), experiment.Options{Options: measure.Options{Config: c}})
 	if err != nil {
 		t.Fatal(err)

@@ -199,6 +199,9 @@ func (e *engine) awaitWindow(ctx context.Context) (stopped string) {
 			return e.window.shortfall()
 		case <-e.quiet:
 			return e.window.shortfall()
+		case <-e.stage.Enough:
+			e.window.close(e.clock.Now())
+			return ""
 		case <-e.stage.Stop:
 			return interrupted
 		case <-ctx.Done():

@@ -218,6 +218,7 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *begun, ready int64
 		case llm.Output:
 			e.progress.Events.Add(1)
 			if rec.ChunkCount() == 1 {
+				e.progress.Answered.Add(1)
 				e.note(rec)
 			}
 			if keep {

@@ -74,6 +74,9 @@ type Stage struct {
 	// the record.
 	Note func(*record.Record)
 
+	// Enough, when closed, ends the window at once and in order: nothing more
+	// is sent, and the drain begins.
+	Enough <-chan struct{}
 	// Stop ends the stage early when closed: sending stops, requests in
 	// flight get Grace to end.
 	Stop  <-chan struct{}
@@ -137,6 +140,7 @@ func (c Counts) check() error {
 // Progress is what a stage has done so far, for a live view.
 type Progress struct {
 	Due, InFlight, Waiting, OK, Errors, Events atomic.Int64
+	Answered                                   atomic.Int64 // have had output
 	phase                                      atomic.Value
 }
 

@@ -37,6 +37,9 @@ type Options struct {
 	Stop <-chan struct{}
 	// Live is told how the run goes, a few times a second.
 	Live func(metric.Snapshot)
+	// Enough is asked as often as Live is told, and ends the window in order
+	// where it says so; nil never does.
+	Enough func(metric.Snapshot) bool
 	// Say is told, in one line each, what the user should know meanwhile.
 	Say func(format string, args ...any)
 	// Trace receives the wire trace of one request.
@@ -236,12 +239,18 @@ func (r *run) settleModel() {
 // would keep the user waiting, and idle ones are soon closed by servers.
 const mostOpenedAhead = 2048
 
+// likelyCrowd is by how much requests in flight may exceed what the rate and the
+// time of a lone request make of them; spareConnections come on top.
+const (
+	likelyCrowd      = 1.5
+	spareConnections = 8
+)
+
 // connections is how many are likely to be needed at once, with some to spare.
 func (r *run) connections() int {
-	const spare = 8
 	n := r.stage.Cap
 	if rate := r.peakRate(); rate > 0 {
-		likely := int(1.5*rate*r.stage.Stagger.Seconds()) + spare
+		likely := int(likelyCrowd*rate*r.stage.Stagger.Seconds()) + spareConnections
 		if n == 0 || likely < n {
 			n = likely
 		}
@@ -250,12 +259,36 @@ func (r *run) connections() int {
 }
 
 // room reports why this machine could not hold the connections of the load.
-func (r *run) room() error {
-	each := 1
-	if r.target.engine != nil {
-		each = 2 // both ends are in this process
+func (r *run) room() error { return r.target.client.Room(r.connections(), r.target.filesEach()) }
+
+// filesEach is how many open files a connection takes in this process.
+func (t *target) filesEach() int {
+	if t.engine != nil {
+		return 2 // both ends are in this process
 	}
-	return r.target.client.Room(r.connections(), each)
+	return 1
+}
+
+// Alone is about how long a request of a plan's workload takes by itself, 0 where
+// that is not known.
+func (t *Target) Alone(c *config.Config) time.Duration {
+	work, err := c.Workload.New(t.text, c.Seed, workload.Options{})
+	if err != nil {
+		return 0
+	}
+	defer work.Close()
+	return t.found.expected(work)
+}
+
+// MostRate is the highest rate of a plan's workload whose requests this machine
+// can hold connections for, while the server takes as long for each as it does
+// alone; 0 where nothing bounds it.
+func (t *Target) MostRate(c *config.Config) float64 {
+	most, each := t.found.client.MostConnections(t.found.filesEach()), t.Alone(c).Seconds()
+	if each == 0 {
+		return 0
+	}
+	return max(float64(most-spareConnections), 1) / (likelyCrowd * each)
 }
 
 // checkDir refuses a directory that cannot be written to, before anything is

@@ -82,11 +82,14 @@ func (r *run) notices() (stop func()) {
 	}
 }
 
-// watch calls Live until the returned func is called.
+// watch calls Live until the returned func is called, and ends the window where
+// Enough says so.
 func (r *run) watch() (stop func()) {
-	if r.Live == nil {
+	if r.Live == nil && r.Enough == nil {
 		return func() {}
 	}
+	enough := make(chan struct{})
+	r.stage.Enough = enough
 	done, quit := make(chan struct{}), make(chan struct{})
 	start := r.clock.Now()
 	go func() {
@@ -96,7 +99,14 @@ func (r *run) watch() (stop func()) {
 		for {
 			select {
 			case <-tick.C:
-				r.Live(r.snapshot(start))
+				now := r.snapshot(start)
+				if r.Live != nil {
+					r.Live(now)
+				}
+				if r.Enough != nil && enough != nil && r.Enough(now) {
+					close(enough)
+					enough = nil
+				}
 			case <-quit:
 				return
 			}
@@ -111,8 +121,8 @@ func (r *run) watch() (stop func()) {
 func (r *run) snapshot(start int64) metric.Snapshot {
 	p := &r.counts
 	return r.live.Snapshot(metric.Counters{Elapsed: time.Duration(r.clock.Now() - start), Phase: p.Phase(),
-		InFlight: int(p.InFlight.Load()), Waiting: int(p.Waiting.Load()), Due: int(p.Due.Load()), Events: p.Events.Load(),
-		Open: r.lookout.stillOpen()})
+		InFlight: int(p.InFlight.Load()), Waiting: int(p.Waiting.Load()), Due: int(p.Due.Load()), Answered: int(p.Answered.Load()),
+		Events: p.Events.Load(), Open: r.lookout.stillOpen()})
 }
 
 func (r *run) say(format string, args ...any) {

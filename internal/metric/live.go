@@ -31,6 +31,7 @@ type Counters struct {
 	InFlight int
 	Waiting  int
 	Due      int
+	Answered int   // requests that have had output
 	Events   int64 // output events so far, of all requests
 	// Open are the objectives whose decision the run goes on for.
 	Open []string
@@ -44,6 +45,7 @@ type Snapshot struct {
 	InFlight     int
 	Waiting      int
 	Due          int
+	Answered     int
 	OK           int
 	Errors       int
 	RequestsPerS float64
@@ -96,7 +98,7 @@ func (l *Live) Observe(r *record.Record) {
 func (l *Live) Snapshot(c Counters) Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := Snapshot{Elapsed: c.Elapsed, Phase: c.Phase, InFlight: c.InFlight, Waiting: c.Waiting, Due: c.Due,
+	s := Snapshot{Elapsed: c.Elapsed, Phase: c.Phase, InFlight: c.InFlight, Waiting: c.Waiting, Due: c.Due, Answered: c.Answered,
 		OK: l.ok, Errors: l.errors, Open: c.Open, TTFTp50: math.NaN(), TTFTp99: math.NaN()}
 	if l.ttft != nil {
 		s.TTFTp50 = float64(l.ttft.ValueAtPercentile(50)) / 1000

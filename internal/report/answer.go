@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -42,31 +43,38 @@ func limitHeadline(r *result.Result) headline {
 	var more []string
 	switch l.Standing {
 	case result.LimitAtLeast:
-		more = append(more, unbroken(l))
+		more = append(more, unbroken)
 	case result.LimitBelow:
 		tone = lost
 		more = append(more, "missed even there")
 	case result.LimitFound, result.LimitWide:
-		if l.Standing == result.LimitWide {
-			more = append(more, "low confidence")
-		}
 		if l.Edge != "" {
 			more = append(more, clean(l.Edge))
 		}
-		more = append(more, confirmation(r))
+		if l.Held == nil {
+			more = append(more, "no rate was held in a sustained run")
+		}
 	}
-	if l.Standing == result.LimitFound && l.Confirmed {
-		tone = met
+	if l.Held != nil {
+		tone, at = met, at+" · "+heldPhrase(l.Held)+";"
 	}
 	return headline{"LIMIT: ", tone, at + underPhrase(l) + "; " + strings.Join(more, "; ")}
 }
 
-// unbroken says that no rate was too high, and whether that is sure.
-func unbroken(l *result.Limit) string {
-	if l.Confirmed {
-		return "nothing was missed up to there"
+// unbroken says that no rate was too high.
+const unbroken = "nothing was missed up to there"
+
+// heldPhrase is the rate to rely on: "held for 3 min at 17.4".
+func heldPhrase(h *result.Held) string {
+	return "held for " + inMinutes(h.Seconds) + " at " + trimmed(figure(h.Rate))
+}
+
+// inMinutes is a length in whole minutes where it has them.
+func inMinutes(length float64) string {
+	if length >= 120 && math.Mod(length, 60) == 0 {
+		return inUnit(count(int(length)/60), "min")
 	}
-	return "nothing was missed up to there, but of too few requests to be sure"
+	return seconds(length)
 }
 
 // limitPhrase is the limit itself: "21.4 requests/s (20.6–22.3)".
@@ -74,14 +82,9 @@ func limitPhrase(l *result.Limit) string {
 	rate := inUnit(figure(l.Rate), "requests/s")
 	switch l.Standing {
 	case result.LimitAtLeast:
-		if !l.Confirmed {
-			return "perhaps " + rate + " or more"
-		}
 		return "at least " + rate
 	case result.LimitBelow:
 		return "below " + inUnit(figure(l.Interval[1]), "requests/s")
-	case result.LimitWide:
-		rate = "about " + rate
 	}
 	return rate + " (" + between(l.Interval) + ")"
 }
@@ -104,16 +107,12 @@ func underPhrase(l *result.Limit) string {
 	return " under " + clean(l.Binding)
 }
 
-// confirmation says what a sustained run made of the limit.
-func confirmation(r *result.Result) string {
-	i := sustained(r)
-	switch {
-	case r.Limit.Confirmed && i >= 0:
-		return "confirmed over " + seconds(windowLength(&r.Points[i]))
-	case r.Limit.Confirmed:
-		return "confirmed by a sustained run"
+// confirmation says which rate a sustained run held.
+func confirmation(l *result.Limit) string {
+	if l.Held == nil {
+		return "no rate was held in a sustained run"
 	}
-	return "not confirmed by a sustained run"
+	return heldPhrase(l.Held)
 }
 
 func windowLength(point *result.Point) float64 { return point.Window.Seconds() }
@@ -256,8 +255,8 @@ func (p *page) limit(r *result.Result) {
 	}
 }
 
-var boundWords = map[string]string{
-	result.LimitFound: "", result.LimitWide: "wide", result.LimitAtLeast: "never missed",
+var boundWords = map[result.LimitStanding]string{
+	result.LimitFound: "", result.LimitWide: "wide", result.LimitAtLeast: "or more: never missed",
 	result.LimitBelow: "missed at the lowest rate", result.LimitNeeds: "reached from this rate on",
 }
 
@@ -327,22 +326,11 @@ func limitFacts(l *result.Limit) string {
 	if l.Binding != "" {
 		binding = "bound by " + clean(l.Binding)
 	}
-	confirmed := "not confirmed by a sustained run"
-	if l.Confirmed {
-		confirmed = "confirmed by a sustained run"
-	}
 	switch l.Standing {
-	case result.LimitFound:
-		return joined(known+" ("+between+")", binding, confirmed)
-	case result.LimitWide:
-		return joined(known+" ("+between+")", "low confidence", binding, confirmed)
+	case result.LimitFound, result.LimitWide:
+		return joined(known+" ("+between+")", binding, confirmation(l))
 	case result.LimitAtLeast:
-		if !l.Confirmed {
-			known = "perhaps " + known + " or more"
-		} else {
-			known = "at least " + known
-		}
-		return joined(known, unbroken(l))
+		return joined("at least "+known, unbroken, confirmation(l))
 	}
 	return "none: the objectives are missed at every load that was offered"
 }

@@ -27,19 +27,19 @@ func TestAnswersLead(t *testing.T) {
 		want   string
 	}{
 		{"found and confirmed", limitSample(),
-			"LIMIT: 21.4 requests/s (20.6–22.3) under ttft:p99<500ms, the first of 2 to be missed; cliff; confirmed over 300 s"},
+			"LIMIT: 21.4 requests/s (20.6–22.3) · held for 5 min at 21.2; under ttft:p99<500ms, the first of 2 to be missed; cliff"},
 		{"one objective", changed(limitSample(), func(r *result.Result) { delete(r.Limit.ByObjective, "tpot:p99<50ms") }),
-			"LIMIT: 21.4 requests/s (20.6–22.3) under ttft:p99<500ms; cliff; confirmed over 300 s"},
-		{"found, not confirmed", changed(limitSample(), func(r *result.Result) { r.Limit.Confirmed = false }),
-			"LIMIT: 21.4 requests/s (20.6–22.3) under ttft:p99<500ms, the first of 2 to be missed; cliff; not confirmed by a sustained run"},
+			"LIMIT: 21.4 requests/s (20.6–22.3) · held for 5 min at 21.2; under ttft:p99<500ms; cliff"},
+		{"found, nothing held", changed(limitSample(), func(r *result.Result) { r.Limit.Held = nil }),
+			"LIMIT: 21.4 requests/s (20.6–22.3) under ttft:p99<500ms, the first of 2 to be missed; cliff; no rate was held in a sustained run"},
 		{"too little time", wideSample(),
-			"LIMIT: about 21.4 requests/s (16.0–29.0) under ttft:p99<500ms, the first of 2 to be missed; low confidence; cliff; not confirmed by a sustained run"},
+			"LIMIT: 21.4 requests/s (16.0–29.0) under ttft:p99<500ms, the first of 2 to be missed; cliff; no rate was held in a sustained run"},
 		{"nothing broke", changed(limitSample(), func(r *result.Result) {
-			*r.Limit = result.Limit{Rate: 64, Interval: [2]float64{60, 64}, Standing: result.LimitAtLeast, Confirmed: true, ByObjective: map[string]result.Bound{"ttft:p99<500ms": {}}}
-		}), "LIMIT: at least 64.0 requests/s under ttft:p99<500ms; nothing was missed up to there"},
+			*r.Limit = result.Limit{Rate: 64, Interval: [2]float64{60, 64}, Standing: result.LimitAtLeast, Held: &result.Held{Rate: 64, Seconds: 60}, ByObjective: map[string]result.Bound{"ttft:p99<500ms": {}}}
+		}), "LIMIT: at least 64.0 requests/s · held for 60 s at 64; under ttft:p99<500ms; nothing was missed up to there"},
 		{"nothing broke, of a few requests", changed(limitSample(), func(r *result.Result) {
 			*r.Limit = result.Limit{Rate: 64, Interval: [2]float64{60, 64}, Standing: result.LimitAtLeast, ByObjective: map[string]result.Bound{"ttft:p99<500ms": {}}}
-		}), "LIMIT: perhaps 64.0 requests/s or more under ttft:p99<500ms; nothing was missed up to there, but of too few requests to be sure"},
+		}), "LIMIT: at least 64.0 requests/s under ttft:p99<500ms; nothing was missed up to there"},
 		{"broken from the start", changed(limitSample(), func(r *result.Result) {
 			*r.Limit = result.Limit{Interval: [2]float64{0, 0.5}, Standing: result.LimitBelow, Binding: "ttft:p99<500ms"}
 		}), "LIMIT: below 0.500 requests/s under ttft:p99<500ms; missed even there"},

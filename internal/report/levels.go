@@ -50,10 +50,27 @@ func (p *page) levels(r *result.Result) {
 		}
 		return cell{text: indent + sign + " " + figurePadded(loadFigure(&r.Points[i]), widest)}
 	})
+	if len(r.Curve.Standing) == len(points) {
+		t.believed(r)
+	}
 	p.write(t)
 	p.hang(indent, countedFromDue)
 	if slices.ContainsFunc(points, func(i int) bool { return isProbe(&r.Points[i]) }) {
 		p.hang(indent, hollowSign+" "+probeLevel)
+	}
+}
+
+// believed replaces what each level says of itself by what a search believes of
+// its rate from all levels together.
+func (t *table) believed(r *result.Result) {
+	column := slices.IndexFunc(t.columns, func(c column) bool { return c.head.text == "standing" })
+	for row, standing := range r.Curve.Standing {
+		if column < 0 || row >= len(t.rows) {
+			return
+		}
+		if c := standings[standing]; c.text != "" {
+			t.rows[row][column] = c
+		}
 	}
 }
 

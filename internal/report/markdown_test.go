@@ -32,7 +32,7 @@ func TestMarkdownTablesAreRegular(t *testing.T) {
 func TestMarkdownLeadsWithTheVerdict(t *testing.T) {
 	t.Parallel()
 	lines := strings.Split(string(written(t, Format{"markdown", Markdown}, limitSample())), "\n")
-	want := "**LIMIT** 21.4 requests/s (20.6–22.3) under ttft:p99&lt;500ms, the first of 2 to be missed; cliff; confirmed over 300 s"
+	want := "**LIMIT** 21.4 requests/s (20.6–22.3) · held for 5 min at 21.2; under ttft:p99&lt;500ms, the first of 2 to be missed; cliff"
 	if lines[2] != want {
 		t.Errorf("the third line is %q, want %q", lines[2], want)
 	}

@@ -80,6 +80,7 @@ func limitSample() *result.Result {
 	}
 	r.Limit = &result.Limit{
 		Rate: 21.4, Interval: [2]float64{20.6, 22.3}, Standing: result.LimitFound, Binding: "ttft:p99<500ms",
+		Held: &result.Held{Rate: 21.2, Seconds: 300},
 		ByObjective: map[string]result.Bound{
 			"ttft:p99<500ms": {Rate: 21.4, Interval: [2]float64{20.6, 22.3}, Standing: result.LimitFound},
 			"tpot:p99<50ms":  {Rate: 32, Interval: [2]float64{30.1, 32}, Standing: result.LimitAtLeast},
@@ -104,8 +105,8 @@ func checklistSample() []result.Item {
 // wideSample is a search whose budget was too small.
 func wideSample() *result.Result {
 	r := limitSample()
-	r.Limit.Standing, r.Limit.Interval, r.Limit.Confirmed = result.LimitWide, [2]float64{16, 29}, false
-	r.Limit.Notes = []string{"the interval is wider than ± 10 %: give the search more time"}
+	r.Limit.Standing, r.Limit.Interval, r.Limit.Confirmed, r.Limit.Held = result.LimitWide, [2]float64{16, 29}, false, nil
+	r.Limit.Notes = []string{"the interval is wider than ±10%: give the search more time (--budget)"}
 	r.Verdict.SLO, r.Sustained = "undecided", nil
 	r.Points, r.Curve.Points = r.Points[:4], []int{0, 1, 2, 3}
 	return r

@@ -30,7 +30,11 @@ func limitTiles(r *result.Result) []tile {
 			Remark: joined(op+hard+limit, clean(l.Edge))})
 	}
 	if l.Standing == result.LimitFound || l.Standing == result.LimitWide {
-		list = append(list, tile{Name: "sustained", Number: yesNo(l.Confirmed), Remark: confirmation(r)})
+		held := tile{Name: "held", Number: absent, Remark: confirmation(l)}
+		if l.Held != nil {
+			held.Number, held.Unit, held.Remark = figure(l.Held.Rate), "requests/s", "for "+inMinutes(l.Held.Seconds)
+		}
+		list = append(list, held)
 	}
 	if g := l.BestGoodput; g != nil {
 		list = append(list, tile{"best goodput", figure(g.Requests), "requests/s", "at " + trimmed(figure(g.Rate)) + " asked"})
@@ -45,20 +49,11 @@ func limitTile(l *result.Limit) tile {
 	t := tile{"limit", figure(l.Rate), "requests/s", "90% interval " + between(l.Interval)}
 	switch l.Standing {
 	case result.LimitAtLeast:
-		t.Number, t.Remark = "≥"+hard+t.Number, unbroken(l)
+		t.Number, t.Remark = "≥"+hard+t.Number, unbroken
 	case result.LimitBelow:
 		t.Number, t.Remark = "<"+hard+figure(l.Interval[1]), "missed even there"
-	case result.LimitWide:
-		t.Number = "≈" + hard + t.Number
 	}
 	return t
-}
-
-func yesNo(v bool) string {
-	if v {
-		return "yes"
-	}
-	return "no"
 }
 
 func pointTiles(point *result.Point) []tile {

@@ -1,11 +1,16 @@
 package result
 
+import "redline/internal/slo"
+
 // Curve is how the server answers to load: levels of one load axis.
 type Curve struct {
 	// By is the axis: "rate" or "concurrency".
 	By string `json:"by"`
 	// Points are indices into the result's points, by ascending load.
 	Points []int `json:"points"`
+	// Standing is what a search believes of runs at each of the points, from all
+	// levels together; absent without a search.
+	Standing []slo.Standing `json:"standing,omitempty"`
 	// Knee is the load from which on latency grows faster than load; absent
 	// where the curve does not bend.
 	Knee *float64 `json:"knee,omitempty"`
@@ -22,7 +27,10 @@ type Limit struct {
 	// Interval is the middle 90 % of what is believed.
 	Interval [2]float64 `json:"interval"`
 	// Standing is LimitFound, LimitWide, LimitAtLeast or LimitBelow.
-	Standing string `json:"standing"`
+	Standing LimitStanding `json:"standing"`
+	// Held is the highest rate at which a sustained run met every objective:
+	// the rate to rely on. Absent where none did.
+	Held *Held `json:"held,omitempty"`
 	// Binding is the objective that breaks first.
 	Binding     string           `json:"binding,omitempty"`
 	ByObjective map[string]Bound `json:"by_objective"`
@@ -34,13 +42,13 @@ type Limit struct {
 	// LeastCost is where a request that kept every objective costs least;
 	// absent without a price.
 	LeastCost *LeastCost `json:"least_cost,omitempty"`
-	// Confirmed says that a sustained run kept every objective at the limit,
-	// or below it by no more than the precision asked for.
+	// Confirmed says that a rate of at least 85 % of the limit was held.
 	Confirmed bool `json:"confirmed"`
 	// Unmet are objectives that are broken even at the lowest rate offered,
 	// and throughputs that are not reached up to the limit.
 	Unmet []string `json:"unmet,omitempty"`
-	// LoadS and Requests are what the search took.
+	// LoadS is the wall-clock time that the search took, and Requests how many
+	// it measured.
 	LoadS    float64 `json:"load_s"`
 	Requests int     `json:"requests"`
 	// Notes say what makes the answer weaker than it looks.
@@ -49,9 +57,16 @@ type Limit struct {
 
 // Bound is the limit by one objective alone.
 type Bound struct {
-	Rate     float64    `json:"rate"`
-	Interval [2]float64 `json:"interval"`
-	Standing string     `json:"standing"`
+	Rate     float64       `json:"rate"`
+	Interval [2]float64    `json:"interval"`
+	Standing LimitStanding `json:"standing"`
+}
+
+// Held is a rate at which a sustained run met every objective, and how long the
+// run was.
+type Held struct {
+	Rate    float64 `json:"rate"`
+	Seconds float64 `json:"seconds"`
 }
 
 // BestGoodput is where most requests per second kept every objective.
@@ -66,13 +81,16 @@ type LeastCost struct {
 	PerRequest float64 `json:"cost_per_good_request"`
 }
 
+// LimitStanding is how much is known of a limit or of a bound.
+type LimitStanding string
+
 // The standings of a limit and of a bound.
 const (
-	LimitFound   = "found"
-	LimitWide    = "wide"     // not a firm number: the interval is more than twice as wide as asked for
-	LimitAtLeast = "at_least" // nothing broke up to the highest rate offered
-	LimitBelow   = "below"    // broken even at the lowest rate offered
-	LimitNeeds   = "needs"    // a throughput, reached from this rate on
+	LimitFound   LimitStanding = "found"
+	LimitWide    LimitStanding = "wide"     // the interval is more than twice as wide as asked for
+	LimitAtLeast LimitStanding = "at_least" // nothing was missed up to the highest rate offered
+	LimitBelow   LimitStanding = "below"    // missed even at the lowest rate offered
+	LimitNeeds   LimitStanding = "needs"    // a throughput, reached from this rate on
 )
 
 // The edges of a limit.

@@ -3,7 +3,6 @@ package search
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"redline/internal/result"
 	"redline/internal/slo"
@@ -15,6 +14,8 @@ type (
 	Limit = result.Limit
 	// Bound is the limit by one objective alone.
 	Bound = result.Bound
+	// Held is a rate that a sustained run met.
+	Held = result.Held
 	// BestGoodput is where most requests per second kept every objective.
 	BestGoodput = result.BestGoodput
 )
@@ -37,34 +38,47 @@ const (
 	cliffFrom, cliffTo, cliffSpan = 0.5, 10.0, 0.05
 )
 
+// nearLimit is the share of the limit at which a rate must have been held for
+// the limit to be confirmed.
+const nearLimit = 0.85
+
 // Answer is what is known so far.
 func (s *Search) Answer() Limit {
 	a := Limit{Standing: Wide, ByObjective: map[string]Bound{}, LoadS: s.spent.Seconds()}
 	for _, l := range s.seen {
 		a.Requests += l.Requests
 	}
-	b := s.bracket()
-	if b.kept == 0 && math.IsInf(b.broken, 1) {
+	if !s.judged() {
 		a.Notes = []string{"no objective was judged at any load"}
 		return a
 	}
-	all := s.belief()
-	lo, hi := all.interval()
-	a.Rate, a.Interval = all.quantile(0.5), [2]float64{lo, hi}
-	switch {
-	case b.kept == 0:
-		a.Standing, a.Rate, a.Interval = Below, 0, [2]float64{0, b.broken}
-	case math.IsInf(b.broken, 1):
-		a.Standing, a.Rate, a.Interval = AtLeast, b.kept, [2]float64{min(lo, b.kept), b.kept}
-	case all.halfWidth() <= 2*s.spec.Precision:
-		a.Standing = Found
-	}
+	a.Held = s.held()
+	whole := s.bound(s.belief(), s.bracket)
+	a.Rate, a.Interval, a.Standing = whole.Rate, whole.Interval, whole.Standing
 	s.boundAll(&a, s.believed())
 	s.throughputs(&a)
-	a.Confirmed = b.closed() && s.confirmed(a.Rate) || a.Standing == AtLeast && s.decided(a.Rate)
+	a.Confirmed = a.Held != nil && a.Held.Rate >= nearLimit*a.Rate
 	a.Knee, a.BestGoodput = s.knee(a.Rate), s.bestGoodput()
 	s.note(&a)
 	return a
+}
+
+// bound is a limit: as it is believed, or at least or below what was offered
+// where nothing, or everything, was broken.
+func (s *Search) bound(b *belief, bracket func() (kept, broken float64)) Bound {
+	kept, broken := bracket()
+	lo, hi := b.interval()
+	switch {
+	case math.IsInf(broken, 1):
+		return Bound{Rate: kept, Interval: [2]float64{min(lo, kept), kept}, Standing: AtLeast}
+	case kept == 0 && broken <= s.spec.Floor*(1+sameRate):
+		return Bound{Interval: [2]float64{0, broken}, Standing: Below}
+	}
+	bound := Bound{Rate: b.quantile(0.5), Interval: [2]float64{lo, hi}, Standing: Found}
+	if b.halfWidth() > 2*s.spec.Precision {
+		bound.Standing = Wide
+	}
+	return bound
 }
 
 // boundAll gives the limit by each objective alone, the binding one and its
@@ -76,7 +90,7 @@ func (s *Search) boundAll(a *Limit, list []*belief) {
 			continue
 		}
 		text := s.objectives[i].Text
-		bound := s.bound(i, b)
+		bound := s.bound(b, s.alone(i).bracket)
 		a.ByObjective[text] = bound
 		if bound.Standing == Below {
 			a.Unmet = append(a.Unmet, text)
@@ -92,32 +106,34 @@ func (s *Search) boundAll(a *Limit, list []*belief) {
 	}
 }
 
-// bound is the limit by one objective.
-func (s *Search) bound(objective int, b *belief) Bound {
-	kept, broken := 0.0, math.Inf(1)
-	one := s.objectives[objective : objective+1]
+// alone is the search as one objective sees it.
+func (s *Search) alone(objective int) *Search {
+	one := *s
+	one.objectives = s.objectives[objective : objective+1]
+	one.seen = nil
 	for _, l := range s.seen {
-		alone := seen{Level: l.Level, Observation: l.Observation, evidence: l.evidence[objective : objective+1]}
-		switch is, judged := alone.broken(one, 1); {
-		case !judged:
-		case is:
-			broken = min(broken, l.Rate)
-		default:
-			kept = max(kept, l.Rate)
-		}
+		l.evidence = l.evidence[objective : objective+1]
+		one.seen = append(one.seen, l)
 	}
+	return &one
+}
+
+// Standing is what the belief says of runs at a rate: met below the limit's
+// interval, missed above it.
+func (s *Search) Standing(rate float64) slo.Standing {
+	if !s.judged() {
+		return slo.NotJudged
+	}
+	b := s.belief()
 	lo, hi := b.interval()
+	kept, broken := s.bracket()
 	switch {
-	case math.IsInf(broken, 1):
-		return Bound{Rate: kept, Interval: [2]float64{min(lo, kept), kept}, Standing: AtLeast}
-	case kept == 0:
-		return Bound{Interval: [2]float64{0, broken}, Standing: Below}
+	case rate <= lo || math.IsInf(broken, 1) && rate <= kept:
+		return slo.Met
+	case rate >= hi:
+		return slo.Missed
 	}
-	bound := Bound{Rate: b.quantile(0.5), Interval: [2]float64{lo, hi}, Standing: Found}
-	if b.halfWidth() > 2*s.spec.Precision {
-		bound.Standing = Wide
-	}
-	return bound
+	return slo.Undecided
 }
 
 // edge tells a cliff from a slope by the curve that was fitted.
@@ -153,14 +169,6 @@ func (s *Search) throughputs(a *Limit) {
 	}
 }
 
-// decided reports whether a level at a rate was long enough to say that every
-// objective is met.
-func (s *Search) decided(rate float64) bool {
-	return slices.ContainsFunc(s.seen, func(l seen) bool {
-		return l.Rate == rate && !slices.ContainsFunc(l.Objectives, func(v slo.Verdict) bool { return v.Standing != slo.Met })
-	})
-}
-
 func (s *Search) bestGoodput() *BestGoodput {
 	var best *BestGoodput
 	for _, l := range s.seen {
@@ -176,22 +184,17 @@ func (s *Search) note(a *Limit) {
 	add := func(format string, args ...any) { a.Notes = append(a.Notes, fmt.Sprintf(format, args...)) }
 	switch a.Standing {
 	case Wide:
-		add("the interval is wider than ± %.3g %%: give the search more time", 200*s.spec.Precision)
+		add("the interval is wider than ±%.3g%%: give the search more time (--budget)", 200*s.spec.Precision)
 	case AtLeast:
-		if a.Confirmed {
-			add("nothing broke up to %.4g requests/s: the limit is higher", a.Rate)
-		} else {
-			add("nothing broke up to %.4g requests/s, where too few requests were seen to decide: give the search more time", a.Rate)
-		}
+		add("no objective was missed up to %.4g requests/s: the limit is higher", a.Rate)
 	case Below:
-		add("broken even at %.4g requests/s, the lowest rate offered", a.Interval[1])
+		add("missed even at %.4g requests/s, the lowest rate offered", a.Interval[1])
 	}
-	if a.Confirmed || a.Standing == AtLeast || a.Standing == Below {
-		return
+	switch {
+	case a.Held != nil || a.Standing == Below:
+	case s.made(Sustain) > 0:
+		add("no run of %v met every objective (%d made): no rate was held", s.sustained(), s.made(Sustain))
+	default:
+		add("no sustained run was made: no rate was held")
 	}
-	if n := s.made(Sustain); n > 0 {
-		add("no sustained run at the limit kept every objective (%d made): the limit was lowered and is not confirmed", n)
-		return
-	}
-	add("no sustained run was made: the limit is not confirmed")
 }

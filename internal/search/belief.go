@@ -2,8 +2,7 @@ package search
 
 import (
 	"math"
-
-	"redline/internal/slo"
+	"time"
 )
 
 // How evidence is weighed. The share of requests that break an objective is
@@ -12,8 +11,9 @@ import (
 //	logit share = logit allowed + slope · (ln rate − ln limit),
 //
 // and the belief is the posterior of limit and slope on a grid, both unknown:
-// limits flat on a logarithmic scale, slopes from gentle to a cliff. Four
-// things make it honest.
+// limits as the ramp leaves them, slopes from gentle to a cliff. A run without
+// luck is one that half of the runs are worse than, so that the limit is where
+// its share is what is allowed. Four things make the belief honest.
 //
 // Violations crowd: a level counts with its effective number of requests.
 //
@@ -21,36 +21,44 @@ import (
 // little more or less work than its rate says, by luckPerRequest/√n. Each
 // level has such an unseen shift of its rate, over which its likelihood is
 // averaged; where the work that came is known it moves the level's rate, and
-// only unseenLuck is left. The limit itself is about the expected share over that luck in
-// runs of the sustained length.
+// only unseenLuck is left.
 //
 // A short level flatters: queues and batches that take minutes to fill have
 // not filled. What a level kept up with is its rate less the share of its
 // requests by which those in flight grew, so a level that is shorter than the
-// sustained run counts as one at about that lower rate, and with less
-// certainty.
+// sustained run counts as one at some lower rate, down to about that. Where a
+// queue only has to grow to break an objective (late), every short level counts
+// a little lower, and the belief stays wider while there is no long one.
 //
 // The curve is logistic only near the limit: shares that rise gently below it
 // leap where the server overloads. So a level with more than clipFactor times
 // the allowed share only says that the share is at least that; told in full, it
 // would bend the slope at the limit and, from levels below, point too low.
 //
-// An overload says one more thing: the limit is below what was offered, by up to
-// what stayed in flight. How much of that is a queue, and how much a server that
-// has only begun to fill, nobody knows.
+// Two things say more than shares. An overload: the limit is below what was
+// offered, by up to what stayed in flight; of several only the strongest counts,
+// and a share that a growing queue has not yet reached counts for nothing. And
+// the percentile itself, where it is near its limit.
 //
-// Both lucks and misfit, by which the logistic curve itself may be wrong, were
-// set so that intervals cover the limits of the engines in docs/LIMIT.md.
+// Lucks, shifts, spreads and misfits, by which the curve itself may be wrong,
+// were set so that intervals cover the limits of the engines in docs/LIMIT.md.
 const (
 	luckPerRequest = 1.8
 	unseenLuck     = 1.0
 	clipFactor     = 3
+	briefShift     = 0.02
+	briefSpread    = 0.03
+	lateShift      = 0.03
+	lateSpread     = 0.06
+	overloadSpread = 0.6
 	gridPoints     = 151
-	misfit         = 0.013
+	widePoints     = 91
+	misfit         = 0.028
+	lateMisfit     = 0.042
 )
 
 // slopes is the grid of logits per unit of ln rate.
-var slopes = []float64{3, 4.5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240}
+var slopes = []float64{5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240}
 
 // normalNodes and normalWeights average over a standard normal (Gauss and
 // Hermite's five points).
@@ -68,28 +76,51 @@ type belief struct {
 }
 
 // axis is a grid of ln rates from lo to hi.
-func axis(lo, hi float64) []float64 {
-	grid := make([]float64, gridPoints)
+func axis(lo, hi float64, points int) []float64 {
+	grid := make([]float64, points)
 	for i := range grid {
-		grid[i] = lo + (hi-lo)*float64(i)/(gridPoints-1)
+		grid[i] = lo + (hi-lo)*float64(i)/float64(points-1)
 	}
 	return grid
 }
 
 // wide is the grid around everything that was offered, within what may be.
 func (s *Search) wide() []float64 {
-	lo, hi := math.Log(s.spec.Start), math.Log(s.spec.Start)
+	lo, hi := math.Log(s.ramped), math.Log(s.ramped)
+	if s.ramped == 0 {
+		lo, hi = math.Log(s.spec.Start), math.Log(s.spec.Start)
+	}
 	for _, l := range s.seen {
 		lo, hi = min(lo, math.Log(l.Rate)), max(hi, math.Log(l.Rate))
 	}
-	return axis(max(lo-2, math.Log(s.spec.Floor)), min(hi+2, math.Log(s.spec.Ceiling)))
+	return axis(max(lo-3, math.Log(s.spec.Floor)), min(hi+2, math.Log(s.spec.Ceiling)), widePoints)
+}
+
+// What a ramp that met a queue says of the limit before any level: it is
+// probably rampOver times too high, by a factor of rampSpread or so, and the
+// limit of an objective that is strict may lie far below.
+const (
+	rampOver   = 5
+	rampSpread = 0.35
+)
+
+// prior is the log of how likely a limit is before any level.
+func (s *Search) prior(limit float64) float64 {
+	if s.ramped == 0 {
+		return 0
+	}
+	z := (limit - math.Log(s.ramped/rampOver)) / rampSpread
+	if !s.queued {
+		return math.Log(0.5 * math.Erfc(-z/math.Sqrt2))
+	}
+	return -2 * math.Log1p(z*z/3) // Student's t, which leaves room for surprises
 }
 
 // closer is the grid on which nearly all of a belief lies.
 func (b *belief) closer() []float64 {
 	step := b.grid[1] - b.grid[0]
-	margin := max(step, 3*misfit)
-	return axis(math.Log(b.quantile(1e-4))-margin, math.Log(b.quantile(1-1e-4))+margin)
+	margin := max(step, 4*lateMisfit)
+	return axis(math.Log(b.quantile(1e-4))-margin, math.Log(b.quantile(1-1e-4))+margin, gridPoints)
 }
 
 // believed is the posterior of the limit by each objective, nil where load
@@ -98,7 +129,7 @@ func (s *Search) believed() []*belief {
 	list := s.on(s.wide())
 	for i, b := range list {
 		if b != nil {
-			list[i] = s.believe(b.closer(), i).blurred()
+			list[i] = s.believe(b.closer(), i).blurred(s.misfit(i))
 		}
 	}
 	return list
@@ -106,7 +137,13 @@ func (s *Search) believed() []*belief {
 
 // belief is the posterior of the limit by all objectives.
 func (s *Search) belief() *belief {
-	return lowest(s.on(lowest(s.on(s.wide())).closer())).blurred()
+	list := s.on(lowest(s.on(s.wide())).closer())
+	for i, b := range list {
+		if b != nil {
+			list[i] = b.blurred(s.misfit(i))
+		}
+	}
+	return lowest(list)
 }
 
 // on gives the posteriors on one grid.
@@ -123,16 +160,16 @@ func (s *Search) on(grid []float64) []*belief {
 func (s *Search) believe(grid []float64, objective int) *belief {
 	q := allowed(s.objectives[objective])
 	points := s.points(objective)
-	shift := newShifts(q)
+	near := nearness(grid, points, q, s.nearSpread(objective))
 	logs := make([][]float64, len(slopes))
 	most := math.Inf(-1)
 	for k, slope := range slopes {
 		logs[k] = make([]float64, len(grid))
 		for i, limit := range grid {
-			luck := luckPerRequest / math.Sqrt(math.Exp(limit)*s.spec.Sustained.Seconds())
-			centre := limit + shift.of(slope, luck)
+			logs[k][i] = s.prior(limit)
+			logs[k][i] += near[i] + mostly(points, limit)
 			for _, p := range points {
-				logs[k][i] += p.logLikelihood(q, slope, centre) + p.bound(limit)
+				logs[k][i] += p.logLikelihood(q, slope, limit)
 			}
 			most = max(most, logs[k][i])
 		}
@@ -162,8 +199,9 @@ func (s *Search) believe(grid []float64, objective int) *belief {
 // point is a level as evidence on one objective.
 type point struct {
 	evidence
-	rate  float64 // ln, as the sustained run would feel it
+	rate  float64 // ln, of what the level offered
 	luck  float64 // how far chance may have moved it
+	fill  float64 // how far below it a sustained run at the same share may lie, on average
 	most  float64 // ln of the rate that no limit exceeds, where it was overloaded
 	loose float64 // how sure that is
 }
@@ -177,7 +215,7 @@ func (s *Search) points(objective int) []point {
 		}
 		due := max(float64(l.Requests), 1)
 		growth := min(max(l.Growth/due, 0), 0.9)
-		brief := max(1-float64(l.Duration)/float64(s.spec.Sustained), 0)
+		brief := s.brief(l.Duration)
 		flattered := brief * -math.Log1p(-growth)
 		luck := luckPerRequest
 		work := math.Log(l.Rate)
@@ -185,49 +223,125 @@ func (s *Search) points(objective int) []point {
 			luck = unseenLuck
 			work += math.Log(min(max(l.Work, 0.5), 2))
 		}
-		p := point{evidence: e, rate: work - 0.75*flattered, most: math.Inf(1)}
-		p.luck = math.Hypot(luck/math.Sqrt(due), flattered/2)
-		if l.fills() || l.Overload && e.share > allowed(s.objectives[objective]) {
-			half := -math.Log1p(-growth) / 2
+		p := point{evidence: e, rate: work, fill: 0.75*flattered + briefShift*brief, most: math.Inf(1)}
+		if late(s.objectives[objective]) {
+			p.fill += lateShift * brief
+		}
+		p.luck = math.Hypot(luck/math.Sqrt(due), briefSpread*brief)
+		if l.fills() && p.value < 1 {
+			p.value = 0 // what has not come yet is no value
+		}
+		if s.overruns(l, objective) && e.share <= allowed(s.objectives[objective]) {
+			p.effective = 0 // nor is it a share
+		}
+		if l.fills() && (e.share > clipFactor*allowed(s.objectives[objective]) || s.overruns(l, objective)) {
+			half := -math.Log1p(-min(max((l.Growth-l.begun())/due, 0), 0.9)) / 2
 			p.most = work - half
-			p.loose = math.Hypot(luck/math.Sqrt(due), half)
+			p.loose = math.Hypot(luck/math.Sqrt(due), overloadSpread*half)
 		}
 		points = append(points, p)
 	}
 	return points
 }
 
+// fillNodes average over how far a level that was filling is from one that
+// lasts, in units of the mean.
+var fillNodes = [3]float64{1.0 / 3, 1, 5.0 / 3}
+
 // logLikelihood of what was seen, for a curve through the allowed share at
-// centre, averaged over the level's luck.
-func (p point) logLikelihood(q, slope, centre float64) float64 {
-	clip := min(clipFactor*q, (1+q)/2)
-	share := min(p.share, clip)
-	var logs [len(normalNodes)]float64
+// limit, averaged over the level's luck and over how much it flatters.
+func (p point) logLikelihood(q, slope, limit float64) float64 {
+	fills := fillNodes[:]
+	if p.fill < p.luck/4 {
+		fills = fillNodes[1:2]
+	}
+	var kept [len(normalNodes) * len(fillNodes)]float64
+	logs := kept[:0]
 	most := math.Inf(-1)
-	for i, z := range normalNodes {
-		expected := logistic(logit(q) + slope*(p.rate+z*p.luck-centre))
-		if p.share > clip {
-			expected = min(expected, clip)
+	for _, part := range fills {
+		for i, z := range normalNodes {
+			l := p.at(q, slope*(p.rate-part*p.fill+z*p.luck-limit)) + math.Log(normalWeights[i]/float64(len(fills)))
+			logs = append(logs, l)
+			most = max(most, l)
 		}
-		expected = min(max(expected, 1e-12), 1-1e-12)
-		logs[i] = p.effective * (share*math.Log(expected) + (1-share)*math.Log1p(-expected))
-		most = max(most, logs[i])
 	}
 	sum := 0.0
-	for i, w := range normalWeights {
-		sum += w * math.Exp(logs[i]-most)
+	for _, l := range logs {
+		sum += math.Exp(l - most)
 	}
 	return most + math.Log(sum)
 }
 
-// bound is the log of how likely a limit is beside an overload that completed
-// less: a rate beyond what was completed is no limit.
-func (p point) bound(limit float64) float64 {
-	if math.IsInf(p.most, 1) {
-		return 0
+// at is the log likelihood where the logit of the share is so far beyond that of
+// the allowed one.
+func (p point) at(q, beyond float64) float64 {
+	clip := min(clipFactor*q, (1+q)/2)
+	share := min(p.share, clip)
+	expected := logistic(logit(q) + beyond)
+	if p.share > clip {
+		expected = min(expected, clip)
 	}
-	z := (p.most - limit) / max(p.loose, 0.01)
-	return math.Log(max(0.5*math.Erfc(-z/math.Sqrt2), 1e-9))
+	expected = min(max(expected, 1e-12), 1-1e-12)
+	return p.effective * (share*math.Log(expected) + (1-share)*math.Log1p(-expected))
+}
+
+// Values of a percentile say how far the limit is where no request is beyond it
+// yet. Near the limit the percentile is taken to be a power of the rate, of an
+// unknown exponent; only levels whose value is within nearFactor of the limit
+// count, since further off curves bend. A value is uncertain by nearSpread, and
+// by nearNoise over the root of the requests beyond the percentile.
+const (
+	nearFactor = 2.5
+	nearSpread = 0.26 // of a time to a first token
+	paceSpread = 0.12 // of a pace, which is smoother
+	nearNoise  = 0.4
+	nearFill   = 0.3
+)
+
+var exponents = []float64{1, 1.5, 2.2, 3.3, 5, 7.5, 11, 16}
+
+func (s *Search) nearSpread(objective int) float64 {
+	if late(s.objectives[objective]) {
+		return nearSpread
+	}
+	return paceSpread
+}
+
+// nearness is the log likelihood of each limit by the values of the levels near
+// it, averaged over exponents.
+func nearness(grid []float64, points []point, q, own float64) []float64 {
+	out := make([]float64, len(grid))
+	for i, limit := range grid {
+		sum := 0.0
+		for _, k := range exponents {
+			l := 0.0
+			for _, p := range points {
+				if p.value < 1/nearFactor || p.value > nearFactor {
+					continue
+				}
+				spread := math.Hypot(math.Hypot(own, nearNoise/math.Sqrt(math.Sqrt(p.n*p.effective)*q+1)), k*math.Hypot(p.luck, p.fill/2))
+				z := (math.Log(p.value) - k*(p.rate-nearFill*p.fill-limit)) / spread
+				l -= 2*math.Log1p(z*z/3) + math.Log(spread)
+			}
+			sum += math.Exp(l)
+		}
+		out[i] = math.Log(max(sum/float64(len(exponents)), 1e-300))
+	}
+	return out
+}
+
+// mostly is the log of how likely a limit is beside the overload that says most
+// against it: a rate beyond what a server that cannot keep up completes is no
+// limit.
+func mostly(points []point, limit float64) float64 {
+	least := 0.0
+	for _, p := range points {
+		if !math.IsInf(p.most, 1) {
+			z := (p.most - limit) / max(p.loose, 0.01)
+			least = min(least, math.Log(max(0.5*math.Erfc(-z/math.Sqrt2), 1e-9)))
+		}
+	}
+	return least
 }
 
 func logit(p float64) float64    { return math.Log(p) - math.Log1p(-p) }
@@ -262,8 +376,26 @@ func (b *belief) below(other *belief) *belief {
 	return smaller
 }
 
-// blurred spreads a belief by what the model itself may be wrong about.
-func (b *belief) blurred() *belief {
+// misfit is by how much the model itself may be wrong about an objective. All
+// levels may be too short to show a queue that takes minutes to build up.
+func (s *Search) misfit(objective int) float64 {
+	if !late(s.objectives[objective]) {
+		return misfit
+	}
+	longest := time.Duration(0)
+	for _, l := range s.seen {
+		longest = max(longest, l.Duration)
+	}
+	return math.Hypot(lateMisfit, lateSpread*s.brief(longest))
+}
+
+// brief is the share of a sustained run that a level lacks.
+func (s *Search) brief(d time.Duration) float64 {
+	return max(1-float64(d)/float64(s.spec.Sustained), 0)
+}
+
+// blurred spreads a belief.
+func (b *belief) blurred(by float64) *belief {
 	out := &belief{grid: b.grid, chance: make([]float64, len(b.grid)), slope: b.slope}
 	total := 0.0
 	for i, from := range b.grid {
@@ -271,7 +403,7 @@ func (b *belief) blurred() *belief {
 			continue
 		}
 		for j, to := range b.grid {
-			z := (to - from) / misfit
+			z := (to - from) / by
 			w := b.chance[i] * math.Exp(-z*z/2)
 			out.chance[j] += w
 			total += w
@@ -310,20 +442,4 @@ func (b *belief) interval() (lo, hi float64) {
 func (b *belief) halfWidth() float64 {
 	lo, hi := b.interval()
 	return (hi - lo) / 2 / b.quantile(0.5)
-}
-
-// broken reports whether a level broke any objective by more than a factor of
-// what it allows. A factor above 1 is a first sight, for which one or two
-// violations are not enough.
-func (l seen) broken(objectives []slo.Objective, factor float64) (broken, judged bool) {
-	for i, e := range l.evidence {
-		if e.n == 0 || kindOf(objectives[i]) == rising {
-			continue
-		}
-		judged = true
-		bound := min(factor*allowed(objectives[i]), 0.9)
-		enough := factor == 1 || e.share*e.n >= fewestBroken
-		broken = broken || enough && e.share > bound
-	}
-	return broken, judged
 }

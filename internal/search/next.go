@@ -6,193 +6,298 @@ import (
 	"time"
 )
 
-// What a search spends before its sustained run.
+// How levels are placed.
 const (
-	// mostLoad is in seconds of load at the limit: a little less than half
-	// of what twelve levels of a minute take, evenly spaced to twice the
-	// limit.
-	mostLoad = 330.0
-	// probeStep is how much a probe that was kept is exceeded by the next.
-	probeStep = 2.0
-	// seenTwice is how many violations a level should be able to show where
-	// it runs at the allowed share.
-	seenTwice = 2.0
-	// A probe sees fewestProbed requests, if that takes no longer than
-	// longestProbe seconds.
-	fewestProbed = 20.0
-	longestProbe = 60.0
-	// glances is how many short looks come before the long one.
-	glances = 2
+	// stepUp is by how much the next level exceeds the highest that nothing
+	// broke, at most.
+	stepUp = 2.0
+	// stepDown is by how much it falls below what was broken, where a second
+	// level was and none was kept.
+	stepDown = 3.0
+	// Up to mostShort looks are as short as may be, and up to mostLooks more are
+	// planned, each lookGrowth times as long as the one before it.
+	mostShort = 4
+	// fewestLooks of the shortest must fit beside two sustained runs.
+	fewestLooks = 4
+	mostLooks   = 3
+	lookGrowth  = 1.5
+	// aimHigh and aimLow are where looks go before anything was broken, or kept.
+	aimHigh = 0.7
+	aimLow  = 0.4
+	// A sustained run goes to this quantile of the belief: to firstHold before
+	// one was met or missed, to lowHold after one was missed, and to nextHold
+	// to raise the rate that was held.
+	firstHold = 0.25
+	lowHold   = 0.05
+	nextHold  = 0.6
+	// leastHold of the middle is the lowest that a sustained run goes, so that
+	// what it holds is worth something and what it shows tells of the limit.
+	leastHold, lowestHold = 0.85, 0.75
+	// mostLevels ends a search whose levels keep telling nothing.
+	mostLevels = 60
 	// filling is the share of a level's requests that stays in flight where
 	// the server cannot keep up, or has only begun to fill.
 	filling = 0.15
-	// sightFactor times the allowed share is broken at first sight, where a
-	// short level shows at least fewestBroken.
-	sightFactor  = 2.0
-	fewestBroken = 3
-	// mostSustained is how many sustained runs are made: one to confirm, and
-	// more where that lowered the limit or left its interval wide.
-	mostSustained = 3
-	// mostLevels ends a search whose levels keep telling nothing.
-	mostLevels = 40
+	// sameRate is how far apart rates are that count as one.
+	sameRate = 0.02
 )
 
 // Next is the level to run, or nothing where the search is over.
 func (s *Search) Next() (Level, bool) {
-	level, ok := s.next()
-	if !ok || len(s.seen) >= mostLevels {
+	if s.ramped == 0 && len(s.seen) == 0 {
+		return s.ramp(), true
+	}
+	if len(s.seen) >= mostLevels || s.left() < s.cost(s.spec.Shortest) || len(s.seen) > 0 && !s.judged() {
 		return Level{}, false
 	}
-	level.Rate = min(max(level.Rate, s.spec.Floor), s.spec.Ceiling)
-	if s.spec.Budget > 0 {
-		left := s.spec.Budget - s.spent
-		if left < s.spec.Shortest || level.Purpose == Sustain && left < s.spec.Sustained {
-			return Level{}, false
+	b := s.belief()
+	if s.content(b) {
+		return Level{}, false
+	}
+	if looks := s.forLooks(); looks >= s.cost(s.spec.Shortest) {
+		return s.look(b, looks), true
+	}
+	return s.sustain(b), true
+}
+
+// forLooks is the time that looks have before the sustained runs, 0 where that
+// is over.
+func (s *Search) forLooks() time.Duration {
+	if s.made(Sustain) > 0 {
+		return 0
+	}
+	run, look := s.cost(s.sustained()), s.cost(s.spec.Shortest)
+	if s.spec.Budget >= likelyRamp+fewestLooks*look+2*run {
+		return s.left() - 2*run
+	}
+	if len(s.seen) == 0 {
+		return max(s.left()-run, look) // the run is then a little shorter
+	}
+	return s.left() - run
+}
+
+// look goes to where the limit is believed to be. Until the limit is between two
+// rates a short one tells enough; then looks grow, the better it is known.
+func (s *Search) look(b *belief, left time.Duration) Level {
+	shortest := s.cost(s.spec.Shortest)
+	whole := shortest
+	if kept, broken := s.bracket(); kept > 0 && (!math.IsInf(broken, 1) || len(s.seen) >= mostShort) {
+		weights, weight := 1.0, 1.0
+		for n := min(int(left/(2*shortest)), mostLooks-s.long()); n > 1; n-- {
+			weight *= lookGrowth
+			weights += weight
 		}
-		level.Duration = min(level.Duration, left)
+		whole = max(time.Duration(float64(left)/weights), shortest)
 	}
-	return level, true
+	if left-whole < shortest {
+		whole = left
+	}
+	return s.within(whole, s.reach(b.quantile(s.aim())), Look)
 }
 
-func (s *Search) next() (Level, bool) {
-	if rate, ok := s.probe(); ok {
-		return s.level(rate, min(fewestProbed/rate, longestProbe), Probe), true
-	}
-	if !s.bracket().closed() {
-		return Level{}, false // the limit lies outside the rates that may be offered
-	}
-	believed := s.belief()
-	if level, ok := s.narrow(believed); ok {
-		return level, true
-	}
-	return s.sustain(believed)
-}
-
-// narrow proposes a look at where the limit is believed to be: two glances,
-// and one long look with what the search may still spend.
-func (s *Search) narrow(believed *belief) (Level, bool) {
-	if s.made(Sustain) > 0 || believed.halfWidth() <= s.spec.Precision {
-		return Level{}, false
-	}
-	b := s.bracket()
-	rate := min(max(believed.quantile(0.5), b.kept), b.most())
-	left := mostLoad
+// long counts the looks that were longer than the shortest.
+func (s *Search) long() int {
+	n := 0
 	for _, l := range s.seen {
-		left -= l.Rate * l.Duration.Seconds() / rate
-	}
-	glance := max(3*s.spec.Shortest.Seconds(), seenTwice/(s.strictest()*rate))
-	seconds := left
-	if looks := s.made(Narrow); looks < glances && glance*float64(looks+1) < left/2 {
-		seconds = glance * float64(looks+1)
-	}
-	if seconds < glance {
-		return Level{}, false
-	}
-	return s.level(rate, seconds, Narrow), s.leaves(seconds)
-}
-
-// bracket is what the levels say at first sight: the highest rate that kept
-// every objective, the lowest that did not, and what that one completed. A
-// level whose requests in flight grew and grew counts as one that did not.
-// Where a short level says one thing and one at least as long the other, the
-// longer is believed: a queue takes its time to show.
-type bracket struct {
-	kept, broken, completed float64
-	filled                  bool // the lowest broken one only filled up
-}
-
-func (s *Search) bracket() bracket {
-	var kept, broken []seen
-	for _, l := range s.seen {
-		is, judged := l.broken(s.objectives, sightFactor)
-		switch {
-		case !judged:
-		case is || l.fills():
-			broken = append(broken, l)
-		default:
-			kept = append(kept, l)
+		if l.Duration > s.spec.Shortest*3/2 {
+			n++
 		}
 	}
-	b := bracket{broken: math.Inf(1), completed: math.Inf(1)}
-	for _, l := range kept {
-		if !slices.ContainsFunc(broken, func(o seen) bool { return o.Rate <= l.Rate && o.Duration >= l.Duration }) {
-			b.kept = max(b.kept, l.Rate)
-		}
-	}
-	for _, l := range broken {
-		if l.Rate < b.broken && !slices.ContainsFunc(kept, func(o seen) bool { return o.Rate >= l.Rate && o.Duration > l.Duration }) {
-			growth := max(l.Growth/max(float64(l.Requests), 1), 0)
-			b.broken, b.completed = l.Rate, l.Rate*(1-min(growth, 0.9))
-			is, _ := l.broken(s.objectives, sightFactor)
-			b.filled = !is
-		}
-	}
-	return b
+	return n
 }
 
-// fills reports whether so many requests stayed in flight, and so many more
-// than chance leaves there, that the level says nothing of what it would have
-// come to.
-func (l seen) fills() bool {
-	n := float64(l.Requests)
-	return l.Growth > filling*n && l.Growth > 4*math.Sqrt(n)
+// aim is the quantile of the belief that a look goes to: the middle once the
+// limit is between two rates, and towards the side that is open before.
+func (s *Search) aim() float64 {
+	switch kept, broken := s.bracket(); {
+	case math.IsInf(broken, 1):
+		return aimHigh
+	case kept == 0:
+		return aimLow
+	}
+	return 0.5
 }
 
-// closed reports whether the limit is between two rates.
-func (b bracket) closed() bool { return b.kept > 0 && !math.IsInf(b.broken, 1) }
-
-// most is the highest rate worth a look: what a broken level completed, or the
-// middle where that is more. One that only filled up may have been kept.
-func (b bracket) most() float64 {
+// sustain holds a rate that is likely to be met, as long as a sustained run is,
+// or as long as time is left. While nothing was broken it goes on upward.
+func (s *Search) sustain(b *belief) Level {
+	held, missed := s.held(), s.missed()
+	quantile, least := firstHold, leastHold
+	_, broken := s.bracket()
 	switch {
-	case !b.closed() || b.kept >= b.broken:
-		return math.Inf(1)
-	case b.filled:
-		return b.broken
+	case math.IsInf(broken, 1):
+		quantile = aimHigh
+	case held != nil:
+		quantile = nextHold
+	case missed:
+		quantile, least = lowHold, lowestHold
 	}
-	return max(b.completed, math.Sqrt(b.kept*b.broken))
+	rate := max(b.quantile(quantile), least*b.quantile(0.5))
+	if held != nil {
+		rate = max(rate, held.Rate*(1+sameRate))
+	}
+	l := s.within(min(s.left(), s.cost(s.sustained())), s.reach(rate), Sustain)
+	if !s.lasts(l) {
+		l.Purpose = Look
+	}
+	return l
 }
 
-// probe is the next rate while everything was kept, or everything broken.
-func (s *Search) probe() (rate float64, ok bool) {
-	b := s.bracket()
+// content reports whether more time would tell nothing that is asked for: the
+// limit is known well enough and a rate was held, or lies outside the rates
+// that may be offered.
+func (s *Search) content(b *belief) bool {
+	held := s.held()
+	kept, broken := s.bracket()
 	switch {
-	case len(s.seen) == 0:
-		return s.spec.Start, true
-	case b.closed():
-		return 0, false
-	case b.kept > 0:
-		return b.kept * probeStep, b.kept < s.spec.Ceiling
-	case math.IsInf(b.broken, 1):
-		return 0, false // nothing was judged
-	}
-	return min(b.broken/probeStep, max(b.completed*0.9, b.broken/8)), b.broken > s.spec.Floor
-}
-
-// level is a level of so many seconds, within what is allowed.
-func (s *Search) level(rate, seconds float64, purpose string) Level {
-	length := time.Duration(seconds * float64(time.Second)).Round(time.Second)
-	return Level{Rate: rate, Duration: min(max(length, s.spec.Shortest), s.spec.Longest), Purpose: purpose}
-}
-
-// strictest is the smallest share that an objective allows.
-func (s *Search) strictest() float64 {
-	share := 1.0
-	for _, o := range s.objectives {
-		if kindOf(o) != rising {
-			share = min(share, allowed(o))
-		}
-	}
-	return share
-}
-
-// leaves reports whether the budget, where it was meant for a sustained run,
-// still has room for it after so many seconds.
-func (s *Search) leaves(seconds float64) bool {
-	if s.spec.Budget < 2*s.spec.Sustained {
+	case kept >= s.spec.Ceiling*(1-sameRate) && held != nil && held.Rate >= kept*(1-sameRate):
+		return true
+	case broken <= s.spec.Floor*(1+sameRate) && kept == 0:
 		return true
 	}
-	return (s.spec.Budget - s.spent - s.spec.Sustained).Seconds() >= seconds
+	return held != nil && b.halfWidth() <= s.spec.Precision
+}
+
+// reach is a rate within what may be offered, no more than a step above what
+// nothing broke.
+func (s *Search) reach(rate float64) float64 {
+	if kept, broken := s.bracket(); kept > 0 && math.IsInf(broken, 1) {
+		rate = min(rate, stepUp*kept)
+	}
+	if kept, broken := s.bracket(); kept == 0 && len(s.seen) > 1 {
+		rate = min(rate, broken/stepDown)
+	}
+	return min(max(rate, s.spec.Floor), s.spec.Ceiling)
+}
+
+// level is a level whose load settles for so long before its window.
+func (s *Search) level(rate float64, settle, window time.Duration, purpose string) Level {
+	return Level{Rate: rate, Duration: round(window), Warmup: settle, Drain: s.drain(), Purpose: purpose, Draw: 1 + len(s.seen)}
+}
+
+// bracket is the highest rate at which the levels together kept every objective
+// and the server kept up, and the lowest at which one was broken.
+func (s *Search) bracket() (kept, broken float64) {
+	broken = math.Inf(1)
+	for _, g := range s.pooled() {
+		switch {
+		case !g.judged:
+		case g.broken:
+			broken = min(broken, g.rate)
+		case !g.fills:
+			kept = max(kept, g.rate)
+		}
+	}
+	return kept, broken
+}
+
+// group is several levels at nearly one rate.
+type group struct {
+	rate                  float64
+	judged, broken, fills bool
+}
+
+// pooled adds levels of nearly one rate up, by ascending rate.
+func (s *Search) pooled() []group {
+	order := slices.SortedFunc(slices.Values(s.seen), func(a, b seen) int { return int(math.Copysign(1, a.Rate-b.Rate)) })
+	var groups []group
+	for first := 0; first < len(order); {
+		last := first + 1
+		for last < len(order) && order[last].Rate <= order[first].Rate*(1+sameRate) {
+			last++
+		}
+		groups = append(groups, s.together(order[first:last]))
+		first = last
+	}
+	return groups
+}
+
+// together judges levels by their requests together.
+func (s *Search) together(levels []seen) group {
+	g := group{rate: levels[len(levels)-1].Rate}
+	g.fills = slices.ContainsFunc(levels, seen.fills)
+	for i, o := range s.objectives {
+		if kindOf(o) == rising {
+			continue
+		}
+		n, broken := 0.0, 0.0
+		for _, l := range levels {
+			n += l.evidence[i].n
+			broken += l.evidence[i].n * l.evidence[i].share
+		}
+		g.judged = g.judged || n > 0
+		overrun := slices.ContainsFunc(levels, func(l seen) bool { return s.overruns(l, i) })
+		g.broken = g.broken || n > 0 && (overrun || broken > allowed(o)*n+1e-9)
+	}
+	return g
+}
+
+// judged reports whether any level said anything about an objective.
+func (s *Search) judged() bool {
+	return slices.ContainsFunc(s.pooled(), func(g group) bool { return g.judged })
+}
+
+// fills reports whether so many requests stayed in flight, beyond what chance
+// leaves there and beyond a server that has only begun to fill, that it cannot
+// keep up.
+func (l seen) fills() bool {
+	n := float64(l.Requests)
+	growth := l.Growth - l.begun()
+	return growth > filling*n && growth > 4*math.Sqrt(n)
+}
+
+// overruns reports whether the queue of a level would outgrow what an objective
+// on lateness allows before a sustained run is over.
+func (s *Search) overruns(l seen, objective int) bool {
+	o := s.objectives[objective]
+	if !late(o) || !l.fills() {
+		return false
+	}
+	perSecond := (l.Growth - l.begun()) / l.Duration.Seconds()
+	wait := perSecond * s.spec.Sustained.Seconds() / max(l.Rate-perSecond, l.Rate/10)
+	return wait > o.Limit/1e9
+}
+
+// unseenE2E is by how much the mean request exceeds that of those that ended: in
+// a short level the long ones have not.
+const unseenE2E = 1.4
+
+// begun is by how many the requests in flight grow over the window only because
+// the load began a short while before it.
+func (l seen) begun() float64 {
+	mean := unseenE2E * l.E2E.Seconds()
+	if mean <= 0 {
+		return 0
+	}
+	from, to := l.Warmup.Seconds(), (l.Warmup + l.Duration).Seconds()
+	return l.Rate * mean * (math.Exp(-from/mean) - math.Exp(-to/mean))
+}
+
+// met reports whether every objective that was judged was met by the level's
+// own requests.
+func (s *Search) met(l seen) bool {
+	return s.together([]seen{l}).judged && !s.together([]seen{l}).broken
+}
+
+// held is the highest rate at which a sustained run was met, nil where none was.
+func (s *Search) held() *Held {
+	var held *Held
+	for _, l := range s.seen {
+		if !s.lasts(l.Level) || !s.met(l) || held != nil && held.Rate >= l.Rate {
+			continue
+		}
+		held = &Held{Rate: l.Rate, Seconds: l.Duration.Seconds()}
+	}
+	return held
+}
+
+// lasts reports whether a level is as long as a sustained run, but for what
+// warm-up and drain took more than was planned.
+func (s *Search) lasts(l Level) bool { return l.Duration >= s.sustained()*3/4 }
+
+// missed reports whether a sustained run was not met.
+func (s *Search) missed() bool {
+	return slices.ContainsFunc(s.seen, func(l seen) bool { return s.lasts(l.Level) && !s.met(l) })
 }
 
 // made counts the levels of a purpose.
@@ -204,30 +309,4 @@ func (s *Search) made(purpose string) int {
 		}
 	}
 	return n
-}
-
-// sustain proposes the run at the limit, again where one before lowered it or
-// the interval is wider than asked for.
-func (s *Search) sustain(believed *belief) (Level, bool) {
-	// A wide belief is no reason for a leap.
-	rate := min(believed.quantile(0.5), s.bracket().most())
-	firm := s.confirmed(rate) && believed.halfWidth() <= s.spec.Precision
-	if s.made(Sustain) >= mostSustained || firm {
-		return Level{}, false
-	}
-	return Level{Rate: rate, Duration: s.spec.Sustained, Purpose: Sustain, Draw: 1 + s.made(Sustain)}, true
-}
-
-// confirmed reports whether a sustained run kept every objective at the rate,
-// or below it by no more than the precision that is asked for.
-func (s *Search) confirmed(rate float64) bool {
-	for _, l := range s.seen {
-		if l.Purpose != Sustain || l.Duration < s.spec.Sustained || l.Rate < rate*(1-s.spec.Precision) {
-			continue
-		}
-		if broken, judged := l.broken(s.objectives, 1); judged && !broken {
-			return true
-		}
-	}
-	return false
 }

@@ -2,8 +2,11 @@ package search
 
 import (
 	"math"
+	"strconv"
+	"strings"
 	"time"
 
+	"redline/internal/metric"
 	"redline/internal/result"
 	"redline/internal/slo"
 )
@@ -13,6 +16,10 @@ type Observation struct {
 	// Objectives are the verdicts on the level's window, one for each
 	// objective of the search; those of others are ignored.
 	Objectives []slo.Verdict
+	// Values are the percentiles that the objectives are about over their
+	// limits, of the requests that have the figure; 0 is not known, and nil
+	// where none is.
+	Values []float64
 	// Requests is how many were due in the window.
 	Requests int
 	// Censored is how many of them were still running when the drain ended.
@@ -31,8 +38,14 @@ type Observation struct {
 	Latency float64
 	// Goodput and Completed are requests per second.
 	Goodput, Completed float64
-	// Spent is the load time with warm-up and cool-down; 0 is the level's
-	// length.
+	// E2E is the mean time of a request; 0 is not known.
+	E2E time.Duration
+	// Queued says of a ramp that a queue formed before its end, and InFlight how
+	// many requests were in flight then. E2E is that of a lone request.
+	Queued   bool
+	InFlight int
+	// Spent is the wall-clock time that the level took, all included; 0 is its
+	// warm-up and window.
 	Spent time.Duration
 }
 
@@ -40,11 +53,15 @@ type Observation struct {
 // in the p99 of ttft, or of e2e where nothing was streamed.
 func FromPoint(p result.Point) Observation {
 	o := Observation{Objectives: p.Objectives, Requests: p.Requests.Due, Censored: p.Requests.Censored, Completed: p.Rates.Completed}
+	o.Values = values(p)
 	if p.Window.Growth != nil {
 		o.Growth = *p.Window.Growth
 	}
 	if p.Rates.Asked != nil && *p.Rates.Asked > 0 {
 		o.Work = p.Rates.Offered / *p.Rates.Asked
+	}
+	if p.Latency.E2E != nil {
+		o.E2E = time.Duration(p.Latency.E2E.Mean * float64(time.Millisecond))
 	}
 	o.Overload = p.Window.Overload != nil && *p.Window.Overload
 	if p.Goodput != nil {
@@ -58,6 +75,28 @@ func FromPoint(p result.Point) Observation {
 		}
 	}
 	return o
+}
+
+// values reads the percentiles that objectives on first tokens and on pace are
+// about. That of whole replies is left out: those that a short level sees end
+// are the short ones.
+func values(p result.Point) []float64 {
+	list := make([]float64, len(p.Objectives))
+	some := false
+	for i, v := range p.Objectives {
+		about, err := slo.Parse(v.Objective)
+		if err != nil || about.P == 0 || v.Scope != (slo.Scope{}) || v.Limit <= 0 {
+			continue
+		}
+		dist := map[string]*metric.Dist{"ttft": p.Latency.TTFTDue, "tpot": p.Latency.TPOT}[about.Metric]
+		if value, ok := dist.Get("p" + strings.ReplaceAll(strconv.FormatFloat(100*about.P, 'g', 6, 64), ".", "")); ok {
+			list[i], some = value/v.Limit, true
+		}
+	}
+	if !some {
+		return nil
+	}
+	return list
 }
 
 // lengthWeight is how much of a request more lengths count for: a tenth more
@@ -99,6 +138,10 @@ func kindOf(o slo.Objective) kind {
 	return whole
 }
 
+// late reports whether an objective is about when something comes, so that a
+// queue breaks it in the end.
+func late(o slo.Objective) bool { return o.Metric == "ttft" || o.Metric == "ttfa" || o.Metric == "e2e" }
+
 // allowed is the share of requests that may break an objective. One on the
 // window as a whole may be broken in every other run.
 func allowed(o slo.Objective) float64 {
@@ -120,6 +163,7 @@ func allowed(o slo.Objective) float64 {
 // n is 0.
 type evidence struct {
 	n, share, effective float64
+	value               float64 // of the percentile over its limit; 0 is not known
 	standing            slo.Standing
 }
 
@@ -136,7 +180,7 @@ const (
 	// that is made of that.
 	usualCrowding = 6
 	mostCrowded   = 200
-	mostUnseen    = 20
+	mostUnseen    = 16
 	fewStretches  = 20
 )
 
@@ -158,7 +202,7 @@ func crowding(n, effective float64) float64 {
 // requests, so that of theirs only the share counts that the level's length is
 // of its.
 func (o Observation) evidence(about slo.Objective, length float64) evidence {
-	for _, v := range o.Objectives {
+	for i, v := range o.Objectives {
 		if v.Objective != about.Text || v.Scope != about.Scope || v.Standing == slo.NotJudged {
 			continue
 		}
@@ -169,6 +213,9 @@ func (o Observation) evidence(about slo.Objective, length float64) evidence {
 				broken -= min(broken, float64(o.Censored)) * max(1-length, 0)
 			}
 			e := evidence{n: n, share: broken / n, effective: n, standing: v.Standing}
+			if i < len(o.Values) {
+				e.value = o.Values[i]
+			}
 			if v.NEff != nil && *v.NEff > 0 {
 				e.effective = n / crowding(n, *v.NEff)
 			}

@@ -4,16 +4,18 @@
 // interval. It offers no load, reads no clock and keeps no file: a conductor
 // elsewhere runs the levels.
 //
-// The limit is the highest rate at which the expected share of requests that
-// break an objective, in a run of the sustained length, is at most what the
-// objective allows: 1 − p for a percentile p.
+// The limit is the highest rate at which at least half of the runs of the
+// sustained length meet every objective. A run meets a percentile objective
+// when its own share of requests beyond the limit is at most 1 − p.
 //
-// A search goes through three purposes. Probes double or halve the rate until
-// the limit is between two of them. Levels then go where the limit is believed
-// to be, and last the longer the better it is known: far from the limit a
-// glance is enough, near it only a long look tells. A sustained run at the
-// limit confirms or lowers it. Every level, whatever its purpose, adds to the
-// same belief; how evidence is weighed is told in belief.go.
+// A search has a budget of wall-clock time, and goes through three purposes. A
+// ramp whose rate doubles every second or two finds the scale, and warms the
+// server. Looks then go where the limit is believed to be. Sustained runs, of a
+// third of the budget and at most the sustained length, go a little below it, so
+// that there is a rate that was held, and lower where one was not met. Every
+// level, whatever its purpose, adds to the same belief, from which everything
+// that is answered comes; how evidence is weighed is told in belief.go, and how
+// time is divided in time.go.
 package search
 
 import (
@@ -26,19 +28,20 @@ import (
 
 // Spec says how far to search. The zero value of a field takes its default.
 type Spec struct {
-	// Sustained is the length of the run that the limit is about, 300 s.
+	// Sustained is the length of the runs that the limit is about, 3 minutes.
 	Sustained time.Duration `yaml:"sustained,omitempty"`
-	// Budget bounds the load time of everything, the sustained run included;
-	// 0 is no bound.
+	// Budget is the wall-clock time of the whole search: warm-ups, drains and
+	// sustained runs included. 10 minutes, or as much as gives sustained runs
+	// their length.
 	Budget time.Duration `yaml:"budget,omitempty"`
-	// Start is the first rate, 1 per second; a good guess saves probes.
+	// Start is the rate at which the ramp begins, 1 per second.
 	Start float64 `yaml:"start,omitempty"`
 	// Floor and Ceiling bound the rates that are offered: 0.05 and 100,000
 	// per second.
 	Floor   float64 `yaml:"floor,omitempty"`
 	Ceiling float64 `yaml:"ceiling,omitempty"`
-	// Shortest and Longest bound the length of a level before the sustained
-	// run: 10 s and the sustained length.
+	// Shortest and Longest bound the measured window of a level: a twelfth of
+	// the budget within 5 and 10 s, and the sustained length.
 	Shortest time.Duration `yaml:"shortest,omitempty"`
 	Longest  time.Duration `yaml:"longest,omitempty"`
 	// Precision is the half-width of the interval, relative to the limit, at
@@ -59,7 +62,7 @@ func (s Spec) Validate() error {
 			return fmt.Errorf("%s: want a positive number, or 0 for the default, got %g", f.key, f.value)
 		}
 	}
-	full := s.filled()
+	full := s.Complete()
 	switch {
 	case full.Floor > full.Ceiling:
 		return fmt.Errorf("floor: %g is above the ceiling of %g requests per second", full.Floor, full.Ceiling)
@@ -77,13 +80,13 @@ func (s Spec) Validate() error {
 	return nil
 }
 
-// filled gives the spec with every default in its place.
-func (s Spec) filled() Spec {
+// Complete gives the spec with every default in its place.
+func (s Spec) Complete() Spec {
 	for _, f := range []struct {
 		value    *time.Duration
 		standard time.Duration
 	}{
-		{&s.Sustained, 300 * time.Second}, {&s.Shortest, 10 * time.Second},
+		{&s.Sustained, 180 * time.Second},
 	} {
 		if *f.value == 0 {
 			*f.value = f.standard
@@ -99,8 +102,17 @@ func (s Spec) filled() Spec {
 			*f.value = f.standard
 		}
 	}
+	if s.Shortest == 0 {
+		s.Shortest = 10 * time.Second
+		if s.Budget > 0 {
+			s.Shortest = min(max(s.Budget/12, 5*time.Second), s.Shortest)
+		}
+	}
 	if s.Longest == 0 {
 		s.Longest = s.Sustained
+	}
+	if s.Budget == 0 {
+		s.Budget = max(defaultBudget, (sustainedPart * s.Sustained).Round(time.Second))
 	}
 	if s.Start == 0 {
 		s.Start = min(max(1, s.Floor), s.Ceiling)
@@ -110,20 +122,27 @@ func (s Spec) filled() Spec {
 
 // Level is a load to offer.
 type Level struct {
-	Rate     float64       `json:"rate"`
+	// Rate is in requests per second. A ramp begins at From and has risen to
+	// Rate at its end; From is 0 for a level.
+	Rate float64 `json:"rate"`
+	From float64 `json:"from,omitempty"`
+	// Duration is that of the measured window. The load runs for Warmup before
+	// it, and for at most Drain after it, until the window's requests have
+	// ended.
 	Duration time.Duration `json:"duration_ns"`
+	Warmup   time.Duration `json:"warmup_ns"`
+	Drain    time.Duration `json:"drain_ns"`
 	Purpose  string        `json:"purpose"`
-	// Draw numbers the sessions and gaps to use. Levels of one draw use the
-	// same ones, with the gaps scaled by the rate; a sustained run has a draw
-	// of its own, so that luck cannot confirm itself.
+	// Draw numbers the sessions and gaps to use: every level has its own, so
+	// that what one drew tells nothing about the next.
 	Draw int `json:"draw"`
 }
 
 // The purposes of a level.
 const (
-	Probe   = "probe"   // to get the limit between two rates
-	Narrow  = "narrow"  // to learn where between them it is
-	Sustain = "sustain" // to confirm or lower it
+	Ramp    = "ramp"    // to find the scale
+	Look    = "look"    // to learn where the limit is
+	Sustain = "sustain" // to hold a rate
 )
 
 // Search is a search under way.
@@ -132,6 +151,9 @@ type Search struct {
 	objectives []slo.Objective
 	seen       []seen
 	spent      time.Duration
+	ramped     float64       // the scale that the ramp found, 0 before it
+	queued     bool          // a queue formed there
+	e2e        time.Duration // mean of a request, as of the last level that knew it
 }
 
 // seen is a level and what came of it.
@@ -146,7 +168,10 @@ func New(spec Spec, objectives []slo.Objective) (*Search, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Search{spec: spec.filled(), objectives: objectives}
+	s := &Search{spec: spec.Complete(), objectives: objectives}
+	if least := s.spec.LeastBudget(); s.spec.Budget < least {
+		return nil, fmt.Errorf("a budget of %v is too short for a ramp and two levels of %v: want at least %v", s.spec.Budget, s.spec.Shortest, least)
+	}
 	for _, o := range objectives {
 		if kindOf(o) != rising {
 			return s, nil
@@ -156,19 +181,29 @@ func New(spec Spec, objectives []slo.Objective) (*Search, error) {
 }
 
 // Observe takes in what came of a level. Levels may come in any order, also
-// ones that Next did not ask for: a search is resumed by telling it again what
-// was seen before.
+// ones that Next did not ask for: a search is resumed by repeating what was
+// seen before.
 func (s *Search) Observe(l Level, o Observation) {
 	if !(l.Rate > 0) || l.Duration <= 0 {
 		return
 	}
 	if o.Spent == 0 {
-		o.Spent = l.Duration
+		o.Spent = l.Warmup + l.Duration
 	}
 	s.spent += o.Spent
+	if o.E2E > 0 {
+		s.e2e = o.E2E
+	}
+	if l.Purpose == Ramp {
+		s.ramped, s.queued = scale(l, o), o.Queued
+		return
+	}
 	one := seen{Level: l, Observation: o}
 	for _, objective := range s.objectives {
 		one.evidence = append(one.evidence, o.evidence(objective, float64(l.Duration)/float64(s.spec.Sustained)))
 	}
 	s.seen = append(s.seen, one)
 }
+
+// Pass counts time that was spent on a level of which nothing is used.
+func (s *Search) Pass(d time.Duration) { s.spent += d }

@@ -7,22 +7,25 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"redline/internal/slo"
 	"redline/internal/stats"
 )
 
-// trial is one whole search in virtual time. searched and sustained are the
-// requests due in windows, before the sustained runs and in them; offered is
-// everything, warm-ups and cool-downs too.
+// trial is one whole search in virtual time, and how long it took by the clock.
 type trial struct {
-	answer                       Limit
-	levels                       []Level
-	searched, sustained, offered int
+	answer Limit
+	levels []Level
+	clock  time.Duration
 }
 
-// runSearch conducts a search against an engine as the program does it: every
-// level is measured by package metric, and the luck of its draw is told.
+// setUp is the time that the program takes between two stages.
+const setUp = 400 * time.Millisecond
+
+// runSearch conducts a search against an engine as the program does it: the
+// ramp is watched, every level has its warm-up, window and drain and is measured
+// by package metric, the luck of its draw is told, and all of it takes time.
 func runSearch(t testing.TB, e engine, seed uint64, spec Spec, objectives ...slo.Objective) trial {
 	t.Helper()
 	s, err := New(spec, objectives)
@@ -31,22 +34,24 @@ func runSearch(t testing.TB, e engine, seed uint64, spec Spec, objectives ...slo
 	}
 	var got trial
 	for level, ok := s.Next(); ok; level, ok = s.Next() {
-		g := e.level(t, 1000*seed+uint64(level.Draw), level.Rate, level.Duration)
-		o := FromPoint(g.point(t, level.Rate, objectives))
-		if e.drawsLengths {
-			prompt, output := g.meanShape()
-			mean := chatMean()
-			o.Work = Luck(o.Work, prompt/mean[0], output/mean[1])
+		draw := 1000*seed + uint64(level.Draw)
+		var o Observation
+		if level.Purpose == Ramp {
+			level.Duration, o = e.ramp(t, draw, level)
+			o.Spent = level.Duration + setUp
+		} else {
+			g := e.level(t, draw, level)
+			o = FromPoint(g.point(t, level.Rate, objectives))
+			if e.drawsLengths {
+				prompt, output := g.meanShape()
+				mean := chatMean()
+				o.Work = Luck(o.Work, prompt/mean[0], output/mean[1])
+			}
+			o.Spent = time.Duration(g.over) + setUp
 		}
 		s.Observe(level, o)
-		got.levels = append(got.levels, level)
-		got.offered += len(g.trips)
-		if level.Purpose == Sustain {
-			got.sustained += o.Requests
-		} else {
-			got.searched += o.Requests
-		}
-		if len(got.levels) > 60 {
+		got.clock += o.Spent
+		if got.levels = append(got.levels, level); len(got.levels) > 60 {
 			t.Fatalf("no end after %v", got.levels)
 		}
 	}
@@ -80,18 +85,20 @@ func (g stage) meanShape() (prompt, output float64) {
 
 // firstSeed begins the seeds of the trials. The constants of the belief were
 // chosen on the seeds from 1 to 100 (REDLINE_LIMIT_SEED=1).
-const firstSeed = 2001
+const firstSeed = 3001
+
+func first(t testing.TB) int { return cmp.Or(count(t, "REDLINE_LIMIT_SEED"), firstSeed) }
 
 // runTrials runs n searches, one on each processor.
-func runTrials(t testing.TB, e engine, n int, o slo.Objective) []trial {
+func runTrials(t testing.TB, e engine, n int, budget time.Duration, o slo.Objective) []trial {
 	trials := make([]trial, n)
-	first := cmp.Or(count(t, "REDLINE_LIMIT_SEED"), firstSeed)
+	seed := first(t)
 	parts := runtime.GOMAXPROCS(0)
 	var all sync.WaitGroup
 	for part := range parts {
 		all.Go(func() {
 			for i := part; i < n; i += parts {
-				trials[i] = runSearch(t, e, uint64(first+i), Spec{}, o)
+				trials[i] = runSearch(t, e, uint64(seed+i), Spec{Budget: budget}, o)
 			}
 		})
 	}
@@ -100,40 +107,47 @@ func runTrials(t testing.TB, e engine, n int, o slo.Objective) []trial {
 }
 
 // score is how trials compare with the truth. Errors and half-widths are
-// shares of the truth; loads are in seconds at the limit, of which twelve even
-// levels of a minute to twice the limit take 780.
+// shares of the truth, clocks of the budget.
 type score struct {
-	trials, covered, confirmed    int
-	errors, signed, halves        []float64
-	search, everything, withWarms []float64
+	trials, covered        int
+	held                   int // near the limit
+	open                   int // ended in "at least"
+	errors, signed, halves []float64
+	clocks                 []float64
 }
 
-func (s *score) add(g trial, limit float64) {
+// heldWithin is how near to the limit a rate that was held must be.
+const heldWithin = 0.15
+
+func (s *score) add(g trial, limit float64, budget time.Duration) {
 	a := g.answer
 	s.trials++
-	if a.Interval[0] <= limit && limit <= a.Interval[1] {
+	if a.Interval[0] <= limit && (limit <= a.Interval[1] || a.Standing == AtLeast) {
 		s.covered++
 	}
-	if a.Confirmed {
-		s.confirmed++
+	if a.Held != nil && math.Abs(a.Held.Rate/limit-1) <= heldWithin {
+		s.held++
 	}
 	s.errors = append(s.errors, math.Abs(a.Rate/limit-1))
 	s.signed = append(s.signed, a.Rate/limit-1)
-	s.halves = append(s.halves, (a.Interval[1]-a.Interval[0])/2/limit)
-	s.search = append(s.search, float64(g.searched)/limit)
-	s.everything = append(s.everything, float64(g.searched+g.sustained)/limit)
-	s.withWarms = append(s.withWarms, float64(g.offered)/limit)
+	half := (a.Interval[1] - a.Interval[0]) / 2 / limit
+	if a.Standing == AtLeast {
+		half = 1 // nothing is known above
+		s.open++
+	}
+	s.halves = append(s.halves, half)
+	s.clocks = append(s.clocks, g.clock.Seconds()/budget.Seconds())
 }
 
 func (s *score) join(other score) {
 	s.trials += other.trials
 	s.covered += other.covered
-	s.confirmed += other.confirmed
+	s.held += other.held
+	s.open += other.open
 	s.errors = append(s.errors, other.errors...)
+	s.signed = append(s.signed, other.signed...)
 	s.halves = append(s.halves, other.halves...)
-	s.search = append(s.search, other.search...)
-	s.everything = append(s.everything, other.everything...)
-	s.withWarms = append(s.withWarms, other.withWarms...)
+	s.clocks = append(s.clocks, other.clocks...)
 }
 
 func quantile(values []float64, p float64) float64 {

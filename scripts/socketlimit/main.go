@@ -105,7 +105,7 @@ func document(dir string) error {
 	if err != nil {
 		return err
 	}
-	table := "| seed | found | 90 % interval | truth | off by | covered | confirmed | load | run |\n|---|---|---|---|---|---|---|---|---|\n"
+	table := "| seed | found | 90% interval | truth | off by | covered | held | clock | run |\n|---|---|---|---|---|---|---|---|---|\n"
 	for _, seed := range seeds {
 		text, err := os.ReadFile(filepath.Join(at(dir, seed), "result.json"))
 		if err != nil {
@@ -132,8 +132,12 @@ func row(seed int, r *result.Result, want float64) string {
 	case r.Verdict.Valid != result.Valid:
 		valid = "invalid: " + strings.Join(r.Verdict.Reasons, "; ")
 	}
-	return fmt.Sprintf("| %d | %.2f | %.2f–%.2f | %.2f | %+.1f %% | %s | %s | %.0f s | %s |\n", seed, l.Rate, l.Interval[0], l.Interval[1], want,
-		100*(l.Rate/want-1), yes(l.Interval[0] <= want && want <= l.Interval[1]), yes(l.Confirmed), l.LoadS, valid)
+	held := "none"
+	if l.Held != nil {
+		held = fmt.Sprintf("%.2f for %.0f s", l.Held.Rate, l.Held.Seconds)
+	}
+	return fmt.Sprintf("| %d | %.2f | %.2f–%.2f | %.2f | %+.1f%% | %s | %s | %.0f s | %s |\n", seed, l.Rate, l.Interval[0], l.Interval[1], want,
+		100*(l.Rate/want-1), yes(l.Interval[0] <= want && want <= l.Interval[1]), held, l.LoadS, valid)
 }
 
 func yes(b bool) string {

@@ -1,0 +1,103 @@
+package search
+
+import "time"
+
+// How time is divided. After the ramp, looks come first and sustained runs last.
+// A sustained run takes a third of the budget; where two of them leave time for
+// a look both are planned, so that one that was not met can be repeated lower.
+const (
+	defaultBudget = 10 * time.Minute
+	// sustainedPart of the budget is what a sustained run takes: a third.
+	sustainedPart = 3
+	// A level settles for twice the mean request, within these bounds, but for
+	// no more than settlePart of its whole time and at least half of the
+	// shortest window.
+	leastSettle = 3 * time.Second
+	mostSettle  = 30 * time.Second
+	settlePart  = 3
+	// leastDrain is what the last requests of a level get at least, and
+	// mostDrain what they get at most where no objective allows longer.
+	leastDrain = time.Second
+	mostDrain  = 60 * time.Second
+	drainPart  = 8 // of the budget is the most that a drain takes
+	// between is the time that passes between two levels without load.
+	between = 500 * time.Millisecond
+	// likelyRamp is how long a ramp probably takes.
+	likelyRamp = 12 * time.Second
+)
+
+// LeastBudget is the shortest in which two levels fit behind the ramp.
+func (s Spec) LeastBudget() time.Duration {
+	s = s.Complete()
+	level := s.Shortest + s.settle() + leastDrain + between
+	return roundUp(max(min(likelyRamp, 2*s.Shortest), time.Second) + 2*level)
+}
+
+// settle is the shortest warm-up of a level.
+func (s Spec) settle() time.Duration { return min(leastSettle, s.Shortest/2) }
+
+// round is a length that reads well.
+func round(d time.Duration) time.Duration {
+	if d < 5*time.Second {
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Second)
+}
+
+func roundUp(d time.Duration) time.Duration {
+	if r := round(d); r >= d {
+		return r
+	}
+	return round(d + time.Second/2)
+}
+
+// sustained is how long a sustained run of this search is.
+func (s *Search) sustained() time.Duration {
+	return round(min(max(s.spec.Budget/sustainedPart, s.spec.Shortest), s.spec.Sustained))
+}
+
+// left is what remains of the budget.
+func (s *Search) left() time.Duration { return s.spec.Budget - s.spent }
+
+// Repeatable reports whether a level can be run twice within the budget.
+func (s *Search) Repeatable(l Level) bool {
+	return s.left() >= 2*(l.Warmup+l.Duration+l.Drain+between)
+}
+
+// settle is the warm-up of a level that takes so long as a whole: only the
+// change of load has to settle, since the ramp has warmed the server.
+func (s *Search) settle(whole time.Duration) time.Duration {
+	least := s.spec.settle()
+	settle := min(max(2*s.e2e, least), mostSettle, max(whole/settlePart, least))
+	return settle.Round(100 * time.Millisecond)
+}
+
+// drain is how long the last requests of a level need to show what they break:
+// what an objective allows them, and a mean request for the pace of tokens. A
+// small budget cuts it.
+func (s *Search) drain() time.Duration {
+	drain := leastDrain
+	for _, o := range s.objectives {
+		switch o.Metric {
+		case "ttft", "ttfa", "e2e":
+			drain = max(drain, time.Duration(1.1*o.Limit))
+		case "throughput", "kv", "cost", "error", "reject", "retry":
+		default:
+			drain = max(drain, min(s.e2e, mostDrain))
+		}
+	}
+	return min(drain, s.spec.Budget/drainPart).Round(100 * time.Millisecond)
+}
+
+// cost is what a level of that window takes.
+func (s *Search) cost(window time.Duration) time.Duration {
+	whole := window * settlePart / (settlePart - 1)
+	return s.settle(whole) + window + s.drain() + between
+}
+
+// within is a level whose whole takes so long.
+func (s *Search) within(whole time.Duration, rate float64, purpose string) Level {
+	settle := s.settle(whole)
+	window := whole - settle - s.drain() - between
+	return s.level(rate, settle, min(max(window, s.spec.Shortest), s.spec.Longest), purpose)
+}
