@@ -49,7 +49,7 @@ func (x *conductor) findLimit(ctx context.Context) error {
 		return err
 	}
 	defer func() { x.answer(s); x.endLimit(s) }()
-	f := finder{conductor: x, search: s}
+	f := finder{conductor: x, search: s, before: x.timesBefore()}
 	f.prompt, f.output = x.target.MeanLengths(x.Config)
 	for {
 		level, ok := s.Next()
@@ -96,6 +96,22 @@ type finder struct {
 	search         *search.Search
 	prompt, output float64 // mean tokens of the workload
 	lost           int     // levels in a row that do not count
+	// before is how long the stages took that were run before, by directory.
+	before map[string]time.Duration
+}
+
+// timesBefore reads how long the stages of a search took that is resumed.
+func (x *conductor) timesBefore() map[string]time.Duration {
+	times := map[string]time.Duration{}
+	if x.Resume == "" {
+		return times
+	}
+	if was, err := x.dir.Result(); err == nil { // one that was killed in its first stage has none
+		for _, s := range was.Stages {
+			times[s.Dir] = time.Duration(s.TookS * float64(time.Second))
+		}
+	}
+	return times
 }
 
 // ramp finds the scale of the server.
@@ -198,12 +214,18 @@ func (f *finder) level(ctx context.Context, l search.Level) error {
 	return f.judgeAccepted()
 }
 
-// took is the wall-clock time of a stage: since it was begun, or as its records
-// have it where it was kept from before.
+// took is the wall-clock time of the last stage: since it was begun, or as it
+// was noted where it was kept from before.
 func (f *finder) took(begun time.Time, p result.Point) (time.Duration, error) {
-	passed := time.Since(begun)
+	stage := &f.res.Stages[len(f.res.Stages)-1]
 	recorded, err := f.spent(p)
-	return max(passed, recorded+f.conductor.lost), err
+	recorded += f.conductor.lost
+	took := time.Since(begun)
+	if took < recorded { // it was not run now
+		took = max(recorded, f.before[stage.Dir])
+	}
+	stage.TookS = took.Seconds()
+	return took, err
 }
 
 // judgeAccepted adds to the last point what its records say of the stopping
@@ -238,15 +260,16 @@ func (x *conductor) judgeAccepted() error {
 
 // luck is the work that the window's requests brought over what was promised:
 // as many as came, with the lengths that they asked for against those that the
-// workload has in the mean.
+// workload has in the mean. Those that the drain cut off count too: they are the
+// long ones.
 func luck(p result.Point, requests, prompt, output float64) float64 {
 	over := func(asked int64, mean float64) float64 {
-		if mean <= 0 || p.Requests.OK == 0 {
+		if mean <= 0 || p.Requests.Due == 0 {
 			return 0
 		}
-		return float64(asked) / float64(p.Requests.OK) / mean
+		return float64(asked) / float64(p.Requests.Due) / mean
 	}
-	return search.Luck(requests, over(p.Tokens.AskedPrompt, prompt), over(p.Tokens.AskedOutput, output))
+	return search.Luck(requests, over(p.Tokens.DuePrompt, prompt), over(p.Tokens.DueOutput, output))
 }
 
 // fourDigits rounds a rate to what a person would have asked for.

@@ -227,6 +227,8 @@ func (c *collector) addRequest(r *record.Record, k keys) {
 		prompt: int32(r.PromptTokens), cached: int32(r.CachedTokens), output: int32(r.OutputTokens),
 		kvTokens: int32(max(r.PromptTokens, r.AskedPrompt) + r.OutputTokens), fluidity: float32(math.NaN()),
 		sent: r.Sent != 0, retried: r.Try > 1, short: r.Short(), reconnects: int32(r.Reconnects)}
+	c.tokens.DuePrompt += int64(r.AskedPrompt)
+	c.tokens.DueOutput += int64(r.AskedOutput)
 	if r.Outcome == llm.OK {
 		if r.Streamed {
 			c.addStream(r, &q)

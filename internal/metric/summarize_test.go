@@ -61,7 +61,7 @@ func TestSummaryOfAHandful(t *testing.T) {
 			Lag: &Dist{N: 3, Mean: 0.333333, Max: 1, P: map[string]float64{ // 0 0 1
 				"p50": 0, "p75": 0.5, "p90": 0.8, "p95": 0.9, "p99": 0.98, "p999": 0.998}},
 		},
-		Tokens: Tokens{Prompt: 2500, Cached: 100, Output: 6, AskedPrompt: 2480, AskedOutput: 7,
+		Tokens: Tokens{Prompt: 2500, Cached: 100, Output: 6, AskedPrompt: 2480, AskedOutput: 7, DuePrompt: 4080, DueOutput: 13,
 			Counted: map[string]int{"usage": 2}, Events: 9, PromptLengths: two(500, 2000), OutputLengths: same(2, 3)},
 		// Two of those due were answered; three answers ended in the window.
 		// Seven tokens arrived; the first outputs of 400 + 100 cached and of

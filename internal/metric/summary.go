@@ -142,12 +142,16 @@ type Tokens struct {
 	// absent where no objective is about single requests.
 	Accepted *int64 `json:"accepted,omitempty"`
 	// Lost is output of requests that did not end ok.
-	Lost        int64          `json:"lost,omitempty"`
-	AskedPrompt int64          `json:"asked_prompt"`
-	AskedOutput int64          `json:"asked_output"`
-	Counted     map[string]int `json:"counted"` // requests by the source of their output count
-	Events      int64          `json:"events"`
-	Coalesced   int64          `json:"coalesced"` // output events whose time is only bounded
+	Lost        int64 `json:"lost,omitempty"`
+	AskedPrompt int64 `json:"asked_prompt"`
+	AskedOutput int64 `json:"asked_output"`
+	// DuePrompt and DueOutput are what all requests due asked for, answered or
+	// not.
+	DuePrompt int64          `json:"due_prompt,omitempty"`
+	DueOutput int64          `json:"due_output,omitempty"`
+	Counted   map[string]int `json:"counted"` // requests by the source of their output count
+	Events    int64          `json:"events"`
+	Coalesced int64          `json:"coalesced"` // output events whose time is only bounded
 	// Buffered is ok replies most of whose events share their time with
 	// another: something on the way holds them back.
 	Buffered int `json:"buffered"`

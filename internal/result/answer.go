@@ -199,6 +199,9 @@ type Stage struct {
 	// measured.
 	Point   *int   `json:"point,omitempty"`
 	Purpose string `json:"purpose,omitempty"`
+	// TookS is the wall-clock time of a level of a search, which plans the next
+	// ones by it, also when it is resumed.
+	TookS float64 `json:"took_s,omitempty"`
 	// LeftOut says why the stage does not count in the answer.
 	LeftOut string `json:"left_out,omitempty"`
 	// The row of a matrix: what is supposed, what is asked, what is expected,

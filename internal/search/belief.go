@@ -55,6 +55,7 @@ const (
 	widePoints     = 91
 	misfit         = 0.028
 	lateMisfit     = 0.042
+	replyMisfit    = 0.045
 )
 
 // slopes is the grid of logits per unit of ln rate.
@@ -377,7 +378,8 @@ func (b *belief) below(other *belief) *belief {
 }
 
 // misfit is by how much the model itself may be wrong about an objective. All
-// levels may be too short to show a queue that takes minutes to build up.
+// levels may be too short to show a queue that takes minutes to build up, and
+// replies that last as long as a level are seen only in part.
 func (s *Search) misfit(objective int) float64 {
 	if !late(s.objectives[objective]) {
 		return misfit
@@ -386,7 +388,11 @@ func (s *Search) misfit(objective int) float64 {
 	for _, l := range s.seen {
 		longest = max(longest, l.Duration)
 	}
-	return math.Hypot(lateMisfit, lateSpread*s.brief(longest))
+	by := math.Hypot(lateMisfit, lateSpread*s.brief(longest))
+	if s.objectives[objective].Metric == "e2e" {
+		by = math.Hypot(by, replyMisfit)
+	}
+	return by
 }
 
 // brief is the share of a sustained run that a level lacks.

@@ -28,12 +28,13 @@ const (
 func main() {
 	log.SetFlags(0)
 	redline := flag.String("redline", "bin/redline", "the program")
-	dir := flag.String("dir", "runs/socketlimit", "where the searches lie; one that was cut short is gone on with")
+	dir := flag.String("dir", "runs/socketlimit", "where the searches lie; one that was cut short is resumed")
 	together := flag.Bool("together", false, "run the searches side by side: only on a machine with cores to spare")
 	only := flag.Bool("table", false, "only write the table, of the searches in -dir")
+	budget := flag.String("budget", "10m", "the time that each search may take")
 	flag.Parse()
 	if !*only {
-		if err := search(*redline, *dir, *together); err != nil {
+		if err := search(*redline, *dir, *budget, *together); err != nil {
 			log.Fatal("socketlimit: ", err)
 		}
 	}
@@ -45,11 +46,11 @@ func main() {
 var seeds = []int{11, 12}
 
 // search runs the searches, one after another or side by side.
-func search(redline, dir string, together bool) error {
+func search(redline, dir, budget string, together bool) error {
 	errs := make([]error, len(seeds))
 	var all sync.WaitGroup
 	for i, seed := range seeds {
-		all.Go(func() { errs[i] = one(redline, at(dir, seed), seed) })
+		all.Go(func() { errs[i] = one(redline, at(dir, seed), budget, seed) })
 		if !together {
 			all.Wait()
 		}
@@ -60,10 +61,10 @@ func search(redline, dir string, together bool) error {
 
 func at(dir string, seed int) string { return filepath.Join(dir, fmt.Sprint("seed-", seed)) }
 
-// one runs a search, or goes on with it. Exit codes that are verdicts are no
+// one runs a search, or resumes it. Exit codes that are verdicts are no
 // errors.
-func one(redline, dir string, seed int) error {
-	args := []string{"sweep", "--find-limit", "--slo", objective, "--seed", fmt.Sprint(seed), "--out", dir}
+func one(redline, dir, budget string, seed int) error {
+	args := []string{"sweep", "--find-limit", "--budget", budget, "--slo", objective, "--seed", fmt.Sprint(seed), "--out", dir}
 	if _, err := os.Stat(filepath.Join(dir, "experiment.json")); err == nil {
 		args = []string{"sweep", "--resume", dir}
 	}
