@@ -4,10 +4,11 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 BUILD   := CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)"
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
 FUZZTIME ?= 10m
-.PHONY: help build run test check cross fuzz bench floor accuracy peers real tune twin offered soak limit verdicts trials golden dist clean scrape
+.PHONY: help build run test check cross fuzz bench floor accuracy peers real tune twin offered soak limit verdicts trials golden release vuln dist clean scrape
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,6 +83,11 @@ trials: ## how often a comparison calls a difference where there is none, and fi
 golden: ## rewrite golden files, schemas and generated docs
 	go generate ./internal/schema
 	go test ./internal/report ./internal/config -update
+
+release: check vuln dist ## what a release must pass, and its binaries
+
+vuln: ## known vulnerabilities of what the binary calls (asks vuln.go.dev, which not every network reaches)
+	$(GOVULNCHECK) ./...
 
 dist: ## build release binaries into dist/
 	@mkdir -p dist
