@@ -86,7 +86,7 @@ golden: ## rewrite golden files, schemas and generated docs
 
 release: check vuln dist ## what a release must pass, and its binaries
 
-vuln: ## known vulnerabilities of what the binary calls (asks vuln.go.dev, which not every network reaches)
+vuln: ## known vulnerabilities of what the binary calls (asks the Go vulnerability database, which not every network reaches)
 	$(GOVULNCHECK) ./...
 
 dist: ## build release binaries into dist/

@@ -54,7 +54,7 @@ func TestARunGoesOnUntilItIsDecided(t *testing.T) {
 		least, most     float64
 	}{
 		{"nothing comes in time", "ttft:p99<5ms", slo.Missed, 60, 60},
-		{"healthy", "ttft:p99<500ms", slo.Met, 60, 250},
+		{"healthy", "ttft:p99<500ms", slo.Met, 60, 150},
 		{"at the limit", "", slo.Undecided, 300, 300},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
