@@ -19,16 +19,19 @@ accelerators:
   - {name: brick, bf16_tflops: 10, memory_gib: 8, bandwidth_gbs: 100}
 `
 
+// publishedModel is a model's config.json.
+const publishedModel = `{"model_type":"llama","hidden_size":4096,"intermediate_size":14336,"num_attention_heads":32,"num_hidden_layers":32,` +
+	`"num_key_value_heads":8,"vocab_size":128256,"max_position_embeddings":8192,"torch_dtype":"bfloat16"}`
+
 // catalogFiles are a catalog, a published model and a broken one.
 func catalogFiles(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"mine.yaml": mineYAML,
-		"published/config.json": `{"model_type":"llama","hidden_size":4096,"intermediate_size":14336,"num_attention_heads":32,"num_hidden_layers":32,` +
-			`"num_key_value_heads":8,"vocab_size":128256,"max_position_embeddings":8192,"torch_dtype":"bfloat16"}`,
-		"broken/config.json": `{"model_type":"llama","num_hidden_layers":32,"hidden_size":"wide"}`,
-		"wrong.yaml":         "models:\n  - {name: tiny, layers: many}\n",
+		"mine.yaml":             mineYAML,
+		"published/config.json": publishedModel,
+		"broken/config.json":    `{"model_type":"llama","num_hidden_layers":32,"hidden_size":"wide"}`,
+		"wrong.yaml":            "models:\n  - {name: tiny, layers: many}\n",
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

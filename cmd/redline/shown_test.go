@@ -1,0 +1,450 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"redline/internal/result"
+	"redline/internal/sim"
+)
+
+// shownTogether is how many of the commands run at a time: they wait far more
+// than they compute.
+const shownTogether = 6
+
+// shownLimit is what one scaled command may take, on a busy machine too.
+const shownLimit = 3 * time.Minute
+
+// TestShownCommandsRun runs every command of the README and of every --help
+// against servers and files of its own, in seconds in place of minutes, and
+// looks at how it ends. The tables below say what takes the place of what: a
+// command, a server or a file that they do not know fails.
+func TestShownCommandsRun(t *testing.T) {
+	t.Parallel()
+	s := newShowcase(t)
+	var wait sync.WaitGroup
+	free := make(chan struct{}, shownTogether)
+	for _, group := range shownGroups(t) {
+		wait.Go(func() {
+			free <- struct{}{}
+			defer func() { <-free }()
+			kept := map[string]string{}
+			for _, c := range group {
+				t.Run(c.where+": "+c.line, func(t *testing.T) { s.check(t, c, kept) })
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// shownCommand is a command line that a user is shown, and where.
+type shownCommand struct{ where, line string }
+
+// shownIn are the commands of a text: lines that begin with redline, or with
+// what go run makes of it. Comments, continued lines, && and redirections are
+// read as a shell does.
+func shownIn(where, text string) (commands []shownCommand) {
+	text = strings.ReplaceAll(text, "\\\n", " ")
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(strings.TrimSpace(line), " #")
+		for part := range strings.SplitSeq(line, " && ") {
+			part = strings.Replace(part, "go run ./cmd/redline", "redline", 1)
+			part, _, _ = strings.Cut(part, " > ")
+			if part == "redline" || strings.HasPrefix(part, "redline ") {
+				commands = append(commands, shownCommand{where, strings.TrimSpace(part)})
+			}
+		}
+	}
+	return commands
+}
+
+var (
+	fencedBlock   = regexp.MustCompile("(?ms)^```$.*?^```$")
+	inlineCommand = regexp.MustCompile("`(redline [^`]+)`")
+	indentedLine  = regexp.MustCompile(`(?m)^  redline.*$`)
+)
+
+// shownReadme are the commands of the README: those of its blocks, and those in
+// its sentences that are more than the name of a command.
+func shownReadme(t *testing.T) []shownCommand {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := shownIn("README.md", strings.Join(fencedBlock.FindAllString(string(text), -1), "\n"))
+	if len(commands) < 15 {
+		t.Errorf("the README shows %d commands: are its blocks still found?", len(commands))
+	}
+	for _, m := range inlineCommand.FindAllStringSubmatch(fencedBlock.ReplaceAllString(string(text), ""), -1) {
+		for _, c := range shownIn("README.md", m[1]) {
+			if len(strings.Fields(c.line)) > 2 {
+				commands = append(commands, c)
+			}
+		}
+	}
+	return commands
+}
+
+// shownGroups are all commands, each once. Those of a group run one after
+// another, since --resume needs what an earlier one kept; the long ones that
+// nothing waits for have groups of their own.
+func shownGroups(t *testing.T) (groups [][]shownCommand) {
+	seen := map[string]bool{}
+	add := func(commands []shownCommand) {
+		var together []shownCommand
+		first := true
+		for _, c := range commands {
+			if seen[c.line] {
+				continue
+			}
+			seen[c.line] = true
+			if long := longCommand.MatchString(c.line); long && !first {
+				groups = append(groups, []shownCommand{c})
+				continue
+			} else if long {
+				first = false
+			}
+			together = append(together, c)
+		}
+		if len(together) > 0 {
+			groups = append(groups, together)
+		}
+	}
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		where := c.CommandPath() + " --help"
+		commands := append(shownIn(where, c.Example), shownIn(where, strings.Join(indentedLine.FindAllString(c.Long, -1), "\n"))...)
+		if c.Example != "" && len(commands) == 0 {
+			t.Errorf("%s has examples without a command:\n%s", where, c.Example)
+		}
+		add(commands)
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk((&process{}).root())
+	add(shownReadme(t))
+	return groups
+}
+
+// longCommand is one that takes more than a few seconds, scaled as it may be.
+var longCommand = regexp.MustCompile(`^redline (bench|matrix|tune|sweep .*--find-limit)`)
+
+// shownScale says how a command becomes one of seconds.
+type shownScale struct {
+	instead map[string]string // values in place of those that a flag has
+	add     []string          // flags and values, where the flag is not given
+	codes   []int             // how it may end; only with 0 where none are named
+}
+
+// anyFinding are the endings of a command that measures for seconds: what it finds
+// in them, on a machine that does much else, is not what is tested.
+var anyFinding = []int{exitOK, exitMissed, exitRegression, exitInvalid, exitUndecided}
+
+// shownScales are by command. One that is not here only has its servers and
+// files replaced.
+var shownScales = map[string]shownScale{
+	"run": {map[string]string{"rate": "20", "requests": "20", "concurrency": "4", "repeat": "2", "speedup": "300", "duration": "1s"},
+		[]string{"duration", "1s", "warmup", "0s", "drain", "20s", "workload", "fixed(50,5)"}, anyFinding},
+	"sweep": {map[string]string{"rates": "10,20", "concurrencies": "1,2", "duration": "1s", "budget": "25s"},
+		[]string{"duration", "1s", "warmup", "1s", "drain", "20s", "workload", "fixed(50,5)"}, anyFinding},
+	"compare": {map[string]string{"rate": "20", "rounds": "2", "duration": "1s"},
+		[]string{"duration", "1s", "warmup", "0s", "rounds", "2", "workload", "fixed(50,5)"}, anyFinding},
+	"bench": {map[string]string{"scale": "0.002"},
+		[]string{"scale", "0.002", "warmup", "0s", "budget", "1s", "rate", "20"}, anyFinding},
+	"matrix": {map[string]string{"scale": "0.001", "rate": "20"},
+		[]string{"warmup", "0s", "rate", "20"}, anyFinding},
+	"tune": {map[string]string{"rate": "20", "duration": "1s", "rounds": "1", "budget": "1m"},
+		[]string{"duration", "1s", "rounds", "1", "repeat", "1", "warmup", "0s"}, anyFinding},
+	"doctor":    {codes: []int{exitOK, exitError}}, // 1 where the machine is too busy
+	"calibrate": {codes: []int{exitOK, exitUndecided}},
+	"sim":       {instead: map[string]string{"listen": "127.0.0.1:0"}, add: []string{"listen", "127.0.0.1:0"}},
+}
+
+// shownEndings are commands whose text or whose files say how they end.
+var shownEndings = map[string]int{
+	"redline compare runs/monday runs/tuesday":                                     exitRegression,
+	"redline compare runs/monday runs/tuesday --history runs/w1 --history runs/w2": exitRegression,
+	"redline history drift":                                                        exitRegression,
+	"redline history drift --label nightly":                                        exitRegression,
+	"redline history drift 7b2272 --json":                                          exitRegression,
+}
+
+// showcase is what takes the place of the servers and files of the commands.
+type showcase struct{ words map[string]string }
+
+func newShowcase(t *testing.T) *showcase {
+	quick := func(model string) string {
+		running, err := sim.Start(context.WithoutCancel(t.Context()), sim.Spec{GPU: "B200", TP: 8, ServedModelName: model}, sim.ServeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { running.Close() })
+		return running.URL()
+	}
+	s := &showcase{words: map[string]string{
+		"http://localhost:8000": quick(""), "http://old:8000": quick(""), "http://new:8000": quick(""),
+		"http://a:8000": quick(""), "http://b:8000": quick(""), "https://api.openai.com": quick("gpt-4o-mini"),
+		"7b2272": "00000011", "my-model": "tiny", "my-gpu": "brick", "DIR": "", "runs/…": "",
+	}}
+	dir := t.TempDir()
+	for name, text := range shownFiles(s.words["http://localhost:8000"], dir) {
+		s.words[name] = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(s.words[name]), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(s.words[name], []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.keep(t, dir)
+	return s
+}
+
+// shownFiles are the files that the commands read, by name.
+func shownFiles(url, dir string) map[string]string {
+	var access, gateway, trace, mooncake strings.Builder
+	gateway.WriteString("time,in_tok,out_tok\n")
+	trace.WriteString(azureHead)
+	for i := range 400 {
+		fmt.Fprintf(&access, `{"timestamp":%d,"prompt_tokens":%d,"completion_tokens":%d}`+"\n", 1_700_000_000+i/20, 40+i%21, 4+i%5)
+		fmt.Fprintf(&gateway, "%d,%d,%d\n", i, 40+i%21, 4+i%5)
+	}
+	for i := range 100 { // twenty minutes
+		fmt.Fprintf(&trace, "2023-11-16 18:%02d:%02d.0000000,%d,5\n", 15+i/5, 12*(i%5), 40+i%21)
+		fmt.Fprintf(&mooncake, `{"timestamp":%d,"input_length":600,"output_length":5,"hash_ids":[1,2]}`+"\n", i*12_000)
+	}
+	const second = "load_profile: {rate: 20, duration: 1s, warmup: 0s}\nworkload: fixed(50,5)\n"
+	plan := fmt.Sprintf("provider: {api_endpoint: %q}\n", url) + second
+	rows := "server: {sim: {gpu: B200, tp: 8}}\nworkload: fixed(50,5)\nload_profile: {rate: 20, warmup: 0s, drain: 5s}\n" +
+		"experiment:\n  scale: 0.002\n  rows: [{name: short, workload: 'fixed(20,4)', concurrency: 1}]\n"
+	return map[string]string{
+		"access.jsonl": access.String(), "gateway-1.csv": gateway.String(), "gateway-2.csv": gateway.String(),
+		"trace.csv": trace.String(), "azure.csv": trace.String(), "mooncake.jsonl": mooncake.String(),
+		"prompts.jsonl":         `{"prompt": "good day"}` + "\n" + `{"prompt": "good night"}` + "\n",
+		"mine.yaml":             mineYAML,
+		"Qwen3-14B/config.json": publishedModel,
+		"benchmark.yaml":        plan, "plan.yaml": plan, "nightly.yaml": plan,
+		"rows.yaml": rows, "variants.yaml": rows + "  variants: [{name: tp4, sim: {tp: 4}}, {name: tp8}]\n",
+		"tune.yaml": "server: {command: '" + launchedSim + " --max-num-seqs {n}'}\n" + second +
+			"tune: {knobs: [{name: n, baseline: 4, values: [8]}]}\n",
+		"watch.yaml": "runs: " + filepath.Join(dir, "watched") + "\nschedules: [{name: nightly, cron: '0 3 * * *', plan: nightly.yaml}]\n",
+	}
+}
+
+// launchedSim is the server that is started in place of vLLM.
+const launchedSim = "{redline} sim --listen 127.0.0.1:{port} --gpu B200 --tp 8"
+
+// keep makes the runs, engines and workloads that the commands read: a sweep,
+// what becomes of it, and results of known figures.
+func (s *showcase) keep(t *testing.T, dir string) {
+	made := func(args ...string) {
+		t.Helper()
+		if code, _, stderr := redline(t, nil, args...); code == exitError || code == exitUsage {
+			t.Fatalf("%v: exit %d, %s", args, code, stderr)
+		}
+	}
+	sweep := filepath.Join(dir, "runs", "sweep")
+	for name, path := range map[string]string{"engine.yaml": filepath.Join(dir, "engine.yaml"), "tuesday.yaml": filepath.Join(dir, "tuesday.yaml"),
+		"runs/sweep": sweep, "runs/20261115-091500": sweep, "DIR": sweep, "runs/…": sweep} {
+		s.words[name] = path
+	}
+	made("sweep", "--rates", "10,20", "--duration", "2s", "--warmup", "1s", "--workload", "fixed(100,20)", "--slo", "e2e:p50<30s",
+		"--price-per-gpu-hour", "2.50", "--label", "nightly", "--out", sweep, "--quiet")
+	made("calibrate", sweep, "-o", s.words["engine.yaml"])
+	made("workload", "fit", s.words["access.jsonl"], "-o", s.words["tuesday.yaml"])
+	for _, name := range []string{"fp8", "bf16"} {
+		s.words["runs/"+name] = filepath.Join(dir, "runs", name)
+		if err := os.CopyFS(s.words["runs/"+name], os.DirFS(sweep)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, path := range map[string]string{"h100": "h100", "l40s": "l40s"} {
+		s.words["runs/"+name] = filepath.Join(measuredRuns(t), path)
+	}
+	for name, ttft := range map[string]float64{"monday": 100, "tuesday": 150, "w1": 100, "w2": 101,
+		"a1": 100, "a2": 101, "a3": 99, "b1": 100, "b2": 99, "b3": 101} {
+		s.words["runs/"+name] = compared(t, name, ttft, func(*result.Result) {})
+	}
+}
+
+// check runs one command, scaled, and looks at how it ended. kept are the
+// directories of experiments that were run before it, by command.
+func (s *showcase) check(t *testing.T, c shownCommand, kept map[string]string) {
+	for _, args := range alternatives(shellWords(c.line)[1:]) {
+		command, rest, err := (&process{}).root().Find(args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimPrefix(strings.TrimPrefix(command.CommandPath(), "redline"), " ")
+		args = append(strings.Fields(name), s.scaled(t, command, rest, kept)...)
+		code, stdout, stderr := s.run(t, name, args)
+		codes := append([]int{}, shownScales[name].codes...)
+		if len(codes) == 0 {
+			codes = []int{exitOK}
+		}
+		if want, ok := shownEndings[c.line]; ok {
+			codes = []int{want}
+		}
+		said := stdout + stderr
+		if !slices.Contains(codes, code) || said == "" || strings.Contains(said, "no request succeeded") {
+			t.Errorf("redline %s\nends with %d, want %v:\n%s%s", strings.Join(args, " "), code, codes, stdout, stderr)
+		}
+		if slices.Contains(codes, exitInvalid) && stdout == "" {
+			t.Errorf("redline %s\nshows no result, exit %d: %s", strings.Join(args, " "), code, stderr)
+		}
+	}
+}
+
+// run runs a command until it ends, or one that serves until it does.
+func (s *showcase) run(t *testing.T, name string, args []string) (code int, stdout, stderr string) {
+	ctx, cancel := context.WithTimeout(t.Context(), shownLimit)
+	defer cancel()
+	var out, said buffer
+	stop := make(chan struct{})
+	p := &process{args: args, stdout: &out, stderr: &said, stop: stop, doctorPace: briefly,
+		lookupEnv: func(string) (string, bool) { return "", false }}
+	serving := map[string]string{"sim": "serving at ", "watch": ": next at "}[name]
+	if serving == "" || slices.Contains(args, "--once") || slices.Contains(args, "--check") {
+		return p.run(ctx), out.String(), said.String()
+	}
+	ended := make(chan int, 1)
+	go func() { ended <- p.run(ctx) }()
+	await(t, name+" to begin", func() bool { return len(ended) > 0 || strings.Contains(said.String(), serving) })
+	if !strings.Contains(said.String(), serving) {
+		t.Errorf("redline %s ends by itself, exit %d: %s", strings.Join(args, " "), <-ended, said.String())
+		return exitError, out.String(), said.String()
+	}
+	close(stop)
+	return <-ended, out.String(), said.String()
+}
+
+// scaled are the arguments of a command with other servers, files and lengths.
+func (s *showcase) scaled(t *testing.T, command *cobra.Command, args []string, kept map[string]string) []string {
+	name, scale := command.Name(), shownScales[command.Name()]
+	given := map[string]bool{}
+	var scaled []string
+	for i := 0; i < len(args); i++ {
+		flag, isFlag := strings.CutPrefix(args[i], "-")
+		flag = strings.TrimPrefix(flag, "-")
+		if !isFlag {
+			scaled = append(scaled, s.word(t, args[i])...)
+			continue
+		}
+		given[flag] = true
+		scaled = append(scaled, args[i])
+		known := command.Flags().Lookup(flag)
+		if len(flag) == 1 {
+			known = command.Flags().ShorthandLookup(flag)
+		}
+		if known == nil || known.NoOptDefVal != "" || i+1 == len(args) {
+			continue // the command itself says so
+		}
+		i++
+		switch value, ok := scale.instead[flag]; {
+		case ok:
+			scaled = append(scaled, value)
+		case flag == "resume":
+			if kept[name] == "" {
+				t.Fatalf("no example of redline %s before it keeps what it resumes", name)
+			}
+			return append(scaled, kept[name])
+		case flag == "o", flag == "out", flag == "truth":
+			scaled = append(scaled, filepath.Join(t.TempDir(), filepath.FromSlash(args[i])))
+		case flag == "server-command":
+			scaled = append(scaled, strings.Replace(args[i], "vllm serve MODEL --port {port}", launchedSim, 1))
+		default:
+			scaled = append(scaled, s.word(t, args[i])...)
+		}
+	}
+	return append(scaled, s.added(t, command, given, kept, args)...)
+}
+
+// added are the arguments that a command is given beyond its own.
+func (s *showcase) added(t *testing.T, command *cobra.Command, given map[string]bool, kept map[string]string, args []string) (added []string) {
+	name := command.Name()
+	stored := name == "compare" && !strings.HasPrefix(args[0], "http")
+	add := func(flag, value string) {
+		if !given[flag] && !stored && command.Flags().Lookup(flag) != nil {
+			added = append(added, "--"+flag, value)
+		}
+	}
+	planned := given["plan"]
+	for i, list := 0, shownScales[name].add; i < len(list); i += 2 {
+		if flag := list[i]; !planned && !(flag == "duration" && given["requests"]) {
+			add(flag, list[i+1])
+		}
+	}
+	if given["find-limit"] {
+		add("budget", "25s")
+		add("start", "50")
+	}
+	if command.Parent() != nil && strings.HasPrefix(command.CommandPath(), "redline history") {
+		add("runs", keptSeries(t, slowed...))
+	}
+	if _, experiment := shownScales[name]; experiment && command.Flags().Lookup("out") != nil && !stored {
+		if !given["url"] && !given["engine"] && !given["on-url"] && !planned && name != "tune" && name != "compare" {
+			add("gpu", "B200")
+			add("tp", "8")
+		}
+		out := filepath.Join(t.TempDir(), "out")
+		if add("out", out); name != "run" || given["repeat"] {
+			kept[name] = out
+		}
+	}
+	if given["label"] && name == "report" {
+		add("runs", filepath.Dir(s.words["runs/sweep"]))
+	}
+	return added
+}
+
+// fileLike is a word that names a file or a server.
+var fileLike = regexp.MustCompile(`^https?://|/|\.(yaml|csv|jsonl|json|html)$`)
+
+// word is what takes the place of a word: another server or file, all of those
+// of a pattern, or itself.
+func (s *showcase) word(t *testing.T, word string) (words []string) {
+	var list []string
+	for part := range strings.SplitSeq(word, ",") {
+		if instead, ok := s.words[strings.TrimPrefix(part, "./")]; ok {
+			list = append(list, instead)
+		}
+	}
+	switch {
+	case len(list) == strings.Count(word, ",")+1:
+		return []string{strings.Join(list, ",")}
+	case strings.Contains(word, "*"):
+		found, err := filepath.Glob(filepath.Join(filepath.Dir(s.words["access.jsonl"]), word))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("nothing takes the place of %s", word)
+		}
+		return found
+	case fileLike.MatchString(word):
+		t.Fatalf("nothing takes the place of %s: add it to the showcase", word)
+	}
+	return []string{word}
+}
+
+// alternatives are the commands that a|b in one stands for.
+func alternatives(args []string) [][]string {
+	for i, a := range args {
+		if strings.Contains(a, "|") && !strings.Contains(a, " ") {
+			var all [][]string
+			for one := range strings.SplitSeq(a, "|") {
+				all = append(all, slices.Concat(args[:i], []string{one}, args[i+1:]))
+			}
+			return all
+		}
+	}
+	return [][]string{args}
+}
