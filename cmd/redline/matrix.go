@@ -32,7 +32,7 @@ const matrixExamples = `  redline matrix --scale 0.1
   redline matrix --url http://localhost:8000 --workload mix --rate 4 --slo chat
   redline matrix --plan rows.yaml
   redline matrix --toggle all --rate 8
-  redline matrix --toggle prefix_caching --on-url http://a:8000 --off-url http://b:8000 --workload rag --rate 2`
+  redline matrix --toggle prefix_caching --on-url http://a:8000 --off-url http://b:8000 --workload shared_rag --rate 2`
 
 // conducted is an experiment.
 type conducted = func(context.Context, experiment.Options) (*result.Result, string, error)
