@@ -136,6 +136,9 @@ func ending(r *result.Result, err error) error {
 		return nil
 	case err == nil && code == exitError:
 		err = errors.New("no request succeeded")
+		if r.Tuning != nil && r.Tuning.Stopped != "" {
+			err = errors.New(r.Tuning.Stopped)
+		}
 		if len(r.Points) == 0 && len(r.Verdict.Reasons) > 0 {
 			err = errors.New(r.Verdict.Reasons[0])
 		}

@@ -14,8 +14,8 @@ import (
 	"redline/internal/near"
 )
 
-const rootHelp = `redline drives an LLM inference engine and tells whether it keeps its latency
-promise under that load, what it cost, and whether the numbers can be trusted.
+const rootHelp = `redline drives an LLM inference engine and reports whether it meets its latency
+objectives under that load, what it cost, and whether the numbers can be trusted.
 
 Try it now, with no server at all:
 

@@ -37,7 +37,7 @@ const tuneExamples = `  redline tune --plan tune.yaml --budget 1h
   redline tune --server-command 'vllm serve MODEL --port {port} --max-num-seqs {max_num_seqs}' \
     --knob max_num_seqs=256,64,128,512 --rate 4 --slo chat
   redline tune --server-command '{redline} sim --listen 127.0.0.1:{port} --max-num-seqs {n}' \
-    --knob n=1,8,64 --rate 5 --duration 10s --rounds 3 --slo 'ttft:p95<1s'
+    --knob n=4,16,64 --rate 12 --workload 'fixed(100,60)' --duration 15s --rounds 3 --slo 'ttft:p95<300ms'
   redline tune --resume runs/20260101-120000`
 
 func (p *process) tuneCommand() *cobra.Command {

@@ -150,7 +150,10 @@ func (t *tuner) baseline(ctx context.Context) error {
 	}
 	if len(sound) == 0 {
 		t.record.Standing = result.TuningUndecided
-		t.record.Stopped = "no run of the baseline was sound, so nothing can be held against it"
+		t.record.Stopped = "no run of the baseline was sound, so nothing can be compared with it"
+		if len(last.Points) > 0 && last.Points[0].Requests.OK == 0 {
+			t.record.Stopped = "the baseline finished none of its requests: lower the load, or begin with a value that keeps up"
+		}
 		t.record.Verdict = "nothing was decided: " + t.record.Stopped
 		t.adopt("baseline", last)
 		t.unsupported("no run of the baseline counts")

