@@ -159,7 +159,7 @@ var shownScales = map[string]shownScale{
 	"run": {map[string]string{"rate": "20", "requests": "20", "concurrency": "4", "repeat": "2", "speedup": "300", "duration": "1s"},
 		[]string{"duration", "1s", "warmup", "0s", "drain", "20s", "workload", "fixed(50,5)"}, anyFinding},
 	"sweep": {map[string]string{"rates": "10,20", "concurrencies": "1,2", "duration": "1s", "budget": "30s"},
-		[]string{"duration", "1s", "warmup", "1s", "drain", "20s", "workload", "fixed(50,5)"}, anyFinding},
+		[]string{"duration", "1s", "warmup", "1s", "drain", "2s", "workload", "fixed(500,50)"}, anyFinding},
 	"compare": {map[string]string{"rate": "20", "rounds": "2", "duration": "1s"},
 		[]string{"duration", "1s", "warmup", "0s", "rounds", "2", "workload", "fixed(50,5)"}, anyFinding},
 	"bench": {map[string]string{"scale": "0.002"},
