@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"redline/internal/experiment"
+	"redline/internal/report"
 	"redline/internal/result"
 	"redline/internal/slo"
 )
@@ -28,10 +29,10 @@ func stageLine(s experiment.Stage, res *result.Result, kept bool) string {
 func pointParts(p *result.Point, figures bool) []string {
 	var parts []string
 	if d := p.Latency.TTFTDue; d != nil && figures {
-		parts = append(parts, fmt.Sprintf("ttft p50 %.3g p99 %.3g ms", d.P["p50"], d.P["p99"]))
+		parts = append(parts, fmt.Sprintf("ttft p50 %s p99 %s ms", report.Figure(d.P["p50"]), report.Figure(d.P["p99"])))
 	}
 	if d := p.Latency.TPOT; d != nil && figures {
-		parts = append(parts, fmt.Sprintf("tpot p50 %.3g ms", d.P["p50"]))
+		parts = append(parts, "tpot p50 "+report.Figure(d.P["p50"])+" ms")
 	}
 	answered := fmt.Sprintf("%d ok", p.Requests.OK)
 	if p.Requests.OK < p.Requests.Due {

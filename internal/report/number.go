@@ -23,8 +23,10 @@ const (
 	maxDecimals = 3
 )
 
-// figure writes a measured number: three significant digits, thousands
+// Figure writes a measured number: three significant digits, thousands
 // separated.
+func Figure(v float64) string { return figure(v) }
+
 func figure(v float64) string { return significant(v, figureDigits, maxDecimals) }
 
 func significant(v float64, digits, decimals int) string {
