@@ -39,6 +39,7 @@ type conn struct {
 func (c *Client) connect(ctx context.Context, ep *endpoint, observe func(llm.Event) bool) (*conn, *llm.Fault) {
 	limited, cancel := context.WithTimeout(ctx, c.connectTime())
 	defer cancel()
+	began := c.clock.Now()
 	dialed, err := ep.dial(limited, ep.network, ep.addr)
 	if err != nil {
 		return nil, c.dialFault(ctx, ep, err)
@@ -51,7 +52,7 @@ func (c *Client) connect(ctx context.Context, ep *endpoint, observe func(llm.Eve
 			return nil, fault
 		}
 	}
-	observe(llm.Event{Kind: llm.Dialed, At: c.clock.Now()})
+	observe(llm.Event{Kind: llm.Dialed, At: c.clock.Now(), Since: began})
 	if ep.tls == nil {
 		return fresh, nil
 	}

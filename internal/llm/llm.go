@@ -74,10 +74,12 @@ func RequestID(run string, number int) string { return fmt.Sprintf("%s-%012d", r
 
 // Usage is what the server says it counted. Zero fields were not reported.
 type Usage struct {
-	PromptTokens    int
-	CachedTokens    int // part of PromptTokens
-	OutputTokens    int
-	ReasoningTokens int // part of OutputTokens
+	PromptTokens int
+	CachedTokens int // part of PromptTokens
+	OutputTokens int
+	// ReasoningTokens is part of OutputTokens; some vendors count it beside them,
+	// which only what streamed can tell.
+	ReasoningTokens int
 }
 
 // Part says which kind of output an event carries.
@@ -124,6 +126,7 @@ type Event struct {
 	Usage     Usage  // with UsageSeen: cumulative
 	Status    int    // with Head
 	Addr      string // with Ready: the peer's address
+	Since     int64  // with Dialed: when its opening began
 	Retried   bool   // with Sent: asked again in another form after a 400
 }
 

@@ -255,17 +255,29 @@ func TestCountingTokensDelaysNobody(t *testing.T) {
 	}
 }
 
+// A reply whose usage agrees with its events is counted as a check: the first of
+// the window, so that a short run is checked too, and a share of the rest. One
+// without usage is counted always.
 func TestCountShareIsASample(t *testing.T) {
-	p := play(t, Stage{Arrivals: every(ms), Warmup: fixed(0), Requests: 2000, Drain: time.Minute, CountShare: 0.1,
-		Count: func(string) int { return 7 }}, always(after(ms)))
-	n := 0
-	for _, r := range p.records {
-		if r.LocalTokens == 7 {
-			n++
+	counted := func(requests int, a reply) (n int) {
+		p := play(t, Stage{Arrivals: every(ms), Warmup: fixed(5 * ms), Requests: requests, Drain: time.Minute, CountShare: 0.1,
+			Count: func(string) int { return 7 }}, always(a))
+		for _, r := range p.records {
+			if r.LocalTokens == 7 && r.Phase == record.Measure {
+				n++
+			}
 		}
+		return n
 	}
-	if n < 150 || n > 250 {
-		t.Errorf("counted %d of 2000 replies, want about 200", n)
+	told := reply{ttft: ms, tokens: 1, usage: 1}
+	if n := counted(2000, told); n < 150 || n > 270 {
+		t.Errorf("counted %d of 2000 replies, want about 220", n)
+	}
+	if n := counted(15, told); n != 15 {
+		t.Errorf("counted %d of 15 replies, want all", n)
+	}
+	if n := counted(500, reply{ttft: ms, tokens: 1}); n != 500 {
+		t.Errorf("counted %d of 500 replies without usage, want all", n)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"redline/internal/clock"
@@ -42,6 +43,7 @@ type engine struct {
 	looking  sync.WaitGroup
 	running  sync.WaitGroup
 	quiet    chan struct{} // closed when nothing runs any more
+	checked  atomic.Int64  // replies of the window that ended ok
 }
 
 // job is one session on its way: its next turn and when that is due.

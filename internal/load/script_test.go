@@ -23,6 +23,7 @@ type reply struct {
 	ttft   time.Duration
 	gap    time.Duration // between output events
 	tokens int
+	usage  int        // tokens that the server counts, 0 where it does not
 	fault  *llm.Fault // comes in place of the end
 	hang   bool       // never ends by itself
 }
@@ -81,6 +82,9 @@ func (s *script) play(ctx context.Context, a reply, yield func(llm.Event, error)
 		return cancelled
 	case a.fault != nil:
 		return a.fault
+	}
+	if a.usage > 0 {
+		yield(llm.Event{Kind: llm.UsageSeen, At: s.clock.Now(), Usage: llm.Usage{OutputTokens: a.usage}}, nil)
 	}
 	emit(llm.End, "")
 	return nil

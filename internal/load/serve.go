@@ -199,7 +199,10 @@ func (e *engine) try(ctx context.Context, t *llm.Turn, b *begun, ready int64) (t
 // connection was wanting any more.
 func (e *engine) observe(ctx context.Context, t *llm.Turn, b *begun, ready int64) (text []byte, fault *llm.Fault) {
 	rec := b.rec
-	keep := t.KeepReply || e.sampled(rec.ID)
+	keep := t.KeepReply || e.stage.Count != nil
+	if keep {
+		text = make([]byte, 0, min(bytesPerToken*max(t.Request.MaxTokens, 0), mostText))
+	}
 	for ev, err := range e.target.Stream(ctx, t.Request) {
 		if err != nil {
 			return text, e.fault(ctx, err)
@@ -237,13 +240,25 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *begun, ready int64
 	return text, nil
 }
 
-// sampled picks requests whose text is kept for counting, evenly over ids.
-func (e *engine) sampled(id int) bool {
-	if e.stage.Count == nil {
-		return false
-	}
+// bytesPerToken is what most tokens take, so that the text of a reply seldom
+// has to be moved; mostText is what is set aside for it at most.
+const (
+	bytesPerToken = 5
+	mostText      = 1 << 16
+)
+
+// fewestSampled is how many replies of a window are counted at least: a run of
+// twenty requests is checked too.
+const fewestSampled = 20
+
+// sampled picks replies whose text is counted to check the server's own count:
+// the first of the window, then evenly over ids.
+func (e *engine) sampled(rec *record.Record) bool {
 	const golden = 0x9E3779B97F4A7C15
-	return float64(uint64(id+1)*golden>>11)/(1<<53) < e.stage.CountShare
+	if e.stage.CountShare > 0 && rec.Phase == record.Measure && rec.Outcome == llm.OK && e.checked.Add(1) <= fewestSampled {
+		return true
+	}
+	return float64(uint64(rec.ID+1)*golden>>11)/(1<<53) < e.stage.CountShare
 }
 
 // fault turns what a target yielded into a fault, and a cancellation into what
@@ -268,16 +283,18 @@ func (e *engine) fault(ctx context.Context, err error) *llm.Fault {
 	return f
 }
 
-// settle counts a reply's tokens where it was sampled, apart from the session,
-// whose next turn must not wait for that.
+// settle counts the tokens of a reply's text where it is sampled, or where
+// usage and events leave them open, apart from the session, whose next turn
+// must not wait for that.
 func (e *engine) settle(rec *record.Record, text []byte) {
-	if len(text) == 0 || !e.sampled(rec.ID) {
+	sampled := len(text) > 0 && e.stage.Count != nil && e.sampled(rec)
+	if len(text) == 0 || e.stage.Count == nil || !sampled && rec.Plain() {
 		rec.Settle()
 		e.finish(rec)
 		return
 	}
 	e.running.Go(func() {
-		rec.LocalTokens = e.stage.Count(string(text))
+		rec.CountText(text, e.stage.Count, sampled)
 		rec.Settle()
 		e.finish(rec)
 	})

@@ -64,8 +64,10 @@ type Stage struct {
 	// Beside is what requests that are none of the stage's have used of its
 	// budgets since it began, nil where there are none.
 	Beside func() (prompt, output int)
-	// Count counts the tokens of a reply's text; it runs on CountShare of the
-	// requests, once they have ended, on many goroutines.
+	// Count counts the tokens of a text. It runs over every reply whose usage and
+	// events do not tell its tokens, and to check them over the first replies of
+	// the window and CountShare of the rest; once they have ended, on many
+	// goroutines.
 	Count      func(text string) int
 	CountShare float64
 

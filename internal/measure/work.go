@@ -14,6 +14,7 @@ import (
 	"redline/internal/client"
 	"redline/internal/config"
 	"redline/internal/llm"
+	"redline/internal/result"
 	"redline/internal/token"
 	"redline/internal/wire"
 	"redline/internal/workload"
@@ -123,10 +124,17 @@ func (r *run) counter() (count func(string) int, share float64) {
 	if r.target.usage {
 		share = sampledText
 	}
-	if _, other := r.text.(quiet); other && r.target.usage {
-		share = 0 // another vocabulary's count says nothing about the server's
-	}
 	return r.text.Count, share
+}
+
+// ownTokenizer reports whether replies are counted with the model's own
+// tokenizer: one that the user gave as a file, or the one that the server names.
+func ownTokenizer(c *config.Config, res *result.Result) bool {
+	if c.Tokenizer == config.ByServer {
+		return false // asked before the load only
+	}
+	_, embedded := token.Embedded(c.Tokenizer)
+	return !embedded || res.Model.Tokenizer == c.Tokenizer
 }
 
 // fits refuses what the model cannot take before a server is asked anything.

@@ -38,7 +38,7 @@ func TestCutOff(t *testing.T) {
 		if c.first > 0 {
 			cutOff.chunks = []chunk{{at: 2000 + c.first}, {at: 2000 + c.first + 10}}
 		}
-		ok := life{due: 1500, begin: 1500, sent: 1500, end: 1900, chunks: []chunk{{at: 1600}, {at: 1650}}, usage: llm.Usage{OutputTokens: 5}}
+		ok := life{due: 1500, begin: 1500, sent: 1500, end: 1900, chunks: []chunk{{at: 1600, tokens: 1}, {at: 1650, tokens: 4}}}
 		v := summarize(t, Options{Start: 1000 * ms, End: 3000 * ms, AskedRate: 1, Objectives: []slo.Objective{o}}, ok, cutOff).Objectives[0]
 		if v.Violations != c.violations || v.CutOff != c.want {
 			t.Errorf("%s, first after %d ms, cut off at %d ms: %d violations, %d cut off; want %d and %d", c.objective, c.first, c.age, v.Violations, v.CutOff, c.violations, c.want)

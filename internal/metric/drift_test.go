@@ -20,7 +20,7 @@ func drifting(minutes int, perMinute float64, lostPerMinute float64) []*record.R
 		sofar := float64(second) / 60
 		first := due + 100 + int64(math.Round(perMinute*sofar)) + second*7%5 - 2
 		cached := 800 - int(lostPerMinute*sofar) + int(second*7%5)
-		list = append(list, lived(life{due: due, begin: due, sent: due, end: first + 400, chunks: []chunk{{at: first}, {at: first + 400}},
+		list = append(list, lived(life{due: due, begin: due, sent: due, end: first + 400, chunks: []chunk{{at: first, tokens: 1}, {at: first + 400, tokens: 4}},
 			usage: llm.Usage{PromptTokens: 1000, CachedTokens: cached, OutputTokens: 5}}))
 	}
 	return list

@@ -70,7 +70,7 @@ func measured(r *record.Record) figures {
 		// A slot that was free all the time was so before the request began.
 		f[slotWait] = float64(max(r.Slot-r.Begin, 0))
 	}
-	f[connect] = since(max(r.Begin, r.Slot), r.Dialed)
+	f[connect] = since(dialing(r), r.Dialed)
 	f[tls] = since(r.Dialed, r.Secured)
 	if r.Outcome != llm.OK {
 		return f
@@ -84,10 +84,19 @@ func measured(r *record.Record) figures {
 	f[ttftDue] = since(r.Due, r.First)
 	f[ttfa] = since(r.Sent, r.Answer)
 	f[decode] = since(r.First, r.Last)
-	if divisor := r.StreamedTokens - r.FirstTokens(); divisor >= 1 && r.Last > r.First {
-		f[tpot] = float64(r.Last-r.First) / float64(divisor)
+	if tokens := r.Paced(); tokens >= 1 && r.Last > r.First {
+		f[tpot] = float64(r.Last-r.First) / float64(tokens)
 	}
 	return f
+}
+
+// dialing is when the opening of a request's connection began: after a retry or
+// a dead connection, not when the request did.
+func dialing(r *record.Record) int64 {
+	if r.Dialing != 0 {
+		return r.Dialing
+	}
+	return max(r.Begin, r.Slot) // logs of older versions
 }
 
 // answered is when an ok request had its whole answer: its last output, or its

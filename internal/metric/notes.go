@@ -80,16 +80,36 @@ func (v view) tokenNotes(s Summary, add adder) {
 		add("latency.tpot_ms", "%s counted by events: no usage was reported and no tokenizer ran",
 			plural(n, "reply's tokens were", "replies' tokens were"))
 	}
-	if b := v.counts; b.server > 0 {
-		if off := float64(b.local)/float64(b.server) - 1; math.Abs(off) > countsDiffer {
+	if c := t.Check; c != nil && c.Usage > 0 && c.ByUsage == c.Replies {
+		if off := float64(c.Local)/float64(c.Usage) - 1; math.Abs(off) > countsDiffer {
 			add("tokens.output", "the local tokenizer counts %+.0f%% against the server's usage, on %s",
-				100*off, plural(b.replies, "reply", "replies"))
+				100*off, plural(c.Replies, "reply", "replies"))
 		}
 	}
+	v.paceNotes(t, add)
 	if s.Latency.ICL != nil && s.Latency.ITL == nil {
 		add("latency.itl_ms", "not known: the tokens of each event are not known; icl stands")
 	}
 	v.blurNotes(s.Latency, add)
+}
+
+// paceNotes say how the tokens of a pace were told from those that did not
+// stream, or came with the first event.
+func (v view) paceNotes(t Tokens, add adder) {
+	if n := t.FirstEstimated; n > 0 {
+		add("latency.tpot_ms", "events carry several tokens: those of the first one, which count in no pace, are estimated by the tokenizer in %s",
+			plural(n, "reply", "replies"))
+	}
+	if n := t.FirstUnknown; n > 0 {
+		add("latency.tpot_ms", "without %s: the tokens of the first event are not known, so no pace can be told",
+			plural(n, "reply", "replies"))
+	}
+	if n := t.ReasoningApart; n > 0 {
+		add("tokens.output", "usage counts reasoning beside the output tokens in %s: the two are added", plural(n, "reply", "replies"))
+	}
+	if n := t.RepeatedText; n > 0 {
+		add("tokens.output", "every event repeats the whole text so far in %s: only what is new in each was counted", plural(n, "reply", "replies"))
+	}
 }
 
 // blurNotes name the percentiles that events without a time of their own spoil.

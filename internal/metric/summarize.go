@@ -65,7 +65,7 @@ type collector struct {
 	arrived  arrivals
 	flow     flow
 	inputs   int // texts of the ok requests
-	counts   bothCounts
+	counts   tokenCheck
 	messages messages
 
 	scratch []group
@@ -79,13 +79,6 @@ type flow struct {
 	// them.
 	inFlightNS float64
 	ended      int
-}
-
-// bothCounts sums the output tokens of the replies that both the server and
-// the local tokenizer counted.
-type bothCounts struct {
-	replies       int
-	server, local int64
 }
 
 // promptFlow sums the prompt tokens of requests whose first output came in
@@ -285,11 +278,20 @@ func (c *collector) addTokens(r *record.Record) {
 	if r.Counted != "" {
 		t.Counted[string(r.Counted)]++
 	}
-	if r.Counted == record.ByUsage && r.LocalTokens > 0 {
-		c.counts.replies++
-		c.counts.server += int64(r.StreamedTokens)
-		c.counts.local += int64(r.LocalTokens)
+	if r.Apart {
+		t.ReasoningApart++
 	}
+	if r.Repeats {
+		t.RepeatedText++
+	}
+	if r.Streamed && r.ChunkCount() > 1 && !r.TokensKnown() {
+		if r.FirstEstimate > 0 {
+			t.FirstEstimated++
+		} else {
+			t.FirstUnknown++
+		}
+	}
+	c.counts.add(r)
 }
 
 // meanE2E is how long a request takes: what batches and blocks are measured
@@ -357,6 +359,7 @@ func (c *collector) summary(gaps *tallies) Summary {
 	s.Rates, s.Throughput, s.Concurrency = c.rates(s.Requests), c.throughput(s.Requests), c.concurrency()
 	s.Latency = v.latency(everything, gaps.everything)
 	s.Tokens = v.tokenCounts()
+	s.Tokens.Check = c.counts.sums()
 	s.Interactivity = inverse(s.Latency.TPOT)
 	s.TailRatio = s.Latency.tailRatios()
 	s.Fluidity = c.fluidity()

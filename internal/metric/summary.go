@@ -158,10 +158,40 @@ type Tokens struct {
 	// BlurredFirst and BlurredStall are ok replies whose first output, or the
 	// end of whose longest gap, shared its read with a later event, so that
 	// its time is only bounded.
-	BlurredFirst  int   `json:"blurred_first,omitempty"`
-	BlurredStall  int   `json:"blurred_stall,omitempty"`
-	PromptLengths *Dist `json:"prompt_lengths,omitempty"`
-	OutputLengths *Dist `json:"output_lengths,omitempty"`
+	BlurredFirst int `json:"blurred_first,omitempty"`
+	BlurredStall int `json:"blurred_stall,omitempty"`
+	// FirstEstimated is streamed ok replies the tokens of whose first event are
+	// estimated by the tokenizer, FirstUnknown those where nothing tells them.
+	FirstEstimated int `json:"first_estimated,omitempty"`
+	FirstUnknown   int `json:"first_unknown,omitempty"`
+	// ReasoningApart is ok replies whose usage counts reasoning beside the
+	// output tokens, RepeatedText those whose every event held the whole text
+	// so far.
+	ReasoningApart int `json:"reasoning_apart,omitempty"`
+	RepeatedText   int `json:"repeated_text,omitempty"`
+	// Check lays the accounts of the tokens that arrived beside each other.
+	Check         *TokenCheck `json:"check,omitempty"`
+	PromptLengths *Dist       `json:"prompt_lengths,omitempty"`
+	OutputLengths *Dist       `json:"output_lengths,omitempty"`
+}
+
+// TokenCheck sums the accounts of what streamed, over the ok replies whose text
+// the local tokenizer counted.
+type TokenCheck struct {
+	Replies int `json:"replies"`
+	// ByUsage of them came with the server's count; Usage is its sum.
+	ByUsage int   `json:"by_usage"`
+	Usage   int64 `json:"usage"`
+	// Local is the tokenizer's count of whole replies.
+	Local int64 `json:"local"`
+	// Events is how many output events carried them, 0 where nothing streamed.
+	// EventsCounted of them were counted each alone; LocalByEvent is the sum.
+	Events        int64 `json:"events"`
+	EventsCounted int64 `json:"events_counted"`
+	LocalByEvent  int64 `json:"local_by_event"`
+	// Scatter is the standard deviation of local over usage between replies, as
+	// a share of its mean; absent where fewer than five can tell.
+	Scatter *float64 `json:"scatter,omitempty"`
 }
 
 // Throughput is what moved in the window, per second.

@@ -13,16 +13,19 @@ type chunks struct {
 	n      int
 	gaps   []byte
 	lastUS int64
-	// lengths are the events' text lengths, kept until settle in case the
-	// tokens must be spread by them.
+	// lengths are twice the events' text lengths, plus one for reasoning, kept
+	// until settle in case the tokens must be spread by them.
 	lengths []byte
+	// thinking is how many events carried reasoning alone.
+	thinking             int
+	bytes, thinkingBytes int
+	heard                heard // of the text, where it was counted
 	// tokens per event; empty when each carried one. While the request
 	// streams they come from continuous usage, counted events of them, up to
 	// total.
 	tokens         []byte
 	counted, total int
 	spread         bool // tokens are estimates, spread by text length
-	reasoning      bool // some event carried reasoning
 }
 
 func (c chunks) emptied() chunks {
@@ -40,14 +43,21 @@ func (r *Record) Expect(n int) {
 func micros(ns int64) int64 { return (ns + 500) / 1000 }
 
 // add notes an event at at; sent anchors the first one.
-func (c *chunks) add(at, sent int64, length int) {
+func (c *chunks) add(at, sent int64, length int, reasoning bool) {
 	if c.n == 0 {
 		c.lastUS = micros(sent)
 	}
 	us := micros(at)
 	gap := max(0, us-c.lastUS)
 	c.gaps = binary.AppendUvarint(c.gaps, uint64(gap))
-	c.lengths = binary.AppendUvarint(c.lengths, uint64(length))
+	part := uint64(0)
+	if reasoning {
+		part = 1
+		c.thinking++
+		c.thinkingBytes += length
+	}
+	c.lengths = binary.AppendUvarint(c.lengths, uint64(length)<<1|part)
+	c.bytes += length
 	c.lastUS += gap
 	c.n++
 }
@@ -64,17 +74,25 @@ func (c *chunks) count(total int) {
 
 // settle decides the tokens per event, streamed of them in all.
 func (c *chunks) settle(streamed int) {
-	switch off := streamed - c.n; {
+	switch {
 	case c.n == 0:
-	case c.counted == c.n:
+	case c.continuous(streamed):
 		c.dropOnes()
-	case off >= -1 && off <= 1:
+	case near(streamed, c.n):
 		c.tokens = c.tokens[:0]
 	default:
 		c.spreadTokens(streamed)
 	}
 	c.lengths = c.lengths[:0]
 }
+
+// continuous reports whether the server counted tokens after every event, and
+// none but those that streamed.
+func (c *chunks) continuous(streamed int) bool { return c.counted == c.n && near(c.total, streamed) }
+
+// agrees reports whether the tokens of each event are known, streamed of them
+// in all.
+func (c *chunks) agrees(streamed int) bool { return c.continuous(streamed) || near(streamed, c.n) }
 
 // dropOnes forgets token counts that are all one, the usual case.
 func (c *chunks) dropOnes() {
@@ -91,13 +109,13 @@ func (c *chunks) dropOnes() {
 func (c *chunks) spreadTokens(streamed int) {
 	sum := 0
 	for length := range uvarints(c.lengths) {
-		sum += int(length)
+		sum += int(length >> 1)
 	}
 	c.spread = true
 	c.tokens = c.tokens[:0]
 	seen, given := 0, 0
 	for length := range uvarints(c.lengths) {
-		seen += int(length)
+		seen += int(length >> 1)
 		upTo := streamed
 		if sum > 0 {
 			upTo = int((int64(streamed)*int64(seen) + int64(sum)/2) / int64(sum))
@@ -146,16 +164,6 @@ func (r *Record) Chunks() iter.Seq2[int64, int] {
 			}
 		}
 	}
-}
-
-// FirstTokens is the number of tokens in the first output event, 1 if unknown.
-func (r *Record) FirstTokens() int {
-	if r.TokensKnown() {
-		for _, tokens := range r.Chunks() {
-			return max(1, tokens)
-		}
-	}
-	return 1
 }
 
 // StoredBytes is the memory that the output events take.

@@ -138,6 +138,8 @@ func (r *Record) AppendJSON(b []byte) []byte {
 	l.varints("chunks_us", r.chunks.gaps)
 	l.varints("chunk_tokens", r.chunks.tokens)
 	l.flag("spread", r.chunks.spread)
+	l.flag("reasoning_apart", r.Apart)
+	l.flag("repeats", r.Repeats)
 	l.flag("conn_new", r.ConnNew)
 	l.text("addr", r.Addr)
 	l.text("error", r.Error)
@@ -149,9 +151,9 @@ type stamp struct {
 	ns  *int64
 }
 
-func (r *Record) numbers() [13]stamp {
+func (r *Record) numbers() [14]stamp {
 	return [...]stamp{{"due", &r.Due}, {"begin", &r.Begin}, {"slot", &r.Slot}, {"conn", &r.Conn},
-		{"dialed", &r.Dialed}, {"secured", &r.Secured}, {"sent", &r.Sent}, {"written", &r.Written},
+		{"dialing", &r.Dialing}, {"dialed", &r.Dialed}, {"secured", &r.Secured}, {"sent", &r.Sent}, {"written", &r.Written},
 		{"head", &r.Head}, {"first", &r.First}, {"answer", &r.Answer}, {"last", &r.Last}, {"end", &r.End}}
 }
 
@@ -160,11 +162,12 @@ type count struct {
 	n   *int
 }
 
-func (r *Record) counts() [12]count {
+func (r *Record) counts() [14]count {
 	return [...]count{{"status", &r.Status}, {"prompt_tokens", &r.PromptTokens},
 		{"asked_prompt", &r.AskedPrompt}, {"cached_tokens", &r.CachedTokens},
 		{"output_tokens", &r.OutputTokens}, {"reasoning_tokens", &r.ReasoningTokens},
 		{"streamed_tokens", &r.StreamedTokens}, {"local_tokens", &r.LocalTokens},
+		{"local_by_event", &r.LocalByEvent}, {"first_estimate", &r.FirstEstimate},
 		{"asked_output", &r.AskedOutput}, {"coalesced", &r.Coalesced}, {"reconnects", &r.Reconnects},
 		{"inputs", &r.Inputs}}
 }
@@ -274,6 +277,7 @@ type row struct {
 	Begin           int64       `json:"begin"`
 	Slot            int64       `json:"slot"`
 	Conn            int64       `json:"conn"`
+	Dialing         int64       `json:"dialing"`
 	Dialed          int64       `json:"dialed"`
 	Secured         int64       `json:"secured"`
 	Sent            int64       `json:"sent"`
@@ -293,6 +297,10 @@ type row struct {
 	ReasoningTokens int         `json:"reasoning_tokens"`
 	StreamedTokens  int         `json:"streamed_tokens"`
 	LocalTokens     int         `json:"local_tokens"`
+	LocalByEvent    int         `json:"local_by_event"`
+	FirstEstimate   int         `json:"first_estimate"`
+	Apart           bool        `json:"reasoning_apart"`
+	Repeats         bool        `json:"repeats"`
 	Counted         Counted     `json:"counted"`
 	Streamed        bool        `json:"streamed"`
 	Coalesced       int         `json:"coalesced"`
@@ -311,12 +319,12 @@ func (w *row) into(r *Record) error {
 	}
 	*r = Record{ID: w.ID, Session: w.Session, Turn: w.Turn, Inputs: w.Inputs, Natural: w.Natural, Class: w.Class, Tenant: w.Tenant,
 		Phase: w.Phase, Try: w.Try, Due: w.Due, Begin: w.Begin, Slot: w.Slot, Conn: w.Conn,
-		Dialed: w.Dialed, Secured: w.Secured, Sent: w.Sent, Written: w.Written, Head: w.Head,
+		Dialing: w.Dialing, Dialed: w.Dialed, Secured: w.Secured, Sent: w.Sent, Written: w.Written, Head: w.Head,
 		First: w.First, Answer: w.Answer, Last: w.Last, End: w.End, Outcome: w.Outcome,
 		Status: w.Status, PromptTokens: w.PromptTokens, AskedPrompt: w.AskedPrompt,
 		CachedTokens: w.CachedTokens, OutputTokens: w.OutputTokens, AskedOutput: w.AskedOutput,
 		ReasoningTokens: w.ReasoningTokens, StreamedTokens: w.StreamedTokens,
-		LocalTokens: w.LocalTokens, Counted: w.Counted, Streamed: w.Streamed,
+		LocalTokens: w.LocalTokens, LocalByEvent: w.LocalByEvent, FirstEstimate: w.FirstEstimate, Apart: w.Apart, Repeats: w.Repeats, Counted: w.Counted, Streamed: w.Streamed,
 		Coalesced: w.Coalesced, ConnNew: w.ConnNew, Reconnects: w.Reconnects, Addr: w.Addr,
 		Error:  w.Error,
 		chunks: chunks{n: w.ChunksUS.n, gaps: w.ChunksUS.b, tokens: w.ChunkTokens.b, spread: w.Spread}}

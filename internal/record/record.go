@@ -53,7 +53,7 @@ type Record struct {
 	Try     int // tries made; 0 for a request never begun
 
 	Due, Begin, Slot, Conn   int64
-	Dialed, Secured          int64 // set-up of a new connection, else 0
+	Dialing, Dialed, Secured int64 // set-up of a new connection, else 0
 	Sent, Written, Head      int64
 	First, Answer, Last, End int64
 
@@ -68,15 +68,23 @@ type Record struct {
 	// StreamedTokens is OutputTokens less the reasoning that usage reports but
 	// no delta carried.
 	StreamedTokens int
-	// LocalTokens is the local tokenizer's count of the output, where it ran.
-	LocalTokens int
-	Counted     Counted
-	Streamed    bool
-	Coalesced   int // output events whose time is only an upper bound
-	ConnNew     bool
-	Reconnects  int
-	Addr        string
-	Error       string
+	// LocalTokens is the local tokenizer's count of the output, where it ran, and
+	// LocalByEvent the sum of what it counts in each event alone.
+	LocalTokens, LocalByEvent int
+	// FirstEstimate is the tokens of the first output event by the tokenizer,
+	// where the server does not tell them; 0 if unknown.
+	FirstEstimate int
+	Counted       Counted
+	// Apart says that usage counts reasoning beside the output tokens and not in
+	// them: OutputTokens is the sum. Repeats says that every event held the whole
+	// text so far.
+	Apart, Repeats bool
+	Streamed       bool
+	Coalesced      int // output events whose time is only an upper bound
+	ConnNew        bool
+	Reconnects     int
+	Addr           string
+	Error          string
 
 	chunks chunks
 }
@@ -109,7 +117,7 @@ func (r *Record) Observe(ev llm.Event) {
 	case llm.Reconnect:
 		r.Reconnects++
 	case llm.Dialed:
-		r.Dialed, r.Secured, r.ConnNew = ev.At, 0, true
+		r.Dialing, r.Dialed, r.Secured, r.ConnNew = ev.Since, ev.At, 0, true
 	case llm.Secured:
 		r.Secured = ev.At
 	case llm.Ready:
@@ -143,10 +151,7 @@ func (r *Record) output(ev llm.Event) {
 	if ev.Coalesced {
 		r.Coalesced++
 	}
-	if ev.Part == llm.Reasoning {
-		r.chunks.reasoning = true
-	}
-	r.chunks.add(ev.At, r.Sent, len(ev.Text))
+	r.chunks.add(ev.At, r.Sent, len(ev.Text), ev.Part == llm.Reasoning)
 }
 
 // usage keeps the last non-zero value of each field: servers report them
@@ -170,25 +175,6 @@ func (r *Record) Fail(f *llm.Fault) {
 	if f.Status != 0 {
 		r.Status = f.Status
 	}
-}
-
-// Settle decides the token counts once the request has ended: the server's
-// usage, else the local count, else the number of events; and gives each event
-// its tokens.
-func (r *Record) Settle() {
-	switch {
-	case r.OutputTokens > 0:
-		r.Counted = ByUsage
-	case r.LocalTokens > 0:
-		r.OutputTokens, r.Counted = r.LocalTokens, ByTokenizer
-	case r.chunks.n > 0:
-		r.OutputTokens, r.Counted = r.chunks.n, ByEvents
-	}
-	r.StreamedTokens = r.OutputTokens
-	if !r.chunks.reasoning {
-		r.StreamedTokens = max(0, r.OutputTokens-r.ReasoningTokens)
-	}
-	r.chunks.settle(r.StreamedTokens)
 }
 
 // Short reports whether an ok reply is not of the length that was asked for.

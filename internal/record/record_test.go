@@ -197,7 +197,7 @@ func readAll(log []byte) (read []whole, cut bool, err error) {
 	return read, r.Cut, nil
 }
 
-var comparers = cmp.AllowUnexported(Record{}, chunks{})
+var comparers = cmp.AllowUnexported(Record{}, chunks{}, heard{})
 
 func TestLogRoundTrip(t *testing.T) {
 	records := samples()

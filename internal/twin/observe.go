@@ -244,7 +244,7 @@ func observed(r *record.Record, l Level) Observed {
 	}
 	if r.Streamed {
 		o.TTFT = float64(r.First - r.Sent)
-		if n := r.StreamedTokens - r.FirstTokens(); n >= 1 && r.Last > r.First {
+		if n := r.Paced(); n >= 1 && r.Last > r.First {
 			o.TPOT = float64(r.Last-r.First) / float64(n)
 		}
 	}

@@ -43,6 +43,8 @@ type Evidence struct {
 	// Natural says that some replies end where the model ends them, and
 	// KeepsLength that the API has a word by which it does not, which was sent.
 	Natural, KeepsLength bool
+	// OwnTokenizer says that replies were counted with the model's own.
+	OwnTokenizer bool
 	// Judged are the objectives that the plan asks for; without any, every
 	// figure counts.
 	Judged []slo.Verdict
@@ -89,6 +91,8 @@ type outcome struct {
 	// spoils are the objectives for which the figure is too much, where the
 	// check tells them apart.
 	spoils []string
+	// touches takes the place of the check's own list of metrics.
+	touches []string
 }
 
 // failed reports whether the question was asked and answered badly.
@@ -121,6 +125,8 @@ var checks = []check{
 		cure: "this API has no word that keeps a reply to its length: let the model end its replies (workload.natural: true), or ask for lengths that it reaches by itself"},
 	{name: "prompt lengths", ask: askPromptLengths, setup: true,
 		cure: "the server counts another number of tokens than was designed: give the model's own tokenizer, or look for a system prompt that is added"},
+	{name: "token counts", ask: askTokens, setup: true,
+		cure: "usage counts fewer tokens than arrived, or others: do not rely on it; compare with the model's own tokenizer (--tokenizer)"},
 	{name: "engine schedule", ask: askEngine, spoils: times, shows: true,
 		cure: "the embedded engine could not keep its own times: lower the rate or run it apart with redline sim"},
 	{name: "scheduler delay", ask: askScheduler, spoils: times, shows: true,
@@ -160,9 +166,14 @@ type Judgement struct {
 
 // Judge asks every question.
 func Judge(e Evidence) Judgement {
+	checks := slices.Clone(checks)
 	outcomes, harmed := make([]outcome, len(checks)), false
 	for i, c := range checks {
 		o := c.ask(e)
+		if o.touches != nil {
+			c.spoils = o.touches
+			checks[i] = c
+		}
 		if o.failed() && !e.Strict && !c.touches(e.Judged) {
 			o.ok, o.note = true, o.figure+", but no objective is about what that spoils"
 			o.threshold += ", where one is about " + strings.Join(c.spoils, ", ")

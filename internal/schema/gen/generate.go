@@ -221,16 +221,16 @@ func recordLine() *jsonschema.Schema {
 		"chunks_us":    {Type: "array", Items: natural()},
 		"chunk_tokens": {Type: "array", Items: natural()},
 	}
-	for _, key := range []string{"id", "session", "turn", "try", "due", "begin", "slot", "conn", "dialed", "secured",
+	for _, key := range []string{"id", "session", "turn", "try", "due", "begin", "slot", "conn", "dialing", "dialed", "secured",
 		"sent", "written", "head", "first", "answer", "last", "end", "status", "prompt_tokens", "asked_prompt",
 		"cached_tokens", "output_tokens", "asked_output", "reasoning_tokens", "streamed_tokens", "local_tokens",
-		"coalesced", "reconnects", "inputs"} {
+		"local_by_event", "first_estimate", "coalesced", "reconnects", "inputs"} {
 		keys[key] = natural()
 	}
 	for _, key := range []string{"class", "tenant", "addr", "error"} {
 		keys[key] = &jsonschema.Schema{Type: "string"}
 	}
-	for _, key := range []string{"streamed", "natural", "spread", "conn_new"} {
+	for _, key := range []string{"streamed", "natural", "spread", "conn_new", "reasoning_apart", "repeats"} {
 		keys[key] = &jsonschema.Schema{Type: "boolean"}
 	}
 	request := object(keys, "id", "session", "turn", "try", "outcome")

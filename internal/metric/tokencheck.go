@@ -1,0 +1,58 @@
+package metric
+
+import (
+	"math"
+
+	"redline/internal/record"
+	"redline/internal/stats"
+)
+
+// fewestToScatter and fewestTokens are how many replies, and tokens of each, it
+// takes to tell whether two tokenizers differ by the same factor in all.
+const (
+	fewestToScatter = 5
+	fewestTokens    = 10
+)
+
+// tokenCheck gathers the accounts of the replies whose text was counted.
+type tokenCheck struct {
+	TokenCheck
+	ratios []float64
+}
+
+func (c *tokenCheck) add(r *record.Record) {
+	if r.LocalTokens == 0 {
+		return
+	}
+	c.Replies++
+	c.Local += int64(r.LocalTokens)
+	if r.Streamed {
+		c.Events += int64(r.ChunkCount())
+	}
+	if r.Streamed && r.LocalByEvent > 0 {
+		c.EventsCounted += int64(r.ChunkCount())
+		c.LocalByEvent += int64(r.LocalByEvent)
+	}
+	if r.Counted != record.ByUsage {
+		return
+	}
+	c.ByUsage++
+	c.Usage += int64(r.StreamedTokens)
+	if r.StreamedTokens >= fewestTokens {
+		c.ratios = append(c.ratios, float64(r.LocalTokens)/float64(r.StreamedTokens))
+	}
+}
+
+// sums gives what was gathered, nil where no reply was counted.
+func (c *tokenCheck) sums() *TokenCheck {
+	if c.Replies == 0 {
+		return nil
+	}
+	all := c.TokenCheck
+	if len(c.ratios) >= fewestToScatter {
+		mean := stats.Mean(c.ratios)
+		scatter := round(math.Sqrt(stats.Variance(c.ratios)) / mean)
+		all.Scatter = &scatter
+	}
+	return &all
+}

@@ -1,0 +1,254 @@
+package record
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+)
+
+// A reply's tokens have three accounts: the server's usage, the number of
+// output events, and a tokenizer run over the text that came. Only what
+// streamed may enter a pace, so usage is read in the light of the other two.
+
+// heard is what the local tokenizer makes of a reply's text.
+type heard struct {
+	first             int // of the first output event alone
+	answer, reasoning int
+}
+
+// Plain reports whether usage and the number of events agree on one token an
+// event, or usage came with every event: then the text can tell nothing more.
+func (r *Record) Plain() bool {
+	if r.OutputTokens == 0 || r.chunks.n == 0 {
+		return false
+	}
+	streamed, _, certain := r.byUsage()
+	return certain && (r.chunks.n == 1 || r.chunks.agrees(streamed))
+}
+
+// CountText counts the text of the reply, all its output events joined, once
+// the request has ended and before it is settled. A server that repeats the
+// whole text in every event is heard once. By event, it also counts the text of
+// each alone, which shows whether each carried one token.
+func (r *Record) CountText(text []byte, count func(string) int, byEvent bool) {
+	pieces, ok := r.pieces(text)
+	if !ok || len(pieces) == 0 {
+		return
+	}
+	if r.Repeats = repeats(pieces); r.Repeats {
+		r.onlyNew(pieces)
+	}
+	var whole, parts [2][]byte // parts: the answer, the reasoning
+	for _, p := range pieces {
+		whole[0] = append(whole[0], p.text...)
+		parts[p.part] = append(parts[p.part], p.text...)
+	}
+	r.LocalTokens = count(string(whole[0]))
+	r.chunks.heard = heard{first: count(string(pieces[0].text)), answer: r.LocalTokens}
+	if len(parts[1]) > 0 {
+		r.chunks.heard.answer, r.chunks.heard.reasoning = count(string(parts[0])), count(string(parts[1]))
+	}
+	if !byEvent {
+		return
+	}
+	for _, p := range pieces {
+		r.LocalByEvent += count(string(p.text))
+	}
+}
+
+// piece is the text of one output event; its part is 1 for reasoning.
+type piece struct {
+	text []byte
+	part int
+}
+
+// pieces cuts a reply's text into that of its events.
+func (r *Record) pieces(text []byte) (list []piece, ok bool) {
+	list = make([]piece, 0, r.chunks.n)
+	for v := range uvarints(r.chunks.lengths) {
+		length := int(v >> 1)
+		if length > len(text) {
+			return nil, false
+		}
+		list = append(list, piece{text[:length], int(v & 1)})
+		text = text[length:]
+	}
+	return list, len(text) == 0
+}
+
+// fewestRepeats is how many events in a row must repeat the ones before them:
+// honest text does so by chance once or twice.
+const fewestRepeats = 3
+
+// repeats reports whether every event begins with all the text of its part that
+// came before it, and adds to it.
+func repeats(pieces []piece) bool {
+	grown := 0
+	for i := 1; i < len(pieces); i++ {
+		before, now := pieces[i-1], pieces[i]
+		switch {
+		case before.part != now.part:
+		case !bytes.HasPrefix(now.text, before.text):
+			return false
+		case len(now.text) > len(before.text):
+			grown++
+		}
+	}
+	return grown >= fewestRepeats && 2*grown >= len(pieces)
+}
+
+// onlyNew takes from every event what the one before it had said already.
+func (r *Record) onlyNew(pieces []piece) {
+	r.chunks.lengths = r.chunks.lengths[:0]
+	said, part := 0, -1
+	for i, p := range pieces {
+		if p.part != part {
+			said, part = 0, p.part
+		}
+		pieces[i].text = p.text[said:]
+		said = len(p.text)
+		r.chunks.lengths = binary.AppendUvarint(r.chunks.lengths, uint64(len(pieces[i].text))<<1|uint64(p.part))
+	}
+}
+
+// near reports whether two counts are the same but for the end-of-sequence
+// token, which usage counts and no event carries.
+func near(a, b int) bool { return a-b >= -1 && a-b <= 1 }
+
+// fullShare is by how much the estimate of streamed reasoning may miss usage's
+// count of it for all of it to have streamed; apartShare by how much the answer
+// must exceed its share of usage for usage to leave reasoning out.
+const (
+	fullShare  = 0.15
+	apartShare = 1.25
+)
+
+// byUsage gives the tokens that streamed, where usage says how many there were:
+// all but the reasoning that no event carried. apart says that usage counts
+// reasoning beside the output and not in it; certain, that nothing was
+// estimated from text.
+func (r *Record) byUsage() (streamed int, apart, certain bool) {
+	output, thought, n := r.OutputTokens, r.ReasoningTokens, r.chunks.n
+	thinking := r.chunks.thinking
+	switch {
+	case thought == 0 || n == 0:
+		return output, false, true
+	case thinking > 0 && near(n, output):
+		return output, false, true
+	case thinking > 0 && near(n, output+thought):
+		return output + thought, true, true
+	}
+	apart = r.countedApart()
+	answer := output - thought
+	if apart {
+		answer = output
+	}
+	answer = max(answer, 0)
+	if thinking == 0 {
+		return answer, apart, true
+	}
+	shown, certain := r.shownReasoning(answer)
+	return answer + shown, apart, certain
+}
+
+// countedApart reports whether usage leaves reasoning out of the output tokens,
+// as some vendors do: events are never more than the tokens that they carry.
+func (r *Record) countedApart() bool {
+	output, thought := r.OutputTokens, r.ReasoningTokens
+	within, events := output-thought, r.chunks.n-r.chunks.thinking
+	switch {
+	case near(events, within):
+		return false
+	case near(events, output), within < 1:
+		return events > 0 || thought > output
+	case float64(events) > 1.1*float64(within)+1:
+		return true
+	}
+	answer, shown := float64(r.chunks.heard.answer), float64(r.chunks.heard.reasoning)
+	if answer == 0 {
+		return false
+	}
+	// All reasoning streamed: the two texts are to each other as the two counts,
+	// whatever the tokenizer.
+	if shown > 0 {
+		fits := func(of int) bool { return math.Abs(shown/answer*float64(of)/float64(thought)-1) < fullShare }
+		if inside, beside := fits(within), fits(output); inside != beside {
+			return beside
+		}
+	}
+	return answer > apartShare*float64(within) && answer*apartShare > float64(output)
+}
+
+// shownReasoning is how many tokens of reasoning the events carried, by the
+// measure of what the answer's tokens take: in the local tokenizer's tokens, or
+// in bytes where it did not run.
+func (r *Record) shownReasoning(answer int) (shown int, certain bool) {
+	thought, events := r.ReasoningTokens, r.chunks.thinking
+	if near(events, thought) {
+		return thought, true
+	}
+	perToken, reasoning := 1.0, float64(r.chunks.heard.reasoning)
+	switch {
+	case r.chunks.heard.answer > 0 && answer > 0:
+		perToken = float64(r.chunks.heard.answer) / float64(answer)
+	case r.chunks.heard.reasoning > 0:
+	case r.chunks.bytes > r.chunks.thinkingBytes && answer > 0:
+		perToken = float64(r.chunks.bytes-r.chunks.thinkingBytes) / float64(answer)
+		reasoning = float64(r.chunks.thinkingBytes)
+	default:
+		reasoning = float64(events)
+	}
+	estimate := max(reasoning/perToken, float64(min(events, thought)))
+	switch {
+	case math.Abs(estimate-float64(thought)) <= max(1, fullShare*float64(thought)):
+		return thought, false
+	case near(r.chunks.n-events, answer) && math.Abs(estimate-float64(events)) <= max(1, 0.1*float64(events)):
+		return events, false // one token an event, as in the answer
+	}
+	return int(math.Round(estimate)), false
+}
+
+// Settle decides the token counts once the request has ended: the server's
+// usage, else the local count, else the number of events; and gives each event
+// its tokens.
+func (r *Record) Settle() {
+	switch {
+	case r.OutputTokens > 0:
+		r.Counted = ByUsage
+		r.StreamedTokens, r.Apart, _ = r.byUsage()
+		if r.Apart {
+			r.OutputTokens += r.ReasoningTokens
+		}
+	case r.LocalTokens > 0:
+		r.OutputTokens, r.StreamedTokens, r.Counted = r.LocalTokens, r.LocalTokens, ByTokenizer
+	case r.chunks.n > 0:
+		r.OutputTokens, r.StreamedTokens, r.Counted = r.chunks.n, r.chunks.n, ByEvents
+	}
+	r.chunks.settle(r.StreamedTokens)
+	if r.chunks.spread && r.chunks.heard.first > 0 && r.LocalTokens > 0 {
+		share := float64(r.chunks.heard.first) / float64(r.LocalTokens)
+		r.FirstEstimate = min(max(1, int(math.Round(share*float64(r.StreamedTokens)))), max(1, r.StreamedTokens))
+	}
+}
+
+// FirstTokens is the number of tokens in the first output event, by what the
+// server says of each event or as the tokenizer estimates it; 0 if unknown.
+func (r *Record) FirstTokens() int {
+	if !r.TokensKnown() {
+		return r.FirstEstimate
+	}
+	for _, tokens := range r.Chunks() {
+		return max(1, tokens)
+	}
+	return 0
+}
+
+// Paced is the number of tokens that came after the first output event, 0 where
+// that is not known: the pace of a reply is theirs.
+func (r *Record) Paced() int {
+	first := r.FirstTokens()
+	if first == 0 {
+		return 0
+	}
+	return max(0, r.StreamedTokens-first)
+}
