@@ -67,7 +67,7 @@ func plainly(t testing.TB, c *Client, r *llm.Request, each func(llm.Event)) ([]l
 	events, fault := collect(t, t.Context(), c, r, each)
 	checkStamps(t, events)
 	for i := range events {
-		events[i].At, events[i].Addr = 0, ""
+		events[i].At, events[i].Since, events[i].Addr = 0, 0, ""
 	}
 	if fault != nil {
 		if fault.At <= 0 {
@@ -87,6 +87,9 @@ func checkStamps(t testing.TB, events []llm.Event) {
 	for _, ev := range events {
 		if ev.At <= 0 || ev.At < last {
 			t.Errorf("event %d at %d, want after the one before it at %d", ev.Kind, ev.At, last)
+		}
+		if ev.Kind == llm.Dialed && (ev.Since < last || ev.Since > ev.At) {
+			t.Errorf("dialed from %d to %d, want its beginning after the event before it at %d", ev.Since, ev.At, last)
 		}
 		if ev.Kind != llm.Written {
 			last = ev.At

@@ -177,6 +177,9 @@ func (p pair) running() *result.CrossCheck {
 	if p.server.Waiting != nil {
 		there += p.server.Waiting.Mean
 	}
+	if math.IsInf(there, 0) {
+		return nil
+	}
 	noise := math.Sqrt(max(here, there)/float64(p.server.Samples)) * 2
 	c := &result.CrossCheck{Name: Running, Unit: "requests", Client: &here, Server: &there, Tolerance: runningTolerance,
 		OK: within(here, there, runningTolerance, max(runningFloor, noise))}
@@ -202,9 +205,13 @@ func (p pair) replicas() *result.CrossCheck {
 	return c
 }
 
-// digits keeps three of them at least, thousands apart, and no exponent.
+// absurd is what no count or time of a server reaches.
+const absurd = 1e15
+
+// digits keeps three of them at least, thousands apart, and no exponent unless
+// the figure is absurd.
 func digits(v float64) string {
-	if math.Abs(v) < 100 {
+	if math.Abs(v) < 100 || math.Abs(v) >= absurd {
 		return fmt.Sprintf("%.3g", v)
 	}
 	text := fmt.Sprintf("%.0f", v)

@@ -125,3 +125,25 @@ func TestTooLittleToCompare(t *testing.T) {
 		t.Errorf("no server: %+v", got)
 	}
 }
+
+// A server may report any number: it stays readable, and never is infinite.
+func TestAbsurdGauges(t *testing.T) {
+	t.Parallel()
+	c, s := agreeing()
+	s.Running, s.Waiting = &telemetry.Gauge{Mean: 1e308}, &telemetry.Gauge{Mean: 1e307}
+	text := ""
+	for _, check := range Of(c, s) {
+		if check.Name == Running {
+			text = check.Text
+		}
+	}
+	if want := "10 requests in flight here, 1.1e+308 running and waiting in the engine: it serves others too, or goes on with requests that were given up"; text != want {
+		t.Errorf("got %q, want %q", text, want)
+	}
+	s.Waiting.Mean = 1e308
+	for _, check := range Of(c, s) {
+		if check.Name == Running {
+			t.Errorf("compares with an infinite sum: %+v", check)
+		}
+	}
+}

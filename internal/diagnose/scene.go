@@ -271,6 +271,9 @@ func percent(share float64) string {
 
 // number words a count without false precision.
 func number(v float64) string {
+	if v >= 1e15 { // a broken gauge
+		return strconv.FormatFloat(v, 'g', 3, 64)
+	}
 	if v < 10 && v != float64(int(v)) {
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	}

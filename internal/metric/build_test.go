@@ -21,6 +21,7 @@ type chunk struct {
 // life is a request of a test, in ms; a zero stamp is unknown.
 type life struct {
 	due, begin, slot, conn, dialed, secured, sent, end int64
+	dialing                                            int64
 	chunks                                             []chunk
 	coalesced                                          int // of the first chunks
 	outcome                                            llm.Outcome
@@ -41,7 +42,9 @@ func lived(l life) *record.Record {
 			r.Observe(llm.Event{Kind: kind, At: at * ms})
 		}
 	}
-	see(llm.Dialed, l.dialed)
+	if l.dialed != 0 {
+		r.Observe(llm.Event{Kind: llm.Dialed, At: l.dialed * ms, Since: l.dialing * ms})
+	}
 	see(llm.Secured, l.secured)
 	see(llm.Ready, l.conn)
 	see(llm.Sent, l.sent)

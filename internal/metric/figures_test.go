@@ -73,6 +73,21 @@ func TestOneRequestsFigures(t *testing.T) {
 			want: map[figure]float64{slotWait: 5, connect: 3, tls: 12, lag: 1},
 		},
 		{
+			name: "the server held a dead connection for a second: that is not the time it takes to connect",
+			life: life{due: 1000, begin: 1000, dialing: 2000, dialed: 2003, conn: 2003, sent: 2003, end: 2300, outcome: llm.Reset},
+			want: map[figure]float64{connect: 3, lag: 0},
+		},
+		{
+			name: "half of the tokens in the first event, and nobody to count them",
+			life: life{due: 1000, sent: 1000, end: 1300, chunks: steadily(1100, 20, 5), usage: llm.Usage{OutputTokens: 10}},
+			want: map[figure]float64{ttft: 100, ttftDue: 100, ttfa: 100, e2e: 180, e2eDue: 180, decode: 80, stall: 20, lag: 0},
+		},
+		{
+			name: "more reasoning than output: usage counts it apart",
+			life: life{due: 1000, sent: 1000, end: 1300, chunks: steadily(1100, 20, 5), usage: llm.Usage{OutputTokens: 5, ReasoningTokens: 60}},
+			want: map[figure]float64{ttft: 100, ttftDue: 100, ttfa: 100, e2e: 180, e2eDue: 180, decode: 80, tpot: 20, stall: 20, lag: 0},
+		},
+		{
 			name: "a request that was never sent",
 			life: life{due: 1000, outcome: llm.Unsent},
 			want: map[figure]float64{},

@@ -83,7 +83,7 @@ func TestTokensOfThePace(t *testing.T) {
 		{"reasoning apart, hidden", llm.Usage{OutputTokens: 20, ReasoningTokens: 80}, nil, words(20, false), 100, 20, 19},
 		{"reasoning apart and less than output, hidden", llm.Usage{OutputTokens: 80, ReasoningTokens: 20}, nil, words(80, false), 100, 80, 79},
 		{"reasoning apart, streamed", llm.Usage{OutputTokens: 50, ReasoningTokens: 50}, nil, join(words(50, true), words(50, false)), 100, 100, 99},
-		{"the same, two tokens an event", llm.Usage{OutputTokens: 50, ReasoningTokens: 50}, countWords, join(bundles(25, 2, true), bundles(25, 2, false)), 100, 100, 98},
+		{"the same, two tokens an event", llm.Usage{OutputTokens: 60, ReasoningTokens: 40}, countWords, join(bundles(20, 2, true), bundles(30, 2, false)), 100, 100, 98},
 		{"reasoning apart, a summary", llm.Usage{OutputTokens: 20, ReasoningTokens: 80}, countWords, join(words(8, true), words(20, false)), 100, 28, 27},
 		{"reasoning that took all of the limit", llm.Usage{OutputTokens: 80, ReasoningTokens: 80}, countWords, words(80, true), 80, 80, 79},
 	} {

@@ -21,6 +21,9 @@ const (
 	figureDigits = 3
 	// maxDecimals ends a small number at its microseconds or its thousandth.
 	maxDecimals = 3
+	// absurdPower is the power of ten from which a number, which only a broken
+	// server can have sent, is written with an exponent.
+	absurdPower = 15
 )
 
 // Figure writes a measured number: three significant digits, thousands
@@ -40,6 +43,9 @@ func significant(v float64, digits, decimals int) string {
 	rounded, _ := strconv.ParseFloat(text, 64)
 	_, power, _ := strings.Cut(text, "e")
 	exponent, _ := strconv.Atoi(power)
+	if exponent >= absurdPower {
+		return text
+	}
 	places := min(max(digits-1-exponent, 0), decimals)
 	out := strconv.FormatFloat(rounded, 'f', places, 64)
 	if strings.Trim(out, "-0.") == "" {

@@ -29,6 +29,7 @@ func TestFigure(t *testing.T) {
 		{-1234, "-1,230"},
 		{math.NaN(), "–"},
 		{math.Inf(1), "–"},
+		{1e308, "1.00e+308"},
 	} {
 		if got := figure(tt.v); got != tt.want {
 			t.Errorf("figure(%v) = %q, want %q", tt.v, got, tt.want)
