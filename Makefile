@@ -8,7 +8,7 @@ GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
 FUZZTIME ?= 10m
-.PHONY: help build run test check cross fuzz bench floor accuracy peers real tune twin offered soak limit verdicts trials golden release vuln dist clean scrape
+.PHONY: help build run test check cross fuzz hostile bench floor accuracy peers real tune twin offered soak limit verdicts trials golden release vuln dist clean scrape
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ fuzz: ## fuzz every reader of foreign bytes, FUZZTIME (10m) each; findings go to
 	@for f in $(FUZZED); do echo "$$f for $(FUZZTIME)"; \
 	  nice -n 19 go test -run '^$$' -fuzz "^$${f#*:}\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x -parallel 1 \
 	    ./internal/$${f%:*} || exit 1; done
+
+hostile: ## compare every figure with the logs of 10,000 random servers, honest and lying (two minutes); writes docs/RELIABILITY.md
+	REDLINE_HOSTILE=10000 go test -run TestRandomServers -timeout 1h ./internal/validity/
 
 bench: ## run the benchmarks (minutes)
 	go test -run '^$$' -bench . -benchmem ./...

@@ -294,7 +294,7 @@ func (e *engine) settle(rec *record.Record, text []byte) {
 		return
 	}
 	e.running.Go(func() {
-		rec.CountText(text, e.stage.Count, sampled)
+		rec.CountText(text, e.stage.Count, e.stage.OwnCount, sampled)
 		rec.Settle()
 		e.finish(rec)
 	})

@@ -68,7 +68,9 @@ type Stage struct {
 	// events do not tell its tokens, and to check them over the first replies of
 	// the window and CountShare of the rest; once they have ended, on many
 	// goroutines.
-	Count      func(text string) int
+	Count func(text string) int
+	// OwnCount says that it counts with the model's own tokenizer.
+	OwnCount   bool
 	CountShare float64
 
 	// Note is told of a request when it begins, is sent, and shows its first

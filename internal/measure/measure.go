@@ -214,6 +214,7 @@ func (r *run) prepare(ctx context.Context) error {
 	}
 	r.stage.Budgets = r.budgets()
 	r.stage.Count, r.stage.CountShare = r.counter()
+	r.stage.OwnCount = ownTokenizer(c, cmp.Or(c.Metadata["tokenizer"], r.target.facts.Tokenizer))
 	if err := r.room(); err != nil {
 		return err
 	}

@@ -135,7 +135,7 @@ func logWarnings(e store.Ending, full bool) (list []result.Warning) {
 // arrivals were stamped stands nowhere, so that stays open.
 func keptEvidence(res *result.Result, c *config.Config, dir *store.Dir, logged *telemetry.Logged, start, end int64) validity.Evidence {
 	evidence := validity.Evidence{Partial: true, Embedded: c.Embedded(), DesignedCache: designedSharing(c, begun(dir)),
-		Natural: c.Workload.EndsNaturally(), KeepsLength: keepsLength(c), OwnTokenizer: ownTokenizer(c, res)}
+		Natural: c.Workload.EndsNaturally(), KeepsLength: keepsLength(c), OwnTokenizer: ownTokenizer(c, res.Model.Tokenizer)}
 	if len(logged.Lines) == 0 {
 		return evidence
 	}

@@ -60,7 +60,7 @@ func (r *run) result() (*result.Result, error) {
 	describe(res, r.Config, r.target.facts, use)
 	evidence := validity.Evidence{Client: res.Client, Embedded: r.target.engine != nil,
 		Traffic: r.watched.traffic(), Server: use, Repeat: r.target.repeat,
-		Natural: r.Config.Workload.EndsNaturally(), KeepsLength: keepsLength(r.Config), OwnTokenizer: ownTokenizer(r.Config, res)}
+		Natural: r.Config.Workload.EndsNaturally(), KeepsLength: keepsLength(r.Config), OwnTokenizer: ownTokenizer(r.Config, res.Model.Tokenizer)}
 	if designed, err := r.work.DesignedSharing(max(1, r.outcome.Counts.Due)); err == nil {
 		evidence.DesignedCache = &designed
 	}

@@ -14,7 +14,6 @@ import (
 	"redline/internal/client"
 	"redline/internal/config"
 	"redline/internal/llm"
-	"redline/internal/result"
 	"redline/internal/token"
 	"redline/internal/wire"
 	"redline/internal/workload"
@@ -129,12 +128,12 @@ func (r *run) counter() (count func(string) int, share float64) {
 
 // ownTokenizer reports whether replies are counted with the model's own
 // tokenizer: one that the user gave as a file, or the one that the server names.
-func ownTokenizer(c *config.Config, res *result.Result) bool {
+func ownTokenizer(c *config.Config, named string) bool {
 	if c.Tokenizer == config.ByServer {
 		return false // asked before the load only
 	}
 	_, embedded := token.Embedded(c.Tokenizer)
-	return !embedded || res.Model.Tokenizer == c.Tokenizer
+	return !embedded || named == c.Tokenizer
 }
 
 // fits refuses what the model cannot take before a server is asked anything.

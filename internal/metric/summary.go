@@ -189,6 +189,9 @@ type TokenCheck struct {
 	Events        int64 `json:"events"`
 	EventsCounted int64 `json:"events_counted"`
 	LocalByEvent  int64 `json:"local_by_event"`
+	// EventsAgree is how many replies had as many events as tokens by usage,
+	// within 10% or one.
+	EventsAgree int `json:"events_agree"`
 	// Scatter is the standard deviation of local over usage between replies, as
 	// a share of its mean; absent where fewer than five can tell.
 	Scatter *float64 `json:"scatter,omitempty"`

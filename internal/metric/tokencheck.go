@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"cmp"
 	"math"
 
 	"redline/internal/record"
@@ -12,6 +13,9 @@ import (
 const (
 	fewestToScatter = 5
 	fewestTokens    = 10
+	// agreeShare is by how much usage and events may differ where each event
+	// carries a token.
+	agreeShare = 0.1
 )
 
 // tokenCheck gathers the accounts of the replies whose text was counted.
@@ -37,9 +41,13 @@ func (c *tokenCheck) add(r *record.Record) {
 		return
 	}
 	c.ByUsage++
-	c.Usage += int64(r.StreamedTokens)
-	if r.StreamedTokens >= fewestTokens {
-		c.ratios = append(c.ratios, float64(r.LocalTokens)/float64(r.StreamedTokens))
+	claimed := cmp.Or(r.Claimed, r.StreamedTokens)
+	c.Usage += int64(claimed)
+	if off := claimed - r.ChunkCount(); r.Streamed && float64(max(off, -off)) <= max(1, agreeShare*float64(claimed)) {
+		c.EventsAgree++
+	}
+	if claimed >= fewestTokens {
+		c.ratios = append(c.ratios, float64(r.LocalTokens)/float64(claimed))
 	}
 }
 

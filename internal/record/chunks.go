@@ -90,10 +90,6 @@ func (c *chunks) settle(streamed int) {
 // none but those that streamed.
 func (c *chunks) continuous(streamed int) bool { return c.counted == c.n && near(c.total, streamed) }
 
-// agrees reports whether the tokens of each event are known, streamed of them
-// in all.
-func (c *chunks) agrees(streamed int) bool { return c.continuous(streamed) || near(streamed, c.n) }
-
 // dropOnes forgets token counts that are all one, the usual case.
 func (c *chunks) dropOnes() {
 	for v := range uvarints(c.tokens) {

@@ -162,12 +162,12 @@ type count struct {
 	n   *int
 }
 
-func (r *Record) counts() [14]count {
+func (r *Record) counts() [15]count {
 	return [...]count{{"status", &r.Status}, {"prompt_tokens", &r.PromptTokens},
 		{"asked_prompt", &r.AskedPrompt}, {"cached_tokens", &r.CachedTokens},
 		{"output_tokens", &r.OutputTokens}, {"reasoning_tokens", &r.ReasoningTokens},
 		{"streamed_tokens", &r.StreamedTokens}, {"local_tokens", &r.LocalTokens},
-		{"local_by_event", &r.LocalByEvent}, {"first_estimate", &r.FirstEstimate},
+		{"local_by_event", &r.LocalByEvent}, {"first_estimate", &r.FirstEstimate}, {"claimed_tokens", &r.Claimed},
 		{"asked_output", &r.AskedOutput}, {"coalesced", &r.Coalesced}, {"reconnects", &r.Reconnects},
 		{"inputs", &r.Inputs}}
 }
@@ -299,6 +299,7 @@ type row struct {
 	LocalTokens     int         `json:"local_tokens"`
 	LocalByEvent    int         `json:"local_by_event"`
 	FirstEstimate   int         `json:"first_estimate"`
+	Claimed         int         `json:"claimed_tokens"`
 	Apart           bool        `json:"reasoning_apart"`
 	Repeats         bool        `json:"repeats"`
 	Counted         Counted     `json:"counted"`
@@ -324,7 +325,7 @@ func (w *row) into(r *Record) error {
 		Status: w.Status, PromptTokens: w.PromptTokens, AskedPrompt: w.AskedPrompt,
 		CachedTokens: w.CachedTokens, OutputTokens: w.OutputTokens, AskedOutput: w.AskedOutput,
 		ReasoningTokens: w.ReasoningTokens, StreamedTokens: w.StreamedTokens,
-		LocalTokens: w.LocalTokens, LocalByEvent: w.LocalByEvent, FirstEstimate: w.FirstEstimate, Apart: w.Apart, Repeats: w.Repeats, Counted: w.Counted, Streamed: w.Streamed,
+		LocalTokens: w.LocalTokens, LocalByEvent: w.LocalByEvent, FirstEstimate: w.FirstEstimate, Claimed: w.Claimed, Apart: w.Apart, Repeats: w.Repeats, Counted: w.Counted, Streamed: w.Streamed,
 		Coalesced: w.Coalesced, ConnNew: w.ConnNew, Reconnects: w.Reconnects, Addr: w.Addr,
 		Error:  w.Error,
 		chunks: chunks{n: w.ChunksUS.n, gaps: w.ChunksUS.b, tokens: w.ChunkTokens.b, spread: w.Spread}}

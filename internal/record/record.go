@@ -71,6 +71,9 @@ type Record struct {
 	// LocalTokens is the local tokenizer's count of the output, where it ran, and
 	// LocalByEvent the sum of what it counts in each event alone.
 	LocalTokens, LocalByEvent int
+	// Claimed is how many of them streamed by usage, where the model's own
+	// tokenizer finds another number, which is StreamedTokens then; else 0.
+	Claimed int
 	// FirstEstimate is the tokens of the first output event by the tokenizer,
 	// where the server does not tell them; 0 if unknown.
 	FirstEstimate int

@@ -14,23 +14,41 @@ import (
 type heard struct {
 	first             int // of the first output event alone
 	answer, reasoning int
+	own               bool // the tokenizer is the model's
 }
 
 // Plain reports whether usage and the number of events agree on one token an
 // event, or usage came with every event: then the text can tell nothing more.
+// Of reasoning only the text tells what part of it streamed.
 func (r *Record) Plain() bool {
-	if r.OutputTokens == 0 || r.chunks.n == 0 {
+	n, output := r.chunks.n, r.OutputTokens
+	if output == 0 || n == 0 || r.ReasoningTokens > 0 {
 		return false
 	}
-	streamed, _, certain := r.byUsage()
-	return certain && (r.chunks.n == 1 || r.chunks.agrees(streamed))
+	return n == 1 || r.chunks.continuous(output) || near(output, n) && r.slim()
+}
+
+// slimEvent is more text than one token has in the mean, and slimTokens more
+// than any tokenizer makes of it.
+const (
+	slimEvent  = 10
+	slimTokens = 1.7
+)
+
+// slim reports whether the events look as if they carried one token each.
+func (r *Record) slim() bool {
+	if h := r.chunks.heard; h.first > 0 {
+		return float64(h.answer+h.reasoning) < slimTokens*float64(r.chunks.n)
+	}
+	return r.chunks.bytes <= slimEvent*r.chunks.n
 }
 
 // CountText counts the text of the reply, all its output events joined, once
 // the request has ended and before it is settled. A server that repeats the
 // whole text in every event is heard once. By event, it also counts the text of
-// each alone, which shows whether each carried one token.
-func (r *Record) CountText(text []byte, count func(string) int, byEvent bool) {
+// each alone, which shows whether each carried one token. own says that the
+// tokenizer is the model's.
+func (r *Record) CountText(text []byte, count func(string) int, own, byEvent bool) {
 	pieces, ok := r.pieces(text)
 	if !ok || len(pieces) == 0 {
 		return
@@ -44,7 +62,7 @@ func (r *Record) CountText(text []byte, count func(string) int, byEvent bool) {
 		parts[p.part] = append(parts[p.part], p.text...)
 	}
 	r.LocalTokens = count(string(whole[0]))
-	r.chunks.heard = heard{first: count(string(pieces[0].text)), answer: r.LocalTokens}
+	r.chunks.heard = heard{first: count(string(pieces[0].text)), answer: r.LocalTokens, own: own}
 	if len(parts[1]) > 0 {
 		r.chunks.heard.answer, r.chunks.heard.reasoning = count(string(parts[0])), count(string(parts[1]))
 	}
@@ -116,11 +134,14 @@ func (r *Record) onlyNew(pieces []piece) {
 func near(a, b int) bool { return a-b >= -1 && a-b <= 1 }
 
 // fullShare is by how much the estimate of streamed reasoning may miss usage's
-// count of it for all of it to have streamed; apartShare by how much the answer
-// must exceed its share of usage for usage to leave reasoning out.
+// count of it for all of it to have streamed; apartBy by which factor the answer
+// must exceed its share of usage, by another model's tokenizer, for usage to
+// leave reasoning out; ownShare by how much the model's own tokenizer may differ
+// from usage before its count stands.
 const (
-	fullShare  = 0.15
-	apartShare = 1.25
+	fullShare = 0.1
+	apartBy   = 1.4
+	ownShare  = 0.1
 )
 
 // byUsage gives the tokens that streamed, where usage says how many there were:
@@ -133,9 +154,9 @@ func (r *Record) byUsage() (streamed int, apart, certain bool) {
 	switch {
 	case thought == 0 || n == 0:
 		return output, false, true
-	case thinking > 0 && near(n, output):
+	case thinking > 0 && !r.chunks.heard.own && r.slim() && near(n, output):
 		return output, false, true
-	case thinking > 0 && near(n, output+thought):
+	case thinking > 0 && !r.chunks.heard.own && r.slim() && near(n, output+thought):
 		return output + thought, true, true
 	}
 	apart = r.countedApart()
@@ -156,27 +177,33 @@ func (r *Record) byUsage() (streamed int, apart, certain bool) {
 func (r *Record) countedApart() bool {
 	output, thought := r.OutputTokens, r.ReasoningTokens
 	within, events := output-thought, r.chunks.n-r.chunks.thinking
+	answer, shown := float64(r.chunks.heard.answer), float64(r.chunks.heard.reasoning)
 	switch {
-	case near(events, within):
+	case within < 1:
+		return events > 0 && events > within+1 || thought > output
+	case r.chunks.heard.own && answer > 0:
+		// Whichever the text is closer to.
+		return answer*answer > float64(within)*float64(output)
+	case r.slim() && near(events, within):
 		return false
-	case near(events, output), within < 1:
-		return events > 0 || thought > output
+	case r.slim() && near(events, output):
+		return true
 	case float64(events) > 1.1*float64(within)+1:
 		return true
 	}
-	answer, shown := float64(r.chunks.heard.answer), float64(r.chunks.heard.reasoning)
 	if answer == 0 {
 		return false
 	}
-	// All reasoning streamed: the two texts are to each other as the two counts,
-	// whatever the tokenizer.
 	if shown > 0 {
+		// All reasoning streamed: the two texts are to each other as the two
+		// counts, whatever the tokenizer.
 		fits := func(of int) bool { return math.Abs(shown/answer*float64(of)/float64(thought)-1) < fullShare }
-		if inside, beside := fits(within), fits(output); inside != beside {
+		inside, beside := fits(within), fits(output)
+		if inside != beside && (inside || answer > (1+fullShare)*float64(within)) {
 			return beside
 		}
 	}
-	return answer > apartShare*float64(within) && answer*apartShare > float64(output)
+	return answer > apartBy*float64(within) && answer*apartBy > float64(output)
 }
 
 // shownReasoning is how many tokens of reasoning the events carried, by the
@@ -184,11 +211,12 @@ func (r *Record) countedApart() bool {
 // in bytes where it did not run.
 func (r *Record) shownReasoning(answer int) (shown int, certain bool) {
 	thought, events := r.ReasoningTokens, r.chunks.thinking
-	if near(events, thought) {
+	if !r.chunks.heard.own && r.slim() && near(events, thought) {
 		return thought, true
 	}
 	perToken, reasoning := 1.0, float64(r.chunks.heard.reasoning)
 	switch {
+	case r.chunks.heard.own:
 	case r.chunks.heard.answer > 0 && answer > 0:
 		perToken = float64(r.chunks.heard.answer) / float64(answer)
 	case r.chunks.heard.reasoning > 0:
@@ -219,6 +247,7 @@ func (r *Record) Settle() {
 		if r.Apart {
 			r.OutputTokens += r.ReasoningTokens
 		}
+		r.correct()
 	case r.LocalTokens > 0:
 		r.OutputTokens, r.StreamedTokens, r.Counted = r.LocalTokens, r.LocalTokens, ByTokenizer
 	case r.chunks.n > 0:
@@ -229,6 +258,17 @@ func (r *Record) Settle() {
 		share := float64(r.chunks.heard.first) / float64(r.LocalTokens)
 		r.FirstEstimate = min(max(1, int(math.Round(share*float64(r.StreamedTokens)))), max(1, r.StreamedTokens))
 	}
+}
+
+// correct lets the model's own tokenizer stand where usage is far from what
+// streamed, unless the number of events bears usage out.
+func (r *Record) correct() {
+	claimed, local := r.StreamedTokens, r.LocalTokens
+	if !r.chunks.heard.own || r.chunks.n < 2 || r.slim() && near(claimed, r.chunks.n) ||
+		math.Abs(float64(claimed-local)) <= ownShare*float64(local) {
+		return
+	}
+	r.Claimed, r.StreamedTokens = claimed, local
 }
 
 // FirstTokens is the number of tokens in the first output event, by what the

@@ -42,7 +42,7 @@ func answered(u llm.Usage, count func(string) int, events ...told) *Record {
 	r.Observe(llm.Event{Kind: llm.UsageSeen, Usage: u})
 	r.Observe(llm.Event{Kind: llm.End, At: 60000 * ms})
 	if count != nil {
-		r.CountText(text, count, true)
+		r.CountText(text, count, count("a word is a token") == 5, true)
 	}
 	r.Settle()
 	return r

@@ -13,9 +13,9 @@ const (
 	// scatterShare is by how much the ratio of two tokenizers may vary between
 	// replies: text differs, but not by that much.
 	scatterShare = 0.25
-	// bundled is from how many tokens an event, by any tokenizer, a server surely
-	// sends several at once.
-	bundled = 2
+	// bundled is from how many tokens an event, by any tokenizer, a server sends
+	// several at once.
+	bundled = 1.7
 )
 
 // perToken are the figures that a wrong count of tokens spoils.
@@ -43,11 +43,13 @@ func withUsage(c metric.TokenCheck, own bool) outcome {
 	switch {
 	case c.ByUsage < c.Replies:
 		return outcome{why: fmt.Sprintf("only %d of %d replies that were counted came with usage", c.ByUsage, c.Replies)}
-	case events > 0 && alike(usage, events) && !(own && local > usage*(1+countsShare)) && perEvent < bundled:
+	case events > 0 && alike(usage, events) && 10*c.EventsAgree >= 9*c.Replies && !(own && local > usage*(1+countsShare)) && perEvent < bundled:
 		return counts(c, usage, events, "output events")
 	case events > 0 && usage < events*(1-countsShare):
 		// An event carries a token at least.
 		return counts(c, usage, events, "output events")
+	case own && c.Scatter != nil && *c.Scatter > countsShare:
+		return scattered(c, countsShare)
 	case own:
 		return counts(c, usage, local, "tokens by the model's tokenizer")
 	case events > 0 && alike(perEvent, 1):
@@ -75,15 +77,21 @@ func withoutUsage(c metric.TokenCheck, own bool) outcome {
 func foreign(c metric.TokenCheck) outcome {
 	ratio := float64(c.Local) / float64(c.Usage)
 	switch {
-	case alike(ratio, 1):
+	case alike(ratio, 1) && c.Scatter != nil && *c.Scatter <= countsShare:
 		return counts(c, float64(c.Usage), float64(c.Local), "tokens by another tokenizer")
 	case c.Scatter == nil:
 		return outcome{why: fmt.Sprintf("another model's tokenizer counts %.3g times the usage, over too few replies to compare them: give the model's own (--tokenizer)", ratio)}
 	case *c.Scatter > scatterShare:
-		return outcome{touches: perToken, figure: fmt.Sprintf("tokenizer over usage %.3g ± %s between %d replies", ratio, percent(*c.Scatter), c.Replies),
-			threshold: "± " + percent(scatterShare)}
+		return scattered(c, scatterShare)
 	}
 	return outcome{why: fmt.Sprintf("another model's tokenizer counts %.3g times the usage, alike in all replies: give the model's own (--tokenizer) to check it", ratio)}
+}
+
+// scattered is the answer where two accounts differ now by this factor, now by
+// that.
+func scattered(c metric.TokenCheck, share float64) outcome {
+	return outcome{touches: perToken, threshold: "± " + percent(share),
+		figure: fmt.Sprintf("tokens by the tokenizer over usage: %.3g ± %s between %d replies", float64(c.Local)/float64(c.Usage), percent(*c.Scatter), c.Replies)}
 }
 
 // counts compares a count with what arrived. Where less arrived than was

@@ -20,6 +20,9 @@ func TestTokenCounts(t *testing.T) {
 		if usage > 0 {
 			c.ByUsage, c.Scatter = 20, ptr(float64(scatter)/100)
 		}
+		if usage == events {
+			c.EventsAgree = 20
+		}
 		return c
 	}
 	for _, tt := range []struct {

@@ -27,7 +27,7 @@ func sound() Evidence {
 			Latency:  metric.Latency{Lag: dist(1000, 0.02, 0.08), TTFT: dist(1000, 50, 90), TPOT: dist(1000, 20, 22)},
 			Tokens: metric.Tokens{Prompt: 520_000, AskedPrompt: 500_000, Output: 100_000, AskedOutput: 100_000,
 				Events: 100_000, Coalesced: 100, Counted: map[string]int{"usage": 1000}, PromptLengths: dist(1000, 520, 520),
-				Check: &metric.TokenCheck{Replies: 20, ByUsage: 20, Usage: 2000, Local: 1960, Events: 1990, EventsCounted: 1990, LocalByEvent: 2010}},
+				Check: &metric.TokenCheck{Replies: 20, ByUsage: 20, Usage: 2000, Local: 1960, Events: 1990, EventsAgree: 20, EventsCounted: 1990, LocalByEvent: 2010}},
 		},
 		Client: result.Client{OS: "linux", CPUs: 2, CPUSeconds: 10, CPUShare: 0.31, GCPauseMS: 0.21, ClockStepMS: 0.003,
 			Timestamps: result.Timestamps{Source: "kernel"}, SharesHost: true, SchedDelayMS: 0.3,
