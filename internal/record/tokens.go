@@ -178,12 +178,12 @@ func (r *Record) countedApart() bool {
 	output, thought := r.OutputTokens, r.ReasoningTokens
 	within, events := output-thought, r.chunks.n-r.chunks.thinking
 	answer, shown := float64(r.chunks.heard.answer), float64(r.chunks.heard.reasoning)
+	closer := answer*answer > float64(within)*float64(output) // to output than to within
 	switch {
 	case within < 1:
 		return events > 0 && events > within+1 || thought > output
 	case r.chunks.heard.own && answer > 0:
-		// Whichever the text is closer to.
-		return answer*answer > float64(within)*float64(output)
+		return closer
 	case r.slim() && near(events, within):
 		return false
 	case r.slim() && near(events, output):
@@ -199,7 +199,7 @@ func (r *Record) countedApart() bool {
 		// counts, whatever the tokenizer.
 		fits := func(of int) bool { return math.Abs(shown/answer*float64(of)/float64(thought)-1) < fullShare }
 		inside, beside := fits(within), fits(output)
-		if inside != beside && (inside || answer > (1+fullShare)*float64(within)) {
+		if inside != beside && (inside || closer) {
 			return beside
 		}
 	}
