@@ -141,7 +141,7 @@ func near(a, b int) bool { return a-b >= -1 && a-b <= 1 }
 const (
 	fullShare = 0.1
 	apartBy   = 1.4
-	ownShare  = 0.1
+	ownShare  = 0.05
 )
 
 // byUsage gives the tokens that streamed, where usage says how many there were:

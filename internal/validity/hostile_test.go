@@ -496,7 +496,7 @@ func TestRandomServers(t *testing.T) {
 	t.Parallel()
 	servers, _ := strconv.Atoi(os.Getenv("REDLINE_HOSTILE"))
 	whole := servers > 0
-	servers = cmp.Or(servers, 400)
+	servers = cmp.Or(servers, 200)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	stood, lying, replies, wrong, alikes := map[string]int{}, 0, 0, 0, 0
