@@ -485,8 +485,8 @@ func meanOf(d *metric.Dist) float64 {
 	return d.Mean
 }
 
-// firstSeed leaves out the servers by which the rules were chosen, the first
-// 10,000.
+// firstSeed leaves out the first 10,000 servers, by which the rules were chosen.
+// One threshold, record's ownShare, was set after two of these.
 const firstSeed = 1_000_000
 
 // TestRandomServers: no figure is off by more than its stated uncertainty
