@@ -126,6 +126,11 @@ func (a answer) record(over int64) *record.Record {
 		}
 		r.Observe(llm.Event{Kind: llm.Output, At: at, Text: []byte("word")})
 		tokens++
+		if a.count > 0 && tokens == 1 {
+			// Of the events that are left out each brought one token, as the
+			// first did.
+			r.Observe(llm.Event{Kind: llm.UsageSeen, At: at, Usage: llm.Usage{OutputTokens: tokens}})
+		}
 	}
 	switch {
 	case len(a.tokens) == 0:

@@ -531,3 +531,18 @@ func TestRareKinds(t *testing.T) {
 		t.Errorf("a tenth of 500 failing: missed in %g %%", missed)
 	}
 }
+
+// TestTrimmedRunsKeepTheirFigures: what long runs leave out of memory does not
+// change what they are judged by.
+func TestTrimmedRunsKeepTheirFigures(t *testing.T) {
+	t.Parallel()
+	whole := server(stalling).play(1, 10, 30*second)
+	figures := func(g virtualRun) [3]float64 {
+		l := summarizeRecords(t, Options{Start: g.start, End: g.end, AskedRate: 10}, g.records()).Latency
+		return [3]float64{l.TTFTDue.P["p99"], l.TPOT.P["p95"], l.E2EDue.P["p90"]}
+	}
+	want := figures(whole)
+	if got := figures(whole.trimmed()); got != want {
+		t.Errorf("ttft, tpot and e2e %v, whole %v", got, want)
+	}
+}

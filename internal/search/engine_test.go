@@ -246,6 +246,7 @@ func (one *trip) record() *record.Record {
 	r.Observe(llm.Event{Kind: llm.Sent, At: one.due})
 	if one.first > 0 {
 		r.Observe(llm.Event{Kind: llm.Output, At: one.first, Text: []byte("word")})
+		r.Observe(llm.Event{Kind: llm.UsageSeen, At: one.first, Usage: llm.Usage{OutputTokens: 1}})
 	}
 	if one.cut > 0 {
 		r.End = one.cut
