@@ -84,6 +84,11 @@ var streamed = map[string]bool{"ttft": true, "ttfa": true, "tpot": true, "itl": 
 // measurable refuses objectives on figures that this run cannot have: nothing
 // would ever be judged by them.
 func (c *Config) measurable() error {
+	for _, o := range c.Objectives {
+		if o.Metric == "cost" && !c.Cost.Given() {
+			return c.wrong("sla_thresholds", "%s cannot be measured: no price is given; give --price-per-gpu-hour, or cost in a plan", shown(o.Text))
+		}
+	}
 	why := ""
 	d, known := wire.ByName(c.Provider.API)
 	switch {

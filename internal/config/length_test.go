@@ -86,6 +86,7 @@ func TestWrongLengthsAndObjectives(t *testing.T) {
 		{objective + "provider: {stream: false}\n", nil, `plan.yaml:1: sla_thresholds: "ttft:p99<500ms" cannot be measured: replies are not streamed (provider.stream: false)`, "leave it out"},
 		{"", []string{"--url=http://h/v1/embeddings", "--slo=stall:max<1s"}, `--slo: "stall:max<1s" cannot be measured: replies of embeddings come whole`, "e2e:max"},
 		{"", []string{"--url=http://h", "--api=rerank", "--slo=chat"}, `--slo: "ttft:p95<1s" cannot be measured: replies of rerank come whole`, "e2e:p95"},
+		{"", []string{"--slo=ttft:p99<500ms", "--slo=cost:max<$2"}, `--slo: "cost:max<$2" cannot be measured: no price is given`, "--price-per-gpu-hour"},
 	} {
 		in := Input{Command: "run", Flags: flags(tt.flags...)}
 		if tt.plan != "" {
@@ -102,4 +103,5 @@ func TestWrongLengthsAndObjectives(t *testing.T) {
 		}
 	}
 	mustResolve(t, Input{Command: "run", Flags: flags("--no-stream", "--slo=e2e:p99<5s", "--slo=error:rate<1%")})
+	mustResolve(t, Input{Command: "run", Flags: flags("--slo=cost:max<$2", "--price-per-gpu-hour=2.5")})
 }
