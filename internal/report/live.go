@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -112,8 +113,11 @@ func (l *LiveLine) Finish() {
 // highest rank go first.
 type livePart struct {
 	text string
-	rank int
-	tone tone
+	// brief takes the text's place where the line is too long, before any part
+	// goes.
+	brief string
+	rank  int
+	tone  tone
 }
 
 // layout is how the parts of a line are set. On a terminal numbers keep their
@@ -161,7 +165,7 @@ func (l layout) parts(s metric.Snapshot, stretch string) []livePart {
 	}
 	parts := []livePart{{text: l.right(clockTime(s.Elapsed), 4) + " " + l.left(stretch, widestStretch)}}
 	if s.Open != nil && s.Phase == record.Measure {
-		parts = append(parts, livePart{text: openObjectives(s.Open), rank: 3})
+		parts = append(parts, livePart{text: openObjectives(s.Open), brief: firstOpen(s.Open), rank: 3})
 	}
 	return append(parts, []livePart{
 		{text: inFlight, rank: 1},
@@ -178,6 +182,14 @@ func openObjectives(open []string) string {
 		return "all decided"
 	}
 	return "open: " + strings.Join(open, ", ")
+}
+
+// firstOpen is the same in brief.
+func firstOpen(open []string) string {
+	if len(open) < 2 {
+		return openObjectives(open)
+	}
+	return fmt.Sprintf("open: %s + %d more", open[0], len(open)-1)
 }
 
 // widestStretch keeps the figures behind the phase in their columns.
@@ -225,6 +237,11 @@ func (l *LiveLine) fit(parts []livePart) string {
 	}
 	if width <= 0 {
 		width = maxWidth
+	}
+	if visible(inPlace.join(parts)) >= width {
+		for i, part := range parts {
+			parts[i].text = cmp.Or(part.brief, part.text)
+		}
 	}
 	for len(parts) > 1 && visible(inPlace.join(parts)) >= width {
 		last := 0

@@ -148,3 +148,16 @@ func TestLiveOpenObjectives(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// On a narrow terminal the first open objective stands for all before any other
+// figure goes.
+func TestLiveOpenObjectivesNarrow(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	live := NewLiveLine(&out, LiveOptions{Terminal: true, Window: 5 * time.Minute, Width: func() int { return 80 }})
+	live.Show(metric.Snapshot{Phase: record.Measure, Elapsed: 20 * time.Second, Open: []string{"ttft:p99<500ms", "tpot:p95<50ms", "e2e:p90<2s"}, RequestsPerS: 4, TTFTp50: 20, TTFTp99: 50})
+	want := clearLine + " 20s measuring 0s/5m00s  open: ttft:p99<500ms + 2 more    0 in flight"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+}
