@@ -58,7 +58,8 @@ type tolerance func(metric string) float64
 
 // bears is the error in ms that a verdict bears: a share of the figure judged or
 // of its limit, whichever is more, because a smaller error could not have
-// changed the verdict; never below the floor. of says what it is a share of.
+// changed the verdict; more where a miss is clearer than that, and never below
+// the floor. of says what it is a share of.
 func (share tolerance) bears(v slo.Verdict) (ms float64, of string) {
 	o, err := slo.Parse(v.Objective)
 	if err != nil {
@@ -69,10 +70,31 @@ func (share tolerance) bears(v slo.Verdict) (ms float64, of string) {
 	if v.Value != nil && *v.Value > v.Limit {
 		ms, of = own**v.Value, percent(own)+" of the "+millis(*v.Value)+" of "+v.Objective
 	}
+	if by := missedBy(v); by > ms {
+		ms, of = by, "half of what "+v.Objective+" is missed by"
+		if v.Value == nil {
+			of = "the limit of " + v.Objective + ", which is missed for want of answers"
+		}
+	}
 	if ms < floorMS {
 		return floorMS, ""
 	}
 	return ms, of
+}
+
+// missedBy is the error in ms that cannot unmake a miss: half of the distance
+// that is sure, and the limit itself where the figure is that no answer came,
+// which no lateness of ours below that explains; 0 where nothing is missed.
+func missedBy(v slo.Verdict) float64 {
+	switch {
+	case v.Standing != slo.Missed:
+		return 0
+	case v.Value == nil:
+		return v.Limit
+	case v.Bound == nil:
+		return 0
+	}
+	return (min(*v.Bound, *v.Value) - v.Limit) / 2
 }
 
 // judge holds an error in ms against the least tolerant of some verdicts, and

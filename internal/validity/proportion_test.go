@@ -14,6 +14,11 @@ func judged(objective string, value, limit float64) slo.Verdict {
 	return slo.Verdict{Objective: objective, Value: &value, Unit: "ms", Limit: limit}
 }
 
+// missed is one that is missed, by a figure and a bound that some misses lack.
+func missed(objective string, value, bound *float64, limit float64) slo.Verdict {
+	return slo.Verdict{Objective: objective, Standing: slo.Missed, Value: value, Bound: bound, Unit: "ms", Limit: limit}
+}
+
 // failures names the checks that failed.
 func failures(e Evidence) []string {
 	names := []string{}
@@ -46,6 +51,10 @@ func TestValidityIsInProportion(t *testing.T) {
 		{"lag of 30 ms in a ttft limit of 200 ms", late(30, judged("ttft:p99<200ms", 120, 200)), "lag", "≤ 10 ms, 5% of ttft:p99<200ms"},
 		{"the least tolerant objective counts", late(30, judged("e2e:p90<5s", 900, 5000), judged("ttft:p99<200ms", 120, 200)), "lag", "≤ 10 ms, 5% of ttft:p99<200ms"},
 		{"a miss by far is a miss all the same", late(30, judged("ttft:p99<800ms", 32_000, 800)), "", "≤ 1600 ms, 5% of the 32000 ms of ttft:p99<800ms"},
+		{"a sure miss by far bears half of the distance", late(30, missed("e2e:p99<10ms", ptr(130.0), ptr(114.0), 10)), "", "≤ 52 ms, half of what e2e:p99<10ms is missed by"},
+		{"a miss that lag may have made", late(30, missed("ttft:p99<100ms", ptr(150.0), ptr(110.0), 100)), "lag", "≤ 7.5 ms, 5% of the 150 ms of ttft:p99<100ms"},
+		{"no answer came: a late client is not why", late(86, missed("ttft:p99<500ms", nil, nil, 500)), "", "≤ 500 ms, the limit of ttft:p99<500ms, which is missed for want of answers"},
+		{"a client late by more than the limit", late(600, missed("ttft:p99<500ms", nil, nil, 500)), "lag", ""},
 		{"tpot is counted from what was sent", late(30, judged("tpot:p95<50ms", 8, 50)), "", ""},
 		{"an error rate has no time", late(30, slo.Verdict{Objective: "error:rate<1%", Unit: "fraction", Limit: 0.01}), "", ""},
 		{"a limit of a few milliseconds: the floor stands", late(1.2, judged("ttft:p50<10ms", 4, 10)), "lag", "≤ 1 ms"},
