@@ -164,6 +164,8 @@ func levelsHeadline(r *result.Result, points []int) (headline, bool) {
 		return headline{}, false
 	case held < 0 && missed < 0:
 		return headline{openWord + ": ", unset, "no level of " + count(len(points)) + " could be decided"}, true
+	case held < 0 && missed != points[0]:
+		return headline{openWord + ": ", unset, "no level below " + loadAsked(&r.Points[missed]) + " could be decided; that one missed, so the limit lies below it"}, true
 	case held < 0:
 		return headline{missedWord + ": ", lost, "no level below " + loadAsked(&r.Points[missed]) + " met every objective; the limit lies below that"}, true
 	case missed < 0:

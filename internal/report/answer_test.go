@@ -11,6 +11,7 @@ import (
 
 	"redline/internal/result"
 	"redline/internal/schema"
+	"redline/internal/slo"
 )
 
 // changed is a sample with one thing different.
@@ -49,6 +50,12 @@ func TestAnswersLead(t *testing.T) {
 			"HELD: 20 requests/s met every objective; no level missed one, so the limit lies above"},
 		{"no level that is met", changed(curveSample(), func(r *result.Result) { r.Curve.Points, r.Curve.Stopped, r.Curve.Knee = r.Curve.Points[5:], "", nil }),
 			"MISSED: no level below 22.5 requests/s met every objective; the limit lies below that"},
+		{"open levels below one that is missed", changed(curveSample(), func(r *result.Result) {
+			r.Curve.Stopped, r.Curve.Knee = "", nil
+			for _, i := range r.Curve.Points[:5] {
+				r.Points[i].Objectives = []slo.Verdict{{Objective: "ttft:p99<500ms", Standing: slo.Undecided}}
+			}
+		}), "TOO CLOSE TO CALL: no level below 22.5 requests/s could be decided; that one missed, so the limit lies below it"},
 		{"a regression", comparisonSample(), "WORSE: tpot:p50 slower by 5.1 %; too close to call: ttft:p99"},
 		{"a matrix", matrixSample(), "MEASURED: 3 stages; 1 as expected, 1 not"},
 		{"repeats", repeatsSample(), "MET  every objective in each of 3 runs at 20 requests/s"},
@@ -197,5 +204,21 @@ func TestSamplesFollowTheSchema(t *testing.T) {
 func unjudged(r *result.Result) {
 	for i := range r.Points {
 		r.Points[i].Objectives, r.Points[i].Window.Overload = nil, nil
+	}
+}
+
+// Where nothing was missed the mark in the curve says so too.
+func TestLimitMark(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		standing result.LimitStanding
+		want     string
+	}{
+		{result.LimitAtLeast, "limit at least 433"},
+		{result.LimitFound, "limit 433 (400–450)"},
+	} {
+		if got := limitMark(&result.Limit{Rate: 433, Interval: [2]float64{400, 450}, Standing: tt.standing}); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.standing, got, tt.want)
+		}
 	}
 }

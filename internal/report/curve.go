@@ -179,13 +179,21 @@ func loadValue(point *result.Point) float64 {
 	return math.NaN()
 }
 
+func limitMark(l *result.Limit) string {
+	rate := trimmed(figure(l.Rate))
+	if l.Standing == result.LimitAtLeast {
+		return "limit at least " + rate
+	}
+	return "limit " + rate + " (" + between(l.Interval) + ")"
+}
+
 // loadMarks are the limit with its interval, and the knee.
 func loadMarks(r *result.Result) []chart.Mark {
 	var marks []chart.Mark
 	knee := r.Curve.Knee
 	if l := r.Limit; l != nil && l.Rate > 0 {
 		marks = append(marks, chart.Mark{X: l.Rate, Low: l.Interval[0], High: l.Interval[1],
-			Text: "limit " + trimmed(figure(l.Rate)) + " (" + between(l.Interval) + ")"})
+			Text: limitMark(l)})
 		if knee == nil {
 			knee = l.Knee
 		}
