@@ -56,6 +56,33 @@ func TestInterruptKeepsWhatWasMeasured(t *testing.T) {
 	}
 }
 
+// TestNobodyReadsTheProgress: a pipe behind standard error that is closed, as by
+// head, costs no result.
+func TestNobodyReadsTheProgress(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "run")
+	cmd, stdout, _ := program(t, "run", "--url", metronome(t, 2*time.Millisecond), "--concurrency", "4", "--duration", "1s",
+		"--warmup", "100ms", "--workload", "fixed(16,20)", "--out", out)
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer write.Close()
+	read.Close()
+	cmd.Stderr = write
+	cmd.Run()
+	if code := cmd.ProcessState.ExitCode(); code != exitOK && code != exitInvalid {
+		t.Errorf("%s\n%s", cmd.ProcessState, stdout)
+	}
+	dir, err := store.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res, err := dir.Result(); err != nil || res.Interrupted != "" {
+		t.Errorf("result %+v, %v", res, err)
+	}
+}
+
 func interruptedBy(t *testing.T, signal syscall.Signal) {
 	cmd, out, stdout, stderr := started(t, "--quiet")
 	cmd.Process.Signal(signal)

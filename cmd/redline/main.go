@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -42,11 +43,13 @@ func main() {
 		endings = append(endings, syscall.SIGHUP)
 	}
 	signal.Notify(interrupts, endings...)
+	// That nobody reads how a run goes on is no reason to lose its result.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop, cancel := interruptible(interrupts)
 	// Whoever interrupts a third time means it.
 	context.AfterFunc(ctx, func() { signal.Reset(endings...) })
 	p := &process{
-		args: os.Args[1:], stdout: os.Stdout, stderr: os.Stderr, lookupEnv: os.LookupEnv,
+		args: os.Args[1:], stdout: answer{os.Stdout}, stderr: os.Stderr, lookupEnv: os.LookupEnv,
 		stop:     stop,
 		terminal: term.IsTerminal(int(os.Stderr.Fd())),
 		colour:   term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
@@ -57,6 +60,19 @@ func main() {
 	code := p.run(ctx)
 	cancel()
 	os.Exit(code)
+}
+
+// answer is where results are printed. Once nobody reads it, as behind head,
+// the process ends as any other does: what was measured is kept by then.
+type answer struct{ *os.File }
+
+func (a answer) Write(b []byte) (int, error) {
+	n, err := a.File.Write(b)
+	if errors.Is(err, syscall.EPIPE) {
+		signal.Reset(syscall.SIGPIPE)
+		return a.File.Write(b[n:])
+	}
+	return n, err
 }
 
 // columns is how wide a terminal is, 0 for anything else.
