@@ -328,9 +328,13 @@ func (x *conductor) blank(first *result.Result) *result.Result {
 }
 
 // adopt takes a stage's checks into the whole's: of each the one that failed,
-// else the last. A run is as sound as the least sound of the stages that count.
+// else the last; and of what the client took that of its busiest stage. A run is
+// as sound as the least sound of the stages that count.
 func (x *conductor) adopt(name string, res *result.Result) {
 	v := &x.res.Verdict
+	if res.Client.CPUShare > x.res.Client.CPUShare {
+		x.res.Client = res.Client
+	}
 	for _, check := range res.Verdict.Checks {
 		if !check.OK {
 			check.Figure = name + ": " + check.Figure

@@ -247,7 +247,13 @@ func (x *conductor) ending() time.Duration { return cmp.Or(x.e2e, likelyEnd) }
 
 // passing counts the time that a stage took.
 func (x *conductor) passing(res *result.Result) {
-	if len(res.Points) > 0 {
-		x.passed += time.Duration(res.Points[0].Window.EndS*float64(time.Second)) + x.ending()
+	if len(res.Points) == 0 {
+		return
 	}
+	w := res.Points[0].Window // whose clock began before the first stage
+	took := w.Seconds()
+	if w.WarmupS != nil {
+		took += *w.WarmupS
+	}
+	x.passed += time.Duration(took*float64(time.Second)) + x.ending()
 }

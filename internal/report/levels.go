@@ -61,14 +61,14 @@ func (p *page) levels(r *result.Result) {
 }
 
 // believed replaces what each level says of itself by what a search believes of
-// its rate from all levels together.
+// its rate from all levels together; one that is not valid was left out of that.
 func (t *table) believed(r *result.Result) {
 	column := slices.IndexFunc(t.columns, func(c column) bool { return c.head.text == "standing" })
 	for row, standing := range r.Curve.Standing {
 		if column < 0 || row >= len(t.rows) {
 			return
 		}
-		if c := standings[standing]; c.text != "" {
+		if c := standings[standing]; c.text != "" && r.Points[r.Curve.Points[row]].Invalid == "" {
 			t.rows[row][column] = c
 		}
 	}

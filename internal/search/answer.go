@@ -195,6 +195,6 @@ func (s *Search) note(a *Limit) {
 	case s.made(Sustain) > 0:
 		add("no run of %v met every objective (%d made): no rate was held", s.sustained(), s.made(Sustain))
 	default:
-		add("no sustained run was made: no rate was held")
+		add("no sustained run that counts was made: no rate was held")
 	}
 }
