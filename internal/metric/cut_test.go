@@ -46,6 +46,18 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
+// Where all were cut off no gap is known, and nothing is judged by them.
+func TestGapsOfNobody(t *testing.T) {
+	t.Parallel()
+	cutOff := life{due: 2000, begin: 2000, sent: 2000, end: 9000, outcome: llm.Censored, chunks: []chunk{{at: 2100}, {at: 2110}}}
+	o := Options{Start: 1000 * ms, End: 3000 * ms, AskedRate: 1, Objectives: objectives(t, "itl:p99<50ms", "icl:p99<50ms", "itl:max<50ms")}
+	for _, v := range summarize(t, o, cutOff).Objectives {
+		if v.Standing != slo.NotJudged {
+			t.Errorf("%+v, want it not judged", v)
+		}
+	}
+}
+
 // TestTheDrainAloneMissesNothing: an objective that only requests cut off would
 // break is undecided, and the note says what to do.
 func TestTheDrainAloneMissesNothing(t *testing.T) {

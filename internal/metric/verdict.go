@@ -166,6 +166,9 @@ func (j judge) percentileVerdict(o slo.Objective) slo.Verdict {
 		return notJudged(o, whyUnmeasured(o.Metric))
 	}
 	all := judged.sample(j.space)
+	if all.count() == 0 {
+		return notJudged(o, "every request was cut off before it ended")
+	}
 	p, limit := o.P, o.Limit/1e6
 	if o.Stat == "max" {
 		p = 1
@@ -195,7 +198,6 @@ func (j judge) weigh(v slo.Verdict, o slo.Objective, above, sizes []int) evidenc
 	if isGap(o.Metric) {
 		e.n = float64(j.requests.Due)
 		e.clustering = 1
-		cutOff *= n / e.n
 	}
 	switch {
 	case cutOff > 0 && cutOff >= doubtful:
