@@ -182,7 +182,11 @@ func (j judge) open(e evidence, below, above, limit float64) string {
 	case e.doubt != "" && (e.fewBeyond(e.fewest, alpha) || e.manyBeyond(e.most, alpha)):
 		return e.doubt
 	case !e.fewBeyond(e.most, alpha) && !e.manyBeyond(e.fewest, alpha):
-		return e.needs(alpha)
+		effective := e.n
+		if e.fewest > 1-e.p {
+			effective /= e.clustering // as manyBeyond counts
+		}
+		return e.needs(effective, alpha)
 	case j.window.Brief:
 		return "the queue moves slowly: the window holds too few independent stretches; run longer"
 	case math.IsInf(above, 1):
@@ -191,12 +195,13 @@ func (j judge) open(e evidence, below, above, limit float64) string {
 	return fmt.Sprintf("between %s and %s ms with %s confidence: run longer", threeDigits(below), threeDigits(above), percentText(j.o.confidence()))
 }
 
-// needs says how many more requests like these would decide.
-func (e evidence) needs(alpha float64) string {
+// needs says how many more requests like these would decide, when they are worth
+// effective independent ones.
+func (e evidence) needs(effective, alpha float64) string {
 	if e.n < fewestMissed {
 		return fmt.Sprintf("too few requests: %s, %d needed at least", commas(int(math.Round(e.n))), stats.FewestToMeet(e.p, alpha))
 	}
-	more, ok := stats.More(int(math.Round(e.n)), e.n, int(math.Round(e.most*e.n)), e.p, alpha)
+	more, ok := stats.More(int(math.Round(e.n)), effective, int(math.Round(e.most*e.n)), e.p, alpha)
 	switch {
 	case !ok:
 		return "at the limit"
@@ -228,7 +233,7 @@ func (j judge) decideShare(verdict slo.Verdict, broken, sizes []int, p float64) 
 	case clustered.fewBeyond(share, alpha):
 		verdict.Standing = slo.Met
 	default:
-		verdict.Note = clustered.needs(alpha)
+		verdict.Note = e.needs(clustered.n, alpha)
 	}
 	return verdict
 }

@@ -218,6 +218,38 @@ func TestCrowdedViolationsAreWorthLess(t *testing.T) {
 	}
 }
 
+// How many more would decide counts requests, not what they are worth: more are
+// needed where violations come together.
+func TestCrowdedViolationsNeedMoreRequests(t *testing.T) {
+	t.Parallel()
+	more := func(e evidence, clustering float64) (n int) {
+		text := strings.ReplaceAll(e.needs(e.n/clustering, 0.05), ",", "")
+		if _, err := fmt.Sscanf(text, "about %d more requests would decide", &n); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		return n
+	}
+	e := evidence{p: 0.99, n: 500, fewest: 0.006, most: 0.006, clustering: 4}
+	if scattered, crowded := more(e, 1), more(e, 4); crowded < 4*scattered {
+		t.Errorf("%d more where they are scattered, %d where four count as one", scattered, crowded)
+	}
+	// 45 of 600 in a row miss by their number and not by what they are worth.
+	for _, text := range []string{"error:rate<5%", "ttft:p95<20ms"} {
+		s := summarizeRecords(t, window(600, objectives(t, text)...), alike(600, func(i int, l *life) {
+			switch {
+			case i < 300 || i >= 345:
+			case text[0] == 'e':
+				fail(l)
+			default:
+				l.chunks[0].at += 15
+			}
+		}))
+		if v := s.Objectives[0]; v.Standing != slo.Undecided || v.Note == "about 1 more request would decide" {
+			t.Errorf("%s: %s, %q, want several more requests", text, v.Standing, v.Note)
+		}
+	}
+}
+
 func TestCommas(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]string{0: "0", 999: "999", 1204: "1,204", 1234567: "1,234,567"} {
