@@ -53,7 +53,7 @@ func (x *conductor) findLimit(ctx context.Context) error {
 	f.prompt, f.output = x.target.MeanLengths(x.Config)
 	for {
 		level, ok := s.Next()
-		if !ok || f.lost > 1 {
+		if !ok || f.lostLevels > 1 {
 			return nil // after two levels in a row that do not count it would ask for nothing else
 		}
 		if level.Purpose == search.Ramp {
@@ -95,7 +95,7 @@ type finder struct {
 	*conductor
 	search         *search.Search
 	prompt, output float64 // mean tokens of the workload
-	lost           int     // levels in a row that do not count
+	lostLevels     int     // levels in a row that do not count
 	// before is how long the stages took that were run before, by directory.
 	before map[string]time.Duration
 }
@@ -202,11 +202,11 @@ func (f *finder) level(ctx context.Context, l search.Level) error {
 	seen.Work = luck(res.Points[0], seen.Work, f.prompt, f.output)
 	f.res.Workload.Arrival = res.Workload.Arrival // of a level, not of the ramp
 	if f.leftOut != "" {
-		f.lost++
+		f.lostLevels++
 		f.search.Pass(seen.Spent)
 		return nil
 	}
-	f.lost = 0
+	f.lostLevels = 0
 	f.search.Observe(asMeasured(l, res), seen)
 	if l.Purpose == search.Sustain && res.Interrupted == "" {
 		f.res.Sustained = new(len(f.res.Points) - 1)
@@ -219,7 +219,7 @@ func (f *finder) level(ctx context.Context, l search.Level) error {
 func (f *finder) took(begun time.Time, p result.Point) (time.Duration, error) {
 	stage := &f.res.Stages[len(f.res.Stages)-1]
 	recorded, err := f.spent(p)
-	recorded += f.conductor.lost
+	recorded += f.lost
 	took := time.Since(begun)
 	if took < recorded { // it was not run now
 		took = max(recorded, f.before[stage.Dir])
@@ -346,11 +346,13 @@ func (x *conductor) answer(s *search.Search) {
 	x.holding(limit.Held)
 	x.curve("rate", "")
 	x.res.Curve.Knee = limit.Knee
+	var rates []float64
 	for _, i := range x.res.Curve.Points {
 		if rate := x.res.Points[i].Load.Rate; rate != nil {
-			x.res.Curve.Standing = append(x.res.Curve.Standing, s.Standing(*rate))
+			rates = append(rates, *rate)
 		}
 	}
+	x.res.Curve.Standing = s.Standings(rates)
 	x.res.Verdict.SLO = standing(&limit)
 }
 

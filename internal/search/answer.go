@@ -118,22 +118,29 @@ func (s *Search) alone(objective int) *Search {
 	return &one
 }
 
-// Standing is what the belief says of runs at a rate: met below the limit's
+// Standings is what the belief says of runs at rates: met below the limit's
 // interval, missed above it.
-func (s *Search) Standing(rate float64) slo.Standing {
+func (s *Search) Standings(rates []float64) []slo.Standing {
+	list := make([]slo.Standing, len(rates))
 	if !s.judged() {
-		return slo.NotJudged
+		for i := range list {
+			list[i] = slo.NotJudged
+		}
+		return list
 	}
-	b := s.belief()
-	lo, hi := b.interval()
+	lo, hi := s.belief().interval()
 	kept, broken := s.bracket()
-	switch {
-	case rate <= lo || math.IsInf(broken, 1) && rate <= kept:
-		return slo.Met
-	case rate >= hi:
-		return slo.Missed
+	for i, rate := range rates {
+		switch {
+		case rate <= lo || math.IsInf(broken, 1) && rate <= kept:
+			list[i] = slo.Met
+		case rate >= hi:
+			list[i] = slo.Missed
+		default:
+			list[i] = slo.Undecided
+		}
 	}
-	return slo.Undecided
+	return list
 }
 
 // edge tells a cliff from a slope by the curve that was fitted.

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -199,7 +200,7 @@ type group struct {
 
 // pooled adds levels of nearly one rate up, by ascending rate.
 func (s *Search) pooled() []group {
-	order := slices.SortedFunc(slices.Values(s.seen), func(a, b seen) int { return int(math.Copysign(1, a.Rate-b.Rate)) })
+	order := slices.SortedFunc(slices.Values(s.seen), func(a, b seen) int { return cmp.Compare(a.Rate, b.Rate) })
 	var groups []group
 	for first := 0; first < len(order); {
 		last := first + 1

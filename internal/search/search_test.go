@@ -148,7 +148,7 @@ func TestLevelsOfOneRateAgree(t *testing.T) {
 		case l.Rate >= a.Interval[1]:
 			want = slo.Missed
 		}
-		if got := s.Standing(l.Rate); got != want {
+		if got := s.Standings([]float64{l.Rate})[0]; got != want {
 			t.Errorf("%.4g is %v beside a limit of %.4g, want %v", l.Rate, got, a.Interval, want)
 		}
 	}
