@@ -10,6 +10,7 @@ import (
 
 	"redline/internal/config"
 	"redline/internal/llm"
+	"redline/internal/load"
 	"redline/internal/metric"
 	"redline/internal/record"
 	"redline/internal/result"
@@ -170,6 +171,34 @@ func TestLookoutKeepsASample(t *testing.T) {
 		}
 		if share := float64(early) / float64(len(l.kept)); share < 0.4 || share > 0.6 {
 			t.Errorf("%s: %.0f%% of the sample is from the first half", tt.objective, 100*share)
+		}
+	}
+}
+
+// A sample has fewer tokens than came: it shows that a throughput is reached, and
+// not that it is not.
+func TestALookMissesNoThroughput(t *testing.T) {
+	t.Parallel()
+	for objective, want := range map[string]bool{"throughput:min>500": true, "throughput:min>4000": false} {
+		c, err := config.Resolve(config.Input{Command: "run", Flags: map[string][]string{"slo": {objective}}, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := newLookout(c)
+		const n, tokens, minute = 3000, 100, int64(time.Minute)
+		for id := range n { // 5,000 tokens/s
+			at := int64(id+1) * minute / (n + 2)
+			r := &record.Record{ID: id, Due: at, Sent: at, End: at, Phase: record.Measure, Streamed: true, Outcome: llm.OK, OutputTokens: tokens}
+			for range tokens {
+				r.Observe(llm.Event{Kind: llm.Output, At: at})
+			}
+			l.add(r)
+		}
+		if l.halved == 0 {
+			t.Fatal("all are looked at")
+		}
+		if got := l.decided(load.Look{Start: 0, End: minute}); got != want {
+			t.Errorf("%s: decided %t, want %t", objective, got, want)
 		}
 	}
 }
