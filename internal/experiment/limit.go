@@ -126,18 +126,18 @@ func (f *finder) ramp(ctx context.Context, l search.Level) error {
 	if err != nil {
 		return err
 	}
-	seen := search.Observation{}
-	if len(res.Points) > 0 {
-		w := res.Points[0].Window
-		length := time.Duration((w.EndS - w.StartS) * float64(time.Second))
-		seen = search.Observation{Queued: length < l.Duration-watchGrain, InFlight: res.Points[0].Requests.Censored}
-		if seen.E2E, err = f.lightest(); err != nil {
-			return err
-		}
-		l.Duration = min(length, l.Duration)
-		if seen.Spent, err = f.took(begun, res.Points[0]); err != nil {
-			return err
-		}
+	if len(res.Points) == 0 {
+		return fmt.Errorf("%s: nothing was measured", stage.Name)
+	}
+	w := res.Points[0].Window
+	length := time.Duration((w.EndS - w.StartS) * float64(time.Second))
+	seen := search.Observation{Queued: length < l.Duration-watchGrain, InFlight: res.Points[0].Requests.Censored}
+	if seen.E2E, err = f.lightest(); err != nil {
+		return err
+	}
+	l.Duration = min(length, l.Duration)
+	if seen.Spent, err = f.took(begun, res.Points[0]); err != nil {
+		return err
 	}
 	entry := &f.res.Stages[len(f.res.Stages)-1]
 	entry.Outcome = fmt.Sprintf("no queue up to %.3g requests/s", l.RateAt(l.Duration))

@@ -272,8 +272,11 @@ func (j judge) throughputVerdict(o slo.Objective) slo.Verdict {
 // decideMean judges Σ above / Σ below over stretches by the interval of that
 // ratio; wantMore is true where the limit is one from below.
 func (j judge) decideMean(verdict *slo.Verdict, above, below []float64, wantMore bool) {
-	value, se := ratioOf(above, below)
-	margin := downBy * stats.StudentQuantile(1-j.o.alpha(), stretchCount-1) * se
+	value, se, stretches := ratioOf(above, below)
+	margin := math.Inf(1)
+	if stretches > 1 {
+		margin = downBy * stats.StudentQuantile(1-j.o.alpha(), stretches-1) * se
+	}
 	if j.window.Brief {
 		margin *= briefBy
 	}
@@ -294,21 +297,19 @@ func (j judge) decideMean(verdict *slo.Verdict, above, below []float64, wantMore
 	}
 }
 
-// ratioOf is Σ above / Σ below and its standard error over stretches.
-func ratioOf(above, below []float64) (ratio, se float64) {
+// ratioOf is Σ above / Σ below and its standard error over the stretches that
+// have any.
+func ratioOf(above, below []float64) (ratio, se, stretches float64) {
 	total := sum(below)
 	ratio = sum(above) / total
-	k, off := 0.0, 0.0
+	off := 0.0
 	for i := range above {
 		if below[i] > 0 {
-			k++
+			stretches++
 			off += (above[i] - ratio*below[i]) * (above[i] - ratio*below[i])
 		}
 	}
-	if k < 2 {
-		return ratio, math.Inf(1)
-	}
-	return ratio, math.Sqrt(off*k/(k-1)) / total
+	return ratio, math.Sqrt(off*stretches/max(stretches-1, 1)) / total, stretches
 }
 
 // shareVerdict holds a share of all due against its limit.

@@ -218,6 +218,18 @@ func TestCrowdedViolationsAreWorthLess(t *testing.T) {
 	}
 }
 
+// Three requests say little of a mean: they have two degrees of freedom.
+func TestAMeanOfFewIsWide(t *testing.T) {
+	t.Parallel()
+	// 9, 10 and 11 ms in stretches of their own: a standard error of 0.58 ms,
+	// which 1.3 × Student's 2.92 makes 2.2 ms, and a normal-like 1.8 only 1.35.
+	v := slo.Verdict{Limit: 12, Standing: slo.Undecided}
+	judge{view: view{collector: &collector{}}}.decideMean(&v, []float64{9, 0, 10, 11}, []float64{1, 0, 1, 1}, false)
+	if v.Standing != slo.Undecided {
+		t.Errorf("a mean of 10 ± 2.2 ms is %s beside a limit of 12 ms", v.Standing)
+	}
+}
+
 // How many more would decide counts requests, not what they are worth: more are
 // needed where violations come together.
 func TestCrowdedViolationsNeedMoreRequests(t *testing.T) {
