@@ -8,7 +8,8 @@ import (
 
 // Tidy hides secrets and shows control characters as escapes in every text below
 // a pointer, in place: of structs, lists and maps, their keys too. Texts of a
-// type of their own are words that the program chose, and stay.
+// type of their own are words that the program chose: no secret is looked for in
+// them, but a document from elsewhere may have anything there.
 func (m *Mask) Tidy(document any) { m.tidy(reflect.ValueOf(document)) }
 
 func (m *Mask) tidy(v reflect.Value) {
@@ -37,8 +38,12 @@ func (m *Mask) tidy(v reflect.Value) {
 			v.Set(m.tidied(v.Elem()))
 		}
 	case reflect.String:
-		if v.CanSet() && v.Type() == reflect.TypeFor[string]() {
+		switch {
+		case !v.CanSet():
+		case v.Type() == reflect.TypeFor[string]():
 			v.SetString(m.show(v.String()))
+		default:
+			v.SetString(Clean(v.String()))
 		}
 	}
 }

@@ -241,3 +241,15 @@ func TestReasonNamesNoTypesOfOurs(t *testing.T) {
 		}
 	}
 }
+
+// A document from elsewhere may have anything where the program has a word of its
+// own; a secret that is spelled like such a word is none there.
+func TestWordsOfADocumentFromElsewhere(t *testing.T) {
+	t.Parallel()
+	type word string
+	document := struct{ Valid, Other word }{"yes\x1b[2J", "undecided"}
+	NewMask("undecided").Tidy(&document)
+	if strings.Contains(string(document.Valid), "\x1b") || document.Other != "undecided" {
+		t.Errorf("%+q", document)
+	}
+}
