@@ -189,12 +189,14 @@ func (s *Search) bestGoodput() *BestGoodput {
 // note says what makes the answer weak.
 func (s *Search) note(a *Limit) {
 	add := func(format string, args ...any) { a.Notes = append(a.Notes, fmt.Sprintf(format, args...)) }
-	switch a.Standing {
-	case Wide:
+	switch {
+	case a.Standing == AtLeast && a.Rate == 0:
+		add("no objective was missed, but the queue grew at every rate offered: add an objective on ttft, or start lower (experiment.start)")
+	case a.Standing == Wide:
 		add("the interval is wider than ±%.3g%%: give the search more time (--budget)", 200*s.spec.Precision)
-	case AtLeast:
+	case a.Standing == AtLeast:
 		add("no objective was missed up to %.4g requests/s: the limit is higher", a.Rate)
-	case Below:
+	case a.Standing == Below:
 		add("missed even at %.4g requests/s, the lowest rate offered", a.Interval[1])
 	}
 	switch {

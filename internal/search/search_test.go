@@ -489,3 +489,26 @@ func TestBadSpecsSayWhatToWrite(t *testing.T) {
 		t.Errorf("got %v, want an error that names an objective that load can break", err)
 	}
 }
+
+// A pace that every queue leaves alone is missed nowhere: that says nothing of
+// rates at which the server did not keep up.
+func TestAQueueAtEveryRate(t *testing.T) {
+	t.Parallel()
+	o, err := slo.Parse("tpot:p95<50ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(Spec{}, []slo.Objective{o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rate := range []float64{20, 40} {
+		n := int(60 * rate)
+		s.Observe(Level{Rate: rate, Duration: time.Minute, Purpose: Look}, Observation{Requests: n, Growth: float64(n) / 2,
+			Objectives: []slo.Verdict{{Objective: o.Text, Standing: slo.Met, N: n}}})
+	}
+	a := s.Answer()
+	if a.Standing != AtLeast || len(a.Notes) == 0 || !strings.Contains(a.Notes[0], "queue grew at every rate") {
+		t.Errorf("%s, %q", a.Standing, a.Notes)
+	}
+}
