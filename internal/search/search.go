@@ -19,6 +19,7 @@
 package search
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -82,35 +83,15 @@ func (s Spec) Validate() error {
 
 // Complete gives the spec with every default in its place.
 func (s Spec) Complete() Spec {
-	for _, f := range []struct {
-		value    *time.Duration
-		standard time.Duration
-	}{
-		{&s.Sustained, 180 * time.Second},
-	} {
-		if *f.value == 0 {
-			*f.value = f.standard
-		}
-	}
-	for _, f := range []struct {
-		value    *float64
-		standard float64
-	}{
-		{&s.Floor, 0.05}, {&s.Ceiling, 1e5}, {&s.Precision, 0.05},
-	} {
-		if *f.value == 0 {
-			*f.value = f.standard
-		}
-	}
+	s.Sustained = cmp.Or(s.Sustained, 180*time.Second)
+	s.Floor, s.Ceiling, s.Precision = cmp.Or(s.Floor, 0.05), cmp.Or(s.Ceiling, 1e5), cmp.Or(s.Precision, 0.05)
 	if s.Shortest == 0 {
 		s.Shortest = 10 * time.Second
 		if s.Budget > 0 {
 			s.Shortest = min(max(s.Budget/12, 5*time.Second), s.Shortest)
 		}
 	}
-	if s.Longest == 0 {
-		s.Longest = s.Sustained
-	}
+	s.Longest = cmp.Or(s.Longest, s.Sustained)
 	if s.Budget == 0 {
 		s.Budget = max(defaultBudget, (sustainedPart * s.Sustained).Round(time.Second))
 	}
