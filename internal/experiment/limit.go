@@ -359,7 +359,7 @@ func (x *conductor) answer(s *search.Search) {
 // holding makes the run that held its rate the sustained one.
 func (x *conductor) holding(held *result.Held) {
 	for i, p := range x.res.Points {
-		if held != nil && i >= x.firstLevel && p.Load.Rate != nil && *p.Load.Rate == held.Rate {
+		if held != nil && i >= x.firstLevel && p.Load.Rate != nil && *p.Load.Rate == held.Rate && len(p.Invalid) == 0 && p.Window.Seconds() >= held.Seconds-1 {
 			x.res.Sustained = new(i)
 		}
 	}

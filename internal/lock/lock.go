@@ -52,7 +52,7 @@ var errTaken = errors.New("taken")
 // is made, and removed with the release. A file system that has no locks gives
 // errors.ErrUnsupported.
 func Take(path, command string) (*Lock, error) {
-	for {
+	for range mostTries {
 		file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 		if err != nil {
 			return nil, err
@@ -78,7 +78,13 @@ func Take(path, command string) (*Lock, error) {
 		}
 		return l, nil
 	}
+	return nil, fmt.Errorf("%s: this file system shows another file each time it is opened, so it cannot be locked: use a local directory", path)
 }
+
+// mostTries is how often a lock file may be replaced while it is being locked:
+// a file that is never the one in place lies on a file system without stable
+// identities.
+const mostTries = 1000
 
 // often is how often a lock that another has is tried again.
 const often = 20 * time.Millisecond
