@@ -19,12 +19,15 @@ const holderPath = "REDLINE_TEST_HOLDER_PATH"
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(holderPath); path != "" {
-		if _, err := Take(path, "redline holder"); err != nil {
+		l, err := Take(path, "redline holder")
+		if err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
 		fmt.Println("taken")
-		select {}
+		time.Sleep(time.Minute) // killed long before
+		l.Release()
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
