@@ -21,7 +21,7 @@ import (
 const historyHelp = `See the runs that were made, and whether they drift.
 
 Every finished run is listed in redline-history.sqlite beside the run
-directories. The directories are the truth: rebuild makes the list anew from
+directories. The directories are the truth: rebuild makes the list again from
 them. Runs that asked the same of the same model under the same label are one
 series; drift says whether a series moved by more than its runs differ by
 anyway, since when, and what became different at that moment.`
@@ -226,7 +226,7 @@ func (p *process) historyUnpin(s *shelf) *cobra.Command {
 }
 
 func (p *process) historyRebuild(s *shelf) *cobra.Command {
-	return &cobra.Command{Use: "rebuild", Short: "make the list anew from the run directories", Args: noArguments,
+	return &cobra.Command{Use: "rebuild", Short: "rebuild the list from the run directories", Args: noArguments,
 		Example: "  redline history rebuild --runs /data/runs",
 		RunE: func(c *cobra.Command, _ []string) error {
 			found, err := history.Rebuild(c.Context(), s.root)
