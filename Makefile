@@ -34,7 +34,7 @@ cross: ## compile for every system that is released
 	  CGO_ENABLED=0 GOOS=$${t%/*} GOARCH=$${t#*/} go build -o /dev/null ./cmd/redline || exit 1; done
 
 # What is read from outside: a package and its target each, one after another.
-FUZZED := wire:FuzzSSE wire:FuzzDialects client:FuzzResponse config:FuzzPlan record:FuzzReader foreign:FuzzMask
+FUZZED := drive/wire:FuzzSSE drive/wire:FuzzDialects drive/client:FuzzResponse plan/config:FuzzPlan drive/record:FuzzReader foreign:FuzzMask
 
 fuzz: ## fuzz every reader of foreign bytes, FUZZTIME (10m) each; findings go to testdata/fuzz
 	@for f in $(FUZZED); do echo "$$f for $(FUZZTIME)"; \
@@ -42,7 +42,7 @@ fuzz: ## fuzz every reader of foreign bytes, FUZZTIME (10m) each; findings go to
 	    ./internal/$${f%:*} || exit 1; done
 
 hostile: ## compare every figure with the logs of 10,000 random servers, honest and lying (two minutes); writes docs/RELIABILITY.md
-	REDLINE_HOSTILE=10000 go test -run TestRandomServers -timeout 1h ./internal/validity/
+	REDLINE_HOSTILE=10000 go test -run TestRandomServers -timeout 1h ./internal/judge/validity/
 
 bench: ## run the benchmarks (minutes)
 	go test -run '^$$' -bench . -benchmem ./...
@@ -75,17 +75,17 @@ soak: build ## half an hour at 20,000 tokens/s, then a hundred kills; writes doc
 	scripts/soak/run.sh
 
 limit: ## how often the reported limit covers the true one, over 100 searches of each row and budget (minutes); writes docs/LIMIT.md
-	REDLINE_LIMIT=100 go test -run TestSearchesFindTheLimit -timeout 1h ./internal/search/
+	REDLINE_LIMIT=100 go test -run TestSearchesFindTheLimit -timeout 1h ./internal/answer/search/
 
 verdicts: ## how often objectives are judged wrongly, and decided (an hour on two cores); writes its tables in docs/METRICS.md
-	REDLINE_VERDICTS=400 go test -run TestVerdictRates -timeout 3h ./internal/metric/
+	REDLINE_VERDICTS=400 go test -run TestVerdictRates -timeout 3h ./internal/judge/metric/
 
 trials: ## how often a comparison calls a difference where there is none, and finds one (twenty minutes)
-	REDLINE_TRIALS=400 go test -run 'TestSame|TestFive|TestLimit|TestSingleRunsOfOne' -v -timeout 1h ./internal/compare/
+	REDLINE_TRIALS=400 go test -run 'TestSame|TestFive|TestLimit|TestSingleRunsOfOne' -v -timeout 1h ./internal/answer/compare/
 
 golden: ## rewrite golden files, schemas and generated docs
-	go generate ./internal/schema
-	go test ./internal/report ./internal/config -update
+	go generate ./internal/plan/schema
+	go test ./internal/show/report ./internal/plan/config -update
 
 release: check vuln dist ## what a release must pass, and its binaries
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"redline/internal/result"
+	"redline/internal/judge/result"
 )
 
 // fakeTool writes an nvidia-smi of two devices that draw 600.5 and 500.25 W,

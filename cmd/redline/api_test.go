@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"redline/internal/token"
+	"redline/internal/traffic/token"
 )
 
 // A server that nobody has heard of, described in the plan.

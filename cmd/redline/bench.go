@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"redline/internal/config"
-	"redline/internal/experiment"
+	"redline/internal/plan/config"
+	"redline/internal/run/experiment"
 )
 
 const benchHelp = `Go through the whole protocol of a benchmark and answer whether the server is

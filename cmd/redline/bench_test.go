@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"redline/internal/result"
+	"redline/internal/judge/result"
 )
 
 // quickBench is a protocol of a few seconds.

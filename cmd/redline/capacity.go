@@ -11,13 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"redline/internal/capacity"
-	"redline/internal/config"
-	"redline/internal/experiment"
-	"redline/internal/report"
-	"redline/internal/result"
+	"redline/internal/answer/capacity"
+	"redline/internal/judge/result"
+	"redline/internal/plan/config"
+	"redline/internal/run/experiment"
+	"redline/internal/show/report"
+	"redline/internal/traffic/workload"
 	"redline/internal/twin"
-	"redline/internal/workload"
 )
 
 const capacityHelp = `Say how many instances a load takes and what they cost, from what was measured.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"redline/internal/metric"
-	"redline/internal/result"
-	"redline/internal/slo"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 )
 
 // measuredLevel is one load: requests per second and the p99 of ttft there.

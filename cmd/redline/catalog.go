@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"redline/internal/catalog"
 	"redline/internal/foreign"
+	"redline/internal/twin/catalog"
 )
 
 const catalogHelp = `List the models and accelerators that redline knows, show one of them, or compute

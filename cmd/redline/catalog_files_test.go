@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"redline/internal/catalog"
+	"redline/internal/twin/catalog"
 )
 
 const mineYAML = `dated: 2026-11-01

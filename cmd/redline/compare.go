@@ -10,13 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"redline/internal/client"
-	"redline/internal/compare"
-	"redline/internal/config"
-	"redline/internal/experiment"
-	"redline/internal/measure"
-	"redline/internal/result"
-	"redline/internal/slo"
+	"redline/internal/answer/compare"
+	"redline/internal/drive/client"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/plan/config"
+	"redline/internal/run/experiment"
+	"redline/internal/run/measure"
 )
 
 const compareHelp = `Say whether B is worse than A.

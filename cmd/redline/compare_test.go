@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"redline/internal/metric"
-	"redline/internal/result"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
 )
 
 // The exit code of a live comparison is the same however its answer is shown.

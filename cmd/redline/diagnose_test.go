@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"redline/internal/config"
-	"redline/internal/diagnose"
-	"redline/internal/metric"
-	"redline/internal/result"
-	"redline/internal/slo"
+	"redline/internal/answer/diagnose"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/plan/config"
 )
 
 // shellWords splits a command as a shell does, as far as diagnose quotes.

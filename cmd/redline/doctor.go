@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"redline/internal/config"
-	"redline/internal/doctor"
+	"redline/internal/plan/config"
+	"redline/internal/run/doctor"
 )
 
 const doctorHelp = `Look at this machine, and with --url at a server, before a run: what would

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"redline/internal/doctor"
+	"redline/internal/run/doctor"
 )
 
 // briefly is a look just long enough to see everything once.

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 
-	"redline/internal/config"
 	"redline/internal/foreign"
-	"redline/internal/result"
-	"redline/internal/slo"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/plan/config"
 )
 
 // The exit codes, which are a contract.

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"redline/internal/config"
-	"redline/internal/metric"
-	"redline/internal/result"
-	"redline/internal/slo"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/plan/config"
 )
 
 func TestEndingKeepsThePrecedence(t *testing.T) {

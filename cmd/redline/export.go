@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"redline/internal/measure"
+	"redline/internal/judge/result"
 	"redline/internal/near"
-	"redline/internal/report"
-	"redline/internal/result"
+	"redline/internal/run/measure"
+	"redline/internal/show/report"
 )
 
 const exportHelp = `Write the result of a run directory as a directory of another layout.

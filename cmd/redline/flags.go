@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"redline/internal/config"
+	"redline/internal/plan/config"
 )
 
 // flagValue collects the texts of one flag; what they mean is decided where

@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"redline/internal/compare"
-	"redline/internal/history"
-	"redline/internal/report"
-	"redline/internal/result"
+	"redline/internal/answer/compare"
+	"redline/internal/judge/result"
+	"redline/internal/run/history"
+	"redline/internal/show/report"
 )
 
 const historyHelp = `See the runs that were made, and whether they drift.

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"redline/internal/history"
-	"redline/internal/metric"
-	"redline/internal/result"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/run/history"
 )
 
 // keptSeries is a directory of weekly runs of one plan with these throughputs.

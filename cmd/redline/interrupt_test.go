@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"redline/internal/store"
+	"redline/internal/run/store"
 )
 
 // started runs a long load as a process of its own and returns once records

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"redline/internal/result"
-	"redline/internal/slo"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 )
 
 // halfHanging answers every second request of the load and never the others. It

@@ -17,9 +17,9 @@ import (
 
 	"redline/internal/child"
 	"redline/internal/clock"
-	"redline/internal/doctor"
 	"redline/internal/foreign"
-	"redline/internal/store"
+	"redline/internal/run/doctor"
+	"redline/internal/run/store"
 )
 
 // version is set at build time.

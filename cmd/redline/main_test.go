@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"redline/internal/child"
-	"redline/internal/sim"
+	"redline/internal/twin/sim"
 )
 
 // asRedline makes the test binary be the program itself, for tests that need a

@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"redline/internal/config"
-	"redline/internal/experiment"
-	"redline/internal/result"
+	"redline/internal/judge/result"
+	"redline/internal/plan/config"
+	"redline/internal/run/experiment"
 )
 
 const matrixHelp = `Run one row after another, each with its hypothesis, its question and what is

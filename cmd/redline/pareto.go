@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"redline/internal/history"
+	"redline/internal/answer/pareto"
+	"redline/internal/judge/result"
 	"redline/internal/near"
-	"redline/internal/pareto"
-	"redline/internal/report"
-	"redline/internal/result"
+	"redline/internal/run/history"
+	"redline/internal/show/report"
 )
 
 // paretoFlags are those of redline report that are about a frontier.

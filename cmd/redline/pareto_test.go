@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"redline/internal/metric"
-	"redline/internal/result"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
 )
 
 // keptSweep is the directory of a sweep whose levels have these tokens/s per

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"redline/internal/result"
-	"redline/internal/slo"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 )
 
 // graded runs a short load on the embedded engine beside the built-in golden

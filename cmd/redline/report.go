@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"redline/internal/config"
-	"redline/internal/measure"
+	"redline/internal/judge/result"
 	"redline/internal/near"
-	"redline/internal/report"
-	"redline/internal/result"
+	"redline/internal/plan/config"
+	"redline/internal/run/measure"
+	"redline/internal/show/report"
 )
 
 const reportHelp = `Show the report of a run directory. A run that was killed before it wrote its

@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"redline/internal/metric"
-	"redline/internal/report"
-	"redline/internal/result"
-	"redline/internal/slo"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/show/report"
 )
 
 // keptRun is the directory of a short run that ended in order.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"redline/internal/result"
+	"redline/internal/judge/result"
 )
 
 // halting closes stop once a text was written.

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"redline/internal/config"
 	"redline/internal/foreign"
 	"redline/internal/near"
+	"redline/internal/plan/config"
 )
 
 const rootHelp = `redline drives an LLM inference engine and reports whether it meets its latency

@@ -12,13 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"redline/internal/config"
-	"redline/internal/experiment"
 	"redline/internal/foreign"
-	"redline/internal/measure"
-	"redline/internal/metric"
-	"redline/internal/report"
-	"redline/internal/result"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/plan/config"
+	"redline/internal/run/experiment"
+	"redline/internal/run/measure"
+	"redline/internal/show/report"
 )
 
 const runHelp = `Offer one load and report what the server made of it.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"redline/internal/record"
-	"redline/internal/result"
-	"redline/internal/store"
+	"redline/internal/drive/record"
+	"redline/internal/judge/result"
+	"redline/internal/run/store"
 )
 
 func TestRunAgainstTheEmbeddedEngine(t *testing.T) {
@@ -183,7 +183,7 @@ func TestSeedPlanOverSockets(t *testing.T) {
 	url := metronomeAs(t, "claude-sonnet-4-20250514", time.Millisecond)
 	out := filepath.Join(t.TempDir(), "run")
 	code, stdout, stderr := redline(t, map[string]string{"INFERENCE_API_KEY": "key"}, "run",
-		"--plan", "../../internal/config/testdata/benchmark-config.yaml", "--url", url+"/v1/messages",
+		"--plan", "../../internal/plan/config/testdata/benchmark-config.yaml", "--url", url+"/v1/messages",
 		"--requests", "60", "--quiet", "--out", out)
 	if code == exitError || code == exitUsage {
 		t.Fatalf("exit %d: %s", code, stderr)

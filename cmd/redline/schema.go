@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"redline/internal/schema"
+	"redline/internal/plan/schema"
 )
 
 func (p *process) schemaCommand() *cobra.Command {

@@ -10,7 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"redline/internal/schema"
+	"redline/internal/plan/schema"
 )
 
 func compiled(t *testing.T, name string) *jsonschema.Schema {

@@ -16,8 +16,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"redline/internal/result"
-	"redline/internal/sim"
+	"redline/internal/judge/result"
+	"redline/internal/twin/sim"
 )
 
 // shownTogether is how many of the commands run at a time: they wait far more

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"redline/internal/config"
-	"redline/internal/sim"
+	"redline/internal/plan/config"
+	"redline/internal/twin/sim"
 )
 
 const simHelp = `Serve the simulated engine: a continuous-batching scheduler in the manner of

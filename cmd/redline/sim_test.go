@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"redline/internal/sim"
+	"redline/internal/twin/sim"
 )
 
 func TestSimHelpNamesEveryFault(t *testing.T) {

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"redline/internal/arrival"
-	"redline/internal/capacity"
-	"redline/internal/config"
-	"redline/internal/result"
+	"redline/internal/answer/capacity"
+	"redline/internal/judge/result"
+	"redline/internal/plan/config"
+	"redline/internal/traffic/arrival"
 	"redline/internal/twin"
 )
 

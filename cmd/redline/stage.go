@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"redline/internal/experiment"
-	"redline/internal/report"
-	"redline/internal/result"
-	"redline/internal/slo"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/run/experiment"
+	"redline/internal/show/report"
 )
 
 // stageLine says in one short line what came of a stage: its figures where some

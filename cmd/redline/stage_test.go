@@ -3,10 +3,10 @@ package main
 import (
 	"testing"
 
-	"redline/internal/experiment"
-	"redline/internal/metric"
-	"redline/internal/result"
-	"redline/internal/slo"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/run/experiment"
 )
 
 func TestStageLine(t *testing.T) {

@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"redline/internal/config"
-	"redline/internal/experiment"
-	"redline/internal/measure"
-	"redline/internal/metric"
-	"redline/internal/report"
-	"redline/internal/result"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/plan/config"
+	"redline/internal/run/experiment"
+	"redline/internal/run/measure"
+	"redline/internal/show/report"
 )
 
 const sweepHelp = `Offer one load after another and draw latency against load; with --find-limit

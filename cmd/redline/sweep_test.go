@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"redline/internal/result"
+	"redline/internal/judge/result"
 )
 
 func TestSweepCommand(t *testing.T) {

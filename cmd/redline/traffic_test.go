@@ -14,10 +14,10 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"redline/internal/record"
-	"redline/internal/result"
-	"redline/internal/store"
-	"redline/internal/token"
+	"redline/internal/drive/record"
+	"redline/internal/judge/result"
+	"redline/internal/run/store"
+	"redline/internal/traffic/token"
 )
 
 // runJSON offers a load and gives its result and its directory. A busy machine

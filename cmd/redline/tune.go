@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"redline/internal/config"
-	"redline/internal/experiment"
-	"redline/internal/report"
-	"redline/internal/result"
+	"redline/internal/judge/result"
+	"redline/internal/plan/config"
+	"redline/internal/run/experiment"
+	"redline/internal/show/report"
 )
 
 const tuneHelp = `Start the server with one setting after another changed, keep what is better, and

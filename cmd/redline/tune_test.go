@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"redline/internal/experiment"
-	"redline/internal/measure"
-	"redline/internal/result"
+	"redline/internal/judge/result"
+	"redline/internal/run/experiment"
+	"redline/internal/run/measure"
 )
 
 // simulated is a template that starts the simulated engine under a name, by

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"redline/internal/result"
+	"redline/internal/judge/result"
 )
 
 // A server that answers every request twice is measured by the first answers,

@@ -17,10 +17,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"redline/internal/child"
-	"redline/internal/config"
-	"redline/internal/history"
-	"redline/internal/store"
-	"redline/internal/watch"
+	"redline/internal/plan/config"
+	"redline/internal/run/history"
+	"redline/internal/run/store"
+	"redline/internal/run/watch"
 )
 
 const watchHelp = `Run plans on schedules and tell when something is not as it was.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"redline/internal/watch"
+	"redline/internal/run/watch"
 )
 
 // watchFile writes a watch file with a plan of a second, and gives its path.

@@ -11,13 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"redline/internal/config"
 	"redline/internal/foreign"
 	"redline/internal/llm"
-	"redline/internal/measure"
-	"redline/internal/token"
-	"redline/internal/trace"
-	"redline/internal/workload"
+	"redline/internal/plan/config"
+	"redline/internal/run/measure"
+	"redline/internal/traffic/token"
+	"redline/internal/traffic/trace"
+	"redline/internal/traffic/workload"
 )
 
 const workloadHelp = `See what a workload would send, or make one that behaves like your own logs.

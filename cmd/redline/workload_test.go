@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"redline/internal/workload"
+	"redline/internal/traffic/workload"
 )
 
 const azureHead = "TIMESTAMP,ContextTokens,GeneratedTokens\n"

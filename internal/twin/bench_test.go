@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"redline/internal/sim"
-	"redline/internal/slo"
+	"redline/internal/judge/slo"
+	"redline/internal/twin/sim"
 )
 
 // likeH100 is the law of an 8B model on one H100, in round figures.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"redline/internal/sim"
 	"redline/internal/stats"
+	"redline/internal/twin/sim"
 )
 
 // Schema names the format of a calibration as JSON.

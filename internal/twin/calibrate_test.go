@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"redline/internal/config"
-	"redline/internal/sim"
+	"redline/internal/plan/config"
+	"redline/internal/twin/sim"
 )
 
 // foreignSweep measures the foreign engine at several rates.

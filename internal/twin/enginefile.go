@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"redline/internal/sim"
+	"redline/internal/twin/sim"
 )
 
 // Constants is a fitted engine as it is shown.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"redline/internal/sim"
 	"redline/internal/stats"
+	"redline/internal/twin/sim"
 )
 
 // The constants that are fitted, as logarithms of microseconds.

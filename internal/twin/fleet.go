@@ -9,9 +9,9 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"redline/internal/result"
-	"redline/internal/sim"
-	"redline/internal/slo"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/twin/sim"
 )
 
 // Routers are the ways in which a fleet's requests are handed out.

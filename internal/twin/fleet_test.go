@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"redline/internal/arrival"
-	"redline/internal/result"
-	"redline/internal/sim"
-	"redline/internal/slo"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/traffic/arrival"
+	"redline/internal/twin/sim"
 )
 
 // server is an engine that takes ten milliseconds for each request, one at a

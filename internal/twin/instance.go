@@ -3,7 +3,7 @@ package twin
 import (
 	"fmt"
 
-	"redline/internal/sim"
+	"redline/internal/twin/sim"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"redline/internal/sim"
+	"redline/internal/twin/sim"
 )
 
 // fate is when an answer began and ended.

@@ -5,9 +5,9 @@ import (
 	"math"
 	"time"
 
-	"redline/internal/arrival"
-	"redline/internal/sim"
-	"redline/internal/slo"
+	"redline/internal/judge/slo"
+	"redline/internal/traffic/arrival"
+	"redline/internal/twin/sim"
 )
 
 // Mix is the requests that were answered, to draw others from.

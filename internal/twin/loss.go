@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
-	"redline/internal/sim"
 	"redline/internal/stats"
+	"redline/internal/twin/sim"
 )
 
 // metricNames are the figures that a twin is held to, in their order

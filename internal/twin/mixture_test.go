@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"redline/internal/sim"
+	"redline/internal/twin/sim"
 )
 
 // simulatedLevel is what a client would record of a catalog engine at a rate.

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strconv"
 
+	"redline/internal/drive/record"
+	"redline/internal/judge/result"
 	"redline/internal/llm"
-	"redline/internal/record"
-	"redline/internal/result"
-	"redline/internal/store"
+	"redline/internal/run/store"
 )
 
 // Level is one load and what was measured under it.

@@ -10,12 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"redline/internal/drive/record"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
 	"redline/internal/llm"
-	"redline/internal/metric"
-	"redline/internal/record"
-	"redline/internal/result"
-	"redline/internal/store"
-	"redline/internal/telemetry"
+	"redline/internal/observe/telemetry"
+	"redline/internal/run/store"
 )
 
 // keep writes a run whose requests have a fixed shape: sent every second, 10

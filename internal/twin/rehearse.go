@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"redline/internal/arrival"
-	"redline/internal/result"
-	"redline/internal/sim"
-	"redline/internal/slo"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/traffic/arrival"
+	"redline/internal/twin/sim"
 )
 
 // Plan is a fleet to be tried, and the traffic that it is for.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"redline/internal/arrival"
-	"redline/internal/sim"
+	"redline/internal/traffic/arrival"
+	"redline/internal/twin/sim"
 )
 
 // Two servers of ten milliseconds carry 150 requests/s between them; one of

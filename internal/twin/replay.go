@@ -3,7 +3,7 @@ package twin
 import (
 	"math"
 
-	"redline/internal/sim"
+	"redline/internal/twin/sim"
 )
 
 // figures are what an answer is judged by, in nanoseconds; negative where they

@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strings"
 
+	"redline/internal/drive/record"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
 	"redline/internal/llm"
-	"redline/internal/metric"
-	"redline/internal/record"
-	"redline/internal/result"
+	"redline/internal/run/store"
 	"redline/internal/stats"
-	"redline/internal/store"
 	"redline/scripts/truth"
 )
 

@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/drive/record"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
 	"redline/internal/llm"
-	"redline/internal/metric"
-	"redline/internal/record"
-	"redline/internal/result"
 	"redline/scripts/truth"
 )
 

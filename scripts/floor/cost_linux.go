@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"redline/internal/drive/wire"
 	"redline/internal/llm"
 	"redline/internal/stats"
-	"redline/internal/wire"
 )
 
 const (

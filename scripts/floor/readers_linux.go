@@ -10,12 +10,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"redline/internal/client"
 	"redline/internal/clock"
+	"redline/internal/drive/client"
+	"redline/internal/drive/load"
+	"redline/internal/drive/record"
+	"redline/internal/drive/wire"
 	"redline/internal/llm"
-	"redline/internal/load"
-	"redline/internal/record"
-	"redline/internal/wire"
 )
 
 // readRedline reads as redline run does: the load engine, the client, and a

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
+	"redline/internal/drive/record"
 	"redline/internal/llm"
-	"redline/internal/record"
+	"redline/internal/run/store"
 	"redline/internal/stats"
-	"redline/internal/store"
 	"redline/scripts/truth"
 )
 

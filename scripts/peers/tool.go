@@ -12,7 +12,7 @@ import (
 	"runtime"
 	"strconv"
 
-	"redline/internal/store"
+	"redline/internal/run/store"
 )
 
 // tool is a load tester.

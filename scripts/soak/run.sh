@@ -49,7 +49,7 @@ wait $client && code=0 || code=$?
   echo "A run that writes records was killed with SIGKILL a hundred times:"
   echo
   echo '```'
-  go test ./internal/store -run Kill -count 10
+  go test ./internal/run/store -run Kill -count 10
   echo '```'
 } >docs/SOAK.md
 cat docs/SOAK.md

@@ -15,11 +15,11 @@ import (
 	"strings"
 	"sync"
 
-	"redline/internal/result"
+	"redline/internal/judge/result"
 )
 
 const (
-	truthFile = "internal/search/testdata/truth.json"
+	truthFile = "internal/answer/search/testdata/truth.json"
 	page      = "docs/LIMIT.md"
 	engine    = "8B"
 	objective = "ttft:p99<500ms"

@@ -36,7 +36,7 @@ def texts(special):
     for path in sorted(pathlib.Path(".").rglob("*")):
         if path.suffix in {".go", ".md", ".py", ".sh", ".txt", ".yaml"} and path.is_file():
             yield path.read_text(errors="replace")[:20000]
-    for entry in json.loads(pathlib.Path("internal/token/testdata/corpus.json").read_text()):
+    for entry in json.loads(pathlib.Path("internal/traffic/token/testdata/corpus.json").read_text()):
         yield entry["text"]
     for point in list(range(0xD800)) + list(range(0xE000, 0x20000)) + list(range(0xE0000, 0xE0200)):
         c = chr(point)

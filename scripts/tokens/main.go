@@ -13,7 +13,7 @@ import (
 	"io"
 	"os"
 
-	"redline/internal/token"
+	"redline/internal/traffic/token"
 )
 
 func main() {

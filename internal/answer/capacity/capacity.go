@@ -1,0 +1,274 @@
+// Package capacity says how many instances a demand takes: it takes a load, the
+// configurations that were measured, headroom and spare instances, and gives
+// for each the instances, accelerators, utilisation, expected latency, cost and
+// what changes them, the best first. It must not know how a limit was found,
+// nor read any file.
+package capacity
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"redline/internal/judge/price"
+	"redline/internal/judge/result"
+)
+
+// Configuration is one way to serve, as it was measured.
+type Configuration struct {
+	// Name is that of the run.
+	Name string
+	// Result is what was measured; nil where Limit is given by hand.
+	Result *result.Result
+	// Limit is what one instance carries in requests per second, in place of
+	// the result's own; 0 for that.
+	Limit float64
+	// Prices are those of one instance.
+	Prices price.Spec
+}
+
+// Trial is a plan to be tried: so many instances under so much load.
+type Trial struct {
+	Instances int
+	// Rate is the peak, Mean the average, 0 where it is not known.
+	Rate, Mean float64
+	// Limit is what one instance carries under the Objectives.
+	Limit      float64
+	Objectives []string
+}
+
+// Rehearse tries a plan in virtual time.
+type Rehearse func(context.Context, Configuration, Trial) (*result.Rehearsal, error)
+
+// Options are how much is kept free, and for what.
+type Options struct {
+	// Headroom is the share of the demand that is kept free for what was not
+	// foreseen.
+	Headroom float64
+	// Spare is how many instances may fail while the rest carry the demand with
+	// its headroom.
+	Spare int
+	// Rehearse tries each plan; nil for none.
+	Rehearse Rehearse
+}
+
+// The bounds of what makes sense.
+const (
+	DefaultHeadroom = 0.2
+	mostHeadroom    = 3
+	mostSpare       = 1000
+	mostRate        = 1e9
+	mostInstances   = 1_000_000
+)
+
+// asked is an error in what was asked, not in what was measured.
+type asked struct{ text string }
+
+func (a asked) Error() string { return a.text }
+
+func wrong(format string, args ...any) error { return asked{fmt.Sprintf(format, args...)} }
+
+// Asked reports whether err is about the question, and begins with its part.
+func Asked(err error) bool {
+	var a asked
+	return errors.As(err, &a)
+}
+
+func (o Options) validate() error {
+	switch {
+	case !(o.Headroom >= 0 && o.Headroom <= mostHeadroom):
+		return wrong("headroom: want a share of the demand such as 0.2, at most %d, got %g", mostHeadroom, o.Headroom)
+	case o.Spare < 0 || o.Spare > mostSpare:
+		return wrong("spare: want 0 to %d instances, got %d", mostSpare, o.Spare)
+	}
+	return nil
+}
+
+// Plan answers for every configuration and chooses: the cheapest by the month
+// where all have a price, else the one with the fewest accelerators.
+func Plan(ctx context.Context, d Demand, list []Configuration, o Options) (*result.Capacity, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	if err := d.validate(); err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("nothing was measured: want the directory of a run, or a limit")
+	}
+	var plans []result.CapacityPlan
+	for _, c := range list {
+		p, err := c.plan(ctx, d, o)
+		if err != nil {
+			return nil, err
+		}
+		plans = append(plans, *p)
+	}
+	answer := &result.Capacity{}
+	if len(plans) > 1 {
+		answer.Chosen = choose(plans)
+		answer.Configurations = plans
+	}
+	answer.CapacityPlan = plans[0]
+	return answer, nil
+}
+
+// choose puts the best plan first and says why it is.
+func choose(plans []result.CapacityPlan) string {
+	possible := slices.DeleteFunc(slices.Clone(plans), func(p result.CapacityPlan) bool { return p.Impossible != "" })
+	priced := !slices.ContainsFunc(possible, func(p result.CapacityPlan) bool { return p.Cost == nil })
+	oneCurrency := priced && alike(possible, func(p result.CapacityPlan) string { return cmp.Or(p.Cost.Currency, "USD") })
+	byCost := priced && oneCurrency
+	slices.SortStableFunc(plans, func(a, b result.CapacityPlan) int {
+		if (a.Impossible == "") != (b.Impossible == "") {
+			return cmp.Compare(a.Impossible, b.Impossible)
+		}
+		if byCost && a.Cost != nil && b.Cost != nil {
+			return cmp.Compare(a.Cost.PerMonth, b.Cost.PerMonth)
+		}
+		return cmp.Compare(a.GPUsToRun, b.GPUsToRun)
+	})
+	why := "the fewest accelerators: without a price for each, the cheapest is not known"
+	switch {
+	case len(possible) == 0:
+		return "none keeps the objectives"
+	case byCost:
+		why = "the cheapest of those measured"
+	case priced:
+		why = "the fewest accelerators: prices in several currencies cannot be compared"
+	}
+	if !alike(possible, func(p result.CapacityPlan) string {
+		return strings.Join(slices.Sorted(slices.Values(p.Limit.Objectives)), "\n")
+	}) {
+		why += "; their limits are not under the same objectives"
+	}
+	return why
+}
+
+// alike reports whether a property of all plans is the same.
+func alike(plans []result.CapacityPlan, of func(result.CapacityPlan) string) bool {
+	return !slices.ContainsFunc(plans, func(p result.CapacityPlan) bool { return of(p) != of(plans[0]) })
+}
+
+// plan answers for one configuration.
+func (c Configuration) plan(ctx context.Context, d Demand, o Options) (*result.CapacityPlan, error) {
+	measured := c.curve()
+	limit, err := c.limit(measured)
+	if err != nil {
+		return nil, err
+	}
+	prices, err := c.prices()
+	if err != nil {
+		return nil, err
+	}
+	p := &result.CapacityPlan{Name: c.Name, Limit: limit.CapacityLimit, Headroom: o.Headroom, Spare: o.Spare,
+		GPUsPerInstance: prices.Devices, Accelerator: c.accelerator(), Notes: limit.notes, Impossible: limit.impossible}
+	p.Demand = d.against(measured, limit.Rate/(1+o.Headroom))
+	if p.Impossible != "" {
+		p.Assumptions = []string{}
+		return p, nil
+	}
+	if p.Demand.Mean != nil && *p.Demand.Mean > p.Demand.Rate {
+		return nil, wrong("mean-rate: want at most the peak of %.4g requests/s, got %g", p.Demand.Rate, *p.Demand.Mean)
+	}
+	fleet := fleet{rate: p.Demand.Rate, limit: limit.Rate, headroom: o.Headroom, spare: o.Spare}
+	if !(fleet.rate*(1+fleet.headroom)/fleet.limit <= mostInstances) {
+		return nil, fmt.Errorf("%g requests/s take more than %d instances of %g requests/s: check the load and the limit", fleet.rate, mostInstances, fleet.limit)
+	}
+	fleet.fill(p)
+	p.UtilizationAtPeak = fleet.utilization(p.Demand.Rate)
+	if mean := meanOf(&p.Demand, prices, fleet); mean != nil {
+		p.UtilizationAtMean = new(fleet.utilization(*mean))
+	}
+	p.Expected = measured.at(p.Demand.Rate / float64(p.InstancesToRun))
+	p.Cost = costOf(p, prices, measured.lengths())
+	p.Sensitivity = sensitivities(p, fleet, prices, measured)
+	p.Assumptions = c.assumptions(p, prices, measured, d.Mean == 0 && p.Demand.Mean != nil)
+	if o.Rehearse != nil {
+		trial := Trial{Instances: p.InstancesToRun, Rate: p.Demand.Rate, Limit: limit.Rate, Objectives: limit.Objectives}
+		if p.Demand.Mean != nil {
+			trial.Mean = *p.Demand.Mean
+		}
+		p.Rehearsal, err = o.Rehearse(ctx, c, trial)
+	}
+	return p, err
+}
+
+// prices makes the prices definite for one instance.
+func (c Configuration) prices() (price.Prices, error) {
+	devices := 0
+	if c.Result != nil {
+		devices = c.Result.Hardware.Count
+	}
+	return c.Prices.For(devices)
+}
+
+func (c Configuration) accelerator() string {
+	switch {
+	case c.Prices.Accelerator != "":
+		return c.Prices.Accelerator
+	case c.Result != nil:
+		return c.Result.Hardware.Accelerator
+	}
+	return ""
+}
+
+// fleet is the arithmetic of instances.
+type fleet struct {
+	rate, limit, headroom float64
+	spare                 int
+}
+
+// instances is how many carry a load; a hair of rounding does not buy one more.
+func (f fleet) instances(load float64) int { return max(1, int(math.Ceil(load/f.limit-1e-9))) }
+
+func (f fleet) withHeadroom() int { return f.instances(f.rate * (1 + f.headroom)) }
+
+func (f fleet) toRun() int { return f.withHeadroom() + f.spare }
+
+// utilization is the share of what all instances that run can carry.
+func (f fleet) utilization(rate float64) float64 { return rate / (float64(f.toRun()) * f.limit) }
+
+func (f fleet) fill(p *result.CapacityPlan) {
+	p.Instances, p.InstancesWithHeadroom, p.InstancesToRun = f.instances(f.rate), f.withHeadroom(), f.toRun()
+	p.GPUs, p.GPUsWithHeadroom = p.Instances*p.GPUsPerInstance, p.InstancesWithHeadroom*p.GPUsPerInstance
+	p.GPUsToRun = p.InstancesToRun * p.GPUsPerInstance
+	if i := p.Limit.Interval; i != nil && i[0] > 0 {
+		low := f
+		low.limit = i[0]
+		if n := low.toRun(); n != p.InstancesToRun {
+			p.InstancesIfLow = &n
+		}
+	}
+}
+
+// assumptions say what the answer takes for granted; meanPlanned is whether the
+// mean load is that of the planned utilisation.
+func (c Configuration) assumptions(p *result.CapacityPlan, prices price.Prices, m curve, meanPlanned bool) []string {
+	list := []string{}
+	if p.Demand.Text != "" {
+		list = append(list, p.Demand.Text)
+	}
+	if meanPlanned {
+		list = append(list, fmt.Sprintf("on average the instances carry %.3g %% of what they can (cost.utilization)", 100*prices.Utilization))
+	}
+	even := "load is spread evenly over the instances"
+	if p.Limit.Basis != result.LimitGiven {
+		even += ", and its requests are like those that were measured"
+	}
+	list = append(list, even)
+	if p.Spare == 0 {
+		list = append(list, "no instance fails: no spare one is counted")
+	}
+	if c.Prices.Accelerators == 0 && (c.Result == nil || c.Result.Hardware.Count == 0) && !c.Prices.ByHour() {
+		list = append(list, "an instance has one accelerator: nobody says how many (--gpus-per-instance)")
+	}
+	if m.turns > 1 {
+		list = append(list, fmt.Sprintf("a session has %.3g requests, as in the run: its rates of sessions are multiplied by that", m.turns))
+	}
+	return append(list, prices.Assumptions...)
+}

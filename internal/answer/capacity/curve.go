@@ -1,0 +1,178 @@
+package capacity
+
+import (
+	"cmp"
+	"slices"
+
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+)
+
+// level is one load that was measured.
+type level struct {
+	rate   float64 // requests per second
+	closed bool
+	point  *result.Point
+}
+
+// curve is every load that was measured, ascending. Turns is how many requests
+// a session has: rates asked for are those of sessions then.
+type curve struct {
+	levels []level
+	turns  float64
+}
+
+func (c Configuration) curve() curve {
+	m := curve{turns: 1}
+	if c.Result == nil {
+		return m
+	}
+	due, sessions := 0, 0
+	for _, p := range offered(c.Result) {
+		if p.Requests.OK == 0 {
+			continue
+		}
+		if p.Requests.Sessions > 0 {
+			due, sessions = due+p.Requests.Due, sessions+p.Requests.Sessions
+		}
+		l := level{rate: p.Rates.Completed, closed: true, point: p}
+		if p.Load.Rate != nil && *p.Load.Rate > 0 {
+			l.rate, l.closed = *p.Load.Rate, false
+		}
+		if l.rate > 0 {
+			m.levels = append(m.levels, l)
+		}
+	}
+	if sessions > 0 {
+		m.turns = float64(due) / float64(sessions)
+		for i := range m.levels {
+			if !m.levels[i].closed {
+				m.levels[i].rate *= m.turns
+			}
+		}
+	}
+	m.arrange()
+	return m
+}
+
+// offered are the points of a result that are levels of its load: those of its
+// curve where it has one. The others of a protocol are of other requests.
+func offered(res *result.Result) []*result.Point {
+	var list []*result.Point
+	for i := range res.Points {
+		if res.Curve == nil || slices.Contains(res.Curve.Points, i) {
+			list = append(list, &res.Points[i])
+		}
+	}
+	return list
+}
+
+// arrange sorts the levels and keeps of each rate the one that lasted longest.
+func (m *curve) arrange() {
+	length := func(l level) float64 { return l.point.Window.Seconds() }
+	slices.SortStableFunc(m.levels, func(a, b level) int {
+		return cmp.Or(cmp.Compare(a.rate, b.rate), cmp.Compare(length(b), length(a)))
+	})
+	m.levels = slices.CompactFunc(m.levels, func(a, b level) bool { return a.rate == b.rate })
+}
+
+func (m curve) with(keep func(level) bool) curve {
+	out := curve{turns: m.turns}
+	for _, l := range m.levels {
+		if keep(l) {
+			out.levels = append(out.levels, l)
+		}
+	}
+	return out
+}
+
+// around gives the levels on both sides of a rate, and how far it lies from the
+// first to the second; beyond says on which side of all levels it lies.
+func (m curve) around(rate float64) (a, b level, share float64, beyond string) {
+	first, last := m.levels[0], m.levels[len(m.levels)-1]
+	switch {
+	case rate < first.rate:
+		return first, first, 0, "below"
+	case rate > last.rate:
+		return last, last, 0, "above"
+	}
+	i := slices.IndexFunc(m.levels, func(l level) bool { return l.rate >= rate })
+	if i == 0 {
+		return first, first, 0, ""
+	}
+	a, b = m.levels[i-1], m.levels[i]
+	return a, b, (rate - a.rate) / (b.rate - a.rate), ""
+}
+
+// between reads a figure off the straight line between two levels; not known
+// where one of them lacks it.
+func between(a, b level, share float64, of func(*result.Point) (float64, bool)) (float64, bool) {
+	x, knownA := of(a.point)
+	y, knownB := of(b.point)
+	return x + share*(y-x), knownA && knownB
+}
+
+// at is the latency to expect at a rate, nil where nothing was measured.
+func (m curve) at(rate float64) *result.ExpectedLatency {
+	if len(m.levels) == 0 {
+		return nil
+	}
+	a, b, share, beyond := m.around(rate)
+	e := &result.ExpectedLatency{Rate: rate, Beyond: beyond}
+	for _, f := range figures {
+		ms, known := between(a, b, share, func(p *result.Point) (float64, bool) { return f.dist(&p.Latency).Get(f.stat) })
+		if known {
+			e.Figures = append(e.Figures, result.ExpectedFigure{Name: f.name, Stat: f.stat, MS: ms})
+		}
+	}
+	if len(e.Figures) == 0 {
+		return nil
+	}
+	return e
+}
+
+// meanAnswer is how long an answer takes at a rate, in seconds.
+func (m curve) meanAnswer(rate float64) (seconds float64, known bool) {
+	if len(m.levels) == 0 {
+		return 0, false
+	}
+	a, b, share, _ := m.around(rate)
+	ms, known := between(a, b, share, func(p *result.Point) (float64, bool) { return mean(p.Latency.E2E) })
+	return ms / 1000, known
+}
+
+func mean(d *metric.Dist) (float64, bool) {
+	if d == nil || d.N == 0 {
+		return 0, false
+	}
+	return d.Mean, true
+}
+
+// lengths are the mean tokens of a request.
+type lengths struct{ prompt, cached, output float64 }
+
+// lengths are those of all requests answered, at any load; zeros where nothing
+// was measured.
+func (m curve) lengths() lengths {
+	var prompt, cached, output, ok float64
+	for _, one := range m.levels {
+		t := one.point.Tokens
+		prompt, cached, output = prompt+float64(t.Prompt-t.Cached), cached+float64(t.Cached), output+float64(t.Output)
+		ok += float64(one.point.Requests.OK)
+	}
+	if ok == 0 {
+		return lengths{}
+	}
+	return lengths{prompt / ok, cached / ok, output / ok}
+}
+
+// prefillShare estimates the share of an instance's time at its limit that goes
+// into reading prompts: requests per second times what one takes alone, which
+// is the mean ttft of the lowest load.
+func (m curve) prefillShare(limit float64) (float64, bool) {
+	if len(m.levels) == 0 {
+		return 0, false
+	}
+	alone, known := mean(m.levels[0].point.Latency.TTFT)
+	return min(1, limit*alone/1000), known
+}

@@ -1,0 +1,112 @@
+package capacity
+
+import (
+	"fmt"
+	"iter"
+	"time"
+
+	"redline/internal/judge/price"
+	"redline/internal/judge/result"
+)
+
+// Demand is the load to be carried: a peak rate, or users who read and think
+// between their requests.
+type Demand struct {
+	// Rate is the peak in requests per second; Mean the average, 0 where it is
+	// not known.
+	Rate, Mean float64
+	// Users each send a request, wait for its answer, think, and send the next.
+	Users int
+	Think time.Duration
+	// Text says where the rate is from; empty for one given by hand.
+	Text string
+}
+
+func (d Demand) validate() error {
+	switch {
+	case d.Users == 0 && !(d.Rate > 0 && d.Rate <= mostRate):
+		return wrong("rate: want requests per second above 0 and at most %s, got %g", plain(mostRate), d.Rate)
+	case d.Users < 0 || d.Users > mostRate:
+		return wrong("users: want a number above 0 and at most %s, got %d", plain(mostRate), d.Users)
+	case d.Users > 0 && (d.Think <= 0 || d.Think > 24*time.Hour):
+		return wrong("think: want the time between an answer and the user's next request, such as 30s, got %s", d.Think)
+	case !(d.Mean >= 0 && d.Mean <= mostRate):
+		return wrong("mean-rate: want requests per second above 0, got %g", d.Mean)
+	}
+	return nil
+}
+
+// against makes the demand definite. Users wait for their answers, which take
+// as long as measured at the rate that one instance is planned for.
+func (d Demand) against(m curve, planned float64) result.Demand {
+	out := result.Demand{Rate: d.Rate, Text: d.Text}
+	if d.Mean > 0 {
+		out.Mean = &d.Mean
+	}
+	if d.Users == 0 {
+		return out
+	}
+	think := d.Think.Seconds()
+	out.Users, out.ThinkS = d.Users, &think
+	answer, known := m.meanAnswer(planned)
+	out.Rate = float64(d.Users) / (think + answer)
+	out.Text = fmt.Sprintf("%d users, each a request every %.4g s: %.4g s of thought and %.3g s for the answer, as measured", d.Users, think+answer, think, answer)
+	if !known {
+		out.Text = fmt.Sprintf("%d users, each a request every %.4g s: how long answers take was not measured, so none is counted", d.Users, think)
+	}
+	return out
+}
+
+// meanOf is the average load: as it is known, or the share of all instances
+// that is planned for; nil for neither.
+func meanOf(d *result.Demand, prices price.Prices, f fleet) *float64 {
+	if d.Mean == nil && prices.Utilization > 0 {
+		if mean := prices.Utilization * float64(f.toRun()) * f.limit; mean < d.Rate {
+			d.Mean = &mean
+		}
+	}
+	return d.Mean
+}
+
+// mostArrivals bounds how much of an endless schedule is looked at.
+const mostArrivals = 5_000_000
+
+// mostTime is how much of an endless schedule is looked at: a day.
+const mostTime = 24 * time.Hour
+
+// Busiest is the demand of a schedule of arrivals, in ascending nanoseconds: the
+// highest rate in any minute, or that of all arrivals where they last no minute.
+// Of an endless schedule the first day counts.
+func Busiest(name string, times iter.Seq[int64]) (Demand, error) {
+	if times == nil {
+		return Demand{}, fmt.Errorf("%s does not say when its requests come: want a trace or a fitted workload, or give --rate", name)
+	}
+	all, most := inMinutes(times)
+	if len(all) < 2 || all[len(all)-1] == all[0] {
+		return Demand{}, fmt.Errorf("%s has too few arrivals for a rate", name)
+	}
+	span := time.Duration(all[len(all)-1] - all[0])
+	mean := float64(len(all)-1) / span.Seconds()
+	if span < time.Minute {
+		return Demand{Rate: mean, Text: fmt.Sprintf("the mean rate of %s, which lasts no minute: %.4g requests/s", name, mean)}, nil
+	}
+	peak := float64(most) / time.Minute.Seconds()
+	return Demand{Rate: peak, Mean: min(peak, mean),
+		Text: fmt.Sprintf("the busiest minute of %s: %.4g requests/s, where its mean is %.4g", name, peak, mean)}, nil
+}
+
+// inMinutes collects arrivals and counts the most in any minute.
+func inMinutes(times iter.Seq[int64]) (all []int64, most int) {
+	first := 0
+	for at := range times {
+		if len(all) == mostArrivals || len(all) > 0 && at-all[0] > int64(mostTime) {
+			break
+		}
+		all = append(all, at)
+		for at-all[first] >= int64(time.Minute) {
+			first++
+		}
+		most = max(most, len(all)-first)
+	}
+	return all, most
+}

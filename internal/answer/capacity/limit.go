@@ -1,0 +1,255 @@
+package capacity
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+)
+
+// basis is what one instance carries and how far that can be relied on.
+type basis struct {
+	result.CapacityLimit
+	notes      []string
+	impossible string
+}
+
+// limit is what one instance carries: as it was given, as a search found it, or
+// as the levels that met the objectives show.
+func (c Configuration) limit(m curve) (basis, error) {
+	if c.Limit != 0 {
+		if !(c.Limit > 0 && c.Limit <= mostRate) {
+			return basis{}, wrong("limit: want requests per second above 0 and at most %s, got %g", plain(mostRate), c.Limit)
+		}
+		return basis{CapacityLimit: result.CapacityLimit{Rate: c.Limit, Basis: result.LimitGiven}}, nil
+	}
+	if c.Result == nil {
+		return basis{}, fmt.Errorf("nothing was measured: want the directory of a run, or a limit")
+	}
+	var b basis
+	switch l := c.Result.Limit; {
+	case l != nil && l.Standing == result.LimitBelow:
+		b = c.below(m)
+	case l != nil && l.Rate > 0:
+		b = c.found(m)
+	default:
+		var err error
+		if b, err = c.kept(m); err != nil {
+			return basis{}, err
+		}
+	}
+	if c.Result.Verdict.Valid == result.Invalid {
+		b.notes = append(b.notes, "the run is invalid: its figures may be the load generator's own")
+	}
+	return b, nil
+}
+
+// found is the limit of a search, as far as it got.
+func (c Configuration) found(m curve) basis {
+	l := c.Result.Limit
+	b := basis{CapacityLimit: result.CapacityLimit{Rate: l.Rate * m.turns, Basis: result.LimitMeasured}}
+	for text := range l.ByObjective {
+		b.Objectives = append(b.Objectives, text)
+	}
+	slices.Sort(b.Objectives)
+	if l.Interval[0] > 0 && l.Interval[1] > l.Interval[0] {
+		b.Interval = &[2]float64{l.Interval[0] * m.turns, l.Interval[1] * m.turns}
+	}
+	switch {
+	case l.Standing == result.LimitAtLeast:
+		b.notes = append(b.notes, "the limit may be higher: nothing was missed up to the highest rate offered")
+	case l.Standing == result.LimitWide:
+		b.notes = append(b.notes, "the limit is known only roughly: its interval is wide")
+	case !l.Confirmed:
+		b.notes = append(b.notes, "no sustained run held a rate near the limit")
+	}
+	if l.Edge == result.EdgeCliff {
+		b.notes = append(b.notes, "the limit is a cliff: latency is far beyond the objective within 5 % of rate, so keep the headroom")
+	}
+	return b
+}
+
+// below is a search that found no rate at which the objectives are kept.
+func (c Configuration) below(m curve) basis {
+	l := c.Result.Limit
+	broken := l.Unmet
+	if len(broken) == 0 && l.Binding != "" {
+		broken = []string{l.Binding}
+	}
+	text := "no number of instances keeps " + nameAll(broken)
+	if floor := m.floor(broken); floor != "" {
+		text += ": " + floor
+	}
+	return basis{CapacityLimit: result.CapacityLimit{Basis: result.LimitMeasured, Objectives: broken}, impossible: text}
+}
+
+func nameAll(objectives []string) string {
+	if len(objectives) == 0 {
+		return "the objectives"
+	}
+	return strings.Join(objectives, " and ")
+}
+
+// kept is the highest rate that met every objective, among levels that were
+// offered without a search.
+func (c Configuration) kept(m curve) (basis, error) {
+	const cure = "measure one: redline sweep --slo 'ttft:p99<500ms' --find-limit; or give what an instance carries with --limit"
+	judged := m.with(func(l level) bool { return l.judged() })
+	if len(judged.levels) == 0 {
+		if len(m.levels) == 0 {
+			return basis{}, fmt.Errorf("%s: no load was measured; %s", c.Name, cure)
+		}
+		return basis{}, fmt.Errorf("%s: has no limit and no objectives; %s", c.Name, cure)
+	}
+	for _, way := range []struct {
+		standing slo.Standing
+		basis    string
+		note     string
+	}{
+		{slo.Met, result.LimitKept, "the limit was not searched for: this is the highest rate measured that met the objectives"},
+		{slo.Undecided, result.LimitUndecided, "no load met the objectives for certain: this is the highest rate measured that did not miss them"},
+	} {
+		stands := func(l level) bool { return l.standing() == way.standing }
+		some := judged.untilMissed().with(stands)
+		if len(some.levels) == 0 {
+			some = judged.with(stands)
+		}
+		if len(some.levels) == 0 {
+			continue
+		}
+		best := some.levels[len(some.levels)-1]
+		b := basis{CapacityLimit: result.CapacityLimit{Rate: best.rate, Basis: way.basis, Objectives: best.objectives()}}
+		b.notes = append(b.notes, way.note)
+		if judged.missedBelow(best.rate) {
+			b.notes = append(b.notes, "a lower rate missed the objectives: that this one did not may be luck")
+		}
+		if best.closed {
+			b.notes = append(b.notes, "it was measured in a closed loop, whose clients wait: real arrivals come in bursts and see worse")
+		}
+		return b, nil
+	}
+	return judged.broken(), nil
+}
+
+// broken is a curve of which no level keeps the objectives: the lowest load is
+// the best it can do, but for a price, which falls as the load grows.
+func (m curve) broken() basis {
+	broken, next := missed(m.levels[0]), "less was not tried: redline sweep --find-limit does"
+	if len(broken) == 1 && strings.HasPrefix(broken[0], "cost:") {
+		m.levels, next = m.levels[len(m.levels)-1:], "a token is cheaper at a higher load: redline sweep --rates"
+	}
+	return basis{CapacityLimit: result.CapacityLimit{Basis: result.LimitKept, Objectives: broken},
+		impossible: "no load that was measured keeps " + nameAll(broken) + ": " + m.floor(broken) + "; " + next}
+}
+
+// untilMissed is the levels below the lowest that missed its objectives: what
+// a higher one kept was luck, or the lower one's bad luck, and only the former
+// would cost.
+func (m curve) untilMissed() curve {
+	return m.with(func(l level) bool { return l.standing() != slo.Missed && !m.missedBelow(l.rate) })
+}
+
+func (m curve) missedBelow(rate float64) bool {
+	return slices.ContainsFunc(m.levels, func(l level) bool { return l.rate < rate && l.standing() == slo.Missed })
+}
+
+func missed(l level) []string {
+	var list []string
+	for _, v := range l.point.Objectives {
+		if v.Standing == slo.Missed || v.Standing == slo.Undecided && beyond(v) {
+			list = append(list, v.Objective)
+		}
+	}
+	return list
+}
+
+// floor says how the lowest load measured did on objectives that are kept at no
+// load.
+func (m curve) floor(objectives []string) string {
+	if len(m.levels) == 0 {
+		return ""
+	}
+	lowest := m.levels[0]
+	var figures []string
+	for _, v := range lowest.point.Objectives {
+		if slices.Contains(objectives, v.Objective) && v.Value != nil {
+			name, _, _ := strings.Cut(strings.ReplaceAll(v.Objective, ">", "<"), "<")
+			figures = append(figures, fmt.Sprintf("%s is %s %s", strings.Replace(name, ":", " ", 1), plain(*v.Value), v.Unit))
+		}
+	}
+	if len(figures) == 0 {
+		return fmt.Sprintf("they are broken even at %.4g requests/s", lowest.rate)
+	}
+	return fmt.Sprintf("%s even at %.4g requests/s", strings.Join(figures, ", "), lowest.rate)
+}
+
+// plain keeps four digits, thousands apart and without an exponent.
+func plain(v float64) string {
+	if v < 1000 {
+		return fmt.Sprintf("%.4g", v)
+	}
+	text := fmt.Sprintf("%.0f", v)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}
+
+// standing is where a level's objectives stand together. A level that is not
+// decided and whose figures are beyond their limits is not taken for one that
+// may keep them.
+func (l level) standing() slo.Standing {
+	overall := slo.Standing(slo.Overall(l.point.Objectives))
+	if overall != slo.Undecided {
+		return overall
+	}
+	for _, v := range l.point.Objectives {
+		if v.Standing != slo.Met && beyond(v) {
+			return slo.Missed
+		}
+	}
+	return slo.Undecided
+}
+
+// beyond reports whether a figure is on the wrong side of its limit. One that
+// was judged and has no value lies among requests that were not answered.
+func beyond(v slo.Verdict) bool {
+	if v.Value == nil {
+		return v.Standing != slo.NotJudged
+	}
+	o, err := slo.Parse(v.Objective)
+	if err != nil {
+		return false
+	}
+	if o.Above {
+		return *v.Value < v.Limit
+	}
+	return *v.Value > v.Limit
+}
+
+// judged reports whether a level was held against anything.
+func (l level) judged() bool { return len(l.point.Objectives) > 0 }
+
+func (l level) objectives() []string {
+	var list []string
+	for _, v := range l.point.Objectives {
+		list = append(list, v.Objective)
+	}
+	return list
+}
+
+// figures are what is expected of a load, by their names in the result.
+var figures = []struct {
+	name, stat string
+	dist       func(*metric.Latency) *metric.Dist
+}{
+	{"ttft_due_ms", "p50", func(l *metric.Latency) *metric.Dist { return l.TTFTDue }},
+	{"ttft_due_ms", "p99", func(l *metric.Latency) *metric.Dist { return l.TTFTDue }},
+	{"tpot_ms", "p50", func(l *metric.Latency) *metric.Dist { return l.TPOT }},
+	{"tpot_ms", "p99", func(l *metric.Latency) *metric.Dist { return l.TPOT }},
+	{"e2e_due_ms", "p50", func(l *metric.Latency) *metric.Dist { return l.E2EDue }},
+	{"e2e_due_ms", "p99", func(l *metric.Latency) *metric.Dist { return l.E2EDue }},
+}

@@ -1,0 +1,196 @@
+package compare
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"redline/internal/judge/result"
+)
+
+// Incomparable is why two runs cannot be compared.
+type Incomparable struct{ Reasons []string }
+
+func (e *Incomparable) Error() string {
+	return "not comparable: " + strings.Join(e.Reasons, "; ") + ": compare runs of one plan, or force it"
+}
+
+// likeness is what two runs should have in common.
+type likeness struct {
+	what string
+	of   func(*result.Result) string
+	// grave differences are refused; others weaken the answer.
+	grave bool
+	// so says what follows from a difference.
+	so string
+}
+
+// likenesses are in the order in which differences are told. Engine, version
+// and flags are not among them: they are what comparisons are made of.
+var likenesses = []likeness{
+	{"workload", func(r *result.Result) string { return r.Workload.Name }, true, ""},
+	{"workload", func(r *result.Result) string { return planned(r, "workload") }, true, ""},
+	{"generation", func(r *result.Result) string { return planned(r, "generation") }, true, ""},
+	{"model", func(r *result.Result) string { return r.Model.Name }, true, ""},
+	{"API", func(r *result.Result) string { return r.Engine.API }, true, ""},
+	{"arrivals", func(r *result.Result) string { return r.Workload.Arrival }, true, ""},
+	{"precision", func(r *result.Result) string { return r.Model.Precision }, false, ""},
+	{"accelerator", accelerator, false, "the difference may be the hardware's"},
+	{"tokenizer", func(r *result.Result) string { return r.Workload.Tokenizer }, false, "prompts may differ in length"},
+	{"chat template", func(r *result.Result) string { return r.Workload.TemplateHash }, false, "prompts may differ in length"},
+	{"load machine", loadMachine, false, "the difference may be that of the machines that drove the load"},
+	{"timestamps", func(r *result.Result) string { return r.Client.Timestamps.Source }, false, "one side's times are less exact"},
+}
+
+func accelerator(r *result.Result) string {
+	if r.Hardware.Count == 0 {
+		return r.Hardware.Accelerator
+	}
+	return fmt.Sprintf("%d × %s", r.Hardware.Count, r.Hardware.Accelerator)
+}
+
+func loadMachine(r *result.Result) string {
+	if r.Client.OS == "" {
+		return ""
+	}
+	where := "elsewhere"
+	if r.Client.SharesHost {
+		where = "beside the server"
+	}
+	return fmt.Sprintf("%s/%s, %d cores, %s", r.Client.OS, r.Client.Arch, r.Client.CPUs, where)
+}
+
+// planned is a block of the plan in one spelling, whether it was just resolved
+// or read from a file.
+func planned(r *result.Result, key string) string {
+	block, ok := r.Plan[key]
+	if !ok {
+		return ""
+	}
+	text, err := json.Marshal(block)
+	if err != nil {
+		return ""
+	}
+	var plain any
+	if json.Unmarshal(text, &plain) != nil {
+		return ""
+	}
+	text, err = json.Marshal(plain)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// liken holds every run against the first. It gives what forbids the
+// comparison, and warns of what weakens it.
+func (c *Comparison) liken(runs []*result.Result) (grave []string) {
+	told := map[string]bool{}
+	for _, l := range likenesses {
+		for _, r := range runs[1:] {
+			a, b := l.of(runs[0]), l.of(r)
+			if a == b || told[l.what] {
+				continue
+			}
+			told[l.what] = true
+			text := fmt.Sprintf("%s: %s against %s", l.what, stated(a), stated(b))
+			if l.grave && a != "" && b != "" {
+				grave = append(grave, text)
+			} else {
+				c.warn("", "%s", joined(text, l.so))
+			}
+		}
+	}
+	return grave
+}
+
+func stated(text string) string {
+	if text == "" {
+		return "not stated"
+	}
+	return text
+}
+
+func joined(text, so string) string {
+	if so == "" {
+		return text
+	}
+	return text + ": " + so
+}
+
+// unsound says why a run's figures cannot be relied on, and whether that
+// forbids a comparison.
+func unsound(r *result.Result) (why string, grave bool) {
+	if r.Verdict.Valid == result.Invalid && len(r.Points) > 0 {
+		return strings.Join(append([]string{"it is not valid"}, r.Verdict.Reasons...), ", "), true
+	}
+	return cutShort(r)
+}
+
+// cutShort says why a run lacks figures, and whether that forbids a comparison.
+func cutShort(r *result.Result) (why string, grave bool) {
+	switch {
+	case len(r.Points) == 0:
+		return "nothing was measured", true
+	case r.Interrupted == result.ByUser || r.Interrupted == result.Killed || r.Verdict.Valid == result.Incomplete:
+		return "it was cut short, so that it lacks its slowest requests", true
+	case r.Interrupted != "":
+		return "it ended early: " + r.Interrupted, false
+	}
+	return "", false
+}
+
+// vet refuses runs that cannot be compared, unless that is forced; one without
+// any figure always is. It gives those whose figures cannot be relied on.
+func (c *Comparison) vet(runs []*result.Result, o Options) (spoilt []string, err error) {
+	for _, r := range runs {
+		why, refuse := unsound(r)
+		switch {
+		case len(r.Points) == 0:
+			return nil, &Incomparable{Reasons: []string{"run " + r.ID + ": " + why}}
+		case refuse:
+			spoilt = append(spoilt, "run "+r.ID+": "+why)
+		case why != "":
+			c.warn("", "run %s: %s", r.ID, why)
+		}
+	}
+	grave := c.liken(runs)
+	if len(grave) > 0 && !o.Anyway {
+		return nil, &Incomparable{Reasons: grave}
+	}
+	c.force(grave...)
+	c.Invalid = append(c.Invalid, spoilt...)
+	return spoilt, nil
+}
+
+// force notes what was compared although it cannot be.
+func (c *Comparison) force(reasons ...string) {
+	for _, text := range reasons {
+		c.warn("", "not comparable, but forced: %s", text)
+		c.Invalid = append(c.Invalid, "not comparable: "+text)
+	}
+}
+
+// seeds tells what the runs' seeds mean for the answer.
+func (c *Comparison) seeds(a, b []*result.Result) {
+	if len(a) == 1 && len(b) == 1 && a[0].Seed != b[0].Seed {
+		c.warn("", "the seeds differ: the two runs saw different requests, and part of the difference is the draw")
+	}
+	for _, set := range [][]*result.Result{a, b} {
+		if repeated(set) {
+			c.warn("", "runs of one set share a seed: their spread shows the server's, not that of the requests")
+			return
+		}
+	}
+}
+
+func repeated(set []*result.Result) bool {
+	seen := map[uint64]bool{}
+	for _, r := range set {
+		if seen[r.Seed] {
+			return true
+		}
+		seen[r.Seed] = true
+	}
+	return false
+}

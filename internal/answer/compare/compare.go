@@ -1,0 +1,167 @@
+// Package compare says whether B differs from A: of two stored runs, of two
+// sets of runs, or of rounds in which both answered the same requests in turn.
+// It takes results, or the figures of rounds, and gives a verdict per metric
+// and over all, each with the test behind it; and of repeated runs, how far
+// they lie apart. It runs nothing, reads no file and no clock.
+package compare
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"redline/internal/judge/result"
+)
+
+// What Options leave open.
+const (
+	DefaultRounds    = 10
+	defaultAlpha     = 0.05
+	defaultPower     = 0.8
+	defaultTolerance = 0.05
+	// defaultCalled is the least difference that is worth a verdict, where
+	// several runs show how far runs lie apart.
+	defaultCalled = 0.01
+)
+
+// Options says how to judge. The zero value works.
+type Options struct {
+	// Alpha is the chance that A against A calls any metric different; 0 means
+	// 0.05.
+	Alpha float64
+	// Power is the chance with which the smallest detectable effect would have
+	// been called; 0 means 0.8.
+	Power float64
+	// Tolerance is the relative difference that does not matter, whatever its
+	// chance; 0 means 0.05, and 0.01 to call a difference that rounds or sets
+	// of runs show.
+	// Shares of errors, which start near nothing, are held to a tenth of it as
+	// an absolute difference.
+	Tolerance float64
+	// History holds earlier runs of the same kind: what two single runs may
+	// differ by anyway.
+	History []*result.Result
+	// Anyway judges what is invalid or not comparable; the comparison says so.
+	Anyway bool
+	// Seed makes the resampling of intervals repeatable.
+	Seed uint64
+	// A and B name the sides of a live comparison.
+	A, B Side
+}
+
+func (o Options) alpha() float64     { return orDefault(o.Alpha, defaultAlpha) }
+func (o Options) power() float64     { return orDefault(o.Power, defaultPower) }
+func (o Options) tolerance() float64 { return orDefault(o.Tolerance, defaultTolerance) }
+func (o Options) called() float64    { return orDefault(o.Tolerance, defaultCalled) }
+func (o Options) level() float64     { return 1 - o.alpha() }
+
+func orDefault(value, fallback float64) float64 {
+	if value > 0 {
+		return value
+	}
+	return fallback
+}
+
+// The plain data is that of the document; here it is made.
+type (
+	// Side is one of the two.
+	Side = result.Side
+	// Metric is one figure of both sides.
+	Metric = result.Change
+	// Standing is where B stands against A.
+	Standing = result.Standing
+)
+
+// The standings. Mixed is only that of a whole comparison.
+const (
+	Better    = result.Better
+	Worse     = result.Worse
+	Same      = result.Same
+	Mixed     = result.Mixed
+	Undecided = result.Undecided
+)
+
+// The ways to compare.
+const (
+	WayStored = "stored"
+	WayLive   = "live"
+)
+
+// Comparison is B against A as the document has it, on its way.
+type Comparison struct{ result.Comparison }
+
+// Worse reports whether B is worse in any metric: a regression.
+func (c *Comparison) Worse() bool { return c.Standing == Worse || c.Standing == Mixed }
+
+// conclude words the answer over all metrics.
+func (c *Comparison) conclude() {
+	by := map[Standing][]string{}
+	largest := 0.0
+	for _, m := range c.Metrics {
+		said := label(&m)
+		if m.Standing == Better || m.Standing == Worse {
+			said += " " + m.Verdict
+		}
+		by[m.Standing] = append(by[m.Standing], said)
+		if m.Ratio != nil && m.Interval != nil {
+			largest = max(largest, farthest(*m.Interval, 1))
+		}
+	}
+	worse, better := strings.Join(by[Worse], ", "), strings.Join(by[Better], ", ")
+	open := strings.Join(by[Undecided], ", ")
+	switch {
+	case worse != "" && better != "":
+		c.Standing, c.Verdict = Mixed, "B is worse in "+worse+"; better in "+better
+	case worse != "":
+		c.Standing, c.Verdict = Worse, "B is worse: "+worse
+	case better != "":
+		c.Standing, c.Verdict = Better, "B is better: "+better
+	case open != "" || len(c.Metrics) == 0:
+		c.Standing, c.Verdict = Undecided, "no difference shown"
+	default:
+		c.Standing, c.Verdict = Same, "no difference larger than "+percent(largest)
+	}
+	if open != "" {
+		c.Verdict += "; too close to call: " + open
+	}
+}
+
+// unjudge leaves the figures and takes every verdict back.
+func (c *Comparison) unjudge(why string) {
+	for i := range c.Metrics {
+		m := &c.Metrics[i]
+		m.Standing, m.Verdict, m.P, m.PHolm = Undecided, "not judged", nil, nil
+	}
+	c.Standing, c.Verdict = Undecided, "not judged: "+why
+}
+
+func label(m *Metric) string {
+	if m.Load == "" {
+		return m.Name
+	}
+	return m.Name + " at " + m.Load
+}
+
+func (c *Comparison) warn(figure, format string, args ...any) {
+	c.Warnings = append(c.Warnings, result.Warning{Figure: figure, Text: fmt.Sprintf(format, args...)})
+}
+
+// farthest is how far an interval reaches from where nothing differs.
+func farthest(interval [2]float64, from float64) float64 {
+	return max(math.Abs(interval[0]-from), math.Abs(interval[1]-from))
+}
+
+// finite is a number that a document can carry; no other is.
+func finite(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+func interval(lo, hi float64) *[2]float64 {
+	if finite(lo) == nil || finite(hi) == nil {
+		return nil
+	}
+	return &[2]float64{lo, hi}
+}

@@ -1,0 +1,281 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/stats"
+)
+
+// Sample is one run of a series as drift sees it.
+type Sample struct {
+	ID string
+	At time.Time
+	// Values are its figures, as Watched gives them, and Requests how many were
+	// due; 0 where that is not known.
+	Values   Values
+	Requests int
+	// Settings are what it was measured with.
+	Settings map[string]string
+	// Pinned marks a run whose level is accepted: what came before it is
+	// history.
+	Pinned bool
+}
+
+// DriftOptions says how a series is judged. The zero value works.
+type DriftOptions struct {
+	// Alpha is the chance of a false alarm over the first Runs runs of a
+	// series, all metrics together; 0 means 0.04.
+	Alpha float64
+	// Runs is how many runs are looked at one after another; 0 means 24.
+	Runs int
+	// Tolerance is the relative change that does not matter; 0 means 0.03.
+	// Shares are held to a tenth of it as an absolute difference.
+	Tolerance float64
+}
+
+func (o DriftOptions) filled() DriftOptions {
+	return DriftOptions{Alpha: cmp.Or(o.Alpha, 0.04), Runs: cmp.Or(o.Runs, 24), Tolerance: cmp.Or(o.Tolerance, 0.03)}
+}
+
+// watched are the metrics that drift is looked for in. They are fewer than
+// those of a comparison, because each one more costs all others some power.
+var watched = []figure{
+	latency("ttft", "p50", func(l *metric.Latency) *metric.Dist { return l.TTFTDue }),
+	latency("ttft", "p95", func(l *metric.Latency) *metric.Dist { return l.TTFTDue }),
+	latency("tpot", "p50", func(l *metric.Latency) *metric.Dist { return l.TPOT }),
+	latency("tpot", "p95", func(l *metric.Latency) *metric.Dist { return l.TPOT }),
+	latency("e2e", "p95", func(l *metric.Latency) *metric.Dist { return l.E2EDue }),
+	{name: "throughput", unit: "tokens/s", moreIsBetter: true, of: outputRate},
+	countShare("error:rate", func(r *metric.Requests) int { return r.Failed + r.Rejected }),
+	{name: "cost", unit: "per 1M output tokens", of: costOf},
+	// What a whole result says, no point of it.
+	{name: limitMetric, unit: "requests/s", moreIsBetter: true},
+	{name: qualityMetric, unit: "fraction", moreIsBetter: true, share: true},
+}
+
+const limitMetric, qualityMetric = "limit", "quality"
+
+func costOf(p *result.Point) (float64, bool) {
+	if p.Cost == nil || p.Cost.Per1mOutput <= 0 {
+		return 0, false
+	}
+	return p.Cost.Per1mOutput, true
+}
+
+// Watched gives the figures of a result that drift is looked for in: those of
+// its one load, of its repeats together, or of the run at its limit, and the
+// limit itself. A comparison has none.
+func Watched(res *result.Result) Values {
+	values := Values{}
+	if p := steadyPoint(res); p != nil {
+		for _, f := range watched {
+			if f.of == nil {
+				continue
+			}
+			if v, ok := f.of(p); ok {
+				values[f.name] = v
+			}
+		}
+	}
+	if l := res.Limit; l != nil && l.Standing == result.LimitFound {
+		values[limitMetric] = l.Rate
+	}
+	if p := steadyPoint(res); p != nil {
+		if score, ok := p.Quality.Decisive(); ok {
+			values[qualityMetric] = score
+		}
+	}
+	return values
+}
+
+// RequestsOf is how many requests the figures of a result are of.
+func RequestsOf(res *result.Result) int {
+	if p := steadyPoint(res); p != nil {
+		return p.Requests.Due
+	}
+	return 0
+}
+
+// steadyPoint is the one point that stands for a result.
+func steadyPoint(res *result.Result) *result.Point {
+	index := -1
+	switch {
+	case res.Comparison != nil:
+	case res.Repeats != nil && res.Repeats.Point != nil:
+		index = *res.Repeats.Point
+	case res.Sustained != nil:
+		index = *res.Sustained
+	case len(res.Points) == 1:
+		index = 0
+	}
+	if index < 0 || index >= len(res.Points) {
+		return nil
+	}
+	return &res.Points[index]
+}
+
+// Drift looks for changes in a series of runs of one plan, oldest first. It
+// goes through the series as it grew, so that its answer is the same however
+// often it was asked on the way; a called change begins a new level, and so
+// does a pinned run.
+func Drift(series []Sample, o DriftOptions) *result.Drift {
+	o = o.filled()
+	d := &result.Drift{Runs: len(series), Changes: []result.Moved{}, Settings: settingsOver(series)}
+	from := 0
+	for i, s := range series {
+		if s.Pinned {
+			d.Baseline, from = s.ID, i
+		}
+	}
+	metrics := present(series)
+	for _, f := range metrics {
+		d.Changes = append(d.Changes, walk(series, f, from, len(metrics), o)...)
+	}
+	slices.SortStableFunc(d.Changes, func(a, b result.Moved) int { return a.At.Compare(b.At) })
+	for i := range d.Changes {
+		d.Changes[i].Causes = causes(d.Settings, d.Changes[i].Since)
+	}
+	if needs := stats.LeastWatched - len(series); needs > 0 {
+		d.Needs = needs
+	}
+	d.Standing, d.Verdict = concludeDrift(d)
+	return d
+}
+
+// present are the metrics that the newest run has.
+func present(series []Sample) []figure {
+	if len(series) == 0 {
+		return nil
+	}
+	newest := series[len(series)-1].Values
+	return slices.DeleteFunc(slices.Clone(watched), func(f figure) bool {
+		_, ok := newest[f.name]
+		return !ok
+	})
+}
+
+// walk follows one metric through the series and gives the changes after from.
+// Levels that are over lend the later ones their spread.
+func walk(series []Sample, f figure, from, metrics int, o DriftOptions) []result.Moved {
+	var moved []result.Moved
+	var past [][]float64
+	var level, trials []float64
+	var at []int
+	monitor := stats.Monitor{Alpha: o.Alpha, Runs: o.Runs, Creep: true}
+	for i, s := range series {
+		v, ok := s.Values[f.name]
+		if !ok || !f.usable(v) {
+			continue
+		}
+		if i >= from && len(at) > 0 && at[0] < from {
+			past, level, trials, at = append(past, level), nil, nil, nil
+		}
+		level, at = append(level, f.scaled(v)), append(at, i)
+		if f.counts && s.Requests > 0 {
+			trials = append(trials, float64(s.Requests))
+		}
+		monitor.Spread, monitor.Trials = past, trials
+		c := monitor.Judge(level)
+		if !(c.P*float64(metrics) <= o.Alpha) || !f.matters(c, o.Tolerance) {
+			continue
+		}
+		since := series[at[c.At]]
+		if i >= from {
+			moved = append(moved, f.moved(c, float64(metrics), since))
+		}
+		past, level, at = append(past, level[:c.At:c.At]), level[c.At:], at[c.At:]
+		trials = trials[min(c.At, len(trials)):]
+	}
+	return moved
+}
+
+func (f figure) matters(c stats.Change, tolerance float64) bool {
+	if f.share {
+		return math.Abs(c.After-c.Before) > tolerance/10
+	}
+	return math.Abs(c.After-c.Before) > math.Log1p(tolerance)
+}
+
+func (f figure) moved(c stats.Change, metrics float64, since Sample) result.Moved {
+	m := result.Moved{Metric: f.name, Unit: f.unit, P: min(c.P*metrics, 1), Since: since.ID, At: since.At, Standing: Worse}
+	if (c.After > c.Before) == f.moreIsBetter {
+		m.Standing = Better
+	}
+	if f.share {
+		m.Before, m.After, m.Difference = c.Before, c.After, new(c.After-c.Before)
+		return m
+	}
+	m.Before, m.After, m.Ratio = math.Exp(c.Before), math.Exp(c.After), new(math.Exp(c.After-c.Before))
+	return m
+}
+
+// settingsOver lists what became different from one run to the next. A
+// setting that one of the two does not tell is no difference.
+func settingsOver(series []Sample) []result.Setting {
+	changes := []result.Setting{}
+	known := map[string]string{}
+	for _, s := range series {
+		for _, name := range slices.Sorted(maps.Keys(s.Settings)) {
+			now := s.Settings[name]
+			before, ok := known[name]
+			if ok && before != now {
+				changes = append(changes, result.Setting{Name: name, Before: before, After: now, Run: s.ID, At: s.At})
+			}
+			known[name] = now
+		}
+	}
+	return changes
+}
+
+func causes(settings []result.Setting, run string) []result.Setting {
+	var out []result.Setting
+	for _, s := range settings {
+		if s.Run == run {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// concludeDrift words the answer: a metric stands as its last change left it.
+func concludeDrift(d *result.Drift) (Standing, string) {
+	last := map[string]result.Moved{}
+	for _, m := range d.Changes {
+		last[m.Metric] = m
+	}
+	worse, better := 0, 0
+	var worst *result.Moved
+	for _, f := range watched {
+		m, ok := last[f.name]
+		switch {
+		case !ok:
+		case m.Standing == Worse:
+			worse++
+			if worst == nil {
+				worst = &m
+			}
+		default:
+			better++
+		}
+	}
+	switch {
+	case worse > 0:
+		standing := Worse
+		if better > 0 {
+			standing = Mixed
+		}
+		return standing, fmt.Sprintf("%s is worse since %s: %s", worst.Metric, worst.At.Format(time.DateOnly), worst.Words())
+	case better > 0:
+		return Better, fmt.Sprintf("better in %d of the metrics watched", better)
+	case d.Needs > 0:
+		return Undecided, fmt.Sprintf("%d more runs are needed before a change can be told from chance", d.Needs)
+	}
+	return Same, fmt.Sprintf("no change beyond what runs differ by anyway, over %d runs", d.Runs)
+}

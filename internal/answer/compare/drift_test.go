@@ -1,0 +1,290 @@
+package compare
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"redline/internal/judge/result"
+)
+
+var update = flag.Bool("update", false, "write the table of docs/HISTORY.md anew")
+
+// months are runs of one plan, a month between any two.
+func months(values []Values) []Sample {
+	series := make([]Sample, len(values))
+	for i, v := range values {
+		series[i] = Sample{ID: fmt.Sprintf("run-%02d", i+1), At: time.Date(2026, time.Month(1+i), 1, 3, 0, 0, 0, time.UTC), Values: v}
+	}
+	return series
+}
+
+// runsMeasured are the figures of so many runs of one engine at 80 % of its
+// limit: with the same requests at the same moments each time, as scheduled
+// runs have them, or with fresh ones.
+func runsMeasured(t testing.TB, e engine, n int, fresh bool) []Values {
+	runs := make([]Values, n)
+	for i := range runs {
+		requests := uint64(1000)
+		if fresh {
+			requests += uint64(i)
+		}
+		p := e.point(t, requests, uint64(5000+i), 0.8*e.limit)
+		runs[i] = Watched(&result.Result{Points: []result.Point{p}})
+	}
+	return runs
+}
+
+// calls says after which run of a series a change is called that was not
+// before, counted from 0, and -1 where none is.
+func calls(series []Sample) int {
+	for n := 1; n <= len(series); n++ {
+		if len(Drift(series[:n], DriftOptions{}).Changes) > 0 {
+			return n - 1
+		}
+	}
+	return -1
+}
+
+// disturbed are runs as they would be if each day made every latency longer or
+// shorter by some noise, and from step on the p95 of tpot a tenth longer.
+func disturbed(runs []Values, noise float64, step int, r *rand.Rand) []Values {
+	out := make([]Values, len(runs))
+	for i, v := range runs {
+		out[i] = Values{}
+		day := math.Exp(noise * r.NormFloat64())
+		for name, value := range v {
+			if strings.Contains(name, ":p") {
+				value *= day
+			}
+			out[i][name] = value
+		}
+		if i >= step {
+			out[i]["tpot:p95"] *= 1.1
+		}
+	}
+	return out
+}
+
+// driftTrial is what came of many series of 24 monthly runs.
+type driftTrial struct {
+	fresh          bool
+	noise          float64
+	alarms, called int
+}
+
+func tryDrift(runs []Values, fresh bool, noise float64, trials int) driftTrial {
+	const length = 24
+	r := rand.New(rand.NewPCG(7, 7))
+	trial := driftTrial{fresh: fresh, noise: noise}
+	for range trials {
+		r.Shuffle(len(runs), func(i, j int) { runs[i], runs[j] = runs[j], runs[i] })
+		if calls(months(disturbed(runs[:length], noise, length, r))) >= 0 {
+			trial.alarms++
+		}
+		step := 10 + r.IntN(10)
+		if calls(months(disturbed(runs[:step+2], noise, step, r))) >= step {
+			trial.called++
+		}
+	}
+	return trial
+}
+
+// TestDriftOverTwoYears draws series of 24 monthly runs from runs of a simulated
+// engine: as they are, and with a step of 10 % in the p95 of tpot. The bounds are
+// those that the product promises where runs differ by 1 % from day to day:
+// 10 false alarms in 200 series, 180 steps called within two runs.
+func TestDriftOverTwoYears(t *testing.T) {
+	t.Parallel()
+	const trials = 200
+	same := runsMeasured(t, small, 120, false)
+	promised := tryDrift(same, false, 0.01, trials)
+	if promised.alarms > 10 || promised.called < 180 {
+		t.Errorf("%d false alarms in %d series, 10 allowed; %d steps called, 180 wanted", promised.alarms, trials, promised.called)
+	}
+	if !*update {
+		return
+	}
+	all := []driftTrial{tryDrift(same, false, 0, trials), promised, tryDrift(same, false, 0.02, trials), tryDrift(same, false, 0.03, trials),
+		tryDrift(runsMeasured(t, small, 400, true), true, 0, trials)}
+	rows := ""
+	for _, trial := range all {
+		requests := "the same in every run"
+		if trial.fresh {
+			requests = "fresh in every run"
+		}
+		rows += fmt.Sprintf("| %s | %.0f %% | %d of %d | %d of %d |\n", requests, 100*trial.noise, trial.alarms, trials, trial.called, trials)
+	}
+	document(t, "../../../docs/HISTORY.md", rows)
+}
+
+// document replaces the rows of the one table between the marks of a page.
+func document(t *testing.T, path, rows string) {
+	const begin, end = "<!-- drift -->\n", "<!-- end -->"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(text), begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		t.Fatalf("%s has no place for the table", path)
+	}
+	head := "| requests | noise from day to day | false alarms | 10 % steps called within two runs |\n|---|---|---|---|\n"
+	if err := os.WriteFile(path, []byte(before+begin+head+rows+end+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// near1 is a level with a spread of about half a percent that no chance has a
+// hand in.
+func near1(level float64, i int) float64 {
+	return level * (1 + 0.004*math.Sin(float64(7*i)))
+}
+
+func TestDriftNamesTheRunTheMetricAndTheCause(t *testing.T) {
+	t.Parallel()
+	var values []Values
+	for i := range 14 {
+		v := Values{"tpot:p95": near1(20, i), "ttft:p50": near1(100, i+3)}
+		if i >= 12 {
+			v["tpot:p95"] = near1(23, i)
+		}
+		values = append(values, v)
+	}
+	series := months(values)
+	for i := range series {
+		series[i].Settings = map[string]string{"engine version": "0.11", "driver": "550"}
+		if i >= 12 {
+			series[i].Settings = map[string]string{"engine version": "0.12"} // the driver is not told
+		}
+	}
+	d := Drift(series, DriftOptions{})
+	upgrade := result.Setting{Name: "engine version", Before: "0.11", After: "0.12", Run: "run-13", At: series[12].At}
+	want := []result.Moved{{Metric: "tpot:p95", Unit: "ms", Before: 20, After: 23, Since: "run-13", At: series[12].At,
+		Standing: Worse, Causes: []result.Setting{upgrade}, Ratio: new(1.15)}}
+	if diff := cmp.Diff(want, d.Changes, cmpopts.IgnoreFields(result.Moved{}, "P"), cmpopts.EquateApprox(0.01, 0)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]result.Setting{upgrade}, d.Settings); diff != "" {
+		t.Error(diff)
+	}
+	if d.Standing != Worse {
+		t.Errorf("standing %s", d.Standing)
+	}
+}
+
+// TestAPinAcceptsALevel shows that a change counts until a run of the new level
+// is pinned, and that the next change is seen soon after: earlier levels lend
+// their spread.
+func TestAPinAcceptsALevel(t *testing.T) {
+	t.Parallel()
+	var values []Values
+	for i := range 20 {
+		level := 20.0
+		if i >= 12 {
+			level = 23
+		}
+		if i >= 17 {
+			level = 26
+		}
+		values = append(values, Values{"tpot:p95": near1(level, i)})
+	}
+	since := func(d *result.Drift) (runs []string) {
+		for _, m := range d.Changes {
+			runs = append(runs, m.Since)
+		}
+		return runs
+	}
+	series := months(values)
+	for _, c := range []struct {
+		name   string
+		length int
+		pin    int // counted from 1, 0 for none
+		want   []string
+	}{
+		{"before the change nothing is called", 12, 0, nil},
+		{"the change stays until it is accepted", 17, 0, []string{"run-13"}},
+		{"a pinned run of the new level is the baseline", 17, 14, nil},
+		{"a later change counts from there", 20, 14, []string{"run-18"}},
+		{"a pin on the old level leaves both changes", 20, 3, []string{"run-13", "run-18"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			pinned := slices.Clone(series[:c.length])
+			if c.pin > 0 {
+				pinned[c.pin-1].Pinned = true
+			}
+			if diff := cmp.Diff(c.want, since(Drift(pinned, DriftOptions{})), cmpopts.EquateEmpty()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestACreepIsSeen(t *testing.T) {
+	t.Parallel()
+	var values []Values
+	for i := range 24 {
+		values = append(values, Values{"ttft:p95": near1(400, i) * math.Pow(1.006, float64(i))})
+	}
+	d := Drift(months(values), DriftOptions{})
+	if d.Standing != Worse {
+		t.Errorf("0.6 %% more with each of 24 runs: %s", d.Verdict)
+	}
+}
+
+func TestShortSeriesSayHowManyRunsAreMissing(t *testing.T) {
+	t.Parallel()
+	for runs, needs := range map[int]int{0: 10, 1: 9, 9: 1, 10: 0} {
+		var values []Values
+		for i := range runs {
+			values = append(values, Values{"throughput": near1(1000, i)})
+		}
+		d := Drift(months(values), DriftOptions{})
+		standing := Undecided
+		if needs == 0 {
+			standing = Same
+		}
+		if d.Needs != needs || d.Standing != standing {
+			t.Errorf("%d runs: %d needed, %s", runs, d.Needs, d.Standing)
+		}
+	}
+}
+
+// TestWhatDoesNotMatterIsNotCalled gives series without any spread, in which
+// every difference exceeds it.
+func TestWhatDoesNotMatterIsNotCalled(t *testing.T) {
+	t.Parallel()
+	series := func(before, after Values) []Sample {
+		values := slices.Repeat([]Values{before}, 12)
+		return months(append(values, after, after))
+	}
+	for _, c := range []struct {
+		name          string
+		before, after Values
+		want          Standing
+	}{
+		{"one percent", Values{"tpot:p50": 20}, Values{"tpot:p50": 20.2}, Same},
+		{"five percent", Values{"tpot:p50": 20}, Values{"tpot:p50": 21}, Worse},
+		{"one error in a thousand", Values{"error:rate": 0}, Values{"error:rate": 0.001}, Same},
+		{"one error in a hundred", Values{"error:rate": 0}, Values{"error:rate": 0.01}, Worse},
+		{"a higher limit", Values{"limit": 20}, Values{"limit": 22}, Better},
+		{"answers that got worse", Values{"quality": 0.95}, Values{"quality": 0.92}, Worse},
+		{"faster, but dearer", Values{"tpot:p50": 20, "cost": 2}, Values{"tpot:p50": 18, "cost": 3}, Mixed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if d := Drift(series(c.before, c.after), DriftOptions{}); d.Standing != c.want {
+				t.Errorf("%s: %s, want %s", d.Standing, d.Verdict, c.want)
+			}
+		})
+	}
+}

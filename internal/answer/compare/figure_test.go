@@ -1,0 +1,134 @@
+package compare
+
+import (
+	"iter"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"redline/internal/drive/record"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/llm"
+	"redline/internal/twin/sim"
+)
+
+// point measures a stage as runs are measured: through records.
+func (e engine) point(t testing.TB, requests, own uint64, rate float64) result.Point {
+	chunks := map[*trip][]int64{}
+	trips := e.play(t, requests, own, rate, func(one *trip, k sim.Token) { chunks[one] = append(chunks[one], k.At) })
+	records := func() iter.Seq2[*record.Record, error] {
+		return func(yield func(*record.Record, error) bool) {
+			for _, one := range trips {
+				if !yield(one.record(chunks[one]), nil) {
+					return
+				}
+			}
+		}
+	}
+	objective, err := slo.Parse("ttft:p99<500ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := metric.Summarize(records, metric.Options{Start: int64(e.lead), End: int64(e.lead + e.window),
+		AskedRate: rate, Objectives: []slo.Objective{objective}, Seed: own})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.Point{Load: result.Load{Mode: "open", Rate: &rate}, Summary: s}
+}
+
+// record is the trip as the load engine would have written it down.
+func (one *trip) record(chunks []int64) *record.Record {
+	r := &record.Record{Due: one.due, Begin: one.due, Slot: one.due, Try: 1, Streamed: true, AskedOutput: one.output}
+	r.Observe(llm.Event{Kind: llm.Sent, At: one.due})
+	for _, at := range chunks {
+		r.Observe(llm.Event{Kind: llm.Output, At: at, Text: []byte("word")})
+	}
+	r.Observe(llm.Event{Kind: llm.UsageSeen, Usage: llm.Usage{OutputTokens: one.output}})
+	r.Observe(llm.Event{Kind: llm.End, At: chunks[len(chunks)-1]})
+	r.Settle()
+	return r
+}
+
+// TestTheTrialsMeasureAsRunsDo holds the figures of the trials, which are
+// computed from the engine's own stamps, against those of a measured point.
+func TestTheTrialsMeasureAsRunsDo(t *testing.T) {
+	t.Parallel()
+	point := small.point(t, 1, 2, small.limit)
+	want := small.values(t, 1, 2, small.limit)
+	// Records keep whole microseconds, points six digits.
+	if diff := cmp.Diff(want, ValuesOf(&point), cmpopts.EquateApprox(1e-3, 0)); diff != "" {
+		t.Errorf("-trial +measured:\n%s", diff)
+	}
+}
+
+func TestAPointWithoutRequestsHasNoValues(t *testing.T) {
+	t.Parallel()
+	if diff := cmp.Diff(Values{}, ValuesOf(&result.Point{})); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// The shares' intervals are Wilson's: for 0 of 10 up to z²/(10 + z²), and for
+// half of n symmetric about it.
+func TestWilson(t *testing.T) {
+	t.Parallel()
+	const z = 1.959963984540054
+	for _, c := range []struct{ share, n, lo, hi float64 }{
+		{0, 10, 0, z * z / (10 + z*z)},
+		{1, 10, 10 / (10 + z*z), 1},
+		{0.5, 100, 0.5 - z/2/math.Sqrt(100+z*z), 0.5 + z/2/math.Sqrt(100+z*z)},
+	} {
+		lo, hi := wilson(c.share, c.n)
+		if diff := cmp.Diff([]float64{c.lo, c.hi}, []float64{lo, hi}, cmpopts.EquateApprox(1e-12, 1e-12)); diff != "" {
+			t.Errorf("%v of %v (-want +got):\n%s", c.share, c.n, diff)
+		}
+	}
+}
+
+func TestNumbersAreShort(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[float64]string{0.0512: "0.051", 5.123: "5.1", 12.6: "13", 123.4: "123", 0: "0"} {
+		if got := number(v); got != want {
+			t.Errorf("%v is shown as %s, want %s", v, got, want)
+		}
+	}
+}
+
+// TestSingleRunsOfOneEngineAreNotCalledDifferent compares single runs of other
+// seeds, whose own intervals and the tolerance must hold them together.
+func TestSingleRunsOfOneEngineAreNotCalledDifferent(t *testing.T) {
+	t.Parallel()
+	n, full := trialsAsked(t, 8)
+	e := small
+	e.window = 60 * time.Second
+	if full {
+		e.window = 120 * time.Second
+	}
+	alarms, by := 0, map[string]int{}
+	for i := range uint64(n) {
+		a, b := run("a", 1), run("b", 1)
+		a.Points[0], b.Points[0] = e.point(t, 2*i, 2*i, 0.8*e.limit), e.point(t, 2*i+1, 2*i+1, 0.8*e.limit)
+		c, err := Stored(one(a), one(b), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Standing != Undecided && c.Standing != Same {
+			alarms++
+		}
+		for _, m := range c.Metrics {
+			if m.Standing == Better || m.Standing == Worse {
+				by[m.Name]++
+			}
+		}
+	}
+	t.Logf("%d of %d called different, at most %d allowed; by metric %v", alarms, n, allowed(n), by)
+	if alarms > allowed(n) {
+		t.Errorf("%d of %d single runs of one engine are called different, want at most %d", alarms, n, allowed(n))
+	}
+}

@@ -1,0 +1,211 @@
+package compare
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"redline/internal/judge/result"
+	"redline/internal/stats"
+)
+
+const (
+	// fewestForRanks is where the signed-rank test begins to have a say: eight
+	// rounds that all agree reach a P of 0.8 %, which leaves room for one that
+	// does not.
+	fewestForRanks = 8
+	// fewestPerOrder is how many rounds of each order it takes to see whether
+	// the order matters.
+	fewestPerOrder = 3
+	orderAlpha     = 0.01
+	resamples      = 2000
+)
+
+// Round is one pair of stages in which both sides answered the same requests.
+type Round struct {
+	// First is the side that answered first, "A" or "B".
+	First string `json:"first"`
+	A     Values `json:"a"`
+	B     Values `json:"b"`
+	// QualityA and QualityB are how right the answers were, nil where nobody
+	// asked.
+	QualityA *result.Quality `json:"-"`
+	QualityB *result.Quality `json:"-"`
+	// Spoilt are the metrics of the round that do not count, such as "ttft",
+	// and why.
+	Spoilt map[string]string `json:"spoilt,omitempty"`
+	// Skip says why the round does not count: one of its stages was not valid.
+	Skip string `json:"skip,omitempty"`
+}
+
+// First is the side that answers first in the given round, counted from 0. Two
+// rounds make ABBA: what drifts slowly meets both sides alike.
+func First(round int) string {
+	if round%2 == 0 {
+		return "A"
+	}
+	return "B"
+}
+
+// Live judges rounds in which A and B took turns. A round pairs two stages
+// that saw the same requests at nearly the same time, so each metric is tested
+// on the differences within rounds: Student's t on the logarithms of B/A
+// decides, the signed-rank test stands beside it.
+func Live(rounds []Round, o Options) *Comparison {
+	c := &Comparison{result.Comparison{Way: WayLive, A: o.A, B: o.B, Alpha: o.alpha(), Metrics: []Metric{},
+		Test: "paired t on log ratios of rounds, Holm over metrics"}}
+	counted := c.counted(rounds)
+	c.Rounds = len(counted)
+	if c.Rounds == 0 {
+		counted = unspoilt(measured(rounds)) // shown, and said to be not valid
+	}
+	if n := c.Rounds; n < fewestForRanks {
+		c.warn("", "too few rounds: %d; from %d on the signed-rank test stands beside the t test", n, fewestForRanks)
+	}
+	var found, shown []evidence
+	var orders []float64
+	for _, f := range figures {
+		e, order, measured := f.paired(counted, o)
+		if measured {
+			found, orders = append(found, e), append(orders, order)
+		} else if e, _, spoilt := f.paired(unspoilt(counted), o); spoilt {
+			shown = append(shown, e)
+		}
+		c.lost(f, counted)
+	}
+	c.judge(found, o)
+	c.show(shown)
+	var qa, qb []*result.Quality
+	for _, r := range counted {
+		qa, qb = append(qa, r.QualityA), append(qb, r.QualityB)
+	}
+	c.weighQuality(qa, qb, o)
+	if c.Rounds == 0 {
+		c.unjudge("no round was valid on both sides")
+		return c
+	}
+	for i, p := range stats.Holm(orders) {
+		if p <= orderAlpha {
+			c.warn(found[i].warning, "%s: whether A or B came first mattered (p %.2g): allow a longer pause between the stages", found[i].name, p)
+		}
+	}
+	return c
+}
+
+// measured are the rounds in which both sides have figures.
+func measured(rounds []Round) []Round {
+	return slices.DeleteFunc(slices.Clone(rounds), func(r Round) bool { return len(r.A) == 0 || len(r.B) == 0 })
+}
+
+// unspoilt are rounds of which every metric counts.
+func unspoilt(rounds []Round) []Round {
+	rounds = slices.Clone(rounds)
+	for i := range rounds {
+		rounds[i].Spoilt = nil
+	}
+	return rounds
+}
+
+// show adds metrics that no round counts, without a verdict.
+func (c *Comparison) show(found []evidence) {
+	for _, e := range found {
+		m := e.metric()
+		m.Standing, m.Verdict = Undecided, "not judged: it was spoiled in every round"
+		c.Metrics = append(c.Metrics, m)
+	}
+	c.conclude()
+}
+
+// counted are the rounds that are judged; it warns of those that are not, and
+// of an order that favours one side.
+func (c *Comparison) counted(rounds []Round) []Round {
+	var counted []Round
+	lead := 0
+	for i, r := range rounds {
+		if r.Skip != "" {
+			c.warn("", "round %d does not count: %s", i+1, r.Skip)
+			continue
+		}
+		for _, metric := range slices.Sorted(maps.Keys(r.Spoilt)) {
+			c.warn("", "%s of round %d does not count: %s", metric, i+1, r.Spoilt[metric])
+		}
+		counted = append(counted, r)
+		switch r.First {
+		case "A":
+			lead++
+		case "B":
+			lead--
+		}
+	}
+	if lead < -1 || lead > 1 {
+		c.warn("", "A and B did not come first equally often: what changes over a round favours one of them")
+	}
+	return counted
+}
+
+// lost warns of rounds that lack a metric which others have.
+func (c *Comparison) lost(f figure, rounds []Round) {
+	both, any := 0, 0
+	for _, r := range rounds {
+		if f.in(r.A) || f.in(r.B) {
+			any++
+		}
+		if f.both(r) {
+			both++
+		}
+	}
+	if both < any || any > 0 && any < len(rounds) {
+		c.warn(f.warning, "%s: measured on both sides in only %d of %d rounds", f.name, both, len(rounds))
+	}
+}
+
+// both reports whether the figure of a round counts on both sides.
+func (f figure) both(r Round) bool {
+	metric, _, _ := strings.Cut(f.name, ":")
+	_, spoilt := r.Spoilt[metric]
+	return !spoilt && f.in(r.A) && f.in(r.B)
+}
+
+func (f figure) in(v Values) bool {
+	value, ok := v[f.name]
+	return ok && f.usable(value)
+}
+
+// paired tests one metric over the rounds that have it; order is the chance
+// that the order within rounds made no difference.
+func (f figure) paired(rounds []Round, o Options) (e evidence, order float64, measured bool) {
+	e, order = nothing(f), math.NaN()
+	var a, b, steps []float64
+	byFirst := map[string][]float64{}
+	for _, r := range rounds {
+		if !f.both(r) {
+			continue
+		}
+		a, b = append(a, f.scaled(r.A[f.name])), append(b, f.scaled(r.B[f.name]))
+		step := b[len(b)-1] - a[len(a)-1]
+		steps = append(steps, step)
+		byFirst[r.First] = append(byFirst[r.First], step)
+	}
+	if len(steps) == 0 {
+		return e, order, false
+	}
+	e.a, e.b = stats.Mean(a), stats.Mean(b)
+	e.test = stats.OneSampleT(steps, o.level())
+	e.se = e.test.SD / math.Sqrt(float64(len(steps)))
+	e.equal = e.test.Mean == 0 && e.test.SD == 0
+	e.bar = f.tolerated(o.called())
+	e.why = "one round has no spread"
+	if len(steps) > 1 {
+		e.why = ""
+		e.bootstrap[0], e.bootstrap[1] = stats.ExpandedBootstrap(steps, stats.Mean, o.level(), resamples,
+			stats.Rand(o.Seed, "compare "+f.name, 0))
+	}
+	if len(steps) >= fewestForRanks {
+		e.wilcoxon = stats.SignedRank(steps).P
+	}
+	if first, second := byFirst["A"], byFirst["B"]; len(first) >= fewestPerOrder && len(second) >= fewestPerOrder {
+		order = stats.WelchT(second, first, o.level()).P
+	}
+	return e, order, true
+}

@@ -1,0 +1,94 @@
+package compare
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/judge/result"
+)
+
+// staged gives a run points of these names and ttft, all at one load, each of a
+// stage of that purpose.
+func staged(purpose string, names []string, ttft ...float64) func(*result.Result) {
+	return func(r *result.Result) {
+		load := r.Points[0].Load
+		r.Points = nil
+		for i, name := range names {
+			p := result.Point{Name: name, Load: load}
+			p.Latency.TTFTDue = firmly(ttft[i], 0.001)
+			r.Points = append(r.Points, p)
+			r.Stages = append(r.Stages, result.Stage{Name: name, Purpose: purpose, Point: new(i)})
+		}
+	}
+}
+
+// told lists what a comparison says of each place.
+func told(c *Comparison) []string {
+	var lines []string
+	for _, m := range c.Metrics {
+		lines = append(lines, fmt.Sprintf("%s at %q: %.0f against %.0f", m.Name, m.Load, *m.A, *m.B))
+	}
+	return lines
+}
+
+func TestPointsAreComparedWithTheirLike(t *testing.T) {
+	t.Parallel()
+	rows := []string{"A short chat", "B long prefill"}
+	turned := []string{"B long prefill", "A short chat"}
+	for _, tc := range []struct {
+		name string
+		a, b func(*result.Result)
+		want []string
+	}{
+		{"rows of one load, by name", staged("row", rows, 100, 200), staged("row", turned, 250, 150),
+			[]string{`ttft:p99 at "A short chat": 100 against 150`, `ttft:p99 at "B long prefill": 200 against 250`}},
+		{"a row that the other has not", staged("row", rows, 100, 200), staged("row", []string{"C", "B long prefill"}, 300, 250),
+			[]string{`ttft:p99 at "B long prefill": 200 against 250`}},
+		{"levels, by load, each once", staged("narrow", []string{"narrow 10 requests/s", "narrow 10.01 requests/s"}, 100, 200),
+			staged("level", []string{"10 requests/s", "10.02 requests/s"}, 150, 250),
+			[]string{`ttft:p99 at "10/s": 100 against 150`, `ttft:p99 at "10/s": 200 against 250`}},
+	} {
+		got, err := Stored(one(run("a", 1, tc.a)), one(run("b", 1, tc.b)), Options{})
+		if err != nil {
+			t.Errorf("%s: %v", tc.name, err)
+			continue
+		}
+		if diff := cmp.Diff(tc.want, told(got)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+// TestARepeatedRunIsASet: its runs are compared, not the point of all of them
+// together, and each metric once.
+func TestARepeatedRunIsASet(t *testing.T) {
+	t.Parallel()
+	repeated := func(id string, ttft ...float64) *result.Result {
+		return run(id, 1, staged("repeat", []string{"run 1", "run 2", "run 3"}, ttft...), func(r *result.Result) {
+			all := r.Points[0]
+			all.Name = "3 runs together"
+			r.Points = append(r.Points, all)
+			r.Repeats = &result.Repeats{Runs: 3, Point: new(3)}
+		})
+	}
+	a, b := repeated("a", 100, 101, 99), repeated("b", 120, 121, 119)
+	self, err := Stored(one(a), one(a), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{`ttft:p99 at "": 100 against 100`}, told(self)); diff != "" {
+		t.Errorf("against itself (-want +got):\n%s", diff)
+	}
+	got, err := Stored(one(a), one(b), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Standing != Worse || got.Test != "Welch's t on logarithms of runs, Holm over metrics" || len(got.Metrics) != 1 || len(got.Warnings) != 0 {
+		t.Errorf("%s by %s over %d metrics, warnings %v; want worse by two sets", got.Standing, got.Test, len(got.Metrics), got.Warnings)
+	}
+	if diff := cmp.Diff(Side{Name: "b", Runs: []string{"b run 1", "b run 2", "b run 3"}, Model: "llama-3.1-8b", Engine: "vLLM 0.11"}, got.B); diff != "" {
+		t.Errorf("side (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,101 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+
+	"redline/internal/judge/result"
+	"redline/internal/stats"
+)
+
+// Pooled is how far runs of one plan lie apart.
+type Pooled struct {
+	Runs     int              `json:"runs"`
+	Metrics  []Spread         `json:"metrics"`
+	Warnings []result.Warning `json:"warnings,omitempty"`
+}
+
+// Spread is one metric over several runs.
+type Spread = result.Spread
+
+const poolLevel = 0.95
+
+// Pool gives the variation between repeated runs. Runs that were cut short or
+// are not of one kind with the first are left out, with a warning. Whether one
+// that is not valid counts is for the caller to say.
+func Pool(runs []*result.Result) *Pooled {
+	p := &Pooled{Metrics: []Spread{}}
+	sound := p.sound(runs)
+	p.Runs = len(sound)
+	if len(sound) == 0 {
+		return p
+	}
+	if repeated(sound) {
+		p.warn("runs share a seed: their spread shows the server's, not that of the requests")
+	}
+	for i, points := range matches(sound[0], sound) {
+		for _, f := range figures {
+			s, ok := f.spreadOf(points)
+			if ok && len(sound[0].Points) > 1 {
+				s.Load = place(sound[0], i)
+			}
+			if ok {
+				p.Metrics = append(p.Metrics, s)
+			}
+		}
+	}
+	return p
+}
+
+func (p *Pooled) warn(format string, args ...any) {
+	p.Warnings = append(p.Warnings, result.Warning{Text: fmt.Sprintf(format, args...)})
+}
+
+func (p *Pooled) sound(runs []*result.Result) []*result.Result {
+	var kept []*result.Result
+	for _, r := range runs {
+		why, grave := cutShort(r)
+		if !grave && len(kept) > 0 {
+			if unlike := new(Comparison).liken([]*result.Result{kept[0], r}); len(unlike) > 0 {
+				why, grave = unlike[0], true
+			}
+		}
+		switch {
+		case grave:
+			p.warn("run %s does not count: %s", r.ID, why)
+			continue
+		case why != "":
+			p.warn("run %s: %s", r.ID, why)
+		}
+		kept = append(kept, r)
+	}
+	return kept
+}
+
+// spreadOf is not ok where no point has the figure.
+func (f figure) spreadOf(points []*result.Point) (Spread, bool) {
+	var values, own []float64
+	for _, p := range points {
+		v, ok := f.of(p)
+		if !ok {
+			continue
+		}
+		values = append(values, v)
+		if lo, hi, ok := f.within(p); ok && v > 0 {
+			own = append(own, (hi-lo)/(2*stats.NormalQuantile(0.975)*v))
+		}
+	}
+	if len(values) == 0 {
+		return Spread{}, false
+	}
+	t := stats.OneSampleT(values, poolLevel)
+	s := Spread{Name: f.name, Unit: f.unit, N: len(values), Mean: t.Mean, Min: values[0], Max: values[0],
+		CV: finite(t.SD / t.Mean), WithinCV: finite(stats.Mean(own)), Interval: interval(max(t.Lo, 0), t.Hi)}
+	for _, v := range values {
+		s.Min, s.Max = min(s.Min, v), max(s.Max, v)
+	}
+	if f.share && s.Interval != nil {
+		s.Interval[1] = math.Min(s.Interval[1], 1)
+	}
+	return s, true
+}

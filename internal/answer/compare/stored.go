@@ -1,0 +1,268 @@
+package compare
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"redline/internal/judge/result"
+	"redline/internal/stats"
+)
+
+// Stored judges runs that were made before: one of each side, or sets of them. A
+// repeated run is a set.
+//
+// Sets are told apart by the spread between their runs: Welch's t on the
+// logarithms decides, the rank-sum test stands beside it. A single run does
+// not show how far the next one would lie, so two of them differ only where
+// the difference exceeds both what the runs themselves leave open and the
+// spread of Options.History or, without one, the tolerance; all else is
+// undecided. Of runs that are not valid or were cut short the figures are shown
+// and not judged. The error is an *Incomparable where the runs cannot be compared.
+func Stored(a, b []*result.Result, o Options) (*Comparison, error) {
+	if len(a) == 0 || len(b) == 0 {
+		return nil, errors.New("compare: each side needs at least one run")
+	}
+	c := &Comparison{result.Comparison{Way: WayStored, Alpha: o.alpha(), Metrics: []Metric{}}}
+	c.A, a = side(a), separate(a)
+	c.B, b = side(b), separate(b)
+	o.History = separate(o.History)
+	all := slices.Concat(a, b)
+	unsound, err := c.vet(all, o)
+	if err != nil {
+		return nil, err
+	}
+	c.seeds(a, b)
+	c.lengths(all)
+	history := c.history(a[0], all, o)
+	c.Test = testName(len(a), len(b), len(history))
+	found, err := c.pairs(a, b, history, o)
+	if err != nil {
+		return nil, err
+	}
+	c.judge(found, o)
+	c.weighQuality(qualities(a), qualities(b), o)
+	if len(unsound) > 0 && !o.Anyway {
+		c.unjudge(strings.Join(unsound, "; "))
+	}
+	return c, nil
+}
+
+func testName(a, b, history int) string {
+	switch {
+	case a > 1 && b > 1:
+		return "Welch's t on logarithms of runs, Holm over metrics"
+	case a > 1 || b > 1:
+		return "t of one run against the spread of the others' logarithms, Holm over metrics"
+	case history > 0:
+		return fmt.Sprintf("the runs' own intervals and the spread of %d earlier runs, Holm over metrics", history)
+	}
+	return "the runs' own intervals and the tolerance, Holm over metrics"
+}
+
+func side(runs []*result.Result) Side {
+	first := runs[0]
+	s := Side{Name: first.Label, Model: first.Model.Name, Engine: first.Engine.Name, URL: first.Engine.URL}
+	if first.Engine.Version != "" {
+		s.Engine += " " + first.Engine.Version
+	}
+	if s.Name == "" {
+		s.Name = first.ID
+	}
+	for _, r := range separate(runs) {
+		s.Runs = append(s.Runs, r.ID)
+	}
+	return s
+}
+
+// longerBy is from which ratio on the lengths of two windows are worth a word.
+const longerBy = 1.5
+
+// lengths warns of windows that differ much in length.
+func (c *Comparison) lengths(runs []*result.Result) {
+	shortest, longest := math.Inf(1), 0.0
+	for _, r := range runs {
+		length := r.Points[0].Window.Seconds()
+		shortest, longest = min(shortest, length), max(longest, length)
+	}
+	if longest > longerBy*shortest {
+		c.warn("window", "the windows last from %s to %s s: the shorter ones saw fewer of the rare slow requests", number(shortest), number(longest))
+	}
+}
+
+// history are the earlier runs that are like the first one, without those that
+// are compared.
+func (c *Comparison) history(first *result.Result, compared []*result.Result, o Options) []*result.Result {
+	var kept []*result.Result
+	left := 0
+	for _, r := range o.History {
+		if slices.ContainsFunc(compared, func(x *result.Result) bool { return x == r || x.ID != "" && x.ID == r.ID }) {
+			continue
+		}
+		_, grave := unsound(r)
+		if grave || len(new(Comparison).liken([]*result.Result{first, r})) > 0 {
+			left++
+			continue
+		}
+		kept = append(kept, r)
+	}
+	if left > 0 {
+		c.warn("", "%d of %d earlier runs are not comparable and do not count", left, len(o.History))
+	}
+	if n := len(kept); n > 0 && n < fewestEarlier {
+		c.warn("", "of %d earlier runs the spread is not known; it takes %d", n, fewestEarlier)
+		return nil
+	}
+	return kept
+}
+
+// pairs gives the evidence of every metric at every point that all runs have.
+func (c *Comparison) pairs(a, b []*result.Result, history []*result.Result, o Options) ([]evidence, error) {
+	var found []evidence
+	common := 0
+	inA, inB, before := matches(a[0], a), matches(a[0], b), matches(a[0], history)
+	for i := range a[0].Points {
+		if len(inA[i]) < len(a) || len(inB[i]) < len(b) {
+			continue
+		}
+		name := ""
+		if len(a[0].Points) > 1 {
+			name = place(a[0], i)
+		}
+		common++
+		if !o.Anyway && len(c.Invalid) == 0 && slices.ContainsFunc(slices.Concat(inA[i], inB[i]), leftOut) {
+			c.warn("", "%s is left out, because it is not valid on one of the sides", name)
+			continue
+		}
+		found = append(found, c.evidence(inA[i], inB[i], name, before[i], o)...)
+	}
+	apart := fmt.Sprintf("load: %s against %s", loadNames(a[0]), loadNames(b[0]))
+	switch {
+	case common == 0 && o.Anyway && onePoint(a) && onePoint(b):
+		c.force(apart)
+		return c.evidence(firstPoints(a), firstPoints(b), "", nil, o), nil
+	case common == 0:
+		return nil, &Incomparable{Reasons: []string{apart}}
+	case common < len(a[0].Points):
+		c.warn("", "%d of %d loads were offered to both sides; the others are left out", common, len(a[0].Points))
+	}
+	return found, nil
+}
+
+// evidence tests the metrics that both sides have, beside what earlier runs had;
+// goodput only where it means the same.
+func (c *Comparison) evidence(a, b []*result.Point, load string, earlier []*result.Point, o Options) []evidence {
+	var found []evidence
+	for _, f := range figures {
+		va, vb := valuesOf(f, a), valuesOf(f, b)
+		switch {
+		case len(va) == 0 && len(vb) == 0:
+			continue
+		case len(va) == 0 || len(vb) == 0:
+			c.warn(f.warning, "%s: measured on one side only", f.name)
+			continue
+		case f.name == "good:fraction" && promise(a[0]) != promise(b[0]):
+			c.warn(f.warning, "good:fraction: the objectives differ (%s against %s), so goodput is not compared", promise(a[0]), promise(b[0]))
+			continue
+		}
+		var e evidence
+		if len(a) == 1 && len(b) == 1 {
+			e = f.single(a[0], b[0], valuesOf(f, earlier), o)
+		} else {
+			e = f.between(va, vb, o)
+		}
+		e.load = load
+		found = append(found, e)
+	}
+	if failing(a) || failing(b) {
+		c.warn("requests", "more than 1 %% of the requests failed: latencies are those of the others, and look better for it")
+	}
+	return found
+}
+
+// leftOut reports whether a point of a valid run does not count in it.
+func leftOut(p *result.Point) bool { return p.Invalid != "" }
+
+func promise(p *result.Point) string {
+	text := ""
+	for _, o := range p.Objectives {
+		if text != "" {
+			text += ", "
+		}
+		text += strings.TrimSpace(o.Scope.String() + " " + o.Objective)
+	}
+	return text
+}
+
+func failing(points []*result.Point) bool {
+	return slices.ContainsFunc(points, func(p *result.Point) bool {
+		return 100*(p.Requests.Failed+p.Requests.Rejected) > p.Requests.Due
+	})
+}
+
+// valuesOf are the figure's values on its scale, of the points that have one.
+func valuesOf(f figure, points []*result.Point) []float64 {
+	var values []float64
+	for _, p := range points {
+		if v, ok := f.of(p); ok && f.usable(v) {
+			values = append(values, f.scaled(v))
+		}
+	}
+	return values
+}
+
+// between tests two sets of runs, of which one may be a single run.
+func (f figure) between(a, b []float64, o Options) evidence {
+	e, level := nothing(f), o.level()
+	e.bar = f.tolerated(o.called())
+	e.a, e.b = stats.Mean(a), stats.Mean(b)
+	switch {
+	case len(a) > 1 && len(b) > 1:
+		e.test = stats.WelchT(a, b, level)
+		e.se = math.Sqrt(stats.Variance(a)/float64(len(a)) + stats.Variance(b)/float64(len(b)))
+		if canCall(len(a), len(b), 1-level) {
+			e.wilcoxon = stats.MannWhitney(a, b).P
+		}
+	case len(a) > 1 || len(b) > 1:
+		known := a
+		if len(b) > 1 {
+			known = b
+		}
+		e.test, e.se = againstSpread(e.b-e.a, known, 1+1/float64(len(known)), level)
+	default:
+		e.test.Mean = e.b - e.a
+	}
+	e.equal = e.test.Mean == 0 && e.test.SD == 0
+	e.why = "too few runs have it"
+	if !math.IsNaN(e.test.P) {
+		e.why = ""
+	}
+	return e
+}
+
+// againstSpread tests a difference against the spread between known runs; the
+// difference has so many times the variance of one run.
+func againstSpread(step float64, known []float64, times, level float64) (test stats.TTest, se float64) {
+	sd := math.Sqrt(stats.Variance(known))
+	se = sd * math.Sqrt(times)
+	test = stats.TTest{N: len(known), Mean: step, SD: sd, Freedom: float64(len(known) - 1), T: step / se, Dz: step / sd}
+	if step == 0 && se == 0 {
+		test.T, test.Dz = 0, 0
+	}
+	test.P = 2 * stats.StudentCDF(-math.Abs(test.T), test.Freedom)
+	reach := se * stats.StudentQuantile((1+level)/2, test.Freedom)
+	test.Lo, test.Hi = step-reach, step+reach
+	return test, se
+}
+
+// canCall reports whether the rank-sum test of so many runs could reach alpha:
+// where all of one side lie above all of the other.
+func canCall(m, n int, alpha float64) bool {
+	ways := 1.0
+	for i := 1; i <= m; i++ {
+		ways *= float64(n+i) / float64(i)
+	}
+	return 2/ways <= alpha
+}

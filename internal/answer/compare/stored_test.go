@@ -1,0 +1,226 @@
+package compare
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+)
+
+// firmly is a distribution whose p99 is firm within a share of it.
+func firmly(p99, within float64) *metric.Dist {
+	return &metric.Dist{N: 1000, P: map[string]float64{"p99": p99}, Firm: []string{"p99"},
+		CI: map[string][2]float64{"p99": {p99 * (1 - within), p99 * (1 + within)}}}
+}
+
+// run is a sound run at 10 requests per second with a ttft p99, known within
+// 2 %; the changes make it another.
+func run(id string, ttft float64, changes ...func(*result.Result)) *result.Result {
+	rate := 10.0
+	r := &result.Result{ID: id, Seed: uint64(len(id)) * 7, Plan: map[string]any{"workload": "chat"},
+		Workload: result.Workload{Name: "chat", Tokenizer: "o200k_base", Arrival: "Poisson"},
+		Model:    result.Model{Name: "llama-3.1-8b"}, Engine: result.Engine{Name: "vLLM", Version: "0.11", API: "openai-chat"},
+		Verdict: result.Verdict{Valid: "yes"},
+		Points:  []result.Point{{Load: result.Load{Mode: "open", Rate: &rate}}}}
+	p := &r.Points[0]
+	p.Latency.TTFTDue = firmly(ttft, 0.02)
+	p.Window = metric.Window{StartS: 10, EndS: 70}
+	for _, change := range changes {
+		change(r)
+	}
+	return r
+}
+
+// runsOf are as many runs as values, with seeds of their own.
+func runsOf(side string, values ...float64) []*result.Result {
+	var runs []*result.Result
+	for i, v := range values {
+		runs = append(runs, run(fmt.Sprint(side, i), v, func(r *result.Result) { r.Seed = uint64(1 + i) }))
+	}
+	return runs
+}
+
+func one(r *result.Result) []*result.Result { return []*result.Result{r} }
+
+// The expected figures are those of scipy 1.17.1 on the logarithms:
+//
+//	r = stats.ttest_ind(b, a, equal_var=False); r.pvalue, r.confidence_interval(0.95)
+//	stats.mannwhitneyu(a, b, method='exact').pvalue
+func TestSetsOfRunsGiveTheFiguresOfAnotherProgram(t *testing.T) {
+	t.Parallel()
+	got, err := Stored(runsOf("a", 100, 104, 98, 101, 103), runsOf("b", 110, 109, 114, 107), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Comparison{result.Comparison{Way: "stored", Alpha: 0.05, Test: "Welch's t on logarithms of runs, Holm over metrics",
+		A:        Side{Name: "a0", Runs: []string{"a0", "a1", "a2", "a3", "a4"}, Model: "llama-3.1-8b", Engine: "vLLM 0.11"},
+		B:        Side{Name: "b0", Runs: []string{"b0", "b1", "b2", "b3"}, Model: "llama-3.1-8b", Engine: "vLLM 0.11"},
+		Standing: Worse, Verdict: "B is worse: ttft:p99 slower by 8.7 %",
+		Metrics: []Metric{{Name: "ttft:p99", Unit: "ms", A: new(101.17742043971711), B: new(109.97069076735886),
+			Ratio: new(1.086909414071106), Interval: &[2]float64{1.0428980783018573, 1.132778071966547},
+			P: new(0.002520987163783642), PHolm: new(0.002520987163783642), WilcoxonP: new(0.015873015873015872),
+			Effect: new(3.340192127300909), Standing: Worse, Verdict: "slower by 8.7 %"}}}}
+	if diff := cmp.Diff(want, got, nineDigits, cmpopts.IgnoreFields(Metric{}, "Detectable")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if d := got.Metrics[0].Detectable; d == nil || *d < 0.02 || *d > 0.087 {
+		t.Errorf("detectable %v: want one between half a standard error and what was called", d)
+	}
+}
+
+func TestSingleRunsDifferOnlyBeyondTheirIntervalsAndTheSpread(t *testing.T) {
+	t.Parallel()
+	calm := runsOf("h", 100, 101, 99, 100.5, 99.5, 100.2)
+	wild := runsOf("h", 100, 120, 84, 108, 93, 115)
+	vague := func(r *result.Result) { r.Points[0].Latency.TTFTDue = firmly(112, 0.2) }
+	weak := func(r *result.Result) { r.Points[0].Latency.TTFTDue.Firm = nil }
+	for _, c := range []struct {
+		what     string
+		b        *result.Result
+		o        Options
+		standing Standing
+		verdict  string
+	}{
+		{"12 % beyond a tolerance of 5 %", run("b", 112), Options{}, Worse, "slower by 12 %"},
+		{"12 % faster", run("b", 88), Options{}, Better, "faster by 12 %"},
+		{"4 %, within the tolerance", run("b", 104), Options{}, Undecided, "too close to call: slower by 4 %, within the tolerance of 5 %"},
+		{"4 % beyond a tolerance of 3 %", run("b", 104), Options{Tolerance: 0.03}, Worse, "slower by 4 %"},
+		{"12 % within a wide interval", run("b", 0, vague), Options{}, Undecided,
+			"too close to call: slower by 12 %, which is not more than the runs themselves leave open"},
+		{"12 % of a run that is not firm", run("b", 112, weak), Options{}, Undecided,
+			"no difference shown: a single run does not show how far it could be off; repeat it"},
+		{"4 % among calm runs", run("b", 104), Options{History: calm}, Worse, "slower by 4 %"},
+		{"4 % among calm runs, of which 5 % do not matter", run("b", 104), Options{History: calm, Tolerance: 0.05}, Undecided,
+			"too close to call: slower by 4 %, within the tolerance of 5 %"},
+		{"12 % among wild runs", run("b", 112), Options{History: wild}, Undecided,
+			"too close to call: slower by 12 %, which is not more than the runs and the spread of earlier ones leave open"},
+		{"12 % of a run that is not firm among calm ones", run("b", 112, weak), Options{History: calm}, Worse, "slower by 12 %"},
+		{"nothing without a history", run("b", 100), Options{}, Undecided, "too close to call: no difference seen, but one may be hidden"},
+		{"nothing among calm runs", run("b", 100), Options{History: calm}, Same, "no difference larger than 2.9 %"},
+		{"12 % and two earlier runs", run("b", 112), Options{History: wild[:2]}, Worse, "slower by 12 %"},
+	} {
+		got, err := Stored(one(run("a", 100)), one(c.b), c.o)
+		if err != nil {
+			t.Errorf("%s: %v", c.what, err)
+			continue
+		}
+		if m := got.Metrics[0]; m.Standing != c.standing || m.Verdict != c.verdict {
+			t.Errorf("%s: %s, %q; want %s, %q", c.what, m.Standing, m.Verdict, c.standing, c.verdict)
+		}
+		if got.Worse() != (c.standing == Worse) {
+			t.Errorf("%s: a regression: %v", c.what, got.Worse())
+		}
+	}
+}
+
+func TestOneRunAgainstASet(t *testing.T) {
+	t.Parallel()
+	set := runsOf("a", 100, 101, 99, 100.5, 99.5, 100.2)
+	for _, c := range []struct {
+		ttft float64
+		want Standing
+	}{{100.4, Same}, {105, Worse}, {95, Better}} {
+		got, err := Stored(set, one(run("b", c.ttft)), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := Stored(one(run("b", c.ttft)), set, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Standing != c.want || *got.Metrics[0].P-*back.Metrics[0].P > 1e-12 {
+			t.Errorf("%v ms: %s, want %s; p %v, the other way round %v", c.ttft, got.Standing, c.want, *got.Metrics[0].P, *back.Metrics[0].P)
+		}
+	}
+}
+
+// counted gives a run counts of requests, a throughput and replies.
+func counted(due, failed int, good, output float64) func(*result.Result) {
+	return func(r *result.Result) {
+		p := &r.Points[0]
+		p.Requests = metric.Requests{Due: due, OK: due - failed, Failed: failed}
+		p.Goodput = &metric.Goodput{Fraction: good}
+		p.Throughput.Output = output
+		p.Tokens.OutputLengths = &metric.Dist{Mean: 200, P: map[string]float64{"p50": 200}}
+		p.Objectives = []slo.Verdict{{Objective: "ttft:p99<500ms", N: due, NEff: new(float64(due) / 4)}}
+	}
+}
+
+func TestSingleRunsAreHeldToTheirCounts(t *testing.T) {
+	t.Parallel()
+	a := run("a", 100, counted(2000, 0, 0.99, 4000))
+	for _, c := range []struct {
+		what string
+		b    func(*result.Result)
+		want map[string]Standing
+	}{
+		{"the same", counted(2000, 0, 0.99, 4000), map[string]Standing{"throughput": Undecided, "good:fraction": Undecided, "error:rate": Same}},
+		{"3 % errors", counted(2000, 60, 0.96, 4000), map[string]Standing{"throughput": Undecided, "good:fraction": Undecided, "error:rate": Worse}},
+		{"two errors", counted(2000, 2, 0.99, 4000), map[string]Standing{"throughput": Undecided, "good:fraction": Undecided, "error:rate": Undecided}},
+		{"a tenth less throughput", counted(2000, 0, 0.99, 3500), map[string]Standing{"throughput": Worse, "good:fraction": Undecided, "error:rate": Same}},
+		{"a tenth less good", counted(2000, 0, 0.87, 4000), map[string]Standing{"throughput": Undecided, "good:fraction": Worse, "error:rate": Same}},
+	} {
+		got, err := Stored(one(a), one(run("b", 100, c.b)), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		standings := map[string]Standing{}
+		for name := range c.want {
+			standings[name] = named(t, got, name).Standing
+		}
+		if diff := cmp.Diff(c.want, standings); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.what, diff)
+		}
+	}
+}
+
+// loaded gives a run points at these rates, all with its own figures.
+func loaded(rates ...float64) func(*result.Result) {
+	return func(r *result.Result) {
+		first := r.Points[0]
+		r.Points = nil
+		for _, rate := range rates {
+			p := first
+			p.Load.Rate = &rate
+			r.Points = append(r.Points, p)
+		}
+	}
+}
+
+func TestCurvesAreComparedWhereTheirLoadsMeet(t *testing.T) {
+	t.Parallel()
+	got, err := Stored(one(run("a", 100, loaded(5, 10, 20))), one(run("b", 120, loaded(10.02, 20, 40))), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const verdict = "B is worse: ttft:p99 at 10/s slower by 20 %, ttft:p99 at 20/s slower by 20 %"
+	if got.Verdict != verdict {
+		t.Errorf("verdict %q, want %q", got.Verdict, verdict)
+	}
+	if last := got.Warnings[len(got.Warnings)-1].Text; last != "2 of 3 loads were offered to both sides; the others are left out" {
+		t.Errorf("warning %q", last)
+	}
+	_, err = Stored(one(run("a", 100, loaded(5))), one(run("b", 120, loaded(10))), Options{})
+	var refused *Incomparable
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "load: 5/s against 10/s") {
+		t.Errorf("other loads: error %v", err)
+	}
+	forced, err := Stored(one(run("a", 100, loaded(5))), one(run("b", 120, loaded(10))), Options{Anyway: true})
+	if err != nil || forced.Standing != Worse {
+		t.Errorf("other loads, forced: %+v, error %v", forced, err)
+	}
+}
+
+func TestASideWithoutRunsIsAnError(t *testing.T) {
+	t.Parallel()
+	if _, err := Stored(nil, one(run("b", 1)), Options{}); err == nil {
+		t.Error("no error without a run")
+	}
+}

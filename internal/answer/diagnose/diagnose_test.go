@@ -1,0 +1,182 @@
+package diagnose
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/observe/telemetry"
+)
+
+func spreadOf(p50, p99 float64) *metric.Dist {
+	return &metric.Dist{N: 200, Mean: p50, Max: p99, P: map[string]float64{"p50": p50, "p75": p50, "p90": p99, "p95": p99, "p99": p99}, Firm: []string{"p50", "p99"}}
+}
+
+// slow is a result of one load whose tokens come every 30 ms, where an
+// objective of 20 ms is missed and the bandwidth allows 28.
+func slow() *result.Result {
+	p := result.Point{Load: result.Load{Mode: "closed", Concurrency: new(1)}, Summary: metric.Summary{
+		Requests: metric.Requests{Due: 200, OK: 200}, Concurrency: metric.Concurrency{Mean: 1},
+		Latency:    metric.Latency{TTFT: spreadOf(50, 60), TPOT: spreadOf(30, 33), ITL: spreadOf(30, 35), Stall: spreadOf(35, 40), E2E: spreadOf(6000, 7000)},
+		Tokens:     metric.Tokens{PromptLengths: spreadOf(300, 400), OutputLengths: spreadOf(200, 220)},
+		Objectives: []slo.Verdict{{Objective: "tpot:p50<20ms", Standing: slo.Missed, Value: new(30.0), Limit: 20}},
+	}, Prediction: &result.Prediction{Model: "llama-3.1-8b", Accelerator: "L40S", Count: 1, Precision: "bf16",
+		TPOT: &result.Agreement{Predicted: 28, Measured: new(30.0), Ratio: new(30.0 / 28)}}}
+	return &result.Result{Verdict: result.Verdict{Valid: "yes"}, Points: []result.Point{p}, Engine: result.Engine{Name: "sglang", URL: "http://a"}}
+}
+
+func names(findings []result.Finding) []string {
+	var all []string
+	for _, f := range findings {
+		all = append(all, f.Regime+" "+f.Confidence)
+	}
+	return all
+}
+
+// What a rule may say depends on what was counted, and nothing is said where
+// there is nothing to explain or too little to explain it with.
+func TestFindings(t *testing.T) {
+	t.Parallel()
+	active := func(share float64) *telemetry.AcceleratorUse {
+		return &telemetry.AcceleratorUse{DRAMActive: &telemetry.Gauge{Mean: share, Max: 1}}
+	}
+	for name, c := range map[string]struct {
+		change func(*result.Result, *result.Point)
+		want   []string
+	}{
+		"slow tokens near the prediction": {func(*result.Result, *result.Point) {}, []string{"decode-memory-bound likely"}},
+		"too dear a token": {func(_ *result.Result, p *result.Point) {
+			p.Objectives = []slo.Verdict{{Objective: "cost:max<$2.50", Standing: slo.Missed, Value: new(4.4), Limit: 2.5}}
+		}, nil},
+		"and a busy memory":       {func(_ *result.Result, p *result.Point) { p.Accelerator = active(0.8) }, []string{"decode-memory-bound certain"}},
+		"and an idle memory":      {func(_ *result.Result, p *result.Point) { p.Accelerator = active(0.2) }, nil},
+		"far from the prediction": {func(_ *result.Result, p *result.Point) { p.Prediction.TPOT.Predicted = 10 }, []string{"inefficient-decode likely"}},
+		"far from it, with an idle memory": {func(_ *result.Result, p *result.Point) {
+			p.Prediction.TPOT.Predicted, p.Accelerator = 10, active(0.2)
+		}, []string{"inefficient-decode certain"}},
+		"no prediction":  {func(_ *result.Result, p *result.Point) { p.Prediction = nil }, nil},
+		"an invalid run": {func(r *result.Result, _ *result.Point) { r.Verdict.Valid = "no" }, nil},
+		"too few":        {func(_ *result.Result, p *result.Point) { p.Requests.OK = 29 }, nil},
+		"objectives met": {func(_ *result.Result, p *result.Point) { p.Objectives[0].Standing = slo.Met }, nil},
+		"undecided, far beyond the limit": {func(_ *result.Result, p *result.Point) { p.Objectives[0].Standing = slo.Undecided },
+			[]string{"decode-memory-bound likely"}},
+		"undecided, near the limit": {func(_ *result.Result, p *result.Point) {
+			p.Objectives[0].Standing, p.Objectives[0].Value = slo.Undecided, new(21.0)
+		}, nil},
+		// A class's tokens are slow: what its first ones wait for is no cause.
+		"an objective of a class": {func(_ *result.Result, p *result.Point) {
+			p.Objectives[0].Objective, p.Objectives[0].Scope = "class=rag tpot:p50<20ms", slo.Scope{Class: "rag"}
+			p.Server = &telemetry.ServerUse{Samples: 9, TTFT: &telemetry.Timing{Mean: 5}}
+		}, []string{"decode-memory-bound likely"}},
+		"no objective": {func(_ *result.Result, p *result.Point) { p.Objectives = nil }, nil},
+		"a comparison": {func(r *result.Result, _ *result.Point) { r.Comparison = &result.Comparison{} }, nil},
+		// The full cache explains the pace and the queue; the first token is
+		// not what was missed, so nothing is said of it.
+		"preemptions as well": {func(_ *result.Result, p *result.Point) {
+			p.Server = &telemetry.ServerUse{Samples: 9, Preemptions: new(40.0), KVUsage: &telemetry.Gauge{Mean: 0.9, Max: 1},
+				Waiting: &telemetry.Gauge{Mean: 5, Max: 9}, Queue: &telemetry.Timing{Mean: 900}, TTFT: &telemetry.Timing{Mean: 1000}}
+		}, []string{"kv-pressure certain"}},
+		"one page of metrics is no account": {func(_ *result.Result, p *result.Point) {
+			p.Server = &telemetry.ServerUse{Samples: 1, Preemptions: new(40.0)}
+		}, []string{"decode-memory-bound likely"}},
+		"some rejected": {func(_ *result.Result, p *result.Point) {
+			p.Requests.Rejected, p.Requests.Due = 50, 250
+		}, []string{"rate-limited likely", "decode-memory-bound likely"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			res := slow()
+			c.change(res, &res.Points[0])
+			if diff := cmp.Diff(c.want, names(Find(res))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	if got := Find(nil); got != nil {
+		t.Errorf("of no result: %v", got)
+	}
+	if got := Find(&result.Result{}); got != nil {
+		t.Errorf("of an empty one: %v", got)
+	}
+}
+
+// A finding says everything that a reader needs, in the engine's own words.
+func TestFindingIsWhole(t *testing.T) {
+	t.Parallel()
+	f := Find(slow())[0]
+	want := result.Finding{Regime: "decode-memory-bound", Title: "decode is memory-bound: 30 ms a token, 28 ms is what the bandwidth allows", Confidence: Likely,
+		Evidence: []result.Evidence{
+			{Field: "points[0].latency.itl_ms.p50", Text: "30 ms a token"},
+			{Field: "points[0].prediction.tpot_ms.predicted", Text: "28 ms predicted from the accelerator's bandwidth"},
+			{Field: "points[0].accelerator.dram_active", Text: "no bandwidth counter was read"}},
+		Confirm: "redline run --url http://a --workload 'in=fixed(256) out=fixed(512)' --concurrency 1 --requests 30",
+		Settled: "a single stream is as slow: nothing but fewer bytes or more bandwidth helps",
+		Response: []string{"fewer bytes a token: quantize weights and cache; speculative decoding; or more bandwidth",
+			"sglang: --quantization fp8, --kv-cache-dtype fp8_e5m2, --speculative-algorithm EAGLE, --tp up"},
+		Advice: "short-context chat: a stack tuned for decode: memory bandwidth decides the pace, and a smaller precision is worth more than compute"}
+	if diff := cmp.Diff(want, f); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Every regime has a first response in the words of every engine, and explains
+// only regimes that there are.
+func TestTablesAreWhole(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{}
+	for i := range Rules {
+		known[Rules[i].Regime] = true
+	}
+	for i := range Rules {
+		r := &Rules[i]
+		for _, other := range r.Explains {
+			if !known[other] || other == r.Regime {
+				t.Errorf("%s explains %s", r.Regime, other)
+			}
+		}
+		for _, engine := range Engines {
+			if firstResponses[r.Regime].by[engine] == "" {
+				t.Errorf("%s: no response for %s", r.Regime, engine)
+			}
+		}
+	}
+	if len(firstResponses) != len(Rules) {
+		t.Errorf("%d responses for %d rules", len(firstResponses), len(Rules))
+	}
+}
+
+// lookUp follows the path of a piece of evidence through the document.
+func lookUp(t *testing.T, res *result.Result, path string) error {
+	t.Helper()
+	text, err := json.Marshal(res)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var at any
+	if err := json.Unmarshal(text, &at); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range strings.Split(strings.ReplaceAll(strings.ReplaceAll(path, "[", "."), "]", ""), ".") {
+		switch v := at.(type) {
+		case map[string]any:
+			at = v[key]
+		case []any:
+			if i, err := strconv.Atoi(key); err == nil && i < len(v) {
+				at = v[i]
+			} else {
+				at = nil
+			}
+		}
+		if at == nil {
+			return fmt.Errorf("%s: nothing at %s", path, key)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package diagnose
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the tables of docs/DIAGNOSIS.md")
+
+const manualPath = "../../../docs/DIAGNOSIS.md"
+
+// keepPart compares a generated part of the manual with what stands there.
+func keepPart(t *testing.T, name, want string) {
+	t.Helper()
+	text, err := os.ReadFile(manualPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open, shut := "<!-- "+name+" -->\n", "<!-- /"+name+" -->"
+	before, rest, ok := strings.Cut(string(text), open)
+	is, after, closed := strings.Cut(rest, shut)
+	if !ok || !closed {
+		t.Fatalf("%s has no part %s", manualPath, name)
+	}
+	if is == want {
+		return
+	}
+	if !*update {
+		t.Errorf("%s: the part %s is not what the code says; go test ./internal/answer/diagnose -update writes it", manualPath, name)
+		return
+	}
+	if err := os.WriteFile(manualPath, []byte(before+open+want+shut+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The manual's tables are the program's.
+func TestManualShowsTheRules(t *testing.T) {
+	about := map[phase]string{first: "first token", stream: "later tokens", either: "both"}
+	var rules, first, classes strings.Builder
+	rules.WriteString("| regime | about | when | confidence | settled by | explains |\n|---|---|---|---|---|---|\n")
+	first.WriteString("| regime | any engine | " + strings.Join(Engines, " | ") + " |\n|---|---|" + strings.Repeat("---|", len(Engines)) + "\n")
+	for i := range Rules {
+		r := &Rules[i]
+		fmt.Fprintf(&rules, "| `%s` | %s | %s | %s | %s | %s |\n", r.Regime, about[r.about], r.When, r.Sure, r.Settled, strings.Join(r.Explains, ", "))
+		one := firstResponses[r.Regime]
+		fmt.Fprintf(&first, "| `%s` | %s |", r.Regime, strings.Join(one.any, "; "))
+		for _, engine := range Engines {
+			fmt.Fprintf(&first, " %s |", one.by[engine])
+		}
+		first.WriteString("\n")
+	}
+	classes.WriteString("| class | advice |\n|---|---|\n")
+	for _, c := range Classes {
+		fmt.Fprintf(&classes, "| %s (%s) | %s |\n", c.Name, c.Bounds, c.Advice)
+	}
+	keepPart(t, "rules", rules.String())
+	keepPart(t, "responses", first.String())
+	keepPart(t, "classes", classes.String())
+}

@@ -1,0 +1,281 @@
+package diagnose
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/observe/telemetry"
+)
+
+// fewest is the number of answered requests below which nothing is said.
+const fewest = 30
+
+// scene is one point of a result with what is needed to judge it.
+type scene struct {
+	res    *result.Result
+	index  int
+	point  *result.Point
+	server telemetry.ServerUse // of nothing known where there is none
+	// alone is the point of least load, where it is another one of the same
+	// workload; nil otherwise.
+	alone      *result.Point
+	aloneIndex int
+	missed     phase // of what the objectives that were missed are about
+	judged     bool  // some objective was set
+}
+
+// phase is the part of a request's life that a figure is about.
+type phase uint8
+
+const (
+	first  phase = 1 << iota // until the first token
+	stream                   // from the first token on
+	either = first | stream
+)
+
+// phases says what the metrics of objectives are about; what is not listed is
+// about either.
+var phases = map[string]phase{"ttft": first, "ttfa": first, "tpot": stream, "itl": stream, "icl": stream, "stall": stream,
+	"decode": stream, "fluidity": stream, "interactivity": stream}
+
+// sceneOf chooses the point to explain: the lowest load at which something is
+// wrong, else the highest that was offered. It is nil where there is nothing
+// to explain, or nothing to explain it with.
+func sceneOf(res *result.Result) *scene {
+	if res == nil || res.Verdict.Valid == result.Invalid || res.Comparison != nil {
+		return nil
+	}
+	order := loads(res)
+	if len(order) == 0 {
+		return nil
+	}
+	chosen := order[len(order)-1]
+	for _, i := range order {
+		if wrong(&res.Points[i]) {
+			chosen = i
+			break
+		}
+	}
+	s := &scene{res: res, index: chosen, point: &res.Points[chosen]}
+	if s.point.Server != nil && s.point.Server.Samples > 1 {
+		s.server = *s.point.Server
+	}
+	s.objectives()
+	if s.judged && s.missed == 0 && !wrong(s.point) && s.settled() {
+		return nil // every promise is kept: the boring configuration stays
+	}
+	for _, i := range order {
+		if i != chosen && sameWork(&res.Points[i], s.point) && (s.alone == nil || inFlight(&res.Points[i]) < inFlight(s.alone)) {
+			s.alone, s.aloneIndex = &res.Points[i], i
+		}
+	}
+	if s.alone != nil && inFlight(s.alone) > inFlight(s.point)/2 {
+		s.alone = nil
+	}
+	return s
+}
+
+// loads lists the points with enough requests, by what was in flight.
+func loads(res *result.Result) []int {
+	var order []int
+	for i := range res.Points {
+		r := res.Points[i].Requests
+		if r.OK+r.Rejected >= fewest && !aside(res, i) {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return compareFloats(inFlight(&res.Points[a]), inFlight(&res.Points[b]))
+	})
+	return order
+}
+
+// aside reports whether a point belongs to a stage whose figures nobody uses.
+func aside(res *result.Result, i int) bool {
+	return slices.ContainsFunc(res.Stages, func(s result.Stage) bool {
+		return s.Point != nil && *s.Point == i && (s.Purpose == "smoke" || s.Purpose == "warm-up" || s.LeftOut != "")
+	})
+}
+
+func inFlight(p *result.Point) float64 { return p.Concurrency.Mean }
+
+func compareFloats(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// wrong reports whether a point shows what its user would call a failure.
+func wrong(p *result.Point) bool {
+	if p.Window.Overload != nil && *p.Window.Overload || rejectShare(p) > rejectsSeen {
+		return true
+	}
+	return slices.ContainsFunc(p.Objectives, func(v slo.Verdict) bool { return broken(v) })
+}
+
+// broken reports whether an objective that a regime can explain is missed. The
+// price of a token is no latency: it falls as the load grows.
+func broken(v slo.Verdict) bool {
+	if o, err := slo.Parse(v.Objective); err == nil && o.Metric == "cost" {
+		return false
+	}
+	return v.Standing == "missed" || leans(v)
+}
+
+// settled reports whether every objective of the point is decided.
+func (s *scene) settled() bool {
+	return !slices.ContainsFunc(s.point.Objectives, func(v slo.Verdict) bool { return v.Standing == "undecided" })
+}
+
+// objectives notes what was promised and not kept.
+func (s *scene) objectives() {
+	for _, v := range s.point.Objectives {
+		s.judged = true
+		if !broken(v) {
+			continue
+		}
+		s.missed |= phaseOf(v)
+	}
+}
+
+// phaseOf is what an objective is about, whosever requests it is for.
+func phaseOf(v slo.Verdict) phase {
+	o, err := slo.Parse(v.Objective)
+	if about, ok := phases[o.Metric]; ok && err == nil {
+		return about
+	}
+	return either
+}
+
+// leaning is how far beyond its limit a figure has to lie for an undecided
+// objective to count as one that is being missed.
+const leaning = 1.25
+
+func leans(v slo.Verdict) bool {
+	if v.Standing != "undecided" || v.Value == nil {
+		return false
+	}
+	if o, err := slo.Parse(v.Objective); err == nil && o.Above {
+		return leaning**v.Value < v.Limit
+	}
+	return *v.Value > leaning*v.Limit
+}
+
+// concerns reports whether a rule is about what was missed; where nothing was,
+// every rule looks for its symptom.
+func (s *scene) concerns(r *Rule) bool { return s.missed == 0 || s.missed&r.about != 0 }
+
+// missedFirst and missedStream report whether an objective on that phase was
+// missed.
+func (s *scene) missedFirst() bool  { return s.missed&first != 0 }
+func (s *scene) missedStream() bool { return s.missed&stream != 0 }
+
+// sameWork reports whether two points were asked the same kind of questions.
+func sameWork(a, b *result.Point) bool {
+	return near(p50(a.Tokens.PromptLengths), p50(b.Tokens.PromptLengths)) && near(p50(a.Tokens.OutputLengths), p50(b.Tokens.OutputLengths))
+}
+
+// near allows a median to differ by a fifth.
+func near(a, b float64) bool { return a > 0 && b > 0 && a < 1.25*b && b < 1.25*a }
+
+func p50(d *metric.Dist) float64                   { return at(d, "p50") }
+func at(d *metric.Dist, percentile string) float64 { v, _ := d.Get(percentile); return v }
+
+// rejectShare is the share of requests that the server would not take.
+func rejectShare(p *result.Point) float64 {
+	return float64(p.Requests.Rejected) / float64(max(1, p.Requests.Due))
+}
+
+// see makes a piece of evidence of the point.
+func (s *scene) see(field, format string, args ...any) result.Evidence {
+	return result.Evidence{Field: fmt.Sprintf("points[%d].%s", s.index, field), Text: fmt.Sprintf(format, args...)}
+}
+
+// seeAlone makes one of the point of least load.
+func (s *scene) seeAlone(field, format string, args ...any) result.Evidence {
+	return result.Evidence{Field: fmt.Sprintf("points[%d].%s", s.aloneIndex, field), Text: fmt.Sprintf(format, args...)}
+}
+
+// fresh is the prompt tokens of a request that no cache served, the mean.
+func (s *scene) fresh() float64 {
+	t := s.point.Tokens
+	if t.PromptLengths == nil {
+		return 0
+	}
+	cached := 0.0
+	if t.Prompt > 0 {
+		cached = float64(t.Cached) / float64(t.Prompt)
+	}
+	return t.PromptLengths.Mean * (1 - cached)
+}
+
+// maxSeqs is the largest batch that the server is set up for, 0 if unknown.
+func (s *scene) maxSeqs() float64 {
+	for _, settings := range []map[string]string{s.server.Config, s.res.Engine.Flags} {
+		for _, key := range []string{"max_num_seqs", "max-num-seqs", "max_running_requests", "max-running-requests"} {
+			if n, err := strconv.ParseFloat(settings[key], 64); err == nil && n > 0 {
+				return n
+			}
+		}
+	}
+	if s.res.Engine.Embedded {
+		return planned(s.res.Plan, "server", "sim", "max_num_seqs")
+	}
+	return 0
+}
+
+// planned is a number of the resolved plan, 0 where it is not there.
+func planned(plan map[string]any, path ...string) float64 {
+	var v any = plan
+	for _, key := range path {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return 0
+		}
+		v = m[key]
+	}
+	n, err := strconv.ParseFloat(fmt.Sprint(v), 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// ms words a time in milliseconds with two figures that matter.
+func ms(v float64) string {
+	switch {
+	case v >= 10_000:
+		return strconv.FormatFloat(v/1e3, 'f', 0, 64) + " s"
+	case v >= 1000:
+		return strconv.FormatFloat(v/1e3, 'f', 1, 64) + " s"
+	case v >= 10:
+		return strconv.FormatFloat(v, 'f', 0, 64) + " ms"
+	}
+	return strconv.FormatFloat(v, 'f', 1, 64) + " ms"
+}
+
+func percent(share float64) string {
+	if share > 0 && share < 0.1 {
+		return strconv.FormatFloat(100*share, 'f', 1, 64) + " %"
+	}
+	return strconv.FormatFloat(100*share, 'f', 0, 64) + " %"
+}
+
+// number words a count without false precision.
+func number(v float64) string {
+	if v >= 1e15 { // a broken gauge
+		return strconv.FormatFloat(v, 'g', 3, 64)
+	}
+	if v < 10 && v != float64(int(v)) {
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 0, 64)
+}

@@ -1,0 +1,278 @@
+package diagnose
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"redline/internal/drive/record"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/llm"
+	"redline/internal/observe/telemetry"
+	"redline/internal/twin/catalog"
+	"redline/internal/twin/sim"
+)
+
+// trial is a load on the simulated engine, in virtual time.
+type trial struct {
+	spec     sim.Spec
+	rate     float64 // requests per second; 0: closed loop of inFlight
+	inFlight int
+	burst    float64 // shape of the gaps between arrivals, 1 is Poisson
+	prompt   func(*rand.Rand) int
+	output   func(*rand.Rand) int
+	groups   int // that share a prefix
+	prefix   int // its tokens
+	warmup   time.Duration
+	window   time.Duration
+	slo      []string
+	hidden   bool // the server shows no metrics
+	secret   bool // it does not say what its largest batch is
+}
+
+const origin = int64(time.Second) // before which there is nothing
+
+// watchedCore is an engine whose metrics are read once a second.
+type watchedCore struct {
+	sim.Core
+	next    int64
+	scrapes []telemetry.Scrape
+	ttft    telemetry.Histogram
+	queue   telemetry.Histogram
+	prefill telemetry.Histogram
+	ended   float64
+	config  map[string]string
+}
+
+func (w *watchedCore) Step(now int64, emit func(sim.Token)) int64 {
+	if now >= w.next {
+		w.scrape(now)
+		w.next = now + int64(time.Second)
+	}
+	return w.Core.Step(now, emit)
+}
+
+func (w *watchedCore) scrape(now int64) {
+	s := w.Stats()
+	ttft, queue, prefill, ended := w.ttft, w.queue, w.prefill, w.ended
+	w.scrapes = append(w.scrapes, telemetry.Scrape{At: now, Reading: &telemetry.Reading{Engine: "vllm", Replicas: 1,
+		Running: new(float64(s.Running)), Waiting: new(float64(s.Waiting)), KVUsage: new(s.KVUsage),
+		PrefixHits: new(float64(s.PrefixHits)), PrefixQueries: new(float64(s.PrefixQueries)), Preemptions: new(float64(s.Preemptions)),
+		PromptTokens: new(float64(s.PromptTokens)), GenerationTokens: new(float64(s.OutputTokens)), Requests: &ended,
+		TTFT: &ttft, Queue: &queue, Prefill: &prefill, Config: w.config}})
+}
+
+func observe(h *telemetry.Histogram, ns int64) { h.SumS, h.Count = h.SumS+float64(ns)/1e9, h.Count+1 }
+
+// run plays a trial and gives the result that a run of it would have.
+func (tr trial) run(t *testing.T, seed uint64) *result.Result {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 0x6469616761))
+	tr.spec.Seed = seed
+	spec, err := tr.spec.Resolve()
+	if err != nil {
+		t.Fatalf("%+v: %v", tr.spec, err)
+	}
+	core, err := sim.NewBatching(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &watchedCore{Core: core, config: map[string]string{"max_num_seqs": fmt.Sprint(spec.MaxNumSeqs)}}
+	if tr.secret {
+		w.config = nil
+	}
+	records := tr.play(w, r)
+	start := origin + int64(tr.warmup)
+	return tr.result(t, spec, records, w, start, start+int64(tr.window))
+}
+
+// play offers the load and gives the fate of each request.
+func (tr trial) play(w *watchedCore, r *rand.Rand) []*record.Record {
+	var records []*record.Record
+	byJob := map[uint64]*record.Record{}
+	delay := int64(tr.spec.NetDelay)
+	ration := sim.NewRation(tr.spec.RateLimit)
+	begin := func(due int64) *sim.Job {
+		j := tr.job(uint64(len(records)+1), r)
+		rec := &record.Record{ID: len(records), Phase: record.Measure, Try: 1, Due: due, Begin: due, Slot: due, Conn: due, Sent: due,
+			AskedPrompt: len(j.Prompt), AskedOutput: j.Output, Streamed: true}
+		records = append(records, rec)
+		if !ration.Allow(due) {
+			rec.Fail(&llm.Fault{Outcome: llm.Rejected, Status: 429, At: due + 2*delay, Message: "HTTP 429: Rate limit reached."})
+			return nil
+		}
+		byJob[j.ID] = rec
+		return j
+	}
+	watch := sim.Watch{Token: func(tok sim.Token) {
+		rec := byJob[tok.Job.ID]
+		rec.Observe(llm.Event{Kind: llm.Output, At: tok.At + delay, Text: []byte("word")})
+		if tok.Index == 0 {
+			observe(&w.ttft, tok.At-tok.Job.Arrived)
+		}
+		if tok.Last {
+			observe(&w.queue, tok.Job.Scheduled-tok.Job.Arrived)
+			observe(&w.prefill, tok.Job.First-tok.Job.Scheduled)
+			w.ended++
+			rec.Observe(llm.Event{Kind: llm.UsageSeen, Usage: llm.Usage{PromptTokens: len(tok.Job.Prompt), CachedTokens: tok.Job.Cached, OutputTokens: tok.Job.Output}})
+			rec.Observe(llm.Event{Kind: llm.End, At: tok.At + delay})
+		}
+	}}
+	tr.offer(w, r, begin, watch)
+	for _, rec := range records {
+		if rec.Outcome == "" {
+			rec.Outcome = llm.Censored
+		}
+		rec.Settle()
+	}
+	return records
+}
+
+// offer sends open or closed.
+func (tr trial) offer(w *watchedCore, r *rand.Rand, begin func(int64) *sim.Job, watch sim.Watch) {
+	end := origin + int64(tr.warmup+tr.window)
+	cool := end + int64(5*time.Second)
+	delay := int64(tr.spec.NetDelay)
+	if tr.rate > 0 {
+		sim.RunOpen(w, func(yield func(int64, *sim.Job) bool) {
+			for at := origin; at < cool; at += int64(gap(r, tr.rate, tr.burst)) {
+				if j := begin(at); j != nil && !yield(at+delay, j) {
+					return
+				}
+			}
+		}, watch)
+		return
+	}
+	now := origin
+	inner := watch.Token
+	watch.Token = func(tok sim.Token) { now = tok.At; inner(tok) }
+	sim.RunClosed(w, origin, tr.inFlight, func(yield func(*sim.Job) bool) {
+		for now < cool {
+			if !yield(begin(now)) {
+				return
+			}
+		}
+	}, watch)
+}
+
+// gap is a time between arrivals, in nanoseconds: a gamma of shape k as the
+// sum of k exponentials, or, below one, as a mix of bursts and pauses.
+func gap(r *rand.Rand, rate, shape float64) float64 {
+	mean := 1e9 / rate
+	if shape >= 1 || shape == 0 {
+		return 1 + mean*r.ExpFloat64()
+	}
+	if r.Float64() < 1-shape {
+		return 1 + 0.02*mean*r.ExpFloat64()
+	}
+	return 1 + mean*(1-0.02*(1-shape))/shape*r.ExpFloat64()
+}
+
+// job draws one request. Tokens are numbers that no other request has, but for
+// the prefix of its group.
+func (tr trial) job(id uint64, r *rand.Rand) *sim.Job {
+	own := min(tr.prompt(r), 24_000) // what every model takes
+	prompt := make([]int32, tr.prefix+own)
+	if tr.prefix > 0 {
+		group := int32(r.IntN(tr.groups))
+		for i := range tr.prefix {
+			prompt[i] = -1 - group*10_000 - int32(i)
+		}
+	}
+	for i := range own {
+		prompt[tr.prefix+i] = int32(id)<<12 + int32(i)
+	}
+	return &sim.Job{ID: id, Prompt: prompt, Output: tr.output(r)}
+}
+
+// result summarises as a run does.
+func (tr trial) result(t *testing.T, spec sim.Spec, records []*record.Record, w *watchedCore, start, end int64) *result.Result {
+	t.Helper()
+	objectives, err := slo.ParseAll(tr.slo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	summary, err := metric.Summarize(func() iter.Seq2[*record.Record, error] {
+		return func(yield func(*record.Record, error) bool) {
+			for _, rec := range records {
+				if !yield(rec, nil) {
+					return
+				}
+			}
+		}
+	}, metric.Options{Start: start, End: end, AskedRate: tr.rate, Objectives: objectives, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	point := result.Point{Summary: summary, Load: result.Load{Mode: "closed"}}
+	if tr.rate > 0 {
+		point.Load = result.Load{Mode: "open", Rate: &tr.rate}
+	}
+	if !tr.hidden {
+		point.Server = new(telemetry.ServerOver(w.scrapes, start, end))
+	}
+	if tr.prefix > 0 {
+		point.Cache = cacheOf(&point, float64(tr.prefix))
+	}
+	point.Prediction = predicted(spec, &point)
+	return &result.Result{Verdict: result.Verdict{Valid: "yes"}, Points: []result.Point{point}, Model: result.Model{Name: spec.Model},
+		Engine: result.Engine{Name: "vllm", URL: "http://server:8000"}, Plan: map[string]any{"workload": "chat"}}
+}
+
+// cacheOf is what is shared, but for the first request of each group, and what
+// came of it.
+func cacheOf(p *result.Point, prefix float64) *result.Cache {
+	c := &result.Cache{Designed: new(prefix / p.Tokens.PromptLengths.Mean)}
+	if p.Tokens.Cached > 0 {
+		c.Usage = new(float64(p.Tokens.Cached) / float64(p.Tokens.Prompt))
+	}
+	if p.Server != nil {
+		c.Server = p.Server.PrefixHitRate
+	}
+	return c
+}
+
+// predicted is what arithmetic says of a point, of an engine that reaches what
+// engines usually do.
+func predicted(spec sim.Spec, p *result.Point) *result.Prediction {
+	d := deployment(spec)
+	t := catalog.Traffic{Prompt: p.Tokens.PromptLengths.Mean, Output: p.Tokens.OutputLengths.Mean, Concurrency: p.Concurrency.Mean}
+	if p.Cache != nil && p.Cache.Usage != nil {
+		t.Cached = *p.Cache.Usage * t.Prompt
+	}
+	if p.Load.Mode == "open" {
+		t.Concurrency++
+	}
+	if s := p.Server; s != nil && s.Running != nil && s.Waiting != nil && s.Waiting.Mean >= 1 {
+		t.Concurrency = min(t.Concurrency, s.Running.Mean)
+	}
+	f := d.Forecast(t)
+	agreement := func(predicted float64, d *metric.Dist) *result.Agreement {
+		median := p50(d)
+		return &result.Agreement{Predicted: predicted, Measured: &median, Ratio: new(median / predicted)}
+	}
+	return &result.Prediction{Model: d.Model.Name, Accelerator: d.Accelerator.Name, Count: d.TP, Precision: string(d.Weights),
+		TPOT: agreement(1e3*f.TPOT, p.Latency.TPOT), TTFT: agreement(1e3*f.TTFT, p.Latency.TTFT), FullAt: &f.FullAt}
+}
+
+func deployment(spec sim.Spec) catalog.Deployment {
+	m, err := catalog.FindModel(spec.Model)
+	if err != nil {
+		panic(err)
+	}
+	a, err := catalog.FindAccelerator(spec.GPU)
+	if err != nil {
+		panic(err)
+	}
+	return catalog.Deploy(m, a, spec.TP)
+}
+
+// logNormal draws lengths around a median.
+func logNormal(median, sigma float64) func(*rand.Rand) int {
+	return func(r *rand.Rand) int { return max(8, int(median*math.Exp(sigma*r.NormFloat64()))) }
+}

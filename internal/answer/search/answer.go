@@ -1,0 +1,209 @@
+package search
+
+import (
+	"fmt"
+	"math"
+
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+)
+
+// The plain data is that of the document; here it is filled.
+type (
+	// Limit is the answer.
+	Limit = result.Limit
+	// Bound is the limit by one objective alone.
+	Bound = result.Bound
+	// Held is a rate that a sustained run met.
+	Held = result.Held
+	// BestGoodput is where most requests per second kept every objective.
+	BestGoodput = result.BestGoodput
+)
+
+// The standings of a limit.
+const (
+	Found   = result.LimitFound
+	Wide    = result.LimitWide
+	AtLeast = result.LimitAtLeast
+	Below   = result.LimitBelow
+	Needs   = result.LimitNeeds
+)
+
+// The edges. A cliff goes from half of the allowed share to ten times it
+// within 5 % of rate.
+const (
+	Cliff = result.EdgeCliff
+	Slope = result.EdgeSlope
+
+	cliffFrom, cliffTo, cliffSpan = 0.5, 10.0, 0.05
+)
+
+// nearLimit is the share of the limit at which a rate must have been held for
+// the limit to be confirmed.
+const nearLimit = 0.85
+
+// Answer is what is known so far.
+func (s *Search) Answer() Limit {
+	a := Limit{Standing: Wide, ByObjective: map[string]Bound{}, LoadS: s.spent.Seconds()}
+	for _, l := range s.seen {
+		a.Requests += l.Requests
+	}
+	if !s.judged() {
+		a.Notes = []string{"no objective was judged at any load"}
+		return a
+	}
+	a.Held = s.held()
+	whole := s.bound(s.belief(), s.bracket)
+	a.Rate, a.Interval, a.Standing = whole.Rate, whole.Interval, whole.Standing
+	s.boundAll(&a, s.believed())
+	s.throughputs(&a)
+	a.Confirmed = a.Held != nil && a.Held.Rate >= nearLimit*a.Rate
+	a.Knee, a.BestGoodput = s.knee(a.Rate), s.bestGoodput()
+	s.note(&a)
+	return a
+}
+
+// bound is a limit: as it is believed, or at least or below what was offered
+// where nothing, or everything, was broken.
+func (s *Search) bound(b *belief, bracket func() (kept, broken float64)) Bound {
+	kept, broken := bracket()
+	lo, hi := b.interval()
+	switch {
+	case math.IsInf(broken, 1):
+		return Bound{Rate: kept, Interval: [2]float64{min(lo, kept), kept}, Standing: AtLeast}
+	case kept == 0 && broken <= s.spec.Floor*(1+sameRate):
+		return Bound{Interval: [2]float64{0, broken}, Standing: Below}
+	}
+	bound := Bound{Rate: b.quantile(0.5), Interval: [2]float64{lo, hi}, Standing: Found}
+	if b.halfWidth() > 2*s.spec.Precision {
+		bound.Standing = Wide
+	}
+	return bound
+}
+
+// boundAll gives the limit by each objective alone, the binding one and its
+// edge.
+func (s *Search) boundAll(a *Limit, list []*belief) {
+	least := math.Inf(1)
+	for i, b := range list {
+		if b == nil {
+			continue
+		}
+		text := s.objectives[i].Text
+		bound := s.bound(b, s.alone(i).bracket)
+		a.ByObjective[text] = bound
+		if bound.Standing == Below {
+			a.Unmet = append(a.Unmet, text)
+		}
+		if bound.Standing == AtLeast || bound.Rate >= least {
+			continue
+		}
+		least, a.Binding = bound.Rate, text
+		a.Edge = ""
+		if bound.Standing != Below {
+			a.Edge = edge(allowed(s.objectives[i]), b.slope)
+		}
+	}
+}
+
+// alone is the search as one objective sees it.
+func (s *Search) alone(objective int) *Search {
+	one := *s
+	one.objectives = s.objectives[objective : objective+1]
+	one.seen = nil
+	for _, l := range s.seen {
+		l.evidence = l.evidence[objective : objective+1]
+		one.seen = append(one.seen, l)
+	}
+	return &one
+}
+
+// Standings is what the belief says of runs at rates: met below the limit's
+// interval, missed above it.
+func (s *Search) Standings(rates []float64) []slo.Standing {
+	list := make([]slo.Standing, len(rates))
+	if !s.judged() {
+		for i := range list {
+			list[i] = slo.NotJudged
+		}
+		return list
+	}
+	lo, hi := s.belief().interval()
+	kept, broken := s.bracket()
+	for i, rate := range rates {
+		switch {
+		case rate <= lo || math.IsInf(broken, 1) && rate <= kept:
+			list[i] = slo.Met
+		case rate >= hi:
+			list[i] = slo.Missed
+		default:
+			list[i] = slo.Undecided
+		}
+	}
+	return list
+}
+
+// edge tells a cliff from a slope by the curve that was fitted.
+func edge(q, slope float64) string {
+	span := logit(min(cliffTo*q, 0.99)) - logit(cliffFrom*q)
+	if span/slope <= math.Log1p(cliffSpan) {
+		return Cliff
+	}
+	return Slope
+}
+
+// throughputs says from which rate on a promised throughput was reached.
+func (s *Search) throughputs(a *Limit) {
+	for i, o := range s.objectives {
+		if kindOf(o) != rising {
+			continue
+		}
+		reached, short := math.Inf(1), 0.0
+		for _, l := range s.seen {
+			switch l.evidence[i].standing {
+			case slo.Met:
+				reached = min(reached, l.Rate)
+			case slo.Missed:
+				short = max(short, l.Rate)
+			}
+		}
+		if !math.IsInf(reached, 1) {
+			a.ByObjective[o.Text] = Bound{Rate: reached, Interval: [2]float64{min(short, reached), reached}, Standing: Needs}
+		}
+		if reached > a.Rate {
+			a.Unmet = append(a.Unmet, o.Text)
+		}
+	}
+}
+
+func (s *Search) bestGoodput() *BestGoodput {
+	var best *BestGoodput
+	for _, l := range s.seen {
+		if l.Goodput > 0 && (best == nil || l.Goodput > best.Requests) {
+			best = &BestGoodput{Rate: l.Rate, Requests: l.Goodput}
+		}
+	}
+	return best
+}
+
+// note says what makes the answer weak.
+func (s *Search) note(a *Limit) {
+	add := func(format string, args ...any) { a.Notes = append(a.Notes, fmt.Sprintf(format, args...)) }
+	switch {
+	case a.Standing == AtLeast && a.Rate == 0:
+		add("no objective was missed, but the queue grew at every rate offered: add an objective on ttft, or start lower (experiment.start)")
+	case a.Standing == Wide:
+		add("the interval is wider than ±%.3g%%: give the search more time (--budget)", 200*s.spec.Precision)
+	case a.Standing == AtLeast:
+		add("no objective was missed up to %.4g requests/s: the limit is higher", a.Rate)
+	case a.Standing == Below:
+		add("missed even at %.4g requests/s, the lowest rate offered", a.Interval[1])
+	}
+	switch {
+	case a.Held != nil || a.Standing == Below:
+	case s.made(Sustain) > 0:
+		add("no run of %v met every objective (%d made): no rate was held", s.sustained(), s.made(Sustain))
+	default:
+		add("no sustained run that counts was made: no rate was held")
+	}
+}

@@ -1,0 +1,190 @@
+// Package search decides which load to offer next and where a server's limit,
+// knee and cliff are. It takes objectives and, level after level, what came of
+// each; it gives the next level, and at any time the answer so far with its
+// interval. It offers no load, reads no clock and keeps no file: a conductor
+// elsewhere runs the levels.
+//
+// The limit is the highest rate at which at least half of the runs of the
+// sustained length meet every objective. A run meets a percentile objective
+// when its own share of requests beyond the limit is at most 1 − p.
+//
+// A search has a budget of wall-clock time, and goes through three purposes. A
+// ramp whose rate doubles every second or two finds the scale, and warms the
+// server. Looks then go where the limit is believed to be. Sustained runs, of a
+// third of the budget and at most the sustained length, go a little below it, so
+// that there is a rate that was held, and lower where one was not met. Every
+// level, whatever its purpose, adds to the same belief, from which everything
+// that is answered comes; how evidence is weighed is told in belief.go, and how
+// time is divided in time.go.
+package search
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"time"
+
+	"redline/internal/judge/slo"
+)
+
+// Spec says how far to search. The zero value of a field takes its default.
+type Spec struct {
+	// Sustained is the length of the runs that the limit is about, 3 minutes.
+	Sustained time.Duration `yaml:"sustained,omitempty"`
+	// Budget is the wall-clock time of the whole search: warm-ups, drains and
+	// sustained runs included. 10 minutes, or as much as gives sustained runs
+	// their length.
+	Budget time.Duration `yaml:"budget,omitempty"`
+	// Start is the rate at which the ramp begins, 1 per second.
+	Start float64 `yaml:"start,omitempty"`
+	// Floor and Ceiling bound the rates that are offered: 0.05 and 100,000
+	// per second.
+	Floor   float64 `yaml:"floor,omitempty"`
+	Ceiling float64 `yaml:"ceiling,omitempty"`
+	// Shortest and Longest bound the measured window of a level: a twelfth of
+	// the budget within 5 and 10 s, and the sustained length.
+	Shortest time.Duration `yaml:"shortest,omitempty"`
+	Longest  time.Duration `yaml:"longest,omitempty"`
+	// Precision is the half-width of the interval, relative to the limit, at
+	// which the search is content: 0.05.
+	Precision float64 `yaml:"precision,omitempty"`
+}
+
+// Validate says what is wrong with the spec, in one line.
+func (s Spec) Validate() error {
+	for _, f := range []struct {
+		key   string
+		value float64
+	}{
+		{"sustained", s.Sustained.Seconds()}, {"budget", s.Budget.Seconds()}, {"start", s.Start}, {"floor", s.Floor},
+		{"ceiling", s.Ceiling}, {"shortest", s.Shortest.Seconds()}, {"longest", s.Longest.Seconds()}, {"precision", s.Precision},
+	} {
+		if !(f.value >= 0) || math.IsInf(f.value, 1) {
+			return fmt.Errorf("%s: want a positive number, or 0 for the default, got %g", f.key, f.value)
+		}
+	}
+	full := s.Complete()
+	switch {
+	case full.Floor > full.Ceiling:
+		return fmt.Errorf("floor: %g is above the ceiling of %g requests per second", full.Floor, full.Ceiling)
+	case full.Start < full.Floor || full.Start > full.Ceiling:
+		return fmt.Errorf("start: want a rate between the floor %g and the ceiling %g, got %g", full.Floor, full.Ceiling, full.Start)
+	case full.Shortest > full.Longest && s.Shortest == 0 && s.Longest == 0:
+		return fmt.Errorf("sustained: want at least %v, which is the shortest level (experiment.shortest), got %v", full.Shortest, full.Sustained)
+	case full.Shortest > full.Longest && s.Shortest == 0:
+		return fmt.Errorf("longest: want at least %v, which is the shortest level (experiment.shortest), got %v", full.Shortest, full.Longest)
+	case full.Shortest > full.Longest:
+		return fmt.Errorf("shortest: %v is longer than the longest level, %v", full.Shortest, full.Longest)
+	case full.Precision >= 1:
+		return fmt.Errorf("precision: want a share of the limit below 1, such as 0.05, got %g", full.Precision)
+	}
+	return nil
+}
+
+// Complete gives the spec with every default in its place.
+func (s Spec) Complete() Spec {
+	s.Sustained = cmp.Or(s.Sustained, 180*time.Second)
+	s.Floor, s.Ceiling, s.Precision = cmp.Or(s.Floor, 0.05), cmp.Or(s.Ceiling, 1e5), cmp.Or(s.Precision, 0.05)
+	if s.Shortest == 0 {
+		s.Shortest = 10 * time.Second
+		if s.Budget > 0 {
+			s.Shortest = min(max(s.Budget/12, 5*time.Second), s.Shortest)
+		}
+	}
+	s.Longest = cmp.Or(s.Longest, s.Sustained)
+	if s.Budget == 0 {
+		s.Budget = max(defaultBudget, (sustainedPart * s.Sustained).Round(time.Second))
+	}
+	if s.Start == 0 {
+		s.Start = min(max(1, s.Floor), s.Ceiling)
+	}
+	return s
+}
+
+// Level is a load to offer.
+type Level struct {
+	// Rate is in requests per second. A ramp begins at From and has risen to
+	// Rate at its end; From is 0 for a level.
+	Rate float64 `json:"rate"`
+	From float64 `json:"from,omitempty"`
+	// Duration is that of the measured window. The load runs for Warmup before
+	// it, and for at most Drain after it, until the window's requests have
+	// ended.
+	Duration time.Duration `json:"duration_ns"`
+	Warmup   time.Duration `json:"warmup_ns"`
+	Drain    time.Duration `json:"drain_ns"`
+	Purpose  string        `json:"purpose"`
+	// Draw numbers the sessions and gaps to use: every level has its own, so
+	// that what one drew tells nothing about the next.
+	Draw int `json:"draw"`
+}
+
+// The purposes of a level.
+const (
+	Ramp    = "ramp"    // to find the scale
+	Look    = "look"    // to learn where the limit is
+	Sustain = "sustain" // to hold a rate
+)
+
+// Search is a search under way.
+type Search struct {
+	spec       Spec
+	objectives []slo.Objective
+	seen       []seen
+	spent      time.Duration
+	ramped     float64       // the scale that the ramp found, 0 before it
+	queued     bool          // a queue formed there
+	e2e        time.Duration // mean of a request, as of the last level that knew it
+}
+
+// seen is a level and what came of it.
+type seen struct {
+	Level
+	Observation
+	evidence []evidence // by objective
+}
+
+// New begins a search. It needs at least one objective that load can break.
+func New(spec Spec, objectives []slo.Objective) (*Search, error) {
+	if err := spec.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Search{spec: spec.Complete(), objectives: objectives}
+	if least := s.spec.LeastBudget(); s.spec.Budget < least {
+		return nil, fmt.Errorf("a budget of %v is too short for a ramp and two levels of %v: want at least %v", s.spec.Budget, s.spec.Shortest, least)
+	}
+	for _, o := range objectives {
+		if kindOf(o) != rising {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("a limit needs an objective that load can break, such as ttft:p99<500ms")
+}
+
+// Observe takes in what came of a level. Levels may come in any order, also
+// ones that Next did not ask for: a search is resumed by repeating what was
+// seen before.
+func (s *Search) Observe(l Level, o Observation) {
+	if !(l.Rate > 0) || l.Duration <= 0 {
+		return
+	}
+	if o.Spent == 0 {
+		o.Spent = l.Warmup + l.Duration
+	}
+	s.spent += o.Spent
+	if o.E2E > 0 {
+		s.e2e = o.E2E
+	}
+	if l.Purpose == Ramp {
+		s.ramped, s.queued = scale(l, o), o.Queued
+		return
+	}
+	one := seen{Level: l, Observation: o}
+	for _, objective := range s.objectives {
+		one.evidence = append(one.evidence, o.evidence(objective, float64(l.Duration)/float64(s.spec.Sustained)))
+	}
+	s.seen = append(s.seen, one)
+}
+
+// Pass counts time that was spent on a level of which nothing is used.
+func (s *Search) Pass(d time.Duration) { s.spent += d }

@@ -1,0 +1,514 @@
+package search
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/stats"
+)
+
+// curve is a server whose share of violations follows the rate exactly.
+type curve func(rate float64) float64
+
+// logisticCurve reaches the allowed share of 1 % at the limit.
+func logisticCurve(limit, slope float64) curve {
+	return func(rate float64) float64 { return logistic(logit(0.01) + slope*math.Log(rate/limit)) }
+}
+
+// observe is what a level of that server shows of ttft:p99<500ms.
+func (c curve) observe(l Level) Observation {
+	if l.Purpose == Ramp {
+		return Observation{Queued: true}
+	}
+	n := int(l.Rate * l.Duration.Seconds())
+	worth := float64(n) / 10
+	broken := int(math.Round(c(l.Rate) * float64(n)))
+	return Observation{Requests: n, Completed: l.Rate, Goodput: l.Rate * (1 - c(l.Rate)), Latency: 50 + 1000*c(l.Rate),
+		Objectives: []slo.Verdict{{Objective: "ttft:p99<500ms", N: n, Violations: broken, NEff: &worth}}}
+}
+
+// finish runs a search to its end.
+func finish(t *testing.T, spec Spec, observe func(Level) Observation, objectives ...string) (Limit, []Level) {
+	t.Helper()
+	var list []slo.Objective
+	for _, text := range objectives {
+		list = append(list, parse(t, text))
+	}
+	s, err := New(spec, list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var levels []Level
+	for l, ok := s.Next(); ok; l, ok = s.Next() {
+		if levels = append(levels, l); len(levels) > 50 {
+			t.Fatalf("no end after %v", levels)
+		}
+		o := observe(l)
+		if l.Purpose == Ramp && l.Rate > rampTop {
+			l.Duration = time.Duration(math.Log2(max(rampTop/l.From, 2)) * float64(doubling))
+		}
+		o.Spent = took(l)
+		s.Observe(l, o)
+	}
+	return s.Answer(), levels
+}
+
+// rampTop is where a ramp of these servers meets a queue.
+const rampTop = 200.0
+
+// took is what a level takes by the clock.
+func took(l Level) time.Duration { return l.Warmup + l.Duration + l.Drain + between }
+
+func TestTheLimitOfAKnownCurve(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		limit, slope, start float64
+		edge                string
+	}{
+		{40, 8, 1, Slope}, {40, 30, 1, Slope}, {40, 100, 1, Cliff}, {7, 30, 10, Slope}, {3, 30, 500, Slope}, {900, 30, 1, Slope},
+	} {
+		a, levels := finish(t, Spec{Start: c.start}, logisticCurve(c.limit, c.slope).observe, "ttft:p99<500ms")
+		if math.Abs(a.Rate/c.limit-1) > 0.06 || a.Interval[0] > c.limit || a.Interval[1] < c.limit {
+			t.Errorf("limit %g, slope %g: got %.4g %.4g", c.limit, c.slope, a.Rate, a.Interval)
+		}
+		if a.Edge != c.edge || a.Binding != "ttft:p99<500ms" {
+			t.Errorf("limit %g, slope %g: %q bound by %q, want %q", c.limit, c.slope, a.Edge, a.Binding, c.edge)
+		}
+		if a.Held == nil || a.Held.Rate > c.limit || a.Held.Rate < 0.8*c.limit || a.Held.Seconds < 135 {
+			t.Errorf("limit %g, slope %g: held %+v after %v", c.limit, c.slope, a.Held, levels)
+		}
+	}
+}
+
+// TestTheOrderOfLevels: a ramp, looks that grow, and sustained runs; each with
+// requests of its own.
+func TestTheOrderOfLevels(t *testing.T) {
+	t.Parallel()
+	_, levels := finish(t, Spec{}, logisticCurve(40, 20).observe, "ttft:p99<500ms")
+	var order []string
+	draws := map[int]bool{}
+	for _, l := range levels {
+		if len(order) == 0 || order[len(order)-1] != l.Purpose {
+			order = append(order, l.Purpose)
+		}
+		draws[l.Draw] = true
+	}
+	if diff := cmp.Diff([]string{Ramp, Look, Sustain}, order[:min(3, len(order))]); diff != "" || len(draws) != len(levels) {
+		t.Errorf("%d draws of %d levels, purposes (-want +got):\n%s", len(draws), len(levels), diff)
+	}
+}
+
+// TestABudgetIsKept, and a larger one narrows the interval.
+func TestABudgetIsKept(t *testing.T) {
+	t.Parallel()
+	widths := []float64{}
+	for _, budget := range []time.Duration{40 * time.Second, 2 * time.Minute, 10 * time.Minute} {
+		a, levels := finish(t, Spec{Budget: budget}, logisticCurve(40, 12).observe, "ttft:p99<500ms")
+		spent := time.Duration(0)
+		for _, l := range levels {
+			spent += took(l)
+		}
+		if spent > budget*11/10 || len(levels) < 3 {
+			t.Errorf("%v on a budget of %v: %v", spent, budget, levels)
+		}
+		widths = append(widths, (a.Interval[1]-a.Interval[0])/a.Rate)
+	}
+	if !(widths[0] > widths[1] && widths[1] > widths[2]) {
+		t.Errorf("widths %.3f do not shrink with the budget", widths)
+	}
+}
+
+// TestLevelsOfOneRateAgree: what is said of a rate comes from all levels
+// together, and agrees with the interval of the limit.
+func TestLevelsOfOneRateAgree(t *testing.T) {
+	t.Parallel()
+	s, err := New(Spec{}, []slo.Objective{parse(t, "ttft:p99<500ms")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for l, ok := s.Next(); ok; l, ok = s.Next() {
+		o := logisticCurve(40, 30).observe(l)
+		o.Spent = took(l)
+		s.Observe(l, o)
+	}
+	a := s.Answer()
+	for _, l := range s.seen {
+		want := slo.Undecided
+		switch {
+		case l.Rate <= a.Interval[0]:
+			want = slo.Met
+		case l.Rate >= a.Interval[1]:
+			want = slo.Missed
+		}
+		if got := s.Standings([]float64{l.Rate})[0]; got != want {
+			t.Errorf("%.4g is %v beside a limit of %.4g, want %v", l.Rate, got, a.Interval, want)
+		}
+	}
+}
+
+// TestTwoLevelsAreOne: one bad minute at a rate that was met twice does not
+// break it.
+func TestTwoLevelsAreOne(t *testing.T) {
+	t.Parallel()
+	s, err := New(Spec{}, []slo.Objective{parse(t, "ttft:p99<500ms")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, broken := range []int{0, 12, 0} {
+		worth := 100.0
+		s.Observe(Level{Rate: 20 + 0.1*float64(i), Duration: time.Minute, Purpose: Look}, Observation{Requests: 1000,
+			Objectives: []slo.Verdict{{Objective: "ttft:p99<500ms", N: 1000, Violations: broken, NEff: &worth}}})
+	}
+	if kept, broken := s.bracket(); kept != 20.2 || !math.IsInf(broken, 1) {
+		t.Errorf("kept up to %g and broken from %g, want 12 of 3,000 to be kept", kept, broken)
+	}
+}
+
+func TestAnObjectiveThatNoLoadKeeps(t *testing.T) {
+	t.Parallel()
+	a, levels := finish(t, Spec{Floor: 0.5}, curve(func(float64) float64 { return 0.4 }).observe, "ttft:p99<500ms")
+	if a.Standing != Below || a.Rate != 0 || a.Confirmed {
+		t.Errorf("%s at %g, want no rate", a.Standing, a.Rate)
+	}
+	if diff := cmp.Diff([]string{"ttft:p99<500ms"}, a.Unmet); diff != "" {
+		t.Errorf("unmet (-want +got):\n%s", diff)
+	}
+	if lowest := levels[len(levels)-1].Rate; lowest != 0.5 || a.Interval != [2]float64{0, 0.5} || !strings.Contains(a.Notes[0], "0.5") {
+		t.Errorf("ended at %g with %v and %q, want the floor measured and named", lowest, a.Interval, a.Notes)
+	}
+}
+
+func TestAServerThatNothingBreaks(t *testing.T) {
+	t.Parallel()
+	a, levels := finish(t, Spec{Ceiling: 50}, curve(func(float64) float64 { return 0 }).observe, "ttft:p99<500ms")
+	if a.Standing != AtLeast || a.Rate != 50 || levels[len(levels)-1].Rate != 50 || a.Edge != "" || a.Binding != "" {
+		t.Errorf("%+v after %v, want at least the ceiling of 50", a, levels)
+	}
+	if alone := a.ByObjective["ttft:p99<500ms"]; alone.Standing != AtLeast || alone.Rate != a.Rate {
+		t.Errorf("by objective %+v, want the same as the whole: %+v", alone, a)
+	}
+}
+
+// TestASearchGoesUpWhileNothingBreaks: rates rise from level to level.
+func TestASearchGoesUpWhileNothingBreaks(t *testing.T) {
+	t.Parallel()
+	a, levels := finish(t, Spec{Budget: 3 * time.Minute}, curve(func(float64) float64 { return 0 }).observe, "ttft:p99<500ms")
+	if a.Standing != AtLeast || a.Rate < 1.5*levels[1].Rate || a.Interval[1] != a.Rate {
+		t.Errorf("%+v after %v", a, levels)
+	}
+}
+
+// TestASustainedRunIsRepeatedLower: a server that only tires after minutes.
+func TestASustainedRunIsRepeatedLower(t *testing.T) {
+	t.Parallel()
+	fresh, tired := logisticCurve(40, 60), logisticCurve(34, 60)
+	var runs []float64
+	a, levels := finish(t, Spec{}, func(l Level) Observation {
+		if l.Purpose == Sustain {
+			runs = append(runs, l.Rate)
+			return tired.observe(l)
+		}
+		return fresh.observe(l)
+	}, "ttft:p99<500ms")
+	if len(runs) < 2 || runs[1] >= runs[0] || a.Interval[0] > 36 {
+		t.Errorf("sustained at %.4g, limit %.4g %.4g after %v, want a second run below the first", runs, a.Rate, a.Interval, levels)
+	}
+}
+
+// TestEveryObjectiveHasItsOwnLimit: the strictest binds, one that never breaks
+// has no limit, and a throughput is reached from some rate on.
+func TestEveryObjectiveHasItsOwnLimit(t *testing.T) {
+	t.Parallel()
+	texts := []string{"ttft:p99<500ms", "error:rate<1%", "good:fraction>0.99", "tpot:mean<50ms", "throughput:min>2000"}
+	objectives, err := slo.ParseAll(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _ := finish(t, Spec{}, func(l Level) Observation {
+		o := logisticCurve(40, 50).observe(l)
+		if l.Purpose == Ramp {
+			return o
+		}
+		one := o.Objectives[0]
+		one.Objective = objectives[0].Text
+		errors := one
+		errors.Objective, errors.Violations = objectives[1].Text, 0
+		good := logisticCurve(34, 50).observe(l).Objectives[0]
+		good.Objective = objectives[2].Text
+		mean := slo.Verdict{Objective: objectives[3].Text, Standing: slo.Met}
+		if l.Rate > 38 {
+			mean.Standing = slo.Missed
+		}
+		throughput := slo.Verdict{Objective: objectives[4].Text, Standing: slo.Missed}
+		if l.Rate > 12 {
+			throughput.Standing = slo.Met
+		}
+		o.Objectives = []slo.Verdict{one, errors, good, mean, throughput}
+		return o
+	}, texts...)
+	standings := map[string]result.LimitStanding{}
+	for text, b := range a.ByObjective {
+		standings[text] = b.Standing
+	}
+	if a.Binding != objectives[2].Text || math.Abs(a.Rate/34-1) > 0.05 {
+		t.Errorf("%.4g by %q, want 34 by the good fraction", a.Rate, a.Binding)
+	}
+	if standings[objectives[1].Text] != AtLeast || standings[objectives[4].Text] != Needs || a.ByObjective[objectives[4].Text].Rate > 40 {
+		t.Errorf("standings %v", a.ByObjective)
+	}
+	if alone := a.ByObjective[objectives[0].Text]; alone.Rate < a.Rate || alone.Interval[0] > 40 {
+		t.Errorf("ttft alone: %+v, want no less than the whole and an interval that can hold 40", alone)
+	}
+	if len(a.Unmet) != 0 {
+		t.Errorf("unmet %v", a.Unmet)
+	}
+}
+
+func TestAThroughputOutOfReachIsUnmet(t *testing.T) {
+	t.Parallel()
+	text := parse(t, "throughput:min>9000").Text
+	a, _ := finish(t, Spec{}, func(l Level) Observation {
+		o := logisticCurve(40, 50).observe(l)
+		o.Objectives = append(o.Objectives, slo.Verdict{Objective: text, Standing: slo.Missed})
+		return o
+	}, "ttft:p99<500ms", text)
+	if diff := cmp.Diff([]string{text}, a.Unmet); diff != "" {
+		t.Errorf("unmet (-want +got):\n%s", diff)
+	}
+}
+
+// TestResumedSearchesGoOnAlike: telling a new search what was seen gives the
+// same next level.
+func TestResumedSearchesGoOnAlike(t *testing.T) {
+	t.Parallel()
+	objectives := []slo.Objective{parse(t, "ttft:p99<500ms")}
+	one, err := New(Spec{}, objectives)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var past []Level
+	for {
+		again, err := New(Spec{}, objectives)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range past {
+			again.Observe(l, logisticCurve(40, 30).observe(l))
+		}
+		want, more := one.Next()
+		got, ok := again.Next()
+		if diff := cmp.Diff(want, got); diff != "" || more != ok {
+			t.Fatalf("after %d levels (-went on +resumed):\n%s", len(past), diff)
+		}
+		if !more {
+			return
+		}
+		one.Observe(want, logisticCurve(40, 30).observe(want))
+		past = append(past, want)
+	}
+}
+
+// TestThePlanFits: what is planned begins with what happens and fits the budget.
+func TestThePlanFits(t *testing.T) {
+	t.Parallel()
+	s, err := New(Spec{Start: 2}, []slo.Objective{parse(t, "ttft:p99<500ms")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := s.Plan()
+	spent := time.Duration(0)
+	purposes := map[string]bool{}
+	for _, l := range p.Levels {
+		spent += took(l)
+		purposes[l.Purpose] = true
+	}
+	if p.Guess != 32 || p.Sustained != 3*time.Minute || p.Budget != 10*time.Minute || spent > p.Budget || len(purposes) != 3 {
+		t.Errorf("%v of %+v: want a ramp, looks and a sustained run to a limit of 32", spent, p)
+	}
+	if first, _ := s.Next(); first.Purpose != Ramp || first.From != 2 {
+		t.Errorf("begins with %+v, want a ramp from 2", first)
+	}
+}
+
+// TestAnythingSeenEnds: whatever a server seems to do, levels stay within
+// bounds, come to an end, and leave an answer that can be written down.
+func TestAnythingSeenEnds(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(6) {
+		r := stats.Rand(seed, "anything", 0)
+		spec := Spec{Floor: 0.1, Ceiling: 1000}
+		a, levels := finish(t, spec, func(l Level) Observation {
+			n := r.IntN(1000)
+			worth := float64(n) * r.Float64()
+			v := slo.Verdict{Objective: "ttft:p99<500ms", N: n, NEff: &worth, Standing: slo.Undecided}
+			if v.Violations = r.IntN(n + 1); r.IntN(3) > 0 {
+				v.Violations = 0
+			}
+			if r.IntN(5) == 0 {
+				v.Standing = slo.NotJudged
+			}
+			return Observation{Objectives: []slo.Verdict{v}, Requests: n, Censored: r.IntN(n + 1), Growth: r.NormFloat64() * float64(n),
+				Overload: r.IntN(2) == 0, Work: r.Float64() * 3, Latency: r.Float64(), Goodput: r.Float64()}
+		}, "ttft:p99<500ms")
+		for _, l := range levels[1:] {
+			if !(l.Rate >= spec.Floor && l.Rate <= spec.Ceiling) || l.Duration < 10*time.Second || l.Duration > 180*time.Second {
+				t.Errorf("seed %d: %+v is out of bounds", seed, l)
+			}
+		}
+		if _, err := json.Marshal(a); err != nil || a.Interval[0] > a.Interval[1] || a.Standing == "" {
+			t.Errorf("seed %d: %+v, %v", seed, a, err)
+		}
+	}
+}
+
+func TestNothingJudgedIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	a, levels := finish(t, Spec{}, func(Level) Observation { return Observation{Requests: 20} }, "ttft:p99<500ms")
+	want := Limit{Standing: Wide, ByObjective: map[string]Bound{}, LoadS: a.LoadS, Requests: 20, Notes: []string{"no objective was judged at any load"}}
+	if diff := cmp.Diff(want, a); diff != "" || len(levels) != 2 {
+		t.Errorf("%d levels (-want +got):\n%s", len(levels), diff)
+	}
+}
+
+// TestARampEndsWhereAQueueForms, and not for the noise of a light load.
+func TestARampEndsWhereAQueueForms(t *testing.T) {
+	t.Parallel()
+	l := Level{From: 1, Rate: 1000, Duration: 12 * time.Second, Purpose: Ramp}
+	for _, c := range []struct {
+		name                 string
+		capacity, ttft, fail float64
+		lo, hi               float64
+	}{
+		{"fast", 100, 0.02, math.Inf(1), 100, 250},
+		{"slow to begin", 40, 0.5, math.Inf(1), 40, 400},
+		{"never", 1e9, 0.05, math.Inf(1), 1000, 1100},
+		{"fails", 1e9, 0.05, 50, 50, 200},
+	} {
+		var climber Climber
+		sent, answered, failed, at := 0.0, 0.0, 0.0, time.Duration(0)
+		const tick = 250 * time.Millisecond
+		for at < l.Duration {
+			at += tick
+			rate := l.RateAt(at)
+			if rate > c.fail {
+				failed += rate * tick.Seconds()
+			} else {
+				sent += rate * tick.Seconds()
+			}
+			answered = min(answered+c.capacity*tick.Seconds(), max(sent-rate*c.ttft, 0))
+			if climber.Enough(l, at, int(sent-answered), int(answered), int(failed)) {
+				break
+			}
+		}
+		if got := l.RateAt(at); got < c.lo || got > c.hi {
+			t.Errorf("%s: ended at %.4g requests/s, want %g to %g", c.name, got, c.lo, c.hi)
+		}
+	}
+}
+
+func TestKnee(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		latency []float64 // at 10, 20, … requests/s
+		want    float64
+	}{
+		{"flat, then steep", []float64{10, 11, 12, 13, 60, 110}, 40},
+		{"a dip on the way is no bend", []float64{10, 12, 9, 13, 60, 110}, 40},
+		{"a straight line", []float64{10, 20, 30, 40, 50, 60}, 0},
+		{"nothing moves", []float64{10, 10, 10, 10}, 0},
+		{"too few levels", []float64{10, 11, 100}, 0},
+	} {
+		s := &Search{}
+		for i, ms := range c.latency {
+			s.seen = append(s.seen, seen{Level: Level{Rate: float64(10 * (i + 1))}, Observation: Observation{Latency: ms}})
+		}
+		got := 0.0
+		if k := s.knee(60); k != nil {
+			got = *k
+		}
+		if got != c.want {
+			t.Errorf("%s: knee at %g, want %g", c.name, got, c.want)
+		}
+	}
+}
+
+func TestFromPoint(t *testing.T) {
+	t.Parallel()
+	asked, growth, yes := 20.0, 7.5, true
+	p := result.Point{Summary: metric.Summary{
+		Window:     metric.Window{Growth: &growth, Overload: &yes},
+		Requests:   metric.Requests{Due: 1230, Censored: 4},
+		Rates:      metric.Rates{Asked: &asked, Offered: 20.5, Completed: 19},
+		Latency:    metric.Latency{TTFTDue: &metric.Dist{P: map[string]float64{"p99": 420}}, E2EDue: &metric.Dist{P: map[string]float64{"p99": 9000}}},
+		Goodput:    &metric.Goodput{Requests: 18},
+		Objectives: []slo.Verdict{{Objective: "ttft:p99<500ms", Limit: 500}},
+	}}
+	p.Latency.E2E = &metric.Dist{Mean: 3000}
+	want := Observation{Objectives: p.Objectives, Values: []float64{0.84}, E2E: 3 * time.Second, Requests: 1230, Censored: 4, Growth: 7.5, Overload: true, Work: 1.025,
+		Latency: 420, Goodput: 18, Completed: 19}
+	if diff := cmp.Diff(want, FromPoint(p)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestBadSpecsSayWhatToWrite(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		spec Spec
+		want string
+	}{
+		{Spec{Start: -1}, "start: want a positive number"},
+		{Spec{Floor: math.NaN()}, "floor: want a positive number"},
+		{Spec{Floor: 10, Ceiling: 5}, "floor: 10 is above the ceiling of 5"},
+		{Spec{Start: 1, Floor: 2}, "start: want a rate between the floor 2"},
+		{Spec{Shortest: time.Hour}, "shortest: 1h0m0s is longer than the longest level, 3m0s"},
+		{Spec{Precision: 1.5}, "precision: want a share of the limit below 1"},
+		{Spec{}, ""},
+	} {
+		err := c.spec.Validate()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%+v: got %v, want %q", c.spec, err, c.want)
+		}
+	}
+	for budget, want := range map[time.Duration]string{20 * time.Second: "a budget of 20s is too short for a ramp and two levels of 5s: want at least 28s", 40 * time.Second: ""} {
+		_, err := New(Spec{Budget: budget}, []slo.Objective{parse(t, "ttft:p99<500ms")})
+		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("a budget of %v: %v, want %q", budget, err, want)
+		}
+	}
+	if _, err := New(Spec{}, []slo.Objective{parse(t, "throughput:min>100")}); err == nil || !strings.Contains(err.Error(), "ttft:p99<500ms") {
+		t.Errorf("got %v, want an error that names an objective that load can break", err)
+	}
+}
+
+// A pace that every queue leaves alone is missed nowhere: that says nothing of
+// rates at which the server did not keep up.
+func TestAQueueAtEveryRate(t *testing.T) {
+	t.Parallel()
+	o, err := slo.Parse("tpot:p95<50ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(Spec{}, []slo.Objective{o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rate := range []float64{20, 40} {
+		n := int(60 * rate)
+		s.Observe(Level{Rate: rate, Duration: time.Minute, Purpose: Look}, Observation{Requests: n, Growth: float64(n) / 2,
+			Objectives: []slo.Verdict{{Objective: o.Text, Standing: slo.Met, N: n}}})
+	}
+	a := s.Answer()
+	if a.Standing != AtLeast || len(a.Notes) == 0 || !strings.Contains(a.Notes[0], "queue grew at every rate") {
+		t.Errorf("%s, %q", a.Standing, a.Notes)
+	}
+}

@@ -1,0 +1,153 @@
+package search
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"redline/internal/judge/slo"
+	"redline/internal/stats"
+)
+
+// truth is the limit of one engine under one objective: the rate at which half
+// of many virtual runs of the sustained length meet it.
+type truth struct {
+	Engine    string    `json:"engine"`
+	Objective string    `json:"objective"`
+	Seconds   float64   `json:"sustained_s"`
+	Runs      int       `json:"runs_per_rate"`
+	Rates     []float64 `json:"rates"`
+	Met       []float64 `json:"met"`    // share of the runs
+	Shares    []float64 `json:"shares"` // of requests beyond the limit, mean over the runs
+	Limit     float64   `json:"limit"`
+}
+
+// truthFile holds the truths. It is made by
+//
+//	REDLINE_TRUTH=200 go test -run TestMeasureTruth -timeout 1h ./internal/answer/search/
+const truthFile = "testdata/truth.json"
+
+// toMeasure is where the limits were found to lie, with rates on both sides.
+var toMeasure = []struct {
+	engine, objective string
+	rates             []float64
+}{
+	{"M/D/1", "ttft:p99<500ms", []float64{44.8, 45.4, 46, 46.6, 47.2}},
+	{"8B", "tpot:p99<30ms", []float64{20.8, 21.2, 21.6, 22, 22.4}},
+	{"8B", "ttft:p99<500ms", []float64{25.4, 25.8, 26.2, 26.6, 27}},
+	{"70B", "ttft:p99<500ms", []float64{9.6, 10, 10.4, 10.8, 11.3}},
+	{"70B", "ttft:p99<2s", []float64{13.2, 13.5, 13.8, 14.1, 14.4}},
+	{"70B", "e2e:p95<30s", []float64{9.4, 9.7, 10, 10.3, 10.6}},
+	{"70B", "tpot:p99<60ms", []float64{9.8, 10.1, 10.4, 10.7, 11}},
+}
+
+// TestMeasureTruth measures the limits that the file does not hold yet.
+func TestMeasureTruth(t *testing.T) {
+	runs := count(t, "REDLINE_TRUTH")
+	if runs == 0 {
+		t.Skip("set REDLINE_TRUTH=200 to measure the true limits (minutes)")
+	}
+	known := readTruths(t)
+	length := Spec{}.Complete().Sustained
+	var truths []truth
+	for _, m := range toMeasure {
+		same := func(one truth) bool {
+			return one.Engine == m.engine && one.Objective == m.objective && one.Seconds == length.Seconds() &&
+				one.Runs == runs && slices.Equal(one.Rates, m.rates)
+		}
+		if i := slices.IndexFunc(known, same); i >= 0 {
+			truths = append(truths, known[i])
+			continue
+		}
+		objective := parse(t, m.objective)
+		one := truth{Engine: m.engine, Objective: m.objective, Seconds: length.Seconds(), Runs: runs, Rates: m.rates}
+		for _, rate := range m.rates {
+			shares := manyRuns(t, engineNamed(t, m.engine), objective, rate, length, runs)
+			met := 0
+			for _, share := range shares {
+				if share <= allowed(objective) {
+					met++
+				}
+			}
+			one.Met = append(one.Met, float64(met)/float64(runs))
+			one.Shares = append(one.Shares, stats.Mean(shares))
+		}
+		one.Limit = crossing(one.Rates, one.Met)
+		t.Logf("%+v", one)
+		truths = append(truths, one)
+	}
+	text, err := json.MarshalIndent(truths, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(truthFile, append(text, '\n'), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// manyRuns gives the shares of violations of runs with seeds that no search
+// uses, each with the warm-up and drain of any run.
+func manyRuns(t *testing.T, e engine, o slo.Objective, rate float64, length time.Duration, runs int) []float64 {
+	shares := make([]float64, runs)
+	parts := runtime.GOMAXPROCS(0)
+	var all sync.WaitGroup
+	for part := range parts {
+		all.Go(func() {
+			for i := part; i < runs; i += parts {
+				n, broken := e.run(t, uint64(1_000_000+i), rate, length).violations(o)
+				shares[i] = float64(broken) / float64(n)
+			}
+		})
+	}
+	all.Wait()
+	return shares
+}
+
+// crossing is the rate at which half of the runs meet the objective, between
+// the last rate at which at least half do and the next, linearly in the
+// logarithm of the rate.
+func crossing(rates, met []float64) float64 {
+	for i := len(rates) - 1; i > 0; i-- {
+		if met[i-1] >= 0.5 && met[i] < 0.5 {
+			return math.Exp(math.Log(rates[i-1]) + (met[i-1]-0.5)/(met[i-1]-met[i])*math.Log(rates[i]/rates[i-1]))
+		}
+	}
+	return math.NaN()
+}
+
+// count reads a number from the environment, 0 where it is not set.
+func count(t testing.TB, name string) int {
+	n := 0
+	if text := os.Getenv(name); text != "" {
+		if _, err := fmt.Sscan(text, &n); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	return n
+}
+
+func parse(t testing.TB, text string) slo.Objective {
+	t.Helper()
+	o, err := slo.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func engineNamed(t testing.TB, name string) engine {
+	t.Helper()
+	for _, e := range engines {
+		if e.name == name {
+			return e
+		}
+	}
+	t.Fatalf("no engine %q", name)
+	return engine{}
+}

@@ -1,0 +1,174 @@
+// Package toggle says what an optimization does: it takes requests that were
+// answered twice, with it and without, and gives the p95 of both by prompt
+// length, and the prompt lengths from which on it pays or hurts. It knows
+// neither what the optimization is nor how the requests were made, reads no
+// file and no clock.
+package toggle
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/stats"
+)
+
+// Request is one that was answered well on both sides.
+type Request struct {
+	Round int
+	Due   int64 // nanoseconds from the beginning of its round
+	// Context is the length of its prompt in tokens.
+	Context       int
+	With, Without Times
+}
+
+// Times are a request's figures in milliseconds, 0 where one is not known.
+// Stall is the longest gap between two events.
+type Times struct{ TTFT, TPOT, Stall, E2E float64 }
+
+// Options says how to judge. The zero value works.
+type Options struct {
+	// Level is that of the intervals; 0 means 0.95.
+	Level float64
+	// Tolerance is the relative change that makes no difference; 0 means 0.05.
+	Tolerance float64
+}
+
+const (
+	defaultLevel     = 0.95
+	defaultTolerance = 0.05
+	// fewestBatches is what an interval needs.
+	fewestBatches = 10
+	// mostBatches is how finely a round is divided.
+	mostBatches = 20
+)
+
+// metrics are those that are judged, the one that the verdict is about last.
+var metrics = []struct {
+	name string
+	of   func(Times) float64
+}{
+	{"ttft", func(t Times) float64 { return t.TTFT }},
+	{"tpot", func(t Times) float64 { return t.TPOT }},
+	{"stall", func(t Times) float64 { return t.Stall }},
+	{"e2e", func(t Times) float64 { return t.E2E }},
+}
+
+// Judge fills in what the requests say of a toggle.
+func Judge(into *result.Toggle, requests []Request, o Options) {
+	o.Level, o.Tolerance = cmp.Or(o.Level, defaultLevel), cmp.Or(o.Tolerance, defaultTolerance)
+	into.Requests = len(requests)
+	into.Metrics, into.Buckets = []result.ToggleMetric{}, buckets(requests)
+	if len(requests) == 0 {
+		into.Verdict = "not compared: no request was answered on both sides"
+		return
+	}
+	batches := batch(requests)
+	into.Batches = len(batches)
+	into.Range = rangeOf(requests)
+	for _, m := range metrics {
+		if one, ok := judge(m.name, m.of, batches, into.Range, o); ok {
+			into.Metrics = append(into.Metrics, one)
+			into.Verdict = m.name + " " + one.Verdict
+		}
+	}
+	if into.Verdict == "" {
+		into.Verdict = "not compared: no request has a time"
+	}
+}
+
+// batch divides the requests into pieces of time: in each of them at least twice
+// as long as a request takes, since requests that meet in the engine are not
+// independent.
+func batch(requests []Request) [][]Request {
+	rounds := map[int][]Request{}
+	for _, r := range requests {
+		rounds[r.Round] = append(rounds[r.Round], r)
+	}
+	var all [][]Request
+	for _, n := range sortedKeys(rounds) {
+		all = append(all, divide(rounds[n])...)
+	}
+	return all
+}
+
+func sortedKeys(m map[int][]Request) []int {
+	var keys []int
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// divide cuts a round into equal times, as many as are long enough.
+func divide(round []Request) [][]Request {
+	first, last, busy := round[0].Due, round[0].Due, 0.0
+	for _, r := range round {
+		first, last = min(first, r.Due), max(last, r.Due)
+		busy += max(r.With.E2E, r.Without.E2E) * 1e6
+	}
+	length := float64(last-first) + 1
+	n := int(length / max(1, 2*busy/float64(len(round))))
+	n = max(1, min(n, mostBatches))
+	pieces := make([][]Request, n)
+	for _, r := range round {
+		i := int(float64(r.Due-first) / length * float64(n))
+		pieces[i] = append(pieces[i], r)
+	}
+	return slices.DeleteFunc(pieces, func(p []Request) bool { return len(p) == 0 })
+}
+
+// rangeOf is the prompt lengths but for the outermost fiftieth at each end, of
+// which there are too few to say anything.
+func rangeOf(requests []Request) [2]int {
+	const edge = 0.02
+	lengths := make([]float64, len(requests))
+	for i, r := range requests {
+		lengths[i] = float64(max(1, r.Context))
+	}
+	slices.Sort(lengths)
+	return [2]int{int(stats.Quantile(lengths, edge)), int(math.Ceil(stats.Quantile(lengths, 1-edge)))}
+}
+
+// buckets are the p95 of both sides by prompt length.
+func buckets(requests []Request) []result.ToggleBucket {
+	names := metric.StandardBuckets()
+	in := make([][]Request, len(names))
+	for _, r := range requests {
+		i := metric.StandardBucket(r.Context)
+		in[i] = append(in[i], r)
+	}
+	out := []result.ToggleBucket{}
+	for i, name := range names {
+		if len(in[i]) == 0 {
+			continue
+		}
+		one := result.ToggleBucket{Name: name, Requests: len(in[i]), Metrics: map[string]result.TogglePair{}}
+		for _, m := range metrics {
+			if pair, n := p95(in[i], m.of); n > 0 {
+				one.Metrics[m.name] = pair
+			}
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// p95 of the requests that have the figure on both sides.
+func p95(requests []Request, of func(Times) float64) (result.TogglePair, int) {
+	var with, without []float64
+	for _, r := range requests {
+		if a, b := of(r.With), of(r.Without); a > 0 && b > 0 {
+			with, without = append(with, a), append(without, b)
+		}
+	}
+	if len(with) == 0 {
+		return result.TogglePair{}, 0
+	}
+	slices.Sort(with)
+	slices.Sort(without)
+	return result.TogglePair{WithMS: stats.Quantile(with, 0.95), WithoutMS: stats.Quantile(without, 0.95)}, len(with)
+}

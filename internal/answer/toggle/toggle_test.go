@@ -1,0 +1,136 @@
+package toggle
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/judge/result"
+)
+
+// made are requests a second apart, whose time with the optimization is that
+// without times a factor of their length and some noise.
+func made(seed uint64, n int, noise float64, factor func(context float64) float64) []Request {
+	r := rand.New(rand.NewPCG(seed, 1))
+	var out []Request
+	for i := range n {
+		context := 100 * math.Exp(r.Float64()*math.Log(160))
+		out = append(out, Request{Due: int64(i) * 1e9, Context: int(context), Without: Times{E2E: 1000},
+			With: Times{E2E: 1000 * factor(context) * math.Exp(noise*r.NormFloat64())}})
+	}
+	return out
+}
+
+func judgedE2E(requests []Request) result.ToggleMetric {
+	var t result.Toggle
+	Judge(&t, requests, Options{})
+	return t.Metrics[len(t.Metrics)-1]
+}
+
+// Each row is a factor whose answer can be seen.
+func TestStandings(t *testing.T) {
+	t.Parallel()
+	slope := func(at, power float64) func(float64) float64 {
+		return func(c float64) float64 { return math.Pow(c/at, power) }
+	}
+	for _, row := range []struct {
+		name     string
+		factor   func(float64) float64
+		standing string
+		then     []string
+		at       []float64
+	}{
+		{"a tenth faster", func(float64) float64 { return 0.9 }, result.TogglePays, nil, nil},
+		{"a tenth slower", func(float64) float64 { return 1.1 }, result.ToggleHurts, nil, nil},
+		{"the same", func(float64) float64 { return 1 }, result.ToggleSame, nil, nil},
+		{"one in a hundred slower", func(float64) float64 { return 1.01 }, result.ToggleSame, nil, nil},
+		{"worse with length", slope(2000, 0.2), result.ToggleDepends, []string{result.ToggleHurts}, []float64{2000}},
+		{"better with length", slope(800, -0.2), result.ToggleDepends, []string{result.TogglePays}, []float64{800}},
+		{"good in the middle", func(c float64) float64 { return math.Exp(0.15 * (math.Pow(math.Log(c/1265), 2) - 1)) }, result.ToggleDepends,
+			[]string{result.TogglePays, result.ToggleHurts}, []float64{1265 / math.E, 1265 * math.E}},
+	} {
+		m := judgedE2E(made(3, 1000, 0.05, row.factor))
+		if m.Standing != row.standing || len(m.Thresholds) != len(row.then) {
+			t.Errorf("%s: %s, %d thresholds (%s), want %s and %d", row.name, m.Standing, len(m.Thresholds), m.Verdict, row.standing, len(row.then))
+			continue
+		}
+		for i, found := range m.Thresholds {
+			if found.Then != row.then[i] || found.Interval[0] > row.at[i] || found.Interval[1] < row.at[i] || math.Abs(math.Log(found.Tokens/row.at[i])) > 0.15 {
+				t.Errorf("%s: %+v, want %s from %.0f", row.name, found, row.then[i], row.at[i])
+			}
+		}
+	}
+}
+
+// Noise alone is called a difference no more often than the level allows.
+func TestNoiseIsNotCalled(t *testing.T) {
+	t.Parallel()
+	const trials = 150
+	called := 0
+	for seed := range uint64(trials) {
+		switch judgedE2E(made(seed, 300, 0.8, func(float64) float64 { return 1 })).Standing {
+		case result.ToggleSame, result.ToggleUndecided:
+		default:
+			called++
+		}
+	}
+	if called > trials/10 {
+		t.Errorf("%d of %d series of mere noise were called a difference, want at most %d", called, trials, trials/10)
+	}
+}
+
+func TestWhatLittleSays(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name     string
+		requests []Request
+		want     result.Toggle
+	}{
+		{"nothing", nil, result.Toggle{Metrics: []result.ToggleMetric{}, Buckets: []result.ToggleBucket{},
+			Verdict: "not compared: no request was answered on both sides"}},
+		{"one request", []Request{{Context: 5000, With: Times{E2E: 90}, Without: Times{E2E: 100}}}, result.Toggle{
+			Requests: 1, Batches: 1, Range: [2]int{5000, 5000},
+			Metrics: []result.ToggleMetric{{Name: "e2e", TogglePair: result.TogglePair{WithMS: 90, WithoutMS: 100}, Change: -0.1,
+				Standing: result.ToggleUndecided,
+				Verdict:  "too close to call: 1 pieces of time of at least two requests' length, and 10 are needed: measure longer"}},
+			Buckets: []result.ToggleBucket{{Name: "4k-16k", Requests: 1, Metrics: map[string]result.TogglePair{"e2e": {WithMS: 90, WithoutMS: 100}}}},
+			Verdict: "e2e too close to call: 1 pieces of time of at least two requests' length, and 10 are needed: measure longer"}},
+		{"no times", []Request{{Context: 10}}, result.Toggle{Requests: 1, Batches: 1, Range: [2]int{10, 10}, Metrics: []result.ToggleMetric{},
+			Buckets: []result.ToggleBucket{{Name: "<1k", Requests: 1, Metrics: map[string]result.TogglePair{}}},
+			Verdict: "not compared: no request has a time"}},
+	} {
+		var got result.Toggle
+		Judge(&got, row.requests, Options{})
+		if len(got.Metrics) > 0 {
+			got.Metrics[0].Change = math.Round(got.Metrics[0].Change*1e9) / 1e9
+		}
+		if diff := cmp.Diff(row.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.name, diff)
+		}
+	}
+}
+
+// Prompts of one length, or of a few, have an answer too.
+func TestFewLengths(t *testing.T) {
+	t.Parallel()
+	for _, lengths := range [][]int{{1000}, {500, 8000}, {512, 2048, 8192, 16384, 32768}} {
+		requests := made(1, 400, 0.05, func(float64) float64 { return 0.8 })
+		for i := range requests {
+			requests[i].Context = lengths[i%len(lengths)]
+		}
+		if m := judgedE2E(requests); m.Standing != result.TogglePays {
+			t.Errorf("lengths %v: %s", lengths, m.Verdict)
+		}
+	}
+}
+
+func TestTokensAreShort(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[float64]string{1: "1", 87: "87", 145: "150", 996: "1k", 1949: "1.9k", 15_600: "16k", 131_072: "130k"} {
+		if got := Tokens(n); got != want {
+			t.Errorf("%v is %s, want %s", n, got, want)
+		}
+	}
+}

@@ -1,0 +1,315 @@
+// Package tune decides whether one change of a server's settings made it
+// better. It takes the results of two runs that differ in that one setting,
+// and what better means, and gives a verdict with what moved, by how much and
+// how surely. It starts nothing, and reads no file and no clock.
+package tune
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"redline/internal/answer/compare"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+)
+
+// Spec is what is tried, and what for: the plan's tune block.
+type Spec struct {
+	// Knobs are changed one after another, in this order.
+	Knobs []Knob `yaml:"knobs,omitempty"`
+	// Objective lists what better means, the first that shows a difference
+	// deciding: "goodput", "tpot:p50", "min ttft:p99".
+	Objective []string `yaml:"objective,omitempty"`
+	// SideBySide runs both servers of the last comparison at once. Otherwise
+	// they take turns, because one machine seldom holds two.
+	SideBySide bool `yaml:"side_by_side,omitempty"`
+}
+
+// Knob is one setting of the server.
+type Knob struct {
+	// Name stands in the command template in braces.
+	Name string `yaml:"name"`
+	// Baseline is the value that it has now; Values are those to try, in order.
+	Baseline string   `yaml:"baseline"`
+	Values   []string `yaml:"values"`
+	// Hypothesis is what is supposed to come of it.
+	Hypothesis string `yaml:"hypothesis,omitempty"`
+}
+
+const (
+	maxKnobs  = 20
+	maxValues = 50
+)
+
+// Validate checks the block for itself.
+func (s Spec) Validate() error {
+	if len(s.Knobs) > maxKnobs {
+		return fmt.Errorf("knobs: want at most %d, got %d", maxKnobs, len(s.Knobs))
+	}
+	for i, k := range s.Knobs {
+		switch {
+		case k.Name == "":
+			return fmt.Errorf("knobs[%d]: name: is missing", i)
+		case slices.ContainsFunc(s.Knobs[:i], func(o Knob) bool { return o.Name == k.Name }):
+			return fmt.Errorf("knobs[%d]: name: %s is the name of another knob", i, k.Name)
+		case len(k.Trials()) == 0:
+			return fmt.Errorf("knobs[%d]: values: %s has none beside its baseline: give at least one to try", i, k.Name)
+		case len(k.Values) > maxValues:
+			return fmt.Errorf("knobs[%d]: values: want at most %d, got %d", i, maxValues, len(k.Values))
+		}
+	}
+	if _, err := Objectives(s.Objective); err != nil {
+		return fmt.Errorf("objective: %w", err)
+	}
+	return nil
+}
+
+// Trials are the values to try, each once and without the baseline.
+func (k Knob) Trials() []string {
+	var list []string
+	for _, v := range k.Values {
+		if v != k.Baseline && !slices.Contains(list, v) {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// Baseline is every knob at the value that it has now.
+func (s Spec) Baseline() map[string]string {
+	values := map[string]string{}
+	for _, k := range s.Knobs {
+		values[k.Name] = k.Baseline
+	}
+	return values
+}
+
+// Objective is one figure that ought to become better.
+type Objective struct {
+	// Name is as the user says it, Figure as comparisons call it.
+	Name, Figure string
+	MoreIsBetter bool
+}
+
+// other are the names of figures that users have and comparisons have not. On
+// one machine the least cost of a token is the most tokens in an hour.
+var other = map[string]string{"goodput": "good:fraction", "cost": "throughput", "errors": "error:rate"}
+
+// Objectives reads what better means.
+func Objectives(texts []string) ([]Objective, error) {
+	var list []Objective
+	for _, text := range texts {
+		wish, name, worded := strings.Cut(strings.TrimSpace(text), " ")
+		if !worded {
+			wish, name = "", wish
+		}
+		name = strings.TrimSpace(name)
+		figure := name
+		if meant, ok := other[name]; ok {
+			figure = meant
+		}
+		more, known := compare.Direction(figure)
+		switch {
+		case !known:
+			return nil, fmt.Errorf("want goodput, cost or one of %s, got %q", strings.Join(compare.Names(), ", "), text)
+		case wish != "" && wish != "min" && wish != "max":
+			return nil, fmt.Errorf("want it to begin with min or max, or with the figure itself, got %q", text)
+		case wish == "min" && more && name != "cost", wish == "max" && !more, wish == "max" && name == "cost":
+			return nil, fmt.Errorf("%q asks for the worse: leave out %s", text, wish)
+		}
+		list = append(list, Objective{Name: name, Figure: figure, MoreIsBetter: more})
+	}
+	return list, nil
+}
+
+// Usual is what better means where nothing is said: more requests that keep
+// the promises where there are some, more tokens where there are none; then
+// faster answers.
+func Usual(promises bool) []string {
+	if promises {
+		return []string{"goodput", "tpot:p50", "ttft:p50"}
+	}
+	return []string{"throughput", "tpot:p50", "ttft:p50"}
+}
+
+// Options says how to judge.
+type Options struct {
+	Objectives []Objective
+	// Tolerance is the relative difference that does not matter; 0 means 0.05.
+	Tolerance float64
+	// Spread is how far runs of the same settings lay apart, by figure: a
+	// smaller difference says nothing.
+	Spread map[string]float64
+}
+
+// DefaultTolerance is the relative difference that does not matter where
+// nothing is said.
+const DefaultTolerance = 0.05
+
+const alpha = 0.05
+
+// Verdict is what came of a change.
+type Verdict struct {
+	Standing result.Standing
+	// Why says it in words.
+	Why string
+	// Decided is the figure that decided, nil where none did.
+	Decided *result.Change
+	// Moves are all figures of both runs.
+	Moves []result.Change
+}
+
+// Judge says whether a run with one setting changed is better than the run that
+// it is held against. Objectives are looked at in their order: one that moved by
+// no more than the tolerance leaves it to the next, one that moved by more and
+// may be chance leaves it open. Which runs count is for the caller to say.
+func Judge(before, after *result.Result, o Options) (Verdict, error) {
+	c, err := compare.Stored([]*result.Result{before}, []*result.Result{after}, compare.Options{Tolerance: o.Tolerance, Anyway: true, Seed: 1})
+	if err != nil {
+		return Verdict{}, err
+	}
+	if after.Verdict.SLO == slo.Missed && before.Verdict.SLO != slo.Missed {
+		return Verdict{Standing: result.Worse, Why: "breaks " + broken(after) + ", which was not broken before", Moves: c.Metrics}, nil
+	}
+	decided := Weigh(c.Metrics, o)
+	decided.Moves = c.Metrics
+	return decided, nil
+}
+
+// Weigh looks at the objectives in their order among the figures of a
+// comparison.
+func Weigh(metrics []result.Change, o Options) Verdict {
+	for _, objective := range o.Objectives {
+		i := slices.IndexFunc(metrics, func(m result.Change) bool { return m.Name == objective.Figure })
+		if i < 0 {
+			continue
+		}
+		standing, why := objective.weigh(&metrics[i], o)
+		if standing != result.Same {
+			return Verdict{Standing: standing, Why: why, Decided: &metrics[i]}
+		}
+	}
+	return Verdict{Standing: result.Same, Why: "nothing that counts moved by more than " + percent(o.tolerance(""))}
+}
+
+func broken(r *result.Result) string {
+	var texts []string
+	for _, p := range r.Points {
+		for _, o := range p.Objectives {
+			if o.Standing == "missed" {
+				texts = append(texts, o.Objective)
+			}
+		}
+	}
+	if len(texts) == 0 {
+		return "an objective"
+	}
+	return strings.Join(texts, ", ")
+}
+
+// tolerance is the difference of a figure that does not matter.
+func (o Options) tolerance(figure string) float64 {
+	t := o.Tolerance
+	if t <= 0 {
+		t = DefaultTolerance
+	}
+	return max(t, o.Spread[figure])
+}
+
+// weigh judges one figure by itself: it was named before anything was run, so
+// its chance needs no correction for the others.
+func (b Objective) weigh(m *result.Change, o Options) (result.Standing, string) {
+	step, ok := Step(m)
+	words := b.Name + " " + Move(m)
+	switch {
+	case !ok:
+		return result.Same, ""
+	case math.Abs(step) <= o.tolerance(m.Name):
+		return result.Same, ""
+	case m.P == nil:
+		return result.Undecided, words + ", but the runs are too short to show how sure that is"
+	case *m.P > alpha:
+		return result.Undecided, words + ", which may be chance (" + Chance(m.P) + ")"
+	case step > 0 == b.MoreIsBetter:
+		return result.Better, words + " (" + Chance(m.P) + ")"
+	}
+	return result.Worse, words + " (" + Chance(m.P) + ")"
+}
+
+// Step is the relative change of a figure, or the difference of a share.
+func Step(m *result.Change) (float64, bool) {
+	switch {
+	case m.Difference != nil:
+		return *m.Difference, true
+	case m.Ratio != nil:
+		return *m.Ratio - 1, true
+	}
+	return 0, false
+}
+
+// Move words a change with both its ends: "+18 %, from 12.1 to 14.3 ms".
+func Move(m *result.Change) string {
+	step, ok := Step(m)
+	switch {
+	case !ok || m.A == nil || m.B == nil:
+		return "not measured"
+	case m.Difference != nil:
+		return fmt.Sprintf("%s points, from %s to %s", signed(100*step), percent(*m.A), percent(*m.B))
+	}
+	return fmt.Sprintf("%s %%, from %s to %s %s", signed(100*step), figure(*m.A), figure(*m.B), m.Unit)
+}
+
+func signed(v float64) string {
+	if math.Abs(v) >= 10 {
+		return fmt.Sprintf("%+.0f", v)
+	}
+	return fmt.Sprintf("%+.2g", v)
+}
+
+// figure has three digits, and never an exponent.
+func figure(v float64) string {
+	if math.Abs(v) >= 999.5 { // what three digits would round to a thousand
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
+
+// Chance words a probability.
+func Chance(p *float64) string {
+	switch {
+	case p == nil:
+		return "p unknown"
+	case *p < 0.001:
+		return "p<0.001"
+	}
+	return fmt.Sprintf("p=%.2g", *p)
+}
+
+// Spread is how far runs of the same settings lie apart, by figure: the largest
+// relative difference, or difference of shares, between any two of them.
+func Spread(runs []*result.Result) map[string]float64 {
+	least, most := map[string]float64{}, map[string]float64{}
+	for i, r := range runs {
+		if len(r.Points) == 0 {
+			continue
+		}
+		for name, v := range compare.ValuesOf(&r.Points[0]) {
+			if _, seen := least[name]; !seen || i == 0 {
+				least[name], most[name] = v, v
+			}
+			least[name], most[name] = min(least[name], v), max(most[name], v)
+		}
+	}
+	spread := map[string]float64{}
+	for name := range least {
+		spread[name] = most[name] - least[name]
+		if !compare.IsShare(name) {
+			spread[name] = most[name]/least[name] - 1
+		}
+	}
+	return spread
+}

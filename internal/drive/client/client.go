@@ -1,0 +1,294 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"redline/internal/clock"
+	"redline/internal/drive/wire"
+	"redline/internal/foreign"
+)
+
+// Client asks one API at one or several addresses. It is a target for load.
+type Client struct {
+	clock     *clock.Clock
+	dialect   *wire.Dialect
+	endpoints []*endpoint
+	turn      atomic.Uint64 // round robin over endpoints
+	quirks    atomic.Pointer[wire.Quirks]
+	timeouts  Timeouts
+	stamps    stampCounts
+	shortage  shortage
+	events    held // of streams
+	replies   held // that are not streamed
+	lookup    Lookup
+	stamping  io.Closer
+	trace     atomic.Pointer[trace]
+	control   *http.Client
+	key       string
+	headers   [][2]string
+	ownID     bool // the user's headers say what X-Request-Id is
+	mask      *foreign.Mask
+}
+
+// endpoint is one address: where to dial, what to say first, and the
+// connections that wait there.
+type endpoint struct {
+	url     *url.URL // as given, without user info
+	network string
+	addr    string // what is dialed: the server's address, or the proxy's
+	server  string // the server's host and port
+	host    string
+	path    string   // where replies are streamed
+	whole   string   // where they are not
+	proxy   *url.URL // nil for a direct connection
+	tunnel  []byte   // what opens a way through the proxy, where one is needed
+	head    []byte   // request line and fixed headers of a streamed request
+	plain   []byte   // those of one that is not streamed
+	tls     *tls.Config
+	dial    Dial
+	pool    pool
+	// peers are the addresses of one URL, this one first; only the first of
+	// them knows the others.
+	peers []*endpoint
+}
+
+// requestID is the header that joins records with a server's own log.
+const requestID = "X-Request-Id"
+
+// Dial opens a connection; nil in Options means the network's own.
+type Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// Options are what a client needs beside its spec.
+type Options struct {
+	Clock *clock.Clock
+	Dial  Dial
+	// Lookup finds the addresses of a host; nil means the system's resolver
+	// or, with a Dial of its own, that names are left to that.
+	Lookup Lookup
+}
+
+// New makes a client. It opens no connection.
+func New(s Spec, o Options) (*Client, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	dialect, err := s.Dialect()
+	if err != nil {
+		return nil, err
+	}
+	config, err := s.TLS.config()
+	if err != nil {
+		return nil, fmt.Errorf("provider.%w", err)
+	}
+	c := &Client{events: held{large: largeEvent, most: mostEvents}, replies: held{large: largeReply, most: mostReplies}, clock: o.Clock, dialect: dialect, timeouts: s.Timeouts.orDefault(), lookup: o.lookup(),
+		key: s.APIKey, headers: sorted(s.Headers), mask: maskOf(s)}
+	_, c.ownID = c.own(requestID)
+	extra, err := wire.NewExtra(s.ExtraBody)
+	if err != nil {
+		return nil, fmt.Errorf("provider.extra_body: %w", err)
+	}
+	for _, raw := range s.URLs {
+		ep, err := c.newEndpoint(raw, s.Proxies, config, o.Dial)
+		if err != nil {
+			return nil, err
+		}
+		c.endpoints = append(c.endpoints, ep)
+	}
+	if len(c.endpoints) == 0 {
+		return nil, errors.New("no server to ask: give --url")
+	}
+	quirks := officialQuirks(c.endpoints[0].url.Hostname())
+	quirks.Extra = extra
+	c.quirks.Store(&quirks)
+	c.control = controlClient(c.endpoints[0])
+	c.stamping = holdStamps()
+	return c, nil
+}
+
+// officialQuirks is what is known of the makers' own servers, which refuse
+// fields that open engines take.
+func officialQuirks(host string) wire.Quirks {
+	switch {
+	case host == "api.openai.com" || strings.HasSuffix(host, ".openai.azure.com"):
+		return wire.Quirks{MaxCompletionTokens: true, NoIgnoreEOS: true}
+	case host == "api.anthropic.com":
+		return wire.Quirks{NoIgnoreEOS: true}
+	}
+	return wire.Quirks{}
+}
+
+// learn adds what one refusal taught to what is known of the server. Requests
+// that are refused at the same time may each teach something else.
+func (c *Client) learn(q wire.Quirks) {
+	for {
+		known := c.quirks.Load()
+		merged := q
+		merged.NoStreamOptions = q.NoStreamOptions || known.NoStreamOptions
+		merged.MaxCompletionTokens = q.MaxCompletionTokens || known.MaxCompletionTokens
+		merged.NoIgnoreEOS = q.NoIgnoreEOS || known.NoIgnoreEOS
+		merged.Texts = q.Texts || known.Texts
+		merged.NoSchema = q.NoSchema || known.NoSchema
+		if c.quirks.CompareAndSwap(known, &merged) {
+			return
+		}
+	}
+}
+
+// sorted gives the user's headers in an order that does not change.
+func sorted(headers map[string]string) [][2]string {
+	var list [][2]string
+	for _, k := range slices.Sorted(maps.Keys(headers)) {
+		list = append(list, [2]string{k, headers[k]})
+	}
+	return list
+}
+
+// own gives the user's value of a header.
+func (c *Client) own(name string) (string, bool) {
+	for _, h := range c.headers {
+		if strings.EqualFold(h[0], name) {
+			return h[1], true
+		}
+	}
+	return "", false
+}
+
+func (c *Client) newEndpoint(raw string, proxies Proxies, config *tls.Config, dial Dial) (*endpoint, error) {
+	u, err := parseURL(raw)
+	if err != nil {
+		return nil, err
+	}
+	ep := &endpoint{url: u, network: "tcp", addr: u.Host, host: u.Host, dial: dial}
+	ep.peers = []*endpoint{ep}
+	switch u.Scheme {
+	case "unix":
+		ep.network, ep.addr, ep.host = "unix", u.Path, "localhost"
+		ep.path, ep.whole = c.dialect.Resolve("", true), c.dialect.Resolve("", false)
+	case "https":
+		ep.tls = config.Clone()
+		ep.tls.ServerName = u.Hostname()
+		fallthrough
+	case "http":
+		ep.path, ep.whole = c.dialect.Resolve(u.EscapedPath(), true), c.dialect.Resolve(u.EscapedPath(), false)
+		if u.RawQuery != "" {
+			query := "?" + strings.ReplaceAll(u.RawQuery, " ", "%20")
+			ep.path, ep.whole = ep.path+query, ep.whole+query
+		}
+		if u.Port() == "" {
+			ep.addr = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+		}
+	}
+	if ep.dial == nil {
+		ep.dial = stampingDialer().DialContext
+	}
+	ep.server = ep.addr
+	if err := ep.goThrough(proxies); err != nil {
+		return nil, err
+	}
+	ep.head, ep.plain = c.appendHead(nil, ep, ep.path, nil), c.appendHead(nil, ep, ep.whole, nil)
+	return ep, nil
+}
+
+// target is where a redirect points, without the query, which may hold keys.
+func (ep *endpoint) target(location string) string {
+	u, err := ep.url.Parse(location)
+	if err != nil {
+		return "an unreadable address"
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
+}
+
+// next takes the endpoints in turn.
+func (c *Client) next() *endpoint { return c.nth(c.turn.Add(1) - 1) }
+
+// Close closes the connections that wait. It may be called twice.
+func (c *Client) Close() {
+	for _, ep := range c.endpoints {
+		for _, peer := range ep.peers {
+			peer.pool.close()
+		}
+	}
+	c.control.CloseIdleConnections()
+	_ = c.stamping.Close()
+}
+
+// Retransmits is how many TCP segments this machine had to send again, on
+// connections that are closed or wait; 0 where the system does not say.
+func (c *Client) Retransmits() int64 {
+	n := c.stamps.again.Load()
+	for _, ep := range c.endpoints {
+		for _, peer := range ep.peers {
+			n += peer.pool.retransmits()
+		}
+	}
+	return n
+}
+
+// SendsSchemas reports whether requests carry the schema that their reply is
+// to keep: the API has a word for it, and the server has not refused it.
+func (c *Client) SendsSchemas() bool { return c.dialect.Schemas && !c.quirks.Load().NoSchema }
+
+// Dialect is the API that the client speaks.
+func (c *Client) Dialect() *wire.Dialect { return c.dialect }
+
+// Timestamps says how many reads were stamped by the kernel and how many had to
+// be stamped by the clock after them.
+func (c *Client) Timestamps() (kernel, user int64) {
+	return c.stamps.kernel.Load(), c.stamps.user.Load()
+}
+
+// Unasked is how often a connection brought bytes that no request had asked
+// for: an answer on it may have been another's.
+func (c *Client) Unasked() int64 {
+	n := c.stamps.unasked.Load()
+	for _, ep := range c.endpoints {
+		for _, peer := range ep.peers {
+			n += peer.pool.unasked()
+		}
+	}
+	return n
+}
+
+type stampCounts struct{ kernel, user, again, unasked atomic.Int64 }
+
+// Check reads the certificates; its error begins with the key that is meant.
+func (t TLS) Check() error {
+	_, err := t.config()
+	return err
+}
+
+func (t TLS) config() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: t.Insecure, NextProtos: []string{"http/1.1"}}
+	if t.CACert != "" {
+		pem, err := os.ReadFile(t.CACert)
+		if err != nil {
+			return nil, fmt.Errorf("tls.ca_cert: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("tls.ca_cert: %s holds no PEM certificate", t.CACert)
+		}
+	}
+	if t.ClientCert != "" {
+		pair, err := tls.LoadX509KeyPair(t.ClientCert, t.ClientCert)
+		if err != nil {
+			return nil, fmt.Errorf("tls.client_cert: %s: %w", t.ClientCert, err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
+}

@@ -1,0 +1,261 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"redline/internal/drive/wire"
+	"redline/internal/llm"
+)
+
+const maxErrorBody = 64 << 10
+
+// Stream sends r and yields its events as they arrive; a fault comes last.
+func (c *Client) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		x := exchange{c: c, ctx: ctx, r: r, yield: yield, ep: c.next(), trace: c.trace.Swap(nil)}
+		if fault := x.run(); fault != nil && !x.abandoned {
+			yield(llm.Event{}, fault)
+		}
+	}
+}
+
+// exchange is one request on its way.
+type exchange struct {
+	c         *Client
+	ctx       context.Context
+	r         *llm.Request
+	ep        *endpoint
+	yield     func(llm.Event, error) bool
+	abandoned bool // the consumer wants no more
+	reopened  bool // a connection that had waited turned out to be dead
+	adapted   bool // asked again in another form
+	conn      *conn
+	sentAt    time.Time // when the present try began
+	limit     limit     // the time limit in force
+	trace     *trace
+	frames    wire.Reader
+	delta     wire.Delta
+	parts     []byte // the joined parts of an event that has several
+	output    bool
+	flows     bool  // output has begun, and silence is bounded
+	lastRead  int64 // the read that brought the last output event
+	held      int64 // bytes that count into what all streams hold
+	grown     bool  // some did
+}
+
+// emit yields an event and reports whether the consumer wants more.
+func (x *exchange) emit(ev llm.Event) bool {
+	if !x.abandoned {
+		x.abandoned = !x.yield(ev, nil)
+	}
+	return !x.abandoned
+}
+
+// errAgain asks for another try of the exchange.
+var errAgain = &llm.Fault{Message: "again"}
+
+// run tries the exchange until it is decided. That is soon: a dead connection
+// is replaced once, and a server has only so many quirks to learn.
+func (x *exchange) run() *llm.Fault {
+	for {
+		if fault := x.try(); fault != errAgain {
+			return fault
+		}
+	}
+}
+
+func (x *exchange) try() *llm.Fault {
+	if fault := x.acquire(); fault != nil {
+		return fault
+	}
+	c := x.conn
+	x.sentAt, x.limit = time.Now(), limit{}
+	x.awaitHead()
+	stop := context.AfterFunc(x.ctx, func() { _ = c.raw.Close() })
+	reusable, fault := x.send()
+	x.letGo()
+	switch {
+	case stop() && reusable:
+		x.ep.pool.put(c)
+	case fault != nil:
+		// A server that has fallen silent may not even take the word with
+		// which TLS says goodbye.
+		_ = c.raw.Close()
+	default:
+		c.close()
+	}
+	return fault
+}
+
+// acquire takes a waiting connection, or opens one.
+func (x *exchange) acquire() (fault *llm.Fault) {
+	if x.ctx.Err() != nil {
+		return x.c.cancelled()
+	}
+	x.conn = nil
+	if !x.reopened {
+		x.conn = x.ep.pool.get()
+	}
+	if x.conn == nil {
+		if x.conn, fault = x.c.connect(x.ctx, x.ep, x.emit); fault != nil {
+			return fault
+		}
+	}
+	if !x.emit(llm.Event{Kind: llm.Ready, At: x.c.clock.Now(), Addr: x.conn.remote}) {
+		x.ep.pool.put(x.conn)
+		return x.c.cancelled()
+	}
+	return nil
+}
+
+// send writes the request and reads the reply. It reports whether the
+// connection can carry another request.
+func (x *exchange) send() (reusable bool, fault *llm.Fault) {
+	quirks := *x.c.quirks.Load()
+	x.encode(quirks)
+	x.conn.heard = false
+	x.trace.request(x.conn.out)
+	if x.conn.kept && !x.conn.fit() {
+		return false, x.again()
+	}
+	if !x.emit(llm.Event{Kind: llm.Sent, At: x.c.clock.Now(), Retried: x.adapted}) {
+		return true, x.c.cancelled()
+	}
+	asked := x.c.clock.Now()
+	_, unsent := x.conn.Write(x.conn.out)
+	if unsent == nil && !x.emit(llm.Event{Kind: llm.Written, At: x.c.clock.Now()}) {
+		return false, x.c.cancelled()
+	}
+	// A server may refuse a request and close before it has read all of it:
+	// then the write fails, and the reply says why.
+	head, err := x.conn.readResponse()
+	if err != nil {
+		return false, x.early(err)
+	}
+	x.trace.head(head)
+	if x.unasked(head, asked) {
+		return false, x.disown()
+	}
+	if !x.emit(llm.Event{Kind: llm.Head, At: head.at, Status: head.status}) {
+		return false, x.c.cancelled()
+	}
+	reusable, fault = x.receive(head, quirks)
+	return reusable && head.keepAlive && unsent == nil, fault
+}
+
+// encode puts head and body into one buffer, so that one write sends both.
+func (x *exchange) encode(q wire.Quirks) {
+	payload := bodies.Get().(*[]byte)
+	defer bodies.Put(payload)
+	*payload = x.c.dialect.Encode((*payload)[:0], x.r, q)
+	out := x.headOf(x.conn.out[:0])
+	if x.r.ID != "" && !x.c.ownID && !holds(x.r.Headers, requestID) {
+		out = append(out, requestID+": "...)
+		out = append(out, x.r.ID...)
+		out = append(out, "\r\n"...)
+	}
+	out = append(out, "Content-Length: "...)
+	out = strconv.AppendInt(out, int64(len(*payload)), 10)
+	out = append(out, "\r\n\r\n"...)
+	x.conn.out = append(out, *payload...)
+}
+
+var bodies = sync.Pool{New: func() any { return new([]byte) }}
+
+// early judges an error before a reply's head. A connection that had waited
+// may simply have been closed meanwhile: if nothing of a reply has arrived the
+// request is sent again, once, on a fresh one.
+func (x *exchange) early(err error) *llm.Fault {
+	if !x.conn.kept || x.conn.heard || !isCut(err) || x.ctx.Err() != nil {
+		return x.broken(err)
+	}
+	return x.again()
+}
+
+// again gives a connection that had waited up for a fresh one, once.
+func (x *exchange) again() *llm.Fault {
+	x.reopened = true
+	if !x.emit(llm.Event{Kind: llm.Reconnect, At: x.c.clock.Now()}) {
+		return x.c.cancelled()
+	}
+	return errAgain
+}
+
+// stampSlack is by how much the kernel's clock and ours may differ.
+const stampSlack = int64(50 * time.Microsecond)
+
+// unasked reports whether a reply is not the answer to this request: it bears
+// the number of another one, or it arrived before this one left, after the
+// connection was last seen to be silent.
+func (x *exchange) unasked(head response, asked int64) bool {
+	early := x.conn.kept && x.conn.firstAt >= x.conn.silentAt-stampSlack && x.conn.firstAt < asked-stampSlack
+	return early || otherOfRun(head.requestID, x.r.ID)
+}
+
+// otherOfRun reports whether an echoed id is that of another request of the
+// same run. Ids of the server's own making say nothing.
+func otherOfRun(echoed, own string) bool {
+	cut := strings.LastIndexByte(own, '-')
+	return cut > 0 && echoed != own && len(echoed) == len(own) && strings.HasPrefix(echoed, own[:cut+1])
+}
+
+// disown counts a reply that is another request's, and asks again where the
+// connection may be to blame.
+func (x *exchange) disown() *llm.Fault {
+	x.c.stamps.unasked.Add(1)
+	if x.conn.kept {
+		return x.again()
+	}
+	return x.c.fault(llm.Malformed, "the server answered another request than the one it was asked (by its X-Request-Id): look for a proxy that mixes up connections")
+}
+
+// receive reads the body that follows head, to its end if it can.
+func (x *exchange) receive(head response, q wire.Quirks) (complete bool, fault *llm.Fault) {
+	b := newBody(x.conn, head)
+	x.awaitOutput()
+	if head.status != http.StatusOK {
+		return x.refused(head, &b, q)
+	}
+	if fault := x.readable(head); fault != nil {
+		return false, x.instead(head, &b, fault)
+	}
+	if x.streams() {
+		fault = x.stream(&b)
+	} else {
+		fault = x.whole(&b)
+	}
+	return fault == nil && head.keepAlive && x.finished(&b), fault
+}
+
+// refused reads the body of a reply that is not a success, and asks again if
+// another form of the request would do.
+func (x *exchange) refused(head response, b *body, q wire.Quirks) (complete bool, fault *llm.Fault) {
+	content, err := b.rest(maxErrorBody, nil)
+	x.trace.body(content)
+	if x.adaptable(head.status) {
+		if adapted, ok := x.c.dialect.Adapt(content, q); ok {
+			x.c.learn(adapted)
+			x.adapted = true
+			return err == nil, errAgain
+		}
+	}
+	fault = x.c.fault(llm.HTTP, "%s", x.message(head, content))
+	fault.Status, fault.RetryAfter = head.status, head.retryAfter
+	if head.status == http.StatusTooManyRequests || head.status == http.StatusServiceUnavailable {
+		fault.Outcome = llm.Rejected
+	}
+	return err == nil, fault
+}
+
+// adaptable reports whether a status may mean that the server did not like the
+// form of the request. Some answer 500 to a schema that they cannot take.
+func (x *exchange) adaptable(status int) bool {
+	return status == http.StatusBadRequest || status == http.StatusUnprocessableEntity ||
+		status == http.StatusInternalServerError && x.r.Schema != nil
+}

@@ -1,0 +1,173 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"redline/internal/drive/wire"
+)
+
+// Spec says which server to ask and how. It is the plan's provider block.
+type Spec struct {
+	Name string `yaml:"name,omitempty"`
+	// URLs are base URLs or full paths; a known path selects the API. Several
+	// are used in turn.
+	URLs      []string          `yaml:"api_endpoint,omitempty"`
+	API       string            `yaml:"api,omitempty"`
+	Model     string            `yaml:"model,omitempty"`
+	APIKey    string            `yaml:"api_key,omitempty"`
+	Headers   map[string]string `yaml:"headers,omitempty"`
+	ExtraBody map[string]any    `yaml:"extra_body,omitempty"`
+	TLS       TLS               `yaml:"tls,omitempty"`
+	// Template describes the API where API is "template".
+	Template *wire.Template `yaml:"template,omitempty"`
+	// Stream is true unless the plan says otherwise.
+	Stream *bool `yaml:"stream,omitempty"`
+	// Timeouts are the longest times that a server may take.
+	Timeouts Timeouts `yaml:"timeouts,omitempty"`
+	// Proxies come from the environment and are no part of a plan.
+	Proxies Proxies `yaml:"-"`
+	// Secrets are values that must not be shown, beside those of the fields
+	// above: a launched server knows some of its own.
+	Secrets []string `yaml:"-"`
+}
+
+// TLS says whom to trust. Servers are verified unless Insecure.
+type TLS struct {
+	Insecure   bool   `yaml:"insecure,omitempty"`
+	CACert     string `yaml:"ca_cert,omitempty"`
+	ClientCert string `yaml:"client_cert,omitempty"` // certificate and key in one PEM file
+}
+
+// Streams reports whether replies are to be streamed, which not every API can.
+func (s Spec) Streams() bool {
+	if d, err := s.Dialect(); err == nil && d.Framing == wire.Single {
+		return false
+	}
+	return s.Stream == nil || *s.Stream
+}
+
+// Dialect is the API that the spec names, or that its first URL's path
+// selects, or OpenAI's chat completions.
+func (s Spec) Dialect() (*wire.Dialect, error) {
+	switch {
+	case s.API == wire.TemplateName && s.Template == nil:
+		return nil, errors.New("template: api is template, so say how to ask and where the text stands: template.body, template.text")
+	case s.API == wire.TemplateName:
+		return s.Template.Dialect()
+	case s.Template != nil:
+		return nil, fmt.Errorf("template: belongs to api template, but api is %q", s.API)
+	case s.API != "":
+		if d, ok := wire.ByName(s.API); ok {
+			return d, nil
+		}
+		return nil, fmt.Errorf("unknown api %q; known: %s", s.API, strings.Join(wire.Names(), ", "))
+	}
+	for _, raw := range s.URLs {
+		u, err := parseURL(raw)
+		if err != nil || u.Scheme == "unix" {
+			continue
+		}
+		if d, ok := wire.ByPath(u.Path); ok {
+			return d, nil
+		}
+		if !wire.IsBase(u.Path) {
+			return nil, fmt.Errorf("url %q: the path is neither a base such as /v1 nor that of a known API: give the base, or say with --api what is spoken there", shown(raw))
+		}
+	}
+	return wire.Dialects[0], nil
+}
+
+// Validate reports the first thing that is wrong with the spec.
+func (s Spec) Validate() error {
+	for _, raw := range s.URLs {
+		if _, err := parseURL(raw); err != nil {
+			return err
+		}
+	}
+	if err := s.Timeouts.Validate(); err != nil {
+		return err
+	}
+	if strings.ContainsFunc(s.APIKey, unicode.IsControl) {
+		return errors.New("api_key: holds a line break or another control character; does the variable end with a newline?")
+	}
+	for _, k := range slices.Sorted(maps.Keys(s.Headers)) {
+		if err := checkHeader(k, s.Headers[k]); err != nil {
+			return err
+		}
+	}
+	_, err := s.Dialect()
+	return err
+}
+
+func checkHeader(name, value string) error {
+	if name == "" || strings.ContainsAny(name, " :") || strings.ContainsFunc(name+value, unicode.IsControl) {
+		return fmt.Errorf("headers: %q is not a header name with one line of value", name)
+	}
+	switch strings.ToLower(name) {
+	case "content-length", "transfer-encoding":
+		return fmt.Errorf("headers: %s cannot be set: it frames the request", name)
+	}
+	return nil
+}
+
+// bare is an address without a scheme that can only be a host: one with a port,
+// or this machine's.
+var bare = regexp.MustCompile(`^(?:(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.%]+\]):[0-9]{1,5}|localhost|[0-9]{1,3}(?:\.[0-9]{1,3}){3}|\[[0-9A-Fa-f:.%]+\])(?:[/?].*)?$`)
+
+// Address is a server's address with its scheme: localhost:8000 is asked by
+// http. What listens on the port of https is not: a key would go there in clear.
+func Address(raw string) string {
+	if !bare.MatchString(raw) || strings.Contains(raw, "://") {
+		return raw
+	}
+	if u, err := url.Parse("http://" + raw); err != nil || u.Port() == "443" || u.Port() == "8443" {
+		return raw
+	}
+	return "http://" + raw
+}
+
+// parseURL reads a server's address: http, https or unix, without user info,
+// which would leak into files.
+func parseURL(raw string) (*url.URL, error) {
+	if socket, ok := strings.CutPrefix(raw, "unix:"); ok {
+		if !path.IsAbs(strings.TrimPrefix(socket, "//")) {
+			return nil, fmt.Errorf("url %q: want an absolute socket path such as unix:/run/engine.sock", raw)
+		}
+		return &url.URL{Scheme: "unix", Path: strings.TrimPrefix(socket, "//")}, nil
+	}
+	u, err := url.Parse(Address(raw))
+	if err != nil {
+		var e *url.Error
+		if errors.As(err, &e) {
+			err = e.Err
+		}
+		return nil, fmt.Errorf("url %q: %v", shown(raw), err)
+	}
+	switch {
+	case u.User != nil:
+		return nil, fmt.Errorf("url %q: holds a user or password; use --api-key-env or --header instead", shown(raw))
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("url %q: want one that begins with http://, https:// or unix:/", shown(raw))
+	case u.Hostname() == "":
+		return nil, fmt.Errorf("url %q: no host", shown(raw))
+	}
+	u.Fragment = ""
+	return u, nil
+}
+
+// shown is a URL as a message may show it: without what may hold secrets.
+func shown(raw string) string {
+	raw, _, _ = strings.Cut(raw, "?")
+	if i := strings.LastIndexByte(raw, '@'); i >= 0 {
+		raw = "…" + raw[i:]
+	}
+	return raw
+}

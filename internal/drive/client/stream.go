@@ -1,0 +1,268 @@
+package client
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"redline/internal/drive/wire"
+	"redline/internal/llm"
+)
+
+const (
+	// closing bounds the wait for the end of a body whose stream has closed. A
+	// server that needs longer costs a new connection rather than more time.
+	closing = 250 * time.Millisecond
+
+	maxWholeBody = 64 << 20
+)
+
+// streams reports whether the reply is asked for as a stream.
+func (x *exchange) streams() bool { return x.r.Stream && x.c.dialect.Framing != wire.Single }
+
+// readable refuses bodies that cannot be the stream, or the JSON, asked for.
+func (x *exchange) readable(head response) *llm.Fault {
+	const page = "text/html"
+	framing := wire.Single
+	if x.streams() {
+		framing = x.c.dialect.Framing
+	}
+	events := head.kind == wire.Events.ContentType()
+	lines := strings.HasSuffix(head.kind, "ndjson") || strings.HasSuffix(head.kind, "jsonl")
+	single := strings.HasSuffix(head.kind, "json") && !lines
+	switch {
+	case head.encoding != "" && head.encoding != "identity":
+		return x.c.fault(llm.Malformed, "the server compresses its reply (%s) although identity was asked for: turn compression off, it delays tokens", x.words(head.encoding))
+	case framing == wire.Events && (single || lines || head.kind == page):
+		return x.c.fault(llm.Malformed, "asked for an event stream, got %s: is the path right? If the server does not stream, measure whole replies with --no-stream", x.words(head.kind))
+	case framing == wire.Lines && (events || head.kind == page):
+		return x.c.fault(llm.Malformed, "asked for a stream of JSON lines, got %s: is this the right path, and does --api name what the server speaks?", x.words(head.kind))
+	case framing == wire.Single && (events || lines || head.kind == page):
+		return x.c.fault(llm.Malformed, "asked for one JSON reply, got %s: is this the right path, and can the server reply without streaming?", x.words(head.kind))
+	}
+	return nil
+}
+
+// instead is the fault of a reply that is not what was asked for. Some servers
+// and gateways answer 200 with an error, which says more than its type does.
+func (x *exchange) instead(head response, b *body, fault *llm.Fault) *llm.Fault {
+	if !strings.HasSuffix(head.kind, "json") || head.encoding != "" && head.encoding != "identity" {
+		return fault
+	}
+	content, _ := b.rest(maxErrorBody, nil) // what there is of it
+	x.trace.body(content)
+	said := x.c.dialect.DecodeError(content)
+	if said == "" {
+		return fault
+	}
+	outcome := llm.ErrorEvent
+	if overloaded(said) || overloaded(string(content)) {
+		outcome = llm.Rejected
+	}
+	refusal := x.c.fault(outcome, "an error in place of a stream: %s", x.words(said))
+	refusal.Status = head.status
+	return refusal
+}
+
+// overloaded reports whether a server says that it has too much to do.
+func overloaded(said string) bool {
+	said = strings.ToLower(said)
+	for _, word := range []string{"overloaded", "rate limit", "rate_limit", "too many requests", "at capacity", "server is busy", ":429", ": 429", ":503", ": 503"} {
+		if strings.Contains(said, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// whole reads a reply that is not streamed.
+func (x *exchange) whole(b *body) *llm.Fault {
+	content, err := b.rest(maxWholeBody, x.hold)
+	if err != nil {
+		return x.broken(err)
+	}
+	x.trace.body(content)
+	if err := x.c.dialect.DecodeWhole(content, &x.delta); err != nil {
+		return x.malformed(err, content)
+	}
+	if fault := x.deliver(); fault != nil {
+		return fault
+	}
+	if x.c.dialect.Pooled() {
+		return x.pooled()
+	}
+	return x.end()
+}
+
+// pooled judges a reply of vectors or scores: there is one for every text, or
+// the reply is none.
+func (x *exchange) pooled() *llm.Fault {
+	want, got := x.c.dialect.Items(x.r), x.delta.Items
+	switch {
+	case got == 0:
+		return x.empty()
+	case got != want:
+		return x.c.fault(llm.Malformed, "the reply holds %d results for %d texts: does the server cut what it is sent?", got, want)
+	}
+	x.emit(llm.Event{Kind: llm.End, At: x.conn.at})
+	return nil
+}
+
+func (x *exchange) malformed(err error, content []byte) *llm.Fault {
+	shown := string(content[:min(len(content), maxErrorBody)])
+	if isPage(strings.TrimSpace(shown)) {
+		shown = x.gist(shown)
+	}
+	const most = 120
+	return x.c.fault(llm.Malformed, "%s: %s", x.words(err.Error()), x.mask().Line(shown, most))
+}
+
+// stream reads events until the one that closes the stream.
+func (x *exchange) stream(b *body) *llm.Fault {
+	readers := &readers[x.c.dialect.Framing]
+	x.frames, _ = readers.Get().(wire.Reader)
+	if x.frames == nil {
+		x.frames = x.c.dialect.Framing.NewReader()
+	}
+	defer func() {
+		// What has grown for one stream is not kept for the next.
+		if x.frames.Reset(); !x.grown {
+			readers.Put(x.frames)
+		}
+	}()
+	for {
+		data, err := b.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return x.unclosed()
+		case err != nil && x.stillFlows(err):
+			continue
+		case err != nil:
+			return x.broken(err)
+		}
+		x.trace.read(x.conn.at, data)
+		x.frames.Push(data)
+		done, fault := x.events()
+		switch {
+		case fault != nil:
+			return fault
+		case x.abandoned:
+			return x.c.cancelled()
+		case done:
+			return x.end()
+		case x.output && !x.flows:
+			x.flows = true
+			x.awaitMore()
+		}
+	}
+}
+
+// readers holds those of each framing that are at rest.
+var readers [wire.Single]sync.Pool
+
+// events delivers every event that the last read completed.
+func (x *exchange) events() (done bool, fault *llm.Fault) {
+	for !x.abandoned {
+		frame, ok := x.frames.Next()
+		if !ok {
+			break
+		}
+		if err := x.c.dialect.Decode(frame.Name, frame.Data, &x.delta); err != nil {
+			return false, x.malformed(err, frame.Data)
+		}
+		if fault := x.deliver(); fault != nil {
+			return false, fault
+		}
+		if x.delta.Done {
+			return true, nil
+		}
+	}
+	if err := x.frames.Err(); err != nil {
+		return false, x.c.fault(llm.Malformed, "%v", err)
+	}
+	if err := x.hold(x.frames.Held()); err != nil {
+		return false, x.broken(err)
+	}
+	return false, nil
+}
+
+// deliver yields what one event carries. Of k output events from one read only
+// one can have its true time, so k-1 are marked.
+func (x *exchange) deliver() *llm.Fault {
+	d, at := &x.delta, x.conn.at
+	if d.HasErr {
+		f := x.c.fault(llm.ErrorEvent, "%s", x.words(string(d.Err)))
+		f.At = at
+		return f
+	}
+	if d.HasOutput() {
+		ev := llm.Event{Kind: llm.Output, At: at, Coalesced: x.output && x.conn.reads == x.lastRead}
+		ev.Part, ev.Text = x.content()
+		x.output, x.lastRead = true, x.conn.reads
+		x.emit(ev)
+	}
+	if d.HasUsage {
+		x.emit(llm.Event{Kind: llm.UsageSeen, At: at, Usage: d.Usage})
+	}
+	return nil
+}
+
+// content is the text of an output event. One that has several parts, as whole
+// replies do, is one event all the same, and no reasoning once it answers.
+func (x *exchange) content() (part llm.Part, text []byte) {
+	d := &x.delta
+	switch {
+	case len(d.Text) > 0:
+		part, text = llm.Text, d.Text
+	case len(d.Tool) > 0:
+		part, text = llm.Tool, d.Tool
+	default:
+		part, text = llm.Reasoning, d.Reasoning
+	}
+	if len(text) < len(d.Text)+len(d.Tool)+len(d.Reasoning) {
+		x.parts = append(x.parts[:0], d.Reasoning...)
+		x.parts = append(x.parts, d.Text...)
+		x.parts = append(x.parts, d.Tool...)
+		text = x.parts
+	}
+	return part, text
+}
+
+// end closes the exchange in order: success needs at least one output.
+func (x *exchange) end() *llm.Fault {
+	if !x.output {
+		return x.empty()
+	}
+	x.emit(llm.Event{Kind: llm.End, At: x.conn.at})
+	return nil
+}
+
+func (x *exchange) empty() *llm.Fault {
+	f := x.c.fault(llm.Empty, "HTTP 200 and no output")
+	f.At = x.conn.at
+	return f
+}
+
+// unclosed judges a body that ended in order without its closing event.
+func (x *exchange) unclosed() *llm.Fault {
+	if x.output && x.c.dialect.OpenEnded && !x.frames.Pending() {
+		return x.end()
+	}
+	if x.output || x.frames.Pending() {
+		return x.c.fault(llm.Truncated, "the stream ended without its closing event")
+	}
+	return x.empty()
+}
+
+// finished reads what is left of the body, its end marker as a rule, so that
+// the connection can be used again.
+func (x *exchange) finished(b *body) bool {
+	if x.abandoned {
+		return false
+	}
+	_ = x.conn.SetReadDeadline(time.Now().Add(closing))
+	_, err := b.rest(maxErrorBody, nil)
+	return err == nil
+}

@@ -1,0 +1,255 @@
+package load
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"redline/internal/clock"
+	"redline/internal/drive/record"
+	"redline/internal/llm"
+)
+
+// errOver cancels what is still running when the drain has ended.
+var errOver = errors.New("the drain has ended")
+
+// errStopped cancels what is still running when the user's grace has ended.
+var errStopped = errors.New("stopped")
+
+// Why a stage ended early.
+const (
+	interrupted = "interrupted"
+	ranOut      = "the sessions ran out"
+)
+
+// ahead is how many sessions are prepared before they are due, so that making
+// a prompt never delays a send.
+const ahead = 256
+
+// engine drives one stage.
+type engine struct {
+	stage    *Stage
+	target   Target
+	clock    *clock.Clock
+	sink     func(*record.Record)
+	progress *Progress
+	window   *window
+	gate     *gate // nil without a cap
+	sessions <-chan *job
+	flights  *flights // nil where nobody looks
+	looking  sync.WaitGroup
+	running  sync.WaitGroup
+	quiet    chan struct{} // closed when nothing runs any more
+	checked  atomic.Int64  // replies of the window that ended ok
+}
+
+// job is one session on its way: its next turn and when that is due.
+type job struct {
+	index   int
+	session llm.Session
+	number  int // of the turn, from 0
+	turn    *llm.Turn
+	due     int64 // from the run's origin
+}
+
+// Run offers a stage's load to a target and hands every request's record to
+// sink, which owns it from then on, is called from many goroutines and must
+// not block. It returns when the window's requests have ended or the drain is
+// over. Cancelling ctx ends it at once; everything begun still gets its
+// record. The clock's origin must lie before the call.
+func Run(ctx context.Context, c *clock.Clock, t Target, s Stage, p *Progress, sink func(*record.Record)) (Outcome, error) {
+	if err := s.Validate(); err != nil {
+		return Outcome{}, err
+	}
+	s.Retries = s.Retries.Complete()
+	start := c.Now()
+	e := &engine{stage: &s, target: t, clock: c, sink: sink, progress: p,
+		window: newWindow(&s, start), quiet: make(chan struct{})}
+	if s.Cap > 0 {
+		e.gate = newGate(s.Cap)
+	}
+	if s.Decided != nil {
+		e.flights = &flights{now: map[*record.Record]*flight{}}
+	}
+	// Only the conductor cancels requests, after it has closed the stage: none
+	// is taken in just to be cancelled.
+	requests, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	e.sessions = e.prepare(start)
+	if s.Arrivals != nil {
+		e.running.Go(func() { e.open(requests) })
+	} else {
+		e.closed(requests, start)
+	}
+	go func() {
+		e.running.Wait()
+		close(e.quiet)
+	}()
+	stopped := e.conduct(ctx, cancel)
+	<-e.quiet
+	e.looking.Wait()
+	out := Outcome{Start: start, Stopped: stopped, WarmupCut: e.window.cut, Unsettled: e.window.cut && e.window.unsettled, Broke: e.window.broke, Counts: e.window.counts}
+	out.WindowStart, out.WindowEnd = e.window.bounds()
+	return out, e.window.counts.check()
+}
+
+// prepare makes sessions ahead of their due times, in order.
+func (e *engine) prepare(start int64) <-chan *job {
+	jobs := make(chan *job, max(ahead, e.stage.Cap))
+	e.running.Go(func() {
+		defer close(jobs)
+		i := 0
+		if e.stage.Arrivals == nil {
+			for e.offer(jobs, i, start) {
+				i++
+			}
+			return
+		}
+		for offset := range e.stage.Arrivals {
+			if !e.offer(jobs, i, start+offset) {
+				return
+			}
+			i++
+		}
+	})
+	return jobs
+}
+
+// offer makes the i-th session, or reports false when there is none or the
+// stage wants no more.
+func (e *engine) offer(jobs chan<- *job, i int, due int64) bool {
+	session := e.stage.Session(i)
+	turn := session.Next(nil)
+	if turn == nil {
+		return false
+	}
+	j := &job{index: i, session: session, turn: turn, due: due}
+	select {
+	case jobs <- j:
+		return true
+	case <-e.window.halt:
+	}
+	if e.stage.Arrivals == nil || !e.window.owes(due) {
+		return false
+	}
+	jobs <- j // the dispatcher empties the channel to its end
+	return true
+}
+
+// conduct walks the stage through its phases and says why it ended early, or
+// "". When it returns, nothing new begins and what still ran is being ended.
+func (e *engine) conduct(ctx context.Context, cancel context.CancelCauseFunc) (stopped string) {
+	stopped = e.awaitWindow(ctx)
+	if stopped != interrupted && e.awaitDrain(ctx) {
+		stopped = interrupted
+	}
+	e.end()
+	if stopped == interrupted {
+		e.awaitQuiet(ctx)
+		cancel(errStopped)
+		return stopped
+	}
+	cancel(errOver)
+	return cmp.Or(stopped, e.window.endedBy())
+}
+
+// end closes the stage; what is in flight goes on.
+func (e *engine) end() {
+	e.window.close(e.clock.Now())
+	if e.gate != nil {
+		e.gate.close()
+	}
+}
+
+// awaitWindow waits until the measured window is over, or says what cut it
+// short.
+func (e *engine) awaitWindow(ctx context.Context) (stopped string) {
+	bound := time.NewTimer(e.stage.WarmupLimit())
+	defer bound.Stop()
+	started := e.window.started
+	looks := e.newLooks()
+	defer looks.due.Stop()
+	for {
+		select {
+		case <-started:
+			started = nil
+			bound.Stop()
+			e.awaitEnd(bound)
+			looks.next()
+		case <-looks.due.C:
+			looks.take()
+		case decided := <-looks.decided:
+			if !decided {
+				looks.next()
+				continue
+			}
+			e.window.endSoon(e.clock.Now())
+			bound.Stop()
+			e.awaitEnd(bound)
+		case <-bound.C:
+			if started == nil {
+				e.window.finish()
+				return ""
+			}
+			e.window.endWarmup()
+		case <-e.window.full:
+			return ""
+		case <-e.window.halt:
+			return e.window.shortfall()
+		case <-e.quiet:
+			return e.window.shortfall()
+		case <-e.stage.Enough:
+			e.window.close(e.clock.Now())
+			return ""
+		case <-e.stage.Stop:
+			return interrupted
+		case <-ctx.Done():
+			return interrupted
+		}
+	}
+}
+
+// awaitEnd sets a timer to the end of a window that is bounded by time.
+func (e *engine) awaitEnd(bound *time.Timer) {
+	if end := e.window.plannedEnd(); end != 0 {
+		bound.Reset(time.Duration(end - e.clock.Now()))
+	}
+}
+
+// awaitDrain waits for the window's requests to end while the load goes on,
+// or for all requests where a budget has ended the load already. It reports
+// whether the user stopped it.
+func (e *engine) awaitDrain(ctx context.Context) (stopped bool) {
+	limit := time.NewTimer(e.stage.Drain)
+	defer limit.Stop()
+	drained := e.window.drained
+	select {
+	case <-e.window.halt:
+		drained = nil
+	default:
+	}
+	select {
+	case <-drained:
+	case <-e.quiet:
+	case <-limit.C:
+	case <-e.stage.Stop:
+		return true
+	case <-ctx.Done():
+		return true
+	}
+	return false
+}
+
+// awaitQuiet gives every request in flight the stage's grace to end.
+func (e *engine) awaitQuiet(ctx context.Context) {
+	grace := time.NewTimer(e.stage.Grace)
+	defer grace.Stop()
+	select {
+	case <-e.quiet:
+	case <-grace.C:
+	case <-ctx.Done():
+	}
+}

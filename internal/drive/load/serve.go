@@ -1,0 +1,331 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"time"
+
+	"redline/internal/drive/record"
+	"redline/internal/llm"
+)
+
+// unsentPause keeps a closed loop from hammering a server that cannot even be
+// reached.
+const unsentPause = int64(250 * time.Millisecond)
+
+// never is when nothing happens any more.
+const never = math.MaxInt64
+
+// open dispatches arrivals at their due times. It makes way for each request
+// at once: that runs to the end of its sending on the same thread, where a
+// request handed to another thread would first have to wake it.
+func (e *engine) open(ctx context.Context) {
+	for j := range e.sessions {
+		e.window.advance(j.due)
+		if b := e.begin(j); b != nil {
+			e.running.Go(func() { e.serve(ctx, j, b) })
+			runtime.Gosched()
+		}
+	}
+	e.window.advance(never)
+}
+
+// closed starts the workers of a closed loop: each asks again as soon as it is
+// answered.
+func (e *engine) closed(ctx context.Context, start int64) {
+	for i := range e.stage.Cap {
+		due := start + int64(e.stage.Stagger)*int64(i)/int64(e.stage.Cap)
+		e.running.Go(func() { e.work(ctx, due) })
+	}
+}
+
+// work takes a session only when one is due, so that sessions come in the
+// order of their due times.
+func (e *engine) work(ctx context.Context, due int64) {
+	for {
+		e.clock.SleepUntil(due, e.window.halt)
+		j, ok := <-e.sessions
+		if !ok {
+			return
+		}
+		j.due = due
+		b := e.begin(j)
+		if b == nil {
+			return
+		}
+		due = e.serve(ctx, j, b)
+	}
+}
+
+// begun is a request that the stage has taken in and its place at the gate.
+type begun struct {
+	rec    *record.Record
+	slot   *ticket // nil without a cap
+	flight *flight // nil where nobody looks
+}
+
+// begin waits until a session's turn is due and takes it in, or gives nil when
+// the stage takes no more. Requests queue for a slot in the order in which
+// they begin.
+func (e *engine) begin(j *job) *begun {
+	if !e.window.isOver() {
+		e.clock.SleepUntil(j.due, e.window.halt)
+	}
+	p, ok := e.window.admit(j.due, j.turn.Request)
+	if !ok {
+		e.miss(j)
+		return nil
+	}
+	e.progress.phase.Store(p.phase)
+	b := &begun{rec: e.newRecord(j, p)}
+	b.rec.Begin = e.clock.Now()
+	b.flight = e.flights.begin(b.rec)
+	e.note(b.rec)
+	if e.gate != nil {
+		b.slot = e.gate.join()
+	}
+	return b
+}
+
+func (e *engine) note(rec *record.Record) {
+	if e.stage.Note != nil {
+		e.stage.Note(rec)
+	}
+}
+
+// newRecord starts the record of a turn.
+func (e *engine) newRecord(j *job, p place) *record.Record {
+	e.progress.Due.Add(1)
+	r := j.turn.Request
+	r.ID = llm.RequestID(e.stage.Run, p.id)
+	return &record.Record{ID: p.id, Session: j.index, Turn: j.number, Class: r.Class, Tenant: r.Tenant,
+		Phase: p.phase, Due: p.due, AskedPrompt: r.PromptTokens, AskedOutput: r.MaxTokens, Streamed: r.Stream,
+		Inputs: r.Inputs, Natural: r.Natural}
+}
+
+// serve runs a session turn by turn and gives the time at which its slot is
+// free for another.
+func (e *engine) serve(ctx context.Context, j *job, b *begun) (free int64) {
+	for {
+		text := e.request(ctx, j.turn, b)
+		reply := llm.Reply{Outcome: b.rec.Outcome}
+		if j.turn.KeepReply {
+			reply.Text = string(text)
+		}
+		end, reached := b.rec.End, b.rec.Sent != 0
+		e.settle(b.rec, text)
+		if unfinished(reply.Outcome) && e.window.isOver() {
+			return never
+		}
+		free = end
+		if !reached {
+			free += unsentPause
+		}
+		j.turn = j.session.Next(&reply)
+		if j.turn == nil {
+			return free
+		}
+		j.number++
+		j.due = end + int64(j.turn.Think)
+		if b = e.begin(j); b == nil {
+			// Its user was still to ask: nobody is free for another session.
+			return never
+		}
+	}
+}
+
+// unfinished reports whether a request was ended by the end of its stage, so
+// that nothing follows from it.
+func unfinished(o llm.Outcome) bool {
+	return o == llm.Cancelled || o == llm.Censored || o == llm.Unsent
+}
+
+// request sends one turn, once the cap lets it and as often as the stage wants
+// it tried, and observes what comes back. It gives the reply's text where
+// someone wants it.
+func (e *engine) request(ctx context.Context, t *llm.Turn, b *begun) (text []byte) {
+	rec := b.rec
+	if b.slot != nil {
+		slot, through := e.enter(b.slot, rec.Due)
+		if !through {
+			rec.Fail(&llm.Fault{Outcome: llm.Unsent, At: e.clock.Now(), Message: "no slot became free in time"})
+			return nil
+		}
+		rec.Slot = slot
+	}
+	rec.Try = 1
+	ready := max(rec.Due, rec.Slot)
+	for tries := 1; ; tries++ {
+		text, fault := e.try(ctx, t, b, ready)
+		if fault == nil {
+			return text
+		}
+		var again bool
+		if ready, again = e.retry(rec, tries, fault); !again {
+			return text
+		}
+	}
+}
+
+// enter waits for a slot. The cap lets a request through when a slot is free
+// for it, which is never before it is ready, and not when it gets round to
+// using it: the difference is lag.
+func (e *engine) enter(place *ticket, ready int64) (slot int64, through bool) {
+	e.progress.Waiting.Add(1)
+	defer e.progress.Waiting.Add(-1)
+	through = place.wait()
+	return max(ready, place.since), through
+}
+
+// try sends a request once.
+func (e *engine) try(ctx context.Context, t *llm.Turn, b *begun, ready int64) (text []byte, fault *llm.Fault) {
+	rec := b.rec
+	rec.Expect(t.Request.MaxTokens)
+	e.progress.InFlight.Add(1)
+	text, fault = e.observe(ctx, t, b, ready)
+	e.progress.InFlight.Add(-1)
+	if fault != nil {
+		rec.Fail(fault)
+	}
+	if e.gate != nil {
+		e.gate.leave(rec.End)
+	}
+	return text, fault
+}
+
+// observe streams one try into its record. ready is when nothing but a
+// connection was wanting any more.
+func (e *engine) observe(ctx context.Context, t *llm.Turn, b *begun, ready int64) (text []byte, fault *llm.Fault) {
+	rec := b.rec
+	keep := t.KeepReply || e.stage.Count != nil
+	if keep {
+		text = make([]byte, 0, min(bytesPerToken*max(t.Request.MaxTokens, 0), mostText))
+	}
+	for ev, err := range e.target.Stream(ctx, t.Request) {
+		if err != nil {
+			return text, e.fault(ctx, err)
+		}
+		first := rec.Sent == 0
+		rec.Observe(ev)
+		b.flight.observe(ev.Kind, rec)
+		switch ev.Kind {
+		case llm.Ready:
+			if first && !rec.ConnNew {
+				// A connection that was kept ready held nobody up.
+				rec.Conn = min(ev.At, ready)
+			}
+		case llm.Written:
+			e.note(rec) // not when it is sent, which must not wait for it
+		case llm.Output:
+			e.progress.Events.Add(1)
+			if rec.ChunkCount() == 1 {
+				e.progress.Answered.Add(1)
+				e.note(rec)
+			}
+			if keep {
+				text = append(text, ev.Text...)
+			}
+		}
+	}
+	switch {
+	case rec.Outcome == "" && ctx.Err() != nil:
+		return text, e.fault(ctx, ctx.Err())
+	case rec.Outcome == "":
+		return text, &llm.Fault{Outcome: llm.Truncated, At: e.clock.Now(), Message: "the target stopped without a word"}
+	case rec.Outcome == llm.OK && rec.ChunkCount() == 0 && rec.Inputs == 0:
+		return text, &llm.Fault{Outcome: llm.Empty, At: rec.End, Message: "the stream closed without output"}
+	}
+	return text, nil
+}
+
+// bytesPerToken is what most tokens take, so that the text of a reply seldom
+// has to be moved; mostText is what is set aside for it at most.
+const (
+	bytesPerToken = 5
+	mostText      = 1 << 16
+)
+
+// fewestSampled is how many replies of a window are counted at least: a run of
+// twenty requests is checked too.
+const fewestSampled = 20
+
+// sampled picks replies whose text is counted to check the server's own count:
+// the first of the window, then evenly over ids.
+func (e *engine) sampled(rec *record.Record) bool {
+	const golden = 0x9E3779B97F4A7C15
+	if e.stage.CountShare > 0 && rec.Phase == record.Measure && rec.Outcome == llm.OK && e.checked.Add(1) <= fewestSampled {
+		return true
+	}
+	return float64(uint64(rec.ID+1)*golden>>11)/(1<<53) < e.stage.CountShare
+}
+
+// fault turns what a target yielded into a fault, and a cancellation into what
+// it means for the stage.
+func (e *engine) fault(ctx context.Context, err error) *llm.Fault {
+	now := e.clock.Now()
+	var f *llm.Fault
+	known := errors.As(err, &f)
+	switch {
+	case known && f.Outcome == llm.Cancelled, !known && errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		if context.Cause(ctx) == errOver {
+			return &llm.Fault{Outcome: llm.Censored, At: now, Message: "still running when the drain ended"}
+		}
+		return &llm.Fault{Outcome: llm.Cancelled, At: now, Message: "cancelled by the user"}
+	case !known:
+		return &llm.Fault{Outcome: llm.Malformed, At: now, Message: err.Error()}
+	case f.At == 0:
+		stamped := *f
+		stamped.At = now
+		return &stamped
+	}
+	return f
+}
+
+// settle counts the tokens of a reply's text where it is sampled, or where
+// usage and events leave them open, apart from the session, whose next turn
+// must not wait for that.
+func (e *engine) settle(rec *record.Record, text []byte) {
+	sampled := len(text) > 0 && e.stage.Count != nil && e.sampled(rec)
+	if len(text) == 0 || e.stage.Count == nil || !sampled && rec.Plain() {
+		rec.Settle()
+		e.finish(rec)
+		return
+	}
+	e.running.Go(func() {
+		rec.CountText(text, e.stage.Count, e.stage.OwnCount, sampled)
+		rec.Settle()
+		e.finish(rec)
+	})
+}
+
+// finish counts a request's outcome and hands its record on.
+func (e *engine) finish(rec *record.Record) {
+	if rec.Sent == 0 && unfinished(rec.Outcome) {
+		rec.Outcome = llm.Unsent
+	}
+	switch {
+	case rec.Outcome == llm.OK:
+		e.progress.OK.Add(1)
+	case rec.Outcome == llm.Rejected || rec.Outcome.Failed():
+		e.progress.Errors.Add(1)
+	}
+	if e.window.ended(rec) && e.gate != nil {
+		e.gate.close()
+	}
+	e.sink(rec)
+	e.flights.end(rec)
+}
+
+// miss records a request that was due before the stage was over but came too
+// late for it.
+func (e *engine) miss(j *job) {
+	p, owed := e.window.missed(j.due)
+	if !owed {
+		return
+	}
+	rec := e.newRecord(j, p)
+	rec.Fail(&llm.Fault{Outcome: llm.Unsent, At: e.clock.Now(), Message: "never begun"})
+	e.finish(rec)
+}

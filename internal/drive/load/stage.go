@@ -1,0 +1,168 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync/atomic"
+	"time"
+
+	"redline/internal/drive/record"
+	"redline/internal/llm"
+)
+
+// Target is whatever answers requests: a server over HTTP, the simulator in
+// process, a recorded log.
+type Target interface {
+	// Stream sends r and yields its stamped events. A fault is yielded as the
+	// last pair, as an *llm.Fault. It must end soon after ctx does: a stage
+	// waits for it.
+	Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error]
+}
+
+// Stage is one load: arrivals, sessions, a cap in flight and a length, with
+// its warm-up and cool-down. With arrivals alone the loop is open, with a cap
+// alone closed, with both open and capped.
+type Stage struct {
+	// Run prefixes request ids, so that they join with a server's own log.
+	Run string
+	// Arrivals are the due times of sessions, from the stage's start.
+	Arrivals iter.Seq[int64]
+	// Session gives the i-th session; one without a first turn says that
+	// there are no more.
+	Session func(i int) llm.Session
+	Cap     int
+
+	// Duration and Requests bound the measured window; 0 leaves one open. A
+	// closed loop that is bounded by requests alone lasts as long as its
+	// target takes to end them.
+	Duration time.Duration
+	Requests int
+	// Looks are lengths of the window, ascending and below Duration, at which
+	// Decided is asked whether it may end; nil where nobody looks.
+	Looks   []time.Duration
+	Decided func(Look) bool
+	// Warmup is fixed, or adaptive where nil.
+	Warmup *time.Duration
+	// Settled is how long a load of sessions with several turns takes to bring
+	// all of them in their steady mix, where a reply takes e2e; nil where each
+	// session is one request.
+	Settled func(e2e time.Duration) time.Duration
+	Drain   time.Duration
+	// Stagger spreads the first requests of a closed loop, so that they do
+	// not all prefill at once: about one mean e2e.
+	Stagger time.Duration
+
+	// Retries says which faults are asked again; nothing is where it is zero.
+	Retries Retries
+	// MaxErrorRate is the share of faults, rejections included, among the last
+	// requests above which the sending stops; 0 never stops it.
+	MaxErrorRate float64
+	// Budgets stop the sending before they are overrun.
+	Budgets []Budget
+	// Beside is what requests that are none of the stage's have used of its
+	// budgets since it began, nil where there are none.
+	Beside func() (prompt, output int)
+	// Count counts the tokens of a text. It runs over every reply whose usage and
+	// events do not tell its tokens, and to check them over the first replies of
+	// the window and CountShare of the rest; once they have ended, on many
+	// goroutines.
+	Count func(text string) int
+	// OwnCount says that it counts with the model's own tokenizer.
+	OwnCount   bool
+	CountShare float64
+
+	// Note is told of a request when it begins, is sent, and shows its first
+	// output, by the goroutine that has it; nil tells nobody. It must not keep
+	// the record.
+	Note func(*record.Record)
+
+	// Enough, when closed, ends the window at once and in order: nothing more
+	// is sent, and the drain begins.
+	Enough <-chan struct{}
+	// Stop ends the stage early when closed: sending stops, requests in
+	// flight get Grace to end.
+	Stop  <-chan struct{}
+	Grace time.Duration
+}
+
+// Budget is an amount that a stage may use up: tokens, or money.
+type Budget struct {
+	Name  string
+	Limit float64
+	// Cost is what a request of so many prompt and output tokens uses.
+	Cost func(prompt, output int) float64
+}
+
+// Outcome is how a stage went.
+type Outcome struct {
+	// Start is the stage's start; Window is the measured stretch. All from
+	// the run's origin. A stage that was stopped in its warm-up has no window.
+	Start                  int64
+	WindowStart, WindowEnd int64
+	// WarmupCut says that the adaptive warm-up hit its time limit, Unsettled
+	// that sessions had not reached their steady mix by then.
+	WarmupCut, Unsettled bool
+	// Stopped says why sending ended early, "" if it did not.
+	Stopped string
+	// Broke says that it ended because too many requests did with a fault.
+	Broke  bool
+	Counts Counts
+}
+
+// Counts adds up every request of a stage, warm-up and cool-down included.
+type Counts struct {
+	Due, OK, Rejected, Failed, Cancelled, Censored, Unsent int
+}
+
+func (c *Counts) add(o llm.Outcome) {
+	switch {
+	case o == llm.OK:
+		c.OK++
+	case o == llm.Rejected:
+		c.Rejected++
+	case o == llm.Cancelled:
+		c.Cancelled++
+	case o == llm.Censored:
+		c.Censored++
+	case o == llm.Unsent:
+		c.Unsent++
+	default:
+		c.Failed++
+	}
+}
+
+// check holds the identity that no request is lost or counted twice.
+func (c Counts) check() error {
+	if sum := c.OK + c.Rejected + c.Failed + c.Cancelled + c.Censored + c.Unsent; sum != c.Due {
+		return fmt.Errorf("internal error: %d requests were due but %d have an outcome; please report this", c.Due, sum)
+	}
+	return nil
+}
+
+// Progress is what a stage has done so far, for a live view.
+type Progress struct {
+	Due, InFlight, Waiting, OK, Errors, Events atomic.Int64
+	Answered                                   atomic.Int64 // have had output
+	phase                                      atomic.Value
+}
+
+// Phase is the phase that new requests fall into.
+func (p *Progress) Phase() record.Phase {
+	phase, _ := p.phase.Load().(record.Phase)
+	return phase
+}
+
+// Validate reports what makes a stage impossible.
+func (s *Stage) Validate() error {
+	switch {
+	case s.Session == nil:
+		return errors.New("a stage needs sessions")
+	case s.Arrivals == nil && s.Cap <= 0:
+		return errors.New("a stage needs a rate or a concurrency")
+	case s.Duration <= 0 && s.Requests <= 0:
+		return errors.New("a stage needs a duration or a number of requests")
+	}
+	return s.Retries.Validate()
+}

@@ -1,0 +1,400 @@
+package load
+
+import (
+	"sync"
+	"time"
+
+	"redline/internal/drive/record"
+	"redline/internal/llm"
+)
+
+// The adaptive warm-up: at least so many requests and twice the mean e2e seen
+// so far, at most a minute. What still runs counts into that mean with the time
+// it has taken: short replies end first, and a mean over those that have ended
+// would call a server warm that has only begun to fill. Sessions of several
+// turns take longer: until their later turns come as often as they ever will.
+const (
+	warmupRequests = 50
+	warmupLimit    = time.Minute
+	sessionsLimit  = 3 * time.Minute
+	// warmupGrain rounds the start of the window up, so that runs of one seed
+	// measure the same requests although a server's times differ a little.
+	warmupGrain = int64(time.Second)
+)
+
+// window decides which phase each request falls into, always by its due time,
+// and tells the stage's conductor how far the stage has come.
+type window struct {
+	stage *Stage
+	begin int64 // the stage's start
+
+	started chan struct{} // closed when start is known
+	full    chan struct{} // closed when the window holds all its requests
+	drained chan struct{} // closed when its end is final and its requests have ended
+	halt    chan struct{} // closed when the stage takes no more requests
+
+	mu         sync.Mutex
+	start, end int64 // 0: not known
+	timeUp     bool  // the planned end has passed
+	sealed     bool  // end is final
+	next       int64 // the arrival that the dispatcher is at; nothing due before it is left
+	over       int64 // what is due from then on is not part of the stage; 0: not known
+	cut        bool
+	settles    int64 // when the mix of turns will be steady, by the last estimate
+	unsettled  bool
+	latest     int64 // the latest due time so far
+	measured   int   // requests in the window
+	open       int   // of those, not ended
+	e2eSum     int64
+	e2eN       int64
+	running    int64 // requests taken in and not ended
+	runningDue int64 // the sum of their due times since begin
+	counts     Counts
+	used       []float64 // by budget
+	breaker    breaker
+	broke      bool
+	cause      string // what ended the sending before its time: a budget, or the breaker
+}
+
+func newWindow(s *Stage, begin int64) *window {
+	w := &window{stage: s, begin: begin, used: make([]float64, len(s.Budgets)), breaker: breaker{limit: s.MaxErrorRate},
+		started: make(chan struct{}), full: make(chan struct{}),
+		drained: make(chan struct{}), halt: make(chan struct{})}
+	if s.Arrivals == nil {
+		w.next = never
+	}
+	if s.Warmup != nil {
+		w.startAt(begin + int64(*s.Warmup))
+	}
+	return w
+}
+
+func (w *window) startAt(start int64) {
+	w.start = start
+	if w.stage.Duration > 0 {
+		w.end = start + int64(w.stage.Duration)
+	}
+	close(w.started)
+}
+
+// place is where a request stands in its stage.
+type place struct {
+	id    int
+	phase record.Phase
+	due   int64
+}
+
+// admit takes in a request that is due, or reports false when the stage takes
+// no more.
+func (w *window) admit(due int64, r *llm.Request) (place, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over == 0 && !w.afford(r) {
+		w.stop(due)
+	}
+	if w.over != 0 {
+		return place{}, false
+	}
+	w.warmUp(due)
+	phase, due := w.phase(due)
+	p := w.take(phase, due)
+	if phase == record.Measure && w.measured == w.stage.Requests {
+		close(w.full)
+	}
+	return p, true
+}
+
+// missed takes in a request that was due before the stage was over but found
+// it closed, or reports false for one that was due later.
+func (w *window) missed(due int64) (place, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if due >= w.over {
+		return place{}, false
+	}
+	phase, due := w.phase(due)
+	return w.take(phase, due), true
+}
+
+func (w *window) take(phase record.Phase, due int64) place {
+	p := place{id: w.counts.Due, phase: phase, due: due}
+	w.counts.Due++
+	w.running++
+	w.runningDue += due - w.begin
+	w.latest = max(w.latest, due)
+	if phase == record.Measure {
+		w.measured++
+		w.open++
+	}
+	return p
+}
+
+// warmUp begins the window once the adaptive warm-up has done its work or has
+// lasted long enough.
+func (w *window) warmUp(due int64) {
+	if w.start != 0 {
+		return
+	}
+	limit := int64(w.stage.WarmupLimit())
+	warm := w.counts.Due >= warmupRequests && w.e2eN > 0 && due-w.begin >= 2*w.meanE2E(due) && w.settled(due)
+	// Whoever was taken in before stays in the warm-up, also where it was due
+	// a little later than this one.
+	lasted := max(due, w.latest+1) - w.begin
+	switch {
+	case lasted >= limit:
+		w.cut = !warm
+		w.startAt(w.begin + limit)
+	case warm:
+		grains := (lasted + warmupGrain - 1) / warmupGrain
+		w.startAt(w.begin + grains*warmupGrain)
+	}
+}
+
+// WarmupLimit is how long an adaptive warm-up lasts at most.
+func (s *Stage) WarmupLimit() time.Duration {
+	if s.Settled != nil {
+		return sessionsLimit
+	}
+	return warmupLimit
+}
+
+// settled reports whether the mix of turns is steady. It is estimated again only
+// when the last estimate has come to pass.
+func (w *window) settled(due int64) bool {
+	if w.stage.Settled == nil {
+		return true
+	}
+	if due-w.begin >= w.settles {
+		w.settles = int64(w.stage.Settled(time.Duration(w.e2eSum / w.e2eN)))
+	}
+	w.unsettled = due-w.begin < w.settles
+	return !w.unsettled
+}
+
+// meanE2E is the time that requests have taken up to now, those that still run
+// too, for each that has ended.
+func (w *window) meanE2E(now int64) int64 {
+	return (w.e2eSum + w.running*(now-w.begin) - w.runningDue) / w.e2eN
+}
+
+// endWarmup says that the warm-up's limit has passed, where no request is due
+// just then to show it.
+func (w *window) endWarmup() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over == 0 {
+		w.warmUp(w.begin + int64(w.stage.WarmupLimit()))
+	}
+}
+
+// phase gives the phase of a due time. The first request too many is the
+// unbiased end of a window that is bounded by their number. Ends of a closed
+// loop are taken up in no strict order: one that is found to be too many after
+// a later one was measured counts as due at the window's end.
+func (w *window) phase(due int64) (record.Phase, int64) {
+	switch {
+	case w.start == 0 || due < w.start:
+		return record.Warmup, due
+	case w.isFull():
+		w.seal(max(due, w.latest+1))
+		return record.Cooldown, max(due, w.end)
+	case w.end != 0 && due >= w.end:
+		return record.Cooldown, due
+	}
+	return record.Measure, due
+}
+
+func (w *window) isFull() bool {
+	return w.stage.Requests > 0 && w.measured >= w.stage.Requests
+}
+
+// afford books a request on every budget at the length it asks for, or says
+// that one is used up.
+func (w *window) afford(r *llm.Request) bool {
+	prompt, output := r.PromptTokens, r.MaxTokens
+	if w.stage.Beside != nil {
+		besidePrompt, besideOutput := w.stage.Beside()
+		prompt, output = prompt+besidePrompt, output+besideOutput
+	}
+	for i, b := range w.stage.Budgets {
+		if w.used[i]+b.Cost(prompt, output) > b.Limit {
+			w.cause = b.Name + " reached"
+			return false
+		}
+	}
+	for i, b := range w.stage.Budgets {
+		w.used[i] += b.Cost(r.PromptTokens, r.MaxTokens)
+	}
+	return true
+}
+
+// rebook replaces what a request was booked at by what it used.
+func (w *window) rebook(rec *record.Record) {
+	for i, b := range w.stage.Budgets {
+		w.used[i] -= b.Cost(rec.AskedPrompt, rec.AskedOutput)
+		if rec.Sent != 0 {
+			w.used[i] += b.Cost(max(rec.PromptTokens, rec.AskedPrompt), rec.OutputTokens)
+		}
+	}
+}
+
+// ended takes in a request's outcome and reports whether it made the breaker
+// end the stage.
+func (w *window) ended(rec *record.Record) (broke bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts.add(rec.Outcome)
+	w.running--
+	w.runningDue -= rec.Due - w.begin
+	if rec.Outcome == llm.OK {
+		w.e2eSum += rec.Last - rec.Sent
+		w.e2eN++
+	}
+	w.rebook(rec)
+	if rec.Phase == record.Measure {
+		w.open--
+		w.checkDrained()
+	}
+	if broke = w.breaker.observe(rec.Outcome) && w.over == 0; broke {
+		w.broke, w.cause = true, w.breaker.String()
+		w.stop(rec.End)
+	}
+	return broke
+}
+
+// seal makes end final: at, or what was planned if that is earlier.
+func (w *window) seal(at int64) {
+	if w.sealed {
+		return
+	}
+	w.sealed = true
+	if w.end == 0 || at < w.end {
+		w.end = at
+	}
+	w.checkDrained()
+}
+
+func (w *window) checkDrained() {
+	if !w.sealed || w.open > 0 {
+		return
+	}
+	select {
+	case <-w.drained:
+	default:
+		close(w.drained)
+	}
+}
+
+// plannedEnd is the end of a window that is bounded by time, else 0.
+func (w *window) plannedEnd() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.end
+}
+
+// finish says that the planned end has passed. A dispatcher that is late still
+// brings what was due before it.
+func (w *window) finish() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.timeUp = true
+	w.sealInTime()
+}
+
+// endSoon moves the end of the window up to the next whole second, so that runs
+// of one seed measure the same requests however long a look takes. Whatever was
+// taken in before stays in the window.
+func (w *window) endSoon(now int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.sealed || w.timeUp || w.start == 0 {
+		return
+	}
+	lasted := max(now, w.latest+1) - w.start
+	w.end = min(w.end, w.start+(lasted+warmupGrain-1)/warmupGrain*warmupGrain)
+}
+
+// advance says which arrival the dispatcher is at.
+func (w *window) advance(due int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.next = due
+	w.sealInTime()
+}
+
+func (w *window) sealInTime() {
+	if w.timeUp && w.next >= w.end {
+		w.seal(w.end)
+	}
+}
+
+// close ends the stage: nothing that is due from now on is part of it.
+func (w *window) close(now int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stop(now)
+}
+
+func (w *window) stop(at int64) {
+	if w.over != 0 {
+		return
+	}
+	w.over = max(at, w.latest+1)
+	if w.start >= w.over {
+		w.start = 0 // it ended in its warm-up
+	}
+	if w.start == 0 {
+		w.end = 0
+	}
+	w.seal(w.over)
+	close(w.halt)
+}
+
+// isOver reports whether the stage takes no more requests.
+func (w *window) isOver() bool {
+	select {
+	case <-w.halt:
+		return true
+	default:
+		return false
+	}
+}
+
+// owes reports whether a request that was not taken in was due before the
+// stage was over.
+func (w *window) owes(due int64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return due < w.over
+}
+
+// shortfall says why the load has ended before the window had what it was to
+// have, or "".
+func (w *window) shortfall() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.cause != "":
+		return w.cause
+	case w.isFull():
+		return ""
+	}
+	return ranOut
+}
+
+// endedBy says what ended the sending before its time, or "".
+func (w *window) endedBy() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.cause
+}
+
+// bounds gives the window as it came out; both are 0 where there was none.
+func (w *window) bounds() (start, end int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.start == 0 {
+		return 0, 0
+	}
+	return w.start, w.end
+}

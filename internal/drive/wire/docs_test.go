@@ -1,0 +1,60 @@
+package wire
+
+import (
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/llm"
+)
+
+// TestDocumentedDialects holds the table of docs/DIALECTS.md to the dialects
+// there are: their order, paths, framings, and the words that set the length.
+func TestDocumentedDialects(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../../docs/DIALECTS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type row struct{ Name, Path, Framing, Length string }
+	var got, want []row
+	rows := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `([^`]+)` \\| (\\w+) \\| (.*) \\|$")
+	for _, m := range rows.FindAllStringSubmatch(string(page), -1) {
+		got = append(got, row{m[1], m[2], m[3], m[4]})
+	}
+	for _, d := range All() {
+		want = append(want, row{d.Name, d.Path, d.Framing.String(), lengthWords(d)})
+		if !regexp.MustCompile("(?m)^### .*\\b" + d.Name + "\\b").Match(page) {
+			t.Errorf("%s has no section", d.Name)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("docs/DIALECTS.md (-code +page):\n%s", diff)
+	}
+	for _, name := range slices.Sorted(maps.Keys(placeholders)) {
+		if !strings.Contains(string(page), "`{{"+name+"}}`") {
+			t.Errorf("the placeholder %s is not told of", name)
+		}
+	}
+}
+
+// lengthWords finds the keys that a body has because of the length asked for.
+func lengthWords(d *Dialect) string {
+	keys := regexp.MustCompile(`"(\w+)":(?:77777|true)`)
+	r := &llm.Request{MaxTokens: 77777, Messages: []llm.Message{{}, {}}}
+	var words []string
+	for _, m := range keys.FindAllStringSubmatch(string(d.Encode(nil, r, Quirks{})), -1) {
+		if !strings.Contains(m[1], "details") {
+			words = append(words, "`"+m[1]+"`")
+		}
+	}
+	if words == nil {
+		return "–"
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,222 @@
+// Package crosscheck lays the client's figures of a window beside the server's
+// own. It takes a summary of the records and what the server's metrics say of
+// the same stretch, and gives each pair with the tolerance within which the two
+// may differ, and a warning for each that differs by more. It judges neither
+// the run nor the server: which of two counts is wrong it cannot know.
+package crosscheck
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/observe/telemetry"
+)
+
+// The names of the checks.
+const (
+	TTFT     = "ttft"
+	Tokens   = "tokens"
+	Queue    = "queue"
+	Running  = "running"
+	Replicas = "replicas"
+)
+
+// How far two figures may lie apart, as a share of the larger, and below which
+// difference nobody need care. docs/TELEMETRY.md gives the reasons.
+const (
+	ttftTolerance     = 0.20
+	ttftFloorMS       = 5.0
+	tokensTolerance   = 0.02
+	queueTolerance    = 0.25
+	runningTolerance  = 0.15
+	runningFloor      = 1.0
+	replicasTolerance = 0.20
+
+	// Below these there is too little to compare.
+	leastCoveredS = 3.0
+	leastSamples  = 3
+	leastTimed    = 10
+)
+
+// pair is what is known on both sides.
+type pair struct {
+	client metric.Summary
+	server *telemetry.ServerUse
+}
+
+// Of compares what both sides know of a window. A server that restarted in it,
+// or that was watched too briefly, is compared with nothing.
+func Of(client metric.Summary, server *telemetry.ServerUse) []result.CrossCheck {
+	if server == nil || server.Restarted || server.CoveredS < leastCoveredS || server.Samples < leastSamples {
+		return nil
+	}
+	p := pair{client, server}
+	var all []result.CrossCheck
+	for _, check := range []func() *result.CrossCheck{p.ttft, p.queue, p.tokens, p.running, p.replicas} {
+		if c := check(); c != nil {
+			all = append(all, *c)
+		}
+	}
+	return all
+}
+
+// Warnings are those of the pairs that differ by more than they may.
+func Warnings(checks []result.CrossCheck) []result.Warning {
+	var all []result.Warning
+	for _, c := range checks {
+		if !c.OK {
+			all = append(all, result.Warning{Figure: "cross_checks." + c.Name, Text: c.Text})
+		}
+	}
+	return all
+}
+
+// within reports whether two figures differ by no more than a share of the
+// larger, or by less than matters.
+func within(a, b, share, floor float64) bool {
+	return math.Abs(a-b) <= max(share*max(a, b), floor)
+}
+
+// queueGrew reports whether the two sides time different requests: the client
+// those that were due in the window, the server those that it got to, which
+// came earlier and waited less where the queue grows.
+func (p pair) queueGrew() bool {
+	overload := p.client.Window.Overload
+	return overload != nil && *overload
+}
+
+// ttft: what the client waits for beyond the server's own account of it is the
+// way there and back, and whatever stands in front of the engine.
+func (p pair) ttft() *result.CrossCheck {
+	here, there := p.client.Latency.TTFT, p.server.TTFT
+	if p.queueGrew() || here == nil || here.N < leastTimed || there == nil || there.N < leastTimed {
+		return nil
+	}
+	c := &result.CrossCheck{Name: TTFT, Unit: "ms", Client: &here.Mean, Server: &there.Mean, Tolerance: ttftTolerance,
+		OK: within(here.Mean, there.Mean, ttftTolerance, ttftFloorMS)}
+	apart := here.Mean - there.Mean
+	switch {
+	case apart >= 0:
+		c.Text = fmt.Sprintf("mean ttft is %s ms here and %s ms by the server: network and front end take %s ms", digits(here.Mean), digits(there.Mean), digits(apart))
+	case c.OK:
+		c.Text = fmt.Sprintf("mean ttft is %s ms here and %s ms by the server, whose requests of the window are not quite the same ones", digits(here.Mean), digits(there.Mean))
+	default:
+		c.Text = fmt.Sprintf("mean ttft is %s ms here but %s ms by the server: it also serves requests that are not of this run, or times another thing", digits(here.Mean), digits(there.Mean))
+	}
+	return c
+}
+
+// queue splits the time to the first token as the server does.
+func (p pair) queue() *result.CrossCheck {
+	here, queue, prefill := p.client.Latency.TTFT, p.server.Queue, p.server.Prefill
+	if p.queueGrew() || here == nil || here.N < leastTimed || queue == nil || prefill == nil || queue.N < leastTimed || prefill.N < leastTimed {
+		return nil
+	}
+	sum := queue.Mean + prefill.Mean
+	c := &result.CrossCheck{Name: Queue, Unit: "ms", Client: &here.Mean, Server: &sum, Tolerance: queueTolerance,
+		OK: sum <= here.Mean || within(here.Mean, sum, queueTolerance, ttftFloorMS)}
+	if rest := here.Mean - sum; rest >= 0 {
+		c.Text = fmt.Sprintf("mean ttft of %s ms = queue %s + prefill %s + %s outside the engine", digits(here.Mean), digits(queue.Mean), digits(prefill.Mean), digits(rest))
+		return c
+	}
+	c.Text = fmt.Sprintf("queue %s + prefill %s ms by the server is more than the mean ttft of %s ms here", digits(queue.Mean), digits(prefill.Mean), digits(here.Mean))
+	if c.OK {
+		c.Text += ", because it counts requests when they end"
+	}
+	return c
+}
+
+// countedAtEnd are engines that count a request's tokens when it ends, so that
+// what is in flight at either edge of the window blurs the sum.
+var countedAtEnd = []string{"tgi", "triton", "sglang"}
+
+// tokens compares rates, because the two sides may not cover quite the same
+// stretch.
+func (p pair) tokens() *result.CrossCheck {
+	if p.server.GenerationTokens == nil || p.client.Throughput.Output <= 0 {
+		return nil
+	}
+	here, there := p.client.Throughput.Output, *p.server.GenerationTokens/p.server.CoveredS
+	c := &result.CrossCheck{Name: Tokens, Unit: "tokens/s", Client: &here, Server: &there, Tolerance: p.tokensTolerance()}
+	c.OK = within(here, there, c.Tolerance, 0)
+	c.Text = fmt.Sprintf("%s output tokens/s arrived here, %s were generated by the server's count", digits(here), digits(there))
+	switch {
+	case c.OK:
+	case there > here:
+		c.Text += ": other clients, tokens that no event carried, or requests that were given up"
+	case p.client.Tokens.Counted["usage"] == 0:
+		c.Text += ": they are counted by another tokenizer here"
+	default:
+		c.Text += ": part of the replicas is not watched"
+	}
+	return c
+}
+
+func (p pair) tokensTolerance() float64 {
+	edge := 0.0
+	if lengths := p.client.Tokens.OutputLengths; lengths != nil && slices.Contains(countedAtEnd, p.server.Engine) {
+		edge = p.client.Concurrency.Mean * lengths.Mean
+	} else {
+		// Pages are seconds apart; between two of them a straight line stands
+		// for what a busy engine does in steps.
+		edge = p.client.Throughput.Output * 0.1
+	}
+	return tokensTolerance + edge/(p.client.Throughput.Output*p.server.CoveredS)
+}
+
+// running compares requests in flight with those that the engine holds, whether
+// they run or wait. A gauge that is seen now and then has an error of its own.
+func (p pair) running() *result.CrossCheck {
+	if p.server.Running == nil {
+		return nil
+	}
+	here, there := p.client.Concurrency.Mean, p.server.Running.Mean
+	if p.server.Waiting != nil {
+		there += p.server.Waiting.Mean
+	}
+	if math.IsInf(there, 0) {
+		return nil
+	}
+	noise := math.Sqrt(max(here, there)/float64(p.server.Samples)) * 2
+	c := &result.CrossCheck{Name: Running, Unit: "requests", Client: &here, Server: &there, Tolerance: runningTolerance,
+		OK: within(here, there, runningTolerance, max(runningFloor, noise))}
+	c.Text = fmt.Sprintf("%s requests in flight here, %s running and waiting in the engine", digits(here), digits(there))
+	switch {
+	case c.OK:
+	case there > here:
+		c.Text += ": it serves others too, or goes on with requests that were given up"
+	default:
+		c.Text += ": the rest is on the way, or held by something in front of it"
+	}
+	return c
+}
+
+// replicas: the busiest against the mean of all.
+func (p pair) replicas() *result.CrossCheck {
+	if p.server.Imbalance == nil {
+		return nil
+	}
+	busiest := *p.server.Imbalance
+	c := &result.CrossCheck{Name: Replicas, Unit: "share", Server: &busiest, Tolerance: replicasTolerance, OK: busiest <= replicasTolerance}
+	c.Text = fmt.Sprintf("the busiest of %d replicas did %.0f %% more than the mean of all", p.server.Replicas, 100*busiest)
+	return c
+}
+
+// absurd is what no count or time of a server reaches.
+const absurd = 1e15
+
+// digits keeps three of them at least, thousands apart, and no exponent unless
+// the figure is absurd.
+func digits(v float64) string {
+	if math.Abs(v) < 100 || math.Abs(v) >= absurd {
+		return fmt.Sprintf("%.3g", v)
+	}
+	text := fmt.Sprintf("%.0f", v)
+	for at := len(text) - 3; at > 0 && text[at-1] != '-'; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}

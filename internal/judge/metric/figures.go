@@ -1,0 +1,150 @@
+package metric
+
+import (
+	"math"
+
+	"redline/internal/drive/record"
+	"redline/internal/llm"
+)
+
+// figure numbers one request's own latencies.
+type figure int
+
+const (
+	ttft figure = iota
+	ttftDue
+	ttfa
+	tpot
+	stall
+	e2e
+	e2eDue
+	decode
+	lag
+	slotWait
+	connect
+	tls
+	itlTail // the request's own p99 gap, its maximum below 100 gaps
+	iclTail
+	figureCount
+)
+
+// figures are one request's latencies in ns; NaN where undefined.
+type figures [figureCount]float64
+
+// request is what is kept of every request that was due in the window.
+type request struct {
+	figures
+	due      int64
+	outcome  llm.Outcome
+	keys     keys
+	prompt   int32
+	cached   int32
+	output   int32
+	kvTokens int32   // that the key-value cache held at the end
+	icl, itl int32   // how many gaps it has
+	fluidity float32 // NaN where undefined
+	blurred  blur
+
+	reconnects int32
+	sent       bool
+	retried    bool
+	short      bool
+	good       bool
+
+	cut cut
+}
+
+// measured gives the figures of a record. What we caused ourselves (lag,
+// waiting, connecting) counts for every request, the server's latencies only
+// where it answered.
+func measured(r *record.Record) figures {
+	var f figures
+	for i := range f {
+		f[i] = math.NaN()
+	}
+	if r.Sent != 0 {
+		// Stamps of two clocks may cross by a hair: that is no lag.
+		f[lag] = float64(max(r.Sent-max(r.Due, r.Slot, r.Conn), 0))
+	}
+	if r.Slot != 0 {
+		// A slot that was free all the time was so before the request began.
+		f[slotWait] = float64(max(r.Slot-r.Begin, 0))
+	}
+	f[connect] = since(dialing(r), r.Dialed)
+	f[tls] = since(r.Dialed, r.Secured)
+	if r.Outcome != llm.OK {
+		return f
+	}
+	f[e2e] = since(r.Sent, answered(r))
+	f[e2eDue] = since(r.Due, answered(r))
+	if !r.Streamed {
+		return f
+	}
+	f[ttft] = since(r.Sent, r.First)
+	f[ttftDue] = since(r.Due, r.First)
+	f[ttfa] = since(r.Sent, r.Answer)
+	f[decode] = since(r.First, r.Last)
+	if tokens := r.Paced(); tokens >= 1 && r.Last > r.First {
+		f[tpot] = float64(r.Last-r.First) / float64(tokens)
+	}
+	return f
+}
+
+// dialing is when the opening of a request's connection began: after a retry or
+// a dead connection, not when the request did.
+func dialing(r *record.Record) int64 {
+	if r.Dialing != 0 {
+		return r.Dialing
+	}
+	return max(r.Begin, r.Slot) // logs of older versions
+}
+
+// answered is when an ok request had its whole answer: its last output, or its
+// end where the answer is no text, as an embedding is.
+func answered(r *record.Record) int64 {
+	if r.Last == 0 {
+		return r.End
+	}
+	return r.Last
+}
+
+// since is to − from, undefined where either stamp is unknown. A connection
+// that was opened before its request took it has no set-up to show.
+func since(from, to int64) float64 {
+	if from == 0 || to == 0 || to < from {
+		return math.NaN()
+	}
+	return float64(to - from)
+}
+
+// deadlines are the thresholds that fluidity holds tokens against, in ns; zero
+// where the objectives name none.
+type deadlines struct{ ttft, tpot float64 }
+
+func (d deadlines) set() bool { return d.ttft > 0 && d.tpot > 0 }
+
+// fluidity is the share of tokens that came on time. A token that is early
+// leaves its slack to the next ones; a late one counts once, and the next
+// deadline runs from its arrival.
+func (d deadlines) fluidity(r *record.Record, groups []group) float32 {
+	if !d.set() || !r.Streamed || !r.TokensKnown() {
+		return float32(math.NaN())
+	}
+	onTime, all := 0, 0
+	deadline := float64(r.Due) + d.ttft
+	for _, g := range groups {
+		// Of the tokens of one group only the first can be late: the next
+		// deadlines lie after the group's arrival.
+		all += g.tokens
+		onTime += g.tokens
+		if at := float64(g.at); at > deadline && g.tokens > 0 {
+			onTime--
+			deadline = at
+		}
+		deadline += float64(g.tokens) * d.tpot
+	}
+	if all == 0 {
+		return float32(math.NaN())
+	}
+	return float32(onTime) / float32(all)
+}

@@ -1,0 +1,166 @@
+package metric
+
+import (
+	"math"
+
+	"redline/internal/drive/record"
+)
+
+// group is the output events of one request that share a stamp.
+type group struct {
+	at     int64
+	tokens int
+	events int
+}
+
+// grouped appends a record's groups to an empty scratch slice.
+func grouped(r *record.Record, scratch []group) []group {
+	for at, tokens := range r.Chunks() {
+		if n := len(scratch); n > 0 && scratch[n-1].at == at {
+			scratch[n-1].tokens += tokens
+			scratch[n-1].events++
+			continue
+		}
+		scratch = append(scratch, group{at, tokens, 1})
+	}
+	return scratch
+}
+
+// gaps are those of one request that ended in the window, in whole
+// microseconds, as records have them.
+type gaps struct {
+	us     []uint32
+	tokens []uint16 // empty where every gap brought one token
+	start  int64    // the stamp before the first gap, ns
+	known  bool     // tokens per event are known: the gaps count as itl too
+}
+
+// take replaces the gaps by those between a record's groups that end in
+// [start, end), in the same memory.
+func (g *gaps) take(r *record.Record, groups []group, start, end int64) {
+	*g = gaps{us: g.us[:0], tokens: g.tokens[:0], known: r.TokensKnown()}
+	ones := true
+	for i := 1; i < len(groups); i++ {
+		if groups[i].at < start || groups[i].at >= end {
+			continue
+		}
+		if len(g.us) == 0 {
+			g.start = groups[i-1].at
+		}
+		g.us = append(g.us, uint32(min((groups[i].at-groups[i-1].at)/1000, math.MaxUint32)))
+		g.tokens = append(g.tokens, uint16(min(groups[i].tokens, math.MaxUint16)))
+		ones = ones && groups[i].tokens == 1
+	}
+	if ones || !g.known {
+		g.tokens = g.tokens[:0]
+	}
+}
+
+// plain reports whether a record's gaps in the window are the same as itl and
+// as icl.
+func plain(r *record.Record, groups []group, start, end int64) bool {
+	known := r.TokensKnown()
+	for i := 1; i < len(groups); i++ {
+		if at := groups[i].at; at >= start && at < end && (!known || groups[i].tokens != 1) {
+			return false
+		}
+	}
+	return true
+}
+
+// icl walks over the gaps between distinct stamps, in ms, with their ends.
+func (g *gaps) icl(yield func(int64, float32) bool) {
+	at := g.start
+	for _, us := range g.us {
+		at += int64(us) * 1000
+		if !yield(at, float32(us)/1000) {
+			return
+		}
+	}
+}
+
+// itl walks over the gaps between tokens, in ms: k tokens that came g after the
+// group before them are k gaps of g/k. An event without a token leaves its gap
+// to the tokens after it.
+func (g *gaps) itl(yield func(int64, float32) bool) {
+	if !g.known {
+		return
+	}
+	at, held := g.start, uint32(0)
+	for i, us := range g.us {
+		at += int64(us) * 1000
+		held += us
+		tokens := 1
+		if len(g.tokens) > 0 {
+			tokens = int(g.tokens[i])
+		}
+		if tokens == 0 {
+			continue
+		}
+		ms := float32(held) / float32(tokens) / 1000
+		held = 0
+		for range tokens {
+			if !yield(at, ms) {
+				return
+			}
+		}
+	}
+}
+
+// largestGap is a request's stall in ns, NaN where all came in one stamp, and
+// the group that ends it.
+func largestGap(groups []group) (ns float64, ends group) {
+	if len(groups) < 2 {
+		return math.NaN(), group{}
+	}
+	largest := int64(-1)
+	for i := 1; i < len(groups); i++ {
+		if gap := groups[i].at - groups[i-1].at; gap > largest {
+			largest, ends = gap, groups[i]
+		}
+	}
+	return float64(largest), ends
+}
+
+// tails finds the p99 gap of single requests, in memory that it reuses.
+type tails struct {
+	gaps  gaps
+	space workspace
+}
+
+// of gives a request's own p99 of icl and itl in ns.
+func (t *tails) of(r *record.Record, groups []group) (icl, itl float64) {
+	t.gaps.take(r, groups, math.MinInt64, math.MaxInt64)
+	icl = t.tail(t.gaps.icl)
+	if t.gaps.known && len(t.gaps.tokens) == 0 {
+		return icl, icl
+	}
+	return icl, t.tail(t.gaps.itl)
+}
+
+// tail is the p99 of one request's gaps in ns, or their maximum where they are
+// fewer than a hundred.
+func (t *tails) tail(from values) float64 {
+	s := t.space.sample(from)
+	switch n := len(s.sorted); {
+	case n == 0:
+		return math.NaN()
+	case n < 100:
+		return float64(s.sorted[n-1]) * 1e6
+	}
+	return s.quantile(0.99) * 1e6
+}
+
+// gapCounts is how many gaps a whole request has, whichever window they ended
+// in.
+func gapCounts(r *record.Record, groups []group) (icl, itl int) {
+	if len(groups) < 2 {
+		return 0, 0
+	}
+	if r.TokensKnown() {
+		for _, g := range groups[1:] {
+			itl += g.tokens
+		}
+	}
+	return len(groups) - 1, itl
+}

@@ -1,0 +1,83 @@
+package metric
+
+import (
+	"slices"
+	"strconv"
+
+	"redline/internal/drive/record"
+	"redline/internal/judge/slo"
+)
+
+// dimension is one way to split requests.
+type dimension int
+
+const (
+	byBucket dimension = iota
+	byClass
+	byTenant
+	byTurn
+	dimensionCount
+)
+
+// keys is where a request stands in each dimension, by number.
+type keys [dimensionCount]int32
+
+// naming numbers the names of every dimension as they are met.
+type naming struct {
+	edges   []int
+	names   [dimensionCount][]string
+	numbers [dimensionCount]map[string]int32
+}
+
+func newNaming(edges []int) *naming {
+	n := &naming{edges: edges}
+	for d := range n.numbers {
+		n.numbers[d] = map[string]int32{}
+	}
+	// Buckets keep their own order, whichever is met first.
+	for _, name := range bucketNames(edges) {
+		n.number(byBucket, name)
+	}
+	return n
+}
+
+func (n *naming) number(d dimension, name string) int32 {
+	i, known := n.numbers[d][name]
+	if !known {
+		i = int32(len(n.names[d]))
+		n.numbers[d][name] = i
+		n.names[d] = append(n.names[d], name)
+	}
+	return i
+}
+
+// part selects the requests of a scope. A name that no record has selects
+// none.
+func (n *naming) part(s slo.Scope) part {
+	p := part(everything)
+	for d, name := range map[dimension]string{byClass: s.Class, byTenant: s.Tenant} {
+		if name == "" {
+			continue
+		}
+		key, known := n.numbers[d][name]
+		wider := p
+		p = func(k keys) bool { return known && k[d] == key && wider(k) }
+	}
+	return p
+}
+
+// keysOf places a record. The designed prompt length comes before the counted
+// one, which a failed request does not have.
+func (n *naming) keysOf(r *record.Record) keys {
+	prompt := r.AskedPrompt
+	if prompt == 0 {
+		prompt = r.PromptTokens
+	}
+	bucket, _ := slices.BinarySearch(n.edges, prompt+1)
+	return keys{
+		byBucket: int32(bucket),
+		byClass:  n.number(byClass, r.Class),
+		byTenant: n.number(byTenant, r.Tenant),
+		byTurn:   n.number(byTurn, strconv.Itoa(r.Turn)),
+	}
+}

@@ -1,0 +1,49 @@
+package metric
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"redline/internal/drive/record"
+	"redline/internal/llm"
+)
+
+const (
+	// mostMessages is how many different ones are told apart; a server that
+	// puts a number into each of them must not fill the memory.
+	mostMessages = 1000
+	// shownMessages is how many a summary carries.
+	shownMessages = 3
+)
+
+// messages counts what faults said.
+type messages map[string]int
+
+func (m *messages) add(r *record.Record) {
+	if r.Error == "" || r.Outcome != llm.Rejected && !r.Outcome.Failed() {
+		return
+	}
+	text := r.Error
+	if r.Status != 0 && r.Status != 200 {
+		text = fmt.Sprintf("HTTP %d: %s", r.Status, text)
+	}
+	if *m == nil {
+		*m = messages{}
+	}
+	if _, known := (*m)[text]; known || len(*m) < mostMessages {
+		(*m)[text]++
+	}
+}
+
+// commonest lists the most frequent ones.
+func (m messages) commonest() []ErrorCount {
+	var list []ErrorCount
+	for text, n := range m {
+		list = append(list, ErrorCount{text, n})
+	}
+	slices.SortFunc(list, func(a, b ErrorCount) int {
+		return cmp.Or(b.Count-a.Count, cmp.Compare(a.Text, b.Text))
+	})
+	return list[:min(len(list), shownMessages)]
+}

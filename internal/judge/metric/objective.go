@@ -1,0 +1,108 @@
+package metric
+
+import (
+	"slices"
+
+	"redline/internal/judge/slo"
+	"redline/internal/llm"
+)
+
+// deadlinesOf takes the strictest thresholds of ttft and tpot that hold for the
+// requests of a class and tenant.
+func deadlinesOf(objectives []slo.Objective, class, tenant string) deadlines {
+	var d deadlines
+	strictest := func(limit *float64, o slo.Objective) {
+		if *limit == 0 || o.Limit < *limit {
+			*limit = o.Limit
+		}
+	}
+	for _, o := range objectives {
+		if !o.Scope.Covers(class, tenant) {
+			continue
+		}
+		switch o.Metric {
+		case "ttft":
+			strictest(&d.ttft, o)
+		case "tpot":
+			strictest(&d.tpot, o)
+		}
+	}
+	return d
+}
+
+// wantsTails reports whether an objective needs each request's own gaps.
+func wantsTails(objectives []slo.Objective) bool {
+	return slices.ContainsFunc(objectives, func(o slo.Objective) bool { return isGap(o.Metric) })
+}
+
+// isGap reports whether a metric is about gaps, of which a request has many.
+func isGap(metric string) bool { return metric == "itl" || metric == "icl" }
+
+// judgedFigure names the figure that an objective on a latency is judged by:
+// the due form where there is one.
+var judgedFigure = map[string]figure{
+	"ttft": ttftDue, "ttfa": ttfa, "tpot": tpot, "stall": stall, "e2e": e2eDue, "decode": decode,
+}
+
+// own gives a request's figures as objectives see them.
+func (q *request) own() slo.Request {
+	of := func(f figure) float64 {
+		if ns := q.figures[f]; ns == ns {
+			return ns
+		}
+		return -1
+	}
+	return slo.Request{OK: q.outcome == llm.OK, TTFT: of(ttftDue), TTFA: of(ttfa), TPOT: of(tpot),
+		ITL: of(itlTail), ICL: of(iclTail), Stall: of(stall), E2E: of(e2eDue), Decode: of(decode)}
+}
+
+// goodput counts the requests that kept every promise a single request can
+// keep, of those that are about it. It is absent where there is no such promise, and where the figure of
+// one was measured for no request: that one was never met.
+func (c *collector) goodput() *Goodput {
+	var promises []promise
+	for _, o := range c.o.Objectives {
+		if o.PerRequest() {
+			promises = append(promises, promise{o, c.naming.part(o.Scope)})
+		}
+	}
+	if len(promises) == 0 || c.requests.n == 0 {
+		return nil
+	}
+	good, measured := 0, make([]bool, len(promises))
+	for q := range c.requests.all {
+		q.good = q.keeps(promises, measured)
+		if q.good {
+			good++
+		}
+	}
+	if slices.Contains(measured, false) {
+		return nil
+	}
+	return c.goodShare(good, c.requests.n)
+}
+
+func (c *collector) goodShare(good, due int) *Goodput {
+	return &Goodput{Requests: c.perSecond(float64(good)), Fraction: round(float64(good) / float64(due))}
+}
+
+// promise is an objective and the requests it is about.
+type promise struct {
+	slo.Objective
+	about part
+}
+
+// keeps reports whether an ok request broke no promise that could be judged,
+// and marks those that were.
+func (q *request) keeps(promises []promise, measured []bool) bool {
+	own, kept := q.own(), q.outcome == llm.OK
+	for i, p := range promises {
+		if !p.about(q.keys) {
+			continue
+		}
+		ok, judged := p.Judge(own)
+		measured[i] = measured[i] || judged
+		kept = kept && (ok || !judged)
+	}
+	return kept
+}

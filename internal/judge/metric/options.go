@@ -1,0 +1,132 @@
+package metric
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"redline/internal/drive/record"
+	"redline/internal/judge/slo"
+)
+
+// Options says what to summarise. Only Start and End are needed.
+type Options struct {
+	// Start and End bound the window [Start, End), in ns from the origin.
+	Start, End int64
+	// AskedRate is the plan's arrival rate per second, its mean over the window
+	// where it changes; 0 means a closed loop, or, where the load Varies, times
+	// that a recording gives.
+	AskedRate float64
+	// Varies says that the rate changes over the window, by plan or as it was
+	// recorded, so that a level of requests in flight that moves is no sign of
+	// the server.
+	Varies bool
+	// Percentiles are shown beside the standard ones, in percent: 99.99.
+	Percentiles []float64
+	Objectives  []slo.Objective
+	// BucketEdges are the prompt lengths, in tokens, at which a bucket begins
+	// and the one before it ends; empty for the standard ones.
+	BucketEdges []int
+	// Seed makes the resampling of intervals repeatable.
+	Seed uint64
+	// Confidence is one minus the chance of a wrong verdict that each of met and
+	// missed may have; 0 means 0.95.
+	Confidence float64
+	// Looked says that the run is judged several times and ends when it is
+	// decided, which each judgement pays for.
+	Looked bool
+	// Inputs is how many texts one request asked about, where its answer is no
+	// text itself: those to embed, or to rank. Nil where every answer is one.
+	Inputs func(*record.Record) int
+	// KVMB is the key-value cache of one request with that many tokens, in
+	// MB; nil where the model's shape is not known.
+	KVMB func(tokens int) float64
+}
+
+// LookedShare is the part of the chance of a wrong verdict that each of the Looks
+// gets at a run which goes on until it is decided: what five looks cost. They see
+// mostly the same requests, so that it is more than a fifth.
+const LookedShare = 0.4
+
+// standard are the percentiles that every distribution shows.
+var standard = []float64{50, 75, 90, 95, 99, 99.9}
+
+// PercentileKey names a percentile: p and its digits without the dot.
+func PercentileKey(percent float64) string {
+	return "p" + strings.Replace(strconv.FormatFloat(percent, 'f', -1, 64), ".", "", 1)
+}
+
+// percentiles are all that are shown, ascending.
+func (o Options) percentiles() []float64 {
+	all := slices.Concat(standard, o.Percentiles)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func (o Options) confidence() float64 {
+	if o.Confidence > 0 {
+		return o.Confidence
+	}
+	return 0.95
+}
+
+// alpha is the chance of a wrong verdict that one judgement may have; a hair
+// above it, so that a chance that equals it in exact arithmetic does not exceed
+// it in floating point.
+func (o Options) alpha() float64 {
+	alpha := (1 - o.confidence()) * (1 + 1e-9)
+	if o.Looked {
+		alpha *= LookedShare
+	}
+	return alpha
+}
+
+func (o Options) check() error {
+	if o.End <= o.Start {
+		return fmt.Errorf("window: it ends at %d ns and starts at %d ns; it must end after its start", o.End, o.Start)
+	}
+	for _, p := range o.Percentiles {
+		// Below ten the key would be that of another one: 2.5 and 25.
+		if !(p >= 10 && p < 100 || p >= 1 && p == math.Trunc(p) && p < 100) {
+			return fmt.Errorf("percentiles: %v is not one of 1, 2, … 9 or from 10 up to below 100; write 99.9 for the p999", p)
+		}
+	}
+	for i, edge := range o.BucketEdges {
+		if edge <= 0 || i > 0 && edge <= o.BucketEdges[i-1] {
+			return fmt.Errorf("buckets: %v must be positive and ascend", o.BucketEdges)
+		}
+	}
+	return nil
+}
+
+// standardEdges lie at round thousands so that lengths given in thousands and
+// in powers of two fall into the same bucket.
+var standardEdges = []int{1000, 4000, 16000, 32000}
+
+func (o Options) edges() []int {
+	if len(o.BucketEdges) > 0 {
+		return o.BucketEdges
+	}
+	return standardEdges
+}
+
+// bucketNames gives "<1k", "1k-4k", …, "32k+" for the edges.
+func bucketNames(edges []int) []string {
+	names := []string{"<" + thousands(edges[0])}
+	for i := 1; i < len(edges); i++ {
+		names = append(names, thousands(edges[i-1])+"-"+thousands(edges[i]))
+	}
+	return append(names, thousands(edges[len(edges)-1])+"+")
+}
+
+func thousands(n int) string {
+	switch {
+	case n%1000 == 0:
+		return strconv.Itoa(n/1000) + "k"
+	case n%1024 == 0:
+		return strconv.Itoa(n/1024) + "k"
+	}
+	return strconv.Itoa(n)
+}

@@ -1,0 +1,375 @@
+package metric
+
+import (
+	"fmt"
+	"iter"
+	"math"
+
+	"redline/internal/drive/record"
+	"redline/internal/judge/slo"
+	"redline/internal/llm"
+	"redline/internal/stats"
+)
+
+// Summarize gives every figure of one window. It walks the records twice, the
+// second time for the gaps between tokens, whose batches the first has shown.
+// It keeps about 200 bytes for each request due in the window, and the gaps
+// that differ, however many there are; a record need be valid only until the
+// next one is asked for. All records of the stage are wanted, whatever their
+// phase: the requests in flight and the tokens of the window include those of
+// its neighbours.
+func Summarize(records func() iter.Seq2[*record.Record, error], o Options) (Summary, error) {
+	if err := o.check(); err != nil {
+		return Summary{}, err
+	}
+	c := newCollector(o)
+	if err := walk(records, c.add); err != nil {
+		return Summary{}, err
+	}
+	gaps := newTallies(c)
+	err := walk(records, func(r *record.Record) {
+		if r.Outcome == llm.OK && r.Streamed {
+			c.scratch = grouped(r, c.scratch[:0])
+			gaps.add(r, c.naming.keysOf(r), c.scratch)
+		}
+	})
+	if err != nil {
+		return Summary{}, err
+	}
+	gaps.close()
+	return c.summary(gaps), nil
+}
+
+func walk(records func() iter.Seq2[*record.Record, error], take func(*record.Record)) error {
+	for r, err := range records() {
+		if err != nil {
+			return fmt.Errorf("records: %w", err)
+		}
+		take(r)
+	}
+	return nil
+}
+
+// collector takes records in and keeps what a summary needs of them.
+type collector struct {
+	o         Options
+	withTails bool
+	naming    *naming
+
+	requests list[request]
+	plain    bool  // every gap so far brought one token
+	inFlight spans // between sent and end
+	inSystem spans // between due and end
+	tokens   Tokens
+	prompts  promptFlow
+	arrived  arrivals
+	flow     flow
+	inputs   int // texts of the ok requests
+	counts   tokenCheck
+	messages messages
+
+	scratch []group
+	tails   tails
+}
+
+// flow counts events of the window by their own stamps.
+type flow struct {
+	sent, completed int
+	// inFlightNS sums end − sent of the requests sent in the window, ended of
+	// them.
+	inFlightNS float64
+	ended      int
+}
+
+// promptFlow sums the prompt tokens of requests whose first output came in
+// the window.
+type promptFlow struct{ fresh, cached int64 }
+
+// arrivals sums the output tokens that arrived in the window.
+type arrivals struct {
+	total int64
+	by    [dimensionCount][]int64
+	// blocks splits the window for each scope that an objective on throughput
+	// is about.
+	blocks []scopedBlocks
+}
+
+// scopedBlocks is the output tokens of a scope by block of the window.
+type scopedBlocks struct {
+	slo.Scope
+	tokens []int64
+}
+
+func newCollector(o Options) *collector {
+	return &collector{
+		o:         o,
+		withTails: wantsTails(o.Objectives),
+		naming:    newNaming(o.edges()),
+		inFlight:  spans{start: o.Start, end: o.End},
+		inSystem:  spans{start: o.Start, end: o.End},
+		tokens:    Tokens{Counted: map[string]int{}},
+		arrived:   arrivals{blocks: blocksOf(o.Objectives)},
+		plain:     true,
+	}
+}
+
+func blocksOf(objectives []slo.Objective) []scopedBlocks {
+	var blocks []scopedBlocks
+	for _, o := range objectives {
+		if o.Metric == "throughput" {
+			blocks = append(blocks, scopedBlocks{o.Scope, make([]int64, arrivalBlocks)})
+		}
+	}
+	return blocks
+}
+
+func (c *collector) within(at int64) bool { return at != 0 && at >= c.o.Start && at < c.o.End }
+
+func (c *collector) add(r *record.Record) {
+	k := c.naming.keysOf(r)
+	c.scratch = grouped(r, c.scratch[:0])
+	if r.Due != 0 {
+		c.inSystem.add(r.Due, r.End)
+	}
+	c.addFlow(r)
+	c.addOutput(r, k)
+	if c.within(r.Due) {
+		c.addRequest(r, k)
+	}
+}
+
+// addFlow counts what happened in the window, whenever the request was due.
+func (c *collector) addFlow(r *record.Record) {
+	if r.Sent != 0 {
+		c.inFlight.add(r.Sent, r.End)
+	}
+	if c.within(r.Sent) {
+		c.flow.sent++
+		if r.End != 0 {
+			c.flow.inFlightNS += float64(r.End - r.Sent)
+			c.flow.ended++
+		}
+	}
+	if c.within(r.End) && r.Outcome == llm.OK {
+		c.flow.completed++
+	}
+	if c.within(began(r)) {
+		prompt := r.PromptTokens
+		if prompt == 0 {
+			prompt = r.AskedPrompt
+		}
+		c.prompts.fresh += int64(max(prompt-r.CachedTokens, 0))
+		c.prompts.cached += int64(r.CachedTokens)
+	}
+}
+
+// began is when the answer began to come: what the prompt was read for.
+func began(r *record.Record) int64 {
+	if r.First == 0 && r.Outcome == llm.OK {
+		return r.End
+	}
+	return r.First
+}
+
+// addOutput counts tokens by their arrival, also those of requests that failed
+// later, and looks at the gaps of those that did not.
+func (c *collector) addOutput(r *record.Record, k keys) {
+	some := false
+	for _, g := range c.scratch {
+		if c.within(g.at) {
+			c.arrived.add(g, k)
+			c.addBlocks(r, g)
+			some = true
+		}
+	}
+	if !some || r.Outcome != llm.OK || !r.Streamed {
+		return
+	}
+	c.tokens.Events += int64(r.ChunkCount())
+	c.tokens.Coalesced += int64(r.Coalesced)
+	c.plain = c.plain && plain(r, c.scratch, c.o.Start, c.o.End)
+}
+
+// arrivalBlocks is finer than any number of batches, which is not known while
+// records are read.
+const arrivalBlocks = 40 * 25
+
+func (c *collector) addBlocks(r *record.Record, g group) {
+	at := int(float64(g.at-c.o.Start) / float64(c.o.End-c.o.Start) * arrivalBlocks)
+	for _, b := range c.arrived.blocks {
+		if b.Covers(r.Class, r.Tenant) {
+			b.tokens[at] += int64(g.tokens)
+		}
+	}
+}
+
+func (a *arrivals) add(g group, k keys) {
+	n := int64(g.tokens)
+	a.total += n
+	for d, key := range k {
+		for len(a.by[d]) <= int(key) {
+			a.by[d] = append(a.by[d], 0)
+		}
+		a.by[d][key] += n
+	}
+}
+
+// addRequest keeps the figures of a request that was due in the window.
+func (c *collector) addRequest(r *record.Record, k keys) {
+	q := request{figures: measured(r), cut: cutOff(r), due: r.Due, outcome: r.Outcome, keys: k,
+		prompt: int32(r.PromptTokens), cached: int32(r.CachedTokens), output: int32(r.OutputTokens),
+		kvTokens: int32(max(r.PromptTokens, r.AskedPrompt) + r.OutputTokens), fluidity: float32(math.NaN()),
+		sent: r.Sent != 0, retried: r.Try > 1, short: r.Short(), reconnects: int32(r.Reconnects)}
+	c.tokens.DuePrompt += int64(r.AskedPrompt)
+	c.tokens.DueOutput += int64(r.AskedOutput)
+	if r.Outcome == llm.OK {
+		if r.Streamed {
+			c.addStream(r, &q)
+		}
+		c.addTokens(r)
+		if c.o.Inputs != nil {
+			c.inputs += c.o.Inputs(r)
+		}
+	} else {
+		c.tokens.Lost += int64(max(r.OutputTokens, r.StreamedTokens))
+	}
+	c.messages.add(r)
+	c.requests.add(q)
+}
+
+// addStream fills in what only a stream shows.
+func (c *collector) addStream(r *record.Record, q *request) {
+	longest, ends := largestGap(c.scratch)
+	q.figures[stall] = longest
+	q.blurred = blurOf(r, c.scratch, ends)
+	icl, itl := gapCounts(r, c.scratch)
+	q.icl, q.itl = int32(icl), int32(itl)
+	if c.withTails {
+		q.figures[iclTail], q.figures[itlTail] = c.tails.of(r, c.scratch)
+	}
+	q.fluidity = deadlinesOf(c.o.Objectives, r.Class, r.Tenant).fluidity(r, c.scratch)
+	if q.blurred.has(ttft) {
+		c.tokens.BlurredFirst++
+	}
+	if q.blurred.has(stall) {
+		c.tokens.BlurredStall++
+	}
+}
+
+// fewestToBuffer is the number of events below which sharing a read says
+// nothing about a stream.
+const fewestToBuffer = 4
+
+// addTokens sums what ok requests asked for and got. Prompts are compared only
+// where the server counted them.
+func (c *collector) addTokens(r *record.Record) {
+	t := &c.tokens
+	if r.PromptTokens > 0 {
+		t.Prompt += int64(r.PromptTokens)
+		t.AskedPrompt += int64(r.AskedPrompt)
+	}
+	t.Cached += int64(r.CachedTokens)
+	t.Output += int64(r.OutputTokens)
+	t.AskedOutput += int64(r.AskedOutput)
+	t.Reasoning += int64(r.ReasoningTokens)
+	if events := r.ChunkCount(); events >= fewestToBuffer && 2*r.Coalesced > events {
+		t.Buffered++
+	}
+	if r.Counted != "" {
+		t.Counted[string(r.Counted)]++
+	}
+	if r.Apart {
+		t.ReasoningApart++
+	}
+	if r.Repeats {
+		t.RepeatedText++
+	}
+	if r.Streamed && r.ChunkCount() > 1 && !r.TokensKnown() {
+		if r.FirstEstimate > 0 {
+			t.FirstEstimated++
+		} else {
+			t.FirstUnknown++
+		}
+	}
+	c.counts.add(r)
+}
+
+// meanE2E is how long a request takes: what batches and blocks are measured
+// by. Where none succeeded, the time in flight of any outcome stands in.
+func (c *collector) meanE2E(p part) float64 {
+	var took []float64
+	for q := range c.requests.all {
+		if p(q.keys) && !math.IsNaN(q.figures[e2e]) {
+			took = append(took, q.figures[e2e])
+		}
+	}
+	if len(took) > 0 {
+		return stats.Mean(took)
+	}
+	if c.flow.ended > 0 {
+		return c.flow.inFlightNS / float64(c.flow.ended)
+	}
+	return 0
+}
+
+// batchesOf cuts the window into batches as long as the requests of a scope ask
+// for.
+func (c *collector) batchesOf(s slo.Scope) batches {
+	return newBatches(c.o.Start, c.o.End, c.meanE2E(c.naming.part(s)), c.o.Seed)
+}
+
+// meanService is how long a request is served, once its wait is over: from its
+// first output to its last, or all of its time where that is not known. Unlike
+// the whole time it does not grow with the queue.
+func (c *collector) meanService() float64 {
+	var took []float64
+	for q := range c.requests.all {
+		served := q.figures[decode]
+		if math.IsNaN(served) {
+			served = q.figures[e2e]
+		}
+		if !math.IsNaN(served) {
+			took = append(took, served)
+		}
+	}
+	if len(took) > 0 {
+		return stats.Mean(took)
+	}
+	return c.meanE2E(everything)
+}
+
+func (c *collector) summary(gaps *tallies) Summary {
+	served := c.meanService()
+	s := Summary{
+		Window:   Window{StartS: float64(c.o.Start) / second, EndS: float64(c.o.End) / second, Varies: c.o.Varies},
+		Requests: countAll(c.requests.all),
+	}
+	s.Requests.Errors = c.messages.commonest()
+	s.Requests.Sessions = c.sessions()
+	if !c.o.Varies {
+		s.Window.settling(&c.inFlight, served, c.o.Seed)
+		s.Window.growing(&c.inSystem, s.Requests.Due, served, c.o.Seed)
+		s.Window.Opening = c.opening()
+		s.Window.Brief = c.inFlight.brief()
+	}
+	v := view{collector: c, gaps: gaps, space: &workspace{}, trust: trust{batches: c.batchesOf(slo.Scope{}), sound: s.Window.sound()}}
+	if c.tokens.Events > 0 {
+		v.coalesced = float64(c.tokens.Coalesced) / float64(c.tokens.Events)
+	}
+	s.Rates, s.Throughput, s.Concurrency = c.rates(s.Requests), c.throughput(s.Requests), c.concurrency()
+	s.Latency = v.latency(everything, gaps.everything)
+	s.Tokens = v.tokenCounts()
+	s.Tokens.Check = c.counts.sums()
+	s.Interactivity = inverse(s.Latency.TPOT)
+	s.TailRatio = s.Latency.tailRatios()
+	s.Fluidity = c.fluidity()
+	s.Goodput = c.goodput()
+	v.judgesGood = s.Goodput != nil
+	s.Tokens.Accepted = v.accepted(everything)
+	s.Objectives = v.verdicts(s)
+	s.Buckets, s.Classes = v.groups(byBucket), v.groups(byClass)
+	s.Tenants, s.Turns = v.groups(byTenant), v.groups(byTurn)
+	s.Drift = v.drift()
+	s.Notes = v.notes(s)
+	return s
+}

@@ -1,0 +1,240 @@
+// Package metric turns records into figures: it takes the records of a stage
+// and a window of time and gives the summary of that window, over all and by
+// prompt length, class, tenant and turn, each number with what it is worth;
+// and while a run goes on, a snapshot. METRICS.md defines every number. It
+// knows no file, no plan and no report, and never reads a clock.
+package metric
+
+import (
+	"math"
+
+	"redline/internal/judge/slo"
+)
+
+// Summary is every figure of one window, as METRICS.md defines them.
+type Summary struct {
+	Window      Window      `json:"window"`
+	Requests    Requests    `json:"requests"`
+	Rates       Rates       `json:"rates"`
+	Latency     Latency     `json:"latency"`
+	Tokens      Tokens      `json:"tokens"`
+	Throughput  Throughput  `json:"throughput"`
+	Concurrency Concurrency `json:"concurrency"`
+	Goodput     *Goodput    `json:"goodput,omitempty"` // only where a per-request objective is set
+	// Fluidity is the mean share of tokens on time, where the objectives give
+	// a ttft and a tpot threshold.
+	Fluidity *float64 `json:"fluidity,omitempty"`
+	// Interactivity is 1/tpot in tokens/s, by the percentile of tpot.
+	Interactivity *Dist `json:"interactivity,omitempty"`
+	// TailRatio is p99/p50 by latency name.
+	TailRatio  map[string]float64 `json:"tail_ratio,omitempty"`
+	Objectives []slo.Verdict      `json:"objectives,omitempty"`
+	// Drift is how figures moved over a window of five minutes or more.
+	Drift   []Drift `json:"drift,omitempty"`
+	Buckets []Group `json:"buckets,omitempty"`
+	Classes []Group `json:"classes,omitempty"`
+	Tenants []Group `json:"tenants,omitempty"`
+	Turns   []Group `json:"turns,omitempty"`
+	// Notes say which figures are weak, and why. They travel beside the
+	// figures: a document shows them as its warnings.
+	Notes []Note `json:"-"`
+}
+
+// Window is the measured stretch, in seconds from the run's origin.
+type Window struct {
+	StartS float64 `json:"start_s"`
+	EndS   float64 `json:"end_s"`
+	// WarmupS is how long load was offered before it; absent where nobody
+	// wrote it down.
+	WarmupS *float64 `json:"warmup_s,omitempty"`
+	// Steady is false where more than half of the window is still settling;
+	// absent where the window is too short to tell.
+	Steady *bool `json:"steady,omitempty"`
+	// Varies says that the rate changed by plan: whether the server kept
+	// steady, or its queue grew, cannot be told then.
+	Varies bool `json:"varies,omitempty"`
+	// SettledS is how much of the window MSER-5 would cut off its start.
+	SettledS *float64 `json:"settled_s,omitempty"`
+	// Overload says that the queue grew.
+	Overload *bool `json:"overload,omitempty"`
+	// Brief says that the requests in flight moved so slowly that the window
+	// holds few independent stretches: verdicts keep a wider margin then.
+	Brief bool `json:"brief,omitempty"`
+	// Growth is the growth of requests in flight over the window.
+	Growth *float64 `json:"in_flight_growth,omitempty"`
+	// Opening lays the beginning of the window beside its end; absent where
+	// the load changes by plan, or requests are few.
+	Opening *Opening `json:"opening,omitempty"`
+}
+
+// Seconds is how long the window lasted. Its ends are whole nanoseconds, of
+// which a difference of floating point seconds loses a hair: a window of a
+// minute is never shorter than a minute.
+func (w Window) Seconds() float64 { return math.Round((w.EndS-w.StartS)*second) / second }
+
+// Requests counts the requests due in the window. Due is the sum of OK,
+// Rejected, Failed, Cancelled, Censored and Unsent.
+type Requests struct {
+	Due        int `json:"due"`
+	Sent       int `json:"sent"`
+	OK         int `json:"ok"`
+	Failed     int `json:"failed"`
+	Rejected   int `json:"rejected"`
+	Cancelled  int `json:"cancelled"`
+	Censored   int `json:"censored"`
+	Unsent     int `json:"unsent"`
+	Retried    int `json:"retried"`
+	Reconnects int `json:"reconnects"`
+	Short      int `json:"short"` // ok, but not of the length asked for
+	// Sessions is how many of Due begin one, where some are later turns: the
+	// rate asked for is one of sessions then.
+	Sessions int            `json:"sessions,omitempty"`
+	Faults   map[string]int `json:"faults,omitempty"`
+	// Errors are the commonest messages of faults, the most frequent first.
+	Errors []ErrorCount `json:"errors,omitempty"`
+}
+
+// ErrorCount is a message and how often it came.
+type ErrorCount struct {
+	Text  string `json:"text"`
+	Count int    `json:"count"`
+}
+
+// Rates are requests per second. Asked is absent in a closed loop.
+type Rates struct {
+	Asked   *float64 `json:"asked,omitempty"`
+	Offered float64  `json:"offered"`
+	Sent    float64  `json:"sent"`
+	// Completed are those due in the window that ended ok, also after it: what
+	// goodput is a part of.
+	Completed float64 `json:"completed"`
+	// Ended are ok requests that ended in the window, whenever they were due:
+	// what the server got done in it.
+	Ended float64 `json:"ended"`
+}
+
+// Latency holds the distributions, in milliseconds. One that was not measured
+// is absent.
+type Latency struct {
+	TTFT     *Dist `json:"ttft_ms,omitempty"`
+	TTFTDue  *Dist `json:"ttft_due_ms,omitempty"`
+	TTFA     *Dist `json:"ttfa_ms,omitempty"`
+	TPOT     *Dist `json:"tpot_ms,omitempty"`
+	ITL      *Dist `json:"itl_ms,omitempty"`
+	ICL      *Dist `json:"icl_ms,omitempty"`
+	Stall    *Dist `json:"stall_ms,omitempty"`
+	E2E      *Dist `json:"e2e_ms,omitempty"`
+	E2EDue   *Dist `json:"e2e_due_ms,omitempty"`
+	Decode   *Dist `json:"decode_ms,omitempty"`
+	Lag      *Dist `json:"lag_ms,omitempty"`
+	SlotWait *Dist `json:"slot_wait_ms,omitempty"`
+	Connect  *Dist `json:"connect_ms,omitempty"`
+	TLS      *Dist `json:"tls_ms,omitempty"`
+}
+
+// Tokens says what was asked, what came, and who counted it.
+type Tokens struct {
+	Prompt    int64 `json:"prompt"`
+	Cached    int64 `json:"cached"`
+	Output    int64 `json:"output"`
+	Reasoning int64 `json:"reasoning"`
+	// Accepted is output of requests that kept every objective about them;
+	// absent where no objective is about single requests.
+	Accepted *int64 `json:"accepted,omitempty"`
+	// Lost is output of requests that did not end ok.
+	Lost        int64 `json:"lost,omitempty"`
+	AskedPrompt int64 `json:"asked_prompt"`
+	AskedOutput int64 `json:"asked_output"`
+	// DuePrompt and DueOutput are what all requests due asked for, answered or
+	// not.
+	DuePrompt int64          `json:"due_prompt,omitempty"`
+	DueOutput int64          `json:"due_output,omitempty"`
+	Counted   map[string]int `json:"counted"` // requests by the source of their output count
+	Events    int64          `json:"events"`
+	Coalesced int64          `json:"coalesced"` // output events whose time is only bounded
+	// Buffered is ok replies most of whose events share their time with
+	// another: something on the way holds them back.
+	Buffered int `json:"buffered"`
+	// BlurredFirst and BlurredStall are ok replies whose first output, or the
+	// end of whose longest gap, shared its read with a later event, so that
+	// its time is only bounded.
+	BlurredFirst int `json:"blurred_first,omitempty"`
+	BlurredStall int `json:"blurred_stall,omitempty"`
+	// FirstEstimated is streamed ok replies the tokens of whose first event are
+	// estimated by the tokenizer, FirstUnknown those where nothing tells them.
+	FirstEstimated int `json:"first_estimated,omitempty"`
+	FirstUnknown   int `json:"first_unknown,omitempty"`
+	// ReasoningApart is ok replies whose usage counts reasoning beside the
+	// output tokens, RepeatedText those whose every event held the whole text
+	// so far.
+	ReasoningApart int `json:"reasoning_apart,omitempty"`
+	RepeatedText   int `json:"repeated_text,omitempty"`
+	// Check lays the accounts of the tokens that arrived beside each other.
+	Check         *TokenCheck `json:"check,omitempty"`
+	PromptLengths *Dist       `json:"prompt_lengths,omitempty"`
+	OutputLengths *Dist       `json:"output_lengths,omitempty"`
+}
+
+// TokenCheck sums the accounts of what streamed, over the ok replies whose text
+// the local tokenizer counted.
+type TokenCheck struct {
+	Replies int `json:"replies"`
+	// ByUsage of them came with the server's count; Usage is its sum.
+	ByUsage int   `json:"by_usage"`
+	Usage   int64 `json:"usage"`
+	// Local is the tokenizer's count of whole replies.
+	Local int64 `json:"local"`
+	// Events is how many output events carried them, 0 where nothing streamed.
+	// EventsCounted of them were counted each alone; LocalByEvent is the sum.
+	Events        int64 `json:"events"`
+	EventsCounted int64 `json:"events_counted"`
+	LocalByEvent  int64 `json:"local_by_event"`
+	// EventsAgree is how many replies had as many events as tokens by usage,
+	// within 10% or one.
+	EventsAgree int `json:"events_agree"`
+	// Scatter is the standard deviation of local over usage between replies, as
+	// a share of its mean; absent where fewer than five can tell.
+	Scatter *float64 `json:"scatter,omitempty"`
+}
+
+// Throughput is what moved in the window, per second.
+type Throughput struct {
+	Requests     float64 `json:"requests_per_s"`
+	Output       float64 `json:"output_tokens_per_s"`
+	Prompt       float64 `json:"prompt_tokens_per_s"`
+	CachedPrompt float64 `json:"cached_prompt_tokens_per_s"`
+	Total        float64 `json:"total_tokens_per_s"`
+	// Inputs counts the texts that were embedded or ranked.
+	Inputs float64 `json:"inputs_per_s,omitempty"`
+}
+
+// Concurrency is requests between sent and end.
+type Concurrency struct {
+	Mean float64 `json:"mean"`
+	Max  int     `json:"max"`
+	// Little is the sent rate times the mean time in flight: a check on Mean.
+	Little float64 `json:"little"`
+}
+
+// Goodput counts requests that met every per-request objective.
+type Goodput struct {
+	Requests float64 `json:"requests_per_s"`
+	Fraction float64 `json:"fraction"` // of all due
+}
+
+// Group is the summary of a part of the requests: a prompt-length bucket, a
+// class, a tenant, a turn.
+type Group struct {
+	Name     string   `json:"name"`
+	Requests Requests `json:"requests"`
+	Latency  Latency  `json:"latency"`
+	OutputPS float64  `json:"output_tokens_per_s"`
+	// Goodput counts its requests that kept every objective about them.
+	Goodput *Goodput `json:"goodput,omitempty"`
+	// Of its ok requests.
+	PromptTokens int64 `json:"prompt_tokens,omitempty"`
+	CachedTokens int64 `json:"cached_tokens,omitempty"`
+	OutputTokens int64 `json:"output_tokens,omitempty"`
+	// AcceptedTokens is output of those that kept every objective about them.
+	AcceptedTokens *int64 `json:"accepted_tokens,omitempty"`
+}

@@ -1,0 +1,255 @@
+package metric
+
+import (
+	"math"
+	"slices"
+
+	"redline/internal/drive/record"
+	"redline/internal/judge/slo"
+)
+
+// tally counts the values of a figure by batch.
+type tally []run
+
+// visit joins the stretches that were counted by into the batches.
+func (t tally) visit(b batches, see func(batch int, ms float32, n int)) {
+	for i, r := range t {
+		batch := i * b.count / len(t)
+		for ms, n := range r.all {
+			see(batch, ms, n)
+		}
+	}
+}
+
+// tallied is the gaps of one part of the requests.
+type tallied struct {
+	batches  batches
+	icl, itl tally
+	// first is the number of its first run.
+	first int
+	// known of all gaps came with tokens that are known, and count as itl too.
+	known, all int
+}
+
+// mostlyKnown reports whether the gaps whose tokens are known can speak for
+// all: the few of a server that sends several tokens an event are the odd ones,
+// not a sample.
+func (t *tallied) mostlyKnown() bool {
+	const share = 0.9
+	return float64(t.known) >= share*float64(t.all)
+}
+
+// tallies counts every gap of the window for the parts that figures are wanted
+// of. Gaps are whole microseconds, so that far fewer of them differ than there
+// are; what is kept grows with those that differ, never with the tokens.
+type tallies struct {
+	start, end int64
+	// plain says that all gaps brought one token: itl and icl are the same.
+	plain bool
+
+	everything *tallied
+	by         [dimensionCount][]*tallied // nothing for a dimension of one name
+	scopes     []scopedTally
+
+	runs []run
+	// pending are gaps that are not in their runs yet: the number of the run,
+	// and the bits of the value below it.
+	pending, spare []uint64
+
+	gaps         gaps
+	parts        []*tallied // of the request at hand
+	fresh, merge run
+}
+
+// scopedTally is the gaps that an objective on some of the requests is about.
+type scopedTally struct {
+	slo.Scope
+	about part
+	*tallied
+}
+
+// mostPending is how many gaps are sorted at once: enough to spread the cost
+// of the runs that they go into, few enough to weigh nothing.
+const mostPending = 1 << 19
+
+// newTallies knows the requests and their names: it comes after a first walk
+// over the records.
+func newTallies(c *collector) *tallies {
+	t := &tallies{start: c.o.Start, end: c.o.End, plain: c.plain}
+	b := evenly(c.o.Start, c.o.End, mostBatches)
+	for d, names := range c.naming.names {
+		// Buckets are always split: together they are everything.
+		if dimension(d) == byBucket || len(names) > 1 {
+			for range names {
+				t.by[d] = append(t.by[d], t.part(b))
+			}
+		}
+	}
+	for _, o := range c.o.Objectives {
+		if isGap(o.Metric) && o.Scope != (slo.Scope{}) && t.scoped(o.Scope) == nil {
+			t.scopes = append(t.scopes, scopedTally{o.Scope, c.naming.part(o.Scope), t.part(b)})
+		}
+	}
+	return t
+}
+
+// part makes room for the runs of one more part.
+func (t *tallies) part(b batches) *tallied {
+	p := &tallied{batches: b, first: len(t.runs)}
+	figures := 2
+	if t.plain {
+		figures = 1
+	}
+	t.runs = append(t.runs, make([]run, figures*b.count)...)
+	return p
+}
+
+// scoped gives the gaps of a scope that an objective on gaps has, or nil.
+func (t *tallies) scoped(s slo.Scope) *tallied {
+	for _, known := range t.scopes {
+		if known.Scope == s {
+			return known.tallied
+		}
+	}
+	return nil
+}
+
+// group gives the gaps of one name of a dimension.
+func (t *tallies) group(d dimension, key int) *tallied {
+	if t.by[d] == nil {
+		return t.everything
+	}
+	return t.by[d][key]
+}
+
+// add counts the gaps of a record that end in the window.
+func (t *tallies) add(r *record.Record, k keys, groups []group) {
+	t.gaps.take(r, groups, t.start, t.end)
+	n := len(t.gaps.us)
+	if n == 0 {
+		return
+	}
+	t.parts = t.partsOf(k, t.parts[:0])
+	for _, p := range t.parts {
+		p.all += n
+		if t.gaps.known {
+			p.known += n
+		}
+	}
+	for at, ms := range t.gaps.icl {
+		t.count(at, ms, 0)
+	}
+	if t.plain {
+		return
+	}
+	for at, ms := range t.gaps.itl {
+		t.count(at, ms, 1)
+	}
+}
+
+// partsOf appends the parts that a request belongs to. A name that came into
+// the log after the first walk has none.
+func (t *tallies) partsOf(k keys, parts []*tallied) []*tallied {
+	for d, named := range t.by {
+		if int(k[d]) < len(named) {
+			parts = append(parts, named[k[d]])
+		}
+	}
+	for _, s := range t.scopes {
+		if s.about(k) {
+			parts = append(parts, s.tallied)
+		}
+	}
+	return parts
+}
+
+// count notes a gap of the request at hand, as icl (0) or as itl (1).
+func (t *tallies) count(at int64, ms float32, figure int) {
+	bits := uint64(math.Float32bits(ms))
+	for _, p := range t.parts {
+		number := p.first + figure*p.batches.count + p.batches.of(at)
+		t.pending = append(t.pending, uint64(number)<<32|bits)
+	}
+	if len(t.pending) >= mostPending {
+		t.flush()
+	}
+}
+
+// flush brings the pending gaps into their runs.
+func (t *tallies) flush() {
+	t.spare = slices.Grow(t.spare[:0], len(t.pending))[:len(t.pending)]
+	sorted, rest := radixSorted(t.pending, t.spare)
+	for left := sorted; len(left) > 0; {
+		number := left[0] >> 32
+		n := 1
+		for n < len(left) && left[n]>>32 == number {
+			n++
+		}
+		t.fresh = appendSorted(t.fresh[:0], left[:n])
+		t.merge = appendMerged(t.merge[:0], t.runs[number], t.fresh)
+		t.runs[number] = append(t.runs[number][:0], t.merge...)
+		left = left[n:]
+	}
+	t.pending, t.spare = sorted[:0], rest
+}
+
+// appendSorted writes values that are in order behind dst, which must be empty.
+func appendSorted(dst run, sorted []uint64) run {
+	w := writer{run: dst}
+	for i := 0; i < len(sorted); {
+		from := i
+		for i < len(sorted) && sorted[i] == sorted[from] {
+			i++
+		}
+		w.add(entry{uint32(sorted[from]), uint64(i - from)})
+	}
+	return w.run
+}
+
+// close ends the counting: what was counted can be read from then on.
+func (t *tallies) close() {
+	t.flush()
+	t.pending, t.spare, t.fresh, t.merge = nil, nil, nil, nil
+	open := func(p *tallied) {
+		count := p.batches.count
+		p.icl = t.runs[p.first : p.first+count]
+		p.itl = p.icl
+		if !t.plain {
+			p.itl = t.runs[p.first+count : p.first+2*count]
+		}
+	}
+	for _, named := range t.by {
+		for _, p := range named {
+			open(p)
+		}
+	}
+	for _, s := range t.scopes {
+		open(s.tallied)
+	}
+	t.everything = t.joined(t.by[byBucket])
+}
+
+// joined adds up parts that have the same batches and no request in common.
+func (t *tallies) joined(parts []*tallied) *tallied {
+	whole := &tallied{batches: parts[0].batches}
+	for _, p := range parts {
+		whole.known += p.known
+		whole.all += p.all
+	}
+	add := func(of func(*tallied) tally) (sum tally) {
+		for batch := range whole.batches.count {
+			var runs []run
+			for _, p := range parts {
+				runs = append(runs, of(p)[batch])
+			}
+			sum = append(sum, mergedRun(runs))
+		}
+		return sum
+	}
+	whole.icl = add(func(p *tallied) tally { return p.icl })
+	whole.itl = whole.icl
+	if !t.plain {
+		whole.itl = add(func(p *tallied) tally { return p.itl })
+	}
+	return whole
+}

@@ -1,0 +1,66 @@
+package metric
+
+import (
+	"cmp"
+	"math"
+
+	"redline/internal/drive/record"
+	"redline/internal/stats"
+)
+
+// fewestToScatter and fewestTokens are how many replies, and tokens of each, it
+// takes to tell whether two tokenizers differ by the same factor in all.
+const (
+	fewestToScatter = 5
+	fewestTokens    = 10
+	// agreeShare is by how much usage and events may differ where each event
+	// carries a token.
+	agreeShare = 0.1
+)
+
+// tokenCheck gathers the accounts of the replies whose text was counted.
+type tokenCheck struct {
+	TokenCheck
+	ratios []float64
+}
+
+func (c *tokenCheck) add(r *record.Record) {
+	if r.LocalTokens == 0 {
+		return
+	}
+	c.Replies++
+	c.Local += int64(r.LocalTokens)
+	if r.Streamed {
+		c.Events += int64(r.ChunkCount())
+	}
+	if r.Streamed && r.LocalByEvent > 0 {
+		c.EventsCounted += int64(r.ChunkCount())
+		c.LocalByEvent += int64(r.LocalByEvent)
+	}
+	if r.Counted != record.ByUsage {
+		return
+	}
+	c.ByUsage++
+	claimed := cmp.Or(r.Claimed, r.StreamedTokens)
+	c.Usage += int64(claimed)
+	if off := claimed - r.ChunkCount(); r.Streamed && float64(max(off, -off)) <= max(1, agreeShare*float64(claimed)) {
+		c.EventsAgree++
+	}
+	if claimed >= fewestTokens {
+		c.ratios = append(c.ratios, float64(r.LocalTokens)/float64(claimed))
+	}
+}
+
+// sums gives what was gathered, nil where no reply was counted.
+func (c *tokenCheck) sums() *TokenCheck {
+	if c.Replies == 0 {
+		return nil
+	}
+	all := c.TokenCheck
+	if len(c.ratios) >= fewestToScatter {
+		mean := stats.Mean(c.ratios)
+		scatter := round(math.Sqrt(stats.Variance(c.ratios)) / mean)
+		all.Scatter = &scatter
+	}
+	return &all
+}

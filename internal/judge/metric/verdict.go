@@ -1,0 +1,364 @@
+package metric
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"redline/internal/judge/slo"
+	"redline/internal/llm"
+	"redline/internal/stats"
+)
+
+// judge holds objectives against a part of the requests, with batches as long
+// as those requests ask for.
+type judge struct {
+	view
+	part     part
+	own      *tallied // gaps; nil where no objective is about them
+	requests Requests
+	window   Window
+}
+
+func (v view) verdicts(s Summary) []slo.Verdict {
+	var list []slo.Verdict
+	for _, o := range v.o.Objectives {
+		list = append(list, v.judge(o.Scope, s).verdict(o))
+	}
+	return list
+}
+
+func (v view) judge(scope slo.Scope, s Summary) judge {
+	j := judge{view: v, part: v.naming.part(scope), own: v.gaps.everything, requests: s.Requests, window: s.Window}
+	if scope != (slo.Scope{}) {
+		j.own = v.gaps.scoped(scope)
+		j.requests = countAll(v.requestsOf(j.part))
+		j.batches = v.batchesOf(scope)
+	}
+	return j
+}
+
+func (j judge) verdict(o slo.Objective) slo.Verdict {
+	if j.requests.Due == 0 {
+		return notJudged(o, "no request"+whose(o.Scope)+" was due in the window")
+	}
+	switch o.Metric {
+	case "throughput":
+		return j.throughputVerdict(o)
+	case "kv":
+		return j.kvVerdict(o)
+	case "good", "error", "reject", "retry":
+		return j.shareVerdict(o)
+	case "cost":
+		return notJudged(o, "no price is given (--price-per-gpu-hour, or cost in a plan)")
+	}
+	if o.Stat == "mean" {
+		return j.meanVerdict(o)
+	}
+	return j.percentileVerdict(o)
+}
+
+// whose names the requests of a scope, or nothing for all.
+func whose(s slo.Scope) string {
+	if s == (slo.Scope{}) {
+		return ""
+	}
+	return " of " + s.String()
+}
+
+// blank is a verdict that says nothing yet, in the unit of its objective.
+func blank(o slo.Objective) slo.Verdict {
+	v := slo.Verdict{Objective: o.Text, Scope: o.Scope, Standing: slo.Undecided, Limit: o.Limit}
+	switch o.Metric {
+	case "throughput":
+		v.Unit = "tokens/s"
+	case "kv":
+		v.Unit = "MB"
+	case "cost":
+		v.Unit = costUnits[o.Stat]
+	case "good", "error", "reject", "retry":
+		v.Unit = "fraction"
+	default:
+		v.Unit, v.Limit = "ms", o.Limit/1e6
+	}
+	return v
+}
+
+var costUnits = map[string]string{slo.CostPer1mOutput: "$/1M tokens", slo.CostPerRequest: "$/request",
+	slo.CostPer1kTokens: "$/1k tokens", slo.CostPer1mAccepted: "$/1M accepted"}
+
+func notJudged(o slo.Objective, why string) slo.Verdict {
+	v := blank(o)
+	v.Standing, v.Note = slo.NotJudged, "not measured: "+why
+	return v
+}
+
+// judged are the values that a latency objective is held against, over all
+// due: a request that is not ok is infinitely late, but for what it had shown
+// before the drain cut it off. In a figure of gaps it
+// stands for as many gaps as a whole ok request has on average, unless it was
+// only cut off: then its gaps are not known, and none is beyond any limit.
+func (j judge) judged(metric string) source {
+	late := func(yield func(int64, float32) bool) {
+		for q := range j.requestsOf(j.part) {
+			if q.outcome == llm.OK || isGap(metric) && q.outcome == llm.Censored {
+				continue
+			}
+			if !yield(q.due, q.cut.shown(metric)) {
+				return
+			}
+		}
+	}
+	switch metric {
+	case "itl":
+		return counted{j.own.itl, late, j.meanGaps(metric)}
+	case "icl":
+		return counted{j.own.icl, late, j.meanGaps(metric)}
+	}
+	return joinedValues(j.of(judgedFigure[metric], j.part), late)
+}
+
+func joinedValues(lists ...values) values {
+	return func(yield func(int64, float32) bool) {
+		for _, list := range lists {
+			for at, ms := range list {
+				if !yield(at, ms) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// meanGaps is how many gaps an ok request has, at least 1.
+func (j judge) meanGaps(metric string) int {
+	gaps, streams := 0, 0
+	for q := range j.requestsOf(j.part) {
+		n := q.icl
+		if metric == "itl" {
+			n = q.itl
+		}
+		if n > 0 {
+			gaps += int(n)
+			streams++
+		}
+	}
+	if streams == 0 {
+		return 1
+	}
+	return int(math.Round(float64(gaps) / float64(streams)))
+}
+
+// measuredAny reports whether any ok request has the figure.
+func (j judge) measuredAny(judged source) bool {
+	some := false
+	judged.visit(j.batches, func(_ int, ms float32, _ int) {
+		some = some || !math.IsInf(float64(ms), 1)
+	})
+	return some
+}
+
+// percentileVerdict holds a latency percentile, or the maximum, against its
+// limit.
+func (j judge) percentileVerdict(o slo.Objective) slo.Verdict {
+	judged := j.judged(o.Metric)
+	if j.requests.OK > 0 && !j.measuredAny(judged) {
+		return notJudged(o, whyUnmeasured(o.Metric))
+	}
+	all := judged.sample(j.space)
+	if all.count() == 0 {
+		return notJudged(o, "every request was cut off before it ended")
+	}
+	p, limit := o.P, o.Limit/1e6
+	if o.Stat == "max" {
+		p = 1
+	}
+	verdict := blank(o)
+	if own := all.quantile(p); !math.IsInf(own, 1) {
+		verdict.Value = ptrTo(round(own))
+	}
+	sizes, above := all.beyond(j.stretches(), []float64{limit})
+	verdict.N, verdict.Violations, verdict.CutOff = sum(sizes), sum(above[0]), j.unbroken(o.Metric, limit)
+	if p >= 1 || p <= 0 {
+		return certain(verdict)
+	}
+	return j.decide(verdict, j.weigh(verdict, o, above[0], sizes), all, limit)
+}
+
+// weigh makes evidence of the values beyond a limit. A gap is no piece of
+// evidence of its own, since all that streams at a time shares one: gaps count
+// as the requests that they are of.
+func (j judge) weigh(v slo.Verdict, o slo.Objective, above, sizes []int) evidence {
+	n := float64(v.N)
+	share := float64(v.Violations) / n
+	doubtful, hidden := j.doubts(o.Metric, o.P, v.Limit)
+	cutOff := float64(v.CutOff) / n
+	e := evidence{p: o.P, n: n, fewest: max(share-doubtful-cutOff, 0), most: min(share+hidden, 1),
+		clustering: clusteringOf(above, sizes, true)}
+	if isGap(o.Metric) {
+		e.n = float64(j.requests.Due)
+		e.clustering = 1
+	}
+	switch {
+	case cutOff > 0 && cutOff >= doubtful:
+		e.doubt = cutShort(v.CutOff)
+	case doubtful+hidden > 0:
+		e.doubt = mergedTimes(max(doubtful, hidden))
+	}
+	return e
+}
+
+func whyUnmeasured(metric string) string {
+	switch metric {
+	case "itl":
+		return "the tokens of each event are not known; icl is"
+	case "tpot", "icl", "stall":
+		return "no reply was streamed in more than one piece"
+	}
+	return "no reply was streamed"
+}
+
+// meanVerdict holds the mean over ok requests against its limit by how it
+// differs between stretches. Requests that are not ok are above any bound and so
+// have no mean: it is never met beside them, nor while the queue grows.
+func (j judge) meanVerdict(o slo.Objective) slo.Verdict {
+	b := j.stretches()
+	sums, sizes := make([]float64, b.count), make([]float64, b.count)
+	j.judged(o.Metric).visit(b, func(batch int, ms float32, count int) {
+		if !math.IsInf(float64(ms), 1) {
+			sums[batch] += float64(ms) * float64(count)
+			sizes[batch] += float64(count)
+		}
+	})
+	n := sum(sizes)
+	if n == 0 {
+		return notJudged(o, "no ok request has it")
+	}
+	verdict := blank(o)
+	verdict.N = int(n)
+	j.decideMean(&verdict, sums, sizes, false)
+	if verdict.Standing != slo.Met {
+		return verdict
+	}
+	switch lost := j.requests.Due - j.requests.OK; {
+	case lost > 0:
+		verdict.Note = fmt.Sprintf("%s of %s due not ok, above any bound", commas(lost), commas(j.requests.Due))
+	case j.growing(j.judged(o.Metric)):
+		verdict.Note = growingQueue
+	default:
+		return verdict
+	}
+	verdict.Standing, verdict.Bound = slo.Undecided, nil
+	return verdict
+}
+
+// throughputVerdict holds the output token rate against its limit by how it
+// differs between stretches.
+func (j judge) throughputVerdict(o slo.Objective) slo.Verdict {
+	b := j.stretches()
+	tokens, lengths := make([]float64, b.count), make([]float64, b.count)
+	at := slices.IndexFunc(j.arrived.blocks, func(b scopedBlocks) bool { return b.Scope == o.Scope })
+	for i, n := range j.arrived.blocks[at].tokens {
+		stretch := i * b.count / arrivalBlocks
+		tokens[stretch] += float64(n)
+		lengths[stretch] += j.seconds() / arrivalBlocks
+	}
+	verdict := blank(o)
+	verdict.N = j.requests.Due
+	j.decideMean(&verdict, tokens, lengths, true)
+	return verdict
+}
+
+// decideMean judges Σ above / Σ below over stretches by the interval of that
+// ratio; wantMore is true where the limit is one from below.
+func (j judge) decideMean(verdict *slo.Verdict, above, below []float64, wantMore bool) {
+	value, se, stretches := ratioOf(above, below)
+	margin := math.Inf(1)
+	if stretches > 1 {
+		margin = downBy * stats.StudentQuantile(1-j.o.alpha(), stretches-1) * se
+	}
+	if j.window.Brief {
+		margin *= briefBy
+	}
+	verdict.Value, verdict.Confidence = ptrTo(round(value)), j.o.confidence()
+	good, bad := value+margin <= verdict.Limit, value-margin > verdict.Limit
+	met, missed := value+margin, value-margin
+	if wantMore {
+		good, bad = value-margin >= verdict.Limit, value+margin < verdict.Limit
+		met, missed = missed, met
+	}
+	switch {
+	case good:
+		verdict.Standing, verdict.Bound = slo.Met, ptrTo(round(met))
+	case bad:
+		verdict.Standing, verdict.Bound = slo.Missed, ptrTo(round(missed))
+	default:
+		verdict.Note = "at the limit"
+	}
+}
+
+// ratioOf is Σ above / Σ below and its standard error over the stretches that
+// have any.
+func ratioOf(above, below []float64) (ratio, se, stretches float64) {
+	total := sum(below)
+	ratio = sum(above) / total
+	off := 0.0
+	for i := range above {
+		if below[i] > 0 {
+			stretches++
+			off += (above[i] - ratio*below[i]) * (above[i] - ratio*below[i])
+		}
+	}
+	return ratio, math.Sqrt(off*stretches/max(stretches-1, 1)) / total, stretches
+}
+
+// shareVerdict holds a share of all due against its limit.
+func (j judge) shareVerdict(o slo.Objective) slo.Verdict {
+	if o.Metric == "good" && !j.judgesGood {
+		return notJudged(o, "goodput needs objectives on latency that every reply shows")
+	}
+	broke := map[string]func(*request) bool{
+		"good":   func(q *request) bool { return !q.good },
+		"error":  func(q *request) bool { return q.outcome.Failed() },
+		"reject": func(q *request) bool { return q.outcome == llm.Rejected },
+		"retry":  func(q *request) bool { return q.retried },
+	}[o.Metric]
+	b, p := j.stretches(), 1-o.Limit
+	if o.Above {
+		p = o.Limit
+	}
+	sizes, broken := make([]int, b.count), make([]int, b.count)
+	for q := range j.requestsOf(j.part) {
+		at := b.of(q.due)
+		sizes[at]++
+		if broke(q) {
+			broken[at]++
+		}
+	}
+	verdict := j.decideShare(blank(o), broken, sizes, p)
+	value := float64(verdict.Violations) / float64(verdict.N)
+	if o.Above {
+		value = 1 - value
+	}
+	verdict.Value = ptrTo(round(value))
+	return verdict
+}
+
+// kvVerdict holds the largest request's cache against its limit: arithmetic,
+// so nothing about it is uncertain.
+func (j judge) kvVerdict(o slo.Objective) slo.Verdict {
+	if j.o.KVMB == nil {
+		return notJudged(o, "the model's shape is not known")
+	}
+	most := 0.0
+	for q := range j.requestsOf(j.part) {
+		most = max(most, j.o.KVMB(int(q.kvTokens)))
+	}
+	value := round(most)
+	verdict := blank(o)
+	verdict.Standing, verdict.Value, verdict.N = slo.Met, &value, j.requests.Due
+	if most > o.Limit {
+		verdict.Standing = slo.Missed
+	}
+	return verdict
+}

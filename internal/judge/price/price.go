@@ -1,0 +1,305 @@
+// Package price turns prices into money: it takes what a deployment costs by
+// the hour or an API by the token, and what moved in a window, and gives the
+// cost of a request, of tokens and of the tokens that were worth having. It is
+// the one place of that arithmetic. It must not know how anything was measured.
+package price
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"redline/internal/twin/catalog"
+)
+
+// Spec is what serving costs: the plan's cost block. Amounts are of whatever
+// currency the label names; nothing is converted.
+type Spec struct {
+	// PerHour is the price of the whole deployment that is measured.
+	PerHour float64 `yaml:"per_hour,omitempty"`
+	// PerAcceleratorHour is the price of one accelerator, Accelerators how many
+	// the deployment has.
+	PerAcceleratorHour float64 `yaml:"per_accelerator_hour,omitempty"`
+	Accelerators       int     `yaml:"accelerators,omitempty"`
+	// Accelerator asks for the catalog's price of that accelerator.
+	Accelerator string `yaml:"accelerator,omitempty"`
+	// ReservedPerHour and ReservedPerAcceleratorHour are what the same costs by
+	// a longer contract.
+	ReservedPerHour            float64 `yaml:"reserved_per_hour,omitempty"`
+	ReservedPerAcceleratorHour float64 `yaml:"reserved_per_accelerator_hour,omitempty"`
+	// Prices of an API by the token. Cached prompt tokens cost what others do,
+	// unless they have a price of their own.
+	Per1MPromptTokens float64  `yaml:"per_1m_prompt_tokens,omitempty"`
+	Per1MCachedTokens *float64 `yaml:"per_1m_cached_tokens,omitempty"`
+	Per1MOutputTokens float64  `yaml:"per_1m_output_tokens,omitempty"`
+	// Overhead is what storage, network and people add to the hourly prices, as
+	// a share of them.
+	Overhead float64 `yaml:"overhead,omitempty"`
+	// Utilization is the share of the measured load that is expected to be
+	// there on average: the rest is paid for and idle.
+	Utilization float64 `yaml:"utilization,omitempty"`
+	// Currency is a label only.
+	Currency string `yaml:"currency,omitempty"`
+	// AsOf and Source say when and where the prices were found.
+	AsOf   string `yaml:"as_of,omitempty"`
+	Source string `yaml:"source,omitempty"`
+}
+
+// The largest prices that make sense: anything above is a slip of the pen.
+const (
+	mostPerHour      = 1e6
+	mostPer1MTokens  = 1e6
+	mostOverhead     = 10
+	mostAccelerators = 100_000
+)
+
+// ByToken reports whether tokens have a price, so that spend can be bounded.
+func (s Spec) ByToken() bool { return s.Per1MPromptTokens > 0 || s.Per1MOutputTokens > 0 }
+
+// ByHour reports whether time has a price.
+func (s Spec) ByHour() bool {
+	return s.PerHour > 0 || s.PerAcceleratorHour > 0 || s.Accelerator != ""
+}
+
+// Given reports whether there is any price.
+func (s Spec) Given() bool { return s.ByToken() || s.ByHour() }
+
+// Validate checks the block by itself. A message begins with the key.
+func (s Spec) Validate() error {
+	for _, p := range []struct {
+		key   string
+		price float64
+		most  float64
+	}{
+		{"per_hour", s.PerHour, mostPerHour},
+		{"per_accelerator_hour", s.PerAcceleratorHour, mostPerHour},
+		{"reserved_per_hour", s.ReservedPerHour, mostPerHour},
+		{"reserved_per_accelerator_hour", s.ReservedPerAcceleratorHour, mostPerHour},
+		{"per_1m_prompt_tokens", s.Per1MPromptTokens, mostPer1MTokens},
+		{"per_1m_cached_tokens", s.cached(), mostPer1MTokens},
+		{"per_1m_output_tokens", s.Per1MOutputTokens, mostPer1MTokens},
+	} {
+		if !(p.price >= 0) || math.IsInf(p.price, 0) {
+			return fmt.Errorf("%s: want a price of at least 0, got %g", p.key, p.price)
+		}
+		if p.price > p.most {
+			return fmt.Errorf("%s: want a price of at most %s, got %g", p.key, strconv.FormatFloat(p.most, 'f', -1, 64), p.price)
+		}
+	}
+	return s.consistent()
+}
+
+// consistent checks what the keys say together, and those that are no prices.
+func (s Spec) consistent() error {
+	hourly := 0
+	for _, given := range []bool{s.PerHour > 0, s.PerAcceleratorHour > 0, s.Accelerator != ""} {
+		if given {
+			hourly++
+		}
+	}
+	switch {
+	case hourly > 1:
+		return fmt.Errorf("per_hour: want one of per_hour (the whole deployment), per_accelerator_hour and accelerator (the catalog's price), got %d", hourly)
+	case s.ReservedPerHour > 0 && s.ReservedPerAcceleratorHour > 0:
+		return fmt.Errorf("reserved_per_hour: reserved_per_accelerator_hour is given too, want one of the two")
+	case s.Accelerators < 0 || s.Accelerators > mostAccelerators:
+		return fmt.Errorf("accelerators: want 1 to %d, got %d", mostAccelerators, s.Accelerators)
+	case !(s.Overhead >= 0 && s.Overhead <= mostOverhead):
+		return fmt.Errorf("overhead: want a share such as 0.15, got %g", s.Overhead)
+	case !(s.Utilization >= 0 && s.Utilization <= 1):
+		return fmt.Errorf("utilization: want a share above 0 and up to 1 such as 0.6, got %g", s.Utilization)
+	}
+	if s.AsOf != "" {
+		if _, err := time.Parse(time.DateOnly, s.AsOf); err != nil {
+			return fmt.Errorf("as_of: want a date such as 2026-11-15, got %q", s.AsOf)
+		}
+	}
+	if s.Accelerator != "" {
+		_, err := listed(s.Accelerator)
+		return err
+	}
+	return nil
+}
+
+// listed finds an accelerator that has a price.
+func listed(name string) (catalog.Accelerator, error) {
+	a, err := catalog.FindAccelerator(name)
+	if err != nil {
+		return a, fmt.Errorf("accelerator: %w", err)
+	}
+	if a.PriceLow <= 0 {
+		return a, fmt.Errorf("accelerator: the catalog has no price for %s; give per_accelerator_hour", a.Name)
+	}
+	return a, nil
+}
+
+func (s Spec) cached() float64 {
+	if s.Per1MCachedTokens == nil {
+		return s.Per1MPromptTokens
+	}
+	return *s.Per1MCachedTokens
+}
+
+// Tokens is the price of so many tokens by the token prices alone.
+func (s Spec) Tokens(prompt, cached, output float64) float64 {
+	return (prompt*s.Per1MPromptTokens + cached*s.cached() + output*s.Per1MOutputTokens) / 1e6
+}
+
+// Prices is a Spec made definite for one deployment.
+type Prices struct {
+	Spec
+	// Hour is what the deployment costs in an hour, overhead included; 0 where
+	// only tokens have a price. ReservedHour is the same by a longer contract.
+	Hour, ReservedHour float64
+	// Devices is how many accelerators the deployment has.
+	Devices int
+	// Assumptions say where each price is from and what was taken for granted.
+	Assumptions []string
+}
+
+// For gives the prices of a deployment on so many accelerators; 0 where that is
+// not known. The count in the plan goes before what was found.
+func (s Spec) For(devices int) (Prices, error) {
+	if err := s.Validate(); err != nil {
+		return Prices{}, err
+	}
+	p := Prices{Spec: s, Devices: devices}
+	if s.Accelerators > 0 {
+		p.Devices = s.Accelerators
+	}
+	known := p.Devices > 0
+	p.Devices = max(1, p.Devices)
+	if err := p.byHour(); err != nil {
+		return Prices{}, err
+	}
+	if !known && s.ByHour() && s.PerHour == 0 {
+		p.assume("one accelerator serves: nobody says how many (--gpus-per-instance, cost.accelerators)")
+	}
+	p.byToken()
+	if s.Overhead > 0 && p.Hour > 0 {
+		p.assume("%s of it on top for storage, network and operation", percent(s.Overhead))
+	}
+	return p, nil
+}
+
+func (p *Prices) byHour() error {
+	over := 1 + p.Overhead
+	p.ReservedHour = over * (p.ReservedPerHour + p.ReservedPerAcceleratorHour*float64(p.Devices))
+	switch {
+	case p.PerHour > 0:
+		p.Hour = over * p.PerHour
+		p.assume("%s an hour for the whole deployment%s", p.Money(p.PerHour), p.origin())
+	case p.PerAcceleratorHour > 0:
+		p.Hour = over * p.PerAcceleratorHour * float64(p.Devices)
+		p.assume("%s an accelerator-hour × %d%s", p.Money(p.PerAcceleratorHour), p.Devices, p.origin())
+	case p.Accelerator != "":
+		a, err := listed(p.Accelerator)
+		if err != nil {
+			return err
+		}
+		each := middle(a)
+		p.Hour = over * each * float64(p.Devices)
+		p.assume("%s %s an hour × %d, %scatalog of %s, %s confidence: give your own price for a decision",
+			a.Name, p.Money(each), p.Devices, spread(a, p), a.PriceDated, a.PriceConfidence)
+	}
+	switch {
+	case p.ReservedPerHour > 0:
+		p.assume("%s an hour reserved", p.Money(p.ReservedPerHour))
+	case p.ReservedPerAcceleratorHour > 0:
+		p.assume("%s an accelerator-hour reserved", p.Money(p.ReservedPerAcceleratorHour))
+	}
+	return nil
+}
+
+// middle is the price between the lowest and the highest listed: the geometric
+// mean, because prices spread by factors.
+func middle(a catalog.Accelerator) float64 {
+	mean := math.Sqrt(a.PriceLow * max(a.PriceLow, a.PriceHigh))
+	return math.Round(100*mean) / 100
+}
+
+func spread(a catalog.Accelerator, p *Prices) string {
+	if a.PriceHigh <= a.PriceLow {
+		return ""
+	}
+	return fmt.Sprintf("the geometric mean of %s to %s, ", p.Money(a.PriceLow), p.Money(a.PriceHigh))
+}
+
+func (p *Prices) byToken() {
+	if !p.ByToken() {
+		return
+	}
+	parts := []string{p.Money(p.Per1MPromptTokens) + " prompt"}
+	if p.Per1MCachedTokens != nil {
+		parts = append(parts, p.Money(*p.Per1MCachedTokens)+" cached")
+	}
+	parts = append(parts, p.Money(p.Per1MOutputTokens)+" output")
+	p.assume("by the million tokens: %s%s", strings.Join(parts, ", "), p.origin())
+}
+
+func (p *Prices) assume(format string, args ...any) {
+	p.Assumptions = append(p.Assumptions, fmt.Sprintf(format, args...))
+}
+
+// origin is when and where the plan's prices were found, as far as it says.
+func (p *Prices) origin() string {
+	text := ""
+	if p.AsOf != "" {
+		text += ", as of " + p.AsOf
+	}
+	if p.Source != "" {
+		text += ", " + p.Source
+	}
+	return text
+}
+
+// Money writes an amount in the currency of the prices.
+func (s Spec) Money(v float64) string { return Amount(v, s.Currency) }
+
+// Amount writes an amount with every digit that was given, and its currency:
+// dollars where nothing is said.
+func Amount(v float64, currency string) string {
+	text := strconv.FormatFloat(v, 'f', -1, 64)
+	if cents := strconv.FormatFloat(v, 'f', 2, 64); math.Abs(v) >= 0.01 && len(cents) > len(text) {
+		text = cents
+	}
+	if currency == "" || currency == "USD" {
+		return "$" + text
+	}
+	return text + " " + currency
+}
+
+func percent(share float64) string {
+	return strconv.FormatFloat(math.Round(1000*share)/10, 'f', -1, 64) + " %"
+}
+
+// Over gives these prices with what they leave open from the ones below. A
+// price by the hour replaces any other, and so do prices by the token.
+func (s Spec) Over(below Spec) Spec {
+	if s.ByHour() {
+		below.PerHour, below.PerAcceleratorHour, below.Accelerator = 0, 0, ""
+	}
+	if s.ReservedPerHour > 0 || s.ReservedPerAcceleratorHour > 0 {
+		below.ReservedPerHour, below.ReservedPerAcceleratorHour = 0, 0
+	}
+	if s.ByToken() {
+		below.Per1MPromptTokens, below.Per1MCachedTokens, below.Per1MOutputTokens = 0, nil, 0
+	}
+	if s.Given() {
+		below.AsOf, below.Source = "", ""
+	}
+	return Spec{
+		PerHour: cmp.Or(s.PerHour, below.PerHour), PerAcceleratorHour: cmp.Or(s.PerAcceleratorHour, below.PerAcceleratorHour),
+		Accelerators: cmp.Or(s.Accelerators, below.Accelerators), Accelerator: cmp.Or(s.Accelerator, below.Accelerator),
+		ReservedPerHour:            cmp.Or(s.ReservedPerHour, below.ReservedPerHour),
+		ReservedPerAcceleratorHour: cmp.Or(s.ReservedPerAcceleratorHour, below.ReservedPerAcceleratorHour),
+		Per1MPromptTokens:          cmp.Or(s.Per1MPromptTokens, below.Per1MPromptTokens),
+		Per1MCachedTokens:          cmp.Or(s.Per1MCachedTokens, below.Per1MCachedTokens),
+		Per1MOutputTokens:          cmp.Or(s.Per1MOutputTokens, below.Per1MOutputTokens),
+		Overhead:                   cmp.Or(s.Overhead, below.Overhead), Utilization: cmp.Or(s.Utilization, below.Utilization),
+		Currency: cmp.Or(s.Currency, below.Currency), AsOf: cmp.Or(s.AsOf, below.AsOf), Source: cmp.Or(s.Source, below.Source),
+	}
+}

@@ -1,0 +1,226 @@
+package price
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+)
+
+// window is ten seconds: 20 requests, 4000 prompt tokens of which 1000 cached,
+// 1000 of output.
+func window() *metric.Summary {
+	return &metric.Summary{Window: metric.Window{StartS: 5, EndS: 15}, Rates: metric.Rates{Completed: 2},
+		Throughput: metric.Throughput{Prompt: 300, CachedPrompt: 100, Output: 100}}
+}
+
+var near = cmpopts.EquateApprox(0, 1e-9)
+
+func TestWhatAWindowCosts(t *testing.T) {
+	t.Parallel()
+	tenCents := result.Cost{Spend: 0.1, PerRequest: 0.005, Per1kTokens: 0.02, Per1mOutput: 100, TokensPerUnit: new(50_000.0)}
+	for _, tt := range []struct {
+		name string
+		spec Spec
+		want result.Cost
+	}{
+		{"by the hour", Spec{PerHour: 36}, tenCents},
+		{"by the accelerator-hour", Spec{PerAcceleratorHour: 9, Accelerators: 4}, tenCents},
+		{"with overhead", Spec{PerHour: 30, Overhead: 0.2}, tenCents},
+		{"by the token, cached ones too", Spec{Per1MPromptTokens: 10, Per1MOutputTokens: 60}, tenCents},
+		{"by the token, cached ones cheaper", Spec{Per1MPromptTokens: 13, Per1MCachedTokens: new(1.0), Per1MOutputTokens: 60}, tenCents},
+	} {
+		prices, err := tt.spec.For(0)
+		if err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		if diff := cmp.Diff(&tt.want, prices.Of(window()), near, cmpopts.IgnoreFields(result.Cost{}, "Assumptions")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+	if got := (Prices{}).Of(window()); got != nil {
+		t.Errorf("without a price a window costs %+v", got)
+	}
+}
+
+// At half the load a deployment by the hour costs twice as much for each
+// request; an API by the token does not.
+func TestPlannedUtilization(t *testing.T) {
+	t.Parallel()
+	s := window()
+	s.Tokens.Output, s.Tokens.Lost, s.Tokens.Accepted = 900, 100, new(int64(500))
+	for _, tt := range []struct {
+		name string
+		spec Spec
+		want result.PlannedCost
+	}{
+		{"by the hour", Spec{PerHour: 36, Utilization: 0.5},
+			result.PlannedCost{Utilization: 0.5, PerRequest: 0.01, Per1kTokens: 0.04, Per1mOutput: 200, Per1mAccepted: new(400.0)}},
+		{"by the token", Spec{Per1MPromptTokens: 10, Per1MOutputTokens: 60, Utilization: 0.5},
+			result.PlannedCost{Utilization: 0.5, PerRequest: 0.005, Per1kTokens: 0.02, Per1mOutput: 100, Per1mAccepted: new(200.0)}},
+	} {
+		prices, err := tt.spec.For(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(&tt.want, prices.Of(s).Planned, near); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+// Accepted tokens are a part of all, whatever arrived after the window, and
+// what failed requests got is no part of them.
+func TestAcceptedTokensAreNeverCheaper(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name         string
+		output, lost int64
+		accepted     int64
+		want         float64
+	}{
+		{"all accepted, half of it after the window", 2000, 0, 2000, 100},
+		{"half accepted", 2000, 0, 1000, 200},
+		{"a third went to requests that failed", 1000, 500, 1000, 150},
+	} {
+		s := window()
+		s.Tokens.Output, s.Tokens.Lost, s.Tokens.Accepted = tt.output, tt.lost, &tt.accepted
+		got := Prices{Hour: 36}.Of(s)
+		if got.Per1mOutput != 100 || *got.Per1mAccepted != tt.want {
+			t.Errorf("%s: %v per 1M output tokens, %v per 1M accepted, want 100 and %v", tt.name, got.Per1mOutput, *got.Per1mAccepted, tt.want)
+		}
+	}
+}
+
+// A class that held the server three times as long pays three quarters of its
+// time, and its own tokens.
+func TestClassesShareTheTime(t *testing.T) {
+	t.Parallel()
+	s := window()
+	s.Classes = []metric.Group{
+		{Name: "chat", Requests: metric.Requests{OK: 15}, Latency: metric.Latency{E2E: &metric.Dist{N: 15, Mean: 100}},
+			PromptTokens: 1000, OutputTokens: 500},
+		{Name: "rag", Requests: metric.Requests{OK: 5}, Latency: metric.Latency{E2E: &metric.Dist{N: 5, Mean: 900}},
+			PromptTokens: 3000, CachedTokens: 1000, OutputTokens: 500},
+	}
+	prices, err := Spec{PerHour: 36, Per1MOutputTokens: 100}.For(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Ten cents of time: 2.5 and 7.5; five cents of output each.
+	want := []result.GroupCost{
+		{By: "class", Name: "chat", Cost: result.Cost{Spend: 0.075, PerRequest: 0.005, Per1kTokens: 0.05, Per1mOutput: 150, TokensPerUnit: new(20_000.0), JoulesPerOutput: new(0.4)}},
+		{By: "class", Name: "rag", Cost: result.Cost{Spend: 0.125, PerRequest: 0.025, Per1kTokens: 0.125 / 3.5, Per1mOutput: 250, TokensPerUnit: new(28_000.0), JoulesPerOutput: new(1.2)}},
+	}
+	// 800 joules for 1000 tokens: 200 and 600 for 500 each.
+	point := &result.Point{Summary: *s, Cost: prices.Of(s), GroupCosts: prices.Groups(s)}
+	Energy(point, new(800.0))
+	if diff := cmp.Diff(want, point.GroupCosts, near); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(new(0.8), point.Cost.JoulesPerOutput, near); diff != "" {
+		t.Errorf("joules of all tokens (-want +got):\n%s", diff)
+	}
+}
+
+// The catalog's price of an accelerator is printed with its date, its range and
+// how far it can be trusted.
+func TestCatalogPricesAreAssumptions(t *testing.T) {
+	t.Parallel()
+	prices, err := Spec{Accelerator: "nvidia h100"}.For(8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(prices.Assumptions, "; ")
+	for _, part := range []string{"H100-SXM $", "× 8", "catalog of 20", "confidence"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("assumptions %q lack %q", text, part)
+		}
+	}
+	if prices.Hour <= 0 || prices.Devices != 8 {
+		t.Errorf("8 accelerators cost %g an hour as %d", prices.Hour, prices.Devices)
+	}
+}
+
+func TestPricesThatMakeNoSense(t *testing.T) {
+	t.Parallel()
+	for want, spec := range map[string]Spec{
+		"per_hour: want a price of at least 0":             {PerHour: -1},
+		"per_accelerator_hour: want a price of at most":    {PerAcceleratorHour: 1e9},
+		"per_1m_cached_tokens: want a price of at least":   {Per1MCachedTokens: new(-1.0)},
+		"per_hour: want one of":                            {PerHour: 1, Accelerator: "H100"},
+		"reserved_per_hour: reserved_per_accelerator":      {ReservedPerHour: 1, ReservedPerAcceleratorHour: 1},
+		"accelerators: want 1 to":                          {Accelerators: -2},
+		"overhead: want a share":                           {Overhead: 50},
+		"utilization: want a share":                        {Utilization: 60},
+		"as_of: want a date":                               {AsOf: "last spring"},
+		`accelerator: unknown accelerator "H900": did you`: {Accelerator: "H900"},
+	} {
+		if err := spec.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", spec, err, want)
+		}
+	}
+}
+
+func TestCostObjectives(t *testing.T) {
+	t.Parallel()
+	point := result.Point{Cost: &result.Cost{PerRequest: 0.005, Per1kTokens: 0.02, Per1mOutput: 100},
+		GroupCosts: []result.GroupCost{{By: byClass, Name: "chat", Cost: result.Cost{PerRequest: 0.002}}, {By: byClass, Name: "rag", Cost: result.Cost{PerRequest: 0.008}}}}
+	point.Tenants = []metric.Group{{Name: "acme"}}
+	for text, want := range map[string]slo.Verdict{
+		"cost:max<$100":       {Standing: slo.Met, Value: new(100.0)},
+		"cost:max<$99":        {Standing: slo.Missed, Value: new(100.0)},
+		"cost:request<$0.01":  {Standing: slo.Met, Value: new(0.005)},
+		"cost:request<$0.004": {Standing: slo.Missed, Value: new(0.005)},
+		"cost:1k<$0.02":       {Standing: slo.Met, Value: new(0.02)},
+		"cost:1k<$0.01":       {Standing: slo.Missed, Value: new(0.02)},
+		"cost:accepted<$1":    {Standing: slo.NotJudged, Note: "not measured: no such tokens came"},
+		"ttft:p99<1s":         {Standing: slo.NotJudged},
+
+		"class=chat cost:request<$0.004":        {Standing: slo.Met, Value: new(0.002)},
+		"class=rag cost:request<$0.004":         {Standing: slo.Missed, Value: new(0.008)},
+		"tenant=acme cost:request<$0.01":        {Standing: slo.Met, Value: new(0.005)},
+		"tenant=other cost:request<$1":          {Standing: slo.NotJudged, Note: "not measured: no such tokens came of tenant=other"},
+		"class=rag tenant=acme cost:request<$1": {Standing: slo.NotJudged, Note: "not measured: cost is shared by class and by tenant, not by both: name one of the two"},
+		"class=rag cost:max<$1":                 {Standing: slo.NotJudged, Note: "not measured: no such tokens came of class=rag"},
+	} {
+		o, err := slo.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		point.Objectives = []slo.Verdict{{Standing: slo.NotJudged}}
+		Judge([]slo.Objective{o}, &point)
+		if diff := cmp.Diff(want, point.Objectives[0]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+// A second of the deployment costs four cents whatever comes of it, and only
+// requests that kept every objective are worth it.
+func TestLeastCost(t *testing.T) {
+	t.Parallel()
+	point := func(rate, completed, good float64) result.Point {
+		s := metric.Summary{Window: metric.Window{StartS: 5, EndS: 15}, Rates: metric.Rates{Completed: completed},
+			Throughput: metric.Throughput{Output: 100}, Goodput: &metric.Goodput{Requests: good, Fraction: good / rate}}
+		return result.Point{Load: result.Load{Rate: &rate}, Summary: s, Cost: Prices{Hour: 144}.Of(&s)}
+	}
+	for _, tt := range []struct {
+		name   string
+		points []result.Point
+		want   *result.LeastCost
+	}{
+		{"the rate at which most are good", []result.Point{point(1, 1, 1), point(4, 4, 4), point(8, 8, 3)}, &result.LeastCost{Rate: 4, PerRequest: 0.01}},
+		{"half fail, and all that are answered are good", []result.Point{point(2, 2, 2), point(8, 4, 4)}, &result.LeastCost{Rate: 8, PerRequest: 0.01}},
+		{"none is good", []result.Point{point(9, 9, 0)}, nil},
+	} {
+		if diff := cmp.Diff(tt.want, Least(tt.points), near); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}

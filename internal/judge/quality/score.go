@@ -1,0 +1,364 @@
+package quality
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/llm"
+	"redline/internal/stats"
+	"redline/internal/traffic/golden"
+)
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// phase is every answer of one phase.
+type phase struct {
+	name    string
+	set     *golden.Set
+	answers []answer
+}
+
+// share is a weighted share of answers and what it rests on.
+type share struct {
+	n, lost      int
+	sum, weight  float64
+	squares      float64 // of the weights
+	covered, all int     // different questions judged, and how many there are
+}
+
+func (s *share) add(weight, score float64) {
+	s.n, s.sum, s.weight, s.squares = s.n+1, s.sum+weight*score, s.weight+weight, s.squares+weight*weight
+	if score < 1 {
+		s.lost++
+	}
+}
+
+func (s *share) value() float64 { return s.sum / s.weight }
+
+// interval is Wilson's at 95 %; unequal weights make answers worth fewer.
+func (s *share) interval() [2]float64 {
+	n, p, z := s.weight*s.weight/s.squares, s.value(), stats.NormalQuantile(0.975)
+	middle := (p + z*z/(2*n)) / (1 + z*z/n)
+	reach := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
+	return [2]float64{max(middle-reach, 0), min(middle+reach, 1)}
+}
+
+func (s *share) shown() *result.QualityShare {
+	if s == nil || s.n == 0 {
+		return nil
+	}
+	return &result.QualityShare{N: s.n, Share: s.value(), Interval: s.interval()}
+}
+
+// of adds up the answers that belong; value is nil for one that does not.
+func (p *phase) of(belongs func(*golden.Item) bool, value func(*answer) *float64) *share {
+	s := &share{}
+	seen := map[int]bool{}
+	for i := range p.set.Items {
+		if belongs(&p.set.Items[i]) {
+			s.all++
+		}
+	}
+	for i := range p.answers {
+		a := &p.answers[i]
+		it := &p.set.Items[a.item]
+		if !belongs(it) {
+			continue
+		}
+		if v := value(a); v != nil {
+			s.add(it.Weight, *v)
+			seen[a.item] = true
+		}
+	}
+	s.covered = len(seen)
+	return s
+}
+
+func judged(a *answer) *float64 {
+	if a.outcome != llm.OK || !a.judged {
+		return nil
+	}
+	return &a.score
+}
+
+func (p *phase) overall() *share { return p.of(func(*golden.Item) bool { return true }, judged) }
+
+func (p *phase) slice(tag string) *share {
+	return p.of(func(it *golden.Item) bool { return slices.Contains(it.Tags, tag) }, judged)
+}
+
+func (p *phase) structured() *share {
+	return p.of(func(it *golden.Item) bool { return it.Expect.Schema != nil }, func(a *answer) *float64 {
+		if a.outcome != llm.OK {
+			return nil
+		}
+		return truth(a.match.Valid)
+	})
+}
+
+func truth(yes bool) *float64 {
+	if yes {
+		return new(1.0)
+	}
+	return new(0.0)
+}
+
+// determinism counts the questions whose repeats all came out the same.
+func (p *phase) determinism() *share {
+	s := &share{}
+	for _, texts := range p.texts() {
+		if len(texts) < 2 {
+			continue
+		}
+		s.add(1, *truth(!slices.ContainsFunc(texts, func(t string) bool { return t != texts[0] })))
+	}
+	s.covered, s.all = s.n, s.n
+	return s
+}
+
+// texts are the answers to each question.
+func (p *phase) texts() map[int][]string {
+	out := map[int][]string{}
+	for i := range p.answers {
+		if a := &p.answers[i]; a.outcome == llm.OK {
+			out[a.item] = append(out[a.item], a.text)
+		}
+	}
+	return out
+}
+
+// sameAs is the share of answers that are those of another phase.
+func (p *phase) sameAs(other *phase) *share {
+	before := other.texts()
+	return p.of(func(*golden.Item) bool { return true }, func(a *answer) *float64 {
+		if known := before[a.item]; a.outcome == llm.OK && len(known) > 0 {
+			return truth(known[0] == a.text)
+		}
+		return nil
+	})
+}
+
+// drift is by how much one count exceeds another over the answers that have
+// both, nil where none has.
+func (p *phase) drift(counts func(*golden.Item, *answer) (got, want int)) *float64 {
+	got, want := 0, 0
+	for i := range p.answers {
+		a := &p.answers[i]
+		if a.outcome != llm.OK {
+			continue
+		}
+		if g, w := counts(&p.set.Items[a.item], a); g > 0 && w > 0 {
+			got, want = got+g, want+w
+		}
+	}
+	if want == 0 {
+		return nil
+	}
+	return new(float64(got)/float64(want) - 1)
+}
+
+func (p *phase) lengthDrift() *float64 {
+	return p.drift(func(it *golden.Item, a *answer) (int, int) {
+		return cmp.Or(a.usage.OutputTokens, a.tokens), it.ReferenceTokens
+	})
+}
+
+func (p *phase) usageDrift() *float64 {
+	return p.drift(func(_ *golden.Item, a *answer) (int, int) { return a.usage.OutputTokens, a.tokens })
+}
+
+// Result is what the exam found so far, nil where nothing was asked.
+func (x *Exam) Result() *result.Quality {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.phases) == 0 {
+		return nil
+	}
+	q := &result.Quality{Set: x.Set.Name, Hash: x.Set.Hash, Items: len(x.Set.Items)}
+	if hasSchema(x.Set) && !x.Schemas() {
+		q.Notes = append(q.Notes, "no schema went along with the requests, for the API or the server takes none: JSON was asked for by the prompts alone")
+	}
+	alone := x.phases[result.Alone]
+	notJudged := 0
+	for _, name := range phaseOrder {
+		p := x.phases[name]
+		if p == nil {
+			continue
+		}
+		shown := p.shown()
+		if alone != nil && p != alone {
+			shown.SameAsAlone = p.sameAs(alone).shown()
+		}
+		notJudged += shown.NotJudged
+		q.Phases = append(q.Phases, shown)
+		q.Gates = append(q.Gates, x.gates(p)...)
+		if thin := x.ungated(p); thin != "" {
+			q.Notes = append(q.Notes, thin)
+		}
+	}
+	if x.silent != "" {
+		q.Notes = append(q.Notes, fmt.Sprintf("%s: %d questions in a row were not answered within the time limit (--timeout), and the rest was not asked",
+			x.silent, mostSilent))
+	}
+	if notJudged > 0 {
+		q.Notes = append(q.Notes, fmt.Sprintf("%d answers are not in the scores: %s", notJudged, x.unjudged()))
+	}
+	q.Outcomes = x.outcomes()
+	return q
+}
+
+func (p *phase) shown() result.QualityPhase {
+	out := result.QualityPhase{Phase: p.name, Asked: len(p.answers), LengthDrift: p.lengthDrift(), UsageDrift: p.usageDrift(),
+		Structured: p.structured().shown(), Determinism: p.determinism().shown()}
+	for i := range p.answers {
+		switch a := &p.answers[i]; {
+		case a.outcome != llm.OK:
+			out.Unanswered++
+		case !a.judged:
+			out.NotJudged++
+		}
+	}
+	s := p.overall()
+	out.N, out.Covered = s.n, s.covered
+	if s.n > 0 {
+		out.Score, out.Interval = new(s.value()), new(s.interval())
+	}
+	for i := range p.set.Items {
+		for _, tag := range p.set.Items[i].Tags {
+			if out.Slices == nil {
+				out.Slices = map[string]*result.QualityShare{}
+			}
+			if _, known := out.Slices[tag]; !known {
+				if one := p.slice(tag).shown(); one != nil {
+					out.Slices[tag] = one
+				}
+			}
+		}
+	}
+	return out
+}
+
+// outcomes pairs what came of each question over the phases.
+func (x *Exam) outcomes() []result.QualityOutcome {
+	list := make([]result.QualityOutcome, len(x.Set.Items))
+	for i := range list {
+		list[i].Item = x.Set.Items[i].ID
+	}
+	for name, p := range x.phases {
+		sums, counts := make([]float64, len(list)), make([]int, len(list))
+		for i := range p.answers {
+			if a := &p.answers[i]; judged(a) != nil {
+				sums[a.item], counts[a.item] = sums[a.item]+a.score, counts[a.item]+1
+			}
+		}
+		for i := range list {
+			if counts[i] == 0 {
+				continue
+			}
+			mean := new(sums[i] / float64(counts[i]))
+			switch name {
+			case result.Alone:
+				list[i].Alone = mean
+			case result.UnderLoad:
+				list[i].UnderLoad = mean
+			case result.After:
+				list[i].After = mean
+			}
+		}
+	}
+	return list
+}
+
+var phaseOrder = []string{result.Alone, result.UnderLoad, result.After}
+
+// phaseWords are the phases in a sentence.
+var phaseWords = map[string]string{result.Alone: "alone", result.UnderLoad: "under load", result.After: "after it"}
+
+// fewest is how many answers a part of the set needs before it may say
+// anything.
+const fewest = 5
+
+// gates holds one phase to every threshold. A whole set that was asked is no
+// sample, so its score decides as it stands. Of a part of it, a score below the
+// threshold decides only where the interval lies below too.
+func (x *Exam) gates(p *phase) []slo.Verdict {
+	var list []slo.Verdict
+	for _, t := range x.Spec.Thresholds.list() {
+		if t.name == determinismName && p.name != result.Alone {
+			continue
+		}
+		s := t.figure(p)
+		if s.thin() && p.name == result.UnderLoad {
+			continue // the other phases have asked all of them
+		}
+		v := slo.Verdict{Objective: gateName(t.name, p.name), Unit: "fraction", Limit: t.limit, N: s.n, Violations: s.lost}
+		if v.Standing, v.Note = standing(s, t.limit); s.n > 0 {
+			v.Value = new(s.value())
+		}
+		list = append(list, v)
+	}
+	return append(list, x.lengthGate(p)...)
+}
+
+// thin says that so few of the questions were asked that nothing follows.
+func (s *share) thin() bool { return s.covered < s.all && s.n < fewest }
+
+// ungated names the thresholds that a phase beside the load asked too little
+// for.
+func (x *Exam) ungated(p *phase) string {
+	var names []string
+	for _, t := range x.Spec.Thresholds.list() {
+		if t.name != determinismName && t.figure(p).thin() {
+			names = append(names, t.name)
+		}
+	}
+	if p.name != result.UnderLoad || len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("under load too few questions were asked to judge %s: a longer run asks more, or a larger quality.under_load_share", strings.Join(names, ", "))
+}
+
+func standing(s *share, limit float64) (slo.Standing, string) {
+	const rounding = 1e-9
+	part := ""
+	if s.covered < s.all {
+		part = fmt.Sprintf("%d of %d questions were asked", s.covered, s.all)
+	}
+	switch {
+	case s.n == 0:
+		return slo.NotJudged, "nothing could be judged"
+	case s.thin():
+		return slo.Undecided, part
+	case s.value() >= limit-rounding:
+		return slo.Met, part
+	case part == "" || s.interval()[1] < limit:
+		return slo.Missed, part
+	}
+	return slo.Undecided, part + ": too few to tell"
+}
+
+// lengthGate holds the mean length of the answers to that of the references.
+func (x *Exam) lengthGate(p *phase) []slo.Verdict {
+	drift := p.lengthDrift()
+	if x.Spec.LengthDrift == 0 {
+		return nil
+	}
+	v := slo.Verdict{Objective: gateName("length drift", p.name), Unit: "fraction", Limit: x.Spec.LengthDrift,
+		Standing: slo.NotJudged, Note: "no question has reference_output_tokens"}
+	if drift != nil {
+		v.Value, v.Standing, v.Note = new(math.Abs(*drift)), slo.Met, fmt.Sprintf("answers are %+.1f %% long", 100**drift)
+		if math.Abs(*drift) > x.Spec.LengthDrift {
+			v.Standing = slo.Missed
+		}
+	}
+	return []slo.Verdict{v}
+}
+
+// gateName is what a gate is called among the objectives.
+func gateName(what, phaseName string) string { return "quality " + what + ", " + phaseWords[phaseName] }

@@ -1,0 +1,216 @@
+package result
+
+import "redline/internal/judge/slo"
+
+// Curve is how the server answers to load: levels of one load axis.
+type Curve struct {
+	// By is the axis: "rate" or "concurrency".
+	By string `json:"by"`
+	// Points are indices into the result's points, by ascending load.
+	Points []int `json:"points"`
+	// Standing is what a search believes of runs at each of the points, from all
+	// levels together; absent without a search.
+	Standing []slo.Standing `json:"standing,omitempty"`
+	// Knee is the load from which on latency grows faster than load; absent
+	// where the curve does not bend.
+	Knee *float64 `json:"knee,omitempty"`
+	// Stopped says why no higher load was offered: "saturated at 24
+	// requests/s".
+	Stopped string `json:"stopped,omitempty"`
+}
+
+// Limit is the highest rate at which every objective is kept.
+type Limit struct {
+	// Rate is the limit in requests per second: the median of what is
+	// believed. It is the highest rate that was kept where Standing is LimitAtLeast, and 0 where it is LimitBelow.
+	Rate float64 `json:"rate"`
+	// Interval is the middle 90 % of what is believed.
+	Interval [2]float64 `json:"interval"`
+	// Standing is LimitFound, LimitWide, LimitAtLeast or LimitBelow.
+	Standing LimitStanding `json:"standing"`
+	// Held is the highest rate at which a sustained run met every objective:
+	// the rate to rely on. Absent where none did.
+	Held *Held `json:"held,omitempty"`
+	// Binding is the objective that breaks first.
+	Binding     string           `json:"binding,omitempty"`
+	ByObjective map[string]Bound `json:"by_objective"`
+	// Edge is EdgeCliff or EdgeSlope; absent where no edge was seen.
+	Edge string `json:"edge,omitempty"`
+	// Knee is the rate from which on latency grows faster than load.
+	Knee        *float64     `json:"knee,omitempty"`
+	BestGoodput *BestGoodput `json:"best_goodput,omitempty"`
+	// LeastCost is where a request that kept every objective costs least;
+	// absent without a price.
+	LeastCost *LeastCost `json:"least_cost,omitempty"`
+	// Confirmed says that a rate of at least 85 % of the limit was held.
+	Confirmed bool `json:"confirmed"`
+	// Unmet are objectives that are broken even at the lowest rate offered,
+	// and throughputs that are not reached up to the limit.
+	Unmet []string `json:"unmet,omitempty"`
+	// LoadS is the wall-clock time that the search took, and Requests how many
+	// it measured.
+	LoadS    float64 `json:"load_s"`
+	Requests int     `json:"requests"`
+	// Notes say what makes the answer weaker than it looks.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Bound is the limit by one objective alone.
+type Bound struct {
+	Rate     float64       `json:"rate"`
+	Interval [2]float64    `json:"interval"`
+	Standing LimitStanding `json:"standing"`
+}
+
+// Held is a rate at which a sustained run met every objective, and how long the
+// run was.
+type Held struct {
+	Rate    float64 `json:"rate"`
+	Seconds float64 `json:"seconds"`
+}
+
+// BestGoodput is where most requests per second kept every objective.
+type BestGoodput struct {
+	Rate     float64 `json:"rate"`
+	Requests float64 `json:"requests_per_s"`
+}
+
+// LeastCost is where a request that kept every objective costs least.
+type LeastCost struct {
+	Rate       float64 `json:"rate"`
+	PerRequest float64 `json:"cost_per_good_request"`
+}
+
+// LimitStanding is how much is known of a limit or of a bound.
+type LimitStanding string
+
+// The standings of a limit and of a bound.
+const (
+	LimitFound   LimitStanding = "found"
+	LimitWide    LimitStanding = "wide"     // the interval is more than twice as wide as asked for
+	LimitAtLeast LimitStanding = "at_least" // nothing was missed up to the highest rate offered
+	LimitBelow   LimitStanding = "below"    // missed even at the lowest rate offered
+	LimitNeeds   LimitStanding = "needs"    // a throughput, reached from this rate on
+)
+
+// The edges of a limit.
+const (
+	EdgeCliff = "cliff"
+	EdgeSlope = "slope"
+)
+
+// Comparison is B against A.
+type Comparison struct {
+	Way string `json:"way"` // "stored" or "live"
+	A   Side   `json:"a"`
+	B   Side   `json:"b"`
+	// Rounds counts those of a live comparison that were judged.
+	Rounds int `json:"rounds,omitempty"`
+	// Test names what decided.
+	Test     string   `json:"test"`
+	Alpha    float64  `json:"alpha"`
+	Metrics  []Change `json:"metrics"`
+	Standing Standing `json:"standing"`
+	// Verdict is the answer in words.
+	Verdict string `json:"verdict"`
+	// Invalid says why stored runs do not carry the answer: one is not valid,
+	// or they are not comparable and were compared all the same.
+	Invalid  []string  `json:"invalid,omitempty"`
+	Warnings []Warning `json:"warnings,omitempty"`
+}
+
+// Standing is where B stands against A.
+type Standing string
+
+// The standings. Mixed is only that of a whole comparison.
+const (
+	Better    Standing = "better"
+	Worse     Standing = "worse"
+	Same      Standing = "same"
+	Mixed     Standing = "mixed"
+	Undecided Standing = "undecided"
+)
+
+// Side is one of the two.
+type Side struct {
+	Name   string   `json:"name"`
+	Runs   []string `json:"runs,omitempty"` // ids
+	Model  string   `json:"model,omitempty"`
+	Engine string   `json:"engine,omitempty"`
+	URL    string   `json:"url,omitempty"`
+}
+
+// Change is one figure of both sides. What could not be computed is absent.
+type Change struct {
+	// Name is that of an objective: "ttft:p99" is in its due form.
+	Name string `json:"name"`
+	// Load is the point's, where the runs have several.
+	Load string `json:"load,omitempty"`
+	Unit string `json:"unit"`
+	// A and B are the means of the runs or rounds: geometric where the two are
+	// compared by their ratio, so that B/A is the ratio.
+	A *float64 `json:"a,omitempty"`
+	B *float64 `json:"b,omitempty"`
+	// Ratio is B/A. Shares are compared by their Difference B − A instead.
+	Ratio      *float64 `json:"ratio,omitempty"`
+	Difference *float64 `json:"difference,omitempty"`
+	// Interval bounds the ratio, or the difference of shares, by the test;
+	// Bootstrap does by drawing rounds again.
+	Interval  *[2]float64 `json:"interval,omitempty"`
+	Bootstrap *[2]float64 `json:"bootstrap,omitempty"`
+	// P is that of the test, PHolm corrected for all metrics; WilcoxonP is the
+	// signed-rank test's over rounds, the rank-sum test's over sets of runs.
+	P         *float64 `json:"p,omitempty"`
+	PHolm     *float64 `json:"p_holm,omitempty"`
+	WilcoxonP *float64 `json:"wilcoxon_p,omitempty"`
+	// Effect is Cohen's: the mean difference in standard deviations.
+	Effect *float64 `json:"effect,omitempty"`
+	// Detectable is the smallest relative difference, or difference of shares,
+	// that so many runs or rounds would probably have shown.
+	Detectable *float64 `json:"detectable,omitempty"`
+	Standing   Standing `json:"standing"`
+	// Verdict is the answer in words: "slower by 5.1 %".
+	Verdict string `json:"verdict"`
+}
+
+// Item is one question of the validation checklist.
+type Item struct {
+	Name string `json:"name"`
+	// State is ItemYes, ItemNo or ItemUnknown.
+	State string `json:"state"`
+	// Field is where the answer was read: "points[3].window.end_s".
+	Field string `json:"field"`
+	Text  string `json:"text,omitempty"`
+}
+
+// The states of a checklist item.
+const (
+	ItemYes     = "yes"
+	ItemNo      = "no"
+	ItemUnknown = "unknown"
+)
+
+// Stage is one run of an experiment.
+type Stage struct {
+	Name string `json:"name"`
+	// Dir is its run directory, relative to that of the experiment.
+	Dir string `json:"dir,omitempty"`
+	// Point is an index into the result's points; absent where nothing was
+	// measured.
+	Point   *int   `json:"point,omitempty"`
+	Purpose string `json:"purpose,omitempty"`
+	// TookS is the wall-clock time of a level of a search, which plans the next
+	// ones by it, also when it is resumed.
+	TookS float64 `json:"took_s,omitempty"`
+	// LeftOut says why the stage does not count in the answer.
+	LeftOut string `json:"left_out,omitempty"`
+	// The row of a matrix: what is supposed, what is asked, what is expected,
+	// and what came of it.
+	Hypothesis  string `json:"hypothesis,omitempty"`
+	Question    string `json:"question,omitempty"`
+	Expectation string `json:"expectation,omitempty"`
+	Outcome     string `json:"outcome,omitempty"`
+	// Agrees says whether the outcome is as expected; absent where that is
+	// not decided.
+	Agrees *bool `json:"agrees,omitempty"`
+}

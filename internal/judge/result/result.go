@@ -1,0 +1,271 @@
+// Package result is the versioned document that a run ends in: every block of
+// it as plain data. Packages of meaning fill it, packages of showing render
+// it; it computes nothing itself.
+package result
+
+import (
+	"time"
+
+	"redline/internal/judge/metric"
+	"redline/internal/judge/slo"
+	"redline/internal/observe/telemetry"
+)
+
+// Schema names the document's format.
+const Schema = "redline/result/1"
+
+// How a run was cut short.
+const (
+	ByUser = "interrupted"
+	Killed = "killed"
+	// DiskFull is the end of what could be written, not of the run.
+	DiskFull = "the disk was full"
+)
+
+// Result is one run's answer.
+type Result struct {
+	Schema  string    `json:"schema"`
+	ID      string    `json:"id"`
+	Started time.Time `json:"started"`
+	Command string    `json:"command"`
+	Version string    `json:"version"`
+	Seed    uint64    `json:"seed"`
+	Label   string    `json:"label,omitempty"`
+	Note    string    `json:"note,omitempty"`
+	// Interrupted says that the run was cut short and how: ByUser, Killed, or
+	// the bound that was reached.
+	Interrupted string         `json:"interrupted,omitempty"`
+	Plan        map[string]any `json:"plan"` // resolved, secrets removed
+	Hardware    Hardware       `json:"hardware"`
+	Model       Model          `json:"model"`
+	Engine      Engine         `json:"engine"`
+	Workload    Workload       `json:"workload"`
+	Client      Client         `json:"client"`
+	Verdict     Verdict        `json:"verdict"`
+	Points      []Point        `json:"points"`
+	Curve       *Curve         `json:"curve,omitempty"`
+	Limit       *Limit         `json:"limit,omitempty"`
+	// Sustained is the index of the point at the limit that lasted.
+	Sustained  *int        `json:"sustained,omitempty"`
+	Comparison *Comparison `json:"comparison,omitempty"`
+	Repeats    *Repeats    `json:"repeats,omitempty"`
+	// Toggles are optimizations that were measured with and without.
+	Toggles   []Toggle  `json:"toggles,omitempty"`
+	Capacity  *Capacity `json:"capacity,omitempty"`
+	Protocol  *Protocol `json:"protocol,omitempty"`
+	Tuning    *Tuning   `json:"tuning,omitempty"`
+	Diagnosis []Finding `json:"diagnosis,omitempty"`
+	Checklist []Item    `json:"checklist,omitempty"`
+	// Unknown lists what a reader should know of model, engine and hardware
+	// and nobody told: "driver", "model revision".
+	Unknown  []string  `json:"unknown,omitempty"`
+	Stages   []Stage   `json:"stages,omitempty"`
+	Warnings []Warning `json:"warnings,omitempty"`
+}
+
+// Hardware is what the server runs on, as far as it is known.
+type Hardware struct {
+	Accelerator  string `json:"accelerator,omitempty"`
+	Count        int    `json:"count,omitempty"`
+	MemoryMB     int    `json:"memory_mb,omitempty"` // of one accelerator
+	Driver       string `json:"driver,omitempty"`
+	CUDA         string `json:"cuda,omitempty"`
+	Interconnect string `json:"interconnect,omitempty"`
+	Notes        string `json:"notes,omitempty"`
+}
+
+// Model is what was asked.
+type Model struct {
+	Name         string `json:"name,omitempty"`
+	Revision     string `json:"revision,omitempty"`
+	Tokenizer    string `json:"tokenizer,omitempty"`
+	Precision    string `json:"precision,omitempty"`
+	Quantization string `json:"quantization,omitempty"`
+	MaxLen       int    `json:"max_len,omitempty"`
+}
+
+// Engine is what answered.
+type Engine struct {
+	Name     string `json:"name,omitempty"`
+	Version  string `json:"version,omitempty"`
+	API      string `json:"api,omitempty"`
+	URL      string `json:"url,omitempty"` // without user info and query
+	Embedded bool   `json:"embedded,omitempty"`
+	// Parallelism is how the model is laid over accelerators: "tp 4, pp 2".
+	Parallelism string `json:"parallelism,omitempty"`
+	// Flags are the settings that the server was started with, as it tells
+	// them or as the plan's metadata does.
+	Flags map[string]string `json:"flags,omitempty"`
+	// Declared holds the plan's optimizations with how each was confirmed:
+	// "applied" (embedded engine) or "not verified".
+	Declared map[string]string `json:"declared,omitempty"`
+}
+
+// Workload is what was sent.
+type Workload struct {
+	Name      string `json:"name"`
+	Tokenizer string `json:"tokenizer"`
+	// TemplateTokens is what the server adds to a prompt, by its own count, and
+	// TemplateHash that of its chat template; absent where it does not show
+	// them.
+	TemplateTokens *int   `json:"template_tokens,omitempty"`
+	TemplateHash   string `json:"template_hash,omitempty"`
+	Arrival        string `json:"arrival,omitempty"` // process and profile; absent in a closed loop
+}
+
+// Client is the machine that drove the load and how it kept time.
+type Client struct {
+	OS          string     `json:"os"`
+	Arch        string     `json:"arch"`
+	CPUs        int        `json:"cpus"`
+	Timestamps  Timestamps `json:"timestamps"`
+	CPUSeconds  float64    `json:"cpu_s"`         // of this process over the window
+	CPUShare    float64    `json:"cpu_share"`     // of all cores
+	GCPauseMS   float64    `json:"gc_pause_ms"`   // longest stop over the window
+	ClockStepMS float64    `json:"clock_step_ms"` // largest step of the real-time clock against the monotonic one
+	SharesHost  bool       `json:"shares_host"`   // the server runs on this machine
+
+	// SchedDelayMS is how long goroutines that could run waited for a thread,
+	// the p99 as an upper bound.
+	SchedDelayMS float64 `json:"sched_delay_ms"`
+	// Retransmits is TCP segments that this machine had to send again.
+	Retransmits int64 `json:"tcp_retransmits"`
+	// Unasked is how often a connection brought bytes that no request had
+	// asked for.
+	Unasked int64 `json:"unasked,omitempty"`
+	// Machine is the whole machine over the window; what its system does not
+	// tell is absent.
+	Machine telemetry.MachineUse `json:"machine"`
+}
+
+// Timestamps says how arrivals were stamped.
+type Timestamps struct {
+	Source  string `json:"source"` // "kernel" or "user"
+	Reads   int64  `json:"reads"`
+	Missing int64  `json:"missing"` // reads without a kernel stamp
+}
+
+// Validity says whether redline and the set-up did their part.
+type Validity string
+
+// Incomplete is a run that ended before its window did.
+const (
+	Valid      Validity = "yes"
+	Invalid    Validity = "no"
+	Incomplete Validity = "interrupted"
+)
+
+// Verdict leads every report.
+type Verdict struct {
+	Valid Validity `json:"valid"`
+	// SLO is slo.None where nothing was asked of the server.
+	SLO       slo.Standing `json:"slo"`
+	Reasons   []string     `json:"reasons"`
+	Checks    []Check      `json:"checks"`
+	Unchecked []Unchecked  `json:"unchecked"`
+}
+
+// Check is one question about the run itself, answered.
+type Check struct {
+	Name      string `json:"name"`
+	OK        bool   `json:"ok"`
+	Figure    string `json:"figure"`    // with unit
+	Threshold string `json:"threshold"` // with unit
+	Cure      string `json:"cure,omitempty"`
+	// Setup marks a failure that a repetition does not mend.
+	Setup bool `json:"setup,omitempty"`
+	// Spoils are the objectives that a failure touches, or without objectives
+	// the figures; every figure where there are none. What is not among them
+	// stands.
+	Spoils []string `json:"spoils,omitempty"`
+}
+
+// Reason says in one line what a failed check found.
+func (c Check) Reason() string { return c.Name + ": " + c.Figure + ", allowed " + c.Threshold }
+
+// Failed are the checks that were not passed.
+func (v *Verdict) Failed() []Check {
+	var failed []Check
+	for _, c := range v.Checks {
+		if !c.OK {
+			failed = append(failed, c)
+		}
+	}
+	return failed
+}
+
+// Unchecked is a question that could not be asked, and why.
+type Unchecked struct {
+	Name string `json:"name"`
+	Why  string `json:"why"`
+}
+
+// Warning weakens one number; Figure names it ("latency.itl_ms.p99").
+type Warning struct {
+	Figure string `json:"figure,omitempty"`
+	Text   string `json:"text"`
+}
+
+// Point is one load and what came of it.
+type Point struct {
+	Name string `json:"name,omitempty"` // of the stage, where there are several
+	// Probe says that the level lasted less than a minute: good for finding
+	// the way, not for a claim.
+	Probe bool `json:"probe,omitempty"`
+	// Invalid says why the figures say more about the test than about the
+	// server; empty where they do not.
+	Invalid string `json:"invalid,omitempty"`
+	Load    Load   `json:"load"`
+	metric.Summary
+	KV     *KV                  `json:"kv,omitempty"`
+	Cache  *Cache               `json:"prefix_cache,omitempty"`
+	Server *telemetry.ServerUse `json:"server,omitempty"` // the server's own account
+	// Accelerator is what the server's devices did meanwhile.
+	Accelerator *telemetry.AcceleratorUse `json:"accelerator,omitempty"`
+	Prediction  *Prediction               `json:"prediction,omitempty"`
+	// PrefillSlope is what prompts cost by the client's own times, where the
+	// plan asks for it and the server does not tell.
+	PrefillSlope *PrefillSlope `json:"prefill_slope,omitempty"`
+	// EngineLog is what the engine's log said meanwhile, where it was asked for.
+	EngineLog *EngineLog `json:"engine_log,omitempty"`
+	// CrossChecks lay the server's account beside ours.
+	CrossChecks []CrossCheck `json:"cross_checks,omitempty"`
+	Cost        *Cost        `json:"cost,omitempty"`
+	GroupCosts  []GroupCost  `json:"group_costs,omitempty"`
+	Quality     *Quality     `json:"quality,omitempty"`
+}
+
+// Load is what was offered.
+type Load struct {
+	Mode string `json:"mode"` // "open", "closed" or "capped"
+	// Rate is what was asked for, the mean over the window where it changes.
+	Rate *float64 `json:"rate,omitempty"`
+	// Profile is how the rate changes over time; absent where it does not.
+	Profile     string `json:"profile,omitempty"`
+	Concurrency *int   `json:"concurrency,omitempty"`
+}
+
+// Cache is the share of prompt tokens that need not be computed again: as the
+// workload was designed, and as it was measured.
+type Cache struct {
+	// Designed is the share that an endless cache would serve; absent where
+	// the workload does not say.
+	Designed *float64 `json:"designed,omitempty"`
+	// Usage is what the replies' usage says, Server the server's own counters.
+	Usage  *float64 `json:"usage,omitempty"`
+	Server *float64 `json:"server,omitempty"`
+}
+
+// KV is the key-value cache by arithmetic from the records.
+type KV struct {
+	MaxMBPerRequest float64 `json:"max_mb_per_request"`
+	// PeakMB counts shared prefixes for every request, PeakLowMB those that the
+	// server found in its cache only once: what was really held lies between.
+	PeakMB    float64 `json:"peak_mb"`
+	PeakLowMB float64 `json:"peak_low_mb"`
+	// ServerPeakMB is the highest use by the server's own gauge, where it tells
+	// its use and its room.
+	ServerPeakMB *float64 `json:"server_peak_mb,omitempty"`
+	RoomMB       float64  `json:"room_mb,omitempty"` // on the accelerator, where known
+	Model        string   `json:"model"`             // whose shape was used
+}

@@ -1,0 +1,25 @@
+package validity
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// Every check is explained where users look its threshold up, in order.
+func TestChecksAreDocumented(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../docs/METRICS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest := string(text)
+	for _, c := range checks {
+		_, after, found := strings.Cut(rest, "\n| "+c.name+" | ")
+		if !found {
+			t.Errorf("docs/METRICS.md has no row for %q behind that of the check before it", c.name)
+			continue
+		}
+		rest = after
+	}
+}

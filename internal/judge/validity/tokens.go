@@ -1,0 +1,112 @@
+package validity
+
+import (
+	"fmt"
+	"math"
+
+	"redline/internal/judge/metric"
+)
+
+const (
+	// countsShare is how far two accounts of the same tokens may lie apart.
+	countsShare = 0.1
+	// scatterShare is by how much the ratio of two tokenizers may vary between
+	// replies: text differs, but not by that much.
+	scatterShare = 0.25
+	// bundled is from how many tokens an event, by any tokenizer, a server sends
+	// several at once.
+	bundled = 1.7
+)
+
+// perToken are the figures that a wrong count of tokens spoils.
+var perToken = []string{"tpot", "itl", "throughput"}
+
+// askTokens lays the accounts of the tokens that arrived beside each other:
+// usage, output events, and the local tokenizer.
+func askTokens(e Evidence) outcome {
+	t := e.Summary.Tokens
+	switch {
+	case e.Summary.Requests.OK == 0 || t.AskedOutput == 0 && t.Output == 0:
+		return outcome{skip: true}
+	case t.Check == nil:
+		return outcome{why: "no tokenizer counted the text of any reply"}
+	case t.Check.ByUsage == 0:
+		return withoutUsage(*t.Check, e.OwnTokenizer)
+	}
+	return withUsage(*t.Check, e.OwnTokenizer)
+}
+
+// withUsage judges usage by what arrived.
+func withUsage(c metric.TokenCheck, own bool) outcome {
+	usage, local, events := float64(c.Usage), float64(c.Local), float64(c.Events)
+	perEvent := float64(c.LocalByEvent) / max(float64(c.EventsCounted), 1)
+	switch {
+	case c.ByUsage < c.Replies:
+		return outcome{why: fmt.Sprintf("only %d of %d replies that were counted came with usage", c.ByUsage, c.Replies)}
+	case events > 0 && alike(usage, events) && 10*c.EventsAgree >= 9*c.Replies && !(own && local > usage*(1+countsShare)) && perEvent < bundled:
+		return counts(c, usage, events, "output events")
+	case events > 0 && usage < events*(1-countsShare):
+		// An event carries a token at least.
+		return counts(c, usage, events, "output events")
+	case own && c.Scatter != nil && *c.Scatter > countsShare:
+		return scattered(c, countsShare)
+	case own:
+		return counts(c, usage, local, "tokens by the model's tokenizer")
+	case events > 0 && alike(perEvent, 1):
+		return counts(c, usage, events, "output events of one token each")
+	}
+	return foreign(c)
+}
+
+// withoutUsage judges the local tokenizer, whose count the figures rest on.
+func withoutUsage(c metric.TokenCheck, own bool) outcome {
+	local, events := float64(c.Local), float64(c.Events)
+	switch {
+	case events > 0 && local < events*(1-countsShare):
+		o := counts(c, local, events, "output events")
+		o.cure = "the tokenizer finds fewer tokens than events came, each of which carries one at least: give the model's own tokenizer (--tokenizer)"
+		return o
+	case own || events > 0 && alike(local, events):
+		return outcome{ok: true, figure: fmt.Sprintf("%d tokens by the tokenizer in %d output events", c.Local, c.Events), threshold: "no usage to compare with"}
+	}
+	return outcome{why: "the server reports no usage, and its tokens were counted with another model's tokenizer: give its own (--tokenizer)"}
+}
+
+// foreign judges usage by another model's tokenizer, which may differ from the
+// server's by a factor, but by the same one in every reply.
+func foreign(c metric.TokenCheck) outcome {
+	ratio := float64(c.Local) / float64(c.Usage)
+	switch {
+	case alike(ratio, 1) && c.Scatter != nil && *c.Scatter <= countsShare:
+		return counts(c, float64(c.Usage), float64(c.Local), "tokens by another tokenizer")
+	case c.Scatter == nil:
+		return outcome{why: fmt.Sprintf("another model's tokenizer counts %.3g times the usage, over too few replies to compare them: give the model's own (--tokenizer)", ratio)}
+	case *c.Scatter > scatterShare:
+		return scattered(c, scatterShare)
+	}
+	return outcome{why: fmt.Sprintf("another model's tokenizer counts %.3g times the usage, alike in all replies: give the model's own (--tokenizer) to check it", ratio)}
+}
+
+// scattered is the answer where two accounts differ now by this factor, now by
+// that.
+func scattered(c metric.TokenCheck, share float64) outcome {
+	return outcome{touches: perToken, threshold: "± " + percent(share),
+		figure: fmt.Sprintf("tokens by the tokenizer over usage: %.3g ± %s between %d replies", float64(c.Local)/float64(c.Usage), percent(*c.Scatter), c.Replies)}
+}
+
+// counts compares a count with what arrived. Where less arrived than was
+// counted, output may have come in a form that nobody read, and the first of it
+// may be missing.
+func counts(c metric.TokenCheck, counted, arrived float64, of string) outcome {
+	o := outcome{ok: alike(counted, arrived), touches: perToken,
+		figure:    fmt.Sprintf("%.0f tokens counted, %.0f %s arrived, in %d replies", counted, arrived, of, c.Replies),
+		threshold: "± " + percent(countsShare)}
+	if counted > arrived {
+		o.touches = append(append([]string{}, streamed...), "throughput")
+		o.cure = "the server counts tokens that did not arrive in a field that redline reads: reasoning or tool calls under another name, or a wrong usage; -v shows the events"
+	}
+	return o
+}
+
+// alike reports whether a count is within the share of what arrived.
+func alike(counted, arrived float64) bool { return math.Abs(counted-arrived) <= countsShare*arrived }

@@ -1,0 +1,265 @@
+// Package validity asks whether a run itself was sound: whether the load was
+// offered as asked and the figures are the server's and not ours. It takes the
+// summary of a window and what the client knows of itself, and gives the
+// checks with their figures, thresholds and cures, and the questions that
+// could not be asked. It never judges the server: errors, rejections and slow
+// tails are findings, not faults of the run.
+package validity
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/observe/telemetry"
+)
+
+// Evidence is everything the checks look at.
+type Evidence struct {
+	Summary metric.Summary
+	Client  result.Client
+	Load    result.Load
+	// Embedded says that the engine ran in this process; Engine is then its
+	// own account of how late it was.
+	Embedded bool
+	Engine   *Lateness
+	// Server is the server's own account of the window, nil where it gives
+	// none.
+	Server *telemetry.ServerUse
+	// Traffic lays its count of requests beside ours, over the whole run.
+	Traffic *Traffic
+	// Shortage is how many connections this machine refused to open for lack
+	// of files or ports.
+	Shortage int64
+	// Repeat is how long a request took that was sent twice.
+	Repeat *Repeat
+	// DesignedCache is the share of prompt tokens that the workload repeats on
+	// purpose, nil where that is not known any more.
+	DesignedCache *float64
+	// Natural says that some replies end where the model ends them, and
+	// KeepsLength that the API has a word by which it does not, which was sent.
+	Natural, KeepsLength bool
+	// OwnTokenizer says that replies were counted with the model's own.
+	OwnTokenizer bool
+	// Judged are the objectives that the plan asks for; without any, every
+	// figure counts.
+	Judged []slo.Verdict
+	// Dispersion is the variance of the number of arrivals over its mean.
+	Dispersion float64
+	// Partial says that requests that were in flight left no record.
+	Partial bool
+	// Strict makes every check final: a machine that is busy fails it, also
+	// where no figure shows that.
+	Strict bool
+}
+
+// Traffic is how many requests were counted between the same two moments.
+type Traffic struct {
+	Ours, Theirs float64
+}
+
+// Repeat is the time of a request that was new to the server and of one that
+// was not.
+type Repeat struct {
+	Fresh, Again time.Duration
+}
+
+// Lateness is how far behind its own schedule an embedded engine put tokens
+// out, in ns.
+type Lateness struct {
+	P99, Max int64
+}
+
+// outcome is a check's answer. Where why is set the question could not be
+// asked; where skip is set it does not arise.
+type outcome struct {
+	ok                bool
+	figure, threshold string
+	why               string
+	skip              bool
+	// cure takes the place of the check's own where the evidence tells more.
+	cure string
+	// cause says that what was found spoils no figure by itself: it fails only
+	// beside a check that shows the harm.
+	cause bool
+	// note is worth saying although the check is passed.
+	note string
+	// spoils are the objectives for which the figure is too much, where the
+	// check tells them apart.
+	spoils []string
+	// touches takes the place of the check's own list of metrics.
+	touches []string
+}
+
+// failed reports whether the question was asked and answered badly.
+func (o outcome) failed() bool { return !o.ok && !o.skip && o.why == "" }
+
+// check is one question about the run.
+type check struct {
+	name string
+	cure string
+	ask  func(Evidence) outcome
+	// spoils are the objectives that a failure touches, by their metrics; nil:
+	// all.
+	spoils []string
+	// shows marks a check that a client short of CPU time fails.
+	shows bool
+	// setup marks what a repetition does not mend.
+	setup bool
+}
+
+// checks is every question, in the order in which reports show them.
+var checks = []check{
+	{name: "lag", ask: askLag, spoils: fromDue, shows: true,
+		cure: "redline itself sent late: lower the rate, give the client more cores, or spread the load over machines"},
+	{name: "due against sent", ask: askUnsent,
+		cure: "the client did not send what the schedule wanted: lower the rate or lengthen --drain"},
+	{name: "own CPU", ask: askCPU, cure: "give the client more cores, lower the rate, or run the server on another machine"},
+	{name: "clock steps", ask: askClock, spoils: times,
+		cure: "stop the time service from stepping the clock during a run, then run again"},
+	{name: "output lengths", ask: askOutputLengths, setup: true,
+		cure: "this API has no word that keeps a reply to its length: let the model end its replies (workload.natural: true), or ask for lengths that it reaches by itself"},
+	{name: "prompt lengths", ask: askPromptLengths, setup: true,
+		cure: "the server counts another number of tokens than was designed: give the model's own tokenizer, or look for a system prompt that is added"},
+	{name: "token counts", ask: askTokens, setup: true,
+		cure: "usage counts fewer tokens than arrived, or others: do not rely on it; compare with the model's own tokenizer (--tokenizer)"},
+	{name: "engine schedule", ask: askEngine, spoils: times, shows: true,
+		cure: "the embedded engine could not keep its own times: lower the rate or run it apart with redline sim"},
+	{name: "scheduler delay", ask: askScheduler, spoils: times, shows: true,
+		cure: "give the client more cores, lower the rate, or stop what else runs on this machine"},
+	{name: "client-side coalescing", ask: askCoalescing, spoils: gaps, shows: true,
+		cure: "the client reads later than tokens come: give it more cores, lower the rate, or spread the load over machines"},
+	{name: "buffered stream", ask: askBuffered, spoils: streamed, setup: true,
+		cure: "a proxy or the server holds events back: turn its buffering off (nginx: proxy_buffering off)"},
+	{name: "ports and files", ask: askFiles, setup: true, cure: "raise the limit of open files (ulimit -n)"},
+	{name: "throttled machine", ask: askThrottled, cure: "run the client where no quota, hypervisor or heat holds it back"},
+	{name: "shared host", ask: askSharedHost, cure: "run the server on another machine: here the two take cores from each other"},
+	{name: "cache contamination", ask: askCache, setup: true,
+		cure: "the server has seen these prompts before: change --seed, or restart it or reset its prefix cache"},
+	{name: "response cache", ask: askRepeat, setup: true, cure: "the server answers repeated requests from a cache: turn it off"},
+	{name: "foreign traffic", ask: askForeign, cure: "someone else uses this server: measure it alone"},
+	{name: "server restart", ask: askRestart, cure: "the server restarted while it was measured: look at its log, then run again"},
+	{name: "realised work", ask: askWork, setup: true,
+		cure: "the load that came due is not the load that was asked for: lengthen the window, or report it as a bug"},
+}
+
+// The objectives that checks touch. ttft and e2e are counted from due, all else
+// from what was sent or received.
+var (
+	fromDue  = []string{"ttft", "e2e"}
+	gaps     = []string{"itl", "icl", "stall"}
+	streamed = []string{"ttft", "ttfa", "tpot", "itl", "icl", "stall", "decode"}
+	times    = append([]string{"e2e"}, streamed...)
+)
+
+// Judgement is what came of all questions. The run is valid where all checks
+// are ok; Notes are about checks that are passed.
+type Judgement struct {
+	Checks    []result.Check
+	Unchecked []result.Unchecked
+	Notes     []result.Warning
+}
+
+// Judge asks every question.
+func Judge(e Evidence) Judgement {
+	checks := slices.Clone(checks)
+	outcomes, harmed := make([]outcome, len(checks)), false
+	for i, c := range checks {
+		o := c.ask(e)
+		if o.touches != nil {
+			c.spoils = o.touches
+			checks[i] = c
+		}
+		if o.failed() && !e.Strict && !c.touches(e.Judged) {
+			o.ok, o.note = true, o.figure+", but no objective is about what that spoils"
+			o.threshold += ", where one is about " + strings.Join(c.spoils, ", ")
+		}
+		outcomes[i] = o
+		harmed = harmed || c.shows && o.failed() && !o.cause
+	}
+	j := Judgement{Checks: []result.Check{}, Unchecked: []result.Unchecked{}}
+	for i, o := range outcomes {
+		if o.cause && !e.Strict {
+			outcomes[i] = o.unless(harmed)
+		}
+	}
+	for i, c := range checks {
+		o := outcomes[i]
+		switch {
+		case o.cause && harmed:
+			o.spoils = harm(outcomes, e.Judged)
+		case len(o.spoils) == 0:
+			o.spoils = c.touched(e.Judged)
+		}
+		j.add(c, o)
+	}
+	return j
+}
+
+// touches reports whether a failure could change what is said of an objective;
+// without objectives every figure counts.
+func (c check) touches(judged []slo.Verdict) bool {
+	if c.spoils == nil || len(judged) == 0 {
+		return true
+	}
+	return len(about(judged, c.spoils)) > 0
+}
+
+// touched names what a failure can have spoiled.
+func (c check) touched(judged []slo.Verdict) []string {
+	if c.spoils == nil || len(judged) == 0 {
+		return c.spoils
+	}
+	var names []string
+	for _, v := range about(judged, c.spoils) {
+		names = append(names, v.Objective)
+	}
+	return names
+}
+
+// harm is what the checks that show a lack of CPU time spoil together: no more
+// than that did its cause.
+func harm(outcomes []outcome, judged []slo.Verdict) []string {
+	var names []string
+	for i, c := range checks {
+		if o := outcomes[i]; c.shows && o.failed() && !o.cause {
+			names = append(names, o.spoils...)
+			if len(o.spoils) == 0 {
+				names = append(names, c.touched(judged)...)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// unless is a cause that counts only where harm was done.
+func (o outcome) unless(harmed bool) outcome {
+	o.threshold += ", or no harm shows"
+	if o.failed() && !harmed {
+		o.ok, o.note = true, o.figure+", which no figure shows"
+	}
+	return o
+}
+
+func (j *Judgement) add(c check, o outcome) {
+	switch {
+	case o.skip:
+		return
+	case o.why != "":
+		j.Unchecked = append(j.Unchecked, result.Unchecked{Name: c.name, Why: o.why})
+		return
+	}
+	answer := result.Check{Name: c.name, OK: o.ok, Figure: o.figure, Threshold: o.threshold}
+	if !o.ok {
+		answer.Cure, answer.Setup, answer.Spoils = cmp.Or(o.cure, c.cure), c.setup, o.spoils
+	}
+	j.Checks = append(j.Checks, answer)
+	if o.note != "" {
+		j.Notes = append(j.Notes, result.Warning{Figure: "client", Text: c.name + ": " + o.note})
+	}
+}

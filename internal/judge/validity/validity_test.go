@@ -1,0 +1,303 @@
+package validity
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/observe/telemetry"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+// sound is the evidence of a run with nothing wrong.
+func sound() Evidence {
+	dist := func(n int, p50, p99 float64) *metric.Dist {
+		return &metric.Dist{N: n, P: map[string]float64{"p50": p50, "p99": p99}}
+	}
+	return Evidence{
+		Summary: metric.Summary{
+			Window:   metric.Window{StartS: 10, EndS: 110},
+			Rates:    metric.Rates{Asked: ptr(10.0)},
+			Requests: metric.Requests{Due: 1000, Sent: 1000, OK: 1000},
+			Latency:  metric.Latency{Lag: dist(1000, 0.02, 0.08), TTFT: dist(1000, 50, 90), TPOT: dist(1000, 20, 22)},
+			Tokens: metric.Tokens{Prompt: 520_000, AskedPrompt: 500_000, Output: 100_000, AskedOutput: 100_000,
+				Events: 100_000, Coalesced: 100, Counted: map[string]int{"usage": 1000}, PromptLengths: dist(1000, 520, 520),
+				Check: &metric.TokenCheck{Replies: 20, ByUsage: 20, Usage: 2000, Local: 1960, Events: 1990, EventsAgree: 20, EventsCounted: 1990, LocalByEvent: 2010}},
+		},
+		Client: result.Client{OS: "linux", CPUs: 2, CPUSeconds: 10, CPUShare: 0.31, GCPauseMS: 0.21, ClockStepMS: 0.003,
+			Timestamps: result.Timestamps{Source: "kernel"}, SharesHost: true, SchedDelayMS: 0.3,
+			Machine: telemetry.MachineUse{MachineShare: ptr(0.4), StealShare: ptr(0.01), QuotaHeld: ptr(time.Second),
+				ThermalThrottles: ptr(uint64(0)), OpenFiles: ptr(60), FileLimit: ptr(1024)}},
+		Server:   &telemetry.ServerUse{PrefixHitRate: ptr(0.02)},
+		Traffic:  &Traffic{Ours: 1200, Theirs: 1200},
+		Repeat:   &Repeat{Fresh: 200 * time.Millisecond, Again: 180 * time.Millisecond},
+		Load:     result.Load{Mode: "open"},
+		Embedded: true,
+		Engine:   &Lateness{P99: 180_000, Max: 2_400_000},
+
+		DesignedCache: ptr(0.0),
+		Dispersion:    1,
+	}
+}
+
+func TestASoundRunPassesEveryCheck(t *testing.T) {
+	t.Parallel()
+	judged := Judge(sound())
+	answered, open := judged.Checks, judged.Unchecked
+	want := []result.Check{
+		{Name: "lag", OK: true, Figure: "p99 0.08 ms", Threshold: "≤ 2.5 ms, 5% of the median ttft"},
+		{Name: "due against sent", OK: true, Figure: "0 of 1000 unsent", Threshold: "≤ 0.1%"},
+		{Name: "own CPU", OK: true, Figure: "this process took 31% of 2 cores", Threshold: "< 85%, or no harm shows"},
+		{Name: "clock steps", OK: true, Figure: "largest 0.003 ms", Threshold: "≤ 1 ms"},
+		{Name: "output lengths", OK: true, Figure: "mean 100 tokens, 100 asked; 0 of 1000 replies of another length", Threshold: "± 10%"},
+		{Name: "prompt lengths", OK: true, Figure: "mean 520 tokens, 500 asked", Threshold: "± 114 tokens"},
+		{Name: "token counts", OK: true, Figure: "2000 tokens counted, 1990 output events arrived, in 20 replies", Threshold: "± 10%"},
+		{Name: "engine schedule", OK: true, Figure: "p99 0.18 ms, max 2.4 ms", Threshold: "≤ 2 ms"},
+		{Name: "scheduler delay", OK: true, Figure: "p99 0.3 ms", Threshold: "≤ 10 ms, or no harm shows"},
+		{Name: "client-side coalescing", OK: true, Figure: "0.1% of events share a read, scheduler delay p99 0.3 ms", Threshold: "≤ 5%, or delay ≤ 10 ms"},
+		{Name: "buffered stream", OK: true, Figure: "0 of 1000 replies came in lumps", Threshold: "≤ 50%"},
+		{Name: "ports and files", OK: true, Figure: "60 of 1024 files open", Threshold: "no connection refused"},
+		{Name: "throttled machine", OK: true, Figure: "steal 1%, quota 0.5%, 0 times hot", Threshold: "steal ≤ 5%, quota ≤ 1%, never hot, or no harm shows"},
+		{Name: "shared host", OK: true, Figure: "server on this machine, 40% busy", Threshold: "< 85%, or no harm shows"},
+		{Name: "cache contamination", OK: true, Figure: "2% of prompt tokens cached by the server's metrics, 0% designed", Threshold: "≤ 10%"},
+		{Name: "response cache", OK: true, Figure: "repeated request 180 ms, new one 200 ms", Threshold: "≥ 50%"},
+		{Name: "foreign traffic", OK: true, Figure: "1200 requests ended there, 1200 sent from here", Threshold: "≤ 1215"},
+		{Name: "server restart", OK: true, Figure: "none seen", Threshold: "none"},
+		{Name: "realised work", OK: true, Figure: "1000 requests due, 1000 planned", Threshold: "863 to 1143"},
+	}
+	if diff := cmp.Diff(want, answered); diff != "" {
+		t.Errorf("want −, got +:\n%s", diff)
+	}
+	if len(open) != 0 {
+		t.Errorf("unchecked although everything is known: %+v", open)
+	}
+	if len(judged.Notes) != 0 {
+		t.Errorf("notes on a run with nothing wrong: %+v", judged.Notes)
+	}
+}
+
+// find gives the answer to one question.
+func find(t *testing.T, e Evidence, name string) (*result.Check, *result.Unchecked) {
+	t.Helper()
+	judged := Judge(e)
+	answered, open := judged.Checks, judged.Unchecked
+	for i := range answered {
+		if answered[i].Name == name {
+			return &answered[i], nil
+		}
+	}
+	for i := range open {
+		if open[i].Name == name {
+			return nil, &open[i]
+		}
+	}
+	return nil, nil
+}
+
+func TestEachCheckFiresAndKeepsSilent(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		check  string
+		change func(*Evidence)
+		ok     bool
+		figure string
+		limit  string
+	}{
+		{"sent late", "lag", func(e *Evidence) { e.Summary.Latency.Lag.P["p99"] = 2.6 }, false, "p99 2.6 ms", "≤ 2.5 ms, 5% of the median ttft"},
+		{"late by less than a twentieth of the ttft", "lag", func(e *Evidence) {
+			e.Summary.Latency.Lag.P["p99"] = 60
+			e.Summary.Latency.TTFT.P["p50"] = 1500
+		}, true, "p99 60 ms", "≤ 75 ms, 5% of the median ttft"},
+		{"a fast server: the floor stands", "lag", func(e *Evidence) {
+			e.Summary.Latency.Lag.P["p99"], e.Summary.Latency.TTFT.P["p50"] = 0.99, 8
+		}, true, "p99 0.99 ms", "≤ 1 ms"},
+		{"not streamed: the whole time stands in", "lag", func(e *Evidence) {
+			e.Summary.Latency.TTFT, e.Summary.Latency.E2E = nil, &metric.Dist{N: 1000, P: map[string]float64{"p50": 400}}
+		}, true, "p99 0.08 ms", "≤ 20 ms, 5% of the median e2e"},
+		{"two in a thousand unsent", "due against sent", func(e *Evidence) { e.Summary.Requests.Unsent = 2 }, false, "2 of 1000 unsent", "≤ 0.1%"},
+		{"one in a thousand unsent", "due against sent", func(e *Evidence) { e.Summary.Requests.Unsent = 1 }, true, "1 of 1000 unsent", "≤ 0.1%"},
+		{"clock set back", "clock steps", func(e *Evidence) { e.Client.ClockStepMS = -40 }, false, "largest 40 ms", "≤ 1 ms"},
+		{"clock nudged", "clock steps", func(e *Evidence) { e.Client.ClockStepMS = 0.9 }, true, "largest 0.9 ms", "≤ 1 ms"},
+		{"replies cut short", "output lengths", func(e *Evidence) {
+			e.Summary.Requests.Short, e.Summary.Tokens.Output = 300, 89_000
+		}, false, "mean 89 tokens, 100 asked; 300 of 1000 replies of another length", "± 10%"},
+		{"a few replies cut short", "output lengths", func(e *Evidence) {
+			e.Summary.Requests.Short, e.Summary.Tokens.Output = 50, 98_000
+		}, true, "mean 98 tokens, 100 asked; 50 of 1000 replies of another length", "± 10%"},
+		{"prompts longer than designed", "prompt lengths", func(e *Evidence) { e.Summary.Tokens.Prompt = 620_000 }, false, "mean 620 tokens, 500 asked", "± 114 tokens"},
+		{"prompts shorter than designed", "prompt lengths", func(e *Evidence) { e.Summary.Tokens.Prompt = 380_000 }, false, "mean 380 tokens, 500 asked", "± 114 tokens"},
+		{"a chat template", "prompt lengths", func(e *Evidence) { e.Summary.Tokens.Prompt = 600_000 }, true, "mean 600 tokens, 500 asked", "± 114 tokens"},
+		{"engine behind", "engine schedule", func(e *Evidence) { e.Engine.P99, e.Engine.Max = 3_100_000, 19_000_000 }, false, "p99 3.1 ms, max 19 ms", "≤ 2 ms"},
+		{"goroutines wait for a core, and stamps are our own", "scheduler delay", func(e *Evidence) {
+			e.Client.SchedDelayMS, e.Client.Timestamps.Source = 16, "user"
+		}, false, "p99 16 ms", "≤ 10 ms"},
+		{"reads lag behind tokens", "client-side coalescing", func(e *Evidence) {
+			e.Summary.Tokens.Coalesced, e.Client.SchedDelayMS = 8000, 16
+		}, false, "8% of events share a read, scheduler delay p99 16 ms", "≤ 5%, or delay ≤ 10 ms"},
+		{"the server writes two at a time", "client-side coalescing", func(e *Evidence) { e.Summary.Tokens.Coalesced = 50_000 }, true,
+			"50% of events share a read, scheduler delay p99 0.3 ms", "≤ 5%, or delay ≤ 10 ms"},
+		{"a proxy that buffers", "buffered stream", func(e *Evidence) { e.Summary.Tokens.Buffered = 900 }, false,
+			"900 of 1000 replies came in lumps", "≤ 50%"},
+		{"ports ran out", "ports and files", func(e *Evidence) { e.Shortage = 4 }, false, "4 connections refused by this machine", "none"},
+		{"prompts seen before", "cache contamination", func(e *Evidence) { e.Summary.Tokens.Cached = 260_000 }, false,
+			"50% of prompt tokens cached by usage, 0% designed", "≤ 10%"},
+		{"prompts seen before, by its metrics", "cache contamination", func(e *Evidence) { e.Server.PrefixHitRate = ptr(0.6) }, false,
+			"60% of prompt tokens cached by the server's metrics, 0% designed", "≤ 10%"},
+		{"answers from a cache", "response cache", func(e *Evidence) { e.Repeat.Again = 2 * time.Millisecond }, false,
+			"repeated request 2 ms, new one 200 ms", "≥ 50%"},
+		{"too quick to tell", "response cache", func(e *Evidence) {
+			e.Repeat.Fresh, e.Repeat.Again = 8*time.Millisecond, 3*time.Millisecond
+		}, true, "repeated request 3 ms, new one 8 ms", "≥ 50%"},
+		{"somebody else is there", "foreign traffic", func(e *Evidence) { e.Traffic.Theirs = 1400 }, false,
+			"1400 requests ended there, 1200 sent from here", "≤ 1215"},
+		{"aborted requests are not counted there", "foreign traffic", func(e *Evidence) { e.Traffic.Theirs = 1100 }, true,
+			"1100 requests ended there, 1200 sent from here", "≤ 1215"},
+		{"restarted", "server restart", func(e *Evidence) { e.Server.Restarted = true }, false, "the server's counters began anew", "none"},
+		{"four fifths of the load", "realised work", func(e *Evidence) { e.Summary.Requests.Due = 800 }, false, "800 requests due, 1000 planned", "863 to 1143"},
+		{"nothing came due", "realised work", func(e *Evidence) {
+			e.Summary.Requests.Due, e.Summary.Rates.Asked = 0, ptr(1.44)
+		}, false, "0 requests due, 144 planned", "94 to 200"},
+		{"a lucky draw", "realised work", func(e *Evidence) { e.Summary.Requests.Due = 1100 }, true, "1100 requests due, 1000 planned", "863 to 1143"},
+		{"bursts", "realised work", func(e *Evidence) { e.Summary.Requests.Due, e.Dispersion = 800, 4 }, true, "800 requests due, 1000 planned", "731 to 1297"},
+		{"a metronome that missed ten beats", "realised work", func(e *Evidence) { e.Summary.Requests.Due, e.Dispersion = 990, 0 }, false, "990 requests due, 1000 planned", "999 to 1001"},
+		{"sessions of several turns", "realised work", func(e *Evidence) {
+			e.Summary.Requests.Due, e.Summary.Requests.Sessions = 4200, 1010
+		}, true, "1010 sessions due, 1000 planned", "863 to 1143"},
+		{"prefixes shared on purpose", "cache contamination", func(e *Evidence) {
+			e.Summary.Tokens.Cached, e.DesignedCache = 260_000, ptr(0.45)
+		}, true, "50% of prompt tokens cached by usage, 45% designed", "≤ 55%"},
+		{"more cached than is shared on purpose", "cache contamination", func(e *Evidence) {
+			e.Summary.Tokens.Cached, e.DesignedCache = 260_000, ptr(0.3)
+		}, false, "50% of prompt tokens cached by usage, 30% designed", "≤ 40%"},
+		{"fast engine, the floor stands", "engine schedule", func(e *Evidence) { e.Summary.Latency.TPOT.P["p50"] = 5 }, true, "p99 0.18 ms, max 2.4 ms", "≤ 1 ms"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.check+"/"+tt.name, func(t *testing.T) {
+			t.Parallel()
+			e := sound()
+			tt.change(&e)
+			got, _ := find(t, e, tt.check)
+			if got == nil {
+				t.Fatal("not asked")
+			}
+			if (got.Cure == "") != got.OK {
+				t.Errorf("ok %v with the cure %q", got.OK, got.Cure)
+			}
+			want := &result.Check{Name: tt.check, OK: tt.ok, Figure: tt.figure, Threshold: tt.limit, Cure: got.Cure, Setup: got.Setup, Spoils: got.Spoils}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("want −, got +:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeAskedSaysWhy(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		check  string
+		change func(*Evidence)
+		want   string
+	}{
+		{"killed in flight", "realised work", func(e *Evidence) { e.Partial = true }, "requests that were in flight when the run was killed left no record"},
+		{"nothing sent", "lag", func(e *Evidence) { e.Summary.Latency.Lag = nil }, "no request was sent in the window"},
+		{"nothing due", "due against sent", func(e *Evidence) { e.Summary.Requests = metric.Requests{} }, "no request was due in the window"},
+		{"held back by a cap", "due against sent", func(e *Evidence) {
+			e.Load.Mode, e.Summary.Requests.Unsent = "capped", 300
+		}, "the cap held 300 of 1000 requests back to the end; slot_wait shows the waiting"},
+		{"no CPU time", "own CPU", func(e *Evidence) { e.Client.CPUSeconds = 0 }, "the system does not say how much CPU time the process took"},
+		{"monotonic stamps", "clock steps", func(e *Evidence) { e.Client.Timestamps.Source = "user" }, "arrivals are stamped with the monotonic clock, which does not step"},
+		{"no success", "output lengths", func(e *Evidence) { e.Summary.Requests.OK = 0 }, "no request succeeded"},
+		{"the model ends replies", "output lengths", func(e *Evidence) { e.Natural = true }, "the model ends replies by itself, as the workload wants it"},
+		{"no length asked", "output lengths", func(e *Evidence) { e.Summary.Tokens.AskedOutput = 0 }, "no output length was asked for"},
+		{"events only", "output lengths", func(e *Evidence) { e.Summary.Tokens.Counted = map[string]int{"events": 1000} },
+			"the server reports no usage: its tokens were not counted in its own vocabulary"},
+		{"no prompt usage", "prompt lengths", func(e *Evidence) { e.Summary.Tokens.PromptLengths = nil }, "the server reports no prompt tokens"},
+		{"no design", "prompt lengths", func(e *Evidence) { e.Summary.Tokens.AskedPrompt = 0 }, "no prompt length was designed"},
+		{"killed before it looked", "scheduler delay", func(e *Evidence) { e.Client = result.Client{} }, unwatched.why},
+		{"killed before it looked", "clock steps", func(e *Evidence) { e.Client = result.Client{} }, unwatched.why},
+		{"killed before it looked", "own CPU", func(e *Evidence) { e.Client = result.Client{} }, unwatched.why},
+		{"killed before it looked", "client-side coalescing", func(e *Evidence) { e.Client = result.Client{} }, unwatched.why},
+		{"nothing streamed", "buffered stream", func(e *Evidence) { e.Summary.Tokens.Events = 0 }, "nothing was streamed"},
+		{"nothing streamed", "client-side coalescing", func(e *Evidence) { e.Summary.Tokens.Events = 0 }, "nothing was streamed"},
+		{"another system", "ports and files", func(e *Evidence) { e.Client.Machine = telemetry.MachineUse{} }, "the system does not say how many files are open"},
+		{"another system", "throttled machine", func(e *Evidence) { e.Client.Machine = telemetry.MachineUse{} }, "the system does not say whether the machine was held back"},
+		{"another system", "shared host", func(e *Evidence) { e.Client.Machine = telemetry.MachineUse{} }, "the server runs on this machine, which does not say how busy it is"},
+		{"rebuilt without its workload", "cache contamination", func(e *Evidence) { e.DesignedCache = nil }, "what the workload repeats on purpose is not known any more"},
+		{"no metrics, nothing cached", "cache contamination", func(e *Evidence) { e.Server = nil }, "the server does not say what it had cached"},
+		{"no usage and no hit rate", "cache contamination", func(e *Evidence) {
+			e.Server.PrefixHitRate, e.Summary.Tokens.Prompt = nil, 0
+		}, "the server reports no prompt tokens"},
+		{"slow server", "response cache", func(e *Evidence) { e.Repeat = nil }, "no request was repeated, as the server takes long for one"},
+		{"no metrics", "foreign traffic", func(e *Evidence) { e.Traffic = nil }, "the server's own count of requests is not known"},
+		{"no metrics", "server restart", func(e *Evidence) { e.Server = nil }, "the server's own metrics are not known"},
+		{"silent engine", "engine schedule", func(e *Evidence) { e.Engine = nil }, "the embedded engine gave no account of its times"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.check+"/"+tt.name, func(t *testing.T) {
+			t.Parallel()
+			e := sound()
+			tt.change(&e)
+			answer, open := find(t, e, tt.check)
+			if answer != nil || open == nil || open.Why != tt.want {
+				t.Errorf("answer %+v, unchecked %+v; want %q", answer, open, tt.want)
+			}
+		})
+	}
+}
+
+func TestARemoteEngineIsNotAskedForItsSchedule(t *testing.T) {
+	t.Parallel()
+	e := sound()
+	e.Embedded, e.Engine = false, nil
+	if answer, open := find(t, e, "engine schedule"); answer != nil || open != nil {
+		t.Errorf("answer %+v, unchecked %+v; want neither", answer, open)
+	}
+}
+
+func TestErrorsOfTheServerNeverMakeARunInvalid(t *testing.T) {
+	t.Parallel()
+	e := sound()
+	e.Summary.Requests = metric.Requests{Due: 1000, Sent: 1000, OK: 400, Rejected: 300, Failed: 200, Censored: 100}
+	e.Summary.Tokens.Output, e.Summary.Tokens.AskedOutput = 40_000, 40_000
+	overload := true
+	e.Summary.Window.Overload = &overload
+	for _, c := range Judge(e).Checks {
+		if !c.OK {
+			t.Errorf("%s fires at %s", c.Name, c.Figure)
+		}
+	}
+}
+
+// The cure for replies of another length is one that the API in use has.
+func TestLengthCureFitsTheAPI(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		keeps bool
+		want  []string
+		not   string
+	}{
+		{"a word was sent and not heeded", true, []string{"ignore_eos", "--extra-body", "workload.natural"}, "no word"},
+		{"the API has no such word", false, []string{"no word", "workload.natural"}, "ignore_eos"},
+	} {
+		e := sound()
+		e.KeepsLength, e.Summary.Tokens.Output = tt.keeps, 10_000
+		failed, _ := find(t, e, "output lengths")
+		cure := failed.Cure
+		for _, want := range tt.want {
+			if !strings.Contains(cure, want) {
+				t.Errorf("%s: the cure does not say %q: %s", tt.name, want, cure)
+			}
+		}
+		if strings.Contains(cure, tt.not) {
+			t.Errorf("%s: the cure says %q: %s", tt.name, tt.not, cure)
+		}
+	}
+}

@@ -1,0 +1,16 @@
+package config
+
+import "redline/internal/twin/catalog"
+
+// catalogs reads the files of models and accelerators.
+func (c *Config) catalogs() error {
+	if len(c.Catalog) == 0 {
+		return nil
+	}
+	known, err := catalog.Open(c.Catalog...)
+	if err != nil {
+		return c.wrong("catalog", "%v", err)
+	}
+	c.Known = known
+	return nil
+}

@@ -1,0 +1,114 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"redline/internal/judge/slo"
+	"redline/internal/near"
+)
+
+// Expectation is a statement about a row that figures can confirm or refute.
+type Expectation struct {
+	Text string
+	// Figure is what is compared with that of Row: "ttft:p50", "throughput".
+	Figure string
+	// Op is AtLeast, AtMost or Within, and Factor the multiple of the other
+	// row's figure, or the relative distance from it.
+	Op     string
+	Factor float64
+	Row    string
+	// Objective is a bound of its own; Kept asks that every objective of the
+	// plan is met.
+	Objective *slo.Objective
+	Kept      bool
+}
+
+// The comparisons of an expectation.
+const (
+	AtLeast = ">="
+	AtMost  = "<="
+	Within  = "within"
+)
+
+// kept is the expectation that all objectives are met.
+const kept = "objectives"
+
+// figures are what can be compared between rows: latencies, which have
+// statistics, and rates, which have none.
+var (
+	latencyFigures = []string{"ttft", "tpot", "itl", "e2e", "stall", "decode"}
+	rateFigures    = []string{"throughput", "prompt_throughput", "requests"}
+)
+
+// ParseExpectation reads "ttft:p50 >= 4x A", "tpot:p50 within 20% of A", an
+// objective such as "error:rate<1%", or "objectives".
+func ParseExpectation(text string) (Expectation, error) {
+	words := strings.Fields(text)
+	fail := func(format string, args ...any) (Expectation, error) {
+		return Expectation{}, fmt.Errorf("expectation %q: %s", text, fmt.Sprintf(format, args...))
+	}
+	e := Expectation{Text: strings.Join(words, " ")}
+	switch {
+	case len(words) == 1 && words[0] == kept:
+		e.Kept = true
+		return e, nil
+	case len(words) == 5 && words[1] == Within && words[3] == "of":
+		return e.relative(words[0], Within, words[2], "%", words[4])
+	case len(words) == 4 && strings.HasSuffix(words[2], "x"):
+		return e.relative(words[0], words[1], words[2], "x", words[3])
+	}
+	o, err := slo.Parse(text)
+	if err != nil {
+		return fail("want one such as 'ttft:p50 >= 4x A', 'tpot:p50 within 20%% of A', an objective, or objectives")
+	}
+	e.Objective = &o
+	return e, nil
+}
+
+// relative fills in a comparison with another row.
+func (e Expectation) relative(figure, op, amount, unit, row string) (Expectation, error) {
+	fail := func(format string, args ...any) (Expectation, error) {
+		return Expectation{}, fmt.Errorf("expectation %q: %s", e.Text, fmt.Sprintf(format, args...))
+	}
+	if err := checkFigure(figure); err != nil {
+		return fail("%v", err)
+	}
+	switch op {
+	case AtLeast, ">":
+		op = AtLeast
+	case AtMost, "<":
+		op = AtMost
+	case Within:
+	default:
+		return fail("want >=, <= or within, got %s", shown(op))
+	}
+	number, ok := strings.CutSuffix(amount, unit)
+	factor, err := parseFloat(number)
+	if !ok || err != nil || !(factor > 0 && factor <= 1e6) {
+		return fail("want a number above 0 such as 4x or 20%%, got %s", shown(amount))
+	}
+	if unit == "%" {
+		factor /= 100
+	}
+	e.Figure, e.Op, e.Factor, e.Row = figure, op, factor, row
+	return e, nil
+}
+
+// checkFigure says what is wrong with a figure's name.
+func checkFigure(figure string) error {
+	name, stat, colon := strings.Cut(figure, ":")
+	known := slices.Concat(latencyFigures, rateFigures)
+	switch {
+	case !slices.Contains(known, name):
+		return fmt.Errorf("unknown figure %s: %s", shown(name), strings.TrimSpace(near.Hint(name, known)+" known: "+strings.Join(known, ", ")))
+	case slices.Contains(rateFigures, name) && colon:
+		return fmt.Errorf("%s has no statistic, leave out :%s", name, stat)
+	case slices.Contains(rateFigures, name), stat == "mean", stat == "max":
+		return nil
+	case !slices.Contains([]string{"p50", "p75", "p90", "p95", "p99", "p999"}, stat):
+		return fmt.Errorf("want a statistic such as %s:p50 or %s:mean", name, name)
+	}
+	return nil
+}

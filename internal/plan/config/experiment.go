@@ -1,0 +1,148 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"redline/internal/answer/search"
+)
+
+// Experiment is what to do beyond offering one load: the levels of a sweep, the
+// search for the limit, repeats. It is the plan's experiment block.
+type Experiment struct {
+	// Rates and Concurrencies are the levels of a sweep, ascending. Without
+	// either it doubles the rate until the server is saturated.
+	Rates         []float64 `yaml:"rates,omitempty"`
+	Concurrencies []int     `yaml:"concurrencies,omitempty"`
+	// FindLimit searches for the highest rate that keeps the objectives.
+	FindLimit bool `yaml:"find_limit,omitempty"`
+	// Thorough makes the sustained run half an hour long.
+	Thorough    bool `yaml:"thorough,omitempty"`
+	search.Spec `yaml:",inline"`
+	// Repeat runs a load so many times, with seeds and salts of its own each.
+	Repeat int `yaml:"repeat,omitempty"`
+	// Rounds is how often each side of a live comparison is measured.
+	Rounds int `yaml:"rounds,omitempty"`
+	// Tolerance is the relative difference that does not matter.
+	Tolerance float64 `yaml:"tolerance,omitempty"`
+	// Anyway counts what is invalid or not comparable; the answer is then
+	// marked invalid.
+	Anyway bool `yaml:"anyway,omitempty"`
+	// Toggles are optimizations to measure with and without. OnURL and OffURL
+	// are two servers that differ in the one that is named; without them the
+	// embedded engine is switched.
+	Toggles  []string `yaml:"toggles,omitempty"`
+	OnURL    string   `yaml:"on_url,omitempty"`
+	OffURL   string   `yaml:"off_url,omitempty"`
+	Protocol `yaml:",inline"`
+}
+
+const (
+	maxLevels  = 200
+	maxRepeats = 1000
+)
+
+// experiment checks the block.
+func (c *Config) experiment() error {
+	const block = "experiment"
+	e := &c.Experiment
+	if e.Rates != nil && e.Concurrencies != nil {
+		return c.wrong(block+".concurrencies", "rates are given too, want one of the two")
+	}
+	if len(e.Rates) > maxLevels || len(e.Concurrencies) > maxLevels {
+		return c.wrong(block, "want at most %d levels", maxLevels)
+	}
+	for _, r := range e.Rates {
+		if !(r > 0 && r <= 1e6) {
+			return c.wrong(block+".rates", "want rates above 0 requests/s, got %v", r)
+		}
+	}
+	for _, n := range e.Concurrencies {
+		if n < 1 || n > maxConcurrency {
+			return c.wrong(block+".concurrencies", "want 1 to %d in flight, got %d", maxConcurrency, n)
+		}
+	}
+	slices.Sort(e.Rates)
+	slices.Sort(e.Concurrencies)
+	e.Rates, e.Concurrencies = slices.Compact(e.Rates), slices.Compact(e.Concurrencies)
+	for _, bound := range []struct {
+		key     string
+		n, most int
+	}{{"repeat", e.Repeat, maxRepeats}, {"rounds", e.Rounds, maxRepeats}} {
+		if c.isSet(block+"."+bound.key) && (bound.n < 1 || bound.n > bound.most) {
+			return c.wrong(block+"."+bound.key, "want 1 to %d, got %d", bound.most, bound.n)
+		}
+	}
+	if e.Tolerance < 0 || e.Tolerance >= 1 {
+		return c.wrong(block+".tolerance", "want a share from 0 to 1 such as 0.05, got %v", e.Tolerance)
+	}
+	if err := e.Spec.Validate(); err != nil {
+		return c.wrongIn(block, err)
+	}
+	if err := c.toggles(); err != nil {
+		return err
+	}
+	return c.protocol()
+}
+
+func setRates(c *Config, values []string) error {
+	list, err := numbers(values[0])
+	c.Experiment.Rates = list
+	return err
+}
+
+func getRates(c *Config) []string { return nonEmpty(listed(c.Experiment.Rates)) }
+
+func setPercentiles(c *Config, values []string) error {
+	list, err := ParsePercentiles(values[0])
+	c.Metrics.Percentiles = list
+	return err
+}
+
+func getPercentiles(c *Config) []string { return nonEmpty(listed(c.Metrics.Percentiles)) }
+
+// ParsePercentiles reads a list such as 50,99.9, a leading p allowed.
+func ParsePercentiles(text string) ([]float64, error) {
+	list, err := numbers(strings.ReplaceAll(text, "p", ""))
+	if err != nil {
+		return nil, fmt.Errorf("want percentiles such as 50,90,99.9, got %s", shown(text))
+	}
+	return list, nil
+}
+
+func setConcurrencies(c *Config, values []string) error {
+	list, err := numbers(values[0])
+	c.Experiment.Concurrencies = nil
+	for _, x := range list {
+		if x != float64(int(x)) {
+			return fmt.Errorf("want whole numbers such as 1,2,4,8, got %s", shown(values[0]))
+		}
+		c.Experiment.Concurrencies = append(c.Experiment.Concurrencies, int(x))
+	}
+	return err
+}
+
+func getConcurrencies(c *Config) []string { return nonEmpty(listed(c.Experiment.Concurrencies)) }
+
+// numbers reads a list such as 1,2,5.
+func numbers(text string) ([]float64, error) {
+	var list []float64
+	for word := range strings.SplitSeq(text, ",") {
+		x, err := parseFloat(strings.TrimSpace(word))
+		if err != nil {
+			return nil, fmt.Errorf("want numbers such as 1,2,5, got %s", shown(text))
+		}
+		list = append(list, x)
+	}
+	return list, nil
+}
+
+func listed[T int | float64](list []T) string {
+	var words []string
+	for _, x := range list {
+		words = append(words, strconv.FormatFloat(float64(x), 'g', -1, 64))
+	}
+	return strings.Join(words, ",")
+}

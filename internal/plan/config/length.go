@@ -1,0 +1,111 @@
+package config
+
+import (
+	"time"
+
+	"redline/internal/drive/wire"
+)
+
+// What holds for the length of a window and for verdicts where nothing is said,
+// and what a verdict can be asked for.
+const (
+	// defaultDuration is the shortest window that is not a mere probe.
+	defaultDuration    = time.Minute
+	defaultMaxDuration = 5 * time.Minute
+
+	defaultConfidence               = 0.95
+	leastConfidence, mostConfidence = 0.5, 0.999
+)
+
+const (
+	requestsKey    = "load_profile.total_requests"
+	durationKey    = "load_profile.duration"
+	maxDurationKey = "load_profile.max_duration"
+)
+
+// length settles how long the window is: as given, or until every objective is
+// decided, or the default.
+func (c *Config) length(command string) error {
+	b := &c.Load.Bounds
+	given := c.isSet(requestsKey) || c.isSet(durationKey)
+	if at := c.places[maxDurationKey]; c.isSet(maxDurationKey) {
+		switch {
+		case b.MaxDuration < defaultDuration || b.MaxDuration > maxLength:
+			return c.wrong(maxDurationKey, "want a duration from 1m to 720h, got %s; --duration gives a window of any length", b.MaxDuration)
+		case at.plan && (c.places[durationKey].plan || c.places[requestsKey].plan):
+			return c.wrong(maxDurationKey, "is for a run without a length, but the plan gives one: leave out one of the two")
+		}
+	}
+	switch {
+	case given || c.Recorded():
+		b.MaxDuration = 0
+	case c.goesOn(command):
+		if b.MaxDuration == 0 {
+			b.MaxDuration = defaultMaxDuration
+		}
+	default:
+		b.Duration, b.MaxDuration = defaultDuration, 0
+	}
+	longest, key := b.Duration, durationKey
+	if c.UntilDecided() {
+		longest, key = b.MaxDuration, maxDurationKey
+	}
+	if sent := c.Load.Rate * longest.Seconds(); sent > maxRequests && b.TotalRequests == 0 {
+		return c.wrong(key, "%g requests/s for %s are %.3g requests, want at most %d", c.Load.Rate, longest, sent, maxRequests)
+	}
+	return nil
+}
+
+// goesOn reports whether a run without a length lasts until its objectives are
+// decided: a single one that has some. Levels and repeats have the same length
+// each, so that they can be compared. A kept plan says itself what its run did.
+func (c *Config) goesOn(command string) bool {
+	e := c.Experiment
+	if len(c.Objectives) == 0 || e.Repeat > 1 || e.FindLimit || e.Rates != nil || e.Concurrencies != nil {
+		return false
+	}
+	return command == "run" || command == "" && c.isSet(maxDurationKey)
+}
+
+// confidence settles how sure a verdict must be.
+func (c *Config) confidence() error {
+	if !c.isSet("confidence") {
+		c.Confidence = defaultConfidence
+	}
+	if !(c.Confidence >= leastConfidence && c.Confidence <= mostConfidence) {
+		return c.wrong("confidence", "want a share from %g to %g such as %g, got %g", leastConfidence, mostConfidence, defaultConfidence, c.Confidence)
+	}
+	return nil
+}
+
+// streamed are the metrics that only a reply which comes piece by piece has.
+var streamed = map[string]bool{"ttft": true, "ttfa": true, "tpot": true, "itl": true, "icl": true, "stall": true, "decode": true}
+
+// measurable refuses objectives on figures that this run cannot have: nothing
+// would ever be judged by them.
+func (c *Config) measurable() error {
+	for _, o := range c.Objectives {
+		if o.Metric == "cost" && !c.Cost.Given() {
+			return c.wrong("sla_thresholds", "%s cannot be measured: no price is given; give --price-per-gpu-hour, or cost in a plan", shown(o.Text))
+		}
+	}
+	why := ""
+	d, known := wire.ByName(c.Provider.API)
+	switch {
+	case known && d.Items != nil:
+		why = "replies of " + c.Provider.API + " come whole"
+	case !c.Streaming():
+		why = "replies are not streamed (--no-stream)"
+		if c.places["provider.stream"].plan {
+			why = "replies are not streamed (provider.stream: false)"
+		}
+	default:
+		return nil
+	}
+	for _, o := range c.Objectives {
+		if streamed[o.Metric] {
+			return c.wrong("sla_thresholds", "%s cannot be measured: %s; leave it out, or judge e2e:%s in its place", shown(o.Text), why, o.Stat)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package config
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/twin/sim"
+)
+
+var update = flag.Bool("update", false, "rewrite the generated parts of the manual")
+
+const (
+	manual    = "../../../docs/PLAN.md"
+	workloads = "../../../docs/WORKLOADS.md"
+	dialects  = "../../../docs/DIALECTS.md"
+	tunings   = "../../../docs/TUNING.md"
+)
+
+// generated are the parts of the manual that come from tables, by the name in
+// the lines around them.
+var generated = map[string]func() string{"options": optionTable, "faults": faultTable}
+
+// faultTable is the manual's list of ways in which the engine can misbehave.
+func faultTable() string {
+	var b strings.Builder
+	b.WriteString("\n| fault | what the engine does |\n|---|---|\n")
+	for _, k := range sim.FaultKinds {
+		name := k.Name
+		if k.Usual != 0 {
+			name += "(" + k.Usual.String() + ")"
+		}
+		fmt.Fprintf(&b, "| %s | %s |\n", code(name), k.Help)
+	}
+	return b.String() + "\n"
+}
+
+// optionTable is the manual's list of options, a table for each group.
+func optionTable() string {
+	var b strings.Builder
+	for _, g := range Groups {
+		fmt.Fprintf(&b, "\n### %s\n\n| flag | plan key | variable | default | |\n|---|---|---|---|---|\n", g)
+		for i := range Options {
+			if o := &Options[i]; o.Group == g {
+				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", code(spelling(o)), code(o.Key), code(o.Env()), o.Default, o.Help)
+			}
+		}
+	}
+	return b.String() + "\n"
+}
+
+func spelling(o *Option) string {
+	s := "--" + o.Flag
+	if o.Short != "" {
+		s = "-" + o.Short + ", " + s
+	}
+	if o.Value != "" {
+		s += " " + o.Value
+	}
+	return s
+}
+
+func code(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "`" + s + "`"
+}
+
+func readManual(t *testing.T) string { return readPages(t, manual) }
+
+func readPages(t *testing.T, paths ...string) string {
+	t.Helper()
+	var all []byte
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, data...)
+	}
+	return string(all)
+}
+
+func TestManualHoldsTheTables(t *testing.T) {
+	text := readManual(t)
+	for name, table := range generated {
+		begin := "<!-- " + name + ": begin (go test ./internal/plan/config -update) -->\n"
+		end := "<!-- " + name + ": end -->\n"
+		head, rest, begun := strings.Cut(text, begin)
+		listed, tail, ended := strings.Cut(rest, end)
+		if !begun || !ended {
+			t.Fatalf("%s lacks the lines %q and %q", manual, begin, end)
+		}
+		if *update {
+			text = head + begin + table() + end + tail
+			continue
+		}
+		if diff := cmp.Diff(table(), listed); diff != "" {
+			t.Errorf("%s is not what the table of %s gives; run go test ./internal/plan/config -update\n%s", manual, name, diff)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(manual, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestManualNamesEveryKey(t *testing.T) {
+	t.Parallel()
+	text := readPages(t, manual, workloads, dialects, tunings)
+	for _, key := range keysOf(reflect.TypeFor[Config](), "") {
+		last := key[strings.LastIndexByte(key, '.')+1:]
+		if !strings.Contains(text, last) {
+			t.Errorf("%s says nothing of %s", manual, key)
+		}
+	}
+}
+
+// Every plan that the manual shows can be run.
+func TestManualPlansLoad(t *testing.T) {
+	t.Parallel()
+	parts := strings.Split(readPages(t, manual, workloads, dialects, tunings), "```yaml\n")
+	if len(parts) < 2 {
+		t.Fatalf("%s shows no plan", manual)
+	}
+	for _, part := range parts[1:] {
+		plan, _, _ := strings.Cut(part, "```")
+		if _, err := Resolve(Input{PlanPath: writePlan(t, plan), LookupEnv: env(map[string]string{"MY_KEY": "k-123456", "TENANT": "t1"})}); err != nil {
+			t.Errorf("%v in\n%s", err, plan)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"redline/internal/drive/wire"
+	"redline/internal/near"
+	"redline/internal/traffic/golden"
+)
+
+// examination checks the golden set's block. The embedded engine is told the
+// answers, for it knows none of its own.
+func (c *Config) examination() error {
+	if err := c.Quality.Validate(); err != nil {
+		return c.wrongIn("quality", err)
+	}
+	if !c.Quality.Asked() {
+		return nil
+	}
+	if d, ok := wire.ByName(c.Provider.API); ok && d.Pooled() {
+		return c.wrong("quality.golden", "asks for answers, but %s gives none", d.Name)
+	}
+	if j := c.Quality.Judge; j != nil {
+		if _, err := c.endpoint(judgeURL, j.URL); err != nil {
+			return err
+		}
+		if strings.HasPrefix(j.URL, "unix:") {
+			return c.wrong(judgeURL, "want a URL that begins with http:// or https://: a judge is not asked over a socket file")
+		}
+	}
+	c.Server.Sim.Golden = c.Quality.Golden
+	return nil
+}
+
+// goldenSet refuses a golden set that cannot be read, before anything is asked.
+func (c *Config) goldenSet() error {
+	if !c.Quality.Asked() {
+		return nil
+	}
+	set, err := golden.Open(c.Quality.Golden)
+	if err != nil {
+		return c.wrong("quality.golden", "%v", err)
+	}
+	tags := set.Tags()
+	for _, tag := range sortedKeys(c.Quality.Thresholds.Slices) {
+		if slices.Contains(tags, tag) {
+			continue
+		}
+		cure := near.Hint(tag, append(tags, "overall", "determinism", "structured_validity"))
+		if cure == "" {
+			cure = "it has " + strings.Join(tags, ", ")
+		}
+		return c.wrong("quality.thresholds", "no question of %s has the tag %s; %s", c.Quality.Golden, shown(tag), cure)
+	}
+	return nil
+}
+
+func setThresholds(c *Config, values []string) error { return c.Quality.Thresholds.Set(values) }
+
+func getThresholds(c *Config) []string { return c.Quality.Thresholds.Texts() }
+
+// judgeSecrets are those of the judge model alone.
+func (c *Config) judgeSecrets() []string {
+	if c.Quality.Judge == nil {
+		return nil
+	}
+	return []string{c.Quality.Judge.APIKey}
+}

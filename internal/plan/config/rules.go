@@ -1,0 +1,360 @@
+package config
+
+import (
+	"math"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"redline/internal/drive/client"
+	"redline/internal/drive/load"
+	"redline/internal/drive/wire"
+)
+
+// What holds where nothing is said.
+const (
+	defaultRate = 10
+	defaultAPI  = "openai-chat"
+
+	formatJSON = "json"
+	formatText = "text"
+)
+
+// Bounds beyond which a value is taken for a slip of the finger.
+const (
+	maxConcurrency = 100_000
+	maxRequests    = 100_000_000
+	maxLength      = 30 * 24 * time.Hour
+)
+
+var defaultPercentiles = []float64{50, 90, 95, 99}
+
+// complete fills in what was left open and checks the whole.
+func (c *Config) complete(in Input) error {
+	if !c.isSet("seed") {
+		c.Seed = in.Seed
+	}
+	c.addresses()
+	for _, rule := range []func() error{
+		func() error { return c.togglePlan(in.Command) },
+		c.endpoints,
+		func() error { return c.key(in.LookupEnv) },
+		func() error { return c.proxies(in.LookupEnv) },
+		c.zeros,
+		c.provider,
+		c.watching,
+		c.catalogs,
+		c.loop,
+		c.bounds,
+		c.faults,
+		c.work,
+		func() error { return c.length(in.Command) },
+		c.confidence,
+		c.examination,
+		c.engine,
+		c.show,
+		c.experiment,
+		c.tuning,
+		c.prices,
+		c.demand,
+		c.labels,
+	} {
+		if err := rule(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endpoints checks the URLs and finds the API that they speak.
+func (c *Config) endpoints() error {
+	const key = "provider.api_endpoint"
+	var api string
+	for _, text := range c.Provider.URLs {
+		served, err := c.endpoint(key, text)
+		if err != nil {
+			return err
+		}
+		d, ok := wire.ByPath(served)
+		if !ok && c.Provider.API == "" && !wire.IsBase(served) {
+			return c.wrong(key, "the path %s is that of no API that is known: give the base, or name it with --api (%s)", shown(served), strings.Join(wire.Names(), ", "))
+		}
+		if !ok {
+			continue
+		}
+		if api != "" && api != d.Name {
+			return c.wrong(key, "want one API for all endpoints, got %s and %s", api, d.Name)
+		}
+		api = d.Name
+	}
+	if c.Provider.API == "" {
+		c.Provider.API = defaultAPI
+		if api != "" {
+			c.Provider.API = api
+		}
+	}
+	if !slices.Contains(wire.Names(), c.Provider.API) {
+		return c.wrong("provider.api", "want one of %s, got %s", strings.Join(wire.Names(), ", "), shown(c.Provider.API))
+	}
+	d, err := c.Provider.Dialect()
+	if err != nil {
+		return c.wrongIn("provider", err)
+	}
+	for _, text := range c.Provider.URLs {
+		served, _ := c.endpoint(key, text)
+		if other, ok := wire.ByPath(served); ok && d.Name != wire.TemplateName && !d.Serves(served) {
+			return c.wrong("provider.api", "is %s, but the endpoint's path is that of %s", c.Provider.API, other.Name)
+		}
+	}
+	return nil
+}
+
+// addresses gives those that only name a host and a port their scheme.
+func (c *Config) addresses() {
+	lists := [][]string{c.Provider.URLs, c.Telemetry.MetricsURLs}
+	for i := range c.Experiment.Variants {
+		lists = append(lists, c.Experiment.Variants[i].URLs)
+	}
+	for _, urls := range lists {
+		for i := range urls {
+			urls[i] = client.Address(urls[i])
+		}
+	}
+	for _, url := range []*string{&c.Experiment.OnURL, &c.Experiment.OffURL} {
+		*url = client.Address(*url)
+	}
+	if c.Quality.Judge != nil {
+		c.Quality.Judge.URL = client.Address(c.Quality.Judge.URL)
+	}
+}
+
+// endpoint gives the path of one URL.
+func (c *Config) endpoint(key, text string) (string, error) {
+	if socket, ok := strings.CutPrefix(text, "unix:"); ok {
+		if !path.IsAbs(strings.TrimPrefix(socket, "//")) {
+			return "", c.wrong(key, "want an absolute socket path such as unix:/run/engine.sock, got %s", shown(text))
+		}
+		return "", nil
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || strings.ContainsAny(text, " \t\r\n"):
+		return "", c.wrong(key, "want a URL such as http://127.0.0.1:8000, got %s", shown(cleanURL(text)))
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "", c.wrong(key, "want a URL that begins with http:// or https://, got %s", shown(cleanURL(text)))
+	case u.Hostname() == "":
+		return "", c.wrong(key, "want a URL with a host, got %s", shown(cleanURL(text)))
+	case u.User != nil:
+		return "", c.wrong(key, "holds a user or password: give a key by --api-key-env, or a header")
+	}
+	return u.Path, nil
+}
+
+// key finds the API key. A variable that was named must hold one; the default
+// of the API may be missing, since many servers want none.
+func (c *Config) key(lookup func(string) (string, bool)) error {
+	const key = "provider.api_key"
+	if strings.ContainsAny(c.Provider.APIKey, "\r\n\x00") {
+		return c.wrong(key, "holds a line break, want the key alone")
+	}
+	if t, ok := c.templates[key]; ok && c.keyEnv == "" && c.Provider.APIKey == "" {
+		return c.wrong(key, "%s is empty, want the key", t.raw)
+	}
+	if c.keyEnv != "" {
+		value, _ := lookup(c.keyEnv)
+		if value == "" {
+			return c.wrong(key, "environment variable %s is not set (export %s=…)", c.keyEnv, c.keyEnv)
+		}
+		c.Provider.APIKey = value
+		return nil
+	}
+	if c.Provider.APIKey != "" || c.Embedded() {
+		return nil
+	}
+	if d, ok := wire.ByName(c.Provider.API); ok && d.KeyEnv != "" {
+		if value, _ := lookup(d.KeyEnv); value != "" {
+			c.Provider.APIKey, c.keyEnv = value, d.KeyEnv
+		}
+	}
+	return nil
+}
+
+// provider checks the rest of the block.
+func (c *Config) provider() error {
+	if err := c.headers(); err != nil {
+		return err
+	}
+	if _, err := wire.NewExtra(c.Provider.ExtraBody); err != nil {
+		return c.wrongIn("provider", err)
+	}
+	if err := c.Provider.Validate(); err != nil {
+		return c.wrongIn("provider", err)
+	}
+	if c.Provider.Timeouts.Total == 0 {
+		c.Provider.Timeouts.Total = client.DefaultTimeout
+	}
+	return nil
+}
+
+// headers refuses what would break a request apart.
+func (c *Config) headers() error {
+	for _, name := range sortedKeys(c.Provider.Headers) {
+		key := "provider.headers." + name
+		if !c.isSet(key) {
+			key = "provider.headers"
+		}
+		if !headerName(name) {
+			return c.wrong(key, "%s is not a header's name", shown(name))
+		}
+		if strings.ContainsAny(c.Provider.Headers[name], "\r\n\x00") {
+			return c.wrong(key, "the value of %s holds a line break", name)
+		}
+	}
+	return nil
+}
+
+func headerName(s string) bool {
+	for _, r := range s {
+		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+		if !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", r) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// loop decides between open, closed and capped.
+func (c *Config) loop() error {
+	const rate, arrivals, cap = "load_profile.rate", "load_profile.arrival", "load_profile.max_concurrency"
+	n := c.Load.Bounds.MaxConcurrency
+	if c.isSet(cap) && (n < 1 || n > maxConcurrency) {
+		return c.wrong(cap, "want a number of requests in flight from 1 to %d, got %d", maxConcurrency, n)
+	}
+	if !c.isSet(rate) && !c.Load.Open() {
+		timed := !c.isSet(cap) && c.Workload.Timed() && !c.isSet("load_profile.profile")
+		for _, key := range []string{arrivals, "load_profile.profile"} {
+			switch {
+			case c.isSet(cap) && c.isSet(key):
+				return c.wrong(key, "a closed loop has no arrivals: give a rate too, or leave it out")
+			case timed && c.isSet(key):
+				return c.wrong(key, "the workload's file says when its requests are due: give a rate too, or leave it out")
+			}
+		}
+		if c.isSet(cap) || timed {
+			return nil
+		}
+		c.Load.Rate = defaultRate
+	}
+	if err := c.Load.Spec.Validate(); err != nil {
+		return c.wrongIn("load_profile", err)
+	}
+	c.Load.Process = strings.ToLower(strings.TrimSpace(c.Load.Process))
+	if c.Load.Process == "" {
+		c.Load.Process = "poisson"
+	}
+	return nil
+}
+
+// bounds checks how long the load lasts.
+func (c *Config) bounds() error {
+	const requests, duration = "load_profile.total_requests", "load_profile.duration"
+	b := &c.Load.Bounds
+	if c.isSet(requests) && (b.TotalRequests < 1 || b.TotalRequests > maxRequests) {
+		return c.wrong(requests, "want a number of requests from 1 to %d, got %d", maxRequests, b.TotalRequests)
+	}
+	if c.isSet(duration) && (b.Duration <= 0 || b.Duration > maxLength) {
+		return c.wrong(duration, "want a duration above 0 and at most %s, got %s", maxLength, b.Duration)
+	}
+	for _, edge := range []struct {
+		key string
+		d   *time.Duration
+	}{{"load_profile.warmup", b.Warmup}, {"load_profile.drain", b.Drain}} {
+		if edge.d != nil && (*edge.d < 0 || *edge.d > maxLength) {
+			return c.wrong(edge.key, "want a duration from 0 to %s, got %s", maxLength, *edge.d)
+		}
+	}
+	if b.Drain == nil {
+		b.Drain = new(load.DefaultDrain)
+	}
+	return c.budgets()
+}
+
+// engine completes the embedded engine. For a server elsewhere its settings
+// say nothing, so a flag that sets one is a misunderstanding.
+func (c *Config) engine() error {
+	if !c.Embedded() {
+		for i := range Options {
+			o := &Options[i]
+			if at, ok := c.places[o.Key]; ok && o.Group == EngineGroup && at.text == "--"+o.Flag {
+				return fault(at.text, "is for the embedded engine, but a URL is given")
+			}
+		}
+		return nil
+	}
+	if err := c.engineFile(); err != nil {
+		return err
+	}
+	s := &c.Server.Sim
+	named := s.Model != ""
+	if !named {
+		s.Model = c.Provider.Model
+	}
+	s.Catalog = c.Known
+	if given, ok := c.Known.Given(); ok && s.Model == "" && s.Law == nil {
+		s.Model = given.Name
+	}
+	if err := c.optimize(); err != nil {
+		return err
+	}
+	c.asked = *s
+	full, err := s.Resolve()
+	if err != nil {
+		if message, ok := strings.CutPrefix(err.Error(), "model: "); ok && !named {
+			return c.wrong("provider.model", "%s, as the embedded engine needs (give a URL to ask a server)", message)
+		}
+		if message, ok := strings.CutPrefix(err.Error(), "gpu: "); ok && c.Defaulted("server.sim.gpu") && !c.Defaulted("provider.model") {
+			return c.wrong("provider.model", "%s", message)
+		}
+		return c.wrongIn("server.sim", err)
+	}
+	*s = full
+	return nil
+}
+
+// show checks what is asked of the report.
+func (c *Config) show() error {
+	m := &c.Metrics
+	if len(m.Percentiles) == 0 {
+		m.Percentiles = slices.Clone(defaultPercentiles)
+	}
+	for _, p := range m.Percentiles {
+		if !(p >= 10 && p < 100) && !(p >= 1 && p < 10 && p == math.Trunc(p)) {
+			return c.wrong("metrics.percentiles", "want percentages such as 50 or 99.9, from 1 to below 100 and whole below 10, got %g", p)
+		}
+	}
+	slices.Sort(m.Percentiles)
+	m.Percentiles = slices.Compact(m.Percentiles)
+	switch m.OutputFormat {
+	case "", formatText:
+	case formatJSON:
+		// A flag that says how to show this answer stands before the plan.
+		if c.places["metrics.output_format"].plan {
+			c.Output.JSON = true
+		}
+	default:
+		return c.wrong("metrics.output_format", "want json or text, got %s", shown(m.OutputFormat))
+	}
+	return nil
+}
+
+// labels keeps the label fit for the name of a directory.
+func (c *Config) labels() error {
+	const most = 80
+	label := c.Metadata["label"]
+	if len(label) > most || strings.ContainsAny(label, "/\\") || label == "." || label == ".." || oneLine(label) != label {
+		return c.wrong("metadata.label", "want at most %d letters without a slash, got %s", most, shown(label))
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"reflect"
+	"strings"
+
+	"redline/internal/observe/telemetry"
+)
+
+// watching checks how the server's own metrics are read.
+func (c *Config) watching() error {
+	const pages, interval = metricsURL, "telemetry.interval"
+	for _, text := range c.Telemetry.MetricsURLs {
+		if strings.HasPrefix(text, "unix:") {
+			return c.wrong(pages, "want a URL that begins with http:// or https://, got %s", shown(text))
+		}
+		if u, err := url.Parse(text); err == nil && u.User != nil {
+			return c.wrong(pages, "holds a user or password, which metrics are not asked with")
+		}
+		if _, err := c.endpoint(pages, text); err != nil {
+			return err
+		}
+	}
+	if source, err := telemetry.ParseAccelerator(c.Telemetry.Accelerator); err == nil && source.URL != "" {
+		if u, err := url.Parse(source.URL); err == nil && u.User != nil {
+			return c.wrong(acceleratorKey, "holds a user or password, which metrics are not asked with")
+		}
+		if _, err := c.endpoint(acceleratorKey, source.URL); err != nil {
+			return err
+		}
+	}
+	switch from := c.places[pages]; {
+	case from.text == "--metrics-url" && !c.Telemetry.Scrapes():
+		return c.wrong(pages, "is given, but the engine's metrics are to be left alone (--no-telemetry)")
+	case from.text == "--metrics-url" && c.Embedded():
+		return c.wrong(pages, "is for a server, but no URL is given; the embedded engine's metrics are known")
+	}
+	if c.isSet(interval) && c.Telemetry.Interval == 0 {
+		return c.wrong(interval, "want a time from %v to %v, got 0s", telemetry.LeastScrapeEvery, telemetry.MostScrapeEvery)
+	}
+	if err := c.Telemetry.Validate(); err != nil {
+		return c.wrongIn("telemetry", err)
+	}
+	if c.Telemetry.Interval == 0 && c.Telemetry.Scrapes() {
+		c.Telemetry.Interval = telemetry.DefaultScrapeEvery
+	}
+	return nil
+}
+
+// positive lists the keys of numbers and times whose zero value means that
+// nothing was said. Whoever writes a zero means something by it, which none of
+// them can do.
+var positive = []string{
+	"provider.timeouts.total", "provider.timeouts.header", "provider.timeouts.first_token", "provider.timeouts.idle",
+	"load_profile.retries.backoff", "load_profile.retries.max_wait", "load_profile.limit",
+	"workload.replay.speedup", "workload.replay.for", "server.port", "server.ready_timeout",
+	"server.sim.tp", "server.sim.max_num_seqs", "server.sim.max_num_batched_tokens", "server.sim.gpu_memory_utilization",
+	"server.sim.max_model_len", "server.sim.tokens_per_chunk", "server.sim.num_gpu_blocks_override",
+	"server.sim.compute_share", "server.sim.memory_share",
+	"server.sim.net_delay", "server.sim.rate_limit", "server.sim.cold_start",
+}
+
+// zeros refuses a zero where it would pass for silence.
+func (c *Config) zeros() error {
+	for _, key := range positive {
+		if !c.isSet(key) {
+			continue
+		}
+		v := lookUp(c, key, false)
+		if v.IsZero() {
+			return c.wrong(key, "want more than 0: leave it out for the default")
+		}
+		if v.Kind() == reflect.Int && v.Int() < 0 {
+			return c.wrong(key, "want more than 0, got %d", v.Int())
+		}
+	}
+	for i, class := range c.Workload.Classes {
+		if key := fmt.Sprintf("workload.classes[%d].weight", i); c.isSet(key) && class.Weight == 0 {
+			return c.wrong(key, "want more than 0: leave the class out, or its weight for 1")
+		}
+	}
+	return nil
+}

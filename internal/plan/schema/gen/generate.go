@@ -1,0 +1,285 @@
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/invopop/jsonschema"
+
+	"redline/internal/drive/record"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/llm"
+	"redline/internal/observe/telemetry"
+	"redline/internal/plan/config"
+	"redline/internal/traffic/dist"
+	"redline/internal/traffic/workload"
+)
+
+const draft = "https://json-schema.org/draft/2020-12/schema"
+
+// generate gives every schema by name. The working directory must be the
+// module's, because descriptions are the comments of its source files.
+func generate() (map[string][]byte, error) {
+	plan, err := reflected(reflect.TypeFor[config.Config](), reflector("yaml", inPlan))
+	if err != nil {
+		return nil, err
+	}
+	res, err := reflected(reflect.TypeFor[result.Result](), reflector("json", inResult))
+	if err != nil {
+		return nil, err
+	}
+	res.Properties.Set("schema", &jsonschema.Schema{Const: result.Schema})
+	watched, err := reflected(reflect.TypeFor[telemetry.Line](), reflector("json", inResult))
+	if err != nil {
+		return nil, err
+	}
+	subject, err := reflected(reflect.TypeFor[telemetry.Subject](), reflector("json", inResult))
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]byte{}
+	for _, s := range []struct {
+		name, title string
+		schema      *jsonschema.Schema
+	}{
+		{"plan", "A redline plan", plan},
+		{"result", "The result of a redline run", res},
+		{"record", "One line of a redline record log", recordLine()},
+		{"telemetry", "One line of a redline telemetry log", telemetryLine(watched, subject)},
+		{"truth", "One line of the simulated engine's truth log", truthLine()},
+	} {
+		s.schema.Version, s.schema.Title = draft, s.title
+		s.schema.ID = jsonschema.ID("urn:redline:" + s.name + ":1")
+		data, err := json.MarshalIndent(s.schema, "", "  ")
+		if err != nil {
+			return nil, err
+		}
+		out[s.name] = append(data, '\n')
+	}
+	return out, nil
+}
+
+// reflected gives the schema of a Go type, described by its comments.
+func reflected(t reflect.Type, r *jsonschema.Reflector) (*jsonschema.Schema, error) {
+	for _, dir := range []string{"plan/config", "judge/result", "judge/metric", "judge/slo", "drive/client", "drive/load", "traffic/arrival", "traffic/workload", "traffic/dist", "traffic/trace", "drive/wire", "twin/sim", "observe/telemetry", "observe/identity"} {
+		if err := r.AddGoComments("redline", "internal/"+dir, jsonschema.WithFullComment()); err != nil {
+			return nil, err
+		}
+	}
+	for key, comment := range r.CommentMap {
+		r.CommentMap[key] = strings.Join(strings.Fields(comment), " ")
+	}
+	return r.ReflectFromType(t), nil
+}
+
+// reflector reads json or yaml tags. In the plan every key may be left out.
+func reflector(tag string, special func(reflect.Type) *jsonschema.Schema) *jsonschema.Reflector {
+	return &jsonschema.Reflector{
+		Anonymous:                  true,
+		ExpandedStruct:             true,
+		FieldNameTag:               tag,
+		RequiredFromJSONSchemaTags: tag == "yaml",
+		Mapper:                     special,
+		Namer:                      qualified,
+	}
+}
+
+// qualified names a type by its package too, since every package has its own
+// Spec. Types without a name stay so, and are written out in place.
+func qualified(t reflect.Type) string {
+	if t.Name() == "" {
+		return ""
+	}
+	return path.Base(t.PkgPath()) + "." + t.Name()
+}
+
+// inResult and inPlan give the types whose documents are not what their Go
+// fields look like.
+
+func inResult(t reflect.Type) *jsonschema.Schema {
+	switch t {
+	case reflect.TypeFor[metric.Dist]():
+		return distribution()
+	case reflect.TypeFor[slo.Standing]():
+		return choice(slo.Met, slo.Missed, slo.Undecided, slo.NotJudged, slo.None)
+	}
+	return nil
+}
+
+func inPlan(t reflect.Type) *jsonschema.Schema {
+	switch t {
+	case reflect.TypeFor[time.Duration]():
+		return &jsonschema.Schema{Type: "string", Pattern: `^([0-9.]+(ns|us|µs|μs|ms|s|m|h))+$|^0$`,
+			Description: "A duration such as 30s or 1m30s."}
+	case reflect.TypeFor[config.Objectives]():
+		return objectives()
+	case reflect.TypeFor[config.Metadata]():
+		return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{
+			OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}, {Type: "boolean"}}}}
+	case reflect.TypeFor[workload.Dist]():
+		return oneOf("A distribution such as lognormal(512,0.6), a number of tokens, or its parts.",
+			&jsonschema.Schema{Type: "string"}, integer(), parts[workload.Dist]())
+	case reflect.TypeFor[workload.Spec]():
+		return oneOf("A preset, a terse form such as fixed(64,100), a file, or its parts.",
+			&jsonschema.Schema{Type: "string"}, parts[workload.Spec]())
+	case reflect.TypeFor[workload.Part]():
+		return oneOf("A preset, a terse form such as fixed(64,100), a file, or its parts.",
+			&jsonschema.Schema{Type: "string"}, parts[workload.Traffic]())
+	case reflect.TypeFor[workload.Secret]():
+		return &jsonschema.Schema{Type: "string", Description: "A secret, as ${NAME}."}
+	case reflect.TypeFor[dist.Delay]():
+		return &jsonschema.Schema{Type: "string", Description: "A pause such as 8s, uniform(1s,5s) or lognormal(8s,0.8)."}
+	case reflect.TypeFor[dist.Popularity]():
+		return &jsonschema.Schema{Type: "string", Description: "uniform or zipf(1.1)."}
+	case reflect.TypeFor[dist.Bucket]():
+		return &jsonschema.Schema{Type: "string", Description: "A range of lengths such as 0..512."}
+	case reflect.TypeFor[[]string]():
+		text := &jsonschema.Schema{Type: "string"}
+		return oneOf("", text, &jsonschema.Schema{Type: "array", Items: text})
+	}
+	return nil
+}
+
+// parts gives the block form of a type that has others too.
+func parts[T any]() *jsonschema.Schema {
+	r := reflector("yaml", func(t reflect.Type) *jsonschema.Schema {
+		if t == reflect.TypeFor[T]() {
+			return nil
+		}
+		return inPlan(t)
+	})
+	r.DoNotReference = true
+	s := r.ReflectFromType(reflect.TypeFor[T]())
+	s.Version = ""
+	return s
+}
+
+func oneOf(description string, forms ...*jsonschema.Schema) *jsonschema.Schema {
+	return &jsonschema.Schema{Description: description, OneOf: forms}
+}
+
+// distribution is a flat object with a key for each percentile.
+func distribution() *jsonschema.Schema {
+	interval := &jsonschema.Schema{Type: "array", Items: number(), MinItems: count(2), MaxItems: count(2)}
+	s := object(map[string]*jsonschema.Schema{
+		"n":    integer(),
+		"mean": number(),
+		"max":  number(),
+		"firm": {Type: "array", Items: &jsonschema.Schema{Type: "string", Pattern: percentile}},
+		"ci": {Type: "object", PatternProperties: map[string]*jsonschema.Schema{percentile: interval},
+			AdditionalProperties: jsonschema.FalseSchema},
+	}, "n", "mean", "max")
+	s.PatternProperties = map[string]*jsonschema.Schema{percentile: number()}
+	s.Description = "A distribution: its percentiles under keys such as p50 and p999."
+	return s
+}
+
+const percentile = "^p[0-9]+$"
+
+// objectives are thresholds by key, or a list of texts.
+func objectives() *jsonschema.Schema {
+	return oneOf("Promises to judge: keys such as p95_latency_ms with numbers, or texts such as ttft:p99<500ms.",
+		&jsonschema.Schema{Type: "object", AdditionalProperties: number()},
+		&jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "string"}})
+}
+
+// logHeader is the first line of a log of a run.
+func logHeader(schema string) *jsonschema.Schema {
+	return object(map[string]*jsonschema.Schema{
+		"schema":         {Const: schema},
+		"run":            {Type: "string"},
+		"origin_unix_ns": integer(),
+		"origin_mono_ns": integer(),
+	}, "schema", "run", "origin_unix_ns", "origin_mono_ns")
+}
+
+// telemetryLine is a header or a line, with the definitions of both beside
+// them.
+func telemetryLine(line, subject *jsonschema.Schema) *jsonschema.Schema {
+	definitions := line.Definitions
+	maps.Copy(definitions, subject.Definitions)
+	line.Definitions, subject.Definitions, line.Version, subject.Version = nil, nil, "", ""
+	header := logHeader(telemetry.Schema)
+	header.Properties.Set("subject", subject)
+	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{header, line}, Definitions: definitions}
+}
+
+// recordLine is the header of a log or one request.
+func recordLine() *jsonschema.Schema {
+	header := logHeader(record.Schema)
+	keys := map[string]*jsonschema.Schema{
+		"phase":        choice(record.Warmup, record.Measure, record.Cooldown),
+		"outcome":      choice(llm.Outcomes...),
+		"counted":      choice(record.ByUsage, record.ByTokenizer, record.ByEvents),
+		"chunks_us":    {Type: "array", Items: natural()},
+		"chunk_tokens": {Type: "array", Items: natural()},
+	}
+	for _, key := range []string{"id", "session", "turn", "try", "due", "begin", "slot", "conn", "dialing", "dialed", "secured",
+		"sent", "written", "head", "first", "answer", "last", "end", "status", "prompt_tokens", "asked_prompt",
+		"cached_tokens", "output_tokens", "asked_output", "reasoning_tokens", "streamed_tokens", "local_tokens",
+		"local_by_event", "first_estimate", "claimed_tokens", "coalesced", "reconnects", "inputs"} {
+		keys[key] = natural()
+	}
+	for _, key := range []string{"class", "tenant", "addr", "error"} {
+		keys[key] = &jsonschema.Schema{Type: "string"}
+	}
+	for _, key := range []string{"streamed", "natural", "spread", "conn_new", "reasoning_apart", "repeats"} {
+		keys[key] = &jsonschema.Schema{Type: "boolean"}
+	}
+	request := object(keys, "id", "session", "turn", "try", "outcome")
+	request.Description = "One request that has ended. Stamps are nanoseconds from the run's origin; what is not known is absent."
+	begun := map[string]*jsonschema.Schema{}
+	for _, key := range []string{"id", "session", "turn", "inputs", "natural", "class", "tenant", "phase", "try", "due", "begin",
+		"slot", "sent", "first", "asked_prompt", "asked_output", "streamed"} {
+		begun[key] = keys[key]
+	}
+	opening := object(begun, "id", "session", "turn", "try")
+	opening.Description = "One request that was in flight at the next mark: what was known of it then. The line of its end follows, unless the run was cut off."
+	mark := object(map[string]*jsonschema.Schema{"mark": natural()}, "mark")
+	mark.Description = "A moment, in nanoseconds from the run's origin: every request begun before it has ended above, or has a line above that says so."
+	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{header, request, opening, mark}}
+}
+
+func truthLine() *jsonschema.Schema {
+	times := &jsonschema.Schema{Type: "array", Items: natural()}
+	s := object(map[string]*jsonschema.Schema{
+		"id": {Type: "string"}, "conn": {Type: "string"}, "before_ns": times, "after_ns": times,
+	}, "id", "conn", "before_ns", "after_ns")
+	s.Description = "The real-time clock just before and just after the write of each output event of one answer."
+	return s
+}
+
+// object is a closed object with its keys in order.
+func object(keys map[string]*jsonschema.Schema, required ...string) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), Required: required,
+		AdditionalProperties: jsonschema.FalseSchema}
+	var names []string
+	for name := range keys {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		s.Properties.Set(name, keys[name])
+	}
+	return s
+}
+
+func choice[T ~string](values ...T) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "string"}
+	for _, v := range values {
+		s.Enum = append(s.Enum, string(v))
+	}
+	return s
+}
+
+func number() *jsonschema.Schema  { return &jsonschema.Schema{Type: "number"} }
+func integer() *jsonschema.Schema { return &jsonschema.Schema{Type: "integer"} }
+func natural() *jsonschema.Schema { return &jsonschema.Schema{Type: "integer", Minimum: "0"} }
+func count(n uint64) *uint64      { return &n }

@@ -1,0 +1,212 @@
+// Package doctor looks at this machine and at an endpoint before a run. It
+// takes the address of a server, or none, measures for a few seconds, and gives
+// findings: what was seen, whether it is well, and the cure where it is not.
+// Evidence is gathered first and judged after, by pure functions. It must not
+// know plans, loads or how a report of a run looks.
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"redline/internal/clock"
+	"redline/internal/drive/client"
+	"redline/internal/observe/telemetry"
+)
+
+// Schema names the form of a Report.
+const Schema = "redline/doctor/1"
+
+// Mark is how a finding is judged.
+type Mark string
+
+// The marks.
+const (
+	OK   Mark = "ok"
+	Warn Mark = "warn" // figures can be weaker than they look
+	Bad  Mark = "bad"  // a run would fail, or be wrong
+	// Unread is what this system or that server does not tell.
+	Unread Mark = "unread"
+)
+
+// Finding is one thing that was looked at.
+type Finding struct {
+	// Check is the name of the check, which does not change.
+	Check string `json:"check"`
+	// About is "machine", or the address of the endpoint.
+	About string `json:"about"`
+	Mark  Mark   `json:"mark"`
+	// What was looked at, in words.
+	What string `json:"what"`
+	// Figure is what was seen, with its unit.
+	Figure string `json:"figure"`
+	// Cure is what to do about a finding that is not well.
+	Cure string `json:"cure,omitempty"`
+}
+
+// Report is everything that was found, and the evidence for it.
+type Report struct {
+	Schema string `json:"schema"`
+	// Ready is false where anything is bad.
+	Ready     bool        `json:"ready"`
+	Verdict   string      `json:"verdict"`
+	Findings  []Finding   `json:"findings"`
+	Machine   *Machine    `json:"machine"`
+	Endpoints []*Endpoint `json:"endpoints,omitempty"`
+}
+
+// Options says what to look at.
+type Options struct {
+	// Target is the endpoint; each of its addresses is looked at. Without one
+	// only the machine is.
+	Target client.Spec
+	// Telemetry says where the server's metrics are.
+	Telemetry telemetry.Spec
+	// Pace is how long to look.
+	Pace Pace
+	// Say is told what is being done, in one line each; nil for silence.
+	Say func(line string)
+}
+
+// Pace is how much time the parts take. A zero field stands for its default,
+// and all defaults together stay below half a minute.
+type Pace struct {
+	// Sleeps of length Sleep are taken on the pacing thread.
+	Sleeps int
+	Sleep  time.Duration
+	// RoundTrips is how many times a byte goes to and fro over loopback.
+	RoundTrips int
+	// Step is the length of each step of the load that grows.
+	Step time.Duration
+	// Steps is how many such steps there are at most.
+	Steps int
+	// Requests is how long short requests are sent, one after another.
+	Requests time.Duration
+	// Endpoint is the longest time for one endpoint.
+	Endpoint time.Duration
+}
+
+func (p Pace) orDefault() Pace {
+	full := Pace{Sleeps: 200, Sleep: 5 * time.Millisecond, RoundTrips: 5000, Step: 400 * time.Millisecond,
+		Steps: 10, Requests: 1500 * time.Millisecond, Endpoint: 16 * time.Second}
+	return Pace{
+		Sleeps: or(p.Sleeps, full.Sleeps), Sleep: or(p.Sleep, full.Sleep), RoundTrips: or(p.RoundTrips, full.RoundTrips),
+		Step: or(p.Step, full.Step), Steps: or(p.Steps, full.Steps), Requests: or(p.Requests, full.Requests),
+		Endpoint: or(p.Endpoint, full.Endpoint),
+	}
+}
+
+func or[T int | time.Duration](value, fallback T) T {
+	if value <= 0 {
+		return fallback
+	}
+	return value
+}
+
+// Run looks at the machine, then at every address of the target. Only an
+// endpoint that cannot be asked at all, or the end of ctx, is an error: what
+// is wrong with either is a finding.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	pace, say := o.Pace.orDefault(), o.Say
+	if say == nil {
+		say = func(string) {}
+	}
+	probes, err := probesOf(o.Target, o.Telemetry)
+	if err != nil {
+		return nil, err
+	}
+	say("measuring what this machine can drive, about 8 s")
+	machine := examineMachine(ctx, os.DirFS("/"), pace)
+	var endpoints []*Endpoint
+	if len(probes) > 0 && ctx.Err() == nil {
+		say(fmt.Sprintf("asking %s, at most %v", strings.Join(o.Target.URLs, ", "), pace.Endpoint))
+		endpoints = examineAll(ctx, probes, pace.Endpoint)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return judge(machine, endpoints, time.Now()), nil
+}
+
+// probesOf makes a probe for each address, so that what is wrong with the
+// spec is said before anything is measured.
+func probesOf(spec client.Spec, watched telemetry.Spec) ([]*probe, error) {
+	var all []*probe
+	for _, address := range spec.URLs {
+		one := spec
+		one.URLs = []string{address}
+		p, err := newProbe(one)
+		if err != nil {
+			return nil, err
+		}
+		p.watched = watched
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// examineAll asks all endpoints at once: they are few, and a slow one must not
+// use up the time of the others.
+func examineAll(ctx context.Context, probes []*probe, limit time.Duration) []*Endpoint {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	watched := clock.New()
+	found := make([]*Endpoint, len(probes))
+	var all sync.WaitGroup
+	for i, p := range probes {
+		all.Go(func() { found[i] = p.examine(ctx, watched) })
+	}
+	all.Wait()
+	return found
+}
+
+// judge turns evidence into a report. now is what certificates are held
+// against.
+func judge(m *Machine, endpoints []*Endpoint, now time.Time) *Report {
+	r := &Report{Schema: Schema, Ready: true, Machine: m, Endpoints: endpoints}
+	r.Findings = findings("machine", machineChecks, m)
+	for _, e := range endpoints {
+		e.now = now
+		r.Findings = append(r.Findings, findings(e.URL, endpointChecks, e)...)
+	}
+	for _, f := range r.Findings {
+		r.Ready = r.Ready && f.Mark != Bad
+	}
+	r.Verdict = verdict(r)
+	return r
+}
+
+// verdict is the answer in one line.
+func verdict(r *Report) string {
+	var bad []string
+	warnings := 0
+	for _, f := range r.Findings {
+		switch f.Mark {
+		case Bad:
+			bad = append(bad, f.What)
+		case Warn:
+			warnings++
+		}
+	}
+	if len(bad) > 0 {
+		return fmt.Sprintf("%s: %s", counted(len(bad), "problem"), strings.Join(bad, ", "))
+	}
+	tokens := "about " + about(r.Machine.Tokens.rate())
+	if r.Machine.Tokens.rate() == 0 {
+		tokens = "fewer than " + about(r.Machine.Tokens.least())
+	}
+	line := fmt.Sprintf("ready: drives %s tokens/s and %s requests/s here", tokens, about(r.Machine.Requests.Rate))
+	for _, e := range r.Endpoints {
+		if e.Fresh != nil {
+			line += fmt.Sprintf("; %s answers in %s", e.Model, span(e.Fresh.TTFT))
+		}
+	}
+	if warnings > 0 {
+		line += "; " + counted(warnings, "warning")
+	}
+	return line
+}

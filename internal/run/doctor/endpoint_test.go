@@ -1,0 +1,339 @@
+package doctor
+
+import (
+	"context"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"redline/internal/clock"
+	"redline/internal/drive/client"
+	"redline/internal/llm"
+	"redline/internal/twin/sim"
+)
+
+// look examines one endpoint and gives its findings by check.
+func look(t *testing.T, limit time.Duration, spec client.Spec) (*Endpoint, map[string]Finding) {
+	t.Helper()
+	p, err := newProbe(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	e := p.examine(ctx, clock.New())
+	e.now = time.Now()
+	found := map[string]Finding{}
+	for _, f := range findings(e.URL, endpointChecks, e) {
+		found[f.Check] = f
+	}
+	return e, found
+}
+
+// enough is more than any of these servers needs.
+const enough = 20 * time.Second
+
+// timed names the checks that a busy machine can make fire on a sound server.
+var timed = map[string]bool{"reach": true, "streaming": true, "response_cache": true}
+
+func TestTheSimulatedEngineIsAble(t *testing.T) {
+	t.Parallel()
+	engine, err := sim.Start(context.WithoutCancel(t.Context()), sim.Spec{}, sim.ServeOptions{Version: "1.2.3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { engine.Close() })
+	for _, api := range []string{"openai-chat", "openai-completions", "anthropic-messages"} {
+		e, found := look(t, enough, client.Spec{URLs: []string{engine.URL()}, API: api})
+		reply := func() *Reply {
+			return &Reply{Outcome: llm.OK, Events: 16, Usage: true, Output: 16}
+		}
+		want := &Endpoint{API: api, Local: true, Models: []string{sim.DefaultModel}, Model: sim.DefaultModel, OwnedBy: "redline",
+			Version: "1.2.3", Metrics: "vllm", Cold: reply(), Fresh: reply(), Again: reply()}
+		if diff := cmp.Diff(want, e, cmpopts.IgnoreUnexported(Endpoint{}, Reply{}), cmpopts.IgnoreFields(Endpoint{}, "URL", "Skew", "Handshake"),
+			cmpopts.IgnoreFields(Reply{}, "TTFT", "E2E", "Arrivals", "Prompt", "Cached")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", api, diff)
+		}
+		if e.Handshake.N != handshakes || e.Skew == nil || e.Fresh.TTFT <= 0 || e.Fresh.E2E < e.Fresh.TTFT || e.Again.Cached == 0 || e.Fresh.Cached != 0 {
+			t.Errorf("%s: %+v, fresh %+v, again %+v", api, e, e.Fresh, e.Again)
+		}
+		for name, f := range found {
+			if (f.Mark == Bad || f.Mark == Warn) && name != "place" && !timed[name] {
+				t.Errorf("%s: %+v", api, f)
+			}
+		}
+	}
+}
+
+// chat answers as an OpenAI server would, but for what reply does.
+func chat(reply http.HandlerFunc) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/v1/models", func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `{"data":[{"id":"m","owned_by":"someone"}]}`)
+	})
+	mux.HandleFunc("/v1/chat/completions", reply)
+	return mux
+}
+
+// streamed writes a stream of n words, the usage if any, and the end.
+func streamed(n int, usage string, flush bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for range n {
+			io.WriteString(w, `data: {"choices":[{"delta":{"content":"x"}}]}`+"\n\n")
+			if flush {
+				http.NewResponseController(w).Flush()
+			}
+		}
+		if usage != "" {
+			fmt.Fprintf(w, `data: {"choices":[],"usage":%s}`+"\n\n", usage)
+		}
+		io.WriteString(w, "data: [DONE]\n\n")
+	}
+}
+
+func served(t *testing.T, h http.Handler) string {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// Each server has one weakness, and the check that is made for it says so.
+func TestWeakServers(t *testing.T) {
+	t.Parallel()
+	locked := func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, `{"error":{"message":"bad key"}}`, http.StatusUnauthorized)
+	}
+	buffered := func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(2 * quick)
+		streamed(16, "", false)(w, r)
+	}
+	whole := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"choices":[{"message":{"content":"x"}}]}`)
+	}
+	for _, c := range []struct {
+		name   string
+		server http.Handler
+		check  string
+		mark   Mark
+		says   string
+	}{
+		{"no usage", chat(streamed(16, "", true)), "usage", Warn, "none"},
+		{"no streaming", chat(whole), "reply", Bad, "application/json"},
+		{"a buffer on the way", chat(buffered), "streaming", Bad, "16 events at 1 time"},
+		{"the model ends early", chat(streamed(2, `{"prompt_tokens":9,"completion_tokens":2}`, true)), "ignore_eos", Warn, "asked 16 tokens, got 2"},
+		{"several tokens an event", chat(streamed(4, `{"prompt_tokens":9,"completion_tokens":16}`, true)), "tokens_per_event", Warn, "4"},
+		{"no key", chat(locked), "reply", Bad, "HTTP 401"},
+		{"no list of models", http.NotFoundHandler(), "models", Bad, "HTTP 404"},
+		{"a page of another program", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") }), "models", Bad, "not JSON"},
+		{"no metrics", chat(streamed(16, "", true)), "metrics", Unread, "HTTP 404"},
+	} {
+		_, found := look(t, enough, client.Spec{URLs: []string{served(t, c.server)}})
+		if f := found[c.check]; f.Mark != c.mark || !strings.Contains(f.Figure, c.says) {
+			t.Errorf("%s: %s %q, want %s with %q", c.name, f.Mark, f.Figure, c.mark, c.says)
+		}
+		if found["reach"].Mark == Bad {
+			t.Errorf("%s: %+v", c.name, found["reach"])
+		}
+	}
+}
+
+func TestADeadServer(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	_, found := look(t, enough, client.Spec{URLs: []string{"http://" + l.Addr().String()}})
+	if f := found["reach"]; len(found) != 1 || f.Mark != Bad || f.Figure != "refused the connection" {
+		t.Errorf("%+v", found)
+	}
+}
+
+func TestASlowServerDoesNotHangUs(t *testing.T) {
+	t.Parallel()
+	released := make(chan struct{})
+	url := served(t, chat(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-r.Context().Done():
+		case <-released:
+		}
+	}))
+	t.Cleanup(func() { close(released) })
+	_, found := look(t, 500*time.Millisecond, client.Spec{URLs: []string{url}})
+	if f := found["reply"]; f.Mark != Bad || !strings.HasPrefix(f.Figure, "timeout: ") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// notes is what servers write down for the test to read.
+type notes struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (n *notes) add(line string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lines = append(n.lines, line)
+}
+
+func (n *notes) all() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.lines)
+}
+
+func TestTrust(t *testing.T) {
+	t.Parallel()
+	var keys notes
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if key := r.Header.Get("Authorization"); key != "" {
+			keys.add(key)
+		}
+		chat(streamed(16, "", true)).ServeHTTP(w, r)
+	}))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it says that it is not trusted
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	authority := filepath.Join(t.TempDir(), "ca.pem")
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	if err := os.WriteFile(authority, block, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	spec := client.Spec{URLs: []string{s.URL}, APIKey: "sk-secret"}
+
+	e, found := look(t, enough, spec)
+	if f := found["certificate"]; f.Mark != Bad || !strings.HasPrefix(f.Figure, "unknown authority") || e.Session.Version != "TLS 1.3" {
+		t.Errorf("unknown authority: %+v, %+v", f, e.Session)
+	}
+	if found["models"].Mark != "" || len(keys.all()) != 0 {
+		t.Errorf("a server that is not trusted was sent %d keys and says %+v", len(keys.all()), found["models"])
+	}
+
+	trusting := spec
+	trusting.TLS.CACert = authority
+	if e, found := look(t, enough, trusting); found["certificate"].Mark != OK || found["reply"].Mark != OK {
+		t.Errorf("trusted: %+v, %+v", found, e)
+	}
+	insecure := spec
+	insecure.TLS.Insecure = true
+	if _, found := look(t, enough, insecure); found["certificate"].Mark != Warn || found["reply"].Mark != OK {
+		t.Errorf("insecure: %+v", found)
+	}
+	named := trusting
+	named.URLs = []string{strings.Replace(s.URL, "127.0.0.1", "localhost", 1)}
+	if _, found := look(t, enough, named); !strings.HasPrefix(found["certificate"].Figure, "for another name") {
+		t.Errorf("another name: %+v", found["certificate"])
+	}
+	plain := spec
+	plain.URLs = []string{strings.Replace(served(t, http.NotFoundHandler()), "http:", "https:", 1)}
+	if _, found := look(t, enough, plain); found["tls"].Mark != Bad || !strings.Contains(found["tls"].Cure, "http://") {
+		t.Errorf("no TLS there: %+v", found["tls"])
+	}
+}
+
+func TestAUnixSocket(t *testing.T) {
+	t.Parallel()
+	socket := filepath.Join(t.TempDir(), "engine.sock")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Skipf("no unix sockets here: %v", err)
+	}
+	s := httptest.NewUnstartedServer(chat(streamed(16, "", true)))
+	s.Listener.Close()
+	s.Listener = l
+	s.Start()
+	t.Cleanup(s.Close)
+	e, found := look(t, enough, client.Spec{URLs: []string{"unix:" + socket}})
+	if found["reach"].Mark == Bad || found["reply"].Mark != OK || !e.Local || e.Skew == nil {
+		t.Errorf("%+v", found)
+	}
+}
+
+func TestAProxyIsPassedThrough(t *testing.T) {
+	t.Parallel()
+	var seen notes
+	proxy := served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen.add(r.URL.Host)
+		chat(streamed(16, "", true)).ServeHTTP(w, r)
+	}))
+	e, found := look(t, enough, client.Spec{URLs: []string{"http://engine.invalid:8000"}, Proxies: client.Proxies{HTTP: proxy}})
+	if found["reach"].Mark == Bad || found["reply"].Mark != OK || "http://"+e.Proxy != proxy {
+		t.Errorf("%+v", found)
+	}
+	if hosts := seen.all(); len(hosts) == 0 || hosts[0] != "engine.invalid:8000" {
+		t.Errorf("the proxy was asked for %v", hosts)
+	}
+}
+
+func TestBadSpecsAreSaidAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		spec client.Spec
+		want string
+	}{
+		{client.Spec{URLs: []string{"ftp://x"}}, "http://"},
+		{client.Spec{URLs: []string{"https://x"}, TLS: client.TLS{CACert: "/none.pem"}}, "none.pem"},
+		{client.Spec{URLs: []string{"https://x"}, TLS: client.TLS{ClientCert: "/none.pem"}}, "none.pem"},
+		{client.Spec{URLs: []string{"http://x"}, API: "opnai"}, "opnai"},
+	} {
+		if _, err := Run(t.Context(), Options{Target: c.spec}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want one that says %q", c.spec.URLs, err, c.want)
+		}
+	}
+}
+
+func TestSkewIsBoundedByTheExchange(t *testing.T) {
+	t.Parallel()
+	// Asked at 0.2 s and answered at 0.5 s of our second 10; the server wrote
+	// second 12, of which up to one second had passed.
+	second := time.Unix(1_800_000_000, 0)
+	got := skewOf(second.Add(12*time.Second), second.Add(10*time.Second+200*time.Millisecond), second.Add(10*time.Second+500*time.Millisecond))
+	if want := (Skew{Least: 1500 * ms, Most: 2800 * ms}); *got != want {
+		t.Errorf("%+v, want %+v", *got, want)
+	}
+}
+
+func TestRunLooksAtEveryAddress(t *testing.T) {
+	t.Parallel()
+	first, second := served(t, chat(streamed(16, "", true))), served(t, http.NotFoundHandler())
+	var said []string
+	r, err := Run(t.Context(), Options{Target: client.Spec{URLs: []string{first, second}}, Pace: briefly,
+		Say: func(line string) { said = append(said, line) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Endpoints) != 2 || r.Ready || !strings.Contains(r.Verdict, "models") || len(said) != 2 {
+		t.Errorf("%d endpoints, ready %v, %q, said %q", len(r.Endpoints), r.Ready, r.Verdict, said)
+	}
+	if !strings.HasPrefix(r.Endpoints[0].URL, first) || !strings.HasPrefix(r.Endpoints[1].URL, second) {
+		t.Errorf("%s, %s", r.Endpoints[0].URL, r.Endpoints[1].URL)
+	}
+}
+
+func TestRequestIDsAreUUIDs(t *testing.T) {
+	t.Parallel()
+	id := llm.RequestID(runID(), 1)
+	groups := strings.Split(id, "-")
+	if len(id) != 36 || len(groups) != 5 || groups[2][0] != '4' || !strings.Contains("89ab", groups[3][:1]) {
+		t.Errorf("%s is no UUID of version 4", id)
+	}
+}

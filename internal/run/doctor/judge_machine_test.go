@@ -1,0 +1,208 @@
+package doctor
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/observe/telemetry"
+)
+
+// sound is a machine with which nothing is wrong.
+func sound() *Machine {
+	return &Machine{
+		System: "linux/amd64", Cores: 8, Online: 8, Governors: []string{"performance"},
+		Load: new(0.5), Others: new(0.25),
+		Files:       &Limit{Soft: new(int64(1 << 20)), Hard: new(int64(1 << 20))},
+		Ports:       &PortRange{Low: 32768, High: 60999, Waiting: 12},
+		ClockSource: "tsc", ClockRead: 40, Sync: &Sync{Kept: true, MaxError: 2_000_000},
+		Interface: &Interface{Name: "eth0", RxUsecs: new(uint32(8)), Adaptive: new(false), GRO: new(true), GROFlush: new(int64(0))},
+		Stamps:    Stamps{Kernel: 5000},
+		Loopback:  Spread{N: 100, P50: 8000, P99: 25_000},
+		Pacing:    Spread{N: 200, P50: 1500, P99: 80_000},
+		Tokens:    TokenDrive{{Offered: 50_000, Got: 50_000}},
+		Requests:  RequestDrive{Rate: 6100, OK: 9150},
+		Host: telemetry.HostUse{Wall: 7 * time.Second, ClockStep: 300,
+			MachineUse: telemetry.MachineUse{StealShare: new(0.001), QuotaThrottles: new(uint64(0)), ThermalThrottles: new(uint64(0))}},
+	}
+}
+
+func TestASoundMachineIsWell(t *testing.T) {
+	t.Parallel()
+	want := []string{"8 cores", "none", "performance", "0.25 of 8 cores busy, load average 0.5", "none",
+		"1,048,576 soft, 1,048,576 hard", "28,232 for one address (32768 to 60999), 12 in TIME_WAIT", "tsc, 40 ns a look",
+		"yes, at most 2 ms off", "largest 300 ns in 7 s", "100 % of 5,000 reads", "eth0: 8 µs", "eth0: on without waiting",
+		"p50 8 µs, p99 25 µs", "p50 1.5 µs, p99 80 µs late",
+		"50k/s, each with a time of its own (server and client on these same cores)",
+		"6.1k/s of one token (server and client on these same cores)"}
+	var got []string
+	for _, f := range findings("machine", machineChecks, sound()) {
+		got = append(got, f.Figure)
+		if f.Mark != OK || f.Cure != "" {
+			t.Errorf("%s: %s with cure %q", f.Check, f.Mark, f.Cure)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("figures (-want +got):\n%s", diff)
+	}
+}
+
+// machineCase changes one thing on a sound machine, which must change the one
+// check and no other.
+type machineCase struct {
+	name   string
+	change func(*Machine)
+	mark   Mark
+	figure string
+	cure   string // part of it
+}
+
+var machineCases = map[string][]machineCase{
+	"cores": {
+		{"one", func(m *Machine) { m.Cores, m.Online, m.Others = 1, 1, nil }, Warn, "1 core", "at least 2"},
+		{"some of many", func(m *Machine) { m.Online = 64 }, OK, "8 of 64 cores may be used", ""},
+	},
+	"quota": {
+		{"below the cores", func(m *Machine) { m.QuotaCores = new(1.5) }, Warn, "1.5 cores", "raise the limit"},
+		{"as many as there are", func(m *Machine) { m.QuotaCores = new(8.0) }, OK, "8 cores, more than there are", ""},
+	},
+	"governor": {
+		{"one core sleeps deeply", func(m *Machine) { m.Governors = []string{"performance", "powersave"} }, Warn, "performance, powersave", "-g performance"},
+		{"follows the scheduler", func(m *Machine) { m.Governors = []string{"schedutil"} }, OK, "schedutil", ""},
+		{"a virtual machine", func(m *Machine) { m.Governors = nil }, Unread, "not readable here", ""},
+	},
+	"load": {
+		{"three cores are busy", func(m *Machine) { m.Others = new(3.0) }, Warn, "3 of 8 cores busy, load average 0.5", "stop"},
+		{"another system", func(m *Machine) { m.Others, m.Load = nil, nil }, Unread, "not readable here", ""},
+		{"only the load is told", func(m *Machine) { m.Others = nil }, OK, "load average 0.5", ""},
+	},
+	"taken": {
+		{"a noisy neighbour", func(m *Machine) { m.Host.StealShare = new(0.08) }, Warn, "8 % stolen by the hypervisor", "of its own"},
+		{"a quota", func(m *Machine) { m.Host.QuotaThrottles, m.Host.QuotaHeld = new(uint64(3)), new(150*time.Millisecond) },
+			Warn, "quota hit 3 times, 150 ms", "raise the CPU quota"},
+		{"heat", func(m *Machine) { m.Host.ThermalThrottles = new(uint64(2)) }, Warn, "slowed for heat 2 times", "cool"},
+		{"another system", func(m *Machine) { m.Host.MachineUse = telemetry.MachineUse{} }, Unread, "not readable here", ""},
+	},
+	"files": {
+		{"a thousand", func(m *Machine) { m.Files = &Limit{Soft: new(int64(1024)), Hard: new(int64(4096))} }, Warn, "1,024 soft, 4,096 hard", "ulimit"},
+		{"no limit", func(m *Machine) { m.Files = &Limit{} }, OK, "no limit soft, no limit hard", ""},
+		{"another system", func(m *Machine) { m.Files = nil }, Unread, "not readable here", ""},
+	},
+	"ports": {
+		{"a narrow range", func(m *Machine) { m.Ports = &PortRange{Low: 50000, High: 50999} }, Warn,
+			"1,000 for one address (50000 to 50999), 0 in TIME_WAIT", "ip_local_port_range"},
+		{"used up by connections that linger", func(m *Machine) { m.Ports.Waiting = 20_000 }, Warn,
+			"28,232 for one address (32768 to 60999), 20,000 in TIME_WAIT", "several --url"},
+		{"another system", func(m *Machine) { m.Ports = nil }, Unread, "not readable here", ""},
+	},
+	"clocksource": {
+		{"through the kernel", func(m *Machine) { m.ClockSource, m.ClockRead = "hpet", 1400 }, Warn, "hpet, 1.4 µs a look", "clocksource=tsc"},
+		{"another system", func(m *Machine) { m.ClockSource = "" }, OK, "source not readable, 40 ns a look", ""},
+	},
+	"sync": {
+		{"nobody keeps it", func(m *Machine) { m.Sync.Kept = false }, Warn, "no", "chrony"},
+		{"not yet in step", func(m *Machine) { m.Sync.MaxError = 16e9 }, Warn, "yes, but up to 16 s off", "wait"},
+		{"another system", func(m *Machine) { m.Sync = nil }, Unread, "not readable here", ""},
+	},
+	"step": {
+		{"set by hand meanwhile", func(m *Machine) { m.Host.ClockStep = 250 * time.Millisecond }, Bad, "largest 250 ms in 7 s", "stop what sets"},
+	},
+	"stamps": {
+		{"another system", func(m *Machine) { m.Stamps = Stamps{User: 5000} }, Warn, "0 % of 5,000 reads", "Linux"},
+		{"some missing", func(m *Machine) { m.Stamps.User = 5000 }, Warn, "50 % of 10,000 reads", "after the read"},
+		{"one missing of many", func(m *Machine) { m.Stamps.User = 1 }, OK, "over 99.9 % of 5,001 reads", ""},
+		{"nothing was read", func(m *Machine) { m.Stamps = Stamps{} }, "", "", ""},
+	},
+	"moderation": {
+		{"a card that gathers", func(m *Machine) { m.Interface.RxUsecs, m.Interface.Adaptive = new(uint32(125)), new(true) }, Warn,
+			"eth0: 125 µs, adaptive", "ethtool -C eth0"},
+		{"a driver that does not tell", func(m *Machine) { m.Interface.RxUsecs = nil }, Unread, "eth0 does not tell", ""},
+	},
+	"gro": {
+		{"held to be joined", func(m *Machine) { m.Interface.GROFlush = new(int64(200_000)) }, Warn, "eth0: on holding packets for 200 µs", "gro_flush_timeout"},
+		{"off", func(m *Machine) { m.Interface.GRO, m.Interface.GROFlush = new(false), new(int64(200_000)) }, OK, "eth0: off holding packets for 200 µs", ""},
+		{"a driver that does not tell", func(m *Machine) { m.Interface.GRO, m.Interface.GROFlush = nil, nil }, Unread, "eth0 does not tell", ""},
+	},
+	"loopback": {
+		{"waits for a core", func(m *Machine) { m.Loopback.P99 = 4e6 }, Warn, "p50 8 µs, p99 4 ms", "stop"},
+		{"not measured", func(m *Machine) { m.Loopback = Spread{} }, "", "", ""},
+	},
+	"pacing": {
+		{"late", func(m *Machine) { m.Pacing.P99 = 2e6 }, Warn, "p50 1.5 µs, p99 2 ms late", "invalid"},
+		{"hopeless", func(m *Machine) { m.Pacing.P99 = 40e6 }, Bad, "p50 1.5 µs, p99 40 ms late", "more idle cores"},
+		{"not measured", func(m *Machine) { m.Pacing = Spread{} }, "", "", ""},
+	},
+	"tokens": {
+		{"few", func(m *Machine) { m.Tokens = TokenDrive{{Offered: 5000, Got: 5000}, {Offered: 10_000, Got: 6000}} }, Warn,
+			"5k/s, each with a time of its own (server and client on these same cores)", "more idle cores"},
+		{"fewer still", func(m *Machine) {
+			m.Tokens = TokenDrive{{Offered: 5000, Got: 5000, Coalesced: 0.2}, {Offered: 2500, Got: 100}}
+		}, Warn,
+			"fewer than 2.5k/s, if each is to have a time of its own (server and client on these same cores)", "more idle cores"},
+	},
+	"requests": {
+		{"few", func(m *Machine) { m.Requests.Rate = 450 }, Warn, "450/s of one token (server and client on these same cores)", "more idle cores"},
+		{"some failed", func(m *Machine) { m.Requests.Failed = 850 }, Bad, "850 of 10000 failed on loopback", "open files"},
+	},
+}
+
+func TestEachMachineCheckFiresAlone(t *testing.T) {
+	t.Parallel()
+	well := map[string]Finding{}
+	for _, f := range findings("machine", machineChecks, sound()) {
+		well[f.Check] = f
+	}
+	for _, c := range machineChecks {
+		fires := false
+		for _, tt := range machineCases[c.name] {
+			m := sound()
+			tt.change(m)
+			fires = fires || tt.mark == Warn || tt.mark == Bad
+			hold(t, c.name, tt.name, findings("machine", machineChecks, m), well, Finding{Mark: tt.mark, Figure: tt.figure, Cure: tt.cure})
+		}
+		if !fires {
+			t.Errorf("%s: no case makes it fire", c.name)
+		}
+	}
+}
+
+// hold compares the findings with those of sound evidence: the check must say
+// what is wanted, and every other one what it said before.
+func hold(t *testing.T, check, name string, got []Finding, well map[string]Finding, want Finding) {
+	t.Helper()
+	said := Finding{}
+	for _, f := range got {
+		if f.Check == check {
+			said = f
+		} else if diff := cmp.Diff(well[f.Check], f); diff != "" && f.Mark != OK {
+			t.Errorf("%s, %s: %s changes too (-sound +got):\n%s", check, name, f.Check, diff)
+		}
+	}
+	if said.Mark != want.Mark || said.Figure != want.Figure {
+		t.Errorf("%s, %s: %s %q, want %s %q", check, name, said.Mark, said.Figure, want.Mark, want.Figure)
+	}
+	if !strings.Contains(said.Cure, want.Cure) || (said.Cure == "") != (want.Cure == "") {
+		t.Errorf("%s, %s: cure %q, want one with %q", check, name, said.Cure, want.Cure)
+	}
+}
+
+func TestAMachineThatCannotBeDriven(t *testing.T) {
+	t.Parallel()
+	m := sound()
+	m.Fault, m.Tokens, m.Requests = "loopback: no such device", nil, RequestDrive{}
+	m.Interface = nil
+	r := judge(m, nil, time.Now())
+	if want := "1 problem: tokens it can drive"; r.Ready || r.Verdict != want {
+		t.Errorf("ready %v, verdict %q; want %q", r.Ready, r.Verdict, want)
+	}
+	for _, f := range r.Findings {
+		switch {
+		case f.Check == "tokens" && f.Cure != "loopback: no such device",
+			f.Check == "requests",
+			f.Check == "moderation" && f.Figure != "no default route found":
+			t.Errorf("%+v", f)
+		}
+	}
+}

@@ -1,0 +1,258 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"redline/internal/judge/result"
+)
+
+// Checklist asks of a result what any benchmark has to be asked before it is
+// trusted. Each answer names the field that it was read from; what the document
+// does not say is unknown, which is neither yes nor no. Comparisons and repeats
+// are asked other things: whether runs can be told apart, not what one is worth.
+func Checklist(res *result.Result) []result.Item {
+	if res.Comparison != nil || res.Repeats != nil {
+		return nil
+	}
+	e := &examined{res: res, points: answering(res)}
+	var items []result.Item
+	for _, question := range []struct {
+		name string
+		ask  func() result.Item
+	}{
+		{"warm-up", e.warmup}, {"open loop", e.openLoop}, {"tails", e.tails}, {"realistic prompts", e.prompts},
+		{"sweep", e.sweep}, {"duration", e.duration}, {"hardware context", e.hardware}, {"precision", e.precision},
+		{"batch", e.batch}, {"both phases", e.phases},
+	} {
+		item := question.ask()
+		item.Name = question.name
+		items = append(items, item)
+	}
+	return items
+}
+
+// examined is a result and the points that carry its answer.
+type examined struct {
+	res    *result.Result
+	points []int
+}
+
+// answering are the indices of the points that a claim would rest on: the
+// levels of a curve, else every point but those that only prepared the way.
+func answering(res *result.Result) []int {
+	if res.Curve != nil && len(res.Curve.Points) > 0 {
+		return slices.Clone(res.Curve.Points)
+	}
+	prepared := map[int]bool{}
+	for _, s := range res.Stages {
+		if s.Point != nil && (s.Purpose == purposeSmoke || s.Purpose == purposeWarmUp) {
+			prepared[*s.Point] = true
+		}
+	}
+	var points []int
+	for i := range res.Points {
+		if !prepared[i] && res.Points[i].Invalid == "" {
+			points = append(points, i)
+		}
+	}
+	return points
+}
+
+func (e *examined) at(i int) *result.Point { return &e.res.Points[i] }
+
+func field(i int, name string) string { return fmt.Sprintf("points[%d].%s", i, name) }
+
+func unknown(field, text string) result.Item {
+	return result.Item{State: result.ItemUnknown, Field: field, Text: text}
+}
+
+// state is a yes or a no.
+func state(yes bool, field, format string, args ...any) result.Item {
+	item := result.Item{State: result.ItemNo, Field: field, Text: fmt.Sprintf(format, args...)}
+	if yes {
+		item.State = result.ItemYes
+	}
+	return item
+}
+
+// nothing is the answer where nothing was measured.
+func nothing() result.Item { return unknown("points", "nothing was measured") }
+
+// warmup: was load offered before the first figure was taken.
+func (e *examined) warmup() result.Item {
+	for i, s := range e.res.Stages {
+		if s.Purpose == purposeWarmUp && s.Point != nil {
+			n := e.at(*s.Point).Requests.OK
+			return state(n > 0, fmt.Sprintf("stages[%d].purpose", i), "%d requests in a stage of its own", n)
+		}
+	}
+	if len(e.points) == 0 {
+		return nothing()
+	}
+	first := slices.Min(e.points)
+	at, w := field(first, "window.warmup_s"), e.at(first).Window.WarmupS
+	if w == nil {
+		return unknown(at, "nobody wrote down what came before the window")
+	}
+	return state(*w > 0, at, "%.3g s of load before the first window", *w)
+}
+
+// openLoop: did requests come whether or not the server kept up.
+func (e *examined) openLoop() result.Item {
+	if len(e.points) == 0 {
+		return nothing()
+	}
+	for _, i := range e.points {
+		if mode := e.at(i).Load.Mode; mode == "closed" {
+			return state(false, field(i, "load.mode"), "closed: the client waits for the server, which hides queues")
+		}
+	}
+	i := e.points[0]
+	return state(true, field(i, "load.mode"), "%s, arrivals %s", e.at(i).Load.Mode, orUnknown(e.res.Workload.Arrival))
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "not stated"
+	}
+	return s
+}
+
+// tails: are high percentiles given, of enough requests to stand.
+func (e *examined) tails() result.Item {
+	if len(e.points) == 0 {
+		return nothing()
+	}
+	best := -1
+	for _, i := range e.points {
+		d := distOf(&e.at(i).Latency, "ttft")
+		if d == nil || d.N == 0 {
+			continue
+		}
+		if best < 0 || d.N > distOf(&e.at(best).Latency, "ttft").N {
+			best = i
+		}
+	}
+	if best < 0 {
+		return unknown(field(e.points[0], "latency.ttft_due_ms"), "no first token was timed")
+	}
+	d, at := distOf(&e.at(best).Latency, "ttft"), field(best, "latency.ttft_due_ms")
+	if _, ok := d.Get("p99"); !ok {
+		return state(false, at, "no p99 is given")
+	}
+	if !d.IsFirm("p99") {
+		return state(false, at, "the p99 of %d requests is not firm", d.N)
+	}
+	var firm []string
+	for _, key := range d.Keys() {
+		if d.IsFirm(key) {
+			firm = append(firm, key)
+		}
+	}
+	return state(true, at, "firm: %s of %d requests", strings.Join(firm, " "), d.N)
+}
+
+// prompts: do lengths differ as those of users do.
+func (e *examined) prompts() result.Item {
+	const spread = 1.2
+	for _, i := range e.points {
+		d := e.at(i).Tokens.PromptLengths
+		if d == nil || d.N == 0 {
+			continue
+		}
+		low, okLow := d.Get("p50")
+		high, okHigh := d.Get("p99")
+		if !okLow || !okHigh {
+			continue
+		}
+		return state(high > spread*low, field(i, "tokens.prompt_lengths"), "prompts of %.0f tokens in the middle, %.0f at p99", low, high)
+	}
+	return unknown("points[].tokens.prompt_lengths", "prompt lengths were not counted")
+}
+
+// sweep: were several loads offered.
+func (e *examined) sweep() result.Item {
+	const few = 3
+	if e.res.Curve == nil {
+		return state(false, "curve", "one load says nothing of where the knee is")
+	}
+	n := len(e.res.Curve.Points)
+	return state(n >= few, "curve.points", "%d levels of %s", n, e.res.Curve.By)
+}
+
+// duration: did what the claim rests on last a minute.
+func (e *examined) duration() result.Item {
+	long := func(i int) float64 { w := e.at(i).Window; return w.Seconds() }
+	if s := e.res.Sustained; s != nil && *s < len(e.res.Points) {
+		return state(long(*s) >= probeBelow.Seconds(), field(*s, "window.end_s"), "the sustained run lasts %.4g s", long(*s))
+	}
+	if len(e.points) == 0 {
+		return nothing()
+	}
+	shortest := slices.MinFunc(e.points, func(a, b int) int { return int(1000 * (long(a) - long(b))) })
+	return state(long(shortest) >= probeBelow.Seconds(), field(shortest, "window.end_s"), "the shortest window lasts %.4g s", long(shortest))
+}
+
+func (e *examined) hardware() result.Item {
+	if e.res.Hardware.Accelerator == "" {
+		return unknown("hardware.accelerator", "say it in metadata.hardware")
+	}
+	text := hardware(e.res)
+	if missing := e.missing("driver", "cuda", "interconnect"); missing != "" {
+		text += "; unknown: " + missing
+	}
+	return state(true, "hardware.accelerator", "%s", text)
+}
+
+func (e *examined) precision() result.Item {
+	if known := joined(e.res.Model.Precision, e.res.Model.Quantization); known != "" {
+		return state(true, "model.precision", "%s", known)
+	}
+	return unknown("model.precision", "say it in metadata.precision")
+}
+
+// missing are those of the names that the result lists as unknown.
+func (e *examined) missing(names ...string) string {
+	var list []string
+	for _, name := range names {
+		if slices.Contains(e.res.Unknown, name) {
+			list = append(list, name)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// batch: is it said what the load means for batching.
+func (e *examined) batch() result.Item {
+	if len(e.points) == 0 {
+		return nothing()
+	}
+	i := e.points[len(e.points)-1]
+	if s := e.res.Sustained; s != nil && *s < len(e.res.Points) {
+		i = *s
+	}
+	c := e.at(i).Concurrency
+	return state(c.Mean > 0, field(i, "concurrency.mean"), "%.3g requests in flight in the mean, %d at most", c.Mean, c.Max)
+}
+
+// phases: are prefill and decode told apart.
+func (e *examined) phases() result.Item {
+	if len(e.points) == 0 {
+		return nothing()
+	}
+	i := e.points[0]
+	first, pace := distOf(&e.at(i).Latency, "ttft"), distOf(&e.at(i).Latency, "tpot")
+	var missing []string
+	if first == nil || first.N == 0 {
+		missing = append(missing, "ttft")
+	}
+	if pace == nil || pace.N == 0 {
+		missing = append(missing, "tpot")
+	}
+	if missing != nil {
+		return state(false, field(i, "latency"), "%s not measured", strings.Join(missing, " and "))
+	}
+	return state(true, field(i, "latency"), "ttft and tpot of %d and %d requests", first.N, pace.N)
+}

@@ -1,0 +1,411 @@
+// Package experiment conducts several runs as one: a sweep over loads, the
+// search for the limit, repeats, a protocol, two servers side by side. It takes
+// a plan and gives one result with a point for each run. It is control flow
+// over measure's "run this stage": it holds no statistics and shows nothing.
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"redline/internal/answer/diagnose"
+	"redline/internal/answer/search"
+	"redline/internal/foreign"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/plan/config"
+	"redline/internal/run/launch"
+	"redline/internal/run/measure"
+	"redline/internal/run/store"
+)
+
+// Options is everything that an experiment needs: those of a run, whose plan is
+// the whole experiment's, and what is told of its stages.
+type Options struct {
+	measure.Options
+	// Resume goes on with an experiment that was cut short: its directory.
+	Resume string
+	// Launch starts the servers of a tuning; nil starts processes.
+	Launch func(context.Context, launch.Spec, launch.Options) (Server, error)
+	// Foreseen is what the whole will probably take, for what Begin is told.
+	Foreseen Estimate
+	// Begin and End are told of each stage; End also of one that was kept from
+	// before.
+	Begin func(stage Stage, at Progress)
+	End   func(stage Stage, res *result.Result, kept bool)
+}
+
+// Stage is one run of an experiment: a name, and the plan of its load.
+type Stage struct {
+	Name    string
+	Purpose string
+	Config  *config.Config
+
+	// repeats is the name of the stage that this one is the second attempt at.
+	repeats string
+	// once says that no time is left for a second attempt.
+	once bool
+	on   *measure.Target // nil: the experiment's own
+	// enough ends the window of the stage in order; nil: nothing does.
+	enough func(metric.Snapshot) bool
+	// launched is the server that the stage needs, where it has to be started.
+	launched *rented
+	// sound reports whether what was kept of the stage need not be run again;
+	// nil: whatever it is.
+	sound func(*result.Result) bool
+}
+
+// Measures reports whether figures are taken from the stage: a single request, a
+// warm-up and a ramp only prepare the way.
+func (s Stage) Measures() bool {
+	return s.Purpose != purposeSmoke && s.Purpose != purposeWarmUp && s.Purpose != purposeRamp
+}
+
+// conductor is an experiment under way.
+type conductor struct {
+	Options
+	kind   string // the command that goes on with it
+	dir    *store.Dir
+	target *measure.Target
+	number int
+	res    *result.Result // nil before the first stage has ended
+	e2e    time.Duration  // mean of the last stage
+	cut    string         // why the last stage was cut short, "" if it was not
+	// leftOut is why the last stage does not count, "" if it does; and lost how
+	// long its attempts that do not count kept the server busy.
+	leftOut string
+	lost    time.Duration
+	// spoilt are the metrics of a round that do not count, where the others do.
+	spoilt []string
+	// rejected are all stages that do not count, and missing what the answer
+	// lacks for that.
+	rejected []rejected
+	missing  []string
+	used     measure.Used // of the plan's limits on tokens and money
+	// other is the second server of a comparison.
+	other *measure.Target
+	// passed is how much of what was foreseen is over.
+	passed time.Duration
+	// rows are the points of a matrix by the names of their rows.
+	rows map[string]*result.Point
+	// neighbour is how a tenant fared beside a hot one.
+	neighbour *result.Neighbour
+	// firstLevel is the index of the first point that belongs to the curve.
+	firstLevel int
+}
+
+// errStopped says that the user ended the experiment; what was measured stands.
+var errStopped = errors.New("interrupted")
+
+// endedBy is the bound that ended an experiment: what was measured stands.
+type endedBy string
+
+func (e endedBy) Error() string { return string(e) }
+
+// stopped reports whether the user has ended the experiment.
+func (x *conductor) stopped(ctx context.Context) bool {
+	select {
+	case <-x.Stop:
+		return true
+	case <-ctx.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// run runs one stage, or takes what an earlier attempt left of it, and adds it
+// to the result. A stage that fails a check which may pass the next time is
+// repeated once; where that fails too, leftOut says that it does not count.
+func (x *conductor) run(ctx context.Context, s Stage) (*result.Result, error) {
+	x.lost = 0
+	res, err := x.attempt(ctx, s)
+	if err != nil || x.leftOut == "" || s.once {
+		return res, err
+	}
+	x.withdraw()
+	return x.attempt(ctx, x.again(s))
+}
+
+// attempt runs a stage once.
+func (x *conductor) attempt(ctx context.Context, s Stage) (*result.Result, error) {
+	x.leftOut, x.spoilt = "", nil
+	x.number++
+	path := filepath.Join(x.dir.Path, store.StagesDir, fmt.Sprintf("%02d-%s", x.number, fileName(s.Name)))
+	c := *s.Config
+	c.Output.Dir, c.Output.Force = path, true
+	s.Config = &c
+	if s.on == nil {
+		s.on = x.target
+	}
+	if s.launched != nil {
+		s.launched.path = path
+		if failure := s.launched.failedBefore(); failure != nil {
+			return nil, failure
+		}
+	}
+	res, err := x.kept(path, s), error(nil)
+	was := res != nil
+	if !was {
+		if res, err = x.fresh(ctx, s); res == nil {
+			return nil, err
+		}
+	}
+	x.add(s, path, res)
+	x.passing(res)
+	x.tell(s, res, was)
+	if x.bounded() {
+		used, lost := measure.UsedBy(path, &c)
+		x.used.Add(used)
+		err = errors.Join(err, lost)
+	}
+	if !was {
+		err = errors.Join(err, x.keep(result.Killed))
+	}
+	if err == nil && measure.BudgetReached(res.Interrupted) {
+		err = endedBy(res.Interrupted)
+	}
+	return res, err
+}
+
+// bounded reports whether the plan limits what all stages together may use.
+func (x *conductor) bounded() bool {
+	b := x.Config.Load.Bounds
+	return b.MaxTokensTotal > 0 || b.MaxSpend > 0
+}
+
+// fresh runs a stage now; without a result there is an error.
+func (x *conductor) fresh(ctx context.Context, s Stage) (*result.Result, error) {
+	if x.stopped(ctx) {
+		return nil, errStopped
+	}
+	if x.Begin != nil {
+		x.Begin(s, x.progress(s))
+	}
+	o := x.Options.Options
+	if s.launched != nil {
+		return x.onLaunched(ctx, s, o)
+	}
+	return x.measured(ctx, s, o)
+}
+
+// measured runs a stage on a target that is there.
+func (x *conductor) measured(ctx context.Context, s Stage, o measure.Options) (*result.Result, error) {
+	used := x.used
+	if x.other != nil {
+		// A stage counts what was asked of its own server before the load; what
+		// was asked of the other one is paid from the same purse.
+		for _, t := range []*measure.Target{x.target, x.other} {
+			if t != s.on {
+				used.Add(t.Preflight(s.Config))
+			}
+		}
+	}
+	if limit := s.on.UsedUp(s.Config, used); limit != "" {
+		return nil, endedBy(limit)
+	}
+	o.Config, o.Target, o.Used, o.Enough = s.Config, s.on, used, s.enough
+	res, _, err := measure.Run(ctx, o)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return nil, errStopped
+	case res == nil:
+		return nil, fmt.Errorf("%s: %w", s.Name, err)
+	case res.Interrupted == result.ByUser && complete(res, s.Config):
+		return res, errors.Join(errStopped, keepComplete(res, s.Config.Output.Dir))
+	case res.Interrupted == result.ByUser:
+		return nil, errStopped
+	}
+	return res, err
+}
+
+// complete reports whether the measured window was over, and all its requests
+// ended, before the user's stop: then only load that nobody measures was cut.
+func complete(res *result.Result, c *config.Config) bool {
+	if len(res.Points) == 0 {
+		return false
+	}
+	p, b := &res.Points[0], c.Load.Bounds
+	long := b.Duration > 0 && p.Window.Seconds() >= b.Duration.Seconds()-1e-3
+	many := b.TotalRequests > 0 && p.Requests.Due >= b.TotalRequests
+	return (long || many) && p.Requests.Cancelled == 0
+}
+
+// keepComplete keeps a stage as one that has ended, so that it is not run again.
+func keepComplete(res *result.Result, path string) error {
+	res.Interrupted = ""
+	res.Warnings = append(res.Warnings, result.Warning{Figure: "window", Text: "the cool-down was cut short: the window was over, and all its requests had ended"})
+	dir, err := store.Open(path)
+	if err != nil {
+		return err
+	}
+	return dir.WriteResult(res)
+}
+
+// asMeasured is a level of a search as far as it was measured: one that was cut
+// short is only as long as its window, and confirms nothing.
+func asMeasured(l search.Level, res *result.Result) search.Level {
+	if res.Interrupted != "" && len(res.Points) > 0 {
+		w := res.Points[0].Window
+		l.Duration = min(l.Duration, time.Duration(w.Seconds()*float64(time.Second)))
+	}
+	return l
+}
+
+func (x *conductor) tell(s Stage, res *result.Result, kept bool) {
+	if x.End != nil {
+		x.End(s, res, kept)
+	}
+}
+
+// fileName is a stage's name as it can stand in a path.
+func fileName(name string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' || r == '_' {
+			return r
+		}
+		return '-'
+	}, name), "-.")
+}
+
+// add takes a stage's points, verdict and warnings into the whole.
+func (x *conductor) add(s Stage, path string, res *result.Result) {
+	if x.res == nil {
+		x.res = x.blank(res)
+	}
+	x.leftOut = x.reject(s, res)
+	entry := result.Stage{Name: s.Name, Purpose: s.Purpose, LeftOut: x.leftOut}
+	if relative, err := filepath.Rel(x.dir.Path, path); err == nil {
+		entry.Dir = filepath.ToSlash(relative)
+	}
+	if len(res.Points) > 0 {
+		p := res.Points[0]
+		p.Name, p.Probe = cmp.Or(s.repeats, s.Name), p.Window.Seconds() < probeBelow.Seconds()
+		x.res.Points = append(x.res.Points, p)
+		entry.Point = new(len(x.res.Points) - 1)
+		if p.Latency.E2E != nil {
+			x.e2e = time.Duration(p.Latency.E2E.Mean * float64(time.Millisecond))
+		}
+	}
+	x.res.Stages = append(x.res.Stages, entry)
+	if s.Measures() && x.leftOut == "" {
+		x.adopt(s.Name, res)
+	}
+	if x.cut = res.Interrupted; x.cut != "" {
+		x.res.Warnings = append(x.res.Warnings, result.Warning{Figure: "points", Text: s.Name + " was cut short: " + res.Interrupted})
+	}
+	for _, w := range res.Warnings {
+		if wholeFigures[w.Figure] && !slices.Contains(x.res.Warnings, w) {
+			x.res.Warnings = append(x.res.Warnings, w)
+		}
+	}
+}
+
+// wholeFigures are what a warning of one stage can be about and still be one of
+// the whole. The others weaken a figure of that stage, whose own result has
+// them.
+var wholeFigures = map[string]bool{"workload": true, "server": true, "requests": true}
+
+// probeBelow is the length under which a level only shows the way.
+const probeBelow = time.Minute
+
+// blank is the whole's document, with what the first stage found out.
+func (x *conductor) blank(first *result.Result) *result.Result {
+	whole := *first
+	whole.Plan, whole.Command = x.Config.Resolved(), x.Command
+	whole.Seed = x.Config.Seed
+	whole.Points, whole.Warnings, whole.Stages, whole.Diagnosis = []result.Point{}, nil, nil, nil
+	whole.Interrupted = ""
+	whole.Verdict = result.Verdict{Valid: result.Valid, SLO: slo.None, Reasons: []string{}, Checks: []result.Check{}, Unchecked: first.Verdict.Unchecked}
+	return &whole
+}
+
+// adopt takes a stage's checks into the whole's: of each the one that failed,
+// else the last; and of what the client took that of its busiest stage. A run is
+// as sound as the least sound of the stages that count.
+func (x *conductor) adopt(name string, res *result.Result) {
+	v := &x.res.Verdict
+	if res.Client.CPUShare > x.res.Client.CPUShare {
+		x.res.Client = res.Client
+	}
+	for _, check := range res.Verdict.Checks {
+		if !check.OK {
+			check.Figure = name + ": " + check.Figure
+		}
+		i := slices.IndexFunc(v.Checks, func(c result.Check) bool { return c.Name == check.Name })
+		switch {
+		case i < 0:
+			v.Checks = append(v.Checks, check)
+		case v.Checks[i].OK:
+			v.Checks[i] = check
+		}
+	}
+	if res.Verdict.Valid == result.Invalid {
+		v.Valid = result.Invalid
+	}
+	v.Reasons = x.reasons()
+}
+
+// keep writes the result as it is now; interrupted marks one that is not
+// finished, so that a kill leaves what there was.
+func (x *conductor) keep(interrupted string) error {
+	if x.res == nil {
+		return nil
+	}
+	x.Config.Mask().Tidy(x.res)
+	written := *x.res
+	written.Interrupted = interrupted
+	return x.dir.WriteResult(&written)
+}
+
+// unbegun takes an experiment back of which no stage has ended, unless one has
+// left records: then it can be gone on with, in the directory that is given.
+func (x *conductor) unbegun() (path string) {
+	if x.Resume != "" || len(x.dir.Stages()) > 0 {
+		return x.dir.Path
+	}
+	_ = x.dir.RemoveStages() // empty, and only in the way of what follows
+	x.dir.Discard()
+	return ""
+}
+
+// canceled is how the user's stop is told where there is nothing to show.
+func canceled(err error) error {
+	if errors.Is(err, errStopped) {
+		return context.Canceled
+	}
+	return err
+}
+
+// finish writes the last result and lets go of the target.
+func (x *conductor) finish(err error) (*result.Result, string, error) {
+	if x.target != nil {
+		x.target.Close()
+	}
+	if x.res == nil {
+		return nil, x.unbegun(), canceled(err)
+	}
+	var bound endedBy
+	switch {
+	case errors.Is(err, errStopped):
+		x.res.Interrupted, err = result.ByUser, nil
+	case errors.As(err, &bound):
+		x.res.Interrupted, err = string(bound), nil
+	case err != nil && x.res.Interrupted == "":
+		// What failed is not finished: it can be gone on with.
+		x.res.Interrupted = "failed: " + foreign.Reason(err)
+	}
+	x.res.Diagnosis = diagnose.Find(x.res)
+	x.planCapacity()
+	x.res.Checklist = Checklist(x.res)
+	err = errors.Join(err, x.keep(x.res.Interrupted))
+	x.dir.NoteFull(err)
+	return x.res, x.dir.Path, err
+}

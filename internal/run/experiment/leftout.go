@@ -1,0 +1,141 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+)
+
+// rejected is a stage that does not count.
+type rejected struct {
+	name string
+	res  *result.Result
+}
+
+// reject says why a stage does not count, "" where it does: it failed a check
+// that may pass the next time. What a repetition does not mend is true of every
+// stage, and makes the whole invalid; so does any failure where the plan is
+// strict or counts what is invalid.
+func (x *conductor) reject(s Stage, res *result.Result) string {
+	if x.Config.Strict || x.Config.Experiment.Anyway || !s.Measures() || res.Verdict.Valid != result.Invalid {
+		return ""
+	}
+	failed := res.Verdict.Failed()
+	if !slices.ContainsFunc(failed, func(c result.Check) bool { return !c.Setup }) {
+		return ""
+	}
+	var reasons []string
+	for _, c := range failed {
+		reasons = append(reasons, c.Reason())
+	}
+	reason := strings.Join(reasons, "; ")
+	if s.repeats == "" && !s.once {
+		return reason
+	}
+	what, why := s.repeats, "because its repetition is not valid either"
+	if s.once {
+		what, why = s.Name, "because it is not valid and no time was left to repeat it"
+	}
+	x.rejected = append(x.rejected, rejected{what, res})
+	if s.Purpose == roundPurpose {
+		if x.spoilt = spoiltBy(failed); len(x.spoilt) > 0 {
+			what = strings.Join(x.spoilt, ", ") + " of " + what
+		}
+	}
+	x.warn("%s: left out, %s: %s", what, why, reason)
+	return reason
+}
+
+// spoiltBy are the metrics that failed checks touch; none where one of them
+// touches everything.
+func spoiltBy(failed []result.Check) []string {
+	var metrics []string
+	for _, c := range failed {
+		if len(c.Spoils) == 0 {
+			return nil
+		}
+		for _, name := range c.Spoils {
+			if o, err := slo.Parse(name); err == nil {
+				name = o.Metric
+				metrics = append(metrics, "good") // which counts the requests that keep it
+			}
+			metrics = append(metrics, name)
+		}
+	}
+	slices.Sort(metrics)
+	return slices.Compact(metrics)
+}
+
+func (x *conductor) warn(format string, args ...any) {
+	x.res.Warnings = append(x.res.Warnings, result.Warning{Figure: "points", Text: fmt.Sprintf(format, args...)})
+}
+
+// withdraw takes the point of the last stage back, in the place of which its
+// repetition puts another. What it measured is kept in its own directory.
+func (x *conductor) withdraw() {
+	entry := &x.res.Stages[len(x.res.Stages)-1]
+	if entry.Point == nil {
+		return
+	}
+	p := x.res.Points[*entry.Point]
+	x.lost = time.Duration(p.Window.EndS*float64(time.Second)) + x.ending()
+	x.res.Points, entry.Point = x.res.Points[:*entry.Point], nil
+}
+
+// again is the second attempt at a stage: the same load, with prompts that the
+// server has not seen.
+func (x *conductor) again(s Stage) Stage {
+	c := *s.Config
+	if x.Config.Workload.Salt == "" && c.Workload.Salt != "" {
+		c.Workload.Salt += "-again"
+	}
+	if s.launched != nil {
+		s.launched.rig.stop(s.launched.place)
+	}
+	if x.Foreseen.Stages > 0 {
+		x.Foreseen.Stages++
+	}
+	s.repeats, s.Config = s.Name, &c
+	s.Name += " again"
+	return s
+}
+
+// counted are the points from one on that count in the answer.
+func (x *conductor) counted(from int) []result.Point {
+	out := map[int]bool{}
+	for _, s := range x.res.Stages {
+		if s.LeftOut != "" && s.Point != nil {
+			out[*s.Point] = true
+		}
+	}
+	var points []result.Point
+	for i := from; i < len(x.res.Points); i++ {
+		if !out[i] {
+			points = append(points, x.res.Points[i])
+		}
+	}
+	return points
+}
+
+// unsupported makes the whole invalid, because what counts cannot carry the
+// answer: it takes the checks of what was left out, and says what is missing.
+func (x *conductor) unsupported(format string, args ...any) {
+	x.missing = append(x.missing, fmt.Sprintf(format, args...))
+	for _, r := range x.rejected {
+		x.adopt(r.name, r.res)
+	}
+	x.res.Verdict.Valid, x.res.Verdict.Reasons = result.Invalid, x.reasons()
+}
+
+// reasons are why the whole is not valid.
+func (x *conductor) reasons() []string {
+	reasons := []string{}
+	for _, c := range x.res.Verdict.Failed() {
+		reasons = append(reasons, c.Reason())
+	}
+	return append(reasons, x.missing...)
+}

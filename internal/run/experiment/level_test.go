@@ -1,0 +1,279 @@
+package experiment
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/answer/search"
+	"redline/internal/drive/record"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/llm"
+	"redline/internal/plan/config"
+	"redline/internal/run/store"
+)
+
+// offered is what came of offering a rate for some seconds.
+type offered struct {
+	rate, seconds, warmup, ended, e2e float64
+	overload                          *bool
+	left                              int
+}
+
+func (l offered) point() result.Point {
+	p := result.Point{Load: result.Load{Mode: "open", Rate: &l.rate}}
+	p.Window = metric.Window{StartS: l.warmup, EndS: l.warmup + l.seconds, WarmupS: &l.warmup, Overload: l.overload}
+	p.Rates = metric.Rates{Offered: l.rate, Completed: l.rate, Ended: l.ended}
+	p.Requests = metric.Requests{Due: int(l.rate * l.seconds), Censored: l.left}
+	p.Latency.E2E = dist(100, 1000*l.e2e, 2000*l.e2e)
+	return p
+}
+
+func TestSaturated(t *testing.T) {
+	t.Parallel()
+	alone := offered{rate: 1, seconds: 60, ended: 1, e2e: 0.5}
+	for _, tc := range []struct {
+		name   string
+		before offered
+		offered
+		want string
+	}{
+		{"keeps up", alone, offered{rate: 20, seconds: 60, ended: 19.5, e2e: 1}, ""},
+		{"an idle server whose replies take as long as the window", offered{}, offered{rate: 2, seconds: 5, ended: 0.4, e2e: 4}, ""},
+		{"replies that a short warm-up leaves in flight", offered{}, offered{rate: 20, seconds: 10, ended: 12, e2e: 4}, ""},
+		{"few requests, by chance", alone, offered{rate: 1, seconds: 20, ended: 0.7, e2e: 1}, ""},
+		{"a tenth fewer, of many", alone, offered{rate: 100, seconds: 60, ended: 85, e2e: 3},
+			"saturated at 100 requests/s: 85/s completed"},
+		{"replies that only the queue makes slow", alone, offered{rate: 100, seconds: 10, ended: 30, e2e: 8},
+			"saturated at 100 requests/s: 30/s completed"},
+		{"the queue grows", alone, offered{rate: 20, seconds: 60, ended: 19.5, e2e: 1, overload: new(true)},
+			"saturated at 20 requests/s: 19.5/s completed"},
+		{"replies that never end", offered{}, offered{rate: 20, seconds: 5, ended: 2, e2e: 4, left: 50},
+			"saturated at 20 requests/s: 2/s completed"},
+	} {
+		x := &conductor{res: &result.Result{}}
+		if tc.before.rate > 0 {
+			x.res.Points = append(x.res.Points, tc.before.point())
+		}
+		last := tc.offered.point()
+		x.res.Points = append(x.res.Points, last)
+		if got := x.saturated(&result.Result{Points: []result.Point{last}}); got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+	if got := (&conductor{}).saturated(&result.Result{}); got != "" {
+		t.Errorf("without a point: %q", got)
+	}
+}
+
+// recorded is a plan of a trace and nothing else.
+func recorded(t *testing.T, flags map[string][]string) *config.Config {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "trace.csv")
+	if err := os.WriteFile(path, []byte("timestamp,input_length,output_length\n0,10,5\n1000,10,5\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	given := map[string][]string{"workload": {path}}
+	for name, values := range flags {
+		given[name] = values
+	}
+	c, err := config.Resolve(config.Input{Flags: given})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestLevelHasALength: a trace has one of its own, but not at another rate.
+func TestLevelHasALength(t *testing.T) {
+	t.Parallel()
+	type bounds struct {
+		Duration time.Duration
+		Requests int
+	}
+	for _, tc := range []struct {
+		name  string
+		flags map[string][]string
+		want  bounds
+	}{
+		{"neither", nil, bounds{Duration: time.Minute}},
+		{"requests", map[string][]string{"requests": {"5"}}, bounds{Requests: 5}},
+		{"duration", map[string][]string{"duration": {"7s"}}, bounds{Duration: 7 * time.Second}},
+	} {
+		tc.flags = with(tc.flags, "rates", "2,4")
+		x := &conductor{Options: Options{}}
+		x.Config = recorded(t, tc.flags)
+		for _, stage := range []Stage{x.atRate(2, "level"), x.atConcurrency(3)} {
+			b := stage.Config.Load.Bounds
+			if diff := cmp.Diff(tc.want, bounds{b.Duration, b.TotalRequests}); diff != "" {
+				t.Errorf("%s, %s (-want +got):\n%s", tc.name, stage.Name, diff)
+			}
+		}
+	}
+}
+
+func with(flags map[string][]string, name, value string) map[string][]string {
+	out := map[string][]string{name: {value}}
+	for name, values := range flags {
+		out[name] = values
+	}
+	return out
+}
+
+// TestAtLevel: a level has the warm-up and drain that the search gives it, and
+// the plan's own where it has any, without taking longer as a whole.
+func TestAtLevel(t *testing.T) {
+	t.Parallel()
+	level := search.Level{Rate: 2, Duration: time.Minute, Warmup: 8 * time.Second, Drain: 3 * time.Second, Purpose: search.Look, Draw: 4}
+	type bounds struct{ Warmup, Window, Drain time.Duration }
+	for _, tc := range []struct {
+		name  string
+		flags map[string][]string
+		want  bounds
+	}{
+		{"the search's", nil, bounds{8 * time.Second, time.Minute, 3 * time.Second}},
+		{"the plan's warm-up", map[string][]string{"warmup": {"20s"}}, bounds{20 * time.Second, 48 * time.Second, 3 * time.Second}},
+		{"the plan's drain", map[string][]string{"drain": {"90s"}}, bounds{8 * time.Second, time.Minute, 90 * time.Second}},
+	} {
+		x := &conductor{}
+		c, err := config.Resolve(config.Input{Flags: tc.flags, Seed: 7})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.Config = c
+		stage := x.atLevel(level)
+		b := stage.Config.Load.Bounds
+		if diff := cmp.Diff(tc.want, bounds{*b.Warmup, b.Duration, *b.Drain}); diff != "" || stage.Config.Seed != 11 {
+			t.Errorf("%s, seed %d (-want +got):\n%s", tc.name, stage.Config.Seed, diff)
+		}
+	}
+}
+
+// TestRising: a ramp is a profile that a plan could have, without a warm-up.
+func TestRising(t *testing.T) {
+	t.Parallel()
+	x := &conductor{}
+	c, err := config.Resolve(config.Input{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Config = c
+	stage := x.rising(search.Level{From: 1, Rate: 1024, Duration: 12 * time.Second, Purpose: search.Ramp})
+	load := stage.Config.Load
+	if err := load.Spec.Validate(); err != nil || load.Peak() != 1024 || *load.Bounds.Warmup != 0 || stage.Measures() {
+		t.Errorf("%+v: %v", load, err)
+	}
+}
+
+// keptStage writes records as those of an experiment's only stage, whose window
+// is that of the point.
+func keptStage(t *testing.T, p result.Point, records ...record.Record) *conductor {
+	t.Helper()
+	path := t.TempDir()
+	stage, err := store.Create(filepath.Join(path, "stages", "01-look"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := stage.StartLog(record.Header{Schema: record.Schema})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range records {
+		records[i].ID = i
+		log.Add(&records[i])
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	res := &result.Result{Schema: result.Schema, Points: []result.Point{p}}
+	if err := stage.WriteResult(res); err != nil {
+		t.Fatal(err)
+	}
+	return &conductor{dir: &store.Dir{Path: path},
+		res: &result.Result{Points: []result.Point{p}, Stages: []result.Stage{{Dir: "stages/01-look", Point: new(0)}}}}
+}
+
+// TestSpent: what a budget pays for begins with the warm-up and ends with the
+// last reply.
+func TestSpent(t *testing.T) {
+	t.Parallel()
+	var records []record.Record
+	for _, end := range []time.Duration{12 * time.Second, 31 * time.Second, 29 * time.Second} {
+		records = append(records, record.Record{Phase: record.Measure, Due: int64(11 * time.Second), End: int64(end), Outcome: llm.OK})
+	}
+	p := result.Point{}
+	p.Window = metric.Window{StartS: 10, EndS: 20, WarmupS: new(7.0)}
+	if got, err := keptStage(t, p, records...).spent(p); err != nil || got != 28*time.Second {
+		t.Errorf("%v, %v; want 28 s, from 3 to 31", got, err)
+	}
+}
+
+// TestJudgeAccepted: the stopping rule is held against every request that was
+// due, whatever the plan's own objectives are.
+func TestJudgeAccepted(t *testing.T) {
+	t.Parallel()
+	var records []record.Record
+	for i := range 1000 {
+		due := int64(10*time.Second) + int64(i)*int64(50*time.Millisecond)
+		r := record.Record{ID: i, Phase: record.Measure, Try: 1, Due: due, Sent: due, End: due + int64(time.Second), Streamed: true, Outcome: llm.OK}
+		r.First, r.Answer, r.Last = due+int64(100*time.Millisecond), due+int64(100*time.Millisecond), r.End
+		if i%10 == 0 {
+			r.Outcome, r.First, r.Answer, r.Last = llm.HTTP, 0, 0, 0
+		}
+		records = append(records, r)
+	}
+	p := result.Point{}
+	p.Window = metric.Window{StartS: 10, EndS: 60}
+	p.Objectives = []slo.Verdict{{Objective: "e2e:p50<9s", Standing: slo.Met}}
+	x := keptStage(t, p, records...)
+	x.Config = &config.Config{}
+	x.Config.Experiment.Accept = []string{"limit>20", "e2e:p50<9s", "ttft:p99<500ms", "ttft:p50<500ms"}
+	if err := x.judgeAccepted(); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]slo.Standing{}
+	for _, v := range x.res.Points[0].Objectives {
+		got[v.Objective] = v.Standing
+	}
+	want := map[string]slo.Standing{"e2e:p50<9s": slo.Met, "ttft:p99<500ms": slo.Missed, "ttft:p50<500ms": slo.Met}
+	if diff := cmp.Diff(want, got); diff != "" || len(x.res.Points[0].Objectives) != 3 {
+		t.Errorf("objectives (-want +got):\n%s", diff)
+	}
+}
+
+// TestRowOfATrace: a replay is as long as it is and its beginning is part of
+// it, unless its row or its load says otherwise.
+func TestRowOfATrace(t *testing.T) {
+	t.Parallel()
+	type bounds struct {
+		Duration time.Duration
+		Requests int
+		Warmup   *time.Duration
+	}
+	second := new(time.Second)
+	for _, tc := range []struct {
+		name  string
+		flags map[string][]string
+		row   config.Row
+		want  bounds
+	}{
+		{"as recorded", nil, config.Row{}, bounds{}},
+		{"as the plan says", map[string][]string{"duration": {"7s"}, "warmup": {"1s"}}, config.Row{}, bounds{7 * time.Second, 0, second}},
+		{"as long as the row says", nil, config.Row{Duration: 30 * time.Second}, bounds{Duration: 30 * time.Second}},
+		{"as many as the row says", nil, config.Row{Requests: 9}, bounds{Requests: 9}},
+		{"at a rate", nil, config.Row{Rate: 3}, bounds{rowLength, 0, new(rowWarmup)}},
+		{"in a closed loop", nil, config.Row{Concurrency: 3, Requests: 8}, bounds{0, 8, new(rowWarmup)}},
+	} {
+		x := &conductor{}
+		x.Config = recorded(t, tc.flags)
+		b := x.rowStage(tc.row).Config.Load.Bounds
+		if diff := cmp.Diff(tc.want, bounds{b.Duration, b.TotalRequests, b.Warmup}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}

@@ -1,0 +1,378 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"redline/internal/answer/search"
+	"redline/internal/drive/load"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/price"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/llm"
+	"redline/internal/plan/config"
+	"redline/internal/run/measure"
+	"redline/internal/run/store"
+)
+
+// thoroughly is the length of a sustained run that is to show drift.
+const thoroughly = 30 * time.Minute
+
+// limitSpec is the search that the plan asks for.
+func limitSpec(e config.Experiment) search.Spec {
+	s := e.Spec
+	if e.Thorough && s.Sustained == 0 {
+		s.Sustained = thoroughly
+	}
+	return s
+}
+
+// PlanLimit says what a search for the limit will probably do.
+func PlanLimit(c *config.Config) (search.Plan, error) {
+	s, err := search.New(limitSpec(c.Experiment), c.Objectives)
+	if err != nil {
+		return search.Plan{}, err
+	}
+	return s.Plan(), nil
+}
+
+// findLimit runs the levels that the search asks for.
+func (x *conductor) findLimit(ctx context.Context) error {
+	s, err := search.New(x.reachable(limitSpec(x.Config.Experiment)), x.Config.Objectives)
+	if err != nil {
+		return err
+	}
+	defer func() { x.answer(s); x.endLimit(s) }()
+	f := finder{conductor: x, search: s, before: x.timesBefore()}
+	f.prompt, f.output = x.target.MeanLengths(x.Config)
+	for {
+		level, ok := s.Next()
+		if !ok || f.lostLevels > 1 {
+			return nil // after two levels in a row that do not count it would ask for nothing else
+		}
+		if level.Purpose == search.Ramp {
+			err = f.ramp(ctx, level)
+		} else {
+			err = f.level(ctx, level)
+		}
+		if err != nil {
+			return err
+		}
+		x.answer(s)
+	}
+}
+
+// endLimit makes a search invalid of which no level counts: otherwise what is
+// known is the answer, also where a level had to be left out.
+func (x *conductor) endLimit(s *search.Search) {
+	if x.leftOut != "" && s.Answer().Requests == 0 {
+		x.unsupported("no level of the search counts")
+	}
+}
+
+// reachable is the search with a ceiling that this machine can open
+// connections for.
+func (x *conductor) reachable(s search.Spec) search.Spec {
+	most := x.target.MostRate(x.Config)
+	if most > 0 && (s.Ceiling == 0 || s.Ceiling > most) {
+		// By a power of two, so that it is the same when a search is resumed.
+		s.Ceiling = max(math.Exp2(math.Floor(math.Log2(most))), s.Floor, s.Start, leastCeiling)
+	}
+	return s
+}
+
+// leastCeiling is what is offered whatever the machine seems to hold.
+const leastCeiling = 1
+
+// finder is a search for the limit under way.
+type finder struct {
+	*conductor
+	search         *search.Search
+	prompt, output float64 // mean tokens of the workload
+	lostLevels     int     // levels in a row that do not count
+	// before is how long the stages took that were run before, by directory.
+	before map[string]time.Duration
+}
+
+// timesBefore reads how long the stages of a search took that is resumed.
+func (x *conductor) timesBefore() map[string]time.Duration {
+	times := map[string]time.Duration{}
+	if x.Resume == "" {
+		return times
+	}
+	if was, err := x.dir.Result(); err == nil { // one that was killed in its first stage has none
+		for _, s := range was.Stages {
+			times[s.Dir] = time.Duration(s.TookS * float64(time.Second))
+		}
+	}
+	return times
+}
+
+// ramp finds the scale of the server.
+func (f *finder) ramp(ctx context.Context, l search.Level) error {
+	var climber search.Climber
+	stage := f.rising(l)
+	stage.enough = func(s metric.Snapshot) bool {
+		return climber.Enough(l, s.Elapsed, s.Due-s.Answered-s.Errors, s.Answered, s.Errors)
+	}
+	begun := time.Now()
+	res, err := f.run(ctx, stage)
+	if err != nil {
+		return err
+	}
+	if len(res.Points) == 0 {
+		return fmt.Errorf("%s: nothing was measured", stage.Name)
+	}
+	w := res.Points[0].Window
+	length := time.Duration((w.EndS - w.StartS) * float64(time.Second))
+	seen := search.Observation{Queued: length < l.Duration-watchGrain, InFlight: res.Points[0].Requests.Censored}
+	if seen.E2E, err = f.lightest(); err != nil {
+		return err
+	}
+	l.Duration = min(length, l.Duration)
+	if seen.Spent, err = f.took(begun, res.Points[0]); err != nil {
+		return err
+	}
+	entry := &f.res.Stages[len(f.res.Stages)-1]
+	entry.Outcome = fmt.Sprintf("no queue up to %.3g requests/s", l.RateAt(l.Duration))
+	if seen.Queued {
+		entry.Outcome = fmt.Sprintf("a queue formed by %.3g requests/s", l.RateAt(l.Duration))
+	}
+	f.search.Observe(l, seen)
+	f.firstLevel = len(f.res.Points)
+	return nil
+}
+
+// lightest is what a mean request takes at the lightest load of the last stage:
+// the shortest time to a first token, and the fastest pace of the others.
+func (f *finder) lightest() (time.Duration, error) {
+	first, pace := math.Inf(1), math.Inf(1)
+	stage := f.res.Stages[len(f.res.Stages)-1]
+	dir, err := store.Open(filepath.Join(f.dir.Path, filepath.FromSlash(stage.Dir)))
+	if err != nil {
+		return 0, err
+	}
+	for r, err := range dir.Records() {
+		switch {
+		case err != nil:
+			return 0, err
+		case r.Outcome != llm.OK:
+			continue
+		case r.First == 0:
+			first, pace = min(first, float64(r.Last-r.Sent)), 0
+			continue
+		}
+		first = min(first, float64(r.First-r.Sent))
+		if r.OutputTokens > 1 {
+			pace = min(pace, float64(r.Last-r.First)/float64(r.OutputTokens-1))
+		}
+	}
+	if alone := first + pace*f.output; !math.IsInf(alone, 1) && !math.IsNaN(alone) {
+		return time.Duration(alone), nil
+	}
+	return 0, nil
+}
+
+// watchGrain is how much shorter than planned a ramp is that was ended.
+const watchGrain = 10 * time.Millisecond
+
+// level runs one level and takes in what came of it.
+func (f *finder) level(ctx context.Context, l search.Level) error {
+	l.Rate = fourDigits(l.Rate)
+	stage := f.atLevel(l)
+	stage.once = !f.search.Repeatable(l)
+	begun := time.Now()
+	res, err := f.run(ctx, stage)
+	if err != nil {
+		return err
+	}
+	if len(res.Points) == 0 {
+		return fmt.Errorf("%s: nothing was measured", stage.Name)
+	}
+	seen := search.FromPoint(res.Points[0])
+	if seen.Spent, err = f.took(begun, res.Points[0]); err != nil {
+		return err
+	}
+	seen.Work = luck(res.Points[0], seen.Work, f.prompt, f.output)
+	f.res.Workload.Arrival = res.Workload.Arrival // of a level, not of the ramp
+	if f.leftOut != "" {
+		f.lostLevels++
+		f.search.Pass(seen.Spent)
+		return nil
+	}
+	f.lostLevels = 0
+	f.search.Observe(asMeasured(l, res), seen)
+	if l.Purpose == search.Sustain && res.Interrupted == "" {
+		f.res.Sustained = new(len(f.res.Points) - 1)
+	}
+	return f.judgeAccepted()
+}
+
+// took is the wall-clock time of the last stage: since it was begun, or as it
+// was noted where it was kept from before.
+func (f *finder) took(begun time.Time, p result.Point) (time.Duration, error) {
+	stage := &f.res.Stages[len(f.res.Stages)-1]
+	recorded, err := f.spent(p)
+	recorded += f.lost
+	took := time.Since(begun)
+	if took < recorded { // it was not run now
+		took = max(recorded, f.before[stage.Dir])
+	}
+	stage.TookS = took.Seconds()
+	return took, err
+}
+
+// judgeAccepted adds to the last point what its records say of the stopping
+// rule's objectives. They are no objectives of the stage itself, whose goodput
+// is that of the plan's.
+func (x *conductor) judgeAccepted() error {
+	conditions, err := x.Config.Experiment.Conditions()
+	if err != nil {
+		return err
+	}
+	p := &x.res.Points[len(x.res.Points)-1]
+	var asked []slo.Objective
+	for _, c := range conditions {
+		known := slices.ContainsFunc(p.Objectives, func(v slo.Verdict) bool {
+			return v.Objective == c.Objective.Text && v.Scope == c.Objective.Scope
+		})
+		if c.Limit == 0 && !known {
+			asked = append(asked, c.Objective)
+		}
+	}
+	if len(asked) == 0 {
+		return nil
+	}
+	stage := x.res.Stages[len(x.res.Stages)-1]
+	verdicts, err := measure.Judge(x.Config, filepath.Join(x.dir.Path, filepath.FromSlash(stage.Dir)), asked)
+	if err != nil {
+		return err
+	}
+	p.Objectives = slices.Concat(p.Objectives, verdicts)
+	return nil
+}
+
+// luck is the work that the window's requests brought over what was promised:
+// as many as came, with the lengths that they asked for against those that the
+// workload has in the mean. Those that the drain cut off count too: they are the
+// long ones.
+func luck(p result.Point, requests, prompt, output float64) float64 {
+	over := func(asked int64, mean float64) float64 {
+		if mean <= 0 || p.Requests.Due == 0 {
+			return 0
+		}
+		return float64(asked) / float64(p.Requests.Due) / mean
+	}
+	return search.Luck(requests, over(p.Tokens.DuePrompt, prompt), over(p.Tokens.DueOutput, output))
+}
+
+// fourDigits rounds a rate to what a person would have asked for.
+func fourDigits(rate float64) float64 {
+	scale := math.Pow(10, 3-math.Floor(math.Log10(rate)))
+	return math.Round(rate*scale) / scale
+}
+
+// rising is the stage of a ramp. Nothing is measured by it but how far it rose.
+func (x *conductor) rising(l search.Level) Stage {
+	c := x.level()
+	c.Objectives = nil
+	c.Load.Rate, c.Load.Profile = 0, fmt.Sprintf("ramp(%s..%s,%v,exp)", plain(l.From), plain(fourDigits(l.Rate)), l.Duration)
+	b := &c.Load.Bounds
+	b.Duration, b.TotalRequests, b.Warmup, b.Drain = l.Duration, 0, new(time.Duration), new(time.Duration)
+	return Stage{Name: "ramp from " + strconv.FormatFloat(l.From, 'g', 4, 64) + " requests/s", Purpose: purposeRamp, Config: c}
+}
+
+// plain writes a rate without an exponent.
+func plain(rate float64) string { return strconv.FormatFloat(rate, 'f', -1, 64) }
+
+// atLevel is the stage of a level of the search, with the warm-up and drain
+// that the search gives it unless the plan has its own.
+func (x *conductor) atLevel(l search.Level) Stage {
+	stage := x.atRate(l.Rate, l.Purpose)
+	stage.Name = fmt.Sprintf("%s %s", l.Purpose, stage.Name)
+	b := &stage.Config.Load.Bounds
+	b.TotalRequests = 0
+	stage.Config.Seed += uint64(l.Draw)
+	if given := x.Config.Load.Bounds.Warmup; given != nil {
+		l.Duration -= min(max(*given-l.Warmup, 0), l.Duration/2)
+		l.Warmup = *given
+	}
+	// The plan that is kept names its default, so the value has to tell.
+	if d := x.Config.Load.Bounds.Drain; d != nil && *d != load.DefaultDrain {
+		l.Drain = *d
+	}
+	b.Duration, b.Warmup, b.Drain = l.Duration, &l.Warmup, &l.Drain
+	return stage
+}
+
+// spent is how long the last stage kept the server busy: from the start of its
+// load to its last reply, which comes after the window.
+func (x *conductor) spent(p result.Point) (time.Duration, error) {
+	start, last := p.Window.StartS, p.Window.EndS
+	if p.Window.WarmupS != nil {
+		start -= *p.Window.WarmupS
+	}
+	stage := x.res.Stages[len(x.res.Stages)-1]
+	dir, err := store.Open(filepath.Join(x.dir.Path, filepath.FromSlash(stage.Dir)))
+	if err != nil {
+		return 0, err
+	}
+	for r, err := range dir.Records() {
+		if err != nil {
+			return 0, err
+		}
+		last = max(last, time.Duration(r.End).Seconds())
+	}
+	return time.Duration((last - start) * float64(time.Second)), nil
+}
+
+// answer puts what the search knows into the result.
+func (x *conductor) answer(s *search.Search) {
+	if x.res == nil {
+		return
+	}
+	limit := s.Answer()
+	if limit.Requests == 0 {
+		return // no level has ended: nothing is known of a limit
+	}
+	limit.LeastCost = price.Least(x.counted(x.firstLevel))
+	x.res.Limit = &limit
+	x.holding(limit.Held)
+	x.curve("rate", "")
+	x.res.Curve.Knee = limit.Knee
+	var rates []float64
+	for _, i := range x.res.Curve.Points {
+		if rate := x.res.Points[i].Load.Rate; rate != nil {
+			rates = append(rates, *rate)
+		}
+	}
+	x.res.Curve.Standing = s.Standings(rates)
+	x.res.Verdict.SLO = standing(&limit)
+}
+
+// holding makes the run that held its rate the sustained one.
+func (x *conductor) holding(held *result.Held) {
+	for i, p := range x.res.Points {
+		if held != nil && i >= x.firstLevel && p.Load.Rate != nil && *p.Load.Rate == held.Rate && len(p.Invalid) == 0 && p.Window.Seconds() >= held.Seconds-1 {
+			x.res.Sustained = new(i)
+		}
+	}
+}
+
+// standing is what a limit says of the objectives: they can be met, cannot at
+// any load, or that is not decided.
+func standing(l *result.Limit) slo.Standing {
+	switch {
+	case l.Standing == result.LimitBelow:
+		return slo.Missed
+	case l.Standing == result.LimitFound, l.Held != nil:
+		return slo.Met
+	}
+	return slo.Undecided
+}

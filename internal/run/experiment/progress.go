@@ -1,0 +1,259 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"redline/internal/answer/compare"
+	"redline/internal/judge/result"
+	"redline/internal/plan/config"
+)
+
+// Estimate is what an experiment will probably take.
+type Estimate struct {
+	// Stages is how many there are, 0 where only the run itself will show it.
+	Stages int
+	// Exact says that there will be no more and no fewer.
+	Exact bool
+	// What names one of them: "level", "round", "run", "stage".
+	What string
+	// Load is how long they offer load: their warm-ups and windows. Clock is
+	// that, and the last replies that each of them waits for.
+	Load, Clock time.Duration
+	// Sustained is how long the sustained runs of a search are, whose clock is
+	// its budget.
+	Sustained time.Duration
+}
+
+// What a stage probably takes where nothing is known of the server yet.
+const (
+	likelyWarmup = 5 * time.Second
+	likelyEnd    = 5 * time.Second // for the replies that are still to come
+)
+
+// add counts a stage.
+func (e *Estimate) add(warmup, window time.Duration) {
+	e.Stages++
+	e.Load += warmup + window
+	e.Clock += warmup + window + likelyEnd
+}
+
+// String says it in one line.
+func (e Estimate) String() string {
+	if e.Sustained > 0 {
+		return fmt.Sprintf("a budget of %s: a ramp, about %d levels, of which the last are sustained runs of %s",
+			exact(e.Clock), e.Stages-1, exact(e.Sustained))
+	}
+	if e.Stages == 0 {
+		return "levels until the server is saturated, how many is not known"
+	}
+	number := fmt.Sprint(e.Stages)
+	if !e.Exact {
+		number = "about " + number
+	}
+	plural := "s"
+	if e.Stages == 1 {
+		plural = ""
+	}
+	return fmt.Sprintf("%s %s%s: %s of load, about %s by the clock", number, e.What, plural, inTime(e.Load), inTime(e.Clock))
+}
+
+// exact is a time that was given, to the second.
+func exact(d time.Duration) string {
+	minutes, rest := int(d/time.Minute), (d % time.Minute).Seconds()
+	switch {
+	case minutes < 2:
+		return fmt.Sprintf("%.3g s", d.Seconds())
+	case rest == 0:
+		return fmt.Sprintf("%d min", minutes)
+	}
+	return fmt.Sprintf("%d min %.3g s", minutes, rest)
+}
+
+// inTime rounds a time to what an estimate is worth.
+func inTime(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%d s", int(d.Round(time.Second)/time.Second))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d min", int(d.Round(time.Minute)/time.Minute))
+	}
+	return fmt.Sprintf("%.1f h", d.Hours())
+}
+
+// Foresee estimates the experiment that a command makes of a plan. Its error is
+// that of a plan that cannot be carried out.
+func Foresee(command string, c *config.Config) (Estimate, error) {
+	switch command {
+	case "bench":
+		return planBench(c)
+	case "tune":
+		return planTune(c), nil
+	case "matrix":
+		if len(c.Experiment.Toggles) > 0 {
+			return planToggles(c)
+		}
+		return planMatrix(c), nil
+	case "compare":
+		return planRounds(c), nil
+	case "sweep":
+		if c.Experiment.FindLimit {
+			return planSearch(c)
+		}
+		return planLevels(c), nil
+	}
+	return planRepeats(c), nil
+}
+
+// planSearch estimates a search, whose levels depend on what it finds and whose
+// time does not.
+func planSearch(c *config.Config) (Estimate, error) {
+	plan, err := PlanLimit(c)
+	if err != nil {
+		return Estimate{}, err
+	}
+	e := Estimate{What: "stage", Stages: len(plan.Levels), Clock: plan.Budget, Sustained: plan.Sustained}
+	for _, l := range plan.Levels {
+		e.Load += l.Warmup + l.Duration
+	}
+	return e, nil
+}
+
+// planLevels estimates levels that are given.
+func planLevels(c *config.Config) Estimate {
+	e := Estimate{What: "level", Exact: true}
+	for i := range max(len(c.Experiment.Rates), len(c.Experiment.Concurrencies)) {
+		warmup := likelyWarmup
+		if i == 0 && i < len(c.Experiment.Rates) {
+			warmup = firstWarmup(c.Experiment.Rates[0])
+		}
+		e.add(warmupOf(c, warmup), cmp.Or(c.Load.Bounds.Duration, levelLength))
+	}
+	return e
+}
+
+// planRepeats estimates runs of one load.
+func planRepeats(c *config.Config) Estimate {
+	e := Estimate{What: "run", Exact: true}
+	for range max(1, c.Experiment.Repeat) {
+		e.add(warmupOf(c, firstWarmup(c.Load.Rate)), cmp.Or(c.Load.Bounds.Duration, levelLength))
+	}
+	return e
+}
+
+// planRounds estimates a live comparison, of which each round has two turns.
+func planRounds(c *config.Config) Estimate {
+	e := Estimate{What: "turn", Exact: true}
+	for n := range 2 * cmp.Or(c.Experiment.Rounds, compare.DefaultRounds) {
+		warmup := likelyWarmup
+		if n < 2 {
+			warmup = roundLength
+		}
+		e.add(warmupOf(c, warmup), cmp.Or(turnLength(c), roundLength))
+	}
+	return e
+}
+
+// planMatrix estimates a matrix.
+func planMatrix(c *config.Config) Estimate {
+	e := Estimate{What: "row", Exact: true}
+	for _, r := range MatrixRows(c) {
+		e.addRow(c, r)
+	}
+	return e
+}
+
+// addRow counts a row; one of a number of requests is taken to last as long as
+// any other.
+func (e *Estimate) addRow(c *config.Config, r config.Row) {
+	e.add(warmupOf(c, scaledBy(c, rowWarmup)), scaledBy(c, cmp.Or(r.Duration, rowLength)))
+}
+
+// planBench estimates the protocol.
+func planBench(c *config.Config) (Estimate, error) {
+	e := Estimate{What: "stage"}
+	e.add(0, 0)                        // one request
+	e.add(0, scaledBy(c, rowLength/2)) // a warm-up
+	for _, r := range benchRows(c) {
+		e.addRow(c, r)
+	}
+	for range 4 { // the mix, overload, tenants with and without the hot one
+		e.addRow(c, config.Row{})
+	}
+	e.addRow(c, config.Row{Duration: 2 * rowLength})
+	searched := *c
+	searched.Experiment.Spec, searched.Experiment.Thorough = benchSpec(c), false
+	plan, err := planSearch(&searched)
+	if err != nil {
+		return Estimate{}, err
+	}
+	e.Stages, e.Load, e.Clock = e.Stages+plan.Stages, e.Load+plan.Load, e.Clock+plan.Clock
+	if n := len(c.Experiment.Variants); n > 1 {
+		e.Stages, e.Load, e.Clock = e.Stages*n, e.Load*time.Duration(n), e.Clock*time.Duration(n)
+	}
+	return e, nil
+}
+
+// warmupOf is the warm-up that the plan gives every stage, else what is likely.
+func warmupOf(c *config.Config, likely time.Duration) time.Duration {
+	if given := c.Load.Bounds.Warmup; given != nil {
+		return *given
+	}
+	return likely
+}
+
+// firstWarmup is that of a server that has answered nothing yet: fifty requests,
+// and the time that the last of them take.
+func firstWarmup(rate float64) time.Duration {
+	const requests, most = 50, time.Minute
+	if rate <= 0 {
+		return 2 * likelyWarmup
+	}
+	return min(most, likelyWarmup+time.Duration(requests/rate*float64(time.Second)))
+}
+
+// Progress is where an experiment stands when a stage begins.
+type Progress struct {
+	// Number counts the stages from 1; Of is how many there will be, about so
+	// many if Exact is false, 0 where that is not known.
+	Number, Of int
+	Exact      bool
+	What       string
+	// Warmup and Window are the stage's own, 0 where they are not known
+	// beforehand.
+	Warmup, Window time.Duration
+	// Ahead is what it and the stages behind it will probably take, 0 where that
+	// is not known.
+	Ahead time.Duration
+}
+
+// progress says where the experiment stands before a stage.
+func (x *conductor) progress(s Stage) Progress {
+	b := s.Config.Load.Bounds
+	p := Progress{Number: x.number, What: x.Foreseen.What, Exact: x.Foreseen.Exact, Window: b.Duration}
+	if b.Warmup != nil {
+		p.Warmup = *b.Warmup
+	}
+	if x.number <= x.Foreseen.Stages {
+		p.Of = x.Foreseen.Stages
+		p.Ahead = max(x.Foreseen.Clock-x.passed, p.Warmup+p.Window+x.ending())
+	}
+	return p
+}
+
+// ending is how long a stage waits for its last replies.
+func (x *conductor) ending() time.Duration { return cmp.Or(x.e2e, likelyEnd) }
+
+// passing counts the time that a stage took.
+func (x *conductor) passing(res *result.Result) {
+	if len(res.Points) == 0 {
+		return
+	}
+	w := res.Points[0].Window // whose clock began before the first stage
+	took := w.Seconds()
+	if w.WarmupS != nil {
+		took += *w.WarmupS
+	}
+	x.passed += time.Duration(took*float64(time.Second)) + x.ending()
+}

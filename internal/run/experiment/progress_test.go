@@ -1,0 +1,72 @@
+package experiment_test
+
+import (
+	"testing"
+	"time"
+
+	"redline/internal/plan/config"
+	"redline/internal/run/experiment"
+)
+
+// An estimate counts every stage with its warm-up as load, and by the clock also
+// five seconds for the last replies of each.
+func TestForesee(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, command string
+		flags         map[string][]string
+		want          string
+	}{
+		{"levels", "sweep", map[string][]string{"rates": {"10,20"}, "duration": {"1m"}}, // warm-up 5+5 s, then 5 s
+			"2 levels: 2 min of load, about 2 min by the clock"},
+		{"short levels", "sweep", map[string][]string{"rates": {"10,20"}, "duration": {"20s"}, "warmup": {"5s"}},
+			"2 levels: 50 s of load, about 60 s by the clock"},
+		{"levels without an end", "sweep", nil, "levels until the server is saturated, how many is not known"},
+		{"repeats", "run", map[string][]string{"repeat": {"3"}, "duration": {"20s"}, "warmup": {"0s"}},
+			"3 runs: 60 s of load, about 75 s by the clock"},
+		{"rounds", "compare", map[string][]string{"rounds": {"2"}, "duration": {"10s"}, "warmup": {"5s"}},
+			"4 turns: 60 s of load, about 80 s by the clock"},
+		{"rows", "matrix", nil, // eight of 10 + 60 s
+			"8 rows: 9 min of load, about 10 min by the clock"},
+		{"rows at a tenth", "matrix", map[string][]string{"scale": {"0.1"}}, // eight of 1 + 6 s
+			"8 rows: 56 s of load, about 96 s by the clock"},
+	} {
+		c, err := config.Resolve(config.Input{Flags: tt.flags})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := experiment.Foresee(tt.command, c); err != nil || got.String() != tt.want {
+			t.Errorf("%s: %v, %v, want %s", tt.name, got, err, tt.want)
+		}
+	}
+}
+
+// The scale shortens every part of the protocol, so that a tenth is not much
+// more than a tenth (the first levels of a search need a number of requests, not a
+// time); a budget bounds what a search is said to take.
+func TestForeseeByScaleAndBudget(t *testing.T) {
+	t.Parallel()
+	bench := func(scale string) experiment.Estimate {
+		c, err := config.Resolve(config.Input{Flags: map[string][]string{"scale": {scale}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := experiment.Foresee("bench", defaulted(t, c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	whole, tenth := bench("1"), bench("0.1")
+	if share := float64(tenth.Load) / float64(whole.Load); share > 0.2 || share < 0.07 {
+		t.Errorf("a tenth of %v is said to be %v", whole.Load, tenth.Load)
+	}
+	c, err := config.Resolve(config.Input{Flags: map[string][]string{"find-limit": {"true"}, "slo": {"chat"}, "budget": {"3m"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := experiment.Foresee("sweep", c)
+	if err != nil || e.Load > 3*time.Minute || e.Exact {
+		t.Errorf("with a budget of three minutes: %v, %v", e, err)
+	}
+}

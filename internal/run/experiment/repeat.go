@@ -1,0 +1,103 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"redline/internal/answer/compare"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/plan/config"
+	"redline/internal/run/measure"
+)
+
+// Repeat runs one load several times, with seeds and prompts of its own each,
+// and says how far the runs lie apart.
+func Repeat(ctx context.Context, o Options) (*result.Result, string, error) {
+	x, err := begin(ctx, o, "run")
+	if err != nil {
+		return nil, "", err
+	}
+	return x.finish(x.repeat(ctx))
+}
+
+func (x *conductor) repeat(ctx context.Context) error {
+	var runs []*result.Result
+	planned := max(1, x.Config.Experiment.Repeat)
+	for n := range planned {
+		c := *x.Config
+		c.Experiment = config.Experiment{}
+		c.Seed += uint64(n)
+		res, err := x.run(ctx, Stage{Name: fmt.Sprintf("run %d", n+1), Purpose: repeatPurpose, Config: &c})
+		if err != nil {
+			return err
+		}
+		if x.leftOut == "" {
+			runs = append(runs, res)
+		}
+		x.varied(compare.Pool(runs))
+		x.res.Verdict.SLO = worst(x.counted(0))
+	}
+	if needed := min(planned, 2); len(runs) < needed {
+		// Then there is little but what does not count, which is shown all the same.
+		x.unsupported("%d of %d runs count, and %d are needed", len(runs), planned, needed)
+		x.res.Verdict.SLO = worst(x.res.Points)
+	}
+	return x.pool(len(runs) > 0)
+}
+
+// repeatPurpose is that of one of several runs of a load.
+const repeatPurpose = "repeat"
+
+// pool adds the figures of all runs together as one more point, without those
+// that are left out where there are others.
+func (x *conductor) pool(countedOnly bool) error {
+	var paths []string
+	for _, s := range x.res.Stages {
+		if s.Point == nil || countedOnly && s.LeftOut != "" {
+			continue
+		}
+		paths = append(paths, filepath.Join(x.dir.Path, filepath.FromSlash(s.Dir)))
+	}
+	if len(paths) < 2 {
+		return nil
+	}
+	point, err := measure.Pool(x.Config, paths)
+	if err != nil {
+		return err
+	}
+	if x.res.Verdict.Valid == result.Invalid {
+		point.Invalid = strings.Join(x.res.Verdict.Reasons, "; ")
+	}
+	x.res.Points = append(x.res.Points, point)
+	x.res.Repeats.Point = new(len(x.res.Points) - 1)
+	return nil
+}
+
+// varied puts the variation between runs into the result, with why a run does
+// not count in it.
+func (x *conductor) varied(p *compare.Pooled) {
+	x.res.Repeats = &result.Repeats{Runs: p.Runs, Metrics: p.Metrics}
+	for _, w := range p.Warnings {
+		w.Figure = "repeats"
+		if !slices.Contains(x.res.Warnings, w) {
+			x.res.Warnings = append(x.res.Warnings, w)
+		}
+	}
+}
+
+// worst is the standing of the least good run: a promise that one of several
+// runs breaks is not kept.
+func worst(points []result.Point) slo.Standing {
+	for _, standing := range []slo.Standing{slo.Missed, slo.Undecided, slo.Met} {
+		for _, p := range points {
+			if overall([]result.Point{p}) == standing {
+				return standing
+			}
+		}
+	}
+	return slo.None
+}

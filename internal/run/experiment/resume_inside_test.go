@@ -1,0 +1,93 @@
+package experiment
+
+import (
+	"testing"
+	"time"
+
+	"redline/internal/answer/search"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/plan/config"
+	"redline/internal/run/store"
+)
+
+// A level that was cut short is as long as its window: too short to confirm.
+func TestALevelIsAsLongAsItWasMeasured(t *testing.T) {
+	t.Parallel()
+	level := search.Level{Rate: 2, Duration: time.Minute, Purpose: search.Sustain}
+	window := []result.Point{{Summary: metric.Summary{Window: metric.Window{StartS: 10, EndS: 13}}}}
+	for _, tt := range []struct {
+		name string
+		res  result.Result
+		want time.Duration
+	}{
+		{"whole", result.Result{Points: window}, time.Minute},
+		{"cut short", result.Result{Points: window, Interrupted: "the sessions ran out"}, 3 * time.Second},
+		{"without a window", result.Result{Interrupted: "the sessions ran out"}, time.Minute},
+	} {
+		if got := asMeasured(level, &tt.res).Duration; got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// What an earlier attempt left of a variant counts only where the same plan made
+// it.
+func TestKeptVariantIsOfTheSamePlan(t *testing.T) {
+	t.Parallel()
+	dir, err := store.Create(t.TempDir(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Resolve(config.Input{Seed: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Output.Dir = dir.Path
+	plan, err := c.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{dir.WriteKind("bench"), dir.WritePlan(plan),
+		dir.WriteResult(&result.Result{Schema: result.Schema, ID: "first"})} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := *c
+	other.Seed = 8
+	for _, tt := range []struct {
+		name   string
+		resume string
+		plan   *config.Config
+		same   bool
+	}{
+		{"the same plan", dir.Path, c, true},
+		{"another seed", dir.Path, &other, false},
+		{"a new protocol", "", c, false},
+	} {
+		x := &conductor{Options: Options{Resume: tt.resume}}
+		res, same := x.keptVariant(tt.plan)
+		if same != tt.same || same && (res == nil || res.ID != "first") {
+			t.Errorf("%s: %v, same %v; want %v", tt.name, res, same, tt.same)
+		}
+	}
+}
+
+// The length of a turn is settled before the plan is kept.
+func TestTurnLength(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]time.Duration{"": roundLength, "5s": 5 * time.Second} {
+		flags := map[string][]string{"rate": {"5"}}
+		if given != "" {
+			flags["duration"] = []string{given}
+		}
+		c, err := config.Resolve(config.Input{Flags: flags})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := turnLength(c); got != want {
+			t.Errorf("--duration %q: %v, want %v", given, got, want)
+		}
+	}
+}

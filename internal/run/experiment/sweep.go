@@ -1,0 +1,229 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/plan/config"
+)
+
+// Sweep offers one load after another, ascending, until the server is saturated
+// or the levels are through; with find_limit it searches for the highest rate
+// that keeps the objectives.
+func Sweep(ctx context.Context, o Options) (*result.Result, string, error) {
+	x, err := begin(ctx, o, "sweep")
+	if err != nil {
+		return nil, "", err
+	}
+	if o.Config.Experiment.FindLimit {
+		err = x.findLimit(ctx)
+	} else {
+		err = x.sweep(ctx)
+	}
+	return x.finish(err)
+}
+
+// sweep walks up the levels.
+func (x *conductor) sweep(ctx context.Context) error {
+	by := "rate"
+	if x.Config.Experiment.Concurrencies != nil {
+		by = "concurrency"
+	}
+	stop := ""
+	for stage := range x.levels() {
+		res, err := x.run(ctx, stage)
+		if res != nil {
+			x.curve(by, stop)
+		}
+		if err != nil {
+			return err
+		}
+		if x.leftOut != "" {
+			if by == "rate" && x.Config.Experiment.Rates == nil {
+				stop = "no higher load could be offered: " + stage.Name + " is left out"
+				break
+			}
+			continue
+		}
+		if stop = x.saturated(res); stop != "" {
+			break
+		}
+	}
+	x.curve(by, stop)
+	levels := x.counted(0)
+	x.res.Verdict.SLO = overall(levels)
+	if needed := min(2, len(x.res.Points)); len(levels) < needed {
+		x.unsupported("%d of %d levels count, and %d are needed", len(levels), len(x.res.Points), needed)
+	}
+	return nil
+}
+
+// levels gives the stages of a sweep, each with the warm-up that the one before
+// it left to be done.
+func (x *conductor) levels() func(yield func(Stage) bool) {
+	e := x.Config.Experiment
+	return func(yield func(Stage) bool) {
+		switch {
+		case e.Concurrencies != nil:
+			for _, n := range e.Concurrencies {
+				if !yield(x.atConcurrency(n)) {
+					return
+				}
+			}
+		case e.Rates != nil:
+			for _, r := range e.Rates {
+				if !yield(x.atRate(r, "level")) {
+					return
+				}
+			}
+		default:
+			const doublings = 20
+			rate := e.Start
+			if rate == 0 {
+				rate = 1
+			}
+			for range doublings {
+				if !yield(x.atRate(rate, "level")) {
+					return
+				}
+				rate *= 2
+			}
+		}
+	}
+}
+
+// atRate is a stage of an open loop at a rate.
+func (x *conductor) atRate(rate float64, purpose string) Stage {
+	c := x.level()
+	c.Load.Rate, c.Load.Profile = rate, ""
+	return Stage{Name: strconv.FormatFloat(rate, 'g', 4, 64) + " requests/s", Purpose: purpose, Config: c}
+}
+
+// atConcurrency is a stage of a closed loop.
+func (x *conductor) atConcurrency(n int) Stage {
+	c := x.level()
+	c.Load.Rate, c.Load.Profile, c.Load.Process = 0, "", ""
+	c.Load.Bounds.MaxConcurrency = n
+	return Stage{Name: fmt.Sprintf("%d in flight", n), Purpose: "level", Config: c}
+}
+
+// level is the plan of a level but for its load. The server is warm from the
+// one before, so that only the change of load has to settle.
+func (x *conductor) level() *config.Config {
+	const least, most = 3 * time.Second, 30 * time.Second
+	c := *x.Config
+	c.Experiment = config.Experiment{}
+	if c.Load.Bounds.Warmup == nil && x.e2e > 0 {
+		settle := min(max(2*x.e2e, least), most).Round(time.Second)
+		c.Load.Bounds.Warmup = &settle
+	}
+	if c.Load.Bounds.Duration == 0 && c.Load.Bounds.TotalRequests == 0 {
+		// A trace is as long as it is, but not at a rate of its user's.
+		c.Load.Bounds.Duration = levelLength
+	}
+	return &c
+}
+
+// levelLength is how long a level is measured where the plan leaves it open.
+const levelLength = time.Minute
+
+// curve lists the levels so far by ascending load.
+func (x *conductor) curve(by, stopped string) {
+	points := make([]int, len(x.res.Points)-x.firstLevel)
+	for i := range points {
+		points[i] = x.firstLevel + i
+	}
+	slices.SortStableFunc(points, func(a, b int) int {
+		return compareLoad(x.res.Points[a].Load, x.res.Points[b].Load)
+	})
+	x.res.Curve = &result.Curve{By: by, Points: points, Stopped: stopped}
+}
+
+func compareLoad(a, b result.Load) int {
+	amount := func(l result.Load) float64 {
+		switch {
+		case l.Rate != nil:
+			return *l.Rate
+		case l.Concurrency != nil:
+			return float64(*l.Concurrency)
+		}
+		return 0
+	}
+	switch x, y := amount(a), amount(b); {
+	case x < y:
+		return -1
+	case x > y:
+		return 1
+	}
+	return 0
+}
+
+// keptUp is the share of the offered rate below which a server does not keep
+// up with it.
+const keptUp = 0.9
+
+// saturated says why no higher load is worth offering, "" where it is.
+func (x *conductor) saturated(res *result.Result) string {
+	if len(res.Points) == 0 || res.Points[0].Load.Rate == nil {
+		return ""
+	}
+	p := &res.Points[0]
+	overloaded := p.Window.Overload != nil && *p.Window.Overload
+	left := float64(p.Requests.Censored+p.Requests.Unsent) > (1-keptUp)*float64(p.Requests.Due)
+	if overloaded || left || behind(p, shortestE2E(x.res.Points[x.firstLevel:])) {
+		return fmt.Sprintf("saturated at %.4g requests/s: %.4g/s completed", *p.Load.Rate, p.Rates.Ended)
+	}
+	return ""
+}
+
+// behind reports whether a server that needs e2e seconds for a request alone
+// completed fewer than it was offered, by more than chance leaves in flight. A
+// window of less than twice that time does not tell. What a warm-up shorter
+// than that did not yet bring to its end is not missed in the window.
+func behind(p *result.Point, e2e float64) bool {
+	seconds, filling := p.Window.Seconds(), e2e
+	if p.Window.WarmupS != nil {
+		filling = max(0, e2e-*p.Window.WarmupS)
+	}
+	if seconds < 2*e2e {
+		return false
+	}
+	completed, expected := p.Rates.Ended*seconds, p.Rates.Offered*(seconds-filling)
+	return completed < keptUp*expected && expected-completed > 2*math.Sqrt(float64(p.Requests.Due))
+}
+
+// shortestE2E is the time that a request took at the lightest of some loads, in
+// seconds.
+func shortestE2E(points []result.Point) float64 {
+	shortest := math.Inf(1)
+	for _, p := range points {
+		if d := p.Latency.E2E; d != nil && d.N > 0 {
+			shortest = min(shortest, d.Mean/1000)
+		}
+	}
+	if math.IsInf(shortest, 1) {
+		return 0 // not one was answered: there is nothing to wait for
+	}
+	return shortest
+}
+
+// overall is the standing of the best level: what the server can keep at some
+// load is kept.
+func overall(points []result.Point) slo.Standing {
+	best := slo.None
+	for _, p := range points {
+		switch standing := slo.Overall(p.Objectives); {
+		case standing == slo.Met:
+			return standing
+		case best == slo.None || standing == slo.Undecided:
+			best = standing
+		}
+	}
+	return best
+}

@@ -1,0 +1,111 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+
+	"redline/internal/judge/result"
+	"redline/internal/plan/config"
+	"redline/internal/traffic/workload"
+)
+
+// hotShare is the part of the load that the hot tenant takes.
+const hotShare = 0.8
+
+// hotTenant measures a tenant beside one who takes most of the limit, and at
+// the same rate without that one.
+func (x *conductor) hotTenant(ctx context.Context) error {
+	limit := x.limitRate()
+	if limit == 0 {
+		return nil
+	}
+	beside, without := apart(x.Config.Workload)
+	names := tenantsOf(beside)
+	rate := fourDigits(limit * (1 - hotShare))
+	about := result.Neighbour{Hot: names[0], HotRate: limit * hotShare, Rate: rate}
+	for _, r := range []config.Row{
+		{Name: "hot-tenant", About: "beside the others", Workload: beside, Rate: limit,
+			Hypothesis:  "A tenant who takes four fifths of the limit does not make the others wait longer than the limit does.",
+			Question:    "What do the others see beside a hot tenant?",
+			Expectation: []string{"objectives"}},
+		{Name: "others-alone", About: "without the hot tenant", Workload: without, Rate: rate,
+			Hypothesis:  "The rest of the load alone is a light one.",
+			Question:    "What would the others see without it?",
+			Expectation: []string{"objectives"}},
+	} {
+		if err := x.row(ctx, r); err != nil {
+			return err
+		}
+	}
+	if x.rows["hot-tenant"] == nil || x.rows["others-alone"] == nil {
+		return nil // one of the two is left out, and there is nothing to compare
+	}
+	about.Tenant = busiest(x.rows["hot-tenant"], names[0], names[1])
+	about.Beside = tenantP99(x.rows["hot-tenant"], about.Tenant)
+	about.Without = tenantP99(x.rows["others-alone"], about.Tenant)
+	x.neighbour = &about
+	entry := &x.res.Stages[len(x.res.Stages)-1]
+	entry.Outcome = beside99(about) + "; " + entry.Outcome
+	return nil
+}
+
+// beside99 lays the two figures of a tenant side by side.
+func beside99(n result.Neighbour) string {
+	word := func(v *float64) string {
+		if v == nil {
+			return "was not measured"
+		}
+		return fmt.Sprintf("is %.4g ms", *v)
+	}
+	return fmt.Sprintf("ttft:p99 of %s %s alone, and %s beside %s", n.Tenant, word(n.Without), word(n.Beside), n.Hot)
+}
+
+// apart gives the workload with a hot tenant, and that of the others alone. One
+// without tenants gets two.
+func apart(w workload.Spec) (beside, without workload.Spec) {
+	if len(tenantsOf(w)) < 2 {
+		w.Tenants = []workload.Tenant{{Name: "hot"}, {Name: "quiet"}}
+	}
+	beside, without = w, w
+	hot := tenantsOf(w)[0]
+	beside.HotSpot = &workload.HotSpot{Tenant: hot, Share: hotShare}
+	without.HotSpot = &workload.HotSpot{Tenant: hot, Excluded: true}
+	return beside, without
+}
+
+// tenantsOf lists the tenants that a workload names, each of those that an
+// entry stands for.
+func tenantsOf(w workload.Spec) []string {
+	var names []string
+	for _, t := range w.Tenants {
+		if t.Count == 0 {
+			names = append(names, t.Name)
+		}
+		for i := range t.Count {
+			names = append(names, fmt.Sprintf("%s-%d", t.Name, i+1))
+		}
+	}
+	return names
+}
+
+// busiest is the tenant with the most requests beside the hot one; where none
+// came, it is the one named.
+func busiest(p *result.Point, hot, otherwise string) string {
+	name, most := otherwise, 0
+	for _, g := range p.Tenants {
+		if g.Name != hot && g.Requests.Due > most {
+			name, most = g.Name, g.Requests.Due
+		}
+	}
+	return name
+}
+
+// tenantP99 is a tenant's p99 of the first token, nil where it has none.
+func tenantP99(p *result.Point, name string) *float64 {
+	for _, g := range p.Tenants {
+		if v, ok := statistic(distOf(&g.Latency, "ttft"), "p99"); ok && g.Name == name {
+			return &v
+		}
+	}
+	return nil
+}

@@ -1,0 +1,327 @@
+// Package history keeps an index of finished runs beside their directories. It
+// takes run directories and gives lists of them, series of runs of one plan,
+// and the pinned ones. The directories are the truth: the index can be made
+// anew from them at any time, and pins lie in them. It judges nothing.
+package history
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver of the index, without cgo
+
+	"redline/internal/lock"
+	"redline/internal/run/store"
+)
+
+// FileName is the index beside the run directories.
+const FileName = "redline-history.sqlite"
+
+// version is that of the index's tables; another one is made anew.
+const version = 2
+
+// patience is how long a writer waits for others.
+const patience = 10 * time.Second
+
+const tables = `
+CREATE TABLE IF NOT EXISTS runs (
+	path    TEXT PRIMARY KEY,
+	id      TEXT NOT NULL,
+	started INTEGER NOT NULL,
+	series  TEXT NOT NULL,
+	entry   TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS runs_by_start ON runs (started);
+CREATE INDEX IF NOT EXISTS runs_by_series ON runs (series, started);`
+
+// Index is the index of one directory of runs. Several processes may use it at
+// once.
+type Index struct {
+	root string
+	db   *sql.DB
+	own  *lock.Lock // while this process writes, nil otherwise
+}
+
+// lockName is there while a process writes to the index or to pins.
+const lockName = "redline-history.lock"
+
+// alone does what changes index and pins while no other process does. It may
+// be called within itself.
+func (ix *Index) alone(do func() error) error {
+	if ix.own != nil {
+		return do()
+	}
+	l, err := lock.Await(filepath.Join(ix.root, lockName), "redline history", patience)
+	var held *lock.Held
+	switch {
+	case errors.As(err, &held):
+		return fmt.Errorf("the history in %s has been locked by %s for more than %v: try again when that has ended", ix.root, held.By, patience)
+	case errors.Is(err, errors.ErrUnsupported):
+		return do() // the index has locks of its own
+	case err != nil:
+		return err
+	}
+	ix.own = l
+	defer func() { ix.own = nil }()
+	return errors.Join(do(), l.Release())
+}
+
+// unwritten reports a run that another process still writes to.
+func unwritten(dir string) error {
+	hold := store.Hold{Command: "redline history"}
+	defer hold.Release()
+	return hold.Take(dir)
+}
+
+// Broken is an index that cannot be read: it has to be made anew.
+type Broken struct {
+	Path string
+	Err  error
+}
+
+func (b *Broken) Error() string {
+	return fmt.Sprintf("%s cannot be used (%v): redline history rebuild --runs %s makes it anew", b.Path, b.Err, filepath.Dir(b.Path))
+}
+
+func (b *Broken) Unwrap() error { return b.Err }
+
+// Open opens the index of the runs below root, and makes it where there is
+// none.
+func Open(ctx context.Context, root string) (*Index, error) {
+	info, err := os.Stat(root)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: there is no such directory; --runs names the one that holds run directories", root)
+	case err != nil:
+		return nil, err
+	case !info.IsDir():
+		return nil, fmt.Errorf("%s is no directory; --runs names the one that holds run directories", root)
+	}
+	ix, fresh, err := open(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	if fresh {
+		// Runs from before there was an index belong in it too.
+		err := ix.alone(func() error { _, err := ix.fill(ctx); return err })
+		if err != nil {
+			return nil, errors.Join(err, ix.Close())
+		}
+	}
+	return ix, nil
+}
+
+// open opens the database and says whether it is empty and of no version yet.
+func open(ctx context.Context, root string) (ix *Index, fresh bool, err error) {
+	path := filepath.Join(root, FileName)
+	// Paths may hold what a URI takes for its own.
+	dsn := (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath(),
+		RawQuery: fmt.Sprintf("_pragma=busy_timeout(%d)&_txlock=immediate", patience.Milliseconds())}).String()
+	db, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		return nil, false, err
+	}
+	db.SetMaxOpenConns(1)
+	ix = &Index{root: root, db: db}
+	if fresh, err = ix.prepare(ctx); err != nil {
+		return nil, false, errors.Join(ix.broken(err), db.Close())
+	}
+	return ix, fresh, nil
+}
+
+// prepare makes the tables in a new file. Those of another version are
+// dropped: the runs themselves tell all that was in them.
+func (ix *Index) prepare(ctx context.Context) (fresh bool, err error) {
+	err = ix.change(ctx, func(tx *sql.Tx) error {
+		var found int
+		if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&found); err != nil {
+			return err
+		}
+		if found == version {
+			return nil
+		}
+		fresh = true
+		_, err := tx.ExecContext(ctx, fmt.Sprintf("DROP TABLE IF EXISTS runs; %s PRAGMA user_version = %d", tables, version))
+		return err
+	})
+	return fresh, err
+}
+
+// broken tells an index that others hold or that is damaged from other errors.
+func (ix *Index) broken(err error) error {
+	path := ix.file()
+	switch text := err.Error(); {
+	case strings.Contains(text, "locked"), strings.Contains(text, "SQLITE_BUSY"):
+		return fmt.Errorf("%s is locked by another process for more than %v: try again when it has ended", path, patience)
+	case strings.Contains(text, "malformed"), strings.Contains(text, "not a database"), strings.Contains(text, "CORRUPT"):
+		return &Broken{Path: path, Err: errors.New("it is damaged")}
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+func (ix *Index) file() string { return filepath.Join(ix.root, FileName) }
+
+// Close gives the index back.
+func (ix *Index) Close() error { return ix.db.Close() }
+
+// change does several things as one.
+func (ix *Index) change(ctx context.Context, do func(*sql.Tx) error) error {
+	tx, err := ix.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := do(tx); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+// Add takes a finished run in, or in its new state.
+func (ix *Index) Add(ctx context.Context, dir string) error {
+	e, err := ix.read(dir)
+	if err != nil {
+		return err
+	}
+	return ix.alone(func() error {
+		if err := ix.change(ctx, func(tx *sql.Tx) error { return put(ctx, tx, e) }); err != nil {
+			return ix.broken(err)
+		}
+		return nil
+	})
+}
+
+func put(ctx context.Context, tx *sql.Tx, e *Entry) error {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "INSERT OR REPLACE INTO runs (path, id, started, series, entry) VALUES (?, ?, ?, ?, ?)",
+		e.Path, e.ID, e.Started.UnixNano(), e.Series, string(text))
+	return err
+}
+
+// read makes the entry of a run directory.
+func (ix *Index) read(dir string) (*Entry, error) {
+	d, err := store.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	res, err := d.Result()
+	if err != nil {
+		return nil, err
+	}
+	path, err := ix.relative(dir)
+	if err != nil {
+		return nil, err
+	}
+	e := entryOf(res)
+	e.Path = path
+	e.Pin, err = readPin(dir)
+	return e, err
+}
+
+// relative is a run's path as the index keeps it, so that the whole directory
+// of runs can be moved.
+func (ix *Index) relative(dir string) (string, error) {
+	root, err := filepath.Abs(ix.root)
+	if err != nil {
+		return "", err
+	}
+	full, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	rel, err := filepath.Rel(root, full)
+	return filepath.ToSlash(rel), err
+}
+
+// Rebuild makes the index of root anew from the run directories and says how
+// many it found. A damaged index is replaced.
+func Rebuild(ctx context.Context, root string) (found int, err error) {
+	if info, err := os.Stat(root); err != nil || !info.IsDir() {
+		return 0, fmt.Errorf("%s: there is no such directory; --runs names the one that holds run directories", root)
+	}
+	writer := &Index{root: root}
+	err = writer.alone(func() error {
+		ix, _, err := open(ctx, root)
+		var broken *Broken
+		if errors.As(err, &broken) {
+			if err := os.Remove(broken.Path); err != nil {
+				return err
+			}
+			ix, _, err = open(ctx, root)
+		}
+		if err != nil {
+			return err
+		}
+		defer ix.Close()
+		found, err = ix.fill(ctx)
+		return err
+	})
+	return found, err
+}
+
+// fill replaces all that the index holds by what the directories say.
+func (ix *Index) fill(ctx context.Context) (found int, err error) {
+	dirs, err := runDirs(ix.root)
+	if err != nil {
+		return 0, err
+	}
+	err = ix.change(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM runs"); err != nil {
+			return err
+		}
+		for _, dir := range dirs {
+			e, err := ix.read(dir)
+			if err != nil {
+				continue // not a run, or of a form that only another version reads
+			}
+			if err := put(ctx, tx, e); err != nil {
+				return err
+			}
+			found++
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, ix.broken(err)
+	}
+	return found, nil
+}
+
+// deepest is how far below the root a run may lie.
+const deepest = 3
+
+// runDirs lists the directories below root that hold a result. Stages belong to
+// their experiment, and what cannot be read holds no run of ours.
+func runDirs(root string) ([]string, error) {
+	var dirs []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil && path == root:
+			return err
+		case err != nil:
+			return fs.SkipDir
+		case !d.IsDir() || path == root:
+			return nil
+		}
+		if _, err := os.Stat(filepath.Join(path, store.ResultFile)); err == nil {
+			dirs = append(dirs, path)
+			return fs.SkipDir
+		}
+		if rel, err := filepath.Rel(root, path); err != nil || strings.Count(filepath.ToSlash(rel), "/")+1 >= deepest {
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return dirs, err
+}

@@ -1,0 +1,459 @@
+package history
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"redline/internal/answer/compare"
+	"redline/internal/drive/record"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/run/store"
+)
+
+// day is the noon of a day in January.
+func day(n int) time.Time { return time.Date(2026, 1, n, 12, 0, 0, 0, time.UTC) }
+
+// finished is a run's result: a load of ten requests a second, all well.
+func finished(id string, at time.Time, changes ...func(*result.Result)) *result.Result {
+	rate := 10.0
+	res := &result.Result{Schema: result.Schema, ID: id, Started: at, Label: "nightly",
+		Plan:    map[string]any{"workload": "chat", "load_profile": map[string]any{"rate": 10.0}},
+		Model:   result.Model{Name: "llama-3.1-8b"},
+		Engine:  result.Engine{Name: "vllm", Version: "0.11", API: "openai-chat", URL: "http://a:8000/v1"},
+		Verdict: result.Verdict{Valid: "yes", SLO: "met", Reasons: []string{}, Checks: []result.Check{}, Unchecked: []result.Unchecked{}}}
+	res.Workload.Name = "chat"
+	res.Points = []result.Point{{Load: result.Load{Mode: "open", Rate: &rate}, Summary: metric.Summary{
+		Requests:   metric.Requests{Due: 600, OK: 600},
+		Throughput: metric.Throughput{Output: 2000},
+	}}}
+	for _, change := range changes {
+		change(res)
+	}
+	return res
+}
+
+// keep writes a run directory.
+func keep(t *testing.T, root, name string, res *result.Result) string {
+	t.Helper()
+	d, err := store.Create(filepath.Join(root, name), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := d.StartLog(record.Header{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(log.Close(), d.WriteResult(res)); err != nil {
+		t.Fatal(err)
+	}
+	return d.Path
+}
+
+func opened(t *testing.T, root string) *Index {
+	t.Helper()
+	ix, err := Open(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ix.Close() })
+	return ix
+}
+
+func paths(entries []*Entry) (out []string) {
+	for _, e := range entries {
+		out = append(out, e.Path)
+	}
+	return out
+}
+
+func TestAFinishedRunIsListedAsItWas(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	ix := opened(t, root)
+	if err := ix.Add(t.Context(), keep(t, root, "one", finished("id-1", day(1)))); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ix.List(t.Context(), Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []*Entry{{ID: "id-1", Path: "one", Started: day(1), Kind: "run", Label: "nightly", Model: "llama-3.1-8b", Engine: "vllm",
+		Workload: "chat", Load: "10/s", Valid: "yes", SLO: "met",
+		Values: compare.Values{"throughput": 2000, "error:rate": 0}, Requests: 600,
+		Settings: map[string]string{"engine": "vllm", "engine version": "0.11", "url": "http://a:8000/v1"}}}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Entry{}, "Series")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRunsFromBeforeTheIndexAreFound(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	keep(t, root, "b", finished("id-b", day(2)))
+	keep(t, root, "a", finished("id-a", day(3)))
+	keep(t, root, "team/c", finished("id-c", day(1)))
+	keep(t, root, "b/stages/01", finished("stage", day(2))) // belongs to b
+	keep(t, root, "too/deep/down/d", finished("id-d", day(1)))
+	if err := os.MkdirAll(filepath.Join(root, "broken"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "broken", store.ResultFile), []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got, err := opened(t, root).List(t.Context(), Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"team/c", "b", "a"}, paths(got)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRunsAreFiltered(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	other := func(r *result.Result) { r.Model.Name, r.Label, r.Engine.Name = "Qwen3-8B", "", "sglang" }
+	keep(t, root, "1", finished("aa-1", day(1)))
+	keep(t, root, "2", finished("aa-2", day(2), other))
+	keep(t, root, "3", finished("bb-3", day(3)))
+	ix := opened(t, root)
+	for _, c := range []struct {
+		name   string
+		filter Filter
+		want   []string
+	}{
+		{"all", Filter{}, []string{"1", "2", "3"}},
+		{"a part of the model's name", Filter{Model: "qwen"}, []string{"2"}},
+		{"engine", Filter{Engine: "vLLM"}, []string{"1", "3"}},
+		{"label", Filter{Label: "Nightly"}, []string{"1", "3"}},
+		{"from a moment on", Filter{Since: day(2)}, []string{"2", "3"}},
+		{"before a moment", Filter{Until: day(2)}, []string{"1"}},
+		{"of a kind", Filter{Kind: "sweep"}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := ix.List(t.Context(), c.filter)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, paths(got)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	for word, want := range map[string]string{"bb": "3", "aa-2": "2", "2": "2", filepath.Join(root, "1"): "1"} {
+		if e, err := ix.Find(t.Context(), word); err != nil || e.Path != want {
+			t.Errorf("%s: %v %v, want %s", word, e, err, want)
+		}
+	}
+	for _, word := range []string{"aa", "zz", ""} {
+		if e, err := ix.Find(t.Context(), word); err == nil {
+			t.Errorf("%q: found %s", word, e.Path)
+		}
+	}
+}
+
+// TestASeriesIsOfOnePlan: what is asked makes a series, what it runs on does
+// not.
+func TestASeriesIsOfOnePlan(t *testing.T) {
+	t.Parallel()
+	first := entryOf(finished("1", day(1)))
+	for _, c := range []struct {
+		name   string
+		change func(*result.Result)
+		same   bool
+	}{
+		{"another day, seed and version", func(r *result.Result) { r.Started, r.Seed, r.Engine.Version = day(9), 7, "0.12" }, true},
+		{"another server", func(r *result.Result) { r.Engine.URL = "http://b:8000/v1" }, true},
+		{"another rate", func(r *result.Result) { r.Plan["load_profile"] = map[string]any{"rate": 11.0} }, false},
+		{"another workload", func(r *result.Result) { r.Plan["workload"] = "rag" }, false},
+		{"another model", func(r *result.Result) { r.Model.Name = "other" }, false},
+		{"another label", func(r *result.Result) { r.Label = "weekly" }, false},
+	} {
+		if e := entryOf(finished("2", day(1), c.change)); (e.Series == first.Series) != c.same {
+			t.Errorf("%s: same series %t, want %t", c.name, !c.same, c.same)
+		}
+	}
+}
+
+func TestASeriesLeavesOutWhatIsNotSound(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	keep(t, root, "1", finished("1", day(1)))
+	keep(t, root, "2", finished("2", day(2), func(r *result.Result) { r.Verdict.Valid = "no" }))
+	keep(t, root, "3", finished("3", day(3), func(r *result.Result) { r.Interrupted = result.ByUser }))
+	keep(t, root, "4", finished("4", day(4)))
+	ix := opened(t, root)
+	all, err := ix.List(t.Context(), Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples, left, err := ix.Series(t.Context(), all[0].Series)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(samples) != 2 || samples[0].ID != "1" || samples[1].ID != "4" || left != 2 {
+		t.Errorf("%d left out, got %+v", left, samples)
+	}
+}
+
+func TestAPinOutlivesTheIndex(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for i := range 3 {
+		keep(t, root, fmt.Sprint(i), finished(fmt.Sprint("id-", i), day(1+i)))
+	}
+	ix := opened(t, root)
+	pin := func(word string) []*Entry {
+		e, err := ix.Find(t.Context(), word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		replaced, err := ix.Pin(t.Context(), e, Pin{At: day(9), Note: "upgrade"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return replaced
+	}
+	if replaced := pin("id-0"); len(replaced) != 0 {
+		t.Errorf("the first pin replaced %v", paths(replaced))
+	}
+	if diff := cmp.Diff([]string{"0"}, paths(pin("id-1"))); diff != "" {
+		t.Error("a series has one baseline", diff)
+	}
+	ix.Close()
+	if err := os.Remove(filepath.Join(root, FileName)); err != nil {
+		t.Fatal(err)
+	}
+	ix = opened(t, root)
+	pinned, err := ix.List(t.Context(), Filter{Pinned: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"1"}, paths(pinned)); diff != "" {
+		t.Fatal(diff)
+	}
+	if diff := cmp.Diff(&Pin{At: day(9), Note: "upgrade"}, pinned[0].Pin); diff != "" {
+		t.Error(diff)
+	}
+	if err := ix.Unpin(t.Context(), pinned[0]); err != nil {
+		t.Fatal(err)
+	}
+	if pinned, err = ix.List(t.Context(), Filter{Pinned: true}); err != nil || len(pinned) != 0 {
+		t.Errorf("still pinned: %v %v", paths(pinned), err)
+	}
+}
+
+func TestABaselineMustBeSound(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	keep(t, root, "1", finished("1", day(1), func(r *result.Result) { r.Verdict.Valid = "no" }))
+	ix := opened(t, root)
+	e, err := ix.Find(t.Context(), "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ix.Pin(t.Context(), e, Pin{}); err == nil {
+		t.Error("an invalid run became a baseline")
+	}
+}
+
+func TestOldRunsGoAndBaselinesStay(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for i := range 5 {
+		keep(t, root, fmt.Sprint(i), finished(fmt.Sprint("id-", i), day(1+i)))
+	}
+	ix := opened(t, root)
+	e, err := ix.Find(t.Context(), "id-0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ix.Pin(t.Context(), e, Pin{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		policy Policy
+		want   []string
+	}{
+		{Policy{}, nil},
+		{Policy{Keep: 2}, []string{"1", "2"}},
+		{Policy{Keep: 9}, nil},
+		{Policy{Before: day(3)}, []string{"1"}},
+		{Policy{Before: day(2), Keep: 1}, []string{"1", "2", "3"}},
+	} {
+		stale, err := ix.Stale(t.Context(), c.policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, paths(stale)); diff != "" {
+			t.Errorf("%+v: %s", c.policy, diff)
+		}
+	}
+	stale, err := ix.Stale(t.Context(), Policy{Keep: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range stale {
+		if err := ix.Remove(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left, err := ix.List(t.Context(), Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"0", "3", "4"}, paths(left)); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := os.Stat(filepath.Join(root, "1")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the directory of a deleted run: %v", err)
+	}
+}
+
+func TestNothingOutsideIsDeleted(t *testing.T) {
+	t.Parallel()
+	outside := t.TempDir()
+	root := filepath.Join(outside, "runs")
+	keep(t, root, "1", finished("1", day(1)))
+	other := keep(t, outside, "precious", finished("2", day(2)))
+	ix := opened(t, root)
+	for _, path := range []string{"../precious", ".", "/etc"} {
+		if err := ix.Remove(t.Context(), &Entry{Path: path}); err == nil {
+			t.Errorf("%s: removed", path)
+		}
+	}
+	for _, dir := range []string{other, root} {
+		if _, err := os.Stat(dir); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestSeveralWritersLoseNothing lets processes' worth of connections write at
+// once.
+func TestSeveralWritersLoseNothing(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	opened(t, root)
+	const writers, each = 6, 5
+	dirs := make([][]string, writers)
+	for w := range writers {
+		for i := range each {
+			name := fmt.Sprintf("%d-%d", w, i)
+			dirs[w] = append(dirs[w], keep(t, root, name, finished(name, day(1+w).Add(time.Duration(i)*time.Hour))))
+		}
+	}
+	var done sync.WaitGroup
+	for w := range writers {
+		done.Go(func() {
+			for _, dir := range dirs[w] {
+				ix, err := Open(context.Background(), root)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := errors.Join(ix.Add(context.Background(), dir), ix.Close()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	done.Wait()
+	got, err := opened(t, root).List(t.Context(), Filter{})
+	if err != nil || len(got) != writers*each {
+		t.Errorf("%d runs, want %d: %v", len(got), writers*each, err)
+	}
+}
+
+func TestADamagedIndexIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	keep(t, root, "1", finished("1", day(1)))
+	file := filepath.Join(root, FileName)
+	if err := os.WriteFile(file, []byte(strings.Repeat("this is no database ", 400)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(t.Context(), root)
+	var broken *Broken
+	if !errors.As(err, &broken) || !strings.Contains(err.Error(), "redline history rebuild --runs "+root) {
+		t.Fatalf("want the cure, got %v", err)
+	}
+	if n, err := Rebuild(t.Context(), root); err != nil || n != 1 {
+		t.Fatalf("%d runs: %v", n, err)
+	}
+	if got, err := opened(t, root).List(t.Context(), Filter{}); err != nil || len(got) != 1 {
+		t.Errorf("%d runs: %v", len(got), err)
+	}
+}
+
+func TestAnIndexOfAnotherVersionIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	keep(t, root, "1", finished("1", day(1)))
+	db, err := sql.Open("sqlite", filepath.Join(root, FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec("CREATE TABLE runs (other TEXT); PRAGMA user_version = 99"); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	if got, err := opened(t, root).List(t.Context(), Filter{}); err != nil || len(got) != 1 {
+		t.Errorf("%d runs: %v", len(got), err)
+	}
+}
+
+func TestMissingDirectories(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	file := filepath.Join(root, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Join(root, "nowhere"), file} {
+		if _, err := Open(t.Context(), path); err == nil || !strings.Contains(err.Error(), "--runs") {
+			t.Errorf("%s: %v", path, err)
+		}
+		if _, err := Rebuild(t.Context(), path); err == nil || !strings.Contains(err.Error(), "--runs") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// A run that another command writes to is neither deleted nor pinned.
+func TestARunThatIsBeingWrittenIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	keep(t, root, "busy", finished("id-1", day(1)))
+	ix := opened(t, root)
+	e, err := ix.Find(t.Context(), "busy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer := &store.Hold{Command: "redline run"}
+	if err := writer.Take(filepath.Join(root, "busy")); err != nil {
+		t.Fatal(err)
+	}
+	_, pinned := ix.Pin(t.Context(), e, Pin{})
+	for what, err := range map[string]error{"pin": pinned, "remove": ix.Remove(t.Context(), e)} {
+		if err == nil || !strings.Contains(err.Error(), "is being written by redline run (pid ") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	writer.Release()
+	if err := ix.Remove(t.Context(), e); err != nil {
+		t.Errorf("after the release: %v", err)
+	}
+}

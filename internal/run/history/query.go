@@ -1,0 +1,113 @@
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"redline/internal/answer/compare"
+)
+
+// Filter says which runs are wanted. Its zero value wants all.
+type Filter struct {
+	// Model, Engine, Label and Kind are compared without regard to case; the
+	// first two match where they are a part of the name.
+	Model, Engine, Label, Kind string
+	// Since and Until bound the start.
+	Since, Until time.Time
+	// Series wants runs of one plan.
+	Series string
+	// Pinned wants only pinned runs.
+	Pinned bool
+}
+
+func (f Filter) wants(e *Entry) bool {
+	has := func(name, part string) bool { return strings.Contains(strings.ToLower(name), strings.ToLower(part)) }
+	return has(e.Model, f.Model) && has(e.Engine, f.Engine) &&
+		(f.Label == "" || strings.EqualFold(e.Label, f.Label)) && (f.Kind == "" || strings.EqualFold(e.Kind, f.Kind)) &&
+		(f.Since.IsZero() || !e.Started.Before(f.Since)) && (f.Until.IsZero() || e.Started.Before(f.Until)) &&
+		(f.Series == "" || e.Series == f.Series) && (!f.Pinned || e.Pin != nil)
+}
+
+// List gives the runs that are wanted, oldest first.
+func (ix *Index) List(ctx context.Context, f Filter) ([]*Entry, error) {
+	rows, err := ix.db.QueryContext(ctx, "SELECT entry FROM runs ORDER BY started, path")
+	if err != nil {
+		return nil, ix.broken(err)
+	}
+	defer rows.Close()
+	var entries []*Entry
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, ix.broken(err)
+		}
+		e := &Entry{}
+		if err := json.Unmarshal([]byte(text), e); err != nil {
+			return nil, &Broken{Path: ix.file(), Err: err}
+		}
+		if f.wants(e) {
+			entries = append(entries, e)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, ix.broken(err)
+	}
+	return entries, nil
+}
+
+// Find gives the run of an id, of the beginning of one, or of a path.
+func (ix *Index) Find(ctx context.Context, word string) (*Entry, error) {
+	all, err := ix.List(ctx, Filter{})
+	if err != nil {
+		return nil, err
+	}
+	var found []*Entry
+	path := strings.TrimSuffix(strings.ReplaceAll(word, `\`, "/"), "/")
+	for _, e := range all {
+		if e.ID == word || e.Path == path || strings.HasSuffix(path, "/"+e.Path) {
+			return e, nil
+		}
+		if word != "" && strings.HasPrefix(e.ID, word) {
+			found = append(found, e)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return nil, fmt.Errorf("there is no run %q in %s: redline history lists them, redline history rebuild finds what is missing", word, ix.root)
+	}
+	return nil, fmt.Errorf("%q is the beginning of %d runs, such as %s and %s: give more of it", word, len(found), found[0].ID, found[1].ID)
+}
+
+// Series gives the runs of one plan as drift sees them, oldest first, and how
+// many are left out because they were not sound.
+func (ix *Index) Series(ctx context.Context, series string) (sound []compare.Sample, left int, err error) {
+	entries, err := ix.List(ctx, Filter{Series: series})
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, e := range entries {
+		if !e.Sound() {
+			left++
+			continue
+		}
+		sound = append(sound, compare.Sample{ID: e.ID, At: e.Started, Values: e.Values, Requests: e.Requests, Settings: e.Settings, Pinned: e.Pin != nil})
+	}
+	return sound, left, nil
+}
+
+// Newest gives the newest run of each series, newest first.
+func Newest(entries []*Entry) []*Entry {
+	var newest []*Entry
+	for _, e := range slices.Backward(entries) {
+		if !slices.ContainsFunc(newest, func(n *Entry) bool { return n.Series == e.Series }) {
+			newest = append(newest, e)
+		}
+	}
+	return newest
+}

@@ -1,0 +1,63 @@
+package measure
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/plan/config"
+)
+
+func TestFlagsOf(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]map[string]string{
+		"":                                   nil,
+		"--max-num-seqs 256 --enforce-eager": {"max-num-seqs": "256", "enforce-eager": "true"},
+		"--tp=4 --lora a b":                  {"tp": "4", "lora": "a b"},
+		"as shipped":                         {"flags": "as shipped"},
+	} {
+		if diff := cmp.Diff(want, flagsOf(text)); diff != "" {
+			t.Errorf("%q: %s", text, diff)
+		}
+	}
+}
+
+// TestMetadataKeepsNoSecret: what the plan says of the set-up stands in the
+// result without the secrets that were copied along.
+func TestMetadataKeepsNoSecret(t *testing.T) {
+	t.Parallel()
+	plan := filepath.Join(t.TempDir(), "plan.yaml")
+	text := `provider: {api_endpoint: "http://x", model: m, api_key: "key-of-the-plan"}
+metadata:
+  flags: --api-key sk-literal-1 --hf-token=hf_literal_2 --max-num-batched-tokens 131072
+  notes: the key is key-of-the-plan
+  note: key-of-the-plan
+  label: night
+`
+	if err := os.WriteFile(plan, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Resolve(config.Input{PlanPath: plan})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res := blank(c, "id", time.Unix(0, 0))
+	want := map[string]string{"api-key": "***", "hf-token": "***", "max-num-batched-tokens": "131072"}
+	if diff := cmp.Diff(want, res.Engine.Flags); diff != "" {
+		t.Error(diff)
+	}
+	all, err := json.Marshal(res)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"key-of-the-plan", "sk-literal-1", "hf_literal_2"} {
+		if strings.Contains(string(all), secret) {
+			t.Errorf("%s stands in %s", secret, all)
+		}
+	}
+}

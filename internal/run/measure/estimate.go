@@ -1,0 +1,185 @@
+package measure
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"redline/internal/drive/load"
+	"redline/internal/judge/slo"
+	"redline/internal/plan/config"
+)
+
+// spent is what one request used up.
+type spent struct{ prompt, output int }
+
+// The plan's limits, as a run that reaches one names it.
+const (
+	tokensLimit = "--max-tokens-total"
+	spendLimit  = "--max-spend"
+)
+
+// budgets are what the plan's limits on tokens and money leave after the
+// preflight requests and what other runs have used.
+func (r *run) budgets() []load.Budget {
+	list := r.limits()
+	for i := range list {
+		switch list[i].Name {
+		case tokensLimit:
+			list[i].Limit -= float64(r.Used.Tokens)
+		case spendLimit:
+			list[i].Limit -= r.Used.Money
+		}
+		for _, s := range r.target.asked {
+			list[i].Limit -= list[i].Cost(s.prompt, s.output)
+		}
+	}
+	return list
+}
+
+// shortFor names the budget that so many preflight requests more would overrun,
+// "" for none.
+func (r *run) shortFor(more int, asked []spent) string {
+	for _, b := range r.limits() {
+		used := float64(more) * b.Cost(preflightTokens, preflightTokens)
+		for _, s := range asked {
+			used += b.Cost(s.prompt, s.output)
+		}
+		if used > b.Limit {
+			return fmt.Sprintf("%s %g", b.Name, b.Limit)
+		}
+	}
+	return ""
+}
+
+// limits are the plan's own.
+func (r *run) limits() []load.Budget {
+	var list []load.Budget
+	if most := r.Config.Load.Bounds.MaxTokensTotal; most > 0 {
+		list = append(list, load.Budget{Name: tokensLimit, Limit: float64(most),
+			Cost: func(prompt, output int) float64 { return float64(prompt + output) }})
+	}
+	if most := r.Config.Load.Bounds.MaxSpend; most > 0 {
+		list = append(list, load.Budget{Name: spendLimit, Limit: most, Cost: r.price})
+	}
+	return list
+}
+
+// price is what a request of so many tokens costs.
+func (r *run) price(prompt, output int) float64 {
+	return r.Config.Cost.Tokens(float64(prompt), 0, float64(output))
+}
+
+// announce says what the load will use up before a server that may send a
+// bill: one that is not on this machine and wants a key.
+func (r *run) announce() {
+	if r.target.client.Local() || r.Config.Provider.APIKey == "" && len(r.Config.Secrets()) == 0 {
+		return
+	}
+	n := r.expectedRequests()
+	prompt, output := r.work.Mean()
+	about := "about"
+	if r.Config.UntilDecided() {
+		about = "at most about"
+	}
+	line := fmt.Sprintf("estimate: %s %s requests, %s prompt and %s output tokens",
+		about, amount(n), amount(n*prompt), amount(n*output))
+	if c := r.Config.Cost; c.ByToken() {
+		total := n * c.Tokens(prompt, 0, output)
+		line += fmt.Sprintf(", %.2f %s", total, currency(c.Currency))
+		if most := r.Config.Load.Bounds.MaxSpend; most > 0 && total > most {
+			line += fmt.Sprintf("; stops early, at --max-spend %.2f", most)
+		}
+	} else {
+		line += "; no price known (cost.per_1m_prompt_tokens, cost.per_1m_output_tokens)"
+	}
+	r.say("%s", line)
+}
+
+func currency(label string) string {
+	if label == "" {
+		return "USD"
+	}
+	return label
+}
+
+// expectedRequests counts warm-up and cool-down in, which are paid for too.
+func (r *run) expectedRequests() float64 {
+	const warmup = 50
+	bounds, e2e := r.Config.Load.Bounds, max(0.1, r.stage.Stagger.Seconds())
+	perSecond := r.meanRate()
+	if perSecond == 0 {
+		perSecond = float64(bounds.MaxConcurrency) / e2e
+	}
+	window := float64(bounds.TotalRequests)
+	if seconds := max(bounds.Duration, bounds.MaxDuration).Seconds(); seconds > 0 && (window == 0 || perSecond*seconds < window) {
+		window = perSecond * seconds
+	}
+	before := max(warmup, 2*e2e*perSecond)
+	if bounds.Warmup != nil {
+		before = perSecond * bounds.Warmup.Seconds()
+	}
+	return float64(len(r.target.asked)) + before + window + 2*e2e*perSecond
+}
+
+// tooShort says that the length which was given cannot decide an objective,
+// however far the server stays within it, and which one would; "" where it can
+// or where nobody knows how many requests there will be.
+func (r *run) tooShort() string {
+	o, needed := hardest(r.Config)
+	b, perSecond := r.Config.Load.Bounds, r.meanRate()
+	if talk := r.work.Conversation(); talk != nil {
+		perSecond *= talk.Turns
+	}
+	byTime := perSecond * b.Duration.Seconds()
+	switch {
+	case needed == 0 || r.Config.Recorded() || r.Config.UntilDecided():
+	case b.TotalRequests > 0 && b.TotalRequests < needed:
+		return fmt.Sprintf("%d requests are too few to call %s met, which takes %d: give --requests %d or more, or no length",
+			b.TotalRequests, o.Text, needed, needed)
+	case byTime > 0 && byTime < float64(needed):
+		const grain = 10 * time.Second
+		enough := time.Duration(float64(needed) / perSecond * float64(time.Second))
+		return fmt.Sprintf("about %.0f requests come in %v s, too few to call %s met, which takes %d: give --duration %ds or more, or no length",
+			byTime, b.Duration.Seconds(), o.Text, needed, (enough+grain-1)/grain*grain/time.Second)
+	}
+	return ""
+}
+
+// hardest is the objective that takes the most requests to be met with none
+// beyond its limit, and how many that are; 0 where none is about a share of
+// the requests.
+func hardest(c *config.Config) (hard slo.Objective, needed int) {
+	for _, o := range c.Objectives {
+		p := o.P
+		switch o.Metric {
+		case "error", "reject", "retry":
+			p = 1 - o.Limit
+		case "good":
+			p = o.Limit
+		case "itl", "icl":
+			continue // a request has many gaps
+		}
+		if p <= 0 || p >= 1 {
+			continue
+		}
+		if n := int(math.Ceil(math.Log(1-c.Confidence) / math.Log(p))); n > needed {
+			hard, needed = o, n
+		}
+	}
+	return hard, needed
+}
+
+// amount shows a count with no more digits than an estimate has.
+func amount(n float64) string {
+	for _, unit := range []struct {
+		size float64
+		mark string
+	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if n >= unit.size {
+			return strings.TrimSuffix(fmt.Sprintf("%.1f", n/unit.size), ".0") + unit.mark
+		}
+	}
+	return fmt.Sprintf("%.0f", n)
+}

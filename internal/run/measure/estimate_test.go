@@ -1,0 +1,107 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"redline/internal/plan/config"
+	"redline/internal/traffic/token"
+	"redline/internal/twin/sim"
+)
+
+// A server that is not on this machine and wants a key may send a bill: its
+// user is told what to expect, in money where prices are known.
+func TestEstimateBeforeAPaidAPI(t *testing.T) {
+	running, err := sim.Start(t.Context(), sim.Spec{}, sim.ServeOptions{Pace: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer running.Close()
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", strings.TrimPrefix(running.URL(), "http://"))
+	}
+	for _, tt := range []struct {
+		name  string
+		url   string
+		price float64
+		want  []string
+	}{
+		{"priced", "http://api.example.com", 1000, []string{"estimate: about ", " tokens", "USD"}},
+		{"no price", "http://api.example.com", 0, []string{"estimate: about ", " tokens", "no price known"}},
+		{"on this machine", "http://localhost", 1000, nil},
+	} {
+		var said []string
+		cfg, err := config.Resolve(config.Input{Seed: 1, Flags: map[string][]string{"url": {tt.url}, "requests": {"10"},
+			"concurrency": {"2"}, "warmup": {"0s"}, "workload": {"fixed(16,5)"}, "api-key-env": {"KEY"},
+			"out": {filepath.Join(t.TempDir(), "run")}},
+			LookupEnv: func(name string) (string, bool) { return "secret", name == "KEY" }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Cost.Per1MPromptTokens, cfg.Cost.Per1MOutputTokens = tt.price, tt.price
+		_, _, err = Run(t.Context(), Options{Config: cfg, Dial: dial,
+			Say: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := strings.Join(said, "; ")
+		if tt.want == nil && line != "" {
+			t.Errorf("%s: said %q, want nothing", tt.name, line)
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(line, want) {
+				t.Errorf("%s: said %q, want %q in it", tt.name, line, want)
+			}
+		}
+	}
+}
+
+func TestAmount(t *testing.T) {
+	for n, want := range map[float64]string{0: "0", 7: "7", 999: "999", 1000: "1k", 1540: "1.5k", 2.5e6: "2.5M", 3e9: "3G"} {
+		if got := amount(n); got != want {
+			t.Errorf("amount(%v) is %q, want %q", n, got, want)
+		}
+	}
+}
+
+// A length that cannot decide is named before the run, with one that would.
+func TestTooShortALength(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		flags map[string][]string
+		want  string
+	}{
+		{map[string][]string{"rate": {"2"}, "duration": {"60s"}, "slo": {"ttft:p99<500ms", "tpot:p95<50ms"}},
+			"about 120 requests come in 60 s, too few to call ttft:p99<500ms met, which takes 299: give --duration 150s or more, or no length"},
+		{map[string][]string{"rate": {"2"}, "duration": {"60s"}, "slo": {"tpot:p95<50ms"}}, ""},
+		{map[string][]string{"rate": {"2"}, "duration": {"60s"}, "slo": {"ttft:p99<500ms"}, "confidence": {"0.6"}}, ""},
+		{map[string][]string{"requests": {"58"}, "concurrency": {"4"}, "slo": {"e2e:p95<50s"}},
+			"58 requests are too few to call e2e:p95<50s met, which takes 59: give --requests 59 or more, or no length"},
+		{map[string][]string{"requests": {"59"}, "concurrency": {"4"}, "slo": {"e2e:p95<50s"}}, ""},
+		{map[string][]string{"rate": {"2"}, "duration": {"60s"}, "slo": {"error:rate<1%"}},
+			"about 120 requests come in 60 s, too few to call error:rate<1% met, which takes 299: give --duration 150s or more, or no length"},
+		{map[string][]string{"rate": {"1"}, "duration": {"90s"}, "slo": {"e2e:p99<50s"}, "workload": {"multi_turn_chat"}}, ""},
+		{map[string][]string{"rate": {"2"}, "max-duration": {"60s"}, "slo": {"ttft:p99<500ms"}}, ""},
+		{map[string][]string{"rate": {"2"}, "duration": {"60s"}, "slo": {"itl:p99<50ms", "throughput:min>100", "e2e:mean<5s"}}, ""},
+		{map[string][]string{"rate": {"2"}, "duration": {"60s"}}, ""},
+	} {
+		c, err := config.Resolve(config.Input{Flags: tt.flags, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &run{Options: Options{Config: c}, target: &target{}, text: token.O200k()}
+		if err := r.openWorkload(); err != nil {
+			t.Fatal(err)
+		}
+		got := r.tooShort()
+		r.work.Close()
+		if got != tt.want {
+			t.Errorf("%v: %q, want %q", tt.flags, got, tt.want)
+		}
+	}
+}

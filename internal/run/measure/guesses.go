@@ -1,0 +1,38 @@
+package measure
+
+import (
+	"fmt"
+	"strings"
+
+	"redline/internal/judge/result"
+	"redline/internal/observe/telemetry"
+)
+
+// countsGuesses are engines that count guessed tokens if they guess, and have no
+// such counters if they do not.
+var countsGuesses = map[string]bool{"vllm": true}
+
+// confirmGuesses holds what the plan declares of speculative decoding against
+// the server's count of guessed tokens.
+func confirmGuesses(res *result.Result, server *telemetry.ServerUse) {
+	const option = "speculative_decoding"
+	declared, is := res.Engine.Declared[option]
+	if !is || server == nil || !strings.HasSuffix(declared, "not verified") {
+		return
+	}
+	on, guessed := strings.HasPrefix(declared, "on"), server.SpecAcceptance != nil
+	if !guessed && !countsGuesses[server.Engine] {
+		return
+	}
+	if on == guessed {
+		res.Engine.Declared[option] = strings.Replace(declared, "not verified", "as the server says", 1)
+		return
+	}
+	res.Engine.Declared[option] = strings.Replace(declared, "not verified", "but the server says otherwise", 1)
+	found := "counted no guessed token"
+	if guessed {
+		found = fmt.Sprintf("took %.0f %% of the tokens that it guessed", 100**server.SpecAcceptance)
+	}
+	res.Warnings = append(res.Warnings, result.Warning{Figure: "engine",
+		Text: fmt.Sprintf("the plan declares %s %s, but the server %s", option, strings.SplitN(declared, ",", 2)[0], found)})
+}

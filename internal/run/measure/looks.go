@@ -1,0 +1,196 @@
+package measure
+
+import (
+	"iter"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"redline/internal/drive/load"
+	"redline/internal/drive/record"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/slo"
+	"redline/internal/plan/config"
+)
+
+// A run without a length is looked at after a minute and at growing distances
+// up to its longest window, whose own verdict is the last look.
+const (
+	firstLook  = time.Minute
+	lookGrowth = 1.5
+)
+
+// lookLengths are the lengths of the window at which it may end before its
+// longest: as many as metric.LookedShare pays for, and no nearer together than
+// lookGrowth where they are fewer.
+func lookLengths(longest time.Duration) []time.Duration {
+	if longest <= firstLook {
+		return nil
+	}
+	ratio := float64(longest) / float64(firstLook)
+	steps := min(metric.Looks-1, max(1, math.Round(math.Log(ratio)/math.Log(lookGrowth))))
+	var list []time.Duration
+	for i := range int(steps) {
+		at := float64(firstLook) * math.Pow(ratio, float64(i)/steps)
+		list = append(list, time.Duration(at).Round(time.Second))
+	}
+	return list
+}
+
+// looked reports whether a run is judged several times and ends when it is
+// decided.
+func looked(c *config.Config) bool {
+	return c.UntilDecided() && len(lookLengths(c.Load.Bounds.MaxDuration)) > 0
+}
+
+// lookout judges a run while it goes on, by a sample of its requests that looks
+// can afford.
+type lookout struct {
+	config *config.Config
+	// everyGap says that an objective needs every gap between tokens, which
+	// costs more than all else.
+	everyGap bool
+	least    int // requests that are kept of those, however many gaps they have
+
+	mu     sync.Mutex
+	kept   []*record.Record
+	events int
+	halved int // how often half of the sample was dropped
+	open   []string
+}
+
+// A sample for objectives on gaps has fewer requests, but never fewer than
+// decide a p99; of all where objectives are about some of them.
+const (
+	mostLookedEvents    = 1 << 17
+	leastLookedRequests = 1 << 10
+	leastLookedScoped   = 1 << 12
+)
+
+// newLookout gives nil for a run that has a length.
+func newLookout(c *config.Config) *lookout {
+	if !c.UntilDecided() {
+		return nil
+	}
+	l := &lookout{config: c, least: leastLookedRequests}
+	for _, o := range c.Objectives {
+		l.everyGap = l.everyGap || o.Metric == "itl" || o.Metric == "icl" || o.Metric == "throughput"
+		l.open = append(l.open, o.Text)
+		if o.Scope != (slo.Scope{}) {
+			l.least = leastLookedScoped
+		}
+	}
+	return l
+}
+
+// add takes in a request that has ended.
+func (l *lookout) add(r *record.Record) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.samples(r) {
+		return
+	}
+	l.kept = append(l.kept, r)
+	l.events += r.ChunkCount()
+	if n := len(l.kept); n > metric.LookedAt || l.everyGap && n > l.least && l.events > mostLookedEvents {
+		l.halve()
+	}
+}
+
+// samples picks requests by their number alone, scattered so that no pattern of
+// the load shows in it.
+func (l *lookout) samples(r *record.Record) bool {
+	const golden = 0x9E3779B97F4A7C15
+	return l.halved == 0 || uint64(r.ID+1)*golden>>(64-l.halved) == 0
+}
+
+func (l *lookout) halve() {
+	l.halved++
+	l.kept = slices.DeleteFunc(l.kept, func(r *record.Record) bool { return !l.samples(r) })
+	l.events = 0
+	for _, r := range l.kept {
+		l.events += r.ChunkCount()
+	}
+}
+
+// judgedUntil is the end of what a look judges: requests due later are left out,
+// whatever has become of them. Most of the unfinished are among those, so that
+// few remain of which nobody knows how they will end; but no more than a tenth
+// of the window is left out, in which a server that answers no more would hide.
+func judgedUntil(look load.Look) int64 {
+	const leftOut = 0.1
+	end := look.End
+	for _, r := range look.Unfinished {
+		if r.Due > look.Start {
+			end = min(end, r.Due)
+		}
+	}
+	return max(end, look.End-int64(leftOut*float64(look.End-look.Start)))
+}
+
+// decided judges the window so far and reports whether no objective is open.
+func (l *lookout) decided(look load.Look) bool {
+	o := metric.Options{Start: look.Start, End: judgedUntil(look), Varies: l.config.Load.Varies(),
+		Objectives: l.config.Objectives, Seed: l.config.Seed, Confidence: l.config.Confidence, Looked: true}
+	verdicts, err := metric.Verdicts(l.sample(look.Unfinished), o)
+	if err != nil {
+		return false // the report will say why
+	}
+	open := []string{}
+	for i, v := range verdicts {
+		// Tokens of a sample, and of what has ended, are fewer than came.
+		short := v.Standing == slo.Missed && o.Objectives[i].Metric == "throughput"
+		if v.Standing == slo.Undecided || short || v.Standing == slo.NotJudged && v.Scope != (slo.Scope{}) {
+			open = append(open, v.Objective)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open = open
+	return len(open) == 0
+}
+
+// sample is what was kept and what is unfinished, each request once.
+func (l *lookout) sample(unfinished []*record.Record) records {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ended := slices.Clone(l.kept)
+	waiting := map[int]*record.Record{}
+	for _, r := range unfinished {
+		if l.samples(r) {
+			waiting[r.ID] = r
+		}
+	}
+	for _, r := range ended {
+		delete(waiting, r.ID)
+	}
+	for _, r := range unfinished {
+		if waiting[r.ID] != nil {
+			ended = append(ended, r)
+		}
+	}
+	return func() iter.Seq2[*record.Record, error] {
+		return func(yield func(*record.Record, error) bool) {
+			for _, r := range ended {
+				if !yield(r, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// stillOpen are the objectives that were open at the last look, all before the
+// first; nothing of a run that has a length.
+func (l *lookout) stillOpen() []string {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open
+}

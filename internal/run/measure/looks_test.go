@@ -1,0 +1,239 @@
+package measure
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"redline/internal/drive/load"
+	"redline/internal/drive/record"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/llm"
+	"redline/internal/plan/config"
+	"redline/internal/run/store"
+	"redline/internal/twin/sim"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLookLengths(t *testing.T) {
+	t.Parallel()
+	for longest, want := range map[time.Duration][]int{
+		time.Minute:      nil,
+		70 * time.Second: {60},
+		90 * time.Second: {60},
+		2 * time.Minute:  {60, 85},
+		5 * time.Minute:  {60, 90, 134, 201},
+		30 * time.Minute: {60, 140, 329, 769},
+	} {
+		var got []int
+		for _, d := range lookLengths(longest) {
+			got = append(got, int(d/time.Second))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("up to %v: %s", longest, diff)
+		}
+		if len(got) >= metric.Looks {
+			t.Errorf("up to %v: %d looks beside the last, %d are paid for", longest, len(got), metric.Looks)
+		}
+	}
+}
+
+func length(p result.Point) float64 { return math.Round(1000*(p.Window.EndS-p.Window.StartS)) / 1000 }
+
+// A run without a length ends by itself once its objectives are decided, with
+// the longest it may last, or at the first look.
+func TestARunGoesOnUntilItIsDecided(t *testing.T) {
+	for _, tt := range []struct {
+		name, objective string
+		standing        slo.Standing
+		least, most     float64
+	}{
+		{"nothing comes in time", "ttft:p99<5ms", slo.Missed, 60, 60},
+		{"healthy", "ttft:p99<500ms", slo.Met, 60, 150},
+		{"at the limit", "", slo.Undecided, 300, 300},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if raced && tt.standing != slo.Missed {
+				t.Skip("minutes of load")
+			}
+			if tt.objective == "" {
+				tt.objective = "ttft:p90<" + atTheLimit(t)
+			}
+			flags := map[string][]string{"url": {"http://sim"}, "rate": {"5"}, "workload": {"fixed(512,32)"},
+				"slo": {tt.objective}, "max-duration": {"5m"}, "telemetry-interval": {"10s"}}
+			runVirtual(t, flags, "", func(res *result.Result, dir *store.Dir, _ []*sim.Job) {
+				p := res.Points[0]
+				if v := p.Objectives[0]; v.Standing != tt.standing {
+					t.Errorf("%+v, want it %s", v, tt.standing)
+				}
+				if got := length(p); got < tt.least || got > tt.most {
+					t.Errorf("a window of %v s, want from %v to %v", got, tt.least, tt.most)
+				}
+				checkPhases(t, dir, p)
+			})
+		})
+	}
+}
+
+// checkPhases holds every record to the window as it came out.
+func checkPhases(t *testing.T, dir *store.Dir, p result.Point) {
+	t.Helper()
+	for r, err := range dir.Records() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		due, phase := float64(r.Due)/1e9, record.Measure
+		switch {
+		case due < p.Window.StartS:
+			phase = record.Warmup
+		case due >= p.Window.EndS:
+			phase = record.Cooldown
+		}
+		if r.Phase != phase {
+			t.Fatalf("due at %v s in the window of %v s to %v s: %s", due, p.Window.StartS, p.Window.EndS, r.Phase)
+		}
+	}
+}
+
+// atTheLimit is the p90 of ttft over ten minutes of the load that is judged.
+func atTheLimit(t *testing.T) (limit string) {
+	t.Helper()
+	flags := map[string][]string{"url": {"http://sim"}, "rate": {"5"}, "workload": {"fixed(512,32)"},
+		"duration": {"10m"}, "telemetry-interval": {"10s"}}
+	runVirtual(t, flags, "", func(res *result.Result, _ *store.Dir, _ []*sim.Job) {
+		limit = fmt.Sprintf("%.3fms", res.Points[0].Latency.TTFTDue.P["p90"])
+	})
+	return limit
+}
+
+// Conversations on an idle server are no overload: the window begins when later
+// turns come as often as they will.
+func TestConversationsSettleBeforeTheWindow(t *testing.T) {
+	if raced {
+		t.Skip("minutes of load")
+	}
+	for _, seed := range []string{"1", "2"} {
+		flags := map[string][]string{"url": {"http://sim"}, "rate": {"2"}, "workload": {"multi_turn_chat"}, "duration": {"60s"},
+			"seed": {seed}, "telemetry-interval": {"10s"}}
+		runVirtual(t, flags, "", func(res *result.Result, _ *store.Dir, _ []*sim.Job) {
+			p := res.Points[0]
+			if o := p.Window.Overload; o != nil && *o {
+				t.Errorf("seed %s: overload, a growth of %v among %d requests", seed, *p.Window.Growth, p.Requests.Due)
+			}
+			// Five turns a session, at two sessions a second.
+			if p.Rates.Offered < 8 {
+				t.Errorf("seed %s: %v requests/s after %v s of warm-up, want about ten", seed, p.Rates.Offered, *p.Window.WarmupS)
+			}
+		})
+	}
+}
+
+// The sample that looks judge stays small and even, whatever the rate: it is
+// halved by the requests' numbers.
+func TestLookoutKeepsASample(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		objective   string
+		chunks      int
+		least, most int
+	}{
+		{"ttft:p99<1s", 100, metric.LookedAt / 3, metric.LookedAt},
+		{"itl:p99<1s", 1, metric.LookedAt / 3, metric.LookedAt},
+		{"itl:p99<1s", 200, leastLookedRequests / 3, leastLookedRequests},
+	} {
+		c, err := config.Resolve(config.Input{Command: "run", Flags: map[string][]string{"slo": {tt.objective}}, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := newLookout(c)
+		const n = 50_000
+		for id := range n {
+			r := &record.Record{ID: id, Due: int64(id + 1), Phase: record.Measure}
+			for i := range tt.chunks {
+				r.Observe(llm.Event{Kind: llm.Output, At: int64(id + i + 1)})
+			}
+			l.add(r)
+		}
+		if got := len(l.kept); got < tt.least || got > tt.most {
+			t.Errorf("%s, %d chunks: %d kept, want %d to %d", tt.objective, tt.chunks, got, tt.least, tt.most)
+		}
+		early := 0
+		for _, r := range l.kept {
+			if r.ID < n/2 {
+				early++
+			}
+		}
+		if share := float64(early) / float64(len(l.kept)); share < 0.4 || share > 0.6 {
+			t.Errorf("%s: %.0f%% of the sample is from the first half", tt.objective, 100*share)
+		}
+	}
+}
+
+// A sample has fewer tokens than came: it shows that a throughput is reached, and
+// not that it is not.
+func TestALookMissesNoThroughput(t *testing.T) {
+	t.Parallel()
+	for objective, want := range map[string]bool{"throughput:min>500": true, "throughput:min>4000": false} {
+		c, err := config.Resolve(config.Input{Command: "run", Flags: map[string][]string{"slo": {objective}}, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := newLookout(c)
+		const n, tokens, minute = 3000, 100, int64(time.Minute)
+		for id := range n { // 5,000 tokens/s
+			at := int64(id+1) * minute / (n + 2)
+			r := &record.Record{ID: id, Due: at, Sent: at, End: at, Phase: record.Measure, Streamed: true, Outcome: llm.OK, OutputTokens: tokens}
+			for range tokens {
+				r.Observe(llm.Event{Kind: llm.Output, At: at})
+			}
+			l.add(r)
+		}
+		if l.halved == 0 {
+			t.Fatal("all are looked at")
+		}
+		if got := l.decided(load.Look{Start: 0, End: minute}); got != want {
+			t.Errorf("%s: decided %t, want %t", objective, got, want)
+		}
+	}
+}
+
+// Looking costs: each judgement of a run that is looked at gets a part of the
+// chance of a wrong verdict, the same when its directory is read again.
+func TestWhichRunsAreLookedAt(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		flags map[string][]string
+		want  bool
+	}{
+		{map[string][]string{"slo": {"chat"}, "duration": {"60s"}}, false},
+		{map[string][]string{"slo": {"chat"}}, true},
+		{map[string][]string{"slo": {"chat"}, "confidence": {"0.99"}, "max-duration": {"2m"}}, true},
+		{map[string][]string{"slo": {"chat"}, "max-duration": {"1m"}}, false},
+	} {
+		c, err := config.Resolve(config.Input{Command: "run", Flags: tt.flags, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, err := c.YAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "plan.yaml")
+		if err := os.WriteFile(path, kept, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		again, err := config.Reopen(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, reread := looked(c), looked(again); got != tt.want || reread != got || again.Confidence != c.Confidence {
+			t.Errorf("%v: %v, read again %v; want %v", tt.flags, got, reread, tt.want)
+		}
+	}
+}

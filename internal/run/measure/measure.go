@@ -1,0 +1,368 @@
+// Package measure runs one stage on one target and gives the point that came
+// of it, judged; or rebuilds that point from a run directory. It wires the
+// rooms of doing and meaning together and holds no statistics of its own.
+package measure
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"redline/internal/answer/diagnose"
+	"redline/internal/clock"
+	"redline/internal/drive/client"
+	"redline/internal/drive/load"
+	"redline/internal/drive/record"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/quality"
+	"redline/internal/judge/result"
+	"redline/internal/plan/config"
+	"redline/internal/run/store"
+	"redline/internal/traffic/token"
+	"redline/internal/traffic/workload"
+)
+
+// Options is everything that a measurement needs.
+type Options struct {
+	Config  *config.Config
+	Version string // of this program
+	Command string // as it was called, without secrets
+
+	// Stop, when closed, ends the sending; what is in flight gets a moment to
+	// end, and the report is of what was measured.
+	Stop <-chan struct{}
+	// Live is told how the run goes, a few times a second.
+	Live func(metric.Snapshot)
+	// Enough is asked as often as Live is told, and ends the window in order
+	// where it says so; nil never does.
+	Enough func(metric.Snapshot) bool
+	// Say is told, in one line each, what the user should know meanwhile.
+	Say func(format string, args ...any)
+	// Trace receives the wire trace of one request.
+	Trace io.Writer
+
+	// Target is a server that was opened before, for one of several runs; nil
+	// finds one for this run alone.
+	Target *Target
+
+	// Hold locks the directories that the command writes to; nil locks that of
+	// this run until it ends.
+	Hold *store.Hold
+
+	// Used is what runs before this one have taken of the plan's limits on
+	// tokens and money, which hold for all of them together.
+	Used Used
+
+	// Clock and Dial are for virtual time; both nil otherwise.
+	Clock *clock.Clock
+	Dial  client.Dial
+}
+
+const (
+	liveEvery = 250 * time.Millisecond
+	// grace is what requests in flight get when the user stops a run.
+	grace = 5 * time.Second
+	// sampledText is the share of replies that the local tokenizer counts
+	// beside the server's own usage.
+	sampledText = 0.02
+)
+
+// run is one measurement on its way.
+type run struct {
+	Options
+	id      string
+	started time.Time
+	clock   *clock.Clock
+	target  *target
+	work    *workload.Workload
+	text    token.Text
+	stage   load.Stage
+	dir     *store.Dir
+	log     *store.Log
+	live    metric.Live
+	lookout *lookout // nil where the run has a length
+	counts  load.Progress
+	watched *watch
+	// engineLog is nil unless the plan asks for it, and logged what came of it.
+	engineLog *engineLog
+	logged    *result.EngineLog
+	outcome   load.Outcome
+	before    tally // what the target had counted before this run
+	exam      *quality.Exam
+	booked    spent // of what the exam has used
+}
+
+// Run measures and writes the run directory. Without a result there is an
+// error; a result that could not be kept whole comes with an error beside it.
+// A run that was stopped before it sent anything leaves no directory behind and
+// gives context.Canceled.
+func Run(ctx context.Context, o Options) (*result.Result, string, error) {
+	r := newRun(o)
+	if r.Hold == nil {
+		r.Hold = &store.Hold{Command: "redline", Say: r.say}
+		defer r.Hold.Release()
+	}
+	if err := r.checkDir(); err != nil {
+		return nil, "", err
+	}
+	if o.Target == nil {
+		if err := r.loadTokenizer(); err != nil {
+			return nil, "", err
+		}
+	}
+	err := r.promptly(ctx, r.setUp)
+	if r.target != nil && o.Target == nil {
+		defer r.target.close()
+	}
+	if r.work != nil {
+		defer r.work.Close()
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	if err := r.openDir(); err != nil {
+		return nil, "", err
+	}
+	path := r.dir.Path
+	lost, err := r.load(ctx)
+	if err != nil {
+		return nil, path, err
+	}
+	if r.outcome.Stopped == result.ByUser && r.outcome.Counts.Unsent == r.outcome.Counts.Due {
+		r.dir.Discard()
+		return nil, "", context.Canceled
+	}
+	r.askAfter(ctx)
+	res, err := r.result()
+	if err != nil {
+		return nil, path, errors.Join(err, lost)
+	}
+	r.grade(res)
+	res.Diagnosis = diagnose.Find(res)
+	r.Config.Mask().Tidy(res)
+	unkept := errors.Join(r.keep(res), r.keepAnswers())
+	r.dir.NoteFull(cmp.Or(lost, unkept))
+	return res, path, cmp.Or(lost, unkept)
+}
+
+func newRun(o Options) *run {
+	r := &run{Options: o, id: newID(), started: time.Now(), clock: o.Clock}
+	if o.Target != nil {
+		r.target, r.text, r.clock = o.Target.found, o.Target.text, o.Target.clock
+		r.before = r.target.tally()
+		if r.target.engine != nil {
+			r.target.engine.Lateness() // of what came before
+		}
+	}
+	if r.clock == nil {
+		r.clock = clock.New()
+	}
+	return r
+}
+
+// setUp finds the target, unless there is one, and prepares the load.
+func (r *run) setUp(ctx context.Context) (err error) {
+	if r.target == nil {
+		if r.target, err = openTarget(ctx, r); err != nil {
+			return err
+		}
+	}
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	return r.askAlone(ctx)
+}
+
+// newID gives the first four groups of a random UUID; a request's number makes
+// the fifth.
+func newID() string {
+	var b [10]byte
+	rand.Read(b[:]) // never fails
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:])
+}
+
+// prepare makes the stage and everything that must not wait for the load.
+func (r *run) prepare(ctx context.Context) error {
+	r.settleModel()
+	if err := r.openWorkload(); err != nil {
+		return err
+	}
+	c, work := r.Config, r.work
+	bounds := c.Load.Bounds
+	r.stage = load.Stage{Run: r.id, Session: work.Session, Cap: bounds.MaxConcurrency,
+		Duration: bounds.Duration, Requests: bounds.TotalRequests, Warmup: bounds.Warmup,
+		Drain: *bounds.Drain, Stop: r.Stop, Grace: grace, Stagger: r.target.expected(work),
+		Retries: bounds.Retries, MaxErrorRate: bounds.MaxErrorRate}
+	if talk := work.Conversation(); talk != nil {
+		r.stage.Settled = talk.Settled
+	}
+	if r.lookout = newLookout(c); r.lookout != nil {
+		r.stage.Duration = bounds.MaxDuration
+		r.stage.Looks, r.stage.Decided = lookLengths(bounds.MaxDuration), r.lookout.decided
+	}
+	switch {
+	case c.Recorded():
+		r.stage.Arrivals = work.Times(c.Seed)
+	case c.Load.Open():
+		r.stage.Arrivals = c.Load.Times(c.Seed)
+	}
+	r.stage.Budgets = r.budgets()
+	r.stage.Count, r.stage.CountShare = r.counter()
+	r.stage.OwnCount = ownTokenizer(c, cmp.Or(c.Metadata["tokenizer"], r.target.facts.Tokenizer))
+	if err := r.room(); err != nil {
+		return err
+	}
+	if short := r.tooShort(); short != "" && r.Options.Target == nil {
+		r.say("%s", short) // of several runs none has to decide alone
+	}
+	r.announce()
+	return r.target.client.Open(ctx, min(r.connections(), mostOpenedAhead))
+}
+
+// settleModel puts the model that was found into the plan, so that another run
+// of it asks the same one whatever the server lists first by then.
+func (r *run) settleModel() {
+	if r.Config.Embedded() || r.Config.Provider.Model != "" {
+		return
+	}
+	settled := *r.Config
+	settled.Provider.Model = r.target.model
+	r.Config = &settled
+}
+
+// mostOpenedAhead bounds the connections that are opened before the load: more
+// would keep the user waiting, and idle ones are soon closed by servers.
+const mostOpenedAhead = 2048
+
+// likelyCrowd is by how much requests in flight may exceed what the rate and the
+// time of a lone request make of them; spareConnections come on top.
+const (
+	likelyCrowd      = 1.5
+	spareConnections = 8
+)
+
+// connections is how many are likely to be needed at once, with some to spare.
+func (r *run) connections() int {
+	n := r.stage.Cap
+	if rate := r.peakRate(); rate > 0 {
+		likely := int(likelyCrowd*rate*r.stage.Stagger.Seconds()) + spareConnections
+		if n == 0 || likely < n {
+			n = likely
+		}
+	}
+	return n
+}
+
+// room reports why this machine could not hold the connections of the load.
+func (r *run) room() error { return r.target.client.Room(r.connections(), r.target.filesEach()) }
+
+// filesEach is how many open files a connection takes in this process.
+func (t *target) filesEach() int {
+	if t.engine != nil {
+		return 2 // both ends are in this process
+	}
+	return 1
+}
+
+// Alone is about how long a request of a plan's workload takes by itself, 0 where
+// that is not known.
+func (t *Target) Alone(c *config.Config) time.Duration {
+	work, err := c.Workload.New(t.text, c.Seed, workload.Options{})
+	if err != nil {
+		return 0
+	}
+	defer work.Close()
+	return t.found.expected(work)
+}
+
+// MostRate is the highest rate of a plan's workload whose requests this machine
+// can hold connections for, while the server takes as long for each as it does
+// alone; 0 where nothing bounds it.
+func (t *Target) MostRate(c *config.Config) float64 {
+	most, each := t.found.client.MostConnections(t.found.filesEach()), t.Alone(c).Seconds()
+	if each == 0 {
+		return 0
+	}
+	return max(float64(most-spareConnections), 1) / (likelyCrowd * each)
+}
+
+// checkDir refuses a directory that cannot be written to, before anything is
+// sent.
+func (r *run) checkDir() error {
+	if path := r.Config.Output.Dir; path != "" {
+		return r.Hold.Check(path, r.Config.Output.Force)
+	}
+	return nil
+}
+
+// makeDir makes the directory that was asked for, or one of the run's own.
+func (r *run) makeDir() (*store.Dir, error) {
+	if path := r.Config.Output.Dir; path != "" {
+		return r.Hold.Create(path, r.Config.Output.Force)
+	}
+	return r.Hold.Claim(store.Name(r.started, r.Config.Masked(r.Config.Metadata["label"])))
+}
+
+// openDir makes the run directory, or leaves nothing of it behind.
+func (r *run) openDir() error {
+	plan, err := r.Config.YAML()
+	if err != nil {
+		return err
+	}
+	if r.dir, err = r.makeDir(); err != nil {
+		return err
+	}
+	unixNS, monoNS := r.clock.Origin()
+	err = r.dir.WritePlan(plan)
+	if err == nil {
+		r.log, err = r.dir.StartLog(record.Header{Run: r.id, OriginUnixNS: unixNS, OriginMonoNS: monoNS})
+	}
+	if err != nil {
+		r.dir.Discard()
+		return err
+	}
+	r.stage.Note = r.log.Follow(r.clock.Now)
+	return nil
+}
+
+// load offers the stage's load, with a watch on this machine and a live view.
+// A disk that would not take all records does not end it: lost says so, and
+// the result is made with those that are still in memory.
+func (r *run) load(ctx context.Context) (lost, err error) {
+	r.watched = r.startWatch(ctx)
+	r.engineLog = r.followLog()
+	stopLive, stopNotices := r.watch(), r.notices()
+	tick, stopAsking := r.askBeside(ctx)
+	r.outcome, err = load.Run(ctx, r.clock, r.target.client, r.stage, &r.counts, func(rec *record.Record) {
+		r.live.Observe(rec)
+		r.watched.count(rec)
+		r.lookout.add(rec)
+		r.log.Add(rec)
+		tick(rec)
+	})
+	stopAsking(r.outcome.Stopped == result.ByUser)
+	stopNotices()
+	stopLive()
+	r.logged = r.engineLog.stop()
+	if err := r.watched.stop(ctx, r.clock.Now); err != nil {
+		r.say("the telemetry log is incomplete: %v", err)
+	}
+	if logErr := r.log.Close(); logErr != nil {
+		lost = fmt.Errorf("the record log could not be written in full: %w", logErr)
+	}
+	return lost, err
+}
+
+// keep writes the result.
+func (r *run) keep(res *result.Result) error {
+	if err := r.dir.WriteResult(res); err != nil {
+		return fmt.Errorf("the result could not be written: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package measure
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"redline/internal/judge/result"
+	"redline/internal/plan/config"
+	"redline/internal/twin/sim"
+)
+
+// hidden serves an engine without its metrics, and counts how often they are
+// asked for.
+func hidden(t *testing.T, engine string) (front string, asked *atomic.Int64) {
+	t.Helper()
+	behind, err := url.Parse(engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(behind)
+	proxy.FlushInterval = -1
+	asked = new(atomic.Int64)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == metricsPaths[0] {
+			asked.Add(1)
+			http.NotFound(w, r)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, asked
+}
+
+// short runs a few requests and gives what was said meanwhile. A machine that
+// is too busy to get a page in time shows nothing, so it is asked again.
+func short(t *testing.T, flags map[string][]string) (*result.Result, string) {
+	t.Helper()
+	for {
+		res, said := once(t, flags)
+		if !strings.Contains(said, "no answer within") {
+			return res, said
+		}
+	}
+}
+
+func once(t *testing.T, flags map[string][]string) (*result.Result, string) {
+	t.Helper()
+	for name, value := range map[string]string{"requests": "10", "concurrency": "2", "warmup": "0s", "workload": "fixed(16,5)",
+		"out": filepath.Join(t.TempDir(), "run")} {
+		flags[name] = []string{value}
+	}
+	cfg, err := config.Resolve(config.Input{Seed: 1, Flags: flags})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var said []string
+	res, _, err := Run(t.Context(), Options{Config: cfg,
+		Say: func(format string, args ...any) {
+			mu.Lock()
+			defer mu.Unlock()
+			if line := fmt.Sprintf(format, args...); line != waiting { // likewise
+				said = append(said, line)
+			}
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, strings.Join(said, "\n")
+}
+
+// Metrics that stand elsewhere are read there; those that cannot be read are
+// told of in one line, and the run goes on.
+func TestMetricsElsewhere(t *testing.T) {
+	t.Parallel()
+	running, err := sim.Start(t.Context(), sim.Spec{}, sim.ServeOptions{Pace: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { running.Close() })
+	front, beside := hidden(t, running.URL())
+	html := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" || r.Header.Get("X-Team") != "" {
+			t.Errorf("a page elsewhere was told %v", r.Header)
+		}
+		io.WriteString(w, "<html>hello</html>")
+	}))
+	t.Cleanup(html.Close)
+	dead := httptest.NewServer(nil)
+	dead.Close()
+	bare := strings.NewReplacer("http://", "")
+
+	for _, tt := range []struct {
+		name     string
+		pages    []string
+		replicas int // of which the server's own account is; 0 for none
+		said     string
+	}{
+		{"nowhere", nil, 0, ""},
+		{"elsewhere", []string{running.URL() + "/metrics"}, 1, ""},
+		{"two replicas", []string{running.URL() + "/metrics", running.URL() + "/metrics?again"}, 2, ""},
+		{"a web page", []string{html.URL + "/?token=secret"}, 0, "it answers with a web page, not with metrics"},
+		{"a missing page", []string{front + "/metrics"}, 0, bare.Replace(front) + "/metrics: HTTP 404"},
+		{"one of two is dead", []string{running.URL() + "/metrics", dead.URL + "/m?token=secret"}, 0, bare.Replace(dead.URL) + "/m: "},
+	} {
+		flags := map[string][]string{"url": {front}, "header": {"X-Team=blue"}}
+		if tt.pages != nil {
+			flags["metrics-url"] = tt.pages
+		}
+		res, said := short(t, flags)
+		replicas, server := 0, res.Points[0].Server
+		if server != nil {
+			replicas = server.Replicas
+		}
+		if replicas != tt.replicas {
+			t.Errorf("%s: an account of %d replicas, want %d", tt.name, replicas, tt.replicas)
+		}
+		var warned []string
+		for _, w := range res.Warnings {
+			if w.Figure == "server" {
+				warned = append(warned, w.Text)
+			}
+		}
+		if tt.said == "" && (said != "" || warned != nil) {
+			t.Errorf("%s: said %q and warned of %q", tt.name, said, warned)
+		}
+		if tt.said != "" && (!strings.Contains(said, tt.said) || len(warned) != 1 || !strings.Contains(warned[0], tt.said)) {
+			t.Errorf("%s: said %q and warned of %q, want %q", tt.name, said, warned, tt.said)
+		}
+		if strings.Contains(said, "\n") || strings.Contains(said, "secret") {
+			t.Errorf("%s: said %q", tt.name, said)
+		}
+		if plan, _ := res.Plan["provider"].(map[string]any); plan["model"] != sim.DefaultModel {
+			t.Errorf("%s: the plan asks for %v, want the model that was found", tt.name, plan["model"])
+		}
+	}
+	before := beside.Load()
+	if res, _ := short(t, map[string][]string{"url": {front}, "no-telemetry": {"true"}}); res.Points[0].Server != nil || beside.Load() != before {
+		t.Errorf("metrics were asked for %d times though they were to be left alone", beside.Load()-before)
+	}
+}
+
+// The room for the cache is the engine's own figure.
+func TestRoomOfTheEmbeddedEngine(t *testing.T) {
+	t.Parallel()
+	res, _ := short(t, map[string][]string{"gpu": {"H100"}})
+	kv := res.Points[0].KV
+	// 80 GB at 92 %, less 16 GB of weights and what the engine works in.
+	if kv == nil || kv.RoomMB < 45_000 || kv.RoomMB > 60_000 {
+		t.Errorf("%+v, want room for 45 to 60 GB", kv)
+	}
+}

@@ -1,0 +1,200 @@
+package measure
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/plan/config"
+	"redline/internal/twin/catalog"
+)
+
+// predict lays what arithmetic says of a point beside what was measured. Of
+// hardware that nobody named there is nothing to say but how to name it.
+func predict(res *result.Result, c *config.Config, point *result.Point) {
+	if pools(c) {
+		return
+	}
+	d, err := deploymentOf(c, res, point.Server)
+	switch {
+	case errors.Is(err, errNoHardware):
+		res.Unknown = append(res.Unknown, err.Error())
+		return
+	case err != nil && !c.Embedded():
+		res.Warnings = append(res.Warnings, result.Warning{Figure: "prediction", Text: err.Error()})
+		return
+	case err != nil:
+		return
+	}
+	point.Prediction = d.predict(point)
+}
+
+// predict computes with the point's own mean lengths and concurrency; nil where
+// nothing was generated.
+func (d deployment) predict(point *result.Point) *result.Prediction {
+	traffic, ok := d.traffic(point)
+	if !ok {
+		return nil
+	}
+	f := d.Forecast(traffic)
+	p := &result.Prediction{Model: d.Model.Name, Accelerator: d.Accelerator.Name, Count: d.TP * d.replicas, Precision: string(d.Weights),
+		TPOT: agreement(1e3*f.TPOT, point.Latency.TPOT), TTFT: agreement(1e3*f.TTFT, point.Latency.TTFT),
+		Ridge: f.Ridge, FullAt: d.fullAt(f, traffic, point)}
+	if m := p.TPOT.Measured; m != nil && *m > 0 {
+		p.MBU = new(f.StepBytesRead / (*m / 1e3) / d.Accelerator.Read)
+	}
+	work := d.Work(point.Throughput.Prompt, point.Throughput.Output, traffic)
+	p.MFU = new(work / float64(d.replicas) / d.Peak())
+	d.peak(p, traffic, point)
+	p.Decode, p.Prefill, p.Agreement = decodeSentence(p, f), prefillSentence(p, f, traffic), agreementSentence(p, f.Batch*float64(d.replicas))
+	return p
+}
+
+// traffic is the point's mean request, and how many of them each replica ran.
+func (d deployment) traffic(point *result.Point) (catalog.Traffic, bool) {
+	prompt, output := point.Tokens.PromptLengths, point.Tokens.OutputLengths
+	if point.Requests.OK == 0 || output == nil || output.Mean < 1 {
+		return catalog.Traffic{}, false
+	}
+	t := catalog.Traffic{Output: output.Mean, Concurrency: point.Concurrency.Mean / float64(d.replicas)}
+	if prompt != nil {
+		t.Prompt = prompt.Mean
+	}
+	switch hits := point.Cache; {
+	case hits != nil && hits.Usage != nil:
+		t.Cached = *hits.Usage * t.Prompt
+	case hits != nil && hits.Server != nil:
+		t.Cached = *hits.Server * t.Prompt
+	}
+	if point.Load.Mode != config.Closed {
+		// Requests that come at random moments find the mean number there, and
+		// are one more.
+		t.Concurrency++
+	}
+	if s := point.Server; s != nil && s.Running != nil && s.Waiting != nil && s.Waiting.Mean >= 1 {
+		// What waits in the server does not run beside the others.
+		t.Concurrency = min(t.Concurrency, s.Running.Mean/float64(d.replicas))
+	}
+	if d.seqs > 0 {
+		t.Concurrency = min(t.Concurrency, float64(d.seqs))
+	}
+	return t, true
+}
+
+// fullAt prefers the room that the server tells to that of arithmetic.
+func (d deployment) fullAt(f catalog.Forecast, t catalog.Traffic, point *result.Point) *float64 {
+	if kv := point.KV; kv != nil && kv.RoomMB > 0 {
+		if each := float64(d.Model.KVBytes(int(t.Prompt+t.Output/2), d.KV)) / mb; each > 0 {
+			return new(kv.RoomMB / each)
+		}
+	}
+	if f.Room <= 0 {
+		return nil
+	}
+	return new(f.FullAt * float64(d.replicas))
+}
+
+// peak compares the highest use of the cache: so many requests as there were at
+// once, of the mean length, with the server's gauge, or with the records.
+func (d deployment) peak(p *result.Prediction, t catalog.Traffic, point *result.Point) {
+	if point.KV == nil {
+		return
+	}
+	requests := float64(point.Concurrency.Max)
+	if p.FullAt != nil {
+		requests = min(requests, *p.FullAt)
+	}
+	a := &result.Agreement{Predicted: requests * float64(d.Model.KVBytes(int(t.Prompt+t.Output/2), d.KV)) / mb, Measured: point.KV.ServerPeakMB}
+	if a.Measured == nil {
+		a.Measured = new(point.KV.PeakMB)
+	}
+	if a.Predicted > 0 {
+		a.Ratio = new(*a.Measured / a.Predicted)
+	}
+	p.KVPeak = a
+}
+
+// agreement lays a mean beside what was computed from means.
+func agreement(predicted float64, measured *metric.Dist) *result.Agreement {
+	a := &result.Agreement{Predicted: predicted}
+	if measured != nil && measured.N > 0 {
+		a.Measured = new(measured.Mean)
+		if predicted > 0 {
+			a.Ratio = new(measured.Mean / predicted)
+		}
+	}
+	return a
+}
+
+// The measured figure lies within these of a prediction that holds.
+const (
+	ratioLow  = 0.8
+	ratioHigh = 1.25
+	// Prompts also wait for one another, which is not predicted.
+	ratioTTFT = 2
+)
+
+// beside words a prediction and the measured mean.
+func beside(a *result.Agreement) string {
+	text := threeDigits(a.Predicted) + " ms predicted"
+	if a.Measured != nil {
+		text += ", " + threeDigits(*a.Measured) + " ms measured on average"
+	}
+	return text
+}
+
+// threeDigits keeps three of them, and no exponent: a queue of half a minute
+// has many milliseconds.
+func threeDigits(v float64) string {
+	if math.Abs(v) < 1000 {
+		return fmt.Sprintf("%.3g", v)
+	}
+	text := fmt.Sprintf("%.0f", v)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}
+
+func decodeSentence(p *result.Prediction, f catalog.Forecast) string {
+	bound := "memory"
+	if f.Batch > f.Ridge {
+		bound = "arithmetic"
+	}
+	text := fmt.Sprintf("%s a token for %.3g requests at once, bound by %s (the ridge is at %.0f)", beside(p.TPOT), f.Batch, bound, f.Ridge)
+	if p.MBU != nil {
+		text += fmt.Sprintf("; it reads at %.0f %% of the peak bandwidth", 100**p.MBU)
+	}
+	return text
+}
+
+func prefillSentence(p *result.Prediction, f catalog.Forecast, t catalog.Traffic) string {
+	text := fmt.Sprintf("%s to the first token of a prompt of %.0f tokens, %.3g ms alone", beside(p.TTFT), t.Prompt, 1e3*f.Prefill)
+	if p.MFU != nil {
+		text += fmt.Sprintf("; over the window %.2g %% of the peak arithmetic", 100**p.MFU)
+	}
+	return text
+}
+
+// agreementSentence says what the differences mean, of so many requests at once
+// on all replicas.
+func agreementSentence(p *result.Prediction, atOnce float64) string {
+	tpot, ttft := p.TPOT.Ratio, p.TTFT.Ratio
+	switch {
+	case p.FullAt != nil && atOnce >= *p.FullAt:
+		return fmt.Sprintf("the KV cache is predicted to be full at %.0f requests: more of them wait or are preempted", *p.FullAt)
+	case tpot != nil && *tpot < ratioLow:
+		return fmt.Sprintf("tokens come in %.2f of the predicted time: the hardware, the precision or the model is better than stated, or tokens are guessed ahead", *tpot)
+	case tpot != nil && *tpot > ratioHigh:
+		return fmt.Sprintf("tokens take %s times as long as the hardware allows: look at kernels, batching and interference before buying more of it", threeDigits(*tpot))
+	case ttft != nil && *ttft > ratioTTFT:
+		return fmt.Sprintf("decode is as fast as the hardware allows; the first token takes %s times the predicted time, so prompts wait", threeDigits(*ttft))
+	case tpot == nil && ttft == nil:
+		return "nothing was measured that could be compared"
+	case tpot == nil:
+		return "tokens were not timed one by one, so only the first can be compared"
+	}
+	return fmt.Sprintf("the engine does what the hardware allows: tokens in %.2f of the predicted time", *tpot)
+}

@@ -1,0 +1,117 @@
+package measure
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"redline/internal/drive/record"
+	"redline/internal/judge/result"
+	"redline/internal/llm"
+	"redline/internal/stats"
+)
+
+// What a slope is taken over.
+const (
+	fewestAlone = 10
+	// mostAlone bounds the work, which grows with the square.
+	mostAlone = 1000
+	// widestShare is the shortest prompt over the longest at most: lengths
+	// nearer to each other show no slope.
+	widestShare = 0.5
+	slopeLevel  = 0.95
+)
+
+// noSlope is said where a plan asks for the time of prompts and nobody tells.
+const noSlope = "track_prefill: the server does not tell queue and prefill apart, and too few requests of different prompt lengths had it to themselves " +
+	"for an estimate; a run with --concurrency 1 and --workload 'uniform(…)' has them"
+
+// trackPrefill adds to a point what prompts cost, where the plan asks for it
+// and the server itself does not tell.
+func trackPrefill(res *result.Result, point *result.Point, log records, start, end int64) error {
+	if s := point.Server; s != nil && s.Queue != nil && s.Prefill != nil {
+		return nil
+	}
+	var err error
+	if point.PrefillSlope, err = prefillSlope(log, start, end); err != nil {
+		return err
+	}
+	if point.PrefillSlope == nil {
+		res.Warnings = append(res.Warnings, result.Warning{Figure: "ttft", Text: noSlope})
+	}
+	return nil
+}
+
+// stay is the time of one request in the server.
+type stay struct {
+	sent, first, end int64
+	fresh            int  // prompt tokens that had to be computed
+	counts           bool // it was answered, token by token, and due in the window
+}
+
+// prefillSlope is nil where too few requests were alone, their prompts are of
+// about one length, or ttft does not grow with them.
+func prefillSlope(log records, start, end int64) (*result.PrefillSlope, error) {
+	var stays []stay
+	for r, err := range log() {
+		if err != nil {
+			return nil, err
+		}
+		if r.Sent != 0 {
+			stays = append(stays, stayOf(r, start, end))
+		}
+	}
+	tokens, took := alone(stays)
+	if len(tokens) < fewestAlone || slices.Min(tokens) > widestShare*slices.Max(tokens) {
+		return nil, nil
+	}
+	line := stats.TheilSen(tokens, took, slopeLevel)
+	if !(line.Lo > 0) || math.IsInf(line.Hi, 0) {
+		return nil, nil
+	}
+	return &result.PrefillSlope{MSPer1K: 1e3 * line.Slope, LowMS: 1e3 * line.Lo, HighMS: 1e3 * line.Hi,
+		BaseMS: max(0, line.Intercept), Requests: len(tokens)}, nil
+}
+
+func stayOf(r *record.Record, start, end int64) stay {
+	prompt := r.PromptTokens
+	if prompt == 0 {
+		prompt = r.AskedPrompt
+	}
+	return stay{sent: r.Sent, first: r.First, end: max(r.End, r.Last), fresh: prompt - r.CachedTokens,
+		counts: r.Outcome == llm.OK && r.Streamed && r.First > r.Sent && r.Due >= start && r.Due < end}
+}
+
+// alone gives the prompt tokens and the ttft, in ms, of requests that nobody
+// else's was beside until their first token. A request that has no end stays.
+func alone(stays []stay) (tokens, took []float64) {
+	slices.SortFunc(stays, func(a, b stay) int { return cmp.Compare(a.sent, b.sent) })
+	busyUntil := int64(0)
+	for i, s := range stays {
+		next := int64(math.MaxInt64)
+		if i+1 < len(stays) {
+			next = stays[i+1].sent
+		}
+		if s.counts && s.fresh > 0 && busyUntil <= s.sent && next >= s.first {
+			tokens, took = append(tokens, float64(s.fresh)), append(took, float64(s.first-s.sent)/1e6)
+		}
+		if s.end == 0 {
+			s.end = math.MaxInt64
+		}
+		busyUntil = max(busyUntil, s.end)
+	}
+	return thinned(tokens), thinned(took)
+}
+
+// thinned keeps values at even distances, no more of them than can be compared.
+func thinned(values []float64) []float64 {
+	every := (len(values) + mostAlone - 1) / mostAlone
+	if every <= 1 {
+		return values
+	}
+	kept := values[:0:0]
+	for i := 0; i < len(values); i += every {
+		kept = append(kept, values[i])
+	}
+	return kept
+}

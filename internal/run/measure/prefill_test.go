@@ -1,0 +1,91 @@
+package measure
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/judge/result"
+	"redline/internal/run/store"
+	"redline/internal/twin/catalog"
+	"redline/internal/twin/sim"
+)
+
+func TestAlone(t *testing.T) {
+	t.Parallel()
+	const ms = int64(1e6)
+	at := func(sent, first, end int64, fresh int) stay {
+		return stay{sent * ms, first * ms, end * ms, fresh, true}
+	}
+	failed := at(900, 0, 0, 5)
+	failed.counts = false
+	tokens, took := alone([]stay{
+		at(500, 530, 600, 300), // the next comes after its first token
+		at(540, 560, 580, 100), // beside the one before
+		at(1, 11, 50, 100),
+		at(60, 80, 90, 200),
+		at(700, 740, 800, 400), // another comes while it waits
+		at(720, 790, 800, 500),
+		failed,                 // never ends
+		at(950, 960, 970, 600), // beside that
+	})
+	if diff := cmp.Diff([][]float64{{100, 200, 300}, {10, 20, 30}}, [][]float64{tokens, took}); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestPrefillSlope: by the client's times alone, a prompt of the simulated
+// engine costs about what the law of its steps says.
+func TestPrefillSlope(t *testing.T) {
+	plan := filepath.Join(t.TempDir(), "plan.yaml")
+	if err := os.WriteFile(plan, []byte("metrics: {track_prefill: true}\nworkload: {prompt: 'uniform(500,4000)', output: 'uniform(5,10)'}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	model, err := catalog.FindModel("llama-3.1-8b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h100, err := catalog.FindAccelerator("H100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := catalog.Deploy(model, h100, 1)
+	law := func(prompt float64) float64 {
+		return d.Forecast(catalog.Traffic{Prompt: prompt, Output: 8, Concurrency: 1}).Prefill
+	}
+	want := 1e3 * (law(4000) - law(500)) / 3.5
+	for _, row := range []struct {
+		name  string
+		flags map[string][]string
+		slope bool
+		warns bool
+	}{
+		{"nobody tells", map[string][]string{"concurrency": {"1"}, "no-telemetry": {"true"}}, true, false},
+		{"the server tells", map[string][]string{"concurrency": {"1"}}, false, false},
+		{"never alone", map[string][]string{"concurrency": {"20"}, "no-telemetry": {"true"}}, false, true},
+		{"of one length", map[string][]string{"concurrency": {"1"}, "no-telemetry": {"true"}, "workload": {"fixed(500,5)"}}, false, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			row.flags["url"], row.flags["requests"] = []string{"http://sim"}, []string{"100"}
+			runVirtualOn(t, sim.Spec{Model: "llama-3.1-8b", GPU: "H100"}, row.flags, plan, func(res *result.Result, _ *store.Dir, _ []*sim.Job) {
+				got := res.Points[0].PrefillSlope
+				if (got != nil) != row.slope {
+					t.Fatalf("slope %+v", got)
+				}
+				warned := false
+				for _, w := range res.Warnings {
+					warned = warned || w.Text == noSlope
+				}
+				if warned != row.warns {
+					t.Errorf("warnings %+v", res.Warnings)
+				}
+				if got != nil && (math.Abs(got.MSPer1K/want-1) > 0.15 || got.Requests < 90 || got.LowMS > got.MSPer1K || got.HighMS < got.MSPer1K) {
+					t.Errorf("%+v, want about %.1f ms for 1,000 tokens", got, want)
+				}
+			})
+		})
+	}
+}

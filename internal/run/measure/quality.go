@@ -1,0 +1,195 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"redline/internal/drive/record"
+	"redline/internal/judge/crosscheck"
+	"redline/internal/judge/quality"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/llm"
+	"redline/internal/traffic/golden"
+)
+
+// goldenNumber is below the numbers of the preflight and beyond those of any
+// stage; golden requests count down from it.
+const goldenNumber = preflightNumber - 1_000_000
+
+// examine prepares the golden set, nil where the plan has none.
+func (r *run) examine() (*quality.Exam, error) {
+	spec := r.Config.Quality
+	if !spec.Asked() {
+		return nil, nil
+	}
+	set, err := golden.Open(spec.Golden)
+	if err != nil {
+		return nil, err
+	}
+	var asked atomic.Int64
+	var x *quality.Exam
+	x = quality.New(quality.Options{Spec: spec, Set: set, Target: r.target.client,
+		Requests: r.foreseen(), Seed: r.Config.Seed,
+		Schemas: r.target.client.SendsSchemas,
+		Count:   func(text string) int { return r.text.Count(text) },
+		Judge:   quality.Asker(spec.Judge),
+		Afford:  func() error { return r.affords(x) },
+		Request: func() *llm.Request {
+			return &llm.Request{ID: llm.RequestID(r.id, goldenNumber-int(asked.Add(1))), Model: r.target.model, Stream: r.Config.Streaming()}
+		}})
+	return x, nil
+}
+
+// affords gives an error where a golden set has used up what the plan's limits
+// leave for the run.
+func (r *run) affords(x *quality.Exam) error {
+	for _, b := range r.stage.Budgets {
+		if b.Cost(r.unbooked(x)) >= b.Limit {
+			return fmt.Errorf("the golden set uses up %s before the load: raise it, or ask fewer questions (quality.golden, quality.repeats)", b.Name)
+		}
+	}
+	return nil
+}
+
+// unbooked is what an exam has used since it was booked last.
+func (r *run) unbooked(x *quality.Exam) (prompt, output int) {
+	prompt, output = x.Spent()
+	return prompt - r.booked.prompt, output - r.booked.output
+}
+
+// book charges what the exam has used as the preflight's requests are: to this
+// run and to those that follow on its target.
+func (r *run) book() {
+	prompt, output := r.unbooked(r.exam)
+	r.target.asked = append(r.target.asked, spent{prompt, output})
+	r.booked = spent{r.booked.prompt + prompt, r.booked.output + output}
+}
+
+// foreseen is how many requests the window will have, 0 where only the server
+// decides.
+func (r *run) foreseen() int {
+	bounds := r.Config.Load.Bounds
+	n := int(r.peakRate() * bounds.Duration.Seconds())
+	if t := bounds.TotalRequests; t > 0 && (n == 0 || t < n) {
+		n = t
+	}
+	return n
+}
+
+// askAlone asks the golden set before the load. Of runs that share a target
+// the first one asks.
+func (r *run) askAlone(ctx context.Context) (err error) {
+	if r.exam, err = r.examine(); r.exam == nil || err != nil {
+		return err
+	}
+	if r.Target != nil && r.exam.Adopt(r.target.alone) {
+		return nil
+	}
+	r.say("asking the %d questions of the golden set before the load", len(r.exam.Set.Items))
+	r.target.alone = r.exam
+	err = r.exam.Whole(ctx, result.Alone)
+	r.book()
+	r.stage.Budgets = r.budgets()
+	return err
+}
+
+// askBeside asks golden questions while the load goes on. They are requests of
+// the server's, so they count where its own count is laid beside ours; and
+// nowhere else.
+func (r *run) askBeside(ctx context.Context) (tick func(*record.Record), stop func(byUser bool)) {
+	if r.exam == nil || r.Config.Quality.UnderLoadShare < 0 {
+		return func(*record.Record) {}, func(bool) {}
+	}
+	r.stage.Beside = func() (prompt, output int) { return r.unbooked(r.exam) }
+	end := r.exam.Beside(ctx, func() { r.watched.sent.Add(1) })
+	stop = func(byUser bool) {
+		end(byUser)
+		r.book()
+	}
+	return func(rec *record.Record) {
+		if rec.Phase == record.Measure {
+			r.exam.Tick()
+		}
+	}, stop
+}
+
+// askAfter asks the golden set once more, unless another run on the same
+// target follows.
+func (r *run) askAfter(ctx context.Context) {
+	if r.exam == nil || r.Target != nil || r.outcome.Stopped != "" {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		select {
+		case <-r.Stop:
+			cancel()
+		case <-ended:
+		}
+	}()
+	// What was asked until then stands.
+	_ = r.exam.Whole(ctx, result.After)
+}
+
+// countBeside adds the golden tokens to ours where the server's own count is
+// laid beside it: they are ours too.
+func (r *run) countBeside(res *result.Result, p *result.Point) {
+	tokens, length := r.exam.OutputTokens(result.UnderLoad), p.Window.Seconds()
+	if tokens == 0 || length <= 0 || p.CrossChecks == nil {
+		return
+	}
+	all := p.Summary
+	all.Throughput.Output += float64(tokens) / length
+	p.CrossChecks = crosscheck.Of(all, p.Server)
+	res.Warnings = slices.DeleteFunc(res.Warnings, func(w result.Warning) bool { return strings.HasPrefix(w.Figure, "cross_checks.") })
+	res.Warnings = append(res.Warnings, crosscheck.Warnings(p.CrossChecks)...)
+}
+
+// worstKept is how many wrong answers are kept for review.
+const worstKept = 100
+
+// keepAnswers writes the worst answers with their text, where the plan allows
+// it.
+func (r *run) keepAnswers() error {
+	if r.exam == nil || !r.Config.Quality.KeepText {
+		return nil
+	}
+	worst := r.exam.Worst(worstKept)
+	r.Config.Mask().Tidy(&worst)
+	return r.dir.WriteAnswers(worst)
+}
+
+// grade puts the scores into the point, and the gates among its objectives.
+func (r *run) grade(res *result.Result) {
+	if r.exam == nil || len(res.Points) == 0 {
+		return
+	}
+	p := &res.Points[0]
+	if p.Quality = r.exam.Result(); p.Quality == nil {
+		return
+	}
+	r.countBeside(res, p)
+	for _, note := range p.Quality.Notes {
+		res.Warnings = append(res.Warnings, result.Warning{Figure: "quality", Text: note})
+	}
+	gates := p.Quality.Gates
+	if len(gates) == 0 {
+		return
+	}
+	p.Objectives = append(p.Objectives, gates...)
+	for _, g := range gates {
+		if g.Standing == slo.Missed {
+			res.Verdict.Reasons = append(res.Verdict.Reasons, "missed "+g.Objective)
+		}
+	}
+	if !r.outcome.Broke {
+		res.Verdict.SLO = slo.Overall(p.Objectives)
+	}
+}

@@ -1,0 +1,73 @@
+package measure
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"redline/internal/drive/client"
+	"redline/internal/llm"
+)
+
+// refusal says in a user's words what a status before the load means, with its
+// cure; "" of one that says nothing of its own.
+func refusal(status int) (cause, cure string) {
+	switch status {
+	case http.StatusUnauthorized:
+		return "the API key is missing or wrong", "name the variable that holds it with --api-key-env"
+	case http.StatusForbidden:
+		return "the API key may not use this, or something in front of the server refuses", "check the key (--api-key-env) and --url"
+	case http.StatusTooManyRequests:
+		return "it takes no more requests from this key now, or its quota is spent", "wait, or use another key"
+	case http.StatusServiceUnavailable:
+		return "it is starting up or overloaded", "try again when it is ready"
+	}
+	return "", ""
+}
+
+// refusalText words a status, what the server said about it, and the cure.
+func refusalText(status int, said, cure string) string {
+	cause, usual := refusal(status)
+	text := fmt.Sprintf("%d from the server", status)
+	for _, part := range []string{cause, said} {
+		if part != "" {
+			text += ": " + part
+		}
+	}
+	if cause != "" && said != "" {
+		text = fmt.Sprintf("%d from the server: %s (it says: %s)", status, cause, said)
+	}
+	if cure == "" {
+		cure = usual
+	}
+	if cure != "" {
+		text = strings.TrimSuffix(text, ".") + "; " + cure
+	}
+	return text
+}
+
+// statusOf is the status with which a control call was refused, 0 where it was
+// not.
+func statusOf(err error) int {
+	var e *client.StatusError
+	if errors.As(err, &e) {
+		return e.Status
+	}
+	return 0
+}
+
+// cureOf is what to look at after a failed preflight, "" where the status says
+// it already.
+func (t *target) cureOf(f *llm.Fault, served []client.ServedModel) string {
+	switch {
+	case f.Status == http.StatusNotFound:
+		if names := modelNames(served); names != "" {
+			return "it serves " + names
+		}
+		return "is the path in --url right, and is there a model of that name (--model)?"
+	case f.Outcome == llm.Reset && strings.HasPrefix(t.client.Asked(), "http://"):
+		return "if the server speaks TLS, use https:// in --url"
+	}
+	return ""
+}

@@ -1,0 +1,85 @@
+package measure
+
+import (
+	"redline/internal/llm"
+	"redline/internal/plan/config"
+	"redline/internal/run/store"
+)
+
+// Settled is a plan as a run of it on this target writes it down: with the model
+// that was found, and with the length of a trace that is replayed whole.
+func (t *Target) Settled(c *config.Config) (*config.Config, error) {
+	r := &run{Options: Options{Config: c}, id: newID(), target: t.found, text: t.text}
+	r.settleModel()
+	if !r.Config.Recorded() {
+		return r.Config, nil
+	}
+	err := r.openWorkload()
+	if r.work != nil {
+		defer r.work.Close()
+	}
+	return r.Config, err
+}
+
+// Used is what runs have taken of the plan's limits on tokens and money.
+type Used struct {
+	Tokens int
+	Money  float64
+}
+
+// Add takes in another run's.
+func (u *Used) Add(other Used) { u.Tokens, u.Money = u.Tokens+other.Tokens, u.Money+other.Money }
+
+// Preflight is what the requests before the load took of the plan's limits.
+func (t *Target) Preflight(c *config.Config) Used {
+	var u Used
+	r := run{Options: Options{Config: c}}
+	for _, s := range t.found.asked {
+		u.Add(Used{Tokens: s.prompt + s.output, Money: r.price(s.prompt, s.output)})
+	}
+	return u
+}
+
+// UsedBy adds up what a run directory's requests took, warm-up and cool-down
+// included: they are paid for too.
+func UsedBy(path string, c *config.Config) (Used, error) {
+	var u Used
+	dir, err := store.Open(path)
+	if err != nil {
+		return u, err
+	}
+	r := run{Options: Options{Config: c}}
+	for rec, err := range dir.Records() {
+		if err != nil {
+			return u, err
+		}
+		if rec.Sent == 0 || rec.Outcome == llm.Unsent {
+			continue
+		}
+		prompt := max(rec.PromptTokens, rec.AskedPrompt)
+		u.Tokens += prompt + rec.OutputTokens
+		u.Money += r.price(prompt, rec.OutputTokens)
+	}
+	return u, nil
+}
+
+// UsedUp names the limit of a plan that leaves nothing after what was used, ""
+// where there is something left.
+func (t *Target) UsedUp(c *config.Config, u Used) string {
+	r := &run{Options: Options{Config: c, Used: u}, target: t.found}
+	for _, b := range r.budgets() {
+		if b.Limit <= 0 {
+			return reached(b.Name)
+		}
+	}
+	return ""
+}
+
+// BudgetReached reports whether a run ended because a limit on tokens or money
+// was reached.
+func BudgetReached(interrupted string) bool {
+	return interrupted == reached(tokensLimit) || interrupted == reached(spendLimit)
+}
+
+// reached words the end of a run as its load does.
+func reached(limit string) string { return limit + " reached" }

@@ -1,0 +1,319 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"redline/internal/drive/client"
+	"redline/internal/drive/record"
+	"redline/internal/judge/quality"
+	"redline/internal/judge/result"
+	"redline/internal/judge/validity"
+	"redline/internal/llm"
+	"redline/internal/observe/identity"
+	"redline/internal/stats"
+	"redline/internal/traffic/workload"
+	"redline/internal/twin/sim"
+)
+
+// target is who answers: a server that was found and has answered once.
+type target struct {
+	client *client.Client
+	engine *sim.Running // the embedded engine, nil for a server
+	spec   sim.Spec     // of the embedded engine
+	model  string
+	about  result.Engine
+	usage  bool // it reports usage
+	// template is how many tokens the server adds to a prompt, nil where it
+	// does not count them; context is the most that it takes, 0 if unknown.
+	template *int
+	context  int
+	// chatTemplate is what the server puts around prompts, where it shows it.
+	chatTemplate string
+	facts        identity.Facts // what it told of itself
+	ttft         time.Duration  // of the preflight request
+	tpot         time.Duration
+	asked        []spent          // by the preflight requests
+	repeat       *validity.Repeat // nil where it was not tried
+	alone        *quality.Exam    // what the golden set came to before any load, nil before it was asked
+}
+
+// tally is what a client has counted since it was made.
+type tally struct{ kernel, user, retransmits, shortage, unasked int64 }
+
+func (t *target) tally() tally {
+	kernel, user := t.client.Timestamps()
+	files, ports := t.client.Shortage()
+	return tally{kernel, user, t.client.Retransmits(), files + ports, t.client.Unasked()}
+}
+
+func (t tally) less(before tally) tally {
+	return tally{t.kernel - before.kernel, t.user - before.user, t.retransmits - before.retransmits, t.shortage - before.shortage, t.unasked - before.unasked}
+}
+
+// openTarget starts the embedded engine or finds the server, and sends one
+// preflight request: a dead host, an unknown model or a body that is not a
+// stream is found here, before anything is written.
+func openTarget(ctx context.Context, r *run) (*target, error) {
+	t := &target{}
+	spec := r.Config.Provider
+	if r.Config.Embedded() {
+		if err := t.startEngine(ctx, r); err != nil {
+			return nil, err
+		}
+		spec.URLs, spec.Model = []string{t.engine.URL()}, t.spec.ServedModelName
+	}
+	spec.Secrets = r.Config.Secrets()
+	if err := t.reach(ctx, r, spec); err != nil {
+		t.close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *target) startEngine(ctx context.Context, r *run) error {
+	spec, err := r.Config.Server.Sim.Resolve()
+	if err != nil {
+		return err
+	}
+	t.spec = spec
+	// The engine outlives an interrupt: requests in flight may still end.
+	t.engine, err = sim.Start(context.WithoutCancel(ctx), spec, sim.ServeOptions{Version: r.Version})
+	return err
+}
+
+func (t *target) reach(ctx context.Context, r *run, spec client.Spec) error {
+	var err error
+	if t.client, err = client.New(spec, client.Options{Clock: r.clock, Dial: r.Dial}); err != nil {
+		return err
+	}
+	t.findWay(ctx, r)
+	// A connection to each address says what is wrong with one that has none
+	// better than the model list could.
+	if err := t.client.Open(ctx, max(1, len(spec.URLs))); err != nil {
+		return err
+	}
+	t.model = spec.Model
+	t.about = result.Engine{API: t.client.Dialect().Name, URL: t.client.URL(), Embedded: t.engine != nil}
+	served, listErr := t.client.Models(ctx)
+	if t.model == "" {
+		if listErr != nil || len(served) == 0 {
+			return t.unlisted(spec, listErr)
+		}
+		t.model = served[0].ID
+	}
+	if err := t.learnContext(ctx, r, served); err != nil {
+		return err
+	}
+	if r.Trace != nil {
+		t.client.TraceNext(r.Trace)
+	}
+	if err := t.preflight(ctx, r, served); err != nil {
+		return err
+	}
+	t.identify(ctx, r, served)
+	return nil
+}
+
+// findWay resolves the server's name and says what the user may not expect of
+// the way to it.
+func (t *target) findWay(ctx context.Context, r *run) {
+	if proxy := t.client.Proxy(); proxy != "" {
+		r.say("asking through the proxy %s, whose time is part of every figure; NO_PROXY goes without", proxy)
+	}
+	dead := t.client.Resolve(ctx)
+	for _, addr := range dead {
+		r.say("%s accepts no connections and is left out", addr)
+	}
+	if n := len(t.client.Addresses()); n > len(r.Config.Provider.URLs) && n > 1 {
+		r.say("spreading requests over %s", strings.Join(t.client.Addresses(), ", "))
+	}
+}
+
+// unlisted says why there is no model to ask, and what to look at first: a path
+// that may be wrong, else the name.
+func (t *target) unlisted(spec client.Spec, err error) error {
+	if status := statusOf(err); status != 0 {
+		if cause, _ := refusal(status); cause != "" {
+			return fmt.Errorf("%s: %s", t.client.URL(), refusalText(status, "", ""))
+		}
+	}
+	cure := "give --model"
+	if statusOf(err) == 404 && len(spec.URLs) > 0 && !bare(spec.URLs[0]) {
+		cure = "is the path in --url right? If it is, give --model"
+	}
+	return fmt.Errorf("%s: cannot tell which model to ask (%s); %s", t.client.URL(), reason(err), cure)
+}
+
+// bare reports whether a URL has no path of its own that could be wrong.
+func bare(text string) bool {
+	u, err := url.Parse(text)
+	return err != nil || u.Opaque != "" || strings.Trim(u.Path, "/") == ""
+}
+
+func reason(err error) string {
+	if err == nil {
+		return "its model list is empty"
+	}
+	return "no model list: " + err.Error()
+}
+
+// simName is what reports call the embedded engine.
+const simName = "redline sim"
+
+// identify asks the server what it is, as far as it tells.
+func (t *target) identify(ctx context.Context, r *run, served []client.ServedModel) {
+	if t.engine != nil {
+		t.facts = simFacts(t.spec, r.Version)
+	} else {
+		mask := r.Config.Mask()
+		t.facts = identity.Ask(ctx, func(ctx context.Context, path string, body []byte) ([]byte, error) {
+			page, err := t.page(ctx, path, body)
+			return []byte(mask.Hide(string(page))), err // before any of it is cut
+		}, t.model)
+	}
+	for _, m := range served {
+		if m.ID == t.model {
+			t.facts.Add(identity.Facts{Engine: m.OwnedBy, Model: m.Root, MaxLen: m.MaxModelLen})
+		}
+	}
+	if t.chatTemplate == "" {
+		t.chatTemplate = t.facts.ChatTemplate
+	}
+	t.about.Name, t.about.Version = t.facts.Engine, t.facts.Version
+}
+
+// page is what the server has at a path, or answers to a body there.
+func (t *target) page(ctx context.Context, path string, body []byte) ([]byte, error) {
+	if body != nil {
+		return t.client.Post(ctx, path, body)
+	}
+	return t.client.Get(ctx, path)
+}
+
+// The preflight request is short: it asks whether, not how fast. Its number is
+// one that no request of a stage reaches.
+const (
+	preflightTokens = 16
+	preflightNumber = 999_999_999_999
+)
+
+// preflight sends one request and looks at all of its reply; then, of a server
+// that answers soon, whether it answers a repeated request from a cache. All of
+// it is charged to the budgets.
+func (t *target) preflight(ctx context.Context, r *run, served []client.ServedModel) error {
+	if short := r.shortFor(1, t.asked); short != "" {
+		return fmt.Errorf("%s does not even pay for the request before the load, of %d prompt and %d output tokens",
+			short, preflightTokens, preflightTokens)
+	}
+	rec, err := t.ask(ctx, r, 0)
+	if err != nil {
+		return t.unfit(err, served)
+	}
+	t.usage = rec.Counted == record.ByUsage
+	if added := rec.PromptTokens - preflightTokens; rec.PromptTokens > 0 && added >= 0 && !pools(r.Config) {
+		t.template = &added
+	}
+	t.ttft = whole(rec)
+	if rec.First > 0 {
+		t.ttft = time.Duration(rec.First - rec.Sent)
+	}
+	if n := rec.ChunkCount(); n > 1 {
+		t.tpot = time.Duration(rec.Last-rec.First) / time.Duration(n-1)
+	}
+	if whole(rec) > repeatLimit || r.shortFor(2, t.asked) != "" {
+		return nil
+	}
+	// Another prompt goes first, so that a cold start is not taken for a cache.
+	fresh, err := t.ask(ctx, r, 1)
+	if err != nil {
+		return t.unfit(err, served)
+	}
+	again, err := t.ask(ctx, r, 0)
+	if err != nil {
+		return t.unfit(err, served)
+	}
+	t.repeat = &validity.Repeat{Fresh: whole(fresh), Again: whole(again)}
+	return nil
+}
+
+// repeatLimit is how slow a server may be for two more preflight requests.
+const repeatLimit = 3 * time.Second
+
+func whole(rec *record.Record) time.Duration { return time.Duration(max(rec.Last, rec.End) - rec.Sent) }
+
+// ask sends the preflight request with the given prompt.
+func (t *target) ask(ctx context.Context, r *run, prompt uint64) (*record.Record, error) {
+	text := r.text.Compose(nil, stats.Rand(r.Config.Seed, "preflight", prompt), preflightTokens)
+	request := &llm.Request{ID: llm.RequestID(r.id, preflightNumber-len(t.asked)), Model: t.model, Stream: r.Config.Streaming(),
+		Messages:  []llm.Message{{Role: "user", Content: string(text)}},
+		MaxTokens: preflightTokens, Sampling: r.Config.Generation.Sampling()}
+	if pools(r.Config) {
+		request.Messages = []llm.Message{{Role: "query", Content: string(text)}, {Role: "document", Content: string(text)}}
+		request.MaxTokens, request.Inputs = 0, 1
+	}
+	rec := &record.Record{}
+	for ev, err := range t.client.Stream(ctx, request) {
+		if err != nil {
+			return nil, err
+		}
+		rec.Observe(ev)
+	}
+	rec.Settle()
+	t.asked = append(t.asked, spent{max(rec.PromptTokens, preflightTokens), rec.OutputTokens})
+	return rec, nil
+}
+
+// unfit words a failed preflight, with its cure where one is known.
+func (t *target) unfit(err error, served []client.ServedModel) error {
+	var f *llm.Fault
+	if !errors.As(err, &f) {
+		return err
+	}
+	if f.Outcome == llm.Cancelled {
+		return context.Canceled
+	}
+	cure := t.cureOf(f, served)
+	if f.Status != 0 {
+		return fmt.Errorf("%s: %s", t.client.Asked(), refusalText(f.Status, f.Message, cure))
+	}
+	if cure != "" {
+		cure = "; " + cure
+	}
+	return fmt.Errorf("%s: %s%s", t.client.Asked(), f.Message, cure)
+}
+
+func modelNames(served []client.ServedModel) string {
+	const most = 5
+	var names []string
+	for _, m := range served {
+		names = append(names, m.ID)
+	}
+	if len(names) > most {
+		names = append(names[:most], "…")
+	}
+	return strings.Join(names, ", ")
+}
+
+// expected guesses a request's time from the preflight's, for the stagger of a
+// closed loop and the number of connections.
+func (t *target) expected(w *workload.Workload) time.Duration {
+	const most = 30 * time.Second
+	_, output := w.Mean()
+	return min(t.ttft+time.Duration(output*float64(t.tpot)), most)
+}
+
+func (t *target) close() {
+	if t.client != nil {
+		t.client.Close()
+	}
+	if t.engine != nil {
+		// The run is over: an engine that does not close in order has
+		// nothing left to lose.
+		_ = t.engine.Close()
+	}
+}

@@ -1,0 +1,132 @@
+package measure
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"redline/internal/judge/metric"
+)
+
+// patience is how long a server may take to answer before the user is told
+// what is waited for.
+const patience = 5 * time.Second
+
+// waiting is what is said then.
+const waiting = "waiting for the server's first answer; Ctrl-C gives up"
+
+// promptly does what comes before a load. Unlike the load, which ends in order,
+// it ends at once when the user stops it: there is nothing to keep yet.
+func (r *run) promptly(ctx context.Context, do func(context.Context) error) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ready := make(chan struct{})
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		slow := time.NewTimer(patience)
+		defer slow.Stop()
+		for {
+			select {
+			case <-r.Stop:
+				cancel()
+				return
+			case <-slow.C:
+				r.say(waiting)
+			case <-ready:
+				return
+			}
+		}
+	})
+	defer watch.Wait()
+	defer close(ready)
+	err = do(ctx)
+	if ctx.Err() != nil {
+		return context.Canceled
+	}
+	return err
+}
+
+// noticeEvery is how soon the user hears of a disk that takes no more records.
+const noticeEvery = time.Second
+
+// notices tells the user, until the returned func is called, that the run is
+// stopping and that records cannot be written, once each.
+func (r *run) notices() (stop func()) {
+	quit := make(chan struct{})
+	var done sync.WaitGroup
+	done.Go(func() {
+		tick := time.NewTicker(noticeEvery)
+		defer tick.Stop()
+		stopping, full := r.Stop, tick.C
+		for {
+			select {
+			case <-stopping:
+				stopping = nil
+				if r.counts.InFlight.Load() == 0 {
+					continue
+				}
+				r.say("stopping: waiting a moment for requests in flight; Ctrl-C again stops at once")
+			case <-full:
+				if err := r.log.Err(); err != nil {
+					full = nil
+					r.say("%v; the run goes on", err)
+				}
+			case <-quit:
+				return
+			}
+		}
+	})
+	return func() {
+		close(quit)
+		done.Wait()
+	}
+}
+
+// watch calls Live until the returned func is called, and ends the window where
+// Enough says so.
+func (r *run) watch() (stop func()) {
+	if r.Live == nil && r.Enough == nil {
+		return func() {}
+	}
+	enough := make(chan struct{})
+	r.stage.Enough = enough
+	done, quit := make(chan struct{}), make(chan struct{})
+	start := r.clock.Now()
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(liveEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				now := r.snapshot(start)
+				if r.Live != nil {
+					r.Live(now)
+				}
+				if r.Enough != nil && enough != nil && r.Enough(now) {
+					close(enough)
+					enough = nil
+				}
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(quit)
+		<-done
+	}
+}
+
+func (r *run) snapshot(start int64) metric.Snapshot {
+	p := &r.counts
+	return r.live.Snapshot(metric.Counters{Elapsed: time.Duration(r.clock.Now() - start), Phase: p.Phase(),
+		InFlight: int(p.InFlight.Load()), Waiting: int(p.Waiting.Load()), Due: int(p.Due.Load()), Answered: int(p.Answered.Load()),
+		Events: p.Events.Load(), Open: r.lookout.stillOpen()})
+}
+
+func (r *run) say(format string, args ...any) {
+	if r.Say != nil {
+		r.Say(format, args...)
+	}
+}

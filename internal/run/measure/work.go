@@ -1,0 +1,286 @@
+package measure
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"redline/internal/drive/client"
+	"redline/internal/drive/wire"
+	"redline/internal/llm"
+	"redline/internal/plan/config"
+	"redline/internal/traffic/token"
+	"redline/internal/traffic/workload"
+)
+
+// loadTokenizer finds the tokenizer that makes and counts text, but for the
+// server's own, which has to be asked first. With it the files of the workload
+// are read through, so that nothing is asked for the sake of one that is bad.
+func (r *run) loadTokenizer() error {
+	var err error
+	if r.Config.Tokenizer == config.ByServer {
+		r.text = token.O200k()
+	} else if r.text, err = Tokenizer(r.Config.Tokenizer); err != nil {
+		return err
+	}
+	work, err := r.Config.Workload.New(r.text, r.Config.Seed, workload.Options{})
+	if err != nil {
+		return fmt.Errorf("workload: %w", err)
+	}
+	return errors.Join(sayable(work, r.Config), work.Close())
+}
+
+// sayable refuses rows that ask for what the API has no word for: a figure of
+// requests without it would be one of other requests.
+func sayable(work *workload.Workload, c *config.Config) error {
+	d, err := c.Provider.Dialect()
+	if err != nil {
+		return err
+	}
+	for _, ask := range work.Asks() {
+		if !slices.Contains(d.Fields, ask.Field) && !(d.Schemas && ask.Schema) {
+			return fmt.Errorf("workload: %s:%d: asks for %s, which the API %s cannot be asked for: use --api openai-chat, or take it out of the rows",
+				ask.File, ask.Row, ask.Field, d.Name)
+		}
+	}
+	return nil
+}
+
+// Tokenizer gives the embedded vocabulary of a name, or loads a tokenizer.json.
+func Tokenizer(name string) (token.Text, error) {
+	if v, ok := token.Embedded(name); ok {
+		return v, nil
+	}
+	v, err := token.Load(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("tokenizer: %w; want the path of a tokenizer.json, or one of %s, %s",
+			err, strings.Join(token.EmbeddedNames(), ", "), config.ByServer)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer: %w", err)
+	}
+	return v, nil
+}
+
+// keepsLength reports whether the API has a word by which a model does not end
+// its reply before the length that is asked for.
+func keepsLength(c *config.Config) bool {
+	d, err := c.Provider.Dialect()
+	if err != nil {
+		return false
+	}
+	body := d.Encode(nil, &llm.Request{MaxTokens: 1, Messages: []llm.Message{{Role: "user"}, {Role: "user"}}}, wire.Quirks{})
+	return bytes.Contains(body, []byte(`"ignore_eos"`))
+}
+
+// learnContext asks how long the model's context is and, where it is to be
+// used, what the server's own tokenizer makes of everyday words.
+func (t *target) learnContext(ctx context.Context, r *run, served []client.ServedModel) error {
+	if t.engine != nil {
+		t.context = t.spec.MaxModelLen
+	}
+	for _, m := range served {
+		if m.ID == t.model && m.MaxModelLen > 0 {
+			t.context = m.MaxModelLen
+		}
+	}
+	if t.engine == nil && t.context > 0 {
+		if err := r.fits(t.context); err != nil {
+			return err
+		}
+	}
+	if r.Config.Tokenizer != config.ByServer {
+		return nil
+	}
+	count, err := t.client.Tokenizer(ctx, t.model)
+	if err != nil {
+		return fmt.Errorf("--tokenizer server: %w", err)
+	}
+	probed, err := token.Probe(config.ByServer, count)
+	if err != nil {
+		return fmt.Errorf("--tokenizer server: %w", err)
+	}
+	r.text = quiet{probed}
+	return nil
+}
+
+// quiet makes text in the server's own tokens, but counts by another
+// vocabulary: the server under test is not to be asked meanwhile.
+type quiet struct{ *token.Probed }
+
+func (quiet) Count(text string) int { return token.O200k().Count(text) }
+
+// counter counts the text of replies: of all where the server reports no usage,
+// else of a few, as a check.
+func (r *run) counter() (count func(string) int, share float64) {
+	share = 1
+	if r.target.usage {
+		share = sampledText
+	}
+	return r.text.Count, share
+}
+
+// ownTokenizer reports whether replies are counted with the model's own
+// tokenizer: one that the user gave as a file, or the one that the server names.
+func ownTokenizer(c *config.Config, named string) bool {
+	if c.Tokenizer == config.ByServer {
+		return false // asked before the load only
+	}
+	_, embedded := token.Embedded(c.Tokenizer)
+	return !embedded || named == c.Tokenizer
+}
+
+// fits refuses what the model cannot take before a server is asked anything.
+func (r *run) fits(context int) error {
+	work, err := r.Config.Workload.New(r.text, r.Config.Seed, workload.Options{MaxContext: context, Pooling: pools(r.Config)})
+	if err != nil {
+		return fmt.Errorf("workload: %w", err)
+	}
+	defer work.Close()
+	return work.CheckContext(0)
+}
+
+// openWorkload reads what is to be sent, and refuses what the model cannot
+// take, before anything is.
+func (r *run) openWorkload() error {
+	c := r.Config
+	work, err := c.Workload.New(r.text, c.Seed, workload.Options{Model: r.target.model, Sampling: c.Generation.Sampling(),
+		Stream: c.Streaming(), Salt: r.id, MaxContext: r.target.context, Pooling: pools(c), Ranking: c.Provider.API == "rerank"})
+	if err != nil {
+		return fmt.Errorf("workload: %w", err)
+	}
+	r.work = work
+	if err := work.CheckContext(0); err != nil {
+		return err
+	}
+	r.settleReplay()
+	return nil
+}
+
+// MeanLengths is how many tokens the prompts and replies of a plan's workload
+// have in the mean, 0 where that cannot be told.
+func (t *Target) MeanLengths(c *config.Config) (prompt, output float64) {
+	work, err := c.Workload.New(t.text, c.Seed, workload.Options{})
+	if err != nil {
+		return 0, 0
+	}
+	defer work.Close()
+	return work.Mean()
+}
+
+// designedSharing is the share of prompt tokens that the first sessions of the
+// plan's workload repeat, nil where its file is gone or no longer says so.
+func designedSharing(c *config.Config, sessions int) *float64 {
+	work, err := c.Workload.New(token.O200k(), c.Seed, workload.Options{})
+	if err != nil {
+		return nil
+	}
+	defer work.Close()
+	share, err := work.DesignedSharing(max(1, sessions))
+	if err != nil {
+		return nil
+	}
+	return &share
+}
+
+// templateHash is that of the chat template which the server puts around
+// prompts, as far as it shows it or the tokenizer's directory holds one.
+func (r *run) templateHash() string {
+	for _, template := range []string{r.target.chatTemplate, token.ChatTemplate(r.Config.Tokenizer)} {
+		if template != "" {
+			return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(template)))
+		}
+	}
+	return ""
+}
+
+// settleReplay measures all of a trace, where nothing else is said: it is as
+// long as it is, and its beginning is part of it.
+func (r *run) settleReplay() {
+	if !r.Config.Recorded() {
+		return
+	}
+	settled := *r.Config
+	b := &settled.Load.Bounds
+	span := r.work.Span()
+	switch {
+	case span == 0 && b.Duration == 0 && b.TotalRequests == 0:
+		b.Duration = endlessWindow
+	case span > 0 && b.Warmup == nil:
+		b.Warmup = new(time.Duration)
+	}
+	if span > 0 && b.Duration == 0 && b.TotalRequests == 0 {
+		b.Duration = max(span-*b.Warmup, time.Second)
+	}
+	r.Config = &settled
+}
+
+// endlessWindow is how much of a load without an end is measured by default.
+const endlessWindow = time.Minute
+
+// meanRate is how many sessions come in a second, 0 in a closed loop.
+func (r *run) meanRate() float64 {
+	switch {
+	case r.Config.Mode() == config.Closed:
+		return 0
+	case !r.Config.Recorded():
+		return r.Config.Load.Mean()
+	}
+	return r.recordedRate(0, int64(r.Config.Load.Bounds.Duration))
+}
+
+// recordedRate is the mean rate of a workload with times of its own over a
+// stretch of the stage; 0 where it has none.
+func (r *run) recordedRate(start, end int64) float64 {
+	if !r.Config.Recorded() || end <= start {
+		return 0
+	}
+	n := 0
+	for at := range r.work.Times(r.Config.Seed) {
+		if at >= end {
+			break
+		}
+		if at >= start {
+			n++
+		}
+	}
+	return float64(n) / time.Duration(end-start).Seconds()
+}
+
+// peakRate is the highest rate that is planned: of recorded times that of their
+// fullest second.
+func (r *run) peakRate() float64 {
+	switch {
+	case r.Config.Mode() == config.Closed:
+		return 0
+	case !r.Config.Recorded():
+		return r.Config.Load.Peak()
+	}
+	const looked = 100_000
+	seconds, n := map[int64]int{}, 0
+	most := 0
+	for at := range r.work.Times(r.Config.Seed) {
+		second := at / int64(time.Second)
+		seconds[second]++
+		most = max(most, seconds[second])
+		if n++; n == looked {
+			break
+		}
+	}
+	return float64(most)
+}
+
+// warmupCut says what a warm-up that was cut off at its limit lacks.
+func (r *run) warmupCut() string {
+	lacks := "it had seen 50 requests and lasted twice the mean e2e"
+	if r.outcome.Unsettled {
+		lacks = "the later turns of sessions came as often as they will: give a longer --warmup"
+	}
+	return fmt.Sprintf("the warm-up was cut off at %.0f s, before %s", r.stage.WarmupLimit().Seconds(), lacks)
+}

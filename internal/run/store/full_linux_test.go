@@ -1,0 +1,94 @@
+package store
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"redline/internal/drive/record"
+	"redline/internal/llm"
+)
+
+// TestAFullDiskDoesNotHoldUpTheLoad fills a small file system while records
+// come in.
+func TestAFullDiskDoesNotHoldUpTheLoad(t *testing.T) {
+	d, err := Create(smallDisk(t), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := d.StartLog(record.Header{Run: "a1b2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 4 * backlog { // several times what the disk and the queue hold
+			l.Add(&record.Record{ID: i, Outcome: llm.OK, Error: "as long as an error can be, to fill the disk sooner"})
+		}
+	}()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		t.Fatal("a full disk blocks Add")
+	}
+	err = l.Close()
+	if !errors.Is(err, syscall.ENOSPC) || err.Error() != filepath.Join(d.Path, recordsFile)+": no space left on device" {
+		t.Errorf("Close: %v, want the path and that no space is left", err)
+	}
+	if l.Err() != err {
+		t.Errorf("Err: %v, want the first error %v", l.Err(), err)
+	}
+	// What fitted can still be read.
+	if n := len(read(t, d)); n == 0 || n >= 4*backlog {
+		t.Errorf("%d records on a full disk", n)
+	}
+	if err := d.WritePlan(make([]byte, 1<<20)); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("WritePlan: %v, want no space left", err)
+	}
+	if names := listed(t, d.Path); len(names) != 1 || names[0] != recordsFile {
+		t.Errorf("files %v, want the log alone", names)
+	}
+}
+
+// smallDisk mounts a file system of a few hundred kilobytes.
+func smallDisk(t *testing.T) string {
+	t.Helper()
+	path := t.TempDir()
+	if err := syscall.Mount("tmpfs", path, "tmpfs", 0, "size=256k"); err != nil {
+		t.Skipf("no small file system can be mounted (%v), which needs root", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(path, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	return path
+}
+
+// TestADiskThatIsFullFromTheStart writes to the device that is always full.
+func TestADiskThatIsFullFromTheStart(t *testing.T) {
+	const full = "/dev/full"
+	if _, err := os.Stat(full); err != nil {
+		t.Skip("no " + full)
+	}
+	d := &Dir{Path: t.TempDir()}
+	if err := os.Symlink(full, filepath.Join(d.Path, recordsFile)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.StartLog(record.Header{}); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("StartLog: %v, want no space left", err)
+	}
+	if err := os.Symlink(full, filepath.Join(d.Path, planFile+".tmp")); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.WritePlan([]byte("x")); !errors.Is(err, syscall.ENOSPC) || err.Error() != d.PlanPath()+": no space left on device" {
+		t.Errorf("WritePlan: %v, want the plan's path and that no space is left", err)
+	}
+	if names := listed(t, d.Path); len(names) != 0 {
+		t.Errorf("left behind: %v", names)
+	}
+}

@@ -1,0 +1,41 @@
+package store_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/run/store"
+)
+
+func TestLaunchesAreKept(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if _, ok := store.ReadLaunch(dir); ok {
+		t.Error("found one where there is none")
+	}
+	want := store.Launch{Values: map[string]string{"n": "8"}, StartUpS: new(1.5), TookS: 12, Failed: "exited", Log: []string{"a", "b"}}
+	if err := store.WriteLaunch(dir, want); err != nil {
+		t.Fatal(err)
+	}
+	got, ok := store.ReadLaunch(dir)
+	want.Schema = got.Schema
+	if diff := cmp.Diff(want, got); !ok || diff != "" {
+		t.Error(diff)
+	}
+	store.ForgetLaunch(dir)
+	store.ForgetLaunch(dir) // again does no harm
+	if _, ok := store.ReadLaunch(dir); ok {
+		t.Error("still there")
+	}
+	for _, text := range []string{"{", `{"schema":"another/1","values":{"n":"8"}}`} {
+		if err := os.WriteFile(filepath.Join(dir, "launch.json"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := store.ReadLaunch(dir); ok {
+			t.Errorf("%s was taken for one", text)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package store
+
+import (
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"redline/internal/drive/record"
+)
+
+const (
+	// flushEvery bounds what a kill can lose.
+	flushEvery = 250 * time.Millisecond
+	// markEvery is after how many flushes the log says what is in flight.
+	markEvery = 4
+	// backlog is how many ended requests may wait for the disk before it
+	// holds up the load.
+	backlog = 1 << 14
+)
+
+// Log appends records to a run's log on a goroutine of its own, so that a slow
+// disk does not delay a request.
+type Log struct {
+	file    *os.File
+	w       *record.Writer
+	records chan *record.Record
+	done    sync.WaitGroup
+	flight  flight
+
+	mu  sync.Mutex
+	err error
+}
+
+// StartLog begins the run's record log.
+func (d *Dir) StartLog(h record.Header) (*Log, error) {
+	path := filepath.Join(d.Path, recordsFile)
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, cause(path, err)
+	}
+	w, err := record.NewWriter(f, h)
+	if err != nil {
+		f.Close()
+		os.Remove(path)
+		return nil, cause(path, err)
+	}
+	l := &Log{file: f, w: w, records: make(chan *record.Record, backlog)}
+	l.done.Go(l.drain)
+	return l, nil
+}
+
+// flight is what has begun and not ended.
+type flight struct {
+	mu   sync.Mutex
+	now  func() int64 // nil: nobody tells what begins
+	open map[int]*record.Record
+	news []*record.Record // since the last mark
+}
+
+// Follow makes the log know what is in flight, so that a kill does not hide what
+// never ended. The function that it gives wants to be told when a request
+// begins, is sent and shows output; now is the time from the run's origin.
+func (l *Log) Follow(now func() int64) func(*record.Record) {
+	f := &l.flight
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now, f.open = now, map[int]*record.Record{}
+	return func(r *record.Record) {
+		seen := r.Opening()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.open[r.ID] = seen
+		f.news = append(f.news, seen)
+	}
+}
+
+// ended takes a request out whose record is in the log.
+func (f *flight) ended(id int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.open, id)
+}
+
+// since gives what is in flight and has changed since it was asked last, and
+// the time.
+func (f *flight) since() (at int64, news []*record.Record) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.now == nil {
+		return 0, nil
+	}
+	news, f.news = slices.DeleteFunc(f.news, func(r *record.Record) bool { return f.open[r.ID] != r }), nil
+	return f.now(), news
+}
+
+// Add appends a record, which belongs to the log from then on.
+func (l *Log) Add(r *record.Record) { l.records <- r }
+
+func (l *Log) drain() {
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for flushes := 1; ; {
+		select {
+		case r, ok := <-l.records:
+			if !ok {
+				return
+			}
+			l.note(l.w.Write(r))
+			l.flight.ended(r.ID)
+		case <-tick.C:
+			l.note(l.w.Flush())
+			if flushes++; flushes%markEvery == 0 {
+				l.mark()
+			}
+		}
+	}
+}
+
+// mark writes down what is in flight. A request that has ended and waits for
+// the disk still is: its record follows.
+func (l *Log) mark() {
+	if at, begun := l.flight.since(); at != 0 {
+		l.note(l.w.Mark(at, begun))
+	}
+}
+
+// note keeps the first error: a full disk must not end the run.
+func (l *Log) note(err error) {
+	if err == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = cause(l.file.Name(), err)
+	}
+}
+
+// Err is the first error of the log so far.
+func (l *Log) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// Close writes what is left. Nothing may be added afterwards.
+func (l *Log) Close() error {
+	close(l.records)
+	l.done.Wait()
+	l.note(l.w.Flush())
+	l.note(l.file.Close())
+	return l.Err()
+}
+
+// Records reads the log that was closed, from its start at each call, with
+// those records in it that the disk would not take.
+func (l *Log) Records() iter.Seq2[*record.Record, error] {
+	return readRecords(l.file.Name(), l.w.Unwritten())
+}

@@ -1,0 +1,365 @@
+// Package store is the run directory: it creates one, appends to it while a
+// run goes on, and opens it again. A killed run keeps what it had. It knows
+// the files' names and nothing of what their figures mean.
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"redline/internal/drive/record"
+	"redline/internal/foreign"
+	"redline/internal/judge/result"
+)
+
+// The files of a run directory.
+const (
+	planFile    = "plan.yaml"
+	recordsFile = "records.jsonl"
+	ResultFile  = "result.json"
+	PinFile     = "pin.json" // marks a baseline
+
+	telemetryFile = "telemetry.jsonl"
+	answersFile   = "quality.jsonl" // the worst answers with their text, where they may be kept
+	engineLogFile = "engine.log"
+
+	experimentFile = "experiment.json"
+	secondPlanFile = "plan-b.yaml"
+)
+
+// files are all that a run may leave behind; a forced run removes them first.
+var files = []string{recordsFile, planFile, ResultFile, telemetryFile, engineLogFile, experimentFile, secondPlanFile, PinFile, fullFile, answersFile, "report.html"}
+
+// StagesDir holds the run directories of an experiment's stages.
+const StagesDir = "stages"
+
+// Dir is one run's directory, or that of an experiment of several.
+type Dir struct {
+	Path string
+	made []string // directories that Create had to make, innermost first
+	hold *Hold    // nil where it is only read
+}
+
+// Name gives the default directory of a run: runs/<time>-<label>.
+func Name(started time.Time, label string) string {
+	name := started.Format("20060102-150405")
+	if clean := strings.Trim(strings.Map(fileSafe, label), "-"); clean != "" {
+		name += "-" + clean
+	}
+	return filepath.Join("runs", name)
+}
+
+// Claim makes the directory path, or, where it is taken already, the first of
+// path-2, path-3, … that is not: two runs may start in the same second.
+func (h *Hold) Claim(path string) (*Dir, error) {
+	parents := missing(filepath.Dir(path))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, unwritable(path, err)
+	}
+	for n, free := 2, path; ; n++ {
+		err := os.Mkdir(free, 0o755)
+		if err == nil {
+			return &Dir{Path: free, made: append([]string{free}, parents...), hold: h}, h.Take(free)
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return nil, unwritable(free, err)
+		}
+		free = fmt.Sprintf("%s-%d", path, n)
+	}
+}
+
+// unwritable says what to do about a directory that cannot be made.
+func unwritable(path string, err error) error {
+	return fmt.Errorf("%w; choose another directory with --out", cause(path, err))
+}
+
+func fileSafe(r rune) rune {
+	switch {
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_':
+		return r
+	}
+	return '-'
+}
+
+// Check reports whether a run can be written to path: a directory that holds a
+// file that a run would replace is refused unless forced.
+func Check(path string, force bool) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return cause(path, err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is a file; --out wants a directory", path)
+	}
+	for _, name := range files {
+		if _, err := os.Lstat(filepath.Join(path, name)); err == nil && !force {
+			return fmt.Errorf("%s already holds %s; choose another --out, or replace it with --force", path, name)
+		}
+	}
+	return nil
+}
+
+// Create makes the directory of a new run without a lock.
+func Create(path string, force bool) (*Dir, error) { return (*Hold)(nil).Create(path, force) }
+
+// Create makes the directory of a new run. What is in it is removed only once
+// it is locked.
+func (h *Hold) Create(path string, force bool) (*Dir, error) {
+	if err := Check(path, force); err != nil {
+		return nil, err
+	}
+	d := &Dir{Path: path, made: missing(path), hold: h}
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		d.Discard()
+		return nil, unwritable(path, err)
+	}
+	if err := h.Take(path); err != nil {
+		return nil, err
+	}
+	// Another run may have come and gone before the lock was had.
+	if err := Check(path, force); err != nil {
+		return nil, err
+	}
+	for _, name := range files {
+		if err := os.Remove(filepath.Join(path, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, cause(path, err)
+		}
+	}
+	return d, nil
+}
+
+// missing lists path and those above it that do not exist, innermost first.
+func missing(path string) (list []string) {
+	for {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return list
+		}
+		list = append(list, path)
+		path = filepath.Dir(path)
+	}
+}
+
+// Discard takes back a run that never began: its files, and the directories
+// that were made for it unless something else lies in them by now. It does
+// what it can: what is left is as harmless as an error would be useless.
+func (d *Dir) Discard() {
+	for _, name := range files {
+		_ = os.Remove(filepath.Join(d.Path, name))
+	}
+	d.hold.drop(d.Path)
+	for _, dir := range d.made {
+		_ = os.Remove(dir)
+	}
+}
+
+// Open opens the directory of a run that was made before.
+func Open(path string) (*Dir, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, cause(path, err)
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is a file; want the directory of a run", path)
+	}
+	for _, name := range []string{recordsFile, StagesDir, experimentFile} {
+		switch _, err = os.Stat(filepath.Join(path, name)); {
+		case err == nil:
+			d := &Dir{Path: path}
+			return d, d.oneRun()
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, cause(path, err)
+		}
+	}
+	return nil, fmt.Errorf("%s holds no run (no %s in it); redline run --out DIR makes one", path, recordsFile)
+}
+
+// cause words an error of the file system without the system call's name.
+func cause(path string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		path = p.Path
+	}
+	return fmt.Errorf("%s: %w", path, innermost(err))
+}
+
+func innermost(err error) error {
+	var p *fs.PathError
+	var l *os.LinkError
+	switch {
+	case errors.As(err, &p):
+		return p.Err
+	case errors.As(err, &l):
+		return l.Err
+	}
+	return err
+}
+
+// WritePlan keeps the resolved plan.
+func (d *Dir) WritePlan(yaml []byte) error { return d.write(planFile, yaml) }
+
+// PlanPath is where the resolved plan lies.
+func (d *Dir) PlanPath() string { return filepath.Join(d.Path, planFile) }
+
+// WriteResult keeps the run's answer.
+func (d *Dir) WriteResult(r *result.Result) error {
+	document, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("result.json: %w", err)
+	}
+	return d.write(ResultFile, append(document, '\n'))
+}
+
+// write replaces a file whole or not at all, whatever ends the process.
+func (d *Dir) write(name string, content []byte) error {
+	path := filepath.Join(d.Path, name)
+	draft := path + ".tmp"
+	err := writeSynced(draft, content)
+	if err == nil {
+		err = os.Rename(draft, path)
+	}
+	if err != nil {
+		os.Remove(draft)
+		return fmt.Errorf("%s: %w", path, innermost(err))
+	}
+	return nil
+}
+
+// writeSynced writes a file that is on the disk when it returns.
+func writeSynced(path string, content []byte) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// fullFile is an empty file, for which there is room on a full disk: it says why
+// nothing more was written.
+const fullFile = "disk-full"
+
+// NoteFull remembers that the disk was full, if that is what err says.
+func (d *Dir) NoteFull(err error) {
+	if !errors.Is(err, syscall.ENOSPC) {
+		return
+	}
+	if f, err := os.Create(filepath.Join(d.Path, fullFile)); err == nil {
+		_ = f.Close() // it is empty: there is nothing to lose
+	}
+}
+
+// WasFull reports whether the disk was full when the run was to be kept.
+func (d *Dir) WasFull() bool {
+	_, err := os.Stat(filepath.Join(d.Path, fullFile))
+	return err == nil
+}
+
+// Result reads the run's answer; fs.ErrNotExist says that the run was killed
+// before it had one.
+func (d *Dir) Result() (*result.Result, error) {
+	path := filepath.Join(d.Path, ResultFile)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, cause(path, err)
+	}
+	var r result.Result
+	if err := json.Unmarshal(content, &r); err != nil {
+		return nil, fmt.Errorf("%s: not a result: %w", path, err)
+	}
+	if r.Schema != result.Schema {
+		return nil, fmt.Errorf("%s: schema is %q, want %q", path, r.Schema, result.Schema)
+	}
+	foreign.NewMask().Tidy(&r) // it may come from anybody
+	return &r, nil
+}
+
+// Header reads the head of the record log.
+func (d *Dir) Header() (record.Header, error) {
+	path := filepath.Join(d.Path, recordsFile)
+	f, err := os.Open(path)
+	if err != nil {
+		return record.Header{}, cause(path, err)
+	}
+	defer f.Close()
+	r, err := record.NewReader(f)
+	if err != nil {
+		return record.Header{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return r.Header, nil
+}
+
+// Ending says how the record log ends.
+type Ending struct {
+	// Mark is the last time at which it knew all that was in flight, in
+	// nanoseconds from the run's origin; 0 for never.
+	Mark int64
+	// Unended is how many requests have no end in it.
+	Unended int
+	// Repeated is how many records were in it before and count once.
+	Repeated int
+}
+
+// Ending reads the record log to its end.
+func (d *Dir) Ending() (Ending, error) {
+	path := filepath.Join(d.Path, recordsFile)
+	f, err := os.Open(path)
+	if err != nil {
+		return Ending{}, cause(path, err)
+	}
+	defer f.Close()
+	r, err := record.NewReader(f)
+	if err == nil {
+		for _, err = range r.All() {
+		}
+	}
+	if err != nil {
+		return Ending{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return Ending{r.Mark, r.Unended, r.Repeated}, nil
+}
+
+// Records reads the record log, from its start at each call.
+func (d *Dir) Records() iter.Seq2[*record.Record, error] {
+	return readRecords(filepath.Join(d.Path, recordsFile), nil)
+}
+
+// readRecords reads a log and what belongs behind it.
+func readRecords(path string, rest []byte) iter.Seq2[*record.Record, error] {
+	return func(yield func(*record.Record, error) bool) {
+		f, err := os.Open(path)
+		if err != nil {
+			yield(nil, cause(path, err))
+			return
+		}
+		defer f.Close()
+		r, err := record.NewReader(io.MultiReader(f, bytes.NewReader(rest)))
+		if err != nil {
+			yield(nil, fmt.Errorf("%s: %w", path, err))
+			return
+		}
+		for rec, err := range r.All() {
+			if err != nil {
+				err = fmt.Errorf("%s: %w", path, err)
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,338 @@
+package report
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+)
+
+// answered is the headline of an experiment, which has more to say than
+// whether one load was kept.
+func answered(r *result.Result) (headline, bool) {
+	switch {
+	case r.Capacity != nil:
+		return capacityHeadline(r.Capacity), true
+	case !anyOK(r) && len(r.Points) > 0:
+		return headline{}, false
+	case r.Tuning != nil:
+		return tuningHeadline(r.Tuning), true
+	case r.Limit != nil:
+		return limitHeadline(r), true
+	case r.Comparison != nil:
+		return comparisonHeadline(r.Comparison), true
+	case r.Curve != nil:
+		return curveHeadline(r), true
+	case r.Repeats != nil:
+		return repeatsHeadline(r), true
+	case len(r.Toggles) > 0:
+		return togglesHeadline(r.Toggles), true
+	case len(r.Stages) > 0:
+		return stagesHeadline(r), true
+	}
+	return headline{}, false
+}
+
+func limitHeadline(r *result.Result) headline {
+	l := r.Limit
+	at, tone := limitPhrase(l), unset
+	var more []string
+	switch l.Standing {
+	case result.LimitAtLeast:
+		more = append(more, unbroken)
+	case result.LimitBelow:
+		tone = lost
+		more = append(more, "missed even there")
+	case result.LimitFound, result.LimitWide:
+		if l.Edge != "" {
+			more = append(more, clean(l.Edge))
+		}
+		if l.Held == nil {
+			more = append(more, "no rate was held in a sustained run")
+		}
+	}
+	if l.Held != nil {
+		tone, at = met, at+" · "+heldPhrase(l.Held)+";"
+	}
+	return headline{"LIMIT: ", tone, at + underPhrase(l) + "; " + strings.Join(more, "; ")}
+}
+
+// unbroken says that no rate was too high.
+const unbroken = "nothing was missed up to there"
+
+// heldPhrase is the rate to rely on: "held for 3 min at 17.4".
+func heldPhrase(h *result.Held) string {
+	return "held for " + inMinutes(h.Seconds) + " at " + trimmed(figure(h.Rate))
+}
+
+// inMinutes is a length in whole minutes where it has them.
+func inMinutes(length float64) string {
+	if length >= 120 && math.Mod(length, 60) == 0 {
+		return inUnit(count(int(length)/60), "min")
+	}
+	return seconds(length)
+}
+
+// limitPhrase is the limit itself: "21.4 requests/s (20.6–22.3)".
+func limitPhrase(l *result.Limit) string {
+	rate := inUnit(figure(l.Rate), "requests/s")
+	switch l.Standing {
+	case result.LimitAtLeast:
+		return "at least " + rate
+	case result.LimitBelow:
+		return "below " + inUnit(figure(l.Interval[1]), "requests/s")
+	}
+	return rate + " (" + between(l.Interval) + ")"
+}
+
+func between(interval [2]float64) string { return figure(interval[0]) + "–" + figure(interval[1]) }
+
+// underPhrase names the objective that decides, and how many did not.
+func underPhrase(l *result.Limit) string {
+	switch {
+	case l.Binding == "" && len(l.ByObjective) > 1:
+		return " under all " + count(len(l.ByObjective)) + " objectives"
+	case l.Binding == "":
+		for text := range l.ByObjective {
+			return " under " + clean(text)
+		}
+		return ""
+	case len(l.ByObjective) > 1:
+		return " under " + clean(l.Binding) + ", the first of " + count(len(l.ByObjective)) + " to be missed"
+	}
+	return " under " + clean(l.Binding)
+}
+
+// confirmation says which rate a sustained run held.
+func confirmation(l *result.Limit) string {
+	if l.Held == nil {
+		return "no rate was held in a sustained run"
+	}
+	return heldPhrase(l.Held)
+}
+
+func windowLength(point *result.Point) float64 { return point.Window.Seconds() }
+
+func curveHeadline(r *result.Result) headline {
+	points := curvePoints(r)
+	if len(points) == 0 {
+		return headline{"NOTHING MEASURED: ", lost, "no level came to an end"}
+	}
+	first, last := &r.Points[points[0]], &r.Points[points[len(points)-1]]
+	h := headline{"CURVE: ", met, plural(len(points), "level") + " from " + loadAsked(first) + " to " + loadAsked(last)}
+	if one, judged := levelsHeadline(r, points); judged {
+		h = one
+	}
+	text := h.why
+	if r.Curve.Stopped != "" {
+		text += "; " + clean(r.Curve.Stopped)
+	}
+	if r.Curve.Knee != nil {
+		text += "; knee at " + trimmed(figure(*r.Curve.Knee))
+	}
+	h.why = text
+	return h
+}
+
+// levelsHeadline is what levels say of the objectives: the highest that met all
+// of them, and between which two the limit lies. What was met beyond a level
+// that missed is no level to rely on.
+func levelsHeadline(r *result.Result, points []int) (headline, bool) {
+	held, missed, judged := -1, -1, false
+	points = slices.SortedStableFunc(slices.Values(points), func(a, b int) int {
+		return cmp.Compare(loadValue(&r.Points[a]), loadValue(&r.Points[b]))
+	})
+	for _, i := range points {
+		point := &r.Points[i]
+		standing := slo.Overall(point.Objectives)
+		judged = judged || standing != slo.None
+		overload := point.Window.Overload != nil && *point.Window.Overload
+		if standing == slo.Missed || overload {
+			missed = i
+			break
+		}
+		if standing == slo.Met {
+			held = i
+		}
+	}
+	switch {
+	case !judged:
+		return headline{}, false
+	case held < 0 && missed < 0:
+		return headline{openWord + ": ", unset, "no level of " + count(len(points)) + " could be decided"}, true
+	case held < 0 && missed != points[0]:
+		return headline{openWord + ": ", unset, "no level below " + loadAsked(&r.Points[missed]) + " could be decided; that one missed, so the limit lies below it"}, true
+	case held < 0:
+		return headline{missedWord + ": ", lost, "no level below " + loadAsked(&r.Points[missed]) + " met every objective; the limit lies below that"}, true
+	case missed < 0:
+		return headline{"HELD: ", met, loadAsked(&r.Points[held]) + " met every objective; no level missed one, so the limit lies above"}, true
+	}
+	return headline{"HELD: ", met, loadAsked(&r.Points[held]) + " met every objective; the limit lies between " +
+		loadFigure(&r.Points[held]) + " and " + loadAsked(&r.Points[missed])}, true
+}
+
+func stagesHeadline(r *result.Result) headline {
+	agree, differ := 0, 0
+	for _, s := range r.Stages {
+		switch {
+		case s.Agrees == nil:
+		case *s.Agrees:
+			agree++
+		default:
+			differ++
+		}
+	}
+	text := plural(len(r.Stages), "stage")
+	if agree+differ > 0 {
+		text += "; " + count(agree) + " as expected, " + count(differ) + " not"
+	}
+	tone := met
+	if differ > 0 {
+		tone = unset
+	}
+	return headline{"MEASURED: ", tone, text}
+}
+
+// answer writes what an experiment found, in the order in which a reader asks.
+func (p *page) answer(r *result.Result) {
+	if r.Capacity == nil && r.Limit == nil && r.Curve == nil && r.Comparison == nil && r.Repeats == nil && len(r.Stages) == 0 && r.Protocol == nil {
+		return
+	}
+	p.gap()
+	p.capacity(r.Capacity)
+	p.gap()
+	p.protocol(r.Protocol)
+	p.gap()
+	p.tuning(r)
+	p.gap()
+	p.limit(r)
+	p.gap()
+	p.levels(r)
+	p.flushNotes()
+	p.plot(r)
+	p.gap()
+	p.comparison(r.Comparison)
+	p.gap()
+	p.repeats(r.Repeats)
+	p.gap()
+	p.toggles(r.Toggles)
+	p.gap()
+	p.stages(r)
+}
+
+// limit writes what is known about the limit beside its headline.
+func (p *page) limit(r *result.Result) {
+	l := r.Limit
+	if l == nil {
+		return
+	}
+	p.field("limit", limitFacts(l))
+	if l.Edge == result.EdgeCliff {
+		p.field("edge", "a cliff: from fine to far beyond the objective within 5% of rate; keep a distance")
+	} else if l.Edge == result.EdgeSlope {
+		p.field("edge", "a slope: latency passes the objective gradually")
+	}
+	if l.Knee != nil {
+		p.field("knee", "from "+inUnit(trimmed(figure(*l.Knee)), "requests/s")+" on latency grows faster than load")
+	}
+	if g := l.BestGoodput; g != nil {
+		p.field("best", inUnit(figure(g.Requests), "good requests/s")+" at "+inUnit(trimmed(figure(g.Rate)), "requests/s")+" asked")
+	}
+	if c := l.LeastCost; c != nil {
+		p.field("cheapest", amount(c.PerRequest, currency(r))+" a good request at "+inUnit(trimmed(figure(c.Rate)), "requests/s"))
+	}
+	if l.LoadS > 0 {
+		p.field("search", seconds(l.LoadS)+" of load, "+plural(l.Requests, "request"))
+	}
+	p.byObjective(l)
+	for _, text := range l.Unmet {
+		p.hang(indent+p.paint(bad, "missed")+indent, clean(text))
+	}
+	for _, note := range l.Notes {
+		p.hang(indent, clean(note))
+	}
+}
+
+var boundWords = map[result.LimitStanding]string{
+	result.LimitFound: "", result.LimitWide: "wide", result.LimitAtLeast: "or more: never missed",
+	result.LimitBelow: "missed at the lowest rate", result.LimitNeeds: "reached from this rate on",
+}
+
+// byObjective writes the limit by each objective alone, the tightest first.
+func (p *page) byObjective(l *result.Limit) {
+	if len(l.ByObjective) < 2 {
+		return
+	}
+	texts := slices.Sorted(maps.Keys(l.ByObjective))
+	slices.SortStableFunc(texts, func(a, b string) int {
+		switch x, y := l.ByObjective[a].Rate, l.ByObjective[b].Rate; {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+	t := table{columns: []column{{head: cell{text: "limit by objective", tone: bold}},
+		{head: cell{text: "requests/s"}, align: alignPoint}, {head: cell{text: "90% interval"}, align: alignRight}, {align: alignProse}}}
+	for _, text := range texts {
+		b := l.ByObjective[text]
+		remark := boundWords[b.Standing]
+		if text == l.Binding {
+			remark = strings.TrimPrefix(remark+", is missed first", ", ")
+		}
+		t.rows = append(t.rows, []cell{{text: indent + clean(text)}, {text: figure(b.Rate)}, {text: between(b.Interval)}, {text: remark}})
+	}
+	p.gap()
+	p.write(t)
+}
+
+var itemStates = map[string]cell{
+	result.ItemYes:     {text: "yes", tone: good},
+	result.ItemNo:      {text: "no", tone: bad},
+	result.ItemUnknown: {text: "unknown", tone: weak},
+}
+
+// checklist answers what a sound benchmark is asked, each with the field that
+// the answer was read from.
+func (p *page) checklist(items []result.Item) {
+	if len(items) == 0 {
+		return
+	}
+	t := table{columns: []column{{head: cell{text: "checklist", tone: bold}}, {}, {head: cell{text: "read from"}, optional: 1}, {align: alignProse}}}
+	for _, item := range items {
+		state, known := itemStates[item.State]
+		if !known {
+			state = itemStates[result.ItemUnknown]
+		}
+		state.text = indent + state.text
+		longest := unbounded
+		if p.kept == nil {
+			longest = 40
+		}
+		t.rows = append(t.rows, []cell{state, {text: label(item.Name)}, {text: shortened(item.Field, longest)}, {text: clean(item.Text)}})
+	}
+	p.gap()
+	p.write(t)
+}
+
+// limitFacts is the limit with all that says how far it can be relied on.
+func limitFacts(l *result.Limit) string {
+	known := inUnit(trimmed(figure(l.Rate)), "requests/s")
+	between := trimmed(figure(l.Interval[0])) + "–" + trimmed(figure(l.Interval[1]))
+	binding := ""
+	if l.Binding != "" {
+		binding = "bound by " + clean(l.Binding)
+	}
+	switch l.Standing {
+	case result.LimitFound, result.LimitWide:
+		return joined(known+" ("+between+")", binding, confirmation(l))
+	case result.LimitAtLeast:
+		return joined("at least "+known, unbroken, confirmation(l))
+	}
+	return "none: the objectives are missed at every load that was offered"
+}

@@ -1,0 +1,224 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/plan/schema"
+)
+
+// changed is a sample with one thing different.
+func changed(r *result.Result, change func(*result.Result)) *result.Result {
+	change(r)
+	return r
+}
+
+func TestAnswersLead(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		result *result.Result
+		want   string
+	}{
+		{"found and confirmed", limitSample(),
+			"LIMIT: 21.4 requests/s (20.6–22.3) · held for 5 min at 21.2; under ttft:p99<500ms, the first of 2 to be missed; cliff"},
+		{"one objective", changed(limitSample(), func(r *result.Result) { delete(r.Limit.ByObjective, "tpot:p99<50ms") }),
+			"LIMIT: 21.4 requests/s (20.6–22.3) · held for 5 min at 21.2; under ttft:p99<500ms; cliff"},
+		{"found, nothing held", changed(limitSample(), func(r *result.Result) { r.Limit.Held = nil }),
+			"LIMIT: 21.4 requests/s (20.6–22.3) under ttft:p99<500ms, the first of 2 to be missed; cliff; no rate was held in a sustained run"},
+		{"too little time", wideSample(),
+			"LIMIT: 21.4 requests/s (16.0–29.0) under ttft:p99<500ms, the first of 2 to be missed; cliff; no rate was held in a sustained run"},
+		{"nothing broke", changed(limitSample(), func(r *result.Result) {
+			*r.Limit = result.Limit{Rate: 64, Interval: [2]float64{60, 64}, Standing: result.LimitAtLeast, Held: &result.Held{Rate: 64, Seconds: 60}, ByObjective: map[string]result.Bound{"ttft:p99<500ms": {}}}
+		}), "LIMIT: at least 64.0 requests/s · held for 60 s at 64; under ttft:p99<500ms; nothing was missed up to there"},
+		{"nothing broke, of a few requests", changed(limitSample(), func(r *result.Result) {
+			*r.Limit = result.Limit{Rate: 64, Interval: [2]float64{60, 64}, Standing: result.LimitAtLeast, ByObjective: map[string]result.Bound{"ttft:p99<500ms": {}}}
+		}), "LIMIT: at least 64.0 requests/s under ttft:p99<500ms; nothing was missed up to there"},
+		{"broken from the start", changed(limitSample(), func(r *result.Result) {
+			*r.Limit = result.Limit{Interval: [2]float64{0, 0.5}, Standing: result.LimitBelow, Binding: "ttft:p99<500ms"}
+		}), "LIMIT: below 0.500 requests/s under ttft:p99<500ms; missed even there"},
+		{"a curve alone", curveSample(), "HELD: 21.2 requests/s met every objective; the limit lies between 21.2 and 22.5 requests/s; saturated at 32 requests/s; knee at 20"},
+		{"a curve without objectives", changed(curveSample(), unjudged), "CURVE: 8 levels from 4 requests/s to 32 requests/s; saturated at 32 requests/s; knee at 20"},
+		{"no level that misses", changed(curveSample(), func(r *result.Result) { r.Curve.Points, r.Curve.Stopped, r.Curve.Knee = r.Curve.Points[:4], "", nil }),
+			"HELD: 20 requests/s met every objective; no level missed one, so the limit lies above"},
+		{"no level that is met", changed(curveSample(), func(r *result.Result) { r.Curve.Points, r.Curve.Stopped, r.Curve.Knee = r.Curve.Points[5:], "", nil }),
+			"MISSED: no level below 22.5 requests/s met every objective; the limit lies below that"},
+		{"open levels below one that is missed", changed(curveSample(), func(r *result.Result) {
+			r.Curve.Stopped, r.Curve.Knee = "", nil
+			for _, i := range r.Curve.Points[:5] {
+				r.Points[i].Objectives = []slo.Verdict{{Objective: "ttft:p99<500ms", Standing: slo.Undecided}}
+			}
+		}), "TOO CLOSE TO CALL: no level below 22.5 requests/s could be decided; that one missed, so the limit lies below it"},
+		{"a regression", comparisonSample(), "WORSE: tpot:p50 slower by 5.1 %; too close to call: ttft:p99"},
+		{"a matrix", matrixSample(), "MEASURED: 3 stages; 1 as expected, 1 not"},
+		{"repeats", repeatsSample(), "MET  every objective in each of 3 runs at 20 requests/s"},
+		{"repeats of which one misses", changed(repeatsSample(), func(r *result.Result) {
+			r.Verdict.SLO, r.Points[1].Objectives = "missed", missedSample().Points[0].Objectives
+		}), "MISSED  in 1 of 3 runs at 20 requests/s"},
+		{"an invalid search", changed(limitSample(), func(r *result.Result) { r.Verdict.Valid = "no" }),
+			"INVALID  the figures below are unproven"},
+		{"a search of which nothing was answered", changed(limitSample(), func(r *result.Result) {
+			for i := range r.Points {
+				requests := &r.Points[i].Requests
+				requests.OK, requests.Failed, requests.Faults = 0, requests.Due, map[string]int{"timeout": requests.Due}
+			}
+		}), "NOTHING SERVED: none of 960 requests succeeded: 960 failed (timeout 960)"},
+	} {
+		lines := newPage(tt.result, TerminalOptions{}).headlines(tt.result)
+		if len(lines) != 1 {
+			t.Errorf("%s: %d headlines", tt.name, len(lines))
+			continue
+		}
+		if diff := cmp.Diff(tt.want, plainSpaces(lines[0].word+lines[0].why)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+// TestOnlyTheSustainedRunIsToldInFull: levels of a sweep have one row each.
+func TestOnlyTheSustainedRunIsToldInFull(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		result *result.Result
+		want   []int
+	}{
+		{"a plain run", metSample(), []int{0}},
+		{"two plain points", twoPointsSample(), []int{0, 1}},
+		{"a limit", limitSample(), []int{4}},
+		{"a curve", curveSample(), nil},
+		{"a matrix", matrixSample(), nil},
+		{"repeats", repeatsSample(), []int{3}},
+		{"a sustained run that is not there", changed(limitSample(), func(r *result.Result) { r.Sustained = new(99) }), nil},
+	} {
+		if diff := cmp.Diff(tt.want, detailed(tt.result)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+// TestProbesAreHollow: in the table and in the picture.
+func TestProbesAreHollow(t *testing.T) {
+	t.Parallel()
+	r := limitSample()
+	var out strings.Builder
+	if err := Terminal(&out, r, TerminalOptions{Width: 80}); err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(out.String(), "levels, requests/s")
+	var signs []string
+	for line := range strings.Lines(table) {
+		if fields := strings.Fields(line); len(fields) > 5 && (fields[0] == fullSign || fields[0] == hollowSign) && len(signs) < len(sweepLevels) {
+			signs = append(signs, fields[0])
+		}
+	}
+	if diff := cmp.Diff([]string{"○", "○", "●", "●", "●", "●", "●", "○"}, signs); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	chart := latencyChart(r, chartedLatencies(r)[0])
+	for i, p := range chart.Lines[0].Points {
+		if hollow := sweepLevels[i].seconds < 60; p.Hollow != hollow {
+			t.Errorf("the point at %g is hollow: %v, want %v", p.X, p.Hollow, hollow)
+		}
+	}
+}
+
+// TestTheBindingObjectiveIsChartedFirst: also where it was not written first.
+func TestTheBindingObjectiveIsChartedFirst(t *testing.T) {
+	t.Parallel()
+	r := limitSample()
+	r.Limit.Binding = "tpot:p99<50ms"
+	var rows []string
+	for _, c := range chartedLatencies(r) {
+		rows = append(rows, c.row.key+" "+c.stat)
+	}
+	if diff := cmp.Diff([]string{"tpot_ms p99", "ttft_due_ms p99"}, rows); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestSweepsOfConcurrencies: a closed loop has its axis too.
+func TestSweepsOfConcurrencies(t *testing.T) {
+	t.Parallel()
+	r := curveSample()
+	r.Curve.By, r.Curve.Knee = "concurrency", nil
+	for i := range r.Points {
+		r.Points[i].Load = result.Load{Mode: "closed", Concurrency: new(1 << i)}
+	}
+	var out strings.Builder
+	if err := Terminal(&out, r, TerminalOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"HELD: 16 in flight met every objective; the limit lies between 16 and 32 in flight", "levels, in flight", "requests in flight\n", "○ 128"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
+
+// TestSamplesFollowTheSchema: what is shown here is what a document can say.
+func TestSamplesFollowTheSchema(t *testing.T) {
+	t.Parallel()
+	text, err := schema.Get("result")
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("result", document); err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := compiler.Compile("result")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []sample{{"curve", curveSample()}, {"limit", limitSample()}, {"comparison", comparisonSample()}, {"matrix", matrixSample()}} {
+		if s.result.Points == nil {
+			s.result.Points = []result.Point{}
+		}
+		encoded, err := json.Marshal(s.result)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(encoded))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := compiled.Validate(value); err != nil {
+			t.Errorf("%s: %v", s.name, err)
+		}
+	}
+}
+
+// unjudged takes the objectives from every level.
+func unjudged(r *result.Result) {
+	for i := range r.Points {
+		r.Points[i].Objectives, r.Points[i].Window.Overload = nil, nil
+	}
+}
+
+// Where nothing was missed the mark in the curve says so too.
+func TestLimitMark(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		standing result.LimitStanding
+		want     string
+	}{
+		{result.LimitAtLeast, "limit at least 433"},
+		{result.LimitFound, "limit 433 (400–450)"},
+	} {
+		if got := limitMark(&result.Limit{Rate: 433, Interval: [2]float64{400, 450}, Standing: tt.standing}); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.standing, got, tt.want)
+		}
+	}
+}

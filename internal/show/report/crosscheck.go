@@ -1,0 +1,93 @@
+package report
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"redline/internal/judge/result"
+)
+
+// crossChecks names with both figures what server and client see differently,
+// and where there is room for it in what they agree.
+func (p *page) crossChecks(checks []result.CrossCheck) {
+	var agree, differ []string
+	for i := range checks {
+		c := &checks[i]
+		why := p.notes.on("cross_checks." + c.Name)
+		switch {
+		case !c.OK:
+			differ = append(differ, clean(c.Name)+" "+bothFigures(c)+p.notes.mark(why))
+		case c.Name != "queue": // the server's line has the split
+			if text := difference(c); text != "" {
+				agree = append(agree, clean(c.Name)+" "+text)
+			}
+		}
+	}
+	if p.whole {
+		p.field("agrees", joined(agree...))
+	}
+	if len(differ) > 0 {
+		p.field("differs", p.paint(weak, joined(differ...)))
+	}
+}
+
+// engineLog says of what troubles the engine's log speaks, and quotes the first
+// line of each.
+func (p *page) engineLog(l *result.EngineLog) {
+	if l == nil {
+		return
+	}
+	text := plural(int(l.Lines), "line")
+	if l.Cut {
+		text += ", not all of them kept"
+	}
+	parts := []string{text}
+	for _, kind := range slices.Sorted(maps.Keys(l.Kinds)) {
+		parts = append(parts, count(int(l.Kinds[kind]))+hard+"of"+hard+clean(kind))
+	}
+	p.field("engine log", joined(parts...)+p.markOn("engine_log"))
+	for _, line := range l.Excerpt {
+		p.field("", clean(line))
+	}
+}
+
+// difference is how far the client's figure is from the server's.
+func difference(c *result.CrossCheck) string {
+	switch {
+	case c.Server == nil:
+		return ""
+	case c.Client == nil:
+		return "within " + percent(*c.Server) + " of their mean"
+	case c.Unit == "tokens/s":
+		if *c.Server == 0 {
+			return ""
+		}
+		return withSign(*c.Client / *c.Server - 1, tenths)
+	}
+	unit := func(v float64) string { return inUnit(figure(v), c.Unit) }
+	return withSign(*c.Client-*c.Server, unit)
+}
+
+// tenths is a percentage to a tenth: closer than that two counts never agree by
+// more than luck.
+func tenths(share float64) string { return inPercent(strconv.FormatFloat(100*share, 'f', 1, 64)) }
+
+// withSign writes a difference with its sign.
+func withSign(v float64, write func(float64) string) string {
+	if v < 0 {
+		return "−" + write(math.Abs(v))
+	}
+	return "+" + write(v)
+}
+
+func bothFigures(c *result.CrossCheck) string {
+	switch {
+	case c.Server == nil:
+		return ""
+	case c.Client == nil:
+		return "up to " + percent(*c.Server) + " above their mean"
+	}
+	return inUnit(figure(*c.Client), c.Unit) + " here, " + inUnit(figure(*c.Server), c.Unit) + " by the server"
+}

@@ -1,0 +1,75 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"regexp"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/judge/result"
+)
+
+func readCSV(t *testing.T, r *result.Result) []map[string]string {
+	t.Helper()
+	rows, err := csv.NewReader(bytes.NewReader(written(t, Format{"csv", CSV}, r))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var points []map[string]string
+	for _, row := range rows[1:] {
+		point := map[string]string{}
+		for i, name := range rows[0] {
+			point[name] = row[i]
+		}
+		points = append(points, point)
+	}
+	return points
+}
+
+func TestCSVHasOneRowForEachPoint(t *testing.T) {
+	t.Parallel()
+	points := readCSV(t, limitSample())
+	if len(points) != len(sweepLevels) {
+		t.Fatalf("%d rows, want %d", len(points), len(sweepLevels))
+	}
+	want := map[string]string{
+		"run": "20260114-101500-sweep", "point": "4", "sustained": "true", "probe": "false", "mode": "open", "rate": "21.2", "concurrency": "",
+		"window_s": "300", "steady": "true", "overload": "false", "due": "6360", "ok": "6360", "failed": "0", "goodput": "21",
+		"ttft_due_p50_ms": "69", "ttft_due_p99_ms": "462", "ttft_due_p99_low_ms": "401", "ttft_due_p99_high_ms": "533",
+		"tpot_p99_ms": "21.9", "slot_wait_p50_ms": "", "objectives": "met", "kv_peak_mb": "", "cost_per_request": "",
+	}
+	for name, value := range want {
+		if got, there := points[4][name]; got != value || !there {
+			t.Errorf("%s is %q, want %q", name, got, value)
+		}
+	}
+	if points[7]["probe"] != "true" || points[7]["sustained"] != "false" || points[7]["overload"] != "true" {
+		t.Errorf("the last level reads %v", points[7])
+	}
+}
+
+func TestColumnsAreNamedOnceAndExplained(t *testing.T) {
+	t.Parallel()
+	name := regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+	seen := map[string]bool{}
+	for _, c := range Columns {
+		if seen[c.Name] || !name.MatchString(c.Name) || c.Means == "" {
+			t.Errorf("column %q (%q) has a bad name, comes twice, or has no meaning", c.Name, c.Means)
+		}
+		seen[c.Name] = true
+	}
+}
+
+// A spreadsheet runs what begins like a formula.
+func TestCSVHoldsNoFormula(t *testing.T) {
+	t.Parallel()
+	r := metSample()
+	r.ID, r.Points[0].Name = "=1+1", "@SUM(A1)\n,x"
+	point := readCSV(t, r)[0]
+	got := map[string]string{"run": point["run"], "name": point["name"]}
+	if diff := cmp.Diff(map[string]string{"run": "'=1+1", "name": "'@SUM(A1) ,x"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

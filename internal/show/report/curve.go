@@ -1,0 +1,279 @@
+package report
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/show/chart"
+)
+
+// charted is a latency whose curve is drawn, with the limit of its objective.
+type charted struct {
+	row   latencyRow
+	stat  string
+	bound *slo.Verdict
+}
+
+// mostCharts is how many latencies a report draws.
+const mostCharts = 4
+
+// chartedLatencies are those that objectives on all requests are about, that
+// which breaks first at the front; without any, the first word and the pace.
+func chartedLatencies(r *result.Result) []charted {
+	var list []charted
+	for _, v := range curveObjectives(r) {
+		name, stat, _, ok := parts(v.Objective)
+		row, found := latencyNamed(name)
+		if !ok || !found || !strings.HasPrefix(stat, "p") || len(list) == mostCharts {
+			continue
+		}
+		list = append(list, charted{row, stat, &v})
+	}
+	if len(list) > 0 {
+		return list
+	}
+	for _, name := range []string{"ttft", "tpot"} {
+		row, _ := latencyNamed(name)
+		list = append(list, charted{row: row, stat: "p99"})
+	}
+	return list
+}
+
+// curveObjectives are the objectives that the levels were judged by, the
+// binding one first.
+func curveObjectives(r *result.Result) []slo.Verdict {
+	var list []slo.Verdict
+	for _, i := range curvePoints(r) {
+		for _, v := range r.Points[i].Objectives {
+			known := slices.ContainsFunc(list, func(o slo.Verdict) bool { return o.Objective == v.Objective })
+			if v.Scope == (slo.Scope{}) && !known {
+				list = append(list, v)
+			}
+		}
+	}
+	if r.Limit == nil {
+		return list
+	}
+	if i := slices.IndexFunc(list, func(v slo.Verdict) bool { return v.Objective == r.Limit.Binding }); i > 0 {
+		binding := list[i]
+		list = slices.Insert(slices.Delete(list, i, i+1), 0, binding)
+	}
+	return list
+}
+
+// latencyNamed is the row of the figure that an objective's metric means: in
+// its due form where one exists.
+func latencyNamed(name string) (latencyRow, bool) {
+	if _, due := dueForms[name]; due {
+		name += "_due"
+	}
+	for _, row := range latencyRows {
+		if row.key == name+"_ms" {
+			return row, true
+		}
+	}
+	return latencyRow{}, false
+}
+
+// curves are the pictures of a sweep: each latency that matters, and what was
+// served.
+func curves(r *result.Result) []chart.Chart {
+	if len(curvePoints(r)) == 0 {
+		return nil
+	}
+	var list []chart.Chart
+	for _, c := range chartedLatencies(r) {
+		if one := latencyChart(r, c); !one.Empty() {
+			list = append(list, one)
+		}
+	}
+	return append(list, servedChart(r))
+}
+
+func latencyChart(r *result.Result, of charted) chart.Chart {
+	stat := percentileName(of.stat)
+	c := chart.Chart{
+		Title: "how " + strings.TrimSuffix(of.row.name, " from due") + " " + stat + " answers to load",
+		X:     loadAxis(r), Y: chart.Axis{Label: of.row.name + ", ms", Log: true, Format: tick},
+		Lines: []chart.Line{latencyLine(r, of.row, of.stat)},
+		Marks: loadMarks(r),
+	}
+	if of.stat != "p50" {
+		c.Lines = append(c.Lines, latencyLine(r, of.row, "p50"))
+		for i := range c.Lines[1].Points {
+			c.Lines[1].Points[i].Low, c.Lines[1].Points[i].High = 0, 0
+		}
+	}
+	if of.bound != nil {
+		c.Bounds = []chart.Bound{{Y: of.bound.Limit, Text: "objective " + clean(of.bound.Objective)}}
+	}
+	c.Description = described(&c)
+	return c
+}
+
+func latencyLine(r *result.Result, row latencyRow, stat string) chart.Line {
+	line := chart.Line{Name: percentileName(stat)}
+	for _, i := range curvePoints(r) {
+		point := &r.Points[i]
+		d := row.dist(&point.Latency)
+		v, ok := percentile(d, stat)
+		if !ok {
+			continue
+		}
+		p := chart.Point{X: loadValue(point), Y: v, Hollow: isProbe(point)}
+		text := loadAsked(point) + ": " + row.name + " " + percentileName(stat) + " " + spoken(v)
+		if ci, drawn := d.CI[stat]; drawn {
+			p.Low, p.High = ci[0], ci[1]
+			text += " (" + between(ci) + ")"
+		}
+		if p.Hollow {
+			text += ", exploratory"
+		}
+		p.Text = plainSpaces(text)
+		line.Points = append(line.Points, p)
+	}
+	return line
+}
+
+// servedChart lays what was served, and what of it was good, over the load.
+func servedChart(r *result.Result) chart.Chart {
+	c := chart.Chart{Title: "what is served", X: loadAxis(r),
+		Y: chart.Axis{Label: "requests/s", Format: tick}, Marks: loadMarks(r)}
+	completed, good := chart.Line{Name: "completed"}, chart.Line{Name: "within every objective"}
+	for _, i := range curvePoints(r) {
+		point := &r.Points[i]
+		at, hollow := loadValue(point), isProbe(point)
+		completed.Points = append(completed.Points, chart.Point{X: at, Y: point.Rates.Completed, Hollow: hollow,
+			Text: plainSpaces(loadAsked(point) + ": " + inUnit(figure(point.Rates.Completed), "requests/s completed"))})
+		if g := point.Goodput; g != nil {
+			good.Points = append(good.Points, chart.Point{X: at, Y: g.Requests, Hollow: hollow,
+				Text: plainSpaces(loadAsked(point) + ": " + inUnit(figure(g.Requests), "requests/s good"))})
+		}
+	}
+	c.Lines = []chart.Line{completed}
+	if len(good.Points) > 0 {
+		c.Lines = []chart.Line{good, completed}
+	}
+	c.Description = described(&c)
+	return c
+}
+
+func loadAxis(r *result.Result) chart.Axis {
+	label := "requests/s offered"
+	if r.Curve.By == "concurrency" {
+		label = "requests in flight"
+	}
+	return chart.Axis{Label: label, Format: tick}
+}
+
+func loadValue(point *result.Point) float64 {
+	switch l := point.Load; {
+	case l.Rate != nil:
+		return *l.Rate
+	case l.Concurrency != nil:
+		return float64(*l.Concurrency)
+	}
+	return math.NaN()
+}
+
+func limitMark(l *result.Limit) string {
+	rate := trimmed(figure(l.Rate))
+	if l.Standing == result.LimitAtLeast {
+		return "limit at least " + rate
+	}
+	return "limit " + rate + " (" + between(l.Interval) + ")"
+}
+
+// loadMarks are the limit with its interval, and the knee.
+func loadMarks(r *result.Result) []chart.Mark {
+	var marks []chart.Mark
+	knee := r.Curve.Knee
+	if l := r.Limit; l != nil && l.Rate > 0 {
+		marks = append(marks, chart.Mark{X: l.Rate, Low: l.Interval[0], High: l.Interval[1],
+			Text: limitMark(l)})
+		if knee == nil {
+			knee = l.Knee
+		}
+	}
+	if knee != nil {
+		marks = append(marks, chart.Mark{X: *knee, Text: "knee " + trimmed(figure(*knee)), Faint: true})
+	}
+	return marks
+}
+
+// described puts a chart into words: what it shows from end to end.
+func described(c *chart.Chart) string {
+	var said []string
+	for _, l := range c.Lines {
+		if len(l.Points) > 0 {
+			said = append(said, l.Name+" from "+l.Points[0].Text+", to "+l.Points[len(l.Points)-1].Text)
+		}
+	}
+	for _, b := range c.Bounds {
+		said = append(said, b.Text)
+	}
+	for _, m := range c.Marks {
+		said = append(said, m.Text)
+	}
+	return strings.Join(said, "; ") + ". The table below has every level."
+}
+
+// tick writes a number at an axis, with no more digits than it needs.
+func tick(v float64) string { return trimmed(significant(v, 3, 3)) }
+
+// plainSpaces is a text for where no special space means anything.
+func plainSpaces(text string) string {
+	return strings.NewReplacer(hard, " ", figureSpace, " ").Replace(text)
+}
+
+const plotRows = 14
+
+// plot draws the latency that matters most, as text.
+func (p *page) plot(r *result.Result) {
+	if len(curvePoints(r)) < 2 {
+		return
+	}
+	const widest = 80
+	c := latencyChart(r, chartedLatencies(r)[0])
+	if c.Empty() {
+		return
+	}
+	c.Y.Label = c.Lines[0].Name + " of " + c.Y.Label
+	p.gap()
+	for _, line := range c.Text(min(p.width, widest), plotRows) {
+		p.line(p.tinted(line))
+	}
+}
+
+// tinted colours what bounds the picture: the objective and the limit.
+func (p *page) tinted(line string) string {
+	if !p.color {
+		return line
+	}
+	for _, sign := range []struct {
+		text string
+		tone tone
+	}{{"┄", bad}, {"░", weak}} {
+		line = paintRuns(line, sign.text, func(run string) string { return p.paint(sign.tone, run) })
+	}
+	return line
+}
+
+// paintRuns paints each unbroken run of a sign.
+func paintRuns(line, sign string, paint func(string) string) string {
+	var out strings.Builder
+	for line != "" {
+		at := strings.Index(line, sign)
+		if at < 0 {
+			break
+		}
+		rest := line[at:]
+		run := len(rest) - len(strings.TrimLeft(rest, sign))
+		out.WriteString(line[:at] + paint(rest[:run]))
+		line = rest[run:]
+	}
+	return out.String() + line
+}

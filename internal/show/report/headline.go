@@ -1,0 +1,216 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+)
+
+// The words that decide. JSON has its own for the third.
+const (
+	metWord     = "MET"
+	missedWord  = "MISSED"
+	openWord    = "TOO CLOSE TO CALL"
+	unjudgedIs  = "NOT JUDGED"
+	openPhrase  = "too close to call"
+	mostInFront = 4 // objectives that a headline names
+)
+
+// judged is the headline of a run with objectives: the standing of all of them
+// together, and the figures that it rests on.
+func judged(r *result.Result, verdicts []slo.Verdict) headline {
+	switch r.Verdict.SLO {
+	case slo.Missed:
+		return headline{missedWord + "  ", lost, missedSentence(verdicts)}
+	case slo.Met:
+		word := metWord
+		if !soundly(r) {
+			word += " SO FAR"
+		}
+		return headline{word + "  ", met, metSentence(verdicts)}
+	}
+	if open := standingAt(verdicts, slo.Undecided); len(open) > 0 {
+		return headline{openWord + "  ", unset, openSentence(open)}
+	}
+	return headline{unjudgedIs + "  ", unset, unjudgedSentence(standingAt(verdicts, slo.NotJudged))}
+}
+
+func standingAt(verdicts []slo.Verdict, standing slo.Standing) []slo.Verdict {
+	return slices.DeleteFunc(slices.Clone(verdicts), func(v slo.Verdict) bool { return v.Standing != standing })
+}
+
+// metSentence gives each figure beside its limit, and how sure that is.
+func metSentence(verdicts []slo.Verdict) string {
+	return inFront(standingAt(verdicts, slo.Met), func(v slo.Verdict) string { return figureAndLimit(v) + inBrackets(sure(v)) })
+}
+
+// missedSentence begins with what is furthest beyond its limit.
+func missedSentence(verdicts []slo.Verdict) string {
+	missed := standingAt(verdicts, slo.Missed)
+	slices.SortStableFunc(missed, func(a, b slo.Verdict) int { return cmp.Compare(excess(b), excess(a)) })
+	return inFront(missed, func(v slo.Verdict) string {
+		return figureAndLimit(v) + inBrackets(excessPhrase(v), sure(v), violationsBeyond(v))
+	})
+}
+
+// violationsBeyond says how many requests were beyond the limit.
+func violationsBeyond(v slo.Verdict) string {
+	text := violations(v)
+	switch {
+	case text == "":
+		return ""
+	case mustExceed(v):
+		return text + " fell short"
+	}
+	return text + " beyond it"
+}
+
+// openSentence says what is open, and what would decide it. A note that all
+// share is said once.
+func openSentence(open []slo.Verdict) string {
+	note, same := common(notesOf(open))
+	if same && len(open) > 1 {
+		return inFront(open, figureAndLimit) + ": " + note
+	}
+	return inFront(open, func(v slo.Verdict) string {
+		return strings.TrimSuffix(figureAndLimit(v)+": "+clean(v.Note), ": ")
+	})
+}
+
+func notesOf(verdicts []slo.Verdict) []string {
+	notes := make([]string, len(verdicts))
+	for i, v := range verdicts {
+		notes[i] = clean(v.Note)
+	}
+	return notes
+}
+
+func unjudgedSentence(verdicts []slo.Verdict) string {
+	if len(verdicts) == 0 {
+		return "no objective could be judged"
+	}
+	return inFront(verdicts, func(v slo.Verdict) string {
+		return strings.TrimSuffix(shortName(v)+": "+clean(v.Note), ": ")
+	})
+}
+
+// plainWord is a word of the document as people read it.
+func plainWord(word string) string {
+	if word == string(slo.Undecided) {
+		return openPhrase
+	}
+	return clean(word)
+}
+
+// inFront joins what a headline says of each objective, and counts the rest.
+func inFront(verdicts []slo.Verdict, say func(slo.Verdict) string) string {
+	var said []string
+	for _, v := range verdicts[:min(len(verdicts), mostInFront)] {
+		said = append(said, say(v))
+	}
+	if more := len(verdicts) - len(said); more > 0 {
+		said = append(said, "and "+count(more)+" more")
+	}
+	return strings.Join(said, " · ")
+}
+
+func inBrackets(parts ...string) string {
+	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, "; ") + ")"
+}
+
+// figureAndLimit is "ttft p99 84 ms, limit 500 ms".
+func figureAndLimit(v slo.Verdict) string {
+	if v.Value == nil {
+		return shortName(v) + ": " + count(v.Violations) + " of " + count(v.N) + " without an answer, limit " + limitOf(v)
+	}
+	v = inSeconds(v)
+	limit := ", limit "
+	if mustExceed(v) {
+		limit = ", at least "
+	}
+	return shortName(v) + " " + valueOf(v) + limit + limitOf(v) + needed(v)
+}
+
+// needed ends what must be exceeded.
+func needed(v slo.Verdict) string {
+	if mustExceed(v) {
+		return " wanted"
+	}
+	return ""
+}
+
+// mustExceed reports whether the figure must exceed its limit.
+func mustExceed(v slo.Verdict) bool {
+	op := sign(v)
+	return op == ">" || op == "≥"
+}
+
+// inSeconds turns many milliseconds into seconds.
+func inSeconds(v slo.Verdict) slo.Verdict {
+	if v.Unit != "ms" || v.Value == nil || max(*v.Value, v.Limit) < 10_000 {
+		return v
+	}
+	v.Value, v.Limit, v.Unit = new(*v.Value/1000), v.Limit/1000, "s"
+	if v.Bound != nil {
+		v.Bound = new(*v.Bound / 1000)
+	}
+	return v
+}
+
+// sure is the bound of the figure and how sure it is: "95% sure below 131 ms".
+func sure(v slo.Verdict) string {
+	if v.Bound == nil || v.Value == nil || v.Confidence <= 0 {
+		return ""
+	}
+	v = inSeconds(v)
+	side := "below"
+	if *v.Bound < *v.Value {
+		side = "above"
+	}
+	bound := judgedIn(figure(*v.Bound), v.Unit)
+	if v.Unit == "fraction" {
+		bound = percent(*v.Bound)
+	}
+	return percent(v.Confidence) + " sure " + side + " " + bound
+}
+
+// excess is how far beyond its limit a figure lies, over the limit. One that
+// does not exist lies beyond everything.
+func excess(v slo.Verdict) float64 {
+	switch {
+	case v.Value == nil:
+		return 1e18
+	case v.Limit <= 0:
+		return 0
+	case mustExceed(v):
+		return 1 - *v.Value/v.Limit
+	}
+	return *v.Value/v.Limit - 1
+}
+
+// excessPhrase says by how much a limit was missed; of a share the two numbers
+// say it themselves.
+func excessPhrase(v slo.Verdict) string {
+	over := excess(v)
+	switch {
+	case v.Value == nil || v.Unit == "fraction" || over <= 0:
+		return ""
+	case mustExceed(v):
+		return twoDigits(over) + " under"
+	case over >= 1:
+		return trimmed(significant(over+1, 2, 1)) + " times the limit"
+	}
+	return twoDigits(over) + " over"
+}
+
+func twoDigits(share float64) string { return inPercent(trimmed(significant(100*share, 2, 2))) }
+
+// shortName is the name of an objective in a headline: "ttft p99".
+func shortName(v slo.Verdict) string { return strings.TrimSuffix(objectiveName(v), dueSuffix) }

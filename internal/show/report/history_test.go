@@ -1,0 +1,33 @@
+package report
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"redline/internal/judge/result"
+)
+
+// A change is told with its figures, since when, how sure that is and what it
+// likely comes from; no chance is as small as none.
+func TestDriftPage(t *testing.T) {
+	t.Parallel()
+	since := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
+	upgrade := result.Setting{Name: "engine version", Before: "0.11", After: "0.12", Run: "run-13", At: since}
+	d := &result.Drift{Runs: 14, Left: 2, Name: "nightly", Series: "abc", Standing: result.Worse, Verdict: "tpot:p95 is worse",
+		Settings: []result.Setting{upgrade}, Changes: []result.Moved{
+			{Metric: "tpot:p95", Unit: "ms", Before: 20, After: 23, Ratio: new(1.15), Since: "run-13", At: since, Standing: result.Worse, Causes: []result.Setting{upgrade}},
+			{Metric: "error:rate", Unit: "fraction", Before: 0.01, After: 0.03, Difference: new(0.02), P: 0.02, Since: "run-13", At: since, Standing: result.Worse},
+		}}
+	var out strings.Builder
+	if err := Drift(&out, d, TerminalOptions{Width: 120}); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(out.String(), hard, " ")
+	for _, part := range []string{"WORSE: tpot:p95 is worse", "14 runs, and 2 left out", "+15%", "2026-03-01", "< 0.001", "+2.0 points", "0.02",
+		"tpot:p95 likely from: engine version 0.11 → 0.12", "redline history pin RUN"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q is not in\n%s", part, text)
+		}
+	}
+}

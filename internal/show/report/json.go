@@ -1,0 +1,28 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"redline/internal/judge/result"
+)
+
+// JSON writes the result document: indented, keys in the order of the types,
+// a newline at the end.
+func JSON(w io.Writer, r *result.Result) error {
+	if r == nil {
+		return errNoResult
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	// Objectives read "ttft:p99<500ms"; escaping would hide them from grep.
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(r); err != nil {
+		return fmt.Errorf("report: write result %q as JSON: %w", r.ID, err)
+	}
+	_, err := w.Write(text.Bytes())
+	return err
+}

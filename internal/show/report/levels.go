@@ -1,0 +1,264 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+)
+
+const (
+	countedFromDue = "latencies in ms, ttft and e2e from due; errors are failed and rejected requests, of all due"
+
+	fullSign, hollowSign = "●", "○"
+	probeLevel           = "exploratory: a level of under a minute is good for a first look, not for a claim"
+)
+
+// isProbe reports whether a level is too short for a claim.
+func isProbe(point *result.Point) bool {
+	return point.Probe || windowLength(point) < probeLimit
+}
+
+// curvePoints are the levels of the curve that exist.
+func curvePoints(r *result.Result) []int {
+	if r.Curve == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(r.Curve.Points), func(i int) bool { return i < 0 || i >= len(r.Points) })
+}
+
+// levels writes one row for each level of the curve.
+func (p *page) levels(r *result.Result) {
+	points := curvePoints(r)
+	if len(points) == 0 {
+		return
+	}
+	unit, widest := "requests/s", measure{}
+	for _, i := range points {
+		whole, tail := split(cell{text: loadFigure(&r.Points[i])})
+		widest = measure{max(widest.whole, visible(whole)), max(widest.tail, visible(tail))}
+	}
+	if r.Curve.By == "concurrency" {
+		unit = "in flight"
+	}
+	t := p.pointsTable(r, points, column{head: cell{text: "levels, " + unit, tone: bold}, align: alignLeft}, func(i int) cell {
+		sign := fullSign
+		if isProbe(&r.Points[i]) {
+			sign = hollowSign
+		}
+		return cell{text: indent + sign + " " + figurePadded(loadFigure(&r.Points[i]), widest)}
+	})
+	if len(r.Curve.Standing) == len(points) {
+		t.believed(r)
+	}
+	p.write(t)
+	p.hang(indent, countedFromDue)
+	if slices.ContainsFunc(points, func(i int) bool { return isProbe(&r.Points[i]) }) {
+		p.hang(indent, hollowSign+" "+probeLevel)
+	}
+}
+
+// believed replaces what each level says of itself by what a search believes of
+// its rate from all levels together; one that is not valid was left out of that.
+func (t *table) believed(r *result.Result) {
+	column := slices.IndexFunc(t.columns, func(c column) bool { return c.head.text == "standing" })
+	for row, standing := range r.Curve.Standing {
+		if column < 0 || row >= len(t.rows) {
+			return
+		}
+		if c := standings[standing]; c.text != "" && r.Points[r.Curve.Points[row]].Invalid == "" {
+			t.rows[row][column] = c
+		}
+	}
+}
+
+// figurePadded puts spaces before a number so that decimal points line up.
+func figurePadded(number string, widest measure) string {
+	whole, _ := split(cell{text: number})
+	return strings.Repeat(figureSpace, max(widest.whole-visible(whole), 0)) + number
+}
+
+// loadFigure is the load without its unit.
+func loadFigure(point *result.Point) string {
+	switch l := point.Load; {
+	case l.Rate != nil:
+		return trimmed(significant(*l.Rate, 4, maxDecimals))
+	case l.Concurrency != nil:
+		return count(*l.Concurrency)
+	}
+	return absent
+}
+
+// pointFigure is a column of a table of points.
+type pointFigure struct {
+	head     string
+	align    align
+	optional int
+	of       func(*page, *result.Point) cell
+}
+
+var pointFigures = []pointFigure{
+	{"due/s", alignPoint, 2, dueCell},
+	{"ttft p99", alignPoint, 0, tailCell("ttft_due_ms", func(l *metric.Latency) *metric.Dist { return l.TTFTDue })},
+	{"tpot p99", alignPoint, 1, tailCell("tpot_ms", func(l *metric.Latency) *metric.Dist { return l.TPOT })},
+	{"e2e p99", alignPoint, 4, tailCell("e2e_due_ms", func(l *metric.Latency) *metric.Dist { return l.E2EDue })},
+	{"goodput/s", alignPoint, 0, goodputCell},
+	{"out tokens/s", alignPoint, 3, func(_ *page, point *result.Point) cell { return cell{text: figure(point.Throughput.Output)} }},
+	{"in flight", alignPoint, 5, func(_ *page, point *result.Point) cell { return cell{text: figure(point.Concurrency.Mean)} }},
+	{"errors", alignRight, 0, errorsCell},
+	{"standing", alignRight, 0, pointStanding},
+}
+
+// pointsTable gives one row for each of several points.
+func (p *page) pointsTable(r *result.Result, points []int, first column, name func(int) cell) table {
+	t := table{columns: []column{first}}
+	for _, i := range points {
+		t.rows = append(t.rows, []cell{name(i)})
+	}
+	for _, f := range pointFigures {
+		cells := make([]cell, len(points))
+		some := false
+		for row, i := range points {
+			cells[row] = f.of(p, &r.Points[i])
+			some = some || cells[row].text != absent
+		}
+		if some {
+			t.add(column{head: cell{text: f.head}, align: f.align, optional: f.optional}, cells)
+		}
+	}
+	p.shows("ttft_due", "e2e_due", "tpot")
+	if slices.ContainsFunc(points, func(i int) bool { return r.Points[i].Goodput != nil }) {
+		p.shows("goodput")
+	}
+	return t
+}
+
+// tailCell is a p99. Whether that of a probe is firm is no question: its sign
+// says so already.
+func tailCell(key string, of func(*metric.Latency) *metric.Dist) func(*page, *result.Point) cell {
+	return func(p *page, point *result.Point) cell {
+		d := of(&point.Latency)
+		v, ok := percentile(d, "p99")
+		if !ok {
+			return cell{text: absent}
+		}
+		c := cell{text: figure(v)}
+		if !d.IsFirm("p99") && !isProbe(point) {
+			c.mark, c.tone = p.notes.mark(p.whyWeak(key, "p99", point.Tokens)), weak
+		}
+		return c
+	}
+}
+
+// dueCell is the rate that came of the one asked for.
+func dueCell(_ *page, point *result.Point) cell {
+	if point.Load.Rate == nil || point.Rates.Offered == 0 {
+		return cell{text: absent}
+	}
+	return cell{text: figure(point.Rates.Offered)}
+}
+
+func goodputCell(_ *page, point *result.Point) cell {
+	if point.Goodput == nil {
+		return cell{text: absent}
+	}
+	return cell{text: figure(point.Goodput.Requests)}
+}
+
+func errorsCell(_ *page, point *result.Point) cell {
+	bad := point.Requests.Failed + point.Requests.Rejected
+	return cell{text: shareOf(int64(bad), int64(point.Requests.Due))}
+}
+
+// pointStanding is where the objectives of a point stand together; a queue
+// that grew says more than any of them.
+func pointStanding(p *page, point *result.Point) cell {
+	if point.Invalid != "" {
+		return cell{text: "not valid", tone: bad}
+	}
+	if o := point.Window.Overload; o != nil && *o {
+		return p.marked(cell{text: "overload", tone: bad})
+	}
+	if len(point.Objectives) == 0 {
+		return cell{text: absent}
+	}
+	c := standings[slo.Standing(slo.Overall(point.Objectives))]
+	if c.text == "" {
+		c.text = absent
+	}
+	return p.marked(c)
+}
+
+// stages writes the runs of an experiment that are no levels of its curve, and
+// of a matrix what was expected of each and what came of it.
+func (p *page) stages(r *result.Result) {
+	onCurve := curvePoints(r)
+	var stages []result.Stage
+	var points []int
+	for _, s := range r.Stages {
+		if s.Point == nil || *s.Point < 0 || *s.Point >= len(r.Points) || slices.Contains(onCurve, *s.Point) {
+			continue
+		}
+		stages, points = append(stages, s), append(points, *s.Point)
+	}
+	if len(stages) == 0 {
+		return
+	}
+	row := 0
+	t := p.pointsTable(r, points, column{head: cell{text: "stages", tone: bold}}, func(int) cell {
+		row++
+		return cell{text: indent + p.title(stages[row-1].Name)}
+	})
+	t.addExpected(stages)
+	p.write(t)
+	p.hang(indent, countedFromDue)
+	for _, s := range stages {
+		p.expectation(s)
+	}
+}
+
+// addExpected says of each row of a matrix whether it came out as expected.
+func (t *table) addExpected(stages []result.Stage) {
+	cells := make([]cell, len(stages))
+	some := false
+	for i, s := range stages {
+		switch {
+		case s.Expectation == "" || s.Outcome == "":
+			cells[i] = cell{text: absent}
+			continue
+		case s.Agrees == nil:
+			cells[i] = cell{text: openPhrase, tone: weak}
+		case *s.Agrees:
+			cells[i] = cell{text: "yes", tone: good}
+		default:
+			cells[i] = cell{text: "no", tone: bad}
+		}
+		some = true
+	}
+	if some {
+		t.add(column{head: cell{text: "as expected"}, align: alignRight}, cells)
+	}
+}
+
+// expectation writes what a row of a matrix asked and what it found.
+func (p *page) expectation(s result.Stage) {
+	if s.Question == "" && s.Outcome == "" && s.Hypothesis == "" {
+		return
+	}
+	p.gap()
+	p.heading(clean(s.Name))
+	p.field("hypothesis", clean(s.Hypothesis))
+	p.field("question", clean(s.Question))
+	p.field("expected", clean(s.Expectation))
+	outcome := clean(s.Outcome)
+	switch {
+	case outcome == "" || s.Agrees == nil:
+	case *s.Agrees:
+		outcome += " · " + p.paint(good, "as expected")
+	default:
+		outcome += " · " + p.paint(bad, "not as expected")
+	}
+	p.field("measured", outcome)
+}

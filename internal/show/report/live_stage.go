@@ -1,0 +1,100 @@
+package report
+
+import (
+	"fmt"
+	"time"
+
+	"redline/internal/drive/record"
+	"redline/internal/judge/metric"
+)
+
+// LiveStage is one of several runs, as the live line names it.
+type LiveStage struct {
+	Name string
+	// What is the kind of stage; Number counts it from 1, and Of is how many
+	// there will be, or about so many; 0 where that is not known.
+	What       string
+	Number, Of int
+	About      bool
+	// Warmup and Window are its lengths, 0 where they are not known.
+	Warmup, Window time.Duration
+	// Ahead is what it and all that follow will probably take, 0 where that is
+	// not known.
+	Ahead time.Duration
+}
+
+// stageEvery is how far the plain lines of a stage lie apart. The stage's own
+// line follows when it has ended, so that there are fewer than in a single run.
+const stageEvery = 15 * time.Second
+
+// Stage begins one of several runs: what is shown from here on is about it.
+func (l *LiveLine) Stage(s LiveStage) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stage, l.o.Window = &s, s.Window
+	l.phase, l.next, l.measuring = "", stageEvery, 0
+}
+
+// place says which of the stages it is: "level 3 of about 8, 12 requests/s".
+func (s *LiveStage) place() string {
+	text := fmt.Sprintf("%s %d", s.What, s.Number)
+	name := s.Name
+	if name == text {
+		name = ""
+	}
+	switch {
+	case s.Of > 0 && s.About:
+		text += fmt.Sprintf(" of about %d", s.Of)
+	case s.Of > 0:
+		text += fmt.Sprintf(" of %d", s.Of)
+	}
+	if name != "" {
+		text += ", " + name
+	}
+	return text
+}
+
+// left is how long the stage still offers load, 0 where that is not known.
+func (l *LiveLine) left(s metric.Snapshot) time.Duration {
+	switch {
+	case l.stage.Window == 0 || s.Phase == record.Cooldown:
+		return 0
+	case s.Phase == record.Measure:
+		return max(0, l.stage.Window-(s.Elapsed-l.measuring))
+	case l.stage.Warmup > 0:
+		return max(0, l.stage.Warmup+l.stage.Window-s.Elapsed)
+	}
+	return 0
+}
+
+// stageParts are those of a line about one of several stages.
+func (l *LiveLine) stageParts(lay layout, s metric.Snapshot) []livePart {
+	left := l.left(s)
+	now := "warming up"
+	switch {
+	case left > 0:
+		now = clockTime(left) + " left"
+	case s.Phase == record.Cooldown:
+		now = "last replies"
+	case s.Phase == record.Measure:
+		now = "measuring"
+	}
+	figures := lay.parts(s, "")[1:]
+	parts := append([]livePart{{text: l.stage.place()}, {text: lay.left(now, len("last replies"))}}, figures...)
+	if togo := max(l.stage.Ahead-s.Elapsed, left); togo > 0 && l.stage.Ahead > 0 {
+		parts = append(parts, livePart{text: "about " + roughly(togo) + " to go", rank: 2})
+	}
+	return parts
+}
+
+// roughly is a time that nobody should set a watch by.
+func roughly(d time.Duration) string {
+	const step = 10 * time.Second
+	switch {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%d s", int((d+step-1)/step*step/time.Second))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d min", int(d.Round(time.Minute)/time.Minute))
+	}
+	return fmt.Sprintf("%.1f h", d.Hours())
+}

@@ -1,0 +1,163 @@
+package report
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/drive/record"
+	"redline/internal/judge/metric"
+)
+
+// run is a run as its snapshots tell it: two warm-up seconds without an
+// answer, then traffic, then errors.
+func run() []metric.Snapshot {
+	nan := math.NaN()
+	at := func(seconds float64, s metric.Snapshot) metric.Snapshot {
+		s.Elapsed = time.Duration(seconds * float64(time.Second))
+		return s
+	}
+	return []metric.Snapshot{
+		at(0.5, metric.Snapshot{Phase: "warmup", InFlight: 9, Due: 9, TTFTp50: nan, TTFTp99: nan}),
+		at(2, metric.Snapshot{Phase: "warmup", InFlight: 31, Due: 40, OK: 9, RequestsPerS: 4.5, TokensPerS: 1204.2, TTFTp50: 51.2, TTFTp99: 88.1}),
+		at(4.9, metric.Snapshot{Phase: "warmup", InFlight: 44, Due: 99, OK: 55, RequestsPerS: 11.2, TokensPerS: 2950, TTFTp50: 53.8, TTFTp99: 121}),
+		at(6.2, metric.Snapshot{Phase: "measure", InFlight: 46, Due: 124, OK: 78, RequestsPerS: 19.6, TokensPerS: 3610, TTFTp50: 54.4, TTFTp99: 160}),
+		at(10.1, metric.Snapshot{Phase: "measure", InFlight: 47, Due: 203, OK: 156, RequestsPerS: 19.9, TokensPerS: 3742, TTFTp50: 54.1, TTFTp99: 163}),
+		at(14.9, metric.Snapshot{Phase: "measure", InFlight: 48, Due: 299, OK: 250, Errors: 1, RequestsPerS: 20.2, TokensPerS: 3760, TTFTp50: 54.1, TTFTp99: 164}),
+		at(15, metric.Snapshot{Phase: "measure", InFlight: 64, Waiting: 1318, Due: 1620, OK: 251, Errors: 12, RequestsPerS: 18.4, TokensPerS: 3401, TTFTp50: 58.3, TTFTp99: 1834}),
+		at(70.4, metric.Snapshot{Phase: "cooldown", InFlight: 12, Due: 1701, OK: 1690, Errors: 12, RequestsPerS: 19.1, TokensPerS: 3502, TTFTp50: 57.8, TTFTp99: 1790}),
+	}
+}
+
+func TestLivePlainGolden(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	live := NewLiveLine(&out, LiveOptions{Window: 60 * time.Second})
+	for _, s := range run() {
+		live.Show(s)
+	}
+	live.Say("stopping: press Ctrl-C again to stop at once")
+	live.Finish()
+	if strings.ContainsAny(out.String(), "\r\x1b") {
+		t.Error("plain lines hold control characters")
+	}
+	golden(t, "live_plain.txt", out.Bytes())
+}
+
+// TestLiveTerminalGolden writes each control sequence as a word, so that the
+// golden file can be read.
+func TestLiveTerminalGolden(t *testing.T) {
+	t.Parallel()
+	words := strings.NewReplacer(clearLine, "\n<clear>", "\x1b[31m", "<red>", "\x1b[0m", "<off>")
+	for name, width := range map[string]int{"live_terminal.txt": 100, "live_narrow.txt": 60} {
+		var out bytes.Buffer
+		live := NewLiveLine(&out, LiveOptions{Terminal: true, Color: true, Window: 60 * time.Second, Width: func() int { return width }})
+		for i, s := range run() {
+			live.Show(s)
+			if i == 4 {
+				live.Say("a line of its own")
+			}
+		}
+		live.Finish()
+		golden(t, name, []byte(words.Replace(out.String())+"\n"))
+	}
+}
+
+func TestLiveStaysInsideTheTerminal(t *testing.T) {
+	t.Parallel()
+	for width := 1; width <= 130; width++ {
+		for _, s := range run() {
+			var out bytes.Buffer
+			NewLiveLine(&out, LiveOptions{Terminal: true, Width: func() int { return width }}).Show(s)
+			line := strings.TrimPrefix(out.String(), clearLine)
+			if n := utf8.RuneCountInString(line); n >= width {
+				t.Fatalf("width %d: the line takes %d columns: %q", width, n, line)
+			}
+		}
+	}
+}
+
+func TestLiveAfterFinish(t *testing.T) {
+	t.Parallel()
+	for _, terminal := range []bool{true, false} {
+		var out bytes.Buffer
+		live := NewLiveLine(&out, LiveOptions{Terminal: terminal})
+		live.Finish()
+		live.Show(run()[0])
+		live.Finish()
+		if out.Len() != 0 {
+			t.Errorf("terminal %v: wrote %q after the end", terminal, out.String())
+		}
+	}
+}
+
+// A stage is named with its place among the others and the time it has left; its
+// clock begins anew, and its lines lie further apart than those of a single run.
+func TestLiveStage(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	live := NewLiveLine(&out, LiveOptions{})
+	at := func(seconds int, phase record.Phase) metric.Snapshot {
+		return metric.Snapshot{Elapsed: time.Duration(seconds) * time.Second, Phase: phase, InFlight: 4, RequestsPerS: 12, TokensPerS: 900, TTFTp50: 20, TTFTp99: 50}
+	}
+	live.Stage(LiveStage{Name: "12 requests/s", What: "level", Number: 3, Of: 8, About: true, Warmup: 5 * time.Second, Window: 60 * time.Second, Ahead: 7 * time.Minute})
+	for _, s := range []metric.Snapshot{at(1, record.Warmup), at(4, record.Warmup), at(6, record.Measure), at(15, record.Measure), at(29, record.Measure), at(70, record.Cooldown)} {
+		live.Show(s)
+	}
+	live.Stage(LiveStage{Name: "run 2", What: "run", Number: 2, Of: 2, Warmup: 10 * time.Second, Window: 30 * time.Second, Ahead: 45 * time.Second})
+	live.Show(at(16, record.Warmup))
+	live.Stage(LiveStage{Name: "4 requests/s", What: "level", Number: 9})
+	live.Show(at(15, record.Warmup))
+	want := "level 3 of about 8, 12 requests/s · 51s left · 4 in flight · 12.0 req/s · 900 tok/s · ttft p50 20.0 p99 50.0 ms · 0 errors · about 7 min to go\n" +
+		"level 3 of about 8, 12 requests/s · last replies · 4 in flight · 12.0 req/s · 900 tok/s · ttft p50 20.0 p99 50.0 ms · 0 errors · about 6 min to go\n" +
+		"run 2 of 2 · 24s left · 4 in flight · 12.0 req/s · 900 tok/s · ttft p50 20.0 p99 50.0 ms · 0 errors · about 30 s to go\n" +
+		"level 9, 4 requests/s · warming up · 4 in flight · 12.0 req/s · 900 tok/s · ttft p50 20.0 p99 50.0 ms · 0 errors\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A run without a length names what it goes on for, while it measures.
+func TestLiveOpenObjectives(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	live := NewLiveLine(&out, LiveOptions{Window: 5 * time.Minute})
+	for i, s := range []metric.Snapshot{
+		{Phase: record.Warmup, Open: []string{"ttft:p99<500ms", "tpot:p95<50ms"}},
+		{Phase: record.Measure, Open: []string{"ttft:p99<500ms", "tpot:p95<50ms"}},
+		{Phase: record.Measure, Open: []string{"ttft:p99<500ms"}},
+		{Phase: record.Measure, Open: []string{}},
+		{Phase: record.Cooldown, Open: []string{}},
+	} {
+		s.Elapsed, s.TTFTp50, s.TTFTp99 = time.Duration(60*i)*time.Second, 20, 50
+		live.Show(s)
+	}
+	live.Finish()
+	const rest = "0 in flight · 0 req/s · 0 tok/s · ttft p50 20.0 p99 50.0 ms · 0 errors\n"
+	want := "0s warm-up · " + rest +
+		"60s measuring 0s/5m00s · open: ttft:p99<500ms, tpot:p95<50ms · " + rest +
+		"2m00s measuring 60s/5m00s · open: ttft:p99<500ms · " + rest +
+		"3m00s measuring 2m00s/5m00s · all decided · " + rest +
+		"4m00s cool-down · " + rest
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// On a narrow terminal the first open objective stands for all before any other
+// figure goes.
+func TestLiveOpenObjectivesNarrow(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	live := NewLiveLine(&out, LiveOptions{Terminal: true, Window: 5 * time.Minute, Width: func() int { return 80 }})
+	live.Show(metric.Snapshot{Phase: record.Measure, Elapsed: 20 * time.Second, Open: []string{"ttft:p99<500ms", "tpot:p95<50ms", "e2e:p90<2s"}, RequestsPerS: 4, TTFTp50: 20, TTFTp99: 50})
+	want := clearLine + " 20s measuring 0s/5m00s  open: ttft:p99<500ms + 2 more    0 in flight"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,206 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"redline/internal/judge/result"
+)
+
+// File is one file of a directory to be written.
+type File struct {
+	Name    string
+	Content []byte
+}
+
+// Notes gives a result as the directory that a careful engineer keeps by hand:
+// hardware.md, server-flags.md, a row-….json for each measured row, which can
+// be traced to one workload, one command and one hypothesis, and
+// interpretation.md.
+func Notes(r *result.Result) ([]File, error) {
+	if r == nil {
+		return nil, errNoResult
+	}
+	files := []File{
+		{"hardware.md", noted("Hardware", r, (*page).hardware)},
+		{"server-flags.md", noted("Server flags", r, (*page).serverFlags)},
+	}
+	var names []string
+	for i := range r.Points {
+		row := newNotesRow(r, i)
+		name := rowFile(row.Name, i)
+		if slices.Contains(names, name) {
+			name = strings.TrimSuffix(name, ".json") + "-" + count(i+1) + ".json"
+		}
+		names = append(names, name)
+		content, err := json.MarshalIndent(row, "", "  ")
+		if err != nil {
+			return nil, fmt.Errorf("report: write point %d of result %q: %w", i, r.ID, err)
+		}
+		files = append(files, File{name, append(content, '\n')})
+	}
+	return append(files, File{"interpretation.md", interpretation(r)}), nil
+}
+
+// noted is a file of facts.
+func noted(title string, r *result.Result, write func(*page, *result.Result)) []byte {
+	p := newPage(r, TerminalOptions{})
+	p.kept = &[]piece{}
+	write(p, r)
+	var m markdown
+	m.block("# " + escaped(title))
+	m.section(section{parts: *p.kept})
+	return []byte(strings.TrimRight(m.out.String(), "\n") + "\n")
+}
+
+// stated writes a fact, or that nobody told it.
+func (p *page) stated(key, text string) {
+	if text == "" {
+		text = notStated
+	}
+	p.field(key, clean(text))
+}
+
+func (p *page) hardware(r *result.Result) {
+	accelerators := ""
+	if r.Hardware.Count > 0 {
+		accelerators = count(r.Hardware.Count)
+	}
+	p.stated("accelerator", r.Hardware.Accelerator)
+	p.stated("accelerators", accelerators)
+	p.stated("driver", cmp.Or(driver(r.Hardware), metadata(r, "driver")))
+	p.field("interconnect", clean(r.Hardware.Interconnect))
+	p.stated("notes", r.Hardware.Notes)
+	p.stated("model", r.Model.Name)
+	p.stated("revision", cmp.Or(r.Model.Revision, metadata(r, "revision")))
+	p.stated("precision", precision(r.Model))
+	p.field("unknown", clean(strings.Join(r.Unknown, ", ")))
+	shared := "another machine than the server's, as far as can be told"
+	if r.Client.SharesHost {
+		shared = "the server's own machine: the two share its cores"
+	}
+	p.stated("client", joined(r.Client.OS+" "+r.Client.Arch, plural(r.Client.CPUs, "core"), shared))
+}
+
+// serverFlags names what answered and how it was set up: by the plan, and by
+// its own account.
+func (p *page) serverFlags(r *result.Result) {
+	p.stated("engine", strings.TrimSpace(r.Engine.Name+" "+r.Engine.Version))
+	p.field("parallelism", clean(r.Engine.Parallelism))
+	p.stated("api", r.Engine.API)
+	p.stated("url", r.Engine.URL)
+	p.stated("tokenizer", r.Workload.Tokenizer)
+	p.stated("chat template", r.Workload.TemplateHash)
+	p.stated("command", r.Command)
+	rows := flattened(nil, "", map[string]any{"server": r.Plan["server"], "optimizations": r.Plan["optimizations"]})
+	for option, how := range r.Engine.Declared {
+		rows = append(rows, []cell{{text: clean("declared." + option)}, {text: clean(how)}})
+	}
+	for key, value := range reported(r) {
+		rows = append(rows, []cell{{text: clean("reported." + key)}, {text: clean(value)}})
+	}
+	rows = slices.DeleteFunc(rows, func(row []cell) bool { return row[1].text == "" })
+	if len(rows) == 0 {
+		p.line("Neither the plan nor the server says with which flags it runs.")
+		return
+	}
+	slices.SortStableFunc(rows, func(a, b []cell) int { return strings.Compare(a[0].text, b[0].text) })
+	p.write(table{columns: []column{{head: cell{text: "flag"}}, {head: cell{text: "value"}}}, rows: rows})
+}
+
+// reported are the settings that the server tells of, in its pages or in its
+// metrics.
+func reported(r *result.Result) map[string]string {
+	all := maps.Clone(r.Engine.Flags)
+	for i := range r.Points {
+		if s := r.Points[i].Server; s != nil && len(all) == 0 {
+			all = s.Config
+		}
+	}
+	return all
+}
+
+// notesRow is a measured row with everything that it can be traced to.
+type notesRow struct {
+	Run         string          `json:"run"`
+	Name        string          `json:"name"`
+	Command     string          `json:"command"`
+	Version     string          `json:"version"`
+	Seed        uint64          `json:"seed"`
+	Hardware    result.Hardware `json:"hardware"`
+	Model       result.Model    `json:"model"`
+	Engine      result.Engine   `json:"engine"`
+	Workload    result.Workload `json:"workload"`
+	Hypothesis  string          `json:"hypothesis,omitempty"`
+	Question    string          `json:"question,omitempty"`
+	Expectation string          `json:"expectation,omitempty"`
+	Outcome     string          `json:"outcome,omitempty"`
+	Point       *result.Point   `json:"point"`
+}
+
+func newNotesRow(r *result.Result, i int) notesRow {
+	row := notesRow{Run: r.ID, Name: r.Points[i].Name, Command: r.Command, Version: r.Version, Seed: r.Seed, Hardware: r.Hardware,
+		Model: r.Model, Engine: r.Engine, Workload: r.Workload, Point: &r.Points[i]}
+	for _, s := range r.Stages {
+		if s.Point != nil && *s.Point == i {
+			row.Name = s.Name
+			row.Hypothesis, row.Question, row.Expectation, row.Outcome = s.Hypothesis, s.Question, s.Expectation, s.Outcome
+		}
+	}
+	if row.Name == "" {
+		row.Name = strings.ReplaceAll(pointName(r, i), hard, " ")
+	}
+	return row
+}
+
+// pointName names a point that no stage names, by its load.
+func pointName(r *result.Result, i int) string {
+	if i == sustained(r) {
+		return "sustained"
+	}
+	if r.Workload.Name != "" && len(r.Points) == 1 {
+		return r.Workload.Name
+	}
+	return loadAsked(&r.Points[i])
+}
+
+// rowFile is row-a-short-chat.json: a letter in order, unless the row has one,
+// and a name that every file system takes.
+func rowFile(name string, i int) string {
+	var slug strings.Builder
+	for _, c := range strings.ToLower(name) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+			slug.WriteRune(c)
+		case slug.Len() > 0 && !strings.HasSuffix(slug.String(), "-"):
+			slug.WriteByte('-')
+		}
+	}
+	short, _ := cut(strings.Trim(slug.String(), "-"), 60)
+	if len(short) > 1 && short[0] >= 'a' && short[0] <= 'z' && short[1] == '-' {
+		return "row-" + short + ".json"
+	}
+	return "row-" + strings.TrimSuffix(letters(i)+"-"+short, "-") + ".json"
+}
+
+// letters counts a, b, …, z, aa, ab, ….
+func letters(i int) string {
+	text := ""
+	for ; i >= 0; i = i/26 - 1 {
+		text = string(rune('a'+i%26)) + text
+	}
+	return text
+}
+
+// interpretation is the report without what has a file of its own.
+func interpretation(r *result.Result) []byte {
+	a := newArticle(r)
+	a.sections = slices.DeleteFunc(a.sections, func(s section) bool { return s.title == "Plan" || s.title == "Set-up" })
+	var m markdown
+	m.article(a)
+	return []byte(strings.TrimRight(m.out.String(), "\n") + "\n")
+}

@@ -1,0 +1,129 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/judge/result"
+	"redline/internal/observe/telemetry"
+)
+
+func fileNames(files []File) []string {
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+func notes(t *testing.T, r *result.Result) map[string]string {
+	t.Helper()
+	files, err := Notes(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	contents := map[string]string{}
+	for _, f := range files {
+		contents[f.Name] = string(f.Content)
+	}
+	if len(contents) != len(files) {
+		t.Errorf("two files have one name: %q", fileNames(files))
+	}
+	return contents
+}
+
+func TestNotesLayout(t *testing.T) {
+	t.Parallel()
+	files, err := Notes(matrixSample())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"hardware.md", "server-flags.md", "row-a-short-chat.json", "row-b-long-prefill.json", "row-c-long-decode.json", "interpretation.md"}
+	if diff := cmp.Diff(want, fileNames(files)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	files, err = Notes(limitSample())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fileNames(files)[6]; got != "row-e-sustained.json" {
+		t.Errorf("the sustained run is in %s", got)
+	}
+	if _, err := Notes(nil); !errors.Is(err, errNoResult) {
+		t.Errorf("without a result: %v", err)
+	}
+}
+
+func TestNotesRowsCanBeTraced(t *testing.T) {
+	t.Parallel()
+	var row notesRow
+	if err := json.Unmarshal([]byte(notes(t, matrixSample())["row-b-long-prefill.json"]), &row); err != nil {
+		t.Fatal(err)
+	}
+	got := []string{row.Run, row.Name, row.Hypothesis, row.Question, row.Expectation, row.Outcome, row.Workload.Name, row.Engine.Name}
+	want := []string{"20260114-140000-matrix", "b-long-prefill", "long prompts are bound by compute", "what does prefill cost?",
+		"ttft grows with the prompt, tpot stays", "ttft p99 288 ms, tpot p99 +54 %", "chat", "vllm"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if row.Point == nil || row.Point.Requests.Due != 960 {
+		t.Errorf("the row holds the point %+v", row.Point)
+	}
+}
+
+func TestNotesNameWhatIsNotStated(t *testing.T) {
+	t.Parallel()
+	r := metSample()
+	r.Plan = map[string]any{"server": map[string]any{"max_num_seqs": 64.0}, "metadata": map[string]any{"driver": "570.86"}}
+	r.Engine.Declared = map[string]string{"prefix_caching": "on, not verified"}
+	r.Points[0].Server = &telemetry.ServerUse{Config: map[string]string{"block_size": "16"}}
+	files := notes(t, r)
+	for file, lines := range map[string][]string{
+		"hardware.md":       {"# Hardware", "- **accelerator** H100", "- **driver** 570.86", "- **revision** not stated", "- **precision** bf16"},
+		"server-flags.md":   {"- **engine** vllm 0.11.0", `| server.max\_num\_seqs | 64 |`, `| declared.prefix\_caching | on, not verified |`, `| reported.block\_size | 16 |`},
+		"interpretation.md": {"**MET** ttft p99 164 ms, limit 500 ms", "| met | ttft p99 from due |"},
+	} {
+		for _, line := range lines {
+			if !strings.Contains(files[file], line) {
+				t.Errorf("%s has no %q:\n%s", file, line, files[file])
+			}
+		}
+	}
+	if flags := notes(t, metSample())["server-flags.md"]; !strings.Contains(flags, "Neither the plan nor the server says") {
+		t.Errorf("flags that nobody named:\n%s", flags)
+	}
+}
+
+func TestRowFiles(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		at   int
+		want string
+	}{
+		{"a-short-chat", 4, "row-a-short-chat.json"},
+		{"Short Chat!", 0, "row-a-short-chat.json"},
+		{"21.2 requests/s", 27, "row-ab-21-2-requests-s.json"},
+		{"../../etc/passwd", 2, "row-c-etc-passwd.json"},
+		{"", 25, "row-z.json"},
+		{strings.Repeat("x", 300), 1, "row-b-" + strings.Repeat("x", 60) + ".json"},
+	} {
+		if got := rowFile(tt.name, tt.at); got != tt.want {
+			t.Errorf("rowFile(%.20q, %d) = %s, want %s", tt.name, tt.at, got, tt.want)
+		}
+	}
+}
+
+// Two rows of one name are two files.
+func TestNotesKeepRowsOfOneName(t *testing.T) {
+	t.Parallel()
+	r := matrixSample()
+	r.Stages[1].Name = "a-short-chat"
+	if files := notes(t, r); files["row-a-short-chat-2.json"] == "" {
+		t.Error("the second row of that name is lost")
+	}
+}

@@ -1,0 +1,88 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+)
+
+// standardPercentiles are shown where nobody asks for others.
+var standardPercentiles = []float64{50, 90, 95, 99}
+
+// Showing gives a result whose latencies are shown at other percentiles than its
+// plan asks for. The error names one that the result does not have.
+func Showing(r *result.Result, percentiles []float64) (*result.Result, error) {
+	if len(percentiles) == 0 {
+		return r, nil
+	}
+	measured := measuredPercentiles(r)
+	list := make([]any, len(percentiles))
+	for i, percent := range percentiles {
+		if key := metric.PercentileKey(percent); len(measured) > 0 && !slices.Contains(measured, key) {
+			return nil, fmt.Errorf("this result has no %s, only %s; measure with --percentiles to have others", percentileName(key), percentileNames(measured))
+		}
+		list[i] = percent
+	}
+	shown := *r
+	shown.Plan = maps.Clone(r.Plan)
+	if shown.Plan == nil {
+		shown.Plan = map[string]any{}
+	}
+	block, _ := shown.Plan["metrics"].(map[string]any)
+	block = maps.Clone(block)
+	if block == nil {
+		block = map[string]any{}
+	}
+	block["percentiles"], shown.Plan["metrics"] = list, block
+	return &shown, nil
+}
+
+// measuredPercentiles are the keys of those that any latency of a result has.
+func measuredPercentiles(r *result.Result) []string {
+	all := &metric.Dist{P: map[string]float64{}}
+	for i := range r.Points {
+		for _, d := range r.Points[i].Latency.Each {
+			for key := range d.P {
+				all.P[key] = 0
+			}
+		}
+	}
+	return all.Keys()
+}
+
+func percentileNames(keys []string) string {
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = percentileName(key)
+	}
+	return strings.Join(names, ", ")
+}
+
+// percentilesOf are the keys of the percentiles that a result's plan asks for.
+func percentilesOf(r *result.Result) []string {
+	block, _ := r.Plan["metrics"].(map[string]any)
+	list, _ := block["percentiles"].([]any)
+	var asked []float64
+	for _, one := range list {
+		switch v := one.(type) {
+		case float64:
+			asked = append(asked, v)
+		case int:
+			asked = append(asked, float64(v))
+		case uint64:
+			asked = append(asked, float64(v))
+		}
+	}
+	if len(asked) == 0 {
+		asked = standardPercentiles
+	}
+	var keys []string
+	for _, percent := range slices.Sorted(slices.Values(asked)) {
+		keys = append(keys, metric.PercentileKey(percent))
+	}
+	return slices.Compact(keys)
+}

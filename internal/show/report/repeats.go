@@ -1,0 +1,95 @@
+package report
+
+import (
+	"strings"
+
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+)
+
+// pooled is the index of the point with all repeated runs together, -1 where
+// there is none.
+func pooled(r *result.Result) int {
+	if r.Repeats == nil || r.Repeats.Point == nil || *r.Repeats.Point < 0 || *r.Repeats.Point >= len(r.Points) {
+		return -1
+	}
+	return *r.Repeats.Point
+}
+
+// repeatsHeadline says in how many of several runs the promises stood.
+func repeatsHeadline(r *result.Result) headline {
+	missed, undecided, runs := 0, 0, 0
+	for i := range r.Points {
+		if i == pooled(r) {
+			continue
+		}
+		runs++
+		switch slo.Standing(objectivesText(&r.Points[i])) {
+		case slo.Missed:
+			missed++
+		case slo.Undecided:
+			undecided++
+		}
+	}
+	over, load := " of "+plural(runs, "run"), ""
+	if len(r.Points) > 0 {
+		load = " " + loadPhrase(&r.Points[0])
+	}
+	if out := runs - r.Repeats.Runs; out > 0 && r.Repeats.Runs > 0 {
+		load += "; " + count(out) + " of them left out, see the warnings"
+	}
+	switch slo.Standing(r.Verdict.SLO) {
+	case slo.Missed:
+		return headline{missedWord + "  ", lost, "in " + count(missed) + over + load}
+	case slo.Undecided:
+		return headline{openWord + "  ", unset, "in " + count(undecided) + over + load}
+	case slo.Met:
+		return headline{metWord + "  ", met, "every objective in each" + over + load}
+	}
+	return headline{validWord(r), met, plural(runs, "run") + load}
+}
+
+// repeats writes how far runs of one plan lie apart.
+func (p *page) repeats(s *result.Repeats) {
+	if s == nil || len(s.Metrics) == 0 {
+		return
+	}
+	t := table{columns: []column{
+		{head: cell{text: "over " + plural(s.Runs, "run"), tone: bold}},
+		{head: cell{text: "mean"}, align: alignRight}, {head: cell{text: "95% interval"}, align: alignRight},
+		{head: cell{text: "least"}, align: alignRight, optional: 2}, {head: cell{text: "most"}, align: alignRight, optional: 1},
+		{head: cell{text: "between runs"}, align: alignRight}, {head: cell{text: "within a run"}, align: alignRight, optional: 3},
+	}}
+	for i := range s.Metrics {
+		t.rows = append(t.rows, spreadRow(&s.Metrics[i]))
+	}
+	p.write(t)
+	p.hang(indent, "the interval holds what differs between runs; between and within are standard deviations, of the mean")
+}
+
+func spreadRow(s *result.Spread) []cell {
+	bounds := absent
+	if s.Interval != nil {
+		bounds = measured(&s.Interval[0], s.Unit) + "–" + measured(&s.Interval[1], s.Unit)
+	}
+	share := func(v *float64) cell {
+		if v == nil {
+			return cell{text: absent}
+		}
+		return cell{text: "±" + hard + inPercent(significant(100**v, 2, 2))}
+	}
+	return []cell{{text: indent + metricName(s.Name, s.Load, s.Unit)}, {text: measured(&s.Mean, s.Unit)}, {text: bounds},
+		{text: measured(&s.Min, s.Unit)}, {text: measured(&s.Max, s.Unit)}, share(s.CV), share(s.WithinCV)}
+}
+
+// metricName is a metric with its load and its unit, so that its numbers need
+// none: "ttft:p99 at 20 requests/s, ms".
+func metricName(name, load, unit string) string {
+	if load != "" {
+		name += " at " + load
+	}
+	if unit != "" && unit != "fraction" {
+		name += ", " + unit
+	}
+	return strings.TrimSpace(clean(name))
+}

@@ -1,0 +1,231 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+)
+
+// TestFormats holds every format to the same contract, for every sample and
+// for results that no run should ever make.
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	all := append(samples(),
+		sample{"empty", &result.Result{}},
+		sample{"empty point", &result.Result{Points: []result.Point{{}}}},
+		sample{"two points", twoPointsSample()},
+		sample{"hostile", hostileSample()},
+	)
+	for _, format := range Formats {
+		for _, s := range all {
+			t.Run(format.Name+"/"+s.name, func(t *testing.T) {
+				t.Parallel()
+				var out bytes.Buffer
+				if err := format.Write(&out, s.result); err != nil {
+					t.Fatal(err)
+				}
+				if text := out.String(); len(text) < 20 || !strings.HasSuffix(text, "\n") {
+					t.Errorf("wrote %q; want a document that ends with a newline", text)
+				}
+				if !utf8.Valid(out.Bytes()) {
+					t.Error("wrote text that is not UTF-8")
+				}
+			})
+		}
+	}
+}
+
+func TestFormatsWithoutResult(t *testing.T) {
+	t.Parallel()
+	for _, format := range Formats {
+		var out bytes.Buffer
+		if err := format.Write(&out, nil); !errors.Is(err, errNoResult) || out.Len() > 0 {
+			t.Errorf("%s without a result: wrote %q, error %v; want nothing and %v", format.Name, out.String(), err, errNoResult)
+		}
+	}
+}
+
+var errFull = errors.New("disk full")
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
+
+func TestFormatsReportWriteErrors(t *testing.T) {
+	t.Parallel()
+	for _, format := range Formats {
+		if err := format.Write(fullDisk{}, metSample()); !errors.Is(err, errFull) {
+			t.Errorf("%s to a full disk: error %v; want %v", format.Name, err, errFull)
+		}
+	}
+}
+
+var ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// TestTerminalFits renders every sample at several widths, with everything
+// that the options can add.
+func TestTerminalFits(t *testing.T) {
+	t.Parallel()
+	all := append(samples(), sample{"two points", twoPointsSample()}, sample{"hostile", hostileSample()})
+	for _, s := range all {
+		for width, most := range map[int]int{0: 100, 72: 72, 80: 80, 95: 95, 100: 100, 250: 100} {
+			var out bytes.Buffer
+			if err := Terminal(&out, s.result, TerminalOptions{Color: true, Explain: true, Width: width}); err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(ansi.ReplaceAllString(out.String(), "")) {
+				line = strings.TrimSuffix(line, "\n")
+				if n := utf8.RuneCountInString(line); n > most {
+					t.Errorf("%s at width %d: %d columns, want at most %d: %q", s.name, width, n, most, line)
+				}
+				if strings.ContainsFunc(line, unicode.IsControl) {
+					t.Errorf("%s: control character in %q", s.name, line)
+				}
+			}
+		}
+	}
+}
+
+// TestColorOnlyColors: a report in colour says what the plain one says.
+func TestColorOnlyColors(t *testing.T) {
+	t.Parallel()
+	for _, s := range samples() {
+		var plain, color bytes.Buffer
+		if err := Terminal(&plain, s.result, TerminalOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := Terminal(&color, s.result, TerminalOptions{Color: true}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(color.String(), "\x1b[") {
+			t.Errorf("%s: no colour", s.name)
+		}
+		if diff := cmp.Diff(plain.String(), ansi.ReplaceAllString(color.String(), "")); diff != "" {
+			t.Errorf("%s: colour changes the text (-plain +colour):\n%s", s.name, diff)
+		}
+	}
+}
+
+// TestFootnotesAreReferred: every footnote printed is referred to above it,
+// and every mark has its footnote, at any width.
+func TestFootnotesAreReferred(t *testing.T) {
+	t.Parallel()
+	mark := regexp.MustCompile("[⁰¹²³⁴⁵⁶⁷⁸⁹]")
+	for _, s := range samples() {
+		for _, width := range []int{72, 86, 100} {
+			var out bytes.Buffer
+			if err := Terminal(&out, s.result, TerminalOptions{Width: width}); err != nil {
+				t.Fatal(err)
+			}
+			notes, marks := map[string]bool{}, map[string]bool{}
+			for line := range strings.Lines(out.String()) {
+				body := line
+				if found := mark.FindString(line); found != "" && strings.HasPrefix(line, indent+found+" ") {
+					notes[found] = true
+					body = strings.TrimPrefix(line, indent+found)
+				}
+				for _, found := range mark.FindAllString(body, -1) {
+					marks[found] = true
+				}
+			}
+			if diff := cmp.Diff(marks, notes); diff != "" {
+				t.Errorf("%s at width %d: marks and footnotes differ (-marks +notes):\n%s", s.name, width, diff)
+			}
+		}
+	}
+}
+
+func TestJSON(t *testing.T) {
+	t.Parallel()
+	for _, s := range samples() {
+		var first, second bytes.Buffer
+		if err := JSON(&first, s.result); err != nil {
+			t.Fatal(err)
+		}
+		if err := JSON(&second, s.result); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(first.Bytes(), second.Bytes()) {
+			t.Errorf("%s: two writings differ", s.name)
+		}
+		var back result.Result
+		if err := json.Unmarshal(first.Bytes(), &back); err != nil {
+			t.Fatalf("%s: %v", s.name, err)
+		}
+		if back.ID != s.result.ID || len(back.Points) != len(s.result.Points) {
+			t.Errorf("%s: read back id %q and %d points", s.name, back.ID, len(back.Points))
+		}
+	}
+}
+
+func TestJSONKeepsSignsAndOrder(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := JSON(&out, metSample()); err != nil {
+		t.Fatal(err)
+	}
+	text, at := out.String(), 0
+	for _, want := range []string{`"schema": "redline/result/1"`, `"id":`, `"engine":`, `"verdict":`, `"points":`, `"load":`, `"window":`, `"objective": "ttft:p99<500ms"`} {
+		next := strings.Index(text[at:], want)
+		if next < 0 {
+			t.Fatalf("no %s after byte %d of\n%s", want, at, text)
+		}
+		at += next
+	}
+}
+
+func TestJSONNamesTheResultItCannotWrite(t *testing.T) {
+	t.Parallel()
+	r := metSample()
+	r.Client.CPUShare = math.NaN()
+	var out bytes.Buffer
+	err := JSON(&out, r)
+	if err == nil || !strings.Contains(err.Error(), r.ID) || out.Len() > 0 {
+		t.Errorf("error %v, wrote %d bytes; want an error that names %s, and nothing written", err, out.Len(), r.ID)
+	}
+}
+
+func twoPointsSample() *result.Result {
+	r := metSample()
+	r.Points = append(r.Points, missedSample().Points...)
+	r.Verdict.SLO = "missed"
+	return r
+}
+
+// hostileSample holds what a server, a plan or a bug could put into a result.
+func hostileSample() *result.Result {
+	long := strings.Repeat("x", 300)
+	evil := "a\x1b[2Jb\nc\r" + long
+	r := manyBucketsSample()
+	r.Label, r.Note, r.ID, r.Interrupted = evil, evil, evil, evil
+	r.Engine = result.Engine{Name: evil, Version: evil, API: evil, URL: evil, Declared: map[string]string{evil: evil}}
+	r.Model, r.Workload = result.Model{Name: evil}, result.Workload{Name: evil, Tokenizer: evil, Arrival: evil}
+	r.Hardware = result.Hardware{Accelerator: evil, Count: 8, Notes: evil}
+	r.Client.Timestamps.Source = evil
+	r.Verdict = result.Verdict{Valid: result.Validity(evil), SLO: slo.Standing(evil), Reasons: []string{evil, ""},
+		Checks:    []result.Check{{Name: evil, Figure: evil, Threshold: evil, Cure: evil}, {}},
+		Unchecked: []result.Unchecked{{Name: evil, Why: evil}, {}}}
+	r.Warnings = append(r.Warnings, result.Warning{Figure: evil, Text: evil}, result.Warning{Figure: "latency.ttft_ms.max", Text: evil})
+	p := &r.Points[0]
+	p.Load.Mode = evil
+	p.Requests.Faults[evil] = 3
+	p.Latency.TTFT = &metric.Dist{N: 1, Mean: 1e300, Max: 123456789}
+	p.Latency.ITL = &metric.Dist{N: 5, P: map[string]float64{"p50": 1e-9, "p9999": 12345678.9, "p99": 987654321}}
+	p.Objectives = []slo.Verdict{{}, {Objective: evil, Standing: slo.Standing(evil), Unit: "ms"},
+		{Objective: "ttft:p99<500ms", Standing: slo.Missed, Unit: "ms", Limit: 500, Note: evil}}
+	p.Buckets[0].Name = evil
+	p.Buckets[1].Latency = metric.Latency{}
+	return r
+}

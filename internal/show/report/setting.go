@@ -1,0 +1,227 @@
+package report
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+)
+
+// setting says what was run against what.
+func (p *page) setting(r *result.Result) {
+	when := ""
+	if !r.Started.IsZero() {
+		when = r.Started.UTC().Format("2006-01-02 15:04:05 UTC")
+	}
+	p.field("run", joined(clean(r.Label), clean(r.ID), when, "seed"+hard+strconv.FormatUint(r.Seed, 10)))
+	p.field("note", clean(r.Note))
+	p.field("engine", engine(r.Engine))
+	p.field("model", model(r.Model, r.Hardware))
+	p.field("workload", workload(r))
+}
+
+func engine(e result.Engine) string {
+	name := strings.TrimSpace(e.Name + " " + e.Version)
+	if name == "" && e.URL != "" {
+		name = "unknown engine"
+	}
+	if e.Embedded {
+		name += " (embedded)"
+	}
+	var declared []string
+	for option, how := range e.Declared {
+		declared = append(declared, option+" "+how)
+	}
+	slices.Sort(declared)
+	return clean(joined(name, e.API, e.URL, strings.Join(declared, ", ")))
+}
+
+func model(m result.Model, h result.Hardware) string {
+	hardware := h.Accelerator
+	if hardware != "" && h.Count > 0 {
+		hardware = count(h.Count) + hard + "×" + hard + hardware
+	}
+	return clean(joined(strings.TrimSpace(m.Name+" "+precision(m)), hardware, h.Interconnect, h.Notes))
+}
+
+// precision is what the weights are computed with and how they are stored.
+func precision(m result.Model) string {
+	if m.Quantization == "" || m.Quantization == m.Precision {
+		return m.Precision
+	}
+	return strings.TrimSpace(m.Precision + " " + m.Quantization)
+}
+
+// driver is what lies between the engine and the accelerators.
+func driver(h result.Hardware) string {
+	cuda := h.CUDA
+	if cuda != "" {
+		cuda = "CUDA " + cuda
+	}
+	return joined(h.Driver, cuda)
+}
+
+// flags lists settings by name.
+func flags(all map[string]string) string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, clean(name)+" "+clean(all[name]))
+	}
+	return strings.Join(list, ", ")
+}
+
+// templateAdds tells what the server puts around a prompt.
+func templateAdds(tokens *int) string {
+	if tokens == nil || *tokens <= 0 {
+		return ""
+	}
+	return ", +" + count(*tokens) + hard + "tokens of chat template by the server's count"
+}
+
+// workload names what was sent and the lengths that came of it.
+func workload(r *result.Result) string {
+	name := clean(r.Workload.Name)
+	if tokenizer := clean(r.Workload.Tokenizer); tokenizer != "" && name != "" {
+		name += " (" + tokenizer + hard + "tokens" + templateAdds(r.Workload.TemplateTokens) + ")"
+	}
+	if len(r.Points) == 0 {
+		return name
+	}
+	tokens := r.Points[0].Tokens
+	prompt, output := lengthPhrase("prompt", tokens.PromptLengths), lengthPhrase("output", tokens.OutputLengths)
+	if sources := slices.Sorted(maps.Keys(tokens.Counted)); output != "" && len(sources) > 0 {
+		output += " by " + clean(strings.Join(sources, " and "))
+	}
+	return joined(name, prompt, output)
+}
+
+func lengthPhrase(what string, d *metric.Dist) string {
+	median, ok := percentile(d, "p50")
+	if !ok {
+		return ""
+	}
+	text := what + " p50" + hard + trimmed(figure(median))
+	if p99, ok := percentile(d, "p99"); ok && p99 != median {
+		text += " p99" + hard + trimmed(figure(p99))
+	}
+	return text
+}
+
+const (
+	closedLoop = "a closed loop throttles itself: a slow server is asked less often, which flatters it"
+	probe      = "exploratory: a window under 60 s is good for a first look, not for a claim"
+	probeLimit = 60.0
+)
+
+// load writes what was offered, what came of it in requests, and the window.
+func (p *page) load(r *result.Result, point *result.Point) {
+	mode, mark := map[string]string{"open": "open loop", "closed": "closed loop", "capped": "open loop, capped"}[point.Load.Mode], ""
+	if mode == "" {
+		mode = clean(point.Load.Mode)
+	}
+	if point.Load.Mode == "closed" {
+		mark = p.notes.mark(closedLoop)
+	}
+	asked := loadAsked(point)
+	if rate, rest, capped := strings.Cut(asked, ","); point.Load.Rate != nil {
+		asked = rate + " asked"
+		if capped {
+			asked += "," + rest
+		}
+	}
+	p.field("load", joined(mode+mark, asked, clean(r.Workload.Arrival), p.rates(point.Rates)+p.markOn("rates.offered")))
+	p.field("window", p.window(point.Window))
+}
+
+// loadAsked is the load that was asked for: "20 requests/s".
+func loadAsked(point *result.Point) string {
+	l := point.Load
+	if l.Rate == nil && l.Concurrency == nil {
+		return ""
+	}
+	if l.Rate == nil && point.Requests.Sessions > 0 {
+		return count(*l.Concurrency) + hard + "users" // who think between turns
+	}
+	if l.Rate == nil {
+		return count(*l.Concurrency) + hard + "in flight"
+	}
+	unit, text := "requests/s", exact(*l.Rate)
+	if point.Requests.Sessions > 0 {
+		unit = "sessions/s"
+	}
+	if l.Profile != "" {
+		text = trimmed(figure(*l.Rate)) // a mean, which nobody wrote
+	}
+	text = inUnit(text, unit)
+	if l.Profile != "" {
+		text += " on average"
+	}
+	if l.Concurrency != nil {
+		text += ", at most " + count(*l.Concurrency) + hard + "in flight"
+	}
+	return text
+}
+
+// loadPhrase is the load within a sentence: "at 20 requests/s".
+func loadPhrase(point *result.Point) string {
+	asked := loadAsked(point)
+	switch {
+	case asked == "":
+		return "at this load"
+	case point.Load.Rate == nil:
+		return "with " + asked
+	}
+	return "at " + asked
+}
+
+// rates follows the requests from schedule to completion.
+func (p *page) rates(r metric.Rates) string {
+	p.shows("offered_rate", "sent_rate", "completed_rate")
+	offered, sent, completed := figure(r.Offered), figure(r.Sent), figure(r.Completed)
+	text := offered + hard + "due, " + sent + hard + "sent, " + completed + hard + "completed per second"
+	switch {
+	case offered == sent && sent == completed:
+		text = offered + hard + "due, sent and completed per second"
+	case offered == sent:
+		text = offered + hard + "due and sent, " + completed + hard + "completed per second"
+	}
+	const keptUp = 0.9
+	if r.Ended > 0 && r.Ended < keptUp*r.Completed {
+		p.shows("ended_rate")
+		text += ", of which " + figure(r.Ended) + hard + "within the window"
+	}
+	return text
+}
+
+func (p *page) window(w metric.Window) string {
+	length := w.Seconds()
+	text, mark := seconds(length), ""
+	if length < probeLimit {
+		mark = p.notes.mark(probe)
+	}
+	text += mark
+	switch {
+	case w.WarmupS == nil:
+	case *w.WarmupS > 0:
+		text += " after " + seconds(*w.WarmupS) + " of warm-up"
+	default:
+		text += " without warm-up"
+	}
+	state, unknown := "", p.notes.on("window.steady") != ""
+	switch {
+	case w.Overload != nil && *w.Overload:
+		state = p.paint(bad, "overload")
+	case w.Steady != nil && *w.Steady:
+		state = "steady"
+	case w.Steady != nil:
+		state = p.paint(weak, "not steady")
+	case w.Varies:
+		state = "the rate changes by plan"
+	case unknown:
+		state = "too short to tell whether steady"
+	}
+	return joined(text, state)
+}

@@ -1,0 +1,142 @@
+package report
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"redline/internal/judge/result"
+	"redline/internal/show/chart"
+)
+
+// toggleName is an optimization as people call it.
+func toggleName(name string) string { return clean(strings.ReplaceAll(name, "_", " ")) }
+
+var toggleTones = map[string]tone{result.TogglePays: good, result.ToggleHurts: bad, result.ToggleDepends: bold, result.ToggleUndecided: weak}
+
+// toggleMetric is the one that decides: the last, which is the whole answer's
+// time.
+func toggleMetric(t *result.Toggle) *result.ToggleMetric {
+	if len(t.Metrics) == 0 {
+		return nil
+	}
+	return &t.Metrics[len(t.Metrics)-1]
+}
+
+// togglesHeadline says of each optimization what it does to the whole answer.
+func togglesHeadline(list []result.Toggle) headline {
+	var parts []string
+	tone := unset
+	for i := range list {
+		parts = append(parts, toggleName(list[i].Name)+": "+clean(list[i].Verdict))
+		if m := toggleMetric(&list[i]); m != nil && m.Standing != result.ToggleUndecided {
+			tone = met
+		}
+	}
+	return headline{"WITH AND WITHOUT: ", tone, strings.Join(parts, "; ")}
+}
+
+// toggles writes what each optimization does, and to whom.
+func (p *page) toggles(list []result.Toggle) {
+	for i := range list {
+		t := &list[i]
+		if i > 0 {
+			p.gap()
+		}
+		p.toggleMetrics(t)
+		p.toggleBuckets(t)
+		for _, text := range t.Skipped {
+			p.hang(indent, "left out: "+clean(text))
+		}
+		for _, w := range t.Warnings {
+			p.hang(p.paint(weak, padRight("warning", keyWidth)), clean(strings.TrimPrefix(w.Figure+": "+w.Text, ": ")))
+		}
+	}
+}
+
+func (p *page) toggleMetrics(t *result.Toggle) {
+	if len(t.Metrics) == 0 {
+		p.hang(p.paint(bold, toggleName(t.Name))+": ", clean(t.Verdict))
+		return
+	}
+	grid := table{columns: []column{
+		{head: cell{text: toggleName(t.Name), tone: bold}},
+		{head: cell{text: "with"}, align: alignRight}, {head: cell{text: "without"}, align: alignRight},
+		{head: cell{text: "a request"}, align: alignRight}, {head: cell{text: "95% interval"}, align: alignRight, optional: 1},
+		{align: alignProse},
+	}}
+	for i := range t.Metrics {
+		m := &t.Metrics[i]
+		bounds := absent
+		if m.Interval != nil {
+			bounds = signed(100*m.Interval[0]) + " … " + signed(100*m.Interval[1]) + "%"
+		}
+		grid.rows = append(grid.rows, []cell{{text: indent + clean(m.Name) + " p95, ms"}, {text: figure(m.WithMS)}, {text: figure(m.WithoutMS)},
+			{text: signed(100*m.Change) + "%"}, {text: bounds}, {text: clean(m.Verdict), tone: toggleTones[m.Standing]}})
+	}
+	p.write(grid)
+}
+
+// toggleBuckets writes both p95 by prompt length.
+func (p *page) toggleBuckets(t *result.Toggle) {
+	if len(t.Buckets) == 0 {
+		return
+	}
+	grid := table{columns: []column{{head: cell{text: "p95 with / without", tone: bold}}, {head: cell{text: "requests"}, align: alignRight}}}
+	for i := range t.Metrics {
+		grid.columns = append(grid.columns, column{head: cell{text: clean(t.Metrics[i].Name) + ", ms"}, align: alignRight,
+			optional: len(t.Metrics) - 1 - i})
+	}
+	for _, b := range t.Buckets {
+		row := []cell{{text: indent + clean(b.Name)}, {text: count(b.Requests)}}
+		for i := range t.Metrics {
+			text := absent
+			if pair, ok := b.Metrics[t.Metrics[i].Name]; ok {
+				text = figure(pair.WithMS) + hard + "/" + hard + figure(pair.WithoutMS)
+			}
+			row = append(row, cell{text: text})
+		}
+		grid.rows = append(grid.rows, row)
+	}
+	p.gap()
+	p.write(grid)
+	p.hang(indent, joined(plural(t.Requests, "request")+" answered on both sides", plural(t.Rounds, "round"),
+		"ttft and e2e from due", "a request: the mean change of its time, with against without"))
+}
+
+// toggleCharts draw the change over prompt lengths.
+func toggleCharts(list []result.Toggle) []chart.Chart {
+	var charts []chart.Chart
+	for i := range list {
+		t := &list[i]
+		c := chart.Chart{Title: toggleName(t.Name) + ": change of a request's time",
+			X:      chart.Axis{Label: "prompt tokens", Log: true, Format: tick},
+			Y:      chart.Axis{Label: "with against without, %", Format: tick},
+			Bounds: []chart.Bound{{Y: 0, Text: "no change"}}}
+		for k := len(t.Metrics) - 1; k >= 0; k-- {
+			if m := &t.Metrics[k]; len(m.Curve) > 1 && m.Name != "stall" {
+				c.Lines = append(c.Lines, toggleLine(m))
+			}
+		}
+		if m := toggleMetric(t); m != nil {
+			for _, at := range m.Thresholds {
+				c.Marks = append(c.Marks, chart.Mark{X: at.Tokens, Low: at.Interval[0], High: at.Interval[1],
+					Text: clean(m.Name + " " + at.Then + " from here")})
+			}
+		}
+		if len(c.Lines) > 0 {
+			c.Description = toggleName(t.Name) + " by prompt length: " + clean(t.Verdict)
+			charts = append(charts, c)
+		}
+	}
+	return charts
+}
+
+func toggleLine(m *result.ToggleMetric) chart.Line {
+	line := chart.Line{Name: clean(m.Name)}
+	for _, at := range m.Curve {
+		line.Points = append(line.Points, chart.Point{X: at.Tokens, Y: 100 * at.Change, Low: 100 * at.Interval[0], High: 100 * at.Interval[1],
+			Text: strconv.Itoa(int(math.Round(at.Tokens))) + " tokens: " + signed(100*at.Change) + "%"})
+	}
+	return line
+}

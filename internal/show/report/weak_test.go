@@ -1,0 +1,79 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+)
+
+// TestWeakMediansOfGroupsAreFootnoted: a bucket of two requests has a median
+// that nobody may rely on, beside one that is firm.
+func TestWeakMediansOfGroupsAreFootnoted(t *testing.T) {
+	t.Parallel()
+	r := baseSample()
+	group := func(name string, n int, firm []string) metric.Group {
+		return metric.Group{Name: name, Requests: metric.Requests{Due: n, OK: n},
+			Latency: metric.Latency{TTFTDue: &metric.Dist{N: n, P: map[string]float64{"p50": 52.5}, Firm: firm}}}
+	}
+	r.Points[0].Buckets = []metric.Group{group("<1k", 900, []string{"p50"}), group("1k-4k", 2, nil)}
+	var out bytes.Buffer
+	if err := Terminal(&out, r, TerminalOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(out.String(), "by prompt, ms")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var medians []string
+	for line := range strings.Lines(table) {
+		for _, word := range strings.Fields(line) {
+			if strings.HasPrefix(word, "52.5") || strings.HasPrefix(word, "1k-4k") {
+				medians = append(medians, word)
+			}
+		}
+	}
+	marked := strings.Join(medians, " ")
+	if strings.HasPrefix(marked, "52.5 1k-4k") && strings.ContainsAny(marked, "¹²³⁴⁵") {
+		return
+	}
+	t.Errorf("shown: %q; want the first median bare and the second marked in\n%s", marked, table)
+}
+
+// TestWarningsOfLevelsAreSaidOnce: every level of a sweep has the same to say,
+// and what weakens figures that the page does not show is left out.
+func TestWarningsOfLevelsAreSaidOnce(t *testing.T) {
+	t.Parallel()
+	r := curveSample()
+	for range 3 {
+		r.Warnings = append(r.Warnings, result.Warning{Figure: "latency", Text: "low confidence in every percentile"},
+			result.Warning{Figure: "window.steady", Text: "not known"}, result.Warning{Figure: "requests", Text: "some were short"})
+	}
+	want := []result.Warning{{Figure: "requests", Text: "some were short"}}
+	if diff := cmp.Diff(want, newPage(r, TerminalOptions{}).notes.rest()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestFindingsLineUp: what the window shows stands in one column with the
+// checks that failed.
+func TestFindingsLineUp(t *testing.T) {
+	t.Parallel()
+	r := baseSample()
+	r.Verdict.Valid = "no"
+	r.Verdict.Checks = []result.Check{{Name: "engine schedule", Figure: "p99 3 ms", Threshold: "≤ 1 ms"}}
+	r.Points[0].Window.Overload, r.Points[0].Window.Growth = new(true), new(361.0)
+	lines := above(t, r)
+	want := []string{
+		"INVALID  engine schedule (p99 3 ms): the figures below are unproven",
+		"  engine schedule  p99 3 ms, want ≤ 1 ms",
+		"  unproven         OVERLOAD: at 20 requests/s, 2,409 of 2,413 requests answered: ttft p99 from due",
+		"                   164 ms, tpot p50 11.7 ms, 3,750 output tokens/s",
+		"  queue            grew by 361 requests over the window: this is more load than the server sustains",
+	}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,137 @@
+package workload
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"redline/internal/traffic/corpus"
+	"redline/internal/traffic/trace"
+)
+
+// The formats of a file besides those of corpus and trace.
+const (
+	// Fitted is a workload that was fitted to a log.
+	Fitted = "workload"
+	// anyTrace is a trace, whichever its columns say.
+	anyTrace = "trace"
+)
+
+// FileFormats lists the names that say how to read a file.
+func FileFormats() []string {
+	var names []string
+	for _, f := range corpus.Formats {
+		names = append(names, string(f.Name))
+	}
+	for _, name := range append(trace.Formats(), anyTrace, Fitted) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Recognize says by its content how a file is to be read. A file of prompts
+// that also counts tokens is taken for prompts; the format trace makes it a
+// trace.
+func Recognize(path string) (format string, err error) {
+	head, err := readHead(path)
+	if err != nil {
+		return "", err
+	}
+	if trace.IsFitted(head) {
+		return Fitted, nil
+	}
+	traced, isTrace := trace.Recognize(head)
+	if isTrace && traced != "jsonl" && traced != "csv" {
+		return traced, nil
+	}
+	if text, ok := corpus.Recognize(head); ok && (text != corpus.Prose || !isTrace) {
+		return string(text), nil
+	}
+	if isTrace && traced == string(corpus.Lines) {
+		return anyTrace, nil // the name is that of prompts
+	}
+	if isTrace {
+		return traced, nil
+	}
+	return "", fmt.Errorf("%s: %s", path, unrecognised(head))
+}
+
+// unrecognised says what a file could have been, and what helps.
+func unrecognised(head []byte) string {
+	for line := range bytes.Lines(head) {
+		for _, block := range []string{"workload:", "load_profile:", "provider:"} {
+			if bytes.HasPrefix(line, []byte(block)) {
+				return "looks like a plan: give it by --plan"
+			}
+		}
+	}
+	var known []string
+	for _, f := range corpus.Formats {
+		known = append(known, f.About)
+	}
+	return fmt.Sprintf("is not recognised: looked for %s; a trace or log (%s); a fitted workload (schema: redline/workload/1); "+
+		"name the columns of a log with --column, such as --column prompt=input_tokens, or the format with --workload-format",
+		strings.Join(known, "; "), strings.Join(trace.Formats(), ", "))
+}
+
+// readHead reads the beginning of a file.
+func readHead(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%s: no such file; the known workloads are %s", path, strings.Join(Names(), ", "))
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	head := make([]byte, trace.HeadBytes)
+	n, err := io.ReadFull(file, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	head = head[:n]
+	switch {
+	case len(bytes.TrimSpace(head)) == 0:
+		return nil, fmt.Errorf("%s: is empty, want prompts, a trace or a fitted workload", path)
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}), bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		return nil, fmt.Errorf("%s: is compressed, want it unpacked", path)
+	}
+	return head, nil
+}
+
+// formatOf settles the format of a file: one of corpus's, one of trace's, or
+// Fitted.
+func (t Traffic) formatOf() (string, error) {
+	head, err := readHead(t.File)
+	switch {
+	case err != nil:
+		return "", err
+	case t.Format == "" && t.Columns != nil && !trace.IsFitted(head):
+		return anyTrace, nil // only a log has columns to name
+	case t.Format == "":
+		return Recognize(t.File)
+	}
+	// Prompts and traces both come as JSON Lines.
+	if text, ok := corpus.Recognize(head); t.Format == string(corpus.Lines) && !(ok && text == corpus.Lines) {
+		if _, isTrace := trace.Recognize(head); isTrace {
+			return anyTrace, nil
+		}
+	}
+	return t.Format, nil
+}
+
+// isCorpus says that a format is one of conversations or prose.
+func isCorpus(format string) bool {
+	for _, f := range corpus.Formats {
+		if string(f.Name) == format {
+			return true
+		}
+	}
+	return false
+}

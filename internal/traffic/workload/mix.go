@@ -1,0 +1,118 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"redline/internal/traffic/dist"
+)
+
+// Class is one of several kinds of traffic that a server gets at once.
+type Class struct {
+	Name string `yaml:"name"`
+	// Weight is its share of the sessions in proportion to the others'; 0
+	// counts as 1.
+	Weight float64 `yaml:"weight,omitempty"`
+	// Workload is a preset, a terse form, a file, or a block.
+	Workload Part `yaml:"workload"`
+	// SLO lists the objectives of this class alone.
+	SLO []string `yaml:"slo,omitempty"`
+	// Generation takes the place of the plan's own knobs.
+	Generation *Generation `yaml:"generation,omitempty"`
+}
+
+func (c Class) weight() float64 {
+	if c.Weight == 0 {
+		return 1
+	}
+	return c.Weight
+}
+
+// Mix is a named set of classes.
+type Mix struct {
+	Name, About string
+	Classes     []Class
+}
+
+// Mixes is the table of mixes known by name.
+var Mixes = []Mix{
+	{"mix", "short chat, long RAG, summaries, agents and a batch side by side", []Class{
+		{Name: "chat", Weight: 0.55, Workload: Part{Preset: "chat"}},
+		{Name: "rag", Weight: 0.2, Workload: Part{Preset: "shared_rag"}},
+		{Name: "summarization", Weight: 0.1, Workload: Part{Preset: "summarization"}},
+		{Name: "agent", Weight: 0.1, Workload: Part{Preset: "agent_loop"}},
+		{Name: "batch", Weight: 0.05, Workload: Part{Prompt: &Dist{Median: 1000, Sigma: 0.6, Min: 100, Max: 8000},
+			Output: &Dist{Fixed: 512}}},
+	}},
+	{"chat_mix", "single questions and long conversations", []Class{
+		{Name: "chat", Weight: 0.7, Workload: Part{Preset: "chat"}},
+		{Name: "conversation", Weight: 0.3, Workload: Part{Preset: "multi_turn_chat"}},
+	}},
+}
+
+func findMix(name string) *Mix {
+	for i := range Mixes {
+		if Mixes[i].Name == canonicalName(name) {
+			return &Mixes[i]
+		}
+	}
+	return nil
+}
+
+// ClassNames lists the workload's classes. They are all there are unless a file
+// may name them.
+func (s Spec) ClassNames() (names []string, all bool) {
+	classes := s.Classes
+	if mix := findMix(s.Preset); mix != nil {
+		classes = mix.Classes
+	}
+	for _, c := range classes {
+		names = append(names, c.Name)
+	}
+	return names, len(names) > 0 || s.File == ""
+}
+
+func validateClasses(classes []Class) error {
+	if len(classes) == 0 {
+		return errors.New("classes: is an empty list, want at least one class")
+	}
+	seen := map[string]bool{}
+	weights := make([]float64, len(classes))
+	for i, c := range classes {
+		if err := c.validate(); err != nil {
+			return fmt.Errorf("classes[%d].%w", i, err)
+		}
+		if seen[c.Name] {
+			return fmt.Errorf("classes[%d].name: %q is taken, want another", i, dist.Abbreviate(c.Name))
+		}
+		seen[c.Name] = true
+		weights[i] = c.weight()
+	}
+	return dist.CheckWeights("classes: weight", weights)
+}
+
+func (c Class) validate() error {
+	if strings.TrimSpace(c.Name) == "" {
+		return errors.New("name: is missing, want one such as chat")
+	}
+	if findMix(c.Workload.Preset) != nil {
+		return fmt.Errorf("workload: %s is a mix itself, want one kind of traffic", c.Workload.Preset)
+	}
+	if err := Traffic(c.Workload).Validate(); err != nil {
+		return fmt.Errorf("workload: %w", err)
+	}
+	if c.Generation != nil {
+		if err := c.Generation.Validate(); err != nil {
+			return fmt.Errorf("generation: %w", err)
+		}
+	}
+	return nil
+}
+
+// seconds is a log-normal pause between a second and two minutes.
+func seconds(median, sigma float64) dist.Delay {
+	return dist.Delay{Form: "lognormal", Center: time.Duration(median * float64(time.Second)), Sigma: sigma,
+		Min: 100 * time.Millisecond, Max: 2 * time.Minute}
+}

@@ -1,0 +1,145 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"redline/internal/traffic/corpus"
+	"redline/internal/traffic/trace"
+)
+
+// goldenOutput bounds the answer to a golden prompt, which ends by itself.
+const goldenOutput = 512
+
+// fromFile gives a class what its file holds.
+func (w *Workload) fromFile(c *class, t Traffic) error {
+	format, err := t.formatOf()
+	if err != nil {
+		return err
+	}
+	c.format = format
+	if t.Preset != "" && format != string(corpus.Prose) {
+		return fmt.Errorf("preset: %s has lengths of its own, want no preset beside it", t.File)
+	}
+	c.converses(t.Session)
+	switch {
+	case format == Fitted:
+		return w.fromFitted(c, t)
+	case format == string(corpus.Prose):
+		return w.fromProse(c, t)
+	case isCorpus(format):
+		return w.fromCorpus(c, t, corpus.Format(format))
+	}
+	return w.fromTrace(c, t, format)
+}
+
+// fromProse cuts prompts of drawn lengths out of a text.
+func (w *Workload) fromProse(c *class, t Traffic) error {
+	plain := t
+	plain.File = ""
+	shape, err := plain.shape()
+	if err != nil {
+		return err
+	}
+	if c.prose, err = corpus.OpenText(t.File); err != nil {
+		return err
+	}
+	w.draw(c, t, shape)
+	return nil
+}
+
+// fromCorpus sends the conversations of a file as they are.
+func (w *Workload) fromCorpus(c *class, t Traffic, format corpus.Format) error {
+	switch {
+	case t.Prompt != nil:
+		return fmt.Errorf("prompt: %s has prompts of its own, want no length for them", t.File)
+	case t.Prefix != nil:
+		return fmt.Errorf("prefix: %s has prompts of its own, want no prefix before them", t.File)
+	case t.Session != nil && t.Session.Agent != nil:
+		return fmt.Errorf("session.agent: %s says itself what is asked, want no agent", t.File)
+	}
+	file, err := corpus.Open(t.File, corpus.Options{Format: format, SkipBadRows: t.SkipBadRows})
+	if err != nil {
+		return err
+	}
+	if n := file.Skipped(); n > 0 {
+		w.skipped += n
+		w.notes = append(w.notes, fmt.Sprintf("bad rows left out of %s: %d", t.File, n))
+	}
+	w.notes = append(w.notes, file.Notes()...)
+	asks := file.Asks()
+	for _, name := range slices.Sorted(maps.Keys(asks)) {
+		field, _, _ := strings.Cut(name, ".")
+		w.asks = append(w.asks, Ask{Field: field, Schema: name == corpus.SchemaFormat, File: t.File, Row: asks[name]})
+	}
+	golden := format == corpus.Golden
+	source := &dialogue{file: file, text: w.text, seed: w.seed, session: t.Session, output: t.Output,
+		fallback: Dist{Fixed: defaultOutput}, breaks: t.Pairs == "break",
+		turns: format != corpus.ShareGPT || t.Session != nil,
+		order: order{seed: w.seed, shuffled: t.Order == "shuffled" || t.Order == "" && !golden && format != corpus.Batch}}
+	if golden {
+		source.fallback = Dist{Fixed: goldenOutput}
+		c.natural = true
+	} else if w.salt != "" {
+		source.salt = w.saltWords
+	}
+	c.source = source
+	return nil
+}
+
+// fromTrace replays a trace's lengths, and its times where it has any.
+func (w *Workload) fromTrace(c *class, t Traffic, format string) error {
+	switch s := t.Session; {
+	case t.Prefix != nil:
+		return fmt.Errorf("prefix: %s says itself what is shared, want no prefix", t.File)
+	case s != nil && (s.Turns != nil || s.Agent != nil):
+		return errors.New("session: every row of a trace is one request, want no turns and no agent")
+	}
+	if format == anyTrace {
+		format = ""
+	}
+	file, err := trace.Open(t.File, trace.Options{Format: format, Columns: t.Columns, SkipBadRows: t.SkipBadRows, Sort: t.Sort,
+		Salt: w.seed | 1})
+	if err != nil {
+		return err
+	}
+	c.format = file.Format()
+	c.named = false
+	w.skipped += file.Skipped()
+	w.notes = append(w.notes, file.Notes()...)
+	played := replayed{file: file, seed: w.seed, prompt: t.Prompt, output: t.Output, breaks: t.Pairs == "break",
+		cold: t.Cache == "cold"}
+	if r := t.Replay; r != nil {
+		played.replay = *r
+	}
+	c.source = &played
+	if file.HasTimes() {
+		w.times = played.times
+	}
+	return played.replay.Check(file)
+}
+
+// fromFitted draws from what was fitted to a log.
+func (w *Workload) fromFitted(c *class, t Traffic) error {
+	if s := t.Session; t.Prefix != nil || s != nil && s.Agent != nil {
+		return fmt.Errorf("%s says itself what is shared and how turns follow, want neither prefix nor agent", t.File)
+	}
+	data, err := os.ReadFile(t.File)
+	if err != nil {
+		return err
+	}
+	model, err := trace.Read(t.File, data)
+	if err != nil {
+		return err
+	}
+	w.notes = append(w.notes, model.Source.Notes...)
+	c.source = newFitted(model, t, w.seed)
+	if model.Arrivals != nil {
+		w.times = model.Times
+	}
+	return nil
+}

@@ -1,0 +1,226 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"redline/internal/traffic/dist"
+)
+
+// Secret is a text that no format verb and no marshaller shows.
+type Secret string
+
+const masked = "***"
+
+// String hides the secret.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return masked
+}
+
+// GoString hides it from %#v.
+func (s Secret) GoString() string { return fmt.Sprintf("%q", s.String()) }
+
+// MarshalYAML hides it in a plan.
+func (s Secret) MarshalYAML() (any, error) { return s.String(), nil }
+
+// MarshalText hides it everywhere else.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Tenant is one of several customers who share a server.
+type Tenant struct {
+	Name string `yaml:"name"`
+	// Share is in proportion to the other tenants'; 0 counts as 1.
+	Share float64 `yaml:"share,omitempty"`
+	// Count makes so many tenants of it, called name-1 to name-Count, who
+	// divide the share among them by Popularity.
+	Count      int             `yaml:"count,omitempty"`
+	Popularity dist.Popularity `yaml:"popularity,omitempty"`
+	// Key, Headers and Model take the place of the provider's own; a model of
+	// its own is how servers name an adapter.
+	Key     Secret            `yaml:"api_key,omitempty"`
+	Headers map[string]string `yaml:"headers,omitempty"`
+	Model   string            `yaml:"model,omitempty"`
+}
+
+// HotSpot turns a share of the load to one tenant, or none where that one is
+// Excluded; the others divide the rest as before.
+type HotSpot struct {
+	Tenant   string  `yaml:"tenant"`
+	Share    float64 `yaml:"share,omitempty"`
+	Excluded bool    `yaml:"excluded,omitempty"`
+}
+
+// String is how a workload's name shows it.
+func (h HotSpot) String() string {
+	if h.Excluded {
+		return fmt.Sprintf("without(%s)", h.Tenant)
+	}
+	return fmt.Sprintf("hot_spot(%s:%v)", h.Tenant, h.Share)
+}
+
+// tenant is a Tenant as it stands in a request.
+type tenant struct {
+	name, key, model string
+	headers          [][2]string
+}
+
+// tenants assigns one to each session.
+type tenants struct {
+	list   []tenant
+	byName map[string]*tenant
+	shares dist.Urn
+}
+
+// maxTenants bounds their number.
+const maxTenants = 1_000_000
+
+// validateTenants says what is wrong with the list.
+func (s Spec) validateTenants() error {
+	seen := map[string]bool{}
+	for i, t := range s.Tenants {
+		if err := t.validate(); err != nil {
+			return fmt.Errorf("tenants[%d]: %w", i, err)
+		}
+		if seen[t.Name] {
+			return fmt.Errorf("tenants[%d]: the name %q is taken, want another", i, dist.Abbreviate(t.Name))
+		}
+		seen[t.Name] = true
+	}
+	if s.HotSpot == nil {
+		return nil
+	}
+	if err := s.HotSpot.validate(tenantNames(s.Tenants)); err != nil {
+		return fmt.Errorf("hot_spot%w", err)
+	}
+	return nil
+}
+
+// validate says what is wrong with the hot spot of so many tenants, from the
+// key on.
+func (h HotSpot) validate(names []string) error {
+	switch {
+	case len(names) == 0:
+		return errors.New(": there are no tenants, want at least two of them")
+	case h.Excluded && h.Share != 0:
+		return fmt.Errorf(".share: one that is excluded has none, got %v", h.Share)
+	case h.Excluded && len(names) < 2:
+		return errors.New(".excluded: without its only tenant there is no load, want at least two of them")
+	case !h.Excluded && !(h.Share > 0 && h.Share <= 1):
+		return fmt.Errorf(".share: want above 0 and up to 1, got %v", h.Share)
+	case !slices.Contains(names, h.Tenant):
+		return fmt.Errorf(".tenant: %w", unknownName("tenant", h.Tenant, names[:min(len(names), 20)]))
+	}
+	return nil
+}
+
+func (t Tenant) validate() error {
+	switch {
+	case strings.TrimSpace(t.Name) == "":
+		return errors.New("name: is missing, want one such as acme")
+	case !(t.Share >= 0 && t.Share <= 1e9):
+		return fmt.Errorf("share: want a number of at least 0, got %v", t.Share)
+	case t.Count < 0 || t.Count > maxTenants:
+		return fmt.Errorf("count: want 0 to %d, got %d", maxTenants, t.Count)
+	}
+	for name, value := range t.Headers {
+		if err := checkHeader("headers", name); err != nil {
+			return err
+		}
+		if strings.ContainsAny(value, "\r\n") {
+			return fmt.Errorf("headers.%s: want one line", name)
+		}
+	}
+	if err := t.Popularity.Validate(); err != nil {
+		return fmt.Errorf("popularity: %w", err)
+	}
+	return nil
+}
+
+// expand gives the names that one entry stands for, and the weight of each.
+func (t Tenant) expand() (names []string, weights []float64) {
+	share := t.Share
+	if share == 0 {
+		share = 1
+	}
+	if t.Count == 0 {
+		return []string{t.Name}, []float64{share}
+	}
+	weights = t.Popularity.Shares(t.Count)
+	sum := 0.0
+	for _, w := range weights {
+		sum += w
+	}
+	for i := range weights {
+		names = append(names, fmt.Sprintf("%s-%d", t.Name, i+1))
+		weights[i] *= share / sum
+	}
+	return names, weights
+}
+
+// TenantNames lists the workload's tenants, each of those that one entry stands
+// for. They are all there are unless a file may name more.
+func (s Spec) TenantNames() (names []string, all bool) {
+	files := s.File != "" || slices.ContainsFunc(s.Classes, func(c Class) bool { return c.Workload.File != "" })
+	return tenantNames(s.Tenants), !files
+}
+
+func tenantNames(list []Tenant) []string {
+	var names []string
+	for _, t := range list {
+		expanded, _ := t.expand()
+		names = append(names, expanded...)
+	}
+	return names
+}
+
+func newTenants(list []Tenant, hot *HotSpot) *tenants {
+	if len(list) == 0 {
+		return nil
+	}
+	out := &tenants{byName: map[string]*tenant{}}
+	var weights []float64
+	for _, t := range list {
+		var headers [][2]string
+		for name, value := range t.Headers {
+			headers = append(headers, [2]string{name, value})
+		}
+		slices.SortFunc(headers, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
+		names, shares := t.expand()
+		for _, name := range names {
+			out.list = append(out.list, tenant{name, string(t.Key), t.Model, headers})
+		}
+		weights = append(weights, shares...)
+	}
+	for i := range out.list {
+		out.byName[out.list[i].name] = &out.list[i]
+	}
+	out.shares = dist.NewUrn(out.heated(weights, hot))
+	return out
+}
+
+// heated turns the hot spot's share to its tenant.
+func (t *tenants) heated(weights []float64, hot *HotSpot) []float64 {
+	if hot == nil {
+		return weights
+	}
+	others := 0.0
+	for i, w := range weights {
+		if t.list[i].name != hot.Tenant {
+			others += w
+		}
+	}
+	for i := range weights {
+		switch {
+		case t.list[i].name == hot.Tenant:
+			weights[i] = hot.Share
+		case others > 0:
+			weights[i] *= (1 - hot.Share) / others
+		}
+	}
+	return weights
+}

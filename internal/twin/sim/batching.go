@@ -1,0 +1,384 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"redline/internal/twin/catalog"
+)
+
+// batching is the continuous-batching scheduler. Each step hands a budget of
+// tokens to the running sequences in the order of their admission and then
+// admits waiting ones, first come, first served. When the cache is full the
+// sequence admitted last gives its blocks back and starts over later.
+type batching struct {
+	*engine
+	time   catalog.StepModel
+	window windowCost
+	pool   *pool
+	noise  *rand.Rand
+	cold   coldStart
+	// guesses is speculative decoding, forming static batching.
+	guesses guesser
+	forming formation
+
+	running []*sequence
+	waiting queue
+	byID    map[uint64]*sequence
+	serial  uint64
+
+	stepping   bool // a step is in flight and ends at end
+	end        int64
+	stats      Stats
+	load       catalog.StepLoad
+	budgetLeft int
+}
+
+// NewBatching gives the engine that s describes.
+func NewBatching(s Spec) (Core, error) {
+	e, err := s.resolve()
+	if err != nil {
+		return nil, err
+	}
+	b := &batching{
+		engine:  e,
+		window:  windowOf(e.deploy.Model),
+		pool:    newPool(e.blocks),
+		noise:   rand.New(rand.NewPCG(s.Seed, 0x7265646c696e65)),
+		byID:    map[uint64]*sequence{},
+		cold:    coldStart{lasts: int64(s.ColdStart)},
+		guesses: newGuesser(e.spec),
+		forming: formation{on: e.spec.StaticBatching},
+	}
+	if e.spec.Law == nil {
+		b.time = catalog.NewStepModel(e.deploy, e.spec.ComputeShare, e.spec.MemoryShare)
+	}
+	return b, nil
+}
+
+func (b *batching) Submit(now int64, j *Job) error {
+	if err := b.admissible(j); err != nil {
+		return err
+	}
+	b.serial++
+	s := &sequence{job: j, serial: b.serial, prompt: len(j.Prompt), total: len(j.Prompt)}
+	j.Arrived = now + int64(b.spec.RequestOverhead)
+	b.cold.arrive(now)
+	b.byID[j.ID] = s
+	b.waiting.pushBack(s)
+	return nil
+}
+
+// admissible says why a job can never run.
+func (b *batching) admissible(j *Job) error {
+	length := len(j.Prompt) + j.Output
+	switch {
+	case len(j.Prompt) == 0:
+		return fmt.Errorf("the prompt is empty: send at least one token")
+	case j.Output < 1:
+		return fmt.Errorf("%d output tokens asked for: ask for at least one", j.Output)
+	case length > b.spec.MaxModelLen:
+		return fmt.Errorf("%d prompt tokens + %d output tokens exceed max_model_len %d: shorten one of them",
+			len(j.Prompt), j.Output, b.spec.MaxModelLen)
+	case b.byID[j.ID] != nil:
+		return fmt.Errorf("job %d is already in the engine: give each job its own id", j.ID)
+	}
+	// The last token is never read back, so it needs no room.
+	if need := blocksFor(length-1) + b.window.blocks(length-1); need > b.blocks {
+		return fmt.Errorf("%d prompt tokens + %d output tokens need %d KV blocks and the cache has %d: shorten one of them",
+			len(j.Prompt), j.Output, need, b.blocks)
+	}
+	return nil
+}
+
+func (b *batching) Cancel(_ int64, id uint64) {
+	s := b.byID[id]
+	if s == nil {
+		return
+	}
+	delete(b.byID, id)
+	s.gone = true
+	if i := slices.Index(b.running, s); i >= 0 {
+		b.running = slices.Delete(b.running, i, i+1)
+		b.freeAll(s)
+		return
+	}
+	b.waiting.forget()
+}
+
+func (b *batching) Step(now int64, emit func(Token)) (next int64) {
+	for {
+		if b.stepping {
+			if b.end > now {
+				return b.end
+			}
+			b.finish(emit)
+		}
+		start, ok := b.nextStart()
+		if !ok || start > now {
+			return start
+		}
+		b.begin(start)
+	}
+}
+
+// nextStart is when the next step can begin: at the end of the last one, or
+// when the first waiting job arrived on an idle engine.
+func (b *batching) nextStart() (start int64, ok bool) {
+	if len(b.running) > 0 {
+		return b.end, true
+	}
+	if s := b.waiting.front(); s != nil {
+		return max(b.end, s.job.Arrived), true
+	}
+	return Idle, false
+}
+
+// begin schedules a step that starts at start.
+func (b *batching) begin(start int64) {
+	b.load = catalog.StepLoad{}
+	b.guesses.begin()
+	b.budgetLeft = b.spec.MaxNumBatchedTokens
+	b.fill(start)
+	b.stats.Steps++
+	b.stats.StepTokens = int64(b.load.Tokens)
+	b.stepping = true
+	b.end = start + b.cold.stretch(start, b.duration())
+}
+
+// fill chooses the step's tokens.
+func (b *batching) fill(start int64) {
+	if b.spec.PrefillFirst {
+		if b.admitWaiting(start); b.load.Tokens > 0 {
+			return
+		}
+	}
+	if preempted := b.scheduleRunning(); !preempted && !b.spec.PrefillFirst {
+		b.admitWaiting(start)
+	}
+}
+
+// scheduleRunning gives the running sequences their tokens. It reports
+// whether any had to be preempted.
+func (b *batching) scheduleRunning() (preempted bool) {
+	for i := 0; i < len(b.running) && b.budgetLeft > 0; i++ {
+		s := b.running[i]
+		n := min(s.total-s.computed, b.budgetLeft)
+		if s.drafted = b.guesses.length(s, b.budgetLeft); !b.grow(s, s.computed+n+s.drafted) {
+			s.drafted = 0
+		}
+		for !b.grow(s, s.computed+n) {
+			preempted = true
+			last := b.running[len(b.running)-1]
+			b.preempt(last)
+			if last == s {
+				return true
+			}
+		}
+		b.schedule(s, n)
+	}
+	return preempted
+}
+
+// preempt sends the sequence admitted last back to the head of the queue.
+func (b *batching) preempt(s *sequence) {
+	b.running = b.running[:len(b.running)-1]
+	b.freeAll(s)
+	s.computed, s.named = 0, 0
+	s.job.Preempted++
+	b.stats.Preemptions++
+	b.waiting.pushFront(s)
+}
+
+// admitWaiting starts waiting sequences that had arrived by start, while
+// tokens, places and blocks last.
+func (b *batching) admitWaiting(start int64) {
+	before := len(b.running)
+	defer func() { b.forming.stepped(len(b.running)-before, b.budgetLeft) }()
+	for b.budgetLeft > 0 && len(b.running) < b.spec.MaxNumSeqs {
+		s := b.waiting.front()
+		if s == nil || s.job.Arrived > start || !b.forming.allows(start, s.job.Arrived, len(b.running), b.spec.MaxNumSeqs) || !b.admit(s) {
+			return
+		}
+		b.forming.joined()
+		b.waiting.popFront()
+		b.running = append(b.running, s)
+		if !s.started {
+			s.started = true
+			s.job.Scheduled = start
+		}
+	}
+}
+
+// admit gives a waiting sequence its first tokens, those found in the prefix
+// cache apart. It changes nothing where the sequence has to wait.
+func (b *batching) admit(s *sequence) bool {
+	hits := b.hits(s)
+	cached := hits * blockSize
+	n := s.total - cached
+	if n > b.budgetLeft && !b.chunks {
+		return false
+	}
+	n = min(n, b.budgetLeft)
+	if b.shortOf(s, hits, cached+n) {
+		return false
+	}
+	for _, h := range s.hashes[:hits] {
+		block := b.pool.index[h]
+		b.pool.share(block)
+		s.blocks = append(s.blocks, block)
+	}
+	s.computed, s.named = cached, hits
+	if !s.started && b.prefix {
+		s.job.Cached = cached
+		b.stats.PrefixQueries += int64(s.total)
+		b.stats.PrefixHits += int64(cached)
+	}
+	b.grow(s, cached+n)
+	b.schedule(s, n)
+	return true
+}
+
+// hits is the number of leading blocks of a sequence in the prefix cache. One
+// token at least is left to compute, since a step must have something to
+// sample from.
+func (b *batching) hits(s *sequence) int {
+	if !b.prefix {
+		return 0
+	}
+	s.hash(s.total / blockSize)
+	n := 0
+	for limit := (s.total - 1) / blockSize; n < limit; n++ {
+		if _, ok := b.pool.index[s.hashes[n]]; !ok {
+			break
+		}
+	}
+	return n
+}
+
+// shortOf says whether the pool lacks the blocks that a waiting sequence needs
+// for its first tokens. Cached blocks that nobody uses count as free until
+// they are shared.
+func (b *batching) shortOf(s *sequence, hits, tokens int) bool {
+	need := blocksFor(tokens) - hits + b.window.blocks(tokens)
+	for _, h := range s.hashes[:hits] {
+		if b.pool.refs[b.pool.index[h]] == 0 {
+			need++
+		}
+	}
+	return need > b.pool.free
+}
+
+// grow makes room for the first tokens of a sequence, or changes nothing and
+// says that it cannot.
+func (b *batching) grow(s *sequence, tokens int) bool {
+	if tokens <= len(s.blocks)*blockSize {
+		return true
+	}
+	more := blocksFor(tokens) - len(s.blocks)
+	windowed := b.window.blocks(tokens) - len(s.windowed)
+	if more+windowed > b.pool.free {
+		return false
+	}
+	for range more {
+		s.blocks = append(s.blocks, b.pool.take())
+	}
+	for range windowed {
+		s.windowed = append(s.windowed, b.pool.take())
+	}
+	return true
+}
+
+// schedule puts n tokens of a sequence into the step.
+func (b *batching) schedule(s *sequence, n int) {
+	s.scheduled = n
+	b.budgetLeft -= n
+	ctx := s.computed + n
+	switch {
+	case s.drafted > 0:
+		b.guess(s)
+	case s.total > s.prompt && n == 1:
+		b.load.Decode(ctx, b.time.Window())
+	default:
+		b.load.Prefill(n, s.computed, b.time.Window(), ctx == s.total)
+		b.guesses.prompted.Prefill(n, s.computed, b.time.Window(), ctx == s.total)
+	}
+	if b.prefix {
+		if full := ctx / blockSize; full > s.named {
+			b.nameBlocks(s, full)
+		}
+	}
+}
+
+// nameBlocks enters blocks that this step fills into the prefix index. That is
+// sound before they are computed: whoever finds them runs in this step or
+// later.
+func (b *batching) nameBlocks(s *sequence, full int) {
+	s.hash(full)
+	for i := s.named; i < full; i++ {
+		b.pool.name(s.blocks[i], s.hashes[i])
+	}
+	s.named = full
+}
+
+// finish ends the step in flight: sequences whose tokens are all computed
+// have sampled one more.
+func (b *batching) finish(emit func(Token)) {
+	b.stepping = false
+	kept := b.running[:0]
+	for _, s := range b.running {
+		s.computed += s.scheduled
+		sampled := s.scheduled > 0 && s.computed == s.total
+		s.scheduled = 0
+		if sampled && b.bring(s, emit) {
+			continue
+		}
+		kept = append(kept, s)
+	}
+	clear(b.running[len(kept):])
+	b.running = kept
+}
+
+// bring brings out the tokens that a sequence has of a step, and reports
+// whether they were its last.
+func (b *batching) bring(s *sequence, emit func(Token)) (last bool) {
+	for more := b.settle(s); more > 0; more-- {
+		b.sample(s, true, emit)
+	}
+	return b.sample(s, false, emit)
+}
+
+// sample brings one token out and reports whether it was the last.
+func (b *batching) sample(s *sequence, more bool, emit func(Token)) (last bool) {
+	j, i := s.job, s.total-s.prompt
+	s.total++
+	last = i == j.Output-1
+	b.stats.OutputTokens++
+	if i == 0 {
+		j.First = b.end
+		b.stats.PromptTokens += int64(s.prompt)
+	}
+	if last {
+		j.Last = b.end
+		b.stats.Finished++
+		delete(b.byID, j.ID)
+		b.freeAll(s)
+	}
+	emit(Token{Job: j, Index: i, Last: last, More: more, At: b.end})
+	return last
+}
+
+func (b *batching) freeAll(s *sequence) {
+	b.pool.release(s.windowed)
+	b.pool.release(s.blocks)
+	s.blocks, s.windowed, s.scheduled, s.drafted = s.blocks[:0], s.windowed[:0], 0, 0
+}
+
+func (b *batching) Stats() Stats {
+	s := b.stats
+	s.Running, s.Waiting = len(b.running), b.waiting.len()
+	s.KVBlocks = len(b.pool.refs)
+	s.KVUsage = b.pool.usage()
+	return s
+}

@@ -1,0 +1,141 @@
+// Package sim is the simulated inference engine: a continuous-batching
+// scheduler in the manner of vLLM v1 over a roofline step-time model, and a
+// metronome. Its core is pure: time is an argument, there is no goroutine and
+// no clock. Around it stand its faces: HTTP, and virtual time.
+package sim
+
+import (
+	"time"
+
+	"redline/internal/twin/catalog"
+)
+
+// Core is a pure engine. Times are nanoseconds on any scale that the caller
+// chooses; it must not go backwards.
+type Core interface {
+	// Submit queues a job at now. It reports why a job can never run.
+	Submit(now int64, j *Job) error
+	// Cancel forgets a job whose client has gone.
+	Cancel(now int64, id uint64)
+	// Step does everything that is due at now: it calls emit for each token
+	// that comes out by now, in order of time, and gives the time at which it
+	// wants to be called next, or Idle. Calling it early is harmless, and
+	// calling it late changes no token's time. emit must not call the core.
+	Step(now int64, emit func(Token)) (next int64)
+	// Stats is the engine's own view of itself.
+	Stats() Stats
+}
+
+// Idle is the next time of a core that has nothing to do until Submit.
+const Idle = int64(1<<63 - 1)
+
+// Job is one request as the engine sees it.
+type Job struct {
+	ID     uint64
+	Prompt []int32 // token ids: block hashes come from them
+	Output int     // tokens to generate
+	// Reply is the ids of the tokens to generate, where they are known: a
+	// later prompt that repeats them then finds them in the prefix cache.
+	Reply []int32
+	// Timeline, set by the core, on its time scale.
+	Arrived, Scheduled, First, Last int64
+	Cached                          int // prompt tokens found in the prefix cache
+	Preempted                       int
+}
+
+// Token is one generated token.
+type Token struct {
+	Job   *Job
+	Index int // 0 is the first
+	Last  bool
+	More  bool  // others of the same request come out with it
+	At    int64 // when it came out, at or before the Step that emits it
+}
+
+// Stats is what the engine reports as metrics: gauges now, counters since the
+// start.
+type Stats struct {
+	Running, Waiting           int
+	KVUsage                    float64
+	KVBlocks                   int
+	Preemptions                int64
+	PrefixQueries, PrefixHits  int64 // tokens
+	PromptTokens, OutputTokens int64
+	Finished                   int64
+	Steps                      int64
+	StepTokens                 int64 // scheduled in the last step
+	// SpecDrafts counts the times that tokens were guessed, SpecDrafted those
+	// tokens, SpecAccepted those that were right, SpecAcceptedAt by their place
+	// in the draft.
+	SpecDrafts, SpecDrafted, SpecAccepted int64
+	SpecAcceptedAt                        [MaxSpeculativeTokens]int64
+}
+
+// Spec configures the engine. The zero value of a field takes the default of
+// vLLM's API server for the accelerator.
+type Spec struct {
+	Model string `yaml:"model,omitempty"`
+	// ServedModelName is what clients call the model; the model's own name by
+	// default.
+	ServedModelName      string  `yaml:"served_model_name,omitempty"`
+	GPU                  string  `yaml:"gpu,omitempty"`
+	TP                   int     `yaml:"tp,omitempty"`
+	MaxNumSeqs           int     `yaml:"max_num_seqs,omitempty"`
+	MaxNumBatchedTokens  int     `yaml:"max_num_batched_tokens,omitempty"`
+	GPUMemoryUtilization float64 `yaml:"gpu_memory_utilization,omitempty"`
+	EnablePrefixCaching  *bool   `yaml:"enable_prefix_caching,omitempty"`
+	EnableChunkedPrefill *bool   `yaml:"enable_chunked_prefill,omitempty"`
+	MaxModelLen          int     `yaml:"max_model_len,omitempty"`
+	// Dtype and Quantization say how the weights are stored, KVCacheDtype the
+	// cache; "auto" or nothing is as the model's maker ships it.
+	Dtype        string `yaml:"dtype,omitempty"`
+	Quantization string `yaml:"quantization,omitempty"`
+	KVCacheDtype string `yaml:"kv_cache_dtype,omitempty"`
+	// NumGPUBlocksOverride replaces the number of cache blocks that follows
+	// from the accelerator's memory.
+	NumGPUBlocksOverride int  `yaml:"num_gpu_blocks_override,omitempty"`
+	ReasoningTokens      int  `yaml:"reasoning_tokens,omitempty"`
+	ToolCalls            bool `yaml:"tool_calls,omitempty"`
+	TokensPerChunk       int  `yaml:"tokens_per_chunk,omitempty"`
+	// Faults are ways to misbehave, in the form that ParseFault reads.
+	Faults []string `yaml:"faults,omitempty"`
+	// PrefillFirst makes each step either prompts or generation, prompts
+	// first, as vLLM did before v1.
+	PrefillFirst bool `yaml:"prefill_first,omitempty"`
+	// StaticBatching forms a batch of what waits and runs it to its end before
+	// the next one.
+	StaticBatching bool `yaml:"static_batching,omitempty"`
+	Speculation    `yaml:",inline"`
+	// ComputeShare and MemoryShare are the shares of the accelerator's peak
+	// rates that matrix products and weight reads reach, where they have been
+	// measured; 0 takes the catalog's or the usual ones.
+	ComputeShare float64 `yaml:"compute_share,omitempty"`
+	MemoryShare  float64 `yaml:"memory_share,omitempty"`
+	// StepOverhead is added to every step, and RequestOverhead is what a request
+	// spends in front of the engine before it can be scheduled.
+	StepOverhead    time.Duration `yaml:"step_overhead,omitempty"`
+	RequestOverhead time.Duration `yaml:"request_overhead,omitempty"`
+	// Law replaces model and accelerator by measured constants.
+	Law *Law `yaml:"law,omitempty"`
+	// NetDelay is how far away the HTTP face is: it is added to the way of
+	// every request and to that of every reply.
+	NetDelay time.Duration `yaml:"net_delay,omitempty"`
+	// RateLimit is the requests per second above which the HTTP face answers
+	// 429; 0 is no limit.
+	RateLimit float64 `yaml:"rate_limit,omitempty"`
+	// ColdStart is how long after its first request the engine is slow.
+	ColdStart time.Duration `yaml:"cold_start,omitempty"`
+	// Golden is the set of questions that are answered as it says, "" for
+	// none; AnswerError is the share of them that is answered wrongly, and
+	// AnswerErrorUnderLoad that while other requests are served.
+	Golden               string  `yaml:"-"`
+	AnswerError          float64 `yaml:"answer_error,omitempty"`
+	AnswerErrorUnderLoad float64 `yaml:"answer_error_under_load,omitempty"`
+	// Catalog is where the names of model and accelerator are looked up; nil is
+	// the built-in one.
+	Catalog *catalog.Catalog `yaml:"-"`
+	// Jitter is the sigma of the lognormal noise on each step's time; nil is
+	// DefaultJitter, 0 none.
+	Jitter *float64 `yaml:"jitter,omitempty"`
+	Seed   uint64   `yaml:"seed,omitempty"`
+}

@@ -1,0 +1,302 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"redline/internal/drive/wire"
+	"redline/internal/llm"
+)
+
+// hugeEvent is the size of a huge event.
+const hugeEvent = 1 << 20
+
+// errCut says that a reply ends here on purpose.
+var errCut = errors.New("sim: the reply was cut by a fault")
+
+// strike lets a mishap have its way with a request before anything is
+// generated. It gives the refusal, if that is what befalls it.
+func (s *Server) strike(m *mishap, w http.ResponseWriter, r *http.Request) error {
+	if m == nil {
+		return nil
+	}
+	if m.hangUp {
+		if c, ok := r.Context().Value(connKey{}).(net.Conn); ok {
+			s.doomed.Store(c, true)
+		}
+	}
+	if m.status == 0 {
+		return nil
+	}
+	// A body that nobody reads would cost the client its connection.
+	if _, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, bodyLimit)); err != nil {
+		return errGone
+	}
+	if err := s.linger(m.beforeHead, r.Context().Done()); err != nil {
+		return err
+	}
+	if after := m.retryHeader(); after != "" {
+		w.Header().Set("Retry-After", after)
+	}
+	return &refusal{m.status, fmt.Sprintf("%s: a fault of the simulator's making", http.StatusText(m.status))}
+}
+
+// connKey finds a request's connection in its context.
+type connKey struct{}
+
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+// linger waits, unless nobody is left to wait for.
+func (s *Server) linger(wait time.Duration, gone <-chan struct{}) error {
+	if wait == 0 {
+		return nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-gone:
+	case <-s.stopping:
+	}
+	return errGone
+}
+
+// account makes a reply's usage what the mishap wants it to be.
+func (m *mishap) account(r *wire.Reply) {
+	switch {
+	case m == nil:
+	case m.noUsage:
+		r.Usage, r.IncludeUsage, r.ContinuousUsage = llm.Usage{}, false, false
+	case m.wrongUsage:
+		r.Usage.OutputTokens *= 2
+	}
+}
+
+// struckStream is a stream that a mishap befalls.
+type struckStream struct {
+	*generation
+	held   int  // output events in the buffer
+	passed bool // the middle of the reply is behind
+}
+
+// run writes what follows the head.
+func (s *struckStream) run() error {
+	if s.mishap.ending == emptyEnding {
+		return errCut
+	}
+	if err := s.open(); err != nil {
+		return err
+	}
+	for !s.script.over() {
+		wanted := s.script.spoken + s.script.chunk()
+		if err := s.await(func(p progress) bool { return p.tokens >= wanted }); err != nil {
+			return err
+		}
+		midway := !s.passed && s.mishap.strikesMidway() && 2*wanted > len(s.script.ends)
+		if midway {
+			if err := s.interrupt(); err != nil {
+				return err
+			}
+		}
+		if err := s.output(midway); err != nil {
+			return err
+		}
+	}
+	if err := s.release(); err != nil {
+		return err
+	}
+	return s.send(s.dialect.Close(s.buf[:0], &s.reply))
+}
+
+func (s *struckStream) open() error {
+	if err := s.await(func(p progress) bool { return p.tokens > 0 }); err != nil {
+		return err
+	}
+	s.mishap.account(&s.reply)
+	return s.send(s.dialect.Open(s.buf[:0], &s.reply))
+}
+
+// strikesMidway reports whether anything happens in mid reply.
+func (m *mishap) strikesMidway() bool { return m.midway > 0 || m.huge || m.ending != inOrder }
+
+// interrupt does what happens between the two halves of the reply.
+func (s *struckStream) interrupt() error {
+	s.passed = true
+	if err := s.release(); err != nil {
+		return err
+	}
+	if err := s.server.linger(s.mishap.midway, s.gone); err != nil {
+		return err
+	}
+	switch s.mishap.ending {
+	case resetEnding:
+		return s.reset()
+	case truncatedEnding:
+		return errCut
+	case errorEnding:
+		return errors.Join(errCut, s.send(s.dialect.EncodeErrorEvent(s.buf[:0], struckMessage)))
+	}
+	return nil
+}
+
+// struckMessage is what an error inside a reply says.
+const struckMessage = "the engine died: a fault of the simulator's making"
+
+// output writes the next event, or holds it back for the one after it.
+func (s *struckStream) output(midway bool) error {
+	part, text := s.script.next()
+	s.countSpoken()
+	if s.held == 0 {
+		s.buf = s.buf[:0]
+	}
+	s.buf = s.dialect.Output(s.buf, &s.reply, part, text)
+	if midway && s.mishap.huge {
+		s.buf = inflated(s.buf, payload(s.buf, s.dialect.Framing))
+	}
+	if midway && s.mishap.ending == malformedEnding {
+		return s.send(mangled(s.buf, s.dialect.Framing)) // it carries no output that anyone can read
+	}
+	s.held++
+	if s.mishap.pieces == inPairs && s.held < 2 {
+		return nil
+	}
+	return s.release()
+}
+
+// release writes the events that are held. They share their times.
+func (s *struckStream) release() error {
+	if s.held == 0 {
+		return nil
+	}
+	err := s.trail.around(func() error { return s.send(s.buf) })
+	if err == nil {
+		s.trail.repeat(s.held - 1)
+	}
+	s.held = 0
+	return err
+}
+
+// send writes b at once, in the pieces that the mishap wants.
+func (g *generation) send(b []byte) error {
+	m := g.mishap
+	if m.crlf && g.asked.Stream {
+		b = bytes.ReplaceAll(b, []byte("\n"), []byte("\r\n"))
+	}
+	size := len(b)
+	switch m.pieces {
+	case inHalves:
+		size = (len(b) + 1) / 2
+	case inBytes:
+		size = 1
+	}
+	for len(b) > 0 {
+		n := min(size, len(b))
+		if _, err := g.w.Write(b[:n]); err != nil {
+			return err
+		}
+		if err := g.flush(); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+// reset cuts the connection so that the client's end of it breaks.
+func (g *generation) reset() error {
+	conn, _, err := http.NewResponseController(g.w).Hijack()
+	if err != nil {
+		return err
+	}
+	socket := conn
+	for wrapped, ok := socket.(interface{ NetConn() net.Conn }); ok; wrapped, ok = socket.(interface{ NetConn() net.Conn }) {
+		socket = wrapped.NetConn()
+	}
+	if tcp, ok := socket.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // else it would be closed in order
+	}
+	err = socket.Close()
+	conn.Close() // what stands around it has nothing left to say
+	return errors.Join(errCut, err)
+}
+
+// inflated adds a megabyte to the JSON object that begins at b[at]. It is white
+// space, so that the object means what it did.
+func inflated(b []byte, at int) []byte {
+	padded := make([]byte, 0, len(b)+hugeEvent)
+	padded = append(padded, b[:at+1]...)
+	padded = append(padded, bytes.Repeat([]byte(" "), hugeEvent)...)
+	return append(padded, b[at+1:]...)
+}
+
+// payload is where the JSON of the last event of b begins.
+func payload(b []byte, f wire.Framing) int {
+	mark := []byte("\ndata:")
+	if f == wire.Lines {
+		mark, b = []byte("\n"), bytes.TrimRight(b, "\n")
+	}
+	at := 0
+	if i := bytes.LastIndex(b, mark); i >= 0 {
+		at = i + 1
+	}
+	return at + bytes.IndexByte(b[at:], '{')
+}
+
+// mangled cuts the JSON of the last event of b in the middle.
+func mangled(b []byte, f wire.Framing) []byte {
+	return append(b[:(payload(b, f)+len(b))/2], "\n\n"...)
+}
+
+// wholeStruck sends the reply in the buffer, which is not streamed.
+func (g *generation) wholeStruck() error {
+	g.spoil()
+	g.w.Header().Set("Content-Type", "application/json")
+	g.w.Header().Set("Content-Length", strconv.Itoa(len(g.buf)))
+	if g.mishap.ending != inOrder {
+		return errors.Join(errCut, g.halves())
+	}
+	return g.trail.around(g.halves)
+}
+
+// spoil makes a whole reply what the mishap leaves of it.
+func (g *generation) spoil() {
+	switch g.mishap.ending {
+	case emptyEnding:
+		g.buf = g.buf[:0]
+	case truncatedEnding, malformedEnding:
+		g.buf = g.buf[:len(g.buf)/2]
+	case errorEnding:
+		g.buf = g.dialect.EncodeError(g.buf[:0], http.StatusInternalServerError, struckMessage)
+	}
+	if g.mishap.huge && len(g.buf) > 0 {
+		g.buf = inflated(g.buf, 0)
+	}
+}
+
+// halves writes a whole reply with what happens between its halves.
+func (g *generation) halves() error {
+	m, half := g.mishap, len(g.buf)
+	if m.midway > 0 || m.ending == resetEnding {
+		half /= 2
+	}
+	if err := g.send(g.buf[:half]); err != nil {
+		return err
+	}
+	if err := g.server.linger(m.midway, g.gone); err != nil {
+		return err
+	}
+	if m.ending == resetEnding {
+		return g.reset()
+	}
+	return g.send(g.buf[half:])
+}

@@ -1,0 +1,299 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"redline/internal/twin/catalog"
+)
+
+// Defaults of a Spec.
+const (
+	DefaultModel  = "llama-3.1-8b"
+	DefaultGPU    = "H100"
+	DefaultJitter = 0.04
+
+	defaultUtilization = 0.92
+	blockSize          = 16
+	maxTP              = 64
+)
+
+// engine is a Spec with every default filled in and every name looked up.
+type engine struct {
+	spec   Spec
+	deploy catalog.Deployment
+	blocks int
+	prefix bool
+	chunks bool
+	jitter float64
+}
+
+// Validate says what is wrong with the spec, in one line.
+func (s Spec) Validate() error {
+	_, err := s.resolve()
+	return err
+}
+
+// Resolve gives the spec with every default filled in.
+func (s Spec) Resolve() (Spec, error) {
+	e, err := s.resolve()
+	if err != nil {
+		return Spec{}, err
+	}
+	return e.spec, nil
+}
+
+// Deployment gives what the spec simulates, as the catalog's arithmetic sees it;
+// an engine that has a Law simulates nothing of the catalog's.
+func (s Spec) Deployment() (catalog.Deployment, error) {
+	if s.Law != nil {
+		return catalog.Deployment{}, errors.New("the engine is described by measured constants, not by a model and an accelerator")
+	}
+	e, err := s.resolve()
+	if err != nil {
+		return catalog.Deployment{}, err
+	}
+	d := e.deploy
+	d.Compute, d.Memory = e.spec.ComputeShare, e.spec.MemoryShare
+	return d, nil
+}
+
+func (s Spec) resolve() (*engine, error) {
+	if err := s.checkRanges(); err != nil {
+		return nil, err
+	}
+	s.Speculation.complete()
+	if s.Law != nil {
+		return s.lawful()
+	}
+	e := &engine{spec: s}
+	for _, fill := range []func() error{e.place, e.size, e.choose, e.fit} {
+		if err := fill(); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// checkRanges looks at each number alone.
+func (s Spec) checkRanges() error {
+	if err := s.checkOverheads(); err != nil {
+		return err
+	}
+	if err := s.Speculation.validate(); err != nil {
+		return err
+	}
+	if err := s.checkAnswers(); err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		key   string
+		value int
+	}{
+		{"tp", s.TP}, {"max_num_seqs", s.MaxNumSeqs}, {"max_num_batched_tokens", s.MaxNumBatchedTokens},
+		{"max_model_len", s.MaxModelLen}, {"num_gpu_blocks_override", s.NumGPUBlocksOverride},
+		{"reasoning_tokens", s.ReasoningTokens}, {"tokens_per_chunk", s.TokensPerChunk},
+	} {
+		if f.value < 0 {
+			return fmt.Errorf("%s: want a positive number, or 0 for the default, got %d", f.key, f.value)
+		}
+	}
+	jitter := 0.0
+	if s.Jitter != nil {
+		jitter = *s.Jitter
+	}
+	for _, f := range []struct {
+		key   string
+		value float64
+	}{
+		{"gpu_memory_utilization", s.GPUMemoryUtilization}, {"jitter", jitter},
+		{"compute_share", s.ComputeShare}, {"memory_share", s.MemoryShare},
+	} {
+		if !(f.value >= 0 && f.value <= 1) {
+			return fmt.Errorf("%s: want a number between 0 and 1, got %v", f.key, f.value)
+		}
+	}
+	if err := s.checkObstacles(); err != nil {
+		return err
+	}
+	_, err := newFaultPlan(s.Seed, s.Faults)
+	return err
+}
+
+// checkObstacles looks at what stands between a client and the engine.
+func (s Spec) checkObstacles() error {
+	switch {
+	case s.NetDelay < 0 || s.NetDelay > time.Minute:
+		return fmt.Errorf("net_delay: want a time up to a minute such as 40ms, got %v", s.NetDelay)
+	case !(s.RateLimit >= 0 && s.RateLimit <= math.MaxInt32):
+		return fmt.Errorf("rate_limit: want requests per second, got %v", s.RateLimit)
+	case s.ColdStart < 0 || s.ColdStart > 24*time.Hour:
+		return fmt.Errorf("cold_start: want a time such as 20s, got %v", s.ColdStart)
+	}
+	return nil
+}
+
+// place looks up what runs on what.
+func (e *engine) place() error {
+	s, d := &e.spec, &e.deploy
+	s.Model = orDefault(s.Model, DefaultModel)
+	s.ServedModelName = orDefault(s.ServedModelName, s.Model)
+	s.GPU = orDefault(s.GPU, DefaultGPU)
+	s.TP = orDefault(s.TP, 1)
+	s.GPUMemoryUtilization = orDefault(s.GPUMemoryUtilization, defaultUtilization)
+	var err error
+	if d.Model, err = s.Catalog.Model(s.Model); err != nil {
+		return fmt.Errorf("model: %w", err)
+	}
+	if d.Accelerator, err = s.Catalog.Accelerator(s.GPU); err != nil {
+		return fmt.Errorf("gpu: %w", err)
+	}
+	d.TP, d.Utilization = s.TP, s.GPUMemoryUtilization
+	if s.TP > maxTP || d.Model.Heads%s.TP != 0 {
+		return fmt.Errorf("tp: %d does not divide the %d attention heads of %s", s.TP, d.Model.Heads, d.Model.Name)
+	}
+	if s.TP > 1 && d.Accelerator.Link == 0 {
+		return fmt.Errorf("tp: the link between %s devices is not known, so only tp 1 can be simulated", d.Accelerator.Name)
+	}
+	return e.precisions()
+}
+
+func (e *engine) precisions() error {
+	s, d := &e.spec, &e.deploy
+	d.Weights, d.KV = d.Model.Precision, catalog.BF16
+	for _, f := range []struct {
+		key, value string
+		into       *catalog.Precision
+	}{
+		{"dtype", s.Dtype, &d.Weights},
+		{"quantization", s.Quantization, &d.Weights},
+		{"kv_cache_dtype", s.KVCacheDtype, &d.KV},
+	} {
+		if f.value == "" || f.value == "auto" {
+			continue
+		}
+		p, err := catalog.ParsePrecision(f.value)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.key, err)
+		}
+		*f.into = p
+	}
+	return nil
+}
+
+// size fills in the scheduler's limits, which vLLM chooses by the device.
+func (e *engine) size() error {
+	s := &e.spec
+	e.chunks = s.EnableChunkedPrefill == nil || *s.EnableChunkedPrefill
+	e.prefix = s.EnablePrefixCaching == nil || *s.EnablePrefixCaching
+	tokens, seqs := schedulerDefaults(e.deploy.Accelerator)
+	length := orDefault(s.MaxModelLen, e.deploy.Model.MaxLen)
+	if !e.chunks {
+		tokens = max(tokens, length)
+	}
+	explicit := s.MaxNumBatchedTokens != 0
+	s.MaxNumBatchedTokens = orDefault(s.MaxNumBatchedTokens, max(tokens, s.MaxNumSeqs))
+	s.MaxNumSeqs = orDefault(s.MaxNumSeqs, min(seqs, s.MaxNumBatchedTokens))
+	if s.MaxNumBatchedTokens < s.MaxNumSeqs {
+		return fmt.Errorf("max_num_batched_tokens: %d is below max_num_seqs %d, so not every running request could advance in a step",
+			s.MaxNumBatchedTokens, s.MaxNumSeqs)
+	}
+	if explicit && !e.chunks && s.MaxModelLen != 0 && s.MaxNumBatchedTokens < s.MaxModelLen {
+		return fmt.Errorf("max_num_batched_tokens: %d is below max_model_len %d: raise it, or enable chunked prefill",
+			s.MaxNumBatchedTokens, s.MaxModelLen)
+	}
+	if !e.chunks && s.MaxModelLen == 0 {
+		// Without chunks a longer prompt could never be scheduled.
+		s.MaxModelLen = min(length, s.MaxNumBatchedTokens)
+	}
+	e.deploy.BatchTokens = s.MaxNumBatchedTokens
+	return nil
+}
+
+// schedulerDefaults gives the tokens per step and the running requests that
+// vLLM's API server allows by default on a device.
+func schedulerDefaults(a catalog.Accelerator) (tokens, seqs int) {
+	switch {
+	case a.Name == "TPU-v6e":
+		return 1024, 256
+	case a.Name == "TPU-v5e":
+		return 512, 256
+	case a.Memory >= 160*catalog.GiB:
+		return 16384, 1024
+	case a.Memory >= 70*catalog.GiB && a.Name != "A100-80G-SXM":
+		return 8192, 1024
+	}
+	return 2048, 256
+}
+
+// choose fills in what neither device nor memory decides.
+func (e *engine) choose() error {
+	s := &e.spec
+	s.EnableChunkedPrefill, s.EnablePrefixCaching = &e.chunks, &e.prefix
+	e.jitter = DefaultJitter
+	if s.Jitter != nil {
+		e.jitter = *s.Jitter
+	}
+	s.Jitter = &e.jitter
+	s.ComputeShare = orDefault(s.ComputeShare, catalog.ComputeShare(e.deploy.Accelerator, e.deploy.Weights))
+	s.MemoryShare = orDefault(s.MemoryShare, catalog.UsualMemoryShare)
+	return nil
+}
+
+// fit finds the room for the cache and the longest request that it holds.
+func (e *engine) fit() error {
+	s, d := &e.spec, e.deploy
+	e.blocks = d.KVBlocks(blockSize)
+	longest := e.longest()
+	if longest < blockSize {
+		return e.tooLarge()
+	}
+	if s.MaxModelLen > longest {
+		return fmt.Errorf("max_model_len: %d, but the KV cache of %s on %d × %s holds %d tokens: lower it, raise tp or gpu_memory_utilization",
+			s.MaxModelLen, d.Model.Name, s.TP, d.Accelerator.Name, longest)
+	}
+	s.MaxModelLen = orDefault(s.MaxModelLen, min(d.Model.MaxLen, longest))
+	if s.NumGPUBlocksOverride != 0 {
+		e.blocks = s.NumGPUBlocksOverride
+	}
+	return nil
+}
+
+// longest is the number of tokens of the longest sequence that the cache
+// holds alone.
+func (e *engine) longest() int {
+	w := windowOf(e.deploy.Model)
+	if full := e.blocks - w.blocks(1<<40); full*blockSize >= w.window {
+		return full * blockSize
+	}
+	tokens := 0
+	for n := blockSize; blocksFor(n)+w.blocks(n) <= e.blocks; n += blockSize {
+		tokens = n
+	}
+	return tokens
+}
+
+// tooLarge says how many devices would hold the model.
+func (e *engine) tooLarge() error {
+	d := e.deploy
+	msg := fmt.Sprintf("gpu: %s at %s (%.0f GiB of weights) does not fit %d × %s", d.Model.Name, d.Weights,
+		float64(d.Model.WeightBytes(d.Weights))/catalog.GiB, d.TP, d.Accelerator.Name)
+	for tp := d.TP * 2; tp <= maxTP && d.Model.Heads%tp == 0; tp *= 2 {
+		d.TP = tp
+		bigger := engine{deploy: d, blocks: d.KVBlocks(blockSize)}
+		if bigger.longest() >= min(d.Model.MaxLen, 2048) {
+			return fmt.Errorf("%s: tp %d would", msg, tp)
+		}
+	}
+	return errors.New(msg + ", nor any number of them: choose a larger device or a smaller precision")
+}
+
+func orDefault[T comparable](value, fallback T) T {
+	var zero T
+	if value == zero {
+		return fallback
+	}
+	return value
+}
