@@ -2,7 +2,6 @@ package stats
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 )
 
@@ -16,66 +15,6 @@ type Change struct {
 	P float64
 	// Before and After are the medians of the values before At and from At on.
 	Before, After float64
-}
-
-// Called says whether the change is called at a false-alarm rate of alpha.
-func (c Change) Called(alpha float64) bool {
-	return c.P <= alpha
-}
-
-// shortestSide is how many values at least must lie on either side of a change
-// that ChangePoint finds: one value alone is an outlier, not a level.
-const shortestSide = 2
-
-// shortestChanging is the shortest series that ChangePoint judges. In a
-// shorter one even the clearest change of all comes by chance too often.
-const shortestChanging = 8
-
-// ChangePoint looks back over a whole series of independent values for one
-// change of level. Its statistic is the largest standardised rank sum over all
-// places to cut the series in two; its P is the share of random orders of the
-// same values, the order at hand among them, that reach it. It assumes nothing
-// about the distribution of the values, and none of its answers is more certain
-// than one over the number of orders drawn.
-//
-// Asked again after every run it would err at each; Monitor is for that.
-func ChangePoint(series []float64, orders int, r *rand.Rand) Change {
-	if len(series) < shortestChanging || orders < 1 {
-		return Change{P: math.NaN(), Before: math.NaN(), After: math.NaN()}
-	}
-	ranks := Midranks(series)
-	far, at := cusum(ranks)
-	reached := 1
-	shuffled := slices.Clone(ranks)
-	for range orders {
-		r.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		if other, _ := cusum(shuffled); other >= far {
-			reached++
-		}
-	}
-	return changed(series, at, float64(reached)/float64(orders+1))
-}
-
-// cusum is the largest distance of the cumulated ranks from their mean, each
-// in units of the spread that it has at that place, and where the next value
-// would begin. Without such units a change near an end would hardly be seen.
-// The spread common to all places is left out: it is the same in every order.
-func cusum(ranks []float64) (far float64, at int) {
-	n := len(ranks)
-	mean := float64(n+1) / 2
-	total := 0.0
-	for i, rank := range ranks[:n-shortestSide] {
-		total += rank - mean
-		before := i + 1
-		if before < shortestSide {
-			continue
-		}
-		// Sums of half ranks are exact, so equal orders give equal figures.
-		if d := math.Abs(total) / math.Sqrt(float64(before*(n-before))); d > far {
-			far, at = d, before
-		}
-	}
-	return far, at
 }
 
 func changed(series []float64, at int, p float64) Change {
@@ -94,7 +33,7 @@ func changed(series []float64, at int, p float64) Change {
 // of latencies. Ranks could not answer so early: the last two of twenty values
 // are the two largest once in 190 orders by chance alone, and a year has twelve
 // such looks. A slow drift, which never stands out within three runs, is found
-// by ChangePoint and MannKendall.
+// by MannKendall.
 //
 // At an Alpha of 0.04, a step of 10 % that the last two of 22 runs show is
 // called in more than nine of ten series where the noise between runs is 3 % and

@@ -2,18 +2,6 @@ package stats
 
 import "math"
 
-// PairedPower is the chance that a two-sided paired t test at alpha over n
-// pairs calls a true mean difference of effect, where the differences spread
-// by sd. It is NaN where the question makes no sense.
-func PairedPower(n int, effect, sd, alpha float64) float64 {
-	if n < 2 || !(sd > 0) || !(alpha > 0 && alpha < 1) {
-		return math.NaN()
-	}
-	freedom := float64(n - 1)
-	edge := StudentQuantile(1-alpha/2, freedom)
-	return powerAt(math.Abs(effect)/sd*math.Sqrt(float64(n)), edge, freedom)
-}
-
 // powerAt is the chance that the t statistic, shifted, lies beyond the edge.
 // Both tails count: without any shift the test still calls alpha of the
 // samples different.

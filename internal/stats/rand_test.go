@@ -53,7 +53,7 @@ func TestNeighbouringStreamsFillTheUnitInterval(t *testing.T) {
 	index := uint64(0)
 	firsts := draw(20000, func() float64 { index++; return Rand(1, "workload", index).Float64() })
 	within(t, firsts, 0.5, math.Sqrt(1.0/12), "first number of each stream")
-	if r := ACF1(firsts); math.Abs(r) > 5/math.Sqrt(20000) {
+	if r := Autocorrelation(firsts, 1); math.Abs(r) > 5/math.Sqrt(20000) {
 		t.Errorf("first numbers of neighbouring streams are correlated by %v", r)
 	}
 }

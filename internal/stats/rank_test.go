@@ -74,15 +74,8 @@ func TestTwoSampleTestsAreSymmetric(t *testing.T) {
 		if diff := cmp.Diff(test, swapped, tenDigits); diff != "" {
 			t.Fatalf("Mann-Whitney of swapped samples (-want +got):\n%s", diff)
 		}
-		apart := KolmogorovSmirnov(a, b)
-		if diff := cmp.Diff(apart, KolmogorovSmirnov(b, a), tenDigits); diff != "" {
-			t.Fatalf("Kolmogorov-Smirnov of swapped samples (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff(apart, KolmogorovSmirnov(each(a, math.Exp), each(b, math.Exp)), tenDigits); diff != "" {
-			t.Fatalf("Kolmogorov-Smirnov of exponentials (-want +got):\n%s", diff)
-		}
-		if !(swapped.P > 0 && swapped.P <= 1 && apart.P > 0 && apart.P <= 1+1e-12) {
-			t.Fatalf("P is %g and %g", swapped.P, apart.P)
+		if !(swapped.P > 0 && swapped.P <= 1) {
+			t.Fatalf("P is %g", swapped.P)
 		}
 	})
 }
@@ -102,23 +95,14 @@ func TestApproximationsMeetTheExactTests(t *testing.T) {
 		if got := MannWhitney(a, b); got.Exact || math.Abs(got.P-whole) > 0.01 {
 			t.Errorf("Mann-Whitney of 60 values: approximated %g, counted %g", got.P, whole)
 		}
-		d := differences(a, b)
+		d := make([]float64, len(a))
+		for i := range a {
+			d[i] = a[i] - b[i]
+		}
 		d = append(d, each(d, func(v float64) float64 { return v + 1 })...)
 		moved := SignedRank(d)
 		if ranks, at := positiveRanks(d); moved.Exact || math.Abs(moved.P-twoSided(signedSums(ranks), at)) > 0.01 {
 			t.Errorf("signed ranks of %d: approximated %g, counted %g", moved.N, moved.P, twoSided(signedSums(ranks), at))
-		}
-	}
-	for _, size := range []float64{0.02, 0.05, 0.2} {
-		m, n := make([]float64, 1000), make([]float64, 1000)
-		for i := range m {
-			m[i] = float64(i)
-			n[i] = float64(i) + 1000*size + 0.5
-		}
-		exact := KolmogorovSmirnov(m, n)
-		limit := kolmogorovTail(exact.Statistic * math.Sqrt(500))
-		if !exact.Exact || math.Abs(exact.P-limit) > 0.01 {
-			t.Errorf("Kolmogorov-Smirnov at a distance of %g: counted %g, limit %g", exact.Statistic, exact.P, limit)
 		}
 	}
 }
@@ -156,11 +140,6 @@ func TestRankTestsOfLittle(t *testing.T) {
 		{"an empty sample", MannWhitney(nil, same), RankTest{N: 3, P: nan}},
 		{"samples that are all tied", MannWhitney(same, same), RankTest{N: 6, Statistic: 4.5, P: 1, Exact: true}},
 		{"all of three below all of three", MannWhitney([]float64{1, 2, 3}, []float64{4, 5, 6}), RankTest{N: 6, Statistic: 0, P: 0.1, Exact: true}},
-		{"no distribution", KolmogorovSmirnov(same, nil), RankTest{N: 3, P: nan}},
-		{"a value that is none", KolmogorovSmirnov([]float64{1, nan}, []float64{2}), RankTest{N: 3, P: nan}},
-		{"requests that never came back", KolmogorovSmirnov([]float64{1, math.Inf(1)}, []float64{1, math.Inf(1)}), RankTest{N: 4, P: 1, Exact: true}},
-		{"one distribution", KolmogorovSmirnov(same, same), RankTest{N: 6, P: 1, Exact: true}},
-		{"three apart from three", KolmogorovSmirnov([]float64{1, 2, 3}, []float64{4, 5, 6}), RankTest{N: 6, Statistic: 1, P: 0.1, Exact: true}},
 	} {
 		if diff := cmp.Diff(c.want, c.got, cmpopts.EquateNaNs(), tenDigits); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.what, diff)

@@ -107,10 +107,6 @@ func residuals(series []float64, slope float64) []float64 {
 	return rest
 }
 
-// ACF1 is the autocorrelation of neighbours in a series, NaN where it does not
-// vary.
-func ACF1(series []float64) float64 { return Autocorrelation(series, 1) }
-
 // Autocorrelation is that of a series with itself so many steps later, NaN
 // where it does not vary.
 func Autocorrelation(series []float64, lag int) float64 {

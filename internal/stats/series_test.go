@@ -102,17 +102,6 @@ func TestSlopeIntervalOfTooLittleExcludesNothing(t *testing.T) {
 	}
 }
 
-func TestACF1(t *testing.T) {
-	t.Parallel()
-	// Deviations −1, 1, −1, 1: three products of −1 over a sum of squares of 4.
-	near(t, ACF1([]float64{1, 3, 1, 3}), -0.75, 1e-15, "zigzag")
-	// Deviations −1.5, −0.5, 0.5, 1.5.
-	near(t, ACF1([]float64{1, 2, 3, 4}), (0.75-0.25+0.75)/5, 1e-15, "line")
-	if v := ACF1([]float64{2, 2}); !math.IsNaN(v) {
-		t.Errorf("a constant series: %g, want NaN", v)
-	}
-}
-
 func TestIndexOfDispersion(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -117,24 +117,6 @@ func OneSampleT(values []float64, level float64) TTest {
 	return test
 }
 
-// PairedT tests whether the differences a[i] − b[i] have the mean 0. Samples
-// of different length have no pairs, so nothing is said about them.
-func PairedT(a, b []float64, level float64) TTest {
-	return OneSampleT(differences(a, b), level)
-}
-
-// differences are a[i] − b[i], none where the samples differ in length.
-func differences(a, b []float64) []float64 {
-	if len(a) != len(b) {
-		return nil
-	}
-	d := make([]float64, len(a))
-	for i := range d {
-		d[i] = a[i] - b[i]
-	}
-	return d
-}
-
 // CohenDz is the mean of paired differences in their own standard deviations.
 func CohenDz(differences []float64) float64 {
 	mean, sd := Mean(differences), math.Sqrt(Variance(differences))

@@ -120,7 +120,7 @@ func TestGapsFollowTheory(t *testing.T) {
 		// The standard error of a variance comes from the fourth moment.
 		bound("gap variance", stats.Variance(gaps), th.cv*th.cv, th.cv*th.cv*math.Sqrt((th.tail-1)/n))
 		if th.cv > 0 {
-			bound("lag-1 autocorrelation", stats.ACF1(gaps), 0, 1/root)
+			bound("lag-1 autocorrelation", stats.Autocorrelation(gaps, 1), 0, 1/root)
 		}
 	})
 }
