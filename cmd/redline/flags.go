@@ -43,6 +43,8 @@ func addOptions(c *cobra.Command, wanted func(*config.Option) bool, words map[st
 		if o.Kind == config.Bool {
 			f.NoOptDefVal = "true"
 		}
+		// The only error is a flag that does not exist.
+		_ = c.RegisterFlagCompletionFunc(o.Flag, completion(o))
 	}
 	c.SetUsageFunc(func(c *cobra.Command) error { return groupedUsage(c, wanted, words) })
 	return func() map[string][]string {
@@ -53,6 +55,21 @@ func addOptions(c *cobra.Command, wanted func(*config.Option) bool, words map[st
 			}
 		})
 		return set
+	}
+}
+
+// completion is what a shell offers after a flag: its values, and files where
+// it takes some.
+func completion(o *config.Option) cobra.CompletionFunc {
+	directive := cobra.ShellCompDirectiveNoFileComp
+	switch {
+	case strings.Contains(o.Value, "DIR"):
+		directive = cobra.ShellCompDirectiveFilterDirs
+	case strings.Contains(o.Value, "FILE"), o.Flag == "workload", o.Flag == "tokenizer":
+		directive = cobra.ShellCompDirectiveDefault
+	}
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return o.Values, directive
 	}
 }
 

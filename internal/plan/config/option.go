@@ -56,6 +56,8 @@ type Option struct {
 	// Default is what holds where nothing is said, for people to read.
 	Default string
 	Help    string
+	// Values are what a shell completes the flag with, where they can be listed.
+	Values []string
 	// Repeatable options take several values, in the environment one a line.
 	Repeatable bool
 	// FlagOnly options have no environment variable.
