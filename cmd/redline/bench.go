@@ -34,7 +34,7 @@ const benchExamples = `  redline bench --scale 0.05
   redline bench --resume runs/20260101-120000`
 
 func (p *process) benchCommand() *cobra.Command {
-	c := &cobra.Command{Use: "bench", SuggestFor: []string{"benchmark", "protocol", "all"}, Short: "the whole protocol: is it good enough, and up to which load", Long: benchHelp,
+	c := &cobra.Command{Use: "bench", SuggestFor: []string{"benchmark", "protocol", "all"}, Short: "run the whole protocol: is it good enough, and up to what load", Long: benchHelp,
 		Example: benchExamples, Args: noArguments}
 	return p.protocolCommand(c, []string{"profile", "limit", "concurrency", "requests", "duration", "rates", "concurrencies",
 		"find-limit", "repeat", "rounds", "tolerance", "toggle", "on-url", "off-url", "generation"},

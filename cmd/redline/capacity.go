@@ -62,7 +62,7 @@ type capacityFlags struct {
 }
 
 func (p *process) capacityCommand() *cobra.Command {
-	c := &cobra.Command{Use: "capacity [RUN_DIR...]", Short: "instances, accelerators and money for a load, from what was measured",
+	c := &cobra.Command{Use: "capacity [RUN_DIR...]", Short: "compute instances, accelerators and cost for a load from measured runs",
 		Long: capacityHelp, Example: capacityExamples, Args: cobra.ArbitraryArgs}
 	shared := []string{"rate", "limit", "workload", "workload-format", "column", "skip-bad-rows", "sort", "speedup", "from", "for", "slo", "json", "engine", "profile"}
 	flags := addOptions(c, func(o *config.Option) bool {

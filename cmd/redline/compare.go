@@ -42,7 +42,7 @@ const compareExamples = `  redline compare runs/monday runs/tuesday
   redline compare --resume runs/20260101-120000`
 
 func (p *process) compareCommand() *cobra.Command {
-	c := &cobra.Command{Use: "compare A B", SuggestFor: []string{"diff", "ab", "regression"}, Short: "say whether B is worse than A: two runs, or two servers by turns",
+	c := &cobra.Command{Use: "compare A B", SuggestFor: []string{"diff", "ab", "regression"}, Short: "report whether B is worse than A: two runs, or two servers, interleaved",
 		Long: compareHelp, Example: compareExamples, Args: cobra.ArbitraryArgs}
 	flags := addOptions(c, except("url", "accept", "scale", "rates", "concurrencies", "find-limit", "sustained", "thorough", "budget", "start", "repeat", "toggle", "on-url", "off-url",
 		"profile", "limit"), map[string]string{"duration": "length of each side's turn in a round (default: 30s)"})

@@ -42,7 +42,7 @@ func (p *process) doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:        "doctor",
 		SuggestFor: []string{"check", "preflight", "diagnose"},
-		Short:      "look at this machine and a server before a run",
+		Short:      "check this machine and a server before a run",
 		Long:       doctorHelp,
 		Example:    doctorExamples,
 		Args:       noArguments,

@@ -24,6 +24,16 @@ const (
 	exitInterrupted = 130
 )
 
+// precedence is which code stands for several, the first before all others.
+var precedence = []int{exitInterrupted, exitError, exitUsage, exitInvalid, exitRegression, exitMissed, exitUndecided, exitOK}
+
+func worse(a, b int) int {
+	if slices.Index(precedence, a) < slices.Index(precedence, b) {
+		return a
+	}
+	return b
+}
+
 // coded is an error that says how the process ends. A nil err ends it in
 // silence: everything was said.
 type coded struct {

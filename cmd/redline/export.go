@@ -38,7 +38,7 @@ func (p *process) exportCommand() *cobra.Command {
 	var force bool
 	c := &cobra.Command{
 		Use:     "export DIR",
-		Short:   "write a result as a directory of another layout",
+		Short:   "write a result in the layout of another tool",
 		Long:    exportHelp,
 		Example: `  redline export --layout notes runs/20261115-091500 -o results/llama31-8b`,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"redline/internal/answer/compare"
 	"redline/internal/judge/result"
 	"redline/internal/run/history"
 	"redline/internal/show/report"
@@ -42,7 +41,7 @@ type shelf struct {
 
 func (p *process) historyCommand() *cobra.Command {
 	s := &shelf{}
-	c := &cobra.Command{Use: "history", Short: "list finished runs, pin a baseline, see drift", Long: historyHelp, Example: historyExamples,
+	c := &cobra.Command{Use: "history", Short: "list finished runs, pin a baseline, show drift", Long: historyHelp, Example: historyExamples,
 		SuggestionsMinimumDistance: 2}
 	c.PersistentFlags().StringVar(&s.root, "runs", "runs", "directory that holds the run directories")
 	c.PersistentFlags().BoolVar(&s.asJSON, "json", false, "print JSON")
@@ -324,7 +323,7 @@ func (p *process) drift(ctx context.Context, ix *history.Index, s *shelf, f hist
 	}
 	drifts := []*result.Drift{}
 	for _, e := range history.Newest(wanted) {
-		d, err := driftOf(ctx, ix, e)
+		d, err := ix.Drift(ctx, e)
 		if err != nil {
 			return err
 		}
@@ -334,17 +333,6 @@ func (p *process) drift(ctx context.Context, ix *history.Index, s *shelf, f hist
 		return err
 	}
 	return driftEnding(drifts)
-}
-
-// driftOf judges the series that a run belongs to.
-func driftOf(ctx context.Context, ix *history.Index, e *history.Entry) (*result.Drift, error) {
-	samples, left, err := ix.Series(ctx, e.Series)
-	if err != nil {
-		return nil, err
-	}
-	d := compare.Drift(samples, compare.DriftOptions{})
-	d.Series, d.Name, d.Left = e.Series, e.Name(), left
-	return d, nil
 }
 
 func (p *process) showDrifts(s *shelf, drifts []*result.Drift) error {

@@ -38,7 +38,7 @@ const matrixExamples = `  redline matrix --scale 0.1
 type conducted = func(context.Context, experiment.Options) (*result.Result, string, error)
 
 func (p *process) matrixCommand() *cobra.Command {
-	c := &cobra.Command{Use: "matrix", Short: "rows that change one thing at a time, expectation against outcome", Long: matrixHelp,
+	c := &cobra.Command{Use: "matrix", Short: "change one thing at a time and compare the outcome with what was expected", Long: matrixHelp,
 		Example: matrixExamples, Args: noArguments}
 	return p.protocolCommand(c, []string{"rates", "concurrencies", "find-limit", "sustained", "thorough",
 		"budget", "start", "repeat", "accept"},

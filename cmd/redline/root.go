@@ -14,10 +14,10 @@ import (
 	"redline/internal/plan/config"
 )
 
-const rootHelp = `redline drives an LLM inference engine and reports whether it meets its latency
-objectives under that load, what it cost, and whether the numbers can be trusted.
+const rootHelp = `redline finds how much load an LLM inference engine can take before it misses its
+SLOs, what that costs, why it fails there, and whether the numbers can be trusted.
 
-Try it now, with no server at all:
+Try it without a server:
 
   redline run
 
@@ -71,9 +71,10 @@ func unknown(root *cobra.Command, args []string) error {
 }
 
 func (p *process) root() *cobra.Command {
+	cobra.EnableCommandSorting = false
 	root := &cobra.Command{
 		Use:           "redline",
-		Short:         "drive an LLM inference engine and judge it",
+		Short:         "find how much load an LLM inference engine can take",
 		Long:          rootHelp,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -87,26 +88,24 @@ func (p *process) root() *cobra.Command {
 		return usage("%v; %s", err, flagHint(c, err))
 	})
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(
-		p.runCommand(),
-		p.sweepCommand(),
-		p.benchCommand(),
-		p.matrixCommand(),
-		p.compareCommand(),
-		p.tuneCommand(),
-		p.capacityCommand(),
-		p.workloadCommand(),
-		p.catalogCommand(),
-		p.reportCommand(),
-		p.exportCommand(),
-		p.historyCommand(),
-		p.watchCommand(),
-		p.doctorCommand(),
-		p.simCommand(),
-		p.calibrateCommand(),
-		p.schemaCommand(),
-		p.versionCommand(),
-	)
+	for _, group := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{"measure", "Measure", []*cobra.Command{p.runCommand(), p.sweepCommand(), p.benchCommand(), p.matrixCommand()}},
+		{"decide", "Decide", []*cobra.Command{p.compareCommand(), p.tuneCommand(), p.capacityCommand()}},
+		{"understand", "Understand", []*cobra.Command{p.reportCommand(), p.exportCommand(), p.historyCommand()}},
+		{"plan", "Plan", []*cobra.Command{p.workloadCommand(), p.catalogCommand(), p.simCommand(), p.calibrateCommand()}},
+		{"operate", "Operate", []*cobra.Command{p.doctorCommand(), p.watchCommand(), p.schemaCommand(), p.manCommand(), p.versionCommand()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title + ":"})
+		for _, c := range group.commands {
+			c.GroupID = group.id
+		}
+		root.AddCommand(group.commands...)
+	}
+	root.SetHelpCommandGroupID("operate")
+	root.SetCompletionCommandGroupID("operate")
 	return root
 }
 
@@ -172,7 +171,7 @@ func atMostOneArgument(c *cobra.Command, args []string) error {
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
-		Short: "show what a command does, and its flags",
+		Short: "show the help of a command",
 		RunE: func(c *cobra.Command, words []string) error {
 			about, rest, err := c.Root().Find(words)
 			if err != nil {

@@ -48,7 +48,7 @@ func (p *process) runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:        "run",
 		SuggestFor: []string{"load", "test", "start", "measure", "repeat"},
-		Short:      "offer one load and report what the server made of it",
+		Short:      "send one load and report whether the server met its objectives",
 		Long:       runHelp,
 		Example:    runExamples,
 		Args:       noArguments,

@@ -368,7 +368,7 @@ func TestHelpTeaches(t *testing.T) {
 		{[]string{"run", "--help"}, []string{"Examples:", "--rate", "Load:", "Exit code"}},
 		{[]string{"sim", "--help"}, []string{"--pace", "--truth", "--max-num-seqs", "--listen"}},
 		{[]string{"help", "run"}, []string{"Examples:", "--rate", "Load:", "Exit code"}},
-		{[]string{"help"}, []string{"Try it now", "redline run"}},
+		{[]string{"help"}, []string{"Try it without a server", "redline run"}},
 		{[]string{"report", "--help"}, []string{"redline report runs/"}},
 	} {
 		code, stdout, stderr := redline(t, nil, tt.args...)

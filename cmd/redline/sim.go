@@ -38,7 +38,7 @@ const simExamples = `  redline sim --listen 127.0.0.1:8000
   redline sim --speculative-tokens 4 --speculative-acceptance 0.8`
 
 func (p *process) simCommand() *cobra.Command {
-	c := &cobra.Command{Use: "sim", SuggestFor: []string{"serve", "server", "mock", "simulate", "engine"}, Short: "serve the simulated engine", Long: simHelp + faultHelp(), Example: simExamples, Args: noArguments}
+	c := &cobra.Command{Use: "sim", SuggestFor: []string{"serve", "server", "mock", "simulate", "engine"}, Short: "serve a simulated engine", Long: simHelp + faultHelp(), Example: simExamples, Args: noArguments}
 	flags := addOptions(c, func(o *config.Option) bool {
 		return o.Group == config.EngineGroup || o.Flag == "model" || o.Flag == "catalog" || o.Flag == "seed" || o.Flag == "golden"
 	}, map[string]string{

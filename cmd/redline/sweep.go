@@ -38,7 +38,7 @@ const sweepExamples = `  redline sweep --slo 'ttft:p99<500ms' --find-limit
   redline sweep --resume runs/20260101-120000`
 
 func (p *process) sweepCommand() *cobra.Command {
-	c := &cobra.Command{Use: "sweep", SuggestFor: []string{"limit", "search", "find-limit", "curve", "saturate"}, Short: "latency against load, and the limit under objectives", Long: sweepHelp,
+	c := &cobra.Command{Use: "sweep", SuggestFor: []string{"limit", "search", "find-limit", "curve", "saturate"}, Short: "measure latency against load, and find the limit under objectives", Long: sweepHelp,
 		Example: sweepExamples, Args: noArguments}
 	not := []string{"rate", "profile", "limit", "concurrency", "repeat", "rounds", "tolerance", "accept", "scale", "toggle", "on-url", "off-url"}
 	flags := addOptions(c, except(not...), map[string]string{

@@ -42,7 +42,7 @@ const tuneExamples = `  redline tune --plan tune.yaml --budget 1h
 
 func (p *process) tuneCommand() *cobra.Command {
 	c := &cobra.Command{Use: "tune", SuggestFor: []string{"optimize", "knobs", "autotune"},
-		Short: "try a server's settings one at a time, and record what was decided", Long: tuneHelp, Example: tuneExamples, Args: noArguments}
+		Short: "try a server's settings one at a time and record the decision", Long: tuneHelp, Example: tuneExamples, Args: noArguments}
 	not := []string{"url", "rates", "concurrencies", "find-limit", "sustained", "thorough", "start", "accept", "scale"}
 	flags := addOptions(c, func(o *config.Option) bool {
 		return o.Group == config.TuneGroup || o.Group != config.EngineGroup && except(not...)(o)

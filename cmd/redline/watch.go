@@ -1,25 +1,20 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"redline/internal/child"
 	"redline/internal/plan/config"
-	"redline/internal/run/history"
-	"redline/internal/run/store"
 	"redline/internal/run/watch"
 )
 
@@ -39,7 +34,7 @@ const watchExamples = `  redline watch watch.yaml
   redline watch watch.yaml --check         # read the file and the plans, say when they run, and stop`
 
 func (p *process) watchCommand() *cobra.Command {
-	c := &cobra.Command{Use: "watch FILE", Short: "run plans on schedules; tell of drift and missed objectives", Long: watchHelp, Example: watchExamples,
+	c := &cobra.Command{Use: "watch FILE", Short: "run plans on schedules and alert on drift and missed objectives", Long: watchHelp, Example: watchExamples,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage("redline watch wants one watch file; docs/WATCH.md shows one")
@@ -180,105 +175,36 @@ func serveMetrics(listen string, h http.Handler, say func(string, ...any)) (end 
 	return func() { _ = server.Close() }, nil
 }
 
-// scheduledRun carries a plan out in a process of its own, so that whatever
-// happens to a run does not happen to the watch.
+// scheduledRun carries a plan out in a process of its own.
 func (p *process) scheduledRun(ctx context.Context, spec *watch.Spec, s watch.Schedule, due time.Time) watch.Outcome {
-	failed := func(err error) watch.Outcome { return watch.Outcome{Exit: exitError, Said: err.Error()} }
 	cfg, err := p.scheduledPlan(s)
 	if err != nil {
-		return failed(err)
+		return watch.Outcome{Exit: exitError, Said: err.Error()}
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return failed(err)
-	}
-	dir := filepath.Join(spec.Runs, due.UTC().Format("20060102-150405")+"-"+s.Name)
-	args := []string{self, s.Command, "--plan", s.Plan, "--out", dir, "--force", "--quiet"}
+	var extra []string
 	if cfg.Metadata["label"] == "" {
-		args = append(args, "--label", s.Name)
+		extra = append(extra, "--label", s.Name)
 	}
 	if cfg.Defaulted("seed") {
 		// The same requests every time: what differs is the server.
-		args = append(args, "--seed", strconv.FormatUint(seedOf(s.Name), 10))
+		extra = append(extra, "--seed", strconv.FormatUint(s.Seed(), 10))
 	}
-	said := &child.Tail{Most: 1 << 14}
-	run, err := child.Start(child.Spec{Args: args, Output: said})
-	if err != nil {
-		return failed(err)
-	}
-	defer run.Stop(30 * time.Second)
-	select {
-	case <-run.Done():
-	case <-ctx.Done():
-		run.Interrupt() // it keeps what it has
-		select {
-		case <-run.Done():
-		case <-time.After(30 * time.Second):
-		}
-		return watch.Outcome{Exit: watch.Stopped, Dir: dir}
-	}
-	return outcomeOf(ctx, spec, dir, run.ExitCode(), said)
-}
-
-// seedOf is the same for every run of a schedule.
-func seedOf(name string) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(name)) // it never fails
-	return h.Sum64() >> 11
-}
-
-// outcomeOf reads what a run left behind.
-func outcomeOf(ctx context.Context, spec *watch.Spec, dir string, exit int, said *child.Tail) watch.Outcome {
-	o := watch.Outcome{Exit: exit, Dir: filepath.ToSlash(dir)}
-	for _, line := range said.Lines(50) {
-		if strings.HasPrefix(line, "redline: ") {
-			o.Said = strings.TrimPrefix(line, "redline: ")
-		}
-	}
-	d, err := store.Open(dir)
-	if err != nil {
-		o.Dir = ""
-		return o
-	}
-	if res, err := d.Result(); err == nil {
-		o.Reasons = res.Verdict.Reasons
-	}
-	ix, err := history.Open(ctx, spec.Runs)
-	if err != nil {
-		o.Said = cmp.Or(o.Said, err.Error())
-		return o
-	}
-	defer ix.Close()
-	e, err := ix.Find(ctx, filepath.Base(dir))
-	if err != nil {
-		return o
-	}
-	if !e.Sound() {
-		return o
-	}
-	o.Values = e.Values
-	if drift, err := driftOf(ctx, ix, e); err == nil {
-		o.Drift = drift
-	}
-	return o
+	return spec.Carry(ctx, s, due, extra)
 }
 
 // watchEnding is how a single round ends: as its worst run did, drift as a
 // regression.
 func watchEnding(outcomes []watch.Outcome) error {
 	worst := exitOK
-	rank := map[int]int{exitInterrupted: 7, exitError: 6, exitUsage: 5, exitInvalid: 4, exitRegression: 3, exitMissed: 2, exitUndecided: 1}
 	for _, o := range outcomes {
 		code := o.Exit
-		if o.Drifted() && rank[code] < rank[exitRegression] {
-			code = exitRegression
-		}
-		if rank[code] == 0 && code != exitOK {
+		if !slices.Contains(precedence, code) {
 			code = exitError // ended by a signal, or not at all
 		}
-		if rank[code] > rank[worst] {
-			worst = code
+		if o.Drifted() {
+			code = worse(code, exitRegression)
 		}
+		worst = worse(worst, code)
 	}
 	if worst == exitOK {
 		return nil

@@ -26,7 +26,7 @@ A workload is a preset, lengths such as 'in=lognormal(500,0.8) out=fixed(128)',
 or a file: prompts, conversations, a trace, a fitted workload.`
 
 func (p *process) workloadCommand() *cobra.Command {
-	c := &cobra.Command{Use: "workload", Short: "see what would be sent; fit a workload to logs", Long: workloadHelp,
+	c := &cobra.Command{Use: "workload", Short: "show what would be sent; fit a workload to logs", Long: workloadHelp,
 		Example: `  redline workload list
   redline workload show chat
   redline workload fit access.jsonl -o tuesday.yaml`,

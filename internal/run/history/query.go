@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"redline/internal/answer/compare"
+	"redline/internal/judge/result"
 )
 
 // Filter says which runs are wanted. Its zero value wants all.
@@ -82,6 +83,17 @@ func (ix *Index) Find(ctx context.Context, word string) (*Entry, error) {
 		return nil, fmt.Errorf("there is no run %q in %s: redline history lists them, redline history rebuild finds what is missing", word, ix.root)
 	}
 	return nil, fmt.Errorf("%q is the beginning of %d runs, such as %s and %s: give more of it", word, len(found), found[0].ID, found[1].ID)
+}
+
+// Drift judges the series that a run belongs to.
+func (ix *Index) Drift(ctx context.Context, e *Entry) (*result.Drift, error) {
+	samples, left, err := ix.Series(ctx, e.Series)
+	if err != nil {
+		return nil, err
+	}
+	d := compare.Drift(samples, compare.DriftOptions{})
+	d.Series, d.Name, d.Left = e.Series, e.Name(), left
+	return d, nil
 }
 
 // Series gives the runs of one plan as drift sees them, oldest first, and how
