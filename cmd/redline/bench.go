@@ -7,25 +7,24 @@ import (
 	"redline/internal/run/experiment"
 )
 
-const benchHelp = `Go through the whole protocol of a benchmark and answer whether the server is
-good enough.
+const benchHelp = `Run the whole benchmark protocol and report whether the server is good enough.
 
-Preflight, one request looked at alone, warm-up, fixed shapes that isolate
-prefill and decode, a cold and a warm prefix, deterministic and product settings
-of generation, the production mix, the search for the limit with its sustained
-run; then, at the limit, bursts, half as much again, and a tenant who takes most
-of it, with what the others see beside it and without it.
+Stages: preflight; a single request; warm-up; fixed shapes that isolate prefill
+and decode; cold and warm prefix; deterministic and production sampling; the
+production mix; the search for the limit, with its sustained run; then, at the
+limit: bursts, 1.5 times the limit, and one tenant with most of the traffic,
+compared with what the other tenants see without it.
 
-Say beforehand what would be good enough (--accept), and it is answered at the
-end. The objectives are those of chat, and the workload is a mix, unless given.
-The plan's variants repeat everything over several engines or servers.
+Say in advance what is good enough (--accept); the last line answers it. By
+default the objectives are those of chat and the workload is a mix. The plan's
+variants repeat everything for several engines or servers.
 
-What was measured is kept stage by stage: after a kill or Ctrl-C,
-redline bench --resume DIR goes on. --scale 0.1 tries the way in a tenth of the
-time; what comes of it are probes.
+Results are kept stage by stage. After a kill or Ctrl-C, resume with
+redline bench --resume DIR. --scale 0.1 takes a tenth of the time; its results
+are exploratory.
 
-Exit code: 0 good enough, or a limit where nothing was asked for, 3 not good
-enough, 5 invalid, 6 too close to call, 130 interrupted.`
+Exit code: 0 good enough, or a limit if nothing was asked for, 3 not good enough,
+5 invalid, 6 too close to call, 130 interrupted.`
 
 const benchExamples = `  redline bench --scale 0.05
   redline bench --url http://localhost:8000 --slo chat --accept 'limit>20'
@@ -38,7 +37,7 @@ func (p *process) benchCommand() *cobra.Command {
 		Example: benchExamples, Args: noArguments}
 	return p.protocolCommand(c, []string{"profile", "limit", "concurrency", "requests", "duration", "rates", "concurrencies",
 		"find-limit", "repeat", "rounds", "tolerance", "toggle", "on-url", "off-url", "generation"},
-		map[string]string{"rate": "requests per second of the production mix (default: what four users at once make)"},
+		map[string]string{"rate": "requests per second of the production mix (default: that of four concurrent users)"},
 		experiment.BenchDefaults, experiment.Bench)
 }
 
@@ -48,7 +47,7 @@ func (p *process) protocolCommand(c *cobra.Command, not []string, words map[stri
 	prepare func(*config.Config) (*config.Config, error), run conducted) *cobra.Command {
 	flags := addOptions(c, except(not...), words)
 	var resume string
-	c.Flags().StringVar(&resume, "resume", "", "directory of one that was cut short, to go on with")
+	c.Flags().StringVar(&resume, "resume", "", "directory of an interrupted run to resume")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := p.experimentPlan(c.Name(), flags(), resume)
 		if err != nil {

@@ -15,16 +15,16 @@ import (
 	"redline/internal/twin"
 )
 
-const calibrateHelp = `Fit the simulated engine to a measurement, so that it can stand in for the
-server: in redline sim, in redline run, and in redline capacity --simulate.
+const calibrateHelp = `Fit the simulated engine to measured runs, so that it can replace the server in
+redline sim, redline run and redline capacity --simulate.
 
-RUN is the directory of a run or, better, of a sweep; several are taken
-together. The engine's constants are sought by simulation in virtual time, from
-the records alone: neither model nor accelerator need be known. Of three levels
-or more every other one is held out: the fit to the rest has to foretell it.
+RUN is the directory of a run or, better, of a sweep; several are combined. The
+engine's constants are fitted by simulation in virtual time, from the records
+alone: model and accelerator need not be known. With three levels or more, every
+other level is held out and predicted from the rest.
 
-Exit code: 0 a twin within the goals (10 % on tpot and e2e, 20 % on ttft, by the
-median over levels), 6 one that is not, 1 nothing to fit to.`
+Exit code: 0 the twin is within the goals (median error over levels at most 10%
+for tpot and e2e, 20% for ttft), 6 it is not, 1 nothing to fit.`
 
 const calibrateExamples = `  redline sweep --url http://localhost:8000 --rates 1,2,4,8,16 --out runs/sweep
   redline calibrate runs/sweep -o engine.yaml

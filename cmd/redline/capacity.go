@@ -20,22 +20,22 @@ import (
 	"redline/internal/twin"
 )
 
-const capacityHelp = `Say how many instances a load takes and what they cost, from what was measured.
+const capacityHelp = `Compute how many instances a load needs and what they cost, from measured runs.
 
 The load: --rate, the peak in requests per second; or --users who --think between
-their requests; or --workload, whose busiest minute counts. The limit of one
-instance: that of a run directory with a limit (redline sweep --find-limit) or
-with objectives that were met, or --limit. Of several directories the cheapest is
-chosen. Instances = ceil(rate × (1 + headroom) / limit), plus spare ones.
+requests; or --workload, whose busiest minute counts. The limit of one instance
+comes from a run directory with a limit (redline sweep --find-limit) or with
+objectives that were met, or from --limit. Given several directories, the cheapest
+is chosen. Instances = ceil(rate × (1 + headroom) / limit), plus spares.
 
-Prices are those of the run's plan or of the flags, and printed as assumptions.
+Prices come from the run's plan or the flags and are printed as assumptions.
 docs/CAPACITY.md has every formula.
 
-With --simulate the plan is tried: engines fitted to the run (redline calibrate)
-in virtual time, under a day's traffic; and what one instance less would do.
+--simulate tests the plan: engines fitted to the run (redline calibrate) in
+virtual time under a day's traffic, and the same with one instance fewer.
 
-Exit code: 0 a plan, 1 the runs do not tell, 2 usage, 3 the objectives cannot be
-kept by any number of instances, or the plan broke them when it was tried.`
+Exit code: 0 a plan, 1 the runs do not have the figures, 2 usage, 3 no number of
+instances can meet the objectives, or the plan missed them in the simulation.`
 
 const capacityExamples = `  redline capacity runs/20261115-091500 --rate 100
   redline capacity runs/20261115-091500 --users 5000 --think 30s --spare 1
@@ -68,24 +68,24 @@ func (p *process) capacityCommand() *cobra.Command {
 	flags := addOptions(c, func(o *config.Option) bool {
 		return o.Group == config.CostGroup || slices.Contains(shared, o.Flag)
 	}, map[string]string{
-		"rate":     "peak load to carry, in requests per second",
-		"limit":    "requests per second that one instance carries, or the directory of the run that found them",
-		"workload": "trace or fitted workload whose busiest minute is the load to carry",
-		"slo":      "objectives to hold the runs' records against, in place of their own",
+		"rate":     "peak load in requests per second",
+		"limit":    "requests per second that one instance can take, or the directory of the run that found the limit",
+		"workload": "trace or fitted workload whose busiest minute is the load",
+		"slo":      "objectives to judge the recorded runs by, instead of their own",
 		"json":     "print the plan as JSON and nothing else",
-		"engine":   "engine for --simulate, as redline calibrate wrote it (default: fitted to the run on the spot)",
+		"engine":   "engine for --simulate, as redline calibrate wrote it (default: fitted to the run)",
 		"profile":  "rate over time for --simulate, such as 'diurnal(20..100,24h)' (default: a day with --mean-rate, else an hour at the peak)",
 	})
 	var f capacityFlags
-	c.Flags().IntVar(&f.users, "users", 0, "users who each send a request, read the answer, think, and send the next")
+	c.Flags().IntVar(&f.users, "users", 0, "number of users; each sends a request, reads the answer, thinks, and sends the next")
 	c.Flags().DurationVar(&f.think, "think", 0, "time between an answer and its user's next request")
-	c.Flags().Float64Var(&f.meanRate, "mean-rate", 0, "average load, where it differs from the peak: costs per request are of it")
-	c.Flags().Float64Var(&f.headroom, "headroom", capacity.DefaultHeadroom, "share of the load that is kept free (default: 0.2)")
-	c.Flags().IntVar(&f.spare, "spare", 0, "instances that may fail: 1 is N+1 (default: 0)")
-	c.Flags().BoolVar(&f.simulate, "simulate", false, "try the plan in virtual time: that many engines fitted to the run, and one less, under the traffic")
-	c.Flags().StringVar(&f.router, "router", twin.LeastOutstanding, "how --simulate hands out requests: "+strings.Join(twin.Routers, " or "))
-	c.Flags().StringVar(&f.format, "format", "terminal", "how to show it: terminal, json, markdown, html (with the report of the run)")
-	c.Flags().StringVarP(&f.out, "output", "o", "", "file to write instead of the standard output")
+	c.Flags().Float64Var(&f.meanRate, "mean-rate", 0, "average load if it differs from the peak; costs per request refer to it")
+	c.Flags().Float64Var(&f.headroom, "headroom", capacity.DefaultHeadroom, "spare capacity as a share of the load (default: 0.2)")
+	c.Flags().IntVar(&f.spare, "spare", 0, "spare instances; 1 is N+1 (default: 0)")
+	c.Flags().BoolVar(&f.simulate, "simulate", false, "test the plan in virtual time with engines fitted to the run, and with one instance fewer")
+	c.Flags().StringVar(&f.router, "router", twin.LeastOutstanding, "how --simulate routes requests: "+strings.Join(twin.Routers, " or "))
+	c.Flags().StringVar(&f.format, "format", "terminal", "output format: terminal, json, markdown, html (with the report of the run)")
+	c.Flags().StringVarP(&f.out, "output", "o", "", "output file (default: standard output)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		f.asked, f.runs, f.meanGiven = flags(), args, c.Flags().Changed("mean-rate")
 		return p.capacity(c, f)

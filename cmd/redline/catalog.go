@@ -13,12 +13,12 @@ import (
 	"redline/internal/twin/catalog"
 )
 
-const catalogHelp = `List the models and accelerators that redline knows, show one of them, or compute
-what a pair can do: whether it fits, how many requests fill the KV cache, and the
-decode and prefill times that the hardware allows.
+const catalogHelp = `List known models and accelerators, show one, or compute what a pair can do:
+whether the model fits, how many requests fill the KV cache, and the decode and
+prefill times that the hardware allows.
 
-A model that is not listed is read from the config.json that it was published
-with; anything else comes from a catalog file of your own (--catalog).`
+A model that is not listed is read from its published config.json; anything else
+comes from your own catalog file (--catalog).`
 
 const catalogExamples = `  redline catalog
   redline catalog llama-3.1-70b

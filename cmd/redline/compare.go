@@ -19,17 +19,17 @@ import (
 	"redline/internal/run/measure"
 )
 
-const compareHelp = `Say whether B is worse than A.
+const compareHelp = `Report whether B is worse than A.
 
-Stored: two run directories, or sets of them separated by commas. Of single runs
-a difference counts only where it exceeds both what the runs themselves leave
-open and what runs of that kind differ by anyway (--history), or --tolerance.
+Stored: two run directories, or sets of them separated by commas. For single runs
+a difference counts only if it exceeds the uncertainty of both runs and the usual
+variation between such runs (--history), or --tolerance.
 
-Live: two URLs. Both get the same requests in the same order at the same rate, by
-turns, ten rounds by default; every metric is tested on the differences within
-rounds, corrected for their number. B is worse only where the difference is also
-larger than --tolerance. A turn that is not valid is repeated once, then its round
-is left out; the comparison is invalid where fewer than half of the rounds count.
+Live: two URLs. Both get the same requests in the same order at the same rate,
+interleaved, ten rounds by default. Every metric is tested on the differences
+within rounds, corrected for the number of metrics. B is worse only if the
+difference also exceeds --tolerance. An invalid round is repeated once, then left
+out; the comparison is invalid if fewer than half of the rounds count.
 
 Exit code: 0 nothing is worse, 3 B misses the objectives (--slo), 4 B is worse,
 5 not comparable or invalid, 6 too close to call, 130 interrupted.`
@@ -45,15 +45,15 @@ func (p *process) compareCommand() *cobra.Command {
 	c := &cobra.Command{Use: "compare A B", SuggestFor: []string{"diff", "ab", "regression"}, Short: "report whether B is worse than A: two runs, or two servers, interleaved",
 		Long: compareHelp, Example: compareExamples, Args: cobra.ArbitraryArgs}
 	flags := addOptions(c, except("url", "accept", "scale", "rates", "concurrencies", "find-limit", "sustained", "thorough", "budget", "start", "repeat", "toggle", "on-url", "off-url",
-		"profile", "limit"), map[string]string{"duration": "length of each side's turn in a round (default: 30s)"})
+		"profile", "limit"), map[string]string{"duration": "length of each side's window in a round (default: 30s)"})
 	var history []string
 	var resume string
 	c.Flags().StringArrayVar(&history, "history", nil, "earlier run of the same kind; may be given several times")
-	c.Flags().StringVar(&resume, "resume", "", "directory of a live comparison that was cut short")
+	c.Flags().StringVar(&resume, "resume", "", "directory of an interrupted live comparison to resume")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if resume != "" {
 			if len(args) > 0 {
-				return usage("--resume goes on with the two servers in %s: leave out %s", resume, args[0])
+				return usage("--resume uses the two servers in %s: leave out %s", resume, args[0])
 			}
 			return p.compareOn(c.Context(), flags(), resume)
 		}

@@ -10,19 +10,19 @@ import (
 	"redline/internal/run/doctor"
 )
 
-const doctorHelp = `Look at this machine, and with --url at a server, before a run: what would
-make figures weak or wrong, and the cure. It takes less than half a minute.
+const doctorHelp = `Check this machine, and with --url a server, before a run: what would make figures
+weak or wrong, and how to fix it. It takes less than half a minute.
 
-This machine: cores, quota, governor, limits, clock, kernel receive stamps,
-network card, loopback, pacing, and how many tokens and requests per second it
-can drive (measured against an embedded engine on the same cores, so a server
-elsewhere leaves room for more).
+This machine: cores, quota, governor, limits, clock, kernel receive timestamps,
+network card, loopback, pacing, and how many tokens and requests per second it can
+drive (measured against an embedded engine on the same cores; with a remote server
+it can drive more).
 
 With --url: reachability, TLS, models, engine and version, streaming, usage,
-tokens per event, output lengths, metrics, clock skew and caches. Three short
-requests are sent.
+tokens per event, output lengths, metrics, clock skew and caches. It sends three
+short requests.
 
-Exit code: 0 if nothing is wrong (a warning is not), 1 if something is, 2 usage.`
+Exit code: 0 no problem (warnings allowed), 1 a problem, 2 usage.`
 
 const doctorExamples = `  redline doctor
   redline doctor --url http://localhost:8000
@@ -32,10 +32,10 @@ const doctorExamples = `  redline doctor
 
 // doctorWords say what flags mean to the doctor.
 var doctorWords = map[string]string{
-	"url":   "server to look at, base URL or full path (also unix:SOCKET); several are each looked at (default: none)",
+	"url":   "server to check, base URL or full path (also unix:SOCKET); may be given several times (default: none)",
 	"model": "model to ask (default: the first that the server lists)",
 	"json":  "print findings and evidence as JSON and nothing else",
-	"quiet": "do not say on a terminal what is being measured",
+	"quiet": "no progress display",
 }
 
 func (p *process) doctorCommand() *cobra.Command {

@@ -16,13 +16,12 @@ import (
 	"redline/internal/show/report"
 )
 
-const exportHelp = `Write the result of a run directory as a directory of another layout.
+const exportHelp = `Write the result of a run directory in another layout.
 
-Layouts: notes, which a careful engineer keeps by hand: hardware.md,
-server-flags.md, row-….json (each measured row with the command, the workload
-and the hypothesis it belongs to) and interpretation.md.
+Layouts: notes, a lab notebook: hardware.md, server-flags.md, row-….json (one per
+measured row, with its command, workload and hypothesis) and interpretation.md.
 
-Exit code: 0 if it was written, 1 if not, 2 usage.`
+Exit code: 0 written, 1 not written, 2 usage.`
 
 // layouts lists the directories that a result can be written as. A new one is
 // a line here.
@@ -68,7 +67,7 @@ func (p *process) exportCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&layout, "layout", "notes", "layout of the directory: notes")
 	c.Flags().StringVarP(&out, "output", "o", "", "directory to write")
-	c.Flags().BoolVar(&force, "force", false, "replace files that are there already")
+	c.Flags().BoolVar(&force, "force", false, "replace existing files")
 	return c
 }
 

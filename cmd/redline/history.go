@@ -17,13 +17,13 @@ import (
 	"redline/internal/show/report"
 )
 
-const historyHelp = `See the runs that were made, and whether they drift.
+const historyHelp = `List finished runs and show whether they drift.
 
 Every finished run is listed in redline-history.sqlite beside the run
-directories. The directories are the truth: rebuild makes the list again from
-them. Runs that asked the same of the same model under the same label are one
-series; drift says whether a series moved by more than its runs differ by
-anyway, since when, and what became different at that moment.`
+directories. The directories are the source; redline history rebuild recreates
+the list from them. Runs of the same plan, model and label form a series. Drift
+reports whether a series changed by more than the usual variation between its
+runs, since when, and what else changed at that time.`
 
 const historyExamples = `  redline history
   redline history --model llama --since 30d
@@ -74,11 +74,11 @@ func (p *process) withHistory(ctx context.Context, s *shelf, do func(*history.In
 func filterFlags(c *cobra.Command) func(now time.Time) (history.Filter, error) {
 	var f history.Filter
 	var since, until string
-	c.Flags().StringVar(&f.Model, "model", "", "only runs of models whose name has this in it")
-	c.Flags().StringVar(&f.Engine, "engine", "", "only runs of engines whose name has this in it")
+	c.Flags().StringVar(&f.Model, "model", "", "only runs of models whose name contains this")
+	c.Flags().StringVar(&f.Engine, "engine", "", "only runs of engines whose name contains this")
 	c.Flags().StringVar(&f.Label, "label", "", "only runs with this label")
-	c.Flags().StringVar(&since, "since", "", "only runs from then on: a date such as 2026-01-31, or an age such as 30d or 12h")
-	c.Flags().StringVar(&until, "until", "", "only runs before then")
+	c.Flags().StringVar(&since, "since", "", "only runs since: a date such as 2026-01-31, or an age such as 30d or 12h")
+	c.Flags().StringVar(&until, "until", "", "only runs before: a date or an age")
 	return func(now time.Time) (history.Filter, error) {
 		var err error
 		if f.Since, err = moment("--since", since, now); err != nil {
@@ -169,7 +169,7 @@ func oneRun(c *cobra.Command, args []string) error {
 }
 
 func (p *process) historyShow(s *shelf) *cobra.Command {
-	return &cobra.Command{Use: "show RUN", Short: "render a run's report", Args: oneRun, Example: "  redline history show 7b2272",
+	return &cobra.Command{Use: "show RUN", Short: "show the report of a run", Args: oneRun, Example: "  redline history show 7b2272",
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withHistory(c.Context(), s, func(ix *history.Index) error {
 				e, err := ix.Find(c.Context(), args[0])
@@ -212,7 +212,7 @@ func (p *process) historyPin(s *shelf) *cobra.Command {
 }
 
 func (p *process) historyUnpin(s *shelf) *cobra.Command {
-	return &cobra.Command{Use: "unpin RUN", Short: "take a baseline back", Args: oneRun, Example: "  redline history unpin 7b2272",
+	return &cobra.Command{Use: "unpin RUN", Short: "remove a baseline", Args: oneRun, Example: "  redline history unpin 7b2272",
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withHistory(c.Context(), s, func(ix *history.Index) error {
 				e, err := ix.Find(c.Context(), args[0])
@@ -237,15 +237,15 @@ func (p *process) historyRebuild(s *shelf) *cobra.Command {
 		}}
 }
 
-const pruneHelp = `Delete old runs: their directories, records and all. Baselines stay.`
+const pruneHelp = `Delete old runs, with their directories and records. Baselines stay.`
 
 func (p *process) historyPrune(s *shelf) *cobra.Command {
 	c := &cobra.Command{Use: "prune", Short: "delete old runs; baselines stay", Long: pruneHelp, Args: noArguments,
 		Example: "  redline history prune --older-than 180d --dry-run\n  redline history prune --keep 200"}
 	var policy history.Policy
 	older := c.Flags().String("older-than", "", "delete runs older than this: 90d, 12h")
-	c.Flags().IntVar(&policy.Keep, "keep", 0, "keep at most so many runs, the newest")
-	dry := c.Flags().Bool("dry-run", false, "only say what would be deleted")
+	c.Flags().IntVar(&policy.Keep, "keep", 0, "number of newest runs to keep")
+	dry := c.Flags().Bool("dry-run", false, "print what would be deleted and stop")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		var err error
 		if policy.Before, err = moment("--older-than", *older, time.Now()); err != nil {
@@ -282,18 +282,17 @@ func (p *process) prune(ctx context.Context, ix *history.Index, policy history.P
 	return err
 }
 
-const driftHelp = `Say whether runs of one plan moved over time.
+const driftHelp = `Report whether the runs of one plan changed over time.
 
-A change is called only where it exceeds what runs of the series differ by
-anyway: false alarms are meant to stay below 4 % over 24 runs and all metrics.
-It takes ten runs before anything can be called. Without a pinned baseline the
-first run is it; pinning a run accepts its level. Runs that were not valid are
-left out.
+A change is reported only if it exceeds the usual variation between the runs of
+the series; the rate of false alarms is designed to stay below 4% over 24 runs and
+all metrics. At least ten runs are needed. Without a pinned baseline the first run
+is the baseline; pinning a run accepts its level. Invalid runs are left out.
 
 Exit code: 0 steady or better, 4 worse, 6 too few runs.`
 
 func (p *process) historyDrift(s *shelf) *cobra.Command {
-	c := &cobra.Command{Use: "drift [RUN]", Short: "say whether a series of runs moved", Long: driftHelp, Args: atMostOneArgument,
+	c := &cobra.Command{Use: "drift [RUN]", Short: "report whether a series of runs changed", Long: driftHelp, Args: atMostOneArgument,
 		Example: "  redline history drift\n  redline history drift --label nightly\n  redline history drift 7b2272 --json"}
 	filter := filterFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -10,23 +10,24 @@ import (
 	"redline/internal/run/experiment"
 )
 
-const matrixHelp = `Run one row after another, each with its hypothesis, its question and what is
-expected of it, and hold the outcome against that.
+const matrixHelp = `Run rows that change one thing at a time, each with a hypothesis, a question and
+an expectation, and compare the outcome with the expectation.
 
-Built in are eight rows: A short chat, B long prefill, C long decode, D both long
-and shared by eight (with D-single, alone), E a warm shared prefix (with E-cold),
-and F the plan's own workload and rate. Each differs in one thing from the row
-that it is held against. The plan's experiment.rows take their place.
+Eight rows are built in: A short chat, B long prefill, C long decode, D both long
+with eight users (and D-single with one), E a warm shared prefix (and E-cold),
+and F the plan's own workload and rate. Each differs in one thing from the row it
+is compared with. The plan's experiment.rows replace them.
 
-With --toggle it measures optimizations instead, each with and without and all
-else equal, under the same requests: the p95 of both by prompt length, and the
-prompt length from which on it pays or hurts, with its interval. The embedded
-engine is switched; of any other, --on-url and --off-url name two servers.
+With --toggle, measure optimizations instead: each with and without, everything
+else equal, with the same requests. The table shows the p95 of both by prompt
+length, and from which prompt length the optimization pays or hurts, with its
+interval. The embedded engine is switched by redline; for any other server,
+--on-url and --off-url name two instances.
 
-What was measured is kept row by row: redline matrix --resume DIR goes on.
+Results are kept row by row. Resume with redline matrix --resume DIR.
 
-Exit code: 0 measured, 3 the row that asks for the objectives misses them,
-5 invalid, 6 too close to call, 130 interrupted.`
+Exit code: 0 measured, 3 the row with the objectives misses them, 5 invalid,
+6 too close to call, 130 interrupted.`
 
 const matrixExamples = `  redline matrix --scale 0.1
   redline matrix --url http://localhost:8000 --workload mix --rate 4 --slo chat

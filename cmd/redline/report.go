@@ -15,20 +15,20 @@ import (
 )
 
 const reportHelp = `Show the report of a run directory. A run that was killed before it wrote its
-result is summarised from its records.
+result is summarized from its records.
 
-Formats: terminal; json, the whole result; csv, one row for each point (its
-columns: docs/ANSWERS.md); markdown, for a pull request; html, one file that needs
-no network; junit, each objective a test case.
+Formats: terminal; json, the whole result; csv, one row per point (columns:
+docs/ANSWERS.md); markdown, for a pull request; html, one self-contained file;
+junit, one test case per objective.
 
-With --pareto: the points of several runs or sweeps in two figures, and which of
-them no other beats in both (docs/PARETO.md). Each argument is a series; runs
-separated by commas are one. Figures: interactivity, ttft, tpot, itl, e2e, each also
-with its percentile (ttft:p90); tokens-per-accelerator, throughput, requests,
-goodput, cost, cost-accepted, quality, energy.
+--pareto compares the points of several runs or sweeps in two figures and marks
+those that no other point beats in both (docs/PARETO.md). Each argument is a
+series; runs separated by commas are one series. Figures: interactivity, ttft,
+tpot, itl, e2e, each also with a percentile (ttft:p90); tokens-per-accelerator,
+throughput, requests, goodput, cost, cost-accepted, quality, energy.
 
-Exit code: 0 if the report was shown, whatever its verdict (redline run is what
-ends with the verdict); 1 if it could not be; 2 usage.`
+Exit code: 0 if the report was shown, whatever its verdict (redline run exits with
+the verdict), 1 if it could not be shown, 2 usage.`
 
 const reportExamples = `  redline report runs/20261115-091500
   redline report runs/20261115-091500 --format html -o report.html
@@ -69,11 +69,11 @@ func (p *process) reportCommand() *cobra.Command {
 			return p.report(args, &f)
 		},
 	}
-	c.Flags().StringVar(&f.format, "format", "terminal", "how to show it: "+strings.Join(formatNames(), ", "))
-	c.Flags().StringVarP(&f.out, "output", "o", "", "file to write instead of the standard output")
+	c.Flags().StringVar(&f.format, "format", "terminal", "output format: "+strings.Join(formatNames(), ", "))
+	c.Flags().StringVarP(&f.out, "output", "o", "", "output file (default: standard output)")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print the result as JSON and nothing else")
 	c.Flags().BoolVar(&f.explain, "explain", false, "print how each figure is defined, the checklist, and what could not be checked (terminal)")
-	c.Flags().StringVar(&f.percentiles, "percentiles", "", "percentiles of latencies to show: 50,99.9 (default: those of the run)")
+	c.Flags().StringVar(&f.percentiles, "percentiles", "", "latency percentiles to show: 50,99.9 (default: those of the run)")
 	f.pareto.add(c.Flags())
 	return c
 }

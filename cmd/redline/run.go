@@ -21,11 +21,11 @@ import (
 	"redline/internal/show/report"
 )
 
-const runHelp = `Offer one load and report what the server made of it.
+const runHelp = `Send one load and report whether the server met its objectives under it.
 
-With objectives (--slo) and no length the run ends by itself: once each
-objective is met or missed, after a minute at the earliest, after --max-duration
-at the latest. --duration or --requests gives a length.
+With objectives (--slo) and no length, the run ends by itself when each
+objective is met or missed: after one minute at the earliest, after
+--max-duration at the latest. --duration or --requests sets a length.
 
 Without --url the target is the embedded engine: a simulated vLLM with
 Llama 3.1 8B on an H100. A plan file (--plan) holds the same settings as the
@@ -57,7 +57,7 @@ func (p *process) runCommand() *cobra.Command {
 		return o.Group != config.ExperimentGroup && o.Group != config.TuneGroup || o.Flag == "repeat" || o.Flag == "anyway"
 	}, nil)
 	var resume string
-	c.Flags().StringVar(&resume, "resume", "", "directory of repeats that were cut short, to go on with")
+	c.Flags().StringVar(&resume, "resume", "", "directory of interrupted repeats to resume")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := p.experimentPlan(c.Name(), flags(), resume)
 		if err != nil {

@@ -13,17 +13,17 @@ import (
 	"redline/internal/twin/sim"
 )
 
-const simHelp = `Serve the simulated engine: a continuous-batching scheduler in the manner of
-vLLM over a step-time model of a real accelerator, speaking every API that
-redline does (docs/DIALECTS.md), with vLLM's /metrics; with --metrics-style the
-metrics and pages of another engine in their place (docs/TELEMETRY.md).
+const simHelp = `Serve a simulated engine: a continuous-batching scheduler like vLLM's over a
+step-time model of a real accelerator. It speaks every API that redline does
+(docs/DIALECTS.md) and serves vLLM's /metrics, or with --metrics-style the metrics
+and pages of another engine (docs/TELEMETRY.md).
 
-With --pace it is a metronome: tokens at exact intervals, whatever the load.
-With --truth it writes down when each event was really written, so that anyone
-can measure the error of a client: a line per request, whoever sent it and why
-(those that a client sends before its load too), as soon as its answer ends.
+--pace sends tokens at exact intervals, whatever the load. --truth writes the true
+time of every output event to a file, one line per request as soon as its reply
+ends, so that the error of any client can be measured; it includes requests that a
+client sends before its load.
 
-With --fault, which may be given several times, it misbehaves:
+--fault, which may be given several times, injects a fault:
 `
 
 const simExamples = `  redline sim --listen 127.0.0.1:8000
@@ -43,20 +43,20 @@ func (p *process) simCommand() *cobra.Command {
 		return o.Group == config.EngineGroup || o.Flag == "model" || o.Flag == "catalog" || o.Flag == "seed" || o.Flag == "golden"
 	}, map[string]string{
 		"model":   "model to simulate, one of the catalog's (default: " + sim.DefaultModel + ")",
-		"catalog": "file of models and accelerators to simulate beside those that redline knows, or a model's config.json",
-		"seed":    "decides the noise of the engine and the words of its answers",
-		"golden":  "golden set whose questions it answers as the set says: a file of JSON Lines, or builtin; see --answer-error",
+		"catalog": "file of further models and accelerators, or a model's config.json",
+		"seed":    "seed of the engine's noise and of the words of its answers",
+		"golden":  "golden set whose questions it answers correctly: a file of JSON Lines, or builtin; see --answer-error",
 	})
 	o := sim.ServeOptions{Version: version}
 	var truth string
 	c.Flags().StringVar(&o.Listen, "listen", "127.0.0.1:8000", "address to serve on (default: 127.0.0.1:8000)")
 	c.Flags().StringVar(&truth, "truth", "", "file for the true time of every output event")
-	c.Flags().DurationVar(&o.Pace, "pace", 0, "be a metronome with this time between tokens")
-	c.Flags().BoolVar(&o.TLS, "tls", false, "serve https with a certificate of an authority that nobody knows")
+	c.Flags().DurationVar(&o.Pace, "pace", 0, "send tokens at exactly this interval, whatever the load")
+	c.Flags().BoolVar(&o.TLS, "tls", false, "serve https with a self-signed certificate")
 	c.Flags().StringVar(&o.MetricsStyle, "metrics-style", sim.DefaultStyle,
-		"engine in whose manner it tells of itself: "+strings.Join(sim.StyleNames(), ", ")+" (default: "+sim.DefaultStyle+")")
+		"engine whose metrics and pages to imitate: "+strings.Join(sim.StyleNames(), ", ")+" (default: "+sim.DefaultStyle+")")
 	c.Flags().DurationVar(&o.RestartAfter, "restart-after", 0,
-		"go away after this time, once: cut every connection, and come back a second later with counters at zero")
+		"restart once after this time: cut every connection and come back a second later with counters at zero")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := p.resolve(config.Input{Flags: flags(), LookupEnv: p.lookupEnv})
 		if err != nil {

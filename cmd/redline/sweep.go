@@ -17,16 +17,17 @@ import (
 	"redline/internal/show/report"
 )
 
-const sweepHelp = `Offer one load after another and draw latency against load; with --find-limit
-search for the highest rate that meets the objectives.
+const sweepHelp = `Measure one load level after another and plot latency against load. With
+--find-limit, search for the highest rate that meets the objectives.
 
-Levels ascend and stop at saturation. The limit is the highest rate at which at
-least half of the runs of the sustained length meet every objective; it comes
-with an interval, the objective that binds, whether the edge is a cliff, and the
-highest rate that a sustained run held. --budget is wall-clock time, all included.
+Levels increase until the server is saturated. The limit is the highest rate at
+which at least half of the runs of the sustained length meet every objective. It
+is printed with an interval, the objective that breaks first, whether the edge is
+a cliff, and the highest rate at which a sustained run met everything. --budget is
+wall-clock time for all of it.
 
-What was measured is kept level by level: after a kill or Ctrl-C,
-redline sweep --resume DIR goes on.
+Results are kept level by level. After a kill or Ctrl-C, resume with
+redline sweep --resume DIR.
 
 Exit code: 0 a limit or a curve, 3 the objectives cannot be met at any load,
 5 invalid, 6 too close to call, 130 interrupted.`
@@ -45,7 +46,7 @@ func (p *process) sweepCommand() *cobra.Command {
 		"duration": "length of each level's measured window (default: 1m); a search chooses its own",
 	})
 	var resume string
-	c.Flags().StringVar(&resume, "resume", "", "directory of a sweep that was cut short, to go on with")
+	c.Flags().StringVar(&resume, "resume", "", "directory of an interrupted sweep to resume")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := p.experimentPlan(c.Name(), flags(), resume)
 		if err != nil {

@@ -14,23 +14,23 @@ import (
 	"redline/internal/show/report"
 )
 
-const tuneHelp = `Start the server with one setting after another changed, keep what is better, and
-write down what was decided and why.
+const tuneHelp = `Start the server with one setting changed at a time, keep what is better, and
+record what was decided and why.
 
-The command that starts the server is a template: {port} is where it has to
-serve, {max_num_seqs} or any other name is a knob. Each knob has its present
-value and others to try. The baseline is measured first, more than once; then one
-value at a time takes the place of another, each on a fresh server, and stays if
-it is better; at last winner and baseline take turns. A value with which the
-server does not start, or does not last, is rejected with the end of its log.
+The command that starts the server is a template: {port} is the port to serve on;
+{max_num_seqs} or any other name is a knob. Each knob has a present value and
+values to try. The baseline is measured first, more than once. Then one value at a
+time is tried on a fresh server and kept if it is better. At the end winner and
+baseline run interleaved. A value with which the server does not start, or
+crashes, is rejected with the end of its log.
 
-The server is started, asked when it says that it is ready (--ready), and
-stopped again, also when redline is killed. Its log is kept with each run.
+redline starts the server, waits until it is ready (--ready) and stops it, also if
+redline itself is killed. The server's log is kept with each run.
 
-What was measured is kept run by run: after a kill or Ctrl-C,
-redline tune --resume DIR goes on. decision.md in that directory is the record.
+Results are kept run by run. After a kill or Ctrl-C, resume with
+redline tune --resume DIR. decision.md in that directory is the record.
 
-Exit code: 0 decided, 3 the objectives are missed even so, 5 invalid,
+Exit code: 0 decided, 3 the winner misses the objectives, 5 invalid,
 6 too close to call, 130 interrupted.`
 
 const tuneExamples = `  redline tune --plan tune.yaml --budget 1h
@@ -48,13 +48,13 @@ func (p *process) tuneCommand() *cobra.Command {
 		return o.Group == config.TuneGroup || o.Group != config.EngineGroup && except(not...)(o)
 	}, map[string]string{
 		"duration":  "length of each measured window (default: 1m)",
-		"repeat":    "how often the baseline is measured, to see by how much runs differ anyway (default: 2)",
-		"rounds":    "how often winner and baseline take turns (default: 8)",
-		"budget":    "time for all of it: values that it leaves no room for are not tried (default: no limit)",
+		"repeat":    "baseline runs, to measure the variation between runs (default: 2)",
+		"rounds":    "interleaved rounds of winner and baseline (default: 8)",
+		"budget":    "wall-clock time for everything; values that do not fit are not tried (default: no limit)",
 		"tolerance": "relative difference that does not matter (default: 0.05)",
 	})
 	var resume string
-	c.Flags().StringVar(&resume, "resume", "", "directory of a tuning that was cut short, to go on with")
+	c.Flags().StringVar(&resume, "resume", "", "directory of an interrupted tuning to resume")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := p.experimentPlan(c.Name(), flags(), resume)
 		if err != nil {

@@ -18,15 +18,15 @@ import (
 	"redline/internal/run/watch"
 )
 
-const watchHelp = `Run plans on schedules and tell when something is not as it was.
+const watchHelp = `Run plans on schedules and alert when something changes.
 
-The watch file names plans and when they are run, and whom to tell: a command, a
-webhook, Prometheus. Alerts: missed (an objective), drift (a series moved to a
-worse level), invalid, failed. Each is told once when it begins and once when it
-is over, also over a restart. Runs go one at a time, with the same requests every
-time, so that what differs between them is the server.
+The watch file names plans, their schedules, and where alerts go: a command, a
+webhook, Prometheus. Alerts: missed (an objective), drift (a series changed to a
+worse level), invalid, failed. Each alert is sent once when it starts and once
+when it ends, also across restarts. Runs go one at a time, with the same requests
+every time, so that any difference comes from the server.
 
-Exit code: 0 when it is stopped; with --once that of the worst run, 4 for drift.`
+Exit code: 0 when stopped; with --once that of the worst run, 4 for drift.`
 
 const watchExamples = `  redline watch watch.yaml
   redline watch watch.yaml --once          # every schedule once, now: for cron and CI
@@ -41,9 +41,9 @@ func (p *process) watchCommand() *cobra.Command {
 			}
 			return nil
 		}}
-	once := c.Flags().Bool("once", false, "run every schedule once, now, and stop")
-	only := c.Flags().String("only", "", "leave out all schedules but this one")
-	check := c.Flags().Bool("check", false, "only say whether the file and the plans can be used, and when they run")
+	once := c.Flags().Bool("once", false, "run every schedule once, now, and exit")
+	only := c.Flags().String("only", "", "run only this schedule")
+	check := c.Flags().Bool("check", false, "validate the file and its plans, print when they run, and stop")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		spec, err := p.watchSpec(args[0], *only)
 		if err != nil {

@@ -20,7 +20,7 @@ import (
 	"redline/internal/traffic/workload"
 )
 
-const workloadHelp = `See what a workload would send, or make one that behaves like your own logs.
+const workloadHelp = `Show what a workload would send, or fit one to your logs.
 
 A workload is a preset, lengths such as 'in=lognormal(500,0.8) out=fixed(128)',
 or a file: prompts, conversations, a trace, a fitted workload.`
@@ -47,7 +47,7 @@ const showExamples = `  redline workload show chat
   redline workload show prompts.jsonl --samples 3`
 
 func (p *process) workloadShowCommand() *cobra.Command {
-	c := &cobra.Command{Use: "show FILE|PRESET|LENGTHS", Short: "say what a workload would send, without sending it",
+	c := &cobra.Command{Use: "show FILE|PRESET|LENGTHS", Short: "show what a workload would send, without sending it",
 		Example: showExamples, Args: atMostOneArgument}
 	flags := addOptions(c, func(o *config.Option) bool {
 		return o.Group == config.WorkloadGroup && o.Flag != "workload" || o.Flag == "plan"
@@ -55,7 +55,7 @@ func (p *process) workloadShowCommand() *cobra.Command {
 	var asJSON bool
 	var samples int
 	c.Flags().BoolVar(&asJSON, "json", false, "print the summary as JSON")
-	c.Flags().IntVar(&samples, "samples", 0, "show so many of its prompts")
+	c.Flags().IntVar(&samples, "samples", 0, "number of sample prompts to show")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		given := flags()
 		if len(args) == 1 {
@@ -134,20 +134,20 @@ func tokenizerOf(cfg *config.Config) (token.Text, error) {
 	return measure.Tokenizer(cfg.Tokenizer)
 }
 
-const fitHelp = `Turn logs into a workload file that holds no text and no names: lengths as
-pairs, the rate of every minute with its burstiness, the share of prompts that
-begin alike (by salted hashes), shares of sessions and tenants.
+const fitHelp = `Turn logs into a workload file without text or names: pairs of prompt and output
+lengths, the rate and burstiness of every minute, the share of prompts with a
+common prefix (by salted hashes), the shares of sessions and tenants.
 
-Reads Azure, BurstGPT and Mooncake traces, OpenTelemetry GenAI spans, vLLM's and
-LiteLLM's request logs, and any CSV or JSON Lines with named columns. Several
-logs of one service add up.`
+Reads Azure, BurstGPT and Mooncake traces, OpenTelemetry GenAI spans, request logs
+of vLLM and LiteLLM, and any CSV or JSON Lines with named columns. Several logs of
+one service are added up.`
 
 const fitExamples = `  redline workload fit access.jsonl -o tuesday.yaml
   redline workload fit gateway-*.csv --column prompt=in_tok --column output=out_tok -o peak.yaml
   redline run --url http://localhost:8000 --workload tuesday.yaml`
 
 func (p *process) workloadFitCommand() *cobra.Command {
-	c := &cobra.Command{Use: "fit LOG…", Short: "make a text-free workload that behaves like logs", Long: fitHelp,
+	c := &cobra.Command{Use: "fit LOG…", Short: "fit a workload without text to logs", Long: fitHelp,
 		Example: fitExamples, Args: cobra.ArbitraryArgs}
 	flags := addOptions(c, func(o *config.Option) bool {
 		return slices.Contains([]string{"workload-format", "column", "skip-bad-rows", "sort"}, o.Flag)
@@ -156,9 +156,9 @@ func (p *process) workloadFitCommand() *cobra.Command {
 	var o trace.FitOptions
 	var force bool
 	c.Flags().StringVarP(&out, "output", "o", "", "file to write (default: standard output)")
-	c.Flags().BoolVar(&force, "force", false, "write over a file that is there")
+	c.Flags().BoolVar(&force, "force", false, "replace an existing file")
 	c.Flags().BoolVar(&o.KeepNames, "keep-names", false, "keep the names of tenants and classes")
-	c.Flags().BoolVar(&o.Independent, "break-pairs", false, "draw prompt and output lengths apart from one another")
+	c.Flags().BoolVar(&o.Independent, "break-pairs", false, "draw prompt and output lengths independently")
 	c.RunE = func(_ *cobra.Command, paths []string) error {
 		if len(paths) == 0 {
 			return usage("redline workload fit needs a log, such as access.jsonl")
@@ -237,7 +237,7 @@ func writeFitted(fitted *trace.Fitted, path string) error {
 }
 
 func (p *process) workloadListCommand() *cobra.Command {
-	return &cobra.Command{Use: "list", Short: "name the presets", Args: noArguments,
+	return &cobra.Command{Use: "list", Short: "list the presets", Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			var b strings.Builder
 			for _, preset := range workload.Presets {
