@@ -1,6 +1,7 @@
 package validity
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -58,8 +59,8 @@ type tolerance func(metric string) float64
 
 // bears is the error in ms that a verdict bears: a share of the figure judged or
 // of its limit, whichever is more, because a smaller error could not have
-// changed the verdict; more where a miss is clearer than that, and never below
-// the floor. of says what it is a share of.
+// changed the verdict; more where the verdict is clearer than that, and never
+// below the floor. of says what it is a share of.
 func (share tolerance) bears(v slo.Verdict) (ms float64, of string) {
 	o, err := slo.Parse(v.Objective)
 	if err != nil {
@@ -70,11 +71,8 @@ func (share tolerance) bears(v slo.Verdict) (ms float64, of string) {
 	if v.Value != nil && *v.Value > v.Limit {
 		ms, of = own**v.Value, percent(own)+" of the "+millis(*v.Value)+" of "+v.Objective
 	}
-	if by := missedBy(v); by > ms {
-		ms, of = by, "half of what "+v.Objective+" is missed by"
-		if v.Value == nil {
-			of = "the limit of " + v.Objective + ", which is missed for want of answers"
-		}
+	if by, why := distance(v); by > ms {
+		ms, of = by, why
 	}
 	if ms < floorMS {
 		return floorMS, ""
@@ -82,19 +80,20 @@ func (share tolerance) bears(v slo.Verdict) (ms float64, of string) {
 	return ms, of
 }
 
-// missedBy is the error in ms that cannot unmake a miss: half of the distance
-// that is sure, and the limit itself where the figure is that no answer came,
-// which no lateness of ours below that explains; 0 where nothing is missed.
-func missedBy(v slo.Verdict) float64 {
+// distance is the error in ms that cannot turn a verdict: what is left between
+// the bound of a figure that is met and its limit, and what a figure that is
+// missed lies beyond it. Where the figure is that no answer came it is the limit
+// itself, as no lateness of ours below that explains it.
+func distance(v slo.Verdict) (ms float64, of string) {
 	switch {
-	case v.Standing != slo.Missed:
-		return 0
-	case v.Value == nil:
-		return v.Limit
-	case v.Bound == nil:
-		return 0
+	case v.Standing == slo.Missed && v.Value == nil:
+		return v.Limit, "the limit of " + v.Objective + ", which is missed for want of answers"
+	case v.Standing == slo.Missed:
+		return *v.Value - v.Limit, "what " + v.Objective + " is missed by"
+	case v.Standing == slo.Met && v.Value != nil:
+		return v.Limit - *cmp.Or(v.Bound, v.Value), "what " + v.Objective + " is met by"
 	}
-	return (min(*v.Bound, *v.Value) - v.Limit) / 2
+	return 0, ""
 }
 
 // judge holds an error in ms against the least tolerant of some verdicts, and

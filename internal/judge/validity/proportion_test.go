@@ -14,9 +14,14 @@ func judged(objective string, value, limit float64) slo.Verdict {
 	return slo.Verdict{Objective: objective, Value: &value, Unit: "ms", Limit: limit}
 }
 
-// missed is one that is missed, by a figure and a bound that some misses lack.
-func missed(objective string, value, bound *float64, limit float64) slo.Verdict {
-	return slo.Verdict{Objective: objective, Standing: slo.Missed, Value: value, Bound: bound, Unit: "ms", Limit: limit}
+// missed is one that is missed, by a figure that some misses lack.
+func missed(objective string, value *float64, limit float64) slo.Verdict {
+	return slo.Verdict{Objective: objective, Standing: slo.Missed, Value: value, Unit: "ms", Limit: limit}
+}
+
+// reached is one that is met, with the bound that its figure lies below.
+func reached(objective string, value float64, bound *float64, limit float64) slo.Verdict {
+	return slo.Verdict{Objective: objective, Standing: slo.Met, Value: &value, Bound: bound, Unit: "ms", Limit: limit}
 }
 
 // failures names the checks that failed.
@@ -51,10 +56,13 @@ func TestValidityIsInProportion(t *testing.T) {
 		{"lag of 30 ms in a ttft limit of 200 ms", late(30, judged("ttft:p99<200ms", 120, 200)), "lag", "≤ 10 ms, 5% of ttft:p99<200ms"},
 		{"the least tolerant objective counts", late(30, judged("e2e:p90<5s", 900, 5000), judged("ttft:p99<200ms", 120, 200)), "lag", "≤ 10 ms, 5% of ttft:p99<200ms"},
 		{"a miss by far is a miss all the same", late(30, judged("ttft:p99<800ms", 32_000, 800)), "", "≤ 1600 ms, 5% of the 32000 ms of ttft:p99<800ms"},
-		{"a sure miss by far bears half of the distance", late(30, missed("e2e:p99<10ms", ptr(130.0), ptr(114.0), 10)), "", "≤ 52 ms, half of what e2e:p99<10ms is missed by"},
-		{"a miss that lag may have made", late(30, missed("ttft:p99<100ms", ptr(150.0), ptr(110.0), 100)), "lag", "≤ 7.5 ms, 5% of the 150 ms of ttft:p99<100ms"},
-		{"no answer came: a late client is not why", late(86, missed("ttft:p99<500ms", nil, nil, 500)), "", "≤ 500 ms, the limit of ttft:p99<500ms, which is missed for want of answers"},
-		{"a client late by more than the limit", late(600, missed("ttft:p99<500ms", nil, nil, 500)), "lag", ""},
+		{"a miss that is one without the lag too", late(30, missed("e2e:p99<10ms", ptr(130.0), 10)), "", "≤ 120 ms, what e2e:p99<10ms is missed by"},
+		{"a miss that lag may have made", late(30, missed("ttft:p99<100ms", ptr(125.0), 100)), "lag", "≤ 25 ms, what ttft:p99<100ms is missed by"},
+		{"no answer came: a late client is not why", late(86, missed("ttft:p99<500ms", nil, 500)), "", "≤ 500 ms, the limit of ttft:p99<500ms, which is missed for want of answers"},
+		{"a client late by more than the limit", late(600, missed("ttft:p99<500ms", nil, 500)), "lag", ""},
+		{"met by far, with the lag on top of the bound too", late(60, reached("ttft:p99<500ms", 84, ptr(131.0), 500)), "", "≤ 369 ms, what ttft:p99<500ms is met by"},
+		{"met so closely that the lag is more than what is left", late(60, reached("ttft:p99<500ms", 400, ptr(450.0), 500)), "lag", "≤ 50 ms, what ttft:p99<500ms is met by"},
+		{"the maximum is met by its own value", late(60, reached("ttft:max<500ms", 400, nil, 500)), "", "≤ 100 ms, what ttft:max<500ms is met by"},
 		{"tpot is counted from what was sent", late(30, judged("tpot:p95<50ms", 8, 50)), "", ""},
 		{"an error rate has no time", late(30, slo.Verdict{Objective: "error:rate<1%", Unit: "fraction", Limit: 0.01}), "", ""},
 		{"a limit of a few milliseconds: the floor stands", late(1.2, judged("ttft:p50<10ms", 4, 10)), "lag", "≤ 1 ms"},
