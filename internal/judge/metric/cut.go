@@ -14,6 +14,10 @@ import (
 type cut struct {
 	first float32 // negative where nothing had come
 	age   float32
+	// pace and silence are the least that tpot and stall can have become: the
+	// stream so far over all tokens that were asked for, and the time since its
+	// last event. They are 0 where nothing had come.
+	pace, silence float32
 }
 
 func cutOff(r *record.Record) cut {
@@ -21,10 +25,18 @@ func cutOff(r *record.Record) cut {
 	if r.Outcome != llm.Censored {
 		return c
 	}
-	if r.First != 0 {
-		c.first = float32(r.First-r.Due) / 1e6
+	until := max(r.Last, r.End)
+	c.age = float32(until-r.Due) / 1e6
+	if r.First == 0 {
+		return c
 	}
-	c.age = float32(max(r.Last, r.End)-r.Due) / 1e6
+	c.first = float32(r.First-r.Due) / 1e6
+	if r.Last != 0 { // a look at a run that goes on does not know it
+		c.silence = float32(until-r.Last) / 1e6
+	}
+	if r.AskedOutput > 1 {
+		c.pace = float32(until-r.First) / float32(r.AskedOutput-1) / 1e6
+	}
 	return c
 }
 
@@ -38,15 +50,23 @@ func (c cut) shown(metric string) float32 {
 }
 
 // unbroken reports whether a request that was cut off had not yet broken a
-// limit on a metric: what it would have shown of its stream nobody knows.
+// limit on a metric, whatever would have come of its stream.
 func (c cut) unbroken(metric string, limitMS float64) bool {
+	least := float32(0)
 	switch metric {
 	case "ttft":
-		return c.first < 0 && float64(c.age) <= limitMS
+		if c.first >= 0 {
+			return false // it is known
+		}
+		least = c.age
 	case "e2e":
-		return float64(c.age) <= limitMS
+		least = c.age
+	case "tpot":
+		least = c.pace
+	case "stall":
+		least = c.silence
 	}
-	return true
+	return float64(least) <= limitMS
 }
 
 // unbroken counts the requests that were cut off before they broke a limit.

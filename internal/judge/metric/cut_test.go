@@ -26,7 +26,10 @@ func TestCutOff(t *testing.T) {
 		{"ttft:p90<500ms", 0, 400, 1, 1},
 		{"e2e:p90<30s", 300, 60_000, 1, 0},
 		{"e2e:p90<90s", 300, 60_000, 1, 1},
-		{"tpot:p90<60ms", 300, 60_000, 1, 1},
+		{"tpot:p90<60ms", 300, 60_000, 1, 0}, // 101 tokens were asked for
+		{"tpot:p90<60ms", 300, 6_000, 1, 1},
+		{"stall:p90<5s", 300, 60_000, 1, 0},
+		{"stall:p90<5s", 300, 5_000, 1, 1},
 		{"tpot:p90<60ms", 0, 60_000, 1, 1},
 		{"icl:p90<60ms", 300, 60_000, 0, 0},
 	} {
@@ -34,7 +37,7 @@ func TestCutOff(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cutOff := life{due: 2000, begin: 2000, sent: 2000, end: 2000 + c.age, outcome: llm.Censored}
+		cutOff := life{due: 2000, begin: 2000, sent: 2000, end: 2000 + c.age, outcome: llm.Censored, askedOutput: 101}
 		if c.first > 0 {
 			cutOff.chunks = []chunk{{at: 2000 + c.first}, {at: 2000 + c.first + 10}}
 		}

@@ -46,6 +46,9 @@ const (
 	risesBy = 1.5
 	// fewestMissed is how many requests a miss takes at least.
 	fewestMissed = 20
+	// atLimit is the distance, as a share of the limit, within which no length
+	// of a run is likely to decide a mean.
+	atLimit = 0.02
 )
 
 // stretches cut the window evenly.
@@ -173,11 +176,12 @@ func (j judge) decide(verdict slo.Verdict, e evidence, all sample, limit float64
 	return verdict
 }
 
-// open says why an objective is too close to call, and what would decide it.
+// open says why an objective is too close to call, and what would decide it. A
+// queue that grows is a reason only where the rest speaks for a met.
 func (j judge) open(e evidence, below, above, limit float64) string {
 	alpha := j.o.alpha()
 	switch {
-	case j.window.overloaded():
+	case j.window.overloaded() && e.most <= 1-e.p:
 		return growingQueue
 	case e.doubt != "" && (e.fewBeyond(e.fewest, alpha) || e.manyBeyond(e.most, alpha)):
 		return e.doubt
@@ -192,7 +196,12 @@ func (j judge) open(e evidence, below, above, limit float64) string {
 	case math.IsInf(above, 1):
 		return "violations come in clusters: run longer"
 	}
-	return fmt.Sprintf("between %s and %s ms with %s confidence: run longer", threeDigits(below), threeDigits(above), percentText(j.o.confidence()))
+	return between(below, above, "ms", j.o.confidence())
+}
+
+// between says that a figure is not known well enough.
+func between(low, high float64, unit string, confidence float64) string {
+	return fmt.Sprintf("between %s and %s %s with %s confidence: run longer", threeDigits(low), threeDigits(high), unit, percentText(confidence))
 }
 
 // needs says how many more requests like these would decide, when they are worth

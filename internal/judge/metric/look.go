@@ -62,19 +62,25 @@ func (c *collector) addJudged(r *record.Record) {
 	}
 }
 
-// judged gives the verdicts of what was collected.
+// judged gives the verdicts of what was collected. One on a figure that was not
+// measured is open while too few requests have succeeded to show that it never
+// will be.
 func (c *collector) judged(gaps *tallies) []slo.Verdict {
 	s := Summary{Window: Window{Varies: c.o.Varies}, Requests: countAll(c.requests.all)}
-	served := c.meanService()
 	if !c.o.Varies {
-		s.Window.settling(&c.inFlight, served, c.o.Seed)
-		s.Window.growing(&c.inSystem, s.Requests.Due, served, c.o.Seed)
-		s.Window.Brief = c.inFlight.brief()
+		s.Window.growing(&c.inSystem, s.Requests.Due, c.meanService(), c.o.Seed)
+		s.Window.Brief = c.brief()
 	}
 	v := view{collector: c, gaps: gaps, space: &workspace{}, trust: trust{batches: c.batchesOf(slo.Scope{}), sound: s.Window.sound()}}
 	if c.tokens.Events > 0 {
 		v.coalesced = float64(c.tokens.Coalesced) / float64(c.tokens.Events)
 	}
 	v.judgesGood = c.goodput() != nil
-	return v.verdicts(s)
+	verdicts := v.verdicts(s)
+	for i, one := range verdicts {
+		if one.Standing == slo.NotJudged && countAll(v.requestsOf(c.naming.part(one.Scope))).OK < fewestMissed {
+			verdicts[i].Standing = slo.Undecided
+		}
+	}
+	return verdicts
 }

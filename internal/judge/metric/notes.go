@@ -42,7 +42,11 @@ func (v view) windowNotes(w Window, add adder) {
 	case w.Steady == nil:
 		add("window.steady", "not known: the window is shorter than %d s", stats.MSER5Shortest)
 	}
-	if w.unsteady() {
+	switch {
+	case !w.unsteady():
+	case w.SettledS == nil:
+		add("latency", "low confidence in every percentile: ever fewer requests ended over the window; look at the server")
+	default:
 		add("latency", "low confidence in every percentile: %.0f s of the window's %.0f s were still settling; use a longer warm-up",
 			*w.SettledS, w.Seconds())
 	}

@@ -37,6 +37,9 @@ type Options struct {
 	// Looked says that the run is judged several times and ends when it is
 	// decided, which each judgement pays for.
 	Looked bool
+	// InFlight is the level of all requests in flight, where the records are only
+	// a sample of them; nil where they are all.
+	InFlight *Level
 	// Inputs is how many texts one request asked about, where its answer is no
 	// text itself: those to embed, or to rank. Nil where every answer is one.
 	Inputs func(*record.Record) int

@@ -75,6 +75,7 @@ type collector struct {
 // flow counts events of the window by their own stamps.
 type flow struct {
 	sent, completed int
+	endings         []float64 // completed, by whole second of the window
 	// inFlightNS sums end − sent of the requests sent in the window, ended of
 	// them.
 	inFlightNS float64
@@ -110,6 +111,7 @@ func newCollector(o Options) *collector {
 		tokens:    Tokens{Counted: map[string]int{}},
 		arrived:   arrivals{blocks: blocksOf(o.Objectives)},
 		plain:     true,
+		flow:      flow{endings: make([]float64, (o.End-o.Start)/second)},
 	}
 }
 
@@ -152,6 +154,9 @@ func (c *collector) addFlow(r *record.Record) {
 	}
 	if c.within(r.End) && r.Outcome == llm.OK {
 		c.flow.completed++
+		if at := int((r.End - c.o.Start) / second); at < len(c.flow.endings) {
+			c.flow.endings[at]++
+		}
 	}
 	if c.within(began(r)) {
 		prompt := r.PromptTokens
@@ -347,10 +352,10 @@ func (c *collector) summary(gaps *tallies) Summary {
 	s.Requests.Errors = c.messages.commonest()
 	s.Requests.Sessions = c.sessions()
 	if !c.o.Varies {
-		s.Window.settling(&c.inFlight, served, c.o.Seed)
+		s.Window.settling(&c.inFlight, c.flow.endings, served, c.o.Seed)
 		s.Window.growing(&c.inSystem, s.Requests.Due, served, c.o.Seed)
 		s.Window.Opening = c.opening()
-		s.Window.Brief = c.inFlight.brief()
+		s.Window.Brief = c.brief()
 	}
 	v := view{collector: c, gaps: gaps, space: &workspace{}, trust: trust{batches: c.batchesOf(slo.Scope{}), sound: s.Window.sound()}}
 	if c.tokens.Events > 0 {

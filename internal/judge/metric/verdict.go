@@ -292,6 +292,10 @@ func (j judge) decideMean(verdict *slo.Verdict, above, below []float64, wantMore
 		verdict.Standing, verdict.Bound = slo.Met, ptrTo(round(met))
 	case bad:
 		verdict.Standing, verdict.Bound = slo.Missed, ptrTo(round(missed))
+	case stretches < 2:
+		verdict.Note = "too few requests, all within a twelfth of the window: run longer"
+	case math.Abs(value-verdict.Limit) > atLimit*verdict.Limit:
+		verdict.Note = between(value-margin, value+margin, verdict.Unit, verdict.Confidence)
 	default:
 		verdict.Note = "at the limit"
 	}

@@ -230,6 +230,26 @@ func TestAMeanOfFewIsWide(t *testing.T) {
 	}
 }
 
+// A mean that is open says why: at the limit only where it is near.
+func TestWhyAMeanIsOpen(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		limit         float64
+		values, sizes []float64
+		want          string
+	}{
+		{12, []float64{10}, []float64{1}, "too few requests, all within a twelfth of the window: run longer"},
+		{12, []float64{9, 0, 10, 11}, []float64{1, 0, 1, 1}, "between 7.81 and 12.2 ms with 95% confidence: run longer"},
+		{10.1, []float64{9, 0, 10, 11}, []float64{1, 0, 1, 1}, "at the limit"},
+	} {
+		v := slo.Verdict{Limit: tt.limit, Standing: slo.Undecided, Unit: "ms"}
+		judge{view: view{collector: &collector{}}}.decideMean(&v, tt.values, tt.sizes, false)
+		if v.Standing != slo.Undecided || v.Note != tt.want {
+			t.Errorf("%v of a limit of %v: %s, %q, want %q", tt.values, tt.limit, v.Standing, v.Note, tt.want)
+		}
+	}
+}
+
 // How many more would decide counts requests, not what they are worth: more are
 // needed where violations come together.
 func TestCrowdedViolationsNeedMoreRequests(t *testing.T) {

@@ -238,7 +238,7 @@ func (t trial) verdicts(g virtualRun, cells []*cell, looked bool) ([]slo.Verdict
 	for _, r := range records {
 		in.add(r.Sent, r.End)
 	}
-	return list, in.brief()
+	return list, brief(in.series((g.end - g.start) / levelPoints))
 }
 
 // rate is a row of the table: shares of runs, in percent.

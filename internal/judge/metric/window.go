@@ -85,8 +85,10 @@ func (s *spans) series(step int64) []float64 {
 
 // settling judges whether the window was steady. It says nothing of a window
 // that is too short to tell. A level that does not move is sometimes cut deep
-// by chance, so the slope must agree, where it can be known.
-func (w *Window) settling(inFlight *spans, service float64, seed uint64) {
+// by chance, so the slope must agree, where it can be known. Where requests end
+// ever more seldom the level may stand still, as in a closed loop whose requests
+// hang: that is not steady either, and has nothing to settle.
+func (w *Window) settling(inFlight *spans, endings []float64, service float64, seed uint64) {
 	series := inFlight.perSecond()
 	cut, ok := stats.MSER5(series)
 	if !ok {
@@ -99,6 +101,20 @@ func (w *Window) settling(inFlight *spans, service float64, seed uint64) {
 	}
 	settled := float64(cut)
 	w.Steady, w.SettledS = &steady, &settled
+	if steady && fades(endings, service, stats.Rand(seed, "metric fading", 0)) {
+		*w.Steady, w.SettledS = false, nil
+	}
+}
+
+// fades reports whether the line through what ended each second falls by its
+// mean or more over the window, as it does where it ends before five sixths of
+// it, and chance is excluded.
+func fades(endings []float64, service float64, r *rand.Rand) bool {
+	if fall := -stats.Slope(endings) * float64(len(endings)); !(fall > 0 && fall >= stats.Mean(endings)) {
+		return false
+	}
+	_, hi := slopeInterval(endings, service, r)
+	return hi < 0
 }
 
 // overloadShare is the growth, as a share of the requests due, that a steady
@@ -157,12 +173,21 @@ func (w Window) overloaded() bool { return w.Overload != nil && *w.Overload }
 // three, and at 80 % once in a hundred.
 const briefBelow = 2
 
+// levelPoints is how finely a level is looked at for what it remembers.
+const levelPoints = 300
+
+// brief reports whether the window is short for its queue.
+func (c *collector) brief() bool {
+	if c.o.InFlight != nil {
+		return brief(c.o.InFlight.series(c.o.Start, c.o.End))
+	}
+	return brief(c.inFlight.series((c.o.End - c.o.Start) / levelPoints))
+}
+
 // brief reports whether the requests in flight moved too slowly for the window.
 // Independent stretches are the window over twice the time that the level
 // remembers: the sum of its autocorrelation up to where that is 0.
-func (s *spans) brief() bool {
-	const points = 300
-	series := s.series((s.end - s.start) / points)
+func brief(series []float64) bool {
 	mean, variance := stats.Mean(series), stats.Variance(series)
 	if !(mean > 0 && variance > 0) {
 		return false

@@ -181,16 +181,16 @@ func TestALevelThatKeepsRisingIsNotSteady(t *testing.T) {
 		}
 	}
 	var w Window
-	if w.settling(&flat, 2*second, 1); w.Steady == nil || !*w.Steady {
+	if w.settling(&flat, nil, 2*second, 1); w.Steady == nil || !*w.Steady {
 		t.Errorf("level ground: steady %v, want true", w.Steady)
 	}
 	w = Window{}
-	if w.settling(&rising, 2*second, 1); w.Steady == nil || *w.Steady {
+	if w.settling(&rising, nil, 2*second, 1); w.Steady == nil || *w.Steady {
 		t.Errorf("three quarters of a climb: steady %v, want false", w.Steady)
 	}
 	short := spans{start: 0, end: 20 * second}
 	w = Window{}
-	if w.settling(&short, 2*second, 1); w.Steady != nil {
+	if w.settling(&short, nil, 2*second, 1); w.Steady != nil {
 		t.Errorf("twenty seconds: steady %v, want not known", *w.Steady)
 	}
 }

@@ -57,7 +57,9 @@ type lookout struct {
 	kept   []*record.Record
 	events int
 	halved int // how often half of the sample was dropped
-	open   []string
+	// inFlight is the level of all requests, the sample or not.
+	inFlight metric.Level
+	open     []string
 }
 
 // A sample for objectives on gaps has fewer requests, but never fewer than
@@ -91,6 +93,9 @@ func (l *lookout) add(r *record.Record) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if r.Sent != 0 && r.End > r.Sent {
+		l.inFlight.Add(r.Sent, r.End)
+	}
 	if !l.samples(r) {
 		return
 	}
@@ -135,7 +140,8 @@ func judgedUntil(look load.Look) int64 {
 // decided judges the window so far and reports whether no objective is open.
 func (l *lookout) decided(look load.Look) bool {
 	o := metric.Options{Start: look.Start, End: judgedUntil(look), Varies: l.config.Load.Varies(),
-		Objectives: l.config.Objectives, Seed: l.config.Seed, Confidence: l.config.Confidence, Looked: true}
+		Objectives: l.config.Objectives, Seed: l.config.Seed, Confidence: l.config.Confidence, Looked: true,
+		InFlight: l.levelWith(look.Unfinished)}
 	verdicts, err := metric.Verdicts(l.sample(look.Unfinished), o)
 	if err != nil {
 		return false // the report will say why
@@ -144,7 +150,7 @@ func (l *lookout) decided(look load.Look) bool {
 	for i, v := range verdicts {
 		// Tokens of a sample, and of what has ended, are fewer than came.
 		short := v.Standing == slo.Missed && o.Objectives[i].Metric == "throughput"
-		if v.Standing == slo.Undecided || short || v.Standing == slo.NotJudged && v.Scope != (slo.Scope{}) {
+		if v.Standing == slo.Undecided || short {
 			open = append(open, v.Objective)
 		}
 	}
@@ -152,6 +158,19 @@ func (l *lookout) decided(look load.Look) bool {
 	defer l.mu.Unlock()
 	l.open = open
 	return len(open) == 0
+}
+
+// levelWith is the level of all requests with those that have not ended.
+func (l *lookout) levelWith(unfinished []*record.Record) *metric.Level {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	level := l.inFlight.Clone()
+	for _, r := range unfinished {
+		if r.Sent != 0 {
+			level.Add(r.Sent, r.End)
+		}
+	}
+	return level
 }
 
 // sample is what was kept and what is unfinished, each request once.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -200,6 +201,72 @@ func TestALookMissesNoThroughput(t *testing.T) {
 		if got := l.decided(load.Look{Start: 0, End: minute}); got != want {
 			t.Errorf("%s: decided %t, want %t", objective, got, want)
 		}
+	}
+}
+
+// lookAt gives a lookout requests of a minute, each by its number.
+func lookAt(t *testing.T, objective string, n int, request func(id int, at int64) *record.Record) *lookout {
+	t.Helper()
+	c, err := config.Resolve(config.Input{Command: "run", Flags: map[string][]string{"slo": {objective[strings.Index(objective, " ")+1:]}}, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := slo.Parse(objective)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Objectives = []slo.Objective{parsed} // of a class that the plan need not name
+	l := newLookout(c)
+	for id := range n {
+		l.add(request(id, int64(id)*int64(time.Minute)/int64(n)+1))
+	}
+	return l
+}
+
+// What was not measured is open while too few requests have succeeded to show
+// that it never will be.
+func TestALookAtNothingIsOpen(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		objective string
+		outcome   llm.Outcome
+		n         int
+		want      bool
+	}{
+		{"itl:p99<50ms", llm.Censored, 600, false}, // every request was cut off
+		{"itl:p99<50ms", llm.OK, 10, false},
+		{"itl:p99<50ms", llm.OK, 600, true},         // no reply is streamed
+		{"class=b ttft:p99<1s", llm.OK, 600, false}, // none of the class yet
+	} {
+		l := lookAt(t, tt.objective, tt.n, func(id int, at int64) *record.Record {
+			return &record.Record{ID: id, Due: at, Sent: at, End: at + 1e6, Phase: record.Measure, Outcome: tt.outcome}
+		})
+		if got := l.decided(load.Look{Start: 0, End: int64(time.Minute)}); got != tt.want {
+			t.Errorf("%s, %d requests that are %s: decided %t, want %t", tt.objective, tt.n, tt.outcome, got, tt.want)
+		}
+	}
+}
+
+// A look at a sample sees the queue of all requests: it moves too slowly for the
+// window, which the sample alone would not show.
+func TestALookSeesTheWholeQueue(t *testing.T) {
+	t.Parallel()
+	l := lookAt(t, "e2e:p90<140ms", 36_000, func(id int, at int64) *record.Record {
+		took := (40 + 14*math.Sin(math.Pi*float64(id)/18_000)) / 600
+		r := &record.Record{ID: id, Due: at, Sent: at, Phase: record.Measure}
+		r.End = at + int64(took*1e9)
+		r.Last, r.First, r.Outcome = r.End, r.End, llm.OK
+		return r
+	})
+	if l.halved == 0 {
+		t.Fatal("all are looked at")
+	}
+	if l.decided(load.Look{Start: 0, End: int64(time.Minute)}) {
+		t.Error("140 ms are decided, as if the window were long for the queue")
+	}
+	l.config.Objectives[0].Limit = 200e6
+	if !l.decided(load.Look{Start: 0, End: int64(time.Minute)}) {
+		t.Error("200 ms are not decided, with every request below 90 ms")
 	}
 }
 

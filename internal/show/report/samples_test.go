@@ -363,7 +363,7 @@ func manyBucketsSample() *result.Result {
 	}
 	p := &r.Points[0]
 	p.Load = result.Load{Mode: "capped", Rate: ptr(8.5), Concurrency: ptr(64)}
-	p.Window = metric.Window{StartS: 60, WarmupS: ptr(60.0), EndS: 1260, Steady: ptr(false), Overload: ptr(true), Growth: ptr(1204.0)}
+	p.Window = metric.Window{StartS: 60, WarmupS: ptr(60.0), EndS: 1260, Steady: ptr(false), SettledS: ptr(700.0), Overload: ptr(true), Growth: ptr(1204.0)}
 	p.Requests = metric.Requests{Due: 10187, Sent: 8731, OK: 8702, Failed: 29, Censored: 64, Unsent: 1392,
 		Faults: map[string]int{"timeout": 21, "error_event": 6, "malformed": 2}, Retried: 0}
 	p.Rates = metric.Rates{Asked: ptr(8.5), Offered: 8.489, Sent: 7.276, Completed: 7.251}

@@ -250,7 +250,11 @@ func (p *page) reasons(r *result.Result, width int) {
 			p.finding(bad, "queue", width, "grew"+growth+" over the window: this is more load than the server sustains")
 		}
 		if window.Steady != nil && !*window.Steady {
-			p.finding(weak, "not steady", width, "more than half of the window was still settling; a longer warm-up or window helps")
+			text := "more than half of the window was still settling; a longer warm-up or window helps"
+			if window.SettledS == nil {
+				text = "ever fewer requests ended over the window; look at the server"
+			}
+			p.finding(weak, "not steady", width, text)
 		}
 	}
 	for _, reason := range r.Verdict.Reasons {
