@@ -121,18 +121,14 @@ func undecidedToggles(list []result.Toggle) bool {
 }
 
 // nothingOK reports whether not one request succeeded, or nothing was measured:
-// there is no finding then, only a failure. A result without points of its own
+// there is no finding then, only a failure, unless objectives were missed because
+// the server rejected everything. A result without points of its own
 // may still be one of variants that have them.
 func nothingOK(r *result.Result) bool {
 	if len(r.Points) == 0 {
 		return r.Protocol == nil || len(r.Protocol.Variants) == 0
 	}
-	for _, p := range r.Points {
-		if p.Requests.OK > 0 {
-			return false
-		}
-	}
-	return true
+	return !r.Served()
 }
 
 // ending is how the process ends with a result, and with what went wrong while

@@ -11,14 +11,15 @@ import (
 )
 
 // stageLine says in one short line what came of a stage: its figures where some
-// are taken from it, and of the promises those that it breaks.
+// are taken from it, and of the objectives those that it misses. Of a level of a
+// search the belief from all levels says that, which follows.
 func stageLine(s experiment.Stage, res *result.Result, kept bool) string {
 	parts := []string{s.Name}
 	if kept {
 		parts = append(parts, "kept from before")
 	}
 	if len(res.Points) > 0 {
-		parts = append(parts, pointParts(&res.Points[0], s.Measures())...)
+		parts = append(parts, pointParts(&res.Points[0], s)...)
 	}
 	if res.Verdict.Valid == result.Invalid && s.Measures() {
 		parts = append(parts, "not valid")
@@ -26,8 +27,9 @@ func stageLine(s experiment.Stage, res *result.Result, kept bool) string {
 	return strings.Join(parts, " · ")
 }
 
-func pointParts(p *result.Point, figures bool) []string {
+func pointParts(p *result.Point, s experiment.Stage) []string {
 	var parts []string
+	figures := s.Measures()
 	if d := p.Latency.TTFTDue; d != nil && figures {
 		parts = append(parts, fmt.Sprintf("ttft p50 %s p99 %s ms", report.Figure(d.P["p50"]), report.Figure(d.P["p99"])))
 	}
@@ -39,8 +41,14 @@ func pointParts(p *result.Point, figures bool) []string {
 		answered = fmt.Sprintf("%d of %d ok", p.Requests.OK, p.Requests.Due)
 	}
 	parts = append(parts, answered)
+	if lost := report.Unanswered(p); lost != "" {
+		parts = append(parts, lost)
+	}
+	if p.Requests.Censored > 0 {
+		parts = append(parts, fmt.Sprintf("%d unfinished", p.Requests.Censored))
+	}
 	for _, v := range p.Objectives {
-		if v.Standing == slo.Missed {
+		if v.Standing == slo.Missed && figures && !s.Searches() {
 			parts = append(parts, v.Objective+" missed")
 		}
 	}

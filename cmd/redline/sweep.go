@@ -139,8 +139,13 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, comma
 	if !cfg.Output.Quiet {
 		o.Live = func(s metric.Snapshot) { live.Show(s) }
 		o.Begin = func(s experiment.Stage, at experiment.Progress) {
-			live.Stage(report.LiveStage{Name: s.Name, What: at.What, Number: at.Number, Of: at.Of, About: !at.Exact,
-				Warmup: at.Warmup, Window: at.Window, Ahead: at.Ahead})
+			stage := report.LiveStage{Name: s.Name, What: at.What, Number: at.Number, Of: at.Of, About: !at.Exact,
+				Warmup: at.Warmup, Window: at.Window, Ahead: at.Ahead}
+			if at.Limit != nil {
+				stage.Found = report.SoFar(at.Limit)
+				say("%s", stage.Found)
+			}
+			live.Stage(stage)
 		}
 		o.End = func(s experiment.Stage, res *result.Result, kept bool) {
 			say("%s", stageLine(s, res, kept))

@@ -18,7 +18,8 @@ type Live struct {
 	mu      sync.Mutex
 	ttft    *hdr.Histogram
 	ok      int
-	errors  int
+	errors  int // without rejected
+	refused int
 	tokens  int64
 	events  int64
 	history []mark
@@ -47,7 +48,8 @@ type Snapshot struct {
 	Due          int
 	Answered     int
 	OK           int
-	Errors       int
+	Errors       int // failed, without those rejected
+	Rejected     int
 	RequestsPerS float64
 	TokensPerS   float64
 	TTFTp50      float64 // ms
@@ -81,7 +83,9 @@ func (l *Live) Observe(r *record.Record) {
 	switch {
 	case r.Outcome == llm.OK:
 		l.ok++
-	case r.Outcome == llm.Rejected || r.Outcome.Failed():
+	case r.Outcome == llm.Rejected:
+		l.refused++
+	case r.Outcome.Failed():
 		l.errors++
 	}
 	if ns := measured(r)[ttft]; ns == ns {
@@ -99,7 +103,7 @@ func (l *Live) Snapshot(c Counters) Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := Snapshot{Elapsed: c.Elapsed, Phase: c.Phase, InFlight: c.InFlight, Waiting: c.Waiting, Due: c.Due, Answered: c.Answered,
-		OK: l.ok, Errors: l.errors, Open: c.Open, TTFTp50: math.NaN(), TTFTp99: math.NaN()}
+		OK: l.ok, Errors: l.errors, Rejected: l.refused, Open: c.Open, TTFTp50: math.NaN(), TTFTp99: math.NaN()}
 	if l.ttft != nil {
 		s.TTFTp50 = float64(l.ttft.ValueAtPercentile(50)) / 1000
 		s.TTFTp99 = float64(l.ttft.ValueAtPercentile(99)) / 1000

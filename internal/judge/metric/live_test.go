@@ -32,7 +32,7 @@ func TestLiveFollowsARun(t *testing.T) {
 	}
 	got = l.Snapshot(Counters{Elapsed: 2 * time.Second, Phase: record.Measure, Events: 40})
 	// Since the start: 10 replies and 40 events of three tokens in 2 s.
-	want = Snapshot{Elapsed: 2 * time.Second, Phase: record.Measure, OK: 10, Errors: 4,
+	want = Snapshot{Elapsed: 2 * time.Second, Phase: record.Measure, OK: 10, Errors: 3, Rejected: 1,
 		RequestsPerS: 5, TokensPerS: 60, TTFTp50: 100, TTFTp99: 100}
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0.001, 0)); diff != "" {
 		t.Errorf("want −, got +:\n%s", diff)

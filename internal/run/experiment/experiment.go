@@ -287,6 +287,9 @@ func (x *conductor) add(s Stage, path string, res *result.Result) {
 	}
 	if len(res.Points) > 0 {
 		p := res.Points[0]
+		if !s.Measures() {
+			p.Objectives, p.Invalid = nil, "" // it is not judged
+		}
 		p.Name, p.Probe = cmp.Or(s.repeats, s.Name), p.Window.Seconds() < probeBelow.Seconds()
 		x.res.Points = append(x.res.Points, p)
 		entry.Point = new(len(x.res.Points) - 1)

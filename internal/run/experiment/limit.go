@@ -119,7 +119,7 @@ func (f *finder) ramp(ctx context.Context, l search.Level) error {
 	var climber search.Climber
 	stage := f.rising(l)
 	stage.enough = func(s metric.Snapshot) bool {
-		return climber.Enough(l, s.Elapsed, s.Due-s.Answered-s.Errors, s.Answered, s.Errors)
+		return climber.Enough(l, s.Elapsed, s.Due-s.Answered-s.Errors-s.Rejected, s.Answered, s.Errors+s.Rejected)
 	}
 	begun := time.Now()
 	res, err := f.run(ctx, stage)
@@ -142,11 +142,22 @@ func (f *finder) ramp(ctx context.Context, l search.Level) error {
 	entry := &f.res.Stages[len(f.res.Stages)-1]
 	entry.Outcome = fmt.Sprintf("no queue up to %.3g requests/s", l.RateAt(l.Duration))
 	if seen.Queued {
-		entry.Outcome = fmt.Sprintf("a queue formed by %.3g requests/s", l.RateAt(l.Duration))
+		entry.Outcome = fmt.Sprintf("%s by %.3g requests/s", whatEnded(res.Points[0].Requests), l.RateAt(l.Duration))
 	}
 	f.search.Observe(l, seen)
 	f.firstLevel = len(f.res.Points)
 	return nil
+}
+
+// whatEnded says what a ramp met.
+func whatEnded(r metric.Requests) string {
+	switch {
+	case r.Rejected > r.Failed:
+		return "requests were rejected"
+	case r.Failed > 0:
+		return "requests failed"
+	}
+	return "a queue formed"
 }
 
 // lightest is what a mean request takes at the lightest load of the last stage:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"redline/internal/answer/compare"
+	"redline/internal/answer/search"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
 )
@@ -223,6 +224,9 @@ type Progress struct {
 	// Warmup and Window are the stage's own, 0 where they are not known
 	// beforehand.
 	Warmup, Window time.Duration
+	// Limit is what a search believes before one of its levels, nil before it
+	// knows anything.
+	Limit *result.Limit
 	// Ahead is what it and the stages behind it will probably take, 0 where that
 	// is not known.
 	Ahead time.Duration
@@ -235,12 +239,19 @@ func (x *conductor) progress(s Stage) Progress {
 	if b.Warmup != nil {
 		p.Warmup = *b.Warmup
 	}
+	if x.res != nil && s.Searches() {
+		p.Limit = x.res.Limit
+	}
 	if x.number <= x.Foreseen.Stages {
 		p.Of = x.Foreseen.Stages
 		p.Ahead = max(x.Foreseen.Clock-x.passed, p.Warmup+p.Window+x.ending())
 	}
 	return p
 }
+
+// Searches reports whether the stage is a level of a search, of which a belief
+// from all levels together says where the objectives stand.
+func (s Stage) Searches() bool { return s.Purpose == search.Look || s.Purpose == search.Sustain }
 
 // ending is how long a stage waits for its last replies.
 func (x *conductor) ending() time.Duration { return cmp.Or(x.e2e, likelyEnd) }

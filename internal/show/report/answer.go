@@ -17,7 +17,7 @@ func answered(r *result.Result) (headline, bool) {
 	switch {
 	case r.Capacity != nil:
 		return capacityHeadline(r.Capacity), true
-	case !anyOK(r) && len(r.Points) > 0:
+	case !r.Served() && len(r.Points) > 0:
 		return headline{}, false
 	case r.Tuning != nil:
 		return tuningHeadline(r.Tuning), true
@@ -48,8 +48,8 @@ func limitHeadline(r *result.Result) headline {
 		tone = lost
 		more = append(more, "missed even there")
 	case result.LimitFound, result.LimitWide:
-		if l.Edge != "" {
-			more = append(more, clean(l.Edge))
+		if edge := cmp.Or(limitReason(r), clean(l.Edge)); edge != "" {
+			more = append(more, edge)
 		}
 		if l.Held == nil {
 			more = append(more, "no rate was held in a sustained run")
@@ -59,6 +59,38 @@ func limitHeadline(r *result.Result) headline {
 		tone, at = met, at+" · "+heldPhrase(l.Held)+";"
 	}
 	return headline{"LIMIT: ", tone, at + underPhrase(l) + "; " + strings.Join(more, "; ")}
+}
+
+// limitReason says what broke the binding objective at the lowest rate that
+// missed it, where that was not latency: "rejects 35% of requests (429) at 8
+// requests/s".
+func limitReason(r *result.Result) string {
+	for _, i := range curvePoints(r) {
+		point := &r.Points[i]
+		missed := slices.DeleteFunc(standingAt(point.Objectives, slo.Missed), func(v slo.Verdict) bool { return v.Objective != r.Limit.Binding })
+		if len(missed) > 0 && point.Invalid == "" {
+			return reasonAt(point, missed)
+		}
+	}
+	return ""
+}
+
+func reasonAt(point *result.Point, missed []slo.Verdict) string {
+	why := whyMissed(point, missed)
+	if why != "" {
+		why += " at " + loadAsked(point)
+	}
+	return why
+}
+
+// SoFar is what a search believes while it goes on: "limit so far 17.0–24.0
+// requests/s".
+func SoFar(l *result.Limit) string {
+	between := inUnit(between(l.Interval), "requests/s")
+	if l.Standing == result.LimitAtLeast || l.Standing == result.LimitBelow {
+		between = limitPhrase(l)
+	}
+	return plainSpaces("limit so far " + between)
 }
 
 // unbroken says that no rate was too high.
@@ -167,12 +199,17 @@ func levelsHeadline(r *result.Result, points []int) (headline, bool) {
 	case held < 0 && missed != points[0]:
 		return headline{openWord + ": ", unset, "no level below " + loadAsked(&r.Points[missed]) + " could be decided; that one missed, so the limit lies below it"}, true
 	case held < 0:
-		return headline{missedWord + ": ", lost, "no level below " + loadAsked(&r.Points[missed]) + " met every objective; the limit lies below that"}, true
+		return headline{missedWord + ": ", lost, withReason("no level below "+loadAsked(&r.Points[missed])+" met every objective; the limit lies below that", &r.Points[missed])}, true
 	case missed < 0:
 		return headline{"HELD: ", met, loadAsked(&r.Points[held]) + " met every objective; no level missed one, so the limit lies above"}, true
 	}
-	return headline{"HELD: ", met, loadAsked(&r.Points[held]) + " met every objective; the limit lies between " +
-		loadFigure(&r.Points[held]) + " and " + loadAsked(&r.Points[missed])}, true
+	return headline{"HELD: ", met, withReason(loadAsked(&r.Points[held])+" met every objective; the limit lies between "+
+		loadFigure(&r.Points[held])+" and "+loadAsked(&r.Points[missed]), &r.Points[missed])}, true
+}
+
+// withReason adds why a level missed its objectives, where it was not latency.
+func withReason(text string, point *result.Point) string {
+	return strings.TrimSuffix(text+"; "+reasonAt(point, point.Objectives), "; ")
 }
 
 func stagesHeadline(r *result.Result) headline {
@@ -231,7 +268,9 @@ func (p *page) limit(r *result.Result) {
 		return
 	}
 	p.field("limit", limitFacts(l))
-	if l.Edge == result.EdgeCliff {
+	if reason := limitReason(r); reason != "" {
+		p.field("reason", reason)
+	} else if l.Edge == result.EdgeCliff {
 		p.field("edge", "a cliff: from fine to far beyond the objective within 5% of rate; keep a distance")
 	} else if l.Edge == result.EdgeSlope {
 		p.field("edge", "a slope: latency passes the objective gradually")

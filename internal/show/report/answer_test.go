@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/plan/schema"
@@ -18,6 +19,25 @@ import (
 func changed(r *result.Result, change func(*result.Result)) *result.Result {
 	change(r)
 	return r
+}
+
+// rejecting turns the violations from 22.5 requests/s on into rejections.
+func rejecting(r *result.Result) {
+	for _, i := range r.Curve.Points[5:] {
+		n := &r.Points[i].Requests
+		n.Rejected, n.Failed, n.Faults = n.Due*35/100, 0, nil
+		n.OK = n.Due - n.Rejected
+		n.Errors = []metric.ErrorCount{{Text: "HTTP 429: slow down", Count: n.Rejected}}
+		r.Points[i].Objectives[0].Violations = n.Rejected
+	}
+}
+
+// refusing makes a run of 800 requests of which none is answered.
+func refusing(r *result.Result) {
+	p := &r.Points[0]
+	r.Plan = map[string]any{"sla_thresholds": []any{"ttft:p99<500ms"}}
+	p.Requests = metric.Requests{Due: 800, Sent: 800, Rejected: 800, Errors: []metric.ErrorCount{{Text: "HTTP 429: slow down", Count: 800}}}
+	p.Objectives = []slo.Verdict{{Objective: "ttft:p99<500ms", Standing: slo.Missed, Unit: "ms", Limit: 500, N: 800, Violations: 800}}
 }
 
 func TestAnswersLead(t *testing.T) {
@@ -44,6 +64,14 @@ func TestAnswersLead(t *testing.T) {
 		{"broken from the start", changed(limitSample(), func(r *result.Result) {
 			*r.Limit = result.Limit{Interval: [2]float64{0, 0.5}, Standing: result.LimitBelow, Binding: "ttft:p99<500ms"}
 		}), "LIMIT: below 0.500 requests/s under ttft:p99<500ms; missed even there"},
+		{"a server that rejects", changed(limitSample(), rejecting),
+			"LIMIT: 21.4 requests/s (20.6–22.3) · held for 5 min at 21.2; under ttft:p99<500ms, the first of 2 to be missed; rejects 35% of requests (429) at 22.5 requests/s"},
+		{"a curve of a server that rejects", changed(curveSample(), rejecting),
+			"HELD: 21.2 requests/s met every objective; the limit lies between 21.2 and 22.5 requests/s; rejects 35% of requests (429) at 22.5 requests/s; saturated at 32 requests/s; knee at 20"},
+		{"a run of which everything is rejected", changed(missedSample(), refusing),
+			"MISSED  ttft p99: 800 of 800 without an answer, limit 500 ms (800 of 800 beyond it) · rejects 100% of requests (429)"},
+		{"the same without objectives", changed(changed(missedSample(), refusing), func(r *result.Result) { r.Plan = nil }),
+			"NOTHING SERVED: none of 800 requests succeeded: 800 rejected"},
 		{"a curve alone", curveSample(), "HELD: 21.2 requests/s met every objective; the limit lies between 21.2 and 22.5 requests/s; saturated at 32 requests/s; knee at 20"},
 		{"a curve without objectives", changed(curveSample(), unjudged), "CURVE: 8 levels from 4 requests/s to 32 requests/s; saturated at 32 requests/s; knee at 20"},
 		{"no level that misses", changed(curveSample(), func(r *result.Result) { r.Curve.Points, r.Curve.Stopped, r.Curve.Knee = r.Curve.Points[:4], "", nil }),

@@ -13,7 +13,7 @@ func TestLeftOutLevelIsNotBelieved(t *testing.T) {
 	r := limitSample()
 	last := len(r.Curve.Points) - 1
 	r.Points[r.Curve.Points[last]].Invalid = "lag"
-	r.Curve.Standing = nil
+	r.Curve.Standing, r.Limit.Held = nil, nil
 	for range r.Curve.Points {
 		r.Curve.Standing = append(r.Curve.Standing, "undecided")
 	}

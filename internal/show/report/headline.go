@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 )
@@ -24,7 +25,7 @@ const (
 func judged(r *result.Result, verdicts []slo.Verdict) headline {
 	switch r.Verdict.SLO {
 	case slo.Missed:
-		return headline{missedWord + "  ", lost, missedSentence(verdicts)}
+		return headline{missedWord + "  ", lost, missedSentence(r, verdicts)}
 	case slo.Met:
 		word := metWord
 		if !soundly(r) {
@@ -47,13 +48,57 @@ func metSentence(verdicts []slo.Verdict) string {
 	return inFront(standingAt(verdicts, slo.Met), func(v slo.Verdict) string { return figureAndLimit(v) + inBrackets(sure(v)) })
 }
 
-// missedSentence begins with what is furthest beyond its limit.
-func missedSentence(verdicts []slo.Verdict) string {
+// missedSentence begins with what is furthest beyond its limit. Requests without
+// an answer that count as beyond it are named once.
+func missedSentence(r *result.Result, verdicts []slo.Verdict) string {
 	missed := standingAt(verdicts, slo.Missed)
 	slices.SortStableFunc(missed, func(a, b slo.Verdict) int { return cmp.Compare(excess(b), excess(a)) })
-	return inFront(missed, func(v slo.Verdict) string {
+	text := inFront(missed, func(v slo.Verdict) string {
 		return figureAndLimit(v) + inBrackets(excessPhrase(v), sure(v), violationsBeyond(v))
 	})
+	if len(r.Points) == 1 {
+		text = joined(text, whyMissed(&r.Points[0], missed))
+	}
+	return text
+}
+
+// whyMissed says what broke objectives at a point where it was not the time that
+// answers took: "rejects 35% of requests (429)".
+func whyMissed(point *result.Point, missed []slo.Verdict) string {
+	for _, v := range missed {
+		for _, n := range []int{point.Requests.Rejected, point.Requests.Failed} {
+			if v.Standing == slo.Missed && v.Violations > 0 && 2*n > v.Violations {
+				return Unanswered(point)
+			}
+		}
+	}
+	return ""
+}
+
+// Unanswered says which share of the requests a server rejected or failed, the
+// larger of the two; "" where it did neither.
+func Unanswered(point *result.Point) string {
+	n := point.Requests
+	verb, of := "rejects ", n.Rejected
+	if n.Failed > n.Rejected {
+		verb, of = "fails ", n.Failed
+	}
+	if of == 0 {
+		return ""
+	}
+	return verb + shareOf(int64(of), int64(n.Due)) + " of requests" + inBrackets(statusOf(n.Errors))
+}
+
+// statusOf is the HTTP status of the commonest error.
+func statusOf(errors []metric.ErrorCount) string {
+	if len(errors) == 0 {
+		return ""
+	}
+	text, isStatus := strings.CutPrefix(errors[0].Text, "HTTP ")
+	if code, _, _ := strings.Cut(text, ":"); isStatus && len(code) == 3 {
+		return code
+	}
+	return ""
 }
 
 // violationsBeyond says how many requests were beyond the limit.

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	countedFromDue = "latencies in ms, ttft and e2e from due; errors are failed and rejected requests, of all due"
+	countedFromDue = "latencies in ms, ttft and e2e from due; shares of requests are of all due"
 
 	fullSign, hollowSign = "●", "○"
 	probeLevel           = "exploratory: a level of under a minute is good for a first look, not for a claim"
@@ -61,17 +61,35 @@ func (p *page) levels(r *result.Result) {
 }
 
 // believed replaces what each level says of itself by what a search believes of
-// its rate from all levels together; one that is not valid was left out of that.
+// its rate from all levels together; one that is not valid was left out of that,
+// and the sustained run that held its rate is the one to rely on.
 func (t *table) believed(r *result.Result) {
-	column := slices.IndexFunc(t.columns, func(c column) bool { return c.head.text == "standing" })
+	column := t.standingColumn()
 	for row, standing := range r.Curve.Standing {
 		if column < 0 || row >= len(t.rows) {
 			return
 		}
-		if c := standings[standing]; c.text != "" && r.Points[r.Curve.Points[row]].Invalid == "" {
+		i := r.Curve.Points[row]
+		switch c := standings[standing]; {
+		case r.Points[i].Invalid != "":
+		case holds(r, i):
+			t.rows[row][column] = heldCell
+		case c.text != "":
 			t.rows[row][column] = c
 		}
 	}
+}
+
+func (t *table) standingColumn() int {
+	return slices.IndexFunc(t.columns, func(c column) bool { return c.head.text == "standing" })
+}
+
+// heldCell is the word for the run that the headline relies on.
+var heldCell = cell{text: "held", tone: good}
+
+// holds reports whether a point is the sustained run that held its rate.
+func holds(r *result.Result, i int) bool {
+	return r.Limit != nil && r.Limit.Held != nil && i >= 0 && i == sustained(r)
 }
 
 // figurePadded puts spaces before a number so that decimal points line up.
@@ -97,18 +115,35 @@ type pointFigure struct {
 	align    align
 	optional int
 	of       func(*page, *result.Point) cell
+	// some counts what the column is about, where it is shown only if there are
+	// any; nil: it is shown wherever it is known.
+	some func(*metric.Requests) int
 }
 
 var pointFigures = []pointFigure{
-	{"due/s", alignPoint, 2, dueCell},
-	{"ttft p99", alignPoint, 0, tailCell("ttft_due_ms", func(l *metric.Latency) *metric.Dist { return l.TTFTDue })},
-	{"tpot p99", alignPoint, 1, tailCell("tpot_ms", func(l *metric.Latency) *metric.Dist { return l.TPOT })},
-	{"e2e p99", alignPoint, 4, tailCell("e2e_due_ms", func(l *metric.Latency) *metric.Dist { return l.E2EDue })},
-	{"goodput/s", alignPoint, 0, goodputCell},
-	{"out tokens/s", alignPoint, 3, func(_ *page, point *result.Point) cell { return cell{text: figure(point.Throughput.Output)} }},
-	{"in flight", alignPoint, 5, func(_ *page, point *result.Point) cell { return cell{text: figure(point.Concurrency.Mean)} }},
-	{"errors", alignRight, 0, errorsCell},
-	{"standing", alignRight, 0, pointStanding},
+	{head: "due/s", align: alignPoint, optional: 2, of: dueCell},
+	{head: "ttft p99", align: alignPoint, of: tailCell("ttft_due_ms", func(l *metric.Latency) *metric.Dist { return l.TTFTDue })},
+	{head: "tpot p99", align: alignPoint, optional: 1, of: tailCell("tpot_ms", func(l *metric.Latency) *metric.Dist { return l.TPOT })},
+	{head: "e2e p99", align: alignPoint, optional: 4, of: tailCell("e2e_due_ms", func(l *metric.Latency) *metric.Dist { return l.E2EDue })},
+	{head: "goodput/s", align: alignPoint, of: goodputCell},
+	{head: "out tokens/s", align: alignPoint, optional: 3, of: func(_ *page, point *result.Point) cell { return cell{text: figure(point.Throughput.Output)} }},
+	{head: "in flight", align: alignPoint, optional: 5, of: func(_ *page, point *result.Point) cell { return cell{text: figure(point.Concurrency.Mean)} }},
+	{head: "errors", align: alignRight, of: shareCell(func(r *metric.Requests) int { return r.Failed })},
+	{head: "rejected", align: alignRight, of: shareCell(rejected), some: rejected},
+	{head: "unfinished", align: alignRight, of: shareCell(unfinished), some: unfinished},
+	{head: "standing", align: alignRight, of: pointStanding},
+}
+
+func rejected(r *metric.Requests) int { return r.Rejected }
+
+// unfinished are requests of the window that had no end when it was over.
+func unfinished(r *metric.Requests) int { return r.Censored + r.Unsent }
+
+// shareCell is the share of requests that ended in one way.
+func shareCell(of func(*metric.Requests) int) func(*page, *result.Point) cell {
+	return func(_ *page, point *result.Point) cell {
+		return cell{text: shareOf(int64(of(&point.Requests)), int64(point.Requests.Due))}
+	}
 }
 
 // pointsTable gives one row for each of several points.
@@ -122,7 +157,7 @@ func (p *page) pointsTable(r *result.Result, points []int, first column, name fu
 		some := false
 		for row, i := range points {
 			cells[row] = f.of(p, &r.Points[i])
-			some = some || cells[row].text != absent
+			some = some || cells[row].text != absent && (f.some == nil || f.some(&r.Points[i].Requests) > 0)
 		}
 		if some {
 			t.add(column{head: cell{text: f.head}, align: f.align, optional: f.optional}, cells)
@@ -167,11 +202,6 @@ func goodputCell(_ *page, point *result.Point) cell {
 	return cell{text: figure(point.Goodput.Requests)}
 }
 
-func errorsCell(_ *page, point *result.Point) cell {
-	bad := point.Requests.Failed + point.Requests.Rejected
-	return cell{text: shareOf(int64(bad), int64(point.Requests.Due))}
-}
-
 // pointStanding is where the objectives of a point stand together; a queue
 // that grew says more than any of them.
 func pointStanding(p *page, point *result.Point) cell {
@@ -211,6 +241,7 @@ func (p *page) stages(r *result.Result) {
 		row++
 		return cell{text: indent + p.title(stages[row-1].Name)}
 	})
+	t.unjudged(stages)
 	t.addExpected(stages)
 	p.write(t)
 	p.hang(indent, countedFromDue)
@@ -218,6 +249,19 @@ func (p *page) stages(r *result.Result) {
 		p.expectation(s)
 	}
 }
+
+// unjudged names the ramp of a search where others are judged: nothing is
+// measured by it.
+func (t *table) unjudged(stages []result.Stage) {
+	for row, s := range stages {
+		if column := t.standingColumn(); column >= 0 && s.Purpose == rampPurpose {
+			t.rows[row][column] = cell{text: rampPurpose}
+		}
+	}
+}
+
+// rampPurpose is that of the stage by which a search finds the scale.
+const rampPurpose = "ramp"
 
 // addExpected says of each row of a matrix whether it came out as expected.
 func (t *table) addExpected(stages []result.Stage) {

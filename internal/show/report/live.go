@@ -167,13 +167,16 @@ func (l layout) parts(s metric.Snapshot, stretch string) []livePart {
 	if s.Open != nil && s.Phase == record.Measure {
 		parts = append(parts, livePart{text: openObjectives(s.Open), brief: firstOpen(s.Open), rank: 3})
 	}
-	return append(parts, []livePart{
+	parts = append(parts, []livePart{
 		{text: inFlight, rank: 1},
 		{text: l.right(figure(s.RequestsPerS), 4) + " req/s", rank: 4},
 		{text: l.right(figure(s.TokensPerS), 6) + " tok/s", rank: 6},
 		{text: l.ttft(s), rank: 5},
-		errors,
 	}...)
+	if s.Rejected > 0 {
+		parts = append(parts, livePart{text: count(s.Rejected) + " rejected", rank: 2, tone: bad})
+	}
+	return append(parts, errors)
 }
 
 // openObjectives names what the run goes on for.
@@ -246,7 +249,7 @@ func (l *LiveLine) fit(parts []livePart) string {
 	for len(parts) > 1 && visible(inPlace.join(parts)) >= width {
 		last := 0
 		for i, part := range parts {
-			if part.rank > parts[last].rank {
+			if part.rank >= parts[last].rank {
 				last = i
 			}
 		}

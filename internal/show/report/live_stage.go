@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"redline/internal/drive/record"
@@ -18,6 +19,9 @@ type LiveStage struct {
 	About      bool
 	// Warmup and Window are its lengths, 0 where they are not known.
 	Warmup, Window time.Duration
+	// Found is what is known so far of what the stages are for: "limit so far
+	// 17.0–24.0 requests/s"; "" before anything is.
+	Found string
 	// Ahead is what it and all that follow will probably take, 0 where that is
 	// not known.
 	Ahead time.Duration
@@ -54,6 +58,13 @@ func (s *LiveStage) place() string {
 	return text
 }
 
+// briefly is the same without how many there will be.
+func (s *LiveStage) briefly() string {
+	one := *s
+	one.Of = 0
+	return one.place()
+}
+
 // left is how long the stage still offers load, 0 where that is not known.
 func (l *LiveLine) left(s metric.Snapshot) time.Duration {
 	switch {
@@ -80,7 +91,11 @@ func (l *LiveLine) stageParts(lay layout, s metric.Snapshot) []livePart {
 		now = "measuring"
 	}
 	figures := lay.parts(s, "")[1:]
-	parts := append([]livePart{{text: l.stage.place()}, {text: lay.left(now, len("last replies"))}}, figures...)
+	parts := []livePart{{text: l.stage.place(), brief: l.stage.briefly()}, {text: lay.left(now, len("last replies")), brief: now}}
+	if l.stage.Found != "" {
+		parts = append(parts, livePart{text: l.stage.Found, brief: strings.TrimSuffix(l.stage.Found, " requests/s"), rank: 1})
+	}
+	parts = append(parts, figures...)
 	if togo := max(l.stage.Ahead-s.Elapsed, left); togo > 0 && l.stage.Ahead > 0 {
 		parts = append(parts, livePart{text: "about " + roughly(togo) + " to go", rank: 2})
 	}

@@ -161,3 +161,22 @@ func TestLiveOpenObjectivesNarrow(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// What a search believes stands in the line, also where it is narrow; requests
+// that were rejected are no errors.
+func TestLiveSearch(t *testing.T) {
+	t.Parallel()
+	for width, want := range map[int]string{
+		200: "stage 4 of about 9, look 18.75 requests/s  20s left      limit so far 17.0–24.0 requests/s    3 in flight  12.0 req/s     900 tok/s  ttft p50 20.0 p99 50.0 ms  7 rejected  0 errors  about 5 min to go",
+		80:  "stage 4, look 18.75 requests/s  20s left  limit so far 17.0–24.0    3 in flight",
+	} {
+		var out bytes.Buffer
+		live := NewLiveLine(&out, LiveOptions{Terminal: true, Width: func() int { return width }})
+		live.Stage(LiveStage{Name: "look 18.75 requests/s", What: "stage", Number: 4, Of: 9, About: true, Window: 20 * time.Second, Ahead: 5 * time.Minute,
+			Found: "limit so far 17.0–24.0 requests/s"})
+		live.Show(metric.Snapshot{Phase: record.Measure, InFlight: 3, RequestsPerS: 12, TokensPerS: 900, TTFTp50: 20, TTFTp99: 50, Rejected: 7})
+		if diff := cmp.Diff(clearLine+want, out.String()); diff != "" {
+			t.Errorf("%d columns: %s", width, diff)
+		}
+	}
+}

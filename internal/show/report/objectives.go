@@ -14,7 +14,12 @@ var standings = map[slo.Standing]cell{
 	slo.Missed:    {text: "missed", tone: bad},
 	slo.Undecided: {text: openPhrase, tone: weak},
 	slo.NotJudged: {text: "not judged", tone: weak},
+	heldStanding:  heldCell,
 }
+
+// heldStanding is that of an objective that the sustained run of a search held
+// without deciding it alone.
+const heldStanding slo.Standing = "held"
 
 // objectives writes where each promise stands, the figure beside its limit.
 func (p *page) objectives(point *result.Point) {
@@ -32,6 +37,9 @@ func (p *page) objectives(point *result.Point) {
 	}}
 	for _, v := range point.Objectives {
 		p.showObjective(v)
+		if v.Standing == slo.Undecided && point == p.held {
+			v.Standing, v.Note = heldStanding, ""
+		}
 		t.rows = append(t.rows, []cell{p.standing(v), {text: objectiveName(v)}, {text: valueOf(v)},
 			{text: strings.TrimSpace(sign(v) + hard + limitOf(v))}, {text: interval(v, latencyOf(v.Scope, point))},
 			{text: violations(v)}, {text: p.remarkOn(v)}})

@@ -33,6 +33,8 @@ type page struct {
 	whole bool
 	// said are the notes on objectives that the headline has.
 	said []string
+	// held is the sustained run that the answer relies on, nil without one.
+	held *result.Point
 	// invalid takes the colour from what the server seems to have done.
 	invalid bool
 	// kept holds the parts of a page that others lay out; nil where it is laid
@@ -45,7 +47,11 @@ func newPage(r *result.Result, o TerminalOptions) *page {
 	if width <= 0 || width > maxWidth {
 		width = maxWidth
 	}
-	return &page{width: max(width, minWidth), color: o.Color, whole: o.Explain, percentiles: percentilesOf(r), notes: footnotes{warnings: r.Warnings, unseen: len(r.Points) > 0 && len(detailed(r)) == 0}}
+	p := &page{width: max(width, minWidth), color: o.Color, whole: o.Explain, percentiles: percentilesOf(r), notes: footnotes{warnings: r.Warnings, unseen: len(r.Points) > 0 && len(detailed(r)) == 0}}
+	if i := sustained(r); holds(r, i) {
+		p.held = &r.Points[i]
+	}
+	return p
 }
 
 // line ends one line, without the blanks that alignment left at its end.

@@ -31,7 +31,7 @@ func (p *page) headlines(r *result.Result) (lines []headline) {
 	}
 	failed := failedChecks(r)
 	p.invalid = r.Verdict.Valid == result.Invalid || len(failed) > 0
-	if p.invalid && (anyOK(r) || len(r.Points) == 0) {
+	if p.invalid && (r.Served() || len(r.Points) == 0) {
 		return append(lines, invalidity(failed))
 	}
 	if h, ok := answered(r); ok {
@@ -44,7 +44,7 @@ func (p *page) headlines(r *result.Result) (lines []headline) {
 func (p *page) evidence(r *result.Result) {
 	failed := failedChecks(r)
 	p.failedChecks(failed)
-	if p.invalid && anyOK(r) {
+	if p.invalid && r.Served() {
 		p.finding(weak, unproven, findingsWidth(failed), p.wouldBe(r))
 	}
 	p.reasons(r, findingsWidth(failed))
@@ -148,7 +148,7 @@ func (p *page) server(r *result.Result) headline {
 	}
 	verdicts, last := allObjectives(r), &r.Points[len(r.Points)-1]
 	switch {
-	case !anyOK(r):
+	case !r.Served():
 		return nothingServed(last.Requests)
 	case r.Verdict.SLO == slo.Met, r.Verdict.SLO == slo.Missed, r.Verdict.SLO == slo.Undecided:
 		h := judged(r, verdicts)
@@ -185,15 +185,6 @@ func allObjectives(r *result.Result) []slo.Verdict {
 		all = append(all, r.Points[i].Objectives...)
 	}
 	return all
-}
-
-func anyOK(r *result.Result) bool {
-	for i := range r.Points {
-		if r.Points[i].Requests.OK > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 func nothingServed(requests metric.Requests) headline {

@@ -1,0 +1,112 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+)
+
+// excerpt is the part of a report from one text to another.
+func excerpt(t *testing.T, r *result.Result, from, to string) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := Terminal(&out, r, TerminalOptions{Width: 80}); err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(out.String(), from)
+	text, _, ended := strings.Cut(rest, to)
+	if !found || !ended {
+		t.Fatalf("no part from %q to %q in\n%s", from, to, &out)
+	}
+	return from + text
+}
+
+// Requests that never ended are no errors, and have a column where there are
+// any: half of the requests of a server that hangs must not read "errors 0%".
+func TestUnansweredRequestsHaveColumns(t *testing.T) {
+	t.Parallel()
+	head := func(change func(*result.Result)) string {
+		levels := excerpt(t, changed(curveSample(), change), "levels, ", "latencies in ms")
+		line, _, _ := strings.Cut(levels, "\n")
+		return line
+	}
+	if got := head(func(*result.Result) {}); strings.Contains(got, "unfinished") || strings.Contains(got, "rejected") {
+		t.Errorf("all ended: %s", got)
+	}
+	hung := changed(curveSample(), func(r *result.Result) {
+		n := &r.Points[3].Requests
+		n.Censored, n.OK = n.Due/2, n.Due/2
+		m := &r.Points[2].Requests
+		m.Rejected, m.OK = m.Due/4, 3*m.Due/4
+	})
+	levels := excerpt(t, hung, "levels, ", "latencies in ms")
+	for _, line := range strings.Split(levels, "\n") {
+		fields := strings.Fields(line)
+		switch {
+		case strings.Contains(line, "● 20 "):
+			if !strings.Contains(strings.Join(fields, " "), "0% 0% 50%") {
+				t.Errorf("half of the requests hung: %s", line)
+			}
+		case strings.Contains(line, "● 16 "):
+			if !strings.Contains(strings.Join(fields, " "), "0% 25% 0%") {
+				t.Errorf("a quarter of the requests was rejected: %s", line)
+			}
+		}
+	}
+	if got := head(func(r *result.Result) { *r = *hung }); !strings.Contains(got, "errors  rejected  unfinished") {
+		t.Errorf("columns: %s", got)
+	}
+}
+
+// The sustained run that the headline relies on has one word wherever it stands.
+func TestTheHeldRunHasOneWord(t *testing.T) {
+	t.Parallel()
+	r := limitSample()
+	for range r.Curve.Points {
+		r.Curve.Standing = append(r.Curve.Standing, slo.Undecided)
+	}
+	r.Points[4].Objectives[0].Standing, r.Points[4].Objectives[0].Note = slo.Undecided, "about 271 more requests would decide"
+	levels := excerpt(t, r, "levels, ", "latencies in ms")
+	for _, line := range strings.Split(levels, "\n")[1:] {
+		if strings.Contains(line, "21.2") != strings.HasSuffix(line, " held") {
+			t.Errorf("level: %q", line)
+		}
+	}
+	objectives := excerpt(t, r, "objectives  ", "latency, ms")
+	if strings.Contains(objectives, openPhrase) || strings.Contains(objectives, "271") || !strings.Contains(objectives, "held") {
+		t.Errorf("of the sustained run:\n%s", objectives)
+	}
+}
+
+// Nothing is measured by a ramp, so nothing is said against it.
+func TestARampIsNotJudged(t *testing.T) {
+	t.Parallel()
+	r := limitSample()
+	ramp, other := r.Points[0], r.Points[1]
+	ramp.Name, ramp.Invalid, other.Name = "ramp from 1 requests/s", "lag", "burst"
+	r.Points = append(r.Points, ramp, other)
+	r.Stages = []result.Stage{{Name: ramp.Name, Purpose: "ramp", Point: new(8)}, {Name: "burst", Point: new(9)}}
+	stages := excerpt(t, r, "stages  ", "latencies in ms")
+	if strings.Contains(stages, "not valid") || !strings.Contains(stages, " ramp\n") {
+		t.Errorf("%s", stages)
+	}
+}
+
+func TestSoFar(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		limit result.Limit
+		want  string
+	}{
+		{result.Limit{Rate: 20, Interval: [2]float64{17, 24}, Standing: result.LimitWide}, "limit so far 17.0–24.0 requests/s"},
+		{result.Limit{Rate: 64, Interval: [2]float64{60, 64}, Standing: result.LimitAtLeast}, "limit so far at least 64.0 requests/s"},
+		{result.Limit{Interval: [2]float64{0, 0.5}, Standing: result.LimitBelow}, "limit so far below 0.500 requests/s"},
+	} {
+		if got := SoFar(&tt.limit); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.limit, got, tt.want)
+		}
+	}
+}
