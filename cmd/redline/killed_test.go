@@ -133,7 +133,7 @@ func TestRecordsThatComeTwiceAreSaid(t *testing.T) {
 	if a, b := once.Points[0].Requests, twice.Points[0].Requests; a.Due != b.Due || a.OK != b.OK {
 		t.Errorf("%d due and %d ok of a doubled log, want %d and %d", b.Due, b.OK, a.Due, a.OK)
 	}
-	if !strings.Contains(warned, "are in the log twice and count once") {
+	if !strings.Contains(warned, "records that are in the log twice count once") {
 		t.Errorf("warned only of %q", warned)
 	}
 }

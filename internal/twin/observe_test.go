@@ -22,7 +22,7 @@ import (
 // tokens, the first after 50 ms and one every 20 ms from then on.
 func keep(t *testing.T, path string, change func(*result.Result)) string {
 	t.Helper()
-	d, err := store.Create(path, false)
+	d, err := (*store.Hold)(nil).Create(path, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestObserve(t *testing.T) {
 func TestObserveAnExperiment(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sweep")
-	d, err := store.Create(path, false)
+	d, err := (*store.Hold)(nil).Create(path, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestObserveRefuses(t *testing.T) {
 	dir := t.TempDir()
 	one := keep(t, filepath.Join(dir, "one"), same)
 	other := keep(t, filepath.Join(dir, "other"), func(r *result.Result) { r.Engine.URL = "http://b" })
-	pair, err := store.Create(filepath.Join(dir, "pair"), false)
+	pair, err := (*store.Hold)(nil).Create(filepath.Join(dir, "pair"), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -398,11 +398,11 @@ func TestPreflightIsInterrupted(t *testing.T) {
 func TestReportOfAnExperimentWithoutAResult(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "sweep")
-	whole, err := store.Create(out, false)
+	whole, err := (*store.Hold)(nil).Create(out, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stage, err := store.Create(filepath.Join(out, store.StagesDir, "01-first"), false)
+	stage, err := (*store.Hold)(nil).Create(filepath.Join(out, store.StagesDir, "01-first"), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func keptRun(t *testing.T, length, ttft time.Duration, point result.Point) strin
 	t.Helper()
 	const start = 2 * time.Second
 	path := filepath.Join(t.TempDir(), "run")
-	dir, err := store.Create(path, false)
+	dir, err := (*store.Hold)(nil).Create(path, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,7 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 func cutReason(res *result.Result, e store.Ending, end int64) string {
 	reason := fmt.Sprintf("the run was cut off (%s) %.3g s after its start", res.Interrupted, time.Duration(end).Seconds())
 	if e.Unended > 0 {
-		reason += fmt.Sprintf(", with %d requests unfinished", e.Unended)
+		reason += fmt.Sprintf(", with %d of its requests unfinished", e.Unended)
 	}
 	return reason
 }
@@ -123,10 +123,10 @@ func logWarnings(e store.Ending, full bool) (list []result.Warning) {
 	case e.Mark == 0:
 		list = append(list, result.Warning{Figure: "requests", Text: when + ": requests that had not ended by then left no record, so slow ones are missing"})
 	case e.Unended > 0:
-		list = append(list, result.Warning{Figure: "requests", Text: fmt.Sprintf("%s: %d requests that were in flight then count as unfinished, by their age; the last second may be missing", when, e.Unended)})
+		list = append(list, result.Warning{Figure: "requests", Text: fmt.Sprintf("%s: what was in flight then counts as unfinished, by its age (requests: %d); the last second may be missing", when, e.Unended)})
 	}
 	if e.Repeated > 0 {
-		list = append(list, result.Warning{Figure: "requests", Text: fmt.Sprintf("%d records are in the log twice and count once: it was copied or joined", e.Repeated)})
+		list = append(list, result.Warning{Figure: "requests", Text: fmt.Sprintf("records that are in the log twice count once (%d): it was copied or joined", e.Repeated)})
 	}
 	return list
 }

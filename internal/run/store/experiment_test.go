@@ -43,7 +43,7 @@ func TestKind(t *testing.T) {
 func TestExperimentDirectory(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sweep")
-	d, err := Create(path, false)
+	d, err := (*Hold)(nil).Create(path, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestExperimentDirectory(t *testing.T) {
 	if diff := cmp.Diff(want, opened.Stages()); diff != "" {
 		t.Errorf("stages: %s", diff)
 	}
-	if d, err = Create(path, true); err != nil {
+	if d, err = (*Hold)(nil).Create(path, true); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.RemoveStages(); err != nil {

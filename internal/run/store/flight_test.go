@@ -14,7 +14,7 @@ import (
 // all that was begun up to its last mark.
 func TestTheLogKnowsWhatIsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, err := Create(filepath.Join(t.TempDir(), "run"), false)
+		d, err := (*Hold)(nil).Create(filepath.Join(t.TempDir(), "run"), false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func BenchmarkLog(b *testing.B) {
 			name = "followed"
 		}
 		b.Run(name, func(b *testing.B) {
-			d, err := Create(filepath.Join(b.TempDir(), "run"), false)
+			d, err := (*Hold)(nil).Create(filepath.Join(b.TempDir(), "run"), false)
 			if err != nil {
 				b.Fatal(err)
 			}

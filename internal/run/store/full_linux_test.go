@@ -15,7 +15,7 @@ import (
 // TestAFullDiskDoesNotHoldUpTheLoad fills a small file system while records
 // come in.
 func TestAFullDiskDoesNotHoldUpTheLoad(t *testing.T) {
-	d, err := Create(smallDisk(t), false)
+	d, err := (*Hold)(nil).Create(smallDisk(t, "size=256k"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,11 +54,29 @@ func TestAFullDiskDoesNotHoldUpTheLoad(t *testing.T) {
 	}
 }
 
-// smallDisk mounts a file system of a few hundred kilobytes.
-func smallDisk(t *testing.T) string {
+// TestADirectoryThatCannotBeLockedIsNotLeftBehind has room for a directory and
+// none for its lock.
+func TestADirectoryThatCannotBeLockedIsNotLeftBehind(t *testing.T) {
+	disk := smallDisk(t, "nr_inodes=3")
+	hold := &Hold{Command: "redline run"}
+	for name, try := range map[string]func(string) (*Dir, error){
+		"created": func(path string) (*Dir, error) { return hold.Create(path, false) },
+		"claimed": hold.Claim,
+	} {
+		if d, err := try(filepath.Join(disk, "a", "run")); d != nil || !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("%s: %v, %v; want no space left", name, d, err)
+		}
+		if left := listed(t, disk); len(left) > 0 {
+			t.Errorf("%s: left behind: %v", name, left)
+		}
+	}
+}
+
+// smallDisk mounts a file system with little room.
+func smallDisk(t *testing.T, room string) string {
 	t.Helper()
 	path := t.TempDir()
-	if err := syscall.Mount("tmpfs", path, "tmpfs", 0, "size=256k"); err != nil {
+	if err := syscall.Mount("tmpfs", path, "tmpfs", 0, room); err != nil {
 		t.Skipf("no small file system can be mounted (%v), which needs root", err)
 	}
 	t.Cleanup(func() {

@@ -97,7 +97,7 @@ func TestRecordsOfAnotherRunAreRefused(t *testing.T) {
 		{"a", "", false}, // killed before it had one
 		{"", "b", false}, // of before there were ids
 	} {
-		d, err := Create(filepath.Join(t.TempDir(), "run"), false)
+		d, err := (*Hold)(nil).Create(filepath.Join(t.TempDir(), "run"), false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 // writeForever adds a record every few hundred microseconds, each with the
 // real time at which it ended.
 func writeForever(path string) error {
-	d, err := Create(path, false)
+	d, err := (*Hold)(nil).Create(path, false)
 	if err != nil {
 		return err
 	}

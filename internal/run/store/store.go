@@ -69,7 +69,12 @@ func (h *Hold) Claim(path string) (*Dir, error) {
 	for n, free := 2, path; ; n++ {
 		err := os.Mkdir(free, 0o755)
 		if err == nil {
-			return &Dir{Path: free, made: append([]string{free}, parents...), hold: h}, h.Take(free)
+			d := &Dir{Path: free, made: append([]string{free}, parents...), hold: h}
+			if err := h.Take(free); err != nil {
+				d.unmake()
+				return nil, err
+			}
+			return d, nil
 		}
 		if !errors.Is(err, fs.ErrExist) {
 			return nil, unwritable(free, err)
@@ -112,9 +117,6 @@ func Check(path string, force bool) error {
 	return nil
 }
 
-// Create makes the directory of a new run without a lock.
-func Create(path string, force bool) (*Dir, error) { return (*Hold)(nil).Create(path, force) }
-
 // Create makes the directory of a new run. What is in it is removed only once
 // it is locked.
 func (h *Hold) Create(path string, force bool) (*Dir, error) {
@@ -123,14 +125,16 @@ func (h *Hold) Create(path string, force bool) (*Dir, error) {
 	}
 	d := &Dir{Path: path, made: missing(path), hold: h}
 	if err := os.MkdirAll(path, 0o755); err != nil {
-		d.Discard()
+		d.unmake()
 		return nil, unwritable(path, err)
 	}
 	if err := h.Take(path); err != nil {
+		d.unmake()
 		return nil, err
 	}
 	// Another run may have come and gone before the lock was had.
 	if err := Check(path, force); err != nil {
+		h.drop(path)
 		return nil, err
 	}
 	for _, name := range files {
@@ -160,6 +164,11 @@ func (d *Dir) Discard() {
 		_ = os.Remove(filepath.Join(d.Path, name))
 	}
 	d.hold.drop(d.Path)
+	d.unmake()
+}
+
+// unmake removes the directories that were made for the run and are empty.
+func (d *Dir) unmake() {
 	for _, dir := range d.made {
 		_ = os.Remove(dir)
 	}

@@ -91,7 +91,7 @@ func TestCreate(t *testing.T) {
 			if got := message(Check(path, tt.force)); got != wantErr {
 				t.Errorf("Check: %q, want %q", got, wantErr)
 			}
-			d, err := Create(path, tt.force)
+			d, err := (*Hold)(nil).Create(path, tt.force)
 			if message(err) != wantErr || err == nil && d.Path != path {
 				t.Errorf("Create: %v, %q, want %q", d, message(err), wantErr)
 			}
@@ -126,7 +126,7 @@ func TestPathsThatAreNoRun(t *testing.T) {
 			if _, err := Open(tt.path); message(err) != tt.open {
 				t.Errorf("Open: %q, want %q", message(err), tt.open)
 			}
-			if _, err := Create(tt.path, false); message(err) != tt.create {
+			if _, err := (*Hold)(nil).Create(tt.path, false); message(err) != tt.create {
 				t.Errorf("Create: %q, want %q", message(err), tt.create)
 			}
 		})
@@ -142,7 +142,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Chmod(path, 0o755) })
-	if _, err := Create(filepath.Join(path, "run"), false); message(err) != filepath.Join(path, "run")+": permission denied" {
+	if _, err := (*Hold)(nil).Create(filepath.Join(path, "run"), false); message(err) != filepath.Join(path, "run")+": permission denied" {
 		t.Errorf("Create: %v", err)
 	}
 	d := &Dir{Path: path}
@@ -155,7 +155,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 }
 
 func TestWriteReplacesWholeFiles(t *testing.T) {
-	d, err := Create(filepath.Join(t.TempDir(), "a", "b"), false)
+	d, err := (*Hold)(nil).Create(filepath.Join(t.TempDir(), "a", "b"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func read(t *testing.T, d *Dir) []int {
 }
 
 func TestLogRoundTrip(t *testing.T) {
-	d, err := Create(t.TempDir(), false)
+	d, err := (*Hold)(nil).Create(t.TempDir(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -346,7 +346,7 @@ func TestClaimStepsAside(t *testing.T) {
 func TestDiscardTakesBackOnlyItsOwn(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
-	d, err := Create(filepath.Join(base, "runs", "one"), false)
+	d, err := (*Hold)(nil).Create(filepath.Join(base, "runs", "one"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +365,7 @@ func TestDiscardTakesBackOnlyItsOwn(t *testing.T) {
 	if err := os.Mkdir(own, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if d, err = Create(own, false); err != nil {
+	if d, err = (*Hold)(nil).Create(own, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.WritePlan([]byte("seed: 7\n")); err != nil {
