@@ -371,19 +371,23 @@ func TestRowsAreSentAsTheyAsk(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rows.jsonl")
 	rows := `{"prompt": "plain"}
 {"prompt": "with tools", "tools": [{"type": "function", "function": {"name": "f"}}], "response_format": {"type": "json_object"}, "top_p": 0.5, "priority": 3}
+{"messages": [{"role": "user", "content": "call it"}, {"role": "assistant", "content": null, "tool_calls": [{"id": "c1"}]}, {"role": "tool", "tool_call_id": "c1", "content": "42"}]}
 `
 	if err := os.WriteFile(file, []byte(rows), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"run", "--url", server.URL, "--model", "m", "--workload", file, "--concurrency", "1", "--requests", "2", "--duration", "10s", "--warmup", "0s"}
+	args := []string{"run", "--url", server.URL, "--model", "m", "--workload", file, "--concurrency", "1", "--requests", "3", "--duration", "10s", "--warmup", "0s"}
 	code, stdout, stderr := redline(t, nil, append(args, "--out", filepath.Join(t.TempDir(), "run"))...)
 	if code == exitUsage || code == exitError {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
 	server.Close()
 	close(bodies)
-	asked := 0
+	asked, called := 0, 0
 	for body := range bodies {
+		if strings.Contains(body, `{"role":"assistant","content":"","tool_calls":[{"id": "c1"}]},{"role":"tool","content":"42","tool_call_id":"c1"}`) {
+			called++
+		}
 		with := strings.Contains(body, "with tools")
 		for _, part := range []string{`"tools":[{"type": "function", "function": {"name": "f"}}]`, `"response_format":{"type": "json_object"}`, `"top_p":0.5`} {
 			if strings.Contains(body, part) != with {
@@ -394,8 +398,8 @@ func TestRowsAreSentAsTheyAsk(t *testing.T) {
 			asked++
 		}
 	}
-	if asked == 0 {
-		t.Error("the row with tools was never sent")
+	if asked == 0 || called == 0 {
+		t.Errorf("the row with tools was sent %d times, that with a call %d times", asked, called)
 	}
 	if !strings.Contains(strings.Join(strings.Fields(stdout), " "), "1 row has fields that are not used: priority") {
 		t.Errorf("nobody says that a field is not used:\n%s", stdout)

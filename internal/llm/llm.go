@@ -12,6 +12,9 @@ import (
 type Message struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
+	// Fields are what else it says, such as the tools that were called. An API
+	// that has no word for one leaves it out: whoever sets it has to know.
+	Fields []Field `json:"-"`
 }
 
 // Sampling holds the generation knobs. A nil pointer leaves the server's own
@@ -61,8 +64,8 @@ type Request struct {
 	Fields []Field
 }
 
-// Field is a member of a request's body as JSON, under the name that OpenAI's
-// chat API has for it.
+// Field is a member of a request's body or of a message as JSON, under the name
+// that OpenAI's chat API has for it.
 type Field struct {
 	Name string
 	JSON []byte

@@ -16,7 +16,8 @@ var openAIChat = Dialect{
 	Path:    "/v1/chat/completions",
 	KeyEnv:  "OPENAI_API_KEY",
 	Schemas: true,
-	Fields:  []string{"tools", "tool_choice", "parallel_tool_calls", responseFormat},
+	Fields: []string{"tools", "tool_choice", "parallel_tool_calls", responseFormat,
+		"messages.tool_calls", "messages.tool_call_id", "messages.name"},
 	Headers: openAIHeaders,
 
 	Encode:      encodeChat,
@@ -69,6 +70,9 @@ func appendMessages(dst []byte, messages []llm.Message) []byte {
 		}
 		dst = appendString(append(dst, `{"role":`...), m.Role)
 		dst = appendString(append(dst, `,"content":`...), m.Content)
+		for _, f := range m.Fields {
+			dst = append(append(appendString(append(dst, ','), f.Name), ':'), f.JSON...)
+		}
 		dst = append(dst, '}')
 	}
 	return append(dst, ']')

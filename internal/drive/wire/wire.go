@@ -36,7 +36,8 @@ type Dialect struct {
 	// Schemas says that a request can carry the JSON Schema that its reply is
 	// to keep.
 	Schemas bool
-	// Fields names those of a request's Fields that Encode writes.
+	// Fields names those of a request's Fields that Encode writes, and of its
+	// messages' as messages.NAME.
 	Fields []string
 	// Headers gives the request headers the dialect needs beside
 	// Content-Type; key is "" where none is set.

@@ -147,8 +147,8 @@ func (f *File) Row(i int) int { return int(f.places[i].row) }
 func (f *File) Skipped() int { return f.skipped }
 
 // Asks has the first row that asks for each field beside the messages and the
-// lengths: tools, and response_format, which is SchemaFormat where it has a
-// JSON Schema.
+// lengths: tools, messages.tool_calls, and response_format, which is
+// SchemaFormat where it has a JSON Schema.
 func (f *File) Asks() map[string]int { return f.asks }
 
 // SchemaFormat is a response_format that a JSON Schema says all of.

@@ -128,7 +128,7 @@ func TestBadRowsAreNamed(t *testing.T) {
 		{Lines, `{"prompt": "a", "output_tokens": 0}`, ":1: output_tokens: want 1 to 10000000, got 0"},
 		{Lines, `{"prompt": "a", "max_tokens": -4}`, ":1: max_tokens: want 1 to 10000000, got -4"},
 		{Lines, `{"prompt": "a", "output_tokens": "9"}`, "output_tokens: want a whole number, got a JSON string"},
-		{Lines, `{"messages": [{"content": "a"}]}`, ":1: messages: one has no role, want system, user or assistant"},
+		{Lines, `{"messages": [{"content": "a"}]}`, ":1: messages: one has no role, want system, user, assistant or tool"},
 		{Lines, `{"messages": [{"role": "assistant", "content": "a"}]}`, ":1: messages: none to send"},
 		{Lines, `{"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}`, `content: want parts of type text, got "image_url"`},
 		{Lines, `[1]`, ":1: want a JSON object, got a JSON array"},

@@ -87,8 +87,30 @@ func (c *content) UnmarshalJSON(data []byte) error {
 }
 
 type message struct {
-	Role    string  `json:"role"`
-	Content content `json:"content"`
+	Role    string          `json:"role"`
+	Content content         `json:"content"`
+	Calls   json.RawMessage `json:"tool_calls"`
+	CallID  json.RawMessage `json:"tool_call_id"`
+	Name    json.RawMessage `json:"name"`
+}
+
+// fields are what a message says besides its text.
+func (m message) fields() (list []llm.Field, err error) {
+	for _, f := range []struct {
+		name  string
+		value json.RawMessage
+		opens byte
+		want  string
+	}{{"tool_calls", m.Calls, '[', "a list of calls"}, {"tool_call_id", m.CallID, '"', "text"}, {"name", m.Name, '"', "text"}} {
+		switch {
+		case !given(f.value):
+		case f.value[0] != f.opens:
+			return nil, fmt.Errorf("messages.%s: want %s", f.name, f.want)
+		default:
+			list = append(list, llm.Field{Name: f.name, JSON: f.value})
+		}
+	}
+	return list, nil
 }
 
 // asked is how many output tokens a row may ask for, under any of its names.
@@ -250,12 +272,20 @@ func wholeTurn(messages []message) (Turn, error) {
 	turn := Turn{Whole: true}
 	for _, m := range messages {
 		if m.Role == "" {
-			return Turn{}, errors.New("messages: one has no role, want system, user or assistant")
+			return Turn{}, errors.New("messages: one has no role, want system, user, assistant or tool")
 		}
-		turn.Messages = append(turn.Messages, llm.Message{Role: m.Role, Content: string(m.Content)})
+		fields, err := m.fields()
+		if err != nil {
+			return Turn{}, err
+		}
+		turn.Messages = append(turn.Messages, llm.Message{Role: m.Role, Content: string(m.Content), Fields: fields})
 	}
 	if last := len(turn.Messages) - 1; last >= 0 && turn.Messages[last].Role == "assistant" {
-		turn.Reply, turn.Messages = turn.Messages[last].Content, turn.Messages[:last]
+		turn.Reply = turn.Messages[last].Content
+		if given(messages[last].Calls) {
+			turn.Reply += string(messages[last].Calls)
+		}
+		turn.Messages = turn.Messages[:last]
 	}
 	for _, m := range turn.Messages {
 		if m.Content != "" {

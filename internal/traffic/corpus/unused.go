@@ -16,7 +16,7 @@ var (
 	lineKeys      = append([]string{"id", "custom_id", "prompt", "messages", "tenant", "session", "class"}, askedKeys...)
 	batchKeys     = []string{"custom_id", "method", "url", "body"}
 	bodyKeys      = append([]string{"messages"}, askedKeys...)
-	messageKeys   = []string{"role", "content"}
+	messageKeys   = []string{"role", "content", "tool_calls", "tool_call_id", "name"}
 	shareGPTKeys  = []string{"id", "conversations"}
 	utteranceKeys = []string{"from", "value"}
 )
@@ -29,14 +29,21 @@ type unused struct {
 
 // note keeps what a good row asks for, and which of its fields nobody reads.
 func (f *File) note(row int, line []byte, c Conversation) {
+	asks := func(name string) {
+		if _, known := f.asks[name]; !known {
+			f.asks[name] = row
+		}
+	}
 	for _, t := range c.Turns {
 		for _, field := range t.Fields {
-			name := field.Name
-			if name == "response_format" && t.Schema != nil {
-				name = SchemaFormat
+			if field.Name == "response_format" && t.Schema != nil {
+				field.Name = SchemaFormat
 			}
-			if _, known := f.asks[name]; !known {
-				f.asks[name] = row
+			asks(field.Name)
+		}
+		for _, m := range t.Messages {
+			for _, field := range m.Fields {
+				asks("messages." + field.Name)
 			}
 		}
 	}

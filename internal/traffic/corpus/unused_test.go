@@ -51,15 +51,38 @@ func TestWhatSaysNothingIsNotAskedFor(t *testing.T) {
 	}
 }
 
+// TestToolMessages: what was called and answered is part of what a row asks; a
+// call at its end is the recorded reply.
+func TestToolMessages(t *testing.T) {
+	t.Parallel()
+	const calls = `[{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]`
+	got, f := all(t, `{"messages": [{"role": "user", "content": "Q", "name": "Ada"}, {"role": "assistant", "content": null, "tool_calls": `+calls+`}, {"role": "tool", "tool_call_id": "c1", "content": "42"}]}
+{"messages": [{"role": "user", "content": "Q"}, {"role": "assistant", "content": null, "tool_calls": `+calls+`}]}`, Options{Format: Lines})
+	field := func(name, value string) []llm.Field { return []llm.Field{{Name: name, JSON: []byte(value)}} }
+	want := []Turn{
+		{Whole: true, Messages: []llm.Message{{Role: "user", Content: "Q", Fields: field("name", `"Ada"`)},
+			{Role: "assistant", Fields: field("tool_calls", calls)}, {Role: "tool", Content: "42", Fields: field("tool_call_id", `"c1"`)}}},
+		{Whole: true, Messages: []llm.Message{said("user", "Q")}, Reply: calls},
+	}
+	if diff := cmp.Diff(want, append(got[0].Turns, got[1].Turns...)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]int{"messages.name": 1, "messages.tool_calls": 1, "messages.tool_call_id": 1}, f.Asks()); diff != "" || len(f.Notes()) > 0 {
+		t.Errorf("notes %q (-want +got):\n%s", f.Notes(), diff)
+	}
+}
+
 func TestFieldsThatAreWrong(t *testing.T) {
 	t.Parallel()
 	for row, want := range map[string]string{
-		`{"prompt": "Q", "tools": {"a": 1}}`:           "tools: want a list of tools",
-		`{"prompt": "Q", "response_format": "json"}`:   `response_format: want an object with a type, such as {"type": "json_object"}`,
-		`{"prompt": "Q", "stop": 7}`:                   "stop: want a text or a list of texts",
-		`{"prompt": "Q", "temperature": "hot"}`:        "temperature: want",
-		`{"prompt": "Q", "stop": ["a", {"b": "c"}]}`:   "stop: want a text or a list of texts",
-		`{"prompt": "Q", "response_format": {"x": 1}}`: "response_format: want an object with a type",
+		`{"prompt": "Q", "tools": {"a": 1}}`:                                  "tools: want a list of tools",
+		`{"prompt": "Q", "response_format": "json"}`:                          `response_format: want an object with a type, such as {"type": "json_object"}`,
+		`{"messages": [{"role": "user", "content": "Q", "tool_calls": {}}]}`:  "messages.tool_calls: want a list of calls",
+		`{"messages": [{"role": "tool", "content": "Q", "tool_call_id": 5}]}`: "messages.tool_call_id: want text",
+		`{"prompt": "Q", "stop": 7}`:                                          "stop: want a text or a list of texts",
+		`{"prompt": "Q", "temperature": "hot"}`:                               "temperature: want",
+		`{"prompt": "Q", "stop": ["a", {"b": "c"}]}`:                          "stop: want a text or a list of texts",
+		`{"prompt": "Q", "response_format": {"x": 1}}`:                        "response_format: want an object with a type",
 	} {
 		_, err := Open(write(t, row), Options{Format: Lines})
 		if err == nil || !strings.Contains(err.Error(), ":1: ") || !strings.Contains(err.Error(), want) {
@@ -81,8 +104,8 @@ func TestFieldsThatNobodyReadsAreNamed(t *testing.T) {
 	}{
 		"lines": {Lines, `{"prompt": "Q", "model": "m", "n": 2}` + "\n" + `{"prompt": "Q", "model": "m"}` + "\n" + `{"id": "7", "prompt": "Q"}`,
 			"2 rows have fields that are not used: model, n"},
-		"messages": {Lines, `{"messages": [{"role": "user", "content": "Q", "name": "Ada"}, {"role": "assistant", "content": "A", "tool_calls": []}]}`,
-			"1 row has fields that are not used: messages.name, messages.tool_calls"},
+		"messages": {Lines, `{"messages": [{"role": "user", "content": "Q", "audio": "x"}, {"role": "assistant", "content": "A", "refusal": "no"}]}`,
+			"1 row has fields that are not used: messages.audio, messages.refusal"},
 		"batch": {Batch, `{"custom_id": "1", "body": {"model": "m", "messages": [{"role": "user", "content": "Q"}], "logprobs": true}, "priority": 1}`,
 			"1 row has fields that are not used: logprobs, model, priority"},
 		"sharegpt": {ShareGPT, `[{"id": "a", "source": "x", "conversations": [{"from": "human", "value": "Q", "weight": 1}]}]`,

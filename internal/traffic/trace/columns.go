@@ -42,6 +42,8 @@ type lineReader interface {
 	read(line []byte, number int, emit func(entry) error) error
 	end(emit func(entry) error) error
 	notes() []string
+	// idle names the fields that have no role.
+	idle() string
 }
 
 // place says which role a column has.
@@ -64,8 +66,11 @@ type columnReader struct {
 	started bool
 	path    []byte
 	fields  [][]byte
-	// unused are the columns that have no role.
-	unused []string
+	// unread are the columns that have no role, by names; counting says that the
+	// file is read for the first time.
+	unread   unread
+	titles   [][]byte
+	counting bool
 }
 
 func newColumns(f format, o Options, salt uint64) (*columnReader, error) {
@@ -112,7 +117,10 @@ func (c *columnReader) read(line []byte, number int, emit func(entry) error) err
 		c.started = true
 		return c.readHeader(line)
 	}
+	c.counting = true
 	e, err := c.parse(line)
+	c.counting = false
+	c.unread.next(err == nil)
 	if err != nil {
 		return err
 	}
@@ -124,13 +132,12 @@ func (c *columnReader) end(func(entry) error) error { return nil }
 
 func (c *columnReader) notes() []string { return nil }
 
-// idle names the columns of a log of no known format that have no role. What a
-// known format has besides is known too.
 func (c *columnReader) idle() string {
-	if len(c.unused) == 0 || len(c.format.needs) > 0 {
-		return ""
+	note := c.unread.note("columns")
+	if note != "" {
+		note += "; --column ROLE=NAME gives one a role"
 	}
-	return "columns that are not used: " + listed(c.unused) + "; --column ROLE=NAME gives one a role"
+	return note
 }
 
 // parse makes a row of a line. It changes nothing that the next line depends
@@ -147,14 +154,8 @@ func (c *columnReader) parse(line []byte) (entry, error) {
 		return entry{}, err
 	}
 	if !c.started {
-		keys := objectKeys(line)
-		if err := c.checkRoles(func(role int) bool { return v[role].set }, keys); err != nil {
+		if err := c.checkRoles(func(role int) bool { return v[role].set }, objectKeys(line)); err != nil {
 			return entry{}, err
-		}
-		for _, key := range keys {
-			if _, wanted := c.wanted[plainName(key)]; !wanted {
-				c.unused = append(c.unused, key)
-			}
 		}
 		c.started = true
 	}
@@ -187,11 +188,7 @@ func (c *columnReader) readHeader(line []byte) error {
 			c.name(p.role, name)
 		}
 		c.header = append(c.header, p)
-	}
-	for i, p := range c.header {
-		if p.role < 0 {
-			c.unused = append(c.unused, names[i])
-		}
+		c.titles = append(c.titles, []byte(name))
 	}
 	err = c.checkRoles(func(role int) bool { _, ok := best[role]; return ok }, names)
 	if err != nil {
@@ -261,6 +258,8 @@ func (c *columnReader) readFields(line []byte, v *values) error {
 	for i, p := range c.header {
 		if p.role >= 0 {
 			v[p.role] = value{text: fields[i], set: true}
+		} else if c.counting {
+			c.unread.see(c.titles[i], fields[i])
 		}
 	}
 	return nil
@@ -273,6 +272,9 @@ func (c *columnReader) readObject(line []byte, v *values) error {
 	c.path = c.path[:0]
 	walkObject(line, &c.path, func(path, raw []byte) {
 		p, ok := c.wanted[string(path)]
+		if !ok && c.counting {
+			c.unread.see(path, raw)
+		}
 		if !ok || string(raw) == "null" || string(raw) == `""` || (v[p.role].set && v[p.role].rank <= p.rank) {
 			return
 		}

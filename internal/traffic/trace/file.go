@@ -24,7 +24,7 @@ type File struct {
 	// them, because it does.
 	notes    []string
 	firstBad error
-	// idle names columns without a role. A fitted workload does not repeat it:
+	// idle names fields without a role. A fitted workload does not repeat it:
 	// names of another's log are none of its business.
 	idle string
 }
@@ -47,10 +47,7 @@ func (f *File) count(e entry) {
 // coarse.
 func (f *File) finish(s *scan, reader lineReader, o Options) {
 	f.skipped, f.firstBad = s.skipped, s.firstBad
-	f.notes = reader.notes()
-	if columns, ok := reader.(*columnReader); ok {
-		f.idle = columns.idle()
-	}
+	f.notes, f.idle = reader.notes(), reader.idle()
 	if len(f.times) > 0 {
 		f.origin = f.times[0]
 		for i := range f.times {

@@ -64,7 +64,8 @@ func TestEveryFormatIsReadByItsContent(t *testing.T) {
 			{Prompt: 472, Output: 18, Session: "12", Class: "ChatGPT", Line: 2},
 			{At: 40 * time.Second, Prompt: 500, Output: 230, Session: "12", Class: "ChatGPT", Line: 3},
 			{At: 113 * time.Second, Prompt: 1087, Output: 233, Class: "GPT-4", Line: 5},
-		}, notes: []string{"failed requests left out: 1"}},
+		}, notes: []string{"failed requests left out: 1",
+			"columns that are not used, and in how many rows: Elapsed time 3, Log Type 3, Total tokens 3; --column ROLE=NAME gives one a role"}},
 		{file: "mooncake.jsonl", format: "mooncake", rows: []Row{
 			{Prompt: 1100, Output: 52, Blocks: []uint64{0, 1, 2}, BlockTokens: 512, Line: 1},
 			{At: 3000 * ms, Prompt: 1300, Output: 26, Blocks: []uint64{0, 1, 3}, BlockTokens: 512, Line: 2},
@@ -74,7 +75,7 @@ func TestEveryFormatIsReadByItsContent(t *testing.T) {
 			{Prompt: 120, Output: 30, Tenant: "Green, Ada", Class: "small", Line: 2},
 			{At: 250 * ms, Prompt: 4000, Output: 512, Tenant: "bob", Class: "large", Line: 3},
 			{At: 1000 * ms, Prompt: 4100, Output: 12, Tenant: "bob", Class: "large", Line: 4},
-		}, notes: []string{"columns that are not used: path; --column ROLE=NAME gives one a role"}},
+		}, notes: []string{"columns that are not used, and in how many rows: path 3; --column ROLE=NAME gives one a role"}},
 		{file: "access.jsonl", format: "jsonl", rows: []Row{
 			{Prompt: 20, Output: 5, Session: "c1", Tenant: "ada", Class: "small", Line: 1},
 			{At: 1500 * ms, Prompt: 32, Output: 9, Session: "c1", Tenant: "ada", Class: "small", Line: 2},
@@ -82,19 +83,23 @@ func TestEveryFormatIsReadByItsContent(t *testing.T) {
 		{file: "otlp.jsonl", format: "otel", rows: []Row{
 			{Prompt: 77, Output: 900, Line: 2},
 			{At: 1500 * ms, Prompt: 410, Output: 35, Session: heldSession("c9").String(), Class: "small", Line: 1},
-		}, notes: []string{"spans left out because they are not generations with token counts: 2"}},
+		}, notes: []string{"spans left out because they are not generations with token counts: 2",
+			"fields of spans that are not used, and in how many rows: name 2, endTimeUnixNano 1, resource 1, server.address 1"}},
 		{file: "spans.jsonl", format: "otel", rows: []Row{
 			{Prompt: 32, Output: 16, Line: 2},
 			{At: 1250 * ms, Prompt: 64, Output: 8, Tenant: "ada", Class: "small", Line: 1},
-		}},
+		}, notes: []string{"fields of spans that are not used, and in how many rows: name 2"}},
 		{file: "litellm.jsonl", format: "litellm", rows: []Row{
 			{Prompt: 100, Output: 40, Tenant: "t1", Class: "small", Line: 2},
 			{At: 750 * ms, Prompt: 300, Output: 20, Session: heldSession("s1").String(), Tenant: "ada", Class: "small", Line: 1},
-		}, notes: []string{"failed requests left out: 1"}},
+		}, notes: []string{"failed requests left out: 1",
+			"columns that are not used, and in how many rows: calltype 2, endtime 2, id 2, totaltokens 2; --column ROLE=NAME gives one a role"}},
 		{file: "vllm.log", format: "vllm", rows: []Row{
 			{Prompt: 5, Output: 50, BlockTokens: 64, Line: 2},
 			{At: 2 * time.Second, Prompt: 2, Output: 3, BlockTokens: 64, Line: 3},
-		}, notes: []string{"1 of 2 output lengths are max_tokens, the most that could come: vLLM logs what did with --enable-log-outputs"}},
+		}, notes: []string{"1 of 2 output lengths are max_tokens, the most that could come: vLLM logs what did with --enable-log-outputs",
+			"lines that tell of no request: 3",
+			"fields and parameters that are not used, and in how many rows: finish_reason 2, min_tokens 2, n 2, temperature 2, lora_request 1"}},
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			t.Parallel()

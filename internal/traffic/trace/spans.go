@@ -43,7 +43,7 @@ func newSpans(_ Options, salt uint64) lineReader {
 	// Only a role that does not exist makes this fail, and none is given.
 	c, _ := newColumns(f, Options{}, salt)
 	c.names = [roleCount]string{roleTime: "the start time", rolePrompt: "gen_ai.usage.input_tokens", roleOutput: "gen_ai.usage.output_tokens"}
-	c.started = true
+	c.started, c.counting = true, true
 	return &spans{flat: c}
 }
 
@@ -63,6 +63,7 @@ func (s *spans) read(line []byte, number int, emit func(entry) error) error {
 
 // take emits a span that is a generation.
 func (s *spans) take(v *values, number int, emit func(entry) error) error {
+	defer s.flat.unread.next(false)
 	switch string(v[roleOperation].text) {
 	case "", "chat", "text_completion", "generate_content":
 	default:
@@ -77,6 +78,7 @@ func (s *spans) take(v *values, number int, emit func(entry) error) error {
 	if err != nil {
 		return err
 	}
+	s.flat.unread.next(true)
 	e.row.Line = number
 	return emit(e)
 }
@@ -84,16 +86,18 @@ func (s *spans) take(v *values, number int, emit func(entry) error) error {
 // export is the part of an OTLP trace request that matters here.
 type export struct {
 	ResourceSpans []struct {
+		Resource   json.RawMessage
 		ScopeSpans []struct {
-			Spans []struct {
-				Start      json.RawMessage `json:"startTimeUnixNano"`
-				Attributes []struct {
-					Key   string
-					Value map[string]json.RawMessage
-				}
-			}
+			Scope json.RawMessage
+			Spans []map[string]json.RawMessage
 		}
 	}
+}
+
+// attributeList is a span's attributes in such a request.
+type attributeList []struct {
+	Key   string
+	Value map[string]json.RawMessage
 }
 
 func (s *spans) readExport(line []byte, number int, emit func(entry) error) error {
@@ -105,14 +109,13 @@ func (s *spans) readExport(line []byte, number int, emit func(entry) error) erro
 	for _, resource := range x.ResourceSpans {
 		for _, scope := range resource.ScopeSpans {
 			for _, span := range scope.Spans {
-				var v values
-				if len(span.Start) > 0 {
-					v[roleTime] = value{text: unquote(span.Start), set: true}
+				s.flat.unread.see([]byte("resource"), resource.Resource)
+				s.flat.unread.see([]byte("scope"), scope.Scope)
+				v, err := s.spanValues(span)
+				if err == nil {
+					err = s.take(&v, number, emit)
 				}
-				for _, a := range span.Attributes {
-					s.attribute(&v, a.Key, a.Value)
-				}
-				if err := s.take(&v, number, emit); err != nil {
+				if err != nil {
 					bad = append(bad, err)
 				}
 			}
@@ -121,11 +124,35 @@ func (s *spans) readExport(line []byte, number int, emit func(entry) error) erro
 	return joinRows(bad)
 }
 
+// spanValues gives what of a span has a role.
+func (s *spans) spanValues(span map[string]json.RawMessage) (v values, err error) {
+	for name, raw := range span {
+		switch name {
+		case "startTimeUnixNano":
+			v[roleTime] = value{text: unquote(raw), set: true}
+		case "attributes":
+			var list attributeList
+			if err := json.Unmarshal(raw, &list); err != nil {
+				return v, errors.New("attributes: want a list of keys and values")
+			}
+			for _, a := range list {
+				s.attribute(&v, a.Key, a.Value)
+			}
+		default:
+			s.flat.unread.see([]byte(name), raw)
+		}
+	}
+	return v, nil
+}
+
 // attribute takes one of {"intValue":"12"}, {"stringValue":"a"}, ….
 func (s *spans) attribute(v *values, key string, held map[string]json.RawMessage) {
 	var path []byte
 	appendName(&path, []byte(key))
 	p, ok := s.flat.wanted[string(path)]
+	if !ok {
+		s.flat.unread.see([]byte(key), []byte{' '})
+	}
 	if !ok || (v[p.role].set && v[p.role].rank <= p.rank) {
 		return
 	}
@@ -138,6 +165,8 @@ func (s *spans) attribute(v *values, key string, held map[string]json.RawMessage
 }
 
 func (s *spans) end(func(entry) error) error { return nil }
+
+func (s *spans) idle() string { return s.flat.unread.note("fields of spans") }
 
 func (s *spans) notes() []string {
 	if s.others == 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,8 +29,10 @@ type vllm struct {
 	order   int
 	year    int
 	last    int64
-	// bounded counts requests whose output length is only max_tokens.
-	bounded, total int
+	// bounded counts requests whose output length is only max_tokens, others
+	// the lines that tell of no request.
+	bounded, total, others int
+	unread                 unread
 }
 
 type vllmRequest struct {
@@ -64,15 +67,44 @@ func (v *vllm) read(line []byte, number int, _ func(entry) error) error {
 		}
 	}
 	if kind < 0 {
+		v.others++
 		return nil
 	}
 	name, body, ok := strings.Cut(string(line[first+len(kinds[kind].word):]), ": ")
 	name, mode, _ := strings.Cut(name, " ")
 	if !ok || name == "" || (kind == 2 && mode != "details") {
+		v.others++
 		return nil
 	}
 	kinds[kind].take(v.request(name, number), string(line[:first]), mode+": "+body)
+	v.noteOthers(body)
 	return nil
+}
+
+// member is a parameter or a field behind the ids of a line.
+var member = regexp.MustCompile(`(?:^|[ (])([a-z_]{1,40})(=|: )([^,()]*)`)
+
+// noteOthers counts what nobody reads: parameters, and fields behind the ids.
+func (v *vllm) noteOthers(body string) {
+	if _, params, ok := cutLast(body, "params: SamplingParams("); ok {
+		params, _, _ = strings.Cut(params, ")")
+		v.noteMembers(params, "=")
+	}
+	if _, ids, ok := cutLast(body, "_token_ids: "); ok {
+		_, behind, _ := strings.Cut(strings.TrimLeft(ids, "[(0123456789, "), ", ")
+		v.noteMembers(behind, ": ")
+	} else if _, behind, ok := cutLast(body, "), "); ok {
+		v.noteMembers(behind, ": ")
+	}
+	v.unread.next(true)
+}
+
+func (v *vllm) noteMembers(text, sign string) {
+	for _, m := range member.FindAllStringSubmatch(text, -1) {
+		if value := strings.TrimRight(m[3], ". "); m[2] == sign && m[1] != "max_tokens" && value != "None" && value != "[]" {
+			v.unread.see([]byte(m[1]), []byte(value))
+		}
+	}
 }
 
 // request finds a request by its name. A completion's prompts are logged as
@@ -261,13 +293,18 @@ func (v *vllm) complete(r *vllmRequest) error {
 	return nil
 }
 
-func (v *vllm) notes() []string {
-	if v.bounded == 0 {
-		return nil
+func (v *vllm) notes() (list []string) {
+	if v.bounded > 0 {
+		list = append(list, fmt.Sprintf("%d of %d output lengths are max_tokens, the most that could come: vLLM logs what did with --enable-log-outputs",
+			v.bounded, v.total))
 	}
-	return []string{fmt.Sprintf("%d of %d output lengths are max_tokens, the most that could come: vLLM logs what did with --enable-log-outputs",
-		v.bounded, v.total)}
+	if v.others > 0 {
+		list = append(list, fmt.Sprintf("lines that tell of no request: %d", v.others))
+	}
+	return list
 }
+
+func (v *vllm) idle() string { return v.unread.note("fields and parameters") }
 
 // rowErrors are several bad rows found at once.
 type rowErrors []error

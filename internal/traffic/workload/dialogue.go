@@ -48,6 +48,9 @@ func (d *dialogue) script(i int) (*script, error) {
 			sampling: turn.Sampling, fields: turn.Fields, schema: turn.Schema}
 		for _, m := range next.messages {
 			next.tokens += d.text.Count(m.Content)
+			for _, f := range m.Fields {
+				next.tokens += d.text.Count(string(f.JSON))
+			}
 		}
 		for _, f := range next.fields {
 			if f.Name == "tools" { // servers write them into the prompt

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -72,9 +73,9 @@ func (w *Workload) fromCorpus(c *class, t Traffic, format corpus.Format) error {
 	}
 	w.notes = append(w.notes, file.Notes()...)
 	asks := file.Asks()
-	for _, name := range slices.Sorted(maps.Keys(asks)) {
-		field, _, _ := strings.Cut(name, ".")
-		w.asks = append(w.asks, Ask{Field: field, Schema: name == corpus.SchemaFormat, File: t.File, Row: asks[name]})
+	for _, name := range slices.SortedFunc(maps.Keys(asks), func(a, b string) int { return cmp.Or(asks[a]-asks[b], strings.Compare(a, b)) }) {
+		field, schema := strings.CutSuffix(name, ".json_schema")
+		w.asks = append(w.asks, Ask{Field: field, Schema: schema, File: t.File, Row: asks[name]})
 	}
 	golden := format == corpus.Golden
 	source := &dialogue{file: file, text: w.text, seed: w.seed, session: t.Session, output: t.Output,

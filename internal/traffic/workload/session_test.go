@@ -59,7 +59,7 @@ func TestConversationsGrowByTheReply(t *testing.T) {
 			t.Errorf("turn %d does not begin with the turn before", k)
 		}
 	}
-	if reply := got[1].Request.Messages[1]; reply != (llm.Message{Role: "assistant", Content: "One two three"}) {
+	if reply := got[1].Request.Messages[1]; !cmp.Equal(reply, llm.Message{Role: "assistant", Content: "One two three"}) {
 		t.Errorf("the reply is sent back as %+v", reply)
 	}
 }

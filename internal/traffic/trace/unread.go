@@ -1,0 +1,62 @@
+package trace
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// unread counts, by name, the rows with a field that has no role.
+type unread struct {
+	rows  map[string]*int
+	found []*int // in the row that is being read
+}
+
+// see notes a field of the row that is being read, unless it says nothing.
+func (u *unread) see(name, value []byte) {
+	if text := string(value); text == "" || text == "null" || text == `""` {
+		return
+	}
+	n := u.rows[string(name)]
+	if n == nil {
+		if len(u.rows) == 1000 { // a log whose keys are data must not fill the memory
+			return
+		}
+		if u.rows == nil {
+			u.rows = map[string]*int{}
+		}
+		n = new(int)
+		u.rows[string(name)] = n
+	}
+	u.found = append(u.found, n)
+}
+
+// next ends a row; one that was left out does not count.
+func (u *unread) next(counts bool) {
+	for _, n := range u.found {
+		if counts {
+			*n++
+		}
+	}
+	u.found = u.found[:0]
+}
+
+// note names the fields, those of most rows first, "" for none.
+func (u *unread) note(what string) string {
+	const most = 12
+	maps.DeleteFunc(u.rows, func(_ string, n *int) bool { return *n == 0 })
+	names := slices.SortedFunc(maps.Keys(u.rows), func(a, b string) int { return cmp.Or(*u.rows[b]-*u.rows[a], strings.Compare(a, b)) })
+	if len(names) == 0 {
+		return ""
+	}
+	rest := ""
+	if n := len(names) - most; n > 0 {
+		names, rest = names[:most], fmt.Sprintf(" and %d more", n)
+	}
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s %d", name, *u.rows[name])
+	}
+	return what + " that are not used, and in how many rows: " + strings.Join(names, ", ") + rest
+}
