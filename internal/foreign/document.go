@@ -7,7 +7,8 @@ import (
 )
 
 // Tidy hides secrets and shows control characters as escapes in every text below
-// a pointer, in place: of structs, lists and maps, their keys too. Texts of a
+// a pointer: of structs, lists and maps, their keys too. Lists and maps are
+// replaced, since a plan or a table of the program may have them too. Texts of a
 // type of their own are words that the program chose: no secret is looked for in
 // them, but a document from elsewhere may have anything there.
 func (m *Mask) Tidy(document any) { m.tidy(reflect.ValueOf(document)) }
@@ -28,11 +29,18 @@ func (m *Mask) tidy(v reflect.Value) {
 		if kind := v.Type().Elem().Kind(); kind >= reflect.Bool && kind <= reflect.Complex128 {
 			return // figures, of which there may be many
 		}
+		if v.Kind() == reflect.Slice && v.CanSet() && !v.IsNil() {
+			own := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+			reflect.Copy(own, v)
+			v.Set(own)
+		}
 		for i := range v.Len() {
 			m.tidy(v.Index(i))
 		}
 	case reflect.Map:
-		m.tidyMap(v)
+		if v.CanSet() && !v.IsNil() {
+			v.Set(m.tidyMap(v))
+		}
 	case reflect.Interface:
 		if v.CanSet() && !v.IsNil() {
 			v.Set(m.tidied(v.Elem()))
@@ -56,14 +64,12 @@ func (m *Mask) tidied(v reflect.Value) reflect.Value {
 	return c
 }
 
-func (m *Mask) tidyMap(v reflect.Value) {
+func (m *Mask) tidyMap(v reflect.Value) reflect.Value {
+	own := reflect.MakeMapWithSize(v.Type(), v.Len())
 	for _, key := range v.MapKeys() {
-		value, clean := m.tidied(v.MapIndex(key)), m.tidied(key)
-		if clean.Interface() != key.Interface() {
-			v.SetMapIndex(key, reflect.Value{})
-		}
-		v.SetMapIndex(clean, value)
+		own.SetMapIndex(m.tidied(key), m.tidied(v.MapIndex(key)))
 	}
+	return own
 }
 
 // show takes a text that was cut elsewhere for a piece of one.

@@ -157,6 +157,25 @@ func TestTidyReachesEveryText(t *testing.T) {
 	}
 }
 
+// TestTidyLeavesWhatOthersHave: a result shares lists and maps with the plan and
+// with tables of the program, which other runs read at the same time.
+func TestTidyLeavesWhatOthersHave(t *testing.T) {
+	t.Parallel()
+	type document struct {
+		List []string
+		Map  map[string][]string
+	}
+	list, of := []string{"sesame-1234"}, map[string][]string{"sesame-1234": {"sesame-1234"}}
+	d := document{list, of}
+	NewMask("sesame-1234").Tidy(&d)
+	if d.List[0] != "***" || len(d.Map) != 1 || d.Map["***"][0] != "***" {
+		t.Errorf("tidied: %+v", d)
+	}
+	if list[0] != "sesame-1234" || len(of) != 1 || of["sesame-1234"][0] != "sesame-1234" {
+		t.Errorf("the list is %v, the map %v: another's were written", list, of)
+	}
+}
+
 func TestWriterHides(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer

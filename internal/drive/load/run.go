@@ -43,7 +43,8 @@ type engine struct {
 	looking  sync.WaitGroup
 	running  sync.WaitGroup
 	quiet    chan struct{} // closed when nothing runs any more
-	checked  atomic.Int64  // replies of the window that ended ok
+	checked  atomic.Int64  // replies of the window that ended ok, their text kept
+	keeping  atomic.Int64  // replies on their way whose text is kept to be checked
 }
 
 // job is one session on its way: its next turn and when that is due.

@@ -199,15 +199,24 @@ func (e *engine) try(ctx context.Context, t *llm.Turn, b *begun, ready int64) (t
 // connection was wanting any more.
 func (e *engine) observe(ctx context.Context, t *llm.Turn, b *begun, ready int64) (text []byte, fault *llm.Fault) {
 	rec := b.rec
-	keep := t.KeepReply || e.stage.Count != nil
-	if keep {
-		text = make([]byte, 0, min(bytesPerToken*max(t.Request.MaxTokens, 0), mostText))
+	whole := t.KeepReply || e.shared(rec)
+	if !whole && e.mayCheck(rec) {
+		whole = true
+		defer e.keeping.Add(-1)
+	}
+	if room := bytesPerToken * max(t.Request.MaxTokens, 0); whole {
+		text = make([]byte, 0, min(room, mostText))
+	} else if e.stage.Count != nil {
+		text = make([]byte, 0, min(room, record.KeptText))
 	}
 	for ev, err := range e.target.Stream(ctx, t.Request) {
 		if err != nil {
 			return text, e.fault(ctx, err)
 		}
 		first := rec.Sent == 0
+		if ev.Kind == llm.Output && (whole || e.stage.Count != nil && rec.Wants(ev.Part)) {
+			text = append(text, ev.Text...)
+		}
 		rec.Observe(ev)
 		b.flight.observe(ev.Kind, rec)
 		switch ev.Kind {
@@ -223,9 +232,6 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *begun, ready int64
 			if rec.ChunkCount() == 1 {
 				e.progress.Answered.Add(1)
 				e.note(rec)
-			}
-			if keep {
-				text = append(text, ev.Text...)
 			}
 		}
 	}
@@ -248,17 +254,39 @@ const (
 )
 
 // fewestSampled is how many replies of a window are counted at least: a run of
-// twenty requests is checked too.
-const fewestSampled = 20
+// twenty requests is checked too. mostKept is how many are kept for that at a
+// time: some may fail.
+const (
+	fewestSampled = 20
+	mostKept      = 100
+)
+
+// mayCheck reports whether a reply that begins may be one of the first of the
+// window; the caller takes it from keeping once it has ended.
+func (e *engine) mayCheck(rec *record.Record) bool {
+	if e.stage.Count == nil || e.stage.CountShare <= 0 || rec.Phase != record.Measure || e.checked.Load() >= fewestSampled {
+		return false
+	}
+	if e.keeping.Add(1) > mostKept {
+		e.keeping.Add(-1)
+		return false
+	}
+	return true
+}
+
+// shared picks replies to check evenly over ids.
+func (e *engine) shared(rec *record.Record) bool {
+	const golden = 0x9E3779B97F4A7C15
+	return e.stage.Count != nil && float64(uint64(rec.ID+1)*golden>>11)/(1<<53) < e.stage.CountShare
+}
 
 // sampled picks replies whose text is counted to check the server's own count:
 // the first of the window, then evenly over ids.
-func (e *engine) sampled(rec *record.Record) bool {
-	const golden = 0x9E3779B97F4A7C15
-	if e.stage.CountShare > 0 && rec.Phase == record.Measure && rec.Outcome == llm.OK && e.checked.Add(1) <= fewestSampled {
+func (e *engine) sampled(rec *record.Record, text []byte) bool {
+	if e.stage.CountShare > 0 && rec.Phase == record.Measure && rec.Outcome == llm.OK && rec.Whole(text) && e.checked.Add(1) <= fewestSampled {
 		return true
 	}
-	return float64(uint64(rec.ID+1)*golden>>11)/(1<<53) < e.stage.CountShare
+	return e.shared(rec)
 }
 
 // fault turns what a target yielded into a fault, and a cancellation into what
@@ -287,7 +315,7 @@ func (e *engine) fault(ctx context.Context, err error) *llm.Fault {
 // usage and events leave them open, apart from the session, whose next turn
 // must not wait for that.
 func (e *engine) settle(rec *record.Record, text []byte) {
-	sampled := len(text) > 0 && e.stage.Count != nil && e.sampled(rec)
+	sampled := len(text) > 0 && e.stage.Count != nil && e.sampled(rec, text)
 	if len(text) == 0 || e.stage.Count == nil || !sampled && rec.Plain() {
 		rec.Settle()
 		e.finish(rec)

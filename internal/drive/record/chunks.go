@@ -103,10 +103,8 @@ func (c *chunks) dropOnes() {
 // spreadTokens gives each event its share by text length, rounding the running
 // sum so that the shares add up.
 func (c *chunks) spreadTokens(streamed int) {
-	sum := 0
-	for length := range uvarints(c.lengths) {
-		sum += int(length >> 1)
-	}
+	parts := c.sums()
+	sum := parts[0] + parts[1]
 	c.spread = true
 	c.tokens = c.tokens[:0]
 	seen, given := 0, 0
@@ -119,6 +117,14 @@ func (c *chunks) spreadTokens(streamed int) {
 		c.tokens = binary.AppendUvarint(c.tokens, uint64(upTo-given))
 		given = upTo
 	}
+}
+
+// sums is the text of the answer and of the reasoning in bytes.
+func (c *chunks) sums() (sum [2]int) {
+	for v := range uvarints(c.lengths) {
+		sum[v&1] += int(v >> 1)
+	}
+	return sum
 }
 
 func uvarints(b []byte) iter.Seq[uint64] {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+
+	"redline/internal/llm"
 )
 
 // A reply's tokens have three accounts: the server's usage, the number of
@@ -13,9 +15,27 @@ import (
 // heard is what the local tokenizer makes of a reply's text.
 type heard struct {
 	first             int // of the first output event alone
+	all               int
 	answer, reasoning int
-	own               bool // the tokenizer is the model's
+	own               bool // the tokenizer is the model's, and heard every word
+	beginning         bool // it is the model's, and heard the first words
 }
+
+// KeptText is how much text of each part of a reply is enough to tell how many
+// tokens the rest has.
+const KeptText = 1 << 10
+
+// Wants reports whether the text of an output event that is to be observed
+// next tells something about the reply's tokens, where not all of it is kept.
+func (r *Record) Wants(part llm.Part) bool {
+	if part == llm.Reasoning {
+		return r.chunks.thinkingBytes < KeptText
+	}
+	return r.chunks.bytes-r.chunks.thinkingBytes < KeptText
+}
+
+// Whole reports whether a text is all that the reply's events carried.
+func (r *Record) Whole(text []byte) bool { return len(text) == r.chunks.bytes }
 
 // Plain reports whether usage and the number of events agree on one token an
 // event, or usage came with every event: then the text can tell nothing more.
@@ -43,30 +63,46 @@ func (r *Record) slim() bool {
 	return r.chunks.bytes <= slimEvent*r.chunks.n
 }
 
-// CountText counts the text of the reply, all its output events joined, once
-// the request has ended and before it is settled. A server that repeats the
-// whole text in every event is heard once. By event, it also counts the text of
-// each alone, which shows whether each carried one token. own says that the
-// tokenizer is the model's.
+// CountText counts the text of the reply once the request has ended and before
+// it is settled: all its output events joined, or those that Wants asked for,
+// which the others are taken to be like. A server that repeats the whole text in
+// every event is heard once. By event, it also counts the text of each alone,
+// which shows whether each carried one token. own says that the tokenizer is the
+// model's.
 func (r *Record) CountText(text []byte, count func(string) int, own, byEvent bool) {
-	pieces, ok := r.pieces(text)
+	whole := r.Whole(text)
+	pieces, ok := r.pieces(text, whole)
 	if !ok || len(pieces) == 0 {
 		return
 	}
 	if r.Repeats = repeats(pieces); r.Repeats {
 		r.onlyNew(pieces)
 	}
-	var whole, parts [2][]byte // parts: the answer, the reasoning
+	var all []byte
+	var parts [2][]byte // the answer, the reasoning
 	for _, p := range pieces {
-		whole[0] = append(whole[0], p.text...)
+		all = append(all, p.text...)
 		parts[p.part] = append(parts[p.part], p.text...)
 	}
-	r.LocalTokens = count(string(whole[0]))
-	r.chunks.heard = heard{first: count(string(pieces[0].text)), answer: r.LocalTokens, own: own}
-	if len(parts[1]) > 0 {
-		r.chunks.heard.answer, r.chunks.heard.reasoning = count(string(parts[0])), count(string(parts[1]))
+	h := heard{first: count(string(pieces[0].text)), own: own && whole, beginning: own && !whole}
+	if whole && len(parts[1]) == 0 {
+		h.answer = count(string(all))
+	} else {
+		sent := r.chunks.sums()
+		for i, tokens := range []*int{&h.answer, &h.reasoning} {
+			if kept := len(parts[i]); kept > 0 {
+				*tokens = int(math.Round(float64(count(string(parts[i]))) * float64(sent[i]) / float64(kept)))
+			}
+		}
 	}
-	if !byEvent {
+	if h.all = h.answer + h.reasoning; whole && h.reasoning > 0 {
+		h.all = count(string(all))
+	}
+	r.chunks.heard = h
+	if whole || r.OutputTokens == 0 {
+		r.LocalTokens = h.all // an estimate is no check on usage
+	}
+	if !byEvent || !whole {
 		return
 	}
 	for _, p := range pieces {
@@ -80,15 +116,21 @@ type piece struct {
 	part int
 }
 
-// pieces cuts a reply's text into that of its events.
-func (r *Record) pieces(text []byte) (list []piece, ok bool) {
+// pieces cuts a reply's text, the whole or what Wants asked for, into that of
+// its events.
+func (r *Record) pieces(text []byte, whole bool) (list []piece, ok bool) {
 	list = make([]piece, 0, r.chunks.n)
+	var seen [2]int
 	for v := range uvarints(r.chunks.lengths) {
-		length := int(v >> 1)
+		length, part := int(v>>1), int(v&1)
+		wanted := whole || seen[part] < KeptText
+		if seen[part] += length; !wanted {
+			continue
+		}
 		if length > len(text) {
 			return nil, false
 		}
-		list = append(list, piece{text[:length], int(v & 1)})
+		list = append(list, piece{text[:length], part})
 		text = text[length:]
 	}
 	return list, len(text) == 0
@@ -117,16 +159,21 @@ func repeats(pieces []piece) bool {
 
 // onlyNew takes from every event what the one before it had said already.
 func (r *Record) onlyNew(pieces []piece) {
-	r.chunks.lengths = r.chunks.lengths[:0]
-	said, part := 0, -1
-	for i, p := range pieces {
-		if p.part != part {
-			said, part = 0, p.part
+	lengths := make([]byte, 0, len(r.chunks.lengths))
+	said, part, kept := 0, -1, 0
+	for v := range uvarints(r.chunks.lengths) {
+		length, of := int(v>>1), int(v&1)
+		if of != part || length < said {
+			said, part = 0, of
 		}
-		pieces[i].text = p.text[said:]
-		said = len(p.text)
-		r.chunks.lengths = binary.AppendUvarint(r.chunks.lengths, uint64(len(pieces[i].text))<<1|uint64(p.part))
+		if kept < len(pieces) && pieces[kept].part == of && len(pieces[kept].text) == length {
+			pieces[kept].text = pieces[kept].text[said:]
+			kept++
+		}
+		lengths = binary.AppendUvarint(lengths, uint64(length-said)<<1|uint64(of))
+		said = length
 	}
+	r.chunks.lengths = lengths
 }
 
 // near reports whether two counts are the same but for the end-of-sequence
@@ -254,8 +301,11 @@ func (r *Record) Settle() {
 		r.OutputTokens, r.StreamedTokens, r.Counted = r.chunks.n, r.chunks.n, ByEvents
 	}
 	r.chunks.settle(r.StreamedTokens)
-	if r.chunks.spread && r.chunks.heard.first > 0 && r.LocalTokens > 0 {
-		share := float64(r.chunks.heard.first) / float64(r.LocalTokens)
+	if h := r.chunks.heard; r.chunks.spread && h.first > 0 && h.all > 0 {
+		share := float64(h.first) / float64(h.all)
+		if h.beginning {
+			share = float64(h.first) / float64(r.StreamedTokens)
+		}
 		r.FirstEstimate = min(max(1, int(math.Round(share*float64(r.StreamedTokens)))), max(1, r.StreamedTokens))
 	}
 }

@@ -29,6 +29,11 @@ func countWords(text string) int { return len(strings.Fields(text)) }
 // answered makes the record of a reply with an event every 20 ms, counted by
 // the tokenizer where count is not nil.
 func answered(u llm.Usage, count func(string) int, events ...told) *Record {
+	return heardOf(u, count, true, events...)
+}
+
+// heardOf is answered where the text may be kept only as far as it is wanted.
+func heardOf(u llm.Usage, count func(string) int, whole bool, events ...told) *Record {
 	r := &Record{Sent: 10 * ms, Streamed: true}
 	var text []byte
 	for i, ev := range events {
@@ -36,8 +41,10 @@ func answered(u llm.Usage, count func(string) int, events ...told) *Record {
 		if ev.thinking {
 			part = llm.Reasoning
 		}
+		if whole || r.Wants(part) {
+			text = append(text, ev.text...)
+		}
 		r.Observe(llm.Event{Kind: llm.Output, At: (60 + 20*int64(i)) * ms, Part: part, Text: []byte(ev.text)})
-		text = append(text, ev.text...)
 	}
 	r.Observe(llm.Event{Kind: llm.UsageSeen, Usage: u})
 	r.Observe(llm.Event{Kind: llm.End, At: 60000 * ms})
@@ -126,5 +133,39 @@ func TestTextThatRepeatsIsCountedOnce(t *testing.T) {
 	}
 	if r := answered(llm.Usage{}, countWords, words(20, false)...); r.Repeats {
 		t.Error("a model that says one word again and again is taken for a server that repeats the text")
+	}
+}
+
+// Of a long reply that nobody checks the beginning of each part is kept, and
+// tells what the whole text would.
+func TestTheBeginningTellsTheRest(t *testing.T) {
+	var repeated []told
+	for i := range 600 {
+		repeated = append(repeated, told{text: strings.Repeat("word ", i+1)})
+	}
+	for name, tt := range map[string]struct {
+		usage  llm.Usage
+		count  func(string) int
+		events []told
+	}{
+		"bundles":                    {llm.Usage{OutputTokens: 6000}, countWords, bundles(600, 10, false)},
+		"a large first event":        {llm.Usage{OutputTokens: 1000}, countWords, append(bundles(1, 500, false), words(500, false)...)},
+		"by another's tokenizer":     {llm.Usage{OutputTokens: 6000}, half, bundles(600, 10, false)},
+		"part of the reasoning":      {llm.Usage{OutputTokens: 2600, ReasoningTokens: 2000}, countWords, append(words(800, true), words(600, false)...)},
+		"reasoning beside the rest":  {llm.Usage{OutputTokens: 600, ReasoningTokens: 800}, countWords, append(words(800, true), words(600, false)...)},
+		"the text again and again":   {llm.Usage{OutputTokens: 600}, countWords, repeated},
+		"bundles and no usage":       {llm.Usage{}, countWords, bundles(600, 10, false)},
+		"the text again, no usage":   {llm.Usage{}, countWords, repeated},
+		"one word an event, no more": {llm.Usage{OutputTokens: 900}, countWords, words(900, false)},
+	} {
+		all, some := heardOf(tt.usage, tt.count, true, tt.events...), heardOf(tt.usage, tt.count, false, tt.events...)
+		if some.OutputTokens != all.OutputTokens || some.StreamedTokens != all.StreamedTokens || some.Paced() != all.Paced() ||
+			some.Apart != all.Apart || some.Repeats != all.Repeats || all.Paced() == 0 {
+			t.Errorf("%s: output %d, streamed %d, paced %d, apart %v, repeats %v; by the whole text %d, %d, %d, %v, %v", name, some.OutputTokens,
+				some.StreamedTokens, some.Paced(), some.Apart, some.Repeats, all.OutputTokens, all.StreamedTokens, all.Paced(), all.Apart, all.Repeats)
+		}
+		if some.LocalTokens > 0 && tt.usage.OutputTokens > 0 || some.LocalByEvent > 0 {
+			t.Errorf("%s: %d tokens, %d by event: an estimate checks usage", name, some.LocalTokens, some.LocalByEvent)
+		}
 	}
 }

@@ -56,12 +56,21 @@ type habits struct {
 	factor, shown     float64
 	continuous        bool
 	cumulative        bool
+	long              bool // more and longer replies: of most only the beginning is kept
 	seed              uint64
 }
 
+// replies is how many answers a server gives.
+func (h habits) replies() int {
+	if h.long {
+		return 36
+	}
+	return 12
+}
+
 func (h habits) String() string {
-	return fmt.Sprintf("seed %d: %s, reasoning %q (%.0f%% shown), usage %s × %.2g, %d tokens then %d to %d an event, continuous %v, cumulative %v, tokenizer %s",
-		h.seed, h.dialect.Name, h.reasoning, 100*h.shown, h.usage, h.factor, h.first, h.least, h.all, h.continuous, h.cumulative, h.counter)
+	return fmt.Sprintf("seed %d: %s, reasoning %q (%.0f%% shown), usage %s × %.2g, %d tokens then %d to %d an event, continuous %v, cumulative %v, long %v, tokenizer %s",
+		h.seed, h.dialect.Name, h.reasoning, 100*h.shown, h.usage, h.factor, h.first, h.least, h.all, h.continuous, h.cumulative, h.long, h.counter)
 }
 
 func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
@@ -93,6 +102,7 @@ func drawHabits(t testing.TB, seed uint64) habits {
 	}
 	h.lie(r)
 	h.continuous = h.usage == honestUsage && d.Name == "openai-chat" && r.IntN(4) == 0
+	h.long = r.IntN(16) == 0
 	return h
 }
 
@@ -239,6 +249,9 @@ func (s *hostile) reply(r *rand.Rand, a *answer, to *reading) {
 	if s.reasoning != "" {
 		thought = 20 + r.IntN(60)
 	}
+	if s.long {
+		thought, said = 5*thought, 5*said
+	}
 	a.output = thought + said
 	wired := &wire.Reply{ID: "1", Model: "m", Created: 1, Finish: "length", IncludeUsage: s.usage != absentUsage, ContinuousUsage: s.continuous}
 	time.Sleep(time.Duration(30+r.IntN(50)) * time.Millisecond)
@@ -357,8 +370,6 @@ type met struct {
 	check   string // how the check on token counts stands
 }
 
-const repliesEach = 12
-
 // meet drives one server.
 func meet(t *testing.T, h habits) (m met) {
 	synctest.Test(t, func(t *testing.T) {
@@ -367,7 +378,7 @@ func meet(t *testing.T, h habits) (m met) {
 		m.server = &hostile{habits: h, clock: c, log: map[string]*answer{}}
 		var mu sync.Mutex
 		warmup := time.Duration(0)
-		stage := load.Stage{Run: "r", Cap: 3, Requests: repliesEach, Warmup: &warmup, Drain: time.Hour, Count: h.count, CountShare: 0.02, OwnCount: h.counter != foreignCounter,
+		stage := load.Stage{Run: "r", Cap: 3, Requests: h.replies(), Warmup: &warmup, Drain: time.Hour, Count: h.count, CountShare: 0.02, OwnCount: h.counter != foreignCounter,
 			Session: func(int) llm.Session { return llm.Single(&llm.Request{MaxTokens: 100, Stream: true}) }}
 		if h.usage == absentUsage {
 			stage.CountShare = 1
@@ -418,8 +429,8 @@ func (m met) chance() bool {
 func (m met) faults(t testing.TB) (list []string) {
 	h := m.server.habits
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
-	if len(m.records) < repliesEach {
-		add("%d replies, want %d", len(m.records), repliesEach)
+	if len(m.records) < h.replies() {
+		add("%d replies, want %d", len(m.records), h.replies())
 	}
 	if h.honest() && m.check == "failed" {
 		add("token counts: failed, though all accounts are honest")
@@ -466,7 +477,7 @@ func (m met) faults(t testing.TB) (list []string) {
 		}
 	}
 	// Another tokenizer's estimates scatter from reply to reply.
-	if len(pace) > repliesEach/2 && !near(median(pace)/median(truly), 1, 0.1) {
+	if len(pace) > h.replies()/2 && !near(median(pace)/median(truly), 1, 0.1) {
 		add("median tpot %.4g ms, want %.4g within 10%%", median(pace), median(truly))
 	}
 	return list
