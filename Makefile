@@ -8,7 +8,7 @@ GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
 FUZZTIME ?= 10m
-.PHONY: help build run test check cross fuzz hostile bench floor accuracy peers real tune twin offered soak limit verdicts trials golden release vuln dist clean scrape
+.PHONY: help build run test check cross fuzz hostile bench floor accuracy peers real tune twin offered soak reliability limit verdicts trials golden release vuln dist clean scrape
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,14 +34,14 @@ cross: ## compile for every system that is released
 	  CGO_ENABLED=0 GOOS=$${t%/*} GOARCH=$${t#*/} go build -o /dev/null ./cmd/redline || exit 1; done
 
 # What is read from outside: a package and its target each, one after another.
-FUZZED := drive/wire:FuzzSSE drive/wire:FuzzDialects drive/client:FuzzResponse plan/config:FuzzPlan drive/record:FuzzReader foreign:FuzzMask
+FUZZED := drive/wire:FuzzSSE drive/wire:FuzzDialects drive/client:FuzzResponse plan/config:FuzzPlan drive/record:FuzzReader foreign:FuzzMask traffic/corpus:FuzzOpen traffic/trace:FuzzOpen
 
 fuzz: ## fuzz every reader of foreign bytes, FUZZTIME (10m) each; findings go to testdata/fuzz
 	@for f in $(FUZZED); do echo "$$f for $(FUZZTIME)"; \
 	  nice -n 19 go test -run '^$$' -fuzz "^$${f#*:}\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x -parallel 1 \
 	    ./internal/$${f%:*} || exit 1; done
 
-hostile: ## compare every figure with the logs of 10,000 random servers, honest and lying (two minutes); writes docs/RELIABILITY.md
+hostile: ## compare every figure with the logs of 10,000 random servers, honest and lying (three minutes); writes docs/RELIABILITY.md
 	REDLINE_HOSTILE=10000 go test -run TestRandomServers -timeout 1h ./internal/judge/validity/
 
 bench: ## run the benchmarks (minutes)
@@ -73,6 +73,9 @@ offered: build ## how many requests and streams it can offer (a minute); writes 
 
 soak: build ## half an hour at 20,000 tokens/s, then a hundred kills; writes docs/SOAK.md
 	scripts/soak/run.sh
+
+reliability: build ## mends taken out, kills, full disks, soak, fuzzing and races (an hour; as root); writes docs/RELIABILITY.md
+	go run ./scripts/reliability $(PARTS)
 
 limit: ## how often the reported limit covers the true one, over 100 searches of each row and budget (minutes); writes docs/LIMIT.md
 	REDLINE_LIMIT=100 go test -run TestSearchesFindTheLimit -timeout 1h ./internal/answer/search/

@@ -34,8 +34,9 @@ func TestAServerThatAnswersTwiceIsSaid(t *testing.T) {
 		_, _ = conn.Read(make([]byte, 1)) // until the client has had enough
 	}))
 	defer server.Close()
+	out := filepath.Join(t.TempDir(), "run")
 	_, stdout, stderr := redline(t, nil, "run", "--url", server.URL, "--api", "openai-chat", "--model", "m", "--concurrency", "1",
-		"--requests", "6", "--warmup", "0s", "--workload", "fixed(16,3)", "--out", filepath.Join(t.TempDir(), "run"), "--json", "--quiet")
+		"--requests", "6", "--warmup", "0s", "--workload", "fixed(16,3)", "--out", out, "--json", "--quiet")
 	var res result.Result
 	if err := json.Unmarshal([]byte(stdout), &res); err != nil {
 		t.Fatalf("%v\n%s", err, stderr)
@@ -49,5 +50,10 @@ func TestAServerThatAnswersTwiceIsSaid(t *testing.T) {
 	}
 	if n := res.Points[0].Requests; n.OK != 6 {
 		t.Errorf("%d of %d ok", n.OK, n.Due)
+	}
+	_, page, stderr := redline(t, nil, "report", out)
+	want := fmt.Sprintf("replies that no request had asked for came %d times; other answers on those connections may be of another request", res.Client.Unasked)
+	if said := strings.Join(strings.Fields(page), " "); strings.Count(said, want) != 1 {
+		t.Errorf("the report does not say once %q:\n%s%s", want, page, stderr)
 	}
 }

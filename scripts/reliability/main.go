@@ -1,0 +1,66 @@
+// Command reliability measures what docs/RELIABILITY.md shows besides its
+// catalogue, and writes each part between its marks there. It runs from the
+// repository's root, by make reliability; parts that are named run alone:
+//
+//	mends   every mend taken out again: its test has to fail
+//	kills   runs killed while they write, and disks that fill up
+//	soak    a long run at 20,000 tokens/s, by scripts/soak/run.sh
+//	fuzz    every fuzz target, FUZZTIME each
+//	race    all tests under the race detector
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+
+	"redline/scripts/truth"
+)
+
+const page = "docs/RELIABILITY.md"
+
+var parts = []struct {
+	name    string
+	measure func() (string, error)
+}{{"mends", mends}, {"kills", kills}, {"soak", soak}, {"fuzz", fuzz}, {"race", race}}
+
+func main() {
+	for _, p := range parts {
+		if len(os.Args) > 1 && !slices.Contains(os.Args[1:], p.name) {
+			continue
+		}
+		text, err := p.measure()
+		if err == nil {
+			err = write(p.name, text)
+		}
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", p.name, err)
+			os.Exit(1)
+		}
+	}
+}
+
+// write puts a part between its marks, with the machine it was measured on.
+func write(name, text string) error {
+	old, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	between := regexp.MustCompile(`(?s)<!-- ` + name + ` -->\n.*<!-- /` + name + ` -->`)
+	if !between.Match(old) {
+		return fmt.Errorf("%s has no marks for it", page)
+	}
+	text = fmt.Sprintf("<!-- %s -->\n%s\n\nOn %s.\n<!-- /%s -->", name, strings.TrimSpace(text), truth.Machine(), name)
+	return os.WriteFile(page, between.ReplaceAllLiteral(old, []byte(text)), 0o644)
+}
+
+// goTest runs go test at a low priority and gives what it printed.
+func goTest(env []string, args ...string) (string, error) {
+	c := exec.Command("nice", append([]string{"-n", "10", "go", "test"}, args...)...)
+	c.Env = append(os.Environ(), env...)
+	out, err := c.CombinedOutput()
+	return string(out), err
+}
