@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"redline/internal/foreign"
+	"redline/internal/text"
 	"redline/internal/twin/catalog"
 )
 
@@ -88,7 +88,7 @@ func (f pairFlags) idle(flags *pflag.FlagSet) string {
 
 func (p *process) listCatalog(known *catalog.Catalog, asJSON bool) error {
 	if !asJSON {
-		return known.List(foreign.Writer(p.stdout))
+		return known.List(text.Writer(p.stdout))
 	}
 	return p.encode(struct {
 		Models       []catalog.Model       `json:"models"`
@@ -113,7 +113,7 @@ func (p *process) showEntry(known *catalog.Catalog, name string, f pairFlags) er
 		case f.asJSON:
 			return p.encode(a)
 		default:
-			return a.Show(foreign.Writer(p.stdout))
+			return a.Show(text.Writer(p.stdout))
 		}
 	}
 	switch {
@@ -124,7 +124,7 @@ func (p *process) showEntry(known *catalog.Catalog, name string, f pairFlags) er
 	case f.asJSON:
 		return p.encode(model)
 	}
-	return model.Show(foreign.Writer(p.stdout))
+	return model.Show(text.Writer(p.stdout))
 }
 
 // findModel looks a model up by name, or reads its config.json where the name
@@ -159,7 +159,7 @@ func (p *process) showPair(known *catalog.Catalog, model catalog.Model, f pairFl
 	if f.asJSON {
 		return p.encode(sheet)
 	}
-	return sheet.Show(foreign.Writer(p.stdout))
+	return sheet.Show(text.Writer(p.stdout))
 }
 
 func (f pairFlags) deployment(m catalog.Model, a catalog.Accelerator) (catalog.Deployment, error) {

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 
-	"redline/internal/foreign"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
+	"redline/internal/text"
 )
 
 // The exit codes, which are a contract.
@@ -65,13 +65,13 @@ func exitCode(err error) (code int, line string) {
 		if c.err == nil {
 			return c.code, ""
 		}
-		return c.code, foreign.Reason(c.err)
+		return c.code, text.Reason(c.err)
 	case errors.As(err, &plan):
-		return exitUsage, foreign.Reason(err)
+		return exitUsage, text.Reason(err)
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted, "interrupted before anything was measured"
 	}
-	return exitError, foreign.Reason(err)
+	return exitError, text.Reason(err)
 }
 
 // resultCode is what a result means for the process: interrupted before

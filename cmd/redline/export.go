@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"redline/internal/judge/result"
-	"redline/internal/near"
 	"redline/internal/run/measure"
 	"redline/internal/show/report"
+	"redline/internal/text"
 )
 
 const exportHelp = `Write the result of a run directory in another layout.
@@ -79,7 +79,7 @@ func layoutNamed(name string) (func(*result.Result) ([]report.File, error), erro
 		}
 		names = append(names, l.name)
 	}
-	hint := near.Hint(name, names)
+	hint := text.Hint(name, names)
 	if hint == "" {
 		hint = "want one of " + strings.Join(names, ", ")
 	}

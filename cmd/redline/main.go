@@ -17,9 +17,9 @@ import (
 
 	"redline/internal/child"
 	"redline/internal/clock"
-	"redline/internal/foreign"
 	"redline/internal/run/doctor"
 	"redline/internal/run/store"
+	"redline/internal/text"
 )
 
 // version is set at build time.
@@ -134,7 +134,7 @@ type process struct {
 	// hurry asks for a priority above ordinary work; nil leaves it as it is.
 	hurry func()
 	// mask hides the secrets of the plans that were resolved.
-	mask *foreign.Mask
+	mask *text.Mask
 	// doctorPace is how long redline doctor looks; its own default if zero.
 	doctorPace doctor.Pace
 }

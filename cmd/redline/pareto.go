@@ -11,9 +11,9 @@ import (
 
 	"redline/internal/answer/pareto"
 	"redline/internal/judge/result"
-	"redline/internal/near"
 	"redline/internal/run/history"
 	"redline/internal/show/report"
+	"redline/internal/text"
 )
 
 // paretoFlags are those of redline report that are about a frontier.
@@ -97,7 +97,7 @@ func frontFormat(name string) (func(*bytes.Buffer, []*pareto.Front, report.Termi
 		}
 		names = append(names, f.Name)
 	}
-	hint := near.Hint(name, names)
+	hint := text.Hint(name, names)
 	if hint == "" {
 		hint = "want one of " + strings.Join(names, ", ")
 	}

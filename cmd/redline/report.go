@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"redline/internal/judge/result"
-	"redline/internal/near"
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
 	"redline/internal/show/report"
+	"redline/internal/text"
 )
 
 const reportHelp = `Show the report of a run directory. A run that was killed before it wrote its
@@ -141,7 +141,7 @@ func (p *process) format(name string, explain, toFile bool) (writer, error) {
 			return func(out *bytes.Buffer, r *result.Result) error { return f.Write(out, r) }, nil
 		}
 	}
-	hint := near.Hint(name, formatNames())
+	hint := text.Hint(name, formatNames())
 	if hint == "" {
 		hint = "want one of " + strings.Join(formatNames(), ", ")
 	}

@@ -9,9 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"redline/internal/foreign"
-	"redline/internal/near"
 	"redline/internal/plan/config"
+	"redline/internal/text"
 )
 
 const rootHelp = `redline finds how much load an LLM inference engine can take before it misses its
@@ -54,7 +53,7 @@ func (p *process) resolve(in config.Input) (*config.Config, error) {
 
 // line is a text that may be a server's, a file's or the environment's, as it
 // can be shown on a terminal.
-func (p *process) line(text string) string { return foreign.Line(p.mask.Hide(text)) }
+func (p *process) line(said string) string { return text.Line(p.mask.Hide(said)) }
 
 // unknown refuses a command that there is not before its --help is answered with
 // that of all commands. What cobra asks itself for completion is let through.
@@ -121,7 +120,7 @@ func flagHint(c *cobra.Command, err error) string {
 	for _, other := range c.Root().Commands() {
 		known = append(known, flagNames(other)...)
 	}
-	switch meant := near.Name(name, known); {
+	switch meant := text.Nearest(name, known); {
 	case meant == "":
 		return c.CommandPath() + " --help lists the flags"
 	case slices.Contains(known[:own], meant):
@@ -193,7 +192,7 @@ func unknownCommand(c *cobra.Command, name string) error {
 		names = append(names, known.Name())
 	}
 	meant := c.SuggestionsFor(name)
-	if meant = append(meant, near.Name(name, names)); meant[0] != "" {
+	if meant = append(meant, text.Nearest(name, names)); meant[0] != "" {
 		hint = "did you mean " + c.CommandPath() + " " + meant[0] + "?"
 	}
 	return usage("unknown command %q: %s", name, hint)

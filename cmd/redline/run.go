@@ -12,13 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"redline/internal/foreign"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
 	"redline/internal/run/measure"
 	"redline/internal/show/report"
+	"redline/internal/text"
 )
 
 const runHelp = `Send one load and report whether the server met its objectives under it.
@@ -167,7 +167,7 @@ func (p *process) show(res *result.Result, asJSON, explain bool) error {
 func (p *process) commandLine(cfg *config.Config) string {
 	words, mask := []string{"redline"}, cfg.Mask()
 	for _, a := range p.args {
-		words = append(words, quoted(foreign.Line(mask.Hide(a))))
+		words = append(words, quoted(text.Line(mask.Hide(a))))
 	}
 	return strings.Join(words, " ")
 }

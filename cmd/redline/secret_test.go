@@ -13,7 +13,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"redline/internal/foreign"
+	"redline/internal/text"
 )
 
 // hostile is a server that answers a few streams and then every second request
@@ -196,10 +196,10 @@ const attack = "\x1b[2J\x1b]0;owned\a\u202egnp.exe\u2066 \u009b31m\rback"
 // obeyed looks for characters that a terminal would act upon.
 func obeyed(t *testing.T, texts map[string]string) {
 	t.Helper()
-	for name, text := range texts {
-		for i, r := range text {
-			if r != '\n' && r != '\t' && foreign.Harmful(r) {
-				t.Errorf("%s holds %U: …%q…", name, r, text[max(0, i-40):min(len(text), i+40)])
+	for name, said := range texts {
+		for i, r := range said {
+			if r != '\n' && r != '\t' && text.Harmful(r) {
+				t.Errorf("%s holds %U: …%q…", name, r, said[max(0, i-40):min(len(said), i+40)])
 				break
 			}
 		}

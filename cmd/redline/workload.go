@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"redline/internal/foreign"
 	"redline/internal/llm"
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
+	"redline/internal/text"
 	"redline/internal/traffic/token"
 	"redline/internal/traffic/trace"
 	"redline/internal/traffic/workload"
@@ -74,11 +74,11 @@ func (p *process) workloadShowCommand() *cobra.Command {
 }
 
 func (p *process) showWorkload(cfg *config.Config, asJSON bool, samples int) error {
-	text, err := tokenizerOf(cfg)
+	words, err := tokenizerOf(cfg)
 	if err != nil {
 		return err
 	}
-	work, err := cfg.Workload.New(text, cfg.Seed, workload.Options{Sampling: cfg.Generation.Sampling()})
+	work, err := cfg.Workload.New(words, cfg.Seed, workload.Options{Sampling: cfg.Generation.Sampling()})
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (p *process) showWorkload(cfg *config.Config, asJSON bool, samples int) err
 		out.SetIndent("", "  ")
 		return out.Encode(summary)
 	}
-	if err := summary.Show(foreign.Writer(p.stdout)); err != nil {
+	if err := summary.Show(text.Writer(p.stdout)); err != nil {
 		return err
 	}
 	for i := range samples {
@@ -100,7 +100,7 @@ func (p *process) showWorkload(cfg *config.Config, asJSON bool, samples int) err
 		if turn == nil {
 			break
 		}
-		if err := showRequest(foreign.Writer(p.stdout), i, turn.Request); err != nil {
+		if err := showRequest(text.Writer(p.stdout), i, turn.Request); err != nil {
 			return err
 		}
 	}

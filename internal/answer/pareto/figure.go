@@ -6,7 +6,7 @@ import (
 
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
-	"redline/internal/near"
+	"redline/internal/text"
 )
 
 // Figure is what an axis shows.
@@ -135,7 +135,7 @@ func Find(name string) (Figure, error) {
 			return s.at(stat), nil
 		}
 	}
-	hint := near.Hint(base, Names())
+	hint := text.Hint(base, Names())
 	if hint == "" {
 		hint = "want one of " + strings.Join(Names(), ", ")
 	}

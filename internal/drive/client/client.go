@@ -18,7 +18,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/drive/wire"
-	"redline/internal/foreign"
+	"redline/internal/text"
 )
 
 // Client asks one API at one or several addresses. It is a target for load.
@@ -40,7 +40,7 @@ type Client struct {
 	key       string
 	headers   [][2]string
 	ownID     bool // the user's headers say what X-Request-Id is
-	mask      *foreign.Mask
+	mask      *text.Mask
 }
 
 // endpoint is one address: where to dial, what to say first, and the

@@ -11,7 +11,7 @@ import (
 	"redline/internal/llm"
 )
 
-func text(err error) string {
+func message(err error) string {
 	if err == nil {
 		return ""
 	}
@@ -29,7 +29,7 @@ func TestFilesForConnections(t *testing.T) {
 		{500, 2, 1024, "500 connections at a time need 1128 open files, but this process may have 1024: raise the limit with ulimit -n 1128, or lower the load"},
 		{1_000_000, 1, 0, ""}, // the limit is not known
 	} {
-		if got := text(checkFiles(tc.connections, tc.each, tc.limit)); got != tc.want {
+		if got := message(checkFiles(tc.connections, tc.each, tc.limit)); got != tc.want {
 			t.Errorf("%d connections within %d files: %q, want %q", tc.connections, tc.limit, got, tc.want)
 		}
 	}
@@ -39,9 +39,9 @@ func TestPortsForConnections(t *testing.T) {
 	shares := []share{{"10.0.0.1:80", 900}, {"10.0.0.2:80", 1100}}
 	const want = "1100 connections at a time to 10.0.0.2:80 need as many source ports, but this machine has 1000: " +
 		"widen net.ipv4.ip_local_port_range with sysctl, give the server more addresses, or lower the load"
-	equal(t, "too many", text(checkPorts(shares, 1000)), want)
-	equal(t, "just enough", text(checkPorts(shares, 1100)), "")
-	equal(t, "not known", text(checkPorts(shares, 0)), "")
+	equal(t, "too many", message(checkPorts(shares, 1000)), want)
+	equal(t, "just enough", message(checkPorts(shares, 1100)), "")
+	equal(t, "not known", message(checkPorts(shares, 0)), "")
 }
 
 // TestSharesOfAddresses: connections spread over URLs, then over the addresses

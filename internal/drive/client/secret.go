@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"redline/internal/foreign"
+	"redline/internal/text"
 )
 
 // maskOf hides what the spec holds of secrets, wherever a server or a trace
 // would repeat it. Headers and queries are taken for secret as a whole, for
 // their names do not tell.
-func maskOf(s Spec) *foreign.Mask {
+func maskOf(s Spec) *text.Mask {
 	found := append([]string{s.APIKey}, s.Secrets...)
 	for name, value := range s.Headers {
 		if !harmless(name) {
@@ -24,7 +24,7 @@ func maskOf(s Spec) *foreign.Mask {
 		}
 	}
 	found = append(found, SecretTexts(s.ExtraBody)...)
-	return foreign.NewMask(append(found, s.Proxies.Secrets()...)...)
+	return text.NewMask(append(found, s.Proxies.Secrets()...)...)
 }
 
 // credentials are a header's value, and what follows "Bearer" in it.
@@ -95,7 +95,7 @@ func maskHeader(line string) string {
 	if harmless(name) {
 		return line
 	}
-	return name + ": " + foreign.Masked
+	return name + ": " + text.Masked
 }
 
 // maskQuery hides the query of a request line, where some servers want keys.
@@ -105,5 +105,5 @@ func maskQuery(line string) string {
 		return line
 	}
 	_, version, _ := strings.Cut(query, " ")
-	return before + "?" + foreign.Masked + " " + version
+	return before + "?" + text.Masked + " " + version
 }

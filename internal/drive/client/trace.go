@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"redline/internal/clock"
-	"redline/internal/foreign"
+	"redline/internal/text"
 )
 
 // trace writes down one exchange, with its secrets masked. A nil trace writes
@@ -15,7 +15,7 @@ import (
 type trace struct {
 	w     io.Writer
 	clock *clock.Clock
-	mask  *foreign.Mask
+	mask  *text.Mask
 	sent  int64
 }
 
@@ -70,9 +70,9 @@ func (t *trace) since(at int64) string {
 // shorten masks before it cuts, so that no part of a secret is left at the cut.
 // A read may begin or end inside of one.
 func (t *trace) shorten(b []byte) string {
-	s := foreign.Clean(strings.ReplaceAll(t.mask.HidePiece(string(b)), "\r\n", "\n"))
+	s := text.Clean(strings.ReplaceAll(t.mask.HidePiece(string(b)), "\r\n", "\n"))
 	if len(s) <= mostTraced {
 		return s
 	}
-	return fmt.Sprintf("%s (%d bytes in all)", foreign.Cut(s, mostTraced), len(b))
+	return fmt.Sprintf("%s (%d bytes in all)", text.Cut(s, mostTraced), len(b))
 }

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	"redline/internal/foreign"
+	"redline/internal/text"
 )
 
 // message gives the server's own words, with the cure where one is known.
@@ -87,7 +87,7 @@ const mostWords = 300
 func (x *exchange) words(s string) string { return x.mask().Line(s, mostWords) }
 
 // mask hides the secrets of this request too: a tenant has its own.
-func (x *exchange) mask() *foreign.Mask {
+func (x *exchange) mask() *text.Mask {
 	mask := x.c.mask
 	if x.r.Key != "" || len(x.r.Headers) > 0 {
 		mask = mask.With(x.r.Key)

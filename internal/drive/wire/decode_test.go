@@ -15,7 +15,7 @@ const typicalChunk = `{"id":"chatcmpl-9f1c","object":"chat.completion.chunk","cr
 
 var asDeltas = cmp.Options{cmpopts.IgnoreUnexported(Delta{}), cmpopts.EquateEmpty()}
 
-func text(s string) Delta { return Delta{Text: []byte(s)} }
+func textDelta(s string) Delta { return Delta{Text: []byte(s)} }
 
 func choice(fields string) string { return `{"choices":[{` + fields + `}]}` }
 
@@ -26,14 +26,14 @@ func TestDecodeOpenAI(t *testing.T) {
 		name, data string
 		want       Delta
 	}{
-		{"typical", typicalChunk, text(" load")},
+		{"typical", typicalChunk, textDelta(" load")},
 		{"role only", choice(`"delta":{"role":"assistant","content":""}`), Delta{}},
 		{"null content", choice(`"delta":{"content":null,"tool_calls":null,"function_call":null,"refusal":null}`), Delta{}},
-		{"escapes", choice(`"delta":{"content":"\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00\ud83dx"}`), text("\"\\/\b\f\n\r\té😀\ufffdx")},
-		{"refusal is text", choice(`"delta":{"refusal":"no"}`), text("no")},
-		{"content comes before refusal", choice(`"delta":{"refusal":"b","content":"a"}`), text("ab")},
-		{"completions", choice(`"text":"hi","index":0`), text("hi")},
-		{"two choices", `{"choices":[{"text":"a"},{"text":"b\n"}]}`, text("ab\n")},
+		{"escapes", choice(`"delta":{"content":"\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00\ud83dx"}`), textDelta("\"\\/\b\f\n\r\té😀\ufffdx")},
+		{"refusal is text", choice(`"delta":{"refusal":"no"}`), textDelta("no")},
+		{"content comes before refusal", choice(`"delta":{"refusal":"b","content":"a"}`), textDelta("ab")},
+		{"completions", choice(`"text":"hi","index":0`), textDelta("hi")},
+		{"two choices", `{"choices":[{"text":"a"},{"text":"b\n"}]}`, textDelta("ab\n")},
 		{"reasoning_content", choice(`"delta":{"reasoning_content":"hm"}`), Delta{Reasoning: []byte("hm")}},
 		{"reasoning", choice(`"delta":{"reasoning":"hm"}`), Delta{Reasoning: []byte("hm")}},
 		{"reasoning under both names counts once", choice(`"delta":{"reasoning":"hm","reasoning_content":"hm"}`), Delta{Reasoning: []byte("hm")}},
@@ -48,12 +48,12 @@ func TestDecodeOpenAI(t *testing.T) {
 		{"no usage", `{"choices":[],"usage":null}`, Delta{}},
 		{"usage in odd numbers", `{"usage":{"prompt_tokens":1.2e1,"completion_tokens":-3,"prompt_tokens_details":{"cached_tokens":99999999999}}}`, Delta{HasUsage: true, Usage: llm.Usage{PromptTokens: 12}}},
 		{"parts of content", choice(`"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"a"}]}`), Delta{Text: []byte("a"), Reasoning: []byte("hm")}},
-		{"the last of two keys counts", choice(`"delta":{"content":"a","content":"b"}`), text("b")},
-		{"an escaped key", choice(`"delta":{"c\u006fntent":"a"}`), text("a")},
-		{"not UTF-8", choice("\"delta\":{\"content\":\"a\xff\"}"), text("a\ufffd")},
-		{"unknown keys of all kinds", `{"x":[1,-2.5e+3,true,false,null,{"y":["\u12aB"]},[]],"choices":[{"z":{},"text":"a"}]}`, text("a")},
-		{"deep nesting", `{"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `,"choices":[{"text":"a"}]}`, text("a")},
-		{"white space", " {\n\t\"choices\" : [ { \"text\" : \"a\" } ]\r\n} ", text("a")},
+		{"the last of two keys counts", choice(`"delta":{"content":"a","content":"b"}`), textDelta("b")},
+		{"an escaped key", choice(`"delta":{"c\u006fntent":"a"}`), textDelta("a")},
+		{"not UTF-8", choice("\"delta\":{\"content\":\"a\xff\"}"), textDelta("a\ufffd")},
+		{"unknown keys of all kinds", `{"x":[1,-2.5e+3,true,false,null,{"y":["\u12aB"]},[]],"choices":[{"z":{},"text":"a"}]}`, textDelta("a")},
+		{"deep nesting", `{"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `,"choices":[{"text":"a"}]}`, textDelta("a")},
+		{"white space", " {\n\t\"choices\" : [ { \"text\" : \"a\" } ]\r\n} ", textDelta("a")},
 		{"closing mark", "[DONE]", Delta{Done: true}},
 		{"closing mark with space", " [DONE]\n", Delta{Done: true}},
 		{"nothing", "", Delta{}},
@@ -61,7 +61,7 @@ func TestDecodeOpenAI(t *testing.T) {
 		{"error as a string", `{"error":"overloaded"}`, Delta{HasErr: true, Err: []byte("overloaded")}},
 		{"error without a message", `{"error":{"code":7}}`, Delta{HasErr: true, Err: []byte(`{"code":7}`)}},
 		{"error of vLLM", `{"object":"error","message":"bad","type":"BadRequestError","code":400}`, Delta{HasErr: true, Err: []byte("bad")}},
-		{"no error", `{"error":null,"choices":[{"text":"a"}]}`, text("a")},
+		{"no error", `{"error":null,"choices":[{"text":"a"}]}`, textDelta("a")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -82,7 +82,7 @@ func TestDecodeAnthropic(t *testing.T) {
 		name, event, data string
 		want              Delta
 	}{
-		{"text", "content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a\n"}}`, text("a\n")},
+		{"text", "content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a\n"}}`, textDelta("a\n")},
 		{"thinking", "", `{"delta":{"thinking":"hm","type":"thinking_delta"},"type":"content_block_delta"}`, Delta{Reasoning: []byte("hm")}},
 		{"signature", "", `{"type":"content_block_delta","delta":{"type":"signature_delta","signature":"c2ln"}}`, Delta{}},
 		{"tool input", "", `{"type":"content_block_delta","delta":{"type":"input_json_delta","partial_json":"{\"a\":"}}`, Delta{Tool: []byte(`{"a":`)}},
@@ -149,7 +149,7 @@ func TestDecodeForgetsTheEventBefore(t *testing.T) {
 	if err := decodeOpenAI(nil, []byte(choice(`"text":"\t"`)), &d); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(text("\t"), d, asDeltas); diff != "" {
+	if diff := cmp.Diff(textDelta("\t"), d, asDeltas); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"redline/internal/foreign"
 	"redline/internal/llm"
+	"redline/internal/text"
 )
 
 type message struct {
@@ -115,7 +115,7 @@ func parseBody(body []byte, v any) error {
 		return nil
 	case errors.As(err, &wrong):
 		wrong.Field = cmp.Or(strings.TrimPrefix(strings.TrimPrefix(wrong.Field, "openAIAsked."), "asked."), "body")
-		return errors.New(foreign.Mismatch(wrong))
+		return errors.New(text.Mismatch(wrong))
 	case errors.As(err, &syntax):
 		return fmt.Errorf("body is not valid JSON at byte %d: %w", syntax.Offset, err)
 	}

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strconv"
 
-	"redline/internal/foreign"
 	"redline/internal/llm"
+	"redline/internal/text"
 )
 
 // rerank is the API of Jina and Cohere for scores, as vLLM, SGLang and
@@ -81,7 +81,7 @@ func decodeRerank(body []byte, d *Delta) error {
 		d.reset()
 		var scores []struct{ Score *float64 }
 		if err := json.Unmarshal(body, &scores); err != nil {
-			return fmt.Errorf("reply: not an array of scores: %s", foreign.Reason(err))
+			return fmt.Errorf("reply: not an array of scores: %s", text.Reason(err))
 		}
 		for _, s := range scores {
 			if s.Score != nil {

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"redline/internal/foreign"
 	"redline/internal/llm"
+	"redline/internal/text"
 )
 
 // TemplateName is how --api names the dialect that a Template describes.
@@ -119,7 +119,7 @@ func (t Template) compile() (*compiled, error) {
 	sample := c.encode(nil, &llm.Request{Model: "m", MaxTokens: 1, Messages: []llm.Message{{Role: "user", Content: `"`}}}, Quirks{})
 	var object map[string]any
 	if err := json.Unmarshal(sample, &object); err != nil {
-		return nil, fmt.Errorf("template.body: filled in it is not a JSON object (%s): %.120s", foreign.Reason(err), sample)
+		return nil, fmt.Errorf("template.body: filled in it is not a JSON object (%s): %.120s", text.Reason(err), sample)
 	}
 	return c, nil
 }

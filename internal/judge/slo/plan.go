@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"redline/internal/near"
+	"redline/internal/text"
 )
 
 // planKeys are the keys of a plan's sla_thresholds that name one metric; the
@@ -98,7 +98,7 @@ func nearKeys(head string) []string {
 // suggest points from an unknown word to the nearest known one, or lists them
 // all where none is near and they are few.
 func suggest(word string, known []string) string {
-	hint := near.Hint(word, known)
+	hint := text.Hint(word, known)
 	switch {
 	case hint != "":
 		return hint

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"redline/internal/near"
+	"redline/internal/text"
 )
 
 // Preset is a set of objectives known by name.
@@ -70,10 +70,10 @@ func PresetNames() []string {
 
 // Expand reads an objective, or the name of a preset, which stands for several;
 // a scope before the name is that of each.
-func Expand(text string) ([]Objective, error) {
-	scope, name, err := readScope(text)
+func Expand(given string) ([]Objective, error) {
+	scope, name, err := readScope(given)
 	if err != nil || !named(name) {
-		o, err := Parse(text)
+		o, err := Parse(given)
 		return []Objective{o}, err
 	}
 	for _, p := range Presets {
@@ -86,10 +86,10 @@ func Expand(text string) ([]Objective, error) {
 		}
 		return list, err
 	}
-	if hint := near.Hint(clean(name), PresetNames()); hint != "" {
-		return nil, fmt.Errorf("objective %q: no preset of that name; %s", text, hint)
+	if hint := text.Hint(clean(name), PresetNames()); hint != "" {
+		return nil, fmt.Errorf("objective %q: no preset of that name; %s", given, hint)
 	}
-	return nil, fmt.Errorf("objective %q: want metric:stat<limit, such as ttft:p99<500ms, or a preset such as %s", text, Presets[0].Name)
+	return nil, fmt.Errorf("objective %q: want metric:stat<limit, such as ttft:p99<500ms, or a preset such as %s", given, Presets[0].Name)
 }
 
 // named reports whether a text is meant as a preset's name: it bounds nothing,

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"redline/internal/child"
-	"redline/internal/foreign"
 	"redline/internal/judge/result"
+	"redline/internal/text"
 )
 
 // Most bounds how much of a log is kept.
@@ -55,7 +55,7 @@ func trouble(line string) string {
 type Follower struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
-	hide   *foreign.Mask
+	hide   *text.Mask
 	into   io.Writer
 
 	mu   sync.Mutex
@@ -66,7 +66,7 @@ type Follower struct {
 // Follow begins to copy what is added to a file, or what a command prints,
 // to a writer. A source that names an existing file is one; anything with a
 // blank in it is a command for the shell. Secrets are masked in what is kept.
-func Follow(source string, into io.Writer, hide *foreign.Mask) (*Follower, error) {
+func Follow(source string, into io.Writer, hide *text.Mask) (*Follower, error) {
 	l := &Follower{hide: hide, into: into, use: result.EngineLog{Source: hide.Hide(source)}}
 	ctx, cancel := context.WithCancel(context.Background())
 	l.cancel = cancel
@@ -249,7 +249,7 @@ func (r *lineReader) flush() {
 
 // brief keeps a document from growing with whatever an engine writes. Secrets
 // are hidden before.
-func brief(text string) string {
+func brief(said string) string {
 	const most = 200
-	return foreign.Cut(foreign.Line(strings.TrimSpace(text)), most)
+	return text.Cut(text.Line(strings.TrimSpace(said)), most)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/child"
-	"redline/internal/foreign"
 	"redline/internal/judge/result"
+	"redline/internal/text"
 )
 
 func TestMain(m *testing.M) {
@@ -69,7 +69,7 @@ func TestFileIsFollowedFromItsEnd(t *testing.T) {
 	t.Parallel()
 	path, kept := filepath.Join(t.TempDir(), "engine.log"), &sink{}
 	add(t, path, strings.Repeat("an error of last week\n", 50))
-	f, err := Follow(path, kept, foreign.NewMask("sk-secret"))
+	f, err := Follow(path, kept, text.NewMask("sk-secret"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"redline/internal/near"
+	"redline/internal/text"
 )
 
 // decoder puts the nodes of a plan into Go values by their yaml tags. Nothing
@@ -151,7 +151,7 @@ func (d *decoder) unknown(e entry, path string, fields []field) error {
 		return fault(at(d.file, e.line), "%s: unknown key%s", join(path, e.key), hint)
 	}
 	cure := "want one of " + strings.Join(keys, ", ")
-	if hint := near.Hint(e.key, keys); hint != "" {
+	if hint := text.Hint(e.key, keys); hint != "" {
 		cure = hint
 	} else if home := homes(e.key); len(home) > 0 && !slices.Contains(home, join(path, e.key)) {
 		cure = "did you mean " + strings.Join(home, " or ") + "?"

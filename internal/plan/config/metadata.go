@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"redline/internal/near"
+	"redline/internal/text"
 )
 
 // Metadata is what the user wants remembered of the set-up. Keys of the list
@@ -41,7 +41,7 @@ func (m Metadata) Doubts() []string {
 		if slices.Contains(known, key) {
 			continue
 		}
-		if name := near.Name(key, known); name != "" {
+		if name := text.Nearest(key, known); name != "" {
 			all = append(all, fmt.Sprintf("metadata.%s is kept, but means nothing to the report: did you mean %s?", key, name))
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"redline/internal/foreign"
+	"redline/internal/text"
 	"redline/internal/traffic/workload"
 )
 
@@ -51,7 +51,7 @@ func foundLimit(dir string) (float64, error) {
 		} `json:"limit"`
 	}
 	if err := json.Unmarshal(content, &kept); err != nil {
-		return 0, fmt.Errorf("%s: is no result: %s", filepath.Join(dir, "result.json"), foreign.Reason(err))
+		return 0, fmt.Errorf("%s: is no result: %s", filepath.Join(dir, "result.json"), text.Reason(err))
 	}
 	switch {
 	case kept.Limit == nil:

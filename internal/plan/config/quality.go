@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"redline/internal/drive/wire"
-	"redline/internal/near"
+	"redline/internal/text"
 	"redline/internal/traffic/golden"
 )
 
@@ -47,7 +47,7 @@ func (c *Config) goldenSet() error {
 		if slices.Contains(tags, tag) {
 			continue
 		}
-		cure := near.Hint(tag, append(tags, "overall", "determinism", "structured_validity"))
+		cure := text.Hint(tag, append(tags, "overall", "determinism", "structured_validity"))
 		if cure == "" {
 			cure = "it has " + strings.Join(tags, ", ")
 		}

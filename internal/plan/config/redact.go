@@ -11,8 +11,8 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"redline/internal/drive/client"
-	"redline/internal/foreign"
 	"redline/internal/observe/telemetry"
+	"redline/internal/text"
 )
 
 // metricsURL is the key of addresses beside those of the provider.
@@ -29,7 +29,7 @@ const (
 )
 
 // masked stands where a secret stood.
-const masked = foreign.Masked
+const masked = text.Masked
 
 // Resolved gives the whole configuration as plain data under the plan's keys,
 // without secrets.
@@ -49,7 +49,7 @@ func (c *Config) YAML() ([]byte, error) {
 // want any key at all.
 func (c *Config) Secrets() []string {
 	found := slices.Concat([]string{c.Provider.APIKey}, c.headerSecrets(), c.urlSecrets(), c.Workload.Secrets(), c.bodySecrets(), c.judgeSecrets(), c.envSecrets(), c.flagSecrets(), c.Provider.Proxies.Secrets(), c.variables)
-	found = slices.DeleteFunc(found, func(s string) bool { return len(s) < foreign.Shortest || placeholder(s) })
+	found = slices.DeleteFunc(found, func(s string) bool { return len(s) < text.Shortest || placeholder(s) })
 	slices.Sort(found)
 	return slices.Compact(found)
 }
@@ -63,7 +63,7 @@ func placeholder(key string) bool {
 func (c *Config) Masked(text string) string { return c.Mask().Hide(text) }
 
 // Mask hides every secret.
-func (c *Config) Mask() *foreign.Mask { return foreign.NewMask(c.Secrets()...) }
+func (c *Config) Mask() *text.Mask { return text.NewMask(c.Secrets()...) }
 
 // flagSecrets are the keys among the settings that a server was started with,
 // or is to be: a whole command line is soon copied. What only names a key, as
@@ -159,7 +159,7 @@ func (c *Config) redacted() any {
 
 type redactor struct {
 	c    *Config
-	hide *foreign.Mask
+	hide *text.Mask
 }
 
 func (r redactor) walk(v any, path string) any {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"redline/internal/near"
+	"redline/internal/text"
 	"redline/internal/traffic/workload"
 )
 
@@ -45,7 +45,7 @@ func (c *Config) toggles() error {
 	for i, name := range e.Toggles {
 		switch {
 		case !slices.Contains(names, name):
-			return c.wrong(key, "want %s or all, got %s; %s", strings.Join(names, ", "), shown(name), near.Hint(name, names))
+			return c.wrong(key, "want %s or all, got %s; %s", strings.Join(names, ", "), shown(name), text.Hint(name, names))
 		case slices.Contains(e.Toggles[:i], name):
 			return c.wrong(key, "%s is given twice", name)
 		}

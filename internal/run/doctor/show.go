@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"redline/internal/foreign"
+	"redline/internal/text"
 )
 
 // tones are the terminal colours of the marks.
@@ -31,7 +31,7 @@ func Text(w io.Writer, r *Report, colour bool) error {
 	if !r.Ready {
 		tone = tones[Bad]
 	}
-	fmt.Fprintln(&b, paint("1;"+tone, foreign.Line(r.Verdict)))
+	fmt.Fprintln(&b, paint("1;"+tone, text.Line(r.Verdict)))
 	widest := 0
 	for _, f := range r.Findings {
 		widest = max(widest, utf8.RuneCountInString(f.What))
@@ -40,12 +40,12 @@ func Text(w io.Writer, r *Report, colour bool) error {
 	for _, f := range r.Findings {
 		if f.About != about {
 			about = f.About
-			fmt.Fprintf(&b, "\n%s\n", paint("1", foreign.Line(heading(r, about))))
+			fmt.Fprintf(&b, "\n%s\n", paint("1", text.Line(heading(r, about))))
 		}
 		mark := paint(tones[f.Mark], fmt.Sprintf("%-4s", shownAs[f.Mark]))
-		line := fmt.Sprintf("  %s  %s  %s", mark, padded(f.What, widest), foreign.Line(f.Figure))
+		line := fmt.Sprintf("  %s  %s  %s", mark, padded(f.What, widest), text.Line(f.Figure))
 		if f.Cure != "" {
-			line += " → " + foreign.Line(f.Cure)
+			line += " → " + text.Line(f.Cure)
 		}
 		fmt.Fprintln(&b, line)
 	}

@@ -16,7 +16,6 @@ import (
 
 	"redline/internal/answer/diagnose"
 	"redline/internal/answer/search"
-	"redline/internal/foreign"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -24,6 +23,7 @@ import (
 	"redline/internal/run/launch"
 	"redline/internal/run/measure"
 	"redline/internal/run/store"
+	"redline/internal/text"
 )
 
 // Options is everything that an experiment needs: those of a run, whose plan is
@@ -403,7 +403,7 @@ func (x *conductor) finish(err error) (*result.Result, string, error) {
 		x.res.Interrupted, err = string(bound), nil
 	case err != nil && x.res.Interrupted == "":
 		// What failed is not finished: it can be gone on with.
-		x.res.Interrupted = "failed: " + foreign.Reason(err)
+		x.res.Interrupted = "failed: " + text.Reason(err)
 	}
 	x.res.Diagnosis = diagnose.Find(x.res)
 	x.planCapacity()

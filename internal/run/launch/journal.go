@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"redline/internal/child"
-	"redline/internal/foreign"
+	"redline/internal/text"
 )
 
 // tailBytes is how much of a log's end is kept for messages, and longestLine
@@ -18,7 +18,7 @@ const tailBytes, longestLine = 64 << 10, 64 << 10
 // parts. Writing never fails: a full disk would break the server's pipe, and so
 // end a server that is well.
 type journal struct {
-	hide *foreign.Mask
+	hide *text.Mask
 	mu   sync.Mutex
 	file *os.File
 	tail child.Tail

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"redline/internal/foreign"
+	"redline/internal/text"
 )
 
 // TestNoSecretIsKept: a server that prints its key, even in two parts and
@@ -16,7 +16,7 @@ import (
 func TestNoSecretIsKept(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "server.log")
-	j, err := newJournal(Options{Log: path, Hide: foreign.NewMask("sk-12345")})
+	j, err := newJournal(Options{Log: path, Hide: text.NewMask("sk-12345")})
 	if err != nil {
 		t.Fatal(err)
 	}

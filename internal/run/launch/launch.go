@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"redline/internal/child"
-	"redline/internal/foreign"
+	"redline/internal/text"
 )
 
 // Options are what differs between two starts of one server.
@@ -29,7 +29,7 @@ type Options struct {
 	// Log is a file for what the server writes; "" keeps only the end of it.
 	Log string
 	// Hide masks secrets in everything that is kept of that; nil masks nothing.
-	Hide *foreign.Mask
+	Hide *text.Mask
 }
 
 // Server is a process that was ready to be asked.

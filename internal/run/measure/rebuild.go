@@ -9,13 +9,13 @@ import (
 
 	"redline/internal/answer/diagnose"
 	"redline/internal/drive/record"
-	"redline/internal/foreign"
 	"redline/internal/judge/result"
 	"redline/internal/judge/validity"
 	"redline/internal/observe/identity"
 	"redline/internal/observe/telemetry"
 	"redline/internal/plan/config"
 	"redline/internal/run/store"
+	"redline/internal/text"
 )
 
 // Rebuild gives the result of a run directory: the one that the run wrote, or,
@@ -36,7 +36,7 @@ func Rebuild(path string) (*result.Result, error) {
 		return nil, unfinished(dir)
 	}
 	if res, err = fromRecords(dir); err == nil {
-		foreign.NewMask().Tidy(res) // the directory may come from anybody
+		text.NewMask().Tidy(res) // the directory may come from anybody
 	}
 	return res, err
 }

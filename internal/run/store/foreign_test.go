@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"redline/internal/foreign"
 	"redline/internal/judge/result"
+	"redline/internal/text"
 )
 
 // TestAResultFromElsewhereIsClean: what is read back has no characters that a
@@ -25,11 +25,11 @@ func TestAResultFromElsewhereIsClean(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(res)
+	data, err := json.Marshal(res)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.ContainsFunc(string(text), foreign.Harmful) || strings.Contains(string(text), "u001b") || res.Model.Name != `m\x1b[2J\u202e` {
-		t.Errorf("%s", text)
+	if strings.ContainsFunc(string(data), text.Harmful) || strings.Contains(string(data), "u001b") || res.Model.Name != `m\x1b[2J\u202e` {
+		t.Errorf("%s", data)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"redline/internal/drive/record"
-	"redline/internal/foreign"
 	"redline/internal/judge/result"
+	"redline/internal/text"
 )
 
 // The files of a run directory.
@@ -294,7 +294,7 @@ func (d *Dir) Result() (*result.Result, error) {
 	if r.Schema != result.Schema {
 		return nil, fmt.Errorf("%s: schema is %q, want %q", path, r.Schema, result.Schema)
 	}
-	foreign.NewMask().Tidy(&r) // it may come from anybody
+	text.NewMask().Tidy(&r) // it may come from anybody
 	return &r, nil
 }
 

@@ -6,8 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"redline/internal/foreign"
 	"redline/internal/observe/telemetry"
+	"redline/internal/text"
 )
 
 // Telemetry is the run's telemetry log on disk.
@@ -17,7 +17,7 @@ type Telemetry struct {
 }
 
 // StartTelemetry begins the run's telemetry log, in which secrets are masked.
-func (d *Dir) StartTelemetry(h telemetry.Header, mask *foreign.Mask) (*Telemetry, error) {
+func (d *Dir) StartTelemetry(h telemetry.Header, mask *text.Mask) (*Telemetry, error) {
 	path := filepath.Join(d.Path, telemetryFile)
 	f, err := os.Create(path)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"redline/internal/foreign"
 	"redline/internal/judge/result"
+	"redline/internal/text"
 )
 
 // The kinds of alerts.
@@ -136,7 +136,7 @@ func alertsOf(o *Outcome, firing map[string]time.Time) []Alert {
 		if !v.told || v.on == !since.IsZero() {
 			continue
 		}
-		a := Alert{Schema: AlertSchema, Schedule: o.Schedule, Kind: kind, Status: Firing, At: o.Ended, Since: o.Ended, Text: foreign.Line(v.text), Run: o.Dir}
+		a := Alert{Schema: AlertSchema, Schedule: o.Schedule, Kind: kind, Status: Firing, At: o.Ended, Since: o.Ended, Text: text.Line(v.text), Run: o.Dir}
 		if kind == Drifted {
 			a.Drift = o.Drift
 		}

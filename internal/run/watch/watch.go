@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"redline/internal/foreign"
+	"redline/internal/text"
 )
 
 // Watcher runs schedules one after another.
@@ -162,7 +162,7 @@ func (w *Watcher) one(ctx context.Context, s Schedule, due time.Time) Outcome {
 	if bounded.Err() != nil {
 		o.Exit, o.Said = 1, fmt.Sprintf("it took longer than %v", w.Spec.Timeout)
 	}
-	o.Said = foreign.Line(o.Said)
+	o.Said = text.Line(o.Said)
 	alerts := w.remember(s, &o)
 	w.Say("%s: %s", s.Name, summary(&o))
 	for _, a := range alerts {

@@ -28,12 +28,12 @@ var Columns = columns()
 
 func columns() []Column {
 	list := []Column{
-		{"run", "id of the run", func(r *result.Result, _ int) string { return text(r.ID) }},
+		{"run", "id of the run", func(r *result.Result, _ int) string { return csvText(r.ID) }},
 		{"point", "number of the point in the result, from 0", func(_ *result.Result, i int) string { return strconv.Itoa(i) }},
-		of("name", "name of the stage, where there are several", func(p *result.Point) string { return text(p.Name) }),
+		of("name", "name of the stage, where there are several", func(p *result.Point) string { return csvText(p.Name) }),
 		{"sustained", "true for the sustained run at the limit", func(r *result.Result, i int) string { return strconv.FormatBool(i == sustained(r)) }},
 		of("probe", "true where the window lasted under a minute", func(p *result.Point) string { return strconv.FormatBool(isProbe(p)) }),
-		of("mode", "open, closed or capped", func(p *result.Point) string { return text(p.Load.Mode) }),
+		of("mode", "open, closed or capped", func(p *result.Point) string { return csvText(p.Load.Mode) }),
 		of("rate", "requests per second asked for", func(p *result.Point) string { return optional(p.Load.Rate) }),
 		of("concurrency", "requests in flight asked for", concurrencyText),
 		of("window_s", "length of the measured window, seconds", func(p *result.Point) string { return number(windowLength(p)) }),
@@ -82,7 +82,7 @@ func columns() []Column {
 		of("planned_cost_per_1m_output_tokens", "dollars for a million output tokens at the planned utilisation", plannedCost),
 	)
 	list = append(list, qualityColumns()...)
-	return append(list, of("invalid", "why the figures are not valid, empty where they are", func(p *result.Point) string { return text(p.Invalid) }))
+	return append(list, of("invalid", "why the figures are not valid, empty where they are", func(p *result.Point) string { return csvText(p.Invalid) }))
 }
 
 func acceptedCost(p *result.Point) string {
@@ -220,9 +220,9 @@ func number(v float64) string {
 	return out
 }
 
-// text is a name from outside. A spreadsheet takes one that begins like a
+// csvText is a name from outside. A spreadsheet takes one that begins like a
 // formula for a formula, so that is quoted.
-func text(s string) string {
+func csvText(s string) string {
 	if s = clean(s); s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
 		return "'" + s
 	}

@@ -6,8 +6,8 @@ import (
 	"reflect"
 	"testing"
 
-	"redline/internal/foreign"
 	"redline/internal/judge/result"
+	"redline/internal/text"
 )
 
 // attack is what somebody puts into a name to rule over a terminal.
@@ -71,17 +71,17 @@ func TestNoFormatIsObeyed(t *testing.T) {
 	for _, s := range samples() {
 		res := copied(t, s.result)
 		infect(reflect.ValueOf(res))
-		foreign.NewMask().Tidy(res)
+		text.NewMask().Tidy(res)
 		for _, format := range Formats {
 			var out bytes.Buffer
 			if err := format.Write(&out, res); err != nil {
 				t.Errorf("%s as %s: %v", s.name, format.Name, err)
 				continue
 			}
-			text := out.String()
-			for i, r := range text {
-				if r != '\n' && r != '\t' && foreign.Harmful(r) {
-					t.Errorf("%s as %s holds %U: %q", s.name, format.Name, r, text[max(0, i-90):min(len(text), i+40)])
+			page := out.String()
+			for i, r := range page {
+				if r != '\n' && r != '\t' && text.Harmful(r) {
+					t.Errorf("%s as %s holds %U: %q", s.name, format.Name, r, page[max(0, i-90):min(len(page), i+40)])
 					break
 				}
 			}

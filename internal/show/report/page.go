@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"redline/internal/foreign"
 	"redline/internal/judge/result"
+	"redline/internal/text"
 )
 
 // Pages are at most maxWidth columns wide and never squeezed below minWidth:
@@ -126,7 +126,7 @@ func (p *page) shows(names ...string) {
 
 // clean shows the control characters of a text that came from outside, so that a
 // server's name cannot move the cursor.
-func clean(text string) string { return foreign.Line(text) }
+func clean(s string) string { return text.Line(s) }
 
 // label is a name from outside, short enough for a column.
 func label(name string) string { return shortened(name, 24) }

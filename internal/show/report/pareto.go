@@ -322,11 +322,11 @@ func frontsCSV(w io.Writer, fronts []*pareto.Front, _ TerminalOptions) error {
 	for _, f := range fronts {
 		for _, p := range f.Points {
 			rate, concurrency := loadColumns(p.Load)
-			row := []string{f.X.Name, f.Y.Name, text(f.Series[p.Series]), text(p.Run), text(p.Name), rate, concurrency,
+			row := []string{f.X.Name, f.Y.Name, csvText(f.Series[p.Series]), csvText(p.Run), csvText(p.Name), rate, concurrency,
 				number(p.X), f.X.Unit, number(p.Y), f.Y.Unit, strconv.FormatBool(p.Probe), string(p.Objectives), p.Standing, "", "", "", p.Why}
 			if p.By != nil {
 				by := f.Points[*p.By]
-				row[14] = text(by.Run)
+				row[14] = csvText(by.Run)
 				row[15], row[16] = loadColumns(by.Load)
 			}
 			rows = append(rows, row)

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"redline/internal/near"
 	"redline/internal/stats"
+	"redline/internal/text"
 )
 
 type random = rand.Rand
@@ -141,7 +141,7 @@ func hint(name string) string {
 	for _, p := range processes {
 		names = append(names, p.name)
 	}
-	if hint := near.Hint(name, names); hint != "" {
+	if hint := text.Hint(name, names); hint != "" {
 		return " (" + hint + ")"
 	}
 	return ""

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"redline/internal/near"
+	"redline/internal/text"
 )
 
 const (
@@ -144,7 +144,7 @@ func shapeHint(name string) string {
 	for _, s := range shapes {
 		names = append(names, s.name)
 	}
-	if hint := near.Hint(name, names); hint != "" {
+	if hint := text.Hint(name, names); hint != "" {
 		return " (" + hint + ")"
 	}
 	return ""

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"redline/internal/near"
+	"redline/internal/text"
 )
 
 // String is the terse form, which ParseTokens reads.
@@ -102,13 +102,13 @@ var errForm = errors.New("arguments do not fit")
 
 // ParseTokens reads a distribution in its terse form, or a plain number of
 // tokens.
-func ParseTokens(text string) (Tokens, error) {
-	text = strings.TrimSpace(text)
-	name, arguments, ok := call(text)
+func ParseTokens(spec string) (Tokens, error) {
+	spec = strings.TrimSpace(spec)
+	name, arguments, ok := call(spec)
 	if !ok {
-		name, arguments = "fixed", []string{text}
-		if _, err := strconv.Atoi(text); err != nil {
-			return Tokens{}, fmt.Errorf("want a distribution such as lognormal(512,0.6), got %q", Abbreviate(text))
+		name, arguments = "fixed", []string{spec}
+		if _, err := strconv.Atoi(spec); err != nil {
+			return Tokens{}, fmt.Errorf("want a distribution such as lognormal(512,0.6), got %q", Abbreviate(spec))
 		}
 	}
 	var names []string
@@ -119,14 +119,14 @@ func ParseTokens(text string) (Tokens, error) {
 		}
 		d, err := form.parse(arguments)
 		if errors.Is(err, errForm) {
-			return Tokens{}, fmt.Errorf("want %s, got %q", form.example, Abbreviate(text))
+			return Tokens{}, fmt.Errorf("want %s, got %q", form.example, Abbreviate(spec))
 		}
 		if err != nil {
 			return Tokens{}, err
 		}
 		return d, d.Validate()
 	}
-	hint := strings.TrimSpace(near.Hint(name, names) + " known: " + strings.Join(names, ", "))
+	hint := strings.TrimSpace(text.Hint(name, names) + " known: " + strings.Join(names, ", "))
 	return Tokens{}, fmt.Errorf("unknown distribution %q: %s", Abbreviate(name), hint)
 }
 

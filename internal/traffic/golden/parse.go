@@ -11,7 +11,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"redline/internal/near"
+	"redline/internal/text"
 )
 
 var lineKeys = []string{"id", "prompt", "messages", "expect", "tags", "weight", "reference", "reference_output_tokens",
@@ -24,8 +24,8 @@ func matcherNames() []string {
 }
 
 // strict reads one JSON object with no other keys than those known.
-func strict(text []byte, into any, known []string) error {
-	d := json.NewDecoder(bytes.NewReader(text))
+func strict(line []byte, into any, known []string) error {
+	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
 	err := d.Decode(into)
 	if err == nil {
@@ -43,7 +43,7 @@ func strict(text []byte, into any, known []string) error {
 	}
 	if _, name, ok := strings.Cut(err.Error(), "unknown field "); ok {
 		name = strings.Trim(name, `"`)
-		cure := near.Hint(name, known)
+		cure := text.Hint(name, known)
 		if cure == "" {
 			cure = "want one of " + strings.Join(known, ", ")
 		}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"redline/internal/near"
+	"redline/internal/text"
 )
 
 // value is the text of one role in one row.
@@ -104,7 +104,7 @@ func newColumns(f format, o Options, salt uint64) (*columnReader, error) {
 func CheckColumns(columns map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(columns)) {
 		if !slices.Contains(Roles, name) {
-			hint := strings.TrimSpace(near.Hint(name, Roles) + " known: " + strings.Join(Roles, ", "))
+			hint := strings.TrimSpace(text.Hint(name, Roles) + " known: " + strings.Join(Roles, ", "))
 			return fmt.Errorf("no column can have the role %s: %s", shown(name), hint)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"redline/internal/near"
+	"redline/internal/text"
 )
 
 // Open scans a whole file and says what is wrong with it, if anything is.
@@ -116,7 +116,7 @@ func chooseFormat(path string, file io.ReaderAt, o Options) (format, error) {
 	}
 	i := slices.IndexFunc(formats, func(f format) bool { return f.name == name })
 	if i < 0 {
-		hint := strings.TrimSpace(near.Hint(name, Formats()) + " known: " + strings.Join(Formats(), ", "))
+		hint := strings.TrimSpace(text.Hint(name, Formats()) + " known: " + strings.Join(Formats(), ", "))
 		return format{}, fault(path, "unknown format %s: %s", shown(name), hint)
 	}
 	return formats[i], nil

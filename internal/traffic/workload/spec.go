@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"redline/internal/near"
+	"redline/internal/text"
 	"redline/internal/traffic/dist"
 )
 
@@ -167,7 +167,7 @@ func findPreset(name string) (Preset, error) {
 		}
 	}
 	err := unknownName("workload", name, Names())
-	if near.Hint(wanted, Names()) == "" {
+	if text.Hint(wanted, Names()) == "" {
 		err = fmt.Errorf("%w; a file has a dot or a slash, as in ./%s", err, dist.Abbreviate(name))
 	}
 	return Preset{}, err
@@ -192,6 +192,6 @@ func canonicalName(name string) string {
 // unknownName is the error for a name that no table has, with the nearest that
 // one does.
 func unknownName(what, name string, known []string) error {
-	hint := strings.TrimSpace(near.Hint(canonicalName(name), known) + " known: " + strings.Join(known, ", "))
+	hint := strings.TrimSpace(text.Hint(canonicalName(name), known) + " known: " + strings.Join(known, ", "))
 	return fmt.Errorf("unknown %s %q: %s", what, dist.Abbreviate(name), hint)
 }

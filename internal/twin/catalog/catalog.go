@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"redline/internal/near"
+	"redline/internal/text"
 )
 
 //go:embed builtin.yaml
@@ -194,7 +194,7 @@ func unknown[T any](kind, name string, entries []T, namesOf func(T) []string) er
 		names := namesOf(e)
 		all, primary = append(all, names...), append(primary, names[0])
 	}
-	hint := near.Hint(name, all)
+	hint := text.Hint(name, all)
 	if family := beginning(name, primary); len(family) > 0 {
 		hint = "did you mean " + strings.Join(family, " or ") + "?"
 	}

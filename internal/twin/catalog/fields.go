@@ -14,7 +14,7 @@ const (
 )
 
 var modelFields = []field[Model]{
-	text("name", func(m *Model) *string { return &m.Name }),
+	stringField("name", func(m *Model) *string { return &m.Name }),
 	words("aliases", func(m *Model) *[]string { return &m.Aliases }),
 	whole("layers", 1, maxLayers, func(m *Model) *int { return &m.Layers }),
 	whole("hidden", 1, maxWide, func(m *Model) *int { return &m.Hidden }),
@@ -38,8 +38,8 @@ var modelFields = []field[Model]{
 	whole("window", 0, maxTokens, func(m *Model) *int { return &m.Window }),
 	whole("window_layers", 0, maxLayers, func(m *Model) *int { return &m.WindowLayers }),
 	stored("precision", func(m *Model) *Precision { return &m.Precision }),
-	text("dated", func(m *Model) *string { return &m.Dated }),
-	text("source", func(m *Model) *string { return &m.Source }),
+	stringField("dated", func(m *Model) *string { return &m.Dated }),
+	stringField("source", func(m *Model) *string { return &m.Source }),
 	trust("confidence", func(m *Model) *string { return &m.Confidence }),
 }
 
@@ -53,13 +53,13 @@ const (
 )
 
 var acceleratorFields = []field[Accelerator]{
-	text("name", func(a *Accelerator) *string { return &a.Name }),
+	stringField("name", func(a *Accelerator) *string { return &a.Name }),
 	words("aliases", func(a *Accelerator) *[]string { return &a.Aliases }),
 	amount("bf16_tflops", maxTFLOPS, 1e12, func(a *Accelerator) *float64 { return &a.BF16 }),
 	amount("fp8_tflops", maxTFLOPS, 1e12, func(a *Accelerator) *float64 { return &a.FP8 }),
 	amount("fp4_tflops", maxTFLOPS, 1e12, func(a *Accelerator) *float64 { return &a.FP4 }),
 	{"reached", readReached},
-	text("reached_source", func(a *Accelerator) *string { return &a.ReachedSource }),
+	stringField("reached_source", func(a *Accelerator) *string { return &a.ReachedSource }),
 	{"memory_gib", func(r *reader, n ast.Node, path string, a *Accelerator) error {
 		var bytes float64
 		err := amount("", maxGiB, GiB, func(*Accelerator) *float64 { return &bytes }).read(r, n, path, a)
@@ -72,8 +72,8 @@ var acceleratorFields = []field[Accelerator]{
 	{"price", func(r *reader, n ast.Node, path string, a *Accelerator) error {
 		return block(r, n, path, priceFields, a)
 	}},
-	text("dated", func(a *Accelerator) *string { return &a.Dated }),
-	text("source", func(a *Accelerator) *string { return &a.Source }),
+	stringField("dated", func(a *Accelerator) *string { return &a.Dated }),
+	stringField("source", func(a *Accelerator) *string { return &a.Source }),
 	trust("confidence", func(a *Accelerator) *string { return &a.Confidence }),
 }
 
@@ -81,8 +81,8 @@ var priceFields = []field[Accelerator]{
 	amount("low", maxPrice, 1, func(a *Accelerator) *float64 { return &a.PriceLow }),
 	amount("high", maxPrice, 1, func(a *Accelerator) *float64 { return &a.PriceHigh }),
 	amount("reserved", maxPrice, 1, func(a *Accelerator) *float64 { return &a.PriceReserved }),
-	text("dated", func(a *Accelerator) *string { return &a.PriceDated }),
-	text("source", func(a *Accelerator) *string { return &a.PriceSource }),
+	stringField("dated", func(a *Accelerator) *string { return &a.PriceDated }),
+	stringField("source", func(a *Accelerator) *string { return &a.PriceSource }),
 	trust("confidence", func(a *Accelerator) *string { return &a.PriceConfidence }),
 }
 

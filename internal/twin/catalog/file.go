@@ -12,7 +12,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
-	"redline/internal/near"
+	"redline/internal/text"
 )
 
 // Bounds on a catalog file: the parser recurses, and is quadratic in the length
@@ -75,8 +75,8 @@ func (h head) apply(dated, source *string) {
 // topFields are the keys of a file.
 func topFields(c *Catalog, top *head) []field[head] {
 	return []field[head]{
-		text("dated", func(h *head) *string { return &h.dated }),
-		text("source", func(h *head) *string { return &h.source }),
+		stringField("dated", func(h *head) *string { return &h.dated }),
+		stringField("source", func(h *head) *string { return &h.source }),
 		{"models", func(r *reader, n ast.Node, path string, _ *head) error {
 			return r.each(n, path, func(n ast.Node, path string) error { return r.model(c, n, path, *top) })
 		}},
@@ -200,7 +200,7 @@ func unknownKey[T any](r *reader, n ast.Node, path, key string, fields []field[T
 	for i, f := range fields {
 		known[i] = f.key
 	}
-	cure := near.Hint(key, known)
+	cure := text.Hint(key, known)
 	if cure == "" {
 		cure = "want one of " + strings.Join(known, ", ")
 	}
@@ -260,7 +260,7 @@ func described(n ast.Node) string {
 
 // The kinds of fields.
 
-func text[T any](key string, at func(*T) *string) field[T] {
+func stringField[T any](key string, at func(*T) *string) field[T] {
 	return field[T]{key, func(r *reader, n ast.Node, path string, into *T) error {
 		s, ok := scalar(n)
 		if s = strings.TrimSpace(s); !ok || s == "" {

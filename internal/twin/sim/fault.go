@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"redline/internal/near"
 	"redline/internal/stats"
+	"redline/internal/text"
 )
 
 // FaultKind is one way in which the server can be told to misbehave.
@@ -95,7 +95,7 @@ func ParseFault(text string) (Fault, error) {
 }
 
 func unknownFault(name string) error {
-	if hint := near.Hint(name, FaultNames()); hint != "" {
+	if hint := text.Hint(name, FaultNames()); hint != "" {
 		return fmt.Errorf("unknown fault %q; %s", name, hint)
 	}
 	return fmt.Errorf("unknown fault %q; known: %s", name, strings.Join(FaultNames(), ", "))

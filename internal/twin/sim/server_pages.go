@@ -7,8 +7,8 @@ import (
 	"net/http"
 
 	"redline/internal/drive/wire"
-	"redline/internal/foreign"
 	"redline/internal/llm"
+	"redline/internal/text"
 )
 
 // writeDetail answers outside of any dialect, in the form of vLLM's web
@@ -81,7 +81,7 @@ func parseTokenize(r io.Reader) (*llm.Request, error) {
 		Messages json.RawMessage `json:"messages"`
 	}
 	if err := json.Unmarshal(body, &keys); err != nil {
-		return nil, fmt.Errorf("body: %s", foreign.Reason(err))
+		return nil, fmt.Errorf("body: %s", text.Reason(err))
 	}
 	name := "openai-completions"
 	if keys.Messages != nil {

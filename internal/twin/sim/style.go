@@ -12,7 +12,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
-	"redline/internal/near"
+	"redline/internal/text"
 )
 
 // style is the manner of an engine: how it names its metrics, and what it tells
@@ -75,7 +75,7 @@ func styleOf(name string) (*style, error) {
 	name = cmp.Or(name, DefaultStyle)
 	i := slices.IndexFunc(styles, func(s style) bool { return s.name == name })
 	if i < 0 {
-		return nil, fmt.Errorf("unknown %q: %s", name, strings.TrimSpace(near.Hint(name, StyleNames())+" known: "+strings.Join(StyleNames(), ", ")))
+		return nil, fmt.Errorf("unknown %q: %s", name, strings.TrimSpace(text.Hint(name, StyleNames())+" known: "+strings.Join(StyleNames(), ", ")))
 	}
 	return &styles[i], nil
 }

@@ -1,11 +1,11 @@
-package near
+package text
 
 import (
 	"strings"
 	"testing"
 )
 
-func TestName(t *testing.T) {
+func TestNearest(t *testing.T) {
 	known := []string{"rate", "requests", "duration", "long_context_qa", "H100"}
 	for _, tt := range []struct{ word, want string }{
 		{"raet", "rate"},
@@ -19,8 +19,8 @@ func TestName(t *testing.T) {
 		{"", ""},
 		{strings.Repeat("rate", 100), ""},
 	} {
-		if got := Name(tt.word, known); got != tt.want {
-			t.Errorf("Name(%q) is %q, want %q", tt.word, got, tt.want)
+		if got := Nearest(tt.word, known); got != tt.want {
+			t.Errorf("Nearest(%q) is %q, want %q", tt.word, got, tt.want)
 		}
 	}
 }

@@ -1,8 +1,4 @@
-// Package foreign makes text from outside fit to be shown and kept: the words of a
-// server, of its log, of a plan, of the environment. It hides secrets in every
-// form in which they come back, shows control characters as escapes, and only
-// then cuts to a length. It knows nothing of who said what.
-package foreign
+package text
 
 import (
 	"fmt"

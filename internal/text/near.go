@@ -1,16 +1,14 @@
-// Package near finds the name that a mistyped word was probably meant to be.
-// It takes a word and the names there are; it knows nothing of what they name.
-package near
+package text
 
 import "strings"
 
 // longest bounds the work on words that nobody typed by hand.
 const longest = 64
 
-// Name gives the known name that is nearest to word, or "" where none is near:
+// Nearest gives the known name that is nearest to word, or "" where none is near:
 // up to half of the letters may be wrong, and a beginning of at least three
 // letters counts as one mistake. Case does not count.
-func Name(word string, known []string) string {
+func Nearest(word string, known []string) string {
 	best, least := "", len(word)/2+1
 	for _, k := range known {
 		d := edits(strings.ToLower(word), strings.ToLower(k))
@@ -24,9 +22,9 @@ func Name(word string, known []string) string {
 	return best
 }
 
-// Hint is Name as a question to put behind an error, or "".
+// Hint is Nearest as a question to put behind an error, or "".
 func Hint(word string, known []string) string {
-	if name := Name(word, known); name != "" {
+	if name := Nearest(word, known); name != "" {
 		return "did you mean " + name + "?"
 	}
 	return ""
