@@ -7,7 +7,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/run/experiment"
-	"redline/internal/show/report"
+	"redline/internal/text"
 )
 
 // stageLine says in one short line what came of a stage: its figures where some
@@ -31,10 +31,10 @@ func pointParts(p *result.Point, s experiment.Stage) []string {
 	var parts []string
 	figures := s.Measures()
 	if d := p.Latency.TTFTDue; d != nil && figures {
-		parts = append(parts, fmt.Sprintf("ttft p50 %s p99 %s ms", report.Figure(d.P["p50"]), report.Figure(d.P["p99"])))
+		parts = append(parts, fmt.Sprintf("ttft p50 %s p99 %s ms", text.Figure(d.P["p50"]), text.Figure(d.P["p99"])))
 	}
 	if d := p.Latency.TPOT; d != nil && figures {
-		parts = append(parts, "tpot p50 "+report.Figure(d.P["p50"])+" ms")
+		parts = append(parts, "tpot p50 "+text.Figure(d.P["p50"])+" ms")
 	}
 	answered := fmt.Sprintf("%d ok", p.Requests.OK)
 	if p.Requests.OK < p.Requests.Due {

@@ -3,12 +3,13 @@ package report
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/text"
 )
 
 // answered is the headline of an experiment, which has more to say than
@@ -101,12 +102,9 @@ func heldPhrase(h *result.Held) string {
 	return "held for " + inMinutes(h.Seconds) + " at " + trimmed(figure(h.Rate))
 }
 
-// inMinutes is a length in whole minutes where it has them.
-func inMinutes(length float64) string {
-	if length >= 120 && math.Mod(length, 60) == 0 {
-		return inUnit(count(int(length)/60), "min")
-	}
-	return seconds(length)
+// inMinutes is a length in minutes from two of them on.
+func inMinutes(seconds float64) string {
+	return together(text.Length(time.Duration(seconds * float64(time.Second))))
 }
 
 // limitPhrase is the limit itself: "21.4 requests/s (20.6–22.3)".

@@ -10,6 +10,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/show/chart"
+	"redline/internal/text"
 )
 
 // article is a report whose parts are chosen and worded but not laid out: what
@@ -258,7 +259,7 @@ func planValue(value any) string {
 	case bool:
 		return strconv.FormatBool(v)
 	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64)
+		return text.Plain(v)
 	case int:
 		return strconv.Itoa(v)
 	case uint64:

@@ -135,9 +135,6 @@ func (p *page) carried(c *result.Capacity) {
 	p.field("busy", joined(percent2(c.UtilizationAtPeak)+" of what they carry at peak", mean))
 }
 
-// percent2 is a share of two digits, for a plan that knows no more.
-func percent2(share float64) string { return inPercent(trimmed(significant(100*share, 2, 1))) }
-
 // expected says what a request will see, by name.
 func (p *page) expected(e *result.ExpectedLatency) {
 	if e == nil {
@@ -198,14 +195,6 @@ func currency(r *result.Result) string {
 		}
 	}
 	return ""
-}
-
-// amount is money in its currency, dollars where nothing is said.
-func amount(v float64, currency string) string {
-	if currency == "" || currency == "USD" {
-		return "$" + significant(v, figureDigits, 8)
-	}
-	return significant(v, figureDigits, 8) + hard + clean(currency)
 }
 
 func (p *page) sensitivity(list []result.Sensitivity) {

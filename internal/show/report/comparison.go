@@ -1,7 +1,6 @@
 package report
 
 import (
-	"math"
 	"strings"
 
 	"redline/internal/judge/result"
@@ -103,16 +102,4 @@ func relativeChange(m *result.Change) (change, bounds string) {
 		bounds = signed(100*(m.Interval[0]-from)) + " … " + signed(100*(m.Interval[1]-from)) + "%"
 	}
 	return change, bounds
-}
-
-// signed writes a change with two digits: more would be noise.
-func signed(v float64) string {
-	text := significant(math.Abs(v), 2, 2)
-	switch {
-	case text == "0" || strings.HasPrefix(text, "<"):
-		return "0"
-	case v < 0:
-		return "−" + text
-	}
-	return "+" + text
 }

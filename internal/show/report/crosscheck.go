@@ -4,9 +4,9 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 
 	"redline/internal/judge/result"
+	"redline/internal/text"
 )
 
 // crossChecks names with both figures what server and client see differently,
@@ -72,7 +72,7 @@ func difference(c *result.CrossCheck) string {
 
 // tenths is a percentage to a tenth: closer than that two counts never agree by
 // more than luck.
-func tenths(share float64) string { return inPercent(strconv.FormatFloat(100*share, 'f', 1, 64)) }
+func tenths(share float64) string { return inPercent(text.Fixed(100*share, 1)) }
 
 // withSign writes a difference with its sign.
 func withSign(v float64, write func(float64) string) string {

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/observe/telemetry"
+	"redline/internal/text"
 )
 
 // Column is one column of the table of points. Names are stable: columns are
@@ -213,11 +215,10 @@ func truth(v *bool) string {
 
 // number writes every digit that tells a value from its neighbours.
 func number(v float64) string {
-	out := strconv.FormatFloat(v, 'f', -1, 64)
-	if strings.ContainsAny(out, "NI") { // NaN, Inf
+	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return ""
 	}
-	return out
+	return text.Plain(v)
 }
 
 // csvText is a name from outside. A spreadsheet takes one that begins like a

@@ -113,7 +113,7 @@ func (p *page) groups(grouping grouping, point *result.Point) {
 
 // shareOf is a share with two digits: it is there to be compared.
 func shareOf(part, all int64) string {
-	return inPercent(trimmed(significant(100*float64(part)/float64(max(all, 1)), 2, 2)))
+	return percent2(float64(part) / float64(max(all, 1)))
 }
 
 func outputRate(g *metric.Group) float64 {

@@ -248,14 +248,12 @@ func excessPhrase(v slo.Verdict) string {
 	case v.Value == nil || v.Unit == "fraction" || over <= 0:
 		return ""
 	case mustExceed(v):
-		return twoDigits(over) + " under"
+		return percent2(over) + " under"
 	case over >= 1:
 		return trimmed(significant(over+1, 2, 1)) + " times the limit"
 	}
-	return twoDigits(over) + " over"
+	return percent2(over) + " over"
 }
-
-func twoDigits(share float64) string { return inPercent(trimmed(significant(100*share, 2, 2))) }
 
 // shortName is the name of an objective in a headline: "ttft p99".
 func shortName(v slo.Verdict) string { return strings.TrimSuffix(objectiveName(v), dueSuffix) }

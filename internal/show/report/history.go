@@ -114,8 +114,8 @@ func (p *page) moved(changes []result.Moved) {
 		} else {
 			change = signed(100*(*m.Ratio-1)) + "%"
 		}
-		t.rows = append(t.rows, []cell{{text: m.Metric}, {text: significant(scale*m.Before, figureDigits, 8)},
-			{text: significant(scale*m.After, figureDigits, 8)}, {text: unit}, {text: change, tone: colour},
+		t.rows = append(t.rows, []cell{{text: m.Metric}, {text: significant(scale*m.Before, 3, 8)},
+			{text: significant(scale*m.After, 3, 8)}, {text: unit}, {text: change, tone: colour},
 			{text: m.At.Format(time.DateOnly)}, {text: shortID(m.Since)}, {text: chanceText(m.P)}})
 	}
 	p.write(t)

@@ -7,6 +7,7 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/judge/metric"
+	"redline/internal/text"
 )
 
 // LiveStage is one of several runs, as the live line names it.
@@ -105,11 +106,5 @@ func (l *LiveLine) stageParts(lay layout, s metric.Snapshot) []livePart {
 // roughly is a time that nobody should set a watch by.
 func roughly(d time.Duration) string {
 	const step = 10 * time.Second
-	switch {
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%d s", int((d+step-1)/step*step/time.Second))
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%d min", int(d.Round(time.Minute)/time.Minute))
-	}
-	return fmt.Sprintf("%.1f h", d.Hours())
+	return text.About((d + step - 1) / step * step)
 }

@@ -159,6 +159,5 @@ func padLeft(text string, width int) string {
 
 // joined puts a middle dot between the parts that are there.
 func joined(parts ...string) string {
-	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
-	return strings.Join(parts, " · ")
+	return text.Join(" · ", parts...)
 }

@@ -15,6 +15,7 @@ import (
 	"redline/internal/answer/pareto"
 	"redline/internal/judge/result"
 	"redline/internal/show/chart"
+	"redline/internal/text"
 )
 
 // FrontFormat is one way of showing frontiers.
@@ -122,13 +123,10 @@ func seriesNames(f *pareto.Front) []string {
 // listed joins names as a sentence does; many of them are counted.
 func listed(names []string) string {
 	const most = 4
-	switch {
-	case len(names) > most:
-		return plural(len(names), "series")
-	case len(names) < 2:
-		return strings.Join(names, "")
+	if len(names) > most {
+		return text.Plural(len(names), "series", "series")
 	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+	return text.List(names)
 }
 
 // frontHeadline answers which series is worth running where.

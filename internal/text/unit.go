@@ -1,0 +1,114 @@
+package text
+
+import (
+	"math"
+	"time"
+)
+
+// Unit puts a unit behind a number that is known.
+func Unit(number, unit string) string {
+	if unit == "" || number == Absent {
+		return number
+	}
+	return number + " " + unit
+}
+
+// Percent writes a share. It is never rounded up to all or down to none.
+func Percent(share float64) string { return Percentage(Trim(Distinct(100*share, 0, 100))) }
+
+// RoughPercent is Percent with two digits, or all before the point.
+func RoughPercent(share float64) string { return Percentage(Rough(100 * share)) }
+
+// Percentage marks a number as one, if it is known.
+func Percentage(number string) string {
+	if number == Absent {
+		return number
+	}
+	return number + "%"
+}
+
+// Rate is requests in a second with four digits, as an offered load has them.
+func Rate(perSecond float64) string { return Unit(Digits(perSecond, 4), "requests/s") }
+
+// Milliseconds is a measured time for a table.
+func Milliseconds(ms float64) string { return Unit(Figure(ms), "ms") }
+
+// Time is a measured time for a sentence, in seconds from ten of them on.
+func Time(ms float64) string {
+	if math.Abs(ms) >= 10_000 {
+		return Unit(Number(ms/1000), "s")
+	}
+	return Unit(Number(ms), "ms")
+}
+
+// Seconds is a length of time for a sentence; minutes take over where seconds
+// stop being easy to grasp.
+func Seconds(s float64) string {
+	if s < 600 {
+		return Unit(Number(s), "s")
+	}
+	return minutes(s)
+}
+
+// Length is a length that was chosen: in minutes from two of them on.
+func Length(d time.Duration) string {
+	if d < 2*time.Minute {
+		return Seconds(d.Seconds())
+	}
+	return minutes(d.Seconds())
+}
+
+func minutes(s float64) string {
+	whole := int64(math.Round(s))
+	text := Unit(Count(whole/60), "min")
+	if rest := whole % 60; rest != 0 {
+		text += " " + Unit(Count(rest), "s")
+	}
+	return text
+}
+
+// About is an estimated length: nobody should set a watch by it.
+func About(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return Unit(Fixed(d.Seconds(), 0), "s")
+	case d < 2*time.Hour:
+		return Unit(Fixed(d.Minutes(), 0), "min")
+	}
+	return Unit(Fixed(d.Hours(), 1), "h")
+}
+
+// Bytes shows a size in the largest unit that leaves a number above 1.
+func Bytes(n float64) string {
+	for _, u := range []struct {
+		size float64
+		unit string
+	}{{1 << 40, "TiB"}, {1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if math.Abs(n) >= u.size {
+			return Unit(Number(n/u.size), u.unit)
+		}
+	}
+	return Unit(Fixed(n, 0), "B")
+}
+
+// Money is a computed amount: three digits, dollars where no currency is named.
+func Money(v float64, currency string) string {
+	return price(Significant(v, figureDigits, 8), currency)
+}
+
+// Price is an amount that a person chose: every digit that was given, cents at
+// least.
+func Price(v float64, currency string) string {
+	number := Exact(v)
+	if cents := Fixed(v, 2); math.Abs(v) >= 0.01 && len(cents) > len(number) {
+		number = cents
+	}
+	return price(number, currency)
+}
+
+func price(number, currency string) string {
+	if currency == "" || currency == "USD" {
+		return "$" + number
+	}
+	return Unit(number, currency)
+}

@@ -1,0 +1,61 @@
+package text
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Plural counts things: "1 request", "2,000 requests". many is for what takes
+// more than an s: "requests were", "series".
+func Plural[N int | int64](n N, one string, many ...string) string {
+	return Units(Count(n), one, many...)
+}
+
+// Units is Plural for a number that is written already: "1 point", "1.5 points".
+func Units(number, one string, many ...string) string {
+	switch {
+	case number == "1":
+		return "1 " + one
+	case len(many) > 0:
+		return number + " " + many[0]
+	}
+	return number + " " + one + "s"
+}
+
+// List joins names as a sentence does: "a, b and c".
+func List(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+// Join puts a separator between the parts that are there.
+func Join(separator string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(parts), func(part string) bool { return part == "" }), separator)
+}
+
+// Quote is a value in an error: on one line, and cut where it is long.
+func Quote(s string) string { return strconv.Quote(Brief(s)) }
+
+// Brief keeps a word from filling the screen.
+func Brief(s string) string {
+	const most = 60
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}
+
+// Shell is a word as a shell reads it back.
+func Shell(word string) string {
+	special := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_=+,./:@%^", r)
+	}
+	if word == "" || strings.ContainsFunc(word, special) {
+		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	return word
+}
