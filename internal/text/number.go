@@ -32,11 +32,13 @@ func Digits(v float64, digits int) string { return Trim(Significant(v, digits, 8
 
 // Rough writes two significant digits, or all before the point: for checks and
 // differences, which need no more.
-func Rough(v float64) string {
+func Rough(v float64) string { return rough(v, mostDecimals) }
+
+func rough(v float64, decimals int) string {
 	if a := math.Abs(v); a >= 9.95 && a < math.Pow10(absurdPower) {
 		return Fixed(v, 0)
 	}
-	return Trim(Significant(v, 2, 2))
+	return Trim(Significant(v, 2, decimals))
 }
 
 // Significant writes a number with so many digits, and at most so many of them

@@ -86,6 +86,8 @@ func TestNumbersInWords(t *testing.T) {
 		{"tokens", Short(1900), "1.9k"},
 		{"more", Short(52_340), "52k"},
 		{"a million", Short(999_900), "1M"},
+		{"a thousand", Short(996), "1k"},
+		{"a large context", Short(131_072), "130k"},
 		{"a few", Short(4.26), "4.3"},
 		{"none", Short(0), "0"},
 		{"a change", Signed(12.34), "+12"},

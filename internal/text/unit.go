@@ -17,7 +17,7 @@ func Unit(number, unit string) string {
 func Percent(share float64) string { return Percentage(Trim(Distinct(100*share, 0, 100))) }
 
 // RoughPercent is Percent with two digits, or all before the point.
-func RoughPercent(share float64) string { return Percentage(Rough(100 * share)) }
+func RoughPercent(share float64) string { return Percentage(rough(100*share, 2)) }
 
 // Percentage marks a number as one, if it is known.
 func Percentage(number string) string {
