@@ -59,7 +59,7 @@ func TestDisagreement(t *testing.T) {
 			c.Window.Overload, c.Latency.TTFT.Mean, s.TTFT.Mean, s.Queue.Mean = new(true), 24_000, 12_000, 11_000
 		}, nil},
 		{"a very slow way", func(c *metric.Summary, _ *telemetry.ServerUse) { c.Latency.TTFT.Mean = 12_345 },
-			[]result.Warning{{Figure: "cross_checks.ttft", Text: "mean ttft is 12,345 ms here and 100 ms by the server: network and front end take 12,245 ms"}}},
+			[]result.Warning{{Figure: "cross_checks.ttft", Text: "mean ttft is 12,300 ms here and 100 ms by the server: network and front end take 12,200 ms"}}},
 		{"a fast server a few milliseconds away", func(c *metric.Summary, s *telemetry.ServerUse) {
 			c.Latency.TTFT.Mean, s.TTFT.Mean, s.Queue.Mean, s.Prefill.Mean = 6, 2, 0, 2
 		}, nil},
@@ -87,7 +87,7 @@ func TestDisagreement(t *testing.T) {
 			[]result.Warning{{Figure: "cross_checks.running", Text: "10 requests in flight here, 20.5 running and waiting in the engine: " +
 				"it serves others too, or goes on with requests that were given up"}}},
 		{"one replica does most of it", func(_ *metric.Summary, s *telemetry.ServerUse) { s.Replicas, s.Imbalance = 4, new(0.8) },
-			[]result.Warning{{Figure: "cross_checks.replicas", Text: "the busiest of 4 replicas did 80 % more than the mean of all"}}},
+			[]result.Warning{{Figure: "cross_checks.replicas", Text: "the busiest of 4 replicas did 80% more than the mean of all"}}},
 		{"replicas that share alike", func(_ *metric.Summary, s *telemetry.ServerUse) { s.Replicas, s.Imbalance = 4, new(0.05) }, nil},
 	} {
 		c, s := agreeing()
@@ -137,7 +137,7 @@ func TestAbsurdGauges(t *testing.T) {
 			text = check.Text
 		}
 	}
-	if want := "10 requests in flight here, 1.1e+308 running and waiting in the engine: it serves others too, or goes on with requests that were given up"; text != want {
+	if want := "10 requests in flight here, 1.10e+308 running and waiting in the engine: it serves others too, or goes on with requests that were given up"; text != want {
 		t.Errorf("got %q, want %q", text, want)
 	}
 	s.Waiting.Mean = 1e308

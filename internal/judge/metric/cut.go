@@ -6,6 +6,7 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/llm"
+	"redline/internal/text"
 )
 
 // cut is what a request that was still running at the end of the drain had
@@ -86,5 +87,5 @@ func (j judge) unbroken(metric string, limitMS float64) int {
 
 // cutShort says that violations are only requests that the drain cut off.
 func cutShort(n int) string {
-	return fmt.Sprintf("%s cut off before they had broken it: let the run end, and allow a longer drain", plural(n, "request was", "requests were"))
+	return fmt.Sprintf("%s cut off before they had broken it: let the run end, and allow a longer drain", text.Plural(n, "request was", "requests were"))
 }

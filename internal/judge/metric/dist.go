@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
+
+	"redline/internal/text"
 )
 
 // Dist is one distribution: n, mean, percentiles and max, with the percentiles
@@ -150,17 +151,10 @@ func number(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "null"
 	}
-	return strconv.FormatFloat(round(v), 'f', -1, 64)
+	return text.Plain(round(v))
 }
 
 // round keeps six significant digits: what a figure of any run can carry.
 func round(v float64) float64 {
-	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-		return v
-	}
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 5, 64), 64)
-	if err != nil {
-		return v
-	}
-	return rounded
+	return text.Round(v, 6)
 }

@@ -3,11 +3,10 @@ package metric
 import (
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
 
 	"redline/internal/judge/slo"
 	"redline/internal/stats"
+	"redline/internal/text"
 )
 
 // How objectives are judged. docs/METRICS.md has the rule in words and, by
@@ -201,14 +200,14 @@ func (j judge) open(e evidence, below, above, limit float64) string {
 
 // between says that a figure is not known well enough.
 func between(low, high float64, unit string, confidence float64) string {
-	return fmt.Sprintf("between %s and %s %s with %s confidence: run longer", threeDigits(low), threeDigits(high), unit, percentText(confidence))
+	return fmt.Sprintf("between %s and %s %s with %s confidence: run longer", threeDigits(low), threeDigits(high), unit, text.Percent(confidence))
 }
 
 // needs says how many more requests like these would decide, when they are worth
 // effective independent ones.
 func (e evidence) needs(effective, alpha float64) string {
 	if e.n < fewestMissed {
-		return fmt.Sprintf("too few requests: %s, %d needed at least", commas(int(math.Round(e.n))), stats.FewestToMeet(e.p, alpha))
+		return fmt.Sprintf("too few requests: %s, %d needed at least", text.Count(int(math.Round(e.n))), stats.FewestToMeet(e.p, alpha))
 	}
 	more, ok := stats.More(int(math.Round(e.n)), effective, int(math.Round(e.most*e.n)), e.p, alpha)
 	switch {
@@ -217,7 +216,7 @@ func (e evidence) needs(effective, alpha float64) string {
 	case more <= 1:
 		return "about 1 more request would decide"
 	}
-	return "about " + commas(more) + " more requests would decide"
+	return "about " + text.Count(more) + " more requests would decide"
 }
 
 // decideShare judges a share of all requests, which has no magnitude.
@@ -277,7 +276,7 @@ func certain(verdict slo.Verdict) slo.Verdict {
 
 // mergedTimes says that some times are not known exactly.
 func mergedTimes(share float64) string {
-	return fmt.Sprintf("%.2g%% of the times are only bounded: their events arrived merged with a later one", 100*share)
+	return text.RoughPercent(share) + " of the times are only bounded: their events arrived merged with a later one"
 }
 
 func ptrTo(v float64) *float64 { return &v }
@@ -287,35 +286,7 @@ func threeDigits(v float64) string {
 	if math.IsInf(v, 0) {
 		return "∞"
 	}
-	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
-	if err != nil {
-		return strconv.FormatFloat(v, 'g', 3, 64)
-	}
-	return strconv.FormatFloat(short, 'f', -1, 64)
-}
-
-func percentText(share float64) string {
-	return strconv.FormatFloat(math.Round(1000*share)/10, 'f', -1, 64) + "%"
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
-}
-
-// commas writes a count with its thousands apart.
-func commas(n int) string {
-	digits := strconv.Itoa(n)
-	var b strings.Builder
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(d)
-	}
-	return b.String()
+	return text.Number(v)
 }
 
 func sum[T int | float64](counts []T) T {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"redline/internal/stats"
+	"redline/internal/text"
 )
 
 // Note weakens one figure, which it names by its place in the summary:
@@ -82,12 +83,12 @@ func (v view) tokenNotes(s Summary, add adder) {
 	t := s.Tokens
 	if n := t.Counted["events"]; n > 0 {
 		add("latency.tpot_ms", "%s counted by events: no usage was reported and no tokenizer ran",
-			plural(n, "reply's tokens were", "replies' tokens were"))
+			text.Plural(n, "reply's tokens were", "replies' tokens were"))
 	}
 	if c := t.Check; c != nil && c.Usage > 0 && c.ByUsage == c.Replies {
 		if off := float64(c.Local)/float64(c.Usage) - 1; math.Abs(off) > countsDiffer {
 			add("tokens.output", "the local tokenizer counts %+.0f%% against the server's usage, on %s",
-				100*off, plural(c.Replies, "reply", "replies"))
+				100*off, text.Plural(c.Replies, "reply", "replies"))
 		}
 	}
 	v.paceNotes(t, add)
@@ -102,17 +103,17 @@ func (v view) tokenNotes(s Summary, add adder) {
 func (v view) paceNotes(t Tokens, add adder) {
 	if n := t.FirstEstimated; n > 0 {
 		add("latency.tpot_ms", "events carry several tokens: those of the first one, which count in no pace, are estimated by the tokenizer in %s",
-			plural(n, "reply", "replies"))
+			text.Plural(n, "reply", "replies"))
 	}
 	if n := t.FirstUnknown; n > 0 {
 		add("latency.tpot_ms", "without %s: the tokens of the first event are not known, so no pace can be told",
-			plural(n, "reply", "replies"))
+			text.Plural(n, "reply", "replies"))
 	}
 	if n := t.ReasoningApart; n > 0 {
-		add("tokens.output", "usage counts reasoning beside the output tokens in %s: the two are added", plural(n, "reply", "replies"))
+		add("tokens.output", "usage counts reasoning beside the output tokens in %s: the two are added", text.Plural(n, "reply", "replies"))
 	}
 	if n := t.RepeatedText; n > 0 {
-		add("tokens.output", "every event repeats the whole text so far in %s: only what is new in each was counted", plural(n, "reply", "replies"))
+		add("tokens.output", "every event repeats the whole text so far in %s: only what is new in each was counted", text.Plural(n, "reply", "replies"))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/judge/slo"
+	"redline/internal/text"
 )
 
 // Options says what to summarise. Only Start and End are needed.
@@ -58,7 +59,7 @@ var standard = []float64{50, 75, 90, 95, 99, 99.9}
 
 // PercentileKey names a percentile: p and its digits without the dot.
 func PercentileKey(percent float64) string {
-	return "p" + strings.Replace(strconv.FormatFloat(percent, 'f', -1, 64), ".", "", 1)
+	return "p" + strings.Replace(text.Plain(percent), ".", "", 1)
 }
 
 // percentiles are all that are shown, ascending.

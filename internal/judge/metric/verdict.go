@@ -8,6 +8,7 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
 	"redline/internal/stats"
+	"redline/internal/text"
 )
 
 // judge holds objectives against a part of the requests, with batches as long
@@ -242,7 +243,7 @@ func (j judge) meanVerdict(o slo.Objective) slo.Verdict {
 	}
 	switch lost := j.requests.Due - j.requests.OK; {
 	case lost > 0:
-		verdict.Note = fmt.Sprintf("%s of %s due not ok, above any bound", commas(lost), commas(j.requests.Due))
+		verdict.Note = fmt.Sprintf("%s of %s due not ok, above any bound", text.Count(lost), text.Count(j.requests.Due))
 	case j.growing(j.judged(o.Metric)):
 		verdict.Note = growingQueue
 	default:

@@ -13,6 +13,7 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
 	"redline/internal/stats"
+	"redline/internal/text"
 )
 
 // alike gives n requests that are due 100 ms apart from 1 s on and take 50 ms,
@@ -285,8 +286,8 @@ func TestCrowdedViolationsNeedMoreRequests(t *testing.T) {
 func TestCommas(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]string{0: "0", 999: "999", 1204: "1,204", 1234567: "1,234,567"} {
-		if got := commas(n); got != want {
-			t.Errorf("commas(%d) = %q, want %q", n, got, want)
+		if got := text.Count(n); got != want {
+			t.Errorf("text.Count(%d) = %q, want %q", n, got, want)
 		}
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
+	"redline/internal/text"
 	"redline/internal/twin/catalog"
 )
 
@@ -86,7 +86,7 @@ func (s Spec) Validate() error {
 			return fmt.Errorf("%s: want a price of at least 0, got %g", p.key, p.price)
 		}
 		if p.price > p.most {
-			return fmt.Errorf("%s: want a price of at most %s, got %g", p.key, strconv.FormatFloat(p.most, 'f', -1, 64), p.price)
+			return fmt.Errorf("%s: want a price of at most %s, got %g", p.key, text.Exact(p.most), p.price)
 		}
 	}
 	return s.consistent()
@@ -180,7 +180,7 @@ func (s Spec) For(devices int) (Prices, error) {
 	}
 	p.byToken()
 	if s.Overhead > 0 && p.Hour > 0 {
-		p.assume("%s of it on top for storage, network and operation", percent(s.Overhead))
+		p.assume("%s of it on top for storage, network and operation", text.Percent(s.Overhead))
 	}
 	return p, nil
 }
@@ -257,24 +257,7 @@ func (p *Prices) origin() string {
 }
 
 // Money writes an amount in the currency of the prices.
-func (s Spec) Money(v float64) string { return Amount(v, s.Currency) }
-
-// Amount writes an amount with every digit that was given, and its currency:
-// dollars where nothing is said.
-func Amount(v float64, currency string) string {
-	text := strconv.FormatFloat(v, 'f', -1, 64)
-	if cents := strconv.FormatFloat(v, 'f', 2, 64); math.Abs(v) >= 0.01 && len(cents) > len(text) {
-		text = cents
-	}
-	if currency == "" || currency == "USD" {
-		return "$" + text
-	}
-	return text + " " + currency
-}
-
-func percent(share float64) string {
-	return strconv.FormatFloat(math.Round(1000*share)/10, 'f', -1, 64) + " %"
-}
+func (s Spec) Money(v float64) string { return text.Price(v, s.Currency) }
 
 // Over gives these prices with what they leave open from the ones below. A
 // price by the hour replaces any other, and so do prices by the token.

@@ -12,6 +12,7 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
 	"redline/internal/stats"
+	"redline/internal/text"
 	"redline/internal/traffic/golden"
 )
 
@@ -352,7 +353,7 @@ func (x *Exam) lengthGate(p *phase) []slo.Verdict {
 	v := slo.Verdict{Objective: gateName("length drift", p.name), Unit: "fraction", Limit: x.Spec.LengthDrift,
 		Standing: slo.NotJudged, Note: "no question has reference_output_tokens"}
 	if drift != nil {
-		v.Value, v.Standing, v.Note = new(math.Abs(*drift)), slo.Met, fmt.Sprintf("answers are %+.1f %% long", 100**drift)
+		v.Value, v.Standing, v.Note = new(math.Abs(*drift)), slo.Met, "the length of answers differs by "+text.Signed(100**drift)+"%"
 		if math.Abs(*drift) > x.Spec.LengthDrift {
 			v.Standing = slo.Missed
 		}

@@ -10,6 +10,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"redline/internal/text"
 )
 
 // Spec is the plan's block.
@@ -193,7 +195,7 @@ func (t *Thresholds) Texts() []string {
 		if tag, isSlice := strings.CutPrefix(one.key, "slices."); isSlice {
 			name = tag
 		}
-		texts = append(texts, name+">="+strconv.FormatFloat(one.limit, 'g', -1, 64))
+		texts = append(texts, name+">="+text.Plain(one.limit))
 	}
 	return texts
 }

@@ -3,6 +3,8 @@ package result
 import (
 	"fmt"
 	"time"
+
+	"redline/internal/text"
 )
 
 // Drift is how runs of one plan moved over time.
@@ -58,10 +60,10 @@ type Setting struct {
 	At  time.Time `json:"at"`
 }
 
-// Words says how far it moved: "+10.2 %, from 21.3 to 23.5 ms".
+// Words says how far it moved: "+10%, from 21.3 to 23.5 ms".
 func (m *Moved) Words() string {
 	if m.Difference != nil {
-		return fmt.Sprintf("%+.2g points, from %.3g %% to %.3g %%", 100**m.Difference, 100*m.Before, 100*m.After)
+		return fmt.Sprintf("%s points, from %s to %s", text.Signed(100**m.Difference), text.Percent(m.Before), text.Percent(m.After))
 	}
-	return fmt.Sprintf("%+.1f %%, from %.4g to %.4g %s", 100*(*m.Ratio-1), m.Before, m.After, m.Unit)
+	return fmt.Sprintf("%s%%, from %s to %s", text.Signed(100*(*m.Ratio-1)), text.Digits(m.Before, 4), text.Unit(text.Digits(m.After, 4), m.Unit))
 }

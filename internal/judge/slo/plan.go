@@ -59,7 +59,7 @@ func readKey(key string) (m metric, stat string, p float64, err error) {
 
 // fromPlan checks a bare number in the unit that the plan's key names.
 func (u unit) fromPlan(v float64) (float64, error) {
-	text := plain(v)
+	text := text.Plain(v)
 	switch u {
 	case duration:
 		if !(math.Abs(v) < 1e12) {

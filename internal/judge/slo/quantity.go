@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"redline/internal/text"
 )
 
 // readPercentile reads p99, p99.9 or p999. The key is p and the digits without
@@ -138,16 +140,16 @@ func (u unit) write(v float64, stat string) string {
 	case duration:
 		return writeDuration(v)
 	case fraction:
-		if percent := plain(round(v * 100)); stat == "rate" && percentOf(percent) == v {
+		if percent := text.Plain(round(v * 100)); stat == "rate" && percentOf(percent) == v {
 			return percent + "%"
 		}
-		return plain(v)
+		return text.Plain(v)
 	case memory:
-		return plain(v) + "MB"
+		return text.Plain(v) + "MB"
 	case money:
-		return "$" + plain(v)
+		return "$" + text.Plain(v)
 	default:
-		return plain(v)
+		return text.Plain(v)
 	}
 }
 
@@ -158,10 +160,10 @@ func writeDuration(ns float64) string {
 		size float64
 	}{{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}} {
 		if ns >= u.size {
-			return plain(ns/u.size) + u.name
+			return text.Plain(ns/u.size) + u.name
 		}
 	}
-	return plain(ns) + "ns"
+	return text.Plain(ns) + "ns"
 }
 
 // round drops the noise of a multiplication by a power of ten.
@@ -172,8 +174,4 @@ func round(v float64) float64 {
 func percentOf(text string) float64 {
 	v, _ := strconv.ParseFloat(text, 64)
 	return v / 100
-}
-
-func plain(v float64) string {
-	return strconv.FormatFloat(v, 'f', -1, 64)
 }

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"redline/internal/judge/metric"
 	"redline/internal/judge/slo"
+	"redline/internal/text"
 )
 
 const (
@@ -67,9 +67,9 @@ func (share tolerance) bears(v slo.Verdict) (ms float64, of string) {
 		return math.Inf(1), ""
 	}
 	own := share(o.Metric)
-	ms, of = own*v.Limit, percent(own)+" of "+v.Objective
+	ms, of = own*v.Limit, text.RoughPercent(own)+" of "+v.Objective
 	if v.Value != nil && *v.Value > v.Limit {
-		ms, of = own**v.Value, percent(own)+" of the "+millis(*v.Value)+" of "+v.Objective
+		ms, of = own**v.Value, text.RoughPercent(own)+" of the "+millis(*v.Value)+" of "+v.Objective
 	}
 	if by, why := distance(v); by > ms {
 		ms, of = by, why
@@ -135,7 +135,7 @@ func askLag(e Evidence) outcome {
 	if busy := e.Client.Machine.MachineShare; e.Client.CPUs > 0 && e.Client.CPUShare < idleShare {
 		o.cure = "redline itself sent late although it used little of this machine: other programs or the hypervisor take its cores; run again when it is quiet"
 		if busy != nil {
-			o.cure += fmt.Sprintf(" (%s busy in all)", percent(*busy))
+			o.cure += fmt.Sprintf(" (%s busy in all)", text.RoughPercent(*busy))
 		}
 	}
 	return o
@@ -154,7 +154,7 @@ func lagOutcome(e Evidence, p99 float64) outcome {
 	}
 	limit, of := scaled(floorMS, errorShare, first), ""
 	if limit > floorMS {
-		of = percent(errorShare) + " of the median " + name
+		of = text.RoughPercent(errorShare) + " of the median " + name
 	}
 	return atMost(p99, limit, "p99 ").because(of)
 }
@@ -173,7 +173,7 @@ func askUnsent(e Evidence) outcome {
 	return outcome{
 		ok:        share <= unsentShare,
 		figure:    fmt.Sprintf("%d of %d unsent", n.Unsent, n.Due),
-		threshold: "≤ " + percent(unsentShare),
+		threshold: "≤ " + text.RoughPercent(unsentShare),
 	}
 }
 
@@ -187,16 +187,9 @@ func askCPU(e Evidence) outcome {
 	return outcome{
 		cause:     true,
 		ok:        e.Client.CPUShare < cpuShare,
-		figure:    fmt.Sprintf("this process took %s of %s", percent(e.Client.CPUShare), cores(e.Client.CPUs)),
-		threshold: "< " + percent(cpuShare),
+		figure:    fmt.Sprintf("this process took %s of %s", text.RoughPercent(e.Client.CPUShare), text.Plural(e.Client.CPUs, "core")),
+		threshold: "< " + text.RoughPercent(cpuShare),
 	}
-}
-
-func cores(n int) string {
-	if n == 1 {
-		return "1 core"
-	}
-	return strconv.Itoa(n) + " cores"
 }
 
 // unwatched is the answer about a run that was killed before it could look at
@@ -243,7 +236,7 @@ func askOutputLengths(e Evidence) outcome {
 		cure:      cure,
 		ok:        math.Abs(mean-asked) <= lengthShare*asked,
 		figure:    fmt.Sprintf("mean %.0f tokens, %.0f asked; %d of %d replies of another length", mean, asked, n.Short, n.OK),
-		threshold: "± " + percent(lengthShare),
+		threshold: "± " + text.RoughPercent(lengthShare),
 	}
 }
 
@@ -301,18 +294,5 @@ func atMost(ms, limit float64, what string) outcome {
 // millis writes a time with two significant digits, or whole milliseconds: no
 // check needs more.
 func millis(ms float64) string {
-	return short(ms) + " ms"
-}
-
-func percent(share float64) string { return short(100*share) + "%" }
-
-func short(v float64) string {
-	if math.Abs(v) >= 10 {
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	}
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 2, 64), 64)
-	if err != nil {
-		return strconv.FormatFloat(v, 'g', 2, 64)
-	}
-	return strconv.FormatFloat(rounded, 'f', -1, 64)
+	return text.Rough(ms) + " ms"
 }

@@ -55,7 +55,7 @@ func TestValidityIsInProportion(t *testing.T) {
 		}, "", "≤ 2 ms, 5% of the median ttft"},
 		{"lag of 30 ms in a ttft limit of 200 ms", late(30, judged("ttft:p99<200ms", 120, 200)), "lag", "≤ 10 ms, 5% of ttft:p99<200ms"},
 		{"the least tolerant objective counts", late(30, judged("e2e:p90<5s", 900, 5000), judged("ttft:p99<200ms", 120, 200)), "lag", "≤ 10 ms, 5% of ttft:p99<200ms"},
-		{"a miss by far is a miss all the same", late(30, judged("ttft:p99<800ms", 32_000, 800)), "", "≤ 1600 ms, 5% of the 32000 ms of ttft:p99<800ms"},
+		{"a miss by far is a miss all the same", late(30, judged("ttft:p99<800ms", 32_000, 800)), "", "≤ 1,600 ms, 5% of the 32,000 ms of ttft:p99<800ms"},
 		{"a miss that is one without the lag too", late(30, missed("e2e:p99<10ms", ptr(130.0), 10)), "", "≤ 120 ms, what e2e:p99<10ms is missed by"},
 		{"a miss that lag may have made", late(30, missed("ttft:p99<100ms", ptr(125.0), 100)), "lag", "≤ 25 ms, what ttft:p99<100ms is missed by"},
 		{"no answer came: a late client is not why", late(86, missed("ttft:p99<500ms", nil, 500)), "", "≤ 500 ms, the limit of ttft:p99<500ms, which is missed for want of answers"},

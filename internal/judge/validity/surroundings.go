@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redline/internal/stats"
+	"redline/internal/text"
 )
 
 const (
@@ -68,8 +69,8 @@ func askCoalescing(e Evidence) outcome {
 	slow := e.Client.SchedDelayMS > gap/2
 	return outcome{
 		ok:        share <= coalescedShare || !slow,
-		figure:    fmt.Sprintf("%s of events share a read, scheduler delay p99 %s", percent(share), millis(e.Client.SchedDelayMS)),
-		threshold: fmt.Sprintf("≤ %s, or delay ≤ %s", percent(coalescedShare), millis(gap/2)),
+		figure:    fmt.Sprintf("%s of events share a read, scheduler delay p99 %s", text.RoughPercent(share), millis(e.Client.SchedDelayMS)),
+		threshold: fmt.Sprintf("≤ %s, or delay ≤ %s", text.RoughPercent(coalescedShare), millis(gap/2)),
 	}
 }
 
@@ -82,7 +83,7 @@ func askBuffered(e Evidence) outcome {
 	return outcome{
 		ok:        share <= bufferedShare,
 		figure:    fmt.Sprintf("%d of %d replies came in lumps", t.Buffered, n.OK),
-		threshold: "≤ " + percent(bufferedShare),
+		threshold: "≤ " + text.RoughPercent(bufferedShare),
 	}
 }
 
@@ -97,7 +98,7 @@ func askFiles(e Evidence) outcome {
 	o := outcome{
 		ok:        float64(*open) <= filesShare*float64(*limit),
 		figure:    fmt.Sprintf("%d of %d files open", *open, *limit),
-		threshold: "≤ " + percent(filesShare),
+		threshold: "≤ " + text.RoughPercent(filesShare),
 	}
 	if !e.Strict {
 		o.threshold = "no connection refused"
@@ -128,8 +129,8 @@ func askThrottled(e Evidence) outcome {
 	return outcome{
 		cause:     true,
 		ok:        steal <= stealShare && held <= quotaShare && hot == 0,
-		figure:    fmt.Sprintf("steal %s, quota %s, %d times hot", percent(steal), percent(held), hot),
-		threshold: fmt.Sprintf("steal ≤ %s, quota ≤ %s, never hot", percent(stealShare), percent(quotaShare)),
+		figure:    fmt.Sprintf("steal %s, quota %s, %d times hot", text.RoughPercent(steal), text.RoughPercent(held), hot),
+		threshold: fmt.Sprintf("steal ≤ %s, quota ≤ %s, never hot", text.RoughPercent(stealShare), text.RoughPercent(quotaShare)),
 	}
 }
 
@@ -145,8 +146,8 @@ func askSharedHost(e Evidence) outcome {
 	return outcome{
 		cause:     true,
 		ok:        *e.Client.Machine.MachineShare < sharedShare,
-		figure:    fmt.Sprintf("server on this machine, %s busy", percent(*e.Client.Machine.MachineShare)),
-		threshold: "< " + percent(sharedShare),
+		figure:    fmt.Sprintf("server on this machine, %s busy", text.RoughPercent(*e.Client.Machine.MachineShare)),
+		threshold: "< " + text.RoughPercent(sharedShare),
 	}
 }
 
@@ -172,8 +173,8 @@ func askCache(e Evidence) outcome {
 	designed := *e.DesignedCache
 	return outcome{
 		ok:        share <= designed+cachedShare,
-		figure:    fmt.Sprintf("%s of prompt tokens cached %s, %s designed", percent(share), from, percent(designed)),
-		threshold: "≤ " + percent(designed+cachedShare),
+		figure:    fmt.Sprintf("%s of prompt tokens cached %s, %s designed", text.RoughPercent(share), from, text.RoughPercent(designed)),
+		threshold: "≤ " + text.RoughPercent(designed+cachedShare),
 	}
 }
 
@@ -187,7 +188,7 @@ func askRepeat(e Evidence) outcome {
 	return outcome{
 		ok:        again >= repeatShare*fresh || fresh-again <= repeatMS,
 		figure:    fmt.Sprintf("repeated request %s, new one %s", millis(again), millis(fresh)),
-		threshold: "≥ " + percent(repeatShare),
+		threshold: "≥ " + text.RoughPercent(repeatShare),
 	}
 }
 

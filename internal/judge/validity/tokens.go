@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"redline/internal/judge/metric"
+	"redline/internal/text"
 )
 
 const (
@@ -90,8 +91,8 @@ func foreign(c metric.TokenCheck) outcome {
 // scattered is the answer where two accounts differ now by this factor, now by
 // that.
 func scattered(c metric.TokenCheck, share float64) outcome {
-	return outcome{touches: perToken, threshold: "± " + percent(share),
-		figure: fmt.Sprintf("tokens by the tokenizer over usage: %.3g ± %s between %d replies", float64(c.Local)/float64(c.Usage), percent(*c.Scatter), c.Replies)}
+	return outcome{touches: perToken, threshold: "± " + text.RoughPercent(share),
+		figure: fmt.Sprintf("tokens by the tokenizer over usage: %.3g ± %s between %d replies", float64(c.Local)/float64(c.Usage), text.RoughPercent(*c.Scatter), c.Replies)}
 }
 
 // counts compares a count with what arrived. Where less arrived than was
@@ -100,7 +101,7 @@ func scattered(c metric.TokenCheck, share float64) outcome {
 func counts(c metric.TokenCheck, counted, arrived float64, of string) outcome {
 	o := outcome{ok: alike(counted, arrived), touches: perToken,
 		figure:    fmt.Sprintf("%.0f tokens counted, %.0f %s arrived, in %d replies", counted, arrived, of, c.Replies),
-		threshold: "± " + percent(countsShare)}
+		threshold: "± " + text.RoughPercent(countsShare)}
 	if counted > arrived {
 		o.touches = append(append([]string{}, streamed...), "throughput")
 		o.cure = "the server counts tokens that did not arrive in a field that redline reads: reasoning or tool calls under another name, or a wrong usage; -v shows the events"
