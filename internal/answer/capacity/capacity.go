@@ -16,6 +16,7 @@ import (
 
 	"redline/internal/judge/price"
 	"redline/internal/judge/result"
+	"redline/internal/text"
 )
 
 // Configuration is one way to serve, as it was measured.
@@ -173,11 +174,11 @@ func (c Configuration) plan(ctx context.Context, d Demand, o Options) (*result.C
 		return p, nil
 	}
 	if p.Demand.Mean != nil && *p.Demand.Mean > p.Demand.Rate {
-		return nil, wrong("mean-rate: want at most the peak of %.4g requests/s, got %g", p.Demand.Rate, *p.Demand.Mean)
+		return nil, wrong("mean-rate: want at most the peak of %s, got %g", text.Rate(p.Demand.Rate), *p.Demand.Mean)
 	}
 	fleet := fleet{rate: p.Demand.Rate, limit: limit.Rate, headroom: o.Headroom, spare: o.Spare}
 	if !(fleet.rate*(1+fleet.headroom)/fleet.limit <= mostInstances) {
-		return nil, fmt.Errorf("%g requests/s take more than %d instances of %g requests/s: check the load and the limit", fleet.rate, mostInstances, fleet.limit)
+		return nil, fmt.Errorf("%s take more than %s instances of %s: check the load and the limit", text.Rate(fleet.rate), text.Count(mostInstances), text.Rate(fleet.limit))
 	}
 	fleet.fill(p)
 	p.UtilizationAtPeak = fleet.utilization(p.Demand.Rate)
@@ -254,7 +255,7 @@ func (c Configuration) assumptions(p *result.CapacityPlan, prices price.Prices, 
 		list = append(list, p.Demand.Text)
 	}
 	if meanPlanned {
-		list = append(list, fmt.Sprintf("on average the instances carry %.3g %% of what they can (cost.utilization)", 100*prices.Utilization))
+		list = append(list, fmt.Sprintf("on average the instances carry %s of what they can (cost.utilization)", text.Percent(prices.Utilization)))
 	}
 	even := "load is spread evenly over the instances"
 	if p.Limit.Basis != result.LimitGiven {
@@ -268,7 +269,7 @@ func (c Configuration) assumptions(p *result.CapacityPlan, prices price.Prices, 
 		list = append(list, "an instance has one accelerator: nobody says how many (--gpus-per-instance)")
 	}
 	if m.turns > 1 {
-		list = append(list, fmt.Sprintf("a session has %.3g requests, as in the run: its rates of sessions are multiplied by that", m.turns))
+		list = append(list, fmt.Sprintf("a session has %s, as in the run: its rates of sessions are multiplied by that", text.Units(text.Number(m.turns), "request")))
 	}
 	return append(list, prices.Assumptions...)
 }

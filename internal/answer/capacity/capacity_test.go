@@ -217,9 +217,9 @@ func TestSensitivity(t *testing.T) {
 	t.Parallel()
 	p := planOf(t, Demand{Rate: 80}, sweep(at(10, 100, slo.Met), at(20, 100, slo.Met)), Options{})
 	want := []result.Sensitivity{
-		{Name: "traffic -20 %", InstancesToRun: 4, GPUsToRun: 8},
-		{Name: "traffic +20 %", InstancesToRun: 5, GPUsToRun: 10},
-		{Name: "prompts +50 %", InstancesToRun: 5, GPUsToRun: 10},
+		{Name: "traffic −20%", InstancesToRun: 4, GPUsToRun: 8},
+		{Name: "traffic +20%", InstancesToRun: 5, GPUsToRun: 10},
+		{Name: "prompts +50%", InstancesToRun: 5, GPUsToRun: 10},
 	}
 	if diff := cmp.Diff(want, p.Sensitivity); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -269,7 +269,7 @@ func TestQuestionsThatMakeNoSense(t *testing.T) {
 	}{
 		{Demand{Rate: 10, Mean: 11}, 5, "mean-rate: want at most the peak of 10 requests/s, got 11"},
 		{Demand{Users: 30, Think: 10 * time.Second, Mean: 4}, 5, "mean-rate: want at most the peak of 3 requests/s, got 4"},
-		{Demand{Rate: 100}, 1e-300, "100 requests/s take more than 1000000 instances"},
+		{Demand{Rate: 100}, 1e-300, "100 requests/s take more than 1,000,000 instances"},
 	} {
 		if _, err := Plan(t.Context(), tt.demand, []Configuration{{Limit: tt.limit}}, Options{}); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%+v at %g: %v, want %q", tt.demand, tt.limit, err, tt.want)

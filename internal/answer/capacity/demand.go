@@ -7,6 +7,7 @@ import (
 
 	"redline/internal/judge/price"
 	"redline/internal/judge/result"
+	"redline/internal/text"
 )
 
 // Demand is the load to be carried: a peak rate, or users who read and think
@@ -25,9 +26,9 @@ type Demand struct {
 func (d Demand) validate() error {
 	switch {
 	case d.Users == 0 && !(d.Rate > 0 && d.Rate <= mostRate):
-		return wrong("rate: want requests per second above 0 and at most %s, got %g", plain(mostRate), d.Rate)
+		return wrong("rate: want requests per second above 0 and at most %s, got %g", text.Exact(mostRate), d.Rate)
 	case d.Users < 0 || d.Users > mostRate:
-		return wrong("users: want a number above 0 and at most %s, got %d", plain(mostRate), d.Users)
+		return wrong("users: want a number above 0 and at most %s, got %d", text.Exact(mostRate), d.Users)
 	case d.Users > 0 && (d.Think <= 0 || d.Think > 24*time.Hour):
 		return wrong("think: want the time between an answer and the user's next request, such as 30s, got %s", d.Think)
 	case !(d.Mean >= 0 && d.Mean <= mostRate):
@@ -50,9 +51,10 @@ func (d Demand) against(m curve, planned float64) result.Demand {
 	out.Users, out.ThinkS = d.Users, &think
 	answer, known := m.meanAnswer(planned)
 	out.Rate = float64(d.Users) / (think + answer)
-	out.Text = fmt.Sprintf("%d users, each a request every %.4g s: %.4g s of thought and %.3g s for the answer, as measured", d.Users, think+answer, think, answer)
+	out.Text = fmt.Sprintf("%s, each a request every %s: %s of thought and %s for the answer, as measured", text.Plural(d.Users, "user"),
+		text.Seconds(think+answer), text.Seconds(think), text.Seconds(answer))
 	if !known {
-		out.Text = fmt.Sprintf("%d users, each a request every %.4g s: how long answers take was not measured, so none is counted", d.Users, think)
+		out.Text = fmt.Sprintf("%s, each a request every %s: how long answers take was not measured, so none is counted", text.Plural(d.Users, "user"), text.Seconds(think))
 	}
 	return out
 }
@@ -88,11 +90,11 @@ func Busiest(name string, times iter.Seq[int64]) (Demand, error) {
 	span := time.Duration(all[len(all)-1] - all[0])
 	mean := float64(len(all)-1) / span.Seconds()
 	if span < time.Minute {
-		return Demand{Rate: mean, Text: fmt.Sprintf("the mean rate of %s, which lasts no minute: %.4g requests/s", name, mean)}, nil
+		return Demand{Rate: mean, Text: fmt.Sprintf("the mean rate of %s, which lasts no minute: %s", name, text.Rate(mean))}, nil
 	}
 	peak := float64(most) / time.Minute.Seconds()
 	return Demand{Rate: peak, Mean: min(peak, mean),
-		Text: fmt.Sprintf("the busiest minute of %s: %.4g requests/s, where its mean is %.4g", name, peak, mean)}, nil
+		Text: fmt.Sprintf("the busiest minute of %s: %s, where its mean is %s", name, text.Rate(peak), text.Digits(mean, 4))}, nil
 }
 
 // inMinutes collects arrivals and counts the most in any minute.

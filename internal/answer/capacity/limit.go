@@ -8,6 +8,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/text"
 )
 
 // basis is what one instance carries and how far that can be relied on.
@@ -22,7 +23,7 @@ type basis struct {
 func (c Configuration) limit(m curve) (basis, error) {
 	if c.Limit != 0 {
 		if !(c.Limit > 0 && c.Limit <= mostRate) {
-			return basis{}, wrong("limit: want requests per second above 0 and at most %s, got %g", plain(mostRate), c.Limit)
+			return basis{}, wrong("limit: want requests per second above 0 and at most %s, got %g", text.Exact(mostRate), c.Limit)
 		}
 		return basis{CapacityLimit: result.CapacityLimit{Rate: c.Limit, Basis: result.LimitGiven}}, nil
 	}
@@ -177,25 +178,13 @@ func (m curve) floor(objectives []string) string {
 	for _, v := range lowest.point.Objectives {
 		if slices.Contains(objectives, v.Objective) && v.Value != nil {
 			name, _, _ := strings.Cut(strings.ReplaceAll(v.Objective, ">", "<"), "<")
-			figures = append(figures, fmt.Sprintf("%s is %s %s", strings.Replace(name, ":", " ", 1), plain(*v.Value), v.Unit))
+			figures = append(figures, fmt.Sprintf("%s is %s %s", strings.Replace(name, ":", " ", 1), text.Digits(*v.Value, 4), v.Unit))
 		}
 	}
 	if len(figures) == 0 {
-		return fmt.Sprintf("they are broken even at %.4g requests/s", lowest.rate)
+		return fmt.Sprintf("they are broken even at %s", text.Rate(lowest.rate))
 	}
-	return fmt.Sprintf("%s even at %.4g requests/s", strings.Join(figures, ", "), lowest.rate)
-}
-
-// plain keeps four digits, thousands apart and without an exponent.
-func plain(v float64) string {
-	if v < 1000 {
-		return fmt.Sprintf("%.4g", v)
-	}
-	text := fmt.Sprintf("%.0f", v)
-	for at := len(text) - 3; at > 0; at -= 3 {
-		text = text[:at] + "," + text[at:]
-	}
-	return text
+	return fmt.Sprintf("%s even at %s", strings.Join(figures, ", "), text.Rate(lowest.rate))
 }
 
 // standing is where a level's objectives stand together. A level that is not

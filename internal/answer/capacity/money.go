@@ -1,10 +1,9 @@
 package capacity
 
 import (
-	"fmt"
-
 	"redline/internal/judge/price"
 	"redline/internal/judge/result"
+	"redline/internal/text"
 )
 
 // hoursPerMonth is a year's hours over its months.
@@ -61,14 +60,14 @@ func sensitivities(p *result.CapacityPlan, f fleet, prices price.Prices, m curve
 	for _, traffic := range []float64{0.8, 1.2} {
 		other := f
 		other.rate *= traffic
-		add(fmt.Sprintf("traffic %+.0f %%", 100*(traffic-1)), other, traffic)
+		add("traffic "+text.Signed(100*(traffic-1))+"%", other, traffic)
 	}
 	if share, known := m.prefillShare(f.limit); known {
 		other := f
 		other.limit = f.limit / (1 + longer*share)
 		tokens.prompt *= 1 + longer
 		tokens.cached *= 1 + longer
-		add(fmt.Sprintf("prompts +%.0f %%", 100*longer), other, 1)
+		add("prompts +"+text.RoughPercent(longer), other, 1)
 	}
 	return list
 }

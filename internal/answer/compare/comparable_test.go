@@ -46,7 +46,7 @@ func TestWhatIsNotComparableIsRefusedOrWarnedOf(t *testing.T) {
 			[]string{"tpot:p99: measured on one side only"}},
 		{"errors", func(r *result.Result) { r.Points[0].Requests = metric.Requests{Due: 100, OK: 98, Failed: 2} }, nil,
 			[]string{"error:rate: measured on one side only", "reject:rate: measured on one side only",
-				"more than 1 % of the requests failed: latencies are those of the others, and look better for it"}},
+				"more than 1% of the requests failed: latencies are those of the others, and look better for it"}},
 	} {
 		b := run("b", 100)
 		c.change(b)

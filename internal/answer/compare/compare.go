@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"redline/internal/judge/result"
+	"redline/internal/text"
 )
 
 // What Options leave open.
@@ -119,7 +120,7 @@ func (c *Comparison) conclude() {
 	case open != "" || len(c.Metrics) == 0:
 		c.Standing, c.Verdict = Undecided, "no difference shown"
 	default:
-		c.Standing, c.Verdict = Same, "no difference larger than "+percent(largest)
+		c.Standing, c.Verdict = Same, "no difference larger than "+text.RoughPercent(math.Abs(largest))
 	}
 	if open != "" {
 		c.Verdict += "; too close to call: " + open

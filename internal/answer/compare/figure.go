@@ -2,11 +2,11 @@ package compare
 
 import (
 	"math"
-	"strconv"
 
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/stats"
+	"redline/internal/text"
 )
 
 // Values are the figures of one run or one side of a round by their names:
@@ -213,17 +213,7 @@ func (f figure) word(step float64) string {
 // show words a difference as it is shown.
 func (f figure) show(relative float64) string {
 	if f.share {
-		return number(100*math.Abs(relative)) + " points"
+		return text.Rough(100*math.Abs(relative)) + " points"
 	}
-	return percent(relative)
-}
-
-func percent(relative float64) string { return number(100*math.Abs(relative)) + " %" }
-
-// number has two digits, or all before the point.
-func number(v float64) string {
-	if v >= 10 {
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(v, 'g', 2, 64)
+	return text.RoughPercent(math.Abs(relative))
 }

@@ -14,6 +14,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
+	"redline/internal/text"
 	"redline/internal/twin/sim"
 )
 
@@ -94,7 +95,7 @@ func TestWilson(t *testing.T) {
 func TestNumbersAreShort(t *testing.T) {
 	t.Parallel()
 	for v, want := range map[float64]string{0.0512: "0.051", 5.123: "5.1", 12.6: "13", 123.4: "123", 0: "0"} {
-		if got := number(v); got != want {
+		if got := text.Rough(v); got != want {
 			t.Errorf("%v is shown as %s, want %s", v, got, want)
 		}
 	}

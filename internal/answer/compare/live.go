@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/stats"
+	"redline/internal/text"
 )
 
 const (
@@ -87,7 +88,7 @@ func Live(rounds []Round, o Options) *Comparison {
 	}
 	for i, p := range stats.Holm(orders) {
 		if p <= orderAlpha {
-			c.warn(found[i].warning, "%s: whether A or B came first mattered (p %.2g): allow a longer pause between the stages", found[i].name, p)
+			c.warn(found[i].warning, "%s: whether A or B came first mattered (p %s): allow a longer pause between the stages", found[i].name, text.Digits(p, 2))
 		}
 	}
 	return c

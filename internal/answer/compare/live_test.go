@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"redline/internal/judge/result"
+	"redline/internal/text"
 )
 
 // nineDigits compares figures as closely as two programs agree that search for
@@ -56,13 +57,13 @@ func TestLiveGivesTheFiguresOfAnotherProgram(t *testing.T) {
 	got := Live(rounds, Options{A: a, B: b})
 	want := &Comparison{result.Comparison{Way: "live", A: a, B: b, Rounds: 8, Alpha: 0.05,
 		Test:     "paired t on log ratios of rounds, Holm over metrics",
-		Standing: Worse, Verdict: "B is worse: tpot:p50 slower by 5.1 %",
+		Standing: Worse, Verdict: "B is worse: tpot:p50 slower by 5.1%",
 		Metrics: []Metric{
 			{Name: "tpot:p50", Unit: "ms", A: new(10.085714551440656), B: new(10.598348670729772), Ratio: new(1.0508277441994325),
 				Interval: &[2]float64{1.0423849469304847, 1.0593389239080293},
 				P:        new(1.7429027363719413e-06), PHolm: new(2 * 1.7429027363719413e-06), WilcoxonP: new(0.0078125),
 				Effect: new(5.138098026106371), Detectable: new(0.013005685780503288),
-				Standing: Worse, Verdict: "slower by 5.1 %"},
+				Standing: Worse, Verdict: "slower by 5.1%"},
 			{Name: "good:fraction", Unit: "fraction", A: new(0.955078125), B: new(0.958984375), Difference: new(0.00390625),
 				Interval: &[2]float64{-0.01789620795223916, 0.02570870795223916},
 				P:        new(0.6845283355605284), PHolm: new(0.6845283355605284), WilcoxonP: new(0.8125),
@@ -111,13 +112,13 @@ func TestLiveSaysInWordsHowBStands(t *testing.T) {
 		verdict      string
 		regressed    bool
 	}{
-		{"a latency that grows", "ttft:p99", level(200), scaled(jitter(0.01), 210), Worse, "slower by 5 %", true},
-		{"a latency that shrinks", "ttft:p99", level(200), scaled(jitter(0.01), 180), Better, "faster by 10 %", false},
-		{"a throughput that shrinks", "throughput", level(3000), scaled(jitter(0.01), 2700), Worse, "lower by 10 %", true},
-		{"a throughput that grows", "throughput", level(3000), scaled(jitter(0.01), 3300), Better, "higher by 10 %", false},
+		{"a latency that grows", "ttft:p99", level(200), scaled(jitter(0.01), 210), Worse, "slower by 5%", true},
+		{"a latency that shrinks", "ttft:p99", level(200), scaled(jitter(0.01), 180), Better, "faster by 10%", false},
+		{"a throughput that shrinks", "throughput", level(3000), scaled(jitter(0.01), 2700), Worse, "lower by 10%", true},
+		{"a throughput that grows", "throughput", level(3000), scaled(jitter(0.01), 3300), Better, "higher by 10%", false},
 		{"errors where there were none", "error:rate", level(0), scaled(jitter(0.1), 0.02), Worse, "higher by 2 points", true},
 		{"goodput lost", "good:fraction", level(0.99), scaled(jitter(0.01), 0.89), Worse, "lower by 10 points", true},
-		{"hardly any spread and no shift", "e2e:p50", level(900), scaled(jitter(0.01), 900), Same, "no difference larger than 0.54 %", false},
+		{"hardly any spread and no shift", "e2e:p50", level(900), scaled(jitter(0.01), 900), Same, "no difference larger than 0.54%", false},
 		{"much spread and no shift", "e2e:p50", level(900), scaled(jitter(0.2), 900), Undecided, "", false},
 		{"the same values", "e2e:p50", level(900), level(900), Same, "no difference at all", false},
 	} {
@@ -136,7 +137,7 @@ func TestAnUndecidedMetricSaysWhatWouldHaveShown(t *testing.T) {
 	t.Parallel()
 	got := Live(roundsOf("e2e:p50", scaled(jitter(0), 900), scaled(jitter(0.2), 905)), Options{}).Metrics[0]
 	if got.Detectable == nil || !strings.HasPrefix(got.Verdict, "too close to call: slower by 0.5") ||
-		!strings.HasSuffix(got.Verdict, "from about "+percent(*got.Detectable)+" on it would have shown") {
+		!strings.HasSuffix(got.Verdict, "from about "+text.RoughPercent(*got.Detectable)+" on it would have shown") {
 		t.Errorf("verdict %q, detectable %v", got.Verdict, got.Detectable)
 	}
 }
@@ -146,7 +147,7 @@ func TestAMixedAnswerIsARegression(t *testing.T) {
 	rounds := roundsOf("ttft:p50", scaled(jitter(0), 100), scaled(jitter(0.01), 110))
 	with(rounds, "tpot:p50", scaled(jitter(0), 20), scaled(jitter(0.01), 18))
 	got := Live(rounds, Options{})
-	const want = "B is worse in ttft:p50 slower by 10 %; better in tpot:p50 faster by 10 %"
+	const want = "B is worse in ttft:p50 slower by 10%; better in tpot:p50 faster by 10%"
 	if got.Standing != Mixed || !got.Worse() || got.Verdict != want {
 		t.Errorf("%s, %q; want mixed, %q", got.Standing, got.Verdict, want)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"redline/internal/judge/result"
+	"redline/internal/text"
 )
 
 // sameRate is how far two asked rates may differ and still be one load: they
@@ -34,7 +35,7 @@ func equal(a, b *int) bool {
 func loadName(l result.Load) string {
 	var parts []string
 	if l.Rate != nil {
-		parts = append(parts, fmt.Sprintf("%.4g/s", *l.Rate))
+		parts = append(parts, text.Digits(*l.Rate, 4)+"/s")
 	}
 	if l.Profile != "" {
 		parts = append(parts, l.Profile)

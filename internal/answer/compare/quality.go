@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/stats"
+	"redline/internal/text"
 )
 
 // qualities are those of every point of some runs.
@@ -126,22 +127,13 @@ func (p paired) metric(corrected float64, o Options) Metric {
 	case p.onlyA+p.onlyB == 0:
 		m.Standing, m.Verdict = Same, fmt.Sprintf("no question of %d was answered differently", p.n)
 	case corrected <= o.alpha() && difference < 0:
-		m.Standing, m.Verdict = Worse, points(-difference)+" worse"
+		m.Standing, m.Verdict = Worse, text.Units(text.Rough(-100*difference), "point")+" worse"
 	case corrected <= o.alpha():
-		m.Standing, m.Verdict = Better, points(difference)+" better"
+		m.Standing, m.Verdict = Better, text.Units(text.Rough(100*difference), "point")+" better"
 	default:
 		m.Standing, m.Verdict = Undecided, "too close to call: "+differed+", which may be chance"
 	}
 	return m
-}
-
-// points words a difference of shares: "3 points".
-func points(share float64) string {
-	text := strings.TrimSuffix(fmt.Sprintf("%.1f", 100*share), ".0")
-	if text == "1" {
-		return "1 point"
-	}
-	return text + " points"
 }
 
 // join puts speed and quality into one sentence: what is faster and worse is

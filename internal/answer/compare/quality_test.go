@@ -93,7 +93,7 @@ func TestSpeedAndQualityMakeOneVerdict(t *testing.T) {
 		standing Standing
 		want     string
 	}{
-		{below(85), Mixed, "faster by 13 %, quality 10 points worse: not a win."},
+		{below(85), Mixed, "faster by 13%, quality 10 points worse: not a win."},
 		{below(95), Better, "; answers are as right"},
 		{below(92), Better, "; whether answers are as right is not decided"},
 	} {

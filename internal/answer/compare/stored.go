@@ -9,6 +9,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/stats"
+	"redline/internal/text"
 )
 
 // Stored judges runs that were made before: one of each side, or sets of them. A
@@ -88,7 +89,7 @@ func (c *Comparison) lengths(runs []*result.Result) {
 		shortest, longest = min(shortest, length), max(longest, length)
 	}
 	if longest > longerBy*shortest {
-		c.warn("window", "the windows last from %s to %s s: the shorter ones saw fewer of the rare slow requests", number(shortest), number(longest))
+		c.warn("window", "the windows last from %s to %s s: the shorter ones saw fewer of the rare slow requests", text.Rough(shortest), text.Rough(longest))
 	}
 }
 
@@ -177,7 +178,7 @@ func (c *Comparison) evidence(a, b []*result.Point, load string, earlier []*resu
 		found = append(found, e)
 	}
 	if failing(a) || failing(b) {
-		c.warn("requests", "more than 1 %% of the requests failed: latencies are those of the others, and look better for it")
+		c.warn("requests", "more than 1%% of the requests failed: latencies are those of the others, and look better for it")
 	}
 	return found
 }

@@ -62,11 +62,11 @@ func TestSetsOfRunsGiveTheFiguresOfAnotherProgram(t *testing.T) {
 	want := &Comparison{result.Comparison{Way: "stored", Alpha: 0.05, Test: "Welch's t on logarithms of runs, Holm over metrics",
 		A:        Side{Name: "a0", Runs: []string{"a0", "a1", "a2", "a3", "a4"}, Model: "llama-3.1-8b", Engine: "vLLM 0.11"},
 		B:        Side{Name: "b0", Runs: []string{"b0", "b1", "b2", "b3"}, Model: "llama-3.1-8b", Engine: "vLLM 0.11"},
-		Standing: Worse, Verdict: "B is worse: ttft:p99 slower by 8.7 %",
+		Standing: Worse, Verdict: "B is worse: ttft:p99 slower by 8.7%",
 		Metrics: []Metric{{Name: "ttft:p99", Unit: "ms", A: new(101.17742043971711), B: new(109.97069076735886),
 			Ratio: new(1.086909414071106), Interval: &[2]float64{1.0428980783018573, 1.132778071966547},
 			P: new(0.002520987163783642), PHolm: new(0.002520987163783642), WilcoxonP: new(0.015873015873015872),
-			Effect: new(3.340192127300909), Standing: Worse, Verdict: "slower by 8.7 %"}}}}
+			Effect: new(3.340192127300909), Standing: Worse, Verdict: "slower by 8.7%"}}}}
 	if diff := cmp.Diff(want, got, nineDigits, cmpopts.IgnoreFields(Metric{}, "Detectable")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -88,23 +88,23 @@ func TestSingleRunsDifferOnlyBeyondTheirIntervalsAndTheSpread(t *testing.T) {
 		standing Standing
 		verdict  string
 	}{
-		{"12 % beyond a tolerance of 5 %", run("b", 112), Options{}, Worse, "slower by 12 %"},
-		{"12 % faster", run("b", 88), Options{}, Better, "faster by 12 %"},
-		{"4 %, within the tolerance", run("b", 104), Options{}, Undecided, "too close to call: slower by 4 %, within the tolerance of 5 %"},
-		{"4 % beyond a tolerance of 3 %", run("b", 104), Options{Tolerance: 0.03}, Worse, "slower by 4 %"},
-		{"12 % within a wide interval", run("b", 0, vague), Options{}, Undecided,
-			"too close to call: slower by 12 %, which is not more than the runs themselves leave open"},
-		{"12 % of a run that is not firm", run("b", 112, weak), Options{}, Undecided,
+		{"12% beyond a tolerance of 5%", run("b", 112), Options{}, Worse, "slower by 12%"},
+		{"12% faster", run("b", 88), Options{}, Better, "faster by 12%"},
+		{"4%, within the tolerance", run("b", 104), Options{}, Undecided, "too close to call: slower by 4%, within the tolerance of 5%"},
+		{"4% beyond a tolerance of 3%", run("b", 104), Options{Tolerance: 0.03}, Worse, "slower by 4%"},
+		{"12% within a wide interval", run("b", 0, vague), Options{}, Undecided,
+			"too close to call: slower by 12%, which is not more than the runs themselves leave open"},
+		{"12% of a run that is not firm", run("b", 112, weak), Options{}, Undecided,
 			"no difference shown: a single run does not show how far it could be off; repeat it"},
-		{"4 % among calm runs", run("b", 104), Options{History: calm}, Worse, "slower by 4 %"},
-		{"4 % among calm runs, of which 5 % do not matter", run("b", 104), Options{History: calm, Tolerance: 0.05}, Undecided,
-			"too close to call: slower by 4 %, within the tolerance of 5 %"},
-		{"12 % among wild runs", run("b", 112), Options{History: wild}, Undecided,
-			"too close to call: slower by 12 %, which is not more than the runs and the spread of earlier ones leave open"},
-		{"12 % of a run that is not firm among calm ones", run("b", 112, weak), Options{History: calm}, Worse, "slower by 12 %"},
+		{"4% among calm runs", run("b", 104), Options{History: calm}, Worse, "slower by 4%"},
+		{"4% among calm runs, of which 5% do not matter", run("b", 104), Options{History: calm, Tolerance: 0.05}, Undecided,
+			"too close to call: slower by 4%, within the tolerance of 5%"},
+		{"12% among wild runs", run("b", 112), Options{History: wild}, Undecided,
+			"too close to call: slower by 12%, which is not more than the runs and the spread of earlier ones leave open"},
+		{"12% of a run that is not firm among calm ones", run("b", 112, weak), Options{History: calm}, Worse, "slower by 12%"},
 		{"nothing without a history", run("b", 100), Options{}, Undecided, "too close to call: no difference seen, but one may be hidden"},
-		{"nothing among calm runs", run("b", 100), Options{History: calm}, Same, "no difference larger than 2.9 %"},
-		{"12 % and two earlier runs", run("b", 112), Options{History: wild[:2]}, Worse, "slower by 12 %"},
+		{"nothing among calm runs", run("b", 100), Options{History: calm}, Same, "no difference larger than 2.9%"},
+		{"12% and two earlier runs", run("b", 112), Options{History: wild[:2]}, Worse, "slower by 12%"},
 	} {
 		got, err := Stored(one(run("a", 100)), one(c.b), c.o)
 		if err != nil {
@@ -162,7 +162,7 @@ func TestSingleRunsAreHeldToTheirCounts(t *testing.T) {
 		want map[string]Standing
 	}{
 		{"the same", counted(2000, 0, 0.99, 4000), map[string]Standing{"throughput": Undecided, "good:fraction": Undecided, "error:rate": Same}},
-		{"3 % errors", counted(2000, 60, 0.96, 4000), map[string]Standing{"throughput": Undecided, "good:fraction": Undecided, "error:rate": Worse}},
+		{"3% errors", counted(2000, 60, 0.96, 4000), map[string]Standing{"throughput": Undecided, "good:fraction": Undecided, "error:rate": Worse}},
 		{"two errors", counted(2000, 2, 0.99, 4000), map[string]Standing{"throughput": Undecided, "good:fraction": Undecided, "error:rate": Undecided}},
 		{"a tenth less throughput", counted(2000, 0, 0.99, 3500), map[string]Standing{"throughput": Worse, "good:fraction": Undecided, "error:rate": Same}},
 		{"a tenth less good", counted(2000, 0, 0.87, 4000), map[string]Standing{"throughput": Undecided, "good:fraction": Worse, "error:rate": Same}},
@@ -200,7 +200,7 @@ func TestCurvesAreComparedWhereTheirLoadsMeet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const verdict = "B is worse: ttft:p99 at 10/s slower by 20 %, ttft:p99 at 20/s slower by 20 %"
+	const verdict = "B is worse: ttft:p99 at 10/s slower by 20%, ttft:p99 at 20/s slower by 20%"
 	if got.Verdict != verdict {
 		t.Errorf("verdict %q, want %q", got.Verdict, verdict)
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"redline/internal/stats"
+	"redline/internal/text"
 )
 
 // evidence is what one metric's test found, on the figure's scale.
@@ -63,7 +64,7 @@ func (c *Comparison) judge(found []evidence, o Options) {
 		m.P, m.PHolm = finite(chances[i]), finite(corrected)
 		m.Standing, m.Verdict = e.verdict(corrected, o)
 		if (m.Standing == Better || m.Standing == Worse) && e.wilcoxon > o.alpha() {
-			c.warn(e.warning, "%s: the test on ranks does not confirm the difference (p %.2g): it may rest on a few values", label(&m), e.wilcoxon)
+			c.warn(e.warning, "%s: the test on ranks does not confirm the difference (p %s): it may rest on a few values", label(&m), text.Digits(e.wilcoxon, 2))
 		}
 		c.Metrics = append(c.Metrics, m)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"redline/internal/judge/result"
+	"redline/internal/text"
 )
 
 // engineKeys are the settings of the embedded engine that a command has to
@@ -32,7 +33,7 @@ func (s *scene) command(verb string, args ...string) string {
 		words = append(words, s.target()...)
 	}
 	for _, a := range args {
-		words = append(words, quoted(a))
+		words = append(words, text.Shell(a))
 	}
 	return strings.Join(words, " ")
 }
@@ -40,9 +41,9 @@ func (s *scene) command(verb string, args ...string) string {
 // target repeats who was asked.
 func (s *scene) target() []string {
 	if !s.res.Engine.Embedded {
-		words := []string{"--url", quoted(s.res.Engine.URL)}
+		words := []string{"--url", text.Shell(s.res.Engine.URL)}
 		if s.res.Model.Name != "" {
-			words = append(words, "--model", quoted(s.res.Model.Name))
+			words = append(words, "--model", text.Shell(s.res.Model.Name))
 		}
 		return words
 	}
@@ -54,7 +55,7 @@ func (s *scene) target() []string {
 		if !given || fmt.Sprint(v) == k.usual {
 			continue
 		}
-		words = append(words, k.flag+"="+quoted(fmt.Sprint(v)))
+		words = append(words, k.flag+"="+text.Shell(fmt.Sprint(v)))
 	}
 	return words
 }
@@ -69,14 +70,6 @@ func without(command, flag string) string {
 		}
 	}
 	return command
-}
-
-// quoted makes one word of a text for a shell.
-func quoted(text string) string {
-	if text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,@+%") == "" {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // work repeats the workload. One that takes more than a word stands in the plan
@@ -94,7 +87,7 @@ func (s *scene) work() []string {
 // load repeats what was offered.
 func (s *scene) load() []string {
 	if r := s.point.Load.Rate; r != nil {
-		return []string{"--rate", decimal(*r)}
+		return []string{"--rate", text.Plain(text.Round(*r, 3))}
 	}
 	if n := s.point.Load.Concurrency; n != nil {
 		return []string{"--concurrency", strconv.Itoa(*n)}
@@ -102,15 +95,9 @@ func (s *scene) load() []string {
 	return nil
 }
 
-// decimal keeps three digits, as a flag wants them: without an exponent.
-func decimal(v float64) string {
-	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
-	return strconv.FormatFloat(rounded, 'f', -1, 64)
-}
-
 func confirmRate(s *scene) string {
 	rate := max(0.1, 0.8*s.point.Rates.Ended)
-	return s.command("run", append(s.work(), "--rate", decimal(rate))...)
+	return s.command("run", append(s.work(), "--rate", text.Plain(text.Round(rate, 3)))...)
 }
 
 func confirmWarm(s *scene) string {
@@ -140,7 +127,7 @@ func confirmNear(s *scene) string {
 	if s.res.Engine.Embedded {
 		return without(s.command("run", append(s.work(), "--concurrency", "1")...), "--net-delay")
 	}
-	return "redline doctor --url " + quoted(s.res.Engine.URL)
+	return "redline doctor --url " + text.Shell(s.res.Engine.URL)
 }
 
 // confirmShort offers the requests without the long half of the prompts.

@@ -1,6 +1,10 @@
 package diagnose
 
-import "fmt"
+import (
+	"fmt"
+
+	"redline/internal/text"
+)
 
 // Thresholds of what an engine can lack.
 const (
@@ -53,19 +57,19 @@ func (s *scene) waiting() float64 {
 func kvPressure(s *scene) *claim {
 	var seen []evidence
 	if k := s.server.KVUsage; k != nil {
-		seen = append(seen, s.see("server.kv_usage.max", "the KV cache is %s full at most, %s on the mean", percent(k.Max), percent(k.Mean)))
+		seen = append(seen, s.see("server.kv_usage.max", "the KV cache is %s full at most, %s on the mean", text.RoughPercent(k.Max), text.RoughPercent(k.Mean)))
 	}
 	if s.server.Waiting != nil {
-		seen = append(seen, s.see("server.waiting.mean", "%s requests wait on the mean", number(s.waiting())))
+		seen = append(seen, s.see("server.waiting.mean", "%s requests wait on the mean", text.Rough(s.waiting())))
 	}
 	if p := s.server.Preemptions; p != nil && *p >= fewestPreempted && *p >= preemptedShare*float64(s.point.Requests.OK) {
-		return &claim{title: fmt.Sprintf("the KV cache is full: %s requests were preempted and computed again", number(*p)), confidence: Certain,
-			evidence: append([]evidence{s.see("server.preemptions", "%s preemptions over the window", number(*p))}, seen...)}
+		return &claim{title: fmt.Sprintf("the KV cache is full: %s requests were preempted and computed again", text.Rough(*p)), confidence: Certain,
+			evidence: append([]evidence{s.see("server.preemptions", "%s preemptions over the window", text.Rough(*p))}, seen...)}
 	}
 	if s.server.KVUsage == nil || s.server.KVUsage.Max < cacheFull || s.waiting() < someWaiting || s.batchFull() != "" {
 		return nil
 	}
-	return &claim{title: fmt.Sprintf("the KV cache is %s full and %s requests wait for room", percent(s.server.KVUsage.Max), number(s.waiting())),
+	return &claim{title: fmt.Sprintf("the KV cache is %s full and %s requests wait for room", text.RoughPercent(s.server.KVUsage.Max), text.Rough(s.waiting())),
 		confidence: Likely, evidence: seen}
 }
 
@@ -94,12 +98,12 @@ func schedulerFull(s *scene) *claim {
 	if sure == "" || s.waiting() < someWaiting || s.server.KVUsage != nil && s.server.KVUsage.Max >= cacheFull {
 		return nil
 	}
-	c := &claim{title: fmt.Sprintf("the batch stands at its limit of %s requests while %s wait", number(s.server.Running.Max), number(s.waiting())),
+	c := &claim{title: fmt.Sprintf("the batch stands at its limit of %s requests while %s wait", text.Rough(s.server.Running.Max), text.Rough(s.waiting())),
 		confidence: sure, evidence: []evidence{
-			s.see("server.running.mean", "%s requests run on the mean, %s at most", number(s.server.Running.Mean), number(s.server.Running.Max)),
-			s.see("server.waiting.mean", "%s wait on the mean", number(s.waiting()))}}
+			s.see("server.running.mean", "%s requests run on the mean, %s at most", text.Rough(s.server.Running.Mean), text.Rough(s.server.Running.Max)),
+			s.see("server.waiting.mean", "%s wait on the mean", text.Rough(s.waiting()))}}
 	if k := s.server.KVUsage; k != nil {
-		c.evidence = append(c.evidence, s.see("server.kv_usage.max", "the KV cache is %s full at most", percent(k.Max)))
+		c.evidence = append(c.evidence, s.see("server.kv_usage.max", "the KV cache is %s full at most", text.RoughPercent(k.Max)))
 	}
 	return c
 }
@@ -114,12 +118,12 @@ func cacheMisses(s *scene) *claim {
 	if !known || hit > servedShare**cache.Designed {
 		return nil
 	}
-	c := &claim{title: fmt.Sprintf("the prefix cache serves %s of prompt tokens where the workload repeats %s", percent(hit), percent(*cache.Designed)),
+	c := &claim{title: fmt.Sprintf("the prefix cache serves %s of prompt tokens where the workload repeats %s", text.RoughPercent(hit), text.RoughPercent(*cache.Designed)),
 		confidence: sure, evidence: []evidence{
-			s.see("prefix_cache.designed", "%s of prompt tokens were sent before", percent(*cache.Designed)),
-			s.see(field, "%s came from the cache", percent(hit))}}
+			s.see("prefix_cache.designed", "%s of prompt tokens were sent before", text.RoughPercent(*cache.Designed)),
+			s.see(field, "%s came from the cache", text.RoughPercent(hit))}}
 	if k := s.server.KVUsage; k != nil {
-		c.evidence = append(c.evidence, s.see("server.kv_usage.max", "the KV cache is %s full at most", percent(k.Max)))
+		c.evidence = append(c.evidence, s.see("server.kv_usage.max", "the KV cache is %s full at most", text.RoughPercent(k.Max)))
 	}
 	return c
 }
@@ -146,9 +150,9 @@ func queueing(s *scene) *claim {
 		return nil
 	}
 	if q, t := s.server.Queue, s.server.TTFT; q != nil && t != nil && q.Mean >= queueMS && q.Mean >= queueShare*t.Mean && s.waiting() >= fewWaiting {
-		return &claim{title: fmt.Sprintf("requests wait %s of a mean ttft of %s for their turn", ms(q.Mean), ms(t.Mean)), confidence: Certain,
-			evidence: []evidence{s.see("server.queue_ms.mean", "mean time in the server's queue %s", ms(q.Mean)),
-				s.see("server.ttft_ms.mean", "mean ttft %s by the server's own count", ms(t.Mean)), s.inQueue()}}
+		return &claim{title: fmt.Sprintf("requests wait %s of a mean ttft of %s for their turn", text.Time(q.Mean), text.Time(t.Mean)), confidence: Certain,
+			evidence: []evidence{s.see("server.queue_ms.mean", "mean time in the server's queue %s", text.Time(q.Mean)),
+				s.see("server.ttft_ms.mean", "mean ttft %s by the server's own count", text.Time(t.Mean)), s.inQueue()}}
 	}
 	switch tail := at(l.TTFT, "p99"); {
 	case s.overloaded():
@@ -157,18 +161,18 @@ func queueing(s *scene) *claim {
 	case s.server.Queue != nil:
 		return nil // the server says that nobody waits
 	case s.alone != nil && p50(l.TTFT) >= queueGrowth*p50(s.alone.Latency.TTFT) && p50(l.TTFT)-p50(s.alone.Latency.TTFT) >= queueMS:
-		return &claim{title: fmt.Sprintf("ttft grows from %s to %s with the load", ms(p50(s.alone.Latency.TTFT)), ms(p50(l.TTFT))), confidence: Likely,
-			evidence: []evidence{s.see("latency.ttft_ms.p50", "median ttft %s", ms(p50(l.TTFT))),
-				s.seeAlone("latency.ttft_ms.p50", "%s at the least load", ms(p50(s.alone.Latency.TTFT)))}}
+		return &claim{title: fmt.Sprintf("ttft grows from %s to %s with the load", text.Time(p50(s.alone.Latency.TTFT)), text.Time(p50(l.TTFT))), confidence: Likely,
+			evidence: []evidence{s.see("latency.ttft_ms.p50", "median ttft %s", text.Time(p50(l.TTFT))),
+				s.seeAlone("latency.ttft_ms.p50", "%s at the least load", text.Time(p50(s.alone.Latency.TTFT)))}}
 	case s.ttftRatio() >= queueRatio && p50(l.TTFT) >= queueRatioMS:
-		return &claim{title: fmt.Sprintf("the median ttft of %s is %.0f times what the prompts take", ms(p50(l.TTFT)), s.ttftRatio()), confidence: Likely,
-			evidence: append([]evidence{s.see("latency.ttft_ms.p50", "median ttft %s", ms(p50(l.TTFT))),
-				s.see("prediction.ttft_ms.predicted", "%s predicted", ms(s.point.Prediction.TTFT.Predicted)), s.inQueue()}, s.fullAt()...)}
+		return &claim{title: fmt.Sprintf("the median ttft of %s is %.0f times what the prompts take", text.Time(p50(l.TTFT)), s.ttftRatio()), confidence: Likely,
+			evidence: append([]evidence{s.see("latency.ttft_ms.p50", "median ttft %s", text.Time(p50(l.TTFT))),
+				s.see("prediction.ttft_ms.predicted", "%s predicted", text.Time(s.point.Prediction.TTFT.Predicted)), s.inQueue()}, s.fullAt()...)}
 	case l.TTFT.IsFirm("p99") && tail >= queueTail*p50(l.TTFT) && tail-p50(l.TTFT) >= queueMS && at(s.point.Tokens.PromptLengths, "p95") < evenPrompts*p50(s.point.Tokens.PromptLengths):
-		return &claim{title: fmt.Sprintf("ttft has a tail: p99 %s, median %s", ms(tail), ms(p50(l.TTFT))), confidence: Possible,
-			evidence: []evidence{s.see("latency.ttft_ms.p99", "p99 of ttft %s, median %s", ms(tail), ms(p50(l.TTFT))),
+		return &claim{title: fmt.Sprintf("ttft has a tail: p99 %s, median %s", text.Time(tail), text.Time(p50(l.TTFT))), confidence: Possible,
+			evidence: []evidence{s.see("latency.ttft_ms.p99", "p99 of ttft %s, median %s", text.Time(tail), text.Time(p50(l.TTFT))),
 				s.see("tokens.prompt_lengths.p95", "prompts are of even length: p95 %s tokens, median %s",
-					number(at(s.point.Tokens.PromptLengths, "p95")), number(p50(s.point.Tokens.PromptLengths)))}}
+					text.Rough(at(s.point.Tokens.PromptLengths, "p95")), text.Rough(p50(s.point.Tokens.PromptLengths)))}}
 	}
 	return nil
 }
@@ -176,12 +180,12 @@ func queueing(s *scene) *claim {
 // inQueue tells how many wait, by whoever knows.
 func (s *scene) inQueue() evidence {
 	if s.server.Waiting != nil {
-		return s.see("server.waiting.mean", "%s requests wait on the mean, %s at most", number(s.waiting()), number(s.server.Waiting.Max))
+		return s.see("server.waiting.mean", "%s requests wait on the mean, %s at most", text.Rough(s.waiting()), text.Rough(s.server.Waiting.Max))
 	}
 	if g := s.point.Window.Growth; g != nil {
-		return s.see("window.in_flight_growth", "%s more requests in flight at the end than at the beginning", number(*g))
+		return s.see("window.in_flight_growth", "%s more requests in flight at the end than at the beginning", text.Rough(*g))
 	}
-	return s.see("concurrency.mean", "%s requests in flight on the mean", number(inFlight(s.point)))
+	return s.see("concurrency.mean", "%s requests in flight on the mean", text.Rough(inFlight(s.point)))
 }
 
 // fullAt adds that the requests in flight would fill the cache, where arithmetic
@@ -191,5 +195,5 @@ func (s *scene) fullAt() []evidence {
 	if s.server.KVUsage != nil || p == nil || p.FullAt == nil || *p.FullAt <= 0 || inFlight(s.point) < *p.FullAt {
 		return nil
 	}
-	return []evidence{s.see("prediction.kv_full_at_concurrency", "%s requests of the mean length would fill the KV cache, by arithmetic", number(*p.FullAt))}
+	return []evidence{s.see("prediction.kv_full_at_concurrency", "%s requests of the mean length would fill the KV cache, by arithmetic", text.Rough(*p.FullAt))}
 }

@@ -3,6 +3,8 @@ package diagnose
 import (
 	"fmt"
 	"strings"
+
+	"redline/internal/text"
 )
 
 // Thresholds of what stands before the engine.
@@ -38,11 +40,11 @@ func rateLimited(s *scene) *claim {
 		}
 	}
 	c := &claim{
-		title:      fmt.Sprintf("%s of requests are rejected; %s requests/s are let through", percent(share), number(s.point.Rates.Completed)),
+		title:      fmt.Sprintf("%s of requests are rejected; %s requests/s are let through", text.RoughPercent(share), text.Rough(s.point.Rates.Completed)),
 		confidence: confidence(told != "", Certain, Likely),
 	}
 	c.evidence = append(c.evidence, s.see("requests.rejected", "%d of %d requests rejected", r.Rejected, r.Due),
-		s.see("rates.completed", "%s requests/s completed of %s offered", number(s.point.Rates.Completed), number(s.point.Rates.Offered)))
+		s.see("rates.completed", "%s requests/s completed of %s offered", text.Rough(s.point.Rates.Completed), text.Rough(s.point.Rates.Offered)))
 	if told != "" {
 		c.evidence = append(c.evidence, s.see("requests.errors", "%s", told))
 	}
@@ -57,7 +59,7 @@ func coldStart(s *scene) *claim {
 	}
 	ratio := o.FirstTTFT / o.LaterTTFT
 	ttft := s.see("window.opening.first_ttft_p25_ms", "three in four of the first requests wait longer than %s, three in four of the later ones less than %s",
-		ms(o.FirstTTFT), ms(o.LaterTTFT))
+		text.Time(o.FirstTTFT), text.Time(o.LaterTTFT))
 	if o.FirstTPOT == nil || o.LaterTPOT == nil || *o.LaterTPOT <= 0 {
 		if ratio < coldTTFTAlone {
 			return nil
@@ -74,7 +76,7 @@ func coldStart(s *scene) *claim {
 	}
 	return &claim{title: fmt.Sprintf("the server was cold: in the first fifth of the window tokens came %.1f times as slowly as later", pace), confidence: Likely,
 		evidence: []evidence{ttft, s.see("window.opening.first_tpot_p25_ms", "the tpot of three in four is above %s at first, below %s later",
-			ms(*o.FirstTPOT), ms(*o.LaterTPOT))}}
+			text.Time(*o.FirstTPOT), text.Time(*o.LaterTPOT))}}
 }
 
 // networkBound: the server's own ttft is short.
@@ -88,20 +90,20 @@ func networkBound(s *scene) *claim {
 		if half := p50(l.TTFT); connect < connectMS || connect < connectShare*half {
 			return nil
 		}
-		return &claim{title: fmt.Sprintf("the network takes much of ttft: connecting alone takes %s", ms(connect)), confidence: Likely,
-			evidence: []evidence{s.see("latency.connect_ms.p50", "connecting takes %s", ms(connect)),
-				s.see("latency.ttft_ms.p50", "median ttft %s", ms(p50(l.TTFT)))}}
+		return &claim{title: fmt.Sprintf("the network takes much of ttft: connecting alone takes %s", text.Time(connect)), confidence: Likely,
+			evidence: []evidence{s.see("latency.connect_ms.p50", "connecting takes %s", text.Time(connect)),
+				s.see("latency.ttft_ms.p50", "median ttft %s", text.Time(p50(l.TTFT)))}}
 	}
 	away := l.TTFT.Mean - s.server.TTFT.Mean
 	if away < farMS || away < farShare*l.TTFT.Mean {
 		return nil
 	}
-	c := &claim{title: fmt.Sprintf("network and front end take %s of a mean ttft of %s", ms(away), ms(l.TTFT.Mean)),
+	c := &claim{title: fmt.Sprintf("network and front end take %s of a mean ttft of %s", text.Time(away), text.Time(l.TTFT.Mean)),
 		confidence: confidence(connect >= connectExplain*away, Certain, Likely),
-		evidence: []evidence{s.see("latency.ttft_ms.mean", "mean ttft %s at the client", ms(l.TTFT.Mean)),
-			s.see("server.ttft_ms.mean", "%s by the server's own count", ms(s.server.TTFT.Mean))}}
+		evidence: []evidence{s.see("latency.ttft_ms.mean", "mean ttft %s at the client", text.Time(l.TTFT.Mean)),
+			s.see("server.ttft_ms.mean", "%s by the server's own count", text.Time(s.server.TTFT.Mean))}}
 	if connect > 0 {
-		c.evidence = append(c.evidence, s.see("latency.connect_ms.p50", "connecting takes %s", ms(connect)))
+		c.evidence = append(c.evidence, s.see("latency.connect_ms.p50", "connecting takes %s", text.Time(connect)))
 	}
 	return c
 }

@@ -248,34 +248,3 @@ func planned(plan map[string]any, path ...string) float64 {
 	}
 	return n
 }
-
-// ms words a time in milliseconds with two figures that matter.
-func ms(v float64) string {
-	switch {
-	case v >= 10_000:
-		return strconv.FormatFloat(v/1e3, 'f', 0, 64) + " s"
-	case v >= 1000:
-		return strconv.FormatFloat(v/1e3, 'f', 1, 64) + " s"
-	case v >= 10:
-		return strconv.FormatFloat(v, 'f', 0, 64) + " ms"
-	}
-	return strconv.FormatFloat(v, 'f', 1, 64) + " ms"
-}
-
-func percent(share float64) string {
-	if share > 0 && share < 0.1 {
-		return strconv.FormatFloat(100*share, 'f', 1, 64) + " %"
-	}
-	return strconv.FormatFloat(100*share, 'f', 0, 64) + " %"
-}
-
-// number words a count without false precision.
-func number(v float64) string {
-	if v >= 1e15 { // a broken gauge
-		return strconv.FormatFloat(v, 'g', 3, 64)
-	}
-	if v < 10 && v != float64(int(v)) {
-		return strconv.FormatFloat(v, 'f', 1, 64)
-	}
-	return strconv.FormatFloat(v, 'f', 0, 64)
-}

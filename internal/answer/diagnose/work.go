@@ -5,6 +5,7 @@ import (
 
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
+	"redline/internal/text"
 )
 
 type evidence = result.Evidence
@@ -44,11 +45,11 @@ func interference(s *scene) *claim {
 		return nil
 	}
 	long := s.longPrompts()
-	return &claim{title: fmt.Sprintf("long prompts hold up other replies: one in ten stands still for %s, the median gap between tokens is %s", ms(stall), ms(middle)),
+	return &claim{title: fmt.Sprintf("long prompts hold up other replies: one in ten stands still for %s, the median gap between tokens is %s", text.Time(stall), text.Time(middle)),
 		confidence: Likely, evidence: []evidence{
-			s.see("latency.itl_ms.p99", "p99 of the gaps between tokens %s, median %s", ms(tail), ms(middle)),
-			s.see("latency.stall_ms.p90", "the longest gap of a reply is %s at p90", ms(stall)),
-			s.see("tokens.prompt_lengths", "long prompts have %s tokens, the median has %s", number(long), number(p50(prompts)))}}
+			s.see("latency.itl_ms.p99", "p99 of the gaps between tokens %s, median %s", text.Time(tail), text.Time(middle)),
+			s.see("latency.stall_ms.p90", "the longest gap of a reply is %s at p90", text.Time(stall)),
+			s.see("tokens.prompt_lengths", "long prompts have %s tokens, the median has %s", text.Rough(long), text.Rough(p50(prompts)))}}
 }
 
 // mixed reports whether long prompts come among short ones.
@@ -73,20 +74,20 @@ func prefillBound(s *scene) *claim {
 	if s.overloaded() || ttft <= 0 || !slow || s.fresh() < prefillTokens {
 		return nil
 	}
-	tokens := s.see("tokens.prompt_lengths.mean", "%s prompt tokens a request to compute, on the mean", number(s.fresh()))
+	tokens := s.see("tokens.prompt_lengths.mean", "%s prompt tokens a request to compute, on the mean", text.Rough(s.fresh()))
 	if p, t := s.server.Prefill, s.server.TTFT; p != nil && t != nil {
 		if p.Mean < prefillShare*t.Mean {
 			return nil
 		}
-		return &claim{title: fmt.Sprintf("prefill takes %s of a mean ttft of %s", ms(p.Mean), ms(t.Mean)), confidence: Certain,
-			evidence: append([]evidence{s.see("server.prefill_ms.mean", "mean prefill %s", ms(p.Mean)), tokens}, s.slope()...)}
+		return &claim{title: fmt.Sprintf("prefill takes %s of a mean ttft of %s", text.Time(p.Mean), text.Time(t.Mean)), confidence: Certain,
+			evidence: append([]evidence{s.see("server.prefill_ms.mean", "mean prefill %s", text.Time(p.Mean)), tokens}, s.slope()...)}
 	}
 	slope := s.slope()
 	if len(slope) == 0 && !s.agrees(s.ttftRatio()) || inFlight(s.point) > aloneInFlight && !s.agrees(s.ttftRatio()) {
 		return nil
 	}
-	return &claim{title: fmt.Sprintf("prompts of %s tokens take a median ttft of %s", number(s.fresh()), ms(ttft)), confidence: Likely,
-		evidence: append([]evidence{s.see("latency.ttft_ms.p50", "median ttft %s", ms(ttft)), tokens}, slope...)}
+	return &claim{title: fmt.Sprintf("prompts of %s tokens take a median ttft of %s", text.Rough(s.fresh()), text.Time(ttft)), confidence: Likely,
+		evidence: append([]evidence{s.see("latency.ttft_ms.p50", "median ttft %s", text.Time(ttft)), tokens}, slope...)}
 }
 
 // slope shows that ttft grows with the prompt, from the shortest bucket to the
@@ -105,7 +106,7 @@ func (s *scene) slope() []evidence {
 	if p50(long.Latency.TTFT) < steepBuckets*p50(short.Latency.TTFT) {
 		return nil
 	}
-	return []evidence{s.see("buckets", "median ttft %s at prompts of %s, %s at %s", ms(p50(short.Latency.TTFT)), short.Name, ms(p50(long.Latency.TTFT)), long.Name)}
+	return []evidence{s.see("buckets", "median ttft %s at prompts of %s, %s at %s", text.Time(p50(short.Latency.TTFT)), short.Name, text.Time(p50(long.Latency.TTFT)), long.Name)}
 }
 
 // ttftRatio is the median over what is predicted, 0 where nothing is.
@@ -153,7 +154,7 @@ func (s *scene) memoryActive() (float64, bool) {
 // counter is the bandwidth counter as evidence, or that there is none.
 func (s *scene) counter() evidence {
 	if active, ok := s.memoryActive(); ok {
-		return s.see("accelerator.dram_active.mean", "the accelerator's memory is active %s of the time", percent(active))
+		return s.see("accelerator.dram_active.mean", "the accelerator's memory is active %s of the time", text.RoughPercent(active))
 	}
 	return s.see("accelerator.dram_active", "no bandwidth counter was read")
 }
@@ -165,12 +166,12 @@ func inefficient(s *scene) *claim {
 	if ratio < farOff || at(s.point.Tokens.OutputLengths, "p50") < fewestOutput || counted && active >= memoryBusy {
 		return nil
 	}
-	c := &claim{title: fmt.Sprintf("decode is %.1f times slower than the hardware allows: %s a token, %s predicted", ratio, ms(pace), ms(predicted)),
+	c := &claim{title: fmt.Sprintf("decode is %.1f times slower than the hardware allows: %s a token, %s predicted", ratio, text.Time(pace), text.Time(predicted)),
 		confidence: confidence(counted && active < memoryIdle, Certain, Likely),
-		evidence: []evidence{s.see("prediction.tpot_ms.predicted", "%s a token predicted from the accelerator's bandwidth", ms(predicted)),
-			s.see("latency.itl_ms.p50", "%s measured", ms(pace)), s.counter()}}
+		evidence: []evidence{s.see("prediction.tpot_ms.predicted", "%s a token predicted from the accelerator's bandwidth", text.Time(predicted)),
+			s.see("latency.itl_ms.p50", "%s measured", text.Time(pace)), s.counter()}}
 	if m := s.point.Prediction.MBU; m != nil {
-		c.evidence = append(c.evidence, s.see("prediction.mbu", "%s of peak bandwidth reached", percent(*m)))
+		c.evidence = append(c.evidence, s.see("prediction.mbu", "%s of peak bandwidth reached", text.RoughPercent(*m)))
 	}
 	return c
 }
@@ -188,10 +189,10 @@ func batching(s *scene) *claim {
 	if before <= 0 || pace < batchTPOT*before || s.point.Throughput.Output < batchOutput*s.alone.Throughput.Output {
 		return nil
 	}
-	return &claim{title: fmt.Sprintf("batching trades pace for output: tpot %s alone, %s at %s requests in flight", ms(before), ms(pace), number(inFlight(s.point))),
+	return &claim{title: fmt.Sprintf("batching trades pace for output: tpot %s alone, %s at %s requests in flight", text.Time(before), text.Time(pace), text.Rough(inFlight(s.point))),
 		confidence: Certain, evidence: []evidence{
-			s.see("latency.tpot_ms.p50", "median tpot %s at %s output tokens/s", ms(pace), number(s.point.Throughput.Output)),
-			s.seeAlone("latency.tpot_ms.p50", "%s at %s output tokens/s", ms(before), number(s.alone.Throughput.Output))}}
+			s.see("latency.tpot_ms.p50", "median tpot %s at %s output tokens/s", text.Time(pace), text.Rough(s.point.Throughput.Output)),
+			s.seeAlone("latency.tpot_ms.p50", "%s at %s output tokens/s", text.Time(before), text.Rough(s.alone.Throughput.Output))}}
 }
 
 // batchingByArithmetic asks the step-time law for one request alone.
@@ -201,11 +202,11 @@ func batchingByArithmetic(s *scene) *claim {
 	if !ok || !s.agrees(s.tpotRatio()) || pace < batchTPOT*alone {
 		return nil
 	}
-	return &claim{title: fmt.Sprintf("batching trades pace for output: tpot %s at %s requests in flight, %s predicted alone", ms(pace), number(inFlight(s.point)), ms(alone)),
+	return &claim{title: fmt.Sprintf("batching trades pace for output: tpot %s at %s requests in flight, %s predicted alone", text.Time(pace), text.Rough(inFlight(s.point)), text.Time(alone)),
 		confidence: Likely, evidence: []evidence{
-			s.see("latency.tpot_ms.p50", "median tpot %s", ms(pace)),
-			s.see("concurrency.mean", "%s requests in flight on the mean", number(inFlight(s.point))),
-			s.see("prediction.model", "a single stream is predicted to take %s a token", ms(alone))}}
+			s.see("latency.tpot_ms.p50", "median tpot %s", text.Time(pace)),
+			s.see("concurrency.mean", "%s requests in flight on the mean", text.Rough(inFlight(s.point))),
+			s.see("prediction.model", "a single stream is predicted to take %s a token", text.Time(alone))}}
 }
 
 // memoryBound: decode is as fast as the bandwidth allows, and that is too slow.
@@ -218,12 +219,12 @@ func memoryBound(s *scene) *claim {
 	if counted && active < memoryIdle {
 		return nil
 	}
-	c := &claim{title: fmt.Sprintf("decode is memory-bound: %s a token, %s is what the bandwidth allows", ms(pace), ms(predicted)),
+	c := &claim{title: fmt.Sprintf("decode is memory-bound: %s a token, %s is what the bandwidth allows", text.Time(pace), text.Time(predicted)),
 		confidence: confidence(counted && active >= memoryBusy, Certain, Likely),
-		evidence: []evidence{s.see("latency.itl_ms.p50", "%s a token", ms(pace)),
-			s.see("prediction.tpot_ms.predicted", "%s predicted from the accelerator's bandwidth", ms(predicted)), s.counter()}}
+		evidence: []evidence{s.see("latency.itl_ms.p50", "%s a token", text.Time(pace)),
+			s.see("prediction.tpot_ms.predicted", "%s predicted from the accelerator's bandwidth", text.Time(predicted)), s.counter()}}
 	if m := s.point.Prediction.MBU; m != nil {
-		c.evidence = append(c.evidence, s.see("prediction.mbu", "%s of peak bandwidth reached", percent(*m)))
+		c.evidence = append(c.evidence, s.see("prediction.mbu", "%s of peak bandwidth reached", text.RoughPercent(*m)))
 	}
 	return c
 }

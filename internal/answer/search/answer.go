@@ -6,6 +6,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/text"
 )
 
 // The plain data is that of the document; here it is filled.
@@ -193,11 +194,11 @@ func (s *Search) note(a *Limit) {
 	case a.Standing == AtLeast && a.Rate == 0:
 		add("no objective was missed, but the queue grew at every rate offered: add an objective on ttft, or start lower (experiment.start)")
 	case a.Standing == Wide:
-		add("the interval is wider than ±%.3g%%: give the search more time (--budget)", 200*s.spec.Precision)
+		add("the interval is wider than ±%s: give the search more time (--budget)", text.Percent(2*s.spec.Precision))
 	case a.Standing == AtLeast:
-		add("no objective was missed up to %.4g requests/s: the limit is higher", a.Rate)
+		add("no objective was missed up to %s: the limit is higher", text.Rate(a.Rate))
 	case a.Standing == Below:
-		add("missed even at %.4g requests/s, the lowest rate offered", a.Interval[1])
+		add("missed even at %s, the lowest rate offered", text.Rate(a.Interval[1]))
 	}
 	switch {
 	case a.Held != nil || a.Standing == Below:

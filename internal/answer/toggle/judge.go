@@ -3,11 +3,11 @@ package toggle
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"redline/internal/judge/result"
 	"redline/internal/stats"
+	"redline/internal/text"
 )
 
 // gridPoints is how finely prompt lengths are looked at, curvePoints how many of
@@ -101,7 +101,7 @@ func decide(m *result.ToggleMetric, batches [][]sample, over [2]int, o Options) 
 	}
 	if within(places, math.Log1p(o.Tolerance)) {
 		m.Standing = result.ToggleSame
-		m.Verdict = "makes no difference: less than " + strconv.FormatFloat(100*o.Tolerance, 'g', 3, 64) + " % at any length"
+		m.Verdict = "makes no difference: less than " + text.Percent(o.Tolerance) + " at any length"
 		return
 	}
 	runs := decided(places)
@@ -230,7 +230,7 @@ func stand(m *result.ToggleMetric, places []place, runs []run) (standing, words 
 	}
 	var parts []string
 	for _, t := range m.Thresholds {
-		parts = append(parts, fmt.Sprintf("%s from %s tokens (%s)", t.Then, Tokens(t.Tokens), span(t.Interval[0], t.Interval[1])))
+		parts = append(parts, fmt.Sprintf("%s from %s tokens (%s)", t.Then, text.Short(t.Tokens), span(t.Interval[0], t.Interval[1])))
 	}
 	return result.ToggleDepends, strings.Join(parts, ", ") + ", " + standingOf[runs[0].sign] + " below"
 }
@@ -238,21 +238,10 @@ func stand(m *result.ToggleMetric, places []place, runs []run) (standing, words 
 // change says how much faster or slower.
 func change(share float64) string {
 	if share < 0 {
-		return fmt.Sprintf("%.2g %% faster", -100*share)
+		return text.RoughPercent(-share) + " faster"
 	}
-	return fmt.Sprintf("%.2g %% slower", 100*share)
+	return text.RoughPercent(share) + " slower"
 }
 
 // span is a range of prompt lengths.
-func span(from, to float64) string { return Tokens(from) + "–" + Tokens(to) }
-
-// Tokens writes a prompt length with two digits: 1900 is 1.9k.
-func Tokens(n float64) string {
-	digits := 1 - int(math.Floor(math.Log10(max(1, n))))
-	scale := math.Pow(10, float64(digits))
-	n = math.Round(n*scale) / scale
-	if n < 1000 {
-		return strconv.FormatFloat(n, 'f', -1, 64)
-	}
-	return strconv.FormatFloat(n/1000, 'f', -1, 64) + "k"
-}
+func span(from, to float64) string { return text.Short(from) + "–" + text.Short(to) }

@@ -125,12 +125,3 @@ func TestFewLengths(t *testing.T) {
 		}
 	}
 }
-
-func TestTokensAreShort(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[float64]string{1: "1", 87: "87", 145: "150", 996: "1k", 1949: "1.9k", 15_600: "16k", 131_072: "130k"} {
-		if got := Tokens(n); got != want {
-			t.Errorf("%v is %s, want %s", n, got, want)
-		}
-	}
-}

@@ -13,6 +13,7 @@ import (
 	"redline/internal/answer/compare"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/text"
 )
 
 // Spec is what is tried, and what for: the plan's tune block.
@@ -191,7 +192,7 @@ func Weigh(metrics []result.Change, o Options) Verdict {
 			return Verdict{Standing: standing, Why: why, Decided: &metrics[i]}
 		}
 	}
-	return Verdict{Standing: result.Same, Why: "nothing that counts moved by more than " + percent(o.tolerance(""))}
+	return Verdict{Standing: result.Same, Why: "nothing that counts moved by more than " + text.Percent(o.tolerance(""))}
 }
 
 func broken(r *result.Result) string {
@@ -249,34 +250,17 @@ func Step(m *result.Change) (float64, bool) {
 	return 0, false
 }
 
-// Move words a change with both its ends: "+18 %, from 12.1 to 14.3 ms".
+// Move words a change with both its ends: "+18%, from 12.1 to 14.3 ms".
 func Move(m *result.Change) string {
 	step, ok := Step(m)
 	switch {
 	case !ok || m.A == nil || m.B == nil:
 		return "not measured"
 	case m.Difference != nil:
-		return fmt.Sprintf("%s points, from %s to %s", signed(100*step), percent(*m.A), percent(*m.B))
+		return fmt.Sprintf("%s points, from %s to %s", text.Signed(100*step), text.Percent(*m.A), text.Percent(*m.B))
 	}
-	return fmt.Sprintf("%s %%, from %s to %s %s", signed(100*step), figure(*m.A), figure(*m.B), m.Unit)
+	return fmt.Sprintf("%s%%, from %s to %s %s", text.Signed(100*step), text.Number(*m.A), text.Number(*m.B), m.Unit)
 }
-
-func signed(v float64) string {
-	if math.Abs(v) >= 10 {
-		return fmt.Sprintf("%+.0f", v)
-	}
-	return fmt.Sprintf("%+.2g", v)
-}
-
-// figure has three digits, and never an exponent.
-func figure(v float64) string {
-	if math.Abs(v) >= 999.5 { // what three digits would round to a thousand
-		return fmt.Sprintf("%.0f", v)
-	}
-	return fmt.Sprintf("%.3g", v)
-}
-
-func percent(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
 
 // Chance words a probability.
 func Chance(p *float64) string {
@@ -286,7 +270,7 @@ func Chance(p *float64) string {
 	case *p < 0.001:
 		return "p<0.001"
 	}
-	return fmt.Sprintf("p=%.2g", *p)
+	return "p=" + text.Digits(*p, 2)
 }
 
 // Spread is how far runs of the same settings lie apart, by figure: the largest

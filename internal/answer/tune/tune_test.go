@@ -40,13 +40,13 @@ func TestJudge(t *testing.T) {
 		want   result.Standing
 		why    string
 	}{
-		{"more good requests", run("b", 0.95, 10), nil, result.Better, "goodput +15 points, from 80 % to 95 % (p<0.001)"},
-		{"fewer good requests, though faster", run("b", 0.60, 5), nil, result.Worse, "goodput -20 points, from 80 % to 60 % (p<0.001)"},
-		{"as good, and faster", run("b", 0.81, 8), nil, result.Better, "tpot:p50 -20 %, from 10 to 8 ms (p<0.001)"},
-		{"as good, and slower", run("b", 0.80, 12), nil, result.Worse, "tpot:p50 +20 %, from 10 to 12 ms (p<0.001)"},
-		{"nothing", run("b", 0.80, 10.2), nil, result.Same, "nothing that counts moved by more than 5 %"},
-		{"less than baselines differ by", run("b", 0.95, 10), map[string]float64{"good:fraction": 0.2}, result.Same, "nothing that counts moved by more than 5 %"},
-		{"too few to be sure", vague, nil, result.Undecided, "tpot:p50 +100 %, from 10 to 20 ms, but the runs are too short to show how sure that is"},
+		{"more good requests", run("b", 0.95, 10), nil, result.Better, "goodput +15 points, from 80% to 95% (p<0.001)"},
+		{"fewer good requests, though faster", run("b", 0.60, 5), nil, result.Worse, "goodput −20 points, from 80% to 60% (p<0.001)"},
+		{"as good, and faster", run("b", 0.81, 8), nil, result.Better, "tpot:p50 −20%, from 10 to 8 ms (p<0.001)"},
+		{"as good, and slower", run("b", 0.80, 12), nil, result.Worse, "tpot:p50 +20%, from 10 to 12 ms (p<0.001)"},
+		{"nothing", run("b", 0.80, 10.2), nil, result.Same, "nothing that counts moved by more than 5%"},
+		{"less than baselines differ by", run("b", 0.95, 10), map[string]float64{"good:fraction": 0.2}, result.Same, "nothing that counts moved by more than 5%"},
+		{"too few to be sure", vague, nil, result.Undecided, "tpot:p50 +100%, from 10 to 20 ms, but the runs are too short to show how sure that is"},
 		{"a promise is broken", broken, nil, result.Worse, "breaks ttft:p99<1s, which was not broken before"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestObjectives(t *testing.T) {
 func TestMovesHaveNoExponent(t *testing.T) {
 	t.Parallel()
 	before, after, ratio := 999.7, 1170.0, 1.1703
-	const want = "+17 %, from 1000 to 1170 ms"
+	const want = "+17%, from 1,000 to 1,170 ms"
 	if got := Move(&result.Change{A: &before, B: &after, Ratio: &ratio, Unit: "ms"}); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
