@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"redline/internal/stats"
+	"redline/internal/text"
 	"redline/internal/twin/sim"
 )
 
@@ -203,8 +204,8 @@ func (c *Calibration) notes() []string {
 	}
 	seen := look(ev.Levels)
 	if len(ev.Levels) < fewestToPart {
-		out = append(out, fmt.Sprintf("%d level%s cannot show how well the twin foretells others; measure more: redline sweep %s--rates %s",
-			len(ev.Levels), plural(len(ev.Levels)), server, suggested(ev.Levels)))
+		out = append(out, fmt.Sprintf("%s cannot show how well the twin foretells others; measure more: redline sweep %s--rates %s",
+			text.Plural(len(ev.Levels), "level"), server, suggested(ev.Levels)))
 	}
 	if seen.streaming >= seen.inFlight {
 		out = append(out, fmt.Sprintf("no request ever waited for a place in the batch, so its size is not known (%d assumed); push further: redline sweep %s--rates %s",
@@ -216,19 +217,12 @@ func (c *Calibration) notes() []string {
 	return out
 }
 
-func plural(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return "s"
-}
-
 // suggested is a list of rates from the lowest seen to four times the highest.
 func suggested(levels []Level) string {
 	low, high := max(levels[0].Load, 0.01), max(4*levels[len(levels)-1].Load, 0.08)
 	var list []string
 	for i := range 6 {
-		list = append(list, fmt.Sprintf("%.2g", low*math.Pow(high/low, float64(i)/5)))
+		list = append(list, text.Plain(text.Round(low*math.Pow(high/low, float64(i)/5), 2)))
 	}
 	return strings.Join(slices.Compact(list), ",")
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"redline/internal/text"
 	"redline/internal/twin/sim"
 )
 
@@ -32,21 +33,13 @@ type Constants struct {
 // constantsOf rounds to four digits: the measurement knows no more.
 func constantsOf(s sim.Spec) Constants {
 	return Constants{
-		WeightsUS: rounded(s.Law.WeightsUS), TokenUS: rounded(s.Law.TokenUS), Corner: s.Law.Corner,
-		ExpertsUS: rounded(s.Law.ExpertsUS), ExpertShare: s.Law.ExpertShare,
-		SequenceUS: rounded(s.Law.SequenceUS), ContextUS: rounded(s.Law.ContextUS), PairUS: rounded(s.Law.PairUS),
-		StepOverheadMS: rounded(s.StepOverhead.Seconds() * 1e3), RequestOverheadMS: rounded(s.RequestOverhead.Seconds() * 1e3),
+		WeightsUS: text.Round(s.Law.WeightsUS, 4), TokenUS: text.Round(s.Law.TokenUS, 4), Corner: s.Law.Corner,
+		ExpertsUS: text.Round(s.Law.ExpertsUS, 4), ExpertShare: s.Law.ExpertShare,
+		SequenceUS: text.Round(s.Law.SequenceUS, 4), ContextUS: text.Round(s.Law.ContextUS, 4), PairUS: text.Round(s.Law.PairUS, 4),
+		StepOverheadMS: text.Round(s.StepOverhead.Seconds()*1e3, 4), RequestOverheadMS: text.Round(s.RequestOverhead.Seconds()*1e3, 4),
 		MaxNumSeqs: s.MaxNumSeqs, MaxNumBatchedTokens: s.MaxNumBatchedTokens, MaxModelLen: s.MaxModelLen,
 		KVBlocks: s.NumGPUBlocksOverride, PrefillFirst: s.PrefillFirst,
 	}
-}
-
-func rounded(v float64) float64 {
-	out, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
-	if err != nil {
-		return v
-	}
-	return out
 }
 
 // WriteEngine writes the fitted engine as a file for redline sim --engine, with
@@ -66,11 +59,11 @@ func (c *Calibration) WriteEngine(w io.Writer, version string, now time.Time) er
 	if k.PrefillFirst {
 		b.WriteString("prefill_first: true\nenable_chunked_prefill: false\n")
 	}
-	fmt.Fprintf(&b, "step_overhead: %s\nrequest_overhead: %s\n", milliseconds(k.StepOverheadMS), milliseconds(k.RequestOverheadMS))
+	fmt.Fprintf(&b, "step_overhead: %s\nrequest_overhead: %s\n", text.Plain(k.StepOverheadMS)+"ms", text.Plain(k.RequestOverheadMS)+"ms")
 	fmt.Fprintf(&b, "law:\n  weights_us: %s\n  token_us: %s\n  corner: %s\n  sequence_us: %s\n  context_us: %s\n  pair_us: %s\n",
-		number(k.WeightsUS), number(k.TokenUS), number(k.Corner), number(k.SequenceUS), number(k.ContextUS), number(k.PairUS))
+		text.Plain(k.WeightsUS), text.Plain(k.TokenUS), text.Plain(k.Corner), text.Plain(k.SequenceUS), text.Plain(k.ContextUS), text.Plain(k.PairUS))
 	if k.ExpertsUS > 0 {
-		fmt.Fprintf(&b, "  experts_us: %s\n  expert_share: %s\n", number(k.ExpertsUS), number(k.ExpertShare))
+		fmt.Fprintf(&b, "  experts_us: %s\n  expert_share: %s\n", text.Plain(k.ExpertsUS), text.Plain(k.ExpertShare))
 	}
 	fmt.Fprintf(&b, "fitted:\n  by: %s\n  on: %s\n  engine: %s\n  levels: %d\n", quoted("redline "+version), quoted(now.UTC().Format("2006-01-02")),
 		quoted(c.Evidence.Engine), len(c.Rows))
@@ -98,7 +91,3 @@ func errorsOf(b *strings.Builder, key string, errors map[string]float64) {
 
 // quoted is text for YAML, in which nothing stands for a variable.
 func quoted(text string) string { return strconv.Quote(strings.ReplaceAll(text, "$", "")) }
-
-func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
-
-func milliseconds(v float64) string { return number(v) + "ms" }

@@ -13,6 +13,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/llm"
 	"redline/internal/run/store"
+	"redline/internal/text"
 )
 
 // Level is one load and what was measured under it.
@@ -207,9 +208,9 @@ func levelOf(p result.Point, res *result.Result) Level {
 	case l.Closed:
 		l.Name = fmt.Sprintf("%d in flight", l.Cap)
 	case p.Load.Rate != nil:
-		l.Name = fmt.Sprintf("%.3g/s", *p.Load.Rate)
+		l.Name = text.Number(*p.Load.Rate) + "/s"
 	default:
-		l.Name = fmt.Sprintf("%.3g/s", p.Rates.Offered)
+		l.Name = text.Number(p.Rates.Offered) + "/s"
 	}
 	return l
 }

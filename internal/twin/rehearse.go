@@ -10,6 +10,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/text"
 	"redline/internal/traffic/arrival"
 	"redline/internal/twin/sim"
 )
@@ -54,11 +55,11 @@ func Day(peak, mean float64, seed uint64) Arrivals {
 
 // Shaped is the arrivals of a plan's load.
 func Shaped(s arrival.Spec, span time.Duration, seed uint64) Arrivals {
-	text := s.String()
+	out := s.String()
 	if s.Shape() == "" {
-		text = fmt.Sprintf("%s at %.4g requests/s", text, s.Rate)
+		out += " at " + text.Rate(s.Rate)
 	}
-	return Arrivals{Text: text, Times: s.Times(seed), Span: span, Rate: s.MeanOver(0, span)}
+	return Arrivals{Text: out, Times: s.Times(seed), Span: span, Rate: s.MeanOver(0, span)}
 }
 
 // longestRecorded bounds what is kept of a schedule: a day, or some millions.

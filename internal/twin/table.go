@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"redline/internal/text"
 )
 
 // Write shows the calibration: what it is worth, and level by level what was
@@ -36,7 +38,7 @@ func (c *Calibration) verdict() string {
 	var parts []string
 	for _, name := range []string{"tpot", "e2e", "ttft"} {
 		if e, ok := errors[name]; ok {
-			parts = append(parts, fmt.Sprintf("%s %.1f %% (goal %.0f %%)", name, 100*e, 100*Goals[name]))
+			parts = append(parts, fmt.Sprintf("%s %.1f%% (goal %s)", name, 100*e, text.Percent(Goals[name])))
 		}
 	}
 	return fmt.Sprintf("%s: median error on %s: %s", word, which, strings.Join(parts, ", "))
@@ -66,7 +68,7 @@ func (c *Calibration) table() string {
 				fmt.Fprintf(&b, "  %9s %9s %6s", "–", "–", "–")
 				continue
 			}
-			fmt.Fprintf(&b, "  %9s %9s %5.1f%%", figure(f.MeasuredMS), figure(f.TwinMS), 100*f.Error)
+			fmt.Fprintf(&b, "  %9s %9s %5.1f%%", text.Figure(f.MeasuredMS), text.Figure(f.TwinMS), 100*f.Error)
 		}
 		b.WriteString("\n")
 	}
@@ -76,18 +78,7 @@ func (c *Calibration) table() string {
 	}
 	b.WriteString("\n")
 	if l := c.Limit; l != nil {
-		fmt.Fprintf(&b, "limit: %.3g requests/s measured, %.3g by the twin (%.1f%% off)\n", l.Measured, l.Twin, 100*l.Error)
+		fmt.Fprintf(&b, "limit: %s requests/s measured, %s by the twin (%.1f%% off)\n", text.Number(l.Measured), text.Number(l.Twin), 100*l.Error)
 	}
 	return b.String()
-}
-
-// figure is a number with three digits that mean something.
-func figure(ms float64) string {
-	switch {
-	case ms >= 100:
-		return fmt.Sprintf("%.0f", ms)
-	case ms >= 10:
-		return fmt.Sprintf("%.1f", ms)
-	}
-	return fmt.Sprintf("%.2f", ms)
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"redline/internal/text"
 )
 
 // configName is the file in which models are published with their shape.
@@ -298,7 +300,7 @@ func (c *config) windowed(types []string, layers int) int {
 		case "sliding_attention":
 			n++
 		default:
-			c.fail("layer_types: %s is not known here, only full_attention and sliding_attention: describe the model in a catalog file", shown(t))
+			c.fail("layer_types: %s is not known here, only full_attention and sliding_attention: describe the model in a catalog file", text.Quote(t))
 		}
 	}
 	return n

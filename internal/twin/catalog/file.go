@@ -247,7 +247,7 @@ func number(n ast.Node) (float64, bool) {
 
 func described(n ast.Node) string {
 	if s, ok := scalar(n); ok {
-		return shown(s)
+		return text.Quote(s)
 	}
 	switch n.(type) {
 	case *ast.NullNode:

@@ -1,6 +1,10 @@
 package catalog
 
-import "testing"
+import (
+	"testing"
+
+	"redline/internal/text"
+)
 
 // TestForecast follows the sums by hand for a 70B model on four H100: 34.65 GiB
 // of room on each, 80 KiB a token there, 1,150 tokens a request on average.
@@ -38,7 +42,7 @@ func TestLeastTP(t *testing.T) {
 	traffic := Traffic{Prompt: 1000, Output: 300, Concurrency: 1}
 	d := deployment(t, "llama-3.1-70b", "H100", 1)
 	if s := d.Sheet(traffic); s.Fits || s.LeastTP != 2 || s.ShortBytes < 63*GiB || s.ShortBytes > 64*GiB {
-		t.Errorf("fits %v, least tp %d, short of %s; want 131 GiB of weights on 68 to need two", s.Fits, s.LeastTP, Size(s.ShortBytes))
+		t.Errorf("fits %v, least tp %d, short of %s; want 131 GiB of weights on 68 to need two", s.Fits, s.LeastTP, text.Bytes(s.ShortBytes))
 	}
 	if got := deployment(t, "llama-3.1-405b", "TPU-v6e", 1).LeastTP(traffic); got != 0 {
 		t.Errorf("least tp %d without a known link, want none", got)

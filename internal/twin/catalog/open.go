@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 // maxFileBytes bounds a file, so that one given by mistake is refused at once.
@@ -93,13 +92,4 @@ func (c *Catalog) Add(name string, data []byte) (*Catalog, error) {
 		return nil, err
 	}
 	return more, nil
-}
-
-// shown quotes a value for an error message, cut where it is long, on one line.
-func shown(s string) string {
-	const most = 40
-	if r := []rune(s); len(r) > most {
-		s = string(r[:most]) + "…"
-	}
-	return fmt.Sprintf("%q", strings.TrimSpace(s))
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"redline/internal/text"
 )
 
 // Sheet is a deployment under traffic with everything that arithmetic says of
@@ -44,7 +46,7 @@ func (d Deployment) Sheet(t Traffic) Sheet {
 func (s Sheet) Show(w io.Writer) error {
 	d, f := s.deployment, s.Forecast
 	lines := []string{fmt.Sprintf("%s at %s on %d × %s: prompts of %s and replies of %s tokens, %s at a time", s.Model.Name, s.Precision, s.TP,
-		s.Accelerator.Name, grouped(s.Prompt), grouped(s.Output), digits(s.Concurrency)), ""}
+		s.Accelerator.Name, text.Fixed(s.Prompt, 0), text.Fixed(s.Output, 0), text.Exact(s.Concurrency)), ""}
 	add := func(key, text string) { lines = append(lines, fact(key, text)) }
 	if !s.Fits {
 		lines = append([]string{s.shortage(), lines[0]}, "")
@@ -54,16 +56,16 @@ func (s Sheet) Show(w io.Writer) error {
 	}
 	add("weights", s.weightsPhrase())
 	add("kv cache", fmt.Sprintf("%s a token, %s a request; room for %s tokens (%s): full at %s requests",
-		Size(float64(f.KVPerToken)), Size(float64(f.KVPerRequest)), grouped(f.RoomTokens), s.onEach(f.Room, " on each"), grouped(f.FullAt)))
-	add("decode", fmt.Sprintf("%s ms a token (TPOT), %s tokens/s in all; each step reads %s", digits(1e3*f.TPOT), grouped(f.DecodeRate), s.onEach(f.StepBytesRead, " on each accelerator")))
+		text.Bytes(float64(f.KVPerToken)), text.Bytes(float64(f.KVPerRequest)), text.Fixed(f.RoomTokens, 0), s.onEach(f.Room, " on each"), text.Fixed(f.FullAt, 0)))
+	add("decode", fmt.Sprintf("%s ms a token (TPOT), %s tokens/s in all; each step reads %s", text.Number(1e3*f.TPOT), text.Fixed(f.DecodeRate, 0), s.onEach(f.StepBytesRead, " on each accelerator")))
 	add("prefill", fmt.Sprintf("%s ms to the first token (TTFT) beside the others and without a queue; %s ms alone, %s tokens/s",
-		digits(1e3*f.TTFT), digits(1e3*f.Prefill), grouped(f.PrefillRate)))
+		text.Number(1e3*f.TTFT), text.Number(1e3*f.Prefill), text.Fixed(f.PrefillRate, 0)))
 	add("ridge", s.ridgePhrase())
 	if s.Concurrency > f.FullAt {
-		add("full", fmt.Sprintf("%s requests do not fit at once: about %s run, the others wait or are preempted", digits(s.Concurrency), grouped(f.Batch)))
+		add("full", fmt.Sprintf("%s requests do not fit at once: about %s run, the others wait or are preempted", text.Exact(s.Concurrency), text.Fixed(f.Batch, 0)))
 	}
 	add("price", s.Accelerator.pricePhrase(float64(s.TP)))
-	add("assumed", fmt.Sprintf("%.0f %% of memory for the engine, cache at %s, steps of up to %s tokens", 100*d.Utilization, s.KVPrecision, grouped(float64(d.BatchTokens))))
+	add("assumed", fmt.Sprintf("%s of memory for the engine, cache at %s, steps of up to %s tokens", text.Percent(d.Utilization), s.KVPrecision, text.Count(d.BatchTokens)))
 	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
 	return err
 }
@@ -71,17 +73,17 @@ func (s Sheet) Show(w io.Writer) error {
 // onEach says that a size is that of every accelerator, where there are several.
 func (s Sheet) onEach(bytes float64, where string) string {
 	if s.TP > 1 {
-		return Size(bytes) + where
+		return text.Bytes(bytes) + where
 	}
-	return Size(bytes)
+	return text.Bytes(bytes)
 }
 
 func (s Sheet) weightsPhrase() string {
-	text := Size(float64(s.Forecast.Weights))
+	out := text.Bytes(float64(s.Forecast.Weights))
 	if s.TP > 1 {
-		text += ", " + Size(float64(s.Forecast.Weights)/float64(s.TP)) + " on each accelerator"
+		out += ", " + text.Bytes(float64(s.Forecast.Weights)/float64(s.TP)) + " on each accelerator"
 	}
-	return text
+	return out
 }
 
 func (s Sheet) ridgePhrase() string {
@@ -89,7 +91,7 @@ func (s Sheet) ridgePhrase() string {
 	if s.Forecast.Batch > s.Forecast.Ridge {
 		side = "arithmetic decides its time"
 	}
-	return fmt.Sprintf("%s tokens; a decode step has %s, so %s", grouped(s.Forecast.Ridge), digits(s.Forecast.Batch), side)
+	return fmt.Sprintf("%s tokens; a decode step has %s, so %s", text.Fixed(s.Forecast.Ridge, 0), text.Digits(s.Forecast.Batch, 4), side)
 }
 
 // shortage says by how much it does not fit, and what would.

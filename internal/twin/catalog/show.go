@@ -3,11 +3,11 @@ package catalog
 import (
 	"fmt"
 	"io"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"redline/internal/text"
 )
 
 // List writes every entry in a line.
@@ -18,16 +18,16 @@ func (c *Catalog) List(w io.Writer) error {
 		if m.Experts > 0 {
 			active = billions(m.MatmulParams())
 		}
-		rows = append(rows, []string{m.Name, billions(m.TotalParams()), active, Size(float64(m.KVBytesPerToken(BF16))),
-			grouped(float64(m.MaxLen)), string(m.Precision)})
+		rows = append(rows, []string{m.Name, billions(m.TotalParams()), active, text.Bytes(float64(m.KVBytesPerToken(BF16))),
+			text.Count(m.MaxLen), string(m.Precision)})
 	}
-	text := columns(rows) + "\n"
+	out := columns(rows) + "\n"
 	rows = [][]string{{"accelerator", "memory", "bandwidth", "bf16", "fp8", "$/hour"}}
 	for _, a := range c.Accelerators() {
-		rows = append(rows, []string{a.Name, Size(float64(a.Memory)), digits(a.Read/1e12) + " TB/s", teraflops(a.BF16), teraflops(a.FP8), a.priceRange(1)})
+		rows = append(rows, []string{a.Name, text.Bytes(float64(a.Memory)), text.Number(a.Read/1e12) + " TB/s", teraflops(a.BF16), teraflops(a.FP8), a.priceRange(1)})
 	}
-	text += columns(rows) + c.pricesDated() + "\nOne of them: redline catalog NAME. A pair: redline catalog MODEL --gpu NAME [--tp N].\nMore of them: docs/CATALOG.md\n"
-	_, err := io.WriteString(w, text)
+	out += columns(rows) + c.pricesDated() + "\nOne of them: redline catalog NAME. A pair: redline catalog MODEL --gpu NAME [--tp N].\nMore of them: docs/CATALOG.md\n"
+	_, err := io.WriteString(w, out)
 	return err
 }
 
@@ -57,7 +57,7 @@ func (m Model) Show(w io.Writer) error {
 	add("attention", m.attentionPhrase())
 	add("weights", m.weightsPhrase())
 	add("kv cache", m.cachePhrase())
-	add("context", grouped(float64(m.MaxLen))+" tokens")
+	add("context", text.Count(m.MaxLen)+" tokens")
 	add("from", origin(m.Dated, m.Source, m.Confidence))
 	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
 	return err
@@ -71,56 +71,56 @@ func (m Model) activePhrase() string {
 }
 
 func (m Model) weightsPhrase() string {
-	text := Size(float64(m.WeightBytes(m.Precision))) + " as shipped (" + string(m.Precision) + ")"
+	out := text.Bytes(float64(m.WeightBytes(m.Precision))) + " as shipped (" + string(m.Precision) + ")"
 	for _, other := range []Precision{BF16, FP8, INT4} {
 		if other != m.Precision {
-			text += ", " + Size(float64(m.WeightBytes(other))) + " at " + string(other)
+			out += ", " + text.Bytes(float64(m.WeightBytes(other))) + " at " + string(other)
 		}
 	}
-	return text
+	return out
 }
 
 func (m Model) shapePhrase() string {
-	text := fmt.Sprintf("%d layers of %s, vocabulary %s", m.Layers, grouped(float64(m.Hidden)), grouped(float64(m.Vocab)))
+	out := fmt.Sprintf("%d layers of %s, vocabulary %s", m.Layers, text.Count(m.Hidden), text.Count(m.Vocab))
 	if m.Tied {
-		text += " (embedding and head are one)"
+		out += " (embedding and head are one)"
 	}
 	if m.Experts > 0 {
-		text += fmt.Sprintf("; %d experts of %s, %d for each token", m.Experts, grouped(float64(m.FFN)), m.TopK)
+		out += fmt.Sprintf("; %d experts of %s, %d for each token", m.Experts, text.Count(m.FFN), m.TopK)
 		if m.SharedExperts > 0 {
-			text += fmt.Sprintf(" and %d shared", m.SharedExperts)
+			out += fmt.Sprintf(" and %d shared", m.SharedExperts)
 		}
-		return text
+		return out
 	}
-	return text + ", feed-forward " + grouped(float64(m.FFN))
+	return out + ", feed-forward " + text.Count(m.FFN)
 }
 
 func (m Model) attentionPhrase() string {
-	text := fmt.Sprintf("%d heads over %d for keys and values, of %d", m.Heads, m.KVHeads, m.HeadDim)
+	out := fmt.Sprintf("%d heads over %d for keys and values, of %d", m.Heads, m.KVHeads, m.HeadDim)
 	if m.KVLora > 0 {
-		text = fmt.Sprintf("%d heads over a latent of %d + %d (MLA)", m.Heads, m.KVLora, m.RopeDim)
+		out = fmt.Sprintf("%d heads over a latent of %d + %d (MLA)", m.Heads, m.KVLora, m.RopeDim)
 	}
 	if m.WindowLayers > 0 {
-		text += fmt.Sprintf("; %d layers look back only %s tokens", m.WindowLayers, grouped(float64(m.Window)))
+		out += fmt.Sprintf("; %d layers look back only %s tokens", m.WindowLayers, text.Count(m.Window))
 	}
-	return text
+	return out
 }
 
 func (m Model) cachePhrase() string {
-	text := Size(float64(m.KVBytesPerToken(BF16))) + " a token at 16 bits"
+	out := text.Bytes(float64(m.KVBytesPerToken(BF16))) + " a token at 16 bits"
 	if m.WindowLayers > 0 {
 		growth := m.KVBytes(m.Window+1, BF16) - m.KVBytes(m.Window, BF16)
-		text += ", " + Size(float64(growth)) + " for each one beyond the window"
+		out += ", " + text.Bytes(float64(growth)) + " for each one beyond the window"
 	}
 	if m.KVLora > 0 {
-		text += ", held by every accelerator"
+		out += ", held by every accelerator"
 	}
-	return text
+	return out
 }
 
 // Show writes what is known of an accelerator.
 func (a Accelerator) Show(w io.Writer) error {
-	lines := []string{a.Name + ": " + Size(float64(a.Memory)) + " at " + digits(a.Read/1e12) + " TB/s"}
+	lines := []string{a.Name + ": " + text.Bytes(float64(a.Memory)) + " at " + text.Number(a.Read/1e12) + " TB/s"}
 	add := func(key, text string) { lines = append(lines, fact(key, text)) }
 	rates := "bf16 " + teraflops(a.BF16)
 	for _, r := range []struct {
@@ -132,12 +132,12 @@ func (a Accelerator) Show(w io.Writer) error {
 		}
 	}
 	add("peak", rates+" (dense)")
-	add("ridge", digits(a.BF16/a.Read)+" operations for each byte read, at bf16")
+	add("ridge", text.Number(a.BF16/a.Read)+" operations for each byte read, at bf16")
 	if a.Link > 0 {
-		add("link", digits(a.Link/1e9)+" GB/s to its peers, one way")
+		add("link", text.Number(a.Link/1e9)+" GB/s to its peers, one way")
 	}
 	if a.Watts > 0 {
-		add("power", digits(a.Watts)+" W")
+		add("power", text.Exact(a.Watts)+" W")
 	}
 	add("price", a.pricePhrase(1))
 	add("from", origin(a.Dated, a.Source, a.Confidence))
@@ -151,16 +151,9 @@ func (a Accelerator) priceRange(n float64) string {
 	case a.PriceHigh == 0:
 		return ""
 	case a.PriceLow == a.PriceHigh:
-		return dollars(n * a.PriceLow)
+		return text.Fixed(n*a.PriceLow, 2)
 	}
-	return dollars(n*a.PriceLow) + " to " + dollars(n*a.PriceHigh)
-}
-
-// dollars has cents, as a price has.
-func dollars(x float64) string {
-	whole, cents, _ := strings.Cut(strconv.FormatFloat(x, 'f', 2, 64), ".")
-	value, _ := strconv.ParseFloat(whole, 64)
-	return grouped(value) + "." + cents
+	return text.Fixed(n*a.PriceLow, 2) + " to " + text.Fixed(n*a.PriceHigh, 2)
 }
 
 func (a Accelerator) pricePhrase(n float64) string {
@@ -169,7 +162,7 @@ func (a Accelerator) pricePhrase(n float64) string {
 		parts = append(parts, "$"+a.priceRange(n)+" an hour on demand")
 	}
 	if a.PriceReserved > 0 {
-		parts = append(parts, "$"+dollars(n*a.PriceReserved)+" reserved")
+		parts = append(parts, "$"+text.Fixed(n*a.PriceReserved, 2)+" reserved")
 	}
 	if len(parts) == 0 {
 		return "not known; give price in a catalog file"
@@ -238,48 +231,11 @@ func columns(rows [][]string) string {
 	return b.String()
 }
 
-// Size shows bytes in the largest unit that leaves a number above 1.
-func Size(bytes float64) string {
-	for _, u := range []struct {
-		size float64
-		unit string
-	}{{1 << 40, "TiB"}, {GiB, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
-		if math.Abs(bytes) >= u.size {
-			return digits(bytes/u.size) + " " + u.unit
-		}
-	}
-	return grouped(bytes) + " B"
-}
-
-func billions(n int64) string { return digits(float64(n)/1e9) + " B" }
+func billions(n int64) string { return text.Number(float64(n)/1e9) + " B" }
 
 func teraflops(rate float64) string {
 	if rate == 0 {
 		return ""
 	}
-	return grouped(math.Round(rate/1e12)) + " TFLOPS"
-}
-
-// digits shows three of them.
-func digits(x float64) string {
-	if math.Abs(x) >= 1000 {
-		return grouped(math.Round(x))
-	}
-	text := strconv.FormatFloat(x, 'g', 3, 64)
-	if v, err := strconv.ParseFloat(text, 64); err == nil {
-		text = strconv.FormatFloat(v, 'f', -1, 64)
-	}
-	return text
-}
-
-// grouped shows a whole number with its thousands apart.
-func grouped(x float64) string {
-	text := strconv.FormatFloat(math.Abs(math.Round(x)), 'f', 0, 64)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	if x <= -0.5 {
-		text = "-" + text
-	}
-	return text
+	return text.Fixed(rate/1e12, 0) + " TFLOPS"
 }
