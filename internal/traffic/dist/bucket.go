@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"redline/internal/stats"
+	"redline/internal/text"
 )
 
 // Bucket is a range of lengths, each as likely as the next: those above Lo, up
@@ -23,15 +24,15 @@ func (b Bucket) String() string {
 	return fmt.Sprintf("%d..%d", b.Lo, b.Hi)
 }
 
-func parseBucket(text string) (Bucket, error) {
-	low, high, ranged := strings.Cut(text, "..")
+func parseBucket(given string) (Bucket, error) {
+	low, high, ranged := strings.Cut(given, "..")
 	if !ranged {
-		n, err := tokens("choice", text)
+		n, err := tokens("choice", given)
 		return Bucket{n - 1, n}, err
 	}
 	lo, err := strconv.Atoi(strings.TrimSpace(low))
 	if err != nil {
-		return Bucket{}, fmt.Errorf("choice: want a whole number, got %q", Abbreviate(low))
+		return Bucket{}, fmt.Errorf("choice: want a whole number, got %q", text.Brief(low))
 	}
 	hi, err := tokens("choice", high)
 	if err != nil {
@@ -89,12 +90,12 @@ func CheckWeights(what string, weights []float64) error {
 	sum := 0.0
 	for _, w := range weights {
 		if !(w >= 0) || math.IsInf(w, 0) {
-			return fmt.Errorf("%s: want numbers of at least 0, got %v", what, number(w))
+			return fmt.Errorf("%s: want numbers of at least 0, got %v", what, text.Plain(w))
 		}
 		sum += w
 	}
 	if !(sum > 0) || math.IsInf(sum, 0) {
-		return fmt.Errorf("%s: want a finite sum above 0, got %v", what, number(sum))
+		return fmt.Errorf("%s: want a finite sum above 0, got %v", what, text.Plain(sum))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redline/internal/stats"
+	"redline/internal/text"
 )
 
 // maxDelay bounds a pause: a session that waits longer outlives any run.
@@ -32,12 +33,12 @@ type Delay struct {
 const delayExamples = "want a pause such as 8s, uniform(1s,5s), exponential(5s) or lognormal(8s,0.8,1s..60s)"
 
 // ParseDelay reads the terse form.
-func ParseDelay(text string) (Delay, error) {
-	text = strings.TrimSpace(text)
-	wrong := fmt.Errorf("%s, got %q", delayExamples, Abbreviate(text))
-	name, arguments, ok := call(text)
+func ParseDelay(given string) (Delay, error) {
+	given = strings.TrimSpace(given)
+	wrong := fmt.Errorf("%s, got %q", delayExamples, text.Brief(given))
+	name, arguments, ok := call(given)
 	if !ok {
-		name, arguments = "fixed", []string{text}
+		name, arguments = "fixed", []string{given}
 	}
 	d := Delay{Form: name}
 	times := arguments
@@ -123,7 +124,7 @@ func (d Delay) String() string {
 		if d.Max != 0 {
 			clip = fmt.Sprintf(",%v..%v", d.Min, d.Max)
 		}
-		return fmt.Sprintf("lognormal(%v,%s%s)", d.Center, number(d.Sigma), clip)
+		return fmt.Sprintf("lognormal(%v,%s%s)", d.Center, text.Plain(d.Sigma), clip)
 	}
 	return d.Form
 }

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 
 	"redline/internal/stats"
+	"redline/internal/text"
 )
 
 // MaxTokens bounds every length: larger ones are slips of the keyboard.
@@ -135,28 +136,28 @@ func (d Tokens) validateShape(k kind) error {
 	switch k {
 	case lognormal:
 		if !inTokens(d.Median) {
-			return fmt.Errorf("lognormal: want a median of 1 to %d, got %v", MaxTokens, number(d.Median))
+			return fmt.Errorf("lognormal: want a median of 1 to %d, got %v", MaxTokens, text.Plain(d.Median))
 		}
 		if !(d.Sigma > 0 && d.Sigma <= maxSigma) {
-			return fmt.Errorf("lognormal: want a sigma above 0 and up to %d, got %v", maxSigma, number(d.Sigma))
+			return fmt.Errorf("lognormal: want a sigma above 0 and up to %d, got %v", maxSigma, text.Plain(d.Sigma))
 		}
 	case normal:
 		if !inTokens(d.Average) {
-			return fmt.Errorf("normal: want a mean of 1 to %d, got %v", MaxTokens, number(d.Average))
+			return fmt.Errorf("normal: want a mean of 1 to %d, got %v", MaxTokens, text.Plain(d.Average))
 		}
 		if !(d.SD > 0 && d.SD <= MaxTokens) {
-			return fmt.Errorf("normal: want a standard deviation above 0 and up to %d, got %v", MaxTokens, number(d.SD))
+			return fmt.Errorf("normal: want a standard deviation above 0 and up to %d, got %v", MaxTokens, text.Plain(d.SD))
 		}
 	case gamma:
 		if !inTokens(d.Average) {
-			return fmt.Errorf("gamma: want a mean of 1 to %d, got %v", MaxTokens, number(d.Average))
+			return fmt.Errorf("gamma: want a mean of 1 to %d, got %v", MaxTokens, text.Plain(d.Average))
 		}
 		if !(d.Shape >= 0.01 && d.Shape <= 1e6) {
-			return fmt.Errorf("gamma: want a shape of 0.01 to 1000000, got %v", number(d.Shape))
+			return fmt.Errorf("gamma: want a shape of 0.01 to 1000000, got %v", text.Plain(d.Shape))
 		}
 	case zipf:
 		if !(d.Zipf > 1 && d.Zipf <= 20) {
-			return fmt.Errorf("zipf: want an exponent above 1 and up to 20, got %v", number(d.Zipf))
+			return fmt.Errorf("zipf: want an exponent above 1 and up to 20, got %v", text.Plain(d.Zipf))
 		}
 	}
 	lo, hi := d.clip()

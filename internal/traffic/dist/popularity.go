@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"sort"
 	"strconv"
+
+	"redline/internal/text"
 )
 
 // Popularity is how often each of several things is chosen: the k-th most
@@ -21,24 +23,24 @@ const (
 )
 
 // ParsePopularity reads uniform or zipf(s).
-func ParsePopularity(text string) (Popularity, error) {
-	if text == "uniform" {
+func ParsePopularity(given string) (Popularity, error) {
+	if given == "uniform" {
 		return Popularity{}, nil
 	}
-	name, arguments, ok := call(text)
+	name, arguments, ok := call(given)
 	if ok && name == "zipf" && len(arguments) == 1 {
 		if s, err := strconv.ParseFloat(arguments[0], 64); err == nil {
 			p := Popularity{s}
 			return p, p.Validate()
 		}
 	}
-	return Popularity{}, fmt.Errorf("%s, got %q", popularityForms, Abbreviate(text))
+	return Popularity{}, fmt.Errorf("%s, got %q", popularityForms, text.Brief(given))
 }
 
 // Validate says what is wrong with the exponent.
 func (p Popularity) Validate() error {
 	if !(p.Zipf >= 0 && p.Zipf <= maxExponent) {
-		return fmt.Errorf("zipf: want an exponent of 0 to %d, got %v", maxExponent, number(p.Zipf))
+		return fmt.Errorf("zipf: want an exponent of 0 to %d, got %v", maxExponent, text.Plain(p.Zipf))
 	}
 	return nil
 }
@@ -48,7 +50,7 @@ func (p Popularity) String() string {
 	if p.Zipf == 0 {
 		return "uniform"
 	}
-	return "zipf(" + number(p.Zipf) + ")"
+	return "zipf(" + text.Plain(p.Zipf) + ")"
 }
 
 // MarshalYAML writes the terse form.

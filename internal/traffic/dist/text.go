@@ -34,7 +34,7 @@ func (d Tokens) String() string {
 func (d Tokens) shaped(name string, parameters ...float64) string {
 	var parts []string
 	for _, p := range parameters {
-		parts = append(parts, number(p))
+		parts = append(parts, text.Plain(p))
 	}
 	if lo, hi := d.clip(); lo != 1 || hi != MaxTokens {
 		parts = append(parts, fmt.Sprintf("%d..%d", lo, hi))
@@ -48,23 +48,13 @@ func (d Tokens) pairs() []string {
 	for i, w := range d.Weights {
 		switch {
 		case i < len(d.TokenCounts):
-			pairs = append(pairs, strconv.Itoa(d.TokenCounts[i])+":"+number(w))
+			pairs = append(pairs, strconv.Itoa(d.TokenCounts[i])+":"+text.Plain(w))
 		case i < len(d.Buckets):
-			pairs = append(pairs, d.Buckets[i].String()+":"+number(w))
+			pairs = append(pairs, d.Buckets[i].String()+":"+text.Plain(w))
 		}
 	}
 	return pairs
 }
-
-// Abbreviate keeps an error on one line whatever was typed.
-func Abbreviate(s string) string {
-	if runes := []rune(s); len(runes) > 60 {
-		return string(runes[:60]) + "…"
-	}
-	return s
-}
-
-func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // MarshalYAML writes the terse form.
 func (d Tokens) MarshalYAML() (any, error) { return d.String(), nil }
@@ -108,7 +98,7 @@ func ParseTokens(spec string) (Tokens, error) {
 	if !ok {
 		name, arguments = "fixed", []string{spec}
 		if _, err := strconv.Atoi(spec); err != nil {
-			return Tokens{}, fmt.Errorf("want a distribution such as lognormal(512,0.6), got %q", Abbreviate(spec))
+			return Tokens{}, fmt.Errorf("want a distribution such as lognormal(512,0.6), got %q", text.Brief(spec))
 		}
 	}
 	var names []string
@@ -119,7 +109,7 @@ func ParseTokens(spec string) (Tokens, error) {
 		}
 		d, err := form.parse(arguments)
 		if errors.Is(err, errForm) {
-			return Tokens{}, fmt.Errorf("want %s, got %q", form.example, Abbreviate(spec))
+			return Tokens{}, fmt.Errorf("want %s, got %q", form.example, text.Brief(spec))
 		}
 		if err != nil {
 			return Tokens{}, err
@@ -127,7 +117,7 @@ func ParseTokens(spec string) (Tokens, error) {
 		return d, d.Validate()
 	}
 	hint := strings.TrimSpace(text.Hint(name, names) + " known: " + strings.Join(names, ", "))
-	return Tokens{}, fmt.Errorf("unknown distribution %q: %s", Abbreviate(name), hint)
+	return Tokens{}, fmt.Errorf("unknown distribution %q: %s", text.Brief(name), hint)
 }
 
 // call takes name(a,b) apart.
@@ -144,13 +134,13 @@ func call(text string) (name string, arguments []string, ok bool) {
 
 // tokens reads a length. It is checked here because zero in a Tokens means that
 // a field is not set.
-func tokens(what, text string) (int, error) {
-	n, err := strconv.Atoi(strings.TrimSpace(text))
+func tokens(what, given string) (int, error) {
+	n, err := strconv.Atoi(strings.TrimSpace(given))
 	if errors.Is(err, strconv.ErrRange) {
-		return 0, fmt.Errorf("%s: want 1 to %d, got %s", what, MaxTokens, Abbreviate(text))
+		return 0, fmt.Errorf("%s: want 1 to %d, got %s", what, MaxTokens, text.Brief(given))
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%s: want a whole number, got %q", what, Abbreviate(text))
+		return 0, fmt.Errorf("%s: want a whole number, got %q", what, text.Brief(given))
 	}
 	return n, CheckTokens(what, n)
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"redline/internal/text"
+
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -83,29 +85,29 @@ func (e *Expect) invalid(text string) string {
 	return ""
 }
 
-func (e *Expect) testTexts(text string) string {
+func (e *Expect) testTexts(given string) string {
 	same, has := func(a, b string) bool { return a == b }, strings.Contains
 	if e.ignoreCase {
 		same = strings.EqualFold
 		has = func(s, part string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(part)) }
 	}
-	if e.exact != nil && !same(text, strings.TrimSpace(*e.exact)) {
+	if e.exact != nil && !same(given, strings.TrimSpace(*e.exact)) {
 		return "exact: the answer is another"
 	}
 	for _, part := range e.contains {
-		if !has(text, part) {
-			return fmt.Sprintf("contains: %q is not in it", short(part))
+		if !has(given, part) {
+			return fmt.Sprintf("contains: %q is not in it", text.Brief(part))
 		}
 	}
-	if e.regex != nil && !e.regex.MatchString(text) {
+	if e.regex != nil && !e.regex.MatchString(given) {
 		return "regex: does not match"
 	}
 	if len(e.oneOf) == 0 {
 		return ""
 	}
-	bare := strings.TrimRight(text, ".!")
+	bare := strings.TrimRight(given, ".!")
 	for _, one := range e.oneOf {
-		if one = strings.TrimSpace(one); same(text, one) || same(bare, one) {
+		if one = strings.TrimSpace(one); same(given, one) || same(bare, one) {
 			return ""
 		}
 	}
@@ -117,18 +119,18 @@ var figures = regexp.MustCompile(`[-+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?`)
 
 // testNumber takes the last number of the answer for its result: models that
 // show their work end with it.
-func (e *Expect) testNumber(text string) string {
+func (e *Expect) testNumber(given string) string {
 	if e.number == nil {
 		return ""
 	}
-	found := figures.FindAllString(text, -1)
+	found := figures.FindAllString(given, -1)
 	if len(found) == 0 {
 		return "number: there is none in it"
 	}
 	last := strings.ReplaceAll(found[len(found)-1], ",", "")
 	v, err := strconv.ParseFloat(last, 64)
 	if err != nil || !(math.Abs(v-e.number.Value) <= e.number.Tolerance+1e-12*math.Abs(e.number.Value)) {
-		return fmt.Sprintf("number: it ends with %s", short(last))
+		return fmt.Sprintf("number: it ends with %s", text.Brief(last))
 	}
 	return ""
 }

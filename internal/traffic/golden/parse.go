@@ -47,7 +47,7 @@ func strict(line []byte, into any, known []string) error {
 		if cure == "" {
 			cure = "want one of " + strings.Join(known, ", ")
 		}
-		return fmt.Errorf("%s: unknown key, %s", short(name), cure)
+		return fmt.Errorf("%s: unknown key, %s", text.Brief(name), cure)
 	}
 	return fmt.Errorf("is not JSON: %w", err)
 }
@@ -65,9 +65,6 @@ func kindName(goType string) string {
 	}
 	return "an object"
 }
-
-// short keeps a word from a file from filling the screen.
-func short(s string) string { return cut(s, 60) }
 
 func cut(s string, most int) string {
 	if r := []rune(s); len(r) > most {

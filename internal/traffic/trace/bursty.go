@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redline/internal/stats"
+	"redline/internal/text"
 )
 
 // mostMinutes bounds what a fit remembers of the rate over time: 70 days.
@@ -65,21 +66,13 @@ func fitArrivals(times []int64) (*Bursty, error) {
 		if span > int64(time.Second) {
 			rate = (rate - 1) * float64(time.Minute) / float64(span)
 		}
-		b.Rates = []float64{significant(rate)}
+		b.Rates = []float64{text.Round(rate, 6)}
 		return b, nil
 	}
 	counts := countIn(times, int64(time.Minute), minutes)
 	b.fitRates(counts)
 	b.fitLevels(times, minutes)
 	return b, nil
-}
-
-// significant keeps six digits: rates can be a few requests a month.
-func significant(x float64) float64 {
-	if x == 0 {
-		return 0
-	}
-	return round(x, 5-int(math.Floor(math.Log10(math.Abs(x)))))
 }
 
 // countIn counts times in n windows from 0.
@@ -109,7 +102,7 @@ func (b *Bursty) fitRates(counts []float64) {
 	}
 	b.Chance = round(b.Chance, 4)
 	for _, c := range counts {
-		b.Rates = append(b.Rates, significant(mean+keep*(c-mean)))
+		b.Rates = append(b.Rates, text.Round(mean+keep*(c-mean), 6))
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"redline/internal/text"
 )
 
 // Error is a file that cannot be used: the user's to mend, in one line.
@@ -34,9 +36,5 @@ func oneLine(s string) string {
 
 // shown quotes a value for an error, cut where it is long.
 func shown(s string) string {
-	const most = 40
-	if r := []rune(s); len(r) > most {
-		s = string(r[:most]) + "…"
-	}
-	return fmt.Sprintf("%q", s)
+	return text.Quote(s)
 }

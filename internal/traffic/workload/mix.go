@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"redline/internal/text"
 	"redline/internal/traffic/dist"
 )
 
@@ -85,7 +86,7 @@ func validateClasses(classes []Class) error {
 			return fmt.Errorf("classes[%d].%w", i, err)
 		}
 		if seen[c.Name] {
-			return fmt.Errorf("classes[%d].name: %q is taken, want another", i, dist.Abbreviate(c.Name))
+			return fmt.Errorf("classes[%d].name: %q is taken, want another", i, text.Brief(c.Name))
 		}
 		seen[c.Name] = true
 		weights[i] = c.weight()

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"redline/internal/text"
 	"redline/internal/traffic/dist"
 )
 
@@ -21,22 +22,22 @@ func Parse(text string) (Spec, error) {
 }
 
 // parseTraffic reads the terse form of one kind of traffic.
-func parseTraffic(text string) (Traffic, error) {
+func parseTraffic(spec string) (Traffic, error) {
 	var t Traffic
-	text = strings.Join(strings.Fields(text), " ")
-	fields, err := splitFields(text)
+	spec = strings.Join(strings.Fields(spec), " ")
+	fields, err := splitFields(spec)
 	if err != nil {
-		return Traffic{}, fmt.Errorf("workload %q: %w", dist.Abbreviate(text), err)
+		return Traffic{}, fmt.Errorf("workload %q: %w", text.Brief(spec), err)
 	}
 	if len(fields) == 0 {
 		return Traffic{}, errors.New("workload: nothing given, want a preset such as chat, a form such as fixed(64,100) or a file")
 	}
-	if _, err := findPreset(fields[0]); isPath(text) && err != nil {
-		return Traffic{File: text}, nil // the spaces are the file's own
+	if _, err := findPreset(fields[0]); isPath(spec) && err != nil {
+		return Traffic{File: spec}, nil // the spaces are the file's own
 	}
 	for _, field := range fields {
 		if err := t.parseField(field); err != nil {
-			return Traffic{}, fmt.Errorf("workload %q: %w", dist.Abbreviate(text), err)
+			return Traffic{}, fmt.Errorf("workload %q: %w", text.Brief(spec), err)
 		}
 	}
 	if t.Preset != "" {
@@ -47,7 +48,7 @@ func parseTraffic(text string) (Traffic, error) {
 		t.Preset = preset.Name
 	}
 	if err := t.Validate(); err != nil {
-		return Traffic{}, fmt.Errorf("workload %q: %w", dist.Abbreviate(text), err)
+		return Traffic{}, fmt.Errorf("workload %q: %w", text.Brief(spec), err)
 	}
 	return t, nil
 }
@@ -101,13 +102,13 @@ func (t *Traffic) parseField(field string) error {
 	switch {
 	case !called && isPath(field):
 		if t.File != "" {
-			return fmt.Errorf("names two files, %s and %s, want one", dist.Abbreviate(t.File), dist.Abbreviate(field))
+			return fmt.Errorf("names two files, %s and %s, want one", text.Brief(t.File), text.Brief(field))
 		}
 		t.File = field
 		return nil
 	case !called:
 		if t.Preset != "" {
-			return fmt.Errorf("names two presets, %s and %s, want one", dist.Abbreviate(t.Preset), dist.Abbreviate(field))
+			return fmt.Errorf("names two presets, %s and %s, want one", text.Brief(t.Preset), text.Brief(field))
 		}
 		t.Preset = field
 		return nil
@@ -115,7 +116,7 @@ func (t *Traffic) parseField(field string) error {
 	arguments, ok := strings.CutPrefix(strings.ToLower(field), "fixed(")
 	prompt, output, two := strings.Cut(strings.TrimSuffix(arguments, ")"), ",")
 	if !ok || !two || strings.Contains(output, ",") {
-		return fmt.Errorf("want fixed(in,out) such as fixed(64,100), or say which length: in=%s", dist.Abbreviate(field))
+		return fmt.Errorf("want fixed(in,out) such as fixed(64,100), or say which length: in=%s", text.Brief(field))
 	}
 	if t.Prompt != nil || t.Output != nil {
 		return errors.New("gives a length twice, want each once")
@@ -141,7 +142,7 @@ func (t *Traffic) parseLength(key, value string) error {
 	case "out", "output":
 		length = &t.Output
 	default:
-		return fmt.Errorf("unknown length %q, want in=… or out=…", dist.Abbreviate(key))
+		return fmt.Errorf("unknown length %q, want in=… or out=…", text.Brief(key))
 	}
 	if *length != nil {
 		return fmt.Errorf("gives %s twice, want it once", key)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"redline/internal/text"
 	"redline/internal/traffic/dist"
 )
 
@@ -80,7 +81,7 @@ func checkHeader(what, name string) error {
 	for _, c := range name {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 		if !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", c) {
-			return fmt.Errorf("%s: want the name of an HTTP header such as X-Session-Id, got %q", what, dist.Abbreviate(name))
+			return fmt.Errorf("%s: want the name of an HTTP header such as X-Session-Id, got %q", what, text.Brief(name))
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redline/internal/stats"
+	"redline/internal/text"
 )
 
 // Arrivals is when requests would come, where the workload itself says so.
@@ -35,7 +36,7 @@ func (s *Summary) Show(w io.Writer) error {
 	}{{"prompt", s.Prompt}, {"output", s.Output}} {
 		fmt.Fprintf(&b, "%-14s", row.name)
 		for _, x := range []float64{row.l.Min, row.l.P50, row.l.P90, row.l.P95, row.l.P99, row.l.Max, row.l.Mean} {
-			fmt.Fprintf(&b, " %8s", grouped(x))
+			fmt.Fprintf(&b, " %8s", text.Fixed(x, 0))
 		}
 		b.WriteByte('\n')
 	}
@@ -53,28 +54,28 @@ func (s *Summary) Show(w io.Writer) error {
 // headline says how many requests there are, when they come and what they
 // share.
 func (s *Summary) headline() string {
-	parts := []string{plural(s.Requests, "request")}
+	parts := []string{text.Plural(s.Requests, "request")}
 	if s.Drawn {
 		parts[0] = "a sample of " + parts[0]
 	}
 	if t := s.Turns; t != nil {
-		parts[0] += fmt.Sprintf(" in %s of %s (median)", plural(s.Sessions, "session"), plural(int(t.P50), "turn"))
+		parts[0] += fmt.Sprintf(" in %s of %s (median)", text.Plural(s.Sessions, "session"), text.Plural(int(t.P50), "turn"))
 	}
 	if s.Drawn {
 		parts[0] += fmt.Sprintf(" drawn with seed %d; a run sends as many as fit its length", s.Seed)
 	}
 	if a := s.Arrivals; a != nil {
-		parts = append(parts, fmt.Sprintf("%s at %.3g requests/s", time.Duration(a.SpanS*float64(time.Second)).Round(time.Second), a.Rate))
+		parts = append(parts, text.Length(time.Duration(a.SpanS*float64(time.Second)))+" at "+text.Rate(a.Rate))
 		if a.Dispersion1s != nil {
-			burst := fmt.Sprintf("dispersion %.2g at 1 s", *a.Dispersion1s)
+			burst := "dispersion " + text.Rough(*a.Dispersion1s) + " at 1 s"
 			if a.Dispersion60s != nil {
-				burst += fmt.Sprintf(", %.2g at 60 s", *a.Dispersion60s)
+				burst += ", " + text.Rough(*a.Dispersion60s) + " at 60 s"
 			}
 			parts = append(parts, burst+" (Poisson: 1)")
 		}
 	}
 	if s.Sharing > 0 {
-		parts = append(parts, fmt.Sprintf("%.0f %% of prompt tokens shared", 100*s.Sharing))
+		parts = append(parts, text.RoughPercent(s.Sharing)+" of prompt tokens shared")
 	}
 	return strings.Join(parts, " · ")
 }
@@ -94,7 +95,7 @@ func (s *Summary) showShares(b *strings.Builder) {
 				fmt.Fprintf(b, "and %d more\n", len(group.list)-most)
 				break
 			}
-			fmt.Fprintf(b, "%-24s %10s %7.1f%%\n", share.Name, grouped(float64(share.Requests)), 100*share.Share)
+			fmt.Fprintf(b, "%-24s %10s %7.1f%%\n", share.Name, text.Count(share.Requests), 100*share.Share)
 		}
 		b.WriteByte('\n')
 	}
@@ -116,27 +117,9 @@ func histogram(b *strings.Builder, title string, sorted []float64) {
 	for k := first; k <= last; k++ {
 		share := float64(counts[k]) / float64(len(sorted))
 		bar := strings.Repeat("█", int(math.Round(barWidth*float64(counts[k])/float64(most))))
-		fmt.Fprintf(b, "  %9s–%-9s %5.1f%% %s\n", grouped(math.Exp2(float64(k))), grouped(math.Exp2(float64(k+1))-1), 100*share, bar)
+		fmt.Fprintf(b, "  %9s–%-9s %5.1f%% %s\n", text.Fixed(math.Exp2(float64(k)), 0), text.Fixed(math.Exp2(float64(k+1))-1, 0), 100*share, bar)
 	}
 	b.WriteByte('\n')
-}
-
-// plural counts things.
-func plural(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return grouped(float64(n)) + " " + thing
-}
-
-// grouped writes a number with its thousands apart and no more digits than it
-// deserves.
-func grouped(x float64) string {
-	digits := fmt.Sprintf("%.0f", x)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
 }
 
 // arrivals describes the workload's own times, nil where it has none.

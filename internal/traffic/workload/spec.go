@@ -168,7 +168,7 @@ func findPreset(name string) (Preset, error) {
 	}
 	err := unknownName("workload", name, Names())
 	if text.Hint(wanted, Names()) == "" {
-		err = fmt.Errorf("%w; a file has a dot or a slash, as in ./%s", err, dist.Abbreviate(name))
+		err = fmt.Errorf("%w; a file has a dot or a slash, as in ./%s", err, text.Brief(name))
 	}
 	return Preset{}, err
 }
@@ -193,5 +193,5 @@ func canonicalName(name string) string {
 // one does.
 func unknownName(what, name string, known []string) error {
 	hint := strings.TrimSpace(text.Hint(canonicalName(name), known) + " known: " + strings.Join(known, ", "))
-	return fmt.Errorf("unknown %s %q: %s", what, dist.Abbreviate(name), hint)
+	return fmt.Errorf("unknown %s %q: %s", what, text.Brief(name), hint)
 }

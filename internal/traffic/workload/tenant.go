@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"redline/internal/text"
 	"redline/internal/traffic/dist"
 )
 
@@ -87,7 +88,7 @@ func (s Spec) validateTenants() error {
 			return fmt.Errorf("tenants[%d]: %w", i, err)
 		}
 		if seen[t.Name] {
-			return fmt.Errorf("tenants[%d]: the name %q is taken, want another", i, dist.Abbreviate(t.Name))
+			return fmt.Errorf("tenants[%d]: the name %q is taken, want another", i, text.Brief(t.Name))
 		}
 		seen[t.Name] = true
 	}

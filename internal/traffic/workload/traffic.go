@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"redline/internal/traffic/dist"
+	"redline/internal/text"
 	"redline/internal/traffic/trace"
 )
 
@@ -99,7 +99,7 @@ func (t Traffic) checkWords() error {
 			found = found || k == word.value
 		}
 		if !found {
-			return fmt.Errorf("%s: want %s, got %q", word.key, strings.Join(word.known, " or "), dist.Abbreviate(word.value))
+			return fmt.Errorf("%s: want %s, got %q", word.key, strings.Join(word.known, " or "), text.Brief(word.value))
 		}
 	}
 	return nil
