@@ -16,6 +16,7 @@ import (
 	"redline/internal/clock"
 	"redline/internal/drive/client"
 	"redline/internal/observe/telemetry"
+	"redline/internal/text"
 )
 
 // Schema names the form of a Report.
@@ -193,20 +194,20 @@ func verdict(r *Report) string {
 		}
 	}
 	if len(bad) > 0 {
-		return fmt.Sprintf("%s: %s", counted(len(bad), "problem"), strings.Join(bad, ", "))
+		return fmt.Sprintf("%s: %s", text.Plural(len(bad), "problem"), strings.Join(bad, ", "))
 	}
-	tokens := "about " + about(r.Machine.Tokens.rate())
+	tokens := "about " + text.Short(r.Machine.Tokens.rate())
 	if r.Machine.Tokens.rate() == 0 {
-		tokens = "fewer than " + about(r.Machine.Tokens.least())
+		tokens = "fewer than " + text.Short(r.Machine.Tokens.least())
 	}
-	line := fmt.Sprintf("ready: drives %s tokens/s and %s requests/s here", tokens, about(r.Machine.Requests.Rate))
+	line := fmt.Sprintf("ready: drives %s tokens/s and %s requests/s here", tokens, text.Short(r.Machine.Requests.Rate))
 	for _, e := range r.Endpoints {
 		if e.Fresh != nil {
 			line += fmt.Sprintf("; %s answers in %s", e.Model, span(e.Fresh.TTFT))
 		}
 	}
 	if warnings > 0 {
-		line += "; " + counted(warnings, "warning")
+		line += "; " + text.Plural(warnings, "warning")
 	}
 	return line
 }

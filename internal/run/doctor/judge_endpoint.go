@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redline/internal/llm"
+	"redline/internal/text"
 )
 
 const (
@@ -87,7 +88,7 @@ func trustCure(why string) string {
 	return "trust its issuer with --ca-cert FILE, or measure with --insecure"
 }
 
-func days(d time.Duration) string { return counted(int(d/(24*time.Hour)), "day") }
+func days(d time.Duration) string { return text.Plural(int(d/(24*time.Hour)), "day") }
 
 func judgeModels(e *Endpoint) judgement {
 	if !e.spoke() {
@@ -208,7 +209,7 @@ func judgeStreaming(e *Endpoint) judgement {
 			r = other
 		}
 	}
-	figure := fmt.Sprintf("%s at %s", counted(r.Events, "event"), counted(r.Arrivals, "time"))
+	figure := fmt.Sprintf("%s at %s", text.Plural(r.Events, "event"), text.Plural(r.Arrivals, "time"))
 	switch {
 	case e.Whole:
 		return warn("not asked for", "ttft, tpot and itl are not known: leave --no-stream out")
@@ -241,9 +242,9 @@ func judgeTokensPerEvent(e *Endpoint) judgement {
 	per := float64(r.Output) / float64(r.Events)
 	// The end-of-sequence token is counted and not shown.
 	if r.Output > r.Events+1 {
-		return warn(number(per), "the times between tokens inside an event are not known; itl is not shown, icl is")
+		return warn(text.Number(per), "the times between tokens inside an event are not known; itl is not shown, icl is")
 	}
-	return ok(number(per))
+	return ok(text.Number(per))
 }
 
 func judgeLength(e *Endpoint) judgement {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"redline/internal/text"
 )
 
 const (
@@ -39,7 +41,7 @@ const (
 const moreCores = "run on a machine with more idle cores"
 
 func judgeCores(m *Machine) judgement {
-	figure := counted(m.Cores, "core")
+	figure := text.Plural(m.Cores, "core")
 	if m.Online > m.Cores {
 		figure = fmt.Sprintf("%d of %d cores may be used", m.Cores, m.Online)
 	}
@@ -54,9 +56,9 @@ func judgeQuota(m *Machine) judgement {
 	case m.QuotaCores == nil:
 		return ok("none")
 	case *m.QuotaCores >= float64(m.Cores):
-		return ok(number(*m.QuotaCores) + " cores, more than there are")
+		return ok(text.Number(*m.QuotaCores) + " cores, more than there are")
 	}
-	return warn(number(*m.QuotaCores)+" cores",
+	return warn(text.Number(*m.QuotaCores)+" cores",
 		"a process over its quota is stopped for up to 0.1 s: raise the limit, or give whole cores (cpuset)")
 }
 
@@ -81,10 +83,10 @@ func judgeLoad(m *Machine) judgement {
 	}
 	var parts []string
 	if m.Others != nil {
-		parts = append(parts, fmt.Sprintf("%s of %d cores busy", number(*m.Others), m.Cores))
+		parts = append(parts, fmt.Sprintf("%s of %d cores busy", text.Number(*m.Others), m.Cores))
 	}
 	if m.Load != nil {
-		parts = append(parts, "load average "+number(*m.Load))
+		parts = append(parts, "load average "+text.Number(*m.Load))
 	}
 	figure := strings.Join(parts, ", ")
 	if m.Others != nil && *m.Others > 0.25*float64(m.Cores) {
@@ -101,7 +103,7 @@ func judgeTaken(m *Machine) judgement {
 	}
 	var taken, cures []string
 	if h.StealShare != nil && *h.StealShare > 0.01 {
-		taken = append(taken, percent(*h.StealShare)+" stolen by the hypervisor")
+		taken = append(taken, text.Percent(*h.StealShare)+" stolen by the hypervisor")
 		cures = append(cures, "use a machine with cores of its own")
 	}
 	if h.QuotaThrottles != nil && *h.QuotaThrottles > 0 {
@@ -138,7 +140,7 @@ func limit(n *int64) string {
 	if n == nil {
 		return "no limit"
 	}
-	return grouped(*n)
+	return text.Count(*n)
 }
 
 func judgePorts(m *Machine) judgement {
@@ -147,7 +149,7 @@ func judgePorts(m *Machine) judgement {
 	}
 	free := m.Ports.High - m.Ports.Low + 1
 	figure := fmt.Sprintf("%s for one address (%d to %d), %s in TIME_WAIT",
-		grouped(int64(free)), m.Ports.Low, m.Ports.High, grouped(int64(m.Ports.Waiting)))
+		text.Count(int64(free)), m.Ports.Low, m.Ports.High, text.Count(int64(m.Ports.Waiting)))
 	if free-m.Ports.Waiting < fewPorts {
 		return warn(figure, "sysctl net.ipv4.ip_local_port_range='10000 65000', or give several --url")
 	}
@@ -192,7 +194,7 @@ func judgeStamps(m *Machine) judgement {
 		return silent
 	}
 	share := float64(m.Stamps.Kernel) / float64(all)
-	figure := fmt.Sprintf("%s of %s reads", percent(share), grouped(all))
+	figure := fmt.Sprintf("%s of %s reads", text.Percent(share), text.Count(all))
 	switch {
 	case m.Stamps.Kernel == 0:
 		return warn(figure, "arrivals are timed after the read, up to milliseconds late under load: measure on Linux, outside sandboxes without SO_TIMESTAMPNS")
@@ -273,10 +275,10 @@ func judgeTokens(m *Machine) judgement {
 		return bad("not measured", m.Fault)
 	}
 	rate := m.Tokens.rate()
-	figure := fmt.Sprintf("%s/s, each with a time of its own (%s)", about(rate), shared)
+	figure := fmt.Sprintf("%s/s, each with a time of its own (%s)", text.Short(rate), shared)
 	switch {
 	case rate == 0:
-		return warn(fmt.Sprintf("fewer than %s/s, if each is to have a time of its own (%s)", about(m.Tokens.least()), shared), moreCores)
+		return warn(fmt.Sprintf("fewer than %s/s, if each is to have a time of its own (%s)", text.Short(m.Tokens.least()), shared), moreCores)
 	case rate < fewTokens:
 		return warn(figure, moreCores)
 	}
@@ -287,7 +289,7 @@ func judgeRequests(m *Machine) judgement {
 	if m.Fault != "" {
 		return silent
 	}
-	figure := about(m.Requests.Rate) + "/s of one token (" + shared + ")"
+	figure := text.Short(m.Requests.Rate) + "/s of one token (" + shared + ")"
 	switch {
 	case m.Requests.Failed > 0:
 		return bad(fmt.Sprintf("%d of %d failed on loopback", m.Requests.Failed, m.Requests.OK+m.Requests.Failed),

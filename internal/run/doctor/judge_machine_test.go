@@ -33,7 +33,7 @@ func TestASoundMachineIsWell(t *testing.T) {
 	t.Parallel()
 	want := []string{"8 cores", "none", "performance", "0.25 of 8 cores busy, load average 0.5", "none",
 		"1,048,576 soft, 1,048,576 hard", "28,232 for one address (32768 to 60999), 12 in TIME_WAIT", "tsc, 40 ns a look",
-		"yes, at most 2 ms off", "largest 300 ns in 7 s", "100 % of 5,000 reads", "eth0: 8 µs", "eth0: on without waiting",
+		"yes, at most 2 ms off", "largest 300 ns in 7 s", "100% of 5,000 reads", "eth0: 8 µs", "eth0: on without waiting",
 		"p50 8 µs, p99 25 µs", "p50 1.5 µs, p99 80 µs late",
 		"50k/s, each with a time of its own (server and client on these same cores)",
 		"6.1k/s of one token (server and client on these same cores)"}
@@ -79,7 +79,7 @@ var machineCases = map[string][]machineCase{
 		{"only the load is told", func(m *Machine) { m.Others = nil }, OK, "load average 0.5", ""},
 	},
 	"taken": {
-		{"a noisy neighbour", func(m *Machine) { m.Host.StealShare = new(0.08) }, Warn, "8 % stolen by the hypervisor", "of its own"},
+		{"a noisy neighbour", func(m *Machine) { m.Host.StealShare = new(0.08) }, Warn, "8% stolen by the hypervisor", "of its own"},
 		{"a quota", func(m *Machine) { m.Host.QuotaThrottles, m.Host.QuotaHeld = new(uint64(3)), new(150*time.Millisecond) },
 			Warn, "quota hit 3 times, 150 ms", "raise the CPU quota"},
 		{"heat", func(m *Machine) { m.Host.ThermalThrottles = new(uint64(2)) }, Warn, "slowed for heat 2 times", "cool"},
@@ -110,9 +110,9 @@ var machineCases = map[string][]machineCase{
 		{"set by hand meanwhile", func(m *Machine) { m.Host.ClockStep = 250 * time.Millisecond }, Bad, "largest 250 ms in 7 s", "stop what sets"},
 	},
 	"stamps": {
-		{"another system", func(m *Machine) { m.Stamps = Stamps{User: 5000} }, Warn, "0 % of 5,000 reads", "Linux"},
-		{"some missing", func(m *Machine) { m.Stamps.User = 5000 }, Warn, "50 % of 10,000 reads", "after the read"},
-		{"one missing of many", func(m *Machine) { m.Stamps.User = 1 }, OK, "over 99.9 % of 5,001 reads", ""},
+		{"another system", func(m *Machine) { m.Stamps = Stamps{User: 5000} }, Warn, "0% of 5,000 reads", "Linux"},
+		{"some missing", func(m *Machine) { m.Stamps.User = 5000 }, Warn, "50% of 10,000 reads", "after the read"},
+		{"one missing of many", func(m *Machine) { m.Stamps.User = 1 }, OK, "99.98% of 5,001 reads", ""},
 		{"nothing was read", func(m *Machine) { m.Stamps = Stamps{} }, "", "", ""},
 	},
 	"moderation": {

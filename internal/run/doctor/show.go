@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -80,68 +79,8 @@ func span(ns int64) string {
 		name string
 	}{{1e3, "ns"}, {1e6, "µs"}, {1e9, "ms"}} {
 		if v < u.upTo {
-			return number(float64(ns)/(u.upTo/1e3)) + " " + u.name
+			return text.Number(float64(ns)/(u.upTo/1e3)) + " " + u.name
 		}
 	}
-	return number(float64(ns)/1e9) + " s"
-}
-
-// number writes at most three significant digits.
-func number(v float64) string {
-	switch a := math.Abs(v); {
-	case a >= 100:
-		return grouped(int64(math.Round(v)))
-	case a >= 10:
-		return trimmed(strconv.FormatFloat(v, 'f', 1, 64))
-	}
-	return trimmed(strconv.FormatFloat(v, 'f', 2, 64))
-}
-
-func trimmed(decimal string) string {
-	return strings.TrimRight(strings.TrimRight(decimal, "0"), ".")
-}
-
-// about writes two significant digits, for what another try would give
-// differently: "52k".
-func about(v float64) string {
-	if v <= 0 {
-		return "0"
-	}
-	scale := math.Pow(10, math.Floor(math.Log10(v))-1)
-	v = math.Round(v/scale) * scale
-	switch {
-	case v >= 1e6:
-		return number(v/1e6) + "M"
-	case v >= 1e3:
-		return number(v/1e3) + "k"
-	}
-	return number(v)
-}
-
-// percent never rounds a share up to all.
-func percent(share float64) string {
-	if share < 1 && share > 0.999 {
-		return "over 99.9 %"
-	}
-	return number(100*share) + " %"
-}
-
-// grouped puts a comma between thousands.
-func grouped(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	sign := ""
-	if n < 0 {
-		sign, text = "-", text[1:]
-	}
-	for at := len(text) - 3; at > 0; at -= 3 {
-		text = text[:at] + "," + text[at:]
-	}
-	return sign + text
-}
-
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
+	return text.Number(float64(ns)/1e9) + " s"
 }

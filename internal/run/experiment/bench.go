@@ -14,6 +14,7 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
 	"redline/internal/run/doctor"
+	"redline/internal/text"
 	"redline/internal/traffic/workload"
 )
 
@@ -251,7 +252,7 @@ func (x *conductor) lightRate() float64 {
 		// A rate is one of sessions, of which some have several requests.
 		rate *= float64(n.Sessions) / float64(n.Due)
 	}
-	return fourDigits(max(rate, least))
+	return text.Round(max(rate, least), 4)
 }
 
 // shortestLevel is what scaling leaves of a level of the search.
@@ -307,7 +308,7 @@ func (x *conductor) limitRate() float64 {
 	if l == nil || !(l.Rate > 0) || math.IsInf(l.Rate, 0) {
 		return 0
 	}
-	return fourDigits(l.Rate)
+	return text.Round(l.Rate, 4)
 }
 
 // rough offers the limit in bursts, and more than the limit.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"redline/internal/judge/result"
+	"redline/internal/text"
 )
 
 // Checklist asks of a result what any benchmark has to be asked before it is
@@ -96,7 +97,7 @@ func (e *examined) warmup() result.Item {
 	if w == nil {
 		return unknown(at, "nobody wrote down what came before the window")
 	}
-	return state(*w > 0, at, "%.3g s of load before the first window", *w)
+	return state(*w > 0, at, "%s of load before the first window", text.Seconds(*w))
 }
 
 // openLoop: did requests come whether or not the server kept up.
@@ -186,13 +187,13 @@ func (e *examined) sweep() result.Item {
 func (e *examined) duration() result.Item {
 	long := func(i int) float64 { w := e.at(i).Window; return w.Seconds() }
 	if s := e.res.Sustained; s != nil && *s < len(e.res.Points) {
-		return state(long(*s) >= probeBelow.Seconds(), field(*s, "window.end_s"), "the sustained run lasts %.4g s", long(*s))
+		return state(long(*s) >= probeBelow.Seconds(), field(*s, "window.end_s"), "the sustained run lasts %s", text.Seconds(long(*s)))
 	}
 	if len(e.points) == 0 {
 		return nothing()
 	}
 	shortest := slices.MinFunc(e.points, func(a, b int) int { return int(1000 * (long(a) - long(b))) })
-	return state(long(shortest) >= probeBelow.Seconds(), field(shortest, "window.end_s"), "the shortest window lasts %.4g s", long(shortest))
+	return state(long(shortest) >= probeBelow.Seconds(), field(shortest, "window.end_s"), "the shortest window lasts %s", text.Seconds(long(shortest)))
 }
 
 func (e *examined) hardware() result.Item {
@@ -207,7 +208,7 @@ func (e *examined) hardware() result.Item {
 }
 
 func (e *examined) precision() result.Item {
-	if known := joined(e.res.Model.Precision, e.res.Model.Quantization); known != "" {
+	if known := text.Join(", ", e.res.Model.Precision, e.res.Model.Quantization); known != "" {
 		return state(true, "model.precision", "%s", known)
 	}
 	return unknown("model.precision", "say it in metadata.precision")
@@ -234,7 +235,7 @@ func (e *examined) batch() result.Item {
 		i = *s
 	}
 	c := e.at(i).Concurrency
-	return state(c.Mean > 0, field(i, "concurrency.mean"), "%.3g requests in flight in the mean, %d at most", c.Mean, c.Max)
+	return state(c.Mean > 0, field(i, "concurrency.mean"), "%s requests in flight on average, %d at most", text.Number(c.Mean), c.Max)
 }
 
 // phases: are prefill and decode told apart.

@@ -11,6 +11,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
+	"redline/internal/text"
 )
 
 // distOf finds the distribution that an objective or expectation names, in its
@@ -128,7 +129,7 @@ func bound(p *result.Point, o slo.Objective) (standing, outcome string) {
 			lo, hi, firm = ci[0], ci[1], true
 		}
 	}
-	outcome = fmt.Sprintf("%s is %.4g %s", figure, value, unit)
+	outcome = figure + " is " + text.Unit(text.Digits(value, 4), unit)
 	lost := p.Requests.Due - p.Requests.OK
 	if unit == "ms" && lost > 0 {
 		outcome += fmt.Sprintf(", but %d of %d requests were not answered", lost, p.Requests.Due)
@@ -157,18 +158,13 @@ func bound(p *result.Point, o slo.Objective) (standing, outcome string) {
 const fewest = 6
 
 // fewOf says that an answer would be chance's.
-func fewOf(n int) string {
-	if n == 1 {
-		return ", of a single request: not decided"
-	}
-	return fmt.Sprintf(", of %d requests only: not decided", n)
-}
+func fewOf(n int) string { return ", of only " + text.Plural(n, "request") + ": not decided" }
 
 // judged is a verdict of the run as an answer.
 func judged(v slo.Verdict) (standing, outcome string) {
 	outcome = "was not measured"
 	if v.Value != nil {
-		outcome = strings.TrimSpace(fmt.Sprintf("%.4g %s", *v.Value, v.Unit))
+		outcome = text.Unit(text.Digits(*v.Value, 4), v.Unit)
 	}
 	switch v.Standing {
 	case slo.Met:
@@ -196,7 +192,7 @@ func weigh(e config.Expectation, p *result.Point, rows map[string]*result.Point)
 	if !ok {
 		return e.Figure + " was not measured", nil
 	}
-	outcome = fmt.Sprintf("%s is %.4g %s", e.Figure, value, unit)
+	outcome = e.Figure + " is " + text.Unit(text.Digits(value, 4), unit)
 	other := rows[e.Row]
 	if other == nil {
 		return outcome + ", and nothing was measured in " + e.Row, nil
@@ -206,7 +202,7 @@ func weigh(e config.Expectation, p *result.Point, rows map[string]*result.Point)
 		return outcome + ", and was not measured in " + e.Row, nil
 	}
 	ratio := value / base
-	outcome += fmt.Sprintf(", %.3gx %s (%.4g)", ratio, e.Row, base)
+	outcome += fmt.Sprintf(", %sx %s (%s)", text.Number(ratio), e.Row, text.Digits(base, 4))
 	if n := min(p.Requests.OK, other.Requests.OK); n < fewest {
 		return outcome + fewOf(n), nil
 	}

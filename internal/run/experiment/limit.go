@@ -6,7 +6,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	"redline/internal/answer/search"
@@ -19,6 +18,7 @@ import (
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
 	"redline/internal/run/store"
+	"redline/internal/text"
 )
 
 // thoroughly is the length of a sustained run that is to show drift.
@@ -140,9 +140,9 @@ func (f *finder) ramp(ctx context.Context, l search.Level) error {
 		return err
 	}
 	entry := &f.res.Stages[len(f.res.Stages)-1]
-	entry.Outcome = fmt.Sprintf("no queue up to %.3g requests/s", l.RateAt(l.Duration))
+	entry.Outcome = fmt.Sprintf("no queue up to %s", text.Rate(l.RateAt(l.Duration)))
 	if seen.Queued {
-		entry.Outcome = fmt.Sprintf("%s by %.3g requests/s", whatEnded(res.Points[0].Requests), l.RateAt(l.Duration))
+		entry.Outcome = fmt.Sprintf("%s by %s", whatEnded(res.Points[0].Requests), text.Rate(l.RateAt(l.Duration)))
 	}
 	f.search.Observe(l, seen)
 	f.firstLevel = len(f.res.Points)
@@ -195,7 +195,7 @@ const watchGrain = 10 * time.Millisecond
 
 // level runs one level and takes in what came of it.
 func (f *finder) level(ctx context.Context, l search.Level) error {
-	l.Rate = fourDigits(l.Rate)
+	l.Rate = text.Round(l.Rate, 4)
 	stage := f.atLevel(l)
 	stage.once = !f.search.Repeatable(l)
 	begun := time.Now()
@@ -283,24 +283,15 @@ func luck(p result.Point, requests, prompt, output float64) float64 {
 	return search.Luck(requests, over(p.Tokens.DuePrompt, prompt), over(p.Tokens.DueOutput, output))
 }
 
-// fourDigits rounds a rate to what a person would have asked for.
-func fourDigits(rate float64) float64 {
-	scale := math.Pow(10, 3-math.Floor(math.Log10(rate)))
-	return math.Round(rate*scale) / scale
-}
-
 // rising is the stage of a ramp. Nothing is measured by it but how far it rose.
 func (x *conductor) rising(l search.Level) Stage {
 	c := x.level()
 	c.Objectives = nil
-	c.Load.Rate, c.Load.Profile = 0, fmt.Sprintf("ramp(%s..%s,%v,exp)", plain(l.From), plain(fourDigits(l.Rate)), l.Duration)
+	c.Load.Rate, c.Load.Profile = 0, fmt.Sprintf("ramp(%s..%s,%v,exp)", text.Plain(l.From), text.Plain(text.Round(l.Rate, 4)), l.Duration)
 	b := &c.Load.Bounds
 	b.Duration, b.TotalRequests, b.Warmup, b.Drain = l.Duration, 0, new(time.Duration), new(time.Duration)
-	return Stage{Name: "ramp from " + strconv.FormatFloat(l.From, 'g', 4, 64) + " requests/s", Purpose: purposeRamp, Config: c}
+	return Stage{Name: "ramp from " + text.Rate(l.From), Purpose: purposeRamp, Config: c}
 }
-
-// plain writes a rate without an exponent.
-func plain(rate float64) string { return strconv.FormatFloat(rate, 'f', -1, 64) }
 
 // atLevel is the stage of a level of the search, with the warm-up and drain
 // that the search gives it unless the plan has its own.

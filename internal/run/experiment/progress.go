@@ -9,6 +9,7 @@ import (
 	"redline/internal/answer/search"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
+	"redline/internal/text"
 )
 
 // Estimate is what an experiment will probably take.
@@ -44,43 +45,16 @@ func (e *Estimate) add(warmup, window time.Duration) {
 func (e Estimate) String() string {
 	if e.Sustained > 0 {
 		return fmt.Sprintf("a budget of %s: a ramp, about %d levels, of which the last are sustained runs of %s",
-			exact(e.Clock), e.Stages-1, exact(e.Sustained))
+			text.Length(e.Clock), e.Stages-1, text.Length(e.Sustained))
 	}
 	if e.Stages == 0 {
 		return "levels until the server is saturated, how many is not known"
 	}
-	number := fmt.Sprint(e.Stages)
+	number := text.Plural(e.Stages, e.What)
 	if !e.Exact {
 		number = "about " + number
 	}
-	plural := "s"
-	if e.Stages == 1 {
-		plural = ""
-	}
-	return fmt.Sprintf("%s %s%s: %s of load, about %s by the clock", number, e.What, plural, inTime(e.Load), inTime(e.Clock))
-}
-
-// exact is a time that was given, to the second.
-func exact(d time.Duration) string {
-	minutes, rest := int(d/time.Minute), (d % time.Minute).Seconds()
-	switch {
-	case minutes < 2:
-		return fmt.Sprintf("%.3g s", d.Seconds())
-	case rest == 0:
-		return fmt.Sprintf("%d min", minutes)
-	}
-	return fmt.Sprintf("%d min %.3g s", minutes, rest)
-}
-
-// inTime rounds a time to what an estimate is worth.
-func inTime(d time.Duration) string {
-	switch {
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%d s", int(d.Round(time.Second)/time.Second))
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%d min", int(d.Round(time.Minute)/time.Minute))
-	}
-	return fmt.Sprintf("%.1f h", d.Hours())
+	return fmt.Sprintf("%s: %s of load, about %s by the clock", number, text.About(e.Load), text.About(e.Clock))
 }
 
 // Foresee estimates the experiment that a command makes of a plan. Its error is

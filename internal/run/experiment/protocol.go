@@ -13,6 +13,7 @@ import (
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
 	"redline/internal/run/store"
+	"redline/internal/text"
 )
 
 // conclude answers what the protocol asks at its end.
@@ -21,7 +22,7 @@ func (x *conductor) conclude(found []result.Found) {
 	if s := x.Config.Experiment.Scale; s > 0 && s < 1 {
 		p.Scale = s
 		x.res.Warnings = append(x.res.Warnings, result.Warning{Figure: "points",
-			Text: fmt.Sprintf("every stage was shortened to %.3g of its length: what was measured shows the way and is no claim", s)})
+			Text: fmt.Sprintf("every stage was shortened to %s of its length: what was measured shows the way and is no claim", text.Number(s))})
 	}
 	switch p.Acceptance.Standing {
 	case result.AcceptMet:
@@ -74,13 +75,14 @@ func inWords(l *result.Limit) string {
 	case l.Standing == result.LimitBelow:
 		return "the objectives are met at no rate that was offered"
 	case l.Standing == result.LimitAtLeast && !l.Confirmed:
-		return fmt.Sprintf("nothing was missed up to %.4g requests/s, but no sustained run held that", l.Rate)
+		return fmt.Sprintf("nothing was missed up to %s, but no sustained run held that", text.Rate(l.Rate))
 	case l.Standing == result.LimitAtLeast:
-		return fmt.Sprintf("the limit is at least %.4g requests/s", l.Rate)
+		return fmt.Sprintf("the limit is at least %s", text.Rate(l.Rate))
 	case l.Held != nil:
-		return fmt.Sprintf("the limit is %.4g requests/s, between %.4g and %.4g; %.4g was held", l.Rate, l.Interval[0], l.Interval[1], l.Held.Rate)
+		return fmt.Sprintf("the limit is %s, between %s and %s; %s was held", text.Rate(l.Rate),
+			text.Digits(l.Interval[0], 4), text.Digits(l.Interval[1], 4), text.Digits(l.Held.Rate, 4))
 	}
-	return fmt.Sprintf("the limit is %.4g requests/s, between %.4g and %.4g", l.Rate, l.Interval[0], l.Interval[1])
+	return fmt.Sprintf("the limit is %s, between %s and %s", text.Rate(l.Rate), text.Digits(l.Interval[0], 4), text.Digits(l.Interval[1], 4))
 }
 
 // limitAbove says whether the limit is above a rate.
@@ -119,12 +121,12 @@ func fields(c *config.Config, res *result.Result) []result.Field {
 		objectives = append(objectives, o.Text)
 	}
 	list := []result.Field{
-		{Name: "Model and revision", Value: joined(res.Model.Name, res.Model.Revision), Field: "model.name, model.revision"},
-		{Name: "Tokenizer and chat template", Value: joined(res.Workload.Tokenizer, template(res)), Field: "workload.tokenizer, workload.template_hash"},
-		{Name: "Runtime and version", Value: joined(res.Engine.Name, res.Engine.Version), Field: "engine.name, engine.version"},
-		{Name: "Hardware and driver", Value: joined(hardware(res), called("driver ", res.Hardware.Driver), called("CUDA ", res.Hardware.CUDA)), Field: "hardware"},
-		{Name: "Precision", Value: joined(res.Model.Precision, res.Model.Quantization), Field: "model.precision, model.quantization"},
-		{Name: "Serving flags", Value: joined(res.Engine.Parallelism, servingFlags(res), declared(res)), Field: "engine.parallelism, engine.flags, engine.declared"},
+		{Name: "Model and revision", Value: text.Join(", ", res.Model.Name, res.Model.Revision), Field: "model.name, model.revision"},
+		{Name: "Tokenizer and chat template", Value: text.Join(", ", res.Workload.Tokenizer, template(res)), Field: "workload.tokenizer, workload.template_hash"},
+		{Name: "Runtime and version", Value: text.Join(", ", res.Engine.Name, res.Engine.Version), Field: "engine.name, engine.version"},
+		{Name: "Hardware and driver", Value: text.Join(", ", hardware(res), called("driver ", res.Hardware.Driver), called("CUDA ", res.Hardware.CUDA)), Field: "hardware"},
+		{Name: "Precision", Value: text.Join(", ", res.Model.Precision, res.Model.Quantization), Field: "model.precision, model.quantization"},
+		{Name: "Serving flags", Value: text.Join(", ", res.Engine.Parallelism, servingFlags(res), declared(res)), Field: "engine.parallelism, engine.flags, engine.declared"},
 		{Name: "Traffic mix", Value: c.Workload.String(), Field: "plan.workload"},
 		{Name: "SLO target", Value: strings.Join(objectives, ", "), Field: "plan.sla_thresholds"},
 		{Name: "Pass or fail", Value: decision(res), Field: "verdict"},
@@ -136,11 +138,6 @@ func fields(c *config.Config, res *result.Result) []result.Field {
 		}
 	}
 	return list
-}
-
-// joined puts the parts that are there side by side.
-func joined(parts ...string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
 }
 
 func template(res *result.Result) string {
@@ -158,7 +155,7 @@ func hardware(res *result.Result) string {
 	if h.Count > 1 {
 		h.Accelerator = fmt.Sprintf("%d x %s", h.Count, h.Accelerator)
 	}
-	return joined(h.Accelerator, h.Interconnect, h.Notes)
+	return text.Join(", ", h.Accelerator, h.Interconnect, h.Notes)
 }
 
 // servingFlags are the settings of the server, as it tells them or the plan

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
+	"redline/internal/text"
 )
 
 // Sweep offers one load after another, ascending, until the server is saturated
@@ -102,7 +102,7 @@ func (x *conductor) levels() func(yield func(Stage) bool) {
 func (x *conductor) atRate(rate float64, purpose string) Stage {
 	c := x.level()
 	c.Load.Rate, c.Load.Profile = rate, ""
-	return Stage{Name: strconv.FormatFloat(rate, 'g', 4, 64) + " requests/s", Purpose: purpose, Config: c}
+	return Stage{Name: text.Rate(rate), Purpose: purpose, Config: c}
 }
 
 // atConcurrency is a stage of a closed loop.
@@ -177,7 +177,7 @@ func (x *conductor) saturated(res *result.Result) string {
 	overloaded := p.Window.Overload != nil && *p.Window.Overload
 	left := float64(p.Requests.Censored+p.Requests.Unsent) > (1-keptUp)*float64(p.Requests.Due)
 	if overloaded || left || behind(p, shortestE2E(x.res.Points[x.firstLevel:])) {
-		return fmt.Sprintf("saturated at %.4g requests/s: %.4g/s completed", *p.Load.Rate, p.Rates.Ended)
+		return fmt.Sprintf("saturated at %s: %s/s completed", text.Rate(*p.Load.Rate), text.Digits(p.Rates.Ended, 4))
 	}
 	return ""
 }

@@ -6,6 +6,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
+	"redline/internal/text"
 	"redline/internal/traffic/workload"
 )
 
@@ -21,7 +22,7 @@ func (x *conductor) hotTenant(ctx context.Context) error {
 	}
 	beside, without := apart(x.Config.Workload)
 	names := tenantsOf(beside)
-	rate := fourDigits(limit * (1 - hotShare))
+	rate := text.Round(limit*(1-hotShare), 4)
 	about := result.Neighbour{Hot: names[0], HotRate: limit * hotShare, Rate: rate}
 	for _, r := range []config.Row{
 		{Name: "hot-tenant", About: "beside the others", Workload: beside, Rate: limit,
@@ -55,7 +56,7 @@ func beside99(n result.Neighbour) string {
 		if v == nil {
 			return "was not measured"
 		}
-		return fmt.Sprintf("is %.4g ms", *v)
+		return "is " + text.Digits(*v, 4) + " ms"
 	}
 	return fmt.Sprintf("ttft:p99 of %s %s alone, and %s beside %s", n.Tenant, word(n.Without), word(n.Beside), n.Hot)
 }

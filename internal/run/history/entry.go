@@ -14,6 +14,7 @@ import (
 	"redline/internal/answer/compare"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/text"
 )
 
 // Entry is one finished run as the index knows it.
@@ -96,7 +97,7 @@ func loadOf(res *result.Result) string {
 	load := res.Points[0].Load
 	switch {
 	case load.Rate != nil:
-		return strconv.FormatFloat(*load.Rate, 'g', 4, 64) + "/s"
+		return text.Digits(*load.Rate, 4) + "/s"
 	case load.Concurrency != nil && *load.Concurrency == 1:
 		return "1 stream"
 	case load.Concurrency != nil:

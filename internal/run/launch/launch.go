@@ -116,12 +116,12 @@ func (v *Server) await(ctx context.Context, s Spec, begun time.Time) error {
 		}
 		select {
 		case <-v.process.Done():
-			return v.failed(fmt.Sprintf("%s after %s, before it was ready", v.ending(), shortly(time.Since(begun))))
+			return v.failed(fmt.Sprintf("%s after %s, before it was ready", v.ending(), text.Length(time.Since(begun))))
 		case <-within.Done():
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return v.failed(fmt.Sprintf("was not ready after %s (server.ready_timeout)", shortly(limit)))
+			return v.failed(fmt.Sprintf("was not ready after %s (server.ready_timeout)", text.Length(limit)))
 		case <-time.After(wait):
 			wait = min(wait*3/2, longestWait)
 		}
@@ -216,12 +216,4 @@ func (v *Server) failed(why string) error {
 		}
 	}
 	return &Failure{Why: why, Log: v.Tail()}
-}
-
-// shortly is a time with no more digits than matter.
-func shortly(d time.Duration) string {
-	if d < 10*time.Second {
-		return d.Round(10 * time.Millisecond).String()
-	}
-	return d.Round(time.Second).String()
 }

@@ -118,9 +118,9 @@ func TestServersThatCannotBeUsed(t *testing.T) {
 	}{
 		{"exits", "exited with code 3", "ValueError: no such model", Spec{}},
 		{"memory", "before it was ready (out of memory)", "Engine core initialization failed", Spec{}},
-		{"deaf", "was not ready after 2s", "loading weights, mood", Spec{ReadyTimeout: 2 * time.Second}},
-		{"never", "was not ready after 2s", "loading weights, mood", Spec{ReadyTimeout: 2 * time.Second}},
-		{"plain", "was not ready after 2s", "loading weights, mood", Spec{Ready: "/ready", ReadyTimeout: 2 * time.Second}},
+		{"deaf", "was not ready after 2 s", "loading weights, mood", Spec{ReadyTimeout: 2 * time.Second}},
+		{"never", "was not ready after 2 s", "loading weights, mood", Spec{ReadyTimeout: 2 * time.Second}},
+		{"plain", "was not ready after 2 s", "loading weights, mood", Spec{Ready: "/ready", ReadyTimeout: 2 * time.Second}},
 	} {
 		t.Run(c.how, func(t *testing.T) {
 			t.Parallel()

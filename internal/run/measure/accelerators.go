@@ -17,6 +17,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/observe/accelerator"
 	"redline/internal/observe/telemetry"
+	"redline/internal/text"
 )
 
 // What is made of accelerators' readings.
@@ -186,7 +187,7 @@ func acceleratorWarnings(use *telemetry.AcceleratorUse, simulated bool) []result
 		add("accelerator", "the simulated engine computes on no accelerator: these devices work for somebody else, or for nobody")
 	}
 	if idle := use.IdleUtilization; idle != nil && *idle > foreignLoad && !simulated {
-		add("accelerator", "an accelerator was %.0f %% busy before the load began: it works for somebody else too, and latencies hold that load", 100**idle)
+		add("accelerator", "an accelerator was %s busy before the load began: it works for somebody else too, and latencies hold that load", text.RoughPercent(*idle))
 	}
 	for _, reason := range slices.Sorted(maps.Keys(use.Throttled)) {
 		if share := use.Throttled[reason]; share >= heldBack && !simulated {

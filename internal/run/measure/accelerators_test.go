@@ -26,10 +26,10 @@ func TestAcceleratorWarnings(t *testing.T) {
 	}{
 		{"all is well", []telemetry.AcceleratorReading{busy(0, true, 0.1, 100), busy(1, false, 0.9, 100), busy(5, false, 0.9, 100)}, result.Engine{}, nil},
 		{"somebody else", []telemetry.AcceleratorReading{busy(0, true, 0.34, 100), busy(5, false, 0.9, 100)}, result.Engine{},
-			[]string{"an accelerator was 34 % busy before the load began: it works for somebody else too, and latencies hold that load"}},
+			[]string{"an accelerator was 34% busy before the load began: it works for somebody else too, and latencies hold that load"}},
 		{"power and heat", []telemetry.AcceleratorReading{busy(0, false, 0.9, 100, "sw_power_cap"), busy(5, false, 0.9, 100, "hw_thermal_slowdown", "sw_power_cap")}, result.Engine{}, []string{
-			"latencies are those of accelerators whose clock was held back by heat (hw_thermal_slowdown) 50 % of the time",
-			"latencies are those of accelerators whose clock was held back by their power cap (sw_power_cap) 100 % of the time"}},
+			"latencies are those of accelerators whose clock was held back by heat (hw_thermal_slowdown) 50% of the time",
+			"latencies are those of accelerators whose clock was held back by their power cap (sw_power_cap) 100% of the time"}},
 		{"no reading", []telemetry.AcceleratorReading{gone}, result.Engine{}, []string{"no reading of the accelerators in the window: nvidia-smi: ended"}},
 		{"too few readings", []telemetry.AcceleratorReading{busy(0, false, 0.9, 100), busy(1, false, 0.9, 100)}, result.Engine{},
 			[]string{"only 1 s of the window lie between readings of the accelerators: too few for an energy"}},

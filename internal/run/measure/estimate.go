@@ -3,12 +3,12 @@ package measure
 import (
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"redline/internal/drive/load"
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
+	"redline/internal/text"
 )
 
 // spent is what one request used up.
@@ -47,7 +47,7 @@ func (r *run) shortFor(more int, asked []spent) string {
 			used += b.Cost(s.prompt, s.output)
 		}
 		if used > b.Limit {
-			return fmt.Sprintf("%s %g", b.Name, b.Limit)
+			return b.Name + " " + text.Exact(b.Limit)
 		}
 	}
 	return ""
@@ -84,7 +84,7 @@ func (r *run) announce() {
 		about = "at most about"
 	}
 	line := fmt.Sprintf("estimate: %s %s requests, %s prompt and %s output tokens",
-		about, amount(n), amount(n*prompt), amount(n*output))
+		about, text.Short(n), text.Short(n*prompt), text.Short(n*output))
 	if c := r.Config.Cost; c.ByToken() {
 		total := n * c.Tokens(prompt, 0, output)
 		line += fmt.Sprintf(", %.2f %s", total, currency(c.Currency))
@@ -169,17 +169,4 @@ func hardest(c *config.Config) (hard slo.Objective, needed int) {
 		}
 	}
 	return hard, needed
-}
-
-// amount shows a count with no more digits than an estimate has.
-func amount(n float64) string {
-	for _, unit := range []struct {
-		size float64
-		mark string
-	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
-		if n >= unit.size {
-			return strings.TrimSuffix(fmt.Sprintf("%.1f", n/unit.size), ".0") + unit.mark
-		}
-	}
-	return fmt.Sprintf("%.0f", n)
 }

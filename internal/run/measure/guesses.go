@@ -6,6 +6,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/observe/telemetry"
+	"redline/internal/text"
 )
 
 // countsGuesses are engines that count guessed tokens if they guess, and have no
@@ -31,7 +32,7 @@ func confirmGuesses(res *result.Result, server *telemetry.ServerUse) {
 	res.Engine.Declared[option] = strings.Replace(declared, "not verified", "but the server says otherwise", 1)
 	found := "counted no guessed token"
 	if guessed {
-		found = fmt.Sprintf("took %.0f %% of the tokens that it guessed", 100**server.SpecAcceptance)
+		found = "took " + text.RoughPercent(*server.SpecAcceptance) + " of the tokens that it guessed"
 	}
 	res.Warnings = append(res.Warnings, result.Warning{Figure: "engine",
 		Text: fmt.Sprintf("the plan declares %s %s, but the server %s", option, strings.SplitN(declared, ",", 2)[0], found)})

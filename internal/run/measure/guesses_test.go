@@ -27,7 +27,7 @@ func TestDeclaredGuesses(t *testing.T) {
 		{"on, and it does not", "on, not verified", silent, "on, but the server says otherwise",
 			[]string{"the plan declares speculative_decoding on, but the server counted no guessed token"}},
 		{"off, and it guesses", "off, not verified", guessing, "off, but the server says otherwise",
-			[]string{"the plan declares speculative_decoding off, but the server took 71 % of the tokens that it guessed"}},
+			[]string{"the plan declares speculative_decoding off, but the server took 71% of the tokens that it guessed"}},
 		{"an engine that does not tell", "on, not verified", other, "on, not verified", nil},
 		{"no metrics", "on, not verified", nil, "on, not verified", nil},
 		{"the embedded engine", "on, applied", guessing, "on, applied", nil},

@@ -3,11 +3,11 @@ package measure
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
+	"redline/internal/text"
 	"redline/internal/twin/catalog"
 )
 
@@ -138,24 +138,11 @@ const (
 
 // beside words a prediction and the measured mean.
 func beside(a *result.Agreement) string {
-	text := threeDigits(a.Predicted) + " ms predicted"
+	out := text.Number(a.Predicted) + " ms predicted"
 	if a.Measured != nil {
-		text += ", " + threeDigits(*a.Measured) + " ms measured on average"
+		out += ", " + text.Number(*a.Measured) + " ms measured on average"
 	}
-	return text
-}
-
-// threeDigits keeps three of them, and no exponent: a queue of half a minute
-// has many milliseconds.
-func threeDigits(v float64) string {
-	if math.Abs(v) < 1000 {
-		return fmt.Sprintf("%.3g", v)
-	}
-	text := fmt.Sprintf("%.0f", v)
-	for at := len(text) - 3; at > 0; at -= 3 {
-		text = text[:at] + "," + text[at:]
-	}
-	return text
+	return out
 }
 
 func decodeSentence(p *result.Prediction, f catalog.Forecast) string {
@@ -163,19 +150,19 @@ func decodeSentence(p *result.Prediction, f catalog.Forecast) string {
 	if f.Batch > f.Ridge {
 		bound = "arithmetic"
 	}
-	text := fmt.Sprintf("%s a token for %.3g requests at once, bound by %s (the ridge is at %.0f)", beside(p.TPOT), f.Batch, bound, f.Ridge)
+	out := fmt.Sprintf("%s a token for %s at once, bound by %s (the ridge is at %s)", beside(p.TPOT), text.Units(text.Number(f.Batch), "request"), bound, text.Number(f.Ridge))
 	if p.MBU != nil {
-		text += fmt.Sprintf("; it reads at %.0f %% of the peak bandwidth", 100**p.MBU)
+		out += fmt.Sprintf("; it reads at %s of the peak bandwidth", text.RoughPercent(*p.MBU))
 	}
-	return text
+	return out
 }
 
 func prefillSentence(p *result.Prediction, f catalog.Forecast, t catalog.Traffic) string {
-	text := fmt.Sprintf("%s to the first token of a prompt of %.0f tokens, %.3g ms alone", beside(p.TTFT), t.Prompt, 1e3*f.Prefill)
+	out := fmt.Sprintf("%s to the first token of a prompt of %s tokens, %s alone", beside(p.TTFT), text.Number(t.Prompt), text.Time(1e3*f.Prefill))
 	if p.MFU != nil {
-		text += fmt.Sprintf("; over the window %.2g %% of the peak arithmetic", 100**p.MFU)
+		out += fmt.Sprintf("; over the window %s of the peak arithmetic", text.RoughPercent(*p.MFU))
 	}
-	return text
+	return out
 }
 
 // agreementSentence says what the differences mean, of so many requests at once
@@ -184,13 +171,13 @@ func agreementSentence(p *result.Prediction, atOnce float64) string {
 	tpot, ttft := p.TPOT.Ratio, p.TTFT.Ratio
 	switch {
 	case p.FullAt != nil && atOnce >= *p.FullAt:
-		return fmt.Sprintf("the KV cache is predicted to be full at %.0f requests: more of them wait or are preempted", *p.FullAt)
+		return fmt.Sprintf("the KV cache is predicted to be full at %s: more of them wait or are preempted", text.Units(text.Fixed(*p.FullAt, 0), "request"))
 	case tpot != nil && *tpot < ratioLow:
 		return fmt.Sprintf("tokens come in %.2f of the predicted time: the hardware, the precision or the model is better than stated, or tokens are guessed ahead", *tpot)
 	case tpot != nil && *tpot > ratioHigh:
-		return fmt.Sprintf("tokens take %s times as long as the hardware allows: look at kernels, batching and interference before buying more of it", threeDigits(*tpot))
+		return fmt.Sprintf("tokens take %s times as long as the hardware allows: look at kernels, batching and interference before buying more of it", text.Number(*tpot))
 	case ttft != nil && *ttft > ratioTTFT:
-		return fmt.Sprintf("decode is as fast as the hardware allows; the first token takes %s times the predicted time, so prompts wait", threeDigits(*ttft))
+		return fmt.Sprintf("decode is as fast as the hardware allows; the first token takes %s times the predicted time, so prompts wait", text.Number(*ttft))
 	case tpot == nil && ttft == nil:
 		return "nothing was measured that could be compared"
 	case tpot == nil:

@@ -106,7 +106,7 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 
 // cutReason says in the verdict that the run did not come to its end.
 func cutReason(res *result.Result, e store.Ending, end int64) string {
-	reason := fmt.Sprintf("the run was cut off (%s) %.3g s after its start", res.Interrupted, time.Duration(end).Seconds())
+	reason := fmt.Sprintf("the run was cut off (%s) %s after its start", res.Interrupted, text.Seconds(time.Duration(end).Seconds()))
 	if e.Unended > 0 {
 		reason += fmt.Sprintf(", with %d of its requests unfinished", e.Unended)
 	}

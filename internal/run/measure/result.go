@@ -5,7 +5,6 @@ import (
 	"iter"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"redline/internal/judge/validity"
 	"redline/internal/observe/telemetry"
 	"redline/internal/plan/config"
+	"redline/internal/text"
 )
 
 // result makes the document of the run that just ended.
@@ -235,16 +235,6 @@ type plannedLoad struct {
 	recorded   float64
 }
 
-// sixDigits takes off what the arithmetic of a mean leaves behind its last
-// digit.
-func sixDigits(x float64) float64 {
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
-	if err != nil {
-		return x
-	}
-	return rounded
-}
-
 // load is what was asked for over a window.
 func (p plannedLoad) load(c *config.Config, start, end int64) result.Load {
 	l := result.Load{Mode: c.Mode()}
@@ -255,7 +245,7 @@ func (p plannedLoad) load(c *config.Config, start, end int64) result.Load {
 			l.Rate = &p.recorded
 		}
 	case c.Load.Open():
-		l.Rate = new(sixDigits(c.Load.MeanOver(time.Duration(start-p.stageStart), time.Duration(end-p.stageStart))))
+		l.Rate = new(text.Round(c.Load.MeanOver(time.Duration(start-p.stageStart), time.Duration(end-p.stageStart)), 6))
 		l.Profile = c.Load.Shape()
 	}
 	if n := c.Load.Bounds.MaxConcurrency; n > 0 {
