@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"redline/internal/lock"
+	"redline/internal/text"
 	"redline/internal/twin"
 )
 
@@ -123,7 +124,7 @@ func (p *process) showTwin(c *twin.Calibration, path string, asJSON bool) error 
 		}
 		next := "\nKeep it: add -o engine.yaml\n"
 		if path != "" {
-			next = fmt.Sprintf("\nKept in %s\nServe it: redline sim --engine %s\n", path, quoted(path))
+			next = fmt.Sprintf("\nKept in %s\nServe it: redline sim --engine %s\n", path, text.Shell(path))
 		}
 		if _, err := fmt.Fprint(p.stdout, next); err != nil {
 			return err

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -167,21 +166,7 @@ func (p *process) show(res *result.Result, asJSON, explain bool) error {
 func (p *process) commandLine(cfg *config.Config) string {
 	words, mask := []string{"redline"}, cfg.Mask()
 	for _, a := range p.args {
-		words = append(words, quoted(text.Line(mask.Hide(a))))
+		words = append(words, text.Shell(text.Line(mask.Hide(a))))
 	}
 	return strings.Join(words, " ")
-}
-
-// quoted is a word as a shell reads it back.
-func quoted(word string) string {
-	if word == "" || strings.ContainsFunc(word, special) {
-		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-	}
-	return word
-}
-
-// special reports whether a shell may read more into a character than itself.
-func special(r rune) bool {
-	plain := unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_=+,./:@%^", r)
-	return !plain
 }

@@ -15,6 +15,7 @@ import (
 	"redline/internal/run/experiment"
 	"redline/internal/run/measure"
 	"redline/internal/show/report"
+	"redline/internal/text"
 )
 
 const sweepHelp = `Measure one load level after another and plot latency against load. With
@@ -164,7 +165,7 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, comma
 	if res == nil {
 		if path != "" && errors.Is(err, context.Canceled) {
 			return &coded{exitInterrupted, fmt.Errorf("interrupted before a stage had ended; go on with: redline %s --resume %s",
-				command, quoted(filepath.ToSlash(path)))}
+				command, text.Shell(filepath.ToSlash(path)))}
 		}
 		return err
 	}
@@ -176,7 +177,7 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, comma
 	if !cfg.Output.JSON && unshown == nil {
 		_, unshown = fmt.Fprintf(p.stdout, "\nKept in %s\n", filepath.ToSlash(path))
 		if res.Interrupted != "" && !measure.BudgetReached(res.Interrupted) && unshown == nil {
-			_, unshown = fmt.Fprintf(p.stdout, "Go on with: redline %s --resume %s\n", command, quoted(filepath.ToSlash(path)))
+			_, unshown = fmt.Fprintf(p.stdout, "Go on with: redline %s --resume %s\n", command, text.Shell(filepath.ToSlash(path)))
 		}
 	}
 	if err == nil {

@@ -13,7 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
+
+	"redline/internal/text"
 )
 
 // Facts are what a server tells of itself.
@@ -181,24 +182,13 @@ func (o object) text(keys ...string) string {
 		case bool:
 			s = strconv.FormatBool(v)
 		case float64:
-			s = strconv.FormatFloat(v, 'f', -1, 64)
+			s = text.Plain(v)
 		}
 		if s != "" && s != "None" && s != "null" {
-			return cut(s)
+			return text.Cut(s, longest)
 		}
 	}
 	return ""
-}
-
-func cut(s string) string {
-	if len(s) <= longest {
-		return s
-	}
-	s = s[:longest]
-	for !utf8.ValidString(s) {
-		s = s[:len(s)-1]
-	}
-	return s + "…"
 }
 
 // number gives the first of the keys that is a count.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redline/internal/clock"
+	"redline/internal/text"
 )
 
 // What a Scraper does unless told otherwise.
@@ -151,12 +152,8 @@ func (s *Scraper) scrape() {
 }
 
 // brief keeps a line of a log from growing with whatever a server answers.
-func brief(text string) string {
-	const most = 200
-	if len(text) > most {
-		return text[:most] + "…"
-	}
-	return text
+func brief(said string) string {
+	return text.Cut(said, 200)
 }
 
 // settle waits for the end of a fetch that was given up, so that a server that

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"redline/internal/text"
 )
 
 // Error is a mistake in a flag, the environment or the plan: the user's to
@@ -39,9 +41,5 @@ func oneLine(s string) string {
 
 // shown quotes a value for an error message, cut where it is long.
 func shown(s string) string {
-	const most = 60
-	if r := []rune(s); len(r) > most {
-		s = string(r[:most]) + "…"
-	}
-	return fmt.Sprintf("%q", s)
+	return text.Quote(s)
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"redline/internal/drive/wire"
+	"redline/internal/text"
 )
 
 // What holds for the length of a window and for verdicts where nothing is said,
@@ -51,7 +52,7 @@ func (c *Config) length(command string) error {
 		longest, key = b.MaxDuration, maxDurationKey
 	}
 	if sent := c.Load.Rate * longest.Seconds(); sent > maxRequests && b.TotalRequests == 0 {
-		return c.wrong(key, "%g requests/s for %s are %.3g requests, want at most %d", c.Load.Rate, longest, sent, maxRequests)
+		return c.wrong(key, "%s for %s are %s, want at most %s", text.Rate(c.Load.Rate), longest, text.Units(text.Number(sent), "request"), text.Count(maxRequests))
 	}
 	return nil
 }
