@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,6 +12,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
+	"redline/internal/run/store"
 	"redline/internal/show/report"
 	"redline/internal/text"
 )
@@ -97,7 +100,34 @@ func (p *process) report(args []string, f *reportFlags) error {
 	if res, err = f.showing(res); err != nil {
 		return err
 	}
-	return p.deliver(func(out *bytes.Buffer) error { return write(out, res) }, f.out)
+	hint := ""
+	if f.format == "terminal" && res.Interrupted != "" {
+		hint = resumeHint(args[0])
+	}
+	return p.deliver(func(out *bytes.Buffer) error {
+		err := write(out, res)
+		out.WriteString(hint)
+		return err
+	}, f.out)
+}
+
+// resumeHint is the command that resumes the experiment in a directory; "" where
+// there is none.
+func resumeHint(path string) string {
+	dir, err := store.Open(path)
+	if err != nil {
+		return ""
+	}
+	command, err := dir.Kind()
+	if err != nil || command == "" {
+		return ""
+	}
+	return resumeLine(command, path)
+}
+
+// resumeLine says how to resume an experiment.
+func resumeLine(command, path string) string {
+	return fmt.Sprintf("\nResume with: redline %s --resume %s\n", command, quoted(filepath.ToSlash(path)))
 }
 
 // showing is a result with the percentiles that were asked for. A document for

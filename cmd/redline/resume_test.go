@@ -39,7 +39,7 @@ func interrupted(t *testing.T, text string, args ...string) (code int, stdout st
 // goOn finds the command that a report ends with.
 func goOn(t *testing.T, stdout string) []string {
 	t.Helper()
-	_, line, ok := strings.Cut(stdout, "Go on with: redline ")
+	_, line, ok := strings.Cut(stdout, "Resume with: redline ")
 	if !ok {
 		t.Fatalf("no word on how to go on:\n%s", stdout)
 	}

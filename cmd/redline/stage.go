@@ -7,6 +7,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/run/experiment"
+	"redline/internal/show/report"
 	"redline/internal/text"
 )
 

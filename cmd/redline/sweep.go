@@ -164,7 +164,7 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, comma
 	live.Finish()
 	if res == nil {
 		if path != "" && errors.Is(err, context.Canceled) {
-			return &coded{exitInterrupted, fmt.Errorf("interrupted before a stage had ended; go on with: redline %s --resume %s",
+			return &coded{exitInterrupted, fmt.Errorf("interrupted before a stage had ended; resume with: redline %s --resume %s",
 				command, text.Shell(filepath.ToSlash(path)))}
 		}
 		return err
@@ -177,7 +177,7 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, comma
 	if !cfg.Output.JSON && unshown == nil {
 		_, unshown = fmt.Fprintf(p.stdout, "\nKept in %s\n", filepath.ToSlash(path))
 		if res.Interrupted != "" && !measure.BudgetReached(res.Interrupted) && unshown == nil {
-			_, unshown = fmt.Fprintf(p.stdout, "Go on with: redline %s --resume %s\n", command, text.Shell(filepath.ToSlash(path)))
+			_, unshown = fmt.Fprint(p.stdout, resumeLine(command, path)[1:])
 		}
 	}
 	if err == nil {

@@ -68,7 +68,7 @@ func (c Configuration) found(m curve) basis {
 		b.notes = append(b.notes, "no sustained run held a rate near the limit")
 	}
 	if l.Edge == result.EdgeCliff {
-		b.notes = append(b.notes, "the limit is a cliff: latency is far beyond the objective within 5 % of rate, so keep the headroom")
+		b.notes = append(b.notes, "the limit is a cliff: latency is far beyond the objective within 5% of rate, so keep the headroom")
 	}
 	return b
 }

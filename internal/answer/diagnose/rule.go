@@ -21,7 +21,7 @@ type Rule struct {
 var Rules = []Rule{
 	{
 		Regime: "rate-limited", Name: "rate limit",
-		When:     "5 requests and 1 % of those due were rejected (429, 503)",
+		When:     "5 requests and 1% of those due were rejected (429, 503)",
 		Sure:     "certain where the messages say 429; likely where they do not: a server in trouble sheds load by 503",
 		Settled:  "a rate below the one that was let through is answered whole",
 		Explains: []string{"queueing", "scheduler-saturation", "network-bound"},
@@ -37,7 +37,7 @@ var Rules = []Rule{
 	},
 	{
 		Regime: "kv-pressure", Name: "KV cache full",
-		When:     "requests were preempted, 3 and 0.5 % of those answered at least; or the cache was 95 % full while one request and more waited on the mean and the batch was not at its limit",
+		When:     "requests were preempted, 3 and 0.5% of those answered at least; or the cache was 95% full while one request and more waited on the mean and the batch was not at its limit",
 		Sure:     "certain with the server's count of preemptions; likely by the gauge alone; nothing is said without the server's metrics",
 		Settled:  "half the requests in flight cause neither preemptions nor a queue",
 		Explains: []string{"scheduler-saturation", "network-bound", "interference", "queueing", "prefill-bound", "batching-trade-off", "inefficient-decode", "decode-memory-bound"},
@@ -45,7 +45,7 @@ var Rules = []Rule{
 	},
 	{
 		Regime: "scheduler-saturation", Name: "batch at its limit",
-		When:     "one request and more waited on the mean while the batch stood at its largest (95 % of max_num_seqs at most and 80 % on the mean; where that is not known, its mean within 7 % of its maximum) and the cache was less than 95 % full",
+		When:     "one request and more waited on the mean while the batch stood at its largest (95% of max_num_seqs at most and 80% on the mean; where that is not known, its mean within 7% of its maximum) and the cache was less than 95% full",
 		Sure:     "certain where the limit is known; likely by the plateau alone",
 		Settled:  "the same load with a larger limit has no queue; if it has, the accelerator is the limit",
 		Explains: []string{"queueing", "prefill-bound", "network-bound"},
@@ -53,7 +53,7 @@ var Rules = []Rule{
 	},
 	{
 		Regime: "prefix-cache", Name: "prefix cache misses",
-		When:     "the workload repeats 15 % and more of its prompt tokens, and less than half of that came from the cache",
+		When:     "the workload repeats 15% and more of its prompt tokens, and less than half of that came from the cache",
 		Sure:     "certain with the server's counters; likely by the replies' usage",
 		Settled:  "a run whose prompts share nothing has the same ttft: the cache does nothing",
 		Explains: []string{"interference", "queueing", "prefill-bound"},
@@ -61,7 +61,7 @@ var Rules = []Rule{
 	},
 	{
 		Regime: "network-bound", Name: "network or front end",
-		When:     "the client's mean ttft exceeds the server's own by 10 ms and by 40 % of the client's, less than one request waiting on the mean; or, without the server's, connecting takes 5 ms and half the median ttft",
+		When:     "the client's mean ttft exceeds the server's own by 10 ms and by 40% of the client's, less than one request waiting on the mean; or, without the server's, connecting takes 5 ms and half the median ttft",
 		Sure:     "certain where connecting takes as long as a good part of the difference; likely otherwise: a gateway in between looks the same",
 		Settled:  "doctor shows the round trip; a client beside the server has a ttft near the server's own",
 		Explains: []string{"queueing", "prefill-bound"},
@@ -110,7 +110,7 @@ var Rules = []Rule{
 	{
 		Regime: "decode-memory-bound", Name: "decode memory-bound",
 		When:    "an objective on the tokens' pace is missed, or the median tpot is 50 ms and more, and the median tpot is within 0.6 and 1.6 times what the accelerator's bandwidth predicts",
-		Sure:    "certain only where the accelerator's memory was active 60 % of the time; likely without that counter",
+		Sure:    "certain only where the accelerator's memory was active 60% of the time; likely without that counter",
 		Settled: "a single stream is as slow: nothing but fewer bytes or more bandwidth helps",
 		about:   stream, judge: memoryBound, confirm: confirmStream,
 	},

@@ -109,7 +109,7 @@ func TestSpread(t *testing.T) {
 		t.Errorf("good requests differ by %v, want 5 points", d)
 	}
 	if d := got["tpot:p50"]; d < 0.0999 || d > 0.1001 {
-		t.Errorf("time per token differs by %v, want 10 %%", d)
+		t.Errorf("time per token differs by %v, want 10%%", d)
 	}
 }
 

@@ -118,7 +118,7 @@ type CapacityCost struct {
 
 // Sensitivity is the plan under another assumption.
 type Sensitivity struct {
-	Name           string   `json:"name"` // "traffic +20 %"
+	Name           string   `json:"name"` // "traffic +20%"
 	InstancesToRun int      `json:"instances_to_run"`
 	GPUsToRun      int      `json:"gpus_to_run"`
 	PerMonth       *float64 `json:"per_month,omitempty"`

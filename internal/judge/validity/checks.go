@@ -291,8 +291,8 @@ func atMost(ms, limit float64, what string) outcome {
 	return outcome{ok: ms <= limit, figure: what + millis(ms), threshold: "≤ " + millis(limit)}
 }
 
-// millis writes a time with two significant digits, or whole milliseconds: no
-// check needs more.
+// millis writes a time with two significant digits, or whole milliseconds up to
+// three: no check needs more.
 func millis(ms float64) string {
 	return text.Rough(ms) + " ms"
 }

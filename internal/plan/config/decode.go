@@ -372,6 +372,11 @@ func parseUint(s string) (uint64, error) {
 func parseFloat(s string) (float64, error) {
 	f, err := strconv.ParseFloat(strings.ReplaceAll(s, "_", ""), 64)
 	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+		if of, ok := strings.CutSuffix(s, "%"); ok {
+			if share, err := parseFloat(of); err == nil {
+				return 0, fmt.Errorf("want a number such as %g, got %s", share/100, shown(s))
+			}
+		}
 		return 0, fmt.Errorf("want a number, got %s", shown(s))
 	}
 	return f, nil

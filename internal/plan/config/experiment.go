@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"redline/internal/answer/search"
 )
@@ -76,7 +77,12 @@ func (c *Config) experiment() error {
 		}
 	}
 	if e.Tolerance < 0 || e.Tolerance >= 1 {
-		return c.wrong(block+".tolerance", "want a share from 0 to 1 such as 0.05, got %v", e.Tolerance)
+		return c.wrong(block+".tolerance", "want a share below 1 such as 0.05 or 5%%, got %v", e.Tolerance)
+	}
+	for key, length := range map[string]time.Duration{"budget": e.Budget, "sustained": e.Sustained} {
+		if c.isSet(block+"."+key) && (length <= 0 || length > longestSearch) {
+			return c.wrong(block+"."+key, "want a time above 0 and up to %v such as 10m, got %v", longestSearch, length)
+		}
 	}
 	if err := e.Spec.Validate(); err != nil {
 		return c.wrongIn(block, err)
@@ -86,6 +92,9 @@ func (c *Config) experiment() error {
 	}
 	return c.protocol()
 }
+
+// longestSearch bounds what a search or a tuning may be given.
+const longestSearch = 72 * time.Hour
 
 func setRates(c *Config, values []string) error {
 	list, err := numbers(values[0])

@@ -74,7 +74,7 @@ func (c *Config) confidence() error {
 		c.Confidence = defaultConfidence
 	}
 	if !(c.Confidence >= leastConfidence && c.Confidence <= mostConfidence) {
-		return c.wrong("confidence", "want a share from %g to %g such as %g, got %g", leastConfidence, mostConfidence, defaultConfidence, c.Confidence)
+		return c.wrong("confidence", "want a share from %g to %g such as %g or 95%%, got %g", leastConfidence, mostConfidence, defaultConfidence, c.Confidence)
 	}
 	return nil
 }
@@ -103,9 +103,22 @@ func (c *Config) measurable() error {
 	default:
 		return nil
 	}
-	for _, o := range c.Objectives {
+	conditions, _ := c.Experiment.Conditions() // which was checked before
+	var accepted Objectives
+	for _, condition := range conditions {
+		accepted = append(accepted, condition.Objective)
+	}
+	if err := c.streamless("sla_thresholds", c.Objectives, why); err != nil {
+		return err
+	}
+	return c.streamless("experiment.accept", accepted, why)
+}
+
+// streamless refuses objectives on how a reply streams, where none does.
+func (c *Config) streamless(key string, objectives Objectives, why string) error {
+	for _, o := range objectives {
 		if streamed[o.Metric] {
-			return c.wrong("sla_thresholds", "%s cannot be measured: %s; leave it out, or judge e2e:%s in its place", shown(o.Text), why, o.Stat)
+			return c.wrong(key, "%s cannot be measured: %s; leave it out, or judge e2e:%s in its place", shown(o.Text), why, o.Stat)
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -87,6 +88,11 @@ func (o *Option) Set(c *Config, values []string) error {
 	}
 	if o.set != nil {
 		return o.set(c, values)
+	}
+	if share, ok := strings.CutSuffix(values[0], "%"); ok && o.Value == "SHARE" {
+		if f, err := parseFloat(share); err == nil {
+			values = []string{strconv.FormatFloat(f/100, 'g', -1, 64)}
+		}
 	}
 	n := &node{kind: scalar, text: values[0], plain: true}
 	if o.Repeatable {

@@ -8,6 +8,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"sync"
@@ -101,6 +102,13 @@ func (p Pace) orDefault() Pace {
 	}
 }
 
+// about is how long the machine is looked at.
+func (p Pace) about() string {
+	const roundTrip = 300 * time.Microsecond
+	all := time.Duration(p.Sleeps)*p.Sleep + time.Duration(p.Steps)*p.Step + time.Duration(p.RoundTrips)*roundTrip + p.Requests
+	return fmt.Sprintf("%.0f s", math.Ceil(all.Seconds()))
+}
+
 func or[T int | time.Duration](value, fallback T) T {
 	if value <= 0 {
 		return fallback
@@ -120,7 +128,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	say("measuring what this machine can drive, about 8 s")
+	say("measuring what this machine can drive, about " + pace.about())
 	machine := examineMachine(ctx, os.DirFS("/"), pace)
 	var endpoints []*Endpoint
 	if len(probes) > 0 && ctx.Err() == nil {

@@ -225,6 +225,30 @@ func (x *conductor) compared(rounds []compare.Round, a, b side) {
 	c := compare.Live(rounds, compare.Options{Tolerance: x.Config.Experiment.Tolerance, Seed: x.Config.Seed,
 		A: a.about(), B: b.about()})
 	x.res.Comparison = &c.Comparison
+	if share := x.unfinished(); share["A"]+share["B"] > 0 {
+		c.Metrics = append(c.Metrics, result.Change{Name: "unfinished:rate", Unit: "fraction", A: new(share["A"]), B: new(share["B"]),
+			Difference: new(share["B"] - share["A"]), Standing: result.Undecided, Verdict: "not judged: latencies are those of the other requests"})
+	}
+}
+
+// unfinished is the share of each side's requests that had no end when their
+// round was over.
+func (x *conductor) unfinished() map[string]float64 {
+	due, left := map[string]int{}, map[string]int{}
+	for _, s := range x.res.Stages {
+		if s.Purpose != roundPurpose || s.LeftOut != "" || s.Point == nil {
+			continue
+		}
+		p := &x.res.Points[*s.Point]
+		name := p.Name[strings.LastIndex(p.Name, " ")+1:]
+		due[name] += p.Requests.Due
+		left[name] += p.Requests.Censored + p.Requests.Unsent
+	}
+	share := map[string]float64{}
+	for name, n := range left {
+		share[name] = float64(n) / float64(max(due[name], 1))
+	}
+	return share
 }
 
 func (s side) about() compare.Side {

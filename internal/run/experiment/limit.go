@@ -65,6 +65,9 @@ func (x *conductor) findLimit(ctx context.Context) error {
 			return err
 		}
 		x.answer(s)
+		if err := x.keep(result.Killed); err != nil {
+			return err
+		}
 	}
 }
 
@@ -301,10 +304,12 @@ func (x *conductor) atLevel(l search.Level) Stage {
 	b := &stage.Config.Load.Bounds
 	b.TotalRequests = 0
 	stage.Config.Seed += uint64(l.Draw)
+	warmup := max(l.Warmup, x.target.SessionTime(x.Config, x.e2e))
 	if given := x.Config.Load.Bounds.Warmup; given != nil {
-		l.Duration -= min(max(*given-l.Warmup, 0), l.Duration/2)
-		l.Warmup = *given
+		warmup = *given
 	}
+	l.Duration -= min(max(warmup-l.Warmup, 0), l.Duration/2)
+	l.Warmup = warmup
 	// The plan that is kept names its default, so the value has to tell.
 	if d := x.Config.Load.Bounds.Drain; d != nil && *d != load.DefaultDrain {
 		l.Drain = *d

@@ -63,7 +63,7 @@ func (x *conductor) checkDir() error {
 	}
 	kind, err := dir.Kind()
 	if err == nil && kind != x.kind {
-		err = fmt.Errorf("%s was begun by redline %s: go on with redline %s --resume %s", x.Resume, kind, kind, x.Resume)
+		err = fmt.Errorf("%s was begun by redline %s: resume it with redline %s --resume %s", x.Resume, kind, kind, x.Resume)
 	}
 	return err
 }

@@ -120,7 +120,7 @@ func (x *conductor) level() *config.Config {
 	c := *x.Config
 	c.Experiment = config.Experiment{}
 	if c.Load.Bounds.Warmup == nil && x.e2e > 0 {
-		settle := min(max(2*x.e2e, least), most).Round(time.Second)
+		settle := max(min(max(2*x.e2e, least), most), x.target.SessionTime(x.Config, x.e2e)).Round(time.Second)
 		c.Load.Bounds.Warmup = &settle
 	}
 	if c.Load.Bounds.Duration == 0 && c.Load.Bounds.TotalRequests == 0 {

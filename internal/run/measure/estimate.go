@@ -9,6 +9,7 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
 	"redline/internal/text"
+	"redline/internal/traffic/workload"
 )
 
 // spent is what one request used up.
@@ -127,8 +128,11 @@ func (r *run) expectedRequests() float64 {
 // however far the server stays within it, and which one would; "" where it can
 // or where nobody knows how many requests there will be.
 func (r *run) tooShort() string {
-	o, needed := hardest(r.Config)
+	o, needed := hardest(r.Config, r.shareOf)
 	b, perSecond := r.Config.Load.Bounds, r.meanRate()
+	if e2e := r.stage.Stagger.Seconds(); perSecond == 0 && e2e > 0 { // a closed loop
+		perSecond = float64(b.MaxConcurrency) / e2e
+	}
 	if talk := r.work.Conversation(); talk != nil {
 		perSecond *= talk.Turns
 	}
@@ -149,8 +153,8 @@ func (r *run) tooShort() string {
 
 // hardest is the objective that takes the most requests to be met with none
 // beyond its limit, and how many that are; 0 where none is about a share of
-// the requests.
-func hardest(c *config.Config) (hard slo.Objective, needed int) {
+// the requests. What is about a class or tenant takes as many of its requests.
+func hardest(c *config.Config, share func(slo.Scope) float64) (hard slo.Objective, needed int) {
 	for _, o := range c.Objectives {
 		p := o.P
 		switch o.Metric {
@@ -164,9 +168,35 @@ func hardest(c *config.Config) (hard slo.Objective, needed int) {
 		if p <= 0 || p >= 1 {
 			continue
 		}
-		if n := int(math.Ceil(math.Log(1-c.Confidence) / math.Log(p))); n > needed {
+		own := math.Ceil(math.Log(1-c.Confidence) / math.Log(p))
+		if n := int(math.Ceil(own / share(o.Scope))); n > needed {
 			hard, needed = o, n
 		}
 	}
 	return hard, needed
+}
+
+// shareOf is the share of requests that an objective is about, 1 where nobody
+// knows.
+func (r *run) shareOf(scope slo.Scope) float64 {
+	const sample = 1000
+	share := 1.0
+	if scope == (slo.Scope{}) {
+		return share
+	}
+	s, err := r.work.Summary(sample)
+	if err != nil {
+		return share
+	}
+	for _, part := range []struct {
+		name string
+		of   []workload.Share
+	}{{scope.Class, s.Classes}, {scope.Tenant, s.Tenants}} {
+		for _, one := range part.of {
+			if one.Name == part.name && one.Share > 0 {
+				share *= one.Share
+			}
+		}
+	}
+	return share
 }

@@ -90,6 +90,11 @@ func TestTooShortALength(t *testing.T) {
 		{map[string][]string{"rate": {"2"}, "max-duration": {"60s"}, "slo": {"ttft:p99<500ms"}}, ""},
 		{map[string][]string{"rate": {"2"}, "duration": {"60s"}, "slo": {"itl:p99<50ms", "throughput:min>100", "e2e:mean<5s"}}, ""},
 		{map[string][]string{"rate": {"2"}, "duration": {"60s"}}, ""},
+		{map[string][]string{"rate": {"6"}, "duration": {"60s"}, "slo": {"ttft:p99<500ms"}, "workload": {"mix"}}, ""},
+		{map[string][]string{"rate": {"6"}, "duration": {"60s"}, "slo": {"class=chat ttft:p99<500ms"}, "workload": {"mix"}}, // of which 37% is chat
+			"about 508 requests come in 60 s, too few to call class=chat ttft:p99<500ms met, which takes 799: give --duration 100s or more, or no length"},
+		{map[string][]string{"concurrency": {"2"}, "duration": {"60s"}, "slo": {"ttft:p99<500ms"}},
+			"about 40 requests come in 60 s, too few to call ttft:p99<500ms met, which takes 299: give --duration 450s or more, or no length"},
 	} {
 		c, err := config.Resolve(config.Input{Flags: tt.flags, Seed: 1})
 		if err != nil {
@@ -99,6 +104,7 @@ func TestTooShortALength(t *testing.T) {
 		if err := r.openWorkload(); err != nil {
 			t.Fatal(err)
 		}
+		r.stage.Stagger = 3 * time.Second
 		got := r.tooShort()
 		r.work.Close()
 		if got != tt.want {

@@ -48,9 +48,9 @@ func unfinished(dir *store.Dir) error {
 	if err != nil {
 		return err
 	}
-	cure := "go on with its command and --resume " + dir.Path
+	cure := "resume it with its command and --resume " + dir.Path
 	if kind != "" {
-		cure = fmt.Sprintf("go on with: redline %s --resume %s", kind, dir.Path)
+		cure = fmt.Sprintf("resume with: redline %s --resume %s", kind, dir.Path)
 	}
 	if stages := dir.Stages(); len(stages) > 0 {
 		cure += ", or see what there is of it: redline report " + stages[len(stages)-1]

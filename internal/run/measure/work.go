@@ -174,6 +174,22 @@ func (t *Target) MeanLengths(c *config.Config) (prompt, output float64) {
 	return work.Mean()
 }
 
+// SessionTime is how long a load of conversations takes until later turns come as
+// often as they ever will, where each reply takes e2e; 0 where each session is
+// one request.
+func (t *Target) SessionTime(c *config.Config, e2e time.Duration) time.Duration {
+	work, err := c.Workload.New(t.text, c.Seed, workload.Options{})
+	if err != nil {
+		return 0
+	}
+	defer work.Close()
+	talk := work.Conversation()
+	if talk == nil {
+		return 0
+	}
+	return talk.Settled(e2e)
+}
+
 // designedSharing is the share of prompt tokens that the first sessions of the
 // plan's workload repeat, nil where its file is gone or no longer says so.
 func designedSharing(c *config.Config, sessions int) *float64 {

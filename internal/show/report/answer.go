@@ -221,6 +221,9 @@ func stagesHeadline(r *result.Result) headline {
 			differ++
 		}
 	}
+	if !slices.ContainsFunc(r.Stages, func(s result.Stage) bool { return s.Purpose != rampPurpose }) {
+		return headline{"NO LIMIT YET: ", unset, "no level of the search has ended"}
+	}
 	text := plural(len(r.Stages), "stage")
 	if agree+differ > 0 {
 		text += "; " + count(agree) + " as expected, " + count(differ) + " not"

@@ -84,7 +84,7 @@ func TestAnswersLead(t *testing.T) {
 				r.Points[i].Objectives = []slo.Verdict{{Objective: "ttft:p99<500ms", Standing: slo.Undecided}}
 			}
 		}), "TOO CLOSE TO CALL: no level below 22.5 requests/s could be decided; that one missed, so the limit lies below it"},
-		{"a regression", comparisonSample(), "WORSE: tpot:p50 slower by 5.1 %; too close to call: ttft:p99"},
+		{"a regression", comparisonSample(), "WORSE: tpot:p50 slower by 5.1%; too close to call: ttft:p99"},
 		{"a matrix", matrixSample(), "MEASURED: 3 stages; 1 as expected, 1 not"},
 		{"repeats", repeatsSample(), "MET  every objective in each of 3 runs at 20 requests/s"},
 		{"repeats of which one misses", changed(repeatsSample(), func(r *result.Result) {

@@ -84,7 +84,8 @@ func columns() []Column {
 		of("planned_cost_per_1m_output_tokens", "dollars for a million output tokens at the planned utilisation", plannedCost),
 	)
 	list = append(list, qualityColumns()...)
-	return append(list, of("invalid", "why the figures are not valid, empty where they are", func(p *result.Point) string { return csvText(p.Invalid) }))
+	return append(list, of("invalid", "why the figures are not valid, empty where they are", func(p *result.Point) string { return csvText(p.Invalid) }),
+		rate("ended_rate", "requests that ended ok within the window per second", func(p *result.Point) float64 { return p.Rates.Ended }))
 }
 
 func acceptedCost(p *result.Point) string {

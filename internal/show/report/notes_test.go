@@ -66,7 +66,7 @@ func TestNotesRowsCanBeTraced(t *testing.T) {
 	}
 	got := []string{row.Run, row.Name, row.Hypothesis, row.Question, row.Expectation, row.Outcome, row.Workload.Name, row.Engine.Name}
 	want := []string{"20260114-140000-matrix", "b-long-prefill", "long prompts are bound by compute", "what does prefill cost?",
-		"ttft grows with the prompt, tpot stays", "ttft p99 288 ms, tpot p99 +54 %", "chat", "vllm"}
+		"ttft grows with the prompt, tpot stays", "ttft p99 288 ms, tpot p99 +54%", "chat", "vllm"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -14,8 +14,8 @@ func samplePrediction() *result.Prediction {
 		TTFT:   &result.Agreement{Predicted: 22.09, Measured: ptr(22.02), Ratio: ptr(0.9968)},
 		KVPeak: &result.Agreement{Predicted: 2044, Measured: ptr(1980.0), Ratio: ptr(0.9687)},
 		MBU:    ptr(0.58), MFU: ptr(0.134), Ridge: 285.7, FullAt: ptr(558.0),
-		Decode:    "8.82 ms predicted, 9.04 ms measured a token for 25 requests at once, bound by memory; it reads at 58 % of the peak bandwidth",
-		Prefill:   "22.1 ms predicted, 22.0 ms measured to the first token of a prompt of 629 tokens; over the window 13 % of the peak arithmetic",
+		Decode:    "8.82 ms predicted, 9.04 ms measured a token for 25 requests at once, bound by memory; it reads at 58% of the peak bandwidth",
+		Prefill:   "22.1 ms predicted, 22.0 ms measured to the first token of a prompt of 629 tokens; over the window 13% of the peak arithmetic",
 		Agreement: "the engine does what the hardware allows",
 	}
 }

@@ -30,12 +30,12 @@ func capacitySample() *result.Result {
 		Cost: &result.CapacityCost{PerHour: 140, PerMonth: 102_200, ReservedPerHour: new(89.6), ReservedPerMonth: new(65_408.0), AtRate: 60,
 			PerRequest: 0.000648, Per1kTokens: new(0.000887), Per1mTokens: new(0.887), Per1mOutput: new(3.47)},
 		Sensitivity: []result.Sensitivity{
-			{Name: "traffic -20 %", InstancesToRun: 6, GPUsToRun: 48, PerMonth: new(87_600.0)},
-			{Name: "traffic +20 %", InstancesToRun: 8, GPUsToRun: 64, PerMonth: new(116_800.0)},
-			{Name: "prompts +50 %", InstancesToRun: 9, GPUsToRun: 72, PerMonth: new(131_400.0)},
+			{Name: "traffic -20%", InstancesToRun: 6, GPUsToRun: 48, PerMonth: new(87_600.0)},
+			{Name: "traffic +20%", InstancesToRun: 8, GPUsToRun: 64, PerMonth: new(116_800.0)},
+			{Name: "prompts +50%", InstancesToRun: 9, GPUsToRun: 72, PerMonth: new(131_400.0)},
 		},
 		Assumptions: []string{"load is spread evenly over the instances, and its requests are like those that were measured", "$2.50 an accelerator-hour × 8"},
-		Notes:       []string{"the limit is a cliff: latency is far beyond the objective within 5 % of rate, so keep the headroom"},
+		Notes:       []string{"the limit is a cliff: latency is far beyond the objective within 5% of rate, so keep the headroom"},
 	}}
 	return r
 }

@@ -42,7 +42,7 @@ func mixSample() *result.Result {
 	p.CrossChecks = []result.CrossCheck{
 		{Name: "ttft", Unit: "ms", Client: ptr(131.4), Server: ptr(128.9), Tolerance: 0.2, OK: true},
 		{Name: "tokens", Unit: "tokens/s", Client: ptr(4100.0), Server: ptr(4103.9), Tolerance: 0.03, OK: true},
-		{Name: "replicas", Unit: "share", Server: ptr(0.43), Tolerance: 0.2, Text: "the busiest of 4 replicas did 43 % more than the mean of all"},
+		{Name: "replicas", Unit: "share", Server: ptr(0.43), Tolerance: 0.2, Text: "the busiest of 4 replicas did 43% more than the mean of all"},
 	}
 	r.Warnings = append(r.Warnings, result.Warning{Figure: "cross_checks.replicas", Text: p.CrossChecks[2].Text})
 	rag, chat, acme := slo.Scope{Class: "rag"}, slo.Scope{Class: "chat"}, slo.Scope{Tenant: "tenant-00"}

@@ -29,7 +29,7 @@ func qualitySample() *result.Result {
 				Note: "118 of 200 questions were asked"},
 			{Objective: "quality structured, under load", Standing: slo.Undecided, Value: ptr(0.917), Unit: "fraction", Limit: 1, N: 12, Violations: 1,
 				Note: "12 of 20 questions were asked: too few to tell"},
-			{Objective: "quality length drift, under load", Standing: slo.Missed, Value: ptr(0.14), Unit: "fraction", Limit: 0.1, Note: "answers are +14.0 % long"},
+			{Objective: "quality length drift, under load", Standing: slo.Missed, Value: ptr(0.14), Unit: "fraction", Limit: 0.1, Note: "answers are +14.0% long"},
 		},
 		Outcomes: []result.QualityOutcome{{Item: "a", Alone: ptr(1.0), UnderLoad: ptr(0.0)}},
 		Notes:    []string{"2 answers are not in the scores: the judge model did not judge: HTTP 500"},

@@ -121,16 +121,16 @@ func comparisonSample() *result.Result {
 		Way: "live", Rounds: 10, Test: "paired t on log ratios", Alpha: 0.05, Standing: result.Worse,
 		A:       result.Side{Name: "a", Engine: "vllm 0.11.0", URL: "http://10.0.0.5:8000"},
 		B:       result.Side{Name: "b", Engine: "vllm 0.12.0", URL: "http://10.0.0.6:8000"},
-		Verdict: "B is worse: tpot:p50 slower by 5.1 %; too close to call: ttft:p99",
+		Verdict: "B is worse: tpot:p50 slower by 5.1%; too close to call: ttft:p99",
 		Metrics: []result.Change{
 			{Name: "ttft:p99", Unit: "ms", A: new(163.0), B: new(171.0), Ratio: new(1.049), Interval: &[2]float64{0.96, 1.14}, P: new(0.24), PHolm: new(0.48),
-				WilcoxonP: new(0.3), Effect: new(0.4), Detectable: new(0.12), Standing: result.Undecided, Verdict: "too close to call: slower by 4.9 % may be chance; from about 12 % on it would have shown"},
+				WilcoxonP: new(0.3), Effect: new(0.4), Detectable: new(0.12), Standing: result.Undecided, Verdict: "too close to call: slower by 4.9% may be chance; from about 12% on it would have shown"},
 			{Name: "tpot:p50", Unit: "ms", A: new(11.7), B: new(12.3), Ratio: new(1.051), Interval: &[2]float64{1.043, 1.059}, P: new(0.00002), PHolm: new(0.00006),
-				Standing: result.Worse, Verdict: "slower by 5.1 %"},
+				Standing: result.Worse, Verdict: "slower by 5.1%"},
 			{Name: "throughput", Unit: "tokens/s", A: new(3748.0), B: new(3751.0), Ratio: new(1.0008), Interval: &[2]float64{0.996, 1.004}, PHolm: new(0.7),
-				Standing: result.Same, Verdict: "no difference larger than 0.4 %"},
+				Standing: result.Same, Verdict: "no difference larger than 0.4%"},
 			{Name: "error:rate", Unit: "fraction", A: new(0.001), B: new(0.0012), Difference: new(0.0002), Interval: &[2]float64{-0.0005, 0.0009},
-				Standing: result.Same, Verdict: "no difference larger than 0.09 %"},
+				Standing: result.Same, Verdict: "no difference larger than 0.09%"},
 		},
 		Warnings: []result.Warning{{Figure: "hardware", Text: "the two run on different machines"}},
 	}
@@ -144,7 +144,7 @@ func matrixSample() *result.Result {
 	r.Points = nil
 	for i, row := range []result.Stage{
 		{Name: "a-short-chat", Hypothesis: "a healthy server answers short chat at once", Question: "is the server healthy?", Expectation: "ttft p99 < 200 ms", Outcome: "ttft p99 104 ms", Agrees: new(true)},
-		{Name: "b-long-prefill", Hypothesis: "long prompts are bound by compute", Question: "what does prefill cost?", Expectation: "ttft grows with the prompt, tpot stays", Outcome: "ttft p99 288 ms, tpot p99 +54 %", Agrees: new(false)},
+		{Name: "b-long-prefill", Hypothesis: "long prompts are bound by compute", Question: "what does prefill cost?", Expectation: "ttft grows with the prompt, tpot stays", Outcome: "ttft p99 288 ms, tpot p99 +54%", Agrees: new(false)},
 		{Name: "c-long-decode", Purpose: "decode alone", Outcome: "tpot p99 21.9 ms"},
 	} {
 		point := sweepLevels[i+1].point()

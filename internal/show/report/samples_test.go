@@ -100,11 +100,11 @@ func baseSample() *result.Result {
 func passedChecks() []result.Check {
 	return []result.Check{
 		{Name: "lag", OK: true, Figure: "p99 0.038 ms", Threshold: "≤ 1 ms"},
-		{Name: "due against sent", OK: true, Figure: "0 of 2413 unsent", Threshold: "≤ 0.1 %"},
-		{Name: "own CPU", OK: true, Figure: "4 % of 8 cores", Threshold: "< 85 %"},
+		{Name: "due against sent", OK: true, Figure: "0 of 2413 unsent", Threshold: "≤ 0.1%"},
+		{Name: "own CPU", OK: true, Figure: "4% of 8 cores", Threshold: "< 85%"},
 		{Name: "GC pause", OK: true, Figure: "longest 0.21 ms", Threshold: "≤ 10 ms"},
 		{Name: "clock steps", OK: true, Figure: "largest 0.002 ms", Threshold: "≤ 1 ms"},
-		{Name: "output lengths", OK: true, Figure: "14 of 2409 replies of another length (0.58 %)", Threshold: "≤ 5 %"},
+		{Name: "output lengths", OK: true, Figure: "14 of 2409 replies of another length (0.58%)", Threshold: "≤ 5%"},
 		{Name: "prompt lengths", OK: true, Figure: "mean 545 tokens, 544 asked", Threshold: "± 91 tokens"},
 	}
 }
@@ -171,7 +171,7 @@ func metSample() *result.Result {
 		ClockMHz: &telemetry.Gauge{Mean: 1752, Max: 1980}, TemperatureC: &telemetry.Gauge{Mean: 61, Max: 64}, Watts: &telemetry.Gauge{Mean: 5403, Max: 5560},
 		Joules: ptr(648360.0), JoulesPerOutputToken: ptr(1.441), Throttled: map[string]float64{"sw_power_cap": 0.12, "hw_thermal_slowdown": 0.001}}
 	base.Warnings = append(base.Warnings, result.Warning{Figure: "accelerator",
-		Text: "latencies are those of accelerators whose clock was held back by their power cap (sw_power_cap) 12 % of the time"})
+		Text: "latencies are those of accelerators whose clock was held back by their power cap (sw_power_cap) 12% of the time"})
 	r := withObjectives(base, "met",
 		slo.Verdict{Objective: "ttft:p99<500ms", Standing: slo.Met, Value: ptr(163.9), Unit: "ms", Limit: 500, Bound: ptr(196.2), Confidence: 0.95, N: 2413, Violations: 4, NEff: ptr(1840.0)},
 		slo.Verdict{Objective: "tpot:p99<50ms", Standing: slo.Met, Value: ptr(16.82), Unit: "ms", Limit: 50, N: 2407, Violations: 4, NEff: ptr(2011.0)},
@@ -241,7 +241,7 @@ func invalidSample() *result.Result {
 	r.Verdict.Valid = "no"
 	r.Verdict.Checks[0] = result.Check{Name: "lag", Figure: "p99 41 ms", Threshold: "≤ 1 ms",
 		Cure: "lower the rate, give the client more cores, or spread the load over machines"}
-	r.Verdict.Checks[2] = result.Check{Name: "own CPU", Figure: "97 % of 2 cores", Threshold: "< 85 %",
+	r.Verdict.Checks[2] = result.Check{Name: "own CPU", Figure: "97% of 2 cores", Threshold: "< 85%",
 		Cure: "give the client more cores, lower the rate, or run the server on another machine"}
 	r.Client.CPUs, r.Client.CPUShare, r.Client.SharesHost = 2, 0.97, true
 	r.Client.Timestamps.Missing = 12094
@@ -358,7 +358,7 @@ func manyBucketsSample() *result.Result {
 	r.Warnings = []result.Warning{
 		{Figure: "latency.itl_ms", Text: "not known: the tokens of each event are not known; icl stands"},
 		{Figure: "latency.icl_ms.p75", Text: "not firm, and on no page"},
-		{Figure: "throughput.output_tokens_per_s", Text: "3.1 % of replies carried no usage; their tokens were counted by the local tokenizer"},
+		{Figure: "throughput.output_tokens_per_s", Text: "3.1% of replies carried no usage; their tokens were counted by the local tokenizer"},
 		{Text: "the server's clock is 2.1 s behind this machine's; joined logs will be off by that much"},
 	}
 	p := &r.Points[0]
