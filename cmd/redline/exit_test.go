@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +22,7 @@ func TestEndingKeepsThePrecedence(t *testing.T) {
 	t.Parallel()
 	some := []result.Point{{Summary: metric.Summary{Requests: metric.Requests{Due: 2, OK: 1}}}}
 	none := []result.Point{{Summary: metric.Summary{Requests: metric.Requests{Due: 2}}}}
+	refused := []result.Point{{Summary: metric.Summary{Requests: metric.Requests{Due: 2, Rejected: 2}}}}
 	broken := errors.New("the disk is full")
 	for _, tt := range []struct {
 		name        string
@@ -38,16 +40,51 @@ func TestEndingKeepsThePrecedence(t *testing.T) {
 		{"undecided", "", some, "yes", "undecided", nil, exitUndecided, ""},
 		{"invalid before missed", "", some, "no", "missed", nil, exitInvalid, ""},
 		{"nothing ok before invalid", "", none, "no", "missed", nil, exitError, "no request succeeded"},
+		{"everything rejected, with objectives", "", refused, "yes", "missed", nil, exitMissed, ""},
+		{"everything rejected, and invalid", "", refused, "no", "missed", nil, exitInvalid, ""},
 		{"unkept before invalid", "", some, "no", "missed", broken, exitError, "the disk is full"},
 		{"interrupted before everything", result.ByUser, none, "no", "missed", nil, exitInterrupted, ""},
 		{"interrupted before unkept", result.ByUser, some, "yes", "met", broken, exitInterrupted, "the disk is full"},
 		{"a budget is no interrupt", "--max-spend reached", some, "yes", "met", nil, exitOK, ""},
 		{"a budget that ends the warm-up", "--max-spend reached", nil, "interrupted", "none", nil, exitError, "why"},
 	} {
-		r := &result.Result{Interrupted: tt.interrupted, Points: tt.points,
+		r := &result.Result{Interrupted: tt.interrupted, Points: tt.points, Plan: map[string]any{"sla_thresholds": []any{"ttft:p99<1s"}},
 			Verdict: result.Verdict{Valid: tt.valid, SLO: tt.slo, Reasons: []string{"why"}}}
 		if code, line := exitCode(ending(r, tt.err)); code != tt.code || line != tt.line {
 			t.Errorf("%s: exit %d with %q, want %d with %q", tt.name, code, line, tt.code, tt.line)
+		}
+	}
+}
+
+// A server that answers every request of the load with 429 has missed what was
+// asked of it; where nothing was, there is nothing but the failure.
+func TestEverythingRejected(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.Contains(r.Header.Get("X-Request-Id"), "-9999999") { // not before the load
+			http.Error(w, "slow down", http.StatusTooManyRequests)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, `data: {"choices":[{"delta":{"content":"x"}}]}`+"\n\ndata: [DONE]\n\n")
+	}))
+	t.Cleanup(server.Close)
+	for _, tt := range []struct {
+		slo  []string
+		code int
+		want string
+	}{
+		{[]string{"--slo", "ttft:p99<500ms"}, exitMissed, "MISSED  ttft p99"},
+		{nil, exitError, "NOTHING SERVED"},
+	} {
+		args := append([]string{"run", "--url", server.URL, "--api", "openai-chat", "--model", "m", "--rate", "40", "--requests", "40",
+			"--warmup", "0s", "--workload", "fixed(16,4)", "--quiet", "--out", filepath.Join(t.TempDir(), "run")}, tt.slo...)
+		code, stdout, stderr := redline(t, nil, args...)
+		if code == exitInvalid {
+			t.Skipf("a busy machine: %s", stdout)
+		}
+		if code != tt.code || !strings.HasPrefix(stdout, tt.want) || !strings.Contains(stdout, "40 rejected") {
+			t.Errorf("%v: exit %d, want %d and %q\n%s%s", tt.slo, code, tt.code, tt.want, stdout, stderr)
 		}
 	}
 }

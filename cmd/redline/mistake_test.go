@@ -25,6 +25,13 @@ func TestSlips(t *testing.T) {
 		{"run --frobnicate", "unknown flag: --frobnicate; redline run --help lists the flags"},
 		{"compare a b --rate 5", "--rate: is for two servers, but two stored runs are compared: leave it out"},
 		{"compare http://a http://b --history c", "--history: is for stored runs, but two servers are compared: leave it out"},
+		{"sweep --find-limit --slo chat --budget -1m", "--budget: want a time above 0 and up to 72h0m0s such as 10m, got -1m0s"},
+		{"sweep --find-limit --slo chat --budget 0s", "--budget: want a time above 0 and up to 72h0m0s such as 10m, got 0s"},
+		{"sweep --find-limit --slo chat --budget 100h", "--budget: want a time above 0 and up to 72h0m0s such as 10m, got 100h0m0s"},
+		{"run --confidence 120%", "--confidence: want a share from 0.5 to 0.999 such as 0.95 or 95%, got 1.2"},
+		{"run --rate 5%", "--rate: want a number such as 0.05, got \"5%\""},
+		{"compare a b --tolerance 5%%", "--tolerance: want a number, got \"5%%\""},
+		{"bench --no-stream --accept ttft:p99<2s --slo e2e:p99<9s", "--accept: \"ttft:p99<2s\" cannot be measured: replies are not streamed (--no-stream); leave it out, or judge e2e:p99 in its place"},
 		{"run --anyway", "--anyway: counts what is invalid among several runs, but there is one: add --repeat, or leave it out"},
 	} {
 		code, stdout, stderr := redline(t, nil, strings.Fields(tt.args)...)

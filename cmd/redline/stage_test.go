@@ -20,6 +20,9 @@ func TestStageLine(t *testing.T) {
 	whole.Requests = metric.Requests{Due: 40, OK: 40}
 	var single result.Point
 	single.Requests = metric.Requests{Due: 2, OK: 2}
+	rejecting, hanging := point, point
+	rejecting.Requests = metric.Requests{Due: 40, OK: 26, Rejected: 14, Errors: []metric.ErrorCount{{Text: "HTTP 429: slow down", Count: 14}}}
+	hanging.Requests = metric.Requests{Due: 40, OK: 20, Censored: 20}
 	for _, tt := range []struct {
 		stage experiment.Stage
 		point result.Point
@@ -29,6 +32,12 @@ func TestStageLine(t *testing.T) {
 	}{
 		{experiment.Stage{Name: "B long prefill"}, point, "no", false, "B long prefill · ttft p50 4.44 p99 24.6 ms · tpot p50 2.08 ms · 39 of 40 ok · ttft:p99<20ms missed · not valid"},
 		{experiment.Stage{Name: "8 requests/s"}, whole, "yes", true, "8 requests/s · kept from before · ttft p50 4.44 p99 24.6 ms · tpot p50 2.08 ms · 40 ok · ttft:p99<20ms missed"},
+		{experiment.Stage{Name: "look 8 requests/s", Purpose: "look"}, rejecting, "yes", false,
+			"look 8 requests/s · ttft p50 4.44 p99 24.6 ms · tpot p50 2.08 ms · 26 of 40 ok · rejects 35% of requests (429)"},
+		{experiment.Stage{Name: "8 requests/s", Purpose: "level"}, hanging, "yes", false,
+			"8 requests/s · ttft p50 4.44 p99 24.6 ms · tpot p50 2.08 ms · 20 of 40 ok · 20 unfinished · ttft:p99<20ms missed"},
+		{experiment.Stage{Name: "ramp from 1 requests/s", Purpose: "ramp"}, rejecting, "no", false,
+			"ramp from 1 requests/s · 26 of 40 ok · rejects 35% of requests (429)"},
 		{experiment.Stage{Name: "warm-up", Purpose: "warm-up"}, single, "no", false, "warm-up · 2 ok"},
 	} {
 		res := &result.Result{Points: []result.Point{tt.point}, Verdict: result.Verdict{Valid: tt.valid}}

@@ -127,3 +127,11 @@ func TestAnInterruptEndsTheLook(t *testing.T) {
 		t.Errorf("%v, %v", r, err)
 	}
 }
+
+// What is said to take so long takes about so long, also where it is scaled.
+func TestAbout(t *testing.T) {
+	t.Parallel()
+	if whole, brief := (Pace{}).orDefault().about(), briefly.orDefault().about(); whole != "8 s" || brief == whole {
+		t.Errorf("about %s, and %s where it is brief", whole, brief)
+	}
+}

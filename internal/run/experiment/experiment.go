@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"redline/internal/answer/diagnose"
-	"redline/internal/answer/search"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -114,10 +113,8 @@ func (x *conductor) stopped(ctx context.Context) bool {
 	select {
 	case <-x.Stop:
 		return true
-	case <-ctx.Done():
-		return true
 	default:
-		return false
+		return ctx.Err() != nil
 	}
 }
 
@@ -160,7 +157,9 @@ func (x *conductor) attempt(ctx context.Context, s Stage) (*result.Result, error
 	}
 	x.add(s, path, res)
 	x.passing(res)
-	x.tell(s, res, was)
+	if x.End != nil {
+		x.End(s, res, was)
+	}
 	if x.bounded() {
 		used, lost := measure.UsedBy(path, &c)
 		x.used.Add(used)
@@ -199,13 +198,9 @@ func (x *conductor) fresh(ctx context.Context, s Stage) (*result.Result, error) 
 // measured runs a stage on a target that is there.
 func (x *conductor) measured(ctx context.Context, s Stage, o measure.Options) (*result.Result, error) {
 	used := x.used
-	if x.other != nil {
-		// A stage counts what was asked of its own server before the load; what
-		// was asked of the other one is paid from the same purse.
-		for _, t := range []*measure.Target{x.target, x.other} {
-			if t != s.on {
-				used.Add(t.Preflight(s.Config))
-			}
+	for _, t := range []*measure.Target{x.target, x.other} {
+		if x.other != nil && t != s.on { // asked before the load too, within the same limits
+			used.Add(t.Preflight(s.Config))
 		}
 	}
 	if limit := s.on.UsedUp(s.Config, used); limit != "" {
@@ -249,22 +244,6 @@ func keepComplete(res *result.Result, path string) error {
 	return dir.WriteResult(res)
 }
 
-// asMeasured is a level of a search as far as it was measured: one that was cut
-// short is only as long as its window, and confirms nothing.
-func asMeasured(l search.Level, res *result.Result) search.Level {
-	if res.Interrupted != "" && len(res.Points) > 0 {
-		w := res.Points[0].Window
-		l.Duration = min(l.Duration, time.Duration(w.Seconds()*float64(time.Second)))
-	}
-	return l
-}
-
-func (x *conductor) tell(s Stage, res *result.Result, kept bool) {
-	if x.End != nil {
-		x.End(s, res, kept)
-	}
-}
-
 // fileName is a stage's name as it can stand in a path.
 func fileName(name string) string {
 	return strings.Trim(strings.Map(func(r rune) rune {
@@ -302,7 +281,7 @@ func (x *conductor) add(s Stage, path string, res *result.Result) {
 		x.adopt(s.Name, res)
 	}
 	if x.cut = res.Interrupted; x.cut != "" {
-		x.res.Warnings = append(x.res.Warnings, result.Warning{Figure: "points", Text: s.Name + " was cut short: " + res.Interrupted})
+		x.warn("%s was cut short: %s", s.Name, res.Interrupted)
 	}
 	for _, w := range res.Warnings {
 		if wholeFigures[w.Figure] && !slices.Contains(x.res.Warnings, w) {

@@ -140,9 +140,23 @@ func TestFindLimit(t *testing.T) {
 	if _, err := experiment.PlanLimit(c); err != nil {
 		t.Fatal(err)
 	}
-	res, _, err := experiment.Sweep(t.Context(), experiment.Options{Options: measure.Options{Config: c}})
+	believed := 0
+	begin := func(s experiment.Stage, at experiment.Progress) {
+		if at.Limit == nil {
+			return
+		}
+		believed++
+		// Whoever kills it now finds what is known.
+		if was, err := measure.Rebuild(c.Output.Dir); err != nil || was.Interrupted != result.Killed || was.Limit == nil || was.Limit.Requests != at.Limit.Requests {
+			t.Errorf("before %s the directory holds %+v (%v), want %+v", s.Name, was, err, at.Limit)
+		}
+	}
+	res, _, err := experiment.Sweep(t.Context(), experiment.Options{Options: measure.Options{Config: c}, Begin: begin})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if want := len(res.Stages) - 2; believed != want { // before all but the ramp and the first level
+		t.Errorf("a belief before %d of %d stages, want %d", believed, len(res.Stages), want)
 	}
 	if res.Limit == nil || len(res.Stages) == 0 || res.Limit.Requests == 0 || res.Curve == nil {
 		t.Fatalf("limit %+v after %v", res.Limit, names(res))

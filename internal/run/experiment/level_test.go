@@ -15,6 +15,7 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
 	"redline/internal/plan/config"
+	"redline/internal/run/measure"
 	"redline/internal/run/store"
 )
 
@@ -151,6 +152,36 @@ func TestAtLevel(t *testing.T) {
 		if diff := cmp.Diff(tc.want, bounds{*b.Warmup, b.Duration, *b.Drain}); diff != "" || stage.Config.Seed != 11 {
 			t.Errorf("%s, seed %d (-want +got):\n%s", tc.name, stage.Config.Seed, diff)
 		}
+	}
+}
+
+// TestWarmUpOfConversations: a level of conversations warms up until their last
+// turns come too.
+func TestWarmUpOfConversations(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "plan.yaml")
+	text := "workload: {prompt: fixed(50), output: fixed(4), session: {turns: fixed(3), think: 5s}}\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Resolve(config.Input{PlanPath: path, Seed: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := measure.Open(t.Context(), measure.Options{Config: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	x := &conductor{target: target, e2e: time.Second}
+	x.Config = c
+	const third = 2 * (5 + 1) * time.Second // two replies and two pauses before the third turn
+	if got := *x.level().Load.Bounds.Warmup; got != third {
+		t.Errorf("a level of a sweep warms up for %v, want %v", got, third)
+	}
+	b := x.atLevel(search.Level{Rate: 2, Duration: time.Minute, Warmup: 8 * time.Second, Purpose: search.Look}).Config.Load.Bounds
+	if *b.Warmup != third || b.Duration != 56*time.Second {
+		t.Errorf("a level of a search warms up for %v and measures %v, want %v and the rest", *b.Warmup, b.Duration, third)
 	}
 }
 

@@ -304,7 +304,7 @@ func (x *conductor) atLevel(l search.Level) Stage {
 	b := &stage.Config.Load.Bounds
 	b.TotalRequests = 0
 	stage.Config.Seed += uint64(l.Draw)
-	warmup := max(l.Warmup, x.target.SessionTime(x.Config, x.e2e))
+	warmup := max(l.Warmup, x.sessionTime())
 	if given := x.Config.Load.Bounds.Warmup; given != nil {
 		warmup = *given
 	}

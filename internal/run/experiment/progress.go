@@ -227,6 +227,16 @@ func (x *conductor) progress(s Stage) Progress {
 // from all levels together says where the objectives stand.
 func (s Stage) Searches() bool { return s.Purpose == search.Look || s.Purpose == search.Sustain }
 
+// asMeasured is a level of a search as far as it was measured: one that was cut
+// short is only as long as its window, and confirms nothing.
+func asMeasured(l search.Level, res *result.Result) search.Level {
+	if res.Interrupted != "" && len(res.Points) > 0 {
+		w := res.Points[0].Window
+		l.Duration = min(l.Duration, time.Duration(w.Seconds()*float64(time.Second)))
+	}
+	return l
+}
+
 // ending is how long a stage waits for its last replies.
 func (x *conductor) ending() time.Duration { return cmp.Or(x.e2e, likelyEnd) }
 

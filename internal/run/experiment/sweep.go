@@ -120,7 +120,7 @@ func (x *conductor) level() *config.Config {
 	c := *x.Config
 	c.Experiment = config.Experiment{}
 	if c.Load.Bounds.Warmup == nil && x.e2e > 0 {
-		settle := max(min(max(2*x.e2e, least), most), x.target.SessionTime(x.Config, x.e2e)).Round(time.Second)
+		settle := max(min(max(2*x.e2e, least), most), x.sessionTime()).Round(time.Second)
 		c.Load.Bounds.Warmup = &settle
 	}
 	if c.Load.Bounds.Duration == 0 && c.Load.Bounds.TotalRequests == 0 {
@@ -128,6 +128,15 @@ func (x *conductor) level() *config.Config {
 		c.Load.Bounds.Duration = levelLength
 	}
 	return &c
+}
+
+// sessionTime is how long conversations need until they are warm, 0 where there
+// are none.
+func (x *conductor) sessionTime() time.Duration {
+	if x.target == nil {
+		return 0
+	}
+	return x.target.SessionTime(x.Config, x.e2e)
 }
 
 // levelLength is how long a level is measured where the plan leaves it open.

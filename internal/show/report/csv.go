@@ -85,7 +85,7 @@ func columns() []Column {
 	)
 	list = append(list, qualityColumns()...)
 	return append(list, of("invalid", "why the figures are not valid, empty where they are", func(p *result.Point) string { return csvText(p.Invalid) }),
-		rate("ended_rate", "requests that ended ok within the window per second", func(p *result.Point) float64 { return p.Rates.Ended }))
+		of("ended_rate", "requests that ended ok within the window per second", func(p *result.Point) string { return number(p.Rates.Ended) }))
 }
 
 func acceptedCost(p *result.Point) string {
