@@ -127,7 +127,7 @@ func resumeHint(path string) string {
 
 // resumeLine says how to resume an experiment.
 func resumeLine(command, path string) string {
-	return fmt.Sprintf("\nResume with: redline %s --resume %s\n", command, quoted(filepath.ToSlash(path)))
+	return fmt.Sprintf("\nResume with: redline %s --resume %s\n", command, text.Shell(filepath.ToSlash(path)))
 }
 
 // showing is a result with the percentiles that were asked for. A document for

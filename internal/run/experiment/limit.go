@@ -145,7 +145,7 @@ func (f *finder) ramp(ctx context.Context, l search.Level) error {
 	entry := &f.res.Stages[len(f.res.Stages)-1]
 	entry.Outcome = fmt.Sprintf("no queue up to %s", text.Rate(l.RateAt(l.Duration)))
 	if seen.Queued {
-		entry.Outcome = fmt.Sprintf("%s by %s", whatEnded(res.Points[0].Requests), text.Rate(l.RateAt(l.Duration)))
+		entry.Outcome = fmt.Sprintf("%s at %s", whatEnded(res.Points[0].Requests), text.Rate(l.RateAt(l.Duration)))
 	}
 	f.search.Observe(l, seen)
 	f.firstLevel = len(f.res.Points)
@@ -304,7 +304,7 @@ func (x *conductor) atLevel(l search.Level) Stage {
 	b := &stage.Config.Load.Bounds
 	b.TotalRequests = 0
 	stage.Config.Seed += uint64(l.Draw)
-	warmup := max(l.Warmup, x.sessionTime())
+	warmup := min(max(l.Warmup, x.sessionTime()), l.Warmup+l.Duration/2)
 	if given := x.Config.Load.Bounds.Warmup; given != nil {
 		warmup = *given
 	}

@@ -136,7 +136,8 @@ func (x *conductor) sessionTime() time.Duration {
 	if x.target == nil {
 		return 0
 	}
-	return x.target.SessionTime(x.Config, x.e2e)
+	const most = 3 * time.Minute
+	return min(x.target.SessionTime(x.Config, x.e2e), most)
 }
 
 // levelLength is how long a level is measured where the plan leaves it open.

@@ -268,8 +268,9 @@ func (p *page) limit(r *result.Result) {
 	if l == nil {
 		return
 	}
-	p.field("limit", limitFacts(l))
-	if reason := limitReason(r); reason != "" {
+	reason := limitReason(r)
+	p.field("limit", limitFacts(l, reason != ""))
+	if reason != "" {
 		p.field("reason", reason)
 	} else if l.Edge == result.EdgeCliff {
 		p.field("edge", "a cliff: from fine to far beyond the objective within 5% of rate; keep a distance")
@@ -360,12 +361,13 @@ func (p *page) checklist(items []result.Item) {
 	p.write(t)
 }
 
-// limitFacts is the limit with all that says how far it can be relied on.
-func limitFacts(l *result.Limit) string {
+// limitFacts is the limit with all that says how far it can be relied on, and
+// the objective that binds where no other reason is named.
+func limitFacts(l *result.Limit, named bool) string {
 	known := inUnit(trimmed(figure(l.Rate)), "requests/s")
 	between := trimmed(figure(l.Interval[0])) + "–" + trimmed(figure(l.Interval[1]))
 	binding := ""
-	if l.Binding != "" {
+	if l.Binding != "" && !named {
 		binding = "bound by " + clean(l.Binding)
 	}
 	switch l.Standing {
