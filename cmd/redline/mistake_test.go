@@ -21,7 +21,7 @@ func TestSlips(t *testing.T) {
 		{"workload lst --help", `unknown command "lst": did you mean redline workload list?`},
 		{"run --raet 5", "unknown flag: --raet; did you mean --rate?"},
 		{"run --accept limit>20", "unknown flag: --accept; it is one of redline bench"},
-		{"run --sustaned 5m", "unknown flag: --sustaned; did you mean --sustained, which is one of redline bench, redline sweep?"},
+		{"run --sustaned 5m", "unknown flag: --sustaned; did you mean --sustained, which is one of redline sweep, redline bench?"},
 		{"run --frobnicate", "unknown flag: --frobnicate; redline run --help lists the flags"},
 		{"compare a b --rate 5", "--rate: is for two servers, but two stored runs are compared: leave it out"},
 		{"compare http://a http://b --history c", "--history: is for stored runs, but two servers are compared: leave it out"},
