@@ -42,7 +42,7 @@ func TestPlanErrors(t *testing.T) {
 		{"negative warm-up", "load_profile: {warmup: -3s}", "plan.yaml:1: load_profile.warmup: want a duration from 0 to 720h0m0s, got -3s"},
 		{"no requests", "load_profile: {total_requests: 0}", "plan.yaml:1: load_profile.total_requests: want a number of requests from 1 to 100000000, got 0"},
 		{"no concurrency", "load_profile: {max_concurrency: 0}", "plan.yaml:1: load_profile.max_concurrency: want a number of requests in flight from 1 to 100000, got 0"},
-		{"too much in all", "load_profile: {rate: 100000, duration: 700h}", "plan.yaml:1: load_profile.duration: 100000 requests/s for 700h0m0s are 2.52e+11 requests, want at most 100000000"},
+		{"too much in all", "load_profile: {rate: 100000, duration: 700h}", "plan.yaml:1: load_profile.duration: 100,000 requests/s for 700h0m0s are 252,000,000,000 requests, want at most 100,000,000"},
 		{"retries without a number", "load_profile:\n  retries: {backoff: 1s}", "plan.yaml:2: load_profile.retries.max: want at least 1, since the block says how to retry"},
 		{"retries of what is no fault", "load_profile:\n  retries: {max: 2, outcomes: [rejected, ok]}", "plan.yaml:2: load_profile.retries.outcomes: want some of [rejected http connect tls dns timeout reset truncated malformed error_event empty], got \"ok\""},
 		{"too many retries", "load_profile: {retries: {max: 1000}}", "plan.yaml:1: load_profile.retries.max: want a number from 0 to 100, got 1000"},

@@ -10,7 +10,7 @@ import (
 )
 
 func main() {
-	if err := write(filepath.Join("..", "..")); err != nil {
+	if err := write(filepath.Join("..", "..", "..")); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1)
 	}
@@ -26,7 +26,7 @@ func write(root string) error {
 		return err
 	}
 	for name, data := range all {
-		path := filepath.Join("internal", "schema", name+".schema.json")
+		path := filepath.Join("internal", "plan", "schema", name+".schema.json")
 		if err := os.WriteFile(path, data, 0o644); err != nil {
 			return err
 		}
