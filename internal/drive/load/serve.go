@@ -207,7 +207,7 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *begun, ready int64
 	if room := bytesPerToken * max(t.Request.MaxTokens, 0); whole {
 		text = make([]byte, 0, min(room, mostText))
 	} else if e.stage.Count != nil {
-		text = make([]byte, 0, min(room, record.KeptText))
+		text = make([]byte, 0, min(room, record.KeptText+slack))
 	}
 	for ev, err := range e.target.Stream(ctx, t.Request) {
 		if err != nil {
@@ -247,10 +247,12 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *begun, ready int64
 }
 
 // bytesPerToken is what most tokens take, so that the text of a reply seldom
-// has to be moved; mostText is what is set aside for it at most.
+// has to be moved; mostText is what is set aside for it at most, and slack what
+// the last event that is kept may take beyond a limit.
 const (
 	bytesPerToken = 5
 	mostText      = 1 << 16
+	slack         = 128
 )
 
 // fewestSampled is how many replies of a window are counted at least: a run of
