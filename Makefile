@@ -74,7 +74,7 @@ offered: build ## how many requests and streams it can offer (a minute); writes 
 soak: build ## half an hour at 20,000 tokens/s, then a hundred kills; writes docs/SOAK.md
 	scripts/soak/run.sh
 
-reliability: build ## mends taken out, kills, full disks, soak, fuzzing and races (an hour; as root); writes docs/RELIABILITY.md
+reliability: ## mends taken out, kills, full disks, fuzzing, races, and what make soak wrote (an hour; as root; PARTS=race runs one); writes docs/RELIABILITY.md
 	go run ./scripts/reliability $(PARTS)
 
 limit: ## how often the reported limit covers the true one, over 100 searches of each row and budget (minutes); writes docs/LIMIT.md

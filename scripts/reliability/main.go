@@ -4,7 +4,7 @@
 //
 //	mends   every mend taken out again: its test has to fail
 //	kills   runs killed while they write, and disks that fill up
-//	soak    a long run at 20,000 tokens/s, by scripts/soak/run.sh
+//	soak    the figures of make soak, from docs/SOAK.md
 //	fuzz    every fuzz target, FUZZTIME each
 //	race    all tests under the race detector
 package main
@@ -53,7 +53,10 @@ func write(name, text string) error {
 	if !between.Match(old) {
 		return fmt.Errorf("%s has no marks for it", page)
 	}
-	text = fmt.Sprintf("<!-- %s -->\n%s\n\nOn %s.\n<!-- /%s -->", name, strings.TrimSpace(text), truth.Machine(), name)
+	if name != "soak" { // its page says on which machine
+		text = strings.TrimSpace(text) + "\n\nOn " + truth.Machine() + "."
+	}
+	text = fmt.Sprintf("<!-- %s -->\n%s\n<!-- /%s -->", name, text, name)
 	return os.WriteFile(page, between.ReplaceAllLiteral(old, []byte(text)), 0o644)
 }
 

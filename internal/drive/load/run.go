@@ -45,6 +45,7 @@ type engine struct {
 	quiet    chan struct{} // closed when nothing runs any more
 	checked  atomic.Int64  // replies of the window that ended ok, their text kept
 	keeping  atomic.Int64  // replies on their way whose text is kept to be checked
+	odd      atomic.Bool   // a reply's usage and events left its tokens open
 }
 
 // job is one session on its way: its next turn and when that is due.

@@ -199,7 +199,7 @@ func (e *engine) try(ctx context.Context, t *llm.Turn, b *begun, ready int64) (t
 // connection was wanting any more.
 func (e *engine) observe(ctx context.Context, t *llm.Turn, b *begun, ready int64) (text []byte, fault *llm.Fault) {
 	rec := b.rec
-	whole := t.KeepReply || e.shared(rec)
+	whole := t.KeepReply || e.shared(rec) || e.stage.Count != nil && e.odd.Load()
 	if !whole && e.mayCheck(rec) {
 		whole = true
 		defer e.keeping.Add(-1)
@@ -318,7 +318,11 @@ func (e *engine) fault(ctx context.Context, err error) *llm.Fault {
 // must not wait for that.
 func (e *engine) settle(rec *record.Record, text []byte) {
 	sampled := len(text) > 0 && e.stage.Count != nil && e.sampled(rec, text)
-	if len(text) == 0 || e.stage.Count == nil || !sampled && rec.Plain() {
+	plain := rec.Plain()
+	if rec.Outcome == llm.OK && !plain {
+		e.odd.Store(true) // from now on every word may be needed
+	}
+	if len(text) == 0 || e.stage.Count == nil || !sampled && plain {
 		rec.Settle()
 		e.finish(rec)
 		return
