@@ -75,7 +75,8 @@ func TestEventsWithoutAnEndAreBoundedInSum(t *testing.T) {
 			for {
 				sum, left := held.sum.Load(), int64(endless)-failed.Load()-other.Load()
 				if bound := int64(most + endless*(piece+readBuffer)); sum > bound {
-					t.Fatalf("%d bytes are held, want at most %d", sum, bound)
+					t.Errorf("%d bytes are held, want at most %d", sum, bound)
+					break
 				}
 				if sum >= left*each {
 					break
