@@ -74,6 +74,7 @@ func TestTheLogKnowsWhatIsInFlight(t *testing.T) {
 		if ok+unfinished != due || unfinished < hang || unfinished > hang+4 {
 			t.Errorf("%d ok and %d unfinished, of %d due by the mark, %d of which hang", ok, unfinished, due, hang)
 		}
+		synctest.Wait() // for those that add their records
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
