@@ -28,7 +28,7 @@ var table = []mend{
 	{"usage without reasoning is not recognized", "internal/drive/record/tokens.go", "apart = r.countedApart()", "apart = false", hostile, "judge/validity"},
 	{"short runs are not cross-checked", "internal/drive/load/serve.go", "fewestSampled = 20", "fewestSampled = 0", hostile, "judge/validity"},
 	{"counts far off what arrived pass", "internal/judge/validity/tokens.go", "ok: alike(counted, arrived), touches", "ok: counted+arrived > 0, touches", hostile, "judge/validity"},
-	{"usage stands against the model's own tokenizer", "internal/drive/record/tokens.go", "r.Claimed, r.StreamedTokens = claimed, local", "", hostile, "judge/validity"},
+	{"usage stands against the model's own tokenizer", "internal/drive/record/tokens.go", "r.Claimed, r.StreamedTokens = claimed, local", "", "TestTheModelsOwnTokenizerStands", "drive/record"},
 	{"text that repeats counts again", "internal/drive/record/tokens.go", "if r.Repeats = repeats(pieces); r.Repeats {", "if r.Repeats = false; r.Repeats {", hostile, "judge/validity"},
 	{"a dead connection's wait counts as connecting", "internal/drive/record/record.go", "r.Dialing, r.Dialed, r.Secured, r.ConnNew = ev.Since,", "r.Dialing, r.Dialed, r.Secured, r.ConnNew = 0,", "TestOneRequestsFigures", "judge/metric"},
 	{"reasoning above the output makes figures vanish", "internal/drive/record/tokens.go", "\tcase within < 1:\n\t\treturn events > 0 && events > within+1 || thought > output\n", "\tcase within < 1:\n\t\treturn false\n", "TestOneRequestsFigures", "judge/metric"},
@@ -60,7 +60,7 @@ var off = regexp.MustCompile(`(\d+) random servers .*?: (\d+) with a figure off`
 // mends takes every mend out and demands that its test notices.
 func mends() (string, error) {
 	var b strings.Builder
-	b.WriteString("Each mend below is taken out of a copy of its file, and its test has to fail; of the random servers it says how many found it.\n\n")
+	b.WriteString("Each mend below is taken out of a copy of its file, and its test has to fail; of the random servers the table says how many found it.\n\n")
 	b.WriteString("| without its mend | found by |\n|---|---|\n")
 	for _, m := range table {
 		found, err := m.takeOut()

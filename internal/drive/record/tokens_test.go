@@ -169,3 +169,17 @@ func TestTheBeginningTellsTheRest(t *testing.T) {
 		}
 	}
 }
+
+// Where the model's own tokenizer finds another number than usage, and events
+// hold several tokens, its count is what streamed.
+func TestTheModelsOwnTokenizerStands(t *testing.T) {
+	for usage, want := range map[int][2]int{100: {200, 100}, 400: {200, 400}, 195: {195, 0}, 200: {200, 0}} {
+		r := answered(llm.Usage{OutputTokens: usage}, countWords, bundles(20, 10, false)...)
+		if r.StreamedTokens != want[0] || r.Claimed != want[1] {
+			t.Errorf("usage %d: streamed %d, claimed %d; want %v", usage, r.StreamedTokens, r.Claimed, want)
+		}
+	}
+	if r := answered(llm.Usage{OutputTokens: 150}, half, bundles(20, 10, false)...); r.StreamedTokens != 150 || r.Claimed != 0 {
+		t.Errorf("another's tokenizer: streamed %d, claimed %d; want 150 by usage", r.StreamedTokens, r.Claimed)
+	}
+}

@@ -506,7 +506,7 @@ const firstSeed = 1_000_000
 func TestRandomServers(t *testing.T) {
 	t.Parallel()
 	servers, _ := strconv.Atoi(os.Getenv("REDLINE_HOSTILE"))
-	whole := servers > 0
+	whole := servers >= 10_000 // fewer are a try
 	servers = cmp.Or(servers, 200)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
