@@ -229,7 +229,7 @@ experiment:
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
-	if few := res.Stages[3].Outcome; strings.Count(few, "of 5 requests only: not decided") != 2 {
+	if few := res.Stages[3].Outcome; strings.Count(few, "of only 5 requests: not decided") != 2 {
 		t.Errorf("five requests came to %q", few)
 	}
 	first := res.Stages[0]
