@@ -153,7 +153,7 @@ func TestAgreementWords(t *testing.T) {
 		{result.Prediction{TPOT: ratio(0.5), TTFT: ratio(1)}, 0, "better than stated"},
 		{result.Prediction{TPOT: ratio(3), TTFT: ratio(9)}, 0, "tokens take 3 times as long"},
 		{result.Prediction{TPOT: ratio(1), TTFT: ratio(9)}, 0, "so prompts wait"},
-		{result.Prediction{TPOT: ratio(1), TTFT: ratio(2345.6)}, 0, "takes 2,346 times the predicted time"},
+		{result.Prediction{TPOT: ratio(1), TTFT: ratio(2345.6)}, 0, "takes 2,350 times the predicted time"},
 		{result.Prediction{TPOT: ratio(1), TTFT: ratio(1), FullAt: &full}, 20, "full at 20 requests"},
 		{result.Prediction{TPOT: &result.Agreement{}, TTFT: &result.Agreement{}}, 0, "nothing was measured"},
 		{result.Prediction{TPOT: &result.Agreement{}, TTFT: ratio(1)}, 0, "only the first can be compared"},
@@ -194,7 +194,7 @@ func TestFullReplicas(t *testing.T) {
 func TestPredictionHasNoExponents(t *testing.T) {
 	t.Parallel()
 	got := beside(&result.Agreement{Predicted: 22.14, Measured: new(24_031.4)})
-	if want := "22.1 ms predicted, 24,031 ms measured on average"; got != want {
+	if want := "22.1 ms predicted, 24,000 ms measured on average"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
