@@ -38,7 +38,7 @@ var table = []mend{
 	{"endless events have no bound in sum", "internal/drive/client/held.go", "if sum > h.most && now > 0 {", "if sum > h.most && now > 0 && false {", "TestEventsWithoutAnEndAreBoundedInSum", "drive/client"},
 	{"an empty block of a plan is accepted", "internal/plan/config/decode.go", "\t\tif block {\n\t\t\treturn fault(", "\t\tif block {\n\t\t\treturn nil\n\t\t}\n\t\tif block {\n\t\t\treturn fault(", "TestPlanErrors", "plan/config"},
 	{"an error in a 200 is a wrong path", "internal/drive/client/stream.go", "\tif said == \"\" {\n\t\treturn fault\n", "\tif true {\n\t\treturn fault\n", "TestFaults", "drive/client"},
-	{"the simulator names a Go type", "internal/drive/wire/parse.go", "errors.New(foreign.Mismatch(wrong))", "errors.New(foreign.Mismatch(wrong)[:0] + wrong.Error())", "TestWrongBodiesAreNamedInWordsOfJSON", "drive/wire"},
+	{"the simulator names a Go type", "internal/drive/wire/parse.go", "errors.New(text.Mismatch(wrong))", "errors.New(text.Mismatch(wrong)[:0] + wrong.Error())", "TestWrongBodiesAreNamedInWordsOfJSON", "drive/wire"},
 	{"localhost:8000 is refused", "internal/drive/client/spec.go", "return \"http://\" + raw\n", "return raw\n", "TestAddressesWithoutAScheme", "drive/client"},
 	{"connecting has a limit of its own", "internal/drive/client/conn.go", "return min(connectLimit, c.timeouts.Total)", "return connectLimit", "TestConnectingIsBoundByTheRequest", "drive/client"},
 	{"bytes before the request are taken for its answer", "internal/drive/client/exchange.go", "return early || otherOfRun(head.requestID, x.r.ID)", "return early && false || otherOfRun(head.requestID, x.r.ID)", "TestAReplyThatCameTooEarlyIsNotTheAnswer", "drive/client"},

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"redline/internal/observe/engine"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/DIAGNOSIS.md")
@@ -42,14 +44,21 @@ func TestManualShowsTheRules(t *testing.T) {
 	about := map[phase]string{first: "first token", stream: "later tokens", either: "both"}
 	var rules, first, classes strings.Builder
 	rules.WriteString("| regime | about | when | confidence | settled by | explains |\n|---|---|---|---|---|---|\n")
-	first.WriteString("| regime | any engine | " + strings.Join(Engines, " | ") + " |\n|---|---|" + strings.Repeat("---|", len(Engines)) + "\n")
+	var columns []*engine.Engine
+	first.WriteString("| regime | any engine |")
+	for _, e := range engine.All() {
+		if e.Advice != nil {
+			columns = append(columns, e)
+			first.WriteString(" " + e.Name + " |")
+		}
+	}
+	first.WriteString("\n|---|---|" + strings.Repeat("---|", len(columns)) + "\n")
 	for i := range Rules {
 		r := &Rules[i]
 		fmt.Fprintf(&rules, "| `%s` | %s | %s | %s | %s | %s |\n", r.Regime, about[r.about], r.When, r.Sure, r.Settled, strings.Join(r.Explains, ", "))
-		one := firstResponses[r.Regime]
-		fmt.Fprintf(&first, "| `%s` | %s |", r.Regime, strings.Join(one.any, "; "))
-		for _, engine := range Engines {
-			fmt.Fprintf(&first, " %s |", one.by[engine])
+		fmt.Fprintf(&first, "| `%s` | %s |", r.Regime, strings.Join(r.Response, "; "))
+		for _, e := range columns {
+			fmt.Fprintf(&first, " %s |", e.Advice[r.Regime])
 		}
 		first.WriteString("\n")
 	}

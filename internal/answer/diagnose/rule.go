@@ -7,6 +7,8 @@ type Rule struct {
 	// When says which figures speak for it, Sure what decides the confidence,
 	// and Settled how the confirming measurement answers: for people to read.
 	When, Sure, Settled string
+	// Response is what to try first, with any engine.
+	Response []string
 	// Explains lists the regimes that follow from this one, which are not
 	// shown beside it.
 	Explains []string
@@ -24,6 +26,7 @@ var Rules = []Rule{
 		When:     "5 requests and 1% of those due were rejected (429, 503)",
 		Sure:     "certain where the messages say 429; likely where they do not: a server in trouble sheds load by 503",
 		Settled:  "a rate below the one that was let through is answered whole",
+		Response: []string{"stay below the rate that is let through, or have the quota raised", "let clients retry as Retry-After says"},
 		Explains: []string{"queueing", "scheduler-saturation", "network-bound"},
 		about:    either, judge: rateLimited, confirm: confirmRate,
 	},
@@ -32,6 +35,7 @@ var Rules = []Rule{
 		When:     "of the requests in the first fifth of the window the lower quartile of tpot is 1.5 times the upper one of those in its second half, and of ttft 1.2 times (or 1.1 and 5 times; 4 times of tpot where long prompts come among short ones, as below), the queue not growing and less than two requests waiting on the mean; without a tpot, of ttft 2 times",
 		Sure:     "likely; possible without a tpot",
 		Settled:  "the same load behind a warm-up of two minutes has no slow beginning",
+		Response: []string{"warm up before the window (--warmup), and before a replica takes traffic"},
 		Explains: []string{"kv-pressure", "scheduler-saturation", "network-bound", "interference", "queueing", "prefill-bound", "inefficient-decode", "batching-trade-off", "decode-memory-bound"},
 		about:    either, judge: coldStart, confirm: confirmWarm,
 	},
@@ -40,6 +44,7 @@ var Rules = []Rule{
 		When:     "requests were preempted, 3 and 0.5% of those answered at least; or the cache was 95% full while one request and more waited on the mean and the batch was not at its limit",
 		Sure:     "certain with the server's count of preemptions; likely by the gauge alone; nothing is said without the server's metrics",
 		Settled:  "half the requests in flight cause neither preemptions nor a queue",
+		Response: []string{"fewer requests at once, shorter contexts, or more memory for the cache"},
 		Explains: []string{"scheduler-saturation", "network-bound", "interference", "queueing", "prefill-bound", "batching-trade-off", "inefficient-decode", "decode-memory-bound"},
 		about:    either, judge: kvPressure, confirm: confirmHalf,
 	},
@@ -48,6 +53,7 @@ var Rules = []Rule{
 		When:     "one request and more waited on the mean while the batch stood at its largest (95% of max_num_seqs at most and 80% on the mean; where that is not known, its mean within 7% of its maximum) and the cache was less than 95% full",
 		Sure:     "certain where the limit is known; likely by the plateau alone",
 		Settled:  "the same load with a larger limit has no queue; if it has, the accelerator is the limit",
+		Response: []string{"a larger batch, if tpot has room for it; else another replica"},
 		Explains: []string{"queueing", "prefill-bound", "network-bound"},
 		about:    either, judge: schedulerFull, confirm: confirmSeqs,
 	},
@@ -56,6 +62,7 @@ var Rules = []Rule{
 		When:     "the workload repeats 15% and more of its prompt tokens, and less than half of that came from the cache",
 		Sure:     "certain with the server's counters; likely by the replies' usage",
 		Settled:  "a run whose prompts share nothing has the same ttft: the cache does nothing",
+		Response: []string{"check that shared prefixes are equal to the last token, variable parts last", "send a prefix's requests to the same replica"},
 		Explains: []string{"interference", "queueing", "prefill-bound"},
 		about:    either, judge: cacheMisses, confirm: confirmCold,
 	},
@@ -64,6 +71,7 @@ var Rules = []Rule{
 		When:     "the client's mean ttft exceeds the server's own by 10 ms and by 40% of the client's, less than one request waiting on the mean; or, without the server's, connecting takes 5 ms and half the median ttft",
 		Sure:     "certain where connecting takes as long as a good part of the difference; likely otherwise: a gateway in between looks the same",
 		Settled:  "doctor shows the round trip; a client beside the server has a ttft near the server's own",
+		Response: []string{"bring client and server closer, keep connections open, look at the gateway's buffering"},
 		Explains: []string{"queueing", "prefill-bound"},
 		about:    first, judge: networkBound, confirm: confirmNear,
 	},
@@ -72,6 +80,7 @@ var Rules = []Rule{
 		When:     "the p99 of the gaps between tokens, or the p90 of the longest gap of a reply, is 4 times the median gap and 25 ms more, and the prompts' p95 (p90 of fewer than 100 requests) is 5 times their median and 2000 tokens at least, the queue not growing",
 		Sure:     "likely",
 		Settled:  "without the long prompts, the tail of the gaps is gone",
+		Response: []string{"send long prompts to a pool of their own, or limit their share"},
 		Explains: []string{"queueing", "prefill-bound", "inefficient-decode", "batching-trade-off", "decode-memory-bound"},
 		about:    either, judge: interference, confirm: confirmShort,
 	},
@@ -80,6 +89,7 @@ var Rules = []Rule{
 		When:     "replies of 32 tokens and more, and both the median gap between tokens and the median tpot are 1.8 times what the accelerator's bandwidth predicts",
 		Sure:     "certain where the accelerator's memory was active less than half of the time; likely without that counter",
 		Settled:  "a single stream of a short prompt is just as far from the prediction",
+		Response: []string{"look at clocks, power limits, other processes, the kernels in the engine's log, and the CPU"},
 		Explains: []string{"queueing", "batching-trade-off", "decode-memory-bound"},
 		about:    stream, judge: inefficient, confirm: confirmStream,
 	},
@@ -88,6 +98,7 @@ var Rules = []Rule{
 		When:     "the queue grows (and one request waits on the mean, or, without the server's metrics, the growth is 10 requests and the median ttft twice the prediction, where there is one); or the server's mean queue time is half of its ttft and 50 ms; or, without its metrics, the median ttft is 3 times that of the least load measured, or 5 times the prediction and half a second more; or, with that neither, the p99 of ttft is 5 times its median and the prompts' p95 less than 3 times theirs",
 		Sure:     "certain with the server's queue time or waiting requests; likely by growth, another load or the prediction; possible by the tail alone",
 		Settled:  "a search for the limit finds the rate at which the queue begins",
+		Response: []string{"offer less, shape bursts, or add replicas: the limit is where the queue begins"},
 		Explains: []string{"prefill-bound", "batching-trade-off", "decode-memory-bound"},
 		about:    first, judge: queueing, confirm: confirmLimit,
 	},
@@ -96,6 +107,7 @@ var Rules = []Rule{
 		When:     "an objective on the first token is missed, or the median ttft is a second or half of e2e; prompts of 1000 tokens and more on the mean had to be computed; and the server's prefill is half of its ttft, or, without its metrics, ttft doubles from one prompt-length bucket to a longer one at no more than two requests in flight or within 1.6 times the prediction",
 		Sure:     "certain with the server's prefill time; likely otherwise",
 		Settled:  "with one request at a time ttft still grows with the prompt",
+		Response: []string{"shorter contexts, a shared prefix that can be cached, more compute (tensor parallel), or fp8"},
 		Explains: []string{"decode-memory-bound"},
 		about:    first, judge: prefillBound, confirm: confirmPrefill,
 	},
@@ -104,15 +116,17 @@ var Rules = []Rule{
 		When:     "an objective on the tokens' pace is missed; at a lower load the median tpot was two thirds or less and the output two thirds or less; or, of a single load, arithmetic says so of one request alone and measurement agrees with it within 1.6 times",
 		Sure:     "certain with two loads measured; likely by arithmetic",
 		Settled:  "a sweep over concurrencies shows the largest batch whose tpot keeps the objective",
+		Response: []string{"choose the batch whose tpot keeps the objective, and add replicas for the rest"},
 		Explains: []string{"decode-memory-bound"},
 		about:    stream, judge: batching, confirm: confirmBatch,
 	},
 	{
 		Regime: "decode-memory-bound", Name: "decode memory-bound",
-		When:    "an objective on the tokens' pace is missed, or the median tpot is 50 ms and more, and the median tpot is within 0.6 and 1.6 times what the accelerator's bandwidth predicts",
-		Sure:    "certain only where the accelerator's memory was active 60% of the time; likely without that counter",
-		Settled: "a single stream is as slow: nothing but fewer bytes or more bandwidth helps",
-		about:   stream, judge: memoryBound, confirm: confirmStream,
+		When:     "an objective on the tokens' pace is missed, or the median tpot is 50 ms and more, and the median tpot is within 0.6 and 1.6 times what the accelerator's bandwidth predicts",
+		Sure:     "certain only where the accelerator's memory was active 60% of the time; likely without that counter",
+		Settled:  "a single stream is as slow: nothing but fewer bytes or more bandwidth helps",
+		Response: []string{"fewer bytes a token: quantize weights and cache; speculative decoding; or more bandwidth"},
+		about:    stream, judge: memoryBound, confirm: confirmStream,
 	},
 }
 

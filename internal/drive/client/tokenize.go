@@ -9,29 +9,16 @@ import (
 	"net/http"
 )
 
-// tokenizing is how engines want to be asked at /tokenize, and where their
-// answer has the tokens.
-var tokenizing = []struct {
-	engine string
-	ask    func(model, text string) any
-}{
-	{"vLLM, SGLang", func(model, text string) any {
-		return map[string]any{"model": model, "prompt": text, "add_special_tokens": false}
-	}},
-	{"llama.cpp", func(_, text string) any { return map[string]any{"content": text} }},
-	{"TGI", func(_, text string) any { return map[string]any{"inputs": text} }},
-}
-
 // errNoTokenize says that a server does not count tokens for others.
 var errNoTokenize = errors.New("the server has no /tokenize that is understood; give a tokenizer.json or an embedded vocabulary")
 
-// Tokenizer finds how the server wants to be asked at /tokenize, and gives a
+// Tokenizer finds which of the bodies the server wants at /tokenize, and gives a
 // function that counts the tokens of texts there.
-func (c *Client) Tokenizer(ctx context.Context, model string) (func(texts []string) ([]int, error), error) {
+func (c *Client) Tokenizer(ctx context.Context, model string, bodies []func(model, text string) any) (func(texts []string) ([]int, error), error) {
 	var last error
-	for _, form := range tokenizing {
+	for _, form := range bodies {
 		count := func(text string) (int, error) {
-			body, err := json.Marshal(form.ask(model, text))
+			body, err := json.Marshal(form(model, text))
 			if err != nil {
 				return 0, err
 			}

@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	known "redline/internal/observe/engine"
 )
 
 // TestTokenizer: three engines want to be asked in three ways, and one that has
@@ -36,7 +38,7 @@ func TestTokenizer(t *testing.T) {
 			}))
 			t.Cleanup(server.Close)
 			c := newClient(t, Spec{}, server.URL)
-			count, err := c.Tokenizer(t.Context(), "m")
+			count, err := c.Tokenizer(t.Context(), "m", known.TokenizeBodies())
 			if tc.fails {
 				if err == nil {
 					t.Fatal("a server without /tokenize counts tokens")

@@ -8,10 +8,10 @@ package crosscheck
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
+	"redline/internal/observe/engine"
 	"redline/internal/observe/telemetry"
 	"redline/internal/text"
 )
@@ -130,10 +130,6 @@ func (p pair) queue() *result.CrossCheck {
 	return c
 }
 
-// countedAtEnd are engines that count a request's tokens when it ends, so that
-// what is in flight at either edge of the window blurs the sum.
-var countedAtEnd = []string{"tgi", "triton", "sglang"}
-
 // tokens compares rates, because the two sides may not cover quite the same
 // stretch.
 func (p pair) tokens() *result.CrossCheck {
@@ -158,7 +154,7 @@ func (p pair) tokens() *result.CrossCheck {
 
 func (p pair) tokensTolerance() float64 {
 	edge := 0.0
-	if lengths := p.client.Tokens.OutputLengths; lengths != nil && slices.Contains(countedAtEnd, p.server.Engine) {
+	if lengths := p.client.Tokens.OutputLengths; lengths != nil && engine.Named(p.server.Engine).CountsAtEnd {
 		edge = p.client.Concurrency.Mean * lengths.Mean
 	} else {
 		// Pages are seconds apart; between two of them a straight line stands

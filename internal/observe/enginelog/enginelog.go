@@ -11,26 +11,29 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"redline/internal/child"
 	"redline/internal/judge/result"
+	"redline/internal/observe/engine"
 	"redline/internal/text"
 )
 
 // Most bounds how much of a log is kept.
 const Most = 16 << 20
 
-// troubles are words by which lines are told apart, in the order in which they
-// are looked for: a line is of one kind.
+// troubles are words of any program's log by which lines are told apart, in the
+// order in which they are looked for: a line is of one kind. Engines have words
+// of their own for some.
 var troubles = []struct {
 	kind  string
 	words []string
 }{
-	{"preemption", []string{"preempt", "retract"}},
-	{"out of memory", []string{"out of memory", "outofmemory", "cuda oom", "oom-kill", "oom kill", "kv cache is full", "cannot allocate memory"}},
+	{"preemption", nil},
+	{"out of memory", []string{"out of memory", "outofmemory", "cuda oom", "oom-kill", "oom kill", "cannot allocate memory"}},
 	{"error", []string{"error", "exception", "traceback", "fatal", "panic:"}},
 }
 
@@ -42,10 +45,11 @@ func trouble(line string) string {
 		line = strings.ReplaceAll(line, harmless, "")
 	}
 	for _, t := range troubles {
-		for _, word := range t.words {
-			if strings.Contains(line, word) {
-				return t.kind
-			}
+		in := func(word string) bool { return strings.Contains(line, word) }
+		if slices.ContainsFunc(t.words, in) || slices.ContainsFunc(engine.All(), func(e *engine.Engine) bool {
+			return slices.ContainsFunc(e.Log[t.kind], in)
+		}) {
+			return t.kind
 		}
 	}
 	return ""

@@ -93,42 +93,12 @@ vllm:request_decode_time_seconds_sum 3
 vllm:request_decode_time_seconds_count 4
 `, &Reading{Engine: "vllm", Replicas: 1, E2E: h(9, 6, []float64{2}, []float64{5}), Prefill: h(1, 2), Decode: h(3, 4)}},
 	} {
-		got, known := ParsePage([]byte(c.page)).Read(Engines)
+		got, known := ParsePage([]byte(c.page)).Read()
 		if known != (c.want != nil) {
 			t.Errorf("%s: known is %v", c.name, known)
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
-	}
-}
-
-// TestAnotherEngineIsOneEntry reads an engine with other names, counters that
-// are a histogram's sum, and figures told apart by a label.
-func TestAnotherEngineIsOneEntry(t *testing.T) {
-	t.Parallel()
-	stage := func(name string) []Source {
-		return []Source{{Name: "other_stage_seconds", Label: "stage", Value: name}}
-	}
-	engines := append([]Engine{{
-		Name: "other", Prefix: "other_", Replica: "rank", Config: "other_info",
-		Running: named("other_batch"), PromptTokens: named("other_input_length_sum"),
-		Prefill: stage("prefill"), Decode: stage("decode"),
-	}}, Engines...)
-	got, _ := ParsePage([]byte(`
-other_batch{rank="a"} 2
-other_batch{rank="b"} 2
-other_input_length_sum 77
-other_info{version="3",rank="a"} 1
-other_stage_seconds_sum{stage="prefill"} 1
-other_stage_seconds_count{stage="prefill"} 4
-other_stage_seconds_sum{stage="decode"} 9
-other_stage_seconds_count{stage="decode"} 5
-`)).Read(engines)
-	want := &Reading{Engine: "other", Replicas: 2, Running: new(4.0), PromptTokens: new(77.0),
-		Prefill: &Histogram{SumS: 1, Count: 4}, Decode: &Histogram{SumS: 9, Count: 5},
-		Each: []Replica{{Name: "a", Running: new(2.0)}, {Name: "b", Running: new(2.0)}}, Config: map[string]string{"version": "3"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -181,7 +181,7 @@ time_per_output_token_seconds_count{model_name="meta/llama"} 293
 			PromptTokens: new(700.0), GenerationTokens: new(300.0), Requests: new(7.0), TTFT: sums(0.7, 7), ITL: sums(3, 293),
 			Config: map[string]string{"max_num_seqs": "256"}}},
 	} {
-		got, _ := ParsePage([]byte(c.page)).Read(Engines)
+		got, _ := ParsePage([]byte(c.page)).Read()
 		if diff := cmp.Diff(c.want, got, nearly); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
@@ -210,7 +210,7 @@ func TestPagesThatLie(t *testing.T) {
 		{"a web page", "<html><body>vllm:num_requests_running 3</body></html>\n", nil},
 		{"json", `{"vllm:num_requests_running": 3}` + "\n", nil},
 	} {
-		got, _ := ParsePage([]byte(c.page)).Read(Engines)
+		got, _ := ParsePage([]byte(c.page)).Read()
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
@@ -225,23 +225,8 @@ func TestHugePage(t *testing.T) {
 	for ; b.Len() < 10<<20; n++ {
 		fmt.Fprintf(&b, "vllm:num_requests_running{engine=\"%d\",model_name=\"%s\"} 1\n", n, strings.Repeat("m", 200))
 	}
-	got, _ := ParsePage(b.Bytes()).Read(Engines)
+	got, _ := ParsePage(b.Bytes()).Read()
 	if got.Replicas != n || *got.Running != float64(n) || got.Each != nil {
 		t.Errorf("%d replicas, %v running, %d told apart; want %d, as many, and none", got.Replicas, *got.Running, len(got.Each), n)
-	}
-}
-
-// TestEveryEngineIsNamedOnce keeps the table fit to choose from.
-func TestEveryEngineIsNamedOnce(t *testing.T) {
-	t.Parallel()
-	seen := map[string]bool{}
-	for i, e := range Engines {
-		if e.Name == "" || seen[e.Name] {
-			t.Errorf("engine %d: the name %q is empty or taken", i, e.Name)
-		}
-		seen[e.Name] = true
-		if (e.Prefix == "") != (len(e.Marks) > 0) {
-			t.Errorf("%s: wants a prefix or marks", e.Name)
-		}
 	}
 }

@@ -46,7 +46,7 @@ func Recognize(ctx context.Context, fetch Fetch) (engine string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if reading, known := ParsePage(text).Read(Engines); known {
+	if reading, known := ParsePage(text).Read(); known {
 		return reading.Engine, nil
 	}
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("<")) {

@@ -25,7 +25,7 @@ func TestPagesOfSeveralReplicas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, _ := ParsePage(text).Read(Engines)
+	got, _ := ParsePage(text).Read()
 	want := &Reading{Engine: "vllm", Replicas: 2, Running: new(7.0), KVUsage: new(0.75), PromptTokens: new(10.0),
 		Each: []Replica{{Name: "0/0", Running: new(3.0), KVUsage: new(0.5)}, {Name: "1/0", Running: new(4.0), KVUsage: new(1.0)}}}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -8,7 +8,7 @@ import (
 	"io"
 	"sync"
 
-	"redline/internal/observe/identity"
+	"redline/internal/observe/engine"
 )
 
 // Schema names the form of a telemetry log.
@@ -39,7 +39,7 @@ type Subject struct {
 	// SharesHost says that the engine runs on the machine that watches.
 	SharesHost bool `json:"shares_host,omitempty"`
 	// Facts are what the server told of itself.
-	Facts *identity.Facts `json:"facts,omitempty"`
+	Facts *engine.Facts `json:"facts,omitempty"`
 }
 
 // Line is every other line of a telemetry log: what was seen at one moment, of

@@ -206,7 +206,7 @@ func FuzzPage(f *testing.F) {
 		if len(got.Series)+len(got.Bad) != lines {
 			t.Fatalf("%d series and %d bad lines of %d lines", len(got.Series), len(got.Bad), lines)
 		}
-		got.Read(Engines)
+		got.Read()
 		plain := typeLine.ReplaceAll(text, nil)
 		want, err := reference(plain)
 		if err != nil || quotedName.Match(plain) || bytes.ContainsRune(plain, '\r') {
@@ -224,7 +224,7 @@ func BenchmarkPage(b *testing.B) {
 		b.SetBytes(int64(len(page)))
 		b.ReportAllocs()
 		for b.Loop() {
-			ParsePage(page).Read(Engines)
+			ParsePage(page).Read()
 		}
 	})
 	b.Run("expfmt", func(b *testing.B) {

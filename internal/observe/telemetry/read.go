@@ -1,11 +1,14 @@
 package telemetry
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"redline/internal/observe/engine"
 )
 
 // processStart is the series by which the usual client libraries tell when
@@ -13,15 +16,17 @@ import (
 const processStart = "process_start_time_seconds"
 
 // Read finds the engine whose page it is and gives its figures. It reports
-// false for a page of no engine in the list.
-func (p *Page) Read(engines []Engine) (*Reading, bool) {
-	for i := range engines {
-		e := &engines[i]
-		ours := func(s Series) bool {
-			return e.Prefix != "" && strings.HasPrefix(s.Name, e.Prefix) || slices.Contains(e.Marks, s.Name)
-		}
-		if slices.ContainsFunc(p.Series, ours) {
-			return p.index(e).read(), true
+// false for a page of no engine that is known. A name without an engine's
+// prefix says less than one with it.
+func (p *Page) Read() (*Reading, bool) {
+	for _, prefixed := range []bool{true, false} {
+		for _, e := range engine.All() {
+			m := &e.Metrics
+			if (m.Prefix != "") == prefixed && slices.ContainsFunc(p.Series, func(s Series) bool { return m.Has(s.Name) }) {
+				r := p.index(m).read()
+				r.Engine = e.Name
+				return r, true
+			}
 		}
 	}
 	return nil, false
@@ -29,7 +34,7 @@ func (p *Page) Read(engines []Engine) (*Reading, bool) {
 
 // indexed is a page arranged by name, for one engine.
 type indexed struct {
-	engine *Engine
+	names  *engine.Metrics
 	series map[string][]placed
 	pages  int
 	// only is the replica to look at, nil for all of them.
@@ -52,8 +57,8 @@ type replica struct {
 // index leaves out what can only mislead: a series that stands twice on a page
 // counts once, with its last value, and of the shards of a replica the first
 // speaks for all.
-func (p *Page) index(e *Engine) *indexed {
-	x := &indexed{engine: e, series: map[string][]placed{}, pages: len(p.Breaks) + 1}
+func (p *Page) index(e *engine.Metrics) *indexed {
+	x := &indexed{names: e, series: map[string][]placed{}, pages: len(p.Breaks) + 1}
 	seen := map[string]int{}
 	page := 0
 	for i := range p.Series {
@@ -93,10 +98,10 @@ func (s *Series) key(page int) string {
 }
 
 func (x *indexed) read() *Reading {
-	e := x.engine
+	e := x.names
 	replicas := x.replicas()
 	r := &Reading{
-		Engine: e.Name, Replicas: max(1, len(replicas)), StartedUnixS: x.sum(named(processStart)),
+		Replicas: max(1, len(replicas)), StartedUnixS: x.sum([]engine.Source{{Name: processStart}}),
 		Running: x.sum(e.Running), Waiting: x.sum(e.Waiting), KVUsage: x.share(e.KVUsage),
 		PrefixRate: x.share(e.PrefixRate), SpecRate: x.share(e.SpecRate),
 		PrefixHits: x.sum(e.PrefixHits), PrefixQueries: x.sum(e.PrefixQueries),
@@ -122,9 +127,9 @@ const mostReplicas = 64
 func (x *indexed) replicas() []replica {
 	var all []replica
 	seen := map[replica]bool{}
-	for _, from := range x.engine.Running {
+	for _, from := range x.names.Running {
 		for _, s := range x.of(from) {
-			one := replica{s.page, s.Label(x.engine.Replica)}
+			one := replica{s.page, s.Label(x.names.Replica)}
 			if !seen[one] {
 				seen[one] = true
 				all = append(all, one)
@@ -135,7 +140,7 @@ func (x *indexed) replicas() []replica {
 }
 
 func (x *indexed) each(replicas []replica) []Replica {
-	e := x.engine
+	e := x.names
 	var all []Replica
 	for _, one := range replicas {
 		alone := *x
@@ -154,20 +159,20 @@ func (x *indexed) each(replicas []replica) []Replica {
 // values.
 func (x *indexed) config() map[string]string {
 	all := map[string]string{}
-	for _, s := range x.of(Source{Name: x.engine.Config}) {
+	for _, s := range x.of(engine.Source{Name: x.names.Config}) {
 		for _, l := range s.Labels {
-			if l.Name == x.engine.Replica || slices.Contains(x.engine.Shards, l.Name) {
+			if l.Name == x.names.Replica || slices.Contains(x.names.Shards, l.Name) {
 				continue
 			}
 			name := l.Name
-			if other, ok := x.engine.Renamed[name]; ok {
+			if other, ok := x.names.Renamed[name]; ok {
 				name = other
 			}
 			all[name] = strings.ToValidUTF8(l.Value, "?")
 		}
 		break
 	}
-	for name, sources := range x.engine.Settings {
+	for name, sources := range x.names.Settings {
 		if v := x.mean(sources); v != nil {
 			all[name] = strconv.FormatFloat(*v, 'f', -1, 64)
 		}
@@ -179,12 +184,12 @@ func (x *indexed) config() map[string]string {
 }
 
 // of gives the series of a source.
-func (x *indexed) of(from Source) []placed {
+func (x *indexed) of(from engine.Source) []placed {
 	var all []placed
 	for _, s := range x.series[from.Name] {
 		switch {
 		case from.Label != "" && s.Label(from.Label) != from.Value:
-		case x.only != nil && (s.page != x.only.page || s.Label(x.engine.Replica) != x.only.name):
+		case x.only != nil && (s.page != x.only.page || s.Label(x.names.Replica) != x.only.name):
 		default:
 			all = append(all, s)
 		}
@@ -201,7 +206,7 @@ func (x *indexed) of(from Source) []placed {
 
 // add adds up the values of a source that can be: neither a gauge nor a counter
 // of requests, tokens or seconds is ever below zero.
-func (x *indexed) add(from Source) (sum float64, n int) {
+func (x *indexed) add(from engine.Source) (sum float64, n int) {
 	for _, s := range x.of(from) {
 		if finite(s.Value) && s.Value >= 0 {
 			sum += s.Value
@@ -212,14 +217,14 @@ func (x *indexed) add(from Source) (sum float64, n int) {
 }
 
 // total is the value of the first source that has any.
-func (x *indexed) total(sources []Source) (sum float64, n int) {
+func (x *indexed) total(sources []engine.Source) (sum float64, n int) {
 	for _, from := range sources {
 		sum, n := x.add(from)
 		if n == 0 {
 			continue
 		}
 		if from.Plus != "" {
-			more, _ := x.add(Source{Name: from.Plus})
+			more, _ := x.add(engine.Source{Name: from.Plus})
 			sum += more
 		}
 		if from.Per != nil {
@@ -229,28 +234,21 @@ func (x *indexed) total(sources []Source) (sum float64, n int) {
 			}
 			sum, n = sum/whole, 1
 		}
-		if sum *= from.scale(); finite(sum) {
+		if sum *= cmp.Or(from.Scale, 1); finite(sum) {
 			return sum, n
 		}
 	}
 	return 0, 0
 }
 
-func (s Source) scale() float64 {
-	if s.Scale == 0 {
-		return 1
-	}
-	return s.Scale
-}
-
-func (x *indexed) sum(sources []Source) *float64 {
+func (x *indexed) sum(sources []engine.Source) *float64 {
 	if sum, n := x.total(sources); n > 0 {
 		return &sum
 	}
 	return nil
 }
 
-func (x *indexed) mean(sources []Source) *float64 {
+func (x *indexed) mean(sources []engine.Source) *float64 {
 	if sum, n := x.total(sources); n > 0 {
 		return new(sum / float64(n))
 	}
@@ -259,7 +257,7 @@ func (x *indexed) mean(sources []Source) *float64 {
 
 // share is the mean of what is a part of a whole. One that is more than the
 // whole is in another unit or wrong, and says nothing.
-func (x *indexed) share(sources []Source) *float64 {
+func (x *indexed) share(sources []engine.Source) *float64 {
 	const rounding = 1.01
 	v := x.mean(sources)
 	if v == nil || *v > rounding {
@@ -269,16 +267,16 @@ func (x *indexed) share(sources []Source) *float64 {
 }
 
 // timing reads a histogram, or the two counters that stand for one.
-func (x *indexed) timing(sources []Source) *Histogram {
+func (x *indexed) timing(sources []engine.Source) *Histogram {
 	for _, from := range sources {
-		part := func(suffix string) Source { s := from; s.Name += suffix; return s }
+		part := func(suffix string) engine.Source { s := from; s.Name += suffix; return s }
 		total, number := part("_sum"), part("_count")
 		if from.Count != "" {
 			total, number = from, from
 			number.Name = from.Count
 		}
 		number.Scale = 0
-		sum, count := x.sum([]Source{total}), x.sum([]Source{number})
+		sum, count := x.sum([]engine.Source{total}), x.sum([]engine.Source{number})
 		if sum == nil || count == nil {
 			continue
 		}
@@ -293,7 +291,7 @@ func (x *indexed) timing(sources []Source) *Histogram {
 
 // buckets adds up the buckets of all replicas. An edge that some of them lack
 // is left out, since a sum with a part missing is no count.
-func (x *indexed) buckets(from Source) (edges, counts []float64) {
+func (x *indexed) buckets(from engine.Source) (edges, counts []float64) {
 	type bucket struct {
 		count float64
 		parts int
@@ -301,7 +299,7 @@ func (x *indexed) buckets(from Source) (edges, counts []float64) {
 	all, parts := map[float64]bucket{}, 0
 	for _, s := range x.of(from) {
 		edge, err := strconv.ParseFloat(s.Label("le"), 64)
-		edge *= from.scale()
+		edge *= cmp.Or(from.Scale, 1)
 		if err != nil || !finite(edge) || !finite(s.Value) || s.Value < 0 {
 			continue
 		}

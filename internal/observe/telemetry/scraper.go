@@ -29,8 +29,6 @@ type ScrapeOptions struct {
 	Every time.Duration
 	// Limit is how long one scrape may take.
 	Limit time.Duration
-	// Engines are those whose names are known; the package's own by default.
-	Engines []Engine
 	// Log receives a line for each scrape; nil for none.
 	Log *Log
 }
@@ -64,9 +62,6 @@ func WatchServer(c *clock.Clock, o ScrapeOptions) *Scraper {
 	}
 	if o.Limit <= 0 {
 		o.Limit = DefaultScrapeLimit
-	}
-	if o.Engines == nil {
-		o.Engines = Engines
 	}
 	s := &Scraper{ScrapeOptions: o, clock: c, asked: make(chan chan struct{})}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -146,7 +141,7 @@ func (s *Scraper) scrape() {
 	if err != nil {
 		one.Failed = brief(err.Error())
 	} else {
-		one.read(page, s.Engines)
+		one.read(page)
 	}
 	s.keep(one)
 }
@@ -199,10 +194,10 @@ func (s *Scraper) fetch() ([]byte, error) {
 func (s *Scraper) late() error { return fmt.Errorf("no answer within %v", s.Limit) }
 
 // read makes a reading of the page.
-func (one *Scrape) read(text []byte, engines []Engine) {
+func (one *Scrape) read(text []byte) {
 	page := ParsePage(text)
 	one.BadLines = len(page.Bad)
-	reading, known := page.Read(engines)
+	reading, known := page.Read()
 	if !known {
 		one.Failed = "the page has no metrics of a known engine"
 		return

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"redline/internal/judge/result"
-	"redline/internal/observe/identity"
+	"redline/internal/observe/engine"
 	"redline/internal/observe/telemetry"
 	"redline/internal/plan/config"
 	"redline/internal/twin/catalog"
@@ -62,7 +62,7 @@ func flagsOf(text string) map[string]string {
 }
 
 // describe fills in what the server tells and the plan does not.
-func describe(res *result.Result, c *config.Config, f identity.Facts, server *telemetry.ServerUse) {
+func describe(res *result.Result, c *config.Config, f engine.Facts, server *telemetry.ServerUse) {
 	e, m := &res.Engine, &res.Model
 	e.Name = cmp.Or(e.Name, f.Engine, c.Masked(c.Metadata.Get("engine")))
 	e.Version = cmp.Or(e.Version, f.Version, c.Masked(c.Metadata.Get("engine_version")))
@@ -158,8 +158,8 @@ func keysOf(m map[string]string) []string {
 }
 
 // simFacts is what the embedded engine knows of itself.
-func simFacts(s sim.Spec, version string) identity.Facts {
-	f := identity.Facts{Engine: simName, Version: version, Model: s.Model, Revision: "simulated", Tokenizer: simTokenizer,
+func simFacts(s sim.Spec, version string) engine.Facts {
+	f := engine.Facts{Engine: simName, Version: version, Model: s.Model, Revision: "simulated", Tokenizer: simTokenizer,
 		Precision: s.Dtype, Quantization: s.Quantization, MaxLen: s.MaxModelLen, Parallelism: fmt.Sprintf("tp %d", max(1, s.TP)),
 		Flags: map[string]string{
 			"max_num_seqs": strconv.Itoa(s.MaxNumSeqs), "max_num_batched_tokens": strconv.Itoa(s.MaxNumBatchedTokens),

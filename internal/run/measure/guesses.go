@@ -5,13 +5,10 @@ import (
 	"strings"
 
 	"redline/internal/judge/result"
+	"redline/internal/observe/engine"
 	"redline/internal/observe/telemetry"
 	"redline/internal/text"
 )
-
-// countsGuesses are engines that count guessed tokens if they guess, and have no
-// such counters if they do not.
-var countsGuesses = map[string]bool{"vllm": true}
 
 // confirmGuesses holds what the plan declares of speculative decoding against
 // the server's count of guessed tokens.
@@ -22,7 +19,7 @@ func confirmGuesses(res *result.Result, server *telemetry.ServerUse) {
 		return
 	}
 	on, guessed := strings.HasPrefix(declared, "on"), server.SpecAcceptance != nil
-	if !guessed && !countsGuesses[server.Engine] {
+	if !guessed && !engine.Named(server.Engine).CountsDrafts {
 		return
 	}
 	if on == guessed {

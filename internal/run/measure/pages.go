@@ -8,12 +8,9 @@ import (
 	"strings"
 
 	"redline/internal/drive/client"
+	"redline/internal/observe/engine"
 	"redline/internal/observe/telemetry"
 )
-
-// metricsPaths are where engines serve their own account of themselves: most,
-// NIM, and TensorRT-LLM's own server.
-var metricsPaths = []string{"/metrics", "/v1/metrics", "/prometheus/metrics"}
 
 // Pages reads a server's metrics.
 type Pages struct {
@@ -33,7 +30,7 @@ type Pages struct {
 func OpenPages(server *client.Client, provider client.Spec, spec telemetry.Spec, o client.Options) (*Pages, error) {
 	p := &Pages{}
 	if len(spec.MetricsURLs) == 0 {
-		for _, path := range metricsPaths {
+		for _, path := range engine.MetricsPaths() {
 			p.others = append(p.others, func(ctx context.Context) ([]byte, error) { return server.Get(ctx, path) })
 		}
 		p.Fetch, p.others = p.others[0], p.others[1:]

@@ -31,7 +31,7 @@ func hidden(t *testing.T, engine string) (front string, asked *atomic.Int64) {
 	proxy.FlushInterval = -1
 	asked = new(atomic.Int64)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == metricsPaths[0] {
+		if r.URL.Path == "/metrics" {
 			asked.Add(1)
 			http.NotFound(w, r)
 			return

@@ -11,7 +11,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
 	"redline/internal/judge/validity"
-	"redline/internal/observe/identity"
+	"redline/internal/observe/engine"
 	"redline/internal/observe/telemetry"
 	"redline/internal/plan/config"
 	"redline/internal/run/store"
@@ -90,7 +90,7 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 	seen := logged.Accelerators()
 	nameHardware(res, seen)
 	evidence := keptEvidence(res, c, dir, logged, start, end)
-	var facts identity.Facts
+	var facts engine.Facts
 	if s := logged.Header.Subject; s != nil && s.Facts != nil {
 		facts = *s.Facts
 	}

@@ -14,7 +14,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/validity"
 	"redline/internal/llm"
-	"redline/internal/observe/identity"
+	"redline/internal/observe/engine"
 	"redline/internal/stats"
 	"redline/internal/traffic/workload"
 	"redline/internal/twin/sim"
@@ -34,8 +34,8 @@ type target struct {
 	context  int
 	// chatTemplate is what the server puts around prompts, where it shows it.
 	chatTemplate string
-	facts        identity.Facts // what it told of itself
-	ttft         time.Duration  // of the preflight request
+	facts        engine.Facts  // what it told of itself
+	ttft         time.Duration // of the preflight request
 	tpot         time.Duration
 	asked        []spent          // by the preflight requests
 	repeat       *validity.Repeat // nil where it was not tried
@@ -171,14 +171,14 @@ func (t *target) identify(ctx context.Context, r *run, served []client.ServedMod
 		t.facts = simFacts(t.spec, r.Version)
 	} else {
 		mask := r.Config.Mask()
-		t.facts = identity.Ask(ctx, func(ctx context.Context, path string, body []byte) ([]byte, error) {
+		t.facts = engine.Ask(ctx, func(ctx context.Context, path string, body []byte) ([]byte, error) {
 			page, err := t.page(ctx, path, body)
 			return []byte(mask.Hide(string(page))), err // before any of it is cut
 		}, t.model)
 	}
 	for _, m := range served {
 		if m.ID == t.model {
-			t.facts.Add(identity.Facts{Engine: m.OwnedBy, Model: m.Root, MaxLen: m.MaxModelLen})
+			t.facts.Add(engine.Facts{Engine: m.OwnedBy, Model: m.Root, MaxLen: m.MaxModelLen})
 		}
 	}
 	if t.chatTemplate == "" {

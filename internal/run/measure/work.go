@@ -14,6 +14,7 @@ import (
 	"redline/internal/drive/client"
 	"redline/internal/drive/wire"
 	"redline/internal/llm"
+	"redline/internal/observe/engine"
 	"redline/internal/plan/config"
 	"redline/internal/traffic/token"
 	"redline/internal/traffic/workload"
@@ -98,7 +99,7 @@ func (t *target) learnContext(ctx context.Context, r *run, served []client.Serve
 	if r.Config.Tokenizer != config.ByServer {
 		return nil
 	}
-	count, err := t.client.Tokenizer(ctx, t.model)
+	count, err := t.client.Tokenizer(ctx, t.model, engine.TokenizeBodies())
 	if err != nil {
 		return fmt.Errorf("--tokenizer server: %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 // admits waiting ones, first come, first served. When the cache is full the
 // sequence admitted last gives its blocks back and starts over later.
 type batching struct {
-	*engine
+	*instance
 	time   catalog.StepModel
 	window windowCost
 	pool   *pool
@@ -42,14 +42,14 @@ func NewBatching(s Spec) (Core, error) {
 		return nil, err
 	}
 	b := &batching{
-		engine:  e,
-		window:  windowOf(e.deploy.Model),
-		pool:    newPool(e.blocks),
-		noise:   rand.New(rand.NewPCG(s.Seed, 0x7265646c696e65)),
-		byID:    map[uint64]*sequence{},
-		cold:    coldStart{lasts: int64(s.ColdStart)},
-		guesses: newGuesser(e.spec),
-		forming: formation{on: e.spec.StaticBatching},
+		instance: e,
+		window:   windowOf(e.deploy.Model),
+		pool:     newPool(e.blocks),
+		noise:    rand.New(rand.NewPCG(s.Seed, 0x7265646c696e65)),
+		byID:     map[uint64]*sequence{},
+		cold:     coldStart{lasts: int64(s.ColdStart)},
+		guesses:  newGuesser(e.spec),
+		forming:  formation{on: e.spec.StaticBatching},
 	}
 	if e.spec.Law == nil {
 		b.time = catalog.NewStepModel(e.deploy, e.spec.ComputeShare, e.spec.MemoryShare)

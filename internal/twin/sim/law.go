@@ -112,7 +112,7 @@ func (l *Law) validate() error {
 }
 
 // lawful fills in the defaults of an engine that has a law.
-func (s Spec) lawful() (*engine, error) {
+func (s Spec) lawful() (*instance, error) {
 	if err := s.Law.validate(); err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (s Spec) lawful() (*engine, error) {
 	}
 	s.Model = orDefault(s.Model, lawModel)
 	s.ServedModelName = orDefault(s.ServedModelName, s.Model)
-	e := &engine{spec: s, jitter: DefaultJitter}
+	e := &instance{spec: s, jitter: DefaultJitter}
 	e.chunks = s.EnableChunkedPrefill == nil || *s.EnableChunkedPrefill
 	e.prefix = s.EnablePrefixCaching == nil || *s.EnablePrefixCaching
 	if s.Jitter != nil {

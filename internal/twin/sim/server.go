@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"redline/internal/clock"
+	"redline/internal/observe/engine"
 	"redline/internal/traffic/token"
 )
 
@@ -37,7 +38,7 @@ type Options struct {
 type Server struct {
 	spec    Spec
 	version string
-	style   *style
+	engine  *engine.Engine // as which it shows itself
 	vocab   *token.Vocabulary
 	meters  *meters
 	driver  *driver
@@ -89,13 +90,13 @@ func NewServer(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sim: %w", err)
 	}
-	manner, err := styleOf(o.MetricsStyle)
+	shown, err := styleOf(o.MetricsStyle)
 	if err != nil {
 		return nil, fmt.Errorf("sim: metrics-style: %w", err)
 	}
 	s := &Server{
 		spec:     o.Spec,
-		style:    manner,
+		engine:   shown,
 		faults:   faults,
 		book:     known,
 		rationed: NewRation(o.Spec.RateLimit),
@@ -117,20 +118,20 @@ func NewServer(o Options) (*Server, error) {
 // table lists what is served where.
 func (s *Server) table() map[string]route {
 	routes := map[string]route{
-		"/v1/models": {http.MethodGet, s.serveModels},
-		"/health":    {http.MethodGet, s.serveHealth},
-		"/tokenize":  {http.MethodPost, s.serveTokenize},
-		s.style.at:   {http.MethodGet, s.meters.serve},
+		"/v1/models":          {http.MethodGet, s.serveModels},
+		"/health":             {http.MethodGet, s.serveHealth},
+		"/tokenize":           {http.MethodPost, s.serveTokenize},
+		s.engine.Metrics.Path: {http.MethodGet, s.meters.serve},
 	}
-	if s.style.figures != nil {
-		routes[s.style.at] = route{http.MethodGet, s.serveStyle}
+	if s.engine.Style.Series != nil {
+		routes[s.engine.Metrics.Path] = route{http.MethodGet, s.serveStyle}
 	}
-	for path, told := range s.style.told {
+	for path, page := range s.engine.Style.Pages {
 		routes[path] = route{http.MethodGet, func(w http.ResponseWriter, _ *http.Request) {
-			writeJSON(w, http.StatusOK, told(s))
+			writeJSON(w, http.StatusOK, page(s.setup()))
 		}}
 	}
-	for path, spoken := range dialectsByPath() {
+	for path, spoken := range dialectsByPath(s.engine.Dialects) {
 		routes[path] = route{http.MethodPost, func(w http.ResponseWriter, r *http.Request) {
 			s.serveGeneration(w, r, spoken)
 		}}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"net/http"
+	"slices"
 
 	"redline/internal/drive/wire"
 	"redline/internal/llm"
@@ -12,17 +13,24 @@ import (
 var rerankPaths = []string{"/rerank", "/v2/rerank"}
 
 // dialectsByPath lists what is spoken at each path. Engines of different makers
-// share some: then the body tells them apart.
-func dialectsByPath() map[string][]*wire.Dialect {
-	spoken := map[string][]*wire.Dialect{}
+// share some: then the body tells them apart, and the engine's own come last.
+func dialectsByPath(own []string) map[string][]*wire.Dialect {
+	spoken, last := map[string][]*wire.Dialect{}, map[string]*wire.Dialect{}
 	for _, d := range wire.All() {
 		paths := d.Paths()
 		if d.Name == "rerank" {
 			paths = append(paths, rerankPaths...)
 		}
 		for _, path := range paths {
-			spoken[path] = append(spoken[path], d)
+			if slices.Contains(own, d.Name) {
+				last[path] = d
+			} else {
+				spoken[path] = append(spoken[path], d)
+			}
 		}
+	}
+	for path, d := range last {
+		spoken[path] = append(spoken[path], d)
 	}
 	return spoken
 }

@@ -43,7 +43,7 @@ func (s *Server) serveModels(w http.ResponseWriter, _ *http.Request) {
 		Object string      `json:"object"`
 		Data   []modelCard `json:"data"`
 	}{"list", []modelCard{{
-		ID: s.spec.ServedModelName, Object: "model", Created: s.created, OwnedBy: orDefault(s.style.owner, s.spec.ServedModelName),
+		ID: s.spec.ServedModelName, Object: "model", Created: s.created, OwnedBy: orDefault(s.engine.Style.Owner, s.spec.ServedModelName),
 		Root: s.spec.Model, MaxModelLen: s.spec.MaxModelLen,
 	}}})
 }

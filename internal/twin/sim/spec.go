@@ -20,8 +20,8 @@ const (
 	maxTP              = 64
 )
 
-// engine is a Spec with every default filled in and every name looked up.
-type engine struct {
+// instance is a Spec with every default filled in and every name looked up.
+type instance struct {
 	spec   Spec
 	deploy catalog.Deployment
 	blocks int
@@ -60,7 +60,7 @@ func (s Spec) Deployment() (catalog.Deployment, error) {
 	return d, nil
 }
 
-func (s Spec) resolve() (*engine, error) {
+func (s Spec) resolve() (*instance, error) {
 	if err := s.checkRanges(); err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (s Spec) resolve() (*engine, error) {
 	if s.Law != nil {
 		return s.lawful()
 	}
-	e := &engine{spec: s}
+	e := &instance{spec: s}
 	for _, fill := range []func() error{e.place, e.size, e.choose, e.fit} {
 		if err := fill(); err != nil {
 			return nil, err
@@ -136,7 +136,7 @@ func (s Spec) checkObstacles() error {
 }
 
 // place looks up what runs on what.
-func (e *engine) place() error {
+func (e *instance) place() error {
 	s, d := &e.spec, &e.deploy
 	s.Model = orDefault(s.Model, DefaultModel)
 	s.ServedModelName = orDefault(s.ServedModelName, s.Model)
@@ -160,7 +160,7 @@ func (e *engine) place() error {
 	return e.precisions()
 }
 
-func (e *engine) precisions() error {
+func (e *instance) precisions() error {
 	s, d := &e.spec, &e.deploy
 	d.Weights, d.KV = d.Model.Precision, catalog.BF16
 	for _, f := range []struct {
@@ -184,7 +184,7 @@ func (e *engine) precisions() error {
 }
 
 // size fills in the scheduler's limits, which vLLM chooses by the device.
-func (e *engine) size() error {
+func (e *instance) size() error {
 	s := &e.spec
 	e.chunks = s.EnableChunkedPrefill == nil || *s.EnableChunkedPrefill
 	e.prefix = s.EnablePrefixCaching == nil || *s.EnablePrefixCaching
@@ -229,7 +229,7 @@ func schedulerDefaults(a catalog.Accelerator) (tokens, seqs int) {
 }
 
 // choose fills in what neither device nor memory decides.
-func (e *engine) choose() error {
+func (e *instance) choose() error {
 	s := &e.spec
 	s.EnableChunkedPrefill, s.EnablePrefixCaching = &e.chunks, &e.prefix
 	e.jitter = DefaultJitter
@@ -243,7 +243,7 @@ func (e *engine) choose() error {
 }
 
 // fit finds the room for the cache and the longest request that it holds.
-func (e *engine) fit() error {
+func (e *instance) fit() error {
 	s, d := &e.spec, e.deploy
 	e.blocks = d.KVBlocks(blockSize)
 	longest := e.longest()
@@ -263,7 +263,7 @@ func (e *engine) fit() error {
 
 // longest is the number of tokens of the longest sequence that the cache
 // holds alone.
-func (e *engine) longest() int {
+func (e *instance) longest() int {
 	w := windowOf(e.deploy.Model)
 	if full := e.blocks - w.blocks(1<<40); full*blockSize >= w.window {
 		return full * blockSize
@@ -276,13 +276,13 @@ func (e *engine) longest() int {
 }
 
 // tooLarge says how many devices would hold the model.
-func (e *engine) tooLarge() error {
+func (e *instance) tooLarge() error {
 	d := e.deploy
 	msg := fmt.Sprintf("gpu: %s at %s (%.0f GiB of weights) does not fit %d × %s", d.Model.Name, d.Weights,
 		float64(d.Model.WeightBytes(d.Weights))/catalog.GiB, d.TP, d.Accelerator.Name)
 	for tp := d.TP * 2; tp <= maxTP && d.Model.Heads%tp == 0; tp *= 2 {
 		d.TP = tp
-		bigger := engine{deploy: d, blocks: d.KVBlocks(blockSize)}
+		bigger := instance{deploy: d, blocks: d.KVBlocks(blockSize)}
 		if bigger.longest() >= min(d.Model.MaxLen, 2048) {
 			return fmt.Errorf("%s: tp %d would", msg, tp)
 		}

@@ -9,14 +9,18 @@ import (
 	"github.com/prometheus/common/model"
 
 	"redline/internal/clock"
+	"redline/internal/observe/engine"
 )
 
 // TestEveryStyleIsAPage reads each style's page with the reference parser and
 // gets every page that it has beside it.
 func TestEveryStyleIsAPage(t *testing.T) {
 	t.Parallel()
-	for _, st := range styles {
-		t.Run(st.name, func(t *testing.T) {
+	for _, e := range engine.All() {
+		if e.Style == nil {
+			continue
+		}
+		t.Run(e.Style.Name, func(t *testing.T) {
 			t.Parallel()
 			spec, err := Spec{ServedModelName: `odd "name"`}.Resolve()
 			if err != nil {
@@ -26,7 +30,7 @@ func TestEveryStyleIsAPage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := NewServer(Options{Spec: spec, Core: core, Clock: clock.New(), Version: "9.9", MetricsStyle: st.name})
+			s, err := NewServer(Options{Spec: spec, Core: core, Clock: clock.New(), Version: "9.9", MetricsStyle: e.Style.Name})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -41,11 +45,11 @@ func TestEveryStyleIsAPage(t *testing.T) {
 				return r
 			}
 			parser := expfmt.NewTextParser(model.LegacyValidation)
-			families, err := parser.TextToMetricFamilies(strings.NewReader(get(st.at).String()))
+			families, err := parser.TextToMetricFamilies(strings.NewReader(get(e.Metrics.Path).String()))
 			if err != nil || len(families) < 5 {
 				t.Errorf("%d families: %v", len(families), err)
 			}
-			for path := range st.told {
+			for path := range e.Style.Pages {
 				if r := get(path); r.status != http.StatusOK || !strings.HasPrefix(r.String(), "{") {
 					t.Errorf("%s: %d %s", path, r.status, r.String())
 				}
@@ -57,7 +61,7 @@ func TestEveryStyleIsAPage(t *testing.T) {
 func TestUnknownStyle(t *testing.T) {
 	t.Parallel()
 	_, err := Start(t.Context(), Spec{}, ServeOptions{MetricsStyle: "sglan"})
-	want := `sim: metrics-style: unknown "sglan": did you mean sglang? known: vllm, sglang, tgi, llamacpp, triton, nim`
+	want := `sim: metrics-style: unknown "sglan": did you mean sglang? known: vllm, sglang, tgi, llamacpp, nim, triton`
 	if err == nil || err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}

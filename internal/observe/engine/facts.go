@@ -1,9 +1,4 @@
-// Package identity asks a server what it is: which engine in which version,
-// which model in which precision, with which settings. It takes a way to ask
-// for a page and gives facts; what the server does not tell stays empty. It
-// keeps only settings that it knows the names of, so that nothing a server
-// shows by mistake, such as its key, gets any further.
-package identity
+package engine
 
 import (
 	"context"
@@ -41,99 +36,94 @@ type Caller func(ctx context.Context, path string, body []byte) ([]byte, error)
 // Limit is how long all questions together may take.
 const Limit = 2 * time.Second
 
-// question is a page that some engine has.
-type question struct {
-	path string
-	// body is posted where it is not nil; it takes the model's name. What is
+// Page is one on which an engine says what it is.
+type Page struct {
+	Path string
+	// Body is posted where it is not nil; it takes the model's name. What is
 	// posted may do something, so it is put only to a server that has answered
-	// the question at needs.
-	body  func(model string) []byte
-	needs string
-	read  func(object, *Facts)
+	// the question at Needs.
+	Body  func(model string) []byte
+	Needs string
+	Read  func(object, *Facts)
 }
 
-// questions are asked all at once. Where two pages tell the same, the one that
-// stands first is believed.
-var questions = []question{
-	{path: "/server_info", read: serverInfo},
-	{path: "/get_server_info", read: serverInfo},
-	{path: "/get_model_info", read: modelInfo},
-	{path: "/info", read: tgiInfo},
-	{path: "/props", read: llamaProps},
-	{path: "/v1/metadata", read: nimMetadata},
-	{path: "/v2", read: tritonServer},
-	{path: "/api/version", read: ollamaVersion},
-	{path: "/api/show", body: ollamaAsk, needs: "/api/version", read: ollamaModel},
-	{path: "/version", read: plainVersion},
+// pages lists those of all engines, and last the one that many have. Where two
+// pages say the same, the one that stands first is believed.
+func pages() []Page {
+	var list []Page
+	for _, e := range all {
+		list = append(list, e.Pages...)
+	}
+	return append(list, Page{Path: "/version", Read: readVersion})
 }
 
-// Ask puts every question and waits for the answers no longer than Limit. A
-// server that has none of the pages gives no facts, which is no error.
+// readVersion reads the version alone, which does not tell engines apart.
+func readVersion(o object, f *Facts) { f.Version = o.text("version") }
+
+// Ask gets the pages of all engines and waits for them no longer than Limit. A
+// server that has none of them gives no facts, which is no error.
 func Ask(ctx context.Context, call Caller, model string) Facts {
 	ctx, cancel := context.WithTimeout(ctx, Limit)
 	defer cancel()
 	answers := map[string]object{}
-	var plain, posted []question
-	for _, q := range questions {
-		if q.body == nil {
-			plain = append(plain, q)
-		}
-	}
-	put(ctx, call, model, plain, answers)
-	for _, q := range questions {
-		if q.body != nil && answers[q.needs] != nil {
-			posted = append(posted, q)
-		}
-	}
-	put(ctx, call, model, posted, answers)
-	var facts Facts
-	for _, q := range questions {
-		if o := answers[q.path]; o != nil {
-			var told Facts
-			q.read(o, &told)
-			if told.Precision == "auto" { // which is to say nothing
-				told.Precision = ""
+	get := func(wanted func(Page) bool) {
+		bodies := map[string][]byte{}
+		for _, p := range pages() {
+			if wanted(p) {
+				bodies[p.Path] = nil
+				if p.Body != nil {
+					bodies[p.Path] = p.Body(model)
+				}
 			}
-			facts.Add(told)
+		}
+		getAll(ctx, call, bodies, answers)
+	}
+	get(func(p Page) bool { return p.Body == nil })
+	get(func(p Page) bool { return p.Body != nil && answers[p.Needs] != nil })
+	var facts Facts
+	for _, p := range pages() {
+		if o := answers[p.Path]; o != nil {
+			var found Facts
+			p.Read(o, &found)
+			if found.Precision == "auto" { // which is to say nothing
+				found.Precision = ""
+			}
+			facts.Add(found)
 		}
 	}
 	return facts
 }
 
-// put asks some of the questions at once.
-func put(ctx context.Context, call Caller, model string, some []question, answers map[string]object) {
+// getAll asks for some pages at once.
+func getAll(ctx context.Context, call Caller, bodies map[string][]byte, answers map[string]object) {
 	var mu sync.Mutex
-	var all sync.WaitGroup
-	for _, q := range some {
-		all.Go(func() {
-			var body []byte
-			if q.body != nil {
-				body = q.body(model)
-			}
-			content, err := call(ctx, q.path, body)
+	var calls sync.WaitGroup
+	for path, body := range bodies {
+		calls.Go(func() {
+			content, err := call(ctx, path, body)
 			if err != nil {
 				return
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			answers[q.path] = parse(content)
+			answers[path] = parse(content)
 		})
 	}
-	all.Wait()
+	calls.Wait()
 }
 
 // Add takes over what is not known yet.
 func (f *Facts) Add(more Facts) {
 	for _, pair := range []struct {
 		have *string
-		told string
+		more string
 	}{
 		{&f.Engine, more.Engine}, {&f.Version, more.Version}, {&f.Model, more.Model}, {&f.Revision, more.Revision},
 		{&f.Tokenizer, more.Tokenizer}, {&f.Precision, more.Precision}, {&f.Quantization, more.Quantization},
 		{&f.Parallelism, more.Parallelism}, {&f.ChatTemplate, more.ChatTemplate},
 	} {
 		if *pair.have == "" {
-			*pair.have = pair.told
+			*pair.have = pair.more
 		}
 	}
 	if f.MaxLen == 0 {

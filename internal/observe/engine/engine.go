@@ -1,0 +1,121 @@
+// Package engine holds what is known of each inference engine, a file each:
+// how a server is recognised as one, what its metrics are called, how it
+// counts, its flags, what its log says, and how the simulator shows itself as
+// one. It also asks a server which of them it is. It knows names and forms;
+// what they mean for a measurement is for others to say.
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Engine is one inference engine. A field that does not apply stays empty.
+type Engine struct {
+	// Name is what documents call it.
+	Name string
+	// Place orders lists; pages of an engine that stands earlier are believed
+	// first. Engines without a place come last.
+	Place int
+	// Words recognise the engine in whatever a server calls itself, in lower
+	// case.
+	Words []string
+	// Wraps names the engine inside, whose flags it has.
+	Wraps string
+	// Dialects are the APIs that it made, by their --api names.
+	Dialects []string
+	// Pages are where it says what it is.
+	Pages []Page
+	// Metrics are the names of its figures.
+	Metrics Metrics
+	// CountsAtEnd says that it counts a request's tokens when the request ends,
+	// so that requests in flight at either edge of a window blur the sum.
+	CountsAtEnd bool
+	// CountsDrafts says that it has counters of drafted tokens exactly if it
+	// drafts any.
+	CountsDrafts bool
+	// Tokenize makes the body that asks /tokenize for the tokens of a text.
+	Tokenize func(model, text string) any
+	// Advice is what to try first in each regime, in its own flags.
+	Advice map[string]string
+	// Log holds words of its log by the kind of trouble that they mean, in
+	// lower case.
+	Log map[string][]string
+	// Style is how the simulator shows itself as this engine.
+	Style *Style
+}
+
+var all []*Engine
+
+// register adds an engine to the list. Each engine's file calls it once.
+func register(e Engine) *Engine {
+	e.Metrics.Path = cmp.Or(e.Metrics.Path, "/metrics")
+	all = append(all, &e)
+	slices.SortStableFunc(all, func(a, b *Engine) int {
+		return cmp.Compare(cmp.Or(a.Place, len(all)+1<<10), cmp.Or(b.Place, len(all)+1<<10))
+	})
+	return &e
+}
+
+// All lists the engines.
+func All() []*Engine { return all }
+
+// Named finds an engine by its name; one without properties stands for those
+// that are not known.
+func Named(name string) *Engine {
+	for _, e := range all {
+		if e.Name == name {
+			return e
+		}
+	}
+	return &Engine{}
+}
+
+// Recognize finds the engine in what a server calls itself, by the longest of
+// the words in it; nil for none.
+func Recognize(name string) (found *Engine) {
+	name = strings.ToLower(name)
+	longest := 0
+	for _, e := range all {
+		for _, word := range e.Words {
+			if len(word) > longest && strings.Contains(name, word) {
+				found, longest = e, len(word)
+			}
+		}
+	}
+	return found
+}
+
+// Advised is the engine whose flags e has, nil where they are not known.
+func (e *Engine) Advised() *Engine {
+	if e != nil && e.Wraps != "" {
+		e = Named(e.Wraps)
+	}
+	if e == nil || e.Advice == nil {
+		return nil
+	}
+	return e
+}
+
+// MetricsPaths lists where engines serve their metrics.
+func MetricsPaths() []string {
+	var paths []string
+	for _, e := range all {
+		if !slices.Contains(paths, e.Metrics.Path) {
+			paths = append(paths, e.Metrics.Path)
+		}
+	}
+	return paths
+}
+
+// TokenizeBodies lists the ways to ask /tokenize.
+func TokenizeBodies() []func(model, text string) any {
+	var ways []func(model, text string) any
+	for _, e := range all {
+		if e.Tokenize != nil {
+			ways = append(ways, e.Tokenize)
+		}
+	}
+	return ways
+}

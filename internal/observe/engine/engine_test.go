@@ -1,0 +1,146 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/drive/wire"
+	"redline/internal/observe/engine"
+	"redline/internal/observe/enginelog"
+	"redline/internal/observe/telemetry"
+	"redline/internal/text"
+	"redline/internal/twin/sim"
+)
+
+// get asks a real server over a socket.
+func get(base string) engine.Caller {
+	return func(ctx context.Context, path string, body []byte) ([]byte, error) {
+		method := http.MethodGet
+		if body != nil {
+			method = http.MethodPost
+		}
+		req, err := http.NewRequestWithContext(ctx, method, base+path, bytes.NewReader(body))
+		if err != nil {
+			return nil, err
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return nil, err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return nil, errors.New(resp.Status)
+		}
+		return io.ReadAll(resp.Body)
+	}
+}
+
+// TestOneFileIsAnEngine has the engine of toy_test.go simulated, recognised, its
+// page read, its log understood and its flags advised.
+func TestOneFileIsAnEngine(t *testing.T) {
+	t.Parallel()
+	server, err := sim.Start(t.Context(), sim.Spec{MaxNumSeqs: 7}, sim.ServeOptions{Pace: time.Millisecond, MetricsStyle: "toy"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	call := get(server.URL())
+	facts := engine.Ask(t.Context(), call, "m")
+	if diff := cmp.Diff(engine.Facts{Engine: "toy", Model: sim.DefaultModel, Flags: map[string]string{"slots": "7"}}, facts); diff != "" {
+		t.Errorf("facts (-want +got):\n%s", diff)
+	}
+	if paths := engine.MetricsPaths(); !slices.Contains(paths, "/toy/metrics") {
+		t.Errorf("its page is not looked for: %v", paths)
+	}
+	page, err := call(t.Context(), "/toy/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reading, known := telemetry.ParsePage(page).Read()
+	want := &telemetry.Reading{Engine: "toy", Replicas: 1, Running: new(0.0), PromptTokens: new(0.0)}
+	if known {
+		reading.E2E = nil // whose buckets are the simulator's
+	}
+	if diff := cmp.Diff(want, reading); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", page, diff)
+	}
+	if name := engine.Recognize("ToyServe 3").Advised().Name; name != "toy" {
+		t.Errorf("%s advises", name)
+	}
+	if !engine.Named("toy").CountsAtEnd {
+		t.Error("it counts along")
+	}
+	if n := len(engine.TokenizeBodies()); n != 4 {
+		t.Errorf("%d ways to ask for tokens, want three and its own", n)
+	}
+	if kinds := followed(t, "3 requests were thrown out\n"); kinds["preemption"] != 1 {
+		t.Errorf("its log speaks of %v", kinds)
+	}
+}
+
+// followed gives the kinds of trouble in a line that is added to a log.
+func followed(t *testing.T, line string) map[string]int64 {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "engine.log")
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	log, err := enginelog.Follow(path, io.Discard, text.NewMask())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(line), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return log.Stop().Kinds
+}
+
+// TestTableIsWhole keeps the table fit to choose from.
+func TestTableIsWhole(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, e := range engine.All() {
+		if e.Name == "" || names[e.Name] || len(e.Words) == 0 {
+			t.Errorf("%q is empty, taken, or not recognised by any word", e.Name)
+		}
+		names[e.Name] = true
+		if e.Metrics.Prefix != "" && e.Metrics.Marks != nil {
+			t.Errorf("%s: wants a prefix or marks", e.Name)
+		}
+		if e.Wraps != "" && engine.Named(e.Wraps).Advice == nil {
+			t.Errorf("%s wraps %s, whose flags are not known", e.Name, e.Wraps)
+		}
+		for _, d := range e.Dialects {
+			if _, known := wire.ByName(d); !known {
+				t.Errorf("%s: no dialect is called %s", e.Name, d)
+			}
+		}
+	}
+}
+
+// TestRecognize takes the longest word: servers name the model, too.
+func TestRecognize(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"vllm": "vllm", "redline sim": "vllm", "NIM": "vllm", "SGLang serving Llama": "sglang", "ollama": "llama.cpp",
+		"text-generation-inference": "tgi", "llamacpp": "llama.cpp", "triton": "", "": "", "acme": "",
+	} {
+		got := ""
+		if e := engine.Recognize(name).Advised(); e != nil {
+			got = e.Name
+		}
+		if got != want {
+			t.Errorf("%s has the flags of %q, want %q", name, got, want)
+		}
+	}
+}

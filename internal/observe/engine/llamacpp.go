@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"path"
+	"regexp"
+	"strings"
+)
+
+// llama.cpp keeps counters of seconds and tokens, and no histograms. Its prompt
+// tokens are those that it computed; those it had in its cache are apart.
+var _ = register(Engine{
+	Name: "llama.cpp", Place: 4, Words: []string{"llama"},
+	Dialects: []string{"llamacpp-completion"},
+	Pages: []Page{
+		{Path: "/props", Read: readLlamaCpp},
+	},
+	Metrics: Metrics{
+		Prefix:           "llamacpp:",
+		Running:          named("llamacpp:requests_processing"),
+		Waiting:          named("llamacpp:requests_deferred"),
+		KVUsage:          named("llamacpp:kv_cache_usage_ratio"),
+		PrefixHits:       named("llamacpp:prompt_tokens_cached_total"),
+		PrefixQueries:    []Source{{Name: "llamacpp:prompt_tokens_total", Plus: "llamacpp:prompt_tokens_cached_total"}},
+		PromptTokens:     []Source{{Name: "llamacpp:prompt_tokens_total", Plus: "llamacpp:prompt_tokens_cached_total"}},
+		GenerationTokens: named("llamacpp:tokens_predicted_total"),
+		SpecDrafted:      named("llamacpp:spec_decode_num_draft_tokens_total"),
+		SpecAccepted:     named("llamacpp:spec_decode_num_accepted_tokens_total"),
+		PrefillSeconds:   named("llamacpp:prompt_seconds_total"),
+		Prefilled:        named("llamacpp:prompt_tokens_total"),
+		ITL:              []Source{{Name: "llamacpp:tokens_predicted_seconds_total", Count: "llamacpp:tokens_predicted_total"}},
+	},
+	Tokenize: func(_, text string) any { return map[string]any{"content": text} },
+	Advice: map[string]string{
+		"rate-limited":         "look at the gateway in front: llama.cpp's server queues what its slots (-np) cannot take",
+		"cold-start":           "leave --no-warmup out; --mlock keeps the weights in memory",
+		"kv-pressure":          "-c (context) up, -np (slots) down, --cache-type-k and --cache-type-v q8_0",
+		"scheduler-saturation": "-np (slots) up with -c (context), --cont-batching on",
+		"prefix-cache":         "--cache-reuse 256, --slot-prompt-similarity; a prefix lives in one slot (-np)",
+		"network-bound":        "--threads-http up, if the front end is the one that is busy",
+		"interference":         "-b (batch) and -ub (micro-batch) down",
+		"queueing":             "-np (slots) up, --cont-batching on",
+		"prefill-bound":        "-b and -ub up, -ngl 99 (all layers on the accelerator), --flash-attn",
+		"inefficient-decode":   "-ngl 99 (all layers on the accelerator), --flash-attn, -t no larger than the physical cores",
+		"batching-trade-off":   "-np (slots) down",
+		"decode-memory-bound":  "a smaller quantization (Q4_K_M), --cache-type-k q8_0, --model-draft",
+	},
+	Log: map[string][]string{"out of memory": {"kv cache is full"}},
+	Style: &Style{
+		Name: "llamacpp", Owner: "llamacpp",
+		Series: []Series{
+			computed(counter, "llamacpp:prompt_tokens_total", "", func(f Figures) float64 { return max(0, f.Value(prompts)-f.Value(prefixHits)) }),
+			same(counter, "llamacpp:prompt_tokens_cached_total", "", prefixHits),
+			computed(counter, "llamacpp:prompt_seconds_total", "", func(f Figures) float64 { return f.Sum(prefillTimes) }),
+			same(counter, "llamacpp:tokens_predicted_total", "", generations),
+			computed(counter, "llamacpp:tokens_predicted_seconds_total", "", func(f Figures) float64 { return f.Sum(interTokens) }),
+			same(gauge, "llamacpp:requests_processing", "", running),
+			same(gauge, "llamacpp:requests_deferred", "", waiting),
+		},
+		Pages: map[string]func(Sim) any{"/props": llamaCppProps},
+	},
+})
+
+// quantized finds the name of a quantization in that of a file.
+var quantized = regexp.MustCompile(`(?i)[-._]((?:UD-)?I?Q\d\w*|F16|BF16|F32|MXFP4)\.gguf$`)
+
+func readLlamaCpp(o object, f *Facts) {
+	if o.number("total_slots") == 0 && o.text("build_info") == "" {
+		f.ChatTemplate, _ = o["chat_template"].(string)
+		return
+	}
+	f.Engine, f.Version = "llama.cpp", o.text("build_info")
+	// The directory of the file is nobody's business.
+	f.Model = path.Base(strings.ReplaceAll(o.text("model_path"), `\`, "/"))
+	if f.Model == "." || f.Model == "/" {
+		f.Model = ""
+	}
+	if m := quantized.FindStringSubmatch(f.Model); m != nil {
+		f.Quantization = m[1]
+	}
+	f.MaxLen = o.in("default_generation_settings").number("n_ctx")
+	f.keep(o, "total_slots")
+	f.ChatTemplate, _ = o["chat_template"].(string)
+}
+
+func llamaCppProps(s Sim) any {
+	return map[string]any{
+		"default_generation_settings": map[string]any{"n_ctx": s.MaxModelLen}, "total_slots": s.MaxNumSeqs,
+		"model_alias": s.ServedModel, "model_path": "/models/" + s.Model + ".gguf", "build_info": s.Version,
+		"chat_template": "",
+	}
+}

@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+)
+
+// Source names the series that a figure is read from: all of a name, or those
+// that have one value of a label.
+type Source struct {
+	Name, Label, Value string
+	// Scale turns the engine's unit into seconds; 0 stands for 1.
+	Scale float64
+	// Plus is a series that is added where it is on the page.
+	Plus string
+	// Per is what the value is a part of.
+	Per *Source
+	// Count is the counter of the values whose sum Name counts, for a timing
+	// that the engine keeps as two counters instead of a histogram.
+	Count string
+	// Single is a label of which all series must have the same value, else the
+	// source is passed over: the steps of one pipeline, added up, would count
+	// a request more than once.
+	Single string
+}
+
+// Metrics says how an engine names its figures. Where a figure has several
+// sources, the first that is on the page is taken: newer names come before
+// older ones.
+type Metrics struct {
+	// Path is where the page is, /metrics by default.
+	Path string
+	// Prefix is what the names of the engine's series begin with; a page that
+	// has one of them is this engine's.
+	Prefix string
+	// Marks are names that make a page this engine's where it has no prefix of
+	// its own.
+	Marks []string
+	// Replica is the label that tells engines behind one endpoint apart.
+	Replica string
+	// Shards are labels of the parts of one replica, of which only the part 0
+	// is read: all of them tell the same.
+	Shards []string
+	// Config is the series whose labels tell how the engine is set up, and
+	// Settings are series whose values do, by the name that they get.
+	Config   string
+	Settings map[string][]Source
+	// Renamed gives labels of Config the names that other engines have for
+	// them.
+	Renamed map[string]string
+
+	// Gauges. KVUsage and the rates are means over the replicas, the others
+	// are sums. PrefixRate and SpecRate are for engines that do not count what
+	// they are shares of.
+	Running, Waiting, KVUsage, PrefixRate, SpecRate []Source
+	// Counters.
+	PrefixHits, PrefixQueries, Preemptions   []Source
+	Evictions, Swaps, Recomputes             []Source
+	SpecDrafted, SpecAccepted                []Source
+	PromptTokens, GenerationTokens, Requests []Source
+	// PrefillSeconds counts the time that went into prompts, and Prefilled the
+	// tokens of them.
+	PrefillSeconds, Prefilled []Source
+	// Timings: histograms without _sum, _count and _bucket, or two counters.
+	TTFT, ITL, Queue, Prefill, Decode, E2E []Source
+}
+
+// named gives a source for each of the names.
+func named(names ...string) []Source {
+	sources := make([]Source, len(names))
+	for i, n := range names {
+		sources[i].Name = n
+	}
+	return sources
+}
+
+// Has reports whether a series of that name makes a page this engine's.
+func (m *Metrics) Has(name string) bool {
+	return m.Prefix != "" && strings.HasPrefix(name, m.Prefix) || slices.Contains(m.Marks, name)
+}

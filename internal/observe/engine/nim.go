@@ -1,0 +1,63 @@
+package engine
+
+import "strconv"
+
+// NIM has vLLM's older names without their prefix.
+var _ = register(Engine{
+	Name: "nim", Place: 6, Words: []string{"nim"}, Wraps: "vllm",
+	Pages: []Page{
+		{Path: "/v1/metadata", Read: readNIM},
+	},
+	Metrics: Metrics{
+		Path: "/v1/metrics", Marks: []string{"num_requests_running", "num_request_max", "gpu_cache_usage_perc"},
+		Running:          named("num_requests_running"),
+		Waiting:          named("num_requests_waiting"),
+		KVUsage:          named("gpu_cache_usage_perc", "kv_cache_usage_perc"),
+		Preemptions:      named("num_preemptions_total"),
+		PromptTokens:     named("prompt_tokens_total"),
+		GenerationTokens: named("generation_tokens_total"),
+		Requests:         named("request_finish_total", "request_success_total"),
+		TTFT:             named("time_to_first_token_seconds"),
+		ITL:              named("time_per_output_token_seconds"),
+		Queue:            named("request_queue_time_seconds"),
+		Prefill:          named("request_prefill_time_seconds"),
+		Decode:           named("request_decode_time_seconds"),
+		E2E:              named("e2e_request_latency_seconds"),
+		Settings:         map[string][]Source{"max_num_seqs": named("num_request_max")},
+	},
+	Style: &Style{
+		Name: "nim", Owner: "system",
+		Series: []Series{
+			same(gauge, running, modelLabel, running),
+			same(gauge, waiting, modelLabel, waiting),
+			computed(gauge, "num_request_max", modelLabel, func(f Figures) float64 { return float64(f.MaxNumSeqs) }),
+			same(gauge, "gpu_cache_usage_perc", modelLabel, kvUsage),
+			same(counter, prompts, modelLabel, prompts),
+			same(counter, generations, modelLabel, generations),
+			same(counter, "request_finish_total", modelLabel+`,finished_reason="stop"`, successes),
+			timing(firstTokens, modelLabel, firstTokens, 1),
+			timing("time_per_output_token_seconds", modelLabel, interTokens, 1),
+			timing(endToEnds, modelLabel, endToEnds, 1),
+		},
+		Pages: map[string]func(Sim) any{"/v1/metadata": nimMetadata},
+	},
+})
+
+func readNIM(o object, f *Facts) {
+	models, _ := o["modelInfo"].([]any)
+	if len(models) == 0 {
+		return
+	}
+	first, ok := models[0].(map[string]any)
+	if !ok {
+		return
+	}
+	f.Engine, f.Version = "nim", o.text("version")
+	f.Model = object(first).text("shortName")
+	f.keep(object(first), "modelUrl")
+}
+
+func nimMetadata(s Sim) any {
+	return map[string]any{"version": s.Version, "modelInfo": []map[string]string{
+		{"shortName": s.ServedModel + ":tp" + strconv.Itoa(s.TP), "modelUrl": "ngc://nim/" + s.Model}}}
+}

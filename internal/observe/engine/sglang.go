@@ -1,0 +1,121 @@
+package engine
+
+var _ = register(Engine{
+	Name: "sglang", Place: 2, Words: []string{"sglang"},
+	Dialects: []string{"sglang-generate"},
+	Pages: []Page{
+		{Path: "/server_info", Read: readSGLang},
+		{Path: "/get_server_info", Read: readSGLang},
+		{Path: "/get_model_info", Read: readSGLangModel},
+	},
+	Metrics: Metrics{
+		Prefix: "sglang:", Replica: "dp_rank", Shards: []string{"tp_rank", "pp_rank", "moe_ep_rank"},
+		Config:   "sglang:cache_config_info",
+		Renamed:  map[string]string{"page_size": "block_size", "num_pages": "num_gpu_blocks"},
+		Settings: map[string][]Source{"kv_tokens": named("sglang:max_total_num_tokens"), "context_len": named("sglang:context_len")},
+		Running:  named("sglang:num_running_reqs"),
+		Waiting:  named("sglang:num_queue_reqs"),
+		KVUsage:  named("sglang:token_usage"),
+
+		PrefixRate: named("sglang:cache_hit_rate"),
+		PrefixHits: []Source{{Name: "sglang:cached_tokens_total", Label: "cache_source", Value: "total"},
+			{Name: "sglang:cached_tokens_total"}},
+		PrefixQueries:    named("sglang:prompt_tokens_total"),
+		Preemptions:      named("sglang:num_retracted_requests_total"),
+		Recomputes:       named("sglang:num_retracted_requests_total"),
+		Evictions:        named("sglang:evicted_tokens_total"),
+		Swaps:            named("sglang:load_back_tokens_total"),
+		SpecRate:         named("sglang:spec_accept_rate"),
+		PromptTokens:     named("sglang:prompt_tokens_total"),
+		GenerationTokens: named("sglang:generation_tokens_total"),
+		Requests:         named("sglang:num_requests_total"),
+		TTFT:             named("sglang:time_to_first_token_seconds"),
+		ITL:              named("sglang:inter_token_latency_seconds", "sglang:time_per_output_token_seconds"),
+		Queue:            []Source{{Name: "sglang:queue_time_seconds"}, sglangStage("prefill_waiting")},
+		Prefill:          []Source{sglangStage("prefill_forward"), sglangStage("prefill")},
+		Decode:           []Source{sglangStage("decode_forward"), sglangStage("decode")},
+		E2E:              named("sglang:e2e_request_latency_seconds"),
+	},
+	CountsAtEnd: true,
+	Advice: map[string]string{
+		"rate-limited":         "--max-queued-requests bounds SGLang's queue",
+		"cold-start":           "leave --skip-server-warmup out; --cuda-graph-max-bs decides what is captured at start",
+		"kv-pressure":          "--mem-fraction-static up, --kv-cache-dtype fp8_e5m2, --max-running-requests down, --schedule-conservativeness up",
+		"scheduler-saturation": "--max-running-requests up",
+		"prefix-cache":         "leave --disable-radix-cache out, --mem-fraction-static up",
+		"network-bound":        "--tokenizer-worker-num up, if the front end is the one that is busy",
+		"interference":         "--chunked-prefill-size down, --enable-mixed-chunk, or prefill apart (--disaggregation-mode)",
+		"queueing":             "--max-prefill-tokens up if prompts wait, --max-running-requests up, --schedule-policy lpm",
+		"prefill-bound":        "--chunked-prefill-size and --max-prefill-tokens up, --tp up, --quantization fp8",
+		"inefficient-decode":   "leave --disable-cuda-graph out, --attention-backend, --enable-torch-compile",
+		"batching-trade-off":   "--max-running-requests down",
+		"decode-memory-bound":  "--quantization fp8, --kv-cache-dtype fp8_e5m2, --speculative-algorithm EAGLE, --tp up",
+	},
+	Log: map[string][]string{"preemption": {"retract"}},
+	Style: &Style{
+		Name: "sglang", Owner: "sglang",
+		Series: []Series{
+			same(gauge, "sglang:num_running_reqs", sglangLabels, running),
+			same(gauge, "sglang:num_queue_reqs", sglangLabels, waiting),
+			same(gauge, "sglang:token_usage", sglangLabels, kvUsage),
+			computed(gauge, "sglang:cache_hit_rate", sglangLabels, func(f Figures) float64 { return f.Value(prefixHits) / max(1, f.Value(prefixAsked)) }),
+			computed(gauge, "sglang:max_total_num_tokens", sglangLabels, func(f Figures) float64 { return float64(f.KVBlocks) * float64(f.BlockSize) }),
+			same(counter, "sglang:num_retracted_requests_total", sglangLabels, preemptions),
+			same(counter, "sglang:prompt_tokens_total", modelLabel, prompts),
+			same(counter, "sglang:cached_tokens_total", modelLabel+`,cache_source="device"`, prefixHits),
+			same(counter, "sglang:generation_tokens_total", modelLabel, generations),
+			same(counter, "sglang:num_requests_total", modelLabel, successes),
+			timing("sglang:time_to_first_token_seconds", modelLabel+`,is_streaming="true"`, firstTokens, 1),
+			timing("sglang:inter_token_latency_seconds", modelLabel, interTokens, 1),
+			timing("sglang:e2e_request_latency_seconds", modelLabel, endToEnds, 1),
+			timing("sglang:queue_time_seconds", sglangLabels, queueTimes, 1),
+			timing("sglang:per_stage_req_latency_seconds", sglangLabels+`,stage="prefill_forward"`, prefillTimes, 1),
+			timing("sglang:per_stage_req_latency_seconds", sglangLabels+`,stage="decode_forward"`, decodeTimes, 1),
+		},
+		Pages: map[string]func(Sim) any{"/server_info": sglangServer, "/get_server_info": sglangServer, "/get_model_info": sglangModel},
+	},
+})
+
+const sglangLabels = `model_name="MODEL",engine_type="unified",tp_rank="0",pp_rank="0"`
+
+// sglangStage is one step of a request's way through SGLang.
+func sglangStage(name string) Source {
+	return Source{Name: "sglang:per_stage_req_latency_seconds", Label: "stage", Value: name}
+}
+
+func readSGLang(o object, f *Facts) {
+	if _, vllm := o["vllm_config"]; vllm || o.text("model_path") == "" {
+		return
+	}
+	f.Engine, f.Version = "sglang", o.text("version")
+	f.Model, f.Revision, f.Tokenizer = o.text("model_path"), o.text("revision"), o.text("tokenizer_path")
+	f.Precision, f.Quantization = o.text("dtype"), o.text("quantization")
+	f.MaxLen = o.number("context_length", "max_req_input_len")
+	f.Parallelism = parallelism(o, [][2]string{{"tp", "tp_size"}, {"pp", "pp_size"}, {"dp", "dp_size"}, {"ep", "ep_size"}})
+	f.keep(o, "attention_backend", "schedule_policy", "schedule_conservativeness", "mem_fraction_static", "max_running_requests",
+		"chunked_prefill_size", "max_prefill_tokens", "page_size", "kv_cache_dtype", "disable_radix_cache", "speculative_algorithm",
+		"speculative_num_draft_tokens", "cuda_graph_max_bs", "disable_cuda_graph", "enable_torch_compile", "enable_mixed_chunk",
+		"sampling_backend", "disaggregation_mode", "enable_hierarchical_cache", "device")
+}
+
+func readSGLangModel(o object, f *Facts) {
+	f.Model, f.Tokenizer = o.text("model_path"), o.text("tokenizer_path")
+	if f.Model != "" {
+		f.Engine = "sglang"
+	}
+}
+
+func sglangServer(s Sim) any {
+	return map[string]any{
+		"version": s.Version, "model_path": s.Model, "served_model_name": s.ServedModel,
+		"tokenizer_path": s.Model, "tp_size": s.TP, "dp_size": 1, "pp_size": 1,
+		"dtype": s.Dtype, "quantization": s.Quantization, "kv_cache_dtype": s.KVCacheDtype,
+		"context_length": s.MaxModelLen, "mem_fraction_static": s.MemoryUtilization,
+		"max_running_requests": s.MaxNumSeqs, "chunked_prefill_size": s.MaxNumBatchedTokens,
+		"schedule_policy": "fcfs", "attention_backend": "simulated",
+	}
+}
+
+func sglangModel(s Sim) any {
+	return map[string]any{"model_path": s.Model, "tokenizer_path": s.Model, "is_generation": true}
+}

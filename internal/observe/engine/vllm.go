@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"regexp"
+	"strings"
+)
+
+// The simulated engine has vLLM's flags.
+var _ = register(Engine{
+	Name: "vllm", Place: 1, Words: []string{"vllm", "redline sim"},
+	Pages: []Page{
+		{Path: "/server_info", Read: readVLLM},
+	},
+	Metrics: Metrics{
+		Prefix: "vllm:", Replica: "engine", Config: "vllm:cache_config_info",
+		Running:          named("vllm:num_requests_running"),
+		Waiting:          named("vllm:num_requests_waiting"),
+		KVUsage:          named("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"),
+		PrefixRate:       named("vllm:gpu_prefix_cache_hit_rate"),
+		PrefixHits:       named("vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total"),
+		PrefixQueries:    named("vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total"),
+		Preemptions:      named("vllm:num_preemptions_total"),
+		Recomputes:       named("vllm:num_preemptions_total"),
+		SpecDrafted:      named("vllm:spec_decode_num_draft_tokens_total"),
+		SpecAccepted:     named("vllm:spec_decode_num_accepted_tokens_total"),
+		PromptTokens:     named("vllm:prompt_tokens_total"),
+		GenerationTokens: named("vllm:generation_tokens_total"),
+		Requests:         named("vllm:request_success_total"),
+		TTFT:             named("vllm:time_to_first_token_seconds"),
+		ITL:              named("vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds"),
+		Queue:            named("vllm:request_queue_time_seconds"),
+		Prefill:          named("vllm:request_prefill_time_seconds"),
+		Decode:           named("vllm:request_decode_time_seconds"),
+		E2E:              named("vllm:e2e_request_latency_seconds"),
+	},
+	CountsDrafts: true,
+	Tokenize: func(model, text string) any {
+		return map[string]any{"model": model, "prompt": text, "add_special_tokens": false}
+	},
+	Advice: map[string]string{
+		"rate-limited":         "vLLM has no rate limit of its own: look at the gateway in front",
+		"cold-start":           "--compilation-config and --enforce-eager decide what is compiled and captured at start",
+		"kv-pressure":          "--gpu-memory-utilization up, --kv-cache-dtype fp8, --max-num-seqs down, --max-model-len down",
+		"scheduler-saturation": "--max-num-seqs up, --max-num-batched-tokens with it",
+		"prefix-cache":         "--enable-prefix-caching on, --gpu-memory-utilization up",
+		"network-bound":        "--api-server-count up, if the front end is the one that is busy",
+		"interference":         "--enable-chunked-prefill on and --max-num-batched-tokens down: smaller chunks, shorter stalls; --long-prefill-token-threshold bounds them",
+		"queueing":             "--max-num-batched-tokens up if prompts wait, --max-num-seqs up if the batch is full",
+		"prefill-bound":        "--enable-prefix-caching, --max-num-batched-tokens up, --tensor-parallel-size up, --quantization fp8",
+		"inefficient-decode":   "leave --enforce-eager out, --async-scheduling, VLLM_ATTENTION_BACKEND",
+		"batching-trade-off":   "--max-num-seqs down",
+		"decode-memory-bound":  "--quantization fp8 or awq, --kv-cache-dtype fp8, --speculative-config, --tensor-parallel-size up",
+	},
+	Log: map[string][]string{"preemption": {"preempt"}},
+	Style: &Style{Name: "vllm", Owner: "redline", Pages: map[string]func(Sim) any{
+		"/version": func(s Sim) any { return map[string]string{"version": s.Version} },
+	}},
+})
+
+// readVLLM reads the page of a server in development mode, which has its
+// configuration as one text.
+func readVLLM(o object, f *Facts) {
+	config, ok := o["vllm_config"]
+	if !ok {
+		return
+	}
+	f.Engine = "vllm"
+	if text, ok := config.(string); ok {
+		readVLLMConfig(text, f)
+	}
+}
+
+// setting finds name=value in the text of a configuration.
+var setting = regexp.MustCompile(`(?:^|[\s,(])([a-z_]+)=('[^']*'|[^,\s()]+)`)
+
+func readVLLMConfig(text string, f *Facts) {
+	found := object{}
+	for _, m := range setting.FindAllStringSubmatch(text, -1) {
+		if _, known := found[m[1]]; !known {
+			found[m[1]] = strings.Trim(m[2], "'")
+		}
+	}
+	f.Model, f.Revision, f.Tokenizer = found.text("model"), found.text("revision"), found.text("tokenizer")
+	f.Precision, f.Quantization = strings.TrimPrefix(found.text("dtype"), "torch."), found.text("quantization")
+	if n := found.text("tensor_parallel_size"); n != "" {
+		f.Parallelism = "tp " + n
+		if n := found.text("pipeline_parallel_size"); n != "" && n != "1" {
+			f.Parallelism += ", pp " + n
+		}
+		if n := found.text("data_parallel_size"); n != "" && n != "1" {
+			f.Parallelism += ", dp " + n
+		}
+	}
+	f.keep(found, "max_seq_len", "kv_cache_dtype", "enforce_eager", "enable_prefix_caching", "enable_chunked_prefill",
+		"chunked_prefill_enabled", "scheduling_policy", "max_num_seqs", "max_num_batched_tokens", "load_format")
+}
