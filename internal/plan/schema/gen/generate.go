@@ -68,7 +68,7 @@ func generate() (map[string][]byte, error) {
 
 // reflected gives the schema of a Go type, described by its comments.
 func reflected(t reflect.Type, r *jsonschema.Reflector) (*jsonschema.Schema, error) {
-	for _, dir := range []string{"plan/config", "judge/result", "judge/metric", "judge/slo", "drive/client", "drive/load", "traffic/arrival", "traffic/workload", "traffic/dist", "traffic/trace", "drive/wire", "twin/sim", "observe/telemetry", "observe/identity"} {
+	for _, dir := range []string{"plan/config", "judge/result", "judge/metric", "judge/slo", "drive/client", "drive/load", "traffic/arrival", "traffic/workload", "traffic/dist", "traffic/trace", "drive/wire", "twin/sim", "observe/telemetry", "observe/engine"} {
 		if err := r.AddGoComments("redline", "internal/"+dir, jsonschema.WithFullComment()); err != nil {
 			return nil, err
 		}
