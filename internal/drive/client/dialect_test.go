@@ -85,7 +85,7 @@ func TestDialectsStream(t *testing.T) {
 				want = append(want, llm.Event{Kind: llm.UsageSeen, Usage: counted})
 			}
 			for _, p := range answer {
-				if d.TextOnly || d.NoTools && p.part == llm.Tool {
+				if !d.Reasoning || !d.Tools && p.part == llm.Tool {
 					p.part = llm.Text
 				}
 				want = append(want, llm.Event{Kind: llm.Output, Part: p.part, Text: []byte(p.text)})

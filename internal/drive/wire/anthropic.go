@@ -1,35 +1,47 @@
 package wire
 
-import "redline/internal/llm"
+import (
+	"encoding/json"
+	"errors"
+
+	"redline/internal/llm"
+)
 
 // anthropicMessages is Anthropic's messages API.
 var anthropicMessages = Dialect{
-	Name:    "anthropic-messages",
-	Path:    "/v1/messages",
-	KeyEnv:  "ANTHROPIC_API_KEY",
-	Headers: anthropicHeaders,
+	Name:     "anthropic-messages",
+	Path:     "/v1/messages",
+	KeyEnv:   "ANTHROPIC_API_KEY",
+	Features: Features{Reasoning: true, Tools: true, Stop: true},
+	Headers: func(key string) [][2]string {
+		headers := [][2]string{{"anthropic-version", "2023-06-01"}}
+		if key != "" {
+			headers = append(headers, [2]string{"x-api-key", key})
+		}
+		return headers
+	},
 
-	Encode:      encodeAnthropic,
-	Adapt:       func(_ []byte, q Quirks) (Quirks, bool) { return q, false },
-	Decode:      decodeAnthropic,
-	DecodeWhole: func(body []byte, d *Delta) error { return decodeWhole(body, d, treeAnthropicWhole) },
-	DecodeError: decodeError,
+	Encode: encodeAnthropic,
+	scan:   scanAnthropic,
+	tree:   treeAnthropic,
+	whole:  treeAnthropicWhole,
 
-	ParseRequest:     parseAnthropic,
-	Open:             openAnthropic,
-	Output:           outputAnthropic,
-	Close:            closeAnthropic,
-	Whole:            wholeAnthropic,
-	EncodeError:      encodeAnthropicError,
-	EncodeErrorEvent: encodeAnthropicErrorEvent,
-}
-
-func anthropicHeaders(key string) [][2]string {
-	headers := [][2]string{{"anthropic-version", "2023-06-01"}}
-	if key != "" {
-		headers = append(headers, [2]string{"x-api-key", key})
-	}
-	return headers
+	ParseRequest: parseAnthropic,
+	Open: func(dst []byte, r *Reply) []byte {
+		dst = appendAnthropicMessage(append(dst, "event: message_start\ndata: {\"type\":\"message_start\",\"message\":"...), r)
+		dst = appendAnthropicUsage(append(dst, `],"stop_reason":null,"stop_sequence":null,"usage":`...), r.Usage)
+		return append(dst, "}}\n\nevent: ping\ndata: {\"type\":\"ping\"}\n\n"...)
+	},
+	Output: outputAnthropic,
+	Close: func(dst []byte, r *Reply) []byte {
+		dst = appendf(stopBlock(dst, r), "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":%s,\"stop_sequence\":null},\"usage\":", anthropicFinish(r))
+		return append(appendAnthropicUsage(dst, r.Usage), "}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"...)
+	},
+	Whole:       wholeAnthropic,
+	EncodeError: anthropicErrors.encode,
+	EncodeErrorEvent: func(dst []byte, message string) []byte {
+		return append(anthropicErrors.encode(append(dst, "event: error\ndata: "...), 500, message), "\n\n"...)
+	},
 }
 
 func encodeAnthropic(dst []byte, r *llm.Request, q Quirks) []byte {
@@ -40,28 +52,13 @@ func encodeAnthropic(dst []byte, r *llm.Request, q Quirks) []byte {
 		b.str("system", messages[0].Content)
 		messages = messages[1:]
 	}
-	if b.key("messages") {
-		b.dst = appendMessages(b.dst, messages)
-	}
+	b.prompt("messages", messages, appendMessages)
 	b.int("max_tokens", int64(r.MaxTokens))
-	if r.Stream {
-		b.raw("stream", "true")
-	}
+	b.flag("stream", r.Stream)
 	b.float("temperature", r.Sampling.Temperature)
 	b.float("top_p", r.Sampling.TopP)
 	b.strs("stop_sequences", r.Sampling.Stop)
 	return b.end()
-}
-
-func decodeAnthropic(name, data []byte, d *Delta) error {
-	if data = d.begin(data); data == nil {
-		return nil
-	}
-	s := scan{b: data}
-	if scanAnthropic(&s, d); s.over() && string(name) != "error" {
-		return nil
-	}
-	return decodeTree(name, data, d, treeAnthropic)
 }
 
 // scanAnthropic reads any of the stream's events. Their fields never mean two
@@ -72,22 +69,19 @@ func scanAnthropic(s *scan, d *Delta) {
 	for k := s.firstKey(); k != nil; k = s.nextKey() {
 		switch string(k) {
 		case "type":
-			s.once(&seen, 0)
 			kind := s.text()
 			s.failIf(kind.escaped || string(kind.raw) == "error")
 			d.Done = string(kind.raw) == "message_stop"
 		case "delta", "content_block":
-			s.once(&seen, 1)
-			if !s.null() {
+			if s.object(&seen, 0) {
 				scanAnthropicBlock(s, d)
 			}
 		case "message":
-			s.once(&seen, 2)
-			if !s.null() {
+			if s.object(&seen, 1) {
 				message = scanAnthropicMessage(s)
 			}
 		case "usage":
-			s.once(&seen, 3)
+			s.once(&seen, 2)
 			usage = scanAnthropicUsage(s)
 		case "error", "object":
 			s.fail()
@@ -100,28 +94,21 @@ func scanAnthropic(s *scan, d *Delta) {
 }
 
 func scanAnthropicBlock(s *scan, d *Delta) {
-	var seen uint
 	var text, thinking, redacted, name, input, finish span
 	for k := s.firstKey(); k != nil; k = s.nextKey() {
 		switch string(k) {
 		case "text":
-			s.once(&seen, 0)
-			text = s.text()
+			s.into(&text)
 		case "thinking":
-			s.once(&seen, 1)
-			thinking = s.text()
+			s.into(&thinking)
 		case "data":
-			s.once(&seen, 2)
-			redacted = s.text()
+			s.into(&redacted)
 		case "name":
-			s.once(&seen, 3)
-			name = s.text()
+			s.into(&name)
 		case "partial_json":
-			s.once(&seen, 4)
-			input = s.text()
+			s.into(&input)
 		case "stop_reason":
-			s.once(&seen, 5)
-			finish = s.text()
+			s.into(&finish)
 		default:
 			s.skip()
 		}
@@ -132,7 +119,6 @@ func scanAnthropicBlock(s *scan, d *Delta) {
 	d.join(&d.Tool, name)
 	d.join(&d.Tool, input)
 	d.setFinish(finish)
-	d.Finish = plainFinish(d.Finish)
 }
 
 // scanAnthropicMessage reads the message of message_start, of which only the
@@ -155,7 +141,7 @@ type anthropicUsage struct {
 	input, created, cached, output, thinking int
 }
 
-// report adds u to what the event says. The prompt is what was read anew, what
+// report adds u to what the event says. The prompt is what was computed, what
 // was written to the cache, and what was found there.
 func (u anthropicUsage) report(d *Delta) {
 	if !u.given {
@@ -179,19 +165,15 @@ func scanAnthropicUsage(s *scan) (u anthropicUsage) {
 	for k := s.firstKey(); k != nil; k = s.nextKey() {
 		switch string(k) {
 		case "input_tokens":
-			s.once(&seen, 0)
-			u.input = s.count()
+			s.tally(&u.input)
 		case "cache_creation_input_tokens":
-			s.once(&seen, 1)
-			u.created = s.count()
+			s.tally(&u.created)
 		case "cache_read_input_tokens":
-			s.once(&seen, 2)
-			u.cached = s.count()
+			s.tally(&u.cached)
 		case "output_tokens":
-			s.once(&seen, 3)
-			u.output = s.count()
+			s.tally(&u.output)
 		case "output_tokens_details":
-			s.once(&seen, 4)
+			s.once(&seen, 0)
 			u.thinking = scanCountIn(s, "thinking_tokens")
 		default:
 			s.skip()
@@ -207,7 +189,7 @@ func treeAnthropic(t tree, d *Delta) {
 		b := t.object(key)
 		treeAnthropicBlock(b, d)
 		d.joinString(&d.Tool, b.str("partial_json"))
-		d.readStop(b)
+		d.readFinish(b.str("stop_reason"))
 	}
 	treeAnthropicUsage(t.object("message")).report(d)
 	treeAnthropicUsage(t).report(d)
@@ -221,7 +203,7 @@ func treeAnthropicWhole(t tree, d *Delta) {
 			d.joinString(&d.Tool, compact(input))
 		}
 	}
-	d.readStop(t)
+	d.readFinish(t.str("stop_reason"))
 	treeAnthropicUsage(t).report(d)
 }
 
@@ -230,12 +212,6 @@ func treeAnthropicBlock(b tree, d *Delta) {
 	d.joinString(&d.Reasoning, b.str("thinking"))
 	d.joinString(&d.Reasoning, b.str("data"))
 	d.joinString(&d.Tool, b.str("name"))
-}
-
-func (d *Delta) readStop(t tree) {
-	if reason := t.str("stop_reason"); reason != "" {
-		d.Finish = plainFinish([]byte(reason))
-	}
 }
 
 func treeAnthropicUsage(t tree) anthropicUsage {
@@ -250,23 +226,138 @@ func treeAnthropicUsage(t tree) anthropicUsage {
 	}
 }
 
-// The words that Delta.Finish uses.
-var (
-	finishStop   = []byte("stop")
-	finishLength = []byte("length")
-	finishTools  = []byte("tool_calls")
-)
-
-// plainFinish gives any server's reason for stopping in OpenAI's words, so that
-// nobody behind the dialect has to know more than one.
-func plainFinish(reason []byte) []byte {
-	switch string(reason) {
-	case "end_turn", "stop_sequence", "eos_token", "eos", "word", "completed":
-		return finishStop
-	case "max_tokens", "limit", "max_output_tokens":
-		return finishLength
-	case "tool_use":
-		return finishTools
+func parseAnthropic(body []byte) (*llm.Request, ServerOptions, error) {
+	var in struct {
+		commonFields
+		System   json.RawMessage `json:"system"`
+		Messages []message       `json:"messages"`
+		Stop     []string        `json:"stop_sequences"`
 	}
-	return reason
+	o := ServerOptions{IncludeUsage: true}
+	if err := parseBody(body, &in); err != nil {
+		return nil, o, err
+	}
+	r, err := in.request()
+	if err != nil {
+		return nil, o, err
+	}
+	if in.MaxTokens == nil {
+		return nil, o, errors.New("max_tokens: want the most tokens to generate")
+	}
+	if r.Messages, err = parseMessages(in.Messages); err != nil {
+		return nil, o, err
+	}
+	system, err := parseContent("system", in.System)
+	if system != "" {
+		r.Messages = append([]llm.Message{{Role: "system", Content: system}}, r.Messages...)
+	}
+	r.Sampling.Stop = in.Stop
+	return r, o, err
+}
+
+func appendAnthropicUsage(dst []byte, u llm.Usage) []byte {
+	return appendf(dst, `{"input_tokens":%d,"cache_creation_input_tokens":0,"cache_read_input_tokens":%d,"output_tokens":%d,`+
+		`"output_tokens_details":{"thinking_tokens":%d}}`, u.PromptTokens-u.CachedTokens, u.CachedTokens, u.OutputTokens, u.ReasoningTokens)
+}
+
+// appendAnthropicMessage begins a message, up to its content.
+func appendAnthropicMessage(dst []byte, r *Reply) []byte {
+	return appendf(dst, `{"id":"msg_%b","type":"message","role":"assistant","model":%s,"content":[`, r.ID, r.Model)
+}
+
+// appendEvent appends an event of a kind, with what follows its type.
+func appendEvent(dst []byte, kind, form string, values ...any) []byte {
+	dst = appendf(dst, "event: %r\ndata: {\"type\":\"%r\"", kind, kind)
+	return append(appendf(dst, form, values...), "}\n\n"...)
+}
+
+// outputAnthropic writes a delta into the block of its part. The start of a
+// tool's block carries the function's name and is an output by itself.
+func outputAnthropic(dst []byte, r *Reply, part llm.Part, text string) []byte {
+	begins := r.blocks == 0 || part != r.part
+	if begins {
+		dst = stopBlock(dst, r)
+		r.blocks++
+	}
+	if r.turn(part); begins {
+		dst = startBlock(dst, r, text)
+		if part == llm.Tool {
+			return dst
+		}
+	}
+	form := `,"index":%d,"delta":{"type":"text_delta","text":%s}`
+	switch part {
+	case llm.Tool:
+		form = `,"index":%d,"delta":{"type":"input_json_delta","partial_json":%s}`
+	case llm.Reasoning:
+		form = `,"index":%d,"delta":{"type":"thinking_delta","thinking":%s}`
+	}
+	return appendEvent(dst, "content_block_delta", form, r.blocks-1, text)
+}
+
+const toolUse = `{"type":"tool_use","id":"toolu_%d","name":%s,"input":%r}`
+
+func startBlock(dst []byte, r *Reply, name string) []byte {
+	const kind = "content_block_start"
+	switch r.part {
+	case llm.Tool:
+		return appendEvent(dst, kind, `,"index":%d,"content_block":`+toolUse, r.blocks-1, r.calls-1, name, "{}")
+	case llm.Reasoning:
+		return appendEvent(dst, kind, `,"index":%d,"content_block":{"type":"thinking","thinking":"","signature":""}`, r.blocks-1)
+	}
+	return appendEvent(dst, kind, `,"index":%d,"content_block":{"type":"text","text":""}`, r.blocks-1)
+}
+
+func stopBlock(dst []byte, r *Reply) []byte {
+	if r.blocks == 0 {
+		return dst
+	}
+	if r.part == llm.Reasoning {
+		dst = appendEvent(dst, "content_block_delta", `,"index":%d,"delta":{"type":"signature_delta","signature":"c2ln"}`, r.blocks-1)
+	}
+	return appendEvent(dst, "content_block_stop", `,"index":%d`, r.blocks-1)
+}
+
+func anthropicFinish(r *Reply) string { return r.finish("end_turn", "max_tokens", "tool_use") }
+
+func wholeAnthropic(dst []byte, r *Reply, text, reasoning, tool string) []byte {
+	dst = appendAnthropicMessage(dst, r)
+	if reasoning != "" {
+		dst = appendf(dst, `{"type":"thinking","thinking":%s,"signature":"c2ln"},`, reasoning)
+	}
+	if text != "" {
+		dst = appendf(dst, `{"type":"text","text":%s},`, text)
+	}
+	if tool != "" {
+		r.turn(llm.Tool)
+		name, arguments := cutTool(tool)
+		dst = appendf(dst, toolUse+",", r.calls-1, name, toolInput(arguments))
+	}
+	if dst[len(dst)-1] == ',' {
+		dst = dst[:len(dst)-1]
+	}
+	dst = appendf(dst, `],"stop_reason":%s,"stop_sequence":null,"usage":`, anthropicFinish(r))
+	return append(appendAnthropicUsage(dst, r.Usage), '}')
+}
+
+// toolInput is what stands for a call's arguments where an object must.
+func toolInput(arguments string) string {
+	if len(arguments) > 0 && json.Valid([]byte(arguments)) {
+		return arguments
+	}
+	if arguments == "" {
+		return "{}"
+	}
+	return string(appendf(nil, `{"text":%s}`, arguments))
+}
+
+var anthropicErrors = errorForm{
+	names: map[int]string{
+		400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error",
+		413: "request_too_large", 422: "invalid_request_error", 429: "rate_limit_error", 503: "overloaded_error", 529: "overloaded_error",
+	},
+	other: "api_error",
+	body: func(dst []byte, _ int, name, message string) []byte {
+		return appendf(dst, `{"type":"error","error":{"type":%s,"message":%s}}`, name, message)
+	},
 }

@@ -3,7 +3,6 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"redline/internal/llm"
@@ -12,27 +11,28 @@ import (
 // openAIChat is OpenAI's chat completions as OpenAI, vLLM, SGLang, TGI,
 // llama.cpp and Ollama serve it.
 var openAIChat = Dialect{
-	Name:    "openai-chat",
-	Path:    "/v1/chat/completions",
-	KeyEnv:  "OPENAI_API_KEY",
-	Schemas: true,
+	Name:     "openai-chat",
+	Path:     "/v1/chat/completions",
+	KeyEnv:   "OPENAI_API_KEY",
+	Features: Features{Reasoning: true, Tools: true, Schemas: true, IgnoreEOS: true, Seed: true, Stop: true},
 	Fields: []string{"tools", "tool_choice", "parallel_tool_calls", responseFormat,
 		"messages.tool_calls", "messages.tool_call_id", "messages.name"},
-	Headers: openAIHeaders,
 
-	Encode:      encodeChat,
-	Adapt:       adaptChat,
-	Decode:      decodeOpenAI,
-	DecodeWhole: decodeWholeOpenAI,
-	DecodeError: decodeError,
+	Encode: encodeChat,
+	Adapt:  adaptChat,
+	scan:   scanOpenAI,
+	tree:   treeOpenAI,
 
-	ParseRequest:     parseChat,
-	Open:             openChat,
-	Output:           outputChat,
-	Close:            closeChat,
-	Whole:            wholeChat,
-	EncodeError:      encodeOpenAIError,
-	EncodeErrorEvent: encodeOpenAIErrorEvent,
+	ParseRequest: parseChat,
+	Open: func(dst []byte, r *Reply) []byte { // the role ahead of any output, as vLLM sends it
+		return chatForm.chunk(dst, r, `{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}`)
+	},
+	Output: outputChat,
+	Close: func(dst []byte, r *Reply) []byte {
+		dst = chatForm.chunk(dst, r, `{"index":0,"delta":{},"logprobs":null,"finish_reason":%s}`, r.finish("stop", "length", "tool_calls"))
+		return chatForm.end(dst, r)
+	},
+	Whole: wholeChat,
 }
 
 const responseFormat = "response_format"
@@ -40,15 +40,13 @@ const responseFormat = "response_format"
 func encodeChat(dst []byte, r *llm.Request, q Quirks) []byte {
 	b := newBody(dst, q)
 	b.str("model", r.Model)
-	if b.key("messages") {
-		b.dst = appendMessages(b.dst, r.Messages)
-	}
+	b.prompt("messages", r.Messages, appendMessages)
 	limit := "max_tokens"
 	if q.MaxCompletionTokens {
 		limit = "max_completion_tokens"
 	}
-	if r.MaxTokens > 0 && !q.Extra.Has("max_tokens") && !q.Extra.Has("max_completion_tokens") {
-		b.int(limit, int64(r.MaxTokens))
+	if !q.Extra.Has("max_tokens") && !q.Extra.Has("max_completion_tokens") {
+		b.limit(limit, r)
 	}
 	encodeOpenAIOptions(&b, r, q)
 	formatted := false
@@ -56,26 +54,10 @@ func encodeChat(dst []byte, r *llm.Request, q Quirks) []byte {
 		b.raw(f.Name, string(f.JSON))
 		formatted = formatted || f.Name == responseFormat
 	}
-	if schema := schemaOf(r, q); schema != "" && !formatted {
-		b.raw(responseFormat, `{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":`+schema+"}}")
+	if !formatted {
+		b.schema(responseFormat, `{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":`, "}}", r, q)
 	}
 	return b.end()
-}
-
-func appendMessages(dst []byte, messages []llm.Message) []byte {
-	dst = append(dst, '[')
-	for i, m := range messages {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendString(append(dst, `{"role":`...), m.Role)
-		dst = appendString(append(dst, `,"content":`...), m.Content)
-		for _, f := range m.Fields {
-			dst = append(append(appendString(append(dst, ','), f.Name), ':'), f.JSON...)
-		}
-		dst = append(dst, '}')
-	}
-	return append(dst, ']')
 }
 
 // adaptChat also renames the limit for a server that asks for the new name,
@@ -86,13 +68,13 @@ func adaptChat(body []byte, q Quirks) (Quirks, bool) {
 		!bytes.Contains(body, []byte("too large")) {
 		adapted.MaxCompletionTokens = true
 	}
-	adapted.NoSchema = adapted.NoSchema || names(body, "response_format", q) || names(body, "json_schema", q)
+	adapted.NoSchema = adapted.NoSchema || names(body, responseFormat, q) || names(body, "json_schema", q)
 	return adapted, adapted != q
 }
 
 func parseChat(body []byte) (*llm.Request, ServerOptions, error) {
 	var in struct {
-		openAIAsked
+		openAIFields
 		Messages            []message `json:"messages"`
 		MaxCompletionTokens *int      `json:"max_completion_tokens"`
 		ResponseFormat      struct {
@@ -110,83 +92,47 @@ func parseChat(body []byte) (*llm.Request, ServerOptions, error) {
 	}
 	r, o, err := in.request()
 	if err != nil {
-		return nil, ServerOptions{}, err
-	}
-	if r.Messages, err = parseMessages(in.Messages); err != nil {
-		return nil, ServerOptions{}, err
+		return nil, o, err
 	}
 	r.Schema = in.GuidedJSON
 	if schema := in.ResponseFormat.JSONSchema.Schema; schema != nil {
 		r.Schema = schema
 	}
-	return r, o, nil
+	r.Messages, err = parseMessages(in.Messages)
+	return r, o, err
 }
 
-const (
-	chatID     = "chatcmpl"
-	chatChunk  = "chat.completion.chunk"
-	chatObject = "chat.completion"
-)
+var chatForm = openAIForm{id: "chatcmpl", event: "chat.completion.chunk", whole: "chat.completion"}
 
-// openChat sends the role ahead of any output, as vLLM does.
-func openChat(dst []byte, r *Reply) []byte {
-	dst = appendChunkHead(append(dst, "data: "...), r, chatID, chatChunk)
-	dst = append(dst, `{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}`...)
-	return appendChunkTail(dst, r, r.ContinuousUsage)
-}
+const toolCall = `"id":"call_%d","type":"function","function":{"name":%s,"arguments":%s}`
 
 func outputChat(dst []byte, r *Reply, part llm.Part, text string) []byte {
+	const before, after = `{"index":0,"delta":{`, `},"logprobs":null,"finish_reason":null}`
 	call := r.turn(part)
-	dst = appendChunkHead(append(dst, "data: "...), r, chatID, chatChunk)
-	dst = append(dst, `{"index":0,"delta":{`...)
 	switch {
+	case call:
+		return chatForm.chunk(dst, r, before+`"tool_calls":[{"index":%d,`+toolCall+`}]`+after, r.calls-1, r.calls-1, text, "")
 	case part == llm.Tool:
-		dst = strconv.AppendInt(append(dst, `"tool_calls":[{"index":`...), int64(r.calls-1), 10)
-		if call {
-			dst = appendToolCall(append(dst, ','), r, text, "")
-		} else {
-			dst = appendString(append(dst, `,"function":{"arguments":`...), text)
-		}
-		dst = append(dst, "}}]"...)
+		return chatForm.chunk(dst, r, before+`"tool_calls":[{"index":%d,"function":{"arguments":%s}}]`+after, r.calls-1, text)
 	case part == llm.Reasoning:
-		dst = appendString(append(dst, `"reasoning_content":`...), text)
-	default:
-		dst = appendString(append(dst, `"content":`...), text)
+		return chatForm.chunk(dst, r, before+`"reasoning_content":%s`+after, text)
 	}
-	dst = append(dst, `},"logprobs":null,"finish_reason":null}`...)
-	return appendChunkTail(dst, r, r.ContinuousUsage)
-}
-
-// appendToolCall appends the fields of the call that r began last.
-func appendToolCall(dst []byte, r *Reply, name, arguments string) []byte {
-	dst = strconv.AppendInt(append(dst, `"id":"call_`...), int64(r.calls-1), 10)
-	dst = appendString(append(dst, `","type":"function","function":{"name":`...), name)
-	return appendString(append(dst, `,"arguments":`...), arguments)
-}
-
-func closeChat(dst []byte, r *Reply) []byte {
-	dst = appendChunkHead(append(dst, "data: "...), r, chatID, chatChunk)
-	dst = append(dst, `{"index":0,"delta":{},"logprobs":null,"finish_reason":`...)
-	dst = append(appendString(dst, r.finish()), '}')
-	dst = appendChunkTail(dst, r, r.ContinuousUsage)
-	return appendClosing(dst, r, chatID, chatChunk)
+	return chatForm.chunk(dst, r, before+`"content":%s`+after, text)
 }
 
 func wholeChat(dst []byte, r *Reply, text, reasoning, tool string) []byte {
-	dst = appendChunkHead(dst, r, chatID, chatObject)
-	dst = appendString(append(dst, `{"index":0,"message":{"role":"assistant","content":`...), text)
-	if reasoning != "" {
-		dst = appendString(append(dst, `,"reasoning_content":`...), reasoning)
-	}
-	if tool != "" {
-		r.turn(llm.Tool)
-		name, arguments := cutTool(tool)
-		dst = appendToolCall(append(dst, `,"tool_calls":[{`...), r, name, arguments)
-		dst = append(dst, "}}]"...)
-	}
-	dst = appendString(append(dst, `},"logprobs":null,"finish_reason":`...), r.finish())
-	dst = appendOpenAIUsage(append(dst, `}],"usage":`...), r.Usage)
-	return append(dst, '}')
+	return chatForm.reply(dst, r, func(dst []byte) []byte {
+		dst = appendf(dst, `{"index":0,"message":{"role":"assistant","content":%s`, text)
+		if reasoning != "" {
+			dst = appendf(dst, `,"reasoning_content":%s`, reasoning)
+		}
+		if tool != "" {
+			r.turn(llm.Tool)
+			name, arguments := cutTool(tool)
+			dst = appendf(dst, `,"tool_calls":[{`+toolCall+`}]`, r.calls-1, name, arguments)
+		}
+		return appendf(dst, `},"logprobs":null,"finish_reason":%s}`, r.finish("stop", "length", "tool_calls"))
+	})
 }
 
 // cutTool splits a call into its function's name and its arguments.

@@ -190,10 +190,10 @@ func readAnswer(t *testing.T, d *Dialect, pieces ...string) answer {
 // asTold is what a reader of d should learn of an answer.
 func asTold(d *Dialect, a answer) answer {
 	a.Usage = counted(d, a.Usage)
-	if d.TextOnly || d.NoTools {
+	if !d.Tools {
 		a.Pieces = append([]piece(nil), a.Pieces...)
 		for i, p := range a.Pieces {
-			if d.TextOnly || p.Part == llm.Tool {
+			if !d.Reasoning || p.Part == llm.Tool {
 				a.Pieces[i].Part = llm.Text
 			}
 		}
@@ -347,10 +347,10 @@ func TestWholeReplyRoundTrip(t *testing.T) {
 				}
 				want := Delta{Text: []byte(c.text), Reasoning: []byte(c.reasoning), Tool: []byte(c.tool),
 					Usage: counted(d, someUsage), HasUsage: true, Finish: []byte(c.want), Done: true}
-				if d.NoTools {
+				if !d.Tools {
 					want.Text, want.Tool = []byte(c.text+c.tool), nil
 				}
-				if d.TextOnly {
+				if !d.Reasoning {
 					want.Text, want.Reasoning, want.Tool = []byte(c.reasoning+c.text+c.tool), nil, nil
 				}
 				want.Finish = []byte(asTold(d, answer{Finish: c.want}).Finish)

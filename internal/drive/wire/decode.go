@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 )
 
@@ -24,43 +25,77 @@ func (d *Delta) begin(data []byte) []byte {
 	return data
 }
 
+// Decode reads one stream event. It overwrites *Delta, whose byte slices alias
+// data or the Delta's own scratch and live until the next call. One Delta serves
+// one stream: where events repeat all the text so far, it remembers what was
+// already read.
+func (d *Dialect) Decode(name, data []byte, into *Delta) error {
+	if data = into.begin(data); data == nil {
+		return nil
+	}
+	if d.Pooled() {
+		return errors.New("stream event: this API replies with one JSON body, not with a stream")
+	}
+	if d.scan != nil {
+		s := &into.scanner // in the Delta, for one of its own would be allocated
+		*s = scan{b: data}
+		if d.scan(s, into); s.over() && string(name) != "error" {
+			return nil
+		}
+		into.reset()
+	}
+	return d.decodeTree(name, data, into)
+}
+
 // decodeTree reads an event that the scanner found odd, or that is named as an
 // error.
-func decodeTree(name, data []byte, d *Delta, read func(tree, *Delta)) error {
-	d.reset()
+func (d *Dialect) decodeTree(name, data []byte, into *Delta) error {
 	isError := string(name) == "error"
 	t, err := parseTree(data)
 	if err != nil && !isError {
 		return fmt.Errorf("stream event: %w", err)
 	}
-	if !t.readError(d) && isError {
-		d.Err, d.HasErr = data, true
-	}
-	if !d.HasErr {
-		read(t, d)
+	switch message, failed := d.failure(t); {
+	case failed:
+		into.fail(message)
+	case isError:
+		into.fail(string(data))
+	default:
+		d.tree(t, into)
 	}
 	return nil
 }
 
-// decodeWhole reads a reply that was not streamed.
-func decodeWhole(body []byte, d *Delta, read func(tree, *Delta)) error {
-	d.reset()
+// DecodeWhole reads the body of a reply that was not streamed.
+func (d *Dialect) DecodeWhole(body []byte, into *Delta) error {
+	into.reset()
+	if d.wholeScan != nil {
+		if done, err := d.wholeScan(body, into); done || err != nil {
+			return err
+		}
+		into.reset()
+	}
 	t, err := parseTree(body)
 	if err != nil {
 		return fmt.Errorf("reply: %w", err)
 	}
-	if !t.readError(d) {
-		read(t, d)
-		d.Done = true
+	if message, failed := d.failure(t); failed {
+		into.fail(message)
+		return nil
 	}
+	d.whole(t, into)
+	into.Done = true
 	return nil
 }
 
-// decodeError finds the message of an error body, in any dialect's shape.
-func decodeError(body []byte) string {
+// DecodeError finds the message in an error body; "" when there is none.
+func (d *Dialect) DecodeError(body []byte) string {
 	t, err := parseTree(body)
 	if err != nil {
 		return ""
+	}
+	if m, ok := d.failure(t); ok {
+		return m
 	}
 	if m, ok := t.errorMessage(); ok {
 		return m
@@ -74,6 +109,8 @@ func decodeError(body []byte) string {
 		return compact(detail)
 	}
 }
+
+func (d *Delta) fail(message string) { d.Err, d.HasErr = []byte(message), true }
 
 // join appends t's meaning to a part of the Delta. A part that is one string
 // without escapes aliases the event itself.
@@ -102,13 +139,43 @@ func (d *Delta) setFinish(t span) {
 	if len(t.raw) > 0 {
 		d.Finish = nil
 		d.join(&d.Finish, t)
+		d.Finish = plainFinish(d.Finish)
 	}
 }
 
-// telling is what a stream has told so far, for dialects whose events repeat
-// all the text before them.
-type telling struct {
-	said   []byte
+// readFinish does for the tree what setFinish does for the scanner.
+func (d *Delta) readFinish(reason string) {
+	if reason != "" {
+		d.Finish = plainFinish([]byte(reason))
+	}
+}
+
+// The words that Delta.Finish uses.
+var (
+	finishStop   = []byte("stop")
+	finishLength = []byte("length")
+	finishTools  = []byte("tool_calls")
+)
+
+// plainFinish gives any server's reason for stopping in OpenAI's words, so that
+// nobody behind the dialect has to know more than one.
+func plainFinish(reason []byte) []byte {
+	switch string(reason) {
+	case "none":
+		return nil
+	case "end_turn", "stop_sequence", "eos_token", "eos", "word", "completed":
+		return finishStop
+	case "max_tokens", "limit", "max_output_tokens":
+		return finishLength
+	case "tool_use":
+		return finishTools
+	}
+	return reason
+}
+
+// running is the text of a stream whose events repeat all the text before them.
+type running struct {
+	text   []byte
 	pieces bool // the server sends pieces after all
 }
 
@@ -116,17 +183,17 @@ type telling struct {
 // be set to send pieces instead: the first text that does not begin with what
 // came before it shows that. One that only lost its end, as a stop sequence
 // does, holds nothing new.
-func (d *Delta) joinRest(running []byte) {
-	t := &d.told
+func (d *Delta) joinRest(text []byte) {
+	r := &d.running
 	switch {
-	case t.pieces:
-		d.Text = running
-	case bytes.HasPrefix(running, t.said):
-		d.Text = running[len(t.said):]
-		t.said = append(t.said, d.Text...)
-	case bytes.HasPrefix(t.said, running):
+	case r.pieces:
+		d.Text = text
+	case bytes.HasPrefix(text, r.text):
+		d.Text = text[len(r.text):]
+		r.text = append(r.text, d.Text...)
+	case bytes.HasPrefix(r.text, text):
 	default:
-		t.pieces = true
-		d.Text = running
+		r.pieces = true
+		d.Text = text
 	}
 }

@@ -66,7 +66,7 @@ func TestDecodeOpenAI(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			var got Delta
-			if err := decodeOpenAI(nil, []byte(c.data), &got); err != nil {
+			if err := openAIChat.Decode(nil, []byte(c.data), &got); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(c.want, got, asDeltas); diff != "" {
@@ -107,7 +107,7 @@ func TestDecodeAnthropic(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			var got Delta
-			if err := decodeAnthropic([]byte(c.event), []byte(c.data), &got); err != nil {
+			if err := anthropicMessages.Decode([]byte(c.event), []byte(c.data), &got); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(c.want, got, asDeltas); diff != "" {
@@ -141,12 +141,12 @@ func TestDecodeForgetsTheEventBefore(t *testing.T) {
 	for _, data := range []string{
 		choice(`"delta":{"content":"\n","reasoning":"b\n"},"finish_reason":"stop"`), `{"usage":{"prompt_tokens":1}}`, `{"error":"x"}`, "[DONE]", "{",
 	} {
-		err := decodeOpenAI(nil, []byte(data), &d)
+		err := openAIChat.Decode(nil, []byte(data), &d)
 		if (err != nil) != (data == "{") {
 			t.Fatal(err)
 		}
 	}
-	if err := decodeOpenAI(nil, []byte(choice(`"text":"\t"`)), &d); err != nil {
+	if err := openAIChat.Decode(nil, []byte(choice(`"text":"\t"`)), &d); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(textDelta("\t"), d, asDeltas); diff != "" {
@@ -199,7 +199,6 @@ func FuzzDialects(f *testing.F) {
 		}
 	}
 	f.Add(byte(2), "error", []byte("x"))
-	references := []func(tree, *Delta){treeOpenAI, treeOpenAI, treeResponses, treeAnthropic, treeTGI, treeOllama, treeOllama, treeSGLang, treeLlamaCpp}
 	f.Fuzz(func(t *testing.T, pick byte, name string, data []byte) {
 		i := int(pick) % (len(Dialects) + 1)
 		var got, want Delta
@@ -215,7 +214,7 @@ func FuzzDialects(f *testing.F) {
 			}
 			return
 		}
-		wantErr := decodeTree([]byte(name), trimmed, &want, references[i])
+		wantErr := Dialects[i].decodeTree([]byte(name), trimmed, &want)
 		if (gotErr == nil) != (wantErr == nil) {
 			t.Fatalf("%s: got error %v, want %v", data, gotErr, wantErr)
 		}
@@ -230,8 +229,10 @@ func FuzzDialects(f *testing.F) {
 func compareVectors(t *testing.T, data []byte) {
 	t.Helper()
 	var got, want Delta
-	gotErr := decodeEmbeddings(data, &got)
-	wantErr := decodeWhole(data, &want, treeEmbeddings)
+	gotErr := embeddings.DecodeWhole(data, &got)
+	slow := embeddings
+	slow.wholeScan = nil
+	wantErr := slow.DecodeWhole(data, &want)
 	if (gotErr == nil) != (wantErr == nil) {
 		t.Fatalf("%s: got error %v, want %v", data, gotErr, wantErr)
 	}
@@ -273,7 +274,7 @@ func TestTokenPathDoesNotAllocate(t *testing.T) {
 	read := func(b []byte) {
 		s.Push(b)
 		for f, ok := s.Next(); ok; f, ok = s.Next() {
-			if decodeOpenAI(f.Name, f.Data, &d) == nil && d.HasOutput() {
+			if openAIChat.Decode(f.Name, f.Data, &d) == nil && d.HasOutput() {
 				outputs++
 			}
 		}

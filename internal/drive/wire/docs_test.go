@@ -21,14 +21,14 @@ func TestDocumentedDialects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	type row struct{ Name, Path, Framing, Length string }
+	type row struct{ Name, Path, Framing, Length, Features string }
 	var got, want []row
-	rows := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `([^`]+)` \\| (\\w+) \\| (.*) \\|$")
+	rows := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| `([^`]+)` \\| (\\w+) \\| (.*) \\| (.*) \\|$")
 	for _, m := range rows.FindAllStringSubmatch(string(page), -1) {
-		got = append(got, row{m[1], m[2], m[3], m[4]})
+		got = append(got, row{m[1], m[2], m[3], m[4], m[5]})
 	}
 	for _, d := range All() {
-		want = append(want, row{d.Name, d.Path, d.Framing.String(), lengthWords(d)})
+		want = append(want, row{d.Name, d.Path, d.Framing.String(), lengthWords(d), featureWords(d)})
 		if !regexp.MustCompile("(?m)^### .*\\b" + d.Name + "\\b").Match(page) {
 			t.Errorf("%s has no section", d.Name)
 		}
@@ -39,6 +39,39 @@ func TestDocumentedDialects(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(placeholders)) {
 		if !strings.Contains(string(page), "`{{"+name+"}}`") {
 			t.Errorf("the placeholder %s is not told of", name)
+		}
+	}
+}
+
+// featureWords lists what a dialect can say, but for the length.
+func featureWords(d *Dialect) string {
+	var words []string
+	for _, f := range []struct {
+		has  bool
+		word string
+	}{{d.Reasoning, "reasoning"}, {d.Tools, "tools"}, {d.Schemas, "schema"}, {d.Seed, "seed"}, {d.Stop, "stop"}} {
+		if f.has {
+			words = append(words, f.word)
+		}
+	}
+	if words == nil {
+		return "–"
+	}
+	return strings.Join(words, ", ")
+}
+
+// TestFeaturesOfRequests holds the features to what a request says. Those of
+// replies are the round trips' concern.
+func TestFeaturesOfRequests(t *testing.T) {
+	t.Parallel()
+	for _, d := range All() {
+		r := everyKnob()
+		r.Schema = []byte(`{"required":["a"]}`)
+		body := string(d.Encode(nil, r, Quirks{}))
+		got := Features{Reasoning: d.Reasoning, Tools: d.Tools, Schemas: strings.Contains(body, "required"),
+			IgnoreEOS: strings.Contains(body, `"ignore_eos":true`), Seed: strings.Contains(body, `seed":7`), Stop: strings.Contains(body, `["x"]`)}
+		if got != d.Features {
+			t.Errorf("%s says %+v, but writes %s", d.Name, d.Features, body)
 		}
 	}
 }

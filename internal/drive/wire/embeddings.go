@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -15,27 +16,26 @@ import (
 // embeddings is OpenAI's API for vectors, as vLLM, SGLang, llama.cpp, Ollama
 // and text-embeddings-inference serve it. Every message is an input.
 var embeddings = Dialect{
-	Name:     "embeddings",
-	Path:     "/v1/embeddings",
-	Framing:  Single,
-	KeyEnv:   "OPENAI_API_KEY",
-	TextOnly: true,
-	Headers:  openAIHeaders,
-	Items:    func(r *llm.Request) int { return len(r.Messages) },
+	Name:    "embeddings",
+	Path:    "/v1/embeddings",
+	Framing: Single,
+	KeyEnv:  "OPENAI_API_KEY",
+	Items:   func(r *llm.Request) int { return len(r.Messages) },
 
-	Encode:      encodeEmbeddings,
-	Adapt:       adaptNothing,
-	Decode:      decodeNoStream,
-	DecodeWhole: decodeEmbeddings,
-	DecodeError: decodeError,
+	Encode: func(dst []byte, r *llm.Request, q Quirks) []byte {
+		b := newBody(dst, q)
+		b.str("model", r.Model)
+		b.prompt("input", r.Messages, appendContents)
+		b.raw("encoding_format", `"float"`)
+		return b.end()
+	},
+	tree:      treeEmbeddings,
+	wholeScan: scanVectors,
 
-	ParseRequest:     parseEmbeddings,
-	Open:             openNothing,
-	Output:           outputNothing,
-	Close:            openNothing,
-	Whole:            wholeEmbeddings,
-	EncodeError:      encodeOpenAIError,
-	EncodeErrorEvent: encodeOpenAIErrorEvent,
+	ParseRequest: parseEmbeddings,
+	Output:       outputNothing,
+	Close:        closeNothing,
+	Whole:        wholeEmbeddings,
 }
 
 // Pooled reports whether d makes figures of texts and generates nothing.
@@ -43,43 +43,15 @@ func (d *Dialect) Pooled() bool { return d.Items != nil }
 
 func outputNothing(dst []byte, _ *Reply, _ llm.Part, _ string) []byte { return dst }
 
-func decodeNoStream(_, _ []byte, d *Delta) error {
-	d.reset()
-	return errors.New("stream event: this API replies with one JSON body, not with a stream")
-}
+func closeNothing(dst []byte, _ *Reply) []byte { return dst }
 
-func encodeEmbeddings(dst []byte, r *llm.Request, q Quirks) []byte {
-	b := newBody(dst, q)
-	b.str("model", r.Model)
-	if b.key("input") {
-		b.dst = appendContents(b.dst, r.Messages)
-	}
-	b.raw("encoding_format", `"float"`)
-	return b.end()
-}
-
-// appendContents appends the messages' contents as an array of strings.
-func appendContents(dst []byte, messages []llm.Message) []byte {
-	dst = append(dst, '[')
-	for i, m := range messages {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendString(dst, m.Content)
-	}
-	return append(dst, ']')
-}
-
-// decodeEmbeddings counts the vectors. They are long, so that the scanner is
-// worth its while although a reply comes but once.
-func decodeEmbeddings(body []byte, d *Delta) error {
-	d.reset()
+// scanVectors counts the vectors. They are long, so that the scanner is worth
+// its while although a reply comes but once.
+func scanVectors(body []byte, d *Delta) (bool, error) {
 	s := scan{b: body}
-	if scanEmbeddings(&s, d); s.over() {
-		d.Done = true
-		return nil
-	}
-	return decodeWhole(body, d, treeEmbeddings)
+	scanEmbeddings(&s, d)
+	d.Done = s.over()
+	return d.Done, nil
 }
 
 func scanEmbeddings(s *scan, d *Delta) {
@@ -92,7 +64,6 @@ func scanEmbeddings(s *scan, d *Delta) {
 				scanEmbedding(s, d)
 			}
 		case "usage":
-			s.once(&seen, 1)
 			scanOpenAIUsage(s, d)
 		default:
 			s.other(k)
@@ -154,20 +125,20 @@ func parseEmbeddings(body []byte) (*llm.Request, ServerOptions, error) {
 		Encoding   string          `json:"encoding_format"`
 		Dimensions int             `json:"dimensions"`
 	}
-	none := ServerOptions{}
+	var o ServerOptions
 	if err := parseBody(body, &in); err != nil {
-		return nil, none, err
+		return nil, o, err
 	}
 	inputs, err := parseStrings("input", in.Input)
 	switch {
 	case err != nil:
-		return nil, none, err
+		return nil, o, err
 	case len(inputs) == 0:
-		return nil, none, errors.New("input: want a string or an array of strings")
+		return nil, o, errors.New("input: want a string or an array of strings")
 	case in.Encoding != "" && in.Encoding != "float" && in.Encoding != "base64":
-		return nil, none, fmt.Errorf("encoding_format: want float or base64, got %q", in.Encoding)
+		return nil, o, fmt.Errorf("encoding_format: want float or base64, got %q", in.Encoding)
 	case in.Dimensions < 0 || in.Dimensions > maxDimensions:
-		return nil, none, fmt.Errorf("dimensions: want 1 to %d, got %d", maxDimensions, in.Dimensions)
+		return nil, o, fmt.Errorf("dimensions: want 1 to %d, got %d", maxDimensions, in.Dimensions)
 	}
 	r := &llm.Request{Model: in.Model}
 	for _, text := range inputs {
@@ -183,25 +154,16 @@ const (
 )
 
 func wholeEmbeddings(dst []byte, r *Reply, _, _, _ string) []byte {
-	dst = append(dst, `{"object":"list","data":[`...)
-	for i := range r.Items {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = strconv.AppendInt(append(dst, `{"object":"embedding","index":`...), int64(i), 10)
-		dst = append(appendVector(append(dst, `,"embedding":`...), r, i), '}')
-	}
-	dst = appendString(append(dst, `],"model":`...), r.Model)
-	return append(appendPoolingUsage(append(dst, `,"usage":`...), r.Usage), '}')
+	dst = appendList(append(dst, `{"object":"list","data":`...), r.Items, func(dst []byte, i int) []byte {
+		return append(appendVector(appendf(dst, `{"object":"embedding","index":%d,"embedding":`, i), r, i), '}')
+	})
+	return append(appendPoolingUsage(appendf(dst, `,"model":%s,"usage":`, r.Model), r.Usage), '}')
 }
 
 // appendVector writes a vector of unit length that is another one for every
 // input.
 func appendVector(dst []byte, r *Reply, i int) []byte {
-	size := r.Options.Dimensions
-	if size == 0 {
-		size = dimensions
-	}
+	size := cmp.Or(r.Options.Dimensions, dimensions)
 	scale := math.Sqrt(2 / float64(size))
 	element := func(j int) float64 { return scale * math.Sin(float64((i+1)*(j+1))) }
 	if r.Options.Base64 {
@@ -211,18 +173,9 @@ func appendVector(dst []byte, r *Reply, i int) []byte {
 		}
 		return append(base64.StdEncoding.AppendEncode(append(dst, '"'), raw), '"')
 	}
-	dst = append(dst, '[')
-	for j := range size {
-		if j > 0 {
-			dst = append(dst, ',')
-		}
-		dst = strconv.AppendFloat(dst, element(j), 'f', 7, 64)
-	}
-	return append(dst, ']')
+	return appendList(dst, size, func(dst []byte, j int) []byte { return strconv.AppendFloat(dst, element(j), 'f', 7, 64) })
 }
 
 func appendPoolingUsage(dst []byte, u llm.Usage) []byte {
-	dst = strconv.AppendInt(append(dst, `{"prompt_tokens":`...), int64(u.PromptTokens), 10)
-	dst = strconv.AppendInt(append(dst, `,"total_tokens":`...), int64(u.PromptTokens), 10)
-	return append(dst, '}')
+	return appendf(dst, `{"prompt_tokens":%d,"total_tokens":%d}`, u.PromptTokens, u.PromptTokens)
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"redline/internal/llm"
 )
 
 // Extra is a set of top-level keys that a request body carries beside, or in
@@ -134,14 +136,83 @@ func (b *body) strs(name string, list []string) {
 }
 
 func (b *body) list(list []string) {
-	b.dst = append(b.dst, '[')
-	for i, v := range list {
-		if i > 0 {
-			b.dst = append(b.dst, ',')
-		}
-		b.dst = appendString(b.dst, v)
+	b.dst = appendList(b.dst, len(list), func(dst []byte, i int) []byte { return appendString(dst, list[i]) })
+}
+
+// prompt writes the messages in the dialect's form.
+func (b *body) prompt(name string, messages []llm.Message, write func([]byte, []llm.Message) []byte) {
+	if b.key(name) {
+		b.dst = write(b.dst, messages)
 	}
-	b.dst = append(b.dst, ']')
+}
+
+// limit writes the most tokens to generate, if there is one.
+func (b *body) limit(name string, r *llm.Request) {
+	if r.MaxTokens > 0 {
+		b.int(name, int64(r.MaxTokens))
+	}
+}
+
+func (b *body) flag(name string, on bool) {
+	if on {
+		b.raw(name, "true")
+	}
+}
+
+// ignoreEOS asks for all the tokens, unless the model is to end as it likes.
+func (b *body) ignoreEOS(r *llm.Request, q Quirks) {
+	b.flag("ignore_eos", !q.NoIgnoreEOS && !r.Natural)
+}
+
+func (b *body) seed(name string, seed *int64) {
+	if seed != nil {
+		b.int(name, *seed)
+	}
+}
+
+// sampling writes the knobs that most engines call by the same names.
+func (b *body) sampling(r *llm.Request) {
+	b.float("temperature", r.Sampling.Temperature)
+	b.float("top_p", r.Sampling.TopP)
+	b.seed("seed", r.Sampling.Seed)
+	b.strs("stop", r.Sampling.Stop)
+}
+
+// schema writes the schema that goes along with r, if one does.
+func (b *body) schema(name, before, after string, r *llm.Request, q Quirks) {
+	if !q.NoSchema && len(r.Schema) > 0 {
+		b.raw(name, before+string(r.Schema)+after)
+	}
+}
+
+// appendMessages writes roles, contents and fields.
+func appendMessages(dst []byte, messages []llm.Message) []byte {
+	return appendList(dst, len(messages), func(dst []byte, i int) []byte {
+		m := &messages[i]
+		dst = appendf(dst, `{"role":%s,"content":%s`, m.Role, m.Content)
+		for _, f := range m.Fields {
+			dst = append(appendf(dst, ",%s:", f.Name), f.JSON...)
+		}
+		return append(dst, '}')
+	})
+}
+
+// appendContents writes the contents as an array of strings.
+func appendContents(dst []byte, messages []llm.Message) []byte {
+	return appendList(dst, len(messages), func(dst []byte, i int) []byte { return appendString(dst, messages[i].Content) })
+}
+
+// appendPrompt joins the contents by newlines, piece by piece so that long
+// prompts are not copied twice.
+func appendPrompt(dst []byte, messages []llm.Message) []byte {
+	dst = append(dst, '"')
+	for i, m := range messages {
+		if i > 0 {
+			dst = append(dst, `\n`...)
+		}
+		dst = appendStringBody(dst, m.Content)
+	}
+	return append(dst, '"')
 }
 
 func (b *body) end() []byte {
@@ -154,6 +225,46 @@ func (b *body) end() []byte {
 		}
 	}
 	return append(b.dst, '}')
+}
+
+// appendf appends a form with its placeholders filled in: %s by a JSON string, %b
+// by the inside of one, %r by text as it is, %d by a number. It does not
+// allocate.
+func appendf(dst []byte, form string, values ...any) []byte {
+	for _, value := range values {
+		i := strings.IndexByte(form, '%')
+		dst = append(dst, form[:i]...)
+		verb := form[i+1]
+		form = form[i+2:]
+		switch v := value.(type) {
+		case int:
+			dst = strconv.AppendInt(dst, int64(v), 10)
+		case int64:
+			dst = strconv.AppendInt(dst, v, 10)
+		case string:
+			switch verb {
+			case 's':
+				dst = appendString(dst, v)
+			case 'b':
+				dst = appendStringBody(dst, v)
+			default:
+				dst = append(dst, v...)
+			}
+		}
+	}
+	return append(dst, form...)
+}
+
+// appendList appends what each of n elements writes, as an array.
+func appendList(dst []byte, n int, element func(dst []byte, i int) []byte) []byte {
+	dst = append(dst, '[')
+	for i := range n {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = element(dst, i)
+	}
+	return append(dst, ']')
 }
 
 // plainRun counts the bytes at the beginning of s that a JSON string holds as

@@ -2,33 +2,21 @@ package wire
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 
 	"redline/internal/llm"
 )
 
-// OpenAI's two dialects share their options, their usage and their choices, in
-// which "text" is one dialect's and "delta" the other's.
+// OpenAI's two older dialects share their options, their usage and their
+// choices, in which "text" is one dialect's and "delta" the other's.
 
-func openAIHeaders(key string) [][2]string {
+// bearer is how most servers want their key.
+func bearer(key string) [][2]string {
 	if key == "" {
 		return nil
 	}
 	return [][2]string{{"Authorization", "Bearer " + key}}
-}
-
-func decodeOpenAI(name, data []byte, d *Delta) error {
-	if data = d.begin(data); data == nil {
-		return nil
-	}
-	s := scan{b: data}
-	if scanOpenAI(&s, d); s.over() && string(name) != "error" {
-		return nil
-	}
-	return decodeTree(name, data, d, treeOpenAI)
-}
-
-func decodeWholeOpenAI(body []byte, d *Delta) error {
-	return decodeWhole(body, d, treeOpenAI)
 }
 
 func scanOpenAI(s *scan, d *Delta) {
@@ -36,24 +24,16 @@ func scanOpenAI(s *scan, d *Delta) {
 	for k := s.firstKey(); k != nil; k = s.nextKey() {
 		switch string(k) {
 		case "choices":
-			s.once(&seen, 0)
-			if s.null() {
+			if !s.object(&seen, 0) {
 				continue
 			}
 			for ok := s.firstElem(); ok; ok = s.nextElem() {
 				scanChoice(s, d)
 			}
 		case "usage":
-			s.once(&seen, 1)
 			scanOpenAIUsage(s, d)
-		case "error":
-			s.once(&seen, 2)
-			s.failIf(!s.null())
-		case "object", "type":
-			kind := s.str()
-			s.failIf(kind.escaped || string(kind.raw) == "error")
 		default:
-			s.skip()
+			s.other(k)
 		}
 	}
 }
@@ -64,16 +44,13 @@ func scanChoice(s *scan, d *Delta) {
 	for k := s.firstKey(); k != nil; k = s.nextKey() {
 		switch string(k) {
 		case "delta":
-			s.once(&seen, 0)
-			if !s.null() {
+			if s.object(&seen, 0) {
 				scanChatDelta(s, d)
 			}
 		case "text":
-			s.once(&seen, 1)
-			text = s.text()
+			s.into(&text)
 		case "finish_reason":
-			s.once(&seen, 2)
-			finish = s.text()
+			s.into(&finish)
 		case "message":
 			s.fail()
 		default:
@@ -90,20 +67,15 @@ func scanChatDelta(s *scan, d *Delta) {
 	for k := s.firstKey(); k != nil; k = s.nextKey() {
 		switch string(k) {
 		case "content":
-			s.once(&seen, 0)
-			content = s.text()
+			s.into(&content)
 		case "refusal":
-			s.once(&seen, 1)
-			refusal = s.text()
+			s.into(&refusal)
 		case "reasoning_content":
-			s.once(&seen, 2)
-			reasoningContent = s.text()
+			s.into(&reasoningContent)
 		case "reasoning":
-			s.once(&seen, 3)
-			reasoning = s.text()
+			s.into(&reasoning)
 		case "tool_calls":
-			s.once(&seen, 4)
-			if s.null() {
+			if !s.object(&seen, 0) {
 				continue
 			}
 			for ok := s.firstElem(); ok; ok = s.nextElem() {
@@ -126,29 +98,23 @@ func scanChatDelta(s *scan, d *Delta) {
 func scanToolCall(s *scan, d *Delta) {
 	var seen uint
 	for k := s.firstKey(); k != nil; k = s.nextKey() {
-		switch string(k) {
-		case "function":
-			s.once(&seen, 0)
-			if !s.null() {
-				scanFunction(s, d)
-			}
-		default:
+		if string(k) != "function" {
 			s.skip()
+		} else if s.object(&seen, 0) {
+			scanFunction(s, d)
 		}
 	}
 }
 
+// scanFunction puts the name before the arguments, whatever their order.
 func scanFunction(s *scan, d *Delta) {
-	var seen uint
 	var name, arguments span
 	for k := s.firstKey(); k != nil; k = s.nextKey() {
 		switch string(k) {
 		case "name":
-			s.once(&seen, 0)
-			name = s.text()
+			s.into(&name)
 		case "arguments":
-			s.once(&seen, 1)
-			arguments = s.text()
+			s.into(&arguments)
 		default:
 			s.skip()
 		}
@@ -158,6 +124,7 @@ func scanFunction(s *scan, d *Delta) {
 }
 
 func scanOpenAIUsage(s *scan, d *Delta) {
+	s.failIf(d.HasUsage)
 	if s.null() {
 		return
 	}
@@ -166,16 +133,14 @@ func scanOpenAIUsage(s *scan, d *Delta) {
 	for k := s.firstKey(); k != nil; k = s.nextKey() {
 		switch string(k) {
 		case "prompt_tokens":
-			s.once(&seen, 0)
-			d.Usage.PromptTokens = s.count()
+			s.tally(&d.Usage.PromptTokens)
 		case "completion_tokens":
-			s.once(&seen, 1)
-			d.Usage.OutputTokens = s.count()
+			s.tally(&d.Usage.OutputTokens)
 		case "prompt_tokens_details":
-			s.once(&seen, 2)
+			s.once(&seen, 0)
 			d.Usage.CachedTokens = scanCountIn(s, "cached_tokens")
 		case "completion_tokens_details":
-			s.once(&seen, 3)
+			s.once(&seen, 1)
 			d.Usage.ReasoningTokens = scanCountIn(s, "reasoning_tokens")
 		default:
 			s.skip()
@@ -188,14 +153,12 @@ func scanCountIn(s *scan, key string) (n int) {
 	if s.null() {
 		return 0
 	}
-	var seen uint
 	for k := s.firstKey(); k != nil; k = s.nextKey() {
-		if string(k) != key {
+		if string(k) == key {
+			s.tally(&n)
+		} else {
 			s.skip()
-			continue
 		}
-		s.once(&seen, 0)
-		n = s.count()
 	}
 	return n
 }
@@ -211,17 +174,21 @@ func treeOpenAI(t tree, d *Delta) {
 			treeFunction(m.object("function_call"), d)
 		}
 		d.joinString(&d.Text, c.str("text"))
-		if f := c.str("finish_reason"); f != "" {
-			d.Finish = []byte(f)
-		}
+		d.readFinish(c.str("finish_reason"))
 	}
+	treeUsage(t, d, "prompt", "completion")
+}
+
+// treeUsage reads usage, whose keys begin with one word for what went in and
+// another for what came out.
+func treeUsage(t tree, d *Delta, in, out string) {
 	if u := t.object("usage"); u != nil {
 		d.HasUsage = true
 		d.Usage = llm.Usage{
-			PromptTokens:    u.count("prompt_tokens"),
-			CachedTokens:    u.object("prompt_tokens_details").count("cached_tokens"),
-			OutputTokens:    u.count("completion_tokens"),
-			ReasoningTokens: u.object("completion_tokens_details").count("reasoning_tokens"),
+			PromptTokens:    u.count(in + "_tokens"),
+			CachedTokens:    u.object(in + "_tokens_details").count("cached_tokens"),
+			OutputTokens:    u.count(out + "_tokens"),
+			ReasoningTokens: u.object(out + "_tokens_details").count("reasoning_tokens"),
 		}
 	}
 }
@@ -252,44 +219,126 @@ func treeFunction(f tree, d *Delta) {
 
 // encodeOpenAIOptions writes the fields that follow the prompt.
 func encodeOpenAIOptions(b *body, r *llm.Request, q Quirks) {
-	if r.Stream {
-		b.raw("stream", "true")
-		if !q.NoStreamOptions {
-			b.raw("stream_options", `{"include_usage":true}`)
-		}
+	if b.flag("stream", r.Stream); r.Stream && !q.NoStreamOptions {
+		b.raw("stream_options", `{"include_usage":true}`)
 	}
-	if !q.NoIgnoreEOS && !r.Natural {
-		b.raw("ignore_eos", "true")
-	}
-	b.float("temperature", r.Sampling.Temperature)
-	b.float("top_p", r.Sampling.TopP)
-	if seed := r.Sampling.Seed; seed != nil {
-		b.int("seed", *seed)
-	}
-	b.strs("stop", r.Sampling.Stop)
+	b.ignoreEOS(r, q)
+	b.sampling(r)
 }
 
 // adaptOpenAI leaves out each optional key that a refusal names.
 func adaptOpenAI(body []byte, q Quirks) (Quirks, bool) {
 	was := q
-	if names(body, "stream_options", q) {
-		q.NoStreamOptions = true
-	}
-	if names(body, "ignore_eos", q) {
-		q.NoIgnoreEOS = true
-	}
+	q.NoStreamOptions = q.NoStreamOptions || names(body, "stream_options", q)
+	q.NoIgnoreEOS = q.NoIgnoreEOS || names(body, "ignore_eos", q)
 	return q, q != was
-}
-
-// schemaOf is the schema that goes along with r, "" where none does.
-func schemaOf(r *llm.Request, q Quirks) string {
-	if q.NoSchema {
-		return ""
-	}
-	return string(r.Schema)
 }
 
 // names reports whether a refusal names a key that is ours to change.
 func names(body []byte, key string, q Quirks) bool {
 	return bytes.Contains(body, []byte(key)) && !q.Extra.Has(key)
+}
+
+// openAIFields are the fields of a request that OpenAI's two dialects share.
+type openAIFields struct {
+	commonFields
+	N             *int            `json:"n"`
+	Seed          *int64          `json:"seed"`
+	Stop          json.RawMessage `json:"stop"`
+	IgnoreEOS     bool            `json:"ignore_eos"`
+	StreamOptions struct {
+		IncludeUsage    bool `json:"include_usage"`
+		ContinuousUsage bool `json:"continuous_usage_stats"`
+	} `json:"stream_options"`
+}
+
+func (f *openAIFields) request() (*llm.Request, ServerOptions, error) {
+	o := ServerOptions{
+		IncludeUsage:    f.Stream && f.StreamOptions.IncludeUsage,
+		ContinuousUsage: f.Stream && f.StreamOptions.ContinuousUsage,
+		IgnoreEOS:       f.IgnoreEOS,
+	}
+	if f.N != nil && *f.N != 1 {
+		return nil, o, fmt.Errorf("n: want 1, got %d", *f.N)
+	}
+	r, err := f.commonFields.request()
+	if err != nil {
+		return nil, o, err
+	}
+	r.Sampling.Seed = f.Seed
+	r.Sampling.Stop, err = parseStrings("stop", f.Stop)
+	return r, o, err
+}
+
+// openAIForm is how replies of one of OpenAI's dialects are marked.
+type openAIForm struct{ id, event, whole string }
+
+const (
+	openAIHead  = `{"id":"%r-%b","object":%s,"created":%d,"model":%s,"choices":[`
+	openAIUsage = `{"prompt_tokens":%d,"total_tokens":%d,"completion_tokens":%d,` +
+		`"prompt_tokens_details":{"cached_tokens":%d},"completion_tokens_details":{"reasoning_tokens":%d}}`
+)
+
+// chunk appends a stream event with the choice that it carries.
+func (f openAIForm) chunk(dst []byte, r *Reply, choice string, values ...any) []byte {
+	dst = appendf(dst, "data: "+openAIHead, f.id, r.ID, f.event, r.Created, r.Model)
+	return appendOpenAIEnd(appendf(dst, choice, values...), r, r.ContinuousUsage)
+}
+
+// appendOpenAIEnd ends a stream event after its choices.
+func appendOpenAIEnd(dst []byte, r *Reply, usage bool) []byte {
+	dst = append(dst, ']')
+	if usage {
+		dst = appendOpenAIUsage(append(dst, `,"usage":`...), r.Usage)
+	}
+	return append(dst, "}\n\n"...)
+}
+
+// end appends what follows the last choice, the way vLLM does: an event of its
+// own for usage, if that was asked for, and the closing mark.
+func (f openAIForm) end(dst []byte, r *Reply) []byte {
+	if r.IncludeUsage {
+		dst = appendf(dst, "data: "+openAIHead, f.id, r.ID, f.event, r.Created, r.Model)
+		dst = appendOpenAIEnd(dst, r, true)
+	}
+	return append(dst, "data: "+closingMark+"\n\n"...)
+}
+
+// reply appends a reply that is not streamed, around what choice writes.
+func (f openAIForm) reply(dst []byte, r *Reply, choice func(dst []byte) []byte) []byte {
+	dst = appendf(dst, openAIHead, f.id, r.ID, f.whole, r.Created, r.Model)
+	dst = appendOpenAIUsage(append(choice(dst), `],"usage":`...), r.Usage)
+	return append(dst, '}')
+}
+
+func appendOpenAIUsage(dst []byte, u llm.Usage) []byte {
+	return appendf(dst, openAIUsage, u.PromptTokens, u.PromptTokens+u.OutputTokens, u.OutputTokens, u.CachedTokens, u.ReasoningTokens)
+}
+
+// errorForm is how a dialect writes errors: its names for what a status means,
+// and the body as a function of status, name and message.
+type errorForm struct {
+	names map[int]string
+	other string
+	body  func(dst []byte, status int, name, message string) []byte
+}
+
+func (f errorForm) encode(dst []byte, status int, message string) []byte {
+	name, ok := f.names[status]
+	if !ok {
+		name = f.other
+	}
+	return f.body(dst, status, name, message)
+}
+
+// openAIErrors has vLLM's names.
+var openAIErrors = errorForm{
+	names: map[int]string{
+		400: "BadRequestError", 401: "AuthenticationError", 404: "NotFoundError", 422: "UnprocessableEntityError",
+		429: "RateLimitError", 503: "ServiceUnavailableError",
+	},
+	other: "InternalServerError",
+	body: func(dst []byte, status int, name, message string) []byte {
+		return appendf(dst, `{"error":{"message":%s,"type":%s,"param":null,"code":%d}}`, message, name, status)
+	},
 }

@@ -59,8 +59,28 @@ func parseStrings(field string, raw json.RawMessage) ([]string, error) {
 	return many, nil
 }
 
-// asked holds the fields that all request bodies share.
-type asked struct {
+// parsePrompt reads a prompt that is one string, or an array of one.
+func parsePrompt(raw json.RawMessage) ([]llm.Message, error) {
+	prompt, err := parseStrings("prompt", raw)
+	if err != nil {
+		return nil, err
+	}
+	if len(prompt) != 1 {
+		return nil, fmt.Errorf("prompt: want one string, got %d", len(prompt))
+	}
+	return []llm.Message{{Role: "user", Content: prompt[0]}}, nil
+}
+
+// parseText takes a prompt that is a string and has to be there.
+func parseText(field string, text *string) ([]llm.Message, error) {
+	if text == nil {
+		return nil, fmt.Errorf("%s: want the text to continue", field)
+	}
+	return []llm.Message{{Role: "user", Content: *text}}, nil
+}
+
+// commonFields are those that most request bodies share.
+type commonFields struct {
 	Model       string   `json:"model"`
 	MaxTokens   *int     `json:"max_tokens"`
 	Stream      bool     `json:"stream"`
@@ -68,22 +88,51 @@ type asked struct {
 	TopP        *float64 `json:"top_p"`
 }
 
-func (a *asked) request() (*llm.Request, error) {
-	r := &llm.Request{Model: a.Model, Stream: a.Stream}
-	r.Sampling.Temperature, r.Sampling.TopP = a.Temperature, a.TopP
-	if a.MaxTokens != nil {
-		r.MaxTokens = *a.MaxTokens
+func (f *commonFields) request() (*llm.Request, error) {
+	r := &llm.Request{Model: f.Model, Stream: f.Stream}
+	r.Sampling.Temperature, r.Sampling.TopP = f.Temperature, f.TopP
+	if f.MaxTokens != nil {
+		r.MaxTokens = *f.MaxTokens
 		if r.MaxTokens < 1 {
 			return nil, fmt.Errorf("max_tokens: want at least 1, got %d", r.MaxTokens)
 		}
 	}
-	if t := a.Temperature; t != nil && *t < 0 {
+	if t := f.Temperature; t != nil && *t < 0 {
 		return nil, fmt.Errorf("temperature: want 0 or more, got %g", *t)
 	}
-	if p := a.TopP; p != nil && (*p <= 0 || *p > 1) {
+	if p := f.TopP; p != nil && (*p <= 0 || *p > 1) {
 		return nil, fmt.Errorf("top_p: want more than 0 and at most 1, got %g", *p)
 	}
 	return r, nil
+}
+
+// knobs are the sampling settings of the engines' own dialects.
+type knobs struct {
+	Temperature *float64 `json:"temperature"`
+	TopP        *float64 `json:"top_p"`
+	Seed        *int64   `json:"seed"`
+	Stop        []string `json:"stop"`
+	IgnoreEOS   bool     `json:"ignore_eos"`
+}
+
+// request makes a request of the knobs, which stand in the named object, and of
+// the most tokens to generate.
+func (k *knobs) request(within string, limit *int, stream bool) (*llm.Request, error) {
+	f := commonFields{MaxTokens: limit, Stream: stream, Temperature: k.Temperature, TopP: k.TopP}
+	r, err := f.request()
+	if err != nil {
+		return nil, fmt.Errorf("%s%w", within, err)
+	}
+	r.Sampling.Seed, r.Sampling.Stop = k.Seed, k.Stop
+	return r, nil
+}
+
+// unlimited takes a limit below 0, which leaves the end to the model, for none.
+func unlimited(limit *int) *int {
+	if limit != nil && *limit < 0 {
+		return nil
+	}
+	return limit
 }
 
 func parseMessages(in []message) ([]llm.Message, error) {
@@ -104,6 +153,9 @@ func parseMessages(in []message) ([]llm.Message, error) {
 	return out, nil
 }
 
+// sharedFields leaves out the structs that hold fields for several dialects.
+var sharedFields = strings.NewReplacer("openAIFields.", "", "ollamaFields.", "", "commonFields.", "", "knobs.", "")
+
 // parseBody reads a request body into v and names the field that is wrong, as
 // the client knows it: without the structs that hold the shared fields.
 func parseBody(body []byte, v any) error {
@@ -114,7 +166,7 @@ func parseBody(body []byte, v any) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &wrong):
-		wrong.Field = cmp.Or(strings.TrimPrefix(strings.TrimPrefix(wrong.Field, "openAIAsked."), "asked."), "body")
+		wrong.Field = cmp.Or(sharedFields.Replace(wrong.Field), "body")
 		return errors.New(text.Mismatch(wrong))
 	case errors.As(err, &syntax):
 		return fmt.Errorf("body is not valid JSON at byte %d: %w", syntax.Offset, err)

@@ -15,30 +15,24 @@ import (
 // llama.cpp serve it, and that of text-embeddings-inference. The message whose
 // role is "query" is the query, and every other one a document.
 var rerank = Dialect{
-	Name:     "rerank",
-	Path:     "/v1/rerank",
-	Framing:  Single,
-	KeyEnv:   "JINA_API_KEY",
-	TextOnly: true,
-	Headers:  openAIHeaders,
+	Name:    "rerank",
+	Path:    "/v1/rerank",
+	Framing: Single,
+	KeyEnv:  "JINA_API_KEY",
 	Items: func(r *llm.Request) int {
 		_, documents := splitQuery(r.Messages)
 		return len(documents)
 	},
 
-	Encode:      encodeRerank,
-	Adapt:       adaptRerank,
-	Decode:      decodeNoStream,
-	DecodeWhole: decodeRerank,
-	DecodeError: decodeError,
+	Encode:    encodeRerank,
+	Adapt:     adaptRerank,
+	tree:      treeRerank,
+	wholeScan: readScores,
 
-	ParseRequest:     parseRerank,
-	Open:             openNothing,
-	Output:           outputNothing,
-	Close:            openNothing,
-	Whole:            wholeRerank,
-	EncodeError:      encodeOpenAIError,
-	EncodeErrorEvent: encodeOpenAIErrorEvent,
+	ParseRequest: parseRerank,
+	Output:       outputNothing,
+	Close:        closeNothing,
+	Whole:        wholeRerank,
 }
 
 // splitQuery takes the first message for the query.
@@ -58,9 +52,7 @@ func encodeRerank(dst []byte, r *llm.Request, q Quirks) []byte {
 		b.str("model", r.Model)
 	}
 	b.str("query", query)
-	if b.key(list) {
-		b.dst = appendContents(b.dst, documents)
-	}
+	b.prompt(list, documents, appendContents)
 	return b.end()
 }
 
@@ -68,32 +60,29 @@ func encodeRerank(dst []byte, r *llm.Request, q Quirks) []byte {
 // has said that it misses its texts.
 func adaptRerank(body []byte, q Quirks) (Quirks, bool) {
 	was := q
-	if names(body, "texts", q) {
-		q.Texts = true
-	}
+	q.Texts = q.Texts || names(body, "texts", q)
 	return q, q != was
 }
 
-// decodeRerank counts the scores. A reply that is a bare array is that of
+// readScores counts the scores of a reply that is a bare array, which is that of
 // text-embeddings-inference.
-func decodeRerank(body []byte, d *Delta) error {
-	if body = bytes.TrimSpace(body); len(body) > 1 && body[0] == '[' {
-		d.reset()
-		var scores []struct{ Score *float64 }
-		if err := json.Unmarshal(body, &scores); err != nil {
-			return fmt.Errorf("reply: not an array of scores: %s", text.Reason(err))
-		}
-		for _, s := range scores {
-			if s.Score != nil {
-				d.Items++
-			}
-		}
-		if d.Done = d.Items > 0; !d.Done {
-			return errors.New("reply: want scores, got an array without any")
-		}
-		return nil
+func readScores(body []byte, d *Delta) (bool, error) {
+	if body = bytes.TrimSpace(body); len(body) < 2 || body[0] != '[' {
+		return false, nil
 	}
-	return decodeWhole(body, d, treeRerank)
+	var scores []struct{ Score *float64 }
+	if err := json.Unmarshal(body, &scores); err != nil {
+		return true, fmt.Errorf("reply: not an array of scores: %s", text.Reason(err))
+	}
+	for _, s := range scores {
+		if s.Score != nil {
+			d.Items++
+		}
+	}
+	if d.Done = d.Items > 0; !d.Done {
+		return true, errors.New("reply: want scores, got an array without any")
+	}
+	return true, nil
 }
 
 func treeRerank(t tree, d *Delta) {
@@ -115,12 +104,12 @@ func parseRerank(body []byte) (*llm.Request, ServerOptions, error) {
 		Documents json.RawMessage `json:"documents"`
 		Texts     json.RawMessage `json:"texts"`
 	}
-	none := ServerOptions{}
+	var o ServerOptions
 	if err := parseBody(body, &in); err != nil {
-		return nil, none, err
+		return nil, o, err
 	}
 	if in.Query == nil {
-		return nil, none, errors.New("query: want the text to compare with")
+		return nil, o, errors.New("query: want the text to compare with")
 	}
 	field, raw := "documents", in.Documents
 	if raw == nil && in.Texts != nil {
@@ -129,9 +118,9 @@ func parseRerank(body []byte) (*llm.Request, ServerOptions, error) {
 	documents, err := parseStrings(field, raw)
 	switch {
 	case err != nil:
-		return nil, none, err
+		return nil, o, err
 	case len(documents) == 0:
-		return nil, none, fmt.Errorf("%s: want at least one text", field)
+		return nil, o, fmt.Errorf("%s: want at least one text", field)
 	}
 	r := &llm.Request{Model: in.Model, Messages: []llm.Message{{Role: "query", Content: *in.Query}}}
 	for _, text := range documents {
@@ -142,27 +131,14 @@ func parseRerank(body []byte) (*llm.Request, ServerOptions, error) {
 
 // wholeRerank scores the documents in the order in which they came.
 func wholeRerank(dst []byte, r *Reply, _, _, _ string) []byte {
-	score := "relevance_score"
-	if r.Options.Texts {
-		score = "score"
-	} else {
-		dst = appendStringBody(append(dst, `{"id":"rerank-`...), r.ID)
-		dst = appendString(append(dst, `","model":`...), r.Model)
-		dst = appendPoolingUsage(append(dst, `,"usage":`...), r.Usage)
+	score, after := "score", ""
+	if !r.Options.Texts {
+		score, after = "relevance_score", "}"
+		dst = appendPoolingUsage(appendf(dst, `{"id":"rerank-%b","model":%s,"usage":`, r.ID, r.Model), r.Usage)
 		dst = append(dst, `,"results":`...)
 	}
-	dst = append(dst, '[')
-	for i := range r.Items {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = strconv.AppendInt(append(dst, `{"index":`...), int64(i), 10)
-		dst = append(appendString(append(dst, ','), score), ':')
-		dst = append(strconv.AppendFloat(dst, 1/float64(i+1), 'f', 6, 64), '}')
-	}
-	dst = append(dst, ']')
-	if !r.Options.Texts {
-		dst = append(dst, '}')
-	}
-	return dst
+	dst = appendList(dst, r.Items, func(dst []byte, i int) []byte {
+		return append(strconv.AppendFloat(appendf(dst, `{"index":%d,%s:`, i, score), 1/float64(i+1), 'f', 6, 64), '}')
+	})
+	return append(dst, after...)
 }

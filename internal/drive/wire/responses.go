@@ -1,6 +1,9 @@
 package wire
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 
 	"redline/internal/llm"
@@ -9,25 +12,39 @@ import (
 // openAIResponses is OpenAI's newest dialect, as OpenAI, vLLM, SGLang and
 // llama.cpp serve it. Every event says by its type what its delta is.
 var openAIResponses = Dialect{
-	Name:    "openai-responses",
-	Path:    "/v1/responses",
-	KeyEnv:  "OPENAI_API_KEY",
-	Schemas: true,
-	Headers: openAIHeaders,
+	Name:     "openai-responses",
+	Path:     "/v1/responses",
+	KeyEnv:   "OPENAI_API_KEY",
+	Features: Features{Reasoning: true, Tools: true, Schemas: true, IgnoreEOS: true},
 
-	Encode:      encodeResponses,
-	Adapt:       adaptResponses,
-	Decode:      decodeResponses,
-	DecodeWhole: func(body []byte, d *Delta) error { return decodeWhole(body, d, treeResponse) },
-	DecodeError: decodeError,
+	Encode: encodeResponses,
+	Adapt: func(body []byte, q Quirks) (Quirks, bool) {
+		was := q
+		q.NoIgnoreEOS = q.NoIgnoreEOS || names(body, "ignore_eos", q)
+		return q, q != was
+	},
+	scan:  scanResponses,
+	tree:  treeResponses,
+	whole: treeResponse,
 
-	ParseRequest:     parseResponses,
-	Open:             openResponses,
-	Output:           outputResponses,
-	Close:            closeResponses,
-	Whole:            wholeResponses,
-	EncodeError:      encodeOpenAIError,
-	EncodeErrorEvent: encodeResponsesErrorEvent,
+	ParseRequest: parseResponses,
+	Open: func(dst []byte, r *Reply) []byte {
+		for _, kind := range []string{"response.created", "response.in_progress"} {
+			dst = r.appendResponse(r.beginEvent(dst, kind, `,"response":`), "in_progress")
+			dst = append(dst, "}\n\n"...)
+		}
+		return dst
+	},
+	Output: outputResponses,
+	Close: func(dst []byte, r *Reply) []byte {
+		dst = r.finishItem(dst)
+		status := r.finish("completed", "incomplete", "")
+		return append(r.appendResponse(r.beginEvent(dst, "response."+status, `,"response":`), status), "}\n\n"...)
+	},
+	Whole: wholeResponses,
+	EncodeErrorEvent: func(dst []byte, message string) []byte {
+		return appendEvent(dst, "error", `,"code":"server_error","param":null,"sequence_number":0,"message":%s`, message)
+	},
 }
 
 // encodeResponses asks the server not to store the reply, which is of no use
@@ -35,59 +52,27 @@ var openAIResponses = Dialect{
 func encodeResponses(dst []byte, r *llm.Request, q Quirks) []byte {
 	b := newBody(dst, q)
 	b.str("model", r.Model)
-	if b.key("input") {
-		b.dst = appendMessages(b.dst, r.Messages)
-	}
-	if r.MaxTokens > 0 {
-		b.int("max_output_tokens", int64(r.MaxTokens))
-	}
+	b.prompt("input", r.Messages, appendMessages)
+	b.limit("max_output_tokens", r)
 	b.raw("store", "false")
-	if r.Stream {
-		b.raw("stream", "true")
-	}
-	if !q.NoIgnoreEOS && !r.Natural {
-		b.raw("ignore_eos", "true")
-	}
+	b.flag("stream", r.Stream)
+	b.ignoreEOS(r, q)
 	b.float("temperature", r.Sampling.Temperature)
 	b.float("top_p", r.Sampling.TopP)
-	if schema := schemaOf(r, q); schema != "" {
-		b.raw("text", `{"format":{"type":"json_schema","name":"answer","strict":true,"schema":`+schema+"}}")
-	}
+	b.schema("text", `{"format":{"type":"json_schema","name":"answer","strict":true,"schema":`, "}}", r, q)
 	return b.end()
-}
-
-func adaptResponses(body []byte, q Quirks) (Quirks, bool) {
-	was := q
-	if names(body, "ignore_eos", q) {
-		q.NoIgnoreEOS = true
-	}
-	return q, q != was
-}
-
-func decodeResponses(name, data []byte, d *Delta) error {
-	if data = d.begin(data); data == nil {
-		return nil
-	}
-	s := scan{b: data}
-	if scanResponses(&s, d); s.over() && string(name) != "error" {
-		return nil
-	}
-	return decodeTree(name, data, d, treeResponses)
 }
 
 // scanResponses reads the events that are many, the deltas, and leaves those
 // that come once to the tree.
 func scanResponses(s *scan, d *Delta) {
-	var seen uint
 	var kind, delta span
 	for k := s.firstKey(); k != nil; k = s.nextKey() {
 		switch string(k) {
 		case "type":
-			s.once(&seen, 0)
-			kind = s.str()
+			s.into(&kind)
 		case "delta":
-			s.once(&seen, 1)
-			delta = s.text()
+			s.into(&delta)
 		case "object":
 			s.fail()
 		case "response", "item":
@@ -129,8 +114,10 @@ func treeResponses(t tree, d *Delta) {
 		d.Done = true
 		treeResponseEnd(response, d)
 	case "response.failed", "response.cancelled":
-		d.Err, d.HasErr = []byte(kind), true
-		response.readError(d)
+		d.fail(kind)
+		if m, ok := response.errorMessage(); ok {
+			d.fail(m)
+		}
 	}
 }
 
@@ -143,18 +130,8 @@ func treeResponseEnd(t tree, d *Delta) {
 			d.Finish = finishTools
 		}
 	}
-	if reason := t.object("incomplete_details").str("reason"); reason != "" {
-		d.Finish = plainFinish([]byte(reason))
-	}
-	if u := t.object("usage"); u != nil {
-		d.HasUsage = true
-		d.Usage = llm.Usage{
-			PromptTokens:    u.count("input_tokens"),
-			CachedTokens:    u.object("input_tokens_details").count("cached_tokens"),
-			OutputTokens:    u.count("output_tokens"),
-			ReasoningTokens: u.object("output_tokens_details").count("reasoning_tokens"),
-		}
-	}
+	d.readFinish(t.object("incomplete_details").str("reason"))
+	treeUsage(t, d, "input", "output")
 }
 
 // treeResponse reads a reply that was not streamed.
@@ -175,4 +152,194 @@ func treeResponse(t tree, d *Delta) {
 		treeFunction(item, d)
 	}
 	treeResponseEnd(t, d)
+}
+
+func parseResponses(body []byte) (*llm.Request, ServerOptions, error) {
+	var in struct {
+		commonFields
+		Input           json.RawMessage `json:"input"`
+		Instructions    string          `json:"instructions"`
+		MaxOutputTokens *int            `json:"max_output_tokens"`
+		IgnoreEOS       bool            `json:"ignore_eos"`
+	}
+	if err := parseBody(body, &in); err != nil {
+		return nil, ServerOptions{}, err
+	}
+	o := ServerOptions{IncludeUsage: true, IgnoreEOS: in.IgnoreEOS}
+	in.MaxTokens = in.MaxOutputTokens
+	r, err := in.request()
+	if err != nil {
+		return nil, o, err
+	}
+	if r.Messages, err = parseInput(in.Input); in.Instructions != "" {
+		r.Messages = append([]llm.Message{{Role: "system", Content: in.Instructions}}, r.Messages...)
+	}
+	return r, o, err
+}
+
+// parseInput reads a prompt, or messages whose contents are strings or parts.
+func parseInput(raw json.RawMessage) ([]llm.Message, error) {
+	var prompt *string
+	if json.Unmarshal(raw, &prompt) == nil && prompt != nil {
+		return []llm.Message{{Role: "user", Content: *prompt}}, nil
+	}
+	var in []message
+	if json.Unmarshal(raw, &in) != nil || len(in) == 0 {
+		return nil, errors.New("input: want a string or at least one message")
+	}
+	var out []llm.Message
+	for i, m := range in {
+		field := fmt.Sprintf("input[%d].content", i)
+		text, err := parseContent(field, m.Content)
+		var parts []struct{ Text *string }
+		if err != nil && json.Unmarshal(m.Content, &parts) == nil && len(parts) > 0 {
+			for _, p := range parts {
+				if p.Text == nil {
+					return nil, fmt.Errorf("%s: want text parts", field)
+				}
+				text += *p.Text
+			}
+			err = nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, llm.Message{Role: m.Role, Content: text})
+	}
+	return out, nil
+}
+
+// item is one block of a response: a message, a line of thought, or a call.
+type item struct {
+	part llm.Part
+	name string // of the function that is called
+	text []byte
+}
+
+// itemWords are what the events of each part are called, and how its content
+// and the item around it are written.
+var itemWords = [...]struct{ delta, content, item string }{
+	llm.Text: {"response.output_text", `{"type":"output_text","text":%s,"annotations":[]}`,
+		`,"type":"message","role":"assistant","content":[`},
+	llm.Reasoning: {"response.reasoning_text", `{"type":"reasoning_text","text":%s}`,
+		`,"type":"reasoning","summary":[],"content":[`},
+	llm.Tool: {delta: "response.function_call_arguments"},
+}
+
+// beginEvent begins a numbered event; "}\n\n" ends it.
+func (r *Reply) beginEvent(dst []byte, kind, form string, values ...any) []byte {
+	dst = appendf(dst, "event: %r\ndata: {\"type\":%s,\"sequence_number\":%d", kind, kind, r.events)
+	r.events++
+	return appendf(dst, form, values...)
+}
+
+// itemEvent appends an event about the item that is open, or about its one
+// part.
+func (r *Reply) itemEvent(dst []byte, kind, form string, values ...any) []byte {
+	n := len(r.items) - 1
+	dst = r.beginEvent(dst, kind, `,"item_id":"item_%d","output_index":%d`, n, n)
+	if r.items[n].part != llm.Tool {
+		dst = append(dst, `,"content_index":0`...)
+	}
+	return append(appendf(dst, form, values...), "}\n\n"...)
+}
+
+// wholeItemEvent appends an event that carries the item that is open.
+func (r *Reply) wholeItemEvent(dst []byte, kind, status string) []byte {
+	n := len(r.items) - 1
+	return append(r.appendItem(r.beginEvent(dst, kind, `,"output_index":%d,"item":`, n), n, status), "}\n\n"...)
+}
+
+func outputResponses(dst []byte, r *Reply, part llm.Part, text string) []byte {
+	begins := len(r.items) == 0 || r.items[len(r.items)-1].part != part
+	if begins {
+		dst = r.finishItem(dst)
+		r.items = append(r.items, item{part: part})
+	}
+	call := r.turn(part)
+	last := &r.items[len(r.items)-1]
+	if call {
+		last.name = text
+	}
+	if begins {
+		dst = r.wholeItemEvent(dst, "response.output_item.added", "in_progress")
+		if part != llm.Tool {
+			dst = r.itemEvent(dst, "response.content_part.added", `,"part":`+itemWords[part].content, "")
+		}
+	}
+	if call {
+		return dst
+	}
+	last.text = append(last.text, text...)
+	return r.itemEvent(dst, itemWords[part].delta+".delta", `,"delta":%s`, text)
+}
+
+// finishItem ends the item that is open, if one is.
+func (r *Reply) finishItem(dst []byte) []byte {
+	if len(r.items) == 0 {
+		return dst
+	}
+	it := r.items[len(r.items)-1]
+	words, text := itemWords[it.part], string(it.text)
+	switch kind := words.delta + ".done"; it.part {
+	case llm.Tool:
+		dst = r.itemEvent(dst, kind, `,"name":%s,"arguments":%s`, it.name, text)
+	case llm.Text:
+		dst = r.itemEvent(dst, kind, `,"logprobs":[],"text":%s`, text)
+	default:
+		dst = r.itemEvent(dst, kind, `,"text":%s`, text)
+	}
+	if it.part != llm.Tool {
+		dst = r.itemEvent(dst, "response.content_part.done", `,"part":`+words.content, text)
+	}
+	return r.wholeItemEvent(dst, "response.output_item.done", "completed")
+}
+
+// appendItem writes the n-th item. One that is in progress has no content yet.
+func (r *Reply) appendItem(dst []byte, n int, status string) []byte {
+	it := r.items[n]
+	dst = appendf(dst, `{"id":"item_%d","status":%s`, n, status)
+	if it.part == llm.Tool {
+		return appendf(dst, `,"type":"function_call","call_id":"call_%d","name":%s,"arguments":%s}`, n, it.name, string(it.text))
+	}
+	dst = append(dst, itemWords[it.part].item...)
+	if status != "in_progress" {
+		dst = appendf(dst, itemWords[it.part].content, string(it.text))
+	}
+	return append(dst, "]}"...)
+}
+
+// appendResponse writes the response as it stands.
+func (r *Reply) appendResponse(dst []byte, status string) []byte {
+	dst = appendf(dst, `{"id":"resp_%b","object":"response","created_at":%d,"model":%s,"status":%s`, r.ID, r.Created, r.Model, status)
+	dst = append(dst, `,"error":null,"instructions":null,"metadata":{},"tools":[],"tool_choice":"auto","parallel_tool_calls":true,"incomplete_details":`...)
+	if status == "incomplete" {
+		dst = append(dst, `{"reason":"max_output_tokens"}`...)
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = appendList(append(dst, `,"output":`...), len(r.items), func(dst []byte, n int) []byte { return r.appendItem(dst, n, "completed") })
+	if status == "in_progress" || !r.IncludeUsage {
+		return append(dst, `,"usage":null}`...)
+	}
+	u := r.Usage
+	return appendf(dst, `,"usage":{"input_tokens":%d,"input_tokens_details":{"cached_tokens":%d},"output_tokens":%d,`+
+		`"output_tokens_details":{"reasoning_tokens":%d},"total_tokens":%d}}`,
+		u.PromptTokens, u.CachedTokens, u.OutputTokens, u.ReasoningTokens, u.PromptTokens+u.OutputTokens)
+}
+
+func wholeResponses(dst []byte, r *Reply, text, reasoning, tool string) []byte {
+	if reasoning != "" {
+		r.items = append(r.items, item{part: llm.Reasoning, text: []byte(reasoning)})
+	}
+	if text != "" {
+		r.items = append(r.items, item{part: llm.Text, text: []byte(text)})
+	}
+	if tool != "" {
+		r.turn(llm.Tool)
+		name, arguments := cutTool(tool)
+		r.items = append(r.items, item{part: llm.Tool, name: name, text: []byte(arguments)})
+	}
+	r.IncludeUsage = true
+	return r.appendResponse(dst, r.finish("completed", "incomplete", ""))
 }

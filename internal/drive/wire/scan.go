@@ -139,6 +139,25 @@ func (s *scan) once(seen *uint, bit uint) {
 	*seen |= 1 << bit
 }
 
+// into reads a string that comes once, as once says, or null.
+func (s *scan) into(t *span) {
+	s.failIf(t.raw != nil)
+	*t = s.text()
+}
+
+// tally reads a number of tokens that comes once, or null.
+func (s *scan) tally(n *int) {
+	s.failIf(*n != 0)
+	*n = s.count()
+}
+
+// object enters an object that comes once, and reports whether it is one; null
+// is none.
+func (s *scan) object(seen *uint, bit uint) bool {
+	s.once(seen, bit)
+	return !s.null()
+}
+
 // other reads a top-level key that a dialect has no use for, but for those by
 // which an event says that it is an error.
 func (s *scan) other(key []byte) {

@@ -61,17 +61,22 @@ func (t Template) Dialect() (*Dialect, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Dialect{
-		Name:        TemplateName,
-		Framing:     c.framing,
-		OpenEnded:   c.done == nil,
-		Headers:     c.headers,
-		Encode:      c.encode,
-		Adapt:       adaptNothing,
-		Decode:      c.decode,
-		DecodeWhole: c.decodeWhole,
-		DecodeError: c.decodeError,
-	}, nil
+	d := &Dialect{
+		Name:      TemplateName,
+		Framing:   c.framing,
+		OpenEnded: c.done == nil,
+		Features:  Features{IgnoreEOS: strings.Contains(t.Body, `"ignore_eos"`)},
+		Headers:   c.headers,
+		Encode:    c.encode,
+		tree:      c.read,
+	}
+	if c.failure != nil {
+		d.failure = func(t tree) (string, bool) {
+			message := c.failure.text(t)
+			return message, message != ""
+		}
+	}
+	return complete(d)[0], nil
 }
 
 // compiled is a template that is ready for use.
@@ -128,7 +133,7 @@ func (c *compiled) headers(key string) [][2]string {
 	if key != "" && c.keyHeader != "" {
 		return [][2]string{{c.keyHeader, key}}
 	}
-	return openAIHeaders(key)
+	return bearer(key)
 }
 
 // segment is a piece of a body: text as it is, or a value.
@@ -258,61 +263,17 @@ func appendExtra(dst []byte, e *Extra) []byte {
 	return b.end()
 }
 
-func (c *compiled) decode(name, data []byte, d *Delta) error {
-	if data = d.begin(data); data == nil {
-		return nil
-	}
-	isError := string(name) == "error"
-	t, err := parseTree(data)
-	if err != nil && !isError {
-		return fmt.Errorf("stream event: %w", err)
-	}
-	c.read(t, d)
-	if isError && !d.HasErr {
-		d.Err, d.HasErr = data, true
-	}
-	d.Done = c.done.truthy(t)
-	return nil
-}
-
-func (c *compiled) decodeWhole(body []byte, d *Delta) error {
-	d.reset()
-	t, err := parseTree(body)
-	if err != nil {
-		return fmt.Errorf("reply: %w", err)
-	}
-	c.read(t, d)
-	d.Done = !d.HasErr
-	return nil
-}
-
+// read reads a stream event or a whole reply.
 func (c *compiled) read(t tree, d *Delta) {
-	if m := c.failure.text(t); m != "" {
-		d.Err, d.HasErr = []byte(m), true
-		return
-	}
-	if c.failure == nil && t.readError(d) {
-		return
-	}
 	if c.cumulative {
 		d.joinRest([]byte(c.text.text(t)))
 	} else {
 		d.joinString(&d.Text, c.text.text(t))
 	}
 	d.joinString(&d.Reasoning, c.reasoning.text(t))
-	if reason := c.finish.text(t); reason != "" {
-		d.Finish = plainFinish([]byte(reason))
-	}
+	d.readFinish(c.finish.text(t))
 	d.Usage = llm.Usage{PromptTokens: c.prompt.count(t), CachedTokens: c.cached.count(t),
 		OutputTokens: c.output.count(t), ReasoningTokens: c.reasoningCounted.count(t)}
 	d.HasUsage = d.Usage != llm.Usage{}
-}
-
-func (c *compiled) decodeError(body []byte) string {
-	if t, err := parseTree(body); err == nil {
-		if m := c.failure.text(t); m != "" {
-			return m
-		}
-	}
-	return decodeError(body)
+	d.Done = c.done.truthy(t)
 }

@@ -2,8 +2,6 @@ package wire
 
 import (
 	"errors"
-	"fmt"
-	"strconv"
 
 	"redline/internal/llm"
 )
@@ -15,23 +13,24 @@ var tgiGenerate = Dialect{
 	Path:      "/generate_stream",
 	WholePath: "/generate",
 	KeyEnv:    "HF_TOKEN",
-	Schemas:   true,
-	TextOnly:  true,
-	Headers:   openAIHeaders,
+	Features:  Features{Schemas: true, Seed: true, Stop: true},
 
-	Encode:      encodeTGI,
-	Adapt:       adaptNothing,
-	Decode:      decodeTGI,
-	DecodeWhole: func(body []byte, d *Delta) error { return decodeWhole(body, d, treeTGIWhole) },
-	DecodeError: decodeError,
+	Encode: encodeTGI,
+	scan:   scanTGI,
+	tree:   treeTGI,
+	whole:  treeTGIWhole,
 
-	ParseRequest:     parseTGI,
-	Open:             openNothing,
-	Output:           outputTGI,
-	Close:            closeTGI,
-	Whole:            wholeTGI,
-	EncodeError:      encodeTGIError,
-	EncodeErrorEvent: encodeTGIErrorEvent,
+	ParseRequest: parseTGI,
+	Output: func(dst []byte, r *Reply, _ llm.Part, text string) []byte {
+		r.say(text)
+		return append(appendTGIToken(dst, r, text, "false"), ",\"generated_text\":null,\"details\":null}\n\n"...)
+	},
+	Close:       closeTGI,
+	Whole:       wholeTGI,
+	EncodeError: tgiErrors.encode,
+	EncodeErrorEvent: func(dst []byte, message string) []byte {
+		return append(tgiErrors.encode(append(dst, "data:"...), 424, message), "\n\n"...)
+	},
 }
 
 // encodeTGI leaves out what the server refuses although it means nothing to it:
@@ -39,13 +38,9 @@ var tgiGenerate = Dialect{
 // negative seed.
 func encodeTGI(dst []byte, r *llm.Request, q Quirks) []byte {
 	b := newBody(dst, q)
-	if b.key("inputs") {
-		b.dst = appendPrompt(b.dst, r.Messages)
-	}
+	b.prompt("inputs", r.Messages, appendPrompt)
 	b.object("parameters", func(p *body) {
-		if r.MaxTokens > 0 {
-			p.int("max_new_tokens", int64(r.MaxTokens))
-		}
+		p.limit("max_new_tokens", r)
 		if t := r.Sampling.Temperature; t != nil && *t > 0 {
 			p.raw("do_sample", "true")
 			p.float("temperature", t)
@@ -57,29 +52,12 @@ func encodeTGI(dst []byte, r *llm.Request, q Quirks) []byte {
 			p.int("seed", *seed)
 		}
 		p.strs("stop", r.Sampling.Stop)
-		if schema := schemaOf(r, q); schema != "" {
-			p.raw("grammar", `{"type":"json","value":`+schema+"}")
-		}
+		p.schema("grammar", `{"type":"json","value":`, "}", r, q)
 		p.raw("details", "true")
-		if !r.Stream {
-			p.raw("decoder_input_details", "true") // else the prompt's length is not told
-		}
+		p.flag("decoder_input_details", !r.Stream) // else the prompt's length is not told
 	})
-	if r.Stream {
-		b.raw("stream", "true")
-	}
+	b.flag("stream", r.Stream)
 	return b.end()
-}
-
-func decodeTGI(name, data []byte, d *Delta) error {
-	if data = d.begin(data); data == nil {
-		return nil
-	}
-	s := scan{b: data}
-	if scanTGI(&s, d); s.over() && string(name) != "error" {
-		return nil
-	}
-	return decodeTree(name, data, d, treeTGI)
 }
 
 func scanTGI(s *scan, d *Delta) {
@@ -87,19 +65,16 @@ func scanTGI(s *scan, d *Delta) {
 	for k := s.firstKey(); k != nil; k = s.nextKey() {
 		switch string(k) {
 		case "token":
-			s.once(&seen, 0)
-			if !s.null() {
+			if s.object(&seen, 0) {
 				scanTGIToken(s, d)
 			}
 		case "generated_text":
-			s.once(&seen, 1)
-			if !s.null() {
+			if s.object(&seen, 1) {
 				s.str()
 				d.Done = true
 			}
 		case "details":
-			s.once(&seen, 2)
-			if !s.null() {
+			if s.object(&seen, 2) {
 				scanTGIDetails(s, d)
 			}
 		default:
@@ -109,16 +84,13 @@ func scanTGI(s *scan, d *Delta) {
 }
 
 func scanTGIToken(s *scan, d *Delta) {
-	var seen uint
 	var text span
 	special := false
 	for k := s.firstKey(); k != nil; k = s.nextKey() {
 		switch string(k) {
 		case "text":
-			s.once(&seen, 0)
-			text = s.text()
+			s.into(&text)
 		case "special":
-			s.once(&seen, 1)
 			special = s.flag()
 		default:
 			s.skip()
@@ -131,25 +103,20 @@ func scanTGIToken(s *scan, d *Delta) {
 
 func scanTGIDetails(s *scan, d *Delta) {
 	d.Done, d.HasUsage = true, true
-	var seen uint
 	var finish span
 	for k := s.firstKey(); k != nil; k = s.nextKey() {
 		switch string(k) {
 		case "finish_reason":
-			s.once(&seen, 0)
-			finish = s.text()
+			s.into(&finish)
 		case "generated_tokens":
-			s.once(&seen, 1)
-			d.Usage.OutputTokens = s.count()
+			s.tally(&d.Usage.OutputTokens)
 		case "input_length":
-			s.once(&seen, 2)
-			d.Usage.PromptTokens = s.count()
+			s.tally(&d.Usage.PromptTokens)
 		default:
 			s.skip()
 		}
 	}
 	d.setFinish(finish)
-	d.Finish = plainFinish(d.Finish)
 }
 
 // treeTGI reads a stream event. A special token, such as the one that ends the
@@ -164,14 +131,10 @@ func treeTGI(t tree, d *Delta) {
 }
 
 func treeTGIDetails(t tree, d *Delta) {
-	details := t.object("details")
-	if details == nil {
-		return
-	}
-	d.HasUsage = true
-	d.Usage = llm.Usage{PromptTokens: details.count("input_length"), OutputTokens: details.count("generated_tokens")}
-	if reason := details.str("finish_reason"); reason != "" {
-		d.Finish = plainFinish([]byte(reason))
+	if details := t.object("details"); details != nil {
+		d.HasUsage = true
+		d.Usage = llm.Usage{PromptTokens: details.count("input_length"), OutputTokens: details.count("generated_tokens")}
+		d.readFinish(details.str("finish_reason"))
 	}
 }
 
@@ -190,96 +153,60 @@ func parseTGI(body []byte) (*llm.Request, ServerOptions, error) {
 		Inputs     *string `json:"inputs"`
 		Stream     bool    `json:"stream"`
 		Parameters struct {
-			MaxNewTokens *int     `json:"max_new_tokens"`
-			Temperature  *float64 `json:"temperature"`
-			TopP         *float64 `json:"top_p"`
-			Seed         *int64   `json:"seed"`
-			Stop         []string `json:"stop"`
+			knobs
+			MaxNewTokens *int `json:"max_new_tokens"`
 		} `json:"parameters"`
 	}
-	none := ServerOptions{}
+	o := ServerOptions{IncludeUsage: true}
 	if err := parseBody(body, &in); err != nil {
-		return nil, none, err
+		return nil, o, err
 	}
 	p := in.Parameters
+	messages, err := parseText("inputs", in.Inputs)
 	switch {
-	case in.Inputs == nil:
-		return nil, none, errors.New("inputs: want the text to continue")
+	case err != nil:
+		return nil, o, err
 	case p.Temperature != nil && *p.Temperature == 0:
-		return nil, none, errors.New("parameters.temperature: want more than 0; leave it out for no sampling")
+		return nil, o, errors.New("parameters.temperature: want more than 0; leave it out for no sampling")
 	case p.TopP != nil && *p.TopP == 1:
-		return nil, none, errors.New("parameters.top_p: want less than 1; leave it out for all tokens")
+		return nil, o, errors.New("parameters.top_p: want less than 1; leave it out for all tokens")
 	}
-	shared := asked{MaxTokens: p.MaxNewTokens, Stream: in.Stream, Temperature: p.Temperature, TopP: p.TopP}
-	r, err := shared.request()
+	r, err := p.request("parameters.", p.MaxNewTokens, in.Stream)
 	if err != nil {
-		return nil, none, fmt.Errorf("parameters.%w", err)
+		return nil, o, err
 	}
-	r.Messages = []llm.Message{{Role: "user", Content: *in.Inputs}}
-	r.Sampling.Seed, r.Sampling.Stop = p.Seed, p.Stop
-	return r, ServerOptions{IncludeUsage: true}, nil
+	r.Messages = messages
+	return r, o, nil
 }
 
-func outputTGI(dst []byte, r *Reply, _ llm.Part, text string) []byte {
-	r.say(text)
-	dst = appendTGIToken(dst, r, text, false)
-	return append(dst, ",\"generated_text\":null,\"details\":null}\n\n"...)
-}
-
-func appendTGIToken(dst []byte, r *Reply, text string, special bool) []byte {
+func appendTGIToken(dst []byte, r *Reply, text, special string) []byte {
 	r.events++
-	dst = strconv.AppendInt(append(dst, `data:{"index":`...), int64(r.events), 10)
-	dst = appendString(append(dst, `,"token":{"id":1,"text":`...), text)
-	dst = strconv.AppendBool(append(dst, `,"logprob":-0.5,"special":`...), special)
-	return append(dst, '}')
-}
-
-// tgiFinish is the reason for stopping in the server's words.
-func tgiFinish(r *Reply) string {
-	if r.textFinish() == "length" {
-		return "length"
-	}
-	return "eos_token"
+	return appendf(dst, `data:{"index":%d,"token":{"id":1,"text":%s,"logprob":-0.5,"special":%r}`, r.events, text, special)
 }
 
 // closeTGI sends the token that ends the text together with the figures.
 func closeTGI(dst []byte, r *Reply) []byte {
-	dst = appendTGIToken(dst, r, "</s>", true)
-	dst = appendString(append(dst, `,"generated_text":`...), string(r.said))
-	dst = appendString(append(dst, `,"details":{"finish_reason":`...), tgiFinish(r))
+	dst = appendTGIToken(dst, r, "</s>", "true")
+	dst = appendf(dst, `,"generated_text":%s,"details":{"finish_reason":%s`, string(r.said), r.finish("eos_token", "length", ""))
 	if r.IncludeUsage {
-		dst = strconv.AppendInt(append(dst, `,"generated_tokens":`...), int64(r.Usage.OutputTokens), 10)
-		dst = strconv.AppendInt(append(dst, `,"seed":null,"input_length":`...), int64(r.Usage.PromptTokens), 10)
+		dst = appendf(dst, `,"generated_tokens":%d,"seed":null,"input_length":%d`, r.Usage.OutputTokens, r.Usage.PromptTokens)
 	}
 	return append(dst, "}}\n\n"...)
 }
 
 func wholeTGI(dst []byte, r *Reply, text, reasoning, tool string) []byte {
-	dst = appendString(append(dst, `{"generated_text":`...), reasoning+text+tool)
-	dst = appendString(append(dst, `,"details":{"finish_reason":`...), tgiFinish(r))
-	dst = strconv.AppendInt(append(dst, `,"generated_tokens":`...), int64(r.Usage.OutputTokens), 10)
-	dst = append(dst, `,"seed":null,"prefill":[`...)
-	for i := range r.Usage.PromptTokens {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, `{"id":1,"text":"","logprob":null}`...)
-	}
-	return append(dst, `],"tokens":[]}}`...)
+	dst = appendf(dst, `{"generated_text":%s,"details":{"finish_reason":%s,"generated_tokens":%d,"seed":null,"prefill":`,
+		reasoning+text+tool, r.finish("eos_token", "length", ""), r.Usage.OutputTokens)
+	dst = appendList(dst, r.Usage.PromptTokens, func(dst []byte, _ int) []byte {
+		return append(dst, `{"id":1,"text":"","logprob":null}`...)
+	})
+	return append(dst, `,"tokens":[]}}`...)
 }
 
-// tgiErrorTypes are the server's names for what a status means.
-var tgiErrorTypes = map[int]string{400: "validation", 422: "validation", 424: "generation", 429: "overloaded", 503: "unhealthy"}
-
-func encodeTGIError(dst []byte, status int, message string) []byte {
-	kind, ok := tgiErrorTypes[status]
-	if !ok {
-		kind = "generation"
-	}
-	dst = appendString(append(dst, `{"error":`...), message)
-	return append(appendString(append(dst, `,"error_type":`...), kind), '}')
-}
-
-func encodeTGIErrorEvent(dst []byte, message string) []byte {
-	return append(encodeTGIError(append(dst, "data:"...), 424, message), "\n\n"...)
+var tgiErrors = errorForm{
+	names: map[int]string{400: "validation", 422: "validation", 424: "generation", 429: "overloaded", 503: "unhealthy"},
+	other: "generation",
+	body: func(dst []byte, _ int, name, message string) []byte {
+		return appendf(dst, `{"error":%s,"error_type":%s}`, message, name)
+	},
 }

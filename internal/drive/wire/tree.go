@@ -126,12 +126,3 @@ func compact(v any) string {
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
-
-// readError notes the error that an object holds, if it holds one.
-func (t tree) readError(d *Delta) bool {
-	m, ok := t.errorMessage()
-	if ok {
-		d.Err, d.HasErr = []byte(m), true
-	}
-	return ok
-}

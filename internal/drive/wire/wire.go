@@ -13,7 +13,7 @@ import (
 )
 
 // Dialect is one API: how to ask, and how answers look. A new dialect is a file
-// (two where it is long: one per half) and a line in Dialects.
+// and a line in Dialects.
 type Dialect struct {
 	Name string // as --api names it: "openai-chat"
 	Path string // the path it is served at: "/v1/chat/completions"
@@ -27,20 +27,12 @@ type Dialect struct {
 	OpenEnded bool
 	// KeyEnv is the environment variable that holds the key by default.
 	KeyEnv string
-	// TextOnly says that the dialect knows neither reasoning nor tool calls:
-	// Output and Whole then write every part as text.
-	TextOnly bool
-	// NoTools says that Output and Whole write tool calls as text, although
-	// the dialect has them: it has no words for a part of one.
-	NoTools bool
-	// Schemas says that a request can carry the JSON Schema that its reply is
-	// to keep.
-	Schemas bool
+	Features
 	// Fields names those of a request's Fields that Encode writes, and of its
 	// messages' as messages.NAME.
 	Fields []string
 	// Headers gives the request headers the dialect needs beside
-	// Content-Type; key is "" where none is set.
+	// Content-Type; key is "" where none is set. Bearer by default.
 	Headers func(key string) [][2]string
 
 	// Items is how many vectors or scores r asks for; nil where text is
@@ -50,23 +42,26 @@ type Dialect struct {
 	// Encode appends the JSON body that asks for r.
 	Encode func(dst []byte, r *llm.Request, q Quirks) []byte
 	// Adapt looks at the body of a 400 or 422 and says whether asking again
-	// with other quirks would help.
+	// with other quirks would help. By default nothing does.
 	Adapt func(body []byte, q Quirks) (Quirks, bool)
-	// Decode reads one stream event. It overwrites *Delta, whose byte slices
-	// alias data or the Delta's own scratch and live until the next call. One
-	// Delta serves one stream: where events repeat all the text so far, it
-	// remembers what was already told.
-	Decode func(name, data []byte, d *Delta) error
-	// DecodeWhole reads the body of a reply that was not streamed.
-	DecodeWhole func(body []byte, d *Delta) error
-	// DecodeError finds the message in an error body; "" when there is none.
-	DecodeError func(body []byte) string
+
+	// scan reads one stream event in one pass; an event that it finds odd is
+	// read by tree, which defines what events mean.
+	scan func(*scan, *Delta)
+	tree func(tree, *Delta)
+	// whole reads a reply that was not streamed; tree by default.
+	whole func(tree, *Delta)
+	// wholeScan comes before whole, for replies that are no object or worth a
+	// scan, and reports whether it has read one.
+	wholeScan func(body []byte, d *Delta) (bool, error)
+	// failure finds the error in an object; any dialect's shape by default.
+	failure func(tree) (string, bool)
 
 	// ParseRequest is the server's half of Encode. Its error is meant for the
 	// client's eyes, as the message of a 400.
 	ParseRequest func(body []byte) (*llm.Request, ServerOptions, error)
-	// Open appends what precedes the first output event, if anything. The
-	// prompt's part of r.Usage is already known here.
+	// Open appends what precedes the first output event, by default nothing.
+	// The prompt's part of r.Usage is already known here.
 	Open func(dst []byte, r *Reply) []byte
 	// Output appends one event that carries text, preceded by those that
 	// switch blocks where the dialect has them. The first Tool output after
@@ -80,14 +75,66 @@ type Dialect struct {
 	// its function's name and then the JSON object of its arguments, which is
 	// what the Tool outputs of one call are when put together.
 	Whole func(dst []byte, r *Reply, text, reasoning, tool string) []byte
-	// EncodeError appends an error body.
+	// EncodeError appends an error body, by default OpenAI's.
 	EncodeError func(dst []byte, status int, message string) []byte
-	// EncodeErrorEvent appends a framed in-stream error.
+	// EncodeErrorEvent appends a framed in-stream error, by default the body of
+	// one.
 	EncodeErrorEvent func(dst []byte, message string) []byte
 }
 
+// Features is what requests and replies of a dialect can say.
+type Features struct {
+	// Reasoning and Tools say that a reply tells reasoning and tool calls apart
+	// from text; else Output and Whole write them as text.
+	Reasoning, Tools bool
+	// Schemas says that a request can carry the JSON Schema that its reply is
+	// to keep.
+	Schemas bool
+	// IgnoreEOS says that a request can ask the model not to end its reply
+	// before the length that is asked for.
+	IgnoreEOS bool
+	// Seed and Stop say that a request can carry them.
+	Seed, Stop bool
+}
+
+// complete fills in what a dialect leaves out.
+func complete(list ...*Dialect) []*Dialect {
+	for _, d := range list {
+		if d.Headers == nil {
+			d.Headers = bearer
+		}
+		if d.Adapt == nil {
+			d.Adapt = func(_ []byte, q Quirks) (Quirks, bool) { return q, false }
+		}
+		if d.whole == nil {
+			d.whole = d.tree
+		}
+		if d.failure == nil {
+			d.failure = tree.errorMessage
+		}
+		if d.Open == nil {
+			d.Open = func(dst []byte, _ *Reply) []byte { return dst }
+		}
+		if d.EncodeError == nil {
+			d.EncodeError = openAIErrors.encode
+		}
+		if d.EncodeErrorEvent == nil {
+			d.EncodeErrorEvent = d.frameError
+		}
+	}
+	return list
+}
+
+// frameError makes an event of an error body.
+func (d *Dialect) frameError(dst []byte, message string) []byte {
+	if d.Framing == Lines {
+		return append(d.EncodeError(dst, 500, message), '\n')
+	}
+	return append(d.EncodeError(append(dst, "data: "...), 500, message), "\n\n"...)
+}
+
 // Dialects lists the APIs that generate text.
-var Dialects = []*Dialect{
+var Dialects = complete(
 	&openAIChat,
 	&openAICompletions,
 	&openAIResponses,
@@ -97,14 +144,14 @@ var Dialects = []*Dialect{
 	&ollamaGenerate,
 	&sglangGenerate,
 	&llamaCppCompletion,
-}
+)
 
 // Pooling lists the APIs that make figures of texts: nothing streams, and no
 // tokens come out.
-var Pooling = []*Dialect{
+var Pooling = complete(
 	&embeddings,
 	&rerank,
-}
+)
 
 // All lists every API that is spoken.
 func All() []*Dialect { return slices.Concat(Dialects, Pooling) }
@@ -138,7 +185,8 @@ type Delta struct {
 	Items  int // the vectors or scores of a whole reply
 
 	scratch []byte // unescaped and joined strings
-	told    telling
+	scanner scan
+	running running
 }
 
 // HasOutput reports whether d carries anything that the model generated.
@@ -146,7 +194,7 @@ func (d *Delta) HasOutput() bool {
 	return len(d.Text) > 0 || len(d.Reasoning) > 0 || len(d.Tool) > 0
 }
 
-func (d *Delta) reset() { *d = Delta{scratch: d.scratch[:0], told: d.told} }
+func (d *Delta) reset() { *d = Delta{scratch: d.scratch[:0], running: d.running} }
 
 // MergeUsage folds a later report of usage into an earlier one. Reports are
 // cumulative and may name only some of the figures, so for each figure the
@@ -231,18 +279,14 @@ func (r *Reply) turn(part llm.Part) (call bool) {
 	return call
 }
 
-// finish is the reason for stopping in OpenAI's words.
-func (r *Reply) finish() string {
-	if r.Finish != "length" && (r.Tools || r.calls > 0) {
-		return "tool_calls"
+// finish is the reason for stopping in a dialect's words; tools is "" where it
+// has no tool calls.
+func (r *Reply) finish(stop, length, tools string) string {
+	switch {
+	case r.Finish == "length":
+		return length
+	case tools != "" && (r.Tools || r.calls > 0):
+		return tools
 	}
-	return r.textFinish()
-}
-
-// textFinish is the same where the dialect has no tool calls.
-func (r *Reply) textFinish() string {
-	if r.Finish == "length" {
-		return "length"
-	}
-	return "stop"
+	return stop
 }

@@ -1,7 +1,6 @@
 package measure
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -12,8 +11,6 @@ import (
 	"time"
 
 	"redline/internal/drive/client"
-	"redline/internal/drive/wire"
-	"redline/internal/llm"
 	"redline/internal/observe/engine"
 	"redline/internal/plan/config"
 	"redline/internal/traffic/token"
@@ -73,11 +70,7 @@ func Tokenizer(name string) (token.Text, error) {
 // its reply before the length that is asked for.
 func keepsLength(c *config.Config) bool {
 	d, err := c.Provider.Dialect()
-	if err != nil {
-		return false
-	}
-	body := d.Encode(nil, &llm.Request{MaxTokens: 1, Messages: []llm.Message{{Role: "user"}, {Role: "user"}}}, wire.Quirks{})
-	return bytes.Contains(body, []byte(`"ignore_eos"`))
+	return err == nil && d.IgnoreEOS
 }
 
 // learnContext asks how long the model's context is and, where it is to be

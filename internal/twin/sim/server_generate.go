@@ -170,7 +170,7 @@ func (s *Server) outputLength(d *wire.Dialect, asked, prompt int) (tokens int, f
 			limit, prompt, max(asked, 1))}
 	case asked > 0:
 		return asked, "length", nil
-	case d.TextOnly:
+	case !d.Reasoning:
 		return min(completionsDefault, room), "length", nil
 	case room > chatDefault:
 		return chatDefault, "stop", nil
@@ -185,10 +185,10 @@ func (s *Server) compose(d *wire.Dialect, asked *llm.Request, prompt []int32, ou
 		seed ^= uint64(*asked.Sampling.Seed)
 	}
 	reasoning, tool := s.spec.ReasoningTokens, s.spec.ToolCalls
-	if d.TextOnly {
+	if !d.Reasoning {
 		reasoning = 0
 	}
-	if d.TextOnly || d.NoTools {
+	if !d.Tools {
 		tool = false
 	}
 	text := newScript(s.vocab, rand.New(rand.NewPCG(seed, promptSeed(prompt))), output, reasoning, tool)

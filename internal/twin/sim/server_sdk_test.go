@@ -96,10 +96,10 @@ func expected(t *testing.T, spec Spec, prompt string, output int) verdict {
 	cached := 0 // the first answer finds an empty cache
 	for _, api := range []string{"openai-chat", "openai-completions", "anthropic-messages", "openai-responses", "tgi-generate", "ollama-chat", "ollama-generate"} {
 		parts, d := spec, dialect(t, api)
-		if d.TextOnly {
+		if !d.Reasoning {
 			parts.ReasoningTokens = 0
 		}
-		if d.TextOnly || d.NoTools {
+		if !d.Tools {
 			parts.ToolCalls = false
 		}
 		s := newScript(vocab, rand.New(rand.NewPCG(spec.Seed, promptSeed(ids))), output, parts.ReasoningTokens, parts.ToolCalls)

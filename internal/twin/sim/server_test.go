@@ -62,7 +62,7 @@ func TestAnswersOfEveryDialect(t *testing.T) {
 		for _, d := range wire.Dialects {
 			t.Run(c.name+"/"+d.Name, func(t *testing.T) {
 				want := c.want
-				if d.TextOnly || d.NoTools && want.Tool > 0 {
+				if !d.Reasoning || !d.Tools && want.Tool > 0 {
 					want = c.plain
 				}
 				want.Usage = told(d, want.Usage)
