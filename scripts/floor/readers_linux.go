@@ -12,6 +12,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/drive/client"
+	"redline/internal/drive/frame"
 	"redline/internal/drive/load"
 	"redline/internal/drive/record"
 	"redline/internal/drive/wire"
@@ -64,7 +65,7 @@ func (l streaming) follow(asks *http.Client, tokens, reads *atomic.Int64) error 
 	defer reply.Body.Close()
 	rec := &record.Record{Streamed: true}
 	rec.Expect(endless)
-	var sse wire.SSE
+	var sse frame.Reader
 	var delta wire.Delta
 	body := bufio.NewReaderSize(reply.Body, 16<<10)
 	for {

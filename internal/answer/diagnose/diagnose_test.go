@@ -2,8 +2,8 @@ package diagnose
 
 import (
 	"encoding/json"
-	"maps"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"testing"

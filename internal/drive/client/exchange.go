@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"redline/internal/drive/frame"
 	"redline/internal/drive/wire"
 	"redline/internal/llm"
 )
@@ -39,7 +40,7 @@ type exchange struct {
 	sentAt    time.Time // when the present try began
 	limit     limit     // the time limit in force
 	trace     *trace
-	frames    wire.Reader
+	frames    *frame.Reader
 	delta     wire.Delta
 	parts     []byte // the joined parts of an event that has several
 	output    bool

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode"
 
+	"redline/internal/drive/frame"
 	"redline/internal/drive/wire"
 )
 
@@ -48,7 +49,7 @@ type TLS struct {
 
 // Streams reports whether replies are to be streamed, which not every API can.
 func (s Spec) Streams() bool {
-	if d, err := s.Dialect(); err == nil && d.Framing == wire.Single {
+	if d, err := s.Dialect(); err == nil && d.Framing == frame.Single {
 		return false
 	}
 	return s.Stream == nil || *s.Stream

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"redline/internal/drive/wire"
+	"redline/internal/drive/frame"
 	"redline/internal/llm"
 )
 
@@ -20,26 +20,26 @@ const (
 )
 
 // streams reports whether the reply is asked for as a stream.
-func (x *exchange) streams() bool { return x.r.Stream && x.c.dialect.Framing != wire.Single }
+func (x *exchange) streams() bool { return x.r.Stream && x.c.dialect.Framing != frame.Single }
 
 // readable refuses bodies that cannot be the stream, or the JSON, asked for.
 func (x *exchange) readable(head response) *llm.Fault {
 	const page = "text/html"
-	framing := wire.Single
+	framing := frame.Single
 	if x.streams() {
 		framing = x.c.dialect.Framing
 	}
-	events := head.kind == wire.Events.ContentType()
+	events := head.kind == frame.Events.ContentType()
 	lines := strings.HasSuffix(head.kind, "ndjson") || strings.HasSuffix(head.kind, "jsonl")
 	single := strings.HasSuffix(head.kind, "json") && !lines
 	switch {
 	case head.encoding != "" && head.encoding != "identity":
 		return x.c.fault(llm.Malformed, "the server compresses its reply (%s) although identity was asked for: turn compression off, it delays tokens", x.words(head.encoding))
-	case framing == wire.Events && (single || lines || head.kind == page):
+	case framing == frame.Events && (single || lines || head.kind == page):
 		return x.c.fault(llm.Malformed, "asked for an event stream, got %s: is the path right? If the server does not stream, measure whole replies with --no-stream", x.words(head.kind))
-	case framing == wire.Lines && (events || head.kind == page):
+	case framing == frame.Lines && (events || head.kind == page):
 		return x.c.fault(llm.Malformed, "asked for a stream of JSON lines, got %s: is this the right path, and does --api name what the server speaks?", x.words(head.kind))
-	case framing == wire.Single && (events || lines || head.kind == page):
+	case framing == frame.Single && (events || lines || head.kind == page):
 		return x.c.fault(llm.Malformed, "asked for one JSON reply, got %s: is this the right path, and can the server reply without streaming?", x.words(head.kind))
 	}
 	return nil
@@ -122,7 +122,7 @@ func (x *exchange) malformed(err error, content []byte) *llm.Fault {
 // stream reads events until the one that closes the stream.
 func (x *exchange) stream(b *body) *llm.Fault {
 	readers := &readers[x.c.dialect.Framing]
-	x.frames, _ = readers.Get().(wire.Reader)
+	x.frames, _ = readers.Get().(*frame.Reader)
 	if x.frames == nil {
 		x.frames = x.c.dialect.Framing.NewReader()
 	}
@@ -160,7 +160,7 @@ func (x *exchange) stream(b *body) *llm.Fault {
 }
 
 // readers holds those of each framing that are at rest.
-var readers [wire.Single]sync.Pool
+var readers [frame.Single]sync.Pool
 
 // events delivers every event that the last read completed.
 func (x *exchange) events() (done bool, fault *llm.Fault) {

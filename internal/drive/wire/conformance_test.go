@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/drive/frame"
 	"redline/internal/llm"
 )
 
@@ -44,7 +45,7 @@ func TestDialectsAreComplete(t *testing.T) {
 		if !strings.Contains(secret, "secret") || strings.Contains(fmt.Sprint(d.Headers("")), "Bearer") {
 			t.Errorf("Headers: got %s with a key and %s without", secret, d.Headers(""))
 		}
-		if d.Pooled() != (d.Framing == Single) {
+		if d.Pooled() != (d.Framing == frame.Single) {
 			t.Errorf("%s: what is generated streams, and only that", d.Name)
 		}
 	}
@@ -242,7 +243,7 @@ func TestStreamRoundTrip(t *testing.T) {
 				want := asTold(d, answer{Pieces: c.pieces, Usage: someUsage, Finish: c.want, Done: true})
 				stream := serve(d, newReply(c.finish), c.pieces)
 				for _, ending := range []string{"\n", "\r\n", "\r"} {
-					if ending == "\r" && d.Framing == Lines {
+					if ending == "\r" && d.Framing == frame.Lines {
 						continue
 					}
 					form := strings.ReplaceAll(stream, "\n", ending)
@@ -384,4 +385,12 @@ func TestErrorRoundTrips(t *testing.T) {
 			t.Errorf("in the stream (-want +got):\n%s", diff)
 		}
 	})
+}
+
+func bytewise(stream string) []string {
+	var out []string
+	for i := range len(stream) {
+		out = append(out, stream[i:i+1])
+	}
+	return out
 }

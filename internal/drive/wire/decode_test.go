@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"redline/internal/drive/frame"
 	"redline/internal/llm"
 )
 
@@ -268,7 +269,7 @@ func TestScannerReadsWhatServersSend(t *testing.T) {
 func TestTokenPathDoesNotAllocate(t *testing.T) {
 	escaped := strings.Replace(typicalChunk, " load", `\n\"load\"\u00e9`, 1)
 	stream := []byte("data: " + typicalChunk + "\n\ndata: " + escaped + "\r\n\r\n")
-	var s SSE
+	var s frame.Reader
 	var d Delta
 	outputs := 0
 	read := func(b []byte) {
@@ -311,5 +312,28 @@ func BenchmarkDecode(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestRunningText: what is new in texts that repeat those before them.
+func TestRunningText(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name       string
+		told, want []string
+	}{
+		{"growing", []string{"a", "ab", "abc"}, []string{"a", "b", "c"}},
+		{"nothing new", []string{"a", "a", "ab"}, []string{"a", "", "b"}},
+		{"nothing yet", []string{"", "", "a"}, []string{"", "", "a"}},
+		{"a stop sequence taken back", []string{"a", "a END", "a"}, []string{"a", " END", ""}},
+		{"pieces after all", []string{"a", "b", "b", "ba"}, []string{"a", "b", "b", "ba"}},
+	} {
+		var d Delta
+		for i, running := range c.told {
+			d.reset()
+			if d.joinRest([]byte(running)); string(d.Text) != c.want[i] {
+				t.Errorf("%s: text %d: got %q, want %q", c.name, i, d.Text, c.want[i])
+			}
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"math"
 	"strconv"
 
+	"redline/internal/drive/frame"
 	"redline/internal/llm"
 )
 
@@ -18,7 +19,7 @@ import (
 var embeddings = Dialect{
 	Name:    "embeddings",
 	Path:    "/v1/embeddings",
-	Framing: Single,
+	Framing: frame.Single,
 	KeyEnv:  "OPENAI_API_KEY",
 	Items:   func(r *llm.Request) int { return len(r.Messages) },
 

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"redline/internal/drive/frame"
 	"redline/internal/llm"
 )
 
@@ -23,7 +24,7 @@ func newOllama(name, path, prompt string, write func([]byte, []llm.Message) []by
 	return Dialect{
 		Name:     name,
 		Path:     path,
-		Framing:  Lines,
+		Framing:  frame.Lines,
 		KeyEnv:   "OLLAMA_API_KEY",
 		Features: Features{Reasoning: true, Schemas: true, Seed: true, Stop: true},
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"redline/internal/drive/frame"
 	"redline/internal/llm"
 	"redline/internal/text"
 )
@@ -17,7 +18,7 @@ import (
 var rerank = Dialect{
 	Name:    "rerank",
 	Path:    "/v1/rerank",
-	Framing: Single,
+	Framing: frame.Single,
 	KeyEnv:  "JINA_API_KEY",
 	Items: func(r *llm.Request) int {
 		_, documents := splitQuery(r.Messages)

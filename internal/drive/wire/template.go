@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"redline/internal/drive/frame"
 	"redline/internal/llm"
 	"redline/internal/text"
 )
@@ -81,7 +82,7 @@ func (t Template) Dialect() (*Dialect, error) {
 
 // compiled is a template that is ready for use.
 type compiled struct {
-	framing                                  Framing
+	framing                                  frame.Framing
 	body                                     []segment
 	text, reasoning, finish, failure, done   jsonPath
 	prompt, cached, output, reasoningCounted jsonPath
@@ -93,7 +94,7 @@ func (t Template) compile() (*compiled, error) {
 	c := &compiled{cumulative: t.Cumulative, keyHeader: t.KeyHeader}
 	var err error
 	if t.Framing != "" {
-		if c.framing, err = ParseFraming(t.Framing); err != nil {
+		if c.framing, err = frame.ParseFraming(t.Framing); err != nil {
 			return nil, fmt.Errorf("template.framing: %w", err)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"redline/internal/drive/frame"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -75,7 +77,7 @@ func TestTranscripts(t *testing.T) {
 				return
 			}
 			for name, ending := range map[string]string{"LF": "\n", "CRLF": "\r\n", "CR": "\r"} {
-				if name == "CR" && d.Framing == Lines {
+				if name == "CR" && d.Framing == frame.Lines {
 					continue
 				}
 				form := strings.ReplaceAll(stream, "\n", ending)

@@ -1,6 +1,5 @@
 // Package wire holds the dialects that inference servers speak, both halves of
-// each: requests to bytes and back, stream events to bytes and back, and their
-// framing. The client uses one half, the simulator the other, and one
+// each: requests to bytes and back, stream events to bytes and back. The client uses one half, the simulator the other, and one
 // conformance suite drives both. It opens no connection and reads no clock.
 package wire
 
@@ -9,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"redline/internal/drive/frame"
 	"redline/internal/llm"
 )
 
@@ -21,7 +21,7 @@ type Dialect struct {
 	// differs from Path.
 	WholePath string
 	// Framing is how its streams are cut into events.
-	Framing Framing
+	Framing frame.Framing
 	// OpenEnded says that a stream's orderly end is all that closes it, where
 	// no closing event is known.
 	OpenEnded bool
@@ -127,7 +127,7 @@ func complete(list ...*Dialect) []*Dialect {
 
 // frameError makes an event of an error body.
 func (d *Dialect) frameError(dst []byte, message string) []byte {
-	if d.Framing == Lines {
+	if d.Framing == frame.Lines {
 		return append(d.EncodeError(dst, 500, message), '\n')
 	}
 	return append(d.EncodeError(append(dst, "data: "...), 500, message), "\n\n"...)

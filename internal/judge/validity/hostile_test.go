@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"redline/internal/clock"
+	"redline/internal/drive/frame"
 	"redline/internal/drive/load"
 	"redline/internal/drive/record"
 	"redline/internal/drive/wire"
@@ -205,7 +206,7 @@ func (s *hostile) Stream(ctx context.Context, q *llm.Request) iter.Seq2[llm.Even
 
 // reading is the client's side of a stream.
 type reading struct {
-	frames wire.Reader
+	frames *frame.Reader
 	decode func(name, data []byte, d *wire.Delta) error
 	delta  wire.Delta
 	emit   func(llm.Event)

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"redline/internal/drive/frame"
 	"redline/internal/drive/wire"
 	"redline/internal/llm"
 )
@@ -240,9 +241,9 @@ func inflated(b []byte, at int) []byte {
 }
 
 // payload is where the JSON of the last event of b begins.
-func payload(b []byte, f wire.Framing) int {
+func payload(b []byte, f frame.Framing) int {
 	mark := []byte("\ndata:")
-	if f == wire.Lines {
+	if f == frame.Lines {
 		mark, b = []byte("\n"), bytes.TrimRight(b, "\n")
 	}
 	at := 0
@@ -253,7 +254,7 @@ func payload(b []byte, f wire.Framing) int {
 }
 
 // mangled cuts the JSON of the last event of b in the middle.
-func mangled(b []byte, f wire.Framing) []byte {
+func mangled(b []byte, f frame.Framing) []byte {
 	return append(b[:(payload(b, f)+len(b))/2], "\n\n"...)
 }
 

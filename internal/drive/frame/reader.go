@@ -1,4 +1,4 @@
-package wire
+package frame
 
 import (
 	"bytes"
@@ -8,22 +8,25 @@ import (
 // MaxEvent is the size beyond which an event is taken for a broken stream.
 const MaxEvent = 64 << 20
 
-// ErrEventTooLong is what SSE.Err gives for an event beyond MaxEvent.
+// ErrEventTooLong is what Reader.Err gives for an event beyond MaxEvent.
 var ErrEventTooLong = errors.New("stream event longer than 64 MiB: the body is not an event stream, or the server never ends an event")
 
 // Frame is one event of a stream. Its slices live until the next call of any
-// method of the SSE it came from.
+// method of the Reader it came from.
 type Frame struct {
 	Name []byte // the event field; nil where there is none
 	Data []byte // the data lines, joined by newlines
 }
 
-// SSE reads an event stream as the WHATWG defines it. The bytes of one read
-// are pushed and then the events that they complete are taken with Next until
-// it has no more; the pushed bytes may be overwritten after that. An event is
-// complete with the first byte that ends its blank line. The zero value is
-// ready for use.
-type SSE struct {
+// Reader takes in the bytes of a stream, read by read, and gives its events:
+// those of an event stream as the WHATWG defines it, or, of a stream that has a
+// JSON value a line, its lines that are not empty. The bytes of one read are
+// pushed and then the events that they complete are taken with Next until it has
+// no more; the pushed bytes may be overwritten after that. An event is complete
+// with the first byte that ends its blank line, or its only one. The zero value
+// is ready for event streams.
+type Reader struct {
+	lines   bool   // every line is an event
 	in      []byte // pushed and not yet read
 	lf      int    // the next line feed lies at in[lf], or none if len(in)
 	line    []byte // the beginning of a line whose end was not pushed yet
@@ -65,7 +68,7 @@ func (f *field) appendLine(v []byte) {
 func (f *field) clear() { f.value, f.owned = nil, false }
 
 // Push hands over the bytes of one read.
-func (s *SSE) Push(b []byte) {
+func (s *Reader) Push(b []byte) {
 	if s.err != nil {
 		return
 	}
@@ -78,7 +81,7 @@ func (s *SSE) Push(b []byte) {
 }
 
 // Next gives the next event that the pushed bytes complete.
-func (s *SSE) Next() (Frame, bool) {
+func (s *Reader) Next() (Frame, bool) {
 	if s.skipLF && len(s.in) > 0 {
 		s.skipLF = false
 		if s.in[0] == '\n' {
@@ -89,6 +92,12 @@ func (s *SSE) Next() (Frame, bool) {
 		line, stays, ok := s.nextLine()
 		if !ok {
 			break
+		}
+		if s.lines {
+			if line = bytes.TrimSpace(line); len(line) > 0 {
+				return Frame{Data: line}, true
+			}
+			continue
 		}
 		if len(line) > 0 {
 			s.readLine(line, stays)
@@ -110,26 +119,26 @@ func (s *SSE) Next() (Frame, bool) {
 }
 
 // Pending reports whether bytes of an event that has not ended are held.
-func (s *SSE) Pending() bool {
+func (s *Reader) Pending() bool {
 	return len(s.in) > 0 || len(s.line) > 0 || s.hasData || len(s.name.value) > 0
 }
 
 // Held is how many bytes of an event that has not ended are held.
-func (s *SSE) Held() int {
+func (s *Reader) Held() int {
 	return len(s.in) + len(s.line) + len(s.data.value) + len(s.name.value)
 }
 
 // Err says why the stream can not be read on, if so.
-func (s *SSE) Err() error { return s.err }
+func (s *Reader) Err() error { return s.err }
 
 // Reset makes s ready for another stream and keeps its memory.
-func (s *SSE) Reset() {
-	*s = SSE{line: s.line[:0], name: field{own: s.name.own}, data: field{own: s.data.own}}
+func (s *Reader) Reset() {
+	*s = Reader{lines: s.lines, line: s.line[:0], name: field{own: s.name.own}, data: field{own: s.data.own}}
 }
 
 // nextLine cuts the next line, without its ending, off the pushed bytes. stays
 // says that it lies in them, rather than in s.line.
-func (s *SSE) nextLine() (line []byte, stays, ok bool) {
+func (s *Reader) nextLine() (line []byte, stays, ok bool) {
 	end := s.lf
 	if cr := bytes.IndexByte(s.in[:end], '\r'); cr >= 0 {
 		end = cr
@@ -156,7 +165,7 @@ func (s *SSE) nextLine() (line []byte, stays, ok bool) {
 }
 
 // advanceLine steps over the line that ends at in[end], its ending included.
-func (s *SSE) advanceLine(end int) {
+func (s *Reader) advanceLine(end int) {
 	width := 1
 	if s.in[end] == '\r' {
 		if end+1 == len(s.in) {
@@ -168,7 +177,7 @@ func (s *SSE) advanceLine(end int) {
 	s.advance(end + width)
 }
 
-func (s *SSE) readLine(line []byte, stays bool) {
+func (s *Reader) readLine(line []byte, stays bool) {
 	name, value := line, []byte(nil)
 	if i := bytes.IndexByte(line, ':'); i >= 0 {
 		name, value = line[:i], line[i+1:]
@@ -190,12 +199,12 @@ func (s *SSE) readLine(line []byte, stays bool) {
 }
 
 // keep moves what is known of an unfinished event out of the pushed bytes.
-func (s *SSE) keep() {
+func (s *Reader) keep() {
 	s.name.keep()
 	s.data.keep()
 }
 
-func (s *SSE) advance(n int) {
+func (s *Reader) advance(n int) {
 	s.in = s.in[n:]
 	if n > s.lf {
 		s.findLF()
@@ -206,14 +215,14 @@ func (s *SSE) advance(n int) {
 
 // findLF is called only when the last known line feed is behind, so that the
 // pushed bytes are searched once, whatever their line endings are.
-func (s *SSE) findLF() {
+func (s *Reader) findLF() {
 	s.lf = bytes.IndexByte(s.in, '\n')
 	if s.lf < 0 {
 		s.lf = len(s.in)
 	}
 }
 
-func (s *SSE) fail() {
+func (s *Reader) fail() {
 	s.Reset()
 	s.err = ErrEventTooLong
 }

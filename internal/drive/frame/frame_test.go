@@ -1,4 +1,4 @@
-package wire
+package frame
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 )
 
 // readLines pushes a stream in pieces and overwrites each once it was read.
-func readLines(n *NDJSON, pieces ...string) []string {
+func readLines(n *Reader, pieces ...string) []string {
 	var out []string
 	for _, p := range pieces {
 		b := []byte(p)
@@ -42,7 +42,7 @@ func TestNDJSON(t *testing.T) {
 			t.Parallel()
 			ways := append(cutsInTwo(c.stream), []string{c.stream}, bytewise(c.stream))
 			for _, pieces := range ways {
-				var n NDJSON
+				n := Reader{lines: true}
 				if diff := cmp.Diff(c.want, readLines(&n, pieces...)); diff != "" || n.Pending() != c.pending {
 					t.Errorf("in %q, pending %v (-want +got):\n%s", pieces, n.Pending(), diff)
 				}
@@ -53,7 +53,7 @@ func TestNDJSON(t *testing.T) {
 
 func TestNDJSONPushBeforeAllWasTaken(t *testing.T) {
 	t.Parallel()
-	var n NDJSON
+	n := Reader{lines: true}
 	n.Push([]byte("1\n2\n3"))
 	first, _ := n.Next()
 	got := []string{string(first.Data)}
@@ -64,7 +64,7 @@ func TestNDJSONPushBeforeAllWasTaken(t *testing.T) {
 
 func TestNDJSONRefusesALineWithoutEnd(t *testing.T) {
 	t.Parallel()
-	var n NDJSON
+	n := Reader{lines: true}
 	piece := strings.Repeat("x", MaxEvent/2+1)
 	if got := readLines(&n, piece, piece, "\n{}\n"); got != nil || !errors.Is(n.Err(), ErrEventTooLong) {
 		t.Errorf("got %d lines and error %v, want ErrEventTooLong", len(got), n.Err())
@@ -87,29 +87,6 @@ func TestFramings(t *testing.T) {
 	}
 	if _, err := ParseFraming("grpc"); err == nil {
 		t.Error("grpc was taken for a framing")
-	}
-}
-
-// TestRunningText: what is new in texts that repeat those before them.
-func TestRunningText(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name       string
-		told, want []string
-	}{
-		{"growing", []string{"a", "ab", "abc"}, []string{"a", "b", "c"}},
-		{"nothing new", []string{"a", "a", "ab"}, []string{"a", "", "b"}},
-		{"nothing yet", []string{"", "", "a"}, []string{"", "", "a"}},
-		{"a stop sequence taken back", []string{"a", "a END", "a"}, []string{"a", " END", ""}},
-		{"pieces after all", []string{"a", "b", "b", "ba"}, []string{"a", "b", "b", "ba"}},
-	} {
-		var d Delta
-		for i, running := range c.told {
-			d.reset()
-			if d.joinRest([]byte(running)); string(d.Text) != c.want[i] {
-				t.Errorf("%s: text %d: got %q, want %q", c.name, i, d.Text, c.want[i])
-			}
-		}
 	}
 }
 
@@ -143,4 +120,13 @@ func TestHeld(t *testing.T) {
 			t.Errorf("%s: %d bytes held after a reset", tt.framing, r.Held())
 		}
 	}
+}
+
+// cutsInTwo cuts a stream in two at every byte, or every few where it is long.
+func cutsInTwo(stream string) [][]string {
+	var cuts [][]string
+	for i := 0; i < len(stream); i += 1 + len(stream)/300 {
+		cuts = append(cuts, []string{stream[:i], stream[i:]})
+	}
+	return cuts
 }

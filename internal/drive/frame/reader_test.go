@@ -1,4 +1,4 @@
-package wire
+package frame
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 type event struct{ Name, Data string }
 
 // take copies the events that are complete.
-func take(s *SSE) []event {
+func take(s *Reader) []event {
 	var out []event
 	for f, ok := s.Next(); ok; f, ok = s.Next() {
 		out = append(out, event{string(f.Name), string(f.Data)})
@@ -23,7 +23,7 @@ func take(s *SSE) []event {
 
 // readIn pushes the stream in pieces and overwrites each once it was read, as
 // a client that reuses its buffer does.
-func readIn(s *SSE, pieces ...string) []event {
+func readIn(s *Reader, pieces ...string) []event {
 	var out []event
 	for _, p := range pieces {
 		b := []byte(p)
@@ -74,14 +74,14 @@ func TestSSE(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(c.want, readIn(new(SSE), c.stream)); diff != "" {
+			if diff := cmp.Diff(c.want, readIn(new(Reader), c.stream)); diff != "" {
 				t.Errorf("in one piece (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(c.want, readIn(new(SSE), bytewise(c.stream)...)); diff != "" {
+			if diff := cmp.Diff(c.want, readIn(new(Reader), bytewise(c.stream)...)); diff != "" {
 				t.Errorf("byte by byte (-want +got):\n%s", diff)
 			}
 			for i := range len(c.stream) {
-				if diff := cmp.Diff(c.want, readIn(new(SSE), c.stream[:i], c.stream[i:])); diff != "" {
+				if diff := cmp.Diff(c.want, readIn(new(Reader), c.stream[:i], c.stream[i:])); diff != "" {
 					t.Errorf("cut at %d (-want +got):\n%s", i, diff)
 				}
 			}
@@ -104,7 +104,7 @@ func TestSSETellsWhichReadEndedAnEvent(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			var s SSE
+			var s Reader
 			for i, read := range c.reads {
 				if diff := cmp.Diff(c.want[i], readIn(&s, read)); diff != "" {
 					t.Errorf("read %d (-want +got):\n%s", i, diff)
@@ -116,7 +116,7 @@ func TestSSETellsWhichReadEndedAnEvent(t *testing.T) {
 
 func TestSSEPushBeforeAllWasTaken(t *testing.T) {
 	t.Parallel()
-	var s SSE
+	var s Reader
 	first := []byte("data: a\n\nevent: e\ndata: b\n")
 	s.Push(first)
 	f, _ := s.Next()
@@ -144,7 +144,7 @@ func TestSSEPending(t *testing.T) {
 		"data: a\n\ndata: b\n":      true,
 		"data: a\n\n: half a comme": true,
 	} {
-		var s SSE
+		var s Reader
 		readIn(&s, stream)
 		if s.Pending() != want {
 			t.Errorf("Pending after %q: got %v, want %v", stream, !want, want)
@@ -158,7 +158,7 @@ func TestSSEPending(t *testing.T) {
 
 func TestSSEResetBeginsAnotherStream(t *testing.T) {
 	t.Parallel()
-	var s SSE
+	var s Reader
 	readIn(&s, "event: old\ndata: old\r")
 	s.Reset()
 	if got := readIn(&s, "\n\ufeffdata: x\n\n"); got != nil {
@@ -179,7 +179,7 @@ func TestSSELongEvents(t *testing.T) {
 		n := min(len(rest), 16<<10)
 		pieces, rest = append(pieces, rest[:n]), rest[n:]
 	}
-	if diff := cmp.Diff([]event{{"", long + "\n" + long}}, readIn(new(SSE), pieces...)); diff != "" {
+	if diff := cmp.Diff([]event{{"", long + "\n" + long}}, readIn(new(Reader), pieces...)); diff != "" {
 		t.Error("an event of two megabytes was not read as it is")
 	}
 }
@@ -188,7 +188,7 @@ func TestSSERefusesAnEventWithoutEnd(t *testing.T) {
 	t.Parallel()
 	piece := bytes.Repeat([]byte("x"), MaxEvent/2+1)
 	for name, ending := range map[string]string{"one line": "", "many lines": "\ndata: "} {
-		var s SSE
+		var s Reader
 		s.Push([]byte("data: "))
 		for range 2 {
 			take(&s)
@@ -244,12 +244,15 @@ func FuzzSSE(f *testing.F) {
 		i, j := int(a)%n, int(b)%n
 		i, j = min(i, j), max(i, j)
 		for _, pieces := range [][]string{{stream}, bytewise(stream), {stream[:i], stream[i:j], stream[j:]}} {
-			if diff := cmp.Diff(want, readIn(new(SSE), pieces...)); diff != "" {
+			if diff := cmp.Diff(want, readIn(new(Reader), pieces...)); diff != "" {
 				t.Errorf("in %d pieces %q (-want +got):\n%s", len(pieces), pieces, diff)
 			}
 		}
 	})
 }
+
+// typicalChunk is what vLLM sends for a token.
+const typicalChunk = `{"id":"chatcmpl-9f1c","object":"chat.completion.chunk","created":1700000000,"model":"llama-3.1-8b","choices":[{"index":0,"delta":{"content":" load"},"logprobs":null,"finish_reason":null}]}`
 
 func BenchmarkSSE(b *testing.B) {
 	chunk := "data: " + typicalChunk + "\n\n"
@@ -263,7 +266,7 @@ func BenchmarkSSE(b *testing.B) {
 		{"crlf", []string{"data: " + typicalChunk + "\r\n\r\n"}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			var s SSE
+			var s Reader
 			pieces := make([][]byte, len(c.pieces))
 			for i, p := range c.pieces {
 				pieces[i] = []byte(p)
