@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -119,25 +120,25 @@ func (s Spec) lawful() (*instance, error) {
 	if key := s.besideLaw(); key != "" {
 		return nil, fmt.Errorf("%s: has no effect on an engine with a law, whose constants were measured: leave it out", key)
 	}
-	s.Model = orDefault(s.Model, lawModel)
-	s.ServedModelName = orDefault(s.ServedModelName, s.Model)
+	s.Model = cmp.Or(s.Model, lawModel)
+	s.ServedModelName = cmp.Or(s.ServedModelName, s.Model)
 	e := &instance{spec: s, jitter: DefaultJitter}
 	e.chunks = s.EnableChunkedPrefill == nil || *s.EnableChunkedPrefill
 	e.prefix = s.EnablePrefixCaching == nil || *s.EnablePrefixCaching
 	if s.Jitter != nil {
 		e.jitter = *s.Jitter
 	}
-	e.blocks = orDefault(s.NumGPUBlocksOverride, lawBlocks)
+	e.blocks = cmp.Or(s.NumGPUBlocksOverride, lawBlocks)
 	f := &e.spec
 	f.EnableChunkedPrefill, f.EnablePrefixCaching, f.Jitter = &e.chunks, &e.prefix, &e.jitter
 	f.NumGPUBlocksOverride = e.blocks
-	f.MaxNumBatchedTokens = orDefault(s.MaxNumBatchedTokens, max(lawTokens, s.MaxNumSeqs))
-	f.MaxNumSeqs = orDefault(s.MaxNumSeqs, min(lawSeqs, f.MaxNumBatchedTokens))
+	f.MaxNumBatchedTokens = cmp.Or(s.MaxNumBatchedTokens, max(lawTokens, s.MaxNumSeqs))
+	f.MaxNumSeqs = cmp.Or(s.MaxNumSeqs, min(lawSeqs, f.MaxNumBatchedTokens))
 	longest := min(lawMaxLen, e.blocks*blockSize)
 	if !e.chunks {
 		longest = min(longest, f.MaxNumBatchedTokens)
 	}
-	f.MaxModelLen = orDefault(s.MaxModelLen, longest)
+	f.MaxModelLen = cmp.Or(s.MaxModelLen, longest)
 	switch {
 	case f.MaxNumBatchedTokens < f.MaxNumSeqs:
 		return nil, fmt.Errorf("max_num_batched_tokens: %d is below max_num_seqs %d, so not every running request could advance in a step",

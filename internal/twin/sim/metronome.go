@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"container/heap"
 	"fmt"
 	"time"
 )
@@ -9,7 +10,7 @@ import (
 // whatever the load: a known truth to measure clients with.
 type metronome struct {
 	pace  int64
-	beats []beat // a heap, earliest first
+	beats beatHeap
 	jobs  map[uint64]*Job
 	last  int64 // the newest job's serial
 	stats Stats
@@ -40,7 +41,7 @@ func (m *metronome) Submit(now int64, j *Job) error {
 	m.jobs[j.ID] = j
 	m.last++
 	m.beats = append(m.beats, beat{at: now + m.pace, serial: m.last, job: j})
-	m.up(len(m.beats) - 1)
+	heap.Fix(&m.beats, len(m.beats)-1)
 	return nil
 }
 
@@ -79,7 +80,7 @@ func (m *metronome) strike(b *beat, emit func(Token)) {
 	} else {
 		b.at += m.pace
 		b.index++
-		m.down(0)
+		heap.Fix(&m.beats, 0)
 	}
 	emit(t)
 }
@@ -93,40 +94,24 @@ func (m *metronome) Stats() Stats {
 // drop takes the earliest beat out of the heap.
 func (m *metronome) drop() {
 	end := len(m.beats) - 1
-	m.beats[0] = m.beats[end]
+	m.beats.Swap(0, end)
 	m.beats[end] = beat{}
 	m.beats = m.beats[:end]
-	m.down(0)
+	heap.Fix(&m.beats, 0)
 }
 
-func (m *metronome) before(i, k int) bool {
-	a, b := &m.beats[i], &m.beats[k]
-	return a.at < b.at || a.at == b.at && a.serial < b.serial
+// beatHeap has the earliest beat first. Beats are added and taken in place,
+// which spares an allocation each: Push and Pop are for the interface alone.
+type beatHeap []beat
+
+func (h beatHeap) Len() int { return len(h) }
+
+func (h beatHeap) Less(i, k int) bool {
+	return h[i].at < h[k].at || h[i].at == h[k].at && h[i].serial < h[k].serial
 }
 
-func (m *metronome) up(i int) {
-	for i > 0 {
-		parent := (i - 1) / 2
-		if !m.before(i, parent) {
-			return
-		}
-		m.beats[i], m.beats[parent] = m.beats[parent], m.beats[i]
-		i = parent
-	}
-}
+func (h beatHeap) Swap(i, k int) { h[i], h[k] = h[k], h[i] }
 
-func (m *metronome) down(i int) {
-	for {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(m.beats); child++ {
-			if m.before(child, least) {
-				least = child
-			}
-		}
-		if least == i {
-			return
-		}
-		m.beats[i], m.beats[least] = m.beats[least], m.beats[i]
-		i = least
-	}
-}
+func (h beatHeap) Push(any) {}
+
+func (h beatHeap) Pop() any { return nil }

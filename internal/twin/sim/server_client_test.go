@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"net/http"
 	"testing"
@@ -15,7 +16,7 @@ import (
 // start serves a metronome that is as fast as timers allow, unless changed.
 func start(t testing.TB, spec Spec, o ServeOptions) *Running {
 	t.Helper()
-	o.Pace = orDefault(o.Pace, 100*time.Microsecond)
+	o.Pace = cmp.Or(o.Pace, 100*time.Microsecond)
 	r, err := Start(t.Context(), spec, o)
 	if err != nil {
 		t.Fatal(err)

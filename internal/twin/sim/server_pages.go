@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -43,7 +44,7 @@ func (s *Server) serveModels(w http.ResponseWriter, _ *http.Request) {
 		Object string      `json:"object"`
 		Data   []modelCard `json:"data"`
 	}{"list", []modelCard{{
-		ID: s.spec.ServedModelName, Object: "model", Created: s.created, OwnedBy: orDefault(s.engine.Style.Owner, s.spec.ServedModelName),
+		ID: s.spec.ServedModelName, Object: "model", Created: s.created, OwnedBy: cmp.Or(s.engine.Style.Owner, s.spec.ServedModelName),
 		Root: s.spec.Model, MaxModelLen: s.spec.MaxModelLen,
 	}}})
 }

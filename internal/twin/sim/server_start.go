@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,8 +66,8 @@ func Start(ctx context.Context, spec Spec, o ServeOptions) (*Running, error) {
 	if o.RestartAfter < 0 || o.Downtime < 0 {
 		return nil, fmt.Errorf("sim: restart after %v for %v; want positive times", o.RestartAfter, o.Downtime)
 	}
-	o.Listen = orDefault(o.Listen, "127.0.0.1:0")
-	o.Downtime = orDefault(o.Downtime, time.Second)
+	o.Listen = cmp.Or(o.Listen, "127.0.0.1:0")
+	o.Downtime = cmp.Or(o.Downtime, time.Second)
 	if o.Clock == nil {
 		o.Clock = clock.New()
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -138,11 +139,11 @@ func (s Spec) checkObstacles() error {
 // place looks up what runs on what.
 func (e *instance) place() error {
 	s, d := &e.spec, &e.deploy
-	s.Model = orDefault(s.Model, DefaultModel)
-	s.ServedModelName = orDefault(s.ServedModelName, s.Model)
-	s.GPU = orDefault(s.GPU, DefaultGPU)
-	s.TP = orDefault(s.TP, 1)
-	s.GPUMemoryUtilization = orDefault(s.GPUMemoryUtilization, defaultUtilization)
+	s.Model = cmp.Or(s.Model, DefaultModel)
+	s.ServedModelName = cmp.Or(s.ServedModelName, s.Model)
+	s.GPU = cmp.Or(s.GPU, DefaultGPU)
+	s.TP = cmp.Or(s.TP, 1)
+	s.GPUMemoryUtilization = cmp.Or(s.GPUMemoryUtilization, defaultUtilization)
 	var err error
 	if d.Model, err = s.Catalog.Model(s.Model); err != nil {
 		return fmt.Errorf("model: %w", err)
@@ -189,13 +190,13 @@ func (e *instance) size() error {
 	e.chunks = s.EnableChunkedPrefill == nil || *s.EnableChunkedPrefill
 	e.prefix = s.EnablePrefixCaching == nil || *s.EnablePrefixCaching
 	tokens, seqs := schedulerDefaults(e.deploy.Accelerator)
-	length := orDefault(s.MaxModelLen, e.deploy.Model.MaxLen)
+	length := cmp.Or(s.MaxModelLen, e.deploy.Model.MaxLen)
 	if !e.chunks {
 		tokens = max(tokens, length)
 	}
 	explicit := s.MaxNumBatchedTokens != 0
-	s.MaxNumBatchedTokens = orDefault(s.MaxNumBatchedTokens, max(tokens, s.MaxNumSeqs))
-	s.MaxNumSeqs = orDefault(s.MaxNumSeqs, min(seqs, s.MaxNumBatchedTokens))
+	s.MaxNumBatchedTokens = cmp.Or(s.MaxNumBatchedTokens, max(tokens, s.MaxNumSeqs))
+	s.MaxNumSeqs = cmp.Or(s.MaxNumSeqs, min(seqs, s.MaxNumBatchedTokens))
 	if s.MaxNumBatchedTokens < s.MaxNumSeqs {
 		return fmt.Errorf("max_num_batched_tokens: %d is below max_num_seqs %d, so not every running request could advance in a step",
 			s.MaxNumBatchedTokens, s.MaxNumSeqs)
@@ -237,8 +238,8 @@ func (e *instance) choose() error {
 		e.jitter = *s.Jitter
 	}
 	s.Jitter = &e.jitter
-	s.ComputeShare = orDefault(s.ComputeShare, catalog.ComputeShare(e.deploy.Accelerator, e.deploy.Weights))
-	s.MemoryShare = orDefault(s.MemoryShare, catalog.UsualMemoryShare)
+	s.ComputeShare = cmp.Or(s.ComputeShare, catalog.ComputeShare(e.deploy.Accelerator, e.deploy.Weights))
+	s.MemoryShare = cmp.Or(s.MemoryShare, catalog.UsualMemoryShare)
 	return nil
 }
 
@@ -254,7 +255,7 @@ func (e *instance) fit() error {
 		return fmt.Errorf("max_model_len: %d, but the KV cache of %s on %d × %s holds %d tokens: lower it, raise tp or gpu_memory_utilization",
 			s.MaxModelLen, d.Model.Name, s.TP, d.Accelerator.Name, longest)
 	}
-	s.MaxModelLen = orDefault(s.MaxModelLen, min(d.Model.MaxLen, longest))
+	s.MaxModelLen = cmp.Or(s.MaxModelLen, min(d.Model.MaxLen, longest))
 	if s.NumGPUBlocksOverride != 0 {
 		e.blocks = s.NumGPUBlocksOverride
 	}
@@ -288,12 +289,4 @@ func (e *instance) tooLarge() error {
 		}
 	}
 	return errors.New(msg + ", nor any number of them: choose a larger device or a smaller precision")
-}
-
-func orDefault[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
 	"sync"
 	"time"
 )
@@ -25,10 +24,9 @@ import (
 // Each line is one write, made before the stream is closed: an answer that a
 // client has read to its end is in the file, even if the engine is killed then.
 type truthLog struct {
-	mu   sync.Mutex
-	out  io.Writer
-	line []byte
-	err  error
+	mu  sync.Mutex
+	out io.Writer
+	err error
 }
 
 // newTruthLog gives nil, which records nothing, for a nil writer.
@@ -41,8 +39,10 @@ func newTruthLog(w io.Writer) *truthLog {
 
 // trail is the truth of one answer in the making.
 type trail struct {
-	id, conn      string
-	before, after []int64
+	ID     string  `json:"id"`
+	Conn   string  `json:"conn"`
+	Before []int64 `json:"before_ns"`
+	After  []int64 `json:"after_ns"`
 }
 
 // begin gives nil, which records nothing, where there is no log.
@@ -51,7 +51,7 @@ func (l *truthLog) begin(id, conn string, events int) *trail {
 		return nil
 	}
 	times := make([]int64, 2*events)
-	return &trail{id: id, conn: conn, before: times[:0:events], after: times[events:events]}
+	return &trail{ID: id, Conn: conn, Before: times[:0:events], After: times[events:events]}
 }
 
 // around makes one write and keeps the times on both sides of it, if it
@@ -64,8 +64,8 @@ func (t *trail) around(write func() error) error {
 	if err := write(); err != nil {
 		return err
 	}
-	t.after = append(t.after, time.Now().UnixNano())
-	t.before = append(t.before, before)
+	t.After = append(t.After, time.Now().UnixNano())
+	t.Before = append(t.Before, before)
 	return nil
 }
 
@@ -75,8 +75,8 @@ func (t *trail) repeat(events int) {
 		return
 	}
 	for range events {
-		t.before = append(t.before, t.before[len(t.before)-1])
-		t.after = append(t.after, t.after[len(t.after)-1])
+		t.Before = append(t.Before, t.Before[len(t.Before)-1])
+		t.After = append(t.After, t.After[len(t.After)-1])
 	}
 }
 
@@ -86,17 +86,11 @@ func (l *truthLog) end(t *trail) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b := append(l.line[:0], `{"id":`...)
-	b = appendJSONString(b, t.id)
-	b = append(b, `,"conn":`...)
-	b = appendJSONString(b, t.conn)
-	b = append(b, `,"before_ns":`...)
-	b = appendTimes(b, t.before)
-	b = append(b, `,"after_ns":`...)
-	b = appendTimes(b, t.after)
-	b = append(b, "}\n"...)
-	l.line = b
-	if _, err := l.out.Write(b); err != nil && l.err == nil {
+	line, err := json.Marshal(t)
+	if err == nil {
+		_, err = l.out.Write(append(line, '\n'))
+	}
+	if l.err == nil {
 		l.err = err
 	}
 }
@@ -112,21 +106,4 @@ func (l *truthLog) fault() error {
 		return fmt.Errorf("sim: truth log is incomplete: %w", l.err)
 	}
 	return nil
-}
-
-func appendTimes(b []byte, times []int64) []byte {
-	b = append(b, '[')
-	for i, t := range times {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = strconv.AppendInt(b, t, 10)
-	}
-	return append(b, ']')
-}
-
-// appendJSONString cannot fail: any Go string has a JSON form.
-func appendJSONString(b []byte, s string) []byte {
-	quoted, _ := json.Marshal(s)
-	return append(b, quoted...)
 }

@@ -1,10 +1,6 @@
 package sim
 
-import (
-	"io"
-	"iter"
-	"strconv"
-)
+import "iter"
 
 // Watch is told what happens in a virtual run. Either field may be nil.
 type Watch struct {
@@ -97,35 +93,3 @@ func (v *virtual) submit(at int64, j *Job) bool {
 	v.next = min(v.next, at)
 	return true
 }
-
-// VirtualTruth writes the truth of a virtual run in the form in which the HTTP
-// face writes its own. There is no write in a virtual run: the times before
-// and after it are both the token's.
-type VirtualTruth struct {
-	log   *truthLog
-	times map[uint64][]int64
-}
-
-// NewVirtualTruth writes to w.
-func NewVirtualTruth(w io.Writer) *VirtualTruth {
-	return &VirtualTruth{log: newTruthLog(w), times: map[uint64][]int64{}}
-}
-
-// Token notes one token, and writes a job's line after its last.
-func (v *VirtualTruth) Token(t Token) {
-	id := t.Job.ID
-	times := v.times[id]
-	if times == nil {
-		times = make([]int64, 0, t.Job.Output)
-	}
-	times = append(times, t.At)
-	if !t.Last {
-		v.times[id] = times
-		return
-	}
-	delete(v.times, id)
-	v.log.end(&trail{id: strconv.FormatUint(id, 10), conn: "virtual", before: times, after: times})
-}
-
-// Close tells of the first write that failed.
-func (v *VirtualTruth) Close() error { return v.log.fault() }

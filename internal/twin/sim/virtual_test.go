@@ -3,9 +3,11 @@ package sim
 import (
 	"bytes"
 	"errors"
+	"io"
 	"iter"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -77,7 +79,7 @@ func TestVirtualTruthRepeats(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		v := NewVirtualTruth(&out)
+		v := newVirtualTruth(&out)
 		RunOpen(core, randomJobs(9, 300), Watch{Token: v.Token})
 		if err := v.Close(); err != nil {
 			t.Fatal(err)
@@ -99,7 +101,7 @@ func TestVirtualTruthRepeats(t *testing.T) {
 func TestVirtualTruthLine(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	v := NewVirtualTruth(&out)
+	v := newVirtualTruth(&out)
 	RunOpen(NewMetronome(7), func(yield func(int64, *Job) bool) { yield(1, &Job{ID: 12, Output: 3}) }, Watch{Token: v.Token})
 	if err := v.Close(); err != nil {
 		t.Fatal(err)
@@ -116,9 +118,41 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("disk full
 
 func TestVirtualTruthTellsOfFailedWrites(t *testing.T) {
 	t.Parallel()
-	v := NewVirtualTruth(brokenWriter{})
+	v := newVirtualTruth(brokenWriter{})
 	v.Token(Token{Job: &Job{ID: 1, Output: 1}, Last: true})
 	if err := v.Close(); err == nil || !strings.Contains(err.Error(), "disk full") {
 		t.Errorf("got %v, want an error that says why", err)
 	}
 }
+
+// virtualTruth writes the truth of a virtual run in the form in which the HTTP
+// face writes its own. There is no write in a virtual run: the times before
+// and after it are both the token's.
+type virtualTruth struct {
+	log   *truthLog
+	times map[uint64][]int64
+}
+
+// newVirtualTruth writes to w.
+func newVirtualTruth(w io.Writer) *virtualTruth {
+	return &virtualTruth{log: newTruthLog(w), times: map[uint64][]int64{}}
+}
+
+// Token notes one token, and writes a job's line after its last.
+func (v *virtualTruth) Token(t Token) {
+	id := t.Job.ID
+	times := v.times[id]
+	if times == nil {
+		times = make([]int64, 0, t.Job.Output)
+	}
+	times = append(times, t.At)
+	if !t.Last {
+		v.times[id] = times
+		return
+	}
+	delete(v.times, id)
+	v.log.end(&trail{ID: strconv.FormatUint(id, 10), Conn: "virtual", Before: times, After: times})
+}
+
+// Close tells of the first write that failed.
+func (v *virtualTruth) Close() error { return v.log.fault() }
