@@ -34,7 +34,7 @@ cross: ## compile for every system that is released
 	  CGO_ENABLED=0 GOOS=$${t%/*} GOARCH=$${t#*/} go build -o /dev/null ./cmd/redline || exit 1; done
 
 # What is read from outside: a package and its target each, one after another.
-FUZZED := drive/frame:FuzzSSE drive/wire:FuzzDialects drive/client:FuzzResponse plan/config:FuzzPlan drive/record:FuzzReader foreign:FuzzMask traffic/corpus:FuzzOpen traffic/trace:FuzzOpen
+FUZZED := drive/frame:FuzzSSE drive/wire:FuzzDialects drive/client:FuzzResponse plan/config:FuzzPlan drive/record:FuzzReader text:FuzzMask traffic/corpus:FuzzOpen traffic/trace:FuzzOpen
 
 fuzz: ## fuzz every reader of foreign bytes, FUZZTIME (10m) each; findings go to testdata/fuzz
 	@for f in $(FUZZED); do echo "$$f for $(FUZZTIME)"; \

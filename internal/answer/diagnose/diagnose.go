@@ -18,9 +18,9 @@ const Most = 3
 
 // The words for how sure a rule is.
 const (
-	Certain  = "certain"
-	Likely   = "likely"
-	Possible = "possible"
+	certain  = "certain"
+	likely   = "likely"
+	possible = "possible"
 )
 
 // Find gives the findings of a result, most decisive first. The order is that

@@ -113,7 +113,7 @@ func TestFindings(t *testing.T) {
 func TestFindingIsWhole(t *testing.T) {
 	t.Parallel()
 	f := Find(slow())[0]
-	want := result.Finding{Regime: "decode-memory-bound", Title: "decode is memory-bound: 30 ms a token, 28 ms is what the bandwidth allows", Confidence: Likely,
+	want := result.Finding{Regime: "decode-memory-bound", Title: "decode is memory-bound: 30 ms a token, 28 ms is what the bandwidth allows", Confidence: likely,
 		Evidence: []result.Evidence{
 			{Field: "points[0].latency.itl_ms.p50", Text: "30 ms a token"},
 			{Field: "points[0].prediction.tpot_ms.predicted", Text: "28 ms predicted from the accelerator's bandwidth"},

@@ -63,14 +63,14 @@ func kvPressure(s *scene) *claim {
 		seen = append(seen, s.see("server.waiting.mean", "%s requests wait on the mean", text.Rough(s.waiting())))
 	}
 	if p := s.server.Preemptions; p != nil && *p >= fewestPreempted && *p >= preemptedShare*float64(s.point.Requests.OK) {
-		return &claim{title: fmt.Sprintf("the KV cache is full: %s requests were preempted and computed again", text.Rough(*p)), confidence: Certain,
+		return &claim{title: fmt.Sprintf("the KV cache is full: %s requests were preempted and computed again", text.Rough(*p)), confidence: certain,
 			evidence: append([]evidence{s.see("server.preemptions", "%s preemptions over the window", text.Rough(*p))}, seen...)}
 	}
 	if s.server.KVUsage == nil || s.server.KVUsage.Max < cacheFull || s.waiting() < someWaiting || s.batchFull() != "" {
 		return nil
 	}
 	return &claim{title: fmt.Sprintf("the KV cache is %s full and %s requests wait for room", text.RoughPercent(s.server.KVUsage.Max), text.Rough(s.waiting())),
-		confidence: Likely, evidence: seen}
+		confidence: likely, evidence: seen}
 }
 
 // batchFull says how sure it is that the batch stands at its limit, "" where
@@ -82,12 +82,12 @@ func (s *scene) batchFull() string {
 	}
 	if most := s.maxSeqs(); most > 0 {
 		if r.Max >= batchAtLimit*most && r.Mean >= batchMostly*most {
-			return Certain
+			return certain
 		}
 		return ""
 	}
 	if r.Mean >= plateau*r.Max && r.Max > 1 {
-		return Likely
+		return likely
 	}
 	return ""
 }
@@ -134,11 +134,11 @@ func (s *scene) cacheHits() (share float64, field, sure string, known bool) {
 	cache := s.point.Cache
 	switch {
 	case cache.Server != nil:
-		return *cache.Server, "prefix_cache.server", Certain, true
+		return *cache.Server, "prefix_cache.server", certain, true
 	case s.server.PrefixQueries != nil && *s.server.PrefixQueries == 0:
-		return 0, "server.prefix_queries", Certain, true
+		return 0, "server.prefix_queries", certain, true
 	case cache.Usage != nil:
-		return *cache.Usage, "prefix_cache.usage", Likely, true
+		return *cache.Usage, "prefix_cache.usage", likely, true
 	}
 	return 0, "", "", false
 }
@@ -150,26 +150,26 @@ func queueing(s *scene) *claim {
 		return nil
 	}
 	if q, t := s.server.Queue, s.server.TTFT; q != nil && t != nil && q.Mean >= queueMS && q.Mean >= queueShare*t.Mean && s.waiting() >= fewWaiting {
-		return &claim{title: fmt.Sprintf("requests wait %s of a mean ttft of %s for their turn", text.Time(q.Mean), text.Time(t.Mean)), confidence: Certain,
+		return &claim{title: fmt.Sprintf("requests wait %s of a mean ttft of %s for their turn", text.Time(q.Mean), text.Time(t.Mean)), confidence: certain,
 			evidence: []evidence{s.see("server.queue_ms.mean", "mean time in the server's queue %s", text.Time(q.Mean)),
 				s.see("server.ttft_ms.mean", "mean ttft %s by the server's own count", text.Time(t.Mean)), s.inQueue()}}
 	}
 	switch tail := at(l.TTFT, "p99"); {
 	case s.overloaded():
-		return &claim{title: "more comes than goes: " + s.inQueue().Text, confidence: confidence(s.waiting() >= someWaiting, Certain, Likely),
+		return &claim{title: "more comes than goes: " + s.inQueue().Text, confidence: confidence(s.waiting() >= someWaiting, certain, likely),
 			evidence: append([]evidence{s.see("window.overload", "the queue grows over the window"), s.inQueue()}, s.fullAt()...)}
 	case s.server.Queue != nil:
 		return nil // the server says that nobody waits
 	case s.alone != nil && p50(l.TTFT) >= queueGrowth*p50(s.alone.Latency.TTFT) && p50(l.TTFT)-p50(s.alone.Latency.TTFT) >= queueMS:
-		return &claim{title: fmt.Sprintf("ttft grows from %s to %s with the load", text.Time(p50(s.alone.Latency.TTFT)), text.Time(p50(l.TTFT))), confidence: Likely,
+		return &claim{title: fmt.Sprintf("ttft grows from %s to %s with the load", text.Time(p50(s.alone.Latency.TTFT)), text.Time(p50(l.TTFT))), confidence: likely,
 			evidence: []evidence{s.see("latency.ttft_ms.p50", "median ttft %s", text.Time(p50(l.TTFT))),
 				s.seeAlone("latency.ttft_ms.p50", "%s at the least load", text.Time(p50(s.alone.Latency.TTFT)))}}
 	case s.ttftRatio() >= queueRatio && p50(l.TTFT) >= queueRatioMS:
-		return &claim{title: fmt.Sprintf("the median ttft of %s is %.0f times what the prompts take", text.Time(p50(l.TTFT)), s.ttftRatio()), confidence: Likely,
+		return &claim{title: fmt.Sprintf("the median ttft of %s is %.0f times what the prompts take", text.Time(p50(l.TTFT)), s.ttftRatio()), confidence: likely,
 			evidence: append([]evidence{s.see("latency.ttft_ms.p50", "median ttft %s", text.Time(p50(l.TTFT))),
 				s.see("prediction.ttft_ms.predicted", "%s predicted", text.Time(s.point.Prediction.TTFT.Predicted)), s.inQueue()}, s.fullAt()...)}
 	case l.TTFT.IsFirm("p99") && tail >= queueTail*p50(l.TTFT) && tail-p50(l.TTFT) >= queueMS && at(s.point.Tokens.PromptLengths, "p95") < evenPrompts*p50(s.point.Tokens.PromptLengths):
-		return &claim{title: fmt.Sprintf("ttft has a tail: p99 %s, median %s", text.Time(tail), text.Time(p50(l.TTFT))), confidence: Possible,
+		return &claim{title: fmt.Sprintf("ttft has a tail: p99 %s, median %s", text.Time(tail), text.Time(p50(l.TTFT))), confidence: possible,
 			evidence: []evidence{s.see("latency.ttft_ms.p99", "p99 of ttft %s, median %s", text.Time(tail), text.Time(p50(l.TTFT))),
 				s.see("tokens.prompt_lengths.p95", "prompts are of even length: p95 %s tokens, median %s",
 					text.Rough(at(s.point.Tokens.PromptLengths, "p95")), text.Rough(p50(s.point.Tokens.PromptLengths)))}}

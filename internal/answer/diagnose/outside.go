@@ -41,7 +41,7 @@ func rateLimited(s *scene) *claim {
 	}
 	c := &claim{
 		title:      fmt.Sprintf("%s of requests are rejected; %s requests/s are let through", text.RoughPercent(share), text.Rough(s.point.Rates.Completed)),
-		confidence: confidence(told != "", Certain, Likely),
+		confidence: confidence(told != "", certain, likely),
 	}
 	c.evidence = append(c.evidence, s.see("requests.rejected", "%d of %d requests rejected", r.Rejected, r.Due),
 		s.see("rates.completed", "%s requests/s completed of %s offered", text.Rough(s.point.Rates.Completed), text.Rough(s.point.Rates.Offered)))
@@ -64,7 +64,7 @@ func coldStart(s *scene) *claim {
 		if ratio < coldTTFTAlone {
 			return nil
 		}
-		return &claim{title: fmt.Sprintf("the first requests wait more than %.1f times as long as later ones", ratio), confidence: Possible,
+		return &claim{title: fmt.Sprintf("the first requests wait more than %.1f times as long as later ones", ratio), confidence: possible,
 			evidence: []evidence{ttft}}
 	}
 	pace := *o.FirstTPOT / *o.LaterTPOT
@@ -74,7 +74,7 @@ func coldStart(s *scene) *claim {
 	if (pace < coldTPOT || ratio < coldTTFT) && (pace < coldTPOTWeak || ratio < coldTTFTWait) {
 		return nil
 	}
-	return &claim{title: fmt.Sprintf("the server was cold: in the first fifth of the window tokens came %.1f times as slowly as later", pace), confidence: Likely,
+	return &claim{title: fmt.Sprintf("the server was cold: in the first fifth of the window tokens came %.1f times as slowly as later", pace), confidence: likely,
 		evidence: []evidence{ttft, s.see("window.opening.first_tpot_p25_ms", "the tpot of three in four is above %s at first, below %s later",
 			text.Time(*o.FirstTPOT), text.Time(*o.LaterTPOT))}}
 }
@@ -90,7 +90,7 @@ func networkBound(s *scene) *claim {
 		if half := p50(l.TTFT); connect < connectMS || connect < connectShare*half {
 			return nil
 		}
-		return &claim{title: fmt.Sprintf("the network takes much of ttft: connecting alone takes %s", text.Time(connect)), confidence: Likely,
+		return &claim{title: fmt.Sprintf("the network takes much of ttft: connecting alone takes %s", text.Time(connect)), confidence: likely,
 			evidence: []evidence{s.see("latency.connect_ms.p50", "connecting takes %s", text.Time(connect)),
 				s.see("latency.ttft_ms.p50", "median ttft %s", text.Time(p50(l.TTFT)))}}
 	}
@@ -99,7 +99,7 @@ func networkBound(s *scene) *claim {
 		return nil
 	}
 	c := &claim{title: fmt.Sprintf("network and front end take %s of a mean ttft of %s", text.Time(away), text.Time(l.TTFT.Mean)),
-		confidence: confidence(connect >= connectExplain*away, Certain, Likely),
+		confidence: confidence(connect >= connectExplain*away, certain, likely),
 		evidence: []evidence{s.see("latency.ttft_ms.mean", "mean ttft %s at the client", text.Time(l.TTFT.Mean)),
 			s.see("server.ttft_ms.mean", "%s by the server's own count", text.Time(s.server.TTFT.Mean))}}
 	if connect > 0 {

@@ -46,7 +46,7 @@ func interference(s *scene) *claim {
 	}
 	long := s.longPrompts()
 	return &claim{title: fmt.Sprintf("long prompts hold up other replies: one in ten stands still for %s, the median gap between tokens is %s", text.Time(stall), text.Time(middle)),
-		confidence: Likely, evidence: []evidence{
+		confidence: likely, evidence: []evidence{
 			s.see("latency.itl_ms.p99", "p99 of the gaps between tokens %s, median %s", text.Time(tail), text.Time(middle)),
 			s.see("latency.stall_ms.p90", "the longest gap of a reply is %s at p90", text.Time(stall)),
 			s.see("tokens.prompt_lengths", "long prompts have %s tokens, the median has %s", text.Rough(long), text.Rough(p50(prompts)))}}
@@ -79,14 +79,14 @@ func prefillBound(s *scene) *claim {
 		if p.Mean < prefillShare*t.Mean {
 			return nil
 		}
-		return &claim{title: fmt.Sprintf("prefill takes %s of a mean ttft of %s", text.Time(p.Mean), text.Time(t.Mean)), confidence: Certain,
+		return &claim{title: fmt.Sprintf("prefill takes %s of a mean ttft of %s", text.Time(p.Mean), text.Time(t.Mean)), confidence: certain,
 			evidence: append([]evidence{s.see("server.prefill_ms.mean", "mean prefill %s", text.Time(p.Mean)), tokens}, s.slope()...)}
 	}
 	slope := s.slope()
 	if len(slope) == 0 && !s.agrees(s.ttftRatio()) || inFlight(s.point) > aloneInFlight && !s.agrees(s.ttftRatio()) {
 		return nil
 	}
-	return &claim{title: fmt.Sprintf("prompts of %s tokens take a median ttft of %s", text.Rough(s.fresh()), text.Time(ttft)), confidence: Likely,
+	return &claim{title: fmt.Sprintf("prompts of %s tokens take a median ttft of %s", text.Rough(s.fresh()), text.Time(ttft)), confidence: likely,
 		evidence: append([]evidence{s.see("latency.ttft_ms.p50", "median ttft %s", text.Time(ttft)), tokens}, slope...)}
 }
 
@@ -167,7 +167,7 @@ func inefficient(s *scene) *claim {
 		return nil
 	}
 	c := &claim{title: fmt.Sprintf("decode is %.1f times slower than the hardware allows: %s a token, %s predicted", ratio, text.Time(pace), text.Time(predicted)),
-		confidence: confidence(counted && active < memoryIdle, Certain, Likely),
+		confidence: confidence(counted && active < memoryIdle, certain, likely),
 		evidence: []evidence{s.see("prediction.tpot_ms.predicted", "%s a token predicted from the accelerator's bandwidth", text.Time(predicted)),
 			s.see("latency.itl_ms.p50", "%s measured", text.Time(pace)), s.counter()}}
 	if m := s.point.Prediction.MBU; m != nil {
@@ -190,7 +190,7 @@ func batching(s *scene) *claim {
 		return nil
 	}
 	return &claim{title: fmt.Sprintf("batching trades pace for output: tpot %s alone, %s at %s requests in flight", text.Time(before), text.Time(pace), text.Rough(inFlight(s.point))),
-		confidence: Certain, evidence: []evidence{
+		confidence: certain, evidence: []evidence{
 			s.see("latency.tpot_ms.p50", "median tpot %s at %s output tokens/s", text.Time(pace), text.Rough(s.point.Throughput.Output)),
 			s.seeAlone("latency.tpot_ms.p50", "%s at %s output tokens/s", text.Time(before), text.Rough(s.alone.Throughput.Output))}}
 }
@@ -203,7 +203,7 @@ func batchingByArithmetic(s *scene) *claim {
 		return nil
 	}
 	return &claim{title: fmt.Sprintf("batching trades pace for output: tpot %s at %s requests in flight, %s predicted alone", text.Time(pace), text.Rough(inFlight(s.point)), text.Time(alone)),
-		confidence: Likely, evidence: []evidence{
+		confidence: likely, evidence: []evidence{
 			s.see("latency.tpot_ms.p50", "median tpot %s", text.Time(pace)),
 			s.see("concurrency.mean", "%s requests in flight on the mean", text.Rough(inFlight(s.point))),
 			s.see("prediction.model", "a single stream is predicted to take %s a token", text.Time(alone))}}
@@ -220,7 +220,7 @@ func memoryBound(s *scene) *claim {
 		return nil
 	}
 	c := &claim{title: fmt.Sprintf("decode is memory-bound: %s a token, %s is what the bandwidth allows", text.Time(pace), text.Time(predicted)),
-		confidence: confidence(counted && active >= memoryBusy, Certain, Likely),
+		confidence: confidence(counted && active >= memoryBusy, certain, likely),
 		evidence: []evidence{s.see("latency.itl_ms.p50", "%s a token", text.Time(pace)),
 			s.see("prediction.tpot_ms.predicted", "%s predicted from the accelerator's bandwidth", text.Time(predicted)), s.counter()}}
 	if m := s.point.Prediction.MBU; m != nil {

@@ -65,8 +65,8 @@ func TestNDJSONPushBeforeAllWasTaken(t *testing.T) {
 func TestNDJSONRefusesALineWithoutEnd(t *testing.T) {
 	t.Parallel()
 	n := Reader{lines: true}
-	piece := strings.Repeat("x", MaxEvent/2+1)
-	if got := readLines(&n, piece, piece, "\n{}\n"); got != nil || !errors.Is(n.Err(), ErrEventTooLong) {
+	piece := strings.Repeat("x", maxEvent/2+1)
+	if got := readLines(&n, piece, piece, "\n{}\n"); got != nil || !errors.Is(n.Err(), errEventTooLong) {
 		t.Errorf("got %d lines and error %v, want ErrEventTooLong", len(got), n.Err())
 	}
 	n.Reset()

@@ -5,11 +5,11 @@ import (
 	"errors"
 )
 
-// MaxEvent is the size beyond which an event is taken for a broken stream.
-const MaxEvent = 64 << 20
+// maxEvent is the size beyond which an event is taken for a broken stream.
+const maxEvent = 64 << 20
 
-// ErrEventTooLong is what Reader.Err gives for an event beyond MaxEvent.
-var ErrEventTooLong = errors.New("stream event longer than 64 MiB: the body is not an event stream, or the server never ends an event")
+// errEventTooLong is what Reader.Err gives for an event beyond maxEvent.
+var errEventTooLong = errors.New("stream event longer than 64 MiB: the body is not an event stream, or the server never ends an event")
 
 // Frame is one event of a stream. Its slices live until the next call of any
 // method of the Reader it came from.
@@ -101,7 +101,7 @@ func (s *Reader) Next() (Frame, bool) {
 		}
 		if len(line) > 0 {
 			s.readLine(line, stays)
-			if len(s.data.value) > MaxEvent {
+			if len(s.data.value) > maxEvent {
 				s.fail()
 			}
 			continue
@@ -150,7 +150,7 @@ func (s *Reader) nextLine() (line []byte, stays, ok bool) {
 	}
 	if end == len(s.in) {
 		s.advance(end)
-		if len(s.line)+len(s.data.value) > MaxEvent {
+		if len(s.line)+len(s.data.value) > maxEvent {
 			s.fail()
 		}
 		return nil, false, false
@@ -224,5 +224,5 @@ func (s *Reader) findLF() {
 
 func (s *Reader) fail() {
 	s.Reset()
-	s.err = ErrEventTooLong
+	s.err = errEventTooLong
 }

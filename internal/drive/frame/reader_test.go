@@ -186,7 +186,7 @@ func TestSSELongEvents(t *testing.T) {
 
 func TestSSERefusesAnEventWithoutEnd(t *testing.T) {
 	t.Parallel()
-	piece := bytes.Repeat([]byte("x"), MaxEvent/2+1)
+	piece := bytes.Repeat([]byte("x"), maxEvent/2+1)
 	for name, ending := range map[string]string{"one line": "", "many lines": "\ndata: "} {
 		var s Reader
 		s.Push([]byte("data: "))
@@ -196,7 +196,7 @@ func TestSSERefusesAnEventWithoutEnd(t *testing.T) {
 			take(&s)
 			s.Push([]byte(ending))
 		}
-		if got := take(&s); got != nil || !errors.Is(s.Err(), ErrEventTooLong) {
+		if got := take(&s); got != nil || !errors.Is(s.Err(), errEventTooLong) {
 			t.Errorf("%s: got %d events and error %v, want ErrEventTooLong", name, len(got), s.Err())
 		}
 		if readIn(&s, "\n\ndata: a\n\n") != nil {

@@ -80,8 +80,8 @@ func (t Template) Dialect() (*Dialect, error) {
 	return complete(d)[0], nil
 }
 
-// compiled is a template that is ready for use.
-type compiled struct {
+// templateCode is a template that is ready for use.
+type templateCode struct {
 	framing                                  frame.Framing
 	body                                     []segment
 	text, reasoning, finish, failure, done   jsonPath
@@ -90,8 +90,8 @@ type compiled struct {
 	keyHeader                                string
 }
 
-func (t Template) compile() (*compiled, error) {
-	c := &compiled{cumulative: t.Cumulative, keyHeader: t.KeyHeader}
+func (t Template) compile() (*templateCode, error) {
+	c := &templateCode{cumulative: t.Cumulative, keyHeader: t.KeyHeader}
 	var err error
 	if t.Framing != "" {
 		if c.framing, err = frame.ParseFraming(t.Framing); err != nil {
@@ -130,7 +130,7 @@ func (t Template) compile() (*compiled, error) {
 	return c, nil
 }
 
-func (c *compiled) headers(key string) [][2]string {
+func (c *templateCode) headers(key string) [][2]string {
 	if key != "" && c.keyHeader != "" {
 		return [][2]string{{c.keyHeader, key}}
 	}
@@ -229,7 +229,7 @@ func inString(text string, open bool) bool {
 	return open
 }
 
-func (c *compiled) encode(dst []byte, r *llm.Request, q Quirks) []byte {
+func (c *templateCode) encode(dst []byte, r *llm.Request, q Quirks) []byte {
 	for _, s := range c.body {
 		from := len(dst)
 		switch {
@@ -265,7 +265,7 @@ func appendExtra(dst []byte, e *Extra) []byte {
 }
 
 // read reads a stream event or a whole reply.
-func (c *compiled) read(t tree, d *Delta) {
+func (c *templateCode) read(t tree, d *Delta) {
 	if c.cumulative {
 		d.joinRest([]byte(c.text.text(t)))
 	} else {

@@ -104,7 +104,7 @@ func listen(ctx context.Context, said <-chan string, patience func(first bool) t
 
 // ask runs a command to its end and gives its output.
 func ask(ctx context.Context, words []string) ([]byte, error) {
-	out, complaints := &capped{most: longestReply}, &child.Tail{Most: longestComplaint}
+	out, complaints := &cappedBuffer{most: longestReply}, &child.Tail{Most: longestComplaint}
 	process, err := child.Start(child.Spec{Args: words, Output: out, Errors: complaints})
 	if err != nil {
 		return nil, startError(err)
@@ -145,14 +145,14 @@ func ended(code int, complaints *child.Tail) error {
 	return errors.New(text)
 }
 
-// capped keeps what is written to it and refuses more than it may hold.
-type capped struct {
+// cappedBuffer keeps what is written to it and refuses more than it may hold.
+type cappedBuffer struct {
 	bytes.Buffer
 	most int
 	over bool
 }
 
-func (c *capped) Write(p []byte) (int, error) {
+func (c *cappedBuffer) Write(p []byte) (int, error) {
 	if c.over = c.over || c.Len()+len(p) > c.most; c.over {
 		return 0, errMuch
 	}

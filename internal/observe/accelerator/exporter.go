@@ -130,14 +130,14 @@ func (a place) compare(b place) int {
 	return cmp.Or(strings.Compare(a.host, b.host), strings.Compare(a.device, b.device))
 }
 
-// gathered is one field of one device: its own value, or those of its slices.
-type gathered struct {
+// fieldValues is one field of one device: its own value, or those of its slices.
+type fieldValues struct {
 	whole *float64
 	parts []float64
 }
 
 func (e *exporter) rows(page *telemetry.Page) []row {
-	devices, order := map[place]map[int]*gathered{}, []place{}
+	devices, order := map[place]map[int]*fieldValues{}, []place{}
 	names, drivers := map[place]string{}, map[place]string{}
 	for i := range page.Series {
 		s := &page.Series[i]
@@ -147,12 +147,12 @@ func (e *exporter) rows(page *telemetry.Page) []row {
 			continue
 		}
 		if devices[at] == nil {
-			devices[at], order = map[int]*gathered{}, append(order, at)
+			devices[at], order = map[int]*fieldValues{}, append(order, at)
 		}
 		names[at], drivers[at] = cmp.Or(names[at], s.Label(e.model)), cmp.Or(drivers[at], s.Label(e.driver))
 		g := devices[at][n]
 		if g == nil {
-			g = &gathered{}
+			g = &fieldValues{}
 			devices[at][n] = g
 		}
 		value := s.Value * e.fields[n].scale
@@ -175,7 +175,7 @@ func (e *exporter) rows(page *telemetry.Page) []row {
 	return rows
 }
 
-func (g *gathered) value(f pageField) float64 {
+func (g *fieldValues) value(f pageField) float64 {
 	if g.whole != nil {
 		return *g.whole
 	}

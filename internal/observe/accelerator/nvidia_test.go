@@ -48,9 +48,9 @@ func TestTranscriptOfARealDevice(t *testing.T) {
 	if diff := cmp.Diff(idle, readings[0]); diff != "" {
 		t.Error(diff)
 	}
-	capped := telemetry.DeviceReading{Utilization: new(1.0), MemoryTime: new(0.23), MemoryMB: new(1651.0), ClockMHz: new(1500.0),
+	cappedBuffer := telemetry.DeviceReading{Utilization: new(1.0), MemoryTime: new(0.23), MemoryMB: new(1651.0), ClockMHz: new(1500.0),
 		MemoryClockMHz: new(3201.0), TemperatureC: new(57.0), Watts: new(701.12), Throttles: true, Throttled: []string{"sw_power_cap"}}
-	if diff := cmp.Diff(capped, readings[6].Devices[0]); diff != "" {
+	if diff := cmp.Diff(cappedBuffer, readings[6].Devices[0]); diff != "" {
 		t.Error(diff)
 	}
 	// From the eighth reading to the fourteenth, a second apart: (697.14 +

@@ -17,6 +17,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/observe/telemetry"
+	"redline/internal/text"
 )
 
 // What a watch does unless told otherwise.
@@ -185,11 +186,8 @@ func (w *Watch) fail(err error) {
 	if w.ctx.Err() != nil {
 		return
 	}
-	text := strings.ToValidUTF8(err.Error(), "?")
 	const most = 200
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
+	text := text.Cut(strings.ToValidUTF8(err.Error(), "?"), most)
 	w.keep(telemetry.AcceleratorReading{At: w.clock.Now(), Source: w.Source.Kind, Failed: w.name() + ": " + text})
 }
 

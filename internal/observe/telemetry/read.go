@@ -32,17 +32,17 @@ func (p *Page) Read() (*Reading, bool) {
 	return nil, false
 }
 
-// indexed is a page arranged by name, for one engine.
-type indexed struct {
+// pageIndex is a page arranged by name, for one engine.
+type pageIndex struct {
 	names  *engine.Metrics
-	series map[string][]placed
+	series map[string][]pageSeries
 	pages  int
 	// only is the replica to look at, nil for all of them.
 	only *replica
 }
 
-// placed is a series with the number of its page.
-type placed struct {
+// pageSeries is a series with the number of its page.
+type pageSeries struct {
 	*Series
 	page int
 }
@@ -57,8 +57,8 @@ type replica struct {
 // index leaves out what can only mislead: a series that stands twice on a page
 // counts once, with its last value, and of the shards of a replica the first
 // speaks for all.
-func (p *Page) index(e *engine.Metrics) *indexed {
-	x := &indexed{names: e, series: map[string][]placed{}, pages: len(p.Breaks) + 1}
+func (p *Page) index(e *engine.Metrics) *pageIndex {
+	x := &pageIndex{names: e, series: map[string][]pageSeries{}, pages: len(p.Breaks) + 1}
 	seen := map[string]int{}
 	page := 0
 	for i := range p.Series {
@@ -71,11 +71,11 @@ func (p *Page) index(e *engine.Metrics) *indexed {
 		}
 		key := s.key(page)
 		if at, twice := seen[key]; twice {
-			x.series[s.Name][at] = placed{s, page}
+			x.series[s.Name][at] = pageSeries{s, page}
 			continue
 		}
 		seen[key] = len(x.series[s.Name])
-		x.series[s.Name] = append(x.series[s.Name], placed{s, page})
+		x.series[s.Name] = append(x.series[s.Name], pageSeries{s, page})
 	}
 	return x
 }
@@ -97,7 +97,7 @@ func (s *Series) key(page int) string {
 	return b.String()
 }
 
-func (x *indexed) read() *Reading {
+func (x *pageIndex) read() *Reading {
 	e := x.names
 	replicas := x.replicas()
 	r := &Reading{
@@ -124,7 +124,7 @@ func (x *indexed) read() *Reading {
 const mostReplicas = 64
 
 // replicas lists the engines that say how many requests they run.
-func (x *indexed) replicas() []replica {
+func (x *pageIndex) replicas() []replica {
 	var all []replica
 	seen := map[replica]bool{}
 	for _, from := range x.names.Running {
@@ -139,7 +139,7 @@ func (x *indexed) replicas() []replica {
 	return all
 }
 
-func (x *indexed) each(replicas []replica) []Replica {
+func (x *pageIndex) each(replicas []replica) []Replica {
 	e := x.names
 	var all []Replica
 	for _, one := range replicas {
@@ -157,7 +157,7 @@ func (x *indexed) each(replicas []replica) []Replica {
 
 // config gives the labels of the first replica and the settings that stand as
 // values.
-func (x *indexed) config() map[string]string {
+func (x *pageIndex) config() map[string]string {
 	all := map[string]string{}
 	for _, s := range x.of(engine.Source{Name: x.names.Config}) {
 		for _, l := range s.Labels {
@@ -184,8 +184,8 @@ func (x *indexed) config() map[string]string {
 }
 
 // of gives the series of a source.
-func (x *indexed) of(from engine.Source) []placed {
-	var all []placed
+func (x *pageIndex) of(from engine.Source) []pageSeries {
+	var all []pageSeries
 	for _, s := range x.series[from.Name] {
 		switch {
 		case from.Label != "" && s.Label(from.Label) != from.Value:
@@ -206,7 +206,7 @@ func (x *indexed) of(from engine.Source) []placed {
 
 // add adds up the values of a source that can be: neither a gauge nor a counter
 // of requests, tokens or seconds is ever below zero.
-func (x *indexed) add(from engine.Source) (sum float64, n int) {
+func (x *pageIndex) add(from engine.Source) (sum float64, n int) {
 	for _, s := range x.of(from) {
 		if finite(s.Value) && s.Value >= 0 {
 			sum += s.Value
@@ -217,7 +217,7 @@ func (x *indexed) add(from engine.Source) (sum float64, n int) {
 }
 
 // total is the value of the first source that has any.
-func (x *indexed) total(sources []engine.Source) (sum float64, n int) {
+func (x *pageIndex) total(sources []engine.Source) (sum float64, n int) {
 	for _, from := range sources {
 		sum, n := x.add(from)
 		if n == 0 {
@@ -241,14 +241,14 @@ func (x *indexed) total(sources []engine.Source) (sum float64, n int) {
 	return 0, 0
 }
 
-func (x *indexed) sum(sources []engine.Source) *float64 {
+func (x *pageIndex) sum(sources []engine.Source) *float64 {
 	if sum, n := x.total(sources); n > 0 {
 		return &sum
 	}
 	return nil
 }
 
-func (x *indexed) mean(sources []engine.Source) *float64 {
+func (x *pageIndex) mean(sources []engine.Source) *float64 {
 	if sum, n := x.total(sources); n > 0 {
 		return new(sum / float64(n))
 	}
@@ -257,7 +257,7 @@ func (x *indexed) mean(sources []engine.Source) *float64 {
 
 // share is the mean of what is a part of a whole. One that is more than the
 // whole is in another unit or wrong, and says nothing.
-func (x *indexed) share(sources []engine.Source) *float64 {
+func (x *pageIndex) share(sources []engine.Source) *float64 {
 	const rounding = 1.01
 	v := x.mean(sources)
 	if v == nil || *v > rounding {
@@ -267,7 +267,7 @@ func (x *indexed) share(sources []engine.Source) *float64 {
 }
 
 // timing reads a histogram, or the two counters that stand for one.
-func (x *indexed) timing(sources []engine.Source) *Histogram {
+func (x *pageIndex) timing(sources []engine.Source) *Histogram {
 	for _, from := range sources {
 		part := func(suffix string) engine.Source { s := from; s.Name += suffix; return s }
 		total, number := part("_sum"), part("_count")
@@ -291,7 +291,7 @@ func (x *indexed) timing(sources []engine.Source) *Histogram {
 
 // buckets adds up the buckets of all replicas. An edge that some of them lack
 // is left out, since a sum with a part missing is no count.
-func (x *indexed) buckets(from engine.Source) (edges, counts []float64) {
+func (x *pageIndex) buckets(from engine.Source) (edges, counts []float64) {
 	type bucket struct {
 		count float64
 		parts int

@@ -44,13 +44,13 @@ type Scraper struct {
 	done   sync.WaitGroup
 	asked  chan chan struct{}
 	// fetching is the answer to a fetch that is under way, nil for none.
-	fetching chan fetched
+	fetching chan fetchResult
 
 	mu      sync.Mutex
 	scrapes []Scrape
 }
 
-type fetched struct {
+type fetchResult struct {
 	page []byte
 	err  error
 }
@@ -139,17 +139,16 @@ func (s *Scraper) scrape() {
 	took := s.clock.Now() - begin
 	one := Scrape{At: begin + took/2, Took: time.Duration(took)}
 	if err != nil {
-		one.Failed = brief(err.Error())
+		one.Failed = text.Cut(err.Error(), longestFailure)
 	} else {
 		one.read(page)
 	}
 	s.keep(one)
 }
 
-// brief keeps a line of a log from growing with whatever a server answers.
-func brief(said string) string {
-	return text.Cut(said, 200)
-}
+// longestFailure keeps a line of a log from growing with whatever a server
+// answers.
+const longestFailure = 200
 
 // settle waits for the end of a fetch that was given up, so that a server that
 // does not keep up is never asked twice at once.
@@ -171,13 +170,13 @@ func (s *Scraper) settle() error {
 // fetch waits for the page no longer than the limit and the watch allow, even
 // where Fetch itself does not listen to its context.
 func (s *Scraper) fetch() ([]byte, error) {
-	answer := make(chan fetched, 1)
+	answer := make(chan fetchResult, 1)
 	s.fetching = answer
 	ctx, cancel := context.WithTimeout(s.ctx, s.Limit)
 	defer cancel()
 	go func() {
 		page, err := s.Fetch(ctx)
-		answer <- fetched{page, err}
+		answer <- fetchResult{page, err}
 	}()
 	select {
 	case f := <-answer:

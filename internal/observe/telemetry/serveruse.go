@@ -109,26 +109,13 @@ type Gauge struct {
 }
 
 // counters lists everything that can only grow while a server runs.
-var counters = []func(*Reading) *float64{
-	func(r *Reading) *float64 { return r.PrefixHits },
-	func(r *Reading) *float64 { return r.PrefixQueries },
-	func(r *Reading) *float64 { return r.Preemptions },
-	func(r *Reading) *float64 { return r.Evictions },
-	func(r *Reading) *float64 { return r.Swaps },
-	func(r *Reading) *float64 { return r.Recomputes },
-	func(r *Reading) *float64 { return r.SpecDrafted },
-	func(r *Reading) *float64 { return r.SpecAccepted },
-	func(r *Reading) *float64 { return r.PromptTokens },
-	func(r *Reading) *float64 { return r.GenerationTokens },
-	func(r *Reading) *float64 { return r.Requests },
-	func(r *Reading) *float64 { return r.PrefillSeconds },
-	func(r *Reading) *float64 { return r.Prefilled },
-	func(r *Reading) *float64 { return r.TTFT.count() },
-	func(r *Reading) *float64 { return r.ITL.count() },
-	func(r *Reading) *float64 { return r.Queue.count() },
-	func(r *Reading) *float64 { return r.Prefill.count() },
-	func(r *Reading) *float64 { return r.Decode.count() },
-	func(r *Reading) *float64 { return r.E2E.count() },
+func (r *Reading) counters() []*float64 {
+	all := []*float64{r.PrefixHits, r.PrefixQueries, r.Preemptions, r.Evictions, r.Swaps, r.Recomputes, r.SpecDrafted, r.SpecAccepted,
+		r.PromptTokens, r.GenerationTokens, r.Requests, r.PrefillSeconds, r.Prefilled}
+	for _, h := range r.histograms() {
+		all = append(all, h.count())
+	}
+	return all
 }
 
 // restarted reports whether the server that gave the reading b is not the one
@@ -138,10 +125,13 @@ func restarted(a, b *Reading) bool {
 	if a.StartedUnixS != nil && b.StartedUnixS != nil {
 		return *a.StartedUnixS != *b.StartedUnixS
 	}
-	return a.Engine != b.Engine || slices.ContainsFunc(counters, func(of func(*Reading) *float64) bool {
-		x, y := of(a), of(b)
-		return x != nil && y != nil && *y < *x
-	})
+	before := a.counters()
+	for i, now := range b.counters() {
+		if now != nil && before[i] != nil && *now < *before[i] {
+			return true
+		}
+	}
+	return a.Engine != b.Engine
 }
 
 // ServerOver gives what the server said between two offsets. Scrapes are in

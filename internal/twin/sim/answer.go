@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"hash/fnv"
 	"strconv"
 	"unicode/utf8"
@@ -30,19 +29,6 @@ const busyFrom = 2
 // coarser is what a way to store weights adds to the share of wrong answers:
 // the fewer bits, the more.
 var coarser = map[catalog.Precision]float64{catalog.INT4: 0.06, catalog.FP4: 0.05, catalog.MXFP4: 0.04, catalog.INT8: 0.02, catalog.FP8: 0.01}
-
-// checkAnswers says what is wrong with the shares of wrong answers.
-func (s Spec) checkAnswers() error {
-	for _, f := range []struct {
-		key   string
-		value float64
-	}{{"answer_error", s.AnswerError}, {"answer_error_under_load", s.AnswerErrorUnderLoad}} {
-		if !(f.value >= 0 && f.value <= 1) {
-			return fmt.Errorf("%s: want a share from 0 to 1, got %g", f.key, f.value)
-		}
-	}
-	return nil
-}
 
 // openBook reads the golden set of a spec, nil where it names none. Questions
 // whose set shows no right answer are answered like any other.

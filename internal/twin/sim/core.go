@@ -68,7 +68,7 @@ type Stats struct {
 	// tokens, SpecAccepted those that were right, SpecAcceptedAt by their place
 	// in the draft.
 	SpecDrafts, SpecDrafted, SpecAccepted int64
-	SpecAcceptedAt                        [MaxSpeculativeTokens]int64
+	SpecAcceptedAt                        [maxSpeculativeTokens]int64
 }
 
 // Spec configures the engine. The zero value of a field takes the default of
@@ -97,7 +97,7 @@ type Spec struct {
 	ReasoningTokens      int  `yaml:"reasoning_tokens,omitempty"`
 	ToolCalls            bool `yaml:"tool_calls,omitempty"`
 	TokensPerChunk       int  `yaml:"tokens_per_chunk,omitempty"`
-	// Faults are ways to misbehave, in the form that ParseFault reads.
+	// Faults are injected into replies, each as NAME[(TIME)][:WHEN].
 	Faults []string `yaml:"faults,omitempty"`
 	// PrefillFirst makes each step either prompts or generation, prompts
 	// first, as vLLM did before v1.
@@ -135,7 +135,7 @@ type Spec struct {
 	// the built-in one.
 	Catalog *catalog.Catalog `yaml:"-"`
 	// Jitter is the sigma of the lognormal noise on each step's time; nil is
-	// DefaultJitter, 0 none.
+	// 0.04, 0 none.
 	Jitter *float64 `yaml:"jitter,omitempty"`
 	Seed   uint64   `yaml:"seed,omitempty"`
 }

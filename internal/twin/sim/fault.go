@@ -70,9 +70,9 @@ type Fault struct {
 	Share float64
 }
 
-// ParseFault reads a fault's terse form, NAME[(TIME)][:WHEN]: "reset:2%" strikes
+// parseFault reads a fault's terse form, NAME[(TIME)][:WHEN]: "reset:2%" strikes
 // that share of the generations, "429(2s):#5" the fifth, "crlf" all of them.
-func ParseFault(text string) (Fault, error) {
+func parseFault(text string) (Fault, error) {
 	what, when, chosen := strings.Cut(strings.TrimSpace(text), ":")
 	name, wait, timed := strings.Cut(strings.TrimSpace(what), "(")
 	name = strings.TrimSpace(name)
@@ -137,7 +137,7 @@ func (f *Fault) parseWhen(text string) error {
 	return nil
 }
 
-// String gives the terse form, which ParseFault reads back.
+// String gives the terse form, which parseFault reads back.
 func (f Fault) String() string {
 	text := f.Kind.Name
 	if f.Wait != f.Kind.Usual {
@@ -161,7 +161,7 @@ type faultPlan struct {
 func newFaultPlan(seed uint64, texts []string) (*faultPlan, error) {
 	p := &faultPlan{seed: seed}
 	for _, text := range texts {
-		f, err := ParseFault(text)
+		f, err := parseFault(text)
 		if err != nil {
 			return nil, fmt.Errorf("faults: %w", err)
 		}

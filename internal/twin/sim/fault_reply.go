@@ -83,15 +83,15 @@ func (m *mishap) account(r *wire.Reply) {
 	}
 }
 
-// struckStream is a stream that a mishap befalls.
-type struckStream struct {
+// faultyStream is a stream that a mishap befalls.
+type faultyStream struct {
 	*generation
 	held   int  // output events in the buffer
 	passed bool // the middle of the reply is behind
 }
 
 // run writes what follows the head.
-func (s *struckStream) run() error {
+func (s *faultyStream) run() error {
 	if s.mishap.ending == emptyEnding {
 		return errCut
 	}
@@ -119,7 +119,7 @@ func (s *struckStream) run() error {
 	return s.send(s.dialect.Close(s.buf[:0], &s.reply))
 }
 
-func (s *struckStream) open() error {
+func (s *faultyStream) open() error {
 	if err := s.await(func(p progress) bool { return p.tokens > 0 }); err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (s *struckStream) open() error {
 func (m *mishap) strikesMidway() bool { return m.midway > 0 || m.huge || m.ending != inOrder }
 
 // interrupt does what happens between the two halves of the reply.
-func (s *struckStream) interrupt() error {
+func (s *faultyStream) interrupt() error {
 	s.passed = true
 	if err := s.release(); err != nil {
 		return err
@@ -154,7 +154,7 @@ func (s *struckStream) interrupt() error {
 const struckMessage = "the engine died: a fault of the simulator's making"
 
 // output writes the next event, or holds it back for the one after it.
-func (s *struckStream) output(midway bool) error {
+func (s *faultyStream) output(midway bool) error {
 	part, text := s.script.next()
 	s.countSpoken()
 	if s.held == 0 {
@@ -175,7 +175,7 @@ func (s *struckStream) output(midway bool) error {
 }
 
 // release writes the events that are held. They share their times.
-func (s *struckStream) release() error {
+func (s *faultyStream) release() error {
 	if s.held == 0 {
 		return nil
 	}
@@ -258,8 +258,8 @@ func mangled(b []byte, f frame.Framing) []byte {
 	return append(b[:(payload(b, f)+len(b))/2], "\n\n"...)
 }
 
-// wholeStruck sends the reply in the buffer, which is not streamed.
-func (g *generation) wholeStruck() error {
+// wholeFaulty sends the reply in the buffer, which is not streamed.
+func (g *generation) wholeFaulty() error {
 	g.spoil()
 	g.w.Header().Set("Content-Type", "application/json")
 	g.w.Header().Set("Content-Length", strconv.Itoa(len(g.buf)))

@@ -34,7 +34,7 @@ func TestParseFault(t *testing.T) {
 		{"stall:#1", plainFault{"stall", 5 * time.Second, 1, 0}},
 		{" slow-head ( 1m30s ) : 50 % ", plainFault{"slow-head", 90 * time.Second, 0, 0.5}},
 	} {
-		f, err := ParseFault(row.text)
+		f, err := parseFault(row.text)
 		if err != nil {
 			t.Errorf("%q: %v", row.text, err)
 			continue
@@ -71,7 +71,7 @@ func TestFaultsThatAreNone(t *testing.T) {
 		"reset:2%:#5":     "a share such as 2%",
 		"429(2s):#5 more": "such as #5",
 	} {
-		if _, err := ParseFault(text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseFault(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q gives %v, want an error with %q", text, err, want)
 		}
 	}
@@ -94,14 +94,14 @@ func FuzzParseFault(f *testing.F) {
 		f.Add(k.Name + ":2.5%")
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		read, err := ParseFault(text)
+		read, err := parseFault(text)
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("%q: an error of several lines: %v", text, err)
 			}
 			return
 		}
-		again, err := ParseFault(read.String())
+		again, err := parseFault(read.String())
 		if err != nil {
 			t.Fatalf("%q is written as %q, which is none: %v", text, read, err)
 		}

@@ -89,22 +89,18 @@ func norm(a, b, p float64) float64 {
 
 // validate says what is wrong with the law, in one line.
 func (l *Law) validate() error {
-	for _, f := range []struct {
-		key   string
-		value float64
-	}{
-		{"weights_us", l.WeightsUS}, {"token_us", l.TokenUS}, {"sequence_us", l.SequenceUS},
-		{"context_us", l.ContextUS}, {"pair_us", l.PairUS}, {"experts_us", l.ExpertsUS},
-	} {
-		if !(f.value >= 0 && f.value <= mostUS) {
-			return fmt.Errorf("law.%s: want microseconds from 0 to %g, got %v", f.key, mostUS, f.value)
-		}
-	}
-	if !(l.Corner >= 1 && l.Corner <= mostCorner) {
-		return fmt.Errorf("law.corner: want a number from 1 to %d, such as 1.5, got %v", mostCorner, l.Corner)
-	}
-	if !(l.ExpertShare >= 0 && l.ExpertShare <= 1) {
-		return fmt.Errorf("law.expert_share: want the chance that a token needs an expert, from 0 to 1, got %v", l.ExpertShare)
+	us := fmt.Sprintf("microseconds from 0 to %g", mostUS)
+	if err := within(
+		bound{"law.weights_us", l.WeightsUS, 0, mostUS, us},
+		bound{"law.token_us", l.TokenUS, 0, mostUS, us},
+		bound{"law.sequence_us", l.SequenceUS, 0, mostUS, us},
+		bound{"law.context_us", l.ContextUS, 0, mostUS, us},
+		bound{"law.pair_us", l.PairUS, 0, mostUS, us},
+		bound{"law.experts_us", l.ExpertsUS, 0, mostUS, us},
+		bound{"law.corner", l.Corner, 1, mostCorner, fmt.Sprintf("a number from 1 to %d, such as 1.5", mostCorner)},
+		bound{"law.expert_share", l.ExpertShare, 0, 1, "the chance that a token needs an expert, from 0 to 1"},
+	); err != nil {
+		return err
 	}
 	if l.WeightsUS+l.TokenUS == 0 {
 		return fmt.Errorf("law: weights_us and token_us are both 0, so that a step would take no time")
@@ -112,45 +108,31 @@ func (l *Law) validate() error {
 	return nil
 }
 
-// lawful fills in the defaults of an engine that has a law.
-func (s Spec) lawful() (*instance, error) {
+// obeyLaw fills in the defaults of an engine that has a law.
+func (e *instance) obeyLaw() error {
+	s := &e.spec
 	if err := s.Law.validate(); err != nil {
-		return nil, err
+		return err
 	}
 	if key := s.besideLaw(); key != "" {
-		return nil, fmt.Errorf("%s: has no effect on an engine with a law, whose constants were measured: leave it out", key)
+		return fmt.Errorf("%s: has no effect on an engine with a law, whose constants were measured: leave it out", key)
 	}
 	s.Model = cmp.Or(s.Model, lawModel)
 	s.ServedModelName = cmp.Or(s.ServedModelName, s.Model)
-	e := &instance{spec: s, jitter: DefaultJitter}
-	e.chunks = s.EnableChunkedPrefill == nil || *s.EnableChunkedPrefill
-	e.prefix = s.EnablePrefixCaching == nil || *s.EnablePrefixCaching
-	if s.Jitter != nil {
-		e.jitter = *s.Jitter
-	}
 	e.blocks = cmp.Or(s.NumGPUBlocksOverride, lawBlocks)
-	f := &e.spec
-	f.EnableChunkedPrefill, f.EnablePrefixCaching, f.Jitter = &e.chunks, &e.prefix, &e.jitter
-	f.NumGPUBlocksOverride = e.blocks
-	f.MaxNumBatchedTokens = cmp.Or(s.MaxNumBatchedTokens, max(lawTokens, s.MaxNumSeqs))
-	f.MaxNumSeqs = cmp.Or(s.MaxNumSeqs, min(lawSeqs, f.MaxNumBatchedTokens))
+	s.NumGPUBlocksOverride = e.blocks
+	s.MaxNumBatchedTokens = cmp.Or(s.MaxNumBatchedTokens, max(lawTokens, s.MaxNumSeqs))
+	s.MaxNumSeqs = cmp.Or(s.MaxNumSeqs, min(lawSeqs, s.MaxNumBatchedTokens))
 	longest := min(lawMaxLen, e.blocks*blockSize)
 	if !e.chunks {
-		longest = min(longest, f.MaxNumBatchedTokens)
+		longest = min(longest, s.MaxNumBatchedTokens)
 	}
-	f.MaxModelLen = cmp.Or(s.MaxModelLen, longest)
-	switch {
-	case f.MaxNumBatchedTokens < f.MaxNumSeqs:
-		return nil, fmt.Errorf("max_num_batched_tokens: %d is below max_num_seqs %d, so not every running request could advance in a step",
-			f.MaxNumBatchedTokens, f.MaxNumSeqs)
-	case f.MaxModelLen > e.blocks*blockSize:
-		return nil, fmt.Errorf("max_model_len: %d, but num_gpu_blocks_override %d holds %d tokens: lower the one or raise the other",
-			f.MaxModelLen, e.blocks, e.blocks*blockSize)
-	case !e.chunks && f.MaxModelLen > f.MaxNumBatchedTokens:
-		return nil, fmt.Errorf("max_num_batched_tokens: %d is below max_model_len %d: raise it, or enable chunked prefill",
-			f.MaxNumBatchedTokens, f.MaxModelLen)
+	s.MaxModelLen = cmp.Or(s.MaxModelLen, longest)
+	if s.MaxModelLen > e.blocks*blockSize {
+		return fmt.Errorf("max_model_len: %d, but num_gpu_blocks_override %d holds %d tokens: lower the one or raise the other",
+			s.MaxModelLen, e.blocks, e.blocks*blockSize)
 	}
-	return e, nil
+	return e.checkBudget()
 }
 
 // besideLaw names a setting of the accelerator, which a law takes the place of.

@@ -24,9 +24,9 @@ type beat struct {
 	index  int
 }
 
-// NewMetronome gives a core whose jobs get their first token one pace after
+// newMetronome gives a core whose jobs get their first token one pace after
 // arrival and then one token each pace.
-func NewMetronome(pace time.Duration) Core {
+func newMetronome(pace time.Duration) Core {
 	return &metronome{pace: max(1, int64(pace)), jobs: map[uint64]*Job{}}
 }
 

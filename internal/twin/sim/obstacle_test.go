@@ -16,7 +16,7 @@ func TestNetDelayIsAddedToEachWay(t *testing.T) {
 	const pace, delay = 10 * time.Millisecond, 40 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
 		d, _ := wire.ByName("openai-chat")
-		b := serveBubble(t, Spec{NetDelay: delay}, NewMetronome(pace), nil)
+		b := serveBubble(t, Spec{NetDelay: delay}, newMetronome(pace), nil)
 		start := time.Now()
 		resp := b.open("a", d, 5)
 		if got := time.Since(start); got != 2*delay {
@@ -38,7 +38,7 @@ func TestNetDelayIsAddedToEachWay(t *testing.T) {
 func TestRateLimitRefusesWhatIsAboveIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, _ := wire.ByName("openai-chat")
-		b := serveBubble(t, Spec{RateLimit: 2}, NewMetronome(time.Millisecond), nil)
+		b := serveBubble(t, Spec{RateLimit: 2}, newMetronome(time.Millisecond), nil)
 		refused := 0
 		for range 50 { // ten a second, for five seconds
 			resp := b.open("", d, 2)

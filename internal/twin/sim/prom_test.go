@@ -79,7 +79,7 @@ func series(t *testing.T, page string) map[string]float64 {
 func TestMetricsOfAMetronome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pace = 20 * time.Millisecond
-		b := serveBubble(t, Spec{MaxModelLen: 1000}, NewMetronome(pace), nil)
+		b := serveBubble(t, Spec{MaxModelLen: 1000}, newMetronome(pace), nil)
 		for i, output := range []int{10, 5, 1} {
 			b.ask("", wire.Dialects[i%len(wire.Dialects)], output, true)
 		}

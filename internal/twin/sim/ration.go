@@ -37,7 +37,7 @@ func (r *Ration) Allow(now int64) bool {
 // ration refuses a request above the rate that the engine was told to allow.
 func (s *Server) ration(w http.ResponseWriter) error {
 	s.mu.Lock()
-	allowed := s.rationed.Allow(s.driver.clock.Now())
+	allowed := s.quota.Allow(s.driver.clock.Now())
 	s.mu.Unlock()
 	if allowed {
 		return nil

@@ -48,11 +48,11 @@ type Server struct {
 	faults  *faultPlan
 	book    *book        // answers to a golden set, nil for none
 	active  atomic.Int64 // generations under way
-	// rationed is guarded by mu.
-	rationed *Ration
-	arrived  atomic.Uint64 // generations asked for
-	doomed   sync.Map      // connections to close once they are idle
-	created  int64         // Unix seconds, for /v1/models
+	// quota is guarded by mu.
+	quota   *Ration
+	arrived atomic.Uint64 // generations asked for
+	doomed  sync.Map      // connections to close once they are idle
+	created int64         // Unix seconds, for /v1/models
 
 	http     http.Server
 	stopping chan struct{} // closed when Close begins
@@ -99,7 +99,7 @@ func NewServer(o Options) (*Server, error) {
 		engine:   shown,
 		faults:   faults,
 		book:     known,
-		rationed: NewRation(o.Spec.RateLimit),
+		quota:    NewRation(o.Spec.RateLimit),
 		version:  o.Version,
 		vocab:    token.O200k(),
 		truth:    newTruthLog(o.Truth),

@@ -230,7 +230,7 @@ func TestClientGoesAway(t *testing.T) {
 func TestSlowReaderHoldsNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pace = time.Millisecond
-		b := serveBubble(t, Spec{}, NewMetronome(pace), nil)
+		b := serveBubble(t, Spec{}, newMetronome(pace), nil)
 		d := dialect(t, "openai-chat")
 		slow := b.open("slow", d, 500)
 		began := time.Now()
@@ -254,7 +254,7 @@ func TestSlowReaderHoldsNobodyUp(t *testing.T) {
 // write.
 func TestCloseCutsStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := serveBubble(t, Spec{}, NewMetronome(time.Second), nil)
+		b := serveBubble(t, Spec{}, newMetronome(time.Second), nil)
 		d := dialect(t, "openai-completions")
 		waiting, blocked := b.open("", d, 10), b.open("", d, 10)
 		time.Sleep(5 * time.Second)

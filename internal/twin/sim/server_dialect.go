@@ -35,8 +35,8 @@ func dialectsByPath(own []string) map[string][]*wire.Dialect {
 	return spoken
 }
 
-// understood is a request, in the dialect in which it makes sense.
-type understood struct {
+// inquiry is a request, in the dialect in which it makes sense.
+type inquiry struct {
 	dialect *wire.Dialect
 	asked   *llm.Request
 	options wire.ServerOptions
@@ -44,9 +44,9 @@ type understood struct {
 
 // understand reads a body in the first of the dialects that has a meaning for
 // it. The error is that of the last, which its path names.
-func understand(spoken []*wire.Dialect, path string, body []byte) (u understood, err error) {
+func understand(spoken []*wire.Dialect, path string, body []byte) (u inquiry, err error) {
 	for _, d := range spoken {
-		u = understood{dialect: d}
+		u = inquiry{dialect: d}
 		if u.asked, u.options, err = d.ParseRequest(body); err == nil {
 			break
 		}

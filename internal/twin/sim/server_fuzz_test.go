@@ -19,7 +19,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add("/tokenize", []byte(`{"messages":[{"role":"user","content":[{"type":"text","text":"a"}]}]}`))
 	f.Add("/v1/chat/completions", []byte(`{"messages":null,"max_tokens":1e99}`))
 	spec := Spec{ServedModelName: DefaultModel, MaxModelLen: 64}
-	s, err := NewServer(Options{Spec: spec, Core: NewMetronome(1), Clock: clock.New()})
+	s, err := NewServer(Options{Spec: spec, Core: newMetronome(1), Clock: clock.New()})
 	if err != nil {
 		f.Fatal(err)
 	}

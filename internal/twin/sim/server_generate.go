@@ -257,7 +257,7 @@ func (g *generation) stream() error {
 		return err
 	}
 	if g.mishap != nil {
-		return (&struckStream{generation: g}).run()
+		return (&faultyStream{generation: g}).run()
 	}
 	wanted := 1
 	enough := func(p progress) bool { return p.tokens >= wanted }
@@ -330,7 +330,7 @@ func (g *generation) whole() error {
 	}
 	g.buf = g.dialect.Whole(g.buf[:0], &g.reply, text, reasoning, tool)
 	if g.mishap != nil {
-		return g.wholeStruck()
+		return g.wholeFaulty()
 	}
 	g.w.Header().Set("Content-Type", "application/json")
 	g.w.Header().Set("Content-Length", strconv.Itoa(len(g.buf)))

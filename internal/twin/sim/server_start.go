@@ -165,7 +165,7 @@ func coreFor(spec Spec, pace time.Duration) (Core, error) {
 	case pace < 0:
 		return nil, fmt.Errorf("sim: pace is %v; want a positive time between tokens", pace)
 	case pace > 0:
-		return NewMetronome(pace), nil
+		return newMetronome(pace), nil
 	}
 	return NewBatching(spec)
 }

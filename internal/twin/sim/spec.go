@@ -13,8 +13,8 @@ import (
 // Defaults of a Spec.
 const (
 	DefaultModel  = "llama-3.1-8b"
-	DefaultGPU    = "H100"
-	DefaultJitter = 0.04
+	defaultGPU    = "H100"
+	defaultJitter = 0.04
 
 	defaultUtilization = 0.92
 	blockSize          = 16
@@ -66,11 +66,13 @@ func (s Spec) resolve() (*instance, error) {
 		return nil, err
 	}
 	s.Speculation.complete()
+	e := &instance{spec: s, jitter: defaultJitter}
+	e.switches()
+	fills := []func() error{e.place, e.size, e.fit}
 	if s.Law != nil {
-		return s.lawful()
+		fills = []func() error{e.obeyLaw}
 	}
-	e := &instance{spec: s}
-	for _, fill := range []func() error{e.place, e.size, e.choose, e.fit} {
+	for _, fill := range fills {
 		if err := fill(); err != nil {
 			return nil, err
 		}
@@ -78,45 +80,46 @@ func (s Spec) resolve() (*instance, error) {
 	return e, nil
 }
 
-// checkRanges looks at each number alone.
-func (s Spec) checkRanges() error {
-	if err := s.checkOverheads(); err != nil {
-		return err
-	}
-	if err := s.Speculation.validate(); err != nil {
-		return err
-	}
-	if err := s.checkAnswers(); err != nil {
-		return err
-	}
-	for _, f := range []struct {
-		key   string
-		value int
-	}{
-		{"tp", s.TP}, {"max_num_seqs", s.MaxNumSeqs}, {"max_num_batched_tokens", s.MaxNumBatchedTokens},
-		{"max_model_len", s.MaxModelLen}, {"num_gpu_blocks_override", s.NumGPUBlocksOverride},
-		{"reasoning_tokens", s.ReasoningTokens}, {"tokens_per_chunk", s.TokensPerChunk},
-	} {
-		if f.value < 0 {
-			return fmt.Errorf("%s: want a positive number, or 0 for the default, got %d", f.key, f.value)
+// bound is a number and the range that it has to lie in.
+type bound struct {
+	key                string
+	value, least, most float64
+	want               string
+}
+
+// within says what is wrong with the first number that lies outside of its
+// range.
+func within(bounds ...bound) error {
+	for _, b := range bounds {
+		if !(b.value >= b.least && b.value <= b.most) {
+			return fmt.Errorf("%s: want %s, got %v", b.key, b.want, b.value)
 		}
 	}
+	return nil
+}
+
+// checkRanges looks at each number alone.
+func (s Spec) checkRanges() error {
+	const count, fraction, share = "a positive number, or 0 for the default", "a number between 0 and 1", "a share from 0 to 1"
 	jitter := 0.0
 	if s.Jitter != nil {
 		jitter = *s.Jitter
 	}
-	for _, f := range []struct {
-		key   string
-		value float64
-	}{
-		{"gpu_memory_utilization", s.GPUMemoryUtilization}, {"jitter", jitter},
-		{"compute_share", s.ComputeShare}, {"memory_share", s.MemoryShare},
-	} {
-		if !(f.value >= 0 && f.value <= 1) {
-			return fmt.Errorf("%s: want a number between 0 and 1, got %v", f.key, f.value)
-		}
-	}
-	if err := s.checkObstacles(); err != nil {
+	if err := cmp.Or(s.checkOverheads(), s.Speculation.validate(), within(
+		bound{"tp", float64(s.TP), 0, math.MaxInt, count},
+		bound{"max_num_seqs", float64(s.MaxNumSeqs), 0, math.MaxInt, count},
+		bound{"max_num_batched_tokens", float64(s.MaxNumBatchedTokens), 0, math.MaxInt, count},
+		bound{"max_model_len", float64(s.MaxModelLen), 0, math.MaxInt, count},
+		bound{"num_gpu_blocks_override", float64(s.NumGPUBlocksOverride), 0, math.MaxInt, count},
+		bound{"reasoning_tokens", float64(s.ReasoningTokens), 0, math.MaxInt, count},
+		bound{"tokens_per_chunk", float64(s.TokensPerChunk), 0, math.MaxInt, count},
+		bound{"gpu_memory_utilization", s.GPUMemoryUtilization, 0, 1, fraction},
+		bound{"jitter", jitter, 0, 1, fraction},
+		bound{"compute_share", s.ComputeShare, 0, 1, fraction},
+		bound{"memory_share", s.MemoryShare, 0, 1, fraction},
+		bound{"answer_error", s.AnswerError, 0, 1, share},
+		bound{"answer_error_under_load", s.AnswerErrorUnderLoad, 0, 1, share},
+	), s.checkObstacles()); err != nil {
 		return err
 	}
 	_, err := newFaultPlan(s.Seed, s.Faults)
@@ -141,7 +144,7 @@ func (e *instance) place() error {
 	s, d := &e.spec, &e.deploy
 	s.Model = cmp.Or(s.Model, DefaultModel)
 	s.ServedModelName = cmp.Or(s.ServedModelName, s.Model)
-	s.GPU = cmp.Or(s.GPU, DefaultGPU)
+	s.GPU = cmp.Or(s.GPU, defaultGPU)
 	s.TP = cmp.Or(s.TP, 1)
 	s.GPUMemoryUtilization = cmp.Or(s.GPUMemoryUtilization, defaultUtilization)
 	var err error
@@ -187,23 +190,15 @@ func (e *instance) precisions() error {
 // size fills in the scheduler's limits, which vLLM chooses by the device.
 func (e *instance) size() error {
 	s := &e.spec
-	e.chunks = s.EnableChunkedPrefill == nil || *s.EnableChunkedPrefill
-	e.prefix = s.EnablePrefixCaching == nil || *s.EnablePrefixCaching
 	tokens, seqs := schedulerDefaults(e.deploy.Accelerator)
 	length := cmp.Or(s.MaxModelLen, e.deploy.Model.MaxLen)
 	if !e.chunks {
 		tokens = max(tokens, length)
 	}
-	explicit := s.MaxNumBatchedTokens != 0
 	s.MaxNumBatchedTokens = cmp.Or(s.MaxNumBatchedTokens, max(tokens, s.MaxNumSeqs))
 	s.MaxNumSeqs = cmp.Or(s.MaxNumSeqs, min(seqs, s.MaxNumBatchedTokens))
-	if s.MaxNumBatchedTokens < s.MaxNumSeqs {
-		return fmt.Errorf("max_num_batched_tokens: %d is below max_num_seqs %d, so not every running request could advance in a step",
-			s.MaxNumBatchedTokens, s.MaxNumSeqs)
-	}
-	if explicit && !e.chunks && s.MaxModelLen != 0 && s.MaxNumBatchedTokens < s.MaxModelLen {
-		return fmt.Errorf("max_num_batched_tokens: %d is below max_model_len %d: raise it, or enable chunked prefill",
-			s.MaxNumBatchedTokens, s.MaxModelLen)
+	if err := e.checkBudget(); err != nil {
+		return err
 	}
 	if !e.chunks && s.MaxModelLen == 0 {
 		// Without chunks a longer prompt could never be scheduled.
@@ -229,23 +224,35 @@ func schedulerDefaults(a catalog.Accelerator) (tokens, seqs int) {
 	return 2048, 256
 }
 
-// choose fills in what neither device nor memory decides.
-func (e *instance) choose() error {
+// checkBudget holds the token budget of a step against what has to fit in it.
+func (e *instance) checkBudget() error {
+	switch s := &e.spec; {
+	case s.MaxNumBatchedTokens < s.MaxNumSeqs:
+		return fmt.Errorf("max_num_batched_tokens: %d is below max_num_seqs %d, so not every running request could advance in a step",
+			s.MaxNumBatchedTokens, s.MaxNumSeqs)
+	case !e.chunks && s.MaxNumBatchedTokens < s.MaxModelLen:
+		return fmt.Errorf("max_num_batched_tokens: %d is below max_model_len %d: raise it, or enable chunked prefill",
+			s.MaxNumBatchedTokens, s.MaxModelLen)
+	}
+	return nil
+}
+
+// switches fills in what neither device nor memory decides.
+func (e *instance) switches() {
 	s := &e.spec
-	s.EnableChunkedPrefill, s.EnablePrefixCaching = &e.chunks, &e.prefix
-	e.jitter = DefaultJitter
+	e.chunks = s.EnableChunkedPrefill == nil || *s.EnableChunkedPrefill
+	e.prefix = s.EnablePrefixCaching == nil || *s.EnablePrefixCaching
 	if s.Jitter != nil {
 		e.jitter = *s.Jitter
 	}
-	s.Jitter = &e.jitter
-	s.ComputeShare = cmp.Or(s.ComputeShare, catalog.ComputeShare(e.deploy.Accelerator, e.deploy.Weights))
-	s.MemoryShare = cmp.Or(s.MemoryShare, catalog.UsualMemoryShare)
-	return nil
+	s.EnableChunkedPrefill, s.EnablePrefixCaching, s.Jitter = &e.chunks, &e.prefix, &e.jitter
 }
 
 // fit finds the room for the cache and the longest request that it holds.
 func (e *instance) fit() error {
 	s, d := &e.spec, e.deploy
+	s.ComputeShare = cmp.Or(s.ComputeShare, catalog.ComputeShare(d.Accelerator, d.Weights))
+	s.MemoryShare = cmp.Or(s.MemoryShare, catalog.UsualMemoryShare)
 	e.blocks = d.KVBlocks(blockSize)
 	longest := e.longest()
 	if longest < blockSize {

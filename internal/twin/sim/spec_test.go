@@ -9,7 +9,7 @@ import (
 
 func TestResolveFillsDefaults(t *testing.T) {
 	t.Parallel()
-	on, off, jitter := true, false, DefaultJitter
+	on, off, jitter := true, false, defaultJitter
 	for _, row := range []struct {
 		name       string
 		give, want Spec

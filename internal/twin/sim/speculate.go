@@ -13,7 +13,7 @@ const (
 	DefaultSpeculativeTokens     = 4
 	DefaultSpeculativeAcceptance = 0.7
 	DefaultSpeculativeDraftShare = 0.05
-	MaxSpeculativeTokens         = 16
+	maxSpeculativeTokens         = 16
 )
 
 // Speculation is how the engine guesses ahead. A small draft model proposes
@@ -60,8 +60,8 @@ func (s *Speculation) validate() error {
 		share = *s.DraftShare
 	}
 	switch {
-	case s.Tokens < 0 || s.Tokens > MaxSpeculativeTokens:
-		return fmt.Errorf("speculative_tokens: want 1 to %d tokens, or 0 for no speculation, got %d", MaxSpeculativeTokens, s.Tokens)
+	case s.Tokens < 0 || s.Tokens > maxSpeculativeTokens:
+		return fmt.Errorf("speculative_tokens: want 1 to %d tokens, or 0 for no speculation, got %d", maxSpeculativeTokens, s.Tokens)
 	case !(s.Acceptance >= 0 && s.Acceptance <= 1):
 		return fmt.Errorf("speculative_acceptance: want a chance from 0 to 1, got %v", s.Acceptance)
 	case !(share >= 0 && share <= 1):

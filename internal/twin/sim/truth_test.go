@@ -44,7 +44,7 @@ func TestTruthInVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		const pace = 7 * time.Millisecond
-		b := serveBubble(t, Spec{ReasoningTokens: 2, TokensPerChunk: 3}, NewMetronome(pace), &log)
+		b := serveBubble(t, Spec{ReasoningTokens: 2, TokensPerChunk: 3}, newMetronome(pace), &log)
 		began := time.Now().UnixNano()
 		beat := func(n int) int64 { return began + int64(n)*int64(pace) }
 
@@ -68,7 +68,7 @@ func TestTruthInVirtualTime(t *testing.T) {
 func TestTruthOfCutRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		b := serveBubble(t, Spec{}, NewMetronome(time.Second), &log)
+		b := serveBubble(t, Spec{}, newMetronome(time.Second), &log)
 		began := time.Now().UnixNano()
 		resp := b.open("left", dialect(t, "openai-chat"), 100)
 		arrivals(t, dialect(t, "openai-chat"), resp.Body, 2)

@@ -38,7 +38,7 @@ func TestRunOpen(t *testing.T) {
 	}
 	got := map[uint64][]int64{}
 	var refused []uint64
-	end := RunOpen(NewMetronome(10*time.Millisecond), arrivals, Watch{
+	end := RunOpen(newMetronome(10*time.Millisecond), arrivals, Watch{
 		Token:   func(k Token) { got[k.Job.ID] = append(got[k.Job.ID], k.At) },
 		Refused: func(j *Job, err error) { refused = append(refused, j.ID) },
 	})
@@ -56,7 +56,7 @@ func TestRunClosed(t *testing.T) {
 	t.Parallel()
 	const ms = int64(time.Millisecond)
 	jobs := []*Job{{ID: 1, Output: 2}, {ID: 2, Output: 3}, {ID: 3}, {ID: 4, Output: 1}, {ID: 5, Output: 1}}
-	end := RunClosed(NewMetronome(10*time.Millisecond), ms, 2, slices.Values(jobs), Watch{})
+	end := RunClosed(newMetronome(10*time.Millisecond), ms, 2, slices.Values(jobs), Watch{})
 	var spans [][2]int64
 	for _, j := range jobs {
 		spans = append(spans, [2]int64{j.Arrived / ms, j.Last / ms})
@@ -102,7 +102,7 @@ func TestVirtualTruthLine(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	v := newVirtualTruth(&out)
-	RunOpen(NewMetronome(7), func(yield func(int64, *Job) bool) { yield(1, &Job{ID: 12, Output: 3}) }, Watch{Token: v.Token})
+	RunOpen(newMetronome(7), func(yield func(int64, *Job) bool) { yield(1, &Job{ID: 12, Output: 3}) }, Watch{Token: v.Token})
 	if err := v.Close(); err != nil {
 		t.Fatal(err)
 	}
