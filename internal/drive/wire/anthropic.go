@@ -26,7 +26,7 @@ var anthropicMessages = Dialect{
 	tree:   treeAnthropic,
 	whole:  treeAnthropicWhole,
 
-	ParseRequest: parseAnthropic,
+	ParseRequest: parse[anthropicRequest],
 	Open: func(dst []byte, r *Reply) []byte {
 		dst = appendAnthropicMessage(append(dst, "event: message_start\ndata: {\"type\":\"message_start\",\"message\":"...), r)
 		dst = appendAnthropicUsage(append(dst, `],"stop_reason":null,"stop_sequence":null,"usage":`...), r.Usage)
@@ -226,18 +226,16 @@ func treeAnthropicUsage(t tree) anthropicUsage {
 	}
 }
 
-func parseAnthropic(body []byte) (*llm.Request, ServerOptions, error) {
-	var in struct {
-		commonFields
-		System   json.RawMessage `json:"system"`
-		Messages []message       `json:"messages"`
-		Stop     []string        `json:"stop_sequences"`
-	}
+type anthropicRequest struct {
+	commonFields
+	System   json.RawMessage `json:"system"`
+	Messages []message       `json:"messages"`
+	Stop     []string        `json:"stop_sequences"`
+}
+
+func (in *anthropicRequest) request() (*llm.Request, ServerOptions, error) {
 	o := ServerOptions{IncludeUsage: true}
-	if err := parseBody(body, &in); err != nil {
-		return nil, o, err
-	}
-	r, err := in.request()
+	r, err := in.commonFields.request()
 	if err != nil {
 		return nil, o, err
 	}

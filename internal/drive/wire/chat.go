@@ -23,7 +23,7 @@ var openAIChat = Dialect{
 	scan:   scanOpenAI,
 	tree:   treeOpenAI,
 
-	ParseRequest: parseChat,
+	ParseRequest: parse[chatRequest],
 	Open: func(dst []byte, r *Reply) []byte { // the role ahead of any output, as vLLM sends it
 		return chatForm.chunk(dst, r, `{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}`)
 	},
@@ -72,25 +72,23 @@ func adaptChat(body []byte, q Quirks) (Quirks, bool) {
 	return adapted, adapted != q
 }
 
-func parseChat(body []byte) (*llm.Request, ServerOptions, error) {
-	var in struct {
-		openAIFields
-		Messages            []message `json:"messages"`
-		MaxCompletionTokens *int      `json:"max_completion_tokens"`
-		ResponseFormat      struct {
-			JSONSchema struct {
-				Schema json.RawMessage `json:"schema"`
-			} `json:"json_schema"`
-		} `json:"response_format"`
-		GuidedJSON json.RawMessage `json:"guided_json"` // vLLM's older way to say it
-	}
-	if err := parseBody(body, &in); err != nil {
-		return nil, ServerOptions{}, err
-	}
+type chatRequest struct {
+	openAIFields
+	Messages            []message `json:"messages"`
+	MaxCompletionTokens *int      `json:"max_completion_tokens"`
+	ResponseFormat      struct {
+		JSONSchema struct {
+			Schema json.RawMessage `json:"schema"`
+		} `json:"json_schema"`
+	} `json:"response_format"`
+	GuidedJSON json.RawMessage `json:"guided_json"` // vLLM's older way to say it
+}
+
+func (in *chatRequest) request() (*llm.Request, ServerOptions, error) {
 	if in.MaxCompletionTokens != nil {
 		in.MaxTokens = in.MaxCompletionTokens
 	}
-	r, o, err := in.request()
+	r, o, err := in.openAIFields.request()
 	if err != nil {
 		return nil, o, err
 	}

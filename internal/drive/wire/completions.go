@@ -25,7 +25,7 @@ var openAICompletions = Dialect{
 	scan:  scanOpenAI,
 	tree:  treeOpenAI,
 
-	ParseRequest: parseCompletions,
+	ParseRequest: parse[completionsRequest],
 	Output: func(dst []byte, r *Reply, _ llm.Part, text string) []byte {
 		return completionsForm.chunk(dst, r, `{"index":0,"text":%s,"logprobs":null,"finish_reason":null}`, text)
 	},
@@ -42,15 +42,13 @@ var openAICompletions = Dialect{
 
 var completionsForm = openAIForm{id: "cmpl", event: "text_completion", whole: "text_completion"}
 
-func parseCompletions(body []byte) (*llm.Request, ServerOptions, error) {
-	var in struct {
-		openAIFields
-		Prompt json.RawMessage `json:"prompt"`
-	}
-	if err := parseBody(body, &in); err != nil {
-		return nil, ServerOptions{}, err
-	}
-	r, o, err := in.request()
+type completionsRequest struct {
+	openAIFields
+	Prompt json.RawMessage `json:"prompt"`
+}
+
+func (in *completionsRequest) request() (*llm.Request, ServerOptions, error) {
+	r, o, err := in.openAIFields.request()
 	if err != nil {
 		return nil, o, err
 	}

@@ -33,7 +33,7 @@ var embeddings = Dialect{
 	tree:      treeEmbeddings,
 	wholeScan: scanVectors,
 
-	ParseRequest: parseEmbeddings,
+	ParseRequest: parse[embeddingsRequest],
 	Output:       outputNothing,
 	Close:        closeNothing,
 	Whole:        wholeEmbeddings,
@@ -119,17 +119,15 @@ func treePoolingUsage(t tree, d *Delta) {
 	}
 }
 
-func parseEmbeddings(body []byte) (*llm.Request, ServerOptions, error) {
-	var in struct {
-		Model      string          `json:"model"`
-		Input      json.RawMessage `json:"input"`
-		Encoding   string          `json:"encoding_format"`
-		Dimensions int             `json:"dimensions"`
-	}
+type embeddingsRequest struct {
+	Model      string          `json:"model"`
+	Input      json.RawMessage `json:"input"`
+	Encoding   string          `json:"encoding_format"`
+	Dimensions int             `json:"dimensions"`
+}
+
+func (in *embeddingsRequest) request() (*llm.Request, ServerOptions, error) {
 	var o ServerOptions
-	if err := parseBody(body, &in); err != nil {
-		return nil, o, err
-	}
 	inputs, err := parseStrings("input", in.Input)
 	switch {
 	case err != nil:

@@ -29,7 +29,7 @@ var llamaCppCompletion = Dialect{
 	scan: scanLlamaCpp,
 	tree: treeLlamaCpp,
 
-	ParseRequest: parseLlamaCpp,
+	ParseRequest: parse[llamaCppRequest],
 	Output: func(dst []byte, r *Reply, _ llm.Part, text string) []byte {
 		dst = appendf(dst, `data: {"index":0,"content":%s,"tokens":[1],"stop":false,"id_slot":0`, text)
 		return append(appendLlamaCppUsage(dst, r, r.ContinuousUsage), "}\n\n"...)
@@ -92,27 +92,21 @@ func treeLlamaCpp(t tree, d *Delta) {
 	}
 }
 
-func parseLlamaCpp(body []byte) (*llm.Request, ServerOptions, error) {
-	var in struct {
-		knobs
-		Prompt   json.RawMessage `json:"prompt"`
-		NPredict *int            `json:"n_predict"`
-		Stream   bool            `json:"stream"`
-	}
-	if err := parseBody(body, &in); err != nil {
-		return nil, ServerOptions{}, err
-	}
+type llamaCppRequest struct {
+	knobs
+	Prompt   json.RawMessage `json:"prompt"`
+	NPredict *int            `json:"n_predict"`
+	Stream   bool            `json:"stream"`
+}
+
+func (in *llamaCppRequest) request() (*llm.Request, ServerOptions, error) {
 	o := ServerOptions{IncludeUsage: true, ContinuousUsage: in.Stream, IgnoreEOS: in.IgnoreEOS}
 	messages, err := parsePrompt(in.Prompt)
 	if err != nil {
 		return nil, o, err
 	}
-	r, err := in.request("", unlimited(in.NPredict), in.Stream)
-	if err != nil {
-		return nil, o, err
-	}
-	r.Messages = messages
-	return r, o, nil
+	r, err := in.knobs.request("", messages, unlimited(in.NPredict), in.Stream)
+	return r, o, err
 }
 
 func appendLlamaCppUsage(dst []byte, r *Reply, usage bool) []byte {

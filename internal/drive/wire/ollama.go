@@ -9,11 +9,11 @@ import (
 )
 
 // ollamaChat is Ollama's own chat API.
-var ollamaChat = newOllama("ollama-chat", "/api/chat", "messages", appendMessages, parseOllamaChat,
+var ollamaChat = newOllama("ollama-chat", "/api/chat", "messages", appendMessages, parse[ollamaChatRequest],
 	`,"message":{"role":"assistant","content":%s}`, `,"message":{"role":"assistant","content":%s,"thinking":%s}`)
 
 // ollamaGenerate is Ollama's API for a single prompt.
-var ollamaGenerate = newOllama("ollama-generate", "/api/generate", "prompt", appendPrompt, parseOllamaGenerate,
+var ollamaGenerate = newOllama("ollama-generate", "/api/generate", "prompt", appendPrompt, parse[ollamaGenerateRequest],
 	`,"response":%s`, `,"response":%s,"thinking":%s`)
 
 // newOllama makes a dialect of Ollama's. They differ in the prompt, and in how a
@@ -148,22 +148,20 @@ type ollamaFields struct {
 }
 
 func (f *ollamaFields) request() (*llm.Request, ServerOptions, error) {
-	r, err := f.Options.request("options.", unlimited(f.Options.NumPredict), f.Stream == nil || *f.Stream)
+	r, err := f.Options.request("options.", nil, unlimited(f.Options.NumPredict), f.Stream == nil || *f.Stream)
 	if err == nil {
 		r.Model = f.Model
 	}
 	return r, ServerOptions{IncludeUsage: true}, err
 }
 
-func parseOllamaChat(body []byte) (*llm.Request, ServerOptions, error) {
-	var in struct {
-		ollamaFields
-		Messages []message `json:"messages"`
-	}
-	if err := parseBody(body, &in); err != nil {
-		return nil, ServerOptions{}, err
-	}
-	r, o, err := in.request()
+type ollamaChatRequest struct {
+	ollamaFields
+	Messages []message `json:"messages"`
+}
+
+func (in *ollamaChatRequest) request() (*llm.Request, ServerOptions, error) {
+	r, o, err := in.ollamaFields.request()
 	if err != nil {
 		return nil, o, err
 	}
@@ -171,20 +169,18 @@ func parseOllamaChat(body []byte) (*llm.Request, ServerOptions, error) {
 	return r, o, err
 }
 
-func parseOllamaGenerate(body []byte) (*llm.Request, ServerOptions, error) {
-	var in struct {
-		ollamaFields
-		Prompt *string `json:"prompt"`
-		System string  `json:"system"`
-	}
-	if err := parseBody(body, &in); err != nil {
-		return nil, ServerOptions{}, err
-	}
+type ollamaGenerateRequest struct {
+	ollamaFields
+	Prompt *string `json:"prompt"`
+	System string  `json:"system"`
+}
+
+func (in *ollamaGenerateRequest) request() (*llm.Request, ServerOptions, error) {
 	messages, err := parseText("prompt", in.Prompt)
 	if err != nil {
 		return nil, ServerOptions{}, err
 	}
-	r, o, err := in.request()
+	r, o, err := in.ollamaFields.request()
 	if err != nil {
 		return nil, o, err
 	}

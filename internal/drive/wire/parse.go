@@ -115,15 +115,15 @@ type knobs struct {
 	IgnoreEOS   bool     `json:"ignore_eos"`
 }
 
-// request makes a request of the knobs, which stand in the named object, and of
-// the most tokens to generate.
-func (k *knobs) request(within string, limit *int, stream bool) (*llm.Request, error) {
+// request makes a request of the knobs, which stand in the named object, of the
+// prompt, and of the most tokens to generate.
+func (k *knobs) request(within string, messages []llm.Message, limit *int, stream bool) (*llm.Request, error) {
 	f := commonFields{MaxTokens: limit, Stream: stream, Temperature: k.Temperature, TopP: k.TopP}
 	r, err := f.request()
 	if err != nil {
 		return nil, fmt.Errorf("%s%w", within, err)
 	}
-	r.Sampling.Seed, r.Sampling.Stop = k.Seed, k.Stop
+	r.Messages, r.Sampling.Seed, r.Sampling.Stop = messages, k.Seed, k.Stop
 	return r, nil
 }
 
@@ -151,6 +151,18 @@ func parseMessages(in []message) ([]llm.Message, error) {
 		out[i] = llm.Message{Role: m.Role, Content: text}
 	}
 	return out, nil
+}
+
+// parse reads a request body as T, which makes a request of it.
+func parse[T any, P interface {
+	*T
+	request() (*llm.Request, ServerOptions, error)
+}](body []byte) (*llm.Request, ServerOptions, error) {
+	in := new(T)
+	if err := parseBody(body, in); err != nil {
+		return nil, ServerOptions{}, err
+	}
+	return P(in).request()
 }
 
 // sharedFields leaves out the structs that hold fields for several dialects.

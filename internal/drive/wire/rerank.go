@@ -30,7 +30,7 @@ var rerank = Dialect{
 	tree:      treeRerank,
 	wholeScan: readScores,
 
-	ParseRequest: parseRerank,
+	ParseRequest: parse[rerankRequest],
 	Output:       outputNothing,
 	Close:        closeNothing,
 	Whole:        wholeRerank,
@@ -98,17 +98,15 @@ func treeRerank(t tree, d *Delta) {
 	treePoolingUsage(t, d)
 }
 
-func parseRerank(body []byte) (*llm.Request, ServerOptions, error) {
-	var in struct {
-		Model     string          `json:"model"`
-		Query     *string         `json:"query"`
-		Documents json.RawMessage `json:"documents"`
-		Texts     json.RawMessage `json:"texts"`
-	}
+type rerankRequest struct {
+	Model     string          `json:"model"`
+	Query     *string         `json:"query"`
+	Documents json.RawMessage `json:"documents"`
+	Texts     json.RawMessage `json:"texts"`
+}
+
+func (in *rerankRequest) request() (*llm.Request, ServerOptions, error) {
 	var o ServerOptions
-	if err := parseBody(body, &in); err != nil {
-		return nil, o, err
-	}
 	if in.Query == nil {
 		return nil, o, errors.New("query: want the text to compare with")
 	}

@@ -27,7 +27,7 @@ var openAIResponses = Dialect{
 	tree:  treeResponses,
 	whole: treeResponse,
 
-	ParseRequest: parseResponses,
+	ParseRequest: parse[responsesRequest],
 	Open: func(dst []byte, r *Reply) []byte {
 		for _, kind := range []string{"response.created", "response.in_progress"} {
 			dst = r.appendResponse(r.beginEvent(dst, kind, `,"response":`), "in_progress")
@@ -154,20 +154,18 @@ func treeResponse(t tree, d *Delta) {
 	treeResponseEnd(t, d)
 }
 
-func parseResponses(body []byte) (*llm.Request, ServerOptions, error) {
-	var in struct {
-		commonFields
-		Input           json.RawMessage `json:"input"`
-		Instructions    string          `json:"instructions"`
-		MaxOutputTokens *int            `json:"max_output_tokens"`
-		IgnoreEOS       bool            `json:"ignore_eos"`
-	}
-	if err := parseBody(body, &in); err != nil {
-		return nil, ServerOptions{}, err
-	}
+type responsesRequest struct {
+	commonFields
+	Input           json.RawMessage `json:"input"`
+	Instructions    string          `json:"instructions"`
+	MaxOutputTokens *int            `json:"max_output_tokens"`
+	IgnoreEOS       bool            `json:"ignore_eos"`
+}
+
+func (in *responsesRequest) request() (*llm.Request, ServerOptions, error) {
 	o := ServerOptions{IncludeUsage: true, IgnoreEOS: in.IgnoreEOS}
 	in.MaxTokens = in.MaxOutputTokens
-	r, err := in.request()
+	r, err := in.commonFields.request()
 	if err != nil {
 		return nil, o, err
 	}

@@ -44,12 +44,12 @@ func TestSchemaGoesAlong(t *testing.T) {
 func TestSchemaIsRead(t *testing.T) {
 	t.Parallel()
 	for _, field := range []string{`"guided_json":{"type":"object"}`, `"response_format":{"type":"json_schema","json_schema":{"schema":{"type":"object"}}}`} {
-		r, _, err := parseChat([]byte(`{"messages":[{"role":"user","content":"u"}],` + field + `}`))
+		r, _, err := openAIChat.ParseRequest([]byte(`{"messages":[{"role":"user","content":"u"}],` + field + `}`))
 		if err != nil || string(r.Schema) != `{"type":"object"}` {
 			t.Errorf("%s: %q, %v", field, r.Schema, err)
 		}
 	}
-	r, _, err := parseChat([]byte(`{"messages":[{"role":"user","content":"u"}],"response_format":{"type":"text"}}`))
+	r, _, err := openAIChat.ParseRequest([]byte(`{"messages":[{"role":"user","content":"u"}],"response_format":{"type":"text"}}`))
 	if err != nil || r.Schema != nil {
 		t.Errorf("plain text: %q, %v", r.Schema, err)
 	}

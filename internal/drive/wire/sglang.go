@@ -18,7 +18,7 @@ var sglangGenerate = Dialect{
 		treeSGLangMeta(t, d)
 	},
 
-	ParseRequest: parseSGLang,
+	ParseRequest: parse[sglangRequest],
 	Output: func(dst []byte, r *Reply, _ llm.Part, text string) []byte {
 		r.say(text)
 		return append(appendSGLang(append(dst, "data: "...), r, string(r.said), false, r.ContinuousUsage), "\n\n"...)
@@ -110,19 +110,17 @@ func treeSGLangMeta(t tree, d *Delta) {
 	}
 }
 
-func parseSGLang(body []byte) (*llm.Request, ServerOptions, error) {
-	var in struct {
-		Text           *string `json:"text"`
-		Stream         bool    `json:"stream"`
-		SamplingParams struct {
-			knobs
-			MaxNewTokens *int   `json:"max_new_tokens"`
-			SamplingSeed *int64 `json:"sampling_seed"`
-		} `json:"sampling_params"`
-	}
-	if err := parseBody(body, &in); err != nil {
-		return nil, ServerOptions{}, err
-	}
+type sglangRequest struct {
+	Text           *string `json:"text"`
+	Stream         bool    `json:"stream"`
+	SamplingParams struct {
+		knobs
+		MaxNewTokens *int   `json:"max_new_tokens"`
+		SamplingSeed *int64 `json:"sampling_seed"`
+	} `json:"sampling_params"`
+}
+
+func (in *sglangRequest) request() (*llm.Request, ServerOptions, error) {
 	p := in.SamplingParams
 	p.Seed = p.SamplingSeed
 	o := ServerOptions{IncludeUsage: true, ContinuousUsage: in.Stream, IgnoreEOS: p.IgnoreEOS}
@@ -130,12 +128,8 @@ func parseSGLang(body []byte) (*llm.Request, ServerOptions, error) {
 	if err != nil {
 		return nil, o, err
 	}
-	r, err := p.request("sampling_params.", p.MaxNewTokens, in.Stream)
-	if err != nil {
-		return nil, o, err
-	}
-	r.Messages = messages
-	return r, o, nil
+	r, err := p.request("sampling_params.", messages, p.MaxNewTokens, in.Stream)
+	return r, o, err
 }
 
 func appendSGLang(dst []byte, r *Reply, text string, last, usage bool) []byte {

@@ -20,7 +20,7 @@ var tgiGenerate = Dialect{
 	tree:   treeTGI,
 	whole:  treeTGIWhole,
 
-	ParseRequest: parseTGI,
+	ParseRequest: parse[tgiRequest],
 	Output: func(dst []byte, r *Reply, _ llm.Part, text string) []byte {
 		r.say(text)
 		return append(appendTGIToken(dst, r, text, "false"), ",\"generated_text\":null,\"details\":null}\n\n"...)
@@ -148,19 +148,17 @@ func treeTGIWhole(t tree, d *Delta) {
 	}
 }
 
-func parseTGI(body []byte) (*llm.Request, ServerOptions, error) {
-	var in struct {
-		Inputs     *string `json:"inputs"`
-		Stream     bool    `json:"stream"`
-		Parameters struct {
-			knobs
-			MaxNewTokens *int `json:"max_new_tokens"`
-		} `json:"parameters"`
-	}
+type tgiRequest struct {
+	Inputs     *string `json:"inputs"`
+	Stream     bool    `json:"stream"`
+	Parameters struct {
+		knobs
+		MaxNewTokens *int `json:"max_new_tokens"`
+	} `json:"parameters"`
+}
+
+func (in *tgiRequest) request() (*llm.Request, ServerOptions, error) {
 	o := ServerOptions{IncludeUsage: true}
-	if err := parseBody(body, &in); err != nil {
-		return nil, o, err
-	}
 	p := in.Parameters
 	messages, err := parseText("inputs", in.Inputs)
 	switch {
@@ -171,12 +169,8 @@ func parseTGI(body []byte) (*llm.Request, ServerOptions, error) {
 	case p.TopP != nil && *p.TopP == 1:
 		return nil, o, errors.New("parameters.top_p: want less than 1; leave it out for all tokens")
 	}
-	r, err := p.request("parameters.", p.MaxNewTokens, in.Stream)
-	if err != nil {
-		return nil, o, err
-	}
-	r.Messages = messages
-	return r, o, nil
+	r, err := p.request("parameters.", messages, p.MaxNewTokens, in.Stream)
+	return r, o, err
 }
 
 func appendTGIToken(dst []byte, r *Reply, text, special string) []byte {
