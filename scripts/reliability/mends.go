@@ -46,7 +46,7 @@ var table = []mend{
 	{"a second answer is not counted", "internal/drive/client/pool.go", "\tif c.head != c.tail {\n\t\tc.raw.counts.unasked.Add(1)\n", "\tif c.head != c.tail {\n", "TestARepeatedReplyIsCounted", "drive/client"},
 	{"a second answer is not reported", "internal/run/measure/result.go", "if counted.unasked > 0 {", "if false {", "TestAServerThatAnswersTwiceIsSaid", "cmd/redline"},
 	{"a row's tools are dropped", "internal/drive/wire/chat.go", "\tfor _, f := range r.Fields {\n", "\tfor _, f := range r.Fields[:0] {\n", "TestRowsAreSentAsTheyAsk", "cmd/redline"},
-	{"a message's tool calls are dropped", "internal/drive/wire/chat.go", "for _, f := range m.Fields {", "for _, f := range m.Fields[:0] {", "TestRowsAreSentAsTheyAsk", "cmd/redline"},
+	{"a message's tool calls are dropped", "internal/drive/wire/encode.go", "for _, f := range m.Fields {", "for _, f := range m.Fields[:0] {", "TestRowsAreSentAsTheyAsk", "cmd/redline"},
 	{"an API without tools is asked all the same", "internal/run/measure/work.go", "if !slices.Contains(d.Fields, ask.Field) && !(d.Schemas && ask.Schema) {", "if !slices.Contains(d.Fields, ask.Field) && !(d.Schemas && ask.Schema) && false {", "TestRowsAreSentAsTheyAsk", "cmd/redline"},
 	{"fields that nothing reads are not said", "internal/traffic/corpus/unused.go", "\tf.unused.add(found)\n", "", "TestFieldsThatNobodyReadsAreNamed", "traffic/corpus"},
 	{"attributes and columns that nothing reads are not said", "internal/traffic/trace/unread.go", "\t\tif counts {\n\t\t\t*n++\n\t\t}\n", "\t\t_, _ = n, counts\n", "TestEveryFormatIsReadByItsContent", "traffic/trace"},
