@@ -105,6 +105,6 @@ func (p *process) writeFiles(dir string, files []report.File, force bool) error 
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(p.stdout, "%d files in %s\n", len(files), filepath.ToSlash(dir))
+	_, err := fmt.Fprintf(p.stdout, "%s in %s\n", text.Plural(len(files), "file"), filepath.ToSlash(dir))
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/run/history"
 	"redline/internal/show/report"
+	"redline/internal/text"
 )
 
 const historyHelp = `List finished runs and show whether they drift.
@@ -232,7 +233,7 @@ func (p *process) historyRebuild(s *shelf) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(p.stdout, "%d runs found in %s\n", found, s.root)
+			_, err = fmt.Fprintf(p.stdout, "%s found in %s\n", text.Plural(found, "run"), s.root)
 			return err
 		}}
 }
@@ -278,7 +279,7 @@ func (p *process) prune(ctx context.Context, ix *history.Index, policy history.P
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(p.stdout, "%s %d runs\n", word, len(stale))
+	_, err = fmt.Fprintf(p.stdout, "%s %s\n", word, text.Plural(len(stale), "run"))
 	return err
 }
 

@@ -219,8 +219,8 @@ func (p *process) fit(paths []string, o trace.Options, fo trace.FitOptions, out 
 	if err := writeFitted(fitted, out); err != nil {
 		return fmt.Errorf("-o: cannot be written: %w", err)
 	}
-	_, err = fmt.Fprintf(p.stdout, "%s behaves like %d requests of %s; try: redline workload show %s\n",
-		out, fitted.Source.Requests, strings.Join(paths, ", "), out)
+	_, err = fmt.Fprintf(p.stdout, "%s behaves like %s of %s; try: redline workload show %s\n",
+		out, text.Plural(fitted.Source.Requests, "request"), strings.Join(paths, ", "), out)
 	return err
 }
 

@@ -70,12 +70,12 @@ func Significant(v float64, digits, decimals int) string {
 func Fixed(v float64, decimals int) string { return Group(strconv.FormatFloat(v, 'f', decimals, 64)) }
 
 // Exact writes a number that a person chose, such as a limit, with every digit
-// it was given.
+// it was given; what arithmetic leaves behind the twelfth was not.
 func Exact(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return Absent
 	}
-	return Fixed(v, -1)
+	return Fixed(Round(v, 12), -1)
 }
 
 // Plain is a number as a file, a flag or a spreadsheet reads it back: every
@@ -116,7 +116,7 @@ func distinct(v, shown float64, marks []float64) bool {
 }
 
 // Count writes a whole number, which is exact.
-func Count[N int | int64](n N) string { return Group(strconv.FormatInt(int64(n), 10)) }
+func Count[N int | int64 | uint64](n N) string { return Group(strconv.FormatInt(int64(n), 10)) }
 
 // Group puts a comma between the thousands of a decimal number.
 func Group(number string) string {

@@ -2,13 +2,17 @@ package text
 
 import (
 	"math"
+	"strings"
 	"time"
 )
 
-// Unit puts a unit behind a number that is known.
+// Unit puts a unit behind a number that is known: "20 requests/s", "1 request/s".
 func Unit(number, unit string) string {
 	if unit == "" || number == Absent {
 		return number
+	}
+	if number == "1" {
+		unit = strings.Replace(unit, "s/s", "/s", 1)
 	}
 	return number + " " + unit
 }

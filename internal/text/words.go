@@ -9,7 +9,7 @@ import (
 
 // Plural counts things: "1 request", "2,000 requests". many is for what takes
 // more than an s: "requests were", "series".
-func Plural[N int | int64](n N, one string, many ...string) string {
+func Plural[N int | int64 | uint64](n N, one string, many ...string) string {
 	return Units(Count(n), one, many...)
 }
 

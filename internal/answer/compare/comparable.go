@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"redline/internal/judge/result"
+	"redline/internal/text"
 )
 
 // Incomparable is why two runs cannot be compared.
@@ -57,7 +58,7 @@ func loadMachine(r *result.Result) string {
 	if r.Client.SharesHost {
 		where = "beside the server"
 	}
-	return fmt.Sprintf("%s/%s, %d cores, %s", r.Client.OS, r.Client.Arch, r.Client.CPUs, where)
+	return fmt.Sprintf("%s/%s, %s, %s", r.Client.OS, r.Client.Arch, text.Plural(r.Client.CPUs, "core"), where)
 }
 
 // planned is a block of the plan in one spelling, whether it was just resolved

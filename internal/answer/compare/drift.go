@@ -11,6 +11,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/stats"
+	"redline/internal/text"
 )
 
 // Sample is one run of a series as drift sees it.
@@ -277,5 +278,5 @@ func concludeDrift(d *result.Drift) (Standing, string) {
 	case d.Needs > 0:
 		return Undecided, fmt.Sprintf("%d more runs are needed before a change can be told from chance", d.Needs)
 	}
-	return Same, fmt.Sprintf("no change beyond what runs differ by anyway, over %d runs", d.Runs)
+	return Same, fmt.Sprintf("no change beyond what runs differ by anyway, over %s", text.Plural(d.Runs, "run"))
 }

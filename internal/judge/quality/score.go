@@ -208,7 +208,7 @@ func (x *Exam) Result() *result.Quality {
 			x.silent, mostSilent))
 	}
 	if notJudged > 0 {
-		q.Notes = append(q.Notes, fmt.Sprintf("%d answers are not in the scores: %s", notJudged, x.unjudged()))
+		q.Notes = append(q.Notes, fmt.Sprintf("%s not in the scores: %s", text.Plural(notJudged, "answer is", "answers are"), x.unjudged()))
 	}
 	q.Outcomes = x.outcomes()
 	return q

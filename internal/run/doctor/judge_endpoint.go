@@ -31,7 +31,7 @@ func judgeReach(e *Endpoint) judgement {
 	if e.Unreachable != "" {
 		return bad(e.Unreachable, "is the server running there, and is --url right?")
 	}
-	figure := fmt.Sprintf("TCP round trip p50 %s over %d handshakes", span(e.Handshake.P50), e.Handshake.N)
+	figure := fmt.Sprintf("TCP round trip p50 %s over %s", span(e.Handshake.P50), text.Plural(e.Handshake.N, "handshake"))
 	if e.Proxy != "" {
 		figure += " with the proxy " + e.Proxy
 	}

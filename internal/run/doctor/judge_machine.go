@@ -111,11 +111,11 @@ func judgeTaken(m *Machine) judgement {
 		if h.QuotaHeld != nil {
 			held = ", " + span(int64(*h.QuotaHeld))
 		}
-		taken = append(taken, fmt.Sprintf("quota hit %d times%s", *h.QuotaThrottles, held))
+		taken = append(taken, "quota hit "+text.Plural(*h.QuotaThrottles, "time")+held)
 		cures = append(cures, "raise the CPU quota")
 	}
 	if h.ThermalThrottles != nil && *h.ThermalThrottles > 0 {
-		taken = append(taken, fmt.Sprintf("slowed for heat %d times", *h.ThermalThrottles))
+		taken = append(taken, "slowed for heat "+text.Plural(*h.ThermalThrottles, "time"))
 		cures = append(cures, "cool the machine")
 	}
 	if len(taken) > 0 {

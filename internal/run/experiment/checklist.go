@@ -86,7 +86,7 @@ func (e *examined) warmup() result.Item {
 	for i, s := range e.res.Stages {
 		if s.Purpose == purposeWarmUp && s.Point != nil {
 			n := e.at(*s.Point).Requests.OK
-			return state(n > 0, fmt.Sprintf("stages[%d].purpose", i), "%d requests in a stage of its own", n)
+			return state(n > 0, fmt.Sprintf("stages[%d].purpose", i), "%s in a stage of its own", text.Plural(n, "request"))
 		}
 	}
 	if len(e.points) == 0 {
@@ -144,7 +144,7 @@ func (e *examined) tails() result.Item {
 		return state(false, at, "no p99 is given")
 	}
 	if !d.IsFirm("p99") {
-		return state(false, at, "the p99 of %d requests is not firm", d.N)
+		return state(false, at, "the p99 of %s is not firm", text.Plural(d.N, "request"))
 	}
 	var firm []string
 	for _, key := range d.Keys() {
@@ -180,7 +180,7 @@ func (e *examined) sweep() result.Item {
 		return state(false, "curve", "one load says nothing of where the knee is")
 	}
 	n := len(e.res.Curve.Points)
-	return state(n >= few, "curve.points", "%d levels of %s", n, e.res.Curve.By)
+	return state(n >= few, "curve.points", "%s of %s", text.Plural(n, "level"), e.res.Curve.By)
 }
 
 // duration: did what the claim rests on last a minute.

@@ -101,7 +101,7 @@ func loadOf(res *result.Result) string {
 	case load.Concurrency != nil && *load.Concurrency == 1:
 		return "1 stream"
 	case load.Concurrency != nil:
-		return fmt.Sprintf("%d streams", *load.Concurrency)
+		return text.Plural(*load.Concurrency, "stream")
 	}
 	return load.Profile
 }

@@ -11,6 +11,7 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
 	"redline/internal/run/store"
+	"redline/internal/text"
 )
 
 // Pool gives the figures of several runs of one plan together: percentiles of
@@ -39,7 +40,7 @@ func Pool(c *config.Config, paths []string) (result.Point, error) {
 	summary.Window.Varies = runs[0].point.Window.Varies
 	runs.restoreRates(&summary)
 	runs.restoreThroughput(c.Objectives, summary.Objectives)
-	point := result.Point{Name: fmt.Sprintf("%d runs together", len(runs)), Load: runs[0].point.Load,
+	point := result.Point{Name: text.Plural(len(runs), "run") + " together", Load: runs[0].point.Load,
 		Summary: summary, KV: runs.largestKV()}
 	charge(&point, c, runs[0].devices)
 	return point, nil

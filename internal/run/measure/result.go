@@ -53,7 +53,7 @@ func (r *run) result() (*result.Result, error) {
 			Reads: counted.kernel + counted.user, Missing: counted.user},
 		SharesHost: r.sharesHost(), Retransmits: counted.retransmits, Unasked: counted.unasked}
 	if counted.unasked > 0 {
-		res.Warnings = append(res.Warnings, result.Warning{Figure: "requests", Text: fmt.Sprintf("replies that no request had asked for came %d times; other answers on those connections may be of another request: look for a server or proxy that answers twice", counted.unasked)})
+		res.Warnings = append(res.Warnings, result.Warning{Figure: "requests", Text: fmt.Sprintf("replies that no request had asked for came %s; other answers on those connections may be of another request: look for a server or proxy that answers twice", text.Plural(counted.unasked, "time"))})
 	}
 	fill(&res.Client, r.watched.host.Over(start, end))
 	use := r.watched.serverUse(start, end)

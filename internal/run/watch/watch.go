@@ -112,10 +112,10 @@ func (w *Watcher) catchUp(s Schedule, now time.Time) {
 	}
 	j.Handled = now
 	if w.Spec.Missed == MissedSkip {
-		w.Say("%s: %d runs were missed and are skipped", s.Name, missed)
+		w.Say("%s: %s missed: skipped", s.Name, text.Plural(missed, "run was", "runs were"))
 		return
 	}
-	w.Say("%s: %d runs were missed; one makes up for them", s.Name, missed)
+	w.Say("%s: %s missed; one makes up for it", s.Name, text.Plural(missed, "run was", "runs were"))
 	if w.owed == nil {
 		w.owed = map[string]time.Time{}
 	}

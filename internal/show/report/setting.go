@@ -143,7 +143,7 @@ func loadAsked(point *result.Point) string {
 		return ""
 	}
 	if l.Rate == nil && point.Requests.Sessions > 0 {
-		return count(*l.Concurrency) + hard + "users" // who think between turns
+		return plural(*l.Concurrency, "user") // who think between turns
 	}
 	if l.Rate == nil {
 		return count(*l.Concurrency) + hard + "in flight"
