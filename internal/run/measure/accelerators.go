@@ -191,8 +191,8 @@ func acceleratorWarnings(use *telemetry.AcceleratorUse, simulated bool) []result
 	}
 	for _, reason := range slices.Sorted(maps.Keys(use.Throttled)) {
 		if share := use.Throttled[reason]; share >= heldBack && !simulated {
-			add("accelerator", "latencies are those of accelerators whose clock was held back by %s (%s) %.0f%% of the time",
-				telemetry.ThrottleCause(reason), reason, 100*share)
+			add("accelerator", "latencies are those of accelerators whose clock was held back by %s (%s) %s of the time",
+				telemetry.ThrottleCause(reason), reason, text.RoughPercent(share))
 		}
 	}
 	if use.Samples == 0 && use.Failure != "" {

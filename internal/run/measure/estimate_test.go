@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"redline/internal/plan/config"
-	"redline/internal/text"
 	"redline/internal/traffic/token"
 	"redline/internal/twin/sim"
 )
@@ -58,14 +57,6 @@ func TestEstimateBeforeAPaidAPI(t *testing.T) {
 			if !strings.Contains(line, want) {
 				t.Errorf("%s: said %q, want %q in it", tt.name, line, want)
 			}
-		}
-	}
-}
-
-func TestAmount(t *testing.T) {
-	for n, want := range map[float64]string{0: "0", 7: "7", 999: "999", 1000: "1k", 1540: "1.5k", 2.5e6: "2.5M", 3e9: "3G"} {
-		if got := text.Short(n); got != want {
-			t.Errorf("text.Short(%v) is %q, want %q", n, got, want)
 		}
 	}
 }
