@@ -245,7 +245,7 @@ func TestCapacityOfNonsense(t *testing.T) {
 			t.Errorf("%s ends with %d: %s; want %d: %s", tt.args, code, errors, tt.code, tt.says)
 		}
 		oneLine(t, errors)
-		if tt.code == exitMissed && !strings.Contains(strings.Join(strings.Fields(out), " "), "ttft p99 is 812 ms even at 1 requests/s") {
+		if tt.code == exitMissed && !strings.Contains(strings.Join(strings.Fields(out), " "), "ttft p99 is 812 ms even at 1 request/s") {
 			t.Errorf("an objective that no load keeps is answered with\n%s", out)
 		}
 	}

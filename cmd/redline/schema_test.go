@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v3"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"redline/internal/plan/schema"

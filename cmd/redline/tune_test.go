@@ -156,7 +156,7 @@ func TestTuneMistakes(t *testing.T) {
 		{"its last words", []string{"--server-command", "echo no such model; exit 3 # {port} {n}", "--knob", "n=1,2"}, exitError, "no such model"},
 		{"a command that is not there", []string{"--server-command", "no-such-engine {port} {n}", "--knob", "n=1,2"}, exitError, "not found"},
 		{"never ready", []string{"--server-command", "echo loading; sleep 60 # {port} {n}", "--knob", "n=1,2", "--ready-timeout", "200ms"}, exitError,
-			"the server was not ready after 200ms (server.ready_timeout)"},
+			"the server was not ready after 0.2 s (server.ready_timeout)"},
 		{"no directory to go on with", []string{"--resume", filepath.Join(t.TempDir(), "none")}, exitError, "holds no experiment"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

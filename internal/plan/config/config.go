@@ -16,6 +16,7 @@ import (
 	"redline/internal/judge/quality"
 	"redline/internal/judge/slo"
 	"redline/internal/observe/telemetry"
+	"redline/internal/plan/yaml"
 	"redline/internal/run/launch"
 	"redline/internal/traffic/arrival"
 	"redline/internal/traffic/workload"
@@ -69,7 +70,7 @@ type Config struct {
 	// places says where each key was set, and templates what the plan says
 	// where that names variables.
 	places    map[string]place
-	templates map[string]template
+	templates map[string]yaml.Template
 	// variables holds the values of the plan's variables whose names say that
 	// they are secrets.
 	variables []string
@@ -170,46 +171,46 @@ func (c *Config) UntilDecided() bool {
 // Streaming reports whether replies are streamed.
 func (c *Config) Streaming() bool { return c.Provider.Streams() }
 
-// decodeNode reads both forms of objectives.
-func (o *Objectives) decodeNode(d *decoder, n *node, path string) error {
+// DecodeNode reads both forms of objectives.
+func (o *Objectives) DecodeNode(d *yaml.Decoder, n *yaml.Node, path string) error {
 	*o = nil
-	if n.kind == mapping {
-		for _, e := range n.entries {
-			if err := o.threshold(d, e, join(path, e.key)); err != nil {
+	if n.Kind == yaml.Mapping {
+		for _, e := range n.Entries {
+			if err := o.threshold(d, e, join(path, e.Key)); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	var texts []string
-	if err := d.decode(n, settable(&texts), path); err != nil {
+	if err := d.Decode(n, &texts, path); err != nil {
 		return err
 	}
 	for i, text := range texts {
 		list, err := slo.Expand(text)
 		if err != nil {
-			return d.fail(n.at(i), path, "%v", err)
+			return d.Fail(n.Item(i), path, "%v", err)
 		}
 		*o = append(*o, list...)
 	}
 	return nil
 }
 
-func (o *Objectives) threshold(d *decoder, e entry, path string) error {
+func (o *Objectives) threshold(d *yaml.Decoder, e yaml.Entry, path string) error {
 	var limit float64
-	if err := d.value(e, settable(&limit), path); err != nil {
+	if err := d.Value(e, &limit, path); err != nil {
 		return err
 	}
-	objective, err := slo.FromPlan(e.key, limit)
+	objective, err := slo.FromPlan(e.Key, limit)
 	if err != nil {
-		return fault(at(d.file, e.line), "%s%v", strings.TrimSuffix(path, e.key), err)
+		return fault(yaml.At(d.File, e.Line), "%s%v", strings.TrimSuffix(path, e.Key), err)
 	}
 	*o = append(*o, objective)
 	return nil
 }
 
-// encodeNode gives the canonical texts, which decodeNode reads back.
-func (o Objectives) encodeNode() any {
+// EncodeNode gives the canonical texts, which DecodeNode reads back.
+func (o Objectives) EncodeNode() any {
 	texts := make([]any, len(o))
 	for i, objective := range o {
 		texts[i] = objective.Text

@@ -1,6 +1,6 @@
 package config
 
-import "reflect"
+import "redline/internal/plan/yaml"
 
 // Read fills a struct with yaml tags from a file, as strictly as a plan is
 // read: variables are expanded, an unknown key is an error with its line and
@@ -15,14 +15,11 @@ func Read(path string, into any, lookup func(string) (string, bool)) (lines map[
 	if err != nil {
 		return nil, err
 	}
-	d := decoder{file: path, lines: map[string]int{}, templates: map[string]template{}}
-	return d.lines, d.decode(root, reflect.ValueOf(into).Elem(), "")
+	d := yaml.Decoder{File: path, Homes: homes}
+	return d.Lines, d.Decode(root, into, "")
 }
 
 // Wrong is an error at a line of a file.
 func Wrong(path string, line int, format string, args ...any) error {
-	if line == 0 {
-		return fault(path, format, args...)
-	}
-	return fault(at(path, line), format, args...)
+	return fault(yaml.At(path, line), format, args...)
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"redline/internal/plan/yaml"
 	"redline/internal/twin/sim"
 )
 
@@ -40,9 +41,9 @@ func parseEngine(file string, data []byte) (sim.Spec, error) {
 	if err != nil {
 		return sim.Spec{}, err
 	}
-	d := &decoder{file: file, lines: map[string]int{}, templates: map[string]template{}}
+	d := yaml.Decoder{File: file, Homes: homes}
 	var f sim.EngineFile
-	if err := d.decode(root, settable(&f), ""); err != nil {
+	if err := d.Decode(root, &f, ""); err != nil {
 		return sim.Spec{}, err
 	}
 	if f.Schema != sim.EngineSchema {

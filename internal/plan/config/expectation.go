@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"redline/internal/judge/slo"
+	"redline/internal/plan/yaml"
 	"redline/internal/text"
 )
 
@@ -85,7 +86,7 @@ func (e Expectation) relative(figure, op, amount, unit, row string) (Expectation
 		return fail("want >=, <= or within, got %s", shown(op))
 	}
 	number, ok := strings.CutSuffix(amount, unit)
-	factor, err := parseFloat(number)
+	factor, err := yaml.ParseFloat(number)
 	if !ok || err != nil || !(factor > 0 && factor <= 1e6) {
 		return fail("want a number above 0 such as 4x or 20%%, got %s", shown(amount))
 	}

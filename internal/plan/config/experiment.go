@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redline/internal/answer/search"
+	"redline/internal/plan/yaml"
 )
 
 // Experiment is what to do beyond offering one load: the levels of a sweep, the
@@ -139,7 +140,7 @@ func getConcurrencies(c *Config) []string { return nonEmpty(listed(c.Experiment.
 func numbers(text string) ([]float64, error) {
 	var list []float64
 	for word := range strings.SplitSeq(text, ",") {
-		x, err := parseFloat(strings.TrimSpace(word))
+		x, err := yaml.ParseFloat(strings.TrimSpace(word))
 		if err != nil {
 			return nil, fmt.Errorf("want numbers such as 1,2,5, got %s", shown(text))
 		}

@@ -1,38 +1,13 @@
 package config
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
+
+	"redline/internal/plan/yaml"
 )
-
-// field is one key of a block and where its value lives in the Go struct.
-type field struct {
-	key       string
-	index     []int
-	omitEmpty bool
-}
-
-// fieldsOf lists the keys of a struct in the order of its fields; inlined
-// structs lend theirs.
-func fieldsOf(t reflect.Type) []field {
-	var out []field
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, flags, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-		switch {
-		case !f.IsExported() || name == "-":
-			continue
-		case flags == "inline":
-			for _, inner := range fieldsOf(f.Type) {
-				out = append(out, field{inner.key, append([]int{i}, inner.index...), inner.omitEmpty})
-			}
-		case name != "":
-			out = append(out, field{name, []int{i}, flags == "omitempty"})
-		}
-	}
-	return out
-}
 
 // homes lists the full paths that end in key, for a key that stands in the
 // wrong block.
@@ -55,10 +30,13 @@ func keysOf(t reflect.Type, path string) []string {
 		return nil
 	}
 	var out []string
-	for _, f := range fieldsOf(t) {
-		full := join(path, f.key)
+	for _, f := range yaml.FieldsOf(t) {
+		full := join(path, f.Key)
 		out = append(out, full)
-		out = append(out, keysOf(t.FieldByIndex(f.index).Type, full)...)
+		out = append(out, keysOf(t.FieldByIndex(f.Index).Type, full)...)
 	}
 	return slices.Clip(out)
 }
+
+// sortedKeys lists a map's keys in order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

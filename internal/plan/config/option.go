@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
+
+	"redline/internal/plan/yaml"
+	"redline/internal/text"
 )
 
 // Kind is the type of an option's value, as --help shows it.
@@ -90,19 +92,19 @@ func (o *Option) Set(c *Config, values []string) error {
 		return o.set(c, values)
 	}
 	if share, ok := strings.CutSuffix(values[0], "%"); ok && o.Value == "SHARE" {
-		if f, err := parseFloat(share); err == nil {
-			values = []string{strconv.FormatFloat(f/100, 'g', -1, 64)}
+		if f, err := yaml.ParseFloat(share); err == nil {
+			values = []string{text.Plain(f / 100)}
 		}
 	}
-	n := &node{kind: scalar, text: values[0], plain: true}
+	n := &yaml.Node{Text: values[0], Plain: true}
 	if o.Repeatable {
-		n = &node{kind: sequence}
+		n = &yaml.Node{Kind: yaml.Sequence}
 		for _, v := range values {
-			n.items = append(n.items, &node{kind: scalar, text: v, plain: true})
+			n.Items = append(n.Items, &yaml.Node{Text: v, Plain: true})
 		}
 	}
-	d := decoder{lines: map[string]int{}, templates: map[string]template{}}
-	return d.decode(n, lookUp(c, o.Key, true), "")
+	d := yaml.Decoder{}
+	return d.Decode(n, lookUp(c, o.Key, true).Addr().Interface(), "")
 }
 
 // mayBeEmpty reports whether an empty text says something: of a label or a
@@ -129,7 +131,7 @@ func (o *Option) Get(c *Config) []string {
 	if v.IsZero() {
 		return nil
 	}
-	switch e := encode(v).(type) {
+	switch e := yaml.Encode(v.Interface()).(type) {
 	case []any:
 		var out []string
 		for _, item := range e {
@@ -156,9 +158,9 @@ func lookUp(c *Config, key string, set bool) reflect.Value {
 			}
 			v = v.Elem()
 		}
-		fields := fieldsOf(v.Type())
-		i := slices.IndexFunc(fields, func(f field) bool { return f.key == part })
-		v = v.FieldByIndex(fields[i].index)
+		fields := yaml.FieldsOf(v.Type())
+		i := slices.IndexFunc(fields, func(f yaml.Field) bool { return f.Key == part })
+		v = v.FieldByIndex(fields[i].Index)
 	}
 	return v
 }
@@ -169,7 +171,7 @@ func settable(p any) reflect.Value { return reflect.ValueOf(p).Elem() }
 // toggle makes the functions of an option that is kept in one field outside the
 // plan.
 func toggle(field func(*Config) *bool) (func(*Config, []string) error, func(*Config) []string) {
-	set := func(c *Config, values []string) error { return setScalar(settable(field(c)), values[0]) }
+	set := func(c *Config, values []string) error { return yaml.SetScalar(settable(field(c)), values[0]) }
 	get := func(c *Config) []string {
 		if *field(c) {
 			return []string{"true"}
@@ -183,7 +185,7 @@ func toggle(field func(*Config) *bool) (func(*Config, []string) error, func(*Con
 // yes, which is its default.
 func opposite(field func(*Config) **bool) (func(*Config, []string) error, func(*Config) []string) {
 	set := func(c *Config, values []string) error {
-		off, err := parseBool(values[0])
+		off, err := yaml.ParseBool(values[0])
 		on := !off
 		*field(c) = &on
 		return err

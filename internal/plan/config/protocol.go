@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redline/internal/judge/slo"
+	"redline/internal/plan/yaml"
 	"redline/internal/traffic/arrival"
 	"redline/internal/traffic/workload"
 	"redline/internal/twin/sim"
@@ -250,7 +251,7 @@ func (p Protocol) Conditions() ([]Condition, error) {
 	var out []Condition
 	for _, text := range p.Accept {
 		if name, bound, ok := strings.Cut(text, ">"); ok && strings.TrimSpace(name) == "limit" {
-			rate, err := parseFloat(strings.TrimSpace(strings.TrimPrefix(bound, "=")))
+			rate, err := yaml.ParseFloat(strings.TrimSpace(strings.TrimPrefix(bound, "=")))
 			if err != nil || !(rate > 0) {
 				return nil, fmt.Errorf("condition %s: want requests per second, as in limit>20", shown(text))
 			}

@@ -3,12 +3,11 @@ package config
 import (
 	"fmt"
 	"net/url"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
+	"redline/internal/plan/yaml"
 
 	"redline/internal/drive/client"
 	"redline/internal/observe/telemetry"
@@ -41,7 +40,7 @@ func (c *Config) Resolved() map[string]any {
 // YAML gives the resolved configuration as a plan, without secrets, which
 // loads again: a key that came from a variable is written as that variable.
 func (c *Config) YAML() ([]byte, error) {
-	return yaml.MarshalWithOptions(c.redacted(), yaml.Indent(2), yaml.IndentSequence(true))
+	return yaml.Marshal(c.redacted())
 }
 
 // Secrets lists the values that must not be shown anywhere. What is very short is
@@ -154,7 +153,7 @@ func pairEnds(r rune) bool { return r == '&' || r == ';' }
 // redacted gives the plan as ordered keys with everything secret rewritten.
 func (c *Config) redacted() any {
 	r := redactor{c, c.Mask()}
-	return r.walk(encode(reflect.ValueOf(*c)), "")
+	return r.walk(yaml.Encode(*c), "")
 }
 
 type redactor struct {
@@ -164,11 +163,11 @@ type redactor struct {
 
 func (r redactor) walk(v any, path string) any {
 	switch v := v.(type) {
-	case yaml.MapSlice:
-		out := make(yaml.MapSlice, len(v))
+	case yaml.Map:
+		out := make(yaml.Map, len(v))
 		for i, item := range v {
-			key := fmt.Sprint(item.Key)
-			out[i] = yaml.MapItem{Key: key, Value: r.walk(item.Value, join(path, key))}
+			key := item.Key
+			out[i] = yaml.Item{Key: key, Value: r.walk(item.Value, join(path, key))}
 		}
 		return out
 	case []any:
@@ -255,7 +254,7 @@ func (r redactor) variablesOf(s, path string) string {
 // tenant rewrites a tenant's key, which encodes as a mask, and its headers.
 func (r redactor) tenant(s, path string) string {
 	if strings.HasSuffix(path, ".api_key") {
-		if raw := r.c.templates[path].raw; raw != "" && onlyVariables(raw) {
+		if raw := r.c.templates[path].Raw; raw != "" && onlyVariables(raw) {
 			return raw
 		}
 		return masked
@@ -281,7 +280,7 @@ func (r redactor) header(s, path, name string) string {
 // variables made of it.
 func (c *Config) template(path, value string) (string, bool) {
 	t, ok := c.templates[path]
-	return t.raw, ok && t.text == value
+	return t.Raw, ok && t.Text == value
 }
 
 var variable = regexp.MustCompile(`\$\{[A-Za-z0-9_]+\}`)
@@ -344,10 +343,10 @@ func cleanURL(text string) string {
 // unordered gives the same data with plain maps.
 func unordered(v any) any {
 	switch v := v.(type) {
-	case yaml.MapSlice:
+	case yaml.Map:
 		out := make(map[string]any, len(v))
 		for _, item := range v {
-			out[fmt.Sprint(item.Key)] = unordered(item.Value)
+			out[item.Key] = unordered(item.Value)
 		}
 		return out
 	case []any:

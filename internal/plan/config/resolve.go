@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"redline/internal/plan/yaml"
 )
 
 // Input is where settings come from. Nothing else is read, so that a test can
@@ -30,9 +32,6 @@ type place struct {
 	text string // "plan.yaml:12", "--rate", "REDLINE_RATE"
 	plan bool
 }
-
-// template is a scalar of the plan that names variables, and what it became.
-type template struct{ raw, text string }
 
 // Resolve gives the complete configuration: flags before REDLINE_…
 // variables, these before the plan, this before defaults. Its errors are of
@@ -99,7 +98,7 @@ func Reopen(path string) (*Config, error) {
 }
 
 func newConfig() *Config {
-	return &Config{places: map[string]place{}, templates: map[string]template{}}
+	return &Config{places: map[string]place{}, templates: map[string]yaml.Template{}}
 }
 
 func noEnv(string) (string, bool) { return "", false }
@@ -129,12 +128,12 @@ func (c *Config) load(path string, data []byte, lookup func(string) (string, boo
 	if err != nil {
 		return err
 	}
-	d := decoder{file: path, lines: map[string]int{}, templates: c.templates}
-	if err := d.decode(root, reflect.ValueOf(c).Elem(), ""); err != nil {
+	d := yaml.Decoder{File: path, Templates: c.templates, Homes: homes}
+	if err := d.Decode(root, c, ""); err != nil {
 		return err
 	}
-	for key, line := range d.lines {
-		c.places[key] = place{at(path, line), true}
+	for key, line := range d.Lines {
+		c.places[key] = place{yaml.At(path, line), true}
 	}
 	return nil
 }

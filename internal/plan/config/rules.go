@@ -11,6 +11,7 @@ import (
 	"redline/internal/drive/client"
 	"redline/internal/drive/load"
 	"redline/internal/drive/wire"
+	"redline/internal/plan/yaml"
 )
 
 // What holds where nothing is said.
@@ -160,7 +161,7 @@ func (c *Config) key(lookup func(string) (string, bool)) error {
 		return c.wrong(key, "holds a line break, want the key alone")
 	}
 	if t, ok := c.templates[key]; ok && c.keyEnv == "" && c.Provider.APIKey == "" {
-		return c.wrong(key, "%s is empty, want the key", t.raw)
+		return c.wrong(key, "%s is empty, want the key", t.Raw)
 	}
 	if c.keyEnv != "" {
 		value, _ := lookup(c.keyEnv)
@@ -353,7 +354,7 @@ func (c *Config) show() error {
 func (c *Config) labels() error {
 	const most = 80
 	label := c.Metadata["label"]
-	if len(label) > most || strings.ContainsAny(label, "/\\") || label == "." || label == ".." || oneLine(label) != label {
+	if len(label) > most || strings.ContainsAny(label, "/\\") || label == "." || label == ".." || yaml.Fault("", "%s", label).What != label {
 		return c.wrong("metadata.label", "want at most %d letters without a slash, got %s", most, shown(label))
 	}
 	return nil

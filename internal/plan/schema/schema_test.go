@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
 
 	"redline/internal/drive/record"
 	"redline/internal/judge/metric"
@@ -224,7 +224,11 @@ func TestLinesThatAreRefused(t *testing.T) {
 // asJSON gives a YAML document as JSON.
 func asJSON(t *testing.T, text []byte) []byte {
 	t.Helper()
-	data, err := yaml.YAMLToJSON(text)
+	var value any
+	if err := yaml.Unmarshal(text, &value); err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(value)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goccy/go-yaml"
+	"redline/internal/plan/yaml"
 )
 
 func TestDelaysFollowTheirParameters(t *testing.T) {
@@ -51,7 +51,7 @@ func TestDelayAndPopularityAsYAML(t *testing.T) {
 		Think      Delay      `yaml:"think"`
 		Popularity Popularity `yaml:"popularity"`
 	}
-	if err := yaml.Unmarshal([]byte("think: lognormal(8s,0.8)\npopularity: zipf(1.1)\n"), &got); err != nil {
+	if err := decode("think: lognormal(8s,0.8)\npopularity: zipf(1.1)\n", &got); err != nil {
 		t.Fatal(err)
 	}
 	written, err := yaml.Marshal(got)
@@ -59,7 +59,7 @@ func TestDelayAndPopularityAsYAML(t *testing.T) {
 		t.Errorf("written as %q, %v; want %q", written, err, want)
 	}
 	for _, text := range []string{"think: [1]", "think: 8", "popularity: {}", "popularity: much"} {
-		if err := yaml.Unmarshal([]byte(text), &got); err == nil {
+		if err := decode(text, &got); err == nil {
 			t.Errorf("%s: read without an error", text)
 		}
 	}

@@ -6,9 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"redline/internal/plan/yaml"
 )
 
 func TestParseTokens(t *testing.T) {
@@ -77,7 +78,7 @@ func TestTokensAsYAML(t *testing.T) {
 		"64": {Fixed: 64},
 	} {
 		var got Tokens
-		if err := yaml.UnmarshalWithOptions([]byte(text), &got, yaml.Strict()); err != nil {
+		if err := decode(text, &got); err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
@@ -230,4 +231,14 @@ func FuzzParseDelay(f *testing.F) {
 			t.Errorf("%q reads as %q, which reads as %q, %v", text, d, again, err)
 		}
 	})
+}
+
+// decode reads a value as a plan has it.
+func decode(data string, into any) error {
+	root, err := yaml.Form{Name: "a value", Most: 1 << 16}.Parse("x.yaml", []byte(data))
+	if err != nil {
+		return err
+	}
+	d := yaml.Decoder{File: "x.yaml"}
+	return d.Decode(root, into, "")
 }

@@ -3,7 +3,6 @@ package trace
 import (
 	"fmt"
 	"strings"
-	"unicode"
 
 	"redline/internal/text"
 )
@@ -25,14 +24,7 @@ func fault(place, format string, args ...any) *Error {
 
 func at(file string, line int) string { return fmt.Sprintf("%s:%d", file, line) }
 
-func oneLine(s string) string {
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, s))
-}
+func oneLine(s string) string { return strings.TrimSpace(text.Line(s)) }
 
 // shown quotes a value for an error, cut where it is long.
 func shown(s string) string {

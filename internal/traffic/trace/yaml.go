@@ -1,20 +1,19 @@
 package trace
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"reflect"
-	"strings"
 
-	"github.com/goccy/go-yaml"
+	"redline/internal/plan/yaml"
 )
 
 // mostDocument bounds a workload file: the rates of seventy days and all the
 // curves take a megabyte or two.
 const mostDocument = 8 << 20
+
+var form = yaml.Form{Name: "a fitted workload", Want: "a workload that redline workload fit wrote", Most: mostDocument}
 
 // Write writes the document that Read reads.
 func (f *Fitted) Write(w io.Writer) error {
@@ -29,72 +28,20 @@ func (f *Fitted) Write(w io.Writer) error {
 // Read reads a fitted workload. Nothing is guessed: an unknown key, or a value
 // that makes no sense, is an error with its line. name is the file's, for
 // errors.
-func Read(name string, data []byte) (f *Fitted, err error) {
-	if len(data) > mostDocument {
-		return nil, fault(name, "has %d bytes, a fitted workload has at most %d", len(data), mostDocument)
+func Read(name string, data []byte) (*Fitted, error) {
+	root, err := form.Parse(name, data)
+	if err != nil {
+		return nil, err
 	}
-	// The parser answers some malformed files with a panic; to the user they
-	// are files that cannot be read.
-	defer func() {
-		if recover() != nil {
-			f, err = nil, fault(name, "cannot be read as YAML")
-		}
-	}()
-	f = &Fitted{}
-	if err := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict()).Decode(f); err != nil {
-		return nil, yamlFault(name, err)
+	f, d := &Fitted{}, yaml.Decoder{File: name}
+	if err := d.Decode(root, f, ""); err != nil {
+		return nil, err
 	}
 	var wrong *invalid
 	if err := f.Validate(); errors.As(err, &wrong) {
-		return nil, fault(at(name, lineOf(data, wrong.path)), "%v", err)
+		return nil, yaml.Fault(yaml.At(name, root.Find(wrong.path).Line), "%v", err)
 	}
 	return f, nil
-}
-
-func yamlFault(name string, err error) error {
-	if err == io.EOF {
-		return fault(name, "is empty, want a workload that redline workload fit wrote")
-	}
-	var positioned yaml.Error
-	if !errors.As(err, &positioned) || positioned.GetToken() == nil || positioned.GetToken().Position == nil {
-		return fault(name, "is not a fitted workload: %v", err)
-	}
-	place := at(name, positioned.GetToken().Position.Line)
-	var mistyped *yaml.TypeError
-	if errors.As(err, &mistyped) {
-		return fault(place, "%s is no %s, which is wanted here", shown(positioned.GetToken().Value), kindWord(mistyped.DstType))
-	}
-	return fault(place, "%s", positioned.GetMessage())
-}
-
-// kindWord says what a value should be, in the words of the file.
-func kindWord(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Int, reflect.Int64, reflect.Uint64, reflect.Float64:
-		return "number"
-	case reflect.Slice:
-		return "list"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.String:
-		return "text"
-	}
-	return "block of keys"
-}
-
-// lineOf finds the line of a value by its path, that of what encloses it where
-// it is missing.
-func lineOf(data []byte, path string) int {
-	for path != "" {
-		p, err := yaml.PathString("$." + path)
-		if err == nil {
-			if node, err := p.ReadNode(bytes.NewReader(data)); err == nil && node.GetToken() != nil {
-				return node.GetToken().Position.Line
-			}
-		}
-		path = path[:max(0, strings.LastIndexAny(path, ".["))]
-	}
-	return 1
 }
 
 // invalid is a value that makes no sense, by its path in the document.

@@ -63,8 +63,8 @@ func TestAWorkloadWrittenByHandIsReadStrictly(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
 		{"empty", small, "", "w.yaml: is empty, want a workload that redline workload fit wrote"},
 		{"another schema", "workload/1", "workload/2", `w.yaml:1: schema: is "redline/workload/2", want "redline/workload/1"`},
-		{"unknown key", "chance: 1", "chanse: 1", `w.yaml:16: unknown field "chanse"`},
-		{"text for a number", "chance: 1", "chance: much", `w.yaml:16: "much" is no number, which is wanted here`},
+		{"unknown key", "chance: 1", "chanse: 1", `w.yaml:16: arrivals.chanse: unknown key, did you mean chance?`},
+		{"text for a number", "chance: 1", "chance: much", `w.yaml:16: arrivals.chance: want a number, got "much"`},
 		{"chance above 1", "chance: 1", "chance: 2", "w.yaml:16: arrivals.chance: want 0 to 1, got 2"},
 		{"evenness below 1", "evenness: 1", "evenness: 0", "w.yaml:17: arrivals.evenness: want 1 to 1000, got 0"},
 		{"a rate below 0", "[60, 120]", "[60, -1]", "w.yaml:15: arrivals.per_minute[1]: want 0 to 60000000 requests a minute, got -1"},

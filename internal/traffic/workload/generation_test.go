@@ -4,7 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/llm"
@@ -24,7 +23,7 @@ func TestSampling(t *testing.T) {
 		"zero temperature": {"{preset: product, temperature: 0}", llm.Sampling{Temperature: new(0.0), TopP: new(0.95)}},
 	} {
 		var g Generation
-		if err := yaml.UnmarshalWithOptions([]byte(c.plan), &g, yaml.Strict()); err != nil {
+		if err := decode(c.plan, &g); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}

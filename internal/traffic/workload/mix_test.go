@@ -8,8 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/plan/yaml"
 
 	"redline/internal/llm"
 	"redline/internal/traffic/dist"
@@ -227,7 +228,7 @@ func TestWholeBlockIsReadAndWritten(t *testing.T) {
 		Salt:    "false",
 	}
 	var got Spec
-	if err := yaml.UnmarshalWithOptions([]byte(wholeBlock), &got, yaml.Strict()); err != nil {
+	if err := decode(wholeBlock, &got); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -241,7 +242,7 @@ func TestWholeBlockIsReadAndWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	var again Spec
-	if err := yaml.UnmarshalWithOptions(written, &again, yaml.Strict()); err != nil {
+	if err := decode(string(written), &again); err != nil {
 		t.Fatalf("%v\n%s", err, written)
 	}
 	want.Tenants[0].Key = masked

@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/plan/yaml"
 )
 
 func fixedAt(n int) *Dist { return &Dist{Fixed: n} }
@@ -123,7 +124,7 @@ func TestYAML(t *testing.T) {
 		"a long normal": {"prompt: {median: 500, sigma: 0.8, min: 50, max: 4000}", Spec{Traffic: Traffic{Prompt: &Dist{Median: 500, Sigma: 0.8, Min: 50, Max: 4000}}}},
 	} {
 		var got Spec
-		if err := yaml.UnmarshalWithOptions([]byte(c.text), &got, yaml.Strict()); err != nil {
+		if err := decode(c.text, &got); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
@@ -135,7 +136,7 @@ func TestYAML(t *testing.T) {
 			t.Fatal(err)
 		}
 		var again Spec
-		if err := yaml.Unmarshal(written, &again); err != nil || again.String() != got.String() {
+		if err := decode(string(written), &again); err != nil || again.String() != got.String() {
 			t.Errorf("%s: written as %sand read as %q, %v", name, written, again, err)
 		}
 	}
@@ -155,7 +156,7 @@ func TestYAMLRefuses(t *testing.T) {
 		"{preset: chta}": "did you mean chat?",
 	} {
 		var got Spec
-		err := yaml.UnmarshalWithOptions([]byte(text), &got, yaml.Strict())
+		err := decode(text, &got)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", text, err, want)
 		}
@@ -228,4 +229,14 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q: means %v and %v, %v", text, shape.Prompt.Mean(), shape.Output.Mean(), err)
 		}
 	})
+}
+
+// decode reads a value as a plan has it.
+func decode(data string, into any) error {
+	root, err := yaml.Form{Name: "a value", Most: 1 << 16}.Parse("x.yaml", []byte(data))
+	if err != nil {
+		return err
+	}
+	d := yaml.Decoder{File: "x.yaml"}
+	return d.Decode(root, into, "")
 }

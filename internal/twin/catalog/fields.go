@@ -1,6 +1,6 @@
 package catalog
 
-import "github.com/goccy/go-yaml/ast"
+import "redline/internal/plan/yaml"
 
 // Bounds on the shape of a model: far above any that there is, and low enough
 // that no product of them overflows.
@@ -60,7 +60,7 @@ var acceleratorFields = []field[Accelerator]{
 	amount("fp4_tflops", maxTFLOPS, 1e12, func(a *Accelerator) *float64 { return &a.FP4 }),
 	{"reached", readReached},
 	stringField("reached_source", func(a *Accelerator) *string { return &a.ReachedSource }),
-	{"memory_gib", func(r *reader, n ast.Node, path string, a *Accelerator) error {
+	{"memory_gib", func(r *reader, n *yaml.Node, path string, a *Accelerator) error {
 		var bytes float64
 		err := amount("", maxGiB, GiB, func(*Accelerator) *float64 { return &bytes }).read(r, n, path, a)
 		a.Memory = int64(bytes)
@@ -69,7 +69,7 @@ var acceleratorFields = []field[Accelerator]{
 	amount("bandwidth_gbs", maxGBs, 1e9, func(a *Accelerator) *float64 { return &a.Read }),
 	amount("link_gbs", maxGBs, 1e9, func(a *Accelerator) *float64 { return &a.Link }),
 	amount("watts", maxWatts, 1, func(a *Accelerator) *float64 { return &a.Watts }),
-	{"price", func(r *reader, n ast.Node, path string, a *Accelerator) error {
+	{"price", func(r *reader, n *yaml.Node, path string, a *Accelerator) error {
 		return block(r, n, path, priceFields, a)
 	}},
 	stringField("dated", func(a *Accelerator) *string { return &a.Dated }),
@@ -87,21 +87,19 @@ var priceFields = []field[Accelerator]{
 }
 
 // readReached reads the shares of the peak by precision.
-func readReached(r *reader, n ast.Node, path string, a *Accelerator) error {
-	values, ok := pairs(n)
-	if !ok {
-		return r.fail(n, "%s: want shares by precision, such as bf16: 0.6, got %s", path, described(n))
+func readReached(r *reader, n *yaml.Node, path string, a *Accelerator) error {
+	if n.Kind != yaml.Mapping {
+		return r.fail(n, "%s: want shares by precision, such as bf16: 0.6, got %s", path, n.Describe())
 	}
 	a.Reached = map[Precision]float64{}
-	for _, v := range values {
-		key, _ := scalar(v.Key)
-		p, err := ParsePrecision(key)
+	for _, e := range n.Entries {
+		p, err := ParsePrecision(e.Key)
 		if err != nil {
-			return r.fail(v.Key, "%s: %v", path, err)
+			return yaml.Fault(yaml.At(r.file, e.Line), "%s: %v", path, err)
 		}
-		share, ok := number(v.Value)
+		share, ok := number(e.Value)
 		if !ok || share <= 0 || share > 1 {
-			return r.fail(v.Value, "%s: want a share above 0 and up to 1, got %s", join(path, key), described(v.Value))
+			return r.fail(e.Value, "%s: want a share above 0 and up to 1, got %s", yaml.Join(path, e.Key), e.Value.Describe())
 		}
 		a.Reached[p] = share
 	}
@@ -109,16 +107,15 @@ func readReached(r *reader, n ast.Node, path string, a *Accelerator) error {
 }
 
 // nameOf is the name of an entry, which decides what it adds to.
-func (r *reader) nameOf(n ast.Node, path string) (string, error) {
-	values, ok := pairs(n)
-	if !ok {
-		return "", r.fail(n, "%s: want an entry with a name, got %s", path, described(n))
+func (r *reader) nameOf(n *yaml.Node, path string) (string, error) {
+	if n.Kind != yaml.Mapping {
+		return "", r.fail(n, "%s: want an entry with a name, got %s", path, n.Describe())
 	}
-	for _, v := range values {
-		if key, _ := scalar(v.Key); key == "name" {
-			name, ok := scalar(v.Value)
+	for _, e := range n.Entries {
+		if e.Key == "name" {
+			name, ok := scalar(e.Value)
 			if !ok || fold(name) == "" {
-				return "", r.fail(v.Value, "%s.name: want a name with letters or digits, got %s", path, described(v.Value))
+				return "", r.fail(e.Value, "%s.name: want a name with letters or digits, got %s", path, e.Value.Describe())
 			}
 			return name, nil
 		}
@@ -126,7 +123,7 @@ func (r *reader) nameOf(n ast.Node, path string) (string, error) {
 	return "", r.fail(n, "%s: has no name", path)
 }
 
-func (r *reader) model(c *Catalog, n ast.Node, path string, top head) error {
+func (r *reader) model(c *Catalog, n *yaml.Node, path string, top head) error {
 	name, err := r.nameOf(n, path)
 	if err != nil {
 		return err
@@ -147,7 +144,7 @@ func (r *reader) model(c *Catalog, n ast.Node, path string, top head) error {
 	return nil
 }
 
-func (r *reader) accelerator(c *Catalog, n ast.Node, path string, top head) error {
+func (r *reader) accelerator(c *Catalog, n *yaml.Node, path string, top head) error {
 	name, err := r.nameOf(n, path)
 	if err != nil {
 		return err

@@ -1,57 +1,30 @@
 package catalog
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
+	"redline/internal/plan/yaml"
 
 	"redline/internal/text"
 )
 
-// Bounds on a catalog file: the parser recurses, and is quadratic in the length
-// of a line.
-const (
-	maxLine  = 8 << 10
-	maxDepth = 20
-)
-
-// fileError is a mistake at a line of a file.
-type fileError struct {
-	file string
-	line int
-	what string
-}
-
-func (e *fileError) Error() string { return fmt.Sprintf("%s:%d: %s", e.file, e.line, e.what) }
+var form = yaml.Form{Name: "a catalog", Want: "a catalog with models or accelerators", Most: maxFileBytes}
 
 // reader turns the nodes of one file into entries.
 type reader struct{ file string }
 
-func (r *reader) fail(n ast.Node, format string, args ...any) error {
-	line := 1
-	if t := n.GetToken(); t != nil && t.Position != nil {
-		line = t.Position.Line
-	}
-	what := strings.Map(func(c rune) rune {
-		if c < ' ' {
-			return ' '
-		}
-		return c
-	}, fmt.Sprintf(format, args...))
-	return &fileError{r.file, line, what}
+func (r *reader) fail(n *yaml.Node, format string, args ...any) error {
+	return yaml.Fault(yaml.At(r.file, n.Line), format, args...)
 }
 
 // add takes the entries of a file in.
 func (c *Catalog) add(name string, data []byte) error {
 	r := &reader{name}
-	root, err := r.parse(data)
+	root, err := form.Parse(name, data)
 	if err != nil {
 		return err
 	}
@@ -77,83 +50,20 @@ func topFields(c *Catalog, top *head) []field[head] {
 	return []field[head]{
 		stringField("dated", func(h *head) *string { return &h.dated }),
 		stringField("source", func(h *head) *string { return &h.source }),
-		{"models", func(r *reader, n ast.Node, path string, _ *head) error {
-			return r.each(n, path, func(n ast.Node, path string) error { return r.model(c, n, path, *top) })
+		{"models", func(r *reader, n *yaml.Node, path string, _ *head) error {
+			return r.each(n, path, func(n *yaml.Node, path string) error { return r.model(c, n, path, *top) })
 		}},
-		{"accelerators", func(r *reader, n ast.Node, path string, _ *head) error {
-			return r.each(n, path, func(n ast.Node, path string) error { return r.accelerator(c, n, path, *top) })
+		{"accelerators", func(r *reader, n *yaml.Node, path string, _ *head) error {
+			return r.each(n, path, func(n *yaml.Node, path string) error { return r.accelerator(c, n, path, *top) })
 		}},
 	}
 }
 
-// parse gives the body of the only document of a file. A panic of the parser is
-// its answer to some malformed files; to the user it is one that cannot be read.
-func (r *reader) parse(data []byte) (body ast.Node, err error) {
-	defer func() {
-		if recover() != nil {
-			body, err = nil, fmt.Errorf("%s: cannot be read as YAML", r.file)
-		}
-	}()
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	if err := r.checkText(data); err != nil {
-		return nil, err
-	}
-	parsed, err := parser.ParseBytes(data, 0)
-	if err != nil {
-		line, _, _ := strings.Cut(err.Error(), "\n")
-		return nil, fmt.Errorf("%s: cannot be read as YAML: %s", r.file, line)
-	}
-	for _, d := range parsed.Docs {
-		switch {
-		case d.Body == nil:
-		case body != nil:
-			return nil, r.fail(d.Body, "a second document begins, want one")
-		default:
-			body = d.Body
-		}
-	}
-	if body == nil {
-		return nil, fmt.Errorf("%s: is empty, want a catalog with models or accelerators", r.file)
-	}
-	return body, nil
-}
-
-func (r *reader) checkText(data []byte) error {
-	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
-		return fmt.Errorf("%s: is not a text file, want a catalog in YAML", r.file)
-	}
-	depth, line := 0, 1
-	for l := range bytes.Lines(data) {
-		if len(l) > maxLine {
-			return fmt.Errorf("%s:%d: has %d bytes, a line of a catalog has at most %d", r.file, line, len(l), maxLine)
-		}
-		spaces := len(l) - len(bytes.TrimLeft(l, " \t"))
-		depth += bytes.Count(l, []byte("[")) + bytes.Count(l, []byte("{")) - bytes.Count(l, []byte("]")) - bytes.Count(l, []byte("}"))
-		if depth > maxDepth || spaces > 8*maxDepth || bytes.Count(l, []byte("- ")) > maxDepth || bytes.Count(l, []byte("? ")) > maxDepth {
-			return fmt.Errorf("%s:%d: nested too deeply for a catalog", r.file, line)
-		}
-		line++
-	}
-	return nil
-}
-
-// pairs are the keys of a block.
-func pairs(n ast.Node) ([]*ast.MappingValueNode, bool) {
-	switch n := n.(type) {
-	case *ast.MappingNode:
-		return n.Values, true
-	case *ast.MappingValueNode:
-		return []*ast.MappingValueNode{n}, true
-	}
-	return nil, false
-}
-
-func (r *reader) each(n ast.Node, path string, do func(n ast.Node, path string) error) error {
-	list, ok := n.(*ast.SequenceNode)
-	if !ok {
+func (r *reader) each(n *yaml.Node, path string, do func(n *yaml.Node, path string) error) error {
+	if n.Kind != yaml.Sequence {
 		return r.fail(n, "%s: want a list of entries, each with a name", path)
 	}
-	for i, item := range list.Values {
+	for i, item := range n.Items {
 		if err := do(item, fmt.Sprintf("%s[%d]", path, i)); err != nil {
 			return err
 		}
@@ -164,30 +74,25 @@ func (r *reader) each(n ast.Node, path string, do func(n ast.Node, path string) 
 // field is one key of a block and how its value is read.
 type field[T any] struct {
 	key  string
-	read func(r *reader, n ast.Node, path string, into *T) error
+	read func(r *reader, n *yaml.Node, path string, into *T) error
 }
 
 // block reads the keys of n in the order of the table, not that of the file, so
 // that what holds for all entries is known before the first.
-func block[T any](r *reader, n ast.Node, path string, fields []field[T], into *T) error {
-	values, ok := pairs(n)
-	if !ok {
-		return r.fail(n, "%swant a block with keys such as %s, got %s", prefix(path), fields[0].key, described(n))
+func block[T any](r *reader, n *yaml.Node, path string, fields []field[T], into *T) error {
+	if n.Kind != yaml.Mapping {
+		return r.fail(n, "%swant a block with keys such as %s, got %s", prefix(path), fields[0].key, n.Describe())
 	}
-	byKey := map[string]ast.Node{}
-	for _, v := range values {
-		key, ok := scalar(v.Key)
-		if !ok || !slices.ContainsFunc(fields, func(f field[T]) bool { return f.key == key }) {
-			return unknownKey(r, v.Key, join(path, key), key, fields)
+	byKey := map[string]*yaml.Node{}
+	for _, e := range n.Entries {
+		if !slices.ContainsFunc(fields, func(f field[T]) bool { return f.key == e.Key }) {
+			return unknownKey(r, e, yaml.Join(path, e.Key), fields)
 		}
-		if byKey[key] != nil {
-			return r.fail(v.Key, "%s: stands twice in one block, want it once", join(path, key))
-		}
-		byKey[key] = v.Value
+		byKey[e.Key] = e.Value
 	}
 	for _, f := range fields {
 		if n := byKey[f.key]; n != nil {
-			if err := f.read(r, n, join(path, f.key), into); err != nil {
+			if err := f.read(r, n, yaml.Join(path, f.key), into); err != nil {
 				return err
 			}
 		}
@@ -195,16 +100,16 @@ func block[T any](r *reader, n ast.Node, path string, fields []field[T], into *T
 	return nil
 }
 
-func unknownKey[T any](r *reader, n ast.Node, path, key string, fields []field[T]) error {
+func unknownKey[T any](r *reader, e yaml.Entry, path string, fields []field[T]) error {
 	known := make([]string, len(fields))
 	for i, f := range fields {
 		known[i] = f.key
 	}
-	cure := text.Hint(key, known)
+	cure := text.Hint(e.Key, known)
 	if cure == "" {
 		cure = "want one of " + strings.Join(known, ", ")
 	}
-	return r.fail(n, "%s: unknown key, %s", path, cure)
+	return yaml.Fault(yaml.At(r.file, e.Line), "%s: unknown key, %s", path, cure)
 }
 
 func prefix(path string) string {
@@ -214,29 +119,10 @@ func prefix(path string) string {
 	return path + ": "
 }
 
-func join(path, key string) string {
-	if path == "" {
-		return key
-	}
-	return path + "." + key
-}
-
 // scalar is the text of a value, and whether it is one.
-func scalar(n ast.Node) (string, bool) {
-	switch n := n.(type) {
-	case *ast.StringNode:
-		return n.Value, true
-	case *ast.LiteralNode:
-		return n.Value.Value, true
-	case *ast.NullNode, *ast.MappingNode, *ast.MappingValueNode, *ast.SequenceNode, *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
-		return "", false
-	case ast.ScalarNode:
-		return n.GetToken().Value, true
-	}
-	return "", false
-}
+func scalar(n *yaml.Node) (string, bool) { return n.Text, n.Kind == yaml.Scalar }
 
-func number(n ast.Node) (float64, bool) {
+func number(n *yaml.Node) (float64, bool) {
 	s, ok := scalar(n)
 	if !ok {
 		return 0, false
@@ -245,26 +131,13 @@ func number(n ast.Node) (float64, bool) {
 	return v, err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
 }
 
-func described(n ast.Node) string {
-	if s, ok := scalar(n); ok {
-		return text.Quote(s)
-	}
-	switch n.(type) {
-	case *ast.NullNode:
-		return "nothing"
-	case *ast.SequenceNode:
-		return "a list"
-	}
-	return "a block"
-}
-
 // The kinds of fields.
 
 func stringField[T any](key string, at func(*T) *string) field[T] {
-	return field[T]{key, func(r *reader, n ast.Node, path string, into *T) error {
+	return field[T]{key, func(r *reader, n *yaml.Node, path string, into *T) error {
 		s, ok := scalar(n)
 		if s = strings.TrimSpace(s); !ok || s == "" {
-			return r.fail(n, "%s: want text, got %s", path, described(n))
+			return r.fail(n, "%s: want text, got %s", path, n.Describe())
 		}
 		*at(into) = s
 		return nil
@@ -272,16 +145,15 @@ func stringField[T any](key string, at func(*T) *string) field[T] {
 }
 
 func words[T any](key string, at func(*T) *[]string) field[T] {
-	return field[T]{key, func(r *reader, n ast.Node, path string, into *T) error {
-		list, ok := n.(*ast.SequenceNode)
-		if !ok {
-			return r.fail(n, "%s: want a list of names, got %s", path, described(n))
+	return field[T]{key, func(r *reader, n *yaml.Node, path string, into *T) error {
+		if n.Kind != yaml.Sequence {
+			return r.fail(n, "%s: want a list of names, got %s", path, n.Describe())
 		}
 		var out []string
-		for _, item := range list.Values {
+		for _, item := range n.Items {
 			s, ok := scalar(item)
 			if !ok || fold(s) == "" {
-				return r.fail(item, "%s: want names, got %s", path, described(item))
+				return r.fail(item, "%s: want names, got %s", path, item.Describe())
 			}
 			out = append(out, s)
 		}
@@ -292,10 +164,10 @@ func words[T any](key string, at func(*T) *[]string) field[T] {
 
 // whole is a count from least to most.
 func whole[T any](key string, least, most int, at func(*T) *int) field[T] {
-	return field[T]{key, func(r *reader, n ast.Node, path string, into *T) error {
+	return field[T]{key, func(r *reader, n *yaml.Node, path string, into *T) error {
 		v, ok := number(n)
 		if !ok || v != math.Trunc(v) || v < float64(least) || v > float64(most) {
-			return r.fail(n, "%s: want a whole number from %d to %d, got %s", path, least, most, described(n))
+			return r.fail(n, "%s: want a whole number from %d to %d, got %s", path, least, most, n.Describe())
 		}
 		*at(into) = int(v)
 		return nil
@@ -304,10 +176,10 @@ func whole[T any](key string, least, most int, at func(*T) *int) field[T] {
 
 // amount is a number from 0 to most, in units of unit.
 func amount[T any](key string, most, unit float64, at func(*T) *float64) field[T] {
-	return field[T]{key, func(r *reader, n ast.Node, path string, into *T) error {
+	return field[T]{key, func(r *reader, n *yaml.Node, path string, into *T) error {
 		v, ok := number(n)
 		if !ok || v < 0 || v > most {
-			return r.fail(n, "%s: want a number from 0 to %g, got %s", path, most, described(n))
+			return r.fail(n, "%s: want a number from 0 to %g, got %s", path, most, n.Describe())
 		}
 		*at(into) = v * unit
 		return nil
@@ -315,24 +187,24 @@ func amount[T any](key string, most, unit float64, at func(*T) *float64) field[T
 }
 
 func yes[T any](key string, at func(*T) *bool) field[T] {
-	return field[T]{key, func(r *reader, n ast.Node, path string, into *T) error {
+	return field[T]{key, func(r *reader, n *yaml.Node, path string, into *T) error {
 		switch s, _ := scalar(n); s {
 		case "true":
 			*at(into) = true
 		case "false":
 			*at(into) = false
 		default:
-			return r.fail(n, "%s: want true or false, got %s", path, described(n))
+			return r.fail(n, "%s: want true or false, got %s", path, n.Describe())
 		}
 		return nil
 	}}
 }
 
 func stored[T any](key string, at func(*T) *Precision) field[T] {
-	return field[T]{key, func(r *reader, n ast.Node, path string, into *T) error {
+	return field[T]{key, func(r *reader, n *yaml.Node, path string, into *T) error {
 		s, ok := scalar(n)
 		if !ok {
-			return r.fail(n, "%s: want a precision such as bf16, got %s", path, described(n))
+			return r.fail(n, "%s: want a precision such as bf16, got %s", path, n.Describe())
 		}
 		p, err := ParsePrecision(s)
 		if err != nil {
@@ -346,7 +218,7 @@ func stored[T any](key string, at func(*T) *Precision) field[T] {
 var trusts = []string{"high", "medium", "low"}
 
 func trust[T any](key string, at func(*T) *string) field[T] {
-	return field[T]{key, func(r *reader, n ast.Node, path string, into *T) error {
+	return field[T]{key, func(r *reader, n *yaml.Node, path string, into *T) error {
 		s, _ := scalar(n)
 		for _, t := range trusts {
 			if s == t {
@@ -354,6 +226,6 @@ func trust[T any](key string, at func(*T) *string) field[T] {
 				return nil
 			}
 		}
-		return r.fail(n, "%s: want %s, got %s", path, strings.Join(trusts, ", "), described(n))
+		return r.fail(n, "%s: want %s, got %s", path, strings.Join(trusts, ", "), n.Describe())
 	}}
 }

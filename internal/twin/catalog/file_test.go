@@ -84,7 +84,7 @@ func TestBadFiles(t *testing.T) {
 	change := func(old, new string) string { return strings.Replace(small, old, new, 1) }
 	for _, row := range []struct{ name, text, want string }{
 		{"empty", "", "c.yaml: is empty"},
-		{"no YAML", "models: [", "c.yaml: cannot be read as YAML"},
+		{"no YAML", "models: [", "c.yaml:1: not YAML"},
 		{"binary", "\x00\x01", "c.yaml: is not a text file"},
 		{"a list", "- name: x", "c.yaml:1: want a block with keys such as dated, got a list"},
 		{"unknown top key", change("models:", "modles:"), "c.yaml:3: modles: unknown key, did you mean models?"},
@@ -100,12 +100,12 @@ func TestBadFiles(t *testing.T) {
 		{"confidence", change("confidence: low", "confidence: sure"), `c.yaml:15: models[0].confidence: want high, medium, low, got "sure"`},
 		{"no name", change("name: brick, ", ""), "c.yaml:17: accelerators[0]: has no name"},
 		{"empty name", change("name: brick", `name: "--"`), `c.yaml:17: accelerators[0].name: want a name with letters or digits`},
-		{"twice", change("    layers: 2\n", "    layers: 2\n    layers: 3\n"), "c.yaml: cannot be read as YAML"},
+		{"twice", change("    layers: 2\n", "    layers: 2\n    layers: 3\n"), "c.yaml:7: key layers stands twice in one block"},
 		{"entries that are no list", "models: {name: x}", "c.yaml:1: models: want a list of entries"},
 		{"price upside down", change("bandwidth_gbs: 100", "bandwidth_gbs: 100, price: {low: 3, high: 1}"), "high 1 is below low 3"},
 		{"share", change("bandwidth_gbs: 100", "bandwidth_gbs: 100, reached: {bf16: 2}"), "accelerators[0].reached.bf16: want a share above 0 and up to 1"},
-		{"deep", "models: " + strings.Repeat("[", 50), "c.yaml:1: nested too deeply"},
-		{"two documents", small + "---\n" + small, "a second document begins"},
+		{"deep", "models: " + strings.Repeat("[", 50) + strings.Repeat("]", 50), "c.yaml:1: nested too deeply"},
+		{"two documents", small + "---\n" + small, "a second document, want one"},
 	} {
 		_, err := (*Catalog)(nil).Add("c.yaml", []byte(row.text))
 		if err == nil || !strings.Contains(err.Error(), row.want) || strings.Contains(err.Error(), "\n") {

@@ -1,0 +1,395 @@
+package yaml
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"redline/internal/text"
+)
+
+// Decoder puts nodes into Go values by their yaml tags.
+type Decoder struct {
+	// File is for errors; without it they are those of a single value.
+	File string
+	// Lines remembers where each key stands, and Templates the scalars in whose
+	// place something else was put, both by dotted path.
+	Lines     map[string]int
+	Templates map[string]Template
+	// Homes lists the paths that end in a key, for one that stands in the wrong
+	// block. It may be nil.
+	Homes func(key string) []string
+}
+
+// Template is what a file says, and what it became.
+type Template struct{ Raw, Text string }
+
+// Decode fills what into points to; path is that of the value in its file.
+func (d *Decoder) Decode(n *Node, into any, path string) error {
+	if d.Lines == nil {
+		d.Lines = map[string]int{}
+	}
+	if d.Templates == nil {
+		d.Templates = map[string]Template{}
+	}
+	return d.decode(n, reflect.ValueOf(into).Elem(), path)
+}
+
+// Value is Decode for one key.
+func (d *Decoder) Value(e Entry, into any, path string) error {
+	return d.value(e, reflect.ValueOf(into).Elem(), path)
+}
+
+// Fail is an error at a node.
+func (d *Decoder) Fail(n *Node, path, format string, args ...any) error {
+	what := fmt.Sprintf(format, args...)
+	if d.File == "" {
+		return errors.New(what)
+	}
+	return Fault(At(d.File, n.Line), "%s", prefix(path)+what)
+}
+
+// NodeDecoder is a type with a form of its own in the plan.
+type NodeDecoder interface {
+	DecodeNode(d *Decoder, n *Node, path string) error
+}
+
+// unmarshaler is what the packages of specifications implement for a type with
+// more than one form.
+type unmarshaler interface {
+	UnmarshalYAML(unmarshal func(any) error) error
+}
+
+// note remembers a scalar that named variables.
+func (d *Decoder) note(n *Node, path string) {
+	if n.Template != "" {
+		d.Templates[path] = Template{n.Template, n.Text}
+	}
+}
+
+// decode fills v, which must be settable, from n.
+func (d *Decoder) decode(n *Node, v reflect.Value, path string) error {
+	d.note(n, path)
+	if own, ok := v.Addr().Interface().(NodeDecoder); ok {
+		return own.DecodeNode(d, n, path)
+	}
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		return d.decode(n, v.Elem(), path)
+	}
+	if own, ok := v.Addr().Interface().(unmarshaler); ok {
+		return d.foreign(own, n, path)
+	}
+	if length, ok := v.Addr().Interface().(*time.Duration); ok {
+		return d.duration(n, length, path)
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		return d.structure(n, v, path)
+	case reflect.Map:
+		return d.dictionary(n, v, path)
+	case reflect.Slice:
+		return d.list(n, v, path)
+	case reflect.Interface:
+		v.Set(reflect.ValueOf(&[]any{d.plain(n, path)}[0]).Elem())
+		return nil
+	}
+	return d.scalar(n, v, path)
+}
+
+// foreign lets a type of another package read its own form; it is handed a
+// way to decode the node into whatever it tries.
+func (d *Decoder) foreign(own unmarshaler, n *Node, path string) error {
+	err := own.UnmarshalYAML(func(into any) error { return d.Decode(n, into, path) })
+	var placed *Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &placed):
+		return placed
+	case strings.HasPrefix(err.Error(), path+" "):
+		path = ""
+	}
+	return d.Fail(n, path, "%v%s", err, cutByComma(n.Text))
+}
+
+func (d *Decoder) duration(n *Node, into *time.Duration, path string) error {
+	if n.Kind != Scalar {
+		return d.Fail(n, path, "want a duration such as 30s, got %s", n.Describe())
+	}
+	var err error
+	if *into, err = parseDuration(n.Text); err != nil {
+		return d.Fail(n, path, "%v", err)
+	}
+	return nil
+}
+
+func (d *Decoder) structure(n *Node, v reflect.Value, path string) error {
+	if n.Kind == Null {
+		return nil
+	}
+	fields := FieldsOf(v.Type())
+	if n.Kind != Mapping {
+		return d.Fail(n, path, "want a block with keys such as %s, got %s", fields[0].Key, n.Describe())
+	}
+	for _, e := range n.Entries {
+		i := slices.IndexFunc(fields, func(f Field) bool { return f.Key == e.Key })
+		if i < 0 {
+			return d.unknown(e, path, fields)
+		}
+		if err := d.value(e, v.FieldByIndex(fields[i].Index), Join(path, e.Key)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// value decodes one key's value. A key with nothing after it is a slip: of a
+// block too, whose keys may stand too far to the left.
+func (d *Decoder) value(e Entry, v reflect.Value, path string) error {
+	d.Lines[path] = e.Line
+	if e.Value.Kind == Null {
+		block := v.Kind() == reflect.Struct || v.Kind() == reflect.Map ||
+			v.Kind() == reflect.Pointer && v.Type().Elem().Kind() == reflect.Struct
+		if block {
+			return Fault(At(d.File, e.Line), "%s: has no value: indent its keys below it, or leave it out", path)
+		}
+		return Fault(At(d.File, e.Line), "%s: has no value", path)
+	}
+	return d.decode(e.Value, v, path)
+}
+
+func (d *Decoder) unknown(e Entry, path string, fields []Field) error {
+	keys := make([]string, len(fields))
+	for i, f := range fields {
+		keys[i] = f.Key
+	}
+	if hint := cutByComma(e.Key); hint != "" {
+		return Fault(At(d.File, e.Line), "%s: unknown key%s", Join(path, e.Key), hint)
+	}
+	cure := "want one of " + strings.Join(keys, ", ")
+	if hint := text.Hint(e.Key, keys); hint != "" {
+		cure = hint
+	} else if d.Homes != nil {
+		if home := d.Homes(e.Key); len(home) > 0 && !slices.Contains(home, Join(path, e.Key)) {
+			cure = "did you mean " + strings.Join(home, " or ") + "?"
+		}
+	}
+	return Fault(At(d.File, e.Line), "%s: unknown key, %s", Join(path, e.Key), cure)
+}
+
+// cutByComma explains half a call such as "ramp(1..50", which a comma between
+// braces leaves of "ramp(1..50, 5m)"; "" where there is nothing to explain.
+func cutByComma(text string) string {
+	if strings.Count(text, "(") == strings.Count(text, ")") {
+		return ""
+	}
+	return "; a comma between { } or [ ] ends a value: put the whole in quotes"
+}
+
+func (d *Decoder) dictionary(n *Node, v reflect.Value, path string) error {
+	if n.Kind != Mapping {
+		return d.Fail(n, path, "want keys with values, got %s", n.Describe())
+	}
+	v.Set(reflect.MakeMap(v.Type()))
+	for _, e := range n.Entries {
+		element := reflect.New(v.Type().Elem()).Elem()
+		if e.Value.Kind == Null && element.Kind() == reflect.Interface {
+			v.SetMapIndex(reflect.ValueOf(e.Key), element)
+			continue
+		}
+		if err := d.value(e, element, Join(path, e.Key)); err != nil {
+			return err
+		}
+		v.SetMapIndex(reflect.ValueOf(e.Key), element)
+	}
+	return nil
+}
+
+// list decodes a sequence; a single scalar is a list of one.
+func (d *Decoder) list(n *Node, v reflect.Value, path string) error {
+	items := n.Items
+	if n.Kind == Scalar {
+		items = []*Node{n}
+	} else if n.Kind != Sequence {
+		return d.Fail(n, path, "want a list, got %s", n.Describe())
+	}
+	out := reflect.MakeSlice(v.Type(), len(items), len(items))
+	for i, item := range items {
+		if err := d.decode(item, out.Index(i), fmt.Sprintf("%s[%d]", path, i)); err != nil {
+			return err
+		}
+	}
+	v.Set(out)
+	return nil
+}
+
+func (d *Decoder) scalar(n *Node, v reflect.Value, path string) error {
+	if v.Kind() == reflect.String {
+		if n.Kind != Scalar {
+			return d.Fail(n, path, "want text, got %s", n.Describe())
+		}
+		v.SetString(n.Text)
+		return nil
+	}
+	if n.Kind != Scalar || !n.Plain {
+		return d.Fail(n, path, "want %s, got %s", wanted(v.Kind()), n.Describe())
+	}
+	if err := SetScalar(v, n.Text); err != nil {
+		return d.Fail(n, path, "%v", err)
+	}
+	return nil
+}
+
+// SetScalar parses text into a bool or number.
+func SetScalar(v reflect.Value, text string) error {
+	var err error
+	switch v.Kind() {
+	case reflect.Bool:
+		var b bool
+		if b, err = ParseBool(text); err == nil {
+			v.SetBool(b)
+		}
+	case reflect.Int, reflect.Int64:
+		var i int64
+		if i, err = parseInt(text); err == nil {
+			v.SetInt(i)
+		}
+	case reflect.Uint64:
+		var u uint64
+		if u, err = parseUint(text); err == nil {
+			v.SetUint(u)
+		}
+	case reflect.Float64:
+		var f float64
+		if f, err = ParseFloat(text); err == nil {
+			v.SetFloat(f)
+		}
+	default:
+		err = fmt.Errorf("no value of kind %s can stand in a plan", v.Kind())
+	}
+	return err
+}
+
+func wanted(k reflect.Kind) string {
+	switch k {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64, reflect.Uint64:
+		return "a whole number"
+	}
+	return "a number"
+}
+
+// plain gives a node as untyped data, for the blocks that are passed on as
+// they are.
+func (d *Decoder) plain(n *Node, path string) any {
+	d.note(n, path)
+	switch n.Kind {
+	case Null:
+		return nil
+	case Mapping:
+		m := make(map[string]any, len(n.Entries))
+		for _, e := range n.Entries {
+			m[e.Key] = d.plain(e.Value, Join(path, e.Key))
+		}
+		return m
+	case Sequence:
+		s := make([]any, len(n.Items))
+		for i, item := range n.Items {
+			s[i] = d.plain(item, fmt.Sprintf("%s[%d]", path, i))
+		}
+		return s
+	}
+	if !n.Plain {
+		return n.Text
+	}
+	if i, err := strconv.ParseInt(n.Text, 10, 64); err == nil {
+		return i
+	}
+	if f, err := ParseFloat(n.Text); err == nil {
+		return f
+	}
+	if b, err := ParseBool(n.Text); err == nil {
+		return b
+	}
+	return n.Text
+}
+
+func prefix(path string) string {
+	if path == "" {
+		return ""
+	}
+	return path + ": "
+}
+
+func Join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// The parsers of scalars, which flags and environment share with the plan.
+
+func ParseBool(s string) (bool, error) {
+	switch s {
+	case "true", "True", "TRUE":
+		return true, nil
+	case "false", "False", "FALSE":
+		return false, nil
+	}
+	return false, fmt.Errorf("want true or false, got %s", text.Quote(s))
+}
+
+func parseInt(s string) (int64, error) {
+	digits := strings.ReplaceAll(s, "_", "")
+	i, err := strconv.ParseInt(digits, 10, 64)
+	if err == nil {
+		return i, nil
+	}
+	if f, ferr := strconv.ParseFloat(digits, 64); ferr == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+		return int64(f), nil
+	}
+	if errors.Is(err, strconv.ErrRange) {
+		return 0, fmt.Errorf("%s is too large", text.Quote(s))
+	}
+	return 0, fmt.Errorf("want a whole number, got %s", text.Quote(s))
+}
+
+func parseUint(s string) (uint64, error) {
+	u, err := strconv.ParseUint(strings.ReplaceAll(s, "_", ""), 10, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		return 0, fmt.Errorf("%s is too large", text.Quote(s))
+	}
+	if err != nil {
+		return 0, fmt.Errorf("want a whole number of at least 0, got %s", text.Quote(s))
+	}
+	return u, nil
+}
+
+func ParseFloat(s string) (float64, error) {
+	f, err := strconv.ParseFloat(strings.ReplaceAll(s, "_", ""), 64)
+	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+		if of, ok := strings.CutSuffix(s, "%"); ok {
+			if share, err := ParseFloat(of); err == nil {
+				return 0, fmt.Errorf("want a number such as %g, got %s", share/100, text.Quote(s))
+			}
+		}
+		return 0, fmt.Errorf("want a number, got %s", text.Quote(s))
+	}
+	return f, nil
+}
+
+func parseDuration(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		return 0, fmt.Errorf("want a duration such as 30s or 1m30s, got %s", text.Quote(s))
+	}
+	return d, nil
+}

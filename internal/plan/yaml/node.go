@@ -1,0 +1,288 @@
+// Package yaml reads the files that people write: plans, watch files, catalogs
+// and workloads. It takes bytes and gives a tree of values with their places, and
+// puts that into Go values by their yaml tags. Nothing is guessed: what is unknown
+// or of another type is an error of one line that says where, and what would be
+// right. It knows nothing of what the keys mean.
+package yaml
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	lib "go.yaml.in/yaml/v3"
+
+	"redline/internal/text"
+)
+
+const (
+	// mostDepth and leastRoom bound a tree: aliases of aliases grow fast.
+	mostDepth = 40
+	leastRoom = 100_000
+)
+
+// Form is a kind of file.
+type Form struct {
+	// Name is what errors call it, with its article: "a plan".
+	Name string
+	// Want is what an empty one should have held; Name where it is empty.
+	Want string
+	// Most is the largest size in bytes.
+	Most int
+}
+
+// Kind is the shape of a node.
+type Kind uint8
+
+// Shapes.
+const (
+	Scalar Kind = iota
+	Null
+	Mapping
+	Sequence
+)
+
+// Node is a value with its place.
+type Node struct {
+	Kind         Kind
+	Line, Column int
+	// Text is a scalar's value. Template is what the file says where something
+	// else was put in its place, such as the value of a variable.
+	Text, Template string
+	// Plain is false for a quoted or block scalar, which is text whatever it
+	// looks like.
+	Plain   bool
+	Entries []Entry
+	Items   []*Node
+}
+
+// Entry is one key of a mapping.
+type Entry struct {
+	Key   string
+	Line  int
+	Value *Node
+}
+
+// Error is a mistake of whoever wrote a file, a flag or a variable.
+type Error struct {
+	// Place is "--rate", "REDLINE_RATE" or "plan.yaml:12".
+	Place string
+	// What says in one line what is wrong and what would be right.
+	What string
+}
+
+func (e *Error) Error() string {
+	if e.Place == "" {
+		return e.What
+	}
+	return e.Place + ": " + e.What
+}
+
+// Fault makes an Error whose text stays on one line whatever the input held.
+func Fault(place, format string, args ...any) *Error {
+	return &Error{Place: strings.TrimSpace(text.Line(place)), What: strings.TrimSpace(text.Line(fmt.Sprintf(format, args...)))}
+}
+
+// At is the place of a line; of a file where the line is not known.
+func At(file string, line int) string {
+	if line == 0 {
+		return file
+	}
+	return fmt.Sprintf("%s:%d", file, line)
+}
+
+// Parse gives the tree of the only document of a file. file names it in errors.
+func (f Form) Parse(file string, data []byte) (*Node, error) {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	if err := f.check(file, data); err != nil {
+		return nil, err
+	}
+	var root *lib.Node
+	for d := lib.NewDecoder(bytes.NewReader(data)); ; {
+		var document lib.Node
+		err := d.Decode(&document)
+		switch {
+		case errors.Is(err, io.EOF) && root == nil:
+			return nil, Fault(file, "is empty, want %s", cmp.Or(f.Want, f.Name))
+		case errors.Is(err, io.EOF):
+			b := builder{Form: f, file: file, room: max(leastRoom, len(data))}
+			return b.build(root, 0)
+		case err != nil:
+			return nil, syntax(file, data, err)
+		case document.Content[0].ShortTag() == "!!null":
+		case root != nil:
+			return nil, Fault(At(file, document.Content[0].Line), "a second document, want one")
+		default:
+			root = document.Content[0]
+		}
+	}
+}
+
+// check finds what the parser would describe in its own terms.
+func (f Form) check(file string, data []byte) error {
+	if len(data) > f.Most {
+		return Fault(file, "has %d bytes, %s has at most %d", len(data), f.Name, f.Most)
+	}
+	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
+		return Fault(file, "is not a text file, want %s in YAML", f.Name)
+	}
+	line := 0
+	for l := range bytes.Lines(data) {
+		line++
+		rest := bytes.TrimLeft(l, " \t")
+		if bytes.IndexByte(l[:len(l)-len(rest)], '\t') >= 0 && len(bytes.TrimSpace(rest)) > 0 {
+			return Fault(At(file, line), "a tab in the indentation, want spaces")
+		}
+		if HasControl(string(bytes.TrimRight(rest, "\r\n"))) {
+			return Fault(At(file, line), "a control character has no place in %s", f.Name)
+		}
+	}
+	return nil
+}
+
+var (
+	complaint = regexp.MustCompile(`^yaml: (?:line (\d+): )?(?s:(.*))$`)
+	unknown   = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
+)
+
+// syntax puts the parser's complaint on one line.
+func syntax(file string, data []byte, err error) error {
+	m := complaint.FindStringSubmatch(err.Error())
+	if m == nil {
+		return Fault(file, "not YAML: %v", err)
+	}
+	if name := unknown.FindStringSubmatch(m[2]); name != nil {
+		before, _, _ := bytes.Cut(data, []byte("*"+name[1]))
+		return Fault(At(file, 1+bytes.Count(before, []byte("\n"))), "alias *%s has no anchor before it", name[1])
+	}
+	line, err := strconv.Atoi(m[1])
+	if err != nil || strings.HasPrefix(m[2], "did not find expected") {
+		line++ // the parser counts from 0, the scanner from 1; neither names the first
+	}
+	last := 1 + bytes.Count(bytes.TrimRight(data, "\n"), []byte("\n"))
+	return Fault(At(file, min(line, last)), "not YAML: %s", m[2])
+}
+
+// builder turns the library's tree into nodes.
+type builder struct {
+	Form
+	file string
+	room int
+}
+
+func (b *builder) fail(n *lib.Node, format string, args ...any) error {
+	return Fault(At(b.file, n.Line), format, args...)
+}
+
+func (b *builder) build(n *lib.Node, depth int) (*Node, error) {
+	if depth > mostDepth {
+		return nil, b.fail(n, "nested too deeply for %s", b.Name)
+	}
+	if b.room--; b.room < 0 {
+		return nil, b.fail(n, "too much for %s", b.Name)
+	}
+	out := &Node{Line: n.Line, Column: n.Column}
+	switch {
+	case n.Kind == lib.AliasNode:
+		return b.build(n.Alias, depth+1)
+	case n.Style&lib.TaggedStyle != 0:
+		return nil, b.fail(n, "a tag such as !!str has no place in %s", b.Name)
+	case n.Kind == lib.MappingNode:
+		return out, b.mapping(out, n.Content, depth)
+	case n.Kind == lib.SequenceNode:
+		out.Kind = Sequence
+		for _, v := range n.Content {
+			item, err := b.build(v, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			out.Items = append(out.Items, item)
+		}
+		return out, nil
+	case n.ShortTag() == "!!null":
+		out.Kind = Null
+		return out, nil
+	}
+	if HasControl(n.Value) {
+		return nil, b.fail(n, "a control character has no place in %s", b.Name)
+	}
+	out.Text, out.Plain = n.Value, n.Style == 0
+	return out, nil
+}
+
+func (b *builder) mapping(m *Node, content []*lib.Node, depth int) error {
+	m.Kind = Mapping
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(content); i += 2 {
+		key := content[i]
+		switch {
+		case key.Tag == "!!merge":
+			return b.fail(key, "merge keys (<<) have no place in %s, write the keys out", b.Name)
+		case key.Kind != lib.ScalarNode || HasControl(key.Value):
+			return b.fail(key, "want a plain key")
+		case seen[key.Value]:
+			return b.fail(key, "key %s stands twice in one block, want it once", key.Value)
+		}
+		seen[key.Value] = true
+		value, err := b.build(content[i+1], depth+1)
+		if err != nil {
+			return err
+		}
+		m.Entries = append(m.Entries, Entry{key.Value, key.Line, value})
+	}
+	return nil
+}
+
+// HasControl reports whether a text would do something to a terminal.
+func HasControl(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' })
+}
+
+// Find gives the value at a path such as "pairs.bins[2].share", or what encloses
+// it where it is missing.
+func (n *Node) Find(path string) *Node {
+	for part := range strings.FieldsFuncSeq(path, func(r rune) bool { return strings.ContainsRune(".[]", r) }) {
+		next := (*Node)(nil)
+		if i, err := strconv.Atoi(part); err == nil && i < len(n.Items) {
+			next = n.Items[i]
+		}
+		for _, e := range n.Entries {
+			if e.Key == part {
+				next = e.Value
+			}
+		}
+		if next == nil {
+			return n
+		}
+		n = next
+	}
+	return n
+}
+
+// Describe says what stands there, for an error.
+func (n *Node) Describe() string {
+	switch n.Kind {
+	case Null:
+		return "nothing"
+	case Mapping:
+		return "a block"
+	case Sequence:
+		return "a list"
+	}
+	return text.Quote(n.Text)
+}
+
+// Item is the i-th item of a list, or the scalar that stands for a list of one.
+func (n *Node) Item(i int) *Node {
+	if i < len(n.Items) {
+		return n.Items[i]
+	}
+	return n
+}

@@ -1,0 +1,101 @@
+package yaml
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var form = Form{Name: "a plan", Want: "a plan with keys", Most: 4 << 10}
+
+// Each mistake is one line that says where and, if it can, what would be right.
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, data, want string }{
+		{"empty", "", "f: is empty, want a plan with keys"},
+		{"only a comment", "# later\n", "f: is empty, want a plan with keys"},
+		{"an empty document", "---\n", "f: is empty, want a plan with keys"},
+		{"large", strings.Repeat("a", 5<<10), "f: has 5120 bytes, a plan has at most 4096"},
+		{"binary", "\x00\x01", "f: is not a text file, want a plan in YAML"},
+		{"not UTF-8", "a: \xff", "f: is not a text file, want a plan in YAML"},
+		{"tab", "a:\n\tb: 1", "f:2: a tab in the indentation, want spaces"},
+		{"control character", "a: 1\r\nb: \x07", "f:2: a control character has no place in a plan"},
+		{"escaped control character", "a: 1\nb: \"\\x07\"", "f:2: a control character has no place in a plan"},
+		{"open list", "a: 1\nb: [1, 2\nc: 3\n", "f:2: not YAML: did not find expected ',' or ']'"},
+		{"open block at the end", "a: 1\nb: {c: d", "f:2: not YAML: did not find expected ',' or '}'"},
+		{"only a bracket", "[", "f:1: not YAML: did not find expected node content"},
+		{"wrong indentation", "a:\n  - b\n c: d\n", "f:3: not YAML: did not find expected key"},
+		{"two colons on the first line", "a: b: c\n", "f:1: not YAML: mapping values are not allowed in this context"},
+		{"two colons", "a: 1\nb: c: d\n", "f:2: not YAML: mapping values are not allowed in this context"},
+		{"unknown escape", `a: "\q"`, "f:1: not YAML: found unknown escape character"},
+		{"second document", "a: 1\n---\na: 2\n", "f:3: a second document, want one"},
+		{"merge key", "a: &x {n: 1}\nb:\n  <<: *x\n", "f:3: merge keys (<<) have no place in a plan, write the keys out"},
+		{"tag", "a: 1\nb: !!str 5\n", "f:2: a tag such as !!str has no place in a plan"},
+		{"key that is a block", "? {a: b}\n: c", "f:1: want a plain key"},
+		{"alias of nothing", "a: 1\n\nb: *who\n", "f:3: alias *who has no anchor before it"},
+		{"alias of itself", "a: &a [*a]", "f:1: nested too deeply for a plan"},
+		{"absurd nesting", "a: " + strings.Repeat("[", 1000) + strings.Repeat("]", 1000), "f:1: nested too deeply for a plan"},
+		{"aliases of aliases", "a: &a [1,1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n" +
+			"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\n", "f:1: too much for a plan"},
+		{"duplicate key", "a: 1\nb: 2\na: 3\n", "f:3: key a stands twice in one block, want it once"},
+		{"unknown key", "name: x\nparts:\n  - coutn: 2\n", "f:3: parts[0].coutn: unknown key, did you mean count?"},
+		{"key like no other", "zzz: 1\n", "f:1: zzz: unknown key, want one of name, wait, parts, live, free"},
+		{"no value", "name:\n", "f:1: name: has no value"},
+		{"text for a number", "parts:\n  - count: many\n", `f:2: parts[0].count: want a whole number, got "many"`},
+		{"list for text", "name: [a]\n", "f:1: name: want text, got a list"},
+		{"text for a block", "parts: [x]\n", `f:1: parts[0]: want a block with keys such as count, got "x"`},
+		{"number for a duration", "wait: 5\n", `f:1: wait: want a duration such as 30s or 1m30s, got "5"`},
+	} {
+		root, err := form.Parse("f", []byte(c.data))
+		if err == nil {
+			d := Decoder{File: "f"}
+			err = d.Decode(root, &whole{}, "")
+		}
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%s: got  %v\nwant %s", c.name, err, c.want)
+		}
+	}
+}
+
+type whole struct {
+	Name  string         `yaml:"name"`
+	Wait  time.Duration  `yaml:"wait,omitempty"`
+	Parts []part         `yaml:"parts,omitempty"`
+	On    *bool          `yaml:"live,omitempty"`
+	Free  map[string]any `yaml:"free,omitempty"`
+}
+
+type part struct {
+	Count int     `yaml:"count"`
+	Share float64 `yaml:"share,omitempty"`
+}
+
+func TestDecodeAndEncode(t *testing.T) {
+	t.Parallel()
+	const data = "name: \"5\"\nwait: 1m30s\nparts:\n  - count: 1_000\n  - &p {count: 2, share: 0.5}\n  - *p\nlive: false\nfree: {z: [1, 2.5, true, text], a: ~}\n"
+	root, err := form.Parse("f", []byte(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got whole
+	d := Decoder{File: "f"}
+	if err := d.Decode(root, &got, ""); err != nil {
+		t.Fatal(err)
+	}
+	want := whole{"5", 90 * time.Second, []part{{Count: 1000}, {2, 0.5}, {2, 0.5}}, new(false),
+		map[string]any{"z": []any{int64(1), 2.5, true, "text"}, "a": nil}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if d.Lines["parts[1].share"] != 5 || root.Find("parts[1].share").Line != 5 || root.Find("parts[1].share").Column != 26 || root.Find("parts[7]").Line != 4 {
+		t.Errorf("lines %v, found %+v", d.Lines, root.Find("parts[1].share"))
+	}
+	written, err := Marshal(Encode(got))
+	const text = "name: \"5\"\nwait: 1m30s\nparts:\n  - count: 1000\n  - count: 2\n    share: 0.5\n  - count: 2\n    share: 0.5\nlive: false\n" +
+		"free:\n  a: null\n  z:\n    - 1\n    - 2.5\n    - true\n    - text\n"
+	if diff := cmp.Diff(text, string(written)); err != nil || diff != "" {
+		t.Errorf("%v, -want +got\n%s", err, diff)
+	}
+}
