@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -79,11 +78,7 @@ func layoutNamed(name string) (func(*result.Result) ([]report.File, error), erro
 		}
 		names = append(names, l.name)
 	}
-	hint := text.Hint(name, names)
-	if hint == "" {
-		hint = "want one of " + strings.Join(names, ", ")
-	}
-	return nil, usage("--layout %q is not known; %s", name, hint)
+	return nil, usage("--layout %q is not known; %s", name, text.Cure(name, names))
 }
 
 // writeFiles writes all files into a directory, none of them where one is

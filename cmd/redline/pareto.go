@@ -97,11 +97,7 @@ func frontFormat(name string) (func(*bytes.Buffer, []*pareto.Front, report.Termi
 		}
 		names = append(names, f.Name)
 	}
-	hint := text.Hint(name, names)
-	if hint == "" {
-		hint = "want one of " + strings.Join(names, ", ")
-	}
-	return nil, usage("--format %q is not for --pareto; %s", name, hint)
+	return nil, usage("--format %q is not for --pareto; %s", name, text.Cure(name, names))
 }
 
 // weighed gives the frontiers that have points.

@@ -171,11 +171,7 @@ func (p *process) format(name string, explain, toFile bool) (writer, error) {
 			return func(out *bytes.Buffer, r *result.Result) error { return f.Write(out, r) }, nil
 		}
 	}
-	hint := text.Hint(name, formatNames())
-	if hint == "" {
-		hint = "want one of " + strings.Join(formatNames(), ", ")
-	}
-	return nil, usage("--format %q is not known; %s", name, hint)
+	return nil, usage("--format %q is not known; %s", name, text.Cure(name, formatNames()))
 }
 
 // deliver writes a document to a file, or to the standard output.

@@ -30,6 +30,20 @@ func Hint(word string, known []string) string {
 	return ""
 }
 
+// Cure is what to write in place of an unknown word: the nearest that is known,
+// or all of them.
+func Cure(word string, known []string) string {
+	if hint := Hint(word, known); hint != "" {
+		return hint
+	}
+	return "want one of " + strings.Join(known, ", ")
+}
+
+// Known is Hint, and all that are known.
+func Known(word string, known []string) string {
+	return Join(" ", Hint(word, known), "known: "+strings.Join(known, ", "))
+}
+
 // edits counts the insertions, deletions, replacements and swaps of neighbours
 // that turn a into b.
 func edits(a, b string) int {

@@ -46,6 +46,15 @@ func TestHint(t *testing.T) {
 	if got := Hint("raet", []string{"rate"}); got != "did you mean rate?" {
 		t.Errorf("hint is %q", got)
 	}
+	if got := Cure("raet", []string{"rate"}); got != "did you mean rate?" {
+		t.Errorf("cure is %q", got)
+	}
+	if got := Cure("xyz", []string{"rate", "seed"}); got != "want one of rate, seed" {
+		t.Errorf("cure is %q", got)
+	}
+	if got := Known("raet", []string{"rate", "seed"}); got != "did you mean rate? known: rate, seed" {
+		t.Errorf("known is %q", got)
+	}
 	if got := Hint("xyz", []string{"rate"}); got != "" {
 		t.Errorf("hint is %q, but nothing is near", got)
 	}

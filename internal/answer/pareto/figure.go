@@ -135,11 +135,7 @@ func Find(name string) (Figure, error) {
 			return s.at(stat), nil
 		}
 	}
-	hint := text.Hint(base, Names())
-	if hint == "" {
-		hint = "want one of " + strings.Join(Names(), ", ")
-	}
-	return Figure{}, fmt.Errorf("%q is not a figure; %s", name, hint)
+	return Figure{}, fmt.Errorf("%q is not a figure; %s", name, text.Cure(base, Names()))
 }
 
 // isPercentile reports whether a text is one of those that results keep.

@@ -103,7 +103,7 @@ func checkFigure(figure string) error {
 	known := slices.Concat(latencyFigures, rateFigures)
 	switch {
 	case !slices.Contains(known, name):
-		return fmt.Errorf("unknown figure %s: %s", shown(name), strings.TrimSpace(text.Hint(name, known)+" known: "+strings.Join(known, ", ")))
+		return fmt.Errorf("unknown figure %s: %s", shown(name), text.Known(name, known))
 	case slices.Contains(rateFigures, name) && colon:
 		return fmt.Errorf("%s has no statistic, leave out :%s", name, stat)
 	case slices.Contains(rateFigures, name), stat == "mean", stat == "max":

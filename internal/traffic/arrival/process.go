@@ -93,7 +93,7 @@ func parse(text string) (process, float64, error) {
 	}
 	i := slices.IndexFunc(processes, func(p process) bool { return p.name == name })
 	if i < 0 {
-		return process{}, 0, fmt.Errorf("arrival: unknown process %q%s; want %s", text, hint(name), forms())
+		return process{}, 0, fmt.Errorf("arrival: unknown process %q%s; want %s", text, hint(name, processes, func(p process) string { return p.name }), forms())
 	}
 	p := processes[i]
 	if !p.takes {
@@ -135,11 +135,11 @@ func forms() string {
 	return strings.Join(list, ", ")
 }
 
-// hint names the process that a misspelt name is nearest to, if any is near.
-func hint(name string) string {
+// hint names what a misspelt name is nearest to, if any is near.
+func hint[T any](name string, all []T, nameOf func(T) string) string {
 	var names []string
-	for _, p := range processes {
-		names = append(names, p.name)
+	for _, one := range all {
+		names = append(names, nameOf(one))
 	}
 	if hint := text.Hint(name, names); hint != "" {
 		return " (" + hint + ")"

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"redline/internal/text"
 )
 
 const (
@@ -107,7 +105,7 @@ func readShape(text string) (shape, []string, error) {
 	}
 	i := slices.IndexFunc(shapes, func(s shape) bool { return s.name == name })
 	if i < 0 {
-		return shape{}, nil, fmt.Errorf("profile: unknown profile %q%s; want %s", text, shapeHint(name), shapeForms())
+		return shape{}, nil, fmt.Errorf("profile: unknown profile %q%s; want %s", text, hint(name, shapes, func(s shape) string { return s.name }), shapeForms())
 	}
 	s := shapes[i]
 	if inside == "" && (called || !s.bare) {
@@ -137,17 +135,6 @@ func shapeForms() string {
 		list[i] = s.form
 	}
 	return strings.Join(list, ", ")
-}
-
-func shapeHint(name string) string {
-	var names []string
-	for _, s := range shapes {
-		names = append(names, s.name)
-	}
-	if hint := text.Hint(name, names); hint != "" {
-		return " (" + hint + ")"
-	}
-	return ""
 }
 
 func readSteady(args []string, rate float64) (profile, error) {

@@ -16,7 +16,7 @@ func quote(s string) string {
 	return string(b)
 }
 
-func text(t testing.TB, content string) *Text {
+func openText(t testing.TB, content string) *Text {
 	t.Helper()
 	prose, err := OpenText(write(t, content))
 	if err != nil {
@@ -31,7 +31,7 @@ func text(t testing.TB, content string) *Text {
 func TestCutsAreWholeWordsOfTheText(t *testing.T) {
 	t.Parallel()
 	content := "The quick  brown fox\njumps over\r\n\r\nthe lazy dog. Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich.\n"
-	prose := text(t, content)
+	prose := openText(t, content)
 	round := strings.Join(strings.Fields(content), " ")
 	endless := " " + strings.Repeat(round+" ", 40)
 	for seed := range uint64(300) {

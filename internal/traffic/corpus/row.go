@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"redline/internal/llm"
+	"redline/internal/text"
 )
 
 // maxOutput bounds what a row may ask for: more is a slip.
@@ -41,24 +42,10 @@ func decode(data []byte, into any) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &wrongType) && wrongType.Field != "":
-		return fmt.Errorf("%s: want %s, got a JSON %s", wrongType.Field, kindName(wrongType.Type.Kind().String()), wrongType.Value)
 	case errors.As(err, &wrongType):
-		return fmt.Errorf("want a JSON object, got a JSON %s", wrongType.Value)
+		return errors.New(text.Mismatch(wrongType))
 	}
 	return fmt.Errorf("is not JSON: %s", strings.ReplaceAll(err.Error(), "\n", " "))
-}
-
-func kindName(kind string) string {
-	switch kind {
-	case "string":
-		return "text"
-	case "slice":
-		return "a list"
-	case "struct":
-		return "an object"
-	}
-	return "a whole number"
 }
 
 // content is a message's text, given plainly or as a list of parts.

@@ -116,8 +116,7 @@ func ParseTokens(spec string) (Tokens, error) {
 		}
 		return d, d.Validate()
 	}
-	hint := strings.TrimSpace(text.Hint(name, names) + " known: " + strings.Join(names, ", "))
-	return Tokens{}, fmt.Errorf("unknown distribution %q: %s", text.Brief(name), hint)
+	return Tokens{}, fmt.Errorf("unknown distribution %q: %s", text.Brief(name), text.Known(name, names))
 }
 
 // call takes name(a,b) apart.

@@ -93,7 +93,7 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 	good := `{"prompt": "a", "expect": {"exact": "b"}}`
 	for _, c := range []struct{ line, want string }{
 		{`prompt: hello`, "g.jsonl:2: is not JSON"},
-		{`["a"]`, "g.jsonl:2: want a JSON object, got a JSON array"},
+		{`["a"]`, "g.jsonl:2: want an object, got an array"},
 		{`{"prompt": "q", "expect": {"exakt": "x"}}`, "g.jsonl:2: expect: exakt: unknown key, did you mean exact?"},
 		{`{"prompt": "q", "expects": {"exact": "x"}}`, "g.jsonl:2: expects: unknown key, did you mean expect?"},
 		{`{"prompt": "q", "expect": {}}`, "g.jsonl:2: expect: says nothing; want one of exact,"},
@@ -107,11 +107,11 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 		{`{"prompt": "q", "expect": {"json_schema": true}}`, "g.jsonl:2: expect.json_schema: want a JSON Schema, which is an object"},
 		{`{"prompt": "q", "expect": {"json_schema": {"$ref": "http://elsewhere/x"}}}`, "g.jsonl:2: expect.json_schema: does not compile"},
 		{`{"prompt": "q", "expect": {"number": {"value": 1, "tolerance": -1}}}`, "g.jsonl:2: expect.number.tolerance: want 0 or more"},
-		{`{"prompt": "q", "expect": {"number": "4"}}`, "g.jsonl:2: expect: number: want an object, got a JSON string"},
+		{`{"prompt": "q", "expect": {"number": "4"}}`, "g.jsonl:2: expect: number: want an object, got a string"},
 		{`{"prompt": "q", "expect": {"contains": []}}`, "g.jsonl:2: expect.contains: want a text or a list"},
 		{`{"prompt": "q", "expect": {"refuse": true}}`, "g.jsonl:2: expect: refuse and answer need patterns"},
 		{`{"prompt": "q", "expect": {"exact": "x"}, "weight": 0}`, "g.jsonl:2: weight: want more than 0, got 0"},
-		{`{"prompt": "q", "expect": {"exact": "x"}, "tags": "t"}`, "g.jsonl:2: tags: want a list, got a JSON string"},
+		{`{"prompt": "q", "expect": {"exact": "x"}, "tags": "t"}`, "g.jsonl:2: tags: want an array, got a string"},
 		{`{"prompt": "q", "expect": {"exact": "x"}, "reference": "y"}`, "g.jsonl:2: reference: is not right by the line's own expect"},
 		{`{"refusal_patterns": ["x"]}`, "g.jsonl:2: refusal_patterns and system stand in the first line"},
 		{good, "g.jsonl:2: asks the same as line 1"},

@@ -35,42 +35,14 @@ func strict(line []byte, into any, known []string) error {
 		return nil
 	}
 	var wrong *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &wrong) && wrong.Field != "":
-		return fmt.Errorf("%s: want %s, got a JSON %s", wrong.Field, kindName(wrong.Type.String()), wrong.Value)
-	case errors.As(err, &wrong):
-		return fmt.Errorf("want a JSON object, got a JSON %s", wrong.Value)
+	if errors.As(err, &wrong) {
+		return errors.New(text.Mismatch(wrong))
 	}
 	if _, name, ok := strings.Cut(err.Error(), "unknown field "); ok {
 		name = strings.Trim(name, `"`)
-		cure := text.Hint(name, known)
-		if cure == "" {
-			cure = "want one of " + strings.Join(known, ", ")
-		}
-		return fmt.Errorf("%s: unknown key, %s", text.Brief(name), cure)
+		return fmt.Errorf("%s: unknown key, %s", text.Brief(name), text.Cure(name, known))
 	}
 	return fmt.Errorf("is not JSON: %w", err)
-}
-
-func kindName(goType string) string {
-	switch {
-	case strings.HasPrefix(goType, "[]"):
-		return "a list"
-	case strings.Contains(goType, "string"):
-		return "a text"
-	case strings.Contains(goType, "float"), strings.Contains(goType, "int"):
-		return "a number"
-	case strings.Contains(goType, "bool"):
-		return "true or false"
-	}
-	return "an object"
-}
-
-func cut(s string, most int) string {
-	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return s
 }
 
 // expected is what the file's expect object holds.
@@ -199,6 +171,6 @@ func compileSchema(raw json.RawMessage) (*jsonschema.Schema, error) {
 // oneLine takes the line breaks and the made-up address out of the schema
 // library's words.
 func oneLine(err error) error {
-	text := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
-	return errors.New(strings.ReplaceAll(cut(text, 240), "golden.json", ""))
+	out := strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
+	return errors.New(strings.ReplaceAll(text.Cut(out, 240), "golden.json", ""))
 }

@@ -104,8 +104,7 @@ func newColumns(f format, o Options, salt uint64) (*columnReader, error) {
 func CheckColumns(columns map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(columns)) {
 		if !slices.Contains(Roles, name) {
-			hint := strings.TrimSpace(text.Hint(name, Roles) + " known: " + strings.Join(Roles, ", "))
-			return fmt.Errorf("no column can have the role %s: %s", shown(name), hint)
+			return fmt.Errorf("no column can have the role %s: %s", shown(name), text.Known(name, Roles))
 		}
 	}
 	return nil

@@ -116,8 +116,7 @@ func chooseFormat(path string, file io.ReaderAt, o Options) (format, error) {
 	}
 	i := slices.IndexFunc(formats, func(f format) bool { return f.name == name })
 	if i < 0 {
-		hint := strings.TrimSpace(text.Hint(name, Formats()) + " known: " + strings.Join(Formats(), ", "))
-		return format{}, fault(path, "unknown format %s: %s", shown(name), hint)
+		return format{}, fault(path, "unknown format %s: %s", shown(name), text.Known(name, Formats()))
 	}
 	return formats[i], nil
 }

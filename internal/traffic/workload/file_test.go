@@ -213,7 +213,7 @@ func TestFilesRefuseWhatDoesNotFitThem(t *testing.T) {
 func TestBadRowsAreSkippedAndCounted(t *testing.T) {
 	t.Parallel()
 	path := writeFile(t, "p.jsonl", "{\"prompt\": \"a\"}\n{\"prompt\": 5}\n{\"prompt\": \"b\"}\n")
-	if _, err := (Spec{Traffic: Traffic{File: path}}).New(token.O200k(), 1, Options{}); err == nil || !strings.Contains(err.Error(), path+":2: prompt: want text") {
+	if _, err := (Spec{Traffic: Traffic{File: path}}).New(token.O200k(), 1, Options{}); err == nil || !strings.Contains(err.Error(), path+":2: prompt: want a string") {
 		t.Errorf("error %v", err)
 	}
 	s, err := open(t, Spec{Traffic: Traffic{File: path, SkipBadRows: true}}, Options{}).Summary(0)

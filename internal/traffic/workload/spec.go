@@ -192,6 +192,5 @@ func canonicalName(name string) string {
 // unknownName is the error for a name that no table has, with the nearest that
 // one does.
 func unknownName(what, name string, known []string) error {
-	hint := strings.TrimSpace(text.Hint(canonicalName(name), known) + " known: " + strings.Join(known, ", "))
-	return fmt.Errorf("unknown %s %q: %s", what, text.Brief(name), hint)
+	return fmt.Errorf("unknown %s %q: %s", what, text.Brief(name), text.Known(canonicalName(name), known))
 }

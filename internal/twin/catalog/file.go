@@ -105,11 +105,7 @@ func unknownKey[T any](r *reader, e yaml.Entry, path string, fields []field[T]) 
 	for i, f := range fields {
 		known[i] = f.key
 	}
-	cure := text.Hint(e.Key, known)
-	if cure == "" {
-		cure = "want one of " + strings.Join(known, ", ")
-	}
-	return yaml.Fault(yaml.At(r.file, e.Line), "%s: unknown key, %s", path, cure)
+	return yaml.Fault(yaml.At(r.file, e.Line), "%s: unknown key, %s", path, text.Cure(e.Key, known))
 }
 
 func prefix(path string) string {

@@ -42,7 +42,7 @@ func styleOf(name string) (*engine.Engine, error) {
 			return e, nil
 		}
 	}
-	return nil, fmt.Errorf("unknown %q: %s", name, strings.TrimSpace(text.Hint(name, StyleNames())+" known: "+strings.Join(StyleNames(), ", ")))
+	return nil, fmt.Errorf("unknown %q: %s", name, text.Known(name, StyleNames()))
 }
 
 // setup is what the server can say of itself in any style.
