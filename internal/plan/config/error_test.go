@@ -94,7 +94,7 @@ func TestPlanErrors(t *testing.T) {
 		{"unclosed bracket", "metrics:\n  percentiles: [50, 95\n", "plan.yaml:"},
 		{"merge key", "a: &a {b: 1}\nprovider:\n  <<: *a\n", "plan.yaml:3: merge keys (<<) have no place in a plan, write the keys out"},
 		{"alias of nothing", "provider:\n  model: *who\n", "plan.yaml:2: alias *who has no anchor before it"},
-		{"too deep", "metrics: " + strings.Repeat("[", 500)+strings.Repeat("]", 500), "plan.yaml:1: nested too deeply for a plan"},
+		{"too deep", "metrics: " + strings.Repeat("[", 500) + strings.Repeat("]", 500), "plan.yaml:1: nested too deeply for a plan"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -165,13 +165,13 @@ func lookUp(c *Config, key string, set bool) reflect.Value {
 	return v
 }
 
-// settable gives the value that p points to.
-func settable(p any) reflect.Value { return reflect.ValueOf(p).Elem() }
-
 // toggle makes the functions of an option that is kept in one field outside the
 // plan.
 func toggle(field func(*Config) *bool) (func(*Config, []string) error, func(*Config) []string) {
-	set := func(c *Config, values []string) error { return yaml.SetScalar(settable(field(c)), values[0]) }
+	set := func(c *Config, values []string) (err error) {
+		*field(c), err = yaml.ParseBool(values[0])
+		return err
+	}
 	get := func(c *Config) []string {
 		if *field(c) {
 			return []string{"true"}

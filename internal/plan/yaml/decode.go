@@ -240,14 +240,14 @@ func (d *Decoder) scalar(n *Node, v reflect.Value, path string) error {
 	if n.Kind != Scalar || !n.Plain {
 		return d.Fail(n, path, "want %s, got %s", wanted(v.Kind()), n.Describe())
 	}
-	if err := SetScalar(v, n.Text); err != nil {
+	if err := setScalar(v, n.Text); err != nil {
 		return d.Fail(n, path, "%v", err)
 	}
 	return nil
 }
 
-// SetScalar parses text into a bool or number.
-func SetScalar(v reflect.Value, text string) error {
+// setScalar parses text into a bool or number.
+func setScalar(v reflect.Value, text string) error {
 	var err error
 	switch v.Kind() {
 	case reflect.Bool:

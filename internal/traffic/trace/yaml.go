@@ -29,17 +29,19 @@ func (f *Fitted) Write(w io.Writer) error {
 // that makes no sense, is an error with its line. name is the file's, for
 // errors.
 func Read(name string, data []byte) (*Fitted, error) {
+	f := &Fitted{}
 	root, err := form.Parse(name, data)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		d := yaml.Decoder{File: name}
+		err = d.Decode(root, f, "")
 	}
-	f, d := &Fitted{}, yaml.Decoder{File: name}
-	if err := d.Decode(root, f, ""); err != nil {
-		return nil, err
+	var misread *yaml.Error
+	if errors.As(err, &misread) {
+		return nil, fault(misread.Place, "%s", misread.What)
 	}
 	var wrong *invalid
 	if err := f.Validate(); errors.As(err, &wrong) {
-		return nil, yaml.Fault(yaml.At(name, root.Find(wrong.path).Line), "%v", err)
+		return nil, fault(yaml.At(name, root.Find(wrong.path).Line), "%v", err)
 	}
 	return f, nil
 }
