@@ -47,31 +47,28 @@ func (c counted) visit(b batches, see func(batch int, ms float32, n int)) {
 	}
 }
 
-// sample sorts few values one by one: those of a short window hardly repeat.
+// sample puts the runs together, and behind them what is infinitely late.
 func (c counted) sample(w *workspace) sample {
-	if s, few := w.expanded(c); few {
-		return s
-	}
-	return w.merged(c)
-}
-
-// all walks the values with their counts, batch by batch.
-func (c counted) all(yield func(v float32, n int) bool) {
+	whole, space := w.runs[0][:0], w.runs[1]
 	for _, r := range c.tally {
-		for v, n := range r.all {
-			if !yield(v, n) {
-				return
-			}
+		whole, space = mergedInto(space, whole, r), whole
+	}
+	w.runs = [2]run{whole, space}
+	w.values, w.upTo = w.values[:0], w.upTo[:0]
+	sum, total := 0.0, 0
+	add := func(v float32, n int) bool {
+		total += n
+		sum += float64(v) * float64(n)
+		w.values, w.upTo = append(w.values, v), append(w.upTo, total)
+		return true
+	}
+	whole.all(add)
+	if c.late != nil {
+		for _, v := range c.late {
+			add(v, c.times)
 		}
 	}
-	if c.late == nil {
-		return
-	}
-	for _, v := range c.late {
-		if !yield(v, c.times) {
-			return
-		}
-	}
+	return sample{from: c, sorted: w.values, upTo: w.upTo, mean: sum / float64(total)}
 }
 
 // sample is a figure's values in ascending order. A float32 holds seven
@@ -90,6 +87,7 @@ type workspace struct {
 	values     []float32
 	upTo       []int
 	bits, rest []uint32
+	runs       [2]run
 }
 
 // sample sorts the values. It is valid until the next one is made.
@@ -102,41 +100,6 @@ func (w *workspace) sample(from values) sample {
 	}
 	w.sort()
 	return sample{from: from, sorted: w.values, mean: sum / float64(len(w.values))}
-}
-
-// mostExpanded is how many values of a tally are sorted one by one.
-const mostExpanded = 1 << 19
-
-// expanded writes counted values out and sorts them, where they are few. The
-// sample is valid until the next one is made.
-func (w *workspace) expanded(c counted) (s sample, few bool) {
-	w.values = w.values[:0]
-	sum := 0.0
-	for v, n := range c.all {
-		if len(w.values)+n > mostExpanded {
-			return sample{}, false
-		}
-		for range n {
-			w.values = append(w.values, v)
-		}
-		sum += float64(v) * float64(n)
-	}
-	w.sort()
-	return sample{from: c, sorted: w.values, mean: sum / float64(len(w.values))}, true
-}
-
-// merged puts the batches of a tally together. The sample is valid until the
-// next one is made.
-func (w *workspace) merged(c counted) sample {
-	w.values, w.upTo = w.values[:0], w.upTo[:0]
-	sum, total := 0.0, 0
-	whole := counted{tally{mergedRun(c.tally)}, c.late, c.times}
-	for v, n := range whole.all {
-		total += n
-		sum += float64(v) * float64(n)
-		w.values, w.upTo = append(w.values, v), append(w.upTo, total)
-	}
-	return sample{from: c, sorted: w.values, upTo: w.upTo, mean: sum / float64(total)}
 }
 
 // count is the number of values.

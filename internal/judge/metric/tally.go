@@ -8,13 +8,13 @@ import (
 	"redline/internal/judge/slo"
 )
 
-// tally counts the values of a figure by batch.
+// tally counts the values of a figure by batch, of which each has as many runs.
 type tally []run
 
 // visit joins the stretches that were counted by into the batches.
 func (t tally) visit(b batches, see func(batch int, ms float32, n int)) {
 	for i, r := range t {
-		batch := i * b.count / len(t)
+		batch := i * mostBatches / len(t) * b.count / mostBatches
 		for ms, n := range r.all {
 			see(batch, ms, n)
 		}
@@ -185,25 +185,15 @@ func (t *tallies) flush() {
 		for n < len(left) && left[n]>>32 == number {
 			n++
 		}
-		t.fresh = appendSorted(t.fresh[:0], left[:n])
-		t.merge = appendMerged(t.merge[:0], t.runs[number], t.fresh)
+		t.fresh = t.fresh[:0]
+		for _, value := range left[:n] {
+			t.fresh = t.fresh.add(entry{uint32(value), 1})
+		}
+		t.merge = mergedInto(t.merge, t.runs[number], t.fresh)
 		t.runs[number] = append(t.runs[number][:0], t.merge...)
 		left = left[n:]
 	}
 	t.pending, t.spare = sorted[:0], rest
-}
-
-// appendSorted writes values that are in order behind dst, which must be empty.
-func appendSorted(dst run, sorted []uint64) run {
-	w := writer{run: dst}
-	for i := 0; i < len(sorted); {
-		from := i
-		for i < len(sorted) && sorted[i] == sorted[from] {
-			i++
-		}
-		w.add(entry{uint32(sorted[from]), uint64(i - from)})
-	}
-	return w.run
 }
 
 // close ends the counting: what was counted can be read from then on.
@@ -238,11 +228,9 @@ func (t *tallies) joined(parts []*tallied) *tallied {
 	}
 	add := func(of func(*tallied) tally) (sum tally) {
 		for batch := range whole.batches.count {
-			var runs []run
 			for _, p := range parts {
-				runs = append(runs, of(p)[batch])
+				sum = append(sum, of(p)[batch])
 			}
-			sum = append(sum, mergedRun(runs))
 		}
 		return sum
 	}

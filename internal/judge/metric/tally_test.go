@@ -22,7 +22,7 @@ type seen struct {
 
 func seenIn(t tally) map[seen]int {
 	counts := map[seen]int{}
-	t.visit(batches{count: len(t)}, func(batch int, ms float32, n int) { counts[seen{batch, ms}] += n })
+	t.visit(batches{count: mostBatches}, func(batch int, ms float32, n int) { counts[seen{batch, ms}] += n })
 	return counts
 }
 
@@ -81,9 +81,9 @@ func TestTalliesHoldEveryGapOfTheirPart(t *testing.T) {
 	})
 }
 
-// TestASampleIsTheSameExpandedAndMerged: whether values are sorted one by one
-// or counted makes no difference.
-func TestASampleIsTheSameExpandedAndMerged(t *testing.T) {
+// TestCountedValuesAreASample: whether values are sorted one by one or counted
+// makes no difference.
+func TestCountedValuesAreASample(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBatches(0, 1000, 0, 1)
@@ -111,32 +111,10 @@ func TestASampleIsTheSameExpandedAndMerged(t *testing.T) {
 		}))
 		trusted := trust{batches: b, sound: true}
 		want := plain.dist(standard, trusted)
-		expanded, few := new(workspace).expanded(c)
-		if !few {
-			t.Fatalf("%d values are too many to expand", len(list))
-		}
-		for name, s := range map[string]sample{"expanded": expanded, "merged": new(workspace).merged(c)} {
-			if diff := cmp.Diff(want, s.dist(standard, trusted)); diff != "" {
-				t.Fatalf("%s: one by one −, counted +:\n%s", name, diff)
-			}
+		if diff := cmp.Diff(want, c.sample(new(workspace)).dist(standard, trusted)); diff != "" {
+			t.Fatalf("one by one −, counted +:\n%s", diff)
 		}
 	})
-}
-
-func TestManyValuesAreNotExpanded(t *testing.T) {
-	t.Parallel()
-	run := appendMerged(nil, runOf([]float32{1, 2}), nil)
-	many := writer{}
-	many.add(entry{math.Float32bits(3), mostExpanded})
-	c := counted{tally: tally{run, many.run}}
-	if _, few := new(workspace).expanded(c); few {
-		t.Errorf("%d values were written out", mostExpanded+2)
-	}
-	d := c.sample(new(workspace)).dist([]float64{50}, trust{})
-	mean := round(float64(3+3*mostExpanded) / float64(2+mostExpanded))
-	if diff := cmp.Diff(&Dist{N: 2 + mostExpanded, Mean: mean, Max: 3, P: map[string]float64{"p50": 3}}, d); diff != "" {
-		t.Errorf("want −, got +:\n%s", diff)
-	}
 }
 
 func TestTheSecondWalkCanFail(t *testing.T) {
