@@ -41,6 +41,9 @@ type Options struct {
 	// InFlight is the level of all requests in flight, where the records are only
 	// a sample of them; nil where they are all.
 	InFlight *Level
+	// Observe is shown every record once; nil where nobody else wants to see
+	// them.
+	Observe func(*record.Record)
 	// Inputs is how many texts one request asked about, where its answer is no
 	// text itself: those to embed, or to rank. Nil where every answer is one.
 	Inputs func(*record.Record) int

@@ -23,11 +23,17 @@ func Summarize(records func() iter.Seq2[*record.Record, error], o Options) (Summ
 		return Summary{}, err
 	}
 	c := newCollector(o)
-	if err := walk(records, c.add); err != nil {
+	err := walk(records, func(r *record.Record) {
+		c.add(r)
+		if o.Observe != nil {
+			o.Observe(r)
+		}
+	})
+	if err != nil {
 		return Summary{}, err
 	}
 	gaps := newTallies(c)
-	err := walk(records, func(r *record.Record) {
+	err = walk(records, func(r *record.Record) {
 		if r.Outcome == llm.OK && r.Streamed {
 			c.scratch = grouped(r, c.scratch[:0])
 			gaps.add(r, c.naming.keysOf(r), c.scratch)

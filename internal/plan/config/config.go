@@ -12,6 +12,7 @@ import (
 	"redline/internal/answer/tune"
 	"redline/internal/drive/client"
 	"redline/internal/drive/load"
+	"redline/internal/drive/wire"
 	"redline/internal/judge/price"
 	"redline/internal/judge/quality"
 	"redline/internal/judge/slo"
@@ -157,6 +158,12 @@ func (c *Config) Recorded() bool { return c.Mode() == Open && !c.Load.Open() }
 
 // Embedded reports whether the embedded engine is the target.
 func (c *Config) Embedded() bool { return len(c.Provider.URLs) == 0 && !c.Launched() }
+
+// Pools reports whether replies are vectors or scores, not text.
+func (c *Config) Pools() bool {
+	d, known := wire.ByName(c.Provider.API)
+	return known && d.Items != nil
+}
 
 // Launched reports whether the target is a server that is yet to be launched.
 func (c *Config) Launched() bool { return len(c.Provider.URLs) == 0 && c.Server.Command != "" }

@@ -3,7 +3,6 @@ package config
 import (
 	"time"
 
-	"redline/internal/drive/wire"
 	"redline/internal/text"
 )
 
@@ -91,9 +90,8 @@ func (c *Config) measurable() error {
 		}
 	}
 	why := ""
-	d, known := wire.ByName(c.Provider.API)
 	switch {
-	case known && d.Items != nil:
+	case c.Pools():
 		why = "replies of " + c.Provider.API + " come whole"
 	case !c.Streaming():
 		why = "replies are not streamed (--no-stream)"

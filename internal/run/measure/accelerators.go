@@ -4,32 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"math"
 	"os/exec"
-	"slices"
-	"strings"
 	"time"
 
 	"redline/internal/drive/client"
-	"redline/internal/judge/metric"
-	"redline/internal/judge/price"
-	"redline/internal/judge/result"
 	"redline/internal/observe/accelerator"
 	"redline/internal/observe/telemetry"
-	"redline/internal/text"
+	"redline/internal/run/assemble"
 )
 
-// What is made of accelerators' readings.
-const (
-	// settleWithin is how long the load waits for a look at idle devices.
-	settleWithin = 5 * time.Second
-	// foreignLoad is the utilization before the load above which somebody else
-	// is at work.
-	foreignLoad = 0.1
-	// heldBack is the share of time from which on a lowered clock is told.
-	heldBack = 0.05
-)
+// settleWithin is how long the load waits for a look at idle devices.
+const settleWithin = 5 * time.Second
 
 // boards watches the server's accelerators during a run.
 type boards struct {
@@ -84,7 +69,7 @@ func (r *run) acceleratorSource() (source telemetry.AcceleratorSource, asked boo
 		return source, err == nil
 	}
 	ours := r.sharesHost()
-	if !ours || simulated(r.target.about) || !r.Config.Telemetry.Scrapes() {
+	if !ours || assemble.Simulated(r.target.about) || !r.Config.Telemetry.Scrapes() {
 		return off, false
 	}
 	for _, tool := range []string{telemetry.AcceleratorNvidia, telemetry.AcceleratorAMD} {
@@ -113,92 +98,4 @@ func (b *boards) readings() []telemetry.AcceleratorReading {
 		return nil
 	}
 	return b.watch.Readings()
-}
-
-// simulated reports whether an engine computes on no device: the embedded one,
-// and redline sim on its own.
-func simulated(e result.Engine) bool { return e.Embedded || e.Name == simName || e.Name == simOwner }
-
-// simOwner is who owns the models of redline sim, by their list.
-const simOwner = "redline"
-
-// nameHardware fills in what the devices' tool tells and the plan does not. A
-// simulated engine's hardware is what it simulates.
-func nameHardware(res *result.Result, readings []telemetry.AcceleratorReading) {
-	board := telemetry.BoardBy(readings, math.MaxInt64)
-	if board == nil || simulated(res.Engine) {
-		return
-	}
-	h := &res.Hardware
-	if h.Accelerator == "" {
-		h.Accelerator = strings.Join(slices.Compact(slices.Sorted(slices.Values(board.Names))), ", ")
-	}
-	if h.Count == 0 {
-		for _, r := range readings {
-			h.Count = max(h.Count, len(r.Devices))
-		}
-	}
-	if h.MemoryMB == 0 {
-		h.MemoryMB = int(board.MemoryMB)
-	}
-	if h.Driver == "" {
-		h.Driver = board.Driver
-	}
-	if h.CUDA == "" {
-		h.CUDA = board.CUDA
-	}
-}
-
-// unwatched is what a reader misses where nobody watched the devices.
-const unwatched = "accelerator utilisation and power"
-
-// useAccelerators adds what the devices did over the window to a point, and
-// says what of it weakens the figures beside it.
-func useAccelerators(res *result.Result, point *result.Point, readings []telemetry.AcceleratorReading, start, end int64) {
-	if len(readings) == 0 {
-		if !simulated(res.Engine) {
-			res.Unknown = append(res.Unknown, unwatched)
-		}
-		return
-	}
-	use := telemetry.AcceleratorOver(readings, start, end)
-	use.JoulesPerOutputToken = joulesPerToken(use.Joules, point.Summary)
-	point.Accelerator = &use
-	price.Energy(point, use.Joules)
-	res.Warnings = append(res.Warnings, acceleratorWarnings(&use, simulated(res.Engine))...)
-}
-
-// joulesPerToken spreads the energy of a window over the output tokens that
-// arrived in it.
-func joulesPerToken(joules *float64, s metric.Summary) *float64 {
-	tokens := s.Throughput.Output * s.Window.Seconds()
-	if joules == nil || tokens <= 0 {
-		return nil
-	}
-	return new(*joules / tokens)
-}
-
-func acceleratorWarnings(use *telemetry.AcceleratorUse, simulated bool) []result.Warning {
-	var all []result.Warning
-	add := func(figure, text string, arguments ...any) {
-		all = append(all, result.Warning{Figure: figure, Text: fmt.Sprintf(text, arguments...)})
-	}
-	if simulated {
-		add("accelerator", "the simulated engine computes on no accelerator: these devices work for somebody else, or for nobody")
-	}
-	if idle := use.IdleUtilization; idle != nil && *idle > foreignLoad && !simulated {
-		add("accelerator", "an accelerator was %s busy before the load began: it works for somebody else too, and latencies hold that load", text.RoughPercent(*idle))
-	}
-	for _, reason := range slices.Sorted(maps.Keys(use.Throttled)) {
-		if share := use.Throttled[reason]; share >= heldBack && !simulated {
-			add("accelerator", "latencies are those of accelerators whose clock was held back by %s (%s) %s of the time",
-				telemetry.ThrottleCause(reason), reason, text.RoughPercent(share))
-		}
-	}
-	if use.Samples == 0 && use.Failure != "" {
-		add("accelerator", "no reading of the accelerators in the window: %s", use.Failure)
-	} else if use.Watts != nil && use.Joules == nil {
-		add("accelerator", "only %.0f s of the window lie between readings of the accelerators: too few for an energy", use.CoveredS)
-	}
-	return all
 }

@@ -53,21 +53,13 @@ func (l *engineLog) stop() *result.EngineLog {
 	return &use
 }
 
-// tell puts the account into the result.
-func (l *engineLog) tell(res *result.Result, use *result.EngineLog) {
-	if l == nil {
-		return
+// trouble says why the log is missing or ends early, "" where it does not.
+func (l *engineLog) trouble(use *result.EngineLog) string {
+	switch {
+	case l == nil:
+		return ""
+	case use != nil && use.Failure != "":
+		return "the engine's log was not followed to the end: " + use.Failure
 	}
-	if l.unread != "" {
-		res.Warnings = append(res.Warnings, result.Warning{Figure: "engine_log", Text: l.unread})
-	}
-	if use == nil {
-		return
-	}
-	if use.Failure != "" {
-		res.Warnings = append(res.Warnings, result.Warning{Figure: "engine_log", Text: "the engine's log was not followed to the end: " + use.Failure})
-	}
-	for i := range res.Points {
-		res.Points[i].EngineLog = use
-	}
+	return l.unread
 }

@@ -12,6 +12,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
+	"redline/internal/run/assemble"
 )
 
 // A run without a length is looked at after a minute and at growing distances
@@ -174,7 +175,7 @@ func (l *lookout) levelWith(unfinished []*record.Record) *metric.Level {
 }
 
 // sample is what was kept and what is unfinished, each request once.
-func (l *lookout) sample(unfinished []*record.Record) records {
+func (l *lookout) sample(unfinished []*record.Record) assemble.Records {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ended := slices.Clone(l.kept)

@@ -12,7 +12,6 @@ import (
 	"io"
 	"time"
 
-	"redline/internal/answer/diagnose"
 	"redline/internal/clock"
 	"redline/internal/drive/client"
 	"redline/internal/drive/load"
@@ -21,6 +20,7 @@ import (
 	"redline/internal/judge/quality"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
+	"redline/internal/run/assemble"
 	"redline/internal/run/store"
 	"redline/internal/traffic/token"
 	"redline/internal/traffic/workload"
@@ -137,12 +137,10 @@ func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 		return nil, "", context.Canceled
 	}
 	r.askAfter(ctx)
-	res, err := r.result()
+	res, err := assemble.Assemble(r.facts())
 	if err != nil {
 		return nil, path, errors.Join(err, lost)
 	}
-	r.grade(res)
-	res.Diagnosis = diagnose.Find(res)
 	r.Config.Mask().Tidy(res)
 	unkept := errors.Join(r.keep(res), r.keepAnswers())
 	r.dir.NoteFull(cmp.Or(lost, unkept))
@@ -214,7 +212,7 @@ func (r *run) prepare(ctx context.Context) error {
 	}
 	r.stage.Budgets = r.budgets()
 	r.stage.Count, r.stage.CountShare = r.counter()
-	r.stage.OwnCount = ownTokenizer(c, cmp.Or(c.Metadata["tokenizer"], r.target.facts.Tokenizer))
+	r.stage.OwnCount = assemble.OwnTokenizer(c, cmp.Or(c.Metadata["tokenizer"], r.target.facts.Tokenizer))
 	if err := r.room(); err != nil {
 		return err
 	}

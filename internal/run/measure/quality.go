@@ -3,15 +3,11 @@ package measure
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"sync/atomic"
 
 	"redline/internal/drive/record"
-	"redline/internal/judge/crosscheck"
 	"redline/internal/judge/quality"
 	"redline/internal/judge/result"
-	"redline/internal/judge/slo"
 	"redline/internal/llm"
 	"redline/internal/traffic/golden"
 )
@@ -138,20 +134,6 @@ func (r *run) askAfter(ctx context.Context) {
 	_ = r.exam.Whole(ctx, result.After)
 }
 
-// countBeside adds the golden tokens to ours where the server's own count is
-// laid beside it: they are ours too.
-func (r *run) countBeside(res *result.Result, p *result.Point) {
-	tokens, length := r.exam.OutputTokens(result.UnderLoad), p.Window.Seconds()
-	if tokens == 0 || length <= 0 || p.CrossChecks == nil {
-		return
-	}
-	all := p.Summary
-	all.Throughput.Output += float64(tokens) / length
-	p.CrossChecks = crosscheck.Of(all, p.Server)
-	res.Warnings = slices.DeleteFunc(res.Warnings, func(w result.Warning) bool { return strings.HasPrefix(w.Figure, "cross_checks.") })
-	res.Warnings = append(res.Warnings, crosscheck.Warnings(p.CrossChecks)...)
-}
-
 // worstKept is how many wrong answers are kept for review.
 const worstKept = 100
 
@@ -164,32 +146,4 @@ func (r *run) keepAnswers() error {
 	worst := r.exam.Worst(worstKept)
 	r.Config.Mask().Tidy(&worst)
 	return r.dir.WriteAnswers(worst)
-}
-
-// grade puts the scores into the point, and the gates among its objectives.
-func (r *run) grade(res *result.Result) {
-	if r.exam == nil || len(res.Points) == 0 {
-		return
-	}
-	p := &res.Points[0]
-	if p.Quality = r.exam.Result(); p.Quality == nil {
-		return
-	}
-	r.countBeside(res, p)
-	for _, note := range p.Quality.Notes {
-		res.Warnings = append(res.Warnings, result.Warning{Figure: "quality", Text: note})
-	}
-	gates := p.Quality.Gates
-	if len(gates) == 0 {
-		return
-	}
-	p.Objectives = append(p.Objectives, gates...)
-	for _, g := range gates {
-		if g.Standing == slo.Missed {
-			res.Verdict.Reasons = append(res.Verdict.Reasons, "missed "+g.Objective)
-		}
-	}
-	if !r.outcome.Broke {
-		res.Verdict.SLO = slo.Overall(p.Objectives)
-	}
 }

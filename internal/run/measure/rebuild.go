@@ -7,13 +7,11 @@ import (
 	"io/fs"
 	"time"
 
-	"redline/internal/answer/diagnose"
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
 	"redline/internal/judge/validity"
-	"redline/internal/observe/engine"
-	"redline/internal/observe/telemetry"
 	"redline/internal/plan/config"
+	"redline/internal/run/assemble"
 	"redline/internal/run/store"
 	"redline/internal/text"
 )
@@ -58,6 +56,7 @@ func unfinished(dir *store.Dir) error {
 	return fmt.Errorf("%s: the experiment ended before its first stage did; %s", dir.Path, cure)
 }
 
+// fromRecords makes the result of a run that was killed before it could.
 func fromRecords(dir *store.Dir) (*result.Result, error) {
 	header, err := dir.Header()
 	if err != nil {
@@ -67,46 +66,33 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	res := blank(c, header.Run, time.Unix(0, header.OriginUnixNS))
-	res.Interrupted = result.Killed
-	if dir.WasFull() {
-		res.Interrupted = result.DiskFull
-	}
 	ending, err := dir.Ending()
 	if err != nil {
 		return nil, err
 	}
-	res.Workload.Tokenizer = c.Tokenizer
-	logged := keptTelemetry(res, dir)
-	recall(res, c, logged.Header.Subject)
-	start, end, err := measuredSpan(dir.Records, cmp.Or(c.Load.Bounds.Duration, c.Load.Bounds.MaxDuration), ending.Mark)
-	if err != nil {
+	in := assemble.Run{Plan: c, Records: dir.Records, Looked: looked(c), ID: header.Run, Started: time.Unix(0, header.OriginUnixNS),
+		Interrupted: result.Killed, Workload: result.Workload{Tokenizer: c.Tokenizer}}
+	if dir.WasFull() {
+		in.Interrupted = result.DiskFull
+	}
+	sessions := 0
+	if in.Start, in.End, sessions, err = measuredSpan(dir.Records, cmp.Or(c.Load.Bounds.Duration, c.Load.Bounds.MaxDuration), ending.Mark); err != nil {
 		return nil, err
 	}
-	if end <= start {
-		return nothingMeasured(res), nil
+	in.Empty = in.End <= in.Start
+	in.Load = plannedLoad(c, in.Start, in.End, 0)
+	in.Evidence = validity.Evidence{Partial: true, DesignedCache: designedSharing(c, sessions)}
+	if !in.Empty {
+		in.Warnings = logWarnings(ending, dir.WasFull())
+		in.Cutoff = cutReason(in.Interrupted, ending, max(ending.Mark, in.End))
 	}
-	res.Warnings = append(res.Warnings, logWarnings(ending, dir.WasFull())...)
-	seen := logged.Accelerators()
-	nameHardware(res, seen)
-	evidence := keptEvidence(res, c, dir, logged, start, end)
-	var facts engine.Facts
-	if s := logged.Header.Subject; s != nil && s.Facts != nil {
-		facts = *s.Facts
-	}
-	describe(res, c, facts, evidence.Server)
-	err = judge(res, c, dir.Records, start, end, plannedLoad{stageStart: 0}, evidence)
-	res.Verdict.Reasons = append(res.Verdict.Reasons, cutReason(res, ending, max(ending.Mark, end)))
-	for i := range res.Points {
-		useAccelerators(res, &res.Points[i], seen, start, end)
-	}
-	res.Diagnosis = diagnose.Find(res)
-	return res, err
+	recall(&in, dir)
+	return assemble.Assemble(in)
 }
 
 // cutReason says in the verdict that the run did not come to its end.
-func cutReason(res *result.Result, e store.Ending, end int64) string {
-	reason := fmt.Sprintf("the run was cut off (%s) %s after its start", res.Interrupted, text.Seconds(time.Duration(end).Seconds()))
+func cutReason(interrupted string, e store.Ending, end int64) string {
+	reason := fmt.Sprintf("the run was cut off (%s) %s after its start", interrupted, text.Seconds(time.Duration(end).Seconds()))
 	if e.Unended > 0 {
 		reason += fmt.Sprintf(", with %d of its requests unfinished", e.Unended)
 	}
@@ -131,73 +117,53 @@ func logWarnings(e store.Ending, full bool) (list []result.Warning) {
 	return list
 }
 
-// keptEvidence is what the telemetry log of a killed run still tells. How
-// arrivals were stamped stands nowhere, so that stays open.
-func keptEvidence(res *result.Result, c *config.Config, dir *store.Dir, logged *telemetry.Logged, start, end int64) validity.Evidence {
-	evidence := validity.Evidence{Partial: true, Embedded: c.Embedded(), DesignedCache: designedSharing(c, begun(dir)),
-		Natural: c.Workload.EndsNaturally(), KeepsLength: keepsLength(c), OwnTokenizer: ownTokenizer(c, res.Model.Tokenizer)}
-	if len(logged.Lines) == 0 {
-		return evidence
+// recall adds what the telemetry log still tells: what the run had found before
+// its load, and what was seen meanwhile. How arrivals were stamped stands
+// nowhere, so that stays open.
+func recall(in *assemble.Run, dir *store.Dir) {
+	in.Engine = result.Engine{Embedded: in.Plan.Embedded(), API: in.Plan.Provider.API}
+	if in.Engine.Embedded {
+		in.Engine.Name, in.Model = assemble.SimName, in.Plan.Server.Sim.ServedModelName
 	}
-	if server := logged.Server(start, end); server.Samples > 0 {
-		evidence.Server = &server
-	}
-	use := logged.Host(start, end)
-	res.Client.CPUs = len(use.Cores)
-	fill(&res.Client, use)
-	evidence.Client = res.Client
-	return evidence
-}
-
-// begun is how many sessions a run has records of.
-func begun(dir *store.Dir) int {
-	seen := map[int]bool{}
-	for r, err := range dir.Records() {
-		if err != nil {
-			break // what can be read counts
-		}
-		seen[r.Session] = true
-	}
-	return len(seen)
-}
-
-// keptTelemetry reads the telemetry log, as far as there is one.
-func keptTelemetry(res *result.Result, dir *store.Dir) *telemetry.Logged {
 	logged, err := dir.ReadTelemetry()
 	if err != nil {
-		res.Warnings = append(res.Warnings, result.Warning{Figure: "server", Text: "the telemetry log cannot be read: " + err.Error()})
+		in.Warnings = append(in.Warnings, result.Warning{Figure: "server", Text: "the telemetry log cannot be read: " + err.Error()})
 	}
 	if logged == nil {
-		return &telemetry.Logged{}
-	}
-	return logged
-}
-
-// recall names what the run had found before its load; the plan alone says
-// less.
-func recall(res *result.Result, c *config.Config, s *telemetry.Subject) {
-	res.Engine.Embedded, res.Engine.API = c.Embedded(), c.Provider.API
-	if c.Embedded() {
-		res.Engine.Name, res.Model.Name = simName, c.Server.Sim.ServedModelName
-	}
-	if s == nil {
 		return
 	}
-	res.Command, res.Version, res.Model.Name = s.Command, s.Version, s.Model
-	res.Engine.Name, res.Engine.Version, res.Engine.URL = s.Engine, s.EngineVersion, s.URL
-	res.Client.SharesHost = s.SharesHost
+	in.Accelerators = logged.Accelerators()
+	if s := logged.Header.Subject; s != nil {
+		in.Command, in.Version, in.Model, in.Client.SharesHost = s.Command, s.Version, s.Model, s.SharesHost
+		in.Engine.Name, in.Engine.Version, in.Engine.URL = s.Engine, s.EngineVersion, s.URL
+		if s.Facts != nil {
+			in.Facts = *s.Facts
+		}
+	}
+	if len(logged.Lines) == 0 || in.Empty {
+		return
+	}
+	if server := logged.Server(in.Start, in.End); server.Samples > 0 {
+		in.Server = &server
+	}
+	use := logged.Host(in.Start, in.End)
+	in.Client.CPUs = len(use.Cores)
+	fill(&in.Client, use)
 }
 
 // measuredSpan finds the window of a run that did not live to write it down:
 // from the first request due in it to the last mark, up to which all that was
 // begun is known, or to the last thing that was recorded where there are no
-// marks; but not beyond the planned length nor into the cool-down.
-func measuredSpan(log records, planned time.Duration, mark int64) (start, end int64, err error) {
+// marks; but not beyond the planned length nor into the cool-down. It counts the
+// sessions that had begun, too.
+func measuredSpan(log assemble.Records, planned time.Duration, mark int64) (start, end int64, sessions int, err error) {
 	var cooldown int64
+	begun := map[int]bool{}
 	for r, err := range log() {
 		if err != nil {
-			return 0, 0, err
+			return 0, 0, 0, err
 		}
+		begun[r.Session] = true
 		switch r.Phase {
 		case record.Measure:
 			if start == 0 || r.Due < start {
@@ -219,5 +185,5 @@ func measuredSpan(log records, planned time.Duration, mark int64) (start, end in
 	if planned > 0 {
 		end = min(end, start+int64(planned))
 	}
-	return start, end, nil
+	return start, end, len(begun), nil
 }

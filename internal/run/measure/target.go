@@ -162,9 +162,6 @@ func reason(err error) string {
 	return "no model list: " + err.Error()
 }
 
-// simName is what reports call the embedded engine.
-const simName = "redline sim"
-
 // identify asks the server what it is, as far as it tells.
 func (t *target) identify(ctx context.Context, r *run, served []client.ServedModel) {
 	if t.engine != nil {
@@ -215,7 +212,7 @@ func (t *target) preflight(ctx context.Context, r *run, served []client.ServedMo
 		return t.unfit(err, served)
 	}
 	t.usage = rec.Counted == record.ByUsage
-	if added := rec.PromptTokens - preflightTokens; rec.PromptTokens > 0 && added >= 0 && !pools(r.Config) {
+	if added := rec.PromptTokens - preflightTokens; rec.PromptTokens > 0 && added >= 0 && !r.Config.Pools() {
 		t.template = &added
 	}
 	t.ttft = whole(rec)
@@ -252,7 +249,7 @@ func (t *target) ask(ctx context.Context, r *run, prompt uint64) (*record.Record
 	request := &llm.Request{ID: llm.RequestID(r.id, preflightNumber-len(t.asked)), Model: t.model, Stream: r.Config.Streaming(),
 		Messages:  []llm.Message{{Role: "user", Content: string(text)}},
 		MaxTokens: preflightTokens, Sampling: r.Config.Generation.Sampling()}
-	if pools(r.Config) {
+	if r.Config.Pools() {
 		request.Messages = []llm.Message{{Role: "query", Content: string(text)}, {Role: "document", Content: string(text)}}
 		request.MaxTokens, request.Inputs = 0, 1
 	}

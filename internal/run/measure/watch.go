@@ -7,7 +7,6 @@ import (
 
 	"redline/internal/drive/client"
 	"redline/internal/drive/record"
-	"redline/internal/judge/result"
 	"redline/internal/judge/validity"
 	"redline/internal/observe/telemetry"
 	"redline/internal/run/store"
@@ -132,11 +131,4 @@ func (w *watch) traffic() *validity.Traffic {
 		return nil
 	}
 	return &validity.Traffic{Ours: float64(w.sent.Load()), Theirs: *theirs}
-}
-
-// fill puts what the host used into the result.
-func fill(c *result.Client, use telemetry.HostUse) {
-	c.CPUSeconds, c.CPUShare = use.CPU.Seconds(), use.Share
-	c.GCPauseMS, c.ClockStepMS, c.SchedDelayMS = ms(use.GCPause), ms(use.ClockStep), ms(use.SchedP99)
-	c.Machine = use.MachineUse
 }

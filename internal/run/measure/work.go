@@ -66,13 +66,6 @@ func Tokenizer(name string) (token.Text, error) {
 	return v, nil
 }
 
-// keepsLength reports whether the API has a word by which a model does not end
-// its reply before the length that is asked for.
-func keepsLength(c *config.Config) bool {
-	d, err := c.Provider.Dialect()
-	return err == nil && d.IgnoreEOS
-}
-
 // learnContext asks how long the model's context is and, where it is to be
 // used, what the server's own tokenizer makes of everyday words.
 func (t *target) learnContext(ctx context.Context, r *run, served []client.ServedModel) error {
@@ -120,19 +113,9 @@ func (r *run) counter() (count func(string) int, share float64) {
 	return r.text.Count, share
 }
 
-// ownTokenizer reports whether replies are counted with the model's own
-// tokenizer: one that the user gave as a file, or the one that the server names.
-func ownTokenizer(c *config.Config, named string) bool {
-	if c.Tokenizer == config.ByServer {
-		return false // asked before the load only
-	}
-	_, embedded := token.Embedded(c.Tokenizer)
-	return !embedded || named == c.Tokenizer
-}
-
 // fits refuses what the model cannot take before a server is asked anything.
 func (r *run) fits(context int) error {
-	work, err := r.Config.Workload.New(r.text, r.Config.Seed, workload.Options{MaxContext: context, Pooling: pools(r.Config)})
+	work, err := r.Config.Workload.New(r.text, r.Config.Seed, workload.Options{MaxContext: context, Pooling: r.Config.Pools()})
 	if err != nil {
 		return fmt.Errorf("workload: %w", err)
 	}
@@ -145,7 +128,7 @@ func (r *run) fits(context int) error {
 func (r *run) openWorkload() error {
 	c := r.Config
 	work, err := c.Workload.New(r.text, c.Seed, workload.Options{Model: r.target.model, Sampling: c.Generation.Sampling(),
-		Stream: c.Streaming(), Salt: r.id, MaxContext: r.target.context, Pooling: pools(c), Ranking: c.Provider.API == "rerank"})
+		Stream: c.Streaming(), Salt: r.id, MaxContext: r.target.context, Pooling: c.Pools(), Ranking: c.Provider.API == "rerank"})
 	if err != nil {
 		return fmt.Errorf("workload: %w", err)
 	}

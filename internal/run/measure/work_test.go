@@ -11,11 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"redline/internal/drive/client"
 	"redline/internal/drive/record"
-	"redline/internal/drive/wire"
 	"redline/internal/judge/result"
-	"redline/internal/plan/config"
 	"redline/internal/run/store"
 	"redline/internal/twin/sim"
 )
@@ -139,18 +136,4 @@ func TestProfileIsSentByItsSteps(t *testing.T) {
 			t.Error("the window is not said to vary by plan")
 		}
 	})
-}
-
-func TestWhichAPIsKeepALength(t *testing.T) {
-	t.Parallel()
-	got := map[string]bool{}
-	for _, d := range wire.All() {
-		got[d.Name] = keepsLength(&config.Config{Provider: client.Spec{API: d.Name}})
-	}
-	want := map[string]bool{"openai-chat": true, "openai-completions": true, "openai-responses": true, "anthropic-messages": false,
-		"tgi-generate": false, "ollama-chat": false, "ollama-generate": false, "sglang-generate": true, "llamacpp-completion": true,
-		"embeddings": false, "rerank": false}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
 }

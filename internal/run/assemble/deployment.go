@@ -1,4 +1,4 @@
-package measure
+package assemble
 
 import (
 	"errors"
@@ -157,21 +157,4 @@ func first(otherwise catalog.Precision, texts ...string) catalog.Precision {
 		}
 	}
 	return otherwise
-}
-
-// kvModel finds the shape of the model, where one is known and wanted.
-func kvModel(c *config.Config, res *result.Result, server *telemetry.ServerUse) *kvShape {
-	d, err := deploymentOf(c, res, server)
-	if err == nil {
-		return &kvShape{model: d.Model, precision: d.KV}
-	}
-	wanted := c.Metrics.KVCacheEstimation != nil && *c.Metrics.KVCacheEstimation
-	for _, o := range c.Objectives {
-		wanted = wanted || o.Metric == "kv"
-	}
-	model, err := servedModel(c, res.Model.Name)
-	if !wanted || err != nil {
-		return nil
-	}
-	return &kvShape{model: model, precision: first(catalog.BF16, c.Metadata["kv_precision"], serverSays(server, "cache_dtype"))}
 }

@@ -1,4 +1,4 @@
-package measure
+package assemble
 
 import (
 	"cmp"
@@ -26,20 +26,26 @@ const (
 const noSlope = "track_prefill: the server does not tell queue and prefill apart, and too few requests of different prompt lengths had it to themselves " +
 	"for an estimate; a run with --concurrency 1 and --workload 'uniform(…)' has them"
 
-// trackPrefill adds to a point what prompts cost, where the plan asks for it
-// and the server itself does not tell.
-func trackPrefill(res *result.Result, point *result.Point, log records, start, end int64) error {
-	if s := point.Server; s != nil && s.Queue != nil && s.Prefill != nil {
+// wantsPrefill says that the plan asks what prompts cost, and the server itself
+// does not tell.
+func (in Run) wantsPrefill() bool {
+	wanted := in.Plan.Metrics.TrackPrefill
+	told := in.Server != nil && in.Server.Queue != nil && in.Server.Prefill != nil
+	return wanted != nil && *wanted && !in.Plan.Pools() && !told
+}
+
+// prefill gathers when requests were in the server.
+type prefill struct {
+	start, end int64
+	stays      []stay
+}
+
+// newPrefill is nil where nobody asks.
+func (in Run) newPrefill() *prefill {
+	if !in.wantsPrefill() || in.pooled != nil {
 		return nil
 	}
-	var err error
-	if point.PrefillSlope, err = prefillSlope(log, start, end); err != nil {
-		return err
-	}
-	if point.PrefillSlope == nil {
-		res.Warnings = append(res.Warnings, result.Warning{Figure: "ttft", Text: noSlope})
-	}
-	return nil
+	return &prefill{start: in.Start, end: in.End}
 }
 
 // stay is the time of one request in the server.
@@ -49,28 +55,29 @@ type stay struct {
 	counts           bool // it was answered, token by token, and due in the window
 }
 
-// prefillSlope is nil where too few requests were alone, their prompts are of
-// about one length, or ttft does not grow with them.
-func prefillSlope(log records, start, end int64) (*result.PrefillSlope, error) {
-	var stays []stay
-	for r, err := range log() {
-		if err != nil {
-			return nil, err
-		}
-		if r.Sent != 0 {
-			stays = append(stays, stayOf(r, start, end))
-		}
+// add takes in a record; nothing where nobody asks.
+func (p *prefill) add(r *record.Record) {
+	if p != nil && r.Sent != 0 {
+		p.stays = append(p.stays, stayOf(r, p.start, p.end))
 	}
-	tokens, took := alone(stays)
+}
+
+// slope is nil where too few requests were alone, their prompts are of about one
+// length, or ttft does not grow with them.
+func (p *prefill) slope() *result.PrefillSlope {
+	if p == nil {
+		return nil
+	}
+	tokens, took := alone(p.stays)
 	if len(tokens) < fewestAlone || slices.Min(tokens) > widestShare*slices.Max(tokens) {
-		return nil, nil
+		return nil
 	}
 	line := stats.TheilSen(tokens, took, slopeLevel)
 	if !(line.Lo > 0) || math.IsInf(line.Hi, 0) {
-		return nil, nil
+		return nil
 	}
 	return &result.PrefillSlope{MSPer1K: 1e3 * line.Slope, LowMS: 1e3 * line.Lo, HighMS: 1e3 * line.Hi,
-		BaseMS: max(0, line.Intercept), Requests: len(tokens)}, nil
+		BaseMS: max(0, line.Intercept), Requests: len(tokens)}
 }
 
 func stayOf(r *record.Record, start, end int64) stay {

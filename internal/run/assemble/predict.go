@@ -1,4 +1,4 @@
-package measure
+package assemble
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 // predict lays what arithmetic says of a point beside what was measured. Of
 // hardware that nobody named there is nothing to say but how to name it.
 func predict(res *result.Result, c *config.Config, point *result.Point) {
-	if pools(c) {
+	if c.Pools() {
 		return
 	}
 	d, err := deploymentOf(c, res, point.Server)

@@ -1,4 +1,4 @@
-package measure
+package assemble
 
 import (
 	"testing"
@@ -29,7 +29,7 @@ func TestAnInvalidRunIsMarked(t *testing.T) {
 	} {
 		res := &result.Result{Verdict: result.Verdict{Valid: result.Valid, Checks: tt.checks}, Points: []result.Point{{Summary: metric.Summary{
 			Objectives: []slo.Verdict{{Objective: "tpot:p99<9ms", Standing: slo.Missed}, {Objective: "ttft:p99<200ms", Standing: slo.Met}}}}}}
-		conclude(res)
+		Run{}.conclude(res)
 		if res.Verdict.Valid != tt.valid || res.Points[0].Invalid != tt.mark {
 			t.Errorf("%s: %s, marked %q, want %s and %q", tt.what, res.Verdict.Valid, res.Points[0].Invalid, tt.valid, tt.mark)
 		}

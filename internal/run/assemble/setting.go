@@ -1,19 +1,57 @@
-package measure
+package assemble
 
 import (
 	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/observe/engine"
 	"redline/internal/observe/telemetry"
 	"redline/internal/plan/config"
-	"redline/internal/twin/catalog"
-	"redline/internal/twin/sim"
+	"redline/internal/text"
+	"redline/internal/traffic/token"
 )
+
+// setting is a result without its figures: what ran on what, as the plan says
+// and as it was found.
+func (in Run) setting() *result.Result {
+	res := blank(in.Plan, in.ID, in.Started)
+	res.Command, res.Version, res.Interrupted, res.Client = in.Command, in.Version, in.Interrupted, in.Client
+	e, w := &res.Engine, &res.Workload
+	e.Name, e.Version, e.API = in.Engine.Name, in.Engine.Version, in.Engine.API
+	e.URL, e.Embedded = in.Engine.URL, in.Engine.Embedded
+	res.Model.Name = cmp.Or(in.Model, res.Model.Name)
+	w.Name, w.Tokenizer = cmp.Or(in.Workload.Name, w.Name), in.Workload.Tokenizer
+	w.TemplateTokens, w.TemplateHash = in.Workload.TemplateTokens, in.Workload.TemplateHash
+	res.Warnings = append(res.Warnings, in.Warnings...)
+	nameHardware(res, in.Accelerators)
+	describe(res, in.Plan, in.Facts, in.Server)
+	return res
+}
+
+// blank fills in what the plan alone says.
+func blank(c *config.Config, id string, started time.Time) *result.Result {
+	res := &result.Result{Schema: result.Schema, ID: id, Started: started.UTC().Truncate(time.Millisecond),
+		Seed: c.Seed, Label: c.Masked(c.Metadata["label"]), Note: c.Masked(c.Metadata["note"]), Plan: c.Resolved()}
+	declare(res, c)
+	res.Engine.Declared = c.Declared()
+	res.Workload.Name = c.Workload.String()
+	switch {
+	case c.Recorded():
+		res.Workload.Arrival = c.Workload.Timing()
+	case c.Load.Open():
+		res.Workload.Arrival = c.Load.Spec.String()
+	}
+	res.Verdict = result.Verdict{Valid: result.Valid, SLO: slo.None, Reasons: []string{}, Checks: []result.Check{}, Unchecked: []result.Unchecked{}}
+	res.Points = []result.Point{}
+	return res
+}
 
 // declare fills in what the plan says of the set-up. It is believed before
 // whatever a server tells, whose owner may know better than its flags.
@@ -79,7 +117,7 @@ func describe(res *result.Result, c *config.Config, f engine.Facts, server *tele
 		}
 	}
 	e.Flags = joinedFlags(e.Flags, flags)
-	confirm(res)
+	confirmFlags(res)
 	confirmGuesses(res, server)
 	res.Unknown = append(res.Unknown, unknowns(res)...)
 }
@@ -97,9 +135,9 @@ func joinedFlags(first, second map[string]string) map[string]string {
 	return all
 }
 
-// told are the settings by which engines say whether they do what a plan
-// declares; inverse ones say that they do not.
-var told = []struct {
+// optionFlags are those by which engines say whether they do what a plan declares;
+// inverse ones say that they do not.
+var optionFlags = []struct {
 	option, flag string
 	inverse      bool
 }{
@@ -107,23 +145,54 @@ var told = []struct {
 	{"chunked_prefill", "enable_chunked_prefill", false}, {"chunked_prefill", "chunked_prefill_enabled", false},
 }
 
-// confirm holds the plan's declarations against the server's own settings.
-func confirm(res *result.Result) {
-	for _, t := range told {
-		on, err := strconv.ParseBool(strings.ToLower(res.Engine.Flags[t.flag]))
-		declared, is := res.Engine.Declared[t.option]
-		if err != nil || !is || !strings.HasSuffix(declared, "not verified") {
-			continue
+// confirmFlags compares what the plan declares with the server's own settings.
+func confirmFlags(res *result.Result) {
+	for _, o := range optionFlags {
+		value := res.Engine.Flags[o.flag]
+		if on, err := strconv.ParseBool(strings.ToLower(value)); err == nil {
+			confirm(res, o.option, on != o.inverse, "'s "+o.flag+" is "+value)
 		}
-		on = on != t.inverse
-		if strings.HasPrefix(declared, "on") == on {
-			res.Engine.Declared[t.option] = strings.Replace(declared, "not verified", "as the server says", 1)
-			continue
-		}
-		res.Engine.Declared[t.option] = strings.Replace(declared, "not verified", "but the server says otherwise", 1)
-		res.Warnings = append(res.Warnings, result.Warning{Figure: "engine",
-			Text: fmt.Sprintf("the plan declares %s %s, but the server's %s is %s", t.option, strings.SplitN(declared, ",", 2)[0], t.flag, res.Engine.Flags[t.flag])})
 	}
+}
+
+// confirmGuesses compares what the plan declares of speculative decoding with
+// the server's count of guessed tokens.
+func confirmGuesses(res *result.Result, server *telemetry.ServerUse) {
+	found := " counted no guessed token"
+	switch {
+	case server == nil, server.SpecAcceptance == nil && !engine.Named(server.Engine).CountsDrafts:
+		return
+	case server.SpecAcceptance != nil:
+		found = " took " + text.RoughPercent(*server.SpecAcceptance) + " of the tokens that it guessed"
+	}
+	confirm(res, "speculative_decoding", server.SpecAcceptance != nil, found)
+}
+
+// confirm marks what a plan declares of an option as true or not, as the server
+// was found.
+func confirm(res *result.Result, option string, on bool, found string) {
+	const unverified = "not verified"
+	declared := res.Engine.Declared[option]
+	if !strings.HasSuffix(declared, unverified) {
+		return
+	}
+	said := "as the server says"
+	if strings.HasPrefix(declared, "on") != on {
+		said = "but the server says otherwise"
+		word, _, _ := strings.Cut(declared, ",")
+		res.Warnings = append(res.Warnings, result.Warning{Figure: "engine", Text: fmt.Sprintf("the plan declares %s %s, but the server%s", option, word, found)})
+	}
+	res.Engine.Declared[option] = strings.Replace(declared, unverified, said, 1)
+}
+
+// OwnTokenizer reports whether replies are counted with the model's own
+// tokenizer: one that the user gave as a file, or the one that the server names.
+func OwnTokenizer(c *config.Config, named string) bool {
+	if c.Tokenizer == config.ByServer {
+		return false // asked before the load only
+	}
+	_, embedded := token.Embedded(c.Tokenizer)
+	return !embedded || named == c.Tokenizer
 }
 
 // unknowns lists what a reader of any benchmark asks and nobody answered. A
@@ -134,7 +203,7 @@ func unknowns(res *result.Result) []string {
 	}
 	var list []string
 	for _, fact := range []struct{ name, value string }{
-		{"engine", res.Engine.Name}, {"engine version", res.Engine.Version}, {"serving flags", strings.Join(keysOf(res.Engine.Flags), "")},
+		{"engine", res.Engine.Name}, {"engine version", res.Engine.Version}, {"serving flags", strings.Join(slices.Collect(maps.Keys(res.Engine.Flags)), "")},
 		{"parallelism", res.Engine.Parallelism}, {"model revision", res.Model.Revision}, {"tokenizer", res.Model.Tokenizer},
 		{"precision", res.Model.Precision + res.Model.Quantization},
 		{"accelerator", res.Hardware.Accelerator}, {"driver", res.Hardware.Driver}, {"cuda", res.Hardware.CUDA},
@@ -148,34 +217,3 @@ func unknowns(res *result.Result) []string {
 	}
 	return list
 }
-
-func keysOf(m map[string]string) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	return keys
-}
-
-// simFacts is what the embedded engine knows of itself.
-func simFacts(s sim.Spec, version string) engine.Facts {
-	f := engine.Facts{Engine: simName, Version: version, Model: s.Model, Revision: "simulated", Tokenizer: simTokenizer,
-		Precision: s.Dtype, Quantization: s.Quantization, MaxLen: s.MaxModelLen, Parallelism: fmt.Sprintf("tp %d", max(1, s.TP)),
-		Flags: map[string]string{
-			"max_num_seqs": strconv.Itoa(s.MaxNumSeqs), "max_num_batched_tokens": strconv.Itoa(s.MaxNumBatchedTokens),
-			"gpu_memory_utilization": strconv.FormatFloat(s.GPUMemoryUtilization, 'g', -1, 64),
-			"max_model_len":          strconv.Itoa(s.MaxModelLen), "scheduling_policy": "fcfs"}}
-	if s.EnablePrefixCaching != nil {
-		f.Flags["enable_prefix_caching"] = strconv.FormatBool(*s.EnablePrefixCaching)
-	}
-	if s.EnableChunkedPrefill != nil {
-		f.Flags["enable_chunked_prefill"] = strconv.FormatBool(*s.EnableChunkedPrefill)
-	}
-	if m, err := catalog.FindModel(s.Model); err == nil && (f.Precision == "" || f.Precision == "auto") {
-		f.Precision = string(m.Precision)
-	}
-	return f
-}
-
-// simTokenizer is what the simulated engine counts with.
-const simTokenizer = "o200k_base"

@@ -1,0 +1,239 @@
+// Package assemble makes a result of what a run left behind: its plan, its
+// records, its telemetry, and what was found out about the server and about this
+// machine. A run that just ended, a directory that is read again, several runs
+// together and objectives that are asked afterwards all go through it. It is
+// pure: it opens no file and reads no clock.
+package assemble
+
+import (
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"redline/internal/answer/diagnose"
+	"redline/internal/drive/record"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/judge/validity"
+	"redline/internal/observe/engine"
+	"redline/internal/observe/telemetry"
+	"redline/internal/plan/config"
+)
+
+// Records reads the log of a run, from its start at each call.
+type Records func() iter.Seq2[*record.Record, error]
+
+// Run is everything that a result is made of. What is not known stays zero.
+type Run struct {
+	Plan    *config.Config
+	Records Records
+	// Start and End bound the window, in ns from the origin. Empty says that the
+	// run ended before its window began.
+	Start, End int64
+	Empty      bool
+	// Looked says that the run was judged several times and ended when it was
+	// decided.
+	Looked bool
+	Load   result.Load
+	Warmup *float64 // seconds of load before the window
+
+	ID               string
+	Started          time.Time
+	Command, Version string
+	// Interrupted says how the run was cut short; Broke that this was the limit
+	// on errors, and Cutoff what the verdict has to say about it.
+	Interrupted string
+	Broke       bool
+	Cutoff      string
+
+	// Engine, Model and Facts are what was found before the load.
+	Engine   result.Engine
+	Model    string
+	Facts    engine.Facts
+	Workload result.Workload
+	Client   result.Client
+
+	// Server and Accelerators are what was seen meanwhile, Evidence what else
+	// is known of whether the run was sound.
+	Server       *telemetry.ServerUse
+	Accelerators []telemetry.AcceleratorReading
+	Evidence     validity.Evidence
+	EngineLog    *result.EngineLog
+	// Quality is what the golden set came to. GoldenTokens of output were asked
+	// for it beside the load.
+	Quality      *result.Quality
+	GoldenTokens int
+	Warnings     []result.Warning
+
+	pooled pooledRuns // the runs that this one is made of
+}
+
+// Assemble gives the result of a run. The caller hides what is secret in it.
+func Assemble(in Run) (*result.Result, error) {
+	res := in.setting()
+	if in.Empty {
+		return nothingMeasured(res), nil
+	}
+	point, err := in.figures(res)
+	if err != nil {
+		return nil, err
+	}
+	point.Server, point.Window.WarmupS, point.EngineLog = in.Server, in.Warmup, in.EngineLog
+	in.addCaches(res, &point)
+	predict(res, in.Plan, &point)
+	point.CrossChecks = crossChecks(withGolden(point.Summary, in.GoldenTokens), in.Server)
+	res.Warnings = append(res.Warnings, crossWarnings(point.CrossChecks)...)
+	in.judge(res, &point)
+	useAccelerators(res, &point, in.Accelerators, in.Start, in.End)
+	res.Warnings = append(res.Warnings, in.grade(&point)...)
+	res.Points = []result.Point{point}
+	in.conclude(res)
+	res.Diagnosis = diagnose.Find(res)
+	return res, nil
+}
+
+// nothingMeasured is the result of a run that ended before its window began.
+func nothingMeasured(res *result.Result) *result.Result {
+	res.Verdict.Valid = result.Incomplete
+	reason := "the run ended in its warm-up: nothing was measured"
+	if res.Interrupted != "" {
+		reason += " (" + res.Interrupted + ")"
+	}
+	res.Verdict.Reasons = []string{reason}
+	return res
+}
+
+// figures are what the requests of a window came to, and what that cost. What
+// they ran on is taken from a result.
+func (in Run) figures(on *result.Result) (result.Point, error) {
+	c := in.Plan
+	options := metric.Options{Start: in.Start, End: in.End, Varies: c.Recorded() || c.Load.Varies() || len(in.pooled) > 1,
+		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed, Confidence: c.Confidence, Looked: in.Looked}
+	if len(c.Objectives) == 0 {
+		options.Objectives = implied
+	}
+	if in.Load.Rate != nil && !c.Recorded() {
+		options.AskedRate = *in.Load.Rate
+	}
+	if c.Pools() {
+		options.Inputs = func(r *record.Record) int { return max(1, r.Inputs) }
+	}
+	cache, prompts := in.newCacheUse(on), in.newPrefill()
+	if cache != nil {
+		options.KVMB = cache.requestMB
+	}
+	options.Observe = func(r *record.Record) {
+		cache.add(r)
+		prompts.add(r)
+	}
+	summary, err := metric.Summarize(in.Records, options)
+	if err != nil {
+		return result.Point{}, err
+	}
+	if len(c.Objectives) == 0 {
+		summary.Objectives = onlyMissed(summary.Objectives)
+	}
+	point := result.Point{Load: in.Load, Summary: summary, KV: cache.sum(), PrefillSlope: prompts.slope()}
+	in.pooled.restore(&point, c.Objectives)
+	charge(&point, c, on.Hardware.Count)
+	return point, nil
+}
+
+// implied is what is asked of every server, where its user asks nothing: a run
+// full of errors must not end as if all were well.
+var implied = []slo.Objective{must("error:rate<1%"), must("reject:rate<1%")}
+
+func must(text string) slo.Objective {
+	o, err := slo.Parse(text)
+	if err != nil {
+		panic(err) // a literal of this file
+	}
+	return o
+}
+
+// onlyMissed drops the implied objectives that need no mention.
+func onlyMissed(verdicts []slo.Verdict) []slo.Verdict {
+	return slices.DeleteFunc(verdicts, func(v slo.Verdict) bool { return v.Standing != slo.Missed })
+}
+
+// addCaches adds what the key-value cache and the prefix cache were used for,
+// and says where prompts cannot be told from the queue.
+func (in Run) addCaches(res *result.Result, point *result.Point) {
+	if point.KV != nil && in.Server != nil && in.Server.KVUsage != nil && point.KV.RoomMB > 0 {
+		point.KV.ServerPeakMB = new(in.Server.KVUsage.Max * point.KV.RoomMB)
+	}
+	if in.wantsPrefill() && point.PrefillSlope == nil {
+		res.Warnings = append(res.Warnings, result.Warning{Figure: "ttft", Text: noSlope})
+	}
+	cache := result.Cache{Designed: in.Evidence.DesignedCache}
+	if t := point.Tokens; t.Cached > 0 && t.Prompt > 0 {
+		cache.Usage = new(float64(t.Cached) / float64(t.Prompt))
+	}
+	if in.Server != nil {
+		cache.Server = in.Server.PrefixHitRate
+	}
+	if cache.Usage != nil || some(cache.Designed) || some(cache.Server) {
+		point.Cache = &cache
+	}
+}
+
+func some(share *float64) bool { return share != nil && *share != 0 }
+
+// judge asks whether the run itself was sound.
+func (in Run) judge(res *result.Result, point *result.Point) {
+	c, e := in.Plan, in.Evidence
+	e.Summary, e.Load, e.Client, e.Server, e.Embedded = point.Summary, in.Load, in.Client, in.Server, c.Embedded()
+	e.Natural, e.OwnTokenizer = c.Workload.EndsNaturally(), OwnTokenizer(c, res.Model.Tokenizer)
+	if d, err := c.Provider.Dialect(); err == nil {
+		e.KeepsLength = d.IgnoreEOS
+	}
+	e.Strict, e.Dispersion = c.Strict, c.Load.Dispersion()
+	if len(c.Objectives) > 0 {
+		e.Judged = point.Objectives
+	}
+	judged := validity.Judge(e)
+	res.Verdict.Checks, res.Verdict.Unchecked = judged.Checks, judged.Unchecked
+	res.Warnings = append(res.Warnings, judged.Notes...)
+	for _, n := range point.Notes {
+		res.Warnings = append(res.Warnings, result.Warning{Figure: n.Figure, Text: n.Text})
+	}
+}
+
+// grade puts what the golden set came to into the point, and its gates among the
+// objectives.
+func (in Run) grade(point *result.Point) (warnings []result.Warning) {
+	if point.Quality = in.Quality; in.Quality == nil {
+		return nil
+	}
+	point.Objectives = append(point.Objectives, in.Quality.Gates...)
+	for _, note := range in.Quality.Notes {
+		warnings = append(warnings, result.Warning{Figure: "quality", Text: note})
+	}
+	return warnings
+}
+
+// conclude words the verdict: it comes last, and stands in no other place.
+func (in Run) conclude(res *result.Result) {
+	v, point := &res.Verdict, &res.Points[0]
+	for _, check := range v.Failed() {
+		v.Valid = result.Invalid
+		v.Reasons = append(v.Reasons, check.Reason())
+	}
+	point.Invalid = strings.Join(v.Reasons, "; ")
+	for _, o := range point.Objectives {
+		if o.Standing == slo.Missed {
+			v.Reasons = append(v.Reasons, "missed "+o.Objective)
+		}
+	}
+	v.SLO = slo.Overall(point.Objectives)
+	if in.Broke {
+		// The limit on errors is an objective too, and the server missed it.
+		v.SLO = slo.Missed
+		v.Reasons = append(v.Reasons, in.Interrupted)
+	}
+	if in.Cutoff != "" {
+		v.Reasons = append(v.Reasons, in.Cutoff)
+	}
+}

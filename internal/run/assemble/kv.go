@@ -1,0 +1,140 @@
+package assemble
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"redline/internal/drive/record"
+	"redline/internal/judge/result"
+	"redline/internal/observe/telemetry"
+	"redline/internal/twin/catalog"
+)
+
+const mb = 1 << 20
+
+// cacheUse adds up the key-value cache of all requests over a window: each holds
+// its prompt from its first token and grows evenly to its end. The upper bound of
+// the peak counts shared prefixes for every request; the lower one counts what
+// requests found in the server's cache once, as if all had found the same.
+type cacheUse struct {
+	model      catalog.Model
+	precision  catalog.Precision
+	server     *telemetry.ServerUse
+	start, end int64
+
+	ramps, own []ramp
+	largest    float64 // of one request, MB
+	longest    float64 // prefix that one found, MB
+}
+
+// newCacheUse is nil where the shape of the model is not known, or not wanted.
+func (in Run) newCacheUse(on *result.Result) *cacheUse {
+	c := in.Plan
+	k := &cacheUse{server: in.Server, start: in.Start, end: in.End}
+	if d, err := deploymentOf(c, on, in.Server); err == nil {
+		k.model, k.precision = d.Model, d.KV
+		return k
+	}
+	wanted := c.Metrics.KVCacheEstimation != nil && *c.Metrics.KVCacheEstimation
+	for _, o := range c.Objectives {
+		wanted = wanted || o.Metric == "kv"
+	}
+	var err error
+	if k.model, err = servedModel(c, on.Model.Name); !wanted || err != nil {
+		return nil
+	}
+	k.precision = first(catalog.BF16, c.Metadata["kv_precision"], serverSays(in.Server, "cache_dtype"))
+	return k
+}
+
+func (k *cacheUse) requestMB(tokens int) float64 {
+	return float64(k.model.KVBytes(tokens, k.precision)) / mb
+}
+
+// roomMB is the size of the cache as the server tells it, for all of its
+// replicas together; 0 where it does not.
+func (k *cacheUse) roomMB() float64 {
+	if k.server == nil {
+		return 0
+	}
+	// What a token takes in the layers that look back without limit.
+	perToken := float64(k.model.GrowingLayers()) * k.model.LayerKVBytes(k.precision, 1)
+	return float64(k.server.Replicas) * roomTokens(k.server.Config) * perToken / mb
+}
+
+// roomTokens is how many tokens the cache of one replica holds: in blocks, or
+// as such.
+func roomTokens(settings map[string]string) float64 {
+	number := func(key string) float64 {
+		n, err := strconv.Atoi(settings[key])
+		if err != nil {
+			return 0
+		}
+		return float64(max(0, n))
+	}
+	return cmp.Or(number("num_gpu_blocks")*number("block_size"), number("kv_tokens"))
+}
+
+// ramp is a change in the cache's size or growth at a moment.
+type ramp struct {
+	at         int64
+	step, rate float64 // MB, MB per ns
+}
+
+// add takes in a record; nothing where no cache is counted.
+func (k *cacheUse) add(r *record.Record) {
+	if k == nil {
+		return
+	}
+	prompt := max(r.PromptTokens, r.AskedPrompt)
+	low, high := k.requestMB(prompt), k.requestMB(prompt+r.OutputTokens)
+	if r.Phase == record.Measure && r.First != 0 {
+		k.largest = max(k.largest, high)
+	}
+	if of := clipped(r, low, high, k.start, k.end); of != nil {
+		shared := k.requestMB(min(r.CachedTokens, prompt))
+		k.longest = max(k.longest, shared)
+		k.ramps = append(k.ramps, of...)
+		k.own = append(k.own, clipped(r, low-shared, high-shared, k.start, k.end)...)
+	}
+}
+
+// sum is what it came to.
+func (k *cacheUse) sum() *result.KV {
+	if k == nil {
+		return nil
+	}
+	kv := &result.KV{Model: k.model.Name, MaxMBPerRequest: k.largest, PeakMB: peak(k.ramps), RoomMB: k.roomMB()}
+	kv.PeakLowMB = min(kv.PeakMB, k.longest+peak(k.own))
+	return kv
+}
+
+// clipped gives the ramps of a request's cache between two moments: up at its
+// first token, where it holds low, and down at its end, where it holds high.
+func clipped(r *record.Record, low, high float64, start, end int64) []ramp {
+	from, to := max(r.First, start), min(r.End, end)
+	if r.First == 0 || to <= from {
+		return nil
+	}
+	rate := (high - low) / float64(r.End-r.First)
+	at := func(moment int64) float64 { return low + rate*float64(moment-r.First) }
+	return []ramp{{from, at(from), rate}, {to, -at(to), -rate}}
+}
+
+// peak walks over the changes in order; the size is largest just before one.
+func peak(ramps []ramp) float64 {
+	slices.SortFunc(ramps, func(a, b ramp) int {
+		// What grows counts before what ends at the same moment.
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.step, a.step))
+	})
+	var size, rate, most float64
+	last := int64(0)
+	for _, r := range ramps {
+		size += rate * float64(r.at-last)
+		most = max(most, size)
+		size, rate, last = size+r.step, rate+r.rate, r.at
+		most = max(most, size)
+	}
+	return most
+}

@@ -1,0 +1,186 @@
+package assemble
+
+import (
+	"os"
+	"path/filepath"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/observe/telemetry"
+	"redline/internal/plan/config"
+	"redline/internal/twin/catalog"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestDeploymentOf: what is said of a server, and what is made of it.
+func TestDeploymentOf(t *testing.T) {
+	t.Parallel()
+	config8B := filepath.Join(t.TempDir(), "house-model", "config.json")
+	if err := os.MkdirAll(filepath.Dir(config8B), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	shape := `{"model_type":"llama","hidden_size":4096,"intermediate_size":14336,"num_attention_heads":32,"num_hidden_layers":32,"num_key_value_heads":8,"vocab_size":128256}`
+	if err := os.WriteFile(config8B, []byte(shape), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	two := &telemetry.ServerUse{Replicas: 2, Config: map[string]string{"cache_dtype": "fp8_e4m3", "gpu_memory_utilization": "0.8"}}
+	for _, row := range []struct {
+		name, model, metadata string
+		catalog               []string
+		server                *telemetry.ServerUse
+		// want is model, accelerator, tp, replicas, weights, cache; or the error.
+		want string
+	}{
+		{"plain", "meta-llama/Llama-3.1-8B-Instruct", "hardware: H100", nil, nil, "llama-3.1-8b H100-SXM 1 1 bf16 bf16"},
+		{"counted", "llama-3.1-70b", "hardware: 4 × H100", nil, nil, "llama-3.1-70b H100-SXM 4 1 bf16 bf16"},
+		{"stated", "llama-3.1-70b", "{hardware: 8x NVIDIA H100 80GB HBM3, parallelism: 'tp 4, dp 2', precision: fp8, kv_precision: fp8}", nil, nil,
+			"llama-3.1-70b H100-SXM 4 2 fp8 fp8"},
+		{"long words", "llama-3.1-70b", "{hardware: H100, parallelism: tensor-parallel-size=8}", nil, nil, "llama-3.1-70b H100-SXM 8 1 bf16 bf16"},
+		{"by its name", "Qwen/Qwen2.5-7B-Instruct-AWQ", "hardware: L4", nil, nil, "qwen2.5-7b L4 1 1 int4 bf16"},
+		{"the server says", "llama-3.1-8b", "hardware: 4x H100", nil, two, "llama-3.1-8b H100-SXM 2 2 bf16 fp8"},
+		{"a configuration", "anything", "hardware: L40S", []string{config8B}, nil, "house-model L40S 1 1 bf16 bf16"},
+		{"nothing said", "llama-3.1-8b", "note: x", nil, nil, "metadata.hardware: H100"},
+		{"unknown accelerator", "llama-3.1-8b", "hardware: H1000", nil, nil, `metadata.hardware: unknown accelerator "H1000": did you mean H100?; redline catalog lists them`},
+		{"unknown model", "gpt-9", "hardware: H100", nil, nil, `the shape of the model "gpt-9" is not known: name its config.json with --catalog`},
+		{"heads that cannot be shared", "llama-3.1-8b", "hardware: 3x H100", nil, nil, "3 does not divide the 32 attention heads"},
+		{"in stages", "llama-3.1-8b", "{hardware: H100, parallelism: pp 2}", nil, nil, "pipeline parallelism is not predicted"},
+		{"absurd", "llama-3.1-8b", "{hardware: H100, parallelism: tp 0}", nil, nil, "llama-3.1-8b H100-SXM 1 1 bf16 bf16"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			plan := filepath.Join(t.TempDir(), "plan.yaml")
+			metadata := row.metadata
+			if !strings.HasPrefix(metadata, "{") {
+				metadata = "{" + metadata + "}"
+			}
+			if err := os.WriteFile(plan, []byte("metadata: "+metadata+"\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			flags := map[string][]string{"url": {"http://x"}, "model": {row.model}}
+			if row.catalog != nil {
+				flags["catalog"] = row.catalog
+			}
+			c, err := config.Resolve(config.Input{PlanPath: plan, Flags: flags})
+			if err != nil {
+				t.Fatal(err)
+			}
+			res := blank(c, "id", time.Unix(0, 0))
+			d, err := deploymentOf(c, res, row.server)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			} else {
+				got = strings.Join([]string{d.Model.Name, d.Accelerator.Name, strconv.Itoa(d.TP), strconv.Itoa(d.replicas), string(d.Weights), string(d.KV)}, " ")
+			}
+			if !strings.Contains(got, row.want) {
+				t.Errorf("got %s, want %s", got, row.want)
+			}
+		})
+	}
+}
+
+// TestAgreementWords: each kind of disagreement has its own sentence.
+func TestAgreementWords(t *testing.T) {
+	t.Parallel()
+	ratio := func(r float64) *result.Agreement { return &result.Agreement{Predicted: 10, Ratio: &r} }
+	full := 20.0
+	for _, row := range []struct {
+		p      result.Prediction
+		atOnce float64
+		want   string
+	}{
+		{result.Prediction{TPOT: ratio(1.1), TTFT: ratio(1.4)}, 0, "does what the hardware allows"},
+		{result.Prediction{TPOT: ratio(0.5), TTFT: ratio(1)}, 0, "better than stated"},
+		{result.Prediction{TPOT: ratio(3), TTFT: ratio(9)}, 0, "tokens take 3 times as long"},
+		{result.Prediction{TPOT: ratio(1), TTFT: ratio(9)}, 0, "so prompts wait"},
+		{result.Prediction{TPOT: ratio(1), TTFT: ratio(2345.6)}, 0, "takes 2,350 times the predicted time"},
+		{result.Prediction{TPOT: ratio(1), TTFT: ratio(1), FullAt: &full}, 20, "full at 20 requests"},
+		{result.Prediction{TPOT: &result.Agreement{}, TTFT: &result.Agreement{}}, 0, "nothing was measured"},
+		{result.Prediction{TPOT: &result.Agreement{}, TTFT: ratio(1)}, 0, "only the first can be compared"},
+	} {
+		if got := agreementSentence(&row.p, row.atOnce); !strings.Contains(got, row.want) {
+			t.Errorf("got %q, want %q in it", got, row.want)
+		}
+	}
+}
+
+// TestFullReplicas: the cache of two replicas is full when that of each is.
+func TestFullReplicas(t *testing.T) {
+	t.Parallel()
+	model, err := catalog.FindModel("llama-3.1-8b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h100, err := catalog.FindAccelerator("H100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	point := &result.Point{Load: result.Load{Mode: config.Closed}}
+	point.Requests.OK = 100
+	point.Tokens.PromptLengths, point.Tokens.OutputLengths = &metric.Dist{Mean: 8000}, &metric.Dist{Mean: 100}
+	for _, row := range []struct {
+		atOnce float64
+		full   bool
+	}{{40, false}, {2000, true}} {
+		point.Concurrency.Mean = row.atOnce
+		p := deployment{Deployment: catalog.Deploy(model, h100, 1), replicas: 2}.predict(point)
+		if full := strings.Contains(p.Agreement, "predicted to be full"); full != row.full {
+			t.Errorf("%.0f requests where %.0f fit: %s", row.atOnce, *p.FullAt, p.Agreement)
+		}
+	}
+}
+
+// Half a minute in a queue is a number of milliseconds, not a power of ten.
+func TestPredictionHasNoExponents(t *testing.T) {
+	t.Parallel()
+	got := beside(&result.Agreement{Predicted: 22.14, Measured: new(24_031.4)})
+	if want := "22.1 ms predicted, 24,000 ms measured on average"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Whoever prices accelerators or divides by them reads their number, so it is
+// taken off the name where the plan is read.
+func TestAcceleratorsAreCounted(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]result.Hardware{
+		"hardware: 4 × H100":            {Accelerator: "H100", Count: 4},
+		"hardware: 8xL40S":              {Accelerator: "L40S", Count: 8},
+		"hardware: H100":                {Accelerator: "H100"},
+		"hardware: 3090 Ti":             {Accelerator: "3090 Ti"},
+		"{hardware: 4 × H100, gpus: 2}": {Accelerator: "H100", Count: 2},
+	} {
+		plan := filepath.Join(t.TempDir(), "plan.yaml")
+		if !strings.HasPrefix(said, "{") {
+			said = "{" + said + "}"
+		}
+		if err := os.WriteFile(plan, []byte("metadata: "+said+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		c, err := config.Resolve(config.Input{PlanPath: plan, Flags: map[string][]string{"url": {"http://x"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, blank(c, "id", time.Unix(0, 0)).Hardware); diff != "" {
+			t.Errorf("%s: %s", said, diff)
+		}
+	}
+}
+
+// What is computed from means is compared with a mean: where a few slow replies
+// lift it, the median alone would make the hardware better than stated.
+func TestPredictionIsComparedWithTheMean(t *testing.T) {
+	t.Parallel()
+	skewed := &metric.Dist{N: 100, Mean: 20.3, P: map[string]float64{"p50": 11.2}}
+	p := &result.Prediction{TPOT: agreement(17.9, skewed), TTFT: agreement(10, nil)}
+	if got, want := agreementSentence(p, 1), "the engine does what the hardware allows: tokens in 1.13 of the predicted time"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if p.TTFT.Measured != nil {
+		t.Errorf("nothing was measured, yet the mean is %v", *p.TTFT.Measured)
+	}
+}

@@ -1,0 +1,112 @@
+package measure
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"redline/internal/judge/result"
+	"redline/internal/judge/validity"
+	"redline/internal/observe/telemetry"
+	"redline/internal/plan/config"
+	"redline/internal/run/assemble"
+	"redline/internal/text"
+)
+
+// facts are what the run that just ended leaves behind.
+func (r *run) facts() assemble.Run {
+	start, end, empty := r.outcome.WindowStart, r.outcome.WindowEnd, r.outcome.WindowEnd == 0
+	if empty {
+		// Without a window, what the run used is what there is to tell.
+		start, end = r.outcome.Start, r.clock.Now()
+	}
+	t, warmup := r.target, time.Duration(start-r.outcome.Start).Seconds()
+	recorded := r.recordedRate(start-r.outcome.Start, end-r.outcome.Start)
+	in := assemble.Run{Plan: r.Config, Records: r.log.Records, Start: start, End: end, Empty: empty, Looked: looked(r.Config),
+		Load: plannedLoad(r.Config, start-r.outcome.Start, end-r.outcome.Start, recorded), Warmup: &warmup,
+		ID: r.id, Started: r.started, Command: r.Command, Version: r.Version, Interrupted: r.outcome.Stopped, Broke: r.outcome.Broke,
+		Engine: t.about, Model: t.model, Facts: t.facts,
+		Workload: result.Workload{Name: r.work.Name(), Tokenizer: r.text.Name(), TemplateTokens: t.template, TemplateHash: r.templateHash()},
+		Server:   r.watched.serverUse(start, end), Accelerators: r.watched.boards.readings(), EngineLog: r.logged,
+		Evidence: validity.Evidence{Traffic: r.watched.traffic(), Repeat: t.repeat}}
+	counts := t.tally().less(r.before)
+	in.Client, in.Evidence.Shortage = r.client(counts, start, end), counts.shortage
+	if designed, err := r.work.DesignedSharing(max(1, r.outcome.Counts.Due)); err == nil {
+		in.Evidence.DesignedCache = &designed
+	}
+	if t.engine != nil {
+		late := t.engine.Lateness()
+		in.Evidence.Engine = &validity.Lateness{P99: int64(late.P99), Max: int64(late.Max)}
+	}
+	if r.exam != nil {
+		in.Quality, in.GoldenTokens = r.exam.Result(), r.exam.OutputTokens(result.UnderLoad)
+	}
+	in.Warnings = r.warnings(counts.unasked, len(in.Accelerators) > 0)
+	return in
+}
+
+// client is this machine over a stretch of the run.
+func (r *run) client(counts tally, start, end int64) result.Client {
+	source := "user"
+	if counts.kernel >= counts.user && counts.kernel > 0 {
+		source = "kernel"
+	}
+	c := result.Client{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: telemetry.Cores,
+		Timestamps: result.Timestamps{Source: source, Reads: counts.kernel + counts.user, Missing: counts.user},
+		SharesHost: r.sharesHost(), Retransmits: counts.retransmits, Unasked: counts.unasked}
+	fill(&c, r.watched.host.Over(start, end))
+	return c
+}
+
+// fill puts what the host used into the result.
+func fill(c *result.Client, use telemetry.HostUse) {
+	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+	c.CPUSeconds, c.CPUShare = use.CPU.Seconds(), use.Share
+	c.GCPauseMS, c.ClockStepMS, c.SchedDelayMS = ms(use.GCPause), ms(use.ClockStep), ms(use.SchedP99)
+	c.Machine = use.MachineUse
+}
+
+// warnings are what only the run itself knows.
+func (r *run) warnings(unasked int64, sawAccelerators bool) []result.Warning {
+	var list []result.Warning
+	add := func(figure, text string) {
+		if text != "" {
+			list = append(list, result.Warning{Figure: figure, Text: text})
+		}
+	}
+	add("server", r.watched.unread)
+	if b := r.watched.boards; b != nil && !sawAccelerators {
+		add("accelerator", b.unread)
+	}
+	for _, note := range r.work.Notes() {
+		add("workload", note)
+	}
+	if unasked > 0 {
+		add("requests", fmt.Sprintf("replies that no request had asked for came %d times; other answers on those connections may be of another request: look for a server or proxy that answers twice", unasked))
+	}
+	add("engine_log", r.engineLog.trouble(r.logged))
+	if r.outcome.WarmupCut {
+		add("window", r.warmupCut())
+	}
+	return list
+}
+
+// plannedLoad is what was asked for over a stretch of the stage; recorded is the
+// rate of times that a file gives.
+func plannedLoad(c *config.Config, start, end int64, recorded float64) result.Load {
+	l := result.Load{Mode: c.Mode()}
+	switch {
+	case c.Recorded():
+		l.Profile = c.Workload.Timing()
+		if recorded > 0 {
+			l.Rate = &recorded
+		}
+	case c.Load.Open():
+		l.Rate = new(text.Round(c.Load.MeanOver(time.Duration(start), time.Duration(end)), 6))
+		l.Profile = c.Load.Shape()
+	}
+	if n := c.Load.Bounds.MaxConcurrency; n > 0 {
+		l.Concurrency = &n
+	}
+	return l
+}

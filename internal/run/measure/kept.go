@@ -1,0 +1,53 @@
+package measure
+
+import (
+	"fmt"
+
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/plan/config"
+	"redline/internal/run/assemble"
+	"redline/internal/run/store"
+)
+
+// Pool gives the figures of several runs of one plan together.
+func Pool(c *config.Config, paths []string) (result.Point, error) {
+	runs, err := openRuns(paths)
+	if err != nil {
+		return result.Point{}, err
+	}
+	return assemble.Pool(c, runs, looked(c))
+}
+
+// Judge gives the verdicts of objectives that a run's own plan does not have.
+func Judge(c *config.Config, path string, objectives []slo.Objective) ([]slo.Verdict, error) {
+	runs, err := openRuns([]string{path})
+	if err != nil {
+		return nil, err
+	}
+	asked := *c
+	asked.Objectives = objectives
+	return runs[0].Judge(&asked, looked(c))
+}
+
+// openRuns reads the runs that have measured something.
+func openRuns(paths []string) ([]assemble.Kept, error) {
+	var runs []assemble.Kept
+	for _, path := range paths {
+		dir, err := store.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		res, err := dir.Result()
+		if err != nil {
+			return nil, err
+		}
+		if len(res.Points) > 0 {
+			runs = append(runs, assemble.Kept{Result: res, Records: dir.Records})
+		}
+	}
+	if len(runs) == 0 {
+		return nil, fmt.Errorf("none of %d runs has measured anything", len(paths))
+	}
+	return runs, nil
+}
