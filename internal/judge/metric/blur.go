@@ -1,6 +1,8 @@
 package metric
 
 import (
+	"math"
+
 	"redline/internal/drive/record"
 	"redline/internal/llm"
 )
@@ -48,42 +50,32 @@ func blurOf(r *record.Record, groups []group, stallEnd group) blur {
 
 // blurredShare is the share of a figure's values that are only bounded.
 func (v view) blurredShare(f figure, p part) float64 {
-	if blurs[f] == 0 {
-		return 0
-	}
-	blurred, n := 0, 0
-	for q := range v.requests.all {
-		if ns := q.figures[f]; ns != ns || !p(q.keys) {
-			continue
-		}
-		n++
-		if q.blurred.has(f) {
-			blurred++
-		}
-	}
-	if n == 0 {
-		return 0
-	}
-	return float64(blurred) / float64(n)
+	return v.share(p, func(q *request) (counts, blurred bool) {
+		return !math.IsNaN(q.figures[f]), q.blurred.has(f)
+	})
 }
 
 // uncertain is the share of the values judged, failed requests among them, that
 // exceed a limit and are only bounded: they may not have exceeded it.
 func (v view) uncertain(f figure, p part, limitMS float64) float64 {
-	uncertain, n := 0, 0
-	for q := range v.requests.all {
-		if ns := q.figures[f]; !p(q.keys) || ns != ns && q.outcome == llm.OK {
-			continue
+	return v.share(p, func(q *request) (counts, uncertain bool) {
+		return q.outcome != llm.OK || !math.IsNaN(q.figures[f]), q.blurred.has(f) && q.figures[f]/1e6 > limitMS
+	})
+}
+
+// share is that of the requests which are such, of those that count.
+func (v view) share(p part, such func(*request) (counts, is bool)) float64 {
+	some, n := 0, 0
+	for q := range v.requestsOf(p) {
+		counts, is := such(q)
+		if counts {
+			n++
 		}
-		n++
-		if q.blurred.has(f) && q.figures[f]/1e6 > limitMS {
-			uncertain++
+		if counts && is {
+			some++
 		}
 	}
-	if n == 0 {
-		return 0
-	}
-	return float64(uncertain) / float64(n)
+	return float64(some) / float64(max(n, 1))
 }
 
 // doubts says which share of a metric's values may be counted as violations

@@ -119,7 +119,7 @@ func largestGap(groups []group) (ns float64, ends group) {
 			largest, ends = gap, groups[i]
 		}
 	}
-	return float64(largest), ends
+	return float64(max(largest, 0)), ends
 }
 
 // tails finds the p99 gap of single requests, in memory that it reuses.

@@ -3,6 +3,7 @@ package metric
 import (
 	"slices"
 
+	"redline/internal/judge/slo"
 	"redline/internal/llm"
 )
 
@@ -14,6 +15,14 @@ type view struct {
 	space *workspace
 	// judgesGood says that requests were told good from bad.
 	judgesGood bool
+}
+
+func (c *collector) view(gaps *tallies, w Window) view {
+	v := view{collector: c, gaps: gaps, space: &workspace{}, trust: trust{batches: c.batchesOf(slo.Scope{}), sound: w.sound()}}
+	if c.tokens.Events > 0 {
+		v.coalesced = float64(c.tokens.Coalesced) / float64(c.tokens.Events)
+	}
+	return v
 }
 
 // part selects requests by where they stand.

@@ -249,7 +249,8 @@ func (s sample) interval(b batches, p float64, sizes, above []int) (lo, hi float
 	return s.quantile(p + shareLo - share), s.quantile(p + shareHi - share)
 }
 
-// sort brings the values into ascending order; NaN must not occur.
+// sort brings the values into ascending order. None is negative or NaN, so that
+// their bits have their order.
 func (w *workspace) sort() {
 	n := len(w.values)
 	if n < radixFrom {
@@ -258,27 +259,10 @@ func (w *workspace) sort() {
 	}
 	w.bits, w.rest = slices.Grow(w.bits[:0], n)[:n], slices.Grow(w.rest[:0], n)[:n]
 	for i, v := range w.values {
-		w.bits[i] = ordered(v)
+		w.bits[i] = math.Float32bits(v)
 	}
 	w.bits, w.rest = radixSorted(w.bits, w.rest)
 	for i, bits := range w.bits {
-		w.values[i] = unordered(bits)
+		w.values[i] = math.Float32frombits(bits)
 	}
-}
-
-// ordered maps a float to an integer of the same order.
-func ordered(x float32) uint32 {
-	bits := math.Float32bits(x)
-	if bits>>31 == 1 {
-		return ^bits
-	}
-	return bits | 1<<31
-}
-
-// unordered gives the float that ordered mapped.
-func unordered(bits uint32) float32 {
-	if bits>>31 == 0 {
-		return math.Float32frombits(^bits)
-	}
-	return math.Float32frombits(bits &^ (1 << 31))
 }

@@ -19,31 +19,40 @@ import (
 // phase: the requests in flight and the tokens of the window include those of
 // its neighbours.
 func Summarize(records func() iter.Seq2[*record.Record, error], o Options) (Summary, error) {
-	if err := o.check(); err != nil {
+	c := newCollector(o)
+	gaps, err := c.collect(records, true)
+	if err != nil {
 		return Summary{}, err
 	}
-	c := newCollector(o)
+	return c.summary(gaps), nil
+}
+
+// collect walks the records, and once more for their gaps where those are
+// wanted.
+func (c *collector) collect(records func() iter.Seq2[*record.Record, error], withGaps bool) (*tallies, error) {
+	if err := c.o.check(); err != nil {
+		return nil, err
+	}
 	err := walk(records, func(r *record.Record) {
 		c.add(r)
-		if o.Observe != nil {
-			o.Observe(r)
+		if c.o.Observe != nil {
+			c.o.Observe(r)
 		}
 	})
 	if err != nil {
-		return Summary{}, err
+		return nil, err
 	}
 	gaps := newTallies(c)
-	err = walk(records, func(r *record.Record) {
-		if r.Outcome == llm.OK && r.Streamed {
-			c.scratch = grouped(r, c.scratch[:0])
-			gaps.add(r, c.naming.keysOf(r), c.scratch)
-		}
-	})
-	if err != nil {
-		return Summary{}, err
+	if withGaps {
+		err = walk(records, func(r *record.Record) {
+			if r.Outcome == llm.OK && r.Streamed {
+				c.scratch = grouped(r, c.scratch[:0])
+				gaps.add(r, c.naming.keysOf(r), c.scratch)
+			}
+		})
 	}
 	gaps.close()
-	return c.summary(gaps), nil
+	return gaps, err
 }
 
 func walk(records func() iter.Seq2[*record.Record, error], take func(*record.Record)) error {
@@ -60,7 +69,9 @@ func walk(records func() iter.Seq2[*record.Record, error], take func(*record.Rec
 type collector struct {
 	o         Options
 	withTails bool
-	naming    *naming
+	// onlyJudged leaves out what no verdict needs: what moved in the window.
+	onlyJudged bool
+	naming     *naming
 
 	requests list[request]
 	plain    bool  // every gap so far brought one token
@@ -134,23 +145,29 @@ func blocksOf(objectives []slo.Objective) []scopedBlocks {
 func (c *collector) within(at int64) bool { return at != 0 && at >= c.o.Start && at < c.o.End }
 
 func (c *collector) add(r *record.Record) {
-	k := c.naming.keysOf(r)
-	c.scratch = grouped(r, c.scratch[:0])
 	if r.Due != 0 {
 		c.inSystem.add(r.Due, r.End)
 	}
-	c.addFlow(r)
-	c.addOutput(r, k)
-	if c.within(r.Due) {
+	if r.Sent != 0 {
+		c.inFlight.add(r.Sent, r.End)
+	}
+	due := c.within(r.Due)
+	if c.onlyJudged && !due {
+		return
+	}
+	k := c.naming.keysOf(r)
+	c.scratch = grouped(r, c.scratch[:0])
+	if !c.onlyJudged {
+		c.addFlow(r)
+		c.addOutput(r, k)
+	}
+	if due {
 		c.addRequest(r, k)
 	}
 }
 
 // addFlow counts what happened in the window, whenever the request was due.
 func (c *collector) addFlow(r *record.Record) {
-	if r.Sent != 0 {
-		c.inFlight.add(r.Sent, r.End)
-	}
 	if c.within(r.Sent) {
 		c.flow.sent++
 		if r.End != 0 {
@@ -350,23 +367,18 @@ func (c *collector) meanService() float64 {
 }
 
 func (c *collector) summary(gaps *tallies) Summary {
-	served := c.meanService()
 	s := Summary{
 		Window:   Window{StartS: float64(c.o.Start) / second, EndS: float64(c.o.End) / second, Varies: c.o.Varies},
 		Requests: countAll(c.requests.all),
 	}
 	s.Requests.Errors = c.messages.commonest()
 	s.Requests.Sessions = c.sessions()
+	s.Window.judge(c, s.Requests.Due)
 	if !c.o.Varies {
-		s.Window.settling(&c.inFlight, c.flow.endings, served, c.o.Seed)
-		s.Window.growing(&c.inSystem, s.Requests.Due, served, c.o.Seed)
+		s.Window.settling(&c.inFlight, c.flow.endings, c.meanService(), c.o.Seed)
 		s.Window.Opening = c.opening()
-		s.Window.Brief = c.brief()
 	}
-	v := view{collector: c, gaps: gaps, space: &workspace{}, trust: trust{batches: c.batchesOf(slo.Scope{}), sound: s.Window.sound()}}
-	if c.tokens.Events > 0 {
-		v.coalesced = float64(c.tokens.Coalesced) / float64(c.tokens.Events)
-	}
+	v := c.view(gaps, s.Window)
 	s.Rates, s.Throughput, s.Concurrency = c.rates(s.Requests), c.throughput(s.Requests), c.concurrency()
 	s.Latency = v.latency(everything, gaps.everything)
 	s.Tokens = v.tokenCounts()

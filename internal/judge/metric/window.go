@@ -176,12 +176,18 @@ const briefBelow = 2
 // levelPoints is how finely a level is looked at for what it remembers.
 const levelPoints = 300
 
-// brief reports whether the window is short for its queue.
-func (c *collector) brief() bool {
-	if c.o.InFlight != nil {
-		return brief(c.o.InFlight.series(c.o.Start, c.o.End))
+// judge asks what verdicts need to know: whether the queue grew, and whether the
+// window is short for it. Where the rate changes by plan neither can be told.
+func (w *Window) judge(c *collector, due int) {
+	if w.Varies {
+		return
 	}
-	return brief(c.inFlight.series((c.o.End - c.o.Start) / levelPoints))
+	w.growing(&c.inSystem, due, c.meanService(), c.o.Seed)
+	if c.o.InFlight != nil {
+		w.Brief = brief(c.o.InFlight.series(c.o.Start, c.o.End))
+	} else {
+		w.Brief = brief(c.inFlight.series((c.o.End - c.o.Start) / levelPoints))
+	}
 }
 
 // brief reports whether the requests in flight moved too slowly for the window.
