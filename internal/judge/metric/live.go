@@ -25,28 +25,20 @@ type Live struct {
 	history []mark
 }
 
-// Counters are what the engine itself knows at a moment of the run.
-type Counters struct {
+// Snapshot is a run at one moment. Rates look back over the last seconds;
+// percentiles over the whole run so far are NaN while there are none.
+type Snapshot struct {
+	// What the engine itself knows; Answered are requests that have had output.
 	Elapsed  time.Duration
 	Phase    record.Phase
 	InFlight int
 	Waiting  int
 	Due      int
-	Answered int   // requests that have had output
-	Events   int64 // output events so far, of all requests
-	// Open are the objectives whose decision the run goes on for.
+	Answered int
+	// Open are the objectives whose decision the run goes on for; nil where it
+	// has a length.
 	Open []string
-}
 
-// Snapshot is a run at one moment. Rates look back over the last seconds;
-// percentiles over the whole run so far are NaN while there are none.
-type Snapshot struct {
-	Elapsed      time.Duration
-	Phase        record.Phase
-	InFlight     int
-	Waiting      int
-	Due          int
-	Answered     int
 	OK           int
 	Errors       int // failed, without those rejected
 	Rejected     int
@@ -54,9 +46,6 @@ type Snapshot struct {
 	TokensPerS   float64
 	TTFTp50      float64 // ms
 	TTFTp99      float64 // ms
-	// Open are the objectives whose decision the run goes on for; nil where it
-	// has a length.
-	Open []string
 }
 
 // mark is what had happened by a moment.
@@ -98,17 +87,17 @@ func (l *Live) Observe(r *record.Record) {
 	}
 }
 
-// Snapshot combines what was observed with the engine's own counters.
-func (l *Live) Snapshot(c Counters) Snapshot {
+// Snapshot adds what was observed to what the engine itself knows; events are
+// the output events so far, of all requests.
+func (l *Live) Snapshot(s Snapshot, events int64) Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := Snapshot{Elapsed: c.Elapsed, Phase: c.Phase, InFlight: c.InFlight, Waiting: c.Waiting, Due: c.Due, Answered: c.Answered,
-		OK: l.ok, Errors: l.errors, Rejected: l.refused, Open: c.Open, TTFTp50: math.NaN(), TTFTp99: math.NaN()}
+	s.OK, s.Errors, s.Rejected, s.TTFTp50, s.TTFTp99 = l.ok, l.errors, l.refused, math.NaN(), math.NaN()
 	if l.ttft != nil {
 		s.TTFTp50 = float64(l.ttft.ValueAtPercentile(50)) / 1000
 		s.TTFTp99 = float64(l.ttft.ValueAtPercentile(99)) / 1000
 	}
-	now := mark{c.Elapsed, l.ok, c.Events}
+	now := mark{s.Elapsed, l.ok, events}
 	before := l.lookBack(now)
 	if seconds := (now.elapsed - before.elapsed).Seconds(); seconds > 0 {
 		s.RequestsPerS = float64(now.ok-before.ok) / seconds

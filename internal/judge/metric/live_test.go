@@ -18,7 +18,7 @@ func TestLiveFollowsARun(t *testing.T) {
 	var l Live
 	want := Snapshot{Elapsed: time.Second, Phase: record.Warmup, InFlight: 3, Waiting: 1, Due: 4,
 		TokensPerS: 12, TTFTp50: math.NaN(), TTFTp99: math.NaN()}
-	got := l.Snapshot(Counters{Elapsed: time.Second, Phase: record.Warmup, InFlight: 3, Waiting: 1, Due: 4, Events: 12})
+	got := l.Snapshot(Snapshot{Elapsed: time.Second, Phase: record.Warmup, InFlight: 3, Waiting: 1, Due: 4}, 12)
 	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
 		t.Errorf("before anything ended, want −, got +:\n%s", diff)
 	}
@@ -30,7 +30,7 @@ func TestLiveFollowsARun(t *testing.T) {
 	for _, o := range []llm.Outcome{llm.Rejected, llm.Reset, llm.HTTP, llm.Timeout, llm.Cancelled} {
 		l.Observe(lived(life{due: 1000, sent: 1000, end: 1100, outcome: o}))
 	}
-	got = l.Snapshot(Counters{Elapsed: 2 * time.Second, Phase: record.Measure, Events: 40})
+	got = l.Snapshot(Snapshot{Elapsed: 2 * time.Second, Phase: record.Measure}, 40)
 	// Since the start: 10 replies and 40 events of three tokens in 2 s.
 	want = Snapshot{Elapsed: 2 * time.Second, Phase: record.Measure, OK: 10, Errors: 3, Rejected: 1,
 		RequestsPerS: 5, TokensPerS: 60, TTFTp50: 100, TTFTp99: 100}
@@ -47,7 +47,7 @@ func TestLiveRatesLookBackFiveSeconds(t *testing.T) {
 		if second >= 10 {
 			events = 1000 // the stream stopped at the tenth second
 		}
-		got := l.Snapshot(Counters{Elapsed: time.Duration(second) * time.Second, Events: events})
+		got := l.Snapshot(Snapshot{Elapsed: time.Duration(second) * time.Second}, events)
 		switch want := got.TokensPerS; {
 		case second == 10 && want != 100, second == 12 && want != 60, second >= 15 && want != 0:
 			t.Errorf("at %d s: %v tokens/s", second, want)
@@ -63,12 +63,12 @@ func TestLiveIsSafeForManyGoroutines(t *testing.T) {
 		wg.Go(func() {
 			for range 100 {
 				l.Observe(lived(life{due: 1000, sent: 1000, end: 1200, chunks: steadily(1100, 10, 2), usage: llm.Usage{OutputTokens: 2}}))
-				l.Snapshot(Counters{Elapsed: time.Second})
+				l.Snapshot(Snapshot{Elapsed: time.Second}, 0)
 			}
 		})
 	}
 	wg.Wait()
-	if got := l.Snapshot(Counters{Elapsed: time.Second}).OK; got != 800 {
+	if got := l.Snapshot(Snapshot{Elapsed: time.Second}, 0).OK; got != 800 {
 		t.Errorf("%d of 800 records were counted", got)
 	}
 }

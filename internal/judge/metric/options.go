@@ -52,10 +52,10 @@ type Options struct {
 	KVMB func(tokens int) float64
 }
 
-// LookedShare is the part of the chance of a wrong verdict that each of the Looks
+// lookedShare is the part of the chance of a wrong verdict that each of the Looks
 // gets at a run which goes on until it is decided: what five looks cost. They see
 // mostly the same requests, so that it is more than a fifth.
-const LookedShare = 0.4
+const lookedShare = 0.4
 
 // standard are the percentiles that every distribution shows.
 var standard = []float64{50, 75, 90, 95, 99, 99.9}
@@ -85,7 +85,7 @@ func (o Options) confidence() float64 {
 func (o Options) alpha() float64 {
 	alpha := (1 - o.confidence()) * (1 + 1e-9)
 	if o.Looked {
-		alpha *= LookedShare
+		alpha *= lookedShare
 	}
 	return alpha
 }

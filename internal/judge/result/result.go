@@ -63,6 +63,39 @@ type Result struct {
 	Warnings []Warning `json:"warnings,omitempty"`
 }
 
+// Kind is what was done to come to a result.
+type Kind string
+
+// The kinds of results.
+const (
+	OfRun        Kind = "run"
+	OfComparison Kind = "comparison"
+	OfBench      Kind = "bench"
+	OfRepeats    Kind = "repeats"
+	OfLimit      Kind = "limit"
+	OfSweep      Kind = "sweep"
+	OfMatrix     Kind = "matrix"
+)
+
+// Kind says what was done, by the answer that the result holds.
+func (r *Result) Kind() Kind {
+	switch {
+	case r.Comparison != nil:
+		return OfComparison
+	case r.Protocol != nil:
+		return OfBench
+	case r.Repeats != nil:
+		return OfRepeats
+	case r.Limit != nil:
+		return OfLimit
+	case r.Curve != nil:
+		return OfSweep
+	case len(r.Stages) > 0:
+		return OfMatrix
+	}
+	return OfRun
+}
+
 // Hardware is what the server runs on, as far as it is known.
 type Hardware struct {
 	Accelerator  string `json:"accelerator,omitempty"`

@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -40,24 +41,14 @@ func nameHardware(res *result.Result, readings []telemetry.AcceleratorReading) {
 	if board == nil || Simulated(res.Engine) {
 		return
 	}
+	devices := 0
+	for _, r := range readings {
+		devices = max(devices, len(r.Devices))
+	}
 	h := &res.Hardware
-	if h.Accelerator == "" {
-		h.Accelerator = strings.Join(slices.Compact(slices.Sorted(slices.Values(board.Names))), ", ")
-	}
-	if h.Count == 0 {
-		for _, r := range readings {
-			h.Count = max(h.Count, len(r.Devices))
-		}
-	}
-	if h.MemoryMB == 0 {
-		h.MemoryMB = int(board.MemoryMB)
-	}
-	if h.Driver == "" {
-		h.Driver = board.Driver
-	}
-	if h.CUDA == "" {
-		h.CUDA = board.CUDA
-	}
+	h.Accelerator = cmp.Or(h.Accelerator, strings.Join(slices.Compact(slices.Sorted(slices.Values(board.Names))), ", "))
+	h.Count, h.MemoryMB = cmp.Or(h.Count, devices), cmp.Or(h.MemoryMB, int(board.MemoryMB))
+	h.Driver, h.CUDA = cmp.Or(h.Driver, board.Driver), cmp.Or(h.CUDA, board.CUDA)
 }
 
 // unwatched is what a reader misses where nobody watched the devices.

@@ -63,29 +63,11 @@ func (e *Entry) Name() string {
 }
 
 func entryOf(res *result.Result) *Entry {
-	e := &Entry{ID: res.ID, Started: res.Started, Kind: kindOf(res), Label: res.Label, Note: res.Note, Model: res.Model.Name,
+	e := &Entry{ID: res.ID, Started: res.Started, Kind: string(res.Kind()), Label: res.Label, Note: res.Note, Model: res.Model.Name,
 		Engine: res.Engine.Name, Workload: res.Workload.Name, Load: loadOf(res), Valid: res.Verdict.Valid, SLO: res.Verdict.SLO,
 		Interrupted: res.Interrupted, Values: compare.Watched(res), Requests: compare.RequestsOf(res), Settings: settingsOf(res)}
 	e.Series = seriesOf(res, e)
 	return e
-}
-
-func kindOf(res *result.Result) string {
-	switch {
-	case res.Comparison != nil:
-		return "comparison"
-	case res.Protocol != nil:
-		return "bench"
-	case res.Repeats != nil:
-		return "repeats"
-	case res.Limit != nil:
-		return "limit"
-	case res.Curve != nil:
-		return "sweep"
-	case len(res.Stages) > 0:
-		return "matrix"
-	}
-	return "run"
 }
 
 // loadOf says how much load there was, where there was one.

@@ -8,6 +8,7 @@ import (
 	"redline/internal/drive/load"
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
+	"redline/internal/stats"
 	"redline/internal/text"
 	"redline/internal/traffic/workload"
 )
@@ -62,14 +63,10 @@ func (r *run) limits() []load.Budget {
 			Cost: func(prompt, output int) float64 { return float64(prompt + output) }})
 	}
 	if most := r.Config.Load.Bounds.MaxSpend; most > 0 {
-		list = append(list, load.Budget{Name: spendLimit, Limit: most, Cost: r.price})
+		list = append(list, load.Budget{Name: spendLimit, Limit: most,
+			Cost: func(prompt, output int) float64 { return r.Config.Cost.Tokens(float64(prompt), 0, float64(output)) }})
 	}
 	return list
-}
-
-// price is what a request of so many tokens costs.
-func (r *run) price(prompt, output int) float64 {
-	return r.Config.Cost.Tokens(float64(prompt), 0, float64(output))
 }
 
 // announce says what the load will use up before a server that may send a
@@ -168,7 +165,7 @@ func hardest(c *config.Config, share func(slo.Scope) float64) (hard slo.Objectiv
 		if p <= 0 || p >= 1 {
 			continue
 		}
-		own := math.Ceil(math.Log(1-c.Confidence) / math.Log(p))
+		own := float64(stats.FewestToMeet(p, 1-c.Confidence))
 		if n := int(math.Ceil(own / share(o.Scope))); n > needed {
 			hard, needed = o, n
 		}

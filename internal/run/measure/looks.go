@@ -23,7 +23,7 @@ const (
 )
 
 // lookLengths are the lengths of the window at which it may end before its
-// longest: as many as metric.LookedShare pays for, and no nearer together than
+// longest: as many as metric.Looks allows for, and no nearer together than
 // lookGrowth where they are fewer.
 func lookLengths(longest time.Duration) []time.Duration {
 	if longest <= firstLook {

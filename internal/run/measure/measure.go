@@ -268,9 +268,9 @@ func (t *target) filesEach() int {
 	return 1
 }
 
-// Alone is about how long a request of a plan's workload takes by itself, 0 where
+// alone is about how long a request of a plan's workload takes by itself, 0 where
 // that is not known.
-func (t *Target) Alone(c *config.Config) time.Duration {
+func (t *Target) alone(c *config.Config) time.Duration {
 	work, err := c.Workload.New(t.text, c.Seed, workload.Options{})
 	if err != nil {
 		return 0
@@ -283,7 +283,7 @@ func (t *Target) Alone(c *config.Config) time.Duration {
 // can hold connections for, while the server takes as long for each as it does
 // alone; 0 where nothing bounds it.
 func (t *Target) MostRate(c *config.Config) float64 {
-	most, each := t.found.client.MostConnections(t.found.filesEach()), t.Alone(c).Seconds()
+	most, each := t.found.client.MostConnections(t.found.filesEach()), t.alone(c).Seconds()
 	if each == 0 {
 		return 0
 	}

@@ -30,12 +30,17 @@ type Used struct {
 // Add takes in another run's.
 func (u *Used) Add(other Used) { u.Tokens, u.Money = u.Tokens+other.Tokens, u.Money+other.Money }
 
+// take adds what a request used.
+func (u *Used) take(c *config.Config, prompt, output int) {
+	u.Tokens += prompt + output
+	u.Money += c.Cost.Tokens(float64(prompt), 0, float64(output))
+}
+
 // Preflight is what the requests before the load took of the plan's limits.
 func (t *Target) Preflight(c *config.Config) Used {
 	var u Used
-	r := run{Options: Options{Config: c}}
 	for _, s := range t.found.asked {
-		u.Add(Used{Tokens: s.prompt + s.output, Money: r.price(s.prompt, s.output)})
+		u.take(c, s.prompt, s.output)
 	}
 	return u
 }
@@ -48,7 +53,6 @@ func UsedBy(path string, c *config.Config) (Used, error) {
 	if err != nil {
 		return u, err
 	}
-	r := run{Options: Options{Config: c}}
 	for rec, err := range dir.Records() {
 		if err != nil {
 			return u, err
@@ -56,9 +60,7 @@ func UsedBy(path string, c *config.Config) (Used, error) {
 		if rec.Sent == 0 || rec.Outcome == llm.Unsent {
 			continue
 		}
-		prompt := max(rec.PromptTokens, rec.AskedPrompt)
-		u.Tokens += prompt + rec.OutputTokens
-		u.Money += r.price(prompt, rec.OutputTokens)
+		u.take(c, max(rec.PromptTokens, rec.AskedPrompt), rec.OutputTokens)
 	}
 	return u, nil
 }

@@ -15,14 +15,23 @@ const patience = 5 * time.Second
 // waiting is what is said then.
 const waiting = "waiting for the server's first answer; Ctrl-C gives up"
 
+// background does something until it is stopped, which waits for its end.
+func background(do func(quit <-chan struct{})) (stop func()) {
+	quit := make(chan struct{})
+	var done sync.WaitGroup
+	done.Go(func() { do(quit) })
+	return func() {
+		close(quit)
+		done.Wait()
+	}
+}
+
 // promptly does what comes before a load. Unlike the load, which ends in order,
 // it ends at once when the user stops it: there is nothing to keep yet.
-func (r *run) promptly(ctx context.Context, do func(context.Context) error) (err error) {
+func (r *run) promptly(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ready := make(chan struct{})
-	var watch sync.WaitGroup
-	watch.Go(func() {
+	defer background(func(quit <-chan struct{}) {
 		slow := time.NewTimer(patience)
 		defer slow.Stop()
 		for {
@@ -32,14 +41,12 @@ func (r *run) promptly(ctx context.Context, do func(context.Context) error) (err
 				return
 			case <-slow.C:
 				r.say(waiting)
-			case <-ready:
+			case <-quit:
 				return
 			}
 		}
-	})
-	defer watch.Wait()
-	defer close(ready)
-	err = do(ctx)
+	})()
+	err := do(ctx)
 	if ctx.Err() != nil {
 		return context.Canceled
 	}
@@ -52,9 +59,7 @@ const noticeEvery = time.Second
 // notices tells the user, until the returned func is called, that the run is
 // stopping and that records cannot be written, once each.
 func (r *run) notices() (stop func()) {
-	quit := make(chan struct{})
-	var done sync.WaitGroup
-	done.Go(func() {
+	return background(func(quit <-chan struct{}) {
 		tick := time.NewTicker(noticeEvery)
 		defer tick.Stop()
 		stopping, full := r.Stop, tick.C
@@ -76,10 +81,6 @@ func (r *run) notices() (stop func()) {
 			}
 		}
 	})
-	return func() {
-		close(quit)
-		done.Wait()
-	}
 }
 
 // watch calls Live until the returned func is called, and ends the window where
@@ -90,10 +91,8 @@ func (r *run) watch() (stop func()) {
 	}
 	enough := make(chan struct{})
 	r.stage.Enough = enough
-	done, quit := make(chan struct{}), make(chan struct{})
 	start := r.clock.Now()
-	go func() {
-		defer close(done)
+	return background(func(quit <-chan struct{}) {
 		tick := time.NewTicker(liveEvery)
 		defer tick.Stop()
 		for {
@@ -111,18 +110,14 @@ func (r *run) watch() (stop func()) {
 				return
 			}
 		}
-	}()
-	return func() {
-		close(quit)
-		<-done
-	}
+	})
 }
 
 func (r *run) snapshot(start int64) metric.Snapshot {
 	p := &r.counts
-	return r.live.Snapshot(metric.Counters{Elapsed: time.Duration(r.clock.Now() - start), Phase: p.Phase(),
+	return r.live.Snapshot(metric.Snapshot{Elapsed: time.Duration(r.clock.Now() - start), Phase: p.Phase(),
 		InFlight: int(p.InFlight.Load()), Waiting: int(p.Waiting.Load()), Due: int(p.Due.Load()), Answered: int(p.Answered.Load()),
-		Events: p.Events.Load(), Open: r.lookout.stillOpen()})
+		Open: r.lookout.stillOpen()}, p.Events.Load())
 }
 
 func (r *run) say(format string, args ...any) {
