@@ -37,9 +37,9 @@ const (
 	mostUp, mostDown = 0.26, 0.33
 	// briefBy widens every margin where it is not.
 	briefBy = 1.5
-	// apart is how far from the limit, as a factor, values are beyond the reach
+	// farFactor is how far from the limit, as a factor, values are beyond the reach
 	// of any dependence between them.
-	apart = 3
+	farFactor = 3
 	// risesBy is the factor between the first and the last third of the window
 	// from which a figure grows with the queue.
 	risesBy = 1.5
@@ -157,7 +157,7 @@ func (j judge) decide(verdict slo.Verdict, e evidence, all sample, limit float64
 	verdict.Confidence = j.o.confidence()
 	low, high := all.quantile(e.p-(e.most-e.fewest)), all.quantile(e.p)
 	above, below := high*math.Exp(s.up), low*math.Exp(-s.down)
-	far := e.most == 0 && all.quantile(1)*apart <= limit
+	far := e.most == 0 && all.quantile(1)*farFactor <= limit
 	switch {
 	case e.blatant(e.fewest, alpha), e.plain(e.fewest, clustering, alpha), e.manyBeyond(e.fewest, alpha) && below > limit:
 		verdict.Standing = slo.Missed

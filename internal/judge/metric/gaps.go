@@ -86,10 +86,10 @@ func (g *gaps) itl(yield func(int64, float32) bool) {
 	if !g.known {
 		return
 	}
-	at, held := g.start, uint32(0)
+	at, elapsed := g.start, uint32(0)
 	for i, us := range g.us {
 		at += int64(us) * 1000
-		held += us
+		elapsed += us
 		tokens := 1
 		if len(g.tokens) > 0 {
 			tokens = int(g.tokens[i])
@@ -97,8 +97,8 @@ func (g *gaps) itl(yield func(int64, float32) bool) {
 		if tokens == 0 {
 			continue
 		}
-		ms := float32(held) / float32(tokens) / 1000
-		held = 0
+		ms := float32(elapsed) / float32(tokens) / 1000
+		elapsed = 0
 		for range tokens {
 			if !yield(at, ms) {
 				return

@@ -70,9 +70,9 @@ func servedModel(c *config.Config, name string) (catalog.Model, error) {
 // may be part of the name: "3090 Ti".
 var leadingCount = regexp.MustCompile(`^\s*(\d{1,4})\s*[x×*]\s*(.+)$`)
 
-// counted takes the number of accelerators off their name, 0 where there is
+// splitCount takes the number of accelerators off their name, 0 where there is
 // none.
-func counted(hardware string) (int, string) {
+func splitCount(hardware string) (int, string) {
 	m := leadingCount.FindStringSubmatch(hardware)
 	if m == nil {
 		return 0, hardware

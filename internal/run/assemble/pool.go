@@ -105,9 +105,9 @@ func (runs pooledRuns) records() Records {
 	}
 }
 
-// moved are the figures of a summary that requests of other phases have a part
+// rateFigures are the figures of a summary that requests of other phases have a part
 // in.
-func moved(s *metric.Summary) []*float64 {
+func rateFigures(s *metric.Summary) []*float64 {
 	r, t, c := &s.Rates, &s.Throughput, &s.Concurrency
 	list := []*float64{&r.Offered, &r.Sent, &r.Completed, &r.Ended, &t.Requests, &t.Output, &t.Prompt, &t.CachedPrompt, &t.Total, &t.Inputs, &c.Mean, &c.Little}
 	if r.Asked != nil {
@@ -126,9 +126,9 @@ func (runs pooledRuns) restore(point *result.Point, objectives []slo.Objective) 
 	if runs[0].point().Rates.Asked != nil {
 		s.Rates.Asked = new(float64)
 	}
-	for i, figure := range moved(s) {
+	for i, figure := range rateFigures(s) {
 		*figure = runs.mean(func(p *result.Point) float64 {
-			if own := moved(&p.Summary); i < len(own) {
+			if own := rateFigures(&p.Summary); i < len(own) {
 				return *own[i]
 			}
 			return 0

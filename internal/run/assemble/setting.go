@@ -57,7 +57,7 @@ func blank(c *config.Config, id string, started time.Time) *result.Result {
 // whatever a server tells, whose owner may know better than its flags.
 func declare(res *result.Result, c *config.Config) {
 	said := func(key string) string { return c.Masked(c.Metadata.Get(key)) }
-	devices, accelerator := counted(said("hardware"))
+	devices, accelerator := splitCount(said("hardware"))
 	res.Hardware = result.Hardware{Accelerator: accelerator, Count: devices, Driver: said("driver"), CUDA: said("cuda"),
 		Interconnect: said("interconnect"), Notes: said("notes")}
 	if n, err := strconv.Atoi(said("gpus")); err == nil && n > 0 {

@@ -91,7 +91,7 @@ func TestTooShortALength(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &run{Options: Options{Config: c}, target: &target{}, text: token.O200k()}
+		r := &run{Options: Options{Config: c}, target: &Target{}, text: token.O200k()}
 		if err := r.openWorkload(); err != nil {
 			t.Fatal(err)
 		}

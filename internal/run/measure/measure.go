@@ -77,7 +77,7 @@ type run struct {
 	id      string
 	started time.Time
 	clock   *clock.Clock
-	target  *target
+	target  *Target
 	work    *workload.Workload
 	text    token.Text
 	stage   load.Stage
@@ -116,7 +116,7 @@ func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 	}
 	err := r.promptly(ctx, r.setUp)
 	if r.target != nil && o.Target == nil {
-		defer r.target.close()
+		defer r.target.Close()
 	}
 	if r.work != nil {
 		defer r.work.Close()
@@ -150,7 +150,7 @@ func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 func newRun(o Options) *run {
 	r := &run{Options: o, id: newID(), started: time.Now(), clock: o.Clock}
 	if o.Target != nil {
-		r.target, r.text, r.clock = o.Target.found, o.Target.text, o.Target.clock
+		r.target, r.text, r.clock = o.Target, o.Target.text, o.Target.clock
 		r.before = r.target.tally()
 		if r.target.engine != nil {
 			r.target.engine.Lateness() // of what came before
@@ -261,29 +261,29 @@ func (r *run) connections() int {
 func (r *run) room() error { return r.target.client.Room(r.connections(), r.target.filesEach()) }
 
 // filesEach is how many open files a connection takes in this process.
-func (t *target) filesEach() int {
+func (t *Target) filesEach() int {
 	if t.engine != nil {
 		return 2 // both ends are in this process
 	}
 	return 1
 }
 
-// alone is about how long a request of a plan's workload takes by itself, 0 where
+// timeAlone is about how long a request of a plan's workload takes by itself, 0 where
 // that is not known.
-func (t *Target) alone(c *config.Config) time.Duration {
+func (t *Target) timeAlone(c *config.Config) time.Duration {
 	work, err := c.Workload.New(t.text, c.Seed, workload.Options{})
 	if err != nil {
 		return 0
 	}
 	defer work.Close()
-	return t.found.expected(work)
+	return t.expected(work)
 }
 
 // MostRate is the highest rate of a plan's workload whose requests this machine
 // can hold connections for, while the server takes as long for each as it does
 // alone; 0 where nothing bounds it.
 func (t *Target) MostRate(c *config.Config) float64 {
-	most, each := t.found.client.MostConnections(t.found.filesEach()), t.alone(c).Seconds()
+	most, each := t.client.MostConnections(t.filesEach()), t.timeAlone(c).Seconds()
 	if each == 0 {
 		return 0
 	}

@@ -82,11 +82,11 @@ func (r *run) askAlone(ctx context.Context) (err error) {
 	if r.exam, err = r.examine(); r.exam == nil || err != nil {
 		return err
 	}
-	if r.Target != nil && r.exam.Adopt(r.target.alone) {
+	if r.Target != nil && r.exam.Adopt(r.target.exam) {
 		return nil
 	}
 	r.say("asking the %d questions of the golden set before the load", len(r.exam.Set.Items))
-	r.target.alone = r.exam
+	r.target.exam = r.exam
 	err = r.exam.Whole(ctx, result.Alone)
 	r.book()
 	r.stage.Budgets = r.budgets()

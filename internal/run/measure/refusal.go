@@ -59,7 +59,7 @@ func statusOf(err error) int {
 
 // cureOf is what to look at after a failed preflight, "" where the status says
 // it already.
-func (t *target) cureOf(f *llm.Fault, served []client.ServedModel) string {
+func (t *Target) cureOf(f *llm.Fault, served []client.ServedModel) string {
 	switch {
 	case f.Status == http.StatusNotFound:
 		if names := modelNames(served); names != "" {

@@ -9,7 +9,7 @@ import (
 // Settled is a plan as a run of it on this target writes it down: with the model
 // that was found, and with the length of a trace that is replayed whole.
 func (t *Target) Settled(c *config.Config) (*config.Config, error) {
-	r := &run{Options: Options{Config: c}, id: newID(), target: t.found, text: t.text}
+	r := &run{Options: Options{Config: c}, id: newID(), target: t, text: t.text}
 	r.settleModel()
 	if !r.Config.Recorded() {
 		return r.Config, nil
@@ -39,7 +39,7 @@ func (u *Used) take(c *config.Config, prompt, output int) {
 // Preflight is what the requests before the load took of the plan's limits.
 func (t *Target) Preflight(c *config.Config) Used {
 	var u Used
-	for _, s := range t.found.asked {
+	for _, s := range t.asked {
 		u.take(c, s.prompt, s.output)
 	}
 	return u
@@ -68,7 +68,7 @@ func UsedBy(path string, c *config.Config) (Used, error) {
 // UsedUp names the limit of a plan that leaves nothing after what was used, ""
 // where there is something left.
 func (t *Target) UsedUp(c *config.Config, u Used) string {
-	r := &run{Options: Options{Config: c, Used: u}, target: t.found}
+	r := &run{Options: Options{Config: c, Used: u}, target: t}
 	for _, b := range r.budgets() {
 		if b.Limit <= 0 {
 			return reached(b.Name)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"redline/internal/clock"
 	"redline/internal/drive/client"
 	"redline/internal/drive/record"
 	"redline/internal/judge/quality"
@@ -16,13 +17,18 @@ import (
 	"redline/internal/llm"
 	"redline/internal/observe/engine"
 	"redline/internal/stats"
+	"redline/internal/traffic/token"
 	"redline/internal/traffic/workload"
 	"redline/internal/twin/sim"
 )
 
-// target is who answers: a server that was found and has answered once.
-type target struct {
+// Target is who answers: a server that was found and has answered once. Several
+// runs can share it, one after another: the embedded engine, its caches and open
+// connections are then the same for all.
+type Target struct {
 	client *client.Client
+	text   token.Text // of the tokenizer that fits it
+	clock  *clock.Clock
 	engine *sim.Running // the embedded engine, nil for a server
 	spec   sim.Spec     // of the embedded engine
 	model  string
@@ -39,13 +45,13 @@ type target struct {
 	tpot         time.Duration
 	asked        []spent          // by the preflight requests
 	repeat       *validity.Repeat // nil where it was not tried
-	alone        *quality.Exam    // what the golden set came to before any load, nil before it was asked
+	exam         *quality.Exam    // what the golden set came to before any load, nil before it was asked
 }
 
 // tally is what a client has counted since it was made.
 type tally struct{ kernel, user, retransmits, shortage, unasked int64 }
 
-func (t *target) tally() tally {
+func (t *Target) tally() tally {
 	kernel, user := t.client.Timestamps()
 	files, ports := t.client.Shortage()
 	return tally{kernel, user, t.client.Retransmits(), files + ports, t.client.Unasked()}
@@ -58,8 +64,8 @@ func (t tally) less(before tally) tally {
 // openTarget starts the embedded engine or finds the server, and sends one
 // preflight request: a dead host, an unknown model or a body that is not a
 // stream is found here, before anything is written.
-func openTarget(ctx context.Context, r *run) (*target, error) {
-	t := &target{}
+func openTarget(ctx context.Context, r *run) (*Target, error) {
+	t := &Target{}
 	spec := r.Config.Provider
 	if r.Config.Embedded() {
 		if err := t.startEngine(ctx, r); err != nil {
@@ -69,13 +75,14 @@ func openTarget(ctx context.Context, r *run) (*target, error) {
 	}
 	spec.Secrets = r.Config.Secrets()
 	if err := t.reach(ctx, r, spec); err != nil {
-		t.close()
+		t.Close()
 		return nil, err
 	}
+	t.text, t.clock = r.text, r.clock
 	return t, nil
 }
 
-func (t *target) startEngine(ctx context.Context, r *run) error {
+func (t *Target) startEngine(ctx context.Context, r *run) error {
 	spec, err := r.Config.Server.Sim.Resolve()
 	if err != nil {
 		return err
@@ -86,7 +93,7 @@ func (t *target) startEngine(ctx context.Context, r *run) error {
 	return err
 }
 
-func (t *target) reach(ctx context.Context, r *run, spec client.Spec) error {
+func (t *Target) reach(ctx context.Context, r *run, spec client.Spec) error {
 	var err error
 	if t.client, err = client.New(spec, client.Options{Clock: r.clock, Dial: r.Dial}); err != nil {
 		return err
@@ -121,7 +128,7 @@ func (t *target) reach(ctx context.Context, r *run, spec client.Spec) error {
 
 // findWay resolves the server's name and says what the user may not expect of
 // the way to it.
-func (t *target) findWay(ctx context.Context, r *run) {
+func (t *Target) findWay(ctx context.Context, r *run) {
 	if proxy := t.client.Proxy(); proxy != "" {
 		r.say("asking through the proxy %s, whose time is part of every figure; NO_PROXY goes without", proxy)
 	}
@@ -136,7 +143,7 @@ func (t *target) findWay(ctx context.Context, r *run) {
 
 // unlisted says why there is no model to ask, and what to look at first: a path
 // that may be wrong, else the name.
-func (t *target) unlisted(spec client.Spec, err error) error {
+func (t *Target) unlisted(spec client.Spec, err error) error {
 	if status := statusOf(err); status != 0 {
 		if cause, _ := refusal(status); cause != "" {
 			return fmt.Errorf("%s: %s", t.client.URL(), refusalText(status, "", ""))
@@ -163,7 +170,7 @@ func reason(err error) string {
 }
 
 // identify asks the server what it is, as far as it tells.
-func (t *target) identify(ctx context.Context, r *run, served []client.ServedModel) {
+func (t *Target) identify(ctx context.Context, r *run, served []client.ServedModel) {
 	if t.engine != nil {
 		t.facts = simFacts(t.spec, r.Version)
 	} else {
@@ -185,7 +192,7 @@ func (t *target) identify(ctx context.Context, r *run, served []client.ServedMod
 }
 
 // page is what the server has at a path, or answers to a body there.
-func (t *target) page(ctx context.Context, path string, body []byte) ([]byte, error) {
+func (t *Target) page(ctx context.Context, path string, body []byte) ([]byte, error) {
 	if body != nil {
 		return t.client.Post(ctx, path, body)
 	}
@@ -202,7 +209,7 @@ const (
 // preflight sends one request and looks at all of its reply; then, of a server
 // that answers soon, whether it answers a repeated request from a cache. All of
 // it is charged to the budgets.
-func (t *target) preflight(ctx context.Context, r *run, served []client.ServedModel) error {
+func (t *Target) preflight(ctx context.Context, r *run, served []client.ServedModel) error {
 	if short := r.shortFor(1, t.asked); short != "" {
 		return fmt.Errorf("%s does not even pay for the request before the load, of %d prompt and %d output tokens",
 			short, preflightTokens, preflightTokens)
@@ -244,7 +251,7 @@ const repeatLimit = 3 * time.Second
 func whole(rec *record.Record) time.Duration { return time.Duration(max(rec.Last, rec.End) - rec.Sent) }
 
 // ask sends the preflight request with the given prompt.
-func (t *target) ask(ctx context.Context, r *run, prompt uint64) (*record.Record, error) {
+func (t *Target) ask(ctx context.Context, r *run, prompt uint64) (*record.Record, error) {
 	text := r.text.Compose(nil, stats.Rand(r.Config.Seed, "preflight", prompt), preflightTokens)
 	request := &llm.Request{ID: llm.RequestID(r.id, preflightNumber-len(t.asked)), Model: t.model, Stream: r.Config.Streaming(),
 		Messages:  []llm.Message{{Role: "user", Content: string(text)}},
@@ -266,7 +273,7 @@ func (t *target) ask(ctx context.Context, r *run, prompt uint64) (*record.Record
 }
 
 // unfit words a failed preflight, with its cure where one is known.
-func (t *target) unfit(err error, served []client.ServedModel) error {
+func (t *Target) unfit(err error, served []client.ServedModel) error {
 	var f *llm.Fault
 	if !errors.As(err, &f) {
 		return err
@@ -298,13 +305,14 @@ func modelNames(served []client.ServedModel) string {
 
 // expected guesses a request's time from the preflight's, for the stagger of a
 // closed loop and the number of connections.
-func (t *target) expected(w *workload.Workload) time.Duration {
+func (t *Target) expected(w *workload.Workload) time.Duration {
 	const most = 30 * time.Second
 	_, output := w.Mean()
 	return min(t.ttft+time.Duration(output*float64(t.tpot)), most)
 }
 
-func (t *target) close() {
+// Close gives the target back.
+func (t *Target) Close() {
 	if t.client != nil {
 		t.client.Close()
 	}

@@ -68,7 +68,7 @@ func Tokenizer(name string) (token.Text, error) {
 
 // learnContext asks how long the model's context is and, where it is to be
 // used, what the server's own tokenizer makes of everyday words.
-func (t *target) learnContext(ctx context.Context, r *run, served []client.ServedModel) error {
+func (t *Target) learnContext(ctx context.Context, r *run, served []client.ServedModel) error {
 	if t.engine != nil {
 		t.context = t.spec.MaxModelLen
 	}
