@@ -1,12 +1,10 @@
 package metric
 
 import (
-	"fmt"
 	"math"
 
 	"redline/internal/drive/record"
 	"redline/internal/llm"
-	"redline/internal/text"
 )
 
 // cut is what a request that was still running at the end of the drain had
@@ -83,9 +81,4 @@ func (j judge) unbroken(metric string, limitMS float64) int {
 		}
 	}
 	return n
-}
-
-// cutShort says that violations are only requests that the drain cut off.
-func cutShort(n int) string {
-	return fmt.Sprintf("%s cut off before they had broken it: let the run end, and allow a longer drain", text.Plural(n, "request was", "requests were"))
 }

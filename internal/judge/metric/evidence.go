@@ -274,11 +274,6 @@ func certain(verdict slo.Verdict) slo.Verdict {
 	return verdict
 }
 
-// mergedTimes says that some times are not known exactly.
-func mergedTimes(share float64) string {
-	return text.RoughPercent(share) + " of the times are only bounded: their events arrived merged with a later one"
-}
-
 func ptrTo(v float64) *float64 { return &v }
 
 // threeDigits writes a figure without false precision.

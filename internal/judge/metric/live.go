@@ -99,9 +99,13 @@ func (l *Live) Snapshot(s Snapshot, events int64) Snapshot {
 	}
 	now := mark{s.Elapsed, l.ok, events}
 	before := l.lookBack(now)
+	perEvent := 1.0 // tokens, by what the events of ended requests carried
+	if l.events > 0 {
+		perEvent = float64(l.tokens) / float64(l.events)
+	}
 	if seconds := (now.elapsed - before.elapsed).Seconds(); seconds > 0 {
 		s.RequestsPerS = float64(now.ok-before.ok) / seconds
-		s.TokensPerS = float64(now.events-before.events) / seconds * l.tokensPerEvent()
+		s.TokensPerS = float64(now.events-before.events) / seconds * perEvent
 	}
 	return s
 }
@@ -121,12 +125,4 @@ func (l *Live) lookBack(now mark) mark {
 		return mark{}
 	}
 	return l.history[0]
-}
-
-// tokensPerEvent is what the events of ended requests carried.
-func (l *Live) tokensPerEvent() float64 {
-	if l.events == 0 {
-		return 1
-	}
-	return float64(l.tokens) / float64(l.events)
 }

@@ -101,19 +101,18 @@ func (v view) tokenNotes(s Summary, add adder) {
 // paceNotes say how the tokens of a pace were told from those that did not
 // stream, or came with the first event.
 func (v view) paceNotes(t Tokens, add adder) {
-	if n := t.FirstEstimated; n > 0 {
-		add("latency.tpot_ms", "events carry several tokens: those of the first one, which count in no pace, are estimated by the tokenizer in %s",
-			text.Plural(n, "reply", "replies"))
-	}
-	if n := t.FirstUnknown; n > 0 {
-		add("latency.tpot_ms", "without %s: the tokens of the first event are not known, so no pace can be told",
-			text.Plural(n, "reply", "replies"))
-	}
-	if n := t.ReasoningApart; n > 0 {
-		add("tokens.output", "usage counts reasoning beside the output tokens in %s: the two are added", text.Plural(n, "reply", "replies"))
-	}
-	if n := t.RepeatedText; n > 0 {
-		add("tokens.output", "every event repeats the whole text so far in %s: only what is new in each was counted", text.Plural(n, "reply", "replies"))
+	for _, note := range []struct {
+		replies      int
+		figure, text string
+	}{
+		{t.FirstEstimated, "latency.tpot_ms", "events carry several tokens: those of the first one, which count in no pace, are estimated by the tokenizer in %s"},
+		{t.FirstUnknown, "latency.tpot_ms", "without %s: the tokens of the first event are not known, so no pace can be told"},
+		{t.ReasoningApart, "tokens.output", "usage counts reasoning beside the output tokens in %s: the two are added"},
+		{t.RepeatedText, "tokens.output", "every event repeats the whole text so far in %s: only what is new in each was counted"},
+	} {
+		if note.replies > 0 {
+			add(note.figure, note.text, text.Plural(note.replies, "reply", "replies"))
+		}
 	}
 }
 

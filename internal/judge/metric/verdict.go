@@ -202,9 +202,9 @@ func (j judge) weigh(v slo.Verdict, o slo.Objective, above, sizes []int) evidenc
 	}
 	switch {
 	case cutOff > 0 && cutOff >= doubtful:
-		e.doubt = cutShort(v.CutOff)
+		e.doubt = text.Plural(v.CutOff, "request was", "requests were") + " cut off before they had broken it: let the run end, and allow a longer drain"
 	case doubtful+hidden > 0:
-		e.doubt = mergedTimes(max(doubtful, hidden))
+		e.doubt = text.RoughPercent(max(doubtful, hidden)) + " of the times are only bounded: their events arrived merged with a later one"
 	}
 	return e
 }

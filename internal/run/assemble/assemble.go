@@ -83,7 +83,7 @@ func Assemble(in Run) (*result.Result, error) {
 	point.Server, point.Window.WarmupS, point.EngineLog = in.Server, in.Warmup, in.EngineLog
 	in.addCaches(res, &point)
 	predict(res, in.Plan, &point)
-	point.CrossChecks = crossChecks(withGolden(point.Summary, in.GoldenTokens), in.Server)
+	point.CrossChecks = crossChecks(point.Summary, in.GoldenTokens, in.Server)
 	res.Warnings = append(res.Warnings, crossWarnings(point.CrossChecks)...)
 	in.judge(res, &point)
 	useAccelerators(res, &point, in.Accelerators, in.Start, in.End)
@@ -133,7 +133,8 @@ func (in Run) figures(on *result.Result) (result.Point, error) {
 		return result.Point{}, err
 	}
 	if len(c.Objectives) == 0 {
-		summary.Objectives = onlyMissed(summary.Objectives)
+		// Those that are implied need no mention unless they are missed.
+		summary.Objectives = slices.DeleteFunc(summary.Objectives, func(v slo.Verdict) bool { return v.Standing != slo.Missed })
 	}
 	point := result.Point{Load: in.Load, Summary: summary, KV: cache.sum(), PrefillSlope: prompts.slope()}
 	in.pooled.restore(&point, c.Objectives)
@@ -151,11 +152,6 @@ func must(text string) slo.Objective {
 		panic(err) // a literal of this file
 	}
 	return o
-}
-
-// onlyMissed drops the implied objectives that need no mention.
-func onlyMissed(verdicts []slo.Verdict) []slo.Verdict {
-	return slices.DeleteFunc(verdicts, func(v slo.Verdict) bool { return v.Standing != slo.Missed })
 }
 
 // addCaches adds what the key-value cache and the prefix cache were used for,

@@ -35,20 +35,15 @@ type pair struct {
 	server *telemetry.ServerUse
 }
 
-// withGolden counts the tokens of golden questions that were asked beside the
-// load: the server counts them too.
-func withGolden(s metric.Summary, tokens int) metric.Summary {
-	if length := s.Window.Seconds(); length > 0 {
-		s.Throughput.Output += float64(tokens) / length
-	}
-	return s
-}
-
-// crossChecks compares what both sides know of a window. A server that restarted
-// in it, or that was watched too briefly, is compared with nothing.
-func crossChecks(client metric.Summary, server *telemetry.ServerUse) []result.CrossCheck {
+// crossChecks compares what both sides know of a window. The server counts the
+// tokens of golden questions too. One that restarted meanwhile, or that was
+// watched too briefly, is compared with nothing.
+func crossChecks(client metric.Summary, golden int, server *telemetry.ServerUse) []result.CrossCheck {
 	if server == nil || server.Restarted || server.CoveredS < leastCoveredS || server.Samples < leastSamples {
 		return nil
+	}
+	if length := client.Window.Seconds(); length > 0 {
+		client.Throughput.Output += float64(golden) / length
 	}
 	p := pair{client, server}
 	var all []result.CrossCheck

@@ -37,7 +37,7 @@ func TestAgreement(t *testing.T) {
 		{Name: "running", Unit: "requests", Client: new(10.0), Server: new(9.5), Tolerance: 0.15, OK: true,
 			Text: "10 requests in flight here, 9.5 running and waiting in the engine"},
 	}
-	got := crossChecks(c, s)
+	got := crossChecks(c, 0, s)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -92,7 +92,7 @@ func TestDisagreement(t *testing.T) {
 	} {
 		c, s := agreeing()
 		tt.change(&c, s)
-		if diff := cmp.Diff(tt.want, crossWarnings(crossChecks(c, s))); diff != "" {
+		if diff := cmp.Diff(tt.want, crossWarnings(crossChecks(c, 0, s))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
@@ -117,11 +117,11 @@ func TestTooLittleToCompare(t *testing.T) {
 	} {
 		c, s := agreeing()
 		tt.change(&c, s)
-		if got := crossChecks(c, s); got != nil {
+		if got := crossChecks(c, 0, s); got != nil {
 			t.Errorf("%s: %+v, want nothing", tt.name, got)
 		}
 	}
-	if got := crossChecks(metric.Summary{}, nil); got != nil {
+	if got := crossChecks(metric.Summary{}, 0, nil); got != nil {
 		t.Errorf("no server: %+v", got)
 	}
 }
@@ -132,7 +132,7 @@ func TestAbsurdGauges(t *testing.T) {
 	c, s := agreeing()
 	s.Running, s.Waiting = &telemetry.Gauge{Mean: 1e308}, &telemetry.Gauge{Mean: 1e307}
 	text := ""
-	for _, check := range crossChecks(c, s) {
+	for _, check := range crossChecks(c, 0, s) {
 		if check.Name == "running" {
 			text = check.Text
 		}
@@ -141,7 +141,7 @@ func TestAbsurdGauges(t *testing.T) {
 		t.Errorf("got %q, want %q", text, want)
 	}
 	s.Waiting.Mean = 1e308
-	for _, check := range crossChecks(c, s) {
+	for _, check := range crossChecks(c, 0, s) {
 		if check.Name == "running" {
 			t.Errorf("compares with an infinite sum: %+v", check)
 		}

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -85,7 +86,7 @@ func (r *run) announce() {
 		about, text.Short(n), text.Short(n*prompt), text.Short(n*output))
 	if c := r.Config.Cost; c.ByToken() {
 		total := n * c.Tokens(prompt, 0, output)
-		line += fmt.Sprintf(", %.2f %s", total, currency(c.Currency))
+		line += fmt.Sprintf(", %.2f %s", total, cmp.Or(c.Currency, "USD"))
 		if most := r.Config.Load.Bounds.MaxSpend; most > 0 && total > most {
 			line += fmt.Sprintf("; stops early, at --max-spend %.2f", most)
 		}
@@ -93,13 +94,6 @@ func (r *run) announce() {
 		line += "; no price known (cost.per_1m_prompt_tokens, cost.per_1m_output_tokens)"
 	}
 	r.say("%s", line)
-}
-
-func currency(label string) string {
-	if label == "" {
-		return "USD"
-	}
-	return label
 }
 
 // expectedRequests counts warm-up and cool-down in, which are paid for too.

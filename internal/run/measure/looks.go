@@ -178,24 +178,18 @@ func (l *lookout) levelWith(unfinished []*record.Record) *metric.Level {
 func (l *lookout) sample(unfinished []*record.Record) assemble.Records {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ended := slices.Clone(l.kept)
-	waiting := map[int]*record.Record{}
-	for _, r := range unfinished {
-		if l.samples(r) {
-			waiting[r.ID] = r
-		}
-	}
-	for _, r := range ended {
-		delete(waiting, r.ID)
+	list, ended := slices.Clone(l.kept), map[int]bool{}
+	for _, r := range list {
+		ended[r.ID] = true
 	}
 	for _, r := range unfinished {
-		if waiting[r.ID] != nil {
-			ended = append(ended, r)
+		if l.samples(r) && !ended[r.ID] {
+			list = append(list, r)
 		}
 	}
 	return func() iter.Seq2[*record.Record, error] {
 		return func(yield func(*record.Record, error) bool) {
-			for _, r := range ended {
+			for _, r := range list {
 				if !yield(r, nil) {
 					return
 				}

@@ -106,8 +106,10 @@ func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 		r.Hold = &store.Hold{Command: "redline", Say: r.say}
 		defer r.Hold.Release()
 	}
-	if err := r.checkDir(); err != nil {
-		return nil, "", err
+	if path := o.Config.Output.Dir; path != "" { // before anything is sent
+		if err := r.Hold.Check(path, o.Config.Output.Force); err != nil {
+			return nil, "", err
+		}
 	}
 	if o.Target == nil {
 		if err := r.loadTokenizer(); err != nil {
@@ -142,7 +144,10 @@ func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 		return nil, path, errors.Join(err, lost)
 	}
 	r.Config.Mask().Tidy(res)
-	unkept := errors.Join(r.keep(res), r.keepAnswers())
+	unkept := r.keepAnswers()
+	if err := r.dir.WriteResult(res); err != nil {
+		unkept = errors.Join(fmt.Errorf("the result could not be written: %w", err), unkept)
+	}
 	r.dir.NoteFull(cmp.Or(lost, unkept))
 	return res, path, cmp.Or(lost, unkept)
 }
@@ -192,10 +197,11 @@ func (r *run) prepare(ctx context.Context) error {
 		return err
 	}
 	c, work := r.Config, r.work
+	_, output := work.Mean()
 	bounds := c.Load.Bounds
 	r.stage = load.Stage{Run: r.id, Session: work.Session, Cap: bounds.MaxConcurrency,
 		Duration: bounds.Duration, Requests: bounds.TotalRequests, Warmup: bounds.Warmup,
-		Drain: *bounds.Drain, Stop: r.Stop, Grace: grace, Stagger: r.target.expected(work),
+		Drain: *bounds.Drain, Stop: r.Stop, Grace: grace, Stagger: r.target.expected(output),
 		Retries: bounds.Retries, MaxErrorRate: bounds.MaxErrorRate}
 	if talk := work.Conversation(); talk != nil {
 		r.stage.Settled = talk.Settled
@@ -211,9 +217,12 @@ func (r *run) prepare(ctx context.Context) error {
 		r.stage.Arrivals = c.Load.Times(c.Seed)
 	}
 	r.stage.Budgets = r.budgets()
-	r.stage.Count, r.stage.CountShare = r.counter()
+	r.stage.Count, r.stage.CountShare = r.text.Count, 1
+	if r.target.usage {
+		r.stage.CountShare = sampledText
+	}
 	r.stage.OwnCount = assemble.OwnTokenizer(c, cmp.Or(c.Metadata["tokenizer"], r.target.facts.Tokenizer))
-	if err := r.room(); err != nil {
+	if err := r.target.client.Room(r.connections(), r.target.filesEach()); err != nil {
 		return err
 	}
 	if short := r.tooShort(); short != "" && r.Options.Target == nil {
@@ -257,9 +266,6 @@ func (r *run) connections() int {
 	return n
 }
 
-// room reports why this machine could not hold the connections of the load.
-func (r *run) room() error { return r.target.client.Room(r.connections(), r.target.filesEach()) }
-
 // filesEach is how many open files a connection takes in this process.
 func (t *Target) filesEach() int {
 	if t.engine != nil {
@@ -268,35 +274,16 @@ func (t *Target) filesEach() int {
 	return 1
 }
 
-// timeAlone is about how long a request of a plan's workload takes by itself, 0 where
-// that is not known.
-func (t *Target) timeAlone(c *config.Config) time.Duration {
-	work, err := c.Workload.New(t.text, c.Seed, workload.Options{})
-	if err != nil {
-		return 0
-	}
-	defer work.Close()
-	return t.expected(work)
-}
-
 // MostRate is the highest rate of a plan's workload whose requests this machine
 // can hold connections for, while the server takes as long for each as it does
 // alone; 0 where nothing bounds it.
 func (t *Target) MostRate(c *config.Config) float64 {
-	most, each := t.client.MostConnections(t.filesEach()), t.timeAlone(c).Seconds()
+	_, output := t.MeanLengths(c)
+	most, each := t.client.MostConnections(t.filesEach()), t.expected(output).Seconds()
 	if each == 0 {
 		return 0
 	}
 	return max(float64(most-spareConnections), 1) / (likelyCrowd * each)
-}
-
-// checkDir refuses a directory that cannot be written to, before anything is
-// sent.
-func (r *run) checkDir() error {
-	if path := r.Config.Output.Dir; path != "" {
-		return r.Hold.Check(path, r.Config.Output.Force)
-	}
-	return nil
 }
 
 // makeDir makes the directory that was asked for, or one of the run's own.
@@ -355,12 +342,4 @@ func (r *run) load(ctx context.Context) (lost, err error) {
 		lost = fmt.Errorf("the record log could not be written in full: %w", logErr)
 	}
 	return lost, err
-}
-
-// keep writes the result.
-func (r *run) keep(res *result.Result) error {
-	if err := r.dir.WriteResult(res); err != nil {
-		return fmt.Errorf("the result could not be written: %w", err)
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -29,19 +30,14 @@ func refusal(status int) (cause, cure string) {
 // refusalText words a status, what the server said about it, and the cure.
 func refusalText(status int, said, cure string) string {
 	cause, usual := refusal(status)
-	text := fmt.Sprintf("%d from the server", status)
-	for _, part := range []string{cause, said} {
-		if part != "" {
-			text += ": " + part
-		}
-	}
 	if cause != "" && said != "" {
-		text = fmt.Sprintf("%d from the server: %s (it says: %s)", status, cause, said)
+		said = " (it says: " + said + ")"
 	}
-	if cure == "" {
-		cure = usual
+	text := fmt.Sprintf("%d from the server", status)
+	if cause+said != "" {
+		text += ": " + cause + said
 	}
-	if cure != "" {
+	if cure = cmp.Or(cure, usual); cure != "" {
 		text = strings.TrimSuffix(text, ".") + "; " + cure
 	}
 	return text

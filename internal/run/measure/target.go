@@ -18,7 +18,6 @@ import (
 	"redline/internal/observe/engine"
 	"redline/internal/stats"
 	"redline/internal/traffic/token"
-	"redline/internal/traffic/workload"
 	"redline/internal/twin/sim"
 )
 
@@ -303,11 +302,10 @@ func modelNames(served []client.ServedModel) string {
 	return strings.Join(names, ", ")
 }
 
-// expected guesses a request's time from the preflight's, for the stagger of a
-// closed loop and the number of connections.
-func (t *Target) expected(w *workload.Workload) time.Duration {
+// expected guesses the time of a request for so many tokens from the preflight's,
+// for the stagger of a closed loop and the number of connections.
+func (t *Target) expected(output float64) time.Duration {
 	const most = 30 * time.Second
-	_, output := w.Mean()
 	return min(t.ttft+time.Duration(output*float64(t.tpot)), most)
 }
 

@@ -103,16 +103,6 @@ type quiet struct{ *token.Probed }
 
 func (quiet) Count(text string) int { return token.O200k().Count(text) }
 
-// counter counts the text of replies: of all where the server reports no usage,
-// else of a few, as a check.
-func (r *run) counter() (count func(string) int, share float64) {
-	share = 1
-	if r.target.usage {
-		share = sampledText
-	}
-	return r.text.Count, share
-}
-
 // fits refuses what the model cannot take before a server is asked anything.
 func (r *run) fits(context int) error {
 	work, err := r.Config.Workload.New(r.text, r.Config.Seed, workload.Options{MaxContext: context, Pooling: r.Config.Pools()})
