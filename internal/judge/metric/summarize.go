@@ -128,7 +128,7 @@ func newCollector(o Options) *collector {
 		tokens:    Tokens{Counted: map[string]int{}},
 		arrived:   arrivals{blocks: blocksOf(o.Objectives)},
 		plain:     true,
-		flow:      flow{endings: make([]float64, (o.End-o.Start)/second)},
+		flow:      flow{endings: make([]float64, max(o.End-o.Start, 0)/second)},
 	}
 }
 

@@ -234,6 +234,7 @@ func TestBadOptionsAndBadRecordsAreErrors(t *testing.T) {
 		want string
 	}{
 		{"empty window", Options{Start: 5, End: 5}, log(nil), "it must end after its start"},
+		{"window that ends before it starts", Options{Start: 5000 * ms, End: 1000 * ms}, log(nil), "it must end after its start"},
 		{"percentile given as 100", Options{End: 1, Percentiles: []float64{100}}, log(nil), "write 99.9 for the p999"},
 		{"percentile that would share its key", Options{End: 1, Percentiles: []float64{2.5}}, log(nil), "2.5 is not one of"},
 		{"falling edges", Options{End: 1, BucketEdges: []int{4, 2}}, log(nil), "must be positive and ascend"},
