@@ -99,7 +99,7 @@ func TestParetoMistakes(t *testing.T) {
 		{"an axis without a frontier", []string{dir, "--x", "ttft"}, exitUsage, "--x is for --pareto"},
 		{"two runs without a frontier", []string{dir, dir}, exitUsage, "--pareto"},
 		{"a figure mistyped", []string{"--pareto", dir, "--x", "interactivty"}, exitUsage, "interactivity"},
-		{"no percentile", []string{"--pareto", dir, "--y", "ttft:worst"}, exitUsage, "ttft:p99"},
+		{"no percentile", []string{"--pareto", dir, "--y", "ttft:worst"}, exitUsage, `unknown statistic "worst"`},
 		{"one figure twice", []string{"--pareto", dir, "--x", "cost", "--y", "cost"}, exitUsage, "both cost"},
 		{"a figure that nobody measured", []string{"--pareto", dir, "--y", "energy"}, exitUsage, "no point has both"},
 		{"a format for one run", []string{"--pareto", dir, "--format", "junit"}, exitUsage, "terminal, json, csv, markdown, html"},

@@ -26,9 +26,9 @@ junit, one test case per objective.
 
 --pareto compares the points of several runs or sweeps in two figures and marks
 those that no other point beats in both (docs/PARETO.md). Each argument is a
-series; runs separated by commas are one series. Figures: interactivity, ttft,
-tpot, itl, e2e, each also with a percentile (ttft:p90); tokens-per-accelerator,
-throughput, requests, goodput, cost, cost-accepted, quality, energy.
+series; runs separated by commas are one series. Figures are those of
+docs/METRICS.md: interactivity, ttft:p90, tokens-per-accelerator, throughput,
+requests, goodput, cost, cost:accepted, quality, energy and others.
 
 Exit code: 0 if the report was shown, whatever its verdict (redline run exits with
 the verdict), 1 if it could not be shown, 2 usage.`

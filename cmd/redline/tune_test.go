@@ -149,7 +149,7 @@ func TestTuneMistakes(t *testing.T) {
 		{"a place without a knob", []string{"--server-command", "serve {port} {n} {m}", "--knob", "n=1,2"}, exitUsage, "names {m}"},
 		{"one value", []string{"--server-command", "serve {port} {n}", "--knob", "n=1"}, exitUsage, "max_num_seqs=8,16,32"},
 		{"only the baseline", []string{"--server-command", "serve {port} {n}", "--knob", "n=1,1"}, exitUsage, "beside its baseline"},
-		{"an odd objective", []string{"--server-command", "serve {port} {n}", "--knob", "n=1,2", "--objective", "joy"}, exitUsage, "want goodput"},
+		{"an odd objective", []string{"--server-command", "serve {port} {n}", "--knob", "n=1,2", "--objective", "joy"}, exitUsage, `unknown figure "joy"`},
 		{"a port that is taken", []string{"--server-command", "serve {port} {n}", "--knob", "n=1,2", "--server-port", taken}, exitError, "port " + taken},
 		{"a command that exits", []string{"--server-command", "echo no such model; exit 3 # {port} {n}", "--knob", "n=1,2"}, exitError,
 			"the baseline cannot be measured: the server exited with code 3"},

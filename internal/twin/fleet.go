@@ -137,24 +137,34 @@ func newAccount(t Traffic, objectives []slo.Objective) *account {
 	return a
 }
 
+// own is the answer's figure of that name, negative where it has none.
+func (a Answer) own(metric string) float64 {
+	switch metric {
+	case "ttft":
+		return float64(a.First - a.Tag)
+	case "tpot":
+		return a.tpot()
+	case "decode":
+		return float64(a.Last - a.First)
+	}
+	return float64(a.Last - a.Tag)
+}
+
 // done takes one answer; its tag is when it was asked for.
 func (a *account) done(answer Answer) {
 	if answer.Tag < a.settle {
 		return
 	}
-	tpot := answer.tpot()
-	r := slo.Request{OK: true, TTFT: float64(answer.First - answer.Tag), TPOT: tpot, E2E: float64(answer.Last - answer.Tag),
-		Decode: float64(answer.Last - answer.First), TTFA: -1, ITL: -1, ICL: -1, Stall: -1}
 	a.out.Requests++
-	for m, v := range [metrics]float64{r.TTFT, r.TPOT, r.E2E} {
-		if v >= 0 {
+	for m, name := range metricNames {
+		if v := answer.own(name); v >= 0 {
 			// Two days bound everything that is simulated.
 			_ = a.histograms[m].RecordValue(int64(v / 1e3))
 		}
 	}
 	bad := false
 	for i, o := range a.objectives {
-		ok, judged := o.Judge(r)
+		ok, judged := o.Judge(true, answer.own(o.Metric))
 		if !judged {
 			continue
 		}
@@ -164,7 +174,7 @@ func (a *account) done(answer Answer) {
 			bad = true
 		}
 	}
-	a.note(answer.Tag, bad, r.E2E)
+	a.note(answer.Tag, bad, answer.own("e2e"))
 }
 
 // refuse counts a request that no instance takes: it breaks every objective.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"redline/internal/judge/figure"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 )
@@ -119,10 +120,15 @@ func (m curve) at(rate float64) *result.ExpectedLatency {
 	}
 	a, b, share, beyond := m.around(rate)
 	e := &result.ExpectedLatency{Rate: rate, Beyond: beyond}
-	for _, f := range figures {
-		ms, known := between(a, b, share, func(p *result.Point) (float64, bool) { return f.dist(&p.Latency).Get(f.stat) })
-		if known {
-			e.Figures = append(e.Figures, result.ExpectedFigure{Name: f.name, Stat: f.stat, MS: ms})
+	for _, f := range figure.All {
+		if !f.Spread() || f.Watched == nil {
+			continue
+		}
+		for _, stat := range f.Compared {
+			ms, known := between(a, b, share, func(p *result.Point) (float64, bool) { return figure.Statistic{Figure: f, Stat: stat}.Read(p) })
+			if known {
+				e.Figures = append(e.Figures, result.ExpectedFigure{Name: f.Judged().Key + "_ms", Stat: stat, MS: ms})
+			}
 		}
 	}
 	if len(e.Figures) == 0 {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/text"
@@ -228,17 +227,4 @@ func (l level) objectives() []string {
 		list = append(list, v.Objective)
 	}
 	return list
-}
-
-// figures are what is expected of a load, by their names in the result.
-var figures = []struct {
-	name, stat string
-	dist       func(*metric.Latency) *metric.Dist
-}{
-	{"ttft_due_ms", "p50", func(l *metric.Latency) *metric.Dist { return l.TTFTDue }},
-	{"ttft_due_ms", "p99", func(l *metric.Latency) *metric.Dist { return l.TTFTDue }},
-	{"tpot_ms", "p50", func(l *metric.Latency) *metric.Dist { return l.TPOT }},
-	{"tpot_ms", "p99", func(l *metric.Latency) *metric.Dist { return l.TPOT }},
-	{"e2e_due_ms", "p50", func(l *metric.Latency) *metric.Dist { return l.E2EDue }},
-	{"e2e_due_ms", "p99", func(l *metric.Latency) *metric.Dist { return l.E2EDue }},
 }

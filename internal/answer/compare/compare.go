@@ -27,6 +27,8 @@ const (
 
 // Options says how to judge. The zero value works.
 type Options struct {
+	// Figures are judged beside those that every comparison judges.
+	Figures []string
 	// Alpha is the chance that A against A calls any metric different; 0 means
 	// 0.05.
 	Alpha float64

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"redline/internal/judge/metric"
+	"redline/internal/judge/figure"
 	"redline/internal/judge/result"
 	"redline/internal/stats"
 	"redline/internal/text"
@@ -47,50 +47,28 @@ func (o DriftOptions) filled() DriftOptions {
 
 // watched are the metrics that drift is looked for in. They are fewer than
 // those of a comparison, because each one more costs all others some power.
-var watched = []figure{
-	latency("ttft", "p50", func(l *metric.Latency) *metric.Dist { return l.TTFTDue }),
-	latency("ttft", "p95", func(l *metric.Latency) *metric.Dist { return l.TTFTDue }),
-	latency("tpot", "p50", func(l *metric.Latency) *metric.Dist { return l.TPOT }),
-	latency("tpot", "p95", func(l *metric.Latency) *metric.Dist { return l.TPOT }),
-	latency("e2e", "p95", func(l *metric.Latency) *metric.Dist { return l.E2EDue }),
-	{name: "throughput", unit: "tokens/s", moreIsBetter: true, of: outputRate},
-	countShare("error:rate", func(r *metric.Requests) int { return r.Failed + r.Rejected }),
-	{name: "cost", unit: "per 1M output tokens", of: costOf},
-	// What a whole result says, no point of it.
-	{name: limitMetric, unit: "requests/s", moreIsBetter: true},
-	{name: qualityMetric, unit: "fraction", moreIsBetter: true, share: true},
-}
-
-const limitMetric, qualityMetric = "limit", "quality"
-
-func costOf(p *result.Point) (float64, bool) {
-	if p.Cost == nil || p.Cost.Per1mOutput <= 0 {
-		return 0, false
+func watched() []criterion {
+	var list []criterion
+	for _, f := range figure.All {
+		for _, stat := range f.Watched {
+			list = append(list, criterionOf(f, stat))
+		}
 	}
-	return p.Cost.Per1mOutput, true
+	return list
 }
 
 // Watched gives the figures of a result that drift is looked for in: those of
 // its one load, of its repeats together, or of the run at its limit, and the
-// limit itself. A comparison has none.
+// limit itself where it was found. A comparison has none.
 func Watched(res *result.Result) Values {
+	whole := *res
+	if l := whole.Limit; l != nil && l.Standing != result.LimitFound {
+		whole.Limit = nil
+	}
 	values := Values{}
-	if p := steadyPoint(res); p != nil {
-		for _, f := range watched {
-			if f.of == nil {
-				continue
-			}
-			if v, ok := f.of(p); ok {
-				values[f.name] = v
-			}
-		}
-	}
-	if l := res.Limit; l != nil && l.Standing == result.LimitFound {
-		values[limitMetric] = l.Rate
-	}
-	if p := steadyPoint(res); p != nil {
-		if score, ok := p.Quality.Decisive(); ok {
-			values[qualityMetric] = score
+	for _, f := range watched() {
+		if v, ok := f.of(steadyPoint(res), &whole); ok {
+			values[f.name] = v
 		}
 	}
 	return values
@@ -151,12 +129,12 @@ func Drift(series []Sample, o DriftOptions) *result.Drift {
 }
 
 // present are the metrics that the newest run has.
-func present(series []Sample) []figure {
+func present(series []Sample) []criterion {
 	if len(series) == 0 {
 		return nil
 	}
 	newest := series[len(series)-1].Values
-	return slices.DeleteFunc(slices.Clone(watched), func(f figure) bool {
+	return slices.DeleteFunc(watched(), func(f criterion) bool {
 		_, ok := newest[f.name]
 		return !ok
 	})
@@ -164,7 +142,7 @@ func present(series []Sample) []figure {
 
 // walk follows one metric through the series and gives the changes after from.
 // Levels that are over lend the later ones their spread.
-func walk(series []Sample, f figure, from, metrics int, o DriftOptions) []result.Moved {
+func walk(series []Sample, f criterion, from, metrics int, o DriftOptions) []result.Moved {
 	var moved []result.Moved
 	var past [][]float64
 	var level, trials []float64
@@ -179,7 +157,7 @@ func walk(series []Sample, f figure, from, metrics int, o DriftOptions) []result
 			past, level, trials, at = append(past, level), nil, nil, nil
 		}
 		level, at = append(level, f.scaled(v)), append(at, i)
-		if f.counts && s.Requests > 0 {
+		if f.Interval == figure.ByCount && s.Requests > 0 {
 			trials = append(trials, float64(s.Requests))
 		}
 		monitor.Spread, monitor.Trials = past, trials
@@ -197,19 +175,19 @@ func walk(series []Sample, f figure, from, metrics int, o DriftOptions) []result
 	return moved
 }
 
-func (f figure) matters(c stats.Change, tolerance float64) bool {
-	if f.share {
+func (f criterion) matters(c stats.Change, tolerance float64) bool {
+	if f.Share() {
 		return math.Abs(c.After-c.Before) > tolerance/10
 	}
 	return math.Abs(c.After-c.Before) > math.Log1p(tolerance)
 }
 
-func (f figure) moved(c stats.Change, metrics float64, since Sample) result.Moved {
-	m := result.Moved{Metric: f.name, Unit: f.unit, P: min(c.P*metrics, 1), Since: since.ID, At: since.At, Standing: Worse}
-	if (c.After > c.Before) == f.moreIsBetter {
+func (f criterion) moved(c stats.Change, metrics float64, since Sample) result.Moved {
+	m := result.Moved{Metric: f.name, Unit: string(f.Unit), P: min(c.P*metrics, 1), Since: since.ID, At: since.At, Standing: Worse}
+	if (c.After > c.Before) == f.More {
 		m.Standing = Better
 	}
-	if f.share {
+	if f.Share() {
 		m.Before, m.After, m.Difference = c.Before, c.After, new(c.After-c.Before)
 		return m
 	}
@@ -253,7 +231,7 @@ func concludeDrift(d *result.Drift) (Standing, string) {
 	}
 	worse, better := 0, 0
 	var worst *result.Moved
-	for _, f := range watched {
+	for _, f := range watched() {
 		m, ok := last[f.name]
 		switch {
 		case !ok:

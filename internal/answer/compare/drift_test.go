@@ -275,8 +275,8 @@ func TestWhatDoesNotMatterIsNotCalled(t *testing.T) {
 	}{
 		{"one percent", Values{"tpot:p50": 20}, Values{"tpot:p50": 20.2}, Same},
 		{"five percent", Values{"tpot:p50": 20}, Values{"tpot:p50": 21}, Worse},
-		{"one error in a thousand", Values{"error:rate": 0}, Values{"error:rate": 0.001}, Same},
-		{"one error in a hundred", Values{"error:rate": 0}, Values{"error:rate": 0.01}, Worse},
+		{"one error in a thousand", Values{"fault:rate": 0}, Values{"fault:rate": 0.001}, Same},
+		{"one error in a hundred", Values{"fault:rate": 0}, Values{"fault:rate": 0.01}, Worse},
 		{"a higher limit", Values{"limit": 20}, Values{"limit": 22}, Better},
 		{"answers that got worse", Values{"quality": 0.95}, Values{"quality": 0.92}, Worse},
 		{"faster, but dearer", Values{"tpot:p50": 20, "cost": 2}, Values{"tpot:p50": 18, "cost": 3}, Mixed},

@@ -1,9 +1,11 @@
 package compare
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
-	"redline/internal/judge/metric"
+	"redline/internal/judge/figure"
 	"redline/internal/judge/result"
 	"redline/internal/stats"
 	"redline/internal/text"
@@ -14,10 +16,11 @@ import (
 // What was not measured is absent.
 type Values map[string]float64
 
-// ValuesOf gives the figures of a point that comparisons judge.
-func ValuesOf(p *result.Point) Values {
+// ValuesOf gives the figures of a point that comparisons judge, and those asked
+// for beside them.
+func ValuesOf(p *result.Point, also ...string) Values {
 	values := Values{}
-	for _, f := range figures {
+	for _, f := range judged(also) {
 		if v, ok := f.of(p); ok {
 			values[f.name] = v
 		}
@@ -25,122 +28,87 @@ func ValuesOf(p *result.Point) Values {
 	return values
 }
 
-// figure is one metric that is judged.
-type figure struct {
-	name, unit string
-	// warning is its name in a result's warnings.
-	warning string
-	// moreIsBetter tells a throughput from a latency.
-	moreIsBetter bool
-	// share marks a figure that may be 0, compared by difference, not by ratio.
-	share bool
-	// counts marks a share of all requests due.
-	counts bool
-	of     func(*result.Point) (float64, bool)
-	// within bounds the figure at 95 % by what one run alone shows.
-	within func(*result.Point) (lo, hi float64, ok bool)
+// criterion is one figure that is judged.
+type criterion struct {
+	figure.Statistic
+	name string
 }
 
-// figures are all metrics that are judged, in the order in which they are
-// shown. Each one more costs all others some power.
-var figures = []figure{
-	latency("ttft", "p50", func(l *metric.Latency) *metric.Dist { return l.TTFTDue }),
-	latency("ttft", "p99", func(l *metric.Latency) *metric.Dist { return l.TTFTDue }),
-	latency("tpot", "p50", func(l *metric.Latency) *metric.Dist { return l.TPOT }),
-	latency("tpot", "p99", func(l *metric.Latency) *metric.Dist { return l.TPOT }),
-	latency("itl", "p99", func(l *metric.Latency) *metric.Dist { return l.ITL }),
-	latency("e2e", "p50", func(l *metric.Latency) *metric.Dist { return l.E2EDue }),
-	latency("e2e", "p99", func(l *metric.Latency) *metric.Dist { return l.E2EDue }),
-	{name: "throughput", unit: "tokens/s", warning: "throughput.output_tokens_per_s", moreIsBetter: true,
-		of: outputRate, within: outputRateWithin},
-	{name: "good:fraction", unit: "fraction", warning: "goodput.fraction", moreIsBetter: true, share: true,
-		of: goodShare, within: goodWithin},
-	countShare("error:rate", func(r *metric.Requests) int { return r.Failed }),
-	countShare("reject:rate", func(r *metric.Requests) int { return r.Rejected }),
-}
-
-func latency(name, key string, dist func(*metric.Latency) *metric.Dist) figure {
-	return figure{
-		name: name + ":" + key, unit: "ms", warning: "latency." + dueForm(name) + "_ms." + key,
-		of: func(p *result.Point) (float64, bool) {
-			v, ok := dist(&p.Latency).Get(key)
-			return v, ok && v > 0
-		},
-		within: func(p *result.Point) (lo, hi float64, ok bool) {
-			d := dist(&p.Latency)
-			if !d.IsFirm(key) {
-				return 0, 0, false
-			}
-			ci, ok := d.CI[key]
-			return ci[0], ci[1], ok && ci[0] > 0 && ci[1] >= ci[0]
-		},
+// judged are the metrics that every comparison judges, and those asked for
+// beside them, in the order of the table of figures.
+func judged(also []string) []criterion {
+	var list []criterion
+	for _, f := range figure.All {
+		for _, stat := range f.Compared {
+			list = append(list, criterionOf(f, stat))
+		}
 	}
-}
-
-func dueForm(name string) string {
-	if name == "ttft" || name == "e2e" {
-		return name + "_due"
+	for _, text := range also {
+		s, err := figure.Parse(text, figure.Compare)
+		known := slices.ContainsFunc(list, func(m criterion) bool { return m.name == s.String() })
+		if err == nil && !known {
+			list = append(list, criterion{s, s.String()})
+		}
 	}
-	return name
+	return list
 }
 
-func outputRate(p *result.Point) (float64, bool) {
-	return p.Throughput.Output, p.Throughput.Output > 0
+func criterionOf(f *figure.Figure, stat string) criterion {
+	s := figure.Statistic{Figure: f, Stat: cmp.Or(stat, f.Stat)}
+	return criterion{s, s.String()}
 }
 
-// outputRateWithin takes replies as independent draws at random times. That
-// is wider than the truth where both runs saw the same requests. The squared
-// mean over the squared median is the second moment of log-normal lengths in
-// units of the mean, and 1 for replies of one length.
-func outputRateWithin(p *result.Point) (lo, hi float64, ok bool) {
+// of is the figure of a point, where it can be put on the scale.
+func (f criterion) of(in ...any) (float64, bool) {
+	v, ok := f.Read(in...)
+	return v, ok && f.usable(v)
+}
+
+// within bounds the figure at 95 % by what one run alone shows.
+func (f criterion) within(p *result.Point) (lo, hi float64, ok bool) {
+	value, ok := f.of(p)
+	switch {
+	case !ok:
+		return 0, 0, false
+	case f.Spread():
+		return f.Dist(p).Bounds(f.Stat)
+	case f.Interval == figure.ByReplies:
+		reach, ok := replyReach(p)
+		return value / reach, value * reach, ok
+	case f.Interval == figure.ByCount:
+		lo, hi = wilson(value, float64(p.Requests.Due))
+		return lo, hi, true
+	case f.Interval == figure.ByCrowds && p.Requests.Due > 0:
+		lo, hi = wilson(value, float64(p.Requests.Due)*worth(p))
+		return lo, hi, true
+	}
+	return 0, 0, false
+}
+
+// replyReach takes replies as independent draws at random times. That is wider
+// than the truth where both runs saw the same requests. The squared mean over
+// the squared median is the second moment of log-normal lengths in units of the
+// mean, and 1 for replies of one length.
+func replyReach(p *result.Point) (float64, bool) {
 	lengths := p.Tokens.OutputLengths
 	median, ok := lengths.Get("p50")
-	rate, moving := outputRate(p)
-	if !ok || !moving || p.Requests.OK < 2 || median <= 0 {
-		return 0, 0, false
+	if !ok || p.Requests.OK < 2 || median <= 0 {
+		return 1, false
 	}
 	moment := max(lengths.Mean*lengths.Mean/(median*median), 1)
-	reach := math.Exp(stats.NormalQuantile(0.975) * math.Sqrt(moment/float64(p.Requests.OK)))
-	return rate / reach, rate * reach, true
+	return math.Exp(stats.NormalQuantile(0.975) * math.Sqrt(moment/float64(p.Requests.OK))), true
 }
 
-func goodShare(p *result.Point) (float64, bool) {
-	if p.Goodput == nil {
-		return 0, false
-	}
-	return p.Goodput.Fraction, true
-}
-
-// goodWithin counts the requests for no more than the objectives found them
-// worth: violations come in crowds.
-func goodWithin(p *result.Point) (lo, hi float64, ok bool) {
-	share, ok := goodShare(p)
-	if !ok || p.Requests.Due == 0 {
-		return 0, 0, false
-	}
+// worth is what a request counts for by what the objectives found: violations
+// come in crowds.
+func worth(p *result.Point) float64 {
 	worth := 1.0
 	for _, o := range p.Objectives {
 		if o.NEff != nil && o.N > 0 {
 			worth = min(worth, *o.NEff/float64(o.N))
 		}
 	}
-	lo, hi = wilson(share, float64(p.Requests.Due)*worth)
-	return lo, hi, true
-}
-
-func countShare(name string, count func(*metric.Requests) int) figure {
-	of := func(p *result.Point) (float64, bool) {
-		if p.Requests.Due == 0 {
-			return 0, false
-		}
-		return float64(count(&p.Requests)) / float64(p.Requests.Due), true
-	}
-	return figure{name: name, unit: "fraction", warning: "requests", share: true, counts: true, of: of,
-		within: func(p *result.Point) (lo, hi float64, ok bool) {
-			share, ok := of(p)
-			lo, hi = wilson(share, float64(p.Requests.Due))
-			return lo, hi, ok
-		}}
+	return worth
 }
 
 // wilson is the 95 % score interval of a share of n independent requests.
@@ -153,56 +121,56 @@ func wilson(share, n float64) (lo, hi float64) {
 
 // scaled puts a value on the scale on which two are subtracted: logarithms
 // make a ratio a difference.
-func (f figure) scaled(v float64) float64 {
-	if f.share {
+func (f criterion) scaled(v float64) float64 {
+	if f.Share() {
 		return v
 	}
 	return math.Log(v)
 }
 
-func (f figure) unscaled(v float64) float64 {
-	if f.share {
+func (f criterion) unscaled(v float64) float64 {
+	if f.Share() {
 		return v
 	}
 	return math.Exp(v)
 }
 
 // usable reports whether the value can be put on the scale.
-func (f figure) usable(v float64) bool {
-	return finite(v) != nil && (f.share || v > 0)
+func (f criterion) usable(v float64) bool {
+	return finite(v) != nil && (f.Share() || v > 0)
 }
 
 // tolerated is the difference on the scale that does not matter. A tenth of
 // the tolerance in errors is as grave as the whole of it in latency.
-func (f figure) tolerated(tolerance float64) float64 {
-	if f.share && !f.moreIsBetter {
+func (f criterion) tolerated(tolerance float64) float64 {
+	if f.Share() && !f.More {
 		return tolerance / 10
 	}
 	return f.step(tolerance)
 }
 
 // step puts a relative difference on the scale.
-func (f figure) step(relative float64) float64 {
-	if f.share {
+func (f criterion) step(relative float64) float64 {
+	if f.Share() {
 		return relative
 	}
 	return math.Log1p(relative)
 }
 
 // relative takes a difference on the scale to the one that is shown.
-func (f figure) relative(step float64) float64 {
-	if f.share {
+func (f criterion) relative(step float64) float64 {
+	if f.Share() {
 		return step
 	}
 	return math.Expm1(step)
 }
 
 // word says in which direction B differs.
-func (f figure) word(step float64) string {
+func (f criterion) word(step float64) string {
 	switch up := step > 0; {
-	case f.unit == "ms" && up:
+	case f.Unit == figure.Milliseconds && up:
 		return "slower"
-	case f.unit == "ms":
+	case f.Unit == figure.Milliseconds:
 		return "faster"
 	case up:
 		return "higher"
@@ -211,8 +179,8 @@ func (f figure) word(step float64) string {
 }
 
 // show words a difference as it is shown.
-func (f figure) show(relative float64) string {
-	if f.share {
+func (f criterion) show(relative float64) string {
+	if f.Share() {
 		return text.Rough(100*math.Abs(relative)) + " points"
 	}
 	return text.RoughPercent(math.Abs(relative))

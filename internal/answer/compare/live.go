@@ -66,7 +66,7 @@ func Live(rounds []Round, o Options) *Comparison {
 	}
 	var found, shown []evidence
 	var orders []float64
-	for _, f := range figures {
+	for _, f := range judged(o.Figures) {
 		e, order, measured := f.paired(counted, o)
 		if measured {
 			found, orders = append(found, e), append(orders, order)
@@ -88,7 +88,7 @@ func Live(rounds []Round, o Options) *Comparison {
 	}
 	for i, p := range stats.Holm(orders) {
 		if p <= orderAlpha {
-			c.warn(found[i].warning, "%s: whether A or B came first mattered (p %s): allow a longer pause between the stages", found[i].name, text.Digits(p, 2))
+			c.warn(found[i].Place(), "%s: whether A or B came first mattered (p %s): allow a longer pause between the stages", found[i].name, text.Digits(p, 2))
 		}
 	}
 	return c
@@ -111,7 +111,7 @@ func unspoilt(rounds []Round) []Round {
 // show adds metrics that no round counts, without a verdict.
 func (c *Comparison) show(found []evidence) {
 	for _, e := range found {
-		m := e.metric()
+		m := e.shown()
 		m.Standing, m.Verdict = Undecided, "not judged: it was spoiled in every round"
 		c.Metrics = append(c.Metrics, m)
 	}
@@ -146,7 +146,7 @@ func (c *Comparison) counted(rounds []Round) []Round {
 }
 
 // lost warns of rounds that lack a metric which others have.
-func (c *Comparison) lost(f figure, rounds []Round) {
+func (c *Comparison) lost(f criterion, rounds []Round) {
 	both, any := 0, 0
 	for _, r := range rounds {
 		if f.in(r.A) || f.in(r.B) {
@@ -157,25 +157,25 @@ func (c *Comparison) lost(f figure, rounds []Round) {
 		}
 	}
 	if both < any || any > 0 && any < len(rounds) {
-		c.warn(f.warning, "%s: measured on both sides in only %d of %d rounds", f.name, both, len(rounds))
+		c.warn(f.Place(), "%s: measured on both sides in only %d of %d rounds", f.name, both, len(rounds))
 	}
 }
 
 // both reports whether the figure of a round counts on both sides.
-func (f figure) both(r Round) bool {
+func (f criterion) both(r Round) bool {
 	metric, _, _ := strings.Cut(f.name, ":")
 	_, spoilt := r.Spoilt[metric]
 	return !spoilt && f.in(r.A) && f.in(r.B)
 }
 
-func (f figure) in(v Values) bool {
+func (f criterion) in(v Values) bool {
 	value, ok := v[f.name]
 	return ok && f.usable(value)
 }
 
 // paired tests one metric over the rounds that have it; order is the chance
 // that the order within rounds made no difference.
-func (f figure) paired(rounds []Round, o Options) (e evidence, order float64, measured bool) {
+func (f criterion) paired(rounds []Round, o Options) (e evidence, order float64, measured bool) {
 	e, order = nothing(f), math.NaN()
 	var a, b, steps []float64
 	byFirst := map[string][]float64{}

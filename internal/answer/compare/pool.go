@@ -34,7 +34,7 @@ func Pool(runs []*result.Result) *Pooled {
 		p.warn("runs share a seed: their spread shows the server's, not that of the requests")
 	}
 	for i, points := range matches(sound[0], sound) {
-		for _, f := range figures {
+		for _, f := range judged(nil) {
 			s, ok := f.spreadOf(points)
 			if ok && len(sound[0].Points) > 1 {
 				s.Load = place(sound[0], i)
@@ -73,7 +73,7 @@ func (p *Pooled) sound(runs []*result.Result) []*result.Result {
 }
 
 // spreadOf is not ok where no point has the figure.
-func (f figure) spreadOf(points []*result.Point) (Spread, bool) {
+func (f criterion) spreadOf(points []*result.Point) (Spread, bool) {
 	var values, own []float64
 	for _, p := range points {
 		v, ok := f.of(p)
@@ -89,12 +89,12 @@ func (f figure) spreadOf(points []*result.Point) (Spread, bool) {
 		return Spread{}, false
 	}
 	t := stats.OneSampleT(values, poolLevel)
-	s := Spread{Name: f.name, Unit: f.unit, N: len(values), Mean: t.Mean, Min: values[0], Max: values[0],
+	s := Spread{Name: f.name, Unit: string(f.Unit), N: len(values), Mean: t.Mean, Min: values[0], Max: values[0],
 		CV: finite(t.SD / t.Mean), WithinCV: finite(stats.Mean(own)), Interval: interval(max(t.Lo, 0), t.Hi)}
 	for _, v := range values {
 		s.Min, s.Max = min(s.Min, v), max(s.Max, v)
 	}
-	if f.share && s.Interval != nil {
+	if f.Share() && s.Interval != nil {
 		s.Interval[1] = math.Min(s.Interval[1], 1)
 	}
 	return s, true

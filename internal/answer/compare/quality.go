@@ -22,6 +22,8 @@ func qualities(runs []*result.Result) []*result.Quality {
 	return list
 }
 
+const qualityMetric = "quality"
+
 // qualityPhases are the phases that are compared, with the names of their
 // metrics.
 var qualityPhases = []struct{ phase, name string }{{result.Alone, qualityMetric}, {result.UnderLoad, qualityMetric + " under load"}}

@@ -16,7 +16,7 @@ func errorSeries(requests int, chances []float64, r *rand.Rand) []Sample {
 				failed++
 			}
 		}
-		values[i] = Values{"error:rate": float64(failed) / float64(requests)}
+		values[i] = Values{"fault:rate": float64(failed) / float64(requests)}
 	}
 	series := months(values)
 	for i := range series {

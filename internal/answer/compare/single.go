@@ -12,7 +12,7 @@ const fewestEarlier = 3
 
 // single tests two single runs: by what each leaves open itself, and by what
 // earlier runs differed by or else the tolerance.
-func (f figure) single(a, b *result.Point, earlier []float64, o Options) evidence {
+func (f criterion) single(a, b *result.Point, earlier []float64, o Options) evidence {
 	e := f.ownIntervals(a, b)
 	e.bar = f.tolerated(o.tolerance())
 	if len(earlier) < fewestEarlier {
@@ -43,13 +43,13 @@ func (f figure) single(a, b *result.Point, earlier []float64, o Options) evidenc
 // ownIntervals tests two runs by their own intervals. The interval of the
 // difference takes from each side the half that points towards the other
 // (Donner and Zou's recovery of variances), so it may be lopsided as they are.
-func (f figure) ownIntervals(a, b *result.Point) evidence {
+func (f criterion) ownIntervals(a, b *result.Point) evidence {
 	e := nothing(f)
 	va, _ := f.of(a)
 	vb, _ := f.of(b)
 	e.a, e.b = f.scaled(va), f.scaled(vb)
 	e.test.Mean = e.b - e.a
-	e.equal = f.share && va == 0 && vb == 0
+	e.equal = f.Share() && va == 0 && vb == 0
 	alo, ahi, aok := f.within(a)
 	blo, bhi, bok := f.within(b)
 	if !aok || !bok {

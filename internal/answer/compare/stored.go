@@ -156,16 +156,16 @@ func (c *Comparison) pairs(a, b []*result.Result, history []*result.Result, o Op
 // goodput only where it means the same.
 func (c *Comparison) evidence(a, b []*result.Point, load string, earlier []*result.Point, o Options) []evidence {
 	var found []evidence
-	for _, f := range figures {
+	for _, f := range judged(o.Figures) {
 		va, vb := valuesOf(f, a), valuesOf(f, b)
 		switch {
 		case len(va) == 0 && len(vb) == 0:
 			continue
 		case len(va) == 0 || len(vb) == 0:
-			c.warn(f.warning, "%s: measured on one side only", f.name)
+			c.warn(f.Place(), "%s: measured on one side only", f.name)
 			continue
 		case f.name == "good:fraction" && promise(a[0]) != promise(b[0]):
-			c.warn(f.warning, "good:fraction: the objectives differ (%s against %s), so goodput is not compared", promise(a[0]), promise(b[0]))
+			c.warn(f.Place(), "good:fraction: the objectives differ (%s against %s), so goodput is not compared", promise(a[0]), promise(b[0]))
 			continue
 		}
 		var e evidence
@@ -204,10 +204,10 @@ func failing(points []*result.Point) bool {
 }
 
 // valuesOf are the figure's values on its scale, of the points that have one.
-func valuesOf(f figure, points []*result.Point) []float64 {
+func valuesOf(f criterion, points []*result.Point) []float64 {
 	var values []float64
 	for _, p := range points {
-		if v, ok := f.of(p); ok && f.usable(v) {
+		if v, ok := f.of(p); ok {
 			values = append(values, f.scaled(v))
 		}
 	}
@@ -215,7 +215,7 @@ func valuesOf(f figure, points []*result.Point) []float64 {
 }
 
 // between tests two sets of runs, of which one may be a single run.
-func (f figure) between(a, b []float64, o Options) evidence {
+func (f criterion) between(a, b []float64, o Options) evidence {
 	e, level := nothing(f), o.level()
 	e.bar = f.tolerated(o.called())
 	e.a, e.b = stats.Mean(a), stats.Mean(b)

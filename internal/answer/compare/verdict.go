@@ -10,7 +10,7 @@ import (
 
 // evidence is what one metric's test found, on the figure's scale.
 type evidence struct {
-	figure
+	criterion
 	load string
 	// a and b are the centres, on the scale.
 	a, b float64
@@ -34,9 +34,9 @@ type evidence struct {
 }
 
 // nothing is evidence of a figure before any test.
-func nothing(f figure) evidence {
+func nothing(f criterion) evidence {
 	unknown := math.NaN()
-	return evidence{figure: f, a: unknown, b: unknown, se: unknown, wilcoxon: unknown, detectable: unknown,
+	return evidence{criterion: f, a: unknown, b: unknown, se: unknown, wilcoxon: unknown, detectable: unknown,
 		bootstrap: [2]float64{unknown, unknown},
 		test:      stats.TTest{Mean: unknown, P: unknown, Dz: unknown, Lo: math.Inf(-1), Hi: math.Inf(1)}}
 }
@@ -60,11 +60,11 @@ func (c *Comparison) judge(found []evidence, o Options) {
 	for i, corrected := range stats.Holm(chances) {
 		e := found[i]
 		e.detectable = units.detectable(e)
-		m := e.metric()
+		m := e.shown()
 		m.P, m.PHolm = finite(chances[i]), finite(corrected)
 		m.Standing, m.Verdict = e.verdict(corrected, o)
 		if (m.Standing == Better || m.Standing == Worse) && e.wilcoxon > o.alpha() {
-			c.warn(e.warning, "%s: the test on ranks does not confirm the difference (p %s): it may rest on a few values", label(&m), text.Digits(e.wilcoxon, 2))
+			c.warn(e.Place(), "%s: the test on ranks does not confirm the difference (p %s): it may rest on a few values", label(&m), text.Digits(e.wilcoxon, 2))
 		}
 		c.Metrics = append(c.Metrics, m)
 	}
@@ -90,13 +90,13 @@ func (s smallest) detectable(e evidence) float64 {
 	return s.byRuns[n] * e.se
 }
 
-func (e evidence) metric() Metric {
-	m := Metric{Name: e.name, Load: e.load, Unit: e.unit, A: finite(e.unscaled(e.a)), B: finite(e.unscaled(e.b)),
+func (e evidence) shown() Metric {
+	m := Metric{Name: e.name, Load: e.load, Unit: string(e.Unit), A: finite(e.unscaled(e.a)), B: finite(e.unscaled(e.b)),
 		Interval:  interval(e.unscaled(e.test.Lo), e.unscaled(e.test.Hi)),
 		Bootstrap: interval(e.unscaled(e.bootstrap[0]), e.unscaled(e.bootstrap[1])),
 		WilcoxonP: finite(e.wilcoxon), Effect: finite(e.test.Dz), Detectable: finite(e.relative(e.detectable))}
 	step := finite(e.unscaled(e.test.Mean))
-	if e.share {
+	if e.Share() {
 		m.Difference = step
 	} else {
 		m.Ratio = step
@@ -115,7 +115,7 @@ func (e evidence) verdict(p float64, o Options) (Standing, string) {
 		return Undecided, "no difference shown: " + e.why
 	case p <= o.alpha() && math.Abs(step) > e.bar:
 		standing := Worse
-		if step > 0 == e.moreIsBetter {
+		if step > 0 == e.More {
 			standing = Better
 		}
 		return standing, e.word(step) + " by " + e.show(e.relative(step))

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"redline/internal/judge/figure"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -29,18 +30,9 @@ type scene struct {
 }
 
 // phase is the part of a request's life that a figure is about.
-type phase uint8
+type phase = figure.Phase
 
-const (
-	first  phase = 1 << iota // until the first token
-	stream                   // from the first token on
-	either = first | stream
-)
-
-// phases says what the metrics of objectives are about; what is not listed is
-// about either.
-var phases = map[string]phase{"ttft": first, "ttfa": first, "tpot": stream, "itl": stream, "icl": stream, "stall": stream,
-	"decode": stream, "fluidity": stream, "interactivity": stream}
+const first, stream, either = figure.First, figure.Stream, figure.Whole
 
 // sceneOf chooses the point to explain: the lowest load at which something is
 // wrong, else the highest that was offered. It is nil where there is nothing
@@ -149,8 +141,8 @@ func (s *scene) objectives() {
 // phaseOf is what an objective is about, whosever requests it is for.
 func phaseOf(v slo.Verdict) phase {
 	o, err := slo.Parse(v.Objective)
-	if about, ok := phases[o.Metric]; ok && err == nil {
-		return about
+	if about, ok := figure.Find(o.Metric); ok && err == nil {
+		return about.Phase
 	}
 	return either
 }

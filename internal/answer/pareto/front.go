@@ -118,7 +118,7 @@ func inCurrency(series []Series, f *Front) {
 		}
 	}
 	for _, axis := range []*Figure{&f.X, &f.Y} {
-		if axis.Unit == money {
+		if axis.of.Figure != nil && axis.of.Unit.Money() {
 			axis.Unit, axis.Title = name, name+" "+axis.Title
 		}
 	}
@@ -130,8 +130,8 @@ func (f *Front) take(i int, s Series) bool {
 	for _, r := range s.Runs {
 		for _, at := range alike(r) {
 			p := &r.Points[at]
-			x, known := f.X.of(r, p)
-			y, too := f.Y.of(r, p)
+			x, known := f.X.read(r, p)
+			y, too := f.Y.read(r, p)
 			if !known || !too {
 				continue
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"redline/internal/judge/figure"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -230,17 +231,17 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if got, ok := f.of(&result.Result{}, p); !ok || got != want {
+		if got, ok := f.read(&result.Result{}, p); !ok || got != want {
 			t.Errorf("%s is %g, %v; want %g", name, got, ok, want)
 		}
 	}
-	for name, says := range map[string]string{"": "want one of", "interactivty": "interactivity", "ttft:p": "ttft:p99", "ttft:worst": "ttft:p99", "ttft:": "ttft:p99"} {
+	for name, says := range map[string]string{"": "want one of", "interactivty": "interactivity", "ttft:p": "such as p50", "ttft:worst": "such as p50", "ttft:": "such as p50", "lag:p99": "the client's own time", "cost:max:2": "write cost or cost:request"} {
 		if _, err := Find(name); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, want %q in it", name, err, says)
 		}
 	}
-	for _, name := range Names() {
-		if f, err := Find(name); err != nil || f.of == nil || f.Title == "" {
+	for _, name := range figure.Names(figure.Plot) {
+		if f, err := Find(name); err != nil || f.of.Figure == nil || f.Title == "" {
 			t.Errorf("%s: %+v, %v", name, f, err)
 		}
 	}

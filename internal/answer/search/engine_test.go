@@ -289,17 +289,17 @@ func (g stage) violations(o slo.Objective) (n, broken int) {
 		if one.due < g.start || one.due >= g.stop {
 			continue
 		}
-		own := slo.Request{OK: true, TTFT: -1, E2E: float64(max(one.end, one.cut) - one.due), TPOT: -1}
+		own := map[string]float64{"ttft": -1, "e2e": float64(max(one.end, one.cut) - one.due), "tpot": -1}
 		if one.first > 0 {
-			own.TTFT = float64(one.first - one.due)
+			own["ttft"] = float64(one.first - one.due)
 		}
 		if one.cut > 0 && one.first == 0 {
-			own.TTFT = float64(one.cut - one.due)
+			own["ttft"] = float64(one.cut - one.due)
 		}
 		if one.end > 0 && one.output > 1 {
-			own.TPOT = float64(one.end-one.first) / float64(one.output-1)
+			own["tpot"] = float64(one.end-one.first) / float64(one.output-1)
 		}
-		kept, judged := o.Judge(own)
+		kept, judged := o.Judge(true, own[o.Metric])
 		if judged || one.cut > 0 {
 			n++
 		}

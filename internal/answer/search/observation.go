@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"redline/internal/judge/figure"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -140,7 +141,10 @@ func kindOf(o slo.Objective) kind {
 
 // late reports whether an objective is about when something comes, so that a
 // queue breaks it in the end.
-func late(o slo.Objective) bool { return o.Metric == "ttft" || o.Metric == "ttfa" || o.Metric == "e2e" }
+func late(o slo.Objective) bool {
+	f, ok := figure.Find(o.Metric)
+	return ok && f.Spread() && f.Phase != figure.Stream
+}
 
 // allowed is the share of requests that may break an objective. One on the
 // window as a whole may be broken in every other run.

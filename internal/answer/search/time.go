@@ -78,11 +78,10 @@ func (s *Search) settle(whole time.Duration) time.Duration {
 func (s *Search) drain() time.Duration {
 	drain := leastDrain
 	for _, o := range s.objectives {
-		switch o.Metric {
-		case "ttft", "ttfa", "e2e":
+		switch {
+		case late(o):
 			drain = max(drain, time.Duration(1.1*o.Limit))
-		case "throughput", "kv", "cost", "error", "reject", "retry":
-		default:
+		case o.PerRequest(), o.Stat == "mean", o.Metric == "good":
 			drain = max(drain, min(s.e2e, mostDrain))
 		}
 	}

@@ -37,13 +37,13 @@ func (p place) certain() bool { return p.strictHigh < 0 || p.strictLow > 0 }
 
 // judge says what the toggle does to one metric; it is false where no request
 // has it.
-func judge(name string, of func(Times) float64, batches [][]Request, over [2]int, o Options) (result.ToggleMetric, bool) {
+func judge(name string, batches [][]Request, over [2]int, o Options) (result.ToggleMetric, bool) {
 	var sampled [][]sample
 	var all []Request
 	for _, batch := range batches {
 		var list []sample
 		for _, r := range batch {
-			if a, b := of(r.With), of(r.Without); a > 0 && b > 0 {
+			if a, b := r.With[name], r.Without[name]; a > 0 && b > 0 {
 				list = append(list, sample{math.Log(float64(max(1, r.Context))), math.Log(a / b)})
 			}
 		}
@@ -52,7 +52,7 @@ func judge(name string, of func(Times) float64, batches [][]Request, over [2]int
 		}
 		all = append(all, batch...)
 	}
-	pair, n := p95(all, of)
+	pair, n := p95(all, name)
 	m := result.ToggleMetric{Name: name, TogglePair: pair, Standing: result.ToggleUndecided}
 	if n == 0 {
 		return m, false

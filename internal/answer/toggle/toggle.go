@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 
+	"redline/internal/judge/figure"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/stats"
@@ -24,9 +25,9 @@ type Request struct {
 	With, Without Times
 }
 
-// Times are a request's figures in milliseconds, 0 where one is not known.
-// Stall is the longest gap between two events.
-type Times struct{ TTFT, TPOT, Stall, E2E float64 }
+// Times are a request's figures in milliseconds by name, as far as they are
+// known.
+type Times = map[string]float64
 
 // Options says how to judge. The zero value works.
 type Options struct {
@@ -46,15 +47,7 @@ const (
 )
 
 // metrics are those that are judged, the one that the verdict is about last.
-var metrics = []struct {
-	name string
-	of   func(Times) float64
-}{
-	{"ttft", func(t Times) float64 { return t.TTFT }},
-	{"tpot", func(t Times) float64 { return t.TPOT }},
-	{"stall", func(t Times) float64 { return t.Stall }},
-	{"e2e", func(t Times) float64 { return t.E2E }},
-}
+var metrics = figure.Select(func(f *figure.Figure) bool { return f.Paired })
 
 // Judge fills in what the requests say of a toggle.
 func Judge(into *result.Toggle, requests []Request, o Options) {
@@ -69,9 +62,9 @@ func Judge(into *result.Toggle, requests []Request, o Options) {
 	into.Batches = len(batches)
 	into.Range = rangeOf(requests)
 	for _, m := range metrics {
-		if one, ok := judge(m.name, m.of, batches, into.Range, o); ok {
+		if one, ok := judge(m, batches, into.Range, o); ok {
 			into.Metrics = append(into.Metrics, one)
-			into.Verdict = m.name + " " + one.Verdict
+			into.Verdict = m + " " + one.Verdict
 		}
 	}
 	if into.Verdict == "" {
@@ -108,7 +101,7 @@ func divide(round []Request) [][]Request {
 	first, last, busy := round[0].Due, round[0].Due, 0.0
 	for _, r := range round {
 		first, last = min(first, r.Due), max(last, r.Due)
-		busy += max(r.With.E2E, r.Without.E2E) * 1e6
+		busy += max(r.With["e2e"], r.Without["e2e"]) * 1e6
 	}
 	length := float64(last-first) + 1
 	n := int(length / max(1, 2*busy/float64(len(round))))
@@ -148,8 +141,8 @@ func buckets(requests []Request) []result.ToggleBucket {
 		}
 		one := result.ToggleBucket{Name: name, Requests: len(in[i]), Metrics: map[string]result.TogglePair{}}
 		for _, m := range metrics {
-			if pair, n := p95(in[i], m.of); n > 0 {
-				one.Metrics[m.name] = pair
+			if pair, n := p95(in[i], m); n > 0 {
+				one.Metrics[m] = pair
 			}
 		}
 		out = append(out, one)
@@ -158,10 +151,10 @@ func buckets(requests []Request) []result.ToggleBucket {
 }
 
 // p95 of the requests that have the figure on both sides.
-func p95(requests []Request, of func(Times) float64) (result.TogglePair, int) {
+func p95(requests []Request, name string) (result.TogglePair, int) {
 	var with, without []float64
 	for _, r := range requests {
-		if a, b := of(r.With), of(r.Without); a > 0 && b > 0 {
+		if a, b := r.With[name], r.Without[name]; a > 0 && b > 0 {
 			with, without = append(with, a), append(without, b)
 		}
 	}

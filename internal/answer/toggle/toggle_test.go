@@ -17,8 +17,8 @@ func made(seed uint64, n int, noise float64, factor func(context float64) float6
 	var out []Request
 	for i := range n {
 		context := 100 * math.Exp(r.Float64()*math.Log(160))
-		out = append(out, Request{Due: int64(i) * 1e9, Context: int(context), Without: Times{E2E: 1000},
-			With: Times{E2E: 1000 * factor(context) * math.Exp(noise*r.NormFloat64())}})
+		out = append(out, Request{Due: int64(i) * 1e9, Context: int(context), Without: Times{"e2e": 1000},
+			With: Times{"e2e": 1000 * factor(context) * math.Exp(noise*r.NormFloat64())}})
 	}
 	return out
 }
@@ -90,7 +90,7 @@ func TestWhatLittleSays(t *testing.T) {
 	}{
 		{"nothing", nil, result.Toggle{Metrics: []result.ToggleMetric{}, Buckets: []result.ToggleBucket{},
 			Verdict: "not compared: no request was answered on both sides"}},
-		{"one request", []Request{{Context: 5000, With: Times{E2E: 90}, Without: Times{E2E: 100}}}, result.Toggle{
+		{"one request", []Request{{Context: 5000, With: Times{"e2e": 90}, Without: Times{"e2e": 100}}}, result.Toggle{
 			Requests: 1, Batches: 1, Range: [2]int{5000, 5000},
 			Metrics: []result.ToggleMetric{{Name: "e2e", TogglePair: result.TogglePair{WithMS: 90, WithoutMS: 100}, Change: -0.1,
 				Standing: result.ToggleUndecided,

@@ -85,8 +85,8 @@ func (c scene) requests(t testing.TB, seed uint64, n int) []Request {
 			}
 		}, sim.Watch{Token: gaps.note, Refused: func(_ *sim.Job, err error) { t.Fatal(err) }})
 		for i, j := range jobs {
-			times := Times{TTFT: float64(j.First-due[i]) / 1e6, E2E: float64(j.Last-due[i]) / 1e6,
-				Stall: float64(gaps.longest[i]) / 1e6, TPOT: float64(j.Last-j.First) / 1e6 / float64(j.Output-1)}
+			times := Times{"ttft": float64(j.First-due[i]) / 1e6, "e2e": float64(j.Last-due[i]) / 1e6,
+				"stall": float64(gaps.longest[i]) / 1e6, "tpot": float64(j.Last-j.First) / 1e6 / float64(j.Output-1)}
 			out[i].Context, out[i].Due = len(j.Prompt), due[i]
 			if side == 0 {
 				out[i].With = times
@@ -139,7 +139,7 @@ func (c scene) truth(t testing.TB, n int) float64 {
 	t.Helper()
 	const width = 0.1
 	sum, count := map[int]float64{}, map[int]float64{}
-	of := metricOf(c.metric)
+	of := func(t Times) float64 { return t[c.metric] }
 	for seed := range uint64(4) {
 		for _, r := range c.requests(t, 1000+seed, n/4) {
 			k := int(math.Log(float64(r.Context)) / width)
@@ -164,15 +164,6 @@ func (c scene) truth(t testing.TB, n int) float64 {
 		}
 	}
 	return crossing
-}
-
-func metricOf(name string) func(Times) float64 {
-	for _, m := range metrics {
-		if m.name == name {
-			return m.of
-		}
-	}
-	return nil
 }
 
 func (c scene) judged(t testing.TB, seed uint64, n int) result.ToggleMetric {

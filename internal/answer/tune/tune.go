@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"redline/internal/answer/compare"
+	"redline/internal/judge/figure"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/text"
@@ -21,7 +22,7 @@ type Spec struct {
 	// Knobs are changed one after another, in this order.
 	Knobs []Knob `yaml:"knobs,omitempty"`
 	// Objective lists what better means, the first that shows a difference
-	// deciding: "goodput", "tpot:p50", "min ttft:p99".
+	// deciding: "good:fraction", "tpot:p50", "min ttft:p99".
 	Objective []string `yaml:"objective,omitempty"`
 	// SideBySide runs both servers of the last comparison at once. Otherwise
 	// they take turns, because one machine seldom holds two.
@@ -61,7 +62,7 @@ func (s Spec) Validate() error {
 			return fmt.Errorf("knobs[%d]: values: want at most %d, got %d", i, maxValues, len(k.Values))
 		}
 	}
-	if _, err := Objectives(s.Objective); err != nil {
+	if _, err := Objectives(s.Objective, true); err != nil {
 		return fmt.Errorf("objective: %w", err)
 	}
 	return nil
@@ -89,40 +90,48 @@ func (s Spec) Baseline() map[string]string {
 
 // Objective is one figure that ought to become better.
 type Objective struct {
-	// Name is as the user says it, Figure as comparisons call it.
-	Name, Figure string
+	// Figure is as comparisons call it.
+	Figure       string
 	MoreIsBetter bool
 }
 
-// other are the names of figures that users have and comparisons have not. On
-// one machine the least cost of a token is the most tokens in an hour.
-var other = map[string]string{"goodput": "good:fraction", "cost": "throughput", "errors": "error:rate"}
-
-// Objectives reads what better means.
-func Objectives(texts []string) ([]Objective, error) {
+// Objectives reads what better means. Older plans write goodput for the share
+// of requests that keep every objective. Without a price the least cost is the
+// most tokens: on one machine the two decide alike.
+func Objectives(texts []string, priced bool) ([]Objective, error) {
 	var list []Objective
 	for _, text := range texts {
 		wish, name, worded := strings.Cut(strings.TrimSpace(text), " ")
 		if !worded {
 			wish, name = "", wish
 		}
-		name = strings.TrimSpace(name)
-		figure := name
-		if meant, ok := other[name]; ok {
-			figure = meant
+		if name = strings.TrimSpace(name); name == "goodput" {
+			name = "good"
 		}
-		more, known := compare.Direction(figure)
+		s, err := figure.Parse(name, figure.Compare)
 		switch {
-		case !known:
-			return nil, fmt.Errorf("want goodput, cost or one of %s, got %q", strings.Join(compare.Names(), ", "), text)
+		case err != nil:
+			return nil, err
 		case wish != "" && wish != "min" && wish != "max":
 			return nil, fmt.Errorf("want it to begin with min or max, or with the figure itself, got %q", text)
-		case wish == "min" && more && name != "cost", wish == "max" && !more, wish == "max" && name == "cost":
+		case wish == "min" && s.More, wish == "max" && !s.More:
 			return nil, fmt.Errorf("%q asks for the worse: leave out %s", text, wish)
 		}
-		list = append(list, Objective{Name: name, Figure: figure, MoreIsBetter: more})
+		if s.Unit.Money() && !priced {
+			s, _ = figure.Parse("throughput", figure.Compare)
+		}
+		list = append(list, Objective{Figure: s.String(), MoreIsBetter: s.More})
 	}
 	return list, nil
+}
+
+// Figures are those that objectives are about.
+func Figures(objectives []Objective) []string {
+	var names []string
+	for _, o := range objectives {
+		names = append(names, o.Figure)
+	}
+	return names
 }
 
 // Usual is what better means where nothing is said: more requests that keep
@@ -130,7 +139,7 @@ func Objectives(texts []string) ([]Objective, error) {
 // faster answers.
 func Usual(promises bool) []string {
 	if promises {
-		return []string{"goodput", "tpot:p50", "ttft:p50"}
+		return []string{"good:fraction", "tpot:p50", "ttft:p50"}
 	}
 	return []string{"throughput", "tpot:p50", "ttft:p50"}
 }
@@ -167,7 +176,7 @@ type Verdict struct {
 // no more than the tolerance leaves it to the next, one that moved by more and
 // may be chance leaves it open. Which runs count is for the caller to say.
 func Judge(before, after *result.Result, o Options) (Verdict, error) {
-	c, err := compare.Stored([]*result.Result{before}, []*result.Result{after}, compare.Options{Tolerance: o.Tolerance, Anyway: true, Seed: 1})
+	c, err := compare.Stored([]*result.Result{before}, []*result.Result{after}, compare.Options{Tolerance: o.Tolerance, Anyway: true, Seed: 1, Figures: Figures(o.Objectives)})
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -223,7 +232,7 @@ func (o Options) tolerance(figure string) float64 {
 // its chance needs no correction for the others.
 func (b Objective) weigh(m *result.Change, o Options) (result.Standing, string) {
 	step, ok := Step(m)
-	words := b.Name + " " + Move(m)
+	words := b.Figure + " " + Move(m)
 	switch {
 	case !ok:
 		return result.Same, ""
@@ -275,13 +284,13 @@ func Chance(p *float64) string {
 
 // Spread is how far runs of the same settings lie apart, by figure: the largest
 // relative difference, or difference of shares, between any two of them.
-func Spread(runs []*result.Result) map[string]float64 {
+func Spread(runs []*result.Result, objectives []Objective) map[string]float64 {
 	least, most := map[string]float64{}, map[string]float64{}
 	for i, r := range runs {
 		if len(r.Points) == 0 {
 			continue
 		}
-		for name, v := range compare.ValuesOf(&r.Points[0]) {
+		for name, v := range compare.ValuesOf(&r.Points[0], Figures(objectives)...) {
 			if _, seen := least[name]; !seen || i == 0 {
 				least[name], most[name] = v, v
 			}
@@ -291,7 +300,7 @@ func Spread(runs []*result.Result) map[string]float64 {
 	spread := map[string]float64{}
 	for name := range least {
 		spread[name] = most[name] - least[name]
-		if !compare.IsShare(name) {
+		if s, _ := figure.Parse(name, figure.Compare); !s.Share() {
 			spread[name] = most[name]/least[name] - 1
 		}
 	}

@@ -40,8 +40,8 @@ func TestJudge(t *testing.T) {
 		want   result.Standing
 		why    string
 	}{
-		{"more good requests", run("b", 0.95, 10), nil, result.Better, "goodput +15 points, from 80% to 95% (p<0.001)"},
-		{"fewer good requests, though faster", run("b", 0.60, 5), nil, result.Worse, "goodput −20 points, from 80% to 60% (p<0.001)"},
+		{"more good requests", run("b", 0.95, 10), nil, result.Better, "good:fraction +15 points, from 80% to 95% (p<0.001)"},
+		{"fewer good requests, though faster", run("b", 0.60, 5), nil, result.Worse, "good:fraction −20 points, from 80% to 60% (p<0.001)"},
 		{"as good, and faster", run("b", 0.81, 8), nil, result.Better, "tpot:p50 −20%, from 10 to 8 ms (p<0.001)"},
 		{"as good, and slower", run("b", 0.80, 12), nil, result.Worse, "tpot:p50 +20%, from 10 to 12 ms (p<0.001)"},
 		{"nothing", run("b", 0.80, 10.2), nil, result.Same, "nothing that counts moved by more than 5%"},
@@ -51,7 +51,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			objectives, err := Objectives([]string{"max goodput", "tpot:p50"})
+			objectives, err := Objectives([]string{"max goodput", "tpot:p50"}, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +71,7 @@ func TestJudgeTakesWhatItIsGiven(t *testing.T) {
 	t.Parallel()
 	after := run("b", 0.95, 10)
 	after.Verdict.Valid = "no"
-	objectives := []Objective{{Name: "goodput", Figure: "good:fraction", MoreIsBetter: true}}
+	objectives := []Objective{{Figure: "good:fraction", MoreIsBetter: true}}
 	if got, err := Judge(run("a", 0.8, 10), after, Options{Objectives: objectives}); err != nil || got.Standing != result.Better {
 		t.Errorf("%s, %v; want better all the same", got.Standing, err)
 	}
@@ -79,15 +79,18 @@ func TestJudgeTakesWhatItIsGiven(t *testing.T) {
 
 func TestObjectives(t *testing.T) {
 	t.Parallel()
-	got, err := Objectives([]string{"goodput", "min ttft:p99", "cost", "min cost", "max throughput"})
-	want := []Objective{{"goodput", "good:fraction", true}, {"ttft:p99", "ttft:p99", false}, {"cost", "throughput", true},
-		{"cost", "throughput", true}, {"throughput", "throughput", true}}
+	got, err := Objectives([]string{"goodput", "min ttft:p99", "tbt:p95", "min cost", "max throughput", "errors"}, true)
+	want := []Objective{{"good:fraction", true}, {"ttft:p99", false}, {"itl:p95", false}, {"cost", false}, {"throughput", true}, {"error:rate", false}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
-	for text, want := range map[string]string{"speed": "want goodput, cost or one of ttft:p50", "max ttft:p99": "asks for the worse",
-		"min throughput": "asks for the worse", "best goodput": "min or max", "": "want goodput", "max cost": "asks for the worse"} {
-		if _, err := Objectives([]string{text}); err == nil || !strings.Contains(err.Error(), want) {
+	unpriced, err := Objectives([]string{"cost"}, false)
+	if diff := cmp.Diff([]Objective{{"throughput", true}}, unpriced); err != nil || diff != "" {
+		t.Errorf("without a price: %v %s", err, diff)
+	}
+	for text, want := range map[string]string{"speed": "want one of ttft", "max ttft:p99": "asks for the worse",
+		"min throughput": "asks for the worse", "best goodput": "min or max", "": "want one of ttft", "max cost": "asks for the worse"} {
+		if _, err := Objectives([]string{text}, true); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
@@ -104,7 +107,7 @@ func TestMovesHaveNoExponent(t *testing.T) {
 
 func TestSpread(t *testing.T) {
 	t.Parallel()
-	got := Spread([]*result.Result{run("a", 0.80, 10), run("b", 0.85, 11), {}, run("c", 0.82, 10.5)})
+	got := Spread([]*result.Result{run("a", 0.80, 10), run("b", 0.85, 11), {}, run("c", 0.82, 10.5)}, nil)
 	if d := got["good:fraction"]; d < 0.0499 || d > 0.0501 {
 		t.Errorf("good requests differ by %v, want 5 points", d)
 	}
@@ -131,7 +134,7 @@ func TestSpecs(t *testing.T) {
 		{Spec{Knobs: []Knob{k, k}}, "another knob"},
 		{Spec{Knobs: []Knob{{Name: "n", Baseline: "1", Values: []string{"1"}}}}, "beside its baseline"},
 		{Spec{Knobs: make([]Knob, 21)}, "at most 20"},
-		{Spec{Objective: []string{"joy"}}, "objective: want"},
+		{Spec{Objective: []string{"joy"}}, `objective: unknown figure "joy"`},
 	} {
 		err := c.spec.Validate()
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {

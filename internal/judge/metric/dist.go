@@ -35,6 +35,28 @@ func (d *Dist) Get(key string) (float64, bool) {
 	return v, ok
 }
 
+// Statistic gives a percentile by its key, the mean or the maximum.
+func (d *Dist) Statistic(key string) (float64, bool) {
+	switch {
+	case d == nil:
+		return 0, false
+	case key == "mean":
+		return d.Mean, d.N > 0
+	case key == "max":
+		return d.Max, d.N > 0
+	}
+	return d.Get(key)
+}
+
+// Bounds gives the 95% interval of a percentile that can be relied on.
+func (d *Dist) Bounds(key string) (lo, hi float64, ok bool) {
+	if !d.IsFirm(key) {
+		return 0, 0, false
+	}
+	ci, ok := d.CI[key]
+	return ci[0], ci[1], ok && ci[0] > 0 && ci[1] >= ci[0]
+}
+
 // IsFirm reports whether the percentile of that key can be relied on.
 func (d *Dist) IsFirm(key string) bool { return d != nil && slices.Contains(d.Firm, key) }
 

@@ -28,6 +28,49 @@ const (
 	figureCount
 )
 
+// Latency holds the distributions, in milliseconds. One that was not measured
+// is absent.
+type Latency struct {
+	TTFT     *Dist `json:"ttft_ms,omitempty"`
+	TTFTDue  *Dist `json:"ttft_due_ms,omitempty"`
+	TTFA     *Dist `json:"ttfa_ms,omitempty"`
+	TPOT     *Dist `json:"tpot_ms,omitempty"`
+	ITL      *Dist `json:"itl_ms,omitempty"`
+	ICL      *Dist `json:"icl_ms,omitempty"`
+	Stall    *Dist `json:"stall_ms,omitempty"`
+	E2E      *Dist `json:"e2e_ms,omitempty"`
+	E2EDue   *Dist `json:"e2e_due_ms,omitempty"`
+	Decode   *Dist `json:"decode_ms,omitempty"`
+	Lag      *Dist `json:"lag_ms,omitempty"`
+	SlotWait *Dist `json:"slot_wait_ms,omitempty"`
+	Connect  *Dist `json:"connect_ms,omitempty"`
+	TLS      *Dist `json:"tls_ms,omitempty"`
+}
+
+// latencyFigure ties a request's own figure to its place in Latency.
+type latencyFigure struct {
+	name   string // as METRICS.md spells it; the JSON key is name + "_ms"
+	figure figure
+	place  func(*Latency) **Dist
+	server bool // of the server's making: it has a tail ratio
+}
+
+// requestFigures are the latencies that each request has one of.
+var requestFigures = []latencyFigure{
+	{"ttft", ttft, func(l *Latency) **Dist { return &l.TTFT }, true},
+	{"ttft_due", ttftDue, func(l *Latency) **Dist { return &l.TTFTDue }, true},
+	{"ttfa", ttfa, func(l *Latency) **Dist { return &l.TTFA }, true},
+	{"tpot", tpot, func(l *Latency) **Dist { return &l.TPOT }, true},
+	{"stall", stall, func(l *Latency) **Dist { return &l.Stall }, true},
+	{"e2e", e2e, func(l *Latency) **Dist { return &l.E2E }, true},
+	{"e2e_due", e2eDue, func(l *Latency) **Dist { return &l.E2EDue }, true},
+	{"decode", decode, func(l *Latency) **Dist { return &l.Decode }, true},
+	{"lag", lag, func(l *Latency) **Dist { return &l.Lag }, false},
+	{"slot_wait", slotWait, func(l *Latency) **Dist { return &l.SlotWait }, false},
+	{"connect", connect, func(l *Latency) **Dist { return &l.Connect }, false},
+	{"tls", tls, func(l *Latency) **Dist { return &l.TLS }, false},
+}
+
 // figures are one request's latencies in ns; NaN where undefined.
 type figures [figureCount]float64
 

@@ -1,8 +1,10 @@
 package metric
 
 import (
+	"cmp"
 	"slices"
 
+	fig "redline/internal/judge/figure"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
 )
@@ -30,30 +32,6 @@ type part func(keys) bool
 
 func everything(keys) bool { return true }
 
-// latencyFigure ties a request's own figure to its place in Latency.
-type latencyFigure struct {
-	name   string // as METRICS.md spells it; the JSON key is name + "_ms"
-	figure figure
-	place  func(*Latency) **Dist
-	server bool // of the server's making: it has a tail ratio
-}
-
-// requestFigures are the latencies that each request has one of.
-var requestFigures = []latencyFigure{
-	{"ttft", ttft, func(l *Latency) **Dist { return &l.TTFT }, true},
-	{"ttft_due", ttftDue, func(l *Latency) **Dist { return &l.TTFTDue }, true},
-	{"ttfa", ttfa, func(l *Latency) **Dist { return &l.TTFA }, true},
-	{"tpot", tpot, func(l *Latency) **Dist { return &l.TPOT }, true},
-	{"stall", stall, func(l *Latency) **Dist { return &l.Stall }, true},
-	{"e2e", e2e, func(l *Latency) **Dist { return &l.E2E }, true},
-	{"e2e_due", e2eDue, func(l *Latency) **Dist { return &l.E2EDue }, true},
-	{"decode", decode, func(l *Latency) **Dist { return &l.Decode }, true},
-	{"lag", lag, func(l *Latency) **Dist { return &l.Lag }, false},
-	{"slot_wait", slotWait, func(l *Latency) **Dist { return &l.SlotWait }, false},
-	{"connect", connect, func(l *Latency) **Dist { return &l.Connect }, false},
-	{"tls", tls, func(l *Latency) **Dist { return &l.TLS }, false},
-}
-
 // Each walks the distributions that were measured, by the name that METRICS.md
 // gives them.
 func (l Latency) Each(yield func(name string, d *Dist) bool) {
@@ -68,6 +46,26 @@ func (l Latency) Each(yield func(name string, d *Dist) bool) {
 	if l.ICL != nil {
 		yield("icl", l.ICL)
 	}
+}
+
+// Of gives the distribution of that name, nil where it was not measured.
+func (l *Latency) Of(name string) *Dist {
+	for n, d := range l.Each {
+		if n == name {
+			return d
+		}
+	}
+	return nil
+}
+
+// Judged gives the distribution that objectives and comparisons mean by a name:
+// its form from due, where there is one.
+func (l *Latency) Judged(name string) *Dist {
+	f, ok := fig.Find(name)
+	if !ok {
+		return nil
+	}
+	return cmp.Or(l.Of(f.Judged().Key), l.Of(f.Key))
 }
 
 // of are the values of one figure over a part of the requests, in ms.

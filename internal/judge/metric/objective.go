@@ -3,6 +3,7 @@ package metric
 import (
 	"slices"
 
+	fig "redline/internal/judge/figure"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
 )
@@ -39,21 +40,19 @@ func wantsTails(objectives []slo.Objective) bool {
 func isGap(metric string) bool { return metric == "itl" || metric == "icl" }
 
 // judgedFigure names the figure that an objective on a latency is judged by:
-// the due form where there is one.
-var judgedFigure = map[string]figure{
-	"ttft": ttftDue, "ttfa": ttfa, "tpot": tpot, "stall": stall, "e2e": e2eDue, "decode": decode,
-}
+// the due form where there is one, and of gaps the request's own tail.
+var judgedFigure = judgedFigures()
 
-// own gives a request's figures as objectives see them.
-func (q *request) own() slo.Request {
-	of := func(f figure) float64 {
-		if ns := q.figures[f]; ns == ns {
-			return ns
+func judgedFigures() map[string]figure {
+	judged := map[string]figure{"itl": itlTail, "icl": iclTail}
+	for _, own := range requestFigures {
+		for _, f := range fig.All {
+			if f.Can(fig.Promise) && own.name == f.Judged().Key {
+				judged[f.Name] = own.figure
+			}
 		}
-		return -1
 	}
-	return slo.Request{OK: q.outcome == llm.OK, TTFT: of(ttftDue), TTFA: of(ttfa), TPOT: of(tpot),
-		ITL: of(itlTail), ICL: of(iclTail), Stall: of(stall), E2E: of(e2eDue), Decode: of(decode)}
+	return judged
 }
 
 // goodput counts the requests that kept every promise a single request can
@@ -63,7 +62,7 @@ func (c *collector) goodput() *Goodput {
 	var promises []promise
 	for _, o := range c.o.Objectives {
 		if o.PerRequest() {
-			promises = append(promises, promise{o, c.naming.part(o.Scope)})
+			promises = append(promises, promise{o, c.naming.part(o.Scope), judgedFigure[o.Metric]})
 		}
 	}
 	if len(promises) == 0 || c.requests.n == 0 {
@@ -86,21 +85,24 @@ func (c *collector) goodShare(good, due int) *Goodput {
 	return &Goodput{Requests: c.perSecond(float64(good)), Fraction: round(float64(good) / float64(due))}
 }
 
-// promise is an objective and the requests it is about.
+// promise is an objective, the requests it is about, and their figure that it
+// bounds.
 type promise struct {
 	slo.Objective
 	about part
+	own   figure
 }
 
 // keeps reports whether an ok request broke no promise that could be judged,
 // and marks those that were.
 func (q *request) keeps(promises []promise, measured []bool) bool {
-	own, kept := q.own(), q.outcome == llm.OK
+	answered := q.outcome == llm.OK
+	kept := answered
 	for i, p := range promises {
 		if !p.about(q.keys) {
 			continue
 		}
-		ok, judged := p.Judge(own)
+		ok, judged := p.Judge(answered, q.figures[p.own])
 		measured[i] = measured[i] || judged
 		kept = kept && (ok || !judged)
 	}

@@ -113,25 +113,6 @@ type Rates struct {
 	Ended float64 `json:"ended"`
 }
 
-// Latency holds the distributions, in milliseconds. One that was not measured
-// is absent.
-type Latency struct {
-	TTFT     *Dist `json:"ttft_ms,omitempty"`
-	TTFTDue  *Dist `json:"ttft_due_ms,omitempty"`
-	TTFA     *Dist `json:"ttfa_ms,omitempty"`
-	TPOT     *Dist `json:"tpot_ms,omitempty"`
-	ITL      *Dist `json:"itl_ms,omitempty"`
-	ICL      *Dist `json:"icl_ms,omitempty"`
-	Stall    *Dist `json:"stall_ms,omitempty"`
-	E2E      *Dist `json:"e2e_ms,omitempty"`
-	E2EDue   *Dist `json:"e2e_due_ms,omitempty"`
-	Decode   *Dist `json:"decode_ms,omitempty"`
-	Lag      *Dist `json:"lag_ms,omitempty"`
-	SlotWait *Dist `json:"slot_wait_ms,omitempty"`
-	Connect  *Dist `json:"connect_ms,omitempty"`
-	TLS      *Dist `json:"tls_ms,omitempty"`
-}
-
 // Tokens says what was asked, what came, and who counted it.
 type Tokens struct {
 	Prompt    int64 `json:"prompt"`

@@ -1,12 +1,20 @@
 package metric
 
-import "redline/internal/drive/record"
+import (
+	"redline/internal/drive/record"
+	fig "redline/internal/judge/figure"
+)
 
-// Times are the figures of one request that a pairing with another needs, in
-// nanoseconds and NaN where it has none: ttft and e2e as the user lives them,
-// from when it was due, tpot, and its longest stall.
-func Times(r *record.Record) (ofTTFT, ofTPOT, ofStall, ofE2E float64) {
-	f := measured(r)
-	longest, _ := largestGap(grouped(r, nil))
-	return f[ttftDue], f[tpot], longest, f[e2eDue]
+// Times are the figures of one request by which it is paired with another, in
+// milliseconds, as far as it has them; ttft and e2e as the user lives them, from
+// when it was due.
+func Times(r *record.Record) map[string]float64 {
+	own, times := measured(r), map[string]float64{}
+	own[stall], _ = largestGap(grouped(r, nil))
+	for _, f := range fig.All {
+		if ns := own[judgedFigure[f.Name]]; f.Paired && ns > 0 {
+			times[f.Name] = ns / 1e6
+		}
+	}
+	return times
 }

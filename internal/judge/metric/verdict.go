@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	fig "redline/internal/judge/figure"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
 	"redline/internal/stats"
@@ -70,23 +71,14 @@ func whose(s slo.Scope) string {
 // blank is a verdict that says nothing yet, in the unit of its objective.
 func blank(o slo.Objective) slo.Verdict {
 	v := slo.Verdict{Objective: o.Text, Scope: o.Scope, Standing: slo.Undecided, Limit: o.Limit}
-	switch o.Metric {
-	case "throughput":
-		v.Unit = "tokens/s"
-	case "kv":
-		v.Unit = "MB"
-	case "cost":
-		v.Unit = costUnits[o.Stat]
-	case "good", "error", "reject", "retry":
-		v.Unit = "fraction"
-	default:
-		v.Unit, v.Limit = "ms", o.Limit/1e6
+	if s, err := fig.Parse(o.Metric+":"+o.Stat, fig.Promise); err == nil {
+		v.Unit = string(s.Unit)
+	}
+	if v.Unit == string(fig.Milliseconds) {
+		v.Limit = o.Limit / 1e6
 	}
 	return v
 }
-
-var costUnits = map[string]string{slo.CostPer1mOutput: "$/1M tokens", slo.CostPerRequest: "$/request",
-	slo.CostPer1kTokens: "$/1k tokens", slo.CostPer1mAccepted: "$/1M accepted"}
 
 func notJudged(o slo.Objective, why string) slo.Verdict {
 	v := blank(o)

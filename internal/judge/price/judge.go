@@ -3,28 +3,11 @@ package price
 import (
 	"slices"
 
+	"redline/internal/judge/figure"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 )
-
-// Figure is what an objective on cost is about, and whether it is known.
-func Figure(c *result.Cost, stat string) (value float64, ok bool) {
-	switch {
-	case c == nil:
-		return 0, false
-	case stat == slo.CostPerRequest:
-		return c.PerRequest, true
-	case stat == slo.CostPer1kTokens:
-		return c.Per1kTokens, true
-	case stat == slo.CostPer1mAccepted:
-		if c.Per1mAccepted == nil {
-			return 0, false
-		}
-		return *c.Per1mAccepted, true
-	}
-	return c.Per1mOutput, c.Per1mOutput > 0
-}
 
 // Judge holds the objectives on cost against what a point cost, all of it or
 // the share of a class or tenant: a figure of the whole window, which has no
@@ -39,7 +22,8 @@ func Judge(objectives []slo.Objective, p *result.Point) {
 		}
 		v := &p.Objectives[i]
 		c, why := costWithin(p, o.Scope)
-		value, known := Figure(c, o.Stat)
+		about, _ := figure.Parse(o.Metric+":"+o.Stat, figure.Promise)
+		value, known := about.Read(&result.Point{Cost: c})
 		if !known {
 			v.Note = "not measured: " + why
 			continue

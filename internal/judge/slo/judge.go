@@ -4,26 +4,22 @@ package slo
 // A mean is a promise about all of them together, and so are throughput,
 // shares, memory and money.
 func (o Objective) PerRequest() bool {
-	m, ok := lookup(o.Metric)
-	return ok && m.own != nil && o.Stat != "mean"
+	f, ok := lookup(o.Metric)
+	return ok && f.Spread() && o.Stat != "mean"
 }
 
 // Judge holds one request's own figure against the limit. A request that is
 // not ok is above any bound. An ok request for which the figure is undefined,
-// and an objective that no single request can keep, are not judged.
-func (o Objective) Judge(r Request) (ok, judged bool) {
-	if !o.PerRequest() {
+// which is NaN or negative, and an objective that no single request can keep,
+// are not judged.
+func (o Objective) Judge(answered bool, value float64) (ok, judged bool) {
+	switch {
+	case !o.PerRequest():
 		return false, false
-	}
-	if !r.OK {
+	case !answered:
 		return false, true
 	}
-	m, _ := lookup(o.Metric)
-	value := m.own(r)
-	if !(value >= 0) {
-		return false, false
-	}
-	return value <= o.Limit, true
+	return value >= 0 && value <= o.Limit, value >= 0
 }
 
 // Overall is where all objectives together stand: Missed if one is, else

@@ -18,15 +18,19 @@ func TestJudge(t *testing.T) {
 	t.Parallel()
 	// Each figure of this request is its own number of milliseconds, so that
 	// no two of them can be mixed up.
-	ok := Request{OK: true, TTFT: 1 * ms, TTFA: 2 * ms, TPOT: 3 * ms, ITL: 4 * ms, ICL: 5 * ms, Stall: 6 * ms, E2E: 7 * ms, Decode: 8 * ms}
-	oneToken := Request{OK: true, TTFT: 1 * ms, TTFA: 1 * ms, TPOT: -1, ITL: math.NaN(), ICL: -1, Stall: -1, E2E: 1 * ms}
-	failed := Request{TTFT: 1 * ms, TTFA: -1, TPOT: -1, ITL: -1, ICL: -1, Stall: -1, E2E: -1, Decode: -1}
+	type request struct {
+		answered bool
+		figures  map[string]float64
+	}
+	ok := request{true, map[string]float64{"ttft": 1 * ms, "ttfa": 2 * ms, "tpot": 3 * ms, "itl": 4 * ms, "icl": 5 * ms, "stall": 6 * ms, "e2e": 7 * ms, "decode": 8 * ms}}
+	oneToken := request{true, map[string]float64{"ttft": 1 * ms, "tpot": -1, "itl": math.NaN(), "decode": 0}}
+	failed := request{false, map[string]float64{"ttft": 1 * ms, "tpot": -1}}
 	type answer struct{ ok, judged bool }
 	kept, broken, unjudged := answer{true, true}, answer{false, true}, answer{false, false}
 	for _, c := range []struct {
 		what string
 		text string
-		r    Request
+		r    request
 		want answer
 	}{
 		{"first token in time", "ttft:p99<1.5ms", ok, kept},
@@ -59,7 +63,7 @@ func TestJudge(t *testing.T) {
 		{"no request keeps a memory bound", "kv:max<1MB", ok, unjudged},
 	} {
 		o := objective(t, c.text)
-		ok, judged := o.Judge(c.r)
+		ok, judged := o.Judge(c.r.answered, c.r.figures[o.Metric])
 		if got := (answer{ok, judged}); got != c.want {
 			t.Errorf("%s: %s gives %+v, want %+v", c.what, c.text, got, c.want)
 		}
@@ -71,7 +75,7 @@ func TestJudge(t *testing.T) {
 
 func TestTheZeroObjectiveJudgesNothing(t *testing.T) {
 	t.Parallel()
-	if ok, judged := (Objective{}).Judge(Request{OK: true}); ok || judged {
+	if ok, judged := (Objective{}).Judge(true, 1); ok || judged {
 		t.Errorf("Judge = %t, %t, want false, false", ok, judged)
 	}
 }

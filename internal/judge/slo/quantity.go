@@ -7,47 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"redline/internal/judge/figure"
 	"redline/internal/text"
 )
-
-// readPercentile reads p99, p99.9 or p999. The key is p and the digits without
-// the dot: two digits before it, any after it.
-func readPercentile(text string) (key string, p float64, err error) {
-	whole, decimals, dotted := strings.Cut(strings.TrimPrefix(text, "p"), ".")
-	bad := fmt.Errorf("unknown statistic %q; want a percentile such as p50, p99 or p99.9, or mean or max", text)
-	if !strings.HasPrefix(text, "p") || !digits(whole) || dotted && !digits(decimals) {
-		return "", 0, bad
-	}
-	if !dotted && len(whole) > 2 {
-		// Only of high percentiles is the dot left out: p101 is a slip.
-		high := whole[0] == '9'
-		whole, decimals = whole[:2], whole[2:]
-		if !high || strings.HasSuffix(decimals, "0") {
-			return "", 0, fmt.Errorf("percentile %q: want one below 100, such as p99 or p999 (which is p99.9)", text)
-		}
-	}
-	decimals = strings.TrimRight(decimals, "0")
-	switch {
-	case len(whole) > 2:
-		return "", 0, fmt.Errorf("percentile %q: want one below 100, such as p99.9", text)
-	case whole[0] == '0' || len(whole) == 1 && decimals != "":
-		return "", 0, fmt.Errorf("percentile %q: want a whole one from p1 to p9, or one from p10 up", text)
-	case len(decimals) > 3:
-		return "", 0, fmt.Errorf("percentile %q: want at most three decimals, such as p99.999", text)
-	}
-	key = "p" + whole + decimals
-	if len(whole) == 1 {
-		whole = "0" + whole
-	}
-	// The digits are read as one decimal fraction, so p999 is the float64
-	// nearest to 0.999 and not a quotient beside it.
-	p, err = strconv.ParseFloat("0."+whole+decimals, 64)
-	return key, p, err
-}
-
-func digits(text string) bool {
-	return text != "" && strings.Trim(text, "0123456789") == ""
-}
 
 // The largest limits that make sense; anything above is a slip of the pen.
 const (
@@ -57,16 +19,19 @@ const (
 	mostDollars = 1e6
 )
 
+// quantity is the unit that a limit is read and written in.
+type quantity figure.Unit
+
 // read reads a limit in the metric's unit.
-func (u unit) read(text string) (float64, error) {
-	switch u {
-	case duration:
+func (u quantity) read(text string) (float64, error) {
+	switch figure.Unit(u) {
+	case figure.Milliseconds:
 		return readDuration(text)
-	case fraction:
+	case figure.Fraction:
 		return readFraction(text)
-	case tokenRate:
+	case figure.TokenRate:
 		return readNumber(text, "tokens per second, such as 45", mostTokens, suffixes{"tokens/s": 1, "tok/s": 1, "tps": 1})
-	case memory:
+	case figure.Memory:
 		return readNumber(text, "MB, such as 1024MB", mostMemory, suffixes{"mib": 1, "mb": 1, "gib": 1024, "gb": 1024})
 	default:
 		return readNumber(strings.TrimPrefix(text, "$"), "dollars, such as $2.50", mostDollars, nil)
@@ -135,18 +100,18 @@ func checkNumber(v float64, text, want string, most float64) (float64, error) {
 }
 
 // write spells a limit so that read gives it back.
-func (u unit) write(v float64, stat string) string {
-	switch u {
-	case duration:
+func (u quantity) write(v float64, stat string) string {
+	switch {
+	case u == quantity(figure.Milliseconds):
 		return writeDuration(v)
-	case fraction:
+	case u == quantity(figure.Fraction):
 		if percent := text.Plain(round(v * 100)); stat == "rate" && percentOf(percent) == v {
 			return percent + "%"
 		}
 		return text.Plain(v)
-	case memory:
+	case u == quantity(figure.Memory):
 		return text.Plain(v) + "MB"
-	case money:
+	case figure.Unit(u).Money():
 		return "$" + text.Plain(v)
 	default:
 		return text.Plain(v)

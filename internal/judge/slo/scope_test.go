@@ -42,7 +42,7 @@ func TestBadScopesSayWhatToWrite(t *testing.T) {
 		`tenant="acme ttft:p99<2s`:    `the quotes of "acme ttft:p99<2s do not close`,
 		"class=a class=b ttft:p99<2s": "class is given twice",
 		"class=rag":                   "want metric:stat<limit",
-		"klass=rag ttft:p99<2s":       "unknown metric",
+		"klass=rag ttft:p99<2s":       "unknown figure",
 		"class=rag ttfd:p99<2s":       "did you mean ttft?",
 	} {
 		o, err := Parse(text)

@@ -65,10 +65,3 @@ type Verdict struct {
 	// "at the limit".
 	Note string `json:"note,omitempty"`
 }
-
-// Request is one request's own figures, in nanoseconds; a negative value is
-// undefined for it.
-type Request struct {
-	OK                                             bool
-	TTFT, TTFA, TPOT, ITL, ICL, Stall, E2E, Decode float64
-}

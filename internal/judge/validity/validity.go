@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"redline/internal/judge/figure"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -150,10 +151,10 @@ var checks = []check{
 // The objectives that checks touch. ttft and e2e are counted from due, all else
 // from what was sent or received.
 var (
-	fromDue  = []string{"ttft", "e2e"}
-	gaps     = []string{"itl", "icl", "stall"}
-	streamed = []string{"ttft", "ttfa", "tpot", "itl", "icl", "stall", "decode"}
-	times    = append([]string{"e2e"}, streamed...)
+	fromDue  = figure.Select(func(f *figure.Figure) bool { return f.Due != "" })
+	gaps     = append(figure.Select(func(f *figure.Figure) bool { return f.Of == figure.Gap }), "stall")
+	streamed = figure.Select((*figure.Figure).Streamed)
+	times    = figure.Select((*figure.Figure).Spread)
 )
 
 // Judgement is what came of all questions. The run is valid where all checks

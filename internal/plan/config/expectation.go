@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"redline/internal/judge/figure"
 	"redline/internal/judge/slo"
 	"redline/internal/plan/yaml"
-	"redline/internal/text"
 )
 
 // Expectation is a statement about a row that figures can confirm or refute.
@@ -36,12 +36,8 @@ const (
 // kept is the expectation that all objectives are met.
 const kept = "objectives"
 
-// figures are what can be compared between rows: latencies, which have
-// statistics, and rates, which have none.
-var (
-	latencyFigures = []string{"ttft", "tpot", "itl", "e2e", "stall", "decode"}
-	rateFigures    = []string{"throughput", "prompt_throughput", "requests"}
-)
+// keptPercentiles are those that every result has.
+var keptPercentiles = []string{"p50", "p75", "p90", "p95", "p99", "p999"}
 
 // ParseExpectation reads "ttft:p50 >= 4x A", "tpot:p50 within 20% of A", an
 // objective such as "error:rate<1%", or "objectives".
@@ -69,12 +65,16 @@ func ParseExpectation(text string) (Expectation, error) {
 }
 
 // relative fills in a comparison with another row.
-func (e Expectation) relative(figure, op, amount, unit, row string) (Expectation, error) {
+func (e Expectation) relative(name, op, amount, unit, row string) (Expectation, error) {
 	fail := func(format string, args ...any) (Expectation, error) {
 		return Expectation{}, fmt.Errorf("expectation %q: %s", e.Text, fmt.Sprintf(format, args...))
 	}
-	if err := checkFigure(figure); err != nil {
+	s, err := figure.Parse(name, figure.Compare)
+	if err != nil {
 		return fail("%v", err)
+	}
+	if s.P > 0 && !slices.Contains(keptPercentiles, s.Stat) {
+		return fail("want one of %s:%s, or %s:mean", s.Name, strings.Join(keptPercentiles, ", "), s.Name)
 	}
 	switch op {
 	case AtLeast, ">":
@@ -93,23 +93,6 @@ func (e Expectation) relative(figure, op, amount, unit, row string) (Expectation
 	if unit == "%" {
 		factor /= 100
 	}
-	e.Figure, e.Op, e.Factor, e.Row = figure, op, factor, row
+	e.Figure, e.Op, e.Factor, e.Row = s.String(), op, factor, row
 	return e, nil
-}
-
-// checkFigure says what is wrong with a figure's name.
-func checkFigure(figure string) error {
-	name, stat, colon := strings.Cut(figure, ":")
-	known := slices.Concat(latencyFigures, rateFigures)
-	switch {
-	case !slices.Contains(known, name):
-		return fmt.Errorf("unknown figure %s: %s", shown(name), text.Known(name, known))
-	case slices.Contains(rateFigures, name) && colon:
-		return fmt.Errorf("%s has no statistic, leave out :%s", name, stat)
-	case slices.Contains(rateFigures, name), stat == "mean", stat == "max":
-		return nil
-	case !slices.Contains([]string{"p50", "p75", "p90", "p95", "p99", "p999"}, stat):
-		return fmt.Errorf("want a statistic such as %s:p50 or %s:mean", name, name)
-	}
-	return nil
 }

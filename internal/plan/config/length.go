@@ -3,6 +3,7 @@ package config
 import (
 	"time"
 
+	"redline/internal/judge/figure"
 	"redline/internal/text"
 )
 
@@ -78,9 +79,6 @@ func (c *Config) confidence() error {
 	return nil
 }
 
-// streamed are the metrics that only a reply which comes piece by piece has.
-var streamed = map[string]bool{"ttft": true, "ttfa": true, "tpot": true, "itl": true, "icl": true, "stall": true, "decode": true}
-
 // measurable refuses objectives on figures that this run cannot have: nothing
 // would ever be judged by them.
 func (c *Config) measurable() error {
@@ -115,7 +113,7 @@ func (c *Config) measurable() error {
 // streamless refuses objectives on how a reply streams, where none does.
 func (c *Config) streamless(key string, objectives Objectives, why string) error {
 	for _, o := range objectives {
-		if streamed[o.Metric] {
+		if f, ok := figure.Find(o.Metric); ok && f.Streamed() {
 			return c.wrong(key, "%s cannot be measured: %s; leave it out, or judge e2e:%s in its place", shown(o.Text), why, o.Stat)
 		}
 	}

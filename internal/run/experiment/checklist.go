@@ -128,18 +128,18 @@ func (e *examined) tails() result.Item {
 	}
 	best := -1
 	for _, i := range e.points {
-		d := distOf(&e.at(i).Latency, "ttft")
+		d := e.at(i).Latency.Judged("ttft")
 		if d == nil || d.N == 0 {
 			continue
 		}
-		if best < 0 || d.N > distOf(&e.at(best).Latency, "ttft").N {
+		if best < 0 || d.N > e.at(best).Latency.Judged("ttft").N {
 			best = i
 		}
 	}
 	if best < 0 {
 		return unknown(field(e.points[0], "latency.ttft_due_ms"), "no first token was timed")
 	}
-	d, at := distOf(&e.at(best).Latency, "ttft"), field(best, "latency.ttft_due_ms")
+	d, at := e.at(best).Latency.Judged("ttft"), field(best, "latency.ttft_due_ms")
 	if _, ok := d.Get("p99"); !ok {
 		return state(false, at, "no p99 is given")
 	}
@@ -244,7 +244,7 @@ func (e *examined) phases() result.Item {
 		return nothing()
 	}
 	i := e.points[0]
-	first, pace := distOf(&e.at(i).Latency, "ttft"), distOf(&e.at(i).Latency, "tpot")
+	first, pace := e.at(i).Latency.Judged("ttft"), e.at(i).Latency.Judged("tpot")
 	var missing []string
 	if first == nil || first.N == 0 {
 		missing = append(missing, "ttft")

@@ -109,7 +109,7 @@ func (x *conductor) compare(ctx context.Context, a, b side, rounds int) error {
 			if err != nil {
 				return err
 			}
-			s.note(&round, res, x.leftOut, x.spoilt)
+			x.note(s, &round, res)
 			slowest = max(slowest, x.e2e)
 		}
 		warmup = min(max(2*slowest, 3*time.Second), roundLength).Round(time.Second)
@@ -146,22 +146,22 @@ func (x *conductor) standing(s side) slo.Standing {
 }
 
 // note puts what came of a side's turn into the round.
-func (s side) note(round *compare.Round, res *result.Result, leftOut string, spoilt []string) {
+func (x *conductor) note(s side, round *compare.Round, res *result.Result) {
 	switch {
 	case len(res.Points) == 0:
 		round.Skip = s.name + ": nothing was measured"
 		return
-	case len(spoilt) > 0:
+	case len(x.spoilt) > 0:
 		if round.Spoilt == nil {
 			round.Spoilt = map[string]string{}
 		}
-		for _, metric := range spoilt {
-			round.Spoilt[metric] = s.name + ": not valid: " + leftOut
+		for _, metric := range x.spoilt {
+			round.Spoilt[metric] = s.name + ": not valid: " + x.leftOut
 		}
-	case leftOut != "":
-		round.Skip = s.name + ": not valid: " + leftOut
+	case x.leftOut != "":
+		round.Skip = s.name + ": not valid: " + x.leftOut
 	}
-	values := compare.ValuesOf(&res.Points[0])
+	values := compare.ValuesOf(&res.Points[0], x.figures...)
 	if s.name == "A" {
 		round.A, round.QualityA = values, res.Points[0].Quality
 	} else {
@@ -222,7 +222,7 @@ func (x *conductor) turn(s side, round int, warmup time.Duration, apart bool) St
 
 // compared judges the rounds so far.
 func (x *conductor) compared(rounds []compare.Round, a, b side) {
-	c := compare.Live(rounds, compare.Options{Tolerance: x.Config.Experiment.Tolerance, Seed: x.Config.Seed,
+	c := compare.Live(rounds, compare.Options{Tolerance: x.Config.Experiment.Tolerance, Seed: x.Config.Seed, Figures: x.figures,
 		A: a.about(), B: b.about()})
 	x.res.Comparison = &c.Comparison
 	if share := x.unfinished(); share["A"]+share["B"] > 0 {

@@ -83,6 +83,8 @@ type conductor struct {
 	lost    time.Duration
 	// spoilt are the metrics of a round that do not count, where the others do.
 	spoilt []string
+	// figures are what a tuning is judged by, beside what every comparison is.
+	figures []string
 	// rejected are all stages that do not count, and missing what the answer
 	// lacks for that.
 	rejected []rejected

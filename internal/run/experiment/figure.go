@@ -6,80 +6,24 @@ import (
 	"strings"
 	"time"
 
-	"redline/internal/judge/metric"
-	"redline/internal/judge/price"
+	"redline/internal/judge/figure"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
 	"redline/internal/text"
 )
 
-// distOf finds the distribution that an objective or expectation names, in its
-// due form where there is one.
-func distOf(l *metric.Latency, name string) *metric.Dist {
-	due := func(due, sent *metric.Dist) *metric.Dist {
-		if due != nil {
-			return due
-		}
-		return sent
-	}
-	switch name {
-	case "ttft":
-		return due(l.TTFTDue, l.TTFT)
-	case "e2e", "latency":
-		return due(l.E2EDue, l.E2E)
-	case "ttfa":
-		return l.TTFA
-	case "tpot":
-		return l.TPOT
-	case "itl":
-		return l.ITL
-	case "icl":
-		return l.ICL
-	case "stall":
-		return l.Stall
-	case "decode":
-		return l.Decode
-	}
-	return nil
-}
-
-var costUnits = map[string]string{slo.CostPer1mOutput: "per million output tokens", slo.CostPerRequest: "a request",
-	slo.CostPer1kTokens: "per thousand tokens", slo.CostPer1mAccepted: "per million accepted tokens"}
-
 // figureOf reads a figure such as "ttft:p50" or "throughput" off a point, with
 // its unit.
-func figureOf(p *result.Point, figure string) (value float64, unit string, ok bool) {
-	name, stat, _ := strings.Cut(figure, ":")
-	switch name {
-	case "throughput":
-		return p.Throughput.Output, "tokens/s", true
-	case "prompt_throughput":
-		return p.Throughput.Prompt, "tokens/s", true
-	case "requests":
-		return p.Throughput.Requests, "requests/s", true
-	case "error":
-		return share(p.Requests.Failed, p.Requests.Due), "", p.Requests.Due > 0
-	case "reject":
-		return share(p.Requests.Rejected, p.Requests.Due), "", p.Requests.Due > 0
-	case "retry":
-		return share(p.Requests.Retried, p.Requests.Due), "", p.Requests.Due > 0
-	case "kv":
-		if p.KV == nil {
-			return 0, "", false
-		}
-		return p.KV.MaxMBPerRequest, "MB", true
-	case "cost":
-		value, ok = price.Figure(p.Cost, stat)
-		return value, costUnits[stat], ok
-	case "good":
-		if p.Goodput == nil {
-			return 0, "", false
-		}
-		return p.Goodput.Fraction, "", true
+func figureOf(p *result.Point, name string) (value float64, unit string, ok bool) {
+	s, err := figure.Parse(name, figure.Compare)
+	if err != nil {
+		return 0, "", false
 	}
-	value, ok = statistic(distOf(&p.Latency, name), stat)
-	return value, "ms", ok
+	if value, ok = s.Read(p); !s.Share() {
+		unit = string(s.Unit)
+	}
+	return value, unit, ok
 }
 
 func share(part, of int) float64 {
@@ -87,18 +31,6 @@ func share(part, of int) float64 {
 		return 0
 	}
 	return float64(part) / float64(of)
-}
-
-func statistic(d *metric.Dist, stat string) (float64, bool) {
-	switch {
-	case d == nil || d.N == 0:
-		return 0, false
-	case stat == "mean":
-		return d.Mean, true
-	case stat == "max":
-		return d.Max, true
-	}
-	return d.Get(stat)
 }
 
 // bound holds a point's figure against an objective that the run itself did not
@@ -113,23 +45,23 @@ func bound(p *result.Point, o slo.Objective) (standing, outcome string) {
 	if o.Scope != (slo.Scope{}) {
 		return result.AcceptUndecided, "is about a part of the requests, which was not judged"
 	}
-	figure := o.Metric + ":" + o.Stat
-	value, unit, ok := figureOf(p, figure)
+	name := o.Metric + ":" + o.Stat
+	value, unit, ok := figureOf(p, name)
 	if !ok {
-		return result.AcceptUndecided, figure + " was not measured"
+		return result.AcceptUndecided, name + " was not measured"
 	}
 	limit := o.Limit
 	if unit == "ms" {
 		limit /= float64(time.Millisecond)
 	}
 	lo, hi, firm := value, value, true
-	if d := distOf(&p.Latency, o.Metric); unit == "ms" && o.P > 0 {
+	if d := p.Latency.Judged(o.Metric); unit == "ms" && o.P > 0 {
 		ci, known := d.CI[o.Stat]
 		if firm = d.IsFirm(o.Stat); known {
 			lo, hi, firm = ci[0], ci[1], true
 		}
 	}
-	outcome = figure + " is " + text.Unit(text.Digits(value, 4), unit)
+	outcome = name + " is " + text.Unit(text.Digits(value, 4), unit)
 	lost := p.Requests.Due - p.Requests.OK
 	if unit == "ms" && lost > 0 {
 		outcome += fmt.Sprintf(", but %d of %d requests were not answered", lost, p.Requests.Due)

@@ -129,7 +129,7 @@ func TestARoundIsLeftOutInPart(t *testing.T) {
 			t.Errorf("%s: left out for %q, spoilt %q, want %q", c.what, x.leftOut, x.spoilt, c.spoilt)
 		}
 		var round compare.Round
-		side{name: "A"}.note(&round, res, x.leftOut, x.spoilt)
+		x.note(side{name: "A"}, &round, res)
 		if (round.Skip != "") != c.skipped || len(round.Spoilt) != len(c.spoilt) || len(round.A) == 0 {
 			t.Errorf("%s: round %+v", c.what, round)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"path/filepath"
 	"strings"
 	"time"
@@ -239,7 +238,7 @@ func (x *conductor) lastRecords() (map[turnKey]outcome, error) {
 			return nil, err
 		}
 		if r.Phase == record.Measure {
-			out[turnKey{r.Session, r.Turn}] = outcome{r.Outcome == llm.OK, r.Due, max(r.PromptTokens, r.AskedPrompt), timesOf(r)}
+			out[turnKey{r.Session, r.Turn}] = outcome{r.Outcome == llm.OK, r.Due, max(r.PromptTokens, r.AskedPrompt), metric.Times(r)}
 		}
 	}
 	return out, nil
@@ -261,16 +260,4 @@ func pairUp(on, off map[turnKey]outcome, round int) (paired []toggle.Request, al
 		}
 	}
 	return paired, alone
-}
-
-// timesOf gives a request's figures in milliseconds, 0 for what it has not.
-func timesOf(r *record.Record) toggle.Times {
-	ttft, tpot, stall, e2e := metric.Times(r)
-	ms := func(ns float64) float64 {
-		if math.IsNaN(ns) || ns <= 0 {
-			return 0
-		}
-		return ns / 1e6
-	}
-	return toggle.Times{TTFT: ms(ttft), TPOT: ms(tpot), Stall: ms(stall), E2E: ms(e2e)}
 }

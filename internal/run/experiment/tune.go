@@ -66,10 +66,11 @@ func Tune(ctx context.Context, o Options) (*result.Result, string, error) {
 		settled.Tune.Objective = tune.Usual(len(settled.Objectives) > 0)
 	}
 	x.Config = &settled
-	objectives, err := tune.Objectives(settled.Tune.Objective)
+	objectives, err := tune.Objectives(settled.Tune.Objective, settled.Cost.Given())
 	if err != nil {
 		return nil, "", err
 	}
+	x.figures = tune.Figures(objectives)
 	if err := x.settle(nil); err != nil {
 		return nil, "", err
 	}
@@ -159,7 +160,7 @@ func (t *tuner) baseline(ctx context.Context) error {
 		t.unsupported("no run of the baseline counts")
 		return nil
 	}
-	t.options.Spread = tune.Spread(sound)
+	t.options.Spread = tune.Spread(sound, t.options.Objectives)
 	if spread, ok := t.options.Spread[t.options.Objectives[0].Figure]; ok && len(sound) > 1 {
 		t.record.Spread = &spread
 	}

@@ -203,7 +203,7 @@ func TestTuneFindsTheBestValue(t *testing.T) {
 		if diff := cmp.Diff([]result.Flag{{Name: "n", Value: "8"}}, got.Winner); diff != "" {
 			t.Error(diff)
 		}
-		if got.Standing != result.TuningConfirmed || !strings.HasPrefix(got.Verdict, "keep n=8: goodput +") || res.Comparison.Rounds != 3 {
+		if got.Standing != result.TuningConfirmed || !strings.HasPrefix(got.Verdict, "keep n=8: good:fraction +") || res.Comparison.Rounds != 3 {
 			t.Errorf("%s: %s, over %d rounds", got.Standing, got.Verdict, res.Comparison.Rounds)
 		}
 		if up := got.Steps[0].StartUpS; up == nil || *up != 3 {

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/show/chart"
 	"redline/internal/text"
@@ -271,14 +270,7 @@ func planValue(value any) string {
 // meanings explains every figure that the page shows.
 func (p *page) meanings() {
 	p.field("stamps", stampsMeant)
-	for _, d := range metric.Definitions {
-		if !slices.Contains(p.shown, d.Name) {
-			continue
-		}
-		text := d.Formula
-		if d.Note != "" {
-			text += "; " + d.Note
-		}
-		p.field(shownAs(d.Name), text)
+	for _, f := range p.figuresShown() {
+		p.field(f.Title, f.Definition())
 	}
 }

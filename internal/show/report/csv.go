@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
+	fig "redline/internal/judge/figure"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
-	"redline/internal/observe/telemetry"
 	"redline/internal/text"
 )
 
@@ -26,192 +27,123 @@ type Column struct {
 
 // Columns lists the columns of the CSV format in their order. What is not
 // known is empty.
-var Columns = columns()
-
-func columns() []Column {
+func Columns() []Column {
 	list := []Column{
 		{"run", "id of the run", func(r *result.Result, _ int) string { return csvText(r.ID) }},
 		{"point", "number of the point in the result, from 0", func(_ *result.Result, i int) string { return strconv.Itoa(i) }},
-		of("name", "name of the stage, where there are several", func(p *result.Point) string { return csvText(p.Name) }),
+		at("name", "name of the stage, where there are several", "name"),
 		{"sustained", "true for the sustained run at the limit", func(r *result.Result, i int) string { return strconv.FormatBool(i == sustained(r)) }},
 		of("probe", "true where the window lasted under a minute", func(p *result.Point) string { return strconv.FormatBool(isProbe(p)) }),
-		of("mode", "open, closed or capped", func(p *result.Point) string { return csvText(p.Load.Mode) }),
-		of("rate", "requests per second asked for", func(p *result.Point) string { return optional(p.Load.Rate) }),
-		of("concurrency", "requests in flight asked for", concurrencyText),
+		at("mode", "open, closed or capped", "load.mode"),
+		at("rate", "requests per second asked for", "load.rate"),
+		at("concurrency", "requests in flight asked for", "load.concurrency"),
 		of("window_s", "length of the measured window, seconds", func(p *result.Point) string { return number(windowLength(p)) }),
-		of("steady", "whether the window was steady", func(p *result.Point) string { return truth(p.Window.Steady) }),
-		of("overload", "whether the queue grew over the window", func(p *result.Point) string { return truth(p.Window.Overload) }),
+		at("steady", "whether the window was steady", "window.steady"),
+		at("overload", "whether the queue grew over the window", "window.overload"),
+		at("due", "requests due in the window", "requests.due"),
+		at("ok", "of them, answered in full", "requests.ok"),
+		at("failed", "of them, failed", "requests.failed"),
+		at("rejected", "of them, refused with 429 or 503", "requests.rejected"),
+		at("cancelled", "of them, cancelled by the user", "requests.cancelled"),
+		at("censored", "of them, still running when the drain ended", "requests.censored"),
+		at("unsent", "of them, never begun", "requests.unsent"),
 	}
-	list = append(list, requestColumns()...)
-	list = append(list, rateColumns()...)
-	for _, row := range latencyRows {
-		for _, key := range []string{"p50", "p90", "p95", "p99"} {
-			list = append(list, latencyColumn(row, key))
-		}
-		list = append(list, boundColumn(row, 0, "low"), boundColumn(row, 1, "high"))
-	}
+	list = append(list, figureColumns("offered_rate", "sent_rate", "completed_rate", "goodput", "good_fraction", "output_tokens_per_s",
+		"prompt_tokens_per_s", "in_flight_mean")...)
+	list = append(list, at("in_flight_max", "most requests in flight", "concurrency.max"))
+	list = append(list, figureColumns("ttft_due", "ttft", "ttfa", "tpot", "itl", "icl", "stall", "e2e_due", "e2e", "slot_wait")...)
 	list = append(list,
-		of("objectives", "met, missed, undecided, or none without objectives", objectivesText),
-		of("predicted_tpot_ms", "time per token that the hardware allows, ms", func(p *result.Point) string {
-			return predictedOf(p, func(a *result.Prediction) *result.Agreement { return a.TPOT })
-		}),
-		of("predicted_ttft_ms", "time to first token that the hardware allows, ms", func(p *result.Point) string {
-			return predictedOf(p, func(a *result.Prediction) *result.Agreement { return a.TTFT })
-		}),
-		of("kv_peak_mb", "largest key-value cache by arithmetic, MB", func(p *result.Point) string { return ofBlock(p.KV, func(k *result.KV) float64 { return k.PeakMB }) }),
-		of("cost_per_request", "dollars for each ok request", func(p *result.Point) string {
-			return ofBlock(p.Cost, func(c *result.Cost) float64 { return c.PerRequest })
-		}),
-		of("cost_per_1m_output_tokens", "dollars for a million output tokens", func(p *result.Point) string {
-			if p.Cost == nil || p.Cost.Per1mOutput == 0 {
-				return ""
-			}
-			return number(p.Cost.Per1mOutput)
-		}),
-		ofGauge("accelerator_busy", "share of time in which the accelerators ran a kernel", func(u *telemetry.AcceleratorUse) *telemetry.Gauge { return u.Utilization }),
-		ofGauge("accelerator_dram_active", "share of cycles in which their memory moved data", func(u *telemetry.AcceleratorUse) *telemetry.Gauge { return u.DRAMActive }),
-		ofGauge("accelerator_watts", "power of all accelerators together", func(u *telemetry.AcceleratorUse) *telemetry.Gauge { return u.Watts }),
-		of("joules_per_output_token", "energy of the accelerators for each output token", func(p *result.Point) string {
-			if p.Accelerator == nil {
-				return ""
-			}
-			return optional(p.Accelerator.JoulesPerOutputToken)
-		}),
-		of("cost_per_1k_tokens", "dollars for a thousand prompt and output tokens", func(p *result.Point) string {
-			return ofBlock(p.Cost, func(c *result.Cost) float64 { return c.Per1kTokens })
-		}),
-		of("cost_per_1m_accepted_tokens", "dollars for a million output tokens of requests that met every objective", acceptedCost),
-		of("planned_cost_per_1m_output_tokens", "dollars for a million output tokens at the planned utilisation", plannedCost),
-	)
+		of("objectives", "met, missed, undecided, or none without objectives", func(p *result.Point) string { return string(slo.Overall(p.Objectives)) }),
+		at("predicted_tpot_ms", "time per token that the hardware allows, ms", "prediction.tpot_ms.predicted"),
+		at("predicted_ttft_ms", "time to first token that the hardware allows, ms", "prediction.ttft_ms.predicted"))
+	list = append(list, figureColumns("kv_peak_mb", "cost_per_request", "cost_per_1m_output_tokens")...)
+	list = append(list,
+		at("accelerator_busy", "share of time in which the accelerators ran a kernel", "accelerator.utilization.mean"),
+		at("accelerator_dram_active", "share of cycles in which their memory moved data", "accelerator.dram_active.mean"),
+		at("accelerator_watts", "power of all accelerators together", "accelerator.watts.mean"))
+	list = append(list, figureColumns("joules_per_output_token", "cost_per_1k_tokens", "cost_per_1m_accepted_tokens")...)
+	list = append(list, at("planned_cost_per_1m_output_tokens", "dollars for a million output tokens at the planned utilisation", "cost.planned.cost_per_1m_output_tokens"))
 	list = append(list, qualityColumns()...)
-	return append(list, of("invalid", "why the figures are not valid, empty where they are", func(p *result.Point) string { return csvText(p.Invalid) }),
-		of("ended_rate", "requests that ended ok within the window per second", func(p *result.Point) string { return number(p.Rates.Ended) }))
-}
-
-func acceptedCost(p *result.Point) string {
-	if p.Cost == nil {
-		return ""
+	list = append(list, at("invalid", "why the figures are not valid, empty where they are", "invalid"))
+	list = append(list, figureColumns("ended_rate")...)
+	for _, f := range fig.All { // those that came later
+		added := figureColumns(f.Key)
+		if f.Can(fig.Export) && !slices.ContainsFunc(list, func(c Column) bool { return c.Name == added[0].Name }) {
+			list = append(list, added...)
+		}
 	}
-	return optional(p.Cost.Per1mAccepted)
+	return list
 }
 
-func plannedCost(p *result.Point) string {
-	if p.Cost == nil || p.Cost.Planned == nil || p.Cost.Planned.Per1mOutput == 0 {
-		return ""
+// at is what the document has of a point at a place.
+func at(name, means, place string) Column {
+	return of(name, means, func(p *result.Point) string { return placed(p, place) })
+}
+
+// placed is what stands at a place of a document, "" where nothing does.
+func placed(document any, place string) string {
+	switch v := fig.At(document, place).(type) {
+	case string:
+		return csvText(v)
+	case float64:
+		return number(v)
+	case int, bool:
+		return fmt.Sprint(v)
 	}
-	return number(p.Cost.Planned.Per1mOutput)
+	return ""
 }
 
-// ofGauge is the mean of a gauge of the accelerators.
-func ofGauge(name, means string, gauge func(*telemetry.AcceleratorUse) *telemetry.Gauge) Column {
-	return of(name, means, func(p *result.Point) string {
-		if p.Accelerator == nil || gauge(p.Accelerator) == nil {
+// figureColumns are those of figures by their keys. A distribution has four
+// percentiles and the interval of the last.
+func figureColumns(keys ...string) []Column {
+	var list []Column
+	for _, key := range keys {
+		f, _ := fig.Find(key)
+		if !f.Spread() {
+			list = append(list, Column{key, f.Formula, func(r *result.Result, i int) string {
+				v, ok := fig.Statistic{Figure: f, Stat: f.Stat}.Read(&r.Points[i], r)
+				return known(v, ok)
+			}})
+			continue
+		}
+		for _, stat := range []string{"p50", "p90", "p95", "p99"} {
+			list = append(list, distColumn(f, stat, stat+" of ", func(d *metric.Dist) (float64, bool) { return d.Statistic(stat) }))
+		}
+		for end, side := range []string{"low", "high"} {
+			list = append(list, distColumn(f, "p99_"+side, side+" end of the 95% interval of the p99 of ", func(d *metric.Dist) (float64, bool) {
+				ci, drawn := d.CI["p99"]
+				return ci[end], drawn
+			}))
+		}
+	}
+	return list
+}
+
+// distColumn puts the statistic before the unit: ttft_due_p99_ms.
+func distColumn(f *fig.Figure, stat, means string, read func(*metric.Dist) (float64, bool)) Column {
+	name := f.Key + "_" + stat
+	if f.Unit == fig.Milliseconds {
+		name += "_ms"
+	}
+	return of(name, means+f.Title+", "+string(f.Unit), func(p *result.Point) string {
+		d, measured := f.Own(p).(*metric.Dist)
+		if !measured {
 			return ""
 		}
-		return number(gauge(p.Accelerator).Mean)
+		v, ok := read(d)
+		return known(v, ok)
 	})
 }
 
-func requestColumns() []Column {
-	counted := func(name, means string, n func(metric.Requests) int) Column {
-		return of(name, means, func(p *result.Point) string { return strconv.Itoa(n(p.Requests)) })
-	}
-	return []Column{
-		counted("due", "requests due in the window", func(r metric.Requests) int { return r.Due }),
-		counted("ok", "of them, answered in full", func(r metric.Requests) int { return r.OK }),
-		counted("failed", "of them, failed", func(r metric.Requests) int { return r.Failed }),
-		counted("rejected", "of them, refused with 429 or 503", func(r metric.Requests) int { return r.Rejected }),
-		counted("cancelled", "of them, cancelled by the user", func(r metric.Requests) int { return r.Cancelled }),
-		counted("censored", "of them, still running when the drain ended", func(r metric.Requests) int { return r.Censored }),
-		counted("unsent", "of them, never begun", func(r metric.Requests) int { return r.Unsent }),
-	}
-}
-
-func rateColumns() []Column {
-	rate := func(name, means string, v func(*result.Point) float64) Column {
-		return of(name, means, func(p *result.Point) string { return number(v(p)) })
-	}
-	return []Column{
-		rate("offered_rate", "requests due per second", func(p *result.Point) float64 { return p.Rates.Offered }),
-		rate("sent_rate", "requests sent per second", func(p *result.Point) float64 { return p.Rates.Sent }),
-		rate("completed_rate", "requests completed per second", func(p *result.Point) float64 { return p.Rates.Completed }),
-		of("goodput", "requests per second that met every objective", func(p *result.Point) string {
-			return ofBlock(p.Goodput, func(g *metric.Goodput) float64 { return g.Requests })
-		}),
-		of("good_fraction", "share of due that met every objective", func(p *result.Point) string {
-			return ofBlock(p.Goodput, func(g *metric.Goodput) float64 { return g.Fraction })
-		}),
-		rate("output_tokens_per_s", "output tokens per second", func(p *result.Point) float64 { return p.Throughput.Output }),
-		rate("prompt_tokens_per_s", "uncached prompt tokens per second", func(p *result.Point) float64 { return p.Throughput.Prompt }),
-		rate("in_flight_mean", "mean requests in flight", func(p *result.Point) float64 { return p.Concurrency.Mean }),
-		rate("in_flight_max", "most requests in flight", func(p *result.Point) float64 { return float64(p.Concurrency.Max) }),
-	}
-}
-
-// latencyColumn puts the percentile before the unit: ttft_due_p99_ms.
-func latencyColumn(row latencyRow, key string) Column {
-	name := strings.TrimSuffix(row.key, "_ms") + "_" + key
-	return of(name+"_ms", percentileName(key)+" of "+row.name+", ms", func(p *result.Point) string {
-		if v, ok := percentile(row.dist(&p.Latency), key); ok {
-			return number(v)
-		}
+func known(v float64, ok bool) string {
+	if !ok {
 		return ""
-	})
-}
-
-func boundColumn(row latencyRow, end int, side string) Column {
-	name := strings.TrimSuffix(row.key, "_ms") + "_p99_" + side + "_ms"
-	return of(name, side+" end of the 95% interval of the p99 of "+row.name+", ms", func(p *result.Point) string {
-		d := row.dist(&p.Latency)
-		if d == nil {
-			return ""
-		}
-		ci, drawn := d.CI["p99"]
-		if !drawn {
-			return ""
-		}
-		return number(ci[end])
-	})
+	}
+	return number(v)
 }
 
 func of(name, means string, value func(*result.Point) string) Column {
 	return Column{name, means, func(r *result.Result, i int) string { return value(&r.Points[i]) }}
-}
-
-// ofBlock is a figure of a block that may be absent.
-func ofBlock[T any](block *T, v func(*T) float64) string {
-	if block == nil {
-		return ""
-	}
-	return number(v(block))
-}
-
-func concurrencyText(p *result.Point) string {
-	if p.Load.Concurrency == nil {
-		return ""
-	}
-	return strconv.Itoa(*p.Load.Concurrency)
-}
-
-func objectivesText(p *result.Point) string {
-	if len(p.Objectives) == 0 {
-		return "none"
-	}
-	return string(slo.Overall(p.Objectives))
-}
-
-func optional(v *float64) string {
-	if v == nil {
-		return ""
-	}
-	return number(*v)
-}
-
-func truth(v *bool) string {
-	if v == nil {
-		return ""
-	}
-	return strconv.FormatBool(*v)
 }
 
 // number writes every digit that tells a value from its neighbours.
@@ -238,17 +170,12 @@ func CSV(w io.Writer, r *result.Result) error {
 	}
 	var out bytes.Buffer
 	writer := csv.NewWriter(&out)
-	row := make([]string, len(Columns))
-	for j, c := range Columns {
-		row[j] = c.Name
-	}
-	rows := [][]string{row}
-	for i := range r.Points {
-		row := make([]string, len(Columns))
-		for j, c := range Columns {
-			row[j] = c.of(r, i)
+	columns, rows := Columns(), make([][]string, 1+len(r.Points))
+	for _, c := range columns {
+		rows[0] = append(rows[0], c.Name)
+		for i := range r.Points {
+			rows[1+i] = append(rows[1+i], c.of(r, i))
 		}
-		rows = append(rows, row)
 	}
 	if err := writer.WriteAll(rows); err != nil {
 		return fmt.Errorf("report: write result %q as CSV: %w", r.ID, err)

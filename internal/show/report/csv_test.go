@@ -3,7 +3,9 @@ package report
 import (
 	"bytes"
 	"encoding/csv"
+	"os"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -54,11 +56,43 @@ func TestColumnsAreNamedOnceAndExplained(t *testing.T) {
 	t.Parallel()
 	name := regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 	seen := map[string]bool{}
-	for _, c := range Columns {
+	for _, c := range Columns() {
 		if seen[c.Name] || !name.MatchString(c.Name) || c.Means == "" {
 			t.Errorf("column %q (%q) has a bad name, comes twice, or has no meaning", c.Name, c.Means)
 		}
 		seen[c.Name] = true
+	}
+}
+
+// The manual names every column.
+func TestTheManualListsTheColumns(t *testing.T) {
+	t.Parallel()
+	list := "| column | |\n|---|---|\n"
+	for columns := Columns(); len(columns) > 0; {
+		name, means, of := columns[0].Name, columns[0].Means, 1
+		if title, ok := strings.CutPrefix(means, "p50 of "); ok {
+			name, means, of = strings.Replace(name, "p50", "{p50,p90,p95,p99}", 1)+"`, `"+strings.Replace(name, "p50", "p99_{low,high}", 1),
+				"percentiles of "+title+", and the 95% interval of the p99", 6
+		}
+		list += "| `" + name + "` | " + means + " |\n"
+		columns = columns[of:]
+	}
+	const path, begin, end = "../../../docs/ANSWERS.md", "<!-- columns -->\n", "<!-- /columns -->"
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, _ := strings.Cut(string(page), begin)
+	got, after, found := strings.Cut(rest, end)
+	switch {
+	case !found:
+		t.Fatalf("%s has no place for the columns", path)
+	case got != list && *update:
+		if err := os.WriteFile(path, []byte(before+begin+list+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	case got != list:
+		t.Errorf("%s lists other columns than there are: make golden", path)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	fig "redline/internal/judge/figure"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/show/chart"
@@ -67,10 +68,10 @@ func curveObjectives(r *result.Result) []slo.Verdict {
 // latencyNamed is the row of the figure that an objective's metric means: in
 // its due form where one exists.
 func latencyNamed(name string) (latencyRow, bool) {
-	if _, due := dueForms[name]; due {
-		name += "_due"
+	if f, known := fig.Find(name); known {
+		name = f.Judged().Key
 	}
-	for _, row := range latencyRows {
+	for _, row := range latencyRows() {
 		if row.key == name+"_ms" {
 			return row, true
 		}

@@ -210,10 +210,7 @@ func (d *decision) points() {
 // triple is a latency in milliseconds at the percentiles that promises are made
 // of.
 func triple(point *result.Point, name string) string {
-	dist := point.Latency.TTFTDue
-	if name == "tpot" {
-		dist = point.Latency.TPOT
-	}
+	dist := point.Latency.Judged(name)
 	var parts []string
 	for _, key := range []string{"p50", "p95", "p99"} {
 		v, ok := dist.Get(key)

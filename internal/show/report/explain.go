@@ -3,7 +3,7 @@ package report
 import (
 	"slices"
 
-	"redline/internal/judge/metric"
+	fig "redline/internal/judge/figure"
 	"redline/internal/judge/result"
 )
 
@@ -19,15 +19,8 @@ func (p *page) explain(r *result.Result) {
 	p.gap()
 	p.line(p.paint(bold, "what the figures mean"))
 	p.explained("stamps", stampsMeant)
-	for _, definition := range metric.Definitions {
-		if !slices.Contains(p.shown, definition.Name) {
-			continue
-		}
-		text := definition.Formula
-		if definition.Note != "" {
-			text += "; " + definition.Note
-		}
-		p.explained(shownAs(definition.Name), text)
+	for _, f := range p.figuresShown() {
+		p.explained(f.Title, f.Definition())
 	}
 	if len(r.Verdict.Unchecked) == 0 {
 		return
@@ -39,27 +32,9 @@ func (p *page) explain(r *result.Result) {
 	}
 }
 
-// shownNames are the figures that a page calls by other words than the
-// definitions do.
-var shownNames = map[string]string{
-	"offered_rate": "due per second", "sent_rate": "sent per second", "completed_rate": "completed per second", "ended_rate": "within the window",
-	"output_tokens_per_s": "output tokens/s", "prompt_tokens_per_s": "prompt tokens/s",
-	"concurrency": "in flight", "fluidity": "tokens on time", "good_fraction": "met every objective",
-	"error_rate": "error rate", "reject_rate": "reject rate", "retry_rate": "retry rate",
-	"prefix_hit_rate": "cache", "inputs_per_s": "inputs/s", "joules_per_output_token": "J/token", "prefill_slope": "prompts", "mbu": "peak bandwidth", "mfu": "peak arithmetic",
-}
-
-// shownAs is the name under which the page above has a figure.
-func shownAs(name string) string {
-	for _, row := range latencyRows {
-		if row.key == name+"_ms" {
-			return row.name
-		}
-	}
-	if shown, other := shownNames[name]; other {
-		return shown
-	}
-	return name
+// figuresShown are the rows of the table of figures that the page shows.
+func (p *page) figuresShown() []*fig.Figure {
+	return slices.DeleteFunc(slices.Clone(fig.All), func(f *fig.Figure) bool { return !slices.Contains(p.shown, f.Key) })
 }
 
 func (p *page) explained(name, text string) {

@@ -133,7 +133,7 @@ func (p *page) goodput(point *result.Point) {
 }
 
 func (p *page) concurrency(c metric.Concurrency) {
-	p.shows("concurrency")
+	p.shows("in_flight_mean")
 	p.field("in flight", figure(c.Mean)+" mean"+p.markOn("concurrency.mean")+", "+count(c.Max)+" max")
 }
 

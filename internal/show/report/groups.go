@@ -3,6 +3,7 @@ package report
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
@@ -32,16 +33,19 @@ type groupFigure struct {
 	optional int
 	latency  string // its key in the result document
 	stat     string
-	dist     func(*metric.Latency) *metric.Dist
 }
 
 var groupFigures = []groupFigure{
-	{"ttft due p50", 0, "ttft_due_ms", "p50", func(l *metric.Latency) *metric.Dist { return l.TTFTDue }},
-	{"p99", 0, "ttft_due_ms", "p99", func(l *metric.Latency) *metric.Dist { return l.TTFTDue }},
-	{"tpot p50", 1, "tpot_ms", "p50", func(l *metric.Latency) *metric.Dist { return l.TPOT }},
-	{"p99", 8, "tpot_ms", "p99", func(l *metric.Latency) *metric.Dist { return l.TPOT }},
-	{"e2e due p50", 7, "e2e_due_ms", "p50", func(l *metric.Latency) *metric.Dist { return l.E2EDue }},
-	{"e2e due p99", 3, "e2e_due_ms", "p99", func(l *metric.Latency) *metric.Dist { return l.E2EDue }},
+	{"ttft due p50", 0, "ttft_due_ms", "p50"},
+	{"p99", 0, "ttft_due_ms", "p99"},
+	{"tpot p50", 1, "tpot_ms", "p50"},
+	{"p99", 8, "tpot_ms", "p99"},
+	{"e2e due p50", 7, "e2e_due_ms", "p50"},
+	{"e2e due p99", 3, "e2e_due_ms", "p99"},
+}
+
+func (f groupFigure) dist(g *metric.Group) *metric.Dist {
+	return g.Latency.Of(strings.TrimSuffix(f.latency, "_ms"))
 }
 
 // key names a figure's column; a percentile's begins with p.
@@ -50,7 +54,7 @@ func (f groupFigure) key() string { return f.stat + " " + f.latency }
 // of is NaN where there is none to show: the tail of a part of the requests is
 // shown only when it is firm.
 func (f groupFigure) of(g *metric.Group) float64 {
-	d := f.dist(&g.Latency)
+	d := f.dist(g)
 	v, ok := percentile(d, f.stat)
 	if !ok || f.stat != "p50" && !d.IsFirm(f.stat) {
 		return math.NaN()
@@ -231,7 +235,7 @@ func (p *page) doubtsOf(g *metric.Group, columns []column, tokens metric.Tokens)
 			continue
 		}
 		f := groupFigures[at]
-		if !math.IsNaN(f.of(g)) && !f.dist(&g.Latency).IsFirm(f.stat) {
+		if !math.IsNaN(f.of(g)) && !f.dist(g).IsFirm(f.stat) {
 			doubts[i] = p.whyWeak(f.latency, f.stat, tokens)
 		}
 	}

@@ -17,7 +17,7 @@ func TestDriftPage(t *testing.T) {
 	d := &result.Drift{Runs: 14, Left: 2, Name: "nightly", Series: "abc", Standing: result.Worse, Verdict: "tpot:p95 is worse",
 		Settings: []result.Setting{upgrade}, Changes: []result.Moved{
 			{Metric: "tpot:p95", Unit: "ms", Before: 20, After: 23, Ratio: new(1.15), Since: "run-13", At: since, Standing: result.Worse, Causes: []result.Setting{upgrade}},
-			{Metric: "error:rate", Unit: "fraction", Before: 0.01, After: 0.03, Difference: new(0.02), P: 0.02, Since: "run-13", At: since, Standing: result.Worse},
+			{Metric: "fault:rate", Unit: "fraction", Before: 0.01, After: 0.03, Difference: new(0.02), P: 0.02, Since: "run-13", At: since, Standing: result.Worse},
 		}}
 	var out strings.Builder
 	if err := Drift(&out, d, TerminalOptions{Width: 120}); err != nil {

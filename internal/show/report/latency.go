@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	fig "redline/internal/judge/figure"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -21,17 +22,14 @@ type latencyRow struct {
 // latencyRows are in the order in which a user of the server lives them:
 // waiting for the first word, reading along, being done; then what the client
 // had to wait for on its own account.
-var latencyRows = []latencyRow{
-	{"ttft from due", "ttft_due_ms", func(l *metric.Latency) *metric.Dist { return l.TTFTDue }},
-	{"ttft", "ttft_ms", func(l *metric.Latency) *metric.Dist { return l.TTFT }},
-	{"ttfa", "ttfa_ms", func(l *metric.Latency) *metric.Dist { return l.TTFA }},
-	{"tpot", "tpot_ms", func(l *metric.Latency) *metric.Dist { return l.TPOT }},
-	{"itl", "itl_ms", func(l *metric.Latency) *metric.Dist { return l.ITL }},
-	{"icl", "icl_ms", func(l *metric.Latency) *metric.Dist { return l.ICL }},
-	{"stall", "stall_ms", func(l *metric.Latency) *metric.Dist { return l.Stall }},
-	{"e2e from due", "e2e_due_ms", func(l *metric.Latency) *metric.Dist { return l.E2EDue }},
-	{"e2e", "e2e_ms", func(l *metric.Latency) *metric.Dist { return l.E2E }},
-	{"slot wait", "slot_wait_ms", func(l *metric.Latency) *metric.Dist { return l.SlotWait }},
+func latencyRows() []latencyRow {
+	var rows []latencyRow
+	for _, f := range fig.All {
+		if f.Spread() && f.Can(fig.Tabulate) {
+			rows = append(rows, latencyRow{f.Title, f.Key + "_ms", func(l *metric.Latency) *metric.Dist { return l.Of(f.Key) }})
+		}
+	}
+	return rows
 }
 
 // keysShown are the percentiles asked for and those that objectives are on, as
@@ -303,7 +301,7 @@ func common(texts []string) (text string, same bool) {
 }
 
 func latencyShown(point *result.Point) []latencyRow {
-	return slices.DeleteFunc(slices.Clone(latencyRows), func(row latencyRow) bool {
+	return slices.DeleteFunc(latencyRows(), func(row latencyRow) bool {
 		d := row.dist(&point.Latency)
 		if d == nil || d.N == 0 {
 			return true

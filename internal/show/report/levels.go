@@ -122,9 +122,9 @@ type pointFigure struct {
 
 var pointFigures = []pointFigure{
 	{head: "due/s", align: alignPoint, optional: 2, of: dueCell},
-	{head: "ttft p99", align: alignPoint, of: tailCell("ttft_due_ms", func(l *metric.Latency) *metric.Dist { return l.TTFTDue })},
-	{head: "tpot p99", align: alignPoint, optional: 1, of: tailCell("tpot_ms", func(l *metric.Latency) *metric.Dist { return l.TPOT })},
-	{head: "e2e p99", align: alignPoint, optional: 4, of: tailCell("e2e_due_ms", func(l *metric.Latency) *metric.Dist { return l.E2EDue })},
+	{head: "ttft p99", align: alignPoint, of: tailCell("ttft_due")},
+	{head: "tpot p99", align: alignPoint, optional: 1, of: tailCell("tpot")},
+	{head: "e2e p99", align: alignPoint, optional: 4, of: tailCell("e2e_due")},
 	{head: "goodput/s", align: alignPoint, of: goodputCell},
 	{head: "out tokens/s", align: alignPoint, optional: 3, of: func(_ *page, point *result.Point) cell { return cell{text: figure(point.Throughput.Output)} }},
 	{head: "in flight", align: alignPoint, optional: 5, of: func(_ *page, point *result.Point) cell { return cell{text: figure(point.Concurrency.Mean)} }},
@@ -172,16 +172,16 @@ func (p *page) pointsTable(r *result.Result, points []int, first column, name fu
 
 // tailCell is a p99. Whether that of a probe is firm is no question: its sign
 // says so already.
-func tailCell(key string, of func(*metric.Latency) *metric.Dist) func(*page, *result.Point) cell {
+func tailCell(name string) func(*page, *result.Point) cell {
 	return func(p *page, point *result.Point) cell {
-		d := of(&point.Latency)
+		d := point.Latency.Of(name)
 		v, ok := percentile(d, "p99")
 		if !ok {
 			return cell{text: absent}
 		}
 		c := cell{text: figure(v)}
 		if !d.IsFirm("p99") && !isProbe(point) {
-			c.mark, c.tone = p.notes.mark(p.whyWeak(key, "p99", point.Tokens)), weak
+			c.mark, c.tone = p.notes.mark(p.whyWeak(name+"_ms", "p99", point.Tokens)), weak
 		}
 		return c
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	fig "redline/internal/judge/figure"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -88,19 +89,9 @@ func (p *page) marked(c cell) cell {
 
 // showObjective remembers the figure that an objective is about.
 func (p *page) showObjective(v slo.Verdict) {
-	name, stat, _, ok := parts(v.Objective)
-	switch {
-	case !ok:
-		return
-	case name == "throughput":
-		p.shows("output_tokens_per_s")
-	case stat == "rate" || stat == "fraction":
-		p.shows(name + "_" + stat)
-	default:
-		p.shows(name)
-	}
-	if _, due := dueForms[name]; due {
-		p.shows(name + "_due")
+	if o, err := slo.Parse(v.Objective); err == nil {
+		s, _ := fig.Parse(o.Metric+":"+o.Stat, fig.Promise)
+		p.shows(s.Key, s.Judged().Key)
 	}
 }
 
@@ -121,7 +112,7 @@ func objectiveName(v slo.Verdict) string {
 	if name == "throughput" {
 		text = "output"
 	}
-	if _, due := dueForms[name]; due {
+	if f, known := fig.Find(name); known && f.Due != "" {
 		text += dueSuffix
 	}
 	if whose := scopeName(v.Scope); whose != "" {
@@ -157,12 +148,6 @@ func latencyOf(s slo.Scope, point *result.Point) *metric.Latency {
 		}
 	}
 	return &metric.Latency{}
-}
-
-// dueForms are the metrics whose objectives mean their due form.
-var dueForms = map[string]func(*metric.Latency) *metric.Dist{
-	"ttft": func(l *metric.Latency) *metric.Dist { return l.TTFTDue },
-	"e2e":  func(l *metric.Latency) *metric.Dist { return l.E2EDue },
 }
 
 // parts takes an objective's canonical spelling apart.
@@ -254,18 +239,11 @@ func interval(v slo.Verdict, latency *metric.Latency) string {
 	if !ok || v.Value == nil {
 		return ""
 	}
-	find, due := dueForms[name]
-	if !due {
-		for _, row := range latencyRows {
-			if row.key == name+"_ms" {
-				find = row.dist
-			}
-		}
-	}
-	if find == nil || find(latency) == nil {
+	d := latency.Judged(name)
+	if d == nil {
 		return ""
 	}
-	bounds, drawn := find(latency).CI[stat]
+	bounds, drawn := d.CI[stat]
 	if !drawn || *v.Value < bounds[0] || *v.Value > bounds[1] {
 		return ""
 	}
@@ -276,7 +254,8 @@ func interval(v slo.Verdict, latency *metric.Latency) string {
 // objective is about single requests.
 func violations(v slo.Verdict) string {
 	name, stat, _, _ := parts(v.Objective)
-	if v.N == 0 || stat == "mean" || slices.Contains([]string{"throughput", "kv", "cost"}, name) {
+	f, known := fig.Find(name)
+	if v.N == 0 || stat == "mean" || known && !f.Spread() && !f.Share() {
 		return ""
 	}
 	return count(v.Violations) + " of " + count(v.N)

@@ -339,6 +339,5 @@ func frontsCSV(w io.Writer, fronts []*pareto.Front, _ TerminalOptions) error {
 }
 
 func loadColumns(l result.Load) (rate, concurrency string) {
-	point := result.Point{Load: l}
-	return optional(l.Rate), concurrencyText(&point)
+	return placed(l, "rate"), placed(l, "concurrency")
 }

@@ -65,12 +65,3 @@ func (p *page) predictedTable(a *result.Prediction) {
 	}
 	p.write(t)
 }
-
-// predictedOf is a predicted figure of a point for a column, empty where there
-// is none.
-func predictedOf(point *result.Point, of func(*result.Prediction) *result.Agreement) string {
-	if point.Prediction == nil {
-		return ""
-	}
-	return ofBlock(of(point.Prediction), func(a *result.Agreement) float64 { return a.Predicted })
-}

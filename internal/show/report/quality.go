@@ -141,8 +141,8 @@ func unansweredText(q *result.Quality) string {
 func qualityColumns() []Column {
 	scored := func(name, phase, means string) Column {
 		return of(name, means, func(p *result.Point) string {
-			if one := p.Quality.Phase(phase); one != nil {
-				return optional(one.Score)
+			if one := p.Quality.Phase(phase); one != nil && one.Score != nil {
+				return number(*one.Score)
 			}
 			return ""
 		})
@@ -155,8 +155,11 @@ func qualityColumns() []Column {
 			if p.Quality == nil {
 				return ""
 			}
-			return ofBlock(worstShare(p.Quality, func(q *result.QualityPhase) *result.QualityShare { return q.Structured }),
-				func(s *result.QualityShare) float64 { return s.Share })
+			worst := worstShare(p.Quality, func(q *result.QualityPhase) *result.QualityShare { return q.Structured })
+			if worst == nil {
+				return ""
+			}
+			return number(worst.Share)
 		}),
 	}
 }

@@ -24,7 +24,7 @@ func repeatsHeadline(r *result.Result) headline {
 			continue
 		}
 		runs++
-		switch slo.Standing(objectivesText(&r.Points[i])) {
+		switch slo.Overall(r.Points[i].Objectives) {
 		case slo.Missed:
 			missed++
 		case slo.Undecided:

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"redline/internal/judge/metric"
+	fig "redline/internal/judge/figure"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -74,11 +74,11 @@ func TestExplain(t *testing.T) {
 	}
 	text = strings.Join(strings.Fields(text), " ")
 	explained := map[string]bool{}
-	for _, d := range metric.Definitions {
-		explained[d.Name] = strings.Contains(text, " "+shownAs(d.Name)+" "+d.Formula)
+	for _, f := range fig.All {
+		explained[f.Key] = strings.Contains(text, " "+f.Title+" "+f.Formula)
 	}
 	for _, name := range []string{"ttft", "ttft_due", "tpot", "itl", "icl", "stall", "e2e_due", "lag", "fluidity",
-		"offered_rate", "sent_rate", "completed_rate", "output_tokens_per_s", "prompt_tokens_per_s", "concurrency", "goodput", "good_fraction"} {
+		"offered_rate", "sent_rate", "completed_rate", "output_tokens_per_s", "prompt_tokens_per_s", "in_flight_mean", "goodput", "good_fraction"} {
 		if !explained[name] {
 			t.Errorf("%s is shown and not explained", name)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"redline/internal/drive/record"
+	"redline/internal/judge/figure"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -36,6 +37,7 @@ func generate() (map[string][]byte, error) {
 		return nil, err
 	}
 	res.Properties.Set("schema", &jsonschema.Schema{Const: result.Schema})
+	define(res)
 	watched, err := reflected(reflect.TypeFor[telemetry.Line](), reflector("json", inResult))
 	if err != nil {
 		return nil, err
@@ -64,6 +66,30 @@ func generate() (map[string][]byte, error) {
 		out[s.name] = append(data, '\n')
 	}
 	return out, nil
+}
+
+// define describes figures by the definitions of their table.
+func define(res *jsonschema.Schema) {
+	for _, f := range figure.All {
+		if !f.Defines() {
+			continue
+		}
+		for _, from := range []*jsonschema.Schema{res.Definitions["result.Point"], res} {
+			node := from
+			for key := range strings.SplitSeq(f.At, ".") {
+				if name, ok := strings.CutPrefix(node.Ref, "#/$defs/"); ok {
+					node = res.Definitions[name]
+				}
+				if node, _ = node.Properties.Get(key); node == nil {
+					break
+				}
+			}
+			if node != nil {
+				node.Description = f.Definition()
+				break
+			}
+		}
+	}
 }
 
 // reflected gives the schema of a Go type, described by its comments.

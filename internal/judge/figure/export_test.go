@@ -1,0 +1,9 @@
+package figure
+
+// With adds a row to the table until the test that asks for it has ended.
+func With(f *Figure) (restore func()) {
+	before, known := All, index
+	All = filled(append(before[:len(before):len(before)], f))
+	index = indexed(All)
+	return func() { All, index = before, known }
+}

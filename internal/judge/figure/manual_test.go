@@ -1,0 +1,104 @@
+package figure_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"redline/internal/judge/figure"
+)
+
+var update = flag.Bool("update", false, "write the tables of docs/METRICS.md")
+
+// The manual's tables are this one.
+func TestTheManualHasTheTable(t *testing.T) {
+	const path = "../../../docs/METRICS.md"
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := string(page)
+	for name, rows := range map[string][]*figure.Figure{"requests and gaps": rowsOf(true), "the window": rowsOf(false)} {
+		begin, end := "<!-- figures of "+name+" -->\n", "<!-- /figures of "+name+" -->"
+		before, rest, _ := strings.Cut(want, begin)
+		_, after, found := strings.Cut(rest, end)
+		if !found {
+			t.Fatalf("%s has no place for the figures of %s", path, name)
+		}
+		want = before + begin + table(rows) + end + after
+	}
+	switch {
+	case want == string(page):
+	case *update:
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("%s does not have the figures as the table has them: make golden", path)
+	}
+}
+
+func rowsOf(spread bool) []*figure.Figure {
+	return slices.DeleteFunc(slices.Clone(figure.All), func(f *figure.Figure) bool { return f.Spread() != spread })
+}
+
+func table(rows []*figure.Figure) string {
+	var b strings.Builder
+	b.WriteString("| figure | written | unit | better | definition | cannot be, and why |\n|---|---|---|---|---|---|\n")
+	for _, f := range rows {
+		better := "less"
+		if f.More {
+			better = "more"
+		}
+		if !f.Can(figure.Plot) && !f.Can(figure.Compare) {
+			better = ""
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", f.Key, strings.Join(spellings(f), ", "), f.Unit, better, f.Definition(), why(f))
+	}
+	return b.String()
+}
+
+// spellings are how users write a figure where they can.
+func spellings(f *figure.Figure) []string {
+	var list []string
+	s := figure.Statistic{Figure: f, Stat: f.Stat}
+	if f.Spread() {
+		s.Stat = "p99"
+	}
+	if f.Can(figure.Compare) || f.Can(figure.Plot) {
+		list = append(list, s.String())
+	}
+	if full := f.Name + ":" + s.Stat; f.Can(figure.Promise) && !slices.Contains(list, full) {
+		list = append(list, full)
+	}
+	for _, alias := range f.Aliases {
+		if f.Spread() {
+			alias += ":p99"
+		}
+		list = append(list, alias)
+	}
+	for i := range list {
+		list[i] = "`" + list[i] + "`"
+	}
+	return list
+}
+
+// why says what a figure is not good for; whether it has a row of its own on a
+// page is no question here.
+func why(f *figure.Figure) string {
+	uses := map[string][]string{}
+	for use, reason := range f.Not {
+		if use != figure.Tabulate {
+			uses[reason] = append(uses[reason], string(use))
+		}
+	}
+	var parts []string
+	for _, reason := range slices.Sorted(maps.Keys(uses)) {
+		parts = append(parts, strings.Join(slices.Sorted(slices.Values(uses[reason])), ", ")+": "+reason)
+	}
+	return strings.Join(parts, "; ")
+}
