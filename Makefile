@@ -88,7 +88,7 @@ trials: ## how often a comparison calls a difference where there is none, and fi
 
 golden: ## rewrite golden files, schemas and generated docs
 	go generate ./internal/plan/schema
-	go test ./internal/show/report ./internal/plan/config ./internal/judge/figure -update
+	go test ./internal/show/report ./internal/show/live ./internal/show/listing ./internal/plan/config ./internal/judge/figure -update
 
 release: check vuln dist ## what a release must pass, and its binaries
 

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"redline/internal/lock"
+	"redline/internal/show/document"
+	"redline/internal/show/listing"
 	"redline/internal/text"
 	"redline/internal/twin"
 )
@@ -103,23 +104,24 @@ func keepEngine(c *twin.Calibration, path string) error {
 	if path == "" {
 		return nil
 	}
-	var text bytes.Buffer
-	if err := c.WriteEngine(&text, version, time.Now()); err != nil {
+	var table, file bytes.Buffer
+	if err := document.Terminal(&table, listing.Calibration(c), document.TerminalOptions{}); err != nil {
 		return err
 	}
-	return os.WriteFile(path, text.Bytes(), 0o644)
+	if err := c.WriteEngine(&file, version, time.Now(), table.String()); err != nil {
+		return err
+	}
+	return os.WriteFile(path, file.Bytes(), 0o644)
 }
 
 // showTwin prints what came of a calibration.
 func (p *process) showTwin(c *twin.Calibration, path string, asJSON bool) error {
 	if asJSON {
-		e := json.NewEncoder(p.stdout)
-		e.SetIndent("", "  ")
-		if err := e.Encode(c); err != nil {
+		if err := p.printJSON(c); err != nil {
 			return err
 		}
 	} else {
-		if err := c.Write(p.stdout); err != nil {
+		if err := p.print(listing.Calibration(c)); err != nil {
 			return err
 		}
 		next := "\nKeep it: add -o engine.yaml\n"

@@ -15,6 +15,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
+	"redline/internal/show/document"
 	"redline/internal/show/report"
 	"redline/internal/traffic/workload"
 	"redline/internal/twin"
@@ -233,7 +234,7 @@ func (p *process) showCapacity(plan *result.Capacity, list []capacity.Configurat
 			return lines.Encode(map[string]any{"capacity": plan})
 		}
 	case "markdown":
-		write = func(out *bytes.Buffer) error { return report.CapacityMarkdown(out, plan) }
+		write = func(out *bytes.Buffer) error { return document.Markdown(out, report.Capacity(plan), 2) }
 	case "html":
 		chosen := slices.IndexFunc(list, func(c capacity.Configuration) bool { return c.Name == plan.Name && c.Result != nil })
 		if chosen < 0 {
@@ -243,8 +244,9 @@ func (p *process) showCapacity(plan *result.Capacity, list []capacity.Configurat
 		res.Capacity = plan
 		write = func(out *bytes.Buffer) error { return report.HTML(out, res) }
 	default:
-		options := report.TerminalOptions{Color: p.colour && f.out == "", Width: p.page}
-		write = func(out *bytes.Buffer) error { return report.Capacity(out, plan, options) }
+		write = func(out *bytes.Buffer) error {
+			return document.Terminal(out, report.Capacity(plan), p.screen(f.out != ""))
+		}
 	}
 	return p.deliver(write, f.out)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"redline/internal/text"
+	"redline/internal/show/listing"
 	"redline/internal/twin/catalog"
 )
 
@@ -88,18 +87,12 @@ func (f pairFlags) idle(flags *pflag.FlagSet) string {
 
 func (p *process) listCatalog(known *catalog.Catalog, asJSON bool) error {
 	if !asJSON {
-		return known.List(text.Writer(p.stdout))
+		return p.print(listing.Catalog(known))
 	}
-	return p.encode(struct {
+	return p.printJSON(struct {
 		Models       []catalog.Model       `json:"models"`
 		Accelerators []catalog.Accelerator `json:"accelerators"`
 	}{known.Models(), known.Accelerators()})
-}
-
-func (p *process) encode(v any) error {
-	out := json.NewEncoder(p.stdout)
-	out.SetIndent("", "  ")
-	return out.Encode(v)
 }
 
 // showEntry shows a model, a pair, or an accelerator.
@@ -111,9 +104,9 @@ func (p *process) showEntry(known *catalog.Catalog, name string, f pairFlags) er
 		case f.gpu != "":
 			return usage("%s is an accelerator: name the model in its place, such as: redline catalog llama-3.1-8b --gpu %s", name, f.gpu)
 		case f.asJSON:
-			return p.encode(a)
+			return p.printJSON(a)
 		default:
-			return a.Show(text.Writer(p.stdout))
+			return p.print(listing.Accelerator(a))
 		}
 	}
 	switch {
@@ -122,9 +115,9 @@ func (p *process) showEntry(known *catalog.Catalog, name string, f pairFlags) er
 	case f.gpu != "":
 		return p.showPair(known, model, f)
 	case f.asJSON:
-		return p.encode(model)
+		return p.printJSON(model)
 	}
-	return model.Show(text.Writer(p.stdout))
+	return p.print(listing.Model(model))
 }
 
 // findModel looks a model up by name, or reads its config.json where the name
@@ -157,9 +150,9 @@ func (p *process) showPair(known *catalog.Catalog, model catalog.Model, f pairFl
 	}
 	sheet := d.Sheet(catalog.Traffic{Prompt: f.prompt, Output: f.output, Concurrency: f.atATime})
 	if f.asJSON {
-		return p.encode(sheet)
+		return p.printJSON(sheet)
 	}
-	return sheet.Show(text.Writer(p.stdout))
+	return p.print(listing.Deployment(sheet))
 }
 
 func (f pairFlags) deployment(m catalog.Model, a catalog.Accelerator) (catalog.Deployment, error) {

@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/plan/config"
 	"redline/internal/run/doctor"
+	"redline/internal/show/listing"
 )
 
 const doctorHelp = `Check this machine, and with --url a server, before a run: what would make figures
@@ -76,9 +77,9 @@ func (p *process) examine(ctx context.Context, cfg *config.Config) error {
 	}
 	p.mask.Tidy(found)
 	if cfg.Output.JSON {
-		err = doctor.JSON(p.stdout, found)
+		err = p.printJSON(found)
 	} else {
-		err = doctor.Text(p.stdout, found, p.colour)
+		err = p.print(listing.Doctor(found))
 	}
 	if err == nil && !found.Ready {
 		err = &coded{code: exitError}

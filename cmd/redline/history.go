@@ -14,7 +14,8 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/run/history"
-	"redline/internal/show/report"
+	"redline/internal/show/document"
+	"redline/internal/show/listing"
 	"redline/internal/text"
 )
 
@@ -141,7 +142,7 @@ func (p *process) listRuns(ctx context.Context, ix *history.Index, s *shelf, f h
 	if all {
 		more = 0
 	}
-	if err := report.Runs(p.stdout, entries[more:], p.terminalOptions()); err != nil {
+	if err := p.print(listing.Runs(entries[more:])); err != nil {
 		return err
 	}
 	if more > 0 {
@@ -150,8 +151,14 @@ func (p *process) listRuns(ctx context.Context, ix *history.Index, s *shelf, f h
 	return err
 }
 
-func (p *process) terminalOptions() report.TerminalOptions {
-	return report.TerminalOptions{Color: p.colour, Width: p.page}
+// screen is what the terminal can do; a file has no colors.
+func (p *process) screen(toFile bool) document.TerminalOptions {
+	return document.TerminalOptions{Color: p.colour && !toFile, Width: p.page}
+}
+
+// print writes a document to stdout.
+func (p *process) print(d *document.Document) error {
+	return document.Terminal(p.stdout, d, p.screen(false))
 }
 
 func (p *process) printJSON(v any) error {
@@ -347,7 +354,7 @@ func (p *process) showDrifts(s *shelf, drifts []*result.Drift) error {
 		if i > 0 {
 			fmt.Fprintln(p.stdout)
 		}
-		if err := report.Drift(p.stdout, d, p.terminalOptions()); err != nil {
+		if err := p.print(listing.Drift(d)); err != nil {
 			return err
 		}
 	}

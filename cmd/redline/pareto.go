@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,7 +13,8 @@ import (
 	"redline/internal/answer/pareto"
 	"redline/internal/judge/result"
 	"redline/internal/run/history"
-	"redline/internal/show/report"
+	"redline/internal/show/document"
+	"redline/internal/show/listing"
 	"redline/internal/text"
 )
 
@@ -59,8 +61,7 @@ func (p *process) pareto(ctx context.Context, args []string, f *reportFlags) err
 	if err != nil {
 		return err
 	}
-	options := report.TerminalOptions{Color: p.colour && f.out == "", Width: p.page}
-	return p.deliver(func(out *bytes.Buffer) error { return write(out, fronts, options) }, f.out)
+	return p.deliver(func(out *bytes.Buffer) error { return write(out, fronts, p.screen(f.out != "")) }, f.out)
 }
 
 // pairs are the figures asked for, or those that are shown otherwise.
@@ -87,13 +88,11 @@ func (f *paretoFlags) pairs() ([]pareto.Pair, error) {
 	return []pareto.Pair{pair}, nil
 }
 
-func frontFormat(name string) (func(*bytes.Buffer, []*pareto.Front, report.TerminalOptions) error, error) {
+func frontFormat(name string) (func(io.Writer, []*pareto.Front, document.TerminalOptions) error, error) {
 	var names []string
-	for _, f := range report.FrontFormats {
+	for _, f := range listing.FrontFormats {
 		if f.Name == name {
-			return func(out *bytes.Buffer, fronts []*pareto.Front, o report.TerminalOptions) error {
-				return f.Write(out, fronts, o)
-			}, nil
+			return f.Write, nil
 		}
 		names = append(names, f.Name)
 	}
@@ -141,8 +140,8 @@ func (f *paretoFlags) series(ctx context.Context, args []string) ([]pareto.Serie
 	switch {
 	case len(list) == 0:
 		return nil, usage("--pareto wants run directories, or --label: redline report runs/a runs/b --pareto")
-	case len(list) > report.MostSeries:
-		return nil, usage("%d series, but only %d can be told apart: join runs of one configuration with commas", len(list), report.MostSeries)
+	case len(list) > listing.MostSeries:
+		return nil, usage("%d series, but only %d can be told apart: join runs of one configuration with commas", len(list), listing.MostSeries)
 	}
 	return list, nil
 }

@@ -16,6 +16,7 @@ import (
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
 	"redline/internal/run/measure"
+	"redline/internal/show/live"
 	"redline/internal/show/report"
 	"redline/internal/text"
 )
@@ -99,7 +100,7 @@ func runnable(e config.Experiment) error {
 
 // measure runs one load and shows its result.
 func (p *process) measure(ctx context.Context, cfg *config.Config) error {
-	live := report.NewLiveLine(p.stderr, report.LiveOptions{Terminal: p.terminal, Width: p.width,
+	live := live.NewLine(p.stderr, live.Options{Terminal: p.terminal, Width: p.width,
 		Window: cmp.Or(cfg.Load.Bounds.Duration, cfg.Load.Bounds.MaxDuration)})
 	options := measure.Options{Config: cfg, Version: version, Command: p.commandLine(cfg), Stop: p.stop,
 		Say: func(format string, args ...any) { live.Say("redline: " + p.line(fmt.Sprintf(format, args...))) }}

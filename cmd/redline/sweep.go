@@ -14,6 +14,7 @@ import (
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
 	"redline/internal/run/measure"
+	"redline/internal/show/live"
 	"redline/internal/show/report"
 	"redline/internal/text"
 )
@@ -133,20 +134,20 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, comma
 	if err != nil {
 		return err
 	}
-	live := report.NewLiveLine(p.stderr, report.LiveOptions{Terminal: p.terminal, Width: p.width})
-	say := func(format string, args ...any) { live.Say("redline: " + p.line(fmt.Sprintf(format, args...))) }
+	line := live.NewLine(p.stderr, live.Options{Terminal: p.terminal, Width: p.width})
+	say := func(format string, args ...any) { line.Say("redline: " + p.line(fmt.Sprintf(format, args...))) }
 	o := experiment.Options{Resume: resume, Foreseen: foreseen, Options: measure.Options{Config: cfg, Version: version, Command: p.commandLine(cfg),
 		Stop: p.stop, Say: say}}
 	if !cfg.Output.Quiet {
-		o.Live = func(s metric.Snapshot) { live.Show(s) }
+		o.Live = func(s metric.Snapshot) { line.Show(s) }
 		o.Begin = func(s experiment.Stage, at experiment.Progress) {
-			stage := report.LiveStage{Name: s.Name, What: at.What, Number: at.Number, Of: at.Of, About: !at.Exact,
+			stage := live.Stage{Name: s.Name, What: at.What, Number: at.Number, Of: at.Of, About: !at.Exact,
 				Warmup: at.Warmup, Window: at.Window, Ahead: at.Ahead}
 			if at.Limit != nil {
 				stage.Found = report.SoFar(at.Limit)
 				say("%s", stage.Found)
 			}
-			live.Stage(stage)
+			line.Stage(stage)
 		}
 		o.End = func(s experiment.Stage, res *result.Result, kept bool) {
 			say("%s", stageLine(s, res, kept))
@@ -161,7 +162,7 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, comma
 	o.Hold = p.hold(say)
 	defer o.Hold.Release()
 	res, path, err := run(ctx, o)
-	live.Finish()
+	line.Finish()
 	if res == nil {
 		if path != "" && errors.Is(err, context.Canceled) {
 			return &coded{exitInterrupted, fmt.Errorf("interrupted before a stage had ended; resume with: redline %s --resume %s",

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -14,6 +13,7 @@ import (
 	"redline/internal/llm"
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
+	"redline/internal/show/listing"
 	"redline/internal/text"
 	"redline/internal/traffic/token"
 	"redline/internal/traffic/trace"
@@ -88,11 +88,9 @@ func (p *process) showWorkload(cfg *config.Config, asJSON bool, samples int) err
 		return err
 	}
 	if asJSON {
-		out := json.NewEncoder(p.stdout)
-		out.SetIndent("", "  ")
-		return out.Encode(summary)
+		return p.printJSON(summary)
 	}
-	if err := summary.Show(text.Writer(p.stdout)); err != nil {
+	if err := p.print(listing.Workload(summary)); err != nil {
 		return err
 	}
 	for i := range samples {
@@ -239,14 +237,6 @@ func writeFitted(fitted *trace.Fitted, path string) error {
 func (p *process) workloadListCommand() *cobra.Command {
 	return &cobra.Command{Use: "list", Short: "list the presets", Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			var b strings.Builder
-			for _, preset := range workload.Presets {
-				fmt.Fprintf(&b, "%-18s %s\n", preset.Name, preset.About)
-			}
-			for _, mix := range workload.Mixes {
-				fmt.Fprintf(&b, "%-18s %s\n", mix.Name, mix.About)
-			}
-			_, err := io.WriteString(p.stdout, b.String())
-			return err
+			return p.print(listing.Presets())
 		}}
 }

@@ -145,7 +145,7 @@ func rows(levels []Level, spec sim.Spec, heldOut bool) ([]Row, error) {
 		}
 		row := Row{Level: t.Name, Rate: t.Load, HeldOut: heldOut, Invalid: t.Invalid, Requests: len(t.measured[2]),
 			P50: map[string]Comparison{}, P99: map[string]Comparison{}}
-		for m, name := range metricNames {
+		for m, name := range Figures {
 			if len(t.measured[m]) == 0 || len(got[m]) == 0 {
 				continue
 			}
@@ -167,7 +167,7 @@ func compare(measured, got []float64, p float64) Comparison {
 // medians is the median error of the medians, by metric.
 func medians(list []Row) map[string]float64 {
 	out := map[string]float64{}
-	for _, name := range metricNames {
+	for _, name := range Figures {
 		var errors []float64
 		for _, r := range list {
 			if c, ok := r.P50[name]; ok {
@@ -225,4 +225,22 @@ func suggested(levels []Level) string {
 		list = append(list, text.Plain(text.Round(low*math.Pow(high/low, float64(i)/5), 2)))
 	}
 	return strings.Join(slices.Compact(list), ",")
+}
+
+// Verdict says in a word and a line whether the twin can be used.
+func (c *Calibration) Verdict() (word, why string) {
+	word, which, errors := "GOOD TWIN", "levels it had not seen", c.HeldOut
+	if errors == nil {
+		word, which, errors = "UNTESTED TWIN", "the levels it was fitted to", c.InFit
+	}
+	if !c.Good {
+		word = "POOR TWIN"
+	}
+	var parts []string
+	for _, name := range []string{"tpot", "e2e", "ttft"} {
+		if e, ok := errors[name]; ok {
+			parts = append(parts, fmt.Sprintf("%s %.1f%% (goal %s)", name, 100*e, text.Percent(Goals[name])))
+		}
+	}
+	return word, "median error on " + which + ": " + strings.Join(parts, ", ")
 }

@@ -69,7 +69,7 @@ func TestWrittenEngineIsRead(t *testing.T) {
 		c := &Calibration{Spec: want, Engine: constantsOf(want), Evidence: &Evidence{From: []string{"runs/${HOME}"}},
 			InFit: map[string]float64{"tpot": 0.01}}
 		var text bytes.Buffer
-		if err := c.WriteEngine(&text, "dev", time.Unix(0, 0)); err != nil {
+		if err := c.WriteEngine(&text, "dev", time.Unix(0, 0), "a remark\n"); err != nil {
 			t.Fatal(err)
 		}
 		path := filepath.Join(t.TempDir(), "engine.yaml")
@@ -101,9 +101,8 @@ func TestLittleEvidenceSaysWhatToMeasure(t *testing.T) {
 			t.Errorf("the notes lack %q:\n%s", want, said)
 		}
 	}
-	var shown bytes.Buffer
-	if err := c.Write(&shown); err != nil || !strings.HasPrefix(shown.String(), "UNTESTED TWIN") || c.HeldOut != nil {
-		t.Errorf("%v, %v:\n%s", err, c.HeldOut, shown.String())
+	if word, why := c.Verdict(); word != "UNTESTED TWIN" || c.HeldOut != nil {
+		t.Errorf("%s: %s, held out %v", word, why, c.HeldOut)
 	}
 }
 

@@ -43,12 +43,12 @@ func constantsOf(s sim.Spec) Constants {
 }
 
 // WriteEngine writes the fitted engine as a file for redline sim --engine, with
-// where it came from and how far it can be trusted.
-func (c *Calibration) WriteEngine(w io.Writer, version string, now time.Time) error {
+// where it came from and, in remarks, how far it can be trusted.
+func (c *Calibration) WriteEngine(w io.Writer, version string, now time.Time, remarks string) error {
 	var b strings.Builder
 	k := c.Engine
 	fmt.Fprintf(&b, "# An engine that redline calibrate fitted to a measurement.\n# Serve it: redline sim --engine FILE\n#\n")
-	for line := range strings.Lines(c.table()) {
+	for line := range strings.Lines(remarks) {
 		b.WriteString(strings.TrimRight("# "+line, " \n") + "\n")
 	}
 	fmt.Fprintf(&b, "schema: %s\nmodel: %s\n", sim.EngineSchema, quoted(c.Spec.Model))
@@ -82,7 +82,7 @@ func errorsOf(b *strings.Builder, key string, errors map[string]float64) {
 		return
 	}
 	fmt.Fprintf(b, "  %s:\n", key)
-	for _, name := range metricNames {
+	for _, name := range Figures {
 		if e, ok := errors[name]; ok {
 			fmt.Fprintf(b, "    %s: %.4f\n", name, e)
 		}

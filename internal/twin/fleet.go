@@ -156,7 +156,7 @@ func (a *account) done(answer Answer) {
 		return
 	}
 	a.out.Requests++
-	for m, name := range metricNames {
+	for m, name := range Figures {
 		if v := answer.own(name); v >= 0 {
 			// Two days bound everything that is simulated.
 			_ = a.histograms[m].RecordValue(int64(v / 1e3))
@@ -212,7 +212,7 @@ func (a *account) close() *result.Rehearsed {
 		out.Objectives = append(out.Objectives, j)
 	}
 	out.Latency = map[string]result.Percentile{}
-	for m, name := range metricNames {
+	for m, name := range Figures {
 		h := a.histograms[m]
 		at := func(p float64) float64 { return float64(h.ValueAtQuantile(p)) / 1e3 }
 		out.Latency[name] = result.Percentile{P50: at(50), P95: at(95), P99: at(99)}

@@ -9,11 +9,10 @@ import (
 	"redline/internal/twin/sim"
 )
 
-// metricNames are the figures that a twin is held to, in their order
-// everywhere below.
-var metricNames = [...]string{"ttft", "tpot", "e2e"}
+// Figures are those that a twin is held to, in their order everywhere below.
+var Figures = [...]string{"ttft", "tpot", "e2e"}
 
-const metrics = len(metricNames)
+const metrics = len(Figures)
 
 // compared are the percentiles at which measured and simulated distributions
 // are held against each other, and their weights. The middle counts most; the

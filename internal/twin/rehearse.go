@@ -130,7 +130,8 @@ func (t Trial) Try(ctx context.Context) (*result.Rehearsal, error) {
 		if fitted.HeldOut != nil {
 			p.Error = fitted.HeldOut
 		}
-		notes = append(notes, fitted.verdict())
+		word, why := fitted.Verdict()
+		notes = append(notes, word+": "+why)
 	}
 	out, err := Rehearse(ctx, p)
 	if err != nil {

@@ -1,5 +1,10 @@
 package doctor
 
+import (
+	"math"
+	"redline/internal/text"
+)
+
 // check looks at one thing in the evidence. The tables of checks are literal:
 // a new check is one entry.
 type check[E any] struct {
@@ -75,4 +80,18 @@ func findings[E any](about string, checks []check[E], evidence E) []Finding {
 		}
 	}
 	return all
+}
+
+// span writes nanoseconds in the unit that suits them.
+func span(ns int64) string {
+	v := math.Abs(float64(ns))
+	for _, u := range []struct {
+		upTo float64
+		name string
+	}{{1e3, "ns"}, {1e6, "µs"}, {1e9, "ms"}} {
+		if v < u.upTo {
+			return text.Number(float64(ns)/(u.upTo/1e3)) + " " + u.name
+		}
+	}
+	return text.Number(float64(ns)/1e9) + " s"
 }

@@ -35,6 +35,9 @@ func (c *Chart) Text(width, height int) []string {
 			first.Lines = append(first.Lines, l)
 		}
 	}
+	if len(first.Lines) > 0 && len(first.Lines) < len(c.Lines) {
+		first.Y.Label = first.Lines[0].Name + " of " + c.Y.Label
+	}
 	return first.text(width, height)
 }
 

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -18,27 +19,23 @@ func (p *page) acceleratorUse(u *telemetry.AcceleratorUse) {
 	if u == nil || u.Samples == 0 {
 		return
 	}
-	var parts []string
-	add := func(known bool, text func() string) {
-		if known {
-			parts = append(parts, text())
-		}
+	memory := ""
+	if u.MemoryMB != nil && u.MemoryTotalMB != nil {
+		memory = inUnit(figure(u.MemoryMB.Max/1024), "of"+hard+figure(*u.MemoryTotalMB/1024)+hard+"GiB")
 	}
-	add(u.Utilization != nil, func() string { return percent(u.Utilization.Mean) + " busy" })
-	add(u.DRAMActive != nil, func() string { return percent(u.DRAMActive.Mean) + " memory bandwidth" })
-	add(u.MemoryMB != nil && u.MemoryTotalMB != nil, func() string {
-		return inUnit(figure(u.MemoryMB.Max/1024), "of"+hard+figure(*u.MemoryTotalMB/1024)+hard+"GiB")
-	})
-	add(u.Watts != nil, func() string { return power(u.Watts.Mean) })
-	add(u.JoulesPerOutputToken != nil, func() string {
+	if u.JoulesPerOutputToken != nil {
 		p.shows("joules_per_output_token")
-		return inUnit(figure(*u.JoulesPerOutputToken), "J/token")
-	})
+	}
+	parts := present(said(u.Utilization, func(g telemetry.Gauge) string { return percent(g.Mean) + " busy" }),
+		said(u.DRAMActive, func(g telemetry.Gauge) string { return percent(g.Mean) + " memory bandwidth" }),
+		memory, said(u.Watts, func(g telemetry.Gauge) string { return power(g.Mean) }),
+		said(u.JoulesPerOutputToken, func(v float64) string { return inUnit(figure(v), "J/token") }))
 	text := deviceNames(u) + ": " + strings.Join(parts, ", ")
 	if held := heldBack(u.Throttled); held != "" {
-		text += "; " + held + state(u)
+		text += "; " + held + listInBrackets(said(u.ClockMHz, func(g telemetry.Gauge) string { return inUnit(figure(g.Mean), "MHz") + " mean" }),
+			said(u.TemperatureC, func(g telemetry.Gauge) string { return trimmed(figure(g.Max)) + hard + "°C at most" }))
 	}
-	p.field("accelerator", text+p.markOn("accelerator"))
+	p.Field("accelerator", text+p.markOn("accelerator"))
 }
 
 // deviceNames is "8 × H200".
@@ -74,12 +71,9 @@ func heldBack(throttled map[string]float64) string {
 		if throttled[reason] < toldThrottle {
 			continue
 		}
-		word := heldWords[reason]
-		if word == "" && strings.Contains(reason, "thermal") {
-			word = "slowed by heat"
-		}
-		if word == "" {
-			word = clean(reason)
+		word := cmp.Or(heldWords[reason], clean(reason))
+		if strings.Contains(reason, "thermal") {
+			word = heldWords["prochot"]
 		}
 		parts = append(parts, word+" "+percent(throttled[reason]))
 	}
@@ -87,37 +81,4 @@ func heldBack(throttled map[string]float64) string {
 		return ""
 	}
 	return strings.Join(parts, ", ") + " of the time"
-}
-
-// state is what devices come to that were held back.
-func state(u *telemetry.AcceleratorUse) string {
-	var parts []string
-	if u.ClockMHz != nil {
-		parts = append(parts, inUnit(figure(u.ClockMHz.Mean), "MHz")+" mean")
-	}
-	if u.TemperatureC != nil {
-		parts = append(parts, trimmed(figure(u.TemperatureC.Max))+hard+"°C at most")
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(parts, ", ") + ")"
-}
-
-// acceleratorTiles are the numbers of the devices that a reader takes along.
-func acceleratorTiles(u *telemetry.AcceleratorUse) []tile {
-	if u == nil || u.Samples == 0 {
-		return nil
-	}
-	remark := deviceNames(u)
-	if u.Utilization != nil {
-		remark += ", " + percent(u.Utilization.Mean) + " busy"
-	}
-	if u.JoulesPerOutputToken != nil {
-		return []tile{{"energy", figure(*u.JoulesPerOutputToken), "J/token", remark}}
-	}
-	if u.Watts != nil {
-		return []tile{{"power", figure(u.Watts.Mean), "W", remark}}
-	}
-	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/show/document"
 	"redline/internal/text"
 )
 
@@ -79,7 +80,7 @@ func limitReason(r *result.Result) string {
 func reasonAt(point *result.Point, missed []slo.Verdict) string {
 	why := whyMissed(point, missed)
 	if why != "" {
-		why += " at " + loadAsked(point)
+		why += " at " + LoadAsked(point)
 	}
 	return why
 }
@@ -91,7 +92,7 @@ func SoFar(l *result.Limit) string {
 	if l.Standing == result.LimitAtLeast || l.Standing == result.LimitBelow {
 		between = limitPhrase(l)
 	}
-	return plainSpaces("limit so far " + between)
+	return document.PlainSpaces("limit so far " + between)
 }
 
 // unbroken says that no rate was too high.
@@ -153,7 +154,7 @@ func curveHeadline(r *result.Result) headline {
 		return headline{"NOTHING MEASURED: ", lost, "no level came to an end"}
 	}
 	first, last := &r.Points[points[0]], &r.Points[points[len(points)-1]]
-	h := headline{"CURVE: ", met, plural(len(points), "level") + " from " + loadAsked(first) + " to " + loadAsked(last)}
+	h := headline{"CURVE: ", met, plural(len(points), "level") + " from " + LoadAsked(first) + " to " + LoadAsked(last)}
 	if one, judged := levelsHeadline(r, points); judged {
 		h = one
 	}
@@ -195,14 +196,14 @@ func levelsHeadline(r *result.Result, points []int) (headline, bool) {
 	case held < 0 && missed < 0:
 		return headline{openWord + ": ", unset, "no level of " + count(len(points)) + " could be decided"}, true
 	case held < 0 && missed != points[0]:
-		return headline{openWord + ": ", unset, "no level below " + loadAsked(&r.Points[missed]) + " could be decided; that one missed, so the limit lies below it"}, true
+		return headline{openWord + ": ", unset, "no level below " + LoadAsked(&r.Points[missed]) + " could be decided; that one missed, so the limit lies below it"}, true
 	case held < 0:
-		return headline{missedWord + ": ", lost, withReason("no level below "+loadAsked(&r.Points[missed])+" met every objective; the limit lies below that", &r.Points[missed])}, true
+		return headline{missedWord + ": ", lost, withReason("no level below "+LoadAsked(&r.Points[missed])+" met every objective; the limit lies below that", &r.Points[missed])}, true
 	case missed < 0:
-		return headline{"HELD: ", met, loadAsked(&r.Points[held]) + " met every objective; no level missed one, so the limit lies above"}, true
+		return headline{"HELD: ", met, LoadAsked(&r.Points[held]) + " met every objective; no level missed one, so the limit lies above"}, true
 	}
-	return headline{"HELD: ", met, withReason(loadAsked(&r.Points[held])+" met every objective; the limit lies between "+
-		loadFigure(&r.Points[held])+" and "+loadAsked(&r.Points[missed]), &r.Points[missed])}, true
+	return headline{"HELD: ", met, withReason(LoadAsked(&r.Points[held])+" met every objective; the limit lies between "+
+		LoadFigure(&r.Points[held])+" and "+LoadAsked(&r.Points[missed]), &r.Points[missed])}, true
 }
 
 // withReason adds why a level missed its objectives, where it was not latency.
@@ -235,33 +236,6 @@ func stagesHeadline(r *result.Result) headline {
 	return headline{"MEASURED: ", tone, text}
 }
 
-// answer writes what an experiment found, in the order in which a reader asks.
-func (p *page) answer(r *result.Result) {
-	if r.Capacity == nil && r.Limit == nil && r.Curve == nil && r.Comparison == nil && r.Repeats == nil && len(r.Stages) == 0 && r.Protocol == nil {
-		return
-	}
-	p.gap()
-	p.capacity(r.Capacity)
-	p.gap()
-	p.protocol(r.Protocol)
-	p.gap()
-	p.tuning(r)
-	p.gap()
-	p.limit(r)
-	p.gap()
-	p.levels(r)
-	p.flushNotes()
-	p.plot(r)
-	p.gap()
-	p.comparison(r.Comparison)
-	p.gap()
-	p.repeats(r.Repeats)
-	p.gap()
-	p.toggles(r.Toggles)
-	p.gap()
-	p.stages(r)
-}
-
 // limit writes what is known about the limit beside its headline.
 func (p *page) limit(r *result.Result) {
 	l := r.Limit
@@ -269,32 +243,32 @@ func (p *page) limit(r *result.Result) {
 		return
 	}
 	reason := limitReason(r)
-	p.field("limit", limitFacts(l, reason != ""))
+	p.Field("limit", limitFacts(l, reason != ""))
 	if reason != "" {
-		p.field("reason", reason)
+		p.Field("reason", reason)
 	} else if l.Edge == result.EdgeCliff {
-		p.field("edge", "a cliff: from fine to far beyond the objective within 5% of rate; keep a distance")
+		p.Field("edge", "a cliff: from fine to far beyond the objective within 5% of rate; keep a distance")
 	} else if l.Edge == result.EdgeSlope {
-		p.field("edge", "a slope: latency passes the objective gradually")
+		p.Field("edge", "a slope: latency passes the objective gradually")
 	}
 	if l.Knee != nil {
-		p.field("knee", "from "+inUnit(trimmed(figure(*l.Knee)), "requests/s")+" on latency grows faster than load")
+		p.Field("knee", "from "+inUnit(trimmed(figure(*l.Knee)), "requests/s")+" on latency grows faster than load")
 	}
 	if g := l.BestGoodput; g != nil {
-		p.field("best", inUnit(figure(g.Requests), "good requests/s")+" at "+inUnit(trimmed(figure(g.Rate)), "requests/s")+" asked")
+		p.Field("best", inUnit(figure(g.Requests), "good requests/s")+" at "+inUnit(trimmed(figure(g.Rate)), "requests/s")+" asked")
 	}
 	if c := l.LeastCost; c != nil {
-		p.field("cheapest", amount(c.PerRequest, currency(r))+" a good request at "+inUnit(trimmed(figure(c.Rate)), "requests/s"))
+		p.Field("cheapest", amount(c.PerRequest, currency(r))+" a good request at "+inUnit(trimmed(figure(c.Rate)), "requests/s"))
 	}
 	if l.LoadS > 0 {
-		p.field("search", seconds(l.LoadS)+" of load, "+plural(l.Requests, "request"))
+		p.Field("search", seconds(l.LoadS)+" of load, "+plural(l.Requests, "request"))
 	}
 	p.byObjective(l)
 	for _, text := range l.Unmet {
-		p.hang(indent+p.paint(bad, "missed")+indent, clean(text))
+		p.Finding(1, bad, "missed", clean(text))
 	}
 	for _, note := range l.Notes {
-		p.hang(indent, clean(note))
+		p.Note(clean(note))
 	}
 }
 
@@ -318,47 +292,31 @@ func (p *page) byObjective(l *result.Limit) {
 		}
 		return 0
 	})
-	t := table{columns: []column{{head: cell{text: "limit by objective", tone: bold}},
-		{head: cell{text: "requests/s"}, align: alignPoint}, {head: cell{text: "90% interval"}, align: alignRight}, {align: alignProse}}}
+	t := document.NewTable(left("limit by objective"), decimal("requests/s"), right("90% interval"), prose(""))
 	for _, text := range texts {
 		b := l.ByObjective[text]
 		remark := boundWords[b.Standing]
 		if text == l.Binding {
 			remark = strings.TrimPrefix(remark+", is missed first", ", ")
 		}
-		t.rows = append(t.rows, []cell{{text: indent + clean(text)}, {text: figure(b.Rate)}, {text: between(b.Interval)}, {text: remark}})
+		t.Add(clean(text), figure(b.Rate), between(b.Interval), remark)
 	}
-	p.gap()
-	p.write(t)
+	p.Add(t)
 }
 
-var itemStates = map[string]cell{
-	result.ItemYes:     {text: "yes", tone: good},
-	result.ItemNo:      {text: "no", tone: bad},
-	result.ItemUnknown: {text: "unknown", tone: weak},
+var itemStates = map[string]string{
+	result.ItemYes: paint(good, "yes"), result.ItemNo: paint(bad, "no"), result.ItemUnknown: paint(weak, "unknown"),
 }
 
 // checklist answers what a sound benchmark is asked, each with the field that
 // the answer was read from.
-func (p *page) checklist(items []result.Item) {
-	if len(items) == 0 {
-		return
+func (p *page) checklist(r *result.Result) {
+	t := document.NewTable(left("checklist"), left(""), left("read from").Optional(1), prose(""))
+	for _, item := range r.Checklist {
+		state := cmp.Or(itemStates[item.State], itemStates[result.ItemUnknown])
+		t.Add(state, label(item.Name), p.title(item.Field, 40), clean(item.Text))
 	}
-	t := table{columns: []column{{head: cell{text: "checklist", tone: bold}}, {}, {head: cell{text: "read from"}, optional: 1}, {align: alignProse}}}
-	for _, item := range items {
-		state, known := itemStates[item.State]
-		if !known {
-			state = itemStates[result.ItemUnknown]
-		}
-		state.text = indent + state.text
-		longest := unbounded
-		if p.kept == nil {
-			longest = 40
-		}
-		t.rows = append(t.rows, []cell{state, {text: label(item.Name)}, {text: shortened(item.Field, longest)}, {text: clean(item.Text)}})
-	}
-	p.gap()
-	p.write(t)
+	p.Add(t)
 }
 
 // limitFacts is the limit with all that says how far it can be relied on, and

@@ -13,6 +13,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/plan/schema"
+	"redline/internal/show/document"
 )
 
 // changed is a sample with one thing different.
@@ -99,12 +100,12 @@ func TestAnswersLead(t *testing.T) {
 			}
 		}), "NOTHING SERVED: none of 960 requests succeeded: 960 failed (timeout 960)"},
 	} {
-		lines := newPage(tt.result, TerminalOptions{}).headlines(tt.result)
+		lines := newPage(tt.result, glance).headlines(tt.result)
 		if len(lines) != 1 {
 			t.Errorf("%s: %d headlines", tt.name, len(lines))
 			continue
 		}
-		if diff := cmp.Diff(tt.want, plainSpaces(lines[0].word+lines[0].why)); diff != "" {
+		if diff := cmp.Diff(tt.want, document.PlainSpaces(lines[0].word+lines[0].why)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
@@ -143,7 +144,7 @@ func TestProbesAreHollow(t *testing.T) {
 	_, table, _ := strings.Cut(out.String(), "levels, requests/s")
 	var signs []string
 	for line := range strings.Lines(table) {
-		if fields := strings.Fields(line); len(fields) > 5 && (fields[0] == fullSign || fields[0] == hollowSign) && len(signs) < len(sweepLevels) {
+		if fields := strings.Fields(line); len(fields) > 5 && (fields[0] == FullSign || fields[0] == HollowSign) && len(signs) < len(sweepLevels) {
 			signs = append(signs, fields[0])
 		}
 	}

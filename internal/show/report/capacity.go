@@ -1,41 +1,19 @@
 package report
 
 import (
-	"io"
 	"strings"
 
 	"redline/internal/judge/result"
+	"redline/internal/show/document"
 )
 
-// Capacity writes a capacity plan for a person: how many instances, why, what
-// they do and cost, and what was assumed.
-func Capacity(w io.Writer, c *result.Capacity, o TerminalOptions) error {
-	if c == nil {
-		return errNoResult
-	}
-	p := newPage(&result.Result{}, o)
-	h := capacityHeadline(c)
-	p.hang(p.paint(h.tone, h.word), h.why)
-	p.gap()
+// Capacity is a capacity plan for a person: how many instances, why, what they
+// do and cost, and what was assumed.
+func Capacity(c *result.Capacity) *document.Document {
+	p := newPage(&result.Result{}, whole)
+	p.lead(capacityHeadline(c))
 	p.capacity(c)
-	_, err := io.WriteString(w, strings.TrimRight(p.text.String(), "\n")+"\n")
-	return err
-}
-
-// CapacityMarkdown writes a capacity plan for a pull request or a wiki.
-func CapacityMarkdown(w io.Writer, c *result.Capacity) error {
-	if c == nil {
-		return errNoResult
-	}
-	p := newPage(&result.Result{}, TerminalOptions{})
-	p.width, p.kept = unbounded, &[]piece{}
-	p.capacity(c)
-	h := capacityHeadline(c)
-	var m markdown
-	m.block("**" + escaped(strings.TrimRight(h.word, " :")) + "** " + escaped(h.why))
-	m.section(section{parts: *p.kept})
-	_, err := io.WriteString(w, strings.TrimRight(m.out.String(), "\n")+"\n")
-	return err
+	return &p.Document
 }
 
 func capacityHeadline(c *result.Capacity) headline {
@@ -86,26 +64,11 @@ func (p *page) capacity(c *result.Capacity) {
 		p.expected(c.Expected)
 		p.capacityCost(c.Cost)
 		p.rehearsal(c.Rehearsal)
-		p.gap()
 		p.sensitivity(c.Sensitivity)
 	}
-	p.gap()
 	p.configurations(c)
-	p.gap()
-	for i, text := range c.Assumptions {
-		p.field(once(i, "assumed"), clean(text))
-	}
-	for i, note := range c.Notes {
-		p.field(once(i, "but"), clean(note))
-	}
-}
-
-// once is a key for the first of several lines.
-func once(i int, key string) string {
-	if i > 0 {
-		return ""
-	}
-	return key
+	p.Fields("assumed", cleaned(c.Assumptions))
+	p.Fields("but", cleaned(c.Notes))
 }
 
 var bases = map[string]string{
@@ -115,24 +78,23 @@ var bases = map[string]string{
 
 // carried says how the number of instances comes about, and how busy they are.
 func (p *page) carried(c *result.Capacity) {
-	limit := inUnit(figure(c.Limit.Rate), "requests/s")
-	if i := c.Limit.Interval; i != nil {
-		limit += " (" + between(*i) + ")"
-	}
+	limit := inUnit(figure(c.Limit.Rate), "requests/s") + listInBrackets(said(c.Limit.Interval, between))
 	need := c.Demand.Rate * (1 + c.Headroom)
-	p.field("because", joined("one instance carries "+limit+", "+bases[c.Limit.Basis],
+	p.Field("because", joined("one instance carries "+limit+", "+bases[c.Limit.Basis],
 		figure(need)+hard+"/"+hard+figure(c.Limit.Rate)+hard+"="+hard+figure(need/c.Limit.Rate)))
-	steps := []string{count(c.Instances) + " carry the peak alone (" + devices(c.GPUs, c.Accelerator) + ")",
-		count(c.InstancesWithHeadroom) + " with headroom (" + devices(c.GPUsWithHeadroom, c.Accelerator) + ")"}
-	if c.Spare > 0 {
-		steps = append(steps, count(c.InstancesToRun)+" with spare ("+devices(c.GPUsToRun, c.Accelerator)+")")
+	of := func(instances int, what string, gpus int) string {
+		return count(instances) + " " + what + " (" + devices(gpus, c.Accelerator) + ")"
 	}
-	p.field("instances", joined(steps...))
+	spare := ""
+	if c.Spare > 0 {
+		spare = of(c.InstancesToRun, "with spare", c.GPUsToRun)
+	}
+	p.Field("instances", joined(of(c.Instances, "carry the peak alone", c.GPUs), of(c.InstancesWithHeadroom, "with headroom", c.GPUsWithHeadroom), spare))
 	mean := ""
 	if c.UtilizationAtMean != nil && c.Demand.Mean != nil {
 		mean = percent2(*c.UtilizationAtMean) + " at the mean of " + inUnit(figure(*c.Demand.Mean), "requests/s")
 	}
-	p.field("busy", joined(percent2(c.UtilizationAtPeak)+" of what they carry at peak", mean))
+	p.Field("busy", joined(percent2(c.UtilizationAtPeak)+" of what they carry at peak", mean))
 }
 
 // expected says what a request will see, by name.
@@ -158,7 +120,7 @@ func (p *page) expected(e *result.ExpectedLatency) {
 	case "above":
 		at += ", beyond what was measured: worse than at the highest rate, which is"
 	}
-	p.field("latency", at+": "+joined(parts...))
+	p.Field("latency", at+": "+joined(parts...))
 }
 
 func (p *page) capacityCost(c *result.CapacityCost) {
@@ -166,25 +128,20 @@ func (p *page) capacityCost(c *result.CapacityCost) {
 		return
 	}
 	in := func(v float64) string { return amount(v, c.Currency) }
-	p.field("cost", joined(in(c.PerHour)+" an hour", in(c.PerMonth)+" a month"))
+	p.Field("cost", joined(in(c.PerHour)+" an hour", in(c.PerMonth)+" a month"))
 	if c.ReservedPerHour != nil {
-		change := "less"
 		saved := 1 - *c.ReservedPerHour/c.PerHour
+		change := percent2(saved) + " less"
 		if saved < 0 {
-			saved, change = -saved, "more"
+			change = percent2(-saved) + " more"
 		}
-		p.field("reserved", joined(in(*c.ReservedPerHour)+" an hour", in(*c.ReservedPerMonth)+" a month", percent2(saved)+" "+change+" than on demand"))
+		p.Field("reserved", joined(in(*c.ReservedPerHour)+" an hour", in(*c.ReservedPerMonth)+" a month", change+" than on demand"))
 	}
-	tokens := []string{in(c.PerRequest) + " a request"}
-	for _, one := range []struct {
-		v    *float64
-		what string
-	}{{c.Per1kTokens, " per 1k tokens"}, {c.Per1mTokens, " per 1M tokens"}, {c.Per1mOutput, " per 1M output tokens"}} {
-		if one.v != nil {
-			tokens = append(tokens, in(*one.v)+one.what)
-		}
+	per := func(what string) func(float64) string {
+		return func(v float64) string { return in(v) + " per " + what }
 	}
-	p.field("each", joined(tokens...)+", at "+inUnit(figure(c.AtRate), "requests/s"))
+	p.Field("each", joined(in(c.PerRequest)+" a request", said(c.Per1kTokens, per("1k tokens")), said(c.Per1mTokens, per("1M tokens")),
+		said(c.Per1mOutput, per("1M output tokens")))+", at "+inUnit(figure(c.AtRate), "requests/s"))
 }
 
 // currency is that of a result's prices, "" where nothing is said.
@@ -198,22 +155,11 @@ func currency(r *result.Result) string {
 }
 
 func (p *page) sensitivity(list []result.Sensitivity) {
-	if len(list) == 0 {
-		return
-	}
-	t := table{columns: []column{{head: cell{text: "if", tone: bold}}, {head: cell{text: "instances"}, align: alignRight},
-		{head: cell{text: "accelerators"}, align: alignRight}, {head: cell{text: "a month"}, align: alignRight, optional: 1}}}
+	t := document.NewTable(left("if"), right("instances"), right("accelerators"), right("a month").Optional(1))
 	for _, s := range list {
-		t.rows = append(t.rows, []cell{{text: indent + clean(s.Name)}, {text: count(s.InstancesToRun)}, {text: count(s.GPUsToRun)}, {text: monthly(s.PerMonth)}})
+		t.Add(clean(s.Name), count(s.InstancesToRun), count(s.GPUsToRun), said(s.PerMonth, figure))
 	}
-	p.write(t.withoutEmpty())
-}
-
-func monthly(v *float64) string {
-	if v == nil {
-		return ""
-	}
-	return figure(*v)
+	p.Add(t)
 }
 
 // configurations lays the plans of several runs side by side, the best first.
@@ -221,20 +167,15 @@ func (p *page) configurations(c *result.Capacity) {
 	if len(c.Configurations) < 2 {
 		return
 	}
-	p.field("chosen", clean(c.Chosen))
-	t := table{columns: []column{{head: cell{text: "configurations", tone: bold}}, {head: cell{text: "limit"}, align: alignPoint},
-		{head: cell{text: "instances"}, align: alignRight}, {head: cell{text: "accelerators"}, align: alignRight},
-		{head: cell{text: "a month"}, align: alignRight, optional: 1}, {align: alignProse}}}
+	p.Field("chosen", clean(c.Chosen))
+	t := document.NewTable(left("configurations"), decimal("limit"), right("instances"), right("accelerators"), right("a month").Optional(1), prose(""))
 	for _, one := range c.Configurations {
-		row := []cell{{text: indent + shortened(one.Name, 40)}, {text: figure(one.Limit.Rate)}, {text: count(one.InstancesToRun)},
-			{text: devices(one.GPUsToRun, one.Accelerator)}, {}, {text: clean(one.Impossible)}}
-		if one.Cost != nil {
-			row[4].text = monthly(&one.Cost.PerMonth)
-		}
 		if one.Impossible != "" {
-			row[1].text, row[2].text, row[3].text = absent, absent, absent
+			t.Add(document.Shorten(one.Name, 40), absent, absent, absent, "", clean(one.Impossible))
+			continue
 		}
-		t.rows = append(t.rows, row)
+		t.Add(document.Shorten(one.Name, 40), figure(one.Limit.Rate), count(one.InstancesToRun), devices(one.GPUsToRun, one.Accelerator),
+			said(one.Cost, func(c result.CapacityCost) string { return figure(c.PerMonth) }), "")
 	}
-	p.write(t.withoutEmpty())
+	p.Add(t)
 }

@@ -1,9 +1,11 @@
 package report
 
 import (
+	"cmp"
 	"strings"
 
 	"redline/internal/judge/result"
+	"redline/internal/show/document"
 )
 
 var comparisonWords = map[result.Standing]headline{
@@ -15,10 +17,7 @@ var comparisonWords = map[result.Standing]headline{
 }
 
 func comparisonHeadline(c *result.Comparison) headline {
-	h, known := comparisonWords[c.Standing]
-	if !known {
-		h = comparisonWords[result.Undecided]
-	}
+	h := cmp.Or(comparisonWords[c.Standing], comparisonWords[result.Undecided])
 	h.why = clean(c.Verdict)
 	for _, said := range []string{"B is worse: ", "B is better: ", "no difference shown; "} {
 		h.why = strings.TrimPrefix(h.why, said)
@@ -29,45 +28,33 @@ func comparisonHeadline(c *result.Comparison) headline {
 var changeTones = map[result.Standing]tone{result.Better: good, result.Worse: bad, result.Undecided: weak}
 
 // comparison writes both sides of every metric and what may be said of it.
-func (p *page) comparison(c *result.Comparison) {
+func (p *page) comparison(r *result.Result) {
+	c := r.Comparison
 	if c == nil {
 		return
 	}
-	p.field("A", side(c.A))
-	p.field("B", side(c.B))
-	rounds := ""
-	if c.Rounds > 0 {
-		rounds = plural(c.Rounds, "round")
-	}
-	p.field("test", joined(clean(c.Test), rounds, "alpha"+hard+exact(c.Alpha)))
-	t := table{columns: []column{
-		{head: cell{text: "B against A", tone: bold}},
-		{head: cell{text: "A"}, align: alignRight}, {head: cell{text: "B"}, align: alignRight},
-		{head: cell{text: "change"}, align: alignRight}, {head: cell{text: "95% interval"}, align: alignRight, optional: 1},
-		{head: cell{text: "p"}, align: alignRight, optional: 2}, {align: alignProse},
-	}}
+	p.Field("A", side(c.A))
+	p.Field("B", side(c.B))
+	p.Field("test", joined(clean(c.Test), when(c.Rounds > 0, plural(c.Rounds, "round")), "alpha"+hard+exact(c.Alpha)))
+	t := document.NewTable(left("B against A"), right("A"), right("B"), right("change"), right("95% interval").Optional(1), right("p").Optional(2), prose(""))
 	for i := range c.Metrics {
-		t.rows = append(t.rows, changeRow(&c.Metrics[i]))
+		t.Add(changeRow(&c.Metrics[i])...)
 	}
-	p.gap()
-	p.write(t)
-	for _, w := range c.Warnings {
-		p.hang(p.paint(weak, padRight("warning", keyWidth)), clean(strings.TrimPrefix(w.Figure+": "+w.Text, ": ")))
-	}
+	p.Add(t)
+	p.warn(c.Warnings)
 }
 
 func side(s result.Side) string {
 	return clean(joined(s.Name, s.Model, s.Engine, s.URL, strings.Join(s.Runs, ", ")))
 }
 
-func changeRow(m *result.Change) []cell {
+func changeRow(m *result.Change) []string {
 	change, bounds := relativeChange(m)
-	return []cell{{text: indent + metricName(m.Name, m.Load, m.Unit)}, {text: measured(m.A, m.Unit)}, {text: measured(m.B, m.Unit)},
-		{text: change}, {text: bounds}, {text: chance(m.PHolm)}, {text: clean(m.Verdict), tone: changeTones[m.Standing]}}
+	return []string{metricName(m.Name, m.Load, m.Unit), measured(m.A, m.Unit), measured(m.B, m.Unit), change, bounds, Chance(m.PHolm), paint(changeTones[m.Standing], clean(m.Verdict))}
 }
 
-// chance writes a p-value; how small a tiny one is says nothing more.
-func chance(p *float64) string {
+// Chance writes a p-value; how small a tiny one is says nothing more.
+func Chance(p *float64) string {
 	switch {
 	case p == nil:
 		return absent

@@ -18,19 +18,17 @@ func (p *page) crossChecks(checks []result.CrossCheck) {
 		why := p.notes.on("cross_checks." + c.Name)
 		switch {
 		case !c.OK:
-			differ = append(differ, clean(c.Name)+" "+bothFigures(c)+p.notes.mark(why))
+			differ = append(differ, clean(c.Name)+" "+bothFigures(c)+mark(why))
 		case c.Name != "queue": // the server's line has the split
 			if text := difference(c); text != "" {
 				agree = append(agree, clean(c.Name)+" "+text)
 			}
 		}
 	}
-	if p.whole {
-		p.field("agrees", joined(agree...))
+	if p.room >= explained {
+		p.Field("agrees", joined(agree...))
 	}
-	if len(differ) > 0 {
-		p.field("differs", p.paint(weak, joined(differ...)))
-	}
+	p.Field("differs", paint(weak, joined(differ...)))
 }
 
 // engineLog says of what troubles the engine's log speaks, and quotes the first
@@ -39,18 +37,12 @@ func (p *page) engineLog(l *result.EngineLog) {
 	if l == nil {
 		return
 	}
-	text := plural(int(l.Lines), "line")
-	if l.Cut {
-		text += ", not all of them kept"
-	}
-	parts := []string{text}
+	parts := []string{plural(int(l.Lines), "line") + when(l.Cut, ", not all of them kept")}
 	for _, kind := range slices.Sorted(maps.Keys(l.Kinds)) {
 		parts = append(parts, count(int(l.Kinds[kind]))+hard+"of"+hard+clean(kind))
 	}
-	p.field("engine log", joined(parts...)+p.markOn("engine_log"))
-	for _, line := range l.Excerpt {
-		p.field("", clean(line))
-	}
+	p.Field("engine log", joined(parts...)+p.markOn("engine_log"))
+	p.Fields("", cleaned(l.Excerpt))
 }
 
 // difference is how far the client's figure is from the server's.

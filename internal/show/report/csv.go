@@ -29,7 +29,7 @@ type Column struct {
 // known is empty.
 func Columns() []Column {
 	list := []Column{
-		{"run", "id of the run", func(r *result.Result, _ int) string { return csvText(r.ID) }},
+		{"run", "id of the run", func(r *result.Result, _ int) string { return CSVText(r.ID) }},
 		{"point", "number of the point in the result, from 0", func(_ *result.Result, i int) string { return strconv.Itoa(i) }},
 		at("name", "name of the stage, where there are several", "name"),
 		{"sustained", "true for the sustained run at the limit", func(r *result.Result, i int) string { return strconv.FormatBool(i == sustained(r)) }},
@@ -84,7 +84,7 @@ func at(name, means, place string) Column {
 func placed(document any, place string) string {
 	switch v := fig.At(document, place).(type) {
 	case string:
-		return csvText(v)
+		return CSVText(v)
 	case float64:
 		return number(v)
 	case int, bool:
@@ -154,9 +154,9 @@ func number(v float64) string {
 	return text.Plain(v)
 }
 
-// csvText is a name from outside. A spreadsheet takes one that begins like a
+// CSVText is a name from outside. A spreadsheet takes one that begins like a
 // formula for a formula, so that is quoted.
-func csvText(s string) string {
+func CSVText(s string) string {
 	if s = clean(s); s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
 		return "'" + s
 	}

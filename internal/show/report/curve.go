@@ -9,6 +9,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/show/chart"
+	"redline/internal/show/document"
 )
 
 // charted is a latency whose curve is drawn, with the limit of its objective.
@@ -125,7 +126,7 @@ func latencyLine(r *result.Result, row latencyRow, stat string) chart.Line {
 			continue
 		}
 		p := chart.Point{X: loadValue(point), Y: v, Hollow: isProbe(point)}
-		text := loadAsked(point) + ": " + row.name + " " + percentileName(stat) + " " + spoken(v)
+		text := LoadAsked(point) + ": " + row.name + " " + percentileName(stat) + " " + spoken(v)
 		if ci, drawn := d.CI[stat]; drawn {
 			p.Low, p.High = ci[0], ci[1]
 			text += " (" + between(ci) + ")"
@@ -133,7 +134,7 @@ func latencyLine(r *result.Result, row latencyRow, stat string) chart.Line {
 		if p.Hollow {
 			text += ", exploratory"
 		}
-		p.Text = plainSpaces(text)
+		p.Text = document.PlainSpaces(text)
 		line.Points = append(line.Points, p)
 	}
 	return line
@@ -148,10 +149,10 @@ func servedChart(r *result.Result) chart.Chart {
 		point := &r.Points[i]
 		at, hollow := loadValue(point), isProbe(point)
 		completed.Points = append(completed.Points, chart.Point{X: at, Y: point.Rates.Completed, Hollow: hollow,
-			Text: plainSpaces(loadAsked(point) + ": " + inUnit(figure(point.Rates.Completed), "requests/s completed"))})
+			Text: document.PlainSpaces(LoadAsked(point) + ": " + inUnit(figure(point.Rates.Completed), "requests/s completed"))})
 		if g := point.Goodput; g != nil {
 			good.Points = append(good.Points, chart.Point{X: at, Y: g.Requests, Hollow: hollow,
-				Text: plainSpaces(loadAsked(point) + ": " + inUnit(figure(g.Requests), "requests/s good"))})
+				Text: document.PlainSpaces(LoadAsked(point) + ": " + inUnit(figure(g.Requests), "requests/s good"))})
 		}
 	}
 	c.Lines = []chart.Line{completed}
@@ -224,57 +225,3 @@ func described(c *chart.Chart) string {
 
 // tick writes a number at an axis, with no more digits than it needs.
 func tick(v float64) string { return trimmed(significant(v, 3, 3)) }
-
-// plainSpaces is a text for where no special space means anything.
-func plainSpaces(text string) string {
-	return strings.NewReplacer(hard, " ", figureSpace, " ").Replace(text)
-}
-
-const plotRows = 14
-
-// plot draws the latency that matters most, as text.
-func (p *page) plot(r *result.Result) {
-	if len(curvePoints(r)) < 2 {
-		return
-	}
-	const widest = 80
-	c := latencyChart(r, chartedLatencies(r)[0])
-	if c.Empty() {
-		return
-	}
-	c.Y.Label = c.Lines[0].Name + " of " + c.Y.Label
-	p.gap()
-	for _, line := range c.Text(min(p.width, widest), plotRows) {
-		p.line(p.tinted(line))
-	}
-}
-
-// tinted colours what bounds the picture: the objective and the limit.
-func (p *page) tinted(line string) string {
-	if !p.color {
-		return line
-	}
-	for _, sign := range []struct {
-		text string
-		tone tone
-	}{{"┄", bad}, {"░", weak}} {
-		line = paintRuns(line, sign.text, func(run string) string { return p.paint(sign.tone, run) })
-	}
-	return line
-}
-
-// paintRuns paints each unbroken run of a sign.
-func paintRuns(line, sign string, paint func(string) string) string {
-	var out strings.Builder
-	for line != "" {
-		at := strings.Index(line, sign)
-		if at < 0 {
-			break
-		}
-		rest := line[at:]
-		run := len(rest) - len(strings.TrimLeft(rest, sign))
-		out.WriteString(line[:at] + paint(rest[:run]))
-		line = rest[run:]
-	}
-	return out.String() + line
-}

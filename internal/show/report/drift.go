@@ -21,33 +21,26 @@ func (p *page) drift(point *result.Point) {
 			still = append(still, driftName(d.Figure))
 		}
 	}
-	length := seconds(windowLength(point))
 	if len(moved) == 0 {
-		p.field("drift", "none in "+length+": "+strings.Join(still, ", "))
+		p.Field("drift", "none in "+seconds(windowLength(point))+": "+strings.Join(still, ", "))
 		return
 	}
-	text := strings.Join(moved, ", ")
-	if len(still) > 0 {
-		text += "; no drift of " + strings.Join(still, ", ")
-	}
-	p.field("drift", p.paint(weak, text))
+	p.Field("drift", paint(weak, strings.Join(moved, ", ")+when(len(still) > 0, "; no drift of "+strings.Join(still, ", "))))
 }
 
 // driftText is one figure's drift: "ttft p50 rose 0.8%/min (p = 0.001)".
 func driftText(d metric.Drift) string {
-	verb := "rose "
+	verb, unit, sure := "rose ", "%/min", "="+hard+figure(d.P)
 	if d.PerMinute < 0 {
 		verb = "fell "
 	}
-	unit := "%/min"
 	if d.Figure == "prefix_hit_rate" {
 		unit = hard + "points/min"
 	}
-	chance := "p" + hard + "=" + hard + figure(d.P)
 	if d.P < 0.001 {
-		chance = "p" + hard + "<" + hard + "0.001"
+		sure = "<" + hard + "0.001"
 	}
-	return driftName(d.Figure) + hard + verb + figure(100*math.Abs(d.PerMinute)) + unit + " (" + chance + ")"
+	return driftName(d.Figure) + hard + verb + figure(100*math.Abs(d.PerMinute)) + unit + " (p" + hard + sure + ")"
 }
 
 func driftName(name string) string {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -10,14 +11,18 @@ import (
 
 // figures writes what a window amounts to beside its latencies.
 func (p *page) figures(point *result.Point) {
-	p.field("requests", joined(count(point.Requests.Due)+hard+"due = "+fates(point.Requests), asides(point.Requests)))
-	for _, e := range point.Requests.Errors {
-		p.field("", count(e.Count)+hard+"×"+hard+clean(e.Text))
+	r, reconnects := point.Requests, ""
+	if r.Reconnects > 0 {
+		reconnects = plural(r.Reconnects, "reconnect")
+	}
+	p.Field("requests", joined(count(r.Due)+hard+"due = "+fates(r), strings.Join(present(some(r.Short, "short"), some(r.Retried, "retried"), reconnects), ", ")))
+	for _, e := range r.Errors {
+		p.Field("", count(e.Count)+hard+"×"+hard+clean(e.Text))
 	}
 	p.throughput(point)
 	p.goodput(point)
 	p.concurrency(point.Concurrency)
-	if p.whole {
+	if p.room >= explained {
 		p.setUp(point.Latency)
 	}
 	p.kv(point.KV)
@@ -36,26 +41,9 @@ func (p *page) figures(point *result.Point) {
 // fates is the identity that every run keeps: where the requests that were due
 // have gone. Fates that nobody met are left out.
 func fates(r metric.Requests) string {
-	var terms []string
-	for _, term := range []struct {
-		n    int
-		name string
-	}{
-		{r.OK, "ok"},
-		{r.Rejected, "rejected"},
-		{r.Failed, "failed" + faults(r.Faults)},
-		{r.Cancelled, "cancelled"},
-		{r.Censored, "unfinished"},
-		{r.Unsent, "unsent"},
-	} {
-		if term.n != 0 {
-			terms = append(terms, count(term.n)+hard+term.name)
-		}
-	}
-	if len(terms) == 0 {
-		return "0"
-	}
-	return strings.Join(terms, " + ")
+	terms := present(some(r.OK, "ok"), some(r.Rejected, "rejected"), some(r.Failed, "failed"+faults(r.Faults)),
+		some(r.Cancelled, "cancelled"), some(r.Censored, "unfinished"), some(r.Unsent, "unsent"))
+	return cmp.Or(strings.Join(terms, " + "), "0")
 }
 
 // faults splits the failures by name, the most frequent first. Rejections have
@@ -67,34 +55,11 @@ func faults(byName map[string]int) string {
 			names = append(names, name)
 		}
 	}
-	slices.SortFunc(names, func(a, b string) int {
-		if byName[a] != byName[b] {
-			return byName[b] - byName[a]
-		}
-		return strings.Compare(a, b)
-	})
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(byName[b]-byName[a], strings.Compare(a, b)) })
 	for i, name := range names {
 		names[i] = clean(name) + hard + count(byName[name])
 	}
-	if len(names) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(names, ", ") + ")"
-}
-
-// asides counts what is no fate of its own.
-func asides(r metric.Requests) string {
-	var terms []string
-	if r.Short > 0 {
-		terms = append(terms, count(r.Short)+hard+"short")
-	}
-	if r.Retried > 0 {
-		terms = append(terms, count(r.Retried)+hard+"retried")
-	}
-	if r.Reconnects > 0 {
-		terms = append(terms, plural(r.Reconnects, "reconnect"))
-	}
-	return strings.Join(terms, ", ")
+	return listInBrackets(names...)
 }
 
 func (p *page) throughput(point *result.Point) {
@@ -113,7 +78,7 @@ func (p *page) throughput(point *result.Point) {
 	if t.CachedPrompt > 0 {
 		prompt += " (+" + hard + figure(t.CachedPrompt) + hard + "cached)"
 	}
-	p.field("throughput", joined(
+	p.Field("throughput", joined(
 		inUnit(figure(t.Requests), "requests/s")+p.markOn("throughput.requests_per_s"),
 		inputs, output, prompt))
 }
@@ -123,43 +88,34 @@ func (p *page) goodput(point *result.Point) {
 		return
 	}
 	p.shows("goodput", "good_fraction")
-	fluid := ""
 	if point.Fluidity != nil {
 		p.shows("fluidity")
-		fluid = percent(*point.Fluidity) + " of tokens on time"
 	}
-	p.field("goodput", joined(inUnit(figure(point.Goodput.Requests), "requests/s"),
+	fluid := said(point.Fluidity, func(v float64) string { return percent(v) + " of tokens on time" })
+	p.Field("goodput", joined(inUnit(figure(point.Goodput.Requests), "requests/s"),
 		percent(point.Goodput.Fraction)+" of due met every objective", fluid))
 }
 
 func (p *page) concurrency(c metric.Concurrency) {
 	p.shows("in_flight_mean")
-	p.field("in flight", figure(c.Mean)+" mean"+p.markOn("concurrency.mean")+", "+count(c.Max)+" max")
+	p.Field("in flight", figure(c.Mean)+" mean"+p.markOn("concurrency.mean")+", "+count(c.Max)+" max")
 }
 
 // setUp shows the connections that had to be opened in the window: their cost
 // is outside every latency above.
 func (p *page) setUp(l metric.Latency) {
-	var parts []string
-	for _, d := range []struct {
-		name string
-		dist *metric.Dist
-	}{{"connect", l.Connect}, {"tls", l.TLS}} {
-		median, ok := percentile(d.dist, "p50")
+	of := func(name string, d *metric.Dist) string {
+		median, ok := percentile(d, "p50")
 		if !ok {
-			continue
+			return ""
 		}
-		p.shows(d.name)
-		parts = append(parts, d.name+" p50"+hard+milliseconds(median)+" max"+hard+milliseconds(d.dist.Max))
+		p.shows(name)
+		return name + " p50" + hard + milliseconds(median) + " max" + hard + milliseconds(d.Max)
 	}
-	if len(parts) == 0 {
-		return
+	if parts := present(of("connect", l.Connect), of("tls", l.TLS)); len(parts) > 0 {
+		opened := said(l.Connect, func(d metric.Dist) string { return plural(d.N, "connection") + " opened" })
+		p.Field("set-up", joined(opened, strings.Join(parts, ", ")))
 	}
-	opened := ""
-	if l.Connect != nil {
-		opened = plural(l.Connect.N, "connection") + " opened"
-	}
-	p.field("set-up", joined(opened, strings.Join(parts, ", ")))
 }
 
 func (p *page) kv(kv *result.KV) {
@@ -178,10 +134,10 @@ func (p *page) kv(kv *result.KV) {
 		peak += ", " + inUnit(figure(*kv.ServerPeakMB), "MB") + " by the server's gauge"
 	}
 	shape := ""
-	if kv.Model != "" && p.whole {
+	if kv.Model != "" && p.room >= explained {
 		shape = "shape of " + clean(kv.Model)
 	}
-	p.field("kv cache", joined(peak, "largest request "+inUnit(figure(kv.MaxMBPerRequest), "MB"), shape))
+	p.Field("kv cache", joined(peak, "largest request "+inUnit(figure(kv.MaxMBPerRequest), "MB"), shape))
 }
 
 // cache lays the designed share of repeated prompt tokens beside the measured
@@ -190,21 +146,9 @@ func (p *page) cache(c *result.Cache) {
 	if c == nil {
 		return
 	}
-	share := func(before string, v *float64, behind string) string {
-		if v == nil {
-			return ""
-		}
-		return before + percent(*v) + behind
-	}
-	var measured []string
-	for _, text := range []string{share("", c.Usage, " by usage"), share("", c.Server, " by the server's counters")} {
-		if text != "" {
-			measured = append(measured, text)
-		}
-	}
-	if len(measured) == 0 {
-		measured = []string{"not, the server does not say"}
-	}
+	share := func(by string) func(float64) string { return func(v float64) string { return percent(v) + by } }
+	measured := strings.Join(present(said(c.Usage, share(" by usage")), said(c.Server, share(" by the server's counters"))), ", ")
 	p.shows("prefix_hit_rate")
-	p.field("cache", joined(share("designed ", c.Designed, " of prompt tokens"), "measured "+strings.Join(measured, ", ")))
+	p.Field("cache", joined(said(c.Designed, func(v float64) string { return "designed " + percent(v) + " of prompt tokens" }),
+		"measured "+cmp.Or(measured, "not, the server does not say")))
 }

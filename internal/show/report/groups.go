@@ -8,6 +8,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/show/document"
 )
 
 // grouping is one way of splitting the requests.
@@ -48,9 +49,6 @@ func (f groupFigure) dist(g *metric.Group) *metric.Dist {
 	return g.Latency.Of(strings.TrimSuffix(f.latency, "_ms"))
 }
 
-// key names a figure's column; a percentile's begins with p.
-func (f groupFigure) key() string { return f.stat + " " + f.latency }
-
 // of is NaN where there is none to show: the tail of a part of the requests is
 // shown only when it is firm.
 func (f groupFigure) of(g *metric.Group) float64 {
@@ -84,35 +82,43 @@ func (p *page) groups(grouping grouping, point *result.Point) {
 	if len(groups) < 2 {
 		return
 	}
-	t := table{columns: []column{
-		{head: cell{text: grouping.title + ", ms", tone: bold}},
-		{head: cell{text: "due"}, align: alignRight},
-		{head: cell{text: "share"}, align: alignRight, optional: 6},
-	}}
+	t := document.NewTable(left(grouping.title+", ms"), right("due"), right("share").Optional(6))
 	for i := range groups {
 		g := &groups[i]
-		t.rows = append(t.rows, []cell{{text: indent + label(g.Name)}, {text: count(g.Requests.Due)},
-			{text: shareOf(int64(g.Requests.Due), int64(point.Requests.Due))}})
+		t.Add(label(g.Name), count(g.Requests.Due), shareOf(int64(g.Requests.Due), int64(point.Requests.Due)))
 	}
 	for _, f := range groupFigures {
-		t.addFigures(column{key: f.key(), head: cell{text: f.head}, align: alignPoint, optional: f.optional}, groups, f.of)
+		t.AddColumn(decimal(f.head).Optional(f.optional).Doubtful(), absent, func(row int) string {
+			v, doubt := f.of(&groups[row]), ""
+			if !math.IsNaN(v) && !f.dist(&groups[row]).IsFirm(f.stat) {
+				doubt = p.whyWeak(f.latency, f.stat, point.Tokens)
+			}
+			return figure(v) + document.Doubt(doubt)
+		})
 	}
 	for _, s := range groupShares {
-		t.addShares(s, groups)
+		if slices.ContainsFunc(groups, func(g metric.Group) bool { return s.part(&g) > 0 }) {
+			t.AddColumn(right(s.head).Optional(s.optional), absent, func(row int) string {
+				if of := s.of(&groups[row]); of > 0 {
+					return shareOf(s.part(&groups[row]), of)
+				}
+				return absent
+			})
+		}
 	}
-	t.addFigures(column{head: cell{text: "out tokens/s"}, align: alignPoint, optional: 5}, groups, outputRate)
-	p.addStandings(&t, grouping, groups, point.Objectives)
-	if p.anyDoubt(groups, t.columns, point.Tokens) {
-		// Each column keeps a place free for its mark.
-		t = t.fitted(p.width - len(t.columns))
-		p.markDoubts(&t, p.groupDoubts(groups, t.columns, point.Tokens))
+	t.AddColumn(decimal("out tokens/s").Optional(5), absent, func(row int) string { return figure(outputRate(&groups[row])) })
+	if grouping.name != nil {
+		t.AddColumn(right("objectives"), absent, func(row int) string {
+			return p.standingsOf(slices.DeleteFunc(slices.Clone(point.Objectives), func(v slo.Verdict) bool {
+				return v.Scope == (slo.Scope{}) || grouping.name(v.Scope) != groups[row].Name
+			}))
+		})
 	}
-	p.gap()
-	p.write(t)
+	p.Add(t)
 	if more > 0 {
-		p.line(indent + "and " + count(more) + " more: the result document has them all")
+		p.Note("and " + count(more) + " more: the result document has them all")
 	}
-	p.flushNotes()
+	p.Footnotes()
 }
 
 // shareOf is a share with two digits: it is there to be compared.
@@ -141,48 +147,10 @@ var groupShares = []groupShare{
 		func(g *metric.Group) int64 { return g.PromptTokens }},
 }
 
-// addShares adds a column of shares, unless no group has one.
-func (t *table) addShares(s groupShare, groups []metric.Group) {
-	cells, some := make([]cell, len(groups)), false
-	for i := range groups {
-		part, of := s.part(&groups[i]), s.of(&groups[i])
-		cells[i] = cell{text: absent}
-		if of > 0 {
-			cells[i].text = shareOf(part, of)
-		}
-		some = some || part > 0
-	}
-	if some {
-		t.add(column{head: cell{text: s.head}, align: alignRight, optional: s.optional}, cells)
-	}
-}
-
-// addStandings adds where the objectives of each group stand, unless no group
-// has its own.
-func (p *page) addStandings(t *table, grouping grouping, groups []metric.Group, verdicts []slo.Verdict) {
-	if grouping.name == nil {
-		return
-	}
-	cells, some := make([]cell, len(groups)), false
-	for i := range groups {
-		var own []slo.Verdict
-		for _, v := range verdicts {
-			if v.Scope != (slo.Scope{}) && grouping.name(v.Scope) == groups[i].Name {
-				own = append(own, v)
-			}
-		}
-		cells[i] = p.standingsOf(own)
-		some = some || len(own) > 0
-	}
-	if some {
-		t.add(column{head: cell{text: "objectives"}, align: alignRight}, cells)
-	}
-}
-
 // standingsOf is where objectives stand together: "met", "1 of 3 missed".
-func (p *page) standingsOf(own []slo.Verdict) cell {
+func (p *page) standingsOf(own []slo.Verdict) string {
 	if len(own) == 0 {
-		return cell{text: absent}
+		return absent
 	}
 	overall := slo.Standing(slo.Overall(own))
 	n := 0
@@ -191,53 +159,9 @@ func (p *page) standingsOf(own []slo.Verdict) cell {
 			n++
 		}
 	}
-	c := standings[overall]
+	s := standings[overall]
 	if n < len(own) {
-		c.text = count(n) + " of " + count(len(own)) + " " + c.text
+		s.word = count(n) + " of " + count(len(own)) + " " + s.word
 	}
-	return p.marked(c)
-}
-
-// addFigures adds a column of numbers, unless no group has one.
-func (t *table) addFigures(c column, groups []metric.Group, of func(*metric.Group) float64) {
-	cells, some := make([]cell, len(groups)), false
-	for i := range groups {
-		v := of(&groups[i])
-		cells[i] = cell{text: figure(v)}
-		some = some || !math.IsNaN(v)
-	}
-	if some {
-		t.add(c, cells)
-	}
-}
-
-func (p *page) anyDoubt(groups []metric.Group, columns []column, tokens metric.Tokens) bool {
-	return slices.ContainsFunc(p.groupDoubts(groups, columns, tokens), func(doubts []string) bool {
-		return slices.ContainsFunc(doubts, func(doubt string) bool { return doubt != "" })
-	})
-}
-
-func (p *page) groupDoubts(groups []metric.Group, columns []column, tokens metric.Tokens) [][]string {
-	doubts := make([][]string, len(groups))
-	for i := range groups {
-		doubts[i] = p.doubtsOf(&groups[i], columns, tokens)
-	}
-	return doubts
-}
-
-// doubtsOf gives, for each column, why the group's percentile there is weak;
-// empty where it is firm, not shown, or no percentile.
-func (p *page) doubtsOf(g *metric.Group, columns []column, tokens metric.Tokens) []string {
-	doubts := make([]string, len(columns))
-	for i, c := range columns {
-		at := slices.IndexFunc(groupFigures, func(f groupFigure) bool { return f.key() == c.key })
-		if at < 0 {
-			continue
-		}
-		f := groupFigures[at]
-		if !math.IsNaN(f.of(g)) && !f.dist(g).IsFirm(f.stat) {
-			doubts[i] = p.whyWeak(f.latency, f.stat, tokens)
-		}
-	}
-	return doubts
+	return p.painted(s.tone, s.word)
 }

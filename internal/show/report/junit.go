@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/show/document"
 )
 
 type junitSuites struct {
@@ -97,93 +99,84 @@ func junitCases(r *result.Result) []junitCase {
 	cases := []junitCase{validityCase(r)}
 	switch {
 	case r.Tuning != nil:
-		cases = append(cases, tuningCase(r.Tuning))
+		// What became worse for the winner is its price, and no failure.
+		outcome := skipped
+		if r.Tuning.Standing == result.TuningConfirmed || r.Tuning.Standing == result.TuningKept {
+			outcome = passed
+		}
+		cases = append(cases, newCase("redline.tune", "the settings are decided", r.Tuning.TookS, outcome, r.Tuning.Verdict))
 	case r.Comparison != nil:
 		cases = append(cases, changeCases(r.Comparison)...)
 	case r.Limit != nil && sustained(r) < 0:
 		cases = append(cases, boundCases(r)...)
 	default:
-		for _, i := range junitPoints(r) {
-			cases = append(cases, objectiveCases(r, i)...)
+		for i := range r.Points {
+			// Of a limit that was found only the run that confirms it counts.
+			if of := sustained(r); of < 0 || of == i {
+				cases = append(cases, objectiveCases(r, i)...)
+			}
 		}
 	}
 	if cases[0].Error != nil {
-		for i := range cases[1:] {
-			one := &cases[i+1]
-			one.Failure, one.Skipped, one.Output = nil, &junitMessage{Message: "the run is invalid"}, ""
+		for i, c := range cases[1:] {
+			cases[i+1] = junitCase{Class: c.Class, Name: c.Name, Time: c.Time, Skipped: &junitMessage{Message: "the run is invalid"}}
 		}
 	}
 	return cases
 }
 
-// junitPoints are the points whose objectives count: of a limit that was found
-// only the run that confirms it.
-func junitPoints(r *result.Result) []int {
-	if i := sustained(r); i >= 0 {
-		return []int{i}
+// The outcomes of a case that are no kind of failure.
+const passed, skipped = "", "skipped"
+
+// newCase has a message with what it came to; any other outcome is the kind of
+// a failure.
+func newCase(class, name string, seconds float64, outcome, message string) junitCase {
+	c := junitCase{Class: junitText(class), Name: junitText(name), Time: junitTime(seconds)}
+	said := &junitMessage{Message: junitText(message)}
+	switch outcome {
+	case passed:
+		c.Output = said.Message
+	case skipped:
+		c.Skipped = said
+	default:
+		said.Type, c.Failure = outcome, said
 	}
-	all := make([]int, len(r.Points))
-	for i := range all {
-		all[i] = i
-	}
-	return all
+	return c
 }
 
 func validityCase(r *result.Result) junitCase {
-	c := junitCase{Class: "redline", Name: "the run is valid", Time: junitTime(0)}
-	var failed []string
-	for _, check := range failedChecks(r) {
-		failed = append(failed, check.Name+": "+checkText(check))
+	failed := failedChecks(r)
+	lines := each(failed, func(c result.Check) string { return c.Name + ": " + checkText(c) })
+	for _, reason := range r.Verdict.Reasons {
+		if !slices.ContainsFunc(failed, func(c result.Check) bool { return strings.HasPrefix(reason, c.Name+": ") }) {
+			lines = append(lines, reason)
+		}
 	}
+	c := newCase("redline", "the run is valid", 0, passed, "")
 	switch {
 	case r.Verdict.Valid == result.Invalid || len(failed) > 0:
-		failed = append(failed, furtherReasons(r)...)
-		c.Error = &junitMessage{Message: "the run is invalid: its figures are unproven",
-			Type: "invalid", Text: junitText(strings.Join(failed, "\n"))}
+		c.Error = &junitMessage{"the run is invalid: its figures are unproven", "invalid", junitText(strings.Join(lines, "\n"))}
 	case r.Verdict.Valid != result.Valid || r.Interrupted != "":
 		c.Skipped = &junitMessage{Message: junitText("the run was cut short: " + r.Interrupted)}
 	}
 	return c
 }
 
-// furtherReasons are those of the verdict that no failed check has said.
-func furtherReasons(r *result.Result) []string {
-	var list []string
-	for _, reason := range r.Verdict.Reasons {
-		said := func(c result.Check) bool { return strings.HasPrefix(reason, c.Name+": ") }
-		if !slices.ContainsFunc(failedChecks(r), said) {
-			list = append(list, reason)
-		}
-	}
-	return list
-}
-
 func objectiveCases(r *result.Result, i int) []junitCase {
-	point := &r.Points[i]
-	cases := make([]junitCase, 0, len(point.Objectives))
-	for _, v := range point.Objectives {
-		c := junitCase{Class: junitText("redline." + pointTitle(r, i)), Name: junitText(v.Objective), Time: junitTime(windowLength(point))}
-		said := &junitMessage{Message: junitText(strings.TrimSuffix(figureAndLimit(v)+inBrackets(sure(v), violationsBeyond(v))+"; "+v.Note, "; "))}
+	cases := make([]junitCase, 0, len(r.Points[i].Objectives))
+	for _, v := range r.Points[i].Objectives {
+		said := strings.TrimSuffix(figureAndLimit(v)+inBrackets(sure(v), violationsBeyond(v))+"; "+v.Note, "; ")
+		outcome := passed
 		switch v.Standing {
 		case slo.Met:
-			c.Output = said.Message
 		case slo.Missed:
-			said.Type, c.Failure = "missed", said
+			outcome = "missed"
 		default:
-			c.Skipped = said
-			said.Message = standingWord(v.Standing) + ": " + said.Message
+			outcome, said = skipped, cmp.Or(standings[v.Standing].word, label(string(v.Standing)))+": "+said
 		}
-		cases = append(cases, c)
+		cases = append(cases, newCase("redline."+pointTitle(r, i), v.Objective, windowLength(&r.Points[i]), outcome, said))
 	}
 	return cases
-}
-
-// standingWord is a standing as people read it.
-func standingWord(s slo.Standing) string {
-	if c, known := standings[s]; known {
-		return c.text
-	}
-	return label(string(s))
 }
 
 // boundCases judge a search that no sustained run has confirmed: what cannot
@@ -191,56 +184,31 @@ func standingWord(s slo.Standing) string {
 func boundCases(r *result.Result) []junitCase {
 	var cases []junitCase
 	for _, text := range objectiveTexts(r) {
-		c := junitCase{Class: "redline.limit", Name: junitText(text), Time: junitTime(0)}
 		bound, known := r.Limit.ByObjective[text]
-		said := "limit by this objective: " + figure(bound.Rate) + " requests/s (" + between(bound.Interval) + ")"
+		said, outcome := "limit by this objective: "+figure(bound.Rate)+" requests/s ("+between(bound.Interval)+")", passed
 		switch {
 		case !known:
-			c.Skipped = &junitMessage{Message: "not judged"}
+			outcome, said = skipped, "not judged"
 		case bound.Standing == result.LimitBelow:
-			c.Failure = &junitMessage{Message: "missed even at the lowest rate offered", Type: "missed"}
+			outcome, said = "missed", "missed even at the lowest rate offered"
 		case bound.Standing == result.LimitFound && r.Limit.Confirmed,
 			bound.Standing == result.LimitAtLeast && (r.Limit.Confirmed || r.Limit.Standing != result.LimitAtLeast):
-			c.Output = said
 		default:
-			c.Skipped = &junitMessage{Message: "not confirmed by a sustained run; " + said}
+			outcome, said = skipped, "not confirmed by a sustained run; "+said
 		}
-		cases = append(cases, c)
+		cases = append(cases, newCase("redline.limit", text, 0, outcome, said))
 	}
 	return cases
-}
-
-// tuningCase is whether something was decided: what became worse for the winner
-// is its price, and no failure.
-func tuningCase(t *result.Tuning) junitCase {
-	one := junitCase{Class: "redline.tune", Name: "the settings are decided", Time: junitTime(t.TookS)}
-	said := junitText(t.Verdict)
-	switch t.Standing {
-	case result.TuningConfirmed, result.TuningKept:
-		one.Output = said
-	default:
-		one.Skipped = &junitMessage{Message: said}
-	}
-	return one
 }
 
 func changeCases(c *result.Comparison) []junitCase {
 	cases := make([]junitCase, 0, len(c.Metrics))
 	for i := range c.Metrics {
 		m := &c.Metrics[i]
-		row := changeRow(m)
-		one := junitCase{Class: "redline.compare", Name: junitText(strings.TrimSpace(row[0].text)), Time: junitTime(0)}
 		change, bounds := relativeChange(m)
-		said := &junitMessage{Message: junitText(m.Verdict + " (" + change + ", 95% interval " + bounds + ")")}
-		switch m.Standing {
-		case result.Worse:
-			said.Type, one.Failure = "regression", said
-		case result.Undecided:
-			one.Skipped = said
-		default:
-			one.Output = said.Message
-		}
-		cases = append(cases, one)
+		outcome := map[result.Standing]string{result.Worse: "regression", result.Undecided: skipped}[m.Standing]
+		cases = append(cases, newCase("redline.compare", metricName(m.Name, m.Load, m.Unit), 0, outcome,
+			m.Verdict+" ("+change+", 95% interval "+bounds+")"))
 	}
 	return cases
 }
@@ -248,7 +216,7 @@ func changeCases(c *result.Comparison) []junitCase {
 // junitText keeps line ends, which an XML text may hold, and nothing else that
 // controls.
 func junitText(s string) string {
-	lines := strings.Split(plainSpaces(s), "\n")
+	lines := strings.Split(document.PlainSpaces(s), "\n")
 	for i := range lines {
 		lines[i] = strings.ToValidUTF8(clean(lines[i]), "�")
 	}

@@ -10,6 +10,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/show/document"
 )
 
 // latencyRow is one distribution that the latency table can show.
@@ -56,28 +57,45 @@ func (p *page) latency(point *result.Point) {
 		return
 	}
 	judged := judgedKeys(point.Objectives)
-	t := table{columns: latencyColumns(p.keysShown(rows, &point.Latency, judged), judged)}
+	keys := p.keysShown(rows, &point.Latency, judged)
+	t := document.NewTable(left("latency, ms"), right("n"), decimal("mean").Optional(4))
+	for _, key := range keys {
+		t.Columns = append(t.Columns, decimal(percentileName(key)).Optional(spare(key, judged)).Doubtful())
+	}
+	t.Columns = append(t.Columns, decimal("max"))
 	for _, row := range rows {
 		p.shows(strings.TrimSuffix(row.key, "_ms"))
 		if row.key == "stall_ms" {
 			p.shows("icl") // which it is the largest of
 		}
-		t.rows = append(t.rows, p.latencyCells(row, row.dist(&point.Latency), t.columns))
+		d, of := row.dist(&point.Latency), "latency."+row.key
+		about := p.markOn(of)
+		if why := p.notes.on("latency.itl_ms"); row.key == "icl_ms" && why != "" {
+			about += mark("itl " + why) // icl stands in for it
+		}
+		cells := []string{row.name + about, count(d.N), figure(d.Mean) + p.markOn(of+".mean")}
+		for _, key := range keys {
+			cells = append(cells, p.percentileCell(row, d, key, point.Tokens))
+		}
+		t.Add(append(cells, figure(d.Max)+p.markOn(of+".max"))...)
 	}
-	// Columns that do not fit go before their doubts are footnoted; each of
-	// the others keeps a column free for its mark.
-	t = t.fitted(p.width - len(t.columns))
-	doubts := make([][]string, len(rows))
-	for i, row := range rows {
-		doubts[i] = p.doubts(row, row.dist(&point.Latency), t.columns, point.Tokens)
-	}
-	p.markDoubts(&t, doubts)
-	p.gap()
-	p.write(t)
+	p.Add(t)
 	if requests := point.Requests; requests.OK < requests.Due {
-		p.line(indent + "over the " + count(requests.OK) + " ok of " + plural(requests.Due, "request") + " due")
+		p.Note("over the " + count(requests.OK) + " ok of " + plural(requests.Due, "request") + " due")
 	}
-	p.flushNotes()
+	p.Footnotes()
+}
+
+// percentileCell is a percentile with its doubt, where it is weak.
+func (p *page) percentileCell(row latencyRow, d *metric.Dist, key string, tokens metric.Tokens) string {
+	v, ok := percentile(d, key)
+	switch {
+	case !ok:
+		return absent
+	case !d.IsFirm(key):
+		return figure(v) + document.Doubt(p.whyWeak(row.key, key, tokens))
+	}
+	return figure(v) + document.Doubt(p.notes.on("latency."+row.key+"."+key))
 }
 
 // judgedKeys are the percentiles that objectives are on: they stay whatever the
@@ -92,76 +110,16 @@ func judgedKeys(verdicts []slo.Verdict) map[string]bool {
 	return keys
 }
 
-// latencyColumns numbers the columns that a narrow page can do without.
-func latencyColumns(keys []string, judged map[string]bool) []column {
-	columns := []column{
-		{head: cell{text: "latency, ms", tone: bold}},
-		{head: cell{text: "n"}, align: alignRight},
-		{key: "mean", head: cell{text: "mean"}, align: alignPoint, optional: 4},
+// spare says how readily a narrow page does without a percentile.
+func spare(key string, judged map[string]bool) int {
+	rank, standard := map[string]int{"p50": 0, "p90": 3, "p95": 2, "p99": 0}[key]
+	switch {
+	case judged[key]:
+		return 0
+	case !standard:
+		return 1
 	}
-	optional := map[string]int{"p50": 0, "p90": 3, "p95": 2, "p99": 0}
-	for _, key := range keys {
-		rank, standard := optional[key]
-		switch {
-		case judged[key]:
-			rank = 0
-		case !standard:
-			rank = 1
-		}
-		columns = append(columns, column{key: key, head: cell{text: percentileName(key)}, align: alignPoint, optional: rank})
-	}
-	return append(columns, column{key: "max", head: cell{text: "max"}, align: alignPoint})
-}
-
-func (p *page) latencyCells(row latencyRow, d *metric.Dist, columns []column) []cell {
-	about := p.markOn("latency." + row.key)
-	if why := p.notes.on("latency.itl_ms"); row.key == "icl_ms" && why != "" {
-		about += p.notes.mark("itl " + why) // icl stands in for it
-	}
-	cells := []cell{{text: indent + row.name, mark: about}, {text: count(d.N)}}
-	for _, c := range columns[len(cells):] {
-		cells = append(cells, cell{text: figure(statistic(d, c.key)), mark: p.statisticMark(row, c.key)})
-	}
-	return cells
-}
-
-// statistic is NaN where the distribution does not have it.
-func statistic(d *metric.Dist, key string) float64 {
-	switch key {
-	case "mean":
-		return d.Mean
-	case "max":
-		return d.Max
-	}
-	if v, ok := percentile(d, key); ok {
-		return v
-	}
-	return math.NaN()
-}
-
-// statisticMark footnotes a mean or a maximum; the doubts about percentiles
-// are gathered first.
-func (p *page) statisticMark(row latencyRow, key string) string {
-	if key != "mean" && key != "max" {
-		return ""
-	}
-	return p.markOn("latency." + row.key + "." + key)
-}
-
-// doubts gives, for each column, why its percentile is weak; empty where it is
-// firm, not there, or no percentile.
-func (p *page) doubts(row latencyRow, d *metric.Dist, columns []column, tokens metric.Tokens) []string {
-	doubts := make([]string, len(columns))
-	for i, c := range columns {
-		if _, there := percentile(d, c.key); !there {
-			continue
-		}
-		doubts[i] = p.notes.on("latency." + row.key + "." + c.key)
-		if !d.IsFirm(c.key) {
-			doubts[i] = p.whyWeak(row.key, c.key, tokens)
-		}
-	}
-	return doubts
+	return rank
 }
 
 // whyWeak tells the causes apart: a window in which nothing is firm, events
@@ -216,75 +174,6 @@ func tail(key string) float64 {
 		return 1
 	}
 	return 1 - p
-}
-
-// markDoubts puts each doubt where it is said once: on the title when it is
-// true of every percentile, on a heading when of a whole column, on a name
-// when of a whole row, and else on the number.
-func (p *page) markDoubts(t *table, doubts [][]string) {
-	percentiles := percentileColumns(t.columns)
-	var all []string
-	for i := range doubts {
-		all = append(all, pick(doubts[i], percentiles)...)
-	}
-	if doubt, same := common(all); same {
-		t.columns[0].head.mark = p.notes.mark(doubt)
-		t.columns[0].head.tone = unset
-		return
-	}
-	for _, j := range percentiles {
-		p.markColumn(t, doubts, j)
-	}
-	for i := range doubts {
-		p.markRow(t.rows[i], doubts[i], percentiles)
-	}
-}
-
-// markColumn moves a doubt that a whole column shares to its heading.
-func (p *page) markColumn(t *table, doubts [][]string, j int) {
-	column := make([]string, len(doubts))
-	for i := range doubts {
-		column[i] = doubts[i][j]
-	}
-	doubt, same := common(column)
-	if !same || len(doubts) == 1 {
-		return
-	}
-	t.columns[j].head.mark, t.columns[j].head.tone = p.notes.mark(doubt), weak
-	for i := range doubts {
-		doubts[i][j] = ""
-	}
-}
-
-func (p *page) markRow(cells []cell, doubts []string, percentiles []int) {
-	if doubt, same := common(pick(doubts, percentiles)); same {
-		cells[0].mark += p.notes.mark(doubt)
-		cells[0].tone = weak
-		return
-	}
-	for _, j := range percentiles {
-		if doubts[j] != "" {
-			cells[j].mark, cells[j].tone = p.notes.mark(doubts[j]), weak
-		}
-	}
-}
-
-func percentileColumns(columns []column) []int {
-	var at []int
-	for i, c := range columns {
-		if strings.HasPrefix(c.key, "p") {
-			at = append(at, i)
-		}
-	}
-	return at
-}
-
-func pick(doubts []string, at []int) []string {
-	picked := make([]string, len(at))
-	for i, j := range at {
-		picked[i] = doubts[j]
-	}
-	return picked
 }
 
 // common gives the text that all share, if there is one.

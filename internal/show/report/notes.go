@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"redline/internal/judge/result"
+	"redline/internal/show/document"
 )
 
 // File is one file of a directory to be written.
@@ -48,13 +50,16 @@ func Notes(r *result.Result) ([]File, error) {
 
 // noted is a file of facts.
 func noted(title string, r *result.Result, write func(*page, *result.Result)) []byte {
-	p := newPage(r, TerminalOptions{})
-	p.kept = &[]piece{}
+	p := newPage(r, glance)
+	p.Title = title
 	write(p, r)
-	var m markdown
-	m.block("# " + escaped(title))
-	m.section(section{parts: *p.kept})
-	return []byte(strings.TrimRight(m.out.String(), "\n") + "\n")
+	return asMarkdown(&p.Document, 1)
+}
+
+func asMarkdown(d *document.Document, rank int) []byte {
+	var out bytes.Buffer
+	_ = document.Markdown(&out, d, rank) // a buffer takes all
+	return out.Bytes()
 }
 
 // stated writes a fact, or that nobody told it.
@@ -62,7 +67,7 @@ func (p *page) stated(key, text string) {
 	if text == "" {
 		text = notStated
 	}
-	p.field(key, clean(text))
+	p.Field(key, clean(text))
 }
 
 func (p *page) hardware(r *result.Result) {
@@ -73,12 +78,12 @@ func (p *page) hardware(r *result.Result) {
 	p.stated("accelerator", r.Hardware.Accelerator)
 	p.stated("accelerators", accelerators)
 	p.stated("driver", cmp.Or(driver(r.Hardware), metadata(r, "driver")))
-	p.field("interconnect", clean(r.Hardware.Interconnect))
+	p.Field("interconnect", clean(r.Hardware.Interconnect))
 	p.stated("notes", r.Hardware.Notes)
 	p.stated("model", r.Model.Name)
 	p.stated("revision", cmp.Or(r.Model.Revision, metadata(r, "revision")))
 	p.stated("precision", precision(r.Model))
-	p.field("unknown", clean(strings.Join(r.Unknown, ", ")))
+	p.Field("unknown", clean(strings.Join(r.Unknown, ", ")))
 	shared := "another machine than the server's, as far as can be told"
 	if r.Client.SharesHost {
 		shared = "the server's own machine: the two share its cores"
@@ -90,7 +95,7 @@ func (p *page) hardware(r *result.Result) {
 // its own account.
 func (p *page) serverFlags(r *result.Result) {
 	p.stated("engine", strings.TrimSpace(r.Engine.Name+" "+r.Engine.Version))
-	p.field("parallelism", clean(r.Engine.Parallelism))
+	p.Field("parallelism", clean(r.Engine.Parallelism))
 	p.stated("api", r.Engine.API)
 	p.stated("url", r.Engine.URL)
 	p.stated("tokenizer", r.Workload.Tokenizer)
@@ -98,18 +103,18 @@ func (p *page) serverFlags(r *result.Result) {
 	p.stated("command", r.Command)
 	rows := flattened(nil, "", map[string]any{"server": r.Plan["server"], "optimizations": r.Plan["optimizations"]})
 	for option, how := range r.Engine.Declared {
-		rows = append(rows, []cell{{text: clean("declared." + option)}, {text: clean(how)}})
+		rows = append(rows, []string{clean("declared." + option), clean(how)})
 	}
 	for key, value := range reported(r) {
-		rows = append(rows, []cell{{text: clean("reported." + key)}, {text: clean(value)}})
+		rows = append(rows, []string{clean("reported." + key), clean(value)})
 	}
-	rows = slices.DeleteFunc(rows, func(row []cell) bool { return row[1].text == "" })
+	rows = slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" })
 	if len(rows) == 0 {
-		p.line("Neither the plan nor the server says with which flags it runs.")
+		p.Note("Neither the plan nor the server says with which flags it runs.")
 		return
 	}
-	slices.SortStableFunc(rows, func(a, b []cell) int { return strings.Compare(a[0].text, b[0].text) })
-	p.write(table{columns: []column{{head: cell{text: "flag"}}, {head: cell{text: "value"}}}, rows: rows})
+	slices.SortStableFunc(rows, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
+	p.Add(&document.Table{Columns: []document.Column{left("flag"), left("value")}, Rows: rows})
 }
 
 // reported are the settings that the server tells of, in its pages or in its
@@ -165,7 +170,7 @@ func pointName(r *result.Result, i int) string {
 	if r.Workload.Name != "" && len(r.Points) == 1 {
 		return r.Workload.Name
 	}
-	return loadAsked(&r.Points[i])
+	return LoadAsked(&r.Points[i])
 }
 
 // rowFile is row-a-short-chat.json: a letter in order, unless the row has one,
@@ -180,7 +185,7 @@ func rowFile(name string, i int) string {
 			slug.WriteByte('-')
 		}
 	}
-	short, _ := cut(strings.Trim(slug.String(), "-"), 60)
+	short, _ := document.Cut(strings.Trim(slug.String(), "-"), 60)
 	if len(short) > 1 && short[0] >= 'a' && short[0] <= 'z' && short[1] == '-' {
 		return "row-" + short + ".json"
 	}
@@ -198,9 +203,7 @@ func letters(i int) string {
 
 // interpretation is the report without what has a file of its own.
 func interpretation(r *result.Result) []byte {
-	a := newArticle(r)
-	a.sections = slices.DeleteFunc(a.sections, func(s section) bool { return s.title == "Plan" || s.title == "Set-up" })
-	var m markdown
-	m.article(a)
-	return []byte(strings.TrimRight(m.out.String(), "\n") + "\n")
+	d := newDocument(r, whole)
+	d.Sections = slices.DeleteFunc(d.Sections, func(s document.Section) bool { return s.Title == "Plan" || s.Title == "Set-up" })
+	return asMarkdown(d, 2)
 }

@@ -1,6 +1,9 @@
 package report
 
-import "testing"
+import (
+	"redline/internal/show/document"
+	"testing"
+)
 
 func TestWordsForNumbers(t *testing.T) {
 	t.Parallel()
@@ -30,7 +33,7 @@ func TestPricesHaveTheirSignInFront(t *testing.T) {
 		{"0.002", "$/request", "$0.002 per request"},
 		{"500", "ms", "500 ms"},
 	} {
-		if got := plainSpaces(judgedIn(tt.number, tt.unit)); got != tt.want {
+		if got := document.PlainSpaces(judgedIn(tt.number, tt.unit)); got != tt.want {
 			t.Errorf("%s %s: %q, want %q", tt.number, tt.unit, got, tt.want)
 		}
 	}

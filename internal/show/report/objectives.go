@@ -8,54 +8,50 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/show/document"
 )
 
-var standings = map[slo.Standing]cell{
-	slo.Met:       {text: "met", tone: good},
-	slo.Missed:    {text: "missed", tone: bad},
-	slo.Undecided: {text: openPhrase, tone: weak},
-	slo.NotJudged: {text: "not judged", tone: weak},
-	heldStanding:  heldCell,
+var standings = map[slo.Standing]struct {
+	word string
+	tone tone
+}{
+	slo.Met:       {"met", good},
+	slo.Missed:    {"missed", bad},
+	slo.Undecided: {openPhrase, weak},
+	slo.NotJudged: {"not judged", weak},
+	heldStanding:  {"held", good},
 }
 
 // heldStanding is that of an objective that the sustained run of a search held
 // without deciding it alone.
 const heldStanding slo.Standing = "held"
 
+// Standing is where an objective stands in a word, "" where it was not judged.
+func Standing(s slo.Standing) string { return paint(standings[s].tone, standings[s].word) }
+
 // objectives writes where each promise stands, the figure beside its limit.
 func (p *page) objectives(point *result.Point) {
 	if len(point.Objectives) == 0 {
 		return
 	}
-	t := table{columns: []column{
-		{head: cell{text: "objectives", tone: bold}},
-		{},
-		{head: cell{text: "figure"}, align: alignRight},
-		{head: cell{text: "limit"}, align: alignRight},
-		{head: cell{text: "95% interval"}, align: alignRight, optional: 2},
-		{head: cell{text: "beyond the limit"}, align: alignRight, optional: 1},
-		{align: alignProse},
-	}}
+	t := document.NewTable(left("objectives"), left(""), right("figure"), right("limit"), right("95% interval").Optional(2), right("beyond the limit").Optional(1), prose(""))
 	for _, v := range point.Objectives {
 		p.showObjective(v)
 		if v.Standing == slo.Undecided && point == p.held {
 			v.Standing, v.Note = heldStanding, ""
 		}
-		t.rows = append(t.rows, []cell{p.standing(v), {text: objectiveName(v)}, {text: valueOf(v)},
-			{text: strings.TrimSpace(sign(v) + hard + limitOf(v))}, {text: interval(v, latencyOf(v.Scope, point))},
-			{text: violations(v)}, {text: p.remarkOn(v)}})
+		t.Add(p.standing(v), objectiveName(v), valueOf(v), strings.TrimSpace(sign(v)+hard+limitOf(v)), interval(v, latencyOf(v.Scope, point)), violations(v), p.remarkOn(v))
 	}
-	remark := t.takeShared(len(t.columns) - 1)
-	p.gap()
-	p.write(t.withoutEmpty())
-	p.hang(indent, remark)
+	remark := t.TakeShared(len(t.Columns) - 1)
+	p.Add(t)
+	p.Note(remark)
 	if p.invalid {
-		p.line(indent + "in brackets: unproven, as the run is invalid")
+		p.Note("in brackets: unproven, as the run is invalid")
 	}
 	if point.Requests.OK < point.Requests.Due {
-		p.line(indent + "over all due: a request that is not ok is beyond any limit")
+		p.Note("over all due: a request that is not ok is beyond any limit")
 	}
-	p.flushNotes()
+	p.Footnotes()
 }
 
 // remarkOn is the note on an objective, unless the headline has it: one that is
@@ -68,23 +64,23 @@ func (p *page) remarkOn(v slo.Verdict) string {
 	return note
 }
 
-func (p *page) standing(v slo.Verdict) cell {
-	c, known := standings[v.Standing]
-	if !known {
-		c = cell{text: label(string(v.Standing)), tone: weak}
+func (p *page) standing(v slo.Verdict) string {
+	if s, known := standings[v.Standing]; known {
+		return p.painted(s.tone, s.word)
 	}
-	c = p.marked(c)
-	c.text = indent + c.text
-	return c
+	return p.painted(weak, label(string(v.Standing)))
 }
 
-// marked puts what an invalid run says of the server in brackets, without
-// colour.
-func (p *page) marked(c cell) cell {
-	if p.invalid && c.text != absent {
-		c.text, c.tone = "("+c.text+")", plain
+// painted puts what an invalid run says of the server in brackets, without
+// color.
+func (p *page) painted(t tone, word string) string {
+	switch {
+	case word == absent:
+		return absent
+	case p.invalid:
+		return "(" + word + ")"
 	}
-	return c
+	return paint(t, word)
 }
 
 // showObjective remembers the figure that an objective is about.
@@ -103,7 +99,7 @@ const dueSuffix = " from due"
 func objectiveName(v slo.Verdict) string {
 	name, stat, _, ok := parts(v.Objective)
 	if strings.HasPrefix(v.Objective, qualityPrefix) {
-		return shortened(v.Objective, 32)
+		return document.Shorten(v.Objective, 32)
 	}
 	if !ok {
 		return label(v.Objective)

@@ -23,21 +23,18 @@ func Showing(r *result.Result, percentiles []float64) (*result.Result, error) {
 	list := make([]any, len(percentiles))
 	for i, percent := range percentiles {
 		if key := metric.PercentileKey(percent); len(measured) > 0 && !slices.Contains(measured, key) {
-			return nil, fmt.Errorf("this result has no %s, only %s; measure with --percentiles to have others", percentileName(key), percentileNames(measured))
+			return nil, fmt.Errorf("this result has no %s, only %s; measure with --percentiles to have others", percentileName(key), strings.Join(each(measured, percentileName), ", "))
 		}
 		list[i] = percent
 	}
-	shown := *r
-	shown.Plan = maps.Clone(r.Plan)
-	if shown.Plan == nil {
-		shown.Plan = map[string]any{}
+	shown, metrics := *r, map[string]any{}
+	if block, ok := r.Plan["metrics"].(map[string]any); ok {
+		maps.Copy(metrics, block)
 	}
-	block, _ := shown.Plan["metrics"].(map[string]any)
-	block = maps.Clone(block)
-	if block == nil {
-		block = map[string]any{}
-	}
-	block["percentiles"], shown.Plan["metrics"] = list, block
+	metrics["percentiles"] = list
+	shown.Plan = map[string]any{}
+	maps.Copy(shown.Plan, r.Plan)
+	shown.Plan["metrics"] = metrics
 	return &shown, nil
 }
 
@@ -52,14 +49,6 @@ func measuredPercentiles(r *result.Result) []string {
 		}
 	}
 	return all.Keys()
-}
-
-func percentileNames(keys []string) string {
-	names := make([]string, len(keys))
-	for i, key := range keys {
-		names[i] = percentileName(key)
-	}
-	return strings.Join(names, ", ")
 }
 
 // percentilesOf are the keys of the percentiles that a result's plan asks for.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -20,19 +21,17 @@ func (p *page) quality(q *result.Quality) {
 	if q == nil || len(q.Phases) == 0 {
 		return
 	}
-	p.field("quality", joined(qualityScores(q)+qualityStanding(q.Gates), structuredText(q), plural(q.Items, "question")+" of "+clean(q.Set)))
-	p.field("", joined(weakSlices(q), determinismText(q), lengthText(q), usageText(q), unansweredText(q)))
+	valid := said(worstShare(q, func(p *result.QualityPhase) *result.QualityShare { return p.Structured }),
+		func(s result.QualityShare) string { return percent(s.Share) + " valid JSON" })
+	p.Field("quality", joined(qualityScores(q)+qualityStanding(q.Gates), valid, plural(q.Items, "question")+" of "+clean(q.Set)))
+	p.Field("", joined(weakSlices(q), further(q)))
 }
 
 func qualityScores(q *result.Quality) string {
 	var parts []string
 	for i := range q.Phases {
 		one := &q.Phases[i]
-		text := "nothing judged "
-		if one.Score != nil {
-			text = percent(*one.Score) + " "
-		}
-		parts = append(parts, text+qualityPhases[one.Phase])
+		parts = append(parts, cmp.Or(said(one.Score, percent), "nothing judged")+" "+qualityPhases[one.Phase])
 	}
 	return strings.Join(parts, ", ")
 }
@@ -50,26 +49,6 @@ func qualityStanding(gates []slo.Verdict) string {
 		return " (gates too close to call)"
 	}
 	return " (gates met)"
-}
-
-// structuredText tells the least valid phase.
-func structuredText(q *result.Quality) string {
-	worst := worstShare(q, func(p *result.QualityPhase) *result.QualityShare { return p.Structured })
-	if worst == nil {
-		return ""
-	}
-	return percent(worst.Share) + " valid JSON"
-}
-
-func determinismText(q *result.Quality) string {
-	var parts []string
-	if d := worstShare(q, func(p *result.QualityPhase) *result.QualityShare { return p.Determinism }); d != nil {
-		parts = append(parts, percent(d.Share)+" of repeats identical")
-	}
-	if u := q.Phase(result.UnderLoad); u != nil && u.SameAsAlone != nil && u.SameAsAlone.Share < 1 {
-		parts = append(parts, percent(u.SameAsAlone.Share)+" under load identical to alone")
-	}
-	return strings.Join(parts, ", ")
 }
 
 func worstShare(q *result.Quality, of func(*result.QualityPhase) *result.QualityShare) *result.QualityShare {
@@ -106,35 +85,27 @@ func weakSlices(q *result.Quality) string {
 // noteworthy is from which share on two counts of tokens differ worth a word.
 const noteworthy = 0.02
 
-func lengthText(q *result.Quality) string {
-	for i := len(q.Phases) - 1; i >= 0; i-- {
-		if d := q.Phases[i].LengthDrift; d != nil {
-			return "length " + signed(100**d) + hard + "% of the references"
+// further are what else is worth a word about the answers.
+func further(q *result.Quality) string {
+	identical := func(words string) func(result.QualityShare) string {
+		return func(s result.QualityShare) string { return percent(s.Share) + words }
+	}
+	same := present(said(worstShare(q, func(p *result.QualityPhase) *result.QualityShare { return p.Determinism }), identical(" of repeats identical")))
+	if u := q.Phase(result.UnderLoad); u != nil && u.SameAsAlone != nil && u.SameAsAlone.Share < 1 {
+		same = append(same, identical(" under load identical to alone")(*u.SameAsAlone))
+	}
+	length, usage, unanswered, unjudged := "", "", 0, 0
+	for i := range q.Phases {
+		one := &q.Phases[i]
+		unanswered, unjudged = unanswered+one.Unanswered, unjudged+one.NotJudged
+		if one.LengthDrift != nil {
+			length = "length " + signed(100**one.LengthDrift) + hard + "% of the references"
 		}
 	}
-	return ""
-}
-
-func usageText(q *result.Quality) string {
 	if d := q.Phases[0].UsageDrift; d != nil && (*d > noteworthy || *d < -noteworthy) {
-		return "usage " + signed(100**d) + hard + "% of the local token count"
+		usage = "usage " + signed(100**d) + hard + "% of the local token count"
 	}
-	return ""
-}
-
-func unansweredText(q *result.Quality) string {
-	unanswered, not := 0, 0
-	for i := range q.Phases {
-		unanswered, not = unanswered+q.Phases[i].Unanswered, not+q.Phases[i].NotJudged
-	}
-	var parts []string
-	if unanswered > 0 {
-		parts = append(parts, count(unanswered)+hard+"unanswered")
-	}
-	if not > 0 {
-		parts = append(parts, count(not)+hard+"not judged")
-	}
-	return strings.Join(parts, ", ")
+	return joined(strings.Join(same, ", "), length, usage, strings.Join(present(some(unanswered, "unanswered"), some(unjudged, "not judged")), ", "))
 }
 
 // qualityColumns are the scores of a point's phases.

@@ -15,17 +15,13 @@ func (p *page) rehearsal(r *result.Rehearsal) {
 		return
 	}
 	span := time.Duration(r.SpanS * float64(time.Second)).Round(time.Second)
-	p.field("rehearsed", joined(clean(r.Traffic)+" for "+span.String(), clean(r.Router), "engine "+clean(r.Engine)))
-	p.field("", rehearsed(&r.Planned))
+	p.Field("rehearsed", joined(clean(r.Traffic)+" for "+span.String(), clean(r.Router), "engine "+clean(r.Engine)))
+	p.Field("", rehearsed(&r.Planned))
 	if r.OneLess != nil {
-		p.field("one less", rehearsed(r.OneLess))
+		p.Field("one less", rehearsed(r.OneLess))
 	}
-	if hours := utilizations(r.Planned.Parts); hours != "" {
-		p.field("by hour", hours)
-	}
-	for _, note := range r.Notes {
-		p.field("", clean(note))
-	}
+	p.Field("by hour", utilizations(r.Planned.Parts))
+	p.Fields("", cleaned(r.Notes))
 }
 
 // rehearsed is one fleet in a line.
@@ -46,9 +42,7 @@ func rehearsed(f *result.Rehearsed) string {
 			parts = append(parts, name+" p99 "+inUnit(figure(d.P99), "ms"))
 		}
 	}
-	if f.Refused > 0 {
-		parts = append(parts, count(int(f.Refused))+" too long for the engine")
-	}
+	parts = append(parts, some(int(f.Refused), "too long for the engine"))
 	if f.Preemptions > 0 {
 		parts = append(parts, plural(int(f.Preemptions), "preemption"))
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"redline/internal/judge/result"
+	"redline/internal/show/document"
 )
 
 // A plan that was tried shows what came of it, hour by hour and with an
@@ -23,10 +24,10 @@ func TestRehearsalIsShown(t *testing.T) {
 		Rehearsal: &result.Rehearsal{Engine: "fitted to runs/a", Traffic: "Poisson at 100 requests/s", SpanS: 3600, Router: "round-robin",
 			Planned: fleet(6, true, 0.002), OneLess: &less}}}
 	var text, page bytes.Buffer
-	if err := Capacity(&text, plan, TerminalOptions{Width: 200}); err != nil {
+	if err := document.Terminal(&text, Capacity(plan), document.TerminalOptions{Width: 200}); err != nil {
 		t.Fatal(err)
 	}
-	if err := CapacityMarkdown(&page, plan); err != nil {
+	if err := document.Markdown(&page, Capacity(plan), 2); err != nil {
 		t.Fatal(err)
 	}
 	shown := strings.NewReplacer("\u00a0", " ", "\u202f", " ").Replace(text.String())

@@ -1,10 +1,12 @@
 package report
 
 import (
+	"cmp"
 	"strings"
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/show/document"
 )
 
 // pooled is the index of the point with all repeated runs together, -1 where
@@ -50,36 +52,28 @@ func repeatsHeadline(r *result.Result) headline {
 }
 
 // repeats writes how far runs of one plan lie apart.
-func (p *page) repeats(s *result.Repeats) {
+func (p *page) repeats(r *result.Result) {
+	s := r.Repeats
 	if s == nil || len(s.Metrics) == 0 {
 		return
 	}
-	t := table{columns: []column{
-		{head: cell{text: "over " + plural(s.Runs, "run"), tone: bold}},
-		{head: cell{text: "mean"}, align: alignRight}, {head: cell{text: "95% interval"}, align: alignRight},
-		{head: cell{text: "least"}, align: alignRight, optional: 2}, {head: cell{text: "most"}, align: alignRight, optional: 1},
-		{head: cell{text: "between runs"}, align: alignRight}, {head: cell{text: "within a run"}, align: alignRight, optional: 3},
-	}}
+	t := document.NewTable(left("over "+plural(s.Runs, "run")), right("mean"), right("95% interval"), right("least").Optional(2), right("most").Optional(1), right("between runs"), right("within a run").Optional(3))
 	for i := range s.Metrics {
-		t.rows = append(t.rows, spreadRow(&s.Metrics[i]))
+		t.Rows = append(t.Rows, spreadRow(&s.Metrics[i]))
 	}
-	p.write(t)
-	p.hang(indent, "the interval holds what differs between runs; between and within are standard deviations, of the mean")
+	p.Add(t)
+	p.Note("the interval holds what differs between runs; between and within are standard deviations, of the mean")
 }
 
-func spreadRow(s *result.Spread) []cell {
+func spreadRow(s *result.Spread) []string {
 	bounds := absent
 	if s.Interval != nil {
 		bounds = measured(&s.Interval[0], s.Unit) + "–" + measured(&s.Interval[1], s.Unit)
 	}
-	share := func(v *float64) cell {
-		if v == nil {
-			return cell{text: absent}
-		}
-		return cell{text: "±" + hard + inPercent(significant(100**v, 2, 2))}
+	share := func(v *float64) string {
+		return cmp.Or(said(v, func(v float64) string { return "±" + hard + inPercent(significant(100*v, 2, 2)) }), absent)
 	}
-	return []cell{{text: indent + metricName(s.Name, s.Load, s.Unit)}, {text: measured(&s.Mean, s.Unit)}, {text: bounds},
-		{text: measured(&s.Min, s.Unit)}, {text: measured(&s.Max, s.Unit)}, share(s.CV), share(s.WithinCV)}
+	return []string{metricName(s.Name, s.Load, s.Unit), measured(&s.Mean, s.Unit), bounds, measured(&s.Min, s.Unit), measured(&s.Max, s.Unit), share(s.CV), share(s.WithinCV)}
 }
 
 // metricName is a metric with its load and its unit, so that its numbers need

@@ -1,8 +1,8 @@
-// Package report is how an answer is shown: it takes a result and gives it for
-// a terminal, as JSON, CSV, Markdown, HTML or JUnit XML, or as a directory of
-// notes, and it turns snapshots of a running test into the live line. It computes no figure and judges nothing: what it
-// prints stands in the result, rounded. It must not know how a run is made,
-// where its files lie, or which process it runs in.
+// Package report is what an answer says: it turns a result into a document of
+// blocks, which internal/show/document lays out, and into the formats that
+// programs read. It computes no figure and judges nothing: what it shows stands
+// in the result, rounded. It must not know how a run is made, where its files
+// lie, or which process it runs in.
 package report
 
 import (
@@ -10,6 +10,7 @@ import (
 	"io"
 
 	"redline/internal/judge/result"
+	"redline/internal/show/document"
 )
 
 // Format is one way of showing a whole result.
@@ -31,3 +32,39 @@ var Formats = []Format{
 }
 
 var errNoResult = errors.New("report: there is no result to show: the run ended before it made one")
+
+// TerminalOptions says what the terminal can do and what the reader asked for.
+type TerminalOptions struct {
+	Color   bool
+	Width   int  // columns; 0 and anything above 100 mean 100
+	Explain bool // print the formula of every figure shown, and what a first look can do without
+}
+
+// Terminal writes the report that a person reads: the verdict and its reasons,
+// what was run, the figures, and how far they can be trusted.
+func Terminal(w io.Writer, r *result.Result, o TerminalOptions) error {
+	if r == nil {
+		return errNoResult
+	}
+	room := glance
+	if o.Explain {
+		room = explained
+	}
+	return document.Terminal(w, newDocument(r, room), document.TerminalOptions{Color: o.Color, Width: o.Width})
+}
+
+// Markdown writes the report for a pull request.
+func Markdown(w io.Writer, r *result.Result) error {
+	if r == nil {
+		return errNoResult
+	}
+	return document.Markdown(w, newDocument(r, whole), 2)
+}
+
+// HTML writes the report as a page.
+func HTML(w io.Writer, r *result.Result) error {
+	if r == nil {
+		return errNoResult
+	}
+	return document.HTML(w, newDocument(r, whole))
+}

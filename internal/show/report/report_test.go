@@ -132,9 +132,9 @@ func TestFootnotesAreReferred(t *testing.T) {
 			notes, marks := map[string]bool{}, map[string]bool{}
 			for line := range strings.Lines(out.String()) {
 				body := line
-				if found := mark.FindString(line); found != "" && strings.HasPrefix(line, indent+found+" ") {
+				if found := mark.FindString(line); found != "" && strings.HasPrefix(line, "  "+found+" ") {
 					notes[found] = true
-					body = strings.TrimPrefix(line, indent+found)
+					body = strings.TrimPrefix(line, "  "+found)
 				}
 				for _, found := range mark.FindAllString(body, -1) {
 					marks[found] = true

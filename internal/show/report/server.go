@@ -5,43 +5,46 @@ import (
 	"redline/internal/observe/telemetry"
 )
 
+// said words a figure, where there is one.
+func said[T any](v *T, words func(T) string) string {
+	if v == nil {
+		return ""
+	}
+	return words(*v)
+}
+
 // serverUse shows what the server said of itself over the window: where requests
 // were, what its memory held, and how it splits the time to the first token.
 func (p *page) serverUse(s *telemetry.ServerUse, c *result.Cache) {
 	if s == nil || s.Samples == 0 {
 		return
 	}
-	var parts []string
-	requests := func(name string, g *telemetry.Gauge) {
-		if g != nil {
-			parts = append(parts, name+hard+figure(g.Mean)+" mean "+count(int(g.Max))+" max")
+	requests := func(name string) func(telemetry.Gauge) string {
+		return func(g telemetry.Gauge) string {
+			return name + hard + figure(g.Mean) + " mean " + count(int(g.Max)) + " max"
 		}
 	}
-	requests("running", s.Running)
-	requests("waiting", s.Waiting)
-	if s.KVUsage != nil {
-		parts = append(parts, "kv"+hard+percent(s.KVUsage.Mean)+" mean "+percent(s.KVUsage.Max)+" max")
-	}
-	if s.PrefixHitRate != nil && (c == nil || c.Server == nil) {
-		parts = append(parts, "prefix hits "+percent(*s.PrefixHitRate))
-	}
-	for _, event := range []struct {
-		name string
-		n    *float64
-	}{{"preemption", s.Preemptions}, {"eviction", s.Evictions}, {"swap", s.Swaps}} {
-		if event.n != nil && *event.n >= 1 {
-			parts = append(parts, plural(int(*event.n), event.name))
+	times := func(name string) func(float64) string {
+		return func(n float64) string {
+			if n < 1 {
+				return ""
+			}
+			return plural(int(n), name)
 		}
 	}
-	if s.SpecAcceptance != nil {
-		parts = append(parts, percent(*s.SpecAcceptance)+" of drafted tokens accepted")
+	hits, split := "", ""
+	if c == nil || c.Server == nil {
+		hits = said(s.PrefixHitRate, func(v float64) string { return "prefix hits " + percent(v) })
 	}
 	if s.Queue != nil && s.Prefill != nil {
-		parts = append(parts, "ttft = queue "+inUnit(figure(s.Queue.Mean), "ms")+" + prefill "+inUnit(figure(s.Prefill.Mean), "ms")+" mean")
+		split = "ttft = queue " + inUnit(figure(s.Queue.Mean), "ms") + " + prefill " + inUnit(figure(s.Prefill.Mean), "ms") + " mean"
 	}
-	if len(parts) > 0 {
-		p.field("server", joined(parts...))
-	}
+	p.Field("server", joined(said(s.Running, requests("running")), said(s.Waiting, requests("waiting")),
+		said(s.KVUsage, func(g telemetry.Gauge) string {
+			return "kv" + hard + percent(g.Mean) + " mean " + percent(g.Max) + " max"
+		}),
+		hits, said(s.Preemptions, times("preemption")), said(s.Evictions, times("eviction")), said(s.Swaps, times("swap")),
+		said(s.SpecAcceptance, func(v float64) string { return percent(v) + " of drafted tokens accepted" }), split))
 }
 
 // prefillSlope shows what prompts cost by the times of requests that were alone.
@@ -50,6 +53,6 @@ func (p *page) prefillSlope(s *result.PrefillSlope) {
 		return
 	}
 	p.shows("prefill_slope")
-	p.field("prompts", inUnit(figure(s.MSPer1K), "ms")+" of ttft for each 1,000 uncached tokens ("+figure(s.LowMS)+" to "+figure(s.HighMS)+"), beside "+
+	p.Field("prompts", inUnit(figure(s.MSPer1K), "ms")+" of ttft for each 1,000 uncached tokens ("+figure(s.LowMS)+" to "+figure(s.HighMS)+"), beside "+
 		inUnit(figure(s.BaseMS), "ms")+": an estimate from "+plural(s.Requests, "request")+" that had the server to themselves")
 }

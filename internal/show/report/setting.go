@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -16,11 +17,11 @@ func (p *page) setting(r *result.Result) {
 	if !r.Started.IsZero() {
 		when = r.Started.UTC().Format("2006-01-02 15:04:05 UTC")
 	}
-	p.field("run", joined(clean(r.Label), clean(r.ID), when, "seed"+hard+strconv.FormatUint(r.Seed, 10)))
-	p.field("note", clean(r.Note))
-	p.field("engine", engine(r.Engine))
-	p.field("model", model(r.Model, r.Hardware))
-	p.field("workload", workload(r))
+	p.Field("run", joined(clean(r.Label), clean(r.ID), when, "seed"+hard+strconv.FormatUint(r.Seed, 10)))
+	p.Field("note", clean(r.Note))
+	p.Field("engine", engine(r.Engine))
+	p.Field("model", model(r.Model, r.Hardware))
+	p.Field("workload", workload(r))
 }
 
 func engine(e result.Engine) string {
@@ -31,12 +32,7 @@ func engine(e result.Engine) string {
 	if e.Embedded {
 		name += " (embedded)"
 	}
-	var declared []string
-	for option, how := range e.Declared {
-		declared = append(declared, option+" "+how)
-	}
-	slices.Sort(declared)
-	return clean(joined(name, e.API, e.URL, strings.Join(declared, ", ")))
+	return clean(joined(name, e.API, e.URL, flags(e.Declared)))
 }
 
 func model(m result.Model, h result.Hardware) string {
@@ -57,35 +53,23 @@ func precision(m result.Model) string {
 
 // driver is what lies between the engine and the accelerators.
 func driver(h result.Hardware) string {
-	cuda := h.CUDA
-	if cuda != "" {
-		cuda = "CUDA " + cuda
-	}
-	return joined(h.Driver, cuda)
+	return joined(h.Driver, when(h.CUDA != "", "CUDA "+h.CUDA))
 }
 
 // flags lists settings by name.
 func flags(all map[string]string) string {
-	var list []string
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		list = append(list, clean(name)+" "+clean(all[name]))
-	}
-	return strings.Join(list, ", ")
-}
-
-// templateAdds tells what the server puts around a prompt.
-func templateAdds(tokens *int) string {
-	if tokens == nil || *tokens <= 0 {
-		return ""
-	}
-	return ", +" + count(*tokens) + hard + "tokens of chat template by the server's count"
+	return strings.Join(each(slices.Sorted(maps.Keys(all)), func(name string) string { return clean(name) + " " + clean(all[name]) }), ", ")
 }
 
 // workload names what was sent and the lengths that came of it.
 func workload(r *result.Result) string {
 	name := clean(r.Workload.Name)
 	if tokenizer := clean(r.Workload.Tokenizer); tokenizer != "" && name != "" {
-		name += " (" + tokenizer + hard + "tokens" + templateAdds(r.Workload.TemplateTokens) + ")"
+		name += " (" + tokenizer + hard + "tokens"
+		if n := r.Workload.TemplateTokens; n != nil && *n > 0 {
+			name += ", +" + count(*n) + hard + "tokens of chat template by the server's count"
+		}
+		name += ")"
 	}
 	if len(r.Points) == 0 {
 		return name
@@ -118,26 +102,21 @@ const (
 
 // load writes what was offered, what came of it in requests, and the window.
 func (p *page) load(r *result.Result, point *result.Point) {
-	mode, mark := map[string]string{"open": "open loop", "closed": "closed loop", "capped": "open loop, capped"}[point.Load.Mode], ""
-	if mode == "" {
-		mode = clean(point.Load.Mode)
-	}
-	if point.Load.Mode == "closed" {
-		mark = p.notes.mark(closedLoop)
-	}
-	asked := loadAsked(point)
+	mode := cmp.Or(map[string]string{"open": "open loop", "closed": "closed loop" + mark(closedLoop), "capped": "open loop, capped"}[point.Load.Mode],
+		clean(point.Load.Mode))
+	asked := LoadAsked(point)
 	if rate, rest, capped := strings.Cut(asked, ","); point.Load.Rate != nil {
 		asked = rate + " asked"
 		if capped {
 			asked += "," + rest
 		}
 	}
-	p.field("load", joined(mode+mark, asked, clean(r.Workload.Arrival), p.rates(point.Rates)+p.markOn("rates.offered")))
-	p.field("window", p.window(point.Window))
+	p.Field("load", joined(mode, asked, clean(r.Workload.Arrival), p.rates(point.Rates)+p.markOn("rates.offered")))
+	p.Field("window", p.window(point.Window))
 }
 
-// loadAsked is the load that was asked for: "20 requests/s".
-func loadAsked(point *result.Point) string {
+// LoadAsked is the load that was asked for: "20 requests/s".
+func LoadAsked(point *result.Point) string {
 	l := point.Load
 	if l.Rate == nil && l.Concurrency == nil {
 		return ""
@@ -167,7 +146,7 @@ func loadAsked(point *result.Point) string {
 
 // loadPhrase is the load within a sentence: "at 20 requests/s".
 func loadPhrase(point *result.Point) string {
-	asked := loadAsked(point)
+	asked := LoadAsked(point)
 	switch {
 	case asked == "":
 		return "at this load"
@@ -198,11 +177,10 @@ func (p *page) rates(r metric.Rates) string {
 
 func (p *page) window(w metric.Window) string {
 	length := w.Seconds()
-	text, mark := seconds(length), ""
+	text := seconds(length)
 	if length < probeLimit {
-		mark = p.notes.mark(probe)
+		text += mark(probe)
 	}
-	text += mark
 	switch {
 	case w.WarmupS == nil:
 	case *w.WarmupS > 0:
@@ -213,11 +191,11 @@ func (p *page) window(w metric.Window) string {
 	state, unknown := "", p.notes.on("window.steady") != ""
 	switch {
 	case w.Overload != nil && *w.Overload:
-		state = p.paint(bad, "overload")
+		state = paint(bad, "overload")
 	case w.Steady != nil && *w.Steady:
 		state = "steady"
 	case w.Steady != nil:
-		state = p.paint(weak, "not steady")
+		state = paint(weak, "not steady")
 	case w.Varies:
 		state = "the rate changes by plan"
 	case unknown:

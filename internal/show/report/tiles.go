@@ -7,82 +7,90 @@ import (
 	"redline/internal/judge/result"
 )
 
-// tile is a number that is read first, with its name and a remark.
-type tile struct{ Name, Number, Unit, Remark string }
-
-// tiles are the few numbers of a result that a reader takes along.
-func tiles(r *result.Result) []tile {
+// tiles are the few numbers of a result that are read first.
+func (p *page) tiles(r *result.Result) {
 	switch {
 	case r.Limit != nil:
-		return limitTiles(r)
-	case r.Curve != nil, r.Comparison != nil, len(r.Stages) > 0, len(r.Points) != 1:
-		return nil
+		p.limitTiles(r)
+	case r.Curve == nil && r.Comparison == nil && len(r.Stages) == 0 && len(r.Points) == 1:
+		p.pointTiles(&r.Points[0])
 	}
-	return pointTiles(&r.Points[0])
-}
-
-func limitTiles(r *result.Result) []tile {
-	l := r.Limit
-	list := []tile{limitTile(l)}
-	if name, stat, op, ok := parts(l.Binding); ok {
-		_, limit, _ := strings.Cut(l.Binding, op)
-		list = append(list, tile{Name: "is missed first", Number: name + hard + percentileName(stat),
-			Remark: joined(op+hard+limit, clean(l.Edge))})
-	}
-	if l.Standing == result.LimitFound || l.Standing == result.LimitWide {
-		held := tile{Name: "held", Number: absent, Remark: confirmation(l)}
-		if l.Held != nil {
-			held.Number, held.Unit, held.Remark = figure(l.Held.Rate), "requests/s", "for "+inMinutes(l.Held.Seconds)
+	for i := range p.Tiles {
+		if p.invalid {
+			p.Tiles[i].Remark = unproven
 		}
-		list = append(list, held)
 	}
-	if g := l.BestGoodput; g != nil {
-		list = append(list, tile{"best goodput", figure(g.Requests), "requests/s", "at " + trimmed(figure(g.Rate)) + " asked"})
-	}
-	if c := l.LeastCost; c != nil {
-		list = append(list, tile{"least cost", amount(1000*c.PerRequest, currency(r)), "", "per 1,000 good requests"})
-	}
-	return list
 }
 
-func limitTile(l *result.Limit) tile {
-	t := tile{"limit", figure(l.Rate), "requests/s", "90% interval " + between(l.Interval)}
+func (p *page) limitTiles(r *result.Result) {
+	l := r.Limit
 	switch l.Standing {
 	case result.LimitAtLeast:
-		t.Number, t.Remark = "≥"+hard+t.Number, unbroken
+		p.Tile("limit", "≥"+hard+figure(l.Rate), "requests/s", unbroken)
 	case result.LimitBelow:
-		t.Number, t.Remark = "<"+hard+figure(l.Interval[1]), "missed even there"
+		p.Tile("limit", "<"+hard+figure(l.Interval[1]), "requests/s", "missed even there")
+	default:
+		p.Tile("limit", figure(l.Rate), "requests/s", "90% interval "+between(l.Interval))
 	}
-	return t
+	if name, stat, op, ok := parts(l.Binding); ok {
+		_, limit, _ := strings.Cut(l.Binding, op)
+		p.Tile("is missed first", name+hard+percentileName(stat), "", joined(op+hard+limit, clean(l.Edge)))
+	}
+	if l.Standing == result.LimitFound || l.Standing == result.LimitWide {
+		if l.Held != nil {
+			p.Tile("held", figure(l.Held.Rate), "requests/s", "for "+inMinutes(l.Held.Seconds))
+		} else {
+			p.Tile("held", absent, "", confirmation(l))
+		}
+	}
+	if g := l.BestGoodput; g != nil {
+		p.Tile("best goodput", figure(g.Requests), "requests/s", "at "+trimmed(figure(g.Rate))+" asked")
+	}
+	if c := l.LeastCost; c != nil {
+		p.Tile("least cost", amount(1000*c.PerRequest, currency(r)), "", "per 1,000 good requests")
+	}
 }
 
-func pointTiles(point *result.Point) []tile {
+func (p *page) pointTiles(point *result.Point) {
 	l := &point.Latency
-	list := []tile{}
-	add := func(name string, d *metric.Dist, key string) {
-		v, ok := percentile(d, key)
-		if !ok {
-			return
-		}
-		remark := "low confidence"
-		if d.IsFirm(key) {
-			remark = ""
-		}
-		if ci, drawn := d.CI[key]; drawn {
-			remark = "95% interval " + between(ci)
-		}
-		list = append(list, tile{name + " " + key, figure(v), "ms", remark})
-	}
-	add("ttft", l.TTFTDue, "p99")
-	add("tpot", l.TPOT, "p99")
+	p.latencyTile("ttft", l.TTFTDue)
+	p.latencyTile("tpot", l.TPOT)
 	if l.TTFTDue == nil {
-		add("e2e", l.E2EDue, "p99")
+		p.latencyTile("e2e", l.E2EDue)
 	}
 	if point.Throughput.Output > 0 {
-		list = append(list, tile{"output", figure(point.Throughput.Output), "tokens/s", ""})
+		p.Tile("output", figure(point.Throughput.Output), "tokens/s", "")
 	}
 	if g := point.Goodput; g != nil {
-		list = append(list, tile{"goodput", figure(g.Requests), "requests/s", percent(g.Fraction) + " of due"})
+		p.Tile("goodput", figure(g.Requests), "requests/s", percent(g.Fraction)+" of due")
 	}
-	return append(list, acceleratorTiles(point.Accelerator)...)
+	u := point.Accelerator
+	if u == nil || u.Samples == 0 {
+		return
+	}
+	remark := deviceNames(u)
+	if u.Utilization != nil {
+		remark += ", " + percent(u.Utilization.Mean) + " busy"
+	}
+	if u.JoulesPerOutputToken != nil {
+		p.Tile("energy", figure(*u.JoulesPerOutputToken), "J/token", remark)
+	} else if u.Watts != nil {
+		p.Tile("power", figure(u.Watts.Mean), "W", remark)
+	}
+}
+
+// latencyTile is a p99.
+func (p *page) latencyTile(name string, d *metric.Dist) {
+	const key = "p99"
+	v, ok := percentile(d, key)
+	if !ok {
+		return
+	}
+	remark := ""
+	if ci, drawn := d.CI[key]; drawn {
+		remark = "95% interval " + between(ci)
+	} else if !d.IsFirm(key) {
+		remark = "low confidence"
+	}
+	p.Tile(name+" "+key, figure(v), "ms", remark)
 }

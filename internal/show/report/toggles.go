@@ -7,6 +7,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/show/chart"
+	"redline/internal/show/document"
 )
 
 // toggleName is an optimization as people call it.
@@ -37,44 +38,36 @@ func togglesHeadline(list []result.Toggle) headline {
 }
 
 // toggles writes what each optimization does, and to whom.
-func (p *page) toggles(list []result.Toggle) {
-	for i := range list {
-		t := &list[i]
-		if i > 0 {
-			p.gap()
-		}
+func (p *page) toggles(r *result.Result) {
+	if p.room == whole {
+		p.Add(document.Charts(toggleCharts(r.Toggles)))
+	}
+	for i := range r.Toggles {
+		t := &r.Toggles[i]
 		p.toggleMetrics(t)
 		p.toggleBuckets(t)
 		for _, text := range t.Skipped {
-			p.hang(indent, "left out: "+clean(text))
+			p.Note("left out: " + clean(text))
 		}
-		for _, w := range t.Warnings {
-			p.hang(p.paint(weak, padRight("warning", keyWidth)), clean(strings.TrimPrefix(w.Figure+": "+w.Text, ": ")))
-		}
+		p.warn(t.Warnings)
 	}
 }
 
 func (p *page) toggleMetrics(t *result.Toggle) {
 	if len(t.Metrics) == 0 {
-		p.hang(p.paint(bold, toggleName(t.Name))+": ", clean(t.Verdict))
+		p.Add(document.Headline{Word: toggleName(t.Name) + ": ", Tone: bold, Why: clean(t.Verdict)})
 		return
 	}
-	grid := table{columns: []column{
-		{head: cell{text: toggleName(t.Name), tone: bold}},
-		{head: cell{text: "with"}, align: alignRight}, {head: cell{text: "without"}, align: alignRight},
-		{head: cell{text: "a request"}, align: alignRight}, {head: cell{text: "95% interval"}, align: alignRight, optional: 1},
-		{align: alignProse},
-	}}
+	grid := document.NewTable(left(toggleName(t.Name)), right("with"), right("without"), right("a request"), right("95% interval").Optional(1), prose(""))
 	for i := range t.Metrics {
 		m := &t.Metrics[i]
 		bounds := absent
 		if m.Interval != nil {
 			bounds = signed(100*m.Interval[0]) + " … " + signed(100*m.Interval[1]) + "%"
 		}
-		grid.rows = append(grid.rows, []cell{{text: indent + clean(m.Name) + " p95, ms"}, {text: figure(m.WithMS)}, {text: figure(m.WithoutMS)},
-			{text: signed(100*m.Change) + "%"}, {text: bounds}, {text: clean(m.Verdict), tone: toggleTones[m.Standing]}})
+		grid.Add(clean(m.Name)+" p95, ms", figure(m.WithMS), figure(m.WithoutMS), signed(100*m.Change)+"%", bounds, paint(toggleTones[m.Standing], clean(m.Verdict)))
 	}
-	p.write(grid)
+	p.Add(grid)
 }
 
 // toggleBuckets writes both p95 by prompt length.
@@ -82,25 +75,23 @@ func (p *page) toggleBuckets(t *result.Toggle) {
 	if len(t.Buckets) == 0 {
 		return
 	}
-	grid := table{columns: []column{{head: cell{text: "p95 with / without", tone: bold}}, {head: cell{text: "requests"}, align: alignRight}}}
+	grid := document.NewTable(left("p95 with / without"), right("requests"))
 	for i := range t.Metrics {
-		grid.columns = append(grid.columns, column{head: cell{text: clean(t.Metrics[i].Name) + ", ms"}, align: alignRight,
-			optional: len(t.Metrics) - 1 - i})
+		grid.Columns = append(grid.Columns, right(clean(t.Metrics[i].Name)+", ms").Optional(len(t.Metrics)-1-i))
 	}
 	for _, b := range t.Buckets {
-		row := []cell{{text: indent + clean(b.Name)}, {text: count(b.Requests)}}
+		row := []string{clean(b.Name), count(b.Requests)}
 		for i := range t.Metrics {
 			text := absent
 			if pair, ok := b.Metrics[t.Metrics[i].Name]; ok {
 				text = figure(pair.WithMS) + hard + "/" + hard + figure(pair.WithoutMS)
 			}
-			row = append(row, cell{text: text})
+			row = append(row, text)
 		}
-		grid.rows = append(grid.rows, row)
+		grid.Rows = append(grid.Rows, row)
 	}
-	p.gap()
-	p.write(grid)
-	p.hang(indent, joined(plural(t.Requests, "request")+" answered on both sides", plural(t.Rounds, "round"),
+	p.Add(grid)
+	p.Note(joined(plural(t.Requests, "request")+" answered on both sides", plural(t.Rounds, "round"),
 		"ttft and e2e from due", "a request: the mean change of its time, with against without"))
 }
 

@@ -9,25 +9,17 @@ import (
 // trust says how the client kept time and which questions about the run itself
 // were asked. Failed checks stand with the verdict; here they are counted.
 func (p *page) trust(r *result.Result) {
-	p.field("client", p.client(r))
-	passed, failed := 0, len(failedChecks(r))
-	passed = len(r.Verdict.Checks) - failed
-	counts := ""
-	if passed > 0 {
-		counts = count(passed) + hard + "passed"
+	p.Field("client", p.client(r))
+	failed := len(failedChecks(r))
+	counts := joined(paint(bad, some(failed, "failed")), some(len(r.Verdict.Checks)-failed, "passed"))
+	if p.room < explained {
+		p.Field("checks", joined(counts, some(len(r.Verdict.Unchecked), "not possible (--explain)")))
+	} else {
+		p.Field("checks", counts)
+		p.Field("unchecked", strings.Join(each(r.Verdict.Unchecked, func(u result.Unchecked) string { return clean(u.Name) }), ", "))
+		p.Field("unknown", clean(strings.Join(r.Unknown, ", ")))
 	}
-	if failed > 0 {
-		counts = joined(p.paint(bad, count(failed)+hard+"failed"), counts)
-	}
-	if n := len(r.Verdict.Unchecked); n > 0 && !p.whole {
-		counts = joined(counts, count(n)+hard+"not possible (--explain)")
-	}
-	p.field("checks", counts)
-	if !p.whole {
-		return
-	}
-	p.field("unchecked", unchecked(r.Verdict.Unchecked))
-	p.field("unknown", clean(strings.Join(r.Unknown, ", ")))
+	p.warn(p.notes.rest())
 }
 
 func (p *page) client(r *result.Result) string {
@@ -35,16 +27,12 @@ func (p *page) client(r *result.Result) string {
 	if c.OS == "" && c.Timestamps.Source == "" {
 		return ""
 	}
-	parts := []string{stamps(c.Timestamps)}
-	if lag := worstLag(r); lag != "" {
+	lag := ""
+	if worst := worstLag(r); worst >= 0 {
 		p.shows("lag")
-		parts = append(parts, lag)
+		lag = "lag p99 " + milliseconds(worst)
 	}
-	parts = append(parts, "CPU "+percent(c.CPUShare)+" of "+plural(c.CPUs, "core"))
-	if c.SharesHost {
-		parts = append(parts, "shared with the server")
-	}
-	return joined(parts...)
+	return joined(stamps(c.Timestamps), lag, "CPU "+percent(c.CPUShare)+" of "+plural(c.CPUs, "core"), when(c.SharesHost, "shared with the server"))
 }
 
 func stamps(t result.Timestamps) string {
@@ -57,26 +45,14 @@ func stamps(t result.Timestamps) string {
 	return "kernel timestamps on all but " + percent(float64(t.Missing)/float64(t.Reads)) + " of reads"
 }
 
-// worstLag is the largest p99 of our own lateness over all points.
-func worstLag(r *result.Result) string {
-	worst, found := 0.0, false
+// worstLag is the largest p99 of our own lateness over all points, below 0 where
+// there is none.
+func worstLag(r *result.Result) float64 {
+	worst := -1.0
 	for i := range r.Points {
 		if v, ok := percentile(r.Points[i].Latency.Lag, "p99"); ok {
-			worst, found = max(worst, v), true
+			worst = max(worst, v)
 		}
 	}
-	if !found {
-		return ""
-	}
-	return "lag p99 " + milliseconds(worst)
-}
-
-// unchecked names the questions that could not be asked; why not takes a
-// paragraph, which --explain gives.
-func unchecked(list []result.Unchecked) string {
-	names := make([]string, len(list))
-	for i, u := range list {
-		names[i] = clean(u.Name)
-	}
-	return strings.Join(names, ", ")
+	return worst
 }

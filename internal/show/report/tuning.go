@@ -1,10 +1,12 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"redline/internal/judge/result"
+	"redline/internal/show/document"
 )
 
 var tuningWords = map[string]headline{
@@ -27,11 +29,7 @@ func tuningHeadline(t *result.Tuning) headline {
 
 // flagWords are settings as they stand in a command.
 func flagWords(flags []result.Flag) string {
-	var list []string
-	for _, f := range flags {
-		list = append(list, f.Name+"="+f.Value)
-	}
-	return clean(strings.Join(list, " "))
+	return clean(strings.Join(each(flags, func(f result.Flag) string { return f.Name + "=" + f.Value }), " "))
 }
 
 var decisionTones = map[string]tone{result.StepAccepted: good, result.StepRejected: weak, result.StepFailed: bad, result.StepUndecided: weak}
@@ -43,45 +41,26 @@ func (p *page) tuning(r *result.Result) {
 		return
 	}
 	if r.Verdict.Valid == result.Invalid {
-		p.field("verdict", clean(t.Verdict))
+		p.Field("verdict", clean(t.Verdict))
 	}
-	p.field("server", clean(t.Command))
-	p.field("better is", clean(strings.Join(t.Objective, ", then ")))
-	p.field("baseline", joined(flagWords(t.Baseline), plural(t.BaselineRuns, "sound run"), spreadWords(t)))
-	p.field("stopped", joined(clean(t.Stopped), tookWords(t)))
-	steps := table{columns: []column{{head: cell{text: "tried", tone: bold}}, {head: cell{text: "in place of"}, align: alignRight},
-		{head: cell{text: "start-up"}, align: alignRight, optional: 1}, {}, {align: alignProse}}}
-	for i := range t.Steps {
-		s := &t.Steps[i]
-		steps.rows = append(steps.rows, []cell{{text: indent + label(s.Knob+"="+s.To)}, {text: label(s.From)}, {text: startUp(s.StartUpS)},
-			{text: plainWord(s.Decision), tone: decisionTones[s.Decision]}, {text: stepReason(s)}})
+	p.Field("server", clean(t.Command))
+	p.Field("better is", clean(strings.Join(t.Objective, ", then ")))
+	p.Field("baseline", joined(flagWords(t.Baseline), plural(t.BaselineRuns, "sound run"), spreadWords(t)))
+	p.Field("stopped", joined(clean(t.Stopped), tookWords(t)))
+	steps := document.NewTable(left("tried"), right("in place of"), right("start-up").Optional(1), left(""), prose(""))
+	for _, s := range t.Steps {
+		why := s.Why
+		if s.Decision == result.StepFailed && len(s.Log) > 0 {
+			why += ": " + s.Log[len(s.Log)-1]
+		}
+		steps.Add(label(s.Knob+"="+s.To), label(s.From), startUp(s.StartUpS), paint(decisionTones[s.Decision], plainWord(s.Decision)), clean(why))
 	}
-	if len(steps.rows) > 0 {
-		p.gap()
-		p.write(steps)
-	}
+	p.Add(steps)
 }
 
-func stepReason(s *result.TuningStep) string {
-	if s.Decision == result.StepFailed && len(s.Log) > 0 {
-		return clean(s.Why + ": " + s.Log[len(s.Log)-1])
-	}
-	return clean(s.Why)
-}
+func startUp(s *float64) string { return cmp.Or(said(s, seconds), absent) }
 
-func startUp(s *float64) string {
-	if s == nil {
-		return absent
-	}
-	return seconds(*s)
-}
-
-func tookWords(t *result.Tuning) string {
-	if t.TookS == 0 {
-		return ""
-	}
-	return seconds(t.TookS) + " in all"
-}
+func tookWords(t *result.Tuning) string { return when(t.TookS > 0, seconds(t.TookS)+" in all") }
 
 // spreadWords says by how much runs of the baseline differ anyway.
 func spreadWords(t *result.Tuning) string {

@@ -7,6 +7,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/show/document"
 )
 
 // headline is the first line of a report: one word that decides, and why.
@@ -16,15 +17,15 @@ type headline struct {
 	why  string
 }
 
-// verdict leads the report. A run that was cut short or that is invalid says
-// so before anything is said about the server.
-func (p *page) verdict(r *result.Result) {
-	for _, h := range p.headlines(r) {
-		p.headline(h)
+// lead puts headlines above all else.
+func (p *page) lead(list ...headline) {
+	for _, h := range list {
+		p.Headline(h.word, h.tone, h.why)
 	}
-	p.evidence(r)
 }
 
+// headlines lead the report. A run that was cut short or that is invalid says
+// so before anything is said about the server.
 func (p *page) headlines(r *result.Result) (lines []headline) {
 	if r.Interrupted != "" || r.Verdict.Valid == result.Incomplete {
 		lines = append(lines, cutShort(r.Interrupted))
@@ -42,12 +43,13 @@ func (p *page) headlines(r *result.Result) (lines []headline) {
 
 // evidence is what the headlines rest on.
 func (p *page) evidence(r *result.Result) {
-	failed := failedChecks(r)
-	p.failedChecks(failed)
-	if p.invalid && r.Served() {
-		p.finding(weak, unproven, findingsWidth(failed), p.wouldBe(r))
+	for _, check := range failedChecks(r) {
+		p.Finding(findingWidth, bad, label(check.Name), checkText(check))
 	}
-	p.reasons(r, findingsWidth(failed))
+	if p.invalid && r.Served() {
+		p.Finding(findingWidth, weak, unproven, p.wouldBe(r))
+	}
+	p.reasons(r)
 }
 
 // wouldBe is what a run would have found, were it valid.
@@ -72,56 +74,20 @@ func cutShort(why string) headline {
 	return headline{"STOPPED EARLY: ", unset, clean(why) + rest}
 }
 
-func (p *page) headline(h headline) { p.hang(p.paint(h.tone, h.word), h.why) }
-
 // findingWidth holds the names of what the window can show.
 const (
 	findingWidth = len("not steady")
 	unproven     = "unproven"
 )
 
-// finding is a named line of evidence under a headline.
-func (p *page) finding(t tone, name string, width int, text string) {
-	if p.kept != nil {
-		p.keep(piece{kind: fact, key: name, text: text, tone: t})
-		return
-	}
-	p.hang(indent+p.paint(t, padRight(name, width))+indent, text)
-}
-
-// findingsWidth holds the names of the failed checks as well.
-func findingsWidth(failed []result.Check) int {
-	width := findingWidth
-	for _, check := range failed {
-		width = max(width, visible(label(check.Name)))
-	}
-	return width
-}
-
-func (p *page) failedChecks(failed []result.Check) {
-	width := findingsWidth(failed)
-	for _, check := range failed {
-		p.finding(bad, label(check.Name), width, checkText(check))
-	}
-}
-
 func failedChecks(r *result.Result) []result.Check {
-	var failed []result.Check
-	for _, check := range r.Verdict.Checks {
-		if !check.OK {
-			failed = append(failed, check)
-		}
-	}
-	return failed
+	return slices.DeleteFunc(slices.Clone(r.Verdict.Checks), func(c result.Check) bool { return c.OK })
 }
 
 func invalidity(failed []result.Check) headline {
 	why := "the figures below are unproven"
 	if len(failed) > 0 {
-		names := make([]string, len(failed))
-		for i, check := range failed {
-			names[i] = clean(check.Name)
-		}
+		names := each(failed, func(c result.Check) string { return clean(c.Name) })
 		names[0] += " (" + clean(failed[0].Figure) + ")"
 		why = strings.Join(names, ", ") + ": " + why
 	}
@@ -198,10 +164,7 @@ func nothingServed(requests metric.Requests) headline {
 func (p *page) served(point *result.Point) string {
 	requests, latency := point.Requests, &point.Latency
 	text := loadPhrase(point) + ", " + count(requests.OK) + " of " + plural(requests.Due, "request") + " answered"
-	figures := slices.DeleteFunc([]string{
-		p.spokenPercentile("ttft", dueSuffix, latency.TTFTDue, "p99"),
-		p.spokenPercentile("tpot", "", latency.TPOT, "p50"),
-	}, func(s string) bool { return s == "" })
+	figures := present(p.spokenPercentile("ttft", dueSuffix, latency.TTFTDue, "p99"), p.spokenPercentile("tpot", "", latency.TPOT, "p50"))
 	if len(figures) == 0 {
 		figures = append(figures, p.spokenPercentile("e2e", dueSuffix, latency.E2EDue, "p99"))
 	}
@@ -221,36 +184,33 @@ func (p *page) spokenPercentile(name, of string, d *metric.Dist, key string) str
 	if !ok {
 		return ""
 	}
-	mark := ""
+	text := name + hard + key + of + " " + spoken(v)
 	if !d.IsFirm(key) {
-		mark = p.notes.mark(p.whyWeak(name, key, metric.Tokens{}))
+		text += mark(p.whyWeak(name, key, metric.Tokens{}))
 	}
-	return name + hard + key + of + " " + spoken(v) + mark
+	return text
 }
 
 // reasons explains the verdict: what the window shows of the server's state,
 // and what the result itself gives, unless the lines above have said it.
-func (p *page) reasons(r *result.Result, width int) {
+func (p *page) reasons(r *result.Result) {
 	for _, i := range detailed(r) {
 		window := r.Points[i].Window
 		if window.Overload != nil && *window.Overload {
-			growth := ""
-			if window.Growth != nil {
-				growth = " by " + inUnit(figure(*window.Growth), "requests")
-			}
-			p.finding(bad, "queue", width, "grew"+growth+" over the window: this is more load than the server sustains")
+			growth := said(window.Growth, func(v float64) string { return " by " + inUnit(figure(v), "requests") })
+			p.Finding(findingWidth, bad, "queue", "grew"+growth+" over the window: this is more load than the server sustains")
 		}
 		if window.Steady != nil && !*window.Steady {
-			text := "more than half of the window was still settling; a longer warm-up or window helps"
+			why := "more than half of the window was still settling; a longer warm-up or window helps"
 			if window.SettledS == nil {
-				text = "ever fewer requests ended over the window; look at the server"
+				why = "ever fewer requests ended over the window; look at the server"
 			}
-			p.finding(weak, "not steady", width, text)
+			p.Finding(findingWidth, weak, "not steady", why)
 		}
 	}
 	for _, reason := range r.Verdict.Reasons {
 		if !alreadySaid(r, reason) {
-			p.hang(indent, clean(reason))
+			p.Note(clean(reason))
 		}
 	}
 }
@@ -258,28 +218,11 @@ func (p *page) reasons(r *result.Result, width int) {
 // alreadySaid reports whether a reason speaks of an objective or a check that
 // stands, with its figures, elsewhere on the page.
 func alreadySaid(r *result.Result, reason string) bool {
-	for _, v := range allObjectives(r) {
-		if v.Objective != "" && strings.Contains(reason, v.Objective) {
-			return true
-		}
-	}
-	for _, check := range failedChecks(r) {
-		if check.Name != "" && strings.HasPrefix(reason, check.Name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(allObjectives(r), func(v slo.Verdict) bool { return v.Objective != "" && strings.Contains(reason, v.Objective) }) ||
+		slices.ContainsFunc(failedChecks(r), func(c result.Check) bool { return c.Name != "" && strings.HasPrefix(reason, c.Name) })
 }
 
 // sentence begins with a capital and ends with a full stop.
 func sentence(text string) string {
-	if text == "" {
-		return ""
-	}
-	runes := []rune(text)
-	text = strings.ToUpper(string(runes[0])) + string(runes[1:])
-	if strings.HasSuffix(text, ".") {
-		return text
-	}
-	return text + "."
+	return when(text != "", strings.TrimSuffix(document.Capital(text), ".")+".")
 }

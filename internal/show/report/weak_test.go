@@ -52,7 +52,7 @@ func TestWarningsOfLevelsAreSaidOnce(t *testing.T) {
 			result.Warning{Figure: "window.steady", Text: "not known"}, result.Warning{Figure: "requests", Text: "some were short"})
 	}
 	want := []result.Warning{{Figure: "requests", Text: "some were short"}}
-	if diff := cmp.Diff(want, newPage(r, TerminalOptions{}).notes.rest()); diff != "" {
+	if diff := cmp.Diff(want, newPage(r, glance).notes.rest()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

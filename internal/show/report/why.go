@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"redline/internal/judge/result"
+	"redline/internal/show/document"
 )
 
 // whyWidth holds the names of the lines under a cause.
@@ -16,12 +17,12 @@ func (p *page) why(r *result.Result) {
 		return
 	}
 	first := &r.Diagnosis[0]
-	p.hang(p.paint(bold, "Why: "), clean(first.Title)+" ("+clean(first.Confidence)+")")
-	p.finding(plain, "try", whyWidth, clean(strings.Join(first.Response, "; ")))
-	p.finding(plain, "confirm", whyWidth, clean(first.Confirm))
-	p.finding(plain, "settled", whyWidth, ifSet("if ", clean(first.Settled)))
+	p.Add(document.Headline{Word: "Why: ", Tone: bold, Why: clean(first.Title) + " (" + clean(first.Confidence) + ")"})
+	p.Finding(whyWidth, plain, "try", clean(strings.Join(first.Response, "; ")))
+	p.Finding(whyWidth, plain, "confirm", clean(first.Confirm))
+	p.Finding(whyWidth, plain, "settled", ifSet("if ", clean(first.Settled)))
 	for _, f := range r.Diagnosis[1:] {
-		p.finding(plain, "also", whyWidth, clean(f.Title)+" ("+clean(f.Confidence)+")")
+		p.Finding(whyWidth, plain, "also", clean(f.Title)+" ("+clean(f.Confidence)+")")
 	}
 }
 
@@ -40,14 +41,14 @@ func (p *page) whyWhole(r *result.Result) {
 	}
 	for i := range r.Diagnosis {
 		f := &r.Diagnosis[i]
-		p.heading(sentenceCase(clean(f.Title)))
-		p.field("regime", clean(f.Regime)+", "+clean(f.Confidence))
+		p.Add(document.Heading(document.Capital(clean(f.Title))))
+		p.Field("regime", clean(f.Regime)+", "+clean(f.Confidence))
 		for _, e := range f.Evidence {
-			p.field("evidence", clean(e.Text)+" ("+clean(e.Field)+")")
+			p.Field("evidence", clean(e.Text)+" ("+clean(e.Field)+")")
 		}
-		p.field("try first", clean(strings.Join(f.Response, "; ")))
-		p.field("confirm by", clean(f.Confirm))
-		p.field("settled", ifSet("if ", clean(f.Settled)))
-		p.field("suits the workload", clean(f.Advice))
+		p.Field("try first", clean(strings.Join(f.Response, "; ")))
+		p.Field("confirm by", clean(f.Confirm))
+		p.Field("settled", ifSet("if ", clean(f.Settled)))
+		p.Field("suits the workload", clean(f.Advice))
 	}
 }

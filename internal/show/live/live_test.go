@@ -1,8 +1,11 @@
-package report
+package live
 
 import (
 	"bytes"
+	"flag"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +16,26 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/judge/metric"
 )
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s differs (-want +got); look at it and run with -update if it is better:\n%s", path, diff)
+	}
+}
 
 // run is a run as its snapshots tell it: two warm-up seconds without an
 // answer, then traffic, then errors.
@@ -37,7 +60,7 @@ func run() []metric.Snapshot {
 func TestLivePlainGolden(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	live := NewLiveLine(&out, LiveOptions{Window: 60 * time.Second})
+	live := NewLine(&out, Options{Window: 60 * time.Second})
 	for _, s := range run() {
 		live.Show(s)
 	}
@@ -56,7 +79,7 @@ func TestLiveTerminalGolden(t *testing.T) {
 	words := strings.NewReplacer(clearLine, "\n<clear>", "\x1b[31m", "<red>", "\x1b[0m", "<off>")
 	for name, width := range map[string]int{"live_terminal.txt": 100, "live_narrow.txt": 60} {
 		var out bytes.Buffer
-		live := NewLiveLine(&out, LiveOptions{Terminal: true, Color: true, Window: 60 * time.Second, Width: func() int { return width }})
+		live := NewLine(&out, Options{Terminal: true, Color: true, Window: 60 * time.Second, Width: func() int { return width }})
 		for i, s := range run() {
 			live.Show(s)
 			if i == 4 {
@@ -73,7 +96,7 @@ func TestLiveStaysInsideTheTerminal(t *testing.T) {
 	for width := 1; width <= 130; width++ {
 		for _, s := range run() {
 			var out bytes.Buffer
-			NewLiveLine(&out, LiveOptions{Terminal: true, Width: func() int { return width }}).Show(s)
+			NewLine(&out, Options{Terminal: true, Width: func() int { return width }}).Show(s)
 			line := strings.TrimPrefix(out.String(), clearLine)
 			if n := utf8.RuneCountInString(line); n >= width {
 				t.Fatalf("width %d: the line takes %d columns: %q", width, n, line)
@@ -86,7 +109,7 @@ func TestLiveAfterFinish(t *testing.T) {
 	t.Parallel()
 	for _, terminal := range []bool{true, false} {
 		var out bytes.Buffer
-		live := NewLiveLine(&out, LiveOptions{Terminal: terminal})
+		live := NewLine(&out, Options{Terminal: terminal})
 		live.Finish()
 		live.Show(run()[0])
 		live.Finish()
@@ -98,20 +121,20 @@ func TestLiveAfterFinish(t *testing.T) {
 
 // A stage is named with its place among the others and the time it has left; its
 // clock begins anew, and its lines lie further apart than those of a single run.
-func TestLiveStage(t *testing.T) {
+func TestStage(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	live := NewLiveLine(&out, LiveOptions{})
+	live := NewLine(&out, Options{})
 	at := func(seconds int, phase record.Phase) metric.Snapshot {
 		return metric.Snapshot{Elapsed: time.Duration(seconds) * time.Second, Phase: phase, InFlight: 4, RequestsPerS: 12, TokensPerS: 900, TTFTp50: 20, TTFTp99: 50}
 	}
-	live.Stage(LiveStage{Name: "12 requests/s", What: "level", Number: 3, Of: 8, About: true, Warmup: 5 * time.Second, Window: 60 * time.Second, Ahead: 7 * time.Minute})
+	live.Stage(Stage{Name: "12 requests/s", What: "level", Number: 3, Of: 8, About: true, Warmup: 5 * time.Second, Window: 60 * time.Second, Ahead: 7 * time.Minute})
 	for _, s := range []metric.Snapshot{at(1, record.Warmup), at(4, record.Warmup), at(6, record.Measure), at(15, record.Measure), at(29, record.Measure), at(70, record.Cooldown)} {
 		live.Show(s)
 	}
-	live.Stage(LiveStage{Name: "run 2", What: "run", Number: 2, Of: 2, Warmup: 10 * time.Second, Window: 30 * time.Second, Ahead: 45 * time.Second})
+	live.Stage(Stage{Name: "run 2", What: "run", Number: 2, Of: 2, Warmup: 10 * time.Second, Window: 30 * time.Second, Ahead: 45 * time.Second})
 	live.Show(at(16, record.Warmup))
-	live.Stage(LiveStage{Name: "4 requests/s", What: "level", Number: 9})
+	live.Stage(Stage{Name: "4 requests/s", What: "level", Number: 9})
 	live.Show(at(15, record.Warmup))
 	want := "level 3 of about 8, 12 requests/s · 51s left · 4 in flight · 12.0 req/s · 900 tok/s · ttft p50 20.0 p99 50.0 ms · 0 errors · about 7 min to go\n" +
 		"level 3 of about 8, 12 requests/s · last replies · 4 in flight · 12.0 req/s · 900 tok/s · ttft p50 20.0 p99 50.0 ms · 0 errors · about 6 min to go\n" +
@@ -126,7 +149,7 @@ func TestLiveStage(t *testing.T) {
 func TestLiveOpenObjectives(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	live := NewLiveLine(&out, LiveOptions{Window: 5 * time.Minute})
+	live := NewLine(&out, Options{Window: 5 * time.Minute})
 	for i, s := range []metric.Snapshot{
 		{Phase: record.Warmup, Open: []string{"ttft:p99<500ms", "tpot:p95<50ms"}},
 		{Phase: record.Measure, Open: []string{"ttft:p99<500ms", "tpot:p95<50ms"}},
@@ -154,7 +177,7 @@ func TestLiveOpenObjectives(t *testing.T) {
 func TestLiveOpenObjectivesNarrow(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	live := NewLiveLine(&out, LiveOptions{Terminal: true, Window: 5 * time.Minute, Width: func() int { return 80 }})
+	live := NewLine(&out, Options{Terminal: true, Window: 5 * time.Minute, Width: func() int { return 80 }})
 	live.Show(metric.Snapshot{Phase: record.Measure, Elapsed: 20 * time.Second, Open: []string{"ttft:p99<500ms", "tpot:p95<50ms", "e2e:p90<2s"}, RequestsPerS: 4, TTFTp50: 20, TTFTp99: 50})
 	want := clearLine + " 20s measuring 0s/5m00s  open: ttft:p99<500ms + 2 more    0 in flight"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
@@ -171,8 +194,8 @@ func TestLiveSearch(t *testing.T) {
 		80:  "stage 4, look 18.75 requests/s  20s left  limit so far 17.0–24.0    3 in flight",
 	} {
 		var out bytes.Buffer
-		live := NewLiveLine(&out, LiveOptions{Terminal: true, Width: func() int { return width }})
-		live.Stage(LiveStage{Name: "look 18.75 requests/s", What: "stage", Number: 4, Of: 9, About: true, Window: 20 * time.Second, Ahead: 5 * time.Minute,
+		live := NewLine(&out, Options{Terminal: true, Width: func() int { return width }})
+		live.Stage(Stage{Name: "look 18.75 requests/s", What: "stage", Number: 4, Of: 9, About: true, Window: 20 * time.Second, Ahead: 5 * time.Minute,
 			Found: "limit so far 17.0–24.0 requests/s"})
 		live.Show(metric.Snapshot{Phase: record.Measure, InFlight: 3, RequestsPerS: 12, TokensPerS: 900, TTFTp50: 20, TTFTp99: 50, Rejected: 7})
 		if diff := cmp.Diff(clearLine+want, out.String()); diff != "" {

@@ -1,4 +1,4 @@
-package report
+package live
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"redline/internal/text"
 )
 
-// LiveStage is one of several runs, as the live line names it.
-type LiveStage struct {
+// Stage is one of several runs, as the live line names it.
+type Stage struct {
 	Name string
 	// What is the kind of stage; Number counts it from 1, and Of is how many
 	// there will be, or about so many; 0 where that is not known.
@@ -33,7 +33,7 @@ type LiveStage struct {
 const stageEvery = 15 * time.Second
 
 // Stage begins one of several runs: what is shown from here on is about it.
-func (l *LiveLine) Stage(s LiveStage) {
+func (l *Line) Stage(s Stage) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stage, l.o.Window = &s, s.Window
@@ -41,7 +41,7 @@ func (l *LiveLine) Stage(s LiveStage) {
 }
 
 // place says which of the stages it is: "level 3 of about 8, 12 requests/s".
-func (s *LiveStage) place() string {
+func (s *Stage) place() string {
 	text := fmt.Sprintf("%s %d", s.What, s.Number)
 	name := s.Name
 	if name == text {
@@ -60,14 +60,14 @@ func (s *LiveStage) place() string {
 }
 
 // briefly is the same without how many there will be.
-func (s *LiveStage) briefly() string {
+func (s *Stage) briefly() string {
 	one := *s
 	one.Of = 0
 	return one.place()
 }
 
 // left is how long the stage still offers load, 0 where that is not known.
-func (l *LiveLine) left(s metric.Snapshot) time.Duration {
+func (l *Line) left(s metric.Snapshot) time.Duration {
 	switch {
 	case l.stage.Window == 0 || s.Phase == record.Cooldown:
 		return 0
@@ -80,7 +80,7 @@ func (l *LiveLine) left(s metric.Snapshot) time.Duration {
 }
 
 // stageParts are those of a line about one of several stages.
-func (l *LiveLine) stageParts(lay layout, s metric.Snapshot) []livePart {
+func (l *Line) stageParts(lay layout, s metric.Snapshot) []part {
 	left := l.left(s)
 	now := "warming up"
 	switch {
@@ -92,13 +92,13 @@ func (l *LiveLine) stageParts(lay layout, s metric.Snapshot) []livePart {
 		now = "measuring"
 	}
 	figures := lay.parts(s, "")[1:]
-	parts := []livePart{{text: l.stage.place(), brief: l.stage.briefly()}, {text: lay.left(now, len("last replies")), brief: now}}
+	parts := []part{{text: l.stage.place(), brief: l.stage.briefly()}, {text: lay.left(now, len("last replies")), brief: now}}
 	if l.stage.Found != "" {
-		parts = append(parts, livePart{text: l.stage.Found, brief: strings.TrimSuffix(l.stage.Found, " requests/s"), rank: 1})
+		parts = append(parts, part{text: l.stage.Found, brief: strings.TrimSuffix(l.stage.Found, " requests/s"), rank: 1})
 	}
 	parts = append(parts, figures...)
 	if togo := max(l.stage.Ahead-s.Elapsed, left); togo > 0 && l.stage.Ahead > 0 {
-		parts = append(parts, livePart{text: "about " + roughly(togo) + " to go", rank: 2})
+		parts = append(parts, part{text: "about " + roughly(togo) + " to go", rank: 2})
 	}
 	return parts
 }

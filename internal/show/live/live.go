@@ -1,4 +1,6 @@
-package report
+// Package live shows a run while it goes on: it turns snapshots into one line
+// that a terminal rewrites in place, or into a line of a log now and then.
+package live
 
 import (
 	"cmp"
@@ -11,10 +13,12 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/judge/metric"
+	"redline/internal/show/document"
+	"redline/internal/text"
 )
 
-// LiveOptions says where a live line goes. The zero value writes plain lines.
-type LiveOptions struct {
+// Options says where a live line goes. The zero value writes plain lines.
+type Options struct {
 	// Terminal rewrites one line in place; else a plain line is written now
 	// and then, without control characters.
 	Terminal bool
@@ -27,11 +31,11 @@ type LiveOptions struct {
 	Window time.Duration
 }
 
-// LiveLine shows a run while it goes on. It is safe for concurrent use.
-type LiveLine struct {
+// Line shows a run while it goes on. It is safe for concurrent use.
+type Line struct {
 	mu       sync.Mutex
 	w        io.Writer
-	o        LiveOptions
+	o        Options
 	onScreen bool
 	finished bool
 	// next is when the next plain line is due, by the run's own clock.
@@ -39,7 +43,7 @@ type LiveLine struct {
 	phase string
 	// measuring is when the measured window began to show.
 	measuring time.Duration
-	stage     *LiveStage // nil in a single run
+	stage     *Stage // nil in a single run
 }
 
 // plainEvery is how far plain lines lie apart: often enough to see that a run
@@ -48,12 +52,12 @@ const plainEvery = 5 * time.Second
 
 const clearLine = "\r\x1b[K"
 
-// NewLiveLine makes a live line that writes to w.
-func NewLiveLine(w io.Writer, o LiveOptions) *LiveLine { return &LiveLine{w: w, o: o} }
+// NewLine makes a live line that writes to w.
+func NewLine(w io.Writer, o Options) *Line { return &Line{w: w, o: o} }
 
 // Show brings the line up to date. What cannot be written is lost: a broken
 // terminal is no reason to end a run.
-func (l *LiveLine) Show(s metric.Snapshot) {
+func (l *Line) Show(s metric.Snapshot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.finished {
@@ -79,7 +83,7 @@ func (l *LiveLine) Show(s metric.Snapshot) {
 }
 
 // parts are the figures of a line, about a single run or one of several.
-func (l *LiveLine) parts(lay layout, s metric.Snapshot) []livePart {
+func (l *Line) parts(lay layout, s metric.Snapshot) []part {
 	if l.stage != nil {
 		return l.stageParts(lay, s)
 	}
@@ -87,7 +91,7 @@ func (l *LiveLine) parts(lay layout, s metric.Snapshot) []livePart {
 }
 
 // Say writes a line of its own without tearing the live one.
-func (l *LiveLine) Say(line string) {
+func (l *Line) Say(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lead := ""
@@ -99,7 +103,7 @@ func (l *LiveLine) Say(line string) {
 }
 
 // Finish takes the line off the terminal, for good.
-func (l *LiveLine) Finish() {
+func (l *Line) Finish() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.finished = true
@@ -109,15 +113,15 @@ func (l *LiveLine) Finish() {
 	}
 }
 
-// livePart is one figure of the line. Of parts that do not fit, those of the
+// part is one figure of the line. Of parts that do not fit, those of the
 // highest rank go first.
-type livePart struct {
+type part struct {
 	text string
 	// brief takes the text's place where the line is too long, before any part
 	// goes.
 	brief string
 	rank  int
-	tone  tone
+	tone  document.Tone
 }
 
 // layout is how the parts of a line are set. On a terminal numbers keep their
@@ -134,19 +138,19 @@ var (
 
 func (l layout) left(text string, width int) string {
 	if l.columns {
-		return padRight(text, width)
+		return document.PadRight(text, width)
 	}
 	return text
 }
 
 func (l layout) right(text string, width int) string {
 	if l.columns {
-		return padLeft(text, width)
+		return document.PadLeft(text, width)
 	}
 	return text
 }
 
-func (l layout) join(parts []livePart) string {
+func (l layout) join(parts []part) string {
 	texts := make([]string, len(parts))
 	for i, part := range parts {
 		texts[i] = part.text
@@ -154,27 +158,27 @@ func (l layout) join(parts []livePart) string {
 	return strings.Join(texts, l.separator)
 }
 
-func (l layout) parts(s metric.Snapshot, stretch string) []livePart {
-	inFlight := l.right(count(s.InFlight), 3) + " in flight"
+func (l layout) parts(s metric.Snapshot, stretch string) []part {
+	inFlight := l.right(text.Count(s.InFlight), 3) + " in flight"
 	if s.Waiting > 0 {
-		inFlight += " + " + count(s.Waiting) + " waiting"
+		inFlight += " + " + text.Count(s.Waiting) + " waiting"
 	}
-	errors := livePart{text: "0 errors", rank: 7}
+	errors := part{text: "0 errors", rank: 7}
 	if s.Errors > 0 {
-		errors = livePart{text: strings.ReplaceAll(plural(s.Errors, "error"), hard, " "), rank: 2, tone: bad}
+		errors = part{text: text.Plural(s.Errors, "error"), rank: 2, tone: document.Bad}
 	}
-	parts := []livePart{{text: l.right(clockTime(s.Elapsed), 4) + " " + l.left(stretch, widestStretch)}}
+	parts := []part{{text: l.right(clockTime(s.Elapsed), 4) + " " + l.left(stretch, widestStretch)}}
 	if s.Open != nil && s.Phase == record.Measure {
-		parts = append(parts, livePart{text: openObjectives(s.Open), brief: firstOpen(s.Open), rank: 3})
+		parts = append(parts, part{text: openObjectives(s.Open), brief: firstOpen(s.Open), rank: 3})
 	}
-	parts = append(parts, []livePart{
+	parts = append(parts, []part{
 		{text: inFlight, rank: 1},
-		{text: l.right(figure(s.RequestsPerS), 4) + " req/s", rank: 4},
-		{text: l.right(figure(s.TokensPerS), 6) + " tok/s", rank: 6},
+		{text: l.right(text.Figure(s.RequestsPerS), 4) + " req/s", rank: 4},
+		{text: l.right(text.Figure(s.TokensPerS), 6) + " tok/s", rank: 6},
 		{text: l.ttft(s), rank: 5},
 	}...)
 	if s.Rejected > 0 {
-		parts = append(parts, livePart{text: count(s.Rejected) + " rejected", rank: 2, tone: bad})
+		parts = append(parts, part{text: text.Count(s.Rejected) + " rejected", rank: 2, tone: document.Bad})
 	}
 	return append(parts, errors)
 }
@@ -200,7 +204,7 @@ const widestStretch = len("measuring 40s/60s")
 
 // stretch says where in the run it is: only the window has a length that is
 // known beforehand.
-func (l *LiveLine) stretch(s metric.Snapshot) string {
+func (l *Line) stretch(s metric.Snapshot) string {
 	switch s.Phase {
 	case record.Warmup:
 		return "warm-up"
@@ -219,7 +223,7 @@ func (l layout) ttft(s metric.Snapshot) string {
 	if math.IsNaN(s.TTFTp50) || math.IsNaN(s.TTFTp99) {
 		return "no ttft yet"
 	}
-	return "ttft p50 " + l.right(figure(s.TTFTp50), 4) + " p99 " + l.right(figure(s.TTFTp99), 4) + " ms"
+	return "ttft p50 " + l.right(text.Figure(s.TTFTp50), 4) + " p99 " + l.right(text.Figure(s.TTFTp99), 4) + " ms"
 }
 
 // clockTime is whole seconds, or minutes and seconds from two minutes on.
@@ -233,20 +237,20 @@ func clockTime(d time.Duration) string {
 
 // fit drops parts until the line leaves the terminal's last column free: a
 // line that fills it wraps on some terminals and can no longer be rewritten.
-func (l *LiveLine) fit(parts []livePart) string {
+func (l *Line) fit(parts []part) string {
 	width := 0
 	if l.o.Width != nil {
 		width = l.o.Width()
 	}
 	if width <= 0 {
-		width = maxWidth
+		width = 100
 	}
-	if visible(inPlace.join(parts)) >= width {
+	if document.Visible(inPlace.join(parts)) >= width {
 		for i, part := range parts {
 			parts[i].text = cmp.Or(part.brief, part.text)
 		}
 	}
-	for len(parts) > 1 && visible(inPlace.join(parts)) >= width {
+	for len(parts) > 1 && document.Visible(inPlace.join(parts)) >= width {
 		last := 0
 		for i, part := range parts {
 			if part.rank >= parts[last].rank {
@@ -255,13 +259,14 @@ func (l *LiveLine) fit(parts []livePart) string {
 		}
 		parts = append(parts[:last:last], parts[last+1:]...)
 	}
-	if line := inPlace.join(parts); visible(line) >= width {
-		head, _ := cut(line, width-1)
+	if line := inPlace.join(parts); document.Visible(line) >= width {
+		head, _ := document.Cut(line, width-1)
 		return head
 	}
-	p := page{color: l.o.Color}
 	for i := range parts {
-		parts[i].text = p.paint(parts[i].tone, parts[i].text)
+		if l.o.Color {
+			parts[i].text = document.ANSI(parts[i].tone, parts[i].text)
+		}
 	}
 	return inPlace.join(parts)
 }

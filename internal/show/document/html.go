@@ -1,0 +1,145 @@
+package document
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html"
+	"html/template"
+	"io"
+	"strings"
+
+	"redline/internal/show/chart"
+)
+
+var (
+	//go:embed page.html
+	pageHTML string
+	//go:embed page.css
+	pageCSS string
+
+	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
+)
+
+// HTML writes a document as one file that needs nothing beside it: no script,
+// no network, no font. It reads in light and dark and on paper, and its charts
+// have alternatives in words.
+func HTML(w io.Writer, d *Document) error {
+	var out bytes.Buffer
+	if err := pageTemplate.Execute(&out, &page{Document: d}); err != nil {
+		return fmt.Errorf("write %q as HTML: %w", d.Title, err)
+	}
+	_, err := w.Write(out.Bytes())
+	return err
+}
+
+// page is a document as the template reads it.
+type page struct {
+	*Document
+	notes footnotes
+}
+
+// Style is that of every page.
+func (p *page) Style() template.CSS { return template.CSS(pageCSS) }
+
+// Text is a text without its tones.
+func (p *page) Text(text string) string { return p.notes.laid(text, unpainted) }
+
+// Lead is the word of a headline.
+func (p *page) Lead(h Headline) string { return p.Text(bare(h.Word)) }
+
+// Why is what follows the word of a headline.
+func (p *page) Why(h Headline) string { return p.Text(strings.TrimPrefix(h.Why, "; ")) }
+
+// Capital begins a title.
+func (p *page) Capital(text string) string { return Capital(text) }
+
+// Kind tells the blocks apart.
+func (p *page) Kind(b Block) string {
+	return strings.TrimPrefix(strings.TrimPrefix(fmt.Sprintf("%T", b), "*"), "document.")
+}
+
+// Footnotes are those that are due.
+func (p *page) Footnotes() []string {
+	var list []string
+	p.notes.due(func(mark, text string) { list = append(list, mark+" "+p.Text(text)) })
+	return list
+}
+
+// picture is a chart at half the width of the page; Wide is the same at all of
+// it, where it is the first.
+type picture struct {
+	Title        string
+	Wide, Narrow template.HTML
+}
+
+// Pictures draws charts. A picture escapes what it is given.
+func (p *page) Pictures(charts Charts, section int) []picture {
+	list := make([]picture, len(charts))
+	for i := range charts {
+		c, id := &charts[i], fmt.Sprintf("s%d-chart%d", section, i)
+		list[i] = picture{Title: Capital(c.Title), Narrow: template.HTML(c.SVG(id, chart.Size{Width: 480, Height: 300}))}
+		if i == 0 {
+			list[i].Wide = template.HTML(c.SVG(id, chart.Size{Width: 1000, Height: 400}))
+			list[i].Narrow = template.HTML(c.SVG(id+"-narrow", chart.Size{Width: 480, Height: 300}))
+		}
+	}
+	return list
+}
+
+// Ready is a table as it is laid out.
+func (p *page) Ready(t *Table) *Table { return t.ready(maxWidth, unbounded, &p.notes) }
+
+// Class is that of a cell: how it lines up, and its tone.
+func (p *page) Class(c Column, cell string) string {
+	tone, _ := toned(cell)
+	if c.numeric() {
+		return strings.TrimSpace("n " + p.Tone(tone))
+	}
+	return p.Tone(tone)
+}
+
+// Cell is the content of one, with its footnotes' numbers beside it.
+func (p *page) Cell(cell string) template.HTML {
+	var out strings.Builder
+	for _, s := range segments(strings.TrimSpace(cell)) {
+		if s.mark {
+			out.WriteString(`<span class="ref">` + p.notes.mark(s.text) + `</span>`)
+			continue
+		}
+		out.WriteString(html.EscapeString(s.text))
+	}
+	return template.HTML(out.String())
+}
+
+// Pad is what stands behind a number so that in a column set to the right the
+// decimal points stand under each other: spaces as wide as a digit and as a
+// point.
+func (p *page) Pad(t *Table, column int, cell string) string {
+	if t.Columns[column].align != alignDecimal {
+		return ""
+	}
+	places := 0
+	for _, other := range t.column(column) {
+		places = max(places, fractionLength(other))
+	}
+	length := fractionLength(cell)
+	if length == 0 && places > 0 {
+		return "\u2008" + strings.Repeat(figureSpace, places-1)
+	}
+	return strings.Repeat(figureSpace, places-length)
+}
+
+// fractionLength is how many characters a number has from its point on.
+func fractionLength(cell string) int {
+	_, text := toned(cell)
+	if dot := strings.IndexByte(text, '.'); dot >= 0 {
+		return Visible(text[dot:])
+	}
+	return 0
+}
+
+var toneClasses = map[Tone]string{Good: "good", Met: "good", Weak: "weak", Open: "weak", Bad: "bad", Lost: "bad"}
+
+// Tone is the class of a tone.
+func (p *page) Tone(t Tone) string { return toneClasses[t] }

@@ -1,0 +1,133 @@
+package document
+
+import (
+	"io"
+	"strings"
+	"unicode"
+)
+
+// Markdown writes a document for a pull request: the headlines, what they rest
+// on, and the rest folded away. The rank of its title is 1 in a file of its own.
+func Markdown(w io.Writer, d *Document, rank int) error {
+	m := &markdown{rank: strings.Repeat("#", rank)}
+	if d.Title != "" {
+		m.block(m.rank + " " + escaped(d.Title))
+	}
+	for _, h := range d.Headlines {
+		m.headline(h)
+	}
+	if d.Status.Word != "" {
+		m.block("_" + escaped(d.Status.Word+" · "+d.Status.Why) + "_")
+	}
+	for _, s := range d.Sections {
+		m.section(s)
+	}
+	_, err := io.WriteString(w, strings.TrimRight(m.out.String(), "\n")+"\n")
+	return err
+}
+
+// markdown is a document in the making.
+type markdown struct {
+	out   strings.Builder
+	rank  string // of the title
+	notes footnotes
+}
+
+func (m *markdown) block(text string) { m.out.WriteString(text + "\n\n") }
+
+func (m *markdown) text(text string) string { return escaped(m.notes.laid(text, unpainted)) }
+
+func (m *markdown) headline(h Headline) {
+	m.block("**" + m.text(bare(h.Word)) + "** " + m.text(strings.TrimPrefix(h.Why, "; ")))
+}
+
+// bare is the word of a headline without what separates it from the rest.
+func bare(word string) string { return strings.TrimRight(word, " ·:") }
+
+func (m *markdown) section(s Section) {
+	switch {
+	case s.Folded:
+		m.block("<details><summary>" + escaped(s.Title) + "</summary>")
+	case s.Title != "":
+		m.block(m.rank + "# " + escaped(Capital(s.Title)))
+	}
+	for _, b := range s.Blocks {
+		switch b := b.(type) {
+		case Headline:
+			m.headline(b)
+		case Heading:
+			m.block(m.rank + "## " + escaped(string(b)))
+		case Note:
+			m.block(m.text(string(b)))
+		case Code:
+			m.fence(b)
+		case Facts:
+			for _, one := range b.Items {
+				m.out.WriteString("- " + strings.TrimPrefix("**"+m.text(one.Key)+"** ", "**** ") + m.text(one.Text) + "\n")
+			}
+			m.out.WriteByte('\n')
+		case *Table:
+			m.table(b)
+		case Charts:
+			m.fence(b[0].Text(plotColumns, plotRows))
+		case Footnotes:
+			m.notes.due(func(mark, text string) { m.block(mark + " " + m.text(text)) })
+		}
+	}
+	if s.Folded {
+		m.block("</details>")
+	}
+}
+
+// fence shows lines as they are; what they hold is not to close it.
+func (m *markdown) fence(lines []string) {
+	m.block("```text\n" + strings.ReplaceAll(strings.Join(lines, "\n"), "```", "'''") + "\n```")
+}
+
+// unbounded is the width of a page on which nothing is left out for want of
+// room.
+func unbounded(*Table) int { return 0 }
+
+// table writes a table; a column of numbers is aligned to the right.
+func (m *markdown) table(t *Table) {
+	t = t.ready(maxWidth, unbounded, &m.notes)
+	var heads, rules []string
+	for _, c := range t.Columns {
+		heads = append(heads, m.text(c.Head))
+		rule := "---"
+		if c.numeric() {
+			rule = "--:"
+		}
+		rules = append(rules, rule)
+	}
+	m.row(heads)
+	m.row(rules)
+	for _, cells := range t.Rows {
+		texts := make([]string, len(cells))
+		for i, cell := range cells {
+			tone, _ := toned(cell)
+			texts[i] = strings.TrimSpace(m.text(cell))
+			if tone == Bad || tone == Lost {
+				texts[i] = "**" + texts[i] + "**"
+			}
+		}
+		m.row(texts)
+	}
+	m.out.WriteByte('\n')
+}
+
+func (m *markdown) row(cells []string) { m.out.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
+
+var markdownSigns = strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "`", "\\`", "*", `\*`, "_", `\_`,
+	"[", `\[`, "]", `\]`, hardSpace, " ", figureSpace, "", "\n", " ", "\r", " ")
+
+// escaped takes from a text every sign that Markdown or HTML would act on.
+func escaped(text string) string { return markdownSigns.Replace(text) }
+
+// Capital begins a text with a capital letter.
+func Capital(text string) string {
+	for i, first := range text {
+		return text[:i] + string(unicode.ToUpper(first)) + text[i+len(string(first)):]
+	}
+	return text
+}

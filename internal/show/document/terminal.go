@@ -1,0 +1,361 @@
+package document
+
+import (
+	"io"
+	"redline/internal/text"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Pages are at most maxWidth columns wide and never squeezed below minWidth: a
+// narrower terminal wraps them itself.
+const (
+	maxWidth = 100
+	minWidth = 72
+	// keyWidth is the column in which the text of a fact begins.
+	keyWidth  = 12
+	columnGap = 2
+	indent    = "  "
+)
+
+// TerminalOptions says what a terminal can do.
+type TerminalOptions struct {
+	Color bool
+	Width int // columns; 0 and anything above 100 mean 100
+}
+
+// Terminal writes a document for whoever sits at a terminal. Titles of sections
+// are left out: their blocks speak for themselves.
+func Terminal(w io.Writer, d *Document, o TerminalOptions) error {
+	if o.Width <= 0 || o.Width > maxWidth {
+		o.Width = maxWidth
+	}
+	t := &terminal{width: max(o.Width, minWidth), color: o.Color}
+	for _, h := range d.Headlines {
+		t.block(h)
+	}
+	for _, s := range d.Sections {
+		for i, b := range s.Blocks {
+			if i == 0 && !s.Joined || i > 0 && apart(s.Blocks[i-1], b) {
+				t.gap()
+			}
+			t.block(b)
+		}
+	}
+	_, err := io.WriteString(w, t.out.String())
+	return err
+}
+
+// apart reports whether an empty line stands between two blocks.
+func apart(above, b Block) bool {
+	_, headed := above.(Heading)
+	switch b := b.(type) {
+	case *Table, Charts:
+		return !headed
+	case Heading, Headline:
+		return true
+	case Facts:
+		switch above := above.(type) {
+		case *Table, Note, Footnotes, Charts:
+			return !b.Indent
+		case Facts:
+			return !b.Indent && !above.Indent
+		}
+	}
+	return false
+}
+
+// terminal is a page in the making.
+type terminal struct {
+	out   strings.Builder
+	width int
+	color bool
+	notes footnotes
+}
+
+func (t *terminal) block(b Block) {
+	switch b := b.(type) {
+	case Headline:
+		t.hang(t.paint(b.Tone, b.Word), b.Why)
+	case Heading:
+		t.line(t.paint(Bold, string(b)))
+	case Note:
+		t.hang(indent, string(b))
+	case Code:
+		for _, line := range b {
+			t.line(indent + line)
+		}
+	case Facts:
+		t.facts(b)
+	case *Table:
+		t.table(b)
+	case Charts:
+		for _, line := range b[0].Text(min(t.width, plotColumns), plotRows) {
+			t.line(t.tinted(line))
+		}
+	case Footnotes:
+		t.notes.due(func(mark, text string) { t.hang(indent+mark+" ", text) })
+	}
+}
+
+// gap leaves one empty line.
+func (t *terminal) gap() {
+	if text := t.out.String(); text != "" && !strings.HasSuffix(text, "\n\n") {
+		t.out.WriteByte('\n')
+	}
+}
+
+// line ends one line, without the blanks that alignment left at its end.
+func (t *terminal) line(text string) {
+	t.out.WriteString(strings.TrimRight(PlainSpaces(text), " ") + "\n")
+}
+
+// hang writes lead and then text, whose further lines begin below its first.
+func (t *terminal) hang(lead, text string) {
+	margin := strings.Repeat(" ", Visible(lead))
+	for i, line := range wrapped(t.laid(text), t.width-Visible(lead)) {
+		if i > 0 {
+			lead = margin
+		}
+		t.line(lead + line)
+	}
+}
+
+func (t *terminal) laid(text string) string { return t.notes.laid(text, t.paint) }
+
+func (t *terminal) facts(f Facts) {
+	margin, widest := "", f.Width
+	if f.Indent {
+		margin = indent
+	}
+	for _, one := range f.Items {
+		widest = max(widest, Visible(one.Key))
+	}
+	for _, one := range f.Items {
+		key := t.paint(one.Tone, one.Key)
+		if f.Width > 0 {
+			t.hang(margin+PadRight(key, widest)+indent, one.Text)
+			continue
+		}
+		t.hang(margin+PadRight(key, max(keyWidth-len(margin), Visible(key)+1)), one.Text)
+	}
+}
+
+// ansi are the colors of the tones.
+var ansi = map[Tone]string{Good: "32", Weak: "33", Bad: "31", Bold: "1", Met: "1;32", Open: "1;33", Lost: "1;31"}
+
+func (t *terminal) paint(tone Tone, text string) string {
+	if !t.color {
+		return text
+	}
+	return ANSI(tone, text)
+}
+
+// ANSI paints a text for a terminal.
+func ANSI(tone Tone, text string) string {
+	if tone == Plain || text == "" {
+		return text
+	}
+	return "\x1b[" + ansi[tone] + "m" + text + "\x1b[0m"
+}
+
+// tinted colors what bounds a picture: the objective and the limit.
+func (t *terminal) tinted(line string) string {
+	for sign, tone := range map[string]Tone{"┄": Bad, "░": Weak} {
+		var out strings.Builder
+		for rest := line; rest != ""; {
+			before, _, _ := strings.Cut(rest, sign)
+			run := rest[len(before):]
+			run = run[:len(run)-len(strings.TrimLeft(run, sign))]
+			out.WriteString(before + t.paint(tone, run))
+			rest = rest[len(before)+len(run):]
+		}
+		line = out.String()
+	}
+	return line
+}
+
+// room is what a column needs: to the left of the decimal point and from it on.
+// Columns that are not numbers need only the first.
+type room struct{ whole, tail int }
+
+func (r room) total() int { return r.whole + r.tail }
+
+// table prints a table, its columns as narrow as their content.
+func (t *terminal) table(table *Table) {
+	table = table.ready(t.width, t.tableWidth, &t.notes)
+	heads := make([]string, len(table.Columns))
+	rooms := make([]room, len(table.Columns))
+	for i, c := range table.Columns {
+		heads[i] = c.Head
+		rooms[i] = t.room(table, i)
+	}
+	if !strings.ContainsRune(heads[0], toneOn) {
+		heads[0] = Paint(Bold, heads[0])
+	}
+	if strings.Join(heads, "") != "" {
+		t.row(table, rooms, heads, true)
+	}
+	for _, cells := range table.Rows {
+		t.row(table, rooms, cells, false)
+	}
+}
+
+func (t *terminal) row(table *Table, rooms []room, cells []string, head bool) {
+	var out strings.Builder
+	if !head && !table.Flush {
+		out.WriteString(indent)
+	}
+	for i, c := range table.Columns {
+		if i > 0 {
+			out.WriteString(strings.Repeat(" ", columnGap))
+		}
+		if c.align == alignProse {
+			t.remark(out.String(), cells[i], rooms)
+			return
+		}
+		width := rooms[i].total()
+		if i == 0 && !head && !table.Flush {
+			width -= len(indent)
+		}
+		text := t.laid(cells[i])
+		switch {
+		case c.align == alignLeft:
+			text = PadRight(text, width)
+		case c.align == alignDecimal && !head:
+			whole, _ := t.split(cells[i])
+			text = PadRight(strings.Repeat(" ", max(rooms[i].whole-whole, 0))+text, width)
+		default:
+			text = PadLeft(text, width)
+		}
+		out.WriteString(text)
+	}
+	t.line(out.String())
+}
+
+// remark ends a row with prose, or puts it under the row's second column where
+// too little room is left beside it.
+func (t *terminal) remark(row, text string, rooms []room) {
+	const enough = 24
+	text = t.laid(text)
+	if t.width-Visible(row) >= min(enough, Visible(text)) {
+		t.hang(row, text)
+		return
+	}
+	t.line(row)
+	t.hang(strings.Repeat(" ", rooms[0].total()+columnGap), text)
+}
+
+// split measures a number before its decimal point and from it on; its mark
+// belongs to the tail.
+func (t *terminal) split(cell string) (whole, tail int) {
+	text := t.notes.laid(cell, unpainted)
+	at := strings.IndexAny(text, ".⁰¹²³⁴⁵⁶⁷⁸⁹")
+	if at < 0 {
+		at = len(text)
+	}
+	return utf8.RuneCountInString(text[:at]), utf8.RuneCountInString(text[at:])
+}
+
+func (t *terminal) room(table *Table, i int) room {
+	var r room
+	for _, row := range table.Rows {
+		cell, _ := doubtful(row[i])
+		whole, tail := t.split(cell)
+		if table.Columns[i].align != alignDecimal {
+			whole, tail = whole+tail, 0
+		}
+		r.whole, r.tail = max(r.whole, whole), max(r.tail, tail)
+	}
+	if i == 0 && !table.Flush {
+		r.whole += len(indent)
+	}
+	whole, tail := t.split(table.Columns[i].Head)
+	r.whole = max(r.whole, whole+tail-r.tail)
+	return r
+}
+
+// tableWidth measures with numbers for footnotes that are not given out yet.
+func (t *terminal) tableWidth(table *Table) int {
+	t = &terminal{notes: footnotes{texts: slices.Clone(t.notes.texts)}}
+	total := -columnGap
+	for i, c := range table.Columns {
+		if c.align != alignProse {
+			total += t.room(table, i).total()
+		}
+		total += columnGap
+	}
+	return total
+}
+
+// Visible is how many columns text takes on a terminal: escape sequences take
+// none.
+func Visible(text string) int {
+	n := 0
+	for {
+		start := strings.Index(text, "\x1b[")
+		if start < 0 {
+			return n + utf8.RuneCountInString(text)
+		}
+		n += utf8.RuneCountInString(text[:start])
+		end := strings.IndexByte(text[start:], 'm')
+		if end < 0 {
+			return n
+		}
+		text = text[start+end+1:]
+	}
+}
+
+// PadRight fills text up to a width, PadLeft puts the blanks before it.
+func PadRight(text string, width int) string { return text + blanks(text, width) }
+
+// PadLeft fills text up to a width from the left.
+func PadLeft(text string, width int) string { return blanks(text, width) + text }
+
+func blanks(text string, width int) string { return strings.Repeat(" ", max(width-Visible(text), 0)) }
+
+// wrapped breaks text at spaces into lines of at most width columns. A word
+// that is longer than a line, such as a URL, is cut.
+func wrapped(text string, width int) []string {
+	width = max(width, 10)
+	var lines []string
+	line := ""
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\n' || r == '\t' }) {
+		switch {
+		case line == "":
+			line = word
+		case Visible(line)+1+Visible(word) <= width:
+			line += " " + word
+		default:
+			lines = append(lines, line)
+			line = word
+		}
+		for Visible(line) > width {
+			head, tail := Cut(line, width)
+			lines = append(lines, head)
+			line = tail
+		}
+	}
+	return append(lines, line)
+}
+
+// Cut splits text after width runes. Painted words are short, so a word that
+// must be cut holds no escape sequence.
+func Cut(text string, width int) (head, tail string) {
+	runes := []rune(text)
+	if len(runes) <= width {
+		return text, ""
+	}
+	return string(runes[:width]), string(runes[width:])
+}
+
+// Shorten is a text from outside, made fit to be shown, of at most so many
+// columns.
+func Shorten(s string, longest int) string {
+	if s = text.Line(s); Visible(s) > longest {
+		head, _ := Cut(s, longest-1)
+		return head + "…"
+	}
+	return s
+}

@@ -1,0 +1,105 @@
+package listing
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"redline/internal/judge/result"
+	"redline/internal/run/history"
+	"redline/internal/show/document"
+	"redline/internal/show/report"
+	"redline/internal/text"
+)
+
+// Runs is a list of finished runs, newest first.
+func Runs(entries []*history.Entry) *document.Document {
+	p := &document.Builder{}
+	t := document.NewTable(document.Left("started"), document.Left("run"), document.Left("what"), document.Left("model"), document.Left("engine").Optional(3), document.Left("load"), document.Left("workload").Optional(2), document.Left("verdict"), document.Left("label").Optional(1))
+	for _, e := range slices.Backward(entries) {
+		label := e.Label
+		if e.Pin != nil {
+			label = strings.TrimSpace(label + " (baseline)")
+		}
+		t.Add(e.Started.Format("2006-01-02 15:04"), shortID(e.ID), e.Kind, text.Line(e.Model), text.Line(e.Engine), e.Load, text.Line(e.Workload), runVerdict(e), text.Line(label))
+	}
+	t.Flush = true
+	p.Add(t)
+	return &p.Document
+}
+
+// shortID is enough of a run's id to tell it from others.
+func shortID(id string) string { return id[:min(len(id), 8)] }
+
+// runVerdict is the one word that matters of a run.
+func runVerdict(e *history.Entry) string {
+	switch {
+	case e.Valid == result.Invalid:
+		return document.Paint(document.Bad, "invalid")
+	case e.Interrupted != "" || e.Valid == result.Incomplete:
+		return document.Paint(document.Weak, "cut short")
+	}
+	if word := report.Standing(e.SLO); word != "" {
+		return word
+	}
+	return "valid"
+}
+
+var driftWords = map[result.Standing]document.Headline{
+	result.Worse: {Word: "WORSE: ", Tone: document.Lost}, result.Mixed: {Word: "WORSE: ", Tone: document.Lost},
+	result.Better: {Word: "BETTER: ", Tone: document.Met}, result.Undecided: {Word: "TOO EARLY: ", Tone: document.Open},
+}
+
+// Drift is how a series of runs moved: the verdict, then each change with
+// what it is likely to come from, then what else became different.
+func Drift(d *result.Drift) *document.Document {
+	p := &document.Builder{}
+	h := cmp.Or(driftWords[d.Standing], document.Headline{Word: "STEADY: ", Tone: document.Met})
+	p.Headline(h.Word, h.Tone, text.Line(d.Verdict))
+	p.Last().Joined = true
+	p.Field("series", text.Line(d.Name)+" ("+d.Series+")")
+	runs := text.Plural(d.Runs, "run")
+	if d.Left > 0 {
+		runs += ", and " + text.Count(d.Left) + " left out: not valid, or cut short"
+	}
+	p.Field("runs", runs)
+	p.Field("baseline", shortID(d.Baseline))
+	moved(p, d.Changes)
+	p.Section("")
+	for _, s := range d.Settings {
+		p.Field(s.At.Format(time.DateOnly), settingText(s))
+	}
+	p.Section("")
+	if d.Standing == result.Worse || d.Standing == result.Mixed {
+		p.Note("If the new level is as it should be: redline history pin RUN, with a run of it.")
+	}
+	return &p.Document
+}
+
+func moved(p *document.Builder, changes []result.Moved) {
+	t := document.NewTable(document.Left("metric"), document.Right("before"), document.Right("after"), document.Left("unit"), document.Right("change"), document.Left("since"), document.Left("run"), document.Right("p").Optional(1))
+	for _, m := range changes {
+		colour := document.Bad
+		if m.Standing == result.Better {
+			colour = document.Good
+		}
+		scale, unit, change := 1.0, m.Unit, ""
+		if m.Difference != nil {
+			scale, unit, change = 100, "%", text.Signed(100**m.Difference)+" points"
+		} else {
+			change = text.Signed(100*(*m.Ratio-1)) + "%"
+		}
+		t.Add(m.Metric, text.Significant(scale*m.Before, 3, 8), text.Significant(scale*m.After, 3, 8), unit, document.Paint(colour, change), m.At.Format(time.DateOnly), shortID(m.Since), report.Chance(&m.P))
+	}
+	p.Add(t)
+	for _, m := range changes {
+		for _, s := range m.Causes {
+			p.Note(m.Metric + " likely from: " + settingText(s))
+		}
+	}
+}
+
+func settingText(s result.Setting) string {
+	return text.Line(s.Name) + " " + text.Line(s.Before) + " → " + text.Line(s.After)
+}

@@ -1,0 +1,68 @@
+package listing
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/run/doctor"
+	"redline/internal/show/document"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s differs (-want +got); look at it and run with -update if it is better:\n%s", path, diff)
+	}
+}
+
+func TestDoctor(t *testing.T) {
+	t.Parallel()
+	r := &doctor.Report{Verdict: "1 problem: reachable", Machine: &doctor.Machine{System: "linux/arm64"}, Findings: []doctor.Finding{
+		{Check: "cores", About: "machine", Mark: doctor.OK, What: "cores", Figure: "8 cores"},
+		{Check: "governor", About: "machine", Mark: doctor.Unread, What: "CPU governor", Figure: "not readable here"},
+		{Check: "pacing", About: "machine", Mark: doctor.Warn, What: "pacing error", Figure: "p99 2 ms", Cure: "stop it"},
+		{Check: "reach", About: "http://a", Mark: doctor.Bad, What: "reachable", Figure: "refused", Cure: "start it"},
+	}}
+	want := `1 problem: reachable
+
+this machine (linux/arm64)
+  ok    cores         8 cores
+  –     CPU governor  not readable here
+  warn  pacing error  p99 2 ms → stop it
+
+http://a
+  bad   reachable     refused → start it
+`
+	var plain, coloured strings.Builder
+	if err := document.Terminal(&plain, Doctor(r), document.TerminalOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, plain.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := document.Terminal(&coloured, Doctor(r), document.TerminalOptions{Color: true}); err != nil {
+		t.Fatal(err)
+	}
+	bare := strings.NewReplacer("\x1b[1;31m", "", "\x1b[1m", "", "\x1b[31m", "", "\x1b[32m", "", "\x1b[33m", "", "\x1b[0m", "").Replace(coloured.String())
+	if diff := cmp.Diff(want, bare); diff != "" || !strings.Contains(coloured.String(), "\x1b[31mbad \x1b[0m") {
+		t.Errorf("in colour (-want +got, colours taken out):\n%s", diff)
+	}
+}

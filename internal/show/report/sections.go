@@ -1,0 +1,250 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"redline/internal/judge/result"
+	"redline/internal/show/document"
+)
+
+// sections are the parts of a report in their order, and which of its readers
+// have room for each.
+var sections = []struct {
+	title string
+	room  room
+	write func(*page, *result.Result)
+}{
+	{"", all | joins, (*page).evidence},
+	{"", terminal | joins, (*page).why},
+	{"Why", whole, (*page).whyWhole},
+	{"", terminal, (*page).setting},
+	{"Capacity", all, func(p *page, r *result.Result) { p.capacity(r.Capacity) }},
+	{"The protocol", all, (*page).protocol},
+	{"What was decided", all, (*page).tuning},
+	{"The limit", all, (*page).limit},
+	{"Latency against load", all, (*page).levels},
+	{"B against A", all, (*page).comparison},
+	{"Over several runs", all, (*page).repeats},
+	{"With and without", all, (*page).toggles},
+	{"Stages", all, (*page).stages},
+	{"", all, (*page).points},
+	{"Checklist", explained | whole, (*page).checklist},
+	{"Set-up", whole | folds, (*page).setUpFields},
+	{"Can it be trusted?", terminal, (*page).trust},
+	{"Can it be trusted?", whole | folds, (*page).trusted},
+	{"Plan", whole | folds, (*page).plan},
+	{"What the figures mean", explained | whole | folds, (*page).meanings},
+	{"What was not checked", explained, (*page).unchecked},
+}
+
+// newDocument chooses and words what a report says.
+func newDocument(r *result.Result, room room) *document.Document {
+	p := newPage(r, room)
+	p.Title, p.Version = documentTitle(r), clean(r.Version)
+	status := validityLine(r)
+	p.Status = document.Headline{Word: status.word, Tone: status.tone, Why: status.why}
+	if !r.Started.IsZero() {
+		p.When = r.Started.UTC().Format("2 January 2006, 15:04 UTC")
+	}
+	p.lead(p.headlines(r)...)
+	p.tiles(r)
+	for _, s := range sections {
+		if room&s.room == 0 {
+			continue
+		}
+		one := p.Section(s.title)
+		one.Joined, one.Folded = s.room&joins > 0, s.room&folds > 0
+		s.write(p, r)
+		if s.title != "" || room == whole {
+			p.Footnotes()
+		}
+	}
+	p.Sections = slices.DeleteFunc(p.Sections, func(s document.Section) bool { return empty(s) })
+	return &p.Document
+}
+
+// empty reports whether a section has nothing but a place for footnotes.
+func empty(s document.Section) bool {
+	return !slices.ContainsFunc(s.Blocks, func(b document.Block) bool { return b != document.Block(document.Footnotes{}) })
+}
+
+// points writes the figures of each load that is shown in full.
+func (p *page) points(r *result.Result) {
+	for n, i := range detailed(r) {
+		s := p.Last()
+		if n > 0 {
+			p.Footnotes()
+			s = p.Section("")
+		}
+		point := &r.Points[i]
+		s.Title, s.Joined = pointTitle(r, i), len(r.Points) == 1
+		if p.room < whole && len(r.Points) > 1 {
+			p.Add(document.Heading(s.Title))
+		}
+		p.load(r, point)
+		p.Footnotes()
+		p.objectives(point)
+		p.latency(point)
+		p.figures(point)
+		p.Footnotes()
+		for _, groups := range groupings {
+			p.groups(groups, point)
+		}
+	}
+}
+
+// documentTitle names the page: what was run, on what.
+func documentTitle(r *result.Result) string {
+	return clean(joined(cmp.Or(r.Label, r.ID), r.Model.Name, strings.TrimSpace(r.Engine.Name+" "+r.Engine.Version)))
+}
+
+// validityLine says of the run itself whether it may be believed.
+func validityLine(r *result.Result) headline {
+	failed := failedChecks(r)
+	counts := joined(plural(len(r.Verdict.Checks)-len(failed), "check")+" passed", count(len(r.Verdict.Unchecked))+" not checked")
+	switch {
+	case r.Verdict.Valid == result.Invalid || len(failed) > 0:
+		return headline{"Invalid run", lost, joined(count(len(failed))+hard+"failed", counts)}
+	case r.Verdict.Valid == result.Valid && r.Interrupted == "":
+		return headline{"Valid run", met, counts}
+	}
+	return headline{"Run cut short", unset, counts}
+}
+
+// detailed lists the points whose every figure a page shows: all of a plain
+// run, of an experiment the sustained run, and of repeats all of them together.
+func detailed(r *result.Result) []int {
+	if r.Curve == nil && r.Limit == nil && r.Comparison == nil && r.Repeats == nil && len(r.Stages) == 0 {
+		var all []int
+		for i := range r.Points {
+			all = append(all, i)
+		}
+		return all
+	}
+	for _, i := range []int{sustained(r), pooled(r)} {
+		if i >= 0 {
+			return []int{i}
+		}
+	}
+	return nil
+}
+
+// sustained is the index of the point that lasted at the limit, -1 where there
+// is none.
+func sustained(r *result.Result) int {
+	if r.Sustained == nil || *r.Sustained < 0 || *r.Sustained >= len(r.Points) {
+		return -1
+	}
+	return *r.Sustained
+}
+
+func pointTitle(r *result.Result, i int) string {
+	point := &r.Points[i]
+	switch {
+	case i == sustained(r):
+		return "sustained run " + loadPhrase(point)
+	case i == pooled(r):
+		return "all runs together " + loadPhrase(point)
+	case point.Name != "":
+		return clean(point.Name)
+	case len(r.Points) == 1:
+		return "measured " + loadPhrase(point)
+	}
+	return "point " + count(i+1) + " of " + count(len(r.Points))
+}
+
+// notStated stands for what a report should name and nobody told.
+const notStated = "not stated"
+
+// setUpFields names everything that a figure needs beside it to mean anything.
+func (p *page) setUpFields(r *result.Result) {
+	p.setting(r)
+	p.stated("hardware", model(result.Model{}, r.Hardware))
+	p.stated("driver", cmp.Or(driver(r.Hardware), metadata(r, "driver")))
+	p.stated("precision", precision(r.Model))
+	p.stated("revision", cmp.Or(r.Model.Revision, metadata(r, "revision")))
+	p.Field("tokenizer", clean(r.Model.Tokenizer))
+	p.Field("parallelism", clean(r.Engine.Parallelism))
+	p.Field("flags", flags(r.Engine.Flags))
+	p.Field("unknown", clean(strings.Join(r.Unknown, ", ")))
+	p.stated("chat template", r.Workload.TemplateHash)
+	p.stated("objectives", strings.Join(objectiveTexts(r), ", "))
+	p.stated("rollback risk", metadata(r, "rollback_risk"))
+	p.Field("command", clean(r.Command))
+	p.Field("redline", clean(r.Version))
+}
+
+// metadata is what the plan remembers under a key.
+func metadata(r *result.Result, key string) string {
+	block, _ := r.Plan["metadata"].(map[string]any)
+	text, _ := block[key].(string)
+	return text
+}
+
+// objectiveTexts are the promises as they were written, each once.
+func objectiveTexts(r *result.Result) []string {
+	var texts []string
+	for _, v := range allObjectives(r) {
+		if !slices.Contains(texts, v.Objective) {
+			texts = append(texts, v.Objective)
+		}
+	}
+	return texts
+}
+
+// trusted lists every question about the run itself with its answer.
+func (p *page) trusted(r *result.Result) {
+	p.Field("client", p.client(r))
+	t := document.NewTable(left("checks"), left(""), left("measured"), left("expected"), prose(""))
+	for _, c := range r.Verdict.Checks {
+		if c.OK {
+			t.Add(paint(good, "passed"), clean(c.Name), clean(c.Figure), clean(c.Threshold), "")
+			continue
+		}
+		t.Add(paint(bad, "failed"), clean(c.Name), clean(c.Figure), clean(c.Threshold), sentence(clean(c.Cure)))
+	}
+	for _, u := range r.Verdict.Unchecked {
+		t.Add(paint(weak, "not checked"), clean(u.Name), clean(u.Why), "", "")
+	}
+	p.Add(t)
+	p.warn(p.notes.rest())
+}
+
+// plan lists the keys of the resolved plan with their values.
+func (p *page) plan(r *result.Result) {
+	p.Add(&document.Table{Columns: []document.Column{left("key"), left("value")}, Rows: flattened(nil, "", r.Plan)})
+}
+
+// flattened lists the leaves of a value under dotted keys, in their order.
+func flattened(rows [][]string, key string, value any) [][]string {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			rows = flattened(rows, strings.TrimPrefix(key+"."+name, "."), v[name])
+		}
+	case []any:
+		for i, one := range v {
+			rows = flattened(rows, key+"["+strconv.Itoa(i)+"]", one)
+		}
+	default:
+		rows = append(rows, []string{clean(key), clean(planValue(v))})
+	}
+	return rows
+}
+
+// planValue writes a value as the plan does; numbers as read from JSON are
+// floating, and a seed must not turn into 7e+06.
+func planValue(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return fmt.Sprint(value)
+}
