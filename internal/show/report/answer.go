@@ -58,7 +58,7 @@ func limitHeadline(r *result.Result) headline {
 		}
 	}
 	if l.Held != nil {
-		tone, at = met, at+" · "+heldPhrase(l.Held)+";"
+		tone, at = met, at+" · "+heldPhrase(*l.Held)+";"
 	}
 	return headline{"LIMIT: ", tone, at + underPhrase(l) + "; " + strings.Join(more, "; ")}
 }
@@ -99,7 +99,7 @@ func SoFar(l *result.Limit) string {
 const unbroken = "nothing was missed up to there"
 
 // heldPhrase is the rate to rely on: "held for 3 min at 17.4".
-func heldPhrase(h *result.Held) string {
+func heldPhrase(h result.Held) string {
 	return "held for " + inMinutes(h.Seconds) + " at " + trimmed(figure(h.Rate))
 }
 
@@ -140,10 +140,7 @@ func underPhrase(l *result.Limit) string {
 
 // confirmation says which rate a sustained run held.
 func confirmation(l *result.Limit) string {
-	if l.Held == nil {
-		return "no rate was held in a sustained run"
-	}
-	return heldPhrase(l.Held)
+	return cmp.Or(said(l.Held, heldPhrase), "no rate was held in a sustained run")
 }
 
 func windowLength(point *result.Point) float64 { return point.Window.Seconds() }
@@ -283,15 +280,7 @@ func (p *page) byObjective(l *result.Limit) {
 		return
 	}
 	texts := slices.Sorted(maps.Keys(l.ByObjective))
-	slices.SortStableFunc(texts, func(a, b string) int {
-		switch x, y := l.ByObjective[a].Rate, l.ByObjective[b].Rate; {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(texts, func(a, b string) int { return cmp.Compare(l.ByObjective[a].Rate, l.ByObjective[b].Rate) })
 	t := document.NewTable(left("limit by objective"), decimal("requests/s"), right("90% interval"), prose(""))
 	for _, text := range texts {
 		b := l.ByObjective[text]

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"strings"
 
 	"redline/internal/judge/result"
@@ -21,14 +22,8 @@ func capacityHeadline(c *result.Capacity) headline {
 		return headline{"IMPOSSIBLE: ", lost, clean(c.Impossible)}
 	}
 	text := plural(c.InstancesToRun, "instance") + " (" + devices(c.GPUsToRun, c.Accelerator) + ")"
-	if c.Name != "" && len(c.Configurations) > 1 {
-		text += " of " + clean(c.Name)
-	}
-	text += ": " + inUnit(figure(c.Demand.Rate), "requests/s") + underAll(c.Limit.Objectives) +
-		", with " + percent(c.Headroom) + " headroom"
-	if c.Spare > 0 {
-		text += " and " + count(c.Spare) + " spare"
-	}
+	text += when(c.Name != "" && len(c.Configurations) > 1, " of "+clean(c.Name)) + ": " + inUnit(figure(c.Demand.Rate), "requests/s") + when(len(c.Limit.Objectives) > 0, " under "+clean(strings.Join(c.Limit.Objectives, " and "))) +
+		", with " + percent(c.Headroom) + " headroom" + when(c.Spare > 0, " and "+count(c.Spare)+" spare")
 	if n := c.InstancesIfLow; n != nil {
 		text += "; " + count(*n) + " if the limit is really " + figure(c.Limit.Interval[0])
 	}
@@ -39,19 +34,9 @@ func capacityHeadline(c *result.Capacity) headline {
 	return headline{"CAPACITY: ", tone, text}
 }
 
-func underAll(objectives []string) string {
-	if len(objectives) == 0 {
-		return ""
-	}
-	return " under " + clean(strings.Join(objectives, " and "))
-}
-
 // devices names accelerators: "48 H100", "8 accelerators".
 func devices(n int, name string) string {
-	if name == "" {
-		return plural(n, "accelerator")
-	}
-	return count(n) + hard + clean(name)
+	return cmp.Or(when(name != "", count(n)+hard+clean(name)), plural(n, "accelerator"))
 }
 
 // capacity writes a plan beneath its headline.

@@ -4,9 +4,9 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 
 	"redline/internal/judge/result"
-	"redline/internal/text"
 )
 
 // crossChecks names with both figures what server and client see differently,
@@ -56,15 +56,13 @@ func difference(c *result.CrossCheck) string {
 		if *c.Server == 0 {
 			return ""
 		}
-		return withSign(*c.Client / *c.Server - 1, tenths)
+		return withSign(*c.Client / *c.Server - 1, func(share float64) string {
+			return inPercent(strconv.FormatFloat(100*share, 'f', 1, 64)) // closer than that two counts agree by chance only
+		})
 	}
 	unit := func(v float64) string { return inUnit(figure(v), c.Unit) }
 	return withSign(*c.Client-*c.Server, unit)
 }
-
-// tenths is a percentage to a tenth: closer than that two counts never agree by
-// more than luck.
-func tenths(share float64) string { return inPercent(text.Fixed(100*share, 1)) }
 
 // withSign writes a difference with its sign.
 func withSign(v float64, write func(float64) string) string {

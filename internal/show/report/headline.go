@@ -27,11 +27,8 @@ func judged(r *result.Result, verdicts []slo.Verdict) headline {
 	case slo.Missed:
 		return headline{missedWord + "  ", lost, missedSentence(r, verdicts)}
 	case slo.Met:
-		word := metWord
-		if !soundly(r) {
-			word += " SO FAR"
-		}
-		return headline{word + "  ", met, metSentence(verdicts)}
+		return headline{metWord + when(!soundly(r), " SO FAR") + "  ", met,
+			inFront(standingAt(verdicts, slo.Met), func(v slo.Verdict) string { return figureAndLimit(v) + inBrackets(sure(v)) })}
 	}
 	if open := standingAt(verdicts, slo.Undecided); len(open) > 0 {
 		return headline{openWord + "  ", unset, openSentence(open)}
@@ -41,11 +38,6 @@ func judged(r *result.Result, verdicts []slo.Verdict) headline {
 
 func standingAt(verdicts []slo.Verdict, standing slo.Standing) []slo.Verdict {
 	return slices.DeleteFunc(slices.Clone(verdicts), func(v slo.Verdict) bool { return v.Standing != standing })
-}
-
-// metSentence gives each figure beside its limit, and how sure that is.
-func metSentence(verdicts []slo.Verdict) string {
-	return inFront(standingAt(verdicts, slo.Met), func(v slo.Verdict) string { return figureAndLimit(v) + inBrackets(sure(v)) })
 }
 
 // missedSentence begins with what is furthest beyond its limit. Requests without
@@ -103,14 +95,11 @@ func statusOf(errors []metric.ErrorCount) string {
 
 // violationsBeyond says how many requests were beyond the limit.
 func violationsBeyond(v slo.Verdict) string {
-	text := violations(v)
-	switch {
-	case text == "":
-		return ""
-	case mustExceed(v):
-		return text + " fell short"
+	beyond := " beyond it"
+	if mustExceed(v) {
+		beyond = " fell short"
 	}
-	return text + " beyond it"
+	return when(violations(v) != "", violations(v)+beyond)
 }
 
 // openSentence says what is open, and what would decide it. A note that all
@@ -126,11 +115,7 @@ func openSentence(open []slo.Verdict) string {
 }
 
 func notesOf(verdicts []slo.Verdict) []string {
-	notes := make([]string, len(verdicts))
-	for i, v := range verdicts {
-		notes[i] = clean(v.Note)
-	}
-	return notes
+	return each(verdicts, func(v slo.Verdict) string { return clean(v.Note) })
 }
 
 func unjudgedSentence(verdicts []slo.Verdict) string {
@@ -152,10 +137,7 @@ func plainWord(word string) string {
 
 // inFront joins what a headline says of each objective, and counts the rest.
 func inFront(verdicts []slo.Verdict, say func(slo.Verdict) string) string {
-	var said []string
-	for _, v := range verdicts[:min(len(verdicts), mostInFront)] {
-		said = append(said, say(v))
-	}
+	said := each(verdicts[:min(len(verdicts), mostInFront)], say)
 	if more := len(verdicts) - len(said); more > 0 {
 		said = append(said, "and "+count(more)+" more")
 	}
@@ -163,11 +145,8 @@ func inFront(verdicts []slo.Verdict, say func(slo.Verdict) string) string {
 }
 
 func inBrackets(parts ...string) string {
-	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
-	if len(parts) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(parts, "; ") + ")"
+	parts = present(parts...)
+	return when(len(parts) > 0, " ("+strings.Join(parts, "; ")+")")
 }
 
 // figureAndLimit is "ttft p99 84 ms, limit 500 ms".
@@ -180,15 +159,7 @@ func figureAndLimit(v slo.Verdict) string {
 	if mustExceed(v) {
 		limit = ", at least "
 	}
-	return shortName(v) + " " + valueOf(v) + limit + limitOf(v) + needed(v)
-}
-
-// needed ends what must be exceeded.
-func needed(v slo.Verdict) string {
-	if mustExceed(v) {
-		return " wanted"
-	}
-	return ""
+	return shortName(v) + " " + valueOf(v) + limit + limitOf(v) + when(mustExceed(v), " wanted")
 }
 
 // mustExceed reports whether the figure must exceed its limit.

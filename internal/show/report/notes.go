@@ -64,19 +64,12 @@ func asMarkdown(d *document.Document, rank int) []byte {
 
 // stated writes a fact, or that nobody told it.
 func (p *page) stated(key, text string) {
-	if text == "" {
-		text = notStated
-	}
-	p.Field(key, clean(text))
+	p.Field(key, clean(cmp.Or(text, notStated)))
 }
 
 func (p *page) hardware(r *result.Result) {
-	accelerators := ""
-	if r.Hardware.Count > 0 {
-		accelerators = count(r.Hardware.Count)
-	}
 	p.stated("accelerator", r.Hardware.Accelerator)
-	p.stated("accelerators", accelerators)
+	p.stated("accelerators", when(r.Hardware.Count > 0, count(r.Hardware.Count)))
 	p.stated("driver", cmp.Or(driver(r.Hardware), metadata(r, "driver")))
 	p.Field("interconnect", clean(r.Hardware.Interconnect))
 	p.stated("notes", r.Hardware.Notes)

@@ -128,16 +128,11 @@ func joined(parts ...string) string { return strings.Join(present(parts...), " Â
 
 // some counts what is there, and is silent where nothing is.
 func some[N int | int64](n N, what string) string {
-	if n == 0 {
-		return ""
-	}
-	return count(n) + hard + what
+	return when(n != 0, count(n)+hard+what)
 }
 
 // listInBrackets is " (a, b)", nothing where none is there.
 func listInBrackets(parts ...string) string {
-	if parts = present(parts...); len(parts) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(parts, ", ") + ")"
+	parts = present(parts...)
+	return when(len(parts) > 0, " ("+strings.Join(parts, ", ")+")")
 }

@@ -66,10 +66,7 @@ func (p *page) repeats(r *result.Result) {
 }
 
 func spreadRow(s *result.Spread) []string {
-	bounds := absent
-	if s.Interval != nil {
-		bounds = measured(&s.Interval[0], s.Unit) + "–" + measured(&s.Interval[1], s.Unit)
-	}
+	bounds := cmp.Or(said(s.Interval, func(i [2]float64) string { return measured(&i[0], s.Unit) + "–" + measured(&i[1], s.Unit) }), absent)
 	share := func(v *float64) string {
 		return cmp.Or(said(v, func(v float64) string { return "±" + hard + inPercent(significant(100*v, 2, 2)) }), absent)
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -61,10 +62,7 @@ func (p *page) toggleMetrics(t *result.Toggle) {
 	grid := document.NewTable(left(toggleName(t.Name)), right("with"), right("without"), right("a request"), right("95% interval").Optional(1), prose(""))
 	for i := range t.Metrics {
 		m := &t.Metrics[i]
-		bounds := absent
-		if m.Interval != nil {
-			bounds = signed(100*m.Interval[0]) + " … " + signed(100*m.Interval[1]) + "%"
-		}
+		bounds := cmp.Or(said(m.Interval, func(i [2]float64) string { return signed(100*i[0]) + " … " + signed(100*i[1]) + "%" }), absent)
 		grid.Add(clean(m.Name)+" p95, ms", figure(m.WithMS), figure(m.WithoutMS), signed(100*m.Change)+"%", bounds, paint(toggleTones[m.Standing], clean(m.Verdict)))
 	}
 	p.Add(grid)

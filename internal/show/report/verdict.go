@@ -96,14 +96,8 @@ func invalidity(failed []result.Check) headline {
 
 // checkText says what was found, what was wanted, and what to do.
 func checkText(check result.Check) string {
-	text := clean(check.Figure)
-	if check.Threshold != "" {
-		text += ", want " + clean(check.Threshold)
-	}
-	if check.Cure != "" {
-		text += ". " + sentence(clean(check.Cure))
-	}
-	return text
+	return clean(check.Figure) + when(check.Threshold != "", ", want "+clean(check.Threshold)) +
+		when(check.Cure != "", ". "+sentence(clean(check.Cure)))
 }
 
 // server says in one line what the server did: against its objectives, or,
@@ -114,8 +108,10 @@ func (p *page) server(r *result.Result) headline {
 	}
 	verdicts, last := allObjectives(r), &r.Points[len(r.Points)-1]
 	switch {
+	case !r.Served() && last.Requests.Due == 0:
+		return headline{"NOTHING MEASURED: ", lost, "no request was due in the window"}
 	case !r.Served():
-		return nothingServed(last.Requests)
+		return headline{"NOTHING SERVED: ", lost, "none of " + plural(last.Requests.Due, "request") + " succeeded: " + fates(last.Requests)}
 	case r.Verdict.SLO == slo.Met, r.Verdict.SLO == slo.Missed, r.Verdict.SLO == slo.Undecided:
 		h := judged(r, verdicts)
 		if len(verdicts) == 0 {
@@ -151,13 +147,6 @@ func allObjectives(r *result.Result) []slo.Verdict {
 		all = append(all, r.Points[i].Objectives...)
 	}
 	return all
-}
-
-func nothingServed(requests metric.Requests) headline {
-	if requests.Due == 0 {
-		return headline{"NOTHING MEASURED: ", lost, "no request was due in the window"}
-	}
-	return headline{"NOTHING SERVED: ", lost, "none of " + plural(requests.Due, "request") + " succeeded: " + fates(requests)}
 }
 
 // served is the answer without objectives: what came of this load.

@@ -20,18 +20,10 @@ func (p *page) why(r *result.Result) {
 	p.Add(document.Headline{Word: "Why: ", Tone: bold, Why: clean(first.Title) + " (" + clean(first.Confidence) + ")"})
 	p.Finding(whyWidth, plain, "try", clean(strings.Join(first.Response, "; ")))
 	p.Finding(whyWidth, plain, "confirm", clean(first.Confirm))
-	p.Finding(whyWidth, plain, "settled", ifSet("if ", clean(first.Settled)))
+	p.Finding(whyWidth, plain, "settled", when(first.Settled != "", "if "+clean(first.Settled)))
 	for _, f := range r.Diagnosis[1:] {
 		p.Finding(whyWidth, plain, "also", clean(f.Title)+" ("+clean(f.Confidence)+")")
 	}
-}
-
-// ifSet puts a word before a text, where there is one.
-func ifSet(word, text string) string {
-	if text == "" {
-		return ""
-	}
-	return word + text
 }
 
 // whyWhole gives every finding with its evidence.
@@ -48,7 +40,7 @@ func (p *page) whyWhole(r *result.Result) {
 		}
 		p.Field("try first", clean(strings.Join(f.Response, "; ")))
 		p.Field("confirm by", clean(f.Confirm))
-		p.Field("settled", ifSet("if ", clean(f.Settled)))
+		p.Field("settled", when(f.Settled != "", "if "+clean(f.Settled)))
 		p.Field("suits the workload", clean(f.Advice))
 	}
 }
