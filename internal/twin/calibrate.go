@@ -229,7 +229,7 @@ func suggested(levels []Level) string {
 
 // Verdict says in a word and a line whether the twin can be used.
 func (c *Calibration) Verdict() (word, why string) {
-	word, which, errors := "GOOD TWIN", "levels it had not seen", c.HeldOut
+	word, which, errors := "GOOD TWIN", "held-out levels", c.HeldOut
 	if errors == nil {
 		word, which, errors = "UNTESTED TWIN", "the levels it was fitted to", c.InFit
 	}

@@ -60,7 +60,7 @@ func Catalog(c *catalog.Catalog) *document.Document {
 func Model(m catalog.Model) *document.Document {
 	active := ""
 	if m.Experts > 0 {
-		active = ", of which a token is multiplied with " + billions(m.MatmulParams())
+		active = ", " + billions(m.MatmulParams()) + " active"
 	}
 	b := sheet(m.Name+": ", billions(m.TotalParams())+" parameters"+active)
 	b.Last().Joined = true

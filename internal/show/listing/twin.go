@@ -40,7 +40,7 @@ func Calibration(c *twin.Calibration) *document.Document {
 	b.Add(t)
 	note := "times in ms"
 	if c.HeldOut != nil {
-		note += "; * foretold by a fit to the other levels alone"
+		note += "; * predicted by a fit to the other levels alone"
 	}
 	b.Note(note)
 	if l := c.Limit; l != nil {
