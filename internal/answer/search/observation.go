@@ -2,8 +2,6 @@ package search
 
 import (
 	"math"
-	"strconv"
-	"strings"
 	"time"
 
 	"redline/internal/judge/figure"
@@ -90,7 +88,7 @@ func values(p result.Point) []float64 {
 			continue
 		}
 		dist := map[string]*metric.Dist{"ttft": p.Latency.TTFTDue, "tpot": p.Latency.TPOT}[about.Metric]
-		if value, ok := dist.Get("p" + strings.ReplaceAll(strconv.FormatFloat(100*about.P, 'g', 6, 64), ".", "")); ok {
+		if value, ok := dist.Get(about.Stat); ok {
 			list[i], some = value/v.Limit, true
 		}
 	}

@@ -6,6 +6,7 @@
 package figure
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -200,7 +201,7 @@ func Parse(written string, use Use) (Statistic, error) {
 	name, stat, chosen := strings.Cut(written, ":")
 	rows := index[name]
 	if len(rows) == 0 {
-		return Statistic{}, fmt.Errorf("unknown figure %q; %s", name, suggest(name, Names(use)))
+		return Statistic{}, fmt.Errorf("unknown figure %q; %s", name, cmp.Or(text.Hint(name, Names(use)), "want one of "+strings.Join(Names(use), ", ")))
 	}
 	if why := rows[0].Not[use]; why != "" {
 		return Statistic{}, fmt.Errorf("%s is no %s: %s", name, use, why)
@@ -221,10 +222,8 @@ func statistic(rows []*Figure, stat string, use Use) (Statistic, error) {
 			if stat == row.Stat {
 				return s, nil
 			}
-			if use == Promise {
-				spelled = append(spelled, row.Name+":"+row.Stat)
-			} else {
-				spelled = append(spelled, s.String())
+			if spelled = append(spelled, s.String()); use == Promise {
+				spelled[len(spelled)-1] = row.Name + ":" + row.Stat
 			}
 		}
 		return Statistic{}, fmt.Errorf("%s has no %q; write %s", f.Name, stat, strings.Join(spelled, " or "))
@@ -265,14 +264,6 @@ func Select(of func(*Figure) bool) []string {
 		}
 	}
 	return names
-}
-
-// suggest points to the nearest known name, or lists them all.
-func suggest(name string, known []string) string {
-	if hint := text.Hint(name, known); hint != "" {
-		return hint
-	}
-	return "want one of " + strings.Join(known, ", ")
 }
 
 // Percentile reads p50, p99, p99.9 or p999. The key is p and the digits without

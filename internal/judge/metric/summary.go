@@ -21,11 +21,9 @@ type Summary struct {
 	Throughput  Throughput  `json:"throughput"`
 	Concurrency Concurrency `json:"concurrency"`
 	Goodput     *Goodput    `json:"goodput,omitempty"` // only where a per-request objective is set
-	// Fluidity is the mean share of tokens on time, where the objectives give
-	// a ttft and a tpot threshold.
-	Fluidity *float64 `json:"fluidity,omitempty"`
-	// Interactivity is 1/tpot in tokens/s, by the percentile of tpot.
-	Interactivity *Dist `json:"interactivity,omitempty"`
+	// Fluidity needs a ttft and a tpot threshold.
+	Fluidity      *float64 `json:"fluidity,omitempty"`
+	Interactivity *Dist    `json:"interactivity,omitempty"`
 	// TailRatio is p99/p50 by latency name.
 	TailRatio  map[string]float64 `json:"tail_ratio,omitempty"`
 	Objectives []slo.Verdict      `json:"objectives,omitempty"`
@@ -105,12 +103,9 @@ type Rates struct {
 	Asked   *float64 `json:"asked,omitempty"`
 	Offered float64  `json:"offered"`
 	Sent    float64  `json:"sent"`
-	// Completed are those due in the window that ended ok, also after it: what
-	// goodput is a part of.
+	// Completed are of those due in the window, Ended all that ended in it.
 	Completed float64 `json:"completed"`
-	// Ended are ok requests that ended in the window, whenever they were due:
-	// what the server got done in it.
-	Ended float64 `json:"ended"`
+	Ended     float64 `json:"ended"`
 }
 
 // Tokens says what was asked, what came, and who counted it.
@@ -185,8 +180,7 @@ type Throughput struct {
 	Prompt       float64 `json:"prompt_tokens_per_s"`
 	CachedPrompt float64 `json:"cached_prompt_tokens_per_s"`
 	Total        float64 `json:"total_tokens_per_s"`
-	// Inputs counts the texts that were embedded or ranked.
-	Inputs float64 `json:"inputs_per_s,omitempty"`
+	Inputs       float64 `json:"inputs_per_s,omitempty"`
 }
 
 // Concurrency is requests between sent and end.
