@@ -86,7 +86,7 @@ func TestLimitOfASweep(t *testing.T) {
 		}
 	}
 	p := planOf(t, Demand{Rate: 1}, sweep(at(1, 812, slo.Missed), at(5, 990, slo.Missed)), Options{})
-	if want := "no load that was measured keeps ttft:p99<500ms: ttft p99 is 812 ms even at 1 requests/s; less was not tried: redline sweep --find-limit does"; p.Impossible != want {
+	if want := "no load that was measured keeps ttft:p99<500ms: ttft p99 is 812 ms even at 1 request/s; less was not tried: redline sweep --find-limit does"; p.Impossible != want {
 		t.Errorf("an objective that no load keeps: %q, want %q", p.Impossible, want)
 	}
 }
@@ -111,7 +111,7 @@ func TestLimitBelow(t *testing.T) {
 	c := sweep(at(1, 812, slo.Missed))
 	c.Result.Limit = &result.Limit{Standing: result.LimitBelow, Binding: "ttft:p99<500ms"}
 	p := planOf(t, Demand{Rate: 10}, c, Options{})
-	if p.InstancesToRun != 0 || !strings.Contains(p.Impossible, "ttft p99 is 812 ms even at 1 requests/s") {
+	if p.InstancesToRun != 0 || !strings.Contains(p.Impossible, "ttft p99 is 812 ms even at 1 request/s") {
 		t.Errorf("%d instances: %q", p.InstancesToRun, p.Impossible)
 	}
 }

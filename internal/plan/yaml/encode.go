@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	lib "go.yaml.in/yaml/v3"
+	lib "go.yaml.in/yaml/v4"
 )
 
 // Map is a block whose keys keep their order.

@@ -11,13 +11,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	lib "go.yaml.in/yaml/v3"
+	lib "go.yaml.in/yaml/v4"
 
 	"redline/internal/text"
 )
@@ -147,27 +146,22 @@ func (f Form) check(file string, data []byte) error {
 	return nil
 }
 
-var (
-	complaint = regexp.MustCompile(`^yaml: (?:line (\d+): )?(?s:(.*))$`)
-	unknown   = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
-)
-
-// syntax puts the parser's complaint on one line.
+// syntax puts the parser's complaint on one line. What was opened and not closed
+// is named where it begins.
 func syntax(file string, data []byte, err error) error {
-	m := complaint.FindStringSubmatch(err.Error())
-	if m == nil {
+	var wrong *lib.LoadError
+	if !errors.As(err, &wrong) {
 		return Fault(file, "not YAML: %v", err)
 	}
-	if name := unknown.FindStringSubmatch(m[2]); name != nil {
-		before, _, _ := bytes.Cut(data, []byte("*"+name[1]))
-		return Fault(At(file, 1+bytes.Count(before, []byte("\n"))), "alias *%s has no anchor before it", name[1])
+	line := wrong.Mark.Line
+	if strings.Contains(wrong.ContextMsg, "flow") || strings.Contains(wrong.ContextMsg, "quoted") {
+		line = wrong.ContextMark.Line
 	}
-	line, err := strconv.Atoi(m[1])
-	if err != nil || strings.HasPrefix(m[2], "did not find expected") {
-		line++ // the parser counts from 0, the scanner from 1; neither names the first
+	line = min(line, 1+bytes.Count(bytes.TrimRight(data, "\n"), []byte("\n")))
+	if name, ok := strings.CutPrefix(wrong.Message, "unknown anchor '"); ok {
+		return Fault(At(file, line), "alias *%s has no anchor before it", strings.TrimSuffix(name, "' referenced"))
 	}
-	last := 1 + bytes.Count(bytes.TrimRight(data, "\n"), []byte("\n"))
-	return Fault(At(file, min(line, last)), "not YAML: %s", m[2])
+	return Fault(At(file, line), "not YAML: %s", wrong.Message)
 }
 
 // builder turns the library's tree into nodes.

@@ -72,6 +72,15 @@ type part struct {
 	Share float64 `yaml:"share,omitempty"`
 }
 
+// A query of a URL needs no quotes between brackets.
+func TestQuestionMarks(t *testing.T) {
+	t.Parallel()
+	root, err := form.Parse("f", []byte("{url: [http://h/v1?a=b], why: How low?}"))
+	if err != nil || root.Find("url[0]").Text != "http://h/v1?a=b" || root.Find("why").Text != "How low?" {
+		t.Errorf("%+v, %v", root, err)
+	}
+}
+
 func TestDecodeAndEncode(t *testing.T) {
 	t.Parallel()
 	const data = "name: \"5\"\nwait: 1m30s\nparts:\n  - count: 1_000\n  - &p {count: 2, share: 0.5}\n  - *p\nlive: false\nfree: {z: [1, 2.5, true, text], a: ~}\n"

@@ -90,7 +90,7 @@ func bound(p *result.Point, o slo.Objective) (standing, outcome string) {
 const fewest = 6
 
 // fewOf says that an answer would be chance's.
-func fewOf(n int) string { return ", of " + text.Plural(n, "request") + " only: not decided" }
+func fewOf(n int) string { return ", of only " + text.Plural(n, "request") + ": not decided" }
 
 // judged is a verdict of the run as an answer.
 func judged(v slo.Verdict) (standing, outcome string) {
