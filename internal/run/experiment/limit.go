@@ -144,12 +144,25 @@ func (f *finder) ramp(ctx context.Context, l search.Level) error {
 	}
 	entry := &f.res.Stages[len(f.res.Stages)-1]
 	entry.Outcome = fmt.Sprintf("no queue up to %s", text.Rate(l.RateAt(l.Duration)))
-	if seen.Queued {
+	switch behind := lagOf(res.Points[0]); {
+	case behind > length/4:
+		// Of a ramp that this machine could not send, only the rate counts that it did.
+		l.Duration, seen.Queued = max(length-behind, length/8), true
+		entry.Outcome = fmt.Sprintf("this machine fell behind at %s", text.Rate(l.RateAt(l.Duration)))
+	case seen.Queued:
 		entry.Outcome = fmt.Sprintf("%s at %s", whatEnded(res.Points[0].Requests), text.Rate(l.RateAt(l.Duration)))
 	}
 	f.search.Observe(l, seen)
 	f.firstLevel = len(f.res.Points)
 	return nil
+}
+
+// lagOf is by how much the slowest hundredth of the requests was sent late.
+func lagOf(p result.Point) time.Duration {
+	if p.Latency.Lag == nil {
+		return 0
+	}
+	return time.Duration(p.Latency.Lag.P["p99"] * float64(time.Millisecond))
 }
 
 // whatEnded says what a ramp met.
