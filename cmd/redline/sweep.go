@@ -95,7 +95,7 @@ func (p *process) keptPlan(plan string, given map[string][]string, resume string
 		switch flag {
 		case "json", "quiet", "explain", "verbose":
 		default:
-			return nil, usage("--resume goes on with the plan in %s: leave out --%s", resume, flag)
+			return nil, usage("--resume uses the plan in %s: leave out --%s", resume, flag)
 		}
 	}
 	return p.resolve(config.Input{PlanPath: plan, Flags: given, LookupEnv: p.withoutSettings})

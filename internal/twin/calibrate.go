@@ -204,7 +204,7 @@ func (c *Calibration) notes() []string {
 	}
 	seen := look(ev.Levels)
 	if len(ev.Levels) < fewestToPart {
-		out = append(out, fmt.Sprintf("%s cannot show how well the twin foretells others; measure more: redline sweep %s--rates %s",
+		out = append(out, fmt.Sprintf("%s cannot show how well the twin predicts others; measure more: redline sweep %s--rates %s",
 			text.Plural(len(ev.Levels), "level"), server, suggested(ev.Levels)))
 	}
 	if seen.streaming >= seen.inFlight {

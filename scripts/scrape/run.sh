@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Shows what reading the server's metrics costs: the same load by turns without
+# Shows what reading the server's metrics costs: the same load, interleaved, without
 # telemetry and with it, against the metronome as a process of its own. Run from
 # the repository's root, by make scrape. Writes the table between the marks in
 # docs/TELEMETRY.md, or PAGE; each run lasts 10 s, or LENGTH, in ROUNDS rounds.
@@ -32,7 +32,7 @@ done
 python3 - "$out" "$rounds" "$page" "$length" "$(nproc)" "$(cut -d' ' -f1 /proc/loadavg)" <<'PY'
 import json, statistics, sys
 out, rounds, page, length, cores, busy = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4], sys.argv[5], sys.argv[6]
-lines = [f"Written by `make scrape`: {rounds} rounds of {length} s by turns at 50 requests/s of 40 tokens, medians over the rounds with their"
+lines = [f"Written by `make scrape`: {rounds} interleaved rounds of {length} s at 50 requests/s of 40 tokens, medians over the rounds with their"
          f" range, on a machine with {cores} cores and a load average of {busy} that server and client share.", "",
          "| metrics read | client CPU, s | ttft p50, ms | ttft p99, ms | itl p50, ms | itl p99, ms | lag p99, ms | one reading, ms |",
          "|---|---|---|---|---|---|---|---|"]

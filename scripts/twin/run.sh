@@ -32,7 +32,7 @@ cat "$out/twin.txt"
   echo
   echo "A real engine, by \`make twin\` on $(date -u +%Y-%m-%d), on a machine with $(nproc) cores and a load average of $(cut -d' ' -f1 /proc/loadavg):"
   echo "llama-cpp-python $version serving $(basename "$model") on one thread of the CPU, one request at a time; closed loops of"
-  echo "${CONCURRENCIES:-1,2,3,4,6} requests, $level each. Every other level is foretold:"
+  echo "${CONCURRENCIES:-1,2,3,4,6} requests, $level each. Every other level is predicted:"
   echo
   echo '```'
   sed -e '/^Keep it/d' -e "s#$out/#runs/#g" "$out/twin.txt" | cat -s

@@ -57,10 +57,10 @@ func (s *scene) waiting() float64 {
 func kvPressure(s *scene) *claim {
 	var seen []evidence
 	if k := s.server.KVUsage; k != nil {
-		seen = append(seen, s.see("server.kv_usage.max", "the KV cache is %s full at most, %s on the mean", text.RoughPercent(k.Max), text.RoughPercent(k.Mean)))
+		seen = append(seen, s.see("server.kv_usage.max", "the KV cache is %s full at most, %s on average", text.RoughPercent(k.Max), text.RoughPercent(k.Mean)))
 	}
 	if s.server.Waiting != nil {
-		seen = append(seen, s.see("server.waiting.mean", "%s requests wait on the mean", text.Rough(s.waiting())))
+		seen = append(seen, s.see("server.waiting.mean", "%s requests wait on average", text.Rough(s.waiting())))
 	}
 	if p := s.server.Preemptions; p != nil && *p >= fewestPreempted && *p >= preemptedShare*float64(s.point.Requests.OK) {
 		return &claim{title: fmt.Sprintf("the KV cache is full: %s requests were preempted and computed again", text.Rough(*p)), confidence: certain,
@@ -100,8 +100,8 @@ func schedulerFull(s *scene) *claim {
 	}
 	c := &claim{title: fmt.Sprintf("the batch stands at its limit of %s requests while %s wait", text.Rough(s.server.Running.Max), text.Rough(s.waiting())),
 		confidence: sure, evidence: []evidence{
-			s.see("server.running.mean", "%s requests run on the mean, %s at most", text.Rough(s.server.Running.Mean), text.Rough(s.server.Running.Max)),
-			s.see("server.waiting.mean", "%s wait on the mean", text.Rough(s.waiting()))}}
+			s.see("server.running.mean", "%s requests run on average, %s at most", text.Rough(s.server.Running.Mean), text.Rough(s.server.Running.Max)),
+			s.see("server.waiting.mean", "%s wait on average", text.Rough(s.waiting()))}}
 	if k := s.server.KVUsage; k != nil {
 		c.evidence = append(c.evidence, s.see("server.kv_usage.max", "the KV cache is %s full at most", text.RoughPercent(k.Max)))
 	}
@@ -180,12 +180,12 @@ func queueing(s *scene) *claim {
 // inQueue tells how many wait, by whoever knows.
 func (s *scene) inQueue() evidence {
 	if s.server.Waiting != nil {
-		return s.see("server.waiting.mean", "%s requests wait on the mean, %s at most", text.Rough(s.waiting()), text.Rough(s.server.Waiting.Max))
+		return s.see("server.waiting.mean", "%s requests wait on average, %s at most", text.Rough(s.waiting()), text.Rough(s.server.Waiting.Max))
 	}
 	if g := s.point.Window.Growth; g != nil {
 		return s.see("window.in_flight_growth", "%s more requests in flight at the end than at the beginning", text.Rough(*g))
 	}
-	return s.see("concurrency.mean", "%s requests in flight on the mean", text.Rough(inFlight(s.point)))
+	return s.see("concurrency.mean", "%s requests in flight on average", text.Rough(inFlight(s.point)))
 }
 
 // fullAt adds that the requests in flight would fill the cache, where arithmetic

@@ -24,7 +24,7 @@ var Rules = []Rule{
 	{
 		Regime: "rate-limited", Name: "rate limit",
 		When:     "5 requests and 1% of those due were rejected (429, 503)",
-		Sure:     "certain where the messages say 429; likely where they do not: a server in trouble sheds load by 503",
+		Sure:     "certain where the messages say 429; likely where they do not: an overloaded server sheds load by 503",
 		Settled:  "a rate below the one that was let through is answered whole",
 		Response: []string{"stay below the rate that is let through, or have the quota raised", "let clients retry as Retry-After says"},
 		Explains: []string{"queueing", "scheduler-saturation", "network-bound"},
@@ -32,7 +32,7 @@ var Rules = []Rule{
 	},
 	{
 		Regime: "cold-start", Name: "cold start",
-		When:     "of the requests in the first fifth of the window the lower quartile of tpot is 1.5 times the upper one of those in its second half, and of ttft 1.2 times (or 1.1 and 5 times; 4 times of tpot where long prompts come among short ones, as below), the queue not growing and less than two requests waiting on the mean; without a tpot, of ttft 2 times",
+		When:     "of the requests in the first fifth of the window the lower quartile of tpot is 1.5 times the upper one of those in its second half, and of ttft 1.2 times (or 1.1 and 5 times; 4 times of tpot where long prompts come among short ones, as below), the queue not growing and less than two requests waiting on average; without a tpot, of ttft 2 times",
 		Sure:     "likely; possible without a tpot",
 		Settled:  "the same load behind a warm-up of two minutes has no slow beginning",
 		Response: []string{"warm up before the window (--warmup), and before a replica takes traffic"},
@@ -41,7 +41,7 @@ var Rules = []Rule{
 	},
 	{
 		Regime: "kv-pressure", Name: "KV cache full",
-		When:     "requests were preempted, 3 and 0.5% of those answered at least; or the cache was 95% full while one request and more waited on the mean and the batch was not at its limit",
+		When:     "requests were preempted, 3 and 0.5% of those answered at least; or the cache was 95% full while one request and more waited on average and the batch was not at its limit",
 		Sure:     "certain with the server's count of preemptions; likely by the gauge alone; nothing is said without the server's metrics",
 		Settled:  "half the requests in flight cause neither preemptions nor a queue",
 		Response: []string{"fewer requests at once, shorter contexts, or more memory for the cache"},
@@ -50,7 +50,7 @@ var Rules = []Rule{
 	},
 	{
 		Regime: "scheduler-saturation", Name: "batch at its limit",
-		When:     "one request and more waited on the mean while the batch stood at its largest (95% of max_num_seqs at most and 80% on the mean; where that is not known, its mean within 7% of its maximum) and the cache was less than 95% full",
+		When:     "one request and more waited on average while the batch stood at its largest (95% of max_num_seqs at most and 80% on average; where that is not known, its mean within 7% of its maximum) and the cache was less than 95% full",
 		Sure:     "certain where the limit is known; likely by the plateau alone",
 		Settled:  "the same load with a larger limit has no queue; if it has, the accelerator is the limit",
 		Response: []string{"a larger batch, if tpot has room for it; else another replica"},
@@ -68,7 +68,7 @@ var Rules = []Rule{
 	},
 	{
 		Regime: "network-bound", Name: "network or front end",
-		When:     "the client's mean ttft exceeds the server's own by 10 ms and by 40% of the client's, less than one request waiting on the mean; or, without the server's, connecting takes 5 ms and half the median ttft",
+		When:     "the client's mean ttft exceeds the server's own by 10 ms and by 40% of the client's, less than one request waiting on average; or, without the server's, connecting takes 5 ms and half the median ttft",
 		Sure:     "certain where connecting takes as long as a good part of the difference; likely otherwise: a gateway in between looks the same",
 		Settled:  "doctor shows the round trip; a client beside the server has a ttft near the server's own",
 		Response: []string{"bring client and server closer, keep connections open, look at the gateway's buffering"},
@@ -95,7 +95,7 @@ var Rules = []Rule{
 	},
 	{
 		Regime: "queueing", Name: "queueing",
-		When:     "the queue grows (and one request waits on the mean, or, without the server's metrics, the growth is 10 requests and the median ttft twice the prediction, where there is one); or the server's mean queue time is half of its ttft and 50 ms; or, without its metrics, the median ttft is 3 times that of the least load measured, or 5 times the prediction and half a second more; or, with that neither, the p99 of ttft is 5 times its median and the prompts' p95 less than 3 times theirs",
+		When:     "the queue grows (and one request waits on average, or, without the server's metrics, the growth is 10 requests and the median ttft twice the prediction, where there is one); or the server's mean queue time is half of its ttft and 50 ms; or, without its metrics, the median ttft is 3 times that of the least load measured, or 5 times the prediction and half a second more; or, with that neither, the p99 of ttft is 5 times its median and the prompts' p95 less than 3 times theirs",
 		Sure:     "certain with the server's queue time or waiting requests; likely by growth, another load or the prediction; possible by the tail alone",
 		Settled:  "a search for the limit finds the rate at which the queue begins",
 		Response: []string{"offer less, shape bursts, or add replicas: the limit is where the queue begins"},
@@ -104,7 +104,7 @@ var Rules = []Rule{
 	},
 	{
 		Regime: "prefill-bound", Name: "prefill-bound",
-		When:     "an objective on the first token is missed, or the median ttft is a second or half of e2e; prompts of 1000 tokens and more on the mean had to be computed; and the server's prefill is half of its ttft, or, without its metrics, ttft doubles from one prompt-length bucket to a longer one at no more than two requests in flight or within 1.6 times the prediction",
+		When:     "an objective on the first token is missed, or the median ttft is a second or half of e2e; prompts of 1000 tokens and more on average had to be computed; and the server's prefill is half of its ttft, or, without its metrics, ttft doubles from one prompt-length bucket to a longer one at no more than two requests in flight or within 1.6 times the prediction",
 		Sure:     "certain with the server's prefill time; likely otherwise",
 		Settled:  "with one request at a time ttft still grows with the prompt",
 		Response: []string{"shorter contexts, a shared prefix that can be cached, more compute (tensor parallel), or fp8"},

@@ -74,7 +74,7 @@ func prefillBound(s *scene) *claim {
 	if s.overloaded() || ttft <= 0 || !slow || s.fresh() < prefillTokens {
 		return nil
 	}
-	tokens := s.see("tokens.prompt_lengths.mean", "%s prompt tokens a request to compute, on the mean", text.Rough(s.fresh()))
+	tokens := s.see("tokens.prompt_lengths.mean", "%s prompt tokens a request to compute, on average", text.Rough(s.fresh()))
 	if p, t := s.server.Prefill, s.server.TTFT; p != nil && t != nil {
 		if p.Mean < prefillShare*t.Mean {
 			return nil
@@ -205,7 +205,7 @@ func batchingByArithmetic(s *scene) *claim {
 	return &claim{title: fmt.Sprintf("batching trades pace for output: tpot %s at %s requests in flight, %s predicted alone", text.Time(pace), text.Rough(inFlight(s.point)), text.Time(alone)),
 		confidence: likely, evidence: []evidence{
 			s.see("latency.tpot_ms.p50", "median tpot %s", text.Time(pace)),
-			s.see("concurrency.mean", "%s requests in flight on the mean", text.Rough(inFlight(s.point))),
+			s.see("concurrency.mean", "%s requests in flight on average", text.Rough(inFlight(s.point))),
 			s.see("prediction.model", "a single stream is predicted to take %s a token", text.Time(alone))}}
 }
 

@@ -44,7 +44,7 @@ var All = filled([]*Figure{
 		Not:  map[Use]string{Promise: "its deadlines are the ttft and tpot objectives themselves"}},
 	{Name: "interactivity", Unit: TokenRate, More: true, Of: Request, Phase: Stream, Stat: "p50", At: "interactivity", Formula: "1 / tpot",
 		Title: "tokens/s/user", Note: "tokens per second of one stream: the percentile of tpot first, then inverted, so that p99 is what the slowest hundredth of requests saw",
-		Not: map[Use]string{Promise: "it is the inverse of tpot: promise that", Tabulate: "it is the inverse of tpot"}},
+		Not: map[Use]string{Promise: "it is the inverse of tpot: use tpot", Tabulate: "it is the inverse of tpot"}},
 	{Name: "tail_ratio", Of: Window, Formula: "p99 / p50", Not: explained("it is made of two percentiles, which stand themselves")},
 
 	{Name: "asked_rate", Unit: "requests/s", More: true, Of: Window, At: "rates.asked", Formula: "the plan's arrival rate",
@@ -84,7 +84,7 @@ var All = filled([]*Figure{
 		Compared: unqualified, Formula: "rejected / all due", Note: "status 429 or 503, or an answer that says the server is overloaded"},
 	{Name: "fault", Key: "fault_rate", Title: "fault rate", Unit: Fraction, Of: Window, Phase: Whole, Stat: "rate", At: "requests.failed+requests.rejected", Over: due, Interval: ByCount,
 		Watched: unqualified, Formula: "(failed + rejected) / all due", Note: "error_rate + reject_rate",
-		Not: map[Use]string{Promise: "promise error:rate and reject:rate, which it is the sum of"}},
+		Not: map[Use]string{Promise: "use error:rate and reject:rate, which it is the sum of"}},
 	{Name: "retry", Key: "retry_rate", Title: "retry rate", Unit: Fraction, Of: Window, Phase: Whole, Stat: "rate", At: "requests.retried", Over: due, Interval: ByCount,
 		Formula: "requests tried more than once / all due"},
 	{Name: "prefix_hit_rate", Title: "cache", Unit: Fraction, More: true, Of: Window, Phase: First, At: "prefix_cache.usage", Formula: "cached prompt tokens / prompt tokens",

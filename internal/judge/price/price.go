@@ -176,7 +176,7 @@ func (s Spec) For(devices int) (Prices, error) {
 		return Prices{}, err
 	}
 	if !known && s.ByHour() && s.PerHour == 0 {
-		p.assume("one accelerator serves: nobody says how many (--gpus-per-instance, cost.accelerators)")
+		p.assume("one accelerator serves: unknown how many (--gpus-per-instance, cost.accelerators)")
 	}
 	p.byToken()
 	if s.Overhead > 0 && p.Hour > 0 {

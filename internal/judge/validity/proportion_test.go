@@ -179,7 +179,7 @@ func TestStrictMakesEveryCheckFinal(t *testing.T) {
 		{"engine schedule", func(e *Evidence) { e.Engine.P99 = 3_100_000 }, "p99 3.1 ms, max 2.4 ms", "≤ 2 ms"},
 		{"scheduler delay", func(e *Evidence) { e.Client.SchedDelayMS = 16 }, "p99 16 ms", "≤ 10 ms"},
 		{"client-side coalescing", func(e *Evidence) { e.Summary.Tokens.Coalesced, e.Client.SchedDelayMS = 8000, 16 },
-			"8% of events share a read, scheduler delay p99 16 ms", "≤ 5%, or delay ≤ 10 ms"},
+			"8% of events have merged timestamps, scheduler delay p99 16 ms", "≤ 5%, or delay ≤ 10 ms"},
 		{"ports and files", func(e *Evidence) { e.Client.Machine.OpenFiles = ptr(1000) }, "1000 of 1024 files open", "≤ 90%"},
 		{"throttled machine", func(e *Evidence) { e.Client.Machine.StealShare = ptr(0.12) },
 			"steal 12%, quota 0.5%, 0 times hot", "steal ≤ 5%, quota ≤ 1%, never hot"},

@@ -69,7 +69,7 @@ func askCoalescing(e Evidence) outcome {
 	slow := e.Client.SchedDelayMS > gap/2
 	return outcome{
 		ok:        share <= coalescedShare || !slow,
-		figure:    fmt.Sprintf("%s of events share a read, scheduler delay p99 %s", text.RoughPercent(share), millis(e.Client.SchedDelayMS)),
+		figure:    fmt.Sprintf("%s of events have merged timestamps, scheduler delay p99 %s", text.RoughPercent(share), millis(e.Client.SchedDelayMS)),
 		threshold: fmt.Sprintf("≤ %s, or delay ≤ %s", text.RoughPercent(coalescedShare), millis(gap/2)),
 	}
 }
@@ -210,7 +210,7 @@ func askRestart(e Evidence) outcome {
 	}
 	o := outcome{ok: !e.Server.Restarted, figure: "none seen", threshold: "none"}
 	if e.Server.Restarted {
-		o.figure = "the server's counters began anew"
+		o.figure = "the server's counters were reset"
 	}
 	return o
 }

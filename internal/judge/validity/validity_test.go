@@ -59,7 +59,7 @@ func TestASoundRunPassesEveryCheck(t *testing.T) {
 		{Name: "token counts", OK: true, Figure: "2000 tokens counted, 1990 output events arrived, in 20 replies", Threshold: "± 10%"},
 		{Name: "engine schedule", OK: true, Figure: "p99 0.18 ms, max 2.4 ms", Threshold: "≤ 2 ms"},
 		{Name: "scheduler delay", OK: true, Figure: "p99 0.3 ms", Threshold: "≤ 10 ms, or no harm shows"},
-		{Name: "client-side coalescing", OK: true, Figure: "0.1% of events share a read, scheduler delay p99 0.3 ms", Threshold: "≤ 5%, or delay ≤ 10 ms"},
+		{Name: "client-side coalescing", OK: true, Figure: "0.1% of events have merged timestamps, scheduler delay p99 0.3 ms", Threshold: "≤ 5%, or delay ≤ 10 ms"},
 		{Name: "buffered stream", OK: true, Figure: "0 of 1000 replies came in lumps", Threshold: "≤ 50%"},
 		{Name: "ports and files", OK: true, Figure: "60 of 1024 files open", Threshold: "no connection refused"},
 		{Name: "throttled machine", OK: true, Figure: "steal 1%, quota 0.5%, 0 times hot", Threshold: "steal ≤ 5%, quota ≤ 1%, never hot, or no harm shows"},
@@ -139,9 +139,9 @@ func TestEachCheckFiresAndKeepsSilent(t *testing.T) {
 		}, false, "p99 16 ms", "≤ 10 ms"},
 		{"reads lag behind tokens", "client-side coalescing", func(e *Evidence) {
 			e.Summary.Tokens.Coalesced, e.Client.SchedDelayMS = 8000, 16
-		}, false, "8% of events share a read, scheduler delay p99 16 ms", "≤ 5%, or delay ≤ 10 ms"},
+		}, false, "8% of events have merged timestamps, scheduler delay p99 16 ms", "≤ 5%, or delay ≤ 10 ms"},
 		{"the server writes two at a time", "client-side coalescing", func(e *Evidence) { e.Summary.Tokens.Coalesced = 50_000 }, true,
-			"50% of events share a read, scheduler delay p99 0.3 ms", "≤ 5%, or delay ≤ 10 ms"},
+			"50% of events have merged timestamps, scheduler delay p99 0.3 ms", "≤ 5%, or delay ≤ 10 ms"},
 		{"a proxy that buffers", "buffered stream", func(e *Evidence) { e.Summary.Tokens.Buffered = 900 }, false,
 			"900 of 1000 replies came in lumps", "≤ 50%"},
 		{"ports ran out", "ports and files", func(e *Evidence) { e.Shortage = 4 }, false, "4 connections refused by this machine", "none"},
@@ -158,7 +158,7 @@ func TestEachCheckFiresAndKeepsSilent(t *testing.T) {
 			"1400 requests ended there, 1200 sent from here", "≤ 1215"},
 		{"aborted requests are not counted there", "foreign traffic", func(e *Evidence) { e.Traffic.Theirs = 1100 }, true,
 			"1100 requests ended there, 1200 sent from here", "≤ 1215"},
-		{"restarted", "server restart", func(e *Evidence) { e.Server.Restarted = true }, false, "the server's counters began anew", "none"},
+		{"restarted", "server restart", func(e *Evidence) { e.Server.Restarted = true }, false, "the server's counters were reset", "none"},
 		{"four fifths of the load", "realised work", func(e *Evidence) { e.Summary.Requests.Due = 800 }, false, "800 requests due, 1000 planned", "863 to 1143"},
 		{"nothing came due", "realised work", func(e *Evidence) {
 			e.Summary.Requests.Due, e.Summary.Rates.Asked = 0, ptr(1.44)

@@ -64,7 +64,7 @@ type ServerUse struct {
 	// Preemptions is requests that were put out of the batch.
 	Preemptions *float64 `json:"preemptions,omitempty"`
 	// Evictions is cached tokens or blocks that made room for others. Swaps is
-	// what was moved away and back and Recomputes what was made anew, requests
+	// what was moved away and back and Recomputes what was made again, requests
 	// or tokens, as the engine counts.
 	Evictions  *float64 `json:"evictions,omitempty"`
 	Swaps      *float64 `json:"swaps,omitempty"`

@@ -173,7 +173,7 @@ func (p pair) running() *result.CrossCheck {
 	switch {
 	case c.OK:
 	case there > here:
-		c.Text += ": it serves others too, or goes on with requests that were given up"
+		c.Text += ": it serves others too, or still works on requests that were given up"
 	default:
 		c.Text += ": the rest is on the way, or held by something in front of it"
 	}

@@ -85,7 +85,7 @@ func TestDisagreement(t *testing.T) {
 		}, nil},
 		{"other clients", func(_ *metric.Summary, s *telemetry.ServerUse) { s.Running.Mean = 20 },
 			[]result.Warning{{Figure: "cross_checks.running", Text: "10 requests in flight here, 20.5 running and waiting in the engine: " +
-				"it serves others too, or goes on with requests that were given up"}}},
+				"it serves others too, or still works on requests that were given up"}}},
 		{"one replica does most of it", func(_ *metric.Summary, s *telemetry.ServerUse) { s.Replicas, s.Imbalance = 4, new(0.8) },
 			[]result.Warning{{Figure: "cross_checks.replicas", Text: "the busiest of 4 replicas did 80% more than the mean of all"}}},
 		{"replicas that share alike", func(_ *metric.Summary, s *telemetry.ServerUse) { s.Replicas, s.Imbalance = 4, new(0.05) }, nil},
@@ -137,7 +137,7 @@ func TestAbsurdGauges(t *testing.T) {
 			text = check.Text
 		}
 	}
-	if want := "10 requests in flight here, 1.10e+308 running and waiting in the engine: it serves others too, or goes on with requests that were given up"; text != want {
+	if want := "10 requests in flight here, 1.10e+308 running and waiting in the engine: it serves others too, or still works on requests that were given up"; text != want {
 		t.Errorf("got %q, want %q", text, want)
 	}
 	s.Waiting.Mean = 1e308

@@ -144,7 +144,7 @@ func (e *examined) tails() result.Item {
 		return state(false, at, "no p99 is given")
 	}
 	if !d.IsFirm("p99") {
-		return state(false, at, "the p99 of %s is not firm", text.Plural(d.N, "request"))
+		return state(false, at, "the p99 of %s has low confidence", text.Plural(d.N, "request"))
 	}
 	var firm []string
 	for _, key := range d.Keys() {
@@ -152,7 +152,7 @@ func (e *examined) tails() result.Item {
 			firm = append(firm, key)
 		}
 	}
-	return state(true, at, "firm: %s of %d requests", strings.Join(firm, " "), d.N)
+	return state(true, at, "enough samples: %s of %d requests", strings.Join(firm, " "), d.N)
 }
 
 // prompts: do lengths differ as those of users do.

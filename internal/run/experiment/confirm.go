@@ -18,7 +18,7 @@ func (t *tuner) confirm(ctx context.Context) error {
 	rounds := t.rounds()
 	if rounds == 0 {
 		t.record.Standing = result.TuningUnconfirmed
-		t.record.Verdict = keep + " looks better, but the budget left no time to confirm it by turns with the baseline"
+		t.record.Verdict = keep + " looks better, but the budget left no time to confirm it, interleaved with the baseline"
 		return nil
 	}
 	if t.spec.SideBySide {
@@ -59,7 +59,7 @@ func (t *tuner) rounds() int {
 // conclude words what came of the turns.
 func (t *tuner) conclude(keep string, rounds int) {
 	c := t.res.Comparison
-	turns := fmt.Sprintf("%d rounds by turns", c.Rounds)
+	turns := fmt.Sprintf("%d interleaved rounds", c.Rounds)
 	v := tune.Weigh(c.Metrics, tune.Options{Objectives: t.options.Objectives, Tolerance: t.options.Tolerance})
 	switch {
 	case c.Rounds < neededRounds(rounds):

@@ -19,7 +19,7 @@ import (
 // held against.
 var Rows = []config.Row{
 	{Name: "A", About: "short chat", Workload: shape(256, 128), Concurrency: 1,
-		Hypothesis:  "Alone on the server nothing waits: this is the floor that the other rows are held against.",
+		Hypothesis:  "Alone on the server nothing waits: this is the floor that the other rows are compared with.",
 		Question:    "What is the single-user interactive baseline?",
 		Expectation: []string{"error:rate<1%"}},
 	{Name: "B", About: "long prefill", Workload: shape(2048, 128), Concurrency: 1,

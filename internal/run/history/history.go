@@ -26,7 +26,7 @@ import (
 // FileName is the index beside the run directories.
 const FileName = "redline-history.sqlite"
 
-// version is that of the index's tables; another one is made anew.
+// version is that of the index's tables; another one is made again.
 const version = 3
 
 // patience is how long a writer waits for others.
@@ -82,14 +82,14 @@ func unwritten(dir string) error {
 	return hold.Take(dir)
 }
 
-// Broken is an index that cannot be read: it has to be made anew.
+// Broken is an index that cannot be read: it has to be made again.
 type Broken struct {
 	Path string
 	Err  error
 }
 
 func (b *Broken) Error() string {
-	return fmt.Sprintf("%s cannot be used (%v): redline history rebuild --runs %s makes it anew", b.Path, b.Err, filepath.Dir(b.Path))
+	return fmt.Sprintf("%s cannot be used (%v): redline history rebuild --runs %s rebuilds it", b.Path, b.Err, filepath.Dir(b.Path))
 }
 
 func (b *Broken) Unwrap() error { return b.Err }

@@ -32,7 +32,7 @@ func readPin(dir string) (*Pin, error) {
 	}
 	pin := &Pin{}
 	if err := json.Unmarshal(text, pin); err != nil {
-		return nil, fmt.Errorf("%s: %w; redline history pin writes it anew", path, err)
+		return nil, fmt.Errorf("%s: %w; redline history pin writes it again", path, err)
 	}
 	return pin, nil
 }

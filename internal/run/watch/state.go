@@ -54,7 +54,7 @@ func LoadState(dir string) (s *State, problem error) {
 		err = fmt.Errorf("it is of another form (%q)", kept.Schema)
 	}
 	if err != nil {
-		return s, fmt.Errorf("%s cannot be read (%v): it begins anew", s.path, err)
+		return s, fmt.Errorf("%s cannot be read (%v): it starts empty", s.path, err)
 	}
 	if kept.Schedules == nil {
 		kept.Schedules = s.Schedules

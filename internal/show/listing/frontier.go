@@ -92,7 +92,7 @@ func frontHeadline(f *pareto.Front) (word string, tone document.Tone, why string
 	figures := f.X.Title + " and " + f.Y.Title
 	switch {
 	case on == 0:
-		return "NO FRONTIER · ", document.Open, "no point may be held against another by " + figures + ": " + f.Points[0].Why
+		return "NO FRONTIER · ", document.Open, "no point can be compared with another by " + figures + ": " + f.Points[0].Why
 	case len(f.Series) == 1:
 		return word, tone, share + " cannot be beaten in both " + figures
 	case len(f.Held) == 1:

@@ -98,7 +98,7 @@ func (p *page) tried(t *result.Tuning) {
 	p.Add(grid)
 	if slices.ContainsFunc(t.Steps, func(s result.TuningStep) bool { return len(s.Moves) > 0 }) {
 		p.Note("Each p here is that of one run held against one, not corrected for how many values were tried: it picks what is " +
-			"worth confirming. Only the rounds by turns confirm.")
+			"worth confirming. Only the interleaved rounds confirm.")
 	}
 	for _, s := range t.Steps {
 		if len(s.Log) > 0 {
@@ -114,7 +114,7 @@ func (p *page) winner(r *result.Result) {
 	if c == nil || len(c.Metrics) == 0 {
 		return
 	}
-	p.Section(fmt.Sprintf("Winner against baseline, %d rounds by turns", c.Rounds))
+	p.Section(fmt.Sprintf("Winner against baseline, %d interleaved rounds", c.Rounds))
 	t := document.NewTable(left("figure"), right("baseline"), right("winner"), right("change"), right("95% interval"), right("p"), left("verdict"))
 	for i := range c.Metrics {
 		t.Add(changeRow(&c.Metrics[i])...)

@@ -8,8 +8,8 @@ func missedWhy() []result.Finding {
 	return []result.Finding{
 		{Regime: "scheduler-saturation", Title: "the batch stands at its limit of 128 requests while 31 wait", Confidence: "certain",
 			Evidence: []result.Evidence{
-				{Field: "points[0].server.running.mean", Text: "127 requests run on the mean, 128 at most"},
-				{Field: "points[0].server.waiting.mean", Text: "31 wait on the mean"}},
+				{Field: "points[0].server.running.mean", Text: "127 requests run on average, 128 at most"},
+				{Field: "points[0].server.waiting.mean", Text: "31 wait on average"}},
 			Confirm:  "redline run --url http://server:8000 --workload chat --rate 34",
 			Settled:  "the same load with a larger limit has no queue; if it has, the accelerator is the limit",
 			Response: []string{"a larger batch, if tpot has room for it; else another replica", "vllm: --max-num-seqs up, --max-num-batched-tokens with it"},

@@ -98,7 +98,7 @@ func TestEveryFormatIsReadByItsContent(t *testing.T) {
 			{Prompt: 5, Output: 50, BlockTokens: 64, Line: 2},
 			{At: 2 * time.Second, Prompt: 2, Output: 3, BlockTokens: 64, Line: 3},
 		}, notes: []string{"1 of 2 output lengths are max_tokens, the most that could come: vLLM logs what did with --enable-log-outputs",
-			"lines that tell of no request: 3",
+			"lines without a request: 3",
 			"fields and parameters that are not used, and in how many rows: finish_reason 2, min_tokens 2, n 2, temperature 2, lora_request 1"}},
 	} {
 		t.Run(c.file, func(t *testing.T) {

@@ -45,7 +45,7 @@ func (p Replay) Check(f *File) error {
 		return fault(f.path, "has no timestamps to cut or speed up; give a rate instead")
 	}
 	if first, count := p.slice(f); count == 0 && first >= f.Len() {
-		return fault(f.path, "from %v lies behind its end at %v", p.From, f.Span())
+		return fault(f.path, "from %v is past its end at %v", p.From, f.Span())
 	} else if count == 0 {
 		return fault(f.path, "has no request from %v for %v", p.From, p.For)
 	}

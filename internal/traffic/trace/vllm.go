@@ -30,7 +30,7 @@ type vllm struct {
 	year    int
 	last    int64
 	// bounded counts requests whose output length is only max_tokens, others
-	// the lines that tell of no request.
+	// the lines without a request.
 	bounded, total, others int
 	unread                 unread
 }
@@ -299,7 +299,7 @@ func (v *vllm) notes() (list []string) {
 			v.bounded, v.total))
 	}
 	if v.others > 0 {
-		list = append(list, fmt.Sprintf("lines that tell of no request: %d", v.others))
+		list = append(list, fmt.Sprintf("lines without a request: %d", v.others))
 	}
 	return list
 }

@@ -211,7 +211,7 @@ const percentile = "^p[0-9]+$"
 
 // objectives are thresholds by key, or a list of texts.
 func objectives() *jsonschema.Schema {
-	return oneOf("Promises to judge: keys such as p95_latency_ms with numbers, or texts such as ttft:p99<500ms.",
+	return oneOf("Objectives: keys such as p95_latency_ms with numbers, or texts such as ttft:p99<500ms.",
 		&jsonschema.Schema{Type: "object", AdditionalProperties: number()},
 		&jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "string"}})
 }

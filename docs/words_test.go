@@ -1,0 +1,105 @@
+package docs_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// retired are words that no text for users has, and what to write for them.
+var retired = []struct{ words, write string }{
+	{`promises?|promised|(?:keeps?|kept|breaks?|broken) (?:its|the|their) (?:word|promises?)`, "objective, met, missed"},
+	{`tells? of|told of|telling of|gives? out|gave out|what .{1,30} made of it`, "report, print, show, say"},
+	{`goes? on with|going on with`, "resume"},
+	{`anew`, "rebuild, again"},
+	{`foretells?|foretold`, "predict"},
+	{`by turns`, "interleaved, alternating"},
+	{`(?:is|are|was|were|be) held against|holds? .{1,30} against`, "compare with"},
+	{`firms? it up|(?:is|are|not|hardly|when|un) ?firm|firmness`, "confidence, low confidence"},
+	{`blurred|blurs?|shared? a read`, "merged timestamps"},
+	{`luck of the draw`, "random variation"},
+	{`on the mean|in the middle of the`, "on average, median"},
+	{`is multiplied with`, "active parameters"},
+	{`stands? so far away|so far away`, "network delay"},
+	{`misbehav\w+|whom it strikes|strikes`, "inject a fault into these requests"},
+	{`finding the way|to try the way`, "exploratory"},
+	{`troubles?`, "errors, OOMs, preemptions"},
+	{`so many times as fast`, "speed factor"},
+	{`at most so (?:often|many)|so (?:often|many) at (?:the )?most`, "at most N"},
+	{`nobody (?:says|said|tells|told|knows)`, "unknown"},
+	{`purses?`, "prices, budget"},
+	{`the house`, "packages, layers"},
+	{`dear|dearer|dearest`, "expensive"},
+	{`lies? behind (?:its|the) end`, "past the end"},
+	{`whence|thence|thereof|therein|wherein|heretofore|betwixt|amidst|whilst|save for`, "plain English"},
+}
+
+// recordings are documents that show what a program printed when they were
+// written.
+var recordings = []string{"ACCURACY.md", "REAL-ENGINES.md", "REAL-TUNE.md", "SOAK.md"}
+
+// TestRetiredWordsStayOut reads every document and every text in the program
+// that has a space in it, which is what users see of it.
+func TestRetiredWordsStayOut(t *testing.T) {
+	t.Parallel()
+	patterns := make([]*regexp.Regexp, len(retired))
+	for i, r := range retired {
+		patterns[i] = regexp.MustCompile(`(?i)\b(?:` + r.words + `)\b`)
+	}
+	look := func(where, text string) {
+		for i, p := range patterns {
+			if found := p.FindString(text); found != "" {
+				t.Errorf("%s: %q: write %s", where, found, retired[i].write)
+			}
+		}
+	}
+	documents, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(documents, "../README.md", "../CONTRIBUTING.md", "../SECURITY.md") {
+		if slices.Contains(recordings, name) {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			look(name+":"+strconv.Itoa(i+1), line)
+		}
+	}
+	for _, tree := range []string{"../internal", "../cmd"} {
+		err := filepath.WalkDir(tree, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			set := token.NewFileSet()
+			file, err := parser.ParseFile(set, path, nil, 0)
+			if err != nil {
+				return err
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if field, ok := n.(*ast.Field); ok {
+					field.Tag = nil // keys of files stay as they are
+				}
+				if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && strings.Contains(lit.Value, " ") {
+					look(set.Position(lit.Pos()).String(), lit.Value)
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
