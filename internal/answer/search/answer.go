@@ -54,7 +54,7 @@ func (s *Search) Answer() Limit {
 		return a
 	}
 	a.Held = s.held()
-	whole := s.bound(s.belief(), s.bracket)
+	whole := s.bound(s.belief())
 	a.Rate, a.Interval, a.Standing = whole.Rate, whole.Interval, whole.Standing
 	s.boundAll(&a, s.believed())
 	s.throughputs(&a)
@@ -66,10 +66,12 @@ func (s *Search) Answer() Limit {
 
 // bound is a limit: as it is believed, or at least or below what was offered
 // where nothing, or everything, was broken.
-func (s *Search) bound(b *belief, bracket func() (kept, broken float64)) Bound {
-	kept, broken := bracket()
+func (s *Search) bound(b *belief) Bound {
+	kept, broken := s.bracket()
 	lo, hi := b.interval()
-	switch {
+	switch filled := s.filled(); {
+	case kept == 0 && math.IsInf(broken, 1):
+		return Bound{Rate: filled / 2, Interval: [2]float64{0, filled}, Standing: Wide}
 	case math.IsInf(broken, 1):
 		return Bound{Rate: kept, Interval: [2]float64{min(lo, kept), kept}, Standing: AtLeast}
 	case kept == 0 && broken <= s.spec.Floor*(1+sameRate):
@@ -91,7 +93,7 @@ func (s *Search) boundAll(a *Limit, list []*belief) {
 			continue
 		}
 		text := s.objectives[i].Text
-		bound := s.bound(b, s.alone(i).bracket)
+		bound := s.alone(i).bound(b)
 		a.ByObjective[text] = bound
 		if bound.Standing == Below {
 			a.Unmet = append(a.Unmet, text)
@@ -191,7 +193,7 @@ func (s *Search) bestGoodput() *BestGoodput {
 func (s *Search) note(a *Limit) {
 	add := func(format string, args ...any) { a.Notes = append(a.Notes, fmt.Sprintf(format, args...)) }
 	switch {
-	case a.Standing == AtLeast && a.Rate == 0:
+	case a.Standing == Wide && a.Interval[0] == 0:
 		add("no objective was missed, but the queue grew at every rate offered: add an objective on ttft, or start lower (experiment.start)")
 	case a.Standing == Wide:
 		add("the interval is wider than ±%s: give the search more time (--budget)", text.Percent(2*s.spec.Precision))

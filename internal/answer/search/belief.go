@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"math"
 	"time"
 )
@@ -87,14 +88,13 @@ func axis(lo, hi float64, points int) []float64 {
 
 // wide is the grid around everything that was offered, within what may be.
 func (s *Search) wide() []float64 {
-	lo, hi := math.Log(s.ramped), math.Log(s.ramped)
-	if s.ramped == 0 {
-		lo, hi = math.Log(s.spec.Start), math.Log(s.spec.Start)
-	}
+	within := func(v float64) float64 { return min(max(v, math.Log(s.spec.Floor)), math.Log(s.spec.Ceiling)) }
+	lo := within(math.Log(cmp.Or(s.ramped, s.spec.Start)))
+	hi := lo
 	for _, l := range s.seen {
-		lo, hi = min(lo, math.Log(l.Rate)), max(hi, math.Log(l.Rate))
+		lo, hi = min(lo, within(math.Log(l.Rate))), max(hi, within(math.Log(l.Rate)))
 	}
-	return axis(max(lo-3, math.Log(s.spec.Floor)), min(hi+2, math.Log(s.spec.Ceiling)), widePoints)
+	return axis(within(lo-3), within(hi+2), widePoints)
 }
 
 // What a ramp that met a queue says of the limit before any level: it is

@@ -111,10 +111,10 @@ func (s *Search) long() int {
 // limit is between two rates, and towards the side that is open before.
 func (s *Search) aim() float64 {
 	switch kept, broken := s.bracket(); {
+	case kept == 0 && len(s.seen) > 0:
+		return aimLow
 	case math.IsInf(broken, 1):
 		return aimHigh
-	case kept == 0:
-		return aimLow
 	}
 	return 0.5
 }
@@ -159,21 +159,23 @@ func (s *Search) content(b *belief) bool {
 	return held != nil && b.halfWidth() <= s.spec.Precision
 }
 
-// reach is a rate within what may be offered, no more than a step above what
-// nothing broke.
+// reach is a rate within what may be offered: no more than a step above what
+// nothing broke, and below what the server could not keep up with.
 func (s *Search) reach(rate float64) float64 {
-	if kept, broken := s.bracket(); kept > 0 && math.IsInf(broken, 1) {
-		rate = min(rate, stepUp*kept)
-	}
-	if kept, broken := s.bracket(); kept == 0 && len(s.seen) > 1 {
-		rate = min(rate, broken/stepDown)
+	kept, broken := s.bracket()
+	filled := s.filled()
+	switch {
+	case kept == 0 && (len(s.seen) > 1 || math.IsInf(broken, 1)):
+		rate = min(rate, min(broken, filled)/stepDown)
+	case kept > 0 && math.IsInf(broken, 1):
+		rate = min(rate, stepUp*kept, max(math.Sqrt(kept*filled), kept))
 	}
 	return min(max(rate, s.spec.Floor), s.spec.Ceiling)
 }
 
 // level is a level whose load settles for so long before its window.
 func (s *Search) level(rate float64, settle, window time.Duration, purpose string) Level {
-	return Level{Rate: rate, Duration: round(window), Warmup: settle, Drain: s.drain(), Purpose: purpose, Draw: 1 + len(s.seen)}
+	return Level{Rate: rate, Duration: round(window), Warmup: settle, Drain: s.drain(), Purpose: purpose, Draw: 1 + s.offered}
 }
 
 // bracket is the highest rate at which the levels together kept every objective
@@ -190,6 +192,18 @@ func (s *Search) bracket() (kept, broken float64) {
 		}
 	}
 	return kept, broken
+}
+
+// filled is the lowest rate with which the server did not keep up, though no
+// objective was broken: those on the pace of tokens stand any queue.
+func (s *Search) filled() float64 {
+	filled := math.Inf(1)
+	for _, g := range s.pooled() {
+		if g.judged && !g.broken && g.fills {
+			filled = min(filled, g.rate)
+		}
+	}
+	return filled
 }
 
 // group is several levels at nearly one rate.

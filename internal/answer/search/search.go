@@ -22,6 +22,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"redline/internal/judge/slo"
@@ -48,6 +49,9 @@ type Spec struct {
 	// Precision is the half-width of the interval, relative to the limit, at
 	// which the search is content: 0.05.
 	Precision float64 `yaml:"precision,omitempty"`
+	// Warmup and Drain are those of every level, where the plan has its own.
+	Warmup *time.Duration `yaml:"-"`
+	Drain  *time.Duration `yaml:"-"`
 }
 
 // Validate says what is wrong with the spec, in one line.
@@ -88,7 +92,8 @@ func (s Spec) Complete() Spec {
 	if s.Shortest == 0 {
 		s.Shortest = 10 * time.Second
 		if s.Budget > 0 {
-			s.Shortest = min(max(s.Budget/12, 5*time.Second), s.Shortest)
+			own, _ := s.own()
+			s.Shortest = min(max((s.Budget-2*own)/12, 5*time.Second), s.Shortest)
 		}
 	}
 	s.Longest = cmp.Or(s.Longest, s.Sustained)
@@ -99,6 +104,25 @@ func (s Spec) Complete() Spec {
 		s.Start = min(max(1, s.Floor), s.Ceiling)
 	}
 	return s
+}
+
+// own is the time that the plan's own warm-up and drain take of a level, and
+// what they are called.
+func (s Spec) own() (whole time.Duration, names string) {
+	var list []string
+	for _, one := range []struct {
+		name, option string
+		given        *time.Duration
+	}{{"warm-up", "--warmup", s.Warmup}, {"drain", "--drain", s.Drain}} {
+		if one.given != nil {
+			whole += *one.given
+			list = append(list, fmt.Sprintf("a %s of %v (%s)", one.name, *one.given, one.option))
+		}
+	}
+	if list == nil {
+		return 0, ""
+	}
+	return whole, ", each with " + strings.Join(list, " and ")
 }
 
 // Level is a load to offer.
@@ -131,6 +155,7 @@ type Search struct {
 	spec       Spec
 	objectives []slo.Objective
 	seen       []seen
+	offered    int // levels, those of which nothing is used included
 	spent      time.Duration
 	ramped     float64       // the scale that the ramp found, 0 before it
 	queued     bool          // a queue formed there
@@ -151,7 +176,8 @@ func New(spec Spec, objectives []slo.Objective) (*Search, error) {
 	}
 	s := &Search{spec: spec.Complete(), objectives: objectives}
 	if least := s.spec.LeastBudget(); s.spec.Budget < least {
-		return nil, fmt.Errorf("a budget of %v is too short for a ramp and two levels of %v: want at least %v", s.spec.Budget, s.spec.Shortest, least)
+		_, own := s.spec.own()
+		return nil, fmt.Errorf("a budget of %v is too short for a ramp and two levels of %v%s: want at least %v", s.spec.Budget, s.spec.Shortest, own, least)
 	}
 	for _, o := range objectives {
 		if kindOf(o) != rising {
@@ -179,6 +205,7 @@ func (s *Search) Observe(l Level, o Observation) {
 		s.ramped, s.queued = scale(l, o), o.Queued
 		return
 	}
+	s.offered++
 	one := seen{Level: l, Observation: o}
 	for _, objective := range s.objectives {
 		one.evidence = append(one.evidence, o.evidence(objective, float64(l.Duration)/float64(s.spec.Sustained)))
@@ -186,5 +213,9 @@ func (s *Search) Observe(l Level, o Observation) {
 	s.seen = append(s.seen, one)
 }
 
-// Pass counts time that was spent on a level of which nothing is used.
-func (s *Search) Pass(d time.Duration) { s.spent += d }
+// Pass counts a level of which nothing is used, and the time that was spent on
+// it: the next level has requests of its own.
+func (s *Search) Pass(d time.Duration) {
+	s.offered++
+	s.spent += d
+}

@@ -1,6 +1,9 @@
 package search
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // How time is divided. After the ramp, looks come first and sustained runs last.
 // A sustained run takes a third of the budget; where two of them leave time for
@@ -29,7 +32,7 @@ const (
 // LeastBudget is the shortest in which two levels fit behind the ramp.
 func (s Spec) LeastBudget() time.Duration {
 	s = s.Complete()
-	level := s.Shortest + s.settle() + leastDrain + between
+	level := s.Shortest + *cmp.Or(s.Warmup, new(s.settle())) + *cmp.Or(s.Drain, new(leastDrain)) + between
 	return roundUp(max(min(likelyRamp, 2*s.Shortest), time.Second) + 2*level)
 }
 
@@ -67,6 +70,9 @@ func (s *Search) Repeatable(l Level) bool {
 // settle is the warm-up of a level that takes so long as a whole: only the
 // change of load has to settle, since the ramp has warmed the server.
 func (s *Search) settle(whole time.Duration) time.Duration {
+	if s.spec.Warmup != nil {
+		return *s.spec.Warmup
+	}
 	least := s.spec.settle()
 	settle := min(max(2*s.e2e, least), mostSettle, max(whole/settlePart, least))
 	return settle.Round(100 * time.Millisecond)
@@ -76,6 +82,9 @@ func (s *Search) settle(whole time.Duration) time.Duration {
 // what an objective allows them, and a mean request for the pace of tokens. A
 // small budget cuts it.
 func (s *Search) drain() time.Duration {
+	if s.spec.Drain != nil {
+		return *s.spec.Drain
+	}
 	drain := leastDrain
 	for _, o := range s.objectives {
 		switch {

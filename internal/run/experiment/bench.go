@@ -262,7 +262,7 @@ const shortestLevel = 200 * time.Millisecond
 // short has a budget that is: a limit that is far away is then named as at least
 // what was offered.
 func benchSpec(c *config.Config) search.Spec {
-	spec := limitSpec(c.Experiment)
+	spec := limitSpec(c)
 	s := c.Experiment.Scale
 	if !(s > 0 && s < 1) {
 		return spec
@@ -351,7 +351,7 @@ func (x *conductor) sustain(ctx context.Context) error {
 	if limit == 0 || x.res.Sustained != nil {
 		return nil
 	}
-	spec := limitSpec(x.Config.Experiment)
+	spec := limitSpec(x.Config)
 	err := x.row(ctx, config.Row{Name: "sustained", About: "at the limit", Rate: limit,
 		Duration:    spec.Complete().Sustained,
 		Question:    "Does the limit hold?",

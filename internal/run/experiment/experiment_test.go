@@ -135,7 +135,7 @@ func TestResume(t *testing.T) {
 func TestFindLimit(t *testing.T) {
 	t.Parallel()
 	c := plan(t, map[string][]string{"find-limit": {"true"}, "slo": {"ttft:p90<10s"}, "start": {"20"}, "sustained": {"5s"},
-		"budget": {"12s"}, "out": {filepath.Join(t.TempDir(), "limit")}})
+		"budget": {"12s"}, "drain": {"2s"}, "out": {filepath.Join(t.TempDir(), "limit")}})
 	c.Experiment.Shortest = time.Second
 	if _, err := experiment.PlanLimit(c); err != nil {
 		t.Fatal(err)

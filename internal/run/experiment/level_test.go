@@ -126,32 +126,36 @@ func with(flags map[string][]string, name, value string) map[string][]string {
 	return out
 }
 
-// TestAtLevel: a level has the warm-up and drain that the search gives it, and
-// the plan's own where it has any, without taking longer as a whole.
-func TestAtLevel(t *testing.T) {
+// TestLevelsHaveThePlansOwnWarmupAndDrain, and the search knows of them: both
+// take time from its budget.
+func TestLevelsHaveThePlansOwnWarmupAndDrain(t *testing.T) {
 	t.Parallel()
-	level := search.Level{Rate: 2, Duration: time.Minute, Warmup: 8 * time.Second, Drain: 3 * time.Second, Purpose: search.Look, Draw: 4}
-	type bounds struct{ Warmup, Window, Drain time.Duration }
 	for _, tc := range []struct {
-		name  string
-		flags map[string][]string
-		want  bounds
+		flags         map[string][]string
+		warmup, drain *time.Duration
 	}{
-		{"the search's", nil, bounds{8 * time.Second, time.Minute, 3 * time.Second}},
-		{"the plan's warm-up", map[string][]string{"warmup": {"20s"}}, bounds{20 * time.Second, 48 * time.Second, 3 * time.Second}},
-		{"the plan's drain", map[string][]string{"drain": {"90s"}}, bounds{8 * time.Second, time.Minute, 90 * time.Second}},
+		{nil, nil, nil},
+		{map[string][]string{"warmup": {"20s"}}, new(20 * time.Second), nil},
+		{map[string][]string{"drain": {"90s"}}, nil, new(90 * time.Second)},
 	} {
-		x := &conductor{}
 		c, err := config.Resolve(config.Input{Flags: tc.flags, Seed: 7})
 		if err != nil {
 			t.Fatal(err)
 		}
-		x.Config = c
-		stage := x.atLevel(level)
-		b := stage.Config.Load.Bounds
-		if diff := cmp.Diff(tc.want, bounds{*b.Warmup, b.Duration, *b.Drain}); diff != "" || stage.Config.Seed != 11 {
-			t.Errorf("%s, seed %d (-want +got):\n%s", tc.name, stage.Config.Seed, diff)
+		spec := limitSpec(c)
+		if diff := cmp.Diff([]*time.Duration{tc.warmup, tc.drain}, []*time.Duration{spec.Warmup, spec.Drain}); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", tc.flags, diff)
 		}
+	}
+	c, err := config.Resolve(config.Input{Seed: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &conductor{}
+	x.Config = c
+	stage := x.atLevel(search.Level{Rate: 2, Duration: time.Minute, Warmup: 8 * time.Second, Drain: 3 * time.Second, Purpose: search.Look, Draw: 4})
+	if b := stage.Config.Load.Bounds; *b.Warmup != 8*time.Second || b.Duration != time.Minute || *b.Drain != 3*time.Second || stage.Config.Seed != 11 {
+		t.Errorf("%+v with seed %d", b, stage.Config.Seed)
 	}
 }
 

@@ -24,18 +24,24 @@ import (
 // thoroughly is the length of a sustained run that is to show drift.
 const thoroughly = 30 * time.Minute
 
-// limitSpec is the search that the plan asks for.
-func limitSpec(e config.Experiment) search.Spec {
-	s := e.Spec
-	if e.Thorough && s.Sustained == 0 {
+// limitSpec is the search that the plan asks for, whose levels have the plan's
+// own warm-up and drain where it has any.
+func limitSpec(c *config.Config) search.Spec {
+	s := c.Experiment.Spec
+	if c.Experiment.Thorough && s.Sustained == 0 {
 		s.Sustained = thoroughly
+	}
+	s.Warmup = c.Load.Bounds.Warmup
+	// The plan that is kept names its default, so the value has to tell.
+	if d := c.Load.Bounds.Drain; d != nil && *d != load.DefaultDrain {
+		s.Drain = d
 	}
 	return s
 }
 
 // PlanLimit says what a search for the limit will probably do.
 func PlanLimit(c *config.Config) (search.Plan, error) {
-	s, err := search.New(limitSpec(c.Experiment), c.Objectives)
+	s, err := search.New(limitSpec(c), c.Objectives)
 	if err != nil {
 		return search.Plan{}, err
 	}
@@ -44,7 +50,7 @@ func PlanLimit(c *config.Config) (search.Plan, error) {
 
 // findLimit runs the levels that the search asks for.
 func (x *conductor) findLimit(ctx context.Context) error {
-	s, err := search.New(x.reachable(limitSpec(x.Config.Experiment)), x.Config.Objectives)
+	s, err := search.New(x.reachable(limitSpec(x.Config)), x.Config.Objectives)
 	if err != nil {
 		return err
 	}
@@ -309,23 +315,17 @@ func (x *conductor) rising(l search.Level) Stage {
 	return Stage{Name: "ramp from " + text.Rate(l.From), Purpose: purposeRamp, Config: c}
 }
 
-// atLevel is the stage of a level of the search, with the warm-up and drain
-// that the search gives it unless the plan has its own.
+// atLevel is the stage of a level of the search. Where it sets the warm-up, that
+// covers a session as far as the level allows.
 func (x *conductor) atLevel(l search.Level) Stage {
 	stage := x.atRate(l.Rate, l.Purpose)
 	stage.Name = fmt.Sprintf("%s %s", l.Purpose, stage.Name)
 	b := &stage.Config.Load.Bounds
 	b.TotalRequests = 0
 	stage.Config.Seed += uint64(l.Draw)
-	warmup := min(max(l.Warmup, x.sessionTime()), l.Warmup+l.Duration/2)
-	if given := x.Config.Load.Bounds.Warmup; given != nil {
-		warmup = *given
-	}
-	l.Duration -= min(max(warmup-l.Warmup, 0), l.Duration/2)
-	l.Warmup = warmup
-	// The plan that is kept names its default, so the value has to tell.
-	if d := x.Config.Load.Bounds.Drain; d != nil && *d != load.DefaultDrain {
-		l.Drain = *d
+	if x.Config.Load.Bounds.Warmup == nil {
+		longer := min(max(x.sessionTime()-l.Warmup, 0), l.Duration/2)
+		l.Warmup, l.Duration = l.Warmup+longer, l.Duration-longer
 	}
 	b.Duration, b.Warmup, b.Drain = l.Duration, &l.Warmup, &l.Drain
 	return stage

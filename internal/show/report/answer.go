@@ -258,7 +258,7 @@ func (p *page) limit(r *result.Result) {
 		p.Field("cheapest", amount(c.PerRequest, currency(r))+" a good request at "+inUnit(trimmed(figure(c.Rate)), "requests/s"))
 	}
 	if l.LoadS > 0 {
-		p.Field("search", seconds(l.LoadS)+" of load, "+plural(l.Requests, "request"))
+		p.Field("search", seconds(l.LoadS)+" by the clock, "+plural(l.Requests, "request"))
 	}
 	p.byObjective(l)
 	for _, text := range l.Unmet {
