@@ -72,6 +72,9 @@ func (s *Search) bound(b *belief) Bound {
 	switch filled := s.filled(); {
 	case kept == 0 && math.IsInf(broken, 1):
 		return Bound{Rate: filled / 2, Interval: [2]float64{0, filled}, Standing: Wide}
+	case math.IsInf(broken, 1) && s.paced() && kept > b.quantile(0.5):
+		// What short levels kept, a sustained run would not, the pace says.
+		return Bound{Rate: lo, Interval: [2]float64{lo, lo}, Standing: AtLeast}
 	case math.IsInf(broken, 1):
 		return Bound{Rate: kept, Interval: [2]float64{min(lo, kept), kept}, Standing: AtLeast}
 	case kept == 0 && broken <= s.spec.Floor*(1+sameRate):

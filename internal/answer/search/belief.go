@@ -48,9 +48,9 @@ const (
 	unseenLuck     = 1.0
 	clipFactor     = 3
 	briefShift     = 0.02
-	briefSpread    = 0.03
+	briefSpread    = 0.015
 	lateShift      = 0.03
-	lateSpread     = 0.06
+	lateSpread     = 0.07
 	overloadSpread = 0.6
 	gridPoints     = 151
 	widePoints     = 91
@@ -161,7 +161,8 @@ func (s *Search) on(grid []float64) []*belief {
 func (s *Search) believe(grid []float64, objective int) *belief {
 	q := allowed(s.objectives[objective])
 	points := s.points(objective)
-	near := nearness(grid, points, q, s.nearSpread(objective))
+	stand := s.standstill()
+	near := nearness(grid, points, q, s.near(objective), stand)
 	logs := make([][]float64, len(slopes))
 	most := math.Inf(-1)
 	for k, slope := range slopes {
@@ -169,6 +170,9 @@ func (s *Search) believe(grid []float64, objective int) *belief {
 		for i, limit := range grid {
 			logs[k][i] = s.prior(limit)
 			logs[k][i] += near[i] + mostly(points, limit)
+			if late(s.objectives[objective]) {
+				logs[k][i] += stand.allows(limit)
+			}
 			for _, p := range points {
 				logs[k][i] += p.logLikelihood(q, slope, limit)
 			}
@@ -293,7 +297,7 @@ func (p point) at(q, beyond float64) float64 {
 // by nearNoise over the root of the requests beyond the percentile.
 const (
 	nearFactor = 2.5
-	nearSpread = 0.26 // of a time to a first token
+	nearSpread = 0.20 // of a time to a first token
 	paceSpread = 0.12 // of a pace, which is smoother
 	nearNoise  = 0.4
 	nearFill   = 0.3
@@ -301,32 +305,42 @@ const (
 
 var exponents = []float64{1, 1.5, 2.2, 3.3, 5, 7.5, 11, 16}
 
-func (s *Search) nearSpread(objective int) float64 {
+// rise is how a percentile nears its limit: by what it is uncertain, and how
+// steep it is beside the pace, more or less.
+type rise struct{ spread, steep, about float64 }
+
+func (s *Search) near(objective int) rise {
 	if late(s.objectives[objective]) {
-		return nearSpread
+		return rise{nearSpread, 1.3, 0.5}
 	}
-	return paceSpread
+	return rise{paceSpread, 1, 0.4}
 }
 
 // nearness is the log likelihood of each limit by the values of the levels near
 // it, averaged over exponents.
-func nearness(grid []float64, points []point, q, own float64) []float64 {
+func nearness(grid []float64, points []point, q float64, r rise, stand standstill) []float64 {
 	out := make([]float64, len(grid))
 	for i, limit := range grid {
-		sum := 0.0
+		sum, weights := 0.0, 0.0
+		steep := stand.steep(limit)
 		for _, k := range exponents {
 			l := 0.0
+			if steep > 0 {
+				z := math.Log(k/min(max(r.steep*steep, exponents[0]), exponents[len(exponents)-1])) / r.about
+				l = -z * z / 2
+			}
+			weights += math.Exp(l)
 			for _, p := range points {
 				if p.value < 1/nearFactor || p.value > nearFactor {
 					continue
 				}
-				spread := math.Hypot(math.Hypot(own, nearNoise/math.Sqrt(math.Sqrt(p.n*p.effective)*q+1)), k*math.Hypot(p.luck, p.fill/2))
+				spread := math.Hypot(math.Hypot(r.spread, nearNoise/math.Sqrt(math.Sqrt(p.n*p.effective)*q+1)), k*math.Hypot(p.luck, p.fill/2))
 				z := (math.Log(p.value) - k*(p.rate-nearFill*p.fill-limit)) / spread
 				l -= 2*math.Log1p(z*z/3) + math.Log(spread)
 			}
 			sum += math.Exp(l)
 		}
-		out[i] = math.Log(max(sum/float64(len(exponents)), 1e-300))
+		out[i] = math.Log(max(sum/weights, 1e-300))
 	}
 	return out
 }
@@ -388,7 +402,11 @@ func (s *Search) misfit(objective int) float64 {
 	for _, l := range s.seen {
 		longest = max(longest, l.Duration)
 	}
-	by := math.Hypot(lateMisfit, lateSpread*s.brief(longest))
+	spread := lateSpread
+	if s.standstill().spread > 0 {
+		spread *= s.brief(longest) * s.brief(longest) // the pace foretells it
+	}
+	by := math.Hypot(lateMisfit, spread*s.brief(longest))
 	if s.objectives[objective].Metric == "e2e" {
 		by = math.Hypot(by, replyMisfit)
 	}

@@ -167,24 +167,24 @@ func (e engine) ramp(t testing.TB, seed uint64, l Level) (length time.Duration, 
 	e.stage(t, seed, rising, l.Duration, 0, func(int, float64) bool { return true }, on, func(due int64) bool {
 		for ; looked+int64(watchEvery) <= due; looked += int64(watchEvery) {
 			if at := time.Duration(looked) + watchEvery; climber.Enough(l, at, sent-answered, answered, 0) {
-				length, o.Queued, o.InFlight = at, true, sent-ended
+				length, o.Queued, o.InFlight = at, true, float64(sent-ended)
 				return false
 			}
 		}
 		sent++
 		return true
 	})
-	o.E2E = e.alone(t)
+	o.E2E, o.Pace = e.alone(t)
 	return length, o
 }
 
 // alone is what the program expects of a lone request before any load, from its
 // preflight: time to a first token, and the pace of the others.
-func (e engine) alone(t testing.TB) time.Duration {
+func (e engine) alone(t testing.TB) (e2e, pace time.Duration) {
 	const tokens = 16
 	one := e.play(t, 1, func(yield func(int64, shape) bool) { yield(0, shape{tokens, tokens}) }, hooks{func(*trip) {}, func(*trip) {}})[0]
-	pace := float64(one.end-one.first) / (tokens - 1)
-	return time.Duration(float64(one.first) + pace*chatMean()[1])
+	pace = time.Duration(one.end-one.first) / (tokens - 1)
+	return time.Duration(float64(one.first) + float64(pace)*chatMean()[1]), pace
 }
 
 // steady is when an arrival is due at a rate, by the sum of gaps of mean 1

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"redline/internal/slo"
 )
 
 // How levels are placed.
@@ -15,6 +17,9 @@ const (
 	// stepDown is by how much it falls below what was broken, where a second
 	// level was and none was kept.
 	stepDown = 3.0
+	// stepBack of a rate with which the server did not keep up is offered next,
+	// where nothing was broken.
+	stepBack = 0.8
 	// Up to mostShort looks are as short as may be, and up to mostLooks more are
 	// planned, each lookGrowth times as long as the one before it.
 	mostShort = 4
@@ -23,6 +28,8 @@ const (
 	mostLooks   = 3
 	lookGrowth  = 1.5
 	// aimHigh and aimLow are where looks go before anything was broken, or kept.
+	// Lateness takes a queue, and that a higher rate: aimLate.
+	aimLate = 0.8
 	aimHigh = 0.7
 	aimLow  = 0.4
 	// A sustained run goes to this quantile of the belief: to firstHold before
@@ -114,9 +121,17 @@ func (s *Search) aim() float64 {
 	case kept == 0 && len(s.seen) > 0:
 		return aimLow
 	case math.IsInf(broken, 1):
-		return aimHigh
+		return s.upward()
 	}
 	return 0.5
+}
+
+// upward is the quantile that goes on where nothing was broken.
+func (s *Search) upward() float64 {
+	if slices.ContainsFunc(s.objectives, func(o slo.Objective) bool { return !late(o) }) {
+		return aimHigh
+	}
+	return aimLate
 }
 
 // sustain holds a rate that is likely to be met, as long as a sustained run is,
@@ -127,7 +142,7 @@ func (s *Search) sustain(b *belief) Level {
 	_, broken := s.bracket()
 	switch {
 	case math.IsInf(broken, 1):
-		quantile = aimHigh
+		quantile = s.upward()
 	case held != nil:
 		quantile = nextHold
 	case missed:
@@ -165,10 +180,12 @@ func (s *Search) reach(rate float64) float64 {
 	kept, broken := s.bracket()
 	filled := s.filled()
 	switch {
-	case kept == 0 && (len(s.seen) > 1 || math.IsInf(broken, 1)):
+	case kept == 0 && len(s.seen) == 1:
+		rate = min(rate, filled/stepUp)
+	case kept == 0 && len(s.seen) > 1 && !s.paced():
 		rate = min(rate, min(broken, filled)/stepDown)
 	case kept > 0 && math.IsInf(broken, 1):
-		rate = min(rate, stepUp*kept, max(math.Sqrt(kept*filled), kept))
+		rate = min(rate, stepUp*kept, max(stepBack*filled, kept))
 	}
 	return min(max(rate, s.spec.Floor), s.spec.Ceiling)
 }

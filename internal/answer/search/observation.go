@@ -37,12 +37,13 @@ type Observation struct {
 	Latency float64
 	// Goodput and Completed are requests per second.
 	Goodput, Completed float64
-	// E2E is the mean time of a request; 0 is not known.
-	E2E time.Duration
-	// Queued says of a ramp that a queue formed before its end, and InFlight how
-	// many requests were in flight then. E2E is that of a lone request.
+	// E2E is the mean time of a request, and Pace that between its tokens; 0 is
+	// not known. A ramp gives those of a lone request.
+	E2E, Pace time.Duration
+	// InFlight is how many requests were in flight: in the mean, and at the end
+	// of a ramp. Queued says of a ramp that a queue formed before its end.
+	InFlight float64
 	Queued   bool
-	InFlight int
 	// Spent is the wall-clock time that the level took, all included; 0 is its
 	// warm-up and window.
 	Spent time.Duration
@@ -51,7 +52,8 @@ type Observation struct {
 // FromPoint reads an observation from a measured point. The knee is looked for
 // in the p99 of ttft, or of e2e where nothing was streamed.
 func FromPoint(p result.Point) Observation {
-	o := Observation{Objectives: p.Objectives, Requests: p.Requests.Due, Censored: p.Requests.Censored, Completed: p.Rates.Completed}
+	o := Observation{Objectives: p.Objectives, Requests: p.Requests.Due, Censored: p.Requests.Censored, Completed: p.Rates.Completed,
+		InFlight: p.Concurrency.Mean}
 	o.Values = values(p)
 	if p.Window.Growth != nil {
 		o.Growth = *p.Window.Growth
@@ -61,6 +63,9 @@ func FromPoint(p result.Point) Observation {
 	}
 	if p.Latency.E2E != nil {
 		o.E2E = time.Duration(p.Latency.E2E.Mean * float64(time.Millisecond))
+	}
+	if p.Latency.TPOT != nil {
+		o.Pace = time.Duration(p.Latency.TPOT.Mean * float64(time.Millisecond))
 	}
 	o.Overload = p.Window.Overload != nil && *p.Window.Overload
 	if p.Goodput != nil {

@@ -33,7 +33,7 @@ func (l Level) RateAt(after time.Duration) float64 {
 func scale(l Level, o Observation) float64 {
 	rate := l.RateAt(l.Duration)
 	if o.E2E > 0 && o.InFlight > 0 && o.Queued {
-		rate = min(rate, float64(o.InFlight)/o.E2E.Seconds())
+		rate = min(rate, o.InFlight/o.E2E.Seconds())
 	}
 	return rate
 }

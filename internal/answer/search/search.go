@@ -160,6 +160,7 @@ type Search struct {
 	ramped     float64       // the scale that the ramp found, 0 before it
 	queued     bool          // a queue formed there
 	e2e        time.Duration // mean of a request, as of the last level that knew it
+	lone       Observation   // what the ramp says of a lone request
 }
 
 // seen is a level and what came of it.
@@ -202,7 +203,7 @@ func (s *Search) Observe(l Level, o Observation) {
 		s.e2e = o.E2E
 	}
 	if l.Purpose == Ramp {
-		s.ramped, s.queued = scale(l, o), o.Queued
+		s.ramped, s.queued, s.lone = scale(l, o), o.Queued, o
 		return
 	}
 	s.offered++

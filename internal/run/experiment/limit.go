@@ -140,8 +140,8 @@ func (f *finder) ramp(ctx context.Context, l search.Level) error {
 	}
 	w := res.Points[0].Window
 	length := time.Duration((w.EndS - w.StartS) * float64(time.Second))
-	seen := search.Observation{Queued: length < l.Duration-watchGrain, InFlight: res.Points[0].Requests.Censored}
-	if seen.E2E, err = f.lightest(); err != nil {
+	seen := search.Observation{Queued: length < l.Duration-watchGrain, InFlight: float64(res.Points[0].Requests.Censored)}
+	if seen.E2E, seen.Pace, err = f.lightest(); err != nil {
 		return err
 	}
 	l.Duration = min(length, l.Duration)
@@ -182,19 +182,24 @@ func whatEnded(r metric.Requests) string {
 	return "a queue formed"
 }
 
-// lightest is what a mean request takes at the lightest load of the last stage:
-// the shortest time to a first token, and the fastest pace of the others.
-func (f *finder) lightest() (time.Duration, error) {
-	first, pace := math.Inf(1), math.Inf(1)
+// fewestPaced is how many tokens a reply needs for its pace to be more than the
+// chance of two reads.
+const fewestPaced = 16
+
+// lightest is what a mean request takes at the lightest load of the last stage,
+// of the shortest time to a first token and the fastest pace of the others, and
+// that pace where long replies have it.
+func (f *finder) lightest() (alone, steady time.Duration, err error) {
+	first, pace, long := math.Inf(1), math.Inf(1), math.Inf(1)
 	stage := f.res.Stages[len(f.res.Stages)-1]
 	dir, err := store.Open(filepath.Join(f.dir.Path, filepath.FromSlash(stage.Dir)))
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	for r, err := range dir.Records() {
 		switch {
 		case err != nil:
-			return 0, err
+			return 0, 0, err
 		case r.Outcome != llm.OK:
 			continue
 		case r.First == 0:
@@ -205,11 +210,17 @@ func (f *finder) lightest() (time.Duration, error) {
 		if r.OutputTokens > 1 {
 			pace = min(pace, float64(r.Last-r.First)/float64(r.OutputTokens-1))
 		}
+		if r.OutputTokens >= fewestPaced {
+			long = min(long, float64(r.Last-r.First)/float64(r.OutputTokens-1))
+		}
 	}
-	if alone := first + pace*f.output; !math.IsInf(alone, 1) && !math.IsNaN(alone) {
-		return time.Duration(alone), nil
+	if !math.IsInf(long, 1) {
+		steady = time.Duration(long)
 	}
-	return 0, nil
+	if whole := first + pace*f.output; !math.IsInf(whole, 1) && !math.IsNaN(whole) {
+		alone = time.Duration(whole)
+	}
+	return alone, steady, nil
 }
 
 // watchGrain is how much shorter than planned a ramp is that was ended.
