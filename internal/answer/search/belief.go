@@ -55,8 +55,8 @@ const (
 	gridPoints     = 151
 	widePoints     = 91
 	misfit         = 0.028
-	lateMisfit     = 0.042
-	replyMisfit    = 0.045
+	lateMisfit     = 0.040
+	replyMisfit    = 0.047
 )
 
 // slopes is the grid of logits per unit of ln rate.
@@ -297,7 +297,7 @@ func (p point) at(q, beyond float64) float64 {
 // by nearNoise over the root of the requests beyond the percentile.
 const (
 	nearFactor = 2.5
-	nearSpread = 0.20 // of a time to a first token
+	nearSpread = 0.19 // of a time to a first token
 	paceSpread = 0.12 // of a pace, which is smoother
 	nearNoise  = 0.4
 	nearFill   = 0.3
@@ -311,7 +311,7 @@ type rise struct{ spread, steep, about float64 }
 
 func (s *Search) near(objective int) rise {
 	if late(s.objectives[objective]) {
-		return rise{nearSpread, 1.3, 0.5}
+		return rise{nearSpread, 1.3, 0.4}
 	}
 	return rise{paceSpread, 1, 0.4}
 }
