@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"redline/internal/slo"
+	"redline/internal/judge/slo"
 )
 
 // How levels are placed.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"redline/internal/slo"
+	"redline/internal/judge/slo"
 )
 
 // pacing tells a search of levels whose pace follows from their rate: slowing is
