@@ -50,7 +50,8 @@ const (
 	briefShift     = 0.02
 	briefSpread    = 0.015
 	lateShift      = 0.03
-	lateSpread     = 0.07
+	lateSpread     = 0.06
+	pacedSpread    = 0.12
 	overloadSpread = 0.6
 	gridPoints     = 151
 	widePoints     = 91
@@ -402,11 +403,11 @@ func (s *Search) misfit(objective int) float64 {
 	for _, l := range s.seen {
 		longest = max(longest, l.Duration)
 	}
-	spread := lateSpread
+	by := lateSpread * s.brief(longest)
 	if s.standstill().spread > 0 {
-		spread *= s.brief(longest) * s.brief(longest) // the pace foretells it
+		by = pacedSpread * math.Pow(s.brief(longest), 5) // the pace foretells it
 	}
-	by := math.Hypot(lateMisfit, spread*s.brief(longest))
+	by = math.Hypot(lateMisfit, by)
 	if s.objectives[objective].Metric == "e2e" {
 		by = math.Hypot(by, replyMisfit)
 	}
