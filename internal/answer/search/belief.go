@@ -214,6 +214,10 @@ type point struct {
 
 func (s *Search) points(objective int) []point {
 	var points []point
+	loose := overloadSpread
+	if s.standstill().spread > 0 {
+		loose = 1 // the pace knows it better
+	}
 	for _, l := range s.seen {
 		e := l.evidence[objective]
 		if e.n == 0 {
@@ -243,7 +247,7 @@ func (s *Search) points(objective int) []point {
 		if l.fills() && (e.share > clipFactor*allowed(s.objectives[objective]) || s.overruns(l, objective)) {
 			half := -math.Log1p(-min(max((l.Growth-l.begun())/due, 0), 0.9)) / 2
 			p.most = work - half
-			p.loose = math.Hypot(luck/math.Sqrt(due), overloadSpread*half)
+			p.loose = math.Hypot(luck/math.Sqrt(due), loose*half)
 		}
 		points = append(points, p)
 	}
