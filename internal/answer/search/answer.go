@@ -70,7 +70,7 @@ func (s *Search) bound(b *belief) Bound {
 	kept, broken := s.bracket()
 	lo, hi := b.interval()
 	switch filled := s.filled(); {
-	case kept == 0 && math.IsInf(broken, 1):
+	case kept == 0 && math.IsInf(broken, 1) && !math.IsInf(filled, 1):
 		return Bound{Rate: filled / 2, Interval: [2]float64{0, filled}, Standing: Wide}
 	case math.IsInf(broken, 1) && s.paced() && kept > b.quantile(0.5):
 		// What short levels kept, a sustained run would not, the pace says.

@@ -56,7 +56,7 @@ const (
 	gridPoints     = 151
 	widePoints     = 91
 	misfit         = 0.028
-	lateMisfit     = 0.040
+	lateMisfit     = 0.044
 	replyMisfit    = 0.047
 )
 
@@ -214,9 +214,12 @@ type point struct {
 
 func (s *Search) points(objective int) []point {
 	var points []point
-	loose := overloadSpread
-	if s.standstill().spread > 0 {
-		loose = 1 // the pace knows it better
+	loose, shift := overloadSpread, 0.0
+	switch {
+	case s.standstill().spread > 0:
+		loose = 1 // the pace knows it better, and foretells the queue
+	case late(s.objectives[objective]):
+		shift = lateShift
 	}
 	for _, l := range s.seen {
 		e := l.evidence[objective]
@@ -233,10 +236,7 @@ func (s *Search) points(objective int) []point {
 			luck = unseenLuck
 			work += math.Log(min(max(l.Work, 0.5), 2))
 		}
-		p := point{evidence: e, rate: work, fill: 0.75*flattered + briefShift*brief, most: math.Inf(1)}
-		if late(s.objectives[objective]) {
-			p.fill += lateShift * brief
-		}
+		p := point{evidence: e, rate: work, fill: 0.75*flattered + (briefShift+shift)*brief, most: math.Inf(1)}
 		p.luck = math.Hypot(luck/math.Sqrt(due), briefSpread*brief)
 		if l.fills() && p.value < 1 {
 			p.value = 0 // what has not come yet is no value
