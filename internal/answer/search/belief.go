@@ -56,7 +56,8 @@ const (
 	gridPoints     = 151
 	widePoints     = 91
 	misfit         = 0.028
-	lateMisfit     = 0.044
+	briefMisfit    = 0.06
+	lateMisfit     = 0.048
 	replyMisfit    = 0.047
 )
 
@@ -400,12 +401,12 @@ func (b *belief) below(other *belief) *belief {
 // levels may be too short to show a queue that takes minutes to build up, and
 // replies that last as long as a level are seen only in part.
 func (s *Search) misfit(objective int) float64 {
-	if !late(s.objectives[objective]) {
-		return misfit
-	}
 	longest := time.Duration(0)
 	for _, l := range s.seen {
 		longest = max(longest, l.Duration)
+	}
+	if !late(s.objectives[objective]) {
+		return math.Hypot(misfit, briefMisfit*math.Pow(s.brief(longest), 5))
 	}
 	by := lateSpread * s.brief(longest)
 	if s.standstill().spread > 0 {

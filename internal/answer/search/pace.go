@@ -16,7 +16,7 @@ import "math"
 // below.
 const (
 	collapse       = 0.82
-	collapseSpread = 0.07
+	collapseSpread = 0.06
 	// pacePart of the slowing comes from the requests in flight, the rest from
 	// reading prompts.
 	pacePart = 0.5
