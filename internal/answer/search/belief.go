@@ -29,17 +29,19 @@ import (
 // requests by which those in flight grew, so a level that is shorter than the
 // sustained run counts as one at some lower rate, down to about that. Where a
 // queue only has to grow to break an objective (late), every short level counts
-// a little lower, and the belief stays wider while there is no long one.
+// a little lower, and the belief stays wider while there is no long one; less so
+// where the pace foretells that queue (pace.go).
 //
 // The curve is logistic only near the limit: shares that rise gently below it
 // leap where the server overloads. So a level with more than clipFactor times
 // the allowed share only says that the share is at least that; told in full, it
 // would bend the slope at the limit and, from levels below, point too low.
 //
-// Two things say more than shares. An overload: the limit is below what was
+// Three things say more than shares. An overload: the limit is below what was
 // offered, by up to what stayed in flight; of several only the strongest counts,
-// and a share that a growing queue has not yet reached counts for nothing. And
-// the percentile itself, where it is near its limit.
+// and a share that a growing queue has not yet reached counts for nothing. The
+// percentile itself, where it is near its limit. And the pace between tokens,
+// which tells at every load where a queue would collapse.
 //
 // Lucks, shifts, spreads and misfits, by which the curve itself may be wrong,
 // were set so that intervals cover the limits of the engines in docs/LIMIT.md.
@@ -53,6 +55,7 @@ const (
 	lateSpread     = 0.06
 	pacedSpread    = 0.12
 	overloadSpread = 0.6
+	pacedOverload  = 1.0 // overloadSpread, where the pace says it better
 	gridPoints     = 151
 	widePoints     = 91
 	misfit         = 0.028
@@ -218,7 +221,7 @@ func (s *Search) points(objective int) []point {
 	loose, shift := overloadSpread, 0.0
 	switch {
 	case s.standstill().spread > 0:
-		loose = 1 // the pace knows it better, and foretells the queue
+		loose = pacedOverload
 	case late(s.objectives[objective]):
 		shift = lateShift
 	}
@@ -307,6 +310,11 @@ const (
 	paceSpread = 0.12 // of a pace, which is smoother
 	nearNoise  = 0.4
 	nearFill   = 0.3
+	// A percentile of times to a first token is lateSteep times as steep in the
+	// rate as the mean pace is, one of the pace just so; by factors of e to the
+	// lateAbout and paceAbout.
+	lateSteep, lateAbout = 1.3, 0.4
+	paceSteep, paceAbout = 1.0, 0.4
 )
 
 var exponents = []float64{1, 1.5, 2.2, 3.3, 5, 7.5, 11, 16}
@@ -317,9 +325,9 @@ type rise struct{ spread, steep, about float64 }
 
 func (s *Search) near(objective int) rise {
 	if late(s.objectives[objective]) {
-		return rise{nearSpread, 1.3, 0.4}
+		return rise{nearSpread, lateSteep, lateAbout}
 	}
-	return rise{paceSpread, 1, 0.4}
+	return rise{paceSpread, paceSteep, paceAbout}
 }
 
 // nearness is the log likelihood of each limit by the values of the levels near

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"encoding/json"
 	"math"
 	"testing"
 	"time"
@@ -43,6 +44,15 @@ func TestThePaceTellsTheLimit(t *testing.T) {
 	}
 	if rate := s.belief().quantile(0.05); rate < 20 {
 		t.Errorf("limit from %.4g on, though 26 kept everything", rate)
+	}
+}
+
+// TestAnObjectiveThatNoLevelJudges has a limit that can be written down.
+func TestAnObjectiveThatNoLevelJudges(t *testing.T) {
+	t.Parallel()
+	a, _ := finish(t, Spec{}, logisticCurve(40, 30).observe, "ttft:p99<500ms", "tpot:p95<50ms")
+	if _, err := json.Marshal(a); err != nil || math.Abs(a.Rate/40-1) > 0.1 {
+		t.Errorf("%+v: %v", a, err)
 	}
 }
 
