@@ -392,15 +392,18 @@ func (s *showcase) added(t *testing.T, command *cobra.Command, given map[string]
 	}
 	for i, list := 0, shownScales[name].add; i < len(list); i += 2 {
 		switch flag := list[i]; {
-		case flag == "duration" && (given["requests"] || given["find-limit"] || given["toggle"]), flag == "workload" && given["plan"]:
+		case flag == "duration" && (given["requests"] || given["find-limit"] || given["toggle"]),
+			flag == "workload" && (given["plan"] || given["find-limit"]):
 		default:
 			add(flag, list[i+1])
 		}
 	}
 	switch {
 	case given["find-limit"]:
+		// Long prompts, so that the limit is low: all share the files of one process.
 		add("budget", "30s")
-		add("start", "50")
+		add("start", "4")
+		add("workload", "fixed(4000,50)")
 	case given["toggle"]:
 		add("requests", "10")
 		add("rounds", "1")
