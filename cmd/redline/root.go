@@ -69,8 +69,10 @@ func unknown(root *cobra.Command, args []string) error {
 	return unknownCommand(c, rest[0])
 }
 
+// Commands are listed in the order in which they are added.
+func init() { cobra.EnableCommandSorting = false }
+
 func (p *process) root() *cobra.Command {
-	cobra.EnableCommandSorting = false
 	root := &cobra.Command{
 		Use:           "redline",
 		Short:         "find how much load an LLM inference engine can take",
