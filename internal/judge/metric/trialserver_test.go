@@ -217,6 +217,7 @@ func embedded(spec sim.Spec) server {
 	spec.EnablePrefixCaching = ptr(false)
 	prompt := make([]int32, 4000)
 	return func(seed uint64, arrivals iter.Seq[int64], ended func(due, end int64)) []answer {
+		spec := spec // trials run side by side
 		spec.Seed = seed
 		core, err := sim.NewBatching(spec)
 		if err != nil {
