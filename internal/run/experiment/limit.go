@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -150,7 +149,8 @@ func (f *finder) ramp(ctx context.Context, l search.Level) error {
 	}
 	entry := &f.res.Stages[len(f.res.Stages)-1]
 	entry.Outcome = fmt.Sprintf("no queue up to %s", text.Rate(l.RateAt(l.Duration)))
-	switch behind := lagOf(res.Points[0]); {
+	late, _ := res.Points[0].Latency.Lag.Get("p99")
+	switch behind := time.Duration(late * float64(time.Millisecond)); {
 	case behind > length/4:
 		// Of a ramp that this machine could not send, only the rate counts that it did.
 		l.Duration, seen.Queued = max(length-behind, length/8), true
@@ -161,14 +161,6 @@ func (f *finder) ramp(ctx context.Context, l search.Level) error {
 	f.search.Observe(l, seen)
 	f.firstLevel = len(f.res.Points)
 	return nil
-}
-
-// lagOf is by how much the slowest hundredth of the requests was sent late.
-func lagOf(p result.Point) time.Duration {
-	if p.Latency.Lag == nil {
-		return 0
-	}
-	return time.Duration(p.Latency.Lag.P["p99"] * float64(time.Millisecond))
 }
 
 // whatEnded says what a ramp met.
@@ -191,8 +183,7 @@ const fewestPaced = 16
 // that pace where long replies have it.
 func (f *finder) lightest() (alone, steady time.Duration, err error) {
 	first, pace, long := math.Inf(1), math.Inf(1), math.Inf(1)
-	stage := f.res.Stages[len(f.res.Stages)-1]
-	dir, err := store.Open(filepath.Join(f.dir.Path, filepath.FromSlash(stage.Dir)))
+	dir, err := store.Open(f.lastDir())
 	if err != nil {
 		return 0, 0, err
 	}
@@ -293,8 +284,7 @@ func (x *conductor) judgeAccepted() error {
 	if len(asked) == 0 {
 		return nil
 	}
-	stage := x.res.Stages[len(x.res.Stages)-1]
-	verdicts, err := measure.Judge(x.Config, filepath.Join(x.dir.Path, filepath.FromSlash(stage.Dir)), asked)
+	verdicts, err := measure.Judge(x.Config, x.lastDir(), asked)
 	if err != nil {
 		return err
 	}
@@ -302,9 +292,8 @@ func (x *conductor) judgeAccepted() error {
 	return nil
 }
 
-// luck is the work that the window's requests brought over what was promised:
-// as many as came, with the lengths that they asked for against those that the
-// workload has in the mean. Those that the drain cut off count too: they are the
+// luck is the work that the window's requests brought over what the workload
+// brings on average: how many came, and the lengths that they asked for. Those that the drain cut off count too: they are the
 // long ones.
 func luck(p result.Point, requests, prompt, output float64) float64 {
 	over := func(asked int64, mean float64) float64 {
@@ -349,8 +338,7 @@ func (x *conductor) spent(p result.Point) (time.Duration, error) {
 	if p.Window.WarmupS != nil {
 		start -= *p.Window.WarmupS
 	}
-	stage := x.res.Stages[len(x.res.Stages)-1]
-	dir, err := store.Open(filepath.Join(x.dir.Path, filepath.FromSlash(stage.Dir)))
+	dir, err := store.Open(x.lastDir())
 	if err != nil {
 		return 0, err
 	}

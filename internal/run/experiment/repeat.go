@@ -101,3 +101,8 @@ func worst(points []result.Point) slo.Standing {
 	}
 	return slo.None
 }
+
+// lastDir is the directory of the stage that ended last.
+func (x *conductor) lastDir() string {
+	return filepath.Join(x.dir.Path, filepath.FromSlash(x.res.Stages[len(x.res.Stages)-1].Dir))
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -227,8 +226,7 @@ type outcome struct {
 
 // lastRecords reads the measured requests of the stage that has just ended.
 func (x *conductor) lastRecords() (map[turnKey]outcome, error) {
-	stages := x.res.Stages
-	dir, err := store.Open(filepath.Join(x.dir.Path, filepath.FromSlash(stages[len(stages)-1].Dir)))
+	dir, err := store.Open(x.lastDir())
 	if err != nil {
 		return nil, err
 	}
