@@ -14,13 +14,13 @@ import (
 // Its objective is about errors alone, which no lack of CPU time can spoil.
 func TestLiveComparisonsEndAlikeWithEveryOption(t *testing.T) {
 	t.Parallel()
-	quick, slow := metronome(t, time.Millisecond), metronome(t, 20*time.Millisecond)
-	small := []string{"--concurrency", "1", "--requests", "6", "--warmup", "0s", "--workload", "fixed(16,4)", "--slo", "error:rate<50%"}
+	quick, slow := metronome(t, time.Millisecond), metronome(t, 100*time.Millisecond)
+	small := []string{"--concurrency", "1", "--requests", "3", "--warmup", "0s", "--workload", "fixed(16,4)", "--slo", "error:rate<50%"}
 	for _, tt := range []struct {
 		rounds string
 		code   int
 	}{
-		{"4", exitRegression}, // twenty times as slow, four times in a row
+		{"4", exitRegression}, // a hundred times as slow, four times in a row
 		{"1", exitUndecided},  // one round has no spread
 	} {
 		for _, options := range [][]string{nil, {"--json"}, {"--quiet", "--explain"}, {"--tolerance", "0.5"}, {"--anyway", "--out", "OUT"}} {
