@@ -76,6 +76,9 @@ func expandAll(file string, n *yaml.Node, lookup func(string) (string, bool)) er
 // expand puts the values of variables in place of ${NAME}; $${ stands for a
 // literal ${. It reports whether any variable was used.
 func expand(text string, lookup func(string) (string, bool)) (string, bool, error) {
+	if !strings.Contains(text, "${") {
+		return text, false, nil // aliases of it share its bytes
+	}
 	var out strings.Builder
 	used := false
 	for {

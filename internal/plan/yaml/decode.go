@@ -31,12 +31,6 @@ type Template struct{ Raw, Text string }
 
 // Decode fills what into points to; path is that of the value in its file.
 func (d *Decoder) Decode(n *Node, into any, path string) error {
-	if d.Lines == nil {
-		d.Lines = map[string]int{}
-	}
-	if d.Templates == nil {
-		d.Templates = map[string]Template{}
-	}
 	return d.decode(n, reflect.ValueOf(into).Elem(), path)
 }
 
@@ -67,9 +61,13 @@ type unmarshaler interface {
 
 // note remembers a scalar that named variables.
 func (d *Decoder) note(n *Node, path string) {
-	if n.Template != "" {
-		d.Templates[path] = Template{n.Template, n.Text}
+	if n.Template == "" {
+		return
 	}
+	if d.Templates == nil {
+		d.Templates = map[string]Template{}
+	}
+	d.Templates[path] = Template{n.Template, n.Text}
 }
 
 // decode fills v, which must be settable, from n.
@@ -152,14 +150,17 @@ func (d *Decoder) structure(n *Node, v reflect.Value, path string) error {
 // value decodes one key's value. A key with nothing after it is a slip: of a
 // block too, whose keys may stand too far to the left.
 func (d *Decoder) value(e Entry, v reflect.Value, path string) error {
+	if d.Lines == nil {
+		d.Lines = map[string]int{}
+	}
 	d.Lines[path] = e.Line
 	if e.Value.Kind == Null {
 		block := v.Kind() == reflect.Struct || v.Kind() == reflect.Map ||
 			v.Kind() == reflect.Pointer && v.Type().Elem().Kind() == reflect.Struct
 		if block {
-			return Fault(At(d.File, e.Line), "%s: has no value: indent its keys below it, or leave it out", path)
+			return Fault(At(d.File, e.Line), "%shas no value: indent its keys below it, or leave it out", prefix(path))
 		}
-		return Fault(At(d.File, e.Line), "%s: has no value", path)
+		return Fault(At(d.File, e.Line), "%shas no value", prefix(path))
 	}
 	return d.decode(e.Value, v, path)
 }
@@ -169,8 +170,9 @@ func (d *Decoder) unknown(e Entry, path string, fields []Field) error {
 	for i, f := range fields {
 		keys[i] = f.Key
 	}
+	key := prefix(Join(path, text.Brief(e.Key)))
 	if hint := cutByComma(e.Key); hint != "" {
-		return Fault(At(d.File, e.Line), "%s: unknown key%s", Join(path, e.Key), hint)
+		return Fault(At(d.File, e.Line), "%sunknown key%s", key, hint)
 	}
 	cure := "want one of " + strings.Join(keys, ", ")
 	if hint := text.Hint(e.Key, keys); hint != "" {
@@ -180,7 +182,7 @@ func (d *Decoder) unknown(e Entry, path string, fields []Field) error {
 			cure = "did you mean " + strings.Join(home, " or ") + "?"
 		}
 	}
-	return Fault(At(d.File, e.Line), "%s: unknown key, %s", Join(path, e.Key), cure)
+	return Fault(At(d.File, e.Line), "%sunknown key, %s", key, cure)
 }
 
 // cutByComma explains half a call such as "ramp(1..50", which a comma between
@@ -321,11 +323,13 @@ func (d *Decoder) plain(n *Node, path string) any {
 	return n.Text
 }
 
+// prefix is a path before an error. Its keys may be a file's own.
 func prefix(path string) string {
+	const most = 200
 	if path == "" {
 		return ""
 	}
-	return path + ": "
+	return text.Cut(path, most) + ": "
 }
 
 func Join(path, key string) string {

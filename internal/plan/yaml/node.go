@@ -17,14 +17,19 @@ import (
 	"unicode/utf8"
 
 	lib "go.yaml.in/yaml/v4"
+	"go.yaml.in/yaml/v4/plugin/limit"
 
 	"redline/internal/text"
 )
 
 const (
-	// mostDepth and leastRoom bound a tree: aliases of aliases grow fast.
-	mostDepth = 40
-	leastRoom = 100_000
+	// mostDepth bounds how deep a tree is, and mostRepeated how many values and
+	// bytes aliases may add to it: aliases of aliases grow fast.
+	mostDepth    = 40
+	mostRepeated = 100_000
+	// mostLine bounds an error, whatever keys a file has.
+	mostLine = 2000
+	tooDeep  = "nested too deeply"
 )
 
 // Form is a kind of file.
@@ -50,8 +55,8 @@ const (
 
 // Node is a value with its place.
 type Node struct {
-	Kind         Kind
-	Line, Column int
+	Kind Kind
+	Line int
 	// Text is a scalar's value. Template is what the file says where something
 	// else was put in its place, such as the value of a variable.
 	Text, Template string
@@ -86,7 +91,7 @@ func (e *Error) Error() string {
 
 // Fault makes an Error whose text stays on one line whatever the input held.
 func Fault(place, format string, args ...any) *Error {
-	return &Error{Place: strings.TrimSpace(text.Line(place)), What: strings.TrimSpace(text.Line(fmt.Sprintf(format, args...)))}
+	return &Error{Place: strings.TrimSpace(text.Line(place)), What: text.Cut(strings.TrimSpace(text.Line(fmt.Sprintf(format, args...))), mostLine)}
 }
 
 // At is the place of a line; of a file where the line is not known.
@@ -103,18 +108,22 @@ func (f Form) Parse(file string, data []byte) (*Node, error) {
 	if err := f.check(file, data); err != nil {
 		return nil, err
 	}
+	loader, err := lib.NewLoader(bytes.NewReader(data), lib.WithV3Defaults(), lib.WithPlugin(limit.New(limit.DepthFunc(checkDepth))))
+	if err != nil {
+		return nil, err
+	}
 	var root *lib.Node
-	for d := lib.NewDecoder(bytes.NewReader(data)); ; {
+	for {
 		var document lib.Node
-		err := d.Decode(&document)
+		err := loader.Load(&document)
 		switch {
 		case errors.Is(err, io.EOF) && root == nil:
 			return nil, Fault(file, "is empty, want %s", cmp.Or(f.Want, f.Name))
 		case errors.Is(err, io.EOF):
-			b := builder{Form: f, file: file, room: max(leastRoom, len(data))}
+			b := builder{Form: f, file: file}
 			return b.build(root, 0)
 		case err != nil:
-			return nil, syntax(file, data, err)
+			return nil, f.syntax(file, data, err)
 		case document.Content[0].ShortTag() == "!!null":
 		case root != nil:
 			return nil, Fault(At(file, document.Content[0].Line), "a second document, want one")
@@ -122,6 +131,14 @@ func (f Form) Parse(file string, data []byte) (*Node, error) {
 			root = document.Content[0]
 		}
 	}
+}
+
+// checkDepth ends the parser before it has built what build would refuse.
+func checkDepth(depth int, _ *lib.DepthContext) error {
+	if depth > mostDepth+1 {
+		return errors.New(tooDeep)
+	}
+	return nil
 }
 
 // check finds what the parser would describe in its own terms.
@@ -148,18 +165,21 @@ func (f Form) check(file string, data []byte) error {
 
 // syntax puts the parser's complaint on one line. What was opened and not closed
 // is named where it begins.
-func syntax(file string, data []byte, err error) error {
+func (f Form) syntax(file string, data []byte, err error) error {
 	var wrong *lib.LoadError
 	if !errors.As(err, &wrong) {
 		return Fault(file, "not YAML: %v", err)
 	}
 	line := wrong.Mark.Line
+	if wrong.Message == tooDeep {
+		return Fault(At(file, line), "%s for %s", tooDeep, f.Name)
+	}
 	if strings.Contains(wrong.ContextMsg, "flow") || strings.Contains(wrong.ContextMsg, "quoted") {
 		line = wrong.ContextMark.Line
 	}
 	line = min(line, 1+bytes.Count(bytes.TrimRight(data, "\n"), []byte("\n")))
 	if name, ok := strings.CutPrefix(wrong.Message, "unknown anchor '"); ok {
-		return Fault(At(file, line), "alias *%s has no anchor before it", strings.TrimSuffix(name, "' referenced"))
+		return Fault(At(file, line), "alias *%s has no anchor before it", text.Brief(strings.TrimSuffix(name, "' referenced")))
 	}
 	return Fault(At(file, line), "not YAML: %s", wrong.Message)
 }
@@ -168,7 +188,9 @@ func syntax(file string, data []byte, err error) error {
 type builder struct {
 	Form
 	file string
-	room int
+	// inAlias is how many aliases enclose what is built, and repeated what they
+	// have added to the tree so far.
+	inAlias, repeated int
 }
 
 func (b *builder) fail(n *lib.Node, format string, args ...any) error {
@@ -177,14 +199,16 @@ func (b *builder) fail(n *lib.Node, format string, args ...any) error {
 
 func (b *builder) build(n *lib.Node, depth int) (*Node, error) {
 	if depth > mostDepth {
-		return nil, b.fail(n, "nested too deeply for %s", b.Name)
+		return nil, b.fail(n, "%s for %s", tooDeep, b.Name)
 	}
-	if b.room--; b.room < 0 {
-		return nil, b.fail(n, "too much for %s", b.Name)
+	if err := b.count(n); err != nil {
+		return nil, err
 	}
-	out := &Node{Line: n.Line, Column: n.Column}
+	out := &Node{Line: n.Line}
 	switch {
 	case n.Kind == lib.AliasNode:
+		b.inAlias++
+		defer func() { b.inAlias-- }()
 		return b.build(n.Alias, depth+1)
 	case n.Style&lib.TaggedStyle != 0:
 		return nil, b.fail(n, "a tag such as !!str has no place in %s", b.Name)
@@ -211,6 +235,17 @@ func (b *builder) build(n *lib.Node, depth int) (*Node, error) {
 	return out, nil
 }
 
+// count adds what an alias repeats.
+func (b *builder) count(n *lib.Node) error {
+	if b.inAlias > 0 {
+		b.repeated += 1 + len(n.Value)
+	}
+	if b.repeated > mostRepeated {
+		return b.fail(n, "aliases repeat too much for %s, write shorter values or fewer aliases", b.Name)
+	}
+	return nil
+}
+
 func (b *builder) mapping(m *Node, content []*lib.Node, depth int) error {
 	m.Kind = Mapping
 	seen := map[string]bool{}
@@ -222,7 +257,10 @@ func (b *builder) mapping(m *Node, content []*lib.Node, depth int) error {
 		case key.Kind != lib.ScalarNode || HasControl(key.Value):
 			return b.fail(key, "want a plain key")
 		case seen[key.Value]:
-			return b.fail(key, "key %s stands twice in one block, want it once", key.Value)
+			return b.fail(key, "key %s stands twice in one block, want it once", text.Brief(key.Value))
+		}
+		if err := b.count(key); err != nil {
+			return err
 		}
 		seen[key.Value] = true
 		value, err := b.build(content[i+1], depth+1)
@@ -244,7 +282,7 @@ func HasControl(s string) bool {
 func (n *Node) Find(path string) *Node {
 	for part := range strings.FieldsFuncSeq(path, func(r rune) bool { return strings.ContainsRune(".[]", r) }) {
 		next := (*Node)(nil)
-		if i, err := strconv.Atoi(part); err == nil && i < len(n.Items) {
+		if i, err := strconv.Atoi(part); err == nil && i >= 0 && i < len(n.Items) {
 			next = n.Items[i]
 		}
 		for _, e := range n.Entries {

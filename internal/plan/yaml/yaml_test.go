@@ -37,11 +37,22 @@ func TestMistakes(t *testing.T) {
 		{"alias of nothing", "a: 1\n\nb: *who\n", "f:3: alias *who has no anchor before it"},
 		{"alias of itself", "a: &a [*a]", "f:1: nested too deeply for a plan"},
 		{"absurd nesting", "a: " + strings.Repeat("[", 1000) + strings.Repeat("]", 1000), "f:1: nested too deeply for a plan"},
+		{"nesting without an end", strings.Repeat("[", 1000), "f:1: nested too deeply for a plan"},
+		{"nested lists without an end", "a: 1\nb:\n  " + strings.Repeat("- ", 1000) + "[", "f:3: nested too deeply for a plan"},
 		{"aliases of aliases", "a: &a [1,1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n" +
-			"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\n", "f:1: too much for a plan"},
+			"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\n", "f:1: aliases repeat too much for a plan, write shorter values or fewer aliases"},
+		{"aliases of much text", "a: &a " + strings.Repeat("x", 2000) + "\nb: [" + strings.Repeat("*a,", 60) + "]\n",
+			"f:1: aliases repeat too much for a plan, write shorter values or fewer aliases"},
+		{"aliases of long keys", "a: &a {" + strings.Repeat("x", 1000) + ": 1}\nb: [" + strings.Repeat("*a,", 120) + "]\n",
+			"f:1: aliases repeat too much for a plan, write shorter values or fewer aliases"},
+		{"long key", "zzz" + strings.Repeat("k", 1000) + ": 1\n", "f:1: zzz" + strings.Repeat("k", 57) + "…: unknown key, want one of name, wait, parts, live, free, limits"},
+		{"long key twice", strings.Repeat("k", 1000) + ": 1\n" + strings.Repeat("k", 1000) + ": 1\n", "f:2: key " + strings.Repeat("k", 60) + "… stands twice in one block, want it once"},
+		{"long key of many parts", "? " + strings.Repeat("k.", 900) + "\n:\n", "f:1: " + strings.Repeat("k.", 30) + "…: unknown key, want one of name, wait, parts, live, free, limits"},
+		{"long path", "limits: {" + strings.Repeat("k", 1000) + ": many}\n", "f:1: limits." + strings.Repeat("k", 193) + `…: want a whole number, got "many"`},
+		{"alias of a long name", "a: *" + strings.Repeat("k", 1000), "f:1: alias *" + strings.Repeat("k", 60) + "… has no anchor before it"},
 		{"duplicate key", "a: 1\nb: 2\na: 3\n", "f:3: key a stands twice in one block, want it once"},
 		{"unknown key", "name: x\nparts:\n  - coutn: 2\n", "f:3: parts[0].coutn: unknown key, did you mean count?"},
-		{"key like no other", "zzz: 1\n", "f:1: zzz: unknown key, want one of name, wait, parts, live, free"},
+		{"key like no other", "zzz: 1\n", "f:1: zzz: unknown key, want one of name, wait, parts, live, free, limits"},
 		{"no value", "name:\n", "f:1: name: has no value"},
 		{"text for a number", "parts:\n  - count: many\n", `f:2: parts[0].count: want a whole number, got "many"`},
 		{"list for text", "name: [a]\n", "f:1: name: want text, got a list"},
@@ -65,6 +76,7 @@ type whole struct {
 	Parts []part         `yaml:"parts,omitempty"`
 	On    *bool          `yaml:"live,omitempty"`
 	Free  map[string]any `yaml:"free,omitempty"`
+	Limit map[string]int `yaml:"limits,omitempty"`
 }
 
 type part struct {
@@ -94,11 +106,11 @@ func TestDecodeAndEncode(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := whole{"5", 90 * time.Second, []part{{Count: 1000}, {2, 0.5}, {2, 0.5}}, new(false),
-		map[string]any{"z": []any{int64(1), 2.5, true, "text"}, "a": nil}}
+		map[string]any{"z": []any{int64(1), 2.5, true, "text"}, "a": nil}, nil}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	if d.Lines["parts[1].share"] != 5 || root.Find("parts[1].share").Line != 5 || root.Find("parts[1].share").Column != 26 || root.Find("parts[7]").Line != 4 {
+	if d.Lines["parts[1].share"] != 5 || root.Find("parts[1].share").Line != 5 || root.Find("parts[7]").Line != 4 || root.Find("parts[-1]").Line != 4 {
 		t.Errorf("lines %v, found %+v", d.Lines, root.Find("parts[1].share"))
 	}
 	written, err := Marshal(Encode(got))
@@ -106,5 +118,19 @@ func TestDecodeAndEncode(t *testing.T) {
 		"free:\n  a: null\n  z:\n    - 1\n    - 2.5\n    - true\n    - text\n"
 	if diff := cmp.Diff(text, string(written)); err != nil || diff != "" {
 		t.Errorf("%v, -want +got\n%s", err, diff)
+	}
+}
+
+// One value can be decoded by a decoder that has decoded nothing before.
+func TestValueAlone(t *testing.T) {
+	t.Parallel()
+	root, err := form.Parse("f", []byte("a: 1\nb: 2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d Decoder
+	var got int
+	if err := d.Value(root.Entries[1], &got, "b"); err != nil || got != 2 || d.Lines["b"] != 2 {
+		t.Errorf("got %d on line %d, %v", got, d.Lines["b"], err)
 	}
 }
