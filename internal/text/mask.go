@@ -110,7 +110,8 @@ func (m *Mask) hide(s string, torn bool) string {
 type place struct{ from, to int }
 
 // find adds where secrets stand in plain, as places of the text that it was
-// made of: at says where each byte came from, nil where nothing has moved.
+// made of: at says where each byte came from, nil where nothing has moved. What
+// was cut may end inside a secret.
 func (m *Mask) find(found []place, plain string, at []int, torn bool) []place {
 	plain = spaced(plain)
 	add := func(from, to int) {
@@ -121,21 +122,22 @@ func (m *Mask) find(found []place, plain string, at []int, torn bool) []place {
 	}
 	for _, secret := range m.forms {
 		for from := 0; ; {
-			i := strings.Index(plain[from:], secret)
+			i := strings.Index(plain[from:], secret[:Shortest])
 			if i < 0 {
 				break
 			}
-			add(from+i, from+i+len(secret))
-			from += i + len(secret)
+			from += i
+			to := from + common(plain[from:], secret)
+			rest := plain[to:]
+			if to-from == len(secret) || strings.HasPrefix(rest, "…") || torn && rest == "" {
+				add(from, to)
+				from = to
+			} else {
+				from++
+			}
 		}
 		if !torn {
 			continue
-		}
-		for n := min(len(secret)-1, len(plain)); n >= Shortest; n-- {
-			if strings.HasSuffix(plain, secret[:n]) {
-				add(len(plain)-n, len(plain))
-				break
-			}
 		}
 		for n := min(len(secret)-1, len(plain)); n >= Shortest; n-- {
 			if strings.HasPrefix(plain, secret[len(secret)-n:]) {
@@ -145,6 +147,15 @@ func (m *Mask) find(found []place, plain string, at []int, torn bool) []place {
 		}
 	}
 	return found
+}
+
+// common is how many bytes two texts have in common at their start.
+func common(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // covered puts the mask over places, which may overlap.

@@ -93,6 +93,24 @@ func TestSecretsThatOverlapAreHiddenWhole(t *testing.T) {
 	}
 }
 
+// What was cut before it was masked shows nothing of the secret in it.
+func TestSecretsThatWereCutAreHidden(t *testing.T) {
+	t.Parallel()
+	const secret = "sk-0123456789+abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz"
+	m := NewMask(secret, "sk-0123456zzz")
+	for _, before := range []string{"", "x", `a "quoted" `, "sk-0123456", strings.Repeat("ä", 50), strings.Repeat("sk-012345", 4)} {
+		got := m.Hide("want a number, got " + Quote(before+secret) + " there")
+		if want := "want a number, got " + strings.TrimSuffix(Quote(before), `"`) + `***…" there`; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	for _, kept := range []string{"sk-01…", "sk-0123456789 abd…", "x…", "…"} {
+		if got := m.Hide(kept); kept != got {
+			t.Errorf("%q became %q", kept, got)
+		}
+	}
+}
+
 // A secret that stands where the text is cut is hidden first.
 func TestLineMasksBeforeItCuts(t *testing.T) {
 	t.Parallel()
