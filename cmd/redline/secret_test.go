@@ -309,6 +309,23 @@ alerts: {command: 'printenv REDLINE_ALERT_TEXT > `+told+`; cat >> `+told+`'}
 	}
 }
 
+// TestSecretsOfAWatchFileDoNotLeak: the command that alerts is started with a
+// secret and says so.
+func TestSecretsOfAWatchFileDoNotLeak(t *testing.T) {
+	t.Parallel()
+	const secret = "hook-0123456789abcdef"
+	file := watchFile(t, "http://127.0.0.1:1", `schedules: [{name: often, cron: "@hourly", plan: plan.yaml}]
+alerts: {command: 'echo no such key as ${HOOK_TOKEN}; exit 3'}
+`)
+	cmd, stdout, stderr := program(t, "watch", file, "--once")
+	cmd.Env = append(cmd.Environ(), "HOOK_TOKEN="+secret)
+	_ = cmd.Run() // what it says tells
+	if !strings.Contains(stderr.String(), "no such key as ***") {
+		t.Errorf("the command's words are missing: %s", stderr)
+	}
+	leaks(t, map[string]string{"stdout": stdout.String(), "stderr": stderr.String()}, secret)
+}
+
 // TestPromptsOfAFileAreShownSafely: a file of prompts comes from elsewhere too.
 func TestPromptsOfAFileAreShownSafely(t *testing.T) {
 	t.Parallel()

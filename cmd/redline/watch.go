@@ -61,14 +61,15 @@ func (p *process) watchCommand() *cobra.Command {
 // shows now and not at three in the morning.
 func (p *process) watchSpec(path, only string) (*watch.Spec, error) {
 	spec := &watch.Spec{}
-	lines, err := config.Read(path, spec, p.lookupEnv)
+	doc, err := config.Read(path, "a watch file", spec, p.lookupEnv)
 	if err != nil {
 		return nil, err
 	}
+	p.mask = p.mask.With(doc.Secrets...)
 	if err := spec.Complete(); err != nil {
 		var m *watch.Mistake
 		if errors.As(err, &m) {
-			return nil, config.Wrong(path, nearestLine(lines, m.Key), "%s", m.Error())
+			return nil, config.Wrong(path, nearestLine(doc.Lines, m.Key), "%s", m.Error())
 		}
 		return nil, err
 	}
@@ -81,7 +82,7 @@ func (p *process) watchSpec(path, only string) (*watch.Spec, error) {
 			s.Plan = filepath.Join(filepath.Dir(path), s.Plan)
 		}
 		if _, err := p.scheduledPlan(s); err != nil {
-			return nil, fmt.Errorf("%s: %w", place(path, lines, fmt.Sprintf("schedules[%d].plan", i)), err)
+			return nil, fmt.Errorf("%s: %w", place(path, doc.Lines, fmt.Sprintf("schedules[%d].plan", i)), err)
 		}
 		kept = append(kept, s)
 	}
@@ -179,7 +180,7 @@ func serveMetrics(listen string, h http.Handler, say func(string, ...any)) (end 
 func (p *process) scheduledRun(ctx context.Context, spec *watch.Spec, s watch.Schedule, due time.Time) watch.Outcome {
 	cfg, err := p.scheduledPlan(s)
 	if err != nil {
-		return watch.Outcome{Exit: exitError, Said: err.Error()}
+		return watch.Outcome{Exit: exitError, Said: p.line(err.Error())}
 	}
 	var extra []string
 	if cfg.Metadata["label"] == "" {
@@ -189,7 +190,9 @@ func (p *process) scheduledRun(ctx context.Context, spec *watch.Spec, s watch.Sc
 		// The same requests every time: what differs is the server.
 		extra = append(extra, "--seed", strconv.FormatUint(s.Seed(), 10))
 	}
-	return spec.Carry(ctx, s, due, extra)
+	o := spec.Carry(ctx, s, due, extra)
+	o.Said = p.line(o.Said)
+	return o
 }
 
 // watchEnding is how a single round ends: as its worst run did, drift as a

@@ -1,22 +1,70 @@
 package config
 
-import "redline/internal/plan/yaml"
+import (
+	"redline/internal/plan/yaml"
+	"redline/internal/text"
+)
+
+// Document is what a file holds beside the values that were asked for.
+type Document struct {
+	// Lines are those of all keys that were set, by dotted path.
+	Lines map[string]int
+	// Secrets are values that must not be shown.
+	Secrets []string
+}
 
 // Read fills a struct with yaml tags from a file, as strictly as a plan is
 // read: variables are expanded, an unknown key is an error with its line and
-// the nearest known one. It gives the lines of all keys that were set. Its
-// errors are of type *Error.
-func Read(path string, into any, lookup func(string) (string, bool)) (lines map[string]int, err error) {
-	data, err := readPlan(path)
+// the nearest known one. name is what errors call the file, with its article.
+// Its errors are of type *Error and free of secrets.
+func Read(path, name string, into any, lookup func(string) (string, bool)) (*Document, error) {
+	form := yaml.Form{Name: name, Most: maxPlanBytes}
+	data, err := form.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	root, err := parsePlan(path, data, lookup)
-	if err != nil {
-		return nil, err
+	doc := &Document{}
+	root, err := parse(form, path, data, collected(lookup, &doc.Secrets))
+	if err == nil {
+		doc.addSecrets(root)
+		d := yaml.Decoder{File: path}
+		err = d.Decode(root, into, "")
+		doc.Lines = d.Lines
 	}
-	d := yaml.Decoder{File: path, Homes: homes}
-	return d.Lines, d.Decode(root, into, "")
+	return doc, hidden(err, text.NewMask(doc.Secrets...))
+}
+
+// collected adds to secrets what a lookup gives for the names of secrets.
+func collected(lookup func(string) (string, bool), secrets *[]string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		value, ok := lookup(name)
+		if secretName(name) {
+			*secrets = append(*secrets, value)
+		}
+		return value, ok
+	}
+}
+
+// addSecrets finds values by the names of their keys. Whoever knows the address
+// of a webhook can post to it.
+func (doc *Document) addSecrets(n *yaml.Node) {
+	for _, e := range n.Entries {
+		if e.Value.Kind == yaml.Scalar && (e.Key == "url" || secretName(e.Key)) {
+			doc.Secrets = append(doc.Secrets, credentials(e.Value.Text)...)
+		}
+		doc.addSecrets(e.Value)
+	}
+	for _, item := range n.Items {
+		doc.addSecrets(item)
+	}
+}
+
+// hidden is an error without the secrets that it quotes.
+func hidden(err error, mask *text.Mask) error {
+	if wrong, ok := err.(*Error); ok {
+		return &Error{Place: wrong.Place, What: mask.Hide(wrong.What)}
+	}
+	return err
 }
 
 // Wrong is an error at a line of a file.

@@ -26,9 +26,11 @@ func (c *Config) engineFile() error {
 	return nil
 }
 
+var engineForm = yaml.Form{Name: "an engine's file", Want: "an engine that redline calibrate wrote", Most: maxPlanBytes}
+
 // ReadEngine reads the file of an engine, as redline calibrate writes it.
 func ReadEngine(path string) (sim.Spec, error) {
-	data, err := readPlan(path)
+	data, err := engineForm.ReadFile(path)
 	if err != nil {
 		return sim.Spec{}, err
 	}
@@ -37,11 +39,11 @@ func ReadEngine(path string) (sim.Spec, error) {
 
 // parseEngine decodes and checks an engine's file; file names it in errors.
 func parseEngine(file string, data []byte) (sim.Spec, error) {
-	root, err := parsePlan(file, data, func(string) (string, bool) { return "", false })
+	root, err := parse(engineForm, file, data, noEnv)
 	if err != nil {
 		return sim.Spec{}, err
 	}
-	d := yaml.Decoder{File: file, Homes: homes}
+	d := yaml.Decoder{File: file}
 	var f sim.EngineFile
 	if err := d.Decode(root, &f, ""); err != nil {
 		return sim.Spec{}, err

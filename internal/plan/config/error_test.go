@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // The words of an error are for people: these tables hold each to its place
@@ -208,11 +210,85 @@ func TestFilesThatAreNoPlan(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		filepath.Join(dir, "none.yaml"): "no such file",
-		dir:                             "is a directory, want a plan file",
-		large:                           "has 65537 bytes, a plan has at most 65536",
+		dir:                             "is a directory, want a plan",
+		large:                           "has more than the 65,536 bytes that a plan may have",
 	} {
 		if _, err := Resolve(Input{PlanPath: path}); err == nil || err.Error() != path+": "+want {
 			t.Errorf("got  %v\nwant %s: %s", err, path, want)
 		}
+	}
+	if _, err := os.Stat("/dev/zero"); err != nil {
+		t.Skip("a device that never ends is not to be found here")
+	}
+	const want = "/dev/zero: has more than the 65,536 bytes that a plan may have"
+	if _, err := Resolve(Input{PlanPath: "/dev/zero"}); err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+// Whatever key a secret stands at by mistake, the error does not show it.
+func TestErrorsQuoteNoSecret(t *testing.T) {
+	t.Parallel()
+	const long = "sk-proj:7Hq2<Zr9+Lw4%Xc8/Vb6=Nm1.Kj5-Yt3_Pd0aEfGhIuOoQsRtWvBnMxCyDzUiJkSlTgAbCdEfGh"
+	for _, secret := range []string{"hunter2x", long} {
+		lookup := env(map[string]string{"OPENAI_API_KEY": secret})
+		for _, plan := range []string{
+			"load_profile: {rate: '${OPENAI_API_KEY}'}", "load_profile: {duration: 'x${OPENAI_API_KEY}'}", "seed: ${OPENAI_API_KEY}",
+			"load_profile: {rate: 1, arrival: '${OPENAI_API_KEY}'}", "workload: ${OPENAI_API_KEY}", "workload: 'in=${OPENAI_API_KEY}'",
+			"sla_thresholds: ['${OPENAI_API_KEY}']", "sla_thresholds: {ttft_p99_ms: '${OPENAI_API_KEY}'}", "provider: {api: '${OPENAI_API_KEY}'}",
+			"provider: {api_endpoint: '${OPENAI_API_KEY}://h'}", "metrics: {percentiles: ['${OPENAI_API_KEY}']}", "metrics: {output_format: '${OPENAI_API_KEY}'}",
+			"provider: '${OPENAI_API_KEY}'", "generation: {preset: 'a ${OPENAI_API_KEY} b'}", "server: {sim: {model: '${OPENAI_API_KEY}'}}",
+		} {
+			_, err := Resolve(Input{PlanPath: writePlan(t, plan), LookupEnv: lookup})
+			if err == nil {
+				t.Errorf("%s: no error", plan)
+				continue
+			}
+			for i := range len(secret) - 6 {
+				if strings.Contains(err.Error(), secret[i:i+6]) {
+					t.Errorf("%s shows %q: %v", plan, secret[i:i+6], err)
+					break
+				}
+			}
+		}
+	}
+}
+
+// A file that is no plan is not called one, and its secrets are not shown.
+func TestReadNamesItsFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	lookup := env(map[string]string{"HOOK_TOKEN": "hook-secret-1", "BELL": "\x07"})
+	for _, c := range []struct{ name, text, want string }{
+		{"empty", "", "is empty, want a watch file"},
+		{"large", strings.Repeat("x", maxPlanBytes+1), "has more than the 65,536 bytes that a watch file may have"},
+		{"binary", "\x00", "is not a text file, want a watch file in YAML"},
+		{"bell", "url: ${BELL}", "1: a control character has no place in a watch file"},
+		{"plan's key", "rate: 5", "1: rate: unknown key, want one of url, headers, size"},
+		{"secret", "size: ${HOOK_TOKEN}", `1: size: want a whole number, got "${HOOK_TOKEN}"`},
+		{"secret in a header", "headers: {X-Token: from-the-file}\nsize: from-the-file", `2: size: want a whole number, got "***"`},
+	} {
+		path := filepath.Join(dir, c.name)
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var into struct {
+			URL     string            `yaml:"url"`
+			Headers map[string]string `yaml:"headers"`
+			Size    int               `yaml:"size"`
+		}
+		if _, err := Read(path, "a watch file", &into, lookup); err == nil || strings.TrimLeft(strings.TrimPrefix(err.Error(), path), ": ") != c.want {
+			t.Errorf("%s: got  %v\nwant %s", c.name, err, c.want)
+		}
+	}
+	path := filepath.Join(dir, "right")
+	if err := os.WriteFile(path, []byte("url: http://h/hook\nheaders:\n  X-Team: blue\n  Authorization: Bearer ${HOOK_TOKEN}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var into map[string]any
+	doc, err := Read(path, "a watch file", &into, lookup)
+	want := &Document{Lines: map[string]int{"url": 1, "headers": 2}, Secrets: []string{"hook-secret-1", "http://h/hook", "Bearer hook-secret-1", "hook-secret-1"}}
+	if diff := cmp.Diff(want, doc); err != nil || diff != "" {
+		t.Errorf("%v, -want +got\n%s", err, diff)
 	}
 }

@@ -1,10 +1,7 @@
 package config
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 
 	"redline/internal/plan/yaml"
@@ -15,45 +12,25 @@ const maxPlanBytes = 64 << 10
 
 var planForm = yaml.Form{Name: "a plan", Want: "a plan (redline schema plan lists its keys)", Most: maxPlanBytes}
 
-// readPlan gives the bytes of the plan at path, or says why that is no plan.
-func readPlan(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fault(path, "no such file")
-	case err != nil:
-		return nil, fault(path, "cannot read the plan: %v", errors.Unwrap(err))
-	case info.IsDir():
-		return nil, fault(path, "is a directory, want a plan file")
-	case info.Size() > maxPlanBytes:
-		return nil, fault(path, "has %d bytes, a plan has at most %d", info.Size(), maxPlanBytes)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fault(path, "cannot read the plan: %v", err)
-	}
-	return data, nil
-}
-
-// parsePlan gives the tree of a plan, its variables expanded. file names it in
+// parse gives the tree of a file, its variables expanded. file names it in
 // errors.
-func parsePlan(file string, data []byte, lookup func(string) (string, bool)) (*yaml.Node, error) {
-	root, err := planForm.Parse(file, data)
+func parse(form yaml.Form, file string, data []byte, lookup func(string) (string, bool)) (*yaml.Node, error) {
+	root, err := form.Parse(file, data)
 	if err != nil {
 		return nil, err
 	}
-	return root, expandAll(file, root, lookup)
+	return root, expandAll(form, file, root, lookup)
 }
 
 // expandAll expands the variables below a node.
-func expandAll(file string, n *yaml.Node, lookup func(string) (string, bool)) error {
+func expandAll(form yaml.Form, file string, n *yaml.Node, lookup func(string) (string, bool)) error {
 	for _, e := range n.Entries {
-		if err := expandAll(file, e.Value, lookup); err != nil {
+		if err := expandAll(form, file, e.Value, lookup); err != nil {
 			return err
 		}
 	}
 	for _, item := range n.Items {
-		if err := expandAll(file, item, lookup); err != nil {
+		if err := expandAll(form, file, item, lookup); err != nil {
 			return err
 		}
 	}
@@ -62,7 +39,7 @@ func expandAll(file string, n *yaml.Node, lookup func(string) (string, bool)) er
 		return fault(yaml.At(file, n.Line), "%v", err)
 	}
 	if yaml.HasControl(expanded) {
-		return fault(yaml.At(file, n.Line), "a control character has no place in a plan")
+		return fault(yaml.At(file, n.Line), "a control character has no place in %s", form.Name)
 	}
 	if used {
 		// A variable carries no quotes of its own: "${RATE}" is the number

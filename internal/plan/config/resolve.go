@@ -35,55 +35,56 @@ type place struct {
 
 // Resolve gives the complete configuration: flags before REDLINE_…
 // variables, these before the plan, this before defaults. Its errors are of
-// type *Error.
+// type *Error and free of secrets.
 func Resolve(in Input) (*Config, error) {
 	if in.LookupEnv == nil {
 		in.LookupEnv = noEnv
 	}
 	c := newConfig()
+	if err := c.resolve(in); err != nil {
+		return nil, hidden(err, c.Mask())
+	}
+	return c, nil
+}
+
+func (c *Config) resolve(in Input) error {
 	if path := planPath(in); path != "" {
-		data, err := readPlan(path)
+		data, err := planForm.ReadFile(path)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if err := c.load(path, data, in.LookupEnv); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := c.override(in); err != nil {
-		return nil, err
+		return err
 	}
 	if err := c.complete(in); err != nil {
-		return nil, err
+		return err
 	}
 	if err := c.checkMasks(); err != nil {
-		return nil, err
+		return err
 	}
-	if err := c.idle(in.Command); err != nil {
-		return nil, err
-	}
-	if in.Command == "" {
-		return c, nil
+	if err := c.idle(in.Command); err != nil || in.Command == "" {
+		return err
 	}
 	if err := c.measurable(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := c.launchable(in.Command); err != nil {
-		return nil, err
+		return err
 	}
 	if err := c.Provider.TLS.Check(); err != nil {
-		return nil, c.wrongIn("provider", err)
+		return c.wrongIn("provider", err)
 	}
-	if err := c.goldenSet(); err != nil {
-		return nil, err
-	}
-	return c, nil
+	return c.goldenSet()
 }
 
 // Reopen reads the plan that a finished run left behind. Variables keep their
 // names, so that a report needs no key.
 func Reopen(path string) (*Config, error) {
-	data, err := readPlan(path)
+	data, err := planForm.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -118,13 +119,7 @@ func planPath(in Input) string {
 
 // load puts the plan's settings in place.
 func (c *Config) load(path string, data []byte, lookup func(string) (string, bool)) error {
-	root, err := parsePlan(path, data, func(name string) (string, bool) {
-		value, ok := lookup(name)
-		if secretName(name) {
-			c.variables = append(c.variables, value)
-		}
-		return value, ok
-	})
+	root, err := parse(planForm, path, data, collected(lookup, &c.variables))
 	if err != nil {
 		return err
 	}

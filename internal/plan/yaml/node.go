@@ -1,5 +1,5 @@
 // Package yaml reads the files that people write: plans, watch files, catalogs
-// and workloads. It takes bytes and gives a tree of values with their places, and
+// and workloads. It takes a file and gives a tree of values with their places, and
 // puts that into Go values by their yaml tags. Nothing is guessed: what is unknown
 // or of another type is an error of one line that says where, and what would be
 // right. It knows nothing of what the keys mean.
@@ -11,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"strconv"
 	"strings"
 	"unicode"
@@ -102,6 +104,34 @@ func At(file string, line int) string {
 	return fmt.Sprintf("%s:%d", file, line)
 }
 
+// ReadFile gives the bytes of a file, or says why it is not one. A pipe or a
+// device, which may never end, is read only until it is too long.
+func (f Form) ReadFile(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, Fault(path, "no such file")
+	}
+	if err != nil {
+		return nil, Fault(path, "cannot be read: %v", errors.Unwrap(err))
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		return nil, Fault(path, "is a directory, want %s", f.Name)
+	}
+	data, err := io.ReadAll(io.LimitReader(file, int64(f.Most)+1))
+	if err != nil {
+		return nil, Fault(path, "cannot be read: %v", errors.Unwrap(err))
+	}
+	return data, f.checkSize(path, data)
+}
+
+func (f Form) checkSize(file string, data []byte) error {
+	if len(data) > f.Most {
+		return Fault(file, "has more than the %s bytes that %s may have", text.Count(f.Most), f.Name)
+	}
+	return nil
+}
+
 // Parse gives the tree of the only document of a file. file names it in errors.
 func (f Form) Parse(file string, data []byte) (*Node, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
@@ -143,8 +173,8 @@ func checkDepth(depth int, _ *lib.DepthContext) error {
 
 // check finds what the parser would describe in its own terms.
 func (f Form) check(file string, data []byte) error {
-	if len(data) > f.Most {
-		return Fault(file, "has %d bytes, %s has at most %d", len(data), f.Name, f.Most)
+	if err := f.checkSize(file, data); err != nil {
+		return err
 	}
 	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
 		return Fault(file, "is not a text file, want %s in YAML", f.Name)

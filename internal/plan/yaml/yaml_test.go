@@ -17,7 +17,7 @@ func TestMistakes(t *testing.T) {
 		{"empty", "", "f: is empty, want a plan with keys"},
 		{"only a comment", "# later\n", "f: is empty, want a plan with keys"},
 		{"an empty document", "---\n", "f: is empty, want a plan with keys"},
-		{"large", strings.Repeat("a", 5<<10), "f: has 5120 bytes, a plan has at most 4096"},
+		{"large", strings.Repeat("a", 5<<10), "f: has more than the 4,096 bytes that a plan may have"},
 		{"binary", "\x00\x01", "f: is not a text file, want a plan in YAML"},
 		{"not UTF-8", "a: \xff", "f: is not a text file, want a plan in YAML"},
 		{"tab", "a:\n\tb: 1", "f:2: a tab in the indentation, want spaces"},

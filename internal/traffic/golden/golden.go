@@ -81,14 +81,15 @@ func (l *line) isHeader() bool { return l.Prompt == nil && l.Messages == nil && 
 
 // Open reads the set of that name: Builtin, or a file.
 func Open(name string) (*Set, error) {
-	data := builtin
-	if name != Builtin {
-		var err error
-		if data, err = os.ReadFile(name); err != nil {
-			return nil, fmt.Errorf("golden set: %w; the one that comes with redline is called %s", err, Builtin)
-		}
+	if name == Builtin {
+		return Read(name, bytes.NewReader(builtin))
 	}
-	return Read(name, bytes.NewReader(data))
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("golden set: %w; the one that comes with redline is called %s", err, Builtin)
+	}
+	defer file.Close()
+	return Read(name, file)
 }
 
 // Read reads a set; its errors begin with the name and the line.

@@ -1,6 +1,7 @@
 package golden
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -136,6 +137,11 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 	}
 	if _, err := Open(filepath.Join(t.TempDir(), "none.jsonl")); err == nil || !strings.Contains(err.Error(), "builtin") {
 		t.Errorf("a file that is not there: %v", err)
+	}
+	if _, err := os.Stat("/dev/zero"); err == nil {
+		if _, err := Open("/dev/zero"); err == nil || !strings.HasPrefix(err.Error(), "/dev/zero:1: the line is longer than") {
+			t.Errorf("a device that never ends: %v", err)
+		}
 	}
 }
 

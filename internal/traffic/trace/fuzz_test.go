@@ -84,7 +84,7 @@ func checkFit(t *testing.T, file *File) {
 	if err := w.Write(&b); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Read("fitted", b.Bytes()); err != nil {
+	if _, err := read("fitted", b.Bytes()); err != nil {
 		t.Fatalf("%v in\n%s", err, b.String())
 	}
 }
@@ -95,7 +95,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(small))
 	f.Add([]byte("schema: redline/workload/1\npairs: {independent: true}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		w, err := Read("w.yaml", data)
+		w, err := read("w.yaml", data)
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Fatalf("more than one line: %q", err)
@@ -106,7 +106,7 @@ func FuzzRead(f *testing.F) {
 		if err := w.Write(&b); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Read("w.yaml", b.Bytes()); err != nil {
+		if _, err := read("w.yaml", b.Bytes()); err != nil {
 			t.Fatalf("%v in\n%s", err, b.String())
 		}
 	})

@@ -15,7 +15,7 @@ const mostDocument = 8 << 20
 
 var form = yaml.Form{Name: "a fitted workload", Want: "a workload that redline workload fit wrote", Most: mostDocument}
 
-// Write writes the document that Read reads.
+// Write writes the document that ReadFile reads.
 func (f *Fitted) Write(w io.Writer) error {
 	data, err := yaml.Marshal(f)
 	if err != nil {
@@ -25,10 +25,19 @@ func (f *Fitted) Write(w io.Writer) error {
 	return err
 }
 
-// Read reads a fitted workload. Nothing is guessed: an unknown key, or a value
+// ReadFile reads the fitted workload in a file.
+func ReadFile(path string) (*Fitted, error) {
+	data, err := form.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return read(path, data)
+}
+
+// read reads a fitted workload. Nothing is guessed: an unknown key, or a value
 // that makes no sense, is an error with its line. name is the file's, for
 // errors.
-func Read(name string, data []byte) (*Fitted, error) {
+func read(name string, data []byte) (*Fitted, error) {
 	f := &Fitted{}
 	root, err := form.Parse(name, data)
 	if err == nil {

@@ -23,7 +23,7 @@ func TestWorkloadsSurviveTheirDocument(t *testing.T) {
 		if !IsFitted(b.Bytes()) {
 			t.Errorf("%s: not recognized as a workload", name)
 		}
-		got, err := Read("w.yaml", b.Bytes())
+		got, err := read("w.yaml", b.Bytes())
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
@@ -57,7 +57,7 @@ tenants:
 
 func TestAWorkloadWrittenByHandIsReadStrictly(t *testing.T) {
 	t.Parallel()
-	if w, err := Read("w.yaml", []byte(small)); err != nil || w.Times(1) == nil {
+	if w, err := read("w.yaml", []byte(small)); err != nil || w.Times(1) == nil {
 		t.Fatalf("the good one: %v", err)
 	}
 	for _, c := range []struct{ name, old, new, want string }{
@@ -83,7 +83,7 @@ func TestAWorkloadWrittenByHandIsReadStrictly(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := Read("w.yaml", []byte(strings.Replace(small, c.old, c.new, 1)))
+			_, err := read("w.yaml", []byte(strings.Replace(small, c.old, c.new, 1)))
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -99,7 +99,7 @@ func TestAWorkloadWrittenByHandIsReadStrictly(t *testing.T) {
 
 func TestMonthsOfMinutesAreReadInTime(t *testing.T) {
 	t.Parallel()
-	w, err := Read("w.yaml", []byte(small))
+	w, err := read("w.yaml", []byte(small))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestMonthsOfMinutesAreReadInTime(t *testing.T) {
 	if err := w.Write(&b); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Read("w.yaml", b.Bytes())
+	got, err := read("w.yaml", b.Bytes())
 	if diff := cmp.Diff(w, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -119,7 +119,12 @@ func TestMonthsOfMinutesAreReadInTime(t *testing.T) {
 
 func TestADocumentThatIsFarTooLong(t *testing.T) {
 	t.Parallel()
-	if _, err := Read("w.yaml", make([]byte, mostDocument+1)); err == nil || !strings.Contains(err.Error(), "at most 8388608") {
+	if _, err := os.Stat("/dev/zero"); err == nil {
+		if _, err := ReadFile("/dev/zero"); err == nil || !strings.Contains(err.Error(), "more than the 8,388,608 bytes") {
+			t.Errorf("got %v", err)
+		}
+	}
+	if _, err := read("w.yaml", make([]byte, mostDocument+1)); err == nil || !strings.Contains(err.Error(), "more than the 8,388,608 bytes") {
 		t.Errorf("got %v", err)
 	}
 }

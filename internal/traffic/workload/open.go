@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -129,11 +128,7 @@ func (w *Workload) fromFitted(c *class, t Traffic) error {
 	if s := t.Session; t.Prefix != nil || s != nil && s.Agent != nil {
 		return fmt.Errorf("%s says itself what is shared and how turns follow, want neither prefix nor agent", t.File)
 	}
-	data, err := os.ReadFile(t.File)
-	if err != nil {
-		return err
-	}
-	model, err := trace.Read(t.File, data)
+	model, err := trace.ReadFile(t.File)
 	if err != nil {
 		return err
 	}
