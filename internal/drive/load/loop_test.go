@@ -2,6 +2,9 @@ package load
 
 import (
 	"context"
+	"runtime"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -278,6 +281,45 @@ func TestCountShareIsASample(t *testing.T) {
 	}
 	if n := counted(500, reply{ttft: ms, tokens: 1}); n != 500 {
 		t.Errorf("counted %d of 500 replies without usage, want all", n)
+	}
+}
+
+// A server that leaves its tokens open cannot fill the memory with text, nor take
+// the processor by having many replies counted at once.
+func TestWhatIsCountedIsBounded(t *testing.T) {
+	var longest, counting, most atomic.Int64
+	raise := func(mark *atomic.Int64, to int64) {
+		for old := mark.Load(); to > old && !mark.CompareAndSwap(old, to); old = mark.Load() {
+		}
+	}
+	count := func(text string) int {
+		raise(&most, counting.Add(1))
+		defer counting.Add(-1)
+		raise(&longest, int64(len(text)))
+		time.Sleep(ms) // of virtual time, in which others end
+		return strings.Count(text, "x")
+	}
+	const tokens = 600
+	word := strings.Repeat("-", 999) + "x"
+	p := play(t, Stage{Arrivals: every(ms), Warmup: fixed(0), Requests: 50, Drain: time.Minute, Count: count},
+		always(reply{ttft: ms, tokens: tokens, word: word}))
+	for _, r := range p.records {
+		if r.Outcome == llm.OK && r.OutputTokens != tokens {
+			t.Errorf("request %d: %d tokens, want %d", r.ID, r.OutputTokens, tokens)
+		}
+	}
+	if longest.Load() > mostText {
+		t.Errorf("a text of %d bytes was counted, want at most %d", longest.Load(), mostText)
+	}
+	if limit := int64(max(1, runtime.GOMAXPROCS(0)/2)); most.Load() > limit {
+		t.Errorf("%d replies were counted at once, want at most %d", most.Load(), limit)
+	}
+	p = play(t, Stage{Arrivals: every(ms), Warmup: fixed(0), Requests: 50, Drain: time.Minute, Count: count},
+		always(reply{ttft: ms, tokens: 2, word: strings.Repeat("x", 2*mostText)}))
+	for _, r := range p.records {
+		if r.LocalTokens != 0 {
+			t.Errorf("request %d: %d tokens by text, want none: it was too long", r.ID, r.LocalTokens)
+		}
 	}
 }
 

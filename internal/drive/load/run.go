@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,6 +47,7 @@ type engine struct {
 	checked  atomic.Int64  // replies of the window that ended ok, their text kept
 	keeping  atomic.Int64  // replies on their way whose text is kept to be checked
 	odd      atomic.Bool   // a reply's usage and events left its tokens open
+	counting chan struct{} // holds one for each reply whose tokens are being counted
 }
 
 // job is one session on its way: its next turn and when that is due.
@@ -69,7 +71,8 @@ func Run(ctx context.Context, c *clock.Clock, t Target, s Stage, p *Progress, si
 	s.Retries = s.Retries.Complete()
 	start := c.Now()
 	e := &engine{stage: &s, target: t, clock: c, sink: sink, progress: p,
-		window: newWindow(&s, start), quiet: make(chan struct{})}
+		window: newWindow(&s, start), quiet: make(chan struct{}),
+		counting: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
 	if s.Cap > 0 {
 		e.gate = newGate(s.Cap)
 	}

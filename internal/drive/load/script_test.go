@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -23,6 +24,7 @@ type reply struct {
 	ttft   time.Duration
 	gap    time.Duration // between output events
 	tokens int
+	word   string     // the text of each, "word " unless set
 	usage  int        // tokens that the server counts, 0 where it does not
 	fault  *llm.Fault // comes in place of the end
 	hang   bool       // never ends by itself
@@ -74,7 +76,7 @@ func (s *script) play(ctx context.Context, a reply, yield func(llm.Event, error)
 		if !wait(ctx, pause) {
 			return cancelled
 		}
-		emit(llm.Output, "word ")
+		emit(llm.Output, cmp.Or(a.word, "word "))
 	}
 	switch {
 	case a.hang:

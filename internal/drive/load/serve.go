@@ -204,18 +204,14 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *begun, ready int64
 		whole = true
 		defer e.keeping.Add(-1)
 	}
-	if room := bytesPerToken * max(t.Request.MaxTokens, 0); whole {
-		text = make([]byte, 0, min(room, mostText))
-	} else if e.stage.Count != nil {
-		text = make([]byte, 0, min(room, record.KeptText+slack))
-	}
+	kept := newKept(t, whole, e.stage.Count != nil)
 	for ev, err := range e.target.Stream(ctx, t.Request) {
 		if err != nil {
-			return text, e.fault(ctx, err)
+			return kept.text(), e.fault(ctx, err)
 		}
 		first := rec.Sent == 0
-		if ev.Kind == llm.Output && (whole || e.stage.Count != nil && rec.Wants(ev.Part)) {
-			text = append(text, ev.Text...)
+		if ev.Kind == llm.Output {
+			kept.add(rec, ev)
 		}
 		rec.Observe(ev)
 		b.flight.observe(ev.Kind, rec)
@@ -237,23 +233,14 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *begun, ready int64
 	}
 	switch {
 	case rec.Outcome == "" && ctx.Err() != nil:
-		return text, e.fault(ctx, ctx.Err())
+		return kept.text(), e.fault(ctx, ctx.Err())
 	case rec.Outcome == "":
-		return text, &llm.Fault{Outcome: llm.Truncated, At: e.clock.Now(), Message: "the target stopped without a word"}
+		return kept.text(), &llm.Fault{Outcome: llm.Truncated, At: e.clock.Now(), Message: "the target stopped without a word"}
 	case rec.Outcome == llm.OK && rec.ChunkCount() == 0 && rec.Inputs == 0:
-		return text, &llm.Fault{Outcome: llm.Empty, At: rec.End, Message: "the stream closed without output"}
+		return kept.text(), &llm.Fault{Outcome: llm.Empty, At: rec.End, Message: "the stream closed without output"}
 	}
-	return text, nil
+	return kept.text(), nil
 }
-
-// bytesPerToken is what most tokens take, so that the text of a reply seldom
-// has to be moved; mostText is what is set aside for it at most, and slack what
-// the last event that is kept may take beyond a limit.
-const (
-	bytesPerToken = 5
-	mostText      = 1 << 16
-	slack         = 128
-)
 
 // fewestSampled is how many replies of a window are counted at least: a run of
 // twenty requests is checked too. mostKept is how many are kept for that at a
@@ -328,6 +315,9 @@ func (e *engine) settle(rec *record.Record, text []byte) {
 		return
 	}
 	e.running.Go(func() {
+		// Tokenizing must not take the processor from the requests that still run.
+		e.counting <- struct{}{}
+		defer func() { <-e.counting }()
 		rec.CountText(text, e.stage.Count, e.stage.OwnCount, sampled)
 		rec.Settle()
 		e.finish(rec)
