@@ -163,7 +163,10 @@ const longest = 200
 
 // text gives the first of the keys that has a plain value, "" for none. What
 // stands for nothing in the engines' own language is nothing.
-func (o object) text(keys ...string) string {
+func (o object) text(keys ...string) string { return text.Cut(o.whole(keys...), longest) }
+
+// whole is text however long it is.
+func (o object) whole(keys ...string) string {
 	for _, key := range keys {
 		var s string
 		switch v := o[key].(type) {
@@ -175,7 +178,7 @@ func (o object) text(keys ...string) string {
 			s = text.Plain(v)
 		}
 		if s != "" && s != "None" && s != "null" {
-			return text.Cut(s, longest)
+			return s
 		}
 	}
 	return ""

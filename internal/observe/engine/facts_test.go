@@ -69,6 +69,8 @@ func TestAsk(t *testing.T) {
 			`"model_path":"/home/somebody/models/Qwen3-8B-Q4_K_M.gguf","build_info":"b6500-abc"}`},
 			Facts{Engine: "llama.cpp", Version: "b6500-abc", Model: "Qwen3-8B-Q4_K_M.gguf", Quantization: "Q4_K_M", MaxLen: 8192,
 				Flags: map[string]string{"total_slots": "4"}, ChatTemplate: "{{x}}"}},
+		{"llama.cpp, deep in a cache", map[string]string{"/props": `{"total_slots":1,"model_path":"/cache/` + strings.Repeat("snapshots/", 30) + `Qwen3-8B-Q4_K_M.gguf"}`},
+			Facts{Engine: "llama.cpp", Model: "Qwen3-8B-Q4_K_M.gguf", Quantization: "Q4_K_M", Flags: map[string]string{"total_slots": "1"}}},
 		{"ollama", map[string]string{"/api/version": `{"version":"0.12.1"}`,
 			"/api/show": `{"details":{"family":"llama","format":"gguf","parameter_size":"8.0B","quantization_level":"Q4_0"},` +
 				`"model_info":{"general.architecture":"llama","llama.context_length":131072},"template":"{{ .Prompt }}","license":"long"}`},

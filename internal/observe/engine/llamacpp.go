@@ -4,6 +4,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"redline/internal/text"
 )
 
 // llama.cpp keeps counters of seconds and tokens, and no histograms. Its prompt
@@ -70,12 +72,12 @@ func readLlamaCpp(o object, f *Facts) {
 	}
 	f.Engine, f.Version = "llama.cpp", o.text("build_info")
 	// The directory of the file is nobody's business.
-	f.Model = path.Base(strings.ReplaceAll(o.text("model_path"), `\`, "/"))
-	if f.Model == "." || f.Model == "/" {
-		f.Model = ""
+	file := path.Base(strings.ReplaceAll(o.whole("model_path"), `\`, "/"))
+	if file != "." && file != "/" {
+		f.Model = text.Cut(file, longest)
 	}
-	if m := quantized.FindStringSubmatch(f.Model); m != nil {
-		f.Quantization = m[1]
+	if m := quantized.FindStringSubmatch(file); m != nil {
+		f.Quantization = text.Cut(m[1], longest)
 	}
 	f.MaxLen = o.in("default_generation_settings").number("n_ctx")
 	f.keep(o, "total_slots")
