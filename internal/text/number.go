@@ -67,16 +67,16 @@ func Significant(v float64, digits, decimals int) string {
 
 // Fixed writes a number with so many digits behind the point, thousands
 // grouped.
-func Fixed(v float64, decimals int) string { return Group(strconv.FormatFloat(v, 'f', decimals, 64)) }
-
-// Exact writes a number that a person chose, such as a limit, with every digit
-// it was given; what arithmetic leaves behind the twelfth was not.
-func Exact(v float64) string {
+func Fixed(v float64, decimals int) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return Absent
 	}
-	return Fixed(Round(v, 12), -1)
+	return Group(strconv.FormatFloat(v, 'f', decimals, 64))
 }
+
+// Exact writes a number that a person chose, such as a limit, with every digit
+// it was given; what arithmetic leaves behind the twelfth was not.
+func Exact(v float64) string { return Fixed(Round(v, 12), -1) }
 
 // Plain is a number as a file, a flag or a spreadsheet reads it back: every
 // digit, no groups, no exponent.
@@ -116,7 +116,12 @@ func distinct(v, shown float64, marks []float64) bool {
 }
 
 // Count writes a whole number, which is exact.
-func Count[N int | int64 | uint64](n N) string { return Group(strconv.FormatInt(int64(n), 10)) }
+func Count[N int | int64 | uint64](n N) string {
+	if n < 0 {
+		return Group(strconv.FormatInt(int64(n), 10))
+	}
+	return Group(strconv.FormatUint(uint64(n), 10))
+}
 
 // Group puts a comma between the thousands of a decimal number.
 func Group(number string) string {

@@ -48,7 +48,7 @@ func Time(ms float64) string {
 // Seconds is a length of time for a sentence; minutes take over where seconds
 // stop being easy to grasp.
 func Seconds(s float64) string {
-	if s < 600 {
+	if !(s >= 600 && s < math.MaxInt64) {
 		return Unit(Number(s), "s")
 	}
 	return minutes(s)
@@ -111,6 +111,9 @@ func Price(v float64, currency string) string {
 }
 
 func price(number, currency string) string {
+	if number == Absent {
+		return number
+	}
 	if currency == "" || currency == "USD" {
 		return "$" + number
 	}
