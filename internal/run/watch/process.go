@@ -15,7 +15,7 @@ import (
 )
 
 // grace is how long a run may take to keep what it has once it is interrupted.
-const grace = 30 * time.Second
+var grace = 30 * time.Second
 
 // Seed is the same for every run of a schedule.
 func (s Schedule) Seed() uint64 {
@@ -38,7 +38,7 @@ func (spec *Spec) Carry(ctx context.Context, s Schedule, due time.Time, extra []
 	if err != nil {
 		return Outcome{Exit: 1, Said: err.Error()}
 	}
-	defer run.Stop(grace)
+	defer run.Stop(0) // it has had its time
 	select {
 	case <-run.Done():
 	case <-ctx.Done():
@@ -47,7 +47,7 @@ func (spec *Spec) Carry(ctx context.Context, s Schedule, due time.Time, extra []
 		case <-run.Done():
 		case <-time.After(grace):
 		}
-		return Outcome{Exit: Stopped, Dir: dir}
+		return Outcome{Exit: Stopped, Dir: filepath.ToSlash(dir)}
 	}
 	o := Outcome{Exit: run.ExitCode(), Dir: filepath.ToSlash(dir)}
 	for _, line := range said.Lines(50) {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
+
+	"redline/internal/text"
 )
 
 // Spec is the watch file.
@@ -97,7 +99,7 @@ func (s *Spec) Complete() error {
 	}
 	switch {
 	case s.Missed != MissedRun && s.Missed != MissedSkip:
-		return mistake("missed", "want run or skip, got %q", s.Missed)
+		return mistake("missed", "want run or skip, got %s", text.Quote(s.Missed))
 	case s.Jitter < 0 || s.Jitter > 24*time.Hour:
 		return mistake("jitter", "want a time from 0 to 24h, got %v", s.Jitter)
 	case s.Timeout < time.Second:
@@ -120,7 +122,7 @@ func (s *Spec) Complete() error {
 
 func (s *Schedule) complete(key string) error {
 	if !name.MatchString(s.Name) {
-		return mistake(key+".name", "want a word of letters, digits, dots and dashes, got %q", s.Name)
+		return mistake(key+".name", "want a word of letters, digits, dots and dashes, got %s", text.Quote(s.Name))
 	}
 	if s.Plan == "" {
 		return mistake(key+".plan", "want a plan file")
@@ -129,14 +131,14 @@ func (s *Schedule) complete(key string) error {
 		s.Command = Commands[0]
 	}
 	if !slices.Contains(Commands, s.Command) {
-		return mistake(key+".command", "want %s, got %q", strings.Join(Commands, ", "), s.Command)
+		return mistake(key+".command", "want %s, got %s", strings.Join(Commands, ", "), text.Quote(s.Command))
 	}
 	times, err := cron.ParseStandard(s.Cron)
 	if err != nil {
-		return mistake(key+".cron", "want five fields such as '0 3 * * *', or @daily, got %q (%v)", s.Cron, err)
+		return mistake(key+".cron", "want five fields such as '0 3 * * *', or @daily, got %s (%s)", text.Quote(s.Cron), text.Cut(err.Error(), 200))
 	}
 	if times.Next(time.Now()).IsZero() {
-		return mistake(key+".cron", "%q never comes", s.Cron)
+		return mistake(key+".cron", "%s never comes", text.Quote(s.Cron))
 	}
 	s.times = times
 	return nil
@@ -151,7 +153,7 @@ func (a *Alerts) complete() error {
 	}
 	for i, kind := range a.On {
 		if !slices.Contains(Kinds, kind) {
-			return mistake(fmt.Sprintf("alerts.on[%d]", i), "want %s, got %q", strings.Join(Kinds, ", "), kind)
+			return mistake(fmt.Sprintf("alerts.on[%d]", i), "want %s, got %s", strings.Join(Kinds, ", "), text.Quote(kind))
 		}
 	}
 	for i := range a.Webhooks {
@@ -163,7 +165,7 @@ func (a *Alerts) complete() error {
 			w.Format = FormatJSON
 		}
 		if w.Format != FormatJSON && w.Format != FormatSlack {
-			return mistake(key+".format", "want json or slack, got %q", w.Format)
+			return mistake(key+".format", "want json or slack, got %s", text.Quote(w.Format))
 		}
 	}
 	return nil

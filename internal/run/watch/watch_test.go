@@ -9,8 +9,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,7 +29,61 @@ func TestMain(m *testing.M) {
 	if child.IsGuard() {
 		os.Exit(child.Guard())
 	}
+	if len(os.Args) > 3 && os.Args[1] == stubborn {
+		os.Exit(beStubborn(os.Args[3]))
+	}
 	os.Exit(m.Run())
+}
+
+// stubborn is a command that does not end when it is interrupted, and takes its
+// time when it is terminated.
+const stubborn = "stubborn"
+
+func beStubborn(dir string) (code int) {
+	signal.Ignore(os.Interrupt)
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGTERM)
+	if os.WriteFile(filepath.Join(dir, "ready"), nil, 0o600) != nil {
+		return 1
+	}
+	<-told
+	time.Sleep(time.Second)
+	if os.WriteFile(filepath.Join(dir, "late"), nil, 0o600) != nil {
+		return 1
+	}
+	return 0
+}
+
+// A run that does not end when it is interrupted gets its time once, not again
+// when it is stopped.
+func TestAStubbornRunIsWaitedForOnce(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no process ignores a signal there")
+	}
+	old := grace
+	grace = 2 * time.Second
+	t.Cleanup(func() { grace = old })
+	dir := t.TempDir()
+	exists := func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err == nil
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		defer cancel()
+		for !exists("ready") && t.Context().Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	spec := &Spec{Runs: filepath.Join(dir, "runs")}
+	due := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	o := spec.Carry(ctx, Schedule{Name: "a", Command: stubborn, Plan: dir}, due, nil)
+	if want := (Outcome{Exit: Stopped, Dir: filepath.ToSlash(filepath.Join(spec.Runs, "20260102-030405-a"))}); !cmp.Equal(o, want) {
+		t.Errorf("got %+v, want %+v", o, want)
+	}
+	if !exists("ready") || exists("late") {
+		t.Errorf("it was begun: %v, it was given more time: %v", exists("ready"), exists("late"))
+	}
 }
 
 func completed(t *testing.T, s Spec) *Spec {
