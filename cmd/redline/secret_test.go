@@ -198,7 +198,7 @@ func obeyed(t *testing.T, texts map[string]string) {
 	t.Helper()
 	for name, said := range texts {
 		for i, r := range said {
-			if r != '\n' && r != '\t' && text.Harmful(r) {
+			if text.Clean(string(r)) != string(r) {
 				t.Errorf("%s holds %U: …%q…", name, r, said[max(0, i-40):min(len(said), i+40)])
 				break
 			}

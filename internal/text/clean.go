@@ -33,9 +33,9 @@ func Cut(s string, most int) string {
 	return s[:most] + "…"
 }
 
-// Harmful reports whether a character does something to the text around it and
+// harmful reports whether a character does something to the text around it and
 // is not seen itself.
-func Harmful(r rune) bool {
+func harmful(r rune) bool {
 	switch {
 	case unicode.IsControl(r), r == '\u2028', r == '\u2029', r == '\ufeff':
 		return true
@@ -46,18 +46,18 @@ func Harmful(r rune) bool {
 }
 
 func escaped(s string, stays func(rune) bool) string {
-	if clean := func(r rune) bool { return r == utf8.RuneError || Harmful(r) && !stays(r) }; strings.IndexFunc(s, clean) < 0 {
+	if clean := func(r rune) bool { return r == utf8.RuneError || harmful(r) && !stays(r) }; strings.IndexFunc(s, clean) < 0 {
 		return s
 	}
 	var b strings.Builder
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
-		case r == utf8.RuneError && n == 1, Harmful(r) && !stays(r) && r < 0x80:
+		case r == utf8.RuneError && n == 1, harmful(r) && !stays(r) && r < 0x80:
 			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case Harmful(r) && !stays(r) && r < 0x10000:
+		case harmful(r) && !stays(r) && r < 0x10000:
 			fmt.Fprintf(&b, `\u%04x`, r)
-		case Harmful(r) && !stays(r):
+		case harmful(r) && !stays(r):
 			fmt.Fprintf(&b, `\U%08x`, r)
 		default:
 			b.WriteString(s[i : i+n])

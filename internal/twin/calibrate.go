@@ -212,7 +212,7 @@ func (c *Calibration) notes() []string {
 			c.Spec.MaxNumSeqs, server, suggested(ev.Levels)))
 	}
 	if ev.Blocks == 0 {
-		out = append(out, "the server does not tell its room for keys and values: the twin's never fills; give server.sim.num_gpu_blocks_override where you know it")
+		out = append(out, "the server does not report the size of its KV cache, so the twin's never fills; set server.sim.num_gpu_blocks_override if you know it")
 	}
 	return out
 }

@@ -55,9 +55,9 @@ func foundLimit(dir string) (float64, error) {
 	}
 	switch {
 	case kept.Limit == nil:
-		return 0, fmt.Errorf("the run in %s looked for no limit: give the rate itself, or a run that searched for it", shown(dir))
+		return 0, fmt.Errorf("the run in %s did not search for a limit: give the rate itself, or a run that searched for it", shown(dir))
 	case !(kept.Limit.Rate > 0):
-		return 0, fmt.Errorf("the run in %s kept its objectives at no rate: there is no limit to exceed", shown(dir))
+		return 0, fmt.Errorf("the run in %s met its objectives at no rate, so there is no limit to exceed: give the rate itself", shown(dir))
 	}
 	return kept.Limit.Rate, nil
 }

@@ -38,8 +38,8 @@ func TestLimitThatNobodyFound(t *testing.T) {
 	none, never := keptRun(t, `{"schema":"redline/result/1"}`), keptRun(t, `{"limit":{"rate":0,"standing":"below"}}`)
 	broken, empty := keptRun(t, `{"limit":`), t.TempDir()
 	for _, tt := range []struct{ name, limit, want string }{
-		{"a run without a search", none, `--limit: the run in "` + none + `" looked for no limit: give the rate itself, or a run that searched for it`},
-		{"nothing was kept", never, `--limit: the run in "` + never + `" kept its objectives at no rate: there is no limit to exceed`},
+		{"a run without a search", none, `--limit: the run in "` + none + `" did not search for a limit: give the rate itself, or a run that searched for it`},
+		{"nothing was kept", never, `--limit: the run in "` + never + `" met its objectives at no rate, so there is no limit to exceed: give the rate itself`},
 		{"no result", empty, `--limit: "` + empty + `" holds no result.json: want the directory of a run that found a limit`},
 		{"no result but something else", broken, "--limit: " + filepath.Join(broken, "result.json") + ": is no result: unexpected end of JSON input"},
 		{"neither", "fast", `--limit: want requests per second or the directory of a run, got "fast", which is neither`},

@@ -29,7 +29,7 @@ func TestAResultFromElsewhereIsClean(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.ContainsFunc(string(data), text.Harmful) || strings.Contains(string(data), "u001b") || res.Model.Name != `m\x1b[2J\u202e` {
+	if text.Clean(string(data)) != string(data) || strings.Contains(string(data), "u001b") || res.Model.Name != `m\x1b[2J\u202e` {
 		t.Errorf("%s", data)
 	}
 }

@@ -80,7 +80,7 @@ func TestNoFormatIsObeyed(t *testing.T) {
 			}
 			page := out.String()
 			for i, r := range page {
-				if r != '\n' && r != '\t' && text.Harmful(r) {
+				if text.Clean(string(r)) != string(r) {
 					t.Errorf("%s as %s holds %U: %q", s.name, format.Name, r, page[max(0, i-90):min(len(page), i+40)])
 					break
 				}

@@ -323,18 +323,18 @@ func (c *columnReader) tokens(v *values, role int) (int, error) {
 	if !v[role].set || len(v[role].text) == 0 {
 		return 0, fmt.Errorf("has no %s tokens, want a whole number", Roles[role])
 	}
-	text := strings.TrimSpace(string(v[role].text))
-	n, err := strconv.Atoi(text)
+	said := strings.TrimSpace(string(v[role].text))
+	n, err := strconv.Atoi(said)
 	if err != nil {
 		// Tables that once had a gap in the column write 128 as 128.0.
-		x, err := strconv.ParseFloat(text, 64)
+		x, err := strconv.ParseFloat(said, 64)
 		if err != nil || x != math.Trunc(x) || math.Abs(x) > 2*MaxTokens {
-			return 0, fmt.Errorf("%s is %s, want a whole number of tokens", c.names[role], shown(text))
+			return 0, fmt.Errorf("%s is %s, want a whole number of tokens", c.names[role], shown(said))
 		}
 		n = int(x)
 	}
 	if n < 0 || n > MaxTokens {
-		return 0, fmt.Errorf("%s is %d, want 0 to %d tokens", c.names[role], n, MaxTokens)
+		return 0, fmt.Errorf("%s is %s, want 0 to %s tokens", c.names[role], text.Count(n), text.Count(MaxTokens))
 	}
 	return n, nil
 }

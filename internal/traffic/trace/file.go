@@ -6,6 +6,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"redline/internal/text"
 )
 
 // File is an open trace. Its methods may be called at the same time.
@@ -62,7 +64,7 @@ func (f *File) finish(s *scan, reader lineReader, o Options) {
 		f.notes = append(f.notes, "has no timestamps: it gives lengths, not arrivals")
 	}
 	if s.leftOut > 0 {
-		f.notes = append(f.notes, fmt.Sprintf("failed requests left out: %d", s.leftOut))
+		f.notes = append(f.notes, fmt.Sprintf("failed requests left out: %s", text.Count(s.leftOut)))
 	}
 }
 
@@ -99,7 +101,7 @@ func (f *File) Notes() []string {
 		notes = append(notes, f.idle)
 	}
 	if f.skipped > 0 {
-		notes = append(notes, fmt.Sprintf("bad rows left out: %d, the first: %v", f.skipped, f.firstBad))
+		notes = append(notes, fmt.Sprintf("bad rows left out: %s, the first: %v", text.Count(f.skipped), f.firstBad))
 	}
 	return notes
 }

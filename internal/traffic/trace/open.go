@@ -243,9 +243,9 @@ func (s *scan) judge(err error, line int) error {
 func (s *scan) nothing() error {
 	switch {
 	case s.firstBad != nil:
-		return fmt.Errorf("%w; all %d rows are bad", s.firstBad, s.skipped)
+		return fmt.Errorf("%w; all rows are bad (%s)", s.firstBad, text.Count(s.skipped))
 	case s.leftOut > 0:
-		return fault(s.path, "all its %d requests failed, want some that did not", s.leftOut)
+		return fault(s.path, "all its requests failed (%s), want some that did not", text.Count(s.leftOut))
 	}
 	return fault(s.path, "has no requests, want at least one")
 }

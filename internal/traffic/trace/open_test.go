@@ -136,8 +136,8 @@ func TestBadInputIsOneLineWithItsRowAndCure(t *testing.T) {
 		{"unsorted", header + "2024-02-01 09:00:02,1,2\n2024-02-01 09:00:01,1,2\n", Options{}, "unsorted:3: goes back in time by 1s; sort the file by its timestamps, or read it with --sort (--skip-bad-rows leaves such rows out)"},
 		{"missing time", header + "2024-02-01 09:00:02,1,2\n,1,2\n", Options{}, "missing time:3: has no timestamp in TIMESTAMP, want one in every row or in none (--skip-bad-rows leaves such rows out)"},
 		{"odd time", header + "yesterday,1,2\n", Options{}, `odd time:2: TIMESTAMP is "yesterday", want a time such as 2023-11-16T18:15:46.68Z or seconds since 1970 (--skip-bad-rows leaves such rows out)`},
-		{"negative", header + "2024-02-01 09:00:02,1,-2\n", Options{}, "negative:2: GeneratedTokens is -2, want 0 to 10000000 tokens (--skip-bad-rows leaves such rows out)"},
-		{"huge", header + "2024-02-01 09:00:02,99999999999,2\n", Options{}, "huge:2: ContextTokens is 99999999999, want 0 to 10000000 tokens (--skip-bad-rows leaves such rows out)"},
+		{"negative", header + "2024-02-01 09:00:02,1,-2\n", Options{}, "negative:2: GeneratedTokens is -2, want 0 to 10,000,000 tokens (--skip-bad-rows leaves such rows out)"},
+		{"huge", header + "2024-02-01 09:00:02,99999999999,2\n", Options{}, "huge:2: ContextTokens is 99,999,999,999, want 0 to 10,000,000 tokens (--skip-bad-rows leaves such rows out)"},
 		{"fraction", header + "2024-02-01 09:00:02,1.5,2\n", Options{}, `fraction:2: ContextTokens is "1.5", want a whole number of tokens (--skip-bad-rows leaves such rows out)`},
 		{"short row", header + "2024-02-01 09:00:02,1\n", Options{}, "short row:2: has 2 columns, want the 3 of the header (--skip-bad-rows leaves such rows out)"},
 		{"open quote", header + "\"2024-02-01 09:00:02,1,2\n", Options{}, "open quote:2: a quote is not closed on its line; leave out columns whose text has line breaks (--skip-bad-rows leaves such rows out)"},
@@ -150,10 +150,10 @@ func TestBadInputIsOneLineWithItsRowAndCure(t *testing.T) {
 		{"late times", "{\"prompt_tokens\":1,\"output_tokens\":2}\n{\"ts\":1,\"prompt_tokens\":1,\"output_tokens\":2}\n", Options{}, "late times:2: has a timestamp, the rows before it have none; want one in every row or in none (--skip-bad-rows leaves such rows out)"},
 		{"no length", "{\"prompt_tokens\":1,\"output_tokens\":2}\n{\"prompt_tokens\":1}\n", Options{}, "no length:2: has no output tokens, want a whole number (--skip-bad-rows leaves such rows out)"},
 		{"block text", `{"timestamp":1,"input_length":1,"output_length":2,"hash_ids":"no"}`, Options{}, `block text:1: hashids: is "\"no\"", want a list of block ids (--skip-bad-rows leaves such rows out)`},
-		{"all bad", header + "x,1,2\n", Options{SkipBadRows: true}, `all bad:2: TIMESTAMP is "x", want a time such as 2023-11-16T18:15:46.68Z or seconds since 1970; all 1 rows are bad`},
+		{"all bad", header + "x,1,2\n", Options{SkipBadRows: true}, `all bad:2: TIMESTAMP is "x", want a time such as 2023-11-16T18:15:46.68Z or seconds since 1970; all rows are bad (1)`},
 		{"vllm info", "INFO 02-13 11:33:33 [logger.py:49] Received request c1: params: SamplingParams(n=1, max_tokens=100), lora_request: None.\n", Options{}, "vllm info:1: no request has its prompt_token_ids in the log; run vLLM with --enable-log-requests and VLLM_LOGGING_LEVEL=DEBUG, or fit from its OpenTelemetry spans"},
 		{"fitted", "schema: redline/workload/1\n", Options{}, "fitted: is a fitted workload, not a trace"},
-		{"only failed", "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n1,a,5,0,5,b\n", Options{}, "only failed: all its 1 requests failed, want some that did not"},
+		{"only failed", "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n1,a,5,0,5,b\n", Options{}, "only failed: all its requests failed (1), want some that did not"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -230,5 +230,14 @@ func TestALogWithoutTimesGivesLengths(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"has no timestamps: it gives lengths, not arrivals"}, f.Notes()); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
+
+func TestNotesGroupThousands(t *testing.T) {
+	t.Parallel()
+	want := []string{"1,234 of 5,678 output lengths are max_tokens, the most that could come: vLLM logs what did with --enable-log-outputs",
+		"lines without a request: 9,012"}
+	if diff := cmp.Diff(want, (&vllm{bounded: 1234, total: 5678, others: 9012}).notes()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"redline/internal/text"
 )
 
 // spans reads OpenTelemetry GenAI spans: lines of OTLP in JSON, which hold
@@ -172,5 +174,5 @@ func (s *spans) notes() []string {
 	if s.others == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("spans left out because they are not generations with token counts: %d", s.others)}
+	return []string{fmt.Sprintf("spans left out because they are not generations with token counts: %s", text.Count(s.others))}
 }

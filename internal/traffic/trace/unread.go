@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"redline/internal/text"
 )
 
 // unread counts, by name, the rows with a field that has no role.
@@ -53,10 +55,10 @@ func (u *unread) note(what string) string {
 	}
 	rest := ""
 	if n := len(names) - most; n > 0 {
-		names, rest = names[:most], fmt.Sprintf(" and %d more", n)
+		names, rest = names[:most], fmt.Sprintf(" and %s more", text.Count(n))
 	}
 	for i, name := range names {
-		names[i] = fmt.Sprintf("%s %d", name, *u.rows[name])
+		names[i] = fmt.Sprintf("%s %s", name, text.Count(*u.rows[name]))
 	}
 	return what + " that are not used, and in how many rows: " + strings.Join(names, ", ") + rest
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"redline/internal/text"
 )
 
 // vllm reads the text log of a vLLM server. What a line carries depends on the
@@ -288,18 +290,18 @@ func (v *vllm) complete(r *vllmRequest) error {
 		return errors.New("neither the request's output_token_ids nor its max_tokens are in the log")
 	}
 	if r.row.Prompt > MaxTokens || r.row.Output > MaxTokens {
-		return fmt.Errorf("the request has more than %d tokens", MaxTokens)
+		return fmt.Errorf("the request has more than %s tokens", text.Count(MaxTokens))
 	}
 	return nil
 }
 
 func (v *vllm) notes() (list []string) {
 	if v.bounded > 0 {
-		list = append(list, fmt.Sprintf("%d of %d output lengths are max_tokens, the most that could come: vLLM logs what did with --enable-log-outputs",
-			v.bounded, v.total))
+		list = append(list, fmt.Sprintf("%s of %s output lengths are max_tokens, the most that could come: vLLM logs what did with --enable-log-outputs",
+			text.Count(v.bounded), text.Count(v.total)))
 	}
 	if v.others > 0 {
-		list = append(list, fmt.Sprintf("lines without a request: %d", v.others))
+		list = append(list, fmt.Sprintf("lines without a request: %s", text.Count(v.others)))
 	}
 	return list
 }

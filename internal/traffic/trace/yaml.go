@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"redline/internal/plan/yaml"
+	"redline/internal/text"
 )
 
 // mostDocument bounds a workload file: the rates of seventy days and all the
@@ -142,12 +143,12 @@ func (b *Bursty) validate() error {
 		return nil
 	}
 	if len(b.Rates) == 0 || len(b.Rates) > mostMinutes {
-		return wrong("arrivals.per_minute", "want 1 to %d rates, got %d", mostMinutes, len(b.Rates))
+		return wrong("arrivals.per_minute", "want 1 to %s rates, got %s", text.Count(mostMinutes), text.Count(len(b.Rates)))
 	}
 	sum := 0.0
 	for i, rate := range b.Rates {
 		if !(rate >= 0 && rate <= 6e7) {
-			return wrong(fmt.Sprintf("arrivals.per_minute[%d]", i), "want 0 to 60000000 requests a minute, got %v", rate)
+			return wrong(fmt.Sprintf("arrivals.per_minute[%d]", i), "want 0 to 60,000,000 requests a minute, got %v", rate)
 		}
 		sum += rate
 	}
@@ -166,7 +167,7 @@ func (b *Bursty) validate() error {
 			return wrong(path+".parts", "want 1 to 1000, got %d", l.Parts)
 		}
 		if cells *= l.Parts; cells > 100_000 {
-			return wrong(path+".parts", "a minute has more than 100000 parts, want fewer")
+			return wrong(path+".parts", "a minute has more than 100,000 parts, want fewer")
 		}
 		if !(l.Crowding >= 0 && l.Crowding <= 1) {
 			return wrong(path+".crowding", "want 0 to 1, got %v", l.Crowding)

@@ -89,17 +89,17 @@ var priceFields = []field[Accelerator]{
 // readReached reads the shares of the peak by precision.
 func readReached(r *reader, n *yaml.Node, path string, a *Accelerator) error {
 	if n.Kind != yaml.Mapping {
-		return r.fail(n, "%s: want shares by precision, such as bf16: 0.6, got %s", path, n.Describe())
+		return r.Fail(n, path, "want shares by precision, such as bf16: 0.6, got %s", n.Describe())
 	}
 	a.Reached = map[Precision]float64{}
 	for _, e := range n.Entries {
 		p, err := ParsePrecision(e.Key)
 		if err != nil {
-			return yaml.Fault(yaml.At(r.file, e.Line), "%s: %v", path, err)
+			return yaml.Fault(yaml.At(r.File, e.Line), "%s: %v", path, err)
 		}
 		share, ok := number(e.Value)
 		if !ok || share <= 0 || share > 1 {
-			return r.fail(e.Value, "%s: want a share above 0 and up to 1, got %s", yaml.Join(path, e.Key), e.Value.Describe())
+			return r.Fail(e.Value, yaml.Join(path, e.Key), "want a share above 0 and up to 1, got %s", e.Value.Describe())
 		}
 		a.Reached[p] = share
 	}
@@ -109,18 +109,18 @@ func readReached(r *reader, n *yaml.Node, path string, a *Accelerator) error {
 // nameOf is the name of an entry, which decides what it adds to.
 func (r *reader) nameOf(n *yaml.Node, path string) (string, error) {
 	if n.Kind != yaml.Mapping {
-		return "", r.fail(n, "%s: want an entry with a name, got %s", path, n.Describe())
+		return "", r.Fail(n, path, "want an entry with a name, got %s", n.Describe())
 	}
 	for _, e := range n.Entries {
 		if e.Key == "name" {
 			name, ok := scalar(e.Value)
 			if !ok || fold(name) == "" {
-				return "", r.fail(e.Value, "%s.name: want a name with letters or digits, got %s", path, e.Value.Describe())
+				return "", r.Fail(e.Value, path+".name", "want a name with letters or digits, got %s", e.Value.Describe())
 			}
 			return name, nil
 		}
 	}
-	return "", r.fail(n, "%s: has no name", path)
+	return "", r.Fail(n, path, "has no name")
 }
 
 func (r *reader) model(c *Catalog, n *yaml.Node, path string, top head) error {
@@ -138,7 +138,7 @@ func (r *reader) model(c *Catalog, n *yaml.Node, path string, top head) error {
 		m.Name = canonical
 	}
 	if err := m.check(); err != nil {
-		return r.fail(n, "%s (%s): %v", path, name, err)
+		return r.Fail(n, path+" ("+name+")", "%v", err)
 	}
 	c.models.put(m, m.names())
 	return nil
@@ -159,7 +159,7 @@ func (r *reader) accelerator(c *Catalog, n *yaml.Node, path string, top head) er
 		a.Name = canonical
 	}
 	if err := a.check(); err != nil {
-		return r.fail(n, "%s (%s): %v", path, name, err)
+		return r.Fail(n, path+" ("+name+")", "%v", err)
 	}
 	c.accelerators.put(a, a.names())
 	return nil

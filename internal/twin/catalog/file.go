@@ -15,15 +15,11 @@ import (
 var form = yaml.Form{Name: "a catalog", Want: "a catalog with models or accelerators", Most: maxFileBytes}
 
 // reader turns the nodes of one file into entries.
-type reader struct{ file string }
-
-func (r *reader) fail(n *yaml.Node, format string, args ...any) error {
-	return yaml.Fault(yaml.At(r.file, n.Line), format, args...)
-}
+type reader struct{ yaml.Decoder }
 
 // add takes the entries of a file in.
 func (c *Catalog) add(name string, data []byte) error {
-	r := &reader{name}
+	r := &reader{yaml.Decoder{File: name}}
 	root, err := form.Parse(name, data)
 	if err != nil {
 		return err
@@ -61,7 +57,7 @@ func topFields(c *Catalog, top *head) []field[head] {
 
 func (r *reader) each(n *yaml.Node, path string, do func(n *yaml.Node, path string) error) error {
 	if n.Kind != yaml.Sequence {
-		return r.fail(n, "%s: want a list of entries, each with a name", path)
+		return r.Fail(n, path, "want a list of entries, each with a name")
 	}
 	for i, item := range n.Items {
 		if err := do(item, fmt.Sprintf("%s[%d]", path, i)); err != nil {
@@ -81,12 +77,12 @@ type field[T any] struct {
 // that what holds for all entries is known before the first.
 func block[T any](r *reader, n *yaml.Node, path string, fields []field[T], into *T) error {
 	if n.Kind != yaml.Mapping {
-		return r.fail(n, "%swant a block with keys such as %s, got %s", prefix(path), fields[0].key, n.Describe())
+		return r.Fail(n, path, "want a block with keys such as %s, got %s", fields[0].key, n.Describe())
 	}
 	byKey := map[string]*yaml.Node{}
 	for _, e := range n.Entries {
 		if !slices.ContainsFunc(fields, func(f field[T]) bool { return f.key == e.Key }) {
-			return unknownKey(r, e, yaml.Join(path, e.Key), fields)
+			return unknownKey(r, e, yaml.Join(path, text.Brief(e.Key)), fields)
 		}
 		byKey[e.Key] = e.Value
 	}
@@ -105,14 +101,7 @@ func unknownKey[T any](r *reader, e yaml.Entry, path string, fields []field[T]) 
 	for i, f := range fields {
 		known[i] = f.key
 	}
-	return yaml.Fault(yaml.At(r.file, e.Line), "%s: unknown key, %s", path, text.Cure(e.Key, known))
-}
-
-func prefix(path string) string {
-	if path == "" {
-		return ""
-	}
-	return path + ": "
+	return yaml.Fault(yaml.At(r.File, e.Line), "%s: unknown key, %s", path, text.Cure(e.Key, known))
 }
 
 // scalar is the text of a value, and whether it is one.
@@ -133,7 +122,7 @@ func stringField[T any](key string, at func(*T) *string) field[T] {
 	return field[T]{key, func(r *reader, n *yaml.Node, path string, into *T) error {
 		s, ok := scalar(n)
 		if s = strings.TrimSpace(s); !ok || s == "" {
-			return r.fail(n, "%s: want text, got %s", path, n.Describe())
+			return r.Fail(n, path, "want text, got %s", n.Describe())
 		}
 		*at(into) = s
 		return nil
@@ -143,13 +132,13 @@ func stringField[T any](key string, at func(*T) *string) field[T] {
 func words[T any](key string, at func(*T) *[]string) field[T] {
 	return field[T]{key, func(r *reader, n *yaml.Node, path string, into *T) error {
 		if n.Kind != yaml.Sequence {
-			return r.fail(n, "%s: want a list of names, got %s", path, n.Describe())
+			return r.Fail(n, path, "want a list of names, got %s", n.Describe())
 		}
 		var out []string
 		for _, item := range n.Items {
 			s, ok := scalar(item)
 			if !ok || fold(s) == "" {
-				return r.fail(item, "%s: want names, got %s", path, item.Describe())
+				return r.Fail(item, path, "want names, got %s", item.Describe())
 			}
 			out = append(out, s)
 		}
@@ -163,7 +152,7 @@ func whole[T any](key string, least, most int, at func(*T) *int) field[T] {
 	return field[T]{key, func(r *reader, n *yaml.Node, path string, into *T) error {
 		v, ok := number(n)
 		if !ok || v != math.Trunc(v) || v < float64(least) || v > float64(most) {
-			return r.fail(n, "%s: want a whole number from %d to %d, got %s", path, least, most, n.Describe())
+			return r.Fail(n, path, "want a whole number from %d to %d, got %s", least, most, n.Describe())
 		}
 		*at(into) = int(v)
 		return nil
@@ -175,7 +164,7 @@ func amount[T any](key string, most, unit float64, at func(*T) *float64) field[T
 	return field[T]{key, func(r *reader, n *yaml.Node, path string, into *T) error {
 		v, ok := number(n)
 		if !ok || v < 0 || v > most {
-			return r.fail(n, "%s: want a number from 0 to %g, got %s", path, most, n.Describe())
+			return r.Fail(n, path, "want a number from 0 to %g, got %s", most, n.Describe())
 		}
 		*at(into) = v * unit
 		return nil
@@ -190,7 +179,7 @@ func yes[T any](key string, at func(*T) *bool) field[T] {
 		case "false":
 			*at(into) = false
 		default:
-			return r.fail(n, "%s: want true or false, got %s", path, n.Describe())
+			return r.Fail(n, path, "want true or false, got %s", n.Describe())
 		}
 		return nil
 	}}
@@ -200,11 +189,11 @@ func stored[T any](key string, at func(*T) *Precision) field[T] {
 	return field[T]{key, func(r *reader, n *yaml.Node, path string, into *T) error {
 		s, ok := scalar(n)
 		if !ok {
-			return r.fail(n, "%s: want a precision such as bf16, got %s", path, n.Describe())
+			return r.Fail(n, path, "want a precision such as bf16, got %s", n.Describe())
 		}
 		p, err := ParsePrecision(s)
 		if err != nil {
-			return r.fail(n, "%s: %v", path, err)
+			return r.Fail(n, path, "%v", err)
 		}
 		*at(into) = p
 		return nil
@@ -222,6 +211,6 @@ func trust[T any](key string, at func(*T) *string) field[T] {
 				return nil
 			}
 		}
-		return r.fail(n, "%s: want %s, got %s", path, strings.Join(trusts, ", "), n.Describe())
+		return r.Fail(n, path, "want %s, got %s", strings.Join(trusts, ", "), n.Describe())
 	}}
 }

@@ -110,7 +110,7 @@ func (f *Fault) parseWait(text string) error {
 	case !closed || err != nil || wait <= 0:
 		return fmt.Errorf("%s: want a positive time in parentheses such as %s(3s), got %q", f.Kind.Name, f.Kind.Name, text)
 	case f.retries() && wait%time.Second != 0:
-		return fmt.Errorf("%s: Retry-After is told in whole seconds, got %v", f.Kind.Name, wait)
+		return fmt.Errorf("%s: Retry-After takes whole seconds, got %v", f.Kind.Name, wait)
 	}
 	f.Wait = wait
 	return nil
