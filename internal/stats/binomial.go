@@ -2,10 +2,10 @@ package stats
 
 import "math"
 
-// RegIncBeta is the regularised incomplete beta function I_x(a, b) for
+// regIncBeta is the regularised incomplete beta function I_x(a, b) for
 // positive a and b: the chance that a beta(a, b) value is at most x. It is NaN
 // for parameters that are not positive and finite.
-func RegIncBeta(a, b, x float64) float64 {
+func regIncBeta(a, b, x float64) float64 {
 	switch {
 	case !(a > 0 && b > 0) || math.IsInf(a, 0) || math.IsInf(b, 0) || math.IsNaN(x):
 		return math.NaN()
@@ -152,7 +152,7 @@ func StudentQuantile(p, freedom float64) float64 {
 	low, high := 0.0, 1.0
 	for range 200 {
 		mid := (low + high) / 2
-		if RegIncBeta(freedom/2, 0.5, mid) < 2*(1-p) {
+		if regIncBeta(freedom/2, 0.5, mid) < 2*(1-p) {
 			low = mid
 		} else {
 			high = mid

@@ -5,31 +5,31 @@ import "math"
 // Decision is what samples say about a bound on a percentile.
 type Decision int
 
-// The decisions. Undecided is the zero value: no evidence decides nothing.
+// The decisions. undecided is the zero value: no evidence decides nothing.
 const (
-	Undecided Decision = iota
-	Met
-	Missed
+	undecided Decision = iota
+	met
+	missed
 )
 
 func (d Decision) String() string {
 	return [...]string{"undecided", "met", "missed"}[d]
 }
 
-// Decide applies MLPerf's rule to n independent samples of which t broke the
+// decide applies MLPerf's rule to n independent samples of which t broke the
 // bound on percentile p: met where a server that just breaks the promise would
 // show so few violations with a chance of at most alpha, missed where one that
 // just keeps it would show so many.
-func Decide(n, t, p, alpha float64) Decision {
+func decide(n, t, p, alpha float64) Decision {
 	switch {
 	case !(n > 0):
-		return Undecided
+		return undecided
 	case BinomialAtMost(t, n, 1-p) <= alpha:
-		return Met
+		return met
 	case BinomialAtLeast(t, n, 1-p) <= alpha:
-		return Missed
+		return missed
 	}
-	return Undecided
+	return undecided
 }
 
 // atLimitLow and atLimitHigh bound the violation shares, in units of the share
@@ -39,11 +39,11 @@ const (
 	atLimitHigh = 1.4
 )
 
-// Needed is the smallest number of independent samples that decides a bound on
+// needed is the smallest number of independent samples that decides a bound on
 // percentile p where the given share of them breaks it. It is not ok where
 // that share is so close to the allowed one that the server is simply at the
 // limit.
-func Needed(p, share, alpha float64) (n int, ok bool) {
+func needed(p, share, alpha float64) (n int, ok bool) {
 	allowed := 1 - p
 	if !(p > 0 && p < 1 && share >= 0 && share <= 1 && alpha > 0 && alpha < 1) {
 		return 0, false
@@ -52,7 +52,7 @@ func Needed(p, share, alpha float64) (n int, ok bool) {
 		return 0, false
 	}
 	decided := func(n int) bool {
-		return Decide(float64(n), share*float64(n), p, alpha) != Undecided
+		return decide(float64(n), share*float64(n), p, alpha) != undecided
 	}
 	high := 1
 	for !decided(high) {
@@ -87,10 +87,10 @@ func More(n int, effective float64, violations int, p, alpha float64) (more int,
 		return 0, false
 	}
 	share := float64(violations) / float64(n)
-	if Decide(effective, share*effective, p, alpha) != Undecided {
+	if decide(effective, share*effective, p, alpha) != undecided {
 		return 0, true
 	}
-	needed, ok := Needed(p, share, alpha)
+	needed, ok := needed(p, share, alpha)
 	if !ok {
 		return 0, false
 	}

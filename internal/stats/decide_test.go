@@ -9,7 +9,7 @@ import (
 // of t violations.
 func smallest(p float64, t, from int) int {
 	for n := from; ; n++ {
-		if Decide(float64(n), float64(t), p, 0.01) == Met {
+		if decide(float64(n), float64(t), p, 0.01) == met {
 			return n
 		}
 	}
@@ -40,17 +40,17 @@ func TestDecide(t *testing.T) {
 		n, t float64
 		want Decision
 	}{
-		{"no samples", 0, 0, Undecided},
-		{"one sample short of enough", 458, 0, Undecided},
-		{"enough", 459, 0, Met},
-		{"as many violations as allowed", 10000, 100, Undecided},
-		{"half of those allowed", 10000, 50, Met},
-		{"twice those allowed", 10000, 200, Missed},
-		{"a fraction of a violation still decides", 600, 0.25, Met},
-		{"nothing but violations", 10, 10, Missed},
-		{"an unknown sample size", math.NaN(), 0, Undecided},
+		{"no samples", 0, 0, undecided},
+		{"one sample short of enough", 458, 0, undecided},
+		{"enough", 459, 0, met},
+		{"as many violations as allowed", 10000, 100, undecided},
+		{"half of those allowed", 10000, 50, met},
+		{"twice those allowed", 10000, 200, missed},
+		{"a fraction of a violation still decides", 600, 0.25, met},
+		{"nothing but violations", 10, 10, missed},
+		{"an unknown sample size", math.NaN(), 0, undecided},
 	} {
-		if got := Decide(c.n, c.t, 0.99, 0.01); got != c.want {
+		if got := decide(c.n, c.t, 0.99, 0.01); got != c.want {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)
 		}
 	}
@@ -61,18 +61,18 @@ func TestNeededIsTheSmallestThatDecides(t *testing.T) {
 	for _, c := range []struct{ p, share float64 }{
 		{0.99, 0}, {0.95, 0}, {0.9, 0}, {0.999, 0}, {0.99, 0.002}, {0.99, 0.0069}, {0.99, 0.0141}, {0.99, 0.05}, {0.9, 0.5},
 	} {
-		n, ok := Needed(c.p, c.share, 0.01)
-		if !ok || Decide(float64(n), c.share*float64(n), c.p, 0.01) == Undecided {
+		n, ok := needed(c.p, c.share, 0.01)
+		if !ok || decide(float64(n), c.share*float64(n), c.p, 0.01) == undecided {
 			t.Errorf("Needed(%g, %g) = %d, %t, which does not decide", c.p, c.share, n, ok)
 		}
 		for fewer := range n {
-			if Decide(float64(fewer), c.share*float64(fewer), c.p, 0.01) != Undecided {
+			if decide(float64(fewer), c.share*float64(fewer), c.p, 0.01) != undecided {
 				t.Errorf("Needed(%g, %g) = %d, but %d decide", c.p, c.share, n, fewer)
 				break
 			}
 		}
 	}
-	if n, _ := Needed(0.99, 0, 0.01); n != 459 {
+	if n, _ := needed(0.99, 0, 0.01); n != 459 {
 		t.Errorf("Needed(0.99, 0) = %d, want 459", n)
 	}
 }
@@ -80,7 +80,7 @@ func TestNeededIsTheSmallestThatDecides(t *testing.T) {
 func TestNeededIsSilentAtTheLimit(t *testing.T) {
 	t.Parallel()
 	for _, share := range []float64{0.0071, 0.01, 0.0139, -0.1, 1.1, math.NaN()} {
-		if n, ok := Needed(0.99, share, 0.01); ok {
+		if n, ok := needed(0.99, share, 0.01); ok {
 			t.Errorf("Needed(0.99, %g) = %d, want none", share, n)
 		}
 	}
@@ -126,16 +126,16 @@ func TestTailsAtTheEdges(t *testing.T) {
 		{"at least more than all", BinomialAtLeast(11, 10, 0.1), 0},
 		{"at least one, impossible", BinomialAtLeast(1, 10, 0), 0},
 		{"at least all, certain", BinomialAtLeast(10, 10, 1), 1},
-		{"beta below its range", RegIncBeta(2, 3, -1), 0},
-		{"beta above its range", RegIncBeta(2, 3, 2), 1},
+		{"beta below its range", regIncBeta(2, 3, -1), 0},
+		{"beta above its range", regIncBeta(2, 3, 2), 1},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %g, want %g", c.what, c.got, c.want)
 		}
 	}
 	for what, v := range map[string]float64{
-		"beta of a negative parameter": RegIncBeta(-1, 1, 0.5),
-		"beta of an infinite one":      RegIncBeta(math.Inf(1), 1, 0.5),
+		"beta of a negative parameter": regIncBeta(-1, 1, 0.5),
+		"beta of an infinite one":      regIncBeta(math.Inf(1), 1, 0.5),
 		"a chance above 1":             BinomialAtMost(1, 10, 1.5),
 		"an unknown count":             BinomialAtLeast(math.NaN(), 10, 0.5),
 		"Student's t at 1":             StudentQuantile(1, 5),

@@ -101,7 +101,7 @@ func TestTailsAreScipysAndExact(t *testing.T) {
 	t.Parallel()
 	g := readGolden(t)
 	for _, b := range g.Beta {
-		near(t, RegIncBeta(b.A, b.B, b.X), b.Want, 1e-12, "RegIncBeta(%g, %g, %g)", b.A, b.B, b.X)
+		near(t, regIncBeta(b.A, b.B, b.X), b.Want, 1e-12, "RegIncBeta(%g, %g, %g)", b.A, b.B, b.X)
 	}
 	for _, b := range g.Binomial {
 		near(t, BinomialAtMost(b.T, b.N, 1-b.P), b.AtMost, 1e-11, "P(Bin(%g, 1-%g) <= %g)", b.N, b.P, b.T)

@@ -24,7 +24,7 @@ func MannWhitney(a, b []float64) RankTest {
 		return test
 	}
 	pooled := slices.Concat(a, b)
-	ranks := Midranks(pooled)
+	ranks := midranks(pooled)
 	least := float64(m) * float64(m+1) / 2
 	test.Statistic = sum(ranks[:m]) - least
 	test.Exact = m+n <= exactValues

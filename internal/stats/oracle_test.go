@@ -45,7 +45,7 @@ func TestStudentIsScipys(t *testing.T) {
 		near(t, StudentCDF(c.T, c.Freedom), c.Want, 1e-10, "StudentCDF(%g, %g)", c.T, c.Freedom)
 	}
 	for _, c := range oracle[struct{ T, Freedom, Shift, Want float64 }](t, "noncentral") {
-		if got := NoncentralStudentCDF(c.T, c.Freedom, c.Shift); math.Abs(got-c.Want) > 1e-11 {
+		if got := noncentralStudentCDF(c.T, c.Freedom, c.Shift); math.Abs(got-c.Want) > 1e-11 {
 			t.Errorf("NoncentralStudentCDF(%g, %g, %g) = %v, want %v", c.T, c.Freedom, c.Shift, got, c.Want)
 		}
 	}

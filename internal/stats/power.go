@@ -6,7 +6,7 @@ import "math"
 // Both tails count: without any shift the test still calls alpha of the
 // samples different.
 func powerAt(shift, edge, freedom float64) float64 {
-	return 1 - NoncentralStudentCDF(edge, freedom, shift) + NoncentralStudentCDF(-edge, freedom, shift)
+	return 1 - noncentralStudentCDF(edge, freedom, shift) + noncentralStudentCDF(-edge, freedom, shift)
 }
 
 // SmallestEffect is the smallest true mean difference that a two-sided paired

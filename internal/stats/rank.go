@@ -19,9 +19,9 @@ type RankTest struct {
 	Exact bool
 }
 
-// Midranks are the ranks of values from 1, where equal values share the mean
+// midranks are the ranks of values from 1, where equal values share the mean
 // of the ranks that they take up.
-func Midranks(values []float64) []float64 {
+func midranks(values []float64) []float64 {
 	order := make([]int, len(values))
 	for i := range order {
 		order[i] = i

@@ -36,7 +36,7 @@ func TestMidranks(t *testing.T) {
 		{[]float64{5, 5, 1, 5}, []float64{3, 3, 1, 3}},
 		{[]float64{2, 2}, []float64{1.5, 1.5}},
 	} {
-		if diff := cmp.Diff(c.want, Midranks(c.values)); diff != "" {
+		if diff := cmp.Diff(c.want, midranks(c.values)); diff != "" {
 			t.Errorf("Midranks(%v) (-want +got):\n%s", c.values, diff)
 		}
 	}
@@ -90,7 +90,7 @@ func TestApproximationsMeetTheExactTests(t *testing.T) {
 		for i := range a {
 			a[i], b[i] = math.Round(4*r.NormFloat64()), math.Round(4*r.NormFloat64()+2)
 		}
-		ranks := Midranks(append(append([]float64{}, a...), b...))
+		ranks := midranks(append(append([]float64{}, a...), b...))
 		whole := twoSided(partedSums(ranks, len(a)), int(2*sum(ranks[:len(a)])))
 		if got := MannWhitney(a, b); got.Exact || math.Abs(got.P-whole) > 0.01 {
 			t.Errorf("Mann-Whitney of 60 values: approximated %g, counted %g", got.P, whole)
@@ -116,7 +116,7 @@ func positiveRanks(d []float64) (ranks []float64, at int) {
 			moved = append(moved, v)
 		}
 	}
-	ranks = Midranks(each(moved, math.Abs))
+	ranks = midranks(each(moved, math.Abs))
 	for i, v := range moved {
 		if v > 0 {
 			at += int(2 * ranks[i])

@@ -28,16 +28,16 @@ func studentTail(t, freedom float64) float64 {
 	return incompleteBeta(freedom/2, 0.5, freedom/(freedom+t*t), t*t/(freedom+t*t)) / 2
 }
 
-// farthestShift bounds the work of NoncentralStudentCDF, whose series has
+// farthestShift bounds the work of noncentralStudentCDF, whose series has
 // about twenty terms for every unit of the shift.
 const farthestShift = 500
 
-// NoncentralStudentCDF is the chance that (Z + shift)/S is at most t, where Z
+// noncentralStudentCDF is the chance that (Z + shift)/S is at most t, where Z
 // is standard normal and S² an independent chi-squared over its degrees of
 // freedom: what the t statistic of a real effect does. It is Lenth's series
 // (1989) of incomplete beta functions under Poisson weights; shifts beyond 500
 // take the normal approximation instead.
-func NoncentralStudentCDF(t, freedom, shift float64) float64 {
+func noncentralStudentCDF(t, freedom, shift float64) float64 {
 	switch {
 	case math.IsNaN(t) || math.IsNaN(shift) || !(freedom > 0):
 		return math.NaN()
@@ -48,7 +48,7 @@ func NoncentralStudentCDF(t, freedom, shift float64) float64 {
 	case math.Abs(shift) > farthestShift:
 		return NormalCDF((t*(1-1/(4*freedom)) - shift) / math.Sqrt(1+t*t/(2*freedom)))
 	case t < 0:
-		return 1 - NoncentralStudentCDF(-t, freedom, -shift)
+		return 1 - noncentralStudentCDF(-t, freedom, -shift)
 	case t == 0:
 		return NormalCDF(-shift)
 	}
@@ -99,7 +99,7 @@ func OneSampleT(values []float64, level float64) TTest {
 	n := len(values)
 	test := TTest{
 		N: n, Mean: Mean(values), SD: math.Sqrt(Variance(values)), Freedom: float64(n - 1),
-		T: math.NaN(), P: math.NaN(), Lo: math.Inf(-1), Hi: math.Inf(1), Dz: CohenDz(values),
+		T: math.NaN(), P: math.NaN(), Lo: math.Inf(-1), Hi: math.Inf(1), Dz: cohenDz(values),
 	}
 	if n < 2 || math.IsNaN(test.SD) {
 		return test
@@ -117,8 +117,8 @@ func OneSampleT(values []float64, level float64) TTest {
 	return test
 }
 
-// CohenDz is the mean of paired differences in their own standard deviations.
-func CohenDz(differences []float64) float64 {
+// cohenDz is the mean of paired differences in their own standard deviations.
+func cohenDz(differences []float64) float64 {
 	mean, sd := Mean(differences), math.Sqrt(Variance(differences))
 	if mean == 0 && sd == 0 {
 		return 0

@@ -30,21 +30,21 @@ func TestNoncentralStudentMirrorsAndMoves(t *testing.T) {
 		freedom := rapid.Float64Range(1, 100).Draw(t, "freedom")
 		at := rapid.Float64Range(-20, 20).Draw(t, "t")
 		shift := rapid.Float64Range(-20, 20).Draw(t, "shift")
-		got := NoncentralStudentCDF(at, freedom, shift)
-		if mirrored := 1 - NoncentralStudentCDF(-at, freedom, -shift); math.Abs(got-mirrored) > 1e-12 {
+		got := noncentralStudentCDF(at, freedom, shift)
+		if mirrored := 1 - noncentralStudentCDF(-at, freedom, -shift); math.Abs(got-mirrored) > 1e-12 {
 			t.Fatalf("%v, mirrored %v", got, mirrored)
 		}
-		if higher := NoncentralStudentCDF(at+0.5, freedom, shift); higher < got-1e-12 {
+		if higher := noncentralStudentCDF(at+0.5, freedom, shift); higher < got-1e-12 {
 			t.Fatalf("fell from %v to %v as t grew", got, higher)
 		}
-		if shifted := NoncentralStudentCDF(at, freedom, shift+0.5); shifted > got+1e-12 {
+		if shifted := noncentralStudentCDF(at, freedom, shift+0.5); shifted > got+1e-12 {
 			t.Fatalf("rose from %v to %v as the shift grew", got, shifted)
 		}
 	})
-	near(t, NoncentralStudentCDF(2, math.Inf(1), 1.5), NormalCDF(0.5), 1e-14, "without end of freedom")
-	near(t, NoncentralStudentCDF(2, 9, 0), StudentCDF(2, 9), 1e-14, "without a shift")
+	near(t, noncentralStudentCDF(2, math.Inf(1), 1.5), NormalCDF(0.5), 1e-14, "without end of freedom")
+	near(t, noncentralStudentCDF(2, 9, 0), StudentCDF(2, 9), 1e-14, "without a shift")
 	// Far shifts leave the series; the two must meet there.
-	near(t, NoncentralStudentCDF(500, 30, 500.001), NoncentralStudentCDF(500, 30, 499.999), 0.03, "at the farthest shift")
+	near(t, noncentralStudentCDF(500, 30, 500.001), noncentralStudentCDF(500, 30, 499.999), 0.03, "at the farthest shift")
 }
 
 func TestOneSampleTOfLittle(t *testing.T) {

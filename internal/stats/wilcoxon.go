@@ -26,7 +26,7 @@ func SignedRank(differences []float64) RankTest {
 	if n == 0 {
 		return RankTest{P: math.NaN()}
 	}
-	ranks := Midranks(sizes)
+	ranks := midranks(sizes)
 	positive := 0.0
 	for i, rank := range ranks {
 		if signs[i] > 0 {

@@ -62,7 +62,7 @@ func Significant(v float64, digits, decimals int) string {
 	if strings.Trim(out, "-0.") == "" {
 		return "<" + strconv.FormatFloat(math.Pow10(-decimals), 'f', decimals, 64)
 	}
-	return Group(out)
+	return group(out)
 }
 
 // Fixed writes a number with so many digits behind the point, thousands
@@ -71,7 +71,7 @@ func Fixed(v float64, decimals int) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return Absent
 	}
-	return Group(strconv.FormatFloat(v, 'f', decimals, 64))
+	return group(strconv.FormatFloat(v, 'f', decimals, 64))
 }
 
 // Exact writes a number that a person chose, such as a limit, with every digit
@@ -118,13 +118,13 @@ func distinct(v, shown float64, marks []float64) bool {
 // Count writes a whole number, which is exact.
 func Count[N int | int64 | uint64](n N) string {
 	if n < 0 {
-		return Group(strconv.FormatInt(int64(n), 10))
+		return group(strconv.FormatInt(int64(n), 10))
 	}
-	return Group(strconv.FormatUint(uint64(n), 10))
+	return group(strconv.FormatUint(uint64(n), 10))
 }
 
-// Group puts a comma between the thousands of a decimal number.
-func Group(number string) string {
+// group puts a comma between the thousands of a decimal number.
+func group(number string) string {
 	rest, negative := strings.CutPrefix(number, "-")
 	whole, _, _ := strings.Cut(rest, ".")
 	fraction := rest[len(whole):]

@@ -88,7 +88,7 @@ func TestWhatIsRefusedCanBeForced(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"not comparable, but forced: model: llama-3.1-8b against llama-3.1-70b"}
-	if diff := cmp.Diff(want, texts(got.Warnings)); diff != "" || !got.Worse() {
+	if diff := cmp.Diff(want, texts(got.Warnings)); diff != "" || !got.worse() {
 		t.Errorf("forced: %s; warnings (-want +got):\n%s", got.Verdict, diff)
 	}
 	empty := run("b", 1, func(r *result.Result) { r.Points = nil })
@@ -119,7 +119,7 @@ func TestWhatIsNotValidIsShown(t *testing.T) {
 			if len(got.Invalid) != 1 || got.Invalid[0] != c.why || m.A == nil || m.B == nil || math.Abs(*m.B-150) > 1e-6 {
 				t.Errorf("%s: invalid for %q with %+v, want %q and both figures", what, got.Invalid, m, c.why)
 			}
-			if judged := got.Worse(); judged != anyway {
+			if judged := got.worse(); judged != anyway {
 				t.Errorf("%s, anyway %v: judged %v: %s", what, anyway, judged, got.Verdict)
 			}
 			if want := "not judged: " + c.why; !anyway && got.Verdict != want {

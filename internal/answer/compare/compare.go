@@ -86,15 +86,15 @@ const (
 
 // The ways to compare.
 const (
-	WayStored = "stored"
-	WayLive   = "live"
+	wayStored = "stored"
+	wayLive   = "live"
 )
 
 // Comparison is B against A as the document has it, on its way.
 type Comparison struct{ result.Comparison }
 
-// Worse reports whether B is worse in any metric: a regression.
-func (c *Comparison) Worse() bool { return c.Standing == Worse || c.Standing == Mixed }
+// worse reports whether B is worse in any metric: a regression.
+func (c *Comparison) worse() bool { return c.Standing == Worse || c.Standing == Mixed }
 
 // conclude words the answer over all metrics.
 func (c *Comparison) conclude() {

@@ -54,7 +54,7 @@ func First(round int) string {
 // on the differences within rounds: Student's t on the logarithms of B/A
 // decides, the signed-rank test stands beside it.
 func Live(rounds []Round, o Options) *Comparison {
-	c := &Comparison{result.Comparison{Way: WayLive, A: o.A, B: o.B, Alpha: o.alpha(), Metrics: []Metric{},
+	c := &Comparison{result.Comparison{Way: wayLive, A: o.A, B: o.B, Alpha: o.alpha(), Metrics: []Metric{},
 		Test: "paired t on log ratios of rounds, Holm over metrics"}}
 	counted := c.counted(rounds)
 	c.Rounds = len(counted)

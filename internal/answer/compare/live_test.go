@@ -124,8 +124,8 @@ func TestLiveSaysInWordsHowBStands(t *testing.T) {
 	} {
 		got := Live(roundsOf(c.metric, c.a, c.b), Options{})
 		m := got.Metrics[0]
-		if m.Standing != c.standing || c.verdict != "" && m.Verdict != c.verdict || got.Worse() != c.regressed {
-			t.Errorf("%s: %s, %q, regressed %v; want %s, %q, %v", c.what, m.Standing, m.Verdict, got.Worse(), c.standing, c.verdict, c.regressed)
+		if m.Standing != c.standing || c.verdict != "" && m.Verdict != c.verdict || got.worse() != c.regressed {
+			t.Errorf("%s: %s, %q, regressed %v; want %s, %q, %v", c.what, m.Standing, m.Verdict, got.worse(), c.standing, c.verdict, c.regressed)
 		}
 		if got.Standing != c.standing {
 			t.Errorf("%s: over all %s, want %s", c.what, got.Standing, c.standing)
@@ -148,7 +148,7 @@ func TestAMixedAnswerIsARegression(t *testing.T) {
 	with(rounds, "tpot:p50", scaled(jitter(0), 20), scaled(jitter(0.01), 18))
 	got := Live(rounds, Options{})
 	const want = "B is worse in ttft:p50 slower by 10%; better in tpot:p50 faster by 10%"
-	if got.Standing != Mixed || !got.Worse() || got.Verdict != want {
+	if got.Standing != Mixed || !got.worse() || got.Verdict != want {
 		t.Errorf("%s, %q; want mixed, %q", got.Standing, got.Verdict, want)
 	}
 }
@@ -216,7 +216,7 @@ func TestFewRoundsHaveNoRanks(t *testing.T) {
 	if m := one.Metrics[0]; m.Standing != Undecided || m.Verdict != "no difference shown: one round has no spread" || m.P != nil {
 		t.Errorf("one round: %+v", m)
 	}
-	if none := Live(nil, Options{}); none.Standing != Undecided || none.Worse() {
+	if none := Live(nil, Options{}); none.Standing != Undecided || none.worse() {
 		t.Errorf("no rounds: %+v", none)
 	}
 }

@@ -26,7 +26,7 @@ func Stored(a, b []*result.Result, o Options) (*Comparison, error) {
 	if len(a) == 0 || len(b) == 0 {
 		return nil, errors.New("compare: each side needs at least one run")
 	}
-	c := &Comparison{result.Comparison{Way: WayStored, Alpha: o.alpha(), Metrics: []Metric{}}}
+	c := &Comparison{result.Comparison{Way: wayStored, Alpha: o.alpha(), Metrics: []Metric{}}}
 	c.A, a = side(a), separate(a)
 	c.B, b = side(b), separate(b)
 	o.History = separate(o.History)

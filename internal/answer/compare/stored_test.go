@@ -114,8 +114,8 @@ func TestSingleRunsDifferOnlyBeyondTheirIntervalsAndTheSpread(t *testing.T) {
 		if m := got.Metrics[0]; m.Standing != c.standing || m.Verdict != c.verdict {
 			t.Errorf("%s: %s, %q; want %s, %q", c.what, m.Standing, m.Verdict, c.standing, c.verdict)
 		}
-		if got.Worse() != (c.standing == Worse) {
-			t.Errorf("%s: a regression: %v", c.what, got.Worse())
+		if got.worse() != (c.standing == Worse) {
+			t.Errorf("%s: a regression: %v", c.what, got.worse())
 		}
 	}
 }

@@ -22,7 +22,7 @@ var engineKeys = []struct{ key, flag, usual string }{
 
 // Confirm is the command whose outcome would settle the rule's regime at a
 // point of a result.
-func (r *Rule) Confirm(res *result.Result, point int) string {
+func (r *rule) Confirm(res *result.Result, point int) string {
 	return r.confirm(&scene{res: res, index: point, point: &res.Points[point]})
 }
 

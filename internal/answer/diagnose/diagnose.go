@@ -12,9 +12,9 @@ import (
 	"redline/internal/judge/result"
 )
 
-// Most is how many findings a result gets at most: whoever is told ten causes
+// most is how many findings a result gets at most: whoever is told ten causes
 // is told none.
-const Most = 3
+const most = 3
 
 // The words for how sure a rule is.
 const (
@@ -44,7 +44,7 @@ func Find(res *result.Result) []result.Finding {
 		explained = append(explained, rule.Explains...)
 		found = append(found, result.Finding{Regime: rule.Regime, Title: c.title, Confidence: c.confidence,
 			Point: s.index, Evidence: c.evidence, Confirm: rule.confirm(s), Settled: rule.Settled, Response: responses(rule, s)})
-		if len(found) == Most {
+		if len(found) == most {
 			break
 		}
 	}

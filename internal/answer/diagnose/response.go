@@ -18,7 +18,7 @@ func (s *scene) flags() *engine.Engine {
 
 // responses is what to try first, in the engine's own flags where they are
 // known.
-func responses(r *Rule, s *scene) []string {
+func responses(r *rule, s *scene) []string {
 	all := slices.Clone(r.Response)
 	if e := s.flags(); e != nil {
 		all = append(all, e.Name+": "+e.Advice[r.Regime])

@@ -1,7 +1,7 @@
 package diagnose
 
-// Rule is one regime and what speaks for it.
-type Rule struct {
+// rule is one regime and what speaks for it.
+type rule struct {
 	// Regime is its name in documents, Name in words.
 	Regime, Name string
 	// When says which figures speak for it, Sure what decides the confidence,
@@ -20,7 +20,7 @@ type Rule struct {
 
 // Rules is every regime, those that explain the others first: what never
 // reached the engine, then what the engine lacks, then what its work costs.
-var Rules = []Rule{
+var Rules = []rule{
 	{
 		Regime: "rate-limited", Name: "rate limit",
 		When:     "5 requests and 1% of those due were rejected (429, 503)",

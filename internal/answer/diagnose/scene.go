@@ -163,7 +163,7 @@ func leans(v slo.Verdict) bool {
 
 // concerns reports whether a rule is about what was missed; where nothing was,
 // every rule looks for its symptom.
-func (s *scene) concerns(r *Rule) bool { return s.missed == 0 || s.missed&r.about != 0 }
+func (s *scene) concerns(r *rule) bool { return s.missed == 0 || s.missed&r.about != 0 }
 
 // missedFirst and missedStream report whether an objective on that phase was
 // missed.

@@ -211,7 +211,7 @@ func (f *Front) judge() {
 			places, at = append(places, Place{toward(f.X, p.X), toward(f.Y, p.Y)}), append(at, i)
 		}
 	}
-	for i, by := range Frontier(places) {
+	for i, by := range frontier(places) {
 		if by >= 0 {
 			f.Points[at[i]].Standing, f.Points[at[i]].By = Dominated, &at[by]
 		}

@@ -13,11 +13,11 @@ import (
 // Place is where a point lies in two figures, of each of which more is better.
 type Place struct{ X, Y float64 }
 
-// Frontier gives for every place the index of one that dominates it: at least
+// frontier gives for every place the index of one that dominates it: at least
 // as good in both figures and better in one. On the frontier that is -1. Of
 // several that dominate it is the one on the frontier that gives the most Y.
 // Places that are not numbers are dominated by nothing and dominate nothing.
-func Frontier(places []Place) []int {
+func frontier(places []Place) []int {
 	by := make([]int, len(places))
 	order := make([]int, 0, len(places))
 	for i, p := range places {

@@ -27,7 +27,7 @@ func TestFrontierIsWhatNothingDominates(t *testing.T) {
 		places := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Place {
 			return Place{float64(rapid.IntRange(-4, 4).Draw(t, "x")), float64(rapid.IntRange(-4, 4).Draw(t, "y"))}
 		}), 0, 30).Draw(t, "places")
-		by := Frontier(places)
+		by := frontier(places)
 		for i, p := range places {
 			most := math.Inf(-1)
 			for _, other := range places {
@@ -65,7 +65,7 @@ func TestFrontierOfAFew(t *testing.T) {
 		{"inside", []Place{{1, 9}, {9, 1}, {0.5, 0.5}}, []int{-1, -1, 0}},
 		{"what is no number beats nothing", []Place{{nan, 9}, {1, 1}, {9, nan}}, []int{-1, -1, -1}},
 	} {
-		if diff := cmp.Diff(tt.want, Frontier(tt.places)); diff != "" {
+		if diff := cmp.Diff(tt.want, frontier(tt.places)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}

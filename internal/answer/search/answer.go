@@ -13,27 +13,27 @@ import (
 type (
 	// Limit is the answer.
 	Limit = result.Limit
-	// Bound is the limit by one objective alone.
-	Bound = result.Bound
+	// bound is the limit by one objective alone.
+	bound = result.Bound
 	// Held is a rate that a sustained run met.
 	Held = result.Held
-	// BestGoodput is where most requests per second kept every objective.
-	BestGoodput = result.BestGoodput
+	// bestGoodput is where most requests per second kept every objective.
+	bestGoodput = result.BestGoodput
 )
 
 // The standings of a limit.
 const (
-	Found   = result.LimitFound
-	Wide    = result.LimitWide
-	AtLeast = result.LimitAtLeast
-	Below   = result.LimitBelow
-	Needs   = result.LimitNeeds
+	found   = result.LimitFound
+	wide    = result.LimitWide
+	atLeast = result.LimitAtLeast
+	below   = result.LimitBelow
+	needs   = result.LimitNeeds
 )
 
 // The edges. A cliff goes from half of the allowed share to ten times it
 // within 5 % of rate.
 const (
-	Cliff = result.EdgeCliff
+	cliff = result.EdgeCliff
 	Slope = result.EdgeSlope
 
 	cliffFrom, cliffTo, cliffSpan = 0.5, 10.0, 0.05
@@ -45,7 +45,7 @@ const nearLimit = 0.85
 
 // Answer is what is known so far.
 func (s *Search) Answer() Limit {
-	a := Limit{Standing: Wide, ByObjective: map[string]Bound{}, LoadS: s.spent.Seconds()}
+	a := Limit{Standing: wide, ByObjective: map[string]bound{}, LoadS: s.spent.Seconds()}
 	for _, l := range s.seen {
 		a.Requests += l.Requests
 	}
@@ -66,23 +66,23 @@ func (s *Search) Answer() Limit {
 
 // bound is a limit: as it is believed, or at least or below what was offered
 // where nothing, or everything, was broken.
-func (s *Search) bound(b *belief) Bound {
+func (s *Search) bound(b *belief) bound {
 	kept, broken := s.bracket()
 	lo, hi := b.interval()
 	switch filled := s.filled(); {
 	case kept == 0 && math.IsInf(broken, 1) && !math.IsInf(filled, 1):
-		return Bound{Rate: filled / 2, Interval: [2]float64{0, filled}, Standing: Wide}
+		return bound{Rate: filled / 2, Interval: [2]float64{0, filled}, Standing: wide}
 	case math.IsInf(broken, 1) && s.paced() && kept > b.quantile(0.5):
 		// What short levels kept, a sustained run would not, the pace says.
-		return Bound{Rate: lo, Interval: [2]float64{lo, lo}, Standing: AtLeast}
+		return bound{Rate: lo, Interval: [2]float64{lo, lo}, Standing: atLeast}
 	case math.IsInf(broken, 1):
-		return Bound{Rate: kept, Interval: [2]float64{min(lo, kept), kept}, Standing: AtLeast}
+		return bound{Rate: kept, Interval: [2]float64{min(lo, kept), kept}, Standing: atLeast}
 	case kept == 0 && broken <= s.spec.Floor*(1+sameRate):
-		return Bound{Interval: [2]float64{0, broken}, Standing: Below}
+		return bound{Interval: [2]float64{0, broken}, Standing: below}
 	}
-	bound := Bound{Rate: b.quantile(0.5), Interval: [2]float64{lo, hi}, Standing: Found}
+	bound := bound{Rate: b.quantile(0.5), Interval: [2]float64{lo, hi}, Standing: found}
 	if b.halfWidth() > 2*s.spec.Precision {
-		bound.Standing = Wide
+		bound.Standing = wide
 	}
 	return bound
 }
@@ -98,15 +98,15 @@ func (s *Search) boundAll(a *Limit, list []*belief) {
 		text := s.objectives[i].Text
 		bound := s.alone(i).bound(b)
 		a.ByObjective[text] = bound
-		if bound.Standing == Below {
+		if bound.Standing == below {
 			a.Unmet = append(a.Unmet, text)
 		}
-		if bound.Standing == AtLeast || bound.Rate >= least {
+		if bound.Standing == atLeast || bound.Rate >= least {
 			continue
 		}
 		least, a.Binding = bound.Rate, text
 		a.Edge = ""
-		if bound.Standing != Below {
+		if bound.Standing != below {
 			a.Edge = edge(allowed(s.objectives[i]), b.slope)
 		}
 	}
@@ -153,7 +153,7 @@ func (s *Search) Standings(rates []float64) []slo.Standing {
 func edge(q, slope float64) string {
 	span := logit(min(cliffTo*q, 0.99)) - logit(cliffFrom*q)
 	if span/slope <= math.Log1p(cliffSpan) {
-		return Cliff
+		return cliff
 	}
 	return Slope
 }
@@ -174,7 +174,7 @@ func (s *Search) throughputs(a *Limit) {
 			}
 		}
 		if !math.IsInf(reached, 1) {
-			a.ByObjective[o.Text] = Bound{Rate: reached, Interval: [2]float64{min(short, reached), reached}, Standing: Needs}
+			a.ByObjective[o.Text] = bound{Rate: reached, Interval: [2]float64{min(short, reached), reached}, Standing: needs}
 		}
 		if reached > a.Rate {
 			a.Unmet = append(a.Unmet, o.Text)
@@ -182,11 +182,11 @@ func (s *Search) throughputs(a *Limit) {
 	}
 }
 
-func (s *Search) bestGoodput() *BestGoodput {
-	var best *BestGoodput
+func (s *Search) bestGoodput() *bestGoodput {
+	var best *bestGoodput
 	for _, l := range s.seen {
 		if l.Goodput > 0 && (best == nil || l.Goodput > best.Requests) {
-			best = &BestGoodput{Rate: l.Rate, Requests: l.Goodput}
+			best = &bestGoodput{Rate: l.Rate, Requests: l.Goodput}
 		}
 	}
 	return best
@@ -196,17 +196,17 @@ func (s *Search) bestGoodput() *BestGoodput {
 func (s *Search) note(a *Limit) {
 	add := func(format string, args ...any) { a.Notes = append(a.Notes, fmt.Sprintf(format, args...)) }
 	switch {
-	case a.Standing == Wide && a.Interval[0] == 0:
+	case a.Standing == wide && a.Interval[0] == 0:
 		add("no objective was missed, but the queue grew at every rate offered: add an objective on ttft, or start lower (experiment.start)")
-	case a.Standing == Wide:
+	case a.Standing == wide:
 		add("the interval is wider than ±%s: give the search more time (--budget)", text.Percent(2*s.spec.Precision))
-	case a.Standing == AtLeast:
+	case a.Standing == atLeast:
 		add("no objective was missed up to %s: the limit is higher", text.Rate(a.Rate))
-	case a.Standing == Below:
+	case a.Standing == below:
 		add("missed even at %s, the lowest rate offered", text.Rate(a.Interval[1]))
 	}
 	switch {
-	case a.Held != nil || a.Standing == Below:
+	case a.Held != nil || a.Standing == below:
 	case s.made(Sustain) > 0:
 		add("no run of %v met every objective (%d made): no rate was held", s.sustained(), s.made(Sustain))
 	default:

@@ -73,7 +73,7 @@ func TestTheLimitOfAKnownCurve(t *testing.T) {
 		limit, slope, start float64
 		edge                string
 	}{
-		{40, 8, 1, Slope}, {40, 30, 1, Slope}, {40, 100, 1, Cliff}, {7, 30, 10, Slope}, {3, 30, 500, Slope}, {900, 30, 1, Slope},
+		{40, 8, 1, Slope}, {40, 30, 1, Slope}, {40, 100, 1, cliff}, {7, 30, 10, Slope}, {3, 30, 500, Slope}, {900, 30, 1, Slope},
 	} {
 		a, levels := finish(t, Spec{Start: c.start}, logisticCurve(c.limit, c.slope).observe, "ttft:p99<500ms")
 		if math.Abs(a.Rate/c.limit-1) > 0.06 || a.Interval[0] > c.limit || a.Interval[1] < c.limit {
@@ -216,7 +216,7 @@ func TestAPaceThatStandsAnyQueue(t *testing.T) {
 			return Observation{Requests: n, Growth: max(l.Rate-capacity, 0) * l.Duration.Seconds(),
 				Objectives: []slo.Verdict{{Objective: "tpot:p95<50ms", Standing: slo.Met, N: n}}}
 		}, "tpot:p95<50ms")
-		if a.Standing != AtLeast || !(a.Rate > capacity/3 && a.Rate < 1.5*capacity) {
+		if a.Standing != atLeast || !(a.Rate > capacity/3 && a.Rate < 1.5*capacity) {
 			t.Errorf("%v: %s %.4g after %v, want at least a rate that a capacity of %g keeps up with", budget, a.Standing, a.Rate, levels, capacity)
 		}
 	}
@@ -271,7 +271,7 @@ func TestTwoLevelsAreOne(t *testing.T) {
 func TestAnObjectiveThatNoLoadKeeps(t *testing.T) {
 	t.Parallel()
 	a, levels := finish(t, Spec{Floor: 0.5}, curve(func(float64) float64 { return 0.4 }).observe, "ttft:p99<500ms")
-	if a.Standing != Below || a.Rate != 0 || a.Confirmed {
+	if a.Standing != below || a.Rate != 0 || a.Confirmed {
 		t.Errorf("%s at %g, want no rate", a.Standing, a.Rate)
 	}
 	if diff := cmp.Diff([]string{"ttft:p99<500ms"}, a.Unmet); diff != "" {
@@ -285,10 +285,10 @@ func TestAnObjectiveThatNoLoadKeeps(t *testing.T) {
 func TestAServerThatNothingBreaks(t *testing.T) {
 	t.Parallel()
 	a, levels := finish(t, Spec{Ceiling: 50}, curve(func(float64) float64 { return 0 }).observe, "ttft:p99<500ms")
-	if a.Standing != AtLeast || a.Rate != 50 || levels[len(levels)-1].Rate != 50 || a.Edge != "" || a.Binding != "" {
+	if a.Standing != atLeast || a.Rate != 50 || levels[len(levels)-1].Rate != 50 || a.Edge != "" || a.Binding != "" {
 		t.Errorf("%+v after %v, want at least the ceiling of 50", a, levels)
 	}
-	if alone := a.ByObjective["ttft:p99<500ms"]; alone.Standing != AtLeast || alone.Rate != a.Rate {
+	if alone := a.ByObjective["ttft:p99<500ms"]; alone.Standing != atLeast || alone.Rate != a.Rate {
 		t.Errorf("by objective %+v, want the same as the whole: %+v", alone, a)
 	}
 }
@@ -297,7 +297,7 @@ func TestAServerThatNothingBreaks(t *testing.T) {
 func TestASearchGoesUpWhileNothingBreaks(t *testing.T) {
 	t.Parallel()
 	a, levels := finish(t, Spec{Budget: 3 * time.Minute}, curve(func(float64) float64 { return 0 }).observe, "ttft:p99<500ms")
-	if a.Standing != AtLeast || a.Rate < 1.5*levels[1].Rate || a.Interval[1] != a.Rate {
+	if a.Standing != atLeast || a.Rate < 1.5*levels[1].Rate || a.Interval[1] != a.Rate {
 		t.Errorf("%+v after %v", a, levels)
 	}
 }
@@ -357,7 +357,7 @@ func TestEveryObjectiveHasItsOwnLimit(t *testing.T) {
 	if a.Binding != objectives[2].Text || math.Abs(a.Rate/34-1) > 0.05 {
 		t.Errorf("%.4g by %q, want 34 by the good fraction", a.Rate, a.Binding)
 	}
-	if standings[objectives[1].Text] != AtLeast || standings[objectives[4].Text] != Needs || a.ByObjective[objectives[4].Text].Rate > 40 {
+	if standings[objectives[1].Text] != atLeast || standings[objectives[4].Text] != needs || a.ByObjective[objectives[4].Text].Rate > 40 {
 		t.Errorf("standings %v", a.ByObjective)
 	}
 	if alone := a.ByObjective[objectives[0].Text]; alone.Rate < a.Rate || alone.Interval[0] > 40 {
@@ -468,7 +468,7 @@ func TestAnythingSeenEnds(t *testing.T) {
 func TestNothingJudgedIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	a, levels := finish(t, Spec{}, func(Level) Observation { return Observation{Requests: 20} }, "ttft:p99<500ms")
-	want := Limit{Standing: Wide, ByObjective: map[string]Bound{}, LoadS: a.LoadS, Requests: 20, Notes: []string{"no objective was judged at any load"}}
+	want := Limit{Standing: wide, ByObjective: map[string]bound{}, LoadS: a.LoadS, Requests: 20, Notes: []string{"no objective was judged at any load"}}
 	if diff := cmp.Diff(want, a); diff != "" || len(levels) != 2 {
 		t.Errorf("%d levels (-want +got):\n%s", len(levels), diff)
 	}
@@ -604,7 +604,7 @@ func TestAQueueAtEveryRate(t *testing.T) {
 			Objectives: []slo.Verdict{{Objective: o.Text, Standing: slo.Met, N: n}}})
 	}
 	a := s.Answer()
-	if a.Standing != Wide || a.Interval != [2]float64{0, 20} || len(a.Notes) == 0 || !strings.Contains(a.Notes[0], "queue grew at every rate") {
+	if a.Standing != wide || a.Interval != [2]float64{0, 20} || len(a.Notes) == 0 || !strings.Contains(a.Notes[0], "queue grew at every rate") {
 		t.Errorf("%s, %q", a.Standing, a.Notes)
 	}
 }

@@ -122,7 +122,7 @@ const heldWithin = 0.15
 func (s *score) add(g trial, limit float64, budget time.Duration) {
 	a := g.answer
 	s.trials++
-	if a.Interval[0] <= limit && (limit <= a.Interval[1] || a.Standing == AtLeast) {
+	if a.Interval[0] <= limit && (limit <= a.Interval[1] || a.Standing == atLeast) {
 		s.covered++
 	}
 	if a.Held != nil && math.Abs(a.Held.Rate/limit-1) <= heldWithin {
@@ -131,7 +131,7 @@ func (s *score) add(g trial, limit float64, budget time.Duration) {
 	s.errors = append(s.errors, math.Abs(a.Rate/limit-1))
 	s.signed = append(s.signed, a.Rate/limit-1)
 	half := (a.Interval[1] - a.Interval[0]) / 2 / limit
-	if a.Standing == AtLeast {
+	if a.Standing == atLeast {
 		half = 1 // nothing is known above
 		s.open++
 	}

@@ -231,8 +231,8 @@ func (o Options) tolerance(figure string) float64 {
 // weigh judges one figure by itself: it was named before anything was run, so
 // its chance needs no correction for the others.
 func (b Objective) weigh(m *result.Change, o Options) (result.Standing, string) {
-	step, ok := Step(m)
-	words := b.Figure + " " + Move(m)
+	step, ok := step(m)
+	words := b.Figure + " " + move(m)
 	switch {
 	case !ok:
 		return result.Same, ""
@@ -241,15 +241,15 @@ func (b Objective) weigh(m *result.Change, o Options) (result.Standing, string) 
 	case m.P == nil:
 		return result.Undecided, words + ", but the runs are too short to show how sure that is"
 	case *m.P > alpha:
-		return result.Undecided, words + ", which may be chance (" + Chance(m.P) + ")"
+		return result.Undecided, words + ", which may be chance (" + chance(m.P) + ")"
 	case step > 0 == b.MoreIsBetter:
-		return result.Better, words + " (" + Chance(m.P) + ")"
+		return result.Better, words + " (" + chance(m.P) + ")"
 	}
-	return result.Worse, words + " (" + Chance(m.P) + ")"
+	return result.Worse, words + " (" + chance(m.P) + ")"
 }
 
-// Step is the relative change of a figure, or the difference of a share.
-func Step(m *result.Change) (float64, bool) {
+// step is the relative change of a figure, or the difference of a share.
+func step(m *result.Change) (float64, bool) {
 	switch {
 	case m.Difference != nil:
 		return *m.Difference, true
@@ -259,9 +259,9 @@ func Step(m *result.Change) (float64, bool) {
 	return 0, false
 }
 
-// Move words a change with both its ends: "+18%, from 12.1 to 14.3 ms".
-func Move(m *result.Change) string {
-	step, ok := Step(m)
+// move words a change with both its ends: "+18%, from 12.1 to 14.3 ms".
+func move(m *result.Change) string {
+	step, ok := step(m)
 	switch {
 	case !ok || m.A == nil || m.B == nil:
 		return "not measured"
@@ -271,8 +271,8 @@ func Move(m *result.Change) string {
 	return fmt.Sprintf("%s%%, from %s to %s %s", text.Signed(100*step), text.Number(*m.A), text.Number(*m.B), m.Unit)
 }
 
-// Chance words a probability.
-func Chance(p *float64) string {
+// chance words a probability.
+func chance(p *float64) string {
 	switch {
 	case p == nil:
 		return "p unknown"

@@ -100,7 +100,7 @@ func TestMovesHaveNoExponent(t *testing.T) {
 	t.Parallel()
 	before, after, ratio := 999.7, 1170.0, 1.1703
 	const want = "+17%, from 1,000 to 1,170 ms"
-	if got := Move(&result.Change{A: &before, B: &after, Ratio: &ratio, Unit: "ms"}); got != want {
+	if got := move(&result.Change{A: &before, B: &after, Ratio: &ratio, Unit: "ms"}); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

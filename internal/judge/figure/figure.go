@@ -94,7 +94,7 @@ type Interval int
 // By nothing; as a share of requests counted one by one; as a share of requests
 // of which several may be one event; by the lengths of replies.
 const (
-	Unbounded Interval = iota
+	unbounded Interval = iota
 	ByCount
 	ByCrowds
 	ByReplies

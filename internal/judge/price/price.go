@@ -191,10 +191,10 @@ func (p *Prices) byHour() error {
 	switch {
 	case p.PerHour > 0:
 		p.Hour = over * p.PerHour
-		p.assume("%s an hour for the whole deployment%s", p.Money(p.PerHour), p.origin())
+		p.assume("%s an hour for the whole deployment%s", p.money(p.PerHour), p.origin())
 	case p.PerAcceleratorHour > 0:
 		p.Hour = over * p.PerAcceleratorHour * float64(p.Devices)
-		p.assume("%s an accelerator-hour × %d%s", p.Money(p.PerAcceleratorHour), p.Devices, p.origin())
+		p.assume("%s an accelerator-hour × %d%s", p.money(p.PerAcceleratorHour), p.Devices, p.origin())
 	case p.Accelerator != "":
 		a, err := listed(p.Accelerator)
 		if err != nil {
@@ -203,13 +203,13 @@ func (p *Prices) byHour() error {
 		each := middle(a)
 		p.Hour = over * each * float64(p.Devices)
 		p.assume("%s %s an hour × %d, %scatalog of %s, %s confidence: give your own price for a decision",
-			a.Name, p.Money(each), p.Devices, spread(a, p), a.PriceDated, a.PriceConfidence)
+			a.Name, p.money(each), p.Devices, spread(a, p), a.PriceDated, a.PriceConfidence)
 	}
 	switch {
 	case p.ReservedPerHour > 0:
-		p.assume("%s an hour reserved", p.Money(p.ReservedPerHour))
+		p.assume("%s an hour reserved", p.money(p.ReservedPerHour))
 	case p.ReservedPerAcceleratorHour > 0:
-		p.assume("%s an accelerator-hour reserved", p.Money(p.ReservedPerAcceleratorHour))
+		p.assume("%s an accelerator-hour reserved", p.money(p.ReservedPerAcceleratorHour))
 	}
 	return nil
 }
@@ -225,18 +225,18 @@ func spread(a catalog.Accelerator, p *Prices) string {
 	if a.PriceHigh <= a.PriceLow {
 		return ""
 	}
-	return fmt.Sprintf("the geometric mean of %s to %s, ", p.Money(a.PriceLow), p.Money(a.PriceHigh))
+	return fmt.Sprintf("the geometric mean of %s to %s, ", p.money(a.PriceLow), p.money(a.PriceHigh))
 }
 
 func (p *Prices) byToken() {
 	if !p.ByToken() {
 		return
 	}
-	parts := []string{p.Money(p.Per1MPromptTokens) + " prompt"}
+	parts := []string{p.money(p.Per1MPromptTokens) + " prompt"}
 	if p.Per1MCachedTokens != nil {
-		parts = append(parts, p.Money(*p.Per1MCachedTokens)+" cached")
+		parts = append(parts, p.money(*p.Per1MCachedTokens)+" cached")
 	}
-	parts = append(parts, p.Money(p.Per1MOutputTokens)+" output")
+	parts = append(parts, p.money(p.Per1MOutputTokens)+" output")
 	p.assume("by the million tokens: %s%s", strings.Join(parts, ", "), p.origin())
 }
 
@@ -256,8 +256,8 @@ func (p *Prices) origin() string {
 	return text
 }
 
-// Money writes an amount in the currency of the prices.
-func (s Spec) Money(v float64) string { return text.Price(v, s.Currency) }
+// money writes an amount in the currency of the prices.
+func (s Spec) money(v float64) string { return text.Price(v, s.Currency) }
 
 // Over gives these prices with what they leave open from the ones below. A
 // price by the hour replaces any other, and so do prices by the token.

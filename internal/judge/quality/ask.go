@@ -261,7 +261,7 @@ func (x *Exam) Beside(ctx context.Context, sent func()) (stop func(byUser bool))
 // asked.
 func (x *Exam) Tick() {
 	const whole = 1_000_000
-	if x.due.Add(int64(whole*x.Spec.Share(len(x.Set.Items), x.Requests))) < whole {
+	if x.due.Add(int64(whole*x.Spec.share(len(x.Set.Items), x.Requests))) < whole {
 		return
 	}
 	x.due.Add(-whole)

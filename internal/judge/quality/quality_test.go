@@ -224,7 +224,7 @@ func TestShareFollowsTheLoad(t *testing.T) {
 		items, requests int
 		want            float64
 	}{{0, 30, 600, 0.05}, {0, 30, 60_000, 0.02}, {0, 30, 100, 0.1}, {0, 30, 0, 0.05}, {0.2, 30, 600, 0.2}, {-1, 30, 600, 0}} {
-		if got := (&Spec{UnderLoadShare: c.given}).Share(c.items, c.requests); got != c.want {
+		if got := (&Spec{UnderLoadShare: c.given}).share(c.items, c.requests); got != c.want {
 			t.Errorf("%+v: got %g", c, got)
 		}
 	}

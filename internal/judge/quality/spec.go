@@ -66,9 +66,9 @@ const (
 	usualShare = 0.05
 )
 
-// Share is how many golden requests there are for each request of a load of so
+// share is how many golden requests there are for each request of a load of so
 // many, 0 where that is not known.
-func (s *Spec) Share(items, requests int) float64 {
+func (s *Spec) share(items, requests int) float64 {
 	switch {
 	case s.UnderLoadShare < 0:
 		return 0

@@ -68,32 +68,32 @@ type Kind string
 
 // The kinds of results.
 const (
-	OfRun        Kind = "run"
-	OfComparison Kind = "comparison"
-	OfBench      Kind = "bench"
-	OfRepeats    Kind = "repeats"
-	OfLimit      Kind = "limit"
-	OfSweep      Kind = "sweep"
-	OfMatrix     Kind = "matrix"
+	ofRun        Kind = "run"
+	ofComparison Kind = "comparison"
+	ofBench      Kind = "bench"
+	ofRepeats    Kind = "repeats"
+	ofLimit      Kind = "limit"
+	ofSweep      Kind = "sweep"
+	ofMatrix     Kind = "matrix"
 )
 
 // Kind says what was done, by the answer that the result holds.
 func (r *Result) Kind() Kind {
 	switch {
 	case r.Comparison != nil:
-		return OfComparison
+		return ofComparison
 	case r.Protocol != nil:
-		return OfBench
+		return ofBench
 	case r.Repeats != nil:
-		return OfRepeats
+		return ofRepeats
 	case r.Limit != nil:
-		return OfLimit
+		return ofLimit
 	case r.Curve != nil:
-		return OfSweep
+		return ofSweep
 	case len(r.Stages) > 0:
-		return OfMatrix
+		return ofMatrix
 	}
-	return OfRun
+	return ofRun
 }
 
 // Hardware is what the server runs on, as far as it is known.

@@ -7,8 +7,8 @@ import (
 	"redline/internal/text"
 )
 
-// Preset is a set of objectives known by name.
-type Preset struct {
+// preset is a set of objectives known by name.
+type preset struct {
 	Name string
 	// About is whom it is for.
 	About string
@@ -27,8 +27,8 @@ const (
 	fromPlan    = "the thresholds of the plan template"
 )
 
-// Presets is the table of objectives known by name.
-var Presets = []Preset{
+// presets is the table of objectives known by name.
+var presets = []preset{
 	{"chat", "an assistant that people talk to", []string{"ttft:p95<1s", "tpot:p95<40ms", "e2e:p99<15s"}, fromChat},
 	{"interactive", "streamed answers that are read as they come", []string{"ttft:p99<500ms", "itl:p99<50ms"}, fromTypical},
 	{"batch", "work that nobody waits for", []string{"ttft:p99<2s"}, fromBatch},
@@ -51,18 +51,18 @@ var Presets = []Preset{
 	mlperf("gptj-server", "e2e:p99<20s"),
 }
 
-func mlperf(name string, texts ...string) Preset {
+func mlperf(name string, texts ...string) preset {
 	model, scenario := name, ""
 	if at := strings.LastIndexByte(name, '-'); at > 0 {
 		model, scenario = name[:at], name[at+1:]
 	}
-	return Preset{"mlperf:" + name, "MLPerf, " + model + ", " + scenario + " scenario", texts, fromLoadgen}
+	return preset{"mlperf:" + name, "MLPerf, " + model + ", " + scenario + " scenario", texts, fromLoadgen}
 }
 
 // PresetNames lists the presets.
 func PresetNames() []string {
-	names := make([]string, len(Presets))
-	for i, p := range Presets {
+	names := make([]string, len(presets))
+	for i, p := range presets {
 		names[i] = p.Name
 	}
 	return names
@@ -76,7 +76,7 @@ func Expand(given string) ([]Objective, error) {
 		o, err := Parse(given)
 		return []Objective{o}, err
 	}
-	for _, p := range Presets {
+	for _, p := range presets {
 		if p.Name != clean(name) {
 			continue
 		}
@@ -89,7 +89,7 @@ func Expand(given string) ([]Objective, error) {
 	if hint := text.Hint(clean(name), PresetNames()); hint != "" {
 		return nil, fmt.Errorf("objective %q: no preset of that name; %s", given, hint)
 	}
-	return nil, fmt.Errorf("objective %q: want metric:stat<limit, such as ttft:p99<500ms, or a preset such as %s", given, Presets[0].Name)
+	return nil, fmt.Errorf("objective %q: want metric:stat<limit, such as ttft:p99<500ms, or a preset such as %s", given, presets[0].Name)
 }
 
 // named reports whether a text is meant as a preset's name: it bounds nothing,

@@ -72,7 +72,7 @@ func TestEveryPresetIsSound(t *testing.T) {
 	if unique := slices.Compact(slices.Clone(names)); len(unique) != len(names) {
 		t.Errorf("a name is given twice in %v", names)
 	}
-	for _, p := range Presets {
+	for _, p := range presets {
 		got, err := Expand(p.Name)
 		if err != nil {
 			t.Errorf("%s: %v", p.Name, err)
@@ -93,7 +93,7 @@ func TestTheManualListsEveryPreset(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range Presets {
+	for _, p := range presets {
 		line := "| `" + p.Name + "` | `" + strings.Join(p.Texts, "` `") + "` | " + p.About + " |"
 		if !strings.Contains(string(manual), line) {
 			t.Errorf("docs/METRICS.md lacks the line\n%s", line)

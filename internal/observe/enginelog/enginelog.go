@@ -22,8 +22,8 @@ import (
 	"redline/internal/text"
 )
 
-// Most bounds how much of a log is kept.
-const Most = 16 << 20
+// most bounds how much of a log is kept.
+const most = 16 << 20
 
 // troubles are words of any program's log by which lines are told apart, in the
 // order in which they are looked for: a line is of one kind. Engines have words
@@ -187,10 +187,10 @@ func (l *Follower) line(text string) {
 			u.Excerpt = append(u.Excerpt, brief(text))
 		}
 	}
-	if u.Cut || l.kept+int64(len(text))+1 > Most {
+	if u.Cut || l.kept+int64(len(text))+1 > most {
 		if !u.Cut {
 			u.Cut = true
-			_, _ = fmt.Fprintf(l.into, "… redline keeps no more than %d MB of this log\n", Most>>20)
+			_, _ = fmt.Fprintf(l.into, "… redline keeps no more than %d MB of this log\n", most>>20)
 		}
 		return
 	}

@@ -49,8 +49,8 @@ var optimizations = []optimization{
 		func(s *sim.Spec, on bool) { s.StaticBatching = !on }},
 }
 
-// OptimizationNames lists them.
-func OptimizationNames() []string {
+// optimizationNames lists them.
+func optimizationNames() []string {
 	var names []string
 	for _, o := range optimizations {
 		names = append(names, o.name)

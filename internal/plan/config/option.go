@@ -30,7 +30,7 @@ type Group string
 // The groups, in the order in which they are shown.
 const (
 	TargetGroup   Group = "Target"
-	LoadGroup     Group = "Load"
+	loadGroup     Group = "Load"
 	WorkloadGroup Group = "Workload"
 	EngineGroup   Group = "Embedded engine"
 	// ExperimentGroup holds what only the commands of several runs know.
@@ -39,11 +39,11 @@ const (
 	TuneGroup Group = "Launched server"
 	// CostGroup holds what serving costs.
 	CostGroup Group = "Money"
-	RunGroup  Group = "Judgement and output"
+	runGroup  Group = "Judgement and output"
 )
 
 // Groups lists the groups in the order in which they are shown.
-var Groups = []Group{TargetGroup, LoadGroup, WorkloadGroup, ExperimentGroup, TuneGroup, EngineGroup, CostGroup, RunGroup}
+var Groups = []Group{TargetGroup, loadGroup, WorkloadGroup, ExperimentGroup, TuneGroup, EngineGroup, CostGroup, runGroup}
 
 // Option is one knob: its flag, its environment variable and its plan key are
 // three spellings of one setting.

@@ -38,7 +38,7 @@ func (c *Config) togglePlan(command string) error {
 // toggles checks what is to be measured with and without.
 func (c *Config) toggles() error {
 	const key = "experiment.toggles"
-	e, names := &c.Experiment, OptimizationNames()
+	e, names := &c.Experiment, optimizationNames()
 	if slices.Contains(e.Toggles, allToggles) {
 		e.Toggles = names
 	}

@@ -42,7 +42,7 @@ func (c *Config) tuning() error {
 // and one that launches where there is nothing to.
 func (c *Config) launchable(command string) error {
 	switch {
-	case command != "tune" && c.Launched():
+	case command != "tune" && c.launched():
 		return c.wrong("server.command", "is started by redline tune; redline %s wants a URL", command)
 	case command != "tune":
 		return nil

@@ -65,8 +65,8 @@ func (n *Node) withTemplate(what string) string {
 	})
 }
 
-// NodeDecoder is a type with a form of its own in the plan.
-type NodeDecoder interface {
+// nodeDecoder is a type with a form of its own in the plan.
+type nodeDecoder interface {
 	DecodeNode(d *Decoder, n *Node, path string) error
 }
 
@@ -90,7 +90,7 @@ func (d *Decoder) note(n *Node, path string) {
 // decode fills v, which must be settable, from n.
 func (d *Decoder) decode(n *Node, v reflect.Value, path string) error {
 	d.note(n, path)
-	if own, ok := v.Addr().Interface().(NodeDecoder); ok {
+	if own, ok := v.Addr().Interface().(nodeDecoder); ok {
 		return own.DecodeNode(d, n, path)
 	}
 	if v.Kind() == reflect.Pointer {

@@ -42,8 +42,8 @@ func Marshal(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// NodeEncoder is a type with a form of its own in a file.
-type NodeEncoder interface{ EncodeNode() any }
+// nodeEncoder is a type with a form of its own in a file.
+type nodeEncoder interface{ EncodeNode() any }
 
 // marshaler is the other half of unmarshaler.
 type marshaler interface{ MarshalYAML() (any, error) }
@@ -53,7 +53,7 @@ type marshaler interface{ MarshalYAML() (any, error) }
 func Encode(v any) any { return encode(reflect.ValueOf(v)) }
 
 func encode(v reflect.Value) any {
-	if own, ok := v.Interface().(NodeEncoder); ok {
+	if own, ok := v.Interface().(nodeEncoder); ok {
 		return own.EncodeNode()
 	}
 	if own, ok := v.Interface().(marshaler); ok && !(v.Kind() == reflect.Pointer && v.IsNil()) {

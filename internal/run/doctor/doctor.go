@@ -20,8 +20,8 @@ import (
 	"redline/internal/text"
 )
 
-// Schema names the form of a Report.
-const Schema = "redline/doctor/1"
+// schema names the form of a Report.
+const schema = "redline/doctor/1"
 
 // Mark is how a finding is judged.
 type Mark string
@@ -176,7 +176,7 @@ func examineAll(ctx context.Context, probes []*probe, limit time.Duration) []*En
 // judge turns evidence into a report. now is what certificates are held
 // against.
 func judge(m *Machine, endpoints []*Endpoint, now time.Time) *Report {
-	r := &Report{Schema: Schema, Ready: true, Machine: m, Endpoints: endpoints}
+	r := &Report{Schema: schema, Ready: true, Machine: m, Endpoints: endpoints}
 	r.Findings = findings("machine", machineChecks, m)
 	for _, e := range endpoints {
 		e.now = now

@@ -85,7 +85,7 @@ func Matrix(ctx context.Context, o Options) (*result.Result, string, error) {
 }
 
 func (x *conductor) matrix(ctx context.Context) error {
-	for _, row := range MatrixRows(x.Config) {
+	for _, row := range matrixRows(x.Config) {
 		if err := x.row(ctx, row); err != nil {
 			return err
 		}
@@ -105,8 +105,8 @@ func (x *conductor) matrix(ctx context.Context) error {
 	return nil
 }
 
-// MatrixRows are the rows that a plan asks for, or those built in.
-func MatrixRows(c *config.Config) []config.Row {
+// matrixRows are the rows that a plan asks for, or those built in.
+func matrixRows(c *config.Config) []config.Row {
 	if len(c.Experiment.Rows) > 0 {
 		return c.Experiment.Rows
 	}

@@ -133,7 +133,7 @@ func planRounds(c *config.Config) Estimate {
 // planMatrix estimates a matrix.
 func planMatrix(c *config.Config) Estimate {
 	e := Estimate{What: "row", Exact: true}
-	for _, r := range MatrixRows(c) {
+	for _, r := range matrixRows(c) {
 		e.addRow(c, r)
 	}
 	return e

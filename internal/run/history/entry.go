@@ -37,7 +37,7 @@ type Entry struct {
 	Valid       result.Validity `json:"valid"`
 	SLO         slo.Standing    `json:"slo"`
 	Interrupted string          `json:"interrupted,omitempty"`
-	// Series is the same for runs that asked the same of the same model.
+	// series is the same for runs that asked the same of the same model.
 	Series string `json:"series"`
 	// Values are the figures that drift is looked for in, Requests how many
 	// they are of.

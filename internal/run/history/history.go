@@ -82,17 +82,17 @@ func unwritten(dir string) error {
 	return hold.Take(dir)
 }
 
-// Broken is an index that cannot be read: it has to be made again.
-type Broken struct {
+// broken is an index that cannot be read: it has to be made again.
+type broken struct {
 	Path string
 	Err  error
 }
 
-func (b *Broken) Error() string {
+func (b *broken) Error() string {
 	return fmt.Sprintf("%s cannot be used (%v): redline history rebuild --runs %s rebuilds it", b.Path, b.Err, filepath.Dir(b.Path))
 }
 
-func (b *Broken) Unwrap() error { return b.Err }
+func (b *broken) Unwrap() error { return b.Err }
 
 // Open opens the index of the runs below root, and makes it where there is
 // none.
@@ -163,7 +163,7 @@ func (ix *Index) broken(err error) error {
 	case strings.Contains(text, "locked"), strings.Contains(text, "SQLITE_BUSY"):
 		return fmt.Errorf("%s is locked by another process for more than %v: try again when it has ended", path, patience)
 	case strings.Contains(text, "malformed"), strings.Contains(text, "not a database"), strings.Contains(text, "CORRUPT"):
-		return &Broken{Path: path, Err: errors.New("it is damaged")}
+		return &broken{Path: path, Err: errors.New("it is damaged")}
 	}
 	return fmt.Errorf("%s: %w", path, err)
 }
@@ -253,7 +253,7 @@ func Rebuild(ctx context.Context, root string) (found int, err error) {
 	writer := &Index{root: root}
 	err = writer.alone(func() error {
 		ix, _, err := open(ctx, root)
-		var broken *Broken
+		var broken *broken
 		if errors.As(err, &broken) {
 			if err := os.Remove(broken.Path); err != nil {
 				return err

@@ -199,7 +199,7 @@ func TestASeriesLeavesOutWhatIsNotSound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	samples, left, err := ix.Series(t.Context(), all[0].Series)
+	samples, left, err := ix.series(t.Context(), all[0].Series)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -386,7 +386,7 @@ func TestADamagedIndexIsMadeAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Open(t.Context(), root)
-	var broken *Broken
+	var broken *broken
 	if !errors.As(err, &broken) || !strings.Contains(err.Error(), "redline history rebuild --runs "+root) {
 		t.Fatalf("want the cure, got %v", err)
 	}

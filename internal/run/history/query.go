@@ -48,7 +48,7 @@ func (ix *Index) List(ctx context.Context, f Filter) ([]*Entry, error) {
 		}
 		e := &Entry{}
 		if err := json.Unmarshal([]byte(text), e); err != nil {
-			return nil, &Broken{Path: ix.file(), Err: err}
+			return nil, &broken{Path: ix.file(), Err: err}
 		}
 		if f.wants(e) {
 			entries = append(entries, e)
@@ -87,7 +87,7 @@ func (ix *Index) Find(ctx context.Context, word string) (*Entry, error) {
 
 // Drift judges the series that a run belongs to.
 func (ix *Index) Drift(ctx context.Context, e *Entry) (*result.Drift, error) {
-	samples, left, err := ix.Series(ctx, e.Series)
+	samples, left, err := ix.series(ctx, e.Series)
 	if err != nil {
 		return nil, err
 	}
@@ -96,9 +96,9 @@ func (ix *Index) Drift(ctx context.Context, e *Entry) (*result.Drift, error) {
 	return d, nil
 }
 
-// Series gives the runs of one plan as drift sees them, oldest first, and how
+// series gives the runs of one plan as drift sees them, oldest first, and how
 // many are left out because they were not sound.
-func (ix *Index) Series(ctx context.Context, series string) (sound []compare.Sample, left int, err error) {
+func (ix *Index) series(ctx context.Context, series string) (sound []compare.Sample, left int, err error) {
 	entries, err := ix.List(ctx, Filter{Series: series})
 	if err != nil {
 		return nil, 0, err

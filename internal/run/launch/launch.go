@@ -103,7 +103,7 @@ func environment(added map[string]string) []string {
 func (v *Server) await(ctx context.Context, s Spec, begun time.Time) error {
 	limit := s.ReadyTimeout
 	if limit == 0 {
-		limit = DefaultReadyTimeout
+		limit = defaultReadyTimeout
 	}
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

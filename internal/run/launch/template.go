@@ -21,14 +21,14 @@ type Spec struct {
 	// Ready is the path that answers with success once the server can be asked;
 	// "" tries /health, then /v1/models.
 	Ready string `yaml:"ready,omitempty"`
-	// ReadyTimeout is how long that may take; 0 means DefaultReadyTimeout.
+	// ReadyTimeout is how long that may take; 0 means defaultReadyTimeout.
 	ReadyTimeout time.Duration `yaml:"ready_timeout,omitempty"`
 	// Env is added to this program's own environment.
 	Env map[string]string `yaml:"env,omitempty"`
 }
 
-// DefaultReadyTimeout is long enough for a large model to be read from disk.
-const DefaultReadyTimeout = 10 * time.Minute
+// defaultReadyTimeout is long enough for a large model to be read from disk.
+const defaultReadyTimeout = 10 * time.Minute
 
 const longestReadyTimeout = 24 * time.Hour
 

@@ -53,7 +53,7 @@ func TestExperimentDirectory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := Check(path, false); err == nil {
+	if err := check(path, false); err == nil {
 		t.Error("an experiment may be overwritten without force")
 	}
 	opened, err := Open(path)

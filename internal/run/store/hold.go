@@ -104,7 +104,7 @@ func (h *Hold) Release() {
 // Check reports whether this command may write a run to path, and locks it
 // where it is there already.
 func (h *Hold) Check(path string, force bool) error {
-	if err := Check(path, force); err != nil {
+	if err := check(path, force); err != nil {
 		return err
 	}
 	if _, err := os.Stat(path); err != nil {

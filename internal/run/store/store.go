@@ -96,9 +96,9 @@ func fileSafe(r rune) rune {
 	return '-'
 }
 
-// Check reports whether a run can be written to path: a directory that holds a
+// check reports whether a run can be written to path: a directory that holds a
 // file that a run would replace is refused unless forced.
-func Check(path string, force bool) error {
+func check(path string, force bool) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -120,7 +120,7 @@ func Check(path string, force bool) error {
 // Create makes the directory of a new run. What is in it is removed only once
 // it is locked.
 func (h *Hold) Create(path string, force bool) (*Dir, error) {
-	if err := Check(path, force); err != nil {
+	if err := check(path, force); err != nil {
 		return nil, err
 	}
 	d := &Dir{Path: path, made: missing(path), hold: h}
@@ -133,7 +133,7 @@ func (h *Hold) Create(path string, force bool) (*Dir, error) {
 		return nil, err
 	}
 	// Another run may have come and gone before the lock was had.
-	if err := Check(path, force); err != nil {
+	if err := check(path, force); err != nil {
 		h.drop(path)
 		return nil, err
 	}

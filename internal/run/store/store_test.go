@@ -88,7 +88,7 @@ func TestCreate(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := fill(t, tt.held...)
 			wantErr := strings.ReplaceAll(tt.err, "DIR", path)
-			if got := message(Check(path, tt.force)); got != wantErr {
+			if got := message(check(path, tt.force)); got != wantErr {
 				t.Errorf("Check: %q, want %q", got, wantErr)
 			}
 			d, err := (*Hold)(nil).Create(path, tt.force)

@@ -17,8 +17,8 @@ const (
 	Failed  = "failed"  // there is no result
 )
 
-// Kinds are all kinds of alerts.
-var Kinds = []string{Missed, Drifted, Invalid, Failed}
+// kinds are all kinds of alerts.
+var kinds = []string{Missed, Drifted, Invalid, Failed}
 
 // Outcome is what came of one run.
 type Outcome struct {
@@ -80,8 +80,8 @@ const (
 	Recovered = "recovered"
 )
 
-// AlertSchema names the form of an alert.
-const AlertSchema = "redline/alert/1"
+// alertSchema names the form of an alert.
+const alertSchema = "redline/alert/1"
 
 // judged is what an outcome says of one kind of alert: on, off, or nothing,
 // where it leaves open whether what was is still so.
@@ -131,12 +131,12 @@ func because(what string, reasons []string) string {
 func alertsOf(o *Outcome, firing map[string]time.Time) []Alert {
 	verdicts := judge(o)
 	var alerts []Alert
-	for _, kind := range Kinds {
+	for _, kind := range kinds {
 		v, since := verdicts[kind], firing[kind]
 		if !v.told || v.on == !since.IsZero() {
 			continue
 		}
-		a := Alert{Schema: AlertSchema, Schedule: o.Schedule, Kind: kind, Status: Firing, At: o.Ended, Since: o.Ended, Text: text.Line(v.text), Run: o.Dir}
+		a := Alert{Schema: alertSchema, Schedule: o.Schedule, Kind: kind, Status: Firing, At: o.Ended, Since: o.Ended, Text: text.Line(v.text), Run: o.Dir}
 		if kind == Drifted {
 			a.Drift = o.Drift
 		}
@@ -159,8 +159,8 @@ var recovery = map[string]string{
 	Failed:  "there is a result again",
 }
 
-// Line is the alert in one line, for people.
-func (a *Alert) Line() string {
+// line is the alert in one line, for people.
+func (a *Alert) line() string {
 	word := "ALERT"
 	if a.Status == Recovered {
 		word = "RECOVERED"

@@ -9,8 +9,8 @@ import (
 	"redline/internal/lock"
 )
 
-// LockFile is what a watch holds for as long as it runs.
-const LockFile = "redline-watch.lock"
+// lockFile is what a watch holds for as long as it runs.
+const lockFile = "redline-watch.lock"
 
 // Lock makes sure that no other watch runs in a directory. A file system
 // without locks gives errors.ErrUnsupported.
@@ -18,10 +18,10 @@ func Lock(dir string) (*lock.Lock, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	l, err := lock.Take(filepath.Join(dir, LockFile), "redline watch")
+	l, err := lock.Take(filepath.Join(dir, lockFile), "redline watch")
 	var held *lock.Held
 	if errors.As(err, &held) {
-		return nil, fmt.Errorf("another redline watch runs in %s: %s holds %s; stop it, or give this one its own directory with the key runs", dir, held.By, LockFile)
+		return nil, fmt.Errorf("another redline watch runs in %s: %s holds %s; stop it, or give this one its own directory with the key runs", dir, held.By, lockFile)
 	}
 	return l, err
 }

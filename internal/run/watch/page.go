@@ -41,7 +41,7 @@ func (w *Watcher) Collect(out chan<- prometheus.Metric) {
 		for name, v := range j.Values {
 			gauge(lastValue, v, name)
 		}
-		for _, kind := range Kinds {
+		for _, kind := range kinds {
 			on := 0.0
 			if !j.Firing[kind].IsZero() {
 				on = 1

@@ -47,7 +47,7 @@ func (spec *Spec) Carry(ctx context.Context, s Schedule, due time.Time, extra []
 		case <-run.Done():
 		case <-time.After(grace):
 		}
-		return Outcome{Exit: Stopped, Dir: filepath.ToSlash(dir)}
+		return Outcome{Exit: stopped, Dir: filepath.ToSlash(dir)}
 	}
 	o := Outcome{Exit: run.ExitCode(), Dir: filepath.ToSlash(dir)}
 	for _, line := range said.Lines(50) {

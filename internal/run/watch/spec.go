@@ -66,13 +66,13 @@ type Webhook struct {
 	Headers map[string]string `yaml:"headers,omitempty"`
 }
 
-// Commands are those that a schedule may carry out.
-var Commands = []string{"run", "sweep", "bench", "matrix"}
+// commands are those that a schedule may carry out.
+var commands = []string{"run", "sweep", "bench", "matrix"}
 
 // The policies for runs that were missed.
 const (
-	MissedRun  = "run"
-	MissedSkip = "skip"
+	missedRun  = "run"
+	missedSkip = "skip"
 )
 
 var name = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$`)
@@ -95,10 +95,10 @@ func (s *Spec) Complete() error {
 		s.Timeout = 6 * time.Hour
 	}
 	if s.Missed == "" {
-		s.Missed = MissedSkip
+		s.Missed = missedSkip
 	}
 	switch {
-	case s.Missed != MissedRun && s.Missed != MissedSkip:
+	case s.Missed != missedRun && s.Missed != missedSkip:
 		return mistake("missed", "want run or skip, got %s", text.Quote(s.Missed))
 	case s.Jitter < 0 || s.Jitter > 24*time.Hour:
 		return mistake("jitter", "want a time from 0 to 24h, got %v", s.Jitter)
@@ -128,10 +128,10 @@ func (s *Schedule) complete(key string) error {
 		return mistake(key+".plan", "want a plan file")
 	}
 	if s.Command == "" {
-		s.Command = Commands[0]
+		s.Command = commands[0]
 	}
-	if !slices.Contains(Commands, s.Command) {
-		return mistake(key+".command", "want %s, got %s", strings.Join(Commands, ", "), text.Quote(s.Command))
+	if !slices.Contains(commands, s.Command) {
+		return mistake(key+".command", "want %s, got %s", strings.Join(commands, ", "), text.Quote(s.Command))
 	}
 	times, err := cron.ParseStandard(s.Cron)
 	if err != nil {
@@ -149,11 +149,11 @@ func (s *Schedule) Next(now time.Time) time.Time { return s.times.Next(now) }
 
 func (a *Alerts) complete() error {
 	if len(a.On) == 0 {
-		a.On = slices.Clone(Kinds)
+		a.On = slices.Clone(kinds)
 	}
 	for i, kind := range a.On {
-		if !slices.Contains(Kinds, kind) {
-			return mistake(fmt.Sprintf("alerts.on[%d]", i), "want %s, got %s", strings.Join(Kinds, ", "), text.Quote(kind))
+		if !slices.Contains(kinds, kind) {
+			return mistake(fmt.Sprintf("alerts.on[%d]", i), "want %s, got %s", strings.Join(kinds, ", "), text.Quote(kind))
 		}
 	}
 	for i := range a.Webhooks {
@@ -162,9 +162,9 @@ func (a *Alerts) complete() error {
 			return mistake(key+".url", "want an address that begins with http:// or https://")
 		}
 		if w.Format == "" {
-			w.Format = FormatJSON
+			w.Format = formatJSON
 		}
-		if w.Format != FormatJSON && w.Format != FormatSlack {
+		if w.Format != formatJSON && w.Format != formatSlack {
 			return mistake(key+".format", "want json or slack, got %s", text.Quote(w.Format))
 		}
 	}

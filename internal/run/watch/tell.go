@@ -17,8 +17,8 @@ import (
 
 // The forms of a webhook's body.
 const (
-	FormatJSON  = "json"
-	FormatSlack = "slack"
+	formatJSON  = "json"
+	formatSlack = "slack"
 )
 
 // Bounds of one attempt to tell, and of how often it is tried.
@@ -107,8 +107,8 @@ func (w *Webhook) post(ctx context.Context, alert Alert) error {
 }
 
 func (w *Webhook) body(alert Alert) ([]byte, error) {
-	if w.Format == FormatSlack {
-		return json.Marshal(map[string]string{"text": alert.Line()})
+	if w.Format == formatSlack {
+		return json.Marshal(map[string]string{"text": alert.line()})
 	}
 	return json.Marshal(alert)
 }

@@ -14,7 +14,7 @@ import (
 // Watcher runs schedules one after another.
 type Watcher struct {
 	Spec *Spec
-	// Run carries a schedule's plan out. It gives an Exit of Stopped where ctx
+	// Run carries a schedule's plan out. It gives an Exit of stopped where ctx
 	// ended it.
 	Run func(ctx context.Context, s Schedule, due time.Time) Outcome
 	// Tell passes alerts on, each its own way.
@@ -29,8 +29,8 @@ type Watcher struct {
 	owed map[string]time.Time
 }
 
-// Stopped is the exit code of a run that was ended because the watch was.
-const Stopped = 130
+// stopped is the exit code of a run that was ended because the watch was.
+const stopped = 130
 
 // Teller passes an alert on.
 type Teller struct {
@@ -111,7 +111,7 @@ func (w *Watcher) catchUp(s Schedule, now time.Time) {
 		return
 	}
 	j.Handled = now
-	if w.Spec.Missed == MissedSkip {
+	if w.Spec.Missed == missedSkip {
 		w.Say("%s: %s missed: skipped", s.Name, text.Plural(missed, "run was", "runs were"))
 		return
 	}
@@ -196,7 +196,7 @@ func (w *Watcher) remember(s Schedule, o *Outcome) []Alert {
 
 // tell passes an alert on in every way; one that fails does not stop another.
 func (w *Watcher) tell(ctx context.Context, a Alert) {
-	w.Say("%s", a.Line())
+	w.Say("%s", a.line())
 	for _, t := range w.Tell {
 		if err := t.Send(ctx, a); err != nil {
 			w.Say("%s: the alert did not reach %s: %v", a.Schedule, t.Name, err)

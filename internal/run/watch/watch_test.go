@@ -78,7 +78,7 @@ func TestAStubbornRunIsWaitedForOnce(t *testing.T) {
 	spec := &Spec{Runs: filepath.Join(dir, "runs")}
 	due := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	o := spec.Carry(ctx, Schedule{Name: "a", Command: stubborn, Plan: dir}, due, nil)
-	if want := (Outcome{Exit: Stopped, Dir: filepath.ToSlash(filepath.Join(spec.Runs, "20260102-030405-a"))}); !cmp.Equal(o, want) {
+	if want := (Outcome{Exit: stopped, Dir: filepath.ToSlash(filepath.Join(spec.Runs, "20260102-030405-a"))}); !cmp.Equal(o, want) {
 		t.Errorf("got %+v, want %+v", o, want)
 	}
 	if !exists("ready") || exists("late") {
@@ -124,7 +124,7 @@ func newBench(t *testing.T, spec Spec, dir string, takes time.Duration, exits ..
 			select {
 			case <-time.After(takes):
 			case <-ctx.Done():
-				return Outcome{Exit: Stopped}
+				return Outcome{Exit: stopped}
 			}
 			return Outcome{Exit: exit}
 		}}
@@ -159,8 +159,8 @@ func TestRunsComeOnTimeOneAtATime(t *testing.T) {
 
 func TestWhatTakesLongerThanItsPeriodIsMissed(t *testing.T) {
 	for policy, want := range map[string][]string{
-		MissedSkip: {"a 01:00", "a 04:00"},            // due again at 2 and 3, done at 3:30
-		MissedRun:  {"a 01:00", "a 03:30", "a 06:00"}, // one run for both; done at 6:00, due then
+		missedSkip: {"a 01:00", "a 04:00"},            // due again at 2 and 3, done at 3:30
+		missedRun:  {"a 01:00", "a 03:30", "a 06:00"}, // one run for both; done at 6:00, due then
 	} {
 		t.Run(policy, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -176,8 +176,8 @@ func TestWhatTakesLongerThanItsPeriodIsMissed(t *testing.T) {
 
 func TestARestartForgetsNothing(t *testing.T) {
 	for policy, want := range map[string][]string{
-		MissedSkip: {"a 06:00"},
-		MissedRun:  {"a 05:30", "a 06:00"},
+		missedSkip: {"a 06:00"},
+		missedRun:  {"a 05:30", "a 06:00"},
 	} {
 		t.Run(policy, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -196,7 +196,7 @@ func TestARestartForgetsNothing(t *testing.T) {
 				}
 				// It fired before the restart: only its end is news.
 				told := []string{"recovered missed"}
-				if policy == MissedSkip {
+				if policy == missedSkip {
 					told = nil // the one run still misses
 				}
 				if diff := cmp.Diff(told, second.told); diff != "" {
@@ -210,7 +210,7 @@ func TestARestartForgetsNothing(t *testing.T) {
 func TestARunThatTheEndCutOffIsStillDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		spec := Spec{Schedules: hourly("a"), Missed: MissedRun}
+		spec := Spec{Schedules: hourly("a"), Missed: missedRun}
 		cut := newBench(t, spec, dir, time.Hour)
 		cut.loop(t, 70*time.Minute) // ended in its first run, of 1:00
 		again := newBench(t, spec, dir, time.Minute)
@@ -366,7 +366,7 @@ func TestTwoWatchesDoNotShareADirectory(t *testing.T) {
 	first.Release()
 }
 
-var alert = Alert{Schema: AlertSchema, Schedule: "nightly", Kind: Drifted, Status: Firing, At: time.Unix(1e9, 0).UTC(), Since: time.Unix(1e9, 0).UTC(),
+var alert = Alert{Schema: alertSchema, Schedule: "nightly", Kind: Drifted, Status: Firing, At: time.Unix(1e9, 0).UTC(), Since: time.Unix(1e9, 0).UTC(),
 	Text: "tpot:p95 is worse", Run: "runs/1"}
 
 // hook answers like a webhook and keeps what it got.
@@ -393,7 +393,7 @@ func hook(t *testing.T, statuses ...int) (url string, got func() []string) {
 func TestAWebhookGetsTheAlert(t *testing.T) {
 	t.Parallel()
 	url, got := hook(t)
-	w := Webhook{URL: url, Format: FormatJSON}
+	w := Webhook{URL: url, Format: formatJSON}
 	if err := w.post(t.Context(), alert); err != nil {
 		t.Fatal(err)
 	}
@@ -404,7 +404,7 @@ func TestAWebhookGetsTheAlert(t *testing.T) {
 	if diff := cmp.Diff(alert, back); diff != "" {
 		t.Error(diff)
 	}
-	slack := Webhook{URL: url, Format: FormatSlack, Headers: map[string]string{"X-Key": "k"}}
+	slack := Webhook{URL: url, Format: formatSlack, Headers: map[string]string{"X-Key": "k"}}
 	if err := slack.post(t.Context(), alert); err != nil {
 		t.Fatal(err)
 	}
@@ -416,7 +416,7 @@ func TestAWebhookGetsTheAlert(t *testing.T) {
 func TestAWebhookThatFails(t *testing.T) {
 	t.Parallel()
 	url, got := hook(t, 404)
-	w := Webhook{URL: url + "/secret-path", Format: FormatJSON}
+	w := Webhook{URL: url + "/secret-path", Format: formatJSON}
 	if err := w.post(t.Context(), alert); err == nil || !strings.Contains(err.Error(), "404") {
 		t.Errorf("refused: %v", err)
 	}
@@ -443,7 +443,7 @@ func TestAWebhookThatMovedIsNotFollowed(t *testing.T) {
 	elsewhere, got := hook(t)
 	moved := httptest.NewServer(http.RedirectHandler(elsewhere, http.StatusMovedPermanently))
 	defer moved.Close()
-	w := Webhook{URL: moved.URL, Format: FormatJSON, Headers: map[string]string{"X-Key": "k"}}
+	w := Webhook{URL: moved.URL, Format: formatJSON, Headers: map[string]string{"X-Key": "k"}}
 	if err := w.post(t.Context(), alert); err == nil || !strings.Contains(err.Error(), "301") {
 		t.Errorf("moved: %v", err)
 	}

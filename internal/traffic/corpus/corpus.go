@@ -140,19 +140,19 @@ func newFile(name string, source io.ReaderAt, size int64, o Options) (*File, err
 // Len is the number of conversations.
 func (f *File) Len() int { return len(f.places) }
 
-// Row is the row in which the i-th conversation begins.
-func (f *File) Row(i int) int { return int(f.places[i].row) }
+// row is the row in which the i-th conversation begins.
+func (f *File) row(i int) int { return int(f.places[i].row) }
 
 // Skipped is the number of bad rows that were passed over.
 func (f *File) Skipped() int { return f.skipped }
 
 // Asks has the first row that asks for each field beside the messages and the
 // lengths: tools, messages.tool_calls, and response_format, which is
-// SchemaFormat where it has a JSON Schema.
+// schemaFormat where it has a JSON Schema.
 func (f *File) Asks() map[string]int { return f.asks }
 
-// SchemaFormat is a response_format that a JSON Schema says all of.
-const SchemaFormat = "response_format.json_schema"
+// schemaFormat is a response_format that a JSON Schema says all of.
+const schemaFormat = "response_format.json_schema"
 
 // Notes are what a reader of the file should know, a sentence each.
 func (f *File) Notes() []string { return f.unused.notes(f.name) }

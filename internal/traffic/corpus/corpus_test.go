@@ -40,8 +40,8 @@ func all(t testing.TB, text string, o Options) ([]Conversation, *File) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Row != f.Row(i) {
-			t.Errorf("conversation %d says row %d and %d", i, c.Row, f.Row(i))
+		if c.Row != f.row(i) {
+			t.Errorf("conversation %d says row %d and %d", i, c.Row, f.row(i))
 		}
 		out = append(out, c)
 	}

@@ -37,7 +37,7 @@ func (f *File) note(row int, line []byte, c Conversation) {
 	for _, t := range c.Turns {
 		for _, field := range t.Fields {
 			if field.Name == "response_format" && t.Schema != nil {
-				field.Name = SchemaFormat
+				field.Name = schemaFormat
 			}
 			asks(field.Name)
 		}

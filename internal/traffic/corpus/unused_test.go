@@ -34,7 +34,7 @@ func TestWhatARowAsksFor(t *testing.T) {
 		if diff := cmp.Diff([]Turn{c.want}, got[1].Turns); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", format, diff)
 		}
-		if diff := cmp.Diff(map[string]int{"tools": 1, "tool_choice": 1, "parallel_tool_calls": 1, SchemaFormat: 1}, f.Asks()); diff != "" {
+		if diff := cmp.Diff(map[string]int{"tools": 1, "tool_choice": 1, "parallel_tool_calls": 1, schemaFormat: 1}, f.Asks()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", format, diff)
 		}
 		if notes := f.Notes(); len(notes) > 0 {

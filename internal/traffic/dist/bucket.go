@@ -43,8 +43,8 @@ func parseBucket(given string) (Bucket, error) {
 }
 
 func (b Bucket) validate() error {
-	if b.Lo < 0 || b.Hi <= b.Lo || b.Hi > MaxTokens {
-		return fmt.Errorf("buckets: want lo..hi with 0 <= lo < hi <= %d, got %d..%d", MaxTokens, b.Lo, b.Hi)
+	if b.Lo < 0 || b.Hi <= b.Lo || b.Hi > maxTokens {
+		return fmt.Errorf("buckets: want lo..hi with 0 <= lo < hi <= %d, got %d..%d", maxTokens, b.Lo, b.Hi)
 	}
 	return nil
 }

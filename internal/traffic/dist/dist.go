@@ -14,8 +14,8 @@ import (
 	"redline/internal/text"
 )
 
-// MaxTokens bounds every length: larger ones are slips of the keyboard.
-const MaxTokens = 10_000_000
+// maxTokens bounds every length: larger ones are slips of the keyboard.
+const maxTokens = 10_000_000
 
 // maxSigma bounds the spread of a log-normal: beyond it the clip would decide
 // nearly every draw.
@@ -93,7 +93,7 @@ func (d Tokens) clip() (lo, hi int) {
 		lo = 1
 	}
 	if hi == 0 {
-		hi = MaxTokens
+		hi = maxTokens
 	}
 	return lo, hi
 }
@@ -132,25 +132,25 @@ func (d Tokens) mixes() bool {
 
 // validateShape checks the distributions that have parameters and a clip.
 func (d Tokens) validateShape(k kind) error {
-	inTokens := func(x float64) bool { return x >= 1 && x <= MaxTokens }
+	inTokens := func(x float64) bool { return x >= 1 && x <= maxTokens }
 	switch k {
 	case lognormal:
 		if !inTokens(d.Median) {
-			return fmt.Errorf("lognormal: want a median of 1 to %d, got %v", MaxTokens, text.Plain(d.Median))
+			return fmt.Errorf("lognormal: want a median of 1 to %d, got %v", maxTokens, text.Plain(d.Median))
 		}
 		if !(d.Sigma > 0 && d.Sigma <= maxSigma) {
 			return fmt.Errorf("lognormal: want a sigma above 0 and up to %d, got %v", maxSigma, text.Plain(d.Sigma))
 		}
 	case normal:
 		if !inTokens(d.Average) {
-			return fmt.Errorf("normal: want a mean of 1 to %d, got %v", MaxTokens, text.Plain(d.Average))
+			return fmt.Errorf("normal: want a mean of 1 to %d, got %v", maxTokens, text.Plain(d.Average))
 		}
-		if !(d.SD > 0 && d.SD <= MaxTokens) {
-			return fmt.Errorf("normal: want a standard deviation above 0 and up to %d, got %v", MaxTokens, text.Plain(d.SD))
+		if !(d.SD > 0 && d.SD <= maxTokens) {
+			return fmt.Errorf("normal: want a standard deviation above 0 and up to %d, got %v", maxTokens, text.Plain(d.SD))
 		}
 	case gamma:
 		if !inTokens(d.Average) {
-			return fmt.Errorf("gamma: want a mean of 1 to %d, got %v", MaxTokens, text.Plain(d.Average))
+			return fmt.Errorf("gamma: want a mean of 1 to %d, got %v", maxTokens, text.Plain(d.Average))
 		}
 		if !(d.Shape >= 0.01 && d.Shape <= 1e6) {
 			return fmt.Errorf("gamma: want a shape of 0.01 to 1000000, got %v", text.Plain(d.Shape))
@@ -165,8 +165,8 @@ func (d Tokens) validateShape(k kind) error {
 }
 
 func CheckTokens(what string, n int) error {
-	if n < 1 || n > MaxTokens {
-		return fmt.Errorf("%s: want 1 to %d, got %d", what, MaxTokens, n)
+	if n < 1 || n > maxTokens {
+		return fmt.Errorf("%s: want 1 to %d, got %d", what, maxTokens, n)
 	}
 	return nil
 }

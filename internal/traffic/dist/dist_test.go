@@ -156,7 +156,7 @@ func support(d Tokens) (lo, hi int) {
 	case fixed:
 		return d.Fixed, d.Fixed
 	case choice:
-		lo, hi = MaxTokens, 0
+		lo, hi = maxTokens, 0
 		for i := range d.Weights {
 			if d.Buckets != nil {
 				lo, hi = min(lo, d.Buckets[i].Lo+1), max(hi, d.Buckets[i].Hi)
@@ -187,10 +187,10 @@ func TestLogNormalMeanIsTheSumOfItsTail(t *testing.T) {
 
 func TestHugeDrawsAreClipped(t *testing.T) {
 	t.Parallel()
-	d := Tokens{Median: MaxTokens, Sigma: maxSigma}
+	d := Tokens{Median: maxTokens, Sigma: maxSigma}
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 10000 {
-		if n := d.Sample(r); n < 1 || n > MaxTokens {
+		if n := d.Sample(r); n < 1 || n > maxTokens {
 			t.Fatalf("drew %d", n)
 		}
 	}

@@ -22,8 +22,8 @@ const (
 	popularityForms = "want uniform or zipf(s) such as zipf(1.1)"
 )
 
-// ParsePopularity reads uniform or zipf(s).
-func ParsePopularity(given string) (Popularity, error) {
+// parsePopularity reads uniform or zipf(s).
+func parsePopularity(given string) (Popularity, error) {
 	if given == "uniform" {
 		return Popularity{}, nil
 	}
@@ -45,7 +45,7 @@ func (p Popularity) Validate() error {
 	return nil
 }
 
-// String is the form that ParsePopularity reads.
+// String is the form that parsePopularity reads.
 func (p Popularity) String() string {
 	if p.Zipf == 0 {
 		return "uniform"
@@ -62,7 +62,7 @@ func (p *Popularity) UnmarshalYAML(unmarshal func(any) error) error {
 	if unmarshal(&text) != nil {
 		return errors.New(popularityForms)
 	}
-	parsed, err := ParsePopularity(text)
+	parsed, err := parsePopularity(text)
 	*p = parsed
 	return err
 }

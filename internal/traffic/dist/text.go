@@ -36,7 +36,7 @@ func (d Tokens) shaped(name string, parameters ...float64) string {
 	for _, p := range parameters {
 		parts = append(parts, text.Plain(p))
 	}
-	if lo, hi := d.clip(); lo != 1 || hi != MaxTokens {
+	if lo, hi := d.clip(); lo != 1 || hi != maxTokens {
 		parts = append(parts, fmt.Sprintf("%d..%d", lo, hi))
 	}
 	return name + "(" + strings.Join(parts, ",") + ")"
@@ -136,7 +136,7 @@ func call(text string) (name string, arguments []string, ok bool) {
 func tokens(what, given string) (int, error) {
 	n, err := strconv.Atoi(strings.TrimSpace(given))
 	if errors.Is(err, strconv.ErrRange) {
-		return 0, fmt.Errorf("%s: want 1 to %d, got %s", what, MaxTokens, text.Brief(given))
+		return 0, fmt.Errorf("%s: want 1 to %d, got %s", what, maxTokens, text.Brief(given))
 	}
 	if err != nil {
 		return 0, fmt.Errorf("%s: want a whole number, got %q", what, text.Brief(given))

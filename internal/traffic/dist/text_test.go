@@ -183,7 +183,7 @@ func TestParseDelay(t *testing.T) {
 func TestParsePopularity(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]Popularity{"uniform": {}, "zipf(1.1)": {1.1}, "zipf(0.8)": {0.8}, "zipf(0)": {}} {
-		if got, err := ParsePopularity(text); err != nil || got != want {
+		if got, err := parsePopularity(text); err != nil || got != want {
 			t.Errorf("%s: %v, %v; want %v", text, got, err, want)
 		}
 	}
@@ -193,7 +193,7 @@ func TestParsePopularity(t *testing.T) {
 		"zipf":      `want uniform or zipf(s) such as zipf(1.1), got "zipf"`,
 		"often":     `want uniform or zipf(s) such as zipf(1.1), got "often"`,
 	} {
-		if _, err := ParsePopularity(text); err == nil || err.Error() != want {
+		if _, err := parsePopularity(text); err == nil || err.Error() != want {
 			t.Errorf("%s: error %v, want %s", text, err, want)
 		}
 	}

@@ -18,7 +18,7 @@ type Expect struct {
 	exact      *string
 	contains   []string
 	regex      *regexp.Regexp
-	number     *Number
+	number     *number
 	oneOf      []string
 	schema     *jsonschema.Schema
 	refuse     bool
@@ -33,8 +33,8 @@ type Expect struct {
 	Criterion string
 }
 
-// Number is a figure that an answer must end with.
-type Number struct {
+// number is a figure that an answer must end with.
+type number struct {
 	Value     float64 `json:"value"`
 	Tolerance float64 `json:"tolerance"`
 }
@@ -48,8 +48,8 @@ type Match struct {
 	Valid bool
 }
 
-// Matches reports whether there is a matcher beside what a judge looks for.
-func (e *Expect) Matches() bool {
+// matches reports whether there is a matcher beside what a judge looks for.
+func (e *Expect) matches() bool {
 	return e.exact != nil || e.contains != nil || e.regex != nil || e.number != nil || len(e.oneOf) > 0 ||
 		e.schema != nil || e.refuse || e.answer
 }

@@ -50,7 +50,7 @@ type expected struct {
 	Exact      *string         `json:"exact"`
 	Contains   json.RawMessage `json:"contains"`
 	Regex      *string         `json:"regex"`
-	Number     *Number         `json:"number"`
+	Number     *number         `json:"number"`
 	OneOf      []string        `json:"one_of"`
 	JSONSchema json.RawMessage `json:"json_schema"`
 	Refuse     bool            `json:"refuse"`
@@ -99,7 +99,7 @@ func (e *Expect) check() error {
 		return errors.New(": refuse and answer cannot both be right")
 	case (e.refuse || e.answer) && len(e.refusals) == 0:
 		return errors.New(`: refuse and answer need patterns: give {"refusal_patterns": ["…"]} as the file's first line`)
-	case !e.Matches() && e.Criterion == "":
+	case !e.matches() && e.Criterion == "":
 		return fmt.Errorf(": says nothing; want one of %s", strings.Join(matcherNames(), ", "))
 	}
 	return nil

@@ -94,7 +94,7 @@ func composerFor(v *Vocabulary) (*composer, error) {
 		return nil, err
 	}
 	v.composer = c
-	return c, Verify(v, rand.New(rand.NewPCG(1, 1)), 1, 2000)
+	return c, verify(v, rand.New(rand.NewPCG(1, 1)), 1, 2000)
 }
 
 // composable looks for a spelling that composed text could contain.

@@ -138,11 +138,11 @@ func TestLoadedComposesExactly(t *testing.T) {
 		v := variant.load(t, asItIs)
 		r := rand.New(rand.NewPCG(2, 3))
 		for n := range 100 {
-			if err := Verify(v, r, 2, n); err != nil {
+			if err := verify(v, r, 2, n); err != nil {
 				t.Error(err)
 			}
 		}
-		if err := Verify(v, r, 1, 20000); err != nil {
+		if err := verify(v, r, 1, 20000); err != nil {
 			t.Error(err)
 		}
 	}

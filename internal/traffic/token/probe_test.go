@@ -85,7 +85,7 @@ func TestProbedCounts(t *testing.T) {
 	if asked := s.calls - before; asked != 1 {
 		t.Errorf("asked %d times for one text", asked)
 	}
-	if err := Verify(p, rand.New(rand.NewPCG(1, 9)), 3, 321); err != nil {
+	if err := verify(p, rand.New(rand.NewPCG(1, 9)), 3, 321); err != nil {
 		t.Error(err)
 	}
 }
@@ -166,11 +166,11 @@ func (m miscounting) Count(text string) int { return m.Vocabulary.Count(text) + 
 func TestVerifyFindsWrongLengths(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 1))
-	if err := Verify(O200k(), r, 5, 100); err != nil {
+	if err := verify(O200k(), r, 5, 100); err != nil {
 		t.Error(err)
 	}
 	want := "o200k_base: text composed of 100 tokens counts 101: lengths would be wrong"
-	if err := Verify(miscounting{O200k()}, r, 5, 100); err == nil || err.Error() != want {
+	if err := verify(miscounting{O200k()}, r, 5, 100); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }

@@ -105,7 +105,7 @@ func TestPublishedTokenizers(t *testing.T) {
 					t.Errorf("Encode(%q): -hugging face +got\n%s", texts[i], diff)
 				}
 			}
-			if err := Verify(v, rand.New(rand.NewPCG(7, 7)), 20, 3000); err != nil {
+			if err := verify(v, rand.New(rand.NewPCG(7, 7)), 20, 3000); err != nil {
 				t.Error(err)
 			}
 			if words := distinct(&v.composer.spaced); words < 900 {

@@ -15,9 +15,9 @@ type Text interface {
 	Compose(dst []byte, r *rand.Rand, n int) []byte
 }
 
-// Verify composes sample texts of n tokens, counts them anew, and gives an
+// verify composes sample texts of n tokens, counts them anew, and gives an
 // error where one has another length. The samples are alone in memory.
-func Verify(t Text, r *rand.Rand, samples, n int) error {
+func verify(t Text, r *rand.Rand, samples, n int) error {
 	var text []byte
 	for range samples {
 		text = t.Compose(text[:0], r, n)

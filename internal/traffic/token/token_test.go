@@ -98,7 +98,7 @@ func TestCl100kAgreesWithTiktoken(t *testing.T) {
 			t.Errorf("Decode(Encode(%q)) = %q", entry.Text, back)
 		}
 	}
-	if err := Verify(v, rand.New(rand.NewPCG(1, 2)), 10, 1000); err != nil {
+	if err := verify(v, rand.New(rand.NewPCG(1, 2)), 10, 1000); err != nil {
 		t.Error(err)
 	}
 }

@@ -149,14 +149,14 @@ func evenness(mean, variance float64) float64 {
 	return low
 }
 
-// Mean is the mean number of requests per second.
-func (b *Bursty) Mean() float64 { return stats.Mean(b.Rates) / 60 }
+// mean is the mean number of requests per second.
+func (b *Bursty) mean() float64 { return stats.Mean(b.Rates) / 60 }
 
 // Times gives arrivals in nanoseconds, ascending and without end: the same for
 // the same seed, and new ones each time the minutes come round again. It is
 // nil for a workload without arrivals.
 func (f *Fitted) Times(seed uint64) iter.Seq[int64] {
-	if f.Arrivals == nil || !(f.Arrivals.Mean() > 0) {
+	if f.Arrivals == nil || !(f.Arrivals.mean() > 0) {
 		return nil
 	}
 	return f.Arrivals.times(seed)

@@ -84,7 +84,7 @@ func newColumns(f format, o Options, salt uint64) (*columnReader, error) {
 		return nil, err
 	}
 	for name, column := range o.Columns {
-		role := slices.Index(Roles, name)
+		role := slices.Index(roles, name)
 		c.mapped[role] = column
 		for known, p := range c.wanted {
 			if p.role == role {
@@ -103,8 +103,8 @@ func newColumns(f format, o Options, salt uint64) (*columnReader, error) {
 // CheckColumns says which role of named columns there is not.
 func CheckColumns(columns map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(columns)) {
-		if !slices.Contains(Roles, name) {
-			return fmt.Errorf("no column can have the role %s: %s", shown(name), text.Known(name, Roles))
+		if !slices.Contains(roles, name) {
+			return fmt.Errorf("no column can have the role %s: %s", shown(name), text.Known(name, roles))
 		}
 	}
 	return nil
@@ -214,7 +214,7 @@ func (c *columnReader) checkRoles(has func(role int) bool, names []string) error
 	for _, role := range []int{rolePrompt, roleOutput} {
 		if !has(role) {
 			return fatal{fmt.Errorf("no column with the %s tokens among %s; name it with --column %s=NAME",
-				Roles[role], listed(names), Roles[role])}
+				roles[role], listed(names), roles[role])}
 		}
 	}
 	return nil
@@ -321,20 +321,20 @@ func (c *columnReader) convert(v *values) (entry, error) {
 
 func (c *columnReader) tokens(v *values, role int) (int, error) {
 	if !v[role].set || len(v[role].text) == 0 {
-		return 0, fmt.Errorf("has no %s tokens, want a whole number", Roles[role])
+		return 0, fmt.Errorf("has no %s tokens, want a whole number", roles[role])
 	}
 	said := strings.TrimSpace(string(v[role].text))
 	n, err := strconv.Atoi(said)
 	if err != nil {
 		// Tables that once had a gap in the column write 128 as 128.0.
 		x, err := strconv.ParseFloat(said, 64)
-		if err != nil || x != math.Trunc(x) || math.Abs(x) > 2*MaxTokens {
+		if err != nil || x != math.Trunc(x) || math.Abs(x) > 2*maxTokens {
 			return 0, fmt.Errorf("%s is %s, want a whole number of tokens", c.names[role], shown(said))
 		}
 		n = int(x)
 	}
-	if n < 0 || n > MaxTokens {
-		return 0, fmt.Errorf("%s is %s, want 0 to %s tokens", c.names[role], text.Count(n), text.Count(MaxTokens))
+	if n < 0 || n > maxTokens {
+		return 0, fmt.Errorf("%s is %s, want 0 to %s tokens", c.names[role], text.Count(n), text.Count(maxTokens))
 	}
 	return n, nil
 }

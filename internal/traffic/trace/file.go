@@ -83,8 +83,8 @@ func (f *File) Len() int { return f.n }
 // HasTimes says whether rows have times.
 func (f *File) HasTimes() bool { return f.timed }
 
-// Span is the time from the first request to the last.
-func (f *File) Span() time.Duration {
+// span is the time from the first request to the last.
+func (f *File) span() time.Duration {
 	if len(f.times) == 0 {
 		return 0
 	}
@@ -115,8 +115,8 @@ func (f *File) Row(i int) (Row, error) {
 	return f.timeOf(row, i), err
 }
 
-// Rows gives all rows in order of time. After an error there are no more.
-func (f *File) Rows() iter.Seq2[Row, error] {
+// rows gives all rows in order of time. After an error there are no more.
+func (f *File) rows() iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		i := 0
 		for row, err := range f.source.rows() {

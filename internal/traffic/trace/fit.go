@@ -39,7 +39,7 @@ func Fit(o FitOptions, files ...*File) (*Fitted, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Fitted{Schema: Schema}
+	f := &Fitted{Schema: schema}
 	timed := 0
 	for _, file := range files {
 		if err := t.read(file); err != nil {

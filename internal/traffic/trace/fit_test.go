@@ -85,7 +85,7 @@ func fitted(t testing.TB, o FitOptions, path string) (*Fitted, *Summary) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Validate(); err != nil {
+	if err := w.validate(); err != nil {
 		t.Fatal(err)
 	}
 	return w, summary
@@ -166,7 +166,7 @@ func TestAFittedWorkloadBehavesLikeItsLog(t *testing.T) {
 			w, s := fitted(t, FitOptions{}, made(t, times))
 			checkLengths(t, w, s)
 			checkDispersion(t, w, s)
-			if rate := w.Arrivals.Mean(); math.Abs(rate / *s.Rate - 1) > 0.03 {
+			if rate := w.Arrivals.mean(); math.Abs(rate / *s.Rate - 1) > 0.03 {
 				t.Errorf("%.3f requests/s, want within 3%% of %.3f", rate, *s.Rate)
 			}
 		})
@@ -328,7 +328,7 @@ func TestNamesAndTextStayInTheLog(t *testing.T) {
 	if diff := gocmp.Diff([]Share{{"class_1", 1}}, w.Classes); diff != "" {
 		t.Errorf("classes (-want +got):\n%s", diff)
 	}
-	if w.Sessions.Count != 100 || w.Sessions.Turns.Quantile(0.5) != 3 || w.Sessions.Gap.Quantile(0.5) != 1 || w.Sessions.Requests != 1 {
+	if w.Sessions.Count != 100 || w.Sessions.Turns.quantile(0.5) != 3 || w.Sessions.Gap.quantile(0.5) != 1 || w.Sessions.Requests != 1 {
 		t.Errorf("sessions %+v, want 100 of 3 turns, a second apart", w.Sessions)
 	}
 	// Every prompt but the first is one that was there before.

@@ -7,10 +7,10 @@ import (
 	"sort"
 )
 
-// Schema is the tag of the document that Write writes.
+// schema is the tag of the document that Write writes.
 const (
 	schemaFamily = "redline/workload/"
-	Schema       = schemaFamily + "1"
+	schema       = schemaFamily + "1"
 )
 
 // Fitted is a workload that behaves like the logs it was fitted to: lengths,
@@ -78,8 +78,8 @@ type Sessions struct {
 	Gap *Curve `yaml:"gap_s,omitempty"`
 }
 
-// Quantile gives the value that a share p of the distribution does not exceed.
-func (c Curve) Quantile(p float64) float64 {
+// quantile gives the value that a share p of the distribution does not exceed.
+func (c Curve) quantile(p float64) float64 {
 	i := sort.SearchFloat64s(c.At, p)
 	switch {
 	case len(c.Value) == 0:
@@ -94,7 +94,7 @@ func (c Curve) Quantile(p float64) float64 {
 }
 
 // tokens draws a length.
-func (c Curve) tokens(r *rand.Rand) int { return int(math.Round(c.Quantile(r.Float64()))) }
+func (c Curve) tokens(r *rand.Rand) int { return int(math.Round(c.quantile(r.Float64()))) }
 
 // Lengths draws a prompt and its output. Every call takes the same number of
 // draws from r.
@@ -152,8 +152,8 @@ func pick(list []Share, r *rand.Rand) string {
 	return ""
 }
 
-// Summary is what the workload was fitted to, as far as it is kept.
-func (f *Fitted) Summary() *Summary {
+// summary is what the workload was fitted to, as far as it is kept.
+func (f *Fitted) summary() *Summary {
 	s := &Summary{
 		Format: "workload", Requests: f.Source.Requests, Skipped: f.Source.Skipped, Notes: slices.Clone(f.Source.Notes),
 		Prompt: f.Prompt.Percentiles, Output: f.Output.Percentiles,
@@ -164,7 +164,7 @@ func (f *Fitted) Summary() *Summary {
 		s.Sessions = f.Sessions.Count
 	}
 	if a := f.Arrivals; a != nil {
-		s.Span, s.Rate = &f.Source.Span, known(round(a.Mean(), 4))
+		s.Span, s.Rate = &f.Source.Span, known(round(a.mean(), 4))
 		s.Dispersion1s, s.Dispersion60s = a.Dispersion1s, a.Dispersion60s
 	}
 	return s

@@ -53,18 +53,18 @@ func FuzzOpen(f *testing.F) {
 // checkRows holds every row of an accepted file against what rows are.
 func checkRows(t *testing.T, file *File) {
 	n, last := 0, Row{}
-	for row, err := range file.Rows() {
+	for row, err := range file.rows() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if row.At < last.At || row.Prompt < 0 || row.Output < 0 || row.Prompt > MaxTokens || row.Output > MaxTokens || row.Line < 1 {
+		if row.At < last.At || row.Prompt < 0 || row.Output < 0 || row.Prompt > maxTokens || row.Output > maxTokens || row.Line < 1 {
 			t.Fatalf("row %d is %+v after %+v", n, row, last)
 		}
 		last = row
 		n++
 	}
-	if n != file.Len() || n == 0 || last.At != file.Span() {
-		t.Fatalf("%d rows until %v, want %d until %v", n, last.At, file.Len(), file.Span())
+	if n != file.Len() || n == 0 || last.At != file.span() {
+		t.Fatalf("%d rows until %v, want %d until %v", n, last.At, file.Len(), file.span())
 	}
 }
 
@@ -74,7 +74,7 @@ func checkFit(t *testing.T, file *File) {
 	if err != nil {
 		return
 	}
-	if err := w.Validate(); err != nil {
+	if err := w.validate(); err != nil {
 		t.Fatal(err)
 	}
 	if w.Arrivals != nil && len(w.Arrivals.Rates) > 200 {

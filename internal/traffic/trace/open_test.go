@@ -36,7 +36,7 @@ func open(t *testing.T, path string, o Options) *File {
 func all(t *testing.T, f *File) []Row {
 	t.Helper()
 	var rows []Row
-	for row, err := range f.Rows() {
+	for row, err := range f.rows() {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,8 +113,8 @@ func TestEveryFormatIsReadByItsContent(t *testing.T) {
 			if diff := cmp.Diff(c.notes, f.Notes(), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("notes (-want +got):\n%s", diff)
 			}
-			if want := c.rows[len(c.rows)-1].At; f.Span() != want {
-				t.Errorf("span %v, want %v", f.Span(), want)
+			if want := c.rows[len(c.rows)-1].At; f.span() != want {
+				t.Errorf("span %v, want %v", f.span(), want)
 			}
 		})
 	}
@@ -225,8 +225,8 @@ func TestALogWithoutTimesGivesLengths(t *testing.T) {
 	if diff := cmp.Diff(want, all(t, f)); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
-	if f.HasTimes() || f.Span() != 0 {
-		t.Errorf("times %v over %v, want none", f.HasTimes(), f.Span())
+	if f.HasTimes() || f.span() != 0 {
+		t.Errorf("times %v over %v, want none", f.HasTimes(), f.span())
 	}
 	if diff := cmp.Diff([]string{"has no timestamps: it gives lengths, not arrivals"}, f.Notes()); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)

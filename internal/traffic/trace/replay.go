@@ -45,7 +45,7 @@ func (p Replay) Check(f *File) error {
 		return fault(f.path, "has no timestamps to cut or speed up; give a rate instead")
 	}
 	if first, count := p.slice(f); count == 0 && first >= f.Len() {
-		return fault(f.path, "from %v is past its end at %v", p.From, f.Span())
+		return fault(f.path, "from %v is past its end at %v", p.From, f.span())
 	} else if count == 0 {
 		return fault(f.path, "has no request from %v for %v", p.From, p.For)
 	}
@@ -69,7 +69,7 @@ func (p Replay) slice(f *File) (first, count int) {
 // to the last request and a mean gap more, so that the round's end and its
 // beginning are not one moment.
 func (p Replay) period(f *File) float64 {
-	rest := float64(f.Span() - p.From)
+	rest := float64(f.span() - p.From)
 	if p.For > 0 && float64(p.For) <= rest {
 		return float64(p.For)
 	}

@@ -43,7 +43,7 @@ func newTally() (*tally, error) {
 func (t *tally) read(f *File) error {
 	t.prompts = slices.Grow(t.prompts, f.Len())
 	t.outputs = slices.Grow(t.outputs, f.Len())
-	for row, err := range f.Rows() {
+	for row, err := range f.rows() {
 		if err != nil {
 			return err
 		}

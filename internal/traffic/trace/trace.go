@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// MaxTokens bounds every length: larger ones are a wrong column.
-const MaxTokens = 10_000_000
+// maxTokens bounds every length: larger ones are a wrong column.
+const maxTokens = 10_000_000
 
 // Row is one request of a trace.
 type Row struct {
@@ -40,7 +40,7 @@ type Row struct {
 type Options struct {
 	// Format is one of Formats; recognised by content where empty.
 	Format string
-	// Columns maps a role (one of Roles) to the column, or dotted JSON path,
+	// Columns maps a role (one of roles) to the column, or dotted JSON path,
 	// that has it. Roles that are left out are found by the usual names.
 	Columns map[string]string
 	// SkipBadRows leaves out rows that cannot be used and counts them, where
@@ -72,8 +72,8 @@ const (
 	roleCount
 )
 
-// Roles are the names by which Options.Columns maps columns.
-var Roles = []string{"time", "prompt", "output", "session", "tenant", "class", "text"}
+// roles are the names by which Options.Columns maps columns.
+var roles = []string{"time", "prompt", "output", "session", "tenant", "class", "text"}
 
 // format is one kind of file.
 type format struct {

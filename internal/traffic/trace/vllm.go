@@ -289,8 +289,8 @@ func (v *vllm) complete(r *vllmRequest) error {
 	default:
 		return errors.New("neither the request's output_token_ids nor its max_tokens are in the log")
 	}
-	if r.row.Prompt > MaxTokens || r.row.Output > MaxTokens {
-		return fmt.Errorf("the request has more than %s tokens", text.Count(MaxTokens))
+	if r.row.Prompt > maxTokens || r.row.Output > maxTokens {
+		return fmt.Errorf("the request has more than %s tokens", text.Count(maxTokens))
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func read(name string, data []byte) (*Fitted, error) {
 		return nil, fault(misread.Place, "%s", misread.What)
 	}
 	var wrong *invalid
-	if err := f.Validate(); errors.As(err, &wrong) {
+	if err := f.validate(); errors.As(err, &wrong) {
 		return nil, fault(yaml.At(name, root.Find(wrong.path).Line), "%v", err)
 	}
 	return f, nil
@@ -65,16 +65,16 @@ func wrong(path, format string, args ...any) error {
 	return &invalid{path, fmt.Sprintf(format, args...)}
 }
 
-// Validate says what makes no sense in a workload.
-func (f *Fitted) Validate() error {
-	if f.Schema != Schema {
-		return wrong("schema", "is %q, want %q", f.Schema, Schema)
+// validate says what makes no sense in a workload.
+func (f *Fitted) validate() error {
+	if f.Schema != schema {
+		return wrong("schema", "is %q, want %q", f.Schema, schema)
 	}
 	for _, c := range []struct {
 		path  string
 		curve Curve
 	}{{"prompt_tokens.curve", f.Prompt.Curve}, {"output_tokens.curve", f.Output.Curve}} {
-		if err := c.curve.validate(c.path, MaxTokens); err != nil {
+		if err := c.curve.validate(c.path, maxTokens); err != nil {
 			return err
 		}
 	}
@@ -120,10 +120,10 @@ func (p Pairs) validate() error {
 			return wrong(path+".share", "want a share above 0 and up to 1, got %v", b.Share)
 		}
 		sum += b.Share
-		if err := b.Prompt.validate(path+".prompt", MaxTokens); err != nil {
+		if err := b.Prompt.validate(path+".prompt", maxTokens); err != nil {
 			return err
 		}
-		if err := b.Output.validate(path+".output", MaxTokens); err != nil {
+		if err := b.Output.validate(path+".output", maxTokens); err != nil {
 			return err
 		}
 	}

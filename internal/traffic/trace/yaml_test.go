@@ -132,7 +132,7 @@ func TestADocumentThatIsFarTooLong(t *testing.T) {
 func TestTheSummaryOfAFitIsThatOfItsLog(t *testing.T) {
 	t.Parallel()
 	w, log := fitted(t, FitOptions{}, made(t, modulated(2, 9, 20*time.Second, 10*time.Minute)))
-	got := w.Summary()
+	got := w.summary()
 	want := *log
 	want.Format, want.Rate = "workload", got.Rate
 	want.PromptHistogram, want.OutputHistogram = w.Prompt.Buckets, w.Output.Buckets

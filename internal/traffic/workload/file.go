@@ -35,10 +35,10 @@ func FileFormats() []string {
 	return names
 }
 
-// Recognize says by its content how a file is to be read. A file of prompts
+// recognize says by its content how a file is to be read. A file of prompts
 // that also counts tokens is taken for prompts; the format trace makes it a
 // trace.
-func Recognize(path string) (format string, err error) {
+func recognize(path string) (format string, err error) {
 	head, err := readHead(path)
 	if err != nil {
 		return "", err
@@ -115,7 +115,7 @@ func (t Traffic) formatOf() (string, error) {
 	case t.Format == "" && t.Columns != nil && !trace.IsFitted(head):
 		return anyTrace, nil // only a log has columns to name
 	case t.Format == "":
-		return Recognize(t.File)
+		return recognize(t.File)
 	}
 	// Prompts and traces both come as JSON Lines.
 	if text, ok := corpus.Recognize(head); t.Format == string(corpus.Lines) && !(ok && text == corpus.Lines) {

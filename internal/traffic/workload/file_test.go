@@ -45,7 +45,7 @@ func TestRecognize(t *testing.T) {
 		"any keys":          {`{"time": 1, "prompt_tokens": 2, "output_tokens": 3}`, "trace"},
 		"a fitted workload": {"# by redline\nschema: redline/workload/1\n", Fitted},
 	} {
-		if got, err := Recognize(writeFile(t, "file", row.text)); err != nil || got != row.want {
+		if got, err := recognize(writeFile(t, "file", row.text)); err != nil || got != row.want {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, row.want)
 		}
 	}
@@ -63,12 +63,12 @@ func TestRecognizeRefuses(t *testing.T) {
 		"workload: chat\nseed: 1\n": "looks like a plan: give it by --plan",
 	} {
 		path := writeFile(t, "file", text)
-		_, err := Recognize(path)
+		_, err := recognize(path)
 		if err == nil || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: error %v, want one with %q", text, err, want)
 		}
 	}
-	if _, err := Recognize("./chta.csv"); err == nil || !strings.Contains(err.Error(), "./chta.csv: no such file; the known workloads are chat,") {
+	if _, err := recognize("./chta.csv"); err == nil || !strings.Contains(err.Error(), "./chta.csv: no such file; the known workloads are chat,") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -110,7 +110,7 @@ func TestJSONLinesAreReadByWhatTheyHold(t *testing.T) {
 		"both as a trace": {Traffic{File: both, Format: "trace"}, true},
 	} {
 		w := open(t, Spec{Traffic: row.traffic}, Options{})
-		prompt, output := w.Lengths(0)
+		prompt, output := w.lengths(0)
 		if timed := w.Times(1) != nil; prompt != 2 || output != 3 || timed != row.timed {
 			t.Errorf("%s: %d and %d tokens, times %v; want 2, 3 and %v", name, prompt, output, timed, row.timed)
 		}
@@ -134,7 +134,7 @@ func TestATraceIsSlicedAndSpedUp(t *testing.T) {
 	if got, want := w.Span(), 1800*time.Millisecond; got < want || got > 2*want {
 		t.Errorf("the slice lasts %v, want at least %v", got, want)
 	}
-	if prompt, output := w.Lengths(0); prompt != 396 || output != 109 {
+	if prompt, output := w.lengths(0); prompt != 396 || output != 109 {
 		t.Errorf("the slice begins with %d and %d tokens", prompt, output)
 	}
 	_, err := Spec{Traffic: Traffic{File: path, Replay: &trace.Replay{From: time.Hour}}}.New(token.O200k(), 1, Options{})
@@ -171,13 +171,13 @@ func TestLengthsOfATraceCanBeReplaced(t *testing.T) {
 	t.Parallel()
 	path := writeFile(t, "azure.csv", azure)
 	w := open(t, Spec{Traffic: Traffic{File: path, Output: fixedAt(9)}}, Options{})
-	if prompt, output := w.Lengths(1); prompt != 396 || output != 9 {
+	if prompt, output := w.lengths(1); prompt != 396 || output != 9 {
 		t.Errorf("%d and %d tokens, want 396 and 9", prompt, output)
 	}
 	broken := open(t, Spec{Traffic: Traffic{File: path, Pairs: "break", Replay: &trace.Replay{Loop: true}}}, Options{})
 	seen := map[[2]int]bool{}
 	for i := range 90 {
-		prompt, output := broken.Lengths(i)
+		prompt, output := broken.lengths(i)
 		seen[[2]int{prompt, output}] = true
 	}
 	if len(seen) != 9 {
@@ -290,7 +290,7 @@ func TestAFittedWorkloadBehavesLikeItsLog(t *testing.T) {
 		t.Errorf("%+v; want a median of 250 and 25 tokens", s)
 	}
 	r := w.Session(3).Next(nil).Request
-	if prompt, output := w.Lengths(3); countMessages(r) != prompt || r.PromptTokens != prompt || r.MaxTokens != output {
+	if prompt, output := w.lengths(3); countMessages(r) != prompt || r.PromptTokens != prompt || r.MaxTokens != output {
 		t.Errorf("designed %d and %d tokens, the request says %d and %d", prompt, output, r.PromptTokens, r.MaxTokens)
 	}
 	due := 0

@@ -18,8 +18,8 @@ type Generation struct {
 	Stop        []string `yaml:"stop,omitempty"`
 }
 
-// GenerationPreset is a named set of knobs.
-type GenerationPreset struct {
+// generationPreset is a named set of knobs.
+type generationPreset struct {
 	Name        string
 	About       string
 	Temperature *float64
@@ -27,10 +27,10 @@ type GenerationPreset struct {
 	Seed        *int64
 }
 
-// GenerationPresets is the table of knob sets, the default first.
+// generationPresets is the table of knob sets, the default first.
 // deterministic asks for the same answer every time, so that runs compare;
 // product is what an assistant in production commonly sends.
-var GenerationPresets = []GenerationPreset{
+var generationPresets = []generationPreset{
 	{Name: "deterministic", About: "temperature 0, seed 1", Temperature: new(0.0), Seed: new(int64(1))},
 	{Name: "product", About: "temperature 0.7, top_p 0.95", Temperature: new(0.7), TopP: new(0.95)},
 }
@@ -75,16 +75,16 @@ func (g Generation) Sampling() llm.Sampling {
 }
 
 // base is the preset that g starts from.
-func (g Generation) base() (GenerationPreset, error) {
+func (g Generation) base() (generationPreset, error) {
 	if g.Preset == "" {
-		return GenerationPresets[0], nil
+		return generationPresets[0], nil
 	}
 	var names []string
-	for _, p := range GenerationPresets {
+	for _, p := range generationPresets {
 		if p.Name == canonicalName(g.Preset) {
 			return p, nil
 		}
 		names = append(names, p.Name)
 	}
-	return GenerationPreset{}, unknownName("generation preset", g.Preset, names)
+	return generationPreset{}, unknownName("generation preset", g.Preset, names)
 }

@@ -55,7 +55,7 @@ func TestGenerationRefuses(t *testing.T) {
 
 func TestGenerationPresetsAreValid(t *testing.T) {
 	t.Parallel()
-	for _, p := range GenerationPresets {
+	for _, p := range generationPresets {
 		if err := (Generation{Preset: p.Name, Temperature: p.Temperature, TopP: p.TopP, Seed: p.Seed}).Validate(); err != nil {
 			t.Errorf("%s: %v", p.Name, err)
 		}

@@ -31,14 +31,14 @@ func (c Class) weight() float64 {
 	return c.Weight
 }
 
-// Mix is a named set of classes.
-type Mix struct {
+// mix is a named set of classes.
+type mix struct {
 	Name, About string
 	Classes     []Class
 }
 
 // Mixes is the table of mixes known by name.
-var Mixes = []Mix{
+var Mixes = []mix{
 	{"mix", "short chat, long RAG, summaries, agents and a batch side by side", []Class{
 		{Name: "chat", Weight: 0.55, Workload: Part{Preset: "chat"}},
 		{Name: "rag", Weight: 0.2, Workload: Part{Preset: "shared_rag"}},
@@ -53,7 +53,7 @@ var Mixes = []Mix{
 	}},
 }
 
-func findMix(name string) *Mix {
+func findMix(name string) *mix {
 	for i := range Mixes {
 		if Mixes[i].Name == canonicalName(name) {
 			return &Mixes[i]
@@ -101,7 +101,7 @@ func (c Class) validate() error {
 	if findMix(c.Workload.Preset) != nil {
 		return fmt.Errorf("workload: %s is a mix itself, want one kind of traffic", c.Workload.Preset)
 	}
-	if err := Traffic(c.Workload).Validate(); err != nil {
+	if err := Traffic(c.Workload).validate(); err != nil {
 		return fmt.Errorf("workload: %w", err)
 	}
 	if c.Generation != nil {

@@ -68,7 +68,7 @@ func TestClassesShareNoPrefix(t *testing.T) {
 	var hits, all float64
 	seen := map[string]bool{}
 	for i := range 30 {
-		prompt, _ := w.Lengths(i)
+		prompt, _ := w.lengths(i)
 		all += float64(prompt)
 		if name := w.classOf(i).name; seen[name] {
 			hits += float64(prompt - 10)

@@ -47,7 +47,7 @@ func parseTraffic(spec string) (Traffic, error) {
 		}
 		t.Preset = preset.Name
 	}
-	if err := t.Validate(); err != nil {
+	if err := t.validate(); err != nil {
 		return Traffic{}, fmt.Errorf("workload %q: %w", text.Brief(spec), err)
 	}
 	return t, nil

@@ -24,8 +24,8 @@ type Prefix struct {
 	Suffixes int `yaml:"suffixes,omitempty"`
 }
 
-// Validate says what is wrong and what to write instead.
-func (p Prefix) Validate() error {
+// validate says what is wrong and what to write instead.
+func (p Prefix) validate() error {
 	if p.Groups < 1 || p.Groups > maxGroups {
 		return fmt.Errorf("groups: want 1 to %d, got %d", maxGroups, p.Groups)
 	}

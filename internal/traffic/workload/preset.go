@@ -2,8 +2,8 @@ package workload
 
 import "redline/internal/traffic/dist"
 
-// Preset is a named shape of traffic.
-type Preset struct {
+// preset is a named shape of traffic.
+type preset struct {
 	Name           string
 	About          string
 	Prompt, Output Dist
@@ -24,7 +24,7 @@ type Preset struct {
 //
 // The last three have structure too: conversations, documents that several
 // users ask about, and agents who call tools.
-var Presets = []Preset{
+var Presets = []preset{
 	{Name: "chat", About: "conversation: short prompts, medium answers",
 		Prompt: logNormal(500, 50, 4000), Output: logNormal(200, 10, 2000)},
 	{Name: "code_generation", About: "code with its context, long answers",

@@ -44,8 +44,8 @@ type Agent struct {
 	Output *Dist `yaml:"output,omitempty"`
 }
 
-// Validate says what is wrong and what to write instead.
-func (s Session) Validate() error {
+// validate says what is wrong and what to write instead.
+func (s Session) validate() error {
 	lengths := []namedDist{{"turns", s.Turns}, {"prompt", s.Prompt}}
 	if a := s.Agent; a != nil {
 		lengths = append(lengths, namedDist{"agent.calls", &a.Calls}, namedDist{"agent.result", &a.Result},

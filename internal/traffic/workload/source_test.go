@@ -168,11 +168,11 @@ func TestBrokenPairsKeepPromptsAndOutputs(t *testing.T) {
 	kept := open(t, Spec{Traffic: Traffic{File: path}}, Options{})
 	broken := open(t, Spec{Traffic: Traffic{File: path, Pairs: "break"}}, Options{})
 	for i := range 200 {
-		prompt, output := kept.Lengths(i)
+		prompt, output := kept.lengths(i)
 		if prompt != output {
 			t.Fatalf("session %d: %d and %d tokens were together in the file", i, prompt, output)
 		}
-		same, other := broken.Lengths(i)
+		same, other := broken.lengths(i)
 		if same != prompt || other < 1 || other > 200 {
 			t.Fatalf("session %d: broken gives %d and %d, kept %d and %d", i, same, other, prompt, output)
 		}
@@ -197,7 +197,7 @@ func TestProseIsCutToExactLengths(t *testing.T) {
 	w := open(t, Spec{Traffic: Traffic{File: path, Prompt: &Dist{Min: 1, Max: 600}, Prefix: &Prefix{Groups: 3, Tokens: 50}}}, Options{})
 	flat := strings.Join(strings.Fields(text.String()), " ")
 	for i := range 60 {
-		prompt, _ := w.Lengths(i)
+		prompt, _ := w.lengths(i)
 		request := w.Session(i).Next(nil).Request
 		content := request.Messages[0].Content
 		if got := countMessages(request); got != prompt || request.PromptTokens != prompt {

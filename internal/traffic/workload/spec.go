@@ -80,7 +80,7 @@ func (s Spec) Validate() error {
 		return nil
 	}
 	if s.Classes == nil {
-		return s.Traffic.Validate()
+		return s.Traffic.validate()
 	}
 	if !s.Traffic.blank() {
 		return errors.New("classes: stand in place of a preset, lengths and a file, want those in the classes")
@@ -159,7 +159,7 @@ func (s *Spec) UnmarshalYAML(unmarshal func(any) error) error {
 }
 
 // findPreset looks a name up in the table, whichever way it is written.
-func findPreset(name string) (Preset, error) {
+func findPreset(name string) (preset, error) {
 	wanted := canonicalName(name)
 	for _, p := range Presets {
 		if p.Name == wanted {
@@ -170,7 +170,7 @@ func findPreset(name string) (Preset, error) {
 	if text.Hint(wanted, Names()) == "" {
 		err = fmt.Errorf("%w; a file has a dot or a slash, as in ./%s", err, text.Brief(name))
 	}
-	return Preset{}, err
+	return preset{}, err
 }
 
 // Names lists the presets and mixes.

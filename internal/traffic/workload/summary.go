@@ -149,9 +149,9 @@ func (w *Workload) sampleMean() (prompt, output float64) {
 	return prompt / n, output / n
 }
 
-// Lengths gives the tokens of the i-th session's first prompt and of the
+// lengths gives the tokens of the i-th session's first prompt and of the
 // output it asks for; zeros where there is no such session.
-func (w *Workload) Lengths(i int) (prompt, output int) {
+func (w *Workload) lengths(i int) (prompt, output int) {
 	s, err := w.classOf(i).source.script(i)
 	if err != nil || s == nil {
 		return 0, 0

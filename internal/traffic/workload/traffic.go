@@ -51,9 +51,9 @@ type Traffic struct {
 	Natural bool `yaml:"natural,omitempty"`
 }
 
-// Validate says what is wrong and what to write in its place. It opens no
+// validate says what is wrong and what to write in its place. It opens no
 // file.
-func (t Traffic) Validate() error {
+func (t Traffic) validate() error {
 	for _, check := range []func() error{t.checkLengths, t.checkWords, t.checkFile, t.checkParts} {
 		if err := check(); err != nil {
 			return err
@@ -125,12 +125,12 @@ func (t Traffic) checkFile() error {
 // checkParts checks the blocks.
 func (t Traffic) checkParts() error {
 	if p := t.Prefix; p != nil {
-		if err := p.Validate(); err != nil {
+		if err := p.validate(); err != nil {
 			return fmt.Errorf("prefix.%w", err)
 		}
 	}
 	if s := t.Session; s != nil {
-		if err := s.Validate(); err != nil {
+		if err := s.validate(); err != nil {
 			return fmt.Errorf("session.%w", err)
 		}
 	}
@@ -158,18 +158,18 @@ func (t Traffic) presetHasPrefix() bool {
 
 // shape gives what t stands for without a file: its preset with what t says
 // itself in its place.
-func (t Traffic) shape() (Preset, error) {
-	base := Preset{Output: Dist{Fixed: defaultOutput}}
+func (t Traffic) shape() (preset, error) {
+	base := preset{Output: Dist{Fixed: defaultOutput}}
 	var err error
 	switch {
 	case t.Preset != "":
 		if base, err = findPreset(t.Preset); err != nil {
-			return Preset{}, err
+			return preset{}, err
 		}
 	case t.Prompt == nil && t.Output == nil:
 		base = Presets[0]
 	case t.Prompt == nil:
-		return Preset{}, errors.New("prompt: no length given, want one such as in=lognormal(500,0.8) or a preset such as chat")
+		return preset{}, errors.New("prompt: no length given, want one such as in=lognormal(500,0.8) or a preset such as chat")
 	}
 	if t.Prompt != nil {
 		base.Prompt = *t.Prompt
@@ -179,10 +179,10 @@ func (t Traffic) shape() (Preset, error) {
 	}
 	base.Prefix, base.Session = cmp.Or(t.Prefix, base.Prefix), cmp.Or(t.Session, base.Session)
 	if err := base.Prompt.Validate(); err != nil {
-		return Preset{}, fmt.Errorf("prompt: %w", err)
+		return preset{}, fmt.Errorf("prompt: %w", err)
 	}
 	if err := base.Output.Validate(); err != nil {
-		return Preset{}, fmt.Errorf("output: %w", err)
+		return preset{}, fmt.Errorf("output: %w", err)
 	}
 	return base, nil
 }

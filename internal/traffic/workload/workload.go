@@ -172,7 +172,7 @@ func (w *Workload) fromShape(c *class, t Traffic) error {
 }
 
 // draw gives a class the lengths of a shape.
-func (w *Workload) draw(c *class, t Traffic, shape Preset) {
+func (w *Workload) draw(c *class, t Traffic, shape preset) {
 	prompt := shape.Prompt
 	if shape.Prefix != nil && shape.Prefix.Suffix != nil {
 		prompt = *shape.Prefix.Suffix

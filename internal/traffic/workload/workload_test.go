@@ -72,7 +72,7 @@ func checkLengths(t *testing.T, w *Workload) {
 	const n = 20000
 	prompts, outputs := make([]float64, n), make([]float64, n)
 	for i := range n {
-		prompt, output := w.Lengths(i)
+		prompt, output := w.lengths(i)
 		prompts[i], outputs[i] = float64(prompt-before), float64(output)
 	}
 	checkSample(t, "prompt", shape.Prompt, prompts)
@@ -113,7 +113,7 @@ func checkSeeds(t *testing.T, name string) {
 // for, and counts those of every prompt again: as many as designed.
 func checkPrompts(t *testing.T, w *Workload) {
 	for i := range 12 {
-		prompt, output := w.Lengths(i)
+		prompt, output := w.lengths(i)
 		requests := talk(t, w, i)
 		if first := requests[0]; first.PromptTokens != prompt || first.MaxTokens != output {
 			t.Errorf("session %d: designed %d and %d tokens; the request says %d and %d",
@@ -270,7 +270,7 @@ func TestRAGAgentFavoursTwoToSixteenThousandTokens(t *testing.T) {
 	const n = 20000
 	inside := 0
 	for i := range n {
-		if prompt, _ := w.Lengths(i); prompt >= 2000 && prompt <= 16384 {
+		if prompt, _ := w.lengths(i); prompt >= 2000 && prompt <= 16384 {
 			inside++
 		}
 	}
