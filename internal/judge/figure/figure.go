@@ -267,7 +267,7 @@ func Select(of func(*Figure) bool) []string {
 }
 
 // Percentile reads p50, p99, p99.9 or p999. The key is p and the digits without
-// the dot: two digits before it, any after it.
+// the dot: two digits before it, any after it. A key is read as itself.
 func Percentile(text string) (key string, p float64, err error) {
 	whole, decimals, dotted := strings.Cut(strings.TrimPrefix(text, "p"), ".")
 	bad := fmt.Errorf("unknown statistic %q; want a percentile such as p50, p99 or p99.9, or mean or max", text)
@@ -288,6 +288,9 @@ func Percentile(text string) (key string, p float64, err error) {
 		return "", 0, fmt.Errorf("percentile %q: want one below 100, such as p99.9", text)
 	case whole[0] == '0' || len(whole) == 1 && decimals != "":
 		return "", 0, fmt.Errorf("percentile %q: want a whole one from p1 to p9, or one from p10 up", text)
+	case decimals != "" && whole[0] != '9':
+		// Its key could not be read again.
+		return "", 0, fmt.Errorf("percentile %q: want a whole one below p90; decimals stand from there on, as in p99.9", text)
 	case len(decimals) > 3:
 		return "", 0, fmt.Errorf("percentile %q: want at most three decimals, such as p99.999", text)
 	}

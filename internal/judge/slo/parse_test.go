@@ -73,6 +73,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		"ttft:p0<500ms":            "from p1 to p9, or one from p10 up",
 		"ttft:p0.5<500ms":          "from p1 to p9, or one from p10 up",
 		"ttft:p5.5<500ms":          "from p1 to p9, or one from p10 up",
+		"ttft:p75.5<500ms":         "want a whole one below p90",
 		"ttft:p100<500ms":          "want one below 100",
 		"ttft:p100.5<500ms":        "want one below 100",
 		"ttft:p990<500ms":          "want one below 100",
