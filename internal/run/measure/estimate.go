@@ -99,11 +99,7 @@ func (r *run) announce() {
 // expectedRequests counts warm-up and cool-down in, which are paid for too.
 func (r *run) expectedRequests() float64 {
 	const warmup = 50
-	bounds, e2e := r.Config.Load.Bounds, max(0.1, r.stage.Stagger.Seconds())
-	perSecond := r.meanRate()
-	if perSecond == 0 {
-		perSecond = float64(bounds.MaxConcurrency) / e2e
-	}
+	bounds, e2e, perSecond := r.Config.Load.Bounds, r.stage.Stagger.Seconds(), r.requestRate()
 	window := float64(bounds.TotalRequests)
 	if seconds := max(bounds.Duration, bounds.MaxDuration).Seconds(); seconds > 0 && (window == 0 || perSecond*seconds < window) {
 		window = perSecond * seconds
@@ -115,18 +111,26 @@ func (r *run) expectedRequests() float64 {
 	return float64(len(r.target.asked)) + before + window + 2*e2e*perSecond
 }
 
+// requestRate is how many requests are due in a second, later turns of sessions
+// among them; in a closed loop as many as replies of the expected length make
+// room for. It is 0 where nobody knows.
+func (r *run) requestRate() float64 {
+	if e2e := r.stage.Stagger.Seconds(); r.Config.Mode() == config.Closed && e2e > 0 {
+		return float64(r.Config.Load.Bounds.MaxConcurrency) / e2e
+	}
+	perSecond := r.meanRate()
+	if talk := r.work.Conversation(); talk != nil {
+		perSecond *= talk.Turns
+	}
+	return perSecond
+}
+
 // tooShort says that the length which was given cannot decide an objective,
 // however far the server stays within it, and which one would; "" where it can
 // or where nobody knows how many requests there will be.
 func (r *run) tooShort() string {
 	o, needed := hardest(r.Config, r.shareOf)
-	b, perSecond := r.Config.Load.Bounds, r.meanRate()
-	if e2e := r.stage.Stagger.Seconds(); perSecond == 0 && e2e > 0 { // a closed loop
-		perSecond = float64(b.MaxConcurrency) / e2e
-	}
-	if talk := r.work.Conversation(); talk != nil {
-		perSecond *= talk.Turns
-	}
+	b, perSecond := r.Config.Load.Bounds, r.requestRate()
 	byTime := perSecond * b.Duration.Seconds()
 	switch {
 	case needed == 0 || r.Config.Recorded() || r.Config.UntilDecided():

@@ -3,6 +3,7 @@ package measure
 import (
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"path/filepath"
 	"strings"
@@ -86,20 +87,44 @@ func TestTooShortALength(t *testing.T) {
 			"about 508 requests come in 60 s, too few to call class=chat ttft:p99<500ms met, which takes 799: give --duration 100s or more, or no length"},
 		{map[string][]string{"concurrency": {"2"}, "duration": {"60s"}, "slo": {"ttft:p99<500ms"}},
 			"about 40 requests come in 60 s, too few to call ttft:p99<500ms met, which takes 299: give --duration 450s or more, or no length"},
+		{map[string][]string{"concurrency": {"2"}, "duration": {"60s"}, "slo": {"ttft:p99<500ms"}, "workload": {"multi_turn_chat"}}, // a turn at a time
+			"about 40 requests come in 60 s, too few to call ttft:p99<500ms met, which takes 299: give --duration 450s or more, or no length"},
 	} {
-		c, err := config.Resolve(config.Input{Flags: tt.flags, Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := &run{Options: Options{Config: c}, target: &Target{}, text: token.O200k()}
-		if err := r.openWorkload(); err != nil {
-			t.Fatal(err)
-		}
-		r.stage.Stagger = 3 * time.Second
-		got := r.tooShort()
-		r.work.Close()
-		if got != tt.want {
+		if got := planned(t, tt.flags).tooShort(); got != tt.want {
 			t.Errorf("%v: %q, want %q", tt.flags, got, tt.want)
 		}
 	}
+}
+
+// Every turn of a session is paid for; in a closed loop it takes the time of the
+// session's other turns.
+func TestExpectedRequestsCountTurns(t *testing.T) {
+	t.Parallel()
+	with := func(load, value string) map[string][]string {
+		return map[string][]string{load: {value}, "duration": {"60s"}, "warmup": {"0s"}, "workload": {"multi_turn_chat"}}
+	}
+	open := planned(t, with("rate", "2"))
+	turns := open.work.Conversation().Turns
+	if got, want := open.expectedRequests(), 2*turns*(60+2*3); turns < 2 || math.Abs(got-want) > 1e-6 {
+		t.Errorf("%.4g requests of sessions of %.3g turns, want %.4g", got, turns, want)
+	}
+	if got, want := planned(t, with("concurrency", "6")).expectedRequests(), 2.0*(60+2*3); math.Abs(got-want) > 1e-6 {
+		t.Errorf("closed loop: %.4g requests, want %.4g", got, want)
+	}
+}
+
+// planned is a run whose replies are expected to take three seconds.
+func planned(t *testing.T, flags map[string][]string) *run {
+	t.Helper()
+	c, err := config.Resolve(config.Input{Flags: flags, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{Options: Options{Config: c}, target: &Target{}, text: token.O200k()}
+	if err := r.openWorkload(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.work.Close() })
+	r.stage.Stagger = 3 * time.Second
+	return r
 }
