@@ -73,7 +73,11 @@ func (s *Search) bound(b *belief) bound {
 	case kept == 0 && math.IsInf(broken, 1) && !math.IsInf(filled, 1):
 		return bound{Rate: filled / 2, Interval: [2]float64{0, filled}, Standing: wide}
 	case math.IsInf(broken, 1) && s.paced() && kept > b.quantile(0.5):
-		// What short levels kept, a sustained run would not, the pace says.
+		// What short levels kept, a sustained run would not, the pace says; what
+		// one held stands.
+		if held := s.held(); held != nil {
+			lo = max(lo, held.Rate)
+		}
 		return bound{Rate: lo, Interval: [2]float64{lo, lo}, Standing: atLeast}
 	case math.IsInf(broken, 1):
 		return bound{Rate: kept, Interval: [2]float64{min(lo, kept), kept}, Standing: atLeast}
@@ -124,8 +128,8 @@ func (s *Search) alone(objective int) *Search {
 	return &one
 }
 
-// Standings is what the belief says of runs at rates: met below the limit's
-// interval, missed above it.
+// Standings is what the answer says of runs at rates: met below the limit's
+// interval, missed above it. Where nothing was broken nothing is missed.
 func (s *Search) Standings(rates []float64) []slo.Standing {
 	list := make([]slo.Standing, len(rates))
 	if !s.judged() {
@@ -134,13 +138,13 @@ func (s *Search) Standings(rates []float64) []slo.Standing {
 		}
 		return list
 	}
-	lo, hi := s.belief().interval()
-	kept, broken := s.bracket()
+	limit := s.bound(s.belief())
+	_, broken := s.bracket()
 	for i, rate := range rates {
 		switch {
-		case rate <= lo || math.IsInf(broken, 1) && rate <= kept:
+		case rate <= limit.Interval[0] || limit.Standing == atLeast && rate <= limit.Rate:
 			list[i] = slo.Met
-		case rate >= hi:
+		case rate >= limit.Interval[1] && !math.IsInf(broken, 1):
 			list[i] = slo.Missed
 		default:
 			list[i] = slo.Undecided

@@ -128,10 +128,15 @@ func (s *Search) aim() float64 {
 
 // upward is the quantile that goes on where nothing was broken.
 func (s *Search) upward() float64 {
-	if slices.ContainsFunc(s.objectives, func(o slo.Objective) bool { return !late(o) }) {
-		return aimHigh
+	if s.allLate() {
+		return aimLate
 	}
-	return aimLate
+	return aimHigh
+}
+
+// allLate reports whether a queue breaks every objective that load can break.
+func (s *Search) allLate() bool {
+	return !slices.ContainsFunc(s.objectives, func(o slo.Objective) bool { return !late(o) && kindOf(o) != rising })
 }
 
 // sustain holds a rate that is likely to be met, as long as a sustained run is,

@@ -92,4 +92,4 @@ func (c standstill) steep(limit float64) float64 {
 }
 
 // paced reports whether the pace tells where every limit may be.
-func (s *Search) paced() bool { return s.upward() == aimLate && s.standstill().spread > 0 }
+func (s *Search) paced() bool { return s.allLate() && s.standstill().spread > 0 }

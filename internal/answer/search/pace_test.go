@@ -3,6 +3,7 @@ package search
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -21,12 +22,16 @@ func pacing(t *testing.T, slowing func(rate float64) float64, rates ...float64) 
 	ramp, _ := s.Next()
 	s.Observe(ramp, Observation{Queued: true, InFlight: 400, E2E: lone, Pace: pace})
 	for _, rate := range rates {
-		by := slowing(rate)
-		n := int(30 * rate)
-		s.Observe(Level{Rate: rate, Duration: 30 * time.Second, Purpose: Look}, Observation{Requests: n, InFlight: rate * by * lone.Seconds(),
-			Pace: time.Duration(by * float64(pace)), Objectives: []slo.Verdict{{Objective: "ttft:p99<500ms", N: n, Standing: slo.Met}}})
+		observePace(s, slowing, rate, 30*time.Second)
 	}
 	return s
+}
+
+// observePace tells the search of a level that kept everything.
+func observePace(s *Search, slowing func(rate float64) float64, rate float64, length time.Duration) {
+	by, n := slowing(rate), int(length.Seconds()*rate)
+	s.Observe(Level{Rate: rate, Duration: length, Purpose: Look}, Observation{Requests: n, InFlight: rate * by * s.lone.E2E.Seconds(),
+		Pace: time.Duration(by * float64(s.lone.Pace)), Objectives: []slo.Verdict{{Objective: "ttft:p99<500ms", N: n, Standing: slo.Met}}})
 }
 
 // TestThePaceTellsTheLimit: levels that broke nothing, at a third to two thirds
@@ -69,5 +74,45 @@ func TestAPaceOfAnotherLaw(t *testing.T) {
 	}
 	if allowed := s.standstill().allows(math.Log(80)) - s.standstill().allows(math.Log(20)); allowed < -4 {
 		t.Errorf("80 is %.3g times less likely than 20 by such a pace", math.Exp(-allowed))
+	}
+}
+
+// TestWhatWasHeldIsNoLess: a pace that says less than a sustained run showed does
+// not lower the answer, and the levels stand as the answer says.
+func TestWhatWasHeldIsNoLess(t *testing.T) {
+	t.Parallel()
+	const top = 3.8
+	law := func(rate float64) float64 { return 1 / (1 - rate/4) }
+	short := pacing(t, law, 1.4, 2, 2.6, top)
+	before := short.Answer()
+	if before.Standing != atLeast || !(before.Rate < top) {
+		t.Fatalf("%+v, want at least something below %g", before, top)
+	}
+	if got := short.Standings([]float64{before.Rate, top}); !slices.Equal(got, []slo.Standing{slo.Met, slo.Undecided}) {
+		t.Errorf("%v beside at least %.4g", got, before.Rate)
+	}
+	held := pacing(t, law, 1.4, 2, 2.6)
+	observePace(held, law, top, held.sustained())
+	a := held.Answer()
+	if a.Standing != atLeast || a.Held == nil || a.Rate != top || a.ByObjective["ttft:p99<500ms"].Rate != top || !a.Confirmed {
+		t.Errorf("%+v, held %+v: want at least the %g that was held", a, a.Held, top)
+	}
+	if got := held.Standings([]float64{top}); got[0] != slo.Met {
+		t.Errorf("%g, which was held, is %v", top, got)
+	}
+}
+
+// TestAThroughputTakesNoPaceAway: an objective that load serves says nothing
+// about where a queue collapses.
+func TestAThroughputTakesNoPaceAway(t *testing.T) {
+	t.Parallel()
+	law := func(rate float64) float64 { return 1 / (1 - rate/40) }
+	s := pacing(t, law, 14, 20, 26)
+	with := *s
+	with.objectives = append(slices.Clone(s.objectives), parse(t, "throughput:min>100"))
+	pace := with
+	pace.objectives = append(slices.Clone(s.objectives), parse(t, "tpot:p95<50ms"))
+	if !s.paced() || !with.paced() || pace.paced() || with.upward() != s.upward() {
+		t.Errorf("paced alone %v, beside a throughput %v, beside a tpot %v; upward %g and %g", s.paced(), with.paced(), pace.paced(), s.upward(), with.upward())
 	}
 }
