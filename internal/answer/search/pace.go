@@ -45,13 +45,10 @@ func (s *Search) standstill() standstill {
 	var weights, sum, squares float64
 	for _, l := range s.seen {
 		slowing := l.Pace.Seconds() / pace
-		rate := l.Rate * min(max(l.Work, 0.5), 2)
-		if l.Work == 0 {
-			rate = l.Rate
-		}
 		if slowing < leastSlowing {
 			continue
 		}
+		rate, _ := l.worked()
 		filled := min(l.InFlight/(rate*lone*slowing), 1)
 		at := math.Log(rate * (1 - pacePart*(1-filled)) / (1 - 1/slowing))
 		noise := math.Hypot(paceNoise/(slowing-1), fillNoise*(1-filled))

@@ -1,0 +1,106 @@
+package search
+
+import "math"
+
+// belief is the posterior of one limit: the chance of each ln rate of the
+// grid, which adds up to 1.
+type belief struct {
+	grid   []float64
+	chance []float64
+	slope  float64 // the curve is as likely steeper as flatter
+}
+
+// axis is a grid of ln rates from lo to hi.
+func axis(lo, hi float64, points int) []float64 {
+	grid := make([]float64, points)
+	for i := range grid {
+		grid[i] = lo + (hi-lo)*float64(i)/float64(points-1)
+	}
+	return grid
+}
+
+// closer is the grid on which nearly all of a belief lies.
+func (b *belief) closer() []float64 {
+	step := b.grid[1] - b.grid[0]
+	margin := max(step, 4*lateMisfit)
+	return axis(math.Log(b.quantile(1e-4))-margin, math.Log(b.quantile(1-1e-4))+margin, gridPoints)
+}
+
+// lowest is the belief about the smallest of several limits on one grid.
+func lowest(list []*belief) *belief {
+	var all *belief
+	for _, b := range list {
+		switch {
+		case b == nil:
+		case all == nil:
+			all = b
+		default:
+			all = all.below(b)
+		}
+	}
+	return all
+}
+
+// below is the belief about the smaller of two limits.
+func (b *belief) below(other *belief) *belief {
+	smaller := &belief{grid: b.grid, chance: make([]float64, len(b.grid)), slope: b.slope}
+	beyond, otherBeyond, before := 1.0, 1.0, 1.0
+	for i := range b.grid {
+		beyond -= b.chance[i]
+		otherBeyond -= other.chance[i]
+		after := max(beyond, 0) * max(otherBeyond, 0)
+		smaller.chance[i] = max(before-after, 0)
+		before = after
+	}
+	return smaller
+}
+
+// blurred spreads a belief.
+func (b *belief) blurred(by float64) *belief {
+	out := &belief{grid: b.grid, chance: make([]float64, len(b.grid)), slope: b.slope}
+	total := 0.0
+	for i, from := range b.grid {
+		if b.chance[i] == 0 {
+			continue
+		}
+		for j, to := range b.grid {
+			z := (to - from) / by
+			w := b.chance[i] * math.Exp(-z*z/2)
+			out.chance[j] += w
+			total += w
+		}
+	}
+	for j := range out.chance {
+		out.chance[j] /= total
+	}
+	return out
+}
+
+// quantile is the rate below which the limit lies with chance p.
+func (b *belief) quantile(p float64) float64 {
+	sum := 0.0
+	for i, c := range b.chance {
+		if sum+c >= p && c > 0 {
+			step := 0.0
+			if i > 0 {
+				step = b.grid[i] - b.grid[i-1]
+			}
+			return math.Exp(b.grid[i] - step*(1-(p-sum)/c) + step/2)
+		}
+		sum += c
+	}
+	return math.Exp(b.grid[len(b.grid)-1])
+}
+
+// sure is how much of a belief an interval holds.
+const sure = 0.9
+
+func (b *belief) interval() (lo, hi float64) {
+	return b.quantile((1 - sure) / 2), b.quantile((1 + sure) / 2)
+}
+
+// halfWidth is half of the interval's length over the point.
+func (b *belief) halfWidth() float64 {
+	lo, hi := b.interval()
+	return (hi - lo) / 2 / b.quantile(0.5)
+}
