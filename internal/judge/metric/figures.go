@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"cmp"
 	"math"
 
 	"redline/internal/drive/record"
@@ -83,7 +84,7 @@ type request struct {
 	prompt   int32
 	cached   int32
 	output   int32
-	kvTokens int32   // that the key-value cache held at the end
+	kvTokens int32   // that the key-value cache held at the end, 0 where no output came
 	icl, itl int32   // how many gaps it has
 	fluidity float32 // NaN where undefined
 	blurred  blur
@@ -95,6 +96,16 @@ type request struct {
 	good       bool
 
 	cut cut
+}
+
+// CacheTokens is how many tokens of a request the key-value cache held at its
+// end: its prompt, as the server counted it or else as it was asked for, and its
+// output; 0 where no output came.
+func CacheTokens(r *record.Record) int {
+	if r.First == 0 {
+		return 0
+	}
+	return cmp.Or(r.PromptTokens, r.AskedPrompt) + r.OutputTokens
 }
 
 // measured gives the figures of a record. What we caused ourselves (lag,

@@ -246,7 +246,7 @@ func (a *arrivals) add(g group, k keys) {
 func (c *collector) addRequest(r *record.Record, k keys) {
 	q := request{figures: measured(r), cut: cutOff(r), due: r.Due, outcome: r.Outcome, keys: k,
 		prompt: int32(r.PromptTokens), cached: int32(r.CachedTokens), output: int32(r.OutputTokens),
-		kvTokens: int32(max(r.PromptTokens, r.AskedPrompt) + r.OutputTokens), fluidity: float32(math.NaN()),
+		kvTokens: int32(CacheTokens(r)), fluidity: float32(math.NaN()),
 		sent: r.Sent != 0, retried: r.Try > 1, short: r.Short(), reconnects: int32(r.Reconnects)}
 	c.tokens.DuePrompt += int64(r.AskedPrompt)
 	c.tokens.DueOutput += int64(r.AskedOutput)

@@ -347,13 +347,19 @@ func (j judge) kvVerdict(o slo.Objective) slo.Verdict {
 	if j.o.KVMB == nil {
 		return notJudged(o, "the model's shape is not known")
 	}
-	most := 0.0
+	most, n := 0.0, 0
 	for q := range j.requestsOf(j.part) {
-		most = max(most, j.o.KVMB(int(q.kvTokens)))
+		if q.kvTokens > 0 {
+			most = max(most, j.o.KVMB(int(q.kvTokens)))
+			n++
+		}
+	}
+	if n == 0 {
+		return notJudged(o, "no request"+whose(o.Scope)+" had any output")
 	}
 	value := round(most)
 	verdict := blank(o)
-	verdict.Standing, verdict.Value, verdict.N = slo.Met, &value, j.requests.Due
+	verdict.Standing, verdict.Value, verdict.N = slo.Met, &value, n
 	if most > o.Limit {
 		verdict.Standing = slo.Missed
 	}

@@ -153,6 +153,15 @@ func TestVerdictsOnWholeWindows(t *testing.T) {
 		{"mean missed", same, "ttft:mean<9ms", nil, slo.Verdict{Standing: slo.Missed, Value: ptr(10.0), Unit: "ms", Limit: 9, N: 600}},
 		{"cache of the longest request", same, "kv:max<10MB", kv, slo.Verdict{Standing: slo.Missed, Value: ptr(10.3), Unit: "MB", Limit: 10, N: 600}},
 		{"cache within its room", same, "kv:max<11MB", kv, slo.Verdict{Standing: slo.Met, Value: ptr(10.3), Unit: "MB", Limit: 11, N: 600}},
+		{"cache of what was asked for and never answered", func(i int, l *life) {
+			if l.askedPrompt = 90; i%2 == 1 {
+				l.askedPrompt, l.chunks, l.outcome, l.usage = 5000, nil, llm.Rejected, llm.Usage{}
+			}
+		}, "kv:max<11MB", kv, slo.Verdict{Standing: slo.Met, Value: ptr(10.3), Unit: "MB", Limit: 11, N: 300}},
+		{"cache of the prompt that the server counted", func(_ int, l *life) { l.askedPrompt = 5000 }, "kv:max<11MB", kv,
+			slo.Verdict{Standing: slo.Met, Value: ptr(10.3), Unit: "MB", Limit: 11, N: 600}},
+		{"cache where nothing was answered", func(_ int, l *life) { l.chunks, l.outcome, l.usage = nil, llm.Rejected, llm.Usage{} }, "kv:max<11MB", kv,
+			slo.Verdict{Standing: slo.NotJudged, Unit: "MB", Limit: 11, Note: "not measured: no request had any output"}},
 		{"cache of an unknown model", same, "kv:max<11MB", nil,
 			slo.Verdict{Standing: slo.NotJudged, Unit: "MB", Limit: 11, Note: "not measured: the model's shape is not known"}},
 		{"good fraction without a promise to keep", same, "good:fraction>0.9", nil,

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"redline/internal/drive/record"
+	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/observe/telemetry"
 	"redline/internal/twin/catalog"
@@ -87,9 +88,13 @@ func (k *cacheUse) add(r *record.Record) {
 	if k == nil {
 		return
 	}
-	prompt := max(r.PromptTokens, r.AskedPrompt)
-	low, high := k.requestMB(prompt), k.requestMB(prompt+r.OutputTokens)
-	if r.Phase == record.Measure && r.First != 0 {
+	tokens := metric.CacheTokens(r)
+	if tokens == 0 {
+		return
+	}
+	prompt := tokens - r.OutputTokens
+	low, high := k.requestMB(prompt), k.requestMB(tokens)
+	if r.Due >= k.start && r.Due < k.end {
 		k.largest = max(k.largest, high)
 	}
 	if of := clipped(r, low, high, k.start, k.end); of != nil {

@@ -19,8 +19,9 @@ var kilobyteModel = catalog.Model{Name: "toy", Layers: 1, Heads: 1, KVHeads: 1, 
 
 func TestKVEstimate(t *testing.T) {
 	t.Parallel()
-	request := func(phase record.Phase, first, end int64, prompt, output int) record.Record {
-		return record.Record{Phase: phase, Outcome: llm.OK, First: first, End: end, PromptTokens: prompt, OutputTokens: output}
+	const before, within = 10, 100
+	request := func(due, first, end int64, prompt, output int) record.Record {
+		return record.Record{Due: due, Outcome: llm.OK, First: first, End: end, PromptTokens: prompt, OutputTokens: output}
 	}
 	found := func(tokens int, r record.Record) record.Record {
 		r.CachedTokens = tokens
@@ -32,29 +33,32 @@ func TestKVEstimate(t *testing.T) {
 		want result.KV
 	}{
 		{"one request holds prompt and output at its end",
-			[]record.Record{request(record.Measure, 110, 190, 1024, 1024)}, result.KV{MaxMBPerRequest: 2, PeakMB: 2, PeakLowMB: 2}},
+			[]record.Record{request(within, 110, 190, 1024, 1024)}, result.KV{MaxMBPerRequest: 2, PeakMB: 2, PeakLowMB: 2}},
 		{"two that overlap by half",
-			[]record.Record{request(record.Measure, 100, 140, 1024, 1024), request(record.Measure, 120, 160, 1024, 1024)},
+			[]record.Record{request(within, 100, 140, 1024, 1024), request(within, 120, 160, 1024, 1024)},
 			result.KV{MaxMBPerRequest: 2, PeakMB: 3.5, PeakLowMB: 3.5}},
 		{"one after the other",
-			[]record.Record{request(record.Measure, 100, 140, 1024, 1024), request(record.Measure, 150, 190, 1024, 0)},
+			[]record.Record{request(within, 100, 140, 1024, 1024), request(within, 150, 190, 1024, 0)},
 			result.KV{MaxMBPerRequest: 2, PeakMB: 2, PeakLowMB: 2}},
 		{"what ended in the warm-up does not count",
-			[]record.Record{request(record.Warmup, 10, 90, 9*1024, 0), request(record.Measure, 110, 190, 1024, 0)},
+			[]record.Record{request(before, 10, 90, 9*1024, 0), request(within, 110, 190, 1024, 0)},
 			result.KV{MaxMBPerRequest: 1, PeakMB: 1, PeakLowMB: 1}},
 		{"of what outlasts the window only its part",
-			[]record.Record{request(record.Measure, 150, 250, 1024, 1024)}, result.KV{MaxMBPerRequest: 2, PeakMB: 1.5, PeakLowMB: 1.5}},
+			[]record.Record{request(within, 150, 250, 1024, 1024)}, result.KV{MaxMBPerRequest: 2, PeakMB: 1.5, PeakLowMB: 1.5}},
 		{"what both found in the cache is held once at least",
-			[]record.Record{found(512, request(record.Measure, 110, 190, 1024, 0)), found(512, request(record.Measure, 110, 190, 1024, 0))},
+			[]record.Record{found(512, request(within, 110, 190, 1024, 0)), found(512, request(within, 110, 190, 1024, 0))},
 			result.KV{MaxMBPerRequest: 1, PeakMB: 2, PeakLowMB: 1.5}},
 		{"found by one alone, nothing is shared",
-			[]record.Record{found(512, request(record.Measure, 110, 190, 1024, 0))}, result.KV{MaxMBPerRequest: 1, PeakMB: 1, PeakLowMB: 1}},
+			[]record.Record{found(512, request(within, 110, 190, 1024, 0))}, result.KV{MaxMBPerRequest: 1, PeakMB: 1, PeakLowMB: 1}},
 		{"no more is found than there is",
-			[]record.Record{found(5000, request(record.Measure, 110, 190, 1024, 1024))}, result.KV{MaxMBPerRequest: 2, PeakMB: 2, PeakLowMB: 2}},
+			[]record.Record{found(5000, request(within, 110, 190, 1024, 1024))}, result.KV{MaxMBPerRequest: 2, PeakMB: 2, PeakLowMB: 2}},
 		{"a reply in one piece has a size",
-			[]record.Record{request(record.Measure, 150, 150, 1024, 1024)}, result.KV{MaxMBPerRequest: 2}},
+			[]record.Record{request(within, 150, 150, 1024, 1024)}, result.KV{MaxMBPerRequest: 2}},
 		{"one without output has none",
-			[]record.Record{request(record.Measure, 0, 150, 1024, 0)}, result.KV{}},
+			[]record.Record{request(within, 0, 150, 1024, 0)}, result.KV{}},
+		{"the server's count stands before what was asked for",
+			[]record.Record{{Due: within, First: 150, End: 150, AskedPrompt: 4096, PromptTokens: 1024}, {Due: within, First: 150, End: 150, AskedPrompt: 512}},
+			result.KV{MaxMBPerRequest: 1}},
 	} {
 		use := &cacheUse{model: kilobyteModel, precision: catalog.BF16, start: 100, end: 200}
 		tt.want.Model = "toy"
