@@ -122,11 +122,11 @@ func undecidedToggles(list []result.Toggle) bool {
 
 // nothingOK reports whether not one request succeeded, or nothing was measured:
 // there is no finding then, only a failure, unless objectives were missed because
-// the server rejected everything. A result without points of its own
-// may still be one of variants that have them.
+// the server rejected everything, or failed too often in the warm-up. A result
+// without points of its own may still be one of variants that have them.
 func nothingOK(r *result.Result) bool {
 	if len(r.Points) == 0 {
-		return r.Protocol == nil || len(r.Protocol.Variants) == 0
+		return r.Verdict.SLO != slo.Missed && (r.Protocol == nil || len(r.Protocol.Variants) == 0)
 	}
 	return !r.Served()
 }

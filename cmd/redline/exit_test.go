@@ -47,6 +47,7 @@ func TestEndingKeepsThePrecedence(t *testing.T) {
 		{"interrupted before unkept", result.ByUser, some, "yes", "met", broken, exitInterrupted, "the disk is full"},
 		{"a budget is no interrupt", "--max-spend reached", some, "yes", "met", nil, exitOK, ""},
 		{"a budget that ends the warm-up", "--max-spend reached", nil, "interrupted", "none", nil, exitError, "why"},
+		{"failures that end the warm-up", "51 of the last 100 requests failed", nil, "interrupted", "missed", nil, exitMissed, ""},
 	} {
 		r := &result.Result{Interrupted: tt.interrupted, Points: tt.points, Plan: map[string]any{"sla_thresholds": []any{"ttft:p99<1s"}},
 			Verdict: result.Verdict{Valid: tt.valid, SLO: tt.slo, Reasons: []string{"why"}}}

@@ -74,7 +74,7 @@ type Run struct {
 func Assemble(in Run) (*result.Result, error) {
 	res := in.setting()
 	if in.Empty {
-		return nothingMeasured(res), nil
+		return in.nothingMeasured(res), nil
 	}
 	point, err := in.figures(res)
 	if err != nil {
@@ -95,8 +95,11 @@ func Assemble(in Run) (*result.Result, error) {
 }
 
 // nothingMeasured is the result of a run that ended before its window began.
-func nothingMeasured(res *result.Result) *result.Result {
+func (in Run) nothingMeasured(res *result.Result) *result.Result {
 	res.Verdict.Valid = result.Incomplete
+	if in.Broke {
+		res.Verdict.SLO = slo.Missed
+	}
 	reason := "the run ended in its warm-up: nothing was measured"
 	if res.Interrupted != "" {
 		reason += " (" + res.Interrupted + ")"

@@ -65,6 +65,18 @@ func TestBrokenRun(t *testing.T) {
 	})
 }
 
+// So does one that fails in its warm-up, before anything is measured.
+func TestBrokenInTheWarmup(t *testing.T) {
+	t.Parallel()
+	runVirtual(t, map[string][]string{"rate": {"20"}, "requests": {"5000"}, "warmup": {"30s"}, "workload": {"fixed(64,8)"},
+		"url": {"http://sim"}, "max-error-rate": {"0.1"}}, misbehaving(t, "reset:30%"), func(res *result.Result, _ *store.Dir, _ []*sim.Job) {
+		v := res.Verdict
+		if len(res.Points) != 0 || v.Valid != result.Incomplete || v.SLO != "missed" || len(v.Reasons) != 1 || !strings.Contains(v.Reasons[0], "--max-error-rate 0.1") {
+			t.Errorf("%d points and the verdict %+v, want nothing measured and the objectives missed", len(res.Points), v)
+		}
+	})
+}
+
 // More connections than one address has ports are refused before the run, and
 // nothing is written.
 func TestNoRoomForConnections(t *testing.T) {
