@@ -56,6 +56,7 @@ type lookout struct {
 
 	mu     sync.Mutex
 	kept   []*record.Record
+	ended  []uint64 // a bit for every request that was taken in, by its number
 	events int
 	halved int // how often half of the sample was dropped
 	// inFlight is the level of all requests, the sample or not.
@@ -94,6 +95,10 @@ func (l *lookout) add(r *record.Record) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for len(l.ended) <= r.ID/64 {
+		l.ended = append(l.ended, 0)
+	}
+	l.ended[r.ID/64] |= 1 << (r.ID % 64)
 	if r.Sent != 0 && r.End > r.Sent {
 		l.inFlight.Add(r.Sent, r.End)
 	}
@@ -105,6 +110,12 @@ func (l *lookout) add(r *record.Record) {
 	if n := len(l.kept); n > metric.LookedAt || l.everyGap && n > l.least && l.events > mostLookedEvents {
 		l.halve()
 	}
+}
+
+// has reports whether a request was taken in: one that a look calls unfinished
+// may have ended since.
+func (l *lookout) has(r *record.Record) bool {
+	return r.ID/64 < len(l.ended) && l.ended[r.ID/64]>>(r.ID%64)&1 == 1
 }
 
 // samples picks requests by their number alone, scattered so that no pattern of
@@ -161,13 +172,14 @@ func (l *lookout) decided(look load.Look) bool {
 	return len(open) == 0
 }
 
-// levelWith is the level of all requests with those that have not ended.
+// levelWith is the level of all requests with those that have not ended, each
+// once.
 func (l *lookout) levelWith(unfinished []*record.Record) *metric.Level {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	level := l.inFlight.Clone()
 	for _, r := range unfinished {
-		if r.Sent != 0 {
+		if r.Sent != 0 && !l.has(r) {
 			level.Add(r.Sent, r.End)
 		}
 	}
@@ -178,12 +190,9 @@ func (l *lookout) levelWith(unfinished []*record.Record) *metric.Level {
 func (l *lookout) sample(unfinished []*record.Record) assemble.Records {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	list, ended := slices.Clone(l.kept), map[int]bool{}
-	for _, r := range list {
-		ended[r.ID] = true
-	}
+	list := slices.Clone(l.kept)
 	for _, r := range unfinished {
-		if l.samples(r) && !ended[r.ID] {
+		if l.samples(r) && !l.has(r) {
 			list = append(list, r)
 		}
 	}

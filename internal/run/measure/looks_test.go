@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -267,6 +268,34 @@ func TestALookSeesTheWholeQueue(t *testing.T) {
 	l.config.Objectives[0].Limit = 200e6
 	if !l.decided(load.Look{Start: 0, End: int64(time.Minute)}) {
 		t.Error("200 ms are not decided, with every request below 90 ms")
+	}
+}
+
+// A request that ended while a look began is handed over by both, and counts once.
+func TestALookCountsNothingTwice(t *testing.T) {
+	t.Parallel()
+	const n, end = 600, int64(time.Minute)
+	made := func(id int, at int64) *record.Record {
+		return &record.Record{ID: id, Due: at, Sent: at, End: at + int64(time.Second), Phase: record.Measure, Outcome: llm.OK}
+	}
+	l := lookAt(t, "e2e:p90<2s", n, made)
+	alone := l.levelWith(nil)
+	late := &record.Record{ID: n, Due: end - 1e9, Sent: end - 1e9, End: end, Outcome: llm.Censored}
+	twice := []*record.Record{{ID: 3, Due: 1, Sent: 1, End: end, Outcome: llm.Censored}, {ID: n - 1, Due: 1, Sent: 1, End: end, Outcome: llm.Censored}}
+	if got := l.levelWith(twice); !reflect.DeepEqual(got, alone) {
+		t.Error("requests that have ended are in flight as well")
+	}
+	want := alone.Clone()
+	want.Add(late.Sent, late.End)
+	if got := l.levelWith(append(twice, late)); !reflect.DeepEqual(got, want) {
+		t.Error("a request that has not ended is not in flight")
+	}
+	seen := map[int]int{}
+	for r := range l.sample(append(twice, late))() {
+		seen[r.ID]++
+	}
+	if len(seen) != n+1 || seen[3] != 1 || seen[n] != 1 {
+		t.Errorf("%d requests, request 3 %d times", len(seen), seen[3])
 	}
 }
 
