@@ -69,7 +69,7 @@ var All = filled([]*Figure{
 		Formula: "output_tokens_per_s + prompt_tokens_per_s", Note: "never shown alone", Not: unpromised},
 	{Name: "tokens-per-accelerator", Key: "output_tokens_per_s_per_accelerator", Title: "tokens/s/accelerator", Unit: TokenRate, More: true, Of: Window, Phase: Whole,
 		At: "throughput.output_tokens_per_s", Over: "hardware.count",
-		Formula: "output_tokens_per_s / accelerators of the server", Note: "of the whole instance where it is not known how many there are",
+		Formula: "output_tokens_per_s / accelerators of the server", Note: "absent where it is not known how many there are",
 		Not: map[Use]string{Promise: "write throughput", Compare: "write throughput"}},
 	{Name: "concurrency", Key: "in_flight_mean", Aliases: []string{"in_flight"}, Title: "in flight", Unit: "requests", More: true, Of: Window, Phase: Whole, At: "concurrency.mean",
 		Formula: "time-weighted mean of requests between sent and end", Note: "its maximum stands beside it. Little's law as a check: sent rate × mean (end − sent) of all outcomes", Not: offered},
@@ -92,7 +92,7 @@ var All = filled([]*Figure{
 
 	{Name: "kv", Key: "kv_cache_mb_per_request", Title: "kv", Unit: Memory, Of: Window, Phase: Whole, Stat: "max", At: "kv.max_mb_per_request",
 		Formula: "Σ over layers of min(tokens, window) × that layer's bytes per token: 2 · kv_heads · head_dim · bytes (GQA); (kv_lora_rank + rope_dim) · bytes (MLA)",
-		Note:    "its maximum over requests"},
+		Note:    "its maximum over the requests due in the window that had any output"},
 	{Name: "kv_peak", Key: "kv_peak_mb", Title: "kv cache", Unit: Memory, Of: Window, Phase: Whole, At: "kv.peak_mb",
 		Formula: "maximum over time of kv_cache_mb_per_request for tokens so far, over requests between first and end",
 		Note:    "an upper bound with shared prefixes counted for each request; a lower one (peak_low_mb) with what requests found in the server's cache, by usage, counted once. The server's own gauge × its room stands beside both (server_peak_mb)", Not: unpromised},
