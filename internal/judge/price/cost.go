@@ -131,13 +131,18 @@ func busyShares(groups []metric.Group) []float64 {
 	return shares
 }
 
-// Energy adds to what a point cost how many joules a token took. Classes and
-// tenants share them as they share time.
-func Energy(p *result.Point, joules *float64) {
-	if joules == nil || p.Cost == nil {
-		return
+// Energy is how many joules an output token of the window took, nil where that is
+// not known. It adds them to what the point cost; classes and tenants share them
+// as they share time.
+func Energy(p *result.Point, joules *float64) *float64 {
+	if joules == nil {
+		return nil
 	}
-	p.Cost.JoulesPerOutput = perToken(*joules, p.Throughput.Output*p.Window.Seconds())
+	each := perToken(*joules, p.Throughput.Output*p.Window.Seconds())
+	if p.Cost == nil {
+		return each
+	}
+	p.Cost.JoulesPerOutput = each
 	groups := map[string][]metric.Group{byClass: p.Classes, byTenant: p.Tenants}
 	for i := range p.GroupCosts {
 		c := &p.GroupCosts[i]
@@ -147,6 +152,7 @@ func Energy(p *result.Point, joules *float64) {
 			}
 		}
 	}
+	return each
 }
 
 // The ways in which requests are told apart.

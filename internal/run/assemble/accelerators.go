@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"redline/internal/judge/metric"
 	"redline/internal/judge/price"
 	"redline/internal/judge/result"
 	"redline/internal/observe/telemetry"
@@ -64,20 +63,9 @@ func useAccelerators(res *result.Result, point *result.Point, readings []telemet
 		return
 	}
 	use := telemetry.AcceleratorOver(readings, start, end)
-	use.JoulesPerOutputToken = joulesPerToken(use.Joules, point.Summary)
+	use.JoulesPerOutputToken = price.Energy(point, use.Joules)
 	point.Accelerator = &use
-	price.Energy(point, use.Joules)
 	res.Warnings = append(res.Warnings, acceleratorWarnings(&use, Simulated(res.Engine))...)
-}
-
-// joulesPerToken spreads the energy of a window over the output tokens that
-// arrived in it.
-func joulesPerToken(joules *float64, s metric.Summary) *float64 {
-	tokens := s.Throughput.Output * s.Window.Seconds()
-	if joules == nil || tokens <= 0 {
-		return nil
-	}
-	return new(*joules / tokens)
 }
 
 func acceleratorWarnings(use *telemetry.AcceleratorUse, simulated bool) []result.Warning {

@@ -63,7 +63,9 @@ func TestJoulesPerToken(t *testing.T) {
 	if got := point.Accelerator.JoulesPerOutputToken; got == nil || *got != 0.5 || *point.Cost.JoulesPerOutput != *got {
 		t.Errorf("%v, want 0.5 in both places", got)
 	}
-	if joulesPerToken(new(5.0), metric.Summary{}) != nil {
+	idle := &result.Point{}
+	useAccelerators(res, idle, []telemetry.AcceleratorReading{reading(1e9), reading(6e9)}, 1e9, 6e9)
+	if idle.Accelerator.JoulesPerOutputToken != nil {
 		t.Error("energy over no token")
 	}
 	useAccelerators(res, point, nil, 1e9, 6e9)

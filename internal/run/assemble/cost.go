@@ -1,19 +1,21 @@
 package assemble
 
 import (
+	"redline/internal/judge/metric"
 	"redline/internal/judge/price"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
 )
 
-// charge adds to a point what it cost, and judges the objectives about that.
-// The plan's prices were checked when it was read.
+// charge adds to a point what it cost, and judges the objectives about that. What
+// cannot be priced is said with the cure: a run is no worse for it.
 func charge(point *result.Point, c *config.Config, devices int) {
 	if !c.Cost.Given() {
 		return
 	}
 	prices, err := c.Cost.For(devices)
 	if err != nil {
+		point.Notes = append(point.Notes, metric.Note{Figure: "cost", Text: "no cost is known: cost." + err.Error()})
 		return
 	}
 	point.Cost = prices.Of(&point.Summary)

@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -14,21 +15,18 @@ import (
 // predict lays what arithmetic says of a point beside what was measured. Of
 // hardware that nobody named there is nothing to say but how to name it.
 func predict(res *result.Result, c *config.Config, point *result.Point) {
-	if c.Pools() {
-		return
+	if c.Pools() || c.Embedded() && c.Server.Sim.Law != nil {
+		return // no tokens, or an engine of measured constants
 	}
 	d, err := deploymentOf(c, res, point.Server)
 	switch {
 	case errors.Is(err, errNoHardware):
 		res.Unknown = append(res.Unknown, err.Error())
-		return
-	case err != nil && !c.Embedded():
-		res.Warnings = append(res.Warnings, result.Warning{Figure: "prediction", Text: err.Error()})
-		return
 	case err != nil:
-		return
+		res.Warnings = append(res.Warnings, result.Warning{Figure: "prediction", Text: err.Error()})
+	default:
+		point.Prediction = d.predict(point)
 	}
-	point.Prediction = d.predict(point)
 }
 
 // predict computes with the point's own mean lengths and concurrency; nil where
@@ -40,7 +38,7 @@ func (d deployment) predict(point *result.Point) *result.Prediction {
 	}
 	f := d.Forecast(traffic)
 	p := &result.Prediction{Model: d.Model.Name, Accelerator: d.Accelerator.Name, Count: d.TP * d.replicas, Precision: string(d.Weights),
-		TPOT: agreement(1e3*f.TPOT, point.Latency.TPOT), TTFT: agreement(1e3*f.TTFT, point.Latency.TTFT),
+		TPOT: agreement(1e3*f.TPOT, meanOf(point.Latency.TPOT)), TTFT: agreement(1e3*f.TTFT, meanOf(point.Latency.TTFT)),
 		Ridge: f.Ridge, FullAt: d.fullAt(f, traffic, point)}
 	if m := p.TPOT.Measured; m != nil && *m > 0 {
 		p.MBU = new(f.StepBytesRead / (*m / 1e3) / d.Accelerator.Read)
@@ -85,10 +83,8 @@ func (d deployment) traffic(point *result.Point) (catalog.Traffic, bool) {
 
 // fullAt prefers the room that the server tells to that of arithmetic.
 func (d deployment) fullAt(f catalog.Forecast, t catalog.Traffic, point *result.Point) *float64 {
-	if kv := point.KV; kv != nil && kv.RoomMB > 0 {
-		if each := float64(d.Model.KVBytes(int(t.Prompt+t.Output/2), d.KV)) / mb; each > 0 {
-			return new(kv.RoomMB / each)
-		}
+	if kv, each := point.KV, d.requestMB(t); kv != nil && kv.RoomMB > 0 && each > 0 {
+		return new(kv.RoomMB / each)
 	}
 	if f.Room <= 0 {
 		return nil
@@ -106,26 +102,29 @@ func (d deployment) peak(p *result.Prediction, t catalog.Traffic, point *result.
 	if p.FullAt != nil {
 		requests = min(requests, *p.FullAt)
 	}
-	a := &result.Agreement{Predicted: requests * float64(d.Model.KVBytes(int(t.Prompt+t.Output/2), d.KV)) / mb, Measured: point.KV.ServerPeakMB}
-	if a.Measured == nil {
-		a.Measured = new(point.KV.PeakMB)
-	}
-	if a.Predicted > 0 {
-		a.Ratio = new(*a.Measured / a.Predicted)
-	}
-	p.KVPeak = a
+	p.KVPeak = agreement(requests*d.requestMB(t), cmp.Or(point.KV.ServerPeakMB, new(point.KV.PeakMB)))
 }
 
-// agreement lays a mean beside what was computed from means.
-func agreement(predicted float64, measured *metric.Dist) *result.Agreement {
-	a := &result.Agreement{Predicted: predicted}
-	if measured != nil && measured.N > 0 {
-		a.Measured = new(measured.Mean)
-		if predicted > 0 {
-			a.Ratio = new(measured.Mean / predicted)
-		}
+// requestMB is the cache of a request of the mean prompt and half the mean output.
+func (d deployment) requestMB(t catalog.Traffic) float64 {
+	return float64(d.Model.KVBytes(int(t.Prompt+t.Output/2), d.KV)) / mb
+}
+
+// agreement lays what was measured, where it was, beside what was computed.
+func agreement(predicted float64, measured *float64) *result.Agreement {
+	a := &result.Agreement{Predicted: predicted, Measured: measured}
+	if measured != nil && predicted > 0 {
+		a.Ratio = new(*measured / predicted)
 	}
 	return a
+}
+
+// meanOf is what a prediction is compared with, which is computed from means.
+func meanOf(d *metric.Dist) *float64 {
+	if d == nil || d.N == 0 {
+		return nil
+	}
+	return &d.Mean
 }
 
 // The measured figure lies within these of a prediction that holds.

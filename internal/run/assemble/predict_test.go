@@ -176,7 +176,7 @@ func TestAcceleratorsAreCounted(t *testing.T) {
 func TestPredictionIsComparedWithTheMean(t *testing.T) {
 	t.Parallel()
 	skewed := &metric.Dist{N: 100, Mean: 20.3, P: map[string]float64{"p50": 11.2}}
-	p := &result.Prediction{TPOT: agreement(17.9, skewed), TTFT: agreement(10, nil)}
+	p := &result.Prediction{TPOT: agreement(17.9, meanOf(skewed)), TTFT: agreement(10, nil)}
 	if got, want := agreementSentence(p, 1), "the engine does what the hardware allows: tokens in 1.13 of the predicted time"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

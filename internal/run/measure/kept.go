@@ -2,6 +2,7 @@ package measure
 
 import (
 	"fmt"
+	"strings"
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -47,7 +48,7 @@ func openRuns(paths []string) ([]assemble.Kept, error) {
 		}
 	}
 	if len(runs) == 0 {
-		return nil, fmt.Errorf("none of %d runs has measured anything", len(paths))
+		return nil, fmt.Errorf("nothing was measured in %s: measure again, for longer than the warm-up takes", strings.Join(paths, ", "))
 	}
 	return runs, nil
 }
