@@ -29,7 +29,7 @@ func (t *tuner) confirm(ctx context.Context) error {
 		label: "baseline, " + words(t.record.Baseline)}
 	b := side{name: "B", config: t.rig.config(t.values, 1), rig: t.rig, values: t.values, place: 1,
 		label: "winner, " + words(t.record.Winner)}
-	err := t.compare(ctx, a, b, rounds)
+	_, err := t.compare(ctx, a, b, rounds)
 	var failure *launch.Failure
 	switch {
 	case errors.As(err, &failure):

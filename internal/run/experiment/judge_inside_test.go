@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -158,24 +157,12 @@ func TestStandingOfASide(t *testing.T) {
 		{[]slo.Standing{slo.Met, slo.Missed}, slo.Undecided},
 		{[]slo.Standing{slo.Undecided, slo.Undecided, slo.Met}, slo.Undecided},
 	} {
-		x := begun()
-		x.Config.Objectives = []slo.Objective{{}}
-		for i, standing := range c.rounds {
-			for name, p := range map[string]*result.Point{"A": measured(1, 1, 1), "B": measured(1, 1, 1)} {
-				p.Objectives = []slo.Verdict{{Standing: slo.Missed}} // A's say nothing
-				if name == "B" {
-					p.Objectives[0].Standing = standing
-				}
-				x.add(Stage{Name: fmt.Sprintf("round %d %s", i+1, name), Purpose: roundPurpose}, "x/stages/01",
-					&result.Result{Points: []result.Point{*p}, Verdict: result.Verdict{Valid: result.Valid}})
-			}
-		}
-		if len(c.rounds) == 0 {
-			x.Config.Objectives = nil
-		}
-		if got := x.standing(side{name: "B"}); got != c.want {
+		if got := mostly(c.rounds, true); got != c.want {
 			t.Errorf("%v: %s, want %s", c.rounds, got, c.want)
 		}
+	}
+	if got := mostly([]slo.Standing{slo.None, slo.Missed}, false); got != slo.None {
+		t.Errorf("without objectives: %s", got)
 	}
 }
 

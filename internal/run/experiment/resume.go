@@ -35,16 +35,11 @@ func find(ctx context.Context, o Options, kind string) (*conductor, error) {
 	if err := x.checkDir(); err != nil {
 		return nil, err
 	}
-	target, err := measure.Open(ctx, o.Options)
+	own, err := x.open(ctx, "A", o.Config)
 	if err != nil {
 		return nil, err
 	}
-	x.target = target
-	if !o.Config.Embedded() {
-		found := *o.Config
-		found.Provider.Model = target.Model()
-		x.Config = &found
-	}
+	x.target, x.Config = own.target, own.config
 	return x, nil
 }
 

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -13,7 +14,6 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/llm"
 	"redline/internal/plan/config"
-	"redline/internal/run/measure"
 	"redline/internal/run/store"
 )
 
@@ -63,16 +63,11 @@ func (x *conductor) openSide(ctx context.Context, name string, on bool) (side, e
 	if err != nil {
 		return side{}, err
 	}
-	o := x.Options.Options
-	o.Config = c
-	found, err := measure.Open(ctx, o)
+	s, err := x.open(ctx, onOff(on), c)
 	if err != nil {
-		return side{}, fmt.Errorf("%s %s: %w", name, onOff(on), err)
+		err = fmt.Errorf("%s %s: %w", name, onOff(on), err)
 	}
-	if !c.Embedded() {
-		c.Provider.Model = found.Model()
-	}
-	return side{name: onOff(on), config: c, target: found}, nil
+	return s, err
 }
 
 func onOff(on bool) string {
@@ -82,40 +77,40 @@ func onOff(on bool) string {
 	return "off"
 }
 
-// toggle runs the rounds of one optimization, the same requests for both sides.
+// toggle runs the rounds of one optimization.
 func (x *conductor) toggle(ctx context.Context, name string, on, off side) error {
 	t := result.Toggle{Name: name, With: on.about(), Without: off.about()}
 	var seen, spoilt []toggle.Request
-	at := -1
-	for round := range x.toggleRounds() {
-		order := []side{off, on}
-		if round%2 == 1 {
-			order = []side{on, off}
-		}
-		logs, skip := map[string]map[turnKey]outcome{}, ""
-		for _, s := range order {
-			_, err := x.run(ctx, x.toggleStage(s, name, round))
-			if err != nil {
-				return err
-			}
+	logs, skip, at := map[string]map[turnKey]outcome{}, "", -1
+	err := x.take(ctx, turns{sides: [2]side{off, on}, rounds: roundsOf(x.Config),
+		stage: func(s side, round int) Stage {
+			title := fmt.Sprintf("%s %d %s", s.name, round+1, strings.ReplaceAll(name, "_", " "))
+			stage := x.turn(s, round, title, togglePurpose, x.scaled(rowWarmup), false)
+			stage.Config.Load.Bounds.Duration = toggleLength(x.Config)
+			return stage
+		},
+		seen: func(s side, round int, _ *result.Result) (err error) {
 			if x.leftOut != "" {
 				skip = fmt.Sprintf("round %d %s: not valid: %s", round+1, s.name, x.leftOut)
 			}
-			if logs[s.name], err = x.lastRecords(); err != nil {
-				return err
+			logs[s.name], err = x.lastRecords()
+			return err
+		},
+		over: func(round int) {
+			paired, alone := pairUp(logs["on"], logs["off"], round)
+			if skip == "" {
+				seen, t.Unpaired, t.Rounds = append(seen, paired...), t.Unpaired+alone, t.Rounds+1
+			} else {
+				spoilt, t.Skipped, skip = append(spoilt, paired...), append(t.Skipped, skip), ""
 			}
-		}
-		paired, alone := pairUp(logs["on"], logs["off"], round)
-		if skip == "" {
-			seen, t.Unpaired, t.Rounds = append(seen, paired...), t.Unpaired+alone, t.Rounds+1
-		} else {
-			spoilt, t.Skipped = append(spoilt, paired...), append(t.Skipped, skip)
-		}
-		if t.Rounds > 0 {
-			at = x.judgeToggle(t, seen, at)
-		} else {
-			at = x.judgeToggle(t, spoilt, at) // shown, and said to be not valid
-		}
+			if t.Rounds > 0 {
+				at = x.judgeToggle(t, seen, at)
+			} else {
+				at = x.judgeToggle(t, spoilt, at) // shown, and said to be not valid
+			}
+		}})
+	if err != nil {
+		return err
 	}
 	return x.keep(result.Killed)
 }
@@ -162,29 +157,8 @@ func (x *conductor) judgeToggle(t result.Toggle, seen []toggle.Request, at int) 
 	return at
 }
 
-func (x *conductor) toggleRounds() int { return roundsOf(x.Config) }
-
 func roundsOf(c *config.Config) int {
-	if n := c.Experiment.Rounds; n > 0 {
-		return n
-	}
-	return toggleRounds
-}
-
-// toggleStage is one side's run of a round.
-func (x *conductor) toggleStage(s side, name string, round int) Stage {
-	c := *s.config
-	c.Experiment = config.Experiment{}
-	b := &c.Load.Bounds
-	b.Duration = toggleLength(x.Config)
-	if b.Warmup == nil {
-		b.Warmup = new(x.scaled(rowWarmup))
-	}
-	c.Seed = x.Config.Seed + uint64(round)
-	if c.Workload.Salt == "" {
-		c.Workload.Salt = fmt.Sprintf("%d-%d", x.Config.Seed, round)
-	}
-	return Stage{Name: fmt.Sprintf("%s %d %s", s.name, round+1, strings.ReplaceAll(name, "_", " ")), Purpose: togglePurpose, Config: &c, on: s.target}
+	return cmp.Or(c.Experiment.Rounds, toggleRounds)
 }
 
 // toggleLength is how long a side's run is: a row's, unless the plan says.

@@ -1,0 +1,105 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"redline/internal/answer/compare"
+	"redline/internal/judge/result"
+	"redline/internal/plan/config"
+	"redline/internal/run/measure"
+)
+
+// side is one of two servers that answer the same requests.
+type side struct {
+	name   string
+	config *config.Config
+	target *measure.Target
+	// rig and values launch the server where it is not there; label says what
+	// it is.
+	rig    *rig
+	values map[string]string
+	place  int
+	label  string
+}
+
+// open finds a server. Its side has the plan with the model that was found.
+func (x *conductor) open(ctx context.Context, name string, c *config.Config) (side, error) {
+	o := x.Options.Options
+	o.Config = c
+	target, err := measure.Open(ctx, o)
+	if err != nil {
+		return side{}, err
+	}
+	found := *c
+	if !c.Embedded() {
+		found.Provider.Model = target.Model()
+	}
+	return side{name: name, config: &found, target: target}, nil
+}
+
+func (s side) about() compare.Side {
+	if s.rig != nil {
+		return compare.Side{Name: s.label, Model: s.rig.model}
+	}
+	return compare.Side{Name: s.name, Model: s.target.Model(), URL: s.target.URL()}
+}
+
+// turns are rounds in which two sides answer the same requests one after the
+// other: the first of them begins one round, the second the next, so that what
+// drifts slowly meets both alike.
+type turns struct {
+	sides  [2]side
+	rounds int
+	// stage is a side's part of a round, seen takes in what came of it, and over
+	// judges the rounds so far.
+	stage func(s side, round int) Stage
+	seen  func(s side, round int, res *result.Result) error
+	over  func(round int)
+}
+
+// take runs the rounds.
+func (x *conductor) take(ctx context.Context, t turns) error {
+	for round := range t.rounds {
+		order := t.sides
+		if round%2 == 1 {
+			order[0], order[1] = order[1], order[0]
+		}
+		for _, s := range order {
+			res, err := x.run(ctx, t.stage(s, round))
+			if err == nil {
+				err = t.seen(s, round, res)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		t.over(round)
+	}
+	return nil
+}
+
+// turn is one side's stage of a round: the plan's load on the side's server,
+// with the same requests for both. Sides that share a server have prompts of
+// their own, or the second would find those of the first in its cache.
+func (x *conductor) turn(s side, round int, name, purpose string, warmup time.Duration, shared bool) Stage {
+	c := *s.config
+	c.Load, c.Workload, c.Generation, c.Objectives = x.Config.Load, x.Config.Workload, x.Config.Generation, x.Config.Objectives
+	c.Experiment = config.Experiment{}
+	if c.Load.Bounds.Warmup == nil {
+		c.Load.Bounds.Warmup = &warmup
+	}
+	c.Seed = x.Config.Seed + uint64(round)
+	if c.Workload.Salt == "" {
+		c.Workload.Salt = fmt.Sprintf("%d-%d", x.Config.Seed, round)
+		if shared {
+			c.Workload.Salt += "-" + s.name
+		}
+	}
+	stage := Stage{Name: name, Purpose: purpose, Config: &c, on: s.target}
+	if s.rig != nil {
+		stage.launched = s.rig.hold(s.values, s.place)
+	}
+	return stage
+}
