@@ -70,20 +70,9 @@ func Bench(ctx context.Context, o Options) (*result.Result, string, error) {
 // a run is an error. It ends at once when the user stops it: there is nothing to
 // keep yet.
 func preflight(ctx context.Context, o Options) ([]result.Found, error) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := untilStopped(ctx, o.Stop, nil)
 	defer cancel()
-	go func() {
-		select {
-		case <-o.Stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	look := doctor.Options{Telemetry: o.Config.Telemetry, Say: func(line string) {
-		if o.Say != nil {
-			o.Say("%s", line)
-		}
-	}}
+	look := doctor.Options{Telemetry: o.Config.Telemetry, Say: func(line string) { o.say("%s", line) }}
 	if !o.Config.Embedded() {
 		look.Target = o.Config.Provider
 	}
@@ -143,7 +132,7 @@ func (x *conductor) smoke(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	entry := &x.res.Stages[len(x.res.Stages)-1]
+	entry := x.last()
 	entry.Question = "Does one request come back whole?"
 	entry.Expectation = "it ends in order, with the length asked for, and the server counts its tokens"
 	var agrees bool
@@ -206,8 +195,11 @@ var settings = []config.Row{
 		Expectation: []string{"tpot:p50 within 20% of deterministic"}},
 }
 
-func (x *conductor) shapes(ctx context.Context) error {
-	for _, row := range benchRows(x.Config) {
+func (x *conductor) shapes(ctx context.Context) error { return x.inOrder(ctx, benchRows(x.Config)) }
+
+// inOrder runs one row after another.
+func (x *conductor) inOrder(ctx context.Context, rows []config.Row) error {
+	for _, row := range rows {
 		if err := x.row(ctx, row); err != nil {
 			return err
 		}
@@ -284,10 +276,9 @@ func benchSpec(c *config.Config) search.Spec {
 // limitOf searches for the limit, from the light load on.
 func (x *conductor) limitOf(ctx context.Context) error {
 	x.firstLevel = len(x.res.Points)
-	whole := x.Config
-	searched := *whole
+	searched := *x.Config
 	e := &searched.Experiment
-	spec := benchSpec(whole)
+	spec := benchSpec(x.Config)
 	if spec.Start == 0 {
 		spec.Start = min(max(x.lightRate(), spec.Floor), cmp.Or(spec.Ceiling, math.Inf(1)))
 	}
@@ -296,9 +287,15 @@ func (x *conductor) limitOf(ctx context.Context) error {
 	if searched.Load.Process == "" {
 		searched.Load.Process = "poisson"
 	}
-	x.Config = &searched
+	return x.under(&searched, func() error { return x.findLimit(ctx) })
+}
+
+// under does something by another plan than the whole's.
+func (x *conductor) under(c *config.Config, do func() error) error {
+	whole := x.Config
+	x.Config = c
 	defer func() { x.Config = whole }()
-	return x.findLimit(ctx)
+	return do()
 }
 
 // limitRate is the rate that the stages after the search are given, 0 where
@@ -317,7 +314,9 @@ func (x *conductor) rough(ctx context.Context) error {
 	if limit == 0 {
 		return nil
 	}
-	for _, r := range []config.Row{
+	with := *x.Config
+	with.Load.Limit = limit // which the profiles refer to
+	rows := []config.Row{
 		{Name: "burst", About: "at the limit", Rate: limit, Profile: "burst", Duration: 2 * rowLength,
 			Hypothesis:  "The limit is that of even arrivals: three times as many for ten seconds are felt in the tail.",
 			Question:    "What do users see while a burst lasts?",
@@ -326,22 +325,8 @@ func (x *conductor) rough(ctx context.Context) error {
 			Hypothesis:  "Above the limit latency breaks first; requests are queued or rejected, not failed.",
 			Question:    "Does the server fail, or only become slow?",
 			Expectation: []string{"error:rate<1%"}},
-	} {
-		if err := x.rowAt(ctx, r, limit); err != nil {
-			return err
-		}
 	}
-	return nil
-}
-
-// rowAt is row with the limit that its profile refers to.
-func (x *conductor) rowAt(ctx context.Context, r config.Row, limit float64) error {
-	whole := x.Config
-	with := *whole
-	with.Load.Limit = limit
-	x.Config = &with
-	defer func() { x.Config = whole }()
-	return x.row(ctx, r)
+	return x.under(&with, func() error { return x.inOrder(ctx, rows) })
 }
 
 // sustain runs at the limit for the sustained length, unless the search has

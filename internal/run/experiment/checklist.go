@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,14 +21,18 @@ func Checklist(res *result.Result) []result.Item {
 	e := &examined{res: res, points: answering(res)}
 	var items []result.Item
 	for _, question := range []struct {
-		name string
-		ask  func() result.Item
+		name   string
+		ask    func() result.Item
+		points bool // without any there is no answer
 	}{
-		{"warm-up", e.warmup}, {"open loop", e.openLoop}, {"tails", e.tails}, {"realistic prompts", e.prompts},
-		{"sweep", e.sweep}, {"duration", e.duration}, {"hardware context", e.hardware}, {"precision", e.precision},
-		{"batch", e.batch}, {"both phases", e.phases},
+		{"warm-up", e.warmup, false}, {"open loop", e.openLoop, true}, {"tails", e.tails, true}, {"realistic prompts", e.prompts, false},
+		{"sweep", e.sweep, false}, {"duration", e.duration, false}, {"hardware context", e.hardware, false}, {"precision", e.precision, false},
+		{"batch", e.batch, true}, {"both phases", e.phases, true},
 	} {
-		item := question.ask()
+		item := nothing()
+		if len(e.points) > 0 || !question.points {
+			item = question.ask()
+		}
 		item.Name = question.name
 		items = append(items, item)
 	}
@@ -102,30 +107,17 @@ func (e *examined) warmup() result.Item {
 
 // openLoop: did requests come whether or not the server kept up.
 func (e *examined) openLoop() result.Item {
-	if len(e.points) == 0 {
-		return nothing()
-	}
 	for _, i := range e.points {
 		if mode := e.at(i).Load.Mode; mode == "closed" {
 			return state(false, field(i, "load.mode"), "closed: the client waits for the server, which hides queues")
 		}
 	}
 	i := e.points[0]
-	return state(true, field(i, "load.mode"), "%s, arrivals %s", e.at(i).Load.Mode, orUnknown(e.res.Workload.Arrival))
-}
-
-func orUnknown(s string) string {
-	if s == "" {
-		return "not stated"
-	}
-	return s
+	return state(true, field(i, "load.mode"), "%s, arrivals %s", e.at(i).Load.Mode, cmp.Or(e.res.Workload.Arrival, "not stated"))
 }
 
 // tails: are high percentiles given, of enough requests to stand.
 func (e *examined) tails() result.Item {
-	if len(e.points) == 0 {
-		return nothing()
-	}
 	best := -1
 	for _, i := range e.points {
 		d := e.at(i).Latency.Judged("ttft")
@@ -227,9 +219,6 @@ func (e *examined) missing(names ...string) string {
 
 // batch: is it said what the load means for batching.
 func (e *examined) batch() result.Item {
-	if len(e.points) == 0 {
-		return nothing()
-	}
 	i := e.points[len(e.points)-1]
 	if s := e.res.Sustained; s != nil && *s < len(e.res.Points) {
 		i = *s
@@ -240,9 +229,6 @@ func (e *examined) batch() result.Item {
 
 // phases: are prefill and decode told apart.
 func (e *examined) phases() result.Item {
-	if len(e.points) == 0 {
-		return nothing()
-	}
 	i := e.points[0]
 	first, pace := e.at(i).Latency.Judged("ttft"), e.at(i).Latency.Judged("tpot")
 	var missing []string

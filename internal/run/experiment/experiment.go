@@ -67,6 +67,14 @@ func (s Stage) Measures() bool {
 	return s.Purpose != purposeSmoke && s.Purpose != purposeWarmUp && s.Purpose != purposeRamp
 }
 
+// stage is the plan with one thing changed.
+func (x *conductor) stage(name, purpose string, change func(*config.Config)) Stage {
+	c := *x.Config
+	c.Experiment = config.Experiment{}
+	change(&c)
+	return Stage{Name: name, Purpose: purpose, Config: &c}
+}
+
 // conductor is an experiment under way.
 type conductor struct {
 	Options
@@ -110,6 +118,13 @@ type endedBy string
 
 func (e endedBy) Error() string { return string(e) }
 
+// say tells the user what goes on, where anybody listens.
+func (o Options) say(format string, args ...any) {
+	if o.Say != nil {
+		o.Say(format, args...)
+	}
+}
+
 // stopped reports whether the user has ended the experiment.
 func (x *conductor) stopped(ctx context.Context) bool {
 	select {
@@ -132,6 +147,19 @@ func (x *conductor) run(ctx context.Context, s Stage) (*result.Result, error) {
 	x.withdraw()
 	return x.attempt(ctx, x.again(s))
 }
+
+// figuresOf runs a stage whose figures the answer needs.
+func (x *conductor) figuresOf(ctx context.Context, s Stage) (*result.Result, error) {
+	res, err := x.run(ctx, s)
+	if err == nil && len(res.Points) == 0 {
+		err = fmt.Errorf("%s: nothing was measured: %s; see what the server says of it, or offer less load",
+			s.Name, cmp.Or(res.Interrupted, "it ended before its window began"))
+	}
+	return res, err
+}
+
+// last is the entry of the stage that ended last.
+func (x *conductor) last() *result.Stage { return &x.res.Stages[len(x.res.Stages)-1] }
 
 // attempt runs a stage once.
 func (x *conductor) attempt(ctx context.Context, s Stage) (*result.Result, error) {
@@ -221,29 +249,6 @@ func (x *conductor) measured(ctx context.Context, s Stage, o measure.Options) (*
 		return nil, errStopped
 	}
 	return res, err
-}
-
-// complete reports whether the measured window was over, and all its requests
-// ended, before the user's stop: then only load that nobody measures was cut.
-func complete(res *result.Result, c *config.Config) bool {
-	if len(res.Points) == 0 {
-		return false
-	}
-	p, b := &res.Points[0], c.Load.Bounds
-	long := b.Duration > 0 && p.Window.Seconds() >= b.Duration.Seconds()-1e-3
-	many := b.TotalRequests > 0 && p.Requests.Due >= b.TotalRequests
-	return (long || many) && p.Requests.Cancelled == 0
-}
-
-// keepComplete keeps a stage as one that has ended, so that it is not run again.
-func keepComplete(res *result.Result, path string) error {
-	res.Interrupted = ""
-	res.Warnings = append(res.Warnings, result.Warning{Figure: "window", Text: "the cool-down was cut short: the window was over, and all its requests had ended"})
-	dir, err := store.Open(path)
-	if err != nil {
-		return err
-	}
-	return dir.WriteResult(res)
 }
 
 // fileName is a stage's name as it can stand in a path.

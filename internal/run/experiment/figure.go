@@ -61,7 +61,7 @@ func bound(p *result.Point, o slo.Objective) (standing, outcome string) {
 			lo, hi, firm = ci[0], ci[1], true
 		}
 	}
-	outcome = name + " is " + text.Unit(text.Digits(value, 4), unit)
+	outcome = strings.TrimSpace(name + " is " + text.Unit(text.Digits(value, 4), unit))
 	lost := p.Requests.Due - p.Requests.OK
 	if unit == "ms" && lost > 0 {
 		outcome += fmt.Sprintf(", but %d of %d requests were not answered", lost, p.Requests.Due)
@@ -71,17 +71,17 @@ func bound(p *result.Point, o slo.Objective) (standing, outcome string) {
 	case math.IsInf(hi, 1) && o.P > 0 && share(lost, p.Requests.Due) > 1-o.P:
 		return result.AcceptNot, outcome
 	case p.Requests.Due < fewest:
-		return result.AcceptUndecided, strings.TrimSpace(outcome) + fewOf(p.Requests.Due)
+		return result.AcceptUndecided, outcome + fewOf(p.Requests.Due)
 	case !firm:
 		return result.AcceptUndecided, outcome + ", of too few requests"
 	case math.IsInf(hi, 1) && lo <= limit:
 		return result.AcceptUndecided, outcome
 	case o.Above && lo >= limit, !o.Above && hi <= limit:
-		return result.AcceptMet, strings.TrimSpace(outcome)
+		return result.AcceptMet, outcome
 	case o.Above && hi < limit, !o.Above && lo > limit:
-		return result.AcceptNot, strings.TrimSpace(outcome)
+		return result.AcceptNot, outcome
 	}
-	return result.AcceptUndecided, strings.TrimSpace(outcome) + ", at the limit"
+	return result.AcceptUndecided, outcome + ", at the limit"
 }
 
 // fewest is how many requests an answer needs at least: of six, the median lies
@@ -98,16 +98,22 @@ func judged(v slo.Verdict) (standing, outcome string) {
 	if v.Value != nil {
 		outcome = text.Unit(text.Digits(*v.Value, 4), v.Unit)
 	}
-	switch v.Standing {
-	case slo.Met:
-		return result.AcceptMet, outcome
-	case slo.Missed:
-		return result.AcceptNot, outcome
-	}
-	if v.Note != "" {
+	standing = acceptance(v.Standing)
+	if v.Note != "" && standing == result.AcceptUndecided {
 		outcome += ", " + v.Note
 	}
-	return result.AcceptUndecided, outcome
+	return standing, outcome
+}
+
+// acceptance is a standing of objectives as an answer.
+func acceptance(s slo.Standing) string {
+	switch s {
+	case slo.Met:
+		return result.AcceptMet
+	case slo.Missed:
+		return result.AcceptNot
+	}
+	return result.AcceptUndecided
 }
 
 // weigh holds an expectation against what came of a row; rows are the points of
@@ -156,14 +162,7 @@ func weighObjectives(p *result.Point) (string, *bool) {
 	if parts == nil {
 		return "the plan has no objectives", nil
 	}
-	outcome := strings.Join(parts, ", ")
-	switch slo.Overall(p.Objectives) {
-	case slo.Met:
-		return outcome, new(true)
-	case slo.Missed:
-		return outcome, new(false)
-	}
-	return outcome, nil
+	return strings.Join(parts, ", "), answered(acceptance(slo.Overall(p.Objectives)))
 }
 
 func answered(standing string) *bool {

@@ -77,7 +77,7 @@ func (x *conductor) warn(format string, args ...any) {
 // withdraw takes the point of the last stage back, in the place of which its
 // repetition puts another. What it measured is kept in its own directory.
 func (x *conductor) withdraw() {
-	entry := &x.res.Stages[len(x.res.Stages)-1]
+	entry := x.last()
 	if entry.Point == nil {
 		return
 	}

@@ -180,7 +180,7 @@ func TestWarmUpOfConversations(t *testing.T) {
 	x := &conductor{target: target, e2e: time.Second}
 	x.Config = c
 	const third = 2 * (5 + 1) * time.Second // two replies and two pauses before the third turn
-	if got := *x.level().Load.Bounds.Warmup; got != third {
+	if got := *x.atRate(1, "level").Config.Load.Bounds.Warmup; got != third {
 		t.Errorf("a level of a sweep warms up for %v, want %v", got, third)
 	}
 	b := x.atLevel(search.Level{Rate: 2, Duration: time.Minute, Warmup: 8 * time.Second, Purpose: search.Look}).Config.Load.Bounds

@@ -9,6 +9,7 @@ import (
 
 	"redline/internal/answer/search"
 	"redline/internal/drive/load"
+	"redline/internal/drive/record"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/price"
 	"redline/internal/judge/result"
@@ -16,7 +17,6 @@ import (
 	"redline/internal/llm"
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
-	"redline/internal/run/store"
 	"redline/internal/text"
 )
 
@@ -130,15 +130,11 @@ func (f *finder) ramp(ctx context.Context, l search.Level) error {
 		return climber.Enough(l, s.Elapsed, s.Due-s.Answered-s.Errors-s.Rejected, s.Answered, s.Errors+s.Rejected)
 	}
 	begun := time.Now()
-	res, err := f.run(ctx, stage)
+	res, err := f.figuresOf(ctx, stage)
 	if err != nil {
 		return err
 	}
-	if len(res.Points) == 0 {
-		return fmt.Errorf("%s: nothing was measured", stage.Name)
-	}
-	w := res.Points[0].Window
-	length := time.Duration((w.EndS - w.StartS) * float64(time.Second))
+	length := time.Duration(res.Points[0].Window.Seconds() * float64(time.Second))
 	seen := search.Observation{Queued: length < l.Duration-watchGrain, InFlight: float64(res.Points[0].Requests.Censored)}
 	if seen.E2E, seen.Pace, err = f.lightest(); err != nil {
 		return err
@@ -147,7 +143,7 @@ func (f *finder) ramp(ctx context.Context, l search.Level) error {
 	if seen.Spent, err = f.took(begun, res.Points[0]); err != nil {
 		return err
 	}
-	entry := &f.res.Stages[len(f.res.Stages)-1]
+	entry := f.last()
 	entry.Outcome = fmt.Sprintf("no queue up to %s", text.Rate(l.RateAt(l.Duration)))
 	late, _ := res.Points[0].Latency.Lag.Get("p99")
 	switch behind := time.Duration(late * float64(time.Millisecond)); {
@@ -183,19 +179,13 @@ const fewestPaced = 16
 // that pace where long replies have it.
 func (f *finder) lightest() (alone, steady time.Duration, err error) {
 	first, pace, long := math.Inf(1), math.Inf(1), math.Inf(1)
-	dir, err := store.Open(f.lastDir())
-	if err != nil {
-		return 0, 0, err
-	}
-	for r, err := range dir.Records() {
+	err = f.eachRecord(func(r *record.Record) {
 		switch {
-		case err != nil:
-			return 0, 0, err
 		case r.Outcome != llm.OK:
-			continue
+			return
 		case r.First == 0:
 			first, pace = min(first, float64(r.Last-r.Sent)), 0
-			continue
+			return
 		}
 		first = min(first, float64(r.First-r.Sent))
 		if r.OutputTokens > 1 {
@@ -204,14 +194,14 @@ func (f *finder) lightest() (alone, steady time.Duration, err error) {
 		if r.OutputTokens >= fewestPaced {
 			long = min(long, float64(r.Last-r.First)/float64(r.OutputTokens-1))
 		}
-	}
+	})
 	if !math.IsInf(long, 1) {
 		steady = time.Duration(long)
 	}
 	if whole := first + pace*f.output; !math.IsInf(whole, 1) && !math.IsNaN(whole) {
 		alone = time.Duration(whole)
 	}
-	return alone, steady, nil
+	return alone, steady, err
 }
 
 // watchGrain is how much shorter than planned a ramp is that was ended.
@@ -223,12 +213,9 @@ func (f *finder) level(ctx context.Context, l search.Level) error {
 	stage := f.atLevel(l)
 	stage.once = !f.search.Repeatable(l)
 	begun := time.Now()
-	res, err := f.run(ctx, stage)
+	res, err := f.figuresOf(ctx, stage)
 	if err != nil {
 		return err
-	}
-	if len(res.Points) == 0 {
-		return fmt.Errorf("%s: nothing was measured", stage.Name)
 	}
 	seen := search.FromPoint(res.Points[0])
 	if seen.Spent, err = f.took(begun, res.Points[0]); err != nil {
@@ -252,7 +239,7 @@ func (f *finder) level(ctx context.Context, l search.Level) error {
 // took is the wall-clock time of the last stage: since it was begun, or as it
 // was noted where it was kept from before.
 func (f *finder) took(begun time.Time, p result.Point) (time.Duration, error) {
-	stage := &f.res.Stages[len(f.res.Stages)-1]
+	stage := f.last()
 	recorded, err := f.spent(p)
 	recorded += f.lost
 	took := time.Since(begun)
@@ -307,12 +294,12 @@ func luck(p result.Point, requests, prompt, output float64) float64 {
 
 // rising is the stage of a ramp. Nothing is measured by it but how far it rose.
 func (x *conductor) rising(l search.Level) Stage {
-	c := x.level()
-	c.Objectives = nil
-	c.Load.Rate, c.Load.Profile = 0, fmt.Sprintf("ramp(%s..%s,%v,exp)", text.Plain(l.From), text.Plain(text.Round(l.Rate, 4)), l.Duration)
-	b := &c.Load.Bounds
-	b.Duration, b.TotalRequests, b.Warmup, b.Drain = l.Duration, 0, new(time.Duration), new(time.Duration)
-	return Stage{Name: "ramp from " + text.Rate(l.From), Purpose: purposeRamp, Config: c}
+	return x.stage("ramp from "+text.Rate(l.From), purposeRamp, func(c *config.Config) {
+		c.Objectives = nil
+		c.Load.Rate, c.Load.Profile = 0, fmt.Sprintf("ramp(%s..%s,%v,exp)", text.Plain(l.From), text.Plain(text.Round(l.Rate, 4)), l.Duration)
+		b := &c.Load.Bounds
+		b.Duration, b.TotalRequests, b.Warmup, b.Drain = l.Duration, 0, new(time.Duration), new(time.Duration)
+	})
 }
 
 // atLevel is the stage of a level of the search. Where it sets the warm-up, that
@@ -338,17 +325,8 @@ func (x *conductor) spent(p result.Point) (time.Duration, error) {
 	if p.Window.WarmupS != nil {
 		start -= *p.Window.WarmupS
 	}
-	dir, err := store.Open(x.lastDir())
-	if err != nil {
-		return 0, err
-	}
-	for r, err := range dir.Records() {
-		if err != nil {
-			return 0, err
-		}
-		last = max(last, time.Duration(r.End).Seconds())
-	}
-	return time.Duration((last - start) * float64(time.Second)), nil
+	err := x.eachRecord(func(r *record.Record) { last = max(last, time.Duration(r.End).Seconds()) })
+	return time.Duration((last - start) * float64(time.Second)), err
 }
 
 // answer puts what the search knows into the result.

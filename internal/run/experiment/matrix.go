@@ -1,8 +1,8 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -74,14 +74,12 @@ const rowLength = time.Minute
 // Matrix runs one row after another and holds each against what was expected
 // of it; or, where the plan names optimizations, each with and without.
 func Matrix(ctx context.Context, o Options) (*result.Result, string, error) {
-	x, err := begin(ctx, o, "matrix")
-	if err != nil {
-		return nil, "", err
-	}
-	if len(o.Config.Experiment.Toggles) > 0 {
-		return x.finish(x.toggles(ctx))
-	}
-	return x.finish(x.matrix(ctx))
+	return conduct(ctx, o, "matrix", func(x *conductor) error {
+		if len(o.Config.Experiment.Toggles) > 0 {
+			return x.toggles(ctx)
+		}
+		return x.matrix(ctx)
+	})
 }
 
 func (x *conductor) matrix(ctx context.Context) error {
@@ -115,15 +113,11 @@ func matrixRows(c *config.Config) []config.Row {
 
 // row runs one row and answers its expectations.
 func (x *conductor) row(ctx context.Context, r config.Row) error {
-	res, err := x.run(ctx, x.rowStage(r))
+	res, err := x.figuresOf(ctx, x.rowStage(r))
 	if err != nil {
 		return err
 	}
-	if len(res.Points) == 0 {
-		return fmt.Errorf("%s: nothing was measured", r.Name)
-	}
-	point := &res.Points[0]
-	entry := &x.res.Stages[len(x.res.Stages)-1]
+	point, entry := &res.Points[0], x.last()
 	entry.Hypothesis, entry.Question = r.Hypothesis, r.Question
 	entry.Expectation = strings.Join(r.Expectation, "; ")
 	if x.leftOut != "" {
@@ -174,30 +168,26 @@ func (x *conductor) answerRow(r config.Row, point *result.Point) (string, *bool)
 // rowStage is the run of a row. A row that says nothing of its load or its
 // workload has the plan's.
 func (x *conductor) rowStage(r config.Row) Stage {
-	c := *x.Config
-	c.Experiment = config.Experiment{}
-	if !reflect.ValueOf(r.Workload).IsZero() {
-		c.Workload = r.Workload
-		c.Workload.Tenants, c.Workload.HotSpot = r.Workload.Tenants, r.Workload.HotSpot
-	}
-	if r.Rate > 0 || r.Concurrency > 0 || r.Profile != "" {
-		c.Load.Rate, c.Load.Profile = r.Rate, r.Profile
-	}
-	if r.Concurrency > 0 {
+	return x.stage(strings.TrimSpace(r.Name+" "+r.About), "row", func(c *config.Config) {
+		if !reflect.ValueOf(r.Workload).IsZero() {
+			c.Workload = r.Workload
+		}
+		if r.Rate > 0 || r.Concurrency > 0 || r.Profile != "" {
+			c.Load.Rate, c.Load.Profile = r.Rate, r.Profile
+		}
 		// An open row that names no cap keeps the plan's, as a search does.
-		c.Load.Bounds.MaxConcurrency = r.Concurrency
-	}
-	switch {
-	case !c.Load.Open():
-		c.Load.Process = ""
-	case c.Load.Process == "":
-		c.Load.Process = "poisson"
-	}
-	if r.Generation != "" {
-		c.Generation = workload.Generation{Preset: r.Generation}
-	}
-	x.boundRow(&c, r)
-	return Stage{Name: strings.TrimSpace(r.Name + " " + r.About), Purpose: "row", Config: &c}
+		c.Load.Bounds.MaxConcurrency = cmp.Or(r.Concurrency, c.Load.Bounds.MaxConcurrency)
+		switch {
+		case !c.Load.Open():
+			c.Load.Process = ""
+		case c.Load.Process == "":
+			c.Load.Process = "poisson"
+		}
+		if r.Generation != "" {
+			c.Generation = workload.Generation{Preset: r.Generation}
+		}
+		x.boundRow(c, r)
+	})
 }
 
 // boundRow gives a row its length and its warm-up. A trace that comes as it was

@@ -34,11 +34,11 @@ const (
 	likelyEnd    = 5 * time.Second // for the replies that are still to come
 )
 
-// add counts a stage.
-func (e *Estimate) add(warmup, window time.Duration) {
-	e.Stages++
-	e.Load += warmup + window
-	e.Clock += warmup + window + likelyEnd
+// add counts so many stages of one length.
+func (e *Estimate) add(stages int, warmup, window time.Duration) {
+	e.Stages += stages
+	e.Load += time.Duration(stages) * (warmup + window)
+	e.Clock += time.Duration(stages) * (warmup + window + likelyEnd)
 }
 
 // String says it in one line.
@@ -97,13 +97,11 @@ func planSearch(c *config.Config) (Estimate, error) {
 
 // planLevels estimates levels that are given.
 func planLevels(c *config.Config) Estimate {
-	e := Estimate{What: "level", Exact: true}
-	for i := range max(len(c.Experiment.Rates), len(c.Experiment.Concurrencies)) {
-		warmup := likelyWarmup
-		if i == 0 && i < len(c.Experiment.Rates) {
-			warmup = firstWarmup(c.Experiment.Rates[0])
-		}
-		e.add(warmupOf(c, warmup), cmp.Or(c.Load.Bounds.Duration, levelLength))
+	e, window := Estimate{What: "level", Exact: true}, cmp.Or(c.Load.Bounds.Duration, levelLength)
+	e.add(len(c.Experiment.Concurrencies), warmupOf(c, likelyWarmup), window)
+	if rates := c.Experiment.Rates; len(rates) > 0 {
+		e.add(1, warmupOf(c, firstWarmup(rates[0])), window)
+		e.add(len(rates)-1, warmupOf(c, likelyWarmup), window)
 	}
 	return e
 }
@@ -111,22 +109,15 @@ func planLevels(c *config.Config) Estimate {
 // planRepeats estimates runs of one load.
 func planRepeats(c *config.Config) Estimate {
 	e := Estimate{What: "run", Exact: true}
-	for range max(1, c.Experiment.Repeat) {
-		e.add(warmupOf(c, firstWarmup(c.Load.Rate)), cmp.Or(c.Load.Bounds.Duration, levelLength))
-	}
+	e.add(max(1, c.Experiment.Repeat), warmupOf(c, firstWarmup(c.Load.Rate)), cmp.Or(c.Load.Bounds.Duration, levelLength))
 	return e
 }
 
 // planRounds estimates a live comparison, of which each round has two turns.
 func planRounds(c *config.Config) Estimate {
-	e := Estimate{What: "turn", Exact: true}
-	for n := range 2 * cmp.Or(c.Experiment.Rounds, compare.DefaultRounds) {
-		warmup := likelyWarmup
-		if n < 2 {
-			warmup = roundLength
-		}
-		e.add(warmupOf(c, warmup), cmp.Or(turnLength(c), roundLength))
-	}
+	e, window := Estimate{What: "turn", Exact: true}, cmp.Or(turnLength(c), roundLength)
+	e.add(2, warmupOf(c, roundLength), window)
+	e.add(2*cmp.Or(c.Experiment.Rounds, compare.DefaultRounds)-2, warmupOf(c, likelyWarmup), window)
 	return e
 }
 
@@ -142,14 +133,14 @@ func planMatrix(c *config.Config) Estimate {
 // addRow counts a row; one of a number of requests is taken to last as long as
 // any other.
 func (e *Estimate) addRow(c *config.Config, r config.Row) {
-	e.add(warmupOf(c, scaledBy(c, rowWarmup)), scaledBy(c, cmp.Or(r.Duration, rowLength)))
+	e.add(1, warmupOf(c, scaledBy(c, rowWarmup)), scaledBy(c, cmp.Or(r.Duration, rowLength)))
 }
 
 // planBench estimates the protocol.
 func planBench(c *config.Config) (Estimate, error) {
 	e := Estimate{What: "stage"}
-	e.add(0, 0)                        // one request
-	e.add(0, scaledBy(c, rowLength/2)) // a warm-up
+	e.add(1, 0, 0)                        // one request
+	e.add(1, 0, scaledBy(c, rowLength/2)) // a warm-up
 	for _, r := range benchRows(c) {
 		e.addRow(c, r)
 	}

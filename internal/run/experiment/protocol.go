@@ -21,8 +21,7 @@ func (x *conductor) conclude(found []result.Found) {
 	p := &result.Protocol{Preflight: found, Neighbour: x.neighbour, Acceptance: accept(x.Config, x.res)}
 	if s := x.Config.Experiment.Scale; s > 0 && s < 1 {
 		p.Scale = s
-		x.res.Warnings = append(x.res.Warnings, result.Warning{Figure: "points",
-			Text: fmt.Sprintf("every stage was shortened to %s of its length: what was measured shows the way and is no claim", text.Number(s))})
+		x.warn("every stage was shortened to %s of its length: what was measured shows the way and is no claim", text.Number(s))
 	}
 	switch p.Acceptance.Standing {
 	case result.AcceptMet:
@@ -45,10 +44,11 @@ func (x *conductor) conclude(found []result.Found) {
 // a part is, else met.
 func accept(c *config.Config, res *result.Result) result.Acceptance {
 	conditions, err := c.Experiment.Conditions()
-	if err != nil || len(conditions) == 0 {
+	if err != nil {
 		return result.Acceptance{Standing: result.NotStated}
 	}
-	out := result.Acceptance{Standing: result.AcceptMet}
+	var out result.Acceptance
+	var standings []string
 	for _, condition := range conditions {
 		answer := result.Condition{Text: condition.Text}
 		if condition.Limit > 0 {
@@ -56,15 +56,25 @@ func accept(c *config.Config, res *result.Result) result.Acceptance {
 		} else {
 			answer.Standing, answer.Outcome = atLimit(res, condition.Objective)
 		}
-		out.Conditions = append(out.Conditions, answer)
-		switch {
-		case answer.Standing == result.AcceptNot:
-			out.Standing = result.AcceptNot
-		case answer.Standing == result.AcceptUndecided && out.Standing == result.AcceptMet:
-			out.Standing = result.AcceptUndecided
+		out.Conditions, standings = append(out.Conditions, answer), append(standings, answer.Standing)
+	}
+	out.Standing = accepted(standings)
+	return out
+}
+
+// accepted is what all parts of an acceptance together are.
+func accepted(parts []string) string {
+	return leading(result.NotStated, parts, result.AcceptNot, result.AcceptUndecided, result.AcceptMet)
+}
+
+// leading is the first of an order that is among some, otherwise another.
+func leading[T comparable](otherwise T, among []T, order ...T) T {
+	for _, one := range order {
+		if slices.Contains(among, one) {
+			return one
 		}
 	}
-	return out
+	return otherwise
 }
 
 // inWords is what is known of a limit.
@@ -126,7 +136,7 @@ func fields(c *config.Config, res *result.Result) []result.Field {
 		{Name: "Runtime and version", Value: text.Join(", ", res.Engine.Name, res.Engine.Version), Field: "engine.name, engine.version"},
 		{Name: "Hardware and driver", Value: text.Join(", ", hardware(res), called("driver ", res.Hardware.Driver), called("CUDA ", res.Hardware.CUDA)), Field: "hardware"},
 		{Name: "Precision", Value: text.Join(", ", res.Model.Precision, res.Model.Quantization), Field: "model.precision, model.quantization"},
-		{Name: "Serving flags", Value: text.Join(", ", res.Engine.Parallelism, servingFlags(res), declared(res)), Field: "engine.parallelism, engine.flags, engine.declared"},
+		{Name: "Serving flags", Value: text.Join(", ", res.Engine.Parallelism, listed(res.Engine.Flags), listed(res.Engine.Declared)), Field: "engine.parallelism, engine.flags, engine.declared"},
 		{Name: "Traffic mix", Value: c.Workload.String(), Field: "plan.workload"},
 		{Name: "SLO target", Value: strings.Join(objectives, ", "), Field: "plan.sla_thresholds"},
 		{Name: "Pass or fail", Value: decision(res), Field: "verdict"},
@@ -158,11 +168,10 @@ func hardware(res *result.Result) string {
 	return text.Join(", ", h.Accelerator, h.Interconnect, h.Notes)
 }
 
-// servingFlags are the settings of the server, as it tells them or the plan
-// does.
-func servingFlags(res *result.Result) string {
+// listed are settings by their names, in one order.
+func listed(settings map[string]string) string {
 	var parts []string
-	for name, value := range res.Engine.Flags {
+	for name, value := range settings {
 		parts = append(parts, name+" "+value)
 	}
 	slices.Sort(parts)
@@ -175,15 +184,6 @@ func called(name, text string) string {
 		return ""
 	}
 	return name + text
-}
-
-func declared(res *result.Result) string {
-	var parts []string
-	for name, how := range res.Engine.Declared {
-		parts = append(parts, name+" "+how)
-	}
-	slices.Sort(parts)
-	return strings.Join(parts, ", ")
 }
 
 // decision is pass, fail or undecided, and why it may not be trusted.
@@ -287,9 +287,7 @@ func (x *conductor) variant(ctx context.Context, i int) (*result.Result, error) 
 		}
 		o.Resume = c.Output.Dir
 	}
-	if o.Say != nil {
-		o.Say("variant %s", name)
-	}
+	o.say("variant %s", name)
 	res, _, err := Bench(ctx, o)
 	return res, err
 }
@@ -340,33 +338,12 @@ func (x *conductor) addVariant(i int, name string, res *result.Result, p *result
 	}
 	x.res.Stages = append(x.res.Stages, entry)
 	x.adopt(name, res)
-	x.res.Verdict.SLO = worse(x.res.Verdict.SLO, res.Verdict.SLO)
+	x.res.Verdict.SLO = leading(res.Verdict.SLO, []slo.Standing{x.res.Verdict.SLO, res.Verdict.SLO}, slo.Missed, slo.Undecided)
 	p.Variants = append(p.Variants, line)
-	p.Acceptance = together(p.Variants)
+	var standings []string
+	for _, v := range p.Variants {
+		standings = append(standings, v.Acceptance.Standing)
+	}
+	p.Acceptance = result.Acceptance{Standing: accepted(standings)}
 	x.res.Protocol = p
-}
-
-// worse is the standing of two together.
-func worse(a, b slo.Standing) slo.Standing {
-	for _, standing := range []slo.Standing{slo.Missed, slo.Undecided} {
-		if a == standing || b == standing {
-			return standing
-		}
-	}
-	return b
-}
-
-// together is the answer for all variants: the whole is good enough if each of
-// them is.
-func together(list []result.Variant) result.Acceptance {
-	seen := map[string]bool{}
-	for _, v := range list {
-		seen[v.Acceptance.Standing] = true
-	}
-	for _, standing := range []string{result.AcceptNot, result.AcceptUndecided, result.AcceptMet} {
-		if seen[standing] {
-			return result.Acceptance{Standing: standing}
-		}
-	}
-	return result.Acceptance{Standing: result.NotStated}
 }

@@ -8,30 +8,25 @@ import (
 	"strings"
 
 	"redline/internal/answer/compare"
+	"redline/internal/drive/record"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
+	"redline/internal/run/store"
 )
 
 // Repeat runs one load several times, with seeds and prompts of its own each,
 // and says how far the runs lie apart.
 func Repeat(ctx context.Context, o Options) (*result.Result, string, error) {
-	x, err := begin(ctx, o, "run")
-	if err != nil {
-		return nil, "", err
-	}
-	return x.finish(x.repeat(ctx))
+	return conduct(ctx, o, "run", func(x *conductor) error { return x.repeat(ctx) })
 }
 
 func (x *conductor) repeat(ctx context.Context) error {
 	var runs []*result.Result
 	planned := max(1, x.Config.Experiment.Repeat)
 	for n := range planned {
-		c := *x.Config
-		c.Experiment = config.Experiment{}
-		c.Seed += uint64(n)
-		res, err := x.run(ctx, Stage{Name: fmt.Sprintf("run %d", n+1), Purpose: repeatPurpose, Config: &c})
+		res, err := x.run(ctx, x.stage(fmt.Sprintf("run %d", n+1), repeatPurpose, func(c *config.Config) { c.Seed += uint64(n) }))
 		if err != nil {
 			return err
 		}
@@ -92,17 +87,29 @@ func (x *conductor) varied(p *compare.Pooled) {
 // worst is the standing of the least good run: a promise that one of several
 // runs breaks is not kept.
 func worst(points []result.Point) slo.Standing {
-	for _, standing := range []slo.Standing{slo.Missed, slo.Undecided, slo.Met} {
-		for _, p := range points {
-			if overall([]result.Point{p}) == standing {
-				return standing
-			}
-		}
+	standings := make([]slo.Standing, len(points))
+	for i, p := range points {
+		standings[i] = slo.Overall(p.Objectives)
 	}
-	return slo.None
+	return leading(slo.None, standings, slo.Missed, slo.Undecided, slo.Met)
+}
+
+// eachRecord shows the records of the stage that ended last.
+func (x *conductor) eachRecord(show func(*record.Record)) error {
+	dir, err := store.Open(x.lastDir())
+	if err != nil {
+		return err
+	}
+	for r, err := range dir.Records() {
+		if err != nil {
+			return err
+		}
+		show(r)
+	}
+	return nil
 }
 
 // lastDir is the directory of the stage that ended last.
 func (x *conductor) lastDir() string {
-	return filepath.Join(x.dir.Path, filepath.FromSlash(x.res.Stages[len(x.res.Stages)-1].Dir))
+	return filepath.Join(x.dir.Path, filepath.FromSlash(x.last().Dir))
 }

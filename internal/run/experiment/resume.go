@@ -29,6 +29,15 @@ func begin(ctx context.Context, o Options, kind string) (*conductor, error) {
 	return x, nil
 }
 
+// conduct begins an experiment, does it, and finishes it.
+func conduct(ctx context.Context, o Options, kind string, do func(*conductor) error) (*result.Result, string, error) {
+	x, err := begin(ctx, o, kind)
+	if err != nil {
+		return nil, "", err
+	}
+	return x.finish(do(x))
+}
+
 // find looks whether the directory can be had, and opens the target.
 func find(ctx context.Context, o Options, kind string) (*conductor, error) {
 	x := &conductor{Options: o, kind: kind, used: o.Used}
@@ -159,6 +168,29 @@ func (x *conductor) kept(path string, s Stage) *result.Result {
 		return nil
 	}
 	return res
+}
+
+// complete reports whether the measured window was over, and all its requests
+// ended, before the user's stop: then only load that nobody measures was cut.
+func complete(res *result.Result, c *config.Config) bool {
+	if len(res.Points) == 0 {
+		return false
+	}
+	p, b := &res.Points[0], c.Load.Bounds
+	long := b.Duration > 0 && p.Window.Seconds() >= b.Duration.Seconds()-1e-3
+	many := b.TotalRequests > 0 && p.Requests.Due >= b.TotalRequests
+	return (long || many) && p.Requests.Cancelled == 0
+}
+
+// keepComplete keeps a stage as one that has ended, so that it is not run again.
+func keepComplete(res *result.Result, path string) error {
+	res.Interrupted = ""
+	res.Warnings = append(res.Warnings, result.Warning{Figure: "window", Text: "the cool-down was cut short: the window was over, and all its requests had ended"})
+	dir, err := store.Open(path)
+	if err != nil {
+		return err
+	}
+	return dir.WriteResult(res)
 }
 
 // spend adds up what the stages of an experiment in it have used.

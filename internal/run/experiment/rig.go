@@ -95,28 +95,29 @@ func asFlags(values map[string]string) string {
 
 // before reports whether the stage was run with the same settings before.
 func (n *rented) before() bool {
-	was, ok := store.ReadLaunch(n.path)
-	if !ok || was.Failed != "" || !maps.Equal(was.Values, n.values) {
-		return false
-	}
-	n.account(was)
-	return true
+	_, ran := n.earlier(false)
+	return ran
 }
 
 // failedBefore is why the server could not be measured in an earlier attempt,
 // nil where there was none.
 func (n *rented) failedBefore() error {
-	was, ok := store.ReadLaunch(n.path)
-	if !n.keepFailure || !ok || was.Failed == "" || !maps.Equal(was.Values, n.values) {
-		return nil
+	if was, ran := n.earlier(true); ran {
+		return &launch.Failure{Why: was.Failed, Log: was.Log}
 	}
-	n.account(was)
-	return &launch.Failure{Why: was.Failed, Log: was.Log}
+	return nil
 }
 
-func (n *rented) account(was store.Launch) {
+// earlier is an attempt with the same settings that failed, or did not; the time
+// that it took counts.
+func (n *rented) earlier(failed bool) (was store.Launch, ran bool) {
+	was, ran = store.ReadLaunch(n.path)
+	if !ran || (was.Failed != "") != failed || failed && !n.keepFailure || !maps.Equal(was.Values, n.values) {
+		return was, false
+	}
 	n.startUp, n.took = was.StartUpS, time.Duration(was.TookS*float64(time.Second))
 	n.rig.took += n.took
+	return was, true
 }
 
 // open gives the server, started where it does not run yet.
@@ -132,7 +133,7 @@ func (n *rented) open(ctx context.Context) (*running, error) {
 	if begin == nil {
 		begin = startProcess
 	}
-	ctx, cancel := r.x.untilStopped(ctx, nil)
+	ctx, cancel := untilStopped(ctx, r.x.Stop, nil)
 	defer cancel()
 	server, err := begin(ctx, r.spec, launch.Options{Port: r.spec.Port + n.place, Values: n.values,
 		Log: filepath.Join(n.path, store.ServerLogFile), Hide: r.x.Config.Mask()})
@@ -195,11 +196,11 @@ func (r *rig) release() {
 }
 
 // untilStopped is a context that ends when the user stops, or with ended.
-func (x *conductor) untilStopped(ctx context.Context, ended <-chan struct{}) (context.Context, context.CancelFunc) {
+func untilStopped(ctx context.Context, stop, ended <-chan struct{}) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		select {
-		case <-x.Stop:
+		case <-stop:
 			cancel()
 		case <-ended:
 			cancel()
@@ -222,7 +223,7 @@ func (x *conductor) onLaunched(ctx context.Context, s Stage, o measure.Options) 
 	var res *result.Result
 	if err == nil {
 		// A server that ends takes the load with it: nothing is left to measure.
-		ended, cancel := x.untilStopped(ctx, now.server.Done())
+		ended, cancel := untilStopped(ctx, x.Stop, now.server.Done())
 		o.Stop, s.on = ended.Done(), now.target
 		res, err = x.measured(ctx, s, o)
 		cancel()

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -17,16 +18,12 @@ import (
 // or the levels are through; with find_limit it searches for the highest rate
 // that keeps the objectives.
 func Sweep(ctx context.Context, o Options) (*result.Result, string, error) {
-	x, err := begin(ctx, o, "sweep")
-	if err != nil {
-		return nil, "", err
-	}
-	if o.Config.Experiment.FindLimit {
-		err = x.findLimit(ctx)
-	} else {
-		err = x.sweep(ctx)
-	}
-	return x.finish(err)
+	return conduct(ctx, o, "sweep", func(x *conductor) error {
+		if o.Config.Experiment.FindLimit {
+			return x.findLimit(ctx)
+		}
+		return x.sweep(ctx)
+	})
 }
 
 // sweep walks up the levels.
@@ -84,10 +81,7 @@ func (x *conductor) levels() func(yield func(Stage) bool) {
 			}
 		default:
 			const doublings = 20
-			rate := e.Start
-			if rate == 0 {
-				rate = 1
-			}
+			rate := cmp.Or(e.Start, 1)
 			for range doublings {
 				if !yield(x.atRate(rate, "level")) {
 					return
@@ -100,34 +94,32 @@ func (x *conductor) levels() func(yield func(Stage) bool) {
 
 // atRate is a stage of an open loop at a rate.
 func (x *conductor) atRate(rate float64, purpose string) Stage {
-	c := x.level()
-	c.Load.Rate, c.Load.Profile = rate, ""
-	return Stage{Name: text.Rate(rate), Purpose: purpose, Config: c}
+	return x.level(text.Rate(rate), purpose, func(c *config.Config) { c.Load.Rate, c.Load.Profile = rate, "" })
 }
 
 // atConcurrency is a stage of a closed loop.
 func (x *conductor) atConcurrency(n int) Stage {
-	c := x.level()
-	c.Load.Rate, c.Load.Profile, c.Load.Process = 0, "", ""
-	c.Load.Bounds.MaxConcurrency = n
-	return Stage{Name: fmt.Sprintf("%d in flight", n), Purpose: "level", Config: c}
+	return x.level(fmt.Sprintf("%d in flight", n), "level", func(c *config.Config) {
+		c.Load.Rate, c.Load.Profile, c.Load.Process = 0, "", ""
+		c.Load.Bounds.MaxConcurrency = n
+	})
 }
 
-// level is the plan of a level but for its load. The server is warm from the
-// one before, so that only the change of load has to settle.
-func (x *conductor) level() *config.Config {
+// level is a stage with another load. The server is warm from the one before, so
+// that only the change of load has to settle.
+func (x *conductor) level(name, purpose string, change func(*config.Config)) Stage {
 	const least, most = 3 * time.Second, 30 * time.Second
-	c := *x.Config
-	c.Experiment = config.Experiment{}
-	if c.Load.Bounds.Warmup == nil && x.e2e > 0 {
-		settle := max(min(max(2*x.e2e, least), most), x.sessionTime()).Round(time.Second)
-		c.Load.Bounds.Warmup = &settle
-	}
-	if c.Load.Bounds.Duration == 0 && c.Load.Bounds.TotalRequests == 0 {
-		// A trace is as long as it is, but not at a rate of its user's.
-		c.Load.Bounds.Duration = levelLength
-	}
-	return &c
+	return x.stage(name, purpose, func(c *config.Config) {
+		b := &c.Load.Bounds
+		if b.Warmup == nil && x.e2e > 0 {
+			b.Warmup = new(max(min(max(2*x.e2e, least), most), x.sessionTime()).Round(time.Second))
+		}
+		if b.Duration == 0 && b.TotalRequests == 0 {
+			// A trace is as long as it is, but not at a rate of its user's.
+			b.Duration = levelLength
+		}
+		change(c)
+	})
 }
 
 // sessionTime is how long conversations need until they are warm, 0 where there
@@ -165,13 +157,7 @@ func compareLoad(a, b result.Load) int {
 		}
 		return 0
 	}
-	switch x, y := amount(a), amount(b); {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return 0
+	return cmp.Compare(amount(a), amount(b))
 }
 
 // keptUp is the share of the offered rate below which a server does not keep

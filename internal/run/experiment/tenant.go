@@ -24,7 +24,7 @@ func (x *conductor) hotTenant(ctx context.Context) error {
 	names := tenantsOf(beside)
 	rate := text.Round(limit*(1-hotShare), 4)
 	about := result.Neighbour{Hot: names[0], HotRate: limit * hotShare, Rate: rate}
-	for _, r := range []config.Row{
+	err := x.inOrder(ctx, []config.Row{
 		{Name: "hot-tenant", About: "beside the others", Workload: beside, Rate: limit,
 			Hypothesis:  "A tenant who takes four fifths of the limit does not make the others wait longer than the limit does.",
 			Question:    "What do the others see beside a hot tenant?",
@@ -33,10 +33,9 @@ func (x *conductor) hotTenant(ctx context.Context) error {
 			Hypothesis:  "The rest of the load alone is a light one.",
 			Question:    "What would the others see without it?",
 			Expectation: []string{"objectives"}},
-	} {
-		if err := x.row(ctx, r); err != nil {
-			return err
-		}
+	})
+	if err != nil {
+		return err
 	}
 	if x.rows["hot-tenant"] == nil || x.rows["others-alone"] == nil {
 		return nil // one of the two is left out, and there is nothing to compare
@@ -45,7 +44,7 @@ func (x *conductor) hotTenant(ctx context.Context) error {
 	about.Beside = tenantP99(x.rows["hot-tenant"], about.Tenant)
 	about.Without = tenantP99(x.rows["others-alone"], about.Tenant)
 	x.neighbour = &about
-	entry := &x.res.Stages[len(x.res.Stages)-1]
+	entry := x.last()
 	entry.Outcome = beside99(about) + "; " + entry.Outcome
 	return nil
 }

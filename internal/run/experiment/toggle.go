@@ -14,7 +14,6 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/llm"
 	"redline/internal/plan/config"
-	"redline/internal/run/store"
 )
 
 // togglePurpose is that of a run with an optimization, or without.
@@ -180,9 +179,7 @@ func planToggles(c *config.Config) (Estimate, error) {
 				return e, err
 			}
 		}
-		for range 2 * roundsOf(c) {
-			e.add(warmupOf(c, scaledBy(c, rowWarmup)), toggleLength(c))
-		}
+		e.add(2*roundsOf(c), warmupOf(c, scaledBy(c, rowWarmup)), toggleLength(c))
 	}
 	return e, nil
 }
@@ -200,20 +197,13 @@ type outcome struct {
 
 // lastRecords reads the measured requests of the stage that has just ended.
 func (x *conductor) lastRecords() (map[turnKey]outcome, error) {
-	dir, err := store.Open(x.lastDir())
-	if err != nil {
-		return nil, err
-	}
 	out := map[turnKey]outcome{}
-	for r, err := range dir.Records() {
-		if err != nil {
-			return nil, err
-		}
+	err := x.eachRecord(func(r *record.Record) {
 		if r.Phase == record.Measure {
 			out[turnKey{r.Session, r.Turn}] = outcome{r.Outcome == llm.OK, r.Due, max(r.PromptTokens, r.AskedPrompt), metric.Times(r)}
 		}
-	}
-	return out, nil
+	})
+	return out, err
 }
 
 // pairUp gives the requests that ended well on both sides, and how many did not.

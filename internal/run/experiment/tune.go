@@ -144,7 +144,7 @@ func (t *tuner) baseline(ctx context.Context) error {
 			sound = append(sound, res)
 			t.record.BaselineRuns = len(sound)
 			if t.best == nil {
-				t.best, t.record.BaselinePoint = res, t.lastPoint()
+				t.best, t.record.BaselinePoint = res, t.last().Point
 				t.record.WinnerPoint, t.res.Verdict.SLO = t.record.BaselinePoint, res.Verdict.SLO
 			}
 		}
@@ -172,9 +172,6 @@ func (t *tuner) counts(res *result.Result) bool {
 	sound := res.Verdict.Valid != result.Invalid || t.Config.Experiment.Anyway
 	return sound && len(res.Points) > 0 && res.Points[0].Requests.OK > 0
 }
-
-// lastPoint is the index of the point that the last stage gave.
-func (t *tuner) lastPoint() *int { return t.res.Stages[len(t.res.Stages)-1].Point }
 
 // measure runs one stage on a fresh server with the given settings.
 func (t *tuner) measure(ctx context.Context, name, purpose string, values map[string]string) (res *result.Result, n *rented, err error) {
@@ -236,24 +233,13 @@ func (t *tuner) try(ctx context.Context, k tune.Knob, value string) error {
 		t.record.Winner, t.res.Verdict.SLO = t.flags(values), res.Verdict.SLO
 	}
 	t.res.Tuning, t.record.TookS = t.record, t.rig.took.Seconds()
-	t.note("%s", stepLine(&step))
+	t.say("%s %s=%s: %s", step.Decision, step.Knob, step.To, step.Why)
 	return t.keep(result.Killed)
-}
-
-// stepLine says in one line what was decided.
-func stepLine(s *result.TuningStep) string {
-	return fmt.Sprintf("%s %s=%s: %s", s.Decision, s.Knob, s.To, s.Why)
-}
-
-func (t *tuner) note(format string, args ...any) {
-	if t.Say != nil {
-		t.Say(format, args...)
-	}
 }
 
 // decide judges a value by its run.
 func (t *tuner) decide(step *result.TuningStep, res *result.Result) error {
-	step.Point = t.lastPoint()
+	step.Point = t.last().Point
 	switch {
 	case res.Verdict.Valid == result.Invalid && !t.Config.Experiment.Anyway:
 		t.unjudged++
@@ -319,14 +305,11 @@ func words(flags []result.Flag) string {
 // planTune estimates a tuning: the baseline, every value once, and the turns.
 func planTune(c *config.Config) Estimate {
 	e := Estimate{What: "run"}
-	window := c.Load.Bounds.Duration
 	stages := cmp.Or(c.Experiment.Repeat, baselineRuns) + 2*cmp.Or(c.Experiment.Rounds, tuneRounds)
 	for _, k := range c.Tune.Knobs {
 		stages += len(k.Trials())
 	}
-	for range stages {
-		e.add(warmupOf(c, likelyWarmup), cmp.Or(window, levelLength))
-	}
+	e.add(stages, warmupOf(c, likelyWarmup), cmp.Or(c.Load.Bounds.Duration, levelLength))
 	if b := c.Experiment.Budget; b > 0 {
 		e.Load, e.Clock = min(e.Load, b), min(e.Clock, b)
 	}
