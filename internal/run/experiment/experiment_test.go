@@ -260,3 +260,18 @@ func TestStoppedInItsFirstStage(t *testing.T) {
 		t.Errorf("it cannot be gone on with: %v", err)
 	}
 }
+
+// A stage that ends before anything is measured ends the experiment with the
+// cause and what to do.
+func TestAStageThatMeasuresNothing(t *testing.T) {
+	t.Parallel()
+	c := plan(t, map[string][]string{"rate": {"100"}, "warmup": {"60s"}, "max-error-rate": {"0.1"}, "fault": {"reset:30%"}, "out": {filepath.Join(t.TempDir(), "matrix")}})
+	c.Server.Sim.Seed = 3 // which spares the requests before the load
+	c.Experiment.Rows = []config.Row{{Name: "broken", Rate: 100, Duration: time.Second}}
+	_, _, err := experiment.Matrix(t.Context(), experiment.Options{Options: measure.Options{Config: c}})
+	for _, part := range []string{"broken: nothing was measured: ", "more than --max-error-rate 0.1", "offer less load"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%v, want %q in it", err, part)
+		}
+	}
+}
