@@ -40,15 +40,6 @@ type Round struct {
 	Skip string `json:"skip,omitempty"`
 }
 
-// First is the side that answers first in the given round, counted from 0. Two
-// rounds make ABBA: what drifts slowly meets both sides alike.
-func First(round int) string {
-	if round%2 == 0 {
-		return "A"
-	}
-	return "B"
-}
-
 // Live judges rounds in which A and B took turns. A round pairs two stages
 // that saw the same requests at nearly the same time, so each metric is tested
 // on the differences within rounds: Student's t on the logarithms of B/A

@@ -22,7 +22,7 @@ var nineDigits = cmpopts.EquateApprox(1e-9, 0)
 func roundsOf(name string, a, b []float64) []Round {
 	rounds := make([]Round, len(a))
 	for i := range a {
-		rounds[i] = Round{First: First(i), A: Values{name: a[i]}, B: Values{name: b[i]}}
+		rounds[i] = Round{First: firstOf(i), A: Values{name: a[i]}, B: Values{name: b[i]}}
 	}
 	return rounds
 }
@@ -221,22 +221,11 @@ func TestFewRoundsHaveNoRanks(t *testing.T) {
 	}
 }
 
-func TestRoundsTakeTurns(t *testing.T) {
-	t.Parallel()
-	order := ""
-	for i := range 4 {
-		order += First(i)
-	}
-	if order != "ABAB" {
-		t.Errorf("first sides %s, want ABAB", order)
-	}
-}
-
 // anyRounds draws rounds with a latency, a rate and a share.
 func anyRounds(t *rapid.T, value *rapid.Generator[float64]) []Round {
 	rounds := make([]Round, rapid.IntRange(0, 12).Draw(t, "rounds"))
 	for i := range rounds {
-		rounds[i] = Round{First: First(i), A: Values{}, B: Values{}}
+		rounds[i] = Round{First: firstOf(i), A: Values{}, B: Values{}}
 		for _, name := range []string{"ttft:p50", "throughput", "error:rate"} {
 			rounds[i].A[name], rounds[i].B[name] = value.Draw(t, name), value.Draw(t, name)
 		}

@@ -36,13 +36,16 @@ func trialsAsked(t testing.TB, usual int) (n int, full bool) {
 	return n, true
 }
 
+// firstOf is the side that answers first in a round: they take turns at that too.
+func firstOf(round int) string { return "AB"[round%2 : round%2+1] }
+
 // live compares two engines in rounds at 80 % of the limit. The requests of a
 // round are the same for both, and no two engines share their own chance.
 func live(t testing.TB, a, b engine, trial uint64) *Comparison {
 	rounds := make([]Round, DefaultRounds)
 	for i := range rounds {
 		seed := trial*DefaultRounds + uint64(i)
-		rounds[i] = Round{First: First(i),
+		rounds[i] = Round{First: firstOf(i),
 			A: a.values(t, seed, 2*seed+1, 0.8*a.limit),
 			B: b.values(t, seed, 2*seed+2, 0.8*a.limit)}
 	}

@@ -2,6 +2,12 @@
 // search for the limit, repeats, a protocol, two servers side by side. It takes
 // a plan and gives one result with a point for each run. It is control flow
 // over measure's "run this stage": it holds no statistics and shows nothing.
+//
+// All of them vary one thing and compare. A stage is the plan with one thing
+// changed (stage): a load, a row, a seed, a setting of the server. run repeats it
+// where it has to be and adds it to the whole. What two servers differ in is seen
+// where they take turns at the same requests (turns.go): compare, the
+// confirmation of a tuning, and toggles.
 package experiment
 
 import (
@@ -314,32 +320,6 @@ func (x *conductor) blank(first *result.Result) *result.Result {
 	whole.Interrupted = ""
 	whole.Verdict = result.Verdict{Valid: result.Valid, SLO: slo.None, Reasons: []string{}, Checks: []result.Check{}, Unchecked: first.Verdict.Unchecked}
 	return &whole
-}
-
-// adopt takes a stage's checks into the whole's: of each the one that failed,
-// else the last; and of what the client took that of its busiest stage. A run is
-// as sound as the least sound of the stages that count.
-func (x *conductor) adopt(name string, res *result.Result) {
-	v := &x.res.Verdict
-	if res.Client.CPUShare > x.res.Client.CPUShare {
-		x.res.Client = res.Client
-	}
-	for _, check := range res.Verdict.Checks {
-		if !check.OK {
-			check.Figure = name + ": " + check.Figure
-		}
-		i := slices.IndexFunc(v.Checks, func(c result.Check) bool { return c.Name == check.Name })
-		switch {
-		case i < 0:
-			v.Checks = append(v.Checks, check)
-		case v.Checks[i].OK:
-			v.Checks[i] = check
-		}
-	}
-	if res.Verdict.Valid == result.Invalid {
-		v.Valid = result.Invalid
-	}
-	v.Reasons = x.reasons()
 }
 
 // keep writes the result as it is now; interrupted marks one that is not

@@ -23,7 +23,7 @@ func TestUnfinishedRequestsAreCompared(t *testing.T) {
 		sides := [2]side{{name: "A", rig: &rig{}}, {name: "B", rig: &rig{}}}
 		var rounds []compare.Round
 		for n := range 6 {
-			round := compare.Round{First: compare.First(n)}
+			round := compare.Round{First: sides[n%2].name}
 			for i, s := range sides {
 				r := metric.Requests{Due: 100, OK: 100, Sent: 100}
 				if hung := tt.hung * (2*i - 1); hung > 0 {
