@@ -17,8 +17,7 @@ func (t *tuner) confirm(ctx context.Context) error {
 	keep := words(t.changed())
 	rounds := t.rounds()
 	if rounds == 0 {
-		t.record.Standing = result.TuningUnconfirmed
-		t.record.Verdict = keep + " looks better, but the budget left no time to confirm it, interleaved with the baseline"
+		t.rule(result.TuningUnconfirmed, "%s looks better, but the budget left no time to confirm it, interleaved with the baseline", keep)
 		return nil
 	}
 	if t.spec.SideBySide {
@@ -33,8 +32,7 @@ func (t *tuner) confirm(ctx context.Context) error {
 	var failure *launch.Failure
 	switch {
 	case errors.As(err, &failure):
-		t.record.Standing = result.TuningUnconfirmed
-		t.record.Verdict = keep + " looked better, but could not be confirmed: " + failure.Error()
+		t.rule(result.TuningUnconfirmed, "%s looked better, but could not be confirmed: %v", keep, failure)
 		return nil
 	case err != nil:
 		return err
@@ -63,14 +61,11 @@ func (t *tuner) conclude(keep string, rounds int) {
 	v := tune.Weigh(c.Metrics, tune.Options{Objectives: t.options.Objectives, Tolerance: t.options.Tolerance})
 	switch {
 	case c.Rounds < neededRounds(rounds):
-		t.record.Standing = result.TuningUnconfirmed
-		t.record.Verdict = fmt.Sprintf("%s looked better, but only %d of %d rounds with the baseline were valid: run it again on a quiet machine", keep, c.Rounds, rounds)
+		t.rule(result.TuningUnconfirmed, "%s looked better, but only %d of %d rounds with the baseline were valid: run it again on a quiet machine", keep, c.Rounds, rounds)
 	case v.Standing == result.Better:
-		t.record.Standing = result.TuningConfirmed
-		t.record.Verdict = fmt.Sprintf("keep %s: %s, over %s with the baseline%s", keep, v.Why, turns, paid(c.Metrics))
+		t.rule(result.TuningConfirmed, "keep %s: %s, over %s with the baseline%s", keep, v.Why, turns, paid(c.Metrics))
 	default:
-		t.record.Standing = result.TuningUnconfirmed
-		t.record.Verdict = fmt.Sprintf("%s looked better, but %s with the baseline do not show it: %s", keep, turns, v.Why)
+		t.rule(result.TuningUnconfirmed, "%s looked better, but %s with the baseline do not show it: %s", keep, turns, v.Why)
 	}
 }
 

@@ -95,29 +95,28 @@ func asFlags(values map[string]string) string {
 
 // before reports whether the stage was run with the same settings before.
 func (n *rented) before() bool {
-	_, ran := n.earlier(false)
-	return ran
+	was, ok := store.ReadLaunch(n.path)
+	if !ok || was.Failed != "" || !maps.Equal(was.Values, n.values) {
+		return false
+	}
+	n.account(was)
+	return true
 }
 
 // failedBefore is why the server could not be measured in an earlier attempt,
 // nil where there was none.
 func (n *rented) failedBefore() error {
-	if was, ran := n.earlier(true); ran {
-		return &launch.Failure{Why: was.Failed, Log: was.Log}
+	was, ok := store.ReadLaunch(n.path)
+	if !n.keepFailure || !ok || was.Failed == "" || !maps.Equal(was.Values, n.values) {
+		return nil
 	}
-	return nil
+	n.account(was)
+	return &launch.Failure{Why: was.Failed, Log: was.Log}
 }
 
-// earlier is an attempt with the same settings that failed, or did not; the time
-// that it took counts.
-func (n *rented) earlier(failed bool) (was store.Launch, ran bool) {
-	was, ran = store.ReadLaunch(n.path)
-	if !ran || (was.Failed != "") != failed || failed && !n.keepFailure || !maps.Equal(was.Values, n.values) {
-		return was, false
-	}
+func (n *rented) account(was store.Launch) {
 	n.startUp, n.took = was.StartUpS, time.Duration(was.TookS*float64(time.Second))
 	n.rig.took += n.took
-	return was, true
 }
 
 // open gives the server, started where it does not run yet.

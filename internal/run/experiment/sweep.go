@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"time"
@@ -62,31 +63,25 @@ func (x *conductor) sweep(ctx context.Context) error {
 }
 
 // levels gives the stages of a sweep, each with the warm-up that the one before
-// it left to be done.
-func (x *conductor) levels() func(yield func(Stage) bool) {
+// it left to be done. Where no loads are given the rate doubles.
+func (x *conductor) levels() iter.Seq[Stage] {
 	e := x.Config.Experiment
+	rates := e.Rates
+	if rates == nil && e.Concurrencies == nil {
+		const doublings = 20
+		for n := range doublings {
+			rates = append(rates, math.Ldexp(cmp.Or(e.Start, 1), n))
+		}
+	}
 	return func(yield func(Stage) bool) {
-		switch {
-		case e.Concurrencies != nil:
-			for _, n := range e.Concurrencies {
-				if !yield(x.atConcurrency(n)) {
-					return
-				}
+		for _, n := range e.Concurrencies {
+			if !yield(x.atConcurrency(n)) {
+				return
 			}
-		case e.Rates != nil:
-			for _, r := range e.Rates {
-				if !yield(x.atRate(r, "level")) {
-					return
-				}
-			}
-		default:
-			const doublings = 20
-			rate := cmp.Or(e.Start, 1)
-			for range doublings {
-				if !yield(x.atRate(rate, "level")) {
-					return
-				}
-				rate *= 2
+		}
+		for _, r := range rates {
+			if !yield(x.atRate(r, "level")) {
+				return
 			}
 		}
 	}

@@ -150,12 +150,11 @@ func (t *tuner) baseline(ctx context.Context) error {
 		}
 	}
 	if len(sound) == 0 {
-		t.record.Standing = result.TuningUndecided
 		t.record.Stopped = "no run of the baseline was sound, so nothing can be compared with it"
 		if len(last.Points) > 0 && last.Points[0].Requests.OK == 0 {
 			t.record.Stopped = "the baseline finished none of its requests: lower the load, or begin with a value that keeps up"
 		}
-		t.record.Verdict = "nothing was decided: " + t.record.Stopped
+		t.rule(result.TuningUndecided, "nothing was decided: %s", t.record.Stopped)
 		t.adopt("baseline", last)
 		t.unsupported("no run of the baseline counts")
 		return nil
@@ -282,15 +281,17 @@ func (t *tuner) nothingBetter() {
 	keep := words(t.record.Baseline)
 	switch {
 	case len(t.record.Steps) == 0:
-		t.record.Standing = result.TuningUndecided
-		t.record.Verdict = "keep the baseline for now, " + keep + ": no other value was tried"
+		t.rule(result.TuningUndecided, "keep the baseline for now, %s: no other value was tried", keep)
 	case t.unjudged > 0:
-		t.record.Standing = result.TuningUndecided
-		t.record.Verdict = fmt.Sprintf("keep the baseline for now, %s: no value is shown to be better, and %d could not be judged", keep, t.unjudged)
+		t.rule(result.TuningUndecided, "keep the baseline for now, %s: no value is shown to be better, and %d could not be judged", keep, t.unjudged)
 	default:
-		t.record.Standing = result.TuningKept
-		t.record.Verdict = "keep the baseline, " + keep + ": no value tried is better"
+		t.rule(result.TuningKept, "keep the baseline, %s: no value tried is better", keep)
 	}
+}
+
+// rule is the answer of the tuning.
+func (t *tuner) rule(standing, format string, args ...any) {
+	t.record.Standing, t.record.Verdict = standing, fmt.Sprintf(format, args...)
 }
 
 // words are settings as a command line has them.
