@@ -91,6 +91,8 @@ type conductor struct {
 	res    *result.Result // nil before the first stage has ended
 	e2e    time.Duration  // mean of the last stage
 	cut    string         // why the last stage was cut short, "" if it was not
+	// reused says that the last stage was kept from before.
+	reused bool
 	// leftOut is why the last stage does not count, "" if it does; and lost how
 	// long its attempts that do not count kept the server busy.
 	leftOut string
@@ -185,8 +187,8 @@ func (x *conductor) attempt(ctx context.Context, s Stage) (*result.Result, error
 		}
 	}
 	res, err := x.kept(path, s), error(nil)
-	was := res != nil
-	if !was {
+	x.reused = res != nil
+	if !x.reused {
 		if res, err = x.fresh(ctx, s); res == nil {
 			return nil, err
 		}
@@ -194,14 +196,14 @@ func (x *conductor) attempt(ctx context.Context, s Stage) (*result.Result, error
 	x.add(s, path, res)
 	x.passing(res)
 	if x.End != nil {
-		x.End(s, res, was)
+		x.End(s, res, x.reused)
 	}
 	if x.bounded() {
 		used, lost := measure.UsedBy(path, &c)
 		x.used.Add(used)
 		err = errors.Join(err, lost)
 	}
-	if !was {
+	if !x.reused {
 		err = errors.Join(err, x.keep(result.Killed))
 	}
 	if err == nil && measure.BudgetReached(res.Interrupted) {

@@ -241,11 +241,11 @@ func (f *finder) level(ctx context.Context, l search.Level) error {
 func (f *finder) took(begun time.Time, p result.Point) (time.Duration, error) {
 	stage := f.last()
 	recorded, err := f.spent(p)
-	recorded += f.lost
-	took := time.Since(begun)
-	if took < recorded { // it was not run now
-		took = max(recorded, f.before[stage.Dir])
+	took := f.before[stage.Dir]
+	if !f.reused {
+		took = time.Since(begun)
 	}
+	took = max(took, recorded+f.lost)
 	stage.TookS = took.Seconds()
 	return took, err
 }

@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"redline/internal/answer/search"
+	"redline/internal/drive/record"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
+	"redline/internal/llm"
 	"redline/internal/plan/config"
 	"redline/internal/run/store"
 )
@@ -27,6 +29,43 @@ func TestALevelIsAsLongAsItWasMeasured(t *testing.T) {
 	} {
 		if got := asMeasured(level, &tt.res).Duration; got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A stage that was kept takes the time that was noted, however long it takes to
+// read it again: a resumed search must not turn elsewhere on a busy machine.
+func TestAKeptLevelTakesWhatItTook(t *testing.T) {
+	t.Parallel()
+	dir, err := (*store.Hold)(nil).Create(t.TempDir(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := dir.StartLog(record.Header{Run: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.Add(&record.Record{End: int64(3 * time.Second), Outcome: llm.OK})
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	point := result.Point{Summary: metric.Summary{Window: metric.Window{StartS: 1, EndS: 2}}}
+	begun := time.Now().Add(-time.Hour) // which is how long reading took
+	for _, tt := range []struct {
+		name   string
+		reused bool
+		before time.Duration
+		least  time.Duration
+		most   time.Duration
+	}{
+		{"run now", false, 0, time.Hour, 2 * time.Hour},
+		{"kept", true, 5 * time.Second, 5 * time.Second, 5 * time.Second},
+		{"kept without a note", true, 0, 2 * time.Second, 2 * time.Second}, // from the window's start to the last reply
+	} {
+		x := &conductor{dir: dir, res: &result.Result{Stages: []result.Stage{{Dir: "."}}}, reused: tt.reused}
+		f := finder{conductor: x, before: map[string]time.Duration{".": tt.before}}
+		if got, err := f.took(begun, point); err != nil || got < tt.least || got > tt.most {
+			t.Errorf("%s: %v, %v; want %v", tt.name, got, err, tt.least)
 		}
 	}
 }
