@@ -54,7 +54,7 @@ func (x *conductor) findLimit(ctx context.Context) error {
 		return err
 	}
 	defer func() { x.answer(s); x.endLimit(s) }()
-	f := finder{conductor: x, search: s, before: x.timesBefore()}
+	f := finder{conductor: x, search: s}
 	f.prompt, f.output = x.target.MeanLengths(x.Config)
 	for {
 		level, ok := s.Next()
@@ -104,22 +104,6 @@ type finder struct {
 	search         *search.Search
 	prompt, output float64 // mean tokens of the workload
 	lostLevels     int     // levels in a row that do not count
-	// before is how long the stages took that were run before, by directory.
-	before map[string]time.Duration
-}
-
-// timesBefore reads how long the stages of a search took that is resumed.
-func (x *conductor) timesBefore() map[string]time.Duration {
-	times := map[string]time.Duration{}
-	if x.Resume == "" {
-		return times
-	}
-	if was, err := x.dir.Result(); err == nil { // one that was killed in its first stage has none
-		for _, s := range was.Stages {
-			times[s.Dir] = time.Duration(s.TookS * float64(time.Second))
-		}
-	}
-	return times
 }
 
 // ramp finds the scale of the server.

@@ -77,6 +77,7 @@ func (x *conductor) checkDir() error {
 func (x *conductor) settle(second *config.Config) error {
 	err := x.openDir()
 	if err == nil && x.Resume != "" {
+		x.before = timesOf(x.dir)
 		err = x.checkPlan()
 	} else if err == nil {
 		if err = x.describe(second); err != nil {
@@ -87,6 +88,18 @@ func (x *conductor) settle(second *config.Config) error {
 		x.target.Close()
 	}
 	return err
+}
+
+// timesOf is how long the stages of an experiment took, by directory. It is read
+// before any of them writes the result again.
+func timesOf(dir *store.Dir) map[string]time.Duration {
+	times := map[string]time.Duration{}
+	if was, err := dir.Result(); err == nil { // one that was killed in its first stage has none
+		for _, s := range was.Stages {
+			times[s.Dir] = time.Duration(s.TookS * float64(time.Second))
+		}
+	}
+	return times
 }
 
 func (x *conductor) openDir() (err error) {
