@@ -212,7 +212,7 @@ func (p *process) historyPin(s *shelf) *cobra.Command {
 			for _, other := range replaced {
 				line += ", in place of " + other.Path
 			}
-			_, err = fmt.Fprintln(p.stdout, line)
+			_, err = fmt.Fprintln(p.stdout, p.line(line))
 			return err
 		})
 	}
@@ -282,7 +282,7 @@ func (p *process) prune(ctx context.Context, ix *history.Index, policy history.P
 				return err
 			}
 		}
-		if _, err := fmt.Fprintf(p.stdout, "%s %s\n", word, e.Path); err != nil {
+		if _, err := fmt.Fprintf(p.stdout, "%s %s\n", word, p.line(e.Path)); err != nil {
 			return err
 		}
 	}

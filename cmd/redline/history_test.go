@@ -164,3 +164,18 @@ func TestARunIsRemembered(t *testing.T) {
 		t.Errorf("exit %d, %q", code, stderr)
 	}
 }
+
+// The name of a directory is foreign text.
+func TestHistoryShowsNamesAsTheyAre(t *testing.T) {
+	t.Parallel()
+	root := keptSeries(t, 1000)
+	if err := os.Rename(filepath.Join(root, "week-01"), filepath.Join(root, "week-\x1b[2J")); err != nil {
+		t.Skip(err)
+	}
+	for _, args := range [][]string{{"pin", "00000001"}, {"unpin", "00000001"}, {"prune", "--older-than", "2026-06-01"}} {
+		code, stdout, stderr := redline(t, nil, append(append([]string{"history"}, args...), "--runs", root)...)
+		if code != exitOK || strings.Contains(stdout, "\x1b") || args[0] != "unpin" && !strings.Contains(stdout, `week-\x1b[2J`) {
+			t.Errorf("%s: exit %d, %q, %s", args[0], code, stdout, stderr)
+		}
+	}
+}

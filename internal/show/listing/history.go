@@ -22,7 +22,7 @@ func Runs(entries []*history.Entry) *document.Document {
 		if e.Pin != nil {
 			label = strings.TrimSpace(label + " (baseline)")
 		}
-		t.Add(e.Started.Format("2006-01-02 15:04"), shortID(e.ID), e.Kind, text.Line(e.Model), text.Line(e.Engine), e.Load, text.Line(e.Workload), runVerdict(e), text.Line(label))
+		t.Add(e.Started.Format("2006-01-02 15:04"), shortID(e.ID), text.Line(e.Kind), text.Line(e.Model), text.Line(e.Engine), text.Line(e.Load), text.Line(e.Workload), runVerdict(e), text.Line(label))
 	}
 	t.Flush = true
 	p.Add(t)
@@ -30,7 +30,10 @@ func Runs(entries []*history.Entry) *document.Document {
 }
 
 // shortID is enough of a run's id to tell it from others.
-func shortID(id string) string { return id[:min(len(id), 8)] }
+func shortID(id string) string {
+	short, _ := document.Cut(id, 8)
+	return text.Line(short)
+}
 
 // runVerdict is the one word that matters of a run.
 func runVerdict(e *history.Entry) string {
@@ -58,7 +61,7 @@ func Drift(d *result.Drift) *document.Document {
 	h := cmp.Or(driftWords[d.Standing], document.Headline{Word: "STEADY: ", Tone: document.Met})
 	p.Headline(h.Word, h.Tone, text.Line(d.Verdict))
 	p.Last().Joined = true
-	p.Field("series", text.Line(d.Name)+" ("+d.Series+")")
+	p.Field("series", text.Line(d.Name+" ("+d.Series+")"))
 	runs := text.Plural(d.Runs, "run")
 	if d.Left > 0 {
 		runs += ", and " + text.Count(d.Left) + " left out: not valid, or cut short"
@@ -80,22 +83,22 @@ func Drift(d *result.Drift) *document.Document {
 func moved(p *document.Builder, changes []result.Moved) {
 	t := document.NewTable(document.Left("metric"), document.Right("before"), document.Right("after"), document.Left("unit"), document.Right("change"), document.Left("since"), document.Left("run"), document.Right("p").Optional(1))
 	for _, m := range changes {
-		colour := document.Bad
+		color := document.Bad
 		if m.Standing == result.Better {
-			colour = document.Good
+			color = document.Good
 		}
-		scale, unit, change := 1.0, m.Unit, ""
+		scale, unit, change := 1.0, text.Line(m.Unit), ""
 		if m.Difference != nil {
 			scale, unit, change = 100, "%", text.Signed(100**m.Difference)+" points"
 		} else {
 			change = text.Signed(100*(*m.Ratio-1)) + "%"
 		}
-		t.Add(m.Metric, text.Significant(scale*m.Before, 3, 8), text.Significant(scale*m.After, 3, 8), unit, document.Paint(colour, change), m.At.Format(time.DateOnly), shortID(m.Since), report.Chance(&m.P))
+		t.Add(text.Line(m.Metric), text.Significant(scale*m.Before, 3, 8), text.Significant(scale*m.After, 3, 8), unit, document.Paint(color, change), m.At.Format(time.DateOnly), shortID(m.Since), report.Chance(&m.P))
 	}
 	p.Add(t)
 	for _, m := range changes {
 		for _, s := range m.Causes {
-			p.Note(m.Metric + " likely from: " + settingText(s))
+			p.Note(text.Line(m.Metric) + " likely from: " + settingText(s))
 		}
 	}
 }

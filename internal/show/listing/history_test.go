@@ -4,8 +4,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"redline/internal/judge/result"
+	"redline/internal/run/history"
 	"redline/internal/show/document"
 )
 
@@ -29,6 +31,35 @@ func TestDriftPage(t *testing.T) {
 		"tpot:p95 likely from: engine version 0.11 → 0.12", "redline history pin RUN"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("%q is not in\n%s", part, text)
+		}
+	}
+}
+
+// An index is a file like any other: what it holds is shown, not obeyed, and no
+// letter is cut in two.
+func TestNothingFromAnIndexReachesTheTerminalRaw(t *testing.T) {
+	t.Parallel()
+	const raw = "\x1b[31m\u202e\x01dé\n"
+	setting := result.Setting{Name: raw, Before: raw, After: raw, Run: raw}
+	for name, d := range map[string]*document.Document{
+		"runs":    Runs([]*history.Entry{{ID: raw, Kind: raw, Label: raw, Model: raw, Engine: raw, Workload: raw, Load: raw, Valid: raw, SLO: raw}}),
+		"letters": Runs([]*history.Entry{{ID: "äöüäöüäöü"}}),
+		"drift": Drift(&result.Drift{Series: raw, Name: raw, Baseline: raw, Verdict: raw, Standing: raw, Settings: []result.Setting{setting},
+			Changes: []result.Moved{{Metric: raw, Unit: raw, Ratio: new(1.1), Since: raw, Standing: raw, Causes: []result.Setting{setting}}}}),
+	} {
+		var out strings.Builder
+		if err := document.Terminal(&out, d, document.TerminalOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if !utf8.ValidString(out.String()) || strings.ContainsAny(out.String(), "\x1b\x01\u202e") {
+			t.Errorf("%s: %q", name, out.String())
+		}
+		if name == "letters" && !strings.Contains(out.String(), "äöüäöüäö ") {
+			t.Errorf("the first eight letters of an id are not in %q", out.String())
+		}
+		// The letter after \x01 would be eaten as a tone.
+		if name != "letters" && !strings.Contains(out.String(), `\x01d`) {
+			t.Errorf("%s obeys markup: %q", name, out.String())
 		}
 	}
 }
