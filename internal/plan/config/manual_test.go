@@ -35,7 +35,7 @@ func faultTable() string {
 		if k.Usual != 0 {
 			name += "(" + k.Usual.String() + ")"
 		}
-		fmt.Fprintf(&b, "| %s | %s |\n", code(name), k.Help)
+		fmt.Fprintf(&b, "| %s | %s |\n", code(name), cell(k.Help))
 	}
 	return b.String() + "\n"
 }
@@ -47,7 +47,7 @@ func optionTable() string {
 		fmt.Fprintf(&b, "\n### %s\n\n| flag | plan key | variable | default | |\n|---|---|---|---|---|\n", g)
 		for i := range Options {
 			if o := &Options[i]; o.Group == g {
-				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", code(spelling(o)), code(o.Key), code(o.Env()), o.Default, o.Help)
+				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", code(spelling(o)), code(o.Key), code(o.Env()), cell(o.Default), cell(o.Help))
 			}
 		}
 	}
@@ -69,8 +69,11 @@ func code(s string) string {
 	if s == "" {
 		return ""
 	}
-	return "`" + s + "`"
+	return "`" + cell(s) + "`"
 }
+
+// cell is a text within a row: a bar ends a cell even between backticks.
+func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
 func readManual(t *testing.T) string { return readPages(t, manual) }
 
