@@ -83,12 +83,13 @@ limit: ## how often the reported limit covers the true one, over 100 searches of
 verdicts: ## how often objectives are judged wrongly, and decided (an hour on two cores); writes its tables in docs/METRICS.md
 	REDLINE_VERDICTS=400 go test -run TestVerdictRates -timeout 3h ./internal/judge/metric/
 
-trials: ## how often a comparison calls a difference where there is none, and finds one (twenty minutes)
+trials: ## how often comparisons, drift and toggles call a difference that is none, and find one (half an hour); writes docs/HISTORY.md, docs/OPTIMIZATIONS.md
+	go test -run 'TestDriftOverTwoYears|TestManualSaysHowOftenItIsRight' ./internal/answer/compare ./internal/answer/toggle -update
 	REDLINE_TRIALS=400 go test -run 'TestSame|TestFive|TestLimit|TestSingleRunsOfOne' -v -timeout 1h ./internal/answer/compare/
 
 golden: ## rewrite golden files, schemas and generated docs
 	go generate ./internal/plan/schema
-	go test ./internal/show/report ./internal/show/live ./internal/show/listing ./internal/plan/config ./internal/judge/figure -update
+	go test ./internal/show/report ./internal/show/live ./internal/show/listing ./internal/plan/config ./internal/judge/figure ./internal/answer/diagnose -update
 
 release: check vuln dist ## what a release must pass, and its binaries
 

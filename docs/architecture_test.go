@@ -179,3 +179,28 @@ func TestLinksLead(t *testing.T) {
 		}
 	}
 }
+
+// Whoever changes a table runs make: it knows every test that writes documents
+// or golden files.
+func TestMakeWritesWhatTestsWrite(t *testing.T) {
+	makefile, err := os.ReadFile("../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := regexp.MustCompile(`\sgo test .*-update\n`).FindAllString(string(makefile), -1)
+	for _, name := range packages(t) {
+		tests, err := filepath.Glob(filepath.Join("../internal", name, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range tests {
+			source, err := os.ReadFile(test)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(source), "= flag.Bool(\"update\"") && !strings.Contains(strings.Join(written, ""), "./internal/"+name+" ") {
+				t.Errorf("%s has -update, and no target of the Makefile runs it", test)
+			}
+		}
+	}
+}
