@@ -81,7 +81,7 @@ func (p *process) capacityCommand() *cobra.Command {
 	c.Flags().IntVar(&f.users, "users", 0, "number of users; each sends a request, reads the answer, thinks, and sends the next")
 	c.Flags().DurationVar(&f.think, "think", 0, "time between an answer and its user's next request")
 	c.Flags().Float64Var(&f.meanRate, "mean-rate", 0, "average load if it differs from the peak; costs per request refer to it")
-	c.Flags().Float64Var(&f.headroom, "headroom", capacity.DefaultHeadroom, "spare capacity as a share of the load (default: 0.2)")
+	c.Flags().Float64Var(&f.headroom, "headroom", capacity.DefaultHeadroom, "spare capacity as a share of the load")
 	c.Flags().IntVar(&f.spare, "spare", 0, "spare instances; 1 is N+1 (default: 0)")
 	c.Flags().BoolVar(&f.simulate, "simulate", false, "test the plan in virtual time with engines fitted to the run, and with one instance fewer")
 	c.Flags().StringVar(&f.router, "router", twin.LeastOutstanding, "how --simulate routes requests: "+strings.Join(twin.Routers, " or "))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"redline/internal/plan/config"
+	"redline/internal/show/document"
 )
 
 // flagValue collects the texts of one flag; what they mean is decided where
@@ -27,10 +29,11 @@ func (f flagValue) Set(s string) error {
 	return nil
 }
 
-// addOptions gives a command the flags of the options that wanted picks, and
-// help that groups them; words replace the help of flags that mean something
-// else there. The returned func tells which were given.
+// addOptions gives a command the flags of the options that wanted picks; words
+// replace the help of flags that mean something else there. The returned func
+// tells which were given.
 func addOptions(c *cobra.Command, wanted func(*config.Option) bool, words map[string]string) (given func() map[string][]string) {
+	c.Flags().SortFlags = false
 	values := map[string]*[]string{}
 	for i := range config.Options {
 		o := &config.Options[i]
@@ -39,14 +42,13 @@ func addOptions(c *cobra.Command, wanted func(*config.Option) bool, words map[st
 		}
 		texts := new([]string)
 		values[o.Flag] = texts
-		f := c.Flags().VarPF(flagValue{o, texts}, o.Flag, o.Short, o.Help)
+		f := c.Flags().VarPF(flagValue{o, texts}, o.Flag, o.Short, cmp.Or(words[o.Flag], optionHelp(o)))
 		if o.Kind == config.Bool {
 			f.NoOptDefVal = "true"
 		}
 		// The only error is a flag that does not exist.
 		_ = c.RegisterFlagCompletionFunc(o.Flag, completion(o))
 	}
-	c.SetUsageFunc(func(c *cobra.Command) error { return groupedUsage(c, wanted, words) })
 	return func() map[string][]string {
 		set := map[string][]string{}
 		c.Flags().Visit(func(f *pflag.Flag) {
@@ -56,6 +58,18 @@ func addOptions(c *cobra.Command, wanted func(*config.Option) bool, words map[st
 		})
 		return set
 	}
+}
+
+// optionHelp is what an option does, and what it is where it is not given.
+func optionHelp(o *config.Option) string {
+	help := o.Help
+	if o.Kind == config.Bool && o.Default == "true" {
+		help += "; =false turns it off"
+	}
+	if o.Default != "" && o.Default != "false" {
+		help += " (default: " + o.Default + ")"
+	}
+	return help
 }
 
 // completion is what a shell offers after a flag: its values, and files where
@@ -88,70 +102,80 @@ func only(given map[string][]string) (*config.Config, error) {
 	return cfg, nil
 }
 
-// groupedUsage prints the flags by group, those that are not options last.
-func groupedUsage(c *cobra.Command, wanted func(*config.Option) bool, words map[string]string) error {
+// groupedUsage prints the commands below a command, and its flags by group,
+// those that are not options last.
+func groupedUsage(c *cobra.Command) error {
+	const own config.Group = "This command"
+	groups := map[config.Group]string{}
+	c.InheritedFlags() // makes those of its parents flags of its own
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Name == "help" {
+			return
+		}
+		group := own
+		if v, ok := f.Value.(flagValue); ok {
+			group = v.option.Group
+		}
+		value, help := described(f)
+		name := strings.TrimSpace("--" + f.Name + " " + value)
+		if f.Shorthand != "" {
+			name = "-" + f.Shorthand + ", " + name
+		}
+		groups[group] += inColumns(name, help)
+	})
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage:\n  %s\n", c.UseLine())
 	if c.Example != "" {
 		fmt.Fprintf(&b, "\nExamples:\n%s\n", c.Example)
 	}
-	known := map[string]bool{"help": true}
-	for _, group := range config.Groups {
-		var lines []string
-		for i := range config.Options {
-			if o := &config.Options[i]; o.Group == group && wanted(o) {
-				known[o.Flag] = true
-				lines = append(lines, optionLine(o, words[o.Flag]))
-			}
-		}
-		if len(lines) > 0 {
-			fmt.Fprintf(&b, "\n%s:\n%s", group, strings.Join(lines, ""))
+	if c.HasAvailableSubCommands() {
+		b.WriteString("\nCommands:\n")
+		for _, below := range c.Commands() {
+			b.WriteString(inColumns(below.CommandPath(), below.Short))
 		}
 	}
-	var rest []string
-	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if !known[f.Name] {
-			name := "--" + f.Name
-			if f.Shorthand != "" {
-				name = "-" + f.Shorthand + ", " + name
+	for _, group := range append(slices.Clone(config.Groups), own) {
+		if title := group; groups[group] != "" {
+			if len(groups) == 1 {
+				title = "Flags"
 			}
-			if kind := f.Value.Type(); kind != "bool" {
-				name += " " + kind
-			}
-			rest = append(rest, wrapped(name, f.Usage))
+			fmt.Fprintf(&b, "\n%s:\n%s", title, groups[group])
 		}
-	})
-	if len(rest) > 0 {
-		fmt.Fprintf(&b, "\n%s:\n%s", "This command", strings.Join(rest, ""))
 	}
 	_, err := c.OutOrStderr().Write([]byte(b.String()))
 	return err
 }
 
-// optionLine sets one option, in the command's own words where it has some.
-func optionLine(o *config.Option, words string) string {
-	flag := "--" + o.Flag
-	if o.Short != "" {
-		flag = "-" + o.Short + ", " + flag
-	}
-	if o.Value != "" {
-		flag += " " + o.Value
-	}
-	help := o.Help
-	if o.Kind == config.Bool && o.Default == "true" {
-		help += "; =false turns it off"
-	}
-	if o.Default != "" && o.Default != "false" {
-		help += " (default: " + o.Default + ")"
-	}
-	if words != "" {
-		help = words
-	}
-	return wrapped(flag, help)
+// valueNames are what flags that are no options take, where that is no number.
+var valueNames = map[string]string{
+	"catalog": "FILE", "format": "FORMAT", "gpu": "NAME", "history": "DIR", "kv-precision": "NAME", "layout": "NAME", "listen": "ADDRESS",
+	"metrics-style": "ENGINE", "output": "PATH", "percentiles": "LIST", "precision": "NAME", "resume": "DIR", "router": "NAME", "runs": "DIR",
+	"since": "TIME", "until": "TIME", "older-than": "AGE", "truth": "FILE", "x": "FIGURE", "y": "FIGURE",
 }
 
-// wrapped sets a flag and its help in two columns of 100 in all.
-func wrapped(flag, help string) string {
+// described is the name of a flag's value, none of a switch, and its help with
+// its default.
+func described(f *pflag.Flag) (value, help string) {
+	switch f.Value.Type() {
+	case "bool":
+		return "", f.Usage
+	case "int", "float64":
+		value = "N"
+	case "duration":
+		value = "TIME"
+	case "string", "stringArray":
+		value = cmp.Or(valueNames[f.Name], "TEXT")
+	default:
+		return f.Value.Type(), f.Usage
+	}
+	if slices.Contains([]string{"", "0", "0s", "[]"}, f.DefValue) {
+		return value, f.Usage
+	}
+	return value, f.Usage + " (default: " + f.DefValue + ")"
+}
+
+// inColumns sets a flag and its help in two columns of 100 in all.
+func inColumns(flag, help string) string {
 	const left, width = 32, 100
 	var b strings.Builder
 	column := "  " + flag
@@ -159,25 +183,9 @@ func wrapped(flag, help string) string {
 		b.WriteString(column + "\n")
 		column = ""
 	}
-	for line := range slices.Values(wrap(help, width-left)) {
+	for _, line := range document.Wrap(help, width-left) {
 		fmt.Fprintf(&b, "%-*s%s\n", left, column, line)
 		column = ""
 	}
 	return b.String()
-}
-
-func wrap(text string, width int) []string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		if line != "" && len(line)+1+len(word) > width {
-			lines = append(lines, line)
-			line = ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	return append(lines, line)
 }

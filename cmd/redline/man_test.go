@@ -3,8 +3,11 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 )
 
 func TestManHasAPageForEveryCommand(t *testing.T) {
@@ -14,13 +17,25 @@ func TestManHasAPageForEveryCommand(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
 	for _, c := range (&process{}).root().Commands() {
-		page, err := os.ReadFile(filepath.Join(dir, "redline-"+c.Name()+".1"))
+		data, err := os.ReadFile(filepath.Join(dir, "redline-"+c.Name()+".1"))
 		if err != nil {
 			t.Error(err)
 			continue
 		}
-		if !strings.Contains(strings.ReplaceAll(string(page), `\-`, "-"), c.Short) {
-			t.Errorf("the page of %s does not say %q", c.Name(), c.Short)
+		page := strings.NewReplacer(`\-`, "-", `\&`, "", `\\`, `\`, `\fB`, "", `\fP`, "").Replace(string(data))
+		says := []string{c.Short, strings.ReplaceAll(c.Long, "\n\n", "\n\n.PP\n"), `.TH "REDLINE-` + strings.ToUpper(c.Name()) + `" `}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			value, help := described(f)
+			name := "--" + f.Name + "=" + value
+			if value == "" {
+				name = "--" + f.Name + "[=true|false]"
+			}
+			says = append(says, name+"\n\t"+help+"\n")
+		})
+		for _, text := range says {
+			if !strings.Contains(page, text) {
+				t.Errorf("the page of %s does not say %q", c.Name(), text)
+			}
 		}
 	}
 	if code, _, stderr := redline(t, nil, "man", filepath.Join(dir, "missing")); code != exitError || !strings.Contains(stderr, "must exist") {
@@ -34,6 +49,29 @@ func TestFlagsCompleteTheirValues(t *testing.T) {
 		code, stdout, _ := redline(t, nil, "__complete", "run", flag, "")
 		if code != exitOK || !strings.Contains("\n"+stdout, "\n"+want+"\n") {
 			t.Errorf("%s completes to %q, want %s among them", flag, stdout, want)
+		}
+	}
+}
+
+// Help has a command's own words, the names of values and the defaults, also of
+// flags that are no options of a plan.
+func TestHelpShowsValuesAndDefaults(t *testing.T) {
+	t.Parallel()
+	for args, says := range map[string][]string{
+		"capacity --help":      {"--rate R  peak load in requests per second", "--headroom N  spare capacity as a share of the load (default: 0.2)", "round-robin or least-outstanding (default: least-outstanding)", "(default: terminal)"},
+		"sim --help":           {"--listen ADDRESS  address to serve on (default: 127.0.0.1:8000)"},
+		"help history prune":   {"--runs DIR  directory that holds the run directories (default: runs)", "--dry-run  print"},
+		"workload --help":      {"redline workload fit  fit a workload without text to logs"},
+		"help workload fit":    {"redline workload fit LOG... [flags]"},
+		"history drift --help": {"--since TIME  only runs since"},
+	} {
+		code, stdout, stderr := redline(t, nil, strings.Fields(args)...)
+		plain := regexp.MustCompile(` *\n {20,}`).ReplaceAllString(stdout, " ")
+		plain = regexp.MustCompile(` {2,}`).ReplaceAllString(plain, "  ")
+		for _, text := range says {
+			if code != exitOK || !strings.Contains(plain, text) {
+				t.Errorf("%s: exit %d, %q is not in\n%s%s", args, code, text, plain, stderr)
+			}
 		}
 	}
 }

@@ -75,7 +75,7 @@ func (p *process) reportCommand() *cobra.Command {
 	c.Flags().StringVar(&f.format, "format", "terminal", "output format: "+strings.Join(formatNames(), ", "))
 	c.Flags().StringVarP(&f.out, "output", "o", "", "output file (default: standard output)")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print the result as JSON and nothing else")
-	c.Flags().BoolVar(&f.explain, "explain", false, "print how each figure is defined, the checklist, and what could not be checked (terminal)")
+	c.Flags().BoolVar(&f.explain, "explain", false, "define each figure; show the checklist and what was not checked")
 	c.Flags().StringVar(&f.percentiles, "percentiles", "", "latency percentiles to show: 50,99.9 (default: those of the run)")
 	f.pareto.add(c.Flags())
 	return c

@@ -102,6 +102,7 @@ func (p *process) root() *cobra.Command {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title + ":"})
 		for _, c := range group.commands {
 			c.GroupID = group.id
+			c.SetUsageFunc(groupedUsage)
 		}
 		root.AddCommand(group.commands...)
 	}

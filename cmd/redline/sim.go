@@ -49,12 +49,12 @@ func (p *process) simCommand() *cobra.Command {
 	})
 	o := sim.ServeOptions{Version: version}
 	var truth string
-	c.Flags().StringVar(&o.Listen, "listen", "127.0.0.1:8000", "address to serve on (default: 127.0.0.1:8000)")
+	c.Flags().StringVar(&o.Listen, "listen", "127.0.0.1:8000", "address to serve on")
 	c.Flags().StringVar(&truth, "truth", "", "file for the true time of every output event")
 	c.Flags().DurationVar(&o.Pace, "pace", 0, "send tokens at exactly this interval, whatever the load")
 	c.Flags().BoolVar(&o.TLS, "tls", false, "serve https with a self-signed certificate")
 	c.Flags().StringVar(&o.MetricsStyle, "metrics-style", sim.DefaultStyle,
-		"engine whose metrics and pages to imitate: "+strings.Join(sim.StyleNames(), ", ")+" (default: "+sim.DefaultStyle+")")
+		"engine whose metrics and pages to imitate: "+strings.Join(sim.StyleNames(), ", "))
 	c.Flags().DurationVar(&o.RestartAfter, "restart-after", 0,
 		"restart once after this time: cut every connection and come back a second later with counters at zero")
 	c.RunE = func(c *cobra.Command, _ []string) error {

@@ -145,7 +145,7 @@ const fitExamples = `  redline workload fit access.jsonl -o tuesday.yaml
   redline run --url http://localhost:8000 --workload tuesday.yaml`
 
 func (p *process) workloadFitCommand() *cobra.Command {
-	c := &cobra.Command{Use: "fit LOG…", Short: "fit a workload without text to logs", Long: fitHelp,
+	c := &cobra.Command{Use: "fit LOG...", Short: "fit a workload without text to logs", Long: fitHelp,
 		Example: fitExamples, Args: cobra.ArbitraryArgs}
 	flags := addOptions(c, func(o *config.Option) bool {
 		return slices.Contains([]string{"workload-format", "column", "skip-bad-rows", "sort"}, o.Flag)

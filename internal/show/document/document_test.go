@@ -23,7 +23,7 @@ func TestWrapped(t *testing.T) {
 		{"cuts what no line holds", "see http://10.0.0.5:8000", 10, []string{"see", "http://10.", "0.0.5:8000"}},
 		{"does not count color", "\x1b[31mred\x1b[0m word here", 13, []string{"\x1b[31mred\x1b[0m word here"}},
 	} {
-		if diff := cmp.Diff(tt.want, wrapped(tt.text, tt.width)); diff != "" {
+		if diff := cmp.Diff(tt.want, Wrap(tt.text, tt.width)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}

@@ -114,7 +114,7 @@ func (t *terminal) line(text string) {
 // hang writes lead and then text, whose further lines begin below its first.
 func (t *terminal) hang(lead, text string) {
 	margin := strings.Repeat(" ", Visible(lead))
-	for i, line := range wrapped(t.laid(text), t.width-Visible(lead)) {
+	for i, line := range Wrap(t.laid(text), t.width-Visible(lead)) {
 		if i > 0 {
 			lead = margin
 		}
@@ -315,9 +315,9 @@ func PadLeft(text string, width int) string { return blanks(text, width) + text 
 
 func blanks(text string, width int) string { return strings.Repeat(" ", max(width-Visible(text), 0)) }
 
-// wrapped breaks text at spaces into lines of at most width columns. A word
+// Wrap breaks text at spaces into lines of at most width columns. A word
 // that is longer than a line, such as a URL, is cut.
-func wrapped(text string, width int) []string {
+func Wrap(text string, width int) []string {
 	width = max(width, 10)
 	var lines []string
 	line := ""
