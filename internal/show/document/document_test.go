@@ -122,6 +122,17 @@ func TestDoubtsAreSaidWhereTheyHold(t *testing.T) {
 	}
 }
 
+// What a text holds is read as it is, whatever Markdown and HTML would take it
+// for.
+func TestMarkdownShowsSignsAsTheyAre(t *testing.T) {
+	t.Parallel()
+	got := written(t, inMarkdown, Note("a|b <i> &lt; &amp ~~gone~~ ~5 *x* _y_ [z](u) `c` \\d"))
+	want := "a\\|b &lt;i&gt; &amp;lt; &amp;amp \\~\\~gone\\~\\~ \\~5 \\*x\\* \\_y\\_ \\[z\\](u) \\`c\\` \\\\d\n"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // everything is a document with each kind of block, and texts that renderers
 // could take for signs of their own.
 func everything() *Document {
