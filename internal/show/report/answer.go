@@ -41,26 +41,24 @@ func answered(r *result.Result) (headline, bool) {
 
 func limitHeadline(r *result.Result) headline {
 	l := r.Limit
-	at, tone := limitPhrase(l), unset
-	var more []string
+	tone, under := unset, underPhrase(l)
+	parts := []string{text.Join(" ", limitPhrase(l), under)}
+	if l.Held != nil {
+		tone, parts = met, []string{limitPhrase(l) + " · " + heldPhrase(*l.Held), under}
+	}
 	switch l.Standing {
 	case result.LimitAtLeast:
-		more = append(more, unbroken)
+		parts = append(parts, unbroken)
 	case result.LimitBelow:
 		tone = lost
-		more = append(more, "missed even there")
+		parts = append(parts, "missed even there")
 	case result.LimitFound, result.LimitWide:
-		if edge := cmp.Or(limitReason(r), clean(l.Edge)); edge != "" {
-			more = append(more, edge)
-		}
+		parts = append(parts, cmp.Or(limitReason(r), clean(l.Edge)))
 		if l.Held == nil {
-			more = append(more, "no rate was held in a sustained run")
+			parts = append(parts, "no rate was held in a sustained run")
 		}
 	}
-	if l.Held != nil {
-		tone, at = met, at+" · "+heldPhrase(*l.Held)+";"
-	}
-	return headline{"LIMIT: ", tone, at + underPhrase(l) + "; " + strings.Join(more, "; ")}
+	return headline{"LIMIT: ", tone, text.Join("; ", parts...)}
 }
 
 // limitReason says what broke the binding objective at the lowest rate that
@@ -126,16 +124,16 @@ func between(interval [2]float64) string { return figure(interval[0]) + "–" + 
 func underPhrase(l *result.Limit) string {
 	switch {
 	case l.Binding == "" && len(l.ByObjective) > 1:
-		return " under all " + count(len(l.ByObjective)) + " objectives"
+		return "under all " + count(len(l.ByObjective)) + " objectives"
 	case l.Binding == "":
 		for text := range l.ByObjective {
-			return " under " + clean(text)
+			return "under " + clean(text)
 		}
 		return ""
 	case len(l.ByObjective) > 1:
-		return " under " + clean(l.Binding) + ", the first of " + count(len(l.ByObjective)) + " to be missed"
+		return "under " + clean(l.Binding) + ", the first of " + count(len(l.ByObjective)) + " to be missed"
 	}
-	return " under " + clean(l.Binding)
+	return "under " + clean(l.Binding)
 }
 
 // confirmation says which rate a sustained run held.

@@ -251,3 +251,18 @@ func TestLimitMark(t *testing.T) {
 		}
 	}
 }
+
+// A limit of which little is known ends with what is known.
+func TestLimitHeadlineEndsWithAWord(t *testing.T) {
+	t.Parallel()
+	for _, held := range []*result.Held{nil, {Rate: 17.4, Seconds: 180}} {
+		for _, binding := range []string{"", "ttft:p99<500ms"} {
+			for _, standing := range []result.LimitStanding{result.LimitFound, result.LimitWide, result.LimitAtLeast, result.LimitBelow, result.LimitNeeds} {
+				r := &result.Result{Limit: &result.Limit{Rate: 18, Interval: [2]float64{17, 19}, Standing: standing, Binding: binding, Held: held}}
+				if why := document.PlainSpaces(limitHeadline(r).why); strings.HasSuffix(strings.TrimSpace(why), ";") || strings.Contains(why, ";;") || strings.Contains(why, "  ") {
+					t.Errorf("%s, held %v, by %q: %q", standing, held, binding, why)
+				}
+			}
+		}
+	}
+}
