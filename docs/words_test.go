@@ -22,7 +22,7 @@ var retired = []struct{ words, write string }{
 	{`anew`, "rebuild, again"},
 	{`foretells?|foretold`, "predict"},
 	{`by turns`, "interleaved, alternating"},
-	{`(?:is|are|was|were|be) held against|holds? .{1,30} against`, "compare with"},
+	{`held (?:.{1,30} )?against|hold(?:s|ing)? .{1,30} against`, "compare with"},
 	{`firms? it up|(?:is|are|not|hardly|when|un) ?firm|firmness`, "confidence, low confidence"},
 	{`blurred|blurs?|shared? a read`, "merged timestamps"},
 	{`luck of the draw`, "random variation"},

@@ -97,7 +97,7 @@ func (p *page) tried(t *result.Tuning) {
 	}
 	p.Add(grid)
 	if slices.ContainsFunc(t.Steps, func(s result.TuningStep) bool { return len(s.Moves) > 0 }) {
-		p.Note("Each p here is that of one run held against one, not corrected for how many values were tried: it picks what is " +
+		p.Note("Each p here compares one run with one other and is not corrected for how many values were tried: it picks what is " +
 			"worth confirming. Only the interleaved rounds confirm.")
 	}
 	for _, s := range t.Steps {
