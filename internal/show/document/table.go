@@ -85,7 +85,7 @@ func (t *Table) AddColumn(c Column, empty string, cell func(row int) string) {
 // TakeShared takes what all of several rows say in one column out of them, to
 // be said once.
 func (t *Table) TakeShared(i int) string {
-	text, same := common(t.column(i))
+	text, same := Common(t.column(i))
 	if !same || len(t.Rows) == 1 {
 		return ""
 	}
@@ -103,8 +103,8 @@ func (t *Table) column(i int) []string {
 	return cells
 }
 
-// common gives the text that all share, if there is one.
-func common(texts []string) (text string, same bool) {
+// Common gives the text that all share, if there is one.
+func Common(texts []string) (text string, same bool) {
 	if len(texts) == 0 || texts[0] == "" {
 		return "", false
 	}
@@ -188,7 +188,7 @@ func (t *Table) gather() {
 		}
 		all = append(all, doubts[i]...)
 	}
-	if doubt, same := common(all); same {
+	if doubt, same := Common(all); same {
 		t.Columns[0].Head = Paint(Open, t.Columns[0].Head+Mark(doubt))
 		return
 	}
@@ -197,7 +197,7 @@ func (t *Table) gather() {
 		for i := range doubts {
 			column[i] = doubts[i][k]
 		}
-		if doubt, same := common(column); same && len(doubts) > 1 {
+		if doubt, same := Common(column); same && len(doubts) > 1 {
 			t.Columns[j].Head = Paint(Weak, t.Columns[j].Head+Mark(doubt))
 			for i := range doubts {
 				doubts[i][k] = ""
@@ -205,7 +205,7 @@ func (t *Table) gather() {
 		}
 	}
 	for i, row := range t.Rows {
-		if doubt, same := common(doubts[i]); same {
+		if doubt, same := Common(doubts[i]); same {
 			row[0] = Paint(Weak, row[0]+Mark(doubt))
 			continue
 		}

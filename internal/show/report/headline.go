@@ -8,6 +8,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/show/document"
 )
 
 // The words that decide. JSON has its own for the third.
@@ -105,7 +106,7 @@ func violationsBeyond(v slo.Verdict) string {
 // openSentence says what is open, and what would decide it. A note that all
 // share is said once.
 func openSentence(open []slo.Verdict) string {
-	note, same := common(notesOf(open))
+	note, same := document.Common(notesOf(open))
 	if same && len(open) > 1 {
 		return inFront(open, figureAndLimit) + ": " + note
 	}

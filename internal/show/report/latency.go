@@ -176,19 +176,6 @@ func tail(key string) float64 {
 	return 1 - p
 }
 
-// common gives the text that all share, if there is one.
-func common(texts []string) (text string, same bool) {
-	for _, t := range texts {
-		if t == "" || t != texts[0] {
-			return "", false
-		}
-	}
-	if len(texts) == 0 {
-		return "", false
-	}
-	return texts[0], true
-}
-
 func latencyShown(point *result.Point) []latencyRow {
 	return slices.DeleteFunc(latencyRows(), func(row latencyRow) bool {
 		d := row.dist(&point.Latency)
