@@ -96,7 +96,7 @@ func kept(t *testing.T, dir string) *result.Result {
 	return &r
 }
 
-// drew holds a result against what the tool says all the time: 1,100.75 W.
+// drew compares a result with what the tool says all the time: 1,100.75 W.
 func drew(t *testing.T, name string, r *result.Result) {
 	t.Helper()
 	const watts = 1100.75

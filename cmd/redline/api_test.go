@@ -126,7 +126,7 @@ func TestEmbeddingsAndRerankEndToEnd(t *testing.T) {
 	}
 }
 
-// A server that adds to prompts and ends replies early is told of both, with
+// A server that adds to prompts and ends replies early is reported for both, with
 // the cure that its API has.
 func TestTemplateAndLengthsAreTold(t *testing.T) {
 	t.Parallel()

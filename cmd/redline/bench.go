@@ -41,8 +41,8 @@ func (p *process) benchCommand() *cobra.Command {
 		experiment.BenchDefaults, experiment.Bench)
 }
 
-// protocolCommand is a command that runs an experiment of known stages, and goes
-// on with one that was cut short.
+// protocolCommand is a command that runs an experiment of known stages, and
+// resumes one that was cut short.
 func (p *process) protocolCommand(c *cobra.Command, not []string, words map[string]string,
 	prepare func(*config.Config) (*config.Config, error), run conducted) *cobra.Command {
 	flags := addOptions(c, except(not...), words)

@@ -43,7 +43,7 @@ func TestBenchCommand(t *testing.T) {
 	if res.Protocol == nil || len(res.Checklist) != 10 || res.Limit == nil {
 		t.Errorf("protocol %v, %d items, limit %v: want all of them", res.Protocol, len(res.Checklist), res.Limit)
 	}
-	// Going on with what is finished runs nothing again.
+	// Resuming what is finished runs nothing again.
 	code, again, stderr := redline(t, nil, "bench", "--resume", out, "--json", "--quiet")
 	var same result.Result
 	if err := json.Unmarshal([]byte(again), &same); err != nil {

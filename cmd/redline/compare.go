@@ -55,7 +55,7 @@ func (p *process) compareCommand() *cobra.Command {
 			if len(args) > 0 {
 				return usage("--resume uses the two servers in %s: leave out %s", resume, args[0])
 			}
-			return p.compareOn(c.Context(), flags(), resume)
+			return p.resumeComparison(c.Context(), flags(), resume)
 		}
 		if len(args) != 2 {
 			return usage("redline compare wants two runs or two URLs, got %d; redline compare --help shows examples", len(args))
@@ -140,8 +140,8 @@ func readRuns(list string) ([]*result.Result, error) {
 	return runs, nil
 }
 
-// compareOn goes on with a live comparison by the two plans that it left.
-func (p *process) compareOn(ctx context.Context, given map[string][]string, resume string) error {
+// resumeComparison resumes a live comparison by the two plans that it left.
+func (p *process) resumeComparison(ctx context.Context, given map[string][]string, resume string) error {
 	a, err := p.experimentPlan("compare", given, resume)
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func (p *process) compareOn(ctx context.Context, given map[string][]string, resu
 	return p.compareServers(ctx, a, b, resume)
 }
 
-// compareLive measures two servers by turns.
+// compareLive measures two servers in alternating stages.
 func (p *process) compareLive(ctx context.Context, urls []string, given map[string][]string) error {
 	seed := rand.Uint64() >> 11
 	plans := make([]*config.Config, len(urls))

@@ -153,7 +153,7 @@ func (p *process) listRuns(ctx context.Context, ix *history.Index, s *shelf, f h
 
 // screen is what the terminal can do; a file has no colors.
 func (p *process) screen(toFile bool) document.TerminalOptions {
-	return document.TerminalOptions{Color: p.colour && !toFile, Width: p.page}
+	return document.TerminalOptions{Color: p.color && !toFile, Width: p.page}
 }
 
 // print writes a document to stdout.

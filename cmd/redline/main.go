@@ -1,5 +1,5 @@
-// Command redline finds how hard an LLM inference engine can be driven before
-// it breaks its latency promise.
+// Command redline finds how much load an LLM inference engine takes before it
+// misses its latency objectives.
 package main
 
 import (
@@ -43,7 +43,7 @@ func main() {
 		endings = append(endings, syscall.SIGHUP)
 	}
 	signal.Notify(interrupts, endings...)
-	// That nobody reads how a run goes on is no reason to lose its result.
+	// A run whose progress nobody reads any longer keeps its result.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop, cancel := interruptible(interrupts)
 	// Whoever interrupts a third time means it.
@@ -52,7 +52,7 @@ func main() {
 		args: os.Args[1:], stdout: answer{os.Stdout}, stderr: os.Stderr, lookupEnv: os.LookupEnv,
 		stop:     stop,
 		terminal: term.IsTerminal(int(os.Stderr.Fd())),
-		colour:   term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
+		color:    term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
 		width:    func() int { return columns(os.Stderr) },
 		page:     columns(os.Stdout),
 		hurry:    func() { clock.Prefer() },
@@ -128,7 +128,7 @@ type process struct {
 	lookupEnv func(string) (string, bool)
 	stop      <-chan struct{} // closed by the first interrupt
 	terminal  bool            // stderr is one
-	colour    bool            // stdout may be coloured
+	color     bool            // stdout may be colored
 	width     func() int      // of stderr
 	page      int             // columns of stdout, 0 where it is no terminal
 	// hurry asks for a priority above ordinary work; nil leaves it as it is.

@@ -114,7 +114,7 @@ func weighed(series []pareto.Series, pairs []pareto.Pair) ([]*pareto.Front, erro
 }
 
 // series reads the runs: each argument is a series, and so is each
-// configuration among the labelled runs.
+// configuration among the labeled runs.
 func (f *paretoFlags) series(ctx context.Context, args []string) ([]pareto.Series, error) {
 	var list []pareto.Series
 	for _, arg := range args {
@@ -131,11 +131,11 @@ func (f *paretoFlags) series(ctx context.Context, args []string) ([]pareto.Serie
 		list = append(list, read...)
 	}
 	if f.label != "" {
-		labelled, err := labelledSeries(ctx, f.runs, f.label)
+		labeled, err := labeledSeries(ctx, f.runs, f.label)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, labelled...)
+		list = append(list, labeled...)
 	}
 	switch {
 	case len(list) == 0:
@@ -182,9 +182,9 @@ func seriesName(arg string, runs []*result.Result) string {
 	return filepath.Base(filepath.Clean(strings.TrimSpace(first)))
 }
 
-// labelledSeries reads the finished runs with a label, those of one model on
+// labeledSeries reads the finished runs with a label, those of one model on
 // one engine together.
-func labelledSeries(ctx context.Context, root, label string) ([]pareto.Series, error) {
+func labeledSeries(ctx context.Context, root, label string) ([]pareto.Series, error) {
 	ix, err := history.Open(ctx, root)
 	if err != nil {
 		return nil, err

@@ -77,7 +77,7 @@ func TestQualityGatesStaySilent(t *testing.T) {
 	}
 }
 
-// Golden questions are paid from the same purse as the load.
+// Golden questions are charged to the same budget as the load.
 func TestGoldenQuestionsAreCharged(t *testing.T) {
 	t.Parallel()
 	load := func(limit string, more ...string) (code int, ok int, said string) {

@@ -163,7 +163,7 @@ type writer func(*bytes.Buffer, *result.Result) error
 // its text goes to a file.
 func (p *process) format(name string, explain, toFile bool) (writer, error) {
 	if name == "terminal" {
-		options := report.TerminalOptions{Color: p.colour && !toFile, Explain: explain, Width: p.page}
+		options := report.TerminalOptions{Color: p.color && !toFile, Explain: explain, Width: p.page}
 		return func(out *bytes.Buffer, r *result.Result) error { return report.Terminal(out, r, options) }, nil
 	}
 	for _, f := range report.Formats {

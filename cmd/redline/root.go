@@ -129,9 +129,9 @@ func flagHint(c *cobra.Command, err error) string {
 	case slices.Contains(known[:own], meant):
 		return "did you mean --" + meant + "?"
 	case meant == name:
-		return "it is one of " + commandsWith(c, meant)
+		return "it is a flag of " + commandsWith(c, meant)
 	default:
-		return "did you mean --" + meant + ", which is one of " + commandsWith(c, meant) + "?"
+		return "did you mean --" + meant + ", a flag of " + commandsWith(c, meant) + "?"
 	}
 }
 

@@ -160,7 +160,7 @@ func (p *process) show(res *result.Result, asJSON, explain bool) error {
 	if asJSON {
 		return report.JSON(p.stdout, res)
 	}
-	return report.Terminal(p.stdout, res, report.TerminalOptions{Color: p.colour, Explain: explain, Width: p.page})
+	return report.Terminal(p.stdout, res, report.TerminalOptions{Color: p.color, Explain: explain, Width: p.page})
 }
 
 // commandLine is the command as it was given, for the record.

@@ -75,8 +75,8 @@ func except(flags ...string) func(*config.Option) bool {
 	}
 }
 
-// experimentPlan resolves the plan of an experiment, or reads it where one is
-// gone on with.
+// experimentPlan resolves the plan of an experiment, or reads the plan of one
+// that is resumed.
 func (p *process) experimentPlan(command string, given map[string][]string, resume string) (*config.Config, error) {
 	if resume == "" {
 		return p.resolve(config.Input{Command: command, Flags: given, LookupEnv: p.lookupEnv, Seed: rand.Uint64() >> 11})
@@ -88,8 +88,8 @@ func (p *process) experimentPlan(command string, given map[string][]string, resu
 	return p.keptPlan(plan, given, resume)
 }
 
-// keptPlan reads a plan that is gone on with, as it was: only how much is said
-// may be chosen anew.
+// keptPlan reads the plan of an experiment that is resumed: only how much is
+// printed may be chosen again.
 func (p *process) keptPlan(plan string, given map[string][]string, resume string) (*config.Config, error) {
 	for flag := range given {
 		switch flag {
@@ -126,8 +126,8 @@ func (p *process) announce(cfg *config.Config, command string) (experiment.Estim
 	return foreseen, nil
 }
 
-// conduct runs an experiment and shows its result; command is the one that goes
-// on with it.
+// conduct runs an experiment and shows its result; command is the one that
+// resumes it.
 func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, command string,
 	run func(context.Context, experiment.Options) (*result.Result, string, error)) error {
 	foreseen, err := p.announce(cfg, command)

@@ -76,7 +76,7 @@ func TestWorkloadShowsATrace(t *testing.T) {
 // rounded compares figures as far as their digits are worth something.
 var rounded = cmp.Comparer(func(a, b float64) bool { return fmt.Sprintf("%.6g", a) == fmt.Sprintf("%.6g", b) })
 
-// The keys that the command promises to other programs.
+// The keys that other programs rely on.
 func TestWorkloadShowKeepsItsKeys(t *testing.T) {
 	t.Parallel()
 	_, stdout, _ := redline(t, nil, "workload", "show", "--json", file(t, "azure.csv", azure()))

@@ -39,7 +39,7 @@ const (
 	TuneGroup Group = "Launched server"
 	// CostGroup holds what serving costs.
 	CostGroup Group = "Money"
-	runGroup  Group = "Judgement and output"
+	runGroup  Group = "Judgment and output"
 )
 
 // Groups lists the groups in the order in which they are shown.

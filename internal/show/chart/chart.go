@@ -52,7 +52,7 @@ type Point struct {
 	X, Y float64
 	// Low and High bound Y; both 0 where it has no interval.
 	Low, High float64
-	// Hollow marks a point that is good for finding the way only.
+	// Hollow marks an exploratory point.
 	Hollow bool
 	// Text says the point in words.
 	Text string

@@ -19,7 +19,7 @@ const (
 type Size struct{ Width, Height int }
 
 // SVG gives the picture as an element to put into a page. It holds no script,
-// no style and no address; the page colours its classes: axis, grid, bound,
+// no style and no address; the page colors its classes: axis, grid, bound,
 // mark, band, faint, line0, line1, … Labels have the class of what they label.
 // The id names its text alternatives and must be unique on the page.
 func (c *Chart) SVG(id string, size Size) string {

@@ -23,7 +23,8 @@ type Tile struct{ Name, Number, Unit, Remark string }
 // Section is blocks under a title.
 type Section struct {
 	Title string
-	// Folded sections are shown on demand where a page can do that.
+	// Folded sections are folded away in Markdown; a terminal and a page of HTML
+	// show them as any other.
 	Folded bool
 	// Joined sections follow the one above without a gap.
 	Joined bool

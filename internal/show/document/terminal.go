@@ -350,7 +350,7 @@ func Cut(text string, width int) (head, tail string) {
 	return string(runes[:width]), string(runes[width:])
 }
 
-// Shorten is a text from outside, made fit to be shown, of at most so many
+// Shorten is a text from outside, made fit to be shown, of at most longest
 // columns.
 func Shorten(s string, longest int) string {
 	if s = text.Line(s); Visible(s) > longest {

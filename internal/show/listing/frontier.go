@@ -202,9 +202,9 @@ func front(p *document.Builder, f *pareto.Front, named bool) {
 		if one.Probe {
 			load = report.HollowSign
 		}
-		sign, colour := string(letter(one.Series)), document.Good
+		sign, color := string(letter(one.Series)), document.Good
 		if one.Standing != pareto.OnFrontier {
-			sign, colour = strings.ToLower(sign), document.Plain
+			sign, color = strings.ToLower(sign), document.Plain
 		}
 		if named {
 			sign += " " + text.Line(f.Series[one.Series]) // a terminal names them under its picture
@@ -213,7 +213,7 @@ func front(p *document.Builder, f *pareto.Front, named bool) {
 		if one.Objectives != slo.None {
 			objectives = string(one.Objectives)
 		}
-		t.Add(sign, load+" "+report.LoadFigure(&result.Point{Load: one.Load}), text.Figure(one.X), text.Figure(one.Y), objectives, document.Paint(colour, standingOf(f, one)))
+		t.Add(sign, load+" "+report.LoadFigure(&result.Point{Load: one.Load}), text.Figure(one.X), text.Figure(one.Y), objectives, document.Paint(color, standingOf(f, one)))
 	}
 	p.Add(t)
 	if slices.ContainsFunc(f.Points, func(one pareto.Point) bool { return one.Probe }) {

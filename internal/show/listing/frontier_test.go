@@ -13,7 +13,7 @@ import (
 	"redline/internal/show/document"
 )
 
-// frontSample is two sweeps: the second is quicker but dearer, and its last
+// frontSample is two sweeps: the second is faster but more expensive, and its last
 // level floods it.
 func frontSample() []*pareto.Front {
 	sweep := func(id string, accelerators int, speed, output float64, loads ...float64) *result.Result {

@@ -51,18 +51,18 @@ this machine (linux/arm64)
 http://a
   bad   reachable     refused → start it
 `
-	var plain, coloured strings.Builder
+	var plain, colored strings.Builder
 	if err := document.Terminal(&plain, Doctor(r), document.TerminalOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, plain.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if err := document.Terminal(&coloured, Doctor(r), document.TerminalOptions{Color: true}); err != nil {
+	if err := document.Terminal(&colored, Doctor(r), document.TerminalOptions{Color: true}); err != nil {
 		t.Fatal(err)
 	}
-	bare := strings.NewReplacer("\x1b[1;31m", "", "\x1b[1m", "", "\x1b[31m", "", "\x1b[32m", "", "\x1b[33m", "", "\x1b[0m", "").Replace(coloured.String())
-	if diff := cmp.Diff(want, bare); diff != "" || !strings.Contains(coloured.String(), "\x1b[31mbad \x1b[0m") {
-		t.Errorf("in colour (-want +got, colours taken out):\n%s", diff)
+	bare := strings.NewReplacer("\x1b[1;31m", "", "\x1b[1m", "", "\x1b[31m", "", "\x1b[32m", "", "\x1b[33m", "", "\x1b[0m", "").Replace(colored.String())
+	if diff := cmp.Diff(want, bare); diff != "" || !strings.Contains(colored.String(), "\x1b[31mbad \x1b[0m") {
+		t.Errorf("in color (-want +got, colors taken out):\n%s", diff)
 	}
 }

@@ -120,7 +120,7 @@ func TestLiveAfterFinish(t *testing.T) {
 }
 
 // A stage is named with its place among the others and the time it has left; its
-// clock begins anew, and its lines lie further apart than those of a single run.
+// clock begins at zero, and its lines lie further apart than those of a single run.
 func TestStage(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

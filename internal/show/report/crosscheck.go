@@ -31,7 +31,7 @@ func (p *page) crossChecks(checks []result.CrossCheck) {
 	p.Field("differs", paint(weak, joined(differ...)))
 }
 
-// engineLog says of what troubles the engine's log speaks, and quotes the first
+// engineLog counts errors, OOMs and preemptions in the engine's log, and quotes the first
 // line of each.
 func (p *page) engineLog(l *result.EngineLog) {
 	if l == nil {

@@ -62,7 +62,7 @@ func Columns() []Column {
 		at("accelerator_dram_active", "share of cycles in which their memory moved data", "accelerator.dram_active.mean"),
 		at("accelerator_watts", "power of all accelerators together", "accelerator.watts.mean"))
 	list = append(list, figureColumns("joules_per_output_token", "cost_per_1k_tokens", "cost_per_1m_accepted_tokens")...)
-	list = append(list, at("planned_cost_per_1m_output_tokens", "dollars for a million output tokens at the planned utilisation", "cost.planned.cost_per_1m_output_tokens"))
+	list = append(list, at("planned_cost_per_1m_output_tokens", "dollars for a million output tokens at the planned utilization", "cost.planned.cost_per_1m_output_tokens"))
 	list = append(list, qualityColumns()...)
 	list = append(list, at("invalid", "why the figures are not valid, empty where they are", "invalid"))
 	list = append(list, figureColumns("ended_rate")...)
@@ -146,7 +146,7 @@ func of(name, means string, value func(*result.Point) string) Column {
 	return Column{name, means, func(r *result.Result, i int) string { return value(&r.Points[i]) }}
 }
 
-// number writes every digit that tells a value from its neighbours.
+// number writes every digit that tells a value from its neighbors.
 func number(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return ""

@@ -144,8 +144,7 @@ func (p *page) tuningPoints(r *result.Result) {
 	}
 }
 
-// triple is a latency in milliseconds at the percentiles that promises are made
-// of.
+// triple is a latency in milliseconds at the percentiles that objectives name.
 func triple(point *result.Point, name string) string {
 	dist := point.Latency.Judged(name)
 	var parts []string

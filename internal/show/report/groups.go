@@ -50,7 +50,7 @@ func (f groupFigure) dist(g *metric.Group) *metric.Dist {
 }
 
 // of is NaN where there is none to show: the tail of a part of the requests is
-// shown only when it is firm.
+// shown only with confidence.
 func (f groupFigure) of(g *metric.Group) float64 {
 	d := f.dist(g)
 	v, ok := percentile(d, f.stat)

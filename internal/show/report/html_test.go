@@ -72,7 +72,7 @@ func TestHTMLOrder(t *testing.T) {
 func TestHTMLIsAccessible(t *testing.T) {
 	t.Parallel()
 	count, ids := map[string]int{}, map[string]int{}
-	var labelled []string
+	var labeled []string
 	pageElements(t, string(written(t, Format{"html", HTML}, limitSample())), func(e xml.StartElement) {
 		count[e.Name.Local]++
 		for _, a := range e.Attr {
@@ -80,7 +80,7 @@ func TestHTMLIsAccessible(t *testing.T) {
 			case "id":
 				ids[a.Value]++
 			case "aria-labelledby":
-				labelled = append(labelled, strings.Fields(a.Value)...)
+				labeled = append(labeled, strings.Fields(a.Value)...)
 			case "lang", "scope", "role":
 				count[a.Name.Local+"="+a.Value]++
 			}
@@ -95,7 +95,7 @@ func TestHTMLIsAccessible(t *testing.T) {
 	if count["scope=row"] != count["tr"]-count["thead"] {
 		t.Errorf("%d rows of %d have a heading", count["scope=row"], count["tr"]-count["thead"])
 	}
-	for _, id := range labelled {
+	for _, id := range labeled {
 		if ids[id] != 1 {
 			t.Errorf("%d elements have the id %s", ids[id], id)
 		}

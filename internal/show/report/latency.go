@@ -122,23 +122,23 @@ func spare(key string, judged map[string]bool) int {
 	return rank
 }
 
-// whyWeak tells the causes apart: a window in which nothing is firm, events
-// that shared a read and so blur what rests on them, or just too few requests.
+// whyWeak names the cause: a window in which nothing has confidence, events with
+// merged timestamps, or just too few requests.
 // The words are the same for every row, so that a column can share one
 // footnote.
 func (p *page) whyWeak(latency, key string, tokens metric.Tokens) string {
 	if all := p.notes.on("latency"); all != "" {
 		return all
 	}
-	if share := blurred(latency, tokens); share > 0 && share >= tail(key)/2 {
-		return "low confidence: up to " + percent(mostBlurred(tokens)) + " of the events behind these have merged timestamps, so their times are upper bounds"
+	if share := merged(latency, tokens); share > 0 && share >= tail(key)/2 {
+		return "low confidence: up to " + percent(mostMerged(tokens)) + " of the events behind these have merged timestamps, so their times are upper bounds"
 	}
 	return notFirm
 }
 
-// blurred is the share of the events that a latency rests on whose time is only
+// merged is the share of the events that a latency rests on whose time is only
 // bounded.
-func blurred(latency string, tokens metric.Tokens) float64 {
+func merged(latency string, tokens metric.Tokens) float64 {
 	replies := 0
 	for _, n := range tokens.Counted {
 		replies += n
@@ -158,9 +158,9 @@ func blurred(latency string, tokens metric.Tokens) float64 {
 	return float64(part) / float64(of)
 }
 
-// mostBlurred is the largest such share, so that one footnote does for all.
-func mostBlurred(tokens metric.Tokens) float64 {
-	return max(blurred("itl_ms", tokens), blurred("ttft_ms", tokens), blurred("stall_ms", tokens))
+// mostMerged is the largest such share, so that one footnote does for all.
+func mostMerged(tokens metric.Tokens) float64 {
+	return max(merged("itl_ms", tokens), merged("ttft_ms", tokens), merged("stall_ms", tokens))
 }
 
 // tail is the share of values beyond a percentile: 0.01 for "p99".

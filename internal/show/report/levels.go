@@ -155,7 +155,7 @@ func (p *page) pointsTable(r *result.Result, points []int, title string, name fu
 	return t
 }
 
-// tailCell is a p99. Whether that of a probe is firm is no question: its sign
+// tailCell is a p99. The confidence of an exploratory level needs no mark: its sign
 // says so already.
 func tailCell(name string) func(*page, *result.Point) string {
 	return func(p *page, point *result.Point) string {

@@ -62,7 +62,7 @@ func asMarkdown(d *document.Document, rank int) []byte {
 	return out.Bytes()
 }
 
-// stated writes a fact, or that nobody told it.
+// stated writes a fact, or that it is unknown.
 func (p *page) stated(key, text string) {
 	p.Field(key, clean(cmp.Or(text, notStated)))
 }
@@ -110,7 +110,7 @@ func (p *page) serverFlags(r *result.Result) {
 	p.Add(&document.Table{Columns: []document.Column{left("flag"), left("value")}, Rows: rows})
 }
 
-// reported are the settings that the server tells of, in its pages or in its
+// reported are the settings that the server reports, in its pages or in its
 // metrics.
 func reported(r *result.Result) map[string]string {
 	all := maps.Clone(r.Engine.Flags)

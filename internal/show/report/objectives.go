@@ -29,7 +29,7 @@ const heldStanding slo.Standing = "held"
 // Standing is where an objective stands in a word, "" where it was not judged.
 func Standing(s slo.Standing) string { return paint(standings[s].tone, standings[s].word) }
 
-// objectives writes where each promise stands, the figure beside its limit.
+// objectives writes whether each objective is met, the figure beside its limit.
 func (p *page) objectives(point *result.Point) {
 	if len(point.Objectives) == 0 {
 		return
@@ -173,7 +173,7 @@ func sign(v slo.Verdict) string {
 }
 
 // against is the figure beside its limit in a sentence: "812 ms > 500 ms",
-// with the sign that the numbers have, not the one that was promised.
+// with the sign that the numbers have, not the one of the objective.
 func against(v slo.Verdict) string {
 	if v.Value == nil {
 		return "beyond " + limitOf(v) + ": " + count(v.Violations) + " of " + count(v.N) + " without an answer in time"

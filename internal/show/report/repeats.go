@@ -18,7 +18,7 @@ func pooled(r *result.Result) int {
 	return *r.Repeats.Point
 }
 
-// repeatsHeadline says in how many of several runs the promises stood.
+// repeatsHeadline says how many of several runs met the objectives.
 func repeatsHeadline(r *result.Result) headline {
 	missed, undecided, runs := 0, 0, 0
 	for i := range r.Points {

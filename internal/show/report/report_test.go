@@ -98,7 +98,7 @@ func TestTerminalFits(t *testing.T) {
 	}
 }
 
-// TestColorOnlyColors: a report in colour says what the plain one says.
+// TestColorOnlyColors: a report in color says what the plain one says.
 func TestColorOnlyColors(t *testing.T) {
 	t.Parallel()
 	for _, s := range samples() {
@@ -110,10 +110,10 @@ func TestColorOnlyColors(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(color.String(), "\x1b[") {
-			t.Errorf("%s: no colour", s.name)
+			t.Errorf("%s: no color", s.name)
 		}
 		if diff := cmp.Diff(plain.String(), ansi.ReplaceAllString(color.String(), "")); diff != "" {
-			t.Errorf("%s: colour changes the text (-plain +colour):\n%s", s.name, diff)
+			t.Errorf("%s: color changes the text (-plain +color):\n%s", s.name, diff)
 		}
 	}
 }

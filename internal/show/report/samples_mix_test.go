@@ -20,7 +20,7 @@ func part(name string, due, failed int, ttft, tpot, e2e float64, cached int64, f
 }
 
 // mixSample is what a platform team looks at: sessions of two classes and many
-// tenants, each class with its promise, a load that goes up and down, and
+// tenants, each class with its objective, a load that goes up and down, and
 // prefixes that are shared on purpose.
 func mixSample() *result.Result {
 	r := baseSample()

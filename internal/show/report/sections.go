@@ -158,7 +158,7 @@ func pointTitle(r *result.Result, i int) string {
 	return "point " + count(i+1) + " of " + count(len(r.Points))
 }
 
-// notStated stands for what a report should name and nobody told.
+// notStated stands for what a report should name and does not know.
 const notStated = "not stated"
 
 // setUpFields names everything that a figure needs beside it to mean anything.
@@ -186,7 +186,7 @@ func metadata(r *result.Result, key string) string {
 	return text
 }
 
-// objectiveTexts are the promises as they were written, each once.
+// objectiveTexts are the objectives as they were written, each once.
 func objectiveTexts(r *result.Result) []string {
 	var texts []string
 	for _, v := range allObjectives(r) {

@@ -163,7 +163,7 @@ func (p *page) served(point *result.Point) string {
 	return strings.TrimSuffix(text+": "+strings.Join(figures, ", "), ": ")
 }
 
-// spokenPercentile falls back to the median where the tail is not firm, and
+// spokenPercentile falls back to the median where the tail has low confidence, and
 // footnotes even that where it is not.
 func (p *page) spokenPercentile(name, of string, d *metric.Dist, key string) string {
 	if !d.IsFirm(key) {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestWeakMediansOfGroupsAreFootnoted: a bucket of two requests has a median
-// that nobody may rely on, beside one that is firm.
+// that nobody may rely on, beside one of high confidence.
 func TestWeakMediansOfGroupsAreFootnoted(t *testing.T) {
 	t.Parallel()
 	r := baseSample()
