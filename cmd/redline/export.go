@@ -11,7 +11,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/run/measure"
-	"redline/internal/show/report"
+	"redline/internal/show/export"
 	"redline/internal/text"
 )
 
@@ -26,9 +26,9 @@ Exit code: 0 written, 1 not written, 2 usage.`
 // a line here.
 var layouts = []struct {
 	name  string
-	files func(*result.Result) ([]report.File, error)
+	files func(*result.Result) ([]export.File, error)
 }{
-	{"notes", report.Notes},
+	{"notes", export.Notes},
 }
 
 func (p *process) exportCommand() *cobra.Command {
@@ -70,7 +70,7 @@ func (p *process) exportCommand() *cobra.Command {
 	return c
 }
 
-func layoutNamed(name string) (func(*result.Result) ([]report.File, error), error) {
+func layoutNamed(name string) (func(*result.Result) ([]export.File, error), error) {
 	var names []string
 	for _, l := range layouts {
 		if l.name == name {
@@ -83,7 +83,7 @@ func layoutNamed(name string) (func(*result.Result) ([]report.File, error), erro
 
 // writeFiles writes all files into a directory, none of them where one is
 // there already.
-func (p *process) writeFiles(dir string, files []report.File, force bool) error {
+func (p *process) writeFiles(dir string, files []export.File, force bool) error {
 	for _, f := range files {
 		path := filepath.Join(dir, f.Name)
 		if _, err := os.Lstat(path); err == nil && !force {

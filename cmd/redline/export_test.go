@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// export runs the command alone.
-func export(t *testing.T, args ...string) (code int, stdout, line string) {
+// exported runs the command alone.
+func exported(t *testing.T, args ...string) (code int, stdout, line string) {
 	t.Helper()
 	var out buffer
 	c := (&process{stdout: &out}).exportCommand()
@@ -23,7 +23,7 @@ func export(t *testing.T, args ...string) (code int, stdout, line string) {
 func TestExportNotes(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "results", "llama31-8b")
-	code, stdout, line := export(t, "--layout", "notes", keptRun(t), "-o", out)
+	code, stdout, line := exported(t, "--layout", "notes", keptRun(t), "-o", out)
 	if code != exitOK || !strings.Contains(stdout, "4 files in ") {
 		t.Fatalf("exit %d, %q, %q", code, stdout, line)
 	}
@@ -42,10 +42,10 @@ func TestExportNotes(t *testing.T) {
 	if err != nil || !strings.Contains(string(row), `"command": "redline run --rate 5"`) {
 		t.Errorf("%v: the row does not say which command made it:\n%s", err, row)
 	}
-	if code, _, line := export(t, keptRun(t), "-o", out); code != exitError || !strings.Contains(line, "--force") {
+	if code, _, line := exported(t, keptRun(t), "-o", out); code != exitError || !strings.Contains(line, "--force") {
 		t.Errorf("again: exit %d, %q; want a refusal that names --force", code, line)
 	}
-	if code, _, line := export(t, keptRun(t), "-o", out, "--force"); code != exitOK {
+	if code, _, line := exported(t, keptRun(t), "-o", out, "--force"); code != exitOK {
 		t.Errorf("forced: exit %d, %q", code, line)
 	}
 }
@@ -64,7 +64,7 @@ func TestExportMistakes(t *testing.T) {
 		{"a layout mistyped", []string{dir, "--layout", "note", "-o", "x"}, exitUsage, "notes"},
 		{"no run", []string{filepath.Join(dir, "none"), "-o", "x"}, exitError, "none"},
 	} {
-		if code, _, line := export(t, tt.args...); code != tt.code || !strings.Contains(line, tt.says) {
+		if code, _, line := exported(t, tt.args...); code != tt.code || !strings.Contains(line, tt.says) {
 			t.Errorf("%s: exit %d, %q; want %d and %q", tt.name, code, line, tt.code, tt.says)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
 	"redline/internal/run/store"
+	"redline/internal/show/export"
 	"redline/internal/show/report"
 	"redline/internal/text"
 )
@@ -150,8 +151,8 @@ func (f *reportFlags) showing(res *result.Result) (*result.Result, error) {
 }
 
 func formatNames() []string {
-	names := make([]string, len(report.Formats))
-	for i, f := range report.Formats {
+	names := make([]string, len(export.Formats))
+	for i, f := range export.Formats {
 		names[i] = f.Name
 	}
 	return names
@@ -166,7 +167,7 @@ func (p *process) format(name string, explain, toFile bool) (writer, error) {
 		options := report.TerminalOptions{Color: p.color && !toFile, Explain: explain, Width: p.page}
 		return func(out *bytes.Buffer, r *result.Result) error { return report.Terminal(out, r, options) }, nil
 	}
-	for _, f := range report.Formats {
+	for _, f := range export.Formats {
 		if f.Name == name {
 			return func(out *bytes.Buffer, r *result.Result) error { return f.Write(out, r) }, nil
 		}

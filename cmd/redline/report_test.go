@@ -13,7 +13,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
-	"redline/internal/show/report"
+	"redline/internal/show/export"
 )
 
 // keptRun is the directory of a short run that ended in order.
@@ -50,7 +50,7 @@ func TestReportFormats(t *testing.T) {
 	t.Parallel()
 	dir := keptRun(t)
 	begins := map[string]string{"terminal": "MET", "json": "{", "csv": "run,point,", "markdown": "## ", "html": "<!doctype html>", "junit": "<?xml"}
-	for _, format := range report.Formats {
+	for _, format := range export.Formats {
 		file := filepath.Join(t.TempDir(), "report")
 		code, shown, stderr := redline(t, nil, "report", dir, "--format", format.Name)
 		if begin, told := begins[format.Name]; code != exitOK || !told || !strings.HasPrefix(shown, begin) {
@@ -81,7 +81,7 @@ func TestReportMistakes(t *testing.T) {
 		says string
 	}{
 		{"a format mistyped", []string{"--format", "htlm"}, exitUsage, "html"},
-		{"no format at all", []string{"--format", "postscript"}, exitUsage, "terminal, json, csv, markdown, html, junit"},
+		{"no format at all", []string{"--format", "postscript"}, exitUsage, "terminal, markdown, html, json, csv, junit"},
 		{"two formats", []string{"--json", "--format", "csv"}, exitUsage, "exclude each other"},
 		{"a file in a directory that is not there", []string{"-o", filepath.Join(dir, "none", "x")}, exitError, "none"},
 	} {

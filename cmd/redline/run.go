@@ -16,6 +16,7 @@ import (
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
 	"redline/internal/run/measure"
+	"redline/internal/show/export"
 	"redline/internal/show/live"
 	"redline/internal/show/report"
 	"redline/internal/text"
@@ -158,7 +159,7 @@ func writePage(dir string, res *result.Result) error {
 // show writes a result to stdout.
 func (p *process) show(res *result.Result, asJSON, explain bool) error {
 	if asJSON {
-		return report.JSON(p.stdout, res)
+		return export.JSON(p.stdout, res)
 	}
 	return report.Terminal(p.stdout, res, report.TerminalOptions{Color: p.color, Explain: explain, Width: p.page})
 }

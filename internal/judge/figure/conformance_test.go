@@ -17,6 +17,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/observe/telemetry"
+	"redline/internal/show/export"
 	"redline/internal/show/report"
 )
 
@@ -158,7 +159,7 @@ func plotted(s figure.Statistic) error {
 // exported finds the figure's column filled.
 func exported(s figure.Statistic) error {
 	var out bytes.Buffer
-	if err := report.CSV(&out, measured(1)); err != nil {
+	if err := export.CSV(&out, measured(1)); err != nil {
 		return err
 	}
 	rows, err := csv.NewReader(&out).ReadAll()

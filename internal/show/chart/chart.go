@@ -7,6 +7,7 @@ package chart
 import (
 	"math"
 	"slices"
+	"strings"
 )
 
 // Chart is a picture to be drawn. Title and Description are its alternative in
@@ -75,6 +76,23 @@ type Mark struct {
 
 // Empty reports whether there is nothing to draw.
 func (c *Chart) Empty() bool { return len(c.values()) == 0 }
+
+// Words are what the picture shows, from end to end of each line.
+func (c *Chart) Words() string {
+	var said []string
+	for _, l := range c.Lines {
+		if len(l.Points) > 0 {
+			said = append(said, l.Name+" from "+l.Points[0].Text+", to "+l.Points[len(l.Points)-1].Text)
+		}
+	}
+	for _, b := range c.Bounds {
+		said = append(said, b.Text)
+	}
+	for _, m := range c.Marks {
+		said = append(said, m.Text)
+	}
+	return strings.Join(said, "; ")
+}
 
 // values are the heights that the picture must hold.
 func (c *Chart) values() []float64 {

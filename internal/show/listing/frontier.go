@@ -15,6 +15,7 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/show/chart"
 	"redline/internal/show/document"
+	"redline/internal/show/export"
 	"redline/internal/show/report"
 	"redline/internal/text"
 )
@@ -265,11 +266,11 @@ func frontsCSV(w io.Writer, fronts []*pareto.Front, _ document.TerminalOptions) 
 	for _, f := range fronts {
 		for _, p := range f.Points {
 			rate, concurrency := load(p.Load)
-			row := []string{f.X.Name, f.Y.Name, report.CSVText(f.Series[p.Series]), report.CSVText(p.Run), report.CSVText(p.Name), rate, concurrency,
+			row := []string{f.X.Name, f.Y.Name, export.CSVText(f.Series[p.Series]), export.CSVText(p.Run), export.CSVText(p.Name), rate, concurrency,
 				text.Plain(p.X), f.X.Unit, text.Plain(p.Y), f.Y.Unit, strconv.FormatBool(p.Probe), string(p.Objectives), p.Standing, "", "", "", p.Why}
 			if p.By != nil {
 				by := f.Points[*p.By]
-				row[14] = report.CSVText(by.Run)
+				row[14] = export.CSVText(by.Run)
 				row[15], row[16] = load(by.Load)
 			}
 			rows = append(rows, row)

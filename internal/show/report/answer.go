@@ -141,8 +141,6 @@ func confirmation(l *result.Limit) string {
 	return cmp.Or(said(l.Held, heldPhrase), "no rate was held in a sustained run")
 }
 
-func windowLength(point *result.Point) float64 { return point.Window.Seconds() }
-
 func curveHeadline(r *result.Result) headline {
 	points := curvePoints(r)
 	if len(points) == 0 {

@@ -36,12 +36,16 @@ func (p *page) comparison(r *result.Result) {
 	p.Field("A", side(c.A))
 	p.Field("B", side(c.B))
 	p.Field("test", joined(clean(c.Test), when(c.Rounds > 0, plural(c.Rounds, "round")), "alpha"+hard+exact(c.Alpha)))
-	t := document.NewTable(left("B against A"), right("A"), right("B"), right("change"), right("95% interval").Optional(1), right("p").Optional(2), prose(""))
+	p.changes(c, left("B against A"), right("A"), right("B"), right("change"), right("95% interval").Optional(1), right("p").Optional(2), prose(""))
+	p.warn(c.Warnings)
+}
+
+func (p *page) changes(c *result.Comparison, columns ...document.Column) {
+	t := document.NewTable(columns...)
 	for i := range c.Metrics {
 		t.Add(changeRow(&c.Metrics[i])...)
 	}
 	p.Add(t)
-	p.warn(c.Warnings)
 }
 
 func side(s result.Side) string {
@@ -72,6 +76,12 @@ func measured(v *float64, unit string) string {
 		return percent(*v)
 	}
 	return figure(*v)
+}
+
+// Changed is a metric and how it changed in a sentence.
+func Changed(m *result.Change) (name, said string) {
+	change, bounds := relativeChange(m)
+	return metricName(m.Name, m.Load, m.Unit), clean(m.Verdict) + " (" + change + ", 95% interval " + bounds + ")"
 }
 
 // relativeChange is the change with its sign and its interval, both in

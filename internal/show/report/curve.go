@@ -19,8 +19,10 @@ type charted struct {
 	bound *slo.Verdict
 }
 
-// mostCharts is how many latencies a report draws.
-const mostCharts = 4
+const (
+	mostCharts = 4 // latencies that a report draws
+	below      = ". The table below has every level."
+)
 
 // chartedLatencies are those that objectives on all requests are about, that
 // which breaks first at the front; without any, the first word and the pace.
@@ -112,7 +114,7 @@ func latencyChart(r *result.Result, of charted) chart.Chart {
 	if of.bound != nil {
 		c.Bounds = []chart.Bound{{Y: of.bound.Limit, Text: "objective " + clean(of.bound.Objective)}}
 	}
-	c.Description = described(&c)
+	c.Description = c.Words() + below
 	return c
 }
 
@@ -125,7 +127,7 @@ func latencyLine(r *result.Result, row latencyRow, stat string) chart.Line {
 		if !ok {
 			continue
 		}
-		p := chart.Point{X: loadValue(point), Y: v, Hollow: isProbe(point)}
+		p := chart.Point{X: loadValue(point), Y: v, Hollow: Exploratory(point)}
 		text := LoadAsked(point) + ": " + row.name + " " + percentileName(stat) + " " + spoken(v)
 		if ci, drawn := d.CI[stat]; drawn {
 			p.Low, p.High = ci[0], ci[1]
@@ -147,7 +149,7 @@ func servedChart(r *result.Result) chart.Chart {
 	completed, good := chart.Line{Name: "completed"}, chart.Line{Name: "within every objective"}
 	for _, i := range curvePoints(r) {
 		point := &r.Points[i]
-		at, hollow := loadValue(point), isProbe(point)
+		at, hollow := loadValue(point), Exploratory(point)
 		completed.Points = append(completed.Points, chart.Point{X: at, Y: point.Rates.Completed, Hollow: hollow,
 			Text: document.PlainSpaces(LoadAsked(point) + ": " + inUnit(figure(point.Rates.Completed), "requests/s completed"))})
 		if g := point.Goodput; g != nil {
@@ -159,7 +161,7 @@ func servedChart(r *result.Result) chart.Chart {
 	if len(good.Points) > 0 {
 		c.Lines = []chart.Line{good, completed}
 	}
-	c.Description = described(&c)
+	c.Description = c.Words() + below
 	return c
 }
 
@@ -204,23 +206,6 @@ func loadMarks(r *result.Result) []chart.Mark {
 		marks = append(marks, chart.Mark{X: *knee, Text: "knee " + trimmed(figure(*knee)), Faint: true})
 	}
 	return marks
-}
-
-// described puts a chart into words: what it shows from end to end.
-func described(c *chart.Chart) string {
-	var said []string
-	for _, l := range c.Lines {
-		if len(l.Points) > 0 {
-			said = append(said, l.Name+" from "+l.Points[0].Text+", to "+l.Points[len(l.Points)-1].Text)
-		}
-	}
-	for _, b := range c.Bounds {
-		said = append(said, b.Text)
-	}
-	for _, m := range c.Marks {
-		said = append(said, m.Text)
-	}
-	return strings.Join(said, "; ") + ". The table below has every level."
 }
 
 // tick writes a number at an axis, with no more digits than it needs.

@@ -20,7 +20,7 @@ var errNoTuning = errors.New("the result is not that of a tuning: there is no de
 func Decision(w io.Writer, r *result.Result) error {
 	switch {
 	case r == nil:
-		return errNoResult
+		return ErrNoResult
 	case r.Tuning == nil:
 		return errNoTuning
 	}
@@ -55,7 +55,7 @@ func (p *page) target(r *result.Result) {
 	if len(r.Points) > 0 {
 		p.Field("load", loadPhrase(&r.Points[0]))
 	}
-	p.Field("objectives", clean(cmp.Or(strings.Join(objectiveTexts(r), ", "), "none stated")))
+	p.Field("objectives", clean(cmp.Or(strings.Join(ObjectiveTexts(r), ", "), "none stated")))
 	p.Field("better is", clean(strings.Join(r.Tuning.Objective, ", then "))+
 		"; differences up to "+percent(r.Tuning.Tolerance)+" do not matter")
 	p.Field("hardware", clean(model(result.Model{}, r.Hardware)))
@@ -115,11 +115,7 @@ func (p *page) winner(r *result.Result) {
 		return
 	}
 	p.Section(fmt.Sprintf("Winner against baseline, %d interleaved rounds", c.Rounds))
-	t := document.NewTable(left("figure"), right("baseline"), right("winner"), right("change"), right("95% interval"), right("p"), left("verdict"))
-	for i := range c.Metrics {
-		t.Add(changeRow(&c.Metrics[i])...)
-	}
-	p.Add(t)
+	p.changes(c, left("figure"), right("baseline"), right("winner"), right("change"), right("95% interval"), right("p"), left("verdict"))
 	p.Field("test", clean(c.Test))
 	p.warn(c.Warnings)
 }

@@ -22,7 +22,7 @@ func (p *page) drift(point *result.Point) {
 		}
 	}
 	if len(moved) == 0 {
-		p.Field("drift", "none in "+seconds(windowLength(point))+": "+strings.Join(still, ", "))
+		p.Field("drift", "none in "+seconds(point.Window.Seconds())+": "+strings.Join(still, ", "))
 		return
 	}
 	p.Field("drift", paint(weak, strings.Join(moved, ", ")+when(len(still) > 0, "; no drift of "+strings.Join(still, ", "))))

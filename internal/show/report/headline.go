@@ -103,6 +103,16 @@ func violationsBeyond(v slo.Verdict) string {
 	return when(violations(v) != "", violations(v)+beyond)
 }
 
+// Judged is an objective in a sentence: its word where neither met nor missed,
+// its figure beside its limit, and its note.
+func Judged(v slo.Verdict) string {
+	said := strings.TrimSuffix(figureAndLimit(v)+inBrackets(sure(v), violationsBeyond(v))+"; "+clean(v.Note), "; ")
+	if v.Standing == slo.Met || v.Standing == slo.Missed {
+		return said
+	}
+	return cmp.Or(standings[v.Standing].word, label(string(v.Standing))) + ": " + said
+}
+
 // openSentence says what is open, and what would decide it. A note that all
 // share is said once.
 func openSentence(open []slo.Verdict) string {

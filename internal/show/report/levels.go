@@ -18,9 +18,9 @@ const (
 	ProbeLevel           = "exploratory: a level of under a minute is good for a first look, not for a claim"
 )
 
-// isProbe reports whether a level is too short for a claim.
-func isProbe(point *result.Point) bool {
-	return point.Probe || windowLength(point) < probeLimit
+// Exploratory reports whether a level is too short for a claim.
+func Exploratory(point *result.Point) bool {
+	return point.Probe || point.Window.Seconds() < probeLimit
 }
 
 // curvePoints are the levels of the curve that exist.
@@ -49,7 +49,7 @@ func (p *page) levels(r *result.Result) {
 	}
 	t := p.pointsTable(r, points, "levels, "+unit, func(row int) string {
 		load, sign := LoadFigure(&r.Points[points[row]]), FullSign
-		if isProbe(&r.Points[points[row]]) {
+		if Exploratory(&r.Points[points[row]]) {
 			sign = HollowSign
 		}
 		return sign + " " + strings.Repeat(figureSpace, widest-wholeDigits(load)) + load
@@ -59,7 +59,7 @@ func (p *page) levels(r *result.Result) {
 	}
 	p.Add(t)
 	p.Note(countedFromDue)
-	if slices.ContainsFunc(points, func(i int) bool { return isProbe(&r.Points[i]) }) {
+	if slices.ContainsFunc(points, func(i int) bool { return Exploratory(&r.Points[i]) }) {
 		p.Note(HollowSign + " " + ProbeLevel)
 	}
 	p.Footnotes()
@@ -96,7 +96,7 @@ func standingColumn(t *document.Table) int {
 
 // holds reports whether a point is the sustained run that held its rate.
 func holds(r *result.Result, i int) bool {
-	return r.Limit != nil && r.Limit.Held != nil && i >= 0 && i == sustained(r)
+	return r.Limit != nil && r.Limit.Held != nil && i >= 0 && i == Sustained(r)
 }
 
 // LoadFigure is the load without its unit.
@@ -164,7 +164,7 @@ func tailCell(name string) func(*page, *result.Point) string {
 		if !ok {
 			return absent
 		}
-		if d.IsFirm("p99") || isProbe(point) {
+		if d.IsFirm("p99") || Exploratory(point) {
 			return figure(v)
 		}
 		return paint(weak, figure(v)+mark(p.whyWeak(name+"_ms", "p99", point.Tokens)))

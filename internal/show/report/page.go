@@ -62,7 +62,7 @@ type page struct {
 func newPage(r *result.Result, room room) *page {
 	p := &page{room: room, percentiles: percentilesOf(r),
 		notes: warnings{list: r.Warnings, unseen: len(r.Points) > 0 && len(detailed(r)) == 0}}
-	if i := sustained(r); holds(r, i) {
+	if i := Sustained(r); holds(r, i) {
 		p.held = &r.Points[i]
 	}
 	return p

@@ -39,7 +39,6 @@ func TestPredictionOnPages(t *testing.T) {
 	for name, write := range map[string]func() error{
 		"markdown": func() error { return Markdown(&page, r) },
 		"terminal": func() error { return Terminal(&page, r, TerminalOptions{}) },
-		"csv":      func() error { return CSV(&page, r) },
 	} {
 		if err := write(); err != nil {
 			t.Errorf("%s: %v", name, err)

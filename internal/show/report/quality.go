@@ -21,7 +21,7 @@ func (p *page) quality(q *result.Quality) {
 	if q == nil || len(q.Phases) == 0 {
 		return
 	}
-	valid := said(worstShare(q, func(p *result.QualityPhase) *result.QualityShare { return p.Structured }),
+	valid := said(WorstShare(q, func(p *result.QualityPhase) *result.QualityShare { return p.Structured }),
 		func(s result.QualityShare) string { return percent(s.Share) + " valid JSON" })
 	p.Field("quality", joined(qualityScores(q)+qualityStanding(q.Gates), valid, plural(q.Items, "question")+" of "+clean(q.Set)))
 	p.Field("", joined(weakSlices(q), further(q)))
@@ -51,7 +51,8 @@ func qualityStanding(gates []slo.Verdict) string {
 	return " (gates met)"
 }
 
-func worstShare(q *result.Quality, of func(*result.QualityPhase) *result.QualityShare) *result.QualityShare {
+// WorstShare is the lowest of a share over the phases, nil where none has it.
+func WorstShare(q *result.Quality, of func(*result.QualityPhase) *result.QualityShare) *result.QualityShare {
 	var worst *result.QualityShare
 	for i := range q.Phases {
 		if s := of(&q.Phases[i]); s != nil && (worst == nil || s.Share < worst.Share) {
@@ -90,7 +91,7 @@ func further(q *result.Quality) string {
 	identical := func(words string) func(result.QualityShare) string {
 		return func(s result.QualityShare) string { return percent(s.Share) + words }
 	}
-	same := present(said(worstShare(q, func(p *result.QualityPhase) *result.QualityShare { return p.Determinism }), identical(" of repeats identical")))
+	same := present(said(WorstShare(q, func(p *result.QualityPhase) *result.QualityShare { return p.Determinism }), identical(" of repeats identical")))
 	if u := q.Phase(result.UnderLoad); u != nil && u.SameAsAlone != nil && u.SameAsAlone.Share < 1 {
 		same = append(same, identical(" under load identical to alone")(*u.SameAsAlone))
 	}
@@ -106,31 +107,4 @@ func further(q *result.Quality) string {
 		usage = "usage " + signed(100**d) + hard + "% of the local token count"
 	}
 	return joined(strings.Join(same, ", "), length, usage, strings.Join(present(some(unanswered, "unanswered"), some(unjudged, "not judged")), ", "))
-}
-
-// qualityColumns are the scores of a point's phases.
-func qualityColumns() []Column {
-	scored := func(name, phase, means string) Column {
-		return of(name, means, func(p *result.Point) string {
-			if one := p.Quality.Phase(phase); one != nil && one.Score != nil {
-				return number(*one.Score)
-			}
-			return ""
-		})
-	}
-	return []Column{
-		scored("quality_alone", result.Alone, "share of golden questions answered rightly before the load"),
-		scored("quality_under_load", result.UnderLoad, "share of golden questions answered rightly beside the load"),
-		scored("quality_after", result.After, "share of golden questions answered rightly after the load"),
-		of("structured_validity", "least share, over the phases, of answers that keep their JSON Schema", func(p *result.Point) string {
-			if p.Quality == nil {
-				return ""
-			}
-			worst := worstShare(p.Quality, func(q *result.QualityPhase) *result.QualityShare { return q.Structured })
-			if worst == nil {
-				return ""
-			}
-			return number(worst.Share)
-		}),
-	}
 }

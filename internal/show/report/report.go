@@ -1,6 +1,5 @@
 // Package report is what an answer says: it turns a result into a document of
-// blocks, which internal/show/document lays out, and into the formats that
-// programs read. It computes no figure and judges nothing: what it shows stands
+// blocks, which internal/show/document lays out. It computes no figure and judges nothing: what it shows stands
 // in the result, rounded. It must not know how a run is made, where its files
 // lie, or which process it runs in.
 package report
@@ -21,17 +20,16 @@ type Format struct {
 	Write func(w io.Writer, r *result.Result) error
 }
 
-// Formats lists every format. A new one is a file and a line here.
+// Formats lists those that people read. A new one is a renderer of documents and
+// a line here.
 var Formats = []Format{
 	{"terminal", func(w io.Writer, r *result.Result) error { return Terminal(w, r, TerminalOptions{}) }},
-	{"json", JSON},
-	{"csv", CSV},
 	{"markdown", Markdown},
 	{"html", HTML},
-	{"junit", JUnit},
 }
 
-var errNoResult = errors.New("report: there is no result to show: the run ended before it made one")
+// ErrNoResult says that there is nothing to show.
+var ErrNoResult = errors.New("report: there is no result to show: the run ended before it made one")
 
 // TerminalOptions says what the terminal can do and what the reader asked for.
 type TerminalOptions struct {
@@ -40,11 +38,14 @@ type TerminalOptions struct {
 	Explain bool // print the formula of every figure shown, and what a first look can do without
 }
 
+// Whole is the report with everything that it can say, before it is laid out.
+func Whole(r *result.Result) *document.Document { return newDocument(r, whole) }
+
 // Terminal writes the report that a person reads: the verdict and its reasons,
 // what was run, the figures, and how far they can be trusted.
 func Terminal(w io.Writer, r *result.Result, o TerminalOptions) error {
 	if r == nil {
-		return errNoResult
+		return ErrNoResult
 	}
 	room := glance
 	if o.Explain {
@@ -56,15 +57,15 @@ func Terminal(w io.Writer, r *result.Result, o TerminalOptions) error {
 // Markdown writes the report for a pull request.
 func Markdown(w io.Writer, r *result.Result) error {
 	if r == nil {
-		return errNoResult
+		return ErrNoResult
 	}
-	return document.Markdown(w, newDocument(r, whole), 2)
+	return document.Markdown(w, Whole(r), 2)
 }
 
 // HTML writes the report as a page.
 func HTML(w io.Writer, r *result.Result) error {
 	if r == nil {
-		return errNoResult
+		return ErrNoResult
 	}
-	return document.HTML(w, newDocument(r, whole))
+	return document.HTML(w, Whole(r))
 }

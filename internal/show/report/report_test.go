@@ -2,9 +2,7 @@ package report
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
-	"math"
 	"regexp"
 	"strings"
 	"testing"
@@ -51,8 +49,8 @@ func TestFormatsWithoutResult(t *testing.T) {
 	t.Parallel()
 	for _, format := range Formats {
 		var out bytes.Buffer
-		if err := format.Write(&out, nil); !errors.Is(err, errNoResult) || out.Len() > 0 {
-			t.Errorf("%s without a result: wrote %q, error %v; want nothing and %v", format.Name, out.String(), err, errNoResult)
+		if err := format.Write(&out, nil); !errors.Is(err, ErrNoResult) || out.Len() > 0 {
+			t.Errorf("%s without a result: wrote %q, error %v; want nothing and %v", format.Name, out.String(), err, ErrNoResult)
 		}
 	}
 }
@@ -144,56 +142,6 @@ func TestFootnotesAreReferred(t *testing.T) {
 				t.Errorf("%s at width %d: marks and footnotes differ (-marks +notes):\n%s", s.name, width, diff)
 			}
 		}
-	}
-}
-
-func TestJSON(t *testing.T) {
-	t.Parallel()
-	for _, s := range samples() {
-		var first, second bytes.Buffer
-		if err := JSON(&first, s.result); err != nil {
-			t.Fatal(err)
-		}
-		if err := JSON(&second, s.result); err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(first.Bytes(), second.Bytes()) {
-			t.Errorf("%s: two writings differ", s.name)
-		}
-		var back result.Result
-		if err := json.Unmarshal(first.Bytes(), &back); err != nil {
-			t.Fatalf("%s: %v", s.name, err)
-		}
-		if back.ID != s.result.ID || len(back.Points) != len(s.result.Points) {
-			t.Errorf("%s: read back id %q and %d points", s.name, back.ID, len(back.Points))
-		}
-	}
-}
-
-func TestJSONKeepsSignsAndOrder(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	if err := JSON(&out, metSample()); err != nil {
-		t.Fatal(err)
-	}
-	text, at := out.String(), 0
-	for _, want := range []string{`"schema": "redline/result/1"`, `"id":`, `"engine":`, `"verdict":`, `"points":`, `"load":`, `"window":`, `"objective": "ttft:p99<500ms"`} {
-		next := strings.Index(text[at:], want)
-		if next < 0 {
-			t.Fatalf("no %s after byte %d of\n%s", want, at, text)
-		}
-		at += next
-	}
-}
-
-func TestJSONNamesTheResultItCannotWrite(t *testing.T) {
-	t.Parallel()
-	r := metSample()
-	r.Client.CPUShare = math.NaN()
-	var out bytes.Buffer
-	err := JSON(&out, r)
-	if err == nil || !strings.Contains(err.Error(), r.ID) || out.Len() > 0 {
-		t.Errorf("error %v, wrote %d bytes; want an error that names %s, and nothing written", err, out.Len(), r.ID)
 	}
 }
 

@@ -84,18 +84,6 @@ func TestDecisionNeedsATuning(t *testing.T) {
 	}
 }
 
-func TestTuningCase(t *testing.T) {
-	t.Parallel()
-	r := tuningSample()
-	if one := junitCases(r)[1]; one.Skipped != nil || one.Failure != nil || one.Output != r.Tuning.Verdict {
-		t.Errorf("%+v, want it to pass although a figure is worse", one)
-	}
-	r.Tuning.Standing = result.TuningUnconfirmed
-	if one := junitCases(r)[1]; one.Skipped == nil {
-		t.Errorf("%+v, want it skipped", one)
-	}
-}
-
 func TestTuningHeadlines(t *testing.T) {
 	t.Parallel()
 	for standing, want := range map[string]string{

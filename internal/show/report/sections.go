@@ -82,7 +82,7 @@ func (p *page) points(r *result.Result) {
 			s = p.Section("")
 		}
 		point := &r.Points[i]
-		s.Title, s.Joined = pointTitle(r, i), len(r.Points) == 1
+		s.Title, s.Joined = PointTitle(r, i), len(r.Points) == 1
 		if p.room < whole && len(r.Points) > 1 {
 			p.Add(document.Heading(s.Title))
 		}
@@ -105,7 +105,7 @@ func documentTitle(r *result.Result) string {
 
 // validityLine says of the run itself whether it may be believed.
 func validityLine(r *result.Result) headline {
-	failed := failedChecks(r)
+	failed := FailedChecks(r)
 	counts := joined(plural(len(r.Verdict.Checks)-len(failed), "check")+" passed", count(len(r.Verdict.Unchecked))+" not checked")
 	switch {
 	case r.Verdict.Valid == result.Invalid || len(failed) > 0:
@@ -126,7 +126,7 @@ func detailed(r *result.Result) []int {
 		}
 		return all
 	}
-	for _, i := range []int{sustained(r), pooled(r)} {
+	for _, i := range []int{Sustained(r), pooled(r)} {
 		if i >= 0 {
 			return []int{i}
 		}
@@ -134,19 +134,20 @@ func detailed(r *result.Result) []int {
 	return nil
 }
 
-// sustained is the index of the point that lasted at the limit, -1 where there
+// Sustained is the index of the point that lasted at the limit, -1 where there
 // is none.
-func sustained(r *result.Result) int {
+func Sustained(r *result.Result) int {
 	if r.Sustained == nil || *r.Sustained < 0 || *r.Sustained >= len(r.Points) {
 		return -1
 	}
 	return *r.Sustained
 }
 
-func pointTitle(r *result.Result, i int) string {
+// PointTitle names a point by what it is for.
+func PointTitle(r *result.Result, i int) string {
 	point := &r.Points[i]
 	switch {
-	case i == sustained(r):
+	case i == Sustained(r):
 		return "sustained run " + loadPhrase(point)
 	case i == pooled(r):
 		return "all runs together " + loadPhrase(point)
@@ -158,36 +159,41 @@ func pointTitle(r *result.Result, i int) string {
 	return "point " + count(i+1) + " of " + count(len(r.Points))
 }
 
-// notStated stands for what a report should name and does not know.
-const notStated = "not stated"
+// NotStated stands for what a report should name and does not know.
+const NotStated = "not stated"
 
 // setUpFields names everything that a figure needs beside it to mean anything.
 func (p *page) setUpFields(r *result.Result) {
 	p.setting(r)
 	p.stated("hardware", model(result.Model{}, r.Hardware))
-	p.stated("driver", cmp.Or(driver(r.Hardware), metadata(r, "driver")))
-	p.stated("precision", precision(r.Model))
-	p.stated("revision", cmp.Or(r.Model.Revision, metadata(r, "revision")))
+	p.stated("driver", cmp.Or(Driver(r.Hardware), Metadata(r, "driver")))
+	p.stated("precision", Precision(r.Model))
+	p.stated("revision", cmp.Or(r.Model.Revision, Metadata(r, "revision")))
 	p.Field("tokenizer", clean(r.Model.Tokenizer))
 	p.Field("parallelism", clean(r.Engine.Parallelism))
 	p.Field("flags", flags(r.Engine.Flags))
 	p.Field("unknown", clean(strings.Join(r.Unknown, ", ")))
 	p.stated("chat template", r.Workload.TemplateHash)
-	p.stated("objectives", strings.Join(objectiveTexts(r), ", "))
-	p.stated("rollback risk", metadata(r, "rollback_risk"))
+	p.stated("objectives", strings.Join(ObjectiveTexts(r), ", "))
+	p.stated("rollback risk", Metadata(r, "rollback_risk"))
 	p.Field("command", clean(r.Command))
 	p.Field("redline", clean(r.Version))
 }
 
-// metadata is what the plan remembers under a key.
-func metadata(r *result.Result, key string) string {
+// stated writes a fact, or that it is unknown.
+func (p *page) stated(key, text string) {
+	p.Field(key, clean(cmp.Or(text, NotStated)))
+}
+
+// Metadata is what the plan remembers under a key.
+func Metadata(r *result.Result, key string) string {
 	block, _ := r.Plan["metadata"].(map[string]any)
 	text, _ := block[key].(string)
 	return text
 }
 
-// objectiveTexts are the objectives as they were written, each once.
-func objectiveTexts(r *result.Result) []string {
+// ObjectiveTexts are the objectives as they were written, each once.
+func ObjectiveTexts(r *result.Result) []string {
 	var texts []string
 	for _, v := range allObjectives(r) {
 		if !slices.Contains(texts, v.Objective) {
@@ -217,19 +223,19 @@ func (p *page) trusted(r *result.Result) {
 
 // plan lists the keys of the resolved plan with their values.
 func (p *page) plan(r *result.Result) {
-	p.Add(&document.Table{Columns: []document.Column{left("key"), left("value")}, Rows: flattened(nil, "", r.Plan)})
+	p.Add(&document.Table{Columns: []document.Column{left("key"), left("value")}, Rows: Leaves(nil, "", r.Plan)})
 }
 
-// flattened lists the leaves of a value under dotted keys, in their order.
-func flattened(rows [][]string, key string, value any) [][]string {
+// Leaves lists the leaves of a value under dotted keys, in their order.
+func Leaves(rows [][]string, key string, value any) [][]string {
 	switch v := value.(type) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			rows = flattened(rows, strings.TrimPrefix(key+"."+name, "."), v[name])
+			rows = Leaves(rows, strings.TrimPrefix(key+"."+name, "."), v[name])
 		}
 	case []any:
 		for i, one := range v {
-			rows = flattened(rows, key+"["+strconv.Itoa(i)+"]", one)
+			rows = Leaves(rows, key+"["+strconv.Itoa(i)+"]", one)
 		}
 	default:
 		rows = append(rows, []string{clean(key), clean(planValue(v))})

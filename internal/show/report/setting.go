@@ -40,19 +40,19 @@ func model(m result.Model, h result.Hardware) string {
 	if hardware != "" && h.Count > 0 {
 		hardware = count(h.Count) + hard + "×" + hard + hardware
 	}
-	return clean(joined(strings.TrimSpace(m.Name+" "+precision(m)), hardware, h.Interconnect, h.Notes))
+	return clean(joined(strings.TrimSpace(m.Name+" "+Precision(m)), hardware, h.Interconnect, h.Notes))
 }
 
-// precision is what the weights are computed with and how they are stored.
-func precision(m result.Model) string {
+// Precision is what the weights are computed with and how they are stored.
+func Precision(m result.Model) string {
 	if m.Quantization == "" || m.Quantization == m.Precision {
 		return m.Precision
 	}
 	return strings.TrimSpace(m.Precision + " " + m.Quantization)
 }
 
-// driver is what lies between the engine and the accelerators.
-func driver(h result.Hardware) string {
+// Driver is what lies between the engine and the accelerators.
+func Driver(h result.Hardware) string {
 	return joined(h.Driver, when(h.CUDA != "", "CUDA "+h.CUDA))
 }
 

@@ -10,7 +10,7 @@ import (
 // were asked. Failed checks stand with the verdict; here they are counted.
 func (p *page) trust(r *result.Result) {
 	p.Field("client", p.client(r))
-	failed := len(failedChecks(r))
+	failed := len(FailedChecks(r))
 	counts := joined(paint(bad, some(failed, "failed")), some(len(r.Verdict.Checks)-failed, "passed"))
 	if p.room < explained {
 		p.Field("checks", joined(counts, some(len(r.Verdict.Unchecked), "not possible (--explain)")))

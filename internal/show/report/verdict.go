@@ -30,7 +30,7 @@ func (p *page) headlines(r *result.Result) (lines []headline) {
 	if r.Interrupted != "" || r.Verdict.Valid == result.Incomplete {
 		lines = append(lines, cutShort(r.Interrupted))
 	}
-	failed := failedChecks(r)
+	failed := FailedChecks(r)
 	p.invalid = r.Verdict.Valid == result.Invalid || len(failed) > 0
 	if p.invalid && (r.Served() || len(r.Points) == 0) {
 		return append(lines, invalidity(failed))
@@ -43,8 +43,8 @@ func (p *page) headlines(r *result.Result) (lines []headline) {
 
 // evidence is what the headlines rest on.
 func (p *page) evidence(r *result.Result) {
-	for _, check := range failedChecks(r) {
-		p.Finding(findingWidth, bad, label(check.Name), checkText(check))
+	for _, check := range FailedChecks(r) {
+		p.Finding(findingWidth, bad, label(check.Name), CheckText(check))
 	}
 	if p.invalid && r.Served() {
 		p.Finding(findingWidth, weak, unproven, p.wouldBe(r))
@@ -80,7 +80,8 @@ const (
 	unproven     = "unproven"
 )
 
-func failedChecks(r *result.Result) []result.Check {
+// FailedChecks are the checks of the run itself that it did not pass.
+func FailedChecks(r *result.Result) []result.Check {
 	return slices.DeleteFunc(slices.Clone(r.Verdict.Checks), func(c result.Check) bool { return c.OK })
 }
 
@@ -94,8 +95,8 @@ func invalidity(failed []result.Check) headline {
 	return headline{"INVALID  ", lost, why}
 }
 
-// checkText says what was found, what was wanted, and what to do.
-func checkText(check result.Check) string {
+// CheckText says what was found, what was wanted, and what to do.
+func CheckText(check result.Check) string {
 	return clean(check.Figure) + when(check.Threshold != "", ", want "+clean(check.Threshold)) +
 		when(check.Cure != "", ". "+sentence(clean(check.Cure)))
 }
@@ -208,7 +209,7 @@ func (p *page) reasons(r *result.Result) {
 // stands, with its figures, elsewhere on the page.
 func alreadySaid(r *result.Result, reason string) bool {
 	return slices.ContainsFunc(allObjectives(r), func(v slo.Verdict) bool { return v.Objective != "" && strings.Contains(reason, v.Objective) }) ||
-		slices.ContainsFunc(failedChecks(r), func(c result.Check) bool { return c.Name != "" && strings.HasPrefix(reason, c.Name) })
+		slices.ContainsFunc(FailedChecks(r), func(c result.Check) bool { return c.Name != "" && strings.HasPrefix(reason, c.Name) })
 }
 
 // sentence begins with a capital and ends with a full stop.

@@ -1,4 +1,4 @@
-package report
+package export
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/show/report"
 	"redline/internal/text"
 )
 
@@ -32,12 +33,12 @@ func Columns() []Column {
 		{"run", "id of the run", func(r *result.Result, _ int) string { return CSVText(r.ID) }},
 		{"point", "number of the point in the result, from 0", func(_ *result.Result, i int) string { return strconv.Itoa(i) }},
 		at("name", "name of the stage, where there are several", "name"),
-		{"sustained", "true for the sustained run at the limit", func(r *result.Result, i int) string { return strconv.FormatBool(i == sustained(r)) }},
-		of("probe", "true where the window lasted under a minute", func(p *result.Point) string { return strconv.FormatBool(isProbe(p)) }),
+		{"sustained", "true for the sustained run at the limit", func(r *result.Result, i int) string { return strconv.FormatBool(i == report.Sustained(r)) }},
+		of("probe", "true where the window lasted under a minute", func(p *result.Point) string { return strconv.FormatBool(report.Exploratory(p)) }),
 		at("mode", "open, closed or capped", "load.mode"),
 		at("rate", "requests per second asked for", "load.rate"),
 		at("concurrency", "requests in flight asked for", "load.concurrency"),
-		of("window_s", "length of the measured window, seconds", func(p *result.Point) string { return number(windowLength(p)) }),
+		of("window_s", "length of the measured window, seconds", func(p *result.Point) string { return number(p.Window.Seconds()) }),
 		at("steady", "whether the window was steady", "window.steady"),
 		at("overload", "whether the queue grew over the window", "window.overload"),
 		at("due", "requests due in the window", "requests.due"),
@@ -73,6 +74,33 @@ func Columns() []Column {
 		}
 	}
 	return list
+}
+
+// qualityColumns are the scores of a point's phases.
+func qualityColumns() []Column {
+	scored := func(name, phase, means string) Column {
+		return of(name, means, func(p *result.Point) string {
+			if one := p.Quality.Phase(phase); one != nil && one.Score != nil {
+				return number(*one.Score)
+			}
+			return ""
+		})
+	}
+	return []Column{
+		scored("quality_alone", result.Alone, "share of golden questions answered rightly before the load"),
+		scored("quality_under_load", result.UnderLoad, "share of golden questions answered rightly beside the load"),
+		scored("quality_after", result.After, "share of golden questions answered rightly after the load"),
+		of("structured_validity", "least share, over the phases, of answers that keep their JSON Schema", func(p *result.Point) string {
+			if p.Quality == nil {
+				return ""
+			}
+			worst := report.WorstShare(p.Quality, func(q *result.QualityPhase) *result.QualityShare { return q.Structured })
+			if worst == nil {
+				return ""
+			}
+			return number(worst.Share)
+		}),
+	}
 }
 
 // at is what the document has of a point at a place.
@@ -157,7 +185,7 @@ func number(v float64) string {
 // CSVText is a name from outside. A spreadsheet takes one that begins like a
 // formula for a formula, so that is quoted.
 func CSVText(s string) string {
-	if s = clean(s); s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
+	if s = text.Line(s); s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
 		return "'" + s
 	}
 	return s
@@ -166,7 +194,7 @@ func CSVText(s string) string {
 // CSV writes one row for each point under a row of column names.
 func CSV(w io.Writer, r *result.Result) error {
 	if r == nil {
-		return errNoResult
+		return report.ErrNoResult
 	}
 	var out bytes.Buffer
 	writer := csv.NewWriter(&out)
@@ -178,7 +206,7 @@ func CSV(w io.Writer, r *result.Result) error {
 		}
 	}
 	if err := writer.WriteAll(rows); err != nil {
-		return fmt.Errorf("report: write result %q as CSV: %w", r.ID, err)
+		return fmt.Errorf("write result %q as CSV: %w", r.ID, err)
 	}
 	_, err := w.Write(out.Bytes())
 	return err

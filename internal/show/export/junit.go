@@ -1,7 +1,6 @@
-package report
+package export
 
 import (
-	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -12,6 +11,8 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/show/document"
+	"redline/internal/show/report"
+	"redline/internal/text"
 )
 
 type junitSuites struct {
@@ -59,20 +60,20 @@ type junitMessage struct {
 // comparison found: a level beyond the limit is no failure.
 func JUnit(w io.Writer, r *result.Result) error {
 	if r == nil {
-		return errNoResult
+		return report.ErrNoResult
 	}
-	suite := junitSuite{Name: clean("redline " + r.ID), Cases: junitCases(r)}
+	suite := junitSuite{Name: text.Line("redline " + r.ID), Cases: junitCases(r)}
 	if !r.Started.IsZero() {
 		suite.Timestamp = r.Started.UTC().Format("2006-01-02T15:04:05")
 	}
 	length := 0.0
 	for i := range r.Points {
-		length += windowLength(&r.Points[i])
+		length += r.Points[i].Window.Seconds()
 	}
 	suite.Time = junitTime(length)
 	for _, p := range [][2]string{{"model", r.Model.Name}, {"engine", r.Engine.Name}, {"engine_version", r.Engine.Version},
 		{"workload", r.Workload.Name}, {"seed", strconv.FormatUint(r.Seed, 10)}, {"command", r.Command}} {
-		suite.Properties = append(suite.Properties, junitProperty{p[0], clean(p[1])})
+		suite.Properties = append(suite.Properties, junitProperty{p[0], text.Line(p[1])})
 	}
 	for _, c := range suite.Cases {
 		suite.Tests++
@@ -87,7 +88,7 @@ func JUnit(w io.Writer, r *result.Result) error {
 	}
 	out, err := xml.MarshalIndent(junitSuites{Suite: suite}, "", "  ")
 	if err != nil {
-		return fmt.Errorf("report: write result %q as JUnit XML: %w", r.ID, err)
+		return fmt.Errorf("write result %q as JUnit XML: %w", r.ID, err)
 	}
 	_, err = w.Write([]byte(xml.Header + string(out) + "\n"))
 	return err
@@ -107,12 +108,12 @@ func junitCases(r *result.Result) []junitCase {
 		cases = append(cases, newCase("redline.tune", "the settings are decided", r.Tuning.TookS, outcome, r.Tuning.Verdict))
 	case r.Comparison != nil:
 		cases = append(cases, changeCases(r.Comparison)...)
-	case r.Limit != nil && sustained(r) < 0:
+	case r.Limit != nil && report.Sustained(r) < 0:
 		cases = append(cases, boundCases(r)...)
 	default:
 		for i := range r.Points {
 			// Of a limit that was found only the run that confirms it counts.
-			if of := sustained(r); of < 0 || of == i {
+			if of := report.Sustained(r); of < 0 || of == i {
 				cases = append(cases, objectiveCases(r, i)...)
 			}
 		}
@@ -145,8 +146,11 @@ func newCase(class, name string, seconds float64, outcome, message string) junit
 }
 
 func validityCase(r *result.Result) junitCase {
-	failed := failedChecks(r)
-	lines := each(failed, func(c result.Check) string { return c.Name + ": " + checkText(c) })
+	failed := report.FailedChecks(r)
+	var lines []string
+	for _, c := range failed {
+		lines = append(lines, c.Name+": "+report.CheckText(c))
+	}
 	for _, reason := range r.Verdict.Reasons {
 		if !slices.ContainsFunc(failed, func(c result.Check) bool { return strings.HasPrefix(reason, c.Name+": ") }) {
 			lines = append(lines, reason)
@@ -165,16 +169,14 @@ func validityCase(r *result.Result) junitCase {
 func objectiveCases(r *result.Result, i int) []junitCase {
 	cases := make([]junitCase, 0, len(r.Points[i].Objectives))
 	for _, v := range r.Points[i].Objectives {
-		said := strings.TrimSuffix(figureAndLimit(v)+inBrackets(sure(v), violationsBeyond(v))+"; "+v.Note, "; ")
-		outcome := passed
+		outcome := skipped
 		switch v.Standing {
 		case slo.Met:
+			outcome = passed
 		case slo.Missed:
 			outcome = "missed"
-		default:
-			outcome, said = skipped, cmp.Or(standings[v.Standing].word, label(string(v.Standing)))+": "+said
 		}
-		cases = append(cases, newCase("redline."+pointTitle(r, i), v.Objective, windowLength(&r.Points[i]), outcome, said))
+		cases = append(cases, newCase("redline."+report.PointTitle(r, i), v.Objective, r.Points[i].Window.Seconds(), outcome, report.Judged(v)))
 	}
 	return cases
 }
@@ -183,9 +185,10 @@ func objectiveCases(r *result.Result, i int) []junitCase {
 // be kept at any rate fails, the rest is not decided.
 func boundCases(r *result.Result) []junitCase {
 	var cases []junitCase
-	for _, text := range objectiveTexts(r) {
-		bound, known := r.Limit.ByObjective[text]
-		said, outcome := "limit by this objective: "+figure(bound.Rate)+" requests/s ("+between(bound.Interval)+")", passed
+	for _, objective := range report.ObjectiveTexts(r) {
+		bound, known := r.Limit.ByObjective[objective]
+		said, outcome := "limit by this objective: "+text.Figure(bound.Rate)+" requests/s ("+
+			text.Figure(bound.Interval[0])+"–"+text.Figure(bound.Interval[1])+")", passed
 		switch {
 		case !known:
 			outcome, said = skipped, "not judged"
@@ -196,7 +199,7 @@ func boundCases(r *result.Result) []junitCase {
 		default:
 			outcome, said = skipped, "not confirmed by a sustained run; "+said
 		}
-		cases = append(cases, newCase("redline.limit", text, 0, outcome, said))
+		cases = append(cases, newCase("redline.limit", objective, 0, outcome, said))
 	}
 	return cases
 }
@@ -205,10 +208,9 @@ func changeCases(c *result.Comparison) []junitCase {
 	cases := make([]junitCase, 0, len(c.Metrics))
 	for i := range c.Metrics {
 		m := &c.Metrics[i]
-		change, bounds := relativeChange(m)
+		name, said := report.Changed(m)
 		outcome := map[result.Standing]string{result.Worse: "regression", result.Undecided: skipped}[m.Standing]
-		cases = append(cases, newCase("redline.compare", metricName(m.Name, m.Load, m.Unit), 0, outcome,
-			m.Verdict+" ("+change+", 95% interval "+bounds+")"))
+		cases = append(cases, newCase("redline.compare", name, 0, outcome, said))
 	}
 	return cases
 }
@@ -218,7 +220,7 @@ func changeCases(c *result.Comparison) []junitCase {
 func junitText(s string) string {
 	lines := strings.Split(document.PlainSpaces(s), "\n")
 	for i := range lines {
-		lines[i] = strings.ToValidUTF8(clean(lines[i]), "�")
+		lines[i] = strings.ToValidUTF8(text.Line(lines[i]), "�")
 	}
 	return strings.Join(lines, "\n")
 }

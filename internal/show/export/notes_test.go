@@ -1,4 +1,4 @@
-package report
+package export
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/observe/telemetry"
+	"redline/internal/show/report"
 )
 
 func fileNames(files []File) []string {
@@ -38,7 +39,7 @@ func notes(t *testing.T, r *result.Result) map[string]string {
 
 func TestNotesLayout(t *testing.T) {
 	t.Parallel()
-	files, err := Notes(matrixSample())
+	files, err := Notes(sampled(t, "matrix"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,14 +47,14 @@ func TestNotesLayout(t *testing.T) {
 	if diff := cmp.Diff(want, fileNames(files)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	files, err = Notes(limitSample())
+	files, err = Notes(sampled(t, "limit"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := fileNames(files)[6]; got != "row-e-sustained.json" {
 		t.Errorf("the sustained run is in %s", got)
 	}
-	if _, err := Notes(nil); !errors.Is(err, errNoResult) {
+	if _, err := Notes(nil); !errors.Is(err, report.ErrNoResult) {
 		t.Errorf("without a result: %v", err)
 	}
 }
@@ -61,7 +62,7 @@ func TestNotesLayout(t *testing.T) {
 func TestNotesRowsCanBeTraced(t *testing.T) {
 	t.Parallel()
 	var row notesRow
-	if err := json.Unmarshal([]byte(notes(t, matrixSample())["row-b-long-prefill.json"]), &row); err != nil {
+	if err := json.Unmarshal([]byte(notes(t, sampled(t, "matrix"))["row-b-long-prefill.json"]), &row); err != nil {
 		t.Fatal(err)
 	}
 	got := []string{row.Run, row.Name, row.Hypothesis, row.Question, row.Expectation, row.Outcome, row.Workload.Name, row.Engine.Name}
@@ -77,7 +78,7 @@ func TestNotesRowsCanBeTraced(t *testing.T) {
 
 func TestNotesNameWhatIsNotStated(t *testing.T) {
 	t.Parallel()
-	r := metSample()
+	r := sampled(t, "met")
 	r.Plan = map[string]any{"server": map[string]any{"max_num_seqs": 64.0}, "metadata": map[string]any{"driver": "570.86"}}
 	r.Engine.Declared = map[string]string{"prefix_caching": "on, not verified"}
 	r.Points[0].Server = &telemetry.ServerUse{Config: map[string]string{"block_size": "16"}}
@@ -93,7 +94,7 @@ func TestNotesNameWhatIsNotStated(t *testing.T) {
 			}
 		}
 	}
-	if flags := notes(t, metSample())["server-flags.md"]; !strings.Contains(flags, "Neither the plan nor the server says") {
+	if flags := notes(t, sampled(t, "met"))["server-flags.md"]; !strings.Contains(flags, "Neither the plan nor the server says") {
 		t.Errorf("flags that nobody named:\n%s", flags)
 	}
 }
@@ -121,7 +122,7 @@ func TestRowFiles(t *testing.T) {
 // Two rows of one name are two files.
 func TestNotesKeepRowsOfOneName(t *testing.T) {
 	t.Parallel()
-	r := matrixSample()
+	r := sampled(t, "matrix")
 	r.Stages[1].Name = "a-short-chat"
 	if files := notes(t, r); files["row-a-short-chat-2.json"] == "" {
 		t.Error("the second row of that name is lost")

@@ -1,4 +1,4 @@
-package report
+package export
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/show/document"
+	"redline/internal/show/report"
+	"redline/internal/text"
 )
 
 // File is one file of a directory to be written.
@@ -25,36 +27,44 @@ type File struct {
 // interpretation.md.
 func Notes(r *result.Result) ([]File, error) {
 	if r == nil {
-		return nil, errNoResult
+		return nil, report.ErrNoResult
 	}
 	files := []File{
-		{"hardware.md", noted("Hardware", r, (*page).hardware)},
-		{"server-flags.md", noted("Server flags", r, (*page).serverFlags)},
+		{"hardware.md", hardware(r)},
+		{"server-flags.md", serverFlags(r)},
 	}
 	var names []string
 	for i := range r.Points {
 		row := newNotesRow(r, i)
 		name := rowFile(row.Name, i)
 		if slices.Contains(names, name) {
-			name = strings.TrimSuffix(name, ".json") + "-" + count(i+1) + ".json"
+			name = strings.TrimSuffix(name, ".json") + "-" + text.Count(i+1) + ".json"
 		}
 		names = append(names, name)
 		content, err := json.MarshalIndent(row, "", "  ")
 		if err != nil {
-			return nil, fmt.Errorf("report: write point %d of result %q: %w", i, r.ID, err)
+			return nil, fmt.Errorf("write point %d of result %q: %w", i, r.ID, err)
 		}
 		files = append(files, File{name, append(content, '\n')})
 	}
 	return append(files, File{"interpretation.md", interpretation(r)}), nil
 }
 
-// noted is a file of facts.
-func noted(title string, r *result.Result, write func(*page, *result.Result)) []byte {
-	p := newPage(r, glance)
-	p.Title = title
-	write(p, r)
-	return asMarkdown(&p.Document, 1)
+// sheet is a file of facts in the making.
+type sheet struct{ document.Builder }
+
+func newSheet(title string) *sheet {
+	s := &sheet{}
+	s.Title = title
+	return s
 }
+
+func (s *sheet) written() []byte { return asMarkdown(&s.Document, 1) }
+
+// stated writes a fact, or that it is unknown; some is one that may be left out.
+func (s *sheet) stated(key, fact string) { s.Field(key, text.Line(cmp.Or(fact, report.NotStated))) }
+
+func (s *sheet) some(key, fact string) { s.Field(key, text.Line(fact)) }
 
 func asMarkdown(d *document.Document, rank int) []byte {
 	var out bytes.Buffer
@@ -62,52 +72,53 @@ func asMarkdown(d *document.Document, rank int) []byte {
 	return out.Bytes()
 }
 
-// stated writes a fact, or that it is unknown.
-func (p *page) stated(key, text string) {
-	p.Field(key, clean(cmp.Or(text, notStated)))
-}
-
-func (p *page) hardware(r *result.Result) {
-	p.stated("accelerator", r.Hardware.Accelerator)
-	p.stated("accelerators", when(r.Hardware.Count > 0, count(r.Hardware.Count)))
-	p.stated("driver", cmp.Or(driver(r.Hardware), metadata(r, "driver")))
-	p.Field("interconnect", clean(r.Hardware.Interconnect))
-	p.stated("notes", r.Hardware.Notes)
-	p.stated("model", r.Model.Name)
-	p.stated("revision", cmp.Or(r.Model.Revision, metadata(r, "revision")))
-	p.stated("precision", precision(r.Model))
-	p.Field("unknown", clean(strings.Join(r.Unknown, ", ")))
+func hardware(r *result.Result) []byte {
+	s, accelerators := newSheet("Hardware"), ""
+	if r.Hardware.Count > 0 {
+		accelerators = text.Count(r.Hardware.Count)
+	}
+	s.stated("accelerator", r.Hardware.Accelerator)
+	s.stated("accelerators", accelerators)
+	s.stated("driver", cmp.Or(report.Driver(r.Hardware), report.Metadata(r, "driver")))
+	s.some("interconnect", r.Hardware.Interconnect)
+	s.stated("notes", r.Hardware.Notes)
+	s.stated("model", r.Model.Name)
+	s.stated("revision", cmp.Or(r.Model.Revision, report.Metadata(r, "revision")))
+	s.stated("precision", report.Precision(r.Model))
+	s.some("unknown", strings.Join(r.Unknown, ", "))
 	shared := "another machine than the server's, as far as can be told"
 	if r.Client.SharesHost {
 		shared = "the server's own machine: the two share its cores"
 	}
-	p.stated("client", joined(r.Client.OS+" "+r.Client.Arch, plural(r.Client.CPUs, "core"), shared))
+	s.stated("client", text.Join(" · ", r.Client.OS+" "+r.Client.Arch, text.Plural(r.Client.CPUs, "core"), shared))
+	return s.written()
 }
 
 // serverFlags names what answered and how it was set up: by the plan, and by
 // its own account.
-func (p *page) serverFlags(r *result.Result) {
-	p.stated("engine", strings.TrimSpace(r.Engine.Name+" "+r.Engine.Version))
-	p.Field("parallelism", clean(r.Engine.Parallelism))
-	p.stated("api", r.Engine.API)
-	p.stated("url", r.Engine.URL)
-	p.stated("tokenizer", r.Workload.Tokenizer)
-	p.stated("chat template", r.Workload.TemplateHash)
-	p.stated("command", r.Command)
-	rows := flattened(nil, "", map[string]any{"server": r.Plan["server"], "optimizations": r.Plan["optimizations"]})
+func serverFlags(r *result.Result) []byte {
+	s := newSheet("Server flags")
+	s.stated("engine", strings.TrimSpace(r.Engine.Name+" "+r.Engine.Version))
+	s.some("parallelism", r.Engine.Parallelism)
+	s.stated("api", r.Engine.API)
+	s.stated("url", r.Engine.URL)
+	s.stated("tokenizer", r.Workload.Tokenizer)
+	s.stated("chat template", r.Workload.TemplateHash)
+	s.stated("command", r.Command)
+	rows := report.Leaves(nil, "", map[string]any{"server": r.Plan["server"], "optimizations": r.Plan["optimizations"]})
 	for option, how := range r.Engine.Declared {
-		rows = append(rows, []string{clean("declared." + option), clean(how)})
+		rows = append(rows, []string{text.Line("declared." + option), text.Line(how)})
 	}
 	for key, value := range reported(r) {
-		rows = append(rows, []string{clean("reported." + key), clean(value)})
+		rows = append(rows, []string{text.Line("reported." + key), text.Line(value)})
 	}
 	rows = slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" })
 	if len(rows) == 0 {
-		p.Note("Neither the plan nor the server says with which flags it runs.")
-		return
+		s.Note("Neither the plan nor the server says with which flags it runs.")
 	}
 	slices.SortStableFunc(rows, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
-	p.Add(&document.Table{Columns: []document.Column{left("flag"), left("value")}, Rows: rows})
+	s.Add(&document.Table{Columns: []document.Column{document.Left("flag"), document.Left("value")}, Rows: rows})
+	return s.written()
 }
 
 // reported are the settings that the server reports, in its pages or in its
@@ -150,20 +161,20 @@ func newNotesRow(r *result.Result, i int) notesRow {
 		}
 	}
 	if row.Name == "" {
-		row.Name = strings.ReplaceAll(pointName(r, i), hard, " ")
+		row.Name = document.PlainSpaces(pointName(r, i))
 	}
 	return row
 }
 
 // pointName names a point that no stage names, by its load.
 func pointName(r *result.Result, i int) string {
-	if i == sustained(r) {
+	if i == report.Sustained(r) {
 		return "sustained"
 	}
 	if r.Workload.Name != "" && len(r.Points) == 1 {
 		return r.Workload.Name
 	}
-	return LoadAsked(&r.Points[i])
+	return report.LoadAsked(&r.Points[i])
 }
 
 // rowFile is row-a-short-chat.json: a letter in order, unless the row has one,
@@ -196,7 +207,7 @@ func letters(i int) string {
 
 // interpretation is the report without what has a file of its own.
 func interpretation(r *result.Result) []byte {
-	d := newDocument(r, whole)
+	d := report.Whole(r)
 	d.Sections = slices.DeleteFunc(d.Sections, func(s document.Section) bool { return s.Title == "Plan" || s.Title == "Set-up" })
 	return asMarkdown(d, 2)
 }

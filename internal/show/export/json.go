@@ -1,4 +1,4 @@
-package report
+package export
 
 import (
 	"bytes"
@@ -7,13 +7,14 @@ import (
 	"io"
 
 	"redline/internal/judge/result"
+	"redline/internal/show/report"
 )
 
 // JSON writes the result document: indented, keys in the order of the types,
 // a newline at the end.
 func JSON(w io.Writer, r *result.Result) error {
 	if r == nil {
-		return errNoResult
+		return report.ErrNoResult
 	}
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -21,7 +22,7 @@ func JSON(w io.Writer, r *result.Result) error {
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(r); err != nil {
-		return fmt.Errorf("report: write result %q as JSON: %w", r.ID, err)
+		return fmt.Errorf("write result %q as JSON: %w", r.ID, err)
 	}
 	_, err := w.Write(text.Bytes())
 	return err
