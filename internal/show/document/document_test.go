@@ -106,6 +106,7 @@ func TestDoubtsAreSaidWhereTheyHold(t *testing.T) {
 		{"a column", [][]string{{"", few}, {"", few}}, []string{"ms p50 p99¹", "a 1 2", "b 3 4"}},
 		{"a row", [][]string{{few, few}, {"", ""}}, []string{"ms p50 p99", "a¹ 1 2", "b 3 4"}},
 		{"a number", [][]string{{"", few}, {"", ""}}, []string{"ms p50 p99", "a 1 2¹", "b 3 4"}},
+		{"in the order of reading", [][]string{{"", few}, {blur, ""}}, []string{"ms p50 p99", "a 1 2¹", "b 3² 4"}},
 		{"two causes", [][]string{{"", few}, {"", blur}}, []string{"ms p50 p99", "a 1 2¹", "b 3 4²"}},
 	} {
 		table := NewTable(Left("ms"), Left("p50").Doubtful(), Left("p99").Doubtful())

@@ -142,6 +142,14 @@ func (t *Table) ready(width int, measure func(*Table) int, notes *footnotes) *Ta
 		out.gather()
 	}
 	out.fit(width, measure)
+	// Footnotes are numbered in the order in which their marks are read, before a
+	// renderer measures column by column.
+	for _, c := range out.Columns {
+		notes.laid(c.Head, unpainted)
+	}
+	for _, row := range out.Rows {
+		notes.laid(strings.Join(row, ""), unpainted)
+	}
 	return out
 }
 
