@@ -66,7 +66,7 @@ func TestRetiredWordsStayOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range append(documents, "../README.md", "../CONTRIBUTING.md", "../SECURITY.md") {
+	for _, name := range append(documents, "../README.md", "../CONTRIBUTING.md", "../CHANGELOG.md", "../SECURITY.md") {
 		if slices.Contains(recordings, name) {
 			continue
 		}
