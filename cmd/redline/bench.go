@@ -23,8 +23,8 @@ Results are kept stage by stage. After a kill or Ctrl-C, resume with
 redline bench --resume DIR. --scale 0.1 takes a tenth of the time; its results
 are exploratory.
 
-Exit code: 0 good enough, or a limit if nothing was asked for, 3 not good enough,
-5 invalid, 6 too close to call, 130 interrupted.`
+Exit code: 0 good enough, or a limit if nothing was asked for, 3 not good
+enough, 5 invalid, 6 too close to call, 130 interrupted.`
 
 const benchExamples = `  redline bench --scale 0.05
   redline bench --url http://localhost:8000 --slo chat --accept 'limit>20'

@@ -23,11 +23,12 @@ import (
 
 const capacityHelp = `Compute how many instances a load needs and what they cost, from measured runs.
 
-The load: --rate, the peak in requests per second; or --users who --think between
-requests; or --workload, whose busiest minute counts. The limit of one instance
-comes from a run directory with a limit (redline sweep --find-limit) or with
-objectives that were met, or from --limit. Given several directories, the cheapest
-is chosen. Instances = ceil(rate × (1 + headroom) / limit), plus spares.
+The load: --rate, the peak in requests per second; or --users who --think
+between requests; or --workload, whose busiest minute counts. The limit of one
+instance comes from a run directory with a limit (redline sweep --find-limit) or
+with objectives that were met, or from --limit. Given several directories, the
+cheapest is chosen. Instances = ceil(rate × (1 + headroom) / limit), plus
+spares.
 
 Prices come from the run's plan or the flags and are printed as assumptions.
 docs/CAPACITY.md has every formula.

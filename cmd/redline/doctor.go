@@ -11,13 +11,13 @@ import (
 	"redline/internal/show/listing"
 )
 
-const doctorHelp = `Check this machine, and with --url a server, before a run: what would make figures
-weak or wrong, and how to fix it. It takes less than half a minute.
+const doctorHelp = `Check this machine, and with --url a server, before a run: what would make
+figures weak or wrong, and how to fix it. It takes less than half a minute.
 
 This machine: cores, quota, governor, limits, clock, kernel receive timestamps,
-network card, loopback, pacing, and how many tokens and requests per second it can
-drive (measured against an embedded engine on the same cores; with a remote server
-it can drive more).
+network card, loopback, pacing, and how many tokens and requests per second it
+can drive (measured against an embedded engine on the same cores; with a remote
+server it can drive more).
 
 With --url: reachability, TLS, models, engine and version, streaming, usage,
 tokens per event, output lengths, metrics, clock skew and caches. It sends three

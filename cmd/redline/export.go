@@ -17,8 +17,9 @@ import (
 
 const exportHelp = `Write the result of a run directory in another layout.
 
-Layouts: notes, a lab notebook: hardware.md, server-flags.md, row-….json (one per
-measured row, with its command, workload and hypothesis) and interpretation.md.
+Layouts: notes, a lab notebook: hardware.md, server-flags.md, row-….json (one
+per measured row, with its command, workload and hypothesis) and
+interpretation.md.
 
 Exit code: 0 written, 1 not written, 2 usage.`
 

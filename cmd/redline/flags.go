@@ -102,9 +102,9 @@ func only(given map[string][]string) (*config.Config, error) {
 	return cfg, nil
 }
 
-// groupedUsage prints the commands below a command, and its flags by group,
-// those that are not options last.
-func groupedUsage(c *cobra.Command) error {
+// usageOf prints the commands below a command, and its flags by group, those that
+// are not options last.
+func (p *process) usageOf(c *cobra.Command) error {
 	const own config.Group = "This command"
 	groups := map[config.Group]string{}
 	c.InheritedFlags() // makes those of its parents flags of its own
@@ -121,7 +121,7 @@ func groupedUsage(c *cobra.Command) error {
 		if f.Shorthand != "" {
 			name = "-" + f.Shorthand + ", " + name
 		}
-		groups[group] += inColumns(name, help)
+		groups[group] += p.inColumns(name, help)
 	})
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage:\n  %s\n", c.UseLine())
@@ -131,7 +131,7 @@ func groupedUsage(c *cobra.Command) error {
 	if c.HasAvailableSubCommands() {
 		b.WriteString("\nCommands:\n")
 		for _, below := range c.Commands() {
-			b.WriteString(inColumns(below.CommandPath(), below.Short))
+			b.WriteString(p.inColumns(below.CommandPath(), below.Short))
 		}
 	}
 	for _, group := range append(slices.Clone(config.Groups), own) {
@@ -174,9 +174,14 @@ func described(f *pflag.Flag) (value, help string) {
 	return value, f.Usage + " (default: " + f.DefValue + ")"
 }
 
-// inColumns sets a flag and its help in two columns of 100 in all.
-func inColumns(flag, help string) string {
-	const left, width = 32, 100
+// inColumns sets a flag and its help in two columns, as wide as the terminal and
+// at most 100 in all.
+func (p *process) inColumns(flag, help string) string {
+	const left, most = 32, 100
+	width := most
+	if p.page > 0 {
+		width = min(p.page, most)
+	}
 	var b strings.Builder
 	column := "  " + flag
 	if len(column) >= left {

@@ -195,7 +195,7 @@ func (p *process) historyShow(s *shelf) *cobra.Command {
 
 func (p *process) historyPin(s *shelf) *cobra.Command {
 	c := &cobra.Command{Use: "pin RUN", Short: "make a run the baseline of its series", Args: oneRun,
-		Long:    "Make a run the baseline of its series: drift counts from it on. A series has one baseline.",
+		Long:    "Make a run the baseline of its series: drift counts from it on. A series has\none baseline.",
 		Example: "  redline history pin 7b2272 --note 'vLLM 0.12 is in production'"}
 	note := c.Flags().String("note", "", "why")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -293,9 +293,10 @@ func (p *process) prune(ctx context.Context, ix *history.Index, policy history.P
 const driftHelp = `Report whether the runs of one plan changed over time.
 
 A change is reported only if it exceeds the usual variation between the runs of
-the series; the rate of false alarms is designed to stay below 4% over 24 runs and
-all metrics. At least ten runs are needed. Without a pinned baseline the first run
-is the baseline; pinning a run accepts its level. Invalid runs are left out.
+the series; the rate of false alarms is designed to stay below 4% over 24 runs
+and all metrics. At least ten runs are needed. Without a pinned baseline the
+first run is the baseline; pinning a run accepts its level. Invalid runs are
+left out.
 
 Exit code: 0 steady or better, 4 worse, 6 too few runs.`
 

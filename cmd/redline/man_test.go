@@ -6,7 +6,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -73,5 +75,30 @@ func TestHelpShowsValuesAndDefaults(t *testing.T) {
 				t.Errorf("%s: exit %d, %q is not in\n%s%s", args, code, text, plain, stderr)
 			}
 		}
+	}
+}
+
+// Whoever reads help has 80 columns; only an example, which is copied whole, may
+// be longer.
+func TestHelpFitsATerminal(t *testing.T) {
+	t.Parallel()
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		for line := range strings.Lines(c.Long) {
+			if c.Parent() != nil && c.Parent().Name() == "completion" {
+				break // not our words
+			}
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
+				t.Errorf("%s: %d columns: %s", c.CommandPath(), n, line)
+			}
+		}
+		for _, below := range c.Commands() {
+			walk(below)
+		}
+	}
+	p := &process{page: 80}
+	walk(p.root())
+	if text := p.inColumns("--flag VALUE", strings.Repeat("word ", 40)); len(strings.SplitAfter(text, "\n")[0]) > 81 {
+		t.Errorf("%q is wider than 80 columns", text)
 	}
 }

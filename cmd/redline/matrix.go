@@ -13,10 +13,10 @@ import (
 const matrixHelp = `Run rows that change one thing at a time, each with a hypothesis, a question and
 an expectation, and compare the outcome with the expectation.
 
-Eight rows are built in: A short chat, B long prefill, C long decode, D both long
-with eight users (and D-single with one), E a warm shared prefix (and E-cold),
-and F the plan's own workload and rate. Each differs in one thing from the row it
-is compared with. The plan's experiment.rows replace them.
+Eight rows are built in: A short chat, B long prefill, C long decode, D both
+long with eight users (and D-single with one), E a warm shared prefix (and
+E-cold), and F the plan's own workload and rate. Each differs in one thing from
+the row it is compared with. The plan's experiment.rows replace them.
 
 With --toggle, measure optimizations instead: each with and without, everything
 else equal, with the same requests. The table shows the p95 of both by prompt

@@ -31,8 +31,8 @@ series; runs separated by commas are one series. Figures are those of
 docs/METRICS.md: interactivity, ttft:p90, tokens-per-accelerator, throughput,
 requests, goodput, cost, cost:accepted, quality, energy and others.
 
-Exit code: 0 if the report was shown, whatever its verdict (redline run exits with
-the verdict), 1 if it could not be shown, 2 usage.`
+Exit code: 0 if the report was shown, whatever its verdict (redline run exits
+with the verdict), 1 if it could not be shown, 2 usage.`
 
 const reportExamples = `  redline report runs/20261115-091500
   redline report runs/20261115-091500 --format html -o report.html

@@ -13,8 +13,9 @@ import (
 	"redline/internal/text"
 )
 
-const rootHelp = `redline finds how much load an LLM inference engine can take before it misses its
-SLOs, what that costs, why it fails there, and whether the numbers can be trusted.
+const rootHelp = `redline finds how much load an LLM inference engine can take before it misses
+its SLOs, what that costs, why it fails there, and whether the numbers can be
+trusted.
 
 Try it without a server:
 
@@ -102,12 +103,16 @@ func (p *process) root() *cobra.Command {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title + ":"})
 		for _, c := range group.commands {
 			c.GroupID = group.id
-			c.SetUsageFunc(groupedUsage)
+			c.SetUsageFunc(p.usageOf)
 		}
 		root.AddCommand(group.commands...)
 	}
 	root.SetHelpCommandGroupID("operate")
 	root.SetCompletionCommandGroupID("operate")
+	root.InitDefaultCompletionCmd()
+	if c, _, err := root.Find([]string{"completion"}); err == nil {
+		c.Short = "print the completion script of a shell"
+	}
 	return root
 }
 

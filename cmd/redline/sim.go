@@ -10,18 +10,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"redline/internal/plan/config"
+	"redline/internal/show/document"
 	"redline/internal/twin/sim"
 )
 
 const simHelp = `Serve a simulated engine: a continuous-batching scheduler like vLLM's over a
 step-time model of a real accelerator. It speaks every API that redline does
-(docs/DIALECTS.md) and serves vLLM's /metrics, or with --metrics-style the metrics
-and pages of another engine (docs/TELEMETRY.md).
+(docs/DIALECTS.md) and serves vLLM's /metrics, or with --metrics-style the
+metrics and pages of another engine (docs/TELEMETRY.md).
 
---pace sends tokens at exact intervals, whatever the load. --truth writes the true
-time of every output event to a file, one line per request as soon as its reply
-ends, so that the error of any client can be measured; it includes requests that a
-client sends before its load.
+--pace sends tokens at exact intervals, whatever the load. --truth writes the
+true time of every output event to a file, one line per request as soon as its
+reply ends, so that the error of any client can be measured; it includes
+requests that a client sends before its load.
 
 --fault, which may be given several times, injects a fault:
 `
@@ -90,7 +91,12 @@ func faultHelp() string {
 		if k.Usual != 0 {
 			name += "(" + k.Usual.String() + ")"
 		}
-		fmt.Fprintf(&b, "  %-14s %s\n", name, k.Help)
+		for i, line := range document.Wrap(k.Help, 62) {
+			if i > 0 {
+				name = ""
+			}
+			fmt.Fprintf(&b, "  %-14s %s\n", name, line)
+		}
 	}
 	return b.String()
 }

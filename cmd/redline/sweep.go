@@ -24,9 +24,9 @@ const sweepHelp = `Measure one load level after another and plot latency against
 
 Levels increase until the server is saturated. The limit is the highest rate at
 which at least half of the runs of the sustained length meet every objective. It
-is printed with an interval, the objective that breaks first, whether the edge is
-a cliff, and the highest rate at which a sustained run met everything. --budget is
-wall-clock time for all of it.
+is printed with an interval, the objective that breaks first, whether the edge
+is a cliff, and the highest rate at which a sustained run met everything.
+--budget is wall-clock time for all of it.
 
 Results are kept level by level. After a kill or Ctrl-C, resume with
 redline sweep --resume DIR.

@@ -17,15 +17,15 @@ import (
 const tuneHelp = `Start the server with one setting changed at a time, keep what is better, and
 record what was decided and why.
 
-The command that starts the server is a template: {port} is the port to serve on;
-{max_num_seqs} or any other name is a knob. Each knob has a present value and
-values to try. The baseline is measured first, more than once. Then one value at a
-time is tried on a fresh server and kept if it is better. At the end winner and
-baseline run interleaved. A value with which the server does not start, or
-crashes, is rejected with the end of its log.
+The command that starts the server is a template: {port} is the port to serve
+on; {max_num_seqs} or any other name is a knob. Each knob has a present value
+and values to try. The baseline is measured first, more than once. Then one
+value at a time is tried on a fresh server and kept if it is better. At the end
+winner and baseline run interleaved. A value with which the server does not
+start, or crashes, is rejected with the end of its log.
 
-redline starts the server, waits until it is ready (--ready) and stops it, also if
-redline itself is killed. The server's log is kept with each run.
+redline starts the server, waits until it is ready (--ready) and stops it, also
+if redline itself is killed. The server's log is kept with each run.
 
 Results are kept run by run. After a kill or Ctrl-C, resume with
 redline tune --resume DIR. decision.md in that directory is the record.

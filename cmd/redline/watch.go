@@ -23,8 +23,8 @@ const watchHelp = `Run plans on schedules and alert when something changes.
 The watch file names plans, their schedules, and where alerts go: a command, a
 webhook, Prometheus. Alerts: missed (an objective), drift (a series changed to a
 worse level), invalid, failed. Each alert is sent once when it starts and once
-when it ends, also across restarts. Runs go one at a time, with the same requests
-every time, so that any difference comes from the server.
+when it ends, also across restarts. Runs go one at a time, with the same
+requests every time, so that any difference comes from the server.
 
 Exit code: 0 when stopped; with --once that of the worst run, 4 for drift.`
 

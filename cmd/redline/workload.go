@@ -136,9 +136,9 @@ const fitHelp = `Turn logs into a workload file without text or names: pairs of 
 lengths, the rate and burstiness of every minute, the share of prompts with a
 common prefix (by salted hashes), the shares of sessions and tenants.
 
-Reads Azure, BurstGPT and Mooncake traces, OpenTelemetry GenAI spans, request logs
-of vLLM and LiteLLM, and any CSV or JSON Lines with named columns. Several logs of
-one service are added up.`
+Reads Azure, BurstGPT and Mooncake traces, OpenTelemetry GenAI spans, request
+logs of vLLM and LiteLLM, and any CSV or JSON Lines with named columns. Several
+logs of one service are added up.`
 
 const fitExamples = `  redline workload fit access.jsonl -o tuesday.yaml
   redline workload fit gateway-*.csv --column prompt=in_tok --column output=out_tok -o peak.yaml
