@@ -8,7 +8,7 @@ GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
 FUZZTIME ?= 10m
-.PHONY: help build run test check cross fuzz hostile bench floor accuracy peers real tune twin offered soak reliability limit verdicts trials golden release vuln dist clean scrape
+.PHONY: help build run test check cross fuzz hostile bench floor accuracy peers real tune twin offered soak reliability limit verdicts trials golden readme release vuln dist clean scrape
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,6 +91,9 @@ golden: ## rewrite golden files, schemas and generated docs
 	go generate ./internal/plan/schema
 	go test ./internal/show/report -run TestSamplesForExports -update
 	go test ./internal/show/report ./internal/show/export ./internal/show/live ./internal/show/listing ./internal/plan/config ./internal/judge/figure ./internal/answer/diagnose -update
+
+readme: ## run the README's examples against a simulated server and write their output into it (minutes)
+	go run ./scripts/readme
 
 release: check vuln dist ## what a release must pass, and its binaries
 
