@@ -1,6 +1,8 @@
 package listing
 
 import (
+	"strings"
+
 	"redline/internal/run/doctor"
 	"redline/internal/show/document"
 	"redline/internal/text"
@@ -19,7 +21,8 @@ func Doctor(r *doctor.Report) *document.Document {
 	if !r.Ready {
 		tone = document.Lost
 	}
-	b.Headline(text.Line(r.Verdict), tone, "")
+	word, why, _ := strings.Cut(text.Line(r.Verdict), ": ")
+	b.Headline(word+": ", tone, why)
 	widest := 0
 	for _, f := range r.Findings {
 		widest = max(widest, document.Visible(f.What))

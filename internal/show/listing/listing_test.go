@@ -51,7 +51,7 @@ this machine (linux/arm64)
 http://a
   bad   reachable     refused → start it
 `
-	var plain, colored strings.Builder
+	var plain, colored, narrow strings.Builder
 	if err := document.Terminal(&plain, Doctor(r), document.TerminalOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -64,5 +64,12 @@ http://a
 	bare := strings.NewReplacer("\x1b[1;31m", "", "\x1b[1m", "", "\x1b[31m", "", "\x1b[32m", "", "\x1b[33m", "", "\x1b[0m", "").Replace(colored.String())
 	if diff := cmp.Diff(want, bare); diff != "" || !strings.Contains(colored.String(), "\x1b[31mbad \x1b[0m") {
 		t.Errorf("in color (-want +got, colors taken out):\n%s", diff)
+	}
+	r.Verdict = "1 problem: " + strings.Repeat("a long reason ", 12)
+	if err := document.Terminal(&narrow, Doctor(r), document.TerminalOptions{Width: 80}); err != nil {
+		t.Fatal(err)
+	}
+	if first, _, _ := strings.Cut(narrow.String(), "\n"); len(first) > 80 {
+		t.Errorf("%d columns, want at most 80: %s", len(first), first)
 	}
 }
