@@ -116,14 +116,10 @@ func keepEngine(c *twin.Calibration, path string) error {
 
 // showTwin prints what came of a calibration.
 func (p *process) showTwin(c *twin.Calibration, path string, asJSON bool) error {
-	if asJSON {
-		if err := p.printJSON(c); err != nil {
-			return err
-		}
-	} else {
-		if err := p.print(listing.Calibration(c)); err != nil {
-			return err
-		}
+	if err := p.answer(asJSON, c, listing.Calibration(c)); err != nil {
+		return err
+	}
+	if !asJSON {
 		next := "\nKeep it: add -o engine.yaml\n"
 		if path != "" {
 			next = fmt.Sprintf("\nKept in %s\nServe it: redline sim --engine %s\n", path, text.Shell(path))

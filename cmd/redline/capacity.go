@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"iter"
 	"math/rand/v2"
 	"slices"
@@ -100,11 +99,8 @@ func (p *process) capacity(c *cobra.Command, f capacityFlags) error {
 	if err != nil {
 		return err
 	}
-	if cfg.Output.JSON {
-		if c.Flags().Changed("format") && f.format != "json" {
-			return usage("--json and --format %s exclude each other", f.format)
-		}
-		f.format = "json"
+	if f.format, err = formatOf(c, cfg.Output.JSON); err != nil {
+		return err
 	}
 	if !slices.Contains(capacityFormats, f.format) {
 		return usage("--format %q is not known; want one of %s", f.format, strings.Join(capacityFormats, ", "))
@@ -229,11 +225,7 @@ func (p *process) showCapacity(plan *result.Capacity, list []capacity.Configurat
 	var write func(*bytes.Buffer) error
 	switch f.format {
 	case "json":
-		write = func(out *bytes.Buffer) error {
-			lines := json.NewEncoder(out)
-			lines.SetIndent("", "  ")
-			return lines.Encode(map[string]any{"capacity": plan})
-		}
+		write = func(out *bytes.Buffer) error { return writeJSON(out, map[string]any{"capacity": plan}) }
 	case "markdown":
 		write = func(out *bytes.Buffer) error { return document.Markdown(out, report.Capacity(plan), 2) }
 	case "html":

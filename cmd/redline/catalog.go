@@ -60,7 +60,7 @@ func (p *process) catalogCommand() *cobra.Command {
 			if f.gpu != "" {
 				return usage("--gpu: name the model too, such as: redline catalog llama-3.1-8b --gpu %s", f.gpu)
 			}
-			return p.listCatalog(known, f.asJSON)
+			return p.answer(f.asJSON, map[string]any{"models": known.Models(), "accelerators": known.Accelerators()}, listing.Catalog(known))
 		}
 		return p.showEntry(known, args[0], f)
 	}
@@ -85,16 +85,6 @@ func (f pairFlags) idle(flags *pflag.FlagSet) string {
 	return ""
 }
 
-func (p *process) listCatalog(known *catalog.Catalog, asJSON bool) error {
-	if !asJSON {
-		return p.print(listing.Catalog(known))
-	}
-	return p.printJSON(struct {
-		Models       []catalog.Model       `json:"models"`
-		Accelerators []catalog.Accelerator `json:"accelerators"`
-	}{known.Models(), known.Accelerators()})
-}
-
 // showEntry shows a model, a pair, or an accelerator.
 func (p *process) showEntry(known *catalog.Catalog, name string, f pairFlags) error {
 	model, err := findModel(known, name)
@@ -103,10 +93,8 @@ func (p *process) showEntry(known *catalog.Catalog, name string, f pairFlags) er
 		case missing != nil:
 		case f.gpu != "":
 			return usage("%s is an accelerator: name the model in its place, such as: redline catalog llama-3.1-8b --gpu %s", name, f.gpu)
-		case f.asJSON:
-			return p.printJSON(a)
 		default:
-			return p.print(listing.Accelerator(a))
+			return p.answer(f.asJSON, a, listing.Accelerator(a))
 		}
 	}
 	switch {
@@ -114,10 +102,8 @@ func (p *process) showEntry(known *catalog.Catalog, name string, f pairFlags) er
 		return usage("%v", err)
 	case f.gpu != "":
 		return p.showPair(known, model, f)
-	case f.asJSON:
-		return p.printJSON(model)
 	}
-	return p.print(listing.Model(model))
+	return p.answer(f.asJSON, model, listing.Model(model))
 }
 
 // findModel looks a model up by name, or reads its config.json where the name
@@ -149,10 +135,7 @@ func (p *process) showPair(known *catalog.Catalog, model catalog.Model, f pairFl
 		return err
 	}
 	sheet := d.Sheet(catalog.Traffic{Prompt: f.prompt, Output: f.output, Concurrency: f.atATime})
-	if f.asJSON {
-		return p.printJSON(sheet)
-	}
-	return p.print(listing.Deployment(sheet))
+	return p.answer(f.asJSON, sheet, listing.Deployment(sheet))
 }
 
 func (f pairFlags) deployment(m catalog.Model, a catalog.Accelerator) (catalog.Deployment, error) {

@@ -76,11 +76,7 @@ func (p *process) examine(ctx context.Context, cfg *config.Config) error {
 		return err
 	}
 	p.mask.Tidy(found)
-	if cfg.Output.JSON {
-		err = p.printJSON(found)
-	} else {
-		err = p.print(listing.Doctor(found))
-	}
+	err = p.answer(cfg.Output.JSON, found, listing.Doctor(found))
 	if err == nil && !found.Ready {
 		err = &coded{code: exitError}
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/run/history"
-	"redline/internal/show/document"
 	"redline/internal/show/listing"
 	"redline/internal/text"
 )
@@ -149,23 +147,6 @@ func (p *process) listRuns(ctx context.Context, ix *history.Index, s *shelf, f h
 		_, err = fmt.Fprintf(p.stdout, "\n%d older: --all lists them\n", more)
 	}
 	return err
-}
-
-// screen is what the terminal can do; a file has no colors.
-func (p *process) screen(toFile bool) document.TerminalOptions {
-	return document.TerminalOptions{Color: p.color && !toFile, Width: p.page}
-}
-
-// print writes a document to stdout.
-func (p *process) print(d *document.Document) error {
-	return document.Terminal(p.stdout, d, p.screen(false))
-}
-
-func (p *process) printJSON(v any) error {
-	out := json.NewEncoder(p.stdout)
-	out.SetIndent("", "  ")
-	out.SetEscapeHTML(false)
-	return out.Encode(v)
 }
 
 // oneRun asks for the one argument that names a run.

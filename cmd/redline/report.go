@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -57,12 +56,9 @@ func (p *process) reportCommand() *cobra.Command {
 		Short:      "show the report of a run directory, also of a killed run",
 		Long:       reportHelp,
 		Example:    reportExamples,
-		RunE: func(c *cobra.Command, args []string) error {
-			if f.asJSON {
-				if c.Flags().Changed("format") && f.format != "json" {
-					return usage("--json and --format %s exclude each other", f.format)
-				}
-				f.format = "json"
+		RunE: func(c *cobra.Command, args []string) (err error) {
+			if f.format, err = formatOf(c, f.asJSON); err != nil {
+				return err
 			}
 			if f.pareto.on {
 				return p.pareto(c.Context(), args, &f)
@@ -80,6 +76,18 @@ func (p *process) reportCommand() *cobra.Command {
 	c.Flags().StringVar(&f.percentiles, "percentiles", "", "latency percentiles to show: 50,99.9 (default: those of the run)")
 	f.pareto.add(c.Flags())
 	return c
+}
+
+// formatOf is the format that was asked for, in either way.
+func formatOf(c *cobra.Command, asJSON bool) (string, error) {
+	given := c.Flag("format")
+	switch name := given.Value.String(); {
+	case !asJSON:
+		return name, nil
+	case given.Changed && name != "json":
+		return "", usage("--json and --format %s exclude each other", name)
+	}
+	return "json", nil
 }
 
 // report shows one run.
@@ -173,17 +181,4 @@ func (p *process) format(name string, explain, toFile bool) (writer, error) {
 		}
 	}
 	return nil, usage("--format %q is not known; %s", name, text.Cure(name, formatNames()))
-}
-
-// deliver writes a document to a file, or to the standard output.
-func (p *process) deliver(write func(*bytes.Buffer) error, file string) error {
-	var out bytes.Buffer
-	if err := write(&out); err != nil {
-		return err
-	}
-	if file == "" || file == "-" {
-		_, err := p.stdout.Write(out.Bytes())
-		return err
-	}
-	return os.WriteFile(file, out.Bytes(), 0o644)
 }
