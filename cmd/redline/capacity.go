@@ -15,6 +15,7 @@ import (
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
 	"redline/internal/show/document"
+	"redline/internal/show/export"
 	"redline/internal/show/report"
 	"redline/internal/traffic/workload"
 	"redline/internal/twin"
@@ -225,7 +226,7 @@ func (p *process) showCapacity(plan *result.Capacity, list []capacity.Configurat
 	var write func(*bytes.Buffer) error
 	switch f.format {
 	case "json":
-		write = func(out *bytes.Buffer) error { return writeJSON(out, map[string]any{"capacity": plan}) }
+		write = func(out *bytes.Buffer) error { return export.Indented(out, map[string]any{"capacity": plan}) }
 	case "markdown":
 		write = func(out *bytes.Buffer) error { return document.Markdown(out, report.Capacity(plan), 2) }
 	case "html":

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -23,13 +25,10 @@ interpretation.md.
 
 Exit code: 0 written, 1 not written, 2 usage.`
 
-// layouts lists the directories that a result can be written as. A new one is
-// a line here.
-var layouts = []struct {
-	name  string
-	files func(*result.Result) ([]export.File, error)
-}{
-	{"notes", export.Notes},
+// layouts are the directories that a result can be written as. A new one is a
+// line here.
+var layouts = map[string]func(*result.Result) ([]export.File, error){
+	"notes": export.Notes,
 }
 
 func (p *process) exportCommand() *cobra.Command {
@@ -47,9 +46,9 @@ func (p *process) exportCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			files, err := layoutNamed(layout)
-			if err != nil {
-				return err
+			files, known := layouts[layout]
+			if !known {
+				return usage("--layout %q is not known; %s", layout, text.Cure(layout, slices.Sorted(maps.Keys(layouts))))
 			}
 			if out == "" {
 				return usage("export wants a directory to write: -o OUT")
@@ -69,17 +68,6 @@ func (p *process) exportCommand() *cobra.Command {
 	c.Flags().StringVarP(&out, "output", "o", "", "directory to write")
 	c.Flags().BoolVar(&force, "force", false, "replace existing files")
 	return c
-}
-
-func layoutNamed(name string) (func(*result.Result) ([]export.File, error), error) {
-	var names []string
-	for _, l := range layouts {
-		if l.name == name {
-			return l.files, nil
-		}
-		names = append(names, l.name)
-	}
-	return nil, usage("--layout %q is not known; %s", name, text.Cure(name, names))
 }
 
 // writeFiles writes all files into a directory, none of them where one is

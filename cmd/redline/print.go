@@ -2,11 +2,10 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
-	"io"
 	"os"
 
 	"redline/internal/show/document"
+	"redline/internal/show/export"
 )
 
 // screen is what the terminal can do; a file has no colors.
@@ -27,14 +26,7 @@ func (p *process) answer(asJSON bool, v any, d *document.Document) error {
 	return p.print(d)
 }
 
-func (p *process) printJSON(v any) error { return writeJSON(p.stdout, v) }
-
-func writeJSON(w io.Writer, v any) error {
-	out := json.NewEncoder(w)
-	out.SetIndent("", "  ")
-	out.SetEscapeHTML(false)
-	return out.Encode(v)
-}
+func (p *process) printJSON(v any) error { return export.Indented(p.stdout, v) }
 
 // deliver writes a document to a file, or to the standard output.
 func (p *process) deliver(write func(*bytes.Buffer) error, file string) error {

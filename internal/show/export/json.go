@@ -10,19 +10,27 @@ import (
 	"redline/internal/show/report"
 )
 
-// JSON writes the result document: indented, keys in the order of the types,
-// a newline at the end.
+// JSON writes the result document.
 func JSON(w io.Writer, r *result.Result) error {
 	if r == nil {
 		return report.ErrNoResult
 	}
+	if err := Indented(w, r); err != nil {
+		return fmt.Errorf("write result %q as JSON: %w", r.ID, err)
+	}
+	return nil
+}
+
+// Indented writes a value as JSON, whole or not at all: keys in the order of the
+// types, a newline at the end.
+func Indented(w io.Writer, v any) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	// Objectives read "ttft:p99<500ms"; escaping would hide them from grep.
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(r); err != nil {
-		return fmt.Errorf("write result %q as JSON: %w", r.ID, err)
+	if err := encoder.Encode(v); err != nil {
+		return err
 	}
 	_, err := w.Write(text.Bytes())
 	return err

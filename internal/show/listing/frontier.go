@@ -3,7 +3,6 @@ package listing
 import (
 	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -64,10 +63,7 @@ func frontiers(fronts []*pareto.Front, named bool) *document.Document {
 }
 
 func frontsJSON(w io.Writer, fronts []*pareto.Front, _ document.TerminalOptions) error {
-	out := json.NewEncoder(w)
-	out.SetIndent("", "  ")
-	out.SetEscapeHTML(false)
-	return out.Encode(map[string]any{"pareto": append([]*pareto.Front{}, fronts...)})
+	return export.Indented(w, map[string]any{"pareto": append([]*pareto.Front{}, fronts...)})
 }
 
 // listed joins names as a sentence does; many of them are counted.
@@ -197,7 +193,7 @@ func steps(f *pareto.Front) []chart.Point {
 
 // front writes every point with where it stands, and what all rests on.
 func front(p *document.Builder, f *pareto.Front, named bool) {
-	t := document.NewTable(document.Left("points"), document.Left(loadHead(f)), document.Decimal(f.X.Title), document.Decimal(f.Y.Title), document.Left("objectives").Optional(1), document.Prose("standing"))
+	t := document.NewTable(document.Left("points"), document.Left(loadHead(f)), document.Decimal(f.X.Title), document.Decimal(f.Y.Title), document.Left("objectives").Optional(1), document.Prose("verdict"))
 	for _, one := range f.Points {
 		load := report.FullSign
 		if one.Probe {

@@ -91,7 +91,7 @@ func believed(t *document.Table, r *result.Result) {
 }
 
 func standingColumn(t *document.Table) int {
-	return slices.IndexFunc(t.Columns, func(c document.Column) bool { return c.Head == "standing" })
+	return slices.IndexFunc(t.Columns, func(c document.Column) bool { return c.Head == "verdict" })
 }
 
 // holds reports whether a point is the sustained run that held its rate.
@@ -125,7 +125,7 @@ var pointFigures = []struct {
 	{right("errors"), shareCell(func(r *metric.Requests) int { return r.Failed })},
 	{right("rejected"), shareCell(func(r *metric.Requests) int { return r.Rejected })},
 	{right("unfinished"), shareCell(func(r *metric.Requests) int { return r.Censored + r.Unsent })},
-	{right("standing"), pointStanding},
+	{right("verdict"), pointStanding},
 }
 
 // shareCell is the share of requests that ended in one way.
