@@ -14,9 +14,10 @@ import (
 func TestSimHelpNamesEveryFault(t *testing.T) {
 	t.Parallel()
 	_, stdout, _ := redline(t, nil, "sim", "--help")
+	flowing := strings.Join(strings.Fields(stdout), " ")
 	for _, k := range sim.FaultKinds {
-		if !strings.Contains(stdout, "  "+k.Name) || !strings.Contains(stdout, k.Help) {
-			t.Errorf("the help does not tell of %s: %s", k.Name, k.Help)
+		if !strings.Contains(stdout, "  "+k.Name) || !strings.Contains(flowing, k.Help) {
+			t.Errorf("the help does not describe %s: %s", k.Name, k.Help)
 		}
 	}
 	for _, flag := range []string{"--fault FAULT", "--tls ", "--restart-after "} {
