@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"encoding/json"
 	"testing"
 
 	"redline/internal/judge/result"
@@ -36,4 +37,19 @@ func written(t *testing.T, format Format, r *result.Result) []byte {
 		t.Fatalf("%s: %v", format.Name, err)
 	}
 	return out.Bytes()
+}
+
+// TestSamplesForExports: other packages show the same situations, which they
+// read from a file.
+func TestSamplesForExports(t *testing.T) {
+	t.Parallel()
+	var lines bytes.Buffer
+	for _, s := range append(samples(), sample{"hostile", hostileSample()}) {
+		line, err := json.Marshal(map[string]any{"name": s.name, "result": s.result})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines.Write(append(line, '\n'))
+	}
+	golden(t, "samples.jsonl", lines.Bytes())
 }

@@ -1,9 +1,6 @@
 package report
 
 import (
-	"bytes"
-	"encoding/json"
-	"testing"
 	"time"
 
 	"redline/internal/judge/metric"
@@ -47,21 +44,6 @@ func samples() []sample {
 		{"capacity", capacitySample()},
 		{"toggles", togglesSample()},
 	}
-}
-
-// TestSamplesForExports: other packages show the same situations, which they
-// read from a file.
-func TestSamplesForExports(t *testing.T) {
-	t.Parallel()
-	var lines bytes.Buffer
-	for _, s := range append(samples(), sample{"hostile", hostileSample()}) {
-		line, err := json.Marshal(map[string]any{"name": s.name, "result": s.result})
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines.Write(append(line, '\n'))
-	}
-	golden(t, "samples.jsonl", lines.Bytes())
 }
 
 func ptr[T any](v T) *T { return &v }
