@@ -11,7 +11,6 @@ import (
 
 	"redline/internal/answer/pareto"
 	"redline/internal/judge/result"
-	"redline/internal/judge/slo"
 	"redline/internal/show/chart"
 	"redline/internal/show/document"
 	"redline/internal/show/export"
@@ -206,11 +205,7 @@ func front(p *document.Builder, f *pareto.Front, named bool) {
 		if named {
 			sign += " " + text.Line(f.Series[one.Series]) // a terminal names them under its picture
 		}
-		objectives := ""
-		if one.Objectives != slo.None {
-			objectives = string(one.Objectives)
-		}
-		t.Add(sign, load+" "+report.LoadFigure(&result.Point{Load: one.Load}), text.Figure(one.X), text.Figure(one.Y), objectives, document.Paint(color, standingOf(f, one)))
+		t.Add(sign, load+" "+report.LoadFigure(&result.Point{Load: one.Load}), text.Figure(one.X), text.Figure(one.Y), report.Standing(one.Objectives), document.Paint(color, standingOf(f, one)))
 	}
 	p.Add(t)
 	if slices.ContainsFunc(f.Points, func(one pareto.Point) bool { return one.Probe }) {

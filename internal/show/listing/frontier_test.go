@@ -10,6 +10,7 @@ import (
 	"redline/internal/answer/pareto"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/show/document"
 )
 
@@ -46,6 +47,20 @@ func TestFrontGoldens(t *testing.T) {
 			}
 			golden(t, g.file, out.Bytes())
 		}
+	}
+}
+
+// People read too close to call where the document has undecided.
+func TestFrontsSayTooCloseToCall(t *testing.T) {
+	t.Parallel()
+	fronts := frontSample()
+	fronts[0].Points[0].Objectives = slo.Undecided
+	var out bytes.Buffer
+	if err := FrontFormats[0].Write(&out, fronts, document.TerminalOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); strings.Contains(text, "undecided") || !strings.Contains(text, "too close to call") {
+		t.Error(text)
 	}
 }
 
