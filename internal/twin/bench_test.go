@@ -5,13 +5,15 @@ import (
 	"testing"
 
 	"redline/internal/judge/slo"
+	"redline/internal/twin/catalog"
+	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
 )
 
 // likeH100 is the law of an 8B model on one H100, in round figures.
 func likeH100() sim.Spec {
 	return sim.Spec{MaxNumSeqs: 1024, MaxNumBatchedTokens: 8192,
-		Law: &sim.Law{WeightsUS: 6000, TokenUS: 22.5, Corner: 1.5, SequenceUS: 4, ContextUS: 0.065, PairUS: 0.0005}}
+		Law: &catalog.Law{WeightsUS: 6000, TokenUS: 22.5, Corner: 1.5, SequenceUS: 4, ContextUS: 0.065, PairUS: 0.0005}}
 }
 
 // BenchmarkInstanceDay is one instance through a day at 20 chat requests per
@@ -19,16 +21,16 @@ func likeH100() sim.Spec {
 func BenchmarkInstanceDay(b *testing.B) {
 	for b.Loop() {
 		answers := 0
-		e, err := NewInstance(likeH100(), func(Answer) { answers++ })
+		e, err := replay.NewInstance(likeH100(), func(replay.Answer) { answers++ })
 		if err != nil {
 			b.Fatal(err)
 		}
 		r := rand.New(rand.NewPCG(1, 1))
 		for at := 0.0; at < 86400e9; at += r.ExpFloat64() / 20 * 1e9 {
 			e.Advance(int64(at) - 1)
-			e.Submit(int64(at), Request{Prompt: 100 + r.IntN(900), Output: 50 + r.IntN(400)}, int64(at))
+			e.Submit(int64(at), replay.Request{Prompt: 100 + r.IntN(900), Output: 50 + r.IntN(400)}, int64(at))
 		}
-		e.Advance(idle - 1)
+		e.Advance(replay.Idle - 1)
 		b.ReportMetric(float64(e.Steps), "steps")
 		b.ReportMetric(float64(answers), "answers")
 		b.ReportMetric(float64(e.Busy)/86400e9, "busy")
@@ -42,10 +44,10 @@ func BenchmarkFleetDay(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	mix := make([]Request, 500)
+	mix := make([]replay.Request, 500)
 	r := rand.New(rand.NewPCG(1, 1))
 	for i := range mix {
-		mix[i] = Request{Prompt: 100 + r.IntN(900), Output: 50 + r.IntN(400)}
+		mix[i] = replay.Request{Prompt: 100 + r.IntN(900), Output: 50 + r.IntN(400)}
 	}
 	const instances = 4
 	for b.Loop() {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"redline/internal/plan/config"
+	"redline/internal/twin/catalog"
 	"redline/internal/twin/sim"
 )
 
@@ -61,7 +62,7 @@ func TestWrittenEngineIsRead(t *testing.T) {
 	for _, first := range []bool{false, true} {
 		want := sim.Spec{Model: `odd "name"`, MaxNumSeqs: 7, MaxNumBatchedTokens: 4096, MaxModelLen: 4000, PrefillFirst: first,
 			StepOverhead: 250 * time.Microsecond, RequestOverhead: 3 * time.Millisecond, NumGPUBlocksOverride: 999,
-			Law: &sim.Law{WeightsUS: 4321, TokenUS: 0.0001234, Corner: 1.5, SequenceUS: 1, ContextUS: 0.02, PairUS: 1e-7}}
+			Law: &catalog.Law{WeightsUS: 4321, TokenUS: 0.0001234, Corner: 1.5, SequenceUS: 1, ContextUS: 0.02, PairUS: 1e-7}}
 		if first {
 			want.EnableChunkedPrefill = new(bool)
 			want.Law.ExpertsUS, want.Law.ExpertShare = 12_340, 0.0625

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"redline/internal/stats"
+	"redline/internal/twin/catalog"
+	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
 )
 
@@ -29,7 +31,7 @@ const negligible = 1e-7
 // build gives the engine with these constants and the scheduler of base.
 func build(base sim.Spec, x []float64) sim.Spec {
 	us := func(i int) float64 { return math.Exp(min(max(x[i], math.Log(negligible)), math.Log(5e7))) }
-	law := sim.Law{WeightsUS: us(weights), TokenUS: us(perToken), Corner: base.Law.Corner,
+	law := catalog.Law{WeightsUS: us(weights), TokenUS: us(perToken), Corner: base.Law.Corner,
 		SequenceUS: us(perSequence), ContextUS: us(perContext), PairUS: us(perPair)}
 	if base.Law.ExpertShare > 0 {
 		law.ExpertsUS, law.ExpertShare = us(allExperts), base.Law.ExpertShare
@@ -59,7 +61,7 @@ func fit(ctx context.Context, levels []Level, room, maxLen int) fitted {
 	}
 	seen := look(levels)
 	base := sim.Spec{MaxNumSeqs: seen.places(), MaxNumBatchedTokens: max(8192, seen.places()), NumGPUBlocksOverride: room,
-		MaxModelLen: seen.length(maxLen, room), Law: &sim.Law{Corner: 1.5}, EnablePrefixCaching: new(bool), Jitter: new(float64)}
+		MaxModelLen: seen.length(maxLen, room), Law: &catalog.Law{Corner: 1.5}, EnablePrefixCaching: new(bool), Jitter: new(float64)}
 	few := spreadOver(targets, 4)
 	best := refine(ctx, few, fitted{base: base, x: seen.guess(targets), loss: math.Inf(1)}, 1, 300)
 	for _, try := range schedulers(seen) {
@@ -134,7 +136,7 @@ func trimmed(l Level) Level {
 			continue
 		}
 		if counted++; counted == enough {
-			until = o.last
+			until = o.Last
 		}
 		o.Counted = counted <= enough
 	}
@@ -212,9 +214,9 @@ func look(levels []Level) sight {
 	for i := range levels {
 		var whole, stream []int64 // starts, and ends as negative numbers
 		for _, o := range levels[i].Requests {
-			sent := o.first - int64(max(o.TTFT, 0))
-			whole = append(whole, sent<<1|1, o.last<<1)
-			stream = append(stream, o.first<<1|1, o.last<<1)
+			sent := o.First - int64(max(o.TTFT, 0))
+			whole = append(whole, sent<<1|1, o.Last<<1)
+			stream = append(stream, o.First<<1|1, o.Last<<1)
 			s.longestPrompt = max(s.longestPrompt, o.Prompt)
 			s.longest = max(s.longest, o.Prompt+o.Output)
 		}
@@ -270,7 +272,7 @@ func (s sight) length(told, room int) int {
 		n = max(n, usualLength)
 	}
 	if room > 0 {
-		n = min(n, room*blockSize)
+		n = min(n, room*replay.BlockSize)
 	}
 	return n
 }

@@ -11,6 +11,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
 )
 
@@ -33,7 +34,7 @@ type Fleet struct {
 // Traffic is what users send: when, and requests drawn from those of a mix.
 type Traffic struct {
 	Times iter.Seq[int64] // ascending, nanoseconds; may have no end
-	Mix   []Request
+	Mix   []replay.Request
 	Seed  uint64
 	Span  time.Duration
 	// Settle is how much of the beginning is not counted.
@@ -53,10 +54,10 @@ func (f Fleet) Run(ctx context.Context, t Traffic, objectives []slo.Objective) (
 		return nil, fmt.Errorf("a fleet has at least one instance, got %d", f.Instances)
 	}
 	count := newAccount(t, objectives)
-	engines := make([]*Instance, f.Instances)
+	engines := make([]*replay.Instance, f.Instances)
 	for i := range engines {
 		var err error
-		if engines[i], err = NewInstance(f.Spec, count.done); err != nil {
+		if engines[i], err = replay.NewInstance(f.Spec, count.done); err != nil {
 			return nil, err
 		}
 	}
@@ -80,7 +81,7 @@ func (f Fleet) Run(ctx context.Context, t Traffic, objectives []slo.Objective) (
 		}
 	}
 	for _, e := range engines {
-		e.Advance(idle - 1)
+		e.Advance(replay.Idle - 1)
 		count.out.Preemptions += e.Lost
 		count.out.Steps += e.Steps
 	}
@@ -91,7 +92,7 @@ func (f Fleet) Run(ctx context.Context, t Traffic, objectives []slo.Objective) (
 
 // route picks the instance for the next request; of those with equally few
 // outstanding the one whose turn it is.
-func (f Fleet) route(engines []*Instance, turn int) int {
+func (f Fleet) route(engines []*replay.Instance, turn int) int {
 	first := turn % len(engines)
 	if f.Router == RoundRobin {
 		return first
@@ -138,12 +139,12 @@ func newAccount(t Traffic, objectives []slo.Objective) *account {
 }
 
 // own is the answer's figure of that name, negative where it has none.
-func (a Answer) own(metric string) float64 {
+func own(a replay.Answer, metric string) float64 {
 	switch metric {
 	case "ttft":
 		return float64(a.First - a.Tag)
 	case "tpot":
-		return a.tpot()
+		return a.TPOT()
 	case "decode":
 		return float64(a.Last - a.First)
 	}
@@ -151,20 +152,20 @@ func (a Answer) own(metric string) float64 {
 }
 
 // done takes one answer; its tag is when it was asked for.
-func (a *account) done(answer Answer) {
+func (a *account) done(answer replay.Answer) {
 	if answer.Tag < a.settle {
 		return
 	}
 	a.out.Requests++
 	for m, name := range Figures {
-		if v := answer.own(name); v >= 0 {
+		if v := own(answer, name); v >= 0 {
 			// Two days bound everything that is simulated.
 			_ = a.histograms[m].RecordValue(int64(v / 1e3))
 		}
 	}
 	bad := false
 	for i, o := range a.objectives {
-		ok, judged := o.Judge(true, answer.own(o.Metric))
+		ok, judged := o.Judge(true, own(answer, o.Metric))
 		if !judged {
 			continue
 		}
@@ -174,7 +175,7 @@ func (a *account) done(answer Answer) {
 			bad = true
 		}
 	}
-	a.note(answer.Tag, bad, answer.own("e2e"))
+	a.note(answer.Tag, bad, own(answer, "e2e"))
 }
 
 // refuse counts a request that no instance takes: it breaks every objective.

@@ -8,16 +8,18 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/traffic/arrival"
+	"redline/internal/twin/catalog"
+	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
 )
 
 // server is an engine that takes ten milliseconds for each request, one at a
 // time: with Poisson arrivals the queue M/D/1, whose figures are known.
 func server() sim.Spec {
-	return sim.Spec{MaxNumSeqs: 1, Law: &sim.Law{WeightsUS: 10_000, Corner: 1}}
+	return sim.Spec{MaxNumSeqs: 1, Law: &catalog.Law{WeightsUS: 10_000, Corner: 1}}
 }
 
-func one() []Request { return []Request{{Prompt: 1, Output: 1}} }
+func one() []replay.Request { return []replay.Request{{Prompt: 1, Output: 1}} }
 
 func objectives(t *testing.T, texts ...string) []slo.Objective {
 	t.Helper()
@@ -62,7 +64,7 @@ func TestLimitOfAQueue(t *testing.T) {
 		}
 	}
 	ev := &Evidence{Objectives: []string{"ttft:p90<15ms"}, Limit: &result.Limit{Rate: 2 * low / 0.010, Binding: "ttft:p90<15ms"},
-		Levels: []Level{{Requests: []Observed{{Counted: true, Request: one()[0]}}}}}
+		Levels: []Level{{Recording: replay.Recording{Requests: []replay.Observed{{Counted: true, Request: one()[0]}}}}}}
 	c := &Calibration{Spec: server(), Evidence: ev}
 	if err := c.checkLimit(t.Context()); err != nil || c.Limit == nil || math.Abs(c.Limit.Error-0.5) > 0.04 {
 		t.Errorf("beside a limit of twice its own the twin has %+v, %v", c.Limit, err)
@@ -83,7 +85,7 @@ func TestRouters(t *testing.T) {
 	tail := map[string]float64{}
 	for _, router := range Routers {
 		out, err := Fleet{Spec: likeH100(), Instances: 4, Router: router}.Run(t.Context(), Traffic{Times: arrival.Spec{Rate: 60}.Times(5), Seed: 1, Span: 10 * time.Minute,
-			Mix: []Request{{Prompt: 100, Output: 20}, {Prompt: 4000, Output: 600}}}, nil)
+			Mix: []replay.Request{{Prompt: 100, Output: 20}, {Prompt: 4000, Output: 600}}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +108,7 @@ func TestFleetRefuses(t *testing.T) {
 	if _, err := (Fleet{Spec: sim.Spec{}, Instances: 1}).Run(t.Context(), traffic, nil); err == nil {
 		t.Error("an engine without a law runs")
 	}
-	traffic.Mix = []Request{{Prompt: 1 << 20, Output: 1}}
+	traffic.Mix = []replay.Request{{Prompt: 1 << 20, Output: 1}}
 	out, err := Fleet{Spec: server(), Instances: 1}.Run(t.Context(), traffic, objectives(t, "ttft:p99<1s"))
 	if err != nil || out.Refused != out.Requests || out.Met() {
 		t.Errorf("requests that no engine takes: %+v, %v", out, err)

@@ -3,6 +3,8 @@ package twin
 import (
 	"math"
 	"math/rand/v2"
+
+	"redline/internal/twin/replay"
 )
 
 // foreign is an engine that shares no line with the simulator: a roofline with
@@ -36,15 +38,15 @@ func (f *foreign) level(rate, length float64) Level {
 	now := 0.0
 	for now < length {
 		now += f.r.ExpFloat64() / rate
-		l.Requests = append(l.Requests, Observed{At: int64(now * 1e9), Session: len(l.Requests), Think: math.MinInt64,
+		l.Requests = append(l.Requests, replay.Observed{At: int64(now * 1e9), Session: len(l.Requests), Think: math.MinInt64,
 			Counted: now > length/6 && now < length*5/6, TTFT: -1, TPOT: -1,
-			Request: Request{Prompt: int(math.Exp(6+0.7*f.r.NormFloat64())) + 16, Output: 20 + f.r.IntN(300)}})
+			Request: replay.Request{Prompt: int(math.Exp(6+0.7*f.r.NormFloat64())) + 16, Output: 20 + f.r.IntN(300)}})
 	}
 	f.serve(l.Requests)
 	return l
 }
 
-func (f *foreign) serve(list []Observed) {
+func (f *foreign) serve(list []replay.Observed) {
 	jobs := make([]*foreignJob, len(list))
 	front := 0.0
 	for i := range list {
@@ -84,18 +86,18 @@ func (f *foreign) serve(list []Observed) {
 }
 
 // emit brings one token out and reports whether it was the last.
-func (f *foreign) emit(o *Observed, j *foreignJob, at int64) bool {
+func (f *foreign) emit(o *replay.Observed, j *foreignJob, at int64) bool {
 	j.ctx++
 	j.made++
 	if j.made == 1 {
-		o.first, o.TTFT = at, float64(at-o.At)
+		o.First, o.TTFT = at, float64(at-o.At)
 	}
 	if j.made < o.Output {
 		return false
 	}
-	o.last, o.E2E = at, float64(at-o.At)
+	o.Last, o.E2E = at, float64(at-o.At)
 	if o.Output > 1 {
-		o.TPOT = float64(at-o.first) / float64(o.Output-1)
+		o.TPOT = float64(at-o.First) / float64(o.Output-1)
 	}
 	return true
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"redline/internal/stats"
+	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
 )
 
@@ -55,17 +56,17 @@ func (t *target) add(values [metrics]float64) {
 // simulated gives the distributions that an engine has for the same requests.
 func (t *target) simulated(spec sim.Spec) ([metrics][]float64, error) {
 	var out [metrics][]float64
-	fates, err := play(spec, t.Level)
+	played, _, err := replay.Play(spec, &t.Recording)
 	if err != nil {
 		return out, err
 	}
-	for i, f := range fates {
+	for i, f := range played {
 		o := &t.Requests[i]
 		if !o.Counted {
 			continue
 		}
 		known := [metrics]bool{o.TTFT > 0, o.TPOT > 0, o.E2E > 0}
-		for m, v := range [metrics]float64{f.ttft, f.tpot, f.e2e} {
+		for m, v := range [metrics]float64{f.TTFT, f.TPOT, f.E2E} {
 			if known[m] && v > 0 {
 				out[m] = append(out[m], v)
 			}

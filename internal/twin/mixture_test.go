@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
 )
 
@@ -20,8 +21,8 @@ func simulatedLevel(t *testing.T, spec sim.Spec, rate, length float64) Level {
 	l := Level{Name: fmt.Sprintf("%g/s", rate), Load: rate}
 	var jobs []*sim.Job
 	for now := r.ExpFloat64() / rate; now < length; now += r.ExpFloat64() / rate {
-		o := Observed{At: int64(now * 1e9), Session: len(jobs), Think: math.MinInt64, Counted: now > length/6 && now < length*5/6,
-			Request: Request{Prompt: int(math.Exp(6.2+0.8*r.NormFloat64())) + 16, Output: 20 + r.IntN(200)}}
+		o := replay.Observed{At: int64(now * 1e9), Session: len(jobs), Think: math.MinInt64, Counted: now > length/6 && now < length*5/6,
+			Request: replay.Request{Prompt: int(math.Exp(6.2+0.8*r.NormFloat64())) + 16, Output: 20 + r.IntN(200)}}
 		prompt := make([]int32, o.Prompt)
 		for i := range prompt {
 			prompt[i] = r.Int32()
@@ -38,7 +39,7 @@ func simulatedLevel(t *testing.T, spec sim.Spec, rate, length float64) Level {
 	}, sim.Watch{})
 	for i, j := range jobs {
 		o := &l.Requests[i]
-		o.first, o.last = j.First, j.Last
+		o.First, o.Last = j.First, j.Last
 		o.TTFT, o.E2E, o.TPOT = float64(j.First-o.At), float64(j.Last-o.At), float64(j.Last-j.First)/float64(o.Output-1)
 	}
 	return l

@@ -5,15 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"slices"
 	"strconv"
 
-	"redline/internal/drive/record"
 	"redline/internal/judge/result"
-	"redline/internal/llm"
 	"redline/internal/run/store"
 	"redline/internal/text"
+	"redline/internal/twin/replay"
 )
 
 // Level is one load and what was measured under it.
@@ -22,25 +20,9 @@ type Level struct {
 	Name string
 	// Load orders levels: requests per second offered.
 	Load float64
-	// Cap is how many requests were in flight at most; 0 for an open loop.
-	Cap    int
-	Closed bool
 	// Invalid says that the run found itself unsound.
-	Invalid  bool
-	Requests []Observed
-}
-
-// Observed is one request: when it came, how long it was, and what became of
-// it. Times are nanoseconds.
-type Observed struct {
-	Request
-	Session, Turn int
-	At            int64 // sent, or due where a cap delayed it
-	Think         int64 // from the end of the turn before, for a later turn
-	Counted       bool  // in the measured window, and ok
-	// TTFT, TPOT and E2E are negative where they are not known.
-	TTFT, TPOT, E2E float64
-	first, last     int64
+	Invalid bool
+	replay.Recording
 }
 
 // Evidence is everything measured of one server.
@@ -158,10 +140,10 @@ func (ev *Evidence) run(dir *store.Dir) error {
 	point := res.Points[0]
 	ev.told(res, point)
 	level := levelOf(point, res)
-	if level.Requests, err = requests(dir, level); err != nil {
+	if err := requests(dir, &level.Recording); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(level.Requests, func(o Observed) bool { return o.Counted && o.TPOT > 0 }) {
+	if !slices.ContainsFunc(level.Requests, func(o replay.Observed) bool { return o.Counted && o.TPOT > 0 }) {
 		ev.Skipped = append(ev.Skipped, dir.Path+": no streamed answer in its window")
 		return nil
 	}
@@ -195,15 +177,12 @@ func (ev *Evidence) told(res *result.Result, p result.Point) {
 	blocks, err1 := strconv.Atoi(p.Server.Config["num_gpu_blocks"])
 	size, err2 := strconv.Atoi(cmp.Or(p.Server.Config["block_size"], "16"))
 	if err1 == nil && err2 == nil && blocks > 0 && size > 0 {
-		ev.Blocks = blocks * size / blockSize
+		ev.Blocks = blocks * size / replay.BlockSize
 	}
 }
 
 func levelOf(p result.Point, res *result.Result) Level {
-	l := Level{Load: p.Rates.Sent, Closed: p.Load.Mode == "closed", Invalid: res.Verdict.Valid == result.Invalid}
-	if p.Load.Concurrency != nil {
-		l.Cap = *p.Load.Concurrency
-	}
+	l := Level{Load: p.Rates.Sent, Invalid: res.Verdict.Valid == result.Invalid, Recording: replay.Record(p.Load)}
 	switch {
 	case l.Closed:
 		l.Name = fmt.Sprintf("%d in flight", l.Cap)
@@ -215,53 +194,15 @@ func levelOf(p result.Point, res *result.Result) Level {
 	return l
 }
 
-// requests reads a run's log in the order of sending, warm-up and cool-down
-// too: they are what the measured requests met in the server.
-func requests(dir *store.Dir, l Level) ([]Observed, error) {
-	var list []Observed
+// requests reads a run's log, warm-up and cool-down too: they are what the
+// measured requests met in the server.
+func requests(dir *store.Dir, into *replay.Recording) error {
 	for r, err := range dir.Records() {
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if r.Sent == 0 || r.First == 0 || r.PromptTokens+r.AskedPrompt == 0 || r.OutputTokens < 1 {
-			continue
-		}
-		list = append(list, observed(r, l))
+		into.Add(r)
 	}
-	slices.SortStableFunc(list, func(a, b Observed) int { return cmp.Compare(a.At, b.At) })
-	chain(list)
-	return list, nil
-}
-
-func observed(r *record.Record, l Level) Observed {
-	o := Observed{
-		Request: Request{Prompt: cmp.Or(r.PromptTokens, r.AskedPrompt), Cached: r.CachedTokens, Output: r.OutputTokens},
-		Session: r.Session, Turn: r.Turn, At: r.Sent, first: r.First, last: r.Last,
-		Counted: r.Phase == record.Measure && r.Outcome == llm.OK,
-		TTFT:    -1, TPOT: -1, E2E: float64(r.Last - r.Sent),
-	}
-	if l.Cap > 0 && !l.Closed && r.Due > 0 {
-		o.At = r.Due
-	}
-	if r.Streamed {
-		o.TTFT = float64(r.First - r.Sent)
-		if n := r.Paced(); n >= 1 && r.Last > r.First {
-			o.TPOT = float64(r.Last-r.First) / float64(n)
-		}
-	}
-	return o
-}
-
-// chain finds how long each later turn came after the one before it.
-func chain(list []Observed) {
-	type turn struct{ session, turn int }
-	ends := map[turn]int64{}
-	for i := range list {
-		o := &list[i]
-		o.Think = math.MinInt64
-		if end, ok := ends[turn{o.Session, o.Turn - 1}]; ok && o.Turn > 0 && o.At >= end {
-			o.Think = o.At - end
-		}
-		ends[turn{o.Session, o.Turn}] = o.last
-	}
+	into.Order()
+	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"redline/internal/drive/record"
 	"redline/internal/judge/metric"
@@ -16,6 +15,7 @@ import (
 	"redline/internal/llm"
 	"redline/internal/observe/telemetry"
 	"redline/internal/run/store"
+	"redline/internal/twin/replay"
 )
 
 // keep writes a run whose requests have a fixed shape: sent every second, 10
@@ -83,11 +83,11 @@ func TestObserve(t *testing.T) {
 	if l.Name != "1/s" || l.Cap != 0 || l.Closed || len(l.Requests) != 12 {
 		t.Errorf("level %+v", l)
 	}
-	want := []Observed{
-		{Request: Request{100, 32, 10}, Session: 1, Turn: 0, At: 3e9, Think: math.MinInt64, Counted: true, TTFT: 50e6, TPOT: 20e6, E2E: 230e6},
-		{Request: Request{100, 32, 10}, Session: 1, Turn: 1, At: 4e9, Think: 770e6, Counted: true, TTFT: 50e6, TPOT: 20e6, E2E: 230e6},
+	want := []replay.Observed{
+		{Request: replay.Request{Prompt: 100, Cached: 32, Output: 10}, Session: 1, Turn: 0, At: 3e9, Think: math.MinInt64, Counted: true, TTFT: 50e6, TPOT: 20e6, E2E: 230e6, First: 3050e6, Last: 3230e6},
+		{Request: replay.Request{Prompt: 100, Cached: 32, Output: 10}, Session: 1, Turn: 1, At: 4e9, Think: 770e6, Counted: true, TTFT: 50e6, TPOT: 20e6, E2E: 230e6, First: 4050e6, Last: 4230e6},
 	}
-	if diff := cmp.Diff(want, l.Requests[2:4], cmpopts.IgnoreUnexported(Observed{})); diff != "" {
+	if diff := cmp.Diff(want, l.Requests[2:4]); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	if l.Requests[0].Counted {
@@ -157,38 +157,5 @@ func TestObserveRefuses(t *testing.T) {
 		if _, err := Observe(paths...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q in it", paths, err, want)
 		}
-	}
-}
-
-// A closed loop keeps its number in flight in the twin too, and later turns
-// keep their pauses.
-func TestReplayKeepsTheLoop(t *testing.T) {
-	t.Parallel()
-	spec := likeH100()
-	closed := Level{Cap: 2, Closed: true}
-	for i := range 6 {
-		closed.Requests = append(closed.Requests, Observed{Session: i, At: int64(i) * 1e9, Think: math.MinInt64, Request: Request{Prompt: 10, Output: 100}})
-	}
-	out, err := play(spec, &closed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Two at a time for some 0.65 s each: the third begins as the first ends.
-	for i, f := range out {
-		if f.ttft < 0 || f.e2e < 0.5e9 || f.e2e > 0.9e9 {
-			t.Errorf("request %d: %+v", i, f)
-		}
-	}
-	turns := Level{Requests: []Observed{
-		{Session: 1, Turn: 0, At: 1e9, Think: math.MinInt64, Request: Request{Prompt: 10, Output: 2}},
-		{Session: 1, Turn: 1, At: 2e9, Think: 5e9, Request: Request{Prompt: 10, Output: 2}},
-	}}
-	r := &replay{level: &turns, sent: make([]int64, 2), out: make([]figures, 2)}
-	if r.engine, err = NewInstance(spec, r.done); err != nil {
-		t.Fatal(err)
-	}
-	r.run()
-	if want := r.sent[0] + int64(r.out[0].e2e) + 5e9; r.sent[1] != want {
-		t.Errorf("the second turn is sent at %d, want %d", r.sent[1], want)
 	}
 }

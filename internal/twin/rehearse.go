@@ -12,6 +12,7 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/text"
 	"redline/internal/traffic/arrival"
+	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
 )
 
@@ -25,7 +26,7 @@ type Plan struct {
 	// Limit is what one instance carries in requests per second; 0 where it is
 	// not known.
 	Limit      float64
-	Mix        []Request
+	Mix        []replay.Request
 	Objectives []slo.Objective
 	Arrivals   Arrivals
 	Seed       uint64

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"redline/internal/traffic/arrival"
+	"redline/internal/twin/catalog"
 	"redline/internal/twin/sim"
 )
 
@@ -38,7 +39,7 @@ func TestRehearsalTellsWhatOneLessDoes(t *testing.T) {
 func TestTrialOnARun(t *testing.T) {
 	t.Parallel()
 	run := keep(t, filepath.Join(t.TempDir(), "run"), same)
-	for _, engine := range []*sim.Spec{nil, {Law: &sim.Law{WeightsUS: 20_000, Corner: 1}}} {
+	for _, engine := range []*sim.Spec{nil, {Law: &catalog.Law{WeightsUS: 20_000, Corner: 1}}} {
 		out, err := Trial{Run: run, Engine: engine, EngineName: "engine.yaml", Instances: 1, Objectives: []string{"tpot:p99<30ms"},
 			Arrivals: Recorded("a trace", slices.Values([]int64{5e9, 6e9, 7e9, 8e9, 25e9})), Seed: 1}.Try(t.Context())
 		if err != nil {

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"redline/internal/twin/catalog"
 
-	"redline/internal/twin/sim"
+	"github.com/google/go-cmp/cmp"
 )
 
 const anEngine = `schema: redline/engine/1
@@ -42,7 +42,7 @@ func TestEngineFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &sim.Law{WeightsUS: 4000, TokenUS: 90.5, Corner: 1.5}
+	want := &catalog.Law{WeightsUS: 4000, TokenUS: 90.5, Corner: 1.5}
 	if s := c.Server.Sim; s.Model != "smollm2" || s.MaxNumSeqs != 2 || s.StepOverhead != 250_000 || cmp.Diff(want, s.Law) != "" {
 		t.Errorf("the engine is %+v with law %+v", s, s.Law)
 	}

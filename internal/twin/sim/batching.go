@@ -28,7 +28,8 @@ type batching struct {
 	byID    map[uint64]*sequence
 	serial  uint64
 
-	stepping   bool // a step is in flight and ends at end
+	stepping   bool  // a step is in flight and ends at end
+	began      int64 // that step, or the last one
 	end        int64
 	stats      Stats
 	load       catalog.StepLoad
@@ -54,10 +55,19 @@ func NewBatching(s Spec) (Core, error) {
 	if e.spec.Law == nil {
 		b.time = catalog.NewStepModel(e.deploy, e.spec.ComputeShare, e.spec.MemoryShare)
 	}
-	return b, nil
+	if e.spec.FrontEnd.Idle() {
+		return b, nil
+	}
+	return &fronted{batching: b, desk: catalog.NewDesk(e.spec.FrontEnd)}, nil
 }
 
 func (b *batching) Submit(now int64, j *Job) error {
+	j.Received = now
+	return b.submit(now, j)
+}
+
+// submit queues a job that reaches the engine at now.
+func (b *batching) submit(now int64, j *Job) error {
 	if err := b.admissible(j); err != nil {
 		return err
 	}
@@ -144,6 +154,7 @@ func (b *batching) begin(start int64) {
 	b.stats.Steps++
 	b.stats.StepTokens = int64(b.load.Tokens)
 	b.stepping = true
+	b.began = start
 	b.end = start + b.cold.stretch(start, b.duration())
 }
 
@@ -194,11 +205,15 @@ func (b *batching) preempt(s *sequence) {
 // admitWaiting starts waiting sequences that had arrived by start, while
 // tokens, places and blocks last.
 func (b *batching) admitWaiting(start int64) {
+	by := start
+	if b.spec.AsyncScheduling && len(b.running) > 0 {
+		by = b.began // this step was planned when the one before it began
+	}
 	before := len(b.running)
 	defer func() { b.forming.stepped(len(b.running)-before, b.budgetLeft) }()
 	for b.budgetLeft > 0 && len(b.running) < b.spec.MaxNumSeqs {
 		s := b.waiting.front()
-		if s == nil || s.job.Arrived > start || !b.forming.allows(start, s.job.Arrived, len(b.running), b.spec.MaxNumSeqs) || !b.admit(s) {
+		if s == nil || s.job.Arrived > by || !b.forming.allows(start, s.job.Arrived, len(b.running), b.spec.MaxNumSeqs) || !b.admit(s) {
 			return
 		}
 		b.forming.joined()

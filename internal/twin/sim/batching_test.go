@@ -92,7 +92,7 @@ func TestStepEndsBringTokens(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("tokens (-want +got):\n%s", diff)
 	}
-	wantJob := &Job{ID: 1, Prompt: ids(0, 100), Output: 3, Arrived: 50, Scheduled: 50, First: first, Last: last}
+	wantJob := &Job{ID: 1, Prompt: ids(0, 100), Output: 3, Received: 50, Arrived: 50, Scheduled: 50, First: first, Last: last}
 	if diff := cmp.Diff(wantJob, j); diff != "" {
 		t.Errorf("job (-want +got):\n%s", diff)
 	}

@@ -37,10 +37,11 @@ type Job struct {
 	// Reply is the ids of the tokens to generate, where they are known: a
 	// later prompt that repeats them then finds them in the prefix cache.
 	Reply []int32
-	// Timeline, set by the core, on its time scale.
-	Arrived, Scheduled, First, Last int64
-	Cached                          int // prompt tokens found in the prefix cache
-	Preempted                       int
+	// Timeline, set by the core, on its time scale: Received by the front end,
+	// Arrived in the engine; First and Last are when the engine had these tokens.
+	Received, Arrived, Scheduled, First, Last int64
+	Cached                                    int // prompt tokens found in the prefix cache
+	Preempted                                 int
 }
 
 // Token is one generated token.
@@ -115,8 +116,14 @@ type Spec struct {
 	// spends in front of the engine before it can be scheduled.
 	StepOverhead    time.Duration `yaml:"step_overhead,omitempty"`
 	RequestOverhead time.Duration `yaml:"request_overhead,omitempty"`
+	// FrontEnd is what requests and tokens pass through on their way to the
+	// engine and back; by default it takes no time.
+	catalog.FrontEnd `yaml:",inline"`
+	// AsyncScheduling plans each step while the one before it runs: no step
+	// waits for the host, and a request waits one step more.
+	AsyncScheduling bool `yaml:"async_scheduling,omitempty"`
 	// Law replaces model and accelerator by measured constants.
-	Law *Law `yaml:"law,omitempty"`
+	Law *catalog.Law `yaml:"law,omitempty"`
 	// NetDelay is how far away the HTTP face is: it is added to the way of
 	// every request and to that of every reply.
 	NetDelay time.Duration `yaml:"net_delay,omitempty"`

@@ -70,7 +70,7 @@ func TestQueueKeepsOrder(t *testing.T) {
 	var q queue
 	all := make([]*sequence, 40)
 	for i := range all {
-		all[i] = &sequence{serial: uint64(i)}
+		all[i] = &sequence{serial: uint64(i), job: &Job{}}
 		if i < 20 {
 			q.pushFront(all[i])
 		} else {

@@ -5,32 +5,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-)
 
-// Each row is a step that can be added up in the head.
-func TestLawSeconds(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		name   string
-		law    Law
-		work   Work
-		wantMS float64
-	}{
-		{"weights alone", Law{WeightsUS: 5000, Corner: 1.5}, Work{Sequences: 1}, 5},
-		{"nothing hides at corner 1", Law{WeightsUS: 5000, TokenUS: 10, Corner: 1}, Work{Tokens: 300}, 8},
-		{"a right triangle at corner 2", Law{WeightsUS: 3000, TokenUS: 10, Corner: 2}, Work{Tokens: 400}, 5},
-		{"two equal halves at corner 1.5", Law{WeightsUS: 1000, TokenUS: 1, Corner: 1.5}, Work{Tokens: 1000}, math.Pow(2, 2.0/3)},
-		{"the same by the general way", Law{WeightsUS: 1000, TokenUS: 1, Corner: 4}, Work{Tokens: 1000}, math.Pow(2, 1.0/4)},
-		{"eight sequences", Law{WeightsUS: 1000, SequenceUS: 100, Corner: 1}, Work{Sequences: 8}, 1.8},
-		{"ten thousand cached tokens", Law{WeightsUS: 1000, ContextUS: 0.1, Corner: 1}, Work{Context: 10_000}, 2},
-		{"two tokens of a mixture touch three quarters of it", Law{WeightsUS: 1000, ExpertsUS: 4000, ExpertShare: 0.5, Corner: 1}, Work{Tokens: 2}, 4},
-		{"a million pairs", Law{WeightsUS: 1000, PairUS: 0.002, Corner: 1}, Work{Pairs: 1e6}, 3},
-	} {
-		if got := row.law.Seconds(row.work) * 1e3; math.Abs(got-row.wantMS) > 1e-9 {
-			t.Errorf("%s: %v ms, want %v", row.name, got, row.wantMS)
-		}
-	}
-}
+	"redline/internal/twin/catalog"
+)
 
 // An engine with a law needs neither a model nor an accelerator that anyone
 // knows, and its tokens come when the law says.
@@ -38,7 +15,7 @@ func TestLawEngine(t *testing.T) {
 	t.Parallel()
 	none := 0.0
 	core, err := NewBatching(Spec{Model: "nobody-knows-it", Jitter: &none, StepOverhead: 500 * time.Microsecond,
-		RequestOverhead: 7 * time.Millisecond, Law: &Law{WeightsUS: 1000, TokenUS: 10, Corner: 1}})
+		RequestOverhead: 7 * time.Millisecond, Law: &catalog.Law{WeightsUS: 1000, TokenUS: 10, Corner: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +31,7 @@ func TestLawEngine(t *testing.T) {
 func TestBadLawsSayWhatToWrite(t *testing.T) {
 	t.Parallel()
 	law := func(change func(*Spec)) Spec {
-		s := Spec{Law: &Law{WeightsUS: 1000, TokenUS: 10, Corner: 1.5}}
+		s := Spec{Law: &catalog.Law{WeightsUS: 1000, TokenUS: 10, Corner: 1.5}}
 		change(&s)
 		return s
 	}

@@ -37,7 +37,7 @@ func (m *metronome) Submit(now int64, j *Job) error {
 	if m.jobs[j.ID] != nil {
 		return fmt.Errorf("job %d is already in the engine: give each job its own id", j.ID)
 	}
-	j.Arrived, j.Scheduled = now, now
+	j.Received, j.Arrived, j.Scheduled = now, now, now
 	m.jobs[j.ID] = j
 	m.last++
 	m.beats = append(m.beats, beat{at: now + m.pace, serial: m.last, job: j})

@@ -32,7 +32,7 @@ func TestMetronomeKeepsPace(t *testing.T) {
 	if diff := cmp.Diff(map[uint64][]int64{1: {20 * ms, 40 * ms, 60 * ms}, 2: {25 * ms, 45 * ms}}, got); diff != "" {
 		t.Errorf("times (-want +got):\n%s", diff)
 	}
-	want := &Job{ID: 2, Prompt: ids(0, 7), Output: 2, Arrived: 5 * ms, Scheduled: 5 * ms, First: 25 * ms, Last: 45 * ms}
+	want := &Job{ID: 2, Prompt: ids(0, 7), Output: 2, Received: 5 * ms, Arrived: 5 * ms, Scheduled: 5 * ms, First: 25 * ms, Last: 45 * ms}
 	if diff := cmp.Diff(want, b); diff != "" {
 		t.Errorf("job (-want +got):\n%s", diff)
 	}

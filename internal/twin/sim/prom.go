@@ -152,9 +152,9 @@ func (m *meters) registerConfig(spec Spec, blocks int) {
 	m.registry.MustRegister(info)
 }
 
-// finished notes the whole timeline of a job that got all its tokens.
-func (m *meters) finished(j *Job, reason string) {
-	m.endToEnd.Observe(seconds(j.Last - j.Arrived))
+// finished notes the whole timeline of a job whose last token was sent.
+func (m *meters) finished(j *Job, sent int64, reason string) {
+	m.endToEnd.Observe(seconds(sent - j.Received))
 	m.queue.Observe(seconds(j.Scheduled - j.Arrived))
 	m.prefill.Observe(seconds(j.First - j.Scheduled))
 	m.decode.Observe(seconds(j.Last - j.First))

@@ -33,9 +33,19 @@ func (q *queue) popFront() {
 	q.size--
 }
 
+// pushBack keeps the order of arrival, which several processes of a front end
+// may upset.
 func (q *queue) pushBack(s *sequence) {
 	q.reserve()
-	q.ring[(q.first+q.size)%len(q.ring)] = s
+	i := q.first + q.size
+	for ; i > q.first; i-- {
+		before := q.ring[(i-1)%len(q.ring)]
+		if before.job.Arrived <= s.job.Arrived {
+			break
+		}
+		q.ring[i%len(q.ring)] = before
+	}
+	q.ring[i%len(q.ring)] = s
 	q.size++
 }
 

@@ -240,14 +240,14 @@ func (d *driver) deliver(t Token) {
 		return
 	}
 	if t.Index == 0 {
-		d.meters.firstToken.Observe(seconds(t.At - f.job.Arrived))
+		d.meters.firstToken.Observe(seconds(t.At - f.job.Received))
 	} else {
 		d.meters.interToken.Observe(seconds(t.At - f.latest))
 	}
 	f.latest = t.At
 	if t.Last {
 		delete(d.flights, t.Job.ID)
-		d.meters.finished(&f.job, f.reason)
+		d.meters.finished(&f.job, t.At, f.reason)
 	}
 	f.box.deliver(1+f.held, t.Job.Cached)
 	f.held = 0

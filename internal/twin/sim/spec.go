@@ -105,7 +105,7 @@ func (s Spec) checkRanges() error {
 	if s.Jitter != nil {
 		jitter = *s.Jitter
 	}
-	if err := cmp.Or(s.checkOverheads(), s.Speculation.validate(), within(
+	if err := cmp.Or(s.checkOverheads(), s.FrontEnd.Check(), s.Speculation.validate(), within(
 		bound{"tp", float64(s.TP), 0, math.MaxInt, count},
 		bound{"max_num_seqs", float64(s.MaxNumSeqs), 0, math.MaxInt, count},
 		bound{"max_num_batched_tokens", float64(s.MaxNumBatchedTokens), 0, math.MaxInt, count},

@@ -6,13 +6,15 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"redline/internal/twin/catalog"
+
 	"github.com/google/go-cmp/cmp"
 )
 
 // guessing is an engine whose steps take ten milliseconds, whatever is in them.
 func guessing(s Speculation) Spec {
 	none := 0.0
-	return Spec{Jitter: &none, Speculation: s, Law: &Law{WeightsUS: 10_000, Corner: 1}}
+	return Spec{Jitter: &none, Speculation: s, Law: &catalog.Law{WeightsUS: 10_000, Corner: 1}}
 }
 
 // alone runs one request and gives what became of it.
@@ -83,7 +85,7 @@ func TestAcceptanceFollowsItsCurve(t *testing.T) {
 func TestVerificationIsCounted(t *testing.T) {
 	t.Parallel()
 	s := guessing(Speculation{Tokens: 4, Acceptance: 1, DraftShare: new(0.0)})
-	s.Law = &Law{WeightsUS: 1000, TokenUS: 100, ContextUS: 1, Corner: 1}
+	s.Law = &catalog.Law{WeightsUS: 1000, TokenUS: 100, ContextUS: 1, Corner: 1}
 	j, _ := alone(t, s, 100, 6)
 	// 1 ms and 100 tokens; then 1 ms, 5 tokens, and 105 cached ones read once.
 	if first, last := 11_000.0, 11_000.0+1605; math.Round(float64(j.First)/1e3) != first || math.Round(float64(j.Last)/1e3) != last {

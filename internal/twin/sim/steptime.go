@@ -21,5 +21,5 @@ func (b *batching) seconds(l catalog.StepLoad) float64 {
 	if b.spec.Law == nil {
 		return b.time.Seconds(l)
 	}
-	return b.spec.Law.Seconds(Work{Tokens: l.Tokens, Sequences: l.Sequences, Context: l.Growing, Pairs: l.Pairs})
+	return b.spec.Law.Seconds(catalog.Work{Tokens: l.Tokens, Sequences: l.Sequences, Context: l.Growing, Pairs: l.Pairs})
 }

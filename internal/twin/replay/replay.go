@@ -1,4 +1,4 @@
-package twin
+package replay
 
 import (
 	"math"
@@ -6,39 +6,40 @@ import (
 	"redline/internal/twin/sim"
 )
 
-// figures are what an answer is judged by, in nanoseconds; negative where they
+// Figures are what an answer is judged by, in nanoseconds; negative where they
 // are not known.
-type figures struct{ ttft, tpot, e2e float64 }
+type Figures struct{ TTFT, TPOT, E2E float64 }
 
-// replay offers the requests of a level to an engine as they were offered to
+// player offers the requests of a recording to an engine as they were offered to
 // the server: an open loop at the recorded times, a closed one as places become
 // free, later turns their pause after the turn before.
-type replay struct {
-	level   *Level
+type player struct {
+	rec     *Recording
 	engine  *Instance
 	pending schedule
 	backlog []int // due, but the cap is reached
 	flying  int
 	next    []int   // the turn after each request, -1 for none
 	sent    []int64 // when each was submitted
-	out     []figures
+	out     []Figures
 }
 
-// play gives the figures of every request of the level, in its order.
-func play(spec sim.Spec, l *Level) ([]figures, error) {
-	r := &replay{level: l, sent: make([]int64, len(l.Requests)), out: make([]figures, len(l.Requests))}
+// Play gives the figures of every request of a recording, in its order, and the
+// engine that answered them.
+func Play(spec sim.Spec, rec *Recording) ([]Figures, *Instance, error) {
+	r := &player{rec: rec, sent: make([]int64, len(rec.Requests)), out: make([]Figures, len(rec.Requests))}
 	var err error
 	if r.engine, err = NewInstance(spec, r.done); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r.run()
-	return r.out, nil
+	return r.out, r.engine, nil
 }
 
 // run plays until nothing is left.
-func (r *replay) run() {
+func (r *player) run() {
 	r.lay()
-	for r.pending.len() > 0 || r.engine.Next() != idle {
+	for r.pending.len() > 0 || r.engine.Next() != Idle {
 		if due := r.pending.first(); r.engine.Next() < due {
 			r.engine.Advance(r.engine.Next())
 		} else {
@@ -49,8 +50,8 @@ func (r *replay) run() {
 }
 
 // lay puts the first turns on the schedule.
-func (r *replay) lay() {
-	list := r.level.Requests
+func (r *player) lay() {
+	list := r.rec.Requests
 	r.next = make([]int, len(list))
 	type turn struct{ session, turn int }
 	at := map[turn]int{}
@@ -63,10 +64,10 @@ func (r *replay) lay() {
 		at[turn{o.Session, o.Turn}] = i
 	}
 	for i := range list {
-		r.out[i] = figures{-1, -1, -1}
+		r.out[i] = Figures{-1, -1, -1}
 		switch {
 		case list[i].Think != math.MinInt64: // follows its turn before
-		case r.level.Closed && i >= r.level.Cap:
+		case r.rec.Closed && i >= r.rec.Cap:
 			r.backlog = append(r.backlog, i)
 		default:
 			r.pending.push(list[i].At, i)
@@ -75,13 +76,13 @@ func (r *replay) lay() {
 }
 
 // offer submits a request, unless the cap holds it back.
-func (r *replay) offer(now int64, i int) {
-	if r.level.Cap > 0 && r.flying >= r.level.Cap {
+func (r *player) offer(now int64, i int) {
+	if r.rec.Cap > 0 && r.flying >= r.rec.Cap {
 		r.backlog = append(r.backlog, i)
 		return
 	}
 	r.sent[i] = now
-	if r.engine.Submit(now, r.level.Requests[i].Request, int64(i)) {
+	if r.engine.Submit(now, r.rec.Requests[i].Request, int64(i)) {
 		r.flying++
 	} else {
 		r.release(now)
@@ -89,19 +90,19 @@ func (r *replay) offer(now int64, i int) {
 }
 
 // release lets the next one in that the cap held back.
-func (r *replay) release(now int64) {
-	if len(r.backlog) > 0 && (r.level.Cap == 0 || r.flying < r.level.Cap) {
+func (r *player) release(now int64) {
+	if len(r.backlog) > 0 && (r.rec.Cap == 0 || r.flying < r.rec.Cap) {
 		r.pending.push(now, r.backlog[0])
 		r.backlog = r.backlog[1:]
 	}
 }
 
-func (r *replay) done(a Answer) {
+func (r *player) done(a Answer) {
 	i := int(a.Tag)
-	r.out[i] = figures{float64(a.First - r.sent[i]), a.tpot(), float64(a.Last - r.sent[i])}
+	r.out[i] = Figures{float64(a.First - r.sent[i]), a.TPOT(), float64(a.Last - r.sent[i])}
 	r.flying--
 	if later := r.next[i]; later >= 0 {
-		r.pending.push(a.Last+r.level.Requests[later].Think, later)
+		r.pending.push(a.Last+r.rec.Requests[later].Think, later)
 	}
 	r.release(a.Last)
 }
@@ -119,10 +120,10 @@ func (d dueAt) before(o dueAt) bool { return d.at < o.at || d.at == o.at && d.i 
 
 func (s *schedule) len() int { return len(s.list) }
 
-// first is when the next is due, idle where none is.
+// first is when the next is due, Idle where none is.
 func (s *schedule) first() int64 {
 	if len(s.list) == 0 {
-		return idle
+		return Idle
 	}
 	return s.list[0].at
 }

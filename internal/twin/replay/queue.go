@@ -1,4 +1,4 @@
-package twin
+package replay
 
 // ending is the beat in which a generating sequence gets its last token.
 type ending struct {
@@ -66,9 +66,19 @@ func (q *fifo) pop() {
 	q.size--
 }
 
+// push keeps the order of arrival, which several processes of a front end may
+// upset.
 func (q *fifo) push(s *sequence) {
 	q.reserve()
-	q.ring[(q.head+q.size)&(len(q.ring)-1)] = s
+	i := q.head + q.size
+	for ; i > q.head; i-- {
+		before := q.ring[(i-1)&(len(q.ring)-1)]
+		if before.arrived <= s.arrived {
+			break
+		}
+		q.ring[i&(len(q.ring)-1)] = before
+	}
+	q.ring[i&(len(q.ring)-1)] = s
 	q.size++
 }
 

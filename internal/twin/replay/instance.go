@@ -1,15 +1,17 @@
-package twin
+package replay
 
 import (
 	"fmt"
 
+	"redline/internal/twin/catalog"
 	"redline/internal/twin/sim"
 )
 
-const (
-	blockSize = 16
-	idle      = int64(1<<63 - 1)
-)
+// BlockSize is the tokens that a block of the cache holds.
+const BlockSize = 16
+
+// Idle is the next time of an instance that has nothing to do.
+const Idle = int64(1<<63 - 1)
 
 // Request is what an instance is asked: lengths and nothing else.
 type Request struct {
@@ -25,8 +27,8 @@ type Answer struct {
 	First, Last int64
 }
 
-// tpot is the mean time between tokens, negative where there is only one.
-func (a Answer) tpot() float64 {
+// TPOT is the mean time between tokens, negative where there is only one.
+func (a Answer) TPOT() float64 {
 	if a.Output < 2 {
 		return -1
 	}
@@ -40,12 +42,18 @@ func (a Answer) tpot() float64 {
 // that generates gets one token in every step that generates at all: what the
 // step takes follows from sums, and a sequence's end is known when it begins.
 //
+// A front end's events are spread evenly over their step, so that with one a
+// moment is exact to within the events of a step.
+//
 // What it does not do is look for shared prefixes: a request says how much of
 // its prompt is cached.
 type Instance struct {
-	law       *sim.Law
+	law       *catalog.Law
 	overhead  int64 // per step
-	front     int64 // per request
+	delay     int64 // per request
+	async     bool  // a step is planned when the one before it begins
+	desk      catalog.Desk
+	asked     uint64 // requests submitted
 	seqs      int
 	budget    int
 	maxLen    int
@@ -54,26 +62,32 @@ type Instance struct {
 	promptsUp bool // each step is prompts or generation, prompts first
 
 	stepping bool
+	began    int64 // the step under way, or the last one
 	end      int64
 	beat     int64 // steps in which the generating sequences were advanced
 	beating  bool
-	work     sim.Work
+	work     catalog.Work
 	left     int // of the step's budget
 	free     int // blocks
 
 	generating int
 	context    int64          // Σ tokens of generating sequences in the next beat
-	crossing   [blockSize]int // generating sequences by the beat at which they need a block
+	crossing   [BlockSize]int // generating sequences by the beat at which they need a block
 	ends       beats
 	partial    *sequence   // its prompt is computed in part; always the last admitted
 	fresh      []*sequence // prompts that this step completes
 	order      []*sequence // those running, in the order of admission, and some that have ended
 	waiting    fifo
 
+	// sent is when each process of the front end has sent the first and the
+	// last of the step's tokens.
+	sent [][2]int64
+
 	done   func(Answer)
 	Steps  int64
 	Busy   int64 // nanoseconds in steps
 	Lost   int64 // preemptions
+	Peak   int   // blocks in use at most
 	Refuse int64
 }
 
@@ -83,6 +97,7 @@ type sequence struct {
 	tag      int64
 	arrived  int64
 	first    int64
+	process  int // of the front end
 	made     int // output tokens sampled before it joined the generating ones
 	total    int // tokens when it joined, or prompt and output where it waits
 	computed int
@@ -104,14 +119,15 @@ func NewInstance(spec sim.Spec, done func(Answer)) (*Instance, error) {
 		return nil, fmt.Errorf("prefill_first together with chunked prefill is not simulated at speed: set enable_chunked_prefill: false")
 	}
 	return &Instance{
-		law: full.Law, overhead: int64(full.StepOverhead), front: int64(full.RequestOverhead),
+		law: full.Law, overhead: int64(full.StepOverhead), delay: int64(full.RequestOverhead), async: full.AsyncScheduling,
+		desk: catalog.NewDesk(full.FrontEnd), sent: make([][2]int64, max(1, full.APIServers)),
 		seqs: full.MaxNumSeqs, budget: full.MaxNumBatchedTokens, maxLen: full.MaxModelLen,
 		blocks: full.NumGPUBlocksOverride, free: full.NumGPUBlocksOverride,
 		chunks: *full.EnableChunkedPrefill, promptsUp: full.PrefillFirst, done: done,
 	}, nil
 }
 
-func blocksFor(tokens int) int { return (tokens + blockSize - 1) / blockSize }
+func blocksFor(tokens int) int { return (tokens + BlockSize - 1) / BlockSize }
 
 // Submit queues a request at now, which must not be before anything that was
 // simulated. It reports whether the request can run at all.
@@ -122,7 +138,9 @@ func (e *Instance) Submit(now int64, r Request, tag int64) bool {
 		return false
 	}
 	r.Cached = min(max(r.Cached, 0), r.Prompt-1)
-	e.waiting.push(&sequence{Request: r, tag: tag, arrived: now + e.front, total: r.Prompt})
+	process := e.desk.Process(e.asked)
+	e.asked++
+	e.waiting.push(&sequence{Request: r, tag: tag, arrived: e.desk.Prompt(process, now, r.Prompt) + e.delay, total: r.Prompt, process: process})
 	return true
 }
 
@@ -137,7 +155,7 @@ func (e *Instance) running() int {
 	return n
 }
 
-// Next is when the instance has something to do, or idle.
+// Next is when the instance has something to do, or Idle.
 func (e *Instance) Next() int64 {
 	if e.stepping {
 		return e.end
@@ -169,16 +187,18 @@ func (e *Instance) nextStart() int64 {
 	if s := e.waiting.front(); s != nil {
 		return max(e.end, s.arrived)
 	}
-	return idle
+	return Idle
 }
 
 // begin schedules a step.
 func (e *Instance) begin(start int64) {
-	e.work, e.left, e.beating = sim.Work{}, e.budget, false
+	e.work, e.left, e.beating = catalog.Work{}, e.budget, false
 	e.fill(start)
 	took := max(1, int64(e.law.Seconds(e.work)*1e9)) + e.overhead
 	e.stepping = true
+	e.began = start
 	e.end = start + took
+	e.Peak = max(e.Peak, e.blocks-e.free)
 	e.Busy += took
 	e.Steps++
 }
@@ -198,7 +218,7 @@ func (e *Instance) fill(start int64) {
 // prompt begun, as far as the cache has room.
 func (e *Instance) generate() (preempted bool) {
 	e.beat++
-	crossing := &e.crossing[e.beat&(blockSize-1)]
+	crossing := &e.crossing[e.beat&(BlockSize-1)]
 	for *crossing > e.free {
 		e.preempt()
 		preempted = true
@@ -242,9 +262,13 @@ func (e *Instance) compute(s *sequence, n int) {
 
 // admit starts waiting sequences while tokens, places and blocks last.
 func (e *Instance) admit(start int64) {
+	by := start
+	if e.async && e.running() > 0 {
+		by = e.began
+	}
 	for e.left > 0 && e.running() < e.seqs && e.partial == nil {
 		s := e.waiting.front()
-		if s == nil || s.arrived > start {
+		if s == nil || s.arrived > by {
 			return
 		}
 		n := s.total - s.Cached
@@ -293,15 +317,16 @@ func (e *Instance) preempt() {
 // tokens is how many a generating sequence has, with that of the beat.
 func (s *sequence) tokens(beat int64) int { return s.total + int(beat-s.joined-1) }
 
-// crosses is the beat, of blockSize ones, in which it needs another block: the
+// crosses is the beat, of BlockSize ones, in which it needs another block: the
 // one that gives it a token more than whole blocks hold.
 func (s *sequence) crosses() int {
-	return int((s.joined + 1 + int64(blockSize) + 1 - int64(s.total%blockSize)) & (blockSize - 1))
+	return int((s.joined + 1 + int64(BlockSize) + 1 - int64(s.total%BlockSize)) & (BlockSize - 1))
 }
 
 // finish ends the step.
 func (e *Instance) finish() {
 	e.stepping = false
+	e.send()
 	if e.beating {
 		e.endGenerating()
 		e.context += int64(e.generating)
@@ -313,6 +338,18 @@ func (e *Instance) finish() {
 	e.fresh = e.fresh[:0]
 	if len(e.order) > 2*e.running()+64 {
 		e.tidy()
+	}
+}
+
+// send hands the step's tokens to the front end, an equal share to each of its
+// processes.
+func (e *Instance) send() {
+	n := len(e.fresh)
+	if e.beating {
+		n += e.generating
+	}
+	for p := range e.sent {
+		e.sent[p][0], e.sent[p][1] = e.desk.Events(p, e.end, (n+len(e.sent)-1-p)/len(e.sent))
 	}
 }
 
@@ -338,7 +375,8 @@ func (e *Instance) join(s *sequence) {
 	s.total++
 	s.made++
 	if s.first == 0 {
-		s.first = e.end
+		// Those that join come last in their step.
+		s.first = e.sent[s.process][1]
 	}
 	if s.made == s.Output {
 		e.free += blocksFor(s.computed)
@@ -355,7 +393,9 @@ func (e *Instance) join(s *sequence) {
 func (e *Instance) leave(s *sequence) {
 	s.ended = true
 	if e.done != nil {
-		e.done(Answer{s.Request, s.tag, s.first, e.end})
+		// The last token is as likely to be sent early as late in its step.
+		sent := e.sent[s.process]
+		e.done(Answer{s.Request, s.tag, s.first, max(s.first, sent[0]+(sent[1]-sent[0])/2)})
 	}
 }
 

@@ -1,0 +1,74 @@
+package catalog
+
+import (
+	"fmt"
+	"time"
+)
+
+// FrontEnd is what stands between the network and the engine: processes that
+// render and tokenize requests, and turn tokens into text and events. Each does
+// one thing at a time, so that tokens wait for prompts and prompts for tokens.
+type FrontEnd struct {
+	// APIServers is how many processes there are; 0 is one.
+	APIServers int `yaml:"api_server_count,omitempty" json:"api_server_count,omitempty"`
+	// Request is the work that each request makes, and TokenUS that for each
+	// token of its prompt.
+	Request time.Duration `yaml:"frontend_request,omitempty" json:"request_ns,omitempty"`
+	TokenUS float64       `yaml:"frontend_token_us,omitempty" json:"token_us,omitempty"`
+	// EventUS is the work for each event of a stream.
+	EventUS float64 `yaml:"frontend_event_us,omitempty" json:"event_us,omitempty"`
+}
+
+// Idle reports whether the front end takes no time at all.
+func (f FrontEnd) Idle() bool { return f.Request == 0 && f.TokenUS == 0 && f.EventUS == 0 }
+
+// Prompt is the work, in nanoseconds, of a request with that many tokens.
+func (f FrontEnd) Prompt(tokens int) int64 {
+	return int64(f.Request) + int64(1e3*f.TokenUS*float64(tokens))
+}
+
+// Events is the work of so many events.
+func (f FrontEnd) Events(n int) int64 { return int64(1e3 * f.EventUS * float64(n)) }
+
+// Check says what is wrong with a front end, in one line.
+func (f FrontEnd) Check() error {
+	const mostUS = 1e6
+	switch {
+	case f.APIServers < 0 || f.APIServers > 1024:
+		return fmt.Errorf("api_server_count: want a number from 1 to 1024, got %d", f.APIServers)
+	case f.Request < 0 || f.Request > time.Minute:
+		return fmt.Errorf("frontend_request: want a time from 0s to 1m, got %v", f.Request)
+	case !(f.TokenUS >= 0 && f.TokenUS <= mostUS):
+		return fmt.Errorf("frontend_token_us: want microseconds from 0 to %.0f, got %v", mostUS, f.TokenUS)
+	case !(f.EventUS >= 0 && f.EventUS <= mostUS):
+		return fmt.Errorf("frontend_event_us: want microseconds from 0 to %.0f, got %v", mostUS, f.EventUS)
+	}
+	return nil
+}
+
+// Desk is the front end at work. Its processes take requests in turn, and the
+// tokens of a step are spread over them.
+type Desk struct {
+	FrontEnd
+	free []int64 // when each process has done what it was given
+}
+
+// NewDesk opens a front end.
+func NewDesk(f FrontEnd) Desk { return Desk{f, make([]int64, max(1, f.APIServers))} }
+
+// Process is the one that serves the n-th request.
+func (d *Desk) Process(n uint64) int { return int(n % uint64(len(d.free))) }
+
+// Prompt gives the time at which a process passes a request on that came now.
+func (d *Desk) Prompt(process int, now int64, tokens int) int64 {
+	d.free[process] = max(d.free[process], now) + d.FrontEnd.Prompt(tokens)
+	return d.free[process]
+}
+
+// Events gives the times at which a process sends the first and the last of so
+// many events that are ready now.
+func (d *Desk) Events(process int, now int64, n int) (first, last int64) {
+	begin := max(d.free[process], now)
+	d.free[process] = begin + d.FrontEnd.Events(n)
+	return begin + d.FrontEnd.Events(min(n, 1)), d.free[process]
+}

@@ -1,0 +1,92 @@
+package catalog
+
+import "math"
+
+// Law is a step-time model in direct constants, for an engine that was
+// measured rather than looked up: it takes the place of the catalog's model
+// and accelerator, of which none need be known. A step takes
+//
+//	(read^corner + (token·tokens)^corner)^(1/corner), read = weights + experts·(1−(1−share)^tokens),
+//	  + sequence·sequences + context·cached tokens read + pair·pairs attended
+//
+// and what is fixed. It has the form of StepModel, so that an engine of either
+// kind can be written down in it.
+type Law struct {
+	// WeightsUS is what reading the weights takes, whatever else the step does.
+	WeightsUS float64 `yaml:"weights_us"`
+	// TokenUS is what computing one scheduled token takes, prompt or output.
+	TokenUS float64 `yaml:"token_us"`
+	// Corner says how much of the smaller of the two hides behind the larger:
+	// 1 nothing, 1.5 as measured matrix products do, 8 nearly all.
+	Corner float64 `yaml:"corner"`
+	// ExpertsUS is what reading all experts of a mixture takes, of which a
+	// token touches each with the chance ExpertShare: a batch reads more of
+	// them the larger it is.
+	ExpertsUS   float64 `yaml:"experts_us,omitempty"`
+	ExpertShare float64 `yaml:"expert_share,omitempty"`
+	// SequenceUS is per sequence in the step.
+	SequenceUS float64 `yaml:"sequence_us,omitempty"`
+	// ContextUS is per earlier token that a generating sequence reads back.
+	ContextUS float64 `yaml:"context_us,omitempty"`
+	// PairUS is per pair of a prompt token and a token before it.
+	PairUS float64 `yaml:"pair_us,omitempty"`
+}
+
+// Work is what a step has to do, for whoever asks a Law.
+type Work struct {
+	Tokens    int     // scheduled: prompt and output
+	Sequences int     // that have any of them
+	Context   int64   // tokens that generating sequences read back
+	Pairs     float64 // of prompt tokens with those before them
+}
+
+// Seconds is the time of a step, without what is fixed.
+func (l *Law) Seconds(w Work) float64 {
+	read, compute := l.WeightsUS, l.TokenUS*float64(w.Tokens)
+	if l.ExpertsUS > 0 {
+		read += l.ExpertsUS * (1 - math.Pow(1-l.ExpertShare, float64(w.Tokens)))
+	}
+	var linear float64
+	switch l.Corner {
+	case 1:
+		linear = read + compute
+	case 1.5:
+		root := math.Cbrt(read*math.Sqrt(read) + compute*math.Sqrt(compute))
+		linear = root * root
+	case 2:
+		linear = math.Sqrt(read*read + compute*compute)
+	default:
+		linear = norm(read, compute, l.Corner)
+	}
+	return 1e-6 * (linear + l.SequenceUS*float64(w.Sequences) + l.ContextUS*float64(w.Context) + l.PairUS*w.Pairs)
+}
+
+// norm scales by the larger of the two, so that no power overflows.
+func norm(a, b, p float64) float64 {
+	if a < b {
+		a, b = b, a
+	}
+	if a == 0 {
+		return 0
+	}
+	return a * math.Pow(1+math.Pow(b/a, p), 1/p)
+}
+
+// Law is the step times as constants, for requests of that many tokens on
+// average, and what is fixed in each step in seconds. Layers that look back only
+// a window cost the same at every length beyond it.
+func (s *StepModel) Law(length float64) (law Law, fixed float64) {
+	law = Law{WeightsUS: 1e6 * s.denseRead, TokenUS: 1e6 * (s.tokenCompute + s.tokenLink), Corner: 1.5,
+		SequenceUS: 1e6 * (perSequence + s.headCompute), ContextUS: 1e6 * s.readGrowing, PairUS: 1e6 * s.pairGrowing}
+	if s.experts > 0 {
+		law.ExpertsUS, law.ExpertShare = 1e6*s.expertRead, 1-s.missOne
+	}
+	if window := float64(s.window); length <= window {
+		law.ContextUS += 1e6 * s.readWindow
+		law.PairUS += 1e6 * s.pairWindow
+	} else {
+		law.SequenceUS += 1e6 * s.readWindow * window
+		law.TokenUS += 1e6 * s.pairWindow * window
+	}
+	return law, s.fixed + s.allReduce
+}
