@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"redline/internal/judge/result"
+	"redline/internal/twin/catalog"
 	"redline/internal/twin/sim"
 )
 
@@ -36,7 +37,7 @@ type scene struct {
 // constants is an engine of round figures: ten milliseconds a step, a prompt of a
 // thousand tokens fifty.
 func constants() sim.Spec {
-	return sim.Spec{Law: &sim.Law{WeightsUS: 10_000, TokenUS: 50, ContextUS: 0.05, Corner: 1},
+	return sim.Spec{Law: &catalog.Law{WeightsUS: 10_000, TokenUS: 50, ContextUS: 0.05, Corner: 1},
 		EnablePrefixCaching: new(false), NumGPUBlocksOverride: 1 << 16, MaxNumBatchedTokens: 20_000, MaxModelLen: 20_000}
 }
 
