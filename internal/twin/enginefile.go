@@ -23,6 +23,10 @@ type Constants struct {
 	PairUS              float64 `json:"pair_us"`
 	StepOverheadMS      float64 `json:"step_overhead_ms"`
 	RequestOverheadMS   float64 `json:"request_overhead_ms"`
+	FrontRequestMS      float64 `json:"frontend_request_ms,omitempty"`
+	FrontTokenUS        float64 `json:"frontend_token_us,omitempty"`
+	FrontEventUS        float64 `json:"frontend_event_us,omitempty"`
+	AsyncScheduling     bool    `json:"async_scheduling,omitempty"`
 	MaxNumSeqs          int     `json:"max_num_seqs"`
 	MaxNumBatchedTokens int     `json:"max_num_batched_tokens"`
 	MaxModelLen         int     `json:"max_model_len"`
@@ -37,6 +41,8 @@ func constantsOf(s sim.Spec) Constants {
 		ExpertsUS: text.Round(s.Law.ExpertsUS, 4), ExpertShare: s.Law.ExpertShare,
 		SequenceUS: text.Round(s.Law.SequenceUS, 4), ContextUS: text.Round(s.Law.ContextUS, 4), PairUS: text.Round(s.Law.PairUS, 4),
 		StepOverheadMS: text.Round(s.StepOverhead.Seconds()*1e3, 4), RequestOverheadMS: text.Round(s.RequestOverhead.Seconds()*1e3, 4),
+		FrontRequestMS: text.Round(s.FrontEnd.Request.Seconds()*1e3, 4), FrontTokenUS: text.Round(s.FrontEnd.TokenUS, 4),
+		FrontEventUS: text.Round(s.EventUS, 4), AsyncScheduling: s.AsyncScheduling,
 		MaxNumSeqs: s.MaxNumSeqs, MaxNumBatchedTokens: s.MaxNumBatchedTokens, MaxModelLen: s.MaxModelLen,
 		KVBlocks: s.NumGPUBlocksOverride, PrefillFirst: s.PrefillFirst,
 	}
@@ -60,6 +66,12 @@ func (c *Calibration) WriteEngine(w io.Writer, version string, now time.Time, re
 		b.WriteString("prefill_first: true\nenable_chunked_prefill: false\n")
 	}
 	fmt.Fprintf(&b, "step_overhead: %s\nrequest_overhead: %s\n", text.Plain(k.StepOverheadMS)+"ms", text.Plain(k.RequestOverheadMS)+"ms")
+	if k.FrontEventUS > 0 {
+		fmt.Fprintf(&b, "frontend_request: %sms\nfrontend_token_us: %s\nfrontend_event_us: %s\n", text.Plain(k.FrontRequestMS), text.Plain(k.FrontTokenUS), text.Plain(k.FrontEventUS))
+	}
+	if k.AsyncScheduling {
+		b.WriteString("async_scheduling: true\n")
+	}
 	fmt.Fprintf(&b, "law:\n  weights_us: %s\n  token_us: %s\n  corner: %s\n  sequence_us: %s\n  context_us: %s\n  pair_us: %s\n",
 		text.Plain(k.WeightsUS), text.Plain(k.TokenUS), text.Plain(k.Corner), text.Plain(k.SequenceUS), text.Plain(k.ContextUS), text.Plain(k.PairUS))
 	if k.ExpertsUS > 0 {

@@ -23,6 +23,10 @@ const (
 	perStep
 	perRequest
 	allExperts
+	frontRequest
+	frontToken
+	frontEvent
+	constants
 )
 
 // negligible is a constant that decides nothing.
@@ -39,6 +43,9 @@ func build(base sim.Spec, x []float64) sim.Spec {
 	base.Law = &law
 	base.StepOverhead = time.Duration(us(perStep) * 1e3)
 	base.RequestOverhead = time.Duration(us(perRequest) * 1e3)
+	if !base.FrontEnd.Idle() {
+		base.FrontEnd = catalog.FrontEnd{Request: time.Duration(us(frontRequest) * 1e3), TokenUS: us(frontToken), EventUS: us(frontEvent)}
+	}
 	return base
 }
 
@@ -74,6 +81,7 @@ func fit(ctx context.Context, levels []Level, room, maxLen int) fitted {
 			best = other
 		}
 	}
+	best = behindFrontEnd(ctx, few, best)
 	if best.loss > poor {
 		best = mixture(ctx, few, best)
 	}
@@ -100,6 +108,24 @@ func mixture(ctx context.Context, targets []target, best fitted) fitted {
 		other.x[weights], other.x[allExperts] = math.Log(0.7*alone), math.Log(max(together-alone, alone/10))
 		other.x[perSequence], other.x[perStep] = math.Log(alone/300), math.Log(alone/20)
 		if other = refine(ctx, targets, other, 0.5, 250); other.loss < 0.9*best.loss {
+			best = other
+		}
+	}
+	return best
+}
+
+// behindFrontEnd tries an engine whose requests and tokens pass through a front
+// end that has no time for both at once.
+func behindFrontEnd(ctx context.Context, targets []target, best fitted) fitted {
+	for _, async := range []bool{true, false} {
+		other := fitted{best.base, slices.Clone(best.x), math.Inf(1)}
+		other.base.AsyncScheduling = async
+		other.base.FrontEnd = catalog.FrontEnd{EventUS: 1}
+		for i, us := range usualFront {
+			other.x[frontRequest+i] = math.Log(us)
+		}
+		other.x[perRequest] = math.Log(max(math.Exp(best.x[perRequest])-usualFront[0], 500))
+		if other = refine(ctx, targets, other, 0.3, 350); other.loss < 0.9*best.loss {
 			best = other
 		}
 	}
@@ -150,7 +176,7 @@ func refine(ctx context.Context, targets []target, from fitted, spread float64, 
 		if ctx.Err() != nil {
 			return math.Inf(1)
 		}
-		return distances(targets, build(from.base, x)) + small(x)
+		return distances(targets, build(from.base, x)) + small(x) + unusual(from.base, x)
 	}, from.x, spread, calls)
 	if loss >= from.loss {
 		return from
@@ -166,6 +192,24 @@ func small(x []float64) float64 {
 		sum += math.Exp(min(v, 20))
 	}
 	return 1e-10 * sum
+}
+
+// usualFront is the work of a front end as vLLM has it, in microseconds: for a
+// request, a token of its prompt, an event.
+var usualFront = [...]float64{4000, 3.4, 100}
+
+// unusual pulls a front end towards the usual one: levels below saturation
+// hardly tell what is work, which makes others wait, from what is delay.
+func unusual(base sim.Spec, x []float64) float64 {
+	if base.FrontEnd.Idle() {
+		return 0
+	}
+	sum := 0.0
+	for i, us := range usualFront {
+		off := x[frontRequest+i] - math.Log(us)
+		sum += off * off
+	}
+	return 2e-3 * sum
 }
 
 // schedulers are the other ways in which an engine may work: how much of
@@ -193,6 +237,10 @@ func schedulers(seen sight) []func(*sim.Spec) bool {
 		func(s *sim.Spec) bool {
 			s.PrefillFirst, s.EnableChunkedPrefill = true, new(bool)
 			s.MaxNumBatchedTokens = max(s.MaxModelLen, s.MaxNumSeqs)
+			return seen.inFlight > 1
+		},
+		func(s *sim.Spec) bool {
+			s.AsyncScheduling = true
 			return seen.inFlight > 1
 		},
 		corner(1), corner(8), budget(2048), budget(512), budget(1 << 20),
@@ -301,7 +349,7 @@ func (s sight) guess(targets []target) []float64 {
 		}
 	}
 	x := []float64{weights: 0.85 * step, perToken: token, perSequence: step / 200, perContext: step / 2e5,
-		perPair: token / 5e3, perStep: step / 20, perRequest: step / 10, allExperts: negligible}
+		perPair: token / 5e3, perStep: step / 20, perRequest: step / 10, constants - 1: negligible}
 	for i := range x {
 		x[i] = math.Log(max(x[i], negligible))
 	}

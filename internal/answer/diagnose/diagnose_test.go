@@ -30,7 +30,7 @@ func slow() *result.Result {
 		Tokens:     metric.Tokens{PromptLengths: spreadOf(300, 400), OutputLengths: spreadOf(200, 220)},
 		Objectives: []slo.Verdict{{Objective: "tpot:p50<20ms", Standing: slo.Missed, Value: new(30.0), Limit: 20}},
 	}, Prediction: &result.Prediction{Model: "llama-3.1-8b", Accelerator: "L40S", Count: 1, Precision: "bf16",
-		TPOT: &result.Agreement{Predicted: 28, Measured: new(30.0), Ratio: new(30.0 / 28)}}}
+		Steady: result.Steady{TPOT: 28}}}
 	return &result.Result{Verdict: result.Verdict{Valid: "yes"}, Points: []result.Point{p}, Engine: result.Engine{Name: "sglang", URL: "http://a"}}
 }
 
@@ -59,9 +59,9 @@ func TestFindings(t *testing.T) {
 		}, nil},
 		"and a busy memory":       {func(_ *result.Result, p *result.Point) { p.Accelerator = active(0.8) }, []string{"decode-memory-bound certain"}},
 		"and an idle memory":      {func(_ *result.Result, p *result.Point) { p.Accelerator = active(0.2) }, nil},
-		"far from the prediction": {func(_ *result.Result, p *result.Point) { p.Prediction.TPOT.Predicted = 10 }, []string{"inefficient-decode likely"}},
+		"far from the prediction": {func(_ *result.Result, p *result.Point) { p.Prediction.Steady.TPOT = 10 }, []string{"inefficient-decode likely"}},
 		"far from it, with an idle memory": {func(_ *result.Result, p *result.Point) {
-			p.Prediction.TPOT.Predicted, p.Accelerator = 10, active(0.2)
+			p.Prediction.Steady.TPOT, p.Accelerator = 10, active(0.2)
 		}, []string{"inefficient-decode certain"}},
 		"no prediction":  {func(_ *result.Result, p *result.Point) { p.Prediction = nil }, nil},
 		"an invalid run": {func(r *result.Result, _ *result.Point) { r.Verdict.Valid = "no" }, nil},
@@ -116,7 +116,7 @@ func TestFindingIsWhole(t *testing.T) {
 	want := result.Finding{Regime: "decode-memory-bound", Title: "decode is memory-bound: 30 ms a token, 28 ms is what the bandwidth allows", Confidence: likely,
 		Evidence: []result.Evidence{
 			{Field: "points[0].latency.itl_ms.p50", Text: "30 ms a token"},
-			{Field: "points[0].prediction.tpot_ms.predicted", Text: "28 ms predicted from the accelerator's bandwidth"},
+			{Field: "points[0].prediction.steady.tpot_ms", Text: "28 ms predicted from the accelerator's bandwidth"},
 			{Field: "points[0].accelerator.dram_active", Text: "no bandwidth counter was read"}},
 		Confirm: "redline run --url http://a --workload 'in=fixed(256) out=fixed(512)' --concurrency 1 --requests 30",
 		Settled: "a single stream is as slow: nothing but fewer bytes or more bandwidth helps",

@@ -167,7 +167,7 @@ func queueing(s *scene) *claim {
 	case s.ttftRatio() >= queueRatio && p50(l.TTFT) >= queueRatioMS:
 		return &claim{title: fmt.Sprintf("the median ttft of %s is %.0f times what the prompts take", text.Time(p50(l.TTFT)), s.ttftRatio()), confidence: likely,
 			evidence: append([]evidence{s.see("latency.ttft_ms.p50", "median ttft %s", text.Time(p50(l.TTFT))),
-				s.see("prediction.ttft_ms.predicted", "%s predicted", text.Time(s.point.Prediction.TTFT.Predicted)), s.inQueue()}, s.fullAt()...)}
+				s.see("prediction.steady.ttft_ms", "%s predicted", text.Time(s.point.Prediction.Steady.TTFT)), s.inQueue()}, s.fullAt()...)}
 	case l.TTFT.IsFirm("p99") && tail >= queueTail*p50(l.TTFT) && tail-p50(l.TTFT) >= queueMS && at(s.point.Tokens.PromptLengths, "p95") < evenPrompts*p50(s.point.Tokens.PromptLengths):
 		return &claim{title: fmt.Sprintf("ttft has a tail: p99 %s, median %s", text.Time(tail), text.Time(p50(l.TTFT))), confidence: possible,
 			evidence: []evidence{s.see("latency.ttft_ms.p99", "p99 of ttft %s, median %s", text.Time(tail), text.Time(p50(l.TTFT))),

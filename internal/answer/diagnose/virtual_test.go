@@ -252,12 +252,8 @@ func predicted(spec sim.Spec, p *result.Point) *result.Prediction {
 		t.Concurrency = min(t.Concurrency, s.Running.Mean)
 	}
 	f := d.Forecast(t)
-	agreement := func(predicted float64, d *metric.Dist) *result.Agreement {
-		median := p50(d)
-		return &result.Agreement{Predicted: predicted, Measured: &median, Ratio: new(median / predicted)}
-	}
 	return &result.Prediction{Model: d.Model.Name, Accelerator: d.Accelerator.Name, Count: d.TP, Precision: string(d.Weights),
-		TPOT: agreement(1e3*f.TPOT, p.Latency.TPOT), TTFT: agreement(1e3*f.TTFT, p.Latency.TTFT), FullAt: &f.FullAt}
+		Steady: result.Steady{TPOT: 1e3 * f.TPOT, TTFT: 1e3 * f.TTFT}, FullAt: &f.FullAt}
 }
 
 func deployment(spec sim.Spec) catalog.Deployment {

@@ -111,8 +111,8 @@ func (s *scene) slope() []evidence {
 
 // ttftRatio is the median over what is predicted, 0 where nothing is.
 func (s *scene) ttftRatio() float64 {
-	if p := s.point.Prediction; p != nil && p.TTFT != nil && p.TTFT.Predicted > 0 {
-		return p50(s.point.Latency.TTFT) / p.TTFT.Predicted
+	if p := s.point.Prediction; p != nil && p.Steady.TTFT > 0 {
+		return p50(s.point.Latency.TTFT) / p.Steady.TTFT
 	}
 	return 0
 }
@@ -122,20 +122,20 @@ func (s *scene) ttftRatio() float64 {
 // longer than generation is.
 func (s *scene) paceRatio() (ratio, predicted, pace float64) {
 	p := s.point.Prediction
-	if p == nil || p.TPOT == nil || p.TPOT.Predicted <= 0 {
+	if p == nil || p.Steady.TPOT <= 0 {
 		return 0, 0, 0
 	}
 	pace = p50(s.point.Latency.TPOT)
 	if gap := p50(s.point.Latency.ITL); gap > 0 {
 		pace = min(pace, gap)
 	}
-	return pace / p.TPOT.Predicted, p.TPOT.Predicted, pace
+	return pace / p.Steady.TPOT, p.Steady.TPOT, pace
 }
 
 // tpotRatio is the median over what is predicted, 0 where nothing is.
 func (s *scene) tpotRatio() float64 {
-	if p := s.point.Prediction; p != nil && p.TPOT != nil && p.TPOT.Predicted > 0 {
-		return p50(s.point.Latency.TPOT) / p.TPOT.Predicted
+	if p := s.point.Prediction; p != nil && p.Steady.TPOT > 0 {
+		return p50(s.point.Latency.TPOT) / p.Steady.TPOT
 	}
 	return 0
 }
@@ -168,7 +168,7 @@ func inefficient(s *scene) *claim {
 	}
 	c := &claim{title: fmt.Sprintf("decode is %.1f times slower than the hardware allows: %s a token, %s predicted", ratio, text.Time(pace), text.Time(predicted)),
 		confidence: confidence(counted && active < memoryIdle, certain, likely),
-		evidence: []evidence{s.see("prediction.tpot_ms.predicted", "%s a token predicted from the accelerator's bandwidth", text.Time(predicted)),
+		evidence: []evidence{s.see("prediction.steady.tpot_ms", "%s a token predicted from the accelerator's bandwidth", text.Time(predicted)),
 			s.see("latency.itl_ms.p50", "%s measured", text.Time(pace)), s.counter()}}
 	if m := s.point.Prediction.MBU; m != nil {
 		c.evidence = append(c.evidence, s.see("prediction.mbu", "%s of peak bandwidth reached", text.RoughPercent(*m)))
@@ -222,7 +222,7 @@ func memoryBound(s *scene) *claim {
 	c := &claim{title: fmt.Sprintf("decode is memory-bound: %s a token, %s is what the bandwidth allows", text.Time(pace), text.Time(predicted)),
 		confidence: confidence(counted && active >= memoryBusy, certain, likely),
 		evidence: []evidence{s.see("latency.itl_ms.p50", "%s a token", text.Time(pace)),
-			s.see("prediction.tpot_ms.predicted", "%s predicted from the accelerator's bandwidth", text.Time(predicted)), s.counter()}}
+			s.see("prediction.steady.tpot_ms", "%s predicted from the accelerator's bandwidth", text.Time(predicted)), s.counter()}}
 	if m := s.point.Prediction.MBU; m != nil {
 		c.evidence = append(c.evidence, s.see("prediction.mbu", "%s of peak bandwidth reached", text.RoughPercent(*m)))
 	}

@@ -8,10 +8,18 @@ type Prediction struct {
 	Accelerator string `json:"accelerator"`
 	Count       int    `json:"count"`
 	Precision   string `json:"precision"`
-	// TTFT and TPOT are those of a request of the point's mean lengths at the
-	// point's mean concurrency; the measured ones are means too.
+	// TTFT and TPOT are the medians that the deployment would have had under
+	// the requests of the run as they came, beside the measured ones.
 	TTFT *Agreement `json:"ttft_ms,omitempty"`
 	TPOT *Agreement `json:"tpot_ms,omitempty"`
+	// Steady is a request of the mean lengths beside as many others as were in
+	// flight, none of which waits for another.
+	Steady Steady `json:"steady"`
+	// MaxOutput is the output tokens per second of such requests, as many at
+	// once as find room.
+	MaxOutput *float64 `json:"max_output_tokens_per_s,omitempty"`
+	// Assumed is what nobody measured on this server.
+	Assumed []string `json:"assumed,omitempty"`
 	// MBU and MFU are the shares of the accelerator's peak memory bandwidth
 	// and peak rate of arithmetic that the point reached.
 	MBU *float64 `json:"mbu,omitempty"`
@@ -27,6 +35,12 @@ type Prediction struct {
 	Decode    string `json:"decode"`
 	Prefill   string `json:"prefill"`
 	Agreement string `json:"agreement"`
+}
+
+// Steady is times in milliseconds.
+type Steady struct {
+	TTFT float64 `json:"ttft_ms"`
+	TPOT float64 `json:"tpot_ms"`
 }
 
 // Agreement is a predicted figure beside the measured one.

@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Engine is one inference engine. A field that does not apply stays empty.
@@ -35,6 +36,8 @@ type Engine struct {
 	// CountsDrafts says that it has counters of drafted tokens exactly if it
 	// drafts any.
 	CountsDrafts bool
+	// Front is what its front end takes, where somebody has measured it.
+	Front *Front
 	// Tokenize makes the body that asks /tokenize for the tokens of a text.
 	Tokenize func(model, text string) any
 	// Advice is what to try first in each regime, in its own flags.
@@ -44,6 +47,20 @@ type Engine struct {
 	Log map[string][]string
 	// Style is how the simulator shows itself as this engine.
 	Style *Style
+}
+
+// Front is the time that a request spends outside of an engine's steps.
+type Front struct {
+	// Request and TokenUS are the front end's work for a request and for each
+	// token of its prompt, EventUS that for each event that it sends.
+	Request          time.Duration
+	TokenUS, EventUS float64
+	// Delay is what a request waits beside that, on an idle server.
+	Delay time.Duration
+	// Async says that a step is planned while the one before it runs.
+	Async bool
+	// Source says on what it was measured.
+	Source string
 }
 
 var all []*Engine

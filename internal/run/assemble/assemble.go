@@ -76,13 +76,14 @@ func Assemble(in Run) (*result.Result, error) {
 	if in.Empty {
 		return in.nothingMeasured(res), nil
 	}
-	point, err := in.figures(res)
+	requests := in.newRehearsal(res)
+	point, err := in.figures(res, requests)
 	if err != nil {
 		return nil, err
 	}
 	point.Server, point.Window.WarmupS, point.EngineLog = in.Server, in.Warmup, in.EngineLog
 	in.addCaches(res, &point)
-	predict(res, in.Plan, &point)
+	predict(res, in.Plan, &point, requests)
 	point.CrossChecks = crossChecks(point.Summary, in.GoldenTokens, in.Server)
 	res.Warnings = append(res.Warnings, crossWarnings(point.CrossChecks)...)
 	in.judge(res, &point)
@@ -109,8 +110,8 @@ func (in Run) nothingMeasured(res *result.Result) *result.Result {
 }
 
 // figures are what the requests of a window came to, and what that cost. What
-// they ran on is taken from a result.
-func (in Run) figures(on *result.Result) (result.Point, error) {
+// they ran on is taken from a result; the requests are kept where someone asks.
+func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) {
 	c := in.Plan
 	options := metric.Options{Start: in.Start, End: in.End, Varies: c.Recorded() || c.Load.Varies() || len(in.pooled) > 1,
 		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed, Confidence: c.Confidence, Looked: in.Looked}
@@ -130,6 +131,7 @@ func (in Run) figures(on *result.Result) (result.Point, error) {
 	options.Observe = func(r *record.Record) {
 		cache.add(r)
 		prompts.add(r)
+		kept.add(r)
 	}
 	summary, err := metric.Summarize(in.Records, options)
 	if err != nil {

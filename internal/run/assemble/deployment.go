@@ -11,6 +11,7 @@ import (
 	"redline/internal/observe/telemetry"
 	"redline/internal/plan/config"
 	"redline/internal/twin/catalog"
+	"redline/internal/twin/sim"
 )
 
 // deployment is one replica of what is measured, as far as it is known, and how
@@ -20,6 +21,10 @@ type deployment struct {
 	replicas int
 	// seqs is the most requests that a replica runs at once; 0 is not known.
 	seqs int
+	// spec is one replica as the simulator sees it, nil where it cannot; assumed
+	// is what nobody measured of it.
+	spec    *sim.Spec
+	assumed []string
 }
 
 // errNoHardware is that of a server of which nobody says what it runs on. The

@@ -36,7 +36,7 @@ func (k Kept) length() int64 {
 // accepted, and so its cost, depends on them.
 func (k Kept) Judge(c *config.Config, looked bool) ([]slo.Verdict, error) {
 	start, end := k.window()
-	point, err := Run{Plan: c, Records: k.Records, Start: start, End: end, Load: k.point().Load, Looked: looked, Server: k.point().Server}.figures(k.Result)
+	point, err := Run{Plan: c, Records: k.Records, Start: start, End: end, Load: k.point().Load, Looked: looked, Server: k.point().Server}.figures(k.Result, nil)
 	return point.Objectives, err
 }
 
@@ -48,7 +48,7 @@ func Pool(c *config.Config, kept []Kept, looked bool) (result.Point, error) {
 	runs, first := pooledRuns(kept), kept[0]
 	length := runs.length()
 	point, err := Run{Plan: c, Records: runs.records(), Start: poolStart, End: poolStart + length, Load: first.point().Load,
-		Looked: looked, Server: first.point().Server, pooled: runs}.figures(first.Result)
+		Looked: looked, Server: first.point().Server, pooled: runs}.figures(first.Result, nil)
 	point.Name = fmt.Sprintf("%d runs together", len(runs))
 	point.Window.StartS, point.Window.EndS = 0, float64(length)/1e9
 	// A run's end and the next one's beginning are not one load.

@@ -14,7 +14,7 @@ import (
 
 // predict lays what arithmetic says of a point beside what was measured. Of
 // hardware that nobody named there is nothing to say but how to name it.
-func predict(res *result.Result, c *config.Config, point *result.Point) {
+func predict(res *result.Result, c *config.Config, point *result.Point, requests *rehearsal) {
 	if c.Pools() || c.Embedded() && c.Server.Sim.Law != nil {
 		return // no tokens, or an engine of measured constants
 	}
@@ -25,27 +25,46 @@ func predict(res *result.Result, c *config.Config, point *result.Point) {
 	case err != nil:
 		res.Warnings = append(res.Warnings, result.Warning{Figure: "prediction", Text: err.Error()})
 	default:
-		point.Prediction = d.predict(point)
+		point.Prediction = d.prediction(res, c, point, requests)
 	}
 }
 
-// predict computes with the point's own mean lengths and concurrency; nil where
-// nothing was generated.
-func (d deployment) predict(point *result.Point) *result.Prediction {
+// prediction is nil where nothing was generated.
+func (d deployment) prediction(res *result.Result, c *config.Config, point *result.Point, requests *rehearsal) *result.Prediction {
 	traffic, ok := d.traffic(point)
 	if !ok {
 		return nil
 	}
+	if length := traffic.Prompt + traffic.Output/2; c.Embedded() {
+		d.rehearsableSim(c.Server.Sim, length)
+	} else {
+		d.rehearsable(res, point.Server, length)
+	}
+	hitRate := 0.0
+	if traffic.Prompt > 0 {
+		hitRate = traffic.Cached / traffic.Prompt
+	}
+	played, _ := requests.play(d, hitRate)
+	return d.predict(point, traffic, played)
+}
+
+// predict computes with the point's own mean lengths and concurrency, and takes
+// what came of its requests where they were played.
+func (d deployment) predict(point *result.Point, traffic catalog.Traffic, played rehearsed) *result.Prediction {
 	f := d.Forecast(traffic)
 	p := &result.Prediction{Model: d.Model.Name, Accelerator: d.Accelerator.Name, Count: d.TP * d.replicas, Precision: string(d.Weights),
-		TPOT: agreement(1e3*f.TPOT, meanOf(point.Latency.TPOT)), TTFT: agreement(1e3*f.TTFT, meanOf(point.Latency.TTFT)),
+		TPOT: agreement(cmp.Or(played.tpot, 1e3*f.TPOT), medianOf(point.Latency.TPOT)), TTFT: agreement(cmp.Or(played.ttft, 1e3*f.TTFT), medianOf(point.Latency.TTFT)),
+		Steady: result.Steady{TTFT: 1e3 * f.TTFT, TPOT: 1e3 * f.TPOT}, Assumed: d.assumed,
 		Ridge: f.Ridge, FullAt: d.fullAt(f, traffic, point)}
+	if played.most > 0 {
+		p.MaxOutput = &played.most
+	}
 	if m := p.TPOT.Measured; m != nil && *m > 0 {
 		p.MBU = new(f.StepBytesRead / (*m / 1e3) / d.Accelerator.Read)
 	}
 	work := d.Work(point.Throughput.Prompt, point.Throughput.Output, traffic)
 	p.MFU = new(work / float64(d.replicas) / d.Peak())
-	d.peak(p, traffic, point)
+	d.peak(p, traffic, point, played.peak)
 	p.Decode, p.Prefill, p.Agreement = decodeSentence(p, f), prefillSentence(p, f, traffic), agreementSentence(p, f.Batch*float64(d.replicas))
 	return p
 }
@@ -92,9 +111,10 @@ func (d deployment) fullAt(f catalog.Forecast, t catalog.Traffic, point *result.
 	return new(f.FullAt * float64(d.replicas))
 }
 
-// peak compares the highest use of the cache: so many requests as there were at
-// once, of the mean length, with the server's gauge, or with the records.
-func (d deployment) peak(p *result.Prediction, t catalog.Traffic, point *result.Point) {
+// peak compares the highest use of the cache with the server's gauge, or with
+// the records: that of the requests played, else so many as there were at once,
+// of the mean length.
+func (d deployment) peak(p *result.Prediction, t catalog.Traffic, point *result.Point, tokens float64) {
 	if point.KV == nil {
 		return
 	}
@@ -102,7 +122,11 @@ func (d deployment) peak(p *result.Prediction, t catalog.Traffic, point *result.
 	if p.FullAt != nil {
 		requests = min(requests, *p.FullAt)
 	}
-	p.KVPeak = agreement(requests*d.requestMB(t), cmp.Or(point.KV.ServerPeakMB, new(point.KV.PeakMB)))
+	predicted := requests * d.requestMB(t)
+	if tokens > 0 {
+		predicted = tokens * float64(d.replicas) * float64(d.Model.GrowingLayers()) * d.Model.LayerKVBytes(d.KV, 1) / mb
+	}
+	p.KVPeak = agreement(predicted, cmp.Or(point.KV.ServerPeakMB, new(point.KV.PeakMB)))
 }
 
 // requestMB is the cache of a request of the mean prompt and half the mean output.
@@ -119,27 +143,29 @@ func agreement(predicted float64, measured *float64) *result.Agreement {
 	return a
 }
 
-// meanOf is what a prediction is compared with, which is computed from means.
-func meanOf(d *metric.Dist) *float64 {
-	if d == nil || d.N == 0 {
+// medianOf is what a prediction is compared with, nil where it is not known.
+func medianOf(d *metric.Dist) *float64 {
+	if d == nil {
 		return nil
 	}
-	return &d.Mean
+	if p50, ok := d.P["p50"]; ok {
+		return &p50
+	}
+	return nil
 }
 
 // The measured figure lies within these of a prediction that holds.
 const (
 	ratioLow  = 0.8
 	ratioHigh = 1.25
-	// Prompts also wait for one another, which is not predicted.
-	ratioTTFT = 2
+	ratioTTFT = 1.5
 )
 
 // beside words a prediction and the measured mean.
 func beside(a *result.Agreement) string {
 	out := text.Number(a.Predicted) + " ms predicted"
 	if a.Measured != nil {
-		out += ", " + text.Number(*a.Measured) + " ms measured on average"
+		out += ", " + text.Number(*a.Measured) + " ms measured"
 	}
 	return out
 }

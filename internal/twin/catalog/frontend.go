@@ -45,30 +45,3 @@ func (f FrontEnd) Check() error {
 	}
 	return nil
 }
-
-// Desk is the front end at work. Its processes take requests in turn, and the
-// tokens of a step are spread over them.
-type Desk struct {
-	FrontEnd
-	free []int64 // when each process has done what it was given
-}
-
-// NewDesk opens a front end.
-func NewDesk(f FrontEnd) Desk { return Desk{f, make([]int64, max(1, f.APIServers))} }
-
-// Process is the one that serves the n-th request.
-func (d *Desk) Process(n uint64) int { return int(n % uint64(len(d.free))) }
-
-// Prompt gives the time at which a process passes a request on that came now.
-func (d *Desk) Prompt(process int, now int64, tokens int) int64 {
-	d.free[process] = max(d.free[process], now) + d.FrontEnd.Prompt(tokens)
-	return d.free[process]
-}
-
-// Events gives the times at which a process sends the first and the last of so
-// many events that are ready now.
-func (d *Desk) Events(process int, now int64, n int) (first, last int64) {
-	begin := max(d.free[process], now)
-	d.free[process] = begin + d.FrontEnd.Events(n)
-	return begin + d.FrontEnd.Events(min(n, 1)), d.free[process]
-}

@@ -49,11 +49,10 @@ func (a Answer) TPOT() float64 {
 // its prompt is cached.
 type Instance struct {
 	law       *catalog.Law
-	overhead  int64 // per step
-	delay     int64 // per request
-	async     bool  // a step is planned when the one before it begins
-	desk      catalog.Desk
-	asked     uint64 // requests submitted
+	overhead  int64              // per step
+	delay     int64              // per request
+	async     bool               // a step is planned when the one before it begins
+	desk      *sim.Desk[passing] // nil where the front end takes no time
 	seqs      int
 	budget    int
 	maxLen    int
@@ -79,15 +78,13 @@ type Instance struct {
 	order      []*sequence // those running, in the order of admission, and some that have ended
 	waiting    fifo
 
-	// sent is when each process of the front end has sent the first and the
-	// last of the step's tokens.
-	sent [][2]int64
+	passing int         // requests and last tokens in the front end
+	ended   []*sequence // in the step that ends, where there is a front end
 
 	done   func(Answer)
 	Steps  int64
 	Busy   int64 // nanoseconds in steps
 	Lost   int64 // preemptions
-	Peak   int   // blocks in use at most
 	Refuse int64
 }
 
@@ -118,13 +115,23 @@ func NewInstance(spec sim.Spec, done func(Answer)) (*Instance, error) {
 	case full.PrefillFirst && *full.EnableChunkedPrefill:
 		return nil, fmt.Errorf("prefill_first together with chunked prefill is not simulated at speed: set enable_chunked_prefill: false")
 	}
-	return &Instance{
+	e := &Instance{
 		law: full.Law, overhead: int64(full.StepOverhead), delay: int64(full.RequestOverhead), async: full.AsyncScheduling,
-		desk: catalog.NewDesk(full.FrontEnd), sent: make([][2]int64, max(1, full.APIServers)),
 		seqs: full.MaxNumSeqs, budget: full.MaxNumBatchedTokens, maxLen: full.MaxModelLen,
 		blocks: full.NumGPUBlocksOverride, free: full.NumGPUBlocksOverride,
 		chunks: *full.EnableChunkedPrefill, promptsUp: full.PrefillFirst, done: done,
-	}, nil
+	}
+	if !full.FrontEnd.Idle() {
+		e.desk = sim.NewDesk[passing](full.FrontEnd)
+	}
+	return e, nil
+}
+
+// passing is what goes through the front end: a request in, or the tokens of a
+// step out, of which only the first and the last of a request matter.
+type passing struct {
+	request      *sequence
+	fresh, ended []*sequence
 }
 
 func blocksFor(tokens int) int { return (tokens + BlockSize - 1) / BlockSize }
@@ -138,14 +145,18 @@ func (e *Instance) Submit(now int64, r Request, tag int64) bool {
 		return false
 	}
 	r.Cached = min(max(r.Cached, 0), r.Prompt-1)
-	process := e.desk.Process(e.asked)
-	e.asked++
-	e.waiting.push(&sequence{Request: r, tag: tag, arrived: e.desk.Prompt(process, now, r.Prompt) + e.delay, total: r.Prompt, process: process})
+	s := &sequence{Request: r, tag: tag, arrived: now + e.delay, total: r.Prompt}
+	if e.desk == nil {
+		e.waiting.push(s)
+	} else {
+		e.passing++
+		s.process = e.desk.Request(now, r.Prompt, passing{request: s})
+	}
 	return true
 }
 
 // Outstanding is the number of requests inside.
-func (e *Instance) Outstanding() int { return e.running() + e.waiting.len() }
+func (e *Instance) Outstanding() int { return e.running() + e.waiting.len() + e.passing }
 
 func (e *Instance) running() int {
 	n := e.generating + len(e.fresh)
@@ -155,28 +166,57 @@ func (e *Instance) running() int {
 	return n
 }
 
+// inUse is the tokens that the blocks in use have room for.
+func (e *Instance) inUse() int { return (e.blocks - e.free) * BlockSize }
+
 // Next is when the instance has something to do, or Idle.
 func (e *Instance) Next() int64 {
-	if e.stepping {
-		return e.end
+	next := e.end
+	if !e.stepping {
+		next = e.nextStart()
 	}
-	return e.nextStart()
+	if e.desk != nil {
+		next = min(next, e.desk.Next())
+	}
+	return next
 }
 
 // Advance does everything that is due by now.
 func (e *Instance) Advance(now int64) {
-	for {
+	for next := e.Next(); next <= now; next = e.Next() {
+		if e.desk != nil && e.desk.Next() == next {
+			e.desk.Advance(next, e.pass)
+			continue
+		}
 		if e.stepping {
-			if e.end > now {
-				return
-			}
 			e.finish()
 		}
-		start := e.nextStart()
-		if start > now {
-			return
+		if start := e.nextStart(); start <= now && (e.desk == nil || start <= e.desk.Next()) {
+			e.begin(start)
 		}
-		e.begin(start)
+	}
+}
+
+// pass lets a request into the engine, or the tokens of a step out to clients.
+func (e *Instance) pass(p passing, events bool, began, ended int64) {
+	if s := p.request; s != nil {
+		e.passing--
+		s.arrived = ended + e.delay
+		e.waiting.push(s)
+		return
+	}
+	for _, s := range p.fresh {
+		s.first = ended // those that join come last in their step
+	}
+	for _, s := range p.ended {
+		e.passing--
+		e.answer(s, max(s.first, began+(ended-began)/2))
+	}
+}
+
+func (e *Instance) answer(s *sequence, last int64) {
+	if e.done != nil {
+		e.done(Answer{s.Request, s.tag, s.first, last})
 	}
 }
 
@@ -198,7 +238,6 @@ func (e *Instance) begin(start int64) {
 	e.stepping = true
 	e.began = start
 	e.end = start + took
-	e.Peak = max(e.Peak, e.blocks-e.free)
 	e.Busy += took
 	e.Steps++
 }
@@ -326,13 +365,17 @@ func (s *sequence) crosses() int {
 // finish ends the step.
 func (e *Instance) finish() {
 	e.stepping = false
-	e.send()
+	sampled := len(e.fresh)
 	if e.beating {
+		sampled += e.generating
 		e.endGenerating()
 		e.context += int64(e.generating)
 	}
 	for _, s := range e.fresh {
 		e.join(s)
+	}
+	if e.desk != nil {
+		e.send(sampled)
 	}
 	clear(e.fresh)
 	e.fresh = e.fresh[:0]
@@ -343,14 +386,23 @@ func (e *Instance) finish() {
 
 // send hands the step's tokens to the front end, an equal share to each of its
 // processes.
-func (e *Instance) send() {
-	n := len(e.fresh)
-	if e.beating {
-		n += e.generating
+func (e *Instance) send(n int) {
+	for p := range e.desk.Processes() {
+		var own passing
+		for _, s := range e.fresh {
+			if s.process == p && s.first == e.end { // not one that was preempted
+				own.fresh = append(own.fresh, s)
+			}
+		}
+		for _, s := range e.ended {
+			if s.process == p {
+				own.ended = append(own.ended, s)
+			}
+		}
+		e.desk.Send(p, e.end, (n+e.desk.Processes()-1-p)/e.desk.Processes(), own)
 	}
-	for p := range e.sent {
-		e.sent[p][0], e.sent[p][1] = e.desk.Events(p, e.end, (n+len(e.sent)-1-p)/len(e.sent))
-	}
+	e.passing += len(e.ended)
+	e.ended = e.ended[:0]
 }
 
 // endGenerating lets those go whose last token this beat was.
@@ -375,8 +427,7 @@ func (e *Instance) join(s *sequence) {
 	s.total++
 	s.made++
 	if s.first == 0 {
-		// Those that join come last in their step.
-		s.first = e.sent[s.process][1]
+		s.first = e.end
 	}
 	if s.made == s.Output {
 		e.free += blocksFor(s.computed)
@@ -392,11 +443,11 @@ func (e *Instance) join(s *sequence) {
 
 func (e *Instance) leave(s *sequence) {
 	s.ended = true
-	if e.done != nil {
-		// The last token is as likely to be sent early as late in its step.
-		sent := e.sent[s.process]
-		e.done(Answer{s.Request, s.tag, s.first, max(s.first, sent[0]+(sent[1]-sent[0])/2)})
+	if e.desk != nil {
+		e.ended = append(e.ended, s)
+		return
 	}
+	e.answer(s, e.end)
 }
 
 // tidy forgets those that have ended.

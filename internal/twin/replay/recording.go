@@ -13,9 +13,11 @@ import (
 // Recording is the requests of one load, in the order in which they came.
 type Recording struct {
 	// Cap is how many requests were in flight at most; 0 for an open loop.
-	Cap      int
-	Closed   bool
-	Requests []Observed
+	Cap    int
+	Closed bool
+	// Start and End bound the window.
+	Start, End int64
+	Requests   []Observed
 }
 
 // Observed is one request: when it came, how long it was, and what became of

@@ -22,25 +22,30 @@ type player struct {
 	next    []int   // the turn after each request, -1 for none
 	sent    []int64 // when each was submitted
 	out     []Figures
+	look    int64 // when the cache is looked at next
+	peak    int
 }
 
 // Play gives the figures of every request of a recording, in its order, and the
-// engine that answered them.
-func Play(spec sim.Spec, rec *Recording) ([]Figures, *Instance, error) {
-	r := &player{rec: rec, sent: make([]int64, len(rec.Requests)), out: make([]Figures, len(rec.Requests))}
-	var err error
+// most tokens that the cache had room for, looked at every second of the window.
+func Play(spec sim.Spec, rec *Recording) (figures []Figures, peak int, err error) {
+	r := &player{rec: rec, sent: make([]int64, len(rec.Requests)), out: make([]Figures, len(rec.Requests)), look: rec.Start}
 	if r.engine, err = NewInstance(spec, r.done); err != nil {
-		return nil, nil, err
+		return nil, 0, err
 	}
 	r.run()
-	return r.out, r.engine, nil
+	return r.out, r.peak, nil
 }
 
 // run plays until nothing is left.
 func (r *player) run() {
 	r.lay()
 	for r.pending.len() > 0 || r.engine.Next() != Idle {
-		if due := r.pending.first(); r.engine.Next() < due {
+		due := r.pending.first()
+		for now := min(due, r.engine.Next()); r.look < min(now, r.rec.End); r.look += 1e9 {
+			r.peak = max(r.peak, r.engine.inUse())
+		}
+		if r.engine.Next() < due {
 			r.engine.Advance(r.engine.Next())
 		} else {
 			_, i := r.pending.pop()

@@ -58,7 +58,7 @@ func NewBatching(s Spec) (Core, error) {
 	if e.spec.FrontEnd.Idle() {
 		return b, nil
 	}
-	return &fronted{batching: b, desk: catalog.NewDesk(e.spec.FrontEnd)}, nil
+	return &fronted{batching: b, desk: NewDesk[passing](e.spec.FrontEnd), of: map[uint64]int{}}, nil
 }
 
 func (b *batching) Submit(now int64, j *Job) error {
@@ -92,7 +92,7 @@ func (b *batching) admissible(j *Job) error {
 		return fmt.Errorf("%d prompt tokens + %d output tokens exceed max_model_len %d: shorten one of them",
 			len(j.Prompt), j.Output, b.spec.MaxModelLen)
 	case b.byID[j.ID] != nil:
-		return fmt.Errorf("job %d is already in the engine: give each job its own id", j.ID)
+		return errTaken(j.ID)
 	}
 	// The last token is never read back, so it needs no room.
 	if need := blocksFor(length-1) + b.window.blocks(length-1); need > b.blocks {
@@ -100,6 +100,10 @@ func (b *batching) admissible(j *Job) error {
 			len(j.Prompt), j.Output, need, b.blocks)
 	}
 	return nil
+}
+
+func errTaken(id uint64) error {
+	return fmt.Errorf("job %d is already in the engine: give each job its own id", id)
 }
 
 func (b *batching) Cancel(_ int64, id uint64) {

@@ -1,30 +1,30 @@
 package sim
 
-import "redline/internal/twin/catalog"
-
 // fronted is an engine behind a front end: requests reach it later, and its
 // tokens come out later, the more there is to do.
 type fronted struct {
 	*batching
-	desk  catalog.Desk
-	count uint64
-	// ready are tokens on their way out, by process and in the order of time.
-	ready [][]Token
-	of    map[uint64]int // process, by job
+	desk *Desk[passing]
+	of   map[uint64]int // process, by job
+	sent []Token        // of the step in hand
+}
+
+// passing is what goes through the front end: a request in, or tokens out.
+type passing struct {
+	job    *Job
+	tokens []Token
 }
 
 func (f *fronted) Submit(now int64, j *Job) error {
-	if f.of == nil {
-		f.of, f.ready = map[uint64]int{}, make([][]Token, max(1, f.spec.APIServers))
-	}
 	if err := f.admissible(j); err != nil {
 		return err
 	}
-	p := f.desk.Process(f.count)
-	f.count++
+	if _, known := f.of[j.ID]; known {
+		return errTaken(j.ID)
+	}
 	j.Received = now
-	f.of[j.ID] = p
-	return f.submit(f.desk.Prompt(p, now, len(j.Prompt)), j)
+	f.of[j.ID] = f.desk.Request(now, len(j.Prompt), passing{job: j})
+	return nil
 }
 
 func (f *fronted) Cancel(now int64, id uint64) {
@@ -33,30 +33,66 @@ func (f *fronted) Cancel(now int64, id uint64) {
 }
 
 func (f *fronted) Step(now int64, emit func(Token)) (next int64) {
-	next = f.batching.Step(now, func(t Token) {
-		p, ok := f.of[t.Job.ID]
-		if !ok {
-			return
+	for {
+		engine, desk := f.next(), f.desk.Next()
+		if next = min(engine, desk); next > now {
+			return next
 		}
-		// Tokens that come out together make one event.
-		events := 1
-		if t.More {
-			events = 0
+		if desk <= engine {
+			f.desk.Advance(desk, func(p passing, events bool, began, ended int64) { f.pass(p, began, ended, emit) })
+			continue
 		}
-		_, t.At = f.desk.Events(p, t.At, events)
-		f.ready[p] = append(f.ready[p], t)
-	})
-	for p := range f.ready {
-		list := f.ready[p]
-		for len(list) > 0 && list[0].At <= now {
-			if emit(list[0]); list[0].Last {
-				delete(f.of, list[0].Job.ID)
+		f.batching.Step(engine, func(t Token) { f.sent = append(f.sent, t) })
+		f.send()
+	}
+}
+
+// next is when the engine has something to do.
+func (f *fronted) next() int64 {
+	if f.stepping {
+		return f.end
+	}
+	start, _ := f.nextStart()
+	return start
+}
+
+// send hands the tokens of a step to the processes that serve their requests.
+func (f *fronted) send() {
+	for p := range f.desk.Processes() {
+		var own passing
+		events := 0
+		for _, t := range f.sent {
+			if of, ok := f.of[t.Job.ID]; ok && of == p {
+				own.tokens = append(own.tokens, t)
+				if !t.More { // tokens that come out together are one event
+					events++
+				}
 			}
-			list = list[1:]
 		}
-		if f.ready[p] = list; len(list) > 0 {
-			next = min(next, list[0].At)
+		if events > 0 {
+			f.desk.Send(p, own.tokens[0].At, events, own)
 		}
 	}
-	return next
+	f.sent = f.sent[:0]
+}
+
+// pass lets a request into the engine, or tokens out to their clients, evenly
+// over the time that the process took.
+func (f *fronted) pass(p passing, began, ended int64, emit func(Token)) {
+	if p.job != nil {
+		if _, known := f.of[p.job.ID]; known {
+			// It was found admissible when it came.
+			_ = f.submit(ended, p.job)
+		}
+		return
+	}
+	for i, t := range p.tokens {
+		if _, known := f.of[t.Job.ID]; !known {
+			continue
+		}
+		if t.At = began + (ended-began)*int64(i+1)/int64(len(p.tokens)); t.Last {
+			delete(f.of, t.Job.ID)
+		}
+		emit(t)
+	}
 }

@@ -190,7 +190,7 @@ func (e *instance) precisions() error {
 // size fills in the scheduler's limits, which vLLM chooses by the device.
 func (e *instance) size() error {
 	s := &e.spec
-	tokens, seqs := schedulerDefaults(e.deploy.Accelerator)
+	tokens, seqs := SchedulerDefaults(e.deploy.Accelerator)
 	length := cmp.Or(s.MaxModelLen, e.deploy.Model.MaxLen)
 	if !e.chunks {
 		tokens = max(tokens, length)
@@ -208,9 +208,9 @@ func (e *instance) size() error {
 	return nil
 }
 
-// schedulerDefaults gives the tokens per step and the running requests that
+// SchedulerDefaults gives the tokens per step and the running requests that
 // vLLM's API server allows by default on a device.
-func schedulerDefaults(a catalog.Accelerator) (tokens, seqs int) {
+func SchedulerDefaults(a catalog.Accelerator) (tokens, seqs int) {
 	switch {
 	case a.Name == "TPU-v6e":
 		return 1024, 256

@@ -1,0 +1,174 @@
+package assemble
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"redline/internal/drive/record"
+	"redline/internal/judge/result"
+	"redline/internal/observe/engine"
+	"redline/internal/observe/telemetry"
+	"redline/internal/stats"
+	"redline/internal/text"
+	"redline/internal/twin/catalog"
+	"redline/internal/twin/replay"
+	"redline/internal/twin/sim"
+)
+
+// mostRehearsed bounds what is kept of a long run: the first requests are
+// enough for a median.
+const mostRehearsed = 50_000
+
+// rehearsal keeps the requests of a run, to offer them to the deployment as it
+// is predicted to be.
+type rehearsal struct{ replay.Recording }
+
+// newRehearsal is nil where the hardware is not known, or where several runs are
+// laid end to end that were not one load.
+func (in Run) newRehearsal(on *result.Result) *rehearsal {
+	if _, err := deploymentOf(in.Plan, on, in.Server); err != nil || len(in.pooled) > 0 || in.Plan.Pools() {
+		return nil
+	}
+	h := &rehearsal{replay.Record(in.Load)}
+	h.Start, h.End = in.Start, in.End
+	return h
+}
+
+func (h *rehearsal) add(r *record.Record) {
+	if h != nil && len(h.Requests) < mostRehearsed {
+		h.Add(r)
+	}
+}
+
+// rehearsed is what would have come of the requests.
+type rehearsed struct {
+	ttft, tpot float64 // medians, ms; 0 where there are none
+	peak       float64 // tokens in the cache at most, of one replica
+	most       float64 // output tokens/s of all replicas
+}
+
+// play offers the requests to one replica, which gets its share of them.
+func (h *rehearsal) play(d deployment, hitRate float64) (rehearsed, bool) {
+	spec := d.spec
+	if h == nil || spec == nil || len(h.Requests) == 0 {
+		return rehearsed{}, false
+	}
+	h.Order()
+	share := replay.Recording{Cap: (h.Cap + d.replicas - 1) / d.replicas, Closed: h.Closed, Start: h.Start, End: h.End}
+	told := slices.ContainsFunc(h.Requests, func(o replay.Observed) bool { return o.Cached > 0 })
+	for i, o := range h.Requests {
+		if !told {
+			o.Cached = int(hitRate * float64(o.Prompt))
+		}
+		if i%d.replicas == 0 {
+			share.Requests = append(share.Requests, o)
+		}
+	}
+	played, peak, err := replay.Play(*spec, &share)
+	if err != nil {
+		return rehearsed{}, false
+	}
+	var ttft, tpot []float64
+	for i, f := range played {
+		if o := &share.Requests[i]; o.Counted {
+			ttft, tpot = appendKnown(ttft, o.TTFT, f.TTFT), appendKnown(tpot, o.TPOT, f.TPOT)
+		}
+	}
+	return rehearsed{ttft: median(ttft), tpot: median(tpot), peak: float64(peak),
+		most: float64(d.replicas) * mostOutput(*spec, share.Requests)}, true
+}
+
+// appendKnown adds a figure that was measured as well, in milliseconds.
+func appendKnown(list []float64, measured, predicted float64) []float64 {
+	if measured > 0 && predicted > 0 {
+		return append(list, predicted/1e6)
+	}
+	return list
+}
+
+func median(list []float64) float64 {
+	if len(list) == 0 {
+		return 0
+	}
+	slices.Sort(list)
+	return stats.Quantile(list, 0.5)
+}
+
+// mostOutput is the output tokens per second of an engine that always has
+// another such request waiting: over the middle of the time, so that neither
+// the filling nor the emptying counts.
+func mostOutput(spec sim.Spec, mix []replay.Observed) float64 {
+	var ends []int64
+	var tokens []float64
+	e, err := replay.NewInstance(spec, func(a replay.Answer) { ends, tokens = append(ends, a.Last), append(tokens, float64(a.Output)) })
+	if err != nil {
+		return 0
+	}
+	for i := range 6 * max(spec.MaxNumSeqs, 256) {
+		e.Submit(0, mix[i%len(mix)].Request, int64(i))
+	}
+	e.Advance(replay.Idle - 1)
+	if len(ends) < 10 {
+		return 0
+	}
+	low, high := len(ends)*2/5, len(ends)*4/5
+	sum := 0.0
+	for _, n := range tokens[low:high] {
+		sum += n
+	}
+	return sum / (float64(ends[high]-ends[low]) / 1e9)
+}
+
+// rehearsable describes a real server as the simulator does, and says what of it
+// is assumed.
+func (d *deployment) rehearsable(res *result.Result, server *telemetry.ServerUse, length float64) {
+	steps := d.Steps()
+	law, fixed := steps.Law(length)
+	off, none := false, 0.0
+	s := &sim.Spec{Law: &law, StepOverhead: time.Duration(1e9 * fixed), EnablePrefixCaching: &off, Jitter: &none}
+	s.MaxNumBatchedTokens, s.MaxNumSeqs = sim.SchedulerDefaults(d.Accelerator)
+	for key, into := range map[string]*int{"max_num_seqs": &s.MaxNumSeqs, "max_num_batched_tokens": &s.MaxNumBatchedTokens} {
+		if n, err := strconv.Atoi(res.Engine.Flags[key]); err == nil && n > 0 {
+			*into = n
+		}
+	}
+	s.MaxNumBatchedTokens = max(s.MaxNumBatchedTokens, s.MaxNumSeqs)
+	s.NumGPUBlocksOverride = d.KVBlocks(replay.BlockSize)
+	if server != nil {
+		s.NumGPUBlocksOverride = cmp.Or(int(roomTokens(server.Config))/replay.BlockSize, s.NumGPUBlocksOverride)
+	}
+	var front *engine.Front
+	if e := engine.Recognize(res.Engine.Name); e != nil {
+		front = e.Front
+	}
+	if front == nil {
+		d.assumed = append(d.assumed, "a front end that takes no time: none of this engine's was measured")
+	} else {
+		s.FrontEnd = catalog.FrontEnd{Request: front.Request, TokenUS: front.TokenUS, EventUS: front.EventUS}
+		if n, err := strconv.Atoi(res.Engine.Flags["api_server_count"]); err == nil {
+			s.APIServers = n
+		}
+		s.RequestOverhead, s.AsyncScheduling = front.Delay, front.Async
+		d.assumed = append(d.assumed, fmt.Sprintf("the front end of %s: %s a request, %s µs a prompt token, %s µs an event",
+			front.Source, text.Time((front.Request+front.Delay).Seconds()*1e3), text.Number(front.TokenUS), text.Number(front.EventUS)))
+	}
+	d.spec = s
+}
+
+// rehearsableSim is the embedded engine, which says itself what it is.
+func (d *deployment) rehearsableSim(s sim.Spec, length float64) {
+	full, err := s.Resolve()
+	if err != nil || full.StaticBatching || full.Speculation.Tokens > 0 {
+		return // neither has a law
+	}
+	steps := d.Steps()
+	law, fixed := steps.Law(length)
+	off, none := false, 0.0
+	d.spec = &sim.Spec{Law: &law, StepOverhead: full.StepOverhead + time.Duration(1e9*fixed), EnablePrefixCaching: &off, Jitter: &none,
+		MaxNumSeqs: full.MaxNumSeqs, MaxNumBatchedTokens: full.MaxNumBatchedTokens, MaxModelLen: full.MaxModelLen,
+		NumGPUBlocksOverride: cmp.Or(full.NumGPUBlocksOverride, d.KVBlocks(replay.BlockSize)), EnableChunkedPrefill: full.EnableChunkedPrefill,
+		PrefillFirst: full.PrefillFirst, FrontEnd: full.FrontEnd, AsyncScheduling: full.AsyncScheduling, RequestOverhead: full.RequestOverhead}
+}

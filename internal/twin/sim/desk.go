@@ -1,0 +1,94 @@
+package sim
+
+import "redline/internal/twin/catalog"
+
+// Desk is a front end at work. Each of its processes does one thing at a time
+// to its end: a request that came, else the oldest batch of events. That is how
+// an event loop treats them, since a batch is one turn of the loop.
+type Desk[T any] struct {
+	catalog.FrontEnd
+	processes []process[T]
+	asked     uint64
+}
+
+type process[T any] struct {
+	until            int64 // busy with the task at hand
+	busy             bool
+	task             task[T]
+	requests, events []task[T] // waiting, the oldest first
+}
+
+type task[T any] struct {
+	item        T
+	ready, took int64
+	began       int64
+	events      bool
+}
+
+// NewDesk opens a front end.
+func NewDesk[T any](f catalog.FrontEnd) *Desk[T] {
+	return &Desk[T]{FrontEnd: f, processes: make([]process[T], max(1, f.APIServers))}
+}
+
+// Processes is how many there are.
+func (d *Desk[T]) Processes() int { return len(d.processes) }
+
+// Request hands a request that came now to the process whose turn it is.
+func (d *Desk[T]) Request(now int64, tokens int, item T) (process int) {
+	process = int(d.asked % uint64(len(d.processes)))
+	d.asked++
+	p := &d.processes[process]
+	p.requests = append(p.requests, task[T]{item: item, ready: now, took: d.Prompt(tokens)})
+	p.begin(now)
+	return process
+}
+
+// Send hands n events that are ready now to a process.
+func (d *Desk[T]) Send(process int, now int64, n int, item T) {
+	p := &d.processes[process]
+	p.events = append(p.events, task[T]{item: item, ready: now, took: d.Events(n), events: true})
+	p.begin(now)
+}
+
+// Next is when the next task is done, or Idle.
+func (d *Desk[T]) Next() int64 {
+	next := Idle
+	for i := range d.processes {
+		if p := &d.processes[i]; p.busy {
+			next = min(next, p.until)
+		}
+	}
+	return next
+}
+
+// Advance does what is done by now and tells of each task when it was begun and
+// ended.
+func (d *Desk[T]) Advance(now int64, done func(item T, events bool, began, ended int64)) {
+	for next := d.Next(); next <= now; next = d.Next() {
+		for i := range d.processes {
+			if p := &d.processes[i]; p.busy && p.until == next {
+				t := p.task
+				p.busy = false
+				p.begin(next)
+				done(t.item, t.events, t.began, next)
+			}
+		}
+	}
+}
+
+// begin takes up the next task, where the process has none at hand.
+func (p *process[T]) begin(now int64) {
+	if p.busy {
+		return
+	}
+	from := &p.requests
+	if len(*from) == 0 {
+		from = &p.events
+	}
+	if len(*from) == 0 {
+		return
+	}
+	p.task, *from = (*from)[0], (*from)[1:]
+	p.task.began = now
+	p.busy, p.until = true, now+p.task.took
+}
