@@ -19,6 +19,9 @@ const Schema = "redline/calibration/1"
 // Goals are the largest median errors of a good twin, by metric.
 var Goals = map[string]float64{"ttft": 0.20, "tpot": 0.10, "e2e": 0.10}
 
+// mostOff is the largest error at any level of the range in which a twin holds.
+const mostOff = 0.25
+
 // Comparison is a figure measured and simulated, in milliseconds.
 type Comparison struct {
 	MeasuredMS float64 `json:"measured_ms"`
@@ -33,10 +36,13 @@ type Row struct {
 	Rate     float64 `json:"rate"`
 	Requests int     `json:"requests"`
 	// HeldOut says that the engine it is compared with was fitted without it.
-	HeldOut bool                  `json:"held_out"`
-	Invalid bool                  `json:"invalid,omitempty"`
-	P50     map[string]Comparison `json:"p50"`
-	P99     map[string]Comparison `json:"p99,omitempty"`
+	HeldOut bool `json:"held_out"`
+	Invalid bool `json:"invalid,omitempty"`
+	// Overloaded says that the server's queue grew to the end, so that its
+	// figures depend on how long it was measured.
+	Overloaded bool                  `json:"overloaded,omitempty"`
+	P50        map[string]Comparison `json:"p50"`
+	P99        map[string]Comparison `json:"p99,omitempty"`
 }
 
 // Calibration is an engine fitted to measurements, and how far to trust it.
@@ -51,9 +57,13 @@ type Calibration struct {
 	// InFit is the median error of the engine over the levels it was fitted to.
 	InFit map[string]float64 `json:"fit_error"`
 	Limit *LimitCheck        `json:"limit,omitempty"`
-	// Good says whether every error is within Goals: of levels held out where
-	// there are some.
+	// Good says whether every median error is within Goals, of levels held out
+	// where there are some, and no level that was not overloaded is off by more
+	// than a quarter.
 	Good bool `json:"good"`
+	// Holds is how many levels, from the lowest load on, are off by no more than
+	// a quarter in any figure.
+	Holds int `json:"holds"`
 	// Engine is the fitted engine, as its file says it.
 	Engine Constants `json:"engine"`
 	// Notes say what the measurement does not tell, and how to measure it.
@@ -77,7 +87,7 @@ const fewestToPart = 3
 func Calibrate(ctx context.Context, ev *Evidence) (*Calibration, error) {
 	c := &Calibration{Schema: Schema, Evidence: ev}
 	levels := ev.Levels
-	whole := fit(ctx, levels, ev.Blocks, ev.MaxLen)
+	whole := fit(ctx, levels, ev)
 	c.Spec = whole.spec()
 	c.Spec.Model = ev.Model
 	if err := ctx.Err(); err != nil {
@@ -96,16 +106,68 @@ func Calibrate(ctx context.Context, ev *Evidence) (*Calibration, error) {
 			return nil, err
 		}
 	}
-	c.Good = good(c.InFit)
-	if c.HeldOut != nil {
-		c.Good = good(c.HeldOut)
-	}
+	c.judge()
 	if err := c.checkLimit(ctx); err != nil {
 		return nil, err
 	}
 	c.Engine = constantsOf(c.Spec)
 	c.Notes = c.notes()
 	return c, nil
+}
+
+// judge says in which range the twin holds. A level that was overloaded is one
+// whose queue grew for as long as it was measured; a twin need not follow it
+// there, but has to say so.
+func (c *Calibration) judge() {
+	for c.Holds < len(c.Rows) && c.Rows[c.Holds].worst() <= mostOff {
+		c.Holds++
+	}
+	tested := c.InFit
+	if c.HeldOut != nil {
+		tested = c.HeldOut
+	}
+	c.Good = good(tested) && c.Holds > 0
+	for _, r := range c.Rows[c.Holds:] {
+		c.Good = c.Good && (r.Overloaded || r.worst() <= mostOff)
+	}
+}
+
+// worst is the largest error of a row's medians.
+func (r Row) worst() float64 {
+	most := 0.0
+	for _, c := range r.P50 {
+		most = max(most, c.Error)
+	}
+	return most
+}
+
+// Range says in words where the twin holds and where it does not.
+func (c *Calibration) Range() string {
+	switch {
+	case c.Holds == 0:
+		return fmt.Sprintf("at no level are all figures within %s", text.Percent(mostOff))
+	case c.Holds == len(c.Rows):
+		levels := "at " + c.Rows[0].Level
+		if c.Holds > 1 {
+			levels = "from " + c.Rows[0].Level + " to " + c.Rows[c.Holds-1].Level
+		}
+		return fmt.Sprintf("holds %s: no figure is off by more than %s", levels, text.Percent(c.worst(c.Holds)))
+	}
+	next := c.Rows[c.Holds]
+	out := fmt.Sprintf("holds up to %s (at most %s off); at %s it is %s off", c.Rows[c.Holds-1].Level, text.Percent(c.worst(c.Holds)), next.Level, text.Percent(next.worst()))
+	if next.Overloaded {
+		out += ", where the server was overloaded"
+	}
+	return out
+}
+
+// worst is the largest error of the first n levels.
+func (c *Calibration) worst(n int) float64 {
+	most := 0.0
+	for _, r := range c.Rows[:n] {
+		most = max(most, r.worst())
+	}
+	return most
 }
 
 // holdOut fits to every other level and tests on those between.
@@ -119,7 +181,7 @@ func (c *Calibration) holdOut(ctx context.Context) error {
 			unseen = append(unseen, l)
 		}
 	}
-	half := fit(ctx, seen, ev.Blocks, ev.MaxLen).spec()
+	half := fit(ctx, seen, ev).spec()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -143,7 +205,7 @@ func rows(levels []Level, spec sim.Spec, heldOut bool) ([]Row, error) {
 		if err != nil {
 			return nil, err
 		}
-		row := Row{Level: t.Name, Rate: t.Load, HeldOut: heldOut, Invalid: t.Invalid, Requests: len(t.measured[2]),
+		row := Row{Level: t.Name, Rate: t.Load, HeldOut: heldOut, Invalid: t.Invalid, Overloaded: t.Overloaded, Requests: len(t.measured[2]),
 			P50: map[string]Comparison{}, P99: map[string]Comparison{}}
 		for m, name := range Figures {
 			if len(t.measured[m]) == 0 || len(got[m]) == 0 {

@@ -127,3 +127,30 @@ func TestMinimise(t *testing.T) {
 		t.Errorf("%v at %v", f, x)
 	}
 }
+
+// A twin is good where no level that its server could carry is far off, however
+// good the median is.
+func TestRangeOfATwin(t *testing.T) {
+	t.Parallel()
+	row := func(off float64, overloaded bool) Row {
+		return Row{Level: fmt.Sprintf("%g off", off), Overloaded: overloaded, P50: map[string]Comparison{"ttft": {Error: off}, "tpot": {Error: 0.01}}}
+	}
+	for _, tt := range []struct {
+		name  string
+		rows  []Row
+		good  bool
+		holds int
+		says  string
+	}{
+		{"all near", []Row{row(0.02, false), row(0.1, false), row(0.05, true)}, true, 3, "holds from 0.02 off to 0.05 off: no figure is off by more than 10%"},
+		{"one far off inside", []Row{row(0.02, false), row(15.16, false), row(0.05, false)}, false, 1, "holds up to 0.02 off (at most 2% off); at 15.16 off it is 1,520% off"},
+		{"far off where it was overloaded", []Row{row(0.02, false), row(0.1, false), row(0.7, true)}, true, 2, "at 0.7 off it is 70% off, where the server was overloaded"},
+		{"far off from the start", []Row{row(0.3, false), row(0.1, false)}, false, 0, "at no level are all figures within 25%"},
+	} {
+		c := &Calibration{Rows: tt.rows, InFit: map[string]float64{"ttft": 0.05, "tpot": 0.01}}
+		c.judge()
+		if c.Good != tt.good || c.Holds != tt.holds || !strings.Contains(c.Range(), tt.says) {
+			t.Errorf("%s: good %t, holds at %d levels, %q", tt.name, c.Good, c.Holds, c.Range())
+		}
+	}
+}

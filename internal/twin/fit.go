@@ -53,14 +53,18 @@ func build(base sim.Spec, x []float64) sim.Spec {
 type fitted struct {
 	base sim.Spec
 	x    []float64
-	loss float64
+	// usual is what the constants are expected to be, NaN for those of which
+	// nothing is: levels below saturation hardly tell some of them apart.
+	usual []float64
+	loss  float64
 }
 
 func (f fitted) spec() sim.Spec { return build(f.base, f.x) }
 
 // fit finds the engine that comes nearest to the levels. Constants are sought
 // by simulation; how the scheduler works is tried out around the best ones.
-func fit(ctx context.Context, levels []Level, room, maxLen int) fitted {
+func fit(ctx context.Context, levels []Level, ev *Evidence) fitted {
+	room, maxLen := ev.Blocks, ev.MaxLen
 	targets := make([]target, len(levels))
 	for i := range levels {
 		short := trimmed(levels[i])
@@ -70,7 +74,13 @@ func fit(ctx context.Context, levels []Level, room, maxLen int) fitted {
 	base := sim.Spec{MaxNumSeqs: seen.places(), MaxNumBatchedTokens: max(8192, seen.places()), NumGPUBlocksOverride: room,
 		MaxModelLen: seen.length(maxLen, room), Law: &catalog.Law{Corner: 1.5}, EnablePrefixCaching: new(bool), Jitter: new(float64)}
 	few := spreadOver(targets, 4)
-	best := refine(ctx, few, fitted{base: base, x: seen.guess(targets), loss: math.Inf(1)}, 1, 300)
+	if known, ok := ev.expected(base, seen); ok {
+		if known = refine(ctx, few, known, 0.15, 400); known.loss <= 4*poor {
+			known.loss = math.Inf(1)
+			return refine(ctx, targets, known, 0.1, 200)
+		}
+	}
+	best := refine(ctx, few, fitted{base: base, x: seen.guess(targets), usual: unknown(), loss: math.Inf(1)}, 1, 300)
 	for _, try := range schedulers(seen) {
 		other := best
 		if !try(&other.base) {
@@ -102,7 +112,7 @@ func mixture(ctx context.Context, targets []target, best fitted) fitted {
 	}
 	alone, together := stats.Quantile(light, 0.25)/1e3, stats.Quantile(heavy, 0.75)/1e3
 	for _, share := range []float64{0.03, 0.0625, 0.25} {
-		other := fitted{best.base, slices.Clone(best.x), math.Inf(1)}
+		other := fitted{best.base, slices.Clone(best.x), best.usual, math.Inf(1)}
 		law := *best.base.Law
 		law.ExpertShare, law.Corner, other.base.Law = share, 1.5, &law
 		other.x[weights], other.x[allExperts] = math.Log(0.7*alone), math.Log(max(together-alone, alone/10))
@@ -118,11 +128,11 @@ func mixture(ctx context.Context, targets []target, best fitted) fitted {
 // end that has no time for both at once.
 func behindFrontEnd(ctx context.Context, targets []target, best fitted) fitted {
 	for _, async := range []bool{true, false} {
-		other := fitted{best.base, slices.Clone(best.x), math.Inf(1)}
+		other := fitted{best.base, slices.Clone(best.x), slices.Clone(best.usual), math.Inf(1)}
 		other.base.AsyncScheduling = async
 		other.base.FrontEnd = catalog.FrontEnd{EventUS: 1}
 		for i, us := range usualFront {
-			other.x[frontRequest+i] = math.Log(us)
+			other.x[frontRequest+i], other.usual[frontRequest+i] = math.Log(us), math.Log(us)
 		}
 		other.x[perRequest] = math.Log(max(math.Exp(best.x[perRequest])-usualFront[0], 500))
 		if other = refine(ctx, targets, other, 0.3, 350); other.loss < 0.9*best.loss {
@@ -176,12 +186,12 @@ func refine(ctx context.Context, targets []target, from fitted, spread float64, 
 		if ctx.Err() != nil {
 			return math.Inf(1)
 		}
-		return distances(targets, build(from.base, x)) + small(x) + unusual(from.base, x)
+		return distances(targets, build(from.base, x)) + small(x) + unusual(x, from.usual)
 	}, from.x, spread, calls)
 	if loss >= from.loss {
 		return from
 	}
-	return fitted{from.base, x, loss}
+	return fitted{from.base, x, from.usual, loss}
 }
 
 // small pulls constants that nothing measured speaks for towards nothing, so
@@ -198,18 +208,25 @@ func small(x []float64) float64 {
 // request, a token of its prompt, an event.
 var usualFront = [...]float64{4000, 3.4, 100}
 
-// unusual pulls a front end towards the usual one: levels below saturation
-// hardly tell what is work, which makes others wait, from what is delay.
-func unusual(base sim.Spec, x []float64) float64 {
-	if base.FrontEnd.Idle() {
-		return 0
-	}
+// unusual pulls constants towards what they are expected to be: a factor of two
+// weighs as much as an error of some three percent everywhere.
+func unusual(x, usual []float64) float64 {
 	sum := 0.0
-	for i, us := range usualFront {
-		off := x[frontRequest+i] - math.Log(us)
-		sum += off * off
+	for i, at := range usual {
+		if off := x[i] - at; !math.IsNaN(off) {
+			sum += off * off
+		}
 	}
 	return 2e-3 * sum
+}
+
+// unknown expects nothing.
+func unknown() []float64 {
+	out := make([]float64, constants)
+	for i := range out {
+		out[i] = math.NaN()
+	}
+	return out
 }
 
 // schedulers are the other ways in which an engine may work: how much of

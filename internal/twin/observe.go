@@ -11,6 +11,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/run/store"
 	"redline/internal/text"
+	"redline/internal/twin/catalog"
 	"redline/internal/twin/replay"
 )
 
@@ -20,8 +21,9 @@ type Level struct {
 	Name string
 	// Load orders levels: requests per second offered.
 	Load float64
-	// Invalid says that the run found itself unsound.
-	Invalid bool
+	// Invalid says that the run found itself unsound, Overloaded that its queue
+	// grew to the end.
+	Invalid, Overloaded bool
 	replay.Recording
 }
 
@@ -43,6 +45,8 @@ type Evidence struct {
 	Blocks  int
 	MaxLen  int
 	Skipped []string // stages that tell nothing, and why
+	// deployed is the model and the hardware, where the runs tell.
+	deployed *catalog.Deployment
 }
 
 // Observe reads run directories, and those of sweeps and other experiments.
@@ -139,6 +143,7 @@ func (ev *Evidence) run(dir *store.Dir) error {
 	ev.promised(res)
 	point := res.Points[0]
 	ev.told(res, point)
+	ev.deploys(point.Prediction)
 	level := levelOf(point, res)
 	if err := requests(dir, &level.Recording); err != nil {
 		return err
@@ -182,7 +187,8 @@ func (ev *Evidence) told(res *result.Result, p result.Point) {
 }
 
 func levelOf(p result.Point, res *result.Result) Level {
-	l := Level{Load: p.Rates.Sent, Invalid: res.Verdict.Valid == result.Invalid, Recording: replay.Record(p.Load)}
+	l := Level{Load: p.Rates.Sent, Invalid: res.Verdict.Valid == result.Invalid,
+		Overloaded: overloaded(p), Recording: replay.Record(p.Load)}
 	switch {
 	case l.Closed:
 		l.Name = fmt.Sprintf("%d in flight", l.Cap)
@@ -205,4 +211,14 @@ func requests(dir *store.Dir, into *replay.Recording) error {
 	}
 	into.Order()
 	return nil
+}
+
+// overloaded reports whether more came than went: where the window is too short
+// to exclude chance, if a quarter of what came was still there at its end.
+func overloaded(p result.Point) bool {
+	w := p.Window
+	if w.Overload != nil {
+		return *w.Overload
+	}
+	return w.Growth != nil && *w.Growth >= float64(p.Requests.Due)/4
 }

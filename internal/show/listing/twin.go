@@ -27,6 +27,9 @@ func Calibration(c *twin.Calibration) *document.Document {
 		if r.HeldOut {
 			name += " *"
 		}
+		if r.Overloaded {
+			name += " overloaded"
+		}
 		row := []string{name, text.Count(r.Requests)}
 		for _, m := range twin.Figures {
 			if f, ok := r.P50[m]; ok {
@@ -43,6 +46,7 @@ func Calibration(c *twin.Calibration) *document.Document {
 		note += "; * predicted by a fit to the other levels alone"
 	}
 	b.Note(note)
+	b.Note(c.Range())
 	if l := c.Limit; l != nil {
 		b.Note(fmt.Sprintf("limit: %s requests/s measured, %s by the twin (%s off)", text.Number(l.Measured), text.Number(l.Twin), share(l.Error)))
 	}

@@ -15,7 +15,7 @@ import (
 // was left out is said below.
 func TestCalibration(t *testing.T) {
 	t.Parallel()
-	c := &twin.Calibration{Good: true, HeldOut: map[string]float64{"tpot": 0.031}, Evidence: &twin.Evidence{Skipped: []string{"40 requests/s: not valid"}},
+	c := &twin.Calibration{Good: true, Holds: 1, HeldOut: map[string]float64{"tpot": 0.031}, Evidence: &twin.Evidence{Skipped: []string{"40 requests/s: not valid"}},
 		Rows: []twin.Row{
 			{Level: "4 requests/s", Requests: 1200, HeldOut: true, P50: map[string]twin.Comparison{"tpot": {MeasuredMS: 20, TwinMS: 20.4, Error: 0.02}}},
 		},
@@ -29,6 +29,7 @@ func TestCalibration(t *testing.T) {
 level             requests  ttft p50  twin  error  tpot p50  twin  error  e2e p50  twin  error
   4 requests/s *     1,200         –     –      –      20.0  20.4   2.0%        –     –      –
   times in ms; * predicted by a fit to the other levels alone
+  holds at 4 requests/s: no figure is off by more than 2%
   limit: 20 requests/s measured, 21 by the twin (5.0% off)
 
 warning     left out: 40 requests/s: not valid

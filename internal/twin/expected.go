@@ -1,0 +1,64 @@
+package twin
+
+import (
+	"math"
+	"time"
+
+	"redline/internal/judge/result"
+	"redline/internal/observe/engine"
+	"redline/internal/twin/catalog"
+	"redline/internal/twin/sim"
+)
+
+// deploys keeps what the runs say of model and hardware, as it was predicted
+// with.
+func (ev *Evidence) deploys(p *result.Prediction) {
+	if p == nil || ev.deployed != nil {
+		return
+	}
+	model, err := catalog.FindModel(p.Model)
+	if err != nil {
+		return
+	}
+	accelerator, err := catalog.FindAccelerator(p.Accelerator)
+	if err != nil {
+		return
+	}
+	d := catalog.Deploy(model, accelerator, p.Count)
+	if precision, err := catalog.ParsePrecision(p.Precision); err == nil {
+		d.Weights = precision
+	}
+	if d.Check() == nil {
+		ev.deployed = &d
+	}
+}
+
+// expected is the engine that the catalog knows, behind the front end that its
+// makers gave it: where a fit begins, and what it is pulled towards.
+func (ev *Evidence) expected(base sim.Spec, seen sight) (fitted, bool) {
+	if ev.deployed == nil {
+		return fitted{}, false
+	}
+	steps := ev.deployed.Steps()
+	law, fixed := steps.Law(float64(seen.longest) / 2)
+	us := []float64{weights: law.WeightsUS, perToken: law.TokenUS, perSequence: law.SequenceUS, perContext: law.ContextUS, perPair: law.PairUS,
+		perStep: 1e6 * fixed, perRequest: 1000, allExperts: law.ExpertsUS, constants - 1: 0}
+	base.Law = &catalog.Law{Corner: law.Corner, ExpertShare: law.ExpertShare}
+	base.MaxNumBatchedTokens, base.MaxNumSeqs = sim.SchedulerDefaults(ev.deployed.Accelerator)
+	if e := engine.Recognize(ev.Engine); e != nil && e.Front != nil && !ev.Embedded {
+		base.AsyncScheduling = e.Front.Async
+		base.FrontEnd = catalog.FrontEnd{EventUS: 1}
+		us[perRequest] = micros(e.Front.Delay)
+		us[frontRequest], us[frontToken], us[frontEvent] = micros(e.Front.Request), e.Front.TokenUS, e.Front.EventUS
+	}
+	x, usual := make([]float64, constants), unknown()
+	for i := range us {
+		x[i] = math.Log(max(us[i], negligible))
+		if us[i] > 0 {
+			usual[i] = x[i]
+		}
+	}
+	return fitted{base: base, x: x, usual: usual, loss: math.Inf(1)}, true
+}
+
+func micros(d time.Duration) float64 { return 1e6 * d.Seconds() }
