@@ -22,6 +22,9 @@ func (p *page) prediction(a *result.Prediction) {
 		p.Field("prefill", clean(a.Prefill))
 		p.Field("agreement", joined(clean(a.Agreement), "computed for "+strings.TrimSpace(clean(a.Model)+" "+clean(a.Precision))+
 			" on "+count(a.Count)+hard+"×"+hard+clean(a.Accelerator)))
+		for _, what := range a.Assumed {
+			p.Field("assumed", clean(what))
+		}
 		return
 	}
 	p.Field("agreement", clean(a.Agreement))
@@ -44,6 +47,9 @@ func predictedTable(a *result.Prediction) *document.Table {
 	}
 	share("peak bandwidth reached while decoding (MBU)", a.MBU)
 	share("peak arithmetic reached over the window (MFU)", a.MFU)
+	if a.MaxOutput != nil {
+		t.Add("output tokens/s at most, of such requests", figure(*a.MaxOutput), "", "")
+	}
 	t.Add("ridge, tokens in a step", figure(a.Ridge), "", "")
 	if a.FullAt != nil {
 		t.Add("requests that fill the kv cache", figure(*a.FullAt), "", "")
