@@ -35,7 +35,7 @@ var _ = register(Engine{
 		E2E:              named("vllm:e2e_request_latency_seconds"),
 	},
 	CountsDrafts: true,
-	Front: &Front{Request: 4 * time.Millisecond, TokenUS: 3.4, EventUS: 100, Delay: 3 * time.Millisecond, Async: true,
+	Front: &Front{Request: 4 * time.Millisecond, TokenUS: 3.3, EventUS: 105, Delay: 5 * time.Millisecond, Async: true,
 		Source: "vLLM 0.24.0 with one API process"},
 	Tokenize: func(model, text string) any {
 		return map[string]any{"model": model, "prompt": text, "add_special_tokens": false}
