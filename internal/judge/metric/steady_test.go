@@ -106,11 +106,11 @@ func (j *judged) add(w Window) {
 	}
 }
 
-// judge drives an engine once for each seed and judges a minute and two
+// judge drives an engine once for each seed and judges 20 s, a minute and two
 // minutes of it, after a warm-up of 20 s.
 func (e engine) judge(rate float64, seeds int) map[int64]*judged {
 	const warm = 20 * second
-	by := map[int64]*judged{60: {}, 120: {}}
+	by := map[int64]*judged{20: {}, 60: {}, 120: {}}
 	var mu sync.Mutex
 	each(seeds, func(seed uint64) {
 		records := e.driven(seed, rate, warm+125*second)
@@ -145,9 +145,9 @@ func each(n int, f func(seed uint64)) {
 }
 
 // TestTheWindowTellsOverloadFromChance holds the rules of the window to what
-// they promise on engines whose capacity is known: a load of 80 % is called
-// an overload in at most 5 % of all runs and unsteady in at most 7 %; 120 % is
-// called an overload in at least 95 %.
+// they promise on engines whose capacity is known: a load of 20 or 80 % is called
+// an overload in at most 5 % of all runs and, over a minute or more, unsteady in
+// at most 7 %; there 120 % is called an overload in at least 95 %.
 func TestTheWindowTellsOverloadFromChance(t *testing.T) {
 	t.Parallel()
 	seeds, scatter := 200, 0
@@ -157,16 +157,16 @@ func TestTheWindowTellsOverloadFromChance(t *testing.T) {
 	most := func(share float64) int { return int(share*float64(seeds)) + scatter }
 	for _, e := range engines {
 		capacity := e.capacity()
-		for _, load := range []float64{0.8, 1.2} {
+		for _, load := range []float64{0.2, 0.8, 1.2} {
 			for length, got := range e.judge(load*capacity, seeds) {
 				t.Logf("%s at %.0f %% of %.1f/s, %d s: of %d runs %+v", e.name, 100*load, capacity, length, seeds, *got)
 				missed := seeds - got.overload
 				switch {
-				case load > 1 && missed > most(0.05):
+				case load > 1 && length >= 60 && missed > most(0.05):
 					t.Errorf("%s at %.0f %%, %d s: overload missed in %d of %d runs", e.name, 100*load, length, missed, seeds)
 				case load < 1 && got.overload > most(0.05):
 					t.Errorf("%s at %.0f %%, %d s: %d of %d runs called an overload", e.name, 100*load, length, got.overload, seeds)
-				case load < 1 && got.unsteady > most(0.07):
+				case load < 1 && length >= 60 && got.unsteady > most(0.07):
 					t.Errorf("%s at %.0f %%, %d s: %d of %d runs called unsteady", e.name, 100*load, length, got.unsteady, seeds)
 				}
 			}

@@ -123,6 +123,11 @@ func fades(endings []float64, service float64, r *rand.Rand) bool {
 // so that a larger share would miss one overload in ten.
 const overloadShare = 0.05
 
+// overloadSwing is how far a level wanders by chance, in roots of its mean: that
+// of requests which come at random and wait for nobody is spread by one root,
+// and a short window may catch it at its lowest and its highest.
+const overloadSwing = 3
+
 // growing judges whether the queue grew. It looks at requests that were due
 // and had not ended, wherever they waited: under a cap the queue of a server
 // that cannot keep up stands on our side.
@@ -133,7 +138,7 @@ func (w *Window) growing(inSystem *spans, due int, service float64, seed uint64)
 		return
 	}
 	growth := round(slope * float64(len(series)))
-	overload := growth > overloadShare*float64(due)
+	overload := growth > max(overloadShare*float64(due), overloadSwing*math.Sqrt(stats.Mean(series)))
 	w.Growth = &growth
 	if overload {
 		lo, _ := slopeInterval(series, service, stats.Rand(seed, "metric slope", 0))
