@@ -22,7 +22,7 @@ func TestWhatCannotBeComputedIsSaid(t *testing.T) {
 	c := &config.Config{}
 	c.Server.Sim.Model = "llama-9"
 	res := &result.Result{}
-	predict(res, c, point)
+	predict(res, c, point, nil)
 	if len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0].Text, "llama-9") {
 		t.Errorf("the embedded engine cannot be predicted: %+v", res.Warnings)
 	}
