@@ -7,7 +7,7 @@ import (
 	"redline/internal/judge/price"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
-	"redline/internal/twin/sim"
+	"redline/internal/twin/catalog"
 )
 
 // A price that cannot be had, and a prediction that cannot be made, are said with
@@ -26,9 +26,9 @@ func TestWhatCannotBeComputedIsSaid(t *testing.T) {
 	if len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0].Text, "llama-9") {
 		t.Errorf("the embedded engine cannot be predicted: %+v", res.Warnings)
 	}
-	c.Server.Sim.Law = &sim.Law{}
+	c.Server.Sim.Law = &catalog.Law{}
 	res.Warnings = nil
-	if predict(res, c, point); len(res.Warnings) > 0 {
+	if predict(res, c, point, nil); len(res.Warnings) > 0 {
 		t.Errorf("an engine of measured constants: %+v", res.Warnings)
 	}
 }
