@@ -18,6 +18,10 @@ type Constants struct {
 	Corner              float64 `json:"corner"`
 	ExpertsUS           float64 `json:"experts_us,omitempty"`
 	ExpertShare         float64 `json:"expert_share,omitempty"`
+	ExpertSpread        float64 `json:"expert_spread,omitempty"`
+	EagerUS             float64 `json:"eager_us,omitempty"`
+	EagerSequenceUS     float64 `json:"eager_sequence_us,omitempty"`
+	EagerTokens         int     `json:"eager_tokens,omitempty"`
 	SequenceUS          float64 `json:"sequence_us"`
 	ContextUS           float64 `json:"context_us"`
 	PairUS              float64 `json:"pair_us"`
@@ -38,7 +42,8 @@ type Constants struct {
 func constantsOf(s sim.Spec) Constants {
 	return Constants{
 		WeightsUS: text.Round(s.Law.WeightsUS, 4), TokenUS: text.Round(s.Law.TokenUS, 4), Corner: s.Law.Corner,
-		ExpertsUS: text.Round(s.Law.ExpertsUS, 4), ExpertShare: s.Law.ExpertShare,
+		ExpertsUS: text.Round(s.Law.ExpertsUS, 4), ExpertShare: s.Law.ExpertShare, ExpertSpread: s.Law.ExpertSpread,
+		EagerUS: text.Round(s.Law.EagerUS, 4), EagerSequenceUS: s.Law.EagerSequenceUS, EagerTokens: s.Law.EagerTokens,
 		SequenceUS: text.Round(s.Law.SequenceUS, 4), ContextUS: text.Round(s.Law.ContextUS, 4), PairUS: text.Round(s.Law.PairUS, 4),
 		StepOverheadMS: text.Round(s.StepOverhead.Seconds()*1e3, 4), RequestOverheadMS: text.Round(s.RequestOverhead.Seconds()*1e3, 4),
 		FrontRequestMS: text.Round(s.FrontEnd.Request.Seconds()*1e3, 4), FrontTokenUS: text.Round(s.FrontEnd.TokenUS, 4),
@@ -76,6 +81,12 @@ func (c *Calibration) WriteEngine(w io.Writer, version string, now time.Time, re
 		text.Plain(k.WeightsUS), text.Plain(k.TokenUS), text.Plain(k.Corner), text.Plain(k.SequenceUS), text.Plain(k.ContextUS), text.Plain(k.PairUS))
 	if k.ExpertsUS > 0 {
 		fmt.Fprintf(&b, "  experts_us: %s\n  expert_share: %s\n", text.Plain(k.ExpertsUS), text.Plain(k.ExpertShare))
+	}
+	if k.ExpertSpread > 0 {
+		fmt.Fprintf(&b, "  expert_spread: %s\n", text.Plain(k.ExpertSpread))
+	}
+	if k.EagerTokens > 0 {
+		fmt.Fprintf(&b, "  eager_us: %s\n  eager_sequence_us: %s\n  eager_tokens: %d\n", text.Plain(k.EagerUS), text.Plain(k.EagerSequenceUS), k.EagerTokens)
 	}
 	fmt.Fprintf(&b, "fitted:\n  by: %s\n  on: %s\n  engine: %s\n  levels: %d\n", quoted("redline "+version), quoted(now.UTC().Format("2006-01-02")),
 		quoted(c.Evidence.Engine), len(c.Rows))

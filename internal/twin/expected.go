@@ -7,6 +7,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/observe/engine"
 	"redline/internal/twin/catalog"
+	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
 )
 
@@ -29,6 +30,7 @@ func (ev *Evidence) deploys(p *result.Prediction) {
 		d.Weights = precision
 	}
 	if d.Check() == nil {
+		d.ExpertSpread = p.ExpertSpread
 		ev.deployed = &d
 	}
 }
@@ -43,13 +45,12 @@ func (ev *Evidence) expected(base sim.Spec, seen sight) (fitted, bool) {
 	law, fixed := steps.Law(float64(seen.longest) / 2)
 	us := []float64{weights: law.WeightsUS, perToken: law.TokenUS, perSequence: law.SequenceUS, perContext: law.ContextUS, perPair: law.PairUS,
 		perStep: 1e6 * fixed, perRequest: 1000, allExperts: law.ExpertsUS, constants - 1: 0}
-	base.Law = &catalog.Law{Corner: law.Corner, ExpertShare: law.ExpertShare}
+	base.Law = &catalog.Law{Corner: law.Corner, ExpertShare: law.ExpertShare, ExpertSpread: law.ExpertSpread}
 	base.MaxNumBatchedTokens, base.MaxNumSeqs = sim.SchedulerDefaults(ev.deployed.Accelerator)
 	if e := engine.Recognize(ev.Engine); e != nil && e.Front != nil && !ev.Embedded {
-		base.AsyncScheduling = e.Front.Async
-		base.FrontEnd = catalog.FrontEnd{EventUS: 1}
-		us[perRequest] = micros(e.Front.Delay)
-		us[frontRequest], us[frontToken], us[frontEvent] = micros(e.Front.Request), e.Front.TokenUS, e.Front.EventUS
+		replay.Behind(&base, e.Front, ev.deployed.Model)
+		us[perRequest], us[eager] = micros(base.RequestOverhead), base.Law.EagerUS
+		us[frontRequest], us[frontToken], us[frontEvent] = micros(base.FrontEnd.Request), base.TokenUS, base.EventUS
 	}
 	x, usual := make([]float64, constants), unknown()
 	for i := range us {

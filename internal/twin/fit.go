@@ -26,6 +26,7 @@ const (
 	frontRequest
 	frontToken
 	frontEvent
+	eager
 	constants
 )
 
@@ -38,13 +39,16 @@ func build(base sim.Spec, x []float64) sim.Spec {
 	law := catalog.Law{WeightsUS: us(weights), TokenUS: us(perToken), Corner: base.Law.Corner,
 		SequenceUS: us(perSequence), ContextUS: us(perContext), PairUS: us(perPair)}
 	if base.Law.ExpertShare > 0 {
-		law.ExpertsUS, law.ExpertShare = us(allExperts), base.Law.ExpertShare
+		law.ExpertsUS, law.ExpertShare, law.ExpertSpread = us(allExperts), base.Law.ExpertShare, base.Law.ExpertSpread
+	}
+	if base.Law.EagerTokens > 0 {
+		law.EagerUS, law.EagerTokens, law.EagerSequenceUS = us(eager), base.Law.EagerTokens, base.Law.EagerSequenceUS
 	}
 	base.Law = &law
 	base.StepOverhead = time.Duration(us(perStep) * 1e3)
 	base.RequestOverhead = time.Duration(us(perRequest) * 1e3)
 	if !base.FrontEnd.Idle() {
-		base.FrontEnd = catalog.FrontEnd{Request: time.Duration(us(frontRequest) * 1e3), TokenUS: us(frontToken), EventUS: us(frontEvent)}
+		base.FrontEnd = catalog.FrontEnd{APIServers: base.APIServers, Request: time.Duration(us(frontRequest) * 1e3), TokenUS: us(frontToken), EventUS: us(frontEvent)}
 	}
 	return base
 }

@@ -8,6 +8,8 @@ type Prediction struct {
 	Accelerator string `json:"accelerator"`
 	Count       int    `json:"count"`
 	Precision   string `json:"precision"`
+	// ExpertSpread is what metadata.expert_spread says.
+	ExpertSpread float64 `json:"expert_spread,omitempty"`
 	// TTFT and TPOT are the medians that the deployment would have had under
 	// the requests of the run as they came, beside the measured ones.
 	TTFT *Agreement `json:"ttft_ms,omitempty"`

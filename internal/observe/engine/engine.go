@@ -59,6 +59,13 @@ type Front struct {
 	Delay time.Duration
 	// Async says that a step is planned while the one before it runs.
 	Async bool
+	// GraphTokens is the largest step for which a graph of kernels is captured.
+	// For a larger one the host launches them one by one, which takes EagerLayer
+	// for each layer, or EagerExperts for one of experts, and EagerSequenceUS for
+	// each sequence.
+	GraphTokens              int
+	EagerLayer, EagerExperts time.Duration
+	EagerSequenceUS          float64
 	// Source says on what it was measured.
 	Source string
 }

@@ -36,6 +36,7 @@ var _ = register(Engine{
 	},
 	CountsDrafts: true,
 	Front: &Front{Request: 4 * time.Millisecond, TokenUS: 3.3, EventUS: 105, Delay: 5 * time.Millisecond, Async: true,
+		GraphTokens: 512, EagerLayer: 250 * time.Microsecond, EagerExperts: 1400 * time.Microsecond, EagerSequenceUS: 20,
 		Source: "vLLM 0.24.0 with one API process"},
 	Tokenize: func(model, text string) any {
 		return map[string]any{"model": model, "prompt": text, "add_special_tokens": false}

@@ -135,6 +135,9 @@ func laidOut(c *config.Config, res *result.Result, server *telemetry.ServerUse, 
 	if share, err := strconv.ParseFloat(serverSays(server, "gpu_memory_utilization"), 64); err == nil && share > 0 && share <= 1 {
 		d.Utilization = share
 	}
+	if spread, err := strconv.ParseFloat(c.Metadata["expert_spread"], 64); err == nil && spread > 0 && spread <= 1 {
+		d.ExpertSpread = spread
+	}
 	return deployment{Deployment: d, replicas: dp}, nil
 }
 

@@ -52,7 +52,7 @@ func (d deployment) prediction(res *result.Result, c *config.Config, point *resu
 // what came of its requests where they were played.
 func (d deployment) predict(point *result.Point, traffic catalog.Traffic, played rehearsed) *result.Prediction {
 	f := d.Forecast(traffic)
-	p := &result.Prediction{Model: d.Model.Name, Accelerator: d.Accelerator.Name, Count: d.TP * d.replicas, Precision: string(d.Weights),
+	p := &result.Prediction{Model: d.Model.Name, Accelerator: d.Accelerator.Name, Count: d.TP * d.replicas, Precision: string(d.Weights), ExpertSpread: d.ExpertSpread,
 		TPOT: agreement(cmp.Or(played.tpot, 1e3*f.TPOT), medianOf(point.Latency.TPOT)), TTFT: agreement(cmp.Or(played.ttft, 1e3*f.TTFT), medianOf(point.Latency.TTFT)),
 		Steady: result.Steady{TTFT: 1e3 * f.TTFT, TPOT: 1e3 * f.TPOT}, Assumed: d.assumed,
 		Ridge: f.Ridge, FullAt: d.fullAt(f, traffic, point)}

@@ -3,15 +3,16 @@ package assemble
 import (
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/observe/telemetry"
 	"redline/internal/plan/config"
 	"redline/internal/twin/catalog"
-	"strconv"
-	"strings"
-	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )

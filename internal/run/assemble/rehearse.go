@@ -13,7 +13,6 @@ import (
 	"redline/internal/observe/telemetry"
 	"redline/internal/stats"
 	"redline/internal/text"
-	"redline/internal/twin/catalog"
 	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
 )
@@ -147,11 +146,10 @@ func (d *deployment) rehearsable(res *result.Result, server *telemetry.ServerUse
 	if front == nil {
 		d.assumed = append(d.assumed, "a front end that takes no time: none of this engine's was measured")
 	} else {
-		s.FrontEnd = catalog.FrontEnd{Request: front.Request, TokenUS: front.TokenUS, EventUS: front.EventUS}
 		if n, err := strconv.Atoi(res.Engine.Flags["api_server_count"]); err == nil {
 			s.APIServers = n
 		}
-		s.RequestOverhead, s.AsyncScheduling = front.Delay, front.Async
+		replay.Behind(s, front, d.Model)
 		d.assumed = append(d.assumed, fmt.Sprintf("the front end of %s: %s a request, %s µs a prompt token, %s µs an event",
 			front.Source, text.Time((front.Request+front.Delay).Seconds()*1e3), text.Number(front.TokenUS), text.Number(front.EventUS)))
 	}

@@ -34,6 +34,9 @@ type Deployment struct {
 	// Compute and Memory are the shares of the accelerator's peak rates that
 	// matrix products and weight reads reach; 0 is what is usual on it.
 	Compute, Memory float64
+	// ExpertSpread is that of the law: 0 where tokens choose their experts
+	// independently, as trained models are made to.
+	ExpertSpread float64
 }
 
 // What engines take where nobody says otherwise.

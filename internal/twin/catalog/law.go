@@ -6,10 +6,10 @@ import "math"
 // measured rather than looked up: it takes the place of the catalog's model
 // and accelerator, of which none need be known. A step takes
 //
-//	(read^corner + (token·tokens)^corner)^(1/corner), read = weights + experts·(1−(1−share)^tokens),
+//	(read^corner + (token·tokens)^corner)^(1/corner), read = weights + experts·(1−(1−share)^(tokens^spread)),
 //	  + sequence·sequences + context·cached tokens read + pair·pairs attended
 //
-// and what is fixed. It has the form of StepModel, so that an engine of either
+// and what is fixed; but beyond eager_tokens tokens no less than eager. It has the form of StepModel, so that an engine of either
 // kind can be written down in it.
 type Law struct {
 	// WeightsUS is what reading the weights takes, whatever else the step does.
@@ -24,12 +24,21 @@ type Law struct {
 	// them the larger it is.
 	ExpertsUS   float64 `yaml:"experts_us,omitempty"`
 	ExpertShare float64 `yaml:"expert_share,omitempty"`
+	// ExpertSpread is below 1 where tokens choose alike: of n tokens, n to this
+	// power choose for themselves. 0 is 1.
+	ExpertSpread float64 `yaml:"expert_spread,omitempty"`
 	// SequenceUS is per sequence in the step.
 	SequenceUS float64 `yaml:"sequence_us,omitempty"`
 	// ContextUS is per earlier token that a generating sequence reads back.
 	ContextUS float64 `yaml:"context_us,omitempty"`
 	// PairUS is per pair of a prompt token and a token before it.
 	PairUS float64 `yaml:"pair_us,omitempty"`
+	// EagerUS is what the host takes to launch the kernels of a step of more
+	// than EagerTokens tokens, for which no graph was captured: the device waits
+	// for it. EagerSequenceUS is the same per sequence.
+	EagerUS         float64 `yaml:"eager_us,omitempty"`
+	EagerSequenceUS float64 `yaml:"eager_sequence_us,omitempty"`
+	EagerTokens     int     `yaml:"eager_tokens,omitempty"`
 }
 
 // Work is what a step has to do, for whoever asks a Law.
@@ -44,7 +53,7 @@ type Work struct {
 func (l *Law) Seconds(w Work) float64 {
 	read, compute := l.WeightsUS, l.TokenUS*float64(w.Tokens)
 	if l.ExpertsUS > 0 {
-		read += l.ExpertsUS * (1 - math.Pow(1-l.ExpertShare, float64(w.Tokens)))
+		read += l.ExpertsUS * touched(1-l.ExpertShare, float64(w.Tokens), l.ExpertSpread)
 	}
 	var linear float64
 	switch l.Corner {
@@ -58,7 +67,20 @@ func (l *Law) Seconds(w Work) float64 {
 	default:
 		linear = norm(read, compute, l.Corner)
 	}
-	return 1e-6 * (linear + l.SequenceUS*float64(w.Sequences) + l.ContextUS*float64(w.Context) + l.PairUS*w.Pairs)
+	device := linear + l.SequenceUS*float64(w.Sequences) + l.ContextUS*float64(w.Context) + l.PairUS*w.Pairs
+	if w.Tokens > l.EagerTokens {
+		device = max(device, l.EagerUS+l.EagerSequenceUS*float64(w.Sequences))
+	}
+	return 1e-6 * device
+}
+
+// touched is the share of the experts that so many tokens need, each of which
+// leaves an expert alone with the chance miss.
+func touched(miss, tokens, spread float64) float64 {
+	if spread > 0 && spread != 1 {
+		tokens = math.Pow(tokens, spread)
+	}
+	return 1 - math.Pow(miss, tokens)
 }
 
 // norm scales by the larger of the two, so that no power overflows.
@@ -79,7 +101,7 @@ func (s *StepModel) Law(length float64) (law Law, fixed float64) {
 	law = Law{WeightsUS: 1e6 * s.denseRead, TokenUS: 1e6 * (s.tokenCompute + s.tokenLink), Corner: 1.5,
 		SequenceUS: 1e6 * (perSequence + s.headCompute), ContextUS: 1e6 * s.readGrowing, PairUS: 1e6 * s.pairGrowing}
 	if s.experts > 0 {
-		law.ExpertsUS, law.ExpertShare = 1e6*s.expertRead, 1-s.missOne
+		law.ExpertsUS, law.ExpertShare, law.ExpertSpread = 1e6*s.expertRead, 1-s.missOne, s.spread
 	}
 	if window := float64(s.window); length <= window {
 		law.ContextUS += 1e6 * s.readWindow

@@ -103,7 +103,7 @@ func (m Model) Params() Params {
 	if !m.Tied {
 		p.Embedding = p.Head
 	}
-	moe := m.expertLayers()
+	moe := m.ExpertLayers()
 	expert := 3 * int64(m.Hidden) * int64(m.FFN)
 	p.Experts = int64(moe) * int64(m.Experts) * expert
 	p.Dense = int64(m.Layers) * m.attentionParams()
@@ -139,7 +139,8 @@ func (m Model) routed(experts int64) int64 {
 	return experts / int64(m.Experts) * int64(m.TopK)
 }
 
-func (m Model) expertLayers() int {
+// ExpertLayers is how many layers have experts.
+func (m Model) ExpertLayers() int {
 	if m.Experts == 0 {
 		return 0
 	}

@@ -13,6 +13,7 @@ const (
 	attendMemory      = 0.6
 	linkShare         = 0.75
 	perLayer          = 25e-6 // seconds: launches and element-wise kernels
+	perExpertLayer    = 35e-6 // more: routing, sorting and gathering
 	perStep           = 150e-6
 	perSequence       = 4e-6
 	perAllReduce      = 12e-6
@@ -28,6 +29,7 @@ type StepModel struct {
 	expertRead   float64 // seconds to read all routed experts
 	experts      float64
 	missOne      float64 // chance that one token leaves one expert alone
+	spread       float64 // see Law.ExpertSpread
 	tokenCompute float64 // seconds per scheduled token
 	headCompute  float64 // seconds per sampled token
 	pairGrowing  float64 // seconds per query-key pair, unlimited layers
@@ -77,7 +79,8 @@ func NewStepModel(d Deployment, compute, memory float64) StepModel {
 		fixed:        float64(m.Layers)*perLayer + perStep,
 	}
 	if m.Experts > 0 {
-		s.missOne = 1 - float64(m.TopK)/float64(m.Experts)
+		s.missOne, s.spread = 1-float64(m.TopK)/float64(m.Experts), d.ExpertSpread
+		s.fixed += float64(m.ExpertLayers()) * perExpertLayer
 	}
 	if d.TP > 1 {
 		s.allReduce = allReduces * float64(m.Layers) * perAllReduce
@@ -158,5 +161,5 @@ func (s *StepModel) touched(tokens float64) float64 {
 	if s.experts == 0 {
 		return 0
 	}
-	return 1 - math.Pow(s.missOne, tokens)
+	return touched(s.missOne, tokens, s.spread)
 }

@@ -28,6 +28,10 @@ func checkLaw(l *catalog.Law) error {
 		bound{"law.context_us", l.ContextUS, 0, mostUS, us},
 		bound{"law.pair_us", l.PairUS, 0, mostUS, us},
 		bound{"law.experts_us", l.ExpertsUS, 0, mostUS, us},
+		bound{"law.eager_us", l.EagerUS, 0, mostUS, us},
+		bound{"law.eager_sequence_us", l.EagerSequenceUS, 0, mostUS, us},
+		bound{"law.eager_tokens", float64(l.EagerTokens), 0, lawMaxLen, "the tokens of the largest step that needs no launching"},
+		bound{"law.expert_spread", l.ExpertSpread, 0, 1, "a power from 0 to 1, such as 0.5"},
 		bound{"law.corner", l.Corner, 1, mostCorner, fmt.Sprintf("a number from 1 to %d, such as 1.5", mostCorner)},
 		bound{"law.expert_share", l.ExpertShare, 0, 1, "the chance that a token needs an expert, from 0 to 1"},
 	); err != nil {
