@@ -29,6 +29,7 @@ var _ = register(Engine{
 		SpecAccepted:     named("llamacpp:spec_decode_num_accepted_tokens_total"),
 		PrefillSeconds:   named("llamacpp:prompt_seconds_total"),
 		Prefilled:        named("llamacpp:prompt_tokens_total"),
+		Steps:            named("llamacpp:n_decode_total"),
 		ITL:              []Source{{Name: "llamacpp:tokens_predicted_seconds_total", Count: "llamacpp:tokens_predicted_total"}},
 	},
 	Tokenize: func(_, text string) any { return map[string]any{"content": text} },

@@ -53,6 +53,9 @@ type Metrics struct {
 	// are sums. PrefixRate and SpecRate are for engines that do not count what
 	// they are shares of.
 	Running, Waiting, KVUsage, PrefixRate, SpecRate []Source
+	// WaitingFor is the gauge of those that wait, with a label that says what
+	// for.
+	WaitingFor LabeledSource
 	// Counters.
 	PrefixHits, PrefixQueries, Preemptions   []Source
 	Evictions, Swaps, Recomputes             []Source
@@ -61,9 +64,16 @@ type Metrics struct {
 	// PrefillSeconds counts the time that went into prompts, and Prefilled the
 	// tokens of them.
 	PrefillSeconds, Prefilled []Source
+	// Steps counts passes through the model, and StepTokens the tokens that
+	// they computed, of prompts and of replies.
+	Steps, StepTokens []Source
 	// Timings: histograms without _sum, _count and _bucket, or two counters.
-	TTFT, ITL, Queue, Prefill, Decode, E2E []Source
+	// Inference is from first scheduled to the last token.
+	TTFT, ITL, Queue, Prefill, Decode, Inference, E2E []Source
 }
+
+// LabeledSource is a series with one value for each value of a label.
+type LabeledSource struct{ Name, Label string }
 
 // named gives a source for each of the names.
 func named(names ...string) []Source {

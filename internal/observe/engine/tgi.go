@@ -24,6 +24,7 @@ var _ = register(Engine{
 		Queue:   named("tgi_request_queue_duration"),
 		Prefill: []Source{{Name: "tgi_batch_inference_duration", Label: "method", Value: "prefill"}},
 		E2E:     named("tgi_request_duration"),
+		Steps:   named("tgi_batch_inference_duration_count"),
 	},
 	CountsAtEnd: true,
 	Tokenize:    func(_, text string) any { return map[string]any{"inputs": text} },

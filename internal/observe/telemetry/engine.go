@@ -14,6 +14,8 @@ type Reading struct {
 	Running *float64 `json:"running,omitempty"`
 	// Waiting is how many requests wait to be scheduled.
 	Waiting *float64 `json:"waiting,omitempty"`
+	// WaitingFor is how many wait for what, in the engine's words.
+	WaitingFor map[string]float64 `json:"waiting_for,omitempty"`
 	// KVUsage is the share of the KV cache in use, 0 to 1.
 	KVUsage *float64 `json:"kv_usage,omitempty"`
 	// PrefixRate is the share of prompt tokens that the engine says it found
@@ -49,6 +51,13 @@ type Reading struct {
 	// tokens that were computed in it.
 	PrefillSeconds *float64 `json:"prefill_seconds,omitempty"`
 	Prefilled      *float64 `json:"prefilled,omitempty"`
+	// Steps counts passes through the model, StepTokens the tokens that they
+	// computed, of prompts and of replies.
+	Steps      *float64 `json:"steps,omitempty"`
+	StepTokens *float64 `json:"step_tokens,omitempty"`
+	// ProcessCPUS counts the processor seconds of the process that serves the
+	// page, which is the one that serves the API; of several, their mean.
+	ProcessCPUS *float64 `json:"process_cpu_s,omitempty"`
 
 	// TTFT is from arrival to the first token.
 	TTFT *Histogram `json:"ttft,omitempty"`
@@ -60,6 +69,8 @@ type Reading struct {
 	Prefill *Histogram `json:"prefill,omitempty"`
 	// Decode is from the first token to the last.
 	Decode *Histogram `json:"decode,omitempty"`
+	// Inference is from first scheduled to the last token.
+	Inference *Histogram `json:"inference,omitempty"`
 	// E2E is from arrival to the last token.
 	E2E *Histogram `json:"e2e,omitempty"`
 

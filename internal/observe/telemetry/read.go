@@ -15,6 +15,9 @@ import (
 // the server's process began.
 const processStart = "process_start_time_seconds"
 
+// processSeconds is the series by which they tell what that process computed.
+const processSeconds = "process_cpu_seconds_total"
+
 // Read finds the engine whose page it is and gives its figures. It reports
 // false for a page of no engine that is known. A name without an engine's
 // prefix says less than one with it.
@@ -66,7 +69,7 @@ func (p *Page) index(e *engine.Metrics) *pageIndex {
 			page++
 		}
 		s := &p.Series[i]
-		if !strings.HasPrefix(s.Name, e.Prefix) && s.Name != processStart || s.isOtherShard(e.Shards) {
+		if !strings.HasPrefix(s.Name, e.Prefix) && s.Name != processStart && s.Name != processSeconds || s.isOtherShard(e.Shards) {
 			continue
 		}
 		key := s.key(page)
@@ -110,8 +113,10 @@ func (x *pageIndex) read() *Reading {
 		PromptTokens: x.sum(e.PromptTokens), GenerationTokens: x.sum(e.GenerationTokens), Requests: x.sum(e.Requests),
 		PrefillSeconds: x.sum(e.PrefillSeconds), Prefilled: x.sum(e.Prefilled),
 		TTFT: x.timing(e.TTFT), ITL: x.timing(e.ITL), Queue: x.timing(e.Queue),
-		Prefill: x.timing(e.Prefill), Decode: x.timing(e.Decode), E2E: x.timing(e.E2E),
-		Config: x.config(),
+		Steps: x.sum(e.Steps), StepTokens: x.sum(e.StepTokens), ProcessCPUS: x.mean([]engine.Source{{Name: processSeconds}}),
+		Prefill: x.timing(e.Prefill), Decode: x.timing(e.Decode), Inference: x.timing(e.Inference), E2E: x.timing(e.E2E),
+		WaitingFor: x.byLabel(e.WaitingFor),
+		Config:     x.config(),
 	}
 	if len(replicas) > 1 && len(replicas) <= mostReplicas {
 		r.Each = x.each(replicas)
@@ -179,6 +184,21 @@ func (x *pageIndex) config() map[string]string {
 	}
 	if len(all) == 0 {
 		return nil
+	}
+	return all
+}
+
+// byLabel adds up a gauge for each value of its label.
+func (x *pageIndex) byLabel(from engine.LabeledSource) map[string]float64 {
+	var all map[string]float64
+	for _, s := range x.of(engine.Source{Name: from.Name}) {
+		if !finite(s.Value) || s.Value < 0 || len(all) >= mostReplicas {
+			continue
+		}
+		if all == nil {
+			all = map[string]float64{}
+		}
+		all[strings.ToValidUTF8(s.Label(from.Label), "?")] += s.Value
 	}
 	return all
 }

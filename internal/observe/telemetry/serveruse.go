@@ -52,6 +52,8 @@ type ServerUse struct {
 	Running *Gauge `json:"running,omitempty"`
 	// Waiting is how many requests waited to be scheduled.
 	Waiting *Gauge `json:"waiting,omitempty"`
+	// WaitingFor is how many waited for what, in the engine's words.
+	WaitingFor map[string]Gauge `json:"waiting_for,omitempty"`
 	// KVUsage is the share of the KV cache in use, 0 to 1.
 	KVUsage *Gauge `json:"kv_usage,omitempty"`
 
@@ -80,6 +82,13 @@ type ServerUse struct {
 	// PrefillTokensPerS is how fast prompts were computed while they were, of
 	// engines that count that time.
 	PrefillTokensPerS *float64 `json:"prefill_tokens_per_s,omitempty"`
+	// Steps is passes through the model, and TokensPerStep the tokens that one
+	// computed, of prompts and of replies.
+	Steps         *float64 `json:"steps,omitempty"`
+	TokensPerStep *float64 `json:"tokens_per_step,omitempty"`
+	// FrontEndCores is how many processor cores the process that serves the API
+	// kept busy, where the page is its own; of several, their mean.
+	FrontEndCores *float64 `json:"front_end_cores,omitempty"`
 
 	// Each holds the replicas one by one, and Imbalance is by how much the
 	// busiest of them did more than their mean, as a share of the mean: tokens
@@ -98,6 +107,8 @@ type ServerUse struct {
 	Prefill *Timing `json:"prefill_ms,omitempty"`
 	// Decode is from the first token to the last, in milliseconds.
 	Decode *Timing `json:"decode_ms,omitempty"`
+	// Inference is from first scheduled to the last token, in milliseconds.
+	Inference *Timing `json:"inference_ms,omitempty"`
 	// E2E is from arrival to the last token, in milliseconds.
 	E2E *Timing `json:"e2e_ms,omitempty"`
 }
@@ -111,7 +122,7 @@ type Gauge struct {
 // counters lists everything that can only grow while a server runs.
 func (r *Reading) counters() []*float64 {
 	all := []*float64{r.PrefixHits, r.PrefixQueries, r.Preemptions, r.Evictions, r.Swaps, r.Recomputes, r.SpecDrafted, r.SpecAccepted,
-		r.PromptTokens, r.GenerationTokens, r.Requests, r.PrefillSeconds, r.Prefilled}
+		r.PromptTokens, r.GenerationTokens, r.Requests, r.PrefillSeconds, r.Prefilled, r.Steps, r.StepTokens, r.ProcessCPUS}
 	for _, h := range r.histograms() {
 		all = append(all, h.count())
 	}
@@ -147,6 +158,7 @@ func ServerOver(scrapes []Scrape, start, end int64) ServerUse {
 	use.Engine, use.Replicas, use.Config = latest.Engine, latest.Replicas, latest.Config
 	use.Running = w.gauge(func(r *Reading) *float64 { return r.Running })
 	use.Waiting = w.gauge(func(r *Reading) *float64 { return r.Waiting })
+	use.WaitingFor = w.waitingFor()
 	use.KVUsage = w.gauge(func(r *Reading) *float64 { return r.KVUsage })
 	// Where the engine counts, the counters say it better below.
 	use.PrefixHitRate = w.gauge(func(r *Reading) *float64 { return r.PrefixRate }).mean()
@@ -197,11 +209,15 @@ func (u *ServerUse) differences(w *window) {
 	u.PromptTokens = w.rise(func(r *Reading) *float64 { return r.PromptTokens })
 	u.GenerationTokens = w.rise(func(r *Reading) *float64 { return r.GenerationTokens })
 	u.Requests = w.rise(func(r *Reading) *float64 { return r.Requests })
+	u.Steps = w.rise(func(r *Reading) *float64 { return r.Steps })
+	u.TokensPerStep = ratio(w.rise(func(r *Reading) *float64 { return r.StepTokens }), u.Steps)
+	u.FrontEndCores = ratio(w.rise(func(r *Reading) *float64 { return r.ProcessCPUS }), &u.CoveredS)
 	u.TTFT = w.timing(func(r *Reading) *Histogram { return r.TTFT })
 	u.ITL = w.timing(func(r *Reading) *Histogram { return r.ITL })
 	u.Queue = w.timing(func(r *Reading) *Histogram { return r.Queue })
 	u.Prefill = w.timing(func(r *Reading) *Histogram { return r.Prefill })
 	u.Decode = w.timing(func(r *Reading) *Histogram { return r.Decode })
+	u.Inference = w.timing(func(r *Reading) *Histogram { return r.Inference })
 	u.E2E = w.timing(func(r *Reading) *Histogram { return r.E2E })
 }
 
@@ -280,6 +296,24 @@ func (w *window) gauge(of func(*Reading) *float64) *Gauge {
 		}
 	}
 	return gaugeOf(values)
+}
+
+// waitingFor gives what the latest page names, each over the whole window.
+func (w *window) waitingFor() map[string]Gauge {
+	latest := w.pages[len(w.pages)-1].Reading.WaitingFor
+	if len(latest) == 0 {
+		return nil
+	}
+	all := map[string]Gauge{}
+	for reason := range latest {
+		all[reason] = *w.gauge(func(r *Reading) *float64 {
+			if v, ok := r.WaitingFor[reason]; ok {
+				return &v
+			}
+			return nil
+		})
+	}
+	return all
 }
 
 func (g *Gauge) mean() *float64 {
