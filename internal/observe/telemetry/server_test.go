@@ -153,9 +153,10 @@ func TestScraperOnTheEngine(t *testing.T) {
 		Running: &telemetry.Gauge{}, Waiting: &telemetry.Gauge{}, KVUsage: &telemetry.Gauge{},
 		PrefixHits: new(0.0), PrefixQueries: new(0.0), Preemptions: new(0.0), Recomputes: new(0.0), GenerationTokens: new(16.0), Requests: new(3.0),
 		TTFT: timing(3, step), ITL: timing(13, step), Queue: timing(3, 0), Prefill: timing(3, step),
-		Decode: timing(3, 13*step/3), E2E: timing(3, 16*step/3)}
+		WaitingFor: map[string]telemetry.Gauge{"capacity": {}, "deferred": {}},
+		Decode:     timing(3, 13*step/3), Inference: timing(3, 16*step/3), E2E: timing(3, 16*step/3)}
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-6, 1e-6),
-		cmpopts.IgnoreFields(telemetry.ServerUse{}, "CoveredS", "ScrapeMS", "Config", "PromptTokens")); diff != "" {
+		cmpopts.IgnoreFields(telemetry.ServerUse{}, "CoveredS", "ScrapeMS", "Config", "PromptTokens", "Steps")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got.Config["block_size"] != "16" || *got.PromptTokens < 3 || got.CoveredS <= 0 || got.ScrapeMS.Max <= 0 {
@@ -213,7 +214,7 @@ func TestScraperOnEveryStyle(t *testing.T) {
 			got := s.Over(0, clk.Now())
 			c.want.Replicas, c.want.Waiting, c.want.GenerationTokens = 1, idle, new(16.0)
 			if diff := cmp.Diff(c.want, got, cmpopts.EquateApprox(1e-6, 1e-6), cmpopts.IgnoreFields(telemetry.ServerUse{},
-				"Samples", "CoveredS", "ScrapeMS", "Config", "PromptTokens", "PrefixQueries", "Running", "PrefillTokensPerS")); diff != "" {
+				"Samples", "CoveredS", "ScrapeMS", "Config", "PromptTokens", "PrefixQueries", "Running", "PrefillTokensPerS", "Steps")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if *got.PromptTokens < 3 {

@@ -97,12 +97,29 @@ func (m *meters) registerStats(labels prometheus.Labels, stats func() Stats) {
 	}
 	gauge("num_requests_running", "Requests in the batch.", func(s Stats) float64 { return float64(s.Running) })
 	gauge("num_requests_waiting", "Requests waiting to be scheduled.", func(s Stats) float64 { return float64(s.Waiting) })
+	m.registerWaiting(labels, stats)
 	gauge("kv_cache_usage_perc", "Share of KV blocks in use, 0 to 1.", func(s Stats) float64 { return s.KVUsage })
 	counter("prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.", func(s Stats) int64 { return s.PrefixQueries })
 	counter("prefix_cache_hits_total", "Prompt tokens found in the prefix cache.", func(s Stats) int64 { return s.PrefixHits })
 	counter("num_preemptions_total", "Requests taken out of the batch for want of KV blocks.", func(s Stats) int64 { return s.Preemptions })
 	counter("prompt_tokens_total", "Prompt tokens prefilled.", func(s Stats) int64 { return s.PromptTokens })
 	counter("generation_tokens_total", "Tokens generated.", func(s Stats) int64 { return s.OutputTokens })
+}
+
+// registerWaiting says what requests wait for: here it is always room.
+func (m *meters) registerWaiting(labels prometheus.Labels, stats func() Stats) {
+	for _, reason := range []string{"capacity", "deferred"} {
+		at := maps.Clone(labels)
+		at["reason"] = reason
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "vllm:num_requests_waiting_by_reason", Help: "Requests waiting to be scheduled, by reason.", ConstLabels: at,
+		}, func() float64 {
+			if reason == "deferred" {
+				return 0
+			}
+			return float64(stats().Waiting)
+		}))
+	}
 }
 
 // registerSpeculation shows what became of guessed tokens. An engine that
@@ -131,7 +148,7 @@ func (m *meters) registerSuccess(labels prometheus.Labels) {
 		Name: "vllm:request_success_total", Help: "Requests that ended, by reason.", ConstLabels: labels,
 	}, []string{"finished_reason"})
 	m.registry.MustRegister(m.success)
-	for _, reason := range []string{"stop", "length", "abort", "error"} {
+	for _, reason := range []string{"stop", "length", "abort", "error", "repetition"} {
 		m.success.WithLabelValues(reason)
 	}
 }

@@ -1,0 +1,44 @@
+package telemetry
+
+import (
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// TestReadRecordedVLLM reads the page of a real vLLM after its first request:
+// 11 tokens of prompt and 5 of reply, in five steps.
+func TestReadRecordedVLLM(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/vllm-0.24.0/metrics.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := ParsePage(text)
+	if len(page.Bad) > 0 {
+		t.Errorf("lines that cannot be read: %q", page.Bad)
+	}
+	got, known := page.Read()
+	if !known {
+		t.Fatal("not known as an engine's page")
+	}
+	want := &Reading{Engine: "vllm", Replicas: 1, StartedUnixS: new(1.79474194577e9), Running: new(0.0), Waiting: new(0.0),
+		WaitingFor: map[string]float64{"capacity": 0, "deferred": 0}, KVUsage: new(0.0), PrefixHits: new(0.0), PrefixQueries: new(11.0),
+		Preemptions: new(0.0), Recomputes: new(0.0), PromptTokens: new(11.0), GenerationTokens: new(5.0), Requests: new(1.0),
+		Steps: new(5.0), StepTokens: new(16.0), ProcessCPUS: new(42.53), TTFT: sums(0.1172337532043457, 1), ITL: sums(0.017962715999999546, 4),
+		Queue: sums(3.934699998353608e-05, 1), Prefill: sums(0.02136402100001078, 1), Decode: sums(0.017962715999999546, 1),
+		Inference: sums(0.039326737000010326, 1), E2E: sums(0.13465476036071777, 1)}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Reading{}, "Config"), cmpopts.IgnoreFields(Histogram{}, "LE", "N")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got.Config["num_gpu_blocks"] != "52478" || got.Config["block_size"] != "16" {
+		t.Errorf("config %v", got.Config)
+	}
+	// Its first request waited inside the process that serves it: ttft is more
+	// than queue and prefill.
+	if inside := got.TTFT.SumS - got.Queue.SumS - got.Prefill.SumS; inside < 0.09 || inside > 0.1 {
+		t.Errorf("%v s of the front end, want 0.096", inside)
+	}
+}

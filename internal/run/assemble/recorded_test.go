@@ -1,0 +1,175 @@
+package assemble
+
+import (
+	"archive/tar"
+	"cmp"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"redline/internal/judge/result"
+	"redline/internal/plan/config"
+	"redline/internal/run/store"
+	"redline/internal/text"
+)
+
+// recorded are real servers, and how far predictions may be off on the worst of
+// their levels, as a factor either way. Constants were fitted to none of those
+// that say so: they judge what was fitted to the others.
+var recorded = []struct {
+	file             string
+	fitted           bool
+	tpot, ttft, peak float64
+}{
+	{"vllm-0.24.0-h200-llama-3.1-8b", false, 1.4, 6.7, 1.4},
+	{"vllm-0.24.0-h200-llama-3.1-8b-first", false, 1.3, 5.6, 1.4},
+	{"vllm-0.24.0-h200-qwen3-30b-a3b", false, 1.95, 7, 1.15},
+}
+
+// TestPredictRecordedServers predicts every level of every recorded server anew
+// and holds it against what was measured there. REDLINE_PREDICT=1 writes the
+// table into docs/REAL-ENGINES.md.
+func TestPredictRecordedServers(t *testing.T) {
+	t.Parallel()
+	page := "| server | level | in flight | tpot p50, ms | predicted | ratio | ttft p50, ms | predicted | ratio | KV peak, ratio |\n|---|---|---|---|---|---|---|---|---|---|\n"
+	for _, server := range recorded {
+		levels := unpack(t, filepath.Join("../../twin/testdata/recorded", server.file+".tar.gz"))
+		if len(levels) < 3 {
+			t.Fatalf("%s: %d levels", server.file, len(levels))
+		}
+		for _, path := range levels {
+			point := repredicted(t, path)
+			p := point.Prediction
+			tpot, ttft := point.Latency.TPOT.P["p50"]/p.TPOT.Predicted, point.Latency.TTFT.P["p50"]/p.TTFT.Predicted
+			name := server.file + " " + filepath.Base(path)
+			within(t, name+": tpot", tpot, server.tpot)
+			within(t, name+": ttft", ttft, server.ttft)
+			within(t, name+": KV peak", *p.KVPeak.Ratio, server.peak)
+			page += fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", server.file, filepath.Base(path),
+				text.Number(point.Concurrency.Mean), text.Number(point.Latency.TPOT.P["p50"]), text.Number(p.TPOT.Predicted), text.Fixed(tpot, 2),
+				text.Number(point.Latency.TTFT.P["p50"]), text.Number(p.TTFT.Predicted), text.Fixed(ttft, 2), text.Fixed(*p.KVPeak.Ratio, 2))
+		}
+	}
+	if os.Getenv("REDLINE_PREDICT") != "" {
+		write(t, "../../../docs/REAL-ENGINES.md", page)
+	}
+}
+
+func within(t *testing.T, what string, ratio, bound float64) {
+	t.Helper()
+	if off := math.Exp(math.Abs(math.Log(ratio))); !(off <= bound) {
+		t.Errorf("%s is %.2f of the predicted, want within a factor of %.2f", what, ratio, bound)
+	}
+}
+
+// repredicted reads a stored run and predicts it again with what is known now.
+func repredicted(t *testing.T, path string) *result.Point {
+	t.Helper()
+	dir, err := store.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := dir.Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Its tokenizer is on another machine and says nothing to arithmetic.
+	plan, err := os.ReadFile(filepath.Join(path, "plan.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := slices.DeleteFunc(strings.Split(string(plan), "\n"), func(line string) bool { return strings.HasPrefix(line, "tokenizer:") })
+	file := filepath.Join(t.TempDir(), "plan.yaml")
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Resolve(config.Input{PlanPath: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	point := &res.Points[0]
+	point.Prediction = nil
+	predict(res, c, point)
+	if point.Prediction == nil {
+		t.Fatalf("%s: not predicted: %v %v", path, res.Unknown, res.Warnings)
+	}
+	return point
+}
+
+// unpack writes a recorded server's runs to disk and lists them by their load.
+func unpack(t *testing.T, file string) []string {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	zip, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	var levels []string
+	for archive := tar.NewReader(zip); ; {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(root, filepath.FromSlash(header.Name))
+		if dir := filepath.Dir(path); !slices.Contains(levels, dir) {
+			levels = append(levels, dir)
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slices.SortFunc(levels, func(a, b string) int {
+		kindA, rateA := level(a)
+		kindB, rateB := level(b)
+		return cmp.Or(cmp.Compare(kindA, kindB), cmp.Compare(rateA, rateB))
+	})
+	return levels
+}
+
+// level reads chat-2.5.
+func level(path string) (kind string, rate float64) {
+	kind, after, _ := strings.Cut(filepath.Base(path), "-")
+	rate, _ = strconv.ParseFloat(after, 64)
+	return kind, rate
+}
+
+// write puts text between the marks of a document.
+func write(t *testing.T, path, page string) {
+	t.Helper()
+	doc, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin, end = "<!-- predict: begin -->\n", "<!-- predict: end -->"
+	before, rest, ok1 := strings.Cut(string(doc), begin)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok1 || !ok2 {
+		t.Fatalf("%s has no marks %s%s", path, begin, end)
+	}
+	if err := os.WriteFile(path, []byte(before+begin+page+end+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
