@@ -9,25 +9,24 @@
 # HARDWARE   what it runs on, PRECISION of its weights, FLAGS it was started with: a server seldom tells
 # CATALOG    the config.json of the model, where its name is not one of the catalog's
 # TOKENIZER  its tokenizer.json: prompts are then as long as the server will count them
-# RATES      levels of the sweep; the last ones should be more than it can take
+# RATES      levels of chat, "2 5 10"; the last ones should be more than it can take
 # LONG       levels of long prompts, RAG that of prompts with a shared beginning, with its cache warm and cold
 # SLO        objectives of the search, BUDGET its time
 # URL_B      the same server with one flag changed, for an A/B, and RATE its load
-# PARTS      which of: doctor run sweep long prefix limit calibrate ab bench
-# EXTRA      further flags for every load: --strict repeats no level that was not sound
+# PARTS      which of: doctor chat long prefix limit calibrate ab bench
 # OUT        where all of it goes; REDLINE the binary; VLLM the command of vLLM's own benchmark
 set -uo pipefail
 : "${URL:?URL of a running server, such as http://127.0.0.1:8000}"
 redline=${REDLINE:-./bin/redline}
 out=${OUT:-runs/vllm-$(date -u +%Y%m%d-%H%M%S)}
-parts=${PARTS:-doctor run sweep long prefix limit calibrate ab bench}
+parts=${PARTS:-doctor chat long prefix limit calibrate ab bench}
 level=${LEVEL:-20s} warmup=${WARMUP:-8s} drain=${DRAIN:-15s} rate=${RATE:-10} seed=${SEED:-7}
 slo=${SLO:-ttft:p99<200ms}
 mkdir -p "$out"
 export NO_COLOR=1
 
 printf 'metadata: {hardware: "%s", precision: "%s", flags: "%s"}\n' "${HARDWARE:-}" "${PRECISION:-bf16}" "${FLAGS:-}" >"$out/about.yaml"
-common=(--quiet --seed "$seed" ${EXTRA:-})
+common=(--quiet --seed "$seed")
 [ -n "${MODEL:-}" ] && common+=(--model "$MODEL")
 [ -n "${CATALOG:-}" ] && common+=(--catalog "$CATALOG")
 [ -n "${TOKENIZER:-}" ] && common+=(--tokenizer "$TOKENIZER")
@@ -47,12 +46,12 @@ load() { local name=$1 kind=$2; shift 2; part "$name" "$kind" --url "$URL" --pla
 
 for page in version v1/models server_info; do curl -fs --max-time 5 "$URL/$page" >"$out/${page##*/}.json" 2>/dev/null || rm -f "$out/${page##*/}.json"; done
 part doctor doctor --url "$URL"
-load run run --rate "$rate" "${timed[@]}"
-load sweep sweep --rates "${RATES:-2,5,10,20,30,40}" "${timed[@]}"
-load long sweep --rates "${LONG:-1,2.5}" "${timed[@]}" --workload "${LONG_WORKLOAD:-in=uniform(6000,10000) out=uniform(64,192)}"
+# A run for each level: a sweep ends at the first one that is too much, and what lies beyond is wanted here.
+for r in ${RATES:-2 5 10 20 30 40}; do load "chat-$r" run --rate "$r" "${timed[@]}"; done
+for r in ${LONG:-1 2.5}; do load "long-$r" run --rate "$r" "${timed[@]}" --workload "${LONG_WORKLOAD:-in=uniform(6000,10000) out=uniform(64,192)}"; done
 for cache in warm cold; do load "prefix-$cache" run --rate "${RAG:-5}" "${timed[@]}" --workload shared_rag --cache $cache; done
 load limit sweep --find-limit --slo "$slo" --budget "${BUDGET:-5m}" --start "$rate"
-part calibrate calibrate "$out/sweep" -o "$out/engine.yaml"
+part calibrate calibrate "$out"/chat-*/ -o "$out/engine.yaml"
 [ -n "${URL_B:-}" ] && part ab compare "$URL" "$URL_B" "${common[@]}" --rate "$rate" --rounds "${ROUNDS:-6}" --duration "${ROUND:-10s}" --out "$out/ab"
 
 # vLLM's own benchmark beside redline, at the same lengths and rate.
