@@ -64,8 +64,9 @@ vllm: build ## measure the running server at URL through saturation (HARDWARE='1
 	OUT=$${OUT:-runs/vllm} scripts/vllm/run.sh
 	go run ./scripts/vllm/pack $${OUT:-runs/vllm}/recorded.tar.gz $${OUT:-runs/vllm}
 
-predict: ## measured / predicted of every recorded server; writes its table in docs/REAL-ENGINES.md
+predict: ## measured / predicted of every recorded server, by the catalog and by a twin; writes docs/REAL-ENGINES.md (three minutes)
 	REDLINE_PREDICT=1 go test -count=1 -run TestPredictRecordedServers ./internal/run/assemble/
+	REDLINE_PREDICT=1 go test -count=1 -run TestCalibrateRecordedServers ./internal/twin/
 
 tune: build ## kill a tuning ten times, and tune the engine of make real (eight minutes); writes docs/REAL-TUNE.md
 	scripts/tune/run.sh

@@ -69,10 +69,10 @@ func (f fitted) spec() sim.Spec { return build(f.base, f.x) }
 // by simulation; how the scheduler works is tried out around the best ones.
 func fit(ctx context.Context, levels []Level, ev *Evidence) fitted {
 	room, maxLen := ev.Blocks, ev.MaxLen
-	targets := make([]target, len(levels))
-	for i := range levels {
-		short := trimmed(levels[i])
-		targets[i] = newTarget(&short)
+	var targets []target
+	for _, l := range carried(levels) {
+		short := trimmed(l)
+		targets = append(targets, newTarget(&short))
 	}
 	seen := look(levels)
 	base := sim.Spec{MaxNumSeqs: seen.places(), MaxNumBatchedTokens: max(8192, seen.places()), NumGPUBlocksOverride: room,
@@ -101,6 +101,16 @@ func fit(ctx context.Context, levels []Level, ev *Evidence) fitted {
 	}
 	best.loss = math.Inf(1)
 	return refine(ctx, targets, best, 0.25, 200)
+}
+
+// carried is the levels that were not overloaded, where there are enough of
+// them: the figures of the others are what their queue had grown to.
+func carried(levels []Level) []Level {
+	list := slices.DeleteFunc(slices.Clone(levels), func(l Level) bool { return l.Overloaded })
+	if len(list) < fewestToPart {
+		return levels
+	}
+	return list
 }
 
 // poor is a distance beyond which another kind of engine is thought of: some

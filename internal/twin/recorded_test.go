@@ -1,0 +1,97 @@
+package twin
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"redline/internal/judge/slo"
+	"redline/internal/stats"
+	"redline/internal/text"
+)
+
+// TestCalibrateRecordedServers fits a twin to every other level of each recorded
+// server and writes what it predicts of the others into docs/REAL-ENGINES.md. It
+// takes a minute for each, so that only make predict runs it.
+func TestCalibrateRecordedServers(t *testing.T) {
+	if os.Getenv("REDLINE_PREDICT") == "" {
+		t.Skip("REDLINE_PREDICT=1 runs it")
+	}
+	page := "| server | level | held out | tpot off | e2e off | ttft off |\n|---|---|---|---|---|---|\n"
+	var ranges string
+	for _, server := range []string{"vllm-0.24.0-h200-llama-3.1-8b", "vllm-0.24.0-h200-llama-3.1-8b-first", "vllm-0.24.0-h200-qwen3-30b-a3b"} {
+		dir := t.TempDir()
+		if out, err := exec.Command("tar", "xzf", filepath.Join("testdata/recorded", server+".tar.gz"), "-C", dir).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		levels, err := filepath.Glob(filepath.Join(dir, "chat-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev, err := Observe(levels...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := Calibrate(t.Context(), ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range c.Rows {
+			name, held := r.Level, ""
+			if r.Overloaded {
+				name += ", overloaded"
+			}
+			if r.HeldOut {
+				held = "yes"
+			}
+			off := func(figure string) string { return text.RoughPercent(r.P50[figure].Error) }
+			page += fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", server, name, held, off("tpot"), off("e2e"), off("ttft"))
+		}
+		word, _ := c.Verdict()
+		ranges += fmt.Sprintf("\n- %s: %s, %s. %s", server, word, c.Range(), limits(t, c))
+	}
+	const file, begin, end = "../../docs/REAL-ENGINES.md", "<!-- calibrate: begin -->\n", "<!-- calibrate: end -->"
+	doc, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok1 := strings.Cut(string(doc), begin)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok1 || !ok2 {
+		t.Fatalf("%s has no marks %s%s", file, begin, end)
+	}
+	if err := os.WriteFile(file, []byte(before+begin+page+ranges+"\n\n"+end+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// limits lays the twin's limit under an objective beside the levels between
+// which the server began to miss it.
+func limits(t *testing.T, c *Calibration) string {
+	t.Helper()
+	objectives, err := slo.ParseAll([]string{"ttft:p99<200ms"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit, err := Limit(t.Context(), c.Spec, c.Evidence.Mix(), objectives, 20*time.Minute, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, missed := "none", "none"
+	for i := range c.Evidence.Levels {
+		target := newTarget(&c.Evidence.Levels[i])
+		p99 := stats.Quantile(target.measured[0], 0.99) / 1e6
+		says := fmt.Sprintf("%s (%s)", target.Name, text.Time(p99))
+		if p99 < 200 {
+			kept = says
+		} else {
+			missed = says
+			break
+		}
+	}
+	return fmt.Sprintf("Its limit under `ttft:p99<200ms` is %s requests/s; measured p99: %s, %s", text.Number(limit), kept, missed)
+}
