@@ -79,7 +79,7 @@ func fit(ctx context.Context, levels []Level, ev *Evidence) fitted {
 		MaxModelLen: seen.length(maxLen, room), Law: &catalog.Law{Corner: 1.5}, EnablePrefixCaching: new(bool), Jitter: new(float64)}
 	few := spreadOver(targets, 4)
 	if known, ok := ev.expected(base, seen); ok {
-		if known = refine(ctx, few, known, 0.15, 400); known.loss <= 4*poor {
+		if known = refine(ctx, few, known, 0.15, 400); known.loss <= 10*poor {
 			known.loss = math.Inf(1)
 			return refine(ctx, targets, known, 0.1, 200)
 		}
