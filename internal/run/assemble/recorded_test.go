@@ -39,7 +39,7 @@ var recorded = []struct {
 // table into docs/REAL-ENGINES.md.
 func TestPredictRecordedServers(t *testing.T) {
 	t.Parallel()
-	page := "| server | level | in flight | tpot p50, ms | predicted | ratio | ttft p50, ms | predicted | ratio | KV peak, ratio |\n|---|---|---|---|---|---|---|---|---|---|\n"
+	page := "| server | level | in flight | tpot p50, ms | predicted | ratio | ttft p50, ms | predicted | ratio | KV peak, ratio | output tokens/s | at most, predicted |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n"
 	for _, server := range recorded {
 		levels := unpack(t, filepath.Join("../../twin/testdata/recorded", server.file+".tar.gz"))
 		if len(levels) < 3 {
@@ -53,9 +53,9 @@ func TestPredictRecordedServers(t *testing.T) {
 			within(t, name+": tpot", tpot, server.tpot)
 			within(t, name+": ttft", ttft, server.ttft)
 			within(t, name+": KV peak", *p.KVPeak.Ratio, server.peak)
-			page += fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", server.file, filepath.Base(path),
+			page += fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", server.file, filepath.Base(path),
 				text.Number(point.Concurrency.Mean), text.Number(point.Latency.TPOT.P["p50"]), text.Number(p.TPOT.Predicted), text.Fixed(tpot, 2),
-				text.Number(point.Latency.TTFT.P["p50"]), text.Number(p.TTFT.Predicted), text.Fixed(ttft, 2), text.Fixed(*p.KVPeak.Ratio, 2))
+				text.Number(point.Latency.TTFT.P["p50"]), text.Number(p.TTFT.Predicted), text.Fixed(ttft, 2), text.Fixed(*p.KVPeak.Ratio, 2), text.Number(point.Throughput.Output), text.Number(*p.MaxOutput))
 		}
 	}
 	if os.Getenv("REDLINE_PREDICT") != "" {

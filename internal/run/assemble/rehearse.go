@@ -96,9 +96,9 @@ func median(list []float64) float64 {
 	return stats.Quantile(list, 0.5)
 }
 
-// mostOutput is the output tokens per second of an engine that always has
-// another such request waiting: over the middle of the time, so that neither
-// the filling nor the emptying counts.
+// mostOutput is the output tokens per second of an engine in which another such
+// request takes the place of each that ends: over the middle of the time, so
+// that neither the filling nor the emptying counts.
 func mostOutput(spec sim.Spec, mix []replay.Observed) float64 {
 	var ends []int64
 	var tokens []float64
@@ -106,14 +106,25 @@ func mostOutput(spec sim.Spec, mix []replay.Observed) float64 {
 	if err != nil {
 		return 0
 	}
-	for i := range 6 * max(spec.MaxNumSeqs, 256) {
-		e.Submit(0, mix[i%len(mix)].Request, int64(i))
+	places := cmp.Or(spec.MaxNumSeqs, 256)
+	for asked := 0; asked < 6*places; {
+		switch next := e.Next(); {
+		case asked < places:
+			e.Submit(0, mix[asked%len(mix)].Request, 0)
+			asked++
+		case asked-places < len(ends) && ends[asked-places] <= next:
+			e.Submit(ends[asked-places], mix[asked%len(mix)].Request, 0)
+			asked++
+		case next == replay.Idle:
+			return 0 // it takes none of them
+		default:
+			e.Advance(next)
+		}
 	}
-	e.Advance(replay.Idle - 1)
-	if len(ends) < 10 {
+	low, high := len(ends)*2/5, len(ends)-1
+	if high-low < 10 {
 		return 0
 	}
-	low, high := len(ends)*2/5, len(ends)*4/5
 	sum := 0.0
 	for _, n := range tokens[low:high] {
 		sum += n
