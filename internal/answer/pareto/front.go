@@ -37,10 +37,10 @@ type Point struct {
 	X    float64     `json:"x"`
 	Y    float64     `json:"y"`
 	// Probe says that it was measured for less than a minute.
-	Probe bool `json:"probe,omitempty"`
+	Probe bool `json:"exploratory,omitempty"`
 	// Objectives is where those of the point stand together.
 	Objectives slo.Standing `json:"objectives"`
-	Standing   string       `json:"standing"`
+	Standing   string       `json:"outcome"`
 	// By is the index of the point that dominates this one; Why says what
 	// keeps one out.
 	By  *int   `json:"dominated_by,omitempty"`

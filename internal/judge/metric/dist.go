@@ -98,9 +98,9 @@ func (d Dist) MarshalJSON() ([]byte, error) {
 	}
 	firm, err := json.Marshal(append([]string{}, d.Firm...))
 	if err != nil {
-		return nil, fmt.Errorf("firm: %w", err)
+		return nil, fmt.Errorf("confident: %w", err)
 	}
-	fmt.Fprintf(&b, `,"max":%s,"firm":%s`, number(d.Max), firm)
+	fmt.Fprintf(&b, `,"max":%s,"confident":%s`, number(d.Max), firm)
 	if len(d.CI) > 0 {
 		intervals := make(map[string][2]json.RawMessage, len(d.CI))
 		for k, ci := range d.CI {
@@ -133,7 +133,7 @@ func (d *Dist) UnmarshalJSON(data []byte) error {
 			err = json.Unmarshal(raw, &read.Mean)
 		case "max":
 			err = json.Unmarshal(raw, &read.Max)
-		case "firm":
+		case "confident":
 			err = json.Unmarshal(raw, &read.Firm)
 		case "ci":
 			err = json.Unmarshal(raw, &read.CI)

@@ -17,7 +17,7 @@ func TestDistIsOneFlatObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{"n":1204,"mean":0.333333,"p5":0.1,"p50":0.5,"p99":8.25,"p999":9,"p9999":10,"max":1234570,` +
-		`"firm":["p50","p99"],"ci":{"p50":[0.4,0.6],"p99":[8,8.5]}}`
+		`"confident":["p50","p99"],"ci":{"p50":[0.4,0.6],"p99":[8,8.5]}}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("want −, got +:\n%s", diff)
 	}
@@ -29,7 +29,7 @@ func TestDistWithoutFirmPercentiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := `{"n":1,"mean":2,"max":2,"firm":[]}`; string(got) != want {
+	if want := `{"n":1,"mean":2,"max":2,"confident":[]}`; string(got) != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -52,8 +52,8 @@ func TestDistRefusesOtherKeys(t *testing.T) {
 }
 
 func FuzzDist(f *testing.F) {
-	f.Add(`{"n":3,"mean":1.5,"p50":1,"p99":2.25,"max":3,"firm":["p50"],"ci":{"p50":[0.5,1.5]}}`)
-	f.Add(`{"n":0,"mean":0,"max":0,"firm":[]}`)
+	f.Add(`{"n":3,"mean":1.5,"p50":1,"p99":2.25,"max":3,"confident":["p50"],"ci":{"p50":[0.5,1.5]}}`)
+	f.Add(`{"n":0,"mean":0,"max":0,"confident":[]}`)
 	f.Add(`{"p1":-1e-9,"n":1}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		var first, second Dist

@@ -134,8 +134,8 @@ type Tokens struct {
 	// BlurredFirst and BlurredStall are ok replies whose first output, or the
 	// end of whose longest gap, shared its read with a later event, so that
 	// its time is only bounded.
-	BlurredFirst int `json:"blurred_first,omitempty"`
-	BlurredStall int `json:"blurred_stall,omitempty"`
+	BlurredFirst int `json:"merged_first,omitempty"`
+	BlurredStall int `json:"merged_stall,omitempty"`
 	// FirstEstimated is streamed ok replies the tokens of whose first event are
 	// estimated by the tokenizer, FirstUnknown those where nothing tells them.
 	FirstEstimated int `json:"first_estimated,omitempty"`

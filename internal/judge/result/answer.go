@@ -10,7 +10,7 @@ type Curve struct {
 	Points []int `json:"points"`
 	// Standing is what a search believes of runs at each of the points, from all
 	// levels together; absent without a search.
-	Standing []slo.Standing `json:"standing,omitempty"`
+	Standing []slo.Standing `json:"outcome,omitempty"`
 	// Knee is the load from which on latency grows faster than load; absent
 	// where the curve does not bend.
 	Knee *float64 `json:"knee,omitempty"`
@@ -27,7 +27,7 @@ type Limit struct {
 	// Interval is the middle 90 % of what is believed.
 	Interval [2]float64 `json:"interval"`
 	// Standing is LimitFound, LimitWide, LimitAtLeast or LimitBelow.
-	Standing LimitStanding `json:"standing"`
+	Standing LimitStanding `json:"outcome"`
 	// Held is the highest rate at which a sustained run met every objective:
 	// the rate to rely on. Absent where none did.
 	Held *Held `json:"held,omitempty"`
@@ -59,7 +59,7 @@ type Limit struct {
 type Bound struct {
 	Rate     float64       `json:"rate"`
 	Interval [2]float64    `json:"interval"`
-	Standing LimitStanding `json:"standing"`
+	Standing LimitStanding `json:"outcome"`
 }
 
 // Held is a rate at which a sustained run met every objective, and how long the
@@ -110,7 +110,7 @@ type Comparison struct {
 	Test     string   `json:"test"`
 	Alpha    float64  `json:"alpha"`
 	Metrics  []Change `json:"metrics"`
-	Standing Standing `json:"standing"`
+	Standing Standing `json:"outcome"`
 	// Verdict is the answer in words.
 	Verdict string `json:"verdict"`
 	// Invalid says why stored runs do not carry the answer: one is not valid,
@@ -168,7 +168,7 @@ type Change struct {
 	// Detectable is the smallest relative difference, or difference of shares,
 	// that so many runs or rounds would probably have shown.
 	Detectable *float64 `json:"detectable,omitempty"`
-	Standing   Standing `json:"standing"`
+	Standing   Standing `json:"outcome"`
 	// Verdict is the answer in words: "slower by 5.1 %".
 	Verdict string `json:"verdict"`
 }

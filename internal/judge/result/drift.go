@@ -23,7 +23,7 @@ type Drift struct {
 	Changes []Moved `json:"changes"`
 	// Settings are what became different in engine, model and hardware.
 	Settings []Setting `json:"settings"`
-	Standing Standing  `json:"standing"`
+	Standing Standing  `json:"outcome"`
 	// Verdict is the answer in words.
 	Verdict string `json:"verdict"`
 }
@@ -44,7 +44,7 @@ type Moved struct {
 	// Since is the id of the first run on the new level.
 	Since    string    `json:"since"`
 	At       time.Time `json:"at"`
-	Standing Standing  `json:"standing"`
+	Standing Standing  `json:"outcome"`
 	// Causes are the settings that became different between the last run on
 	// the old level and the first on the new one.
 	Causes []Setting `json:"likely_causes,omitempty"`

@@ -14,7 +14,7 @@ type Protocol struct {
 	Fields     []Field    `json:"fields"`
 	Acceptance Acceptance `json:"acceptance"`
 	// Neighbour is how a tenant fares beside one who takes most of the load.
-	Neighbour *Neighbour `json:"neighbour,omitempty"`
+	Neighbour *Neighbour `json:"neighbor,omitempty"`
 	Variants  []Variant  `json:"variants,omitempty"`
 }
 
@@ -40,7 +40,7 @@ type Found struct {
 // Acceptance is the answer to the stopping rule: AcceptMet, AcceptNot,
 // AcceptUndecided or NotStated.
 type Acceptance struct {
-	Standing   string      `json:"standing"`
+	Standing   string      `json:"outcome"`
 	Conditions []Condition `json:"conditions,omitempty"`
 }
 
@@ -54,9 +54,9 @@ const (
 // Condition is one part of a stopping rule, answered.
 type Condition struct {
 	Text     string `json:"text"`
-	Standing string `json:"standing"`
+	Standing string `json:"outcome"`
 	// Outcome is the figure that decided.
-	Outcome string `json:"outcome"`
+	Outcome string `json:"figure"`
 }
 
 // Neighbour is a tenant's latency beside the hot tenant and without that one,

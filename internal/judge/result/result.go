@@ -12,7 +12,7 @@ import (
 )
 
 // Schema names the document's format.
-const Schema = "redline/result/1"
+const Schema = "redline/result/2"
 
 // How a run was cut short.
 const (
@@ -210,7 +210,7 @@ type Check struct {
 	// Spoils are the objectives that a failure touches, or without objectives
 	// the figures; every figure where there are none. What is not among them
 	// stands.
-	Spoils []string `json:"spoils,omitempty"`
+	Spoils []string `json:"affects,omitempty"`
 }
 
 // Reason says in one line what a failed check found.
@@ -244,7 +244,7 @@ type Point struct {
 	Name string `json:"name,omitempty"` // of the stage, where there are several
 	// Probe says that the level lasted less than a minute: good for finding
 	// the way, not for a claim.
-	Probe bool `json:"probe,omitempty"`
+	Probe bool `json:"exploratory,omitempty"`
 	// Invalid says why the figures say more about the test than about the
 	// server; empty where they do not.
 	Invalid string `json:"invalid,omitempty"`

@@ -37,7 +37,7 @@ type ToggleMetric struct {
 	Interval *[2]float64 `json:"interval,omitempty"`
 	// Standing is TogglePays, ToggleHurts, ToggleDepends, ToggleSame or
 	// ToggleUndecided.
-	Standing string `json:"standing"`
+	Standing string `json:"outcome"`
 	// Thresholds are the prompt lengths at which it begins to pay or to hurt.
 	Thresholds []Threshold `json:"thresholds,omitempty"`
 	// Regions are the prompt lengths for which it is decided.
@@ -66,7 +66,7 @@ type Threshold struct {
 type ToggleRegion struct {
 	From     float64 `json:"from"`
 	To       float64 `json:"to"`
-	Standing string  `json:"standing"`
+	Standing string  `json:"outcome"`
 }
 
 // TogglePoint is the change at one prompt length.

@@ -22,7 +22,7 @@ type Tuning struct {
 	Steps         []TuningStep `json:"steps"`
 	// Standing is TuningKept, TuningConfirmed, TuningUnconfirmed or
 	// TuningUndecided.
-	Standing string `json:"standing"`
+	Standing string `json:"outcome"`
 	// Verdict is the answer in words.
 	Verdict string `json:"verdict"`
 	// Stopped is why nothing more was tried.

@@ -43,7 +43,7 @@ const (
 type Verdict struct {
 	Objective string `json:"objective"`
 	Scope
-	Standing Standing `json:"standing"`
+	Standing Standing `json:"outcome"`
 	// Value is the figure in Unit: "ms", "tokens/s", "fraction", "MB".
 	Value *float64 `json:"value,omitempty"`
 	Unit  string   `json:"unit"`

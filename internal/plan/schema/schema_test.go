@@ -144,7 +144,7 @@ func TestMutatedResultFails(t *testing.T) {
 		{"text for a list", func(d object) { in(d, "verdict")["reasons"] = "because" }},
 		{"number for a switch", func(d object) { in(d, "verdict", "checks")["ok"] = 1 }},
 		{"unknown standing", func(d object) { in(d, "points", "objectives")["standing"] = "perhaps" }},
-		{"other schema", func(d object) { d["schema"] = "redline/result/2" }},
+		{"other schema", func(d object) { d["schema"] = "redline/result/3" }},
 		{"missing id", func(d object) { delete(d, "id") }},
 		{"missing verdict", func(d object) { delete(d, "verdict") }},
 		{"missing window", func(d object) { delete(in(d, "points"), "window") }},

@@ -287,15 +287,12 @@ func (d *Dir) Result() (*result.Result, error) {
 	if err != nil {
 		return nil, cause(path, err)
 	}
-	var r result.Result
-	if err := json.Unmarshal(content, &r); err != nil {
-		return nil, fmt.Errorf("%s: not a result: %w", path, err)
+	r, err := result.Read(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if r.Schema != result.Schema {
-		return nil, fmt.Errorf("%s: schema is %q, want %q", path, r.Schema, result.Schema)
-	}
-	text.NewMask().Tidy(&r) // it may come from anybody
-	return &r, nil
+	text.NewMask().Tidy(r) // it may come from anybody
+	return r, nil
 }
 
 // Header reads the head of the record log.

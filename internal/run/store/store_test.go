@@ -214,7 +214,7 @@ func TestResultRoundTrip(t *testing.T) {
 func TestUnreadableResults(t *testing.T) {
 	for content, want := range map[string]string{
 		"{":                             "not a result: unexpected end of JSON input",
-		`{"schema":"redline/result/9"}`: `schema is "redline/result/9", want "redline/result/1"`,
+		`{"schema":"redline/result/9"}`: `schema is "redline/result/9", want "redline/result/2"`,
 	} {
 		d := &Dir{Path: t.TempDir()}
 		path := filepath.Join(d.Path, ResultFile)

@@ -157,7 +157,7 @@ func TestJSONKeepsSignsAndOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, at := out.String(), 0
-	for _, want := range []string{`"schema": "redline/result/1"`, `"id":`, `"engine":`, `"verdict":`, `"points":`, `"load":`, `"window":`, `"objective": "ttft:p99<500ms"`} {
+	for _, want := range []string{`"schema": "redline/result/2"`, `"id":`, `"engine":`, `"verdict":`, `"points":`, `"load":`, `"window":`, `"objective": "ttft:p99<500ms"`} {
 		next := strings.Index(text[at:], want)
 		if next < 0 {
 			t.Fatalf("no %s after byte %d of\n%s", want, at, text)

@@ -195,10 +195,10 @@ func oneOf(description string, forms ...*jsonschema.Schema) *jsonschema.Schema {
 func distribution() *jsonschema.Schema {
 	interval := &jsonschema.Schema{Type: "array", Items: number(), MinItems: count(2), MaxItems: count(2)}
 	s := object(map[string]*jsonschema.Schema{
-		"n":    integer(),
-		"mean": number(),
-		"max":  number(),
-		"firm": {Type: "array", Items: &jsonschema.Schema{Type: "string", Pattern: percentile}},
+		"n":         integer(),
+		"mean":      number(),
+		"max":       number(),
+		"confident": {Type: "array", Items: &jsonschema.Schema{Type: "string", Pattern: percentile}},
 		"ci": {Type: "object", PatternProperties: map[string]*jsonschema.Schema{percentile: interval},
 			AdditionalProperties: jsonschema.FalseSchema},
 	}, "n", "mean", "max")
