@@ -148,6 +148,19 @@ func (r *Record) TokensKnown() bool {
 	return r.chunks.n > 0 && !r.chunks.spread && r.Counted != ByEvents
 }
 
+// Eventless is how many tokens came in no event of their own, where those are so
+// few that every event counts as one token: a token that ends in the middle of a
+// character has no text to stream, and comes with the next. 0 where the tokens of
+// each event are known, or nothing of them is.
+func (r *Record) Eventless() int {
+	const most = 20 // one in so many events carries a second token
+	more := r.StreamedTokens - r.chunks.n
+	if !r.chunks.spread || more < 0 || more*most > r.chunks.n {
+		return 0
+	}
+	return more
+}
+
 // Chunks gives the arrival, from the run's origin in nanoseconds rounded to
 // the microsecond, and the tokens of every output event.
 func (r *Record) Chunks() iter.Seq2[int64, int] {

@@ -88,10 +88,11 @@ func (j judge) doubts(metric string, p, limitMS float64) (doubtful, hidden float
 	case "icl":
 		return j.coalesced, 0
 	case "itl":
-		if j.coalesced >= (1-p)/2 {
-			hidden = j.coalesced
+		doubtful = j.boundedGaps(metric)
+		if doubtful >= (1-p)/2 {
+			hidden = doubtful
 		}
-		return j.coalesced, hidden
+		return doubtful, hidden
 	}
 	return j.uncertain(judgedFigure[metric], j.part, limitMS), 0
 }

@@ -35,10 +35,20 @@ type gaps struct {
 	known  bool     // tokens per event are known: the gaps count as itl too
 }
 
+// carried is the tokens of a group whose gap counts as itl, by the rule of its
+// record.
+func carried(r *record.Record) (of func(group) int, known bool) {
+	if r.Eventless() > 0 {
+		return func(g group) int { return g.events }, true
+	}
+	return func(g group) int { return g.tokens }, r.TokensKnown()
+}
+
 // take replaces the gaps by those between a record's groups that end in
 // [start, end), in the same memory.
 func (g *gaps) take(r *record.Record, groups []group, start, end int64) {
-	*g = gaps{us: g.us[:0], tokens: g.tokens[:0], known: r.TokensKnown()}
+	of, known := carried(r)
+	*g = gaps{us: g.us[:0], tokens: g.tokens[:0], known: known}
 	ones := true
 	for i := 1; i < len(groups); i++ {
 		if groups[i].at < start || groups[i].at >= end {
@@ -48,8 +58,9 @@ func (g *gaps) take(r *record.Record, groups []group, start, end int64) {
 			g.start = groups[i-1].at
 		}
 		g.us = append(g.us, uint32(min((groups[i].at-groups[i-1].at)/1000, math.MaxUint32)))
-		g.tokens = append(g.tokens, uint16(min(groups[i].tokens, math.MaxUint16)))
-		ones = ones && groups[i].tokens == 1
+		tokens := of(groups[i])
+		g.tokens = append(g.tokens, uint16(min(tokens, math.MaxUint16)))
+		ones = ones && tokens == 1
 	}
 	if ones || !g.known {
 		g.tokens = g.tokens[:0]
@@ -59,9 +70,9 @@ func (g *gaps) take(r *record.Record, groups []group, start, end int64) {
 // plain reports whether a record's gaps in the window are the same as itl and
 // as icl.
 func plain(r *record.Record, groups []group, start, end int64) bool {
-	known := r.TokensKnown()
+	of, known := carried(r)
 	for i := 1; i < len(groups); i++ {
-		if at := groups[i].at; at >= start && at < end && (!known || groups[i].tokens != 1) {
+		if at := groups[i].at; at >= start && at < end && (!known || of(groups[i]) != 1) {
 			return false
 		}
 	}
@@ -157,9 +168,9 @@ func gapCounts(r *record.Record, groups []group) (icl, itl int) {
 	if len(groups) < 2 {
 		return 0, 0
 	}
-	if r.TokensKnown() {
+	if of, known := carried(r); known {
 		for _, g := range groups[1:] {
-			itl += g.tokens
+			itl += of(g)
 		}
 	}
 	return len(groups) - 1, itl

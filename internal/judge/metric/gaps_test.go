@@ -52,6 +52,16 @@ func TestGapsOfGroups(t *testing.T) {
 			icl: []float32{20, 20},
 		},
 		{
+			name:   "two tokens without an event among forty: each comes with the next",
+			chunks: steadily(1100, 20, 40), usage: 42,
+			itl: slices.Repeat([]float32{20}, 39), icl: slices.Repeat([]float32{20}, 39),
+		},
+		{
+			name:   "three among forty are too many",
+			chunks: steadily(1100, 20, 40), usage: 43,
+			icl: slices.Repeat([]float32{20}, 39),
+		},
+		{
 			name:   "no usage at all: events are not tokens",
 			chunks: steadily(1100, 20, 3),
 			icl:    []float32{20, 20},

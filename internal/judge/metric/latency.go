@@ -27,6 +27,15 @@ func (c *collector) view(gaps *tallies, w Window) view {
 	return v
 }
 
+// boundedGaps is the share of gaps that are not quite what they say: their time
+// is only bounded or, for itl, a token without an event is in them.
+func (v view) boundedGaps(name string) float64 {
+	if name == "itl" && v.tokens.Events > 0 {
+		return v.coalesced + float64(v.tokens.Eventless)/float64(v.tokens.Events)
+	}
+	return v.coalesced
+}
+
 // part selects requests by where they stand.
 type part func(keys) bool
 
@@ -90,10 +99,12 @@ func (v view) latency(p part, gaps *tallied) Latency {
 		*f.place(&l) = v.space.sample(v.of(f.figure, p)).dist(percentiles, trust)
 	}
 	l.ICL = counted{tally: gaps.icl}.sample(v.space).dist(percentiles, v.trust)
-	if v.gaps.plain {
+	trust := v.trust
+	trust.coalesced = v.boundedGaps("itl")
+	if v.gaps.plain && v.tokens.Eventless == 0 {
 		l.ITL = l.ICL.clone()
 	} else if gaps.mostlyKnown() {
-		l.ITL = counted{tally: gaps.itl}.sample(v.space).dist(percentiles, v.trust)
+		l.ITL = counted{tally: gaps.itl}.sample(v.space).dist(percentiles, trust)
 	}
 	return l
 }

@@ -95,6 +95,10 @@ func (v view) tokenNotes(s Summary, add adder) {
 	if s.Latency.ICL != nil && s.Latency.ITL == nil {
 		add("latency.itl_ms", "not known: the tokens of each event are not known; icl stands")
 	}
+	if n := t.Eventless; n > 0 && s.Latency.ITL != nil {
+		add("latency.itl_ms", "%.2g%% of tokens came in no event of their own, as in the middle of a character; each counts with the next",
+			100*float64(n)/float64(max(1, t.Output)))
+	}
 	v.blurNotes(s.Latency, add)
 }
 
@@ -124,9 +128,11 @@ func (v view) blurNotes(l Latency, add adder) {
 			if bears(share, percent) {
 				continue
 			}
-			key := PercentileKey(percent)
-			add("latency."+name+"_ms."+key, "low confidence: %.2g%% of the times are upper bounds, their timestamps merged with a later event's; %s allows less than %.2g%%",
-				100*share, key, 100*(1-percent/100)/2)
+			key, why := PercentileKey(percent), "of the times are upper bounds, their timestamps merged with a later event's"
+			if name == "itl" && v.tokens.Eventless > 0 {
+				why = "of the gaps are of more than one token, or their times only bounded"
+			}
+			add("latency."+name+"_ms."+key, "low confidence: %.2g%% %s; %s allows less than %.2g%%", 100*share, why, key, 100*(1-percent/100)/2)
 		}
 	}
 }
@@ -138,7 +144,7 @@ func bears(share, percent float64) bool { return share == 0 || share < (1-percen
 // blurOfAll is the share of a latency's values that are only bounded.
 func (v view) blurOfAll(name string) float64 {
 	if name == "itl" || name == "icl" {
-		return v.coalesced
+		return v.boundedGaps(name)
 	}
 	for _, f := range requestFigures {
 		if f.name == name {

@@ -312,7 +312,9 @@ func (c *collector) addTokens(r *record.Record) {
 	if r.Repeats {
 		t.RepeatedText++
 	}
-	if r.Streamed && r.ChunkCount() > 1 && !r.TokensKnown() {
+	eventless := r.Eventless()
+	t.Eventless += int64(eventless)
+	if r.Streamed && r.ChunkCount() > 1 && !r.TokensKnown() && eventless == 0 {
 		if r.FirstEstimate > 0 {
 			t.FirstEstimated++
 		} else {

@@ -140,6 +140,9 @@ type Tokens struct {
 	// estimated by the tokenizer, FirstUnknown those where nothing tells them.
 	FirstEstimated int `json:"first_estimated,omitempty"`
 	FirstUnknown   int `json:"first_unknown,omitempty"`
+	// Eventless is tokens of ok replies that came in no event of their own,
+	// where nearly all did: itl counts each with the next.
+	Eventless int64 `json:"eventless,omitempty"`
 	// ReasoningApart is ok replies whose usage counts reasoning beside the
 	// output tokens, RepeatedText those whose every event held the whole text
 	// so far.

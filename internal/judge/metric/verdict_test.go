@@ -324,6 +324,8 @@ func TestNotes(t *testing.T) {
 			Note{"latency.tpot_ms", "100 replies' tokens were counted by events: no usage was reported and no tokenizer ran"}},
 		{"tokens per event not known", 100, func(_ int, l *life) { l.usage.OutputTokens = 30 }, plain,
 			Note{"latency.itl_ms", "not known: the tokens of each event are not known; icl stands"}},
+		{"tokens without an event", 100, func(_ int, l *life) { l.chunks, l.usage.OutputTokens = steadily(1100, 10, 40), 42 }, plain,
+			Note{"latency.itl_ms", "4.8% of tokens came in no event of their own, as in the middle of a character; each counts with the next"}},
 		{"two counts of the output", 100, func(i int, l *life) {
 			if i == 0 {
 				l.local = 6
