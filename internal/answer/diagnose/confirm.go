@@ -159,6 +159,11 @@ func confirmStream(s *scene) string {
 	return s.command("run", "--workload", "in=fixed(256) out=fixed(512)", "--concurrency", "1", "--requests", "30")
 }
 
+// confirmWhole asks for the same without events.
+func confirmWhole(s *scene) string {
+	return s.command("run", append(append(s.work(), s.load()...), "--no-stream")...)
+}
+
 func confirmBatch(s *scene) string {
 	return s.command("sweep", append(s.work(), "--concurrencies", "1,2,4,8,16,32,64")...)
 }

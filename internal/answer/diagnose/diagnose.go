@@ -7,6 +7,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"slices"
 
 	"redline/internal/judge/result"
@@ -24,26 +25,18 @@ const (
 )
 
 // Find gives the findings of a result, most decisive first. The order is that
-// of the table; a regime that another one explains is left out.
+// of the table; but causes of which it is known how much of the time they take
+// stand by that, and one that takes less than an eighth of another is left out.
+// A regime that another one explains is left out too.
 func Find(res *result.Result) []result.Finding {
 	s := sceneOf(res)
 	if s == nil {
 		return nil
 	}
 	var found []result.Finding
-	var explained []string
-	for i := range Rules {
-		rule := &Rules[i]
-		if !s.concerns(rule) || slices.Contains(explained, rule.Regime) {
-			continue
-		}
-		c := rule.judge(s)
-		if c == nil {
-			continue
-		}
-		explained = append(explained, rule.Explains...)
-		found = append(found, result.Finding{Regime: rule.Regime, Title: c.title, Confidence: c.confidence,
-			Point: s.index, Evidence: c.evidence, Confirm: rule.confirm(s), Settled: rule.Settled, Response: responses(rule, s)})
+	for _, c := range ranked(s.claims()) {
+		found = append(found, result.Finding{Regime: c.Regime, Title: c.title, Confidence: c.confidence, Point: s.index,
+			Evidence: c.evidence, Confirm: c.rule.confirm(s), Settled: c.Settled, Response: responses(c.rule, s)})
 		if len(found) == most {
 			break
 		}
@@ -59,4 +52,63 @@ type claim struct {
 	title      string
 	confidence string
 	evidence   []result.Evidence
+	// share is the part of a request's time that it takes, nil where that is not
+	// known.
+	share *float64
+	*rule
+}
+
+// weight is the share, all of it where it is not known.
+func (c *claim) weight() float64 {
+	if c.share == nil {
+		return 1
+	}
+	return *c.share
+}
+
+// claims is what all rules say that are about what went wrong.
+func (s *scene) claims() []*claim {
+	var all []*claim
+	for i := range Rules {
+		if rule := &Rules[i]; s.concerns(rule) {
+			if c := rule.judge(s); c != nil {
+				c.rule = rule
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
+// ranked leaves out what is little or explained, and orders what is left.
+func ranked(all []*claim) []*claim {
+	heaviest := 0.0
+	for _, c := range all {
+		heaviest = max(heaviest, c.weight())
+	}
+	all = slices.DeleteFunc(all, func(c *claim) bool { return c.weight() < minorShare*heaviest })
+	var left, known []*claim
+	for i, c := range all {
+		if !slices.ContainsFunc(all[:i], func(other *claim) bool { return other.explains(c) }) {
+			left = append(left, c)
+		}
+	}
+	for _, c := range left {
+		if c.share != nil {
+			known = append(known, c)
+		}
+	}
+	slices.SortStableFunc(known, func(a, b *claim) int { return cmp.Compare(*b.share, *a.share) })
+	for i, c := range left {
+		if c.share != nil {
+			left[i], known = known[0], known[1:]
+		}
+	}
+	return left
+}
+
+// explains reports whether a cause has another as its effect: not one that is
+// known to take more of the time.
+func (c *claim) explains(effect *claim) bool {
+	return slices.Contains(c.Explains, effect.Regime) && (c.share == nil || effect.share == nil || *c.share >= *effect.share)
 }

@@ -88,6 +88,33 @@ func TestFindings(t *testing.T) {
 		"one page of metrics is no account": {func(_ *result.Result, p *result.Point) {
 			p.Server = &telemetry.ServerUse{Samples: 1, Preemptions: new(40.0)}
 		}, []string{"decode-memory-bound likely"}},
+		// Half of each step the accelerator waits; the cache is full, and almost
+		// nobody waits for it.
+		"an idle accelerator": {func(_ *result.Result, p *result.Point) {
+			p.Accelerator = &telemetry.AcceleratorUse{Utilization: &telemetry.Gauge{Mean: 0.5, Max: 1}}
+			p.Server = &telemetry.ServerUse{Samples: 9, Running: &telemetry.Gauge{Mean: 60, Max: 64}, Steps: new(400.0), CoveredS: 12,
+				KVUsage: &telemetry.Gauge{Mean: 0.7, Max: 1}, Waiting: &telemetry.Gauge{Mean: 1.5, Max: 9}, Queue: &telemetry.Timing{Mean: 8}}
+		}, []string{"host-bound certain"}},
+		"an idle accelerator, and a cache that is short": {func(_ *result.Result, p *result.Point) {
+			p.Accelerator = &telemetry.AcceleratorUse{Utilization: &telemetry.Gauge{Mean: 0.5, Max: 1}}
+			p.Server = &telemetry.ServerUse{Samples: 9, Running: &telemetry.Gauge{Mean: 60, Max: 64}, Preemptions: new(120.0),
+				KVUsage: &telemetry.Gauge{Mean: 0.9, Max: 1}, Waiting: &telemetry.Gauge{Mean: 30, Max: 60}, Queue: &telemetry.Timing{Mean: 1000}}
+		}, []string{"kv-pressure certain", "host-bound likely"}},
+		"a busy accelerator": {func(_ *result.Result, p *result.Point) {
+			p.Accelerator = &telemetry.AcceleratorUse{Utilization: &telemetry.Gauge{Mean: 0.95, Max: 1}}
+			p.Server = &telemetry.ServerUse{Samples: 9, Running: &telemetry.Gauge{Mean: 60, Max: 64}, Steps: new(400.0), CoveredS: 12}
+		}, []string{"decode-memory-bound likely"}},
+		"a device that the prompts of others fill": {func(_ *result.Result, p *result.Point) { p.Prediction.MFU = new(0.5) }, nil},
+		"a busy front end": {func(_ *result.Result, p *result.Point) {
+			p.Objectives[0].Objective = "ttft:p50<20ms"
+			p.Server = &telemetry.ServerUse{Samples: 9, TTFT: &telemetry.Timing{Mean: 45}, Queue: &telemetry.Timing{Mean: 1}, Prefill: &telemetry.Timing{Mean: 20},
+				FrontEndCores: new(0.8)}
+		}, []string{"front-end-bound certain"}},
+		"an idle front end": {func(_ *result.Result, p *result.Point) {
+			p.Objectives[0].Objective = "ttft:p50<20ms"
+			p.Server = &telemetry.ServerUse{Samples: 9, TTFT: &telemetry.Timing{Mean: 45}, Queue: &telemetry.Timing{Mean: 1}, Prefill: &telemetry.Timing{Mean: 20},
+				FrontEndCores: new(0.2)}
+		}, nil},
 		"some rejected": {func(_ *result.Result, p *result.Point) {
 			p.Requests.Rejected, p.Requests.Due = 50, 250
 		}, []string{"rate-limited likely", "decode-memory-bound likely"}},

@@ -63,14 +63,27 @@ func kvPressure(s *scene) *claim {
 		seen = append(seen, s.see("server.waiting.mean", "%s requests wait on average", text.Rough(s.waiting())))
 	}
 	if p := s.server.Preemptions; p != nil && *p >= fewestPreempted && *p >= preemptedShare*float64(s.point.Requests.OK) {
-		return &claim{title: fmt.Sprintf("the KV cache is full: %s requests were preempted and computed again", text.Rough(*p)), confidence: certain,
+		return &claim{title: fmt.Sprintf("the KV cache is full: %s requests were preempted and computed again", text.Rough(*p)), confidence: certain, share: s.starved(),
 			evidence: append([]evidence{s.see("server.preemptions", "%s preemptions over the window", text.Rough(*p))}, seen...)}
 	}
 	if s.server.KVUsage == nil || s.server.KVUsage.Max < cacheFull || s.waiting() < someWaiting || s.batchFull() != "" {
 		return nil
 	}
 	return &claim{title: fmt.Sprintf("the KV cache is %s full and %s requests wait for room", text.RoughPercent(s.server.KVUsage.Max), text.Rough(s.waiting())),
-		confidence: likely, evidence: seen}
+		confidence: likely, share: s.starved(), evidence: seen}
+}
+
+// starved is the part of the time that waiting for room in the cache takes: in
+// the queue, and of those that were put out of the batch all of it.
+func (s *scene) starved() *float64 {
+	if s.server.Queue == nil {
+		return nil
+	}
+	share := s.lost(s.server.Queue.Mean, s.server.Queue.Mean)
+	if p := s.server.Preemptions; share != nil && p != nil {
+		*share = min(1, *share+*p/float64(max(1, s.point.Requests.OK)))
+	}
+	return share
 }
 
 // batchFull says how sure it is that the batch stands at its limit, "" where

@@ -36,7 +36,7 @@ var Rules = []rule{
 		Sure:     "likely; possible without a tpot",
 		Settled:  "the same load behind a warm-up of two minutes has no slow beginning",
 		Response: []string{"warm up before the window (--warmup), and before a replica takes traffic"},
-		Explains: []string{"kv-pressure", "scheduler-saturation", "network-bound", "interference", "queueing", "prefill-bound", "inefficient-decode", "batching-trade-off", "decode-memory-bound"},
+		Explains: []string{"kv-pressure", "scheduler-saturation", "host-bound", "front-end-bound", "network-bound", "interference", "queueing", "prefill-bound", "inefficient-decode", "batching-trade-off", "decode-memory-bound"},
 		about:    either, judge: coldStart, confirm: confirmWarm,
 	},
 	{
@@ -65,6 +65,24 @@ var Rules = []rule{
 		Response: []string{"check that shared prefixes are equal to the last token, variable parts last", "send a prefix's requests to the same replica"},
 		Explains: []string{"interference", "queueing", "prefill-bound"},
 		about:    either, judge: cacheMisses, confirm: confirmCold,
+	},
+	{
+		Regime: "host-bound", Name: "host-bound",
+		When:     "the accelerator is busy 85% of the time at most while 4 requests and more run on average; or, where nobody reads that, a step takes 1.7 times the arithmetic and more, and what is beyond it is twice that of the least load measured",
+		Sure:     "certain with the accelerator's readings and the server's count of steps; likely otherwise",
+		Settled:  "a single stream of a short prompt is as fast as the prediction: then it is the number of requests and tokens in a step, not the kernels",
+		Response: []string{"more of a step in captured graphs, scheduling beside the step, faster cores", "fewer requests on each engine: replicas share the host's work too"},
+		Explains: []string{"interference", "inefficient-decode", "queueing", "prefill-bound", "batching-trade-off", "decode-memory-bound"},
+		about:    either, judge: hostBound, confirm: confirmStream,
+	},
+	{
+		Regime: "front-end-bound", Name: "front end",
+		When:     "what of ttft is neither the server's queue nor its prefill, and what passes until the client has it, are 40% of the client's mean ttft; and the process that serves the API keeps 0.7 of a core busy and they are 10 ms, or they are 50 ms, less than one request in twenty waits and half of it lies inside the server's own ttft",
+		Sure:     "certain where that process is so busy; likely otherwise",
+		Settled:  "whole replies in place of streams end sooner at the same load: it is the events",
+		Response: []string{"more processes for the API, fewer and larger stream events, shorter prompts to tokenize"},
+		Explains: []string{"network-bound", "queueing", "prefill-bound"},
+		about:    first, judge: frontEnd, confirm: confirmWhole,
 	},
 	{
 		Regime: "network-bound", Name: "network or front end",
@@ -122,7 +140,7 @@ var Rules = []rule{
 	},
 	{
 		Regime: "decode-memory-bound", Name: "decode memory-bound",
-		When:     "an objective on the tokens' pace is missed, or the median tpot is 50 ms and more, and the median tpot is within 0.6 and 1.6 times what the accelerator's bandwidth predicts",
+		When:     "an objective on the tokens' pace is missed, or the median tpot is 50 ms and more, and the median tpot is within 0.6 and 1.6 times what the accelerator's bandwidth predicts, and less than 40% of its arithmetic is used",
 		Sure:     "certain only where the accelerator's memory was active 60% of the time; likely without that counter",
 		Settled:  "a single stream is as slow: nothing but fewer bytes or more bandwidth helps",
 		Response: []string{"fewer bytes a token: quantize weights and cache; speculative decoding; or more bandwidth"},

@@ -137,6 +137,45 @@ var regimes = []regime{
 		d.spec.NumGPUBlocksOverride = int((float64(d.prefix)*24 + 60*(d.in+d.out)) / 16)
 		return one(d)
 	}},
+	{"host-bound", func(r *rand.Rand, i int) []*draw {
+		d := newDraw(r, spread(r, 100, 500), spread(r, 100, 250))
+		n := between(r, 24, 48)
+		d.roomy(n + 20)
+		if i%2 == 0 {
+			// So much of each step that the accelerator waits.
+			step := d.forecast(n).Step
+			d.spec.StepOverhead = time.Duration(1e9 * step * between(r, 0.4, 1.2))
+			d.rate = 0.8 * n / (d.out * (step + d.spec.StepOverhead.Seconds()))
+			d.device = true
+			d.atLeast(100)
+			return one(d)
+		}
+		// So much for each sequence that it shows in the difference of two loads.
+		model := deployment(d.spec).Steps()
+		law, fixed := model.Law(d.in + d.out/2)
+		law.SequenceUS += 1e6 * d.forecast(n).Step / n * between(r, 1.2, 2.5)
+		d.law, d.spec.StepOverhead = &law, time.Duration(1e9*fixed)
+		d.inFlight, d.window, d.warmup = int(n), 40*time.Second, 15*time.Second
+		low := *d
+		low.inFlight, low.window = 2, 2*time.Minute
+		return []*draw{&low, d}
+	}},
+	{"front-end-bound", func(r *rand.Rand, i int) []*draw {
+		d := newDraw(r, spread(r, 100, 500), spread(r, 100, 250))
+		n := between(r, 24, 48)
+		d.roomy(2*n + 20)
+		d.rate = d.rateFor(n)
+		d.atLeast(100)
+		// Events take most of what one process can do, or prompts do.
+		busy := between(r, 0.88, 0.96)
+		if i%2 == 0 {
+			d.spec.FrontEnd.EventUS = 1e6 * busy / (d.rate * d.out)
+			return one(d)
+		}
+		d.spec.FrontEnd.EventUS = 1e6 * 0.3 * busy / (d.rate * d.out)
+		d.spec.FrontEnd.TokenUS = 1e6 * 0.7 * busy / (d.rate * d.in)
+		return one(d)
+	}},
 	{"network-bound", func(r *rand.Rand, i int) []*draw {
 		d := healthy(r)
 		d.spec.NetDelay = time.Duration(1e9 * d.forecast(4).TTFT * between(r, 0.6, 3))
@@ -316,8 +355,11 @@ func told(res *result.Result, findings []result.Finding) string {
 			text += fmt.Sprintf(" pre %.0f", *s.Preemptions)
 		}
 	}
-	if pr := p.Prediction; pr != nil && pr.TPOT.Ratio != nil {
-		text += fmt.Sprintf(" | pred %.2f/%.2f", *pr.TPOT.Ratio, *pr.TTFT.Ratio)
+	if pr := p.Prediction; pr != nil && pr.Steady.TPOT > 0 {
+		text += fmt.Sprintf(" | pred %.2f/%.2f", p50(p.Latency.TPOT)/pr.Steady.TPOT, p50(p.Latency.TTFT)/pr.Steady.TTFT)
+	}
+	if u := p.Server; u != nil && u.FrontEndCores != nil && u.Steps != nil {
+		text += fmt.Sprintf(" | front %.2f step %.1f", *u.FrontEndCores, 1e3*u.CoveredS / *u.Steps)
 	}
 	if o := p.Window.Opening; o != nil {
 		text += fmt.Sprintf(" | opening %.0f/%.0f", o.FirstTTFT, o.LaterTTFT)

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"math"
@@ -33,6 +34,11 @@ type trial struct {
 	slo      []string
 	hidden   bool // the server shows no metrics
 	secret   bool // it does not say what its largest batch is
+	// device says that the accelerator is read: what of a step is not the
+	// host's, it computes.
+	device bool
+	// law is what steps really take, where it is not what the spec says.
+	law *catalog.Law
 }
 
 const origin = int64(time.Second) // before which there is nothing
@@ -46,6 +52,8 @@ type watchedCore struct {
 	queue   telemetry.Histogram
 	prefill telemetry.Histogram
 	ended   float64
+	front   catalog.FrontEnd
+	worked  int64 // by the front end's processes, ns
 	config  map[string]string
 }
 
@@ -64,6 +72,7 @@ func (w *watchedCore) scrape(now int64) {
 		Running: new(float64(s.Running)), Waiting: new(float64(s.Waiting)), KVUsage: new(s.KVUsage),
 		PrefixHits: new(float64(s.PrefixHits)), PrefixQueries: new(float64(s.PrefixQueries)), Preemptions: new(float64(s.Preemptions)),
 		PromptTokens: new(float64(s.PromptTokens)), GenerationTokens: new(float64(s.OutputTokens)), Requests: &ended,
+		Steps: new(float64(s.Steps)), StepTokens: new(0.0), ProcessCPUS: new(float64(w.worked) / 1e9 / float64(max(1, w.front.APIServers))),
 		TTFT: &ttft, Queue: &queue, Prefill: &prefill, Config: w.config}})
 }
 
@@ -78,11 +87,15 @@ func (tr trial) run(t *testing.T, seed uint64) *result.Result {
 	if err != nil {
 		t.Fatalf("%+v: %v", tr.spec, err)
 	}
-	core, err := sim.NewBatching(spec)
+	played := spec
+	if tr.law != nil {
+		played = sim.Spec{Law: tr.law, StepOverhead: spec.StepOverhead, Seed: seed, NumGPUBlocksOverride: 1 << 16}
+	}
+	core, err := sim.NewBatching(played)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &watchedCore{Core: core, config: map[string]string{"max_num_seqs": fmt.Sprint(spec.MaxNumSeqs)}}
+	w := &watchedCore{Core: core, front: spec.FrontEnd, config: map[string]string{"max_num_seqs": fmt.Sprint(spec.MaxNumSeqs)}}
 	if tr.secret {
 		w.config = nil
 	}
@@ -111,9 +124,11 @@ func (tr trial) play(w *watchedCore, r *rand.Rand) []*record.Record {
 	}
 	watch := sim.Watch{Token: func(tok sim.Token) {
 		rec := byJob[tok.Job.ID]
+		w.worked += w.front.Events(1)
 		rec.Observe(llm.Event{Kind: llm.Output, At: tok.At + delay, Text: []byte("word")})
 		if tok.Index == 0 {
-			observe(&w.ttft, tok.At-tok.Job.Arrived)
+			observe(&w.ttft, tok.At-cmp.Or(tok.Job.Received, tok.Job.Arrived))
+			w.worked += w.front.Prompt(len(tok.Job.Prompt))
 		}
 		if tok.Last {
 			observe(&w.queue, tok.Job.Scheduled-tok.Job.Arrived)
@@ -215,6 +230,11 @@ func (tr trial) result(t *testing.T, spec sim.Spec, records []*record.Record, w 
 	}
 	if !tr.hidden {
 		point.Server = new(telemetry.ServerOver(w.scrapes, start, end))
+	}
+	if tr.device {
+		u := point.Server
+		host := *u.Steps * spec.StepOverhead.Seconds() / u.CoveredS
+		point.Accelerator = &telemetry.AcceleratorUse{Utilization: &telemetry.Gauge{Mean: 1 - host, Max: 1}}
 	}
 	if tr.prefix > 0 {
 		point.Cache = cacheOf(&point, float64(tr.prefix))

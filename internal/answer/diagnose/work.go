@@ -31,6 +31,7 @@ const (
 	memoryIdle    = 0.5
 	memoryBusy    = 0.6
 	fewestOutput  = 32.0
+	computeBusy   = 0.4
 )
 
 // interference: long prompts stand in the way of other requests' tokens.
@@ -214,6 +215,9 @@ func memoryBound(s *scene) *claim {
 	_, predicted, pace := s.paceRatio()
 	if !s.missedStream() && pace < slowPaceMS || !s.agrees(s.tpotRatio()) {
 		return nil
+	}
+	if m := s.point.Prediction.MFU; m != nil && *m >= computeBusy {
+		return nil // the prompts of others are what takes the time
 	}
 	active, counted := s.memoryActive()
 	if counted && active < memoryIdle {

@@ -39,6 +39,8 @@ var _ = register(Engine{
 		"kv-pressure":          "-c (context) up, -np (slots) down, --cache-type-k and --cache-type-v q8_0",
 		"scheduler-saturation": "-np (slots) up with -c (context), --cont-batching on",
 		"prefix-cache":         "--cache-reuse 256, --slot-prompt-similarity; a prefix lives in one slot (-np)",
+		"host-bound":           "-t (threads) to the physical cores, -ngl 99, GGML_CUDA_DISABLE_GRAPHS unset, --prio 2",
+		"front-end-bound":      "--threads-http up, several servers behind a balancer",
 		"network-bound":        "--threads-http up, if the front end is the one that is busy",
 		"interference":         "-b (batch) and -ub (micro-batch) down",
 		"queueing":             "-np (slots) up, --cont-batching on",

@@ -43,6 +43,8 @@ var _ = register(Engine{
 		"kv-pressure":          "--mem-fraction-static up, --kv-cache-dtype fp8_e5m2, --max-running-requests down, --schedule-conservativeness up",
 		"scheduler-saturation": "--max-running-requests up",
 		"prefix-cache":         "leave --disable-radix-cache out, --mem-fraction-static up",
+		"host-bound":           "--cuda-graph-max-bs up, --enable-torch-compile, leave --disable-overlap-schedule and --disable-cuda-graph out, --dp-size up",
+		"front-end-bound":      "--tokenizer-worker-num up, --stream-interval up (tokens an event), --skip-tokenizer-init where the client has token ids",
 		"network-bound":        "--tokenizer-worker-num up, if the front end is the one that is busy",
 		"interference":         "--chunked-prefill-size down, --enable-mixed-chunk, or prefill apart (--disaggregation-mode)",
 		"queueing":             "--max-prefill-tokens up if prompts wait, --max-running-requests up, --schedule-policy lpm",

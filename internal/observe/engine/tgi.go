@@ -34,6 +34,8 @@ var _ = register(Engine{
 		"kv-pressure":          "--max-batch-total-tokens and --cuda-memory-fraction up, --kv-cache-dtype fp8_e5m2",
 		"scheduler-saturation": "--max-batch-size and --max-batch-prefill-tokens up",
 		"prefix-cache":         "PREFIX_CACHING=1, --max-batch-total-tokens up",
+		"host-bound":           "--cuda-graphs with larger batch sizes, fewer requests a replica (--max-concurrent-requests down)",
+		"front-end-bound":      "--validation-workers up, several servers behind a balancer",
 		"network-bound":        "--validation-workers up, if the router is the one that is busy",
 		"interference":         "--max-batch-prefill-tokens down, --waiting-served-ratio up",
 		"queueing":             "--max-batch-prefill-tokens up if prompts wait, --max-concurrent-requests down to refuse instead",

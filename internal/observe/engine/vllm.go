@@ -51,6 +51,8 @@ var _ = register(Engine{
 		"kv-pressure":          "--gpu-memory-utilization up, --kv-cache-dtype fp8, --max-num-seqs down, --max-model-len down",
 		"scheduler-saturation": "--max-num-seqs up, --max-num-batched-tokens with it",
 		"prefix-cache":         "--enable-prefix-caching on, --gpu-memory-utilization up",
+		"host-bound":           "--max-cudagraph-capture-size up (steps of more tokens run without a graph), --max-num-batched-tokens down to it, --async-scheduling on, leave --enforce-eager out, --data-parallel-size up",
+		"front-end-bound":      "--api-server-count up, --stream-interval up (tokens an event)",
 		"network-bound":        "--api-server-count up, if the front end is the one that is busy",
 		"interference":         "--enable-chunked-prefill on and --max-num-batched-tokens down: smaller chunks, shorter stalls; --long-prefill-token-threshold bounds them",
 		"queueing":             "--max-num-batched-tokens up if prompts wait, --max-num-seqs up if the batch is full",

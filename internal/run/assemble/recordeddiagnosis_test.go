@@ -1,0 +1,62 @@
+package assemble
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"redline/internal/answer/diagnose"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+)
+
+// TestDiagnoseRecordedServers: what held real servers back is known from their
+// processes and devices, and has to be the first thing said of them.
+func TestDiagnoseRecordedServers(t *testing.T) {
+	t.Parallel()
+	const first, llama, mixture = "vllm-0.24.0-h200-llama-3.1-8b-first", "vllm-0.24.0-h200-llama-3.1-8b", "vllm-0.24.0-h200-qwen3-30b-a3b"
+	levels := map[string]map[string]string{}
+	for _, file := range []string{first, llama, mixture} {
+		levels[file] = map[string]string{}
+		for _, path := range unpack(t, filepath.Join("../../twin/testdata/recorded", file+".tar.gz")) {
+			levels[file][filepath.Base(path)] = path
+		}
+	}
+	for _, c := range []struct {
+		file, level string
+		missed      string // an objective that the level breaks, "" for none set
+		want        string // the first of the findings, "" for none at all
+		never       string
+	}{
+		// Nothing is wrong with these.
+		{llama, "chat-5", "", "", ""},
+		{llama, "chat-10", "", "", ""},
+		{first, "chat-20", "", "", ""},
+		// The API process is at its limit; the cache was full once, at the end.
+		{first, "chat-40", "", "front-end-bound", "kv-pressure"},
+		{first, "chat-40", "ttft:p99<200ms", "front-end-bound", "kv-pressure"},
+		{first, "chat-30", "ttft:p99<200ms", "front-end-bound", ""},
+		{llama, "chat-40", "", "front-end-bound", "decode-memory-bound"},
+		{llama, "chat-30", "ttft:p99<200ms", "front-end-bound", ""},
+		// The device waits for kernels that the host launches one by one.
+		{mixture, "chat-16", "", "host-bound", ""},
+		{mixture, "chat-24", "", "host-bound", "decode-memory-bound"},
+		{mixture, "chat-32", "", "host-bound", "inefficient-decode"},
+		{mixture, "chat-32", "tpot:p50<30ms", "host-bound", "inefficient-decode"},
+	} {
+		point := repredicted(t, levels[c.file][c.level])
+		point.Objectives = nil
+		if c.missed != "" {
+			point.Objectives = []slo.Verdict{{Objective: c.missed, Standing: slo.Missed}}
+		}
+		res := &result.Result{Verdict: result.Verdict{Valid: result.Valid}, Points: []result.Point{*point}, Engine: result.Engine{Name: "vllm", URL: "http://gpu:8000"}}
+		var names []string
+		for _, f := range diagnose.Find(res) {
+			names = append(names, f.Regime)
+		}
+		all := strings.Join(names, " ")
+		if got, _, _ := strings.Cut(all, " "); got != c.want || c.never != "" && strings.Contains(all, c.never) {
+			t.Errorf("%s %s, missed %q: %s, want %s first and never %s", c.file, c.level, c.missed, all, c.want, c.never)
+		}
+	}
+}
