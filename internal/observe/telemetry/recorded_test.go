@@ -42,3 +42,24 @@ func TestReadRecordedVLLM(t *testing.T) {
 		t.Errorf("%v s of the front end, want 0.096", inside)
 	}
 }
+
+// TestWaitingFor: what waits is told by its reason, and nothing where no page
+// lies in the window.
+func TestWaitingFor(t *testing.T) {
+	t.Parallel()
+	page := func(at int64, capacity float64) Scrape {
+		return Scrape{At: at, Reading: &Reading{Engine: "vllm", WaitingFor: map[string]float64{"capacity": capacity, "deferred": 0},
+			Steps: new(float64(at)), StepTokens: new(8 * float64(at)), ProcessCPUS: new(0.5 * float64(at) / 1e9)}}
+	}
+	pages := []Scrape{page(0, 1), page(1e9, 3), page(2e9, 5), page(9e9, 0)}
+	use := ServerOver(pages, 0, 2e9)
+	if diff := cmp.Diff(map[string]Gauge{"capacity": {Mean: 3, Max: 5}, "deferred": {}}, use.WaitingFor); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if *use.Steps != 2e9 || *use.TokensPerStep != 8 || *use.FrontEndCores != 0.5 {
+		t.Errorf("%v steps of %v tokens, %v of a core; want 2e9 of 8, 0.5", *use.Steps, *use.TokensPerStep, *use.FrontEndCores)
+	}
+	if got := ServerOver(pages, 3e9, 4e9).WaitingFor; got != nil {
+		t.Errorf("between two pages: %v", got)
+	}
+}

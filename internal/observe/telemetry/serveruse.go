@@ -300,18 +300,21 @@ func (w *window) gauge(of func(*Reading) *float64) *Gauge {
 
 // waitingFor gives what the latest page names, each over the whole window.
 func (w *window) waitingFor() map[string]Gauge {
-	latest := w.pages[len(w.pages)-1].Reading.WaitingFor
-	if len(latest) == 0 {
-		return nil
-	}
-	all := map[string]Gauge{}
-	for reason := range latest {
-		all[reason] = *w.gauge(func(r *Reading) *float64 {
+	var all map[string]Gauge
+	for reason := range w.pages[len(w.pages)-1].Reading.WaitingFor {
+		seen := w.gauge(func(r *Reading) *float64 {
 			if v, ok := r.WaitingFor[reason]; ok {
 				return &v
 			}
 			return nil
 		})
+		if seen == nil {
+			continue
+		}
+		if all == nil {
+			all = map[string]Gauge{}
+		}
+		all[reason] = *seen
 	}
 	return all
 }
