@@ -63,7 +63,7 @@ func TestHistory(t *testing.T) {
 		{"nothing there", "--model qwen", exitOK, []string{"No such runs in " + root}},
 		{"show by the beginning of an id", "show 00000003", exitOK, []string{"MET"}},
 		{"drift", "drift", exitRegression, []string{"WORSE: throughput is worse since 2026-03-12", "−10%", "throughput likely from: engine version 0.11 → 0.12"}},
-		{"drift as a document", "drift 00000001 --json", exitRegression, []string{`"standing": "worse"`, `"since": "00000011-run"`}},
+		{"drift as a document", "drift 00000001 --json", exitRegression, []string{`"outcome": "worse"`, `"since": "00000011-run"`}},
 		{"what would go", "prune --keep 2 --dry-run", exitOK, []string{"would delete week-01", "would delete 10 runs"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

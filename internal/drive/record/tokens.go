@@ -322,13 +322,9 @@ func (r *Record) correct() {
 }
 
 // FirstTokens is the number of tokens in the first output event, by what the
-// server says of each event, one where nearly all carry one, or as the tokenizer
-// estimates it; 0 if unknown.
+// server says of each event or as the tokenizer estimates it; 0 if unknown.
 func (r *Record) FirstTokens() int {
-	switch {
-	case r.Eventless() > 0:
-		return 1
-	case !r.TokensKnown():
+	if !r.TokensKnown() {
 		return r.FirstEstimate
 	}
 	for _, tokens := range r.Chunks() {
