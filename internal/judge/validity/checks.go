@@ -133,7 +133,7 @@ func askLag(e Evidence) outcome {
 	}
 	o := lagOutcome(e, p99)
 	if busy := e.Client.Machine.MachineShare; e.Client.CPUs > 0 && e.Client.CPUShare < idleShare {
-		o.cure = "redline itself sent late although it used little of this machine: other programs or the hypervisor take its cores; run again when it is quiet"
+		o.cure = "redline was starved of CPU: other programs or the hypervisor took its cores; run again when the machine is quiet"
 		if busy != nil {
 			o.cure += fmt.Sprintf(" (%s busy in all)", text.RoughPercent(*busy))
 		}
