@@ -59,6 +59,7 @@ var readers = []struct {
 }{
 	{"bare loop", "the floor: one thread, `epoll_wait` and one `recvmsg` with `SO_TIMESTAMPNS` per readable socket; nothing is parsed", readBare},
 	{"redline", "as in `redline run`: the load engine, HTTP and event framing, JSON, a record of every token with its kernel stamp", readRedline},
+	{"redline, runtime's poller", "the same, with a goroutine that Go's runtime wakes for every token: how TLS and other systems are read", readByRuntime},
 	{"net/http", "the standard library's client, with redline's event framing, JSON and records; a token's time is the clock after the read", readNetHTTP},
 }
 

@@ -21,9 +21,15 @@ import (
 
 // readRedline reads as redline run does: the load engine, the client, and a
 // record of every token.
-func readRedline(l streaming) (counter, error) {
+func readRedline(l streaming) (counter, error) { return l.readWith(client.Options{}) }
+
+// readByRuntime reads as redline does where it has no reader of its own.
+func readByRuntime(l streaming) (counter, error) { return l.readWith(client.Options{NoReader: true}) }
+
+func (l streaming) readWith(o client.Options) (counter, error) {
 	k := clock.New()
-	c, err := client.New(client.Spec{URLs: []string{"http://" + l.addr}}, client.Options{Clock: k})
+	o.Clock = k
+	c, err := client.New(client.Spec{URLs: []string{"http://" + l.addr}}, o)
 	if err != nil {
 		return nil, err
 	}

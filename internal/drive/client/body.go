@@ -42,24 +42,45 @@ func newBody(c *conn, r response) body {
 	return body{c: c, state: inRest, left: math.MaxInt64}
 }
 
+// errMore says that the bytes at hand are used up.
+var errMore = errors.New("more bytes are wanted")
+
 // next gives bytes of the body, those at hand first, else those of one more
 // read. It gives io.EOF after the body has ended in order; a body cut short is
 // io.ErrUnexpectedEOF. The bytes are valid until the next call.
 func (b *body) next() ([]byte, error) {
 	for {
+		data, err := b.take()
+		if err != errMore {
+			return data, err
+		}
+		if err := b.c.fill(); err != nil {
+			return nil, b.cut(err)
+		}
+	}
+}
+
+// cut is what an error of the connection means for the body.
+func (b *body) cut(err error) error {
+	if b.state != inRest {
+		return unfinished(err)
+	}
+	if errors.Is(err, io.EOF) {
+		b.state = ended
+	}
+	return err
+}
+
+// take is next for the bytes at hand alone: it never waits, and gives errMore
+// where next would read.
+func (b *body) take() ([]byte, error) {
+	for {
 		switch b.state {
 		case ended:
 			return nil, io.EOF
-		case inRest:
-			data, err := b.take()
-			if errors.Is(err, io.EOF) {
-				b.state = ended
-			}
-			return data, err
-		case inLength, inChunk:
+		case inRest, inLength, inChunk:
 			if b.left > 0 {
-				data, err := b.take()
-				return data, unfinished(err)
+				return b.data()
 			}
 			if b.state == inLength {
 				b.state = ended
@@ -67,28 +88,19 @@ func (b *body) next() ([]byte, error) {
 				b.state = inChunkEnd
 			}
 		default:
-			// It waits here rather than in the depths of framing, because
-			// every call on a waiting stack costs each token cold memory.
-			if b.c.head == b.c.tail {
-				if err := b.c.fill(); err != nil {
-					return nil, unfinished(err)
-				}
-			}
 			if err := b.framing(); err != nil {
-				return nil, unfinished(err)
+				return nil, err
 			}
 		}
 	}
 }
 
-// take gives what is at hand of the bytes left, reading once if nothing is.
-func (b *body) take() ([]byte, error) {
-	if b.c.head == b.c.tail {
-		if err := b.c.fill(); err != nil {
-			return nil, err
-		}
-	}
+// data gives what is at hand of the bytes left.
+func (b *body) data() ([]byte, error) {
 	n := int(min(int64(b.c.tail-b.c.head), b.left))
+	if n == 0 {
+		return nil, errMore
+	}
 	b.left -= int64(n)
 	data := b.c.buf[b.c.head : b.c.head+n]
 	b.c.head += n
@@ -97,13 +109,16 @@ func (b *body) take() ([]byte, error) {
 
 // framing takes in a line between chunks.
 func (b *body) framing() error {
-	line, err := b.c.line(maxChunkLine)
-	if errors.Is(err, errLongLine) {
+	unread := b.c.buf[b.c.head:b.c.tail]
+	end := bytes.IndexByte(unread, '\n')
+	switch {
+	case end < 0 && len(unread) > maxChunkLine:
 		return errProtocol("a line between chunks is longer than 4 KiB")
+	case end < 0:
+		return errMore
 	}
-	if err != nil {
-		return err
-	}
+	b.c.head += end + 1
+	line := bytes.TrimSuffix(unread[:end], []byte("\r"))
 	switch b.state {
 	case inSize:
 		return b.size(line)

@@ -35,6 +35,7 @@ type Client struct {
 	replies   held // that are not streamed
 	lookup    Lookup
 	stamping  io.Closer
+	readers   readerSet
 	trace     atomic.Pointer[trace]
 	control   *http.Client
 	key       string
@@ -78,6 +79,9 @@ type Options struct {
 	// Lookup finds the addresses of a host; nil means the system's resolver
 	// or, with a Dial of its own, that names are left to that.
 	Lookup Lookup
+	// NoReader leaves every connection to Go's runtime, as TLS is, rather than
+	// to a reader of the client's own.
+	NoReader bool
 }
 
 // New makes a client. It opens no connection.
@@ -115,6 +119,7 @@ func New(s Spec, o Options) (*Client, error) {
 	c.quirks.Store(&quirks)
 	c.control = controlClient(c.endpoints[0])
 	c.stamping = holdStamps()
+	c.readers.wanted = ownReaders && !o.NoReader
 	return c, nil
 }
 
@@ -224,6 +229,7 @@ func (c *Client) Close() {
 	}
 	c.control.CloseIdleConnections()
 	_ = c.stamping.Close()
+	c.readers.close()
 }
 
 // Retransmits is how many TCP segments this machine had to send again, on

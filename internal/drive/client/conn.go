@@ -44,6 +44,9 @@ func (c *Client) connect(ctx context.Context, ep *endpoint, observe func(llm.Eve
 	if err != nil {
 		return nil, c.dialFault(ctx, ep, err)
 	}
+	if ep.tls == nil {
+		dialed = c.adopt(dialed)
+	}
 	raw := newStamper(dialed, c.clock, &c.stamps)
 	fresh := &conn{Conn: raw, raw: raw, remote: remoteAddr(dialed)}
 	if ep.tunnel != nil {
@@ -82,7 +85,11 @@ func (c *conn) fill() error {
 	if c.head == c.tail {
 		c.head, c.tail = 0, 0
 	}
-	n, err := c.read()
+	return c.filled(c.read())
+}
+
+// filled takes in what a read gave.
+func (c *conn) filled(n int, err error) error {
 	if n == 0 && err == nil {
 		err = io.ErrNoProgress
 	}
@@ -98,6 +105,25 @@ func (c *conn) fill() error {
 	return nil
 }
 
+// follow reads and calls each after every read, until that wants no more or a
+// read fails. Where the connection has a reader, that calls each, from its own
+// goroutine, and this one only waits for the end.
+func (c *conn) follow(each func() (more bool)) (more bool, err error) {
+	if c.Conn == net.Conn(c.raw) {
+		if more, err, ok := c.handOver(each); ok {
+			return more, err
+		}
+	}
+	for {
+		if err := c.fill(); err != nil {
+			return true, err
+		}
+		if !each() {
+			return false, nil
+		}
+	}
+}
+
 // read makes room and takes in what has arrived. A plain connection on which
 // everything has been read waits without a buffer: those of a thousand streams
 // that wait would be cold memory for every token.
@@ -106,15 +132,20 @@ func (c *conn) read() (n int, err error) {
 		c.buf, n, err = c.raw.readLent(c.buf)
 		return n, err
 	}
-	if c.tail == len(c.buf) {
-		if c.head == 0 {
-			c.buf = append(c.buf, make([]byte, max(len(c.buf), readBuffer))...)
-		} else {
-			c.tail = copy(c.buf, c.buf[c.head:c.tail])
-			c.head = 0
-		}
-	}
+	c.makeRoom()
 	return c.Conn.Read(c.buf[c.tail:])
+}
+
+// makeRoom leaves room behind what is still unread.
+func (c *conn) makeRoom() {
+	switch {
+	case c.tail < len(c.buf):
+	case c.head == 0:
+		c.buf = append(c.buf, make([]byte, max(len(c.buf), readBuffer))...)
+	default:
+		c.tail = copy(c.buf, c.buf[c.head:c.tail])
+		c.head = 0
+	}
 }
 
 // rest is what a connection did on which nothing was asked.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -19,7 +20,19 @@ import (
 	"redline/internal/llm"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain runs every test with each way to read plain connections: the reader
+// of our own, and Go's runtime.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(bothWays{m}) }
+
+type bothWays struct{ *testing.M }
+
+func (b bothWays) Run() int {
+	if code := b.M.Run(); code != 0 || !useRuntime() {
+		return code
+	}
+	fmt.Println("again, read by the runtime")
+	return b.M.Run()
+}
 
 // newClient makes a client of urls that is closed with the test.
 func newClient(t testing.TB, s Spec, urls ...string) *Client {

@@ -48,6 +48,8 @@ type stamper struct {
 	at     int64 // arrival of the newest byte of the last read
 	reads  int64
 
+	guessed bool // the last read was stamped by the clock
+
 	raw   syscall.RawConn // nil where there is no socket beneath
 	recv  func(fd uintptr) bool
 	n     int
@@ -133,6 +135,76 @@ func (s *stamper) readLent(held []byte) ([]byte, int, error) {
 	return held, n, err
 }
 
+// handOver has the connection's reader follow it, where it has one.
+func (c *conn) handOver(each func() (more bool)) (more bool, err error, ok bool) {
+	own, ok := c.raw.Conn.(*socket)
+	if !ok {
+		return true, nil, false
+	}
+	more = true
+	err = own.follow(func(fd uintptr, drain bool) (over bool, err error) {
+		for {
+			n, full, err := c.attempt(fd)
+			if n == 0 && err == errMore {
+				return false, nil
+			}
+			if err := c.filled(n, err); err != nil {
+				return true, err
+			}
+			if more = each(); !more {
+				return true, nil
+			}
+			// A read that left room has taken everything: what comes later
+			// is another event, but for the end of a connection that is
+			// already known to have hung up.
+			if !full && !drain {
+				c.lendBack()
+				return false, nil
+			}
+		}
+	})
+	return more, err, true
+}
+
+// attempt reads once without waiting; it gives errMore where nothing has
+// arrived. full says that there may be more.
+func (c *conn) attempt(fd uintptr) (n int, full bool, err error) {
+	if c.head == c.tail {
+		c.head, c.tail = 0, 0
+	}
+	s := c.raw
+	s.lend = c.tail == 0
+	if s.lend {
+		s.lent = c.buf
+	} else {
+		c.makeRoom()
+		s.aim(c.buf[c.tail:])
+	}
+	waits := !s.attempt(fd)
+	if s.lend {
+		c.buf, s.lent, s.lend = s.lent, nil, false
+	}
+	s.iov.Base = nil
+	if waits {
+		return 0, false, errMore
+	}
+	room := len(c.buf) - c.tail
+	if n, err = s.taken(); n == 0 && err == nil {
+		err = io.EOF
+	}
+	return n, n == room, err
+}
+
+// lendBack returns the buffer if everything in it has been read.
+func (c *conn) lendBack() {
+	if c.head == c.tail {
+		c.head, c.tail = 0, 0
+		c.raw.lent = c.buf
+		c.raw.giveBack()
+		c.buf = nil
+	}
+}
+
 // recvmsg reads into iov and oob. It makes the system call itself because the
 // ready-made one also asks for the sender's address, which costs an allocation
 // for every read. The call never waits, so Go's scheduler need not be told of
@@ -167,14 +239,28 @@ func (s *stamper) Read(p []byte) (int, error) {
 func (s *stamper) take() (int, error) {
 	err := s.raw.Read(s.recv)
 	s.iov.Base = nil
-	if err == nil && s.errno != 0 {
-		err = os.NewSyscallError("recvmsg", s.errno)
-	}
-	if err != nil || s.n == 0 {
+	if err != nil {
 		return 0, err
 	}
+	return s.taken()
+}
+
+// taken is what attempt has read, and stamps it.
+func (s *stamper) taken() (int, error) {
+	if s.errno != 0 {
+		return 0, os.NewSyscallError("recvmsg", s.errno)
+	}
+	if s.n == 0 {
+		return 0, nil
+	}
 	if unixNS, ok := stampIn(s.oob[:s.msg.Controllen]); ok {
-		s.at = s.clock.FromReal(unixNS)
+		at := s.clock.FromReal(unixNS)
+		if s.guessed {
+			// What was stamped after its read arrived before that, and so
+			// may have what followed it.
+			at = max(at, s.at)
+		}
+		s.at, s.guessed = at, false
 		s.reads++
 		s.counts.kernel.Add(1)
 	} else {
@@ -184,7 +270,7 @@ func (s *stamper) take() (int, error) {
 }
 
 func (s *stamper) stampByClock() {
-	s.at = s.clock.Now()
+	s.at, s.guessed = s.clock.Now(), true
 	s.reads++
 	s.counts.user.Add(1)
 }

@@ -132,29 +132,64 @@ func (x *exchange) stream(b *body) *llm.Fault {
 			readers.Put(x.frames)
 		}
 	}()
-	for {
-		data, err := b.next()
-		switch {
+	var fault *llm.Fault
+	digest := func() (more bool) {
+		more, fault = x.digest(b)
+		return more
+	}
+	for more := digest(); more; {
+		var err error
+		if x.output {
+			x.flow()
+			more, err = x.conn.follow(digest)
+		} else if err = x.conn.fill(); err == nil {
+			more = digest()
+		}
+		if err == nil {
+			continue
+		}
+		switch err = b.cut(err); {
 		case errors.Is(err, io.EOF):
 			return x.unclosed()
-		case err != nil && x.stillFlows(err):
-			continue
-		case err != nil:
+		case !x.stillFlows(err):
 			return x.broken(err)
+		}
+	}
+	return fault
+}
+
+// flow bounds the silence of a stream whose output has begun.
+func (x *exchange) flow() {
+	if !x.flows {
+		x.flows = true
+		x.awaitMore()
+	}
+}
+
+// digest delivers what the bytes at hand complete, and reports whether the
+// stream goes on. It never waits, because it may run on the reader that serves
+// every other stream too.
+func (x *exchange) digest(b *body) (more bool, fault *llm.Fault) {
+	for {
+		data, err := b.take()
+		switch {
+		case err == errMore:
+			return true, nil
+		case errors.Is(err, io.EOF):
+			return false, x.unclosed()
+		case err != nil:
+			return false, x.broken(err)
 		}
 		x.trace.read(x.conn.at, data)
 		x.frames.Push(data)
 		done, fault := x.events()
 		switch {
 		case fault != nil:
-			return fault
+			return false, fault
 		case x.abandoned:
-			return x.c.cancelled()
+			return false, x.c.cancelled()
 		case done:
-			return x.end()
-		case x.output && !x.flows:
-			x.flows = true
-			x.awaitMore()
+			return false, x.end()
 		}
 	}
 }

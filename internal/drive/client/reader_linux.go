@@ -1,0 +1,187 @@
+package client
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// ownReaders says whether connections get a reader; tests try both.
+var ownReaders = true
+
+// readerSet is the threads that read a client's sockets. They begin with the
+// first socket, and end once the client and its sockets are closed.
+type readerSet struct {
+	wanted bool // false leaves every connection to the runtime
+
+	mu     sync.Mutex
+	list   []*reader
+	next   int
+	users  int  // sockets
+	closed bool // the client is
+}
+
+// coresPerReader is what decides how many cores read: a core can take in some
+// hundred thousand tokens a second, and the server may need the others.
+const coresPerReader = 4
+
+// take gives a socket to the next reader.
+func (r *readerSet) take(s *socket) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.list) < max(1, runtime.NumCPU()/coresPerReader) {
+		one, err := newReader(r)
+		if err != nil {
+			return err
+		}
+		r.list = append(r.list, one)
+	}
+	s.reader = r.list[r.next%len(r.list)]
+	r.next++
+	if err := s.reader.add(s); err != nil {
+		return err
+	}
+	r.users++
+	return nil
+}
+
+// left says that a socket is closed.
+func (r *readerSet) left() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.users--
+	r.endUnused()
+}
+
+// close says that the client takes no more sockets.
+func (r *readerSet) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	r.endUnused()
+}
+
+func (r *readerSet) endUnused() {
+	if !r.closed || r.users > 0 {
+		return
+	}
+	for _, one := range r.list {
+		one.stop()
+	}
+	r.list = nil
+}
+
+// reader waits for many sockets at a time, on a thread of its own.
+type reader struct {
+	all  *readerSet
+	poll int
+	bell int // an eventfd that ends the wait for the last time
+
+	mu      sync.Mutex
+	sockets []*socket // by descriptor
+
+	events [256]unix.EpollEvent
+	due    [256]*socket
+	gather gather
+}
+
+func newReader(all *readerSet) (*reader, error) {
+	poll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("epoll_create1", err)
+	}
+	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err == nil {
+		err = unix.EpollCtl(poll, unix.EPOLL_CTL_ADD, bell, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(bell)})
+	}
+	if err != nil {
+		return nil, errors.Join(os.NewSyscallError("eventfd", err), unix.Close(poll))
+	}
+	r := &reader{all: all, poll: poll, bell: bell}
+	go r.run()
+	return r, nil
+}
+
+// add makes the reader wait for a socket. Edges are enough: who waits has found
+// nothing to read before.
+func (r *reader) add(s *socket) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.sockets) <= s.fd {
+		r.sockets = append(r.sockets, make([]*socket, max(64, len(r.sockets)))...)
+	}
+	r.sockets[s.fd] = s
+	err := unix.EpollCtl(r.poll, unix.EPOLL_CTL_ADD, s.fd, &unix.EpollEvent{Fd: int32(s.fd),
+		Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET})
+	if err != nil {
+		r.sockets[s.fd] = nil
+	}
+	return os.NewSyscallError("epoll_ctl", err)
+}
+
+// drop forgets a socket that is about to be closed, which takes it from what is
+// waited for.
+func (r *reader) drop(fd int) {
+	r.mu.Lock()
+	r.sockets[fd] = nil
+	r.mu.Unlock()
+	r.all.left()
+}
+
+func (r *reader) stop() {
+	one := [8]byte{1}
+	_, _ = unix.Write(r.bell, one[:])
+}
+
+// run serves the sockets until stop.
+func (r *reader) run() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for {
+		n := r.wait()
+		if r.look(n) {
+			_, _ = unix.Close(r.poll), unix.Close(r.bell)
+			return
+		}
+		for i, s := range r.due[:n] {
+			if s != nil {
+				s.ready(r.events[i].Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0)
+			}
+		}
+		r.gather.sleep(n)
+	}
+}
+
+// wait gives how many sockets are ready. It asks without the scheduler's
+// knowledge first, which is cheaper, and only sleeps with it.
+func (r *reader) wait() int {
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(r.poll), uintptr(unsafe.Pointer(&r.events)),
+		uintptr(len(r.events)), 0, 0, 0)
+	if errno == 0 && n > 0 {
+		return int(n)
+	}
+	for {
+		n, err := unix.EpollWait(r.poll, r.events[:], -1)
+		if err == nil {
+			return n
+		}
+	}
+}
+
+// look finds the sockets of n events. It reports whether the reader is to end.
+func (r *reader) look(n int) (over bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.events[:n] {
+		fd := int(r.events[i].Fd)
+		if fd == r.bell {
+			return true
+		}
+		r.due[i] = r.sockets[fd]
+	}
+	return false
+}
