@@ -105,7 +105,7 @@ func readBare(l streaming) (counter, error) {
 		if err := b.open(l.addr, request); err != nil {
 			return nil, fmt.Errorf("stream %d: %w", i, err)
 		}
-		time.Sleep(ramp / time.Duration(l.streams))
+		time.Sleep(l.ramp() / time.Duration(l.streams))
 	}
 	b.weighing.Store(true)
 	time.Sleep(settle)

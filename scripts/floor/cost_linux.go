@@ -17,19 +17,23 @@ import (
 
 const (
 	stretch = 4 * time.Second
-	// ramp is how long the streams take to begin, so that their tokens spread
-	// evenly over time; settle is what passes after the last has begun.
-	ramp   = time.Second
-	settle = time.Second
+	settle  = time.Second // what passes after the last stream has begun
 	// endless is more tokens than any stream sends in the time.
-	endless = 500
+	endless = 1000
 )
+
+// ramp is how long the streams take to begin, so that their tokens spread evenly
+// over time.
+func (l streaming) ramp() time.Duration {
+	return max(time.Second, time.Duration(l.streams)*time.Millisecond/2)
+}
 
 // streaming is what a reader reads.
 type streaming struct {
 	addr    string
 	streams int
 	pace    time.Duration
+	server  int // its process
 }
 
 func (l streaming) String() string {
@@ -70,10 +74,12 @@ type cost struct {
 	UserNS   int64
 	SystemNS int64
 	WallNS   int64
+	ServerNS int64 // CPU time of the server
 }
 
 func (c cost) micros() float64  { return float64(c.UserNS+c.SystemNS) / 1e3 / c.Tokens }
 func (c cost) system() float64  { return float64(c.SystemNS) / 1e3 / c.Tokens }
+func (c cost) served() float64  { return float64(c.ServerNS) / 1e3 / c.Tokens }
 func (c cost) perRead() float64 { return c.Tokens / float64(c.Reads) }
 func (c cost) rate() float64    { return c.Tokens / float64(c.WallNS) * 1e9 }
 
@@ -81,8 +87,11 @@ func median(list []cost, figure func(cost) float64) float64 {
 	return stats.Quantile(sorted(list, figure), 0.5)
 }
 
-func lowest(list []cost) float64  { return sorted(list, cost.micros)[0] }
-func highest(list []cost) float64 { return sorted(list, cost.micros)[len(list)-1] }
+func lowest(list []cost, figure func(cost) float64) float64 { return sorted(list, figure)[0] }
+
+func highest(list []cost, figure func(cost) float64) float64 {
+	return sorted(list, figure)[len(list)-1]
+}
 
 func sorted(list []cost, figure func(cost) float64) []float64 {
 	var figures []float64
@@ -114,22 +123,31 @@ func read(name string, l streaming, profile string) error {
 			}
 			defer pprof.StopCPUProfile()
 		}
-		before := snapshot(count)
+		before := l.snapshot(count)
 		time.Sleep(stretch)
-		return json.NewEncoder(os.Stdout).Encode(snapshot(count).since(before))
+		return json.NewEncoder(os.Stdout).Encode(l.snapshot(count).since(before))
 	}
 	return fmt.Errorf("no reader %q", name)
 }
 
-func snapshot(count counter) (c cost) {
+func (l streaming) snapshot(count counter) (c cost) {
 	var used unix.Rusage
 	_ = unix.Getrusage(unix.RUSAGE_SELF, &used)
 	c.Tokens, c.Reads = count()
 	c.UserNS, c.SystemNS, c.WallNS = used.Utime.Nano(), used.Stime.Nano(), time.Now().UnixNano()
+	c.ServerNS = cpuOf(l.server)
 	return c
+}
+
+// cpuOf is the CPU time of another process.
+func cpuOf(pid int) int64 {
+	const scheduled = 2 // by the scheduler's own account, which is exact
+	var used unix.Timespec
+	_ = unix.ClockGettime(int32(^pid<<3|scheduled), &used)
+	return used.Nano()
 }
 
 func (c cost) since(b cost) cost {
 	return cost{Tokens: c.Tokens - b.Tokens, Reads: c.Reads - b.Reads, UserNS: c.UserNS - b.UserNS,
-		SystemNS: c.SystemNS - b.SystemNS, WallNS: c.WallNS - b.WallNS}
+		SystemNS: c.SystemNS - b.SystemNS, WallNS: c.WallNS - b.WallNS, ServerNS: c.ServerNS - b.ServerNS}
 }

@@ -34,13 +34,13 @@ func (l streaming) readWith(o client.Options) (counter, error) {
 		return nil, err
 	}
 	var progress load.Progress
-	stage := load.Stage{Run: "floor", Cap: l.streams, Stagger: ramp, Warmup: new(time.Duration), Duration: time.Hour,
+	stage := load.Stage{Run: "floor", Cap: l.streams, Stagger: l.ramp(), Warmup: new(time.Duration), Duration: time.Hour,
 		Session: func(int) llm.Session { return llm.Single(l.request()) }}
 	go func() {
 		_, err := load.Run(context.Background(), k, c, stage, &progress, func(r *record.Record) { lost(errors.New(r.Error)) })
 		lost(err)
 	}()
-	time.Sleep(ramp + settle)
+	time.Sleep(l.ramp() + settle)
 	return func() (float64, int64) {
 		kernel, user := c.Timestamps()
 		return float64(progress.Events.Load()), kernel + user
@@ -55,7 +55,7 @@ func readNetHTTP(l streaming) (counter, error) {
 	asks := &http.Client{Transport: transport}
 	for range l.streams {
 		go func() { lost(l.follow(asks, &tokens, &reads)) }()
-		time.Sleep(ramp / time.Duration(l.streams))
+		time.Sleep(l.ramp() / time.Duration(l.streams))
 	}
 	time.Sleep(settle)
 	return func() (float64, int64) { return float64(tokens.Load()), reads.Load() }, nil

@@ -1,19 +1,94 @@
 package client
 
-import "golang.org/x/sys/unix"
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
 
 // gather decides how long a reader rests before it looks for what has arrived
 // meanwhile. The kernel stamps arrivals, so a rest costs no accuracy, and every
 // wake-up that it saves is worth more than a token; but of what arrives on one
-// stream during a rest only the newest has its time.
+// stream during a rest only the newest has its time. So it rests only where
+// arrivals on one stream are seen to lie further apart, and stops when more of
+// them share a read than without it.
 type gather struct {
-	rest int64 // ns
+	rest  time.Duration
+	found time.Time // when the present account was begun
+
+	reads  int
+	merged int             // output events that shared a read with an earlier one
+	near   [len(rests)]int // reads that followed another sooner than two rests
+
+	usual   float64 // the share of merged events without a rest
+	penalty int     // accounts to pass without a rest after it did harm
+	passing int     // of them still to come
 }
 
-func (g *gather) sleep(n int) {
-	if g.rest == 0 {
-		return
+// rests are tried longest first. The longest bounds how late the end of a
+// stream is noticed, which is the lag of what is sent next.
+var rests = [...]time.Duration{200 * time.Microsecond, 100 * time.Microsecond, 50 * time.Microsecond}
+
+const (
+	account     = 2048  // reads after which the rest is chosen again
+	harm        = 0.001 // the share of events that a rest may merge
+	mostPenalty = 64
+	// fewest is how many arrivals a rest has to gather to be worth its own
+	// wake-up.
+	fewest = 2
+)
+
+// note takes in one read: the time since the one before it on the same stream,
+// and how many of its output events share it.
+func (g *gather) note(gap int64, merged int) {
+	g.reads++
+	g.merged += merged
+	if gap < int64(2*rests[0]) {
+		for i, rest := range rests {
+			if gap < int64(2*rest) {
+				g.near[i]++
+			}
+		}
 	}
-	pause := unix.NsecToTimespec(g.rest)
-	_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &pause, nil)
+	if g.reads == account {
+		g.choose(time.Now())
+	}
+}
+
+// choose sets the rest by the account, and begins another.
+func (g *gather) choose(now time.Time) {
+	took := now.Sub(g.found)
+	share := float64(g.merged) / float64(g.reads+g.merged)
+	switch {
+	case g.rest > 0 && share > g.usual+harm:
+		g.penalty = min(2*g.penalty+1, mostPenalty)
+		g.rest, g.passing = 0, g.penalty
+	case g.rest > 0:
+		g.penalty /= 2
+		g.rest = g.longest(took)
+	default:
+		g.usual = share
+		if g.passing--; g.passing < 0 {
+			g.rest = g.longest(took)
+		}
+	}
+	g.found, g.reads, g.merged, g.near = now, 0, 0, [len(rests)]int{}
+}
+
+// longest is the longest rest that is worth it and shorter than nearly all
+// gaps.
+func (g *gather) longest(took time.Duration) time.Duration {
+	for i, rest := range rests {
+		if float64(g.near[i]) <= harm*account && rest*account >= fewest*took {
+			return rest
+		}
+	}
+	return 0
+}
+
+func (g *gather) sleep() {
+	if g.rest > 0 {
+		pause := unix.NsecToTimespec(int64(g.rest))
+		_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &pause, nil)
+	}
 }

@@ -149,10 +149,10 @@ func (r *reader) run() {
 		}
 		for i, s := range r.due[:n] {
 			if s != nil {
-				s.ready(r.events[i].Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0)
+				s.ready(r.events[i].Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0, &r.gather)
 			}
 		}
-		r.gather.sleep(n)
+		r.gather.sleep()
 	}
 }
 

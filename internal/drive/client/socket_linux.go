@@ -24,12 +24,16 @@ type socket struct {
 	mu    sync.Mutex
 	fd    int // -1 once it is closed
 	wait  wait
-	each  func(fd uintptr, hungUp bool) (over bool, err error)
+	each  arrival
 	err   error // how what waited ended
 	late  bool  // its deadline has passed
 	until time.Time
 	alarm *time.Timer
 }
+
+// arrival reads what has arrived and reports whether nothing more is wanted. All
+// says to go on until nothing is left; g, where there is one, is told what came.
+type arrival func(fd uintptr, all bool, g *gather) (over bool, err error)
 
 // wait is what somebody waits for on a socket.
 type wait uint8
@@ -70,14 +74,14 @@ func (c *Client) adopt(dialed net.Conn) net.Conn {
 }
 
 // ready is called by the reader when something has happened to the socket.
-func (s *socket) ready(hungUp bool) {
+func (s *socket) ready(hungUp bool, g *gather) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch s.wait {
 	case readiness:
 		s.end(nil)
 	case following:
-		if over, err := s.each(uintptr(s.fd), hungUp); over {
+		if over, err := s.each(uintptr(s.fd), hungUp, g); over {
 			s.end(err)
 		}
 	}
@@ -118,13 +122,13 @@ func (s *socket) try(f func(fd uintptr) bool) (done bool, err error) {
 
 // follow has the reader call each whenever something has arrived, until it is
 // over. It is called at once too, for what is there already.
-func (s *socket) follow(each func(fd uintptr, hungUp bool) (over bool, err error)) error {
+func (s *socket) follow(each arrival) error {
 	s.mu.Lock()
 	if err := s.unusable(); err != nil {
 		s.mu.Unlock()
 		return err
 	}
-	if over, err := each(uintptr(s.fd), true); over {
+	if over, err := each(uintptr(s.fd), true, nil); over {
 		s.mu.Unlock()
 		return err
 	}

@@ -142,8 +142,9 @@ func (c *conn) handOver(each func() (more bool)) (more bool, err error, ok bool)
 		return true, nil, false
 	}
 	more = true
-	err = own.follow(func(fd uintptr, drain bool) (over bool, err error) {
+	err = own.follow(func(fd uintptr, all bool, g *gather) (over bool, err error) {
 		for {
+			before, merged := c.at, c.merged
 			n, full, err := c.attempt(fd)
 			if n == 0 && err == errMore {
 				return false, nil
@@ -154,10 +155,13 @@ func (c *conn) handOver(each func() (more bool)) (more bool, err error, ok bool)
 			if more = each(); !more {
 				return true, nil
 			}
+			if g != nil {
+				g.note(c.at-before, c.merged-merged)
+			}
 			// A read that left room has taken everything: what comes later
 			// is another event, but for the end of a connection that is
 			// already known to have hung up.
-			if !full && !drain {
+			if !full && !all {
 				c.lendBack()
 				return false, nil
 			}

@@ -235,6 +235,9 @@ func (x *exchange) deliver() *llm.Fault {
 	if d.HasOutput() {
 		ev := llm.Event{Kind: llm.Output, At: at, Coalesced: x.output && x.conn.reads == x.lastRead}
 		ev.Part, ev.Text = x.content()
+		if ev.Coalesced {
+			x.conn.merged++
+		}
 		x.output, x.lastRead = true, x.conn.reads
 		x.emit(ev)
 	}

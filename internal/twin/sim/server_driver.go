@@ -25,6 +25,7 @@ type mailbox struct {
 	mu     sync.Mutex
 	news   progress
 	called chan struct{}
+	writer *generation // whose events the driver writes itself; nil for none
 }
 
 // progress is how far a job has come.
@@ -47,8 +48,38 @@ func (b *mailbox) deliver(tokens, cached int) {
 	b.mu.Lock()
 	b.news.tokens += tokens
 	b.news.cached = cached
+	if b.writer != nil && !b.writer.strike(b.news) {
+		b.mu.Unlock()
+		return
+	}
+	b.writer = nil
 	b.mu.Unlock()
 	b.call()
+}
+
+// follow has the driver write g's events, unless tokens have come already.
+func (b *mailbox) follow(g *generation) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.news.tokens > 0 || b.news.refused != nil {
+		return false
+	}
+	b.writer = g
+	return true
+}
+
+// followed reports whether the driver still writes.
+func (b *mailbox) followed() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.writer != nil
+}
+
+// leave takes the answer from the driver.
+func (b *mailbox) leave() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.writer = nil
 }
 
 func (b *mailbox) call() {

@@ -54,6 +54,9 @@ type generation struct {
 	flush func() error
 	gone  <-chan struct{}
 	buf   []byte
+
+	direct *direct // nil where events go through net/http
+	opened bool    // the opening events are written
 }
 
 func (s *Server) serveGeneration(w http.ResponseWriter, r *http.Request, spoken []*wire.Dialect) {
@@ -138,6 +141,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 		g.reply.Items = d.Items(asked)
 	}
 	g.trail = s.truth.begin(asked.ID, r.RemoteAddr, output)
+	g.direct = s.newDirect(r)
 	return g, nil
 }
 
@@ -259,14 +263,19 @@ func (g *generation) stream() error {
 	if g.mishap != nil {
 		return (&faultyStream{generation: g}).run()
 	}
-	wanted := 1
-	enough := func(p progress) bool { return p.tokens >= wanted }
-	if err := g.await(enough); err != nil {
+	if err := g.follow(); err != nil {
 		return err
 	}
-	g.buf = g.dialect.Open(g.buf[:0], &g.reply)
-	if err := g.write(); err != nil {
-		return err
+	wanted := 1
+	enough := func(p progress) bool { return p.tokens >= wanted }
+	if !g.opened {
+		if err := g.await(enough); err != nil {
+			return err
+		}
+		g.buf = g.dialect.Open(g.buf[:0], &g.reply)
+		if err := g.write(); err != nil {
+			return err
+		}
 	}
 	write := g.write // bound once: a method value allocates
 	for !g.script.over() {

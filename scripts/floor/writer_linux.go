@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// writer is the floor of servers: one thread that sleeps until the next token
+// is due and writes the same bytes to its stream, without composing anything.
+type writer struct {
+	pace time.Duration
+	mu   sync.Mutex
+	new  []beat
+	bell chan struct{}
+}
+
+type beat struct {
+	fd  int
+	due int64
+}
+
+// token is an event of the size that redline sim writes.
+var token = func() []byte {
+	event := `data: {"id":"chatcmpl-sim-1000","object":"chat.completion.chunk","created":1700000000,"model":"llama-3.1-8b",` +
+		`"choices":[{"index":0,"delta":{"content":" some"},"logprobs":null,"finish_reason":null}]}` + "\n\n"
+	return fmt.Appendf(nil, "%x\r\n%s\r\n", len(event), event)
+}()
+
+// serveBare serves on addr for ever.
+func serveBare(l streaming) error {
+	listener, err := net.Listen("tcp", l.addr)
+	if err != nil {
+		return err
+	}
+	w := &writer{pace: l.pace, bell: make(chan struct{}, 1)}
+	go w.loop()
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return err
+		}
+		go w.accept(conn.(*net.TCPConn))
+	}
+}
+
+// accept reads a request and hands its connection, out of the runtime's sight,
+// to the loop.
+func (w *writer) accept(conn *net.TCPConn) {
+	defer conn.Close()
+	r, err := http.ReadRequest(bufio.NewReader(conn))
+	if err != nil {
+		return
+	}
+	_, _ = io.Copy(io.Discard, r.Body)
+	if strings.HasPrefix(r.URL.Path, "/v1/models") {
+		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+		return
+	}
+	_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) {
+		if own, err := unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0); err == nil {
+			w.mu.Lock()
+			w.new = append(w.new, beat{own, now() + int64(w.pace)})
+			w.mu.Unlock()
+		}
+	})
+	select {
+	case w.bell <- struct{}{}:
+	default:
+	}
+}
+
+func now() int64 {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
+	return ts.Nano()
+}
+
+// loop writes. Every stream has the same pace, so that a queue has them in the
+// order of their due times.
+func (w *writer) loop() {
+	runtime.LockOSThread()
+	_, _, _ = unix.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_TIMERSLACK, 1, 0)
+	var queue []beat
+	for {
+		w.mu.Lock()
+		queue = append(queue, w.new...)
+		w.new = w.new[:0]
+		w.mu.Unlock()
+		if len(queue) == 0 {
+			<-w.bell
+			continue
+		}
+		next := queue[0]
+		if queue = queue[1:]; next.due > now() {
+			until := unix.NsecToTimespec(next.due)
+			_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &until, nil)
+		}
+		if _, err := unix.Write(next.fd, token); err != nil && err != unix.EAGAIN {
+			_ = unix.Close(next.fd)
+			continue
+		}
+		next.due += int64(w.pace)
+		queue = append(queue, next)
+	}
+}
