@@ -17,6 +17,7 @@ import (
 
 	"redline/internal/child"
 	"redline/internal/clock"
+	"redline/internal/drive/client"
 	"redline/internal/run/doctor"
 	"redline/internal/run/store"
 	"redline/internal/text"
@@ -26,10 +27,10 @@ import (
 var version = "dev"
 
 // pacers is how many goroutines sleep in system calls of their own: the one
-// that sends, and the embedded engine's. Such a sleep holds a slot of the
+// that sends, the embedded engine's, and those that read. Such a sleep holds a slot of the
 // scheduler until the runtime notices, milliseconds later, that others wait for
 // it, so there must be slots to spare.
-const pacers = 2
+var pacers = 2 + client.Readers()
 
 func main() {
 	if child.IsGuard() {

@@ -22,13 +22,13 @@ type Clock struct {
 	// the real-time clock moves it.
 	anchor atomic.Int64
 	step   atomic.Int64
-	// fine waits out the last stretch of a sleep.
-	fine func(c *Clock, offset int64)
+	// fine waits out the last stretch of a sleep, rough does so without a spin.
+	fine, rough func(c *Clock, offset int64)
 }
 
 // New starts a clock now.
 func New() *Clock {
-	c := &Clock{origin: time.Now(), fine: pace}
+	c := &Clock{origin: time.Now(), fine: pace, rough: doze}
 	// A thread that is taken off its core between the two clocks makes the
 	// difference too small, never too large.
 	for range 9 {
@@ -41,9 +41,8 @@ func New() *Clock {
 // Virtual starts a clock that is true to the virtual time of a
 // testing/synctest bubble, where a raw system call would wait for real.
 func Virtual() *Clock {
-	c := &Clock{origin: time.Now(), fine: func(c *Clock, offset int64) {
-		time.Sleep(time.Duration(offset - c.Now()))
-	}}
+	timer := func(c *Clock, offset int64) { time.Sleep(time.Duration(offset - c.Now())) }
+	c := &Clock{origin: time.Now(), fine: timer, rough: timer}
 	c.anchor.Store(c.readAnchor())
 	return c
 }
@@ -93,6 +92,17 @@ func (c *Clock) readAnchor() int64 {
 // are left. It reports whether wake ended the wait. An offset in the past
 // returns at once.
 func (c *Clock) SleepUntil(offset int64, wake <-chan struct{}) (woken bool) {
+	return c.sleep(offset, wake, c.fine)
+}
+
+// SleepPast is SleepUntil for those who may be late by what a timer of the
+// kernel is, some ten microseconds, and wake too often to spend them watching
+// the clock.
+func (c *Clock) SleepPast(offset int64, wake <-chan struct{}) (woken bool) {
+	return c.sleep(offset, wake, c.rough)
+}
+
+func (c *Clock) sleep(offset int64, wake <-chan struct{}, fine func(c *Clock, offset int64)) (woken bool) {
 	left := time.Duration(offset - c.Now())
 	if left > coarse {
 		timer := time.NewTimer(left - coarse)
@@ -104,7 +114,7 @@ func (c *Clock) SleepUntil(offset int64, wake <-chan struct{}) (woken bool) {
 		}
 	}
 	if offset > c.Now() {
-		c.fine(c, offset)
+		fine(c, offset)
 	}
 	return false
 }

@@ -16,6 +16,11 @@ func TestSleepUntilNeverReturnsEarly(t *testing.T) {
 		if now := c.Now(); now < offset {
 			t.Errorf("sleep of %v ended %d ns early", d, offset-now)
 		}
+		offset = c.Now() + int64(d)
+		c.SleepPast(offset, nil)
+		if now := c.Now(); now < offset {
+			t.Errorf("rough sleep of %v ended %d ns early", d, offset-now)
+		}
 	}
 }
 

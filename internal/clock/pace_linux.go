@@ -2,6 +2,7 @@ package clock
 
 import (
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,17 +23,38 @@ func monotonic() int64 {
 // pace sleeps on an absolute time of the kernel's own, which no scheduling
 // delay before the call can push back, and spins over the rest.
 func pace(c *Clock, offset int64) {
-	until := unix.NsecToTimespec(c.mono + offset - int64(spin))
-	for c.Now() < offset-int64(spin) {
-		noSlack()
-		err := unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &until, nil)
-		if err != nil && err != unix.EINTR {
-			time.Sleep(time.Duration(offset - c.Now()))
-			return
-		}
-	}
+	doze(c, offset-int64(spin))
 	for c.Now() < offset {
 	}
+}
+
+// doze sleeps without the last spin.
+func doze(c *Clock, offset int64) {
+	until := unix.NsecToTimespec(c.mono + offset)
+	for left := offset - c.Now(); left > 0; left = offset - c.Now() {
+		noSlack()
+		if left <= int64(short) {
+			if nap(&until) {
+				continue
+			}
+		} else if err := unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &until, nil); err == nil || err == unix.EINTR {
+			continue
+		}
+		time.Sleep(time.Duration(left))
+		return
+	}
+}
+
+// short is how long a sleep may be that Go's scheduler is not told of. Telling
+// it keeps its monitor awake, which then wakes every 20 µs to take the sleeper's
+// place from it, and has the sleeper wait for another place once it wakes.
+const short = time.Millisecond
+
+// nap sleeps out of the scheduler's sight. It reports whether it could.
+func nap(until *unix.Timespec) bool {
+	_, _, errno := unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME,
+		uintptr(unsafe.Pointer(until)), 0, 0, 0)
+	return errno == 0 || errno == unix.EINTR
 }
 
 // noSlack asks for timers of this thread that are not put off by 50 µs to fire

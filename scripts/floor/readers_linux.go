@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +28,7 @@ func readRedline(l streaming) (counter, error) { return l.readWith(client.Option
 func readByRuntime(l streaming) (counter, error) { return l.readWith(client.Options{NoReader: true}) }
 
 func (l streaming) readWith(o client.Options) (counter, error) {
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 2 + client.Readers()) // as redline does
 	k := clock.New()
 	o.Clock = k
 	c, err := client.New(client.Spec{URLs: []string{"http://" + l.addr}}, o)

@@ -2,6 +2,7 @@ package client
 
 import (
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -89,6 +90,6 @@ func (g *gather) longest(took time.Duration) time.Duration {
 func (g *gather) sleep() {
 	if g.rest > 0 {
 		pause := unix.NsecToTimespec(int64(g.rest))
-		_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &pause, nil)
+		_, _, _ = unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&pause)), 0, 0, 0)
 	}
 }

@@ -29,11 +29,14 @@ type readerSet struct {
 // hundred thousand tokens a second, and the server may need the others.
 const coresPerReader = 4
 
+// Readers is how many threads read, of each client.
+func Readers() int { return max(1, runtime.NumCPU()/coresPerReader) }
+
 // take gives a socket to the next reader.
 func (r *readerSet) take(s *socket) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for len(r.list) < max(1, runtime.NumCPU()/coresPerReader) {
+	for len(r.list) < Readers() {
 		one, err := newReader(r)
 		if err != nil {
 			return err
@@ -139,8 +142,6 @@ func (r *reader) stop() {
 
 // run serves the sockets until stop.
 func (r *reader) run() {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	for {
 		n := r.wait()
 		if r.look(n) {
@@ -156,11 +157,13 @@ func (r *reader) run() {
 	}
 }
 
-// wait gives how many sockets are ready. It asks without the scheduler's
-// knowledge first, which is cheaper, and only sleeps with it.
+// wait gives how many sockets are ready. It waits out of the scheduler's sight
+// at first, because telling it of every short wait costs more than a token; who
+// hears nothing for longer makes room for others.
 func (r *reader) wait() int {
+	const long = 2 // ms
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(r.poll), uintptr(unsafe.Pointer(&r.events)),
-		uintptr(len(r.events)), 0, 0, 0)
+		uintptr(len(r.events)), long, 0, 0)
 	if errno == 0 && n > 0 {
 		return int(n)
 	}

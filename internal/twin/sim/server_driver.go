@@ -127,7 +127,12 @@ type driver struct {
 	next    int64       // when the core wants its next step
 	poked   bool        // next was brought forward by an order
 	steps   int64
+	tick    int64 // the least time between two wake-ups
 }
+
+// paceTick bounds how often a metronome wakes, and by how much its tokens are
+// late for that: under many streams it writes several at a time.
+const paceTick = int64(100 * time.Microsecond)
 
 // lateLimit is the largest lateness told apart from larger ones.
 const lateLimit = int64(time.Minute)
@@ -144,6 +149,9 @@ func newDriver(core Core, c *clock.Clock) *driver {
 		next:    Idle,
 	}
 	d.emit = d.deliver
+	if _, paced := core.(*metronome); paced {
+		d.tick = paceTick
+	}
 	return d
 }
 
@@ -206,6 +214,8 @@ func (d *driver) run(m *meters) {
 		d.publish()
 		if d.next == Idle {
 			<-d.wake
+		} else if d.tick > 0 {
+			d.clock.SleepPast(max(d.next, now+d.tick), d.wake)
 		} else {
 			d.clock.SleepUntil(d.next, d.wake)
 		}
