@@ -28,7 +28,7 @@ type gather struct {
 
 // rests are tried longest first. The longest bounds how late the end of a
 // stream is noticed, which is the lag of what is sent next.
-var rests = [...]time.Duration{200 * time.Microsecond, 100 * time.Microsecond, 50 * time.Microsecond}
+var rests = [...]time.Duration{240 * time.Microsecond, 120 * time.Microsecond, 60 * time.Microsecond}
 
 const (
 	account     = 2048  // reads after which the rest is chosen again
@@ -36,7 +36,7 @@ const (
 	mostPenalty = 64
 	// fewest is how many arrivals a rest has to gather to be worth its own
 	// wake-up.
-	fewest = 2
+	fewest = 1.5
 )
 
 // note takes in one read: the time since the one before it on the same stream,
@@ -80,7 +80,7 @@ func (g *gather) choose(now time.Time) {
 // gaps.
 func (g *gather) longest(took time.Duration) time.Duration {
 	for i, rest := range rests {
-		if float64(g.near[i]) <= harm*account && rest*account >= fewest*took {
+		if float64(g.near[i]) <= harm*account && float64(rest)*account >= fewest*float64(took) {
 			return rest
 		}
 	}
