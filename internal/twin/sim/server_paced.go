@@ -16,7 +16,7 @@ import (
 type direct struct {
 	conn    *net.TCPConn
 	raw     syscall.RawConn
-	attempt func(fd uintptr) bool // bound once: a method value allocates
+	attempt func(fd uintptr) // bound once: a method value allocates
 	buf     []byte
 	unsent  []byte // the end of buf
 	stalled bool   // with an output event
@@ -47,7 +47,7 @@ func (s *Server) newDirect(r *http.Request) *direct {
 // put writes the buffer as far as the connection takes it.
 func (d *direct) put() error {
 	d.unsent = d.buf
-	if err := d.raw.Write(d.attempt); err != nil {
+	if err := d.raw.Control(d.attempt); err != nil {
 		d.err = err
 	}
 	if d.err == nil && len(d.unsent) > 0 {
