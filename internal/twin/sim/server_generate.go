@@ -305,11 +305,19 @@ func (g *generation) gather() {
 }
 
 func (g *generation) countSpoken() {
+	g.countTime()
+	g.countUsage()
+}
+
+func (g *generation) countTime() {
 	took := time.Since(g.began)
 	if g.reply.Prefill == 0 {
 		g.reply.Prefill = took
 	}
 	g.reply.Decode = took - g.reply.Prefill
+}
+
+func (g *generation) countUsage() {
 	g.reply.Usage.OutputTokens = g.script.spoken
 	g.reply.Usage.ReasoningTokens = min(g.script.spoken, g.script.reasoning)
 	g.mishap.account(&g.reply)

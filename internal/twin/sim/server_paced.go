@@ -12,16 +12,27 @@ import (
 // handler sleeps from the head of a reply to its end. What does not go as
 // planned, such as a client that does not read, is handed back to the handler.
 
-// direct is an answer that the driver writes.
+// direct is an answer that the driver writes. Its events are composed some at a
+// time: one by one, each would find the processor's cache full of other things.
 type direct struct {
 	conn    *net.TCPConn
 	raw     syscall.RawConn
 	attempt func(fd uintptr) // bound once: a method value allocates
 	buf     []byte
-	unsent  []byte // the end of buf
-	stalled bool   // with an output event
+	events  []composed // those in buf
+	next    int        // the first of them that is not written
+	unsent  []byte     // the end of that one
 	err     error
 }
+
+// composed is an event that is ready to be written.
+type composed struct {
+	end    int // in the buffer
+	tokens int // that the answer has with it
+}
+
+// ahead is how many events are composed at a time.
+const ahead = 8
 
 // errStalled says that the connection takes no more at present.
 var errStalled = errors.New("sim: the client does not read")
@@ -44,9 +55,9 @@ func (s *Server) newDirect(r *http.Request) *direct {
 	return d
 }
 
-// put writes the buffer as far as the connection takes it.
+// put writes the next event as far as the connection takes it.
 func (d *direct) put() error {
-	d.unsent = d.buf
+	d.unsent = d.buf[d.start():d.events[d.next].end]
 	if err := d.raw.Control(d.attempt); err != nil {
 		d.err = err
 	}
@@ -56,40 +67,70 @@ func (d *direct) put() error {
 	return d.err
 }
 
-// chunk makes the buffer an HTTP chunk of what write appends.
+// start is where the next event begins.
+func (d *direct) start() int {
+	if d.next == 0 {
+		return 0
+	}
+	return d.events[d.next-1].end
+}
+
+// chunk adds an HTTP chunk of what write appends, if that is anything.
 func (d *direct) chunk(write func(dst []byte) []byte) {
 	const size = "00000000\r\n"
-	whole := write(append(d.buf[:0], size...))
-	n := len(whole) - len(size)
-	for i := 7; i >= 0; i-- {
+	from := len(d.buf)
+	whole := write(append(d.buf, size...))
+	n := len(whole) - from - len(size)
+	if n == 0 {
+		return
+	}
+	for i := from + 7; i >= from; i-- {
 		whole[i] = "0123456789abcdef"[n&15]
 		n >>= 4
 	}
 	d.buf = append(whole, "\r\n"...)
 }
 
+// compose makes the next events ready. The first takes the opening ones along.
+func (g *generation) compose() {
+	d := g.direct
+	d.buf, d.events, d.next = d.buf[:0], d.events[:0], 0
+	if !g.opened {
+		g.opened = true
+		d.chunk(func(dst []byte) []byte { return g.dialect.Open(dst, &g.reply) })
+	}
+	for range ahead {
+		if g.script.over() {
+			return
+		}
+		part, text := g.script.next()
+		g.countUsage()
+		d.chunk(func(dst []byte) []byte { return g.dialect.Output(dst, &g.reply, part, text) })
+		d.events = append(d.events, composed{len(d.buf), g.script.spoken})
+	}
+}
+
 // strike writes the events that the progress allows. It reports whether the
 // handler has to go on. The driver calls it.
 func (g *generation) strike(p progress) (over bool) {
 	d := g.direct
-	g.reply.Usage.CachedTokens = p.cached
-	for !g.script.over() && p.tokens >= g.script.spoken+g.script.chunk() {
-		if !g.opened {
-			g.opened = true
-			d.chunk(func(dst []byte) []byte { return g.dialect.Open(dst, &g.reply) })
-			if len(d.buf) > len("00000000\r\n\r\n") && d.put() != nil {
+	for {
+		if d.next == len(d.events) {
+			if g.script.over() {
 				return true
 			}
+			g.reply.Usage.CachedTokens = p.cached
+			g.compose()
 		}
-		part, text := g.script.next()
-		g.countSpoken()
-		d.chunk(func(dst []byte) []byte { return g.dialect.Output(dst, &g.reply, part, text) })
+		if p.tokens < d.events[d.next].tokens {
+			return false
+		}
 		if g.trail.around(d.put) != nil {
-			d.stalled = true
 			return true
 		}
+		g.countTime()
+		d.next++
 	}
-	return g.script.over()
 }
 
 // follow leaves the answer to the driver until that hands it back.
@@ -109,15 +150,29 @@ func (g *generation) follow() error {
 			return errGone
 		}
 	}
-	d := g.direct
-	switch finish := func() error { _, err := d.conn.Write(d.unsent); return err }; {
-	case d.err == nil:
-		return nil
-	case d.err != errStalled:
+	if d := g.direct; d.err != nil && d.err != errStalled {
 		return d.err
-	case d.stalled:
-		return g.trail.around(finish)
-	default:
-		return finish()
 	}
+	return g.finish()
+}
+
+// finish writes what is composed and was not taken.
+func (g *generation) finish() error {
+	d := g.direct
+	for ; d.next < len(d.events); d.next++ {
+		e := d.events[d.next]
+		if err := g.await(func(p progress) bool { return p.tokens >= e.tokens }); err != nil {
+			return err
+		}
+		if len(d.unsent) == 0 {
+			d.unsent = d.buf[d.start():e.end]
+		}
+		err := g.trail.around(func() error { _, err := d.conn.Write(d.unsent); return err })
+		if err != nil {
+			return err
+		}
+		d.unsent = nil
+		g.countTime()
+	}
+	return nil
 }
