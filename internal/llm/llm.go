@@ -62,6 +62,9 @@ type Request struct {
 	// Fields are what else is asked for, such as tools. An API that has no
 	// word for one leaves it out: whoever sets it has to know.
 	Fields []Field
+	// Prepared is what a target has made of the request ahead of its due time;
+	// nobody else knows what it is.
+	Prepared any
 }
 
 // Field is a member of a request's body or of a message as JSON, under the name

@@ -118,7 +118,7 @@ func (x *exchange) acquire() (fault *llm.Fault) {
 // send writes the request and reads the reply. It reports whether the
 // connection can carry another request.
 func (x *exchange) send() (reusable bool, fault *llm.Fault) {
-	quirks := *x.c.quirks.Load()
+	quirks := x.c.quirks.Load()
 	x.encode(quirks)
 	x.conn.heard = false
 	x.trace.request(x.conn.out)
@@ -146,15 +146,15 @@ func (x *exchange) send() (reusable bool, fault *llm.Fault) {
 	if !x.emit(llm.Event{Kind: llm.Head, At: head.at, Status: head.status}) {
 		return false, x.c.cancelled()
 	}
-	reusable, fault = x.receive(head, quirks)
+	reusable, fault = x.receive(head, *quirks)
 	return reusable && head.keepAlive && unsent == nil, fault
 }
 
 // encode puts head and body into one buffer, so that one write sends both.
-func (x *exchange) encode(q wire.Quirks) {
+func (x *exchange) encode(q *wire.Quirks) {
 	payload := bodies.Get().(*[]byte)
 	defer bodies.Put(payload)
-	*payload = x.c.dialect.Encode((*payload)[:0], x.r, q)
+	*payload = x.payload((*payload)[:0], q)
 	out := x.headOf(x.conn.out[:0])
 	if x.r.ID != "" && !x.c.ownID && !holds(x.r.Headers, requestID) {
 		out = append(out, requestID+": "...)

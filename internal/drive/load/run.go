@@ -30,6 +30,10 @@ const (
 // a prompt never delays a send.
 const ahead = 256
 
+// mostPrepared bounds the bytes of requests that are composed before they are
+// due; those beyond it are composed when they are sent.
+const mostPrepared = 8 << 20
+
 // engine drives one stage.
 type engine struct {
 	stage    *Stage
@@ -46,6 +50,7 @@ type engine struct {
 	quiet    chan struct{} // closed when nothing runs any more
 	checked  atomic.Int64  // replies of the window that ended ok, their text kept
 	keeping  atomic.Int64  // replies on their way whose text is kept to be checked
+	prepared atomic.Int64  // bytes of requests that are composed and not due yet
 	odd      atomic.Bool   // a reply's usage and events left its tokens open
 	counting chan struct{} // holds one for each reply whose tokens are being counted
 }
@@ -57,6 +62,7 @@ type job struct {
 	number  int // of the turn, from 0
 	turn    *llm.Turn
 	due     int64 // from the run's origin
+	size    int64 // of the turn's request where it is composed already
 }
 
 // Run offers a stage's load to a target and hands every request's record to
@@ -132,6 +138,7 @@ func (e *engine) offer(jobs chan<- *job, i int, due int64) bool {
 		return false
 	}
 	j := &job{index: i, session: session, turn: turn, due: due}
+	e.compose(j)
 	select {
 	case jobs <- j:
 		return true
@@ -142,6 +149,14 @@ func (e *engine) offer(jobs chan<- *job, i int, due int64) bool {
 	}
 	jobs <- j // the dispatcher empties the channel to its end
 	return true
+}
+
+// compose has the target prepare a session's first request, within bounds.
+func (e *engine) compose(j *job) {
+	if p, ok := e.target.(Preparer); ok && e.prepared.Load() < mostPrepared {
+		j.size = int64(p.Prepare(j.turn.Request))
+		e.prepared.Add(j.size)
+	}
 }
 
 // conduct walks the stage through its phases and says why it ended early, or

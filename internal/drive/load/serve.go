@@ -73,6 +73,8 @@ func (e *engine) begin(j *job) *begun {
 	if !e.window.isOver() {
 		e.clock.SleepUntil(j.due, e.window.halt)
 	}
+	e.prepared.Add(-j.size)
+	j.size = 0
 	p, ok := e.window.admit(j.due, j.turn.Request)
 	if !ok {
 		e.miss(j)

@@ -21,6 +21,12 @@ type Target interface {
 	Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error]
 }
 
+// Preparer is a target that can compose a request ahead of its due time.
+type Preparer interface {
+	// Prepare gives the bytes that it keeps with r until that is sent.
+	Prepare(r *llm.Request) (size int)
+}
+
 // Stage is one load: arrivals, sessions, a cap in flight and a length, with
 // its warm-up and cool-down. With arrivals alone the loop is open, with a cap
 // alone closed, with both open and capped.

@@ -1,0 +1,37 @@
+package client
+
+import (
+	"redline/internal/drive/wire"
+	"redline/internal/llm"
+)
+
+// prepared is a request's body, composed ahead of its due time for a server as
+// it was known then.
+type prepared struct {
+	quirks *wire.Quirks
+	body   []byte
+}
+
+// Prepare composes the body of a request that will be sent later, and gives its
+// size; 0 where it cannot be known yet, as with a template that may name the
+// request's number.
+func (c *Client) Prepare(r *llm.Request) (size int) {
+	if c.dialect.Path == "" {
+		return 0
+	}
+	quirks := c.quirks.Load()
+	p := &prepared{quirks: quirks, body: c.dialect.Encode(nil, r, *quirks)}
+	r.Prepared = p
+	return len(p.body)
+}
+
+// payload appends the request's body: the one that was prepared, unless the
+// server has taught another form since.
+func (x *exchange) payload(dst []byte, q *wire.Quirks) []byte {
+	p, ok := x.r.Prepared.(*prepared)
+	x.r.Prepared = nil
+	if ok && p.quirks == q {
+		return append(dst, p.body...)
+	}
+	return x.c.dialect.Encode(dst, x.r, *q)
+}
