@@ -15,9 +15,10 @@ import (
 	"redline/internal/stats"
 )
 
+var stretch = 4 * time.Second
+
 const (
-	stretch = 4 * time.Second
-	settle  = time.Second // what passes after the last stream has begun
+	settle = time.Second // what passes after the last stream has begun
 	// endless is more tokens than any stream sends in the time.
 	endless = 1000
 )

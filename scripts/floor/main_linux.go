@@ -20,10 +20,9 @@ import (
 	"time"
 )
 
-const (
-	binary = "bin/redline"
-	rounds = 3
-)
+const binary = "bin/redline"
+
+var rounds = 3
 
 // loads are what the readers read, with tokens spread evenly over time.
 var loads = []streaming{
@@ -46,6 +45,9 @@ func run() error {
 	out := flag.String("out", "docs/COST.md", "file for the tables")
 	server := flag.String("server", binary, "redline, to serve the streams")
 	only := flag.String("loads", "", "measure these loads, such as 200x20ms,1000x25ms")
+	flag.IntVar(&rounds, "rounds", rounds, "how often each reader has its turn")
+	flag.DurationVar(&stretch, "stretch", stretch, "how long each is measured")
+	few := flag.Bool("few", false, "leave net/http out")
 	var l streaming
 	flag.StringVar(&l.addr, "addr", "", "with -read: where the server is")
 	flag.IntVar(&l.streams, "streams", 1000, "with -read: streams to read")
@@ -53,6 +55,9 @@ func run() error {
 	flag.IntVar(&l.server, "pid", 0, "with -read: the server's process")
 	write := flag.Bool("write", false, "be the bare writer")
 	flag.Parse()
+	if *few {
+		readers = readers[:len(readers)-1]
+	}
 	if *write {
 		return serveBare(l)
 	}
@@ -164,7 +169,7 @@ func await(url string) error {
 // measure runs a reader as a process of its own, so that its CPU time is its
 // alone.
 func measure(name string, l streaming) (cost, error) {
-	reading := exec.Command(os.Args[0], "-read", name, "-addr", l.addr, "-streams", fmt.Sprint(l.streams), "-pid", fmt.Sprint(l.server))
+	reading := exec.Command(os.Args[0], "-read", name, "-addr", l.addr, "-streams", fmt.Sprint(l.streams), "-pid", fmt.Sprint(l.server), "-stretch", stretch.String())
 	reading.Stderr = os.Stderr
 	printed, err := reading.Output()
 	if err != nil {

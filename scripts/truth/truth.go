@@ -104,6 +104,11 @@ func Start(dir string, command func(port, file string) *exec.Cmd) (*Server, erro
 // PID is the server's process.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
+// CPU is what the server took, once it has ended.
+func (s *Server) CPU() time.Duration {
+	return s.cmd.ProcessState.UserTime() + s.cmd.ProcessState.SystemTime()
+}
+
 // Stop ends the server in order and gives what it wrote.
 func (s *Server) Stop() ([]Line, error) {
 	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {

@@ -148,10 +148,16 @@ func (r *reader) run() {
 			_, _ = unix.Close(r.poll), unix.Close(r.bell)
 			return
 		}
+		woke := false
 		for i, s := range r.due[:n] {
-			if s != nil {
-				s.ready(r.events[i].Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0, &r.gather)
+			if s != nil && s.ready(r.events[i].Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0, &r.gather) {
+				woke = true
 			}
+		}
+		if woke {
+			// Who was woken runs here and now: another thread would first
+			// have to be woken for it.
+			runtime.Gosched()
 		}
 		r.gather.sleep()
 	}

@@ -73,18 +73,22 @@ func (c *Client) adopt(dialed net.Conn) net.Conn {
 	return s
 }
 
-// ready is called by the reader when something has happened to the socket.
-func (s *socket) ready(hungUp bool, g *gather) {
+// ready is called by the reader when something has happened to the socket. It
+// reports whether a goroutine was woken.
+func (s *socket) ready(hungUp bool, g *gather) (woke bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch s.wait {
 	case readiness:
 		s.end(nil)
+		return true
 	case following:
 		if over, err := s.each(uintptr(s.fd), hungUp, g); over {
 			s.end(err)
+			return true
 		}
 	}
+	return false
 }
 
 // end wakes who waits. The lock is held.

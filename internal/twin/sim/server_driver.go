@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"runtime"
 	"sync"
 	"time"
 
@@ -43,18 +44,20 @@ func (b *mailbox) update(change func(*progress)) {
 	b.call()
 }
 
-// deliver is update for the one change that comes with every token.
-func (b *mailbox) deliver(tokens, cached int) {
+// deliver is update for the one change that comes with every token. It reports
+// whether the handler is called.
+func (b *mailbox) deliver(tokens, cached int) (called bool) {
 	b.mu.Lock()
 	b.news.tokens += tokens
 	b.news.cached = cached
 	if b.writer != nil && !b.writer.strike(b.news) {
 		b.mu.Unlock()
-		return
+		return false
 	}
 	b.writer = nil
 	b.mu.Unlock()
 	b.call()
+	return true
 }
 
 // follow has the driver write g's events, unless tokens have come already.
@@ -128,6 +131,7 @@ type driver struct {
 	poked   bool        // next was brought forward by an order
 	steps   int64
 	tick    int64 // the least time between two wake-ups
+	woke    bool  // a handler was called since the last of them
 }
 
 // paceTick bounds how often a metronome wakes, and by how much its tokens are
@@ -212,6 +216,11 @@ func (d *driver) run(m *meters) {
 		}
 		d.advance(now+1, now)
 		d.publish()
+		if d.tick > 0 && d.woke {
+			// A short sleep keeps this thread, and who was woken waits for it.
+			d.woke = false
+			runtime.Gosched()
+		}
 		if d.next == Idle {
 			<-d.wake
 		} else if d.tick > 0 {
@@ -258,6 +267,7 @@ func (d *driver) apply(o order) {
 		}
 		d.flights[f.job.ID] = f
 		f.box.update(func(p *progress) { p.accepted = true })
+		d.woke = true
 	case d.flights[f.job.ID] != nil:
 		d.core.Cancel(o.at, f.job.ID)
 		delete(d.flights, f.job.ID)
@@ -290,7 +300,7 @@ func (d *driver) deliver(t Token) {
 		delete(d.flights, t.Job.ID)
 		d.meters.finished(&f.job, t.At, f.reason)
 	}
-	f.box.deliver(1+f.held, t.Job.Cached)
+	d.woke = f.box.deliver(1+f.held, t.Job.Cached) || d.woke
 	f.held = 0
 }
 
