@@ -1,0 +1,261 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"redline/internal/clock"
+	"redline/internal/llm"
+)
+
+// adopted gives both ends of a connection whose near end has a reader.
+func adopted(t *testing.T) (near *socket, far net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	dialed, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if far, err = l.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	c := &Client{clock: clock.New()}
+	c.readers.wanted = true
+	near, ok := c.adopt(dialed).(*socket)
+	if !ok {
+		t.Fatal("the connection was not adopted")
+	}
+	t.Cleanup(func() {
+		far.Close()
+		near.Close()
+		c.readers.close()
+	})
+	return near, far
+}
+
+// TestSocketWaits: what ends a read that waits, and with which error.
+func TestSocketWaits(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		ends func(near *socket, far net.Conn)
+		want error
+	}{
+		{"bytes", func(_ *socket, far net.Conn) { io.WriteString(far, "x") }, nil},
+		{"the peer's end", func(_ *socket, far net.Conn) { far.Close() }, io.EOF},
+		{"a close", func(near *socket, _ net.Conn) { near.Close() }, net.ErrClosed},
+		{"a deadline", func(near *socket, _ net.Conn) { near.SetDeadline(time.Now().Add(time.Millisecond)) }, os.ErrDeadlineExceeded},
+		{"a deadline that has passed", func(near *socket, _ net.Conn) { near.SetDeadline(time.Now().Add(-time.Second)) }, os.ErrDeadlineExceeded},
+	} {
+		near, far := adopted(t)
+		got := make(chan error)
+		go func() {
+			_, err := near.Read(make([]byte, 8))
+			got <- err
+		}()
+		for waits := false; !waits; {
+			near.mu.Lock()
+			waits = near.wait == readiness
+			near.mu.Unlock()
+			runtime.Gosched()
+		}
+		tc.ends(near, far)
+		if err := <-got; !errors.Is(err, tc.want) || (err == nil) != (tc.want == nil) {
+			t.Errorf("%s: %v, want %v", tc.name, err, tc.want)
+		}
+	}
+}
+
+// TestDeadlineIsLifted: one that was put off or lifted ends nothing, and after
+// one that has passed nothing works until it is lifted.
+func TestDeadlineIsLifted(t *testing.T) {
+	near, far := adopted(t)
+	near.SetDeadline(time.Now().Add(time.Millisecond))
+	near.SetDeadline(time.Now().Add(time.Hour))
+	near.SetDeadline(time.Time{})
+	time.Sleep(5 * time.Millisecond)
+	io.WriteString(far, "x")
+	if _, err := near.Read(make([]byte, 1)); err != nil {
+		t.Error(err)
+	}
+	near.SetDeadline(time.Now().Add(-1))
+	if _, err := near.Write([]byte("x")); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a write after the deadline: %v", err)
+	}
+	near.SetDeadline(time.Time{})
+	if _, err := near.Write([]byte("x")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWriteWaitsForRoom: more than the connection takes at once arrives whole.
+func TestWriteWaitsForRoom(t *testing.T) {
+	near, far := adopted(t)
+	const size = 8 << 20
+	sent := make(chan error)
+	go func() {
+		n, err := near.Write(make([]byte, size))
+		if n != size && err == nil {
+			err = fmt.Errorf("%d bytes written", n)
+		}
+		sent <- err
+	}()
+	time.Sleep(10 * time.Millisecond) // until it is full
+	if n, err := io.CopyN(io.Discard, far, size); err != nil {
+		t.Errorf("%d bytes arrived: %v", n, err)
+	}
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFollowedStreamEnds: what ends a stream that a reader follows, and what
+// becomes of the request and of the descriptor.
+func TestFollowedStreamEnds(t *testing.T) {
+	open := func() int {
+		list, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	for _, tc := range []struct {
+		name string
+		then func(c net.Conn, cancel func())
+		idle time.Duration
+		want llm.Outcome
+	}{
+		{"a close", func(c net.Conn, _ func()) { c.Close() }, 0, llm.Reset},
+		{"a reset", func(c net.Conn, _ func()) { c.(*net.TCPConn).SetLinger(0); c.Close() }, 0, llm.Reset},
+		{"silence", func(net.Conn, func()) {}, 20 * time.Millisecond, llm.Timeout},
+		{"the user", func(_ net.Conn, cancel func()) { cancel() }, 0, llm.Cancelled},
+		{"junk", func(c net.Conn, _ func()) { io.WriteString(c, "no chunk\r\n") }, 0, llm.Malformed},
+		{"the end of the body", func(c net.Conn, _ func()) { io.WriteString(c, "0\r\n\r\n") }, 0, llm.Truncated},
+	} {
+		before := open()
+		ctx, cancel := context.WithCancel(t.Context())
+		begun := make(chan struct{})
+		url, _ := serveRaw(t, func(c net.Conn, _, _ int) bool {
+			io.WriteString(c, chunkedHead+chunk(hello))
+			<-begun
+			time.Sleep(2 * time.Millisecond) // until it is followed
+			io.WriteString(c, chunk(bang))
+			time.Sleep(2 * time.Millisecond)
+			tc.then(c, cancel)
+			<-ctx.Done()
+			return false
+		})
+		c, err := New(Spec{URLs: []string{url}, Timeouts: Timeouts{Idle: tc.idle}}, Options{Clock: clock.New()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		events, fault := collect(t, ctx, c, asking(true), func(ev llm.Event) {
+			if ev.Kind == llm.Output && string(ev.Text) == "Hello" {
+				close(begun)
+			}
+		})
+		cancel()
+		c.Close()
+		if fault == nil || fault.Outcome != tc.want || said(events) != "Hello!" {
+			t.Errorf("%s: %v after %q, want %s after all", tc.name, fault, said(events), tc.want)
+		}
+		for range 1000 {
+			if open() <= before+2 { // the listener and its end may still be there
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if left := open() - before; left > 2 {
+			t.Errorf("%s: %d descriptors are left", tc.name, left)
+		}
+	}
+}
+
+// TestManyStreamsCancelledAtOnce: a reader in full flow, and everybody leaves.
+func TestManyStreamsCancelledAtOnce(t *testing.T) {
+	event := []byte(chunk(hello))
+	url, _ := serveRaw(t, func(c net.Conn, _, _ int) bool {
+		_, err := io.WriteString(c, chunkedHead)
+		for err == nil {
+			_, err = c.Write(event)
+			runtime.Gosched()
+		}
+		return false
+	})
+	c := newClient(t, Spec{}, url)
+	for range 5 {
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				_, fault := collect(t, ctx, c, asking(true), nil)
+				if fault == nil || fault.Outcome != llm.Cancelled {
+					t.Errorf("%v, want cancelled", fault)
+				}
+			})
+		}
+		time.Sleep(10 * time.Millisecond)
+		cancel()
+		all.Wait()
+	}
+}
+
+// TestGather: when a reader rests. A step is one account of reads that are so
+// far apart on their streams, so many of which brought a further event.
+func TestGather(t *testing.T) {
+	type step struct {
+		gap    time.Duration
+		merged int
+		took   time.Duration
+		want   time.Duration
+	}
+	const dense, sparse = 50 * time.Millisecond, 5 * time.Second
+	for _, tc := range []struct {
+		name  string
+		steps []step
+	}{
+		{"wide gaps", []step{{20 * time.Millisecond, 0, dense, rests[0]}, {20 * time.Millisecond, 0, dense, rests[0]}}},
+		{"few tokens", []step{{20 * time.Millisecond, 0, sparse, 0}}},
+		{"middling gaps", []step{{300 * time.Microsecond, 0, dense, rests[1]}}},
+		{"short gaps", []step{{50 * time.Microsecond, 0, dense, 0}}},
+		{"a server that sends two at a time", []step{{20 * time.Millisecond, account, dense, rests[0]}, {20 * time.Millisecond, account, dense, rests[0]}}},
+		{"harm", []step{{20 * time.Millisecond, 0, dense, rests[0]}, {20 * time.Millisecond, account / 100, dense, 0},
+			{20 * time.Millisecond, 0, dense, 0}, {20 * time.Millisecond, 0, dense, rests[0]}}},
+		{"what was there without it is no harm", []step{{20 * time.Millisecond, account / 100, dense, rests[0]},
+			{20 * time.Millisecond, account / 100, dense, rests[0]}}},
+	} {
+		g := gather{found: time.Now()}
+		var chosen []string
+		for _, s := range tc.steps {
+			for i := range account - 1 {
+				g.note(int64(s.gap), s.merged/account+boolInt(i < s.merged%account))
+			}
+			g.reads++
+			g.choose(g.found.Add(s.took))
+			chosen = append(chosen, g.rest.String())
+			if g.rest != s.want {
+				t.Errorf("%s: rests %s, want %v at last", tc.name, strings.Join(chosen, ", "), s.want)
+				break
+			}
+		}
+	}
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
