@@ -84,6 +84,10 @@ type reader struct {
 	poll int
 	bell int // an eventfd that ends the wait for the last time
 
+	// spare says that the scheduler has places enough for a reader to wait in
+	// one of them.
+	spare bool
+
 	mu      sync.Mutex
 	sockets []*socket // by descriptor
 
@@ -104,7 +108,7 @@ func newReader(all *readerSet) (*reader, error) {
 	if err != nil {
 		return nil, errors.Join(os.NewSyscallError("eventfd", err), unix.Close(poll))
 	}
-	r := &reader{all: all, poll: poll, bell: bell}
+	r := &reader{all: all, poll: poll, bell: bell, spare: runtime.GOMAXPROCS(0) > Readers()+1}
 	go r.run()
 	return r, nil
 }
@@ -168,10 +172,12 @@ func (r *reader) run() {
 // hears nothing for longer makes room for others.
 func (r *reader) wait() int {
 	const long = 2 // ms
-	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(r.poll), uintptr(unsafe.Pointer(&r.events)),
-		uintptr(len(r.events)), long, 0, 0)
-	if errno == 0 && n > 0 {
-		return int(n)
+	if r.spare {
+		n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(r.poll), uintptr(unsafe.Pointer(&r.events)),
+			uintptr(len(r.events)), long, 0, 0)
+		if errno == 0 && n > 0 {
+			return int(n)
+		}
 	}
 	for {
 		n, err := unix.EpollWait(r.poll, r.events[:], -1)
