@@ -20,42 +20,52 @@ type readerSet struct {
 
 	mu     sync.Mutex
 	list   []*reader
-	next   int
 	users  int  // sockets
 	closed bool // the client is
 }
 
-// coresPerReader is what decides how many cores read: a core can take in some
-// hundred thousand tokens a second, and the server may need the others.
-const coresPerReader = 4
+// What decides how many threads read: one that serves many streams finds more
+// of them ready when it wakes, but it can take in only some hundred thousand
+// tokens a second, and the server may need the other cores.
+const (
+	coresPerReader   = 4
+	streamsPerReader = 1500
+)
 
-// Readers is how many threads read, of each client.
+// Readers is how many threads read, of each client, at most.
 func Readers() int { return max(1, runtime.NumCPU()/coresPerReader) }
 
-// take gives a socket to the next reader.
+// take gives a socket to the reader that has the fewest.
 func (r *readerSet) take(s *socket) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for len(r.list) < Readers() {
+	if len(r.list) < min(Readers(), 1+r.users/streamsPerReader) {
 		one, err := newReader(r)
 		if err != nil {
 			return err
 		}
 		r.list = append(r.list, one)
 	}
-	s.reader = r.list[r.next%len(r.list)]
-	r.next++
-	if err := s.reader.add(s); err != nil {
+	least := r.list[0]
+	for _, one := range r.list {
+		if one.users < least.users {
+			least = one
+		}
+	}
+	s.reader = least
+	if err := least.add(s); err != nil {
 		return err
 	}
+	least.users++
 	r.users++
 	return nil
 }
 
-// left says that a socket is closed.
-func (r *readerSet) left() {
+// left says that a socket of a reader is closed.
+func (r *readerSet) left(of *reader) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	of.users--
 	r.users--
 	r.endUnused()
 }
@@ -80,9 +90,10 @@ func (r *readerSet) endUnused() {
 
 // reader waits for many sockets at a time, on a thread of its own.
 type reader struct {
-	all  *readerSet
-	poll int
-	bell int // an eventfd that ends the wait for the last time
+	all   *readerSet
+	users int // sockets; guarded by all
+	poll  int
+	bell  int // an eventfd that ends the wait for the last time
 
 	// spare says that the scheduler has places enough for a reader to wait in
 	// one of them.
@@ -136,7 +147,7 @@ func (r *reader) drop(fd int) {
 	r.mu.Lock()
 	r.sockets[fd] = nil
 	r.mu.Unlock()
-	r.all.left()
+	r.all.left(r)
 }
 
 func (r *reader) stop() {

@@ -134,9 +134,13 @@ type driver struct {
 	woke    bool  // a handler was called since the last of them
 }
 
-// paceTick bounds how often a metronome wakes, and by how much its tokens are
-// late for that: under many streams it writes several at a time.
-const paceTick = int64(100 * time.Microsecond)
+// A metronome wakes a hundred times a pace at most, so that under many streams
+// it writes several tokens at a time; they are late by a hundredth of their
+// gap, or mostLate, for that.
+const (
+	ticksPerPace = 100
+	mostLate     = int64(500 * time.Microsecond)
+)
 
 // lateLimit is the largest lateness told apart from larger ones.
 const lateLimit = int64(time.Minute)
@@ -153,8 +157,8 @@ func newDriver(core Core, c *clock.Clock) *driver {
 		next:    Idle,
 	}
 	d.emit = d.deliver
-	if _, paced := core.(*metronome); paced {
-		d.tick = paceTick
+	if m, paced := core.(*metronome); paced {
+		d.tick = min(m.pace/ticksPerPace, mostLate)
 	}
 	return d
 }
