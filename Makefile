@@ -8,7 +8,7 @@ GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
 FUZZTIME ?= 10m
-.PHONY: help build run test check cross fuzz hostile bench floor accuracy peers real vllm predict tune twin offered soak reliability limit verdicts trials golden readme release vuln dist clean scrape
+.PHONY: help build run test check cross fuzz hostile bench floor scale accuracy peers real vllm predict tune twin offered soak reliability limit verdicts trials golden readme release vuln dist clean scrape
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,8 +47,11 @@ hostile: ## compare every figure with the logs of 10,000 random servers, honest 
 bench: ## run the benchmarks (minutes)
 	go test -run '^$$' -bench . -benchmem ./...
 
-floor: build ## what a streamed token costs against a bare epoll loop (two minutes, Linux); writes docs/COST.md
+floor: build ## what a streamed token costs against a bare epoll loop and a bare writer (eight minutes, Linux); writes docs/COST.md
 	go run ./scripts/floor
+
+scale: build ## the load that this machine holds, what it costs and how true it is (two minutes); writes docs/SCALE.md
+	go run ./scripts/scale
 
 accuracy: build ## compare with servers that know the truth (half an hour); writes docs/ACCURACY.md, docs/LIMIT.md
 	go run ./scripts/accuracy

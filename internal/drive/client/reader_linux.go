@@ -134,7 +134,7 @@ func (r *reader) add(s *socket) error {
 	}
 	r.sockets[s.fd] = s
 	err := unix.EpollCtl(r.poll, unix.EPOLL_CTL_ADD, s.fd, &unix.EpollEvent{Fd: int32(s.fd),
-		Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET})
+		Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLPRI | unix.EPOLLRDHUP | unix.EPOLLET})
 	if err != nil {
 		r.sockets[s.fd] = nil
 	}
@@ -155,6 +155,11 @@ func (r *reader) stop() {
 	_, _ = unix.Write(r.bell, one[:])
 }
 
+// drained are the events after which a read that left room may have left bytes
+// or an end behind: those of urgent data, at which every read stops, and those
+// of a connection that has hung up.
+const drained = unix.EPOLLPRI | unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
+
 // run serves the sockets until stop.
 func (r *reader) run() {
 	for {
@@ -165,7 +170,7 @@ func (r *reader) run() {
 		}
 		woke := false
 		for i, s := range r.due[:n] {
-			if s != nil && s.ready(r.events[i].Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0, &r.gather) {
+			if s != nil && s.ready(r.events[i].Events&drained != 0, &r.gather) {
 				woke = true
 			}
 		}

@@ -75,7 +75,7 @@ func (c *Client) adopt(dialed net.Conn) net.Conn {
 
 // ready is called by the reader when something has happened to the socket. It
 // reports whether a goroutine was woken.
-func (s *socket) ready(hungUp bool, g *gather) (woke bool) {
+func (s *socket) ready(all bool, g *gather) (woke bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch s.wait {
@@ -83,7 +83,7 @@ func (s *socket) ready(hungUp bool, g *gather) (woke bool) {
 		s.end(nil)
 		return true
 	case following:
-		if over, err := s.each(uintptr(s.fd), hungUp, g); over {
+		if over, err := s.each(uintptr(s.fd), all, g); over {
 			s.end(err)
 			return true
 		}

@@ -158,9 +158,8 @@ func (c *conn) handOver(each func() (more bool)) (more bool, err error, ok bool)
 			if g != nil {
 				g.note(c.at-before, c.merged-merged)
 			}
-			// A read that left room has taken everything: what comes later
-			// is another event, but for the end of a connection that is
-			// already known to have hung up.
+			// A read that left room has taken everything, as a rule: what
+			// comes later is another event.
 			if !full && !all {
 				c.lendBack()
 				return false, nil
