@@ -83,8 +83,8 @@ func run(trials []trial, dir, page string) error {
 	fmt.Fprintf(&b, "# Scale\n\nWritten by `make scale` on %s; servers and client on it, over loopback. Load average as it\n"+
 		"began: %s.\n\n", truth.Machine(), truth.LoadAverage())
 	b.WriteString(`Each row is one ` + "`redline run`" + ` against ` + "`redline sim --pace --truth`" + `. The cost is the CPU time of the whole process, from start to exit, over
-all tokens that were served; memory is the most it held. The truth is what the servers wrote down. Coalesced: tokens that shared a
-read with a later one, so that their own time is not known. The report's time and memory are those of ` + "`redline report`" + `, which makes
+all tokens that were served; memory is the most it held. The truth is what the servers wrote down. Coalesced: tokens with
+merged timestamps, whose own time is not known. The report's time and memory are those of ` + "`redline report`" + `, which makes
 the summary again from the run's directory.
 
 | load | pace × servers | tokens/s | tokens | µs per token | MB | servers, µs per token | coalesced | itl p50 / true, ms | itl p99 / true | lag p99, ms | report, s | MB | checks |
