@@ -3,6 +3,7 @@ package sim
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -14,13 +15,29 @@ import (
 	"redline/internal/drive/wire"
 )
 
+// narrow listens for connections that hold little.
+func narrow(ctx context.Context, addr string) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	return narrowListener{l}, err
+}
+
+type narrowListener struct{ net.Listener }
+
+func (l narrowListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err == nil {
+		err = c.(*net.TCPConn).SetWriteBuffer(4 << 10)
+	}
+	return c, err
+}
+
 // TestAClientThatDoesNotRead: the metronome goes on for the others while one
 // connection is full, and that one gets every event once it is read.
 func TestAClientThatDoesNotRead(t *testing.T) {
 	t.Parallel()
-	const many, few = 40_000, 200
+	const many, few = 1000, 100
 	var log bytes.Buffer
-	r, err := Start(t.Context(), Spec{}, ServeOptions{Pace: 2 * time.Microsecond, Truth: &log})
+	r, err := Start(t.Context(), Spec{}, ServeOptions{Pace: 500 * time.Microsecond, Truth: &log, Open: narrow})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,6 +46,7 @@ func TestAClientThatDoesNotRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 		body := wire.Dialects[0].Encode(nil, question(output), wire.Quirks{})
 		fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: sim\r\nX-Request-Id: of-%d\r\nContent-Length: %d\r\n\r\n%s", output, len(body), body)
 		return conn
@@ -49,7 +67,7 @@ func TestAClientThatDoesNotRead(t *testing.T) {
 	if got := answer(ask(few)); got != few {
 		t.Errorf("the other client got %d events, want %d", got, few)
 	}
-	time.Sleep(100 * time.Millisecond) // many tokens later than the connection can hold
+	time.Sleep(200 * time.Millisecond) // it is full by now
 	if got := answer(full); got != many {
 		t.Errorf("%d events, want %d", got, many)
 	}
