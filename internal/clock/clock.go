@@ -5,6 +5,7 @@
 package clock
 
 import (
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -22,13 +23,16 @@ type Clock struct {
 	// the real-time clock moves it.
 	anchor atomic.Int64
 	step   atomic.Int64
+	// spare says that the scheduler has more places than there are cores, so
+	// that short sleeps may keep theirs.
+	spare bool
 	// fine waits out the last stretch of a sleep, rough does so without a spin.
 	fine, rough func(c *Clock, offset int64)
 }
 
 // New starts a clock now.
 func New() *Clock {
-	c := &Clock{origin: time.Now(), fine: pace, rough: doze}
+	c := &Clock{origin: time.Now(), fine: pace, rough: doze, spare: runtime.GOMAXPROCS(0) > runtime.NumCPU()}
 	// A thread that is taken off its core between the two clocks makes the
 	// difference too small, never too large.
 	for range 9 {

@@ -33,7 +33,7 @@ func doze(c *Clock, offset int64) {
 	until := unix.NsecToTimespec(c.mono + offset)
 	for left := offset - c.Now(); left > 0; left = offset - c.Now() {
 		noSlack()
-		if left <= int64(short) {
+		if c.spare && left <= int64(short) {
 			if nap(&until) {
 				continue
 			}
