@@ -3,6 +3,7 @@ package compare
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"redline/internal/judge/result"
@@ -177,11 +178,9 @@ func (c *Comparison) seeds(a, b []*result.Result) {
 	if len(a) == 1 && len(b) == 1 && a[0].Seed != b[0].Seed {
 		c.warn("", "the seeds differ: the two runs saw different requests, and part of the difference is the draw")
 	}
-	for _, set := range [][]*result.Result{a, b} {
-		if repeated(set) {
-			c.warn("", "runs of one set share a seed: their spread shows the server's, not that of the requests")
-			return
-		}
+	if slices.ContainsFunc([][]*result.Result{a, b}, repeated) {
+		c.warn("", "runs of one set share a seed: their spread shows the server's, not that of the requests")
+		return
 	}
 }
 

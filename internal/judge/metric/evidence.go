@@ -153,7 +153,7 @@ func (j judge) spreadOf(all sample, p float64) (s spread, clustering float64) {
 func (j judge) decide(verdict slo.Verdict, e evidence, all sample, limit float64) slo.Verdict {
 	alpha := j.o.alpha()
 	s, clustering := j.spreadOf(all, e.p)
-	verdict.NEff = ptrTo(round(float64(all.count()) / clustering))
+	verdict.NEff = new(round(float64(all.count()) / clustering))
 	verdict.Confidence = j.o.confidence()
 	low, high := all.quantile(e.p-(e.most-e.fewest)), all.quantile(e.p)
 	above, below := high*math.Exp(s.up), low*math.Exp(-s.down)
@@ -162,10 +162,10 @@ func (j judge) decide(verdict slo.Verdict, e evidence, all sample, limit float64
 	case e.blatant(e.fewest, alpha), e.plain(e.fewest, clustering, alpha), e.manyBeyond(e.fewest, alpha) && below > limit:
 		verdict.Standing = slo.Missed
 		if !math.IsInf(below, 1) && below > limit {
-			verdict.Bound = ptrTo(round(below))
+			verdict.Bound = new(round(below))
 		}
 	case e.fewBeyond(e.most, alpha) && (far || above <= limit):
-		verdict.Standing, verdict.Bound = slo.Met, ptrTo(round(min(above, limit)))
+		verdict.Standing, verdict.Bound = slo.Met, new(round(min(above, limit)))
 		if j.growing(all.from) {
 			verdict.Standing, verdict.Bound, verdict.Note = slo.Undecided, nil, growingQueue
 		}
@@ -231,7 +231,7 @@ func (j judge) decideShare(verdict slo.Verdict, broken, sizes []int, p float64) 
 	}
 	share := float64(t) / float64(n)
 	e := evidence{p: p, n: float64(n), fewest: share, most: share, clustering: clusteringOf(broken, sizes, true)}
-	verdict.NEff = ptrTo(round(e.n / e.clustering))
+	verdict.NEff = new(round(e.n / e.clustering))
 	verdict.Confidence = j.o.confidence()
 	clustered := e
 	clustered.n /= e.clustering
@@ -273,8 +273,6 @@ func certain(verdict slo.Verdict) slo.Verdict {
 	}
 	return verdict
 }
-
-func ptrTo(v float64) *float64 { return &v }
 
 // threeDigits writes a figure without false precision.
 func threeDigits(v float64) string {

@@ -168,7 +168,7 @@ func (j judge) percentileVerdict(o slo.Objective) slo.Verdict {
 	}
 	verdict := blank(o)
 	if own := all.quantile(p); !math.IsInf(own, 1) {
-		verdict.Value = ptrTo(round(own))
+		verdict.Value = new(round(own))
 	}
 	sizes, above := all.beyond(j.stretches(), []float64{limit})
 	verdict.N, verdict.Violations, verdict.CutOff = sum(sizes), sum(above[0]), j.unbroken(o.Metric, limit)
@@ -273,7 +273,7 @@ func (j judge) decideMean(verdict *slo.Verdict, above, below []float64, wantMore
 	if j.window.Brief {
 		margin *= briefBy
 	}
-	verdict.Value, verdict.Confidence = ptrTo(round(value)), j.o.confidence()
+	verdict.Value, verdict.Confidence = new(round(value)), j.o.confidence()
 	good, bad := value+margin <= verdict.Limit, value-margin > verdict.Limit
 	met, missed := value+margin, value-margin
 	if wantMore {
@@ -282,9 +282,9 @@ func (j judge) decideMean(verdict *slo.Verdict, above, below []float64, wantMore
 	}
 	switch {
 	case good:
-		verdict.Standing, verdict.Bound = slo.Met, ptrTo(round(met))
+		verdict.Standing, verdict.Bound = slo.Met, new(round(met))
 	case bad:
-		verdict.Standing, verdict.Bound = slo.Missed, ptrTo(round(missed))
+		verdict.Standing, verdict.Bound = slo.Missed, new(round(missed))
 	case stretches < 2:
 		verdict.Note = "too few requests, all within a twelfth of the window: run longer"
 	case math.Abs(value-verdict.Limit) > atLimit*verdict.Limit:
@@ -337,7 +337,7 @@ func (j judge) shareVerdict(o slo.Objective) slo.Verdict {
 	if o.Above {
 		value = 1 - value
 	}
-	verdict.Value = ptrTo(round(value))
+	verdict.Value = new(round(value))
 	return verdict
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -212,9 +213,7 @@ func getKeyEnv(c *Config) []string { return nonEmpty(c.keyEnv) }
 // setHeaders adds to the headers of the plan: one by one they are overridden.
 func setHeaders(c *Config, values []string) error {
 	headers := map[string]string{}
-	for k, v := range c.Provider.Headers {
-		headers[k] = v
-	}
+	maps.Copy(headers, c.Provider.Headers)
 	for _, text := range values {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || strings.TrimSpace(name) == "" {

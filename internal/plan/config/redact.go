@@ -259,8 +259,8 @@ func (r redactor) tenant(s, path string) string {
 		}
 		return masked
 	}
-	if i := strings.Index(path, ".headers."); i >= 0 {
-		return r.header(s, path, path[i+len(".headers."):])
+	if _, after, ok := strings.Cut(path, ".headers."); ok {
+		return r.header(s, path, after)
 	}
 	return escape(r.hide.Hide(s))
 }

@@ -82,7 +82,7 @@ func flagsOf(text string) map[string]string {
 		return nil
 	}
 	flags, last := map[string]string{}, ""
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		name, isFlag := strings.CutPrefix(word, "--")
 		switch {
 		case isFlag:

@@ -127,9 +127,7 @@ func settingsOf(res *result.Result) map[string]string {
 	for name, value := range res.Engine.Flags {
 		s["flag "+name] = value
 	}
-	for name, value := range res.Engine.Declared {
-		s[name] = value
-	}
+	maps.Copy(s, res.Engine.Declared)
 	for name, value := range embedded(res.Plan) {
 		s["flag "+name] = value
 	}

@@ -209,11 +209,8 @@ func (v *Server) ending() string {
 var memory = regexp.MustCompile(`(?i)out of memory|outofmemory|cannot allocate memory|failed to allocate|not enough memory|insufficient memory|No available memory`)
 
 func (v *Server) failed(why string) error {
-	for _, line := range v.log.lines(1000) {
-		if memory.MatchString(line) {
-			why += " (out of memory)"
-			break
-		}
+	if slices.ContainsFunc(v.log.lines(1000), memory.MatchString) {
+		why += " (out of memory)"
 	}
 	return &Failure{Why: why, Log: v.Tail()}
 }

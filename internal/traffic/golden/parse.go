@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -125,10 +126,8 @@ func parseTexts(raw json.RawMessage) ([]string, error) {
 	if json.Unmarshal(raw, &many) != nil || len(many) == 0 {
 		return nil, errors.New("want a text or a list of texts")
 	}
-	for _, text := range many {
-		if text == "" {
-			return nil, errors.New("an empty text is in every answer")
-		}
+	if slices.Contains(many, "") {
+		return nil, errors.New("an empty text is in every answer")
 	}
 	return many, nil
 }

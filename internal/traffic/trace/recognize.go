@@ -3,6 +3,7 @@ package trace
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -73,10 +74,8 @@ func (f format) names(text string) bool {
 func (f format) hasLengths(columns []string) bool {
 	has := func(role int) bool {
 		for _, name := range f.columns[role] {
-			for _, c := range columns {
-				if c == name {
-					return true
-				}
+			if slices.Contains(columns, name) {
+				return true
 			}
 		}
 		return false

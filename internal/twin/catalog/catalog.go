@@ -8,6 +8,7 @@ package catalog
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -59,9 +60,7 @@ func (c *Catalog) clone() *Catalog {
 
 func (t *table[T]) clone() table[T] {
 	byName := make(map[string]int, len(t.byName))
-	for name, i := range t.byName {
-		byName[name] = i
-	}
+	maps.Copy(byName, t.byName)
 	return table[T]{slices.Clone(t.entries), byName}
 }
 

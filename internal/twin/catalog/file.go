@@ -205,11 +205,9 @@ var trusts = []string{"high", "medium", "low"}
 func trust[T any](key string, at func(*T) *string) field[T] {
 	return field[T]{key, func(r *reader, n *yaml.Node, path string, into *T) error {
 		s, _ := scalar(n)
-		for _, t := range trusts {
-			if s == t {
-				*at(into) = s
-				return nil
-			}
+		if slices.Contains(trusts, s) {
+			*at(into) = s
+			return nil
 		}
 		return r.Fail(n, path, "want %s, got %s", strings.Join(trusts, ", "), n.Describe())
 	}}
