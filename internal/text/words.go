@@ -59,3 +59,12 @@ func Shell(word string) string {
 	}
 	return word
 }
+
+// Each gives a word for every item of a list.
+func Each[T any](list []T, word func(T) string) []string {
+	var words []string
+	for _, item := range list {
+		words = append(words, word(item))
+	}
+	return words
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"redline/internal/twin/catalog"
+	"redline/internal/twin/queue"
 	"redline/internal/twin/sim"
 )
 
@@ -72,11 +73,11 @@ type Instance struct {
 	generating int
 	context    int64          // Σ tokens of generating sequences in the next beat
 	crossing   [BlockSize]int // generating sequences by the beat at which they need a block
-	ends       beats
+	ends       queue.Heap[ending]
 	partial    *sequence   // its prompt is computed in part; always the last admitted
 	fresh      []*sequence // prompts that this step completes
 	order      []*sequence // those running, in the order of admission, and some that have ended
-	waiting    fifo
+	waiting    queue.Line[*sequence]
 
 	passing int         // requests and last tokens in the front end
 	ended   []*sequence // in the step that ends, where there is a front end
@@ -102,6 +103,19 @@ type sequence struct {
 	epoch    int   // of its membership among the generating
 	ended    bool
 }
+
+// Before orders those that wait by when they arrived.
+func (s *sequence) Before(o *sequence) bool { return s.arrived < o.arrived }
+
+// ending is the beat in which a generating sequence gets its last token.
+type ending struct {
+	beat  int64
+	epoch int
+	s     *sequence
+}
+
+// Before reports which of two is first.
+func (e ending) Before(o ending) bool { return e.beat < o.beat }
 
 // NewInstance makes the engine that the spec describes, which must have a law.
 // done is told of each answer.
@@ -147,7 +161,7 @@ func (e *Instance) Submit(now int64, r Request, tag int64) bool {
 	r.Cached = min(max(r.Cached, 0), r.Prompt-1)
 	s := &sequence{Request: r, tag: tag, arrived: now + e.delay, total: r.Prompt}
 	if e.desk == nil {
-		e.waiting.push(s)
+		e.waiting.Push(s)
 	} else {
 		e.passing++
 		s.process = e.desk.Request(now, r.Prompt, passing{request: s})
@@ -156,7 +170,7 @@ func (e *Instance) Submit(now int64, r Request, tag int64) bool {
 }
 
 // Outstanding is the number of requests inside.
-func (e *Instance) Outstanding() int { return e.running() + e.waiting.len() + e.passing }
+func (e *Instance) Outstanding() int { return e.running() + e.waiting.Len() + e.passing }
 
 func (e *Instance) running() int {
 	n := e.generating + len(e.fresh)
@@ -202,7 +216,7 @@ func (e *Instance) pass(p passing, events bool, began, ended int64) {
 	if s := p.request; s != nil {
 		e.passing--
 		s.arrived = ended + e.delay
-		e.waiting.push(s)
+		e.waiting.Push(s)
 		return
 	}
 	for _, s := range p.fresh {
@@ -224,7 +238,7 @@ func (e *Instance) nextStart() int64 {
 	if e.running() > 0 {
 		return e.end
 	}
-	if s := e.waiting.front(); s != nil {
+	if s := e.waiting.Front(); s != nil {
 		return max(e.end, s.arrived)
 	}
 	return Idle
@@ -306,7 +320,7 @@ func (e *Instance) admit(start int64) {
 		by = e.began
 	}
 	for e.left > 0 && e.running() < e.seqs && e.partial == nil {
-		s := e.waiting.front()
+		s := e.waiting.Front()
 		if s == nil || s.arrived > by {
 			return
 		}
@@ -321,7 +335,7 @@ func (e *Instance) admit(start int64) {
 		}
 		e.free -= need
 		s.computed = s.Cached
-		e.waiting.pop()
+		e.waiting.Pop()
 		e.order = append(e.order, s)
 		e.compute(s, n)
 	}
@@ -350,7 +364,7 @@ func (e *Instance) preempt() {
 		s.total = now
 		s.epoch++
 	}
-	e.waiting.pushFront(s)
+	e.waiting.PushFront(s)
 }
 
 // tokens is how many a generating sequence has, with that of the beat.
@@ -407,8 +421,8 @@ func (e *Instance) send(n int) {
 
 // endGenerating lets those go whose last token this beat was.
 func (e *Instance) endGenerating() {
-	for e.ends.len() > 0 && e.ends.top().beat <= e.beat {
-		last := e.ends.pop()
+	for e.ends.Len() > 0 && e.ends.Top().beat <= e.beat {
+		last := e.ends.Pop()
 		s := last.s
 		if s.epoch != last.epoch || s.ended {
 			continue
@@ -438,7 +452,7 @@ func (e *Instance) join(s *sequence) {
 	e.generating++
 	e.context += int64(s.total)
 	e.crossing[s.crosses()]++
-	e.ends.push(ending{e.beat + int64(s.Output-s.made), s.epoch, s})
+	e.ends.Push(ending{e.beat + int64(s.Output-s.made), s.epoch, s})
 }
 
 func (e *Instance) leave(s *sequence) {

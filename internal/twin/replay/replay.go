@@ -3,6 +3,7 @@ package replay
 import (
 	"math"
 
+	"redline/internal/twin/queue"
 	"redline/internal/twin/sim"
 )
 
@@ -16,7 +17,7 @@ type Figures struct{ TTFT, TPOT, E2E float64 }
 type player struct {
 	rec     *Recording
 	engine  *Instance
-	pending schedule
+	pending queue.Heap[dueAt]
 	backlog []int // due, but the cap is reached
 	flying  int
 	next    []int   // the turn after each request, -1 for none
@@ -40,16 +41,18 @@ func Play(spec sim.Spec, rec *Recording) (figures []Figures, peak int, err error
 // run plays until nothing is left.
 func (r *player) run() {
 	r.lay()
-	for r.pending.len() > 0 || r.engine.Next() != Idle {
-		due := r.pending.first()
+	for r.pending.Len() > 0 || r.engine.Next() != Idle {
+		due := Idle
+		if r.pending.Len() > 0 {
+			due = r.pending.Top().at
+		}
 		for now := min(due, r.engine.Next()); r.look < min(now, r.rec.End); r.look += 1e9 {
 			r.peak = max(r.peak, r.engine.inUse())
 		}
 		if r.engine.Next() < due {
 			r.engine.Advance(r.engine.Next())
 		} else {
-			_, i := r.pending.pop()
-			r.offer(due, i)
+			r.offer(due, r.pending.Pop().i)
 		}
 	}
 }
@@ -75,7 +78,7 @@ func (r *player) lay() {
 		case r.rec.Closed && i >= r.rec.Cap:
 			r.backlog = append(r.backlog, i)
 		default:
-			r.pending.push(list[i].At, i)
+			r.pending.Push(dueAt{list[i].At, i})
 		}
 	}
 }
@@ -97,7 +100,7 @@ func (r *player) offer(now int64, i int) {
 // release lets the next one in that the cap held back.
 func (r *player) release(now int64) {
 	if len(r.backlog) > 0 && (r.rec.Cap == 0 || r.flying < r.rec.Cap) {
-		r.pending.push(now, r.backlog[0])
+		r.pending.Push(dueAt{now, r.backlog[0]})
 		r.backlog = r.backlog[1:]
 	}
 }
@@ -107,57 +110,17 @@ func (r *player) done(a Answer) {
 	r.out[i] = Figures{float64(a.First - r.sent[i]), a.TPOT(), float64(a.Last - r.sent[i])}
 	r.flying--
 	if later := r.next[i]; later >= 0 {
-		r.pending.push(a.Last+r.rec.Requests[later].Think, later)
+		r.pending.Push(dueAt{a.Last + r.rec.Requests[later].Think, later})
 	}
 	r.release(a.Last)
 }
 
-// schedule is what is due when: a heap, the earliest first, and of two at once
+// dueAt is when which request is due: the earliest first, and of two at once
 // the one that was recorded first.
-type schedule struct{ list []dueAt }
-
 type dueAt struct {
 	at int64
 	i  int
 }
 
-func (d dueAt) before(o dueAt) bool { return d.at < o.at || d.at == o.at && d.i < o.i }
-
-func (s *schedule) len() int { return len(s.list) }
-
-// first is when the next is due, Idle where none is.
-func (s *schedule) first() int64 {
-	if len(s.list) == 0 {
-		return Idle
-	}
-	return s.list[0].at
-}
-
-func (s *schedule) push(at int64, i int) {
-	s.list = append(s.list, dueAt{at, i})
-	for k := len(s.list) - 1; k > 0; {
-		up := (k - 1) / 2
-		if !s.list[k].before(s.list[up]) {
-			return
-		}
-		s.list[up], s.list[k] = s.list[k], s.list[up]
-		k = up
-	}
-}
-
-func (s *schedule) pop() (int64, int) {
-	out, last := s.list[0], len(s.list)-1
-	s.list[0] = s.list[last]
-	s.list = s.list[:last]
-	for k := 0; ; {
-		down := 2*k + 1
-		if down+1 < last && s.list[down+1].before(s.list[down]) {
-			down++
-		}
-		if down >= last || !s.list[down].before(s.list[k]) {
-			return out.at, out.i
-		}
-		s.list[k], s.list[down] = s.list[down], s.list[k]
-		k = down
-	}
-}
+// Before reports which of two is first.
+func (d dueAt) Before(o dueAt) bool { return d.at < o.at || d.at == o.at && d.i < o.i }

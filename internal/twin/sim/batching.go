@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"redline/internal/twin/catalog"
+	"redline/internal/twin/queue"
 )
 
 // batching is the continuous-batching scheduler. Each step hands a budget of
@@ -24,7 +25,7 @@ type batching struct {
 	forming formation
 
 	running []*sequence
-	waiting queue
+	waiting queue.Line[*sequence]
 	byID    map[uint64]*sequence
 	serial  uint64
 
@@ -76,7 +77,7 @@ func (b *batching) submit(now int64, j *Job) error {
 	j.Arrived = now + int64(b.spec.RequestOverhead)
 	b.cold.arrive(now)
 	b.byID[j.ID] = s
-	b.waiting.pushBack(s)
+	b.waiting.Push(s)
 	return nil
 }
 
@@ -112,13 +113,12 @@ func (b *batching) Cancel(_ int64, id uint64) {
 		return
 	}
 	delete(b.byID, id)
-	s.gone = true
 	if i := slices.Index(b.running, s); i >= 0 {
 		b.running = slices.Delete(b.running, i, i+1)
 		b.freeAll(s)
 		return
 	}
-	b.waiting.forget()
+	b.waiting.Remove(s)
 }
 
 func (b *batching) Step(now int64, emit func(Token)) (next int64) {
@@ -143,7 +143,7 @@ func (b *batching) nextStart() (start int64, ok bool) {
 	if len(b.running) > 0 {
 		return b.end, true
 	}
-	if s := b.waiting.front(); s != nil {
+	if s := b.waiting.Front(); s != nil {
 		return max(b.end, s.job.Arrived), true
 	}
 	return Idle, false
@@ -203,7 +203,7 @@ func (b *batching) preempt(s *sequence) {
 	s.computed, s.named = 0, 0
 	s.job.Preempted++
 	b.stats.Preemptions++
-	b.waiting.pushFront(s)
+	b.waiting.PushFront(s)
 }
 
 // admitWaiting starts waiting sequences that had arrived by start, while
@@ -216,12 +216,12 @@ func (b *batching) admitWaiting(start int64) {
 	before := len(b.running)
 	defer func() { b.forming.stepped(len(b.running)-before, b.budgetLeft) }()
 	for b.budgetLeft > 0 && len(b.running) < b.spec.MaxNumSeqs {
-		s := b.waiting.front()
+		s := b.waiting.Front()
 		if s == nil || s.job.Arrived > by || !b.forming.allows(start, s.job.Arrived, len(b.running), b.spec.MaxNumSeqs) || !b.admit(s) {
 			return
 		}
-		b.forming.joined()
-		b.waiting.popFront()
+		b.forming.members++
+		b.waiting.Pop()
 		b.running = append(b.running, s)
 		if !s.started {
 			s.started = true
@@ -396,7 +396,7 @@ func (b *batching) freeAll(s *sequence) {
 
 func (b *batching) Stats() Stats {
 	s := b.stats
-	s.Running, s.Waiting = len(b.running), b.waiting.len()
+	s.Running, s.Waiting = len(b.running), b.waiting.Len()
 	s.KVBlocks = len(b.pool.refs)
 	s.KVUsage = b.pool.usage()
 	return s

@@ -19,7 +19,7 @@ func (l farListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	far := &farConn{Conn: c, delay: l.delay, news: make(chan struct{}, 1)}
+	far := &farConn{Conn: c, delay: l.delay, news: newBell()}
 	l.ongoing.Go(far.carry)
 	return far, nil
 }
@@ -29,7 +29,7 @@ func (l farListener) Accept() (net.Conn, error) {
 type farConn struct {
 	net.Conn
 	delay time.Duration
-	news  chan struct{} // something was added to the queue, or the end
+	news  bell // something was added to the queue, or the end
 
 	mu     sync.Mutex
 	queue  []parcel
@@ -56,7 +56,7 @@ func (c *farConn) Write(p []byte) (int, error) {
 		return 0, c.failed
 	}
 	c.queue = append(c.queue, parcel{time.Now().Add(c.delay), append([]byte(nil), p...)})
-	c.call()
+	c.news.ring()
 	return len(p), nil
 }
 
@@ -66,7 +66,7 @@ func (c *farConn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
-	c.call()
+	c.news.ring()
 	err := c.Conn.SetReadDeadline(time.Unix(1, 0))
 	if err == nil {
 		err = c.Conn.SetWriteDeadline(time.Now().Add(c.delay + lastWait))
@@ -79,13 +79,6 @@ func (c *farConn) Close() error {
 
 // lastWait is how long a client that does not read can hold back the end.
 const lastWait = time.Second
-
-func (c *farConn) call() {
-	select {
-	case c.news <- struct{}{}:
-	default:
-	}
-}
 
 // take gives the next parcel, and whether there will be none any more.
 func (c *farConn) take() (p parcel, some, over bool) {

@@ -52,11 +52,7 @@ var FaultKinds = []FaultKind{
 
 // FaultNames lists the names of all faults.
 func FaultNames() []string {
-	var names []string
-	for _, k := range FaultKinds {
-		names = append(names, k.Name)
-	}
-	return names
+	return text.Each(FaultKinds, func(k FaultKind) string { return k.Name })
 }
 
 // Fault is one fault and the requests that it strikes.
@@ -72,13 +68,13 @@ type Fault struct {
 
 // parseFault reads a fault's terse form, NAME[(TIME)][:WHEN]: "reset:2%" strikes
 // that share of the generations, "429(2s):#5" the fifth, "crlf" all of them.
-func parseFault(text string) (Fault, error) {
-	what, when, chosen := strings.Cut(strings.TrimSpace(text), ":")
+func parseFault(given string) (Fault, error) {
+	what, when, chosen := strings.Cut(strings.TrimSpace(given), ":")
 	name, wait, timed := strings.Cut(strings.TrimSpace(what), "(")
 	name = strings.TrimSpace(name)
 	i := slices.IndexFunc(FaultKinds, func(k FaultKind) bool { return k.Name == name })
 	if i < 0 {
-		return Fault{}, unknownFault(name)
+		return Fault{}, fmt.Errorf("unknown fault %q; %s", name, text.Cure(name, FaultNames()))
 	}
 	f := Fault{Kind: &FaultKinds[i], Wait: FaultKinds[i].Usual, Share: 1}
 	if timed {
@@ -92,13 +88,6 @@ func parseFault(text string) (Fault, error) {
 		}
 	}
 	return f, nil
-}
-
-func unknownFault(name string) error {
-	if hint := text.Hint(name, FaultNames()); hint != "" {
-		return fmt.Errorf("unknown fault %q; %s", name, hint)
-	}
-	return fmt.Errorf("unknown fault %q; known: %s", name, strings.Join(FaultNames(), ", "))
 }
 
 func (f *Fault) parseWait(text string) error {
@@ -258,12 +247,4 @@ func cut(p pieces) func(*mishap, time.Duration) {
 
 func mark(flag func(*mishap) *bool) func(*mishap, time.Duration) {
 	return func(m *mishap, _ time.Duration) { *flag(m) = true }
-}
-
-// retryHeader is the value of Retry-After, "" for none.
-func (m *mishap) retryHeader() string {
-	if m.retryAfter == 0 {
-		return ""
-	}
-	return strconv.FormatInt(int64(m.retryAfter/time.Second), 10)
 }

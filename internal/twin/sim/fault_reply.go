@@ -2,7 +2,6 @@ package sim
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -43,18 +42,14 @@ func (s *Server) strike(m *mishap, w http.ResponseWriter, r *http.Request) error
 	if err := s.linger(m.beforeHead, r.Context().Done()); err != nil {
 		return err
 	}
-	if after := m.retryHeader(); after != "" {
-		w.Header().Set("Retry-After", after)
+	if m.retryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.FormatInt(int64(m.retryAfter/time.Second), 10))
 	}
 	return &refusal{m.status, fmt.Sprintf("%s: a fault of the simulator's making", http.StatusText(m.status))}
 }
 
 // connKey finds a request's connection in its context.
 type connKey struct{}
-
-func withConn(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, c)
-}
 
 // linger waits, unless nobody is left to wait for.
 func (s *Server) linger(wait time.Duration, gone <-chan struct{}) error {

@@ -15,15 +15,12 @@ import (
 	"time"
 )
 
-// identity is a certificate that its owner has signed itself.
-type identity struct{ config *tls.Config }
-
 // silent takes what the HTTP server has to say about handshakes that fail.
 var silent = log.New(io.Discard, "", 0)
 
-// newIdentity makes a certificate for this machine's own names, good for a day
-// around now.
-func newIdentity(now time.Time) (*identity, error) {
+// newIdentity makes a certificate for this machine's own names, signed by
+// itself and good for a day around now.
+func newIdentity(now time.Time) (*tls.Config, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("no key for TLS: %w", err)
@@ -42,11 +39,8 @@ func newIdentity(now time.Time) (*identity, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no certificate for TLS: %w", err)
 	}
-	return &identity{&tls.Config{
+	return &tls.Config{
 		MinVersion:   tls.VersionTLS12,
 		Certificates: []tls.Certificate{{Certificate: [][]byte{signed}, PrivateKey: key}},
-	}}, nil
+	}, nil
 }
-
-// listener speaks TLS on l.
-func (i *identity) listener(l net.Listener) net.Listener { return tls.NewListener(l, i.config) }

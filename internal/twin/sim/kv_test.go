@@ -64,39 +64,3 @@ func TestWindowCost(t *testing.T) {
 		}
 	}
 }
-
-func TestQueueKeepsOrder(t *testing.T) {
-	t.Parallel()
-	var q queue
-	all := make([]*sequence, 40)
-	for i := range all {
-		all[i] = &sequence{serial: uint64(i), job: &Job{}}
-		if i < 20 {
-			q.pushFront(all[i])
-		} else {
-			q.pushBack(all[i])
-		}
-	}
-	all[19].gone, all[25].gone = true, true
-	q.forget()
-	q.forget()
-	if q.len() != 38 {
-		t.Errorf("length %d, want 38", q.len())
-	}
-	var got, want []uint64
-	for s := q.front(); s != nil; s = q.front() {
-		got = append(got, s.serial)
-		q.popFront()
-	}
-	for i := 18; i >= 0; i-- {
-		want = append(want, uint64(i))
-	}
-	for i := uint64(20); i < 40; i++ {
-		if i != 25 {
-			want = append(want, i)
-		}
-	}
-	if !slices.Equal(got, want) || q.len() != 0 {
-		t.Errorf("order %v, want %v; %d left", got, want, q.len())
-	}
-}

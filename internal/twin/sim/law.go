@@ -86,15 +86,3 @@ func (s Spec) besideLaw() string {
 	}
 	return ""
 }
-
-// checkOverheads bounds the times that a Spec adds to what the model says.
-func (s Spec) checkOverheads() error {
-	const most = 60e9
-	if s.StepOverhead < 0 || s.StepOverhead > most {
-		return fmt.Errorf("step_overhead: want a time from 0s to 1m, got %v", s.StepOverhead)
-	}
-	if s.RequestOverhead < 0 || s.RequestOverhead > most {
-		return fmt.Errorf("request_overhead: want a time from 0s to 1m, got %v", s.RequestOverhead)
-	}
-	return nil
-}

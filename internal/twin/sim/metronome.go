@@ -1,16 +1,17 @@
 package sim
 
 import (
-	"container/heap"
 	"fmt"
 	"time"
+
+	"redline/internal/twin/queue"
 )
 
 // metronome brings each job's tokens out at exact intervals from its arrival,
 // whatever the load: a known truth to measure clients with.
 type metronome struct {
 	pace  int64
-	beats beatHeap
+	beats queue.Heap[beat]
 	jobs  map[uint64]*Job
 	last  int64 // the newest job's serial
 	stats Stats
@@ -24,6 +25,9 @@ type beat struct {
 	index  int
 }
 
+// Before reports which of two is first.
+func (b beat) Before(o beat) bool { return b.at < o.at || b.at == o.at && b.serial < o.serial }
+
 // newMetronome gives a core whose jobs get their first token one pace after
 // arrival and then one token each pace.
 func newMetronome(pace time.Duration) Core {
@@ -35,13 +39,12 @@ func (m *metronome) Submit(now int64, j *Job) error {
 		return fmt.Errorf("%d output tokens asked for: ask for at least one", j.Output)
 	}
 	if m.jobs[j.ID] != nil {
-		return fmt.Errorf("job %d is already in the engine: give each job its own id", j.ID)
+		return errTaken(j.ID)
 	}
 	j.Received, j.Arrived, j.Scheduled = now, now, now
 	m.jobs[j.ID] = j
 	m.last++
-	m.beats = append(m.beats, beat{at: now + m.pace, serial: m.last, job: j})
-	heap.Fix(&m.beats, len(m.beats)-1)
+	m.beats.Push(beat{at: now + m.pace, serial: m.last, job: j})
 	return nil
 }
 
@@ -49,10 +52,10 @@ func (m *metronome) Submit(now int64, j *Job) error {
 func (m *metronome) Cancel(_ int64, id uint64) { delete(m.jobs, id) }
 
 func (m *metronome) Step(now int64, emit func(Token)) (next int64) {
-	for len(m.beats) > 0 {
-		b := &m.beats[0]
+	for m.beats.Len() > 0 {
+		b := m.beats.Top()
 		if m.jobs[b.job.ID] != b.job {
-			m.drop()
+			m.beats.Pop()
 			continue
 		}
 		if b.at > now {
@@ -76,11 +79,11 @@ func (m *metronome) strike(b *beat, emit func(Token)) {
 		j.Last = t.At
 		m.stats.Finished++
 		delete(m.jobs, j.ID)
-		m.drop()
+		m.beats.Pop()
 	} else {
 		b.at += m.pace
 		b.index++
-		heap.Fix(&m.beats, 0)
+		m.beats.Sink()
 	}
 	emit(t)
 }
@@ -90,28 +93,3 @@ func (m *metronome) Stats() Stats {
 	s.Running = len(m.jobs)
 	return s
 }
-
-// drop takes the earliest beat out of the heap.
-func (m *metronome) drop() {
-	end := len(m.beats) - 1
-	m.beats.Swap(0, end)
-	m.beats[end] = beat{}
-	m.beats = m.beats[:end]
-	heap.Fix(&m.beats, 0)
-}
-
-// beatHeap has the earliest beat first. Beats are added and taken in place,
-// which spares an allocation each: Push and Pop are for the interface alone.
-type beatHeap []beat
-
-func (h beatHeap) Len() int { return len(h) }
-
-func (h beatHeap) Less(i, k int) bool {
-	return h[i].at < h[k].at || h[i].at == h[k].at && h[i].serial < h[k].serial
-}
-
-func (h beatHeap) Swap(i, k int) { h[i], h[k] = h[k], h[i] }
-
-func (h beatHeap) Push(any) {}
-
-func (h beatHeap) Pop() any { return nil }

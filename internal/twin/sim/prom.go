@@ -74,69 +74,50 @@ func newMeters(spec Spec, stats func() Stats) *meters {
 		})
 		m.registry.MustRegister(*h.into)
 	}
-	m.registerStats(labels, stats)
-	if spec.Speculation.Tokens > 0 {
-		m.registerSpeculation(labels, spec.Speculation.Tokens, stats)
-	}
+	m.registerStats(labels, stats, spec.Speculation.Tokens)
 	m.registerSuccess(labels)
 	m.registerConfig(spec, stats().KVBlocks)
 	return m
 }
 
 // registerStats shows what the core says of itself.
-func (m *meters) registerStats(labels prometheus.Labels, stats func() Stats) {
-	gauge := func(name, help string, value func(Stats) float64) {
+func (m *meters) registerStats(labels prometheus.Labels, stats func() Stats, guesses int) {
+	gauge := func(name, help string, labels prometheus.Labels, value func(Stats) float64) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "vllm:" + name, Help: help, ConstLabels: labels,
 		}, func() float64 { return value(stats()) }))
 	}
-	counter := func(name, help string, value func(Stats) int64) {
+	counter := func(name, help string, labels prometheus.Labels, value func(Stats) int64) {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "vllm:" + name, Help: help, ConstLabels: labels,
 		}, func() float64 { return float64(value(stats())) }))
 	}
-	gauge("num_requests_running", "Requests in the batch.", func(s Stats) float64 { return float64(s.Running) })
-	gauge("num_requests_waiting", "Requests waiting to be scheduled.", func(s Stats) float64 { return float64(s.Waiting) })
-	m.registerWaiting(labels, stats)
-	gauge("kv_cache_usage_perc", "Share of KV blocks in use, 0 to 1.", func(s Stats) float64 { return s.KVUsage })
-	counter("prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.", func(s Stats) int64 { return s.PrefixQueries })
-	counter("prefix_cache_hits_total", "Prompt tokens found in the prefix cache.", func(s Stats) int64 { return s.PrefixHits })
-	counter("num_preemptions_total", "Requests taken out of the batch for want of KV blocks.", func(s Stats) int64 { return s.Preemptions })
-	counter("prompt_tokens_total", "Prompt tokens prefilled.", func(s Stats) int64 { return s.PromptTokens })
-	counter("generation_tokens_total", "Tokens generated.", func(s Stats) int64 { return s.OutputTokens })
-}
-
-// registerWaiting says what requests wait for: here it is always room.
-func (m *meters) registerWaiting(labels prometheus.Labels, stats func() Stats) {
-	for _, reason := range []string{"capacity", "deferred"} {
-		at := maps.Clone(labels)
-		at["reason"] = reason
-		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "vllm:num_requests_waiting_by_reason", Help: "Requests waiting to be scheduled, by reason.", ConstLabels: at,
-		}, func() float64 {
-			if reason == "deferred" {
-				return 0
-			}
-			return float64(stats().Waiting)
-		}))
+	with := func(name, value string) prometheus.Labels {
+		more := maps.Clone(labels)
+		more[name] = value
+		return more
 	}
-}
-
-// registerSpeculation shows what became of guessed tokens. An engine that
-// guesses none has no such counters.
-func (m *meters) registerSpeculation(labels prometheus.Labels, length int, stats func() Stats) {
-	counter := func(name, help string, labels prometheus.Labels, value func(Stats) int64) {
-		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "vllm:spec_decode_" + name, Help: help, ConstLabels: labels,
-		}, func() float64 { return float64(value(stats())) }))
+	gauge("num_requests_running", "Requests in the batch.", labels, func(s Stats) float64 { return float64(s.Running) })
+	gauge("num_requests_waiting", "Requests waiting to be scheduled.", labels, func(s Stats) float64 { return float64(s.Waiting) })
+	// What requests wait for is here always room.
+	gauge("num_requests_waiting_by_reason", "Requests waiting to be scheduled, by reason.", with("reason", "capacity"),
+		func(s Stats) float64 { return float64(s.Waiting) })
+	gauge("num_requests_waiting_by_reason", "Requests waiting to be scheduled, by reason.", with("reason", "deferred"),
+		func(Stats) float64 { return 0 })
+	gauge("kv_cache_usage_perc", "Share of KV blocks in use, 0 to 1.", labels, func(s Stats) float64 { return s.KVUsage })
+	counter("prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.", labels, func(s Stats) int64 { return s.PrefixQueries })
+	counter("prefix_cache_hits_total", "Prompt tokens found in the prefix cache.", labels, func(s Stats) int64 { return s.PrefixHits })
+	counter("num_preemptions_total", "Requests taken out of the batch for want of KV blocks.", labels, func(s Stats) int64 { return s.Preemptions })
+	counter("prompt_tokens_total", "Prompt tokens prefilled.", labels, func(s Stats) int64 { return s.PromptTokens })
+	counter("generation_tokens_total", "Tokens generated.", labels, func(s Stats) int64 { return s.OutputTokens })
+	if guesses == 0 {
+		return // an engine that guesses no tokens has no such counters
 	}
-	counter("num_drafts_total", "Times that tokens were guessed.", labels, func(s Stats) int64 { return s.SpecDrafts })
-	counter("num_draft_tokens_total", "Tokens guessed.", labels, func(s Stats) int64 { return s.SpecDrafted })
-	counter("num_accepted_tokens_total", "Guesses that were right.", labels, func(s Stats) int64 { return s.SpecAccepted })
-	for i := range length {
-		at := maps.Clone(labels)
-		at["position"] = strconv.Itoa(i)
-		counter("num_accepted_tokens_per_pos_total", "Guesses that were right, by their place in the draft.", at,
+	counter("spec_decode_num_drafts_total", "Times that tokens were guessed.", labels, func(s Stats) int64 { return s.SpecDrafts })
+	counter("spec_decode_num_draft_tokens_total", "Tokens guessed.", labels, func(s Stats) int64 { return s.SpecDrafted })
+	counter("spec_decode_num_accepted_tokens_total", "Guesses that were right.", labels, func(s Stats) int64 { return s.SpecAccepted })
+	for i := range guesses {
+		counter("spec_decode_num_accepted_tokens_per_pos_total", "Guesses that were right, by their place in the draft.", with("position", strconv.Itoa(i)),
 			func(s Stats) int64 { return s.SpecAcceptedAt[i] })
 	}
 }

@@ -14,8 +14,10 @@ type sequence struct {
 	hashes    []uint64 // of the full blocks so far, in order
 	named     int      // full blocks entered into the prefix index
 	started   bool     // was admitted before
-	gone      bool     // cancelled
 }
+
+// Before orders those that wait by when they arrived.
+func (s *sequence) Before(o *sequence) bool { return s.job.Arrived < o.job.Arrived }
 
 // hash extends the sequence's chained hashes to n full blocks.
 func (s *sequence) hash(n int) {

@@ -110,7 +110,9 @@ func NewServer(o Options) (*Server, error) {
 	s.driver = newDriver(o.Core, o.Clock)
 	s.meters = newMeters(s.spec, s.driver.snapshot)
 	s.routes = s.table()
-	s.http = http.Server{Handler: s, ConnState: s.trackConn, ConnContext: withConn}
+	s.http = http.Server{Handler: s, ConnState: s.trackConn, ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+		return context.WithValue(ctx, connKey{}, c)
+	}}
 	go s.driver.run(s.meters)
 	return s, nil
 }

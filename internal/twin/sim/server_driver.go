@@ -25,7 +25,7 @@ type flight struct {
 type mailbox struct {
 	mu     sync.Mutex
 	news   progress
-	called chan struct{}
+	called bell
 	writer *generation // whose events the driver writes itself; nil for none
 }
 
@@ -41,7 +41,7 @@ func (b *mailbox) update(change func(*progress)) {
 	b.mu.Lock()
 	change(&b.news)
 	b.mu.Unlock()
-	b.call()
+	b.called.ring()
 }
 
 // deliver is update for the one change that comes with every token. It reports
@@ -56,7 +56,7 @@ func (b *mailbox) deliver(tokens, cached int) (called bool) {
 	}
 	b.writer = nil
 	b.mu.Unlock()
-	b.call()
+	b.called.ring()
 	return true
 }
 
@@ -85,17 +85,23 @@ func (b *mailbox) leave() {
 	b.writer = nil
 }
 
-func (b *mailbox) call() {
-	select {
-	case b.called <- struct{}{}:
-	default:
-	}
-}
-
 func (b *mailbox) read() progress {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.news
+}
+
+// bell wakes one goroutine, now or when it next waits. Ringing it again before
+// that changes nothing.
+type bell chan struct{}
+
+func newBell() bell { return make(bell, 1) }
+
+func (b bell) ring() {
+	select {
+	case b <- struct{}{}:
+	default:
+	}
 }
 
 // order asks the driver to submit or to cancel a flight.
@@ -119,7 +125,7 @@ type driver struct {
 	stats   Stats
 	late    *hdrhistogram.Histogram
 	latest  int64 // the largest lateness, which the histogram rounds
-	wake    chan struct{}
+	wake    bell
 	stopped chan struct{}
 
 	// What follows belongs to the driver's goroutine.
@@ -151,7 +157,7 @@ func newDriver(core Core, c *clock.Clock) *driver {
 		clock:   c,
 		late:    hdrhistogram.New(1, lateLimit, 3),
 		stats:   core.Stats(),
-		wake:    make(chan struct{}, 1),
+		wake:    newBell(),
 		stopped: make(chan struct{}),
 		flights: map[uint64]*flight{},
 		next:    Idle,
@@ -165,7 +171,7 @@ func newDriver(core Core, c *clock.Clock) *driver {
 
 // submit queues f; its mailbox tells the rest.
 func (d *driver) submit(f *flight) {
-	f.box.called = make(chan struct{}, 1)
+	f.box.called = newBell()
 	d.give(order{flight: f})
 }
 
@@ -178,14 +184,7 @@ func (d *driver) give(o order) {
 	o.at = d.clock.Now()
 	d.inbox = append(d.inbox, o)
 	d.mu.Unlock()
-	d.call()
-}
-
-func (d *driver) call() {
-	select {
-	case d.wake <- struct{}{}:
-	default:
-	}
+	d.wake.ring()
 }
 
 // stop ends run and waits for it.
@@ -193,7 +192,7 @@ func (d *driver) stop() {
 	d.mu.Lock()
 	d.quit = true
 	d.mu.Unlock()
-	d.call()
+	d.wake.ring()
 	<-d.stopped
 }
 

@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -44,7 +45,7 @@ type ServeOptions struct {
 type Running struct {
 	spec     Spec
 	options  ServeOptions
-	identity *identity // nil without TLS
+	identity *tls.Config // nil without TLS
 	addr     net.Addr
 	served   chan error
 	closing  chan struct{}
@@ -155,7 +156,7 @@ func (r *Running) comeBack(ctx context.Context) error {
 func (r *Running) answer(ctx context.Context, server *Server, l net.Listener) error {
 	if r.identity != nil {
 		server.http.ErrorLog = silent // clients that do not trust us are meant to fail
-		l = r.identity.listener(l)
+		l = tls.NewListener(l, r.identity)
 	}
 	return server.Serve(ctx, l)
 }

@@ -105,7 +105,7 @@ func (s Spec) checkRanges() error {
 	if s.Jitter != nil {
 		jitter = *s.Jitter
 	}
-	if err := cmp.Or(s.checkOverheads(), s.FrontEnd.Check(), s.Speculation.validate(), within(
+	if err := cmp.Or(s.checkTimes(), s.FrontEnd.Check(), s.Speculation.validate(), within(
 		bound{"tp", float64(s.TP), 0, math.MaxInt, count},
 		bound{"max_num_seqs", float64(s.MaxNumSeqs), 0, math.MaxInt, count},
 		bound{"max_num_batched_tokens", float64(s.MaxNumBatchedTokens), 0, math.MaxInt, count},
@@ -119,16 +119,21 @@ func (s Spec) checkRanges() error {
 		bound{"memory_share", s.MemoryShare, 0, 1, fraction},
 		bound{"answer_error", s.AnswerError, 0, 1, share},
 		bound{"answer_error_under_load", s.AnswerErrorUnderLoad, 0, 1, share},
-	), s.checkObstacles()); err != nil {
+	)); err != nil {
 		return err
 	}
 	_, err := newFaultPlan(s.Seed, s.Faults)
 	return err
 }
 
-// checkObstacles looks at what stands between a client and the engine.
-func (s Spec) checkObstacles() error {
+// checkTimes bounds the times that a Spec adds to what the model says, and what
+// stands between a client and the engine.
+func (s Spec) checkTimes() error {
 	switch {
+	case s.StepOverhead < 0 || s.StepOverhead > time.Minute:
+		return fmt.Errorf("step_overhead: want a time from 0s to 1m, got %v", s.StepOverhead)
+	case s.RequestOverhead < 0 || s.RequestOverhead > time.Minute:
+		return fmt.Errorf("request_overhead: want a time from 0s to 1m, got %v", s.RequestOverhead)
 	case s.NetDelay < 0 || s.NetDelay > time.Minute:
 		return fmt.Errorf("net_delay: want a time up to a minute such as 40ms, got %v", s.NetDelay)
 	case !(s.RateLimit >= 0 && s.RateLimit <= math.MaxInt32):

@@ -20,14 +20,8 @@ func (f *formation) allows(start, arrived int64, running, room int) bool {
 	if running == 0 {
 		f.at, f.open, f.members = start, true, 0
 	}
-	if !f.open || arrived > f.at || f.members >= room {
-		return false
-	}
-	return true
+	return f.open && arrived <= f.at && f.members < room
 }
-
-// joined counts one that was taken up.
-func (f *formation) joined() { f.members++ }
 
 // stepped closes the batch after a step that took nobody up, although it had
 // tokens to spare.
