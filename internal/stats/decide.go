@@ -2,34 +2,12 @@ package stats
 
 import "math"
 
-// Decision is what samples say about a bound on a percentile.
-type Decision int
-
-// The decisions. undecided is the zero value: no evidence decides nothing.
-const (
-	undecided Decision = iota
-	met
-	missed
-)
-
-func (d Decision) String() string {
-	return [...]string{"undecided", "met", "missed"}[d]
-}
-
-// decide applies MLPerf's rule to n independent samples of which t broke the
-// bound on percentile p: met where a server that just breaks the promise would
-// show so few violations with a chance of at most alpha, missed where one that
-// just keeps it would show so many.
-func decide(n, t, p, alpha float64) Decision {
-	switch {
-	case !(n > 0):
-		return undecided
-	case BinomialAtMost(t, n, 1-p) <= alpha:
-		return met
-	case BinomialAtLeast(t, n, 1-p) <= alpha:
-		return missed
-	}
-	return undecided
+// decided applies MLPerf's rule to n independent samples of which t broke the
+// bound on percentile p. It is met where a server that just misses it would show
+// so few violations with a chance of at most alpha, missed where one that just
+// meets it would show so many.
+func decided(n, t, p, alpha float64) bool {
+	return n > 0 && (BinomialAtMost(t, n, 1-p) <= alpha || BinomialAtLeast(t, n, 1-p) <= alpha)
 }
 
 // atLimitLow and atLimitHigh bound the violation shares, in units of the share
@@ -51,11 +29,9 @@ func needed(p, share, alpha float64) (n int, ok bool) {
 	if share >= atLimitLow*allowed && share <= atLimitHigh*allowed {
 		return 0, false
 	}
-	decided := func(n int) bool {
-		return decide(float64(n), share*float64(n), p, alpha) != undecided
-	}
+	enough := func(n int) bool { return decided(float64(n), share*float64(n), p, alpha) }
 	high := 1
-	for !decided(high) {
+	for !enough(high) {
 		if high > math.MaxInt32 {
 			return 0, false
 		}
@@ -63,7 +39,7 @@ func needed(p, share, alpha float64) (n int, ok bool) {
 	}
 	low := high / 2
 	for high-low > 1 {
-		if mid := low + (high-low)/2; decided(mid) {
+		if mid := low + (high-low)/2; enough(mid) {
 			high = mid
 		} else {
 			low = mid
@@ -87,7 +63,7 @@ func More(n int, effective float64, violations int, p, alpha float64) (more int,
 		return 0, false
 	}
 	share := float64(violations) / float64(n)
-	if decide(effective, share*effective, p, alpha) != undecided {
+	if decided(effective, share*effective, p, alpha) {
 		return 0, true
 	}
 	needed, ok := needed(p, share, alpha)

@@ -9,7 +9,7 @@ import (
 // of t violations.
 func smallest(p float64, t, from int) int {
 	for n := from; ; n++ {
-		if decide(float64(n), float64(t), p, 0.01) == met {
+		if BinomialAtMost(float64(t), float64(n), 1-p) <= 0.01 {
 			return n
 		}
 	}
@@ -38,19 +38,19 @@ func TestDecide(t *testing.T) {
 	for _, c := range []struct {
 		what string
 		n, t float64
-		want Decision
+		want bool
 	}{
-		{"no samples", 0, 0, undecided},
-		{"one sample short of enough", 458, 0, undecided},
-		{"enough", 459, 0, met},
-		{"as many violations as allowed", 10000, 100, undecided},
-		{"half of those allowed", 10000, 50, met},
-		{"twice those allowed", 10000, 200, missed},
-		{"a fraction of a violation still decides", 600, 0.25, met},
-		{"nothing but violations", 10, 10, missed},
-		{"an unknown sample size", math.NaN(), 0, undecided},
+		{"no samples", 0, 0, false},
+		{"one sample short of enough", 458, 0, false},
+		{"enough", 459, 0, true},
+		{"as many violations as allowed", 10000, 100, false},
+		{"half of those allowed", 10000, 50, true},
+		{"twice those allowed", 10000, 200, true},
+		{"a fraction of a violation still decides", 600, 0.25, true},
+		{"nothing but violations", 10, 10, true},
+		{"an unknown sample size", math.NaN(), 0, false},
 	} {
-		if got := decide(c.n, c.t, 0.99, 0.01); got != c.want {
+		if got := decided(c.n, c.t, 0.99, 0.01); got != c.want {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)
 		}
 	}
@@ -62,11 +62,11 @@ func TestNeededIsTheSmallestThatDecides(t *testing.T) {
 		{0.99, 0}, {0.95, 0}, {0.9, 0}, {0.999, 0}, {0.99, 0.002}, {0.99, 0.0069}, {0.99, 0.0141}, {0.99, 0.05}, {0.9, 0.5},
 	} {
 		n, ok := needed(c.p, c.share, 0.01)
-		if !ok || decide(float64(n), c.share*float64(n), c.p, 0.01) == undecided {
+		if !ok || !decided(float64(n), c.share*float64(n), c.p, 0.01) {
 			t.Errorf("Needed(%g, %g) = %d, %t, which does not decide", c.p, c.share, n, ok)
 		}
 		for fewer := range n {
-			if decide(float64(fewer), c.share*float64(fewer), c.p, 0.01) != undecided {
+			if decided(float64(fewer), c.share*float64(fewer), c.p, 0.01) {
 				t.Errorf("Needed(%g, %g) = %d, but %d decide", c.p, c.share, n, fewer)
 				break
 			}

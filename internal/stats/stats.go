@@ -55,23 +55,12 @@ func sum(values []float64) float64 {
 // Hyndman and Fan's type 7, the definition of numpy and R. It is NaN for no
 // values or a p outside [0, 1].
 func Quantile(sorted []float64, p float64) float64 {
-	below, above, share, ok := ranks(len(sorted), p)
-	if !ok {
+	if len(sorted) == 0 || !(p >= 0 && p <= 1) {
 		return math.NaN()
 	}
-	return between(sorted[below], sorted[above], share)
-}
-
-// ranks gives the two neighbouring zero-based ranks of the type 7 quantile of
-// n values, and how far the quantile lies from the lower to the upper one.
-func ranks(n int, p float64) (below, above int, share float64, ok bool) {
-	if n == 0 || !(p >= 0 && p <= 1) {
-		return 0, 0, 0, false
-	}
-	h := p * float64(n-1)
-	below = int(math.Floor(h))
-	above = min(below+1, n-1)
-	return below, above, h - math.Floor(h), true
+	h := p * float64(len(sorted)-1)
+	below := int(math.Floor(h))
+	return between(sorted[below], sorted[min(below+1, len(sorted)-1)], h-math.Floor(h))
 }
 
 // between interpolates linearly. Equal ends and a zero share are answered

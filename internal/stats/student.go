@@ -99,8 +99,9 @@ func OneSampleT(values []float64, level float64) TTest {
 	n := len(values)
 	test := TTest{
 		N: n, Mean: Mean(values), SD: math.Sqrt(Variance(values)), Freedom: float64(n - 1),
-		T: math.NaN(), P: math.NaN(), Lo: math.Inf(-1), Hi: math.Inf(1), Dz: cohenDz(values),
+		T: math.NaN(), P: math.NaN(), Lo: math.Inf(-1), Hi: math.Inf(1),
 	}
+	test.Dz = test.Mean / test.SD
 	if n < 2 || math.IsNaN(test.SD) {
 		return test
 	}
@@ -108,20 +109,11 @@ func OneSampleT(values []float64, level float64) TTest {
 	test.T = test.Mean / doubt
 	test.P = 2 * studentTail(math.Abs(test.T), test.Freedom)
 	if test.Mean == 0 && doubt == 0 {
-		test.T, test.P = 0, 1
+		test.T, test.P, test.Dz = 0, 1, 0
 	}
 	if level > 0 && level < 1 {
 		reach := doubt * StudentQuantile((1+level)/2, test.Freedom)
 		test.Lo, test.Hi = test.Mean-reach, test.Mean+reach
 	}
 	return test
-}
-
-// cohenDz is the mean of paired differences in their own standard deviations.
-func cohenDz(differences []float64) float64 {
-	mean, sd := Mean(differences), math.Sqrt(Variance(differences))
-	if mean == 0 && sd == 0 {
-		return 0
-	}
-	return mean / sd
 }

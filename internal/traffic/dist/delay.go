@@ -1,6 +1,7 @@
 package dist
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -84,10 +85,8 @@ func (d Delay) Validate() error {
 	if d.Form == "" {
 		return nil
 	}
-	if _, err := ParseDelay(d.String()); err != nil {
-		return err
-	}
-	return nil
+	_, err := ParseDelay(d.String())
+	return err
 }
 
 // Sample draws a pause.
@@ -100,12 +99,8 @@ func (d Delay) Sample(r *rand.Rand) time.Duration {
 	case "exponential":
 		return time.Duration(min(float64(d.Center)*stats.Exponential(r), float64(maxDelay)))
 	case "lognormal":
-		hi := d.Max
-		if hi == 0 {
-			hi = maxDelay
-		}
 		x := stats.LogNormal(r, math.Log(float64(d.Center)), d.Sigma)
-		return max(d.Min, time.Duration(min(x, float64(hi))))
+		return max(d.Min, time.Duration(min(x, float64(cmp.Or(d.Max, maxDelay)))))
 	}
 	return 0
 }

@@ -5,6 +5,7 @@
 package dist
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -88,14 +89,7 @@ func (d Tokens) kind() kind {
 
 // clip gives the bounds of a distribution that may leave them out.
 func (d Tokens) clip() (lo, hi int) {
-	lo, hi = d.Min, d.Max
-	if lo == 0 {
-		lo = 1
-	}
-	if hi == 0 {
-		hi = maxTokens
-	}
-	return lo, hi
+	return cmp.Or(d.Min, 1), cmp.Or(d.Max, maxTokens)
 }
 
 // Validate says what is wrong with a distribution and what to write instead.
@@ -164,6 +158,7 @@ func (d Tokens) validateShape(k kind) error {
 	return checkRange(kindNames[k], lo, hi)
 }
 
+// CheckTokens wants a length that a request can have.
 func CheckTokens(what string, n int) error {
 	if n < 1 || n > maxTokens {
 		return fmt.Errorf("%s: want 1 to %d, got %d", what, maxTokens, n)

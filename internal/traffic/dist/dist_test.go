@@ -95,22 +95,6 @@ func TestBucketsShareNoLength(t *testing.T) {
 	}
 }
 
-// TestGammaCDF compares with closed forms: an exponential, and an Erlang of
-// shape 3.
-func TestGammaCDF(t *testing.T) {
-	t.Parallel()
-	for _, x := range []float64{0, 0.01, 0.5, 1, 2, 3.9, 4.1, 10, 40} {
-		for shape, want := range map[float64]float64{
-			1: 1 - math.Exp(-x),
-			3: 1 - math.Exp(-x)*(1+x+x*x/2),
-		} {
-			if got := gammaCDF(shape, x); math.Abs(got-want) > 1e-12 {
-				t.Errorf("gammaCDF(%v, %v) = %v, want %v", shape, x, got, want)
-			}
-		}
-	}
-}
-
 // TestPowerSum compares the shortened sum with the long one.
 func TestPowerSum(t *testing.T) {
 	t.Parallel()

@@ -54,49 +54,9 @@ func (d Tokens) gammaMean() float64 {
 	lo, hi := d.clip()
 	scale := d.Average / d.Shape
 	a, b := float64(lo)/scale, float64(hi)/scale
-	below, above := gammaCDF(d.Shape, a), 1-gammaCDF(d.Shape, b)
-	middle := d.Average * (gammaCDF(d.Shape+1, b) - gammaCDF(d.Shape+1, a))
+	below, above := stats.RegIncGamma(d.Shape, a), 1-stats.RegIncGamma(d.Shape, b)
+	middle := d.Average * (stats.RegIncGamma(d.Shape+1, b) - stats.RegIncGamma(d.Shape+1, a))
 	return float64(lo)*below + middle + float64(hi)*above
-}
-
-// gammaCDF is the regularised lower incomplete gamma function: by its series
-// below the bend, by Lentz's continued fraction above it.
-func gammaCDF(shape, x float64) float64 {
-	if x <= 0 {
-		return 0
-	}
-	logGamma, _ := math.Lgamma(shape)
-	front := math.Exp(shape*math.Log(x) - x - logGamma)
-	const enough, most = 1e-13, 100_000
-	if x < shape+1 {
-		sum, term := 1/shape, 1/shape
-		for n := 1.0; n < most && term > sum*enough; n++ {
-			term *= x / (shape + n)
-			sum += term
-		}
-		return min(1, sum*front)
-	}
-	const tiny = 1e-300
-	b := x + 1 - shape
-	c, d := 1/tiny, 1/b
-	fraction := d
-	for n := 1.0; n < most; n++ {
-		a := -n * (n - shape)
-		b += 2
-		d, c = a*d+b, b+a/c
-		if math.Abs(d) < tiny {
-			d = tiny
-		}
-		if math.Abs(c) < tiny {
-			c = tiny
-		}
-		d = 1 / d
-		fraction *= d * c
-		if math.Abs(d*c-1) < enough {
-			break
-		}
-	}
-	return max(0, 1-front*fraction)
 }
 
 // powerSum adds k^e over the whole numbers lo to hi: the first terms one by

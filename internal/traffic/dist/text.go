@@ -32,10 +32,7 @@ func (d Tokens) String() string {
 
 // shaped writes parameters and, where it says anything, the clip.
 func (d Tokens) shaped(name string, parameters ...float64) string {
-	var parts []string
-	for _, p := range parameters {
-		parts = append(parts, text.Plain(p))
-	}
+	parts := text.Each(parameters, text.Plain)
 	if lo, hi := d.clip(); lo != 1 || hi != maxTokens {
 		parts = append(parts, fmt.Sprintf("%d..%d", lo, hi))
 	}
