@@ -9,6 +9,7 @@ import (
 
 	"redline/internal/answer/search"
 	"redline/internal/plan/yaml"
+	"redline/internal/text"
 )
 
 // Experiment is what to do beyond offering one load: the levels of a sweep, the
@@ -150,9 +151,6 @@ func numbers(text string) ([]float64, error) {
 }
 
 func listed[T int | float64](list []T) string {
-	var words []string
-	for _, x := range list {
-		words = append(words, strconv.FormatFloat(float64(x), 'g', -1, 64))
-	}
+	words := text.Each(list, func(x T) string { return strconv.FormatFloat(float64(x), 'g', -1, 64) })
 	return strings.Join(words, ",")
 }

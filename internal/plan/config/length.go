@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"time"
 
 	"redline/internal/judge/figure"
@@ -41,9 +42,7 @@ func (c *Config) length(command string) error {
 	case given || c.Recorded():
 		b.MaxDuration = 0
 	case c.goesOn(command):
-		if b.MaxDuration == 0 {
-			b.MaxDuration = defaultMaxDuration
-		}
+		b.MaxDuration = cmp.Or(b.MaxDuration, defaultMaxDuration)
 	default:
 		b.Duration, b.MaxDuration = defaultDuration, 0
 	}

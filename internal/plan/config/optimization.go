@@ -1,6 +1,7 @@
 package config
 
 import (
+	"redline/internal/text"
 	"redline/internal/twin/sim"
 )
 
@@ -51,11 +52,7 @@ var optimizations = []optimization{
 
 // optimizationNames lists them.
 func optimizationNames() []string {
-	var names []string
-	for _, o := range optimizations {
-		names = append(names, o.name)
-	}
-	return names
+	return text.Each(optimizations, func(o optimization) string { return o.name })
 }
 
 // optimize sets the embedded engine as the optimizations say. A flag that

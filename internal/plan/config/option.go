@@ -67,7 +67,11 @@ type Option struct {
 	// FlagOnly options have no environment variable.
 	FlagOnly bool
 
-	// set and get are given only where the key alone does not say it all.
+	access
+}
+
+// access writes and reads an option where its key alone does not say it all.
+type access struct {
 	set func(c *Config, values []string) error
 	get func(c *Config) []string
 }
@@ -134,11 +138,7 @@ func (o *Option) Get(c *Config) []string {
 	}
 	switch e := yaml.Encode(v.Interface()).(type) {
 	case []any:
-		var out []string
-		for _, item := range e {
-			out = append(out, fmt.Sprint(item))
-		}
-		return out
+		return text.Each(e, func(item any) string { return fmt.Sprint(item) })
 	default:
 		return []string{fmt.Sprint(e)}
 	}
@@ -166,29 +166,28 @@ func lookUp(c *Config, key string, set bool) reflect.Value {
 	return v
 }
 
-// toggle makes the functions of an option that is kept in one field outside the
+// toggle is the access to an option that is kept in one field outside the
 // plan.
-func toggle(field func(*Config) *bool) (func(*Config, []string) error, func(*Config) []string) {
-	set := func(c *Config, values []string) (err error) {
-		*field(c), err = yaml.ParseBool(values[0])
-		return err
-	}
-	get := func(c *Config) []string {
-		if *field(c) {
-			return []string{"true"}
-		}
-		return nil
-	}
-	return set, get
+func toggle(field func(*Config) *bool) access {
+	return access{
+		func(c *Config, values []string) (err error) {
+			*field(c), err = yaml.ParseBool(values[0])
+			return err
+		},
+		func(c *Config) []string {
+			if *field(c) {
+				return []string{"true"}
+			}
+			return nil
+		}}
 }
 
-// opposite makes the functions of a flag that says no where the plan's key says
+// opposite is the access to a flag that says no where the plan's key says
 // yes, which is its default.
-func opposite(field func(*Config) **bool) (func(*Config, []string) error, func(*Config) []string) {
+func opposite(field func(*Config) **bool) access {
 	set := func(c *Config, values []string) error {
 		off, err := yaml.ParseBool(values[0])
-		on := !off
-		*field(c) = &on
+		*field(c) = new(!off)
 		return err
 	}
 	get := func(c *Config) []string {
@@ -197,7 +196,7 @@ func opposite(field func(*Config) **bool) (func(*Config, []string) error, func(*
 		}
 		return []string{"true"}
 	}
-	return set, get
+	return access{set, get}
 }
 
 func setKeyEnv(c *Config, values []string) error {
@@ -227,11 +226,7 @@ func setHeaders(c *Config, values []string) error {
 }
 
 func getHeaders(c *Config) []string {
-	var out []string
-	for _, name := range sortedKeys(c.Provider.Headers) {
-		out = append(out, name+"="+c.Provider.Headers[name])
-	}
-	return out
+	return text.Each(sortedKeys(c.Provider.Headers), func(name string) string { return name + "=" + c.Provider.Headers[name] })
 }
 
 // setColumns takes the place of the plan's columns.
@@ -249,11 +244,7 @@ func setColumns(c *Config, values []string) error {
 }
 
 func getColumns(c *Config) []string {
-	var out []string
-	for _, role := range sortedKeys(c.Workload.Columns) {
-		out = append(out, role+"="+c.Workload.Columns[role])
-	}
-	return out
+	return text.Each(sortedKeys(c.Workload.Columns), func(role string) string { return role + "=" + c.Workload.Columns[role] })
 }
 
 func setExtraBody(c *Config, values []string) error {
@@ -276,9 +267,9 @@ func getExtraBody(c *Config) []string {
 	return []string{string(body)}
 }
 
-// metadata makes the functions of an option that is one entry of the metadata
+// metadata is the access to an option that is one entry of the metadata
 // block.
-func metadata(name string) (func(*Config, []string) error, func(*Config) []string) {
+func metadata(name string) access {
 	set := func(c *Config, values []string) error {
 		if c.Metadata == nil {
 			c.Metadata = Metadata{}
@@ -286,7 +277,7 @@ func metadata(name string) (func(*Config, []string) error, func(*Config) []strin
 		c.Metadata[name] = values[0]
 		return nil
 	}
-	return set, func(c *Config) []string { return nonEmpty(c.Metadata[name]) }
+	return access{set, func(c *Config) []string { return nonEmpty(c.Metadata[name]) }}
 }
 
 func nonEmpty(s string) []string {

@@ -25,11 +25,11 @@ var Options = []Option{
 		Help:    "model to ask; for the embedded engine one of the catalog's"},
 	{Flag: "api-key-env", Key: "provider.api_key", Group: TargetGroup, Kind: Text, Value: "NAME",
 		Default: "OPENAI_API_KEY or ANTHROPIC_API_KEY, by API",
-		Help:    "environment variable that holds the key; in the plan ${NAME}", set: setKeyEnv, get: getKeyEnv},
+		Help:    "environment variable that holds the key; in the plan ${NAME}", access: access{setKeyEnv, getKeyEnv}},
 	{Flag: "header", Key: "provider.headers", Group: TargetGroup, Kind: Text, Value: "NAME=VALUE", Repeatable: true,
-		Help: "header to send with every request", set: setHeaders, get: getHeaders},
+		Help: "header to send with every request", access: access{setHeaders, getHeaders}},
 	{Flag: "extra-body", Key: "provider.extra_body", Group: TargetGroup, Kind: Text, Value: "JSON",
-		Help: "object whose keys are added to every request's body", set: setExtraBody, get: getExtraBody},
+		Help: "object whose keys are added to every request's body", access: access{setExtraBody, getExtraBody}},
 	{Flag: "insecure", Key: "provider.tls.insecure", Group: TargetGroup, Kind: Bool, Default: "false",
 		Help: "do not verify the server's certificate"},
 	{Flag: "ca-cert", Key: "provider.tls.ca_cert", Group: TargetGroup, Kind: Text, Value: "FILE",
@@ -45,14 +45,14 @@ var Options = []Option{
 	{Flag: "idle-timeout", Key: "provider.timeouts.idle", Group: TargetGroup, Kind: Duration, Value: "TIME",
 		Default: "the total", Help: "longest silence of a stream whose output has begun"},
 	{Flag: "no-stream", Key: "provider.stream", Group: TargetGroup, Kind: Bool, Default: "false",
-		Help: "ask for whole replies; in the plan stream: false", set: setNoStream, get: getNoStream},
+		Help: "ask for whole replies; in the plan stream: false", access: opposite(func(c *Config) **bool { return &c.Provider.Stream })},
 	{Flag: "metrics-url", Key: "telemetry.metrics_url", Group: TargetGroup, Kind: Text, Value: "URL", Repeatable: true,
 		Default: "/metrics of the server",
 		Help:    "URL of the engine's Prometheus page if it is not /metrics; give one per replica, the figures are added up"},
 	{Flag: "telemetry-interval", Key: "telemetry.interval", Group: TargetGroup, Kind: Duration, Value: "TIME", Default: "1s",
 		Help: "time between two readings of the engine's metrics, 100ms to 1m"},
 	{Flag: "no-telemetry", Key: "telemetry.scrape", Group: TargetGroup, Kind: Bool, Default: "false",
-		Help: "do not read the engine's metrics; in the plan scrape: false", set: setNoTelemetry, get: getNoTelemetry},
+		Help: "do not read the engine's metrics; in the plan scrape: false", access: opposite(func(c *Config) **bool { return &c.Telemetry.Scrape })},
 	{Flag: "catalog", Key: "catalog", Group: TargetGroup, Kind: Text, Value: "FILE", Repeatable: true,
 		Help: "file of further models and accelerators, or the config.json of the served model"},
 	{Flag: "engine-log", Key: "telemetry.engine_log", Group: TargetGroup, Kind: Text, Value: "FILE|COMMAND",
@@ -71,8 +71,8 @@ var Options = []Option{
 		Help: "the rate over time: steady, burst, overload (1.5 times --limit), hot-spot (80% from one tenant), 'steps(10:1m,20:1m)', 'ramp(1..50,5m)', " +
 			"'ramp(1..50,5m,exp)', 'onoff(50:10s,5:20s)' or 'diurnal(5..20,24h)'"},
 	{Flag: "limit", Key: "load_profile.limit", Group: loadGroup, Kind: Text, Value: "R|DIR",
-		Help: "requests per second that the server is known to sustain, or the directory of the run that found them; for --profile overload",
-		set:  setLimit, get: getLimit},
+		Help:   "requests per second that the server is known to sustain, or the directory of the run that found them; for --profile overload",
+		access: access{setLimit, getLimit}},
 	{Flag: "concurrency", Key: "load_profile.max_concurrency", Group: loadGroup, Kind: Int, Value: "N", Default: "no cap",
 		Help: "maximum requests in flight; without a rate, the number of users, each of whom sends the next request after the reply and their think time (closed loop)"},
 	{Flag: "requests", Key: "load_profile.total_requests", Group: loadGroup, Kind: Int, Value: "N",
@@ -100,7 +100,7 @@ var Options = []Option{
 	{Flag: "workload-format", Values: workload.FileFormats(), Key: "workload.format", Group: WorkloadGroup, Kind: Text, Value: "FORMAT",
 		Default: "by the file's content", Help: "how to read the workload's file: " + strings.Join(workload.FileFormats(), ", ")},
 	{Flag: "column", Key: "workload.columns", Group: WorkloadGroup, Kind: Text, Value: "ROLE=NAME", Repeatable: true,
-		Help: "column of a log that holds the time, prompt, output, session, tenant, class or text", set: setColumns, get: getColumns},
+		Help: "column of a log that holds the time, prompt, output, session, tenant, class or text", access: access{setColumns, getColumns}},
 	{Flag: "skip-bad-rows", Key: "workload.skip_bad_rows", Group: WorkloadGroup, Kind: Bool, Default: "false",
 		Help: "skip rows of the workload's file that cannot be used, and count them"},
 	{Flag: "sort", Key: "workload.sort", Group: WorkloadGroup, Kind: Bool, Default: "false",
@@ -200,9 +200,9 @@ var Options = []Option{
 		Help: "the same server without it"},
 	{Flag: "rates", Key: "experiment.rates", Group: ExperimentGroup, Kind: Text, Value: "LIST",
 		Default: "doubling until the server is saturated", Help: "levels of a sweep in requests per second: 1,2,5,10",
-		set: setRates, get: getRates},
+		access: access{setRates, getRates}},
 	{Flag: "concurrencies", Key: "experiment.concurrencies", Group: ExperimentGroup, Kind: Text, Value: "LIST",
-		Help: "levels of a sweep as requests in flight: 1,2,4,8", set: setConcurrencies, get: getConcurrencies},
+		Help: "levels of a sweep as requests in flight: 1,2,4,8", access: access{setConcurrencies, getConcurrencies}},
 	{Flag: "find-limit", Key: "experiment.find_limit", Group: ExperimentGroup, Kind: Bool, Default: "false",
 		Help: "search for the highest rate that meets the objectives, and confirm one with a sustained run"},
 	{Flag: "sustained", Key: "experiment.sustained", Group: ExperimentGroup, Kind: Duration, Value: "TIME", Default: "3m",
@@ -230,7 +230,7 @@ var Options = []Option{
 	{Flag: "server-command", Key: "server.command", Group: TuneGroup, Kind: Text, Value: "COMMAND",
 		Help: "command line that starts the server, with {port} and a {name} for each knob; {redline} is this program"},
 	{Flag: "knob", Key: "tune.knobs", Group: TuneGroup, Kind: Text, Value: "NAME=BASELINE,VALUE…", Repeatable: true,
-		Help: "setting to try other values of, one at a time; a hypothesis for each stands in the plan", set: setKnobs, get: getKnobs},
+		Help: "setting to try other values of, one at a time; a hypothesis for each stands in the plan", access: access{setKnobs, getKnobs}},
 	{Flag: "objective", Key: "tune.objective", Group: TuneGroup, Kind: Text, Value: "FIGURE", Repeatable: true,
 		Default: "good:fraction (throughput without objectives), tpot:p50, ttft:p50",
 		Help:    "what better means: good:fraction, throughput, cost, ttft:p99 and the like; of several the first that shows a difference decides"},
@@ -266,45 +266,36 @@ var Options = []Option{
 		Help: "golden set to ask before the load, beside it and after it: a file of JSON Lines, or builtin"},
 	{Flag: "quality-threshold", Key: "quality.thresholds", Group: runGroup, Kind: Text, Value: "GATE", Repeatable: true,
 		Help: "least share of right answers: 'overall>=0.95', of a tag such as 'math>=80%', structured_validity or determinism; replaces those of the plan",
-		set:  setThresholds, get: getThresholds},
+		access: access{
+			func(c *Config, values []string) error { return c.Quality.Thresholds.Set(values) },
+			func(c *Config) []string { return c.Quality.Thresholds.Texts() }}},
 	{Flag: "keep-text", Key: "quality.keep_text", Group: runGroup, Kind: Bool, Default: "false",
 		Help: "keep the worst answers to golden questions, with their text, in quality.jsonl beside the result"},
 	{Flag: "label", Key: "metadata.label", Group: runGroup, Kind: Text, Value: "NAME",
-		Help: "short name of the run; part of the name of its directory", set: setLabel, get: getLabel},
+		Help: "short name of the run; part of the name of its directory", access: metadata("label")},
 	{Flag: "note", Key: "metadata.note", Group: runGroup, Kind: Text, Value: "TEXT",
-		Help: "free text, kept with the run", set: setNote, get: getNote},
+		Help: "free text, kept with the run", access: metadata("note")},
 	{Flag: "out", Group: runGroup, Kind: Text, Value: "DIR", Default: "runs/<time>-<label>",
-		Help: "directory for the plan, records and result", set: setOut, get: getOut},
+		Help: "directory for the plan, records and result", access: access{
+			func(c *Config, values []string) error { c.Output.Dir = values[0]; return nil },
+			func(c *Config) []string { return nonEmpty(c.Output.Dir) }}},
 	{Flag: "force", Group: runGroup, Kind: Bool, Default: "false", FlagOnly: true,
-		Help: "write into a directory that already holds a run", set: setForce, get: getForce},
+		Help: "write into a directory that already holds a run", access: toggle(func(c *Config) *bool { return &c.Output.Force })},
 	{Flag: "json", Key: "metrics.output_format", Group: runGroup, Kind: Bool, Default: "false",
-		Help: "print the result as JSON and nothing else; in the plan output_format: json", set: setJSON, get: getJSON},
+		Help: "print the result as JSON and nothing else; in the plan output_format: json", access: toggle(func(c *Config) *bool { return &c.Output.JSON })},
 	{Flag: "quiet", Group: runGroup, Kind: Bool, Default: "false",
-		Help: "no progress display", set: setQuiet, get: getQuiet},
+		Help: "no progress display", access: toggle(func(c *Config) *bool { return &c.Output.Quiet })},
 	{Flag: "verbose", Short: "v", Group: runGroup, Kind: Bool, Default: "false",
-		Help: "show one request as it goes over the wire, secrets masked", set: setVerbose, get: getVerbose},
+		Help: "show one request as it goes over the wire, secrets masked", access: toggle(func(c *Config) *bool { return &c.Output.Verbose })},
 	{Flag: "percentiles", Key: "metrics.percentiles", Group: runGroup, Kind: Text, Value: "LIST", Default: "50,90,95,99",
-		Help: "latency percentiles to show: 50,99.9; the result keeps the usual ones too", set: setPercentiles, get: getPercentiles},
+		Help: "latency percentiles to show: 50,99.9; the result keeps the usual ones too", access: access{setPercentiles, getPercentiles}},
 	{Flag: "explain", Group: runGroup, Kind: Bool, Default: "false",
-		Help: "print how each figure is defined, the checklist, and what could not be checked", set: setExplain, get: getExplain},
+		Help: "print how each figure is defined, the checklist, and what could not be checked", access: toggle(func(c *Config) *bool { return &c.Output.Explain })},
 	{Flag: "plan", Group: runGroup, Kind: Text, Value: "FILE",
-		Help: "plan file; flags and environment override it", set: setPlan, get: getPlan},
+		Help: "plan file; flags and environment override it", access: access{
+			// The plan's path is read before any option is set: here it only has to be known.
+			func(*Config, []string) error { return nil }, func(*Config) []string { return nil }}},
 }
-
-// The functions of the options that live outside the plan's blocks.
-var (
-	setLabel, getLabel     = metadata("label")
-	setNote, getNote       = metadata("note")
-	setForce, getForce     = toggle(func(c *Config) *bool { return &c.Output.Force })
-	setQuiet, getQuiet     = toggle(func(c *Config) *bool { return &c.Output.Quiet })
-	setVerbose, getVerbose = toggle(func(c *Config) *bool { return &c.Output.Verbose })
-	setExplain, getExplain = toggle(func(c *Config) *bool { return &c.Output.Explain })
-	// How this answer is shown is no part of the plan, whatever its key says.
-	setJSON, getJSON = toggle(func(c *Config) *bool { return &c.Output.JSON })
-
-	setNoStream, getNoStream       = opposite(func(c *Config) **bool { return &c.Provider.Stream })
-	setNoTelemetry, getNoTelemetry = opposite(func(c *Config) **bool { return &c.Telemetry.Scrape })
-)
 
 // presets lists the sets of objectives that have a name, those of a family
 // behind it: "chat, batch, mlperf:llama2-70b-server, …-interactive".
@@ -323,11 +314,3 @@ func presets() string {
 	}
 	return strings.Join(words, ", ")
 }
-
-func setOut(c *Config, values []string) error { c.Output.Dir = values[0]; return nil }
-func getOut(c *Config) []string               { return nonEmpty(c.Output.Dir) }
-
-// The plan's path is read before any option is set; as an option it only has
-// to be known.
-func setPlan(*Config, []string) error { return nil }
-func getPlan(*Config) []string        { return nil }

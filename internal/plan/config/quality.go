@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -47,18 +48,11 @@ func (c *Config) goldenSet() error {
 		if slices.Contains(tags, tag) {
 			continue
 		}
-		cure := text.Hint(tag, append(tags, "overall", "determinism", "structured_validity"))
-		if cure == "" {
-			cure = "it has " + strings.Join(tags, ", ")
-		}
+		cure := cmp.Or(text.Hint(tag, append(tags, "overall", "determinism", "structured_validity")), "it has "+strings.Join(tags, ", "))
 		return c.wrong("quality.thresholds", "no question of %s has the tag %s; %s", c.Quality.Golden, shown(tag), cure)
 	}
 	return nil
 }
-
-func setThresholds(c *Config, values []string) error { return c.Quality.Thresholds.Set(values) }
-
-func getThresholds(c *Config) []string { return c.Quality.Thresholds.Texts() }
 
 // judgeSecrets are those of the judge model alone.
 func (c *Config) judgeSecrets() []string {

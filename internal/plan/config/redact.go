@@ -293,23 +293,15 @@ func onlyVariables(raw string) bool {
 }
 
 func authScheme(word string) bool {
-	switch strings.ToLower(word) {
-	case "bearer", "basic", "token", "apikey", "digest":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"bearer", "basic", "token", "apikey", "digest"}, strings.ToLower(word))
 }
 
 // secretName reports whether the name of a header or variable says that its
 // value is for the server's eyes only.
 func secretName(name string) bool {
 	name = strings.ReplaceAll(strings.ToLower(name), "tokenizer", "")
-	for _, part := range []string{"auth", "key", "token", "secret", "passw", "cookie", "credential", "signature", "session", "pwd"} {
-		if strings.Contains(name, part) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"auth", "key", "token", "secret", "passw", "cookie", "credential", "signature", "session", "pwd"},
+		func(part string) bool { return strings.Contains(name, part) })
 }
 
 // secretField is the same for a key in a request's body.

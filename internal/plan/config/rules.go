@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"math"
 	"net/url"
 	"path"
@@ -193,9 +194,7 @@ func (c *Config) provider() error {
 	if err := c.Provider.Validate(); err != nil {
 		return c.wrongIn("provider", err)
 	}
-	if c.Provider.Timeouts.Total == 0 {
-		c.Provider.Timeouts.Total = client.DefaultTimeout
-	}
+	c.Provider.Timeouts.Total = cmp.Or(c.Provider.Timeouts.Total, client.DefaultTimeout)
 	return nil
 }
 
@@ -251,10 +250,7 @@ func (c *Config) loop() error {
 	if err := c.Load.Spec.Validate(); err != nil {
 		return c.wrongIn("load_profile", err)
 	}
-	c.Load.Process = strings.ToLower(strings.TrimSpace(c.Load.Process))
-	if c.Load.Process == "" {
-		c.Load.Process = "poisson"
-	}
+	c.Load.Process = cmp.Or(strings.ToLower(strings.TrimSpace(c.Load.Process)), "poisson")
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"redline/internal/answer/tune"
 	"redline/internal/run/launch"
+	"redline/internal/text"
 )
 
 // tuning checks a launched server and the knobs that its command is to have.
@@ -74,9 +75,7 @@ func setKnobs(c *Config, values []string) error {
 }
 
 func getKnobs(c *Config) []string {
-	var texts []string
-	for _, k := range c.Tune.Knobs {
-		texts = append(texts, k.Name+"="+strings.Join(append([]string{k.Baseline}, k.Values...), ","))
-	}
-	return texts
+	return text.Each(c.Tune.Knobs, func(k tune.Knob) string {
+		return k.Name + "=" + strings.Join(append([]string{k.Baseline}, k.Values...), ",")
+	})
 }

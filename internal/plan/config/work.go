@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,9 +47,7 @@ func (c *Config) work() error {
 	if err := c.Generation.Validate(); err != nil {
 		return c.wrongIn("generation", err)
 	}
-	if c.Tokenizer == "" {
-		c.Tokenizer = token.EmbeddedNames()[0]
-	}
+	c.Tokenizer = cmp.Or(c.Tokenizer, token.EmbeddedNames()[0])
 	return nil
 }
 
