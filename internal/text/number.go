@@ -3,6 +3,7 @@ package text
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -107,12 +108,7 @@ func Distinct(v float64, marks ...float64) string {
 // distinct reports whether the number as shown stands to every mark as the real
 // one does.
 func distinct(v, shown float64, marks []float64) bool {
-	for _, mark := range marks {
-		if cmp.Compare(v, mark) != cmp.Compare(shown, mark) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(marks, func(mark float64) bool { return cmp.Compare(v, mark) != cmp.Compare(shown, mark) })
 }
 
 // Count writes a whole number, which is exact.

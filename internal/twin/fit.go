@@ -1,8 +1,8 @@
 package twin
 
 import (
-	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -309,12 +309,12 @@ func look(levels []Level) sight {
 // time in which any is: stamps of neighbours overlap by a hair.
 func most(events []int64) int {
 	slices.Sort(events)
-	held := map[int]int64{}
+	lasted := map[int]int64{}
 	n, before, total := 0, int64(0), int64(0)
 	for _, e := range events {
 		at := e >> 1
 		if n > 0 {
-			held[n] += at - before
+			lasted[n] += at - before
 			total += at - before
 		}
 		before = at
@@ -324,14 +324,9 @@ func most(events []int64) int {
 			n--
 		}
 	}
-	var counts []int
-	for n := range held {
-		counts = append(counts, n)
-	}
-	slices.SortFunc(counts, func(a, b int) int { return cmp.Compare(b, a) })
 	above := int64(0)
-	for _, n := range counts {
-		if above += held[n]; above*100 >= total {
+	for _, n := range slices.Backward(slices.Sorted(maps.Keys(lasted))) {
+		if above += lasted[n]; above*100 >= total {
 			return n
 		}
 	}
@@ -345,9 +340,9 @@ const usualLength = 131072
 func (s sight) places() int { return max(256, 2*s.inFlight) }
 
 // length is the longest request that the engine is to take.
-func (s sight) length(told, room int) int {
-	n := max(told, s.longest)
-	if told == 0 {
+func (s sight) length(known, room int) int {
+	n := max(known, s.longest)
+	if known == 0 {
 		n = max(n, usualLength)
 	}
 	if room > 0 {

@@ -1,6 +1,7 @@
 package twin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -148,9 +149,7 @@ const mostSimulated = 12_000_000
 // Rehearse tries the plan, and beside it the same with one instance less.
 func Rehearse(ctx context.Context, p Plan) (*result.Rehearsal, error) {
 	out := &result.Rehearsal{Engine: p.Engine, Error: p.Error, Traffic: p.Arrivals.Text, Router: p.Router}
-	if out.Router == "" {
-		out.Router = LeastOutstanding
-	}
+	out.Router = cmp.Or(out.Router, LeastOutstanding)
 	span := p.Arrivals.Span
 	if most := time.Duration(mostSimulated / max(p.Arrivals.Rate, 1e-9) * 1e9); most < span && most > 0 {
 		span = most

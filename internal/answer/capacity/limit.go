@@ -222,9 +222,5 @@ func beyond(v slo.Verdict) bool {
 func (l level) judged() bool { return len(l.point.Objectives) > 0 }
 
 func (l level) objectives() []string {
-	var list []string
-	for _, v := range l.point.Objectives {
-		list = append(list, v.Objective)
-	}
-	return list
+	return text.Each(l.point.Objectives, func(v slo.Verdict) string { return v.Objective })
 }

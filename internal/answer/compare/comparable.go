@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -107,10 +108,7 @@ func (c *Comparison) liken(runs []*result.Result) (grave []string) {
 }
 
 func stated(text string) string {
-	if text == "" {
-		return "not stated"
-	}
-	return text
+	return cmp.Or(text, "not stated")
 }
 
 func joined(text, so string) string {

@@ -136,12 +136,7 @@ func loadNames(r *result.Result) string {
 }
 
 func onePoint(runs []*result.Result) bool {
-	for _, r := range runs {
-		if len(r.Points) != 1 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(runs, func(r *result.Result) bool { return len(r.Points) != 1 })
 }
 
 func firstPoints(runs []*result.Result) []*result.Point {

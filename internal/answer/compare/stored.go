@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -69,9 +70,7 @@ func side(runs []*result.Result) Side {
 	if first.Engine.Version != "" {
 		s.Engine += " " + first.Engine.Version
 	}
-	if s.Name == "" {
-		s.Name = first.ID
-	}
+	s.Name = cmp.Or(s.Name, first.ID)
 	for _, r := range separate(runs) {
 		s.Runs = append(s.Runs, r.ID)
 	}

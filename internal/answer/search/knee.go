@@ -38,8 +38,7 @@ func (s *Search) knee(limit float64) *float64 {
 	for _, l := range curve {
 		below := (l.Rate-first.Rate)/(last.Rate-first.Rate) - (l.Latency-first.Latency)/(last.Latency-first.Latency)
 		if below > furthest {
-			rate := l.Rate
-			furthest, knee = below, &rate
+			furthest, knee = below, new(l.Rate)
 		}
 	}
 	return knee

@@ -59,8 +59,7 @@ func (s *Search) suppose(l Level, limit float64) Observation {
 	for _, objective := range s.objectives {
 		share := logistic(logit(allowed(objective)) + supposedSlope*math.Log(l.Rate*(1+1e-3)/limit))
 		v := slo.Verdict{Objective: objective.Text, Scope: objective.Scope, Standing: slo.Met, N: n}
-		worth := float64(n) / mostUnseen
-		v.Violations, v.NEff = int(share*float64(n)), &worth
+		v.Violations, v.NEff = int(share*float64(n)), new(float64(n)/mostUnseen)
 		if share > allowed(objective) {
 			v.Standing = slo.Missed
 		}

@@ -97,12 +97,8 @@ func (s Spec) Complete() Spec {
 		}
 	}
 	s.Longest = cmp.Or(s.Longest, s.Sustained)
-	if s.Budget == 0 {
-		s.Budget = max(defaultBudget, (sustainedPart * s.Sustained).Round(time.Second))
-	}
-	if s.Start == 0 {
-		s.Start = min(max(1, s.Floor), s.Ceiling)
-	}
+	s.Budget = cmp.Or(s.Budget, max(defaultBudget, (sustainedPart*s.Sustained).Round(time.Second)))
+	s.Start = cmp.Or(s.Start, min(max(1, s.Floor), s.Ceiling))
 	return s
 }
 
@@ -195,9 +191,7 @@ func (s *Search) Observe(l Level, o Observation) {
 	if !(l.Rate > 0) || l.Duration <= 0 {
 		return
 	}
-	if o.Spent == 0 {
-		o.Spent = l.Warmup + l.Duration
-	}
+	o.Spent = cmp.Or(o.Spent, l.Warmup+l.Duration)
 	s.spent += o.Spent
 	if o.E2E > 0 {
 		s.e2e = o.E2E

@@ -3,6 +3,7 @@ package toggle
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"redline/internal/judge/result"
@@ -137,12 +138,7 @@ func along(f *fit, over [2]int, batches int, o Options) []place {
 
 // within reports whether the whole curve lies inside a band around no change.
 func within(places []place, tolerance float64) bool {
-	for _, p := range places {
-		if !(p.low > -tolerance && p.high < tolerance) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(places, func(p place) bool { return !(p.low > -tolerance && p.high < tolerance) })
 }
 
 // run is a stretch of places with one sign; places in between may be open.
@@ -228,10 +224,9 @@ func stand(m *result.ToggleMetric, places []place, runs []run) (standing, words 
 		where := span(math.Exp(places[r.first].x), math.Exp(places[r.last].x))
 		return word, word + " at " + where + ", too close to call elsewhere"
 	}
-	var parts []string
-	for _, t := range m.Thresholds {
-		parts = append(parts, fmt.Sprintf("%s from %s tokens (%s)", t.Then, text.Short(t.Tokens), span(t.Interval[0], t.Interval[1])))
-	}
+	parts := text.Each(m.Thresholds, func(t result.Threshold) string {
+		return fmt.Sprintf("%s from %s tokens (%s)", t.Then, text.Short(t.Tokens), span(t.Interval[0], t.Interval[1]))
+	})
 	return result.ToggleDepends, strings.Join(parts, ", ") + ", " + standingOf[runs[0].sign] + " below"
 }
 

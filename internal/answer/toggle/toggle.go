@@ -7,6 +7,7 @@ package toggle
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -67,9 +68,7 @@ func Judge(into *result.Toggle, requests []Request, o Options) {
 			into.Verdict = m + " " + one.Verdict
 		}
 	}
-	if into.Verdict == "" {
-		into.Verdict = "not compared: no request has a time"
-	}
+	into.Verdict = cmp.Or(into.Verdict, "not compared: no request has a time")
 }
 
 // batch divides the requests into pieces of time: in each of them at least twice
@@ -81,19 +80,10 @@ func batch(requests []Request) [][]Request {
 		rounds[r.Round] = append(rounds[r.Round], r)
 	}
 	var all [][]Request
-	for _, n := range sortedKeys(rounds) {
+	for _, n := range slices.Sorted(maps.Keys(rounds)) {
 		all = append(all, divide(rounds[n])...)
 	}
 	return all
-}
-
-func sortedKeys(m map[int][]Request) []int {
-	var keys []int
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // divide cuts a round into equal times, as many as are long enough.

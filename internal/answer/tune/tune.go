@@ -127,11 +127,7 @@ func Objectives(texts []string, priced bool) ([]Objective, error) {
 
 // Figures are those that objectives are about.
 func Figures(objectives []Objective) []string {
-	var names []string
-	for _, o := range objectives {
-		names = append(names, o.Figure)
-	}
-	return names
+	return text.Each(objectives, func(o Objective) string { return o.Figure })
 }
 
 // Usual is what better means where nothing is said: more requests that keep

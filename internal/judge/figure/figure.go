@@ -6,7 +6,6 @@
 package figure
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -201,7 +200,7 @@ func Parse(written string, use Use) (Statistic, error) {
 	name, stat, chosen := strings.Cut(written, ":")
 	rows := index[name]
 	if len(rows) == 0 {
-		return Statistic{}, fmt.Errorf("unknown figure %q; %s", name, cmp.Or(text.Hint(name, Names(use)), "want one of "+strings.Join(Names(use), ", ")))
+		return Statistic{}, fmt.Errorf("unknown figure %q; %s", name, text.Cure(name, Names(use)))
 	}
 	if why := rows[0].Not[use]; why != "" {
 		return Statistic{}, fmt.Errorf("%s is no %s: %s", name, use, why)

@@ -147,19 +147,13 @@ func measured(r *record.Record) figures {
 // dialing is when the opening of a request's connection began: after a retry or
 // a dead connection, not when the request did.
 func dialing(r *record.Record) int64 {
-	if r.Dialing != 0 {
-		return r.Dialing
-	}
-	return max(r.Begin, r.Slot) // logs of older versions
+	return cmp.Or(r.Dialing, max(r.Begin, r.Slot)) // logs of older versions
 }
 
 // answered is when an ok request had its whole answer: its last output, or its
 // end where the answer is no text, as an embedding is.
 func answered(r *record.Record) int64 {
-	if r.Last == 0 {
-		return r.End
-	}
-	return r.Last
+	return cmp.Or(r.Last, r.End)
 }
 
 // since is to − from, undefined where either stamp is unknown. A connection

@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -69,10 +70,7 @@ func (n *naming) part(s slo.Scope) part {
 // keysOf places a record. The designed prompt length comes before the counted
 // one, which a failed request does not have.
 func (n *naming) keysOf(r *record.Record) keys {
-	prompt := r.AskedPrompt
-	if prompt == 0 {
-		prompt = r.PromptTokens
-	}
+	prompt := cmp.Or(r.AskedPrompt, r.PromptTokens)
 	bucket, _ := slices.BinarySearch(n.edges, prompt+1)
 	return keys{
 		byBucket: int32(bucket),

@@ -113,8 +113,7 @@ func (d *Dist) clone() *Dist {
 	if d == nil {
 		return nil
 	}
-	c := *d
-	return &c
+	return new(*d)
 }
 
 // tailRatios gives p99/p50 by latency name.

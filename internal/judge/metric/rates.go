@@ -22,8 +22,7 @@ func (c *collector) rates(n Requests) Rates {
 		Ended:     c.perSecond(float64(c.flow.completed)),
 	}
 	if c.o.AskedRate > 0 {
-		asked := c.o.AskedRate
-		r.Asked = &asked
+		r.Asked = new(c.o.AskedRate)
 	}
 	return r
 }
@@ -132,6 +131,5 @@ func (c *collector) fluidity() *float64 {
 	if n == 0 {
 		return nil
 	}
-	mean := round(sum / float64(n))
-	return &mean
+	return new(round(sum / float64(n)))
 }

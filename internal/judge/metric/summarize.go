@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"math"
@@ -182,10 +183,7 @@ func (c *collector) addFlow(r *record.Record) {
 		}
 	}
 	if c.within(began(r)) {
-		prompt := r.PromptTokens
-		if prompt == 0 {
-			prompt = r.AskedPrompt
-		}
+		prompt := cmp.Or(r.PromptTokens, r.AskedPrompt)
 		c.prompts.fresh += int64(max(prompt-r.CachedTokens, 0))
 		c.prompts.cached += int64(r.CachedTokens)
 	}

@@ -59,8 +59,7 @@ func (c *tokenCheck) sums() *TokenCheck {
 	all := c.TokenCheck
 	if len(c.ratios) >= fewestToScatter {
 		mean := stats.Mean(c.ratios)
-		scatter := round(math.Sqrt(stats.Variance(c.ratios)) / mean)
-		all.Scatter = &scatter
+		all.Scatter = new(round(math.Sqrt(stats.Variance(c.ratios)) / mean))
 	}
 	return &all
 }

@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -22,9 +23,7 @@ type spans struct {
 
 // add counts what was there from one stamp to another, 0 for no end.
 func (s *spans) add(from, to int64) {
-	if to == 0 {
-		to = unended
-	}
+	to = cmp.Or(to, unended)
 	from, to = max(from, s.start), min(to, s.end)
 	if from < to {
 		s.list.add(span{from, to})
@@ -99,8 +98,7 @@ func (w *Window) settling(inFlight *spans, endings []float64, service float64, s
 		lo, hi := slopeInterval(series, service, stats.Rand(seed, "metric settling", 0))
 		steady = !math.IsInf(lo, -1) && lo <= 0 && hi >= 0
 	}
-	settled := float64(cut)
-	w.Steady, w.SettledS = &steady, &settled
+	w.Steady, w.SettledS = &steady, new(float64(cut))
 	if steady && fades(endings, service, stats.Rand(seed, "metric fading", 0)) {
 		*w.Steady, w.SettledS = false, nil
 	}

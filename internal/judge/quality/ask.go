@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -73,12 +74,7 @@ func New(o Options) *Exam {
 }
 
 func hasSchema(s *golden.Set) bool {
-	for i := range s.Items {
-		if s.Items[i].Expect.Schema != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Items, func(it golden.Item) bool { return it.Expect.Schema != nil })
 }
 
 // answer is what came back to one question.
@@ -137,8 +133,7 @@ func (x *Exam) ask(ctx context.Context, i int) answer {
 	it := &x.Set.Items[i]
 	r := x.Request()
 	r.Messages, r.MaxTokens, r.Natural = it.Messages, it.MaxTokens, true
-	zero := 0.0
-	r.Sampling.Temperature = &zero
+	r.Sampling.Temperature = new(0.0)
 	r.Schema = it.Expect.Schema
 	a := answer{item: i, outcome: llm.OK}
 	var text strings.Builder

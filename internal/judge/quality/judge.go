@@ -2,6 +2,7 @@ package quality
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,10 +27,7 @@ func Asker(j *Judge) func(ctx context.Context, question, criterion, answer strin
 	}
 	client := &http.Client{Timeout: judgeLimit}
 	return func(ctx context.Context, question, criterion, answer string) (float64, error) {
-		prompt := j.Prompt
-		if prompt == "" {
-			prompt = judgePrompt
-		}
+		prompt := cmp.Or(j.Prompt, judgePrompt)
 		said, err := j.ask(ctx, client, prompt, fmt.Sprintf("Question:\n%s\n\nCriterion:\n%s\n\nAnswer:\n%s", question, criterion, answer))
 		if err != nil {
 			return 0, err

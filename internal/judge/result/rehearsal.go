@@ -1,5 +1,7 @@
 package result
 
+import "slices"
+
 // Rehearsal is a plan tried out in virtual time: that many instances of an
 // engine fitted to the measurement, under the traffic to be carried.
 type Rehearsal struct {
@@ -67,10 +69,5 @@ type RehearsedPart struct {
 // Met says whether the fleet served every request and kept every objective that
 // could be judged.
 func (r *Rehearsed) Met() bool {
-	for _, o := range r.Objectives {
-		if !o.Met {
-			return false
-		}
-	}
-	return r.Refused == 0
+	return r.Refused == 0 && !slices.ContainsFunc(r.Objectives, func(o RehearsedObjective) bool { return !o.Met })
 }

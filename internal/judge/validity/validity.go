@@ -17,6 +17,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/observe/telemetry"
+	"redline/internal/text"
 )
 
 // Evidence is everything the checks look at.
@@ -215,11 +216,7 @@ func (c check) touched(judged []slo.Verdict) []string {
 	if c.spoils == nil || len(judged) == 0 {
 		return c.spoils
 	}
-	var names []string
-	for _, v := range about(judged, c.spoils) {
-		names = append(names, v.Objective)
-	}
-	return names
+	return text.Each(about(judged, c.spoils), func(v slo.Verdict) string { return v.Objective })
 }
 
 // harm is what the checks that show a lack of CPU time spoil together: no more

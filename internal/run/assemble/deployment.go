@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -123,9 +124,7 @@ func laidOut(c *config.Config, res *result.Result, server *telemetry.ServerUse, 
 		dp = server.Replicas
 	}
 	dp = max(1, dp)
-	if tp == 0 {
-		tp = max(1, count/dp)
-	}
+	tp = cmp.Or(tp, max(1, count/dp))
 	d.TP = tp
 	if err := d.Check(); err != nil {
 		return deployment{}, fmt.Errorf("%d accelerators for one model: %w; say metadata.parallelism: tp N", tp, err)

@@ -81,10 +81,7 @@ func (p *prefill) slope() *result.PrefillSlope {
 }
 
 func stayOf(r *record.Record, start, end int64) stay {
-	prompt := r.PromptTokens
-	if prompt == 0 {
-		prompt = r.AskedPrompt
-	}
+	prompt := cmp.Or(r.PromptTokens, r.AskedPrompt)
 	return stay{sent: r.Sent, first: r.First, end: max(r.End, r.Last), fresh: prompt - r.CachedTokens,
 		counts: r.Outcome == llm.OK && r.Streamed && r.First > r.Sent && r.Due >= start && r.Due < end}
 }
@@ -102,9 +99,7 @@ func alone(stays []stay) (tokens, took []float64) {
 		if s.counts && s.fresh > 0 && busyUntil <= s.sent && next >= s.first {
 			tokens, took = append(tokens, float64(s.fresh)), append(took, float64(s.first-s.sent)/1e6)
 		}
-		if s.end == 0 {
-			s.end = math.MaxInt64
-		}
+		s.end = cmp.Or(s.end, math.MaxInt64)
 		busyUntil = max(busyUntil, s.end)
 	}
 	return thinned(tokens), thinned(took)

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -157,10 +158,7 @@ func judgePorts(m *Machine) judgement {
 }
 
 func judgeClockSource(m *Machine) judgement {
-	name := m.ClockSource
-	if name == "" {
-		name = "source not readable"
-	}
+	name := cmp.Or(m.ClockSource, "source not readable")
 	figure := fmt.Sprintf("%s, %s a look", name, span(int64(m.ClockRead)))
 	if m.ClockRead > slowClock {
 		return warn(figure, "every stamp costs that: boot with clocksource=tsc where the processor has a steady one")

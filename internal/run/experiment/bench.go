@@ -221,10 +221,7 @@ func benchRows(c *config.Config) []config.Row {
 // production offers the plan's own mix at the plan's rate, or at the one that a
 // few users made.
 func (x *conductor) production(ctx context.Context) error {
-	rate := x.Config.Load.Rate
-	if rate == 0 {
-		rate = x.lightRate()
-	}
+	rate := cmp.Or(x.Config.Load.Rate, x.lightRate())
 	return x.row(ctx, config.Row{Name: "mix", About: "production shape", Rate: rate,
 		Hypothesis:  "What the fixed shapes showed holds for the real mix at a light load.",
 		Question:    "Does the synthetic conclusion survive realism?",
@@ -279,14 +276,10 @@ func (x *conductor) limitOf(ctx context.Context) error {
 	searched := *x.Config
 	e := &searched.Experiment
 	spec := benchSpec(x.Config)
-	if spec.Start == 0 {
-		spec.Start = min(max(x.lightRate(), spec.Floor), cmp.Or(spec.Ceiling, math.Inf(1)))
-	}
+	spec.Start = cmp.Or(spec.Start, min(max(x.lightRate(), spec.Floor), cmp.Or(spec.Ceiling, math.Inf(1))))
 	e.Spec, e.Thorough = spec, false
 	searched.Load.Rate, searched.Load.Profile = 0, ""
-	if searched.Load.Process == "" {
-		searched.Load.Process = "poisson"
-	}
+	searched.Load.Process = cmp.Or(searched.Load.Process, "poisson")
 	return x.under(&searched, func() error { return x.findLimit(ctx) })
 }
 

@@ -156,10 +156,7 @@ func address(text string) string {
 	if err != nil || u.Host == "" {
 		return text
 	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	host := strings.ToLower(u.Hostname())
 	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
 		host = "localhost"

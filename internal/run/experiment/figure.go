@@ -155,10 +155,9 @@ func weigh(e config.Expectation, p *result.Point, rows map[string]*result.Point)
 
 // weighObjectives asks whether every objective of the plan is met.
 func weighObjectives(p *result.Point) (string, *bool) {
-	var parts []string
-	for _, v := range p.Objectives {
-		parts = append(parts, v.Objective+" "+strings.ReplaceAll(string(v.Standing), "_", " "))
-	}
+	parts := text.Each(p.Objectives, func(v slo.Verdict) string {
+		return v.Objective + " " + strings.ReplaceAll(string(v.Standing), "_", " ")
+	})
 	if parts == nil {
 		return "the plan has no objectives", nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/text"
 )
 
 // rejected is a stage that does not count.
@@ -28,10 +29,7 @@ func (x *conductor) reject(s Stage, res *result.Result) string {
 	if !slices.ContainsFunc(failed, func(c result.Check) bool { return !c.Setup }) {
 		return ""
 	}
-	var reasons []string
-	for _, c := range failed {
-		reasons = append(reasons, c.Reason())
-	}
+	reasons := text.Each(failed, func(c result.Check) string { return c.Reason() })
 	reason := strings.Join(reasons, "; ")
 	if s.repeats == "" && !s.once {
 		return reason

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,10 +127,7 @@ func atLimit(res *result.Result, o slo.Objective) (standing, outcome string) {
 // read.
 func fields(c *config.Config, res *result.Result) []result.Field {
 	said := func(key string) string { return c.Metadata[key] }
-	var objectives []string
-	for _, o := range c.Objectives {
-		objectives = append(objectives, o.Text)
-	}
+	objectives := text.Each(c.Objectives, func(o slo.Objective) string { return o.Text })
 	list := []result.Field{
 		{Name: "Model and revision", Value: text.Join(", ", res.Model.Name, res.Model.Revision), Field: "model.name, model.revision"},
 		{Name: "Tokenizer and chat template", Value: text.Join(", ", res.Workload.Tokenizer, template(res)), Field: "workload.tokenizer, workload.template_hash"},
@@ -143,9 +141,7 @@ func fields(c *config.Config, res *result.Result) []result.Field {
 		{Name: "Rollback risk", Value: said("rollback_risk"), Field: "plan.metadata.rollback_risk"},
 	}
 	for i := range list {
-		if list[i].Value == "" {
-			list[i].Value = result.NotStated
-		}
+		list[i].Value = cmp.Or(list[i].Value, result.NotStated)
 	}
 	return list
 }
@@ -188,10 +184,7 @@ func called(name, text string) string {
 
 // decision is pass, fail or undecided, and why it may not be trusted.
 func decision(res *result.Result) string {
-	word := map[slo.Standing]string{slo.Met: "pass", slo.Missed: "fail"}[res.Verdict.SLO]
-	if word == "" {
-		word = "undecided"
-	}
+	word := cmp.Or(map[slo.Standing]string{slo.Met: "pass", slo.Missed: "fail"}[res.Verdict.SLO], "undecided")
 	if res.Verdict.Valid == result.Invalid {
 		word += ", but the run is not valid"
 	}
@@ -340,10 +333,7 @@ func (x *conductor) addVariant(i int, name string, res *result.Result, p *result
 	x.adopt(name, res)
 	x.res.Verdict.SLO = leading(res.Verdict.SLO, []slo.Standing{x.res.Verdict.SLO, res.Verdict.SLO}, slo.Missed, slo.Undecided)
 	p.Variants = append(p.Variants, line)
-	var standings []string
-	for _, v := range p.Variants {
-		standings = append(standings, v.Acceptance.Standing)
-	}
+	standings := text.Each(p.Variants, func(v result.Variant) string { return v.Acceptance.Standing })
 	p.Acceptance = result.Acceptance{Standing: accepted(standings)}
 	x.res.Protocol = p
 }

@@ -142,8 +142,7 @@ func (n *rented) open(ctx context.Context) (*running, error) {
 		}
 		return nil, err
 	}
-	seconds := server.StartUp().Seconds()
-	n.startUp = &seconds
+	n.startUp = new(server.StartUp().Seconds())
 	now := &running{values: n.values, server: server}
 	r.running[n.place] = now
 	return now, r.greet(ctx, n, now)
@@ -167,11 +166,7 @@ func (r *rig) greet(ctx context.Context, n *rented, now *running) error {
 }
 
 func startProcess(ctx context.Context, s launch.Spec, o launch.Options) (Server, error) {
-	server, err := launch.Start(ctx, s, o)
-	if err != nil {
-		return nil, err
-	}
-	return server, nil
+	return launch.Start(ctx, s, o)
 }
 
 // stop ends the server of a place.

@@ -13,6 +13,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
 	"redline/internal/run/launch"
+	"redline/internal/text"
 )
 
 // The purposes of a tuning's stages beside the rounds of its last comparison.
@@ -296,10 +297,7 @@ func (t *tuner) rule(standing, format string, args ...any) {
 
 // words are settings as a command line has them.
 func words(flags []result.Flag) string {
-	var list []string
-	for _, f := range flags {
-		list = append(list, f.Name+"="+f.Value)
-	}
+	list := text.Each(flags, func(f result.Flag) string { return f.Name + "=" + f.Value })
 	return strings.Join(list, " ")
 }
 

@@ -5,6 +5,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -101,10 +102,7 @@ func environment(added map[string]string) []string {
 
 // await returns when the server is ready, or why it never will be.
 func (v *Server) await(ctx context.Context, s Spec, begun time.Time) error {
-	limit := s.ReadyTimeout
-	if limit == 0 {
-		limit = defaultReadyTimeout
-	}
+	limit := cmp.Or(s.ReadyTimeout, defaultReadyTimeout)
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	wait := 20 * time.Millisecond

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"redline/internal/llm"
 	"redline/internal/observe/engine"
 	"redline/internal/stats"
+	"redline/internal/text"
 	"redline/internal/traffic/token"
 	"redline/internal/twin/sim"
 )
@@ -184,9 +186,7 @@ func (t *Target) identify(ctx context.Context, r *run, served []client.ServedMod
 			t.facts.Add(engine.Facts{Engine: m.OwnedBy, Model: m.Root, MaxLen: m.MaxModelLen})
 		}
 	}
-	if t.chatTemplate == "" {
-		t.chatTemplate = t.facts.ChatTemplate
-	}
+	t.chatTemplate = cmp.Or(t.chatTemplate, t.facts.ChatTemplate)
 	t.about.Name, t.about.Version = t.facts.Engine, t.facts.Version
 }
 
@@ -292,10 +292,7 @@ func (t *Target) unfit(err error, served []client.ServedModel) error {
 
 func modelNames(served []client.ServedModel) string {
 	const most = 5
-	var names []string
-	for _, m := range served {
-		names = append(names, m.ID)
-	}
+	names := text.Each(served, func(m client.ServedModel) string { return m.ID })
 	if len(names) > most {
 		names = append(names[:most], "…")
 	}

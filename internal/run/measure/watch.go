@@ -117,8 +117,7 @@ func (w *watch) serverUse(start, end int64) *telemetry.ServerUse {
 	if w.server == nil {
 		return nil
 	}
-	use := w.server.Over(start, end)
-	return &use
+	return new(w.server.Over(start, end))
 }
 
 // traffic lays the server's count of requests beside ours.

@@ -5,6 +5,7 @@
 package watch
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -88,15 +89,9 @@ func mistake(key, format string, args ...any) error {
 
 // Complete checks the spec and fills in what was left open.
 func (s *Spec) Complete() error {
-	if s.Runs == "" {
-		s.Runs = "runs"
-	}
-	if s.Timeout == 0 {
-		s.Timeout = 6 * time.Hour
-	}
-	if s.Missed == "" {
-		s.Missed = missedSkip
-	}
+	s.Runs = cmp.Or(s.Runs, "runs")
+	s.Timeout = cmp.Or(s.Timeout, 6*time.Hour)
+	s.Missed = cmp.Or(s.Missed, missedSkip)
 	switch {
 	case s.Missed != missedRun && s.Missed != missedSkip:
 		return mistake("missed", "want run or skip, got %s", text.Quote(s.Missed))
@@ -127,9 +122,7 @@ func (s *Schedule) complete(key string) error {
 	if s.Plan == "" {
 		return mistake(key+".plan", "want a plan file")
 	}
-	if s.Command == "" {
-		s.Command = commands[0]
-	}
+	s.Command = cmp.Or(s.Command, commands[0])
 	if !slices.Contains(commands, s.Command) {
 		return mistake(key+".command", "want %s, got %s", strings.Join(commands, ", "), text.Quote(s.Command))
 	}
@@ -161,9 +154,7 @@ func (a *Alerts) complete() error {
 		if u, err := url.Parse(w.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return mistake(key+".url", "want an address that begins with http:// or https://")
 		}
-		if w.Format == "" {
-			w.Format = formatJSON
-		}
+		w.Format = cmp.Or(w.Format, formatJSON)
 		if w.Format != formatJSON && w.Format != formatSlack {
 			return mistake(key+".format", "want json or slack, got %s", text.Quote(w.Format))
 		}

@@ -137,11 +137,7 @@ func forms() string {
 
 // hint names what a misspelt name is nearest to, if any is near.
 func hint[T any](name string, all []T, nameOf func(T) string) string {
-	var names []string
-	for _, one := range all {
-		names = append(names, nameOf(one))
-	}
-	if hint := text.Hint(name, names); hint != "" {
+	if hint := text.Hint(name, text.Each(all, nameOf)); hint != "" {
 		return " (" + hint + ")"
 	}
 	return ""

@@ -26,11 +26,14 @@ const (
 	Prose    Format = "text"
 )
 
-// Formats lists them all, with what tells each apart.
-var Formats = []struct {
+// Described is a format and what its files look like, in words.
+type Described struct {
 	Name  Format
 	About string
-}{
+}
+
+// Formats lists them all, with what tells each apart.
+var Formats = []Described{
 	{ShareGPT, `ShareGPT JSON ([{"conversations": …}])`},
 	{Lines, `JSON Lines with "prompt" or "messages"`},
 	{Batch, `OpenAI batch lines ({"custom_id": …, "body": …})`},

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"redline/internal/text"
 )
 
 // Counter asks another tokenizer, such as a server's own, for the numbers of
@@ -114,10 +116,7 @@ func (p *Probed) openings(words []string) ([]string, error) {
 func (p *Probed) singles(opening string, words []string) ([]string, error) {
 	good := map[string]bool{}
 	for groups := slices.Collect(slices.Chunk(words, groupWords)); len(groups) > 0; {
-		var texts []string
-		for _, group := range groups {
-			texts = append(texts, opening+strings.Join(group, ""))
-		}
+		texts := text.Each(groups, func(group []string) string { return opening + strings.Join(group, "") })
 		counts, err := p.ask(texts)
 		if err != nil {
 			return nil, err
@@ -143,10 +142,7 @@ func (p *Probed) singles(opening string, words []string) ([]string, error) {
 func (p *Probed) prove() error {
 	r := rand.New(rand.NewPCG(1, 1))
 	lengths := []int{1, 2, 3, 7, 20, 100, 250, 500}
-	var texts []string
-	for _, n := range lengths {
-		texts = append(texts, string(p.Compose(nil, r, n)))
-	}
+	texts := text.Each(lengths, func(n int) string { return string(p.Compose(nil, r, n)) })
 	counts, err := p.ask(texts)
 	if err != nil {
 		return err

@@ -137,8 +137,7 @@ func (t *tally) describeSessions() *Sessions {
 	s := &Sessions{Count: len(turns), Requests: round(float64(requests)/float64(len(t.prompts)), 6), Turns: curveOf(turns, binGrid)}
 	if len(t.gaps) > 0 && len(t.times) > 0 {
 		slices.Sort(t.gaps)
-		gap := curveOf(t.gaps, binGrid)
-		s.Gap = &gap
+		s.Gap = new(curveOf(t.gaps, binGrid))
 	}
 	return s
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"redline/internal/text"
 )
 
 // HeadBytes is how much of a file's beginning Recognize is best given.
@@ -61,24 +63,14 @@ func (f format) names(text string) bool {
 			return false
 		}
 	}
-	for _, n := range f.any {
-		if strings.Contains(text, n) {
-			return true
-		}
-	}
-	return len(f.any) == 0
+	return len(f.any) == 0 || slices.ContainsFunc(f.any, func(n string) bool { return strings.Contains(text, n) })
 }
 
 // hasLengths says that both lengths are among the columns: a file of prompts
 // alone is no trace.
 func (f format) hasLengths(columns []string) bool {
 	has := func(role int) bool {
-		for _, name := range f.columns[role] {
-			if slices.Contains(columns, name) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(f.columns[role], func(name string) bool { return slices.Contains(columns, name) })
 	}
 	return has(rolePrompt) && has(roleOutput)
 }
@@ -88,11 +80,7 @@ func headerNames(line []byte) []string {
 	if err != nil {
 		return nil
 	}
-	var names []string
-	for _, f := range fields {
-		names = append(names, plainName(string(f)))
-	}
-	return names
+	return text.Each(fields, func(f []byte) string { return plainName(string(f)) })
 }
 
 // IsFitted says that a file's beginning is that of a fitted workload, which

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"math"
@@ -91,10 +92,7 @@ func (p Replay) Times(f *File) iter.Seq[int64] {
 		if p.Validate() != nil || !f.HasTimes() || count == 0 {
 			return
 		}
-		speed := p.Speedup
-		if speed == 0 {
-			speed = 1
-		}
+		speed := cmp.Or(p.Speedup, 1)
 		period := p.period(f)
 		for round := 0.0; ; round++ {
 			for _, t := range f.times[first : first+count] {
@@ -121,9 +119,6 @@ func (p Replay) Index(f *File, i int) (row int, ok bool) {
 
 // Span is how long one round lasts at the replay's speed.
 func (p Replay) Span(f *File) time.Duration {
-	speed := p.Speedup
-	if speed == 0 {
-		speed = 1
-	}
+	speed := cmp.Or(p.Speedup, 1)
 	return time.Duration(p.period(f) / speed)
 }

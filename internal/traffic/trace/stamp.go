@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -41,9 +42,7 @@ func parseNumber(text string, unit time.Duration) (int64, bool) {
 	if err != nil || !digits(fraction) {
 		return parseFloat(text, unit)
 	}
-	if unit == 0 {
-		unit = unitOf(math.Abs(float64(n)))
-	}
+	unit = cmp.Or(unit, unitOf(math.Abs(float64(n))))
 	if n > math.MaxInt64/int64(unit)-1 || n < math.MinInt64/int64(unit)+1 {
 		return 0, false
 	}
@@ -60,9 +59,7 @@ func parseFloat(text string, unit time.Duration) (int64, bool) {
 	if err != nil || math.IsNaN(x) {
 		return 0, false
 	}
-	if unit == 0 {
-		unit = unitOf(math.Abs(x))
-	}
+	unit = cmp.Or(unit, unitOf(math.Abs(x)))
 	if x *= float64(unit); math.Abs(x) >= math.MaxInt64/2 {
 		return 0, false
 	}

@@ -13,6 +13,8 @@ package trace
 import (
 	"strings"
 	"time"
+
+	"redline/internal/text"
 )
 
 // maxTokens bounds every length: larger ones are a wrong column.
@@ -178,11 +180,7 @@ func within(names ...string) []string {
 
 // Formats are the names for Options.Format.
 func Formats() []string {
-	var names []string
-	for _, f := range formats {
-		names = append(names, f.name)
-	}
-	return names
+	return text.Each(formats, func(f format) string { return f.name })
 }
 
 // plainName is a column's name without what people write differently: case,

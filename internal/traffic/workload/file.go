@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"redline/internal/text"
 	"redline/internal/traffic/corpus"
 	"redline/internal/traffic/trace"
 )
@@ -23,10 +24,7 @@ const (
 
 // FileFormats lists the names that say how to read a file.
 func FileFormats() []string {
-	var names []string
-	for _, f := range corpus.Formats {
-		names = append(names, string(f.Name))
-	}
+	names := text.Each(corpus.Formats, func(f corpus.Described) string { return string(f.Name) })
 	for _, name := range append(trace.Formats(), anyTrace, Fitted) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
@@ -71,10 +69,7 @@ func unrecognised(head []byte) string {
 			}
 		}
 	}
-	var known []string
-	for _, f := range corpus.Formats {
-		known = append(known, f.About)
-	}
+	known := text.Each(corpus.Formats, func(f corpus.Described) string { return f.About })
 	return fmt.Sprintf("is not recognised: looked for %s; a trace or log (%s); a fitted workload (schema: redline/workload/1); "+
 		"name the columns of a log with --column, such as --column prompt=input_tokens, or the format with --workload-format",
 		strings.Join(known, "; "), strings.Join(trace.Formats(), ", "))
@@ -128,10 +123,5 @@ func (t Traffic) formatOf() (string, error) {
 
 // isCorpus says that a format is one of conversations or prose.
 func isCorpus(format string) bool {
-	for _, f := range corpus.Formats {
-		if string(f.Name) == format {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(corpus.Formats, func(f corpus.Described) bool { return string(f.Name) == format })
 }

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -25,10 +26,7 @@ type Class struct {
 }
 
 func (c Class) weight() float64 {
-	if c.Weight == 0 {
-		return 1
-	}
-	return c.Weight
+	return cmp.Or(c.Weight, 1)
 }
 
 // mix is a named set of classes.

@@ -46,8 +46,7 @@ func (c ContextDistribution) dist() Dist {
 // WithContext replaces the prompt lengths by a histogram. Output lengths stay
 // those of s where it describes any, and are 128 tokens where it is zero.
 func (s Spec) WithContext(c ContextDistribution) Spec {
-	prompt := c.dist()
-	s.Prompt = &prompt
+	s.Prompt = new(c.dist())
 	return s
 }
 
@@ -115,10 +114,7 @@ func (s Spec) terse() bool {
 func (s Spec) String() string {
 	parts := []string{s.Traffic.String()}
 	if s.Classes != nil {
-		var names []string
-		for _, c := range s.Classes {
-			names = append(names, c.Name+":"+fmt.Sprint(c.weight()))
-		}
+		names := text.Each(s.Classes, func(c Class) string { return c.Name + ":" + fmt.Sprint(c.weight()) })
 		parts = []string{"mix(" + strings.Join(names, ",") + ")"}
 	}
 	if s.Tenants != nil {
@@ -175,10 +171,7 @@ func findPreset(name string) (preset, error) {
 
 // Names lists the presets and mixes.
 func Names() []string {
-	var names []string
-	for _, p := range Presets {
-		names = append(names, p.Name)
-	}
+	names := text.Each(Presets, func(p preset) string { return p.Name })
 	for _, m := range Mixes {
 		names = append(names, m.Name)
 	}

@@ -81,8 +81,7 @@ func (w *Workload) Summary(n int) (*Summary, error) {
 	s.Sessions, s.Requests = len(turns), len(s.Prompts)
 	s.Prompt, s.Output = describe(s.Prompts), describe(s.Outputs)
 	if s.Requests > s.Sessions {
-		described := describe(turns)
-		s.Turns = &described
+		s.Turns = new(describe(turns))
 	}
 	s.Classes, s.Tenants = shares(classes, s.Requests), shares(tenants, s.Requests)
 	s.Arrivals = w.arrivals(s.Sessions)

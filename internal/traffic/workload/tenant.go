@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -144,10 +145,7 @@ func (t Tenant) validate() error {
 
 // expand gives the names that one entry stands for, and the weight of each.
 func (t Tenant) expand() (names []string, weights []float64) {
-	share := t.Share
-	if share == 0 {
-		share = 1
-	}
+	share := cmp.Or(t.Share, 1)
 	if t.Count == 0 {
 		return []string{t.Name}, []float64{share}
 	}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -174,9 +175,7 @@ func (c *config) shape() Model {
 		MaxLen: c.whole(maxTokens, "max_position_embeddings", "n_positions", "max_sequence_length"),
 		Name:   c.name(), Confidence: "high", Source: c.file,
 	}
-	if m.MaxLen == 0 {
-		m.MaxLen = 1 << 15
-	}
+	m.MaxLen = cmp.Or(m.MaxLen, 1<<15)
 	return m
 }
 

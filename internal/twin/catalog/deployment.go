@@ -1,6 +1,9 @@
 package catalog
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Memory that a served model takes beside its weights and its cache.
 const (
@@ -65,12 +68,8 @@ func (d Deployment) Check() error {
 // Steps gives the step times of the deployment.
 func (d Deployment) Steps() StepModel {
 	compute, memory := d.Compute, d.Memory
-	if compute == 0 {
-		compute = ComputeShare(d.Accelerator, d.Weights)
-	}
-	if memory == 0 {
-		memory = UsualMemoryShare
-	}
+	compute = cmp.Or(compute, ComputeShare(d.Accelerator, d.Weights))
+	memory = cmp.Or(memory, UsualMemoryShare)
 	return NewStepModel(d, compute, memory)
 }
 

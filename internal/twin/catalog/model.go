@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -148,10 +149,7 @@ func (m Model) ExpertLayers() int {
 }
 
 func (m Model) denseFFN() int {
-	if m.DenseFFN != 0 {
-		return m.DenseFFN
-	}
-	return m.FFN
+	return cmp.Or(m.DenseFFN, m.FFN)
 }
 
 // attentionParams is the projections of one layer.
