@@ -17,10 +17,6 @@ type Change struct {
 	Before, After float64
 }
 
-func changed(series []float64, at int, p float64) Change {
-	return Change{At: at, P: p, Before: median(series[:at]), After: median(series[at:])}
-}
-
 // Monitor watches a series of runs as it grows, and calls a change of level
 // with a chance of at most Alpha for a false alarm anywhere in its first Runs
 // values; where Runs is 0, in the one series it is asked about. It compares the
@@ -81,7 +77,7 @@ func (m Monitor) Judge(series []float64) Change {
 			p = min(max(m.pooledT(before, after), m.byCount(series, c))*float64(m.comparisons())*looks, 1)
 		}
 		if !(p >= best.P) {
-			best = changed(series, c.at, p)
+			best = Change{At: c.at, P: p, Before: median(series[:c.at]), After: median(series[c.at:])}
 			best.Before = median(before)
 		}
 	}

@@ -98,17 +98,11 @@ func Distinct(v float64, marks ...float64) string {
 	for digits := figureDigits; digits < 9; digits++ {
 		text := Significant(v, digits, max(mostDecimals, digits-figureDigits))
 		shown, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64)
-		if err != nil || distinct(v, shown, marks) {
+		if err != nil || !slices.ContainsFunc(marks, func(mark float64) bool { return cmp.Compare(v, mark) != cmp.Compare(shown, mark) }) {
 			return text
 		}
 	}
 	return Exact(v)
-}
-
-// distinct reports whether the number as shown stands to every mark as the real
-// one does.
-func distinct(v, shown float64, marks []float64) bool {
-	return !slices.ContainsFunc(marks, func(mark float64) bool { return cmp.Compare(v, mark) != cmp.Compare(shown, mark) })
 }
 
 // Count writes a whole number, which is exact.

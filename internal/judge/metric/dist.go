@@ -152,7 +152,7 @@ func (d *Dist) UnmarshalJSON(data []byte) error {
 }
 
 func (d *Dist) percentile(key string, raw json.RawMessage) error {
-	if digits, found := strings.CutPrefix(key, "p"); !found || !isDigits(digits) {
+	if digits, found := strings.CutPrefix(key, "p"); !found || digits == "" || strings.Trim(digits, "0123456789") != "" {
 		return fmt.Errorf("unknown key; want n, mean, max, firm, ci or a percentile such as p99")
 	}
 	var v float64
@@ -161,10 +161,6 @@ func (d *Dist) percentile(key string, raw json.RawMessage) error {
 	}
 	d.P[key] = v
 	return nil
-}
-
-func isDigits(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
 // number writes v with six significant digits at most; JSON knows no NaN and

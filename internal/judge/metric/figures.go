@@ -169,13 +169,11 @@ func since(from, to int64) float64 {
 // where the objectives name none.
 type deadlines struct{ ttft, tpot float64 }
 
-func (d deadlines) set() bool { return d.ttft > 0 && d.tpot > 0 }
-
 // fluidity is the share of tokens that came on time. A token that is early
 // leaves its slack to the next ones; a late one counts once, and the next
 // deadline runs from its arrival.
 func (d deadlines) fluidity(r *record.Record, groups []group) float32 {
-	if !d.set() || !r.Streamed || !r.TokensKnown() {
+	if d.ttft <= 0 || d.tpot <= 0 || !r.Streamed || !r.TokensKnown() {
 		return float32(math.NaN())
 	}
 	onTime, all := 0, 0

@@ -120,7 +120,7 @@ func (d *Dist) clone() *Dist {
 func (l Latency) tailRatios() map[string]float64 {
 	ratios := map[string]float64{}
 	for name, d := range l.Each {
-		if d.P["p50"] > 0 && !isOurs(name) {
+		if d.P["p50"] > 0 && !slices.ContainsFunc(requestFigures, func(f latencyFigure) bool { return f.name == name && !f.server }) {
 			ratios[name] = round(d.P["p99"] / d.P["p50"])
 		}
 	}
@@ -128,10 +128,6 @@ func (l Latency) tailRatios() map[string]float64 {
 		return nil
 	}
 	return ratios
-}
-
-func isOurs(name string) bool {
-	return slices.ContainsFunc(requestFigures, func(f latencyFigure) bool { return f.name == name && !f.server })
 }
 
 // inverse gives tokens per second from milliseconds per token, key by key: the

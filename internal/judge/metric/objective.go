@@ -31,11 +31,6 @@ func deadlinesOf(objectives []slo.Objective, class, tenant string) deadlines {
 	return d
 }
 
-// wantsTails reports whether an objective needs each request's own gaps.
-func wantsTails(objectives []slo.Objective) bool {
-	return slices.ContainsFunc(objectives, func(o slo.Objective) bool { return isGap(o.Metric) })
-}
-
 // isGap reports whether a metric is about gaps, of which a request has many.
 func isGap(metric string) bool { return metric == "itl" || metric == "icl" }
 

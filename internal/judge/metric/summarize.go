@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 
 	"redline/internal/drive/record"
 	"redline/internal/judge/slo"
@@ -122,7 +123,7 @@ type scopedBlocks struct {
 func newCollector(o Options) *collector {
 	return &collector{
 		o:         o,
-		withTails: wantsTails(o.Objectives),
+		withTails: slices.ContainsFunc(o.Objectives, func(o slo.Objective) bool { return isGap(o.Metric) }),
 		naming:    newNaming(o.edges()),
 		inFlight:  spans{start: o.Start, end: o.End},
 		inSystem:  spans{start: o.Start, end: o.End},

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -71,10 +70,6 @@ type Exam struct {
 // New prepares an exam.
 func New(o Options) *Exam {
 	return &Exam{Options: o, phases: map[string]*phase{}, order: stats.Rand(o.Seed, "golden", 0).Perm(len(o.Set.Items))}
-}
-
-func hasSchema(s *golden.Set) bool {
-	return slices.ContainsFunc(s.Items, func(it golden.Item) bool { return it.Expect.Schema != nil })
 }
 
 // answer is what came back to one question.

@@ -3,7 +3,6 @@ package quality
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -15,8 +14,6 @@ import (
 	"redline/internal/text"
 	"redline/internal/traffic/golden"
 )
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // phase is every answer of one phase.
 type phase struct {
@@ -182,7 +179,7 @@ func (x *Exam) Result() *result.Quality {
 		return nil
 	}
 	q := &result.Quality{Set: x.Set.Name, Hash: x.Set.Hash, Items: len(x.Set.Items)}
-	if hasSchema(x.Set) && !x.Schemas() {
+	if slices.ContainsFunc(x.Set.Items, func(it golden.Item) bool { return it.Expect.Schema != nil }) && !x.Schemas() {
 		q.Notes = append(q.Notes, "no schema went along with the requests, for the API or the server takes none: JSON was asked for by the prompts alone")
 	}
 	alone := x.phases[result.Alone]

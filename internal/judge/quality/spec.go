@@ -7,7 +7,9 @@ package quality
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -86,7 +88,7 @@ func (s *Spec) Asked() bool { return s.Golden != "" }
 // Validate looks at each setting; its errors begin with the key.
 func (s *Spec) Validate() error {
 	switch {
-	case !s.Asked() && (s.Thresholds.any() || s.Judge != nil || s.Repeats != 0 || s.LengthDrift != 0 || s.KeepText):
+	case !s.Asked() && (len(s.Thresholds.list()) > 0 || s.Judge != nil || s.Repeats != 0 || s.LengthDrift != 0 || s.KeepText):
 		return errors.New("golden: is not given, but the rest is about it: give --golden FILE, or --golden builtin")
 	case s.UnderLoadShare > 0.5 || math.IsNaN(s.UnderLoadShare):
 		return fmt.Errorf("under_load_share: want at most 0.5, one golden request for two others, got %g", s.UnderLoadShare)
@@ -123,15 +125,13 @@ const (
 	determinismName = "determinism"
 )
 
-func (t *Thresholds) any() bool { return len(t.list()) > 0 }
-
 // list gives them in the order in which they are shown.
 func (t *Thresholds) list() []threshold {
 	var list []threshold
 	if t.Overall != nil {
 		list = append(list, threshold{overallName, overallName, *t.Overall, func(p *phase) *share { return p.overall() }})
 	}
-	for _, tag := range sortedKeys(t.Slices) {
+	for _, tag := range slices.Sorted(maps.Keys(t.Slices)) {
 		list = append(list, threshold{"slices." + tag, tag, t.Slices[tag], func(p *phase) *share { return p.slice(tag) }})
 	}
 	if t.Structured != nil {

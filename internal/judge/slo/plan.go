@@ -34,7 +34,7 @@ func readKey(key string) (figure.Statistic, error) {
 	name, timed := strings.CutSuffix(tail, "_ms")
 	f, known := lookup(name)
 	if !timed || !known || !f.Spread() {
-		return figure.Statistic{}, fmt.Errorf("%s: unknown objective; %s", key, suggest(key, nearKeys(head)))
+		return figure.Statistic{}, fmt.Errorf("%s: unknown objective; %s", key, cmp.Or(text.Hint(key, nearKeys(head)), "want a key such as p99_ttft_ms, p95_latency_ms or min_throughput_tps"))
 	}
 	s, err := figure.Parse(name+":"+head, figure.Promise)
 	if err != nil {
@@ -93,9 +93,4 @@ func nearKeys(head string) []string {
 		}
 	}
 	return keys
-}
-
-// suggest points from an unknown key to the nearest known one.
-func suggest(key string, known []string) string {
-	return cmp.Or(text.Hint(key, known), "want a key such as p99_ttft_ms, p95_latency_ms or min_throughput_tps")
 }

@@ -105,7 +105,8 @@ func (u quantity) write(v float64, stat string) string {
 	case u == quantity(figure.Milliseconds):
 		return writeDuration(v)
 	case u == quantity(figure.Fraction):
-		if percent := text.Plain(round(v * 100)); stat == "rate" && percentOf(percent) == v {
+		// The rounding drops the noise of the multiplication.
+		if percent := text.Plain(math.Round(v*100*1e9) / 1e9); stat == "rate" && percentOf(percent) == v {
 			return percent + "%"
 		}
 		return text.Plain(v)
@@ -129,11 +130,6 @@ func writeDuration(ns float64) string {
 		}
 	}
 	return text.Plain(ns) + "ns"
-}
-
-// round drops the noise of a multiplication by a power of ten.
-func round(v float64) float64 {
-	return math.Round(v*1e9) / 1e9
 }
 
 func percentOf(text string) float64 {

@@ -112,10 +112,6 @@ func (o *Option) Set(c *Config, values []string) error {
 	return d.Decode(n, lookUp(c, o.Key, true).Addr().Interface(), "")
 }
 
-// mayBeEmpty reports whether an empty text says something: of a label or a
-// note, that there is none.
-func (o *Option) mayBeEmpty() bool { return strings.HasPrefix(o.Key, "metadata.") }
-
 // truth spells the ways to say yes and no that shells are used to.
 func truth(s string) string {
 	switch strings.ToLower(s) {

@@ -149,7 +149,8 @@ func (c *Config) override(in Input) error {
 		if !o.Repeatable {
 			values = values[len(values)-1:]
 		}
-		if o.Kind == Text && !o.mayBeEmpty() && slices.Contains(values, "") {
+		// An empty label or note says that there is none.
+		if o.Kind == Text && !strings.HasPrefix(o.Key, "metadata.") && slices.Contains(values, "") {
 			return fault(from, "has no value: leave it out for the default")
 		}
 		if err := o.Set(c, values); err != nil {

@@ -67,7 +67,7 @@ func judgeCertificate(e *Endpoint) judgement {
 		return silent
 	}
 	left := s.Expires.Sub(e.now)
-	figure := fmt.Sprintf("until %s (%s)", s.Expires.UTC().Format(time.DateOnly), days(left))
+	figure := fmt.Sprintf("until %s (%s)", s.Expires.UTC().Format(time.DateOnly), text.Plural(int(left/(24*time.Hour)), "day"))
 	switch {
 	case e.Insecure:
 		return warn(figure+", not verified", "--insecure trusts whoever answers: --ca-cert FILE instead")
@@ -87,8 +87,6 @@ func trustCure(why string) string {
 	}
 	return "trust its issuer with --ca-cert FILE, or measure with --insecure"
 }
-
-func days(d time.Duration) string { return text.Plural(int(d/(24*time.Hour)), "day") }
 
 func judgeModels(e *Endpoint) judgement {
 	if !e.spoke() {

@@ -77,8 +77,6 @@ type line struct {
 	System          string   `json:"system"`
 }
 
-func (l *line) isHeader() bool { return l.Prompt == nil && l.Messages == nil && l.Expect == nil }
-
 // Open reads the set of that name: Builtin, or a file.
 func Open(name string) (*Set, error) {
 	if name == Builtin {
@@ -137,7 +135,7 @@ func (b *builder) add(text []byte, number int) error {
 	if err := strict(text, &l, lineKeys); err != nil {
 		return err
 	}
-	if l.isHeader() && !b.begun {
+	if l.Prompt == nil && l.Messages == nil && l.Expect == nil && !b.begun {
 		b.begun, b.header = true, l
 		_, err := compilePatterns(l.RefusalPatterns)
 		return err

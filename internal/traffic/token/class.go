@@ -27,9 +27,6 @@ func (c class) startsWord() bool { return c == upper || c == neutral || c == mar
 // endsWord says that c may stand in the lower-case part of a word.
 func (c class) endsWord() bool { return c == lower || c == neutral || c == mark }
 
-// caseless says that c may stand in either part of a word.
-func (c class) caseless() bool { return c == neutral || c == mark }
-
 // letter says that c is a letter of any case: L.
 func (c class) letter() bool { return c == upper || c == lower || c == neutral }
 

@@ -63,7 +63,7 @@ func mixedWord(text string) int {
 			break
 		}
 		end += width
-		if c.caseless() {
+		if c == neutral || c == mark {
 			afterCaseless = end
 		}
 	}

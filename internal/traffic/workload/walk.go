@@ -134,7 +134,7 @@ func (w *Workload) DesignedSharing(n int) (float64, error) {
 	if n <= 0 {
 		n = w.sessions()
 	}
-	cache := newIdealCache()
+	cache := &idealCache{maphash.MakeSeed(), map[uint64]struct{}{}}
 	var prompts, hits float64
 	for p, err := range w.plan(min(n, mostShared)) {
 		if err != nil {
@@ -153,10 +153,6 @@ func (w *Workload) DesignedSharing(n int) (float64, error) {
 type idealCache struct {
 	seed maphash.Seed
 	seen map[uint64]struct{}
-}
-
-func newIdealCache() *idealCache {
-	return &idealCache{maphash.MakeSeed(), map[uint64]struct{}{}}
 }
 
 // beginning is a prompt up to some point.

@@ -109,7 +109,7 @@ func (m Model) Params() Params {
 	p.Experts = int64(moe) * int64(m.Experts) * expert
 	p.Dense = int64(m.Layers) * m.attentionParams()
 	p.Dense += int64(moe) * (int64(m.SharedExperts)*expert + int64(m.Experts)*int64(m.Hidden))
-	p.Dense += int64(m.Layers-moe) * 3 * int64(m.Hidden) * int64(m.denseFFN())
+	p.Dense += int64(m.Layers-moe) * 3 * int64(m.Hidden) * int64(cmp.Or(m.DenseFFN, m.FFN))
 	return p
 }
 
@@ -146,10 +146,6 @@ func (m Model) ExpertLayers() int {
 		return 0
 	}
 	return m.Layers - m.DenseLayers
-}
-
-func (m Model) denseFFN() int {
-	return cmp.Or(m.DenseFFN, m.FFN)
 }
 
 // attentionParams is the projections of one layer.

@@ -180,9 +180,6 @@ func (e *Instance) running() int {
 	return n
 }
 
-// inUse is the tokens that the blocks in use have room for.
-func (e *Instance) inUse() int { return (e.blocks - e.free) * BlockSize }
-
 // Next is when the instance has something to do, or Idle.
 func (e *Instance) Next() int64 {
 	next := e.end

@@ -47,7 +47,7 @@ func (r *player) run() {
 			due = r.pending.Top().at
 		}
 		for now := min(due, r.engine.Next()); r.look < min(now, r.rec.End); r.look += 1e9 {
-			r.peak = max(r.peak, r.engine.inUse())
+			r.peak = max(r.peak, (r.engine.blocks-r.engine.free)*BlockSize)
 		}
 		if r.engine.Next() < due {
 			r.engine.Advance(r.engine.Next())

@@ -50,7 +50,7 @@ func NewBatching(s Spec) (Core, error) {
 		noise:    rand.New(rand.NewPCG(s.Seed, 0x7265646c696e65)),
 		byID:     map[uint64]*sequence{},
 		cold:     coldStart{lasts: int64(s.ColdStart)},
-		guesses:  newGuesser(e.spec),
+		guesses:  guesser{Speculation: e.spec.Speculation, seed: hashToken(e.spec.Seed, 1), chances: e.spec.reach()},
 		forming:  formation{on: e.spec.StaticBatching},
 	}
 	if e.spec.Law == nil {
@@ -152,7 +152,7 @@ func (b *batching) nextStart() (start int64, ok bool) {
 // begin schedules a step that starts at start.
 func (b *batching) begin(start int64) {
 	b.load = catalog.StepLoad{}
-	b.guesses.begin()
+	b.guesses.deepest, b.guesses.once, b.guesses.prompted = 0, catalog.StepLoad{}, catalog.StepLoad{}
 	b.budgetLeft = b.spec.MaxNumBatchedTokens
 	b.fill(start)
 	b.stats.Steps++

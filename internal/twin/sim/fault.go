@@ -98,15 +98,12 @@ func (f *Fault) parseWait(text string) error {
 		return fmt.Errorf("%s takes nothing in parentheses", f.Kind.Name)
 	case !closed || err != nil || wait <= 0:
 		return fmt.Errorf("%s: want a positive time in parentheses such as %s(3s), got %q", f.Kind.Name, f.Kind.Name, text)
-	case f.retries() && wait%time.Second != 0:
+	case (f.Kind.Name == "429" || f.Kind.Name == "503") && wait%time.Second != 0:
 		return fmt.Errorf("%s: Retry-After takes whole seconds, got %v", f.Kind.Name, wait)
 	}
 	f.Wait = wait
 	return nil
 }
-
-// retries reports whether the fault's time is that of a Retry-After.
-func (f *Fault) retries() bool { return f.Kind.Name == "429" || f.Kind.Name == "503" }
 
 func (f *Fault) parseWhen(text string) error {
 	if number, ok := strings.CutPrefix(text, "#"); ok {

@@ -98,7 +98,8 @@ func (s *faultyStream) run() error {
 		if err := s.await(func(p progress) bool { return p.tokens >= wanted }); err != nil {
 			return err
 		}
-		midway := !s.passed && s.mishap.strikesMidway() && 2*wanted > len(s.script.ends)
+		m := s.mishap
+		midway := !s.passed && (m.midway > 0 || m.huge || m.ending != inOrder) && 2*wanted > len(s.script.ends)
 		if midway {
 			if err := s.interrupt(); err != nil {
 				return err
@@ -121,9 +122,6 @@ func (s *faultyStream) open() error {
 	s.mishap.account(&s.reply)
 	return s.send(s.dialect.Open(s.buf[:0], &s.reply))
 }
-
-// strikesMidway reports whether anything happens in mid reply.
-func (m *mishap) strikesMidway() bool { return m.midway > 0 || m.huge || m.ending != inOrder }
 
 // interrupt does what happens between the two halves of the reply.
 func (s *faultyStream) interrupt() error {

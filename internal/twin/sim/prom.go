@@ -166,9 +166,6 @@ func (m *meters) finished(j *Job, sent int64, reason string) {
 	m.success.WithLabelValues(reason).Inc()
 }
 
-// aborted notes a job whose client went away.
-func (m *meters) aborted() { m.success.WithLabelValues("abort").Inc() }
-
 func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 
 func (m *meters) serve(w http.ResponseWriter, _ *http.Request) {

@@ -274,7 +274,7 @@ func (d *driver) apply(o order) {
 	case d.flights[f.job.ID] != nil:
 		d.core.Cancel(o.at, f.job.ID)
 		delete(d.flights, f.job.ID)
-		d.meters.aborted()
+		d.meters.success.WithLabelValues("abort").Inc()
 	default:
 		return
 	}

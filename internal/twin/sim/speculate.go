@@ -114,13 +114,6 @@ type guesser struct {
 	once, prompted catalog.StepLoad
 }
 
-func newGuesser(s Spec) guesser {
-	return guesser{Speculation: s.Speculation, seed: hashToken(s.Seed, 1), chances: s.reach()}
-}
-
-// begin forgets the step before.
-func (g *guesser) begin() { g.deepest, g.once, g.prompted = 0, catalog.StepLoad{}, catalog.StepLoad{} }
-
 // length is how many tokens to guess for a sequence that is about to generate,
 // with so much left of the step's budget. None are guessed beyond its end.
 func (g *guesser) length(s *sequence, budget int) int {
