@@ -77,8 +77,8 @@ func (m Monitor) Judge(series []float64) Change {
 			p = min(max(m.pooledT(before, after), m.byCount(series, c))*float64(m.comparisons())*looks, 1)
 		}
 		if !(p >= best.P) {
-			best = Change{At: c.at, P: p, Before: median(series[:c.at]), After: median(series[c.at:])}
-			best.Before = median(before)
+			best = Change{At: c.at, P: p, Before: Median(series[:c.at]), After: Median(series[c.at:])}
+			best.Before = Median(before)
 		}
 	}
 	return best

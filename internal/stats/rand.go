@@ -19,10 +19,12 @@ func Rand(seed uint64, name string, index uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(splitmix(state), splitmix(state+1)))
 }
 
-// splitmix is one output of Steele, Lea and Flood's SplitMix64 from state x:
-// a bijection of 64 bits in which every input bit moves every output bit.
-func splitmix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
+// splitmix is one output of Steele, Lea and Flood's SplitMix64 from state x.
+func splitmix(x uint64) uint64 { return Scramble(x + 0x9e3779b97f4a7c15) }
+
+// Scramble is the finish of SplitMix64: a bijection of 64 bits in which every
+// input bit moves every output bit.
+func Scramble(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31

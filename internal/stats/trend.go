@@ -24,7 +24,7 @@ func TheilSen(x, y []float64, level float64) Line {
 		return Line{Slope: math.NaN(), Intercept: math.NaN(), Lo: math.Inf(-1), Hi: math.Inf(1)}
 	}
 	line := Line{Slope: Quantile(slopes, 0.5), Lo: math.Inf(-1), Hi: math.Inf(1)}
-	line.Intercept = median(y) - line.Slope*median(x)
+	line.Intercept = Median(y) - line.Slope*Median(x)
 	if !(level > 0 && level < 1) {
 		return line
 	}
@@ -56,8 +56,8 @@ func pairSlopes(x, y []float64) []float64 {
 	return slopes
 }
 
-// median is the median of values in any order.
-func median(values []float64) float64 {
+// Median is the median of values in any order.
+func Median(values []float64) float64 {
 	return Quantile(slices.Sorted(slices.Values(values)), 0.5)
 }
 

@@ -93,9 +93,6 @@ const (
 // Comparison is B against A as the document has it, on its way.
 type Comparison struct{ result.Comparison }
 
-// worse reports whether B is worse in any metric: a regression.
-func (c *Comparison) worse() bool { return c.Standing == Worse || c.Standing == Mixed }
-
 // conclude words the answer over all metrics.
 func (c *Comparison) conclude() {
 	by := map[Standing][]string{}

@@ -224,3 +224,6 @@ func TestASideWithoutRunsIsAnError(t *testing.T) {
 		t.Error("no error without a run")
 	}
 }
+
+// worse reports whether B is worse in any metric: a regression.
+func (c *Comparison) worse() bool { return c.Standing == Worse || c.Standing == Mixed }

@@ -141,19 +141,9 @@ func (f *Front) take(i int, s Series) bool {
 		}
 	}
 	slices.SortStableFunc(f.Points[from:], func(a, b Point) int {
-		return cmp.Or(cmp.Compare(offered(a.Load), offered(b.Load)), strings.Compare(a.Run, b.Run))
+		return cmp.Or(cmp.Compare(a.Load.Amount(), b.Load.Amount()), strings.Compare(a.Run, b.Run))
 	})
 	return len(f.Points) > from
-}
-
-func offered(l result.Load) float64 {
-	switch {
-	case l.Rate != nil:
-		return *l.Rate
-	case l.Concurrency != nil:
-		return float64(*l.Concurrency)
-	}
-	return 0
 }
 
 // alike are the points of a run that carried one kind of work: the levels

@@ -49,7 +49,7 @@ func (v view) drift() []Drift {
 		figure figure
 	}{{"ttft_p50", ttft}, {"tpot_p50", tpot}, {"e2e_p50", e2e}} {
 		if series := v.medians(f.figure, n); series != nil {
-			list = append(list, driftOf(f.name, series, length, median(series)))
+			list = append(list, driftOf(f.name, series, length, stats.Median(series)))
 		}
 	}
 	if series := v.hitRates(n); series != nil {
@@ -91,9 +91,9 @@ func (v view) medians(f figure, n int) []float64 {
 		if len(values) == 0 {
 			return nil
 		}
-		series[i] = median(values)
+		series[i] = stats.Median(values)
 	}
-	if median(series) <= 0 {
+	if stats.Median(series) <= 0 {
 		return nil
 	}
 	return series
@@ -119,8 +119,4 @@ func (v view) hitRates(n int) []float64 {
 		cached[i] /= prompt[i]
 	}
 	return cached
-}
-
-func median(values []float64) float64 {
-	return stats.Quantile(slices.Sorted(slices.Values(values)), 0.5)
 }

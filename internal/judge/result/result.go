@@ -278,6 +278,17 @@ type Load struct {
 	Concurrency *int   `json:"concurrency,omitempty"`
 }
 
+// Amount orders loads of one mode: the rate, or the requests in flight.
+func (l Load) Amount() float64 {
+	switch {
+	case l.Rate != nil:
+		return *l.Rate
+	case l.Concurrency != nil:
+		return float64(*l.Concurrency)
+	}
+	return 0
+}
+
 // Cache is the share of prompt tokens that need not be computed again: as the
 // workload was designed, and as it was measured.
 type Cache struct {

@@ -61,11 +61,7 @@ func mlperf(name string, texts ...string) preset {
 
 // PresetNames lists the presets.
 func PresetNames() []string {
-	names := make([]string, len(presets))
-	for i, p := range presets {
-		names[i] = p.Name
-	}
-	return names
+	return text.Each(presets, func(p preset) string { return p.Name })
 }
 
 // Expand reads an objective, or the name of a preset, which stands for several;

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -72,15 +73,16 @@ func (c *Config) checkMasks() error {
 	if strings.Contains(c.Provider.Model, masked) {
 		return c.wrong("provider.model", "the plan of a run keeps no secrets, and this name holds one: give it with --model")
 	}
-	for _, name := range sortedKeys(c.Provider.Headers) {
-		if strings.Contains(c.Provider.Headers[name], masked) {
-			return c.wrong("provider.headers", "%s: %s", name, cure)
+	entries := func(key string, values map[string]string) error {
+		for _, name := range sortedKeys(values) {
+			if strings.Contains(values[name], masked) {
+				return c.wrong(key, "%s: %s", name, cure)
+			}
 		}
+		return nil
 	}
-	for _, name := range sortedKeys(c.Server.Env) {
-		if strings.Contains(c.Server.Env[name], masked) {
-			return c.wrong("server.env", "%s: %s", name, cure)
-		}
+	if err := cmp.Or(entries("provider.headers", c.Provider.Headers), entries("server.env", c.Server.Env)); err != nil {
+		return err
 	}
 	if strings.Contains(c.Server.Command, masked) {
 		return c.wrong("server.command", cure)
@@ -89,10 +91,8 @@ func (c *Config) checkMasks() error {
 		if string(t.Key) == masked {
 			return c.wrong(fmt.Sprintf("workload.tenants[%d].api_key", i), cure)
 		}
-		for _, name := range sortedKeys(t.Headers) {
-			if strings.Contains(t.Headers[name], masked) {
-				return c.wrong(fmt.Sprintf("workload.tenants[%d].headers", i), "%s: %s", name, cure)
-			}
+		if err := entries(fmt.Sprintf("workload.tenants[%d].headers", i), t.Headers); err != nil {
+			return err
 		}
 	}
 	var hidden string

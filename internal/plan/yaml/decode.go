@@ -183,10 +183,7 @@ func (d *Decoder) value(e Entry, v reflect.Value, path string) error {
 }
 
 func (d *Decoder) unknown(e Entry, path string, fields []Field) error {
-	keys := make([]string, len(fields))
-	for i, f := range fields {
-		keys[i] = f.Key
-	}
+	keys := text.Each(fields, func(f Field) string { return f.Key })
 	key := prefix(Join(path, text.Brief(e.Key)))
 	if hint := cutByComma(e.Key); hint != "" {
 		return Fault(At(d.File, e.Line), "%sunknown key%s", key, hint)

@@ -191,7 +191,7 @@ func TestApart(t *testing.T) {
 		{"two, whose keys are found by their places", two, "a", two},
 		{"many of one kind, which stay one entry", many, "t-1", many},
 	} {
-		beside, without := apart(workload.Spec{Tenants: c.in})
+		beside, without := hotAndOthers(workload.Spec{Tenants: c.in})
 		if diff := cmp.Diff(&workload.HotSpot{Tenant: c.hot, Share: hotShare}, beside.HotSpot); diff != "" {
 			t.Errorf("%s, beside (-want +got):\n%s", c.what, diff)
 		}

@@ -109,8 +109,9 @@ var errSmoke = errors.New("the single request did not end as it should, so no lo
 
 // bench runs the stages in their order.
 func (x *conductor) bench(ctx context.Context) error {
+	shapes := func(ctx context.Context) error { return x.inOrder(ctx, benchRows(x.Config)) }
 	for _, step := range []func(context.Context) error{
-		x.smoke, x.warmUp, x.shapes, x.production, x.limitOf, x.rough, x.hotTenant, x.sustain,
+		x.smoke, x.warmUp, shapes, x.production, x.limitOf, x.rough, x.hotTenant, x.sustain,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -194,8 +195,6 @@ var settings = []config.Row{
 		Question:    "How fast is it under the settings that users get?",
 		Expectation: []string{"tpot:p50 within 20% of deterministic"}},
 }
-
-func (x *conductor) shapes(ctx context.Context) error { return x.inOrder(ctx, benchRows(x.Config)) }
 
 // inOrder runs one row after another.
 func (x *conductor) inOrder(ctx context.Context, rows []config.Row) error {

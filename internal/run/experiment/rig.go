@@ -130,7 +130,9 @@ func (n *rented) open(ctx context.Context) (*running, error) {
 	}
 	begin := r.x.Launch
 	if begin == nil {
-		begin = startProcess
+		begin = func(ctx context.Context, s launch.Spec, o launch.Options) (Server, error) {
+			return launch.Start(ctx, s, o)
+		}
 	}
 	ctx, cancel := untilStopped(ctx, r.x.Stop, nil)
 	defer cancel()
@@ -163,10 +165,6 @@ func (r *rig) greet(ctx context.Context, n *rented, now *running) error {
 	}
 	now.target, r.model = target, target.Model()
 	return nil
-}
-
-func startProcess(ctx context.Context, s launch.Spec, o launch.Options) (Server, error) {
-	return launch.Start(ctx, s, o)
 }
 
 // stop ends the server of a place.

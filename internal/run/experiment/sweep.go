@@ -137,22 +137,9 @@ func (x *conductor) curve(by, stopped string) {
 		points[i] = x.firstLevel + i
 	}
 	slices.SortStableFunc(points, func(a, b int) int {
-		return compareLoad(x.res.Points[a].Load, x.res.Points[b].Load)
+		return cmp.Compare(x.res.Points[a].Load.Amount(), x.res.Points[b].Load.Amount())
 	})
 	x.res.Curve = &result.Curve{By: by, Points: points, Stopped: stopped}
-}
-
-func compareLoad(a, b result.Load) int {
-	amount := func(l result.Load) float64 {
-		switch {
-		case l.Rate != nil:
-			return *l.Rate
-		case l.Concurrency != nil:
-			return float64(*l.Concurrency)
-		}
-		return 0
-	}
-	return cmp.Compare(amount(a), amount(b))
 }
 
 // keptUp is the share of the offered rate below which a server does not keep

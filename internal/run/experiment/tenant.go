@@ -20,8 +20,8 @@ func (x *conductor) hotTenant(ctx context.Context) error {
 	if limit == 0 {
 		return nil
 	}
-	beside, without := apart(x.Config.Workload)
-	names := tenantsOf(beside)
+	beside, without := hotAndOthers(x.Config.Workload)
+	names, _ := beside.TenantNames()
 	rate := text.Round(limit*(1-hotShare), 4)
 	about := result.Neighbour{Hot: names[0], HotRate: limit * hotShare, Rate: rate}
 	err := x.inOrder(ctx, []config.Row{
@@ -60,32 +60,18 @@ func beside99(n result.Neighbour) string {
 	return fmt.Sprintf("ttft:p99 of %s %s alone, and %s beside %s", n.Tenant, word(n.Without), word(n.Beside), n.Hot)
 }
 
-// apart gives the workload with a hot tenant, and that of the others alone. One
-// without tenants gets two.
-func apart(w workload.Spec) (beside, without workload.Spec) {
-	if len(tenantsOf(w)) < 2 {
-		w.Tenants = []workload.Tenant{{Name: "hot"}, {Name: "quiet"}}
+// hotAndOthers gives the workload with a hot tenant, and that of the others
+// alone. One without tenants gets two.
+func hotAndOthers(w workload.Spec) (beside, without workload.Spec) {
+	names, _ := w.TenantNames()
+	if len(names) < 2 {
+		names = []string{"hot", "quiet"}
+		w.Tenants = []workload.Tenant{{Name: names[0]}, {Name: names[1]}}
 	}
 	beside, without = w, w
-	hot := tenantsOf(w)[0]
-	beside.HotSpot = &workload.HotSpot{Tenant: hot, Share: hotShare}
-	without.HotSpot = &workload.HotSpot{Tenant: hot, Excluded: true}
+	beside.HotSpot = &workload.HotSpot{Tenant: names[0], Share: hotShare}
+	without.HotSpot = &workload.HotSpot{Tenant: names[0], Excluded: true}
 	return beside, without
-}
-
-// tenantsOf lists the tenants that a workload names, each of those that an
-// entry stands for.
-func tenantsOf(w workload.Spec) []string {
-	var names []string
-	for _, t := range w.Tenants {
-		if t.Count == 0 {
-			names = append(names, t.Name)
-		}
-		for i := range t.Count {
-			names = append(names, fmt.Sprintf("%s-%d", t.Name, i+1))
-		}
-	}
-	return names
 }
 
 // busiest is the tenant with the most requests beside the hot one; where none

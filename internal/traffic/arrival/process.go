@@ -128,11 +128,7 @@ func call(text string) (name, args string, called, closed bool) {
 
 // forms lists how each process is written.
 func forms() string {
-	list := make([]string, len(processes))
-	for i, p := range processes {
-		list[i] = p.form
-	}
-	return strings.Join(list, ", ")
+	return strings.Join(text.Each(processes, func(p process) string { return p.form }), ", ")
 }
 
 // hint names what a misspelt name is nearest to, if any is near.

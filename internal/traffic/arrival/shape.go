@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"redline/internal/text"
 )
 
 const (
@@ -130,11 +132,7 @@ func (s shape) spell(args []string) string {
 }
 
 func shapeForms() string {
-	list := make([]string, len(shapes))
-	for i, s := range shapes {
-		list[i] = s.form
-	}
-	return strings.Join(list, ", ")
+	return strings.Join(text.Each(shapes, func(s shape) string { return s.form }), ", ")
 }
 
 func readSteady(args []string, rate float64) (profile, error) {

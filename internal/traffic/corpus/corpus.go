@@ -143,9 +143,6 @@ func newFile(name string, source io.ReaderAt, size int64, o Options) (*File, err
 // Len is the number of conversations.
 func (f *File) Len() int { return len(f.places) }
 
-// row is the row in which the i-th conversation begins.
-func (f *File) row(i int) int { return int(f.places[i].row) }
-
 // Skipped is the number of bad rows that were passed over.
 func (f *File) Skipped() int { return f.skipped }
 

@@ -243,3 +243,6 @@ func TestRowsAreReadInAnyOrder(t *testing.T) {
 		group.Wait()
 	})
 }
+
+// row is the row in which the i-th conversation begins.
+func (f *File) row(i int) int { return int(f.places[i].row) }

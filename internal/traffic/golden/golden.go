@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"redline/internal/llm"
+	"redline/internal/text"
 )
 
 // Builtin is the name of the set that comes with the program.
@@ -236,9 +237,6 @@ func (s *Set) Tags() []string {
 // Key is what is asked, without who says it: the same in an API that knows
 // roles and in one that knows only a prompt.
 func Key(messages []llm.Message) string {
-	contents := make([]string, len(messages))
-	for i, m := range messages {
-		contents[i] = m.Content
-	}
+	contents := text.Each(messages, func(m llm.Message) string { return m.Content })
 	return strings.TrimSpace(strings.Join(contents, "\n"))
 }

@@ -1,5 +1,7 @@
 package trace
 
+import "redline/internal/stats"
+
 // Blocks made of logged text are of blockBytes bytes, about blockTokens tokens
 // of English.
 const (
@@ -21,18 +23,11 @@ func (h *blockHash) addTo(data []byte) uint64 {
 		x = (x ^ uint64(b)) * 1099511628211
 	}
 	*h = blockHash(x)
-	return scramble(x)
+	return stats.Scramble(x)
 }
 
 // add gives the id of one piece of data; the hash is not continued.
 func (h blockHash) add(data []byte) uint64 { return h.addTo(data) }
-
-// scramble is the finish of SplitMix64: a bijection of 64 bits.
-func scramble(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
 
 // textBlocks names the whole blocks of a text; its rest is not shared.
 func textBlocks(text []byte, salt uint64) []uint64 {

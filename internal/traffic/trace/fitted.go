@@ -3,7 +3,6 @@ package trace
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"sort"
 )
 
@@ -150,22 +149,4 @@ func pick(list []Share, r *rand.Rand) string {
 		}
 	}
 	return ""
-}
-
-// summary is what the workload was fitted to, as far as it is kept.
-func (f *Fitted) summary() *Summary {
-	s := &Summary{
-		Format: "workload", Requests: f.Source.Requests, Skipped: f.Source.Skipped, Notes: slices.Clone(f.Source.Notes),
-		Prompt: f.Prompt.Percentiles, Output: f.Output.Percentiles,
-		PromptHistogram: f.Prompt.Buckets, OutputHistogram: f.Output.Buckets,
-		Prefix: f.Prefix, Tenants: len(f.Tenants), Classes: len(f.Classes),
-	}
-	if f.Sessions != nil {
-		s.Sessions = f.Sessions.Count
-	}
-	if a := f.Arrivals; a != nil {
-		s.Span, s.Rate = &f.Source.Span, known(round(a.mean(), 4))
-		s.Dispersion1s, s.Dispersion60s = a.Dispersion1s, a.Dispersion60s
-	}
-	return s
 }

@@ -3,6 +3,8 @@ package trace
 import (
 	"math"
 	"slices"
+
+	"redline/internal/stats"
 )
 
 // Bounds on what the estimate of sharing remembers. Beyond them it keeps a
@@ -43,7 +45,7 @@ func (s *sharing) add(row Row) {
 	}
 	each := float64(row.Prompt) / float64(len(row.Blocks))
 	for _, id := range row.Blocks {
-		key := scramble(id ^ s.salt)
+		key := stats.Scramble(id ^ s.salt)
 		if key&(1<<s.level-1) != 0 {
 			continue
 		}
@@ -53,7 +55,7 @@ func (s *sharing) add(row Row) {
 			s.seen[key] = struct{}{}
 		}
 	}
-	s.addFirst(scramble(row.Blocks[0] ^ s.salt))
+	s.addFirst(stats.Scramble(row.Blocks[0] ^ s.salt))
 	for len(s.seen) > mostBlocks {
 		s.level++
 		for key := range s.seen {

@@ -1,6 +1,9 @@
 package trace
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Summarize reads a whole trace.
 func Summarize(f *File) (*Summary, error) {
@@ -34,4 +37,46 @@ func doublings(sorted []float64) []int {
 		edges = append(edges, edge)
 	}
 	return edges
+}
+
+// Summary is what a trace looks like, in numbers. What is not known is nil.
+type Summary struct {
+	Format   string      `json:"format"`
+	Requests int         `json:"requests"`
+	Span     *float64    `json:"span_s"`
+	Rate     *float64    `json:"requests_per_s"`
+	Prompt   Percentiles `json:"prompt_tokens"`
+	Output   Percentiles `json:"output_tokens"`
+	// PromptHistogram and OutputHistogram have a bucket for each doubling.
+	PromptHistogram []Bucket `json:"prompt_histogram"`
+	OutputHistogram []Bucket `json:"output_histogram"`
+	// Dispersion is the variance over the mean of requests in windows of a
+	// second and a minute: 1 for Poisson arrivals.
+	Dispersion1s  *float64 `json:"dispersion_1s"`
+	Dispersion60s *float64 `json:"dispersion_60s"`
+	// Prefix is how prompts begin alike.
+	Prefix   *Sharing `json:"prefix"`
+	Sessions int      `json:"sessions"`
+	Tenants  int      `json:"tenants"`
+	Classes  int      `json:"classes"`
+	Skipped  int      `json:"skipped_rows"`
+	Notes    []string `json:"notes"`
+}
+
+// summary is what the workload was fitted to, as far as it is kept.
+func (f *Fitted) summary() *Summary {
+	s := &Summary{
+		Format: "workload", Requests: f.Source.Requests, Skipped: f.Source.Skipped, Notes: slices.Clone(f.Source.Notes),
+		Prompt: f.Prompt.Percentiles, Output: f.Output.Percentiles,
+		PromptHistogram: f.Prompt.Buckets, OutputHistogram: f.Output.Buckets,
+		Prefix: f.Prefix, Tenants: len(f.Tenants), Classes: len(f.Classes),
+	}
+	if f.Sessions != nil {
+		s.Sessions = f.Sessions.Count
+	}
+	if a := f.Arrivals; a != nil {
+		s.Span, s.Rate = &f.Source.Span, known(round(a.mean(), 4))
+		s.Dispersion1s, s.Dispersion60s = a.Dispersion1s, a.Dispersion60s
+	}
+	return s
 }

@@ -50,3 +50,11 @@ func dispersionOf(times []int64, window time.Duration) *float64 {
 	w := countWindows(times, int64(window), times[len(times)-1]/int64(window))
 	return known(round(w.variance()/w.mean(), 4))
 }
+
+// known is nil for a number that could not be computed.
+func known(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}

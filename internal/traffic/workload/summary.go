@@ -147,13 +147,3 @@ func (w *Workload) sampleMean() (prompt, output float64) {
 	}
 	return prompt / n, output / n
 }
-
-// lengths gives the tokens of the i-th session's first prompt and of the
-// output it asks for; zeros where there is no such session.
-func (w *Workload) lengths(i int) (prompt, output int) {
-	s, err := w.classOf(i).source.script(i)
-	if err != nil || s == nil {
-		return 0, 0
-	}
-	return s.steps[0].tokens, s.steps[0].output
-}

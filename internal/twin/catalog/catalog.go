@@ -59,9 +59,7 @@ func (c *Catalog) clone() *Catalog {
 }
 
 func (t *table[T]) clone() table[T] {
-	byName := make(map[string]int, len(t.byName))
-	maps.Copy(byName, t.byName)
-	return table[T]{slices.Clone(t.entries), byName}
+	return table[T]{slices.Clone(t.entries), maps.Clone(t.byName)}
 }
 
 // find looks a name up in all the forms in which people write it.

@@ -123,44 +123,40 @@ func (r *reader) nameOf(n *yaml.Node, path string) (string, error) {
 	return "", r.Fail(n, path, "has no name")
 }
 
-func (r *reader) model(c *Catalog, n *yaml.Node, path string, top head) error {
-	name, err := r.nameOf(n, path)
-	if err != nil {
-		return err
-	}
-	m, known := c.models.find([]string{name})
-	canonical := m.Name
-	top.apply(&m.Dated, &m.Source)
-	if err := block(r, n, path, modelFields, &m); err != nil {
-		return err
-	}
-	if known {
-		m.Name = canonical
-	}
-	if err := m.check(); err != nil {
-		return r.Fail(n, path+" ("+name+")", "%v", err)
-	}
-	c.models.put(m, m.names())
-	return nil
+// described is an entry of a catalog.
+type described interface {
+	// labels are its name, and when and where it was read.
+	labels() (name, dated, source *string)
+	names() []string
+	check() error
 }
 
-func (r *reader) accelerator(c *Catalog, n *yaml.Node, path string, top head) error {
-	name, err := r.nameOf(n, path)
+func (m *Model) labels() (name, dated, source *string)       { return &m.Name, &m.Dated, &m.Source }
+func (a *Accelerator) labels() (name, dated, source *string) { return &a.Name, &a.Dated, &a.Source }
+
+// readEntry puts an entry into a table, or adds to the one that has its name.
+func readEntry[T any, P interface {
+	*T
+	described
+}](r *reader, t *table[T], fields []field[T], n *yaml.Node, path string, top head) error {
+	given, err := r.nameOf(n, path)
 	if err != nil {
 		return err
 	}
-	a, known := c.accelerators.find([]string{name})
-	canonical := a.Name
-	top.apply(&a.Dated, &a.Source)
-	if err := block(r, n, path, acceleratorFields, &a); err != nil {
+	found, known := t.find([]string{given})
+	entry := P(&found)
+	name, dated, source := entry.labels()
+	canonical := *name
+	top.apply(dated, source)
+	if err := block(r, n, path, fields, &found); err != nil {
 		return err
 	}
 	if known {
-		a.Name = canonical
+		*name = canonical
 	}
-	if err := a.check(); err != nil {
-		return r.Fail(n, path+" ("+name+")", "%v", err)
+	if err := entry.check(); err != nil {
+		return r.Fail(n, path+" ("+given+")", "%v", err)
 	}
-	c.accelerators.put(a, a.names())
+	t.put(found, entry.names())
 	return nil
 }

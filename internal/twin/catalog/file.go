@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -33,12 +34,7 @@ type head struct{ dated, source string }
 
 // apply dates an entry, which may then say otherwise.
 func (h head) apply(dated, source *string) {
-	if h.dated != "" {
-		*dated = h.dated
-	}
-	if h.source != "" {
-		*source = h.source
-	}
+	*dated, *source = cmp.Or(h.dated, *dated), cmp.Or(h.source, *source)
 }
 
 // topFields are the keys of a file.
@@ -47,10 +43,12 @@ func topFields(c *Catalog, top *head) []field[head] {
 		stringField("dated", func(h *head) *string { return &h.dated }),
 		stringField("source", func(h *head) *string { return &h.source }),
 		{"models", func(r *reader, n *yaml.Node, path string, _ *head) error {
-			return r.each(n, path, func(n *yaml.Node, path string) error { return r.model(c, n, path, *top) })
+			return r.each(n, path, func(n *yaml.Node, path string) error { return readEntry(r, &c.models, modelFields, n, path, *top) })
 		}},
 		{"accelerators", func(r *reader, n *yaml.Node, path string, _ *head) error {
-			return r.each(n, path, func(n *yaml.Node, path string) error { return r.accelerator(c, n, path, *top) })
+			return r.each(n, path, func(n *yaml.Node, path string) error {
+				return readEntry(r, &c.accelerators, acceleratorFields, n, path, *top)
+			})
 		}},
 	}
 }
@@ -97,10 +95,7 @@ func block[T any](r *reader, n *yaml.Node, path string, fields []field[T], into 
 }
 
 func unknownKey[T any](r *reader, e yaml.Entry, path string, fields []field[T]) error {
-	known := make([]string, len(fields))
-	for i, f := range fields {
-		known[i] = f.key
-	}
+	known := text.Each(fields, func(f field[T]) string { return f.key })
 	return yaml.Fault(yaml.At(r.File, e.Line), "%s: unknown key, %s", path, text.Cure(e.Key, known))
 }
 

@@ -1,6 +1,9 @@
 package sim
 
-import "redline/internal/twin/catalog"
+import (
+	"redline/internal/stats"
+	"redline/internal/twin/catalog"
+)
 
 // none ends the chains of a pool.
 const none = int32(-1)
@@ -130,8 +133,5 @@ func (w windowCost) blocks(tokens int) int {
 // hashToken chains one token id into a hash. It is the mixing step of
 // splitmix64, which spreads every bit of its input over the output.
 func hashToken(h uint64, id int32) uint64 {
-	h += uint64(uint32(id)) + 0x9e3779b97f4a7c15
-	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
-	h = (h ^ h>>27) * 0x94d049bb133111eb
-	return h ^ h>>31
+	return stats.Scramble(h + uint64(uint32(id)) + 0x9e3779b97f4a7c15)
 }
