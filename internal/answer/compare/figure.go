@@ -121,18 +121,16 @@ func wilson(share, n float64) (lo, hi float64) {
 
 // scaled puts a value on the scale on which two are subtracted: logarithms
 // make a ratio a difference.
-func (f criterion) scaled(v float64) float64 {
-	if f.Share() {
-		return v
-	}
-	return math.Log(v)
-}
+func (f criterion) scaled(v float64) float64 { return f.unlessShare(math.Log, v) }
 
-func (f criterion) unscaled(v float64) float64 {
+func (f criterion) unscaled(v float64) float64 { return f.unlessShare(math.Exp, v) }
+
+// unlessShare leaves shares as they are: they are subtracted themselves.
+func (f criterion) unlessShare(change func(float64) float64, v float64) float64 {
 	if f.Share() {
 		return v
 	}
-	return math.Exp(v)
+	return change(v)
 }
 
 // usable reports whether the value can be put on the scale.
@@ -150,20 +148,10 @@ func (f criterion) tolerated(tolerance float64) float64 {
 }
 
 // step puts a relative difference on the scale.
-func (f criterion) step(relative float64) float64 {
-	if f.Share() {
-		return relative
-	}
-	return math.Log1p(relative)
-}
+func (f criterion) step(relative float64) float64 { return f.unlessShare(math.Log1p, relative) }
 
 // relative takes a difference on the scale to the one that is shown.
-func (f criterion) relative(step float64) float64 {
-	if f.Share() {
-		return step
-	}
-	return math.Expm1(step)
-}
+func (f criterion) relative(step float64) float64 { return f.unlessShare(math.Expm1, step) }
 
 // word says in which direction B differs.
 func (f criterion) word(step float64) string {

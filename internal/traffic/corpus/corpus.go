@@ -93,25 +93,33 @@ type place struct {
 
 // Open reads a file from end to end and keeps where its conversations begin.
 func Open(path string, o Options) (*File, error) {
+	return opened(path, func(source *os.File, size int64) (*File, error) {
+		f, err := newFile(path, source, size, o)
+		if err == nil {
+			f.closer = source
+		}
+		return f, err
+	})
+}
+
+// opened is what is made of an open file, which is closed again where nothing
+// can be.
+func opened[T any](path string, read func(source *os.File, size int64) (T, error)) (out T, err error) {
 	source, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	info, err := source.Stat()
-	if err == nil && info.IsDir() {
+	switch {
+	case err == nil && info.IsDir():
 		err = fmt.Errorf("%s: is a directory, want a file", path)
+	case err == nil:
+		out, err = read(source, info.Size())
 	}
 	if err != nil {
 		source.Close()
-		return nil, err
 	}
-	f, err := newFile(path, source, info.Size(), o)
-	if err != nil {
-		source.Close()
-		return nil, err
-	}
-	f.closer = source
-	return f, nil
+	return out, err
 }
 
 func newFile(name string, source io.ReaderAt, size int64, o Options) (*File, error) {

@@ -20,22 +20,13 @@ type Text struct {
 
 // OpenText reads a file from end to end to see that it is text.
 func OpenText(path string) (*Text, error) {
-	source, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	info, err := source.Stat()
-	if err != nil {
-		source.Close()
-		return nil, err
-	}
-	t, err := newText(path, source, info.Size())
-	if err != nil {
-		source.Close()
-		return nil, err
-	}
-	t.closer = source
-	return t, nil
+	return opened(path, func(source *os.File, size int64) (*Text, error) {
+		t, err := newText(path, source, size)
+		if err == nil {
+			t.closer = source
+		}
+		return t, err
+	})
 }
 
 func newText(name string, source io.ReaderAt, size int64) (*Text, error) {

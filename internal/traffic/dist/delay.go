@@ -129,11 +129,15 @@ func (d Delay) MarshalYAML() (any, error) { return d.String(), nil }
 
 // UnmarshalYAML reads the terse form.
 func (d *Delay) UnmarshalYAML(unmarshal func(any) error) error {
+	return readText(unmarshal, delayExamples, ParseDelay, d)
+}
+
+// readText reads a value that is written as one text; forms says how.
+func readText[T any](unmarshal func(any) error, forms string, parse func(string) (T, error), into *T) (err error) {
 	var text string
 	if unmarshal(&text) != nil {
-		return errors.New(delayExamples)
+		return errors.New(forms)
 	}
-	parsed, err := ParseDelay(text)
-	*d = parsed
+	*into, err = parse(text)
 	return err
 }

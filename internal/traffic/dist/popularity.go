@@ -1,7 +1,6 @@
 package dist
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -58,13 +57,7 @@ func (p Popularity) MarshalYAML() (any, error) { return p.String(), nil }
 
 // UnmarshalYAML reads the terse form.
 func (p *Popularity) UnmarshalYAML(unmarshal func(any) error) error {
-	var text string
-	if unmarshal(&text) != nil {
-		return errors.New(popularityForms)
-	}
-	parsed, err := parsePopularity(text)
-	*p = parsed
-	return err
+	return readText(unmarshal, popularityForms, parsePopularity, p)
 }
 
 // Shares gives the share of each of n things.
