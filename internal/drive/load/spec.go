@@ -23,6 +23,9 @@ type Spec struct {
 	Warmup *time.Duration `yaml:"warmup,omitempty"`
 	// Drain is how long requests of the window may take to end after it.
 	Drain *time.Duration `yaml:"drain,omitempty"`
+	// Plain sends the measured requests and nothing else, as other benchmarks do:
+	// no warm-up, no staggered start, and no load while the last ones end.
+	Plain bool `yaml:"plain,omitempty"`
 	// Retries says which faults are asked again.
 	Retries Retries `yaml:"retries,omitempty"`
 	// MaxErrorRate ends a run in which a larger share of the last requests

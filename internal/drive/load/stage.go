@@ -60,6 +60,10 @@ type Stage struct {
 	// not all prefill at once: about one mean e2e.
 	Stagger time.Duration
 
+	// Plain ends the sending with the window, which lasts until its last request
+	// has ended: nothing is sent behind it.
+	Plain bool
+
 	// Retries says which faults are asked again; nothing is where it is zero.
 	Retries Retries
 	// MaxErrorRate is the share of faults, rejections included, among the last

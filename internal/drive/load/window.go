@@ -43,6 +43,7 @@ type window struct {
 	settles    int64 // when the mix of turns will be steady, by the last estimate
 	unsettled  bool
 	latest     int64 // the latest due time so far
+	ending     int64 // when the last request ended
 	measured   int   // requests in the window
 	open       int   // of those, not ended
 	e2eSum     int64
@@ -100,6 +101,9 @@ func (w *window) admit(due int64, r *llm.Request) (place, bool) {
 	p := w.take(phase, due)
 	if phase == record.Measure && w.measured == w.stage.Requests {
 		close(w.full)
+		if w.stage.Plain {
+			w.stop(due)
+		}
 	}
 	return p, true
 }
@@ -109,7 +113,7 @@ func (w *window) admit(due int64, r *llm.Request) (place, bool) {
 func (w *window) missed(due int64) (place, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if due >= w.over {
+	if due >= w.over || w.stage.Plain && w.isFull() {
 		return place{}, false
 	}
 	phase, due := w.phase(due)
@@ -251,6 +255,7 @@ func (w *window) ended(rec *record.Record) (broke bool) {
 		w.e2eN++
 	}
 	w.rebook(rec)
+	w.ending = max(w.ending, rec.End)
 	if rec.Phase == record.Measure {
 		w.open--
 		w.checkDrained()
@@ -299,6 +304,9 @@ func (w *window) finish() {
 	defer w.mu.Unlock()
 	w.timeUp = true
 	w.sealInTime()
+	if w.stage.Plain {
+		w.stop(w.end)
+	}
 }
 
 // endSoon moves the end of the window up to the next whole second, so that runs
@@ -395,6 +403,9 @@ func (w *window) bounds() (start, end int64) {
 	defer w.mu.Unlock()
 	if w.start == 0 {
 		return 0, 0
+	}
+	if w.stage.Plain {
+		return w.start, max(w.end, w.ending)
 	}
 	return w.start, w.end
 }

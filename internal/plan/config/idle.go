@@ -44,6 +44,8 @@ var idleFlags = []idleFlag{
 	{commands: []string{"run"}, flags: []string{"anyway"},
 		when: func(c *Config) bool { return c.Experiment.Anyway && c.Experiment.Repeat <= 1 },
 		why:  "counts what is invalid among several runs, but there is one: add --repeat, or leave it out"},
+	{flags: []string{"plain"}, when: (*Config).UntilDecided,
+		why: "sends a given number of requests: add --requests or --duration, or leave it out"},
 	{commands: []string{"run"}, flags: []string{"limit"},
 		when: func(c *Config) bool { return !strings.Contains(strings.ToLower(c.Load.Profile), "overload") },
 		why:  "is what --profile overload is measured by: add that, or leave it out"},

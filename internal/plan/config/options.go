@@ -85,6 +85,8 @@ var Options = []Option{
 		Default: "50 requests and twice their mean time, at most 1m; of conversations until their turns come evenly, at most 3m", Help: "load before the measured window"},
 	{Flag: "drain", Key: "load_profile.drain", Group: loadGroup, Kind: Duration, Value: "TIME", Default: "1m",
 		Help: "longest wait after the window for its last requests to end, under continued load"},
+	{Flag: "plain", Key: "load_profile.plain", Group: loadGroup, Kind: Bool, Default: "false",
+		Help: "send the measured requests and nothing else, as other benchmarks do: no warm-up, no staggered start, no load while the last ones end"},
 	{Flag: "max-retries", Key: "load_profile.retries.max", Group: loadGroup, Kind: Int, Value: "N", Default: "0",
 		Help: "retries of a request that was rejected or could not connect, honoring Retry-After"},
 	{Flag: "max-error-rate", Key: "load_profile.max_error_rate", Group: loadGroup, Kind: Float, Value: "SHARE", Default: "no limit",

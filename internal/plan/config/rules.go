@@ -272,7 +272,13 @@ func (c *Config) bounds() error {
 			return c.wrong(edge.key, "want a duration from 0 to %s, got %s", maxLength, *edge.d)
 		}
 	}
-	if b.Drain == nil {
+	if b.Plain && b.Warmup == nil {
+		b.Warmup = new(time.Duration(0))
+	}
+	switch {
+	case b.Drain == nil && b.Plain: // nothing but its own limit ends a request
+		b.Drain = new(cmp.Or(c.Provider.Timeouts.Total, client.DefaultTimeout))
+	case b.Drain == nil:
 		b.Drain = new(load.DefaultDrain)
 	}
 	return c.budgets()

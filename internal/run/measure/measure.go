@@ -201,8 +201,11 @@ func (r *run) prepare(ctx context.Context) error {
 	bounds := c.Load.Bounds
 	r.stage = load.Stage{Run: r.id, Session: work.Session, Cap: bounds.MaxConcurrency,
 		Duration: bounds.Duration, Requests: bounds.TotalRequests, Warmup: bounds.Warmup,
-		Drain: *bounds.Drain, Stop: r.Stop, Grace: grace, Stagger: r.target.expected(output),
+		Drain: *bounds.Drain, Stop: r.Stop, Grace: grace, Stagger: r.target.expected(output), Plain: bounds.Plain,
 		Retries: bounds.Retries, MaxErrorRate: bounds.MaxErrorRate}
+	if bounds.Plain {
+		r.stage.Stagger = 0
+	}
 	if talk := work.Conversation(); talk != nil {
 		r.stage.Settled = talk.Settled
 	}

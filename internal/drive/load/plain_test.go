@@ -1,0 +1,42 @@
+package load
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/drive/record"
+)
+
+// A plain stage sends what it measures and nothing else, and its window lasts
+// until the last reply has ended.
+func TestPlainSendsNothingBehindTheWindow(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		stage Stage
+		want  []fate
+		end   time.Duration
+	}{
+		{"open, by number", Stage{Arrivals: every(100 * ms), Requests: 3},
+			[]fate{ok(0, record.Measure, 0, 250*ms), ok(1, record.Measure, 100*ms, 250*ms), ok(2, record.Measure, 200*ms, 250*ms)}, 450 * ms},
+		{"open, by time", Stage{Arrivals: every(100 * ms), Duration: 150 * ms},
+			[]fate{ok(0, record.Measure, 0, 250*ms), ok(1, record.Measure, 100*ms, 250*ms)}, 350 * ms},
+		{"all at once", Stage{Cap: 3, Requests: 3},
+			[]fate{capped(ok(0, record.Measure, 0, 250*ms)), capped(ok(1, record.Measure, 0, 250*ms)), capped(ok(2, record.Measure, 0, 250*ms))}, 250 * ms},
+		{"closed", Stage{Cap: 2, Requests: 3},
+			[]fate{capped(ok(0, record.Measure, 0, 250*ms)), capped(ok(1, record.Measure, 0, 250*ms)), capped(ok(2, record.Measure, 250*ms, 250*ms))}, 500 * ms},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			s := c.stage
+			s.Plain, s.Warmup, s.Drain = true, fixed(0), time.Minute
+			p := play(t, s, always(after(250*ms)))
+			if diff := cmp.Diff(c.want, p.fates()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if got := time.Duration(p.WindowEnd - p.WindowStart); got != c.end || p.Stopped != "" {
+				t.Errorf("the window lasts %s, stopped %q, want %s and no reason", got, p.Stopped, c.end)
+			}
+		})
+	}
+}
