@@ -19,6 +19,9 @@ func TestManHasAPageForEveryCommand(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
 	for _, c := range (&process{}).root().Commands() {
+		if c.Hidden {
+			continue
+		}
 		data, err := os.ReadFile(filepath.Join(dir, "redline-"+c.Name()+".1"))
 		if err != nil {
 			t.Error(err)

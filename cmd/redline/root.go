@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"redline/internal/peer"
 	"redline/internal/plan/config"
 	"redline/internal/text"
 )
@@ -107,6 +108,7 @@ func (p *process) root() *cobra.Command {
 		}
 		root.AddCommand(group.commands...)
 	}
+	root.AddCommand(p.peerCommands()...)
 	root.SetHelpCommandGroupID("operate")
 	root.SetCompletionCommandGroupID("operate")
 	root.InitDefaultCompletionCmd()
@@ -127,6 +129,13 @@ func flagHint(c *cobra.Command, err error) string {
 	own := len(known)
 	for _, other := range c.Root().Commands() {
 		known = append(known, flagNames(other)...)
+	}
+	if ours, by := peer.Meant(name); ours != "" && !slices.Contains(known, name) {
+		hint := fmt.Sprintf("%s's --%s is --%s here", by, name, ours)
+		if !slices.Contains(known[:own], ours) {
+			hint += ", a flag of " + commandsWith(c, ours)
+		}
+		return hint
 	}
 	switch meant := text.Nearest(name, known); {
 	case meant == "":

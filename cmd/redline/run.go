@@ -101,6 +101,23 @@ func runnable(e config.Experiment) error {
 
 // measure runs one load and shows its result.
 func (p *process) measure(ctx context.Context, cfg *config.Config) error {
+	res, path, err := p.perform(ctx, cfg)
+	if res == nil {
+		return err
+	}
+	unshown := p.show(res, cfg.Output.JSON, cfg.Output.Explain)
+	if unshown == nil && !cfg.Output.JSON {
+		kept := "Kept in"
+		if err != nil {
+			kept = "Kept in part in"
+		}
+		_, unshown = fmt.Fprintf(p.stdout, "\n%s %s\n", kept, filepath.ToSlash(path))
+	}
+	return ending(res, cmp.Or(err, unshown))
+}
+
+// perform runs one load and keeps its result, which may have an error beside it.
+func (p *process) perform(ctx context.Context, cfg *config.Config) (*result.Result, string, error) {
 	live := live.NewLine(p.stderr, live.Options{Terminal: p.terminal, Width: p.width,
 		Window: cmp.Or(cfg.Load.Bounds.Duration, cfg.Load.Bounds.MaxDuration)})
 	options := measure.Options{Config: cfg, Version: version, Command: p.commandLine(cfg), Stop: p.stop,
@@ -122,21 +139,13 @@ func (p *process) measure(ctx context.Context, cfg *config.Config) error {
 		if err != nil && path != "" {
 			err = fmt.Errorf("%w; what was recorded is in %s", err, path)
 		}
-		return err
+		return nil, path, err
 	}
 	if err == nil {
 		err = writePage(path, res)
 		p.remember(context.WithoutCancel(ctx), path)
 	}
-	unshown := p.show(res, cfg.Output.JSON, cfg.Output.Explain)
-	if unshown == nil && !cfg.Output.JSON {
-		kept := "Kept in"
-		if err != nil {
-			kept = "Kept in part in"
-		}
-		_, unshown = fmt.Fprintf(p.stdout, "\n%s %s\n", kept, filepath.ToSlash(path))
-	}
-	return ending(res, cmp.Or(err, unshown))
+	return res, path, err
 }
 
 // writePage puts the report for a browser beside the result.

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"redline/internal/judge/result"
+	"redline/internal/peer"
+	"redline/internal/plan/config"
+	"redline/internal/run/store"
+	"redline/internal/show/document"
+	"redline/internal/show/report"
+	"redline/internal/text"
+)
+
+// peerCommands are the commands of other benchmarks, behind the word redline:
+// their flags are their own, so that none of ours is among them.
+func (p *process) peerCommands() []*cobra.Command {
+	var list []*cobra.Command
+	for _, word := range peer.Commands() {
+		list = append(list, &cobra.Command{
+			Use: word, Hidden: true, DisableFlagParsing: true,
+			Short: "run the command of another benchmark here",
+			RunE: func(c *cobra.Command, args []string) error {
+				return p.peer(c.Context(), append([]string{word}, args...))
+			},
+		})
+	}
+	return list
+}
+
+// peer carries out the command line of another benchmark.
+func (p *process) peer(ctx context.Context, words []string) error {
+	of, rest := peer.Find(words)
+	if of == nil {
+		var known []string
+		for _, other := range peer.All {
+			known = append(known, "redline "+other.Commands[0])
+		}
+		return usage("redline %s is no command; of other benchmarks there are %s", strings.Join(words[:min(3, len(words))], " "), strings.Join(known, ", "))
+	}
+	if slices.Contains(rest, "--help") || slices.Contains(rest, "-h") {
+		return p.peerHelp(of)
+	}
+	values, err := of.Parse(rest)
+	if err != nil {
+		return usage("%v", err)
+	}
+	values.Env, values.Read = p.lookupEnv, os.ReadFile
+	plans, err := of.Plans(values)
+	if err != nil {
+		return usage("%v", err)
+	}
+	for _, line := range values.Idle() {
+		fmt.Fprintln(p.stderr, "redline:", line)
+	}
+	return p.peerRuns(ctx, of, values, plans)
+}
+
+// peerRuns runs the plans one after another and shows what the peer would have.
+func (p *process) peerRuns(ctx context.Context, of *peer.Peer, values *peer.Values, plans []peer.Plan) error {
+	var runs []*peer.Run
+	var end error
+	code := exitOK
+	for i, plan := range plans {
+		res, run, err := p.peerRun(ctx, plan, len(plans) > 1, i)
+		if run != nil {
+			runs = append(runs, run)
+		}
+		if res == nil {
+			return err
+		}
+		if err = ending(res, err); err != nil {
+			next, _ := exitCode(err)
+			if code = worse(code, next); code == next {
+				end = err
+			}
+		}
+		if res.Interrupted == result.ByUser {
+			break
+		}
+	}
+	if len(runs) == 0 {
+		return end
+	}
+	fmt.Fprintf(p.stdout, "\n%s", of.Close(values, runs))
+	files, err := of.Files(values, runs)
+	if err != nil {
+		return usage("%v", err)
+	}
+	for _, f := range files {
+		if err := writePeerFile(f); err != nil {
+			return errors.Join(end, err)
+		}
+		fmt.Fprintln(p.stderr, "redline: wrote", p.line(filepath.ToSlash(f.Path)))
+	}
+	return end
+}
+
+// peerRun runs one plan and shows redline's verdict and the command that says the
+// same.
+func (p *process) peerRun(ctx context.Context, plan peer.Plan, several bool, number int) (*result.Result, *peer.Run, error) {
+	cfg, err := p.peerPlan(plan)
+	if err != nil {
+		return nil, nil, err
+	}
+	if several && cfg.Output.Dir != "" {
+		cfg.Output.Dir = filepath.Join(cfg.Output.Dir, fmt.Sprint(number))
+	}
+	res, path, err := p.perform(ctx, cfg)
+	if res == nil {
+		return nil, nil, err
+	}
+	d := report.Whole(res)
+	d.Sections = nil
+	if unshown := document.Terminal(p.stdout, d, p.screen(false)); unshown != nil {
+		return res, nil, cmp.Or(err, unshown)
+	}
+	fmt.Fprintf(p.stdout, "same as     %s\n", p.line(plan.Native(filepath.ToSlash(filepath.Join(path, "plan.yaml")))))
+	for _, note := range plan.Notes {
+		fmt.Fprintf(p.stdout, "differs     %s\n", p.line(note))
+	}
+	fmt.Fprintf(p.stdout, "report      redline report %s\n", text.Shell(filepath.ToSlash(path)))
+	if len(res.Points) == 0 {
+		return res, nil, err
+	}
+	run, unread := peerRecords(path, res)
+	if run != nil {
+		run.Plan = plan
+	}
+	return res, run, cmp.Or(err, unread)
+}
+
+// peerRecords reads the requests of a run.
+func peerRecords(path string, res *result.Result) (*peer.Run, error) {
+	dir, err := store.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	header, err := dir.Header()
+	if err != nil {
+		return nil, err
+	}
+	run, err := peer.FromRecords(dir.Records(), int64(res.Points[0].Window.StartS*1e9), header.OriginUnixNS)
+	if run != nil {
+		run.Model = res.Model.Name
+	}
+	return run, err
+}
+
+// peerPlan resolves what a peer asked for.
+func (p *process) peerPlan(plan peer.Plan) (*config.Config, error) {
+	in := config.Input{Command: "run", Flags: plan.Flags(), LookupEnv: p.lookupEnv}
+	if plan.Workload != "" {
+		file, err := os.CreateTemp("", "redline-*.yaml")
+		if err != nil {
+			return nil, err
+		}
+		defer os.Remove(file.Name())
+		_, err = file.WriteString("workload:\n" + plan.Workload)
+		if err := errors.Join(err, file.Close()); err != nil {
+			return nil, err
+		}
+		in.PlanPath = file.Name()
+	}
+	return p.resolve(in)
+}
+
+func writePeerFile(f peer.File) error {
+	if err := os.MkdirAll(filepath.Dir(f.Path), 0o755); err != nil {
+		return err
+	}
+	if !f.Append {
+		return os.WriteFile(f.Path, f.Content, 0o644)
+	}
+	file, err := os.OpenFile(f.Path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(f.Content)
+	return errors.Join(err, file.Close())
+}
+
+// peerHelp lists a peer's flags and what becomes of each.
+func (p *process) peerHelp(of *peer.Peer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Run a command of %s (flags as of %s) with redline. The report and the records\nare kept in a run directory; REDLINE_OUT and REDLINE_QUIET work as ever.\n\nUsage:\n", of.Name, of.Version)
+	for _, command := range of.Commands {
+		fmt.Fprintf(&b, "  redline %s [flags]\n", command)
+	}
+	b.WriteString("\nFlags:\n")
+	for _, f := range of.Flags {
+		says := "is --" + f.Ours + " here"
+		switch {
+		case f.Cannot != "":
+			says = "is refused: " + f.Cannot
+		case f.Idle != "":
+			says = "changes nothing: " + f.Idle
+		case f.Ours == "":
+			says = "as there"
+		}
+		if f.Default != "" {
+			says += " (default: " + f.Default + ")"
+		}
+		b.WriteString(p.inColumns("--"+f.Names[0], says))
+	}
+	_, err := p.stdout.Write([]byte(b.String()))
+	return err
+}

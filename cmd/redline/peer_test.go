@@ -1,0 +1,73 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The command of another benchmark runs one word longer: its table closes the
+// output, its file has its keys, and redline's verdict stands above.
+func TestPeerCommandsRun(t *testing.T) {
+	t.Parallel()
+	url := metronome(t, time.Millisecond)
+	for _, tt := range []struct {
+		line, table, file, key string
+	}{
+		{"vllm bench serve --base-url URL --num-prompts 8 --random-input-len 20 --random-output-len 4 --save-result --result-dir DIR --result-filename r.json --disable-tqdm",
+			"Mean TTFT (ms):", "r.json", "mean_ttft_ms"},
+		{"python -m sglang.bench_serving --backend vllm-chat --base-url URL --dataset-name random --num-prompts 8 --random-input-len 20 --random-output-len 4 --output-file DIR/r.jsonl",
+			"Max ITL (ms):", "r.jsonl", "mean_ttft_ms"},
+		{"aiperf profile -u URL --streaming --concurrency 2 --request-count 8 --isl 20 --osl 4 --artifact-dir DIR", "NVIDIA AIPerf | LLM Metrics", "profile_export_aiperf.json", "time_to_first_token"},
+		{"genai-perf profile -u URL --streaming --request-rate 50 --request-count 8 --isl 20 --osl 4 --artifact-dir DIR", "NVIDIA GenAI-Perf | LLM Metrics", "profile_export_genai_perf.json",
+			"time_to_first_token"},
+		{"guidellm benchmark --target URL --rate-type concurrent --rate 1,2 --max-requests 4 --data prompt_tokens=20,output_tokens=4 --output-path DIR/b.json", "Request Latency Statistics",
+			"b.json", "benchmarks"},
+		{"token_benchmark_ray.py --max-num-completed-requests 8 --mean-input-tokens 20 --stddev-input-tokens 2 --mean-output-tokens 4 --stddev-output-tokens 1 --results-dir DIR",
+			"Overall Output Throughput:", "llama-3-1-8b_20_4_summary.json", "results_ttft_s_mean"},
+	} {
+		dir := t.TempDir()
+		line := strings.NewReplacer("URL", url, "DIR", dir).Replace(tt.line)
+		env := map[string]string{"REDLINE_OUT": filepath.Join(dir, "run"), "REDLINE_QUIET": "1", "OPENAI_API_BASE": url + "/v1"}
+		code, stdout, stderr := redline(t, env, strings.Fields(line)...)
+		if code != exitOK && code != exitInvalid { // the machine may be busy
+			t.Errorf("%s: exit %d\n%s", line, code, stderr)
+			continue
+		}
+		if !strings.Contains(stdout, "same as     redline run ") || !strings.Contains(stdout, tt.table) {
+			t.Errorf("%s: prints\n%s", line, stdout)
+		}
+		content, err := os.ReadFile(filepath.Join(dir, tt.file))
+		var document map[string]any
+		if err == nil {
+			err = json.Unmarshal([]byte(strings.ReplaceAll(string(content), "Infinity", "null")), &document)
+		}
+		if err != nil || document[tt.key] == nil {
+			t.Errorf("%s: %s has no %s (%v)", line, tt.file, tt.key, err)
+		}
+	}
+}
+
+func TestPeerMistakes(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ args, want string }{
+		{"run --base-url http://h", "unknown flag: --base-url; vLLM's --base-url is --url here"},
+		{"run --request-rate 5", "unknown flag: --request-rate; vLLM's --request-rate is --rate here"},
+		{"run --num-prompts 5", "unknown flag: --num-prompts; vLLM's --num-prompts is --requests here"},
+		{"run --max-seconds 5", "unknown flag: --max-seconds; GuideLLM's --max-seconds is --duration here"},
+		{"vllm bench serve --frob", "vllm bench serve: unknown flag --frob; redline vllm bench serve --help lists what is known of vLLM 0.32.0"},
+		{"vllm serve m", "redline vllm serve m is no command; of other benchmarks there are redline vllm bench serve, redline sglang.bench_serving, redline aiperf profile, " +
+			"redline genai-perf profile, redline guidellm benchmark run, redline inference-perf, redline token_benchmark_ray.py"},
+	} {
+		code, stdout, stderr := redline(t, nil, strings.Fields(tt.args)...)
+		if want := "redline: " + tt.want + "\n"; code != exitUsage || stderr != want || stdout != "" {
+			t.Errorf("redline %s: exit %d\n got %q\nwant %q\n%s", tt.args, code, stderr, want, stdout)
+		}
+	}
+	if code, stdout, _ := redline(t, nil, "vllm", "bench", "serve", "--help"); code != exitOK || !strings.Contains(stdout, "--request-rate") {
+		t.Errorf("--help: exit %d\n%s", code, stdout)
+	}
+}

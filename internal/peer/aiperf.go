@@ -1,0 +1,208 @@
+package peer
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+const aiperfVersion = "0.13.0"
+
+// aiperf is `aiperf profile`.
+var aiperf = &Peer{
+	Name: "AIPerf", Version: aiperfVersion,
+	Commands: []string{"aiperf profile"},
+	Flags:    aiperfFlags,
+	Plans: func(v *Values) ([]Plan, error) {
+		return nvidiaPlans(v, func(_ *Values, most int) int { return max(10, 2*most) })
+	},
+	Close: aiperfTable,
+	Files: aiperfFiles,
+}
+
+const (
+	ownSearch   = "redline sweep --find-limit --slo … searches for the limit under objectives"
+	ownRepeats  = "redline run --repeat N repeats a load and says how runs vary"
+	ownQuality  = "redline run --golden FILE asks questions with known answers beside the load"
+	ownTrace    = "redline run --workload FILE replays a trace, with --speedup, --from and --for"
+	noMedia     = "redline sends text"
+	ownUploads  = "upload the files of the run directory"
+	ownWatching = "redline reads the server's metrics and the accelerators by itself; --no-telemetry and --accelerator say otherwise"
+)
+
+var aiperfFlags = slices.Concat(nvidiaLoad, []Flag{
+	flag(One, "benchmark-duration", "", "duration"),
+	flag(One, "arrival-pattern request-rate-mode", "poisson", "arrival"),
+	flag(One, "arrival-smoothness vllm-burstiness", "1", "arrival"),
+	flag(One, "api-key", "", "api-key-env"),
+	flag(One, "random-range-ratio", "", "workload"),
+	flag(One, "custom-dataset-type", "", "workload-format"),
+	flag(One, "request-timeout-seconds", "", "timeout"),
+},
+	idle(One, "all URLs are used in turn", "url-strategy", "model-selection-strategy"),
+	idle(One, "redline sends a request before the load and ends with an error where no answer comes", "wait-for-model-timeout", "wait-for-model-mode", "wait-for-model-interval"),
+	idle(One, "the client is one process without services", "log-level", "record-processor-service-count record-processors", "api-port", "api-host", "stats-interval",
+		"workers-max max-workers", "zmq-host", "zmq-ipc-path", "ui ui-type", "transport transport-type", "connection-reuse-strategy", "tokenizer-revision", "request-content-type",
+		"session-header", "dataset-sampling-strategy", "prompt-corpus", "random-corpus-style", "export-level profile-export-level", "slice-duration"),
+	idle(None, "the client is one process without services", "extra-verbose vv", "zmq-dual-bind", "tokenizer-trust-remote-code", "apply-chat-template", "use-legacy-max-tokens",
+		"per-chunk-usage", "allow-dataset-wrap", "no-sweep-table", "export-http-trace", "show-trace-timing", "export-outputs-json", "plot-required", "omit-kv-hints",
+		"uuid-and-strip", "no-fixed-schedule"),
+	idle(None, "tokens are counted by the server's usage where it has one", "use-server-token-count"),
+	idle(None, "reply lengths are kept where the engine knows how", "force-min-tokens"),
+	idle(One, "requests in flight at the end get their time", "benchmark-grace-period"),
+	idle(One, ownWatching, "server-metrics-formats", "network-latency-mean", "network-latency-ping-interval"),
+	idle(Many, ownWatching, "server-metrics", "gpu-telemetry"),
+	idle(None, ownWatching, "no-server-metrics", "no-gpu-telemetry", "network-latency-automatic"),
+	idle(One, "redline sends up to three requests before the load", "warmup-request-count num-warmup-requests", "warmup-duration", "num-warmup-sessions", "warmup-concurrency",
+		"warmup-prefill-concurrency", "warmup-request-rate", "warmup-arrival-pattern", "warmup-grace-period", "warmup-concurrency-ramp-duration",
+		"warmup-prefill-concurrency-ramp-duration", "warmup-request-rate-ramp-duration"),
+	cannot(One, ownSearch, "search-space", "search-metric", "search-stat", "search-direction", "search-max-iterations", "search-initial-points", "search-random-seed",
+		"search-planner", "optuna-sampler", "optuna-acquisition", "optuna-terminator", "search-percentile-pooling", "bo-constraint-mode", "search-sla", "search-sla-tier",
+		"search-recipe", "ttft-sla-ms", "itl-sla-ms", "tpot-sla-ms", "e2e-sla-ms", "error-rate-sla", "slo-attainment-fraction", "search-style", "degradation-threshold",
+		"degradation-metric-tag", "degradation-stat", "isl-osl-pairs", "isl-min", "isl-max", "isl-steps", "concurrency-min", "concurrency-max", "concurrency-steps", "osl-min",
+		"osl-max", "osl-steps", "variant sweep-variant", "sweep-type", "parameter-sweep-mode", "parameter-sweep-cooldown-seconds"),
+	cannot(One, ownRepeats, "num-profile-runs", "profile-run-cooldown-seconds", "confidence-level", "convergence-metric", "convergence-stat", "convergence-threshold", "convergence-mode"),
+	cannot(One, ownQuality, "accuracy-benchmark", "accuracy-tasks", "accuracy-n-shots", "accuracy-grader", "accuracy-system-prompt"),
+	cannot(None, ownQuality, "accuracy-enable-cot", "accuracy-verbose"),
+	cannot(One, ownTrace, "fixed-schedule-start-offset", "fixed-schedule-end-offset", "replay-speedup", "trace-session-sample-ratio", "inter-turn-delay-cap-seconds",
+		"max-idle-gap-cap-seconds", "trace-idle-gap-cap-seconds", "system-idle-gap-cap-seconds", "synthesis-speedup-ratio", "synthesis-prefix-len-multiplier",
+		"synthesis-prefix-root-multiplier", "synthesis-prompt-len-multiplier", "synthesis-output-len-multiplier", "synthesis-max-isl", "synthesis-max-osl",
+		"trajectory-start-min-ratio", "trajectory-start-max-ratio", "agentic-cache-warmup-duration", "agentic-warmup-grace-period", "scenario", "max-context-length",
+		"session-delay-ratio conversation-turn-delay-ratio", "hf-weka-dataset"),
+	cannot(None, ownTrace, "fixed-schedule-auto-offset", "ignore-trace-delays", "use-think-time-only", "open-loop-replay", "open-loop-strict", "burst-phase-starts", "unsafe-override"),
+	cannot(One, "download it and give its file: --input-file FILE", "public-dataset", "hf-subset", "dataset-filter"),
+	cannot(One, "a plan has it: redline run --plan FILE (docs/PLAN.md)", "config f", "user-centric-rate", "num-users", "prefill-concurrency", "concurrency-ramp-duration",
+		"prefill-concurrency-ramp-duration", "request-rate-ramp-duration", "request-rate-series", "shared-system-prompt-length", "user-context-prompt-length",
+		"isl-block-size synthetic-input-tokens-block-size prompt-input-tokens-block-size", "seq-dist sequence-distribution", "system-prompt", "system-prompt-file", "cache-bust",
+		"failed-request-threshold", "request-cancellation-rate", "request-cancellation-delay"),
+	cannot(One, ownUploads, "otel-url", "stream", "otel-resource-attributes", "gen-ai-provider", "mlflow-tracking-uri", "mlflow-experiment", "mlflow-run-name", "mlflow-tag",
+		"mlflow-parent-run-id", "mlflow-artifact-glob", "wandb-project", "wandb-entity", "wandb-run-name", "wandb-tag"),
+	cannot(None, "call the server's own page before the run", "reset-kv-cache", "server-profiler"),
+	cannot(One, "call the server's own page before the run", "reset-kv-cache-timeout-seconds", "reset-kv-cache-path", "server-profiler-timeout-seconds", "server-profiler-start-path",
+		"server-profiler-stop-path"),
+	cannot(One, noMedia, mediaFlags...),
+	cannot(None, noMedia, "download-video-content"),
+)
+
+var mediaFlags = []string{"audio-batch-size batch-size-audio", "audio-length-mean", "audio-length-stddev", "audio-format", "audio-depths", "audio-sample-rates",
+	"audio-num-channels", "image-width-mean", "image-width-stddev", "image-height-mean", "image-height-stddev", "image-batch-size batch-size-image", "image-format", "image-source",
+	"image-source-sampling", "video-batch-size batch-size-video", "video-duration", "video-fps", "video-width", "video-height", "video-synth-type", "video-format", "video-codec",
+	"video-audio-sample-rate", "video-audio-num-channels", "video-audio-codec", "video-audio-depth", "rankings-passages-mean", "rankings-passages-stddev",
+	"rankings-passages-prompt-token-mean", "rankings-passages-prompt-token-stddev", "rankings-query-prompt-token-mean", "rankings-query-prompt-token-stddev"}
+
+func aiperfTable(_ *Values, runs []*Run) string {
+	var b strings.Builder
+	for _, r := range runs {
+		b.WriteString(nvidiaTable("NVIDIA AIPerf | LLM Metrics", "Metric", []string{"avg", "min", "max", "p99", "p90", "p50", "std"}, nvidiaFigures, r))
+		fmt.Fprintf(&b, "\nBenchmark Duration: %.2f sec\n", r.span())
+	}
+	return b.String()
+}
+
+func aiperfFiles(v *Values, runs []*Run) ([]File, error) {
+	var files []File
+	for _, r := range runs {
+		dir, prefix := nvidiaDir(v, r), "profile_export"
+		if v.Given("profile-export-file") {
+			prefix = strings.TrimSuffix(v.text("profile-export-file"), filepath.Ext(v.text("profile-export-file")))
+		}
+		document, err := json.MarshalIndent(aiperfExport(r), "", "  ")
+		if err != nil {
+			return nil, err
+		}
+		table, err := nvidiaCSV(nvidiaFigures, r)
+		if err != nil {
+			return nil, err
+		}
+		lines, err := aiperfRecords(r)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, File{Path: filepath.Join(dir, prefix+"_aiperf.json"), Content: document},
+			File{Path: filepath.Join(dir, prefix+"_aiperf.csv"), Content: table},
+			File{Path: filepath.Join(dir, prefix+".jsonl"), Content: lines})
+	}
+	return files, v.err
+}
+
+func aiperfExport(r *Run) any {
+	var o object
+	completed, failed, in, out := r.counts()
+	o.put("schema_version", "1.4")
+	o.put("aiperf_version", aiperfVersion)
+	for _, f := range nvidiaFigures {
+		if block := nvidiaBlock(f, r); block != nil {
+			o.put(f.tag, block)
+		}
+	}
+	gaps := nvidiaFigure{"inter_chunk_latency", "Inter Chunk Latency", "ms", func(r *Run) series { return r.gaps().times(1000) }, nil}
+	if block := nvidiaBlock(gaps, r); block != nil {
+		o.put(gaps.tag, block)
+	}
+	for _, n := range []struct {
+		tag, unit string
+		value     float64
+	}{{"total_isl", "tokens", float64(in)}, {"total_osl", "tokens", float64(out)}, {"benchmark_duration", "sec", r.span()},
+		{"error_request_count", "requests", float64(failed)}, {"completed_request_count", "requests", float64(completed)},
+		{"total_token_throughput", "tokens/sec", float64(in+out) / r.span()}} {
+		var block object
+		block.put("unit", n.unit)
+		block.put("avg", orNull(n.value))
+		o.put(n.tag, &block)
+	}
+	const layout = "2006-01-02T15:04:05.000000"
+	o.put("was_cancelled", false)
+	o.put("error_summary", []any{})
+	o.put("start_time", r.Started.UTC().Format(layout))
+	o.put("end_time", r.Started.UTC().Add(time.Duration(r.Duration*1e9)).Format(layout))
+	return &o
+}
+
+// aiperfRecords are a line for each request.
+func aiperfRecords(r *Run) ([]byte, error) {
+	var out []byte
+	origin := r.Started.UnixNano()
+	for i := range r.Requests {
+		q, line, meta, metrics := &r.Requests[i], object{}, object{}, object{}
+		meta.put("session_num", q.Session)
+		meta.put("x_request_id", fmt.Sprint(q.ID))
+		meta.put("turn_index", q.Turn)
+		meta.put("credit_issued_ns", origin+int64(q.Due*1e9))
+		meta.put("request_start_ns", origin+int64(q.Start*1e9))
+		meta.put("request_end_ns", origin+int64((q.Start+q.Latency)*1e9))
+		meta.put("benchmark_phase", "profiling")
+		meta.put("was_cancelled", q.Outcome == "cancelled")
+		put := func(tag string, value any, unit string) {
+			var block object
+			block.put("value", value)
+			block.put("unit", unit)
+			metrics.put(tag, &block)
+		}
+		line.put("metadata", &meta)
+		line.put("metrics", &metrics)
+		line.put("error", nil)
+		put("input_sequence_length", q.In, "tokens")
+		if q.OK {
+			put("request_latency", 1000*q.Latency, "ms")
+			put("output_sequence_length", q.Out, "tokens")
+			if q.Streamed {
+				put("time_to_first_token", 1000*q.TTFT, "ms")
+				put("inter_chunk_latency", append(series{}, series(q.Gaps).times(1000)...), "ms")
+			}
+			if q.Out > 1 {
+				put("inter_token_latency", 1000*q.TPOT(), "ms")
+			}
+		} else {
+			line.put("error", map[string]any{"code": q.Status, "type": q.Outcome, "message": q.Error})
+		}
+		b, err := json.Marshal(&line)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(out, b...), '\n')
+	}
+	return out, nil
+}

@@ -1,0 +1,211 @@
+package peer
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Values are what a command line says, and the defaults of what it does not.
+type Values struct {
+	peer  *Peer
+	given map[string][]string
+	// Words are arguments that are no flags.
+	Words []string
+	// Env and Read are the environment and the files that the peer would look at.
+	Env  func(string) (string, bool)
+	Read func(string) ([]byte, error)
+	err  error
+}
+
+// Parse reads the arguments of a peer as the peer itself does: --name value,
+// --name=value, underscores for dashes. A flag that the peer does not have is an
+// error, and so is one that redline cannot honor.
+func (p *Peer) Parse(args []string) (*Values, error) {
+	v := &Values{peer: p, given: map[string][]string{}}
+	for len(args) > 0 {
+		word := args[0]
+		args = args[1:]
+		if !isFlag(word) {
+			v.Words = append(v.Words, word)
+			continue
+		}
+		name, value, hasValue := strings.Cut(strings.TrimLeft(word, "-"), "=")
+		f, below := p.under(name)
+		if f == nil {
+			return nil, p.unknown(name)
+		}
+		if f.Cannot != "" {
+			return nil, fmt.Errorf("%s: --%s cannot be honored: %s", p.Commands[0], name, f.Cannot)
+		}
+		values, rest, err := f.take(name, value, hasValue, args)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.Commands[0], err)
+		}
+		args = rest
+		if below != "" {
+			values = []string{withKey(v.text(f.Names[0]), below, values)}
+		}
+		if f.Takes == Each {
+			values = append(v.given[f.Names[0]], values...)
+		}
+		v.given[f.Names[0]] = values
+	}
+	return v, nil
+}
+
+// under finds a flag, or the one whose block a dotted name is a key of.
+func (p *Peer) under(name string) (f *Flag, below string) {
+	for block := name; block != ""; {
+		if f := p.find(block); f != nil {
+			return f, strings.TrimPrefix(name[len(block):], ".")
+		}
+		block = block[:max(0, strings.LastIndexByte(block, '.'))]
+	}
+	return nil, ""
+}
+
+// withKey sets one key of a block that is written as JSON.
+func withKey(block, key string, values []string) string {
+	keys := map[string]any{}
+	_ = json.Unmarshal([]byte(block), &keys) // a block that is none yet is empty
+	keys[key] = jsonOr(strings.Join(values, " "))
+	said, _ := json.Marshal(keys) // numbers, words and what was JSON before
+	return string(said)
+}
+
+// take collects the values of a flag.
+func (f *Flag) take(name, value string, hasValue bool, args []string) (values, rest []string, err error) {
+	switch {
+	case hasValue:
+		return []string{value}, args, nil
+	case f.Takes == None:
+		return []string{"true"}, args, nil
+	case f.Takes == Many:
+		n := slices.IndexFunc(args, isFlag)
+		if n < 0 {
+			n = len(args)
+		}
+		return args[:n], args[n:], nil
+	case len(args) == 0 || isFlag(args[0]):
+		return nil, nil, fmt.Errorf("--%s wants a value", name)
+	}
+	return args[:1], args[1:], nil
+}
+
+// isFlag tells a flag from a value, which may be a negative number.
+func isFlag(word string) bool {
+	if len(word) < 2 || word[0] != '-' {
+		return false
+	}
+	_, err := strconv.ParseFloat(word, 64)
+	return err != nil
+}
+
+// env gives a variable, "" where it is not set.
+func (v *Values) env(name string) string {
+	if v.Env == nil {
+		return ""
+	}
+	value, _ := v.Env(name)
+	return value
+}
+
+// Idle lists the flags that were given and change nothing, with why.
+func (v *Values) Idle() []string {
+	var list []string
+	for _, f := range v.peer.Flags {
+		if _, given := v.given[f.Names[0]]; given && f.Idle != "" {
+			list = append(list, fmt.Sprintf("--%s changes nothing: %s", f.Names[0], f.Idle))
+		}
+	}
+	return list
+}
+
+// Given reports whether a flag stands on the command line.
+func (v *Values) Given(name string) bool { return v.given[name] != nil }
+
+// on reports whether a switch is on.
+func (v *Values) on(name string) bool {
+	last := v.text(name)
+	return last != "" && !strings.EqualFold(last, "false") && last != "0"
+}
+
+// list gives all values of a flag.
+func (v *Values) list(name string) []string { return v.given[name] }
+
+// text gives the value of a flag, or its default.
+func (v *Values) text(name string) string {
+	if given := v.given[name]; len(given) > 0 {
+		return given[len(given)-1]
+	}
+	if f := v.peer.find(name); f != nil {
+		return f.Default
+	}
+	return ""
+}
+
+// number gives the value of a flag as a number; "inf" is one, and "" is 0.
+func (v *Values) number(name string) float64 {
+	said := v.text(name)
+	if said == "" || said == "None" {
+		return 0
+	}
+	n, err := strconv.ParseFloat(said, 64)
+	if err != nil || math.IsNaN(n) {
+		v.fail(name, "a number")
+	}
+	return n
+}
+
+// count gives the value of a flag as a whole number from 0.
+func (v *Values) count(name string) int {
+	n := v.number(name)
+	if n != math.Trunc(n) || n < 0 || n > 1e9 {
+		v.fail(name, "a whole number")
+		return 0
+	}
+	return int(n)
+}
+
+// pairs gives values of the form KEY=VALUE, or KEY:VALUE.
+func (v *Values) pairs(name, between string) (list [][2]string) {
+	for _, item := range v.list(name) {
+		key, value, ok := strings.Cut(item, between)
+		if !ok {
+			v.fail(name, "KEY"+between+"VALUE")
+		}
+		list = append(list, [2]string{strings.TrimSpace(key), strings.TrimSpace(value)})
+	}
+	return list
+}
+
+// object gives the value of a flag as a JSON object.
+func (v *Values) object(name string) map[string]any {
+	said := v.text(name)
+	if said == "" {
+		return nil
+	}
+	var object map[string]any
+	if err := json.Unmarshal([]byte(said), &object); err != nil {
+		v.fail(name, "a JSON object")
+	}
+	return object
+}
+
+// fail notes the first value that is none.
+func (v *Values) fail(name, want string) {
+	if v.err == nil {
+		v.err = fmt.Errorf("%s: --%s: want %s, got %q", v.peer.Commands[0], name, want, v.text(name))
+	}
+}
+
+// refuse notes a value that redline cannot honor, and the nearest thing.
+func (v *Values) refuse(name, cure string) {
+	if v.err == nil {
+		v.err = fmt.Errorf("%s: --%s %s cannot be honored: %s", v.peer.Commands[0], name, v.text(name), cure)
+	}
+}

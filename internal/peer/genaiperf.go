@@ -1,0 +1,134 @@
+package peer
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// genaiPerf is `genai-perf profile`.
+var genaiPerf = &Peer{
+	Name: "GenAI-Perf", Version: "0.0.16",
+	Commands: []string{"genai-perf profile"},
+	Flags:    genaiPerfFlags,
+	Plans: func(v *Values) ([]Plan, error) {
+		return nvidiaPlans(v, func(v *Values, most int) int {
+			if seconds := v.number("measurement-interval") / 1000; v.Given("measurement-interval") && v.number("request-rate") > 0 {
+				return max(1, int(seconds*v.number("request-rate")))
+			}
+			return max(10, 2*most)
+		})
+	},
+	Close: genaiPerfTable,
+	Files: genaiPerfFiles,
+}
+
+var genaiPerfFlags = slices.Concat(nvidiaLoad, []Flag{
+	flag(One, "measurement-interval p", "10000", "duration"),
+},
+	idle(One, "the window is the one that is asked for", "stability-percentage s"),
+	idle(One, "the client is one process", "backend", "service-kind", "model-selection-strategy", "tokenizer-revision", "checkpoint-dir", "grpc-method"),
+	idle(None, "the client is one process", "tokenizer-trust-remote-code", "enable-checkpointing", "override-config", "output-tokens-mean-deterministic"),
+	idle(None, "report.html in the run directory has the charts", "generate-plots"),
+	idle(Many, ownWatching, "server-metrics-url server-metrics-urls"),
+	idle(One, "redline sends up to three requests before the load", "warmup-request-count num-warmup-requests"),
+	cannot(One, "redline sweep --rates or --concurrencies measures one load after another", "sweep-list", "sweep-range", "sweep-type"),
+	cannot(One, "a plan has it: redline run --plan FILE (docs/PLAN.md)", "file f", "session-concurrency", "session-delay-ratio", "input-directory d"),
+	cannot(One, noMedia, "audio-depths", "audio-format", "audio-length-mean", "audio-length-stddev", "audio-num-channels", "audio-sample-rates", "batch-size-audio",
+		"batch-size-image", "image-format", "image-height-mean", "image-height-stddev", "image-width-mean", "image-width-stddev"),
+)
+
+// genaiPerfFigures are AIPerf's, with the titles that came before.
+func genaiPerfFigures() []nvidiaFigure {
+	list := slices.Clone(nvidiaFigures)
+	for i := range list {
+		list[i].title = strings.Replace(list[i].title, " to ", " To ", 1)
+		switch list[i].tag {
+		case "request_throughput":
+			list[i].unit = "per sec"
+		case "request_count":
+			list[i].unit = "count"
+		}
+	}
+	return list
+}
+
+func genaiPerfTable(_ *Values, runs []*Run) string {
+	var b strings.Builder
+	for _, r := range runs {
+		b.WriteString(nvidiaTable("NVIDIA GenAI-Perf | LLM Metrics", "Statistic", []string{"avg", "min", "max", "p99", "p90", "p75"}, genaiPerfFigures(), r))
+	}
+	return b.String()
+}
+
+func genaiPerfFiles(v *Values, runs []*Run) ([]File, error) {
+	var files []File
+	for _, r := range runs {
+		name := "profile_export.json"
+		if v.Given("profile-export-file") {
+			name = v.text("profile-export-file")
+		}
+		stem := strings.TrimSuffix(name, filepath.Ext(name))
+		var o object
+		for _, f := range nvidiaFigures {
+			if block := nvidiaBlock(f, r); block != nil {
+				o.put(f.tag, block)
+			}
+		}
+		o.put("telemetry_stats", map[string]any{})
+		o.put("input_config", map[string]any{"model_names": []string{r.Model}})
+		document, err := json.MarshalIndent(&o, "", "  ")
+		if err != nil {
+			return nil, err
+		}
+		table, err := nvidiaCSV(genaiPerfFigures(), r)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := json.Marshal(genaiPerfRequests(v, r))
+		if err != nil {
+			return nil, err
+		}
+		dir := nvidiaDir(v, r)
+		files = append(files, File{Path: filepath.Join(dir, stem+"_genai_perf.json"), Content: document},
+			File{Path: filepath.Join(dir, stem+"_genai_perf.csv"), Content: table}, File{Path: filepath.Join(dir, name), Content: raw})
+	}
+	return files, v.err
+}
+
+// genaiPerfRequests is perf_analyzer's export of single requests, in epoch ns.
+func genaiPerfRequests(v *Values, r *Run) any {
+	origin := r.Started.UnixNano()
+	requests := listed(len(r.Requests), func(i int) any {
+		q, at := &r.Requests[i], r.Requests[i].Start+r.Requests[i].TTFT
+		times := []int64{}
+		if q.OK {
+			times = append(times, origin+int64(at*1e9))
+			for _, gap := range q.Gaps {
+				at += gap
+				times = append(times, origin+int64(at*1e9))
+			}
+		}
+		var o object
+		o.put("timestamp", origin+int64(q.Start*1e9))
+		o.put("request_inputs", map[string]any{})
+		o.put("response_timestamps", times)
+		o.put("response_outputs", []any{})
+		return &o
+	})
+	var experiment, mode, all object
+	mode.put("mode", "concurrency")
+	mode.put("value", v.count("concurrency"))
+	if v.number("request-rate") > 0 {
+		mode.put("mode", "request_rate")
+		mode.put("value", v.number("request-rate"))
+	}
+	experiment.put("experiment", &mode)
+	experiment.put("requests", requests)
+	experiment.put("window_boundaries", []int64{origin, origin + int64(r.Duration*1e9)})
+	all.put("service_kind", "openai")
+	all.put("endpoint", v.text("endpoint-type"))
+	all.put("experiments", []any{&experiment})
+	return &all
+}

@@ -1,0 +1,248 @@
+package peer
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const guidellmVersion = "0.8.1"
+
+// guidellm is `guidellm benchmark` with its flags up to 0.5, and `guidellm run`
+// with those since, in which an option is kind=NAME,key=value.
+var guidellm = &Peer{
+	Name: "GuideLLM", Version: guidellmVersion,
+	Commands: []string{"guidellm benchmark run", "guidellm benchmark", "guidellm run"},
+	Flags:    guidellmFlags,
+	Plans:    guidellmPlans,
+	Close:    guidellmTable,
+	Files:    guidellmFiles,
+}
+
+var guidellmFlags = slices.Concat([]Flag{
+	flag(One, "target", "", "url"),
+	flag(One, "backend backend-type", "openai_http", "api"),
+	flag(One, "backend-kwargs backend-args", "", "extra-body"),
+	flag(One, "model", "", "model"),
+	flag(One, "processor tokenizer", "", "tokenizer"),
+	flag(Each, "data", "", "workload"),
+	flag(One, "rate-type profile", "sweep", "profile"),
+	flag(Each, "rate", "", "rates"),
+	flag(One, "max-seconds", "", "duration"),
+	flag(One, "max-requests", "", "requests"),
+	flag(One, "max-error-rate", "", "max-error-rate"),
+	flag(Each, "constraint", "", "duration"),
+	flag(Many, "override", "", "rates"),
+	flag(One, "request-type request-format", "chat_completions", "api"),
+	flag(Each, "output", "", "out"),
+	flag(One, "output-path output-dir", "", "out"),
+	flag(Each, "outputs", "", "out"),
+	flag(One, "random-seed seed", "42", "seed"),
+	flag(Each, "label l", "", "label"),
+},
+	idle(One, "the window is measured whole", "warmup warmup-percent", "cooldown cooldown-percent"),
+	idle(One, "a run measures what it is asked for", "rampup", "sample-requests request-samples output-sampling", "metrics", "max-errors", "max-global-error-rate", "over-saturation",
+		"stop-over-saturated detect-saturation"),
+	idle(One, "files are read as they are", "data-args", "data-sampler", "data-column-mapper", "data-preprocessor", "data-finalizer", "data-loader", "data-samples",
+		"data-num-workers", "dataloader-kwargs", "processor-args", "output-extras", "data-request-formatter"),
+	idle(None, "progress goes to stderr, --quiet turns it off", "disable-progress disable-console-interactive", "disable-console disable-console-outputs", "display-scheduler-stats"),
+	cannot(One, "a plan has it: redline run --plan FILE (docs/PLAN.md)", "config scenario c"),
+)
+
+// guidellmOptions are an option's parts: its kind, and the rest by name. An option
+// of the older form is its kind, or JSON.
+func guidellmOptions(said string) (kind string, rest map[string]string) {
+	rest = map[string]string{}
+	if strings.HasPrefix(said, "{") {
+		var keys map[string]any
+		if json.Unmarshal([]byte(said), &keys) == nil {
+			for k, value := range keys {
+				rest[k] = fmt.Sprint(value)
+			}
+		}
+		return rest["kind"], rest
+	}
+	last := ""
+	for part := range strings.SplitSeq(said, ",") {
+		key, value, ok := strings.Cut(part, "=")
+		switch {
+		case ok:
+			last = strings.TrimSpace(key)
+			rest[last] = strings.TrimSpace(value)
+		case last != "": // rate=1,2,4
+			rest[last] += "," + part
+		default:
+			rest["kind"] = part
+		}
+	}
+	return rest["kind"], rest
+}
+
+// guidellmAsked is a command line, whichever form it has.
+type guidellmAsked struct {
+	target, model, path, profile, tokenizer string
+	rates                                   []string
+	seconds                                 float64
+	requests                                int
+	data                                    map[string]string
+	dataKind                                string
+}
+
+func guidellmRead(v *Values) guidellmAsked {
+	a := guidellmAsked{target: v.text("target"), model: v.text("model"), seconds: v.number("max-seconds"), requests: v.count("max-requests")}
+	kind, backend := guidellmOptions(v.text("backend"))
+	if !one(kind, "openai_http", "") {
+		v.refuse("backend", "redline speaks openai_http of these")
+	}
+	set := func(into *string, value string) {
+		if value != "" {
+			*into = value
+		}
+	}
+	set(&a.target, backend["target"])
+	set(&a.model, backend["model"])
+	format := v.text("request-type")
+	set(&format, backend["request_format"])
+	a.path = map[string]string{"chat_completions": "/v1/chat/completions", "text_completions": "/v1/completions"}[format]
+	if strings.HasPrefix(format, "/") {
+		a.path = format
+	}
+	if a.path == "" {
+		v.refuse("request-type", "redline has chat_completions and text_completions of these")
+	}
+	var profile map[string]string
+	a.profile, profile = guidellmOptions(v.text("rate-type"))
+	rates := strings.Join(v.list("rate"), ",")
+	set(&rates, profile["rate"])
+	set(&rates, profile["streams"])
+	if o := v.list("override"); len(o) == 2 {
+		rates = o[1]
+	}
+	if rates != "" {
+		a.rates = strings.Split(strings.Trim(rates, "[]"), ",")
+	}
+	for _, c := range v.list("constraint") {
+		kind, limit := guidellmOptions(c)
+		switch kind {
+		case "max_duration":
+			a.seconds, _ = strconv.ParseFloat(limit["seconds"], 64)
+		case "max_requests":
+			a.requests, _ = strconv.Atoi(limit["count"])
+		}
+	}
+	if list := v.list("data"); len(list) > 0 {
+		a.dataKind, a.data = guidellmOptions(list[0])
+		if len(list) > 1 {
+			v.refuse("data", "redline takes one source; a plan mixes several (docs/WORKLOADS.md)")
+		}
+	}
+	_, tokenizer := guidellmOptions(v.text("processor"))
+	a.tokenizer = v.text("processor")
+	set(&a.tokenizer, tokenizer["model"])
+	return a
+}
+
+func guidellmPlans(v *Values) ([]Plan, error) {
+	a := guidellmRead(v)
+	if a.target == "" {
+		v.refuse("target", "give the server's URL")
+	}
+	loads := a.rates
+	switch a.profile {
+	case "synchronous":
+		loads = []string{"1"}
+	case "throughput":
+		if len(loads) == 0 {
+			loads = []string{"512"}
+		}
+	case "concurrent", "constant", "poisson", "async":
+		if len(loads) == 0 {
+			v.refuse("rate-type", "give --rate")
+		}
+	default:
+		v.refuse("rate-type", "redline sweep measures rising loads, and --find-limit finds the highest that meets the objectives")
+	}
+	if a.seconds == 0 && a.requests == 0 {
+		a.requests = 1000
+	}
+	var plans []Plan
+	for _, load := range loads {
+		p := &Plan{}
+		p.set("url", endpoint(address(a.target, "", ""), a.path))
+		p.setIf("model", a.model)
+		p.tokenizer(a.tokenizer)
+		guidellmWorkload(v, p, a)
+		n, err := strconv.ParseFloat(strings.TrimSpace(load), 64)
+		if err != nil || n <= 0 {
+			v.fail("rate", "numbers above 0")
+		}
+		switch a.profile {
+		case "constant":
+			p.offer(n, math.Inf(1), 0, a.requests)
+		case "poisson", "async":
+			p.offer(n, 1, 0, a.requests)
+		default:
+			p.offer(math.Inf(1), 0, int(n), a.requests)
+		}
+		if a.seconds > 0 {
+			p.set("duration", number(a.seconds)+"s")
+		}
+		p.setIf("max-error-rate", v.text("max-error-rate"))
+		_, seed := guidellmOptions(v.text("random-seed"))
+		p.set("seed", strings.TrimSpace(firstOf(seed["seed"], seed["value"], strings.TrimPrefix(v.text("random-seed"), "kind=static,"))))
+		p.extend(guidellmExtras(v))
+		p.finish()
+		plans = append(plans, *p)
+	}
+	return plans, v.err
+}
+
+// guidellmExtras is what the backend adds to every request.
+func guidellmExtras(v *Values) map[string]any {
+	args := v.object("backend-kwargs")
+	extras, _ := args["extras"].(map[string]any)
+	body, _ := extras["body"].(map[string]any)
+	return body
+}
+
+func firstOf(words ...string) string {
+	for _, w := range words {
+		if w != "" {
+			return w
+		}
+	}
+	return ""
+}
+
+func guidellmWorkload(v *Values, p *Plan, a guidellmAsked) {
+	length := func(key string) string {
+		mean, _ := strconv.ParseFloat(a.data[key], 64)
+		deviation, _ := strconv.ParseFloat(a.data[key+"_stdev"], 64)
+		said := around(mean, deviation)
+		if low, high := a.data[key+"_min"], a.data[key+"_max"]; low != "" && high != "" && deviation > 0 {
+			said = strings.TrimSuffix(said, ")") + "," + low + ".." + high + ")"
+		}
+		return said
+	}
+	switch {
+	case a.data["prompt_tokens"] != "":
+		out := length("output_tokens")
+		if a.data["output_tokens"] == "" {
+			v.refuse("data", "give output_tokens too")
+		}
+		if a.data["prefix_tokens"] == "" {
+			p.lengths(length("prompt_tokens"), out)
+			return
+		}
+		p.block("prompt", length("prompt_tokens"), "output", out,
+			"prefix", fmt.Sprintf("{groups: %s, tokens: %s}", firstOf(a.data["prefix_count"], "1"), a.data["prefix_tokens"]))
+	case len(v.list("data")) == 0:
+		v.refuse("data", "give the prompts: --data prompt_tokens=512,output_tokens=128, or a file")
+	default:
+		path := firstOf(a.data["path"], a.data["source"], v.list("data")[0])
+		p.block("file", quoted(path), "natural", "true")
+	}
+}

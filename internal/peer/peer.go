@@ -1,0 +1,166 @@
+// Package peer knows the other benchmarks of inference servers: their commands,
+// flags, closing tables and result files. It takes a command line of one of them
+// and gives the plan that says the same here; it takes what redline measured and
+// gives the table and the file that the peer would have written, by the peer's own
+// formulas. It sends nothing and writes no file.
+package peer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"redline/internal/text"
+)
+
+// Takes is how many values a flag has.
+type Takes int
+
+// The kinds of flags.
+const (
+	None Takes = iota // a switch
+	One               // the last one counts
+	Each              // may be given several times
+	Many              // all that follows up to the next flag
+)
+
+// Flag is one flag of a peer.
+type Flag struct {
+	// Names are its spellings without dashes, the usual one first.
+	Names   []string
+	Takes   Takes
+	Default string
+	// Ours is our flag that means the same, "" where there is none.
+	Ours string
+	// Idle says why the flag changes nothing here; it is accepted, and named.
+	Idle string
+	// Cannot says what to do instead of the flag, which is refused.
+	Cannot string
+}
+
+// flag declares one that is honored.
+func flag(takes Takes, names, value, ours string) Flag {
+	return Flag{Names: strings.Fields(names), Takes: takes, Default: value, Ours: ours}
+}
+
+// idle declares flags that are accepted and change nothing.
+func idle(takes Takes, why string, names ...string) []Flag {
+	var list []Flag
+	for _, name := range names {
+		list = append(list, Flag{Names: strings.Fields(name), Takes: takes, Idle: why})
+	}
+	return list
+}
+
+// cannot declares flags that are refused.
+func cannot(takes Takes, cure string, names ...string) []Flag {
+	var list []Flag
+	for _, name := range names {
+		list = append(list, Flag{Names: strings.Fields(name), Takes: takes, Cannot: cure})
+	}
+	return list
+}
+
+// Peer is another benchmark.
+type Peer struct {
+	Name string
+	// Version is the one whose flags and files were read.
+	Version string
+	// Commands are the ways to call it, the usual one first.
+	Commands []string
+	Flags    []Flag
+	// Plans are the loads that a command line asks for, in their order.
+	Plans func(*Values) ([]Plan, error)
+	// Close is the closing table of the runs of those plans.
+	Close func(*Values, []*Run) string
+	// Files are what the peer would have written.
+	Files func(*Values, []*Run) ([]File, error)
+}
+
+// File is one file that a peer leaves behind.
+type File struct {
+	Path    string
+	Content []byte
+	// Append adds to a file that is there.
+	Append bool
+}
+
+// All lists the peers. A new one is a file and a name here.
+var All = []*Peer{vllm, sglang, aiperf, genaiPerf, guidellm, inferencePerf, llmperf}
+
+// Find gives the peer whose command words begin with, and what follows them.
+// Words before it that only start Python are passed over.
+func Find(words []string) (*Peer, []string) {
+	rest := words
+	for len(rest) > 0 && (rest[0] == "python" || rest[0] == "python3" || rest[0] == "-m" || rest[0] == "uvx") {
+		rest = rest[1:]
+	}
+	for _, p := range All {
+		for _, command := range p.Commands {
+			name := strings.Fields(command)
+			if len(rest) >= len(name) && slices.EqualFunc(rest[:len(name)], name, sameCommand) {
+				return p, rest[len(name):]
+			}
+		}
+	}
+	return nil, nil
+}
+
+// sameCommand compares a word with that of a command; a script may have a path
+// before its name.
+func sameCommand(given, name string) bool {
+	return given == name || strings.HasSuffix(name, ".py") && strings.HasSuffix(given, "/"+name)
+}
+
+// Commands are the first words of all commands.
+func Commands() []string {
+	list := []string{"python", "python3"}
+	for _, p := range All {
+		for _, command := range p.Commands {
+			if first, _, _ := strings.Cut(command, " "); !slices.Contains(list, first) {
+				list = append(list, first)
+			}
+		}
+	}
+	return list
+}
+
+// Meant is our flag that means what a peer calls name, and the peer that does;
+// "" where none has it.
+func Meant(name string) (ours, by string) {
+	name = canonical(name)
+	for _, p := range All {
+		for _, f := range p.Flags {
+			if f.Ours != "" && slices.Contains(f.Names, name) {
+				return f.Ours, p.Name
+			}
+		}
+	}
+	return "", ""
+}
+
+// canonical spells a flag as the tables do.
+func canonical(name string) string { return strings.ReplaceAll(name, "_", "-") }
+
+// find looks a flag up.
+func (p *Peer) find(name string) *Flag {
+	for i := range p.Flags {
+		if slices.Contains(p.Flags[i].Names, canonical(name)) {
+			return &p.Flags[i]
+		}
+	}
+	return nil
+}
+
+// unknown is the error for a flag that the peer does not have.
+func (p *Peer) unknown(name string) error {
+	var names []string
+	for _, f := range p.Flags {
+		names = append(names, f.Names...)
+	}
+	cure := fmt.Sprintf("redline %s --help lists what is known of %s %s", p.Commands[0], p.Name, p.Version)
+	if near := text.Nearest(name, names); near != "" {
+		cure = "did you mean --" + near + "?"
+	}
+	return fmt.Errorf("%s: unknown flag --%s; %s", p.Commands[0], name, cure)
+}

@@ -1,0 +1,242 @@
+package peer
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/plan/config"
+)
+
+// covered is the least share of a peer's own flags that is accepted, in percent.
+// AIPerf's search, sweeps, media and uploads, and inference-perf's replays and media,
+// are refused by name.
+var covered = map[string]int{"vLLM": 95, "SGLang": 80, "AIPerf": 35, "GenAI-Perf": 65, "GuideLLM": 80, "LLMPerf": 100, "inference-perf": 35}
+
+// recorded are the flags of a peer as its package on PyPI has them.
+func recorded(t *testing.T, p *Peer) [][]string {
+	t.Helper()
+	path := filepath.Join("testdata", "flags", strings.ToLower(p.Name)+"-"+p.Version+".txt")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list [][]string
+	for line := range strings.Lines(string(text)) {
+		list = append(list, strings.Fields(line))
+	}
+	return list
+}
+
+func TestRecordedFlagsAreKnown(t *testing.T) {
+	for _, p := range All {
+		accepted, all := 0, recorded(t, p)
+		for _, names := range all {
+			i := slices.IndexFunc(names, func(n string) bool { f, _ := p.under(n); return f != nil })
+			if i < 0 {
+				t.Errorf("%s: --%s is not known", p.Name, names[0])
+				continue
+			}
+			if f, _ := p.under(names[i]); f.Cannot == "" {
+				accepted++
+			}
+		}
+		share := 100 * accepted / max(1, len(all))
+		t.Logf("%s %s: %d of %d flags accepted (%d%%)", p.Name, p.Version, accepted, len(all), share)
+		if share < covered[p.Name] {
+			t.Errorf("%s: %d%% of its flags are accepted, want %d%%", p.Name, share, covered[p.Name])
+		}
+	}
+}
+
+// Every name that a table gives as ours is one of redline's flags, and none is
+// declared twice.
+func TestTablesNameOurFlags(t *testing.T) {
+	ours := map[string]bool{}
+	for i := range config.Options {
+		ours[config.Options[i].Flag] = true
+	}
+	for _, p := range All {
+		seen := map[string]bool{}
+		for _, f := range p.Flags {
+			if f.Ours != "" && !ours[f.Ours] {
+				t.Errorf("%s: --%s is said to be --%s, which redline has not", p.Name, f.Names[0], f.Ours)
+			}
+			for _, name := range f.Names {
+				if seen[name] {
+					t.Errorf("%s: --%s is declared twice", p.Name, name)
+				}
+				seen[name] = true
+			}
+		}
+	}
+}
+
+// asks gives the plans of a command line, or its error as the only native command.
+func asks(t *testing.T, line string) (natives []string) {
+	t.Helper()
+	p, rest := Find(strings.Fields(line))
+	if p == nil {
+		t.Fatalf("%s: no such command", line)
+	}
+	v, err := p.Parse(rest)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	v.Env = func(name string) (string, bool) { return "http://h:1/v1", name == "OPENAI_API_BASE" }
+	v.Read = os.ReadFile
+	plans, err := p.Plans(v)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, plan := range plans {
+		said := plan.Native("PLAN")
+		if plan.Workload != "" {
+			var flags []string
+			for _, s := range plan.Settings {
+				flags = append(flags, s[0]+"="+s[1])
+			}
+			said = strings.Join(flags, " ") + "\n" + plan.Workload
+		}
+		natives = append(natives, said)
+	}
+	return natives
+}
+
+func TestCommandsMean(t *testing.T) {
+	for _, c := range []struct {
+		line string
+		want []string
+	}{
+		{"vllm bench serve --base-url http://h:1 --num-prompts 50",
+			[]string{"redline run --url http://h:1/v1/completions --workload 'in=fixed(1024) out=fixed(128)' --concurrency 50 --requests 50 --plain --seed 0"}},
+		{"vllm bench serve --port 1 --backend openai-chat --request-rate 5 --burstiness 0.5 --max_concurrency=8 --num-prompts 50 --random-range-ratio 0.1 --random-input-len 100 --random-output-len 15",
+			[]string{"redline run --url http://127.0.0.1:1/v1/chat/completions --workload 'in=uniform(90,111) out=uniform(13,17)' --rate 5 --arrival 'gamma(0.5)' --concurrency 8 --requests 50 --plain --seed 0"}},
+		{"benchmarks/benchmark_serving.py --port 1 --dataset-name sharegpt --dataset-path s.json --num-prompts 5 --temperature 0.5 --top-k 3",
+			[]string{"url=http://127.0.0.1:1/v1/completions concurrency=5 requests=5 plain=true temperature=0.5 seed=0 extra-body={\"top_k\":3}\n  file: \"s.json\"\n  format: sharegpt\n  order: shuffled\n  salt: false\n  natural: true\n"}},
+		{"vllm bench serve --dataset-name prefix_repetition --num-prompts 5",
+			[]string{"url=http://127.0.0.1:8000/v1/completions concurrency=5 requests=5 plain=true seed=0\n  prompt: fixed(256)\n  output: fixed(128)\n  prefix: {groups: 10, tokens: 256}\n"}},
+		{"vllm bench serve --dataset-name hf", []string{"vllm bench serve: --dataset-name hf cannot be honored: " + noHub}},
+		{"vllm bench serve --num-promts 5", []string{"vllm bench serve: unknown flag --num-promts; did you mean --num-prompts?"}},
+		{"vllm bench serve --num-prompts x", []string{`vllm bench serve: --num-prompts: want a number, got "x"`}},
+		{"vllm bench serve --num-prompts", []string{"vllm bench serve: --num-prompts wants a value"}},
+		{"vllm bench serve --profile", []string{"vllm bench serve: --profile cannot be honored: start the profiler of the server beside the run"}},
+		{"python3 -m sglang.bench_serving --dataset-name random --random-input 100 --random-output-len 10 --random-range-ratio 0.5 --num-prompts 9",
+			[]string{"redline run --url http://127.0.0.1:30000/generate --workload 'in=uniform(50,100) out=uniform(5,10)' --concurrency 9 --requests 9 --plain --temperature 0.0 --seed 42"}},
+		{"aiperf profile -m m -u h:1 --streaming --concurrency 2,4 --isl 10 --osl 5",
+			[]string{"redline run --url http://h:1/v1/chat/completions --model m --workload 'in=fixed(10) out=fixed(5)' --concurrency 2 --requests 10 --plain",
+				"redline run --url http://h:1/v1/chat/completions --model m --workload 'in=fixed(10) out=fixed(5)' --concurrency 4 --requests 10 --plain"}},
+		{"genai-perf profile -m m -u h:1 --request-rate 4 --request-count 20 --isl 10 --isl-stddev 2 --osl 5",
+			[]string{"redline run --url http://h:1/v1/chat/completions --model m --no-stream --workload 'in=normal(10,2) out=fixed(5)' --rate 4 --arrival poisson --requests 20 --plain"}},
+		{"guidellm benchmark --target http://h:1 --rate-type constant --rate 2 --max-seconds 30 --data prompt_tokens=10,output_tokens=5",
+			[]string{"redline run --url http://h:1/v1/chat/completions --workload 'in=fixed(10) out=fixed(5)' --rate 2 --arrival constant --plain --duration 30s --seed 42"}},
+		{"guidellm run --backend kind=openai_http,target=http://h:1 --profile kind=concurrent,streams=2,4 --constraint kind=max_requests,count=9 --data kind=synthetic_text,prompt_tokens=10,output_tokens=5",
+			[]string{"redline run --url http://h:1/v1/chat/completions --workload 'in=fixed(10) out=fixed(5)' --concurrency 2 --requests 9 --plain --seed 42",
+				"redline run --url http://h:1/v1/chat/completions --workload 'in=fixed(10) out=fixed(5)' --concurrency 4 --requests 9 --plain --seed 42"}},
+		{"inference-perf --config_file testdata/inference-perf.yaml --server.base_url http://h:2",
+			[]string{"redline run --url http://h:2/v1/chat/completions --model m --workload 'in=normal(50,10,10..100) out=fixed(8)' --rate 10 --arrival poisson --plain --duration 2s",
+				"redline run --url http://h:2/v1/chat/completions --model m --workload 'in=normal(50,10,10..100) out=fixed(8)' --rate 20 --arrival poisson --plain --duration 2s"}},
+		{"inference-perf --server.base_url h:2 --load.stages [{\"concurrency_level\":2,\"num_requests\":9}] --load.type concurrent --data.type random --data.input_distribution.min 5 --data.input_distribution.max 5 --data.output_distribution.mean 7 --data.output_distribution.std_dev 0",
+			[]string{"redline run --url http://h:2/v1/completions --no-stream --workload 'in=fixed(5) out=fixed(7)' --concurrency 2 --requests 9 --plain"}},
+		{"inference-perf --config_file testdata/inference-perf-unknown.yaml", []string{"testdata/inference-perf-unknown.yaml: unknown key load.stags; redline knows the keys of inference-perf 0.7.0"}},
+		{"token_benchmark_ray.py --model m --mean-input-tokens 60 --stddev-input-tokens 0 --mean-output-tokens 8 --stddev-output-tokens 2",
+			[]string{"url=http://h:1/v1/chat/completions model=m concurrency=10 requests=10 plain=true duration=90s seed=11111\n  prompt: fixed(60)\n  output: normal(8,2)\n  natural: true\n"}},
+	} {
+		if diff := cmp.Diff(c.want, asks(t, c.line)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.line, diff)
+		}
+	}
+}
+
+// sample is a run whose figures can be worked out by hand: three requests of four
+// tokens, and one that failed.
+func sample() *Run {
+	good := func(id int, start, first, gap float64) Request {
+		return Request{ID: id, Start: start, Due: start, TTFT: first, Latency: first + 3*gap, Whole: first + 3*gap, Gaps: []float64{gap, gap, gap}, In: 10, Out: 4, OK: true, Streamed: true}
+	}
+	return &Run{Model: "org/m", Duration: 2, Requests: []Request{good(0, 0, 0.1, 0.01), good(1, 0.5, 0.2, 0.02), good(2, 1, 0.6, 0.03),
+		{ID: 3, Start: 1.5, Due: 1.5, Outcome: "rejected", Error: "429", Status: 429}}}
+}
+
+func values(t *testing.T, line string) *Values {
+	t.Helper()
+	p, rest := Find(strings.Fields(line))
+	v, err := p.Parse(rest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestVLLMTable(t *testing.T) {
+	got := vllmTable(values(t, "vllm bench serve --goodput ttft:300 e2el:250 --metric-percentiles 50,99"), []*Run{sample()})
+	for _, line := range []string{
+		"============ Serving Benchmark Result ============",
+		"Successful requests:                     3         ",
+		"Failed requests:                         1         ",
+		"Request throughput (req/s):              1.50      ",
+		"Request goodput (req/s):                 0.50      ", // only the first is within both
+		"Output token throughput (tok/s):         6.00      ",
+		"Total token throughput (tok/s):          21.00     ",
+		"Peak output token throughput (tok/s):    8.00      ", // two requests end in the first second
+		"Mean TTFT (ms):                          300.00    ",
+		"Median TTFT (ms):                        200.00    ",
+		"P99 TTFT (ms):                           592.00    ", // 200 + 0.98 × 400
+		"Mean TPOT (ms):                          20.00     ",
+		"-----Time per Output Token (excl. 1st token)------",
+	} {
+		if !strings.Contains(got, line+"\n") {
+			t.Errorf("no line %q in\n%s", line, got)
+		}
+	}
+}
+
+func TestNoValuesAreZeros(t *testing.T) {
+	var none series
+	if none.mean() != 0 || none.at(99) != 0 || none.max() != 0 || none.deviation(1) != 0 {
+		t.Error("a figure without values is not 0")
+	}
+	if got := (series{1, 3}).deviation(0); got != 1 {
+		t.Errorf("deviation %v, want 1", got)
+	}
+	if got := (series{1, 3}).deviation(1); math.Abs(got-math.Sqrt2) > 1e-12 {
+		t.Errorf("deviation of a sample %v, want √2", got)
+	}
+	if got := grouped(1234567.891); got != "1,234,567.89" {
+		t.Errorf("grouped: %s", got)
+	}
+}
+
+// Every peer makes its table and files of a run, also of one in which all failed.
+func TestTablesAndFilesOfAnyRun(t *testing.T) {
+	lines := []string{"vllm bench serve --save-result --save-detailed", "sglang.bench_serving --output-details", "aiperf profile", "genai-perf profile",
+		"guidellm benchmark", "inference-perf", "token_benchmark_ray.py --results-dir d"}
+	failed := &Run{Model: "m", Requests: []Request{{Outcome: "connect", Error: "refused"}}}
+	for _, line := range lines {
+		p, _ := Find(strings.Fields(line))
+		for _, r := range []*Run{sample(), failed} {
+			v := values(t, line)
+			if table := p.Close(v, []*Run{r}); len(table) < 50 || strings.Contains(table, "NaN") {
+				t.Errorf("%s: the table is\n%s", line, table)
+			}
+			files, err := p.Files(v, []*Run{r})
+			if err != nil || len(files) == 0 {
+				t.Errorf("%s: %d files, %v", line, len(files), err)
+			}
+		}
+	}
+}
+
+func TestHintsGoByMeaning(t *testing.T) {
+	for name, want := range map[string]string{"base-url": "url", "request-rate": "rate", "num-prompts": "requests", "max-concurrency": "concurrency", "isl": "workload",
+		"max_seconds": "duration", "target": "url", "benchmark-duration": "duration", "dataset-path": "workload", "goodput": "slo", "frobnicate": ""} {
+		if got, _ := Meant(name); got != want {
+			t.Errorf("--%s means --%s, want --%s", name, got, want)
+		}
+	}
+}

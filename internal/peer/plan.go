@@ -1,0 +1,206 @@
+package peer
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"redline/internal/text"
+)
+
+// Plan is one load of a peer in redline's words.
+type Plan struct {
+	// Settings are flags of redline run with their values, in the order in which
+	// they are best read.
+	Settings [][2]string
+	// Workload is the plan's workload block, where flags cannot say it.
+	Workload string
+	// Notes are what is not the same here, a sentence each.
+	Notes []string
+
+	body map[string]any // goes into every request
+}
+
+// set gives one of our flags a value.
+func (p *Plan) set(flag, value string) { p.Settings = append(p.Settings, [2]string{flag, value}) }
+
+// setIf gives it one that is not empty.
+func (p *Plan) setIf(flag, value string) {
+	if value != "" && value != "None" {
+		p.set(flag, value)
+	}
+}
+
+// note says what is not the same.
+func (p *Plan) note(format string, args ...any) {
+	p.Notes = append(p.Notes, fmt.Sprintf(format, args...))
+}
+
+// extend adds keys to every request's body.
+func (p *Plan) extend(keys map[string]any) {
+	if p.body == nil {
+		p.body = map[string]any{}
+	}
+	maps.Copy(p.body, keys)
+}
+
+// finish writes what was gathered on the way.
+func (p *Plan) finish() {
+	if len(p.body) > 0 {
+		body, _ := json.Marshal(p.body) // it was read from JSON, or is numbers
+		p.set("extra-body", string(body))
+	}
+}
+
+// Flags are the settings as config takes them.
+func (p *Plan) Flags() map[string][]string {
+	flags := map[string][]string{}
+	for _, s := range p.Settings {
+		flags[s[0]] = append(flags[s[0]], s[1])
+	}
+	return flags
+}
+
+// Native is the command that says the same. A workload that flags cannot say
+// stands in the plan at path.
+func (p *Plan) Native(path string) string {
+	if p.Workload != "" {
+		return "redline run --plan " + text.Shell(path)
+	}
+	words := []string{"redline run"}
+	for _, s := range p.Settings {
+		words = append(words, "--"+s[0])
+		if s[1] != "true" {
+			words = append(words, text.Shell(s[1]))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// offer says how much load: all at once where the rate is infinite, as a peer
+// without warm-up, staggered start or load behind the last request does it.
+func (p *Plan) offer(rate, burstiness float64, most, requests int) {
+	if !math.IsInf(rate, 1) && rate > 0 {
+		p.set("rate", number(rate))
+		if burstiness > 0 {
+			p.set("arrival", arrival(burstiness))
+		}
+	} else if most == 0 || requests > 0 && most > requests {
+		most = requests
+	}
+	if most > 0 {
+		p.set("concurrency", strconv.Itoa(most))
+	}
+	if requests > 0 {
+		p.set("requests", strconv.Itoa(requests))
+	}
+	p.set("plain", "true")
+}
+
+// arrival is the process of vLLM's burstiness: the shape of a gamma distribution.
+func arrival(burstiness float64) string {
+	switch {
+	case math.IsInf(burstiness, 1):
+		return "constant"
+	case burstiness == 1:
+		return "poisson"
+	}
+	return "gamma(" + number(burstiness) + ")"
+}
+
+func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// within is a length drawn evenly between two bounds.
+func within(low, high int) string {
+	low, high = max(low, 1), max(high, 1)
+	if low == high {
+		return fmt.Sprintf("fixed(%d)", low)
+	}
+	return fmt.Sprintf("uniform(%d,%d)", low, high)
+}
+
+// around is a length with a mean and a standard deviation.
+func around(mean, deviation float64) string {
+	if deviation == 0 {
+		return fmt.Sprintf("fixed(%d)", max(1, int(mean)))
+	}
+	return fmt.Sprintf("normal(%s,%s)", number(mean), number(deviation))
+}
+
+// lengths sets a workload of lengths alone.
+func (p *Plan) lengths(prompt, output string) { p.set("workload", "in="+prompt+" out="+output) }
+
+// block sets a workload as a block of keys, in their order.
+func (p *Plan) block(keys ...string) {
+	var b strings.Builder
+	for i := 0; i+1 < len(keys); i += 2 {
+		if keys[i+1] != "" {
+			fmt.Fprintf(&b, "  %s: %s\n", keys[i], keys[i+1])
+		}
+	}
+	p.Workload += b.String()
+}
+
+// quoted is a text as YAML takes it.
+func quoted(s string) string {
+	b, _ := json.Marshal(s)
+	return string(b)
+}
+
+// local reports whether a tokenizer is a file, not a name of a hub.
+func local(tokenizer string) bool {
+	return strings.HasSuffix(tokenizer, ".json") || strings.HasPrefix(tokenizer, "/") || strings.HasPrefix(tokenizer, "./")
+}
+
+// tokenizer sets one that is a file; one of a hub is named.
+func (p *Plan) tokenizer(name string) {
+	switch {
+	case name == "" || name == "None" || name == "builtin":
+	case local(name):
+		p.set("tokenizer", name)
+	default:
+		p.note("tokenizer %s is a name of a hub: prompts are made with o200k_base, and figures count by the server's usage; --tokenizer takes a tokenizer.json", name)
+	}
+}
+
+// address is a base URL, from what a peer calls it or from a host and a port.
+func address(base, host, port string) string {
+	if base == "" || base == "None" {
+		if host == "0.0.0.0" {
+			host = "127.0.0.1"
+		}
+		base = "http://" + host + ":" + port
+	}
+	if !strings.Contains(base, "://") {
+		base = "http://" + base
+	}
+	return strings.TrimSuffix(base, "/")
+}
+
+// endpoint joins a base URL and a path.
+func endpoint(base, path string) string {
+	base = strings.TrimSuffix(base, "/")
+	if strings.HasSuffix(base, "/v1") && strings.HasPrefix(path, "/v1/") {
+		base = strings.TrimSuffix(base, "/v1")
+	}
+	if path != "" && !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	return base + path
+}
+
+// tenants asks for several models, evenly, as adapters are.
+func tenants(models []string) string {
+	var b strings.Builder
+	for _, m := range models {
+		fmt.Fprintf(&b, "\n    - {name: %s, share: 1, model: %s}", quoted(m), quoted(m))
+	}
+	return b.String()
+}
+
+// one reports whether a word is among others.
+func one(word string, of ...string) bool { return slices.Contains(of, word) }

@@ -1,0 +1,260 @@
+package peer
+
+import (
+	"cmp"
+	"iter"
+	"math"
+	"slices"
+	"time"
+
+	"redline/internal/drive/record"
+	"redline/internal/llm"
+	"redline/internal/stats"
+)
+
+// Run is what was measured of one plan, as peers look at it.
+type Run struct {
+	Plan  Plan
+	Model string
+	// Started is when the load began.
+	Started time.Time
+	// Duration is the time from then until the last request ended, in seconds.
+	Duration float64
+	Requests []Request
+}
+
+// Request is one request. Times are in seconds, from the load's start where they
+// are points in time.
+type Request struct {
+	ID          int
+	Due         float64
+	Start       float64 // when it may be sent: it has its slot
+	Queue       float64 // waiting for a slot
+	TTFT        float64 // first output − start
+	Latency     float64 // last output − start
+	Whole       float64 // end of the reply − start
+	Gaps        []float64
+	In, Out     int
+	AskedOut    int
+	Reasoning   int
+	Cached      int
+	OK          bool
+	Streamed    bool
+	Status      int
+	Outcome     string
+	Error       string
+	Session     int
+	Turn        int
+	Class, Name string
+}
+
+// FromRecords takes the measured requests of a run in the order of their ids.
+// start is the load's own, in ns from the run's origin, which is at unix.
+func FromRecords(records iter.Seq2[*record.Record, error], start, unix int64) (*Run, error) {
+	r := &Run{Started: time.Unix(0, unix+start)}
+	last := start
+	for rec, err := range records {
+		if err != nil {
+			return nil, err
+		}
+		if rec.Phase != record.Measure {
+			continue
+		}
+		last = max(last, rec.End)
+		r.Requests = append(r.Requests, fromRecord(rec, start))
+	}
+	r.Duration = float64(last-start) / 1e9
+	slices.SortFunc(r.Requests, func(a, b Request) int { return cmp.Compare(a.ID, b.ID) })
+	return r, nil
+}
+
+func fromRecord(rec *record.Record, start int64) Request {
+	begin := max(rec.Begin, rec.Slot)
+	if begin == 0 {
+		begin = max(rec.Sent, rec.Due)
+	}
+	since := func(at int64) float64 {
+		if at == 0 {
+			return 0
+		}
+		return float64(at-begin) / 1e9
+	}
+	q := Request{ID: rec.ID, Due: float64(rec.Due-start) / 1e9, Start: float64(begin-start) / 1e9,
+		TTFT: since(rec.First), Latency: since(cmp.Or(rec.Last, rec.End)), Whole: since(rec.End),
+		In: cmp.Or(rec.PromptTokens, rec.AskedPrompt), Out: rec.OutputTokens, AskedOut: rec.AskedOutput, Reasoning: rec.ReasoningTokens,
+		Cached: rec.CachedTokens, OK: rec.Outcome == llm.OK, Streamed: rec.Streamed, Status: rec.Status, Outcome: string(rec.Outcome),
+		Error: rec.Error, Session: rec.Session, Turn: rec.Turn, Class: rec.Class}
+	if rec.Slot > rec.Begin && rec.Begin > 0 {
+		q.Queue = float64(rec.Slot-rec.Begin) / 1e9
+	}
+	var before int64
+	for at := range rec.Chunks() {
+		if before != 0 {
+			q.Gaps = append(q.Gaps, float64(at-before)/1e9)
+		}
+		before = at
+	}
+	if !q.OK && q.Error == "" {
+		q.Error = q.Outcome
+	}
+	return q
+}
+
+// TPOT is the time per token after the first, 0 where there is none.
+func (q *Request) TPOT() float64 {
+	if q.Out < 2 {
+		return 0
+	}
+	return (q.Latency - q.TTFT) / float64(q.Out-1)
+}
+
+// ok gives the requests that succeeded.
+func (r *Run) ok() iter.Seq[*Request] {
+	return func(yield func(*Request) bool) {
+		for i := range r.Requests {
+			if r.Requests[i].OK && !yield(&r.Requests[i]) {
+				return
+			}
+		}
+	}
+}
+
+// series are values of one figure.
+type series []float64
+
+// each gives a figure of every request that succeeded and has it.
+func (r *Run) each(of func(*Request) (float64, bool)) series {
+	var s series
+	for q := range r.ok() {
+		if v, has := of(q); has {
+			s = append(s, v)
+		}
+	}
+	return s
+}
+
+func ttft(q *Request) (float64, bool)    { return q.TTFT, true }
+func tpot(q *Request) (float64, bool)    { return q.TPOT(), q.Out > 1 }
+func latency(q *Request) (float64, bool) { return q.Latency, true }
+func whole(q *Request) (float64, bool)   { return q.Whole, true }
+func queue(q *Request) (float64, bool)   { return q.Queue, true }
+func inputs(q *Request) (float64, bool)  { return float64(q.In), true }
+func outputs(q *Request) (float64, bool) { return float64(q.Out), true }
+
+// gaps pools the gaps of all requests.
+func (r *Run) gaps() series {
+	var s series
+	for q := range r.ok() {
+		s = append(s, q.Gaps...)
+	}
+	return s
+}
+
+func (s series) sum() float64 {
+	var sum float64
+	for _, v := range s {
+		sum += v
+	}
+	return sum
+}
+
+// mean is 0 for no values, as peers that put a 0 in their place have it.
+func (s series) mean() float64 {
+	if len(s) == 0 {
+		return 0
+	}
+	return s.sum() / float64(len(s))
+}
+
+// deviation is the standard deviation with so many values less: 0 for that of
+// the values, 1 for that of a sample.
+func (s series) deviation(less int) float64 {
+	if len(s) <= less {
+		return 0
+	}
+	mean, sum := s.mean(), 0.0
+	for _, v := range s {
+		sum += (v - mean) * (v - mean)
+	}
+	return math.Sqrt(sum / float64(len(s)-less))
+}
+
+// at is a percentile by numpy's definition, 0 for no values.
+func (s series) at(percent float64) float64 {
+	if len(s) == 0 {
+		return 0
+	}
+	return stats.Quantile(slices.Sorted(slices.Values(s)), percent/100)
+}
+
+func (s series) max() float64 {
+	if len(s) == 0 {
+		return 0
+	}
+	return slices.Max(s)
+}
+
+func (s series) min() float64 {
+	if len(s) == 0 {
+		return 0
+	}
+	return slices.Min(s)
+}
+
+// times gives the values in another unit.
+func (s series) times(factor float64) series {
+	scaled := make(series, len(s))
+	for i, v := range s {
+		scaled[i] = v * factor
+	}
+	return scaled
+}
+
+// counts adds up what succeeded.
+func (r *Run) counts() (completed, failed, in, out int) {
+	for i := range r.Requests {
+		q := &r.Requests[i]
+		if !q.OK {
+			failed++
+			continue
+		}
+		completed++
+		in += q.In
+		out += q.Out
+	}
+	return completed, failed, in, out
+}
+
+// per divides by the duration.
+func (r *Run) per(n float64) float64 {
+	if r.Duration <= 0 {
+		return 0
+	}
+	return n / r.Duration
+}
+
+// peaks are vLLM's: the most output events, and the most requests that touch it,
+// of any second since the first request.
+func (r *Run) peaks() (events, requests float64) {
+	first, last := math.Inf(1), 0.0
+	for q := range r.ok() {
+		first, last = min(first, q.Start), max(last, q.Start+q.Latency)
+	}
+	if math.IsInf(first, 1) {
+		return 0, 0
+	}
+	seconds := int(math.Ceil(last-first)) + 1
+	arrived, touched := make(series, seconds), make(series, seconds)
+	for q := range r.ok() {
+		at := q.Start - first + q.TTFT
+		arrived[min(int(at), seconds-1)]++
+		for _, gap := range q.Gaps {
+			at += gap
+			arrived[min(int(at), seconds-1)]++
+		}
+		for s := int(q.Start - first); s <= int(q.Start-first+q.Latency) && s < seconds; s++ {
+			touched[s]++
+		}
+	}
+	return arrived.max(), touched.max()
+}

@@ -1,0 +1,341 @@
+package peer
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// vllm is `vllm bench serve`, which was benchmark_serving.py.
+var vllm = &Peer{
+	Name: "vLLM", Version: "0.32.0",
+	Commands: []string{"vllm bench serve", "benchmark_serving.py", "vllm-bench"},
+	Flags:    vllmFlags,
+	Plans:    vllmPlans,
+	Close:    vllmTable,
+	Files:    vllmFiles,
+}
+
+var vllmFlags = slices.Concat([]Flag{
+	flag(One, "backend endpoint-type", "openai", "api"),
+	flag(One, "base-url", "", "url"),
+	flag(One, "host", "127.0.0.1", "url"),
+	flag(One, "port", "8000", "url"),
+	flag(One, "endpoint", "/v1/completions", "url"),
+	flag(Many, "header", "", "header"),
+	flag(None, "insecure", "", "insecure"),
+	flag(One, "model", "", "model"),
+	flag(One, "served-model-name", "", "model"),
+	flag(One, "tokenizer", "", "tokenizer"),
+	flag(One, "num-prompts", "1000", "requests"),
+	flag(One, "request-rate", "inf", "rate"),
+	flag(One, "burstiness", "1.0", "arrival"),
+	flag(One, "max-concurrency", "", "concurrency"),
+	flag(One, "ramp-up-strategy", "", "profile"),
+	flag(One, "ramp-up-start-rps", "", "profile"),
+	flag(One, "ramp-up-end-rps", "", "profile"),
+	flag(None, "self-timed", "", ""),
+	flag(None, "no-self-timed", "", ""),
+	flag(One, "seed", "0", "seed"),
+	flag(None, "ignore-eos", "", ""),
+	flag(One, "logprobs", "", "extra-body"),
+	flag(One, "temperature", "", "temperature"),
+	flag(One, "top-p", "", "top-p"),
+	flag(One, "top-k", "", "extra-body"),
+	flag(One, "min-p", "", "extra-body"),
+	flag(One, "frequency-penalty", "", "extra-body"),
+	flag(One, "presence-penalty", "", "extra-body"),
+	flag(One, "repetition-penalty", "", "extra-body"),
+	flag(One, "extra-body", "", "extra-body"),
+	flag(One, "chat-template-kwargs", "", "extra-body"),
+	flag(Many, "lora-modules", "", ""),
+	flag(One, "lora-assignment", "random", ""),
+	flag(None, "save-result", "", "out"),
+	flag(None, "save-detailed", "", "out"),
+	flag(None, "append-result", "", ""),
+	flag(One, "result-dir", "", "out"),
+	flag(One, "result-filename", "", "out"),
+	flag(One, "label", "", "label"),
+	flag(Many, "metadata", "", "note"),
+	flag(One, "percentile-metrics", "", ""),
+	flag(One, "metric-percentiles", "99", "percentiles"),
+	flag(Many, "goodput", "", "slo"),
+	flag(One, "dataset-name", "random", "workload"),
+	flag(One, "dataset-path", "", "workload"),
+	flag(One, "input-len", "", "workload"),
+	flag(One, "output-len", "", "workload"),
+	flag(None, "disable-shuffle", "", ""),
+	flag(One, "custom-output-len", "256", "workload"),
+	flag(One, "sharegpt-output-len", "", "workload"),
+	flag(One, "random-input-len", "1024", "workload"),
+	flag(One, "random-output-len", "128", "workload"),
+	flag(One, "random-range-ratio", "0.0", "workload"),
+	flag(One, "random-prefix-len", "0", "workload"),
+	flag(One, "random-batch-size", "1", "workload"),
+	flag(One, "prefix-repetition-prefix-len", "256", "workload"),
+	flag(One, "prefix-repetition-suffix-len", "256", "workload"),
+	flag(One, "prefix-repetition-num-prefixes", "10", "workload"),
+	flag(One, "prefix-repetition-output-len", "128", "workload"),
+	flag(One, "timed-trace-sec-multiplier", "1", "speedup"),
+	flag(One, "timed-trace-label-timestamp", "timestamp", "column"),
+	flag(One, "timed-trace-label-input-length", "input_length", "column"),
+	flag(One, "timed-trace-label-output-length", "output_length", "column"),
+},
+	idle(One, "redline sends a request before the load and ends with an error where no answer comes", "ready-check-timeout-sec"),
+	idle(One, "redline sends up to three requests before the load, and no copies of the first prompt, which a cache would keep", "num-warmups"),
+	idle(One, "request ids are redline's own, and stand in its records", "request-id-prefix"),
+	idle(One, "prompts are made with the tokenizer of --tokenizer", "tokenizer-mode"),
+	idle(None, "no code of a model is run", "trust-remote-code"),
+	idle(None, "figures count by the server's usage", "skip-tokenizer-init"),
+	idle(None, "progress goes to stderr, --quiet turns it off", "disable-tqdm"),
+	idle(None, "vLLM does not read it either", "use-beam-search"),
+	idle(None, "report.html in the run directory has the charts", "plot-timeline", "plot-dataset-stats"),
+	idle(One, "report.html in the run directory has the charts", "timeline-itl-thresholds"),
+	idle(None, "only data sets of a hub are streamed", "no-stream"),
+	idle(None, "redline draws from a file again when it ends", "no-oversample"),
+	idle(None, "the server applies its chat template", "skip-chat-template"),
+	idle(None, "files are read from this machine", "custom-ensure-client-side-data"),
+	idle(None, "rankings are asked as they are", "no-reranker"),
+	idle(One, "a trace with hash_ids has blocks of its own size", "timed-trace-chunk-hash-size", "timed-trace-label-hash-ids"),
+	idle(One, "the data set that it belongs to is refused by its name", "spec-bench-output-len", "spec-bench-category", "sonnet-input-len", "sonnet-output-len",
+		"sonnet-prefix-len", "blazedit-min-distance", "blazedit-max-distance", "asr-max-audio-len-sec", "asr-min-audio-len-sec",
+		"random-mm-base-items-per-request", "random-mm-num-mm-items-range-ratio", "random-mm-limit-mm-per-prompt", "random-mm-bucket-config", "hf-subset",
+		"hf-split", "hf-name", "hf-output-len", "bfcl-categories", "speed-bench-dataset-subset", "speed-bench-output-len", "speed-bench-category"),
+	idle(None, "prompts are text", "enable-multimodal-chat"),
+	cannot(None, "start the profiler of the server beside the run", "profile"),
+	cannot(One, "run redline a second time beside the load, at the rate of the probe", "probe-request-rate"),
+)
+
+const noHub = "give a file of it: --dataset-name custom --dataset-path FILE.jsonl (lines with prompt), or sharegpt"
+
+func vllmPlans(v *Values) ([]Plan, error) {
+	p := &Plan{}
+	vllmTarget(v, p)
+	requests := v.count("num-prompts")
+	vllmDataset(v, p)
+	vllmLoad(v, p, requests)
+	vllmSampling(v, p)
+	p.set("seed", strconv.Itoa(v.count("seed")))
+	p.setIf("label", v.text("label"))
+	p.finish()
+	return []Plan{*p}, v.err
+}
+
+// vllmTarget says where requests go, and in which form.
+func vllmTarget(v *Values, p *Plan) {
+	path, backend := v.text("endpoint"), v.text("backend")
+	chosen := func(usual string) {
+		if !v.Given("endpoint") {
+			path = usual
+		}
+	}
+	switch backend {
+	case "vllm", "openai":
+	case "openai-chat":
+		chosen("/v1/chat/completions")
+	case "openai-embeddings":
+		chosen("/v1/embeddings")
+	case "vllm-rerank":
+		chosen("/v1/rerank")
+	case "sglang", "lmdeploy", "llama.cpp", "scalellm", "tgi":
+		if backend == "tgi" {
+			chosen("/generate_stream")
+		}
+	default:
+		v.refuse("backend", "redline speaks openai, openai-chat, openai-embeddings and vllm-rerank of these")
+	}
+	p.set("url", endpoint(address(v.text("base-url"), v.text("host"), v.text("port")), path))
+	p.setIf("model", v.text("model"))
+	if served := v.text("served-model-name"); served != "" {
+		p.set("model", served)
+	}
+	for _, h := range v.pairs("header", "=") {
+		p.set("header", h[0]+"="+h[1])
+	}
+	if v.on("insecure") {
+		p.set("insecure", "true")
+	}
+	p.tokenizer(v.text("tokenizer"))
+}
+
+// vllmDataset says what is sent.
+func vllmDataset(v *Values, p *Plan) {
+	length := func(own, general string) string {
+		if v.Given(general) {
+			return general
+		}
+		return own
+	}
+	switch name := v.text("dataset-name"); name {
+	case "random":
+		vllmRandom(v, p, v.count(length("random-input-len", "input-len")), v.count(length("random-output-len", "output-len")))
+	case "prefix_repetition":
+		p.block("prompt", fmt.Sprintf("fixed(%d)", max(1, v.count("prefix-repetition-suffix-len"))),
+			"output", fmt.Sprintf("fixed(%d)", max(1, v.count("prefix-repetition-output-len"))),
+			"prefix", fmt.Sprintf("{groups: %d, tokens: %d}", max(1, v.count("prefix-repetition-num-prefixes")), v.count("prefix-repetition-prefix-len")))
+	case "sharegpt", "custom", "burstgpt", "timed_trace":
+		vllmFile(v, p, name)
+	default:
+		v.refuse("dataset-name", noHub)
+	}
+	if models := v.list("lora-modules"); len(models) > 0 {
+		if p.Workload == "" {
+			p.asBlock()
+		}
+		p.block("tenants", tenants(models))
+		if v.text("lora-assignment") == "round-robin" {
+			p.note("adapters are drawn evenly at random, not in turn")
+		}
+	}
+}
+
+// asBlock writes a workload of lengths as a block, to which more can be added.
+func (p *Plan) asBlock() {
+	for i, s := range p.Settings {
+		if s[0] != "workload" {
+			continue
+		}
+		in, out, _ := strings.Cut(strings.TrimPrefix(s[1], "in="), " out=")
+		p.block("prompt", in, "output", out)
+		p.Settings = slices.Delete(p.Settings, i, i+1)
+		return
+	}
+}
+
+// vllmRandom is the random data set: whole numbers from floor(L(1-r)) to
+// ceil(L(1+r)), behind a prefix that all share.
+func vllmRandom(v *Values, p *Plan, input, output int) {
+	ratios := [2]float64{}
+	if said := v.text("random-range-ratio"); strings.HasPrefix(said, "{") {
+		var by struct{ Input, Output float64 }
+		if json.Unmarshal([]byte(said), &by) != nil {
+			v.fail("random-range-ratio", `a share, or {"input": 0.1, "output": 0.2}`)
+		}
+		ratios = [2]float64{by.Input, by.Output}
+	} else {
+		ratios[0] = v.number("random-range-ratio")
+		ratios[1] = ratios[0]
+	}
+	spread := func(n int, r float64) string {
+		return within(int(math.Floor(float64(n)*(1-r))), int(math.Ceil(float64(n)*(1+r))))
+	}
+	in, out := spread(input, ratios[0]), spread(output, ratios[1])
+	prefix, batch := v.count("random-prefix-len"), v.count("random-batch-size")
+	if prefix == 0 && batch == 1 {
+		p.lengths(in, out)
+		return
+	}
+	p.block("prompt", in, "output", out)
+	if prefix > 0 {
+		p.block("prefix", fmt.Sprintf("{groups: 1, tokens: %d}", prefix))
+	}
+	if batch > 1 {
+		p.block("inputs", strconv.Itoa(batch))
+	}
+}
+
+// vllmFile is a data set in a file.
+func vllmFile(v *Values, p *Plan, name string) {
+	path := v.text("dataset-path")
+	if path == "" {
+		v.refuse("dataset-name", "give its file by --dataset-path")
+	}
+	if !strings.ContainsAny(path, `./\`) {
+		path = "./" + path
+	}
+	format := map[string]string{"sharegpt": "sharegpt", "custom": "jsonl", "burstgpt": "burstgpt", "timed_trace": "mooncake"}[name]
+	p.block("file", quoted(path), "format", format)
+	if one(name, "sharegpt", "custom") {
+		order := "shuffled"
+		if v.on("disable-shuffle") {
+			order = "file"
+		}
+		p.block("order", order, "salt", "false")
+		if !v.on("ignore-eos") {
+			p.block("natural", "true")
+		}
+	}
+	var output int
+	switch {
+	case v.Given("output-len"):
+		output = v.count("output-len")
+	case name == "sharegpt":
+		output = v.count("sharegpt-output-len")
+	case name == "custom" && v.text("custom-output-len") != "-1":
+		output = v.count("custom-output-len")
+	}
+	if output > 0 {
+		p.block("output", fmt.Sprintf("fixed(%d)", output))
+	}
+	if name == "timed_trace" {
+		vllmTrace(v, p)
+	}
+}
+
+func vllmTrace(v *Values, p *Plan) {
+	if v.text("timed-trace-label-timestamp") != "timestamp" || v.text("timed-trace-label-input-length") != "input_length" {
+		p.block("columns", fmt.Sprintf("{time: %s, prompt: %s, output: %s}", quoted(v.text("timed-trace-label-timestamp")),
+			quoted(v.text("timed-trace-label-input-length")), quoted(v.text("timed-trace-label-output-length"))))
+	}
+	if factor := v.number("timed-trace-sec-multiplier"); factor != 1 && factor > 0 {
+		p.block("replay", fmt.Sprintf("{speedup: %s}", number(1/factor)))
+	}
+}
+
+// vllmLoad says when requests are sent.
+func vllmLoad(v *Values, p *Plan, requests int) {
+	rate, most := v.number("request-rate"), v.count("max-concurrency")
+	switch strategy := v.text("ramp-up-strategy"); {
+	case v.text("dataset-name") == "timed_trace" && !v.on("no-self-timed"):
+		if most > 0 {
+			v.refuse("max-concurrency", "a trace that is replayed at its own times has no cap")
+		}
+		p.set("plain", "true")
+	case strategy != "":
+		from, to := v.number("ramp-up-start-rps"), v.number("ramp-up-end-rps")
+		if from <= 0 || to <= 0 {
+			v.refuse("ramp-up-strategy", "give --ramp-up-start-rps and --ramp-up-end-rps, both above 0")
+			return
+		}
+		kind := ""
+		if strategy == "exponential" {
+			kind = ",exp"
+		}
+		p.set("profile", fmt.Sprintf("ramp(%s..%s,%ss%s)", number(from), number(to), number(math.Ceil(2*float64(requests)/(from+to))), kind))
+		p.note("the rate grows with time; vLLM's grows with the number of requests sent")
+		p.offer(math.Inf(1), 0, most, requests)
+	default:
+		p.offer(rate, v.number("burstiness"), most, requests)
+		if !math.IsInf(rate, 1) {
+			p.note("arrivals are not rescaled to last exactly num-prompts/request-rate seconds")
+		}
+	}
+}
+
+// vllmSampling says how the model picks its tokens.
+func vllmSampling(v *Values, p *Plan) {
+	p.setIf("temperature", v.text("temperature"))
+	p.setIf("top-p", v.text("top-p"))
+	for _, name := range []string{"top-k", "min-p", "frequency-penalty", "presence-penalty", "repetition-penalty"} {
+		if v.Given(name) {
+			p.extend(map[string]any{strings.ReplaceAll(name, "-", "_"): v.number(name)})
+		}
+	}
+	if v.Given("logprobs") {
+		if v.text("backend") == "openai-chat" {
+			p.extend(map[string]any{"logprobs": true, "top_logprobs": v.count("logprobs")})
+		} else {
+			p.extend(map[string]any{"logprobs": v.count("logprobs")})
+		}
+	}
+	if kwargs := v.object("chat-template-kwargs"); kwargs != nil {
+		p.extend(map[string]any{"chat_template_kwargs": kwargs})
+	}
+	p.extend(v.object("extra-body"))
+	if !v.Given("temperature") {
+		p.note("temperature 0 and seed 1 are sent; vLLM leaves them to the server")
+	}
+}

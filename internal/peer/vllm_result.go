@@ -1,0 +1,266 @@
+package peer
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// vllmFigure is one of the latencies of vLLM's table.
+type vllmFigure struct {
+	key, name, header string
+	of                func(*Run) series
+}
+
+var vllmFigures = []vllmFigure{
+	{"ttft", "TTFT", "Time to First Token", func(r *Run) series { return r.each(ttft) }},
+	{"tpot", "TPOT", "Time per Output Token (excl. 1st token)", func(r *Run) series { return r.each(tpot) }},
+	{"itl", "ITL", "Inter-token Latency", (*Run).gaps},
+	{"e2el", "E2EL", "End-to-end Latency", func(r *Run) series { return r.each(latency) }},
+	{"client_queue_time", "Client Queue Time", "Client-side Queueing", func(r *Run) series { return r.each(queue) }},
+}
+
+// vllmShown are the figures that were asked for.
+func vllmShown(v *Values) []vllmFigure {
+	asked := v.text("percentile-metrics")
+	if asked == "" {
+		asked = "ttft,tpot,itl"
+	}
+	words := strings.Split(strings.ReplaceAll(asked, " ", ""), ",")
+	return slices.DeleteFunc(slices.Clone(vllmFigures), func(f vllmFigure) bool { return !slices.Contains(words, f.key) })
+}
+
+// percents are the percentiles that were asked for.
+func (v *Values) percents(name string) (list []float64) {
+	for word := range strings.SplitSeq(v.text(name), ",") {
+		p, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
+		if err != nil || p < 0 || p > 100 {
+			v.fail(name, "percentages such as 50,99")
+			return nil
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// good counts the requests that keep all limits, given in milliseconds.
+func (r *Run) good(limits [][2]string) int {
+	n := 0
+	for q := range r.ok() {
+		keeps := true
+		for _, l := range limits {
+			limit, _ := strconv.ParseFloat(l[1], 64)
+			figure := map[string]float64{"ttft": q.TTFT, "tpot": q.TPOT(), "e2el": q.Latency}[l[0]]
+			keeps = keeps && 1000*figure <= limit
+		}
+		if keeps {
+			n++
+		}
+	}
+	return n
+}
+
+func row(b *strings.Builder, label string, value any) {
+	format := "%-40s %-10v\n"
+	if _, fraction := value.(float64); fraction {
+		format = "%-40s %-10.2f\n"
+	}
+	fmt.Fprintf(b, format, label, value)
+}
+
+// ruled is a title within a rule, fifty columns wide.
+func ruled(title string, with string) string {
+	left := (50 - len(title)) / 2
+	return strings.Repeat(with, max(0, left)) + title + strings.Repeat(with, max(0, 50-len(title)-left)) + "\n"
+}
+
+func vllmTable(v *Values, runs []*Run) string {
+	var b strings.Builder
+	r := runs[0]
+	completed, failed, in, out := r.counts()
+	b.WriteString(ruled(" Serving Benchmark Result ", "="))
+	row(&b, "Successful requests:", completed)
+	row(&b, "Failed requests:", failed)
+	if v.Given("max-concurrency") {
+		row(&b, "Maximum request concurrency:", v.count("max-concurrency"))
+	}
+	if rate := v.number("request-rate"); !math.IsInf(rate, 1) {
+		row(&b, "Request rate configured (RPS):", rate)
+	}
+	row(&b, "Benchmark duration (s):", r.Duration)
+	row(&b, "Total input tokens:", in)
+	row(&b, "Total generated tokens:", out)
+	row(&b, "Request throughput (req/s):", r.per(float64(completed)))
+	if v.Given("goodput") {
+		row(&b, "Request goodput (req/s):", r.per(float64(r.good(v.pairs("goodput", ":")))))
+	}
+	events, requests := r.peaks()
+	row(&b, "Output token throughput (tok/s):", r.per(float64(out)))
+	row(&b, "Peak output token throughput (tok/s):", events)
+	row(&b, "Peak concurrent requests:", requests)
+	row(&b, "Total token throughput (tok/s):", r.per(float64(in+out)))
+	for _, f := range vllmShown(v) {
+		s := f.of(r).times(1000)
+		b.WriteString(ruled(f.header, "-"))
+		row(&b, "Mean "+f.name+" (ms):", s.mean())
+		row(&b, "Median "+f.name+" (ms):", s.at(50))
+		for _, p := range v.percents("metric-percentiles") {
+			row(&b, "P"+number(p)+" "+f.name+" (ms):", s.at(p))
+		}
+	}
+	b.WriteString(strings.Repeat("=", 50) + "\n")
+	return b.String()
+}
+
+func vllmFiles(v *Values, runs []*Run) ([]File, error) {
+	if !v.on("save-result") && !v.on("append-result") {
+		return nil, v.err
+	}
+	r := runs[0]
+	content, err := json.Marshal(VLLMResult(v, r))
+	if err != nil {
+		return nil, err
+	}
+	name := v.text("result-filename")
+	if name == "" {
+		name = vllmFileName(v, r)
+	}
+	f := File{Path: filepath.Join(v.text("result-dir"), name), Content: content}
+	if v.on("append-result") {
+		f.Append, f.Content = true, append([]byte("\n"), content...)
+	}
+	return []File{f}, v.err
+}
+
+// pythonFloat writes a number as Python does: 5 is 5.0, infinity inf.
+func pythonFloat(v float64) string {
+	if math.IsInf(v, 1) {
+		return "inf"
+	}
+	if v == math.Trunc(v) {
+		return number(v) + ".0"
+	}
+	return number(v)
+}
+
+func vllmFileName(v *Values, r *Run) string {
+	label := v.text("label")
+	if label == "" {
+		label = v.text("backend")
+	}
+	load := pythonFloat(v.number("request-rate")) + "qps"
+	if s := v.text("ramp-up-strategy"); s != "" {
+		load = fmt.Sprintf("ramp-up-%s-%dqps-%dqps", s, v.count("ramp-up-start-rps"), v.count("ramp-up-end-rps"))
+	}
+	if v.Given("max-concurrency") {
+		load += "-concurrency" + v.text("max-concurrency")
+	}
+	return fmt.Sprintf("%s-%s-%s-%s.json", label, load, filepath.Base(r.Model), r.Started.Format("20060102-150405"))
+}
+
+// VLLMResult is vLLM's result document of a run. Prompts and texts are not kept.
+func VLLMResult(v *Values, r *Run) any {
+	var o object
+	o.put("date", r.Started.Format("20060102-150405"))
+	o.put("endpoint_type", v.text("backend"))
+	o.put("backend", v.text("backend"))
+	o.put("label", orNone(v.text("label")))
+	o.put("model_id", r.Model)
+	o.put("tokenizer_id", r.Model)
+	o.put("num_prompts", v.count("num-prompts"))
+	for _, pair := range v.pairs("metadata", "=") {
+		o.put(pair[0], pair[1])
+	}
+	o.put("request_rate", rateOrInf(v.number("request-rate")))
+	o.put("burstiness", v.number("burstiness"))
+	o.put("max_concurrency", nil)
+	if v.Given("max-concurrency") {
+		o.put("max_concurrency", v.count("max-concurrency"))
+	}
+	if s := v.text("ramp-up-strategy"); s != "" {
+		o.put("ramp_up_strategy", s)
+		o.put("ramp_up_start_rps", v.count("ramp-up-start-rps"))
+		o.put("ramp_up_end_rps", v.count("ramp-up-end-rps"))
+	}
+	vllmFiguresOf(&o, v, r)
+	return &o
+}
+
+func orNone(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func rateOrInf(rate float64) any {
+	if math.IsInf(rate, 1) {
+		return "inf"
+	}
+	return rate
+}
+
+func vllmFiguresOf(o *object, v *Values, r *Run) {
+	completed, failed, in, out := r.counts()
+	o.put("duration", r.Duration)
+	o.put("completed", completed)
+	o.put("failed", failed)
+	o.put("total_input_tokens", in)
+	o.put("total_output_tokens", out)
+	o.put("request_throughput", r.per(float64(completed)))
+	o.put("request_goodput", nil)
+	if v.Given("goodput") {
+		o.put("request_goodput", r.per(float64(r.good(v.pairs("goodput", ":")))))
+	}
+	o.put("output_throughput", r.per(float64(out)))
+	o.put("total_token_throughput", r.per(float64(in+out)))
+	n := len(r.Requests)
+	if v.on("save-detailed") {
+		o.put("input_lens", listed(n, func(i int) int { return r.Requests[i].In }))
+		o.put("output_lens", listed(n, func(i int) int { return r.Requests[i].okOut() }))
+		o.put("ttfts", listed(n, func(i int) float64 { return r.Requests[i].TTFT }))
+		o.put("itls", listed(n, func(i int) []float64 { return append([]float64{}, r.Requests[i].Gaps...) }))
+	}
+	o.put("latencies", listed(n, func(i int) float64 { return r.Requests[i].Latency }))
+	if v.on("save-detailed") {
+		o.put("start_times", listed(n, func(i int) float64 { return r.Requests[i].Start }))
+	}
+	o.put("queue_times", listed(n, func(i int) float64 { return r.Requests[i].Queue }))
+	if v.on("save-detailed") {
+		o.put("generated_texts", listed(n, func(int) string { return "" }))
+		o.put("errors", listed(n, func(i int) string { return r.Requests[i].failure() }))
+	}
+	events, requests := r.peaks()
+	o.put("max_output_tokens_per_s", events)
+	o.put("max_concurrent_requests", int(requests))
+	o.put("rtfx", 0.0)
+	for _, f := range vllmShown(v) {
+		s := f.of(r).times(1000)
+		o.put("mean_"+f.key+"_ms", s.mean())
+		o.put("median_"+f.key+"_ms", s.at(50))
+		o.put("std_"+f.key+"_ms", s.deviation(0))
+		for _, p := range v.percents("metric-percentiles") {
+			o.put("p"+number(p)+"_"+f.key+"_ms", s.at(p))
+		}
+	}
+}
+
+// okOut is 0 for a request that failed, as vLLM counts.
+func (q *Request) okOut() int {
+	if !q.OK {
+		return 0
+	}
+	return q.Out
+}
+
+// failure is "" for a request that succeeded.
+func (q *Request) failure() string {
+	if q.OK {
+		return ""
+	}
+	return q.Error
+}
