@@ -204,6 +204,12 @@ func newShowcase(t *testing.T) *showcase {
 		"http://a:8000": quick(""), "http://b:8000": quick(""), "https://api.openai.com": quick("gpt-4o-mini"),
 		"7b2272": "00000011", "my-model": "tiny", "my-gpu": "brick", "/data/runs": keptSeries(t, slowed...), "~/.local/share/man/man1": t.TempDir(),
 	}}
+	for _, out := range []string{"runs/guidellm", "runs/aiperf"} {
+		s.words[out] = filepath.Join(s.dir, "imported", filepath.Base(out))
+	}
+	for name, file := range map[string]string{"benchmarks.json": "guidellm-0.8.1.json", "profile_export.jsonl": "aiperf-0.13.0.jsonl"} {
+		s.words[name] = filepath.Join("..", "..", "internal", "peer", "testdata", "files", file)
+	}
 	for name, text := range shownFiles(s.words["http://localhost:8000"], s.dir) {
 		s.words[name] = filepath.Join(s.dir, name)
 		if err := os.MkdirAll(filepath.Dir(s.words[name]), 0o755); err != nil {

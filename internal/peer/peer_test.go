@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -159,7 +160,7 @@ func sample() *Run {
 	good := func(id int, start, first, gap float64) Request {
 		return Request{ID: id, Start: start, Due: start, TTFT: first, Latency: first + 3*gap, Whole: first + 3*gap, Gaps: []float64{gap, gap, gap}, In: 10, Out: 4, OK: true, Streamed: true}
 	}
-	return &Run{Model: "org/m", Duration: 2, Requests: []Request{good(0, 0, 0.1, 0.01), good(1, 0.5, 0.2, 0.02), good(2, 1, 0.6, 0.03),
+	return &Run{Model: "org/m", Started: time.Unix(1.8e9, 0), Duration: 2, Requests: []Request{good(0, 0, 0.1, 0.01), good(1, 0.5, 0.2, 0.02), good(2, 1, 0.6, 0.03),
 		{ID: 3, Start: 1.5, Due: 1.5, Outcome: "rejected", Error: "429", Status: 429}}}
 }
 

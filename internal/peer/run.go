@@ -21,6 +21,28 @@ type Run struct {
 	// Duration is the time from then until the last request ended, in seconds.
 	Duration float64
 	Requests []Request
+
+	// What a file of a peer says besides; zero where it does not.
+	Source, URL, Label string
+	Rate               float64
+	Most               int // requests in flight at once
+	DueKnown           bool
+	// Figures stand for the requests where the file has none.
+	Figures *Figures
+}
+
+// Figures are sums and spreads of a run whose requests are not known.
+type Figures struct {
+	OK, Failed           int
+	In, Out              int64
+	TTFT, TPOT, ITL, E2E *Spread // ms
+}
+
+// Spread is what a file says of one latency.
+type Spread struct {
+	N         int
+	Mean, Max float64
+	P         map[string]float64
 }
 
 // Request is one request. Times are in seconds, from the load's start where they
@@ -257,4 +279,33 @@ func (r *Run) peaks() (events, requests float64) {
 		}
 	}
 	return arrived.max(), touched.max()
+}
+
+// HasGaps reports whether the time of every output event is known.
+func (r *Run) HasGaps() bool { return len(r.gaps()) > 0 }
+
+// Crowd is the most requests that were in flight at once; where single requests
+// are not known it is their mean.
+func (r *Run) Crowd() int {
+	if f := r.Figures; f != nil {
+		if f.E2E == nil || r.Duration <= 0 {
+			return 0
+		}
+		return int(math.Round(float64(f.OK) * f.E2E.Mean / 1e3 / r.Duration))
+	}
+	type edge struct {
+		at   float64
+		more int
+	}
+	var edges []edge
+	for _, q := range r.Requests {
+		edges = append(edges, edge{q.Start, 1}, edge{q.Start + q.Whole, -1})
+	}
+	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), a.more-b.more) })
+	now, most := 0, 0
+	for _, e := range edges {
+		now += e.more
+		most = max(most, now)
+	}
+	return most
 }

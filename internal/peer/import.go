@@ -1,0 +1,285 @@
+package peer
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// tree is a document whose keys are not all known.
+type tree map[string]any
+
+// shape is one kind of file: how it is recognized, and how it is read.
+type shape struct {
+	name string
+	is   func(tree) bool
+	read func(tree) (*Run, error)
+}
+
+// shapes are the result files that can be read, the more telling first. Those
+// with a line or an entry for each request are read from all of them together.
+var shapes = []shape{
+	{"GuideLLM", has("benchmarks", "metadata"), nil},
+	{"GenAI-Perf", has("experiments", "service_kind"), nil},
+	{"AIPerf", has("aiperf_version", "request_throughput"), nvidiaSummary("AIPerf")},
+	{"GenAI-Perf", has("request_throughput", "input_config"), nvidiaSummary("GenAI-Perf")},
+	{"SGLang", has("total_input_text_tokens", "mean_ttft_ms"), servingRun("SGLang")},
+	{"vLLM", has("request_throughput", "duration", "completed"), servingRun("vLLM")},
+	{"inference-perf", has("load_summary", "successes"), inferenceRun},
+	{"LLMPerf", has("results_ttft_s_mean"), llmperfRun},
+}
+
+func has(keys ...string) func(tree) bool {
+	return func(t tree) bool {
+		return !slices.ContainsFunc(keys, func(k string) bool { _, ok := t[k]; return !ok })
+	}
+}
+
+// notJSON is what Python writes for what JSON cannot say.
+var notJSON = regexp.MustCompile(`([:\[,]\s*)-?(Infinity|NaN)\b`)
+
+// Import reads a result file of a peer: one run, or several.
+func Import(content []byte) ([]*Run, error) {
+	content = notJSON.ReplaceAll(content, []byte("${1}null"))
+	documents, err := documents(content)
+	if err != nil {
+		return nil, err
+	}
+	first := documents[0]
+	switch {
+	case has("metadata", "metrics")(first):
+		return single(aiperfRequests(documents))
+	case has("ttft_s", "end_to_end_latency_s")(first):
+		return single(llmperfRequests(documents))
+	case has("start_time", "end_time", "info")(first):
+		return single(inferenceRuns(documents))
+	}
+	var runs []*Run
+	for _, d := range documents {
+		list, err := importOne(d)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, list...)
+	}
+	return runs, nil
+}
+
+func single(r *Run, err error) ([]*Run, error) { return []*Run{r}, err }
+
+func importOne(d tree) ([]*Run, error) {
+	for _, s := range shapes {
+		switch {
+		case !s.is(d):
+		case s.read != nil:
+			return single(s.read(d))
+		case s.name == "GuideLLM":
+			return guidellmRuns(d)
+		default:
+			return genaiPerfRuns(d)
+		}
+	}
+	keys := slices.Sorted(maps.Keys(d))
+	return nil, fmt.Errorf("not a result file that is known: it has the keys %s; known are vLLM, SGLang, AIPerf, GenAI-Perf, GuideLLM, inference-perf and LLMPerf",
+		strings.Join(keys[:min(8, len(keys))], ", "))
+}
+
+// documents are the objects of a file: one, a list of them, or one after another.
+func documents(content []byte) ([]tree, error) {
+	var list []tree
+	if trimmed := bytes.TrimSpace(content); len(trimmed) > 0 && trimmed[0] == '[' {
+		if err := json.Unmarshal(trimmed, &list); err != nil {
+			return nil, fmt.Errorf("not JSON: %w", err)
+		}
+	} else {
+		for d := json.NewDecoder(bytes.NewReader(content)); d.More(); {
+			var one tree
+			if err := d.Decode(&one); err != nil {
+				return nil, fmt.Errorf("not JSON, nor lines of it: %w", err)
+			}
+			list = append(list, one)
+		}
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("holds no result")
+	}
+	return list, nil
+}
+
+// at gives what stands at a path of keys.
+func (t tree) at(path ...string) any {
+	var v any = map[string]any(t)
+	for _, key := range path {
+		below, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = below[key]
+	}
+	return v
+}
+
+func (t tree) num(path ...string) float64 { v, _ := t.at(path...).(float64); return v }
+func (t tree) str(path ...string) string  { v, _ := t.at(path...).(string); return v }
+func (t tree) items(path ...string) []any { v, _ := t.at(path...).([]any); return v }
+
+func branch(v any) tree { m, _ := v.(map[string]any); return m }
+
+func floats(v any) []float64 {
+	list, _ := v.([]any)
+	var out []float64
+	for _, item := range list {
+		n, _ := item.(float64)
+		out = append(out, n)
+	}
+	return out
+}
+
+func nth(list []float64, i int) float64 {
+	if i < len(list) {
+		return list[i]
+	}
+	return 0
+}
+
+// servingRun reads what vLLM and SGLang write.
+func servingRun(source string) func(tree) (*Run, error) {
+	return func(t tree) (*Run, error) {
+		r := &Run{Source: source, Model: firstOf(t.str("model_id"), t.str("model")), Label: firstOf(t.str("label"), t.str("tag")), Duration: t.num("duration"), Rate: t.num("request_rate"),
+			Most: int(t.num("max_concurrency"))}
+		r.Started, _ = time.ParseInLocation("20060102-150405", t.str("date"), time.Local)
+		if lens := floats(t["input_lens"]); len(lens) > 0 {
+			servingRequests(r, t, lens)
+			return r, nil
+		}
+		r.Figures = &Figures{OK: int(t.num("completed")), Failed: int(t.num("failed")), In: int64(t.num("total_input_tokens")), Out: int64(t.num("total_output_tokens")),
+			TTFT: servingSpread(t, "ttft"), TPOT: servingSpread(t, "tpot"), ITL: servingSpread(t, "itl"), E2E: servingSpread(t, "e2el")}
+		if r.Figures.E2E == nil {
+			r.Figures.E2E = servingSpread(t, "e2e_latency")
+		}
+		return r, nil
+	}
+}
+
+func servingRequests(r *Run, t tree, lens []float64) {
+	starts, firsts, outs, gaps := floats(t["start_times"]), floats(t["ttfts"]), floats(t["output_lens"]), t.items("itls")
+	latencies, queues, errors := floats(t["latencies"]), floats(t["queue_times"]), t.items("errors")
+	origin := 0.0
+	if len(starts) > 0 {
+		origin = slices.Min(starts)
+	}
+	for i := range lens {
+		q := Request{ID: i, Session: i, In: int(lens[i]), Out: int(nth(outs, i)), TTFT: nth(firsts, i), Start: nth(starts, i) - origin, Queue: nth(queues, i), Streamed: true}
+		if i < len(gaps) {
+			q.Gaps = floats(gaps[i])
+		}
+		q.Latency = q.TTFT + series(q.Gaps).sum()
+		if latency := nth(latencies, i); latency > 0 {
+			q.Whole = latency
+		}
+		q.Whole = max(q.Whole, q.Latency)
+		q.Due = max(0, q.Start-q.Queue)
+		if i < len(errors) {
+			q.Error, _ = errors[i].(string)
+		}
+		if q.OK = q.Error == "" && q.Latency > 0; !q.OK {
+			q.Outcome = "http"
+		}
+		r.Requests = append(r.Requests, q)
+	}
+}
+
+// servingSpread reads mean_X_ms, median_X_ms and pNN_X_ms.
+func servingSpread(t tree, name string) *Spread {
+	if _, ok := t["mean_"+name+"_ms"]; !ok {
+		return nil
+	}
+	s := &Spread{N: int(t.num("completed")), Mean: t.num("mean_" + name + "_ms"), P: map[string]float64{"p50": t.num("median_" + name + "_ms")}}
+	for key, value := range t {
+		if percent, ok := strings.CutSuffix(key, "_"+name+"_ms"); ok && percent[0] == 'p' {
+			s.P[percent], _ = value.(float64)
+		}
+	}
+	return s
+}
+
+// nvidiaSummary reads the blocks of AIPerf and GenAI-Perf.
+func nvidiaSummary(source string) func(tree) (*Run, error) {
+	return func(t tree) (*Run, error) {
+		r := &Run{Source: source, Duration: t.num("benchmark_duration", "avg")}
+		r.Started, _ = time.ParseInLocation("2006-01-02T15:04:05.999999", t.str("start_time"), time.UTC)
+		if models := t.items("input_config", "models", "items"); len(models) > 0 {
+			r.Model = branch(models[0]).str("name")
+		}
+		if urls := t.items("input_config", "endpoint", "urls"); len(urls) > 0 {
+			r.URL, _ = urls[0].(string)
+		}
+		ok := int(t.num("request_count", "avg"))
+		if r.Duration == 0 && t.num("request_throughput", "avg") > 0 {
+			r.Duration = float64(ok) / t.num("request_throughput", "avg")
+		}
+		spread := func(tag string) *Spread {
+			block := branch(t[tag])
+			if block == nil {
+				return nil
+			}
+			s := &Spread{N: ok, Mean: block.num("avg"), Max: block.num("max"), P: map[string]float64{}}
+			for key, value := range block {
+				if v, is := value.(float64); is && len(key) > 1 && key[0] == 'p' {
+					s.P[key] = v
+				}
+			}
+			return s
+		}
+		r.Figures = &Figures{OK: ok, Failed: int(t.num("error_request_count", "avg")), In: int64(t.num("total_isl", "avg")), Out: int64(t.num("total_osl", "avg")),
+			TTFT: spread("time_to_first_token"), TPOT: spread("inter_token_latency"), ITL: spread("inter_chunk_latency"), E2E: spread("request_latency")}
+		return r, nil
+	}
+}
+
+// aiperfRequests reads AIPerf's line for each request.
+func aiperfRequests(lines []tree) (*Run, error) {
+	r := &Run{Source: "AIPerf", DueKnown: true}
+	origin := lines[0].num("metadata", "request_start_ns")
+	for _, l := range lines {
+		if phase := l.str("metadata", "benchmark_phase"); phase == "profiling" {
+			origin = min(origin, firstNonZero(l.num("metadata", "credit_issued_ns"), l.num("metadata", "request_start_ns")))
+		}
+	}
+	r.Started = time.Unix(0, int64(origin))
+	for i, l := range lines {
+		if phase := l.str("metadata", "benchmark_phase"); phase != "" && phase != "profiling" {
+			continue
+		}
+		value := func(tag string) float64 { return l.num("metrics", tag, "value") }
+		q := Request{ID: i, Session: int(l.num("metadata", "session_num")), Turn: int(l.num("metadata", "turn_index")), Start: (l.num("metadata", "request_start_ns") - origin) / 1e9,
+			TTFT: value("time_to_first_token") / 1e3, Latency: value("request_latency") / 1e3, In: int(value("input_sequence_length")), Out: int(value("output_sequence_length")),
+			Gaps: series(floats(l.at("metrics", "inter_chunk_latency", "value"))).times(1e-3)}
+		q.Streamed = q.TTFT > 0
+		q.Due = (firstNonZero(l.num("metadata", "credit_issued_ns"), l.num("metadata", "request_start_ns")) - origin) / 1e9
+		q.Whole = q.Latency
+		if l["error"] == nil && q.Latency > 0 {
+			q.OK = true
+		} else {
+			q.Outcome, q.Error = "http", firstOf(branch(l["error"]).str("message"), "failed")
+			q.Whole = (l.num("metadata", "request_end_ns") - l.num("metadata", "request_start_ns")) / 1e9
+		}
+		r.Requests = append(r.Requests, q)
+		r.Duration = max(r.Duration, q.Start+q.Whole)
+	}
+	return r, nil
+}
+
+func firstNonZero(values ...float64) float64 {
+	for _, v := range values {
+		if v != 0 {
+			return v
+		}
+	}
+	return 0
+}

@@ -1,0 +1,254 @@
+// Package adopt makes a run directory of what another benchmark left behind. It
+// takes what its file says and gives records, a plan and a result with what is
+// known; whatever nobody wrote down stays unknown, and no check of the client is
+// claimed to have been made.
+package adopt
+
+import (
+	"cmp"
+	"crypto/rand"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"redline/internal/drive/record"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/llm"
+	"redline/internal/peer"
+	"redline/internal/plan/config"
+	"redline/internal/run/assemble"
+	"redline/internal/run/store"
+)
+
+// nowhere stands for a server that a file does not name.
+const nowhere = "http://not-known.invalid"
+
+// lead is how long before its first request a run has its origin, so that no stamp
+// is zero, which means unknown.
+const lead = time.Second
+
+// Options is what is known beside the file.
+type Options struct {
+	File, Command, Version string
+	Dir                    string // "" for one of the run's own
+	Label                  string
+	Now                    time.Time // of a file that has no date
+	Hold                   *store.Hold
+}
+
+// Keep writes a run of another benchmark as a directory of ours.
+func Keep(r *peer.Run, o Options) (*result.Result, string, error) {
+	c, err := plan(r, o)
+	if err != nil {
+		return nil, "", err
+	}
+	started := r.Started
+	if started.IsZero() {
+		started = o.Now
+	}
+	dir, err := place(o, started)
+	if err != nil {
+		return nil, "", err
+	}
+	written, err := c.YAML()
+	if err == nil {
+		err = dir.WritePlan(written)
+	}
+	header := record.Header{Run: newID(), OriginUnixNS: started.Add(-lead).UnixNano()}
+	if err == nil {
+		err = log(dir, header, r)
+	}
+	if err != nil {
+		dir.Discard()
+		return nil, "", err
+	}
+	res, err := assembled(r, c, dir, header, started, o)
+	if err != nil {
+		return nil, dir.Path, err
+	}
+	c.Mask().Tidy(res)
+	return res, dir.Path, dir.WriteResult(res)
+}
+
+func place(o Options, started time.Time) (*store.Dir, error) {
+	if o.Dir != "" {
+		return o.Hold.Create(o.Dir, false)
+	}
+	return o.Hold.Claim(store.Name(started, cmp.Or(o.Label, "imported")))
+}
+
+// newID makes the first four groups of a random UUID, as every run has.
+func newID() string {
+	var b [10]byte
+	rand.Read(b[:]) // never fails
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:])
+}
+
+// plan is the plan that would have offered such a load.
+func plan(r *peer.Run, o Options) (*config.Config, error) {
+	flags := map[string][]string{"url": {cmp.Or(r.URL, nowhere)}, "plain": {"true"}, "seed": {"0"}}
+	set := func(flag, value string) {
+		if value != "" && value != "0" {
+			flags[flag] = []string{value}
+		}
+	}
+	set("model", r.Model)
+	set("label", cmp.Or(o.Label, r.Label))
+	set("note", "imported from "+r.Source+": "+o.File)
+	set("rate", fmt.Sprint(r.Rate))
+	n := len(r.Requests)
+	if r.Figures != nil {
+		n = r.Figures.OK + r.Figures.Failed
+	}
+	most := r.Most
+	if r.Rate == 0 && most == 0 {
+		most = min(max(1, r.Crowd()), max(1, n)) // nobody wrote down what was asked for
+	}
+	set("concurrency", fmt.Sprint(most))
+	set("requests", fmt.Sprint(max(1, n)))
+	return config.Resolve(config.Input{Flags: flags})
+}
+
+// log writes the requests as records.
+func log(dir *store.Dir, h record.Header, r *peer.Run) error {
+	l, err := dir.StartLog(h)
+	if err != nil {
+		return err
+	}
+	for i := range r.Requests {
+		l.Add(recordOf(&r.Requests[i], r.DueKnown))
+	}
+	return l.Close()
+}
+
+// recordOf lays a request on our line of time.
+func recordOf(q *peer.Request, due bool) *record.Record {
+	at := func(seconds float64) int64 { return int64(lead) + int64(seconds*1e9) }
+	r := &record.Record{ID: q.ID, Session: q.Session, Turn: q.Turn, Phase: record.Measure, Try: 1, Due: at(q.Start), Begin: at(q.Start), AskedPrompt: q.In,
+		AskedOutput: cmp.Or(q.AskedOut, q.Out), Streamed: q.Streamed, Natural: true}
+	if due {
+		r.Due, r.Begin = at(q.Due), at(q.Due)
+	}
+	r.Observe(llm.Event{Kind: llm.Sent, At: at(q.Start)})
+	if !q.OK {
+		r.Fail(&llm.Fault{Outcome: llm.HTTP, At: at(q.Start + q.Whole), Message: q.Error})
+		return r
+	}
+	if q.Streamed {
+		next, gaps := q.Start+q.TTFT, q.Gaps
+		if len(gaps) == 0 && q.Latency > q.TTFT { // only the first and the last are known
+			gaps = []float64{q.Latency - q.TTFT}
+		}
+		r.Observe(llm.Event{Kind: llm.Output, At: at(next), Text: []byte("x")})
+		for _, gap := range gaps {
+			next += gap
+			r.Observe(llm.Event{Kind: llm.Output, At: at(next), Text: []byte("x")})
+		}
+	}
+	r.Observe(llm.Event{Kind: llm.UsageSeen, Usage: llm.Usage{PromptTokens: q.In, OutputTokens: q.Out, CachedTokens: q.Cached}})
+	r.Observe(llm.Event{Kind: llm.End, At: at(q.Start + q.Whole)})
+	r.Settle()
+	if q.Streamed && !r.TokensKnown() {
+		r.FirstEstimate = 1 // as every peer has it
+	}
+	r.Last = at(q.Start + q.Latency)
+	return r
+}
+
+// assembled makes the result of what is known.
+func assembled(r *peer.Run, c *config.Config, dir *store.Dir, h record.Header, started time.Time, o Options) (*result.Result, error) {
+	load := result.Load{Mode: c.Mode()}
+	if r.Rate > 0 {
+		load.Rate = &r.Rate
+	}
+	if n := c.Load.Bounds.MaxConcurrency; n > 0 {
+		load.Concurrency = &n
+	}
+	in := assemble.Run{Plan: c, Records: dir.Records, Start: int64(lead), End: int64(lead) + int64(max(r.Duration, 1e-3)*1e9), Load: load, ID: h.Run, Started: started,
+		Command: o.Command, Version: o.Version, Model: r.Model, Workload: result.Workload{Name: "not known", Tokenizer: "not known"}, Empty: r.Figures != nil,
+		Engine: result.Engine{API: c.Provider.API, URL: r.URL}}
+	in.Evidence.Partial = true
+	res, err := assemble.Assemble(in)
+	if err != nil {
+		return nil, err
+	}
+	if r.Figures != nil {
+		res.Points = []result.Point{{Load: load, Summary: summary(r)}}
+	}
+	forget(res, r)
+	return res, nil
+}
+
+// summary is a point of figures alone.
+func summary(r *peer.Run) metric.Summary {
+	f := r.Figures
+	per := func(n float64) float64 {
+		if r.Duration <= 0 {
+			return 0
+		}
+		return n / r.Duration
+	}
+	s := metric.Summary{Window: metric.Window{StartS: lead.Seconds(), EndS: lead.Seconds() + r.Duration},
+		Requests: metric.Requests{Due: f.OK + f.Failed, Sent: f.OK + f.Failed, OK: f.OK, Failed: f.Failed},
+		Tokens:   metric.Tokens{Prompt: f.In, Output: f.Out, Counted: map[string]int{}},
+		Latency:  metric.Latency{TTFT: spread(f.TTFT), TPOT: spread(f.TPOT), ITL: spread(f.ITL), E2E: spread(f.E2E)}}
+	s.Rates = metric.Rates{Offered: per(float64(f.OK + f.Failed)), Sent: per(float64(f.OK + f.Failed)), Completed: per(float64(f.OK)), Ended: per(float64(f.OK))}
+	s.Throughput = metric.Throughput{Requests: per(float64(f.OK)), Output: per(float64(f.Out)), Prompt: per(float64(f.In)), Total: per(float64(f.In + f.Out))}
+	if f.E2E != nil {
+		s.Concurrency.Little = s.Rates.Completed * f.E2E.Mean / 1e3
+		s.Concurrency.Mean = s.Concurrency.Little
+	}
+	return s
+}
+
+func spread(s *peer.Spread) *metric.Dist {
+	if s == nil {
+		return nil
+	}
+	d := &metric.Dist{N: s.N, Mean: s.Mean, Max: s.Max, P: map[string]float64{}, Firm: []string{}}
+	for name, v := range s.P { // percentiles below the first have no name in a result
+		if n, err := strconv.ParseFloat(strings.TrimPrefix(name, "p"), 64); err == nil && n >= 1 && (n >= 10 || n == float64(int(n))) {
+			d.P[metric.PercentileKey(n)] = v
+		}
+	}
+	return d
+}
+
+// forget takes back what was not measured: no check of a client that was not ours
+// was made, and no latency from a due time that the file does not have.
+func forget(res *result.Result, r *peer.Run) {
+	v := &res.Verdict
+	why := "imported from " + r.Source + ", whose file does not say"
+	unchecked := []result.Unchecked{}
+	for _, c := range v.Checks {
+		unchecked = append(unchecked, result.Unchecked{Name: c.Name, Why: why})
+	}
+	for _, u := range v.Unchecked {
+		unchecked = append(unchecked, result.Unchecked{Name: u.Name, Why: why})
+	}
+	if len(unchecked) == 0 {
+		unchecked = append(unchecked, result.Unchecked{Name: "client", Why: why})
+	}
+	*v = result.Verdict{Valid: result.Valid, SLO: slo.None, Reasons: []string{}, Checks: []result.Check{}, Unchecked: unchecked}
+	p := &res.Points[0]
+	p.Invalid = ""
+	if !r.DueKnown {
+		p.Latency.TTFTDue, p.Latency.E2EDue, p.Latency.Lag = nil, nil, nil
+	}
+	p.Latency.SlotWait, p.Latency.Connect = nil, nil
+	if r.Figures == nil && !r.HasGaps() {
+		p.Latency.ITL, p.Latency.ICL, p.Latency.Stall = nil, nil, nil
+	}
+	res.Diagnosis = nil
+	res.Client = result.Client{}
+	res.Warnings = append(res.Warnings, result.Warning{Text: "imported from " + r.Source + ": how well its client kept time is not known, and no check of it was made"})
+	res.Unknown = append(res.Unknown, "client", "workload")
+	if r.Figures != nil {
+		res.Unknown = append(res.Unknown, "single requests", "intervals of the figures")
+	}
+}

@@ -1,0 +1,111 @@
+package adopt
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"redline/internal/judge/result"
+	"redline/internal/peer"
+	"redline/internal/run/store"
+)
+
+func keep(t *testing.T, r *peer.Run) *result.Result {
+	t.Helper()
+	hold := &store.Hold{Command: "redline import", Say: t.Logf}
+	defer hold.Release()
+	dir := filepath.Join(t.TempDir(), "run")
+	if _, _, err := Keep(r, Options{File: "f", Dir: dir, Now: time.Unix(1e9, 0), Hold: hold}); err != nil {
+		t.Fatal(err)
+	}
+	d, err := store.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := d.Result() // as it is read again
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// file gives the runs of a file that the real peer wrote.
+func file(t *testing.T, name string) []*peer.Run {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("..", "..", "peer", "testdata", "files", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, err := peer.Import(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return runs
+}
+
+// near compares with a figure of the peer, to the six digits that a result keeps.
+func near(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if math.Abs(got-want) > 1e-4*math.Abs(want) {
+		t.Errorf("%s is %v, want %v", what, got, want)
+	}
+}
+
+// The peer's own figures are found again from the single requests of its file.
+func TestFiguresOfRealFilesAreFoundAgain(t *testing.T) {
+	res := keep(t, file(t, "aiperf-0.13.0.jsonl")[0])
+	p := res.Points[0]
+	sum := file(t, "aiperf-0.13.0.json")[0].Figures
+	near(t, "AIPerf ttft mean", p.Latency.TTFT.Mean, sum.TTFT.Mean)
+	near(t, "AIPerf ttft p50", p.Latency.TTFT.P["p50"], sum.TTFT.P["p50"])
+	near(t, "AIPerf ttft p99", p.Latency.TTFT.P["p99"], sum.TTFT.P["p99"])
+	near(t, "AIPerf itl mean, our tpot", p.Latency.TPOT.Mean, sum.TPOT.Mean)
+	near(t, "AIPerf latency p99", p.Latency.E2E.P["p99"], sum.E2E.P["p99"])
+	if p.Requests.OK != sum.OK || p.Tokens.Output != sum.Out || p.Tokens.Prompt != sum.In {
+		t.Errorf("%d ok, %d and %d tokens, want %d, %d and %d", p.Requests.OK, p.Tokens.Prompt, p.Tokens.Output, sum.OK, sum.In, sum.Out)
+	}
+
+	var doc struct {
+		Benchmarks []struct {
+			Metrics map[string]struct {
+				Successful struct{ Mean, Median, Max float64 }
+			}
+		}
+	}
+	content, err := os.ReadFile("../../peer/testdata/files/guidellm-0.8.1.json")
+	if err == nil {
+		err = json.Unmarshal(content, &doc)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	res = keep(t, file(t, "guidellm-0.8.1.json")[0])
+	p, of := res.Points[0], doc.Benchmarks[0].Metrics
+	// Its times are seconds since 1970 in a float: they end at a microsecond.
+	near(t, "GuideLLM ttft mean", p.Latency.TTFT.Mean, of["time_to_first_token_ms"].Successful.Mean)
+	near(t, "GuideLLM ttft max", p.Latency.TTFT.Max, of["time_to_first_token_ms"].Successful.Max)
+	near(t, "GuideLLM itl mean, our tpot", p.Latency.TPOT.Mean, of["inter_token_latency_ms"].Successful.Mean)
+	if p.Latency.ITL != nil || p.Latency.Stall != nil {
+		t.Error("GuideLLM keeps no times of single tokens, but there is an itl or a stall")
+	}
+	if *p.Load.Concurrency != 4 || res.Model.Name != "llama-3.1-8b" {
+		t.Errorf("load %v, model %s", p.Load, res.Model.Name)
+	}
+}
+
+// What a file does not say is not known: no check of the client passes.
+func TestNothingIsClaimed(t *testing.T) {
+	for _, name := range []string{"aiperf-0.13.0.jsonl", "aiperf-0.13.0.json", "guidellm-0.8.1.json"} {
+		res := keep(t, file(t, name)[0])
+		if len(res.Verdict.Checks) != 0 || len(res.Verdict.Unchecked) == 0 || len(res.Unknown) == 0 {
+			t.Errorf("%s: checks %v, unchecked %v, unknown %v", name, res.Verdict.Checks, res.Verdict.Unchecked, res.Unknown)
+		}
+		if !strings.Contains(res.Note, "imported from") {
+			t.Errorf("%s: note %q", name, res.Note)
+		}
+	}
+}
