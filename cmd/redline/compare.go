@@ -50,6 +50,7 @@ func (p *process) compareCommand() *cobra.Command {
 	var resume string
 	c.Flags().StringArrayVar(&history, "history", nil, "earlier run of the same kind; may be given several times")
 	c.Flags().StringVar(&resume, "resume", "", "directory of an interrupted live comparison to resume")
+	p.addReports(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if resume != "" {
 			if len(args) > 0 {

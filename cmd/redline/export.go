@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,12 +13,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"redline/internal/judge/result"
+	"redline/internal/peer"
 	"redline/internal/run/measure"
 	"redline/internal/show/export"
 	"redline/internal/text"
 )
 
 const exportHelp = `Write the result of a run directory in another layout.
+
+--format writes one file, of the measured requests or of the figures:
+  csv, jsonl   a row for each request: times, tokens, outcome
+  vllm         vLLM's result file, with every request
+  prometheus   every figure as a gauge, for a textfile collector
 
 Layouts: notes, a lab notebook: hardware.md, server-flags.md, row-….json (one
 per measured row, with its command, workload and hypothesis) and
@@ -32,13 +39,14 @@ var layouts = map[string]func(*result.Result) ([]export.File, error){
 }
 
 func (p *process) exportCommand() *cobra.Command {
-	var layout, out string
+	var layout, out, format string
 	var force bool
 	c := &cobra.Command{
-		Use:     "export DIR",
-		Short:   "write a result in the layout of another tool",
-		Long:    exportHelp,
-		Example: `  redline export --layout notes runs/20261115-091500 -o results/llama31-8b`,
+		Use:   "export DIR",
+		Short: "write a result in the layout of another tool",
+		Long:  exportHelp,
+		Example: `  redline export --layout notes runs/20261115-091500 -o results/llama31-8b
+  redline export --format csv runs/20261115-091500 > requests.csv`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage("export wants one run directory, such as: redline export --layout notes runs/20261115-091500 -o results/llama31-8b")
@@ -46,6 +54,9 @@ func (p *process) exportCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
+			if format != "" {
+				return p.exportFile(args[0], format, out)
+			}
 			files, known := layouts[layout]
 			if !known {
 				return usage("--layout %q is not known; %s", layout, text.Cure(layout, slices.Sorted(maps.Keys(layouts))))
@@ -65,10 +76,56 @@ func (p *process) exportCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&layout, "layout", "notes", "layout of the directory: notes")
-	c.Flags().StringVarP(&out, "output", "o", "", "directory to write")
+	c.Flags().StringVar(&format, "format", "", "one file instead: csv or jsonl of the requests, vllm, prometheus")
+	c.Flags().StringVarP(&out, "output", "o", "", "directory to write, or file with --format (default of it: standard output)")
 	c.Flags().BoolVar(&force, "force", false, "replace existing files")
 	return c
 }
+
+// exportFile writes one file of a run.
+func (p *process) exportFile(path, format, out string) error {
+	if format != "prometheus" && !slices.Contains(requestFormats, format) {
+		return usage("--format %q is not known; %s", format, text.Cure(format, append(slices.Clone(requestFormats), "prometheus")))
+	}
+	res, err := measure.Rebuild(path)
+	if err != nil {
+		return err
+	}
+	if format == "prometheus" {
+		return p.deliver(func(b *bytes.Buffer) error { return export.Prometheus(b, res) }, out)
+	}
+	if len(res.Points) != 1 {
+		return usage("--format %s is about the requests of one run, and %s has %s: name one of its stages", format, path, text.Plural(len(res.Points), "point"))
+	}
+	run, err := peerRecords(path, res)
+	if err != nil {
+		return err
+	}
+	if len(run.Requests) == 0 {
+		return fmt.Errorf("%s has no single requests", path)
+	}
+	point := res.Points[0].Load
+	if run.Label = res.Label; point.Rate != nil {
+		run.Rate = *point.Rate
+	}
+	if point.Concurrency != nil {
+		run.Most = *point.Concurrency
+	}
+	return p.deliver(func(b *bytes.Buffer) error {
+		switch format {
+		case "csv":
+			return export.RequestsCSV(b, run)
+		case "jsonl":
+			return export.RequestsJSONL(b, run)
+		}
+		content, err := peer.ExportVLLM(run, res.Engine.API)
+		b.Write(content)
+		return err
+	}, out)
+}
+
+// requestFormats are the files of single requests.
+var requestFormats = []string{"csv", "jsonl", "vllm"}
 
 // writeFiles writes all files into a directory, none of them where one is
 // there already.

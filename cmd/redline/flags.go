@@ -148,7 +148,7 @@ func (p *process) usageOf(c *cobra.Command) error {
 
 // valueNames are what flags that are no options take, where that is no number.
 var valueNames = map[string]string{
-	"catalog": "FILE", "format": "FORMAT", "gpu": "NAME", "history": "DIR", "kv-precision": "NAME", "layout": "NAME", "listen": "ADDRESS",
+	"catalog": "FILE", "csv": "FILE", "html": "FILE", "junit": "FILE", "label": "NAME", "markdown": "FILE", "out": "DIR", "format": "FORMAT", "gpu": "NAME", "history": "DIR", "kv-precision": "NAME", "layout": "NAME", "listen": "ADDRESS",
 	"metrics-style": "ENGINE", "output": "PATH", "percentiles": "LIST", "precision": "NAME", "resume": "DIR", "router": "NAME", "runs": "DIR",
 	"since": "TIME", "until": "TIME", "older-than": "AGE", "truth": "FILE", "x": "FIGURE", "y": "FIGURE",
 }

@@ -134,6 +134,8 @@ type process struct {
 	page      int             // columns of stdout, 0 where it is no terminal
 	// hurry asks for a priority above ordinary work; nil leaves it as it is.
 	hurry func()
+	// reports are files to write a result to, by format.
+	reports map[string]*string
 	// mask hides the secrets of the plans that were resolved.
 	mask *text.Mask
 	// doctorPace is how long redline doctor looks; its own default if zero.

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"os"
 
+	"github.com/spf13/cobra"
+
+	"redline/internal/judge/result"
 	"redline/internal/show/document"
 	"redline/internal/show/export"
 )
@@ -39,4 +42,43 @@ func (p *process) deliver(write func(*bytes.Buffer) error, file string) error {
 		return err
 	}
 	return os.WriteFile(file, out.Bytes(), 0o644)
+}
+
+// reportFormats are those that a command can write beside what it prints.
+var reportFormats = []struct{ name, help string }{
+	{"junit", "write the objectives as JUnit XML to this file too"},
+	{"markdown", "write the report as Markdown to this file too"},
+	{"html", "write the report as a page to this file too"},
+	{"csv", "write a row for each point to this file too (docs/ANSWERS.md)"},
+}
+
+// addReports gives a command a flag for each format.
+func (p *process) addReports(c *cobra.Command) {
+	if p.reports == nil {
+		p.reports = map[string]*string{}
+	}
+	for _, f := range reportFormats {
+		if p.reports[f.name] == nil {
+			p.reports[f.name] = new(string)
+		}
+		c.Flags().StringVar(p.reports[f.name], f.name, "", f.help)
+	}
+}
+
+// writeReports writes the files that were asked for.
+func (p *process) writeReports(res *result.Result) error {
+	for _, f := range reportFormats {
+		file := p.reports[f.name]
+		if file == nil || *file == "" {
+			continue
+		}
+		write, err := p.format(f.name, false, true)
+		if err != nil {
+			return err
+		}
+		if err := p.deliver(func(b *bytes.Buffer) error { return write(b, res) }, *file); err != nil {
+			return err
+		}
+	}
+	return nil
 }

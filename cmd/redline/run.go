@@ -59,6 +59,7 @@ func (p *process) runCommand() *cobra.Command {
 	}, nil)
 	var resume string
 	c.Flags().StringVar(&resume, "resume", "", "directory of interrupted repeats to resume")
+	p.addReports(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := p.experimentPlan(c.Name(), flags(), resume)
 		if err != nil {
@@ -167,6 +168,9 @@ func writePage(dir string, res *result.Result) error {
 
 // show writes a result to stdout.
 func (p *process) show(res *result.Result, asJSON, explain bool) error {
+	if err := p.writeReports(res); err != nil {
+		return err
+	}
 	if asJSON {
 		return export.JSON(p.stdout, res)
 	}

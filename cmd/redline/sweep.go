@@ -49,6 +49,7 @@ func (p *process) sweepCommand() *cobra.Command {
 	})
 	var resume string
 	c.Flags().StringVar(&resume, "resume", "", "directory of an interrupted sweep to resume")
+	p.addReports(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := p.experimentPlan(c.Name(), flags(), resume)
 		if err != nil {

@@ -264,3 +264,25 @@ func (q *Request) failure() string {
 	}
 	return q.Error
 }
+
+// ExportVLLM is vLLM's result file of a run that was not asked for in its words.
+func ExportVLLM(r *Run, api string) ([]byte, error) {
+	args := []string{"--save-detailed", "--num-prompts", strconv.Itoa(len(r.Requests)), "--percentile-metrics", "ttft,tpot,itl,e2el", "--metric-percentiles", "50,90,95,99"}
+	if api == "openai-chat" {
+		args = append(args, "--backend", api)
+	}
+	if r.Rate > 0 {
+		args = append(args, "--request-rate", number(r.Rate))
+	}
+	if r.Most > 0 {
+		args = append(args, "--max-concurrency", strconv.Itoa(r.Most))
+	}
+	if r.Label != "" {
+		args = append(args, "--label", r.Label)
+	}
+	v, err := vllm.Parse(args)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(VLLMResult(v, r))
+}

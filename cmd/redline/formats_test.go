@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// shortRun is a short run on a server with an even pace.
+func shortRun(t *testing.T, more ...string) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "run")
+	args := append([]string{"run", "--url", metronome(t, time.Millisecond), "--rate", "50", "--requests", "20", "--plain", "--workload", "fixed(20,4)", "--slo", "ttft:p99<10s",
+		"--quiet", "--out", dir}, more...)
+	if code, _, stderr := redline(t, nil, args...); code != exitOK && code != exitInvalid && code != exitUndecided {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	return dir
+}
+
+// Every jq line of the manual finds something in a result.
+func TestManualOfResults(t *testing.T) {
+	t.Parallel()
+	jq, err := exec.LookPath("jq")
+	if err != nil {
+		t.Skip("there is no jq")
+	}
+	manual, err := os.ReadFile("../../docs/RESULT.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := shortRun(t)
+	lines := regexp.MustCompile("`jq ((?:-r |-c )?)('[^`]*'|[^` ]+) result.json`").FindAllStringSubmatch(string(manual), -1)
+	if len(lines) != 20 {
+		t.Errorf("%d lines of jq, want 20", len(lines))
+	}
+	for _, l := range lines {
+		filter := strings.ReplaceAll(strings.Trim(l[2], "'"), `\|`, "|")
+		out, err := exec.Command(jq, "-c", filter, filepath.Join(dir, "result.json")).CombinedOutput()
+		if said := strings.TrimSpace(string(out)); err != nil || said == "null" || said == "" {
+			t.Errorf("jq %s: %s %v", filter, said, err)
+		}
+	}
+}
+
+// A run is written in every format, and what is written can be read.
+func TestExportFormats(t *testing.T) {
+	t.Parallel()
+	dir := shortRun(t)
+	out := func(format string) string {
+		code, stdout, stderr := redline(t, nil, "export", "--format", format, dir)
+		if code != exitOK {
+			t.Fatalf("%s: exit %d: %s", format, code, stderr)
+		}
+		return stdout
+	}
+	rows, err := csv.NewReader(strings.NewReader(out("csv"))).ReadAll()
+	if err != nil || len(rows) != 21 || rows[0][9] != "ttft_ms" || rows[1][9] == "" {
+		t.Errorf("csv: %d rows, %v: %v", len(rows), err, rows[:min(2, len(rows))])
+	}
+	first, _, _ := strings.Cut(out("jsonl"), "\n")
+	var request map[string]any
+	if err := json.Unmarshal([]byte(first), &request); err != nil || request["output_tokens"] != 4.0 {
+		t.Errorf("jsonl: %v: %s", err, first)
+	}
+	var vllm struct {
+		Completed int
+		TTFTs     []float64
+	}
+	if err := json.Unmarshal([]byte(out("vllm")), &vllm); err != nil || vllm.Completed != 20 || len(vllm.TTFTs) != 20 {
+		t.Errorf("vllm: %v: %+v", err, vllm)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(out("prometheus")))
+	if err != nil || families["redline_ok"] == nil || families["redline_ok"].GetMetric()[0].GetGauge().GetValue() != 20 {
+		t.Errorf("prometheus: %v", err)
+	}
+	if code, _, stderr := redline(t, nil, "export", "--format", "parquet", dir); code != exitUsage {
+		t.Errorf("parquet: exit %d: %s", code, stderr)
+	}
+}
+
+func TestReportsAsFiles(t *testing.T) {
+	t.Parallel()
+	files := t.TempDir()
+	var args []string
+	for _, f := range reportFormats {
+		args = append(args, "--"+f.name, filepath.Join(files, f.name))
+	}
+	dir := shortRun(t, args...)
+	begins := map[string]string{"junit": "<?xml", "markdown": "#", "html": "<!", "csv": "run,point,"}
+	check := func(what string) {
+		for name, begin := range begins {
+			content, err := os.ReadFile(filepath.Join(files, name))
+			if err != nil || !strings.HasPrefix(strings.ToLower(strings.TrimSpace(string(content))), begin) {
+				t.Errorf("%s --%s: %v: %.40q", what, name, err, content)
+			}
+			os.Remove(filepath.Join(files, name))
+		}
+	}
+	check("run")
+	if code, _, stderr := redline(t, nil, append([]string{"compare", dir, dir, "--anyway"}, args...)...); code == exitError || code == exitUsage {
+		t.Fatalf("compare: exit %d: %s", code, stderr)
+	}
+	check("compare")
+}

@@ -1,0 +1,130 @@
+package export
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"redline/internal/judge/result"
+	"redline/internal/peer"
+	"redline/internal/stats"
+)
+
+// requestColumn is one column of the table of requests; ok is false where a
+// request does not have it.
+type requestColumn struct {
+	name, means string
+	of          func(*peer.Request) (value any, ok bool)
+}
+
+// requestColumns are in a fixed order: new ones are added at the end.
+var requestColumns = []requestColumn{
+	{"id", "number of the request in its run", func(q *peer.Request) (any, bool) { return q.ID, true }},
+	{"session", "number of its session", func(q *peer.Request) (any, bool) { return q.Session, true }},
+	{"turn", "number of its turn in the session, from 0", func(q *peer.Request) (any, bool) { return q.Turn, true }},
+	{"class", "class of a mix", func(q *peer.Request) (any, bool) { return CSVText(q.Class), q.Class != "" }},
+	{"outcome", "ok, or how it failed", func(q *peer.Request) (any, bool) { return q.Outcome, true }},
+	{"status", "HTTP status", func(q *peer.Request) (any, bool) { return q.Status, q.Status != 0 }},
+	{"due_s", "when it was due, seconds from the window's start", func(q *peer.Request) (any, bool) { return q.Due, true }},
+	{"start_s", "when it could be sent, seconds from the window's start", func(q *peer.Request) (any, bool) { return q.Start, true }},
+	{"slot_wait_ms", "waiting for a slot of the cap", func(q *peer.Request) (any, bool) { return 1e3 * q.Queue, true }},
+	{"ttft_ms", "time to first output", func(q *peer.Request) (any, bool) { return 1e3 * q.TTFT, q.OK && q.TTFT > 0 }},
+	{"tpot_ms", "time per output token after the first", func(q *peer.Request) (any, bool) { return 1e3 * q.TPOT(), q.OK && q.Out > 1 && q.Streamed }},
+	gapColumn("itl_p50_ms", 50), gapColumn("itl_p95_ms", 95), gapColumn("itl_p99_ms", 99), gapColumn("itl_max_ms", 100),
+	{"e2e_ms", "time to the last output", func(q *peer.Request) (any, bool) { return 1e3 * q.Latency, q.OK }},
+	{"prompt_tokens", "tokens of the prompt", func(q *peer.Request) (any, bool) { return q.In, true }},
+	{"cached_tokens", "of them, from the server's cache", func(q *peer.Request) (any, bool) { return q.Cached, q.OK }},
+	{"output_tokens", "tokens of the reply", func(q *peer.Request) (any, bool) { return q.Out, q.OK }},
+	{"reasoning_tokens", "of them, reasoning", func(q *peer.Request) (any, bool) { return q.Reasoning, q.OK }},
+	{"error", "why it failed", func(q *peer.Request) (any, bool) { return CSVText(q.Error), !q.OK && q.Error != "" }},
+}
+
+// gapColumn is a percentile of the gaps between a reply's output events.
+func gapColumn(name string, percent float64) requestColumn {
+	return requestColumn{name, fmt.Sprintf("p%g of the gaps between output events", percent), func(q *peer.Request) (any, bool) {
+		if !q.OK || len(q.Gaps) == 0 {
+			return 0, false
+		}
+		sorted := append([]float64(nil), q.Gaps...)
+		slices.Sort(sorted)
+		return 1e3 * stats.Quantile(sorted, percent/100), true
+	}}
+}
+
+// RequestsCSV writes a row for each measured request. What is not known is empty.
+func RequestsCSV(w io.Writer, r *peer.Run) error {
+	rows := [][]string{nil}
+	for _, c := range requestColumns {
+		rows[0] = append(rows[0], c.name)
+	}
+	for i := range r.Requests {
+		var cells []string
+		for _, c := range requestColumns {
+			cells = append(cells, cell(c.of(&r.Requests[i])))
+		}
+		rows = append(rows, cells)
+	}
+	return csv.NewWriter(w).WriteAll(rows)
+}
+
+func cell(value any, ok bool) string {
+	if !ok {
+		return ""
+	}
+	if v, is := value.(float64); is {
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return fmt.Sprint(value)
+}
+
+// RequestsJSONL writes an object for each measured request; what is not known has
+// no key.
+func RequestsJSONL(w io.Writer, r *peer.Run) error {
+	var out bytes.Buffer
+	for i := range r.Requests {
+		out.WriteByte('{')
+		for j, c := range requestColumns {
+			value, ok := c.of(&r.Requests[i])
+			if !ok {
+				continue
+			}
+			said, err := json.Marshal(value)
+			if err != nil {
+				return err
+			}
+			if j > 0 {
+				out.WriteByte(',')
+			}
+			fmt.Fprintf(&out, "%q:%s", c.name, said)
+		}
+		out.WriteString("}\n")
+	}
+	_, err := w.Write(out.Bytes())
+	return err
+}
+
+// Prometheus writes every figure of a result as a gauge, for a node exporter's
+// text file or a push gateway.
+func Prometheus(w io.Writer, r *result.Result) error {
+	var out bytes.Buffer
+	for _, c := range Columns() {
+		var lines []string
+		for i := range r.Points {
+			value, err := strconv.ParseFloat(c.of(r, i), 64)
+			if err != nil {
+				continue
+			}
+			lines = append(lines, fmt.Sprintf("redline_%s{run=%q,label=%q,model=%q,point=\"%d\"} %s\n", c.Name, r.ID, r.Label, r.Model.Name, i, strconv.FormatFloat(value, 'g', -1, 64)))
+		}
+		if len(lines) > 0 && c.Name != "point" {
+			fmt.Fprintf(&out, "# HELP redline_%s %s\n# TYPE redline_%[1]s gauge\n%[3]s", c.Name, strings.ReplaceAll(c.Means, "\n", " "), strings.Join(lines, ""))
+		}
+	}
+	_, err := w.Write(out.Bytes())
+	return err
+}
