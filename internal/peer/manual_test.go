@@ -1,0 +1,74 @@
+package peer
+
+import (
+	goflag "flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = goflag.Bool("update", false, "rewrite the tables of docs/MIGRATE.md")
+
+const (
+	manual = "../../docs/MIGRATE.md"
+	begins = "<!-- flags: begin (go test ./internal/peer -update) -->\n"
+	ends   = "<!-- flags: end -->"
+)
+
+// tables are what docs/MIGRATE.md says of the flags, from the tables and the
+// recorded flags of each peer.
+func tables(t *testing.T) string {
+	var b strings.Builder
+	b.WriteString("\n| peer | version | flags | honored | accepted, named as without effect | refused by name, with ours |\n|---|---|---|---|---|---|\n")
+	for _, p := range All {
+		var counts [3]int
+		all := recorded(t, p)
+		for _, names := range all {
+			i := slices.IndexFunc(names, func(n string) bool { f, _ := p.under(n); return f != nil })
+			switch f, _ := p.under(names[max(0, i)]); {
+			case f == nil:
+			case f.Cannot != "":
+				counts[2]++
+			case f.Idle != "":
+				counts[1]++
+			default:
+				counts[0]++
+			}
+		}
+		share := func(n int) string { return fmt.Sprintf("%d (%d%%)", n, (100*n+len(all)/2)/len(all)) }
+		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s | %s |\n", p.Name, p.Version, len(all), share(counts[0]), share(counts[1]), share(counts[2]))
+	}
+	for _, p := range All {
+		fmt.Fprintf(&b, "\n### %s\n\n`redline %s`\n\n| theirs | ours |\n|---|---|\n", p.Name, strings.Join(p.Commands, "`, `redline "))
+		for _, f := range p.Flags {
+			if f.Ours != "" && f.Cannot == "" {
+				fmt.Fprintf(&b, "| `--%s` | `--%s` |\n", strings.Join(f.Names, "`, `--"), f.Ours)
+			}
+		}
+	}
+	return b.String() + "\n"
+}
+
+func TestManualHoldsTheTables(t *testing.T) {
+	content, err := os.ReadFile(manual)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, _ := strings.Cut(string(content), begins)
+	_, after, found := strings.Cut(rest, ends)
+	if !found {
+		t.Fatal("the manual has lost its marks")
+	}
+	want := before + begins + tables(t) + ends + after
+	if want == string(content) {
+		return
+	}
+	if !*update {
+		t.Fatal("docs/MIGRATE.md is not what the tables give; run go test ./internal/peer -update")
+	}
+	if err := os.WriteFile(manual, []byte(want), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
