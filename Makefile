@@ -117,6 +117,10 @@ dist: ## build release binaries into dist/
 	  echo "dist/redline-$$os-$$arch$$ext"; \
 	  CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch go build -trimpath -ldflags "$(LDFLAGS)" \
 	    -o dist/redline-$$os-$$arch$$ext ./cmd/redline || exit 1; done
+	@mkdir -p dist/man && go run ./cmd/redline man dist/man >/dev/null
+	@mkdir -p dist/completions && for s in bash zsh fish powershell; do go run ./cmd/redline completion $$s > dist/completions/redline.$$s || exit 1; done
+	cp scripts/install.sh dist/
+	cd dist && sha256sum redline-* install.sh > SHA256SUMS
 
 clean: ## remove what was built
 	rm -rf bin dist
