@@ -46,7 +46,7 @@ func (p *process) exportCommand() *cobra.Command {
 		Short: "write a result in the layout of another tool",
 		Long:  exportHelp,
 		Example: `  redline export --layout notes runs/20261115-091500 -o results/llama31-8b
-  redline export --format csv runs/20261115-091500 > requests.csv`,
+  redline export --format prometheus runs/20261115-091500 > redline.prom`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage("export wants one run directory, such as: redline export --layout notes runs/20261115-091500 -o results/llama31-8b")
