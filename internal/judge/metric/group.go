@@ -27,7 +27,6 @@ func (v view) groups(d dimension) []Group {
 			g.OutputPS = v.perSecond(float64(v.arrived.by[d][key]))
 		}
 		v.addSums(&g, p)
-		g.Latency.hideWeakTails()
 		list = append(list, g)
 	}
 	sortGroups(d, list)
@@ -99,20 +98,6 @@ func (v view) requestsOf(p part) iter.Seq[*request] {
 		for q := range v.requests.all {
 			if p(q.keys) && !yield(q) {
 				return
-			}
-		}
-	}
-}
-
-// tailFrom is the percentile, as the digits of a fraction, from which a group
-// shows only what is firm: its few requests would make a loud number of it.
-const tailFrom = "99"
-
-func (l Latency) hideWeakTails() {
-	for _, d := range l.Each {
-		for _, key := range d.Keys() {
-			if fraction(key) >= tailFrom && !d.IsFirm(key) {
-				delete(d.P, key)
 			}
 		}
 	}

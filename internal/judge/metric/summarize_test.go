@@ -109,8 +109,8 @@ func TestGroupsOfAHandful(t *testing.T) {
 	if diff := cmp.Diff(want, all); diff != "" {
 		t.Errorf("want −, got +:\n%s", diff)
 	}
-	if _, shown := got.Buckets[0].Latency.TTFT.Get("p99"); shown {
-		t.Error("a group of one request shows a p99")
+	if ttft := got.Buckets[0].Latency.TTFT; ttft.P["p95"] != 100 || ttft.P["p99"] != 100 || ttft.IsFirm("p99") {
+		t.Errorf("a group of one request has %v, relied on %v; want its one value, and no confidence in it", ttft.P, ttft.Firm)
 	}
 }
 

@@ -36,28 +36,29 @@ type groupFigure struct {
 	stat     string
 }
 
+// A figure's p50 heads its columns, so it goes after the others of them.
 var groupFigures = []groupFigure{
-	{"ttft due p50", 0, "ttft_due_ms", "p50"},
+	{"ttft p50", 0, "ttft_due_ms", "p50"},
+	{"p95", 6, "ttft_due_ms", "p95"},
 	{"p99", 0, "ttft_due_ms", "p99"},
 	{"tpot p50", 1, "tpot_ms", "p50"},
-	{"p99", 8, "tpot_ms", "p99"},
-	{"e2e due p50", 7, "e2e_due_ms", "p50"},
-	{"e2e due p99", 3, "e2e_due_ms", "p99"},
+	{"p95", 7, "tpot_ms", "p95"},
+	{"p99", 4, "tpot_ms", "p99"},
+	{"e2e p50", 3, "e2e_due_ms", "p50"},
+	{"p95", 8, "e2e_due_ms", "p95"},
+	{"p99", 5, "e2e_due_ms", "p99"},
 }
 
 func (f groupFigure) dist(g *metric.Group) *metric.Dist {
 	return g.Latency.Of(strings.TrimSuffix(f.latency, "_ms"))
 }
 
-// of is NaN where there is none to show: the tail of a part of the requests is
-// shown only with confidence.
+// of is NaN where there is none to show.
 func (f groupFigure) of(g *metric.Group) float64 {
-	d := f.dist(g)
-	v, ok := percentile(d, f.stat)
-	if !ok || f.stat != "p50" && !d.IsFirm(f.stat) {
-		return math.NaN()
+	if v, ok := percentile(f.dist(g), f.stat); ok {
+		return v
 	}
-	return v
+	return math.NaN()
 }
 
 // mostRows is how many groups a page shows; of more, those with most requests,
@@ -82,7 +83,7 @@ func (p *page) groups(grouping grouping, point *result.Point) {
 	if len(groups) < 2 {
 		return
 	}
-	t := document.NewTable(left(grouping.title+", ms"), right("due"), right("share").Optional(6))
+	t := document.NewTable(left(grouping.title+", ms"), right("due"), right("share").Optional(12))
 	for i := range groups {
 		g := &groups[i]
 		t.Add(label(g.Name), count(g.Requests.Due), shareOf(int64(g.Requests.Due), int64(point.Requests.Due)))
@@ -106,7 +107,7 @@ func (p *page) groups(grouping grouping, point *result.Point) {
 			})
 		}
 	}
-	t.AddColumn(decimal("out tokens/s").Optional(5), absent, func(row int) string { return figure(outputRate(&groups[row])) })
+	t.AddColumn(decimal("out tokens/s").Optional(11), absent, func(row int) string { return figure(outputRate(&groups[row])) })
 	if grouping.name != nil {
 		t.AddColumn(right("objectives"), absent, func(row int) string {
 			return p.standingsOf(slices.DeleteFunc(slices.Clone(point.Objectives), func(v slo.Verdict) bool {
@@ -118,6 +119,7 @@ func (p *page) groups(grouping grouping, point *result.Point) {
 	if more > 0 {
 		p.Note("and " + count(more) + " more: the result document has them all")
 	}
+	p.Note("ttft and e2e from due")
 	p.Footnotes()
 }
 
@@ -143,7 +145,7 @@ type groupShare struct {
 var groupShares = []groupShare{
 	{"errors", 0, func(g *metric.Group) int64 { return int64(g.Requests.Failed + g.Requests.Rejected) },
 		func(g *metric.Group) int64 { return int64(g.Requests.Due) }},
-	{"cached", 2, func(g *metric.Group) int64 { return g.CachedTokens },
+	{"cached", 10, func(g *metric.Group) int64 { return g.CachedTokens },
 		func(g *metric.Group) int64 { return g.PromptTokens }},
 }
 
