@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"redline/internal/answer/capacity"
 	"redline/internal/judge/result"
@@ -30,6 +31,9 @@ with objectives that were met, or from --limit. Given several directories, the
 cheapest is chosen. Instances = ceil(rate × (1 + headroom) / limit), plus
 spares.
 
+With --latency, the mean time of a request, it computes by Little's law how many
+requests --rate (or --qps) keeps in flight: the --concurrency of a benchmark.
+
 Prices come from the run's plan or the flags and are printed as assumptions.
 docs/CAPACITY.md has every formula.
 
@@ -45,12 +49,14 @@ const capacityExamples = `  redline capacity runs/20261115-091500 --rate 100
   redline capacity runs/h100 runs/l40s --rate 100 --headroom 0.3 --format markdown
   redline capacity runs/20261115-091500 --rate 100 --mean-rate 60 --spare 1 --simulate
   redline capacity runs/20261115-091500 --rate 100 --format html -o capacity.html
-  redline capacity --rate 100 --limit 22 --gpus-per-instance 8 --headroom 0.2 --json`
+  redline capacity --rate 100 --limit 22 --gpus-per-instance 8 --headroom 0.2 --json
+  redline capacity --qps 120 --latency 2.5s`
 
 // capacityFlags are what the command takes beside the options it shares.
 type capacityFlags struct {
 	users     int
 	think     time.Duration
+	latency   time.Duration
 	meanRate  float64
 	headroom  float64
 	spare     int
@@ -70,7 +76,7 @@ func (p *process) capacityCommand() *cobra.Command {
 	flags := addOptions(c, func(o *config.Option) bool {
 		return o.Group == config.CostGroup || slices.Contains(shared, o.Flag)
 	}, map[string]string{
-		"rate":     "peak load in requests per second",
+		"rate":     "peak load in requests per second; also --qps",
 		"limit":    "requests per second that one instance can take, or the directory of the run that found the limit",
 		"workload": "trace or fitted workload whose busiest minute is the load",
 		"slo":      "objectives to judge the recorded runs by, instead of their own",
@@ -81,6 +87,13 @@ func (p *process) capacityCommand() *cobra.Command {
 	var f capacityFlags
 	c.Flags().IntVar(&f.users, "users", 0, "number of users; each sends a request, reads the answer, thinks, and sends the next")
 	c.Flags().DurationVar(&f.think, "think", 0, "time between an answer and its user's next request")
+	c.Flags().DurationVar(&f.latency, "latency", 0, "mean time of a request: compute the requests in flight under --rate by Little's law, from no run")
+	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "qps" {
+			name = "rate"
+		}
+		return pflag.NormalizedName(name)
+	})
 	c.Flags().Float64Var(&f.meanRate, "mean-rate", 0, "average load if it differs from the peak; costs per request refer to it")
 	c.Flags().Float64Var(&f.headroom, "headroom", capacity.DefaultHeadroom, "spare capacity as a share of the load")
 	c.Flags().IntVar(&f.spare, "spare", 0, "spare instances; 1 is N+1 (default: 0)")
@@ -106,8 +119,11 @@ func (p *process) capacity(c *cobra.Command, f capacityFlags) error {
 	if !slices.Contains(capacityFormats, f.format) {
 		return usage("--format %q is not known; want one of %s", f.format, strings.Join(capacityFormats, ", "))
 	}
+	if c.Flags().Changed("latency") {
+		return p.little(cfg.Load.Rate, f)
+	}
 	if len(f.runs) == 0 && len(f.asked["limit"]) == 0 {
-		return usage("redline capacity wants the directory of a run or --limit; redline capacity --help shows examples")
+		return usage("redline capacity wants the directory of a run, --limit, or --latency for the requests in flight; redline capacity --help shows examples")
 	}
 	if len(f.asked["limit"]) > 0 && !(cfg.Load.Limit > 0) {
 		return usage("--limit: want requests per second above 0, got %g", cfg.Load.Limit)
@@ -139,6 +155,28 @@ func (p *process) capacity(c *cobra.Command, f capacityFlags) error {
 		return &coded{exitMissed, nil}
 	}
 	return nil
+}
+
+// little shows how many requests a rate keeps in flight.
+func (p *process) little(rate float64, f capacityFlags) error {
+	if len(f.runs) > 0 || len(f.asked["limit"]) > 0 || len(f.asked["rate"]) == 0 {
+		return usage("--latency goes with --rate alone: of a run it is measured")
+	}
+	n, err := capacity.Little(rate, f.latency)
+	if err != nil {
+		return capacityError(err)
+	}
+	return p.deliver(func(out *bytes.Buffer) error {
+		switch f.format {
+		case "json":
+			return export.Indented(out, map[string]any{"concurrency": n})
+		case "markdown":
+			return document.Markdown(out, report.InFlight(n), 2)
+		case "html":
+			return usage("--format html shows the report of a run too: give its directory")
+		}
+		return document.Terminal(out, report.InFlight(n), p.screen(f.out != ""))
+	}, f.out)
 }
 
 // demand is the load asked for, in the one way in which it was.

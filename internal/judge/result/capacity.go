@@ -123,3 +123,13 @@ type Sensitivity struct {
 	GPUsToRun      int      `json:"gpus_to_run"`
 	PerMonth       *float64 `json:"per_month,omitempty"`
 }
+
+// InFlight is how many requests a load keeps in flight at once.
+type InFlight struct {
+	Rate     float64 `json:"rate"`
+	LatencyS float64 `json:"latency_s"`
+	// Mean is by Little's law, P99 what arrivals at random stay below 99% of
+	// the time.
+	Mean float64 `json:"in_flight_mean"`
+	P99  int     `json:"in_flight_p99"`
+}

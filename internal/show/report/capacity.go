@@ -2,6 +2,8 @@ package report
 
 import (
 	"cmp"
+	"math"
+	"strconv"
 	"strings"
 
 	"redline/internal/judge/result"
@@ -14,6 +16,16 @@ func Capacity(c *result.Capacity) *document.Document {
 	p := newPage(&result.Result{}, whole)
 	p.lead(capacityHeadline(c))
 	p.capacity(c)
+	return &p.Document
+}
+
+// InFlight is how many requests are in flight under a load, and how to send that.
+func InFlight(n result.InFlight) *document.Document {
+	p := newPage(&result.Result{}, whole)
+	p.lead(headline{"IN FLIGHT: ", unset, figure(n.Mean) + " requests on average, by Little's law"})
+	p.Field("because", inUnit(figure(n.Rate), "requests/s")+" × "+seconds(n.LatencyS)+" = "+figure(n.Mean))
+	p.Field("at p99", count(n.P99)+" at once, where arrivals are random and no request waits for another")
+	p.Field("measure it", "redline run --concurrency "+strconv.Itoa(int(math.Ceil(n.Mean)))+" (closed loop), or redline run --rate "+trimmed(figure(n.Rate))+" (open loop)")
 	return &p.Document
 }
 
