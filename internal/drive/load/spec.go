@@ -11,9 +11,11 @@ const DefaultDrain = time.Minute
 type Spec struct {
 	// MaxConcurrency alone makes a closed loop; with a rate it caps an open
 	// one.
-	MaxConcurrency int           `yaml:"max_concurrency,omitempty"`
-	TotalRequests  int           `yaml:"total_requests,omitempty"`
-	Duration       time.Duration `yaml:"duration,omitempty"`
+	MaxConcurrency int `yaml:"max_concurrency,omitempty"`
+	TotalRequests  int `yaml:"total_requests,omitempty"`
+	// AtOnce starts the users of a closed loop together.
+	AtOnce   bool          `yaml:"at_once,omitempty"`
+	Duration time.Duration `yaml:"duration,omitempty"`
 	// MaxDuration bounds a window whose length is not given: it ends once
 	// every objective is decided.
 	MaxDuration time.Duration `yaml:"max_duration,omitempty"`

@@ -59,6 +59,8 @@ type Stage struct {
 	// Stagger spreads the first requests of a closed loop, so that they do
 	// not all prefill at once: about one mean e2e.
 	Stagger time.Duration
+	// AtOnce leaves that out.
+	AtOnce bool
 
 	// Plain ends the sending with the window, which lasts until its last request
 	// has ended: nothing is sent behind it.

@@ -17,6 +17,26 @@ type Curve struct {
 	// Stopped says why no higher load was offered: "saturated at 24
 	// requests/s".
 	Stopped string `json:"stopped,omitempty"`
+	// MaxQPS is the highest level that met the objectives; absent without
+	// objectives, and of a search, which finds the limit itself.
+	MaxQPS *MaxQPS `json:"max_qps_under_slo,omitempty"`
+}
+
+// MaxQPS is how far levels met all objectives, and each of them alone.
+type MaxQPS struct {
+	Reached
+	ByObjective map[string]Reached `json:"by_objective"`
+}
+
+// Reached is the highest load that met objectives below the first that missed.
+type Reached struct {
+	// Rate is in requests per second: as asked in an open loop, as completed in
+	// a closed one. It is 0 where no level met them.
+	Rate float64 `json:"rate"`
+	// Concurrency is that of a closed loop.
+	Concurrency *int `json:"concurrency,omitempty"`
+	// MissedAt is the rate of the first level that missed; absent where none did.
+	MissedAt *float64 `json:"missed_at,omitempty"`
 }
 
 // Limit is the highest rate at which every objective is kept.

@@ -259,3 +259,14 @@ func ask(t *testing.T, client *http.Client, base string, n int) {
 		t.Fatalf("HTTP %d, %v: %s", resp.StatusCode, err, text)
 	}
 }
+
+// A window in which no page was read has no gauges, and does no harm.
+func TestNoPageWithinAShortWindow(t *testing.T) {
+	t.Parallel()
+	page := func(at int64) telemetry.Scrape {
+		return telemetry.Scrape{At: at, Reading: &telemetry.Reading{WaitingFor: map[string]float64{"capacity": 1}, Running: new(3.0)}}
+	}
+	if use := telemetry.ServerOver([]telemetry.Scrape{page(0), page(1e9)}, 2e8, 8e8); use.Running != nil || len(use.WaitingFor) != 0 {
+		t.Errorf("running %v, waiting for %v; want neither", use.Running, use.WaitingFor)
+	}
+}

@@ -243,6 +243,15 @@ func getColumns(c *Config) []string {
 	return text.Each(sortedKeys(c.Workload.Columns), func(role string) string { return role + "=" + c.Workload.Columns[role] })
 }
 
+// setRate takes a number, or inf for a closed loop that starts at once.
+func setRate(c *Config, values []string) (err error) {
+	c.Load.Bounds.AtOnce = slices.Contains([]string{"inf", "infinity", "unlimited"}, strings.ToLower(values[0]))
+	if c.Load.Rate = 0; !c.Load.Bounds.AtOnce {
+		c.Load.Rate, err = yaml.ParseFloat(values[0])
+	}
+	return err
+}
+
 func setExtraBody(c *Config, values []string) error {
 	var body map[string]any
 	if err := json.Unmarshal([]byte(values[0]), &body); err != nil || body == nil {

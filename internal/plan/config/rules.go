@@ -232,6 +232,9 @@ func (c *Config) loop() error {
 	if c.isSet(cap) && (n < 1 || n > maxConcurrency) {
 		return c.wrong(cap, "want a number of requests in flight from 1 to %d, got %d", maxConcurrency, n)
 	}
+	if c.Load.Bounds.AtOnce {
+		return c.atOnce()
+	}
 	if !c.isSet(rate) && !c.Load.Open() {
 		timed := !c.isSet(cap) && c.Workload.Timed() && !c.isSet("load_profile.profile")
 		for _, key := range []string{arrivals, "load_profile.profile"} {
@@ -251,6 +254,27 @@ func (c *Config) loop() error {
 		return c.wrongIn("load_profile", err)
 	}
 	c.Load.Process = cmp.Or(strings.ToLower(strings.TrimSpace(c.Load.Process)), "poisson")
+	return nil
+}
+
+// atOnce settles a closed loop whose users all start at its beginning. Without
+// their number each request has its own, and the first of them is measured.
+func (c *Config) atOnce() error {
+	b, key := &c.Load.Bounds, "load_profile.at_once"
+	switch {
+	case c.Load.Open():
+		return c.wrong(key, "requests that start at once have no rate: leave out one of the two")
+	case b.MaxConcurrency == 0 && b.TotalRequests == 0:
+		if c.isSet("load_profile.rate") {
+			key = "load_profile.rate"
+		}
+		return c.wrong(key, "sends all requests at once: say how many with --requests, or how many at a time with --concurrency")
+	case b.MaxConcurrency == 0:
+		b.MaxConcurrency = b.TotalRequests
+		if b.Warmup == nil {
+			b.Warmup = new(time.Duration)
+		}
+	}
 	return nil
 }
 

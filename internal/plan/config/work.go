@@ -25,6 +25,9 @@ func (c *Config) work() error {
 		}
 		c.Workload = c.Workload.WithContext(*cd)
 	}
+	if err := c.sharedPrefix(); err != nil {
+		return err
+	}
 	if err := c.hotSpot(); err != nil {
 		return err
 	}
@@ -48,6 +51,22 @@ func (c *Config) work() error {
 		return c.wrongIn("generation", err)
 	}
 	c.Tokenizer = cmp.Or(c.Tokenizer, token.EmbeddedNames()[0])
+	return nil
+}
+
+// sharedPrefix completes the prefix that flags give.
+func (c *Config) sharedPrefix() error {
+	const groups = "workload.prefix.groups"
+	p := c.Workload.Prefix
+	if p == nil {
+		return nil
+	}
+	if p.Tokens == 0 && c.isSet(groups) && !c.places[groups].plan {
+		return c.wrong(groups, "is how many different prefixes there are: give their length with --prefix")
+	}
+	if p.Groups == 0 && !c.isSet(groups) {
+		p.Groups = 1
+	}
 	return nil
 }
 

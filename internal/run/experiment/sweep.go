@@ -54,6 +54,7 @@ func (x *conductor) sweep(ctx context.Context) error {
 		}
 	}
 	x.curve(by, stop)
+	x.res.Curve.MaxQPS = maxQPS(x.res)
 	levels := x.counted(0)
 	x.res.Verdict.SLO = overall(levels)
 	if needed := min(2, len(x.res.Points)); len(levels) < needed {

@@ -19,6 +19,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/quality"
 	"redline/internal/judge/result"
+	"redline/internal/llm"
 	"redline/internal/plan/config"
 	"redline/internal/run/assemble"
 	"redline/internal/run/store"
@@ -201,10 +202,18 @@ func (r *run) prepare(ctx context.Context) error {
 	bounds := c.Load.Bounds
 	r.stage = load.Stage{Run: r.id, Session: work.Session, Cap: bounds.MaxConcurrency,
 		Duration: bounds.Duration, Requests: bounds.TotalRequests, Warmup: bounds.Warmup,
-		Drain: *bounds.Drain, Stop: r.Stop, Grace: grace, Stagger: r.target.expected(output), Plain: bounds.Plain,
+		Drain: *bounds.Drain, Stop: r.Stop, Grace: grace, Stagger: r.target.expected(output), AtOnce: bounds.AtOnce, Plain: bounds.Plain,
 		Retries: bounds.Retries, MaxErrorRate: bounds.MaxErrorRate}
 	if bounds.Plain {
 		r.stage.Stagger = 0
+	}
+	if n := bounds.TotalRequests; bounds.AtOnce && n > 0 && n <= bounds.MaxConcurrency {
+		r.stage.Session = func(i int) llm.Session { // those that are sent at once, and no load after them
+			if i >= n {
+				return noSession{}
+			}
+			return work.Session(i)
+		}
 	}
 	if talk := work.Conversation(); talk != nil {
 		r.stage.Settled = talk.Settled
@@ -234,6 +243,11 @@ func (r *run) prepare(ctx context.Context) error {
 	r.announce()
 	return r.target.client.Open(ctx, min(r.connections(), mostOpenedAhead))
 }
+
+// noSession is the end of a load.
+type noSession struct{}
+
+func (noSession) Next(*llm.Reply) *llm.Turn { return nil }
 
 // settleModel puts the model that was found into the plan, so that another run
 // of it asks the same one whatever the server lists first by then.

@@ -97,6 +97,16 @@ func curves(r *result.Result) []chart.Chart {
 	return append(list, servedChart(r))
 }
 
+// objectiveCurves are those that a terminal has room for: of every objective,
+// and without any the first.
+func objectiveCurves(r *result.Result) []chart.Chart {
+	list := curves(r)
+	if len(curveObjectives(r)) == 0 {
+		return list[:1]
+	}
+	return list[:max(1, len(list)-1)] // the last is what was served
+}
+
 func latencyChart(r *result.Result, of charted) chart.Chart {
 	stat := percentileName(of.stat)
 	c := chart.Chart{

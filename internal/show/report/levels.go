@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -63,9 +64,40 @@ func (p *page) levels(r *result.Result) {
 		p.Note(HollowSign + " " + ProbeLevel)
 	}
 	p.Footnotes()
+	p.maxQPS(r.Curve.MaxQPS)
 	if p.room < whole && len(points) > 1 {
-		p.Add(document.Charts(curves(r)[:1]))
+		p.Add(document.Charts(objectiveCurves(r)))
 	}
+}
+
+// maxQPS writes how far each objective was met, the tightest first.
+func (p *page) maxQPS(m *result.MaxQPS) {
+	if m == nil {
+		return
+	}
+	t := document.NewTable(left("max QPS under"), decimal("requests/s"), right("in flight").Optional(1), prose(""))
+	add := func(name string, r result.Reached) {
+		missed := said(r.MissedAt, func(v float64) string { return "missed at " + trimmed(figure(v)) })
+		if r.MissedAt == nil {
+			missed = "or more: never missed"
+		}
+		rate := figure(r.Rate)
+		if r.Rate == 0 {
+			rate = absent
+			missed += "; no level met it for certain"
+		}
+		t.Add(name, rate, said(r.Concurrency, count), missed)
+	}
+	texts := slices.Sorted(maps.Keys(m.ByObjective))
+	slices.SortStableFunc(texts, func(a, b string) int { return cmp.Compare(m.ByObjective[a].Rate, m.ByObjective[b].Rate) })
+	if len(texts) > 1 {
+		add("every objective", m.Reached)
+	}
+	for _, text := range texts {
+		add(clean(text), m.ByObjective[text])
+	}
+	p.Add(t)
+	p.Note("the highest level measured; --find-limit finds the limit between the levels")
 }
 
 // wholeDigits is how long a number is before its decimal point.

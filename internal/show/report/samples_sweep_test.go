@@ -64,12 +64,15 @@ func curveSample() *result.Result {
 		r.Curve.Points = append(r.Curve.Points, i)
 	}
 	r.Verdict.SLO = "missed"
+	ttft := result.Reached{Rate: 21.2, MissedAt: new(22.5)}
+	r.Curve.MaxQPS = &result.MaxQPS{Reached: ttft, ByObjective: map[string]result.Reached{"ttft:p99<500ms": ttft, "tpot:p99<50ms": {Rate: 32}}}
 	return r
 }
 
 // limitSample is the same with its limit found and confirmed.
 func limitSample() *result.Result {
 	r := curveSample()
+	r.Curve.MaxQPS = nil // a search finds the limit itself
 	r.Command = "redline sweep --find-limit --slo ttft:p99<500ms --slo tpot:p99<50ms"
 	r.Verdict.SLO = "met"
 	r.Sustained = new(4)

@@ -1,0 +1,64 @@
+package experiment
+
+import (
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+)
+
+// maxQPS is the highest load below the first that misses, of all objectives and
+// of each alone; nil where the levels were judged by none. Levels that are not
+// valid say nothing.
+func maxQPS(r *result.Result) *result.MaxQPS {
+	if r.Curve == nil {
+		return nil
+	}
+	var points []*result.Point
+	by := map[string]result.Reached{}
+	for _, i := range r.Curve.Points {
+		p := &r.Points[i]
+		if p.Invalid != "" {
+			continue
+		}
+		points = append(points, p)
+		for _, v := range p.Objectives {
+			by[v.Objective] = result.Reached{}
+		}
+	}
+	if len(by) == 0 {
+		return nil
+	}
+	for name := range by {
+		by[name] = reached(points, func(p *result.Point) slo.Standing {
+			for _, v := range p.Objectives {
+				if v.Objective == name {
+					return v.Standing
+				}
+			}
+			return slo.None
+		})
+	}
+	return &result.MaxQPS{ByObjective: by, Reached: reached(points, func(p *result.Point) slo.Standing {
+		if p.Window.Overload != nil && *p.Window.Overload {
+			return slo.Missed
+		}
+		return slo.Overall(p.Objectives)
+	})}
+}
+
+// reached walks up to the first level that misses.
+func reached(ascending []*result.Point, standing func(*result.Point) slo.Standing) (r result.Reached) {
+	for _, p := range ascending {
+		rate := p.Rates.Completed
+		if p.Load.Rate != nil {
+			rate = *p.Load.Rate
+		}
+		switch standing(p) {
+		case slo.Missed:
+			r.MissedAt = &rate
+			return r
+		case slo.Met:
+			r.Rate, r.Concurrency = rate, p.Load.Concurrency
+		}
+	}
+	return r
+}
