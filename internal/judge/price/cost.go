@@ -49,26 +49,27 @@ func (p Prices) cost(time float64, m moved) *result.Cost {
 	c := &result.Cost{Currency: p.Currency, Spend: spend, PerRequest: spend / m.requests,
 		Per1kTokens: 1e3 * spend / tokens, TokensPerUnit: new(tokens / spend)}
 	if m.output > 0 {
-		c.Per1mOutput = 1e6 * spend / m.output
+		c.Per1mOutput, c.OutputPerUnit = 1e6*spend/m.output, new(m.output/spend)
 	}
 	if m.accepted > 0 {
 		c.Per1mAccepted = new(1e6 * spend / m.accepted)
 	}
-	if p.Utilization > 0 {
-		c.Planned = planned(*c, p.Utilization, (time/p.Utilization+byToken)/spend)
+	if p.ReservedHour > 0 && p.Hour > 0 {
+		c.Reserved = new(scaled(*c, (time*p.ReservedHour/p.Hour+byToken)/spend))
+	}
+	if p.Utilization > 0 { // it carries only a part of the load on average, and is paid for all the time
+		c.Planned = &result.PlannedCost{Utilization: p.Utilization, UnitCost: scaled(*c, (time/p.Utilization+byToken)/spend)}
 	}
 	return c
 }
 
-// planned scales a cost to a deployment that carries only a part of the load on
-// average, and is paid for all the time.
-func planned(c result.Cost, utilization, factor float64) *result.PlannedCost {
-	planned := &result.PlannedCost{Utilization: utilization, PerRequest: factor * c.PerRequest,
-		Per1kTokens: factor * c.Per1kTokens, Per1mOutput: factor * c.Per1mOutput}
+// scaled is what the same costs at so many times the price.
+func scaled(c result.Cost, factor float64) result.UnitCost {
+	u := result.UnitCost{PerRequest: factor * c.PerRequest, Per1kTokens: factor * c.Per1kTokens, Per1mOutput: factor * c.Per1mOutput}
 	if c.Per1mAccepted != nil {
-		planned.Per1mAccepted = new(factor * *c.Per1mAccepted)
+		u.Per1mAccepted = new(factor * *c.Per1mAccepted)
 	}
-	return planned
+	return u
 }
 
 // Groups shares the cost of a window among its classes and tenants. Tokens that

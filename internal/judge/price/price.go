@@ -41,6 +41,10 @@ type Spec struct {
 	// Utilization is the share of the measured load that is expected to be
 	// there on average: the rest is paid for and idle.
 	Utilization float64 `yaml:"utilization,omitempty"`
+	// PerKWh is the price of electricity, Watts what the deployment draws where
+	// nothing measures it.
+	PerKWh float64 `yaml:"per_kwh,omitempty"`
+	Watts  float64 `yaml:"watts,omitempty"`
 	// Currency is a label only.
 	Currency string `yaml:"currency,omitempty"`
 	// AsOf and Source say when and where the prices were found.
@@ -54,6 +58,8 @@ const (
 	mostPer1MTokens  = 1e6
 	mostOverhead     = 10
 	mostAccelerators = 100_000
+	mostPerKWh       = 100
+	mostWatts        = 1e9
 )
 
 // ByToken reports whether tokens have a price, so that spend can be bounded.
@@ -61,7 +67,7 @@ func (s Spec) ByToken() bool { return s.Per1MPromptTokens > 0 || s.Per1MOutputTo
 
 // ByHour reports whether time has a price.
 func (s Spec) ByHour() bool {
-	return s.PerHour > 0 || s.PerAcceleratorHour > 0 || s.Accelerator != ""
+	return s.PerHour > 0 || s.PerAcceleratorHour > 0 || s.Accelerator != "" || s.PerKWh > 0
 }
 
 // Given reports whether there is any price.
@@ -78,6 +84,7 @@ func (s Spec) Validate() error {
 		{"per_accelerator_hour", s.PerAcceleratorHour, mostPerHour},
 		{"reserved_per_hour", s.ReservedPerHour, mostPerHour},
 		{"reserved_per_accelerator_hour", s.ReservedPerAcceleratorHour, mostPerHour},
+		{"per_kwh", s.PerKWh, mostPerKWh},
 		{"per_1m_prompt_tokens", s.Per1MPromptTokens, mostPer1MTokens},
 		{"per_1m_cached_tokens", s.cached(), mostPer1MTokens},
 		{"per_1m_output_tokens", s.Per1MOutputTokens, mostPer1MTokens},
@@ -107,6 +114,8 @@ func (s Spec) consistent() error {
 		return fmt.Errorf("reserved_per_hour: reserved_per_accelerator_hour is given too, want one of the two")
 	case s.Accelerators < 0 || s.Accelerators > mostAccelerators:
 		return fmt.Errorf("accelerators: want 1 to %d, got %d", mostAccelerators, s.Accelerators)
+	case !(s.Watts >= 0 && s.Watts <= mostWatts):
+		return fmt.Errorf("watts: want the power that the deployment draws, such as 5600, got %g", s.Watts)
 	case !(s.Overhead >= 0 && s.Overhead <= mostOverhead):
 		return fmt.Errorf("overhead: want a share such as 0.15, got %g", s.Overhead)
 	case !(s.Utilization >= 0 && s.Utilization <= 1):
@@ -175,7 +184,10 @@ func (s Spec) For(devices int) (Prices, error) {
 	if err := p.byHour(); err != nil {
 		return Prices{}, err
 	}
-	if !known && s.ByHour() && s.PerHour == 0 {
+	if s.PerKWh > 0 && s.Watts > 0 {
+		p = p.drawing(s.Watts, "as given")
+	}
+	if !known && (s.PerAcceleratorHour > 0 || s.Accelerator != "") && s.PerHour == 0 {
 		p.assume("one accelerator serves: unknown how many (--gpus-per-instance, cost.accelerators)")
 	}
 	p.byToken()
@@ -212,6 +224,36 @@ func (p *Prices) byHour() error {
 		p.assume("%s an accelerator-hour reserved", p.money(p.ReservedPerAcceleratorHour))
 	}
 	return nil
+}
+
+// drawing adds the electricity of so many watts to every hour.
+func (p Prices) drawing(watts float64, how string) Prices {
+	hourly := watts / 1000 * p.PerKWh
+	p.Hour += hourly
+	if p.ReservedHour > 0 {
+		p.ReservedHour += hourly
+	}
+	p.Assumptions = append(p.Assumptions[:len(p.Assumptions):len(p.Assumptions)], fmt.Sprintf("%s a kWh × %s W %s: %s an hour", p.money(p.PerKWh), text.Number(watts), how, p.money(hourly)))
+	return p
+}
+
+// Measured gives the prices with the electricity that was measured in place of
+// the power given; nil where nothing measured it.
+func (s Spec) Measured(devices int, watts *float64) (Prices, error) {
+	given := s.Watts
+	if watts != nil {
+		s.Watts = 0
+	}
+	p, err := s.For(devices)
+	switch {
+	case err != nil || s.PerKWh == 0:
+		return p, err
+	case watts != nil:
+		return p.drawing(*watts, "as measured"), nil
+	case given == 0:
+		p.assume("electricity is not counted: nothing measured the power; give it with --watts")
+	}
+	return p, nil
 }
 
 // middle is the price between the lowest and the highest listed: the geometric
@@ -283,6 +325,7 @@ func (s Spec) Over(below Spec) Spec {
 		Per1MCachedTokens:          cmp.Or(s.Per1MCachedTokens, below.Per1MCachedTokens),
 		Per1MOutputTokens:          cmp.Or(s.Per1MOutputTokens, below.Per1MOutputTokens),
 		Overhead:                   cmp.Or(s.Overhead, below.Overhead), Utilization: cmp.Or(s.Utilization, below.Utilization),
+		PerKWh: cmp.Or(s.PerKWh, below.PerKWh), Watts: cmp.Or(s.Watts, below.Watts),
 		Currency: cmp.Or(s.Currency, below.Currency), AsOf: cmp.Or(s.AsOf, below.AsOf), Source: cmp.Or(s.Source, below.Source),
 	}
 }

@@ -23,7 +23,7 @@ var near = cmpopts.EquateApprox(0, 1e-9)
 
 func TestWhatAWindowCosts(t *testing.T) {
 	t.Parallel()
-	tenCents := result.Cost{Spend: 0.1, PerRequest: 0.005, Per1kTokens: 0.02, Per1mOutput: 100, TokensPerUnit: new(50_000.0)}
+	tenCents := result.Cost{Spend: 0.1, PerRequest: 0.005, Per1kTokens: 0.02, Per1mOutput: 100, TokensPerUnit: new(50_000.0), OutputPerUnit: new(10_000.0)}
 	for _, tt := range []struct {
 		name string
 		spec Spec
@@ -48,6 +48,44 @@ func TestWhatAWindowCosts(t *testing.T) {
 	}
 }
 
+// Reserved stands beside on demand; tokens with a price cost the same either way.
+func TestReservedBesideOnDemand(t *testing.T) {
+	t.Parallel()
+	prices, err := Spec{PerHour: 18, ReservedPerHour: 9, Per1MOutputTokens: 50}.For(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := prices.Of(window()) // five cents of time and five of output
+	if want := (result.UnitCost{PerRequest: 0.00375, Per1kTokens: 0.015, Per1mOutput: 75}); c.Spend != 0.1 || !cmp.Equal(*c.Reserved, want, near) {
+		t.Errorf("%+v on demand and %+v reserved; want %+v", c, c.Reserved, want)
+	}
+}
+
+// A kilowatt at 36 a kWh is 36 an hour. What was measured goes before what was
+// given, and where nobody knows the power that is said.
+func TestElectricity(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		spec  Spec
+		watts *float64
+		spend float64
+		says  string
+	}{
+		{Spec{PerKWh: 36, Watts: 1000}, nil, 0.1, "$36.00 a kWh × 1,000 W as given: $36.00 an hour"},
+		{Spec{PerKWh: 36, Watts: 9000}, new(1000.0), 0.1, "× 1,000 W as measured"},
+		{Spec{PerKWh: 18, PerHour: 18}, new(1000.0), 0.1, "$18.00 an hour for the whole deployment"},
+		{Spec{PerKWh: 36, PerHour: 36}, nil, 0.1, "electricity is not counted: nothing measured the power; give it with --watts"},
+	} {
+		prices, err := tt.spec.Measured(1, tt.watts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := prices.Of(window()); !cmp.Equal(c.Spend, tt.spend, near) || !strings.Contains(strings.Join(c.Assumptions, "\n"), tt.says) {
+			t.Errorf("%+v: %g, %q; want %g, %q", tt.spec, c.Spend, c.Assumptions, tt.spend, tt.says)
+		}
+	}
+}
+
 // At half the load a deployment by the hour costs twice as much for each
 // request; an API by the token does not.
 func TestPlannedUtilization(t *testing.T) {
@@ -60,9 +98,9 @@ func TestPlannedUtilization(t *testing.T) {
 		want result.PlannedCost
 	}{
 		{"by the hour", Spec{PerHour: 36, Utilization: 0.5},
-			result.PlannedCost{Utilization: 0.5, PerRequest: 0.01, Per1kTokens: 0.04, Per1mOutput: 200, Per1mAccepted: new(400.0)}},
+			result.PlannedCost{Utilization: 0.5, UnitCost: result.UnitCost{PerRequest: 0.01, Per1kTokens: 0.04, Per1mOutput: 200, Per1mAccepted: new(400.0)}}},
 		{"by the token", Spec{Per1MPromptTokens: 10, Per1MOutputTokens: 60, Utilization: 0.5},
-			result.PlannedCost{Utilization: 0.5, PerRequest: 0.005, Per1kTokens: 0.02, Per1mOutput: 100, Per1mAccepted: new(200.0)}},
+			result.PlannedCost{Utilization: 0.5, UnitCost: result.UnitCost{PerRequest: 0.005, Per1kTokens: 0.02, Per1mOutput: 100, Per1mAccepted: new(200.0)}}},
 	} {
 		prices, err := tt.spec.For(1)
 		if err != nil {
@@ -114,8 +152,8 @@ func TestClassesShareTheTime(t *testing.T) {
 	}
 	// Ten cents of time: 2.5 and 7.5; five cents of output each.
 	want := []result.GroupCost{
-		{By: "class", Name: "chat", Cost: result.Cost{Spend: 0.075, PerRequest: 0.005, Per1kTokens: 0.05, Per1mOutput: 150, TokensPerUnit: new(20_000.0), JoulesPerOutput: new(0.4)}},
-		{By: "class", Name: "rag", Cost: result.Cost{Spend: 0.125, PerRequest: 0.025, Per1kTokens: 0.125 / 3.5, Per1mOutput: 250, TokensPerUnit: new(28_000.0), JoulesPerOutput: new(1.2)}},
+		{By: "class", Name: "chat", Cost: result.Cost{Spend: 0.075, PerRequest: 0.005, Per1kTokens: 0.05, Per1mOutput: 150, TokensPerUnit: new(20_000.0), OutputPerUnit: new(500 / 0.075), JoulesPerOutput: new(0.4)}},
+		{By: "class", Name: "rag", Cost: result.Cost{Spend: 0.125, PerRequest: 0.025, Per1kTokens: 0.125 / 3.5, Per1mOutput: 250, TokensPerUnit: new(28_000.0), OutputPerUnit: new(500 / 0.125), JoulesPerOutput: new(1.2)}},
 	}
 	// 800 joules for 1000 tokens: 200 and 600 for 500 each.
 	point := &result.Point{Summary: *s, Cost: prices.Of(s), GroupCosts: prices.Groups(s)}
@@ -158,6 +196,8 @@ func TestPricesThatMakeNoSense(t *testing.T) {
 		"accelerators: want 1 to":                          {Accelerators: -2},
 		"overhead: want a share":                           {Overhead: 50},
 		"utilization: want a share":                        {Utilization: 60},
+		"watts: want the power that the deployment draws":  {Watts: -5600},
+		"per_kwh: want a price of at least 0":              {PerKWh: -0.3},
 		"as_of: want a date":                               {AsOf: "last spring"},
 		`accelerator: unknown accelerator "H900": did you`: {Accelerator: "H900"},
 	} {

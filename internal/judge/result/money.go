@@ -14,7 +14,10 @@ type Cost struct {
 	// objective; absent where none did or nothing is asked.
 	Per1mAccepted   *float64 `json:"cost_per_1m_accepted_tokens,omitempty"`
 	TokensPerUnit   *float64 `json:"tokens_per_dollar,omitempty"`
+	OutputPerUnit   *float64 `json:"output_tokens_per_dollar,omitempty"`
 	JoulesPerOutput *float64 `json:"joules_per_output_token,omitempty"`
+	// Reserved is the same at the reserved price, beside the one on demand.
+	Reserved *UnitCost `json:"reserved,omitempty"`
 	// Planned is the same at the planned utilisation, idle headroom included.
 	Planned *PlannedCost `json:"planned,omitempty"`
 	// Assumptions are the prices, with their dates and sources.
@@ -23,7 +26,12 @@ type Cost struct {
 
 // PlannedCost is the cost of a load at the utilisation that is planned for.
 type PlannedCost struct {
-	Utilization   float64  `json:"utilization"`
+	Utilization float64 `json:"utilization"`
+	UnitCost
+}
+
+// UnitCost is what a request and tokens cost.
+type UnitCost struct {
 	PerRequest    float64  `json:"cost_per_request"`
 	Per1kTokens   float64  `json:"cost_per_1k_tokens"`
 	Per1mOutput   float64  `json:"cost_per_1m_output_tokens,omitempty"`

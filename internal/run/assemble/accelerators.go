@@ -68,6 +68,19 @@ func useAccelerators(res *result.Result, point *result.Point, readings []telemet
 	res.Warnings = append(res.Warnings, acceleratorWarnings(&use, Simulated(res.Engine))...)
 }
 
+// drawn is the mean power of the devices over the window, nil where it was not
+// measured.
+func (in Run) drawn(res *result.Result) *float64 {
+	if len(in.Accelerators) == 0 || Simulated(res.Engine) || in.End <= in.Start {
+		return nil
+	}
+	use := telemetry.AcceleratorOver(in.Accelerators, in.Start, in.End)
+	if use.Joules == nil {
+		return nil
+	}
+	return new(*use.Joules / (float64(in.End-in.Start) / 1e9))
+}
+
 func acceleratorWarnings(use *telemetry.AcceleratorUse, simulated bool) []result.Warning {
 	var all []result.Warning
 	add := func(figure, text string, arguments ...any) {

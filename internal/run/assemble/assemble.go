@@ -143,7 +143,7 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 	}
 	point := result.Point{Load: in.Load, Summary: summary, KV: cache.sum(), PrefillSlope: prompts.slope()}
 	in.pooled.restore(&point, c.Objectives)
-	charge(&point, c, on.Hardware.Count)
+	charge(&point, c, on.Hardware.Count, in.drawn(on))
 	return point, nil
 }
 

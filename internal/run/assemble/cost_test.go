@@ -15,7 +15,7 @@ import (
 func TestWhatCannotBeComputedIsSaid(t *testing.T) {
 	t.Parallel()
 	point := &result.Point{}
-	charge(point, &config.Config{Cost: price.Spec{Accelerator: "H1000"}}, 1)
+	charge(point, &config.Config{Cost: price.Spec{Accelerator: "H1000"}}, 1, nil)
 	if len(point.Notes) != 1 || point.Cost != nil || !strings.Contains(point.Notes[0].Text, `cost.accelerator: unknown accelerator "H1000": did you mean`) {
 		t.Errorf("%+v and the cost %+v", point.Notes, point.Cost)
 	}

@@ -24,7 +24,11 @@ func (p *page) cost(point *result.Point) {
 	if c.Per1mAccepted != nil {
 		p.shows("cost_per_1m_accepted_tokens")
 	}
-	p.Field("cost", joined(in(c.Spend)+" in all", each(c.PerRequest, c.Per1kTokens, c.Per1mOutput, c.Per1mAccepted)))
+	p.Field("cost", joined(in(c.Spend)+" in all", each(c.PerRequest, c.Per1kTokens, c.Per1mOutput, c.Per1mAccepted),
+		said(c.OutputPerUnit, func(v float64) string { return inUnit(figure(v), "output tokens") + " for " + in(1) })))
+	if r := c.Reserved; r != nil {
+		p.Field("reserved", each(r.PerRequest, r.Per1kTokens, r.Per1mOutput, r.Per1mAccepted))
+	}
 	if a := c.Planned; a != nil { // the same for a deployment that is not always busy
 		p.Field("at "+percent2(a.Utilization), joined("of this load on average", each(a.PerRequest, a.Per1kTokens, a.Per1mOutput, a.Per1mAccepted)))
 	}

@@ -154,6 +154,7 @@ var pointFigures = []struct {
 	{decimal("goodput/s"), goodputCell},
 	{decimal("out tokens/s").Optional(3), func(_ *page, point *result.Point) string { return figure(point.Throughput.Output) }},
 	{decimal("in flight").Optional(5), func(_ *page, point *result.Point) string { return figure(point.Concurrency.Mean) }},
+	{right("1M output"), costCell},
 	{right("errors"), shareCell(func(r *metric.Requests) int { return r.Failed })},
 	{right("rejected"), shareCell(func(r *metric.Requests) int { return r.Rejected })},
 	{right("unfinished"), shareCell(func(r *metric.Requests) int { return r.Censored + r.Unsent })},
@@ -209,6 +210,14 @@ func dueCell(_ *page, point *result.Point) string {
 		return absent
 	}
 	return figure(point.Rates.Offered)
+}
+
+// costCell is what a million output tokens cost, where there is a price.
+func costCell(_ *page, point *result.Point) string {
+	if c := point.Cost; c != nil && c.Per1mOutput > 0 {
+		return amount(c.Per1mOutput, c.Currency)
+	}
+	return absent
 }
 
 func goodputCell(_ *page, point *result.Point) string {

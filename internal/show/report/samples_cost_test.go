@@ -7,8 +7,9 @@ func pricedSample() *result.Result {
 	r := mixSample()
 	p := &r.Points[0]
 	p.Cost = &result.Cost{Spend: 0.0833, PerRequest: 0.0000347, Per1kTokens: 0.0000475, Per1mOutput: 0.186,
-		Per1mAccepted: new(0.191), TokensPerUnit: new(21_050_000.0),
-		Planned:     &result.PlannedCost{Utilization: 0.6, PerRequest: 0.0000578, Per1kTokens: 0.0000792, Per1mOutput: 0.31, Per1mAccepted: new(0.318)},
+		Per1mAccepted: new(0.191), TokensPerUnit: new(21_050_000.0), OutputPerUnit: new(5_376_000.0),
+		Reserved:    &result.UnitCost{PerRequest: 0.0000222, Per1kTokens: 0.0000304, Per1mOutput: 0.119, Per1mAccepted: new(0.122)},
+		Planned:     &result.PlannedCost{Utilization: 0.6, UnitCost: result.UnitCost{PerRequest: 0.0000578, Per1kTokens: 0.0000792, Per1mOutput: 0.31, Per1mAccepted: new(0.318)}},
 		Assumptions: []string{"$2.50 an accelerator-hour × 1, as of 2026-11-01, our cloud contract"}}
 	p.GroupCosts = []result.GroupCost{
 		{By: "class", Name: "chat", Cost: result.Cost{Spend: 0.0625, PerRequest: 0.0000312, Per1kTokens: 0.0000431, Per1mOutput: 0.171, Per1mAccepted: new(0.174)}},
