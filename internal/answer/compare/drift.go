@@ -123,6 +123,7 @@ func Drift(series []Sample, o DriftOptions) *result.Drift {
 	}
 	if needs := stats.LeastWatched - len(series); needs > 0 {
 		d.Needs = needs
+		d.Early = early(series[from:], metrics, o)
 	}
 	d.Standing, d.Verdict = concludeDrift(d)
 	return d
@@ -254,7 +255,7 @@ func concludeDrift(d *result.Drift) (Standing, string) {
 	case better > 0:
 		return Better, fmt.Sprintf("better in %d of the metrics watched", better)
 	case d.Needs > 0:
-		return Undecided, fmt.Sprintf("%d more runs are needed before a change can be told from chance", d.Needs)
+		return Undecided, earlyVerdict(d)
 	}
 	return Same, fmt.Sprintf("no change beyond what runs differ by anyway, over %s", text.Plural(d.Runs, "run"))
 }

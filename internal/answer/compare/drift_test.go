@@ -260,6 +260,34 @@ func TestShortSeriesSayHowManyRunsAreMissing(t *testing.T) {
 	}
 }
 
+// Three runs say within which bounds the third moved, and no more: of two that
+// differ by 2% the third may by chance be 20% off, and not three times as slow.
+func TestAFewRunsGiveWideBounds(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		third   float64
+		outside bool
+	}{{402, false}, {480, false}, {1300, true}} {
+		var values []Values
+		for _, v := range []float64{400, 408, c.third} {
+			values = append(values, Values{"ttft:p95": v})
+		}
+		d := Drift(months(values), DriftOptions{})
+		if len(d.Early) != 1 || d.Early[0].Outside != c.outside || d.Standing != Undecided || d.Needs != 7 {
+			t.Fatalf("%g: %+v, %s, %d needed", c.third, d.Early, d.Standing, d.Needs)
+		}
+		if e := d.Early[0]; !(e.Interval[0] < c.third/404-1 && c.third/404-1 < e.Interval[1]) || (e.Interval[0] > 0) != c.outside {
+			t.Errorf("%g: %v", c.third, e.Interval)
+		}
+		if c.outside != strings.Contains(d.Verdict, "is not like the 2 before it") || !strings.Contains(d.Verdict, "7 more runs for confidence") {
+			t.Errorf("%g: %s", c.third, d.Verdict)
+		}
+	}
+	if d := Drift(months([]Values{{"ttft:p95": 400}, {"ttft:p95": 900}}), DriftOptions{}); d.Early != nil {
+		t.Errorf("two runs: %+v", d.Early)
+	}
+}
+
 // TestWhatDoesNotMatterIsNotCalled gives series without any spread, in which
 // every difference exceeds it.
 func TestWhatDoesNotMatterIsNotCalled(t *testing.T) {

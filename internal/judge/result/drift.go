@@ -21,6 +21,9 @@ type Drift struct {
 	// Needs is how many more runs it takes before a change could be called.
 	Needs   int     `json:"needs,omitempty"`
 	Changes []Moved `json:"changes"`
+	// Early is how far the newest of a few runs is from those before it; absent
+	// where a change could be called.
+	Early []Early `json:"early,omitempty"`
 	// Settings are what became different in engine, model and hardware.
 	Settings []Setting `json:"settings"`
 	Standing Standing  `json:"outcome"`
@@ -48,6 +51,31 @@ type Moved struct {
 	// Causes are the settings that became different between the last run on
 	// the old level and the first on the new one.
 	Causes []Setting `json:"likely_causes,omitempty"`
+}
+
+// Early is one metric of the newest of a few runs against those before it.
+type Early struct {
+	Metric string `json:"metric"`
+	Unit   string `json:"unit"`
+	// Runs counts the newest too; Before is the mean of the others, After its own.
+	Runs   int     `json:"runs"`
+	Before float64 `json:"before"`
+	After  float64 `json:"after"`
+	// Interval is the 95% interval of the change, as a share of Before; of a
+	// metric that is itself a Share as a difference.
+	Interval [2]float64 `json:"interval"`
+	Share    bool       `json:"share,omitempty"`
+	// Outside says that the interval excludes no change.
+	Outside bool `json:"outside"`
+}
+
+// Words says within which bounds it moved: "+40% (95% interval +12 to +75)".
+func (e *Early) Words() string {
+	unit, change := "%", 100*(e.After/e.Before-1)
+	if e.Share {
+		unit, change = " points", 100*(e.After-e.Before)
+	}
+	return fmt.Sprintf("%s%s (95%% interval %s to %s)", text.Signed(change), unit, text.Signed(100*e.Interval[0]), text.Signed(100*e.Interval[1]))
 }
 
 // Setting is one thing that is not as it was.

@@ -69,6 +69,7 @@ func Drift(d *result.Drift) *document.Document {
 	p.Field("runs", runs)
 	p.Field("baseline", shortID(d.Baseline))
 	moved(p, d.Changes)
+	earlySigns(p, d)
 	p.Section("")
 	for _, s := range d.Settings {
 		p.Field(s.At.Format(time.DateOnly), settingText(s))
@@ -100,6 +101,25 @@ func moved(p *document.Builder, changes []result.Moved) {
 		for _, s := range m.Causes {
 			p.Note(text.Line(m.Metric) + " likely from: " + settingText(s))
 		}
+	}
+}
+
+// earlySigns lays the newest of a few runs beside those before it.
+func earlySigns(p *document.Builder, d *result.Drift) {
+	t := document.NewTable(document.Left("newest run"), document.Right("before"), document.Right("now"), document.Left("unit"), document.Right("change"))
+	for _, e := range d.Early {
+		scale, unit, tone := 1.0, text.Line(e.Unit), document.Plain
+		if e.Share {
+			scale, unit = 100, "%"
+		}
+		if e.Outside {
+			tone = document.Weak
+		}
+		t.Add(text.Line(e.Metric), text.Significant(scale*e.Before, 3, 8), text.Significant(scale*e.After, 3, 8), unit, document.Paint(tone, e.Words()))
+	}
+	if len(t.Rows) > 0 {
+		p.Add(t)
+		p.Note("low confidence: " + text.Plural(d.Runs, "run") + "; changes are called from the tenth on")
 	}
 }
 
