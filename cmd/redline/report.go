@@ -173,7 +173,12 @@ type writer func(*bytes.Buffer, *result.Result) error
 func (p *process) format(name string, explain, toFile bool) (writer, error) {
 	if name == "terminal" {
 		options := report.TerminalOptions{Color: p.color && !toFile, Explain: explain, Width: p.page}
-		return func(out *bytes.Buffer, r *result.Result) error { return report.Terminal(out, r, options) }, nil
+		return func(out *bytes.Buffer, r *result.Result) error {
+			if explain {
+				r = withChecklist(r)
+			}
+			return report.Terminal(out, r, options)
+		}, nil
 	}
 	for _, f := range export.Formats {
 		if f.Name == name {

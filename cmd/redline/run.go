@@ -156,20 +156,30 @@ func writePage(dir string, res *result.Result) error {
 	if err != nil {
 		return err
 	}
-	page := *res
-	if page.Checklist == nil {
-		page.Checklist = experiment.Checklist(res)
-	}
-	if err := errors.Join(report.HTML(file, &page), file.Close()); err != nil {
+	if err := errors.Join(report.HTML(file, withChecklist(res)), file.Close()); err != nil {
 		return fmt.Errorf("%s could not be written: %w", path, err)
 	}
 	return nil
+}
+
+// withChecklist is a result that answers the checklist of benchmarks, also where
+// it is of a single run.
+func withChecklist(res *result.Result) *result.Result {
+	if res.Checklist != nil {
+		return res
+	}
+	asked := *res
+	asked.Checklist = experiment.Checklist(res)
+	return &asked
 }
 
 // show writes a result to stdout.
 func (p *process) show(res *result.Result, asJSON, explain bool) error {
 	if err := p.writeReports(res); err != nil {
 		return err
+	}
+	if explain {
+		res = withChecklist(res)
 	}
 	if asJSON {
 		return export.JSON(p.stdout, res)

@@ -45,6 +45,8 @@ type Window struct {
 	// WarmupS is how long load was offered before it; absent where nobody
 	// wrote it down.
 	WarmupS *float64 `json:"warmup_s,omitempty"`
+	// WarmupRequests is how many requests that was; absent where it is not known.
+	WarmupRequests *int `json:"warmup_requests,omitempty"`
 	// Steady is false where more than half of the window is still settling;
 	// absent where the window is too short to tell.
 	Steady *bool `json:"steady,omitempty"`

@@ -56,11 +56,20 @@ type Result struct {
 	Tuning    *Tuning   `json:"tuning,omitempty"`
 	Diagnosis []Finding `json:"diagnosis,omitempty"`
 	Checklist []Item    `json:"checklist,omitempty"`
+	// AntiPatterns are ways in which a sound result may mislead all the same.
+	AntiPatterns []AntiPattern `json:"anti_patterns,omitempty"`
 	// Unknown lists what a reader should know of model, engine and hardware
 	// and nobody told: "driver", "model revision".
 	Unknown  []string  `json:"unknown,omitempty"`
 	Stages   []Stage   `json:"stages,omitempty"`
 	Warnings []Warning `json:"warnings,omitempty"`
+}
+
+// AntiPattern is a way to benchmark that misleads, why, and what to do instead.
+type AntiPattern struct {
+	Name string `json:"name"`
+	Why  string `json:"why"`
+	Cure string `json:"cure"`
 }
 
 // Kind is what was done to come to a result.

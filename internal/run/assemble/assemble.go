@@ -92,6 +92,7 @@ func Assemble(in Run) (*result.Result, error) {
 	res.Points = []result.Point{point}
 	in.conclude(res)
 	res.Diagnosis = diagnose.Find(res)
+	res.AntiPatterns = validity.AntiPatterns(res)
 	return res, nil
 }
 
@@ -128,7 +129,11 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 	if cache != nil {
 		options.KVMB = cache.requestMB
 	}
+	warmup := 0
 	options.Observe = func(r *record.Record) {
+		if r.Phase == record.Warmup && r.Try <= 1 {
+			warmup++
+		}
 		cache.add(r)
 		prompts.add(r)
 		kept.add(r)
@@ -140,6 +145,9 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 	if len(c.Objectives) == 0 {
 		// Those that are implied need no mention unless they are missed.
 		summary.Objectives = slices.DeleteFunc(summary.Objectives, func(v slo.Verdict) bool { return v.Standing != slo.Missed })
+	}
+	if in.Warmup != nil {
+		summary.Window.WarmupRequests = &warmup
 	}
 	point := result.Point{Load: in.Load, Summary: summary, KV: cache.sum(), PrefillSlope: prompts.slope()}
 	in.pooled.restore(&point, c.Objectives)

@@ -57,13 +57,20 @@ func answering(res *result.Result) []int {
 			prepared[*s.Point] = true
 		}
 	}
-	var points []int
+	var points, valid []int
 	for i := range res.Points {
-		if !prepared[i] && res.Points[i].Invalid == "" {
-			points = append(points, i)
+		if prepared[i] {
+			continue
+		}
+		points = append(points, i)
+		if res.Points[i].Invalid == "" {
+			valid = append(valid, i)
 		}
 	}
-	return points
+	if len(valid) == 0 {
+		return points // a run that is not valid is examined all the same
+	}
+	return valid
 }
 
 func (e *examined) at(i int) *result.Point { return &e.res.Points[i] }
@@ -86,6 +93,10 @@ func state(yes bool, field, format string, args ...any) result.Item {
 // nothing is the answer where nothing was measured.
 func nothing() result.Item { return unknown("points", "nothing was measured") }
 
+// enoughWarmup is how many requests must come before what is measured; a search
+// pays them once.
+const enoughWarmup = 50
+
 // warmup: was load offered before the first figure was taken.
 func (e *examined) warmup() result.Item {
 	for i, s := range e.res.Stages {
@@ -101,6 +112,9 @@ func (e *examined) warmup() result.Item {
 	at, w := field(first, "window.warmup_s"), e.at(first).Window.WarmupS
 	if w == nil {
 		return unknown(at, "nobody wrote down what came before the window")
+	}
+	if n := e.at(first).Window.WarmupRequests; n != nil {
+		return state(*n >= enoughWarmup, field(first, "window.warmup_requests"), "%s in %s before the first window, want %d or more", text.Plural(*n, "request"), text.Seconds(*w), enoughWarmup)
 	}
 	return state(*w > 0, at, "%s of load before the first window", text.Seconds(*w))
 }
@@ -135,8 +149,10 @@ func (e *examined) tails() result.Item {
 	if _, ok := d.Get("p99"); !ok {
 		return state(false, at, "no p99 is given")
 	}
-	if !d.IsFirm("p99") {
-		return state(false, at, "the p99 of %s has low confidence", text.Plural(d.N, "request"))
+	for _, key := range []string{"p99", "p999"} { // p99.9 where it was asked for
+		if _, ok := d.Get(key); ok && !d.IsFirm(key) && (key == "p99" || e.wants(99.9)) {
+			return state(false, at, "the %s of %s has low confidence", key[:3]+strings.TrimSuffix("."+key[3:], "."), text.Plural(d.N, "request"))
+		}
 	}
 	var firm []string
 	for _, key := range d.Keys() {
@@ -145,6 +161,13 @@ func (e *examined) tails() result.Item {
 		}
 	}
 	return state(true, at, "enough samples: %s of %d requests", strings.Join(firm, " "), d.N)
+}
+
+// wants reports whether the plan asks for a percentile.
+func (e *examined) wants(percentile float64) bool {
+	metrics, _ := e.res.Plan["metrics"].(map[string]any)
+	list, _ := metrics["percentiles"].([]any)
+	return slices.ContainsFunc(list, func(p any) bool { return fmt.Sprint(p) == fmt.Sprint(percentile) })
 }
 
 // prompts: do lengths differ as those of users do.
@@ -192,9 +215,15 @@ func (e *examined) hardware() result.Item {
 	if e.res.Hardware.Accelerator == "" {
 		return unknown("hardware.accelerator", "say it in metadata.hardware")
 	}
-	text := hardware(e.res)
+	text, h := hardware(e.res), e.res.Hardware
 	if missing := e.missing("driver", "cuda", "interconnect"); missing != "" {
 		text += "; unknown: " + missing
+	}
+	if h.Count == 0 {
+		return unknown("hardware.count", text+"; say how many in metadata.gpus")
+	}
+	if h.Count > 1 && h.Interconnect == "" {
+		return unknown("hardware.interconnect", text+"; say what joins them in metadata.interconnect")
 	}
 	return state(true, "hardware.accelerator", "%s", text)
 }

@@ -24,7 +24,7 @@ func level(rate, seconds float64) result.Point {
 func sound() *result.Result {
 	return &result.Result{Points: []result.Point{level(1, 60), level(2, 60), level(4, 300)},
 		Curve: &result.Curve{By: "rate", Points: []int{0, 1, 2}}, Sustained: new(2),
-		Hardware: result.Hardware{Accelerator: "H100", Count: 4}, Model: result.Model{Precision: "fp8"},
+		Hardware: result.Hardware{Accelerator: "H100", Count: 4, Interconnect: "NVLink"}, Model: result.Model{Precision: "fp8"},
 		Workload: result.Workload{Arrival: "Poisson"}}
 }
 
@@ -99,6 +99,16 @@ func TestChecklistFindsEachFlaw(t *testing.T) {
 		{"short sustained run", func(r *result.Result) { r.Points[2].Window.EndS = 40 }, "duration", "no, points[2].window.end_s"},
 		{"a short level", func(r *result.Result) { r.Sustained, r.Points[1].Window.EndS = nil, 40 }, "duration", "no, points[1].window.end_s"},
 		{"hardware not said", func(r *result.Result) { r.Hardware = result.Hardware{} }, "hardware context", "unknown, hardware.accelerator"},
+		{"how many not said", func(r *result.Result) { r.Hardware.Count = 0 }, "hardware context", "unknown, hardware.count"},
+		{"what joins them not said", func(r *result.Result) { r.Hardware.Interconnect = "" }, "hardware context", "unknown, hardware.interconnect"},
+		{"49 requests of warm-up", func(r *result.Result) { r.Points[0].Window.WarmupRequests = new(49) }, "warm-up", "no, points[0].window.warmup_requests"},
+		{"50 requests of warm-up", func(r *result.Result) { r.Points[0].Window.WarmupRequests = new(50) }, "warm-up", "yes, points[0].window.warmup_requests"},
+		{"a weak p99.9 that was asked for", func(r *result.Result) {
+			r.Plan = map[string]any{"metrics": map[string]any{"percentiles": []any{50.0, 99.9}}}
+			for i := range r.Points {
+				r.Points[i].Latency.TTFTDue.P["p999"] = 400
+			}
+		}, "tails", "no, points[0].latency.ttft_due_ms"},
 		{"precision not said", func(r *result.Result) { r.Model.Precision = "" }, "precision", "unknown, model.precision"},
 		{"only how the weights are stored", func(r *result.Result) {
 			r.Model.Precision, r.Model.Quantization = "", "awq"

@@ -24,6 +24,7 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/judge/validity"
 	"redline/internal/plan/config"
 	"redline/internal/run/launch"
 	"redline/internal/run/measure"
@@ -378,6 +379,7 @@ func (x *conductor) finish(err error) (*result.Result, string, error) {
 	x.res.Diagnosis = diagnose.Find(x.res)
 	x.planCapacity()
 	x.res.Checklist = Checklist(x.res)
+	x.res.AntiPatterns = validity.AntiPatterns(x.res)
 	err = errors.Join(err, x.keep(x.res.Interrupted))
 	x.dir.NoteFull(err)
 	return x.res, x.dir.Path, err

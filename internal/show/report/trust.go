@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"redline/internal/judge/result"
+	"redline/internal/show/document"
 )
 
 // trust says how the client kept time and which questions about the run itself
@@ -19,7 +20,20 @@ func (p *page) trust(r *result.Result) {
 		p.Field("unchecked", strings.Join(each(r.Verdict.Unchecked, func(u result.Unchecked) string { return clean(u.Name) }), ", "))
 		p.Field("unknown", clean(strings.Join(r.Unknown, ", ")))
 	}
+	p.Field("caution", strings.Join(each(r.AntiPatterns, func(a result.AntiPattern) string { return clean(a.Name) }), " · ")+when(p.room < explained && len(r.AntiPatterns) > 0, " (--explain)"))
 	p.warn(p.notes.rest())
+}
+
+// antiPatterns says of each way in which the result may mislead why, and what to
+// do instead.
+func (p *page) antiPatterns(r *result.Result) {
+	t := document.NewTable(left("what may mislead"), left("because"), prose("instead"))
+	for _, a := range r.AntiPatterns {
+		t.Add(clean(a.Name), clean(a.Why), clean(a.Cure))
+	}
+	if len(t.Rows) > 0 {
+		p.Add(t)
+	}
 }
 
 func (p *page) client(r *result.Result) string {
