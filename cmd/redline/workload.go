@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"redline/internal/answer/diagnose"
 	"redline/internal/llm"
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
@@ -44,7 +45,8 @@ const showExamples = `  redline workload show chat
   redline workload show 'in=lognormal(500,0.8,50..4000) out=fixed(128)'
   redline workload show azure.csv --json
   redline workload show mooncake.jsonl --from 10m --for 5m
-  redline workload show prompts.jsonl --samples 3`
+  redline workload show prompts.jsonl --samples 3
+  redline workload show access.csv --advise`
 
 func (p *process) workloadShowCommand() *cobra.Command {
 	c := &cobra.Command{Use: "show FILE|PRESET|LENGTHS", Short: "show what a workload would send, without sending it",
@@ -54,12 +56,17 @@ func (p *process) workloadShowCommand() *cobra.Command {
 	}, nil)
 	var asJSON bool
 	var samples int
+	var advise bool
+	c.Flags().BoolVar(&advise, "advise", false, "show which set-up suits the workload: scenario, approach, why and cost")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the summary as JSON")
 	c.Flags().IntVar(&samples, "samples", 0, "number of sample prompts to show")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		given := flags()
 		if len(args) == 1 {
 			given["workload"] = args
+		}
+		if advise && len(args) == 0 && given["plan"] == nil {
+			return usage("--advise: want a workload to advise on, such as redline workload show access.csv --advise")
 		}
 		if samples < 0 {
 			return usage("--samples: want a number of prompts, got %d", samples)
@@ -68,12 +75,12 @@ func (p *process) workloadShowCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return p.showWorkload(cfg, asJSON, samples)
+		return p.showWorkload(cfg, asJSON, advise, samples)
 	}
 	return c
 }
 
-func (p *process) showWorkload(cfg *config.Config, asJSON bool, samples int) error {
+func (p *process) showWorkload(cfg *config.Config, asJSON, advise bool, samples int) error {
 	words, err := tokenizerOf(cfg)
 	if err != nil {
 		return err
@@ -86,6 +93,9 @@ func (p *process) showWorkload(cfg *config.Config, asJSON bool, samples int) err
 	summary, err := work.Summary(0)
 	if err != nil {
 		return err
+	}
+	if advise {
+		return p.advise(summary, asJSON)
 	}
 	if asJSON {
 		return p.printJSON(summary)
@@ -103,6 +113,19 @@ func (p *process) showWorkload(cfg *config.Config, asJSON bool, samples int) err
 		}
 	}
 	return work.Err()
+}
+
+// advise shows the decision matrix for a workload.
+func (p *process) advise(s *workload.Summary, asJSON bool) error {
+	t := diagnose.Traffic{PromptP50: s.Prompt.P50, PromptP99: s.Prompt.P99, Tenants: len(s.Tenants)}
+	if s.Turns != nil {
+		t.Turns = s.Turns.P50
+	}
+	rows := diagnose.Matrix(t)
+	if asJSON {
+		return p.printJSON(map[string]any{"workload": s, "decision_matrix": rows})
+	}
+	return p.print(listing.Advice(s.Name+": "+t.Words(), rows))
 }
 
 // showRequest prints the beginning of one request's messages.

@@ -62,9 +62,9 @@ func TestManualShowsTheRules(t *testing.T) {
 		}
 		first.WriteString("\n")
 	}
-	classes.WriteString("| class | advice |\n|---|---|\n")
+	classes.WriteString("| scenario | approach | why | cost |\n|---|---|---|---|\n")
 	for _, c := range Classes {
-		fmt.Fprintf(&classes, "| %s (%s) | %s |\n", c.Name, c.Bounds, c.Advice)
+		fmt.Fprintf(&classes, "| %s (%s) | %s | %s | %s |\n", c.Name, c.Bounds, c.Advice, c.Why, c.Cost)
 	}
 	keepPart(t, "rules", rules.String())
 	keepPart(t, "responses", first.String())

@@ -56,6 +56,8 @@ type Result struct {
 	Tuning    *Tuning   `json:"tuning,omitempty"`
 	Diagnosis []Finding `json:"diagnosis,omitempty"`
 	Checklist []Item    `json:"checklist,omitempty"`
+	// Choices is the decision matrix for the measured workload.
+	Choices []Choice `json:"decision_matrix,omitempty"`
 	// AntiPatterns are ways in which a sound result may mislead all the same.
 	AntiPatterns []AntiPattern `json:"anti_patterns,omitempty"`
 	// Unknown lists what a reader should know of model, engine and hardware
@@ -63,6 +65,17 @@ type Result struct {
 	Unknown  []string  `json:"unknown,omitempty"`
 	Stages   []Stage   `json:"stages,omitempty"`
 	Warnings []Warning `json:"warnings,omitempty"`
+}
+
+// Choice is a row of the decision matrix: which set-up suits which traffic, and
+// whether the measured workload is such traffic.
+type Choice struct {
+	Scenario string `json:"scenario"`
+	When     string `json:"when"`
+	Approach string `json:"approach"`
+	Why      string `json:"why"`
+	Cost     string `json:"cost"`
+	Applies  bool   `json:"applies"`
 }
 
 // AntiPattern is a way to benchmark that misleads, why, and what to do instead.

@@ -92,7 +92,7 @@ func Assemble(in Run) (*result.Result, error) {
 	res.Points = []result.Point{point}
 	in.conclude(res)
 	res.Diagnosis = diagnose.Find(res)
-	res.AntiPatterns = validity.AntiPatterns(res)
+	res.Choices, res.AntiPatterns = diagnose.Choices(res), validity.AntiPatterns(res)
 	return res, nil
 }
 

@@ -379,7 +379,7 @@ func (x *conductor) finish(err error) (*result.Result, string, error) {
 	x.res.Diagnosis = diagnose.Find(x.res)
 	x.planCapacity()
 	x.res.Checklist = Checklist(x.res)
-	x.res.AntiPatterns = validity.AntiPatterns(x.res)
+	x.res.Choices, x.res.AntiPatterns = diagnose.Choices(x.res), validity.AntiPatterns(x.res)
 	err = errors.Join(err, x.keep(x.res.Interrupted))
 	x.dir.NoteFull(err)
 	return x.res, x.dir.Path, err

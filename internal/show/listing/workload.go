@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"redline/internal/judge/result"
 	"redline/internal/show/document"
 	"redline/internal/text"
 	"redline/internal/traffic/workload"
@@ -31,6 +32,25 @@ func Workload(s *workload.Summary) *document.Document {
 	b.Section("")
 	for _, note := range s.Notes {
 		b.Note(text.Line("Note: " + note))
+	}
+	return &b.Document
+}
+
+// Advice is the decision matrix for a workload, what applies to it marked.
+func Advice(about string, rows []result.Choice) *document.Document {
+	b := &document.Builder{}
+	b.Headline("WHAT SUITS IT: ", document.Plain, text.Line(about))
+	for _, c := range rows {
+		name := c.Scenario
+		if c.Applies {
+			name = document.Paint(document.Good, name+": this one")
+		}
+		b.Section("")
+		b.Field("scenario", name)
+		b.Field("when", c.When)
+		b.Field("approach", c.Approach)
+		b.Field("why", c.Why)
+		b.Field("cost", c.Cost)
 	}
 	return &b.Document
 }

@@ -34,6 +34,7 @@ var sections = []struct {
 	{"Stages", all, (*page).stages},
 	{"", all, (*page).points},
 	{"Checklist", explained | whole, (*page).checklist},
+	{"Which set-up suits the workload", whole, (*page).choices},
 	{"What may mislead", explained | whole, (*page).antiPatterns},
 	{"Set-up", whole | folds, (*page).setUpFields},
 	{"Can it be trusted?", terminal, (*page).trust},

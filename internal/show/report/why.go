@@ -7,6 +7,22 @@ import (
 	"redline/internal/show/document"
 )
 
+// choices is the decision matrix, what applies to the workload first marked.
+func (p *page) choices(r *result.Result) { p.Add(Choices(r.Choices)) }
+
+// Choices lays the decision matrix out.
+func Choices(rows []result.Choice) *document.Table {
+	t := document.NewTable(left("scenario"), left(""), left("when").Optional(2), left("approach"), left("why"), prose("cost"))
+	for _, c := range rows {
+		applies := ""
+		if c.Applies {
+			applies = paint(good, "this one")
+		}
+		t.Add(clean(c.Scenario), applies, clean(c.When), clean(c.Approach), clean(c.Why), clean(c.Cost))
+	}
+	return t
+}
+
 // whyWidth holds the names of the lines under a cause.
 const whyWidth = len("confirm")
 
