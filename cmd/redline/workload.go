@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -160,8 +161,11 @@ lengths, the rate and burstiness of every minute, the share of prompts with a
 common prefix (by salted hashes), the shares of sessions and tenants.
 
 Reads Azure, BurstGPT and Mooncake traces, OpenTelemetry GenAI spans, request
-logs of vLLM and LiteLLM, and any CSV or JSON Lines with named columns. Several
-logs of one service are added up.`
+logs of vLLM and LiteLLM, and any CSV or JSON Lines with named columns. Logs of
+prompts alone are read too: a column of lengths or of prompts, access logs of
+web servers with request_length=…, a length or (in a .txt file) a prompt on each
+line; what they do not say is assumed, and said so. Several logs of one service
+are added up.`
 
 const fitExamples = `  redline workload fit access.jsonl -o tuesday.yaml
   redline workload fit gateway-*.csv --column prompt=in_tok --column output=out_tok -o peak.yaml
@@ -171,7 +175,7 @@ func (p *process) workloadFitCommand() *cobra.Command {
 	c := &cobra.Command{Use: "fit LOG...", Short: "fit a workload without text to logs", Long: fitHelp,
 		Example: fitExamples, Args: cobra.ArbitraryArgs}
 	flags := addOptions(c, func(o *config.Option) bool {
-		return slices.Contains([]string{"workload-format", "column", "skip-bad-rows", "sort"}, o.Flag)
+		return slices.Contains([]string{"workload-format", "column", "skip-bad-rows", "sort", "tokenizer"}, o.Flag)
 	}, nil)
 	var out string
 	var o trace.FitOptions
@@ -209,7 +213,12 @@ func logOptions(given map[string][]string) (trace.Options, error) {
 	if t.Format != "" && !slices.Contains(trace.Formats(), t.Format) {
 		return trace.Options{}, usage("--workload-format: want one of %s, got %q", strings.Join(trace.Formats(), ", "), t.Format)
 	}
-	return trace.Options{Format: t.Format, Columns: t.Columns, SkipBadRows: t.SkipBadRows, Sort: t.Sort, Salt: rand.Uint64() | 1}, nil
+	cfg.Tokenizer = cmp.Or(cfg.Tokenizer, token.EmbeddedNames()[0])
+	words, err := tokenizerOf(cfg)
+	if err != nil {
+		return trace.Options{}, err
+	}
+	return trace.Options{Format: t.Format, Columns: t.Columns, SkipBadRows: t.SkipBadRows, Sort: t.Sort, Salt: rand.Uint64() | 1, Count: words.Count}, nil
 }
 
 // fit reads every log whole before it writes anything.
@@ -226,6 +235,11 @@ func (p *process) fit(paths []string, o trace.Options, fo trace.FitOptions, out 
 			return err
 		}
 		files = append(files, f)
+		for _, note := range f.Notes() {
+			if strings.Contains(note, "assumed") || strings.Contains(note, "4 for a token") {
+				fmt.Fprintf(p.stderr, "redline: %s: %s\n", path, note)
+			}
+		}
 		if n := f.Skipped(); n > 0 {
 			fmt.Fprintf(p.stderr, "redline: %s: %d bad rows were left out\n", path, n)
 		}

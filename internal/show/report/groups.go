@@ -20,8 +20,15 @@ type grouping struct {
 	name func(slo.Scope) string
 }
 
+// byPrompt is the grouping that is a histogram of prompt lengths, whose bars are
+// so wide together.
+const (
+	byPrompt       = "by prompt"
+	histogramWidth = 30
+)
+
 var groupings = []grouping{
-	{"by prompt", func(p *result.Point) []metric.Group { return p.Buckets }, nil},
+	{byPrompt, func(p *result.Point) []metric.Group { return p.Buckets }, nil},
 	{"by class", func(p *result.Point) []metric.Group { return p.Classes }, func(s slo.Scope) string { return s.Class }},
 	{"by tenant", func(p *result.Point) []metric.Group { return p.Tenants }, func(s slo.Scope) string { return s.Tenant }},
 	{"by turn", func(p *result.Point) []metric.Group { return p.Turns }, nil},
@@ -108,6 +115,11 @@ func (p *page) groups(grouping grouping, point *result.Point) {
 		}
 	}
 	t.AddColumn(decimal("out tokens/s").Optional(11), absent, func(row int) string { return figure(outputRate(&groups[row])) })
+	if grouping.title == byPrompt {
+		t.AddColumn(left("histogram").Optional(13), absent, func(row int) string {
+			return strings.Repeat("█", int(math.Round(histogramWidth*float64(groups[row].Requests.Due)/float64(max(1, point.Requests.Due)))))
+		})
+	}
 	if grouping.name != nil {
 		t.AddColumn(right("objectives"), absent, func(row int) string {
 			return p.standingsOf(slices.DeleteFunc(slices.Clone(point.Objectives), func(v slo.Verdict) bool {

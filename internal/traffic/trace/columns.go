@@ -64,8 +64,12 @@ type columnReader struct {
 	// unit is that of plain numbers as timestamps.
 	unit    time.Duration
 	started bool
-	path    []byte
-	fields  [][]byte
+	// textual counts prompts by their text, assumes says that outputs are not in
+	// the log.
+	textual, assumes bool
+	count            func([]byte) int
+	path             []byte
+	fields           [][]byte
 	// unread are the columns that have no role, by names; counting says that the
 	// file is read for the first time.
 	unread   unread
@@ -74,7 +78,7 @@ type columnReader struct {
 }
 
 func newColumns(f format, o Options, salt uint64) (*columnReader, error) {
-	c := &columnReader{format: f, salt: salt, wanted: map[string]place{}, unit: f.unit}
+	c := &columnReader{format: f, salt: salt, wanted: map[string]place{}, unit: f.unit, count: o.count}
 	for role, names := range f.columns {
 		for rank, name := range names {
 			c.wanted[name] = place{role, rank + 1}
@@ -129,7 +133,12 @@ func (c *columnReader) read(line []byte, number int, emit func(entry) error) err
 
 func (c *columnReader) end(func(entry) error) error { return nil }
 
-func (c *columnReader) notes() []string { return nil }
+func (c *columnReader) notes() []string {
+	if c.assumes {
+		return []string{assumedOutputs}
+	}
+	return nil
+}
 
 func (c *columnReader) idle() string {
 	note := c.unread.note("columns")
@@ -211,8 +220,11 @@ func (c *columnReader) checkRoles(has func(role int) bool, names []string) error
 			return fatal{fmt.Errorf("no column %s, want one of: %s", shown(column), listed(names))}
 		}
 	}
+	if c.format.partial {
+		c.textual, c.assumes = !has(rolePrompt) && has(roleText), !has(roleOutput)
+	}
 	for _, role := range []int{rolePrompt, roleOutput} {
-		if !has(role) {
+		if !has(role) && !(role == rolePrompt && c.textual) && !(role == roleOutput && c.assumes) {
 			return fatal{fmt.Errorf("no column with the %s tokens among %s; name it with --column %s=NAME",
 				roles[role], listed(names), roles[role])}
 		}
@@ -297,11 +309,15 @@ func (c *columnReader) convert(v *values) (entry, error) {
 	}
 	var e entry
 	var err error
-	if e.row.Prompt, err = c.tokens(v, rolePrompt); err != nil {
+	if c.textual {
+		e.row.Prompt = c.count(v[roleText].text)
+	} else if e.row.Prompt, err = c.tokens(v, rolePrompt); err != nil {
 		return e, err
 	}
-	if e.row.Output, err = c.tokens(v, roleOutput); err != nil {
-		return e, err
+	if e.row.Output = AssumedOutput; !c.assumes {
+		if e.row.Output, err = c.tokens(v, roleOutput); err != nil {
+			return e, err
+		}
 	}
 	if v[roleTime].set {
 		stamp, ok := parseStamp(string(v[roleTime].text), c.unit)

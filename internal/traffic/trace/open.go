@@ -109,6 +109,10 @@ func chooseFormat(path string, file io.ReaderAt, o Options) (format, error) {
 			return format{}, fault(path, "is empty, want a trace or a log of requests")
 		case len(o.Columns) > 0:
 			name = tabular(head[:n])
+		case promptsOnly(path, head[:n]) != "":
+			name = promptsOnly(path, head[:n])
+		case tabulated(head[:n]):
+			return format{}, fault(at(path, 1), "has no lengths: want a column of prompt tokens, or of prompts; name it with --column prompt=NAME or --column text=NAME")
 		default:
 			return format{}, fault(at(path, 1), "is of no known format (%s), or its columns have other names; "+
 				"name the format with --workload-format and the columns with --column", strings.Join(Formats(), ", "))

@@ -21,7 +21,7 @@ func Recognize(head []byte) (name string, ok bool) {
 		return "", false
 	}
 	for _, f := range formats {
-		if f.recognizes(head, first, whole) {
+		if !f.alone && f.recognizes(head, first, whole) {
 			return f.name, true
 		}
 	}
@@ -34,6 +34,25 @@ func tabular(head []byte) string {
 		return "jsonl"
 	}
 	return "csv"
+}
+
+// tabulated reports whether a file has columns, of which it knows none by a
+// length: a time or a name at least.
+func tabulated(head []byte) bool {
+	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
+	first, _, _ := bytes.Cut(head, []byte("\n"))
+	names := headerNames(bytes.TrimSpace(first))
+	if json.Valid(first) && bytes.HasPrefix(first, []byte("{")) {
+		names = objectKeys(first)
+	}
+	for _, name := range names {
+		for _, role := range []int{roleTime, roleOutput, roleSession, roleTenant} {
+			if slices.Contains(generic[role], name) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (f format) recognizes(head, first []byte, whole bool) bool {
@@ -66,13 +85,13 @@ func (f format) names(text string) bool {
 	return len(f.any) == 0 || slices.ContainsFunc(f.any, func(n string) bool { return strings.Contains(text, n) })
 }
 
-// hasLengths says that both lengths are among the columns: a file of prompts
+// hasLengths says that the lengths are among the columns: a file of prompts
 // alone is no trace.
 func (f format) hasLengths(columns []string) bool {
 	has := func(role int) bool {
 		return slices.ContainsFunc(f.columns[role], func(name string) bool { return slices.Contains(columns, name) })
 	}
-	return has(rolePrompt) && has(roleOutput)
+	return has(rolePrompt) && (has(roleOutput) || f.partial)
 }
 
 func headerNames(line []byte) []string {

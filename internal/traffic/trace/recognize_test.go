@@ -59,6 +59,9 @@ func TestEveryFormatHasAFixtureThatRecognizesIt(t *testing.T) {
 	}
 	// The columns of testdata/access.csv have names that must be mapped.
 	found["csv"] = true
+	for _, f := range formats { // TestLogsOfPromptsAlone has these
+		found[f.name] = found[f.name] || f.alone
+	}
 	for _, name := range Formats() {
 		if !found[name] {
 			t.Errorf("no fixture is recognized as %s", name)

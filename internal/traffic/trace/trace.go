@@ -57,6 +57,9 @@ type Options struct {
 	// Salt makes the block ids of logged text; a random one where 0, so that
 	// they mean nothing outside this process.
 	Salt uint64
+	// Count counts the tokens of a prompt that a log gives as text and not as a
+	// length; nil estimates them by its bytes.
+	Count func(text string) int
 }
 
 // The roles that a column can have.
@@ -94,6 +97,12 @@ type format struct {
 	failed func(values *values) bool
 	// blockTokens is the length of the blocks that roleBlocks names.
 	blockTokens int
+	// alone says that it tells of prompts alone, and is read only for what is
+	// known of them.
+	alone bool
+	// partial says that a log without output lengths is read too, and one with
+	// the prompts themselves in place of their lengths.
+	partial bool
 	// reader makes the reader of a format that is neither of rows in columns
 	// nor of one object a line.
 	reader func(o Options, salt uint64) lineReader
@@ -150,8 +159,11 @@ var formats = []format{
 		columns: litellmColumns,
 		failed:  func(v *values) bool { return string(v[roleStatus].text) == "failure" },
 	},
-	{name: "csv", csv: true, columns: generic, blockTokens: 512},
-	{name: "jsonl", columns: generic, blockTokens: 512},
+	{name: "csv", csv: true, columns: generic, blockTokens: 512, partial: true},
+	{name: "jsonl", columns: generic, blockTokens: 512, partial: true},
+	{name: "access", alone: true, reader: newAccess},
+	{name: "lengths", alone: true, reader: newLengths},
+	{name: "prompts", alone: true, reader: newTexts},
 }
 
 // litellmColumns are those of LiteLLM's StandardLoggingPayload, alone or inside
