@@ -36,7 +36,7 @@ func (p *process) benchCommand() *cobra.Command {
 	c := &cobra.Command{Use: "bench", SuggestFor: []string{"benchmark", "protocol", "all"}, Short: "run the whole protocol: is it good enough, and up to what load", Long: benchHelp,
 		Example: benchExamples, Args: noArguments}
 	return p.protocolCommand(c, []string{"profile", "limit", "concurrency", "requests", "duration", "rates", "concurrencies",
-		"find-limit", "repeat", "rounds", "tolerance", "toggle", "on-url", "off-url", "generation"},
+		"find-limit", "repeat", "rounds", "cooldown", "tolerance", "toggle", "on-url", "off-url", "generation"},
 		map[string]string{"rate": "requests per second of the production mix (default: that of four concurrent users)"},
 		experiment.BenchDefaults, experiment.Bench)
 }

@@ -43,7 +43,7 @@ const sweepExamples = `  redline sweep --slo 'ttft:p99<500ms' --find-limit
 func (p *process) sweepCommand() *cobra.Command {
 	c := &cobra.Command{Use: "sweep", SuggestFor: []string{"limit", "search", "find-limit", "curve", "saturate"}, Short: "measure latency against load, and find the limit under objectives", Long: sweepHelp,
 		Example: sweepExamples, Args: noArguments}
-	not := []string{"rate", "profile", "limit", "concurrency", "repeat", "rounds", "tolerance", "accept", "scale", "toggle", "on-url", "off-url"}
+	not := []string{"rate", "profile", "limit", "concurrency", "repeat", "rounds", "cooldown", "tolerance", "accept", "scale", "toggle", "on-url", "off-url"}
 	flags := addOptions(c, except(not...), map[string]string{
 		"duration": "length of each level's measured window (default: 1m); a search chooses its own",
 	})

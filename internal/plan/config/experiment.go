@@ -28,6 +28,8 @@ type Experiment struct {
 	Repeat int `yaml:"repeat,omitempty"`
 	// Rounds is how often each side of a live comparison is measured.
 	Rounds int `yaml:"rounds,omitempty"`
+	// Cooldown is how long nothing is sent between its runs.
+	Cooldown time.Duration `yaml:"cooldown,omitempty"`
 	// Tolerance is the relative difference that does not matter.
 	Tolerance float64 `yaml:"tolerance,omitempty"`
 	// Anyway counts what is invalid or not comparable; the answer is then
@@ -78,6 +80,9 @@ func (c *Config) experiment() error {
 			return c.wrong(block+"."+bound.key, "want 1 to %d, got %d", bound.most, bound.n)
 		}
 	}
+	if e.Cooldown < 0 || e.Cooldown > longestCooldown {
+		return c.wrong(block+".cooldown", "want a time up to 10m such as 10s, got %v", e.Cooldown)
+	}
 	if e.Tolerance < 0 || e.Tolerance >= 1 {
 		return c.wrong(block+".tolerance", "want a share below 1 such as 0.05 or 5%%, got %v", e.Tolerance)
 	}
@@ -94,6 +99,9 @@ func (c *Config) experiment() error {
 	}
 	return c.protocol()
 }
+
+// longestCooldown bounds the rest between two runs.
+const longestCooldown = 10 * time.Minute
 
 // longestSearch bounds what a search or a tuning may be given.
 const longestSearch = 72 * time.Hour

@@ -226,6 +226,8 @@ var Options = []Option{
 		Help: "number of runs of the same load, with fresh seeds and prompts; reports how runs vary"},
 	{Flag: "rounds", Key: "experiment.rounds", Group: ExperimentGroup, Kind: Int, Value: "N", Default: "10",
 		Help: "rounds of a live comparison"},
+	{Flag: "cooldown", Key: "experiment.cooldown", Group: ExperimentGroup, Kind: Duration, Value: "TIME", Default: "0s",
+		Help: "rest between the runs of a live comparison, so that accelerators cool down"},
 	{Flag: "tolerance", Key: "experiment.tolerance", Group: ExperimentGroup, Kind: Float, Value: "SHARE",
 		Default: "0.05; 0.01 to call a difference that rounds or repeated runs show",
 		Help:    "relative difference between two runs that does not matter, however certain it is"},

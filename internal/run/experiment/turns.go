@@ -66,7 +66,10 @@ func (x *conductor) take(ctx context.Context, t turns) error {
 		if round%2 == 1 {
 			order[0], order[1] = order[1], order[0]
 		}
-		for _, s := range order {
+		for i, s := range order {
+			if round+i > 0 {
+				x.rest(ctx, x.Config.Experiment.Cooldown)
+			}
 			res, err := x.run(ctx, t.stage(s, round))
 			if err == nil {
 				err = t.seen(s, round, res)
@@ -78,6 +81,18 @@ func (x *conductor) take(ctx context.Context, t turns) error {
 		t.over(round)
 	}
 	return nil
+}
+
+// rest sends nothing for a while, so that what the run before heated cools down.
+func (x *conductor) rest(ctx context.Context, while time.Duration) {
+	if while <= 0 {
+		return
+	}
+	select {
+	case <-time.After(while):
+	case <-x.Stop:
+	case <-ctx.Done():
+	}
 }
 
 // turn is one side's stage of a round: the plan's load on the side's server,

@@ -36,7 +36,7 @@ func (p *page) comparison(r *result.Result) {
 	p.Field("A", side(c.A))
 	p.Field("B", side(c.B))
 	p.Field("test", joined(clean(c.Test), when(c.Rounds > 0, plural(c.Rounds, "round")), "alpha"+hard+exact(c.Alpha)))
-	p.changes(c, left("B against A"), right("A"), right("B"), right("change"), right("95% interval").Optional(1), right("p").Optional(2), prose(""))
+	p.changes(c, left("B against A"), right("A"), right("B"), right("change"), right("95% interval").Optional(1), right("p").Optional(2), right("Wilcoxon p").Optional(3), prose(""))
 	p.warn(c.Warnings)
 }
 
@@ -54,7 +54,7 @@ func side(s result.Side) string {
 
 func changeRow(m *result.Change) []string {
 	change, bounds := relativeChange(m)
-	return []string{metricName(m.Name, m.Load, m.Unit), measured(m.A, m.Unit), measured(m.B, m.Unit), change, bounds, Chance(m.PHolm), paint(changeTones[m.Standing], clean(m.Verdict))}
+	return []string{metricName(m.Name, m.Load, m.Unit), measured(m.A, m.Unit), measured(m.B, m.Unit), change, bounds, Chance(m.PHolm), Chance(m.WilcoxonP), paint(changeTones[m.Standing], clean(m.Verdict))}
 }
 
 // Chance writes a p-value; how small a tiny one is says nothing more.

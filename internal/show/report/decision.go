@@ -115,7 +115,7 @@ func (p *page) winner(r *result.Result) {
 		return
 	}
 	p.Section(fmt.Sprintf("Winner against baseline, %d interleaved rounds", c.Rounds))
-	p.changes(c, left("figure"), right("baseline"), right("winner"), right("change"), right("95% interval"), right("p"), left("verdict"))
+	p.changes(c, left("figure"), right("baseline"), right("winner"), right("change"), right("95% interval"), right("p"), right("Wilcoxon p"), left("verdict"))
 	p.Field("test", clean(c.Test))
 	p.warn(c.Warnings)
 }
