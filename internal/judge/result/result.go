@@ -136,7 +136,9 @@ type Model struct {
 	Tokenizer    string `json:"tokenizer,omitempty"`
 	Precision    string `json:"precision,omitempty"`
 	Quantization string `json:"quantization,omitempty"`
-	MaxLen       int    `json:"max_len,omitempty"`
+	// Size is how many parameters it has: "8B".
+	Size   string `json:"size,omitempty"`
+	MaxLen int    `json:"max_len,omitempty"`
 }
 
 // Engine is what answered.
@@ -146,6 +148,10 @@ type Engine struct {
 	API      string `json:"api,omitempty"`
 	URL      string `json:"url,omitempty"` // without user info and query
 	Embedded bool   `json:"embedded,omitempty"`
+	// TP and PP are how many accelerators share each layer, and the layers; 0
+	// where that is not known.
+	TP int `json:"tp,omitempty"`
+	PP int `json:"pp,omitempty"`
 	// Parallelism is how the model is laid over accelerators: "tp 4, pp 2".
 	Parallelism string `json:"parallelism,omitempty"`
 	// Flags are the settings that the server was started with, as it tells

@@ -87,6 +87,10 @@ func flagsOf(text string) map[string]string {
 		switch {
 		case isFlag:
 			key, value, _ := strings.Cut(name, "=")
+			key, on := strings.CutPrefix(flagName(key), "no_enable_")
+			if on {
+				key, value = "enable_"+key, "false"
+			}
 			last, flags[key] = key, cmp.Or(value, "true")
 		case last == "":
 			return map[string]string{"flags": text}
@@ -102,11 +106,12 @@ func flagsOf(text string) map[string]string {
 // describe fills in what the server tells and the plan does not.
 func describe(res *result.Result, c *config.Config, f engine.Facts, server *telemetry.ServerUse) {
 	e, m := &res.Engine, &res.Model
-	e.Name = cmp.Or(e.Name, f.Engine, c.Masked(c.Metadata.Get("engine")))
-	e.Version = cmp.Or(e.Version, f.Version, c.Masked(c.Metadata.Get("engine_version")))
-	e.Parallelism = cmp.Or(e.Parallelism, f.Parallelism)
-	m.Revision, m.Tokenizer = cmp.Or(m.Revision, f.Revision), cmp.Or(m.Tokenizer, f.Tokenizer)
-	m.Precision, m.Quantization = cmp.Or(m.Precision, f.Precision), cmp.Or(m.Quantization, f.Quantization)
+	e.Name, e.Version = believe(res, c, "engine", cmp.Or(e.Name, f.Engine)), believe(res, c, "engine_version", cmp.Or(e.Version, f.Version))
+	e.Parallelism = believe(res, c, "parallelism", f.Parallelism)
+	m.Revision, m.Tokenizer = believe(res, c, "model_revision", f.Revision), believe(res, c, "tokenizer", f.Tokenizer)
+	m.Precision, m.Quantization = believe(res, c, "precision", f.Precision), believe(res, c, "quantization", f.Quantization)
+	m.Size = sizeOf(c, m.Name)
+	spread(e, c)
 	m.MaxLen = cmp.Or(m.MaxLen, f.MaxLen)
 	flags := maps.Clone(f.Flags)
 	if server != nil {
@@ -116,6 +121,7 @@ func describe(res *result.Result, c *config.Config, f engine.Facts, server *tele
 			m.MaxLen = cmp.Or(m.MaxLen, longest)
 		}
 	}
+	compareFlags(res, e.Flags, flags)
 	e.Flags = joinedFlags(e.Flags, flags)
 	confirmFlags(res)
 	confirmGuesses(res, server)

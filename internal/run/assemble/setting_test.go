@@ -17,7 +17,7 @@ func TestFlagsOf(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]map[string]string{
 		"":                                   nil,
-		"--max-num-seqs 256 --enforce-eager": {"max-num-seqs": "256", "enforce-eager": "true"},
+		"--max-num-seqs 256 --enforce-eager": {"max_num_seqs": "256", "enforce_eager": "true"},
 		"--tp=4 --lora a b":                  {"tp": "4", "lora": "a b"},
 		"as shipped":                         {"flags": "as shipped"},
 	} {
@@ -47,7 +47,7 @@ metadata:
 		t.Fatal(err)
 	}
 	res := blank(c, "id", time.Unix(0, 0))
-	want := map[string]string{"api-key": "***", "hf-token": "***", "max-num-batched-tokens": "131072"}
+	want := map[string]string{"api_key": "***", "hf_token": "***", "max_num_batched_tokens": "131072"}
 	if diff := cmp.Diff(want, res.Engine.Flags); diff != "" {
 		t.Error(diff)
 	}

@@ -36,7 +36,7 @@ var sections = []struct {
 	{"Checklist", explained | whole, (*page).checklist},
 	{"Which set-up suits the workload", whole, (*page).choices},
 	{"What may mislead", explained | whole, (*page).antiPatterns},
-	{"Set-up", whole | folds, (*page).setUpFields},
+	{"Set-up", explained | whole | folds, (*page).setUpFields},
 	{"Can it be trusted?", terminal, (*page).trust},
 	{"Can it be trusted?", whole | folds, (*page).trusted},
 	{"Plan", whole | folds, (*page).plan},
@@ -166,13 +166,17 @@ const NotStated = "not stated"
 
 // setUpFields names everything that a figure needs beside it to mean anything.
 func (p *page) setUpFields(r *result.Result) {
-	p.setting(r)
-	p.stated("hardware", model(result.Model{}, r.Hardware))
+	if p.room == whole {
+		p.setting(r) // which stands above the figures on a terminal
+	}
+	p.stated("hardware", joined(model(result.Model{}, r.Hardware), when(r.Hardware.MemoryMB > 0, trimmed(figure(float64(r.Hardware.MemoryMB)/1024))+" GiB each")))
+	p.stated("model size", r.Model.Size)
 	p.stated("driver", cmp.Or(Driver(r.Hardware), Metadata(r, "driver")))
 	p.stated("precision", Precision(r.Model))
 	p.stated("revision", cmp.Or(r.Model.Revision, Metadata(r, "revision")))
 	p.Field("tokenizer", clean(r.Model.Tokenizer))
-	p.Field("parallelism", clean(r.Engine.Parallelism))
+	p.Field("parallelism", cmp.Or(clean(r.Engine.Parallelism), when(r.Engine.TP > 0, "tp "+count(r.Engine.TP)+", pp "+count(max(1, r.Engine.PP)))))
+	p.Field("traffic mix", trafficMix(r))
 	p.Field("flags", flags(r.Engine.Flags))
 	p.Field("unknown", clean(strings.Join(r.Unknown, ", ")))
 	p.stated("chat template", r.Workload.TemplateHash)
@@ -180,6 +184,23 @@ func (p *page) setUpFields(r *result.Result) {
 	p.stated("rollback risk", Metadata(r, "rollback_risk"))
 	p.Field("command", clean(r.Command))
 	p.Field("redline", clean(r.Version))
+}
+
+// trafficMix is what the load was made of: each class with its share and its mean
+// lengths.
+func trafficMix(r *result.Result) string {
+	if len(r.Points) == 0 {
+		return ""
+	}
+	p := &r.Points[len(r.Points)-1]
+	var parts []string
+	for _, g := range p.Classes {
+		if ok := float64(g.Requests.OK); ok > 0 {
+			parts = append(parts, clean(g.Name)+" "+shareOf(int64(g.Requests.Due), int64(p.Requests.Due))+", "+trimmed(figure(float64(g.PromptTokens)/ok))+" prompt and "+
+				trimmed(figure(float64(g.OutputTokens)/ok))+" output tokens on average")
+		}
+	}
+	return joined(parts...)
 }
 
 // stated writes a fact, or that it is unknown.
