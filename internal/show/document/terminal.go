@@ -91,8 +91,13 @@ func (t *terminal) block(b Block) {
 	case *Table:
 		t.table(b)
 	case Charts:
-		for _, line := range b[0].Text(min(t.width, plotColumns), plotRows) {
-			t.line(t.tinted(line))
+		for i := range b {
+			if i > 0 {
+				t.gap()
+			}
+			for _, line := range b[i].Text(min(t.width, plotColumns), plotRows) {
+				t.line(t.tinted(line))
+			}
 		}
 	case Footnotes:
 		t.notes.due(func(mark, text string) { t.hang(indent+mark+" ", text) })

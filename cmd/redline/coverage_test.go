@@ -1,0 +1,114 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// coveredRow is one row of docs/COVERAGE.md.
+type coveredRow struct{ requirement, command, shows, test string }
+
+var coverageRow = regexp.MustCompile("(?m)^\\| (.+) \\| `(.+)` \\| (.+) \\| `(Test\\w+)` \\|$")
+
+func coverage(t *testing.T) (rows []coveredRow) {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/COVERAGE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range coverageRow.FindAllStringSubmatch(string(page), -1) {
+		rows = append(rows, coveredRow{m[1], m[2], m[3], m[4]})
+	}
+	if lines := strings.Count(string(page), "` |\n"); len(rows) != lines {
+		t.Fatalf("%d rows are read of %d", len(rows), lines)
+	}
+	return rows
+}
+
+// coveredDir has what the commands of docs/COVERAGE.md read.
+func coveredDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"p.csv":      "prompt_tokens\n" + strings.Repeat("100\n300\n2500\n20000\n", 30),
+		"users.csv":  "timestamp,user\n1,a\n",
+		"access.log": `10.0.0.1 - - [01/Nov/2026:10:00:00 +0000] "POST /v1/chat/completions HTTP/1.1" 200 99 request_length=4000` + "\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var all sync.WaitGroup
+	for _, command := range []string{
+		"run --rate 10 --duration 3s --warmup 1s --drain 3s --workload mix --slo ttft:p99<2s --slo tpot:p95<80ms --price-per-gpu-hour 3 --reserved-per-gpu-hour 2 --golden builtin --price-per-kwh 0.3 --watts 700 --seed 1 --out one",
+		"sweep --strict --rates 5,10 --workload fixed(256,32) --duration 2s --warmup 1s --drain 3s --slo ttft:p90<2s --slo tpot:p90<80ms --price-per-gpu-hour 3 --seed 1 --out levels",
+		"run --rate inf --requests 40 --workload fixed(256,64) --prefix 512 --prefix-groups 4 --seed 1 --out closed",
+	} {
+		args := append(strings.Fields(command), "--quiet")
+		args[len(args)-2] = filepath.Join(dir, args[len(args)-2])
+		all.Go(func() {
+			if code, _, stderr := redline(t, nil, args...); code == exitError || code == exitUsage {
+				t.Errorf("redline %s: exit %d: %s", command, code, stderr)
+			}
+		})
+	}
+	all.Wait()
+	return dir
+}
+
+// Every requirement has a command whose output shows it, and a test.
+func TestCoverage(t *testing.T) {
+	t.Parallel()
+	rows := coverage(t)
+	dir := coveredDir(t)
+	outputs := map[string]string{}
+	for _, r := range rows {
+		if r.shows == "long" {
+			continue
+		}
+		text, known := outputs[r.command]
+		if !known {
+			args := shellWords(r.command)[1:]
+			for i, a := range args {
+				if _, err := os.Stat(filepath.Join(dir, a)); err == nil && a != "" {
+					args[i] = filepath.Join(dir, a)
+				}
+			}
+			_, stdout, stderr := redline(t, nil, args...)
+			text = stdout + stderr
+			outputs[r.command] = text
+		}
+		if !strings.Contains(text, strings.Trim(r.shows, "`")) {
+			t.Errorf("%s: %s does not show %s:\n%.2000s", r.requirement, r.command, r.shows, text)
+		}
+	}
+	tests := testNames(t)
+	for _, r := range rows {
+		if !tests[r.test] {
+			t.Errorf("%s: there is no %s", r.requirement, r.test)
+		}
+	}
+}
+
+func testNames(t *testing.T) map[string]bool {
+	t.Helper()
+	names, declared := map[string]bool{}, regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	err := filepath.WalkDir("../..", func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		for _, m := range declared.FindAllStringSubmatch(string(content), -1) {
+			names[m[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
