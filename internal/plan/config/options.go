@@ -65,7 +65,7 @@ var Options = []Option{
 	{Flag: "rate", Key: "load_profile.rate", Group: loadGroup, Kind: Float, Value: "R",
 		Default: "10, unless a concurrency is given",
 		Help:    "requests per second to send, whether or not the server keeps up (open loop); inf: all --requests at once, or with a concurrency as fast as that allows",
-		set:     setRate},
+		access:  access{set: setRate}},
 	{Flag: "arrival", Values: []string{"constant", "poisson", "gamma(0.5)"}, Key: "load_profile.arrival", Group: loadGroup, Kind: Text, Value: "PROCESS", Default: "poisson",
 		Help: "how arrivals spread over time: constant, poisson or gamma(SHAPE), a shape below 1 being burstier"},
 	{Flag: "profile", Values: []string{"steady", "burst", "overload", "hot-spot", "steps(10:1m,20:1m)", "ramp(1..50,5m)", "onoff(50:10s,5:20s)", "diurnal(5..20,24h)"}, Key: "load_profile.profile", Group: loadGroup, Kind: Text, Value: "SHAPE", Default: "steady",
