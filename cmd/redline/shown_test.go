@@ -241,7 +241,7 @@ func shownFiles(url, dir string) map[string]string {
 	rows := "server: {sim: {gpu: B200, tp: 8}}\nworkload: fixed(50,5)\nload_profile: {rate: 20, warmup: 0s, drain: 5s}\n" +
 		"experiment:\n  scale: 0.002\n  rows: [{name: short, workload: 'fixed(20,4)', concurrency: 1}]\n"
 	return map[string]string{
-		"access.jsonl": access.String(), "gateway-1.csv": gateway.String(), "gateway-2.csv": gateway.String(),
+		"access.jsonl": access.String(), "access.csv": trace.String(), "gateway-1.csv": gateway.String(), "gateway-2.csv": gateway.String(),
 		"trace.csv": trace.String(), "azure.csv": trace.String(), "mooncake.jsonl": mooncake.String(),
 		"prompts.jsonl":         `{"prompt": "good day"}` + "\n" + `{"prompt": "good night"}` + "\n",
 		"mine.yaml":             mineYAML,

@@ -249,7 +249,7 @@ func badInput(t *testing.T, args []string, code int, want []string) {
 func TestBadFits(t *testing.T) {
 	t.Parallel()
 	good, dir := file(t, "azure.csv", azure()), t.TempDir()
-	prose := file(t, "prose.txt", "It was a dark night, and nothing was counted.\n")
+	prose := file(t, "prose.dat", "It was a dark night, and nothing was counted.\n")
 	for _, tt := range []struct {
 		name string
 		args []string
