@@ -39,7 +39,7 @@ var guidellmFlags = slices.Concat([]Flag{
 	flag(One, "request-type request-format", "chat_completions", "api"),
 	flag(Each, "output", "", "out"),
 	flag(One, "output-path output-dir", "", "out"),
-	flag(Each, "outputs", "", "out"),
+	{Names: []string{"outputs"}, Takes: Each, Idle: "the results are written as JSON"},
 	flag(One, "random-seed seed", "42", "seed"),
 	flag(Each, "label l", "", "label"),
 },

@@ -27,7 +27,7 @@ var inferencePerfFlags = slices.Concat([]Flag{
 	flag(One, "api.type", "completion", "api"),
 	flag(One, "api.streaming", "false", "no-stream"),
 	flag(One, "api.headers", "", "header"),
-	flag(One, "server.type", "vllm", ""),
+	{Names: []string{"server.type"}, Takes: One, Idle: "redline finds out which engine answers"},
 	flag(One, "server.model-name", "", "model"),
 	flag(One, "server.base-url", "", "url"),
 	flag(One, "server.ignore-eos", "true", ""),

@@ -37,7 +37,7 @@ var vllmFlags = slices.Concat([]Flag{
 	flag(One, "ramp-up-strategy", "", "profile"),
 	flag(One, "ramp-up-start-rps", "", "profile"),
 	flag(One, "ramp-up-end-rps", "", "profile"),
-	flag(None, "self-timed", "", ""),
+	{Names: []string{"self-timed"}, Takes: None, Idle: "a trace is sent at its own times unless --no-self-timed is given"},
 	flag(None, "no-self-timed", "", ""),
 	flag(One, "seed", "0", "seed"),
 	flag(None, "ignore-eos", "", ""),
