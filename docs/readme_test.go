@@ -24,7 +24,7 @@ func shape(page string) (names []string) {
 		switch {
 		case rest == "", strings.HasPrefix(rest, " "), strings.ContainsAny(rest[:1], "<0123456789"):
 			// It continues what is above, or is named by what was sent.
-		case strings.HasSuffix(cells[0], ", ms"), cells[0] == "objectives":
+		case strings.HasSuffix(cells[0], ", ms") && !strings.HasPrefix(rest, "by "), cells[0] == "objectives":
 			names = append(names, cells...)
 		default:
 			names = append(names, cells[0])

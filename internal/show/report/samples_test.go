@@ -179,6 +179,7 @@ func metSample() *result.Result {
 	)
 	r.Points[0].Goodput = &metric.Goodput{Requests: 20.03, Fraction: 0.99834}
 	r.Points[0].Fluidity = ptr(0.9991)
+	r.AntiPatterns = []result.AntiPattern{{Name: "one tenant", Why: "tenants of unlike traffic take the batch and the cache from each other", Cure: "give each its share with workload.tenants"}}
 	return r
 }
 

@@ -27,9 +27,9 @@ func (p *page) trust(r *result.Result) {
 // antiPatterns says of each way in which the result may mislead why, and what to
 // do instead.
 func (p *page) antiPatterns(r *result.Result) {
-	t := document.NewTable(left("what may mislead"), left("because"), prose("instead"))
+	t := document.NewTable(left("what may mislead"), prose("why, and what to do instead"))
 	for _, a := range r.AntiPatterns {
-		t.Add(clean(a.Name), clean(a.Why), clean(a.Cure))
+		t.Add(clean(a.Name), clean(a.Why)+": "+clean(a.Cure))
 	}
 	if len(t.Rows) > 0 {
 		p.Add(t)
