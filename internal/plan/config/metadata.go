@@ -17,7 +17,7 @@ type Metadata map[string]string
 var metadataKeys = []string{
 	"label", "note",
 	"engine", "engine_version", "parallelism", "flags",
-	"model_revision", "model_size", "tokenizer", "precision", "kv_precision", "quantization",
+	"model_revision", "model_size", "tokenizer", "precision", "kv_precision", "quantization", "expert_spread",
 	"hardware", "gpus", "driver", "cuda", "interconnect", "notes",
 	"rollback_risk",
 }

@@ -11,6 +11,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/observe/telemetry"
 	"redline/internal/plan/config"
+	"redline/internal/text"
 	"redline/internal/twin/catalog"
 	"redline/internal/twin/sim"
 )
@@ -134,8 +135,11 @@ func laidOut(c *config.Config, res *result.Result, server *telemetry.ServerUse, 
 	if share, err := strconv.ParseFloat(serverSays(server, "gpu_memory_utilization"), 64); err == nil && share > 0 && share <= 1 {
 		d.Utilization = share
 	}
-	if spread, err := strconv.ParseFloat(c.Metadata["expert_spread"], 64); err == nil && spread > 0 && spread <= 1 {
-		d.ExpertSpread = spread
+	if said := c.Metadata["expert_spread"]; said != "" {
+		var err error
+		if d.ExpertSpread, err = strconv.ParseFloat(said, 64); err != nil || !(d.ExpertSpread > 0 && d.ExpertSpread <= 1) {
+			return deployment{}, fmt.Errorf("metadata.expert_spread: want a number above 0 and up to 1, such as 0.45, got %q", text.Brief(said))
+		}
 	}
 	return deployment{Deployment: d, replicas: dp}, nil
 }

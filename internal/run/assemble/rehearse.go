@@ -106,28 +106,40 @@ func mostOutput(spec sim.Spec, mix []replay.Observed) float64 {
 	if err != nil {
 		return 0
 	}
+	turn := 0
+	submit := func(now int64) (taken bool) {
+		for range mix {
+			turn++
+			if taken = e.Submit(now, mix[turn%len(mix)].Request, 0); taken {
+				return true
+			}
+		}
+		return false
+	}
 	places := cmp.Or(spec.MaxNumSeqs, 256)
 	for asked := 0; asked < 6*places; {
-		switch next := e.Next(); {
-		case asked < places:
-			e.Submit(0, mix[asked%len(mix)].Request, 0)
+		switch ended := asked - places; {
+		case ended < 0:
+			if !submit(0) {
+				return 0 // it has room for none of them
+			}
 			asked++
-		case asked-places < len(ends) && ends[asked-places] <= next:
-			e.Submit(ends[asked-places], mix[asked%len(mix)].Request, 0)
+		case ended < len(ends) && ends[ended] <= e.Next():
+			submit(ends[ended])
 			asked++
-		case next == replay.Idle:
-			return 0 // it takes none of them
 		default:
-			e.Advance(next)
+			e.Advance(e.Next())
 		}
 	}
 	low, high := len(ends)*2/5, len(ends)-1
-	if high-low < 10 {
+	if high-low < 10 || ends[high] <= ends[low] {
 		return 0
 	}
 	sum := 0.0
-	for _, n := range tokens[low:high] {
-		sum += n
+	for i, n := range tokens[:high+1] {
+		if ends[i] > ends[low] {
+			sum += n
+		}
 	}
 	return sum / (float64(ends[high]-ends[low]) / 1e9)
 }

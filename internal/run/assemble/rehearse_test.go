@@ -107,3 +107,19 @@ func TestRehearsalSaysWhatIsAssumed(t *testing.T) {
 		}
 	}
 }
+
+// Requests that all end in one step have no rate, and some that find no room
+// leave one of the others.
+func TestMostOutputIsANumber(t *testing.T) {
+	t.Parallel()
+	none, off := 0.0, false
+	spec := sim.Spec{Law: &catalog.Law{WeightsUS: 1000, Corner: 1}, MaxNumSeqs: 1024, MaxNumBatchedTokens: 1 << 20, MaxModelLen: 4096, Jitter: &none, EnablePrefixCaching: &off}
+	one, long, usual := replay.Request{Prompt: 1, Output: 1}, replay.Request{Prompt: 1 << 20, Output: 1}, replay.Request{Prompt: 10, Output: 100}
+	if got := mostOutput(spec, []replay.Observed{{Request: one}}); math.IsInf(got, 0) || math.IsNaN(got) {
+		t.Errorf("%v output tokens/s", got)
+	}
+	// 1,024 at once, a token each in a step of 1 ms.
+	if got := mostOutput(spec, []replay.Observed{{Request: usual}, {Request: long}, {Request: usual}}); got < 0.3e6 || got > 1.1e6 {
+		t.Errorf("%.0f output tokens/s", got)
+	}
+}

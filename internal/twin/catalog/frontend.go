@@ -10,13 +10,13 @@ import (
 // one thing at a time, so that tokens wait for prompts and prompts for tokens.
 type FrontEnd struct {
 	// APIServers is how many processes there are; 0 is one.
-	APIServers int `yaml:"api_server_count,omitempty" json:"api_server_count,omitempty"`
+	APIServers int `yaml:"api_server_count,omitempty"`
 	// Request is the work that each request makes, and TokenUS that for each
 	// token of its prompt.
-	Request time.Duration `yaml:"frontend_request,omitempty" json:"request_ns,omitempty"`
-	TokenUS float64       `yaml:"frontend_token_us,omitempty" json:"token_us,omitempty"`
+	Request time.Duration `yaml:"frontend_request,omitempty"`
+	TokenUS float64       `yaml:"frontend_token_us,omitempty"`
 	// EventUS is the work for each event of a stream.
-	EventUS float64 `yaml:"frontend_event_us,omitempty" json:"event_us,omitempty"`
+	EventUS float64 `yaml:"frontend_event_us,omitempty"`
 }
 
 // Idle reports whether the front end takes no time at all.

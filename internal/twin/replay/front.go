@@ -15,3 +15,48 @@ func Behind(s *sim.Spec, front *engine.Front, m catalog.Model) {
 	launch := float64(m.Layers-experts)*front.EagerLayer.Seconds() + float64(experts)*front.EagerExperts.Seconds()
 	s.Law.EagerUS, s.Law.EagerTokens, s.Law.EagerSequenceUS = 1e6*launch, front.GraphTokens, front.EagerSequenceUS
 }
+
+// passing is what goes through the front end: a request in, or the tokens of a
+// step out, of which only the first and the last of a request matter.
+type passing struct {
+	request      *sequence
+	fresh, ended []*sequence
+}
+
+// pass lets a request into the engine, or the tokens of a step out to clients.
+func (e *Instance) pass(p passing, began, ended int64) {
+	if s := p.request; s != nil {
+		e.passing--
+		s.arrived = ended + e.delay
+		e.waiting.Push(s)
+		return
+	}
+	for _, s := range p.fresh {
+		s.first = ended // those that join come last in their step
+	}
+	for _, s := range p.ended {
+		e.passing--
+		e.answer(s, max(s.first, began+(ended-began)/2))
+	}
+}
+
+// send hands the step's tokens to the front end, an equal share to each of its
+// processes.
+func (e *Instance) send(n int) {
+	for p := range e.desk.Processes() {
+		var own passing
+		for _, s := range e.fresh {
+			if s.process == p && s.first == e.end { // not one that was preempted
+				own.fresh = append(own.fresh, s)
+			}
+		}
+		for _, s := range e.ended {
+			if s.process == p {
+				own.ended = append(own.ended, s)
+			}
+		}
+		e.desk.Send(p, e.end, (n+e.desk.Processes()-1-p)/e.desk.Processes(), own)
+	}
+	e.passing += len(e.ended)
+	e.ended = e.ended[:0]
+}

@@ -1,3 +1,7 @@
+// Package replay offers recorded requests to the simulated engine again, in
+// virtual time. It takes lengths, moments and an engine with a law, and gives
+// what each request would have seen, at a cost per step that does not grow with
+// the batch. It reads no file and no clock.
 package replay
 
 import (
@@ -89,36 +93,8 @@ type Instance struct {
 	Refuse int64
 }
 
-// sequence is a request inside an instance.
-type sequence struct {
-	Request
-	tag      int64
-	arrived  int64
-	first    int64
-	process  int // of the front end
-	made     int // output tokens sampled before it joined the generating ones
-	total    int // tokens when it joined, or prompt and output where it waits
-	computed int
-	joined   int64 // beat
-	epoch    int   // of its membership among the generating
-	ended    bool
-}
-
-// Before orders those that wait by when they arrived.
-func (s *sequence) Before(o *sequence) bool { return s.arrived < o.arrived }
-
-// ending is the beat in which a generating sequence gets its last token.
-type ending struct {
-	beat  int64
-	epoch int
-	s     *sequence
-}
-
-// Before reports which of two is first.
-func (e ending) Before(o ending) bool { return e.beat < o.beat }
-
 // NewInstance makes the engine that the spec describes, which must have a law.
-// done is told of each answer.
+// done gets each answer.
 func NewInstance(spec sim.Spec, done func(Answer)) (*Instance, error) {
 	full, err := spec.Resolve()
 	switch {
@@ -139,13 +115,6 @@ func NewInstance(spec sim.Spec, done func(Answer)) (*Instance, error) {
 		e.desk = sim.NewDesk[passing](full.FrontEnd)
 	}
 	return e, nil
-}
-
-// passing is what goes through the front end: a request in, or the tokens of a
-// step out, of which only the first and the last of a request matter.
-type passing struct {
-	request      *sequence
-	fresh, ended []*sequence
 }
 
 func blocksFor(tokens int) int { return (tokens + BlockSize - 1) / BlockSize }
@@ -208,23 +177,6 @@ func (e *Instance) Advance(now int64) {
 	}
 }
 
-// pass lets a request into the engine, or the tokens of a step out to clients.
-func (e *Instance) pass(p passing, events bool, began, ended int64) {
-	if s := p.request; s != nil {
-		e.passing--
-		s.arrived = ended + e.delay
-		e.waiting.Push(s)
-		return
-	}
-	for _, s := range p.fresh {
-		s.first = ended // those that join come last in their step
-	}
-	for _, s := range p.ended {
-		e.passing--
-		e.answer(s, max(s.first, began+(ended-began)/2))
-	}
-}
-
 func (e *Instance) answer(s *sequence, last int64) {
 	if e.done != nil {
 		e.done(Answer{s.Request, s.tag, s.first, last})
@@ -264,7 +216,7 @@ func (e *Instance) fill(start int64) {
 	}
 }
 
-// generate gives every generating sequence its token and goes on with the
+// generate gives every generating sequence its token and continues the
 // prompt begun, as far as the cache has room.
 func (e *Instance) generate() (preempted bool) {
 	e.beat++
@@ -364,15 +316,6 @@ func (e *Instance) preempt() {
 	e.waiting.PushFront(s)
 }
 
-// tokens is how many a generating sequence has, with that of the beat.
-func (s *sequence) tokens(beat int64) int { return s.total + int(beat-s.joined-1) }
-
-// crosses is the beat, of BlockSize ones, in which it needs another block: the
-// one that gives it a token more than whole blocks hold.
-func (s *sequence) crosses() int {
-	return int((s.joined + 1 + int64(BlockSize) + 1 - int64(s.total%BlockSize)) & (BlockSize - 1))
-}
-
 // finish ends the step.
 func (e *Instance) finish() {
 	e.stepping = false
@@ -393,27 +336,6 @@ func (e *Instance) finish() {
 	if len(e.order) > 2*e.running()+64 {
 		e.tidy()
 	}
-}
-
-// send hands the step's tokens to the front end, an equal share to each of its
-// processes.
-func (e *Instance) send(n int) {
-	for p := range e.desk.Processes() {
-		var own passing
-		for _, s := range e.fresh {
-			if s.process == p && s.first == e.end { // not one that was preempted
-				own.fresh = append(own.fresh, s)
-			}
-		}
-		for _, s := range e.ended {
-			if s.process == p {
-				own.ended = append(own.ended, s)
-			}
-		}
-		e.desk.Send(p, e.end, (n+e.desk.Processes()-1-p)/e.desk.Processes(), own)
-	}
-	e.passing += len(e.ended)
-	e.ended = e.ended[:0]
 }
 
 // endGenerating lets those go whose last token this beat was.

@@ -103,10 +103,6 @@ func (b *batching) admissible(j *Job) error {
 	return nil
 }
 
-func errTaken(id uint64) error {
-	return fmt.Errorf("job %d is already in the engine: give each job its own id", id)
-}
-
 func (b *batching) Cancel(_ int64, id uint64) {
 	s := b.byID[id]
 	if s == nil {

@@ -20,9 +20,7 @@ type process[T any] struct {
 
 type task[T any] struct {
 	item        T
-	ready, took int64
-	began       int64
-	events      bool
+	took, began int64
 }
 
 // NewDesk opens a front end.
@@ -38,7 +36,7 @@ func (d *Desk[T]) Request(now int64, tokens int, item T) (process int) {
 	process = int(d.asked % uint64(len(d.processes)))
 	d.asked++
 	p := &d.processes[process]
-	p.requests = append(p.requests, task[T]{item: item, ready: now, took: d.Prompt(tokens)})
+	p.requests = append(p.requests, task[T]{item: item, took: d.Prompt(tokens)})
 	p.begin(now)
 	return process
 }
@@ -46,7 +44,7 @@ func (d *Desk[T]) Request(now int64, tokens int, item T) (process int) {
 // Send hands n events that are ready now to a process.
 func (d *Desk[T]) Send(process int, now int64, n int, item T) {
 	p := &d.processes[process]
-	p.events = append(p.events, task[T]{item: item, ready: now, took: d.Events(n), events: true})
+	p.events = append(p.events, task[T]{item: item, took: d.Events(n)})
 	p.begin(now)
 }
 
@@ -63,14 +61,14 @@ func (d *Desk[T]) Next() int64 {
 
 // Advance does what is done by now and tells of each task when it was begun and
 // ended.
-func (d *Desk[T]) Advance(now int64, done func(item T, events bool, began, ended int64)) {
+func (d *Desk[T]) Advance(now int64, done func(item T, began, ended int64)) {
 	for next := d.Next(); next <= now; next = d.Next() {
 		for i := range d.processes {
 			if p := &d.processes[i]; p.busy && p.until == next {
 				t := p.task
 				p.busy = false
 				p.begin(next)
-				done(t.item, t.events, t.began, next)
+				done(t.item, t.began, next)
 			}
 		}
 	}

@@ -1,5 +1,7 @@
 package sim
 
+import "fmt"
+
 // fronted is an engine behind a front end: requests reach it later, and its
 // tokens come out later, the more there is to do.
 type fronted struct {
@@ -39,7 +41,7 @@ func (f *fronted) Step(now int64, emit func(Token)) (next int64) {
 			return next
 		}
 		if desk <= engine {
-			f.desk.Advance(desk, func(p passing, events bool, began, ended int64) { f.pass(p, began, ended, emit) })
+			f.desk.Advance(desk, func(p passing, began, ended int64) { f.pass(p, began, ended, emit) })
 			continue
 		}
 		f.batching.Step(engine, func(t Token) { f.sent = append(f.sent, t) })
@@ -95,4 +97,8 @@ func (f *fronted) pass(p passing, began, ended int64, emit func(Token)) {
 		}
 		emit(t)
 	}
+}
+
+func errTaken(id uint64) error {
+	return fmt.Errorf("job %d is already in the engine: give each job its own id", id)
 }
