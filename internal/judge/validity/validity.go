@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"redline/internal/judge/figure"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -99,64 +98,6 @@ type outcome struct {
 
 // failed reports whether the question was asked and answered badly.
 func (o outcome) failed() bool { return !o.ok && !o.skip && o.why == "" }
-
-// check is one question about the run.
-type check struct {
-	name string
-	cure string
-	ask  func(Evidence) outcome
-	// spoils are the objectives that a failure touches, by their metrics; nil:
-	// all.
-	spoils []string
-	// shows marks a check that a client short of CPU time fails.
-	shows bool
-	// setup marks what a repetition does not mend.
-	setup bool
-}
-
-// checks is every question, in the order in which reports show them.
-var checks = []check{
-	{name: "lag", ask: askLag, spoils: fromDue, shows: true,
-		cure: "redline itself sent late: lower the rate, give the client more cores, or spread the load over machines"},
-	{name: "due against sent", ask: askUnsent,
-		cure: "the client did not send what the schedule wanted: lower the rate or lengthen --drain"},
-	{name: "own CPU", ask: askCPU, cure: "give the client more cores, lower the rate, or run the server on another machine"},
-	{name: "clock steps", ask: askClock, spoils: times,
-		cure: "stop the time service from stepping the clock during a run, then run again"},
-	{name: "output lengths", ask: askOutputLengths, setup: true,
-		cure: "this API has no word that keeps a reply to its length: let the model end its replies (workload.natural: true), or ask for lengths that it reaches by itself"},
-	{name: "prompt lengths", ask: askPromptLengths, setup: true,
-		cure: "the server counts another number of tokens than was designed: give the model's own tokenizer, or look for a system prompt that is added"},
-	{name: "token counts", ask: askTokens, setup: true,
-		cure: "usage counts fewer tokens than arrived, or others: do not rely on it; compare with the model's own tokenizer (--tokenizer)"},
-	{name: "engine schedule", ask: askEngine, spoils: times, shows: true,
-		cure: "the embedded engine could not keep its own times: lower the rate or run it apart with redline sim"},
-	{name: "scheduler delay", ask: askScheduler, spoils: times, shows: true,
-		cure: "give the client more cores, lower the rate, or stop what else runs on this machine"},
-	{name: "client-side coalescing", ask: askCoalescing, spoils: gaps, shows: true,
-		cure: "the client reads later than tokens come: give it more cores, lower the rate, or spread the load over machines"},
-	{name: "buffered stream", ask: askBuffered, spoils: streamed, setup: true,
-		cure: "a proxy or the server holds events back: turn its buffering off (nginx: proxy_buffering off)"},
-	{name: "ports and files", ask: askFiles, setup: true, cure: "raise the limit of open files (ulimit -n)"},
-	{name: "throttled machine", ask: askThrottled, cure: "run the client where no quota, hypervisor or heat holds it back"},
-	{name: "shared host", ask: askSharedHost, cure: "run the server on another machine: here the two take cores from each other"},
-	{name: "cache contamination", ask: askCache, setup: true,
-		cure: "the server has seen these prompts before: change --seed, or restart it or reset its prefix cache"},
-	{name: "response cache", ask: askRepeat, setup: true, cure: "the server answers repeated requests from a cache: turn it off"},
-	{name: "foreign traffic", ask: askForeign, cure: "someone else uses this server: measure it alone"},
-	{name: "server restart", ask: askRestart, cure: "the server restarted while it was measured: look at its log, then run again"},
-	{name: "realised work", ask: askWork, setup: true,
-		cure: "the load that came due is not the load that was asked for: lengthen the window, or report it as a bug"},
-}
-
-// The objectives that checks touch. ttft and e2e are counted from due, all else
-// from what was sent or received.
-var (
-	fromDue  = figure.Select(func(f *figure.Figure) bool { return f.Due != "" })
-	gaps     = append(figure.Select(func(f *figure.Figure) bool { return f.Of == figure.Gap }), "stall")
-	streamed = figure.Select((*figure.Figure).Streamed)
-	times    = figure.Select((*figure.Figure).Spread)
-)
 
 // Judgement is what came of all questions. The run is valid where all checks
 // are ok; Notes are about checks that are passed.
