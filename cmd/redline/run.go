@@ -13,6 +13,7 @@ import (
 
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
+	"redline/internal/judge/validity"
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
 	"redline/internal/run/measure"
@@ -169,7 +170,7 @@ func withChecklist(res *result.Result) *result.Result {
 		return res
 	}
 	asked := *res
-	asked.Checklist = experiment.Checklist(res)
+	asked.Checklist = validity.Checklist(res)
 	return &asked
 }
 

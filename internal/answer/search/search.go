@@ -25,6 +25,7 @@ import (
 	"strings"
 	"time"
 
+	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 )
 
@@ -141,9 +142,9 @@ type Level struct {
 
 // The purposes of a level.
 const (
-	Ramp    = "ramp"    // to find the scale
-	Look    = "look"    // to learn where the limit is
-	Sustain = "sustain" // to hold a rate
+	Ramp    = result.PurposeRamp // to find the scale
+	Look    = "look"             // to learn where the limit is
+	Sustain = "sustain"          // to hold a rate
 )
 
 // Search is a search under way.

@@ -1,6 +1,10 @@
 package result
 
-import "redline/internal/judge/slo"
+import (
+	"time"
+
+	"redline/internal/judge/slo"
+)
 
 // Curve is how the server answers to load: levels of one load axis.
 type Curve struct {
@@ -209,6 +213,16 @@ const (
 	ItemNo      = "no"
 	ItemUnknown = "unknown"
 )
+
+// The purposes of stages that carry no claim.
+const (
+	PurposeSmoke  = "smoke"
+	PurposeWarmUp = "warm-up"
+	PurposeRamp   = "ramp" // by which a search finds the scale
+)
+
+// Exploratory is the length below which a level carries no claim either.
+const Exploratory = time.Minute
 
 // Stage is one run of an experiment.
 type Stage struct {

@@ -4,11 +4,13 @@
 package result
 
 import (
+	"fmt"
 	"time"
 
 	"redline/internal/judge/metric"
 	"redline/internal/judge/slo"
 	"redline/internal/observe/telemetry"
+	"redline/internal/text"
 )
 
 // Schema names the document's format.
@@ -127,6 +129,14 @@ type Hardware struct {
 	CUDA         string `json:"cuda,omitempty"`
 	Interconnect string `json:"interconnect,omitempty"`
 	Notes        string `json:"notes,omitempty"`
+}
+
+// String names what is known, in one line.
+func (h Hardware) String() string {
+	if h.Count > 1 {
+		h.Accelerator = fmt.Sprintf("%d × %s", h.Count, h.Accelerator)
+	}
+	return text.Join(", ", h.Accelerator, h.Interconnect, h.Notes)
 }
 
 // Model is what was asked.

@@ -97,13 +97,6 @@ func preflight(ctx context.Context, o Options) ([]result.Found, error) {
 	return found, nil
 }
 
-// The purposes of stages that prepare the way.
-const (
-	purposeSmoke  = "smoke"
-	purposeWarmUp = "warm-up"
-	purposeRamp   = search.Ramp
-)
-
 // errSmoke ends a protocol whose single request already went wrong.
 var errSmoke = errors.New("the single request did not end as it should, so no load would tell anything")
 
@@ -123,7 +116,7 @@ func (x *conductor) bench(ctx context.Context) error {
 // smoke sends one request and looks at it alone.
 func (x *conductor) smoke(ctx context.Context) error {
 	stage := x.rowStage(config.Row{Name: "smoke", Workload: shape(256, 64), Concurrency: 1, Requests: 1})
-	stage.Purpose = purposeSmoke
+	stage.Purpose = result.PurposeSmoke
 	stage.sound = func(res *result.Result) bool {
 		_, ok := smoked(res)
 		return ok
@@ -174,7 +167,7 @@ const warmRequests = 50
 // warmUp offers load that no figure is taken from.
 func (x *conductor) warmUp(ctx context.Context) error {
 	stage := x.rowStage(config.Row{Name: "warm-up", Workload: shape(256, 128), Concurrency: 4, Requests: warmRequests})
-	stage.Purpose = purposeWarmUp
+	stage.Purpose = result.PurposeWarmUp
 	stage.Config.Load.Bounds.Warmup = new(time.Duration(0))
 	_, err := x.run(ctx, stage)
 	return err

@@ -71,7 +71,7 @@ type Stage struct {
 // Measures reports whether figures are taken from the stage: a single request, a
 // warm-up and a ramp only prepare the way.
 func (s Stage) Measures() bool {
-	return s.Purpose != purposeSmoke && s.Purpose != purposeWarmUp && s.Purpose != purposeRamp
+	return s.Purpose != result.PurposeSmoke && s.Purpose != result.PurposeWarmUp && s.Purpose != result.PurposeRamp
 }
 
 // stage is the plan with one thing changed.
@@ -287,7 +287,7 @@ func (x *conductor) add(s Stage, path string, res *result.Result) {
 		if !s.Measures() {
 			p.Objectives, p.Invalid = nil, "" // it is not judged
 		}
-		p.Name, p.Probe = cmp.Or(s.repeats, s.Name), p.Window.Seconds() < probeBelow.Seconds()
+		p.Name, p.Probe = cmp.Or(s.repeats, s.Name), p.Window.Seconds() < result.Exploratory.Seconds()
 		x.res.Points = append(x.res.Points, p)
 		entry.Point = new(len(x.res.Points) - 1)
 		if p.Latency.E2E != nil {
@@ -312,9 +312,6 @@ func (x *conductor) add(s Stage, path string, res *result.Result) {
 // the whole. The others weaken a figure of that stage, whose own result has
 // them.
 var wholeFigures = map[string]bool{"workload": true, "server": true, "requests": true}
-
-// probeBelow is the length under which a level only shows the way.
-const probeBelow = time.Minute
 
 // blank is the whole's document, with what the first stage found out.
 func (x *conductor) blank(first *result.Result) *result.Result {
@@ -373,12 +370,12 @@ func (x *conductor) finish(err error) (*result.Result, string, error) {
 	case errors.As(err, &bound):
 		x.res.Interrupted, err = string(bound), nil
 	case err != nil && x.res.Interrupted == "":
-		// What failed is not finished: it can be gone on with.
+		// What failed is not finished and can be resumed.
 		x.res.Interrupted = "failed: " + text.Reason(err)
 	}
 	x.res.Diagnosis = diagnose.Find(x.res)
 	x.planCapacity()
-	x.res.Checklist = Checklist(x.res)
+	x.res.Checklist = validity.Checklist(x.res)
 	x.res.Choices, x.res.AntiPatterns = diagnose.Choices(x.res), validity.AntiPatterns(x.res)
 	err = errors.Join(err, x.keep(x.res.Interrupted))
 	x.dir.NoteFull(err)

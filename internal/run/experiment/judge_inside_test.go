@@ -49,7 +49,7 @@ func TestWhichStagesAreLeftOut(t *testing.T) {
 		{"of a setup", short, "level", func(*config.Config) {}, "", result.Invalid},
 		{"late and strict", late, "level", func(c *config.Config) { c.Strict = true }, "", result.Invalid},
 		{"late but counted anyway", late, "level", func(c *config.Config) { c.Experiment.Anyway = true }, "", result.Invalid},
-		{"a warm-up, which is not measured", late, purposeWarmUp, func(*config.Config) {}, "", result.Valid},
+		{"a warm-up, which is not measured", late, result.PurposeWarmUp, func(*config.Config) {}, "", result.Valid},
 	} {
 		x := begun()
 		c.plan(x.Config)
@@ -61,7 +61,7 @@ func TestWhichStagesAreLeftOut(t *testing.T) {
 			t.Errorf("%s: the whole is %q, want %q", c.what, x.res.Verdict.Valid, c.valid)
 		}
 		// What is not measured is not judged either.
-		if len(x.res.Points) != 1 || (x.res.Points[0].Invalid != "") != (c.purpose != purposeWarmUp) {
+		if len(x.res.Points) != 1 || (x.res.Points[0].Invalid != "") != (c.purpose != result.PurposeWarmUp) {
 			t.Errorf("%s: the point is not shown, or not marked as it should be", c.what)
 		}
 	}
@@ -163,18 +163,5 @@ func TestStandingOfASide(t *testing.T) {
 	}
 	if got := mostly([]slo.Standing{slo.None, slo.Missed}, false); got != slo.None {
 		t.Errorf("without objectives: %s", got)
-	}
-}
-
-func TestChecklistIsForClaims(t *testing.T) {
-	t.Parallel()
-	if list := Checklist(&result.Result{Comparison: &result.Comparison{}}); list != nil {
-		t.Errorf("a comparison is asked %+v", list)
-	}
-	if list := Checklist(&result.Result{Repeats: &result.Repeats{}}); list != nil {
-		t.Errorf("repeats are asked %+v", list)
-	}
-	if list := Checklist(&result.Result{}); len(list) == 0 {
-		t.Error("a single run is asked nothing")
 	}
 }

@@ -278,7 +278,7 @@ func luck(p result.Point, requests, prompt, output float64) float64 {
 
 // rising is the stage of a ramp. Nothing is measured by it but how far it rose.
 func (x *conductor) rising(l search.Level) Stage {
-	return x.stage("ramp from "+text.Rate(l.From), purposeRamp, func(c *config.Config) {
+	return x.stage("ramp from "+text.Rate(l.From), result.PurposeRamp, func(c *config.Config) {
 		c.Objectives = nil
 		c.Load.Rate, c.Load.Profile = 0, fmt.Sprintf("ramp(%s..%s,%v,exp)", text.Plain(l.From), text.Plain(text.Round(l.Rate, 4)), l.Duration)
 		b := &c.Load.Bounds

@@ -132,7 +132,7 @@ func fields(c *config.Config, res *result.Result) []result.Field {
 		{Name: "Model and revision", Value: text.Join(", ", res.Model.Name, res.Model.Revision), Field: "model.name, model.revision"},
 		{Name: "Tokenizer and chat template", Value: text.Join(", ", res.Workload.Tokenizer, template(res)), Field: "workload.tokenizer, workload.template_hash"},
 		{Name: "Runtime and version", Value: text.Join(", ", res.Engine.Name, res.Engine.Version), Field: "engine.name, engine.version"},
-		{Name: "Hardware and driver", Value: text.Join(", ", hardware(res), called("driver ", res.Hardware.Driver), called("CUDA ", res.Hardware.CUDA)), Field: "hardware"},
+		{Name: "Hardware and driver", Value: text.Join(", ", res.Hardware.String(), called("driver ", res.Hardware.Driver), called("CUDA ", res.Hardware.CUDA)), Field: "hardware"},
 		{Name: "Precision", Value: text.Join(", ", res.Model.Precision, res.Model.Quantization), Field: "model.precision, model.quantization"},
 		{Name: "Serving flags", Value: text.Join(", ", res.Engine.Parallelism, listed(res.Engine.Flags), listed(res.Engine.Declared)), Field: "engine.parallelism, engine.flags, engine.declared"},
 		{Name: "Traffic mix", Value: c.Workload.String(), Field: "plan.workload"},
@@ -154,14 +154,6 @@ func template(res *result.Result) string {
 		return fmt.Sprintf("template of %d tokens", *w.TemplateTokens)
 	}
 	return ""
-}
-
-func hardware(res *result.Result) string {
-	h := res.Hardware
-	if h.Count > 1 {
-		h.Accelerator = fmt.Sprintf("%d x %s", h.Count, h.Accelerator)
-	}
-	return text.Join(", ", h.Accelerator, h.Interconnect, h.Notes)
 }
 
 // listed are settings by their names, in one order.

@@ -215,7 +215,7 @@ func stagesHeadline(r *result.Result) headline {
 			differ++
 		}
 	}
-	if !slices.ContainsFunc(r.Stages, func(s result.Stage) bool { return s.Purpose != rampPurpose }) {
+	if !slices.ContainsFunc(r.Stages, func(s result.Stage) bool { return s.Purpose != result.PurposeRamp }) {
 		return headline{"NO LIMIT YET: ", unset, "no level of the search has ended"}
 	}
 	text := plural(len(r.Stages), "stage")

@@ -260,8 +260,8 @@ func (p *page) stages(r *result.Result) {
 	}
 	t := p.pointsTable(r, points, "stages", func(row int) string { return p.title(stages[row].Name, 44) })
 	for row, s := range stages { // the ramp of a search measures nothing
-		if column := standingColumn(t); column >= 0 && s.Purpose == rampPurpose {
-			t.Rows[row][column] = rampPurpose
+		if column := standingColumn(t); column >= 0 && s.Purpose == result.PurposeRamp {
+			t.Rows[row][column] = result.PurposeRamp
 		}
 	}
 	t.AddColumn(right("as expected"), absent, func(row int) string { return asExpected(stages[row]) })
@@ -271,9 +271,6 @@ func (p *page) stages(r *result.Result) {
 		p.expectation(s)
 	}
 }
-
-// rampPurpose is that of the stage by which a search finds the scale.
-const rampPurpose = "ramp"
 
 // asExpected says of a row of a matrix whether it came out as expected.
 func asExpected(s result.Stage) string {

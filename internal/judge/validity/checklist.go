@@ -1,4 +1,4 @@
-package experiment
+package validity
 
 import (
 	"cmp"
@@ -53,7 +53,7 @@ func answering(res *result.Result) []int {
 	}
 	prepared := map[int]bool{}
 	for _, s := range res.Stages {
-		if s.Point != nil && (s.Purpose == purposeSmoke || s.Purpose == purposeWarmUp) {
+		if s.Point != nil && (s.Purpose == result.PurposeSmoke || s.Purpose == result.PurposeWarmUp) {
 			prepared[*s.Point] = true
 		}
 	}
@@ -100,7 +100,7 @@ const enoughWarmup = 50
 // warmup: was load offered before the first figure was taken.
 func (e *examined) warmup() result.Item {
 	for i, s := range e.res.Stages {
-		if s.Purpose == purposeWarmUp && s.Point != nil {
+		if s.Purpose == result.PurposeWarmUp && s.Point != nil {
 			n := e.at(*s.Point).Requests.OK
 			return state(n > 0, fmt.Sprintf("stages[%d].purpose", i), "%s in a stage of its own", text.Plural(n, "request"))
 		}
@@ -111,7 +111,7 @@ func (e *examined) warmup() result.Item {
 	first := slices.Min(e.points)
 	at, w := field(first, "window.warmup_s"), e.at(first).Window.WarmupS
 	if w == nil {
-		return unknown(at, "nobody wrote down what came before the window")
+		return unknown(at, "the warm-up was not recorded")
 	}
 	if n := e.at(first).Window.WarmupRequests; n != nil {
 		return state(*n >= enoughWarmup, field(first, "window.warmup_requests"), "%s in %s before the first window, want %d or more", text.Plural(*n, "request"), text.Seconds(*w), enoughWarmup)
@@ -183,7 +183,7 @@ func (e *examined) prompts() result.Item {
 		if !okLow || !okHigh {
 			continue
 		}
-		return state(high > spread*low, field(i, "tokens.prompt_lengths"), "prompts of %.0f tokens in the middle, %.0f at p99", low, high)
+		return state(high > spread*low, field(i, "tokens.prompt_lengths"), "median prompt %.0f tokens, p99 %.0f", low, high)
 	}
 	return unknown("points[].tokens.prompt_lengths", "prompt lengths were not counted")
 }
@@ -202,20 +202,21 @@ func (e *examined) sweep() result.Item {
 func (e *examined) duration() result.Item {
 	long := func(i int) float64 { w := e.at(i).Window; return w.Seconds() }
 	if s := e.res.Sustained; s != nil && *s < len(e.res.Points) {
-		return state(long(*s) >= probeBelow.Seconds(), field(*s, "window.end_s"), "the sustained run lasts %s", text.Seconds(long(*s)))
+		return state(long(*s) >= result.Exploratory.Seconds(), field(*s, "window.end_s"), "the sustained run lasts %s", text.Seconds(long(*s)))
 	}
 	if len(e.points) == 0 {
 		return nothing()
 	}
 	shortest := slices.MinFunc(e.points, func(a, b int) int { return int(1000 * (long(a) - long(b))) })
-	return state(long(shortest) >= probeBelow.Seconds(), field(shortest, "window.end_s"), "the shortest window lasts %s", text.Seconds(long(shortest)))
+	return state(long(shortest) >= result.Exploratory.Seconds(), field(shortest, "window.end_s"), "the shortest window lasts %s", text.Seconds(long(shortest)))
 }
 
 func (e *examined) hardware() result.Item {
 	if e.res.Hardware.Accelerator == "" {
 		return unknown("hardware.accelerator", "say it in metadata.hardware")
 	}
-	text, h := hardware(e.res), e.res.Hardware
+	h := e.res.Hardware
+	text := h.String()
 	if missing := e.missing("driver", "cuda", "interconnect"); missing != "" {
 		text += "; unknown: " + missing
 	}

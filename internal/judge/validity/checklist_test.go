@@ -1,4 +1,4 @@
-package experiment
+package validity
 
 import (
 	"fmt"
@@ -10,18 +10,24 @@ import (
 	"redline/internal/judge/result"
 )
 
+// dist is a distribution with its median and its p99, both with confidence.
+func dist(n int, p50, p99 float64) *metric.Dist {
+	return &metric.Dist{N: n, Mean: p50, Max: p99, P: map[string]float64{"p50": p50, "p99": p99}, Firm: []string{"p50", "p99"}}
+}
+
 // level is a point of an open loop over a window of so many seconds.
 func level(rate, seconds float64) result.Point {
-	p := *measured(50, 5, 100)
-	p.Load = result.Load{Mode: "open", Rate: &rate}
+	p := result.Point{Load: result.Load{Mode: "open", Rate: &rate}}
+	p.Latency.TTFTDue, p.Latency.TPOT = dist(1000, 50, 100), dist(1000, 5, 10)
+	p.Requests.Due, p.Requests.OK = 1000, 1000
 	p.Window = metric.Window{StartS: 10, EndS: 10 + seconds, WarmupS: new(10.0)}
 	p.Tokens.PromptLengths = dist(1000, 500, 3000)
 	p.Concurrency = metric.Concurrency{Mean: 4.5, Max: 12}
 	return p
 }
 
-// sound is a sweep of which everything is known and well done.
-func sound() *result.Result {
+// wellDone is a sweep of which everything is known and well done.
+func wellDone() *result.Result {
 	return &result.Result{Points: []result.Point{level(1, 60), level(2, 60), level(4, 300)},
 		Curve: &result.Curve{By: "rate", Points: []int{0, 1, 2}}, Sustained: new(2),
 		Hardware: result.Hardware{Accelerator: "H100", Count: 4, Interconnect: "NVLink"}, Model: result.Model{Precision: "fp8"},
@@ -51,7 +57,7 @@ func TestChecklistOfASoundSweep(t *testing.T) {
 		"batch":             "yes, points[2].concurrency.mean",
 		"both phases":       "yes, points[0].latency",
 	}
-	if diff := cmp.Diff(want, answers(Checklist(sound()))); diff != "" {
+	if diff := cmp.Diff(want, answers(Checklist(wellDone()))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -69,7 +75,7 @@ func TestChecklistFindsEachFlaw(t *testing.T) {
 		{"warm-up not noted", func(r *result.Result) { r.Points[0].Window.WarmupS = nil }, "warm-up", "unknown, points[0].window.warmup_s"},
 		{"warm-up as a stage", func(r *result.Result) {
 			r.Points[0].Window.WarmupS = nil
-			r.Stages = []result.Stage{{Name: "warm-up", Purpose: purposeWarmUp, Point: new(0)}}
+			r.Stages = []result.Stage{{Name: "warm-up", Purpose: result.PurposeWarmUp, Point: new(0)}}
 		}, "warm-up", "yes, stages[0].purpose"},
 		{"closed loop", func(r *result.Result) { r.Points[1].Load.Mode = "closed" }, "open loop", "no, points[1].load.mode"},
 		{"weak tails", func(r *result.Result) {
@@ -116,7 +122,7 @@ func TestChecklistFindsEachFlaw(t *testing.T) {
 		{"nothing in flight", func(r *result.Result) { r.Points[2].Concurrency = metric.Concurrency{} }, "batch", "no, points[2].concurrency.mean"},
 		{"no decode", func(r *result.Result) { r.Points[0].Latency.TPOT = nil }, "both phases", "no, points[0].latency"},
 	} {
-		res := sound()
+		res := wellDone()
 		c.spoil(res)
 		got := answers(Checklist(res))
 		if got[c.item] != c.want {
@@ -145,9 +151,22 @@ func TestChecklistLeavesOutTheSmoke(t *testing.T) {
 	smoke := level(1, 1)
 	smoke.Load.Mode = "closed"
 	res := &result.Result{Points: []result.Point{smoke, level(2, 60)},
-		Stages: []result.Stage{{Name: "smoke", Purpose: purposeSmoke, Point: new(0)}, {Name: "mix", Point: new(1)}}}
+		Stages: []result.Stage{{Name: "smoke", Purpose: result.PurposeSmoke, Point: new(0)}, {Name: "mix", Point: new(1)}}}
 	got := answers(Checklist(res))
 	if got["open loop"] != "yes, points[1].load.mode" || got["duration"] != "yes, points[1].window.end_s" {
 		t.Errorf("%v, want the second point alone", got)
+	}
+}
+
+func TestChecklistIsForClaims(t *testing.T) {
+	t.Parallel()
+	if list := Checklist(&result.Result{Comparison: &result.Comparison{}}); list != nil {
+		t.Errorf("a comparison is asked %+v", list)
+	}
+	if list := Checklist(&result.Result{Repeats: &result.Repeats{}}); list != nil {
+		t.Errorf("repeats are asked %+v", list)
+	}
+	if list := Checklist(&result.Result{}); len(list) == 0 {
+		t.Error("a single run is asked nothing")
 	}
 }
