@@ -52,7 +52,7 @@ for r in ${LONG:-1 2.5}; do load "long-$r" run --rate "$r" "${timed[@]}" --workl
 for cache in warm cold; do load "prefix-$cache" run --rate "${RAG:-5}" "${timed[@]}" --workload shared_rag --cache $cache; done
 load limit sweep --find-limit --slo "$slo" --budget "${BUDGET:-5m}" --start "$rate"
 part calibrate calibrate "$out"/chat-*/ -o "$out/engine.yaml"
-[ -n "${URL_B:-}" ] && part ab compare "$URL" "$URL_B" "${common[@]}" --rate "$rate" --rounds "${ROUNDS:-6}" --duration "${ROUND:-10s}" --out "$out/ab"
+[ -n "${URL_B:-}" ] && part ab compare "$URL" "$URL_B" "${common[@]}" --rate "$rate" --rounds "${ROUNDS:-6}" --warmup "$warmup" --duration "${ROUND:-10s}" --drain "$drain" --out "$out/ab"
 
 # vLLM's own benchmark beside redline, at the same lengths and rate.
 if wanted bench && [ -n "${VLLM:-$(command -v vllm)}" ]; then
