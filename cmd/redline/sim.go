@@ -11,6 +11,7 @@ import (
 
 	"redline/internal/plan/config"
 	"redline/internal/show/document"
+	"redline/internal/twin/faults"
 	"redline/internal/twin/sim"
 )
 
@@ -86,7 +87,7 @@ func (p *process) simCommand() *cobra.Command {
 // faultHelp lists the faults, each with the time that it takes by default.
 func faultHelp() string {
 	var b strings.Builder
-	for _, k := range sim.FaultKinds {
+	for _, k := range faults.Kinds {
 		name := k.Name
 		if k.Usual != 0 {
 			name += "(" + k.Usual.String() + ")"

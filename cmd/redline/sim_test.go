@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"redline/internal/twin/sim"
+	"redline/internal/twin/faults"
 )
 
 func TestSimHelpNamesEveryFault(t *testing.T) {
 	t.Parallel()
 	_, stdout, _ := redline(t, nil, "sim", "--help")
 	flowing := strings.Join(strings.Fields(stdout), " ")
-	for _, k := range sim.FaultKinds {
+	for _, k := range faults.Kinds {
 		if !strings.Contains(stdout, "  "+k.Name) || !strings.Contains(flowing, k.Help) {
 			t.Errorf("the help does not describe %s: %s", k.Name, k.Help)
 		}

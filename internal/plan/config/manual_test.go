@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"redline/internal/twin/faults"
 
-	"redline/internal/twin/sim"
+	"github.com/google/go-cmp/cmp"
 )
 
 var update = flag.Bool("update", false, "rewrite the generated parts of the manual")
@@ -30,7 +30,7 @@ var generated = map[string]func() string{"options": optionTable, "faults": fault
 func faultTable() string {
 	var b strings.Builder
 	b.WriteString("\n| fault | what the engine does |\n|---|---|\n")
-	for _, k := range sim.FaultKinds {
+	for _, k := range faults.Kinds {
 		name := k.Name
 		if k.Usual != 0 {
 			name += "(" + k.Usual.String() + ")"

@@ -8,6 +8,7 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/traffic/token"
 	"redline/internal/traffic/workload"
+	"redline/internal/twin/faults"
 	"redline/internal/twin/sim"
 )
 
@@ -167,9 +168,9 @@ var Options = []Option{
 		Help: "end every reply with a tool call"},
 	{Flag: "tokens-per-chunk", Key: "server.sim.tokens_per_chunk", Group: EngineGroup, Kind: Int, Value: "N", Default: "1",
 		Help: "tokens in one stream event"},
-	{Flag: "fault", Values: sim.FaultNames(), Key: "server.sim.faults", Group: EngineGroup, Kind: Text, Value: "FAULT", Repeatable: true,
+	{Flag: "fault", Values: faults.Names(), Key: "server.sim.faults", Group: EngineGroup, Kind: Text, Value: "FAULT", Repeatable: true,
 		Help: "inject a fault: a name, a time in parentheses where it takes one, and into which requests, such as 'reset:2%', " +
-			"'429(2s):#5' (the fifth request) or 'crlf' (all); names: " + strings.Join(sim.FaultNames(), ", ")},
+			"'429(2s):#5' (the fifth request) or 'crlf' (all); names: " + strings.Join(faults.Names(), ", ")},
 
 	{Flag: "net-delay", Key: "server.sim.net_delay", Group: EngineGroup, Kind: Duration, Value: "TIME", Default: "0s",
 		Help: "network delay, added in each direction"},

@@ -15,23 +15,24 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/llm"
 	"redline/internal/run/store"
+	"redline/internal/twin/faults"
 	"redline/internal/twin/sim"
 )
 
 // A run through every fault at once: each strikes one request in fifty,
 // some for an hour. The run ends in time and every request has its fate.
 func TestRunThroughEveryFault(t *testing.T) {
-	var faults []string
-	for _, k := range sim.FaultKinds {
+	var lines []string
+	for _, k := range faults.Kinds {
 		wait := ""
 		if k.Usual != 0 {
 			wait = "(1h)"
 		}
-		faults = append(faults, fmt.Sprintf("    - %q\n", k.Name+wait+":2%"))
+		lines = append(lines, fmt.Sprintf("    - %q\n", k.Name+wait+":2%"))
 	}
 	plan := filepath.Join(t.TempDir(), "plan.yaml")
 	// This seed spares the first request, the one that comes before the load.
-	text := "server:\n  sim:\n    seed: 3\n    faults:\n" + strings.Join(faults, "")
+	text := "server:\n  sim:\n    seed: 3\n    faults:\n" + strings.Join(lines, "")
 	if err := os.WriteFile(plan, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

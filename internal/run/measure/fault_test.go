@@ -20,6 +20,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/drive/wire"
 	"redline/internal/llm"
+	"redline/internal/twin/faults"
 	"redline/internal/twin/sim"
 )
 
@@ -133,7 +134,7 @@ var strikes = []strike{
 
 func TestEveryFaultHasARow(t *testing.T) {
 	t.Parallel()
-	for _, kind := range sim.FaultNames() {
+	for _, kind := range faults.Names() {
 		if !slices.ContainsFunc(strikes, func(s strike) bool { return s.name == kind }) {
 			t.Errorf("no row drives the fault %s", kind)
 		}

@@ -2,10 +2,11 @@ package measure
 
 import (
 	"iter"
-	"redline/internal/drive/record"
-	"redline/internal/run/assemble"
 	"testing"
 	"time"
+
+	"redline/internal/drive/record"
+	"redline/internal/run/assemble"
 )
 
 func logOf(list ...record.Record) assemble.Records {

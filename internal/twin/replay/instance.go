@@ -16,7 +16,7 @@ import (
 const BlockSize = 16
 
 // Idle is the next time of an instance that has nothing to do.
-const Idle = int64(1<<63 - 1)
+const Idle = queue.Idle
 
 // Request is what an instance is asked: lengths and nothing else.
 type Request struct {
@@ -54,10 +54,10 @@ func (a Answer) TPOT() float64 {
 // its prompt is cached.
 type Instance struct {
 	law       *catalog.Law
-	overhead  int64              // per step
-	delay     int64              // per request
-	async     bool               // a step is planned when the one before it begins
-	desk      *sim.Desk[passing] // nil where the front end takes no time
+	overhead  int64                // per step
+	delay     int64                // per request
+	async     bool                 // a step is planned when the one before it begins
+	desk      *queue.Desk[passing] // nil where the front end takes no time
 	seqs      int
 	budget    int
 	maxLen    int
@@ -112,7 +112,7 @@ func NewInstance(spec sim.Spec, done func(Answer)) (*Instance, error) {
 		chunks: *full.EnableChunkedPrefill, promptsUp: full.PrefillFirst, done: done,
 	}
 	if !full.FrontEnd.Idle() {
-		e.desk = sim.NewDesk[passing](full.FrontEnd)
+		e.desk = queue.NewDesk[passing](full.FrontEnd)
 	}
 	return e, nil
 }

@@ -59,7 +59,7 @@ func NewBatching(s Spec) (Core, error) {
 	if e.spec.FrontEnd.Idle() {
 		return b, nil
 	}
-	return &fronted{batching: b, desk: NewDesk[passing](e.spec.FrontEnd), of: map[uint64]int{}}, nil
+	return &fronted{batching: b, desk: queue.NewDesk[passing](e.spec.FrontEnd), of: map[uint64]int{}}, nil
 }
 
 func (b *batching) Submit(now int64, j *Job) error {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redline/internal/twin/catalog"
+	"redline/internal/twin/queue"
 )
 
 // Core is a pure engine. Times are nanoseconds on any scale that the caller
@@ -27,7 +28,7 @@ type Core interface {
 }
 
 // Idle is the next time of a core that has nothing to do until Submit.
-const Idle = int64(1<<63 - 1)
+const Idle = queue.Idle
 
 // Job is one request as the engine sees it.
 type Job struct {

@@ -13,6 +13,7 @@ import (
 	"redline/internal/drive/frame"
 	"redline/internal/drive/wire"
 	"redline/internal/llm"
+	"redline/internal/twin/faults"
 )
 
 // hugeEvent is the size of a huge event.
@@ -21,31 +22,31 @@ const hugeEvent = 1 << 20
 // errCut says that a reply ends here on purpose.
 var errCut = errors.New("sim: the reply was cut by a fault")
 
-// strike lets a mishap have its way with a request before anything is
-// generated. It gives the refusal, if that is what befalls it.
-func (s *Server) strike(m *mishap, w http.ResponseWriter, r *http.Request) error {
+// inject does to a request what a fault does before anything is generated. It
+// gives the refusal, if the fault is one.
+func (s *Server) inject(m *faults.Effect, w http.ResponseWriter, r *http.Request) error {
 	if m == nil {
 		return nil
 	}
-	if m.hangUp {
+	if m.HangUp {
 		if c, ok := r.Context().Value(connKey{}).(net.Conn); ok {
 			s.doomed.Store(c, true)
 		}
 	}
-	if m.status == 0 {
+	if m.Status == 0 {
 		return nil
 	}
 	// A body that nobody reads would cost the client its connection.
 	if _, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, bodyLimit)); err != nil {
 		return errGone
 	}
-	if err := s.linger(m.beforeHead, r.Context().Done()); err != nil {
+	if err := s.linger(m.BeforeHead, r.Context().Done()); err != nil {
 		return err
 	}
-	if m.retryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.FormatInt(int64(m.retryAfter/time.Second), 10))
+	if m.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.FormatInt(int64(m.RetryAfter/time.Second), 10))
 	}
-	return &refusal{m.status, fmt.Sprintf("%s: a fault of the simulator's making", http.StatusText(m.status))}
+	return &refusal{m.Status, fmt.Sprintf("%s: a fault of the simulator's making", http.StatusText(m.Status))}
 }
 
 // connKey finds a request's connection in its context.
@@ -67,18 +68,18 @@ func (s *Server) linger(wait time.Duration, gone <-chan struct{}) error {
 	return errGone
 }
 
-// account makes a reply's usage what the mishap wants it to be.
-func (m *mishap) account(r *wire.Reply) {
+// account makes a reply's usage what the fault wants it to be.
+func account(m *faults.Effect, r *wire.Reply) {
 	switch {
 	case m == nil:
-	case m.noUsage:
+	case m.NoUsage:
 		r.Usage, r.IncludeUsage, r.ContinuousUsage = llm.Usage{}, false, false
-	case m.wrongUsage:
+	case m.WrongUsage:
 		r.Usage.OutputTokens *= 2
 	}
 }
 
-// faultyStream is a stream that a mishap befalls.
+// faultyStream is a stream with a fault.
 type faultyStream struct {
 	*generation
 	held   int  // output events in the buffer
@@ -87,7 +88,7 @@ type faultyStream struct {
 
 // run writes what follows the head.
 func (s *faultyStream) run() error {
-	if s.mishap.ending == emptyEnding {
+	if s.fault.Ending == faults.Empty {
 		return errCut
 	}
 	if err := s.open(); err != nil {
@@ -98,8 +99,8 @@ func (s *faultyStream) run() error {
 		if err := s.await(func(p progress) bool { return p.tokens >= wanted }); err != nil {
 			return err
 		}
-		m := s.mishap
-		midway := !s.passed && (m.midway > 0 || m.huge || m.ending != inOrder) && 2*wanted > len(s.script.ends)
+		m := s.fault
+		midway := !s.passed && (m.Midway > 0 || m.Huge || m.Ending != faults.InOrder) && 2*wanted > len(s.script.ends)
 		if midway {
 			if err := s.interrupt(); err != nil {
 				return err
@@ -119,7 +120,7 @@ func (s *faultyStream) open() error {
 	if err := s.await(func(p progress) bool { return p.tokens > 0 }); err != nil {
 		return err
 	}
-	s.mishap.account(&s.reply)
+	account(s.fault, &s.reply)
 	return s.send(s.dialect.Open(s.buf[:0], &s.reply))
 }
 
@@ -129,22 +130,22 @@ func (s *faultyStream) interrupt() error {
 	if err := s.release(); err != nil {
 		return err
 	}
-	if err := s.server.linger(s.mishap.midway, s.gone); err != nil {
+	if err := s.server.linger(s.fault.Midway, s.gone); err != nil {
 		return err
 	}
-	switch s.mishap.ending {
-	case resetEnding:
+	switch s.fault.Ending {
+	case faults.Reset:
 		return s.reset()
-	case truncatedEnding:
+	case faults.Truncated:
 		return errCut
-	case errorEnding:
-		return errors.Join(errCut, s.send(s.dialect.EncodeErrorEvent(s.buf[:0], struckMessage)))
+	case faults.ErrorEvent:
+		return errors.Join(errCut, s.send(s.dialect.EncodeErrorEvent(s.buf[:0], faultMessage)))
 	}
 	return nil
 }
 
-// struckMessage is what an error inside a reply says.
-const struckMessage = "the engine died: a fault of the simulator's making"
+// faultMessage is what an error inside a reply says.
+const faultMessage = "the engine died: a fault of the simulator's making"
 
 // output writes the next event, or holds it back for the one after it.
 func (s *faultyStream) output(midway bool) error {
@@ -154,14 +155,14 @@ func (s *faultyStream) output(midway bool) error {
 		s.buf = s.buf[:0]
 	}
 	s.buf = s.dialect.Output(s.buf, &s.reply, part, text)
-	if midway && s.mishap.huge {
+	if midway && s.fault.Huge {
 		s.buf = inflated(s.buf, payload(s.buf, s.dialect.Framing))
 	}
-	if midway && s.mishap.ending == malformedEnding {
+	if midway && s.fault.Ending == faults.Malformed {
 		return s.send(mangled(s.buf, s.dialect.Framing)) // it carries no output that anyone can read
 	}
 	s.held++
-	if s.mishap.pieces == inPairs && s.held < 2 {
+	if s.fault.Pieces == faults.InPairs && s.held < 2 {
 		return nil
 	}
 	return s.release()
@@ -180,17 +181,17 @@ func (s *faultyStream) release() error {
 	return err
 }
 
-// send writes b at once, in the pieces that the mishap wants.
+// send writes b at once, in the pieces that the fault wants.
 func (g *generation) send(b []byte) error {
-	m := g.mishap
-	if m.crlf && g.asked.Stream {
+	m := g.fault
+	if m.CRLF && g.asked.Stream {
 		b = bytes.ReplaceAll(b, []byte("\n"), []byte("\r\n"))
 	}
 	size := len(b)
-	switch m.pieces {
-	case inHalves:
+	switch m.Pieces {
+	case faults.InHalves:
 		size = (len(b) + 1) / 2
-	case inBytes:
+	case faults.InBytes:
 		size = 1
 	}
 	for len(b) > 0 {
@@ -256,40 +257,40 @@ func (g *generation) wholeFaulty() error {
 	g.spoil()
 	g.w.Header().Set("Content-Type", "application/json")
 	g.w.Header().Set("Content-Length", strconv.Itoa(len(g.buf)))
-	if g.mishap.ending != inOrder {
+	if g.fault.Ending != faults.InOrder {
 		return errors.Join(errCut, g.halves())
 	}
 	return g.trail.around(g.halves)
 }
 
-// spoil makes a whole reply what the mishap leaves of it.
+// spoil makes a whole reply what the fault leaves of it.
 func (g *generation) spoil() {
-	switch g.mishap.ending {
-	case emptyEnding:
+	switch g.fault.Ending {
+	case faults.Empty:
 		g.buf = g.buf[:0]
-	case truncatedEnding, malformedEnding:
+	case faults.Truncated, faults.Malformed:
 		g.buf = g.buf[:len(g.buf)/2]
-	case errorEnding:
-		g.buf = g.dialect.EncodeError(g.buf[:0], http.StatusInternalServerError, struckMessage)
+	case faults.ErrorEvent:
+		g.buf = g.dialect.EncodeError(g.buf[:0], http.StatusInternalServerError, faultMessage)
 	}
-	if g.mishap.huge && len(g.buf) > 0 {
+	if g.fault.Huge && len(g.buf) > 0 {
 		g.buf = inflated(g.buf, 0)
 	}
 }
 
 // halves writes a whole reply with what happens between its halves.
 func (g *generation) halves() error {
-	m, half := g.mishap, len(g.buf)
-	if m.midway > 0 || m.ending == resetEnding {
+	m, half := g.fault, len(g.buf)
+	if m.Midway > 0 || m.Ending == faults.Reset {
 		half /= 2
 	}
 	if err := g.send(g.buf[:half]); err != nil {
 		return err
 	}
-	if err := g.server.linger(m.midway, g.gone); err != nil {
+	if err := g.server.linger(m.Midway, g.gone); err != nil {
 		return err
 	}
-	if m.ending == resetEnding {
+	if m.Ending == faults.Reset {
 		return g.reset()
 	}
 	return g.send(g.buf[half:])

@@ -1,12 +1,16 @@
 package sim
 
-import "fmt"
+import (
+	"fmt"
+
+	"redline/internal/twin/queue"
+)
 
 // fronted is an engine behind a front end: requests reach it later, and its
 // tokens come out later, the more there is to do.
 type fronted struct {
 	*batching
-	desk *Desk[passing]
+	desk *queue.Desk[passing]
 	of   map[uint64]int // process, by job
 	sent []Token        // of the step in hand
 }

@@ -14,6 +14,7 @@ import (
 	"redline/internal/clock"
 	"redline/internal/observe/engine"
 	"redline/internal/traffic/token"
+	"redline/internal/twin/faults"
 )
 
 // Options says what a Server serves.
@@ -45,7 +46,7 @@ type Server struct {
 	truth   *truthLog
 	routes  map[string]route
 	serial  atomic.Uint64 // the last job's id
-	faults  *faultPlan
+	faults  *faults.Plan
 	book    *book        // answers to a golden set, nil for none
 	active  atomic.Int64 // generations under way
 	// quota is guarded by mu.
@@ -82,7 +83,7 @@ func NewServer(o Options) (*Server, error) {
 	case o.Spec.TokensPerChunk < 0:
 		return nil, fmt.Errorf("sim: tokens-per-chunk is %d; want 1 or more", o.Spec.TokensPerChunk)
 	}
-	faults, err := newFaultPlan(o.Spec.Seed, o.Spec.Faults)
+	faults, err := faults.NewPlan(o.Spec.Seed, o.Spec.Faults)
 	if err != nil {
 		return nil, fmt.Errorf("sim: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"redline/internal/drive/wire"
 	"redline/internal/llm"
+	"redline/internal/twin/faults"
 )
 
 const (
@@ -47,7 +48,7 @@ type generation struct {
 	script  script
 	flight  *flight
 	trail   *trail
-	mishap  *mishap // nil for none
+	fault   *faults.Effect // nil for none
 
 	began time.Time // when the engine was asked
 	w     http.ResponseWriter
@@ -62,17 +63,17 @@ type generation struct {
 func (s *Server) serveGeneration(w http.ResponseWriter, r *http.Request, spoken []*wire.Dialect) {
 	s.active.Add(1)
 	defer s.active.Add(-1)
-	m := s.faults.befalls(s.arrived.Add(1))
+	m := s.faults.Effect(s.arrived.Add(1))
 	err := s.ration(w)
 	if err == nil {
-		err = s.strike(m, w, r)
+		err = s.inject(m, w, r)
 	}
 	var g *generation
 	if err == nil {
 		g, err = s.admit(w, r, spoken)
 	}
 	if err == nil {
-		g.mishap = m
+		g.fault = m
 		err = g.run()
 	}
 	if errors.Is(err, errGone) {
@@ -204,8 +205,8 @@ func (s *Server) compose(d *wire.Dialect, asked *llm.Request, prompt []int32, ou
 // nothing has been written.
 func (g *generation) run() error {
 	d := g.server.driver
-	if g.mishap != nil {
-		if err := g.server.linger(g.mishap.beforeHead, g.gone); err != nil {
+	if g.fault != nil {
+		if err := g.server.linger(g.fault.BeforeHead, g.gone); err != nil {
 			return err
 		}
 	}
@@ -260,7 +261,7 @@ func (g *generation) stream() error {
 	if err := g.flush(); err != nil {
 		return err
 	}
-	if g.mishap != nil {
+	if g.fault != nil {
 		return (&faultyStream{generation: g}).run()
 	}
 	if err := g.follow(); err != nil {
@@ -320,7 +321,7 @@ func (g *generation) countTime() {
 func (g *generation) countUsage() {
 	g.reply.Usage.OutputTokens = g.script.spoken
 	g.reply.Usage.ReasoningTokens = min(g.script.spoken, g.script.reasoning)
-	g.mishap.account(&g.reply)
+	account(g.fault, &g.reply)
 }
 
 // write sends what is in the buffer at once.
@@ -346,7 +347,7 @@ func (g *generation) whole() error {
 		g.reply.Usage.OutputTokens = 0
 	}
 	g.buf = g.dialect.Whole(g.buf[:0], &g.reply, text, reasoning, tool)
-	if g.mishap != nil {
+	if g.fault != nil {
 		return g.wholeFaulty()
 	}
 	g.w.Header().Set("Content-Type", "application/json")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redline/internal/twin/catalog"
+	"redline/internal/twin/faults"
 )
 
 // Defaults of a Spec.
@@ -122,7 +123,7 @@ func (s Spec) checkRanges() error {
 	)); err != nil {
 		return err
 	}
-	_, err := newFaultPlan(s.Seed, s.Faults)
+	_, err := faults.NewPlan(s.Seed, s.Faults)
 	return err
 }
 

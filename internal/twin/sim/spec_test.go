@@ -128,3 +128,12 @@ func TestPrecisionsChangeTheRoom(t *testing.T) {
 		}
 	}
 }
+
+func TestSpecRefusesUnknownFaults(t *testing.T) {
+	t.Parallel()
+	err := Spec{Faults: []string{"crlf", "truncate:2%"}}.Validate()
+	want := `faults: unknown fault "truncate"; did you mean truncated?`
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

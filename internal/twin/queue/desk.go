@@ -1,4 +1,4 @@
-package sim
+package queue
 
 import "redline/internal/twin/catalog"
 
@@ -47,6 +47,9 @@ func (d *Desk[T]) Send(process int, now int64, n int, item T) {
 	p.events = append(p.events, task[T]{item: item, took: d.Events(n)})
 	p.begin(now)
 }
+
+// Idle is the next time of what has nothing to do.
+const Idle = int64(1<<63 - 1)
 
 // Next is when the next task is done, or Idle.
 func (d *Desk[T]) Next() int64 {

@@ -1,4 +1,4 @@
-package sim
+package faults
 
 import (
 	"strings"
@@ -34,7 +34,7 @@ func TestParseFault(t *testing.T) {
 		{"stall:#1", plainFault{"stall", 5 * time.Second, 1, 0}},
 		{" slow-head ( 1m30s ) : 50 % ", plainFault{"slow-head", 90 * time.Second, 0, 0.5}},
 	} {
-		f, err := parseFault(row.text)
+		f, err := parse(row.text)
 		if err != nil {
 			t.Errorf("%q: %v", row.text, err)
 			continue
@@ -71,37 +71,28 @@ func TestFaultsThatAreNone(t *testing.T) {
 		"reset:2%:#5":     "a share such as 2%",
 		"429(2s):#5 more": "such as #5",
 	} {
-		if _, err := parseFault(text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q gives %v, want an error with %q", text, err, want)
 		}
 	}
 }
 
-func TestSpecRefusesUnknownFaults(t *testing.T) {
-	t.Parallel()
-	err := Spec{Faults: []string{"crlf", "truncate:2%"}}.Validate()
-	want := `faults: unknown fault "truncate"; did you mean truncated?`
-	if err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
-	}
-}
-
 // What is read is written so that it reads the same.
 func FuzzParseFault(f *testing.F) {
-	for _, k := range FaultKinds {
+	for _, k := range Kinds {
 		f.Add(k.Name)
 		f.Add(k.Name + "(2s):#5")
 		f.Add(k.Name + ":2.5%")
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		read, err := parseFault(text)
+		read, err := parse(text)
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("%q: an error of several lines: %v", text, err)
 			}
 			return
 		}
-		again, err := parseFault(read.String())
+		again, err := parse(read.String())
 		if err != nil {
 			t.Fatalf("%q is written as %q, which is none: %v", text, read, err)
 		}
@@ -117,21 +108,21 @@ func FuzzParseFault(f *testing.F) {
 }
 
 // struckOf counts whom a fault strikes among the first n requests.
-func struckOf(t *testing.T, seed uint64, n int, hit func(*mishap) bool, faults ...string) (numbers []int) {
+func struckOf(t *testing.T, seed uint64, n int, hit func(*Effect) bool, faults ...string) (numbers []int) {
 	t.Helper()
-	plan, err := newFaultPlan(seed, faults)
+	plan, err := NewPlan(seed, faults)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := 1; i <= n; i++ {
-		if m := plan.befalls(uint64(i)); m != nil && hit(m) {
+		if m := plan.Effect(uint64(i)); m != nil && hit(m) {
 			numbers = append(numbers, i)
 		}
 	}
 	return numbers
 }
 
-func isReset(m *mishap) bool { return m.ending == resetEnding }
+func isReset(m *Effect) bool { return m.Ending == Reset }
 
 func TestFaultsRepeat(t *testing.T) {
 	t.Parallel()
@@ -164,13 +155,13 @@ func TestFaultsStrikeTheirShare(t *testing.T) {
 
 func TestFaultsOfOneRequest(t *testing.T) {
 	t.Parallel()
-	plan, err := newFaultPlan(1, []string{"stall(3s)", "crlf", "halved", "bytewise", "truncated", "reset", "503(4s)", "429"})
+	plan, err := NewPlan(1, []string{"stall(3s)", "crlf", "halved", "bytewise", "truncated", "reset", "503(4s)", "429"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &mishap{status: 503, retryAfter: 4 * time.Second, midway: 3 * time.Second,
-		ending: truncatedEnding, pieces: inHalves, crlf: true}
-	if diff := cmp.Diff(want, plan.befalls(1), cmp.AllowUnexported(mishap{})); diff != "" {
+	want := &Effect{Status: 503, RetryAfter: 4 * time.Second, Midway: 3 * time.Second,
+		Ending: Truncated, Pieces: InHalves, CRLF: true}
+	if diff := cmp.Diff(want, plan.Effect(1)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
