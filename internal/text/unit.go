@@ -119,3 +119,11 @@ func price(number, currency string) string {
 	}
 	return Unit(number, currency)
 }
+
+// Percentile is "p99.9" for the key "p999".
+func Percentile(key string) string {
+	if digits, ok := strings.CutPrefix(key, "p"); ok && len(digits) > 2 && strings.Trim(digits, "0123456789") == "" {
+		return "p" + digits[:2] + "." + digits[2:]
+	}
+	return key
+}

@@ -125,9 +125,9 @@ func (p *page) Pad(t *Table, column int, cell string) string {
 	}
 	length := fractionLength(cell)
 	if length == 0 && places > 0 {
-		return "\u2008" + strings.Repeat(figureSpace, places-1)
+		return "\u2008" + strings.Repeat(FigureSpace, places-1)
 	}
-	return strings.Repeat(figureSpace, places-length)
+	return strings.Repeat(FigureSpace, places-length)
 }
 
 // fractionLength is how many characters a number has from its point on.

@@ -119,7 +119,7 @@ func (m *markdown) table(t *Table) {
 func (m *markdown) row(cells []string) { m.out.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
 
 var markdownSigns = strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "`", "\\`", "*", `\*`, "_", `\_`,
-	"[", `\[`, "]", `\]`, "&", "&amp;", "~", `\~`, hardSpace, " ", figureSpace, "", "\n", " ", "\r", " ")
+	"[", `\[`, "]", `\]`, "&", "&amp;", "~", `\~`, Hard, " ", FigureSpace, "", "\n", " ", "\r", " ")
 
 // escaped takes from a text every sign that Markdown or HTML would act on.
 func escaped(text string) string { return markdownSigns.Replace(text) }

@@ -3,6 +3,8 @@ package document
 import (
 	"strconv"
 	"strings"
+
+	"redline/internal/text"
 )
 
 // Tone is what a color means.
@@ -28,14 +30,20 @@ const (
 	doubtOn, doubtOff = '\x05', '\x06'
 )
 
+// Spaces that a terminal shows as plain ones.
 const (
-	hardSpace   = "\u00a0" // no line breaks at it
-	figureSpace = "\u2007" // as wide as a digit where letters are not all alike
+	Hard        = "\u00a0" // no line breaks at it, so that a number keeps its unit
+	FigureSpace = "\u2007" // as wide as a digit where letters are not all alike
 )
+
+// Unit is a number with its unit, between which no line breaks.
+func Unit(number, unit string) string {
+	return strings.Replace(text.Unit(number, unit), " ", Hard, 1)
+}
 
 // PlainSpaces is a text for where no special space means anything.
 func PlainSpaces(text string) string {
-	return strings.NewReplacer(hardSpace, " ", figureSpace, " ").Replace(text)
+	return strings.NewReplacer(Hard, " ", FigureSpace, " ").Replace(text)
 }
 
 // Paint gives a text a tone.

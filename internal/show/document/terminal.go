@@ -2,10 +2,11 @@ package document
 
 import (
 	"io"
-	"redline/internal/text"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"redline/internal/text"
 )
 
 // Pages are at most maxWidth columns wide and never squeezed below minWidth: a

@@ -10,6 +10,8 @@ import (
 	"redline/internal/judge/slo"
 	"redline/internal/show/chart"
 	"redline/internal/show/document"
+	"redline/internal/show/objective"
+	"redline/internal/text"
 )
 
 // charted is a latency whose curve is drawn, with the limit of its objective.
@@ -29,7 +31,7 @@ const (
 func chartedLatencies(r *result.Result) []charted {
 	var list []charted
 	for _, v := range curveObjectives(r) {
-		name, stat, _, ok := parts(v.Objective)
+		name, stat, _, ok := objective.Parts(v.Objective)
 		row, found := latencyNamed(name)
 		if !ok || !found || !strings.HasPrefix(stat, "p") || len(list) == mostCharts {
 			continue
@@ -108,7 +110,7 @@ func objectiveCurves(r *result.Result) []chart.Chart {
 }
 
 func latencyChart(r *result.Result, of charted) chart.Chart {
-	stat := percentileName(of.stat)
+	stat := text.Percentile(of.stat)
 	c := chart.Chart{
 		Title: "how " + strings.TrimSuffix(of.row.name, " from due") + " " + stat + " answers to load",
 		X:     loadAxis(r), Y: chart.Axis{Label: of.row.name + ", ms", Log: true, Format: tick},
@@ -129,7 +131,7 @@ func latencyChart(r *result.Result, of charted) chart.Chart {
 }
 
 func latencyLine(r *result.Result, row latencyRow, stat string) chart.Line {
-	line := chart.Line{Name: percentileName(stat)}
+	line := chart.Line{Name: text.Percentile(stat)}
 	for _, i := range curvePoints(r) {
 		point := &r.Points[i]
 		d := row.dist(&point.Latency)
@@ -138,15 +140,15 @@ func latencyLine(r *result.Result, row latencyRow, stat string) chart.Line {
 			continue
 		}
 		p := chart.Point{X: loadValue(point), Y: v, Hollow: Exploratory(point)}
-		text := LoadAsked(point) + ": " + row.name + " " + percentileName(stat) + " " + spoken(v)
+		words := LoadAsked(point) + ": " + row.name + " " + text.Percentile(stat) + " " + spoken(v)
 		if ci, drawn := d.CI[stat]; drawn {
 			p.Low, p.High = ci[0], ci[1]
-			text += " (" + between(ci) + ")"
+			words += " (" + between(ci) + ")"
 		}
 		if p.Hollow {
-			text += ", exploratory"
+			words += ", exploratory"
 		}
-		p.Text = document.PlainSpaces(text)
+		p.Text = document.PlainSpaces(words)
 		line.Points = append(line.Points, p)
 	}
 	return line

@@ -9,6 +9,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/show/document"
+	"redline/internal/show/objective"
 )
 
 // The words that decide. JSON has its own for the third.
@@ -29,7 +30,7 @@ func judged(r *result.Result, verdicts []slo.Verdict) headline {
 		return headline{missedWord + "  ", lost, missedSentence(r, verdicts)}
 	case slo.Met:
 		return headline{metWord + when(!soundly(r), " SO FAR") + "  ", met,
-			inFront(standingAt(verdicts, slo.Met), func(v slo.Verdict) string { return figureAndLimit(v) + inBrackets(sure(v)) })}
+			inFront(standingAt(verdicts, slo.Met), func(v slo.Verdict) string { return objective.FigureAndLimit(v) + inBrackets(objective.Bound(v)) })}
 	}
 	if open := standingAt(verdicts, slo.Undecided); len(open) > 0 {
 		return headline{openWord + "  ", unset, openSentence(open)}
@@ -45,9 +46,9 @@ func standingAt(verdicts []slo.Verdict, standing slo.Standing) []slo.Verdict {
 // an answer that count as beyond it are named once.
 func missedSentence(r *result.Result, verdicts []slo.Verdict) string {
 	missed := standingAt(verdicts, slo.Missed)
-	slices.SortStableFunc(missed, func(a, b slo.Verdict) int { return cmp.Compare(excess(b), excess(a)) })
+	slices.SortStableFunc(missed, func(a, b slo.Verdict) int { return cmp.Compare(objective.Excess(b), objective.Excess(a)) })
 	text := inFront(missed, func(v slo.Verdict) string {
-		return figureAndLimit(v) + inBrackets(excessPhrase(v), sure(v), violationsBeyond(v))
+		return objective.FigureAndLimit(v) + inBrackets(objective.ExcessPhrase(v), objective.Bound(v), objective.Beyond(v))
 	})
 	if len(r.Points) == 1 {
 		text = joined(text, whyMissed(&r.Points[0], missed))
@@ -94,19 +95,10 @@ func statusOf(errors []metric.ErrorCount) string {
 	return ""
 }
 
-// violationsBeyond says how many requests were beyond the limit.
-func violationsBeyond(v slo.Verdict) string {
-	beyond := " beyond it"
-	if mustExceed(v) {
-		beyond = " fell short"
-	}
-	return when(violations(v) != "", violations(v)+beyond)
-}
-
 // Judged is an objective in a sentence: its word where neither met nor missed,
 // its figure beside its limit, and its note.
 func Judged(v slo.Verdict) string {
-	said := strings.TrimSuffix(figureAndLimit(v)+inBrackets(sure(v), violationsBeyond(v))+"; "+clean(v.Note), "; ")
+	said := strings.TrimSuffix(objective.FigureAndLimit(v)+inBrackets(objective.Bound(v), objective.Beyond(v))+"; "+clean(v.Note), "; ")
 	if v.Standing == slo.Met || v.Standing == slo.Missed {
 		return said
 	}
@@ -118,10 +110,10 @@ func Judged(v slo.Verdict) string {
 func openSentence(open []slo.Verdict) string {
 	note, same := document.Common(notesOf(open))
 	if same && len(open) > 1 {
-		return inFront(open, figureAndLimit) + ": " + note
+		return inFront(open, objective.FigureAndLimit) + ": " + note
 	}
 	return inFront(open, func(v slo.Verdict) string {
-		return strings.TrimSuffix(figureAndLimit(v)+": "+clean(v.Note), ": ")
+		return strings.TrimSuffix(objective.FigureAndLimit(v)+": "+clean(v.Note), ": ")
 	})
 }
 
@@ -134,7 +126,7 @@ func unjudgedSentence(verdicts []slo.Verdict) string {
 		return "no objective could be judged"
 	}
 	return inFront(verdicts, func(v slo.Verdict) string {
-		return strings.TrimSuffix(shortName(v)+": "+clean(v.Note), ": ")
+		return strings.TrimSuffix(objective.ShortName(v)+": "+clean(v.Note), ": ")
 	})
 }
 
@@ -159,83 +151,3 @@ func inBrackets(parts ...string) string {
 	parts = present(parts...)
 	return when(len(parts) > 0, " ("+strings.Join(parts, "; ")+")")
 }
-
-// figureAndLimit is "ttft p99 84 ms, limit 500 ms".
-func figureAndLimit(v slo.Verdict) string {
-	if v.Value == nil {
-		return shortName(v) + ": " + count(v.Violations) + " of " + count(v.N) + " without an answer, limit " + limitOf(v)
-	}
-	v = inSeconds(v)
-	limit := ", limit "
-	if mustExceed(v) {
-		limit = ", at least "
-	}
-	return shortName(v) + " " + valueOf(v) + limit + limitOf(v) + when(mustExceed(v), " wanted")
-}
-
-// mustExceed reports whether the figure must exceed its limit.
-func mustExceed(v slo.Verdict) bool {
-	op := sign(v)
-	return op == ">" || op == "≥"
-}
-
-// inSeconds turns many milliseconds into seconds.
-func inSeconds(v slo.Verdict) slo.Verdict {
-	if v.Unit != "ms" || v.Value == nil || max(*v.Value, v.Limit) < 10_000 {
-		return v
-	}
-	v.Value, v.Limit, v.Unit = new(*v.Value/1000), v.Limit/1000, "s"
-	if v.Bound != nil {
-		v.Bound = new(*v.Bound / 1000)
-	}
-	return v
-}
-
-// sure is the bound of the figure and how sure it is: "95% sure below 131 ms".
-func sure(v slo.Verdict) string {
-	if v.Bound == nil || v.Value == nil || v.Confidence <= 0 {
-		return ""
-	}
-	v = inSeconds(v)
-	side := "below"
-	if *v.Bound < *v.Value {
-		side = "above"
-	}
-	bound := judgedIn(figure(*v.Bound), v.Unit)
-	if v.Unit == "fraction" {
-		bound = percent(*v.Bound)
-	}
-	return percent(v.Confidence) + " sure " + side + " " + bound
-}
-
-// excess is how far beyond its limit a figure lies, over the limit. One that
-// does not exist lies beyond everything.
-func excess(v slo.Verdict) float64 {
-	switch {
-	case v.Value == nil:
-		return 1e18
-	case v.Limit <= 0:
-		return 0
-	case mustExceed(v):
-		return 1 - *v.Value/v.Limit
-	}
-	return *v.Value/v.Limit - 1
-}
-
-// excessPhrase says by how much a limit was missed; of a share the two numbers
-// say it themselves.
-func excessPhrase(v slo.Verdict) string {
-	over := excess(v)
-	switch {
-	case v.Value == nil || v.Unit == "fraction" || over <= 0:
-		return ""
-	case mustExceed(v):
-		return percent2(over) + " under"
-	case over >= 1:
-		return trimmed(significant(over+1, 2, 1)) + " times the limit"
-	}
-	return percent2(over) + " over"
-}
-
-// shortName is the name of an objective in a headline: "ttft p99".
-func shortName(v slo.Verdict) string { return strings.TrimSuffix(objectiveName(v), dueSuffix) }

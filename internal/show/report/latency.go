@@ -11,6 +11,8 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/show/document"
+	"redline/internal/show/objective"
+	"redline/internal/text"
 )
 
 // latencyRow is one distribution that the latency table can show.
@@ -60,7 +62,7 @@ func (p *page) latency(point *result.Point) {
 	keys := p.keysShown(rows, &point.Latency, judged)
 	t := document.NewTable(left("latency, ms"), right("n"), decimal("mean").Optional(4))
 	for _, key := range keys {
-		t.Columns = append(t.Columns, decimal(percentileName(key)).Optional(spare(key, judged)).Doubtful())
+		t.Columns = append(t.Columns, decimal(text.Percentile(key)).Optional(spare(key, judged)).Doubtful())
 	}
 	t.Columns = append(t.Columns, decimal("max"))
 	for _, row := range rows {
@@ -103,7 +105,7 @@ func (p *page) percentileCell(row latencyRow, d *metric.Dist, key string, tokens
 func judgedKeys(verdicts []slo.Verdict) map[string]bool {
 	keys := map[string]bool{}
 	for _, v := range verdicts {
-		if _, stat, _, ok := parts(v.Objective); ok {
+		if _, stat, _, ok := objective.Parts(v.Objective); ok {
 			keys[stat] = true
 		}
 	}
@@ -221,12 +223,4 @@ func percentile(d *metric.Dist, key string) (float64, bool) {
 	}
 	v, ok := d.P[key]
 	return v, ok && !math.IsNaN(v)
-}
-
-// percentileName is "p99.9" for the key "p999".
-func percentileName(key string) string {
-	if digits, ok := strings.CutPrefix(key, "p"); ok && len(digits) > 2 && strings.Trim(digits, "0123456789") == "" {
-		return "p" + digits[:2] + "." + digits[2:]
-	}
-	return key
 }

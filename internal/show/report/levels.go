@@ -53,7 +53,7 @@ func (p *page) levels(r *result.Result) {
 		if Exploratory(&r.Points[points[row]]) {
 			sign = HollowSign
 		}
-		return sign + " " + strings.Repeat(figureSpace, widest-wholeDigits(load)) + load
+		return sign + " " + strings.Repeat(document.FigureSpace, widest-wholeDigits(load)) + load
 	})
 	if len(r.Curve.Standing) == len(points) {
 		believed(t, r)

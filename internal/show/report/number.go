@@ -3,22 +3,20 @@ package report
 import (
 	"strings"
 
+	"redline/internal/show/document"
 	"redline/internal/text"
 )
 
 const (
 	absent = text.Absent
-	// hard is a space at which no line breaks, so that a number keeps its
-	// unit; the page turns it into a plain one.
-	hard = "\u00a0"
-	// figureSpace is as wide as a digit where letters are not all alike; the
-	// page of a terminal turns it into a plain one.
-	figureSpace = "\u2007"
+	hard   = document.Hard
+
 	maxDecimals = 3
 )
 
 // Numbers are written as everywhere, but for their spaces, which are hard.
 var (
+	inUnit      = document.Unit
 	figure      = text.Figure
 	significant = text.Significant
 	exact       = text.Exact
@@ -34,10 +32,6 @@ var (
 func together(s string) string { return strings.ReplaceAll(s, " ", hard) }
 
 func count[N int | int64](n N) string { return text.Count(n) }
-
-func inUnit(number, unit string) string {
-	return strings.Replace(text.Unit(number, unit), " ", hard, 1)
-}
 
 func milliseconds(ms float64) string { return together(text.Milliseconds(ms)) }
 

@@ -1,8 +1,9 @@
 package report
 
 import (
-	"redline/internal/show/document"
 	"testing"
+
+	"redline/internal/text"
 )
 
 func TestWordsForNumbers(t *testing.T) {
@@ -15,26 +16,12 @@ func TestWordsForNumbers(t *testing.T) {
 		{"a short latency in a sentence", spoken(812.4), "812\u00a0ms"},
 		{"a long latency in a sentence", spoken(152_300), "152\u00a0s"},
 		{"not in dollars", amount(18.4213, "EUR"), "18.4\u00a0EUR"},
-		{"the p999", percentileName("p999"), "p99.9"},
-		{"the p99", percentileName("p99"), "p99"},
-		{"a mean", percentileName("mean"), "mean"},
+		{"the p999", text.Percentile("p999"), "p99.9"},
+		{"the p99", text.Percentile("p99"), "p99"},
+		{"a mean", text.Percentile("mean"), "mean"},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.what, tt.got, tt.want)
-		}
-	}
-}
-
-func TestPricesHaveTheirSignInFront(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct{ number, unit, want string }{
-		{"4.40", "$/1M tokens", "$4.40 per 1M tokens"},
-		{"2.5", "$/1M tokens", "$2.50 per 1M tokens"},
-		{"0.002", "$/request", "$0.002 per request"},
-		{"500", "ms", "500 ms"},
-	} {
-		if got := document.PlainSpaces(judgedIn(tt.number, tt.unit)); got != tt.want {
-			t.Errorf("%s %s: %q, want %q", tt.number, tt.unit, got, tt.want)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/show/document"
+	"redline/internal/show/objective"
 )
 
 var standings = map[slo.Standing]struct {
@@ -40,7 +41,7 @@ func (p *page) objectives(point *result.Point) {
 		if v.Standing == slo.Undecided && point == p.held {
 			v.Standing, v.Note = heldStanding, ""
 		}
-		t.Add(p.standing(v), objectiveName(v), valueOf(v), strings.TrimSpace(sign(v)+hard+limitOf(v)), interval(v, latencyOf(v.Scope, point)), violations(v), p.remarkOn(v))
+		t.Add(p.standing(v), objective.Name(v), objective.Figure(v), strings.TrimSpace(objective.Sign(v)+hard+objective.Limit(v)), interval(v, latencyOf(v.Scope, point)), objective.Violations(v), p.remarkOn(v))
 	}
 	remark := t.TakeShared(len(t.Columns) - 1)
 	p.Add(t)
@@ -91,41 +92,6 @@ func (p *page) showObjective(v slo.Verdict) {
 	}
 }
 
-// dueSuffix says that a figure counts from the due time.
-const dueSuffix = " from due"
-
-// objectiveName spells an objective so that the figure judged is plain:
-// "ttft:p99<500ms" is judged from the due time and says so.
-func objectiveName(v slo.Verdict) string {
-	name, stat, _, ok := parts(v.Objective)
-	if strings.HasPrefix(v.Objective, qualityPrefix) {
-		return document.Shorten(v.Objective, 32)
-	}
-	if !ok {
-		return label(v.Objective)
-	}
-	text := label(name + " " + percentileName(stat))
-	if name == "throughput" {
-		text = "output"
-	}
-	if f, known := fig.Find(name); known && f.Due != "" {
-		text += dueSuffix
-	}
-	if whose := scopeName(v.Scope); whose != "" {
-		text = whose + hard + text
-	}
-	return text
-}
-
-// scopeName names whose requests are meant: "rag", "rag of acme".
-func scopeName(s slo.Scope) string {
-	class, tenant := label(s.Class), label(s.Tenant)
-	if class != "" && tenant != "" {
-		return class + hard + "of" + hard + tenant
-	}
-	return class + tenant
-}
-
 // latencyOf gives the distributions of the requests that a scope is about, or
 // nothing where they were not summed up by themselves.
 func latencyOf(s slo.Scope, point *result.Point) *metric.Latency {
@@ -146,92 +112,11 @@ func latencyOf(s slo.Scope, point *result.Point) *metric.Latency {
 	return &metric.Latency{}
 }
 
-// parts takes an objective's canonical spelling apart.
-func parts(text string) (name, stat, op string, ok bool) {
-	o, err := slo.Parse(text)
-	if err != nil {
-		return "", "", "", false
-	}
-	op = "<"
-	if o.Above {
-		op = ">"
-	}
-	return o.Metric, o.Stat, op, true
-}
-
-func sign(v slo.Verdict) string {
-	_, _, op, ok := parts(v.Objective)
-	switch {
-	case strings.HasPrefix(v.Objective, qualityPrefix+"length"):
-		return "≤"
-	case strings.HasPrefix(v.Objective, qualityPrefix):
-		return "≥"
-	case !ok:
-		return ""
-	}
-	return op
-}
-
-// against is the figure beside its limit in a sentence: "812 ms > 500 ms",
-// with the sign that the numbers have, not the one of the objective.
-func against(v slo.Verdict) string {
-	if v.Value == nil {
-		return "beyond " + limitOf(v) + ": " + count(v.Violations) + " of " + count(v.N) + " without an answer in time"
-	}
-	if v.Unit == "ms" && max(*v.Value, v.Limit) >= 10_000 {
-		v.Value, v.Limit, v.Unit = new(*v.Value/1000), v.Limit/1000, "s"
-	}
-	relation := "="
-	switch {
-	case *v.Value > v.Limit:
-		relation = ">"
-	case *v.Value < v.Limit:
-		relation = "<"
-	}
-	return valueOf(v) + hard + relation + hard + limitOf(v)
-}
-
-// valueOf is the figure. One that was judged and has no value lies among the
-// requests that are not ok, beyond any bound.
-func valueOf(v slo.Verdict) string {
-	if v.Value == nil {
-		if v.Standing == slo.NotJudged {
-			return absent
-		}
-		return "never"
-	}
-	if v.Unit == "fraction" {
-		return inPercent(trimmed(apart(100**v.Value, 100*v.Limit, 100)))
-	}
-	return judgedIn(apart(*v.Value, v.Limit), v.Unit)
-}
-
-func limitOf(v slo.Verdict) string {
-	if v.Unit == "fraction" {
-		// A limit of 99.9% is 0.999 and not 99.90000000000001.
-		return inPercent(trimmed(significant(100*v.Limit, 9, 9)))
-	}
-	return judgedIn(exact(v.Limit), v.Unit)
-}
-
-// judgedIn puts a figure in the unit of its objective; a price has its sign in
-// front and cents: "$2.50 per 1M tokens".
-func judgedIn(number, unit string) string {
-	per, priced := strings.CutPrefix(unit, "$/")
-	if !priced {
-		return inUnit(number, unit)
-	}
-	if _, cents, some := strings.Cut(number, "."); some && len(cents) == 1 {
-		number += "0"
-	}
-	return "$" + number + hard + "per" + hard + strings.ReplaceAll(per, " ", hard)
-}
-
 // interval is the 95% interval of the figure judged, where one was drawn. It
 // is that of the ok requests: beside a figure that the others have pushed out
 // of it, it would mislead.
 func interval(v slo.Verdict, latency *metric.Latency) string {
-	name, stat, _, ok := parts(v.Objective)
+	name, stat, _, ok := objective.Parts(v.Objective)
 	if !ok || v.Value == nil {
 		return ""
 	}
@@ -244,15 +129,4 @@ func interval(v slo.Verdict, latency *metric.Latency) string {
 		return ""
 	}
 	return inUnit(figure(bounds[0])+"–"+figure(bounds[1]), v.Unit)
-}
-
-// violations says how many of the requests judged broke the bound, where the
-// objective is about single requests.
-func violations(v slo.Verdict) string {
-	name, stat, _, _ := parts(v.Objective)
-	f, known := fig.Find(name)
-	if v.N == 0 || stat == "mean" || known && !f.Spread() && !f.Share() {
-		return ""
-	}
-	return count(v.Violations) + " of " + count(v.N)
 }

@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
+	"redline/internal/text"
 )
 
 // standardPercentiles are shown where nobody asks for others.
@@ -23,7 +24,7 @@ func Showing(r *result.Result, percentiles []float64) (*result.Result, error) {
 	list := make([]any, len(percentiles))
 	for i, percent := range percentiles {
 		if key := metric.PercentileKey(percent); len(measured) > 0 && !slices.Contains(measured, key) {
-			return nil, fmt.Errorf("this result has no %s, only %s; measure with --percentiles to have others", percentileName(key), strings.Join(each(measured, percentileName), ", "))
+			return nil, fmt.Errorf("this result has no %s, only %s; measure with --percentiles to have others", text.Percentile(key), strings.Join(each(measured, text.Percentile), ", "))
 		}
 		list[i] = percent
 	}

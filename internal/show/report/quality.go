@@ -8,10 +8,8 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/show/objective"
 )
-
-// qualityPrefix begins the names of gates among the objectives.
-const qualityPrefix = "quality "
 
 var qualityPhases = map[string]string{result.Alone: "alone", result.UnderLoad: "under load", result.After: "after"}
 
@@ -44,7 +42,7 @@ func qualityStanding(gates []slo.Verdict) string {
 		return ""
 	case missed >= 0:
 		g := gates[missed]
-		return " (" + strings.TrimPrefix(clean(g.Objective), qualityPrefix) + ": " + against(g) + ", MISSED)"
+		return " (" + strings.TrimPrefix(clean(g.Objective), objective.Quality) + ": " + objective.Against(g) + ", MISSED)"
 	case slices.ContainsFunc(gates, func(g slo.Verdict) bool { return g.Standing == slo.Undecided }):
 		return " (gates too close to call)"
 	}

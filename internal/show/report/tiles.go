@@ -5,6 +5,8 @@ import (
 
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
+	"redline/internal/show/objective"
+	"redline/internal/text"
 )
 
 // tiles are the few numbers of a result that are read first.
@@ -32,9 +34,9 @@ func (p *page) limitTiles(r *result.Result) {
 	default:
 		p.Tile("limit", figure(l.Rate), "requests/s", "90% interval "+between(l.Interval))
 	}
-	if name, stat, op, ok := parts(l.Binding); ok {
+	if name, stat, op, ok := objective.Parts(l.Binding); ok {
 		_, limit, _ := strings.Cut(l.Binding, op)
-		p.Tile("is missed first", name+hard+percentileName(stat), "", joined(op+hard+limit, clean(l.Edge)))
+		p.Tile("is missed first", name+hard+text.Percentile(stat), "", joined(op+hard+limit, clean(l.Edge)))
 	}
 	if l.Standing == result.LimitFound || l.Standing == result.LimitWide {
 		if l.Held != nil {

@@ -8,6 +8,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/show/document"
+	"redline/internal/show/objective"
 )
 
 // headline is the first line of a report: one word that decides, and why.
@@ -157,9 +158,9 @@ func allObjectives(r *result.Result) []slo.Verdict {
 func (p *page) served(point *result.Point) string {
 	requests, latency := point.Requests, &point.Latency
 	text := loadPhrase(point) + ", " + count(requests.OK) + " of " + plural(requests.Due, "request") + " answered"
-	figures := present(p.spokenPercentile("ttft", dueSuffix, latency.TTFTDue, "p99"), p.spokenPercentile("tpot", "", latency.TPOT, "p50"))
+	figures := present(p.spokenPercentile("ttft", objective.FromDue, latency.TTFTDue, "p99"), p.spokenPercentile("tpot", "", latency.TPOT, "p50"))
 	if len(figures) == 0 {
-		figures = append(figures, p.spokenPercentile("e2e", dueSuffix, latency.E2EDue, "p99"))
+		figures = append(figures, p.spokenPercentile("e2e", objective.FromDue, latency.E2EDue, "p99"))
 	}
 	if v := point.Throughput.Output; v > 0 {
 		figures = append(figures, inUnit(figure(v), "output tokens/s"))
