@@ -2,44 +2,77 @@ package metric
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
+	"redline/internal/drive/record"
 	fig "redline/internal/judge/figure"
-	"redline/internal/judge/slo"
 	"redline/internal/llm"
 )
 
-// view shows parts of what was collected, with the trust they deserve.
-type view struct {
-	*collector
-	trust
-	gaps  *tallies
-	space *workspace
-	// judgesGood says that requests were told good from bad.
-	judgesGood bool
+// figure numbers one request's own latencies.
+type figure int
+
+const (
+	ttft figure = iota
+	ttftDue
+	ttfa
+	tpot
+	stall
+	e2e
+	e2eDue
+	decode
+	lag
+	slotWait
+	connect
+	tls
+	itlTail // the request's own p99 gap, its maximum below 100 gaps
+	iclTail
+	figureCount
+)
+
+// Latency holds the distributions, in milliseconds. One that was not measured
+// is absent.
+type Latency struct {
+	TTFT     *Dist `json:"ttft_ms,omitempty"`
+	TTFTDue  *Dist `json:"ttft_due_ms,omitempty"`
+	TTFA     *Dist `json:"ttfa_ms,omitempty"`
+	TPOT     *Dist `json:"tpot_ms,omitempty"`
+	ITL      *Dist `json:"itl_ms,omitempty"`
+	ICL      *Dist `json:"icl_ms,omitempty"`
+	Stall    *Dist `json:"stall_ms,omitempty"`
+	E2E      *Dist `json:"e2e_ms,omitempty"`
+	E2EDue   *Dist `json:"e2e_due_ms,omitempty"`
+	Decode   *Dist `json:"decode_ms,omitempty"`
+	Lag      *Dist `json:"lag_ms,omitempty"`
+	SlotWait *Dist `json:"slot_wait_ms,omitempty"`
+	Connect  *Dist `json:"connect_ms,omitempty"`
+	TLS      *Dist `json:"tls_ms,omitempty"`
 }
 
-func (c *collector) view(gaps *tallies, w Window) view {
-	v := view{collector: c, gaps: gaps, space: &workspace{}, trust: trust{batches: c.batchesOf(slo.Scope{}), sound: w.sound()}}
-	if c.tokens.Events > 0 {
-		v.coalesced = float64(c.tokens.Coalesced) / float64(c.tokens.Events)
-	}
-	return v
+// latencyFigure ties a request's own figure to its place in Latency.
+type latencyFigure struct {
+	name   string // as METRICS.md spells it; the JSON key is name + "_ms"
+	figure figure
+	place  func(*Latency) **Dist
+	server bool // of the server's making: it has a tail ratio
 }
 
-// boundedGaps is the share of gaps that are not quite what they say: their time
-// is only bounded or, for itl, a token without an event is in them.
-func (v view) boundedGaps(name string) float64 {
-	if name == "itl" && v.tokens.Events > 0 {
-		return v.coalesced + float64(v.tokens.Eventless)/float64(v.tokens.Events)
-	}
-	return v.coalesced
+// requestFigures are the latencies that each request has one of.
+var requestFigures = []latencyFigure{
+	{"ttft", ttft, func(l *Latency) **Dist { return &l.TTFT }, true},
+	{"ttft_due", ttftDue, func(l *Latency) **Dist { return &l.TTFTDue }, true},
+	{"ttfa", ttfa, func(l *Latency) **Dist { return &l.TTFA }, true},
+	{"tpot", tpot, func(l *Latency) **Dist { return &l.TPOT }, true},
+	{"stall", stall, func(l *Latency) **Dist { return &l.Stall }, true},
+	{"e2e", e2e, func(l *Latency) **Dist { return &l.E2E }, true},
+	{"e2e_due", e2eDue, func(l *Latency) **Dist { return &l.E2EDue }, true},
+	{"decode", decode, func(l *Latency) **Dist { return &l.Decode }, true},
+	{"lag", lag, func(l *Latency) **Dist { return &l.Lag }, false},
+	{"slot_wait", slotWait, func(l *Latency) **Dist { return &l.SlotWait }, false},
+	{"connect", connect, func(l *Latency) **Dist { return &l.Connect }, false},
+	{"tls", tls, func(l *Latency) **Dist { return &l.TLS }, false},
 }
-
-// part selects requests by where they stand.
-type part func(keys) bool
-
-func everything(keys) bool { return true }
 
 // Each walks the distributions that were measured, by the name that METRICS.md
 // gives them.
@@ -77,45 +110,6 @@ func (l *Latency) Judged(name string) *Dist {
 	return cmp.Or(l.Of(f.Judged().Key), l.Of(f.Key))
 }
 
-// of are the values of one figure over a part of the requests, in ms.
-func (v view) of(f figure, p part) values {
-	return func(yield func(int64, float32) bool) {
-		for q := range v.requests.all {
-			ns := q.figures[f]
-			if ns == ns && p(q.keys) && !yield(q.due, float32(ns/1e6)) {
-				return
-			}
-		}
-	}
-}
-
-// latency describes every figure over a part of the requests and its gaps.
-func (v view) latency(p part, gaps *tallied) Latency {
-	var l Latency
-	percentiles := v.o.percentiles()
-	for _, f := range requestFigures {
-		trust := v.trust
-		trust.coalesced = v.blurredShare(f.figure, p)
-		*f.place(&l) = v.space.sample(v.of(f.figure, p)).dist(percentiles, trust)
-	}
-	l.ICL = counted{tally: gaps.icl}.sample(v.space).dist(percentiles, v.trust)
-	trust := v.trust
-	trust.coalesced = v.boundedGaps("itl")
-	if v.gaps.plain && v.tokens.Eventless == 0 {
-		l.ITL = l.ICL.clone()
-	} else if gaps.mostlyKnown() {
-		l.ITL = counted{tally: gaps.itl}.sample(v.space).dist(percentiles, trust)
-	}
-	return l
-}
-
-func (d *Dist) clone() *Dist {
-	if d == nil {
-		return nil
-	}
-	return new(*d)
-}
-
 // tailRatios gives p99/p50 by latency name.
 func (l Latency) tailRatios() map[string]float64 {
 	ratios := map[string]float64{}
@@ -130,42 +124,125 @@ func (l Latency) tailRatios() map[string]float64 {
 	return ratios
 }
 
-// inverse gives tokens per second from milliseconds per token, key by key: the
-// percentile comes first, so the p99 is the speed that all but the slowest
-// hundredth exceed, and max the slowest of all.
-func inverse(d *Dist) *Dist {
-	if d == nil {
-		return nil
-	}
-	speed := &Dist{N: d.N, Mean: perToken(d.Mean), Max: perToken(d.Max), P: map[string]float64{}, Firm: slices.Clone(d.Firm)}
-	for k, ms := range d.P {
-		speed.P[k] = perToken(ms)
-	}
-	for k, ci := range d.CI {
-		if speed.CI == nil {
-			speed.CI = map[string][2]float64{}
-		}
-		speed.CI[k] = [2]float64{perToken(ci[1]), perToken(ci[0])}
-	}
-	return speed
+// figures are one request's latencies in ns; NaN where undefined.
+type figures [figureCount]float64
+
+// request is what is kept of every request that was due in the window.
+type request struct {
+	figures
+	due      int64
+	outcome  llm.Outcome
+	keys     keys
+	prompt   int32
+	cached   int32
+	output   int32
+	kvTokens int32   // that the key-value cache held at the end, 0 where no output came
+	icl, itl int32   // how many gaps it has
+	fluidity float32 // NaN where undefined
+	blurred  blur
+
+	reconnects int32
+	sent       bool
+	retried    bool
+	short      bool
+	good       bool
+
+	cut cut
 }
 
-func perToken(ms float64) float64 { return round(1000 / ms) }
-
-// tokenCounts completes the sums with the distributions of lengths over ok
-// requests. They are given, not measured: nothing about them is firm or weak.
-func (v view) tokenCounts() Tokens {
-	t := v.tokens
-	lengths := func(of func(*request) int32) *Dist {
-		return v.space.sample(func(yield func(int64, float32) bool) {
-			for q := range v.requests.all {
-				if n := of(q); q.outcome == llm.OK && n > 0 && !yield(q.due, float32(n)) {
-					return
-				}
-			}
-		}).dist(v.o.percentiles(), trust{})
+// CacheTokens is how many tokens of a request the key-value cache held at its
+// end: its prompt, as the server counted it or else as it was asked for, and its
+// output; 0 where no output came.
+func CacheTokens(r *record.Record) int {
+	if r.First == 0 {
+		return 0
 	}
-	t.PromptLengths = lengths(func(q *request) int32 { return q.prompt })
-	t.OutputLengths = lengths(func(q *request) int32 { return q.output })
-	return t
+	return cmp.Or(r.PromptTokens, r.AskedPrompt) + r.OutputTokens
+}
+
+// measured gives the figures of a record. What we caused ourselves (lag,
+// waiting, connecting) counts for every request, the server's latencies only
+// where it answered.
+func measured(r *record.Record) figures {
+	var f figures
+	for i := range f {
+		f[i] = math.NaN()
+	}
+	if r.Sent != 0 {
+		// Stamps of two clocks may cross by a hair: that is no lag.
+		f[lag] = float64(max(r.Sent-max(r.Due, r.Slot, r.Conn), 0))
+	}
+	if r.Slot != 0 {
+		// A slot that was free all the time was so before the request began.
+		f[slotWait] = float64(max(r.Slot-r.Begin, 0))
+	}
+	f[connect] = since(dialing(r), r.Dialed)
+	f[tls] = since(r.Dialed, r.Secured)
+	if r.Outcome != llm.OK {
+		return f
+	}
+	f[e2e] = since(r.Sent, answered(r))
+	f[e2eDue] = since(r.Due, answered(r))
+	if !r.Streamed {
+		return f
+	}
+	f[ttft] = since(r.Sent, r.First)
+	f[ttftDue] = since(r.Due, r.First)
+	f[ttfa] = since(r.Sent, r.Answer)
+	f[decode] = since(r.First, r.Last)
+	if tokens := r.Paced(); tokens >= 1 && r.Last > r.First {
+		f[tpot] = float64(r.Last-r.First) / float64(tokens)
+	}
+	return f
+}
+
+// dialing is when the opening of a request's connection began: after a retry or
+// a dead connection, not when the request did.
+func dialing(r *record.Record) int64 {
+	return cmp.Or(r.Dialing, max(r.Begin, r.Slot)) // logs of older versions
+}
+
+// answered is when an ok request had its whole answer: its last output, or its
+// end where the answer is no text, as an embedding is.
+func answered(r *record.Record) int64 {
+	return cmp.Or(r.Last, r.End)
+}
+
+// since is to − from, undefined where either stamp is unknown. A connection
+// that was opened before its request took it has no set-up to show.
+func since(from, to int64) float64 {
+	if from == 0 || to == 0 || to < from {
+		return math.NaN()
+	}
+	return float64(to - from)
+}
+
+// deadlines are the thresholds that fluidity holds tokens against, in ns; zero
+// where the objectives name none.
+type deadlines struct{ ttft, tpot float64 }
+
+// fluidity is the share of tokens that came on time. A token that is early
+// leaves its slack to the next ones; a late one counts once, and the next
+// deadline runs from its arrival.
+func (d deadlines) fluidity(r *record.Record, groups []group) float32 {
+	if d.ttft <= 0 || d.tpot <= 0 || !r.Streamed || !r.TokensKnown() {
+		return float32(math.NaN())
+	}
+	onTime, all := 0, 0
+	deadline := float64(r.Due) + d.ttft
+	for _, g := range groups {
+		// Of the tokens of one group only the first can be late: the next
+		// deadlines lie after the group's arrival.
+		all += g.tokens
+		onTime += g.tokens
+		if at := float64(g.at); at > deadline && g.tokens > 0 {
+			onTime--
+			deadline = at
+		}
+		deadline += float64(g.tokens) * d.tpot
+	}
+	if all == 0 {
+		return float32(math.NaN())
+	}
+	return float32(onTime) / float32(all)
 }
