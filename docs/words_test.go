@@ -46,9 +46,12 @@ var retired = []struct{ words, write string }{
 // written.
 var recordings = []string{"ACCURACY.md", "REAL-ENGINES.md", "REAL-TUNE.md", "SOAK.md"}
 
-// TestRetiredWordsStayOut reads every document and every text in the program
-// that has a space in it, which is what users see of it; of the code closest to
-// them the comments too, which become such texts.
+// identifiers carry retired words that keys of result.json still have: their
+// comments have to name them.
+var identifiers = regexp.MustCompile(`(?i)\b(?:blur(?:s|red)?|(?:is ?|are )firm)\b`)
+
+// TestRetiredWordsStayOut reads every document, every comment, and every text in
+// the program that has a space in it, which is what users see of it.
 func TestRetiredWordsStayOut(t *testing.T) {
 	t.Parallel()
 	patterns := make([]*regexp.Regexp, len(retired))
@@ -88,10 +91,8 @@ func TestRetiredWordsStayOut(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if strings.HasPrefix(path, "../cmd/") || strings.HasPrefix(path, "../internal/show/") {
-				for _, c := range file.Comments {
-					look(set.Position(c.Pos()).String(), c.Text())
-				}
+			for _, c := range file.Comments {
+				look(set.Position(c.Pos()).String(), identifiers.ReplaceAllString(c.Text(), ""))
 			}
 			ast.Inspect(file, func(n ast.Node) bool {
 				if field, ok := n.(*ast.Field); ok {

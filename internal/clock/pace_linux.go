@@ -45,8 +45,8 @@ func doze(c *Clock, offset int64) {
 	}
 }
 
-// short is how long a sleep may be that Go's scheduler is not told of. Telling
-// it keeps its monitor awake, which then wakes every 20 µs to take the sleeper's
+// short is how long a sleep may be that Go's scheduler does not see. Seeing it
+// keeps its monitor awake, which then wakes every 20 µs to take the sleeper's
 // place from it, and has the sleeper wait for another place once it wakes.
 const short = time.Millisecond
 

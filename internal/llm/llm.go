@@ -192,7 +192,7 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("%s: %s", f.Outcome, f.Message)
 }
 
-// Reply is what a session is told of its previous turn.
+// Reply is what a session learns about its previous turn.
 type Reply struct {
 	Outcome Outcome
 	Text    string // only where the turn asked to keep it

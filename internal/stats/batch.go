@@ -20,7 +20,7 @@ func spread(figures []float64, level float64, pieces int) (lo, hi float64) {
 }
 
 // EffectiveN is how many independent samples n are worth, for a limit that
-// sizes[i] values of batch i were held against and violations[i] broke: n
+// sizes[i] values of batch i were compared with and violations[i] broke: n
 // times the variance that independent violations would have, over the variance
 // seen between batches; at most n.
 //

@@ -42,8 +42,8 @@ func rough(v float64, decimals int) string {
 	return Trim(Significant(v, 2, decimals))
 }
 
-// Significant writes a number with so many digits, and at most so many of them
-// behind the point.
+// Significant writes a number with that many digits, and at most decimals of them behind the
+// point.
 func Significant(v float64, digits, decimals int) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return Absent

@@ -83,7 +83,7 @@ type LimitCheck struct {
 const fewestToPart = 3
 
 // Calibrate fits an engine to the evidence: to every other level first, to see
-// how well it foretells the rest, and then to all of them.
+// how well it predicts the rest, and then to all of them.
 func Calibrate(ctx context.Context, ev *Evidence) (*Calibration, error) {
 	c := &Calibration{Schema: Schema, Evidence: ev}
 	levels := ev.Levels

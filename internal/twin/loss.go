@@ -16,7 +16,7 @@ var Figures = [...]string{"ttft", "tpot", "e2e"}
 const metrics = len(Figures)
 
 // compared are the percentiles at which measured and simulated distributions
-// are held against each other, and their weights. The middle counts most; the
+// are compared, and their weights. The middle counts most; the
 // tail is few requests, and chance.
 var compared = []struct{ p, weight float64 }{
 	{0.1, 0.5}, {0.25, 1}, {0.5, 2}, {0.75, 1}, {0.9, 1}, {0.97, 0.3},

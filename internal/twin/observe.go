@@ -96,7 +96,7 @@ func (ev *Evidence) directory(dir *store.Dir) error {
 		if res.Limit != nil && res.Limit.Standing == result.LimitFound {
 			ev.Limit = res.Limit
 		}
-		ev.promised(res)
+		ev.objectives(res)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -113,8 +113,8 @@ func (ev *Evidence) directory(dir *store.Dir) error {
 	return nil
 }
 
-// promised keeps the objectives that a result judged.
-func (ev *Evidence) promised(res *result.Result) {
+// objectives keeps the objectives that a result judged.
+func (ev *Evidence) objectives(res *result.Result) {
 	for _, p := range res.Points {
 		for _, v := range p.Objectives {
 			if !slices.Contains(ev.Objectives, v.Objective) {
@@ -140,7 +140,7 @@ func (ev *Evidence) run(dir *store.Dir) error {
 	if err := ev.same(res); err != nil {
 		return fmt.Errorf("%s: %w", dir.Path, err)
 	}
-	ev.promised(res)
+	ev.objectives(res)
 	point := res.Points[0]
 	ev.told(res, point)
 	ev.deploys(point.Prediction)

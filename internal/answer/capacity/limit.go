@@ -218,7 +218,7 @@ func beyond(v slo.Verdict) bool {
 	return *v.Value > v.Limit
 }
 
-// judged reports whether a level was held against anything.
+// judged reports whether a level was judged by anything.
 func (l level) judged() bool { return len(l.point.Objectives) > 0 }
 
 func (l level) objectives() []string {

@@ -85,7 +85,7 @@ func planned(r *result.Result, key string) string {
 	return string(text)
 }
 
-// liken holds every run against the first. It gives what forbids the
+// liken compares every run with the first. It gives what forbids the
 // comparison, and warns of what weakens it.
 func (c *Comparison) liken(runs []*result.Result) (grave []string) {
 	told := map[string]bool{}

@@ -13,7 +13,7 @@ import (
 // differ, and a third.
 const leastEarly = 3
 
-// early holds the newest of a few runs against those before it: within which
+// early compares the newest of a few runs with those before it: within which
 // bounds it moved, by Student's t at 95% of each metric alone. They are wide,
 // because a few runs say little about how much runs differ anyway.
 func early(series []Sample, metrics []criterion, o DriftOptions) []result.Early {

@@ -163,8 +163,8 @@ func (c *Comparison) evidence(a, b []*result.Point, load string, earlier []*resu
 		case len(va) == 0 || len(vb) == 0:
 			c.warn(f.Place(), "%s: measured on one side only", f.name)
 			continue
-		case f.name == "good:fraction" && promise(a[0]) != promise(b[0]):
-			c.warn(f.Place(), "good:fraction: the objectives differ (%s against %s), so goodput is not compared", promise(a[0]), promise(b[0]))
+		case f.name == "good:fraction" && objectiveText(a[0]) != objectiveText(b[0]):
+			c.warn(f.Place(), "good:fraction: the objectives differ (%s against %s), so goodput is not compared", objectiveText(a[0]), objectiveText(b[0]))
 			continue
 		}
 		var e evidence
@@ -185,7 +185,7 @@ func (c *Comparison) evidence(a, b []*result.Point, load string, earlier []*resu
 // leftOut reports whether a point of a valid run does not count in it.
 func leftOut(p *result.Point) bool { return p.Invalid != "" }
 
-func promise(p *result.Point) string {
+func objectiveText(p *result.Point) string {
 	text := ""
 	for _, o := range p.Objectives {
 		if text != "" {

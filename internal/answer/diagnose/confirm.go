@@ -110,7 +110,7 @@ func confirmHalf(s *scene) string {
 }
 
 // confirmSeqs raises the limit of the embedded engine; another server has to be
-// started anew first.
+// restarted first.
 func confirmSeqs(s *scene) string {
 	c := s.command("run", append(s.work(), s.load()...)...)
 	if most := s.maxSeqs(); s.res.Engine.Embedded && most > 0 {

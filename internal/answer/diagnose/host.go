@@ -23,7 +23,7 @@ const (
 )
 
 // lost is the part of a request's time that a cause takes: of the time to the
-// first token where only that was promised and missed, else of the whole.
+// first token where only that has an objective and missed it, else of the whole.
 func (s *scene) lost(firstMS, wholeMS float64) *float64 {
 	of, ms := s.point.Latency.E2E, wholeMS
 	if s.missed == first {

@@ -58,7 +58,7 @@ func sceneOf(res *result.Result) *scene {
 	}
 	s.objectives()
 	if s.judged && s.missed == 0 && !wrong(s.point) && s.settled() {
-		return nil // every promise is kept: the boring configuration stays
+		return nil // every objective is met: the boring configuration stays
 	}
 	for _, i := range order {
 		if i != chosen && sameWork(&res.Points[i], s.point) && (s.alone == nil || inFlight(&res.Points[i]) < inFlight(s.alone)) {
@@ -127,7 +127,7 @@ func (s *scene) settled() bool {
 	return !slices.ContainsFunc(s.point.Objectives, func(v slo.Verdict) bool { return v.Standing == "undecided" })
 }
 
-// objectives notes what was promised and not kept.
+// objectives notes which objectives were missed.
 func (s *scene) objectives() {
 	for _, v := range s.point.Objectives {
 		s.judged = true

@@ -21,7 +21,7 @@ type Series struct {
 const (
 	OnFrontier = "frontier"
 	Dominated  = "dominated"
-	// LeftOut is a point that may not be held against others: it neither is
+	// LeftOut is a point that may not be compared with others: it neither is
 	// on the frontier nor dominates.
 	LeftOut = "left out"
 )
@@ -166,7 +166,7 @@ func alike(r *result.Result) []int {
 	return slices.DeleteFunc(list, func(i int) bool { return i < 0 || i >= len(r.Points) })
 }
 
-// admitted says whether a point may be held against others. Under overload a
+// admitted says whether a point may be compared with others. Under overload a
 // server's throughput is real, but its latency is that of no load that lasts.
 func admitted(r *result.Result, p *result.Point) (standing, why string) {
 	switch {
@@ -180,7 +180,7 @@ func admitted(r *result.Result, p *result.Point) (standing, why string) {
 	return OnFrontier, ""
 }
 
-// readmit takes every point where none may be held against others: a picture
+// readmit takes every point where none may be compared with others: a picture
 // of what is not valid says more than none.
 func (f *Front) readmit() {
 	if len(f.Points) == 0 || slices.ContainsFunc(f.Points, func(p Point) bool { return p.Standing != LeftOut }) {

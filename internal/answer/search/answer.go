@@ -162,7 +162,7 @@ func edge(q, slope float64) string {
 	return Slope
 }
 
-// throughputs says from which rate on a promised throughput was reached.
+// throughputs says from which rate on the throughput of an objective was reached.
 func (s *Search) throughputs(a *Limit) {
 	for i, o := range s.objectives {
 		if kindOf(o) != rising {

@@ -30,7 +30,7 @@ import (
 // sustained run counts as one at some lower rate, down to about that. Where a
 // queue only has to grow to break an objective (late), every short level counts
 // a little lower, and the belief stays wider while there is no long one; less so
-// where the pace foretells that queue (pace.go).
+// where the pace predicts that queue (pace.go).
 //
 // The curve is logistic only near the limit: shares that rise gently below it
 // leap where the server overloads. So a level with more than clipFactor times
@@ -188,7 +188,7 @@ func (s *Search) misfit(objective int) float64 {
 	}
 	by := lateSpread * s.brief(longest)
 	if s.standstill().spread > 0 {
-		by = pacedSpread * math.Pow(s.brief(longest), 5) // the pace foretells it
+		by = pacedSpread * math.Pow(s.brief(longest), 5) // the pace predicts it
 	}
 	by = math.Hypot(lateMisfit, by)
 	if s.objectives[objective].Metric == "e2e" {

@@ -39,7 +39,7 @@ const (
 	lowHold   = 0.05
 	nextHold  = 0.6
 	// leastHold of the middle is the lowest that a sustained run goes, so that
-	// what it holds is worth something and what it shows tells of the limit.
+	// what it holds is worth something and what it shows informs the limit.
 	leastHold, lowestHold = 0.85, 0.75
 	// mostLevels ends a search whose levels keep telling nothing.
 	mostLevels = 60

@@ -27,7 +27,7 @@ type Observation struct {
 	// level that fills up has not yet shown what it will come to.
 	Growth float64
 	// Work is the work that the window's requests brought over what the rate
-	// and the workload's means promise, as Luck has it: the luck of the draw as
+	// and the workload's means predict, as Luck has it: the random variation as
 	// far as it is known. 0 is not known.
 	Work float64
 	// Overload says that the growth is beyond chance.
@@ -110,7 +110,7 @@ func values(p result.Point) []float64 {
 // it could be told at all.
 const lengthWeight = 0.8
 
-// Luck is the work that a window's requests brought over what was promised:
+// Luck is the work that a window's requests brought over what was expected:
 // how many came, and the tokens of their prompts and replies, each over what
 // the workload has in the mean. What is not known is 0 and left out.
 func Luck(requests, prompt, output float64) float64 {

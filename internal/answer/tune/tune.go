@@ -130,11 +130,11 @@ func Figures(objectives []Objective) []string {
 	return text.Each(objectives, func(o Objective) string { return o.Figure })
 }
 
-// Usual is what better means where nothing is said: more requests that keep
-// the promises where there are some, more tokens where there are none; then
+// Usual is what better means where nothing is said: more requests that meet
+// the objectives where there are some, more tokens where there are none; then
 // faster answers.
-func Usual(promises bool) []string {
-	if promises {
+func Usual(objectives bool) []string {
+	if objectives {
 		return []string{"good:fraction", "tpot:p50", "ttft:p50"}
 	}
 	return []string{"throughput", "tpot:p50", "ttft:p50"}
@@ -168,7 +168,7 @@ type Verdict struct {
 }
 
 // Judge says whether a run with one setting changed is better than the run that
-// it is held against. Objectives are looked at in their order: one that moved by
+// it is compared with. Objectives are looked at in their order: one that moved by
 // no more than the tolerance leaves it to the next, one that moved by more and
 // may be chance leaves it open. Which runs count is for the caller to say.
 func Judge(before, after *result.Result, o Options) (Verdict, error) {

@@ -32,7 +32,7 @@ type conn struct {
 	head, tail int   // unread bytes of buf
 	at         int64 // arrival of the newest byte in buf
 	reads      int64 // the raw read that brought it
-	merged     int   // output events that shared a read with an earlier one
+	merged     int   // output events read together with an earlier one
 	out        []byte
 }
 

@@ -12,13 +12,13 @@ import (
 // wake-up that it saves is worth more than a token; but of what arrives on one
 // stream during a rest only the newest has its time. So it rests only where
 // arrivals on one stream are seen to lie further apart, and stops when more of
-// them share a read than without it.
+// them are read together than without it.
 type gather struct {
 	rest  time.Duration
 	found time.Time // when the present account was begun
 
 	reads  int
-	merged int             // output events that shared a read with an earlier one
+	merged int             // output events read together with an earlier one
 	near   [len(rests)]int // reads that followed another sooner than two rests
 
 	usual   float64 // the share of merged events without a rest

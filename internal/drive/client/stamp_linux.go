@@ -210,8 +210,8 @@ func (c *conn) lendBack() {
 
 // recvmsg reads into iov and oob. It makes the system call itself because the
 // ready-made one also asks for the sender's address, which costs an allocation
-// for every read. The call never waits, so Go's scheduler need not be told of
-// it, which would cost a twentieth of a token.
+// for every read. The call never waits, so Go's scheduler need not know of it,
+// which would cost a twentieth of a token.
 func (s *stamper) recvmsg(fd uintptr) (int, syscall.Errno) {
 	s.msg = unix.Msghdr{Iov: &s.iov, Control: &s.oob[0]}
 	s.msg.SetIovlen(1)

@@ -2,7 +2,7 @@ package load
 
 import "sync"
 
-// gate lets at most so many requests through at a time, first come first
+// gate lets a limited number of requests through at a time, first come first
 // served.
 type gate struct {
 	mu    sync.Mutex

@@ -85,7 +85,7 @@ type Stage struct {
 	OwnCount   bool
 	CountShare float64
 
-	// Note is told of a request when it begins, is sent, and shows its first
+	// Note hears of a request when it begins, is sent, and shows its first
 	// output, by the goroutine that has it; nil tells nobody. It must not keep
 	// the record.
 	Note func(*record.Record)

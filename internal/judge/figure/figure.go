@@ -253,8 +253,8 @@ func Names(use Use) []string {
 	return names
 }
 
-// Select lists the names of the figures that satisfy a condition and can be
-// promised.
+// Select lists the names of the figures that satisfy a condition and can have
+// an objective.
 func Select(of func(*Figure) bool) []string {
 	var names []string
 	for _, f := range All {

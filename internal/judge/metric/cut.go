@@ -69,7 +69,7 @@ func (c cut) unbroken(metric string, limitMS float64) bool {
 }
 
 // unbroken counts the requests that were cut off before they broke a limit.
-// They are counted as violations, since nobody knows how they would have ended.
+// They are counted as violations, since how they would have ended is unknown.
 func (j judge) unbroken(metric string, limitMS float64) int {
 	n := 0
 	if isGap(metric) {

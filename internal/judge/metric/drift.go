@@ -58,7 +58,7 @@ func (v view) drift() []Drift {
 	return list
 }
 
-// driftOf holds a series of blocks against no trend; the slope is shown over
+// driftOf compares a series of blocks with no trend; the slope is shown over
 // base.
 func driftOf(name string, series []float64, length time.Duration, base float64) Drift {
 	block := length.Minutes() / float64(len(series))

@@ -33,8 +33,8 @@ func (v view) groups(d dimension) []Group {
 	return list
 }
 
-// addSums counts the tokens of a group's ok requests, and those that kept their
-// promises.
+// addSums counts the tokens of a group's ok requests, and those that met their
+// objectives.
 func (v view) addSums(g *Group, p part) {
 	good := 0
 	for q := range v.requestsOf(p) {
@@ -53,7 +53,7 @@ func (v view) addSums(g *Group, p part) {
 	g.AcceptedTokens = v.accepted(p)
 }
 
-// accepted counts the output of requests that kept their promises, nil where
+// accepted counts the output of requests that met their objectives, nil where
 // none could be judged.
 func (v view) accepted(p part) *int64 {
 	if !v.judgesGood {

@@ -217,7 +217,7 @@ func since(from, to int64) float64 {
 	return float64(to - from)
 }
 
-// deadlines are the thresholds that fluidity holds tokens against, in ns; zero
+// deadlines are the thresholds that fluidity compares tokens with, in ns; zero
 // where the objectives name none.
 type deadlines struct{ ttft, tpot float64 }
 

@@ -50,22 +50,22 @@ func judgedFigures() map[string]figure {
 	return judged
 }
 
-// goodput counts the requests that kept every promise a single request can
-// keep, of those that are about it. It is absent where there is no such promise, and where the figure of
+// goodput counts the requests that met every objective a single request can
+// meet, of those that are about it. It is absent where there is no such objective, and where the figure of
 // one was measured for no request: that one was never met.
 func (c *collector) goodput() *Goodput {
-	var promises []promise
+	var objectives []judgedObjective
 	for _, o := range c.o.Objectives {
 		if o.PerRequest() {
-			promises = append(promises, promise{o, c.naming.part(o.Scope), judgedFigure[o.Metric]})
+			objectives = append(objectives, judgedObjective{o, c.naming.part(o.Scope), judgedFigure[o.Metric]})
 		}
 	}
-	if len(promises) == 0 || c.requests.n == 0 {
+	if len(objectives) == 0 || c.requests.n == 0 {
 		return nil
 	}
-	good, measured := 0, make([]bool, len(promises))
+	good, measured := 0, make([]bool, len(objectives))
 	for q := range c.requests.all {
-		q.good = q.keeps(promises, measured)
+		q.good = q.keeps(objectives, measured)
 		if q.good {
 			good++
 		}
@@ -80,20 +80,20 @@ func (c *collector) goodShare(good, due int) *Goodput {
 	return &Goodput{Requests: c.perSecond(float64(good)), Fraction: round(float64(good) / float64(due))}
 }
 
-// promise is an objective, the requests it is about, and their figure that it
+// judgedObjective is an objective, the requests it is about, and their figure that it
 // bounds.
-type promise struct {
+type judgedObjective struct {
 	slo.Objective
 	about part
 	own   figure
 }
 
-// keeps reports whether an ok request broke no promise that could be judged,
+// keeps reports whether an ok request missed no objective that could be judged,
 // and marks those that were.
-func (q *request) keeps(promises []promise, measured []bool) bool {
+func (q *request) keeps(objectives []judgedObjective, measured []bool) bool {
 	answered := q.outcome == llm.OK
 	kept := answered
-	for i, p := range promises {
+	for i, p := range objectives {
 		if !p.about(q.keys) {
 			continue
 		}

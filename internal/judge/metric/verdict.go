@@ -12,7 +12,7 @@ import (
 	"redline/internal/text"
 )
 
-// judge holds objectives against a part of the requests, with batches as long
+// judge compares objectives with a part of the requests, with batches as long
 // as those requests ask for.
 type judge struct {
 	view
@@ -86,7 +86,7 @@ func notJudged(o slo.Objective, why string) slo.Verdict {
 	return v
 }
 
-// judged are the values that a latency objective is held against, over all
+// judged are the values that a latency objective is compared with, over all
 // due: a request that is not ok is infinitely late, but for what it had shown
 // before the drain cut it off. In a figure of gaps it
 // stands for as many gaps as a whole ok request has on average, unless it was
@@ -211,7 +211,7 @@ func whyUnmeasured(metric string) string {
 	return "no reply was streamed"
 }
 
-// meanVerdict holds the mean over ok requests against its limit by how it
+// meanVerdict compares the mean over ok requests with its limit by how it
 // differs between stretches. Requests that are not ok are above any bound and so
 // have no mean: it is never met beside them, nor while the queue grows.
 func (j judge) meanVerdict(o slo.Objective) slo.Verdict {
@@ -245,7 +245,7 @@ func (j judge) meanVerdict(o slo.Objective) slo.Verdict {
 	return verdict
 }
 
-// throughputVerdict holds the output token rate against its limit by how it
+// throughputVerdict compares the output token rate with its limit by how it
 // differs between stretches.
 func (j judge) throughputVerdict(o slo.Objective) slo.Verdict {
 	b := j.stretches()
@@ -309,7 +309,7 @@ func ratioOf(above, below []float64) (ratio, se, stretches float64) {
 	return ratio, math.Sqrt(off*stretches/max(stretches-1, 1)) / total, stretches
 }
 
-// shareVerdict holds a share of all due against its limit.
+// shareVerdict compares a share of all due with its limit.
 func (j judge) shareVerdict(o slo.Objective) slo.Verdict {
 	if o.Metric == "good" && !j.judgesGood {
 		return notJudged(o, "goodput needs objectives on latency that every reply shows")
@@ -341,7 +341,7 @@ func (j judge) shareVerdict(o slo.Objective) slo.Verdict {
 	return verdict
 }
 
-// kvVerdict holds the largest request's cache against its limit: arithmetic,
+// kvVerdict compares the largest request's cache with its limit: arithmetic,
 // so nothing about it is uncertain.
 func (j judge) kvVerdict(o slo.Objective) slo.Verdict {
 	if j.o.KVMB == nil {

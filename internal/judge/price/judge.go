@@ -9,7 +9,7 @@ import (
 	"redline/internal/judge/slo"
 )
 
-// Judge holds the objectives on cost against what a point cost, all of it or
+// Judge compares the objectives on cost with what a point cost, all of it or
 // the share of a class or tenant: a figure of the whole window, which has no
 // spread of its own. One that is not known stays not judged, and says why.
 func Judge(objectives []slo.Objective, p *result.Point) {

@@ -33,7 +33,7 @@ type Options struct {
 	// Schemas reports whether a schema goes along with a request: the API may
 	// have no word for it, and the server may have refused it.
 	Schemas func() bool
-	// Requests is how many requests the load will have, 0 where nobody knows.
+	// Requests is how many requests the load will have, 0 where that is unknown.
 	Requests int
 	// Seed decides the order in which questions are asked beside a load.
 	Seed uint64
@@ -212,8 +212,8 @@ const atOnce = 4
 // how long where the user ended it.
 const lingering, hasty = 30 * time.Second, 2 * time.Second
 
-// Beside begins to ask beside a load: one question for each so many requests
-// that Tick is told of. sent is called for each before it is. The returned func
+// Beside begins to ask beside a load: one question per so many requests that
+// Tick hears of. sent is called for each before it is. The returned func
 // ends it and waits for what is in flight, not long where the user ended the
 // load.
 func (x *Exam) Beside(ctx context.Context, sent func()) (stop func(byUser bool)) {
@@ -246,7 +246,7 @@ func (x *Exam) Beside(ctx context.Context, sent func()) (stop func(byUser bool))
 	}
 }
 
-// Tick is told of each request of the load that ended. It never waits: where
+// Tick hears of each request of the load that ended. It never waits: where
 // the server is slower with golden questions than they come due, some are not
 // asked.
 func (x *Exam) Tick() {

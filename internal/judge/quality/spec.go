@@ -60,8 +60,8 @@ type Thresholds struct {
 const maxRepeats = 100
 
 // The bounds of the share that holds where none is given: few enough not to be
-// a load of their own, and usualShare where nobody knows how many requests
-// there will be.
+// a load of their own, and usualShare where the number of requests is
+// unknown.
 const (
 	leastShare = 0.02
 	mostShare  = 0.1

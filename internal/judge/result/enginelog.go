@@ -8,7 +8,7 @@ type EngineLog struct {
 	Lines int64 `json:"lines"`
 	Bytes int64 `json:"bytes"`
 	Cut   bool  `json:"cut,omitempty"`
-	// Kinds counts lines that speak of trouble: "preemption", "out of memory",
+	// Kinds counts lines that report errors: "preemption", "out of memory",
 	// "error".
 	Kinds map[string]int64 `json:"kinds,omitempty"`
 	// Excerpt is the first line of each kind.

@@ -20,7 +20,7 @@ type Spread struct {
 	Max  float64 `json:"max"`
 	// CV is the standard deviation between runs over their mean.
 	CV *float64 `json:"cv,omitempty"`
-	// WithinCV is the same as the runs' own intervals promise it; a CV far
+	// WithinCV is the same as the runs' own intervals predict it; a CV far
 	// above it says that runs differ by more than a single one can show.
 	WithinCV *float64 `json:"within_cv,omitempty"`
 	// Interval bounds the mean at 95 % by Student's t over the runs, so it

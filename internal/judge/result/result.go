@@ -63,7 +63,7 @@ type Result struct {
 	// AntiPatterns are ways in which a sound result may mislead all the same.
 	AntiPatterns []AntiPattern `json:"anti_patterns,omitempty"`
 	// Unknown lists what a reader should know of model, engine and hardware
-	// and nobody told: "driver", "model revision".
+	// and that is unknown: "driver", "model revision".
 	Unknown  []string  `json:"unknown,omitempty"`
 	Stages   []Stage   `json:"stages,omitempty"`
 	Warnings []Warning `json:"warnings,omitempty"`

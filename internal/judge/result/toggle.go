@@ -7,7 +7,7 @@ type Toggle struct {
 	With Side   `json:"with"`
 	// Without is the same server, or another, without it.
 	Without Side `json:"without"`
-	// Rounds counts those in which both sides were sound, Skipped tells of the
+	// Rounds counts those in which both sides were sound, Skipped names the
 	// others.
 	Rounds  int      `json:"rounds"`
 	Skipped []string `json:"skipped,omitempty"`

@@ -74,7 +74,7 @@ const (
 const (
 	// TuningKept says that nothing better than the baseline was found.
 	TuningKept = "baseline kept"
-	// TuningConfirmed says that winner and baseline by turns showed it again.
+	// TuningConfirmed says that winner and baseline, interleaved, showed it again.
 	TuningConfirmed = "confirmed"
 	// TuningUnconfirmed says that they did not show it, or were not tried.
 	TuningUnconfirmed = "not confirmed"

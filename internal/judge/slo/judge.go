@@ -1,14 +1,14 @@
 package slo
 
-// PerRequest reports whether a single request can keep or break the promise.
-// A mean is a promise about all of them together, and so are throughput,
+// PerRequest reports whether a single request can meet or miss the objective.
+// A mean is an objective on all of them together, and so are throughput,
 // shares, memory and money.
 func (o Objective) PerRequest() bool {
 	f, ok := lookup(o.Metric)
 	return ok && f.Spread() && o.Stat != "mean"
 }
 
-// Judge holds one request's own figure against the limit. A request that is
+// Judge compares one request's own figure with the limit. A request that is
 // not ok is above any bound. An ok request for which the figure is undefined,
 // which is NaN or negative, and an objective that no single request can keep,
 // are not judged.

@@ -7,7 +7,7 @@ import (
 	"redline/internal/judge/figure"
 )
 
-// lookup finds what can be promised by its name.
+// lookup finds a figure that can have an objective by its name.
 func lookup(name string) (*figure.Figure, bool) {
 	f, ok := figure.Find(name)
 	return f, ok && f.Can(figure.Promise)
@@ -29,17 +29,17 @@ func ParseAll(texts []string) ([]Objective, error) {
 // Parse reads metric:stat<limit or metric:stat>limit, with spaces allowed
 // between the parts and letters in any case; before it, class=NAME and
 // tenant=NAME say whose requests are meant. "<=" and ">=" are read as "<" and
-// ">": a figure equal to its limit keeps the promise either way, because no
+// ">": a figure equal to its limit meets the objective either way, because no
 // measured time is exact enough to tell the two apart.
 func Parse(text string) (Objective, error) {
 	fail := func(format string, args ...any) (Objective, error) {
 		return Objective{}, fmt.Errorf("objective %q: %s", text, fmt.Sprintf(format, args...))
 	}
-	scope, promise, err := readScope(text)
+	scope, body, err := readScope(text)
 	if err != nil {
 		return fail("%v", err)
 	}
-	name, rest, colon := strings.Cut(promise, ":")
+	name, rest, colon := strings.Cut(body, ":")
 	at := strings.IndexAny(rest, "<>")
 	if !colon || at < 0 {
 		return fail("want metric:stat<limit, such as ttft:p99<500ms")
@@ -59,7 +59,7 @@ func Parse(text string) (Objective, error) {
 	if err != nil {
 		return fail("%v", err)
 	}
-	return promised(s, limit).Within(scope), nil
+	return newObjective(s, limit).Within(scope), nil
 }
 
 // clean drops the letter case and every space.
@@ -74,7 +74,7 @@ func sign(s figure.Statistic) string {
 	return "<"
 }
 
-func promised(s figure.Statistic, limit float64) Objective {
+func newObjective(s figure.Statistic, limit float64) Objective {
 	return Objective{Metric: s.Name, Stat: s.Stat, P: s.P, Above: s.More, Limit: limit,
 		Text: s.Name + ":" + s.Stat + sign(s) + quantity(s.Unit).write(limit, s.Stat)}
 }

@@ -23,7 +23,7 @@ func FromPlan(key string, value float64) (Objective, error) {
 	if err != nil {
 		return Objective{}, fmt.Errorf("%s: %w", key, err)
 	}
-	return promised(s, limit), nil
+	return newObjective(s, limit), nil
 }
 
 func readKey(key string) (figure.Statistic, error) {

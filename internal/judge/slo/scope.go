@@ -30,7 +30,7 @@ func (s Scope) String() string {
 	return strings.Join(parts, " ")
 }
 
-// Within gives the same promise for the requests of a scope only.
+// Within gives the same objective for the requests of a scope only.
 func (o Objective) Within(s Scope) Objective {
 	text := strings.TrimSpace(strings.TrimPrefix(o.Text, o.Scope.String()))
 	o.Scope, o.Text = s, text

@@ -1,9 +1,9 @@
-// Package slo is the latency promise: it parses objectives such as
+// Package slo is service level objectives: it parses objectives such as
 // "ttft:p99<500ms" and "class=rag ttft:p99<2s", says whether one request kept
 // its share of them, and names the verdicts. It computes no percentile.
 package slo
 
-// Objective is one promise. Durations are nanoseconds, shares are fractions,
+// Objective is one service level objective. Durations are nanoseconds, shares are fractions,
 // rates are per second, memory is MB.
 type Objective struct {
 	// Metric is ttft, ttfa, tpot, itl, icl, stall, e2e, decode, throughput,

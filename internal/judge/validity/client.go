@@ -96,7 +96,7 @@ func distance(v slo.Verdict) (ms float64, of string) {
 	return 0, ""
 }
 
-// judge holds an error in ms against the least tolerant of some verdicts, and
+// judge compares an error in ms with the least tolerant of some verdicts, and
 // names all those for which it is too much.
 func (share tolerance) judge(ms float64, what string, judged []slo.Verdict) outcome {
 	limit, of := math.Inf(1), ""

@@ -54,7 +54,7 @@ func askScheduler(e Evidence) outcome {
 	return o
 }
 
-// askCoalescing blames the client for events that share a read only where it
+// askCoalescing blames the client for events with merged timestamps only where it
 // was too slow to read them apart; else the server wrote them together.
 func askCoalescing(e Evidence) outcome {
 	t := e.Summary.Tokens

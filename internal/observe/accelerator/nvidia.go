@@ -22,7 +22,7 @@ type nvidiaField struct {
 // row is one device at one moment.
 type row struct {
 	index        int
-	count        int // devices in the machine, 0 where nobody says
+	count        int // devices in the machine, 0 where that is unknown
 	name, driver string
 	memoryMB     float64
 	device       telemetry.DeviceReading
@@ -157,7 +157,7 @@ type round struct {
 const mostShort = 3
 
 // add takes a row and gives a reading where one became whole by it: at the
-// last of the devices, or, as long as nobody knows how many there are, when
+// last of the devices, or, as long as their number is unknown, when
 // the next round begins. A round with a row missing is no reading, because its
 // sums would be too small.
 func (r *round) add(at int64, one row) *telemetry.AcceleratorReading {

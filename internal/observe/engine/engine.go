@@ -42,7 +42,7 @@ type Engine struct {
 	Tokenize func(model, text string) any
 	// Advice is what to try first in each regime, in its own flags.
 	Advice map[string]string
-	// Log holds words of its log by the kind of trouble that they mean, in
+	// Log holds words of its log by the kind of error that they mean, in
 	// lower case.
 	Log map[string][]string
 	// Style is how the simulator shows itself as this engine.

@@ -12,7 +12,7 @@ import (
 	"redline/internal/text"
 )
 
-// Facts are what a server tells of itself.
+// Facts are what a server says about itself.
 type Facts struct {
 	Engine       string `json:"engine,omitempty"`
 	Version      string `json:"version,omitempty"`

@@ -1,6 +1,6 @@
 // Package enginelog follows an engine's log while a run goes on. It takes the
 // name of a file or a command that prints one, and gives a bounded copy of
-// what is added and a count of the lines that speak of trouble. Whatever goes
+// what is added and a count of the lines that report errors. Whatever goes
 // wrong with it is data: it ends no run, and leaves no process behind.
 package enginelog
 
@@ -25,10 +25,10 @@ import (
 // most bounds how much of a log is kept.
 const most = 16 << 20
 
-// troubles are words of any program's log by which lines are told apart, in the
+// errorWords are words of any program's log by which lines are told apart, in the
 // order in which they are looked for: a line is of one kind. Engines have words
 // of their own for some.
-var troubles = []struct {
+var errorWords = []struct {
 	kind  string
 	words []string
 }{
@@ -37,14 +37,14 @@ var troubles = []struct {
 	{"error", []string{"error", "exception", "traceback", "fatal", "panic:"}},
 }
 
-// trouble names the kind of a line, "" for none. A report that counts none of
-// something is no trouble.
-func trouble(line string) string {
+// errorKind names the kind of a line, "" for none. A report that counts none of
+// something is none.
+func errorKind(line string) string {
 	line = strings.ToLower(line)
 	for _, harmless := range []string{"0 errors", "no error", "errors: 0", "errors=0", "preemptions: 0"} {
 		line = strings.ReplaceAll(line, harmless, "")
 	}
-	for _, t := range troubles {
+	for _, t := range errorWords {
 		in := func(word string) bool { return strings.Contains(line, word) }
 		if slices.ContainsFunc(t.words, in) || slices.ContainsFunc(engine.All(), func(e *engine.Engine) bool {
 			return slices.ContainsFunc(e.Log[t.kind], in)
@@ -115,7 +115,7 @@ func openEnd(source string, info os.FileInfo) (*os.File, error) {
 // logPause is how long a reader waits for a file to grow.
 const logPause = 200 * time.Millisecond
 
-// followFile copies what is added. A file that shrinks was begun anew.
+// followFile copies what is added. A file that shrinks was started again.
 func (l *Follower) followFile(ctx context.Context, file *os.File) {
 	defer file.Close()
 	lines := newLineReader(l.line)
@@ -179,7 +179,7 @@ func (l *Follower) line(text string) {
 	u := &l.use
 	u.Lines++
 	u.Bytes += int64(len(text)) + 1
-	if kind := trouble(text); kind != "" {
+	if kind := errorKind(text); kind != "" {
 		if u.Kinds == nil {
 			u.Kinds = map[string]int64{}
 		}

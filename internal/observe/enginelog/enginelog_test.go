@@ -172,7 +172,7 @@ func FuzzLines(f *testing.F) {
 	f.Add([]byte("a\nb"), []byte("\r\n\x00error"))
 	f.Fuzz(func(t *testing.T, one, two []byte) {
 		total := 0
-		r := newLineReader(func(s string) { total += len(s); trouble(s) })
+		r := newLineReader(func(s string) { total += len(s); errorKind(s) })
 		r.Write(one)
 		r.Write(two)
 		r.flush()

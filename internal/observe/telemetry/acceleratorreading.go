@@ -53,7 +53,7 @@ type DeviceReading struct {
 	Joules *float64 `json:"joules,omitempty"`
 	// Throttled names what held the clock back: "sw_power_cap".
 	Throttled []string `json:"throttled,omitempty"`
-	// Throttles says whether the tool tells of that at all.
+	// Throttles says whether the tool reports that at all.
 	Throttles bool `json:"throttles,omitempty"`
 }
 

@@ -38,7 +38,7 @@ type AcceleratorUse struct {
 	// MemoryClockMHz is the clock of the memory.
 	MemoryClockMHz *Gauge `json:"memory_clock_mhz,omitempty"`
 	// Throttled is the share of samples by reason: "sw_power_cap". It is absent
-	// where nothing held the devices back, and where nobody tells.
+	// where nothing held the devices back, and where it is unknown.
 	Throttled map[string]float64 `json:"throttled,omitempty"`
 	// TemperatureC is the hottest device's.
 	TemperatureC *Gauge `json:"temperature_c,omitempty"`

@@ -70,7 +70,7 @@ func moving(counter []sample) []sample {
 }
 
 // rising is by how much a counter grew in a stretch, and the part of it that
-// this is known of. A count that falls begins anew.
+// this is known of. A count that falls has restarted.
 func rising(counter []sample, start, end int64) (grown float64, covered time.Duration) {
 	for i := 1; i < len(counter); i++ {
 		a, b := counter[i-1], counter[i]

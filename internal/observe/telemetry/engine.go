@@ -33,8 +33,8 @@ type Reading struct {
 	Preemptions *float64 `json:"preemptions,omitempty"`
 	// Evictions counts cached tokens or blocks that made room for others.
 	Evictions *float64 `json:"evictions,omitempty"`
-	// Swaps counts what was moved away and back, Recomputes what was made
-	// anew.
+	// Swaps counts what was moved away and back, Recomputes what was computed
+	// again.
 	Swaps      *float64 `json:"swaps,omitempty"`
 	Recomputes *float64 `json:"recomputes,omitempty"`
 	// SpecDrafted counts tokens that were guessed, SpecAccepted those of them

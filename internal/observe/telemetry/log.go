@@ -38,7 +38,7 @@ type Subject struct {
 	URL           string `json:"url,omitempty"`
 	// SharesHost says that the engine runs on the machine that watches.
 	SharesHost bool `json:"shares_host,omitempty"`
-	// Facts are what the server told of itself.
+	// Facts are what the server said about itself.
 	Facts *engine.Facts `json:"facts,omitempty"`
 }
 

@@ -45,7 +45,7 @@ type ServerUse struct {
 	ScrapeMS *Gauge `json:"scrape_ms,omitempty"`
 	// CoveredS is the part of the stretch that differences are of, in seconds.
 	CoveredS float64 `json:"covered_s"`
-	// Restarted is set when the server began to count anew.
+	// Restarted is set when the server began to count from zero again.
 	Restarted bool `json:"restarted"`
 
 	// Running is how many requests were in the batch.

@@ -37,7 +37,7 @@ type Config struct {
 	Server    Server `yaml:"server,omitempty"`
 	// Telemetry is how the server's own metrics are read.
 	Telemetry telemetry.Spec `yaml:"telemetry,omitempty"`
-	// Objectives are the promises to judge, in the order given.
+	// Objectives are what to judge by, in the order given.
 	Objectives Objectives `yaml:"sla_thresholds,omitempty"`
 	// Confidence is one minus the chance of a wrong verdict of either kind.
 	Confidence float64 `yaml:"confidence,omitempty"`
@@ -118,7 +118,7 @@ type Optimizations struct {
 	DynamicBatching     *bool `yaml:"dynamic_batching,omitempty"`
 }
 
-// Objectives are promises. In the plan they stand as keys with numbers
+// Objectives are the plan's SLOs. In the plan they stand as keys with numbers
 // ("p95_latency_ms: 1200") or as a list of texts ("ttft:p99<500ms").
 type Objectives []slo.Objective
 

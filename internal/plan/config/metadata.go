@@ -33,7 +33,7 @@ func (m Metadata) Get(key string) string {
 	return m[alias[key]]
 }
 
-// Doubts are keys that nobody knows and that look like one that is known.
+// Doubts are unknown keys that look like one that is known.
 func (m Metadata) Doubts() []string {
 	known := slices.AppendSeq(slices.Clone(metadataKeys), maps.Values(alias))
 	var all []string

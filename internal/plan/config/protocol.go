@@ -32,7 +32,7 @@ type Protocol struct {
 }
 
 // Row is one line of a matrix: a load, what is supposed of it and asked by it,
-// and what is expected, so that the outcome can be held against it.
+// and what is expected, so that the outcome can be compared with it.
 type Row struct {
 	Name string `yaml:"name"`
 	// About says in a few words what it is.

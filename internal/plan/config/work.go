@@ -70,7 +70,7 @@ func (c *Config) sharedPrefix() error {
 	return nil
 }
 
-// classObjectives adds what the workload's classes promise to the objectives.
+// classObjectives adds the objectives of the workload's classes to the others.
 func (c *Config) classObjectives() error {
 	for i, class := range c.Workload.Classes {
 		for _, text := range class.SLO {

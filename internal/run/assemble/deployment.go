@@ -29,7 +29,7 @@ type deployment struct {
 	assumed []string
 }
 
-// errNoHardware is that of a server of which nobody says what it runs on. The
+// errNoHardware is that of a server whose hardware is unknown. The
 // cure is the user's to choose, so it is no warning.
 var errNoHardware = errors.New("what to expect of the hardware (say metadata.hardware: H100 in a plan, and --catalog FILE where it is not known)")
 

@@ -22,7 +22,7 @@ const (
 	slopeLevel  = 0.95
 )
 
-// noSlope is said where a plan asks for the time of prompts and nobody tells.
+// noSlope is said where a plan asks for the time of prompts and it is unknown.
 const noSlope = "track_prefill: the server does not tell queue and prefill apart, and too few requests of different prompt lengths had it to themselves " +
 	"for an estimate; a run with --concurrency 1 and --workload 'uniform(…)' has them"
 

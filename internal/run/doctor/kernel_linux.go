@@ -16,7 +16,7 @@ func clockSync() *Sync {
 	return &Sync{Kept: state != unix.TIME_ERROR && t.Status&unix.STA_UNSYNC == 0, MaxError: int64(t.Maxerror) * 1000}
 }
 
-// ask reads what the driver tells of the interface.
+// ask reads what the driver says about the interface.
 func (i *Interface) ask() {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

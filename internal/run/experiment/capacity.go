@@ -36,7 +36,7 @@ func (x *conductor) planCapacity() {
 type CapacityOptions struct {
 	// Limit is what one instance carries; 0 for what the runs found.
 	Limit float64
-	// Objectives are held against the records of the runs.
+	// Objectives are judged by the records of the runs.
 	Objectives []slo.Objective
 	// Prices go before those of the runs' plans, key by key.
 	Prices price.Spec
@@ -87,7 +87,7 @@ func configuration(path string, o CapacityOptions) (capacity.Configuration, erro
 	return c, nil
 }
 
-// rejudge holds every point of a result against other objectives by the records
+// rejudge judges every point of a result by other objectives by the records
 // of its stage. A limit that was found under the old ones says nothing then.
 func rejudge(res *result.Result, plan *config.Config, path string, objectives []slo.Objective) error {
 	judge := func(point int, dir string) error {

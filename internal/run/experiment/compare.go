@@ -20,7 +20,7 @@ import (
 // not say.
 const roundLength = 30 * time.Second
 
-// Compare measures two servers by turns, under the same requests in the same
+// Compare measures two servers, interleaved, under the same requests in the same
 // order at the same rate, and judges the difference. A is the plan's own
 // target; b is the plan of the other.
 func Compare(ctx context.Context, o Options, b *config.Config) (*result.Result, string, error) {

@@ -12,7 +12,7 @@ import (
 	"redline/internal/run/launch"
 )
 
-// confirm holds the winner against the baseline by turns.
+// confirm compares the winner with the baseline, interleaved.
 func (t *tuner) confirm(ctx context.Context) error {
 	keep := words(t.changed())
 	rounds := t.rounds()

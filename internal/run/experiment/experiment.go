@@ -33,16 +33,16 @@ import (
 )
 
 // Options is everything that an experiment needs: those of a run, whose plan is
-// the whole experiment's, and what is told of its stages.
+// the whole experiment's, and who hears of its stages.
 type Options struct {
 	measure.Options
-	// Resume goes on with an experiment that was cut short: its directory.
+	// Resume is the directory of an experiment that was cut short and is resumed.
 	Resume string
 	// Launch starts the servers of a tuning; nil starts processes.
 	Launch func(context.Context, launch.Spec, launch.Options) (Server, error)
 	// Foreseen is what the whole will probably take, for what Begin is told.
 	Foreseen Estimate
-	// Begin and End are told of each stage; End also of one that was kept from
+	// Begin and End are called for each stage; End also of one that was kept from
 	// before.
 	Begin func(stage Stage, at Progress)
 	End   func(stage Stage, res *result.Result, kept bool)
@@ -85,7 +85,7 @@ func (x *conductor) stage(name, purpose string, change func(*config.Config)) Sta
 // conductor is an experiment under way.
 type conductor struct {
 	Options
-	kind   string // the command that goes on with it
+	kind   string // the command that resumes it
 	dir    *store.Dir
 	target *measure.Target
 	number int

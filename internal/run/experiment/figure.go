@@ -33,7 +33,7 @@ func share(part, of int) float64 {
 	return float64(part) / float64(of)
 }
 
-// bound holds a point's figure against an objective that the run itself did not
+// bound compares a point's figure with an objective that the run itself did not
 // judge: by the figure's interval where it has one, else by the figure where it
 // is firm. Requests that failed are later than any limit.
 func bound(p *result.Point, o slo.Objective) (standing, outcome string) {
@@ -116,7 +116,7 @@ func acceptance(s slo.Standing) string {
 	return result.AcceptUndecided
 }
 
-// weigh holds an expectation against what came of a row; rows are the points of
+// weigh compares an expectation with what came of a row; rows are the points of
 // those before it. A nil answer is not decided.
 func weigh(e config.Expectation, p *result.Point, rows map[string]*result.Point) (outcome string, agrees *bool) {
 	switch {

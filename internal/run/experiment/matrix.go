@@ -16,7 +16,7 @@ import (
 
 // Rows are those of a matrix where the plan has none of its own: one shape
 // after another, each of which differs in one thing from the row that it is
-// held against.
+// compared with.
 var Rows = []config.Row{
 	{Name: "A", About: "short chat", Workload: shape(256, 128), Concurrency: 1,
 		Hypothesis:  "Alone on the server nothing waits: this is the floor that the other rows are compared with.",
@@ -71,7 +71,7 @@ func prefixed(cache string) workload.Spec {
 // rowLength is how long a row is measured: the shortest that is no probe.
 const rowLength = time.Minute
 
-// Matrix runs one row after another and holds each against what was expected
+// Matrix runs one row after another and compares each with what was expected
 // of it; or, where the plan names optimizations, each with and without.
 func Matrix(ctx context.Context, o Options) (*result.Result, string, error) {
 	return conduct(ctx, o, "matrix", func(x *conductor) error {
@@ -89,7 +89,7 @@ func (x *conductor) matrix(ctx context.Context) error {
 		}
 		if slices.Contains(row.Expectation, "objectives") {
 			// The other rows are instruments: only of these is it asked
-			// whether they keep the promise.
+			// whether they meet the objectives.
 			if x.rows[row.Name] == nil {
 				x.unsupported("%s, which asks for the objectives, is left out", row.Name)
 				continue
@@ -144,7 +144,7 @@ func (x *conductor) row(ctx context.Context, r config.Row) error {
 // sustainedRow is the row that the stopping rule is about.
 const sustainedRow = "sustained"
 
-// answerRow holds a row's expectations against its point: refuted if one is,
+// answerRow compares a row's expectations with its point: refuted if one is,
 // undecided if one is, else confirmed.
 func (x *conductor) answerRow(r config.Row, point *result.Point) (string, *bool) {
 	var outcomes []string

@@ -255,7 +255,7 @@ func variantDir(i int, name string) string {
 	return fmt.Sprintf("%s/%02d-%s", store.StagesDir, i+1, fileName(name))
 }
 
-// variant runs one of them, or goes on with it.
+// variant runs one of them, or resumes it.
 func (x *conductor) variant(ctx context.Context, i int) (*result.Result, error) {
 	c, err := x.Config.Variant(i)
 	if err != nil {

@@ -84,8 +84,8 @@ func (x *conductor) varied(p *compare.Pooled) {
 	}
 }
 
-// worst is the standing of the least good run: a promise that one of several
-// runs breaks is not kept.
+// worst is the standing of the least good run: an objective that one of several
+// runs misses is missed.
 func worst(points []result.Point) slo.Standing {
 	standings := make([]slo.Standing, len(points))
 	for i, p := range points {

@@ -49,7 +49,7 @@ type tuner struct {
 }
 
 // Tune launches a server with one setting after another changed, keeps what is
-// better, and holds the winner against the baseline by turns.
+// better, and compares the winner with the baseline, interleaved.
 func Tune(ctx context.Context, o Options) (*result.Result, string, error) {
 	x := &conductor{Options: o, kind: "tune", used: o.Used}
 	if err := x.checkDir(); err != nil {

@@ -48,7 +48,7 @@ type Entry struct {
 	Pin      *Pin              `json:"pin,omitempty"`
 }
 
-// Sound reports whether the run's figures can be held against others.
+// Sound reports whether the run's figures can be compared with others.
 func (e *Entry) Sound() bool {
 	return e.Valid == result.Valid && e.Interrupted == "" && len(e.Values) > 0
 }

@@ -1,7 +1,7 @@
 // Package history keeps an index of finished runs beside their directories. It
 // takes run directories and gives lists of them, series of runs of one plan,
-// and the pinned ones. The directories are the truth: the index can be made
-// anew from them at any time, and pins lie in them. It judges nothing.
+// and the pinned ones. The directories are the truth: the index can be rebuilt
+// from them at any time, and pins lie in them. It judges nothing.
 package history
 
 import (
@@ -244,7 +244,7 @@ func (ix *Index) relative(dir string) (string, error) {
 	return filepath.ToSlash(rel), err
 }
 
-// Rebuild makes the index of root anew from the run directories and says how
+// Rebuild makes the index of root again from the run directories and says how
 // many it found. A damaged index is replaced.
 func Rebuild(ctx context.Context, root string) (found int, err error) {
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {

@@ -53,8 +53,8 @@ func (l *engineLog) stop() *result.EngineLog {
 	return &use
 }
 
-// trouble says why the log is missing or ends early, "" where it does not.
-func (l *engineLog) trouble(use *result.EngineLog) string {
+// missing says why the log is missing or ends early, "" where it does not.
+func (l *engineLog) missing(use *result.EngineLog) string {
 	switch {
 	case l == nil:
 		return ""

@@ -113,7 +113,7 @@ func (r *run) expectedRequests() float64 {
 
 // requestRate is how many requests are due in a second, later turns of sessions
 // among them; in a closed loop as many as replies of the expected length make
-// room for. It is 0 where nobody knows.
+// room for. It is 0 where that is unknown.
 func (r *run) requestRate() float64 {
 	if e2e := r.stage.Stagger.Seconds(); r.Config.Mode() == config.Closed && e2e > 0 {
 		return float64(r.Config.Load.Bounds.MaxConcurrency) / e2e
@@ -127,7 +127,7 @@ func (r *run) requestRate() float64 {
 
 // tooShort says that the length which was given cannot decide an objective,
 // however far the server stays within it, and which one would; "" where it can
-// or where nobody knows how many requests there will be.
+// or where the number of requests is unknown.
 func (r *run) tooShort() string {
 	o, needed := hardest(r.Config, r.shareOf)
 	b, perSecond := r.Config.Load.Bounds, r.requestRate()

@@ -84,7 +84,7 @@ func (r *run) warnings(unasked int64, sawAccelerators bool) []result.Warning {
 	if unasked > 0 {
 		add("requests", fmt.Sprintf("replies that no request had asked for came %d times; other answers on those connections may be of another request: look for a server or proxy that answers twice", unasked))
 	}
-	add("engine_log", r.engineLog.trouble(r.logged))
+	add("engine_log", r.engineLog.missing(r.logged))
 	if r.outcome.WarmupCut {
 		add("window", r.warmupCut())
 	}

@@ -136,7 +136,7 @@ func (l *lookout) halve() {
 
 // judgedUntil is the end of what a look judges: requests due later are left out,
 // whatever has become of them. Most of the unfinished are among those, so that
-// few remain of which nobody knows how they will end; but no more than a tenth
+// few remain whose end is unknown; but no more than a tenth
 // of the window is left out, in which a server that answers no more would hide.
 func judgedUntil(look load.Look) int64 {
 	const leftOut = 0.1

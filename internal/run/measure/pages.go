@@ -75,7 +75,7 @@ func elsewhere(c *client.Client, u *url.URL) telemetry.Fetch {
 }
 
 // Recognize names the engine whose pages they are, within the time that one
-// scrape may take. Where nobody said which page it is, the first of the usual
+// scrape may take. Where the page is not given, the first of the usual
 // ones that an engine is known by is read from then on.
 func (p *Pages) Recognize(ctx context.Context) (engine string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, telemetry.DefaultScrapeLimit)

@@ -41,7 +41,7 @@ type Target struct {
 	context  int
 	// chatTemplate is what the server puts around prompts, where it shows it.
 	chatTemplate string
-	facts        engine.Facts  // what it told of itself
+	facts        engine.Facts  // what it said about itself
 	ttft         time.Duration // of the preflight request
 	tpot         time.Duration
 	asked        []spent          // by the preflight requests

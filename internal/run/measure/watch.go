@@ -58,7 +58,7 @@ func (r *run) watchServer(ctx context.Context, w *watch) {
 		}
 	}
 	if err != nil {
-		// Nobody promised that there is a page beside the API.
+		// There need not be a page beside the API.
 		if len(spec.MetricsURLs) > 0 {
 			w.unread = fmt.Sprintf("the server's metrics cannot be read: %v", err)
 			r.say("%s; the run goes on without them", w.unread)

@@ -29,7 +29,7 @@ func (d *Dir) IsExperiment() bool {
 }
 
 // WriteKind marks the directory as that of an experiment of a kind, so that only
-// the same kind goes on with it.
+// the same kind resumes it.
 func (d *Dir) WriteKind(kind string) error {
 	document, err := json.Marshal(experiment{experimentSchema, kind})
 	if err != nil {

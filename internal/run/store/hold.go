@@ -19,7 +19,7 @@ const lockFile = "redline.lock"
 type Hold struct {
 	// Command is who holds them, as another process is told.
 	Command string
-	// Say is told of a directory that cannot be locked; nil tells nobody.
+	// Say hears of a directory that cannot be locked; it may be nil.
 	Say func(format string, args ...any)
 
 	mu    sync.Mutex

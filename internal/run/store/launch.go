@@ -50,5 +50,5 @@ func ReadLaunch(dir string) (l Launch, ok bool) {
 	return l, l.Schema == launchSchema
 }
 
-// ForgetLaunch takes it away, before the stage is run anew.
+// ForgetLaunch takes it away, before the stage is run again.
 func ForgetLaunch(dir string) { _ = os.Remove(filepath.Join(dir, launchFile)) } // it may not be there

@@ -55,7 +55,7 @@ func (d *Dir) StartLog(h record.Header) (*Log, error) {
 // flight is what has begun and not ended.
 type flight struct {
 	mu   sync.Mutex
-	now  func() int64 // nil: nobody tells what begins
+	now  func() int64 // nil: what begins is not logged
 	open map[int]*record.Record
 	news []*record.Record // since the last mark
 }

@@ -91,7 +91,7 @@ type judged struct {
 	text string
 }
 
-// judge holds an outcome against every kind of alert.
+// judge compares an outcome with every kind of alert.
 func judge(o *Outcome) map[string]judged {
 	verdicts := map[string]judged{
 		Failed: {told: true, on: !o.sound() && o.Exit != exitInvalid, text: failure(o)},

@@ -1,5 +1,5 @@
-// Package watch runs plans on schedules, one at a time, and tells of what is
-// not as it was. It takes schedules, a way to run one and ways to tell, and
+// Package watch runs plans on schedules, one at a time, and reports what is not
+// as it was. It takes schedules, a way to run one and ways to tell, and
 // keeps what it has done in a file, so that a restart neither repeats nor
 // forgets. It measures and judges nothing itself.
 package watch

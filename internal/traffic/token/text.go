@@ -15,7 +15,7 @@ type Text interface {
 	Compose(dst []byte, r *rand.Rand, n int) []byte
 }
 
-// verify composes sample texts of n tokens, counts them anew, and gives an
+// verify composes sample texts of n tokens, counts them again, and gives an
 // error where one has another length. The samples are alone in memory.
 func verify(t Text, r *rand.Rand, samples, n int) error {
 	var text []byte

@@ -20,7 +20,7 @@ const bytesPerToken = 4
 
 const assumedOutputs = "the log has no output lengths: 128 tokens are assumed for each; --column output=NAME names them"
 
-// promptLines reads logs that tell of prompts alone, one on each line: of web
+// promptLines reads logs that have prompts alone, one on each line: of web
 // servers, of lengths, and of texts.
 type promptLines struct {
 	assumed string
@@ -125,8 +125,8 @@ func spoken(raw []byte) string {
 	return strings.Join(all, "\n")
 }
 
-// promptsOnly names the format of a file that tells of prompts alone, "" where it
-// tells nothing of any length.
+// promptsOnly names the format of a file that has prompts alone, "" where it has
+// no length.
 func promptsOnly(path string, head []byte) string {
 	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
 	first, _, _ := bytes.Cut(head, []byte("\n"))

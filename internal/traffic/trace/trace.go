@@ -93,11 +93,11 @@ type format struct {
 	needs, any []string
 	// unordered says that the rows come in the order in which requests ended.
 	unordered bool
-	// failed says that a row tells of a request that came to nothing.
+	// failed says that a row is of a request that failed.
 	failed func(values *values) bool
 	// blockTokens is the length of the blocks that roleBlocks names.
 	blockTokens int
-	// alone says that it tells of prompts alone, and is read only for what is
+	// alone says that it has prompts alone, and is read only for what is
 	// known of them.
 	alone bool
 	// partial says that a log without output lengths is read too, and one with

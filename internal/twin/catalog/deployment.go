@@ -42,7 +42,7 @@ type Deployment struct {
 	ExpertSpread float64
 }
 
-// What engines take where nobody says otherwise.
+// What engines take unless set otherwise.
 const (
 	defaultUtilization = 0.92
 	defaultBatchTokens = 8192

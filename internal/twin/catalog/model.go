@@ -126,7 +126,7 @@ func (m Model) ActiveParams() int64 {
 	return m.MatmulParams() + p.Embedding + p.Norms
 }
 
-// MatmulParams is the weights that one sampled token is multiplied with.
+// MatmulParams is the weights that multiply one sampled token.
 func (m Model) MatmulParams() int64 {
 	p := m.Params()
 	return p.Head + p.Dense + m.routed(p.Experts)

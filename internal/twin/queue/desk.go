@@ -62,8 +62,8 @@ func (d *Desk[T]) Next() int64 {
 	return next
 }
 
-// Advance does what is done by now and tells of each task when it was begun and
-// ended.
+// Advance finishes what is done by now, and calls done for each task with its begin and
+// end.
 func (d *Desk[T]) Advance(now int64, done func(item T, began, ended int64)) {
 	for next := d.Next(); next <= now; next = d.Next() {
 		for i := range d.processes {

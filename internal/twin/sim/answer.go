@@ -87,7 +87,7 @@ func (b *book) place(key string) float64 {
 	return float64((mixed^mixed>>29)>>11) / (1 << 53)
 }
 
-// recite makes the script of a given text, of at most so many tokens.
+// recite makes the script of a given text, of at most most tokens.
 func recite(v *token.Vocabulary, text string, most int) script {
 	s := script{text: text, perChunk: 1, ids: v.Encode(nil, text)}
 	if len(s.ids) > most {

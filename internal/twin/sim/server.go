@@ -28,7 +28,7 @@ type Options struct {
 	Truth io.Writer
 	// Version is what /version tells.
 	Version string
-	// MetricsStyle is the engine in whose manner it tells of itself, one of
+	// MetricsStyle is the engine whose metrics and pages it shows, one of
 	// StyleNames; "" for vLLM's.
 	MetricsStyle string
 }

@@ -8,7 +8,7 @@ import (
 
 const canWriteDirectly = true
 
-// write never waits, so that Go's scheduler need not be told of it.
+// write never waits, so that Go's scheduler need not know of it.
 func (d *direct) write(fd uintptr) {
 	for len(d.unsent) > 0 {
 		n, _, errno := unix.RawSyscall(unix.SYS_WRITE, fd, uintptr(unsafe.Pointer(&d.unsent[0])), uintptr(len(d.unsent)))

@@ -36,7 +36,7 @@ type ServeOptions struct {
 	Clock *clock.Clock
 	// Version is what /version tells.
 	Version string
-	// MetricsStyle is the engine in whose manner it tells of itself, one of
+	// MetricsStyle is the engine whose metrics and pages it shows, one of
 	// StyleNames; "" for vLLM's.
 	MetricsStyle string
 }

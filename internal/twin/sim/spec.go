@@ -230,7 +230,7 @@ func SchedulerDefaults(a catalog.Accelerator) (tokens, seqs int) {
 	return 2048, 256
 }
 
-// checkBudget holds the token budget of a step against what has to fit in it.
+// checkBudget compares the token budget of a step with what has to fit in it.
 func (e *instance) checkBudget() error {
 	switch s := &e.spec; {
 	case s.MaxNumBatchedTokens < s.MaxNumSeqs:

@@ -95,7 +95,7 @@ func (l *truthLog) end(t *trail) {
 	}
 }
 
-// fault tells of the first write that failed.
+// fault reports the first write that failed.
 func (l *truthLog) fault() error {
 	if l == nil {
 		return nil

@@ -5,7 +5,7 @@ import "iter"
 // Watch is told what happens in a virtual run. Either field may be nil.
 type Watch struct {
 	Token func(Token)
-	// Refused is told of jobs that the core does not take.
+	// Refused hears of jobs that the core does not take.
 	Refused func(*Job, error)
 }
 
