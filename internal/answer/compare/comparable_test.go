@@ -3,6 +3,7 @@ package compare
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -153,10 +154,10 @@ func TestALevelThatWasLeftOutIsNotCompared(t *testing.T) {
 	}
 }
 
-func TestGoodputUnderOtherPromisesIsNotCompared(t *testing.T) {
+func TestGoodputUnderOtherObjectivesIsNotCompared(t *testing.T) {
 	t.Parallel()
 	a, b := run("a", 100, counted(2000, 0, 0.99, 4000)), run("b", 100, counted(2000, 0, 0.5, 4000))
-	b.Points[0].Objectives = []slo.Verdict{{Objective: "ttft:p99<50ms", Scope: slo.Scope{Class: "rag"}}}
+	b.Points[0].Objectives = []slo.Verdict{{Objective: "class=rag ttft:p99<50ms", Scope: slo.Scope{Class: "rag"}}}
 	got, err := Stored(one(a), one(b), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -164,6 +165,20 @@ func TestGoodputUnderOtherPromisesIsNotCompared(t *testing.T) {
 	want := []string{"good:fraction: the objectives differ (ttft:p99<500ms against class=rag ttft:p99<50ms), so goodput is not compared"}
 	if diff := cmp.Diff(want, texts(got.Warnings)); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+func TestGoodputIsComparedWhateverTheOrderOfObjectives(t *testing.T) {
+	t.Parallel()
+	a, b := run("a", 100, counted(2000, 0, 0.99, 4000)), run("b", 100, counted(2000, 0, 0.5, 4000))
+	first, second := slo.Verdict{Objective: "ttft:p99<500ms"}, slo.Verdict{Objective: "tpot:p99<50ms"}
+	a.Points[0].Objectives, b.Points[0].Objectives = []slo.Verdict{first, second}, []slo.Verdict{second, first}
+	got, err := Stored(one(a), one(b), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(got.Metrics, func(m Metric) bool { return m.Name == "good:fraction" }) {
+		t.Errorf("goodput is not compared: %q", texts(got.Warnings))
 	}
 }
 

@@ -163,8 +163,8 @@ func (c *Comparison) evidence(a, b []*result.Point, load string, earlier []*resu
 		case len(va) == 0 || len(vb) == 0:
 			c.warn(f.Place(), "%s: measured on one side only", f.name)
 			continue
-		case f.name == "good:fraction" && objectiveText(a[0]) != objectiveText(b[0]):
-			c.warn(f.Place(), "good:fraction: the objectives differ (%s against %s), so goodput is not compared", objectiveText(a[0]), objectiveText(b[0]))
+		case f.name == "good:fraction" && objectivesOf(a[0]) != objectivesOf(b[0]):
+			c.warn(f.Place(), "good:fraction: the objectives differ (%s against %s), so goodput is not compared", objectivesOf(a[0]), objectivesOf(b[0]))
 			continue
 		}
 		var e evidence
@@ -185,15 +185,14 @@ func (c *Comparison) evidence(a, b []*result.Point, load string, earlier []*resu
 // leftOut reports whether a point of a valid run does not count in it.
 func leftOut(p *result.Point) bool { return p.Invalid != "" }
 
-func objectiveText(p *result.Point) string {
-	text := ""
-	for _, o := range p.Objectives {
-		if text != "" {
-			text += ", "
-		}
-		text += strings.TrimSpace(o.Scope.String() + " " + o.Objective)
+// objectivesOf are a point's objectives in one order, whatever order the plan had.
+func objectivesOf(p *result.Point) string {
+	var texts []string
+	for _, v := range p.Objectives {
+		texts = append(texts, v.Objective)
 	}
-	return text
+	slices.Sort(texts)
+	return strings.Join(texts, ", ")
 }
 
 func failing(points []*result.Point) bool {

@@ -20,7 +20,8 @@ func (p *page) trust(r *result.Result) {
 		p.Field("unchecked", strings.Join(each(r.Verdict.Unchecked, func(u result.Unchecked) string { return clean(u.Name) }), ", "))
 		p.Field("unknown", clean(strings.Join(r.Unknown, ", ")))
 	}
-	p.Field("caution", strings.Join(each(r.AntiPatterns, func(a result.AntiPattern) string { return clean(a.Name) }), " · ")+when(p.room < explained && len(r.AntiPatterns) > 0, " (--explain)"))
+	misleading := strings.Join(each(r.AntiPatterns, func(a result.AntiPattern) string { return clean(a.Name) }), " · ")
+	p.Field("caveats", misleading+when(misleading != "" && p.room < explained, " (why, and what to do: --explain)"))
 	p.warn(p.notes.rest())
 }
 
