@@ -88,6 +88,7 @@ func TestPlanErrors(t *testing.T) {
 		{"empty key variable", "provider:\n  api_endpoint: http://h\n  api_key: ${EMPTY}", "plan.yaml:3: provider.api_key: ${EMPTY} is empty, want the key"},
 		{"open variable", "provider:\n  model: ${oops", `plan.yaml:2: want ${NAME} with letters, digits and _, got "${oops" (write $${ for a literal ${)`},
 		{"duplicate key", "seed: 1\nseed: 2", "plan.yaml:2: key seed stands twice in one block, want it once"},
+		{"two spellings", "load_profile:\n  requests: 50\n  total_requests: 60\n", "plan.yaml:2: load_profile.requests: line 3 has the same setting as load_profile.total_requests; keep one of the two"},
 		{"tab", "provider:\n\tmodel: m", "plan.yaml:2: a tab in the indentation, want spaces"},
 		{"empty", "", "plan.yaml: is empty, want a plan (redline schema plan lists its keys)"},
 		{"only a comment", "# later\n", "plan.yaml: is empty, want a plan (redline schema plan lists its keys)"},

@@ -52,7 +52,9 @@ type Option struct {
 	Flag  string // without the dashes
 	Short string // one letter, or ""
 	// Key is the dotted plan key, "" where the plan has none.
-	Key   string
+	Key string
+	// Also is the key under the flag's own name, where Key has another.
+	Also  string
 	Group Group
 	Kind  Kind
 	// Value names what is to be written after the flag: "URL".

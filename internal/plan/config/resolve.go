@@ -123,6 +123,9 @@ func (c *Config) load(path string, data []byte, lookup func(string) (string, boo
 	if err != nil {
 		return err
 	}
+	if err := rename(path, root); err != nil {
+		return err
+	}
 	d := yaml.Decoder{File: path, Templates: c.templates, Homes: homes}
 	if err := d.Decode(root, c, ""); err != nil {
 		return err

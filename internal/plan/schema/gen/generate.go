@@ -32,6 +32,7 @@ func generate() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	spell(plan)
 	res, err := reflected(reflect.TypeFor[result.Result](), reflector("json", inResult))
 	if err != nil {
 		return nil, err
@@ -66,6 +67,27 @@ func generate() (map[string][]byte, error) {
 		out[s.name] = append(data, '\n')
 	}
 	return out, nil
+}
+
+// spell adds the keys of a plan that have the names of their flags.
+func spell(plan *jsonschema.Schema) {
+	for _, o := range config.Options {
+		if o.Also == "" {
+			continue
+		}
+		block, path := plan, strings.Split(o.Also, ".")
+		for _, key := range path[:len(path)-1] {
+			block, _ = block.Properties.Get(key)
+			if name, ok := strings.CutPrefix(block.Ref, "#/$defs/"); ok {
+				block = plan.Definitions[name]
+			}
+		}
+		if kept, ok := block.Properties.Get(o.Key[strings.LastIndexByte(o.Key, '.')+1:]); ok {
+			again := *kept
+			again.Description = "The same as " + o.Key + "."
+			block.Properties.Set(path[len(path)-1], &again)
+		}
+	}
 }
 
 // define describes figures by the definitions of their table.
