@@ -16,8 +16,8 @@ import (
 	"redline/internal/show/export"
 )
 
-// keptRun is the directory of a short run that ended in order.
-func keptRun(t *testing.T) string {
+// keptRun is the directory of a short run that ended in order, edited.
+func keptRun(t *testing.T, edits ...func(*result.Result)) string {
 	t.Helper()
 	res := &result.Result{
 		Schema: result.Schema, ID: "20260114-091203", Started: time.Date(2026, 1, 14, 9, 12, 3, 0, time.UTC), Seed: 7,
@@ -31,6 +31,9 @@ func keptRun(t *testing.T) string {
 				Objectives: []slo.Verdict{{Objective: "ttft:p99<500ms", Standing: slo.Met, Value: new(61.0), Unit: "ms", Limit: 500, N: 600}},
 			},
 		}},
+	}
+	for _, edit := range edits {
+		edit(res)
 	}
 	document, err := json.Marshal(res)
 	if err != nil {
