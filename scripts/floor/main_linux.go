@@ -47,7 +47,7 @@ func run() error {
 	only := flag.String("loads", "", "measure these loads, such as 200x20ms,1000x25ms")
 	flag.IntVar(&rounds, "rounds", rounds, "how often each reader has its turn")
 	flag.DurationVar(&stretch, "stretch", stretch, "how long each is measured")
-	few := flag.Bool("few", false, "leave net/http out")
+	count := flag.Int("readers", len(readers), "how many readers take turns, from the bare loop on")
 	var l streaming
 	flag.StringVar(&l.addr, "addr", "", "with -read: where the server is")
 	flag.IntVar(&l.streams, "streams", 1000, "with -read: streams to read")
@@ -55,9 +55,7 @@ func run() error {
 	flag.IntVar(&l.server, "pid", 0, "with -read: the server's process")
 	write := flag.Bool("write", false, "be the bare writer")
 	flag.Parse()
-	if *few {
-		readers = readers[:len(readers)-1]
-	}
+	readers = readers[:min(max(2, *count), len(readers))]
 	if *write {
 		return serveBare(l)
 	}

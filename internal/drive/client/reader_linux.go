@@ -133,12 +133,20 @@ func (r *reader) add(s *socket) error {
 		r.sockets = append(r.sockets, make([]*socket, max(64, len(r.sockets)))...)
 	}
 	r.sockets[s.fd] = s
-	err := unix.EpollCtl(r.poll, unix.EPOLL_CTL_ADD, s.fd, &unix.EpollEvent{Fd: int32(s.fd),
-		Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLPRI | unix.EPOLLRDHUP | unix.EPOLLET})
+	err := r.watch(unix.EPOLL_CTL_ADD, s.fd)
 	if err != nil {
 		r.sockets[s.fd] = nil
 	}
-	return os.NewSyscallError("epoll_ctl", err)
+	return err
+}
+
+// again makes the reader come back to a socket that has more to read, after
+// the others that are ready.
+func (r *reader) again(fd int) error { return r.watch(unix.EPOLL_CTL_MOD, fd) }
+
+func (r *reader) watch(change, fd int) error {
+	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(r.poll, change, fd, &unix.EpollEvent{Fd: int32(fd),
+		Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLPRI | unix.EPOLLRDHUP | unix.EPOLLET}))
 }
 
 // drop forgets a socket that is about to be closed, which takes it from what is
@@ -155,10 +163,10 @@ func (r *reader) stop() {
 	_, _ = unix.Write(r.bell, one[:])
 }
 
-// drained are the events after which a read that left room may have left bytes
+// toEnd are the events after which a read that left room may have left bytes
 // or an end behind: those of urgent data, at which every read stops, and those
 // of a connection that has hung up.
-const drained = unix.EPOLLPRI | unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
+const toEnd = unix.EPOLLPRI | unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
 
 // run serves the sockets until stop.
 func (r *reader) run() {
@@ -170,7 +178,7 @@ func (r *reader) run() {
 		}
 		woke := false
 		for i, s := range r.due[:n] {
-			if s != nil && s.ready(r.events[i].Events&drained != 0, &r.gather) {
+			if s != nil && s.ready(r.events[i].Events&toEnd != 0, &r.gather) {
 				woke = true
 			}
 		}

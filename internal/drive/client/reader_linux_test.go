@@ -20,6 +20,13 @@ import (
 // adopted gives both ends of a connection whose near end has a reader.
 func adopted(t *testing.T) (near *socket, far net.Conn) {
 	t.Helper()
+	c := &Client{clock: clock.New()}
+	c.readers.wanted = true
+	return connected(t, c)
+}
+
+func connected(t *testing.T, c *Client) (near *socket, far net.Conn) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -32,8 +39,6 @@ func adopted(t *testing.T) (near *socket, far net.Conn) {
 	if far, err = l.Accept(); err != nil {
 		t.Fatal(err)
 	}
-	c := &Client{clock: clock.New()}
-	c.readers.wanted = true
 	near, ok := c.adopt(dialed).(*socket)
 	if !ok {
 		t.Fatal("the connection was not adopted")
@@ -180,6 +185,53 @@ func TestFollowedStreamEnds(t *testing.T) {
 		if left := open() - before; left > 2 {
 			t.Errorf("%s: %d descriptors are left", tc.name, left)
 		}
+	}
+}
+
+// TestReaderTakesTurns: a socket that has much to read does not keep the reader
+// from another that becomes ready meanwhile.
+func TestReaderTakesTurns(t *testing.T) {
+	c := &Client{clock: clock.New()}
+	c.readers.wanted = true
+	busy, sender := connected(t, c)
+	other, bell := connected(t, c)
+	const size = 32 * readBuffer
+	if _, err := sender.Write(make([]byte, size)); err != nil {
+		t.Fatal(err)
+	}
+	followed := func(s *socket, each func(n int) (more bool)) error {
+		raw := newStamper(s, c.clock, &c.stamps)
+		fresh := &conn{Conn: raw, raw: raw}
+		_, err := fresh.follow(func() bool {
+			n := fresh.tail - fresh.head
+			fresh.head = fresh.tail
+			return each(n)
+		})
+		return err
+	}
+	read, meanwhile := 0, size // the reader alone writes them while it follows both
+	heard := make(chan error, 1)
+	go func() {
+		heard <- followed(other, func(int) bool { meanwhile = read; return false })
+	}()
+	for waits := false; !waits; runtime.Gosched() {
+		other.mu.Lock()
+		waits = other.wait == following
+		other.mu.Unlock()
+	}
+	turns := 0
+	err := followed(busy, func(n int) bool {
+		if turns++; turns == readsPerTurn+1 {
+			_, _ = bell.Write([]byte{1})
+		}
+		read += n
+		return read < size
+	})
+	if err := errors.Join(err, <-heard); err != nil {
+		t.Fatal(err)
+	}
+	if meanwhile >= size {
+		t.Errorf("the other was heard after %d of %d bytes, want it heard before all are read", meanwhile, size)
 	}
 }
 

@@ -31,9 +31,19 @@ type socket struct {
 	alarm *time.Timer
 }
 
-// arrival reads what has arrived and reports whether nothing more is wanted. All
-// says to go on until nothing is left; g, where there is one, is told what came.
-type arrival func(fd uintptr, all bool, g *gather) (over bool, err error)
+// arrival reads what has arrived, but not without end: the socket's lock is
+// held meanwhile, and other sockets wait. All says to continue until nothing is
+// left; g, where there is one, is told what came.
+type arrival func(fd uintptr, all bool, g *gather) (progress, error)
+
+// progress is how far an arrival came.
+type progress uint8
+
+const (
+	drained progress = iota // everything that has arrived is read
+	unread                  // there may be more
+	over                    // nothing more is wanted
+)
 
 // wait is what somebody waits for on a socket.
 type wait uint8
@@ -83,12 +93,22 @@ func (s *socket) ready(all bool, g *gather) (woke bool) {
 		s.end(nil)
 		return true
 	case following:
-		if over, err := s.each(uintptr(s.fd), all, g); over {
+		if done, err := s.arrive(all, g); done {
 			s.end(err)
 			return true
 		}
 	}
 	return false
+}
+
+// arrive calls each, and has the reader come back where it left something. The
+// lock is held.
+func (s *socket) arrive(all bool, g *gather) (done bool, err error) {
+	came, err := s.each(uintptr(s.fd), all, g)
+	if came == unread {
+		err = s.reader.again(s.fd)
+	}
+	return came == over || err != nil, err
 }
 
 // end wakes who waits. The lock is held.
@@ -132,11 +152,12 @@ func (s *socket) follow(each arrival) error {
 		s.mu.Unlock()
 		return err
 	}
-	if over, err := each(uintptr(s.fd), true, nil); over {
+	s.wait, s.each = following, each
+	if done, err := s.arrive(true, nil); done {
+		s.wait, s.each = nothing, nil
 		s.mu.Unlock()
 		return err
 	}
-	s.wait, s.each = following, each
 	s.mu.Unlock()
 	<-s.woken
 	return s.err

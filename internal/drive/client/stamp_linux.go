@@ -135,6 +135,10 @@ func (s *stamper) readLent(held []byte) ([]byte, int, error) {
 	return held, n, err
 }
 
+// readsPerTurn is after how many reads other sockets come first. A server that
+// sends faster than it is read would else keep the reader to itself.
+const readsPerTurn = 4
+
 // handOver has the connection's reader follow it, where it has one.
 func (c *conn) handOver(each func() (more bool)) (more bool, err error, ok bool) {
 	own, ok := c.raw.Conn.(*socket)
@@ -142,18 +146,18 @@ func (c *conn) handOver(each func() (more bool)) (more bool, err error, ok bool)
 		return true, nil, false
 	}
 	more = true
-	err = own.follow(func(fd uintptr, all bool, g *gather) (over bool, err error) {
-		for {
+	err = own.follow(func(fd uintptr, all bool, g *gather) (progress, error) {
+		for range readsPerTurn {
 			before, merged := c.at, c.merged
 			n, full, err := c.attempt(fd)
 			if n == 0 && err == errMore {
-				return false, nil
+				return drained, nil
 			}
 			if err := c.filled(n, err); err != nil {
-				return true, err
+				return over, err
 			}
 			if more = each(); !more {
-				return true, nil
+				return over, nil
 			}
 			if g != nil {
 				g.note(c.at-before, c.merged-merged)
@@ -162,9 +166,11 @@ func (c *conn) handOver(each func() (more bool)) (more bool, err error, ok bool)
 			// comes later is another event.
 			if !full && !all {
 				c.lendBack()
-				return false, nil
+				return drained, nil
 			}
 		}
+		c.lendBack()
+		return unread, nil
 	})
 	return more, err, true
 }
