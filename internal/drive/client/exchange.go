@@ -44,6 +44,7 @@ type exchange struct {
 	delta     wire.Delta
 	parts     []byte // the joined parts of an event that has several
 	output    bool
+	size      int   // of the output so far
 	flows     bool  // output has begun, and silence is bounded
 	lastRead  int64 // the read that brought the last output event
 	held      int64 // bytes that count into what all streams hold

@@ -72,6 +72,71 @@ func TestFloodHoldsUpNobody(t *testing.T) {
 	}
 }
 
+// TestReplyWithoutEnd: what a reply may come to is bounded, however long it may
+// take.
+func TestReplyWithoutEnd(t *testing.T) {
+	event := []byte(chunk(strings.Replace(hello, "Hello", strings.Repeat("x", 1<<20), 1)))
+	url, _ := serveRaw(t, func(c net.Conn, _, _ int) bool {
+		_, err := io.WriteString(c, chunkedHead)
+		for i := 0; err == nil && i < 2*maxOutput>>20; i++ {
+			_, err = c.Write(event)
+		}
+		return false
+	})
+	c := newClient(t, Spec{}, url)
+	size := 0
+	events, fault := collect(t, t.Context(), c, asking(true), func(ev llm.Event) { size += len(ev.Text) })
+	if fault == nil || fault.Outcome != llm.Malformed || size > maxOutput {
+		t.Errorf("%v after %d events of %d bytes, want the reply refused at %d", fault, len(events), size, maxOutput)
+	}
+}
+
+// TestTraceHoldsUpNobody: whoever writes a trace down may be slow; other streams
+// do not wait for that.
+func TestTraceHoldsUpNobody(t *testing.T) {
+	url, _ := serveRaw(t, func(c net.Conn, n, _ int) bool {
+		_, err := io.WriteString(c, chunkedHead+chunk(hello))
+		time.Sleep(5 * time.Millisecond) // until it is followed
+		if err == nil {
+			_, err = io.WriteString(c, chunk(bang)+chunk(done)+"0\r\n\r\n")
+		}
+		return err == nil
+	})
+	c := newClient(t, Spec{}, url)
+	slow := &slowWriter{at: "!", reached: make(chan struct{}), release: make(chan struct{})}
+	c.TraceNext(slow)
+	traced := make(chan *llm.Fault)
+	go func() {
+		_, fault := collect(t, t.Context(), c, asking(true), nil)
+		traced <- fault
+	}()
+	<-slow.reached
+	ctx, cancel := context.WithTimeout(t.Context(), floodEnd)
+	defer cancel()
+	if _, fault := collect(t, ctx, c, asking(true), nil); fault != nil {
+		t.Errorf("beside a trace: %v", fault)
+	}
+	close(slow.release)
+	if fault := <-traced; fault != nil {
+		t.Errorf("traced: %v", fault)
+	}
+}
+
+// slowWriter takes the bytes that hold at only once it is released.
+type slowWriter struct {
+	at               string
+	reached, release chan struct{}
+	once             sync.Once
+}
+
+func (w *slowWriter) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte(w.at)) {
+		w.once.Do(func() { close(w.reached) })
+		<-w.release
+	}
+	return len(b), nil
+}
+
 // floods drives n requests whose output has begun by its return, and gives how
 // they end.
 func floods(t *testing.T, ctx context.Context, c *Client, n int) <-chan *llm.Fault {

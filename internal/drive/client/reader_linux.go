@@ -54,6 +54,7 @@ func (r *readerSet) take(s *socket) error {
 	}
 	s.reader = least
 	if err := least.add(s); err != nil {
+		r.endUnused()
 		return err
 	}
 	least.users++

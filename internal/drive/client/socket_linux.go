@@ -174,7 +174,19 @@ func (s *socket) unusable() error {
 	return nil
 }
 
+// Write sends a long request in pieces, because the reader cannot come to the
+// socket while one is sent.
 func (s *socket) Write(b []byte) (n int, err error) {
+	const piece = 256 << 10
+	for {
+		sent, err := s.write(b[n:min(len(b), n+piece)])
+		if n += sent; err != nil || n == len(b) {
+			return n, err
+		}
+	}
+}
+
+func (s *socket) write(b []byte) (n int, err error) {
 	var errno syscall.Errno
 	err = s.use(func(fd uintptr) bool {
 		for n < len(b) {

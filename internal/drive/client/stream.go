@@ -17,6 +17,11 @@ const (
 	closing = 250 * time.Millisecond
 
 	maxWholeBody = 64 << 20
+
+	// maxOutput bounds what a streamed reply may come to: its text, and what a
+	// record keeps of each event.
+	maxOutput = 64 << 20
+	perEvent  = 16
 )
 
 // streams reports whether the reply is asked for as a stream.
@@ -141,6 +146,8 @@ func (x *exchange) stream(b *body) *llm.Fault {
 		var err error
 		if x.output {
 			x.flow()
+		}
+		if x.output && x.trace == nil { // whose writer may wait for somebody
 			more, err = x.conn.follow(digest)
 		} else if err = x.conn.fill(); err == nil {
 			more = digest()
@@ -239,6 +246,9 @@ func (x *exchange) deliver() *llm.Fault {
 			x.conn.merged++
 		}
 		x.output, x.lastRead = true, x.conn.reads
+		if x.size += perEvent + len(ev.Text); x.size > maxOutput && x.streams() {
+			return x.c.fault(llm.Malformed, "the reply has more than %d MiB of output: does the server keep to max_tokens?", maxOutput>>20)
+		}
 		x.emit(ev)
 	}
 	if d.HasUsage {
