@@ -32,7 +32,7 @@ const (
 	ended
 )
 
-func newBody(c *conn, r response) body {
+func newBody(c *conn, r *response) body {
 	switch {
 	case r.chunked():
 		return body{c: c, state: inSize}

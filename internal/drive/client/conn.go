@@ -33,7 +33,6 @@ type conn struct {
 	at         int64 // arrival of the newest byte in buf
 	reads      int64 // the raw read that brought it
 	merged     int   // output events read together with an earlier one
-	out        []byte
 }
 
 // connect opens a connection, telling observe of each step.

@@ -19,7 +19,8 @@ const maxErrorBody = 64 << 10
 // Stream sends r and yields its events as they arrive; a fault comes last.
 func (c *Client) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		x := exchange{c: c, ctx: ctx, r: r, yield: yield, ep: c.next(), trace: c.trace.Swap(nil)}
+		x := new(exchange) // not from a literal, of which the stack would hold a copy
+		x.c, x.ctx, x.r, x.yield, x.ep, x.trace = c, ctx, r, yield, c.next(), c.trace.Swap(nil)
 		if fault := x.run(); fault != nil && !x.abandoned {
 			yield(llm.Event{}, fault)
 		}
@@ -105,7 +106,7 @@ func (x *exchange) acquire() (fault *llm.Fault) {
 		x.conn = x.ep.pool.get()
 	}
 	if x.conn == nil {
-		if x.conn, fault = x.c.connect(x.ctx, x.ep, x.emit); fault != nil {
+		if fault := x.connect(); fault != nil {
 			return fault
 		}
 	}
@@ -116,23 +117,25 @@ func (x *exchange) acquire() (fault *llm.Fault) {
 	return nil
 }
 
+// connect opens a connection, on a goroutine of its own: the stack that this
+// takes would stay with the request's as long as it streams.
+func (x *exchange) connect() (fault *llm.Fault) {
+	opened := make(chan struct{})
+	go func() {
+		defer close(opened)
+		x.conn, fault = x.c.connect(x.ctx, x.ep, x.emit)
+	}()
+	<-opened
+	return fault
+}
+
 // send writes the request and reads the reply. It reports whether the
 // connection can carry another request.
 func (x *exchange) send() (reusable bool, fault *llm.Fault) {
 	quirks := x.c.quirks.Load()
-	x.encode(quirks)
-	x.conn.heard = false
-	x.trace.request(x.conn.out)
-	if x.conn.kept && !x.conn.fit() {
-		return false, x.again()
-	}
-	if !x.emit(llm.Event{Kind: llm.Sent, At: x.c.clock.Now(), Retried: x.adapted}) {
-		return true, x.c.cancelled()
-	}
-	asked := x.c.clock.Now()
-	_, unsent := x.conn.Write(x.conn.out)
-	if unsent == nil && !x.emit(llm.Event{Kind: llm.Written, At: x.c.clock.Now()}) {
-		return false, x.c.cancelled()
+	asked, unsent, fault := x.ask(quirks)
+	if fault != nil {
+		return false, fault
 	}
 	// A server may refuse a request and close before it has read all of it:
 	// then the write fails, and the reply says why.
@@ -147,16 +150,39 @@ func (x *exchange) send() (reusable bool, fault *llm.Fault) {
 	if !x.emit(llm.Event{Kind: llm.Head, At: head.at, Status: head.status}) {
 		return false, x.c.cancelled()
 	}
-	reusable, fault = x.receive(head, *quirks)
+	reusable, fault = x.receive(head, quirks)
 	return reusable && head.keepAlive && unsent == nil, fault
 }
 
-// encode puts head and body into one buffer, so that one write sends both.
-func (x *exchange) encode(q *wire.Quirks) {
-	payload := bodies.Get().(*[]byte)
-	defer bodies.Put(payload)
+// ask writes the request, from a buffer that it has only for that: those of
+// all streams would be as much memory as their prompts. It gives when it began,
+// and what kept the request from being written whole.
+func (x *exchange) ask(q *wire.Quirks) (asked int64, unsent error, fault *llm.Fault) {
+	out := requests.Get().(*[]byte)
+	defer requests.Put(out)
+	*out = x.encode((*out)[:0], q)
+	x.conn.heard = false
+	x.trace.request(*out)
+	if x.conn.kept && !x.conn.fit() {
+		return 0, nil, x.again()
+	}
+	if !x.emit(llm.Event{Kind: llm.Sent, At: x.c.clock.Now(), Retried: x.adapted}) {
+		return 0, nil, x.c.cancelled()
+	}
+	asked = x.c.clock.Now()
+	_, unsent = x.conn.Write(*out)
+	if unsent == nil && !x.emit(llm.Event{Kind: llm.Written, At: x.c.clock.Now()}) {
+		return 0, nil, x.c.cancelled()
+	}
+	return asked, unsent, nil
+}
+
+// encode appends head and body, so that one write sends both.
+func (x *exchange) encode(out []byte, q *wire.Quirks) []byte {
+	payload := requests.Get().(*[]byte)
+	defer requests.Put(payload)
 	*payload = x.payload((*payload)[:0], q)
-	out := x.headOf(x.conn.out[:0])
+	out = x.headOf(out)
 	if x.r.ID != "" && !x.c.ownID && !holds(x.r.Headers, requestID) {
 		out = append(out, requestID+": "...)
 		out = append(out, x.r.ID...)
@@ -165,10 +191,11 @@ func (x *exchange) encode(q *wire.Quirks) {
 	out = append(out, "Content-Length: "...)
 	out = strconv.AppendInt(out, int64(len(*payload)), 10)
 	out = append(out, "\r\n\r\n"...)
-	x.conn.out = append(out, *payload...)
+	return append(out, *payload...)
 }
 
-var bodies = sync.Pool{New: func() any { return new([]byte) }}
+// requests are buffers that requests are composed in.
+var requests = sync.Pool{New: func() any { return new([]byte) }}
 
 // early judges an error before a reply's head. A connection that had waited
 // may simply have been closed meanwhile: if nothing of a reply has arrived the
@@ -195,7 +222,7 @@ const stampSlack = int64(50 * time.Microsecond)
 // unasked reports whether a reply is not the answer to this request: it bears
 // the number of another one, or it arrived before this one left, after the
 // connection was last seen to be silent.
-func (x *exchange) unasked(head response, asked int64) bool {
+func (x *exchange) unasked(head *response, asked int64) bool {
 	early := x.conn.kept && x.conn.firstAt >= x.conn.silentAt-stampSlack && x.conn.firstAt < asked-stampSlack
 	return early || otherOfRun(head.requestID, x.r.ID)
 }
@@ -218,7 +245,7 @@ func (x *exchange) disown() *llm.Fault {
 }
 
 // receive reads the body that follows head, to its end if it can.
-func (x *exchange) receive(head response, q wire.Quirks) (complete bool, fault *llm.Fault) {
+func (x *exchange) receive(head *response, q *wire.Quirks) (complete bool, fault *llm.Fault) {
 	b := newBody(x.conn, head)
 	x.awaitOutput()
 	if head.status != http.StatusOK {
@@ -237,11 +264,11 @@ func (x *exchange) receive(head response, q wire.Quirks) (complete bool, fault *
 
 // refused reads the body of a reply that is not a success, and asks again if
 // another form of the request would do.
-func (x *exchange) refused(head response, b *body, q wire.Quirks) (complete bool, fault *llm.Fault) {
+func (x *exchange) refused(head *response, b *body, q *wire.Quirks) (complete bool, fault *llm.Fault) {
 	content, err := b.rest(maxErrorBody, nil)
 	x.trace.body(content)
 	if x.adaptable(head.status) {
-		if adapted, ok := x.c.dialect.Adapt(content, q); ok {
+		if adapted, ok := x.c.dialect.Adapt(content, *q); ok {
 			x.c.learn(adapted)
 			x.adapted = true
 			return err == nil, errAgain

@@ -42,41 +42,41 @@ type response struct {
 }
 
 // readResponse reads a reply's head, passing over interim ones.
-func (c *conn) readResponse() (response, error) {
+func (c *conn) readResponse() (*response, error) {
 	for {
 		r, err := c.readHead()
 		if err != nil || r.status >= 200 {
 			return r, err
 		}
 		if r.status == 101 {
-			return response{}, errProtocol("the server switched to another protocol unasked (HTTP 101)")
+			return nil, errProtocol("the server switched to another protocol unasked (HTTP 101)")
 		}
 	}
 }
 
-func (c *conn) readHead() (response, error) {
+func (c *conn) readHead() (*response, error) {
 	first, err := c.statusLine()
 	if err != nil {
-		return response{}, err
+		return nil, err
 	}
-	r := response{at: c.at, length: -1}
+	r := &response{at: c.at, length: -1}
 	if !r.parseStatus(first) {
-		return response{}, notHTTP(first)
+		return nil, notHTTP(first)
 	}
 	framing := false
 	for size := len(first); ; {
 		line, err := c.line(maxHead)
 		if size += len(line); errors.Is(err, errLongLine) || size > maxHead {
-			return response{}, errProtocol("the response head is larger than 256 KiB")
+			return nil, errProtocol("the response head is larger than 256 KiB")
 		}
 		if err != nil {
-			return response{}, unfinished(err)
+			return nil, unfinished(err)
 		}
 		if len(line) == 0 {
 			return r, r.settle()
 		}
 		if framing, err = r.header(line, framing); err != nil {
-			return response{}, err
+			return nil, err
 		}
 	}
 }

@@ -197,7 +197,7 @@ func (c *Client) openTunnel(ctx, limited context.Context, ep *endpoint, via *con
 	stop := context.AfterFunc(limited, func() { via.close() })
 	defer stop()
 	_, err := via.Write(ep.tunnel)
-	var head response
+	var head *response
 	if err == nil {
 		head, err = via.readResponse()
 	}

@@ -28,7 +28,7 @@ const (
 func (x *exchange) streams() bool { return x.r.Stream && x.c.dialect.Framing != frame.Single }
 
 // readable refuses bodies that cannot be the stream, or the JSON, asked for.
-func (x *exchange) readable(head response) *llm.Fault {
+func (x *exchange) readable(head *response) *llm.Fault {
 	const page = "text/html"
 	framing := frame.Single
 	if x.streams() {
@@ -52,7 +52,7 @@ func (x *exchange) readable(head response) *llm.Fault {
 
 // instead is the fault of a reply that is not what was asked for. Some servers
 // and gateways answer 200 with an error, which says more than its type does.
-func (x *exchange) instead(head response, b *body, fault *llm.Fault) *llm.Fault {
+func (x *exchange) instead(head *response, b *body, fault *llm.Fault) *llm.Fault {
 	if !strings.HasSuffix(head.kind, "json") || head.encoding != "" && head.encoding != "identity" {
 		return fault
 	}

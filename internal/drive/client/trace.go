@@ -41,7 +41,7 @@ func (t *trace) request(out []byte) {
 	fmt.Fprintf(t.w, ">\n> %s\n", t.shorten(payload))
 }
 
-func (t *trace) head(r response) {
+func (t *trace) head(r *response) {
 	if t == nil {
 		return
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // message gives the server's own words, with the cure where one is known.
-func (x *exchange) message(head response, content []byte) string {
+func (x *exchange) message(head *response, content []byte) string {
 	if head.status >= 300 && head.status < 400 && head.location != "" {
 		return "redirected to " + x.words(x.ep.target(head.location)) + ": give that URL with --url"
 	}

@@ -27,8 +27,12 @@ const (
 )
 
 // ahead is how many sessions are prepared before they are due, so that making
-// a prompt never delays a send.
-const ahead = 256
+// a prompt never delays a send: more for a closed loop, whose requests may end
+// together, but not one for every user, which would hold every prompt twice.
+const (
+	ahead     = 256
+	mostAhead = 1024
+)
 
 // mostPrepared bounds the bytes of requests that are composed before they are
 // due; those beyond it are composed when they are sent.
@@ -109,7 +113,7 @@ func Run(ctx context.Context, c *clock.Clock, t Target, s Stage, p *Progress, si
 
 // prepare makes sessions ahead of their due times, in order.
 func (e *engine) prepare(start int64) <-chan *job {
-	jobs := make(chan *job, max(ahead, e.stage.Cap))
+	jobs := make(chan *job, min(max(ahead, e.stage.Cap), mostAhead))
 	e.running.Go(func() {
 		defer close(jobs)
 		i := 0
