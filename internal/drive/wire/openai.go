@@ -281,7 +281,10 @@ const (
 
 // chunk appends a stream event with the choice that it carries.
 func (f openAIForm) chunk(dst []byte, r *Reply, choice string, values ...any) []byte {
-	dst = appendf(dst, "data: "+openAIHead, f.id, r.ID, f.event, r.Created, r.Model)
+	if r.opening == nil {
+		r.opening = appendf(nil, "data: "+openAIHead, f.id, r.ID, f.event, r.Created, r.Model)
+	}
+	dst = append(dst, r.opening...)
 	return appendOpenAIEnd(appendf(dst, choice, values...), r, r.ContinuousUsage)
 }
 

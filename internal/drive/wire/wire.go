@@ -255,12 +255,13 @@ type Reply struct {
 	// from there to the last, for dialects that tell.
 	Prefill, Decode time.Duration
 
-	part   llm.Part // the part the last Output carried; Text before the first
-	blocks int      // blocks begun, for dialects that number them
-	calls  int      // tool calls begun
-	events int      // events written, for dialects that number them
-	said   []byte   // the text so far, for dialects that repeat it
-	items  []item   // the blocks so far, for dialects that repeat them
+	opening []byte   // what all events begin with, in dialects that have such
+	part    llm.Part // the part the last Output carried; Text before the first
+	blocks  int      // blocks begun, for dialects that number them
+	calls   int      // tool calls begun
+	events  int      // events written, for dialects that number them
+	said    []byte   // the text so far, for dialects that repeat it
+	items   []item   // the blocks so far, for dialects that repeat them
 }
 
 // say adds to the text so far, each piece as the reader will see it.

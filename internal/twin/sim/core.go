@@ -43,6 +43,8 @@ type Job struct {
 	Received, Arrived, Scheduled, First, Last int64
 	Cached                                    int // prompt tokens found in the prefix cache
 	Preempted                                 int
+	// Owner is whoever submitted the job; the core does not look at it.
+	Owner any
 }
 
 // Token is one generated token.

@@ -11,27 +11,33 @@ import (
 // whatever the load: a known truth to measure clients with.
 type metronome struct {
 	pace  int64
-	beats queue.Heap[beat]
-	jobs  map[uint64]*Job
+	beats queue.Line[beat] // all have one pace, so that a job's next is the last
+	jobs  map[uint64]*performance
 	last  int64 // the newest job's serial
 	stats Stats
 }
 
-// beat is the next token of a job. Equal times keep the order of arrival.
-type beat struct {
-	at     int64
-	serial int64
-	job    *Job
-	index  int
+// performance is a job on its way.
+type performance struct {
+	job       *Job
+	index     int // of its next token
+	serial    int64
+	cancelled bool
 }
 
-// Before reports which of two is first.
+// beat is when a job has its next token.
+type beat struct {
+	at int64
+	*performance
+}
+
+// Before reports which of two is first: equal times keep the order of arrival.
 func (b beat) Before(o beat) bool { return b.at < o.at || b.at == o.at && b.serial < o.serial }
 
 // newMetronome gives a core whose jobs get their first token one pace after
 // arrival and then one token each pace.
 func newMetronome(pace time.Duration) Core {
-	return &metronome{pace: max(1, int64(pace)), jobs: map[uint64]*Job{}}
+	return &metronome{pace: max(1, int64(pace)), jobs: map[uint64]*performance{}}
 }
 
 func (m *metronome) Submit(now int64, j *Job) error {
@@ -42,32 +48,37 @@ func (m *metronome) Submit(now int64, j *Job) error {
 		return errTaken(j.ID)
 	}
 	j.Received, j.Arrived, j.Scheduled = now, now, now
-	m.jobs[j.ID] = j
 	m.last++
-	m.beats.Push(beat{at: now + m.pace, serial: m.last, job: j})
+	p := &performance{job: j, serial: m.last}
+	m.jobs[j.ID] = p
+	m.beats.Push(beat{now + m.pace, p})
 	return nil
 }
 
-// Cancel leaves the job's beat in the heap, to be dropped when it is due.
-func (m *metronome) Cancel(_ int64, id uint64) { delete(m.jobs, id) }
+// Cancel leaves the job's beat in the line, to be dropped when it is due.
+func (m *metronome) Cancel(_ int64, id uint64) {
+	if p := m.jobs[id]; p != nil {
+		p.cancelled = true
+		delete(m.jobs, id)
+	}
+}
 
 func (m *metronome) Step(now int64, emit func(Token)) (next int64) {
 	for m.beats.Len() > 0 {
-		b := m.beats.Top()
-		if m.jobs[b.job.ID] != b.job {
-			m.beats.Pop()
-			continue
-		}
-		if b.at > now {
+		b := m.beats.Front()
+		if b.at > now && !b.cancelled {
 			return b.at
 		}
-		m.strike(b, emit)
+		m.beats.Pop()
+		if !b.cancelled {
+			m.strike(b, emit)
+		}
 	}
 	return Idle
 }
 
 // strike brings the earliest token out and sets the job's next one.
-func (m *metronome) strike(b *beat, emit func(Token)) {
+func (m *metronome) strike(b beat, emit func(Token)) {
 	j := b.job
 	t := Token{Job: j, Index: b.index, Last: b.index == j.Output-1, At: b.at}
 	m.stats.OutputTokens++
@@ -79,11 +90,9 @@ func (m *metronome) strike(b *beat, emit func(Token)) {
 		j.Last = t.At
 		m.stats.Finished++
 		delete(m.jobs, j.ID)
-		m.beats.Pop()
 	} else {
-		b.at += m.pace
 		b.index++
-		m.beats.Sink()
+		m.beats.Push(beat{b.at + m.pace, b.performance})
 	}
 	emit(t)
 }

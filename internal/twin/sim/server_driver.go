@@ -131,7 +131,6 @@ type driver struct {
 	// What follows belongs to the driver's goroutine.
 	meters  *meters
 	taken   []order
-	flights map[uint64]*flight
 	emit    func(Token) // d.deliver, bound once
 	next    int64       // when the core wants its next step
 	poked   bool        // next was brought forward by an order
@@ -159,7 +158,6 @@ func newDriver(core Core, c *clock.Clock) *driver {
 		stats:   core.Stats(),
 		wake:    newBell(),
 		stopped: make(chan struct{}),
-		flights: map[uint64]*flight{},
 		next:    Idle,
 	}
 	d.emit = d.deliver
@@ -268,12 +266,12 @@ func (d *driver) apply(o order) {
 			f.box.update(func(p *progress) { p.refused = err })
 			return
 		}
-		d.flights[f.job.ID] = f
+		f.job.Owner = f
 		f.box.update(func(p *progress) { p.accepted = true })
 		d.woke = true
-	case d.flights[f.job.ID] != nil:
+	case f.job.Owner != nil:
 		d.core.Cancel(o.at, f.job.ID)
-		delete(d.flights, f.job.ID)
+		f.job.Owner = nil
 		d.meters.success.WithLabelValues("abort").Inc()
 	default:
 		return
@@ -285,7 +283,7 @@ func (d *driver) apply(o order) {
 
 // deliver takes one token from the core.
 func (d *driver) deliver(t Token) {
-	f := d.flights[t.Job.ID]
+	f, _ := t.Job.Owner.(*flight)
 	if f == nil {
 		return
 	}
@@ -300,7 +298,7 @@ func (d *driver) deliver(t Token) {
 	}
 	f.latest = t.At
 	if t.Last {
-		delete(d.flights, t.Job.ID)
+		f.job.Owner = nil
 		d.meters.finished(&f.job, t.At, f.reason)
 	}
 	d.woke = f.box.deliver(1+f.held, t.Job.Cached) || d.woke

@@ -117,6 +117,7 @@ func (g *generation) strike(p progress) (over bool) {
 	for {
 		if d.next == len(d.events) {
 			if g.script.over() {
+				g.countTime()
 				return true
 			}
 			g.reply.Usage.CachedTokens = p.cached
@@ -128,7 +129,9 @@ func (g *generation) strike(p progress) (over bool) {
 		if g.trail.around(d.put) != nil {
 			return true
 		}
-		g.countTime()
+		if g.reply.Prefill == 0 {
+			g.countTime()
+		}
 		d.next++
 	}
 }
