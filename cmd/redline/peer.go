@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -55,7 +57,7 @@ func (p *process) peer(ctx context.Context, words []string) error {
 		return usage("%v", err)
 	}
 	values.Env, values.Read = p.lookupEnv, os.ReadFile
-	plans, err := of.Plans(values)
+	plans, err := of.Ask(values)
 	if err != nil {
 		return usage("%v", err)
 	}
@@ -115,6 +117,11 @@ func (p *process) peerRun(ctx context.Context, plan peer.Plan, several bool, num
 	if several && cfg.Output.Dir != "" {
 		cfg.Output.Dir = filepath.Join(cfg.Output.Dir, fmt.Sprint(number))
 	}
+	for _, url := range plan.Before {
+		if err := post(ctx, url, cfg.Provider.Headers["Authorization"]); err != nil {
+			return nil, nil, usage("%s", p.line(fmt.Sprintf("%s: %v; leave out the flag that asks for it", url, err)))
+		}
+	}
 	res, path, err := p.perform(ctx, cfg)
 	if res == nil {
 		return nil, nil, err
@@ -137,6 +144,28 @@ func (p *process) peerRun(ctx context.Context, plan peer.Plan, several bool, num
 		run.Plan = plan
 	}
 	return res, run, cmp.Or(err, unread)
+}
+
+// post asks a page of the server by POST, and wants no answer but its success.
+func post(ctx context.Context, url, authorization string) error {
+	ctx, stop := context.WithTimeout(ctx, 30*time.Second)
+	defer stop()
+	ask, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
+	if err != nil {
+		return err
+	}
+	if authorization != "" {
+		ask.Header.Set("Authorization", authorization)
+	}
+	answer, err := http.DefaultClient.Do(ask)
+	if err != nil {
+		return err
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode >= 300 {
+		return fmt.Errorf("the server says %s", answer.Status)
+	}
+	return nil
 }
 
 // peerRecords reads the requests of a run.

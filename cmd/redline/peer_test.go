@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,5 +71,54 @@ func TestPeerMistakes(t *testing.T) {
 	}
 	if code, stdout, _ := redline(t, nil, "vllm", "bench", "serve", "--help"); code != exitOK || !strings.Contains(stdout, "--request-rate") {
 		t.Errorf("--help: exit %d\n%s", code, stdout)
+	}
+}
+
+// A key that a peer's command line or configuration holds is sent, and stands
+// nowhere else: not in the run directory, the peer's files, the command that says
+// the same, or on the terminal.
+func TestKeysOfPeersDoNotLeak(t *testing.T) {
+	t.Parallel()
+	const key = "sk-Zt9wLmKd7Pv3sRcYq1"
+	server := func() string {
+		return hostile(t, func(*http.Request) string { return "m" }, func(w http.ResponseWriter, r *http.Request) {
+			http.Error(w, "no such key: "+r.Header.Get("Authorization"), http.StatusForbidden)
+		})
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "config.yml")
+	config := "api: {type: chat, streaming: true, headers: {X-Api-Key: " + key + "}}\nserver: {base_url: '" + server() + "', api_key: " + key + "}\nload: {stages: [{rate: 8, duration: 1}]}\n" +
+		"data: {type: random, input_distribution: {min: 9, max: 9}, output_distribution: {min: 3, max: 3}}\nreport: {request_lifecycle: {per_request: true}}\n" +
+		"storage: {local_storage: {path: '" + filepath.Join(dir, "2") + "'}}\n"
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i, args := range [][]string{
+		{"aiperf", "profile", "-u", server(), "--streaming", "--request-count", "8", "--isl", "9", "--osl", "3", "--api-key", key, "-H", "X-Api-Key: " + key, "--artifact-dir", filepath.Join(dir, "0")},
+		{"vllm", "bench", "serve", "--base-url", server(), "--backend", "openai-chat", "--num-prompts", "8", "--random-input-len", "9", "--random-output-len", "3", "--header", "Authorization=Bearer " + key,
+			"--extra-body", `{"api_key": "` + key + `"}`, "--save-result", "--save-detailed", "--result-dir", filepath.Join(dir, "1")},
+		{"inference-perf", "--config_file", file},
+		{"sglang.bench_serving", "--backend", "vllm-chat", "--base-url", server(), "--dataset-name", "random", "--num-prompts", "8", "--random-input-len", "9", "--random-output-len", "3",
+			"--lora-name", "a", "b", "--header", "Authorization=Bearer " + key, "--output-file", filepath.Join(dir, "3", "r.jsonl"), "--output-details"},
+	} {
+		out := filepath.Join(dir, fmt.Sprint("run", i))
+		code, stdout, stderr := redline(t, map[string]string{"REDLINE_OUT": out, "REDLINE_QUIET": "1"}, args...)
+		if code == exitUsage {
+			t.Fatalf("%v: exit %d: %s", args, code, stderr)
+		}
+		files := written(t, out)
+		files["stdout"], files["stderr"] = stdout, stderr
+		theirs, err := os.ReadDir(filepath.Join(dir, fmt.Sprint(i)))
+		if err != nil || len(theirs) == 0 {
+			t.Fatalf("%s: the peer's files are not there: %v", args[0], err)
+		}
+		for _, e := range theirs {
+			content, _ := os.ReadFile(filepath.Join(dir, fmt.Sprint(i), e.Name()))
+			files[e.Name()] = string(content)
+		}
+		leaks(t, files, key)
+		if !strings.Contains(files[filepath.Join(out, "records.jsonl")], "no such key") {
+			t.Errorf("%s: what the server said is lost", args[0])
+		}
 	}
 }

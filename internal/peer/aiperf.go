@@ -24,12 +24,12 @@ var aiperf = &Peer{
 }
 
 const (
-	ownSearch   = "redline sweep --find-limit --slo … searches for the limit under objectives"
-	ownRepeats  = "redline run --repeat N repeats a load and says how runs vary"
+	ownSearch   = "redline sweep --find-limit --slo 'ttft:p99<500ms' searches for the limit under objectives"
 	ownQuality  = "redline run --golden FILE asks questions with known answers beside the load"
 	ownTrace    = "redline run --workload FILE replays a trace, with --speedup, --from and --for"
-	noMedia     = "redline sends text"
 	ownUploads  = "upload the files of the run directory"
+	inPlan      = "a plan has it: redline run --plan FILE (docs/PLAN.md)"
+	noMedia     = "redline sends text"
 	ownWatching = "redline reads the server's metrics and the accelerators by itself; --no-telemetry and --accelerator say otherwise"
 )
 
@@ -39,17 +39,40 @@ var aiperfFlags = slices.Concat(nvidiaLoad, []Flag{
 	flag(One, "arrival-smoothness vllm-burstiness", "1", "arrival"),
 	flag(One, "api-key", "", "api-key-env"),
 	flag(One, "random-range-ratio", "", "workload"),
-	{Names: []string{"custom-dataset-type"}, Takes: One, Idle: "the format of a file is found from its content"},
-	{Names: []string{"request-timeout-seconds"}, Takes: One, Cannot: "redline run --timeout bounds a request"},
+	flag(One, "random-corpus-style", "vllm", "workload"),
+	flag(One, "seq-dist sequence-distribution", "", "workload"),
+	flag(One, "shared-system-prompt-length", "", "workload"),
+	flag(One, "user-context-prompt-length", "", "workload"),
+	flag(One, "request-timeout-seconds", "", "timeout"),
+	flag(One, "failed-request-threshold", "", "max-error-rate"),
+	flag(One, "fixed-schedule-start-offset", "", "from"),
+	flag(One, "fixed-schedule-end-offset", "", "for"),
+	flag(One, "replay-speedup", "", "speedup"),
+	flag(One, "synthesis-speedup-ratio", "", "speedup"),
+	flag(One, "num-profile-runs", "", "repeat"),
+	flag(One, "sweep-type", "grid", "concurrencies"),
+	flag(Each, "variant sweep-variant", "", "concurrencies"),
+	flag(None, "reset-kv-cache", "", ""),
+	flag(One, "reset-kv-cache-path", "/reset_prefix_cache", ""),
+	flag(One, "rankings-passages-mean", "", "workload"),
+	flag(One, "rankings-passages-prompt-token-mean", "", "workload"),
+	flag(One, "rankings-passages-prompt-token-stddev", "0", "workload"),
 },
+	idle(One, "the format of a file is found from its content", "custom-dataset-type"),
+	idle(None, "a trace begins with its first request", "fixed-schedule-auto-offset"),
+	idle(None, "without --fixed-schedule the load is what the other flags say", "no-fixed-schedule", "ignore-trace-delays"),
+	idle(One, "the blocks of a trace have the size that it says", "isl-block-size synthetic-input-tokens-block-size prompt-input-tokens-block-size"),
+	idle(One, "the query is redline's own, and every request has the same number of passages", "rankings-passages-stddev", "rankings-query-prompt-token-mean",
+		"rankings-query-prompt-token-stddev"),
+	idle(One, "every run has prompts of its own, so nothing of an earlier one is in the cache", "cache-bust"),
 	idle(One, "all URLs are used in turn", "url-strategy", "model-selection-strategy"),
 	idle(One, "redline sends a request before the load and ends with an error where no answer comes", "wait-for-model-timeout", "wait-for-model-mode", "wait-for-model-interval"),
 	idle(One, "the client is one process without services", "log-level", "record-processor-service-count record-processors", "api-port", "api-host", "stats-interval",
 		"workers-max max-workers", "zmq-host", "zmq-ipc-path", "ui ui-type", "transport transport-type", "connection-reuse-strategy", "tokenizer-revision", "request-content-type",
-		"session-header", "dataset-sampling-strategy", "prompt-corpus", "random-corpus-style", "export-level profile-export-level", "slice-duration"),
+		"session-header", "dataset-sampling-strategy", "prompt-corpus", "export-level profile-export-level", "slice-duration"),
 	idle(None, "the client is one process without services", "extra-verbose vv", "zmq-dual-bind", "tokenizer-trust-remote-code", "apply-chat-template", "use-legacy-max-tokens",
 		"per-chunk-usage", "allow-dataset-wrap", "no-sweep-table", "export-http-trace", "show-trace-timing", "export-outputs-json", "plot-required", "omit-kv-hints",
-		"uuid-and-strip", "no-fixed-schedule"),
+		"uuid-and-strip"),
 	idle(None, "tokens are counted by the server's usage where it has one", "use-server-token-count"),
 	idle(None, "reply lengths are kept where the engine knows how", "force-min-tokens"),
 	idle(One, "requests in flight at the end get their time", "benchmark-grace-period"),
@@ -59,44 +82,51 @@ var aiperfFlags = slices.Concat(nvidiaLoad, []Flag{
 	idle(One, "redline sends up to three requests before the load", "warmup-request-count num-warmup-requests", "warmup-duration", "num-warmup-sessions", "warmup-concurrency",
 		"warmup-prefill-concurrency", "warmup-request-rate", "warmup-arrival-pattern", "warmup-grace-period", "warmup-concurrency-ramp-duration",
 		"warmup-prefill-concurrency-ramp-duration", "warmup-request-rate-ramp-duration"),
-	cannot(One, ownSearch, "search-space", "search-metric", "search-stat", "search-direction", "search-max-iterations", "search-initial-points", "search-random-seed",
-		"search-planner", "optuna-sampler", "optuna-acquisition", "optuna-terminator", "search-percentile-pooling", "bo-constraint-mode", "search-sla", "search-sla-tier",
-		"search-recipe", "ttft-sla-ms", "itl-sla-ms", "tpot-sla-ms", "e2e-sla-ms", "error-rate-sla", "slo-attainment-fraction", "search-style", "degradation-threshold",
+	idle(One, "runs follow each other at once", "profile-run-cooldown-seconds", "parameter-sweep-cooldown-seconds", "parameter-sweep-mode"),
+	idle(One, "redline run --repeat N says how runs vary", "confidence-level"),
+	cannot(One, ownSearch, "search-space", "search-recipe"),
+	idle(One, "only --search-space and --search-recipe use it, which are refused", "search-metric", "search-stat", "search-direction", "search-max-iterations", "search-initial-points",
+		"search-random-seed", "search-planner", "optuna-sampler", "optuna-acquisition", "optuna-terminator", "search-percentile-pooling", "bo-constraint-mode", "search-sla",
+		"search-sla-tier", "ttft-sla-ms", "itl-sla-ms", "tpot-sla-ms", "e2e-sla-ms", "error-rate-sla", "slo-attainment-fraction", "search-style", "degradation-threshold",
 		"degradation-metric-tag", "degradation-stat", "isl-osl-pairs", "isl-min", "isl-max", "isl-steps", "concurrency-min", "concurrency-max", "concurrency-steps", "osl-min",
-		"osl-max", "osl-steps", "variant sweep-variant", "sweep-type", "parameter-sweep-mode", "parameter-sweep-cooldown-seconds"),
-	cannot(One, ownRepeats, "num-profile-runs", "profile-run-cooldown-seconds", "confidence-level", "convergence-metric", "convergence-stat", "convergence-threshold", "convergence-mode"),
-	cannot(One, ownQuality, "accuracy-benchmark", "accuracy-tasks", "accuracy-n-shots", "accuracy-grader", "accuracy-system-prompt"),
-	cannot(None, ownQuality, "accuracy-enable-cot", "accuracy-verbose"),
-	cannot(One, ownTrace, "fixed-schedule-start-offset", "fixed-schedule-end-offset", "replay-speedup", "trace-session-sample-ratio", "inter-turn-delay-cap-seconds",
-		"max-idle-gap-cap-seconds", "trace-idle-gap-cap-seconds", "system-idle-gap-cap-seconds", "synthesis-speedup-ratio", "synthesis-prefix-len-multiplier",
-		"synthesis-prefix-root-multiplier", "synthesis-prompt-len-multiplier", "synthesis-output-len-multiplier", "synthesis-max-isl", "synthesis-max-osl",
-		"trajectory-start-min-ratio", "trajectory-start-max-ratio", "agentic-cache-warmup-duration", "agentic-warmup-grace-period", "scenario", "max-context-length",
-		"session-delay-ratio conversation-turn-delay-ratio", "hf-weka-dataset"),
-	cannot(None, ownTrace, "fixed-schedule-auto-offset", "ignore-trace-delays", "use-think-time-only", "open-loop-replay", "open-loop-strict", "burst-phase-starts", "unsafe-override"),
-	cannot(One, "download it and give its file: --input-file FILE", "public-dataset", "hf-subset", "dataset-filter"),
-	cannot(One, "a plan has it: redline run --plan FILE (docs/PLAN.md)", "config f", "user-centric-rate", "num-users", "prefill-concurrency", "concurrency-ramp-duration",
-		"prefill-concurrency-ramp-duration", "request-rate-ramp-duration", "request-rate-series", "shared-system-prompt-length", "user-context-prompt-length",
-		"isl-block-size synthetic-input-tokens-block-size prompt-input-tokens-block-size", "seq-dist sequence-distribution", "system-prompt", "system-prompt-file", "cache-bust",
-		"failed-request-threshold", "request-cancellation-rate", "request-cancellation-delay"),
-	cannot(One, ownUploads, "otel-url", "stream", "otel-resource-attributes", "gen-ai-provider", "mlflow-tracking-uri", "mlflow-experiment", "mlflow-run-name", "mlflow-tag",
-		"mlflow-parent-run-id", "mlflow-artifact-glob", "wandb-project", "wandb-entity", "wandb-run-name", "wandb-tag"),
-	cannot(None, "call the server's own page before the run", "reset-kv-cache", "server-profiler"),
-	cannot(One, "call the server's own page before the run", "reset-kv-cache-timeout-seconds", "reset-kv-cache-path", "server-profiler-timeout-seconds", "server-profiler-start-path",
-		"server-profiler-stop-path"),
-	cannot(One, noMedia, mediaFlags...),
-	cannot(None, noMedia, "download-video-content"),
+		"osl-max", "osl-steps"),
+	cannot(One, "give the number of runs: --num-profile-runs", "convergence-metric"),
+	idle(One, "only --convergence-metric uses it, which is refused", "convergence-stat", "convergence-threshold", "convergence-mode"),
+	cannot(One, ownQuality, "accuracy-benchmark"),
+	idle(One, "only --accuracy-benchmark uses it, which is refused", "accuracy-tasks", "accuracy-n-shots", "accuracy-grader", "accuracy-system-prompt"),
+	idle(None, "only --accuracy-benchmark uses it, which is refused", "accuracy-enable-cot", "accuracy-verbose"),
+	cannot(One, ownTrace, "trace-session-sample-ratio", "inter-turn-delay-cap-seconds", "max-idle-gap-cap-seconds", "trace-idle-gap-cap-seconds", "system-idle-gap-cap-seconds",
+		"synthesis-prefix-len-multiplier", "synthesis-prefix-root-multiplier", "synthesis-prompt-len-multiplier", "synthesis-output-len-multiplier", "synthesis-max-isl",
+		"synthesis-max-osl", "scenario", "max-context-length", "hf-weka-dataset"),
+	cannot(None, ownTrace, "use-think-time-only", "open-loop-replay", "open-loop-strict"),
+	idle(One, "only --scenario uses it, which is refused", "trajectory-start-min-ratio", "trajectory-start-max-ratio", "agentic-cache-warmup-duration", "agentic-warmup-grace-period"),
+	idle(None, "only --scenario uses it, which is refused", "burst-phase-starts", "unsafe-override"),
+	cannot(One, "download it and give its file: --input-file FILE", "public-dataset"),
+	idle(One, "only --public-dataset uses it, which is refused", "hf-subset", "dataset-filter"),
+	cannot(One, "redline run without --plain spreads the start of its users", "concurrency-ramp-duration"),
+	cannot(One, "redline run --profile 'ramp(1..50,5m)' changes the rate with time", "request-rate-ramp-duration", "request-rate-series"),
+	cannot(One, inPlan, "config f", "user-centric-rate", "num-users", "prefill-concurrency", "system-prompt", "system-prompt-file", "request-cancellation-rate"),
+	idle(One, "only --prefill-concurrency uses it, which is refused", "prefill-concurrency-ramp-duration"),
+	idle(One, "only --request-cancellation-rate uses it, which is refused", "request-cancellation-delay"),
+	cannot(One, ownUploads, "otel-url", "mlflow-tracking-uri", "wandb-project"),
+	idle(One, "only --otel-url, --mlflow-tracking-uri and --wandb-project use it, which are refused", "otel-resource-attributes", "gen-ai-provider", "mlflow-experiment", "mlflow-run-name",
+		"mlflow-tag", "mlflow-parent-run-id", "mlflow-artifact-glob", "wandb-entity", "wandb-run-name", "wandb-tag"),
+	idle(Many, "only --otel-url uses it, which is refused", "stream"),
+	idle(One, "the server gets 30 s to empty its cache", "reset-kv-cache-timeout-seconds"),
+	cannot(None, "start the profiler of the server beside the run", "server-profiler"),
+	idle(One, "only --server-profiler uses it, which is refused", "server-profiler-timeout-seconds", "server-profiler-start-path", "server-profiler-stop-path"),
+	cannot(One, noMedia, "audio-length-mean", "image-width-mean", "image-height-mean", "video-width", "video-height"),
+	idle(One, "only images, sound and video use it, whose sizes are refused", "audio-batch-size batch-size-audio", "audio-length-stddev", "audio-format", "audio-depths",
+		"audio-sample-rates", "audio-num-channels", "image-width-stddev", "image-height-stddev", "image-batch-size batch-size-image", "image-format", "image-source",
+		"image-source-sampling", "video-batch-size batch-size-video", "video-duration", "video-fps", "video-synth-type", "video-format", "video-codec", "video-audio-sample-rate",
+		"video-audio-num-channels", "video-audio-codec", "video-audio-depth"),
+	idle(None, "only images, sound and video use it, whose sizes are refused", "download-video-content"),
 )
 
-var mediaFlags = []string{"audio-batch-size batch-size-audio", "audio-length-mean", "audio-length-stddev", "audio-format", "audio-depths", "audio-sample-rates",
-	"audio-num-channels", "image-width-mean", "image-width-stddev", "image-height-mean", "image-height-stddev", "image-batch-size batch-size-image", "image-format", "image-source",
-	"image-source-sampling", "video-batch-size batch-size-video", "video-duration", "video-fps", "video-width", "video-height", "video-synth-type", "video-format", "video-codec",
-	"video-audio-sample-rate", "video-audio-num-channels", "video-audio-codec", "video-audio-depth", "rankings-passages-mean", "rankings-passages-stddev",
-	"rankings-passages-prompt-token-mean", "rankings-passages-prompt-token-stddev", "rankings-query-prompt-token-mean", "rankings-query-prompt-token-stddev"}
-
-func aiperfTable(_ *Values, runs []*Run) string {
+func aiperfTable(v *Values, runs []*Run) string {
 	var b strings.Builder
 	for _, r := range runs {
-		b.WriteString(nvidiaTable("NVIDIA AIPerf | LLM Metrics", "Metric", []string{"avg", "min", "max", "p99", "p90", "p50", "std"}, nvidiaFigures, r))
+		b.WriteString(nvidiaTable("NVIDIA AIPerf | LLM Metrics", "Metric", []string{"avg", "min", "max", "p99", "p90", "p50", "std"}, nvidiaShown(v), r))
 		fmt.Fprintf(&b, "\nBenchmark Duration: %.2f sec\n", r.span())
 	}
 	return b.String()
@@ -109,11 +139,11 @@ func aiperfFiles(v *Values, runs []*Run) ([]File, error) {
 		if v.Given("profile-export-file") {
 			prefix = strings.TrimSuffix(v.text("profile-export-file"), filepath.Ext(v.text("profile-export-file")))
 		}
-		document, err := json.MarshalIndent(aiperfExport(r), "", "  ")
+		document, err := json.MarshalIndent(aiperfExport(v, r), "", "  ")
 		if err != nil {
 			return nil, err
 		}
-		table, err := nvidiaCSV(nvidiaFigures, r)
+		table, err := nvidiaCSV(nvidiaShown(v), r)
 		if err != nil {
 			return nil, err
 		}
@@ -128,12 +158,12 @@ func aiperfFiles(v *Values, runs []*Run) ([]File, error) {
 	return files, v.err
 }
 
-func aiperfExport(r *Run) any {
+func aiperfExport(v *Values, r *Run) any {
 	var o object
 	completed, failed, in, out := r.counts()
 	o.put("schema_version", "1.4")
 	o.put("aiperf_version", aiperfVersion)
-	for _, f := range nvidiaFigures {
+	for _, f := range nvidiaShown(v) {
 		if block := nvidiaBlock(f, r); block != nil {
 			o.put(f.tag, block)
 		}

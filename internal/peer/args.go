@@ -7,25 +7,29 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"redline/internal/text"
 )
 
 // Values are what a command line says, and the defaults of what it does not.
 type Values struct {
 	peer  *Peer
 	given map[string][]string
+	read  map[string]bool // by the code that honors flags
 	// Words are arguments that are no flags.
 	Words []string
 	// Env and Read are the environment and the files that the peer would look at.
 	Env  func(string) (string, bool)
 	Read func(string) ([]byte, error)
 	err  error
+	part string // which of several runs, as part of a path
 }
 
 // Parse reads the arguments of a peer as the peer itself does: --name value,
 // --name=value, underscores for dashes. A flag that the peer does not have is an
 // error, and so is one that redline cannot honor.
 func (p *Peer) Parse(args []string) (*Values, error) {
-	v := &Values{peer: p, given: map[string][]string{}}
+	v := &Values{peer: p, given: map[string][]string{}, read: map[string]bool{}}
 	for len(args) > 0 {
 		word := args[0]
 		args = args[1:]
@@ -38,12 +42,12 @@ func (p *Peer) Parse(args []string) (*Values, error) {
 		if f == nil {
 			return nil, p.unknown(name)
 		}
-		if f.Cannot != "" {
-			return nil, fmt.Errorf("%s: --%s cannot be honored: %s", p.Commands[0], name, f.Cannot)
-		}
 		values, rest, err := f.take(name, value, hasValue, args)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Commands[0], err)
+		}
+		if f.Cannot != "" && !off(values) {
+			return nil, fmt.Errorf("%s: --%s cannot be honored: %s", p.Commands[0], name, f.Cannot)
 		}
 		args = rest
 		if below != "" {
@@ -96,6 +100,12 @@ func (f *Flag) take(name, value string, hasValue bool, args []string) (values, r
 	return args[:1], args[1:], nil
 }
 
+// off reports whether a value asks for nothing, so that a flag that cannot be
+// honored need not be.
+func off(values []string) bool {
+	return len(values) == 1 && one(strings.ToLower(values[0]), "0", "0.0", "false", "none", "null", "off", "[]", "{}")
+}
+
 // isFlag tells a flag from a value, which may be a negative number.
 func isFlag(word string) bool {
 	if len(word) < 2 || word[0] != '-' {
@@ -114,19 +124,39 @@ func (v *Values) env(name string) string {
 	return value
 }
 
-// Idle lists the flags that were given and change nothing, with why.
+// Idle lists the flags that were given and change nothing, a line for each reason.
 func (v *Values) Idle() []string {
-	var list []string
+	var reasons []string
+	names := map[string][]string{}
 	for _, f := range v.peer.Flags {
-		if _, given := v.given[f.Names[0]]; given && f.Idle != "" {
-			list = append(list, fmt.Sprintf("--%s changes nothing: %s", f.Names[0], f.Idle))
+		name, why := f.Names[0], f.Idle
+		switch {
+		case v.given[name] == nil:
+			continue
+		case f.Cannot != "":
+			why = "off"
+		case why == "" && !v.read[name]:
+			why = "nothing else on this command line uses it"
+		case why == "":
+			continue
 		}
+		if names[why] == nil {
+			reasons = append(reasons, why)
+		}
+		names[why] = append(names[why], "--"+name)
 	}
-	return list
+	for i, why := range reasons {
+		verb := "changes"
+		if len(names[why]) > 1 {
+			verb = "change"
+		}
+		reasons[i] = fmt.Sprintf("%s %s nothing: %s", text.List(names[why]), verb, why)
+	}
+	return reasons
 }
 
 // Given reports whether a flag stands on the command line.
-func (v *Values) Given(name string) bool { return v.given[name] != nil }
+func (v *Values) Given(name string) bool { return v.list(name) != nil }
 
 // on reports whether a switch is on.
 func (v *Values) on(name string) bool {
@@ -135,11 +165,14 @@ func (v *Values) on(name string) bool {
 }
 
 // list gives all values of a flag.
-func (v *Values) list(name string) []string { return v.given[name] }
+func (v *Values) list(name string) []string {
+	v.read[name] = true
+	return v.given[name]
+}
 
 // text gives the value of a flag, or its default.
 func (v *Values) text(name string) string {
-	if given := v.given[name]; len(given) > 0 {
+	if given := v.list(name); len(given) > 0 {
 		return given[len(given)-1]
 	}
 	if f := v.peer.find(name); f != nil {
@@ -196,10 +229,34 @@ func (v *Values) object(name string) map[string]any {
 	return object
 }
 
-// fail notes the first value that is none.
+// strictly reads a flag's JSON into what it may hold, and reports whether it did.
+func strictly(said string, into any) bool {
+	decoder := json.NewDecoder(strings.NewReader(said))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(into) == nil
+}
+
+// ratios gives a share for prompts and for replies: one for both, or an object.
+func (v *Values) ratios(name string) [2]float64 {
+	said := v.text(name)
+	if !strings.HasPrefix(said, "{") {
+		return [2]float64{v.number(name), v.number(name)}
+	}
+	var by struct{ Input, Output float64 }
+	if json.Unmarshal([]byte(said), &by) != nil {
+		v.fail(name, `a share, or {"input": 0.1, "output": 0.2}`)
+	}
+	return [2]float64{by.Input, by.Output}
+}
+
+// fail notes the first value that is none. What may hold a key is not shown.
 func (v *Values) fail(name, want string) {
-	if v.err == nil {
-		v.err = fmt.Errorf("%s: --%s: want %s, got %q", v.peer.Commands[0], name, want, v.text(name))
+	if v.err != nil {
+		return
+	}
+	v.err = fmt.Errorf("%s: --%s: want %s, got %q", v.peer.Commands[0], name, want, v.text(name))
+	if f := v.peer.find(name); f != nil && one(f.Ours, "header", "api-key-env", "extra-body") {
+		v.err = fmt.Errorf("%s: --%s: want %s", v.peer.Commands[0], name, want)
 	}
 }
 

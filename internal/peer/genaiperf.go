@@ -4,28 +4,26 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // genaiPerf is `genai-perf profile`.
 var genaiPerf = &Peer{
 	Name: "GenAI-Perf", Version: "0.0.16",
-	Commands: []string{"genai-perf profile"},
+	Commands: []string{"genai-perf profile", "genai-perf analyze"},
 	Flags:    genaiPerfFlags,
-	Plans: func(v *Values) ([]Plan, error) {
-		return nvidiaPlans(v, func(v *Values, most int) int {
-			if seconds := v.number("measurement-interval") / 1000; v.Given("measurement-interval") && v.number("request-rate") > 0 {
-				return max(1, int(seconds*v.number("request-rate")))
-			}
-			return max(10, 2*most)
-		})
-	},
-	Close: genaiPerfTable,
-	Files: genaiPerfFiles,
+	Plans:    genaiPerfPlans,
+	Close:    genaiPerfTable,
+	Files:    genaiPerfFiles,
 }
 
 var genaiPerfFlags = slices.Concat(nvidiaLoad, []Flag{
 	flag(One, "measurement-interval p", "10000", "duration"),
+	flag(One, "session-concurrency", "", "concurrency"),
+	flag(One, "sweep-type", "concurrency", "concurrencies"),
+	flag(One, "sweep-list", "", "concurrencies"),
+	flag(One, "sweep-range", "", "concurrencies"),
 },
 	idle(One, "the window is the one that is asked for", "stability-percentage s"),
 	idle(One, "the client is one process", "backend", "service-kind", "model-selection-strategy", "tokenizer-revision", "checkpoint-dir", "grpc-method"),
@@ -33,15 +31,61 @@ var genaiPerfFlags = slices.Concat(nvidiaLoad, []Flag{
 	idle(None, "report.html in the run directory has the charts", "generate-plots"),
 	idle(Many, ownWatching, "server-metrics-url server-metrics-urls"),
 	idle(One, "redline sends up to three requests before the load", "warmup-request-count num-warmup-requests"),
-	cannot(One, "redline sweep --rates or --concurrencies measures one load after another", "sweep-list", "sweep-range", "sweep-type"),
-	cannot(One, "a plan has it: redline run --plan FILE (docs/PLAN.md)", "file f", "session-concurrency", "session-delay-ratio", "input-directory d"),
-	cannot(One, noMedia, "audio-depths", "audio-format", "audio-length-mean", "audio-length-stddev", "audio-num-channels", "audio-sample-rates", "batch-size-audio",
-		"batch-size-image", "image-format", "image-height-mean", "image-height-stddev", "image-width-mean", "image-width-stddev"),
+	cannot(One, "a plan has it: redline run --plan FILE (docs/PLAN.md)", "file f"),
+	cannot(One, "redline import reads profile_export.json", "input-directory d"),
+	idle(One, "only the endpoint types of images and sound use it, which are refused by their names", "audio-depths", "audio-format", "audio-length-mean", "audio-length-stddev",
+		"audio-num-channels", "audio-sample-rates", "batch-size-audio", "batch-size-image", "image-format", "image-height-mean", "image-height-stddev", "image-width-mean",
+		"image-width-stddev"),
 )
 
+// genaiPerfPlans take the list or range of genai-perf analyze for that of a flag.
+func genaiPerfPlans(v *Values) ([]Plan, error) {
+	of := map[string]string{"concurrency": "concurrency", "request_rate": "request-rate", "input_sequence_length": "isl"}[v.text("sweep-type")]
+	if of == "" {
+		v.refuse("sweep-type", "redline has concurrency, request_rate and input_sequence_length of these")
+	}
+	list := v.text("sweep-list")
+	if said := v.text("sweep-range"); said != "" {
+		list = v.sweep(said)
+	}
+	if list != "" && of != "" {
+		v = v.with(of, list)
+		v.part = ""
+	}
+	return nvidiaPlans(v, func(v *Values, most int) int {
+		if seconds := v.number("measurement-interval") / 1000; v.Given("measurement-interval") && v.number("request-rate") > 0 {
+			return max(1, int(seconds*v.number("request-rate")))
+		}
+		return max(10, 2*most)
+	})
+}
+
+// sweep lists the values of min:max:step; without a step they double.
+func (v *Values) sweep(said string) string {
+	var bounds []int
+	for word := range strings.SplitSeq(said, ":") {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 1 {
+			v.fail("sweep-range", "min:max or min:max:step")
+			return ""
+		}
+		bounds = append(bounds, n)
+	}
+	var list []string
+	for n := bounds[0]; len(bounds) > 1 && n <= bounds[1] && len(list) < 100; {
+		list = append(list, strconv.Itoa(n))
+		if len(bounds) > 2 {
+			n += bounds[2]
+		} else {
+			n *= 2
+		}
+	}
+	return strings.Join(list, ",")
+}
+
 // genaiPerfFigures are AIPerf's, with the titles that came before.
-func genaiPerfFigures() []nvidiaFigure {
-	list := slices.Clone(nvidiaFigures)
+func genaiPerfFigures(v *Values) []nvidiaFigure {
+	list := slices.Clone(nvidiaShown(v))
 	for i := range list {
 		list[i].title = strings.Replace(list[i].title, " to ", " To ", 1)
 		switch list[i].tag {
@@ -49,15 +93,17 @@ func genaiPerfFigures() []nvidiaFigure {
 			list[i].unit = "per sec"
 		case "request_count":
 			list[i].unit = "count"
+		case "goodput":
+			list[i].tag, list[i].title, list[i].unit = "request_goodput", "Request Goodput", "per sec"
 		}
 	}
 	return list
 }
 
-func genaiPerfTable(_ *Values, runs []*Run) string {
+func genaiPerfTable(v *Values, runs []*Run) string {
 	var b strings.Builder
 	for _, r := range runs {
-		b.WriteString(nvidiaTable("NVIDIA GenAI-Perf | LLM Metrics", "Statistic", []string{"avg", "min", "max", "p99", "p90", "p75"}, genaiPerfFigures(), r))
+		b.WriteString(nvidiaTable("NVIDIA GenAI-Perf | LLM Metrics", "Statistic", []string{"avg", "min", "max", "p99", "p90", "p75"}, genaiPerfFigures(v), r))
 	}
 	return b.String()
 }
@@ -71,7 +117,7 @@ func genaiPerfFiles(v *Values, runs []*Run) ([]File, error) {
 		}
 		stem := strings.TrimSuffix(name, filepath.Ext(name))
 		var o object
-		for _, f := range nvidiaFigures {
+		for _, f := range genaiPerfFigures(v) {
 			if block := nvidiaBlock(f, r); block != nil {
 				o.put(f.tag, block)
 			}
@@ -82,7 +128,7 @@ func genaiPerfFiles(v *Values, runs []*Run) ([]File, error) {
 		if err != nil {
 			return nil, err
 		}
-		table, err := nvidiaCSV(genaiPerfFigures(), r)
+		table, err := nvidiaCSV(genaiPerfFigures(v), r)
 		if err != nil {
 			return nil, err
 		}
@@ -118,12 +164,12 @@ func genaiPerfRequests(v *Values, r *Run) any {
 		return &o
 	})
 	var experiment, mode, all object
-	mode.put("mode", "concurrency")
-	mode.put("value", v.count("concurrency"))
-	if v.number("request-rate") > 0 {
-		mode.put("mode", "request_rate")
-		mode.put("value", v.number("request-rate"))
+	by, load := r.Plan.load()
+	mode.put("mode", map[string]string{"rate": "request_rate"}[by])
+	if by != "rate" {
+		mode.put("mode", "concurrency")
 	}
+	mode.put("value", jsonOr(load))
 	experiment.put("experiment", &mode)
 	experiment.put("requests", requests)
 	experiment.put("window_boundaries", []int64{origin, origin + int64(r.Duration*1e9)})

@@ -91,33 +91,21 @@ type guidellmAsked struct {
 	dataKind                                string
 }
 
+// or puts a value into what is kept where there is one.
+func or(into *string, value string) {
+	if value != "" {
+		*into = value
+	}
+}
+
 func guidellmRead(v *Values) guidellmAsked {
 	a := guidellmAsked{target: v.text("target"), model: v.text("model"), seconds: v.number("max-seconds"), requests: v.count("max-requests")}
-	kind, backend := guidellmOptions(v.text("backend"))
-	if !one(kind, "openai_http", "") {
-		v.refuse("backend", "redline speaks openai_http of these")
-	}
-	set := func(into *string, value string) {
-		if value != "" {
-			*into = value
-		}
-	}
-	set(&a.target, backend["target"])
-	set(&a.model, backend["model"])
-	format := v.text("request-type")
-	set(&format, backend["request_format"])
-	a.path = map[string]string{"chat_completions": "/v1/chat/completions", "text_completions": "/v1/completions"}[format]
-	if strings.HasPrefix(format, "/") {
-		a.path = format
-	}
-	if a.path == "" {
-		v.refuse("request-type", "redline has chat_completions and text_completions of these")
-	}
+	guidellmBackend(v, &a)
 	var profile map[string]string
 	a.profile, profile = guidellmOptions(v.text("rate-type"))
 	rates := strings.Join(v.list("rate"), ",")
-	set(&rates, profile["rate"])
-	set(&rates, profile["streams"])
+	or(&rates, profile["rate"])
+	or(&rates, profile["streams"])
 	if o := v.list("override"); len(o) == 2 {
 		rates = o[1]
 	}
@@ -125,12 +113,13 @@ func guidellmRead(v *Values) guidellmAsked {
 		a.rates = strings.Split(strings.Trim(rates, "[]"), ",")
 	}
 	for _, c := range v.list("constraint") {
-		kind, limit := guidellmOptions(c)
-		switch kind {
+		switch kind, limit := guidellmOptions(c); kind {
 		case "max_duration":
 			a.seconds, _ = strconv.ParseFloat(limit["seconds"], 64)
 		case "max_requests":
 			a.requests, _ = strconv.Atoi(limit["count"])
+		default:
+			v.refuse("constraint", "redline has max_duration and max_requests of these, and --max-error-rate")
 		}
 	}
 	if list := v.list("data"); len(list) > 0 {
@@ -141,19 +130,39 @@ func guidellmRead(v *Values) guidellmAsked {
 	}
 	_, tokenizer := guidellmOptions(v.text("processor"))
 	a.tokenizer = v.text("processor")
-	set(&a.tokenizer, tokenizer["model"])
+	or(&a.tokenizer, tokenizer["model"])
 	return a
+}
+
+// guidellmBackend says where requests go, and in which form.
+func guidellmBackend(v *Values, a *guidellmAsked) {
+	kind, backend := guidellmOptions(v.text("backend"))
+	if !one(kind, "openai_http", "") {
+		v.refuse("backend", "redline speaks openai_http of these")
+	}
+	or(&a.target, backend["target"])
+	or(&a.model, backend["model"])
+	format := v.text("request-type")
+	or(&format, backend["request_format"])
+	a.path = map[string]string{"chat_completions": "/v1/chat/completions", "text_completions": "/v1/completions"}[format]
+	if strings.HasPrefix(format, "/") {
+		a.path = format
+	}
+	if a.path == "" {
+		v.refuse("request-type", "redline has chat_completions and text_completions of these")
+	}
+	if a.target == "" {
+		v.refuse("target", "give the server's URL")
+	}
 }
 
 func guidellmPlans(v *Values) ([]Plan, error) {
 	a := guidellmRead(v)
-	if a.target == "" {
-		v.refuse("target", "give the server's URL")
-	}
 	loads := a.rates
 	switch a.profile {
 	case "synchronous":
 		loads = []string{"1"}
+		delete(v.read, "rate")
 	case "throughput":
 		if len(loads) == 0 {
 			loads = []string{"512"}
@@ -170,34 +179,39 @@ func guidellmPlans(v *Values) ([]Plan, error) {
 	}
 	var plans []Plan
 	for _, load := range loads {
-		p := &Plan{}
-		p.set("url", endpoint(address(a.target, "", ""), a.path))
-		p.setIf("model", a.model)
-		p.tokenizer(a.tokenizer)
-		guidellmWorkload(v, p, a)
-		n, err := strconv.ParseFloat(strings.TrimSpace(load), 64)
-		if err != nil || n <= 0 {
-			v.fail("rate", "numbers above 0")
-		}
-		switch a.profile {
-		case "constant":
-			p.offer(n, math.Inf(1), 0, a.requests)
-		case "poisson", "async":
-			p.offer(n, 1, 0, a.requests)
-		default:
-			p.offer(math.Inf(1), 0, int(n), a.requests)
-		}
-		if a.seconds > 0 {
-			p.set("duration", number(a.seconds)+"s")
-		}
-		p.setIf("max-error-rate", v.text("max-error-rate"))
-		_, seed := guidellmOptions(v.text("random-seed"))
-		p.set("seed", strings.TrimSpace(firstOf(seed["seed"], seed["value"], strings.TrimPrefix(v.text("random-seed"), "kind=static,"))))
-		p.extend(guidellmExtras(v))
-		p.finish()
-		plans = append(plans, *p)
+		plans = append(plans, guidellmPlan(v, a, load))
 	}
 	return plans, v.err
+}
+
+// guidellmPlan is one load of those that are asked for.
+func guidellmPlan(v *Values, a guidellmAsked, load string) Plan {
+	p := &Plan{}
+	p.set("url", endpoint(address(a.target, "", ""), a.path))
+	p.setIf("model", a.model)
+	p.tokenizer(a.tokenizer)
+	guidellmWorkload(v, p, a)
+	n, err := strconv.ParseFloat(strings.TrimSpace(load), 64)
+	if err != nil || n <= 0 {
+		v.fail("rate", "numbers above 0")
+	}
+	switch a.profile {
+	case "constant":
+		p.offer(n, math.Inf(1), 0, a.requests)
+	case "poisson", "async":
+		p.offer(n, 1, 0, a.requests)
+	default:
+		p.offer(math.Inf(1), 0, int(n), a.requests)
+	}
+	if a.seconds > 0 {
+		p.set("duration", number(a.seconds)+"s")
+	}
+	p.setIf("max-error-rate", v.text("max-error-rate"))
+	_, seed := guidellmOptions(v.text("random-seed"))
+	p.set("seed", strings.TrimSpace(firstOf(seed["seed"], seed["value"], strings.TrimPrefix(v.text("random-seed"), "kind=static,"))))
+	p.extend(guidellmExtras(v))
+	p.finish()
+	return *p
 }
 
 // guidellmExtras is what the backend adds to every request.

@@ -42,16 +42,22 @@ func guidellmITL(r *Run) series {
 
 // guidellmName names a benchmark: concurrent@4, constant@2.00.
 func guidellmName(r *Run) string {
-	for _, s := range r.Plan.Settings {
-		switch s[0] {
-		case "rate":
-			rate, _ := strconv.ParseFloat(s[1], 64)
-			return fmt.Sprintf("constant@%.2f", rate)
-		case "concurrency":
-			return "concurrent@" + s[1]
-		}
+	switch by, load := r.Plan.load(); by {
+	case "rate":
+		rate, _ := strconv.ParseFloat(load, 64)
+		return fmt.Sprintf("constant@%.2f", rate)
+	case "concurrency":
+		return "concurrent@" + load
 	}
 	return "benchmark"
+}
+
+// fixed are the cells of a table with so many digits after the point.
+func fixed(digits int, values ...float64) (cells []string) {
+	for _, v := range values {
+		cells = append(cells, strconv.FormatFloat(v, 'f', digits, 64))
+	}
+	return cells
 }
 
 func guidellmTable(_ *Values, runs []*Run) string {
@@ -62,9 +68,7 @@ func guidellmTable(_ *Values, runs []*Run) string {
 	for _, r := range runs {
 		cells := []string{guidellmName(r)}
 		for _, s := range []series{r.each(whole), r.each(ttft).times(1000), guidellmITL(r), guidellmFigures[6].of(r)} {
-			for _, v := range []float64{s.mean(), s.at(50), s.at(95)} {
-				cells = append(cells, strconv.FormatFloat(v, 'f', 1, 64))
-			}
+			cells = append(cells, fixed(1, s.mean(), s.at(50), s.at(95))...)
 		}
 		rows = append(rows, cells)
 	}
@@ -73,11 +77,9 @@ func guidellmTable(_ *Values, runs []*Run) string {
 	rows = [][]string{{"Benchmark", "Concurrency Mean", "Requests Per Sec", "Input Tok Per Sec", "Output Tok Per Sec", "Total Tok Per Sec"}}
 	for _, r := range runs {
 		completed, _, in, out := r.counts()
-		cells := []string{guidellmName(r)}
-		for _, v := range []float64{r.each(whole).sum() / r.span(), float64(completed) / r.span(), float64(in) / r.span(), float64(out) / r.span(), float64(in+out) / r.span()} {
-			cells = append(cells, strconv.FormatFloat(v, 'f', 1, 64))
-		}
-		rows = append(rows, cells)
+		span := r.span()
+		rows = append(rows, append([]string{guidellmName(r)},
+			fixed(1, r.each(whole).sum()/span, float64(completed)/span, float64(in)/span, float64(out)/span, float64(in+out)/span)...))
 	}
 	b.WriteString(barred(rows))
 	return b.String()

@@ -3,6 +3,7 @@ package peer
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -13,63 +14,157 @@ import (
 // inferenceSummary is the lifecycle report of one stage, or of all.
 func inferenceSummary(v *Values, requests []Request, stage *Run) any {
 	all := &Run{Requests: requests}
-	var o, load, latencies, throughput, successes, failures, tokens, outTokens object
-	first, last, end, delays := math.Inf(1), 0.0, 0.0, series{}
+	first, end := math.Inf(1), 0.0
 	for i := range requests {
-		q := &requests[i]
-		first, last, end = min(first, q.Start), max(last, q.Start), max(end, q.Start+q.Whole)
-		delays = append(delays, q.Start-q.Due)
+		first, end = min(first, requests[i].Start), max(end, requests[i].Start+requests[i].Whole)
 	}
 	all.Duration = end - first
-	completed, failed, in, out := all.counts()
+	var o, failures object
+	_, failed, _, _ := all.counts()
+	failures.put("count", failed)
+	failures.put("by_label", inferenceFailures(requests))
 	o.put("benchmark_time_seconds", all.Duration)
+	o.put("load_summary", inferenceOffered(v, requests, stage))
+	o.put("successes", inferenceSuccesses(v, all))
+	o.put("failures", &failures)
+	return &o
+}
+
+// inferenceOffered is how the load came out.
+func inferenceOffered(v *Values, requests []Request, stage *Run) any {
+	var load object
+	first, last, delays := math.Inf(1), 0.0, series{}
+	for i := range requests {
+		q := &requests[i]
+		first, last = min(first, q.Start), max(last, q.Start)
+		delays = append(delays, q.Start-q.Due)
+	}
 	load.put("count", len(requests))
 	load.put("schedule_delay", inferenceSpread(v, delays))
 	load.put("send_duration", last-first)
 	if stage != nil {
-		for _, s := range stage.Plan.Settings {
-			if s[0] == "rate" {
-				rate, _ := strconv.ParseFloat(s[1], 64)
-				load.put("requested_rate", rate)
-			}
+		if by, rate := stage.Plan.load(); by == "rate" {
+			load.put("requested_rate", jsonOr(rate))
 		}
 		load.put("achieved_rate", orNull(float64(len(requests))/(last-first)))
 	}
-	o.put("load_summary", &load)
-	latencies.put("request_latency", inferenceSpread(v, all.each(whole)))
-	latencies.put("normalized_time_per_output_token", inferenceSpread(v, all.each(func(q *Request) (float64, bool) {
-		if q.Out == 0 {
-			return 0, true
-		}
-		return q.Whole / float64(q.Out), true
-	})))
-	streamed := func(of func(*Request) (float64, bool)) func(*Request) (float64, bool) {
-		return func(q *Request) (float64, bool) {
-			v, has := of(q)
-			return v, has && len(q.Gaps) > 0
-		}
+	return &load
+}
+
+// inferenceFigures are the latencies of a request, and what a limit of each is
+// called. Only of more than one token time are all of them known.
+var inferenceFigures = []struct {
+	key, limit string
+	of         func(*Request) (float64, bool)
+}{
+	{"request_latency", "request_latency", whole},
+	{"normalized_time_per_output_token", "ntpot", func(q *Request) (float64, bool) {
+		return q.Whole / float64(max(1, q.Out)) * float64(min(1, q.Out)), true
+	}},
+	{"time_per_output_token", "tpot", streamed(tpot)},
+	{"time_to_first_token", "ttft", streamed(ttft)},
+	{"inter_token_latency", "itl", streamed(func(q *Request) (float64, bool) { return series(q.Gaps).mean(), true })},
+}
+
+func streamed(of func(*Request) (float64, bool)) func(*Request) (float64, bool) {
+	return func(q *Request) (float64, bool) {
+		v, has := of(q)
+		return v, has && len(q.Gaps) > 0
 	}
-	latencies.put("time_per_output_token", inferenceSpread(v, all.each(streamed(tpot))))
-	latencies.put("time_to_first_token", inferenceSpread(v, all.each(streamed(ttft))))
-	latencies.put("inter_token_latency", inferenceSpread(v, all.gaps()))
+}
+
+// inferenceSuccesses are the figures of the requests that succeeded.
+func inferenceSuccesses(v *Values, all *Run) any {
+	var o, latencies, throughput object
+	completed, _, in, out := all.counts()
+	for _, f := range inferenceFigures {
+		latencies.put(f.key, inferenceSpread(v, all.each(f.of)))
+	}
+	latencies.put("inter_token_latency", inferenceSpread(v, all.gaps())) // all gaps; a limit holds for a request's mean
 	throughput.put("input_tokens_per_sec", all.per(float64(in)))
 	throughput.put("output_tokens_per_sec", all.per(float64(out)))
 	throughput.put("total_tokens_per_sec", all.per(float64(in+out)))
 	throughput.put("requests_per_sec", all.per(float64(completed)))
-	tokens.put("total", in)
-	tokens.put("distribution", inferenceSpread(v, all.each(inputs)))
-	outTokens.put("total", out)
-	outTokens.put("distribution", inferenceSpread(v, all.each(outputs)))
-	successes.put("count", completed)
-	successes.put("latency", &latencies)
-	successes.put("throughput", &throughput)
-	successes.put("prompt_tokens", &tokens)
-	successes.put("output_tokens", &outTokens)
-	successes.put("output_len", inferenceSpread(v, all.each(outputs)))
-	failures.put("count", failed)
-	failures.put("by_label", inferenceFailures(requests))
-	o.put("successes", &successes)
-	o.put("failures", &failures)
+	tokens := func(total int, of func(*Request) (float64, bool)) any {
+		var o object
+		o.put("total", total)
+		o.put("distribution", inferenceSpread(v, all.each(of)))
+		return &o
+	}
+	o.put("count", completed)
+	o.put("latency", &latencies)
+	o.put("throughput", &throughput)
+	o.put("prompt_tokens", tokens(in, inputs))
+	o.put("output_tokens", tokens(out, outputs))
+	o.put("output_len", inferenceSpread(v, all.each(outputs)))
+	if limits := inferenceLimits(v); len(limits) > 0 {
+		o.put("goodput_metrics", inferenceGoodput(all, limits))
+	}
+	return &o
+}
+
+// inferenceLimits are those of the report, or of the headers that say them, in
+// seconds.
+func inferenceLimits(v *Values) map[string]float64 {
+	limits := map[string]float64{}
+	if said := v.text("report.goodput.constraints"); said != "" && json.Unmarshal([]byte(said), &limits) != nil {
+		v.fail("report.goodput.constraints", "seconds by ttft, tpot, itl, ntpot or request_latency")
+	}
+	unit := v.text("api.slo-unit")
+	for _, key := range []string{"ttft", "tpot"} {
+		name := firstOf(v.text("api.slo-"+key+"-header"), "x-slo-"+key+"-"+unit)
+		said := v.object("api.headers")[name]
+		if limit, err := strconv.ParseFloat(fmt.Sprint(said), 64); err == nil {
+			limits[key] = limit / map[string]float64{"s": 1, "ms": 1e3, "us": 1e6}[unit]
+		}
+	}
+	for key := range limits {
+		if _, known := inferenceLimited(key); !known {
+			v.fail("report.goodput.constraints", "seconds by ttft, tpot, itl, ntpot or request_latency")
+		}
+	}
+	return limits
+}
+
+// inferenceLimited is the figure that a limit of this name holds for.
+func inferenceLimited(limit string) (of func(*Request) (float64, bool), known bool) {
+	for _, f := range inferenceFigures {
+		if f.limit == limit {
+			return f.of, true
+		}
+	}
+	return nil, false
+}
+
+// inferenceGoodput counts the requests that keep all limits, of those that
+// succeeded, as inference-perf does. A figure that a request has not keeps none.
+func inferenceGoodput(all *Run, limits map[string]float64) any {
+	var o object
+	total, good, tokens, kept := 0, 0, 0, map[string]int{}
+	for q := range all.ok() {
+		total++
+		keeps := true
+		for key, limit := range limits {
+			of, _ := inferenceLimited(key)
+			if value, known := of(q); known && value <= limit {
+				kept[key]++
+			} else {
+				keeps = false
+			}
+		}
+		if keeps {
+			good, tokens = good+1, tokens+q.In+q.Out
+		}
+	}
+	share := func(n int) float64 { return 100 * float64(n) / float64(max(1, total)) }
+	o.put("goodput_percentage", share(good))
+	o.put("request_goodput", all.per(float64(good)))
+	o.put("token_goodput", all.per(float64(tokens)))
+	o.put("good_requests", good)
+	o.put("total_requests", total)
+	for _, key := range slices.Sorted(maps.Keys(limits)) {
+		o.put(key+"_attainment_percentage", share(kept[key]))
+	}
 	return &o
 }
 
@@ -127,11 +222,8 @@ func inferencePerfTable(_ *Values, runs []*Run) string {
 	for i, r := range runs {
 		completed, failed, _, out := r.counts()
 		cells := []string{strconv.Itoa(i), strconv.Itoa(completed), strconv.Itoa(failed)}
-		for _, v := range []float64{float64(completed) / r.span(), float64(out) / r.span(), r.each(ttft).mean(), r.each(ttft).at(99), r.each(tpot).mean(), r.gaps().at(99),
-			r.each(whole).at(99)} {
-			cells = append(cells, strconv.FormatFloat(v, 'f', 3, 64))
-		}
-		rows = append(rows, cells)
+		rows = append(rows, append(cells, fixed(3, float64(completed)/r.span(), float64(out)/r.span(), r.each(ttft).mean(), r.each(ttft).at(99), r.each(tpot).mean(),
+			r.gaps().at(99), r.each(whole).at(99))...))
 	}
 	return boxed("Benchmark Results", rows)
 }

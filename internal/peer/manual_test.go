@@ -21,24 +21,26 @@ const (
 // recorded flags of each peer.
 func tables(t *testing.T) string {
 	var b strings.Builder
-	b.WriteString("\n| peer | version | flags | honored | accepted, named as without effect | refused by name, with ours |\n|---|---|---|---|---|---|\n")
+	b.WriteString("\n| peer | version | flags | honored | accepted, named as without effect | the same, as only a refused flag uses it | refused by name, with ours |\n|---|---|---|---|---|---|---|\n")
 	for _, p := range All {
-		var counts [3]int
+		var honored, idle, dependent, refused int
 		all := recorded(t, p)
 		for _, names := range all {
 			i := slices.IndexFunc(names, func(n string) bool { f, _ := p.under(n); return f != nil })
 			switch f, _ := p.under(names[max(0, i)]); {
 			case f == nil:
 			case f.Cannot != "":
-				counts[2]++
+				refused++
+			case strings.Contains(f.Idle, "refused"):
+				dependent++
 			case f.Idle != "":
-				counts[1]++
+				idle++
 			default:
-				counts[0]++
+				honored++
 			}
 		}
 		share := func(n int) string { return fmt.Sprintf("%d (%d%%)", n, (100*n+len(all)/2)/len(all)) }
-		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s | %s |\n", p.Name, p.Version, len(all), share(counts[0]), share(counts[1]), share(counts[2]))
+		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s | %s | %s |\n", p.Name, p.Version, len(all), share(honored), share(idle), share(dependent), share(refused))
 	}
 	for _, p := range All {
 		fmt.Fprintf(&b, "\n### %s\n\n`redline %s`\n\n| theirs | ours |\n|---|---|\n", p.Name, strings.Join(p.Commands, "`, `redline "))

@@ -1,16 +1,14 @@
 package peer
 
 import (
-	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // What AIPerf and GenAI-Perf, which it replaces, have in common.
@@ -30,87 +28,168 @@ var nvidiaLoad = []Flag{
 	flag(One, "request-rate", "", "rate"),
 	flag(One, "request-count num-requests", "", "requests"),
 	flag(One, "random-seed", "", "seed"),
-	{Names: []string{"goodput", "g"}, Takes: Many, Cannot: "redline run --slo 'ttft:p99<500ms' judges objectives"},
+	flag(Many, "goodput g", "", "slo"),
 	flag(One, "artifact-dir output-artifact-dir", "artifacts", "out"),
 	flag(One, "profile-export-file profile-export-prefix", "", "out"),
 	flag(One, "isl synthetic-input-tokens-mean prompt-input-tokens-mean", "550", "workload"),
 	flag(One, "isl-stddev synthetic-input-tokens-stddev prompt-input-tokens-stddev", "0", "workload"),
 	flag(One, "osl output-tokens-mean prompt-output-tokens-mean", "", "workload"),
 	flag(One, "osl-stddev output-tokens-stddev prompt-output-tokens-stddev", "0", "workload"),
-	flag(One, "num-dataset-entries num-prompts", "", ""),
+	{Names: []string{"num-dataset-entries", "num-prompts"}, Takes: One, Idle: "every request has a prompt of its own, and none comes twice"},
 	flag(One, "batch-size batch-size-text prompt-batch-size b", "1", "workload"),
 	flag(One, "num-prefix-prompts prompt-prefix-pool-size prefix-prompt-pool-size", "0", "workload"),
 	flag(One, "prefix-prompt-length prompt-prefix-length", "0", "workload"),
+	flag(One, "num-sessions num-conversations conversation-num", "", "requests"),
 	flag(One, "session-turns-mean conversation-turn-mean", "1", "workload"),
 	flag(One, "session-turns-stddev conversation-turn-stddev", "0", "workload"),
 	flag(One, "session-turn-delay-mean conversation-turn-delay-mean", "0", "workload"),
-	{Names: []string{"session-turn-delay-stddev", "conversation-turn-delay-stddev"}, Takes: One, Idle: "pauses between turns are all of the mean length"},
-	{Names: []string{"num-sessions", "num-conversations", "conversation-num"}, Takes: One, Cannot: "give the number of requests: --request-count"},
+	flag(One, "session-turn-delay-stddev conversation-turn-delay-stddev", "0", "workload"),
+	flag(One, "session-delay-ratio conversation-turn-delay-ratio", "1", "workload"),
 	flag(None, "fixed-schedule", "", "workload"),
 	flag(None, "verbose v", "", "verbose"),
 }
 
-// nvidiaPlans make a plan for each concurrency or rate of a list.
+// nvidiaLists are the flags that take several values, of which each makes a run.
+var nvidiaLists = []string{"concurrency", "request-rate", "request-count", "num-sessions", "isl", "osl"}
+
+// nvidiaPlans make a plan for each combination of the values of lists, as often as
+// runs are asked for.
 func nvidiaPlans(v *Values, usual func(*Values, int) int) ([]Plan, error) {
 	var plans []Plan
-	loads, by := strings.Split(v.text("concurrency"), ","), "concurrency"
-	if rates := strings.Split(v.text("request-rate"), ","); v.Given("request-rate") && (len(rates) > 1 || !v.Given("concurrency")) {
-		loads, by = rates, "request-rate"
-	}
-	for _, load := range loads {
-		one := &Values{peer: v.peer, given: map[string][]string{}, Env: v.Env, Read: v.Read}
-		for name, values := range v.given {
-			one.given[name] = values
-		}
-		if load != "" {
-			one.given[by] = []string{load}
-		}
+	for _, one := range nvidiaGrid(v) {
 		plan := nvidiaPlan(one, usual)
 		if v.err == nil {
 			v.err = one.err
 		}
-		plans = append(plans, plan)
+		runs := max(1, v.count("num-profile-runs"))
+		for i := range runs {
+			plan.part = one.part
+			if runs > 1 {
+				plan.part = filepath.Join(plan.part, fmt.Sprintf("profile_runs/run_%04d", i+1))
+			}
+			plans = append(plans, plan)
+		}
 	}
 	return plans, v.err
+}
+
+// nvidiaVariants are command lines whose differences are written out one by one:
+// name: isl=128, osl=64.
+func nvidiaVariants(v *Values) (list []*Values) {
+	for i, said := range v.list("variant") {
+		other := v.with("variant", strconv.Itoa(i+1))
+		if name, rest, named := strings.Cut(said, ":"); named && !strings.Contains(name, "=") {
+			said, other.part = rest, strings.TrimSpace(name)
+		}
+		for pair := range strings.SplitSeq(said, ",") {
+			key, value, ok := strings.Cut(pair, "=")
+			f := v.peer.find(strings.TrimSpace(key))
+			if !ok || f == nil || f.Cannot != "" || f.Idle != "" {
+				v.fail("variant", "NAME: KEY=VALUE, KEY=VALUE with keys that are honored")
+				return nil
+			}
+			v.read[f.Names[0]] = true
+			other.given[f.Names[0]] = []string{strings.TrimSpace(value)}
+		}
+		list = append(list, other)
+	}
+	return list
+}
+
+// nvidiaGrid takes lists apart: all combinations, or their values in turn.
+func nvidiaGrid(v *Values) []*Values {
+	if v.Given("variant") {
+		return nvidiaVariants(v)
+	}
+	grid := []*Values{v}
+	for _, name := range nvidiaLists {
+		items := strings.Split(v.text(name), ",")
+		if len(items) == 1 {
+			continue
+		}
+		zip := v.text("sweep-type") == "zip" && len(grid) > 1
+		if zip && len(items) != len(grid) {
+			v.refuse("sweep-type", "all lists must have the same length")
+			break
+		}
+		var next []*Values
+		for i, before := range grid {
+			of := items
+			if zip {
+				of = items[i : i+1]
+			}
+			for _, item := range of {
+				next = append(next, before.with(name, strings.TrimSpace(item)))
+			}
+		}
+		grid = next
+	}
+	return grid
+}
+
+// with is the same command line with another value of one flag.
+func (v *Values) with(name, value string) *Values {
+	other := *v
+	other.given = maps.Clone(v.given)
+	other.given[name] = []string{value}
+	other.part = filepath.Join(v.part, strings.ReplaceAll(name, "-", "_")+value)
+	return &other
 }
 
 func nvidiaPlan(v *Values, usual func(*Values, int) int) Plan {
 	p := &Plan{}
 	nvidiaTarget(v, p)
 	nvidiaWorkload(v, p)
-	most := v.count("concurrency")
-	rate := v.number("request-rate")
-	if most == 0 && rate == 0 {
-		most = 1
+	nvidiaOffer(v, p, usual)
+	if seconds := v.number("request-timeout-seconds"); seconds > 0 {
+		p.set("timeout", number(seconds)+"s")
 	}
-	requests := v.count("request-count")
-	seconds := v.number("benchmark-duration")
-	if requests == 0 && seconds == 0 {
-		requests = usual(v, most)
+	p.setIf("max-error-rate", v.text("failed-request-threshold"))
+	if v.on("verbose") {
+		p.set("verbose", "true")
 	}
-	switch {
-	case v.on("fixed-schedule"):
-		p.set("plain", "true")
-	case rate > 0:
-		shape := 1.0
-		switch v.text("arrival-pattern") {
-		case "constant":
-			shape = math.Inf(1)
-		case "gamma":
-			shape = v.number("arrival-smoothness")
-		}
-		p.offer(rate, shape, most, requests)
-	default:
-		p.offer(math.Inf(1), 0, most, requests)
-	}
-	if seconds > 0 && !v.on("fixed-schedule") {
-		p.set("duration", number(seconds)+"s")
+	if v.on("reset-kv-cache") {
+		p.Before = append(p.Before, endpoint(address(v.text("url"), "", ""), v.text("reset-kv-cache-path")))
 	}
 	if v.Given("random-seed") {
 		p.set("seed", strconv.Itoa(v.count("random-seed")))
 	}
 	p.finish()
 	return *p
+}
+
+// nvidiaOffer says how much load, and for how long: where nothing does, usual many
+// requests.
+func nvidiaOffer(v *Values, p *Plan, usual func(*Values, int) int) {
+	if v.on("fixed-schedule") {
+		p.set("plain", "true")
+		return
+	}
+	most, rate := max(v.count("concurrency"), v.count("session-concurrency")), v.number("request-rate")
+	if most == 0 && rate == 0 {
+		most = 1
+	}
+	requests, seconds := v.count("request-count"), v.number("benchmark-duration")
+	if requests == 0 && v.Given("num-sessions") {
+		requests = int(float64(v.count("num-sessions")) * max(1, v.number("session-turns-mean")))
+	}
+	if requests == 0 && seconds == 0 {
+		requests = usual(v, most)
+	}
+	if rate == 0 {
+		rate = math.Inf(1)
+	}
+	shape := 1.0
+	switch v.text("arrival-pattern") {
+	case "constant":
+		shape = math.Inf(1)
+	case "gamma":
+		shape = v.number("arrival-smoothness")
+	}
+	p.offer(rate, shape, most, requests)
+	if seconds > 0 {
+		p.set("duration", number(seconds)+"s")
+	}
 }
 
 // nvidiaPaths are where each type of endpoint is.
@@ -144,7 +223,7 @@ func nvidiaTarget(v *Values, p *Plan) {
 		p.set("header", h[0]+"="+h[1])
 	}
 	if v.Given("api-key") {
-		p.set("header", "Authorization=Bearer "+v.text("api-key"))
+		p.set("header", bearer+v.text("api-key"))
 	}
 	for _, item := range v.list("extra-inputs") {
 		if strings.HasPrefix(item, "{") {
@@ -172,220 +251,119 @@ func jsonOr(value string) any {
 
 func nvidiaWorkload(v *Values, p *Plan) {
 	if path := v.text("input-file"); path != "" {
-		p.block("file", quoted(path))
+		p.block("file", quoted(path), "replay", nvidiaReplay(v))
 		return
 	}
-	in, out := around(v.number("isl"), v.number("isl-stddev")), around(v.number("osl"), v.number("osl-stddev"))
-	natural := ""
-	if !v.Given("osl") {
-		out, natural = "fixed(1024)", "true"
+	if v.Given("seq-dist") {
+		p.block("classes", nvidiaClasses(v))
+		return
+	}
+	in, out, natural := nvidiaLengths(v)
+	if natural != "" {
 		p.note("without --osl the model ends its replies, at 1,024 tokens at the latest")
 	}
-	prefix, turns := v.count("prefix-prompt-length"), v.number("session-turns-mean")
-	if p.Workload == "" && natural == "" && prefix == 0 && turns <= 1 && v.count("batch-size") <= 1 {
+	texts := max(v.count("batch-size"), 1)
+	if one(v.text("endpoint-type"), "rankings", "nim_rankings") && v.Given("rankings-passages-mean") {
+		texts = v.count("rankings-passages-mean")
+	}
+	groups, prefix := max(1, v.count("num-prefix-prompts")), v.count("prefix-prompt-length")
+	if shared := v.count("shared-system-prompt-length"); shared > 0 {
+		groups, prefix = 1, shared
+	}
+	context, session := v.number("user-context-prompt-length"), nvidiaSession(v, p)
+	if context > 0 && session != "" {
+		session = strings.TrimSuffix(session, "}") + ", prompt: " + in + "}"
+	}
+	if context > 0 {
+		in = around(v.number("isl")+context, v.number("isl-stddev"))
+	}
+	if p.Workload == "" && natural == "" && prefix == 0 && session == "" && texts == 1 {
 		p.lengths(in, out)
 		return
 	}
-	p.block("prompt", in, "output", out, "natural", natural)
+	p.block("prompt", in, "output", out, "natural", natural, "session", session)
 	if prefix > 0 {
-		p.block("prefix", fmt.Sprintf("{groups: %d, tokens: %d}", max(1, v.count("num-prefix-prompts")), prefix))
+		p.block("prefix", fmt.Sprintf("{groups: %d, tokens: %d}", groups, prefix))
 	}
-	if turns > 1 {
-		delay := v.number("session-turn-delay-mean")
-		p.block("session", fmt.Sprintf("{turns: %s, think: %sms}", around(turns, v.number("session-turns-stddev")), number(delay)))
-	}
-	if n := v.count("batch-size"); n > 1 {
-		p.block("inputs", strconv.Itoa(n))
+	if texts > 1 {
+		p.block("inputs", strconv.Itoa(texts))
 	}
 }
 
-// nvidiaFigure is one metric of the tables.
-type nvidiaFigure struct {
-	tag, title, unit string
-	of               func(*Run) series // nil for one that is a single number
-	single           func(*Run) float64
-}
-
-func milliseconds(of func(*Request) (float64, bool)) func(*Run) series {
-	return func(r *Run) series { return r.each(of).times(1000) }
-}
-
-var nvidiaFigures = []nvidiaFigure{
-	{"time_to_first_token", "Time to First Token", "ms", milliseconds(ttft), nil},
-	{"time_to_second_token", "Time to Second Token", "ms", milliseconds(func(q *Request) (float64, bool) {
-		if len(q.Gaps) == 0 {
-			return 0, false
+// nvidiaLengths are those of prompts and replies; natural where the model ends its
+// replies.
+func nvidiaLengths(v *Values) (in, out, natural string) {
+	in, out = around(v.number("isl"), v.number("isl-stddev")), around(v.number("osl"), v.number("osl-stddev"))
+	if one(v.text("endpoint-type"), "rankings", "nim_rankings") && v.Given("rankings-passages-prompt-token-mean") {
+		in = around(v.number("rankings-passages-prompt-token-mean"), v.number("rankings-passages-prompt-token-stddev"))
+	}
+	if v.Given("random-range-ratio") {
+		of := rangeOf
+		if v.text("random-corpus-style") == "sglang" {
+			of = upTo
 		}
-		return q.Gaps[0], true
-	}), nil},
-	{"request_latency", "Request Latency", "ms", milliseconds(latency), nil},
-	{"inter_token_latency", "Inter Token Latency", "ms", milliseconds(tpot), nil},
-	{"output_token_throughput_per_user", "Output Token Throughput Per User", "tokens/sec/user",
-		func(r *Run) series {
-			return r.each(func(q *Request) (float64, bool) { return 1 / q.TPOT(), q.Out > 1 && q.TPOT() > 0 })
-		}, nil},
-	{"output_sequence_length", "Output Sequence Length", "tokens", func(r *Run) series { return r.each(outputs) }, nil},
-	{"input_sequence_length", "Input Sequence Length", "tokens", func(r *Run) series { return r.each(inputs) }, nil},
-	{"output_token_throughput", "Output Token Throughput", "tokens/sec", nil, func(r *Run) float64 { return r.each(outputs).sum() / r.span() }},
-	{"request_throughput", "Request Throughput", "requests/sec", nil, func(r *Run) float64 { return float64(len(r.each(latency))) / r.span() }},
-	{"request_count", "Request Count", "requests", nil, func(r *Run) float64 { return float64(len(r.each(latency))) }},
+		ratios := v.ratios("random-range-ratio")
+		in, out = of(v.count("isl"), ratios[0]), of(v.count("osl"), ratios[1])
+	}
+	if !v.Given("osl") {
+		out, natural = "fixed(1024)", "true"
+	}
+	return in, out, natural
 }
 
-// span is the time from the first request to the end of the last reply that
-// succeeded, by which AIPerf divides.
-func (r *Run) span() float64 {
-	first, last := math.Inf(1), 0.0
-	for q := range r.ok() {
-		first, last = min(first, q.Start), max(last, q.Start+q.Latency)
+// nvidiaSession is a conversation of several turns, "" for single requests.
+func nvidiaSession(v *Values, p *Plan) string {
+	turns := v.number("session-turns-mean")
+	if turns <= 1 {
+		return ""
 	}
-	if last <= first {
-		return math.Inf(1)
+	ratio := v.number("session-delay-ratio")
+	mean, deviation := ratio*v.number("session-turn-delay-mean"), ratio*v.number("session-turn-delay-stddev")
+	think := number(mean) + "ms"
+	if deviation > 0 {
+		half := min(mean, math.Round(math.Sqrt(3)*deviation))
+		think = fmt.Sprintf("uniform(%sms,%sms)", number(mean-half), number(mean+half))
+		p.note("pauses between turns are drawn evenly around their mean, not from a normal distribution")
 	}
-	return last - first
+	return fmt.Sprintf("{turns: %s, think: %s}", quoted(around(turns, v.number("session-turns-stddev"))), quoted(think))
 }
 
-// nvidiaTable is a table as the Rich library draws it.
-func nvidiaTable(title, first string, stats []string, figures []nvidiaFigure, r *Run) string {
-	rows := [][]string{append([]string{first}, stats...)}
-	for _, f := range figures {
-		cells := []string{f.title + " (" + f.unit + ")"}
-		if f.of == nil {
-			cells = append(cells, grouped(f.single(r)))
-			for range stats[1:] {
-				cells = append(cells, "N/A")
-			}
-		} else {
-			s := f.of(r)
-			if len(s) == 0 {
-				continue
-			}
-			for _, stat := range stats {
-				cells = append(cells, grouped(s.stat(stat)))
-			}
-		}
-		rows = append(rows, cells)
+// nvidiaReplay is the part of a trace, and how fast it goes.
+func nvidiaReplay(v *Values) string {
+	var keys []string
+	from, to := v.number("fixed-schedule-start-offset"), v.number("fixed-schedule-end-offset")
+	if from > 0 {
+		keys = append(keys, "from: "+number(from)+"ms")
 	}
-	return boxed(title, rows)
-}
-
-// stat is a statistic by its name.
-func (s series) stat(name string) float64 {
-	switch name {
-	case "avg":
-		return s.mean()
-	case "min":
-		return s.min()
-	case "max":
-		return s.max()
-	case "std":
-		return s.deviation(0)
-	case "sum":
-		return s.sum()
+	if to > 0 {
+		keys = append(keys, "for: "+number(to-from)+"ms")
 	}
-	percent, _ := strconv.ParseFloat(strings.TrimPrefix(name, "p"), 64)
-	return s.at(percent)
-}
-
-// grouped is a number with two digits after the point and its thousands grouped.
-func grouped(v float64) string {
-	said := strconv.FormatFloat(v, 'f', 2, 64)
-	whole, rest := said[:len(said)-3], said[len(said)-3:]
-	for i := len(whole) - 3; i > 0 && whole[i-1] != '-'; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
-	}
-	return whole + rest
-}
-
-// boxed draws a table with a heavy head.
-func boxed(title string, rows [][]string) string {
-	widths := make([]int, len(rows[0]))
-	for _, cells := range rows {
-		for i, c := range cells {
-			widths[i] = max(widths[i], utf8.RuneCountInString(c))
+	for _, name := range []string{"replay-speedup", "synthesis-speedup-ratio"} {
+		if factor := v.number(name); factor > 0 && factor != 1 {
+			keys = append(keys, "speedup: "+number(factor))
 		}
 	}
-	rule := func(left, mid, right, line string) string {
-		parts := make([]string, len(widths))
-		for i, w := range widths {
-			parts[i] = strings.Repeat(line, w+2)
-		}
-		return left + strings.Join(parts, mid) + right + "\n"
+	if keys == nil {
+		return ""
 	}
-	cells := func(edge string, list []string) string {
-		var b strings.Builder
-		for i, c := range list {
-			b.WriteString(edge + strings.Repeat(" ", 1+widths[i]-utf8.RuneCountInString(c)) + c + " ")
-		}
-		return b.String() + edge + "\n"
-	}
-	top := rule("┏", "┳", "┓", "━")
-	indent := max(0, (utf8.RuneCountInString(top)-1-utf8.RuneCountInString(title))/2)
-	out := strings.Repeat(" ", indent) + title + "\n" + top + cells("┃", rows[0]) + rule("┡", "╇", "┩", "━")
-	for _, r := range rows[1:] {
-		out += cells("│", r)
-	}
-	return out + rule("└", "┴", "┘", "─")
+	return "{" + strings.Join(keys, ", ") + "}"
 }
 
-// nvidiaStats are the statistics of a JSON export, in its order.
-var nvidiaStats = []string{"avg", "p1", "p5", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "min", "max", "std"}
+var lengthPair = regexp.MustCompile(`\(?(\d+)(?:\|(\d+))?,(\d+)(?:\|(\d+))?\)?:([\d.]+)`)
 
-// nvidiaBlock is a metric in a JSON export.
-func nvidiaBlock(f nvidiaFigure, r *Run) *object {
-	o := &object{}
-	o.put("unit", f.unit)
-	if f.of == nil {
-		o.put("avg", orNull(f.single(r)))
-		return o
-	}
-	s := f.of(r)
-	if len(s) == 0 {
-		return nil
-	}
-	for _, stat := range nvidiaStats {
-		o.put(stat, s.stat(stat))
-	}
-	o.put("count", len(s))
-	o.put("sum", s.sum())
-	return o
-}
-
-// nvidiaCSV is the CSV export: a row for each metric.
-func nvidiaCSV(figures []nvidiaFigure, r *Run) ([]byte, error) {
-	stats := []string{"avg", "min", "max", "sum", "p1", "p5", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "std"}
-	rows := [][]string{append([]string{"Metric"}, stats...)}
-	for _, f := range slices.DeleteFunc(slices.Clone(figures), func(f nvidiaFigure) bool { return f.of == nil || len(f.of(r)) == 0 }) {
-		cells := []string{f.title + " (" + f.unit + ")"}
-		for _, stat := range stats {
-			cells = append(cells, strconv.FormatFloat(f.of(r).stat(stat), 'f', 2, 64))
+// nvidiaClasses are the pairs of --seq-dist, such as 256|10,128:40;512,256:60.
+func nvidiaClasses(v *Values) string {
+	var b strings.Builder
+	said := strings.ReplaceAll(v.text("seq-dist"), " ", "")
+	for i, m := range lengthPair.FindAllStringSubmatch(said, -1) {
+		n := make([]float64, len(m))
+		for j := range m {
+			n[j], _ = strconv.ParseFloat(m[j], 64) // the expression takes numbers alone; a spread that is left out is 0
 		}
-		rows = append(rows, cells)
+		fmt.Fprintf(&b, "\n    - {name: pair%d, weight: %s, workload: {prompt: %s, output: %s}}", i+1, m[5], quoted(around(n[1], n[2])), quoted(around(n[3], n[4])))
 	}
-	rows = append(rows, nil, []string{"Metric", "Value"})
-	for _, f := range figures {
-		if f.of == nil {
-			rows = append(rows, []string{f.title + " (" + f.unit + ")", strconv.FormatFloat(f.single(r), 'f', 2, 64)})
-		}
+	if rest := strings.Trim(lengthPair.ReplaceAllString(said, ""), "[];,"); b.Len() == 0 || rest != "" {
+		v.fail("seq-dist", "pairs such as 256,128:60;512,256:40")
 	}
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	err := w.WriteAll(rows)
-	return b.Bytes(), err
-}
-
-// nvidiaDir is where artifacts go: a directory for each load.
-func nvidiaDir(v *Values, r *Run) string {
-	if v.Given("artifact-dir") && len(strings.Split(v.text("concurrency"), ",")) == 1 {
-		return v.text("artifact-dir")
-	}
-	load := ""
-	for _, s := range r.Plan.Settings {
-		switch s[0] {
-		case "concurrency":
-			load = "concurrency" + s[1]
-		case "rate":
-			load = "request_rate" + s[1]
-		}
-	}
-	return filepath.Join(v.text("artifact-dir"), strings.ReplaceAll(r.Model, "/", "_")+"-openai-"+v.text("endpoint-type")+"-"+load)
+	return b.String()
 }

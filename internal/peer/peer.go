@@ -6,7 +6,9 @@
 package peer
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -76,6 +78,32 @@ type Peer struct {
 	// Files are what the peer would have written.
 	Files func(*Values, []*Run) ([]File, error)
 }
+
+// Ask gives the plans of a command line. What only the table and the files use is
+// tried on a run without an answer, so that a mistake in it shows before the load.
+func (p *Peer) Ask(v *Values) ([]Plan, error) {
+	plans, err := p.Plans(v)
+	if err != nil {
+		return nil, err
+	}
+	inPlan := maps.Clone(v.read)
+	var none []*Run
+	for _, plan := range plans {
+		none = append(none, &Run{Plan: plan, Requests: []Request{{Outcome: "none"}}})
+	}
+	p.Close(v, none)
+	_, err = p.Files(v, none)
+	for _, f := range p.Flags {
+		if name := f.Names[0]; !one(f.Ours, afterTheRun...) {
+			v.read[name] = inPlan[name]
+		}
+	}
+	return plans, cmp.Or(err, v.err)
+}
+
+// afterTheRun are our flags whose like at a peer need not be in the plan, "" for
+// those that have none here.
+var afterTheRun = []string{"", "out", "percentiles", "slo", "note", "label"}
 
 // File is one file that a peer leaves behind.
 type File struct {

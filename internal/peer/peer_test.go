@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -15,9 +16,7 @@ import (
 )
 
 // covered is the least share of a peer's own flags that is accepted, in percent.
-// AIPerf's search, sweeps, media and uploads, and inference-perf's replays and media,
-// are refused by name.
-var covered = map[string]int{"vLLM": 95, "SGLang": 80, "AIPerf": 35, "GenAI-Perf": 65, "GuideLLM": 80, "LLMPerf": 100, "inference-perf": 35}
+var covered = map[string]int{"vLLM": 95, "SGLang": 90, "AIPerf": 80, "GenAI-Perf": 95, "GuideLLM": 90, "LLMPerf": 100, "inference-perf": 90}
 
 // recorded are the flags of a peer as its package on PyPI has them.
 func recorded(t *testing.T, p *Peer) [][]string {
@@ -91,7 +90,7 @@ func asks(t *testing.T, line string) (natives []string) {
 	}
 	v.Env = func(name string) (string, bool) { return "http://h:1/v1", name == "OPENAI_API_BASE" }
 	v.Read = os.ReadFile
-	plans, err := p.Plans(v)
+	plans, err := p.Ask(v)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -134,6 +133,41 @@ func TestCommandsMean(t *testing.T) {
 				"redline run --url http://h:1/v1/chat/completions --model m --workload 'in=fixed(10) out=fixed(5)' --concurrency 4 --requests 10 --plain"}},
 		{"genai-perf profile -m m -u h:1 --request-rate 4 --request-count 20 --isl 10 --isl-stddev 2 --osl 5",
 			[]string{"redline run --url http://h:1/v1/chat/completions --model m --no-stream --workload 'in=normal(10,2) out=fixed(5)' --rate 4 --arrival poisson --requests 20 --plain"}},
+		{"aiperf profile -m m -u h:1 --streaming --concurrency 2 --request-count 4 --isl 10,20 --osl 5,6 --sweep-type zip --request-timeout-seconds 9 --failed-request-threshold 0.1",
+			[]string{"redline run --url http://h:1/v1/chat/completions --model m --workload 'in=fixed(10) out=fixed(5)' --concurrency 2 --requests 4 --plain --timeout 9s --max-error-rate 0.1",
+				"redline run --url http://h:1/v1/chat/completions --model m --workload 'in=fixed(20) out=fixed(6)' --concurrency 2 --requests 4 --plain --timeout 9s --max-error-rate 0.1"}},
+		{"aiperf profile -u h:1 --streaming --osl 5 --request-count 4 --variant=a:isl=10,concurrency=2 --variant=isl=20 --num-profile-runs 2",
+			[]string{"redline run --url http://h:1/v1/chat/completions --workload 'in=fixed(10) out=fixed(5)' --concurrency 2 --requests 4 --plain",
+				"redline run --url http://h:1/v1/chat/completions --workload 'in=fixed(10) out=fixed(5)' --concurrency 2 --requests 4 --plain",
+				"redline run --url http://h:1/v1/chat/completions --workload 'in=fixed(20) out=fixed(5)' --concurrency 1 --requests 4 --plain",
+				"redline run --url http://h:1/v1/chat/completions --workload 'in=fixed(20) out=fixed(5)' --concurrency 1 --requests 4 --plain"}},
+		{"aiperf profile -u h:1 --streaming --isl 100 --osl 10 --random-range-ratio 0.5 --random-corpus-style sglang",
+			[]string{"redline run --url http://h:1/v1/chat/completions --workload 'in=uniform(50,100) out=uniform(5,10)' --concurrency 1 --requests 10 --plain"}},
+		{"aiperf profile -u h:1 --streaming --fixed-schedule --input-file t.jsonl --fixed-schedule-start-offset 1000 --fixed-schedule-end-offset 5000 --synthesis-speedup-ratio 2",
+			[]string{"url=http://h:1/v1/chat/completions plain=true\n  file: \"t.jsonl\"\n  replay: {from: 1000ms, for: 4000ms, speedup: 2}\n"}},
+		{"aiperf profile -u h:1 --streaming --seq-dist 256|10,128:40;512,256:60 --request-count 4",
+			[]string{"url=http://h:1/v1/chat/completions concurrency=1 requests=4 plain=true\n  classes: \n    - {name: pair1, weight: 40, workload: {prompt: \"normal(256,10)\", output: \"fixed(128)\"}}" +
+				"\n    - {name: pair2, weight: 60, workload: {prompt: \"fixed(512)\", output: \"fixed(256)\"}}\n"}},
+		{"aiperf profile -u h:1 --streaming --isl 10 --osl 5 --num-sessions 6 --session-turns-mean 3 --session-turn-delay-mean 1000 --session-delay-ratio 0.5 --user-context-prompt-length 40 --shared-system-prompt-length 30",
+			[]string{"url=http://h:1/v1/chat/completions concurrency=1 requests=18 plain=true\n  prompt: fixed(50)\n  output: fixed(5)\n  session: {turns: \"fixed(3)\", think: \"500ms\", prompt: fixed(10)}\n" +
+				"  prefix: {groups: 1, tokens: 30}\n"}},
+		{"aiperf profile --image-width-mean 100", []string{"aiperf profile: --image-width-mean cannot be honored: redline sends text"}},
+		{"aiperf profile --goodput ttft:5", []string{`aiperf profile: --goodput: want limits such as time_to_first_token:200 request_latency:3000, got "ttft:5"`}},
+		{"aiperf profile --header Authorization=Bearer", []string{"aiperf profile: --header: want KEY:VALUE"}},
+		{"genai-perf analyze -u h:1 --streaming --isl 10 --osl 5 --sweep-range 1:4",
+			[]string{"redline run --url http://h:1/v1/chat/completions --workload 'in=fixed(10) out=fixed(5)' --concurrency 1 --requests 10 --plain",
+				"redline run --url http://h:1/v1/chat/completions --workload 'in=fixed(10) out=fixed(5)' --concurrency 2 --requests 10 --plain",
+				"redline run --url http://h:1/v1/chat/completions --workload 'in=fixed(10) out=fixed(5)' --concurrency 4 --requests 10 --plain"}},
+		{"vllm bench serve --metric-percentiles 101", []string{`vllm bench serve: --metric-percentiles: want percentages such as 50,99, got "101"`}},
+		{"inference-perf --server.base_url h:2 --load.type trace_session_replay --load.stages [{\"concurrent_sessions\":4,\"num_sessions\":5}] --data.type conversation_replay " +
+			"--data.conversation_replay.shared_system_prompt_len 100 --data.conversation_replay.turns_per_conversation 3 --data.conversation_replay.input_tokens_per_turn 20 " +
+			"--data.conversation_replay.output_tokens_per_turn 8 --api.session_id_header_key X-S",
+			[]string{"url=http://h:2/v1/completions no-stream=true concurrency=4 requests=15 plain=true\n  prompt: fixed(20)\n  output: fixed(8)\n" +
+				"  session: {turns: \"fixed(3)\", prompt: \"fixed(20)\", header: \"X-S\"}\n  prefix: {groups: 1, tokens: 100}\n"}},
+		{"inference-perf --server.base_url h:2 --load.stages [{\"rate\":2,\"duration\":3}] --data.type shared_prefix --data.shared_prefix.num_groups 4 --load.request_retries 2",
+			[]string{"url=http://h:2/v1/completions no-stream=true rate=2 arrival=poisson plain=true duration=3s max-retries=2\n  prompt: 50\n  output: 50\n  prefix: {groups: 4, tokens: 100, suffixes: 10}\n"}},
+		{"inference-perf --server.base_url h:2 --load.stages [{\"rate\":2,\"duration\":3,\"jitter\":1}]",
+			[]string{`inference-perf: --load.stages: want a list of stages such as [{rate: 5, duration: 60}], got "[{\"rate\":2,\"duration\":3,\"jitter\":1}]"`}},
 		{"guidellm benchmark --target http://h:1 --rate-type constant --rate 2 --max-seconds 30 --data prompt_tokens=10,output_tokens=5",
 			[]string{"redline run --url http://h:1/v1/chat/completions --workload 'in=fixed(10) out=fixed(5)' --rate 2 --arrival constant --plain --duration 30s --seed 42"}},
 		{"guidellm run --backend kind=openai_http,target=http://h:1 --profile kind=concurrent,streams=2,4 --constraint kind=max_requests,count=9 --data kind=synthetic_text,prompt_tokens=10,output_tokens=5",
@@ -149,6 +183,34 @@ func TestCommandsMean(t *testing.T) {
 			[]string{"url=http://h:1/v1/chat/completions model=m concurrency=10 requests=10 plain=true duration=90s seed=11111\n  prompt: fixed(60)\n  output: normal(8,2)\n  natural: true\n"}},
 	} {
 		if diff := cmp.Diff(c.want, asks(t, c.line)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.line, diff)
+		}
+	}
+}
+
+// A flag that was given and changes nothing is named, whether it never does or only
+// the rest of the command line has no use for it.
+func TestNoFlagIsIdleInSilence(t *testing.T) {
+	for _, c := range []struct {
+		line string
+		want []string
+	}{
+		{"vllm bench serve --dataset-name sharegpt --dataset-path s.json --random-prefix-len 5 --random-input-len 9 --save-result --sonnet-input-len 5 --hf-split x", []string{
+			"--random-input-len and --random-prefix-len change nothing: nothing else on this command line uses it",
+			"--sonnet-input-len and --hf-split change nothing: the data set that it belongs to is refused by its name"}},
+		{"vllm bench serve --num-prompts 5 --random-prefix-len 5 --goodput ttft:5 --metadata a=b --label l --metric-percentiles 50 --save-result", nil},
+		{"aiperf profile --streaming --image-width-mean 0 --audio-format wav --ui none", []string{"--ui changes nothing: the client is one process without services",
+			"--image-width-mean changes nothing: off", "--audio-format changes nothing: only images, sound and video use it, whose sizes are refused"}},
+		{"aiperf profile --streaming --num-users 0 --ttft-sla-ms 5", []string{"--ttft-sla-ms changes nothing: only --search-space and --search-recipe use it, which are refused",
+			"--num-users changes nothing: off"}},
+		{"sglang.bench_serving --backend vllm --dataset-name random --return-logprob --random-input-len 9", []string{"--return-logprob changes nothing: nothing else on this command line uses it"}},
+		{"guidellm benchmark --target h --rate-type synchronous --rate 5 --data prompt_tokens=1,output_tokens=1", []string{"--rate changes nothing: nothing else on this command line uses it"}},
+	} {
+		v := values(t, c.line)
+		if _, err := v.peer.Ask(v); err != nil {
+			t.Errorf("%s: %v", c.line, err)
+		}
+		if diff := cmp.Diff(c.want, v.Idle()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.line, diff)
 		}
 	}
@@ -194,6 +256,25 @@ func TestVLLMTable(t *testing.T) {
 		if !strings.Contains(got, line+"\n") {
 			t.Errorf("no line %q in\n%s", line, got)
 		}
+	}
+}
+
+// Of the three that succeeded the last has a first token after 600 ms, and only the
+// first ends within 250 ms.
+func TestGoodputByThePeersOwnRules(t *testing.T) {
+	v := values(t, "aiperf profile --goodput time_to_first_token:300 request_latency:1000")
+	if got := aiperfTable(v, []*Run{sample()}); !strings.Contains(got, "Goodput (requests/sec)") || nvidiaGood(sample(), v.limits()) != 2 {
+		t.Errorf("%d good in\n%s", nvidiaGood(sample(), v.limits()), got)
+	}
+	v = values(t, "genai-perf profile --goodput output_token_throughput_per_user:45 request_latency:1000")
+	if got := nvidiaGood(sample(), v.limits()); got != 2 { // 100, 50 and 33 tokens/s
+		t.Errorf("%d good, want 2", got)
+	}
+	v = values(t, "inference-perf --report.goodput.constraints.request_latency 0.25 --api.headers.x-slo-ttft-ms 300")
+	good, _ := json.Marshal(inferenceGoodput(sample(), inferenceLimits(v)))
+	if want := `{"goodput_percentage":33.333333333333336,"request_goodput":0.5,"token_goodput":7,"good_requests":1,"total_requests":3,` +
+		`"request_latency_attainment_percentage":33.333333333333336,"ttft_attainment_percentage":66.66666666666667}`; want != string(good) {
+		t.Errorf("got  %s\nwant %s", good, want)
 	}
 }
 

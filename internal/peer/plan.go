@@ -19,10 +19,13 @@ type Plan struct {
 	Settings [][2]string
 	// Workload is the plan's workload block, where flags cannot say it.
 	Workload string
+	// Before are URLs that are asked by POST before the load, as to empty a cache.
+	Before []string
 	// Notes are what is not the same here, a sentence each.
 	Notes []string
 
 	body map[string]any // goes into every request
+	part string         // which of several runs, as part of a path
 }
 
 // set gives one of our flags a value.
@@ -56,6 +59,16 @@ func (p *Plan) finish() {
 	}
 }
 
+// load is what the plan offers: a rate, else a concurrency.
+func (p *Plan) load() (by, value string) {
+	for _, s := range p.Settings {
+		if s[0] == "rate" || s[0] == "concurrency" && by == "" {
+			by, value = s[0], s[1]
+		}
+	}
+	return by, value
+}
+
 // Flags are the settings as config takes them.
 func (p *Plan) Flags() map[string][]string {
 	flags := map[string][]string{}
@@ -65,6 +78,9 @@ func (p *Plan) Flags() map[string][]string {
 	return flags
 }
 
+// bearer is the header that carries a key.
+const bearer = "Authorization=Bearer "
+
 // Native is the command that says the same. A workload that flags cannot say
 // stands in the plan at path.
 func (p *Plan) Native(path string) string {
@@ -73,6 +89,9 @@ func (p *Plan) Native(path string) string {
 	}
 	words := []string{"redline run"}
 	for _, s := range p.Settings {
+		if s[0] == "header" && strings.HasPrefix(s[1], bearer) {
+			s = [2]string{"api-key-env", "OPENAI_API_KEY"} // a key has no place on a command line
+		}
 		words = append(words, "--"+s[0])
 		if s[1] != "true" {
 			words = append(words, text.Shell(s[1]))

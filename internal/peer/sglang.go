@@ -56,12 +56,17 @@ var sglangFlags = slices.Concat([]Flag{
 	flag(One, "gsp-zipf-alpha", "1.0", "workload"),
 	flag(One, "mooncake-slowdown-factor", "1.0", "speedup"),
 	flag(One, "tag", "", "label"),
+	flag(None, "flush-cache", "", ""),
+	flag(None, "return-logprob", "", "extra-body"),
+	flag(One, "top-logprobs-num", "", "extra-body"),
+	flag(One, "logprob-start-len", "", "extra-body"),
+	flag(Many, "token-ids-logprob", "", "extra-body"),
+	flag(None, "return-routed-experts", "", "extra-body"),
 	flag(Many, "header", "", "header"),
 },
 	idle(One, "redline sends a request before the load and ends with an error where no answer comes", "ready-check-timeout-sec"),
 	idle(One, "redline sends up to three requests before the load", "warmup-requests"),
-	idle(None, "every run has prompts of its own, so nothing of an earlier one is in the cache; POST /flush_cache empties it", "flush-cache"),
-	idle(One, "nothing is flushed", "flush-cache-timeout"),
+	idle(One, "the server gets 30 s to empty its cache", "flush-cache-timeout"),
 	idle(None, "progress goes to stderr, --quiet turns it off", "disable-tqdm"),
 	idle(None, "records.jsonl in the run directory has every request", "print-requests"),
 	idle(None, "report.html in the run directory has the charts", "plot-throughput"),
@@ -85,9 +90,6 @@ var sglangFlags = slices.Concat([]Flag{
 	idle(None, "nothing is profiled", "profile-by-stage", "pd-separated"),
 	idle(One, "nothing is profiled", "profile-start-step", "profile-steps", "profile-num-steps", "profile-output-dir", "profile-prefix"),
 	idle(Many, "nothing is profiled", "profile-activities", "profile-stages", "profile-prefill-url", "profile-decode-url"),
-	cannot(None, `add it to the body: --extra-request-body '{"return_logprob": true}'`, "return-logprob", "return-routed-experts"),
-	cannot(One, "add it to the body with --extra-request-body", "top-logprobs-num", "logprob-start-len"),
-	cannot(Many, "add it to the body with --extra-request-body", "token-ids-logprob"),
 	cannot(One, "put it at the end of the prompts of a file", "prompt-suffix"),
 	cannot(None, "give the header by --header", "gsp-send-routing-key"),
 	cannot(None, "ask a real server", "fake-prefill"),
@@ -131,11 +133,30 @@ func sglangPlans(v *Values) ([]Plan, error) {
 	if v.on("disable-stream") {
 		p.set("no-stream", "true")
 	}
+	if backend.path == "/generate" {
+		sglangBody(v, p)
+	}
+	if v.on("flush-cache") {
+		p.Before = append(p.Before, endpoint(address(v.text("base-url"), v.text("host"), port), "/flush_cache"))
+	}
 	p.extend(v.object("extra-request-body"))
 	p.set("seed", strconv.Itoa(v.count("seed")))
 	p.setIf("label", v.text("tag"))
 	p.finish()
 	return []Plan{*p}, v.err
+}
+
+// sglangBody is what SGLang's own form of a request takes besides.
+func sglangBody(v *Values, p *Plan) {
+	for _, name := range []string{"return-logprob", "top-logprobs-num", "logprob-start-len", "token-ids-logprob", "return-routed-experts"} {
+		if values := v.list(name); len(values) > 0 {
+			value := jsonOr(values[0])
+			if name == "token-ids-logprob" {
+				value = jsonOr("[" + strings.Join(values, ",") + "]")
+			}
+			p.extend(map[string]any{strings.ReplaceAll(name, "-", "_"): value})
+		}
+	}
 }
 
 // upTo is SGLang's spread: from a share of the length to all of it.
@@ -197,11 +218,13 @@ func sglangDataset(v *Values, p *Plan, requests *int) {
 
 // sglangFigures are the latencies of SGLang's table.
 var sglangFigures = []vllmFigure{
-	{"e2e_latency", "E2E Latency", "End-to-End Latency", func(r *Run) series { return r.each(whole) }},
-	{"ttft", "TTFT", "Time to First Token", func(r *Run) series { return r.each(ttft) }},
-	{"tpot", "TPOT", "Time per Output Token (excl. 1st token)", func(r *Run) series { return r.each(sglangTPOT) }},
-	{"itl", "ITL", "Inter-Token Latency", (*Run).gaps},
+	{"e2e_latency", "E2E Latency", "End-to-End Latency", func(r *Run) series { return r.each(whole) }, false},
+	{"ttft", "TTFT", "Time to First Token", func(r *Run) series { return r.each(ttft) }, false},
+	{"tpot", "TPOT", "Time per Output Token (excl. 1st token)", func(r *Run) series { return r.each(sglangTPOT) }, false},
+	{"itl", "ITL", "Inter-Token Latency", (*Run).gaps, true},
 }
+
+var sglangPercents = []float64{90, 95, 99}
 
 // sglangTPOT counts to the end of the stream, as SGLang's latency does.
 func sglangTPOT(q *Request) (float64, bool) {
@@ -230,18 +253,7 @@ func sglangTable(v *Values, runs []*Run) string {
 	row(&b, "Peak concurrent requests:", int(requests))
 	row(&b, "Total token throughput (tok/s):", r.per(float64(in+out)))
 	row(&b, "Concurrency:", r.per(r.each(whole).sum()))
-	for _, f := range sglangFigures {
-		s := f.of(r).times(1000)
-		b.WriteString(ruled(f.header, "-"))
-		row(&b, "Mean "+f.name+" (ms):", s.mean())
-		row(&b, "Median "+f.name+" (ms):", s.at(50))
-		for _, p := range []float64{90, 95, 99} {
-			row(&b, "P"+number(p)+" "+f.name+" (ms):", s.at(p))
-		}
-		if f.key == "itl" {
-			row(&b, "Max ITL (ms):", s.max())
-		}
-	}
+	latencyRows(&b, r, sglangFigures, sglangPercents)
 	b.WriteString(strings.Repeat("=", 50) + "\n")
 	return b.String()
 }
@@ -287,14 +299,8 @@ func sglangResult(v *Values, r *Run) any {
 	o.put("backend", v.text("backend"))
 	o.put("dataset_name", v.text("dataset-name"))
 	o.put("request_rate", rateOrInf(v.number("request-rate")))
-	o.put("max_concurrency", nil)
-	if n := v.count("max-concurrency"); n > 0 {
-		o.put("max_concurrency", n)
-	}
-	o.put("sharegpt_output_len", nil)
-	if n := v.count("sharegpt-output-len"); n > 0 {
-		o.put("sharegpt_output_len", n)
-	}
+	o.put("max_concurrency", countOrNone(v, "max-concurrency"))
+	o.put("sharegpt_output_len", countOrNone(v, "sharegpt-output-len"))
 	o.put("random_input_len", v.count("random-input-len"))
 	o.put("random_output_len", v.count("random-output-len"))
 	o.put("random_range_ratio", v.number("random-range-ratio"))
@@ -310,27 +316,14 @@ func sglangResult(v *Values, r *Run) any {
 	o.put("input_throughput", r.per(float64(in)))
 	o.put("output_throughput", r.per(float64(out)))
 	o.put("total_throughput", r.per(float64(in+out)))
-	for _, f := range sglangFigures {
-		s := f.of(r).times(1000)
-		o.put("mean_"+f.key+"_ms", s.mean())
-		o.put("median_"+f.key+"_ms", s.at(50))
-		o.put("std_"+f.key+"_ms", s.deviation(0))
-		for _, p := range []float64{90, 95, 99} {
-			o.put("p"+number(p)+"_"+f.key+"_ms", s.at(p))
-		}
-	}
+	latencyKeys(&o, r, sglangFigures, sglangPercents)
 	o.put("concurrency", r.per(r.each(whole).sum()))
 	o.put("accept_length", nil)
 	o.put("max_output_tokens_per_s", events)
 	o.put("max_concurrent_requests", int(requests))
 	if v.on("output-details") {
-		n := len(r.Requests)
-		o.put("input_lens", listed(n, func(i int) int { return r.Requests[i].In }))
-		o.put("output_lens", listed(n, func(i int) int { return r.Requests[i].okOut() }))
-		o.put("ttfts", listed(n, func(i int) float64 { return r.Requests[i].TTFT }))
-		o.put("itls", listed(n, func(i int) []float64 { return append([]float64{}, r.Requests[i].Gaps...) }))
-		o.put("generated_texts", listed(n, func(int) string { return "" }))
-		o.put("errors", listed(n, func(i int) string { return r.Requests[i].failure() }))
+		requestLists(&o, r)
+		requestTexts(&o, r)
 	}
 	return &o
 }

@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -208,21 +207,8 @@ func (p *Plan) asBlock() {
 // vllmRandom is the random data set: whole numbers from floor(L(1-r)) to
 // ceil(L(1+r)), behind a prefix that all share.
 func vllmRandom(v *Values, p *Plan, input, output int) {
-	ratios := [2]float64{}
-	if said := v.text("random-range-ratio"); strings.HasPrefix(said, "{") {
-		var by struct{ Input, Output float64 }
-		if json.Unmarshal([]byte(said), &by) != nil {
-			v.fail("random-range-ratio", `a share, or {"input": 0.1, "output": 0.2}`)
-		}
-		ratios = [2]float64{by.Input, by.Output}
-	} else {
-		ratios[0] = v.number("random-range-ratio")
-		ratios[1] = ratios[0]
-	}
-	spread := func(n int, r float64) string {
-		return within(int(math.Floor(float64(n)*(1-r))), int(math.Ceil(float64(n)*(1+r))))
-	}
-	in, out := spread(input, ratios[0]), spread(output, ratios[1])
+	ratios := v.ratios("random-range-ratio")
+	in, out := rangeOf(input, ratios[0]), rangeOf(output, ratios[1])
 	prefix, batch := v.count("random-prefix-len"), v.count("random-batch-size")
 	if prefix == 0 && batch == 1 {
 		p.lengths(in, out)
@@ -235,6 +221,11 @@ func vllmRandom(v *Values, p *Plan, input, output int) {
 	if batch > 1 {
 		p.block("inputs", strconv.Itoa(batch))
 	}
+}
+
+// rangeOf is vLLM's spread: a share of the length to both sides.
+func rangeOf(n int, r float64) string {
+	return within(int(math.Floor(float64(n)*(1-r))), int(math.Ceil(float64(n)*(1+r))))
 }
 
 // vllmFile is a data set in a file.

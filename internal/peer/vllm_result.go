@@ -14,14 +14,15 @@ import (
 type vllmFigure struct {
 	key, name, header string
 	of                func(*Run) series
+	longest           bool // is shown too
 }
 
 var vllmFigures = []vllmFigure{
-	{"ttft", "TTFT", "Time to First Token", func(r *Run) series { return r.each(ttft) }},
-	{"tpot", "TPOT", "Time per Output Token (excl. 1st token)", func(r *Run) series { return r.each(tpot) }},
-	{"itl", "ITL", "Inter-token Latency", (*Run).gaps},
-	{"e2el", "E2EL", "End-to-end Latency", func(r *Run) series { return r.each(latency) }},
-	{"client_queue_time", "Client Queue Time", "Client-side Queueing", func(r *Run) series { return r.each(queue) }},
+	{"ttft", "TTFT", "Time to First Token", func(r *Run) series { return r.each(ttft) }, false},
+	{"tpot", "TPOT", "Time per Output Token (excl. 1st token)", func(r *Run) series { return r.each(tpot) }, false},
+	{"itl", "ITL", "Inter-token Latency", (*Run).gaps, false},
+	{"e2el", "E2EL", "End-to-end Latency", func(r *Run) series { return r.each(latency) }, false},
+	{"client_queue_time", "Client Queue Time", "Client-side Queueing", func(r *Run) series { return r.each(queue) }, false},
 }
 
 // vllmShown are the figures that were asked for.
@@ -103,17 +104,55 @@ func vllmTable(v *Values, runs []*Run) string {
 	row(&b, "Peak output token throughput (tok/s):", events)
 	row(&b, "Peak concurrent requests:", requests)
 	row(&b, "Total token throughput (tok/s):", r.per(float64(in+out)))
-	for _, f := range vllmShown(v) {
-		s := f.of(r).times(1000)
-		b.WriteString(ruled(f.header, "-"))
-		row(&b, "Mean "+f.name+" (ms):", s.mean())
-		row(&b, "Median "+f.name+" (ms):", s.at(50))
-		for _, p := range v.percents("metric-percentiles") {
-			row(&b, "P"+number(p)+" "+f.name+" (ms):", s.at(p))
-		}
-	}
+	latencyRows(&b, r, vllmShown(v), v.percents("metric-percentiles"))
 	b.WriteString(strings.Repeat("=", 50) + "\n")
 	return b.String()
+}
+
+// latencyRows are the rows of each latency, in ms, as vLLM and SGLang print them.
+// Of the gaps SGLang shows the longest too.
+func latencyRows(b *strings.Builder, r *Run, figures []vllmFigure, percents []float64) {
+	for _, f := range figures {
+		s := f.of(r).times(1000)
+		b.WriteString(ruled(f.header, "-"))
+		row(b, "Mean "+f.name+" (ms):", s.mean())
+		row(b, "Median "+f.name+" (ms):", s.at(50))
+		for _, p := range percents {
+			row(b, "P"+number(p)+" "+f.name+" (ms):", s.at(p))
+		}
+		if f.longest {
+			row(b, "Max "+f.name+" (ms):", s.max())
+		}
+	}
+}
+
+// latencyKeys are the same in a result file.
+func latencyKeys(o *object, r *Run, figures []vllmFigure, percents []float64) {
+	for _, f := range figures {
+		s := f.of(r).times(1000)
+		o.put("mean_"+f.key+"_ms", s.mean())
+		o.put("median_"+f.key+"_ms", s.at(50))
+		o.put("std_"+f.key+"_ms", s.deviation(0))
+		for _, p := range percents {
+			o.put("p"+number(p)+"_"+f.key+"_ms", s.at(p))
+		}
+	}
+}
+
+// requestLists are the lengths and times of single requests in a result file.
+func requestLists(o *object, r *Run) {
+	n := len(r.Requests)
+	o.put("input_lens", listed(n, func(i int) int { return r.Requests[i].In }))
+	o.put("output_lens", listed(n, func(i int) int { return r.Requests[i].okOut() }))
+	o.put("ttfts", listed(n, func(i int) float64 { return r.Requests[i].TTFT }))
+	o.put("itls", listed(n, func(i int) []float64 { return append([]float64{}, r.Requests[i].Gaps...) }))
+}
+
+// requestTexts are what single requests said, which is not kept, and their errors.
+func requestTexts(o *object, r *Run) {
+	n := len(r.Requests)
+	o.put("generated_texts", listed(n, func(int) string { return "" }))
+	o.put("errors", listed(n, func(i int) string { return r.Requests[i].failure() }))
 }
 
 func vllmFiles(v *Values, runs []*Run) ([]File, error) {
@@ -177,10 +216,7 @@ func VLLMResult(v *Values, r *Run) any {
 	}
 	o.put("request_rate", rateOrInf(v.number("request-rate")))
 	o.put("burstiness", v.number("burstiness"))
-	o.put("max_concurrency", nil)
-	if v.Given("max-concurrency") {
-		o.put("max_concurrency", v.count("max-concurrency"))
-	}
+	o.put("max_concurrency", countOrNone(v, "max-concurrency"))
 	if s := v.text("ramp-up-strategy"); s != "" {
 		o.put("ramp_up_strategy", s)
 		o.put("ramp_up_start_rps", v.count("ramp-up-start-rps"))
@@ -188,6 +224,14 @@ func VLLMResult(v *Values, r *Run) any {
 	}
 	vllmFiguresOf(&o, v, r)
 	return &o
+}
+
+// countOrNone is null where a number is not given.
+func countOrNone(v *Values, name string) any {
+	if n := v.count(name); n > 0 {
+		return n
+	}
+	return nil
 }
 
 func orNone(s string) any {
@@ -220,10 +264,7 @@ func vllmFiguresOf(o *object, v *Values, r *Run) {
 	o.put("total_token_throughput", r.per(float64(in+out)))
 	n := len(r.Requests)
 	if v.on("save-detailed") {
-		o.put("input_lens", listed(n, func(i int) int { return r.Requests[i].In }))
-		o.put("output_lens", listed(n, func(i int) int { return r.Requests[i].okOut() }))
-		o.put("ttfts", listed(n, func(i int) float64 { return r.Requests[i].TTFT }))
-		o.put("itls", listed(n, func(i int) []float64 { return append([]float64{}, r.Requests[i].Gaps...) }))
+		requestLists(o, r)
 	}
 	o.put("latencies", listed(n, func(i int) float64 { return r.Requests[i].Latency }))
 	if v.on("save-detailed") {
@@ -231,22 +272,13 @@ func vllmFiguresOf(o *object, v *Values, r *Run) {
 	}
 	o.put("queue_times", listed(n, func(i int) float64 { return r.Requests[i].Queue }))
 	if v.on("save-detailed") {
-		o.put("generated_texts", listed(n, func(int) string { return "" }))
-		o.put("errors", listed(n, func(i int) string { return r.Requests[i].failure() }))
+		requestTexts(o, r)
 	}
 	events, requests := r.peaks()
 	o.put("max_output_tokens_per_s", events)
 	o.put("max_concurrent_requests", int(requests))
 	o.put("rtfx", 0.0)
-	for _, f := range vllmShown(v) {
-		s := f.of(r).times(1000)
-		o.put("mean_"+f.key+"_ms", s.mean())
-		o.put("median_"+f.key+"_ms", s.at(50))
-		o.put("std_"+f.key+"_ms", s.deviation(0))
-		for _, p := range v.percents("metric-percentiles") {
-			o.put("p"+number(p)+"_"+f.key+"_ms", s.at(p))
-		}
-	}
+	latencyKeys(o, r, vllmShown(v), v.percents("metric-percentiles"))
 }
 
 // okOut is 0 for a request that failed, as vLLM counts.
