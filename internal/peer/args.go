@@ -72,11 +72,21 @@ func (p *Peer) under(name string) (f *Flag, below string) {
 	return nil, ""
 }
 
-// withKey sets one key of a block that is written as JSON.
+// withKey sets one key of a block that is written as JSON; a dotted one is that of
+// a block within.
 func withKey(block, key string, values []string) string {
 	keys := map[string]any{}
 	_ = json.Unmarshal([]byte(block), &keys) // a block that is none yet is empty
-	keys[key] = jsonOr(strings.Join(values, " "))
+	within, path := keys, strings.Split(key, ".")
+	for _, name := range path[:len(path)-1] {
+		next, is := within[name].(map[string]any)
+		if !is {
+			next = map[string]any{}
+			within[name] = next
+		}
+		within = next
+	}
+	within[path[len(path)-1]] = jsonOr(strings.Join(values, " "))
 	said, _ := json.Marshal(keys) // numbers, words and what was JSON before
 	return string(said)
 }

@@ -188,6 +188,53 @@ func TestCommandsMean(t *testing.T) {
 	}
 }
 
+// What a command line becomes is a plan that redline takes.
+func TestPlansResolve(t *testing.T) {
+	trace := filepath.Join(t.TempDir(), "t.jsonl")
+	if err := os.WriteFile(trace, []byte(`{"timestamp": 0, "input_length": 10, "output_length": 5, "hash_ids": [1]}`+"\n"+`{"timestamp": 9000, "input_length": 10, "output_length": 5, "hash_ids": [1]}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const session = "--num-sessions 6 --session-turns-mean 3 --session-turns-stddev 1 --session-turn-delay-mean 1000 --session-turn-delay-stddev 100 --user-context-prompt-length 40 "
+	for _, line := range []string{
+		"vllm bench serve --random-prefix-len 5 --lora-modules a b --goodput ttft:5 --request-rate 5 --max-concurrency 3 --ramp-up-strategy linear --ramp-up-start-rps 1 --ramp-up-end-rps 4",
+		"sglang.bench_serving --dataset-name generated-shared-prefix --gsp-num-turns 3 --gsp-group-distribution zipf --return-logprob --token-ids-logprob 1 2 --disable-stream",
+		"aiperf profile -m m -v --streaming --seq-dist 256|10,128:40;512,256:60 --request-rate 5 --arrival-pattern gamma --arrival-smoothness 0.5 --failed-request-threshold 0.2",
+		"aiperf profile -m a b --streaming --isl 10 --osl 5 " + session + "--shared-system-prompt-length 30 --request-timeout-seconds 9.5",
+		"aiperf profile --streaming --fixed-schedule --input-file " + trace + " --fixed-schedule-start-offset 1000 --fixed-schedule-end-offset 9500 --synthesis-speedup-ratio 2",
+		"aiperf profile --endpoint-type rankings --rankings-passages-mean 4 --rankings-passages-prompt-token-mean 20 --osl 1",
+		"genai-perf profile --streaming --session-concurrency 2 --session-turns-mean 2 --isl 10",
+		"guidellm benchmark --target http://h:1 --rate-type poisson --rate 2,3 --max-seconds 30 --data prompt_tokens=10,output_tokens=5,prefix_tokens=4 --max-error-rate 0.1",
+		"inference-perf --server.base_url h:2 --load.stages [{\"rate\":2,\"duration\":3}] --data.type shared_prefix --data.shared_prefix.enable_multi_turn_chat true --load.lora_traffic_split [{\"name\":\"a\",\"split\":1}]",
+		"inference-perf --server.base_url h:2 --load.type trace_session_replay --load.stages [{\"concurrent_sessions\":4,\"num_sessions\":5,\"session_rate\":2}] --data.type conversation_replay " +
+			"--data.conversation_replay.turns_per_conversation.mean 3 --data.conversation_replay.tool_call_latency_sec 2 --data.conversation_replay.max_model_len 9000 --api.response_format.type json_object",
+		"inference-perf --server.base_url h:2 --load.stages [{\"rate\":2,\"duration\":3}] --data.type random --data.input_distribution.type lognormal --data.output_distribution.type poisson --server.ignore_eos false",
+		"token_benchmark_ray.py --model m",
+	} {
+		p, rest := Find(strings.Fields(line))
+		v, err := p.Parse(rest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.Env, v.Read = func(name string) (string, bool) { return "http://h:1/v1", name == "OPENAI_API_BASE" }, os.ReadFile
+		plans, err := p.Ask(v)
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+		for _, plan := range plans {
+			in := config.Input{Command: "run", Flags: plan.Flags(), LookupEnv: func(string) (string, bool) { return "", false }}
+			if plan.Workload != "" {
+				in.PlanPath = filepath.Join(t.TempDir(), "plan.yaml")
+				if err := os.WriteFile(in.PlanPath, []byte("workload:\n"+plan.Workload), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := config.Resolve(in); err != nil {
+				t.Errorf("%s: %v\n%v\n%s", line, err, plan.Settings, plan.Workload)
+			}
+		}
+	}
+}
+
 // A flag that was given and changes nothing is named, whether it never does or only
 // the rest of the command line has no use for it.
 func TestNoFlagIsIdleInSilence(t *testing.T) {
