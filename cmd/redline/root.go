@@ -214,15 +214,3 @@ func unknownCommand(c *cobra.Command, name string) error {
 	}
 	return usage("unknown command %q: %s", name, hint)
 }
-
-func (p *process) versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "print the version",
-		Args:  noArguments,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(p.stdout, "redline", version)
-			return err
-		},
-	}
-}
