@@ -5,7 +5,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 BUILD   := CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)"
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
-TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 FUZZTIME ?= 10m
 .PHONY: help build run test check cross fuzz hostile bench floor scale accuracy peers real vllm predict tune twin offered soak reliability limit verdicts trials golden readme release vuln dist clean scrape
@@ -111,16 +111,8 @@ release: check vuln dist ## what a release must pass, and its binaries
 vuln: ## known vulnerabilities of what the binary calls (asks the Go vulnerability database, which not every network reaches)
 	$(GOVULNCHECK) ./...
 
-dist: ## build release binaries into dist/
-	@mkdir -p dist
-	@for t in $(TARGETS); do os=$${t%/*}; arch=$${t#*/}; ext=; [ $$os = windows ] && ext=.exe; \
-	  echo "dist/redline-$$os-$$arch$$ext"; \
-	  CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch go build -trimpath -ldflags "$(LDFLAGS)" \
-	    -o dist/redline-$$os-$$arch$$ext ./cmd/redline || exit 1; done
-	@mkdir -p dist/man && go run ./cmd/redline man dist/man >/dev/null
-	@mkdir -p dist/completions && for s in bash zsh fish powershell; do go run ./cmd/redline completion $$s > dist/completions/redline.$$s || exit 1; done
-	cp scripts/install.sh dist/
-	cd dist && sha256sum redline-* install.sh > SHA256SUMS
+dist: ## make a release folder, dist/: binaries, packages, image, formula, bills of materials, checksums (RELEASE_URL is where it will be)
+	go run ./scripts/dist -version $(VERSION) $(if $(RELEASE_URL),-url $(RELEASE_URL))
 
 clean: ## remove what was built
 	rm -rf bin dist

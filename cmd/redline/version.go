@@ -15,6 +15,9 @@ import (
 	"redline/internal/twin/sim"
 )
 
+// revision and date are set at build time where Go does not find them.
+var revision, date string
+
 // build is what this program is and what it was made of.
 type build struct {
 	Version string `json:"version"`
@@ -32,7 +35,7 @@ type build struct {
 }
 
 func thisBuild() build {
-	b := build{Version: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
+	b := build{Version: version, Revision: revision, Date: date, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
 		Schemas: map[string]string{"result": result.Schema, "records": record.Schema, "telemetry": telemetry.Schema, "calibration": twin.Schema, "engine": sim.EngineSchema}}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
