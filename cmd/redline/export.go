@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -22,9 +23,9 @@ import (
 const exportHelp = `Write the result of a run directory in another layout.
 
 --format writes one file, of the measured requests or of the figures:
-  csv, jsonl   a row for each request: times, tokens, outcome
-  vllm         vLLM's result file, with every request
-  prometheus   every figure as a gauge, for a textfile collector
+  csv, jsonl, parquet   a row for each request: times, tokens, outcome
+  vllm                  vLLM's result file, with every request
+  prometheus            every figure as a gauge, for a textfile collector
 
 Layouts: notes, a lab notebook: hardware.md, server-flags.md, row-….json (one
 per measured row, with its command, workload and hypothesis) and
@@ -76,7 +77,7 @@ func (p *process) exportCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&layout, "layout", "notes", "layout of the directory: notes")
-	c.Flags().StringVar(&format, "format", "", "one file instead: csv or jsonl of the requests, vllm, prometheus")
+	c.Flags().StringVar(&format, "format", "", "one file instead: csv, jsonl or parquet of the requests, vllm, prometheus")
 	c.Flags().StringVarP(&out, "output", "o", "", "directory to write, or file with --format (default of it: standard output)")
 	c.Flags().BoolVar(&force, "force", false, "replace existing files")
 	return c
@@ -112,11 +113,8 @@ func (p *process) exportFile(path, format, out string) error {
 		run.Most = *point.Concurrency
 	}
 	return p.deliver(func(b *bytes.Buffer) error {
-		switch format {
-		case "csv":
-			return export.RequestsCSV(b, run)
-		case "jsonl":
-			return export.RequestsJSONL(b, run)
+		if write := requestTables[format]; write != nil {
+			return write(b, run)
 		}
 		content, err := peer.ExportVLLM(run, res.Engine.API)
 		b.Write(content)
@@ -124,8 +122,12 @@ func (p *process) exportFile(path, format, out string) error {
 	}, out)
 }
 
-// requestFormats are the files of single requests.
-var requestFormats = []string{"csv", "jsonl", "vllm"}
+// requestFormats are the files of single requests: tables of them, and vLLM's.
+var requestFormats = append(slices.Sorted(maps.Keys(requestTables)), "vllm")
+
+var requestTables = map[string]func(io.Writer, *peer.Run) error{
+	"csv": export.RequestsCSV, "jsonl": export.RequestsJSONL, "parquet": export.RequestsParquet,
+}
 
 // writeFiles writes all files into a directory, none of them where one is
 // there already.

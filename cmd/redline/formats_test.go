@@ -13,6 +13,8 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"redline/internal/oracle"
 )
 
 // shortRun is a short run on a server with an even pace.
@@ -52,6 +54,31 @@ func TestManualOfResults(t *testing.T) {
 	}
 }
 
+// The manual's lines of Python run beside a result and the file that it names.
+func TestManualOfResultsInPython(t *testing.T) {
+	t.Parallel()
+	python := oracle.Python(t, "../../internal/show/parquet/testdata/requirements.txt")
+	manual, err := os.ReadFile("../../docs/RESULT.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```python\n(.*?)```").FindAllStringSubmatch(string(manual), -1)
+	if len(blocks) != 2 {
+		t.Fatalf("%d blocks of Python, want 2", len(blocks))
+	}
+	dir := shortRun(t)
+	if code, _, stderr := redline(t, nil, "export", "--format", "parquet", "-o", filepath.Join(dir, "requests.parquet"), dir); code != exitOK {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	for _, b := range blocks {
+		c := exec.Command(python, "-c", b[1])
+		c.Dir = dir
+		if out, err := c.CombinedOutput(); err != nil || strings.Contains(string(out), "nan") {
+			t.Errorf("%s%v: %s", b[1], err, out)
+		}
+	}
+}
+
 // A run is written in every format, and what is written can be read.
 func TestExportFormats(t *testing.T) {
 	t.Parallel()
@@ -84,8 +111,11 @@ func TestExportFormats(t *testing.T) {
 	if err != nil || families["redline_ok"] == nil || families["redline_ok"].GetMetric()[0].GetGauge().GetValue() != 20 {
 		t.Errorf("prometheus: %v", err)
 	}
-	if code, _, stderr := redline(t, nil, "export", "--format", "parquet", dir); code != exitUsage {
-		t.Errorf("parquet: exit %d: %s", code, stderr)
+	if file := out("parquet"); !strings.HasPrefix(file, "PAR1") || !strings.HasSuffix(file, "PAR1") || !strings.Contains(file, "ttft_ms") {
+		t.Errorf("parquet: %.40q", file)
+	}
+	if code, _, stderr := redline(t, nil, "export", "--format", "avro", dir); code != exitUsage || !strings.Contains(stderr, "parquet") {
+		t.Errorf("avro: exit %d: %s", code, stderr)
 	}
 }
 

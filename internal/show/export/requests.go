@@ -12,6 +12,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/peer"
+	"redline/internal/show/parquet"
 	"redline/internal/stats"
 )
 
@@ -27,7 +28,7 @@ var requestColumns = []requestColumn{
 	{"id", "number of the request in its run", func(q *peer.Request) (any, bool) { return q.ID, true }},
 	{"session", "number of its session", func(q *peer.Request) (any, bool) { return q.Session, true }},
 	{"turn", "number of its turn in the session, from 0", func(q *peer.Request) (any, bool) { return q.Turn, true }},
-	{"class", "class of a mix", func(q *peer.Request) (any, bool) { return CSVText(q.Class), q.Class != "" }},
+	{"class", "class of a mix", func(q *peer.Request) (any, bool) { return q.Class, q.Class != "" }},
 	{"outcome", "ok, or how it failed", func(q *peer.Request) (any, bool) { return q.Outcome, true }},
 	{"status", "HTTP status", func(q *peer.Request) (any, bool) { return q.Status, q.Status != 0 }},
 	{"due_s", "when it was due, seconds from the window's start", func(q *peer.Request) (any, bool) { return q.Due, true }},
@@ -41,14 +42,14 @@ var requestColumns = []requestColumn{
 	{"cached_tokens", "of them, from the server's cache", func(q *peer.Request) (any, bool) { return q.Cached, q.OK }},
 	{"output_tokens", "tokens of the reply", func(q *peer.Request) (any, bool) { return q.Out, q.OK }},
 	{"reasoning_tokens", "of them, reasoning", func(q *peer.Request) (any, bool) { return q.Reasoning, q.OK }},
-	{"error", "why it failed", func(q *peer.Request) (any, bool) { return CSVText(q.Error), !q.OK && q.Error != "" }},
+	{"error", "why it failed", func(q *peer.Request) (any, bool) { return q.Error, !q.OK && q.Error != "" }},
 }
 
 // gapColumn is a percentile of the gaps between a reply's output events.
 func gapColumn(name string, percent float64) requestColumn {
 	return requestColumn{name, fmt.Sprintf("p%g of the gaps between output events", percent), func(q *peer.Request) (any, bool) {
 		if !q.OK || len(q.Gaps) == 0 {
-			return 0, false
+			return 0.0, false
 		}
 		sorted := append([]float64(nil), q.Gaps...)
 		slices.Sort(sorted)
@@ -76,10 +77,28 @@ func cell(value any, ok bool) string {
 	if !ok {
 		return ""
 	}
-	if v, is := value.(float64); is {
+	switch v := value.(type) {
+	case float64:
 		return strconv.FormatFloat(v, 'f', -1, 64)
+	case string:
+		return CSVText(v)
 	}
 	return fmt.Sprint(value)
+}
+
+// RequestsParquet writes the same table as Parquet: a column of one type for each
+// figure, null where it is not known.
+func RequestsParquet(w io.Writer, r *peer.Run) error {
+	var columns []parquet.Column
+	for _, c := range requestColumns {
+		columns = append(columns, parquet.Column{Name: c.name, Of: func(row int) (any, bool) {
+			if row < 0 {
+				return c.of(&peer.Request{})
+			}
+			return c.of(&r.Requests[row])
+		}})
+	}
+	return parquet.Write(w, len(r.Requests), columns)
 }
 
 // RequestsJSONL writes an object for each measured request; what is not known has

@@ -1,21 +1,18 @@
 package sim
 
 import (
-	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/llm"
+	"redline/internal/oracle"
 	"redline/internal/traffic/token"
 )
 
@@ -45,11 +42,8 @@ type verdict struct {
 // answers: OpenAI's, Anthropic's, Ollama's and Hugging Face's. They share no code with this program, so a mistake that
 // both halves of a dialect make together shows here.
 func TestOfficialSDKs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("installs Python packages; left out with -short")
-	}
 	t.Parallel()
-	python := sdkPython(t)
+	python := oracle.Python(t, filepath.Join("testdata", "sdk_requirements.txt"))
 	const output = 14
 	prompt := string(token.O200k().Compose(nil, rand.New(rand.NewPCG(1, 2)), 40))
 	specs := []Spec{{}, {ReasoningTokens: 7}, {ReasoningTokens: 7, ToolCalls: true, TokensPerChunk: 5}}
@@ -149,48 +143,4 @@ func finishWord(api string, tool bool) string {
 		return "tool_calls"
 	}
 	return "length"
-}
-
-// sdkPython gives a Python that has the SDKs, from a virtual environment that
-// is made once and kept in the user's cache.
-func sdkPython(t *testing.T) string {
-	t.Helper()
-	requirements, err := os.ReadFile(filepath.Join("testdata", "sdk_requirements.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = t.TempDir()
-	}
-	home := filepath.Join(cache, "redline-test-venv", fmt.Sprintf("%x", sha256.Sum256(requirements))[:12])
-	python := filepath.Join(home, "bin", "python")
-	if _, err := os.Stat(python); err == nil {
-		return python
-	}
-	if err := os.MkdirAll(filepath.Dir(home), 0o755); err != nil {
-		t.Skipf("no place for a virtual environment: %v", err)
-	}
-	// It is built beside its place and moved there whole, so that two test
-	// runs at the same time do not meet half an environment.
-	fresh, err := os.MkdirTemp(filepath.Dir(home), "new-")
-	if err != nil {
-		t.Skipf("no place for a virtual environment: %v", err)
-	}
-	t.Cleanup(func() { os.RemoveAll(fresh) })
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	for _, step := range [][]string{
-		{"python3", "-m", "venv", fresh},
-		{filepath.Join(fresh, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-			"--requirement", filepath.Join("testdata", "sdk_requirements.txt")},
-	} {
-		if out, err := exec.CommandContext(ctx, step[0], step[1:]...).CombinedOutput(); err != nil {
-			t.Skipf("the SDKs cannot be had here: %s: %v\n%s", strings.Join(step, " "), err, out)
-		}
-	}
-	if os.Rename(fresh, home) != nil {
-		return filepath.Join(fresh, "bin", "python")
-	}
-	return python
 }

@@ -1,0 +1,65 @@
+package export
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"redline/internal/oracle"
+	"redline/internal/peer"
+)
+
+// pandas and DuckDB find in the Parquet file what stands in the JSON lines, in
+// columns of the same types whatever is known.
+func TestRequestsAsParquet(t *testing.T) {
+	t.Parallel()
+	python := oracle.Python(t, filepath.Join("..", "parquet", "testdata", "requirements.txt"))
+	var columns []string
+	for _, c := range requestColumns {
+		kind := "int64"
+		switch {
+		case strings.HasSuffix(c.name, "_ms"), strings.HasSuffix(c.name, "_s"):
+			kind = "double"
+		case c.name == "class", c.name == "outcome", c.name == "error":
+			kind = "string"
+		}
+		columns = append(columns, c.name+":"+kind)
+	}
+	whole := peer.Request{ID: 1, Session: 2, Turn: 3, Class: "=chat", Outcome: "ok", OK: true, Streamed: true, Status: 200, Due: 0.5, Start: 0.75, Queue: 0.25, TTFT: 0.1,
+		Latency: 0.9, Gaps: []float64{0.1, 0.3, 0.4}, In: 100, Cached: 64, Out: 4, Reasoning: 1}
+	for name, requests := range map[string][]peer.Request{
+		"mixed":    {whole, {ID: 2, Outcome: "http", Status: 500, Error: "-broken, \"truly\"\nso"}},
+		"a failed": {{Outcome: "timeout"}},
+	} {
+		r := &peer.Run{Requests: requests}
+		var parquet, lines bytes.Buffer
+		if err := errors.Join(RequestsParquet(&parquet, r), RequestsJSONL(&lines, r)); err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		table, jsonl := filepath.Join(dir, "r.parquet"), filepath.Join(dir, "r.jsonl")
+		if err := errors.Join(os.WriteFile(table, parquet.Bytes(), 0o644), os.WriteFile(jsonl, lines.Bytes(), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command(python, append([]string{"../parquet/testdata/judge.py", table, jsonl}, columns...)...).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", name, err, out)
+		}
+	}
+}
+
+// A text that a spreadsheet would take for a formula is quoted in CSV, and only
+// there.
+func TestOnlyCSVQuotesFormulas(t *testing.T) {
+	r := &peer.Run{Requests: []peer.Request{{Class: "=1+1", Outcome: "ok", OK: true}}}
+	var csv, lines bytes.Buffer
+	if err := errors.Join(RequestsCSV(&csv, r), RequestsJSONL(&lines, r)); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(csv.String(), "'=1+1") || !strings.Contains(lines.String(), `"class":"=1+1"`) {
+		t.Errorf("csv %s\njsonl %s", csv.String(), lines.String())
+	}
+}
