@@ -237,7 +237,7 @@ func TestCapacityOfNonsense(t *testing.T) {
 		{run + " --rate 100 --format pdf", exitUsage, "want one of terminal, json, markdown, html"},
 		{run + " --workload chat", exitUsage, "does not say when its requests come"},
 		{filepath.Join(root, "nowhere") + " --rate 100", exitError, "no such file"},
-		{plain + " --rate 100", exitError, "has no limit and no objectives; measure one: redline sweep"},
+		{plain + " --rate 100", exitError, "has no limit and no objectives; judge it by some (--slo"},
 		{slow + " --rate 100", exitMissed, ""},
 	} {
 		code, out, errors := redline(t, nil, append([]string{"capacity"}, strings.Fields(tt.args)...)...)

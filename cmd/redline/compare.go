@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -136,6 +137,7 @@ func readRuns(list string) ([]*result.Result, error) {
 		if err != nil {
 			return nil, err
 		}
+		res.Path = filepath.ToSlash(filepath.Clean(strings.TrimSpace(path)))
 		runs = append(runs, res)
 	}
 	return runs, nil

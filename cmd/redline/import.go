@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,7 +58,7 @@ func (p *process) importFiles(ctx context.Context, files []string, out, label st
 	hold := p.hold(func(format string, args ...any) { fmt.Fprintf(p.stderr, "redline: "+format+"\n", args...) })
 	defer hold.Release()
 	for _, file := range files {
-		content, err := os.ReadFile(file)
+		content, err := readResultFile(file)
 		if err != nil {
 			return err
 		}
@@ -80,6 +83,36 @@ func (p *process) importFiles(ctx context.Context, files []string, out, label st
 	return nil
 }
 
+// readResultFile reads a file that may be anything, and not more of it than can be
+// worked with.
+func readResultFile(file string) ([]byte, error) {
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, fmt.Errorf("%s is a directory; import takes the result file in it", file)
+	case info.Mode()&(fs.ModeDevice|fs.ModeSocket) != 0:
+		return nil, fmt.Errorf("%s is a device; import takes the result file of a benchmark", file)
+	case info.Size() > peer.MostBytes:
+		return nil, tooLong(file)
+	}
+	in, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	content, err := io.ReadAll(io.LimitReader(in, peer.MostBytes+1)) // a pipe has no size
+	if len(content) > peer.MostBytes {
+		return nil, tooLong(file)
+	}
+	return content, err
+}
+
+func tooLong(file string) error {
+	return fmt.Errorf("%s is longer than %s, the most that import reads: write the result without texts, or in parts", file, text.Bytes(peer.MostBytes))
+}
+
 func (p *process) importRun(ctx context.Context, r *peer.Run, o adopt.Options) error {
 	res, path, err := adopt.Keep(r, o)
 	if err != nil {
@@ -89,10 +122,13 @@ func (p *process) importRun(ctx context.Context, r *peer.Run, o adopt.Options) e
 		return err
 	}
 	p.remember(ctx, path)
-	what := "figures alone, no single requests"
+	what := "figures alone"
 	if n := len(r.Requests); n > 0 {
 		what = text.Plural(n, "request")
 	}
-	_, err = fmt.Fprintf(p.stdout, "%s: %s → %s\n", p.line(r.Source), what, filepath.ToSlash(path))
+	if missing := r.Missing(); len(missing) > 0 {
+		what += "; not in the file: " + strings.Join(missing, ", ")
+	}
+	_, err = fmt.Fprintf(p.stdout, "%s: %s → %s\n", p.line(strings.TrimSpace(r.Source+" "+r.Version)), what, filepath.ToSlash(path))
 	return err
 }

@@ -52,6 +52,9 @@ func (p *process) peer(ctx context.Context, words []string) error {
 	if slices.Contains(rest, "--help") || slices.Contains(rest, "-h") {
 		return p.peerHelp(of)
 	}
+	if slices.Contains(rest, "--keep-text") {
+		return usage("--keep-text: a run keeps no prompts and no texts, so they stay empty in the files of %s: leave it out", of.Name)
+	}
 	values, err := of.Parse(rest)
 	if err != nil {
 		return usage("%v", err)

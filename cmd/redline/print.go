@@ -44,12 +44,13 @@ func (p *process) deliver(write func(*bytes.Buffer) error, file string) error {
 	return os.WriteFile(file, out.Bytes(), 0o644)
 }
 
-// reportFormats are those that a command can write beside what it prints.
+// reportFormats are those that a command can write beside what it prints, or
+// instead of it.
 var reportFormats = []struct{ name, help string }{
-	{"junit", "write the objectives as JUnit XML to this file too"},
-	{"markdown", "write the report as Markdown to this file too"},
-	{"html", "write the report as a page to this file too"},
-	{"csv", "write a row for each point to this file too (docs/ANSWERS.md)"},
+	{"junit", "write the objectives as JUnit XML to this file too; - prints them instead of the report"},
+	{"markdown", "write the report as Markdown to this file too; - prints it instead"},
+	{"html", "write the report as a page to this file too; - prints it instead"},
+	{"csv", "write a row for each point to this file too (docs/ANSWERS.md); - prints them instead of the report"},
 }
 
 // addReports gives a command a flag for each format.
@@ -63,6 +64,26 @@ func (p *process) addReports(c *cobra.Command) {
 		}
 		c.Flags().StringVar(p.reports[f.name], f.name, "", f.help)
 	}
+	c.PreRunE = func(c *cobra.Command, _ []string) error {
+		asked := p.printed()
+		if json := c.Flags().Lookup("json"); json != nil && json.Changed {
+			asked = append(asked, "--json")
+		}
+		if len(asked) > 1 {
+			return usage("%s and %s both print to standard output: give one of them a file, or leave it out", asked[0], asked[1])
+		}
+		return nil
+	}
+}
+
+// printed are the formats that are printed instead of the report.
+func (p *process) printed() (flags []string) {
+	for _, f := range reportFormats {
+		if file := p.reports[f.name]; file != nil && *file == "-" {
+			flags = append(flags, "--"+f.name+" -")
+		}
+	}
+	return flags
 }
 
 // writeReports writes the files that were asked for.

@@ -108,7 +108,7 @@ func (p *process) measure(ctx context.Context, cfg *config.Config) error {
 		return err
 	}
 	unshown := p.show(res, cfg.Output.JSON, cfg.Output.Explain)
-	if unshown == nil && !cfg.Output.JSON {
+	if unshown == nil && !cfg.Output.JSON && len(p.printed()) == 0 {
 		kept := "Kept in"
 		if err != nil {
 			kept = "Kept in part in"
@@ -178,6 +178,9 @@ func withChecklist(res *result.Result) *result.Result {
 func (p *process) show(res *result.Result, asJSON, explain bool) error {
 	if err := p.writeReports(res); err != nil {
 		return err
+	}
+	if len(p.printed()) > 0 {
+		return nil
 	}
 	if explain {
 		res = withChecklist(res)

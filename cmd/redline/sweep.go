@@ -176,7 +176,7 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, comma
 		p.remember(context.WithoutCancel(ctx), path)
 	}
 	unshown := p.show(res, cfg.Output.JSON, cfg.Output.Explain)
-	if !cfg.Output.JSON && unshown == nil {
+	if !cfg.Output.JSON && unshown == nil && len(p.printed()) == 0 {
 		_, unshown = fmt.Fprintf(p.stdout, "\nKept in %s\n", filepath.ToSlash(path))
 		if res.Interrupted != "" && !measure.BudgetReached(res.Interrupted) && unshown == nil {
 			_, unshown = fmt.Fprint(p.stdout, resumeLine(command, path)[1:])

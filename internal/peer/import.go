@@ -3,8 +3,10 @@ package peer
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -43,13 +45,32 @@ func has(keys ...string) func(tree) bool {
 // notJSON is what Python writes for what JSON cannot say.
 var notJSON = regexp.MustCompile(`([:\[,]\s*)-?(Infinity|NaN)\b`)
 
-// Import reads a result file of a peer: one run, or several.
+// MostBytes is how long a file may be: reading takes several times its length.
+const MostBytes = 256 << 20
+
+// Import reads a result file of a peer: one run, or several. Numbers that are none
+// are not known, and those that cannot be are an error.
 func Import(content []byte) ([]*Run, error) {
 	content = notJSON.ReplaceAll(content, []byte("${1}null"))
 	documents, err := documents(content)
 	if err != nil {
 		return nil, err
 	}
+	for _, d := range documents {
+		if found := extreme(map[string]any(d), ""); found != "" {
+			return nil, errors.New(found)
+		}
+	}
+	runs, err := importAll(documents)
+	for _, r := range runs {
+		if err == nil {
+			err = r.check()
+		}
+	}
+	return runs, err
+}
+
+func importAll(documents []tree) ([]*Run, error) {
 	first := documents[0]
 	switch {
 	case has("metadata", "metrics")(first):
@@ -94,18 +115,18 @@ func documents(content []byte) ([]tree, error) {
 	var list []tree
 	if trimmed := bytes.TrimSpace(content); len(trimmed) > 0 && trimmed[0] == '[' {
 		if err := json.Unmarshal(trimmed, &list); err != nil {
-			return nil, fmt.Errorf("not JSON: %w", err)
+			return nil, unread(content, err)
 		}
 	} else {
 		for d := json.NewDecoder(bytes.NewReader(content)); d.More(); {
 			var one tree
 			if err := d.Decode(&one); err != nil {
-				return nil, fmt.Errorf("not JSON, nor lines of it: %w", err)
+				return nil, unread(content, err)
 			}
 			list = append(list, one)
 		}
 	}
-	if len(list) == 0 {
+	if len(list) == 0 || list[0] == nil {
 		return nil, fmt.Errorf("holds no result")
 	}
 	return list, nil
@@ -128,13 +149,32 @@ func (t tree) num(path ...string) float64 { v, _ := t.at(path...).(float64); ret
 func (t tree) str(path ...string) string  { v, _ := t.at(path...).(string); return v }
 func (t tree) items(path ...string) []any { v, _ := t.at(path...).([]any); return v }
 
+// known reports whether a number stands there.
+func (t tree) known(path ...string) bool { _, is := t.at(path...).(float64); return is }
+
+// percentiles reads p50 and its like from keys that begin and end like this.
+func (t tree) percentiles(factor float64, begin, end string) map[string]float64 {
+	p := map[string]float64{}
+	for key, value := range t {
+		name, begins := strings.CutPrefix(key, begin)
+		name, ends := strings.CutSuffix(name, end)
+		if v, is := value.(float64); is && begins && ends && name != "" && name[0] >= '0' && name[0] <= '9' {
+			p["p"+name] = factor * v
+		}
+	}
+	return p
+}
+
 func branch(v any) tree { m, _ := v.(map[string]any); return m }
 
 func floats(v any) []float64 {
 	list, _ := v.([]any)
 	var out []float64
 	for _, item := range list {
-		n, _ := item.(float64)
+		n, is := item.(float64)
+		if !is {
+			n = math.NaN()
+		}
 		out = append(out, n)
 	}
 	return out
@@ -196,14 +236,12 @@ func servingRequests(r *Run, t tree, lens []float64) {
 
 // servingSpread reads mean_X_ms, median_X_ms and pNN_X_ms.
 func servingSpread(t tree, name string) *Spread {
-	if _, ok := t["mean_"+name+"_ms"]; !ok {
+	if !t.known("mean_" + name + "_ms") {
 		return nil
 	}
-	s := &Spread{N: int(t.num("completed")), Mean: t.num("mean_" + name + "_ms"), P: map[string]float64{"p50": t.num("median_" + name + "_ms")}}
-	for key, value := range t {
-		if percent, ok := strings.CutSuffix(key, "_"+name+"_ms"); ok && percent[0] == 'p' {
-			s.P[percent], _ = value.(float64)
-		}
+	s := &Spread{N: int(t.num("completed")), Mean: t.num("mean_" + name + "_ms"), P: t.percentiles(1, "p", "_"+name+"_ms")}
+	if t.known("median_" + name + "_ms") {
+		s.P["p50"] = t.num("median_" + name + "_ms")
 	}
 	return s
 }
@@ -211,7 +249,7 @@ func servingSpread(t tree, name string) *Spread {
 // nvidiaSummary reads the blocks of AIPerf and GenAI-Perf.
 func nvidiaSummary(source string) func(tree) (*Run, error) {
 	return func(t tree) (*Run, error) {
-		r := &Run{Source: source, Duration: t.num("benchmark_duration", "avg")}
+		r := &Run{Source: source, Version: t.str("aiperf_version"), Duration: t.num("benchmark_duration", "avg")}
 		r.Started, _ = time.ParseInLocation("2006-01-02T15:04:05.999999", t.str("start_time"), time.UTC)
 		if models := t.items("input_config", "models", "items"); len(models) > 0 {
 			r.Model = branch(models[0]).str("name")
@@ -225,16 +263,10 @@ func nvidiaSummary(source string) func(tree) (*Run, error) {
 		}
 		spread := func(tag string) *Spread {
 			block := branch(t[tag])
-			if block == nil {
+			if !block.known("avg") {
 				return nil
 			}
-			s := &Spread{N: ok, Mean: block.num("avg"), Max: block.num("max"), P: map[string]float64{}}
-			for key, value := range block {
-				if v, is := value.(float64); is && len(key) > 1 && key[0] == 'p' {
-					s.P[key] = v
-				}
-			}
-			return s
+			return &Spread{N: ok, Mean: block.num("avg"), Max: block.num("max"), P: block.percentiles(1, "p", "")}
 		}
 		r.Figures = &Figures{OK: ok, Failed: int(t.num("error_request_count", "avg")), In: int64(t.num("total_isl", "avg")), Out: int64(t.num("total_osl", "avg")),
 			TTFT: spread("time_to_first_token"), TPOT: spread("inter_token_latency"), ITL: spread("inter_chunk_latency"), E2E: spread("request_latency")}

@@ -2,7 +2,6 @@ package peer
 
 import (
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -12,7 +11,7 @@ func guidellmRuns(t tree) ([]*Run, error) {
 	for _, item := range t.items("benchmarks") {
 		b := branch(item)
 		start := firstNonZero(b.num("start_time"), b.num("scheduler_metrics", "start_time"))
-		r := &Run{Source: "GuideLLM", DueKnown: true, Duration: b.num("duration"), Started: time.Unix(0, int64(start*1e9)),
+		r := &Run{Source: "GuideLLM", Version: t.str("metadata", "guidellm_version"), DueKnown: true, Duration: b.num("duration"), Started: time.Unix(0, int64(start*1e9)),
 			Model: firstOf(b.str("config", "backend", "model"), t.str("config", "spec", "backend", "model")), URL: b.str("config", "backend", "target"),
 			Rate: b.num("config", "strategy", "rate"), Most: int(firstNonZero(b.num("config", "strategy", "streams"), b.num("config", "strategy", "max_concurrency")))}
 		if r.Rate > 0 {
@@ -39,6 +38,9 @@ func guidellmRuns(t tree) ([]*Run, error) {
 		}
 		r.Started, r.Duration = r.Started.Add(time.Duration(early*1e9)), r.Duration-early
 		runs = append(runs, r)
+	}
+	if len(runs) == 0 {
+		return nil, (&Run{Source: "GuideLLM", Version: t.str("metadata", "guidellm_version")}).unlike("no benchmarks")
 	}
 	return runs, nil
 }
@@ -89,6 +91,9 @@ func genaiPerfRuns(t tree) ([]*Run, error) {
 		}
 		runs = append(runs, r)
 	}
+	if len(runs) == 0 {
+		return nil, (&Run{Source: "GenAI-Perf"}).unlike("no experiments")
+	}
 	return runs, nil
 }
 
@@ -117,14 +122,12 @@ func inferenceRun(t tree) (*Run, error) {
 	}
 	spread := func(name string) *Spread {
 		block := branch(t.at("successes", "latency", name))
-		if block == nil {
+		if !block.known("mean") {
 			return nil
 		}
-		s := &Spread{N: ok, Mean: 1e3 * block.num("mean"), Max: 1e3 * block.num("max"), P: map[string]float64{"p50": 1e3 * block.num("median")}}
-		for key, value := range block {
-			if v, is := value.(float64); is && key[0] == 'p' {
-				s.P[key] = 1e3 * v
-			}
+		s := &Spread{N: ok, Mean: 1e3 * block.num("mean"), Max: 1e3 * block.num("max"), P: block.percentiles(1e3, "p", "")}
+		if block.known("median") {
+			s.P["p50"] = 1e3 * block.num("median")
 		}
 		return s
 	}
@@ -173,14 +176,10 @@ func llmperfRun(t tree) (*Run, error) {
 		r.Started = time.Unix(int64(at), 0)
 	}
 	spread := func(name string) *Spread {
-		s := &Spread{N: ok, Mean: 1e3 * t.num("results_"+name+"_mean"), Max: 1e3 * t.num("results_"+name+"_max"), P: map[string]float64{}}
-		for key, value := range t {
-			if p, is := strings.CutPrefix(key, "results_"+name+"_quantiles_"); is {
-				v, _ := value.(float64)
-				s.P[p] = 1e3 * v
-			}
+		if !t.known("results_" + name + "_mean") {
+			return nil
 		}
-		return s
+		return &Spread{N: ok, Mean: 1e3 * t.num("results_"+name+"_mean"), Max: 1e3 * t.num("results_"+name+"_max"), P: t.percentiles(1e3, "results_"+name+"_quantiles_p", "")}
 	}
 	r.Figures = &Figures{OK: ok, Failed: int(t.num("results_number_errors")), In: int64(t.num("results_number_input_tokens_mean") * float64(ok)),
 		Out: int64(t.num("results_mean_output_throughput_token_per_s") * r.Duration), TTFT: spread("ttft_s"), E2E: spread("end_to_end_latency_s")}

@@ -54,14 +54,49 @@ func TestFilesAreReadAgain(t *testing.T) {
 }
 
 func TestForeignFilesAreNamed(t *testing.T) {
+	serving := func(more string) string {
+		return `{"request_throughput":1,"completed":2,"duration":1,"mean_ttft_ms":5` + more + "}"
+	}
+	detailed := func(more string) string {
+		return serving(`,"input_lens":[9,9],"output_lens":[2,2],"itls":[[0.1],[0.1]],"ttfts":` + more)
+	}
 	for content, want := range map[string]string{
-		`{"a":1,"b":2}`: "it has the keys a, b; known are vLLM",
-		``:              "holds no result",
-		`[]`:            "holds no result",
-		`{"a":`:         "not JSON",
+		`{"a":1,"b":2}`:            "it has the keys a, b; known are vLLM",
+		``:                         "holds no result",
+		`null`:                     "holds no result",
+		`[]`:                       "holds no result",
+		`[1]`:                      "want an object, got a number",
+		`{"a":`:                    "it ends early",
+		"{\"a\":1}\n{\"b\":oops}":  "line 2: not JSON",
+		serving(`,"x":[1,1e300]`):  "x[1]: 1e+300 is beyond any figure",
+		serving(`,"x":1e999`):      "got the number 1e999",
+		serving(`,"duration":-5`):  "vLLM: it lasts -5 s",
+		serving(`,"completed":-2`): "less than no requests",
+		detailed("[0.1,NaN]"):      "request 1: its time to first token is NaN s",
+		detailed("[0.1,-3]"):       "request 1: its time to first token is -3 s",
+		detailed("[0.1,1e12]"):     "request 1: its time to first token is 1e+12 s",
+		`{"request_throughput":1,"completed":2,"duration":1,"input_lens":[9,1e12],"ttfts":[1,1]}`:     "request 1: it has 1000000000000 tokens",
+		`{"aiperf_version":"7.0","request_throughput":{"avg":3}}`:                                     "recognized by its keys as a file of AIPerf 7.0, but",
+		`{"metadata":{"guidellm_version":"9.9"},"benchmarks":[]}`:                                     "GuideLLM 9.9, but it has no benchmarks",
+		`{"metadata":{},"benchmarks":[{"requests":{"successful":[{}]}}]}`:                             "no times of its requests",
+		`{"experiments":[{"requests":[]}],"service_kind":"openai"}`:                                   "GenAI-Perf, but it has no single requests",
+		`{"request_throughput":1,"completed":2,"duration":1,"mean_ttft_ms":NaN,"median_ttft_ms":NaN}`: "vLLM, but it has neither",
 	} {
-		if _, err := Import([]byte(content)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Import([]byte(content)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "peer.") || strings.Contains(err.Error(), "Go ") {
 			t.Errorf("%s: %v, want %q", content, err, want)
 		}
+	}
+}
+
+// What a file has no number for is not known; it is not 0.
+func TestNoNumberIsNotKnown(t *testing.T) {
+	runs, err := Import([]byte(`{"request_throughput":1,"completed":2,"duration":1,"request_rate":Infinity,"mean_ttft_ms":NaN,"p99_ttft_ms":-Infinity,
+		"mean_tpot_ms":4,"median_tpot_ms":NaN,"p99_tpot_ms":NaN,"p90_tpot_ms":7}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := runs[0].Figures
+	if f.TTFT != nil || f.TPOT.Mean != 4 || len(f.TPOT.P) != 1 || f.TPOT.P["p90"] != 7 || runs[0].Rate != 0 {
+		t.Errorf("ttft %v, tpot %v, rate %v", f.TTFT, f.TPOT, runs[0].Rate)
 	}
 }

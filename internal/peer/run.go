@@ -24,6 +24,7 @@ type Run struct {
 
 	// What a file of a peer says besides; zero where it does not.
 	Source, URL, Label string
+	Version            string // of the benchmark that wrote it
 	Rate               float64
 	Most               int // requests in flight at once
 	DueKnown           bool

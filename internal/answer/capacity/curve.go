@@ -124,10 +124,14 @@ func (m curve) at(rate float64) *result.ExpectedLatency {
 		if !f.Spread() || f.Watched == nil {
 			continue
 		}
+		form := f // another benchmark may not say when a request was due
+		if f.Judged().Own(a.point, b.point) != nil {
+			form = f.Judged()
+		}
 		for _, stat := range f.Compared {
 			ms, known := between(a, b, share, func(p *result.Point) (float64, bool) { return figure.Statistic{Figure: f, Stat: stat}.Read(p) })
 			if known {
-				e.Figures = append(e.Figures, result.ExpectedFigure{Name: f.Judged().Key + "_ms", Stat: stat, MS: ms})
+				e.Figures = append(e.Figures, result.ExpectedFigure{Name: form.Key + "_ms", Stat: stat, MS: ms})
 			}
 		}
 	}

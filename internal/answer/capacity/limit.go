@@ -44,6 +44,9 @@ func (c Configuration) limit(m curve) (basis, error) {
 	if c.Result.Verdict.Valid == result.Invalid {
 		b.notes = append(b.notes, "the run is invalid: its figures may be the load generator's own")
 	}
+	if c.Result.Verdict.Unmade() {
+		b.notes = append(b.notes, "another benchmark made the run: how well its client kept time is not known, and no check of it was made")
+	}
 	return b, nil
 }
 
@@ -102,7 +105,7 @@ func (c Configuration) kept(m curve) (basis, error) {
 		if len(m.levels) == 0 {
 			return basis{}, fmt.Errorf("%s: no load was measured; %s", c.Name, cure)
 		}
-		return basis{}, fmt.Errorf("%s: has no limit and no objectives; %s", c.Name, cure)
+		return basis{}, fmt.Errorf("%s: has no limit and no objectives; judge it by some (--slo 'ttft:p99<500ms'), or %s", c.Name, cure)
 	}
 	for _, way := range []struct {
 		standing slo.Standing

@@ -149,9 +149,9 @@ func (c *Comparison) vet(runs []*result.Result, o Options) (spoilt []string, err
 		case len(r.Points) == 0:
 			return nil, &Incomparable{Reasons: []string{"run " + r.ID + ": " + why}}
 		case refuse:
-			spoilt = append(spoilt, "run "+r.ID+": "+why)
+			spoilt = append(spoilt, "run "+name(r)+": "+why)
 		case why != "":
-			c.warn("", "run %s: %s", r.ID, why)
+			c.warn("", "run %s: %s", name(r), why)
 		}
 	}
 	grave := c.liken(runs)

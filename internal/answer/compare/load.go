@@ -119,6 +119,9 @@ func repeats(r *result.Result) []*result.Result {
 		}
 		one := *r
 		one.ID, one.Seed = strings.TrimSpace(r.ID+" "+s.Name), r.Seed+uint64(n)
+		if r.Path != "" {
+			one.Path = strings.TrimSpace(r.Path + " " + s.Name)
+		}
 		one.Repeats, one.Stages = nil, nil
 		one.Points = []result.Point{r.Points[*s.Point]}
 		one.Points[0].Name = ""
@@ -126,6 +129,9 @@ func repeats(r *result.Result) []*result.Result {
 	}
 	return runs
 }
+
+// name is what a person calls a run.
+func name(r *result.Result) string { return cmp.Or(r.Path, r.ID) }
 
 func loadNames(r *result.Result) string {
 	var names []string

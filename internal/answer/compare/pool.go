@@ -62,10 +62,10 @@ func (p *Pooled) sound(runs []*result.Result) []*result.Result {
 		}
 		switch {
 		case grave:
-			p.warn("run %s does not count: %s", r.ID, why)
+			p.warn("run %s does not count: %s", name(r), why)
 			continue
 		case why != "":
-			p.warn("run %s: %s", r.ID, why)
+			p.warn("run %s: %s", name(r), why)
 		}
 		kept = append(kept, r)
 	}

@@ -70,9 +70,9 @@ func side(runs []*result.Result) Side {
 	if first.Engine.Version != "" {
 		s.Engine += " " + first.Engine.Version
 	}
-	s.Name = cmp.Or(s.Name, first.ID)
+	s.Name = cmp.Or(s.Name, name(first))
 	for _, r := range separate(runs) {
-		s.Runs = append(s.Runs, r.ID)
+		s.Runs = append(s.Runs, name(r))
 	}
 	return s
 }

@@ -158,7 +158,7 @@ const (
 // Side is one of the two.
 type Side struct {
 	Name   string   `json:"name"`
-	Runs   []string `json:"runs,omitempty"` // ids
+	Runs   []string `json:"runs,omitempty"` // their paths as they were given, else their ids
 	Model  string   `json:"model,omitempty"`
 	Engine string   `json:"engine,omitempty"`
 	URL    string   `json:"url,omitempty"`

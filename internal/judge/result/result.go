@@ -28,6 +28,7 @@ const (
 type Result struct {
 	Schema  string    `json:"schema"`
 	ID      string    `json:"id"`
+	Path    string    `json:"-"` // where a person said that it is
 	Started time.Time `json:"started"`
 	Command string    `json:"command"`
 	Version string    `json:"version"`
@@ -235,6 +236,9 @@ type Verdict struct {
 	Checks    []Check      `json:"checks"`
 	Unchecked []Unchecked  `json:"unchecked"`
 }
+
+// Unmade reports whether no check was made, as of a run of another benchmark.
+func (v *Verdict) Unmade() bool { return len(v.Checks) == 0 && len(v.Unchecked) > 0 }
 
 // Check is one question about the run itself, answered.
 type Check struct {

@@ -25,6 +25,9 @@ func comparisonHeadline(c *result.Comparison) headline {
 	return h
 }
 
+// stored reports whether runs that were made before are compared.
+func stored(r *result.Result) bool { return r.Comparison != nil && r.Comparison.Way == "stored" }
+
 var changeTones = map[result.Standing]tone{result.Better: good, result.Worse: bad, result.Undecided: weak}
 
 // comparison writes both sides of every metric and what may be said of it.
@@ -49,7 +52,11 @@ func (p *page) changes(c *result.Comparison, columns ...document.Column) {
 }
 
 func side(s result.Side) string {
-	return clean(joined(s.Name, s.Model, s.Engine, s.URL, strings.Join(s.Runs, ", ")))
+	runs := strings.Join(s.Runs, ", ")
+	if runs == s.Name {
+		runs = ""
+	}
+	return clean(joined(s.Name, s.Model, s.Engine, s.URL, runs))
 }
 
 func changeRow(m *result.Change) []string {

@@ -98,7 +98,11 @@ func (p *page) goodput(point *result.Point) {
 
 func (p *page) concurrency(c metric.Concurrency) {
 	p.shows("in_flight_mean")
-	p.Field("in flight", figure(c.Mean)+" mean"+p.markOn("concurrency.mean")+", "+count(c.Max)+" max")
+	mean, most := figure(c.Mean)+" mean"+p.markOn("concurrency.mean"), count(c.Max)+" max"
+	if c.Max == 0 && c.Mean > 0 { // another benchmark does not say
+		most = ""
+	}
+	p.Field("in flight", strings.Join(present(mean, most), ", "))
 }
 
 // setUp shows the connections that had to be opened in the window: their cost

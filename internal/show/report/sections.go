@@ -102,6 +102,9 @@ func (p *page) points(r *result.Result) {
 
 // documentTitle names the page: what was run, on what.
 func documentTitle(r *result.Result) string {
+	if stored(r) {
+		return clean(r.Comparison.B.Name + " against " + r.Comparison.A.Name)
+	}
 	return clean(joined(cmp.Or(r.Label, r.ID), r.Model.Name, strings.TrimSpace(r.Engine.Name+" "+r.Engine.Version)))
 }
 
@@ -112,7 +115,11 @@ func validityLine(r *result.Result) headline {
 	switch {
 	case r.Verdict.Valid == result.Invalid || len(failed) > 0:
 		return headline{"Invalid run", lost, joined(count(len(failed))+hard+"failed", counts)}
-	case r.Verdict.Valid == result.Valid && r.Interrupted == "":
+	case stored(r):
+		return headline{"Comparison of stored runs", unset, ""}
+	case soundly(r) && r.Verdict.Unmade():
+		return headline{"Unchecked run", unset, counts}
+	case soundly(r):
 		return headline{"Valid run", met, counts}
 	}
 	return headline{"Run cut short", unset, counts}

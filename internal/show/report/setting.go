@@ -17,6 +17,10 @@ func (p *page) setting(r *result.Result) {
 	if !r.Started.IsZero() {
 		when = r.Started.UTC().Format("2006-01-02 15:04:05 UTC")
 	}
+	if stored(r) { // A and B name the runs
+		p.Field("workload", workload(r))
+		return
+	}
 	p.Field("run", joined(clean(r.Label), clean(r.ID), when, "seed"+hard+strconv.FormatUint(r.Seed, 10)))
 	p.Field("note", clean(r.Note))
 	p.Field("engine", engine(r.Engine))

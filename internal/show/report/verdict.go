@@ -132,7 +132,7 @@ func (p *page) server(r *result.Result) headline {
 // validWord leads a report without a finding against the server. A run that
 // was cut short has not been found valid.
 func validWord(r *result.Result) string {
-	if soundly(r) && len(r.Verdict.Checks) == 0 && len(r.Verdict.Unchecked) > 0 {
+	if soundly(r) && r.Verdict.Unmade() {
 		return "UNCHECKED  " // as a run that another benchmark made
 	}
 	if soundly(r) {
