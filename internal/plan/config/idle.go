@@ -4,6 +4,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"redline/internal/traffic/hub"
 )
 
 // idleFlag is a flag that the other settings leave without effect. Whoever gives
@@ -76,7 +78,10 @@ var idleFlags = []idleFlag{
 // readable reports whether a file is there; one that is not is refused by
 // whoever opens it, in better words.
 func readable(path string) bool {
-	_, err := os.Stat(path)
+	path, err := hub.Dataset(path)
+	if err == nil {
+		_, err = os.Stat(path)
+	}
 	return err == nil
 }
 

@@ -102,7 +102,7 @@ var Options = []Option{
 
 	{Flag: "workload", Values: workload.Names(), Key: "workload", Group: WorkloadGroup, Kind: Text, Value: "NAME", Default: "chat",
 		Help: "preset (" + strings.Join(workload.Names(), ", ") + "), lengths such as 'in=lognormal(500,0.8,50..4000) out=fixed(128)', " +
-			"or a file: prompts, conversations, a trace, a fitted workload"},
+			"or a file, also of a Hugging Face dataset (hf:org/name/file): prompts, conversations, a trace, a fitted workload"},
 	{Flag: "workload-format", Values: workload.FileFormats(), Key: "workload.format", Group: WorkloadGroup, Kind: Text, Value: "FORMAT",
 		Default: "by the file's content", Help: "how to read the workload's file: " + strings.Join(workload.FileFormats(), ", ")},
 	{Flag: "column", Key: "workload.columns", Group: WorkloadGroup, Kind: Text, Value: "ROLE=NAME", Repeatable: true,
@@ -128,7 +128,7 @@ var Options = []Option{
 	{Flag: "salt", Key: "workload.salt", Group: WorkloadGroup, Kind: Text, Value: "TEXT", Default: "a new one for every run",
 		Help: "text that makes prompts differ from those of other runs, so that a rerun does not measure the cache; false: no salt"},
 	{Flag: "tokenizer", Values: append(token.EmbeddedNames(), "server"), Key: "tokenizer", Group: WorkloadGroup, Kind: Text, Value: "NAME", Default: token.EmbeddedNames()[0],
-		Help: strings.Join(token.EmbeddedNames(), ", ") + ", a Hugging Face tokenizer.json, or server: ask the server's /tokenize"},
+		Help: strings.Join(token.EmbeddedNames(), ", ") + ", a Hugging Face tokenizer.json or repository (org/name), or server: ask the server's /tokenize"},
 	{Flag: "generation", Values: []string{"deterministic", "product"}, Key: "generation.preset", Group: WorkloadGroup, Kind: Text, Value: "PRESET",
 		Help: "deterministic or product: settings for how the model picks its tokens"},
 	{Flag: "temperature", Key: "generation.temperature", Group: WorkloadGroup, Kind: Float, Value: "T",

@@ -39,6 +39,9 @@ func (c *Config) complete(in Input) error {
 		c.Seed = in.Seed
 	}
 	c.addresses()
+	if token, ok := in.LookupEnv("HF_TOKEN"); ok {
+		c.Hide([]string{token})
+	}
 	for _, rule := range []func() error{
 		func() error { return c.togglePlan(in.Command) },
 		c.endpoints,

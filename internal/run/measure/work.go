@@ -57,7 +57,7 @@ func Tokenizer(name string) (token.Text, error) {
 	}
 	v, err := token.Load(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("tokenizer: %w; want the path of a tokenizer.json, or one of %s, %s",
+		return nil, fmt.Errorf("tokenizer: %w; want the path of a tokenizer.json, a Hugging Face repository (org/name), or one of %s, %s",
 			err, strings.Join(token.EmbeddedNames(), ", "), config.ByServer)
 	}
 	if err != nil {

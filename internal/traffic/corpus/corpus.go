@@ -12,6 +12,7 @@ import (
 	"os"
 
 	"redline/internal/llm"
+	"redline/internal/traffic/hub"
 )
 
 // Format is how a file holds its text.
@@ -105,7 +106,11 @@ func Open(path string, o Options) (*File, error) {
 // opened is what is made of an open file, which is closed again where nothing
 // can be.
 func opened[T any](path string, read func(source *os.File, size int64) (T, error)) (out T, err error) {
-	source, err := os.Open(path)
+	local, err := hub.Dataset(path)
+	if err != nil {
+		return out, err
+	}
+	source, err := os.Open(local)
 	if err != nil {
 		return out, err
 	}

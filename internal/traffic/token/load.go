@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"redline/internal/traffic/hub"
 )
 
 // fileName is what Hugging Face calls a tokenizer's file.
@@ -17,14 +19,22 @@ const fileName = "tokenizer.json"
 // of it.
 const mostBytes = 256 << 20
 
-// Load reads a Hugging Face tokenizer.json, or the one in the directory given.
+// Load reads a Hugging Face tokenizer.json, the one in the directory given, or that
+// of a repository (org/name).
 // Byte-level BPE is read, split as Llama 3, Qwen, GPT-2, GPT-4o, Mistral Nemo,
 // DeepSeek V3 and their kin do; anything else is refused with a line that
 // names it. Encode then gives what the Hugging Face library gives without
 // added special tokens: the spelling of a special token in the text is that
 // token.
-func Load(path string) (*Vocabulary, error) {
-	path, err := tokenizerFile(path)
+func Load(name string) (*Vocabulary, error) {
+	found, err := hub.Tokenizer(name)
+	if err != nil {
+		return nil, err
+	}
+	path, err := tokenizerFile(found)
+	if found == name {
+		name = path
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +42,7 @@ func Load(path string) (*Vocabulary, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := parse(loadedName(path, data), data)
+	v, err := parse(loadedName(name, path, data), data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -57,13 +67,16 @@ func tokenizerFile(path string) (string, error) {
 	return path, nil
 }
 
-// loadedName is the directory's or the file's name, whichever says more, and
-// the start of the content's checksum.
-func loadedName(path string, data []byte) string {
-	name := filepath.Base(path)
-	if absolute, err := filepath.Abs(path); err == nil && name == fileName {
-		name = filepath.Base(filepath.Dir(absolute))
+// loadedName is the repository's, the directory's or the file's name, whichever
+// says most, and the start of the content's checksum.
+func loadedName(name, path string, data []byte) string {
+	if name == path {
+		name = filepath.Base(path)
+		if absolute, err := filepath.Abs(path); err == nil && name == fileName {
+			name = filepath.Base(filepath.Dir(absolute))
+		}
 	}
+	name = strings.TrimPrefix(name, hub.Prefix)
 	sum := sha256.Sum256(data)
 	return fmt.Sprintf("%s@%x", name, sum[:4])
 }

@@ -4,11 +4,20 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+
+	"redline/internal/traffic/hub"
 )
 
 // ChatTemplate gives the chat template that stands beside a Hugging Face
 // tokenizer, "" where there is none to be found.
-func ChatTemplate(path string) string {
+func ChatTemplate(name string) string {
+	if _, embedded := Embedded(name); embedded {
+		return ""
+	}
+	path, err := hub.Tokenizer(name)
+	if err != nil {
+		return ""
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return ""

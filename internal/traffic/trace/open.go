@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"redline/internal/text"
+	"redline/internal/traffic/hub"
 )
 
 // Open scans a whole file and says what is wrong with it, if anything is.
@@ -31,7 +32,11 @@ func Open(path string, o Options) (*File, error) {
 }
 
 func openRegular(path string) (*os.File, error) {
-	info, err := os.Stat(path)
+	local, err := hub.Dataset(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(local)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fault(path, "no such file")
@@ -42,7 +47,7 @@ func openRegular(path string) (*os.File, error) {
 	case info.Size() == 0:
 		return nil, fault(path, "is empty, want a trace or a log of requests")
 	}
-	file, err := os.Open(path)
+	file, err := os.Open(local)
 	if err != nil {
 		return nil, fault(path, "cannot be read: %v", errors.Unwrap(err))
 	}

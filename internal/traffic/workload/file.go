@@ -11,6 +11,7 @@ import (
 
 	"redline/internal/text"
 	"redline/internal/traffic/corpus"
+	"redline/internal/traffic/hub"
 	"redline/internal/traffic/trace"
 )
 
@@ -77,7 +78,11 @@ func unrecognised(head []byte) string {
 
 // readHead reads the beginning of a file.
 func readHead(path string) ([]byte, error) {
-	file, err := os.Open(path)
+	local, err := hub.Dataset(path)
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.Open(local)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%s: no such file; the known workloads are %s", path, strings.Join(Names(), ", "))
 	}
