@@ -177,14 +177,19 @@ func TestObjectivesDecideTheExitCode(t *testing.T) {
 	}
 }
 
-// The plan that asked for the product runs unchanged but for its endpoint.
+// The plan that asked for the product runs unchanged but for its endpoint and
+// the shape of its model, without which its objective on the cache is refused.
 func TestSeedPlanOverSockets(t *testing.T) {
 	t.Parallel()
 	url := metronomeAs(t, "claude-sonnet-4-20250514", time.Millisecond)
 	out := filepath.Join(t.TempDir(), "run")
-	code, stdout, stderr := redline(t, map[string]string{"INFERENCE_API_KEY": "key"}, "run",
-		"--plan", "../../internal/plan/config/testdata/benchmark-config.yaml", "--url", url+"/v1/messages",
-		"--requests", "60", "--quiet", "--out", out)
+	args := []string{"run", "--plan", "../../internal/plan/config/testdata/benchmark-config.yaml", "--url", url + "/v1/messages",
+		"--requests", "60", "--quiet", "--out", out}
+	key := map[string]string{"INFERENCE_API_KEY": "key"}
+	if code, _, stderr := redline(t, key, args...); code != exitError || !strings.Contains(stderr, "cannot be judged: the shape of the model") {
+		t.Fatalf("without a shape: exit %d: %s", code, stderr)
+	}
+	code, stdout, stderr := redline(t, key, append(args, "--catalog", "../../internal/plan/config/testdata/shape/config.json")...)
 	if code == exitError || code == exitUsage {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}

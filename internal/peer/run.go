@@ -61,6 +61,7 @@ type Request struct {
 	AskedOut    int
 	Reasoning   int
 	Cached      int
+	KVBytes     int
 	OK          bool
 	Streamed    bool
 	Status      int
@@ -105,7 +106,7 @@ func fromRecord(rec *record.Record, start int64) Request {
 	q := Request{ID: rec.ID, Due: float64(rec.Due-start) / 1e9, Start: float64(begin-start) / 1e9,
 		TTFT: since(rec.First), Latency: since(cmp.Or(rec.Last, rec.End)), Whole: since(rec.End),
 		In: cmp.Or(rec.PromptTokens, rec.AskedPrompt), Out: rec.OutputTokens, AskedOut: rec.AskedOutput, Reasoning: rec.ReasoningTokens,
-		Cached: rec.CachedTokens, OK: rec.Outcome == llm.OK, Streamed: rec.Streamed, Status: rec.Status, Outcome: string(rec.Outcome),
+		Cached: rec.CachedTokens, KVBytes: rec.KVBytes, OK: rec.Outcome == llm.OK, Streamed: rec.Streamed, Status: rec.Status, Outcome: string(rec.Outcome),
 		Error: rec.Error, Session: rec.Session, Turn: rec.Turn, Class: rec.Class}
 	if rec.Slot > rec.Begin && rec.Begin > 0 {
 		q.Queue = float64(rec.Slot-rec.Begin) / 1e9

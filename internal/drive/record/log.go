@@ -162,14 +162,14 @@ type count struct {
 	n   *int
 }
 
-func (r *Record) counts() [15]count {
+func (r *Record) counts() [16]count {
 	return [...]count{{"status", &r.Status}, {"prompt_tokens", &r.PromptTokens},
 		{"asked_prompt", &r.AskedPrompt}, {"cached_tokens", &r.CachedTokens},
 		{"output_tokens", &r.OutputTokens}, {"reasoning_tokens", &r.ReasoningTokens},
 		{"streamed_tokens", &r.StreamedTokens}, {"local_tokens", &r.LocalTokens},
 		{"local_by_event", &r.LocalByEvent}, {"first_estimate", &r.FirstEstimate}, {"claimed_tokens", &r.Claimed},
 		{"asked_output", &r.AskedOutput}, {"coalesced", &r.Coalesced}, {"reconnects", &r.Reconnects},
-		{"inputs", &r.Inputs}}
+		{"inputs", &r.Inputs}, {"kv_bytes", &r.KVBytes}}
 }
 
 // line builds a flat JSON object; what is zero is left out.
@@ -300,6 +300,7 @@ type row struct {
 	LocalByEvent    int         `json:"local_by_event"`
 	FirstEstimate   int         `json:"first_estimate"`
 	Claimed         int         `json:"claimed_tokens"`
+	KVBytes         int         `json:"kv_bytes"`
 	Apart           bool        `json:"reasoning_apart"`
 	Repeats         bool        `json:"repeats"`
 	Counted         Counted     `json:"counted"`
@@ -325,7 +326,7 @@ func (w *row) into(r *Record) error {
 		Status: w.Status, PromptTokens: w.PromptTokens, AskedPrompt: w.AskedPrompt,
 		CachedTokens: w.CachedTokens, OutputTokens: w.OutputTokens, AskedOutput: w.AskedOutput,
 		ReasoningTokens: w.ReasoningTokens, StreamedTokens: w.StreamedTokens,
-		LocalTokens: w.LocalTokens, LocalByEvent: w.LocalByEvent, FirstEstimate: w.FirstEstimate, Claimed: w.Claimed, Apart: w.Apart, Repeats: w.Repeats, Counted: w.Counted, Streamed: w.Streamed,
+		LocalTokens: w.LocalTokens, LocalByEvent: w.LocalByEvent, FirstEstimate: w.FirstEstimate, Claimed: w.Claimed, KVBytes: w.KVBytes, Apart: w.Apart, Repeats: w.Repeats, Counted: w.Counted, Streamed: w.Streamed,
 		Coalesced: w.Coalesced, ConnNew: w.ConnNew, Reconnects: w.Reconnects, Addr: w.Addr,
 		Error:  w.Error,
 		chunks: chunks{n: w.ChunksUS.n, gaps: w.ChunksUS.b, tokens: w.ChunkTokens.b, spread: w.Spread}}

@@ -78,6 +78,9 @@ type Record struct {
 	// where the server does not tell them; 0 if unknown.
 	FirstEstimate int
 	Counted       Counted
+	// KVBytes is what its tokens take in the key-value cache by the shape of the
+	// model; 0 where that is not known.
+	KVBytes int
 	// Apart says that usage counts reasoning beside the output tokens and not in
 	// them: OutputTokens is the sum. Repeats says that every event held the whole
 	// text so far.

@@ -38,6 +38,7 @@ func measured(times float64) *result.Result {
 	p.Tokens.OutputLengths = d
 	p.KV, p.Cache = &result.KV{MaxMBPerRequest: 12, PeakMB: 300}, &result.Cache{Usage: new(0.4)}
 	p.Prediction, p.PrefillSlope = &result.Prediction{MBU: new(0.6), MFU: new(0.1)}, &result.PrefillSlope{MSPer1K: 30}
+	p.Server = &telemetry.ServerUse{KVFragmentation: &telemetry.Gauge{Mean: 0.02, Max: 0.1}, Evictions: new(12.0), EvictionUnit: "block"}
 	p.Accelerator = &telemetry.AcceleratorUse{JoulesPerOutputToken: new(0.8)}
 	p.Cost = &result.Cost{PerRequest: 0.01, Per1kTokens: 0.002, Per1mOutput: 2.5 * times, Per1mAccepted: new(3.0)}
 	p.Quality = &result.Quality{Set: "q", Phases: []result.QualityPhase{{Phase: result.UnderLoad, Score: new(0.8)}}}

@@ -18,6 +18,8 @@ type Source struct {
 	// Count is the counter of the values whose sum Name counts, for a timing
 	// that the engine keeps as two counters instead of a histogram.
 	Count string
+	// Unit is what a counter counts, where engines differ.
+	Unit string
 	// Single is a label of which all series must have the same value, else the
 	// source is passed over: the steps of one pipeline, added up, would count
 	// a request more than once.
@@ -34,8 +36,8 @@ type Metrics struct {
 	// has one of them is this engine's.
 	Prefix string
 	// Marks are names that make a page this engine's where it has no prefix of
-	// its own.
-	Marks []string
+	// its own. Others are read as well, and make it nobody's.
+	Marks, Others []string
 	// Replica is the label that tells engines behind one endpoint apart.
 	Replica string
 	// Shards are labels of the parts of one replica, of which only the part 0
@@ -53,6 +55,8 @@ type Metrics struct {
 	// are sums. PrefixRate and SpecRate are for engines that do not count what
 	// they are shares of.
 	Running, Waiting, KVUsage, PrefixRate, SpecRate []Source
+	// KVTokens is the tokens that the blocks in use hold.
+	KVTokens []Source
 	// WaitingFor is the gauge of those that wait, with a label that says what
 	// for.
 	WaitingFor LabeledSource

@@ -61,6 +61,9 @@ const (
 	prefixHits  = "prefix_cache_hits_total"
 	prefixAsked = "prefix_cache_queries_total"
 	preemptions = "num_preemptions_total"
+
+	evictedBlocks = "redline_evicted_blocks_total" // of the simulator alone
+
 	prompts     = "prompt_tokens_total"
 	generations = "generation_tokens_total"
 	successes   = "request_success_total"

@@ -13,16 +13,20 @@ var _ = register(Engine{
 		{Path: "/server_info", Read: readVLLM},
 	},
 	Metrics: Metrics{
-		Prefix: "vllm:", Replica: "engine", Config: "vllm:cache_config_info",
-		Running:          named("vllm:num_requests_running"),
-		Waiting:          named("vllm:num_requests_waiting"),
-		WaitingFor:       LabeledSource{"vllm:num_requests_waiting_by_reason", "reason"},
-		KVUsage:          named("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"),
-		PrefixRate:       named("vllm:gpu_prefix_cache_hit_rate"),
-		PrefixHits:       named("vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total"),
-		PrefixQueries:    named("vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total"),
-		Preemptions:      named("vllm:num_preemptions_total"),
-		Recomputes:       named("vllm:num_preemptions_total"),
+		Prefix: "vllm:", Others: []string{"redline_kv_tokens", evictedBlocks}, Replica: "engine", Config: "vllm:cache_config_info",
+		Running:       named("vllm:num_requests_running"),
+		Waiting:       named("vllm:num_requests_waiting"),
+		WaitingFor:    LabeledSource{"vllm:num_requests_waiting_by_reason", "reason"},
+		KVUsage:       named("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"),
+		KVTokens:      named("redline_kv_tokens"),
+		PrefixRate:    named("vllm:gpu_prefix_cache_hit_rate"),
+		PrefixHits:    named("vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total"),
+		PrefixQueries: named("vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total"),
+		Preemptions:   named("vllm:num_preemptions_total"),
+		Recomputes:    named("vllm:num_preemptions_total"),
+		// With --kv-cache-metrics vLLM times evictions of a sample of its blocks.
+		Evictions: []Source{{Name: evictedBlocks, Unit: "block"},
+			{Name: "vllm:kv_block_idle_before_evict_seconds_count", Unit: "sampled block"}},
 		SpecDrafted:      named("vllm:spec_decode_num_draft_tokens_total"),
 		SpecAccepted:     named("vllm:spec_decode_num_accepted_tokens_total"),
 		PromptTokens:     named("vllm:prompt_tokens_total"),
@@ -102,5 +106,5 @@ func readVLLMConfig(text string, f *Facts) {
 		}
 	}
 	f.keep(found, "max_seq_len", "kv_cache_dtype", "enforce_eager", "enable_prefix_caching", "enable_chunked_prefill",
-		"chunked_prefill_enabled", "scheduling_policy", "max_num_seqs", "max_num_batched_tokens", "load_format")
+		"chunked_prefill_enabled", "scheduling_policy", "max_num_seqs", "max_num_batched_tokens", "load_format", "kv_cache_metrics_sample")
 }

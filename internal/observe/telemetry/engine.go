@@ -18,6 +18,9 @@ type Reading struct {
 	WaitingFor map[string]float64 `json:"waiting_for,omitempty"`
 	// KVUsage is the share of the KV cache in use, 0 to 1.
 	KVUsage *float64 `json:"kv_usage,omitempty"`
+	// KVTokens is the tokens that the blocks in use hold, where the engine
+	// counts them.
+	KVTokens *float64 `json:"kv_tokens,omitempty"`
 	// PrefixRate is the share of prompt tokens that the engine says it found
 	// in the prefix cache of late, where it does not count them.
 	PrefixRate *float64 `json:"prefix_rate,omitempty"`
@@ -31,8 +34,10 @@ type Reading struct {
 	PrefixQueries *float64 `json:"prefix_queries,omitempty"`
 	// Preemptions counts requests that were put out of the batch.
 	Preemptions *float64 `json:"preemptions,omitempty"`
-	// Evictions counts cached tokens or blocks that made room for others.
-	Evictions *float64 `json:"evictions,omitempty"`
+	// Evictions counts what was cached and made room for others, in the unit that
+	// the engine counts in.
+	Evictions    *float64 `json:"evictions,omitempty"`
+	EvictionUnit string   `json:"eviction_unit,omitempty"`
 	// Swaps counts what was moved away and back, Recomputes what was computed
 	// again.
 	Swaps      *float64 `json:"swaps,omitempty"`

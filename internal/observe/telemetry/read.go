@@ -69,7 +69,7 @@ func (p *Page) index(e *engine.Metrics) *pageIndex {
 			page++
 		}
 		s := &p.Series[i]
-		if !strings.HasPrefix(s.Name, e.Prefix) && s.Name != processStart && s.Name != processSeconds || s.isOtherShard(e.Shards) {
+		if !strings.HasPrefix(s.Name, e.Prefix) && !slices.Contains(e.Others, s.Name) && s.Name != processStart && s.Name != processSeconds || s.isOtherShard(e.Shards) {
 			continue
 		}
 		key := s.key(page)
@@ -105,10 +105,10 @@ func (x *pageIndex) read() *Reading {
 	replicas := x.replicas()
 	r := &Reading{
 		Replicas: max(1, len(replicas)), StartedUnixS: x.sum([]engine.Source{{Name: processStart}}),
-		Running: x.sum(e.Running), Waiting: x.sum(e.Waiting), KVUsage: x.share(e.KVUsage),
+		Running: x.sum(e.Running), Waiting: x.sum(e.Waiting), KVUsage: x.share(e.KVUsage), KVTokens: x.sum(e.KVTokens),
 		PrefixRate: x.share(e.PrefixRate), SpecRate: x.share(e.SpecRate),
 		PrefixHits: x.sum(e.PrefixHits), PrefixQueries: x.sum(e.PrefixQueries),
-		Preemptions: x.sum(e.Preemptions), Evictions: x.sum(e.Evictions), Swaps: x.sum(e.Swaps), Recomputes: x.sum(e.Recomputes),
+		Preemptions: x.sum(e.Preemptions), Evictions: x.sum(e.Evictions), EvictionUnit: x.unit(e.Evictions), Swaps: x.sum(e.Swaps), Recomputes: x.sum(e.Recomputes),
 		SpecDrafted: x.sum(e.SpecDrafted), SpecAccepted: x.sum(e.SpecAccepted),
 		PromptTokens: x.sum(e.PromptTokens), GenerationTokens: x.sum(e.GenerationTokens), Requests: x.sum(e.Requests),
 		PrefillSeconds: x.sum(e.PrefillSeconds), Prefilled: x.sum(e.Prefilled),
@@ -259,6 +259,16 @@ func (x *pageIndex) total(sources []engine.Source) (sum float64, n int) {
 		}
 	}
 	return 0, 0
+}
+
+// unit is what the first source that has any value counts.
+func (x *pageIndex) unit(sources []engine.Source) string {
+	for _, from := range sources {
+		if _, n := x.add(from); n > 0 {
+			return from.Unit
+		}
+	}
+	return ""
 }
 
 func (x *pageIndex) sum(sources []engine.Source) *float64 {

@@ -151,7 +151,7 @@ func TestScraperOnTheEngine(t *testing.T) {
 	step := float64(pace) / float64(time.Millisecond)
 	want := telemetry.ServerUse{Engine: "vllm", Replicas: 1, Samples: 3,
 		Running: &telemetry.Gauge{}, Waiting: &telemetry.Gauge{}, KVUsage: &telemetry.Gauge{},
-		PrefixHits: new(0.0), PrefixQueries: new(0.0), Preemptions: new(0.0), Recomputes: new(0.0), GenerationTokens: new(16.0), Requests: new(3.0),
+		PrefixHits: new(0.0), PrefixQueries: new(0.0), Preemptions: new(0.0), Evictions: new(0.0), EvictionUnit: "block", Recomputes: new(0.0), GenerationTokens: new(16.0), Requests: new(3.0),
 		TTFT: timing(3, step), ITL: timing(13, step), Queue: timing(3, 0), Prefill: timing(3, step),
 		WaitingFor: map[string]telemetry.Gauge{"capacity": {}, "deferred": {}},
 		Decode:     timing(3, 13*step/3), Inference: timing(3, 16*step/3), E2E: timing(3, 16*step/3)}
@@ -177,7 +177,7 @@ func TestScraperOnEveryStyle(t *testing.T) {
 		want        telemetry.ServerUse
 	}{
 		{"sglang", "/metrics", telemetry.ServerUse{Engine: "sglang", KVUsage: idle, PrefixHitRate: none, PrefixHits: none,
-			Preemptions: none, Recomputes: none, Requests: new(3.0), TTFT: timing(3, step), ITL: timing(13, step), Queue: timing(3, 0),
+			Preemptions: none, Evictions: none, EvictionUnit: "token", Recomputes: none, Requests: new(3.0), TTFT: timing(3, step), ITL: timing(13, step), Queue: timing(3, 0),
 			Prefill: timing(3, step), Decode: timing(3, 13*step/3), E2E: timing(3, 16*step/3)}},
 		{"tgi", "/metrics", telemetry.ServerUse{Engine: "tgi", Requests: new(3.0), ITL: timing(13, step), Queue: timing(3, 0),
 			Prefill: timing(3, step), E2E: timing(3, 16*step/3)}},

@@ -56,6 +56,11 @@ type ServerUse struct {
 	WaitingFor map[string]Gauge `json:"waiting_for,omitempty"`
 	// KVUsage is the share of the KV cache in use, 0 to 1.
 	KVUsage *Gauge `json:"kv_usage,omitempty"`
+	// KVFragmentation is the share of that which holds no token, 0 to 1, and
+	// FragmentationBy how it is known: "tokens" that the engine counts, or
+	// "blocks", which are half empty at the end of a sequence.
+	KVFragmentation *Gauge `json:"kv_fragmentation,omitempty"`
+	FragmentationBy string `json:"kv_fragmentation_by,omitempty"`
 
 	// PrefixHitRate is hits over queries.
 	PrefixHitRate *float64 `json:"prefix_hit_rate,omitempty"`
@@ -65,12 +70,14 @@ type ServerUse struct {
 	PrefixQueries *float64 `json:"prefix_queries,omitempty"`
 	// Preemptions is requests that were put out of the batch.
 	Preemptions *float64 `json:"preemptions,omitempty"`
-	// Evictions is cached tokens or blocks that made room for others. Swaps is
-	// what was moved away and back and Recomputes what was made again, requests
-	// or tokens, as the engine counts.
-	Evictions  *float64 `json:"evictions,omitempty"`
-	Swaps      *float64 `json:"swaps,omitempty"`
-	Recomputes *float64 `json:"recomputes,omitempty"`
+	// Evictions is what was cached and made room for others, in EvictionUnit:
+	// "token", "block", or "sampled block" of an engine that watches a part of
+	// them. Swaps is what was moved away and back and Recomputes what was made
+	// again, requests or tokens, as the engine counts.
+	Evictions    *float64 `json:"evictions,omitempty"`
+	EvictionUnit string   `json:"eviction_unit,omitempty"`
+	Swaps        *float64 `json:"swaps,omitempty"`
+	Recomputes   *float64 `json:"recomputes,omitempty"`
 	// SpecAcceptance is the share of drafted tokens that were accepted.
 	SpecAcceptance *float64 `json:"spec_acceptance,omitempty"`
 	// PromptTokens is prompt tokens that were processed.
@@ -160,6 +167,9 @@ func ServerOver(scrapes []Scrape, start, end int64) ServerUse {
 	use.Waiting = w.gauge(func(r *Reading) *float64 { return r.Waiting })
 	use.WaitingFor = w.waitingFor()
 	use.KVUsage = w.gauge(func(r *Reading) *float64 { return r.KVUsage })
+	if use.KVFragmentation = w.gauge((*Reading).fragmentation); use.KVFragmentation != nil {
+		use.FragmentationBy = latest.fragmentationBy()
+	}
 	// Where the engine counts, the counters say it better below.
 	use.PrefixHitRate = w.gauge(func(r *Reading) *float64 { return r.PrefixRate }).mean()
 	use.SpecAcceptance = w.gauge(func(r *Reading) *float64 { return r.SpecRate }).mean()
@@ -169,6 +179,9 @@ func ServerOver(scrapes []Scrape, start, end int64) ServerUse {
 	if w.start < w.end {
 		use.Restarted = w.restarted()
 		use.differences(w)
+	}
+	if use.Evictions != nil {
+		use.EvictionUnit = latest.EvictionUnit
 	}
 	use.Imbalance = imbalance(use.Each)
 	return use

@@ -131,8 +131,8 @@ func laidOut(c *config.Config, res *result.Result, server *telemetry.ServerUse, 
 		return deployment{}, fmt.Errorf("%d accelerators for one model: %w; say metadata.parallelism: tp N", tp, err)
 	}
 	d.Weights = weightsOf(c, res, d.Weights)
-	d.KV = first(d.KV, c.Metadata["kv_precision"], serverSays(server, "cache_dtype"))
-	if share, err := strconv.ParseFloat(serverSays(server, "gpu_memory_utilization"), 64); err == nil && share > 0 && share <= 1 {
+	d.KV = cachePrecision(d.KV, c, res.Engine.Flags, reportedBy(server))
+	if share, err := strconv.ParseFloat(reportedBy(server)["gpu_memory_utilization"], 64); err == nil && share > 0 && share <= 1 {
 		d.Utilization = share
 	}
 	if said := c.Metadata["expert_spread"]; said != "" {
@@ -144,11 +144,11 @@ func laidOut(c *config.Config, res *result.Result, server *telemetry.ServerUse, 
 	return deployment{Deployment: d, replicas: dp}, nil
 }
 
-func serverSays(server *telemetry.ServerUse, key string) string {
+func reportedBy(server *telemetry.ServerUse) map[string]string {
 	if server == nil {
-		return ""
+		return nil
 	}
-	return server.Config[key]
+	return server.Config
 }
 
 // weightsOf is how the weights are stored, as someone says or as the name under

@@ -2,13 +2,17 @@ package assemble
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 
 	"redline/internal/drive/record"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/observe/telemetry"
+	"redline/internal/plan/config"
 	"redline/internal/twin/catalog"
 )
 
@@ -19,8 +23,7 @@ const mb = 1 << 20
 // the peak counts shared prefixes for every request; the lower one counts what
 // requests found in the server's cache once, as if all had found the same.
 type cacheUse struct {
-	model      catalog.Model
-	precision  catalog.Precision
+	CacheShape
 	server     *telemetry.ServerUse
 	start, end int64
 
@@ -31,26 +34,70 @@ type cacheUse struct {
 
 // newCacheUse is nil where the shape of the model is not known, or not wanted.
 func (in Run) newCacheUse(on *result.Result) *cacheUse {
-	c := in.Plan
-	k := &cacheUse{server: in.Server, start: in.Start, end: in.End}
-	if d, err := deploymentOf(c, on, in.Server); err == nil {
-		k.model, k.precision = d.Model, d.KV
-		return k
-	}
-	wanted := c.Metrics.KVCacheEstimation != nil && *c.Metrics.KVCacheEstimation
-	for _, o := range c.Objectives {
-		wanted = wanted || o.Metric == "kv"
-	}
-	var err error
-	if k.model, err = servedModel(c, on.Model.Name); !wanted || err != nil {
+	shape, err := Cached(in.Plan, on.Model.Name, on.Engine.Flags)
+	if err != nil {
 		return nil
 	}
-	k.precision = first(catalog.BF16, c.Metadata["kv_precision"], serverSays(in.Server, "cache_dtype"))
-	return k
+	return &cacheUse{CacheShape: shape, server: in.Server, start: in.Start, end: in.End}
 }
 
-func (k *cacheUse) requestMB(tokens int) float64 {
-	return float64(k.model.KVBytes(tokens, k.precision)) / mb
+// CacheShape is what the key-value cache of a request depends on, beside its
+// tokens.
+type CacheShape struct {
+	model     catalog.Model
+	precision catalog.Precision
+}
+
+var errUnwanted = errors.New("the plan says metrics.kv_cache_estimation: false")
+
+// Cached is the shape of the cache behind a model: that of the embedded engine,
+// of the configuration that the user gave, or of the model of that name. The
+// server's own settings may say in what precision it keeps the cache.
+func Cached(c *config.Config, served string, reported ...map[string]string) (CacheShape, error) {
+	judged := slices.ContainsFunc(c.Objectives, func(o slo.Objective) bool { return o.Metric == "kv" })
+	if wanted := c.Metrics.KVCacheEstimation; !judged && (wanted != nil && !*wanted || c.Pools()) {
+		return CacheShape{}, errUnwanted
+	}
+	if c.Embedded() {
+		d, err := c.Server.Sim.Deployment()
+		return CacheShape{d.Model, d.KV}, err
+	}
+	model, err := servedModel(c, served)
+	return CacheShape{model, cachePrecision(catalog.BF16, c, reported...)}, err
+}
+
+// cachePrecision is the one that the plan states, as such or among its flags,
+// else the server's.
+func cachePrecision(otherwise catalog.Precision, c *config.Config, reported ...map[string]string) catalog.Precision {
+	said := []string{c.Metadata["kv_precision"]}
+	for _, flags := range append([]map[string]string{flagsOf(c.Metadata.Get("flags"))}, reported...) {
+		said = append(said, flags["cache_dtype"], flags["kv_cache_dtype"])
+	}
+	return first(otherwise, said...)
+}
+
+// Refuse says that an objective on the cache cannot be judged, since the shape
+// of the model is not known.
+func Refuse(c *config.Config, served string) error {
+	for _, o := range c.Objectives {
+		if o.Metric != "kv" {
+			continue
+		}
+		if _, err := Cached(c, served); err != nil {
+			return fmt.Errorf("%s cannot be judged: %w, or leave the objective out", o.Text, err)
+		}
+	}
+	return nil
+}
+
+// Bytes is the cache of a request with all of its tokens, 0 where it had no
+// output.
+func (s CacheShape) Bytes(r *record.Record) int {
+	return int(s.model.KVBytes(metric.CacheTokens(r), s.precision))
+}
+
+func (s CacheShape) requestMB(tokens int) float64 {
+	return float64(s.model.KVBytes(tokens, s.precision)) / mb
 }
 
 // roomMB is the size of the cache as the server tells it, for all of its

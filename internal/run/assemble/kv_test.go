@@ -60,7 +60,7 @@ func TestKVEstimate(t *testing.T) {
 			[]record.Record{{Due: within, First: 150, End: 150, AskedPrompt: 4096, PromptTokens: 1024}, {Due: within, First: 150, End: 150, AskedPrompt: 512}},
 			result.KV{MaxMBPerRequest: 1}},
 	} {
-		use := &cacheUse{model: kilobyteModel, precision: catalog.BF16, start: 100, end: 200}
+		use := &cacheUse{CacheShape: CacheShape{kilobyteModel, catalog.BF16}, start: 100, end: 200}
 		tt.want.Model = "toy"
 		for i := range tt.log {
 			use.add(&tt.log[i])
@@ -88,7 +88,7 @@ func TestKVRoom(t *testing.T) {
 		{"two replicas that tell tokens", &telemetry.ServerUse{Replicas: 2, Config: map[string]string{"kv_tokens": "16384"}}, 32},
 		{"a server that tells nothing", nil, 0},
 	} {
-		if got := (&cacheUse{model: kilobyteModel, precision: catalog.BF16, server: tt.server}).roomMB(); got != tt.want {
+		if got := (&cacheUse{CacheShape: CacheShape{kilobyteModel, catalog.BF16}, server: tt.server}).roomMB(); got != tt.want {
 			t.Errorf("%s: %g MB, want %g", tt.name, got, tt.want)
 		}
 	}

@@ -341,7 +341,11 @@ func (r *run) load(ctx context.Context) (lost, err error) {
 	r.engineLog = r.followLog()
 	stopLive, stopNotices := r.watch(), r.notices()
 	tick, stopAsking := r.askBeside(ctx)
+	cached, noShape := assemble.Cached(r.Config, r.target.model, r.watched.config(), r.target.facts.Flags)
 	r.outcome, err = load.Run(ctx, r.clock, r.target.client, r.stage, &r.counts, func(rec *record.Record) {
+		if noShape == nil {
+			rec.KVBytes = cached.Bytes(rec)
+		}
 		r.live.Observe(rec)
 		r.watched.count(rec)
 		r.lookout.add(rec)

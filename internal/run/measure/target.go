@@ -17,6 +17,7 @@ import (
 	"redline/internal/judge/validity"
 	"redline/internal/llm"
 	"redline/internal/observe/engine"
+	"redline/internal/run/assemble"
 	"redline/internal/stats"
 	"redline/internal/text"
 	"redline/internal/traffic/token"
@@ -113,6 +114,9 @@ func (t *Target) reach(ctx context.Context, r *run, spec client.Spec) error {
 			return t.unlisted(spec, listErr)
 		}
 		t.model = served[0].ID
+	}
+	if err := assemble.Refuse(r.Config, t.model); err != nil {
+		return err
 	}
 	if err := t.learnContext(ctx, r, served); err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"redline/internal/clock"
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/llm"
 	"redline/internal/plan/config"
 	"redline/internal/run/store"
@@ -189,9 +190,10 @@ func TestAnHourOfStreams(t *testing.T) {
 	})
 }
 
-// The plan that asked for the product runs whole.
+// The plan that asked for the product runs whole, with the shape of its model
+// for the objective on the cache.
 func TestSeedPlanRunsWhole(t *testing.T) {
-	requests, flags := 1000, map[string][]string{"url": {"http://sim/v1/messages"}}
+	requests, flags := 1000, map[string][]string{"url": {"http://sim/v1/messages"}, "catalog": {"../../plan/config/testdata/shape/config.json"}}
 	if raced {
 		requests = 100
 		flags["requests"] = []string{strconv.Itoa(requests)}
@@ -213,6 +215,10 @@ func TestSeedPlanRunsWhole(t *testing.T) {
 		var judged []string
 		for _, o := range point.Objectives {
 			judged = append(judged, o.Objective)
+			// The longest prompt alone takes 4 GiB.
+			if o.Objective == "kv:max<1024MB" && (o.Standing != slo.Missed || *o.Value < 4096) {
+				t.Errorf("%s: %s with %v MB", o.Objective, o.Standing, *o.Value)
+			}
 		}
 		if len(judged) != 3 {
 			t.Errorf("objectives %v, want the plan's three", judged)

@@ -120,6 +120,14 @@ func (w *watch) serverUse(start, end int64) *telemetry.ServerUse {
 	return new(w.server.Over(start, end))
 }
 
+// config is how the server says it is set up, by its page from before the load.
+func (w *watch) config() map[string]string {
+	if w.server == nil {
+		return nil
+	}
+	return w.server.Over(0, w.begun).Config
+}
+
 // traffic lays the server's count of requests beside ours.
 func (w *watch) traffic() *validity.Traffic {
 	if w.server == nil {

@@ -43,6 +43,7 @@ var requestColumns = []requestColumn{
 	{"output_tokens", "tokens of the reply", func(q *peer.Request) (any, bool) { return q.Out, q.OK }},
 	{"reasoning_tokens", "of them, reasoning", func(q *peer.Request) (any, bool) { return q.Reasoning, q.OK }},
 	{"error", "why it failed", func(q *peer.Request) (any, bool) { return q.Error, !q.OK && q.Error != "" }},
+	{"kv_bytes", "its tokens in the key-value cache, by the shape of the model", func(q *peer.Request) (any, bool) { return q.KVBytes, q.KVBytes > 0 }},
 }
 
 // gapColumn is a percentile of the gaps between a reply's output events.

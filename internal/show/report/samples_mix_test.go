@@ -35,7 +35,7 @@ func mixSample() *result.Result {
 	p.Cache = &result.Cache{Designed: ptr(0.62), Usage: ptr(0.5714), Server: ptr(0.569)}
 	p.Server = &telemetry.ServerUse{Engine: "sglang", Replicas: 4, Samples: 600, CoveredS: 600,
 		Running: &telemetry.Gauge{Mean: 71.2, Max: 140}, Waiting: &telemetry.Gauge{Mean: 3.1, Max: 44},
-		KVUsage: &telemetry.Gauge{Mean: 0.61, Max: 0.97}, Evictions: ptr(1_204_000.0), Preemptions: ptr(12.0), SpecAcceptance: ptr(0.71),
+		KVUsage: &telemetry.Gauge{Mean: 0.61, Max: 0.97}, Evictions: ptr(1_204_000.0), EvictionUnit: "token", KVFragmentation: &telemetry.Gauge{Mean: 0.012, Max: 0.03}, FragmentationBy: "blocks", Preemptions: ptr(12.0), SpecAcceptance: ptr(0.71),
 		Imbalance: ptr(0.43)}
 	p.EngineLog = &result.EngineLog{Source: "docker logs -f sglang", Lines: 812, Bytes: 90_112, Kinds: map[string]int64{"preemption": 12, "error": 1},
 		Excerpt: []string{"[2026-01-01 10:00:02] KV cache pool is full. Retract requests. #retracted_reqs: 1", "ERROR: bad request"}}

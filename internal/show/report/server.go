@@ -1,6 +1,8 @@
 package report
 
 import (
+	"cmp"
+
 	"redline/internal/judge/result"
 	"redline/internal/observe/telemetry"
 )
@@ -42,9 +44,27 @@ func (p *page) serverUse(s *telemetry.ServerUse, c *result.Cache) {
 	p.Field("server", joined(said(s.Running, requests("running")), said(s.Waiting, requests("waiting")),
 		said(s.KVUsage, func(g telemetry.Gauge) string {
 			return "kv" + hard + percent(g.Mean) + " mean " + percent(g.Max) + " max"
-		}),
-		hits, said(s.Preemptions, times("preemption")), said(s.Evictions, times("eviction")), said(s.Swaps, times("swap")),
+		}), p.fragmentation(s),
+		hits, said(s.Preemptions, times("preemption")), p.evicted(s), said(s.Swaps, times("swap")),
 		said(s.SpecAcceptance, func(v float64) string { return percent(v) + " of drafted tokens accepted" }), split))
+}
+
+// fragmentation is the share of the cache in use that holds nothing.
+func (p *page) fragmentation(s *telemetry.ServerUse) string {
+	if s.KVFragmentation == nil {
+		return ""
+	}
+	p.shows("kv_fragmentation")
+	return "kv fragmentation " + percent2(s.KVFragmentation.Mean)
+}
+
+// evicted says what of the cache made room for others, in the engine's unit.
+func (p *page) evicted(s *telemetry.ServerUse) string {
+	if s.Evictions == nil || *s.Evictions < 1 {
+		return ""
+	}
+	p.shows("evictions")
+	return plural(int(*s.Evictions), cmp.Or(s.EvictionUnit, "token")) + " evicted"
 }
 
 // prefillSlope shows what prompts cost by the times of requests that were alone.

@@ -395,5 +395,11 @@ func (b *batching) Stats() Stats {
 	s.Running, s.Waiting = len(b.running), b.waiting.Len()
 	s.KVBlocks = len(b.pool.refs)
 	s.KVUsage = b.pool.usage()
+	s.EvictedBlocks = b.pool.evicted
+	// Shared blocks are full: only the end of a sequence can have room to spare.
+	s.KVTokens = int64(len(b.pool.refs)-b.pool.free) * blockSize
+	for _, q := range b.running {
+		s.KVTokens -= int64(len(q.blocks)*blockSize - q.computed - q.scheduled)
+	}
 	return s
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -247,6 +248,27 @@ func TestPrefixCacheEviction(t *testing.T) {
 	// one, and then the second prompt's from its end, which leaves it one.
 	if want := []int{0, 0, 32, 0, 32, 16}; !slices.Equal(got, want) {
 		t.Errorf("cached tokens: got %v, want %v", got, want)
+	}
+	// Besides, the last play takes the third prompt's last block.
+	if got := c.Stats().EvictedBlocks; got != 4 {
+		t.Errorf("%d blocks evicted, want 4", got)
+	}
+}
+
+// Of the blocks in use only the last one of a sequence is not full, however many
+// share the others.
+func TestTokensInBlocks(t *testing.T) {
+	t.Parallel()
+	c := newCore(t, fixed(func(s *Spec) { s.NumGPUBlocksOverride = 100 }))
+	submit(t, c, 0, &Job{ID: 1, Prompt: ids(0, 40), Output: 5}, &Job{ID: 2, Prompt: ids(0, 50), Output: 5})
+	c.Step(0, func(Token) {})
+	// 40 tokens in three blocks; of 50, two blocks are shared and two its own.
+	if s := c.Stats(); math.Abs(s.KVUsage-0.05) > 1e-9 || s.KVTokens != 40+50-32 {
+		t.Errorf("%d tokens in %g of 100 blocks, want 58 in 5 of them", s.KVTokens, 100*s.KVUsage)
+	}
+	drain(c)
+	if got := c.Stats().KVTokens; got != 0 {
+		t.Errorf("%d tokens held by nobody", got)
 	}
 }
 

@@ -62,6 +62,8 @@ type Stats struct {
 	Running, Waiting           int
 	KVUsage                    float64
 	KVBlocks                   int
+	KVTokens                   int64 // held in the blocks in use
+	EvictedBlocks              int64 // cached blocks that made room for others
 	Preemptions                int64
 	PrefixQueries, PrefixHits  int64 // tokens
 	PromptTokens, OutputTokens int64

@@ -19,6 +19,7 @@ type pool struct {
 	head, tail int32
 	free       int
 	index      map[uint64]int32
+	evicted    int64 // blocks whose cached content made room for another
 }
 
 func newPool(blocks int) *pool {
@@ -69,6 +70,7 @@ func (p *pool) take() int32 {
 	if h := p.hashes[b]; h != 0 {
 		delete(p.index, h)
 		p.hashes[b] = 0
+		p.evicted++
 	}
 	p.refs[b] = 1
 	return b

@@ -75,6 +75,7 @@ func newMeters(spec Spec, stats func() Stats) *meters {
 		m.registry.MustRegister(*h.into)
 	}
 	m.registerStats(labels, stats, spec.Speculation.Tokens)
+	m.registerOwn(labels, stats)
 	m.registerSuccess(labels)
 	m.registerConfig(spec, stats().KVBlocks)
 	return m
@@ -120,6 +121,16 @@ func (m *meters) registerStats(labels prometheus.Labels, stats func() Stats, gue
 		counter("spec_decode_num_accepted_tokens_per_pos_total", "Guesses that were right, by their place in the draft.", with("position", strconv.Itoa(i)),
 			func(s Stats) int64 { return s.SpecAcceptedAt[i] })
 	}
+}
+
+// registerOwn shows what vLLM does not tell of its cache, under names that it
+// does not have.
+func (m *meters) registerOwn(labels prometheus.Labels, stats func() Stats) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "redline_kv_tokens", Help: "Tokens held in the KV blocks in use.", ConstLabels: labels,
+	}, func() float64 { return float64(stats().KVTokens) }), prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "redline_evicted_blocks_total", Help: "Cached KV blocks that made room for others.", ConstLabels: labels,
+	}, func() float64 { return float64(stats().EvictedBlocks) }))
 }
 
 // registerSuccess shows every reason from the start, as a counter that is

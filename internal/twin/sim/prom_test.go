@@ -99,6 +99,7 @@ func TestMetricsOfAMetronome(t *testing.T) {
 			"vllm:request_success_total stop": 0, "vllm:request_success_total error": 0, "vllm:request_success_total repetition": 0,
 			"vllm:num_requests_waiting_by_reason": 0,
 			"vllm:cache_config_info":              1,
+			"redline_kv_tokens":                   0, "redline_evicted_blocks_total": 0,
 		}
 		histogram := func(name string, count int, sum float64, buckets int) {
 			want["vllm:"+name+" count"] = float64(count)

@@ -56,9 +56,9 @@ func (s *Server) setup() engine.Sim {
 // vllmPage is what vLLM would serve, by name without the prefix.
 type vllmPage map[string]*dto.MetricFamily
 
-// value is a gauge or a counter, all of its series added up.
+// value is a gauge or a counter, vLLM's or the simulator's own, all of its series added up.
 func (p vllmPage) value(name string) (sum float64) {
-	for _, m := range p["vllm:"+name].GetMetric() {
+	for _, m := range append(p["vllm:"+name].GetMetric(), p[name].GetMetric()...) {
 		sum += m.GetGauge().GetValue() + m.GetCounter().GetValue()
 	}
 	return sum

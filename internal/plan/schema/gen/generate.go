@@ -272,7 +272,7 @@ func recordLine() *jsonschema.Schema {
 	for _, key := range []string{"id", "session", "turn", "try", "due", "begin", "slot", "conn", "dialing", "dialed", "secured",
 		"sent", "written", "head", "first", "answer", "last", "end", "status", "prompt_tokens", "asked_prompt",
 		"cached_tokens", "output_tokens", "asked_output", "reasoning_tokens", "streamed_tokens", "local_tokens",
-		"local_by_event", "first_estimate", "claimed_tokens", "coalesced", "reconnects", "inputs"} {
+		"local_by_event", "first_estimate", "claimed_tokens", "coalesced", "reconnects", "inputs", "kv_bytes"} {
 		keys[key] = natural()
 	}
 	for _, key := range []string{"class", "tenant", "addr", "error"} {

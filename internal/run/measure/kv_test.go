@@ -1,0 +1,74 @@
+package measure
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"redline/internal/judge/result"
+	"redline/internal/plan/config"
+	"redline/internal/run/store"
+	"redline/internal/twin/sim"
+)
+
+// Every record says what its request took in the cache: 128 KiB a token of this
+// model, and half of that where the cache is kept in eight bits.
+func TestEveryRecordHasItsCache(t *testing.T) {
+	for _, tt := range []struct {
+		name, model, kv string
+		perToken        int
+	}{
+		{"by the model's name", "meta-llama/Llama-3.1-8B-Instruct", "bf16", 2 * 32 * 8 * 128 * 2},
+		{"in the precision that is stated", "llama-3.1-8b", "fp8", 32 * 8 * 128 * 2},
+		{"left out where the shape is not known", "our-own", "bf16", 0},
+	} {
+		flags := map[string][]string{"url": {"http://sim"}, "model": {tt.model}, "rate": {"5"}, "arrival": {"constant"}, "requests": {"20"},
+			"warmup": {"0s"}, "workload": {"fixed(100,10)"}}
+		plan := filepath.Join(t.TempDir(), "plan.yaml")
+		if err := os.WriteFile(plan, []byte("metadata: {kv_precision: "+tt.kv+"}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		runVirtualOn(t, sim.Spec{Model: "llama-3.1-8b", GPU: "H100"}, flags, plan, func(res *result.Result, dir *store.Dir, _ []*sim.Job) {
+			n := 0
+			for rec, err := range dir.Records() {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if rec.First > 0 {
+					n++
+				}
+				if want := (rec.PromptTokens + rec.OutputTokens) * tt.perToken; rec.KVBytes != want {
+					t.Errorf("%s: %d bytes for %d + %d tokens, want %d", tt.name, rec.KVBytes, rec.PromptTokens, rec.OutputTokens, want)
+				}
+			}
+			if known := res.Points[0].KV != nil; n < 20 || known != (tt.perToken > 0) {
+				t.Errorf("%s: %d records, a cache in the result: %v", tt.name, n, known)
+			}
+		})
+	}
+}
+
+// An objective on a cache of unknown shape is refused before anything is asked.
+func TestAnUnknownCacheIsRefused(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/completions") {
+			t.Errorf("%s was asked", r.URL)
+		}
+		http.NotFound(w, r)
+	}))
+	defer server.Close()
+	cfg, err := config.Resolve(config.Input{Flags: map[string][]string{"url": {server.URL}, "model": {"claude-sonnet-4-20250514"},
+		"slo": {"kv:max<1024MB"}, "out": {t.TempDir() + "/run"}}, LookupEnv: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = Run(t.Context(), Options{Config: cfg})
+	const want = `kv:max<1024MB cannot be judged: the shape of the model "claude-sonnet-4-20250514" is not known: name its config.json with --catalog, or leave the objective out`
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
