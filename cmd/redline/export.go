@@ -28,14 +28,14 @@ const exportHelp = `Write the result of a run directory in another layout.
   prometheus            every figure as a gauge, for a textfile collector
 
 Layouts: notes, a lab notebook: hardware.md, server-flags.md, row-….json (one
-per measured row, with its command, workload and hypothesis) and
-interpretation.md.
+per measured row, with its workload, hypothesis and plan: redline run --plan
+row-a-short-chat.json repeats it) and interpretation.md.
 
 Exit code: 0 written, 1 not written, 2 usage.`
 
 // layouts are the directories that a result can be written as. A new one is a
 // line here.
-var layouts = map[string]func(*result.Result) ([]export.File, error){
+var layouts = map[string]func(r *result.Result, stage func(dir string) (*result.Result, error)) ([]export.File, error){
 	"notes": export.Notes,
 }
 
@@ -69,7 +69,9 @@ func (p *process) exportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := files(res)
+			list, err := files(res, func(dir string) (*result.Result, error) {
+				return measure.Rebuild(filepath.Join(args[0], filepath.FromSlash(dir)))
+			})
 			if err != nil {
 				return err
 			}

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/judge/result"
 )
 
 // exported runs the command alone.
@@ -39,7 +42,7 @@ func TestExportNotes(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	row, err := os.ReadFile(filepath.Join(out, "row-a-5-requests-s.json"))
-	if err != nil || !strings.Contains(string(row), `"command": "redline run --rate 5"`) {
+	if err != nil || !strings.Contains(string(row), `"made_by": "redline run --rate 5"`) {
 		t.Errorf("%v: the row does not say which command made it:\n%s", err, row)
 	}
 	if code, _, line := exported(t, keptRun(t), "-o", out); code != exitError || !strings.Contains(line, "--force") {
@@ -67,5 +70,33 @@ func TestExportMistakes(t *testing.T) {
 		if code, _, line := exported(t, tt.args...); code != tt.code || !strings.Contains(line, tt.says) {
 			t.Errorf("%s: exit %d, %q; want %d and %q", tt.name, code, line, tt.code, tt.says)
 		}
+	}
+}
+
+// A row's file alone repeats the row: its own shape, load and seed.
+func TestARowIsAPlan(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	whole, notes := filepath.Join(dir, "matrix"), filepath.Join(dir, "notes")
+	plan := filepath.Join(dir, "plan.yaml")
+	text := "experiment:\n  rows:\n  - {name: A, about: short chat, workload: 'fixed(64,8)', concurrency: 1, requests: 4}\n" +
+		"  - {name: D, about: saturation, workload: 'fixed(128,16)', concurrency: 3, requests: 9, expectation: ['throughput >= 1x A']}\n"
+	if err := os.WriteFile(plan, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := redline(t, nil, "matrix", "--plan", plan, "--seed", "3", "--warmup", "0s", "--quiet", "--out", whole); code == exitError || code == exitUsage {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	if code, _, stderr := redline(t, nil, "export", whole, "-o", notes); code != exitOK {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	row := filepath.Join(notes, "row-d-saturation.json")
+	code, stdout, stderr := redline(t, nil, "run", "--plan", row, "--json", "--quiet", "--out", filepath.Join(dir, "again"))
+	var res result.Result
+	if err := json.Unmarshal([]byte(stdout), &res); err != nil {
+		t.Fatalf("exit %d: %s: %v", code, stderr, err)
+	}
+	if p := res.Points[0]; res.Workload.Name != "fixed(128,16)" || p.Requests.Due != 9 || *p.Load.Concurrency != 3 || res.Seed != 3 {
+		t.Errorf("%s with %d requests, %d in flight, seed %d; want the row's", res.Workload.Name, p.Requests.Due, *p.Load.Concurrency, res.Seed)
 	}
 }

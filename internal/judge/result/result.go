@@ -183,6 +183,9 @@ type Workload struct {
 	TemplateTokens *int   `json:"template_tokens,omitempty"`
 	TemplateHash   string `json:"template_hash,omitempty"`
 	Arrival        string `json:"arrival,omitempty"` // process and profile; absent in a closed loop
+	// Point is an index into the points, of several workloads the one that this
+	// one was measured in.
+	Point int `json:"point,omitempty"`
 }
 
 // Client is the machine that drove the load and how it kept time.

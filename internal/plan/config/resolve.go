@@ -81,6 +81,9 @@ func (c *Config) resolve(in Input) error {
 	return c.goldenSet()
 }
 
+// RowSchema marks a file of one measured row, which holds its plan.
+const RowSchema = "redline/row/1"
+
 // Reopen reads the plan that a finished run left behind. Variables keep their
 // names, so that a report needs no key.
 func Reopen(path string) (*Config, error) {
@@ -119,8 +122,14 @@ func planPath(in Input) string {
 
 // load puts the plan's settings in place.
 func (c *Config) load(path string, data []byte, lookup func(string) (string, bool)) error {
-	root, err := parse(planForm, path, data, collected(lookup, &c.variables))
+	root, err := planForm.Parse(path, data)
 	if err != nil {
+		return err
+	}
+	if root.Find("schema").Text == RowSchema {
+		root = root.Find("plan")
+	}
+	if err := expandAll(planForm, path, root, collected(lookup, &c.variables)); err != nil {
 		return err
 	}
 	if err := rename(path, root); err != nil {

@@ -173,9 +173,9 @@ func (x *conductor) warmUp(ctx context.Context) error {
 	return err
 }
 
-// benchShapes names the rows of the matrix that isolate prefill and decode, and
-// show a warm prefix.
-var benchShapes = []string{"A", "B", "C", "E-cold", "E"}
+// benchShapes names the rows of the matrix that isolate prefill and decode,
+// saturate both, and show a warm prefix.
+var benchShapes = []string{"A", "B", "C", "D-single", "D", "E-cold", "E"}
 
 // settings are the plan's own work under both settings of generation.
 var settings = []config.Row{

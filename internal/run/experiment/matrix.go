@@ -34,15 +34,15 @@ var Rows = []config.Row{
 		Hypothesis:  "The two phases add up: prefill as in B, decode as in C.",
 		Question:    "What does the mixed shape cost before anything shares the server?",
 		Expectation: []string{"ttft:p50 within 50% of B", "tpot:p50 within 25% of C"}},
-	{Name: "D", About: "both long, saturating", Workload: shape(2048, 1024), Concurrency: 8,
+	{Name: "D", About: "saturation", Workload: shape(2048, 1024), Concurrency: 8,
 		Hypothesis:  "Eight streams share every read of the weights: together they are several times as fast, each a little slower.",
 		Question:    "Where does the mixed workload saturate?",
 		Expectation: []string{"throughput >= 3x D-single", "tpot:p50 <= 2x D-single"}},
-	{Name: "E-cold", About: "shared prefix, cold", Workload: prefixed("cold"), Concurrency: 16,
+	{Name: "E-cold", About: "shared prefix", Workload: prefixed("cold"), Concurrency: 16,
 		Hypothesis:  "Without a cache every request prefills its whole prompt.",
 		Question:    "What does the long prompt cost when no prefix is found?",
 		Expectation: []string{"error:rate<1%"}},
-	{Name: "E", About: "shared prefix, warm", Workload: prefixed("warm"), Concurrency: 16,
+	{Name: "E", About: "prefix, warm", Workload: prefixed("warm"), Concurrency: 16,
 		Hypothesis:  "With a warm prefix only the rest of the prompt is computed.",
 		Question:    "How much does prefix reuse reduce TTFT?",
 		Expectation: []string{"ttft:p50 <= 0.5x E-cold"}},
@@ -134,9 +134,10 @@ func (x *conductor) row(ctx context.Context, r config.Row) error {
 			return err
 		}
 	}
-	if reflect.ValueOf(r.Workload).IsZero() {
+	if reflect.ValueOf(r.Workload).IsZero() && r.Profile == "" {
 		// Of all rows these are the ones that the whole is about.
 		x.res.Workload = res.Workload
+		x.res.Workload.Point = len(x.res.Points) - 1
 	}
 	return x.keep(result.Killed)
 }

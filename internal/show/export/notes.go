@@ -22,10 +22,10 @@ type File struct {
 }
 
 // Notes gives a result as the directory that a careful engineer keeps by hand:
-// hardware.md, server-flags.md, a row-….json for each measured row, which can
-// be traced to one workload, one command and one hypothesis, and
-// interpretation.md.
-func Notes(r *result.Result) ([]File, error) {
+// hardware.md, server-flags.md, a row-….json for each measured row, which is a
+// plan that repeats it, and interpretation.md. A stage is the result in one of
+// the directories that the stages name.
+func Notes(r *result.Result, stage func(dir string) (*result.Result, error)) ([]File, error) {
 	if r == nil {
 		return nil, report.ErrNoResult
 	}
@@ -33,14 +33,17 @@ func Notes(r *result.Result) ([]File, error) {
 		{"hardware.md", hardware(r)},
 		{"server-flags.md", serverFlags(r)},
 	}
-	var names []string
+	names, rows := rowNames{}, make([]notesRow, len(r.Points))
 	for i := range r.Points {
-		row := newNotesRow(r, i)
-		name := rowFile(row.Name, i)
-		if slices.Contains(names, name) {
-			name = strings.TrimSuffix(name, ".json") + "-" + text.Count(i+1) + ".json"
+		rows[i] = newNotesRow(r, i, stage)
+		names.reserve(rows[i].Name)
+	}
+	for i := range r.Points {
+		row := &rows[i]
+		name := names.file(row, i)
+		if row.Plan != nil {
+			row.Command = "redline run --plan " + name
 		}
-		names = append(names, name)
 		content, err := json.MarshalIndent(row, "", "  ")
 		if err != nil {
 			return nil, fmt.Errorf("write point %d of result %q: %w", i, r.ID, err)
@@ -133,11 +136,15 @@ func reported(r *result.Result) map[string]string {
 	return all
 }
 
-// notesRow is a measured row with everything that it can be traced to.
+// notesRow is a measured row with everything that it can be traced to, and the
+// command that repeats it alone.
 type notesRow struct {
+	Schema      string          `json:"schema"`
 	Run         string          `json:"run"`
 	Name        string          `json:"name"`
+	Purpose     string          `json:"purpose,omitempty"`
 	Command     string          `json:"command"`
+	MadeBy      string          `json:"made_by"`
 	Version     string          `json:"version"`
 	Seed        uint64          `json:"seed"`
 	Hardware    result.Hardware `json:"hardware"`
@@ -148,15 +155,23 @@ type notesRow struct {
 	Question    string          `json:"question,omitempty"`
 	Expectation string          `json:"expectation,omitempty"`
 	Outcome     string          `json:"outcome,omitempty"`
+	Plan        map[string]any  `json:"plan,omitempty"`
 	Point       *result.Point   `json:"point"`
 }
 
-func newNotesRow(r *result.Result, i int) notesRow {
-	row := notesRow{Run: r.ID, Name: r.Points[i].Name, Command: r.Command, Version: r.Version, Seed: r.Seed, Hardware: r.Hardware,
+func newNotesRow(r *result.Result, i int, stage func(dir string) (*result.Result, error)) notesRow {
+	row := notesRow{Schema: rowSchema, Run: r.ID, Name: r.Points[i].Name, Command: r.Command, MadeBy: r.Command, Version: r.Version, Seed: r.Seed, Hardware: r.Hardware,
 		Model: r.Model, Engine: r.Engine, Workload: r.Workload, Point: &r.Points[i]}
+	if len(r.Stages) == 0 && len(r.Points) == 1 {
+		row.Plan = r.Plan
+	}
 	for _, s := range r.Stages {
 		if s.Point != nil && *s.Point == i {
-			row.Name = s.Name
+			// A second attempt is the row itself.
+			row.Name, row.Purpose = cmp.Or(row.Name, s.Name), s.Purpose
+			if own, err := stage(s.Dir); err == nil {
+				row.Plan, row.Workload, row.Seed = own.Plan, own.Workload, own.Seed
+			}
 			row.Hypothesis, row.Question, row.Expectation, row.Outcome = s.Hypothesis, s.Question, s.Expectation, s.Outcome
 		}
 	}
@@ -177,9 +192,45 @@ func pointName(r *result.Result, i int) string {
 	return report.LoadAsked(&r.Points[i])
 }
 
-// rowFile is row-a-short-chat.json: a letter in order, unless the row has one,
-// and a name that every file system takes.
-func rowFile(name string, i int) string {
+// rowSchema marks a row's file, which --plan takes.
+const rowSchema = "redline/row/1"
+
+// rowNames are the names of files that are taken, and letters of rows.
+type rowNames map[string]bool
+
+// reserve keeps the letter of a row that has one.
+func (n rowNames) reserve(name string) {
+	if letter, _, ok := strings.Cut(slug(name), "-"); ok && len(letter) == 1 {
+		n[letter] = true
+	}
+}
+
+// file is row-a-short-chat.json: the row's own letter, or the next that no row
+// has. What only prepares the way is no row, and is named for what it is.
+func (n rowNames) file(row *notesRow, i int) string {
+	short := slug(row.Name)
+	name := "row-" + short
+	letter, _, _ := strings.Cut(short, "-")
+	switch {
+	case row.Purpose == result.PurposeSmoke || row.Purpose == result.PurposeWarmUp || row.Purpose == result.PurposeRamp:
+		name = short
+	case len(letter) != 1 || letter == short || letter < "a":
+		at := 0
+		for n[letters(at)] {
+			at++
+		}
+		n[letters(at)] = true
+		name = "row-" + strings.TrimSuffix(letters(at)+"-"+short, "-")
+	}
+	if n[name] {
+		name += "-" + text.Count(i+1)
+	}
+	n[name] = true
+	return name + ".json"
+}
+
+// slug is a name that every file system takes.
+func slug(name string) string {
 	var slug strings.Builder
 	for _, c := range strings.ToLower(name) {
 		switch {
@@ -190,10 +241,7 @@ func rowFile(name string, i int) string {
 		}
 	}
 	short, _ := document.Cut(strings.Trim(slug.String(), "-"), 60)
-	if len(short) > 1 && short[0] >= 'a' && short[0] <= 'z' && short[1] == '-' {
-		return "row-" + short + ".json"
-	}
-	return "row-" + strings.TrimSuffix(letters(i)+"-"+short, "-") + ".json"
+	return short
 }
 
 // letters counts a, b, …, z, aa, ab, ….

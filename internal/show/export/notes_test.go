@@ -13,6 +13,14 @@ import (
 	"redline/internal/show/report"
 )
 
+// staged gives each stage of a sample a workload, seed and plan of its own.
+func staged(dir string) (*result.Result, error) {
+	if dir == "" {
+		return nil, errors.New("no directory")
+	}
+	return &result.Result{Workload: result.Workload{Name: "that of " + dir}, Seed: 7, Plan: map[string]any{"workload": dir}}, nil
+}
+
 func fileNames(files []File) []string {
 	var names []string
 	for _, f := range files {
@@ -23,7 +31,7 @@ func fileNames(files []File) []string {
 
 func notes(t *testing.T, r *result.Result) map[string]string {
 	t.Helper()
-	files, err := Notes(r)
+	files, err := Notes(r, staged)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +47,7 @@ func notes(t *testing.T, r *result.Result) map[string]string {
 
 func TestNotesLayout(t *testing.T) {
 	t.Parallel()
-	files, err := Notes(sampled(t, "matrix"))
+	files, err := Notes(sampled(t, "matrix"), staged)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,14 +55,14 @@ func TestNotesLayout(t *testing.T) {
 	if diff := cmp.Diff(want, fileNames(files)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	files, err = Notes(sampled(t, "limit"))
+	files, err = Notes(sampled(t, "limit"), staged)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := fileNames(files)[6]; got != "row-e-sustained.json" {
 		t.Errorf("the sustained run is in %s", got)
 	}
-	if _, err := Notes(nil); !errors.Is(err, report.ErrNoResult) {
+	if _, err := Notes(nil, staged); !errors.Is(err, report.ErrNoResult) {
 		t.Errorf("without a result: %v", err)
 	}
 }
@@ -62,14 +70,20 @@ func TestNotesLayout(t *testing.T) {
 func TestNotesRowsCanBeTraced(t *testing.T) {
 	t.Parallel()
 	var row notesRow
-	if err := json.Unmarshal([]byte(notes(t, sampled(t, "matrix"))["row-b-long-prefill.json"]), &row); err != nil {
+	r := sampled(t, "matrix")
+	r.Stages[1].Dir = "stages/02-B-long-prefill"
+	if err := json.Unmarshal([]byte(notes(t, r)["row-b-long-prefill.json"]), &row); err != nil {
 		t.Fatal(err)
 	}
-	got := []string{row.Run, row.Name, row.Hypothesis, row.Question, row.Expectation, row.Outcome, row.Workload.Name, row.Engine.Name}
+	got := []string{row.Run, row.Name, row.Hypothesis, row.Question, row.Expectation, row.Outcome, row.Workload.Name, row.Engine.Name, row.Command, row.MadeBy}
 	want := []string{"20260114-140000-matrix", "b-long-prefill", "long prompts are bound by compute", "what does prefill cost?",
-		"ttft grows with the prompt, tpot stays", "ttft p99 288 ms, tpot p99 +54%", "chat", "vllm"}
+		"ttft grows with the prompt, tpot stays", "ttft p99 288 ms, tpot p99 +54%", "that of stages/02-B-long-prefill", "vllm",
+		"redline run --plan row-b-long-prefill.json", r.Command}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if row.Seed != 7 || row.Plan["workload"] != "stages/02-B-long-prefill" {
+		t.Errorf("seed %d, plan %v; want those of the stage", row.Seed, row.Plan)
 	}
 	if row.Point == nil || row.Point.Requests.Due != 960 {
 		t.Errorf("the row holds the point %+v", row.Point)
@@ -102,20 +116,32 @@ func TestNotesNameWhatIsNotStated(t *testing.T) {
 func TestRowFiles(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name string
-		at   int
+		rows string // name, or name=purpose
 		want string
 	}{
-		{"a-short-chat", 4, "row-a-short-chat.json"},
-		{"Short Chat!", 0, "row-a-short-chat.json"},
-		{"21.2 requests/s", 27, "row-ab-21-2-requests-s.json"},
-		{"../../etc/passwd", 2, "row-c-etc-passwd.json"},
-		{"", 25, "row-z.json"},
-		{strings.Repeat("x", 300), 1, "row-b-" + strings.Repeat("x", 60) + ".json"},
+		{"smoke=smoke|warm-up=warm-up|A short chat|D saturation|mix production shape|5 requests/s", "smoke warm-up row-a-short-chat row-d-saturation row-b-mix-production-shape row-c-5-requests-s"},
+		{"D-single both long, alone|D saturation|E-cold shared prefix|E prefix, warm", "row-d-single-both-long-alone row-d-saturation row-e-cold-shared-prefix row-e-prefix-warm"},
+		{"a-short-chat|a-short-chat", "row-a-short-chat row-a-short-chat-2"},
+		{"Short Chat!", "row-a-short-chat"},
+		{"../../etc/passwd", "row-a-etc-passwd"},
+		{"", "row-a"},
+		{strings.Repeat("x", 300), "row-a-" + strings.Repeat("x", 60)},
 	} {
-		if got := rowFile(tt.name, tt.at); got != tt.want {
-			t.Errorf("rowFile(%.20q, %d) = %s, want %s", tt.name, tt.at, got, tt.want)
+		names, got := rowNames{}, []string{}
+		for _, row := range strings.Split(tt.rows, "|") {
+			name, _, _ := strings.Cut(row, "=")
+			names.reserve(name)
 		}
+		for i, row := range strings.Split(tt.rows, "|") {
+			name, purpose, _ := strings.Cut(row, "=")
+			got = append(got, strings.TrimSuffix(names.file(&notesRow{Name: name, Purpose: purpose}, i), ".json"))
+		}
+		if got := strings.Join(got, " "); got != tt.want {
+			t.Errorf("%.60q:\ngot  %s\nwant %s", tt.rows, got, tt.want)
+		}
+	}
+	if got := letters(25) + " " + letters(26) + " " + letters(27); got != "z aa ab" {
+		t.Errorf("letters after y: %s", got)
 	}
 }
 
@@ -123,7 +149,7 @@ func TestRowFiles(t *testing.T) {
 func TestNotesKeepRowsOfOneName(t *testing.T) {
 	t.Parallel()
 	r := sampled(t, "matrix")
-	r.Stages[1].Name = "a-short-chat"
+	r.Stages[1].Name, r.Points[1].Name = "a-short-chat", "a-short-chat"
 	if files := notes(t, r); files["row-a-short-chat-2.json"] == "" {
 		t.Error("the second row of that name is lost")
 	}

@@ -78,7 +78,14 @@ func workload(r *result.Result) string {
 	if len(r.Points) == 0 {
 		return name
 	}
-	tokens := r.Points[0].Tokens
+	of := r.Workload.Point
+	if at := Sustained(r); at >= 0 {
+		of = at // what is sent at the limit
+	}
+	if of < 0 || of >= len(r.Points) {
+		of = 0
+	}
+	tokens := r.Points[of].Tokens
 	prompt, output := lengthPhrase("prompt", tokens.PromptLengths), lengthPhrase("output", tokens.OutputLengths)
 	if sources := slices.Sorted(maps.Keys(tokens.Counted)); output != "" && len(sources) > 0 {
 		output += " by " + clean(strings.Join(sources, " and "))
