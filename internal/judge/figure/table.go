@@ -105,7 +105,7 @@ var All = filled([]*Figure{
 		Formula: "what the server's prefix cache gave up in the window to make room",
 		Note:    "in the engine's own unit (eviction_unit): tokens, blocks, or blocks of a sample. A preemption is another thing: a running request that loses its place", Not: unpromised},
 	{Name: "predicted", Of: Window, Formula: "the median that the model's shape, the accelerator's peak rates and the engine's front end give for the run's own requests, offered as they came",
-		Note: "replayed in virtual time, so waiting for others is in it; measured figures beside it are medians", Not: explained("it is ttft, tpot and the KV peak by arithmetic, and measures nothing")},
+		Note: "replayed in virtual time, so waiting for others is in it; the measured figure beside it is the median of the same requests. Of runs that cannot be replayed (pooled ones, static batching, speculation) both are means (statistic)", Not: explained("it is ttft, tpot and the KV peak by arithmetic, and measures nothing")},
 	{Name: "mbu", Title: "peak bandwidth", Unit: Fraction, More: true, Of: Window, Phase: Stream, At: "prediction.mbu",
 		Formula: "bytes of weights and cache that a decode step reads / (mean tpot × peak bandwidth)", Note: "the share of the peak bandwidth reached while decoding; what prompts in between take lowers it", Not: unpromised},
 	{Name: "mfu", Title: "peak arithmetic", Unit: Fraction, More: true, Of: Window, Phase: Whole, At: "prediction.mfu",

@@ -51,6 +51,9 @@ type Agreement struct {
 	Measured  *float64 `json:"measured,omitempty"`
 	// Ratio is measured over predicted.
 	Ratio *float64 `json:"ratio,omitempty"`
+	// Statistic is what both are of: "p50" of requests that were replayed, or
+	// "mean" where arithmetic is of the mean request.
+	Statistic string `json:"statistic,omitempty"`
 }
 
 // CrossCheck is one figure by the client's count and by the server's.

@@ -53,14 +53,14 @@ func (d deployment) prediction(res *result.Result, c *config.Config, point *resu
 func (d deployment) predict(point *result.Point, traffic catalog.Traffic, played rehearsed) *result.Prediction {
 	f := d.Forecast(traffic)
 	p := &result.Prediction{Model: d.Model.Name, Accelerator: d.Accelerator.Name, Count: d.TP * d.replicas, Precision: string(d.Weights), ExpertSpread: d.ExpertSpread,
-		TPOT: agreement(cmp.Or(played.tpot, 1e3*f.TPOT), medianOf(point.Latency.TPOT)), TTFT: agreement(cmp.Or(played.ttft, 1e3*f.TTFT), medianOf(point.Latency.TTFT)),
-		Steady: result.Steady{TTFT: 1e3 * f.TTFT, TPOT: 1e3 * f.TPOT}, Assumed: d.assumed,
+		TPOT: alike(played.tpot, 1e3*f.TPOT, point.Latency.TPOT), TTFT: alike(played.ttft, 1e3*f.TTFT, point.Latency.TTFT),
+		Steady: result.Steady{TTFT: 1e3 * d.Forecast(typical(traffic, point)).TTFT, TPOT: 1e3 * f.TPOT}, Assumed: d.assumed,
 		Ridge: f.Ridge, FullAt: d.fullAt(f, traffic, point)}
 	if played.most > 0 {
 		p.MaxOutput = &played.most
 	}
-	if m := p.TPOT.Measured; m != nil && *m > 0 {
-		p.MBU = new(f.StepBytesRead / (*m / 1e3) / d.Accelerator.Read)
+	if pace := point.Latency.TPOT; pace != nil && pace.Mean > 0 {
+		p.MBU = new(f.StepBytesRead / (pace.Mean / 1e3) / d.Accelerator.Read)
 	}
 	work := d.Work(point.Throughput.Prompt, point.Throughput.Output, traffic)
 	p.MFU = new(work / float64(d.replicas) / d.Peak())
@@ -143,6 +143,35 @@ func agreement(predicted float64, measured *float64) *result.Agreement {
 	return a
 }
 
+// alike lays the median of the requests that were played beside their own, and
+// arithmetic for the mean request beside the mean: of skewed lengths the two are
+// far apart.
+func alike(played replayed, forecast float64, d *metric.Dist) *result.Agreement {
+	if played.predicted > 0 {
+		a := agreement(played.predicted, medianOf(d))
+		if played.partly {
+			a = agreement(played.predicted, &played.measured)
+		}
+		a.Statistic = "p50"
+		return a
+	}
+	a := agreement(forecast, nil)
+	if d != nil && d.N > 0 {
+		a = agreement(forecast, &d.Mean)
+	}
+	a.Statistic = "mean"
+	return a
+}
+
+// typical is a request with the median prompt, beside the others as they are.
+func typical(t catalog.Traffic, point *result.Point) catalog.Traffic {
+	if p50 := medianOf(point.Tokens.PromptLengths); p50 != nil && t.Prompt > 0 {
+		t.Cached *= *p50 / t.Prompt
+		t.Prompt = *p50
+	}
+	return t
+}
+
 // medianOf is what a prediction is compared with, nil where it is not known.
 func medianOf(d *metric.Dist) *float64 {
 	if d == nil {
@@ -161,11 +190,14 @@ const (
 	ratioTTFT = 1.5
 )
 
-// beside words a prediction and the measured mean.
+// beside words a prediction and what was measured.
 func beside(a *result.Agreement) string {
 	out := text.Number(a.Predicted) + " ms predicted"
 	if a.Measured != nil {
 		out += ", " + text.Number(*a.Measured) + " ms measured"
+	}
+	if a.Statistic == "mean" {
+		out += " on average"
 	}
 	return out
 }
@@ -183,7 +215,7 @@ func decodeSentence(p *result.Prediction, f catalog.Forecast) string {
 }
 
 func prefillSentence(p *result.Prediction, f catalog.Forecast, t catalog.Traffic) string {
-	out := fmt.Sprintf("%s to the first token of a prompt of %s tokens, %s alone", beside(p.TTFT), text.Number(t.Prompt), text.Time(1e3*f.Prefill))
+	out := fmt.Sprintf("%s to the first token; the mean prompt of %s tokens takes %s alone", beside(p.TTFT), text.Number(t.Prompt), text.Time(1e3*f.Prefill))
 	if p.MFU != nil {
 		out += fmt.Sprintf("; over the window %s of the peak arithmetic", text.RoughPercent(*p.MFU))
 	}

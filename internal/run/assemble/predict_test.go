@@ -175,6 +175,40 @@ func TestAcceleratorsAreCounted(t *testing.T) {
 	}
 }
 
+// Of skewed lengths mean and median are far apart: each prediction stands beside
+// the figure that it is of.
+func TestSkewedLoadsAreComparedLikeWithLike(t *testing.T) {
+	t.Parallel()
+	skewed := &metric.Dist{N: 100, Mean: 40, P: map[string]float64{"p50": 20}}
+	for _, tt := range []struct {
+		name      string
+		played    replayed
+		d         *metric.Dist
+		statistic string
+		measured  float64
+		ratio     float64
+	}{
+		{"played: the median of all", replayed{predicted: 16, measured: 19}, skewed, "p50", 20, 1.25},
+		{"played in part: the median of that part", replayed{predicted: 16, measured: 24, partly: true}, skewed, "p50", 24, 1.5},
+		{"arithmetic: the mean", replayed{}, skewed, "mean", 40, 0.8},
+		{"nothing was measured", replayed{}, nil, "mean", 0, 0},
+	} {
+		a := alike(tt.played, 50, tt.d)
+		measured, ratio := 0.0, 0.0
+		if a.Measured != nil {
+			measured, ratio = *a.Measured, *a.Ratio
+		}
+		if a.Statistic != tt.statistic || measured != tt.measured || ratio != tt.ratio {
+			t.Errorf("%s: %s %g, ratio %g", tt.name, a.Statistic, measured, ratio)
+		}
+	}
+	point := &result.Point{}
+	point.Tokens.PromptLengths = &metric.Dist{N: 100, Mean: 4000, P: map[string]float64{"p50": 1000}}
+	if got, want := typical(catalog.Traffic{Prompt: 4000, Cached: 400, Output: 100}, point), (catalog.Traffic{Prompt: 1000, Cached: 100, Output: 100}); got != want {
+		t.Errorf("a typical request is %+v, want %+v", got, want)
+	}
+}
+
 // A median is compared with the median of the rehearsal: a few slow replies lift
 // a mean, and say nothing of the hardware.
 func TestPredictionIsComparedWithTheMedian(t *testing.T) {

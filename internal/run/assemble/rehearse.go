@@ -44,9 +44,17 @@ func (h *rehearsal) add(r *record.Record) {
 
 // rehearsed is what would have come of the requests.
 type rehearsed struct {
-	ttft, tpot float64 // medians, ms; 0 where there are none
+	ttft, tpot replayed
 	peak       float64 // tokens in the cache at most, of one replica
 	most       float64 // output tokens/s of all replicas
+}
+
+// replayed are medians in ms, 0 where there are none: what the deployment would
+// have had, and what the very same requests had. partly says that there were
+// more of them.
+type replayed struct {
+	predicted, measured float64
+	partly              bool
 }
 
 // play offers the requests to one replica, which gets its share of them.
@@ -70,22 +78,30 @@ func (h *rehearsal) play(d deployment, hitRate float64) (rehearsed, bool) {
 	if err != nil {
 		return rehearsed{}, false
 	}
-	var ttft, tpot []float64
+	var ttft, tpot pairs
 	for i, f := range played {
 		if o := &share.Requests[i]; o.Counted {
-			ttft, tpot = appendKnown(ttft, o.TTFT, f.TTFT), appendKnown(tpot, o.TPOT, f.TPOT)
+			ttft.add(o.TTFT, f.TTFT)
+			tpot.add(o.TPOT, f.TPOT)
 		}
 	}
-	return rehearsed{ttft: median(ttft), tpot: median(tpot), peak: float64(peak),
+	partly := len(h.Requests) >= mostRehearsed
+	return rehearsed{ttft: ttft.medians(partly), tpot: tpot.medians(partly), peak: float64(peak),
 		most: float64(d.replicas) * mostOutput(*spec, share.Requests)}, true
 }
 
-// appendKnown adds a figure that was measured as well, in milliseconds.
-func appendKnown(list []float64, measured, predicted float64) []float64 {
+// pairs are a figure of requests, in milliseconds.
+type pairs struct{ predicted, measured []float64 }
+
+// add takes what is known of both.
+func (p *pairs) add(measured, predicted float64) {
 	if measured > 0 && predicted > 0 {
-		return append(list, predicted/1e6)
+		p.predicted, p.measured = append(p.predicted, predicted/1e6), append(p.measured, measured/1e6)
 	}
-	return list
+}
+
+func (p *pairs) medians(partly bool) replayed {
+	return replayed{median(p.predicted), median(p.measured), partly}
 }
 
 func median(list []float64) float64 {

@@ -34,7 +34,7 @@ func predictedTable(a *result.Prediction) *document.Table {
 	t := document.NewTable(left("what the hardware allows"), decimal("predicted"), decimal("measured"), decimal("ratio"))
 	add := func(name string, g *result.Agreement) {
 		if g != nil {
-			t.Add(name, figure(g.Predicted), said(g.Measured, figure), said(g.Ratio, figure))
+			t.Add(strings.TrimSpace(g.Statistic+" "+name), figure(g.Predicted), said(g.Measured, figure), said(g.Ratio, figure))
 		}
 	}
 	add("tpot, ms", a.TPOT)
