@@ -184,6 +184,7 @@ func (p *process) compareServers(ctx context.Context, a, b *config.Config, resum
 	hidden := a.Secrets()
 	a.Hide(b.Secrets())
 	b.Hide(hidden)
+	p.sides = [2]string{targetName(a), targetName(b)}
 	return p.conduct(ctx, a, resume, "compare", func(ctx context.Context, o experiment.Options) (*result.Result, string, error) {
 		return experiment.Compare(ctx, o, b)
 	})

@@ -20,6 +20,7 @@ import (
 	"redline/internal/drive/client"
 	"redline/internal/run/doctor"
 	"redline/internal/run/store"
+	"redline/internal/show/live"
 	"redline/internal/text"
 )
 
@@ -52,11 +53,18 @@ func main() {
 	p := &process{
 		args: os.Args[1:], stdout: answer{os.Stdout}, stderr: os.Stderr, lookupEnv: os.LookupEnv,
 		stop:     stop,
-		terminal: term.IsTerminal(int(os.Stderr.Fd())),
+		terminal: term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb",
 		color:    term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
-		width:    func() int { return columns(os.Stderr) },
-		page:     columns(os.Stdout),
-		hurry:    func() { clock.Prefer() },
+		takeOver: func() live.Terminal { return live.OpenTerminal(os.Stdin, os.Stderr) },
+		interrupt: func() {
+			select {
+			case interrupts <- os.Interrupt:
+			default: // it was pressed often enough
+			}
+		},
+		width: func() int { return columns(os.Stderr) },
+		page:  columns(os.Stdout),
+		hurry: func() { clock.Prefer() },
 	}
 	code := p.run(ctx)
 	cancel()
@@ -130,10 +138,15 @@ type process struct {
 	stop      <-chan struct{} // closed by the first interrupt
 	terminal  bool            // stderr is one
 	color     bool            // stdout may be colored
-	width     func() int      // of stderr
-	page      int             // columns of stdout, 0 where it is no terminal
+	interrupt func()          // does what Ctrl-C does
+	// takeOver takes the terminal for a full screen.
+	takeOver func() live.Terminal
+	width    func() int // of stderr
+	page     int        // columns of stdout, 0 where it is no terminal
 	// hurry asks for a priority above ordinary work; nil leaves it as it is.
 	hurry func()
+	// sides are the addresses of two servers that are compared.
+	sides [2]string
 	// reports are files to write a result to, by format.
 	reports map[string]*string
 	// mask hides the secrets of the plans that were resolved.

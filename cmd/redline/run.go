@@ -120,8 +120,11 @@ func (p *process) measure(ctx context.Context, cfg *config.Config) error {
 
 // perform runs one load and keeps its result, which may have an error beside it.
 func (p *process) perform(ctx context.Context, cfg *config.Config) (*result.Result, string, error) {
-	live := live.NewLine(p.stderr, live.Options{Terminal: p.terminal, Width: p.width,
-		Window: cmp.Or(cfg.Load.Bounds.Duration, cfg.Load.Bounds.MaxDuration)})
+	live, err := p.follow(ctx, cfg, live.Screen{Title: "redline run"}, cmp.Or(cfg.Load.Bounds.Duration, cfg.Load.Bounds.MaxDuration))
+	if err != nil {
+		return nil, "", err
+	}
+	defer live.Finish()
 	options := measure.Options{Config: cfg, Version: version, Command: p.commandLine(cfg), Stop: p.stop,
 		Say: func(format string, args ...any) { live.Say("redline: " + p.line(fmt.Sprintf(format, args...))) }}
 	if !cfg.Output.Quiet {

@@ -94,7 +94,7 @@ func (p *process) experimentPlan(command string, given map[string][]string, resu
 func (p *process) keptPlan(plan string, given map[string][]string, resume string) (*config.Config, error) {
 	for flag := range given {
 		switch flag {
-		case "json", "quiet", "explain", "verbose":
+		case "json", "quiet", "explain", "verbose", "progress":
 		default:
 			return nil, usage("--resume uses the plan in %s: leave out --%s", resume, flag)
 		}
@@ -135,7 +135,11 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, comma
 	if err != nil {
 		return err
 	}
-	line := live.NewLine(p.stderr, live.Options{Terminal: p.terminal, Width: p.width})
+	line, err := p.follow(ctx, cfg, panelOf(cfg, command), 0)
+	if err != nil {
+		return err
+	}
+	defer line.Finish()
 	say := func(format string, args ...any) { line.Say("redline: " + p.line(fmt.Sprintf(format, args...))) }
 	o := experiment.Options{Resume: resume, Foreseen: foreseen, Options: measure.Options{Config: cfg, Version: version, Command: p.commandLine(cfg),
 		Stop: p.stop, Say: say}}
@@ -143,15 +147,18 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, comma
 		o.Live = func(s metric.Snapshot) { line.Show(s) }
 		o.Begin = func(s experiment.Stage, at experiment.Progress) {
 			stage := live.Stage{Name: s.Name, What: at.What, Number: at.Number, Of: at.Of, About: !at.Exact,
-				Warmup: at.Warmup, Window: at.Window, Ahead: at.Ahead}
+				Warmup: at.Warmup, Window: at.Window, Ahead: at.Ahead, Next: at.Next, Side: s.Side}
+			stage.Load, stage.Closed = offered(s)
 			if at.Limit != nil {
 				stage.Found = report.SoFar(at.Limit)
-				say("%s", stage.Found)
+				line.Note("redline: " + p.line(stage.Found))
 			}
 			line.Stage(stage)
 		}
 		o.End = func(s experiment.Stage, res *result.Result, kept bool) {
-			say("%s", stageLine(s, res, kept))
+			said := p.line(stageLine(s, res, kept))
+			line.Note("redline: " + said)
+			line.Ended(stageEnded(s, res, said))
 		}
 	}
 	if cfg.Output.Verbose {

@@ -1,13 +1,16 @@
 package metric
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
 	"redline/internal/drive/record"
+	"redline/internal/judge/slo"
 	"redline/internal/llm"
 )
 
@@ -15,18 +18,38 @@ import (
 // gives snapshots; final figures never come from it. Its zero value is ready,
 // and it is safe for concurrent use.
 type Live struct {
-	mu      sync.Mutex
-	ttft    *hdr.Histogram
-	ok      int
-	errors  int // without rejected
-	refused int
-	tokens  int64
-	events  int64
-	history []mark
+	// Objectives are judged in every snapshot; set before the first record.
+	Objectives []slo.Objective
+
+	mu        sync.Mutex
+	measuring bool // the distributions are those of the window
+	dists     [liveCount]liveDist
+	recent    []recentTTFT // of the last seconds, in the order in which they came
+	outcomes  map[llm.Outcome]int
+	ok        int
+	errors    int // without rejected
+	refused   int
+	tokens    int64
+	events    int64
+	elapsed   time.Duration // of the last snapshot
+	gapsLeft  int           // gaps that may still be taken in before the next snapshot
+	groups    []group
+	gaps      gaps
+	history   []mark
 }
 
-// Snapshot is a run at one moment. Rates look back over the last seconds;
-// percentiles over the whole run so far are NaN while there are none.
+// The distributions that are followed.
+const (
+	liveTTFT = iota
+	liveTPOT
+	liveITL
+	liveE2E
+	liveCount
+)
+
+// Snapshot is a run at one moment. Rates look back over the last seconds.
+// Distributions are those of the measured window so far, of the warm-up before
+// it, and from due, as objectives mean them.
 type Snapshot struct {
 	// What the engine itself knows; Answered are requests that have had output.
 	Elapsed  time.Duration
@@ -38,20 +61,86 @@ type Snapshot struct {
 	// Open are the objectives whose decision the run goes on for; nil where it
 	// has a length.
 	Open []string
+	// Server is what the server and its accelerators last said of themselves.
+	Server Gauges
 
-	OK           int
-	Errors       int // failed, without those rejected
-	Rejected     int
+	OK       int
+	Errors   int // failed, without those rejected
+	Rejected int
+	// Outcomes counts the requests that did not succeed by how they ended; nil
+	// where there are none.
+	Outcomes     map[llm.Outcome]int
+	OfferedPerS  float64
 	RequestsPerS float64
 	TokensPerS   float64
-	TTFTp50      float64 // ms
-	TTFTp99      float64 // ms
+
+	TTFT, TPOT, ITL, E2E Spread
+	// RecentTTFT is the p99 of the last seconds, in ms, NaN where none ended.
+	RecentTTFT float64
+	// Objectives says where each stands by the figures so far, without
+	// confidence; not judged where no figure is followed.
+	Objectives []slo.Verdict
+}
+
+// Gauges are what a server and its accelerators say of themselves; nil where
+// they do not.
+type Gauges struct {
+	Running, Waiting, KVUsage, Watts, Utilization *float64
+}
+
+// Spread is a distribution while it grows, in ms; all NaN while it is empty.
+type Spread struct {
+	P50, P95, P99 float64
+	// Bins counts the values; BinEdge says where each begins.
+	Bins LiveBins
+}
+
+// LiveBins divide the times from 10 µs to an hour, four bins to the octave.
+type LiveBins [4 * 29]uint32
+
+// BinEdge is where a bin begins, in ms.
+func BinEdge(i int) float64 { return 0.01 * math.Exp2(float64(i)/4) }
+
+func binOf(ms float64) int {
+	return min(max(int(4*math.Log2(ms/0.01)), 0), len(LiveBins{})-1)
+}
+
+// liveDist is one distribution under way.
+type liveDist struct {
+	hist *hdr.Histogram // µs
+	bins LiveBins
+}
+
+func (d *liveDist) add(ms float64) {
+	if d.hist == nil {
+		d.hist = hdr.New(liveLowest, liveHighest, liveDigits)
+	}
+	// The value is brought into the histogram's range.
+	_ = d.hist.RecordValue(min(max(int64(ms*1000), liveLowest), liveHighest))
+	d.bins[binOf(ms)]++
+}
+
+func (d *liveDist) spread() Spread {
+	if d.hist == nil {
+		return Spread{P50: math.NaN(), P95: math.NaN(), P99: math.NaN()}
+	}
+	return Spread{d.percentile(0.5), d.percentile(0.95), d.percentile(0.99), d.bins}
+}
+
+func (d *liveDist) percentile(p float64) float64 {
+	return float64(d.hist.ValueAtPercentile(100*p)) / 1000
+}
+
+// recentTTFT is a reply's, with when the snapshot before it was taken.
+type recentTTFT struct {
+	after time.Duration
+	ms    float64
 }
 
 // mark is what had happened by a moment.
 type mark struct {
 	elapsed time.Duration
-	ok      int
+	due, ok int
 	events  int64
 }
 
@@ -59,31 +148,71 @@ const (
 	// lookBack is how far back a snapshot's rates reach: long enough to read,
 	// short enough to follow.
 	lookBack = 5 * time.Second
-	// The histogram holds 1 µs to 1 h with three digits.
-	liveLowest, liveHighest, liveDigits = 1, int64(time.Hour / time.Microsecond), 3
+	// A histogram holds 1 µs to 1 h within 0.5%.
+	liveLowest, liveHighest, liveDigits = 1, int64(time.Hour / time.Microsecond), 2
+	// mostRecent bounds what is kept of the last seconds.
+	mostRecent = 1024
+	// mostLiveGaps bounds the gaps between tokens that are taken in for each
+	// snapshot, so that a fast server costs no more than a slow one: those of
+	// the replies that end first, each whole.
+	mostLiveGaps = 4096
 )
 
 // Observe takes in a record that has ended.
 func (l *Live) Observe(r *record.Record) {
+	f := measured(r)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tokens += int64(r.StreamedTokens)
 	l.events += int64(r.ChunkCount())
-	switch {
-	case r.Outcome == llm.OK:
-		l.ok++
-	case r.Outcome == llm.Rejected:
-		l.refused++
-	case r.Outcome.Failed():
-		l.errors++
+	l.count(r.Outcome)
+	if r.Phase == record.Measure && !l.measuring {
+		l.measuring, l.dists = true, [liveCount]liveDist{}
 	}
-	if ns := measured(r)[ttft]; ns == ns {
-		if l.ttft == nil {
-			l.ttft = hdr.New(liveLowest, liveHighest, liveDigits)
+	if l.measuring && r.Phase != record.Measure {
+		return
+	}
+	for i, ns := range [liveCount]float64{liveTTFT: f[ttftDue], liveTPOT: f[tpot], liveITL: math.NaN(), liveE2E: f[e2eDue]} {
+		if ns == ns {
+			l.dists[i].add(ns / 1e6)
 		}
-		us := min(max(int64(ns)/1000, liveLowest), liveHighest)
-		// The value was just brought into the histogram's range.
-		_ = l.ttft.RecordValue(us)
+	}
+	if ns := f[ttftDue]; ns == ns {
+		if len(l.recent) == mostRecent {
+			l.recent = slices.Delete(l.recent, 0, mostRecent/2)
+		}
+		l.recent = append(l.recent, recentTTFT{l.elapsed, ns / 1e6})
+	}
+	l.observeGaps(r)
+}
+
+func (l *Live) count(o llm.Outcome) {
+	switch {
+	case o == llm.OK:
+		l.ok++
+		return
+	case o == llm.Rejected:
+		l.refused++
+	case o.Failed():
+		l.errors++
+	default:
+		return
+	}
+	if l.outcomes == nil {
+		l.outcomes = map[llm.Outcome]int{}
+	}
+	l.outcomes[o]++
+}
+
+func (l *Live) observeGaps(r *record.Record) {
+	if r.Outcome != llm.OK || !r.Streamed || r.ChunkCount() > l.gapsLeft {
+		return
+	}
+	l.gapsLeft -= r.ChunkCount()
+	l.groups = grouped(r, l.groups[:0])
+	l.gaps.take(r, l.groups, math.MinInt64, math.MaxInt64)
+	for _, ms := range l.gaps.itl {
+		l.dists[liveITL].add(float64(ms))
 	}
 }
 
@@ -92,22 +221,78 @@ func (l *Live) Observe(r *record.Record) {
 func (l *Live) Snapshot(s Snapshot, events int64) Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s.OK, s.Errors, s.Rejected, s.TTFTp50, s.TTFTp99 = l.ok, l.errors, l.refused, math.NaN(), math.NaN()
-	if l.ttft != nil {
-		s.TTFTp50 = float64(l.ttft.ValueAtPercentile(50)) / 1000
-		s.TTFTp99 = float64(l.ttft.ValueAtPercentile(99)) / 1000
+	l.elapsed, l.gapsLeft = s.Elapsed, mostLiveGaps
+	s.OK, s.Errors, s.Rejected, s.Outcomes = l.ok, l.errors, l.refused, maps.Clone(l.outcomes)
+	s.TTFT, s.TPOT = l.dists[liveTTFT].spread(), l.dists[liveTPOT].spread()
+	s.ITL, s.E2E = l.dists[liveITL].spread(), l.dists[liveE2E].spread()
+	s.RecentTTFT = l.recentP99()
+	for _, o := range l.Objectives {
+		s.Objectives = append(s.Objectives, l.judge(o))
 	}
-	now := mark{s.Elapsed, l.ok, events}
+	now := mark{s.Elapsed, s.Due, l.ok, events}
 	before := l.lookBack(now)
 	perEvent := 1.0 // tokens, by what the events of ended requests carried
 	if l.events > 0 {
 		perEvent = float64(l.tokens) / float64(l.events)
 	}
 	if seconds := (now.elapsed - before.elapsed).Seconds(); seconds > 0 {
+		s.OfferedPerS = float64(now.due-before.due) / seconds
 		s.RequestsPerS = float64(now.ok-before.ok) / seconds
 		s.TokensPerS = float64(now.events-before.events) / seconds * perEvent
 	}
 	return s
+}
+
+// recentP99 is that of the replies of the last seconds.
+func (l *Live) recentP99() float64 {
+	l.recent = slices.DeleteFunc(l.recent, func(r recentTTFT) bool { return l.elapsed-r.after > lookBack })
+	if len(l.recent) == 0 {
+		return math.NaN()
+	}
+	values := make([]float64, len(l.recent))
+	for i, r := range l.recent {
+		values[i] = r.ms
+	}
+	slices.Sort(values)
+	return values[max(int(math.Ceil(0.99*float64(len(values))))-1, 0)]
+}
+
+// judge says where an objective stands by the figure so far.
+func (l *Live) judge(o slo.Objective) slo.Verdict {
+	v := slo.Verdict{Objective: o.Text, Scope: o.Scope, Standing: slo.NotJudged}
+	value, unit := l.figure(o)
+	if value != value || o.Scope != (slo.Scope{}) {
+		return v
+	}
+	v.Value, v.Unit, v.Limit, v.Standing = &value, unit, o.Limit, slo.Missed
+	if unit == "ms" {
+		v.Limit /= 1e6
+	}
+	if o.Above && value > v.Limit || !o.Above && value < v.Limit {
+		v.Standing = slo.Met
+	}
+	return v
+}
+
+// figure is what an objective is about, NaN where it is not followed.
+func (l *Live) figure(o slo.Objective) (value float64, unit string) {
+	ended := float64(l.ok + l.errors + l.refused)
+	at := map[string]int{"ttft": liveTTFT, "tpot": liveTPOT, "itl": liveITL, "e2e": liveE2E}
+	i, timed := at[o.Metric]
+	switch {
+	case timed && l.dists[i].hist == nil:
+	case timed && o.P > 0:
+		return l.dists[i].percentile(o.P), "ms"
+	case timed && o.Stat == "mean":
+		return l.dists[i].hist.Mean() / 1000, "ms"
+	case timed && o.Stat == "max":
+		return float64(l.dists[i].hist.Max()) / 1000, "ms"
+	case o.Metric == "error" && ended > 0:
+		return float64(l.errors) / ended, "fraction"
+	case o.Metric == "reject" && ended > 0:
+		return float64(l.refused) / ended, "fraction"
+	}
+	return math.NaN(), ""
 }
 
 // lookBack notes a moment and gives the youngest one that lies far enough

@@ -162,6 +162,16 @@ func (w *Watch) Readings() []telemetry.AcceleratorReading {
 	return slices.Clone(w.readings)
 }
 
+// Last gives the last one, that of nothing where there is none.
+func (w *Watch) Last() (r telemetry.AcceleratorReading) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := len(w.readings); n > 0 {
+		r = w.readings[n-1]
+	}
+	return r
+}
+
 // keep adds a reading. What the devices are is kept once.
 func (w *Watch) keep(r telemetry.AcceleratorReading) {
 	w.mu.Lock()

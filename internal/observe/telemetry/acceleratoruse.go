@@ -140,6 +140,14 @@ func (u *AcceleratorUse) gauges(inside []AcceleratorReading) {
 	u.TemperatureC, u.Watts = gaugeOf(hottest), gaugeOf(watts)
 }
 
+// Power is what all devices drew at that look, and how busy they were on
+// average; nil where it is unknown.
+func (r AcceleratorReading) Power() (watts, utilization *float64) {
+	var u AcceleratorUse
+	u.gauges([]AcceleratorReading{r})
+	return u.Watts.mean(), u.Utilization.mean()
+}
+
 // known gives the values of the devices that have one.
 func known(devices []DeviceReading, of func(*DeviceReading) *float64) []float64 {
 	var values []float64

@@ -123,6 +123,16 @@ func (s *Scraper) Scrapes() []Scrape {
 	return slices.Clone(s.scrapes)
 }
 
+// Last gives what the last page said, nil where there was none or it failed.
+func (s *Scraper) Last() *Reading {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.scrapes) == 0 {
+		return nil
+	}
+	return s.scrapes[len(s.scrapes)-1].Reading
+}
+
 // scrape makes one attempt and keeps what came of it, unless the watch is
 // stopped meanwhile.
 func (s *Scraper) scrape() {

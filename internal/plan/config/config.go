@@ -130,7 +130,17 @@ type Output struct {
 	Quiet   bool
 	Verbose bool
 	Explain bool
+	// Progress is how a run is shown while it goes on: one of the words below, ""
+	// as ProgressAuto.
+	Progress string
 }
+
+// The ways to show progress.
+const (
+	ProgressAuto   = "auto"
+	ProgressScreen = "screen"
+	ProgressLine   = "line"
+)
 
 // ByServer is the tokenizer that the server itself offers.
 const ByServer = "server"

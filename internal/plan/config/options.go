@@ -1,11 +1,14 @@
 package config
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"redline/internal/drive/wire"
 	"redline/internal/judge/slo"
+	"redline/internal/text"
 	"redline/internal/traffic/token"
 	"redline/internal/traffic/workload"
 	"redline/internal/twin/faults"
@@ -301,6 +304,9 @@ var Options = []Option{
 		Help: "print the result as JSON and nothing else; in the plan output_format: json", access: toggle(func(c *Config) *bool { return &c.Output.JSON })},
 	{Flag: "quiet", Group: runGroup, Kind: Bool, Default: "false",
 		Help: "no progress display", access: toggle(func(c *Config) *bool { return &c.Output.Quiet })},
+	{Flag: "progress", Values: []string{ProgressAuto, ProgressScreen, ProgressLine}, Group: runGroup, Kind: Text, Value: "VIEW", Default: ProgressAuto,
+		Help:   "how a run is shown while it goes on: screen, line, or auto: a full screen on a terminal, a line in pipes, in CI and on dumb terminals",
+		access: access{setProgress, func(c *Config) []string { return nonEmpty(c.Output.Progress) }}},
 	{Flag: "verbose", Short: "v", Group: runGroup, Kind: Bool, Default: "false",
 		Help: "show one request as it goes over the wire, secrets masked", access: toggle(func(c *Config) *bool { return &c.Output.Verbose })},
 	{Flag: "percentiles", Key: "metrics.percentiles", Group: runGroup, Kind: Text, Value: "LIST", Default: "50,90,95,99",
@@ -311,6 +317,15 @@ var Options = []Option{
 		Help: "plan file; flags and environment override it", access: access{
 			// The plan's path is read before any option is set: here it only has to be known.
 			func(*Config, []string) error { return nil }, func(*Config) []string { return nil }}},
+}
+
+func setProgress(c *Config, values []string) error {
+	words := []string{ProgressAuto, ProgressScreen, ProgressLine}
+	if !slices.Contains(words, values[0]) {
+		return fmt.Errorf("unknown %s: %s", text.Quote(values[0]), text.Cure(values[0], words))
+	}
+	c.Output.Progress = values[0]
+	return nil
 }
 
 // presets lists the sets of objectives that have a name, those of a family

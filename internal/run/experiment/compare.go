@@ -65,6 +65,8 @@ func turnLength(c *config.Config) time.Duration {
 // roundPurpose is that of one side's turn in a round.
 const roundPurpose = "round"
 
+func roundName(round int, side string) string { return fmt.Sprintf("round %d %s", round+1, side) }
+
 // compare runs the rounds and judges them. It gives where B's objectives stand in
 // those that count.
 func (x *conductor) compare(ctx context.Context, a, b side, rounds int) (standings []slo.Standing, err error) {
@@ -75,7 +77,7 @@ func (x *conductor) compare(ctx context.Context, a, b side, rounds int) (standin
 	shared := sameServer(a, b)
 	err = x.take(ctx, turns{sides: [2]side{a, b}, rounds: rounds,
 		stage: func(s side, round int) Stage {
-			return x.turn(s, round, fmt.Sprintf("round %d %s", round+1, s.name), roundPurpose, warmup, shared)
+			return x.turn(s, round, roundName(round, s.name), roundPurpose, warmup, shared)
 		},
 		seen: func(s side, round int, res *result.Result) error {
 			if round == len(seen) {

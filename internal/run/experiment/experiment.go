@@ -53,6 +53,8 @@ type Stage struct {
 	Name    string
 	Purpose string
 	Config  *config.Config
+	// Side is which of two servers answers, "" where there is one.
+	Side string
 
 	// repeats is the name of the stage that this one is the second attempt at.
 	repeats string
@@ -111,8 +113,12 @@ type conductor struct {
 	used     measure.Used // of the plan's limits on tokens and money
 	// other is the second server of a comparison.
 	other *measure.Target
-	// passed is how much of what was foreseen is over.
-	passed time.Duration
+	// passed is how much of what was foreseen is over, named how many of the
+	// stages that were named beforehand; levelsAhead is what a search will
+	// probably do behind its present level.
+	passed      time.Duration
+	named       int
+	levelsAhead []string
 	// rows are the points of a matrix by the names of their rows.
 	rows map[string]*result.Point
 	// neighbour is how a tenant fared beside a hot one.

@@ -61,6 +61,9 @@ func (x *conductor) findLimit(ctx context.Context) error {
 		if !ok || f.lostLevels > 1 {
 			return nil // after two levels in a row that do not count it would ask for nothing else
 		}
+		if x.Begin != nil {
+			x.levelsAhead = aheadOf(s)
+		}
 		if level.Purpose == search.Ramp {
 			err = f.ramp(ctx, level)
 		} else {
@@ -74,6 +77,14 @@ func (x *conductor) findLimit(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// aheadOf names the levels that probably follow the next one.
+func aheadOf(s *search.Search) []string {
+	levels := s.Plan().Levels
+	return text.Each(levels[min(1, len(levels)):], func(l search.Level) string {
+		return l.Purpose + " about " + text.Unit(text.Digits(l.Rate, 2), "requests/s")
+	})
 }
 
 // endLimit makes a search invalid of which no level counts: otherwise what is

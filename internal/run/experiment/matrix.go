@@ -166,10 +166,12 @@ func (x *conductor) answerRow(r config.Row, point *result.Point) (string, *bool)
 	return strings.Join(outcomes, "; "), &agrees
 }
 
+func rowName(r config.Row) string { return strings.TrimSpace(r.Name + " " + r.About) }
+
 // rowStage is the run of a row. A row that says nothing of its load or its
 // workload has the plan's.
 func (x *conductor) rowStage(r config.Row) Stage {
-	return x.stage(strings.TrimSpace(r.Name+" "+r.About), "row", func(c *config.Config) {
+	return x.stage(rowName(r), "row", func(c *config.Config) {
 		if !reflect.ValueOf(r.Workload).IsZero() {
 			c.Workload = r.Workload
 		}

@@ -3,6 +3,8 @@ package experiment
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"redline/internal/answer/compare"
@@ -20,6 +22,9 @@ type Estimate struct {
 	Exact bool
 	// What names one of them: "level", "round", "run", "stage".
 	What string
+	// Names are those of the stages in their order, as far as they are known
+	// beforehand; a search for the limit is one of them.
+	Names []string
 	// Load is how long they offer load: their warm-ups and windows. Clock is
 	// that, and the last replies that each of them waits for.
 	Load, Clock time.Duration
@@ -92,6 +97,7 @@ func planSearch(c *config.Config) (Estimate, error) {
 	for _, l := range plan.Levels {
 		e.Load += l.Warmup + l.Duration
 	}
+	e.Names = []string{limitSearch}
 	return e, nil
 }
 
@@ -99,6 +105,7 @@ func planSearch(c *config.Config) (Estimate, error) {
 func planLevels(c *config.Config) Estimate {
 	e, window := Estimate{What: "level", Exact: true}, cmp.Or(c.Load.Bounds.Duration, levelLength)
 	e.add(len(c.Experiment.Concurrencies), warmupOf(c, likelyWarmup), window)
+	e.Names = append(text.Each(c.Experiment.Concurrencies, inFlightName), text.Each(c.Experiment.Rates, text.Rate)...)
 	if rates := c.Experiment.Rates; len(rates) > 0 {
 		e.add(1, warmupOf(c, firstWarmup(rates[0])), window)
 		e.add(len(rates)-1, warmupOf(c, likelyWarmup), window)
@@ -109,16 +116,36 @@ func planLevels(c *config.Config) Estimate {
 // planRepeats estimates runs of one load.
 func planRepeats(c *config.Config) Estimate {
 	e := Estimate{What: "run", Exact: true}
-	e.add(max(1, c.Experiment.Repeat), warmupOf(c, firstWarmup(c.Load.Rate)), cmp.Or(c.Load.Bounds.Duration, levelLength))
+	e.Names = numbered(repeatName, max(1, c.Experiment.Repeat))
+	e.add(len(e.Names), warmupOf(c, firstWarmup(c.Load.Rate)), cmp.Or(c.Load.Bounds.Duration, levelLength))
 	return e
 }
 
 // planRounds estimates a live comparison, of which each round has two turns.
 func planRounds(c *config.Config) Estimate {
 	e, window := Estimate{What: "turn", Exact: true}, cmp.Or(turnLength(c), roundLength)
+	e.Names = turnNames(cmp.Or(c.Experiment.Rounds, compare.DefaultRounds))
 	e.add(2, warmupOf(c, roundLength), window)
-	e.add(2*cmp.Or(c.Experiment.Rounds, compare.DefaultRounds)-2, warmupOf(c, likelyWarmup), window)
+	e.add(len(e.Names)-2, warmupOf(c, likelyWarmup), window)
 	return e
+}
+
+// numbered are the names of so many stages.
+func numbered(name func(n int) string, stages int) []string {
+	list := make([]string, stages)
+	for i := range list {
+		list[i] = name(i + 1)
+	}
+	return list
+}
+
+// turnNames are those of so many rounds, each begun by the other side.
+func turnNames(rounds int) (list []string) {
+	for round := range rounds {
+		sides := []string{"A", "B"}
+		list = append(list, roundName(round, sides[round%2]), roundName(round, sides[1-round%2]))
+	}
+	return list
 }
 
 // planMatrix estimates a matrix.
@@ -133,6 +160,7 @@ func planMatrix(c *config.Config) Estimate {
 // addRow counts a row; one of a number of requests is taken to last as long as
 // any other.
 func (e *Estimate) addRow(c *config.Config, r config.Row) {
+	e.Names = append(e.Names, rowName(r))
 	e.add(1, warmupOf(c, scaledBy(c, rowWarmup)), scaledBy(c, cmp.Or(r.Duration, rowLength)))
 }
 
@@ -141,13 +169,12 @@ func planBench(c *config.Config) (Estimate, error) {
 	e := Estimate{What: "stage"}
 	e.add(1, 0, 0)                        // one request
 	e.add(1, 0, scaledBy(c, rowLength/2)) // a warm-up
-	for _, r := range benchRows(c) {
+	e.Names = []string{"smoke", "warm-up"}
+	for _, r := range slices.Concat(benchRows(c), []config.Row{{Name: "mix"}, {Name: "burst", Duration: 2 * rowLength},
+		{Name: "overload"}, {Name: "hot-tenant"}, {Name: "others-alone"}}) {
 		e.addRow(c, r)
 	}
-	for range 4 { // the mix, overload, tenants with and without the hot one
-		e.addRow(c, config.Row{})
-	}
-	e.addRow(c, config.Row{Duration: 2 * rowLength})
+	e.Names = slices.Insert(e.Names, slices.Index(e.Names, "mix")+1, limitSearch)
 	searched := *c
 	searched.Experiment.Spec, searched.Experiment.Thorough = benchSpec(c), false
 	plan, err := planSearch(&searched)
@@ -195,12 +222,33 @@ type Progress struct {
 	// Ahead is what it and the stages behind it will probably take, 0 where that
 	// is not known.
 	Ahead time.Duration
+	// Next are the stages behind it, as far as they are known; of a search those
+	// that follow if the limit is where it is believed to be.
+	Next []string
+}
+
+// limitSearch stands for all levels of a search in a list of stages.
+const limitSearch = "search for the limit"
+
+// following are the names of the stages behind one.
+func (x *conductor) following(s Stage) []string {
+	name, levels := cmp.Or(s.repeats, s.Name), []string(nil)
+	if s.Searches() || s.Purpose == result.PurposeRamp {
+		name, levels = limitSearch, x.levelsAhead
+	}
+	for i, known := range x.Foreseen.Names {
+		if name == known || strings.HasPrefix(name, known+" ") {
+			x.named = i + 1
+		}
+	}
+	return slices.Concat(levels, x.Foreseen.Names[x.named:])
 }
 
 // progress says where the experiment stands before a stage.
 func (x *conductor) progress(s Stage) Progress {
 	b := s.Config.Load.Bounds
 	p := Progress{Number: x.number, What: x.Foreseen.What, Exact: x.Foreseen.Exact, Window: b.Duration}
+	p.Next = x.following(s)
 	if b.Warmup != nil {
 		p.Warmup = *b.Warmup
 	}

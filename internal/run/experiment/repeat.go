@@ -26,7 +26,7 @@ func (x *conductor) repeat(ctx context.Context) error {
 	var runs []*result.Result
 	planned := max(1, x.Config.Experiment.Repeat)
 	for n := range planned {
-		res, err := x.run(ctx, x.stage(fmt.Sprintf("run %d", n+1), repeatPurpose, func(c *config.Config) { c.Seed += uint64(n) }))
+		res, err := x.run(ctx, x.stage(repeatName(n+1), repeatPurpose, func(c *config.Config) { c.Seed += uint64(n) }))
 		if err != nil {
 			return err
 		}
@@ -46,6 +46,8 @@ func (x *conductor) repeat(ctx context.Context) error {
 
 // repeatPurpose is that of one of several runs of a load.
 const repeatPurpose = "repeat"
+
+func repeatName(n int) string { return fmt.Sprintf("run %d", n) }
 
 // pool adds the figures of all runs together as one more point, without those
 // that are left out where there are others.

@@ -95,11 +95,13 @@ func (x *conductor) atRate(rate float64, purpose string) Stage {
 
 // atConcurrency is a stage of a closed loop.
 func (x *conductor) atConcurrency(n int) Stage {
-	return x.level(fmt.Sprintf("%d in flight", n), "level", func(c *config.Config) {
+	return x.level(inFlightName(n), "level", func(c *config.Config) {
 		c.Load.Rate, c.Load.Profile, c.Load.Process = 0, "", ""
 		c.Load.Bounds.MaxConcurrency = n
 	})
 }
+
+func inFlightName(n int) string { return fmt.Sprintf("%d in flight", n) }
 
 // level is a stage with another load. The server is warm from the one before, so
 // that only the change of load has to settle.

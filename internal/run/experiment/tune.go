@@ -132,7 +132,7 @@ func (t *tuner) baseline(ctx context.Context) error {
 	var sound []*result.Result
 	var last *result.Result
 	for n := range cmp.Or(t.Config.Experiment.Repeat, baselineRuns) {
-		res, _, err := t.measure(ctx, fmt.Sprintf("baseline %d", n+1), baselinePurpose, t.values)
+		res, _, err := t.measure(ctx, baselineName(n+1), baselinePurpose, t.values)
 		var failure *launch.Failure
 		switch {
 		case errors.As(err, &failure) && t.res == nil:
@@ -166,6 +166,8 @@ func (t *tuner) baseline(ctx context.Context) error {
 	}
 	return nil
 }
+
+func baselineName(n int) string { return fmt.Sprintf("baseline %d", n) }
 
 // counts reports whether a run can be judged.
 func (t *tuner) counts(res *result.Result) bool {
@@ -304,11 +306,12 @@ func words(flags []result.Flag) string {
 // planTune estimates a tuning: the baseline, every value once, and the turns.
 func planTune(c *config.Config) Estimate {
 	e := Estimate{What: "run"}
-	stages := cmp.Or(c.Experiment.Repeat, baselineRuns) + 2*cmp.Or(c.Experiment.Rounds, tuneRounds)
+	e.Names = numbered(baselineName, cmp.Or(c.Experiment.Repeat, baselineRuns))
 	for _, k := range c.Tune.Knobs {
-		stages += len(k.Trials())
+		e.Names = append(e.Names, text.Each(k.Trials(), func(value string) string { return k.Name + "=" + value })...)
 	}
-	e.add(stages, warmupOf(c, likelyWarmup), cmp.Or(c.Load.Bounds.Duration, levelLength))
+	e.Names = append(e.Names, turnNames(cmp.Or(c.Experiment.Rounds, tuneRounds))...)
+	e.add(len(e.Names), warmupOf(c, likelyWarmup), cmp.Or(c.Load.Bounds.Duration, levelLength))
 	if b := c.Experiment.Budget; b > 0 {
 		e.Load, e.Clock = min(e.Load, b), min(e.Clock, b)
 	}

@@ -112,7 +112,7 @@ func (x *conductor) turn(s side, round int, name, purpose string, warmup time.Du
 			c.Workload.Salt += "-" + s.name
 		}
 	}
-	stage := Stage{Name: name, Purpose: purpose, Config: &c, on: s.target}
+	stage := Stage{Name: name, Side: s.name, Purpose: purpose, Config: &c, on: s.target}
 	if s.rig != nil {
 		stage.launched = s.rig.hold(s.values, s.place)
 	}

@@ -218,6 +218,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if talk := work.Conversation(); talk != nil {
 		r.stage.Settled = talk.Settled
 	}
+	r.live.Objectives = c.Objectives
 	if r.lookout = newLookout(c); r.lookout != nil {
 		r.stage.Duration = bounds.MaxDuration
 		r.stage.Looks, r.stage.Decided = lookLengths(bounds.MaxDuration), r.lookout.decided

@@ -117,7 +117,7 @@ func (r *run) snapshot(start int64) metric.Snapshot {
 	p := &r.counts
 	return r.live.Snapshot(metric.Snapshot{Elapsed: time.Duration(r.clock.Now() - start), Phase: p.Phase(),
 		InFlight: int(p.InFlight.Load()), Waiting: int(p.Waiting.Load()), Due: int(p.Due.Load()), Answered: int(p.Answered.Load()),
-		Open: r.lookout.stillOpen()}, p.Events.Load())
+		Open: r.lookout.stillOpen(), Server: r.watched.gauges()}, p.Events.Load())
 }
 
 func (r *run) say(format string, args ...any) {

@@ -7,6 +7,7 @@ import (
 
 	"redline/internal/drive/client"
 	"redline/internal/drive/record"
+	"redline/internal/judge/metric"
 	"redline/internal/judge/validity"
 	"redline/internal/observe/telemetry"
 	"redline/internal/run/store"
@@ -110,6 +111,19 @@ func (w *watch) stop(ctx context.Context, now func() int64) error {
 		return nil
 	}
 	return w.log.Close()
+}
+
+// gauges are what the server and its accelerators last said, for the live view.
+func (w *watch) gauges() (g metric.Gauges) {
+	if w.server != nil {
+		if last := w.server.Last(); last != nil {
+			g.Running, g.Waiting, g.KVUsage = last.Running, last.Waiting, last.KVUsage
+		}
+	}
+	if w.boards != nil && w.boards.watch != nil {
+		g.Watts, g.Utilization = w.boards.watch.Last().Power()
+	}
+	return g
 }
 
 // serverUse is the server's own account of a stretch, nil where it gives none.

@@ -1,5 +1,6 @@
-// Package live shows a run while it goes on: it turns snapshots into one line
-// that a terminal rewrites in place, or into a line of a log now and then.
+// Package live shows a run while it goes on: it turns snapshots into a full
+// screen, into one line that a terminal rewrites in place, or into a line of a
+// log now and then.
 package live
 
 import (
@@ -29,6 +30,8 @@ type Options struct {
 	// it ends once its objectives are decided; 0 where only its requests are
 	// counted.
 	Window time.Duration
+	// Screen shows a full screen in place of the line; nil does not.
+	Screen *Screen
 }
 
 // Line shows a run while it goes on. It is safe for concurrent use.
@@ -43,7 +46,8 @@ type Line struct {
 	phase string
 	// measuring is when the measured window began to show.
 	measuring time.Duration
-	stage     *Stage // nil in a single run
+	stage     *Stage   // nil in a single run
+	screen    *display // nil where a line is shown
 }
 
 // plainEvery is how far plain lines lie apart: often enough to see that a run
@@ -52,12 +56,23 @@ const plainEvery = 5 * time.Second
 
 const clearLine = "\r\x1b[K"
 
-// NewLine makes a live line that writes to w.
-func NewLine(w io.Writer, o Options) *Line { return &Line{w: w, o: o} }
+// NewLine makes a live line that writes to w, or takes the terminal for a full
+// screen at once.
+func NewLine(w io.Writer, o Options) *Line {
+	l := &Line{w: w, o: o}
+	if o.Screen != nil {
+		l.screen = open(o.Screen, o)
+	}
+	return l
+}
 
 // Show brings the line up to date. What cannot be written is lost: a broken
 // terminal is no reason to end a run.
 func (l *Line) Show(s metric.Snapshot) {
+	if l.screen != nil {
+		l.screen.update(func(v *view) { v.show(s) })
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.finished {
@@ -90,8 +105,12 @@ func (l *Line) parts(lay layout, s metric.Snapshot) []part {
 	return lay.parts(s, l.stretch(s))
 }
 
-// Say writes a line of its own without tearing the live one.
+// Say writes a line of its own without tearing the live one. A full screen shows
+// it among others, and leaves it behind when it ends.
 func (l *Line) Say(line string) {
+	if l.screen != nil && l.screen.say(line, true) {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lead := ""
@@ -102,8 +121,25 @@ func (l *Line) Say(line string) {
 	_, _ = io.WriteString(l.w, lead+line+"\n")
 }
 
-// Finish takes the line off the terminal, for good.
+// Note is Say for a line whose news a full screen shows elsewhere.
+func (l *Line) Note(line string) {
+	if l.screen == nil || !l.screen.say(line, false) {
+		l.Say(line)
+	}
+}
+
+// Ended adds a stage that is over to what a full screen shows.
+func (l *Line) Ended(e Ended) {
+	if l.screen != nil {
+		l.screen.update(func(v *view) { v.ended = append(v.ended, e) })
+	}
+}
+
+// Finish takes the line or the screen off the terminal, for good.
 func (l *Line) Finish() {
+	if l.screen != nil {
+		l.screen.close()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.finished = true
@@ -220,10 +256,10 @@ func (l *Line) stretch(s metric.Snapshot) string {
 }
 
 func (l layout) ttft(s metric.Snapshot) string {
-	if math.IsNaN(s.TTFTp50) || math.IsNaN(s.TTFTp99) {
+	if math.IsNaN(s.TTFT.P50) || math.IsNaN(s.TTFT.P99) {
 		return "no ttft yet"
 	}
-	return "ttft p50 " + l.right(text.Figure(s.TTFTp50), 4) + " p99 " + l.right(text.Figure(s.TTFTp99), 4) + " ms"
+	return "ttft p50 " + l.right(text.Figure(s.TTFT.P50), 4) + " p99 " + l.right(text.Figure(s.TTFT.P99), 4) + " ms"
 }
 
 // clockTime is whole seconds, or minutes and seconds from two minutes on.
@@ -235,8 +271,8 @@ func clockTime(d time.Duration) string {
 	return fmt.Sprintf("%dm%02ds", whole/60, whole%60)
 }
 
-// fit drops parts until the line leaves the terminal's last column free: a
-// line that fills it wraps on some terminals and can no longer be rewritten.
+// fit sets the parts for the terminal, whose last column stays free: a line that
+// fills it wraps on some terminals and can no longer be rewritten.
 func (l *Line) fit(parts []part) string {
 	width := 0
 	if l.o.Width != nil {
@@ -245,6 +281,15 @@ func (l *Line) fit(parts []part) string {
 	if width <= 0 {
 		width = 100
 	}
+	paint := plainly
+	if l.o.Color {
+		paint = inColor
+	}
+	return fit(parts, width, paint)
+}
+
+// fit drops parts until they are narrower than width.
+func fit(parts []part, width int, paint painter) string {
 	if document.Visible(inPlace.join(parts)) >= width {
 		for i, part := range parts {
 			parts[i].text = cmp.Or(part.brief, part.text)
@@ -264,9 +309,7 @@ func (l *Line) fit(parts []part) string {
 		return head
 	}
 	for i := range parts {
-		if l.o.Color {
-			parts[i].text = document.ANSI(parts[i].tone, parts[i].text)
-		}
+		parts[i].text = paint(parts[i].tone, parts[i].text)
 	}
 	return inPlace.join(parts)
 }

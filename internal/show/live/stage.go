@@ -26,6 +26,21 @@ type Stage struct {
 	// Ahead is what it and all that follow will probably take, 0 where that is
 	// not known.
 	Ahead time.Duration
+	// Next are the stages behind it, as far as they are known.
+	Next []string
+	// Load is the rate that it offers, or its requests in flight; 0 for neither.
+	Load   float64
+	Closed bool // Load is requests in flight
+	// Side is which of two servers answers, "" where there is one.
+	Side string
+}
+
+// loadName is what Load counts.
+func (s *Stage) loadName() string {
+	if s.Closed {
+		return "in flight"
+	}
+	return "offered/s"
 }
 
 // stageEvery is how far the plain lines of a stage lie apart. The stage's own
@@ -34,6 +49,13 @@ const stageEvery = 15 * time.Second
 
 // Stage begins one of several runs: what is shown from here on is about it.
 func (l *Line) Stage(s Stage) {
+	if l.screen != nil {
+		l.screen.update(func(v *view) {
+			v.restart()
+			v.stage, v.window, v.said = &s, s.Window, nil
+		})
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stage, l.o.Window = &s, s.Window

@@ -1,0 +1,8 @@
+package live
+
+import "golang.org/x/sys/unix"
+
+const (
+	getTermios, setTermios = unix.TCGETS, unix.TCSETS
+	noSignal               = 0
+)
