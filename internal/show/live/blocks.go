@@ -38,7 +38,7 @@ func (s *series) set(at time.Duration, v float64) {
 	for i := int(at / s.step); len(s.values) <= i; {
 		s.values = append(s.values, math.NaN())
 	}
-	s.values[at/s.step] = v
+	s.values[at/s.step] = joined(s.join, []float64{s.values[at/s.step], v})
 }
 
 func (s *series) halve() {
@@ -163,7 +163,7 @@ func histogram(bins *metric.LiveBins, limit float64, width, height int, paint pa
 	rows := bars(values, slices.Max(values), height-1)
 	for i, row := range rows {
 		if cells := []rune(row); beyond >= 0 {
-			rows[i] = string(cells[:beyond]) + paint(document.Bad, string(cells[beyond:]))
+			rows[i] = string(cells[:beyond]) + paint(document.Bad, strings.TrimRight(string(cells[beyond:]), " "))
 		}
 	}
 	return append(rows, edges(first, last+1, columns*wide))
@@ -182,6 +182,9 @@ func edges(first, last, width int) string {
 }
 
 func binText(i int) string { return text.Digits(metric.BinEdge(i), 2) }
+
+// shorten is a text from outside in width columns, of which there may be none.
+func shorten(s string, width int) string { return document.Shorten(s, max(width, 1)) }
 
 // fill brings a block to a height with empty rows, or cuts it.
 func fill(lines []string, height int) []string {

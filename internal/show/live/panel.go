@@ -60,12 +60,12 @@ func (p *picture) list(height int) []string {
 		if e.Standing == slo.Missed || !e.Valid {
 			mark, tone = "✗ ", document.Bad
 		}
-		rows = append(rows, p.paint(tone, mark)+document.Shorten(e.Text, p.width-2))
+		rows = append(rows, p.paint(tone, mark)+shorten(e.Text, p.width-2))
 	}
 	now := len(rows)
-	rows = append(rows, p.paint(document.Bold, "▶ "+document.Shorten(p.stage.Name, p.width-2)))
+	rows = append(rows, p.paint(document.Bold, "▶ "+shorten(p.stage.Name, p.width-2)))
 	for _, name := range p.stage.Next {
-		rows = append(rows, "· "+document.Shorten(name, p.width-2))
+		rows = append(rows, "· "+shorten(name, p.width-2))
 	}
 	first := min(max(now-(height-1)/2, 0), max(len(rows)-height, 0))
 	return rows[first:min(first+height, len(rows))]
@@ -148,7 +148,7 @@ func (p *picture) compared(height int) []string {
 		if p.sides[i] != "" {
 			title += " " + p.sides[i]
 		}
-		head += document.PadLeft(document.Shorten(title, column-1), column)
+		head += document.PadLeft(shorten(title, column-1), column)
 	}
 	rows := []string{p.paint(document.Bold, head) + document.PadLeft(names[1]+" − "+names[0], difference)}
 	for _, f := range []struct {

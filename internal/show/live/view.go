@@ -58,7 +58,8 @@ func (v *view) show(s metric.Snapshot) {
 
 // restart forgets what the stage before showed.
 func (v *view) restart() {
-	v.now, v.begun, v.measuring = metric.Snapshot{}, false, 0
+	none := metric.Spread{P50: math.NaN(), P95: math.NaN(), P99: math.NaN()}
+	v.now, v.begun, v.measuring = metric.Snapshot{TTFT: none, TPOT: none, ITL: none, E2E: none, RecentTTFT: math.NaN()}, false, 0
 	v.ttft, v.tokens, v.served = series{join: math.Max}, series{join: mean}, series{join: mean}
 }
 
@@ -98,7 +99,7 @@ func (v *view) lines(width, height int, color bool) []string {
 		rows = append(rows, s...)
 	}
 	for i, row := range rows {
-		rows[i] = clip(row, p.width)
+		rows[i] = strings.TrimRight(clip(row, p.width), " ")
 	}
 	return fill(rows, min(len(rows), height))
 }
@@ -212,14 +213,26 @@ func (p *picture) sections() []section {
 	if s, ok := p.experiment(); ok {
 		sections = append(sections, s)
 	}
-	var said []string
-	for _, line := range p.said {
-		said = append(said, document.Wrap(line, p.width)...)
-	}
-	if n := len(said); n > 0 {
-		sections = append(sections, section{6, 1, min(n, 6), true, func(height int) []string { return said[max(n-height, 0):] }})
+	if len(p.said) > 0 {
+		sections = append(sections, section{6, 1, min(len(p.messages(6)), 6), true, p.messages})
 	}
 	return append(sections, fixed(2, false, p.keys()))
+}
+
+// messages are the last lines that were said, each whole where there is room.
+func (p *picture) messages(height int) []string {
+	var rows []string
+	for i := len(p.said) - 1; i >= 0; i-- {
+		lines := document.Wrap(p.said[i], p.width)
+		if len(rows)+len(lines) > height {
+			if rows == nil {
+				return append(lines[:height-1], shorten(strings.Join(lines[height-1:], " "), p.width))
+			}
+			break
+		}
+		rows = append(lines, rows...)
+	}
+	return rows
 }
 
 // head names the run, says where it is and what is left of it.
@@ -341,9 +354,6 @@ func (p *picture) table() []string {
 	lines := []string{"ms    " + document.PadLeft("p50", column) + document.PadLeft("p95", column) + document.PadLeft("p99", column) + "  limit"}
 	for _, l := range latencies {
 		spread := l.of(&p.now)
-		if !p.begun {
-			spread = &metric.Spread{P50: math.NaN(), P95: math.NaN(), P99: math.NaN()}
-		}
 		line, limits := document.PadRight(l.name, 6), []string{}
 		tones := map[string]document.Tone{}
 		for _, o := range p.now.Objectives {
@@ -384,7 +394,10 @@ func toneOf(s slo.Standing) document.Tone {
 // verdict says where the objectives stand by the figures so far.
 func (p *picture) verdict(width int) []string {
 	s := p.now
-	if len(s.Objectives) == 0 {
+	switch {
+	case !p.begun:
+		return []string{""}
+	case len(s.Objectives) == 0:
 		return []string{"no objectives: --slo sets them"}
 	}
 	overall, word := slo.Met, "MET so far"
@@ -403,12 +416,12 @@ func (p *picture) verdict(width int) []string {
 	case len(later) == len(s.Objectives):
 		overall, word = slo.None, "no verdict yet"
 	}
-	lines := []string{p.paint(toneOf(overall), document.Shorten(word, width))}
+	lines := text.Each(document.Wrap(word, width), func(line string) string { return p.paint(toneOf(overall), line) })
 	if len(later) > 0 && len(later) < len(s.Objectives) {
-		lines = append(lines, document.Shorten("judged at the end: "+strings.Join(later, ", "), width))
+		lines = append(lines, shorten("judged at the end: "+strings.Join(later, ", "), width))
 	}
 	if s.Open != nil && s.Phase == record.Measure {
-		lines = append(lines, document.Shorten(openObjectives(s.Open), width))
+		lines = append(lines, shorten(openObjectives(s.Open), width))
 	}
 	return lines
 }

@@ -1,0 +1,214 @@
+package live
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"redline/internal/drive/record"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/slo"
+	"redline/internal/llm"
+	"redline/internal/show/document"
+)
+
+// steered is a live run as the summary of a real one would tell it: replies come
+// in, and from a time on they are slow and some fail.
+func steered(v *view, seconds int, slowFrom int, objectives ...string) {
+	parsed, err := slo.ParseAll(objectives)
+	if err != nil {
+		panic(err)
+	}
+	live := metric.Live{Objectives: parsed}
+	random := rand.New(rand.NewPCG(1, 2))
+	running, kv, watts := 21.0, 0.41, 612.0
+	for second := range seconds {
+		phase, factor := record.Warmup, 1.0
+		if second >= 5 {
+			phase = record.Measure
+		}
+		if second >= slowFrom {
+			factor = 6
+		}
+		for n := range 20 {
+			sent := int64(second)*1e9 + int64(n)*5e7 + 1
+			r := &record.Record{ID: 20*second + n, Phase: phase, Due: sent, Begin: sent, Try: 1, Streamed: true}
+			r.Observe(llm.Event{Kind: llm.Sent, At: sent})
+			at := sent + int64(factor*(30+40*random.ExpFloat64())*1e6)
+			for range 100 {
+				r.Observe(llm.Event{Kind: llm.Output, At: at, Text: []byte("word")})
+				at += int64(factor * 8e6 * (0.5 + random.Float64()))
+			}
+			r.Observe(llm.Event{Kind: llm.UsageSeen, Usage: llm.Usage{OutputTokens: 100}})
+			r.Observe(llm.Event{Kind: llm.End, At: at})
+			if factor > 1 && n < 2 {
+				r.Outcome = []llm.Outcome{llm.Timeout, llm.Rejected}[n]
+			}
+			r.Settle()
+			live.Observe(r)
+		}
+		v.show(live.Snapshot(metric.Snapshot{Elapsed: time.Duration(second+1) * time.Second, Phase: phase, InFlight: 40, Due: 20*second + 60,
+			Server: metric.Gauges{Running: &running, Waiting: new(float64), KVUsage: &kv, Watts: &watts}}, int64(2000*(second+1))))
+	}
+}
+
+func aRun() *view {
+	v := &view{title: "redline run · llama-3.1-8b · http://localhost:8000", window: 60 * time.Second}
+	v.restart()
+	steered(v, 40, 32, "ttft:p99<500ms", "tpot:p95<20ms", "error:rate<1%", "class=rag ttft:p99<2s")
+	v.said = []string{"redline: about 1,200 requests come in 60 s, too few to call ttft:p99<500ms met, were it so"}
+	return v
+}
+
+func level(rate, served, ms float64, s slo.Standing) Ended {
+	return Ended{Name: fmt.Sprintf("look %g requests/s", rate), Measures: true, Valid: true, Load: rate, Served: served, TokensPerS: 100 * served,
+		TTFTp50: ms / 4, TTFTp99: ms, TPOTp50: 8, Objective: "ttft:p99<500ms", Value: ms, Limit: 500, Standing: s}
+}
+
+func aSweep() *view {
+	v := &view{title: "redline sweep · llama-3.1-8b · http://localhost:8000", panel: CurvePanel}
+	v.restart()
+	v.ended = []Ended{{Name: "ramp from 1 requests/s", Valid: true}, level(12, 12.1, 120, slo.Met), level(34, 28.2, 1900, slo.Missed), level(17.5, 17.4, 310, slo.Met), level(21, 20.8, 505, slo.Undecided)}
+	v.stage = &Stage{Name: "look 18.75 requests/s", What: "stage", Number: 6, Of: 9, About: true, Warmup: 5 * time.Second, Window: 60 * time.Second,
+		Found: "limit so far 17.5–21.0 requests/s", Ahead: 6 * time.Minute, Next: []string{"look about 19 requests/s", "sustain about 18 requests/s"}, Load: 18.75}
+	v.window = v.stage.Window
+	steered(v, 20, 99, "ttft:p99<500ms")
+	return v
+}
+
+func aComparison() *view {
+	v := &view{title: "redline compare", panel: SidesPanel, sides: [2]string{"http://old:8000", "http://new:8000"}}
+	v.restart()
+	for round := range 3 {
+		a, b := level(10, 10, 200+float64(round), slo.Met), level(10, 10, 260, slo.Met)
+		a.Side, b.Side, b.Valid = "A", "B", round > 0
+		v.ended = append(v.ended, a, b)
+	}
+	v.stage = &Stage{Name: "round 4 B", What: "turn", Number: 7, Of: 20, Warmup: 5 * time.Second, Window: 30 * time.Second, Ahead: 9 * time.Minute,
+		Next: []string{"round 4 A", "round 5 A", "round 5 B", "round 6 B"}, Load: 10, Side: "B"}
+	v.window = v.stage.Window
+	steered(v, 12, 99)
+	return v
+}
+
+func aBench() *view {
+	v := &view{title: "redline bench · embedded engine", panel: ListPanel}
+	v.restart()
+	for i, text := range []string{"smoke · 1 ok", "warm-up · 50 ok", "A short chat · ttft p50 11.2 p99 14.0 ms · 60 ok", "B long prefill · ttft p50 48.1 p99 52.3 ms · 41 ok"} {
+		v.ended = append(v.ended, Ended{Name: text, Text: text, Valid: i != 2, Standing: []slo.Standing{slo.None, slo.None, slo.Met, slo.Missed}[i]})
+	}
+	v.stage = &Stage{Name: "C long decode", What: "stage", Number: 5, Of: 17, About: true, Ahead: 20 * time.Minute,
+		Next: []string{"E-cold shared prefix, cold", "E shared prefix, warm", "deterministic generation", "product generation", "mix", "search for the limit", "burst"}}
+	steered(v, 3, 99, "ttft:p95<1s")
+	return v
+}
+
+func screens() map[string]*view {
+	unbegun := &view{title: "redline run · embedded engine"}
+	unbegun.restart()
+	helped, stopped := aRun(), aRun()
+	helped.help, stopped.stopping, stopped.frozen = true, true, true
+	return map[string]*view{"run": aRun(), "sweep": aSweep(), "compare": aComparison(), "bench": aBench(), "unbegun": unbegun, "help": helped, "stopping": stopped}
+}
+
+// What a screen looks like: at 80 × 24, which is enough for everything, on a
+// larger terminal, and on a narrow one.
+func TestScreensGolden(t *testing.T) {
+	t.Parallel()
+	for name, v := range screens() {
+		for _, size := range [][2]int{{80, 24}, {120, 40}, {40, 24}} {
+			rows := v.lines(size[0], size[1], false)
+			golden(t, fmt.Sprintf("screen_%s_%dx%d.txt", name, size[0], size[1]), []byte(strings.Join(rows, "\n")+"\n"))
+		}
+	}
+}
+
+// Colors mean what the words say, and nothing is shown by a color alone: without
+// them the rows are the same.
+func TestScreenColors(t *testing.T) {
+	t.Parallel()
+	words := strings.NewReplacer("\x1b[31m", "<bad>", "\x1b[32m", "<good>", "\x1b[33m", "<weak>", "\x1b[1m", "<bold>", "\x1b[0m", "<off>")
+	for name, v := range screens() {
+		colored, plain := v.lines(80, 24, true), strings.Join(v.lines(80, 24, false), "\n")
+		marked := words.Replace(strings.Join(colored, "\n"))
+		if strings.Contains(marked, "\x1b") {
+			t.Errorf("%s: another sequence than a tone: %q", name, marked)
+		}
+		for _, mark := range []string{"<bad>", "<good>", "<weak>", "<bold>", "<off>"} {
+			marked = strings.ReplaceAll(marked, mark, "")
+		}
+		if marked != plain {
+			t.Errorf("%s: colors change more than colors", name)
+		}
+		if name == "run" && !strings.Contains(words.Replace(strings.Join(colored, "\n")), "<bad>MISSED so far: ttft:p99<500ms") {
+			t.Error("a missed objective is not painted so")
+		}
+	}
+}
+
+// No size of a terminal makes a row too wide, or one too many.
+func TestScreenStaysInsideTheTerminal(t *testing.T) {
+	t.Parallel()
+	for name, v := range screens() {
+		for width := 1; width <= 130; width += 3 {
+			for height := 1; height <= 50; height += 3 {
+				rows := v.lines(width, height, true)
+				if len(rows) > height {
+					t.Fatalf("%s at %d×%d: %d rows", name, width, height, len(rows))
+				}
+				for _, row := range rows {
+					if n := document.Visible(row); n > width {
+						t.Fatalf("%s at %d×%d: a row takes %d columns: %q", name, width, height, n, row)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A series of any length keeps its shape in a bounded number of steps.
+func TestSeriesStaysBounded(t *testing.T) {
+	t.Parallel()
+	s := series{join: math.Max}
+	for second := range 7200 {
+		v := 10.0
+		if second == 3601 {
+			v = 99
+		}
+		s.set(time.Duration(second)*time.Second, v)
+	}
+	if len(s.values) > mostSteps {
+		t.Errorf("%d steps", len(s.values))
+	}
+	shape := s.fitted(72) // 100 s each
+	for i, v := range shape {
+		if want := map[bool]float64{true: 99, false: 10}[i == 36]; v != want {
+			t.Errorf("column %d is %v, want %v", i, v, want)
+		}
+	}
+}
+
+// What lies beyond the limit is told from what lies below it by the bin that the
+// limit falls into.
+func TestHistogramPaintsBeyondTheLimit(t *testing.T) {
+	t.Parallel()
+	var bins metric.LiveBins
+	for i := range bins {
+		if e := metric.BinEdge(i); e > 10 && e < 1000 {
+			bins[i] = 5
+		}
+	}
+	marked := func(tone document.Tone, s string) string { return "<" + s + ">" }
+	rows := histogram(&bins, 100, 40, 3, marked)
+	if len(rows) != 3 || !strings.Contains(rows[1], "█<█") {
+		t.Fatalf("%q", rows)
+	}
+	below, _, _ := strings.Cut(rows[1], "<")
+	// 10 to 100 ms are as many octaves as 100 to 1,000 ms.
+	if n := strings.Count(below, "█"); n < 12 || n > 20 {
+		t.Errorf("%d full columns below the limit: %q", n, rows)
+	}
+}
