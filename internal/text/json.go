@@ -1,9 +1,11 @@
 package text
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"reflect"
+	"regexp"
 	"strings"
 )
 
@@ -58,4 +60,13 @@ func given(value string) string {
 	default:
 		return "a " + kind
 	}
+}
+
+// longArray is eight numbers or more, each on a line. A string holds no line break
+// that is not escaped.
+var longArray = regexp.MustCompile(`\[\n\s+-?\d[-+.eE\d]*(?:,\n\s+-?\d[-+.eE\d]*){7,}\n\s+\]`)
+
+// PackNumbers puts the long arrays of numbers of indented JSON on a line each.
+func PackNumbers(document []byte) []byte {
+	return longArray.ReplaceAllFunc(document, func(array []byte) []byte { return bytes.Join(bytes.Fields(array), nil) })
 }

@@ -33,6 +33,9 @@ type Round struct {
 	// asked.
 	QualityA *result.Quality `json:"-"`
 	QualityB *result.Quality `json:"-"`
+	// CurvesA and CurvesB are the distributions of their latencies.
+	CurvesA *result.Distributions `json:"-"`
+	CurvesB *result.Distributions `json:"-"`
 	// Spoilt are the metrics of the round that do not count, such as "ttft",
 	// and why.
 	Spoilt map[string]string `json:"spoilt,omitempty"`
@@ -69,9 +72,12 @@ func Live(rounds []Round, o Options) *Comparison {
 	c.judge(found, o)
 	c.show(shown)
 	var qa, qb []*result.Quality
+	var curvesA, curvesB []*result.Distributions
 	for _, r := range counted {
 		qa, qb = append(qa, r.QualityA), append(qb, r.QualityB)
+		curvesA, curvesB = append(curvesA, r.CurvesA), append(curvesB, r.CurvesB)
 	}
+	c.A.Distributions, c.B.Distributions = meanCurves(curvesA), meanCurves(curvesB)
 	c.weighQuality(qa, qb, o)
 	if c.Rounds == 0 {
 		c.unjudge("no round was valid on both sides")

@@ -71,8 +71,15 @@ func side(runs []*result.Result) Side {
 		s.Engine += " " + first.Engine.Version
 	}
 	s.Name = cmp.Or(s.Name, name(first))
+	var curves []*result.Distributions
 	for _, r := range separate(runs) {
 		s.Runs = append(s.Runs, name(r))
+		if len(r.Points) == 1 { // of several loads none stands for all
+			curves = append(curves, r.Points[0].Distributions)
+		}
+	}
+	if len(curves) == len(s.Runs) {
+		s.Distributions = meanCurves(curves)
 	}
 	return s
 }

@@ -162,6 +162,9 @@ type Side struct {
 	Model  string   `json:"model,omitempty"`
 	Engine string   `json:"engine,omitempty"`
 	URL    string   `json:"url,omitempty"`
+	// Distributions are those of its runs or rounds: the geometric mean at each
+	// percentage.
+	Distributions *Distributions `json:"distributions,omitempty"`
 }
 
 // Change is one figure of both sides. What could not be computed is absent.

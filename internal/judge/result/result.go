@@ -295,6 +295,11 @@ type Point struct {
 	Invalid string `json:"invalid,omitempty"`
 	Load    Load   `json:"load"`
 	metric.Summary
+	// Distributions are the curves of its latencies, Series the run over time;
+	// both absent where the records were not read.
+	Distributions *Distributions `json:"distributions,omitempty"`
+	Series        *Series        `json:"series,omitempty"`
+
 	KV     *KV                  `json:"kv,omitempty"`
 	Cache  *Cache               `json:"prefix_cache,omitempty"`
 	Server *telemetry.ServerUse `json:"server,omitempty"` // the server's own account

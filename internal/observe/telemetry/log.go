@@ -163,14 +163,17 @@ func (l *Logged) add(text []byte) error {
 }
 
 // Server gives what the server said between two offsets, as a Scraper does.
-func (l *Logged) Server(start, end int64) ServerUse {
+func (l *Logged) Server(start, end int64) ServerUse { return ServerOver(l.Scrapes(), start, end) }
+
+// Scrapes gives every reading of the server's metrics.
+func (l *Logged) Scrapes() []Scrape {
 	var scrapes []Scrape
 	for _, line := range l.Lines {
 		if line.Server != nil {
 			scrapes = append(scrapes, *line.Server)
 		}
 	}
-	return ServerOver(scrapes, start, end)
+	return scrapes
 }
 
 // Accelerators gives every look at the server's accelerators.

@@ -15,6 +15,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
+	"redline/internal/judge/series"
 	"redline/internal/judge/slo"
 	"redline/internal/judge/validity"
 	"redline/internal/observe/engine"
@@ -55,9 +56,10 @@ type Run struct {
 	Workload result.Workload
 	Client   result.Client
 
-	// Server and Accelerators are what was seen meanwhile, Evidence what else
-	// is known of whether the run was sound.
+	// Server, Scrapes and Accelerators are what was seen meanwhile, Evidence
+	// what else is known of whether the run was sound.
 	Server       *telemetry.ServerUse
+	Scrapes      []telemetry.Scrape
 	Accelerators []telemetry.AcceleratorReading
 	Evidence     validity.Evidence
 	EngineLog    *result.EngineLog
@@ -67,7 +69,8 @@ type Run struct {
 	GoldenTokens int
 	Warnings     []result.Warning
 
-	pooled pooledRuns // the runs that this one is made of
+	pooled     pooledRuns // the runs that this one is made of
+	judgedOnly bool       // nothing but verdicts is wanted
 }
 
 // Assemble gives the result of a run. The caller hides what is secret in it.
@@ -125,7 +128,7 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 	if c.Pools() {
 		options.Inputs = func(r *record.Record) int { return max(1, r.Inputs) }
 	}
-	cache, prompts := in.newCacheUse(on), in.newPrefill()
+	cache, prompts, binned := in.newCacheUse(on), in.newPrefill(), in.newSeries()
 	if cache != nil {
 		options.KVMB = cache.requestMB
 	}
@@ -137,6 +140,7 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 		cache.add(r)
 		prompts.add(r)
 		kept.add(r)
+		binned.Add(r)
 	}
 	summary, err := metric.Summarize(in.Records, options)
 	if err != nil {
@@ -149,10 +153,25 @@ func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) 
 	if in.Warmup != nil {
 		summary.Window.WarmupRequests = &warmup
 	}
-	point := result.Point{Load: in.Load, Summary: summary, KV: cache.sum(), PrefillSlope: prompts.slope()}
+	point := result.Point{Load: in.Load, Summary: summary, KV: cache.sum(), PrefillSlope: prompts.slope(),
+		Distributions: binned.Distributions(), Series: binned.Over(in.Scrapes, in.Accelerators)}
 	in.pooled.restore(&point, c.Objectives)
 	charge(&point, c, on.Hardware.Count, in.drawn(on))
 	return point, nil
+}
+
+// newSeries is nil where only verdicts are wanted.
+func (in Run) newSeries() *series.Series {
+	if in.judgedOnly {
+		return nil
+	}
+	begin := in.Start
+	if in.Warmup != nil {
+		begin -= int64(*in.Warmup * 1e9)
+	} else if in.pooled == nil {
+		begin = 0
+	}
+	return series.New(begin, in.Start, in.End)
 }
 
 // implied is what is asked of every server, where its user asks nothing: a run

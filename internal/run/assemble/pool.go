@@ -36,7 +36,7 @@ func (k Kept) length() int64 {
 // accepted, and so its cost, depends on them.
 func (k Kept) Judge(c *config.Config, looked bool) ([]slo.Verdict, error) {
 	start, end := k.window()
-	point, err := Run{Plan: c, Records: k.Records, Start: start, End: end, Load: k.point().Load, Looked: looked, Server: k.point().Server}.figures(k.Result, nil)
+	point, err := Run{Plan: c, Records: k.Records, Start: start, End: end, Load: k.point().Load, Looked: looked, Server: k.point().Server, judgedOnly: true}.figures(k.Result, nil)
 	if all := &k.point().Summary; err == nil && point.Requests.Due == 0 && all.Requests.Due > 0 {
 		return metric.Stated(c.Objectives, all), nil
 	}
@@ -54,6 +54,9 @@ func Pool(c *config.Config, kept []Kept, looked bool) (result.Point, error) {
 		Looked: looked, Server: first.point().Server, pooled: runs}.figures(first.Result, nil)
 	point.Name = fmt.Sprintf("%d runs together", len(runs))
 	point.Window.StartS, point.Window.EndS = 0, float64(length)/1e9
+	if point.Series != nil {
+		point.Series.StartS = 0
+	}
 	// A run's end and the next one's beginning are not one load.
 	point.Window.Varies = first.point().Window.Varies
 	return point, err

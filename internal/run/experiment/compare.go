@@ -133,10 +133,10 @@ func (x *conductor) note(s side, round *compare.Round, res *result.Result) {
 		round.Skip = s.name + ": not valid: " + x.leftOut
 	}
 	values := compare.ValuesOf(&res.Points[0], append(slices.Clone(x.figures), unfinishedRate)...)
-	if s.name == "A" {
-		round.A, round.QualityA = values, res.Points[0].Quality
+	if p := &res.Points[0]; s.name == "A" {
+		round.A, round.QualityA, round.CurvesA = values, p.Quality, p.Distributions
 	} else {
-		round.B, round.QualityB = values, res.Points[0].Quality
+		round.B, round.QualityB, round.CurvesB = values, p.Quality, p.Distributions
 	}
 }
 

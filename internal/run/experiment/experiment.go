@@ -338,8 +338,24 @@ func (x *conductor) keep(interrupted string) error {
 	}
 	x.Config.Mask().Tidy(x.res)
 	written := *x.res
-	written.Interrupted = interrupted
+	written.Interrupted, written.Points = interrupted, x.shownPoints()
 	return x.dir.WriteResult(&written)
+}
+
+// shownPoints are the points, of which only those that a report shows in full
+// are seen over time: the stages' own results have the others.
+func (x *conductor) shownPoints() []result.Point {
+	points := slices.Clone(x.res.Points)
+	for i := range points {
+		if pooled := x.res.Repeats; x.res.Sustained != nil && *x.res.Sustained == i || pooled != nil && pooled.Point != nil && *pooled.Point == i {
+			continue
+		}
+		points[i].Series = nil
+		if x.res.Comparison != nil {
+			points[i].Distributions = nil // those of its sides stand there
+		}
+	}
+	return points
 }
 
 // unbegun takes an experiment back of which no stage has ended, unless one has
@@ -383,6 +399,7 @@ func (x *conductor) finish(err error) (*result.Result, string, error) {
 	x.planCapacity()
 	x.res.Checklist = validity.Checklist(x.res)
 	x.res.Choices, x.res.AntiPatterns = diagnose.Choices(x.res), validity.AntiPatterns(x.res)
+	x.res.Points = x.shownPoints()
 	err = errors.Join(err, x.keep(x.res.Interrupted))
 	x.dir.NoteFull(err)
 	return x.res, x.dir.Path, err

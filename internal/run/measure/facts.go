@@ -27,7 +27,7 @@ func (r *run) facts() assemble.Run {
 		ID: r.id, Started: r.started, Command: r.Command, Version: r.Version, Interrupted: r.outcome.Stopped, Broke: r.outcome.Broke,
 		Engine: t.about, Model: t.model, Facts: t.facts,
 		Workload: result.Workload{Name: r.work.Name(), Tokenizer: r.text.Name(), TemplateTokens: t.template, TemplateHash: r.templateHash()},
-		Server:   r.watched.serverUse(start, end), Accelerators: r.watched.boards.readings(), EngineLog: r.logged,
+		Server:   r.watched.serverUse(start, end), Scrapes: r.watched.scrapes(), Accelerators: r.watched.boards.readings(), EngineLog: r.logged,
 		Evidence: validity.Evidence{Traffic: r.watched.traffic(), Repeat: t.repeat}}
 	counts := t.tally().less(r.before)
 	in.Client, in.Evidence.Shortage = r.client(counts, start, end), counts.shortage

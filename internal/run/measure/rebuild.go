@@ -132,7 +132,7 @@ func recall(in *assemble.Run, dir *store.Dir) {
 	if logged == nil {
 		return
 	}
-	in.Accelerators = logged.Accelerators()
+	in.Accelerators, in.Scrapes = logged.Accelerators(), logged.Scrapes()
 	if s := logged.Header.Subject; s != nil {
 		in.Command, in.Version, in.Model, in.Client.SharesHost = s.Command, s.Version, s.Model, s.SharesHost
 		in.Engine.Name, in.Engine.Version, in.Engine.URL = s.Engine, s.EngineVersion, s.URL

@@ -142,6 +142,14 @@ func (w *watch) config() map[string]string {
 	return w.server.Over(0, w.begun).Config
 }
 
+// scrapes are all readings of the server's metrics.
+func (w *watch) scrapes() []telemetry.Scrape {
+	if w.server == nil {
+		return nil
+	}
+	return w.server.Scrapes()
+}
+
 // traffic lays the server's count of requests beside ours.
 func (w *watch) traffic() *validity.Traffic {
 	if w.server == nil {

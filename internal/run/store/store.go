@@ -228,7 +228,7 @@ func (d *Dir) WriteResult(r *result.Result) error {
 	if err != nil {
 		return fmt.Errorf("result.json: %w", err)
 	}
-	return d.write(ResultFile, append(document, '\n'))
+	return d.write(ResultFile, append(text.PackNumbers(document), '\n'))
 }
 
 // write replaces a file whole or not at all, whatever ends the process.

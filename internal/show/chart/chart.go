@@ -1,7 +1,8 @@
-// Package chart draws how something answers to load: it takes lines of points,
-// bounds and marks, and gives a picture, as inline SVG for a page or as text
-// for a terminal. It knows no result and no unit: what a number means and how
-// it is written is told to it. Equal charts give equal pictures.
+// Package chart draws: it takes lines of points, bounds and marks, a map of
+// counts, or parts of a whole, and gives a picture, as SVG for a page and for a
+// file, as numbers for a script, or as text for a terminal. It knows no result and
+// no unit: what a number means and how it is written is told to it. Equal charts
+// give equal pictures.
 package chart
 
 import (
@@ -13,9 +14,17 @@ import (
 // Chart is a picture to be drawn. Title and Description are its alternative in
 // words for whoever cannot see it.
 type Chart struct {
+	// Name is that of its file, "ttft-over-time"; empty where the title serves.
+	Name        string
 	Title       string
 	Description string
 	X, Y        Axis
+	// Spans are stretches of the X axis, such as a warm-up.
+	Spans []Span
+	// Heat is a map of counts, Parts are parts of a whole side by side; a chart
+	// with one of them has no lines.
+	Heat  *Heat
+	Parts []Part
 	// Lines come first to last by weight: the first is what the chart is about.
 	Lines []Line
 	// Bounds are horizontal, such as an objective.
@@ -24,6 +33,9 @@ type Chart struct {
 	Marks []Mark
 	// Hollow says what a hollow point is; empty means an exploratory one.
 	Hollow string
+	// Still charts have lines that do not go from left to right: a script cannot
+	// read them off at an X.
+	Still bool
 }
 
 // Axis says how one direction is divided.
@@ -33,6 +45,8 @@ type Axis struct {
 	Log bool
 	// Free lets a linear axis begin above 0.
 	Free bool
+	// Ticks are where numbers stand; empty where round ones serve.
+	Ticks []float64
 	// Format writes a tick.
 	Format func(float64) string
 }
@@ -44,8 +58,19 @@ type Line struct {
 	// Sign is the letter by which text shows a full point, and in small a
 	// hollow one; text shows a line after the first only with a sign.
 	Sign rune
-	// Loose points are not joined; those of a trail are nothing but joined.
-	Loose, Trail bool
+	// Loose points are not joined; those of a trail are nothing but joined, and
+	// dashed. A plain line is nothing but joined, too: it has many points.
+	Loose, Trail, Plain bool
+	// Role is what the line is about, and gives it its color, the same in every
+	// chart: "ttft", "running". Weight 0 is the strongest line of its role.
+	Role   string
+	Weight int
+}
+
+// Span is a stretch of the X axis that is not what the chart is about.
+type Span struct {
+	From, To float64
+	Text     string
 }
 
 // Point is one measured place.
@@ -55,8 +80,8 @@ type Point struct {
 	Low, High float64
 	// Hollow marks an exploratory point.
 	Hollow bool
-	// Text says the point in words.
-	Text string
+	// Text says the point in words, Label stands beside it.
+	Text, Label string
 }
 
 // Bound is a value that Y should not cross.
@@ -75,7 +100,7 @@ type Mark struct {
 }
 
 // Empty reports whether there is nothing to draw.
-func (c *Chart) Empty() bool { return len(c.values()) == 0 }
+func (c *Chart) Empty() bool { return len(c.values()) == 0 && len(c.Parts) == 0 }
 
 // Words are what the picture shows, from end to end of each line.
 func (c *Chart) Words() string {
@@ -105,6 +130,9 @@ func (c *Chart) values() []float64 {
 			}
 		}
 	}
+	if c.Heat != nil {
+		all = append(all, c.Heat.Edges...)
+	}
 	if len(all) > 0 {
 		for _, b := range c.Bounds {
 			all = append(all, b.Y)
@@ -121,7 +149,13 @@ func (c *Chart) places() []float64 {
 		}
 	}
 	for _, m := range c.Marks {
-		all = append(all, m.X, m.Low, m.High)
+		all = append(all, m.X)
+		if m.interval() {
+			all = append(all, m.Low, m.High)
+		}
+	}
+	if h := c.Heat; h != nil {
+		all = append(all, h.X, h.X+h.Width*float64(h.columns()))
 	}
 	return slices.DeleteFunc(all, func(v float64) bool { return !drawable(v, c.X.Log) })
 }
@@ -164,6 +198,10 @@ func newScale(values []float64, a Axis) scale {
 		values = []float64{1}
 	}
 	s := scale{low: slices.Min(values), high: slices.Max(values), log: a.Log}
+	if len(a.Ticks) > 0 {
+		s.ticks = slices.DeleteFunc(slices.Clone(a.Ticks), func(v float64) bool { return v < s.low || v > s.high })
+		return s
+	}
 	if a.Log {
 		s.low, s.high = s.low/1.25, s.high*1.25
 		if s.ticks = logTicks(s.low, s.high); len(s.ticks) < 2 {

@@ -285,3 +285,49 @@ func TestALogarithmicAxisSaysSo(t *testing.T) {
 		}
 	}
 }
+
+// TestHeat: every count that is not nothing has a shade, neighbors of one shade are
+// one stroke, a row says itself in words, and an empty row is left out.
+func TestHeat(t *testing.T) {
+	t.Parallel()
+	c := Chart{Title: "gaps", Description: "two rows", X: Axis{Label: "s"}, Y: Axis{Label: "ms", Log: true},
+		Heat: &Heat{Width: 1, Edges: []float64{1, 2, 4, 8}, Counts: [][]int{{1, 1, 0, 900}, {}, {0, 5, 5, 5}}, Texts: []string{"low <1>", "", "high"}, Name: "gaps in 1 s"},
+		Spans: []Span{{From: 0, To: 1, Text: "warm-up"}}}
+	svg := c.SVG("a", Size{480, 300})
+	got := elements(t, svg)
+	if got["g.heat"] != 2 || got["path.shade0"] != 1 || got["path.shade4"] != 1 || got["rect.span"] != 1 || got["text.span"] != 1 {
+		t.Errorf("%v", got)
+	}
+	if strokes := strings.Count(svg, "h") - strings.Count(svg, "th"); !strings.Contains(svg, "low &lt;1&gt;") || strokes < 3 {
+		t.Errorf("the words or the strokes are missing:\n%s", svg)
+	}
+	if again := c.SVG("a", Size{480, 300}); again != svg {
+		t.Error("equal charts give other pictures")
+	}
+}
+
+// TestBar: parts are as wide as they are large, in their order, and named.
+func TestBar(t *testing.T) {
+	t.Parallel()
+	c := Chart{Title: "phases", Parts: []Part{{Name: "queue", Value: 1, Text: "1 ms", Role: "waiting"}, {Name: "decode <b>", Value: 3, Text: "3 ms", Role: "tpot"}}}
+	svg := c.SVG("a", Size{400, 300})
+	widths := regexp.MustCompile(`<rect class="part (\w+)" x="([0-9.]+)" y="0" width="([0-9.]+)"`).FindAllStringSubmatch(svg, -1)
+	if len(widths) != 2 || widths[0][3] != "100.0" || widths[1][2] != "100.0" || widths[1][3] != "300.0" || c.Empty() {
+		t.Errorf("%v in\n%s", widths, svg)
+	}
+	for _, want := range []string{"queue 1 ms", "decode &lt;b&gt; 3 ms", ">75%<"} {
+		if !strings.Contains(svg, want) {
+			t.Errorf("no %s in\n%s", want, svg)
+		}
+	}
+	elements(t, svg)
+}
+
+// TestTicksThatAreGiven stand where they are, if the picture reaches so far.
+func TestTicksThatAreGiven(t *testing.T) {
+	t.Parallel()
+	got := newScale([]float64{1, 3}, Axis{Ticks: []float64{0.5, 1, 2.5, 4}})
+	if diff := cmp.Diff([]float64{1, 2.5}, got.ticks); diff != "" || got.at(1) != 0 || got.at(3) != 1 {
+		t.Errorf("%v %s", got, diff)
+	}
+}

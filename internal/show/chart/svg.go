@@ -23,6 +23,9 @@ type Size struct{ Width, Height int }
 // mark, band, faint, line0, line1, … Labels have the class of what they label.
 // The id names its text alternatives and must be unique on the page.
 func (c *Chart) SVG(id string, size Size) string {
+	if len(c.Parts) > 0 {
+		return c.bar(id, size)
+	}
 	d := &drawing{x: newScale(c.places(), c.X), y: newScale(c.values(), c.Y),
 		right: max(size.Width, 200) - right, bottom: max(size.Height, 160) - floor}
 	legend := c.legend(d.right + right)
@@ -30,8 +33,11 @@ func (c *Chart) SVG(id string, size Size) string {
 	if len(legend) > 0 {
 		below += legend[len(legend)-1].row * legendRow
 	}
-	d.add(`<svg class="chart" viewBox="0 0 %d %d" role="img" aria-labelledby="%s-title %s-desc">`, d.right+right, d.bottom+below, id, id)
-	d.add(`<title id="%s-title">%s</title><desc id="%s-desc">%s</desc>`, id, html.EscapeString(c.Title), id, html.EscapeString(c.Description))
+	d.open(c, id, d.right+right, d.bottom+below)
+	for _, s := range c.Spans {
+		d.span(s)
+	}
+	d.heat(c.Heat)
 	d.axes(c)
 	for _, m := range c.Marks {
 		d.mark(m)
@@ -54,6 +60,12 @@ type drawing struct {
 	right, bottom int // where the plot ends
 }
 
+// open begins the picture with its alternatives in words.
+func (d *drawing) open(c *Chart, id string, width, height int) {
+	d.add(`<svg class="chart" viewBox="0 0 %d %d" role="img" aria-labelledby="%s-title %s-desc">`, width, height, id, id)
+	d.add(`<title id="%s-title">%s</title><desc id="%s-desc">%s</desc>`, id, html.EscapeString(c.Title), id, html.EscapeString(c.Description))
+}
+
 func (d *drawing) add(format string, args ...any) {
 	fmt.Fprintf(&d.out, format, args...)
 	d.out.WriteByte('\n')
@@ -69,7 +81,9 @@ func (d *drawing) axes(c *Chart) {
 	}
 	for _, v := range d.x.ticks {
 		d.add(`<line class="grid" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`, d.px(v), d.px(v), d.bottom, d.bottom+5)
-		d.add(`<text class="axis" x="%.1f" y="%d" text-anchor="middle">%s</text>`, d.px(v), d.bottom+19, html.EscapeString(c.X.format(v)))
+		label := c.X.format(v)
+		at := min(d.px(v), float64(d.right+right)-letter*float64(len([]rune(label)))/2)
+		d.add(`<text class="axis" x="%.1f" y="%d" text-anchor="middle">%s</text>`, at, d.bottom+19, html.EscapeString(label))
 	}
 	d.add(`<line class="frame" x1="%d" x2="%d" y1="%d" y2="%d"/>`, left, d.right, d.bottom, d.bottom)
 	d.add(`<text class="axis name" x="%d" y="%d" text-anchor="end">%s</text>`, d.right, d.bottom+38, html.EscapeString(c.X.name()))
@@ -105,12 +119,31 @@ func (d *drawing) mark(m Mark) {
 	d.add(`<text class="%s" x="%.1f" y="%d" text-anchor="middle">%s</text>`, class, at, top-6, html.EscapeString(m.Text))
 }
 
+// span shades a stretch, with its name above it.
+func (d *drawing) span(s Span) {
+	from, to := max(d.px(s.From), left), min(d.px(s.To), float64(d.right))
+	if to <= from {
+		return
+	}
+	name := html.EscapeString(s.Text)
+	d.add(`<rect class="span" x="%.1f" y="%d" width="%.1f" height="%d"><title>%s</title></rect>`, from, top, to-from, d.bottom-top, name)
+	at, anchor := from, "start"
+	if from+letter*float64(len([]rune(s.Text))) > float64(d.right) {
+		at, anchor = float64(d.right), "end"
+	}
+	d.add(`<text class="span" x="%.1f" y="%d" text-anchor="%s">%s</text>`, at, top-6, anchor, name)
+}
+
 func (d *drawing) bound(b Bound) {
 	if !drawable(b.Y, d.y.log) {
 		return
 	}
 	d.add(`<line class="bound" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, left, d.right, d.py(b.Y), d.py(b.Y))
-	d.add(`<text class="bound" x="%d" y="%.1f">%s</text>`, left+8, d.py(b.Y)-6, html.EscapeString(b.Text))
+	y := d.py(b.Y) - 6
+	if y < top+8 { // where names of spans and marks stand
+		y += 20
+	}
+	d.add(`<text class="bound" x="%d" y="%.1f">%s</text>`, left+8, y, html.EscapeString(b.Text))
 }
 
 func (d *drawing) line(i int, l Line, log bool) {
@@ -122,10 +155,10 @@ func (d *drawing) line(i int, l Line, log bool) {
 	}
 	d.add(`<g class="%s">`, lineClass(i, l))
 	if !l.Loose {
-		d.add(`<polyline points="%s"/>`, strings.TrimSpace(path.String()))
+		d.add(`<polyline points="%s"><title>%s</title></polyline>`, strings.TrimSpace(path.String()), html.EscapeString(l.Name))
 	}
 	for _, p := range l.Points {
-		if drawable(p.Y, log) && !l.Trail {
+		if drawable(p.Y, log) && !l.Trail && !l.Plain {
 			d.point(p, i, log)
 			if l.Sign != 0 {
 				d.add(`<text class="axis" x="%.1f" y="%.1f">%c</text>`, d.px(p.X)+7, d.py(p.Y)-5, l.Sign)
@@ -143,6 +176,9 @@ func lineClass(i int, l Line) string {
 	}
 	if l.Trail {
 		class += " trail"
+	}
+	if l.Role != "" {
+		class += fmt.Sprintf(" %s weight%d", l.Role, l.Weight)
 	}
 	return class
 }
@@ -163,6 +199,9 @@ func (d *drawing) point(p Point, i int, log bool) {
 		radius = 3
 	}
 	d.add(`<circle class="%s" cx="%.1f" cy="%.1f" r="%.1f"><title>%s</title></circle>`, class, x, y, radius, html.EscapeString(p.Text))
+	if p.Label != "" {
+		d.add(`<text class="label" x="%.1f" y="%.1f">%s</text>`, x+8, y+4, html.EscapeString(p.Label))
+	}
 }
 
 // entry is one name of the legend with its shape and its place.
@@ -175,7 +214,8 @@ type entry struct {
 const (
 	dotShape    = `<circle class="dot" cx="%.1f" cy="%d" r="4.5"/>`
 	hollowShape = `<circle class="dot hollow" cx="%.1f" cy="%d" r="4.5"/>`
-	dashShape   = `<path class="whisker" d="M%.1f %dh10"/>`
+	dashShape   = `<path class="whisker" d="M%.1f %dh12"/>`
+	swatchShape = `<path class="swatch" d="M%.1f %dh10"/>`
 )
 
 // legend gives a name to every line, in as many rows as the width takes.
@@ -187,7 +227,7 @@ func (c *Chart) legend(width int) []entry {
 		if l.Sign != 0 {
 			one.name = string(l.Sign) + " " + l.Name
 		}
-		if l.Trail {
+		if l.Trail || l.Plain {
 			one.shape = dashShape
 		}
 		list = append(list, one)
@@ -196,6 +236,14 @@ func (c *Chart) legend(width int) []entry {
 	if hollow {
 		list = append(list, entry{class: "line0", shape: hollowShape, name: c.hollowMeans()})
 	}
+	if c.Heat != nil {
+		list = append(list, c.Heat.legend()...)
+	}
+	return placed(list, width)
+}
+
+// placed gives the names of a legend their places.
+func placed(list []entry, width int) []entry {
 	x, row := 6.0, 0
 	for i := range list {
 		room := 16 + letter*float64(len([]rune(list[i].name))) + 20

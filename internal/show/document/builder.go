@@ -40,6 +40,10 @@ func (b *Builder) Add(block Block) {
 		if len(block) == 0 {
 			return
 		}
+	case Pictures:
+		if len(block) == 0 {
+			return
+		}
 	}
 	s := b.Last()
 	s.Blocks = append(s.Blocks, block)

@@ -5,7 +5,11 @@
 // hold tones and footnotes, see Paint and Mark.
 package document
 
-import "redline/internal/show/chart"
+import (
+	"slices"
+
+	"redline/internal/show/chart"
+)
 
 // Document is a whole answer.
 type Document struct {
@@ -59,6 +63,8 @@ type (
 	}
 	// Charts stand side by side, the most important one first.
 	Charts []chart.Chart
+	// Pictures are charts that only a page has room for; text has the tables.
+	Pictures []chart.Chart
 	// Footnotes is where the footnotes go that the blocks above refer to.
 	Footnotes struct{}
 )
@@ -76,8 +82,18 @@ func (Note) isBlock()      {}
 func (Code) isBlock()      {}
 func (Facts) isBlock()     {}
 func (Charts) isBlock()    {}
+func (Pictures) isBlock()  {}
 func (Footnotes) isBlock() {}
 func (*Table) isBlock()    {}
+
+// onlyPictures reports whether text has nothing to show of a section.
+func onlyPictures(s Section) bool {
+	return !slices.ContainsFunc(s.Blocks, func(b Block) bool {
+		_, notes := b.(Footnotes)
+		_, drawn := b.(Pictures)
+		return !notes && !drawn
+	})
+}
 
 // The size of a picture in text.
 const plotColumns, plotRows = 80, 14

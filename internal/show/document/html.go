@@ -67,24 +67,43 @@ func (p *page) Footnotes() []string {
 }
 
 // picture is a chart at half the width of the page; Wide is the same at all of
-// it, where it is the first.
+// it, where it is the first or one long bar.
 type picture struct {
 	Title        string
 	Wide, Narrow template.HTML
 }
 
 // Pictures draws charts. A picture escapes what it is given.
-func (p *page) Pictures(charts Charts, section int) []picture {
+func (p *page) Pictures(block Block, section, place int) []picture {
+	charts := chartsOf(block)
 	list := make([]picture, len(charts))
 	for i := range charts {
-		c, id := &charts[i], fmt.Sprintf("s%d-chart%d", section, i)
-		list[i] = picture{Title: Capital(c.Title), Narrow: template.HTML(c.SVG(id, chart.Size{Width: 480, Height: 300}))}
-		if i == 0 {
-			list[i].Wide = template.HTML(c.SVG(id, chart.Size{Width: 1000, Height: 400}))
-			list[i].Narrow = template.HTML(c.SVG(id+"-narrow", chart.Size{Width: 480, Height: 300}))
+		c, id := &charts[i], fmt.Sprintf("s%d-%d-chart%d", section, place, i)
+		list[i] = picture{Title: Capital(c.Title), Narrow: template.HTML(c.SVG(id, halfSize))}
+		if i == 0 || len(c.Parts) > 0 {
+			list[i].Wide = template.HTML(c.SVG(id, wholeSize))
+			list[i].Narrow = template.HTML(c.SVG(id+"-narrow", halfSize))
 		}
 	}
 	return list
+}
+
+// The sizes of charts: a phone shows the small one at about its own size, and a
+// wider page two of them beside each other.
+var (
+	halfSize  = chart.Size{Width: 420, Height: 300}
+	wholeSize = chart.Size{Width: 1000, Height: 360}
+)
+
+// chartsOf are the charts of a block that has some.
+func chartsOf(block Block) []chart.Chart {
+	switch b := block.(type) {
+	case Charts:
+		return b
+	case Pictures:
+		return b
+	}
+	return nil
 }
 
 // Ready is a table as it is laid out.

@@ -20,7 +20,9 @@ func Markdown(w io.Writer, d *Document, rank int) error {
 		m.block("_" + escaped(d.Status.Word+" · "+d.Status.Why) + "_")
 	}
 	for _, s := range d.Sections {
-		m.section(s)
+		if !onlyPictures(s) {
+			m.section(s)
+		}
 	}
 	_, err := io.WriteString(w, strings.TrimRight(m.out.String(), "\n")+"\n")
 	return err

@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/show/report"
+	"redline/internal/text"
 )
 
 // JSON writes the result document.
@@ -24,14 +25,14 @@ func JSON(w io.Writer, r *result.Result) error {
 // Indented writes a value as JSON, whole or not at all: keys in the order of the
 // types, a newline at the end.
 func Indented(w io.Writer, v any) error {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
+	var document bytes.Buffer
+	encoder := json.NewEncoder(&document)
 	// Objectives read "ttft:p99<500ms"; escaping would hide them from grep.
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(v); err != nil {
 		return err
 	}
-	_, err := w.Write(text.Bytes())
+	_, err := w.Write(text.PackNumbers(document.Bytes()))
 	return err
 }

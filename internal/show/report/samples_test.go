@@ -161,6 +161,7 @@ func withObjectives(r *result.Result, overall slo.Standing, verdicts ...slo.Verd
 
 func metSample() *result.Result {
 	base := baseSample()
+	overTime(&base.Points[0])
 	base.Points[0].Server = &telemetry.ServerUse{Engine: "vllm", Samples: 120,
 		Running: &telemetry.Gauge{Mean: 44.1, Max: 70}, Waiting: &telemetry.Gauge{Mean: 0.12, Max: 6},
 		KVUsage: &telemetry.Gauge{Mean: 0.213, Max: 0.37}, PrefixHitRate: ptr(0.021), Preemptions: ptr(3.0),

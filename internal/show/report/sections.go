@@ -32,6 +32,8 @@ var sections = []struct {
 	{"Over several runs", all, (*page).repeats},
 	{"With and without", all, (*page).toggles},
 	{"Stages", all, (*page).stages},
+	{"Over time", whole, (*page).overTime},
+	{"Latencies", whole, (*page).distributions},
 	{"", all, (*page).points},
 	{"Checklist", explained | whole, (*page).checklist},
 	{"Which set-up suits the workload", whole, (*page).choices},

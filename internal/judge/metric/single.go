@@ -1,0 +1,29 @@
+package metric
+
+import (
+	"iter"
+	"math"
+
+	"redline/internal/drive/record"
+)
+
+// Latencies are ttft, tpot and e2e of one request in ms, ttft and e2e from due;
+// NaN where it has none.
+func Latencies(r *record.Record) (first, pace, whole float64) {
+	f := measured(r)
+	return f[ttftDue] / 1e6, f[tpot] / 1e6, f[e2eDue] / 1e6
+}
+
+// Gaps gives those of one reply after another, in memory that it reuses.
+type Gaps struct {
+	gaps   gaps
+	groups []group
+}
+
+// Of gives the gaps between the distinct stamps of a reply and those between its
+// tokens, in ms, with their ends.
+func (g *Gaps) Of(r *record.Record) (icl, itl iter.Seq2[int64, float32]) {
+	g.groups = grouped(r, g.groups[:0])
+	g.gaps.take(r, g.groups, math.MinInt64, math.MaxInt64)
+	return g.gaps.icl, g.gaps.itl
+}

@@ -1,0 +1,95 @@
+package series
+
+import (
+	"math"
+	"slices"
+
+	"redline/internal/text"
+)
+
+// The bits of a float32 that bins leave out of account. Positive values have the
+// order of their bits, so that what remains numbers bins: 128 to a doubling for
+// percentiles, each within 0.8% of its values, and 4 for rows that are shown.
+const (
+	fine   = 16
+	coarse = 21
+)
+
+// bin numbers the bin of a value.
+func bin(v float32, bits int) int { return int(math.Float32bits(max(v, 0)) >> bits) }
+
+// edge is where a bin begins.
+func edge(number, bits int) float64 {
+	return float64(math.Float32frombits(uint32(number) << bits))
+}
+
+// histogram counts values in fine bins, in memory that grows with how far they
+// lie apart and not with how many they are.
+type histogram struct {
+	low    int // number of the first bin
+	counts []uint32
+	n      int
+
+	least, most float32
+}
+
+func (h *histogram) add(v float32, n int) {
+	if h.n == 0 {
+		h.least, h.most = v, v
+	}
+	h.least, h.most = min(h.least, v), max(h.most, v)
+	h.count(bin(v, fine), uint32(n))
+}
+
+func (h *histogram) count(at int, n uint32) {
+	if len(h.counts) == 0 {
+		h.low = at
+	}
+	if at < h.low {
+		h.counts = slices.Insert(h.counts, 0, make([]uint32, h.low-at)...)
+		h.low = at
+	}
+	for at-h.low >= len(h.counts) {
+		h.counts = append(h.counts, 0)
+	}
+	h.counts[at-h.low] += n
+	h.n += int(n)
+}
+
+// join adds another histogram.
+func (h *histogram) join(other *histogram) {
+	if other.n == 0 {
+		return
+	}
+	if h.n == 0 {
+		h.least, h.most = other.least, other.most
+	}
+	h.least, h.most = min(h.least, other.least), max(h.most, other.most)
+	for i, n := range other.counts {
+		if n > 0 {
+			h.count(other.low+i, n)
+		}
+	}
+}
+
+// quantile is the middle of the bin in which a share of the values ends, to four
+// digits.
+func (h *histogram) quantile(share float64) float64 {
+	rank, seen := int(math.Round(share*float64(h.n-1))), 0
+	v := float64(h.most)
+	for i, n := range h.counts {
+		if seen += int(n); seen > rank {
+			v = (edge(h.low+i, fine) + edge(h.low+i+1, fine)) / 2
+			break
+		}
+	}
+	switch rank {
+	case 0:
+		v = float64(h.least)
+	case h.n - 1:
+		v = float64(h.most)
+	}
+	return round(min(max(v, float64(h.least)), float64(h.most)))
+}
+
+func round(v float64) float64 { return text.Round(v, 4) }
