@@ -109,6 +109,7 @@ func Drift(series []Sample, o DriftOptions) *result.Drift {
 	d := &result.Drift{Runs: len(series), Changes: []result.Moved{}, Settings: settingsOver(series)}
 	from := 0
 	for i, s := range series {
+		d.Values = append(d.Values, result.RunValues{ID: s.ID, At: s.At, Values: s.Values})
 		if s.Pinned {
 			d.Baseline, from = s.ID, i
 		}

@@ -29,6 +29,15 @@ type Drift struct {
 	Standing Standing  `json:"outcome"`
 	// Verdict is the answer in words.
 	Verdict string `json:"verdict"`
+	// Values are the watched figures of each run, oldest first.
+	Values []RunValues `json:"values,omitempty"`
+}
+
+// RunValues are the figures of one run that drift is looked for in.
+type RunValues struct {
+	ID     string             `json:"id"`
+	At     time.Time          `json:"at"`
+	Values map[string]float64 `json:"values"`
 }
 
 // Moved is one metric that came to another level.

@@ -88,6 +88,8 @@ type Point struct {
 type Bound struct {
 	Y    float64
 	Text string
+	// Plain bounds are no limits, such as no change.
+	Plain bool
 }
 
 // Mark is a place on the X axis, with an interval where Low and High are not

@@ -291,7 +291,7 @@ func TestALogarithmicAxisSaysSo(t *testing.T) {
 func TestHeat(t *testing.T) {
 	t.Parallel()
 	c := Chart{Title: "gaps", Description: "two rows", X: Axis{Label: "s"}, Y: Axis{Label: "ms", Log: true},
-		Heat: &Heat{Width: 1, Edges: []float64{1, 2, 4, 8}, Counts: [][]int{{1, 1, 0, 900}, {}, {0, 5, 5, 5}}, Texts: []string{"low <1>", "", "high"}, Name: "gaps in 1 s"},
+		Heat:  &Heat{Width: 1, Edges: []float64{1, 2, 4, 8}, Counts: [][]int{{1, 1, 0, 900}, {}, {0, 5, 5, 5}}, Texts: []string{"low <1>", "", "high"}, Name: "gaps in 1 s"},
 		Spans: []Span{{From: 0, To: 1, Text: "warm-up"}}}
 	svg := c.SVG("a", Size{480, 300})
 	got := elements(t, svg)

@@ -138,12 +138,16 @@ func (d *drawing) bound(b Bound) {
 	if !drawable(b.Y, d.y.log) {
 		return
 	}
-	d.add(`<line class="bound" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, left, d.right, d.py(b.Y), d.py(b.Y))
+	class := "bound"
+	if b.Plain {
+		class = "bound faint"
+	}
+	d.add(`<line class="%s" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, class, left, d.right, d.py(b.Y), d.py(b.Y))
 	y := d.py(b.Y) - 6
 	if y < top+8 { // where names of spans and marks stand
 		y += 20
 	}
-	d.add(`<text class="bound" x="%d" y="%.1f">%s</text>`, left+8, y, html.EscapeString(b.Text))
+	d.add(`<text class="%s" x="%d" y="%.1f">%s</text>`, class, left+8, y, html.EscapeString(b.Text))
 }
 
 func (d *drawing) line(i int, l Line, log bool) {

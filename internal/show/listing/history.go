@@ -9,6 +9,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/run/history"
 	"redline/internal/show/document"
+	"redline/internal/show/picture"
 	"redline/internal/show/report"
 	"redline/internal/text"
 )
@@ -69,6 +70,9 @@ func Drift(d *result.Drift) *document.Document {
 	p.Field("runs", runs)
 	p.Field("baseline", shortID(d.Baseline))
 	moved(p, d.Changes)
+	if charts := picture.Drift(d); len(charts) > 0 {
+		p.Add(document.Charts(charts[:min(len(charts), mostDrawn)]))
+	}
 	earlySigns(p, d)
 	p.Section("")
 	for _, s := range d.Settings {
@@ -80,6 +84,9 @@ func Drift(d *result.Drift) *document.Document {
 	}
 	return &p.Document
 }
+
+// mostDrawn is how many figures of a series a terminal has room for.
+const mostDrawn = 2
 
 func moved(p *document.Builder, changes []result.Moved) {
 	t := document.NewTable(document.Left("metric"), document.Right("before"), document.Right("after"), document.Left("unit"), document.Right("change"), document.Left("since"), document.Left("run"), document.Right("p").Optional(1))

@@ -185,7 +185,7 @@ func TestSweepsOfConcurrencies(t *testing.T) {
 	if err := Terminal(&out, r, TerminalOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"HELD: 16 in flight met every objective; the limit lies between 16 and 32 in flight", "levels, in flight", "requests in flight\n", "○ 128"} {
+	for _, want := range []string{"HELD: 16 in flight met every objective; the limit lies between 16 and 32 in flight", "levels, in flight", "requests in flight (logarithmic)\n", "○ 128"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}

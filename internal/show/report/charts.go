@@ -1,7 +1,10 @@
 package report
 
 import (
+	"strings"
+
 	"redline/internal/judge/result"
+	"redline/internal/show/chart"
 	"redline/internal/show/document"
 	"redline/internal/show/picture"
 )
@@ -19,4 +22,23 @@ func (p *page) distributions(r *result.Result) {
 	for _, i := range detailed(r) {
 		p.Add(document.Pictures(picture.Distributions(&r.Points[i])))
 	}
+}
+
+// throughputCharts lay latency over what each level of a sweep served.
+func throughputCharts(r *result.Result) []chart.Chart {
+	var points []*result.Point
+	for _, i := range curvePoints(r) {
+		points = append(points, &r.Points[i])
+	}
+	c := picture.Throughput(points, func(p *result.Point) string { return document.PlainSpaces(LoadAsked(p)) })
+	if len(c.Lines) == 0 {
+		return nil
+	}
+	return []chart.Chart{c}
+}
+
+// role is that of a latency in charts: the first word of its name.
+func role(row latencyRow) string {
+	name, _, _ := strings.Cut(row.name, " ")
+	return name
 }

@@ -6,6 +6,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/show/document"
+	"redline/internal/show/picture"
 )
 
 var comparisonWords = map[result.Standing]headline{
@@ -39,6 +40,7 @@ func (p *page) comparison(r *result.Result) {
 	p.Field("A", side(c.A))
 	p.Field("B", side(c.B))
 	p.Field("test", joined(clean(c.Test), when(c.Rounds > 0, plural(c.Rounds, "round")), "alpha"+hard+exact(c.Alpha)))
+	p.Add(document.Pictures(picture.Comparison(c)))
 	p.changes(c, left("B against A"), right("A"), right("B"), right("change"), right("95% interval").Optional(1), right("p").Optional(2), right("Wilcoxon p").Optional(3), prose(""))
 	p.warn(c.Warnings)
 }

@@ -11,6 +11,7 @@ import (
 	"redline/internal/show/chart"
 	"redline/internal/show/document"
 	"redline/internal/show/objective"
+	"redline/internal/show/picture"
 	"redline/internal/text"
 )
 
@@ -131,7 +132,10 @@ func latencyChart(r *result.Result, of charted) chart.Chart {
 }
 
 func latencyLine(r *result.Result, row latencyRow, stat string) chart.Line {
-	line := chart.Line{Name: text.Percentile(stat)}
+	line := chart.Line{Name: text.Percentile(stat), Role: role(row)}
+	if stat == "p50" {
+		line.Weight = 2
+	}
 	for _, i := range curvePoints(r) {
 		point := &r.Points[i]
 		d := row.dist(&point.Latency)
@@ -158,7 +162,8 @@ func latencyLine(r *result.Result, row latencyRow, stat string) chart.Line {
 func servedChart(r *result.Result) chart.Chart {
 	c := chart.Chart{Title: "what is served", X: loadAxis(r),
 		Y: chart.Axis{Label: "requests/s", Format: tick}, Marks: loadMarks(r)}
-	completed, good := chart.Line{Name: "completed"}, chart.Line{Name: "within every objective"}
+	c.Y.Log = c.X.Log // so that what is served as offered is a straight line
+	completed, good := chart.Line{Name: "completed", Role: "completed"}, chart.Line{Name: "within every objective", Role: "accepted"}
 	for _, i := range curvePoints(r) {
 		point := &r.Points[i]
 		at, hollow := loadValue(point), Exploratory(point)
@@ -182,7 +187,11 @@ func loadAxis(r *result.Result) chart.Axis {
 	if r.Curve.By == "concurrency" {
 		label = "requests in flight"
 	}
-	return chart.Axis{Label: label, Format: tick}
+	var levels []float64
+	for _, i := range curvePoints(r) {
+		levels = append(levels, loadValue(&r.Points[i]))
+	}
+	return chart.Axis{Label: label, Format: tick, Log: picture.Doubles(levels)}
 }
 
 func loadValue(point *result.Point) float64 {

@@ -89,8 +89,8 @@ func TestHTMLIsAccessible(t *testing.T) {
 	if count["h1"] != 1 || count["lang=en"] != 1 || count["main"] != 1 {
 		t.Errorf("%d headings of the first rank, %d languages, %d mains", count["h1"], count["lang=en"], count["main"])
 	}
-	if count["svg"] != 6 || count["role=img"] != count["svg"] || count["desc"] != count["svg"] {
-		t.Errorf("%d charts, %d named as pictures, %d described; want 6 of each", count["svg"], count["role=img"], count["desc"])
+	if count["svg"] != 7 || count["role=img"] != count["svg"] || count["desc"] != count["svg"] {
+		t.Errorf("%d charts, %d named as pictures, %d described; want 7 of each", count["svg"], count["role=img"], count["desc"])
 	}
 	if count["scope=row"] != count["tr"]-count["thead"] {
 		t.Errorf("%d rows of %d have a heading", count["scope=row"], count["tr"]-count["thead"])

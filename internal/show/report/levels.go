@@ -39,7 +39,7 @@ func (p *page) levels(r *result.Result) {
 		return
 	}
 	if p.room == whole {
-		p.Add(document.Charts(curves(r)))
+		p.Add(document.Charts(append(curves(r), throughputCharts(r)...)))
 	}
 	unit, widest := "requests/s", 0
 	if r.Curve.By == "concurrency" {

@@ -101,7 +101,7 @@ func toggleCharts(list []result.Toggle) []chart.Chart {
 		c := chart.Chart{Title: toggleName(t.Name) + ": change of a request's time",
 			X:      chart.Axis{Label: "prompt tokens", Log: true, Format: tick},
 			Y:      chart.Axis{Label: "with against without, %", Format: tick},
-			Bounds: []chart.Bound{{Y: 0, Text: "no change"}}}
+			Bounds: []chart.Bound{{Y: 0, Text: "no change", Plain: true}}}
 		for k := len(t.Metrics) - 1; k >= 0; k-- {
 			if m := &t.Metrics[k]; len(m.Curve) > 1 && m.Name != "stall" {
 				c.Lines = append(c.Lines, toggleLine(m))

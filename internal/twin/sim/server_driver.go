@@ -129,14 +129,14 @@ type driver struct {
 	stopped chan struct{}
 
 	// What follows belongs to the driver's goroutine.
-	meters  *meters
-	taken   []order
-	emit    func(Token) // d.deliver, bound once
-	next    int64       // when the core wants its next step
-	poked   bool        // next was brought forward by an order
-	steps   int64
-	tick    int64 // the least time between two wake-ups
-	woke    bool  // a handler was called since the last of them
+	meters *meters
+	taken  []order
+	emit   func(Token) // d.deliver, bound once
+	next   int64       // when the core wants its next step
+	poked  bool        // next was brought forward by an order
+	steps  int64
+	tick   int64 // the least time between two wake-ups
+	woke   bool  // a handler was called since the last of them
 }
 
 // A metronome wakes a hundred times a pace at most, so that under many streams
