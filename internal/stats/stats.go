@@ -72,3 +72,11 @@ func between(low, high, share float64) float64 {
 	}
 	return low + share*(high-low)
 }
+
+// Finite is a number that a document can carry, nil for any other.
+func Finite(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}

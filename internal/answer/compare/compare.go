@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"redline/internal/judge/result"
+	"redline/internal/stats"
 	"redline/internal/text"
 )
 
@@ -151,16 +152,8 @@ func farthest(interval [2]float64, from float64) float64 {
 	return max(math.Abs(interval[0]-from), math.Abs(interval[1]-from))
 }
 
-// finite is a number that a document can carry; no other is.
-func finite(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
-}
-
 func interval(lo, hi float64) *[2]float64 {
-	if finite(lo) == nil || finite(hi) == nil {
+	if stats.Finite(lo) == nil || stats.Finite(hi) == nil {
 		return nil
 	}
 	return &[2]float64{lo, hi}

@@ -135,7 +135,7 @@ func (f criterion) unlessShare(change func(float64) float64, v float64) float64 
 
 // usable reports whether the value can be put on the scale.
 func (f criterion) usable(v float64) bool {
-	return finite(v) != nil && (f.Share() || v > 0)
+	return stats.Finite(v) != nil && (f.Share() || v > 0)
 }
 
 // tolerated is the difference on the scale that does not matter. A tenth of

@@ -90,7 +90,7 @@ func (f criterion) spreadOf(points []*result.Point) (Spread, bool) {
 	}
 	t := stats.OneSampleT(values, poolLevel)
 	s := Spread{Name: f.name, Unit: string(f.Unit), N: len(values), Mean: t.Mean, Min: values[0], Max: values[0],
-		CV: finite(t.SD / t.Mean), WithinCV: finite(stats.Mean(own)), Interval: interval(max(t.Lo, 0), t.Hi)}
+		CV: stats.Finite(t.SD / t.Mean), WithinCV: stats.Finite(stats.Mean(own)), Interval: interval(max(t.Lo, 0), t.Hi)}
 	for _, v := range values {
 		s.Min, s.Max = min(s.Min, v), max(s.Max, v)
 	}

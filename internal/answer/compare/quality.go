@@ -123,7 +123,7 @@ func (p paired) metric(corrected float64, o Options) Metric {
 	difference := float64(p.onlyB-p.onlyA) / n
 	lo, hi := stats.PairedShares(p.n, p.onlyB, p.onlyA, o.level())
 	m := Metric{Name: p.name, Unit: "fraction", A: new(float64(p.both+p.onlyA) / n), B: new(float64(p.both+p.onlyB) / n),
-		Difference: &difference, Interval: interval(lo, hi), P: finite(p.chance()), PHolm: finite(corrected)}
+		Difference: &difference, Interval: interval(lo, hi), P: stats.Finite(p.chance()), PHolm: stats.Finite(corrected)}
 	differed := fmt.Sprintf("of %d questions A alone was right in %d and B alone in %d", p.n, p.onlyA, p.onlyB)
 	switch {
 	case p.onlyA+p.onlyB == 0:

@@ -61,7 +61,7 @@ func (c *Comparison) judge(found []evidence, o Options) {
 		e := found[i]
 		e.detectable = units.detectable(e)
 		m := e.shown()
-		m.P, m.PHolm = finite(chances[i]), finite(corrected)
+		m.P, m.PHolm = stats.Finite(chances[i]), stats.Finite(corrected)
 		m.Standing, m.Verdict = e.verdict(corrected, o)
 		if (m.Standing == Better || m.Standing == Worse) && e.wilcoxon > o.alpha() {
 			c.warn(e.Place(), "%s: the test on ranks does not confirm the difference (p %s): it may rest on a few values", label(&m), text.Digits(e.wilcoxon, 2))
@@ -91,11 +91,11 @@ func (s smallest) detectable(e evidence) float64 {
 }
 
 func (e evidence) shown() Metric {
-	m := Metric{Name: e.name, Load: e.load, Unit: string(e.Unit), A: finite(e.unscaled(e.a)), B: finite(e.unscaled(e.b)),
+	m := Metric{Name: e.name, Load: e.load, Unit: string(e.Unit), A: stats.Finite(e.unscaled(e.a)), B: stats.Finite(e.unscaled(e.b)),
 		Interval:  interval(e.unscaled(e.test.Lo), e.unscaled(e.test.Hi)),
 		Bootstrap: interval(e.unscaled(e.bootstrap[0]), e.unscaled(e.bootstrap[1])),
-		WilcoxonP: finite(e.wilcoxon), Effect: finite(e.test.Dz), Detectable: finite(e.relative(e.detectable))}
-	step := finite(e.unscaled(e.test.Mean))
+		WilcoxonP: stats.Finite(e.wilcoxon), Effect: stats.Finite(e.test.Dz), Detectable: stats.Finite(e.relative(e.detectable))}
+	step := stats.Finite(e.unscaled(e.test.Mean))
 	if e.Share() {
 		m.Difference = step
 	} else {
@@ -147,7 +147,7 @@ func (e evidence) doubt(p float64, o Options) string {
 		return seen + ", within the tolerance of " + e.show(e.relative(e.bar))
 	case e.why != "":
 		return seen + ", " + e.why
-	case finite(e.detectable) != nil && e.relative(e.detectable) <= absurd:
+	case stats.Finite(e.detectable) != nil && e.relative(e.detectable) <= absurd:
 		return fmt.Sprintf("%s may be chance; from about %s on it would have shown", seen, e.show(e.relative(e.detectable)))
 	}
 	return seen + " may be chance"

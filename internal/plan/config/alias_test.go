@@ -31,7 +31,7 @@ func TestAPlanTakesTheNamesOfFlags(t *testing.T) {
 			if err := c.load("plan.yaml", planOf(key, samples[o.Flag]), noEnv); err != nil {
 				t.Fatalf("%s: %v", key, err)
 			}
-			got[j] = o.Get(c)
+			got[j] = o.values(c)
 			if _, known := c.places[o.Key]; !known {
 				t.Errorf("%s: %s has no place", key, o.Key)
 			}

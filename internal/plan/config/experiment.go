@@ -3,13 +3,11 @@ package config
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"redline/internal/answer/search"
 	"redline/internal/plan/yaml"
-	"redline/internal/text"
 )
 
 // Experiment is what to do beyond offering one load: the levels of a sweep, the
@@ -112,15 +110,11 @@ func setRates(c *Config, values []string) error {
 	return err
 }
 
-func getRates(c *Config) []string { return nonEmpty(listed(c.Experiment.Rates)) }
-
 func setPercentiles(c *Config, values []string) error {
 	list, err := ParsePercentiles(values[0])
 	c.Metrics.Percentiles = list
 	return err
 }
-
-func getPercentiles(c *Config) []string { return nonEmpty(listed(c.Metrics.Percentiles)) }
 
 // ParsePercentiles reads a list such as 50,99.9, a leading p allowed.
 func ParsePercentiles(text string) ([]float64, error) {
@@ -143,8 +137,6 @@ func setConcurrencies(c *Config, values []string) error {
 	return err
 }
 
-func getConcurrencies(c *Config) []string { return nonEmpty(listed(c.Experiment.Concurrencies)) }
-
 // numbers reads a list such as 1,2,5.
 func numbers(text string) ([]float64, error) {
 	var list []float64
@@ -156,9 +148,4 @@ func numbers(text string) ([]float64, error) {
 		list = append(list, x)
 	}
 	return list, nil
-}
-
-func listed[T int | float64](list []T) string {
-	words := text.Each(list, func(x T) string { return strconv.FormatFloat(float64(x), 'g', -1, 64) })
-	return strings.Join(words, ",")
 }

@@ -69,13 +69,8 @@ type Option struct {
 	// FlagOnly options have no environment variable.
 	FlagOnly bool
 
-	access
-}
-
-// access writes and reads an option where its key alone does not say it all.
-type access struct {
+	// set writes the option where its key alone does not say it all.
 	set func(c *Config, values []string) error
-	get func(c *Config) []string
 }
 
 // Env names the option's environment variable, "" where it has none.
@@ -125,23 +120,6 @@ func truth(s string) string {
 	return s
 }
 
-// Get gives the option's present values as text, nil where it is not set.
-func (o *Option) Get(c *Config) []string {
-	if o.get != nil {
-		return o.get(c)
-	}
-	v := lookUp(c, o.Key, false)
-	if v.IsZero() {
-		return nil
-	}
-	switch e := yaml.Encode(v.Interface()).(type) {
-	case []any:
-		return text.Each(e, func(item any) string { return fmt.Sprint(item) })
-	default:
-		return []string{fmt.Sprint(e)}
-	}
-}
-
 // lookUp finds the field of a dotted key. Keys come from the table of options,
 // whose test looks up each of them. A block on the way that is not there is made
 // where the field is to be set, and is an empty one otherwise.
@@ -164,37 +142,22 @@ func lookUp(c *Config, key string, set bool) reflect.Value {
 	return v
 }
 
-// toggle is the access to an option that is kept in one field outside the
-// plan.
-func toggle(field func(*Config) *bool) access {
-	return access{
-		func(c *Config, values []string) (err error) {
-			*field(c), err = yaml.ParseBool(values[0])
-			return err
-		},
-		func(c *Config) []string {
-			if *field(c) {
-				return []string{"true"}
-			}
-			return nil
-		}}
+// toggle sets an option that is kept in one field outside the plan.
+func toggle(field func(*Config) *bool) func(*Config, []string) error {
+	return func(c *Config, values []string) (err error) {
+		*field(c), err = yaml.ParseBool(values[0])
+		return err
+	}
 }
 
-// opposite is the access to a flag that says no where the plan's key says
-// yes, which is its default.
-func opposite(field func(*Config) **bool) access {
-	set := func(c *Config, values []string) error {
+// opposite sets a flag that says no where the plan's key says yes, which is its
+// default.
+func opposite(field func(*Config) **bool) func(*Config, []string) error {
+	return func(c *Config, values []string) error {
 		off, err := yaml.ParseBool(values[0])
 		*field(c) = new(!off)
 		return err
 	}
-	get := func(c *Config) []string {
-		if on := *field(c); on == nil || *on {
-			return nil
-		}
-		return []string{"true"}
-	}
-	return access{set, get}
 }
 
 func setKeyEnv(c *Config, values []string) error {
@@ -204,8 +167,6 @@ func setKeyEnv(c *Config, values []string) error {
 	c.keyEnv, c.Provider.APIKey = values[0], ""
 	return nil
 }
-
-func getKeyEnv(c *Config) []string { return nonEmpty(c.keyEnv) }
 
 // setHeaders adds to the headers of the plan: one by one they are overridden.
 func setHeaders(c *Config, values []string) error {
@@ -223,10 +184,6 @@ func setHeaders(c *Config, values []string) error {
 	return nil
 }
 
-func getHeaders(c *Config) []string {
-	return text.Each(sortedKeys(c.Provider.Headers), func(name string) string { return name + "=" + c.Provider.Headers[name] })
-}
-
 // setColumns takes the place of the plan's columns.
 func setColumns(c *Config, values []string) error {
 	columns := map[string]string{}
@@ -239,10 +196,6 @@ func setColumns(c *Config, values []string) error {
 	}
 	c.Workload.Columns = columns
 	return nil
-}
-
-func getColumns(c *Config) []string {
-	return text.Each(sortedKeys(c.Workload.Columns), func(role string) string { return role + "=" + c.Workload.Columns[role] })
 }
 
 // setRate takes a number, or inf for a closed loop that starts at once.
@@ -263,33 +216,13 @@ func setExtraBody(c *Config, values []string) error {
 	return nil
 }
 
-func getExtraBody(c *Config) []string {
-	if len(c.Provider.ExtraBody) == 0 {
-		return nil
-	}
-	body, err := json.Marshal(c.Provider.ExtraBody)
-	if err != nil {
-		return nil
-	}
-	return []string{string(body)}
-}
-
-// metadata is the access to an option that is one entry of the metadata
-// block.
-func metadata(name string) access {
-	set := func(c *Config, values []string) error {
+// metadata sets an option that is one entry of the metadata block.
+func metadata(name string) func(*Config, []string) error {
+	return func(c *Config, values []string) error {
 		if c.Metadata == nil {
 			c.Metadata = Metadata{}
 		}
 		c.Metadata[name] = values[0]
 		return nil
 	}
-	return access{set, func(c *Config) []string { return nonEmpty(c.Metadata[name]) }}
-}
-
-func nonEmpty(s string) []string {
-	if s == "" {
-		return nil
-	}
-	return []string{s}
 }

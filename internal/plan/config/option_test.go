@@ -53,7 +53,7 @@ func TestOptionsKeepTheirValues(t *testing.T) {
 			continue
 		}
 		c := &Config{}
-		if got := o.Get(c); got != nil {
+		if got := o.values(c); got != nil {
 			t.Errorf("--%s is %q before it is set", o.Flag, got)
 		}
 		want, ok := samples[o.Flag]
@@ -64,7 +64,7 @@ func TestOptionsKeepTheirValues(t *testing.T) {
 		if err := o.Set(c, want); err != nil {
 			t.Errorf("--%s: %v", o.Flag, err)
 		}
-		if diff := cmp.Diff(want, o.Get(c)); diff != "" {
+		if diff := cmp.Diff(want, o.values(c)); diff != "" {
 			t.Errorf("--%s: %s", o.Flag, diff)
 		}
 	}

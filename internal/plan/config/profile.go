@@ -26,13 +26,6 @@ func setLimit(c *Config, values []string) error {
 	return err
 }
 
-func getLimit(c *Config) []string {
-	if c.Load.Limit == 0 {
-		return nil
-	}
-	return []string{strconv.FormatFloat(c.Load.Limit, 'g', -1, 64)}
-}
-
 // foundLimit reads the limit that a run left behind.
 func foundLimit(dir string) (float64, error) {
 	content, err := os.ReadFile(filepath.Join(dir, "result.json"))

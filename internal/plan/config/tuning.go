@@ -7,7 +7,6 @@ import (
 
 	"redline/internal/answer/tune"
 	"redline/internal/run/launch"
-	"redline/internal/text"
 )
 
 // tuning checks a launched server and the knobs that its command is to have.
@@ -72,10 +71,4 @@ func setKnobs(c *Config, values []string) error {
 	}
 	c.Tune.Knobs = list
 	return nil
-}
-
-func getKnobs(c *Config) []string {
-	return text.Each(c.Tune.Knobs, func(k tune.Knob) string {
-		return k.Name + "=" + strings.Join(append([]string{k.Baseline}, k.Values...), ",")
-	})
 }

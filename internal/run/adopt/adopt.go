@@ -6,7 +6,6 @@ package adopt
 
 import (
 	"cmp"
-	"crypto/rand"
 	"fmt"
 	"strconv"
 	"strings"
@@ -57,7 +56,7 @@ func Keep(r *peer.Run, o Options) (*result.Result, string, error) {
 	if err == nil {
 		err = dir.WritePlan(written)
 	}
-	header := record.Header{Run: newID(), OriginUnixNS: started.Add(-lead).UnixNano()}
+	header := record.Header{Run: store.NewID(), OriginUnixNS: started.Add(-lead).UnixNano()}
 	if err == nil {
 		err = log(dir, header, r)
 	}
@@ -78,15 +77,6 @@ func place(o Options, started time.Time) (*store.Dir, error) {
 		return o.Hold.Create(o.Dir, false)
 	}
 	return o.Hold.Claim(store.Name(started, cmp.Or(o.Label, "imported")))
-}
-
-// newID makes the first four groups of a random UUID, as every run has.
-func newID() string {
-	var b [10]byte
-	rand.Read(b[:]) // never fails
-	b[6] = b[6]&0x0f | 0x40
-	b[8] = b[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:])
 }
 
 // plan is the plan that would have offered such a load.

@@ -6,7 +6,6 @@ package measure
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -154,7 +153,7 @@ func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 }
 
 func newRun(o Options) *run {
-	r := &run{Options: o, id: newID(), started: time.Now(), clock: o.Clock}
+	r := &run{Options: o, id: store.NewID(), started: time.Now(), clock: o.Clock}
 	if o.Target != nil {
 		r.target, r.text, r.clock = o.Target, o.Target.text, o.Target.clock
 		r.before = r.target.tally()
@@ -179,16 +178,6 @@ func (r *run) setUp(ctx context.Context) (err error) {
 		return err
 	}
 	return r.askAlone(ctx)
-}
-
-// newID gives the first four groups of a random UUID; a request's number makes
-// the fifth.
-func newID() string {
-	var b [10]byte
-	rand.Read(b[:]) // never fails
-	b[6] = b[6]&0x0f | 0x40
-	b[8] = b[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:])
 }
 
 // prepare makes the stage and everything that must not wait for the load.

@@ -9,7 +9,7 @@ import (
 // Settled is a plan as a run of it on this target writes it down: with the model
 // that was found, and with the length of a trace that is replayed whole.
 func (t *Target) Settled(c *config.Config) (*config.Config, error) {
-	r := &run{Options: Options{Config: c}, id: newID(), target: t, text: t.text}
+	r := &run{Options: Options{Config: c}, id: store.NewID(), target: t, text: t.text}
 	r.settleModel()
 	if !r.Config.Recorded() {
 		return r.Config, nil

@@ -5,6 +5,7 @@ package store
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -368,4 +369,14 @@ func readRecords(path string, rest []byte) iter.Seq2[*record.Record, error] {
 			}
 		}
 	}
+}
+
+// NewID gives the first four groups of a random UUID; a request's number makes
+// the fifth.
+func NewID() string {
+	var b [10]byte
+	rand.Read(b[:]) // never fails
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:])
 }

@@ -20,7 +20,6 @@ var (
 	figure      = text.Figure
 	significant = text.Significant
 	exact       = text.Exact
-	apart       = text.Distinct
 	trimmed     = text.Trim
 	percent     = text.Percent
 	percent2    = text.RoughPercent

@@ -201,22 +201,3 @@ func (s Spec) Times(seed uint64) iter.Seq[int64] {
 	}
 	return profile.warp(process.times(arg, seed))
 }
-
-// Shard gives every n-th time, beginning with the i-th: worker i of n offers
-// exactly its share of one schedule. It gives none for an i outside [0, n).
-func Shard(times iter.Seq[int64], i, n int) iter.Seq[int64] {
-	return func(yield func(int64) bool) {
-		if i < 0 || i >= n {
-			return
-		}
-		turn := 0
-		for t := range times {
-			if turn == i && !yield(t) {
-				return
-			}
-			if turn++; turn == n {
-				turn = 0
-			}
-		}
-	}
-}

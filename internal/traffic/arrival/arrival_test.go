@@ -97,19 +97,6 @@ func TestStringNamesTheProcess(t *testing.T) {
 	}
 }
 
-func TestShardsThatDoNotExistAreEmpty(t *testing.T) {
-	t.Parallel()
-	times := slices.Values([]int64{1, 2, 3})
-	for _, c := range [][2]int{{-1, 2}, {2, 2}, {0, 0}} {
-		if got := slices.Collect(Shard(times, c[0], c[1])); len(got) > 0 {
-			t.Errorf("shard %d of %d holds %v", c[0], c[1], got)
-		}
-	}
-	if diff := cmp.Diff([]int64{2}, slices.Collect(Shard(times, 1, 2))); diff != "" {
-		t.Errorf("shard 1 of 2 (-want +got):\n%s", diff)
-	}
-}
-
 func TestTheScheduleEndsBeforeItsOffsetsOverflow(t *testing.T) {
 	t.Parallel()
 	for _, process := range []string{"constant", "poisson", "gamma(0.01)"} {

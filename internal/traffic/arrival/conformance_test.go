@@ -149,23 +149,6 @@ func TestCountsFollowTheory(t *testing.T) {
 	})
 }
 
-func TestShardsMakeUpTheWhole(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, _ theory, spec Spec, seed uint64) {
-		const each = 300
-		for _, n := range []int{1, 2, 7} {
-			var union []int64
-			for i := range n {
-				union = append(union, take(Shard(spec.Times(seed), i, n), each)...)
-			}
-			slices.Sort(union)
-			if !slices.Equal(union, take(spec.Times(seed), n*each)) {
-				t.Errorf("seed %d: %d shards do not make up the whole", seed, n)
-			}
-		}
-	})
-}
-
 func TestOneSeedGivesOnePatternAtEveryRate(t *testing.T) {
 	t.Parallel()
 	for _, th := range theories {

@@ -3,6 +3,8 @@ package trace
 import (
 	"slices"
 	"time"
+
+	"redline/internal/stats"
 )
 
 // Summarize reads a whole trace.
@@ -23,8 +25,8 @@ func Summarize(f *File) (*Summary, error) {
 	}
 	if times := t.timeline(); len(times) > 0 {
 		span := float64(times[len(times)-1]) / float64(time.Second)
-		s.Span = known(round(span, 3))
-		s.Rate = known(round(float64(len(times))/span, 4))
+		s.Span = stats.Finite(round(span, 3))
+		s.Rate = stats.Finite(round(float64(len(times))/span, 4))
 		s.Dispersion1s, s.Dispersion60s = dispersionOf(times, time.Second), dispersionOf(times, time.Minute)
 	}
 	return s, nil
@@ -75,7 +77,7 @@ func (f *Fitted) summary() *Summary {
 		s.Sessions = f.Sessions.Count
 	}
 	if a := f.Arrivals; a != nil {
-		s.Span, s.Rate = &f.Source.Span, known(round(a.mean(), 4))
+		s.Span, s.Rate = &f.Source.Span, stats.Finite(round(a.mean(), 4))
 		s.Dispersion1s, s.Dispersion60s = a.Dispersion1s, a.Dispersion60s
 	}
 	return s

@@ -3,6 +3,8 @@ package trace
 import (
 	"math"
 	"time"
+
+	"redline/internal/stats"
 )
 
 // windows is what the counts of arrivals in n windows of one length add up to.
@@ -48,13 +50,5 @@ func dispersionOf(times []int64, window time.Duration) *float64 {
 		return nil
 	}
 	w := countWindows(times, int64(window), times[len(times)-1]/int64(window))
-	return known(round(w.variance()/w.mean(), 4))
-}
-
-// known is nil for a number that could not be computed.
-func known(x float64) *float64 {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return nil
-	}
-	return &x
+	return stats.Finite(round(w.variance()/w.mean(), 4))
 }
