@@ -86,8 +86,19 @@ func TestLimitOfASweep(t *testing.T) {
 		}
 	}
 	p := planOf(t, Demand{Rate: 1}, sweep(at(1, 812, slo.Missed), at(5, 990, slo.Missed)), Options{})
-	if want := "no load that was measured keeps ttft:p99<500ms: ttft p99 is 812 ms even at 1 request/s; less was not tried: redline sweep --find-limit does"; p.Impossible != want {
+	if want := "no load that was measured meets ttft:p99<500ms: ttft p99 is 812 ms even at 1 request/s; less was not tried: redline sweep --find-limit does"; p.Impossible != want {
 		t.Errorf("an objective that no load keeps: %q, want %q", p.Impossible, want)
+	}
+}
+
+// A share is written as one, not as a fraction.
+func TestAShareThatNoLoadMeets(t *testing.T) {
+	t.Parallel()
+	c, share := sweep(at(1, 50, slo.Met)), 0.125
+	c.Result.Points[0].Objectives = []slo.Verdict{{Objective: "error:rate<1%", Unit: "fraction", Standing: slo.Missed, Value: &share, Limit: 0.01}}
+	p := planOf(t, Demand{Rate: 1}, c, Options{})
+	if want := "error rate is 12.5% even at 1 request/s"; !strings.Contains(p.Impossible, want) {
+		t.Errorf("got %q, want %q in it", p.Impossible, want)
 	}
 }
 
@@ -99,7 +110,7 @@ func TestTooDearAtEveryLoad(t *testing.T) {
 		c.Result.Points[i].Objectives = []slo.Verdict{{Objective: "cost:max<$2.5", Unit: "$/1M tokens", Standing: slo.Missed, Value: &price, Limit: 2.5}}
 	}
 	p := planOf(t, Demand{Rate: 1}, c, Options{})
-	if want := "no load that was measured keeps cost:max<$2.5: cost max is 4.4 $/1M tokens even at 20 requests/s; " +
+	if want := "no load that was measured meets cost:max<$2.5: cost max is 4.4 $/1M tokens even at 20 requests/s; " +
 		"a token is cheaper at a higher load: redline sweep --rates"; p.Impossible != want {
 		t.Errorf("got %q, want %q", p.Impossible, want)
 	}

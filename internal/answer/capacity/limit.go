@@ -82,7 +82,7 @@ func (c Configuration) below(m curve) basis {
 	if len(broken) == 0 && l.Binding != "" {
 		broken = []string{l.Binding}
 	}
-	text := "no number of instances keeps " + nameAll(broken)
+	text := "no number of instances meets " + nameAll(broken)
 	if floor := m.floor(broken); floor != "" {
 		text += ": " + floor
 	}
@@ -145,7 +145,7 @@ func (m curve) broken() basis {
 		m.levels, next = m.levels[len(m.levels)-1:], "a token is cheaper at a higher load: redline sweep --rates"
 	}
 	return basis{CapacityLimit: result.CapacityLimit{Basis: result.LimitKept, Objectives: broken},
-		impossible: "no load that was measured keeps " + nameAll(broken) + ": " + m.floor(broken) + "; " + next}
+		impossible: "no load that was measured meets " + nameAll(broken) + ": " + m.floor(broken) + "; " + next}
 }
 
 // untilMissed is the levels below the lowest that missed its objectives: what
@@ -180,11 +180,15 @@ func (m curve) floor(objectives []string) string {
 	for _, v := range lowest.point.Objectives {
 		if slices.Contains(objectives, v.Objective) && v.Value != nil {
 			name, _, _ := strings.Cut(strings.ReplaceAll(v.Objective, ">", "<"), "<")
-			figures = append(figures, fmt.Sprintf("%s is %s %s", strings.Replace(name, ":", " ", 1), text.Digits(*v.Value, 4), v.Unit))
+			value := text.Digits(*v.Value, 4) + " " + v.Unit
+			if v.Unit == "fraction" {
+				value = text.Percent(*v.Value)
+			}
+			figures = append(figures, strings.Replace(name, ":", " ", 1)+" is "+value)
 		}
 	}
 	if len(figures) == 0 {
-		return fmt.Sprintf("they are broken even at %s", text.Rate(lowest.rate))
+		return fmt.Sprintf("they are missed even at %s", text.Rate(lowest.rate))
 	}
 	return fmt.Sprintf("%s even at %s", strings.Join(figures, ", "), text.Rate(lowest.rate))
 }
