@@ -157,14 +157,21 @@ func oneRun(c *cobra.Command, args []string) error {
 	return nil
 }
 
+// withRun does something with the run that an argument names.
+func (p *process) withRun(c *cobra.Command, s *shelf, name string, do func(*history.Index, *history.Entry) error) error {
+	return p.withHistory(c.Context(), s, func(ix *history.Index) error {
+		e, err := ix.Find(c.Context(), name)
+		if err != nil {
+			return err
+		}
+		return do(ix, e)
+	})
+}
+
 func (p *process) historyShow(s *shelf) *cobra.Command {
 	return &cobra.Command{Use: "show RUN", Short: "show the report of a run", Args: oneRun, Example: "  redline history show 7b2272",
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.withHistory(c.Context(), s, func(ix *history.Index) error {
-				e, err := ix.Find(c.Context(), args[0])
-				if err != nil {
-					return err
-				}
+			return p.withRun(c, s, args[0], func(_ *history.Index, e *history.Entry) error {
 				runs, err := readRuns(filepath.Join(s.root, filepath.FromSlash(e.Path)))
 				if err != nil {
 					return err
@@ -180,11 +187,7 @@ func (p *process) historyPin(s *shelf) *cobra.Command {
 		Example: "  redline history pin 7b2272 --note 'vLLM 0.12 is in production'"}
 	note := c.Flags().String("note", "", "why")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return p.withHistory(c.Context(), s, func(ix *history.Index) error {
-			e, err := ix.Find(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
+		return p.withRun(c, s, args[0], func(ix *history.Index, e *history.Entry) error {
 			replaced, err := ix.Pin(c.Context(), e, history.Pin{At: time.Now().UTC().Truncate(time.Second), Note: *note})
 			if err != nil {
 				return err
@@ -203,13 +206,7 @@ func (p *process) historyPin(s *shelf) *cobra.Command {
 func (p *process) historyUnpin(s *shelf) *cobra.Command {
 	return &cobra.Command{Use: "unpin RUN", Short: "remove a baseline", Args: oneRun, Example: "  redline history unpin 7b2272",
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.withHistory(c.Context(), s, func(ix *history.Index) error {
-				e, err := ix.Find(c.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				return ix.Unpin(c.Context(), e)
-			})
+			return p.withRun(c, s, args[0], func(ix *history.Index, e *history.Entry) error { return ix.Unpin(c.Context(), e) })
 		}}
 }
 
