@@ -18,7 +18,7 @@ const (
 )
 
 // timeline is a run in bins of one length, which doubles whenever there are too
-// many of them: nobody knows beforehand when the last request ends.
+// many of them: when the last request ends is unknown beforehand.
 type timeline struct {
 	begin, width int64
 	bins         []moment

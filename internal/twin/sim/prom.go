@@ -123,7 +123,7 @@ func (m *meters) registerStats(labels prometheus.Labels, stats func() Stats, gue
 	}
 }
 
-// registerOwn shows what vLLM does not tell of its cache, under names that it
+// registerOwn shows what vLLM does not report about its cache, under names that it
 // does not have.
 func (m *meters) registerOwn(labels prometheus.Labels, stats func() Stats) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
