@@ -36,10 +36,7 @@ func (e *engine) open(ctx context.Context) {
 // answered.
 func (e *engine) closed(ctx context.Context, start int64) {
 	for i := range e.stage.Cap {
-		due := start
-		if !e.stage.AtOnce {
-			due += int64(e.stage.Stagger) * int64(i) / int64(e.stage.Cap)
-		}
+		due := start + int64(e.stage.Stagger)*int64(i)/int64(e.stage.Cap)
 		e.running.Go(func() { e.work(ctx, due) })
 	}
 }

@@ -57,10 +57,8 @@ type Stage struct {
 	Settled func(e2e time.Duration) time.Duration
 	Drain   time.Duration
 	// Stagger spreads the first requests of a closed loop, so that they do
-	// not all prefill at once: about one mean e2e.
+	// not all prefill at once: about one mean e2e; 0 starts them together.
 	Stagger time.Duration
-	// AtOnce leaves that out.
-	AtOnce bool
 
 	// Plain ends the sending with the window, which lasts until its last request
 	// has ended: nothing is sent behind it.

@@ -99,7 +99,7 @@ func (r *run) announce() {
 // expectedRequests counts warm-up and cool-down in, which are paid for too.
 func (r *run) expectedRequests() float64 {
 	const warmup = 50
-	bounds, e2e, perSecond := r.Config.Load.Bounds, r.stage.Stagger.Seconds(), r.requestRate()
+	bounds, e2e, perSecond := r.Config.Load.Bounds, r.e2e.Seconds(), r.requestRate()
 	window := float64(bounds.TotalRequests)
 	if seconds := max(bounds.Duration, bounds.MaxDuration).Seconds(); seconds > 0 && (window == 0 || perSecond*seconds < window) {
 		window = perSecond * seconds
@@ -108,14 +108,18 @@ func (r *run) expectedRequests() float64 {
 	if bounds.Warmup != nil {
 		before = perSecond * bounds.Warmup.Seconds()
 	}
-	return float64(len(r.target.asked)) + before + window + 2*e2e*perSecond
+	after := 2 * e2e * perSecond
+	if r.stage.Plain {
+		after = 0
+	}
+	return float64(len(r.target.asked)) + before + window + after
 }
 
 // requestRate is how many requests are due in a second, later turns of sessions
 // among them; in a closed loop as many as replies of the expected length make
 // room for. It is 0 where that is unknown.
 func (r *run) requestRate() float64 {
-	if e2e := r.stage.Stagger.Seconds(); r.Config.Mode() == config.Closed && e2e > 0 {
+	if e2e := r.e2e.Seconds(); r.Config.Mode() == config.Closed && e2e > 0 {
 		return float64(r.Config.Load.Bounds.MaxConcurrency) / e2e
 	}
 	perSecond := r.meanRate()

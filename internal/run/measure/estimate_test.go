@@ -125,6 +125,6 @@ func planned(t *testing.T, flags map[string][]string) *run {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.work.Close() })
-	r.stage.Stagger = 3 * time.Second
+	r.e2e = 3 * time.Second
 	return r
 }

@@ -18,7 +18,6 @@ import (
 	"redline/internal/judge/metric"
 	"redline/internal/judge/quality"
 	"redline/internal/judge/result"
-	"redline/internal/llm"
 	"redline/internal/plan/config"
 	"redline/internal/run/assemble"
 	"redline/internal/run/store"
@@ -81,6 +80,7 @@ type run struct {
 	work    *workload.Workload
 	text    token.Text
 	stage   load.Stage
+	e2e     time.Duration // of a lone request, as expected
 	dir     *store.Dir
 	log     *store.Log
 	live    metric.Live
@@ -189,20 +189,14 @@ func (r *run) prepare(ctx context.Context) error {
 	c, work := r.Config, r.work
 	_, output := work.Mean()
 	bounds := c.Load.Bounds
+	r.e2e = r.target.expected(output)
+	sentTogether := bounds.AtOnce && bounds.TotalRequests > 0 && bounds.TotalRequests <= bounds.MaxConcurrency
 	r.stage = load.Stage{Run: r.id, Session: work.Session, Cap: bounds.MaxConcurrency,
 		Duration: bounds.Duration, Requests: bounds.TotalRequests, Warmup: bounds.Warmup,
-		Drain: *bounds.Drain, Stop: r.Stop, Grace: grace, Stagger: r.target.expected(output), AtOnce: bounds.AtOnce, Plain: bounds.Plain,
+		Drain: *bounds.Drain, Stop: r.Stop, Grace: grace, Plain: bounds.Plain || sentTogether,
 		Retries: bounds.Retries, MaxErrorRate: bounds.MaxErrorRate}
-	if bounds.Plain {
-		r.stage.Stagger = 0
-	}
-	if n := bounds.TotalRequests; bounds.AtOnce && n > 0 && n <= bounds.MaxConcurrency {
-		r.stage.Session = func(i int) llm.Session { // those that are sent at once, and no load after them
-			if i >= n {
-				return noSession{}
-			}
-			return work.Session(i)
-		}
+	if !bounds.Plain && !bounds.AtOnce {
+		r.stage.Stagger = r.e2e
 	}
 	if talk := work.Conversation(); talk != nil {
 		r.stage.Settled = talk.Settled
@@ -234,11 +228,6 @@ func (r *run) prepare(ctx context.Context) error {
 	return r.target.client.Open(ctx, min(r.connections(), mostOpenedAhead))
 }
 
-// noSession is the end of a load.
-type noSession struct{}
-
-func (noSession) Next(*llm.Reply) *llm.Turn { return nil }
-
 // settleModel puts the model that was found into the plan, so that another run
 // of it asks the same one whatever the server lists first by then.
 func (r *run) settleModel() {
@@ -265,7 +254,7 @@ const (
 func (r *run) connections() int {
 	n := r.stage.Cap
 	if rate := r.peakRate(); rate > 0 {
-		likely := int(likelyCrowd*rate*r.stage.Stagger.Seconds()) + spareConnections
+		likely := int(likelyCrowd*rate*r.e2e.Seconds()) + spareConnections
 		if n == 0 || likely < n {
 			n = likely
 		}

@@ -1,0 +1,75 @@
+package load
+
+import "time"
+
+// The adaptive warm-up: at least so many requests and twice the mean e2e seen
+// so far, at most a minute. What still runs counts into that mean with the time
+// it has taken: short replies end first, and a mean over those that have ended
+// would call a server warm that has only begun to fill. Sessions of several
+// turns take longer: until their later turns come as often as they ever will.
+const (
+	warmupRequests = 50
+	warmupLimit    = time.Minute
+	sessionsLimit  = 3 * time.Minute
+	// warmupGrain rounds the start of the window up, so that runs of one seed
+	// measure the same requests although a server's times differ a little.
+	warmupGrain = int64(time.Second)
+)
+
+// warmUp begins the window once the adaptive warm-up has done its work or has
+// lasted long enough.
+func (w *window) warmUp(due int64) {
+	if w.start != 0 {
+		return
+	}
+	limit := int64(w.stage.WarmupLimit())
+	warm := w.counts.Due >= warmupRequests && w.e2eN > 0 && due-w.begin >= 2*w.meanE2E(due) && w.settled(due)
+	// Whoever was taken in before stays in the warm-up, also where it was due
+	// a little later than this one.
+	lasted := max(due, w.latest+1) - w.begin
+	switch {
+	case lasted >= limit:
+		w.cut = !warm
+		w.startAt(w.begin + limit)
+	case warm:
+		grains := (lasted + warmupGrain - 1) / warmupGrain
+		w.startAt(w.begin + grains*warmupGrain)
+	}
+}
+
+// WarmupLimit is how long an adaptive warm-up lasts at most.
+func (s *Stage) WarmupLimit() time.Duration {
+	if s.Settled != nil {
+		return sessionsLimit
+	}
+	return warmupLimit
+}
+
+// settled reports whether the mix of turns is steady. It is estimated again only
+// when the last estimate has come to pass.
+func (w *window) settled(due int64) bool {
+	if w.stage.Settled == nil {
+		return true
+	}
+	if due-w.begin >= w.settles {
+		w.settles = int64(w.stage.Settled(time.Duration(w.e2eSum / w.e2eN)))
+	}
+	w.unsettled = due-w.begin < w.settles
+	return !w.unsettled
+}
+
+// meanE2E is the time that requests have taken up to now, those that still run
+// too, for each that has ended.
+func (w *window) meanE2E(now int64) int64 {
+	return (w.e2eSum + w.running*(now-w.begin) - w.runningDue) / w.e2eN
+}
+
+// endWarmup says that the warm-up's limit has passed, where no request is due
+// just then to show it.
+func (w *window) endWarmup() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over == 0 {
+		w.warmUp(w.begin + int64(w.stage.WarmupLimit()))
+	}
+}
