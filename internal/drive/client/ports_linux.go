@@ -2,9 +2,9 @@ package client
 
 import "os"
 
-// SourcePorts is how many connections this machine can have to one address, 0
+// sourcePorts is how many connections this machine can have to one address, 0
 // where it is not known.
-func SourcePorts() int {
+func sourcePorts() int {
 	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
 	if err != nil {
 		return 0

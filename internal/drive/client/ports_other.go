@@ -2,6 +2,6 @@
 
 package client
 
-// SourcePorts is 0: these systems do not tell without more ado how many source
+// sourcePorts is 0: these systems do not tell without more ado how many source
 // ports they have.
-func SourcePorts() int { return 0 }
+func sourcePorts() int { return 0 }

@@ -25,29 +25,36 @@ func adopted(t *testing.T) (near *socket, far net.Conn) {
 	return connected(t, c)
 }
 
+// connected is adopted for the reader of a client.
 func connected(t *testing.T, c *Client) (near *socket, far net.Conn) {
+	t.Helper()
+	dialed, far := pair(t)
+	near, ok := c.adopt(dialed).(*socket)
+	if !ok {
+		t.Fatal("the connection was not adopted")
+	}
+	t.Cleanup(func() {
+		near.Close()
+		c.readers.close()
+	})
+	return near, far
+}
+
+// pair gives both ends of a TCP connection.
+func pair(t *testing.T) (near, far net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	dialed, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
+	if near, err = net.Dial("tcp", l.Addr().String()); err != nil {
 		t.Fatal(err)
 	}
 	if far, err = l.Accept(); err != nil {
 		t.Fatal(err)
 	}
-	near, ok := c.adopt(dialed).(*socket)
-	if !ok {
-		t.Fatal("the connection was not adopted")
-	}
-	t.Cleanup(func() {
-		far.Close()
-		near.Close()
-		c.readers.close()
-	})
+	t.Cleanup(func() { far.Close() })
 	return near, far
 }
 

@@ -27,7 +27,7 @@ func (c *Client) Room(connections, filesEach int) error {
 	if err := checkFiles(connections, filesEach, FileLimit()); err != nil {
 		return err
 	}
-	return checkPorts(c.perAddress(connections), SourcePorts())
+	return checkPorts(c.perAddress(connections), sourcePorts())
 }
 
 // MostConnections is about how many connections Room allows, each of which takes
@@ -37,7 +37,7 @@ func (c *Client) MostConnections(filesEach int) int {
 	if limit := FileLimit(); limit > 0 {
 		most = max(limit-spareFiles, 1) / filesEach
 	}
-	for most > 1 && checkPorts(c.perAddress(most), SourcePorts()) != nil {
+	for most > 1 && checkPorts(c.perAddress(most), sourcePorts()) != nil {
 		most -= most/10 + 1
 	}
 	return max(most, 1)

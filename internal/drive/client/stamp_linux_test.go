@@ -231,3 +231,23 @@ func TestAWaitHoldsNoBuffer(t *testing.T) {
 		t.Errorf("%d bytes held, %d read, %v; want none of either and the deadline", len(held), n, err)
 	}
 }
+
+// TestRetransmitsAreRead: loopback loses nothing, so that the count is 0; what is asked is that the
+// kernel answers at all, and that a closed connection is asked in time.
+func TestRetransmitsAreRead(t *testing.T) {
+	dialed, _ := pair(t)
+	var counts stampCounts
+	s := newStamper(dialed, clock.New(), &counts)
+	if s.raw == nil {
+		t.Fatal("no socket beneath a TCP connection")
+	}
+	if n := s.retransmits(); n != 0 {
+		t.Errorf("%d segments were sent again on an idle loopback connection", n)
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	if n := s.retransmits(); n != 0 {
+		t.Errorf("a closed connection still counts %d", n)
+	}
+}

@@ -11,13 +11,13 @@ import (
 
 // What holds for retries where the plan asks for them and says no more.
 const (
-	DefaultBackoff = 500 * time.Millisecond
-	DefaultMaxWait = 30 * time.Second
+	defaultBackoff = 500 * time.Millisecond
+	defaultMaxWait = 30 * time.Second
 	mostRetries    = 100
 )
 
-// DefaultRetried are the faults after which nothing has been generated yet.
-func DefaultRetried() []llm.Outcome { return []llm.Outcome{llm.Rejected, llm.Connect} }
+// defaultRetried are the faults after which nothing has been generated yet.
+func defaultRetried() []llm.Outcome { return []llm.Outcome{llm.Rejected, llm.Connect} }
 
 // Retries says what is asked again. The zero value asks nothing twice.
 type Retries struct {
@@ -40,13 +40,13 @@ func (r Retries) Complete() Retries {
 		return r
 	}
 	if len(r.Outcomes) == 0 {
-		r.Outcomes = DefaultRetried()
+		r.Outcomes = defaultRetried()
 	}
 	if r.Backoff == 0 {
-		r.Backoff = DefaultBackoff
+		r.Backoff = defaultBackoff
 	}
 	if r.MaxWait == 0 {
-		r.MaxWait = DefaultMaxWait
+		r.MaxWait = defaultMaxWait
 	}
 	return r
 }

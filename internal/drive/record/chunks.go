@@ -180,8 +180,3 @@ func (r *Record) Chunks() iter.Seq2[int64, int] {
 		}
 	}
 }
-
-// StoredBytes is the memory that the output events take.
-func (r *Record) StoredBytes() int {
-	return len(r.chunks.gaps) + len(r.chunks.lengths) + len(r.chunks.tokens)
-}

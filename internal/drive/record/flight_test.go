@@ -153,7 +153,7 @@ func BenchmarkBegun(b *testing.B) {
 		AskedPrompt: 512, AskedOutput: 128, Streamed: true}
 	var line []byte
 	for b.Loop() {
-		line = r.Opening().AppendJSON(line[:0])
+		line = r.Opening().appendJSON(line[:0])
 	}
 	b.ReportMetric(float64(len(line)+1), "B/request")
 }

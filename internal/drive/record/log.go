@@ -57,7 +57,7 @@ func (w *Writer) Write(r *Record) error {
 	if len(w.pending) > mostUnwritten {
 		return w.err
 	}
-	w.pending = append(r.AppendJSON(w.pending), '\n')
+	w.pending = append(r.appendJSON(w.pending), '\n')
 	if w.err == nil && len(w.pending) >= bufferSize {
 		w.write()
 	}
@@ -74,7 +74,7 @@ func (w *Writer) Mark(at int64, begun []*Record) error {
 		return w.err
 	}
 	for _, r := range begun {
-		w.pending = append(r.AppendJSON(w.pending), '\n')
+		w.pending = append(r.appendJSON(w.pending), '\n')
 	}
 	w.pending = append(w.pending, `{"mark":`...)
 	w.pending = append(strconv.AppendInt(w.pending, at, 10), "}\n"...)
@@ -115,8 +115,8 @@ func (w *Writer) Unwritten() []byte {
 	return w.pending
 }
 
-// AppendJSON appends r as one line of the log, without the newline.
-func (r *Record) AppendJSON(b []byte) []byte {
+// appendJSON appends r as one line of the log, without the newline.
+func (r *Record) appendJSON(b []byte) []byte {
 	l := line{append(b, '{')}
 	l.always("id", int64(r.ID))
 	l.always("session", int64(r.Session))

@@ -317,10 +317,10 @@ func BenchmarkObserve(b *testing.B) {
 			at += 20*ms + i*977
 			r.Observe(llm.Event{Kind: llm.Output, At: at, Text: text})
 		}
-		held = r.StoredBytes()
+		held = len(r.chunks.gaps) + len(r.chunks.lengths) + len(r.chunks.tokens)
 		r.OutputTokens = tokens
 		r.Settle()
-		onDisk = len(r.AppendJSON(nil))
+		onDisk = len(r.appendJSON(nil))
 	}
 	b.ReportMetric(float64(held)/tokens, "B-held/token")
 	b.ReportMetric(float64(onDisk)/tokens, "B-log/token")
