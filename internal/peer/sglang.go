@@ -178,30 +178,9 @@ func sglangDataset(v *Values, p *Plan, requests *int) {
 			p.block("natural", natural)
 		}
 	case "generated-shared-prefix":
-		ratio, popularity := v.number("gsp-range-ratio"), "uniform"
-		if v.text("gsp-group-distribution") == "zipf" {
-			popularity = "zipf(" + v.text("gsp-zipf-alpha") + ")"
-		}
-		*requests = v.count("gsp-num-groups") * v.count("gsp-prompts-per-group")
-		p.block("prompt", upTo(v.count("gsp-question-len"), ratio), "output", upTo(v.count("gsp-output-len"), ratio), "natural", natural,
-			"prefix", fmt.Sprintf("{groups: %d, tokens: %d, popularity: %s}", v.count("gsp-num-groups"), v.count("gsp-system-prompt-len"), popularity))
-		if turns := v.count("gsp-num-turns"); turns > 1 {
-			p.block("session", fmt.Sprintf("{turns: fixed(%d)}", turns))
-			*requests *= turns
-		}
+		*requests = sglangPrefix(v, p, natural)
 	case "sharegpt", "custom", "openai", "mooncake":
-		path := v.text("dataset-path")
-		if path == "" {
-			v.refuse("dataset-name", "give its file by --dataset-path; redline downloads nothing")
-		}
-		format := map[string]string{"sharegpt": "sharegpt", "custom": "sharegpt", "openai": "batch", "mooncake": "mooncake"}[name]
-		p.block("file", quoted(path), "format", format, "natural", natural)
-		if n := v.count("sharegpt-output-len"); n > 0 {
-			p.block("output", fmt.Sprintf("fixed(%d)", n))
-		}
-		if factor := v.number("mooncake-slowdown-factor"); name == "mooncake" && factor > 0 && factor != 1 {
-			p.block("replay", fmt.Sprintf("{speedup: %s}", number(1/factor)))
-		}
+		sglangFile(v, p, name, natural)
 	default:
 		v.refuse("dataset-name", "redline has random, sharegpt, custom, openai, generated-shared-prefix and mooncake of these")
 	}
@@ -213,6 +192,39 @@ func sglangDataset(v *Values, p *Plan, requests *int) {
 		if v.text("lora-request-distribution") != "uniform" {
 			p.note("adapters are drawn evenly at random")
 		}
+	}
+}
+
+// sglangPrefix are questions behind prompts that groups of them share; their number
+// follows from that of the groups.
+func sglangPrefix(v *Values, p *Plan, natural string) (requests int) {
+	ratio, popularity := v.number("gsp-range-ratio"), "uniform"
+	if v.text("gsp-group-distribution") == "zipf" {
+		popularity = "zipf(" + v.text("gsp-zipf-alpha") + ")"
+	}
+	requests = v.count("gsp-num-groups") * v.count("gsp-prompts-per-group")
+	p.block("prompt", upTo(v.count("gsp-question-len"), ratio), "output", upTo(v.count("gsp-output-len"), ratio), "natural", natural,
+		"prefix", fmt.Sprintf("{groups: %d, tokens: %d, popularity: %s}", v.count("gsp-num-groups"), v.count("gsp-system-prompt-len"), popularity))
+	if turns := v.count("gsp-num-turns"); turns > 1 {
+		p.block("session", fmt.Sprintf("{turns: fixed(%d)}", turns))
+		requests *= turns
+	}
+	return requests
+}
+
+// sglangFile is a data set in a file.
+func sglangFile(v *Values, p *Plan, name, natural string) {
+	path := v.text("dataset-path")
+	if path == "" {
+		v.refuse("dataset-name", "give its file by --dataset-path; redline downloads nothing")
+	}
+	format := map[string]string{"sharegpt": "sharegpt", "custom": "sharegpt", "openai": "batch", "mooncake": "mooncake"}[name]
+	p.block("file", quoted(path), "format", format, "natural", natural)
+	if n := v.count("sharegpt-output-len"); n > 0 {
+		p.block("output", fmt.Sprintf("fixed(%d)", n))
+	}
+	if factor := v.number("mooncake-slowdown-factor"); name == "mooncake" && factor > 0 && factor != 1 {
+		p.block("replay", fmt.Sprintf("{speedup: %s}", number(1/factor)))
 	}
 }
 
