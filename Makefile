@@ -8,7 +8,7 @@ GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 FUZZTIME ?= 10m
-.PHONY: help build run test check cross fuzz hostile bench floor scale accuracy peers real vllm predict tune twin offered soak reliability limit verdicts trials golden readme release vuln dist clean scrape
+.PHONY: help build run test check cross fuzz hostile bench floor scale accuracy peers real vllm predict tune twin offered soak reliability limit verdicts trials collector golden readme release vuln dist clean scrape
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -97,6 +97,9 @@ verdicts: ## how often objectives are judged wrongly, and decided (an hour on tw
 trials: ## how often comparisons, drift and toggles call a difference that is none, and find one (half an hour); writes docs/HISTORY.md, docs/OPTIMIZATIONS.md
 	go test -run 'TestDriftOverTwoYears|TestManualSaysHowOftenItIsRight' ./internal/answer/compare ./internal/answer/toggle -update
 	REDLINE_TRIALS=400 go test -run 'TestSame|TestFive|TestLimit|TestSingleRunsOfOne' -v -timeout 1h ./internal/answer/compare/
+
+collector: ## push figures to the OpenTelemetry collector's own receiver, built from a module of its own (minutes)
+	REDLINE_COLLECTOR=1 go test -count=1 -run TestOpenTelemetryCollectorReceives -v ./internal/show/gauge/
 
 golden: ## rewrite golden files, schemas and generated docs
 	go generate ./internal/plan/schema

@@ -133,12 +133,18 @@ func (p *process) perform(ctx context.Context, cfg *config.Config) (*result.Resu
 	if cfg.Output.Verbose {
 		options.Trace = p.stderr
 	}
+	told, done, err := p.publish(cfg, options.Live, options.Say)
+	if err != nil {
+		return nil, "", err
+	}
+	options.Live = told
 	if p.hurry != nil {
 		p.hurry()
 	}
 	options.Hold = p.hold(options.Say)
 	defer options.Hold.Release()
 	res, path, err := measure.Run(ctx, options)
+	done(res)
 	live.Finish()
 	if res == nil {
 		if err != nil && path != "" {

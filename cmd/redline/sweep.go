@@ -164,12 +164,18 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, comma
 	if cfg.Output.Verbose {
 		o.Trace = p.stderr
 	}
+	told, done, err := p.publish(cfg, o.Live, say)
+	if err != nil {
+		return err
+	}
+	o.Live = told
 	if p.hurry != nil {
 		p.hurry()
 	}
 	o.Hold = p.hold(say)
 	defer o.Hold.Release()
 	res, path, err := run(ctx, o)
+	done(res)
 	line.Finish()
 	if res == nil {
 		if path != "" && errors.Is(err, context.Canceled) {

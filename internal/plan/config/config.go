@@ -107,6 +107,9 @@ type Metrics struct {
 	// OutputFormat "json" asks for what the flag --json does, which is no part
 	// of the plan; "text" is the default.
 	OutputFormat string `yaml:"output_format,omitempty"`
+	// Listen is where live figures are served, OTLP where they are pushed to.
+	Listen string `yaml:"listen,omitempty"`
+	OTLP   string `yaml:"otlp,omitempty"`
 }
 
 // Optimizations are what the server is said to do. The embedded engine is set

@@ -17,7 +17,7 @@ func TestPlanErrors(t *testing.T) {
 		{"misspelt key", "load_profile:\n  raet: 5", "plan.yaml:2: load_profile.raet: unknown key, did you mean rate?"},
 		{"misspelt block", "provder:\n  model: m", "plan.yaml:1: provder: unknown key, did you mean provider?"},
 		{"key in the wrong block", "provider:\n  total_requests: 5", "plan.yaml:2: provider.total_requests: unknown key, did you mean load_profile.total_requests?"},
-		{"key like no other", "metrics:\n  zzzzzzzz: 5", "plan.yaml:2: metrics.zzzzzzzz: unknown key, want one of percentiles, track_prefill, track_decode, kv_cache_estimation, output_format"},
+		{"key like no other", "metrics:\n  zzzzzzzz: 5", "plan.yaml:2: metrics.zzzzzzzz: unknown key, want one of percentiles, track_prefill, track_decode, kv_cache_estimation, output_format, listen, otlp"},
 		{"text for a number", "load_profile:\n  rate: ten", `plan.yaml:2: load_profile.rate: want a number, got "ten"`},
 		{"quoted number", "load_profile:\n  rate: \"5\"", `plan.yaml:2: load_profile.rate: want a number, got "5"`},
 		{"list for a number", "load_profile:\n  rate: [1, 2]", "plan.yaml:2: load_profile.rate: want a number, got a list"},

@@ -60,6 +60,7 @@ func (c *Config) complete(in Input) error {
 		c.examination,
 		c.engine,
 		c.show,
+		c.publishing,
 		c.experiment,
 		c.tuning,
 		c.prices,

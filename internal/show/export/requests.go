@@ -8,10 +8,10 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 
 	"redline/internal/judge/result"
 	"redline/internal/peer"
+	"redline/internal/show/gauge"
 	"redline/internal/show/parquet"
 	"redline/internal/stats"
 )
@@ -131,20 +131,23 @@ func RequestsJSONL(w io.Writer, r *peer.Run) error {
 // Prometheus writes every figure of a result as a gauge, for a node exporter's
 // text file or a push gateway.
 func Prometheus(w io.Writer, r *result.Result) error {
-	var out bytes.Buffer
+	_, err := w.Write(gauge.Text(Gauges(r)))
+	return err
+}
+
+// Gauges are the figures of a result, a value for each of its points.
+func Gauges(r *result.Result) []gauge.Gauge {
+	var list []gauge.Gauge
 	for _, c := range Columns() {
-		var lines []string
+		g := gauge.Gauge{Name: gauge.Prefix + c.Name, Means: c.Means}
 		for i := range r.Points {
-			value, err := strconv.ParseFloat(c.of(r, i), 64)
-			if err != nil {
-				continue
+			if value, err := strconv.ParseFloat(c.of(r, i), 64); err == nil {
+				g.At = append(g.At, gauge.Value{Labels: []gauge.Label{{Name: "run", Value: r.ID}, {Name: "label", Value: r.Label}, {Name: "model", Value: r.Model.Name}, {Name: "point", Value: strconv.Itoa(i)}}, Value: value})
 			}
-			lines = append(lines, fmt.Sprintf("redline_%s{run=%q,label=%q,model=%q,point=\"%d\"} %s\n", c.Name, r.ID, r.Label, r.Model.Name, i, strconv.FormatFloat(value, 'g', -1, 64)))
 		}
-		if len(lines) > 0 && c.Name != "point" {
-			fmt.Fprintf(&out, "# HELP redline_%s %s\n# TYPE redline_%[1]s gauge\n%[3]s", c.Name, strings.ReplaceAll(c.Means, "\n", " "), strings.Join(lines, ""))
+		if len(g.At) > 0 && c.Name != "point" {
+			list = append(list, g)
 		}
 	}
-	_, err := w.Write(out.Bytes())
-	return err
+	return list
 }

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/plan/config"
+	"redline/internal/show/export"
+	"redline/internal/show/gauge"
+)
+
+// publish begins to show a run to monitoring, where that is asked for. live is told
+// how the run goes, beside whoever was told before; done ends it with what came of
+// the run, nil where that is nothing.
+func (p *process) publish(cfg *config.Config, before func(metric.Snapshot), say func(string, ...any)) (live func(metric.Snapshot), done func(*result.Result), err error) {
+	m := cfg.Metrics
+	if m.Listen == "" && m.OTLP == "" {
+		return before, func(*result.Result) {}, nil
+	}
+	out := &gauge.Publisher{Version: version, Say: say, Labels: []gauge.Label{{Name: "label", Value: cfg.Metadata["label"]}, {Name: "model", Value: cfg.Provider.Model}}}
+	if m.Listen != "" {
+		if err := out.Listen(m.Listen); err != nil {
+			return nil, nil, fmt.Errorf("--metrics-listen: %w: choose another address", err)
+		}
+		say("live figures at http://%s/metrics", out.Address())
+	}
+	if m.OTLP != "" {
+		out.Push(m.OTLP)
+	}
+	live = func(s metric.Snapshot) {
+		out.Live(s)
+		if before != nil {
+			before(s)
+		}
+	}
+	done = func(res *result.Result) {
+		var final []gauge.Gauge
+		if res != nil {
+			final = export.Gauges(res)
+		}
+		out.Close(final)
+	}
+	return live, done, nil
+}

@@ -1,0 +1,154 @@
+// Package gauge is figures as monitoring systems take them: a list of gauges, as
+// Prometheus's text or as OTLP's JSON, on a page that is read while a run goes on, or
+// pushed to a collector. It takes snapshots of a run and lists of figures; it knows
+// no result.
+package gauge
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"redline/internal/judge/metric"
+)
+
+// Gauge is one figure at some places.
+type Gauge struct {
+	Name  string // as Prometheus wants it; OTLP has the same
+	Means string
+	At    []Value
+}
+
+// Value is a figure with the labels that say of what.
+type Value struct {
+	Labels []Label
+	Value  float64
+}
+
+// Label is a name and its value.
+type Label struct{ Name, Value string }
+
+// Live are the gauges of a run that goes on. Where the figure is one of a finished
+// run too, it has the same name, so that one dashboard fits both.
+func Live(s metric.Snapshot, labels ...Label) []Gauge {
+	var list []Gauge
+	add := func(name, means string, v float64) {
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			list = append(list, Gauge{Prefix + name, means, []Value{{labels, v}}})
+		}
+	}
+	add("elapsed_seconds", "time since the load began", s.Elapsed.Seconds())
+	add("in_flight", "requests in flight now", float64(s.InFlight))
+	add("waiting", "requests that are due and wait for a slot", float64(s.Waiting))
+	add("due", "requests due in the window", float64(s.Due))
+	add("ok", "of them, answered in full", float64(s.OK))
+	add("failed", "of them, failed", float64(s.Errors))
+	add("rejected", "of them, refused with 429 or 503", float64(s.Rejected))
+	add("completed_rate", "requests answered per second, over the last seconds", s.RequestsPerS)
+	add("output_tokens_per_s", "output tokens per second, over the last seconds", s.TokensPerS)
+	add("ttft_p50_ms", "time to first token so far, p50", s.TTFTp50)
+	add("ttft_p99_ms", "time to first token so far, p99", s.TTFTp99)
+	return list
+}
+
+// Prefix begins every name.
+const Prefix = "redline_"
+
+var escapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
+
+// Text writes gauges in Prometheus's text format.
+func Text(list []Gauge) []byte {
+	var out bytes.Buffer
+	for _, g := range list {
+		fmt.Fprintf(&out, "# HELP %s %s\n# TYPE %[1]s gauge\n", g.Name, strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(g.Means))
+		for _, v := range g.At {
+			out.WriteString(g.Name)
+			for i, l := range v.Labels {
+				fmt.Fprintf(&out, `%c%s="%s"`, "{,"[min(i, 1)], l.Name, escapes.Replace(l.Value))
+			}
+			if len(v.Labels) > 0 {
+				out.WriteByte('}')
+			}
+			out.WriteString(" " + strconv.FormatFloat(v.Value, 'g', -1, 64) + "\n")
+		}
+	}
+	return out.Bytes()
+}
+
+// The form of OTLP's JSON, as far as gauges need it (opentelemetry-proto,
+// metrics.proto). Numbers of 64 bits are texts there.
+type (
+	otlpRequest struct {
+		ResourceMetrics []otlpResource `json:"resourceMetrics"`
+	}
+	otlpResource struct {
+		Resource     otlpAttributes `json:"resource"`
+		ScopeMetrics []otlpScope    `json:"scopeMetrics"`
+	}
+	otlpAttributes struct {
+		Attributes []otlpAttribute `json:"attributes,omitempty"`
+	}
+	otlpScope struct {
+		Scope   otlpNamed    `json:"scope"`
+		Metrics []otlpMetric `json:"metrics"`
+	}
+	otlpNamed struct {
+		Name    string `json:"name"`
+		Version string `json:"version,omitempty"`
+	}
+	otlpMetric struct {
+		Name        string    `json:"name"`
+		Description string    `json:"description,omitempty"`
+		Unit        string    `json:"unit,omitempty"`
+		Gauge       otlpGauge `json:"gauge"`
+	}
+	otlpGauge struct {
+		DataPoints []otlpPoint `json:"dataPoints"`
+	}
+	otlpPoint struct {
+		otlpAttributes
+		TimeUnixNano string  `json:"timeUnixNano"`
+		AsDouble     float64 `json:"asDouble"`
+	}
+	otlpAttribute struct {
+		Key   string   `json:"key"`
+		Value otlpText `json:"value"`
+	}
+	otlpText struct {
+		StringValue string `json:"stringValue"`
+	}
+)
+
+// units are those that OTLP calls by their signs, by the end of a name.
+var units = []struct{ end, unit string }{{"_ms", "ms"}, {"_seconds", "s"}, {"_mb", "MBy"}, {"_watts", "W"}}
+
+func unit(name string) string {
+	for _, u := range units {
+		if strings.HasSuffix(name, u.end) {
+			return u.unit
+		}
+	}
+	return ""
+}
+
+// OTLP writes gauges of a moment as the JSON of a request to an OTLP receiver.
+func OTLP(list []Gauge, at time.Time, version string) ([]byte, error) {
+	scope := otlpScope{Scope: otlpNamed{"redline", version}}
+	for _, g := range list {
+		m := otlpMetric{Name: g.Name, Description: g.Means, Unit: unit(g.Name)}
+		for _, v := range g.At {
+			p := otlpPoint{TimeUnixNano: strconv.FormatInt(at.UnixNano(), 10), AsDouble: v.Value}
+			for _, l := range v.Labels {
+				p.Attributes = append(p.Attributes, otlpAttribute{l.Name, otlpText{l.Value}})
+			}
+			m.Gauge.DataPoints = append(m.Gauge.DataPoints, p)
+		}
+		scope.Metrics = append(scope.Metrics, m)
+	}
+	service := otlpAttributes{[]otlpAttribute{{"service.name", otlpText{"redline"}}, {"service.version", otlpText{version}}}}
+	return json.Marshal(otlpRequest{[]otlpResource{{service, []otlpScope{scope}}}})
+}

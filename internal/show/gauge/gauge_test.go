@@ -1,0 +1,190 @@
+package gauge
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"redline/internal/judge/metric"
+)
+
+// running is a snapshot of a run in which nothing has been answered wrongly.
+var running = metric.Snapshot{Elapsed: 90 * time.Second, InFlight: 7, Waiting: 2, Due: 100, OK: 80, Errors: 3, Rejected: 1, RequestsPerS: 4.5, TokensPerS: 900,
+	TTFTp50: 84.5, TTFTp99: 212}
+
+// parsed is what Prometheus's own parser reads from a page.
+func parsed(t *testing.T, page []byte) map[string]float64 {
+	t.Helper()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(page))
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, page)
+	}
+	found := map[string]float64{}
+	for name, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				name += " " + l.GetName() + "=" + l.GetValue()
+			}
+			found[name] = m.GetGauge().GetValue()
+		}
+	}
+	return found
+}
+
+// The page gives the last snapshot, as Prometheus reads it.
+func TestPage(t *testing.T) {
+	p := &Publisher{Labels: []Label{{"label", "a \"quoted\\\" one\nwith a line"}}}
+	if err := p.Listen("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close(nil)
+	get := func(path string) (int, []byte) {
+		answer, err := http.Get("http://" + p.Address() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode, body
+	}
+	if code, body := get("/metrics"); code != 200 || len(parsed(t, body)) != 0 {
+		t.Errorf("before the load: %d %s", code, body)
+	}
+	if code, _ := get("/"); code != 404 {
+		t.Errorf("another path answers %d", code)
+	}
+	p.Live(running)
+	label := " label=a \"quoted\\\" one\nwith a line"
+	want := map[string]float64{}
+	for name, v := range map[string]float64{"elapsed_seconds": 90, "in_flight": 7, "waiting": 2, "due": 100, "ok": 80, "failed": 3, "rejected": 1, "completed_rate": 4.5,
+		"output_tokens_per_s": 900, "ttft_p50_ms": 84.5, "ttft_p99_ms": 212} {
+		want[Prefix+name+label] = v
+	}
+	_, body := get("/metrics")
+	if diff := cmp.Diff(want, parsed(t, body)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What is not known is not shown.
+func TestLiveLeavesOutTheUnknown(t *testing.T) {
+	page := string(Text(Live(metric.Snapshot{TTFTp50: math.NaN(), TTFTp99: math.NaN()})))
+	if strings.Contains(page, "ttft") || strings.Contains(page, "NaN") || !strings.Contains(page, "redline_ok 0\n") {
+		t.Errorf("%s", page)
+	}
+}
+
+// A collector that refuses, or is not there, is named once, and nothing else
+// happens.
+func TestACollectorThatDoesNotTakeIt(t *testing.T) {
+	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no\nspace", http.StatusInsufficientStorage) }))
+	defer refuses.Close()
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	for url, says := range map[string]string{refuses.URL: "answers 507 Insufficient Storage", gone.URL: "does not answer (dial tcp"} {
+		var said []string
+		p := &Publisher{Say: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }}
+		p.Push(url)
+		p.Live(running)
+		final := Live(running)
+		p.Close(final)
+		p.complain(p.send(final))
+		if len(said) != 1 || !strings.Contains(said[0], says) || strings.Contains(said[0], "\n") {
+			t.Errorf("%q, want one line with %q", said, says)
+		}
+	}
+}
+
+// The receiver of the OpenTelemetry collector understands every figure. It is built
+// from a module of its own, which takes minutes the first time.
+func TestOpenTelemetryCollectorReceives(t *testing.T) {
+	if os.Getenv("REDLINE_COLLECTOR") == "" {
+		t.Skip("builds the OpenTelemetry collector's receiver (minutes): set REDLINE_COLLECTOR=1, or make collector")
+	}
+	program := filepath.Join(t.TempDir(), "collector")
+	build := exec.Command("go", "build", "-o", program, ".")
+	build.Dir = filepath.Join("testdata", "collector")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Skipf("the collector's receiver cannot be had here: %v\n%s", err, out)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	free.Close()
+	collector := exec.Command(program, address)
+	collector.Stderr = os.Stderr
+	in, err := collector.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := collector.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := collector.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() || !strings.Contains(lines.Text(), "ready") {
+		t.Fatalf("the collector says %q", lines.Text())
+	}
+	final := append(Live(running, Label{"label", "nightly ä"}), Gauge{"redline_kv_peak_mb", "", []Value{{[]Label{{"point", "0"}}, 1}, {[]Label{{"point", "1"}}, 2.5}}})
+	p := &Publisher{Version: "v1", Say: t.Errorf}
+	p.Push("http://" + address + "/v1/metrics")
+	p.Close(final)
+	in.Close()
+	got := map[string]float64{}
+	for lines.Scan() {
+		var point struct {
+			Service, Name, Unit string
+			Value               float64
+			NS                  int64
+			Labels              map[string]any
+		}
+		if err := json.Unmarshal(lines.Bytes(), &point); err != nil {
+			t.Fatalf("%v: %s", err, lines.Text())
+		}
+		if age := time.Since(time.Unix(0, point.NS)); point.Service != "redline" || age < 0 || age > time.Hour {
+			t.Errorf("%s", lines.Text())
+		}
+		got[fmt.Sprint(point.Name, point.Unit, point.Labels)] = point.Value
+	}
+	want := map[string]float64{}
+	for _, g := range final {
+		for _, v := range g.At {
+			labels := map[string]any{}
+			for _, l := range v.Labels {
+				labels[l.Name] = l.Value
+			}
+			want[fmt.Sprint(g.Name, unit(g.Name), labels)] = v.Value
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-pushed +received):\n%s", diff)
+	}
+	if err := collector.Wait(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,152 @@
+package gauge
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"redline/internal/judge/metric"
+	"redline/internal/text"
+)
+
+// Publisher shows a run to monitoring while it goes on: on a page, at a collector,
+// or both. It disturbs no run: a collector that does not answer is named once.
+type Publisher struct {
+	// Version of the program, and the labels of every live gauge.
+	Version string
+	Labels  []Label
+	// Say takes one line about what went wrong.
+	Say func(format string, args ...any)
+
+	mu     sync.Mutex
+	latest []Gauge
+
+	page     *http.Server
+	addr     string
+	receiver string
+	quit     chan struct{}
+	ended    sync.WaitGroup
+	silent   bool // the receiver has been named
+}
+
+// Every is how often a collector is told, and Patience how long it may take.
+const (
+	Every    = 5 * time.Second
+	Patience = 5 * time.Second
+)
+
+// Listen serves the page at an address; without a host that is this machine alone.
+func (p *Publisher) Listen(address string) error {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	p.addr = l.Addr().String()
+	p.page = &http.Server{Handler: p, ReadHeaderTimeout: Patience, WriteTimeout: Patience}
+	p.ended.Go(func() { _ = p.page.Serve(l) })
+	return nil
+}
+
+// Address is where the page is.
+func (p *Publisher) Address() string { return p.addr }
+
+// ServeHTTP is the page.
+func (p *Publisher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/metrics" {
+		http.NotFound(w, r)
+		return
+	}
+	p.mu.Lock()
+	list := p.latest
+	p.mu.Unlock()
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	_, _ = w.Write(Text(list))
+}
+
+// Push tells a collector every few seconds, from now on.
+func (p *Publisher) Push(receiver string) {
+	p.receiver, p.quit = receiver, make(chan struct{})
+	p.ended.Go(func() {
+		tick := time.NewTicker(Every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				p.mu.Lock()
+				list := p.latest
+				p.mu.Unlock()
+				if len(list) > 0 {
+					p.complain(p.send(list))
+				}
+			case <-p.quit:
+				return
+			}
+		}
+	})
+}
+
+// Live takes a snapshot of the run.
+func (p *Publisher) Live(s metric.Snapshot) {
+	list := Live(s, p.Labels...)
+	p.mu.Lock()
+	p.latest = list
+	p.mu.Unlock()
+}
+
+// Close tells a collector the figures of the finished run, where there are some,
+// and ends the page.
+func (p *Publisher) Close(final []Gauge) {
+	if p.quit != nil {
+		close(p.quit)
+	}
+	if p.page != nil {
+		_ = p.page.Close()
+	}
+	p.ended.Wait()
+	if p.receiver != "" && len(final) > 0 {
+		p.complain(p.send(final))
+	}
+}
+
+func (p *Publisher) complain(err error) {
+	if err != nil && !p.silent && p.Say != nil {
+		p.silent = true
+		p.Say("--otlp: %v; the run goes on without it", err)
+	}
+}
+
+// send makes one request to the receiver.
+func (p *Publisher) send(list []Gauge) error {
+	body, err := OTLP(list, time.Now(), p.Version)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.receiver, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(request)
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		err = failed.Err
+	}
+	if err != nil {
+		return fmt.Errorf("%s does not answer (%s)", p.receiver, text.Line(err.Error()))
+	}
+	defer answer.Body.Close()
+	said, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<10))
+	if answer.StatusCode >= 300 {
+		return fmt.Errorf("%s answers %s %s", p.receiver, answer.Status, text.Brief(text.Line(string(said))))
+	}
+	return nil
+}
