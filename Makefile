@@ -8,7 +8,7 @@ GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 FUZZTIME ?= 10m
-.PHONY: help build run test check cross fuzz hostile bench floor scale accuracy peers real vllm predict tune twin offered soak reliability limit verdicts trials collector golden readme release vuln dist clean scrape
+.PHONY: help build run test check cross fuzz hostile bench floor scale accuracy peers real vllm predict tune twin offered soak reliability limit verdicts trials collector golden readme release vuln dist clean scrape screen
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ twin: build ## fit a twin to the engine of make real (five minutes); writes its 
 	scripts/twin/run.sh
 scrape: build ## what reading the server's metrics costs (three minutes); writes its table in docs/TELEMETRY.md
 	scripts/scrape/run.sh
+
+screen: build ## what the full screen costs against the line (seven minutes); writes its table in docs/ARCHITECTURE.md
+	scripts/screen/run.sh
 
 offered: build ## how many requests and streams it can offer (a minute); writes docs/LOAD.md
 	scripts/offered/run.sh

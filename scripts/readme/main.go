@@ -1,6 +1,9 @@
 // Command readme runs the commands of the README whose output it shows, against
 // a simulated server, and writes what they print in place of it. The block below
-// a line <!-- output --> is that of the last command above it.
+// a line <!-- output --> is that of the last command above it. The block below a
+// line <!-- screen 40s: COMMAND --> is what a terminal of 80 × 24 shows that long
+// after the command began, where tmux is there to be one. With the argument screen
+// it makes those pictures alone.
 package main
 
 import (
@@ -24,6 +27,7 @@ const (
 var (
 	output  = regexp.MustCompile("(?s)<!-- output -->\n```\n.*?\n```\n")
 	command = regexp.MustCompile(`(?m)^redline .*$`)
+	screen  = regexp.MustCompile("(?s)(<!-- screen (\\w+): ([^\n]*) -->\n```\n).*?\n```\n")
 )
 
 func main() {
@@ -53,7 +57,13 @@ func rewrite() error {
 		return err
 	}
 	defer stop()
+	if text, err = pictures(text, binary, url); err != nil {
+		return err
+	}
 	blocks := output.FindAllIndex(text, -1)
+	if len(os.Args) > 1 && os.Args[1] == "screen" {
+		blocks = nil
+	}
 	for i := len(blocks) - 1; i >= 0; i-- { // from the end, so that places above stay
 		at := blocks[i]
 		shown := command.FindAll(text[:at[0]], -1)
@@ -67,6 +77,48 @@ func rewrite() error {
 		text = bytes.Join([][]byte{text[:at[0]], text[at[1]:]}, []byte("<!-- output -->\n```\n"+strings.TrimSpace(printed)+"\n```\n"))
 	}
 	return os.WriteFile(page, text, 0o644)
+}
+
+// pictures shows each command on a terminal, and takes down what is on it.
+func pictures(text []byte, binary, url string) ([]byte, error) {
+	if _, err := exec.LookPath("tmux"); err != nil {
+		log.Print("no tmux: the pictures of the screen stay as they are")
+		return text, nil
+	}
+	var failed error
+	text = screen.ReplaceAllFunc(text, func(block []byte) []byte {
+		part := screen.FindSubmatch(block)
+		after, err := time.ParseDuration(string(part[2]))
+		if err != nil {
+			failed = err
+			return block
+		}
+		shown, err := picture(binary, url, string(part[3]), after)
+		if err != nil {
+			failed = err
+			return block
+		}
+		return []byte(string(part[1]) + shown + "\n```\n")
+	})
+	return text, failed
+}
+
+// picture is what a terminal shows some time after a command began.
+func picture(binary, url, line string, after time.Duration) (string, error) {
+	log.Printf("%s, after %s", line, after)
+	socket := fmt.Sprintf("readme-%d", os.Getpid())
+	tmux := func(args ...string) (string, error) {
+		out, err := exec.Command("tmux", append([]string{"-L", socket}, args...)...).CombinedOutput()
+		return string(out), err
+	}
+	called := strings.Replace(strings.ReplaceAll(line, server, url), "redline", "CI= exec "+binary, 1)
+	if said, err := tmux("new-session", "-d", "-x", "80", "-y", "24", "-c", filepath.Dir(binary), called); err != nil {
+		return "", fmt.Errorf("%w: %s", err, said)
+	}
+	defer func() { _, _ = tmux("kill-server") }() // its own, with the one session
+	time.Sleep(after)
+	shown, err := tmux("capture-pane", "-p")
+	return strings.TrimSpace(strings.ReplaceAll(shown, url, server)), err
 }
 
 // serve starts a simulated server on a free port and says where it is.

@@ -50,8 +50,8 @@ func Live(s metric.Snapshot, labels ...Label) []Gauge {
 	add("rejected", "of them, refused with 429 or 503", float64(s.Rejected))
 	add("completed_rate", "requests answered per second, over the last seconds", s.RequestsPerS)
 	add("output_tokens_per_s", "output tokens per second, over the last seconds", s.TokensPerS)
-	add("ttft_p50_ms", "time to first token so far, p50", s.TTFTp50)
-	add("ttft_p99_ms", "time to first token so far, p99", s.TTFTp99)
+	add("ttft_p50_ms", "time to first token so far, p50", s.TTFT.P50)
+	add("ttft_p99_ms", "time to first token so far, p99", s.TTFT.P99)
 	return list
 }
 
