@@ -1,0 +1,217 @@
+package live
+
+import (
+	"cmp"
+	"strings"
+
+	"redline/internal/drive/record"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/slo"
+	"redline/internal/llm"
+	"redline/internal/show/document"
+	"redline/internal/text"
+)
+
+// rates is what is offered against what is served.
+func (p *picture) rates() string {
+	s := p.now
+	inFlight := inPlace.right(text.Count(s.InFlight), 3) + " in flight"
+	if s.Waiting > 0 {
+		inFlight += " + " + text.Count(s.Waiting) + " waiting"
+	}
+	tone := document.Plain
+	if s.OfferedPerS > 1 && s.Phase == record.Measure && s.RequestsPerS < 0.8*s.OfferedPerS {
+		tone = document.Weak
+	}
+	return p.row(part{text: "requests/s", rank: 3},
+		part{text: inPlace.right(text.Figure(s.OfferedPerS), 5) + " offered", rank: 2},
+		part{text: inPlace.right(text.Figure(s.RequestsPerS), 5) + " served", tone: tone},
+		part{text: inFlight, rank: 1}, part{text: inPlace.right(text.Figure(s.TokensPerS), 6) + " tokens/s", rank: 1})
+}
+
+// outcomes counts what came of the requests, and names what went wrong.
+func (p *picture) outcomes() string {
+	s := p.now
+	errors := part{text: "0 errors", rank: 3}
+	if s.Errors > 0 {
+		var kinds []string
+		for _, o := range llm.Outcomes {
+			if n := s.Outcomes[o]; n > 0 && o != llm.Rejected {
+				kinds = append(kinds, strings.ReplaceAll(string(o), "_", " ")+" "+text.Count(n))
+			}
+		}
+		errors = part{text: text.Plural(s.Errors, "error") + ": " + strings.Join(kinds, ", "), brief: text.Plural(s.Errors, "error"), tone: document.Bad}
+	}
+	rejected := part{}
+	if s.Rejected > 0 {
+		rejected = part{text: text.Count(s.Rejected) + " rejected", rank: 1, tone: document.Bad}
+	}
+	return p.row(part{text: "requests  ", rank: 4}, part{text: inPlace.right(text.Count(s.Due), 5) + " due", rank: 2},
+		part{text: inPlace.right(text.Count(s.OK), 5) + " ok"}, rejected, errors)
+}
+
+// latencies are the rows of the table.
+var latencies = []struct {
+	name string
+	of   func(*metric.Snapshot) *metric.Spread
+}{
+	{"ttft", func(s *metric.Snapshot) *metric.Spread { return &s.TTFT }},
+	{"tpot", func(s *metric.Snapshot) *metric.Spread { return &s.TPOT }},
+	{"itl", func(s *metric.Snapshot) *metric.Spread { return &s.ITL }},
+	{"e2e", func(s *metric.Snapshot) *metric.Spread { return &s.E2E }},
+}
+
+// table is the percentiles against their limits.
+func (p *picture) table() []string {
+	const column = 8
+	lines := []string{"ms    " + document.PadLeft("p50", column) + document.PadLeft("p95", column) + document.PadLeft("p99", column) + "  limit"}
+	for _, l := range latencies {
+		spread := l.of(&p.now)
+		line, limits := document.PadRight(l.name, 6), []string{}
+		tones := map[string]document.Tone{}
+		for _, o := range p.now.Objectives {
+			name, rest, _ := strings.Cut(o.Objective, ":")
+			stat, _, _ := strings.Cut(rest, "<")
+			if name == l.name {
+				tones[stat] = toneOf(o.Standing)
+				limits = append(limits, p.paint(toneOf(o.Standing), rest))
+			}
+		}
+		for i, ms := range []float64{spread.P50, spread.P95, spread.P99} {
+			line += p.paint(tones[[]string{"p50", "p95", "p99"}[i]], document.PadLeft(figureOr(ms), column))
+		}
+		lines = append(lines, line+"  "+strings.Join(limits, " "))
+	}
+	return lines
+}
+
+func figureOr(v float64) string {
+	if v != v {
+		return "–"
+	}
+	return text.Figure(v)
+}
+
+func toneOf(s slo.Standing) document.Tone {
+	switch s {
+	case slo.Met:
+		return document.Good
+	case slo.Missed:
+		return document.Bad
+	case slo.Undecided:
+		return document.Weak
+	}
+	return document.Plain
+}
+
+// verdict says where the objectives stand by the figures so far.
+func (p *picture) verdict(width int) []string {
+	s := p.now
+	switch {
+	case !p.begun:
+		return []string{""}
+	case len(s.Objectives) == 0:
+		return []string{"no objectives: --slo sets them"}
+	}
+	overall, word := slo.Met, "MET so far"
+	var missed, later []string
+	for _, o := range s.Objectives {
+		switch {
+		case o.Standing == slo.Missed:
+			missed = append(missed, o.Objective+" "+valueText(o))
+		case o.Standing == slo.NotJudged:
+			later = append(later, o.Objective)
+		}
+	}
+	switch {
+	case len(missed) > 0:
+		overall, word = slo.Missed, "MISSED so far: "+strings.Join(missed, ", ")
+	case len(later) == len(s.Objectives):
+		overall, word = slo.None, "no verdict yet"
+	}
+	lines := text.Each(document.Wrap(word, width), func(line string) string { return p.paint(toneOf(overall), line) })
+	if len(later) > 0 && len(later) < len(s.Objectives) {
+		lines = append(lines, shorten("judged at the end: "+strings.Join(later, ", "), width))
+	}
+	if s.Open != nil && s.Phase == record.Measure {
+		lines = append(lines, shorten(openObjectives(s.Open), width))
+	}
+	return lines
+}
+
+func valueText(v slo.Verdict) string {
+	switch {
+	case v.Value == nil:
+		return ""
+	case v.Unit == "fraction":
+		return text.Percent(*v.Value)
+	}
+	return text.Milliseconds(*v.Value)
+}
+
+// distribution is that of ttft, with the limit of its objective.
+func (p *picture) distribution(width, height int) []string {
+	spread := p.now.TTFT
+	n, limit := uint64(0), 0.0
+	for _, count := range spread.Bins {
+		n += uint64(count)
+	}
+	for _, o := range p.now.Objectives {
+		if strings.HasPrefix(o.Objective, "ttft:") && o.Value != nil {
+			limit = cmp.Or(limit, o.Limit)
+		}
+	}
+	if n == 0 {
+		return fill([]string{"no ttft yet"}, height)
+	}
+	return append([]string{"ttft of " + text.Plural(n, "reply", "replies")}, histogram(&spread.Bins, limit, width, height-1, p.paint)...)
+}
+
+// sparks are the figures over time; a tall terminal shows them taller.
+func (p *picture) sparks() []section {
+	one := func(rank int, gap bool, name string, s *series, now string) section {
+		return section{rank, 1, 3, gap, func(height int) []string { return spark(name, s, now, p.width, height) }}
+	}
+	list := []section{one(5, true, "ttft p99", &p.ttft, text.Unit(figureOr(p.now.RecentTTFT), "ms")),
+		one(5, false, "tokens/s", &p.tokens, text.Figure(p.now.TokensPerS))}
+	if p.stage == nil {
+		list = append(list, one(8, false, "served/s", &p.served, text.Figure(p.now.RequestsPerS)))
+	}
+	return list
+}
+
+// gauges are what the server and its accelerators say, "" where they do not.
+func (p *picture) gauges() string {
+	g := p.now.Server
+	var parts []part
+	add := func(v *float64, rank int, words func(float64) string) {
+		if v != nil {
+			parts = append(parts, part{text: words(*v), rank: rank})
+		}
+	}
+	number := func(name string) func(float64) string {
+		return func(v float64) string { return name + " " + text.Number(v) }
+	}
+	add(g.Running, 1, number("running"))
+	add(g.Waiting, 1, number("waiting"))
+	add(g.KVUsage, 2, func(v float64) string { return "KV " + gauge(v, 10) + " " + text.RoughPercent(v) })
+	add(g.Watts, 3, func(v float64) string { return "power " + text.Unit(text.Number(v), "W") })
+	add(g.Utilization, 4, func(v float64) string { return "busy " + text.RoughPercent(v) })
+	if len(parts) == 0 {
+		return ""
+	}
+	return p.row(append([]part{{text: "server"}}, parts...)...)
+}
+
+func (p *picture) keys() string {
+	words := "q stop · p freeze · ? help"
+	switch {
+	case p.help:
+		words = "? back"
+	case p.frozen:
+		words = "FROZEN · p goes on · q stop · ? help"
+	case p.stopping:
+		words = "q stop at once · p freeze · ? help"
+	}
+	return p.paint(document.Weak, words)
+}
