@@ -21,12 +21,15 @@ import (
 func (p *process) follow(ctx context.Context, cfg *config.Config, s live.Screen, window time.Duration) (*live.Line, error) {
 	o := live.Options{Terminal: p.terminal, Width: p.width, Window: window}
 	shown, err := p.screenFor(cfg.Output)
-	if err != nil || !shown {
+	if shown {
+		s.Terminal = p.takeOver()
+	}
+	if s.Terminal == nil {
 		return live.NewLine(p.stderr, o), err
 	}
 	s.Title = p.line(text.Join(" · ", s.Title, cfg.Provider.Model, targetName(cfg)))
 	s.Sides = [2]string{p.line(p.sides[0]), p.line(p.sides[1])}
-	s.Terminal, s.Stop, s.Stopping, s.Gone = p.takeOver(), p.interrupt, p.stop, ctx.Done()
+	s.Stop, s.Stopping, s.Gone = p.interrupt, p.stop, ctx.Done()
 	noColor, _ := p.lookupEnv("NO_COLOR")
 	s.Color = noColor == ""
 	o.Screen = &s

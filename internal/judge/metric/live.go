@@ -154,8 +154,8 @@ const (
 	mostRecent = 1024
 	// mostLiveGaps bounds the gaps between tokens that are taken in for each
 	// snapshot, so that a fast server costs no more than a slow one: those of
-	// the replies that end first, each whole.
-	mostLiveGaps = 4096
+	// the replies that end first, each whole, until there are so many.
+	mostLiveGaps = 1024
 )
 
 // Observe takes in a record that has ended.
@@ -205,7 +205,7 @@ func (l *Live) count(o llm.Outcome) {
 }
 
 func (l *Live) observeGaps(r *record.Record) {
-	if r.Outcome != llm.OK || !r.Streamed || r.ChunkCount() > l.gapsLeft {
+	if r.Outcome != llm.OK || !r.Streamed || l.gapsLeft <= 0 {
 		return
 	}
 	l.gapsLeft -= r.ChunkCount()

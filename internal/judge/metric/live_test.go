@@ -118,12 +118,12 @@ func TestLiveTakesInBoundedGaps(t *testing.T) {
 	for range 100 {
 		l.Observe(lived(life{due: 1000, sent: 1000, end: 9000, chunks: steadily(1100, 1, 1001), usage: llm.Usage{OutputTokens: 1001}}))
 	}
-	if got := gaps(); got != 4000 {
-		t.Errorf("%d gaps were taken in, want those of four replies", got)
+	if got := gaps(); got != 2000 {
+		t.Errorf("%d gaps were taken in, want those of two replies", got)
 	}
 	l.Observe(lived(life{due: 1000, sent: 1000, end: 9000, chunks: steadily(1100, 1, 1001), usage: llm.Usage{OutputTokens: 1001}}))
-	if got := gaps(); got != 5000 {
-		t.Errorf("%d gaps after another snapshot, want 5000", got)
+	if got := gaps(); got != 3000 {
+		t.Errorf("%d gaps after another snapshot, want 3000", got)
 	}
 }
 
@@ -158,5 +158,27 @@ func TestLiveIsSafeForManyGoroutines(t *testing.T) {
 	wg.Wait()
 	if got := l.Snapshot(Snapshot{Elapsed: time.Second}, 0).OK; got != 800 {
 		t.Errorf("%d of 800 records were counted", got)
+	}
+}
+
+// What a snapshot costs after many replies: four of them are taken in a second.
+func BenchmarkLiveSnapshot(b *testing.B) {
+	var l Live
+	for i := range int64(2000) {
+		l.Observe(lived(life{due: 1000, sent: 1000, end: 2000 + i, chunks: steadily(1100+i, 10, 100), usage: llm.Usage{OutputTokens: 100}}))
+		l.Snapshot(Snapshot{Elapsed: time.Second}, 0)
+	}
+	for b.Loop() {
+		l.Snapshot(Snapshot{Elapsed: time.Second}, 0)
+	}
+}
+
+// What a reply of a hundred tokens costs the live summary, its gaps included.
+func BenchmarkLiveObserve(b *testing.B) {
+	var l Live
+	r := lived(life{due: 1000, sent: 1000, end: 2000, chunks: steadily(1100, 10, 100), usage: llm.Usage{OutputTokens: 100}})
+	for b.Loop() {
+		l.gapsLeft = mostLiveGaps
+		l.Observe(r)
 	}
 }

@@ -1,11 +1,17 @@
 package experiment_test
 
 import (
+	"context"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"redline/internal/judge/result"
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
+	"redline/internal/run/measure"
+	"redline/internal/twin/sim"
 )
 
 // An estimate counts every stage with its warm-up as load, and by the clock also
@@ -68,5 +74,54 @@ func TestForeseeByScaleAndBudget(t *testing.T) {
 	e, err := experiment.Foresee("sweep", c)
 	if err != nil || e.Load > 3*time.Minute || e.Exact {
 		t.Errorf("with a budget of three minutes: %v, %v", e, err)
+	}
+}
+
+// Every stage was announced as the next by the one before it; behind the last
+// there is none.
+func TestNextStages(t *testing.T) {
+	t.Parallel()
+	engine, err := sim.Start(context.WithoutCancel(t.Context()), sim.Spec{}, sim.ServeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = engine.Close() })
+	for _, tt := range []struct {
+		command string
+		flags   map[string][]string
+		run     func(context.Context, experiment.Options) (*result.Result, string, error)
+		stages  int
+	}{
+		{"sweep", map[string][]string{"rates": {"20,10,30"}}, experiment.Sweep, 3},
+		{"sweep", map[string][]string{"concurrencies": {"1,3"}}, experiment.Sweep, 2},
+		{"run", map[string][]string{"rate": {"20"}, "repeat": {"2"}}, experiment.Repeat, 2},
+		{"compare", map[string][]string{"rate": {"20"}, "rounds": {"2"}}, func(ctx context.Context, o experiment.Options) (*result.Result, string, error) {
+			return experiment.Compare(ctx, o, o.Config)
+		}, 4},
+		{"bench", map[string][]string{"scale": {"0.001"}, "slo": {"ttft:p90<10s"}}, experiment.Bench, 8},
+	} {
+		t.Run(tt.command, func(t *testing.T) {
+			t.Parallel()
+			tt.flags["out"] = []string{filepath.Join(t.TempDir(), "experiment")}
+			tt.flags["url"] = []string{engine.URL()}
+			c := plan(t, tt.flags)
+			foreseen, err := experiment.Foresee(tt.command, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stages, next := 0, []string(nil)
+			begin := func(s experiment.Stage, at experiment.Progress) {
+				if announced := len(next) > 0 && (s.Name == next[0] || strings.HasPrefix(s.Name, next[0]+" ")); stages > 0 && !announced && !s.Searches() && s.Measures() {
+					t.Errorf("%s begins, but what follows was %q", s.Name, next)
+				}
+				stages, next = stages+1, at.Next
+			}
+			if _, _, err := tt.run(t.Context(), experiment.Options{Options: measure.Options{Config: c}, Foreseen: foreseen, Begin: begin}); err != nil {
+				t.Fatal(err)
+			}
+			if stages < tt.stages || len(next) > 0 {
+				t.Errorf("%d stages, and after the last come %q", stages, next)
+			}
+		})
 	}
 }

@@ -11,6 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// prepare does nothing: terminals act on the sequences of a screen.
+func prepare(*os.File) error { return nil }
+
 // listen lets keys be read as they are typed. A read takes what is there and
 // does not wait, so that no goroutine has to.
 func listen(in *os.File) (keys func() []byte, restore func(), err error) {

@@ -6,6 +6,17 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// prepare lets the console act on the sequences of a screen, as older ones do not
+// by themselves.
+func prepare(out *os.File) error {
+	var mode uint32
+	console := windows.Handle(out.Fd())
+	if err := windows.GetConsoleMode(console, &mode); err != nil {
+		return err
+	}
+	return windows.SetConsoleMode(console, mode|windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING)
+}
+
 // listen lets keys be read as they are typed. A console cannot be asked without
 // waiting, so a goroutine waits; it ends with the process.
 func listen(in *os.File) (keys func() []byte, restore func(), err error) {

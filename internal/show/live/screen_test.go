@@ -212,3 +212,11 @@ func TestHistogramPaintsBeyondTheLimit(t *testing.T) {
 		t.Errorf("%d full columns below the limit: %q", n, rows)
 	}
 }
+
+// What a frame of a large terminal costs: four of them are drawn in a second.
+func BenchmarkFrame(b *testing.B) {
+	v := aSweep()
+	for b.Loop() {
+		v.lines(120, 40, true)
+	}
+}

@@ -19,8 +19,11 @@ type device struct {
 }
 
 // OpenTerminal takes out for a screen, and in for its keys where that is a
-// terminal too.
+// terminal too. It is nil where out can show none.
 func OpenTerminal(in, out *os.File) Terminal {
+	if prepare(out) != nil {
+		return nil
+	}
 	d := &device{File: out, keys: func() []byte { return nil }, restore: func() {}}
 	if term.IsTerminal(int(in.Fd())) {
 		if keys, restore, err := listen(in); err == nil {
