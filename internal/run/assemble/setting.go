@@ -75,42 +75,23 @@ func declare(res *result.Result, c *config.Config) {
 	}
 }
 
-// flagsOf takes a command line apart: "--max-num-seqs 256 --enforce-eager".
-// What is none stands as it is.
-func flagsOf(text string) map[string]string {
-	if text == "" {
-		return nil
-	}
-	flags, last := map[string]string{}, ""
-	for word := range strings.FieldsSeq(text) {
-		name, isFlag := strings.CutPrefix(word, "--")
-		switch {
-		case isFlag:
-			key, value, _ := strings.Cut(name, "=")
-			key, on := strings.CutPrefix(flagName(key), "no_enable_")
-			if on {
-				key, value = "enable_"+key, "false"
-			}
-			last, flags[key] = key, cmp.Or(value, "true")
-		case last == "":
-			return map[string]string{"flags": text}
-		case flags[last] == "true":
-			flags[last] = word
-		default:
-			flags[last] += " " + word
-		}
-	}
-	return flags
-}
-
 // describe fills in what the server tells and the plan does not.
 func describe(res *result.Result, c *config.Config, f engine.Facts, server *telemetry.ServerUse) {
 	e, m := &res.Engine, &res.Model
 	e.Name, e.Version = believe(res, c, "engine", cmp.Or(e.Name, f.Engine)), believe(res, c, "engine_version", cmp.Or(e.Version, f.Version))
 	e.Parallelism = believe(res, c, "parallelism", f.Parallelism)
+	if own := laid(e.Flags); own != "" && c.Metadata.Get("parallelism") == "" {
+		if f.Parallelism != "" && !sameLayout(own, f.Parallelism) {
+			differ(res, "parallelism", own, f.Parallelism)
+		}
+		e.Parallelism = own
+	}
 	m.Revision, m.Tokenizer = believe(res, c, "model_revision", f.Revision), believe(res, c, "tokenizer", f.Tokenizer)
 	m.Precision, m.Quantization = believe(res, c, "precision", f.Precision), believe(res, c, "quantization", f.Quantization)
 	m.Size = sizeOf(c, m.Name)
+	if a, err := c.Known.Accelerator(res.Hardware.Accelerator); err == nil && res.Hardware.MemoryMB == 0 {
+		res.Hardware.MemoryMB = int(a.Memory / mb)
+	}
 	spread(e, c)
 	m.MaxLen = cmp.Or(m.MaxLen, f.MaxLen)
 	flags := maps.Clone(f.Flags)

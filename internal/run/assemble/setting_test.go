@@ -18,8 +18,10 @@ func TestFlagsOf(t *testing.T) {
 	for text, want := range map[string]map[string]string{
 		"":                                   nil,
 		"--max-num-seqs 256 --enforce-eager": {"max_num_seqs": "256", "enforce_eager": "true"},
-		"--tp=4 --lora a b":                  {"tp": "4", "lora": "a b"},
+		"--tp=4 --lora a b":                  {"tensor_parallel_size": "4", "lora": "a b"},
 		"as shipped":                         {"flags": "as shipped"},
+		"vllm serve meta-llama/Llama-3.1-8B -tp 2 --max_num_batched_tokens=8k --no-enable-prefix-caching": {"tensor_parallel_size": "2", "max_num_batched_tokens": "8k", "enable_prefix_caching": "false"},
+		"--tp-size 4 --schedule-conservativeness -1":                                                      {"tensor_parallel_size": "4", "schedule_conservativeness": "-1"},
 	} {
 		if diff := cmp.Diff(want, flagsOf(text)); diff != "" {
 			t.Errorf("%q: %s", text, diff)

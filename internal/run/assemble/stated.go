@@ -35,8 +35,87 @@ func sameFact(a, b string) bool {
 	return strings.EqualFold(strings.TrimPrefix(a, "v"), strings.TrimPrefix(b, "v"))
 }
 
+// flagNames are other spellings of what engines report.
+var flagNames = map[string]string{"tp": tpFlag, "tp_size": tpFlag, "num_shard": tpFlag, "pp": ppFlag, "pp_size": ppFlag, "dp": dpFlag, "dp_size": dpFlag}
+
+const (
+	tpFlag = "tensor_parallel_size"
+	ppFlag = "pipeline_parallel_size"
+	dpFlag = "data_parallel_size"
+)
+
 // flagName is a flag as engines report it: max_num_seqs, whatever its dashes.
-func flagName(name string) string { return strings.ToLower(strings.ReplaceAll(name, "-", "_")) }
+func flagName(name string) string {
+	name = strings.ToLower(strings.ReplaceAll(name, "-", "_"))
+	return cmp.Or(flagNames[name], name)
+}
+
+// flagsOf takes a command line apart: "vllm serve NAME --max-num-seqs=256
+// -tp 2 --no-enable-prefix-caching". What has no flag stands as it is.
+func flagsOf(text string) map[string]string {
+	if text == "" {
+		return nil
+	}
+	flags, last := map[string]string{}, ""
+	for word := range strings.FieldsSeq(text) {
+		name := strings.TrimLeft(word, "-")
+		switch {
+		case name != word && name != "" && !isNumber(word):
+			key, value, _ := strings.Cut(name, "=")
+			key, off := strings.CutPrefix(flagName(key), "no_")
+			if off {
+				value = "false"
+			}
+			last, flags[key] = key, cmp.Or(value, "true")
+		case last == "": // the command and the model before its flags
+		case flags[last] == "true":
+			flags[last] = word
+		default:
+			flags[last] += " " + word
+		}
+	}
+	if len(flags) == 0 {
+		return map[string]string{"flags": text}
+	}
+	return flags
+}
+
+// laid is how flags lay a model over accelerators, "" where they do not say.
+func laid(flags map[string]string) string {
+	var parts []string
+	for _, f := range [][2]string{{"tp", tpFlag}, {"pp", ppFlag}, {"dp", dpFlag}} {
+		if n := flags[f[1]]; isNumber(n) {
+			parts = append(parts, f[0]+" "+n)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// sameLayout compares what is said of both.
+func sameLayout(a, b string) bool {
+	tp, pp, dp := parallelism(a)
+	otherTP, otherPP, otherDP := parallelism(b)
+	same := func(x, y int) bool { return x == 0 || y == 0 || x == y }
+	return same(tp, otherTP) && same(pp, otherPP) && same(dp, otherDP)
+}
+
+func isNumber(text string) bool {
+	_, ok := number(text)
+	return ok
+}
+
+// number reads 0.9, 8192 and, as engines do, 8k for 8000 and 8K for 8192.
+func number(text string) (float64, bool) {
+	scale := 1.0
+	for suffix, by := range map[string]float64{"k": 1e3, "m": 1e6, "K": 1 << 10, "M": 1 << 20} {
+		if rest, ok := strings.CutSuffix(text, suffix); ok {
+			text, scale = rest, by
+			break
+		}
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	return n * scale, err == nil
+}
 
 // compareFlags says which flags the plan states otherwise than the server has
 // them.
@@ -49,9 +128,9 @@ func compareFlags(res *result.Result, stated, found map[string]string) {
 }
 
 func sameNumber(a, b string) bool {
-	x, errA := strconv.ParseFloat(a, 64)
-	y, errB := strconv.ParseFloat(b, 64)
-	return errA == nil && errB == nil && x == y
+	x, okA := number(a)
+	y, okB := number(b)
+	return okA && okB && x == y
 }
 
 var (

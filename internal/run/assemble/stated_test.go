@@ -33,3 +33,29 @@ func TestWhatIsStatedWins(t *testing.T) {
 		t.Errorf("warnings:\n%s\nwant:\n%s", got, want)
 	}
 }
+
+func TestSameNumbers(t *testing.T) {
+	t.Parallel()
+	for pair, want := range map[[2]string]bool{{"8k", "8000"}: true, {"8K", "8192"}: true, {".9", "0.90"}: true, {"8k", "8192"}: false, {"auto", "auto"}: false} {
+		if got := sameNumber(pair[0], pair[1]); got != want {
+			t.Errorf("%q is %q: %v", pair[0], pair[1], got)
+		}
+	}
+}
+
+// Flags also say over how many accelerators the model lies, and the memory of a
+// known accelerator is that of its data sheet.
+func TestFlagsLayTheModelOut(t *testing.T) {
+	t.Parallel()
+	c := &config.Config{Metadata: config.Metadata{"flags": "--tensor-parallel-size 4 --pipeline-parallel-size 2", "hardware": "8 x H100"}}
+	c.Provider.URLs = []string{"http://a:8000"}
+	res := &result.Result{}
+	declare(res, c)
+	describe(res, c, engine.Facts{Parallelism: "tp 2"}, nil)
+	if e := res.Engine; e.TP != 4 || e.PP != 2 || res.Hardware.MemoryMB != 80<<10 {
+		t.Errorf("tp %d, pp %d, %d MB", e.TP, e.PP, res.Hardware.MemoryMB)
+	}
+	if len(res.Warnings) != 1 || res.Warnings[0].Text != "the plan states parallelism tp 4, pp 2, the server says tp 2" {
+		t.Errorf("warnings %+v", res.Warnings)
+	}
+}
