@@ -26,7 +26,7 @@ import (
 
 // running is a snapshot of a run in which nothing has been answered wrongly.
 var running = metric.Snapshot{Elapsed: 90 * time.Second, InFlight: 7, Waiting: 2, Due: 100, OK: 80, Errors: 3, Rejected: 1, RequestsPerS: 4.5, TokensPerS: 900,
-	TTFTp50: 84.5, TTFTp99: 212}
+	TTFT: metric.Spread{P50: 84.5, P99: 212}}
 
 // parsed is what Prometheus's own parser reads from a page.
 func parsed(t *testing.T, page []byte) map[string]float64 {
@@ -88,7 +88,7 @@ func TestPage(t *testing.T) {
 
 // What is not known is not shown.
 func TestLiveLeavesOutTheUnknown(t *testing.T) {
-	page := string(Text(Live(metric.Snapshot{TTFTp50: math.NaN(), TTFTp99: math.NaN()})))
+	page := string(Text(Live(metric.Snapshot{TTFT: metric.Spread{P50: math.NaN(), P99: math.NaN()}})))
 	if strings.Contains(page, "ttft") || strings.Contains(page, "NaN") || !strings.Contains(page, "redline_ok 0\n") {
 		t.Errorf("%s", page)
 	}
