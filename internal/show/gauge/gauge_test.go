@@ -97,7 +97,9 @@ func TestLiveLeavesOutTheUnknown(t *testing.T) {
 // A collector that refuses, or is not there, is named once, and nothing else
 // happens.
 func TestACollectorThatDoesNotTakeIt(t *testing.T) {
-	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no\nspace", http.StatusInsufficientStorage) }))
+	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "no\nspace", http.StatusInsufficientStorage)
+	}))
 	defer refuses.Close()
 	gone := httptest.NewServer(nil)
 	gone.Close()
