@@ -52,7 +52,7 @@ func TestRunPushesItsResult(t *testing.T) {
 	for _, m := range sent.ResourceMetrics[0].ScopeMetrics[0].Metrics {
 		found[m.Name] = m.Gauge.DataPoints[0].AsDouble
 	}
-	if found["redline_ok"] != 20 || found["redline_ttft_p99_ms"] <= 0 {
+	if found["redline_ok"] != 20 || found["redline_ttft_due_p99_ms"] <= 0 {
 		t.Errorf("pushed %v", found)
 	}
 }

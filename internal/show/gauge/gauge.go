@@ -48,10 +48,17 @@ func Live(s metric.Snapshot, labels ...Label) []Gauge {
 	add("ok", "of them, answered in full", float64(s.OK))
 	add("failed", "of them, failed", float64(s.Errors))
 	add("rejected", "of them, refused with 429 or 503", float64(s.Rejected))
+	add("offered_rate", "requests due per second, over the last seconds", s.OfferedPerS)
 	add("completed_rate", "requests answered per second, over the last seconds", s.RequestsPerS)
 	add("output_tokens_per_s", "output tokens per second, over the last seconds", s.TokensPerS)
-	add("ttft_p50_ms", "time to first token so far, p50", s.TTFT.P50)
-	add("ttft_p99_ms", "time to first token so far, p99", s.TTFT.P99)
+	for _, d := range []struct {
+		name, means string
+		of          metric.Spread
+	}{{"ttft_due", "time to first token from due", s.TTFT}, {"tpot", "time per output token", s.TPOT}, {"itl", "gap between tokens", s.ITL}, {"e2e_due", "time to the last token from due", s.E2E}} {
+		add(d.name+"_p50_ms", d.means+" so far, p50", d.of.P50)
+		add(d.name+"_p95_ms", d.means+" so far, p95", d.of.P95)
+		add(d.name+"_p99_ms", d.means+" so far, p99", d.of.P99)
+	}
 	return list
 }
 

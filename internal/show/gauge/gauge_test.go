@@ -25,8 +25,10 @@ import (
 )
 
 // running is a snapshot of a run in which nothing has been answered wrongly.
-var running = metric.Snapshot{Elapsed: 90 * time.Second, InFlight: 7, Waiting: 2, Due: 100, OK: 80, Errors: 3, Rejected: 1, RequestsPerS: 4.5, TokensPerS: 900,
-	TTFT: metric.Spread{P50: 84.5, P99: 212}}
+var running = metric.Snapshot{Elapsed: 90 * time.Second, InFlight: 7, Waiting: 2, Due: 100, OK: 80, Errors: 3, Rejected: 1, OfferedPerS: 5, RequestsPerS: 4.5, TokensPerS: 900,
+	TTFT: metric.Spread{P50: 84.5, P95: 150, P99: 212}, TPOT: metric.Spread{P50: 1, P95: 2, P99: 3}, ITL: unknown, E2E: metric.Spread{P50: 4, P95: 5, P99: 6}}
+
+var unknown = metric.Spread{P50: math.NaN(), P95: math.NaN(), P99: math.NaN()}
 
 // parsed is what Prometheus's own parser reads from a page.
 func parsed(t *testing.T, page []byte) map[string]float64 {
@@ -76,8 +78,9 @@ func TestPage(t *testing.T) {
 	p.Live(running)
 	label := " label=a \"quoted\\\" one\nwith a line"
 	want := map[string]float64{}
-	for name, v := range map[string]float64{"elapsed_seconds": 90, "in_flight": 7, "waiting": 2, "due": 100, "ok": 80, "failed": 3, "rejected": 1, "completed_rate": 4.5,
-		"output_tokens_per_s": 900, "ttft_p50_ms": 84.5, "ttft_p99_ms": 212} {
+	for name, v := range map[string]float64{"elapsed_seconds": 90, "in_flight": 7, "waiting": 2, "due": 100, "ok": 80, "failed": 3, "rejected": 1, "offered_rate": 5, "completed_rate": 4.5,
+		"output_tokens_per_s": 900, "ttft_due_p50_ms": 84.5, "ttft_due_p95_ms": 150, "ttft_due_p99_ms": 212, "tpot_p50_ms": 1, "tpot_p95_ms": 2, "tpot_p99_ms": 3,
+		"e2e_due_p50_ms": 4, "e2e_due_p95_ms": 5, "e2e_due_p99_ms": 6} {
 		want[Prefix+name+label] = v
 	}
 	_, body := get("/metrics")
@@ -88,14 +91,14 @@ func TestPage(t *testing.T) {
 
 // What is not known is not shown.
 func TestLiveLeavesOutTheUnknown(t *testing.T) {
-	page := string(Text(Live(metric.Snapshot{TTFT: metric.Spread{P50: math.NaN(), P99: math.NaN()}})))
-	if strings.Contains(page, "ttft") || strings.Contains(page, "NaN") || !strings.Contains(page, "redline_ok 0\n") {
+	page := string(Text(Live(metric.Snapshot{TTFT: unknown, TPOT: unknown, ITL: unknown, E2E: unknown})))
+	if strings.Contains(page, "_ms") || strings.Contains(page, "NaN") || !strings.Contains(page, "redline_ok 0\n") {
 		t.Errorf("%s", page)
 	}
 }
 
-// A collector that refuses, or is not there, is named once, and nothing else
-// happens.
+// A collector that refuses, or is not there, is named once while the run goes on,
+// and once for the result.
 func TestACollectorThatDoesNotTakeIt(t *testing.T) {
 	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "no\nspace", http.StatusInsufficientStorage)
@@ -109,10 +112,11 @@ func TestACollectorThatDoesNotTakeIt(t *testing.T) {
 		p.Push(url)
 		p.Live(running)
 		final := Live(running)
-		p.Close(final)
 		p.complain(p.send(final))
-		if len(said) != 1 || !strings.Contains(said[0], says) || strings.Contains(said[0], "\n") {
-			t.Errorf("%q, want one line with %q", said, says)
+		p.complain(p.send(final))
+		p.Close(final)
+		if len(said) != 2 || !strings.Contains(said[0], says) || strings.Contains(said[0], "\n") || !strings.Contains(said[1], "result were not pushed") {
+			t.Errorf("%q, want two lines with %q", said, says)
 		}
 	}
 }

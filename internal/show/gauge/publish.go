@@ -17,7 +17,8 @@ import (
 )
 
 // Publisher shows a run to monitoring while it goes on: on a page, at a collector,
-// or both. It disturbs no run: a collector that does not answer is named once.
+// or both. It disturbs no run: a collector that does not answer is named once
+// while the run goes on, and once more where it does not get the result.
 type Publisher struct {
 	// Version of the program, and the labels of every live gauge.
 	Version string
@@ -110,8 +111,11 @@ func (p *Publisher) Close(final []Gauge) {
 		_ = p.page.Close()
 	}
 	p.ended.Wait()
-	if p.receiver != "" && len(final) > 0 {
-		p.complain(p.send(final))
+	if p.receiver == "" || len(final) == 0 {
+		return
+	}
+	if err := p.send(final); err != nil && p.Say != nil {
+		p.Say("--otlp: %v; the figures of the result were not pushed", err)
 	}
 }
 
