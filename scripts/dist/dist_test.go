@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -83,6 +84,9 @@ func checkBinary(t *testing.T, r *release) {
 	contains(t, said(t, ".", path, "version", "--json"), `"version": "v1.2.3"`, `"revision": "`+r.Revision, `"date": "`+r.Date.Format("2006-01-02"))
 }
 
+// serial is what the schema of CycloneDX asks for.
+var serial = regexp.MustCompile(`^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+
 func checkBill(t *testing.T, r *release) {
 	content, err := os.ReadFile(r.binary(r.Targets[0]) + ".cdx.json")
 	if err != nil {
@@ -95,7 +99,7 @@ func checkBill(t *testing.T, r *release) {
 			Licenses            []struct{ License struct{ ID string } }
 		}
 	}
-	if err := json.Unmarshal(content, &bill); err != nil || bill.BOMFormat != "CycloneDX" || len(bill.SerialNumber) != len("urn:uuid:")+36 {
+	if err := json.Unmarshal(content, &bill); err != nil || bill.BOMFormat != "CycloneDX" || !serial.MatchString(bill.SerialNumber) {
 		t.Fatalf("%v: %+v", err, bill)
 	}
 	licenses := map[string]string{}

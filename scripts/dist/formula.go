@@ -19,6 +19,9 @@ func (r *release) formula() error {
 
 `, r.URL, strings.TrimPrefix(r.Version, "v"))
 	for _, system := range [][2]string{{"darwin", "macos"}, {"linux", "linux"}} {
+		if len(r.of(system[0])) == 0 {
+			continue
+		}
 		fmt.Fprintf(&b, "  on_%s do\n", system[1])
 		for _, target := range r.of(system[0]) {
 			content, err := os.ReadFile(r.binary(target))

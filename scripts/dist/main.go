@@ -48,12 +48,14 @@ type release struct {
 }
 
 func main() {
-	r := &release{Root: ".", Targets: targets}
+	r := &release{Root: "."}
 	flag.StringVar(&r.Version, "version", "", "version (default: git describe)")
 	flag.StringVar(&r.Dir, "out", "dist", "folder to make")
 	flag.StringVar(&r.URL, "url", "", "URL that the folder will have, for the Homebrew formula")
 	flag.StringVar(&r.CA, "ca", "/etc/ssl/certs/ca-certificates.crt", "PEM file of certificate authorities for the image")
+	only := flag.String("targets", strings.Join(targets, ","), "systems to build for; this machine's must be among them, for the manual")
 	flag.Parse()
+	r.Targets = strings.Split(*only, ",")
 	err := r.settle()
 	if err == nil {
 		r.NFPM, err = nfpm(r.Root)

@@ -73,8 +73,9 @@ func (r *release) billOfMaterials(info *debug.BuildInfo, name string, folders ma
 		components, needs = append(components, c), append(needs, purl)
 	}
 	sum := sha256.Sum256([]byte(name + r.Version + r.Revision))
+	sum[6], sum[8] = sum[6]&0x0f|0x40, sum[8]&0x3f|0x80 // as a random UUID has them
 	return object{"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
-		"serialNumber": fmt.Sprintf("urn:uuid:%x-%x-4%x-8%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])[:len("urn:uuid:")+36],
+		"serialNumber": fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16]),
 		"metadata":     object{"timestamp": r.Date.Format(time.RFC3339), "component": self},
 		"components":   components,
 		"dependencies": []object{{"ref": name, "dependsOn": needs}},
