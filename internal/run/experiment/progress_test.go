@@ -98,13 +98,16 @@ func TestNextStages(t *testing.T) {
 		{"compare", map[string][]string{"rate": {"20"}, "rounds": {"2"}}, func(ctx context.Context, o experiment.Options) (*result.Result, string, error) {
 			return experiment.Compare(ctx, o, o.Config)
 		}, 4},
-		{"bench", map[string][]string{"scale": {"0.001"}, "slo": {"ttft:p90<10s"}}, experiment.Bench, 8},
+		{"bench", nil, experiment.Bench, 8},
 	} {
 		t.Run(tt.command, func(t *testing.T) {
 			t.Parallel()
-			tt.flags["out"] = []string{filepath.Join(t.TempDir(), "experiment")}
-			tt.flags["url"] = []string{engine.URL()}
-			c := plan(t, tt.flags)
+			out := filepath.Join(t.TempDir(), "experiment")
+			c := planned(t, quick, out)
+			if tt.flags != nil {
+				tt.flags["out"], tt.flags["url"] = []string{out}, []string{engine.URL()}
+				c = plan(t, tt.flags)
+			}
 			foreseen, err := experiment.Foresee(tt.command, c)
 			if err != nil {
 				t.Fatal(err)

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -75,13 +76,15 @@ func (p *picture) list(height int) []string {
 func (p *picture) curve(height int) []string {
 	levels := slices.Clone(p.ended)
 	levels = slices.DeleteFunc(levels, func(e Ended) bool { return !e.Measures || e.Load == 0 })
-	slices.SortStableFunc(levels, func(a, b Ended) int { return compareLoads(a.Load, b.Load) })
+	slices.SortStableFunc(levels, func(a, b Ended) int { return cmp.Compare(a.Load, b.Load) })
 	name, longest := "ttft p99, ms", 0.0
 	for _, e := range levels {
 		if e.Objective != "" {
 			name = e.Objective
 		}
-		longest = max(longest, e.matters())
+		if v := e.matters(); v > longest {
+			longest = v
+		}
 	}
 	const load, served, tokens, figure = 10, 9, 10, 10
 	rows := []string{}
@@ -110,16 +113,6 @@ func (p *picture) curve(height int) []string {
 	height--
 	first := min(max(at-height/2, 0), max(len(rows)-height, 0))
 	return append([]string{head}, rows[first:min(first+height, len(rows))]...)
-}
-
-func compareLoads(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // matters is the latency that the first objective is about, else the p99 of ttft.
