@@ -29,14 +29,19 @@ const (
 // Plan rehearses what follows against a server whose limit lies where it is
 // believed to be, or at some multiple of the first rate while nothing is
 // known. The real search takes another course as soon as levels say so.
-func (s *Search) Plan() Plan {
+func (s *Search) Plan() Plan { return s.rehearse(mostPlanned) }
+
+// Ahead is the first levels of a plan, n of them or fewer.
+func (s *Search) Ahead(n int) []Level { return s.rehearse(n).Levels }
+
+func (s *Search) rehearse(most int) Plan {
 	p := Plan{Sustained: s.sustained(), Budget: s.spec.Budget, Guess: min(supposedStep*s.spec.Start, s.spec.Ceiling)}
 	if kept, broken := s.bracket(); kept > 0 && !math.IsInf(broken, 1) {
 		p.Guess = s.belief().quantile(0.5)
 	}
 	rehearsal := *s
 	rehearsal.seen = append([]seen(nil), s.seen...)
-	for len(p.Levels) < mostPlanned {
+	for len(p.Levels) < most {
 		level, ok := rehearsal.Next()
 		if !ok {
 			break

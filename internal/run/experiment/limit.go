@@ -79,9 +79,10 @@ func (x *conductor) findLimit(ctx context.Context) error {
 	}
 }
 
-// aheadOf names the levels that probably follow the next one.
+// aheadOf names the two levels that probably follow the next one: rehearsing more
+// would keep the search waiting.
 func aheadOf(s *search.Search) []string {
-	levels := s.Plan().Levels
+	levels := s.Ahead(3)
 	return text.Each(levels[min(1, len(levels)):], func(l search.Level) string {
 		return l.Purpose + " about " + text.Unit(text.Digits(l.Rate, 2), "requests/s")
 	})
