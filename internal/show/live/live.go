@@ -131,7 +131,7 @@ func (l *Line) Note(line string) {
 // Ended adds a stage that is over to what a full screen shows.
 func (l *Line) Ended(e Ended) {
 	if l.screen != nil {
-		l.screen.update(func(v *view) { v.ended = append(v.ended, e) })
+		l.screen.update(func(v *view) { v.end(e) })
 	}
 }
 

@@ -64,7 +64,9 @@ func (p *picture) list(height int) []string {
 		rows = append(rows, p.paint(tone, mark)+shorten(e.Text, p.width-2))
 	}
 	now := len(rows)
-	rows = append(rows, p.paint(document.Bold, "▶ "+shorten(p.stage.Name, p.width-2)))
+	if !p.stage.over {
+		rows = append(rows, p.paint(document.Bold, "▶ "+shorten(p.stage.Name, p.width-2)))
+	}
 	for _, name := range p.stage.Next {
 		rows = append(rows, "· "+shorten(name, p.width-2))
 	}
@@ -93,19 +95,18 @@ func (p *picture) curve(height int) []string {
 		if p.stage.Load >= e.Load {
 			at = i + 1
 		}
-		room := p.width - load - served - tokens - figure - 2
-		bar := ""
-		if v := e.matters(); v > 0 && longest > 0 && room > 4 {
-			bar = "  " + p.paint(toneOf(e.Standing), strings.Repeat("█", max(int(math.Round(v/longest*float64(room))), 1)))
-		}
-		mark := ""
+		bar, mark := "", ""
 		if !e.Valid {
 			mark = " not valid"
+		}
+		room := p.width - load - served - tokens - figure - 2 - len(mark)
+		if v := e.matters(); v > 0 && longest > 0 && room > 4 {
+			bar = "  " + p.paint(toneOf(e.Standing), strings.Repeat("█", max(int(math.Round(v/longest*float64(room))), 1)))
 		}
 		rows = append(rows, document.PadLeft(text.Digits(e.Load, 4), load)+document.PadLeft(figureOr(e.Served), served)+
 			document.PadLeft(figureOr(e.TokensPerS), tokens)+p.paint(toneOf(e.Standing), document.PadLeft(figureOr(e.matters()), figure))+mark+bar)
 	}
-	if p.stage.Load > 0 {
+	if p.stage.Load > 0 && !p.stage.over {
 		rows = slices.Insert(rows, at, p.paint(document.Bold, "▶"+document.PadLeft(text.Digits(p.stage.Load, 4), load-1)+
 			document.PadLeft(text.Figure(p.now.RequestsPerS), served)+document.PadLeft(text.Figure(p.now.TokensPerS), tokens)+"  now"))
 	}
@@ -135,7 +136,7 @@ func (p *picture) compared(height int) []string {
 	head := document.PadRight("", label)
 	for i, name := range names {
 		title := "  " + name
-		if name == p.stage.Side {
+		if name == p.stage.Side && !p.stage.over {
 			title = "▶ " + name
 		}
 		if p.sides[i] != "" {

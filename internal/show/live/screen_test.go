@@ -169,6 +169,21 @@ func TestScreenStaysInsideTheTerminal(t *testing.T) {
 	}
 }
 
+// Between two stages none is shown as the present one, and the one that is over
+// only once.
+func TestScreenBetweenStages(t *testing.T) {
+	t.Parallel()
+	for name, v := range map[string]*view{"sweep": aSweep(), "bench": aBench()} {
+		e := level(18.75, 18.7, 400, slo.Met)
+		e.Name, e.Text = v.stage.Name, v.stage.Name+" · 60 ok"
+		v.end(e)
+		shown := strings.Join(v.lines(80, 24, false), "\n")
+		if strings.Contains(shown, "▶") || name == "sweep" && strings.Count(shown, "  18.75 ") != 1 || name == "bench" && !strings.Contains(shown, "✓ C long decode · 60 ok") {
+			t.Errorf("%s:\n%s", name, shown)
+		}
+	}
+}
+
 // A series of any length keeps its shape in a bounded number of steps.
 func TestSeriesStaysBounded(t *testing.T) {
 	t.Parallel()

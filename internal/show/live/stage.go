@@ -33,6 +33,8 @@ type Stage struct {
 	Closed bool // Load is requests in flight
 	// Side is which of two servers answers, "" where there is one.
 	Side string
+
+	over bool // and the next has not begun
 }
 
 // loadName is what Load counts.

@@ -59,6 +59,17 @@ func (v *view) restart() {
 	v.ttft, v.tokens, v.served = series{join: math.Max}, series{join: mean}, series{join: mean}
 }
 
+// end takes in a stage that is over. The stage itself stays, since a frozen screen
+// may show it.
+func (v *view) end(e Ended) {
+	v.ended = append(v.ended, e)
+	if v.stage != nil && v.stage.Name == e.Name {
+		over := *v.stage
+		over.over = true
+		v.stage = &over
+	}
+}
+
 // clone is a copy that later snapshots leave alone.
 func (v *view) clone() *view {
 	c := *v
@@ -193,6 +204,8 @@ func (p *picture) phase() (name, left string, share float64) {
 	switch {
 	case p.stopping:
 		return "stopping: last replies", "q again stops at once", -1
+	case p.stage != nil && p.stage.over:
+		return "done", "", -1
 	case !p.begun:
 		return "starting", "", -1
 	case s.Phase == record.Cooldown:
