@@ -35,6 +35,7 @@ func coveredDir(t *testing.T) string {
 	dir := t.TempDir()
 	for name, content := range map[string]string{
 		"p.csv":      "prompt_tokens\n" + strings.Repeat("100\n300\n2500\n20000\n", 30),
+		"one.yaml":   "metadata: {model_revision: 8c22764, driver: '570.86', cuda: '12.8', interconnect: NVLink, rollback_risk: 'low, the old image stays warm'}\n",
 		"users.csv":  "timestamp,user\n1,a\n",
 		"access.log": `10.0.0.1 - - [01/Nov/2026:10:00:00 +0000] "POST /v1/chat/completions HTTP/1.1" 200 99 request_length=4000` + "\n",
 	} {
@@ -44,11 +45,11 @@ func coveredDir(t *testing.T) string {
 	}
 	var all sync.WaitGroup
 	for _, command := range []string{
-		"run --rate 10 --duration 3s --warmup 1s --drain 3s --workload mix --slo ttft:p99<2s --slo tpot:p95<80ms --price-per-gpu-hour 3 --reserved-per-gpu-hour 2 --golden builtin --price-per-kwh 0.3 --watts 700 --seed 1 --out one",
+		"run --plan one.yaml --rate 10 --duration 3s --warmup 1s --drain 3s --workload mix --slo ttft:p99<2s --slo tpot:p95<80ms --price-per-gpu-hour 3 --reserved-per-gpu-hour 2 --golden builtin --price-per-kwh 0.3 --watts 700 --seed 1 --out one",
 		"sweep --strict --rates 5,10 --workload fixed(256,32) --duration 2s --warmup 1s --drain 3s --slo ttft:p90<2s --slo tpot:p90<80ms --price-per-gpu-hour 3 --seed 1 --out levels",
 		"run --rate inf --requests 40 --workload fixed(256,64) --prefix 512 --prefix-groups 4 --seed 1 --out closed",
 	} {
-		args := append(strings.Fields(command), "--quiet")
+		args := append(within(dir, strings.Fields(command)), "--quiet")
 		args[len(args)-2] = filepath.Join(dir, args[len(args)-2])
 		all.Go(func() {
 			if code, _, stderr := redline(t, nil, args...); code == exitError || code == exitUsage {
@@ -60,30 +61,56 @@ func coveredDir(t *testing.T) string {
 	return dir
 }
 
+// within names files of a directory by their whole paths.
+func within(dir string, args []string) []string {
+	for i, a := range args {
+		if _, err := os.Stat(filepath.Join(dir, a)); err == nil && a != "" {
+			args[i] = filepath.Join(dir, a)
+		}
+	}
+	return args
+}
+
+// mostPlaces is how often an output may have what a row looks for: what is
+// everywhere would be found without the feature.
+const mostPlaces = 3
+
+// looksFor is what a cell of the table looks for; an ellipsis stands for up to
+// 200 characters.
+func looksFor(cell string) *regexp.Regexp {
+	parts := strings.Split(strings.Trim(cell, "`"), "…")
+	for i, part := range parts {
+		parts[i] = regexp.QuoteMeta(strings.TrimSpace(part))
+	}
+	return regexp.MustCompile(strings.Join(parts, ".{0,200}?"))
+}
+
 // Every requirement has a command whose output shows it, and a test.
 func TestCoverage(t *testing.T) {
 	t.Parallel()
 	rows := coverage(t)
 	dir := coveredDir(t)
-	outputs := map[string]string{}
+	outputs, taken := map[string]string{}, map[string]bool{}
 	for _, r := range rows {
 		if r.shows == "long" {
 			continue
 		}
 		text, known := outputs[r.command]
 		if !known {
-			args := shellWords(r.command)[1:]
-			for i, a := range args {
-				if _, err := os.Stat(filepath.Join(dir, a)); err == nil && a != "" {
-					args[i] = filepath.Join(dir, a)
-				}
-			}
-			_, stdout, stderr := redline(t, nil, args...)
-			text = stdout + stderr
+			_, stdout, stderr := redline(t, nil, within(dir, shellWords(r.command)[1:])...)
+			text = strings.Join(strings.Fields(stdout+stderr), " ")
 			outputs[r.command] = text
 		}
-		if !strings.Contains(text, strings.Trim(r.shows, "`")) {
-			t.Errorf("%s: %s does not show %s:\n%.2000s", r.requirement, r.command, r.shows, text)
+		looked := looksFor(r.shows)
+		if taken[r.command+looked.String()] {
+			t.Errorf("%s: %s looks for %s, as another row does", r.requirement, r.command, r.shows)
+		}
+		taken[r.command+looked.String()] = true
+		switch n := len(looked.FindAllString(text, -1)); {
+		case n == 0:
+			t.Errorf("%s: %s does not show %s:\n%.3000s", r.requirement, r.command, r.shows, text)
+		case n > mostPlaces && !strings.Contains(r.command, "--format"):
+			t.Errorf("%s: %s shows %s in %d places: look for what only this prints", r.requirement, r.command, r.shows, n)
 		}
 	}
 	tests := testNames(t)
