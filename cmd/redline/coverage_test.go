@@ -98,6 +98,9 @@ func TestCoverage(t *testing.T) {
 		text, known := outputs[r.command]
 		if !known {
 			_, stdout, stderr := redline(t, nil, within(dir, shellWords(r.command)[1:])...)
+			if strings.Contains(r.requirement, "refused in one line") && strings.Count(stdout+stderr, "\n") != 1 {
+				t.Errorf("%s: %s prints more than a line:\n%s%s", r.requirement, r.command, stdout, stderr)
+			}
 			text = strings.Join(strings.Fields(stdout+stderr), " ")
 			outputs[r.command] = text
 		}
