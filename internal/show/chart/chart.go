@@ -69,8 +69,9 @@ type Line struct {
 
 // Span is a stretch of the X axis that is not what the chart is about.
 type Span struct {
-	From, To float64
-	Text     string
+	From float64 `json:"from"`
+	To   float64 `json:"to"`
+	Text string  `json:"text"`
 }
 
 // Point is one measured place.
@@ -155,6 +156,9 @@ func (c *Chart) places() []float64 {
 		if m.interval() {
 			all = append(all, m.Low, m.High)
 		}
+	}
+	for _, s := range c.Spans {
+		all = append(all, s.From, s.To)
 	}
 	if h := c.Heat; h != nil {
 		all = append(all, h.X, h.X+h.Width*float64(h.columns()))

@@ -5,6 +5,8 @@ import (
 	"html"
 	"math"
 	"strings"
+
+	"redline/internal/text"
 )
 
 // Heat is a map of counts over the plot.
@@ -100,7 +102,7 @@ func (h *Heat) legend() []entry {
 		if shade > 0 && h.least(shade) == h.least(shade-1) {
 			continue
 		}
-		name := fmt.Sprintf("%d", h.least(shade))
+		name := text.Count(h.least(shade))
 		if len(list) == 0 {
 			name = h.Name + ": " + name
 		}

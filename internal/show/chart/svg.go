@@ -79,10 +79,16 @@ func (d *drawing) axes(c *Chart) {
 		d.add(`<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, left, d.right, d.py(v), d.py(v))
 		d.add(`<text class="axis" x="%d" y="%.1f" text-anchor="end">%s</text>`, left-8, d.py(v)+4, html.EscapeString(c.Y.format(v)))
 	}
+	free := float64(0)
 	for _, v := range d.x.ticks {
 		d.add(`<line class="grid" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`, d.px(v), d.px(v), d.bottom, d.bottom+5)
 		label := c.X.format(v)
-		at := min(d.px(v), float64(d.right+right)-letter*float64(len([]rune(label)))/2)
+		half := letter * float64(len([]rune(label))) / 2
+		at := min(d.px(v), float64(d.right+right)-half)
+		if at-half < free {
+			continue
+		}
+		free = at + half + letter/2
 		d.add(`<text class="axis" x="%.1f" y="%d" text-anchor="middle">%s</text>`, at, d.bottom+19, html.EscapeString(label))
 	}
 	d.add(`<line class="frame" x1="%d" x2="%d" y1="%d" y2="%d"/>`, left, d.right, d.bottom, d.bottom)

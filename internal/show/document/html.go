@@ -7,6 +7,7 @@ import (
 	"html"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 
 	"redline/internal/show/chart"
@@ -21,12 +22,12 @@ var (
 	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 )
 
-// HTML writes a document as one file that needs nothing beside it: no script,
-// no network, no font. It reads in light and dark and on paper, and its charts
-// have alternatives in words.
+// HTML writes a document as one file that needs nothing beside it: no network,
+// no font. It reads in light and dark, on paper and without script, and its charts
+// have alternatives in words; a script lets them be read off and zoomed.
 func HTML(w io.Writer, d *Document) error {
 	var out bytes.Buffer
-	if err := pageTemplate.Execute(&out, &page{Document: d}); err != nil {
+	if err := pageTemplate.Execute(&out, &page{Document: d, data: chartData(d)}); err != nil {
 		return fmt.Errorf("write %q as HTML: %w", d.Title, err)
 	}
 	_, err := w.Write(out.Bytes())
@@ -37,10 +38,18 @@ func HTML(w io.Writer, d *Document) error {
 type page struct {
 	*Document
 	notes footnotes
+	data  map[string]*chart.Data // by the ids of figures
+	// hinted says that the page has said how to use its charts.
+	hinted bool
 }
 
 // Style is that of every page.
-func (p *page) Style() template.CSS { return template.CSS(pageCSS) }
+func (p *page) Style() template.CSS {
+	if len(p.data) == 0 {
+		return template.CSS(pageCSS)
+	}
+	return template.CSS(plotCSS + pageCSS)
+}
 
 // Text is a text without its tones.
 func (p *page) Text(text string) string { return p.notes.laid(text, unpainted) }
@@ -69,7 +78,7 @@ func (p *page) Footnotes() []string {
 // picture is a chart at half the width of the page; Wide is the same at all of
 // it, where it is the first or one long bar.
 type picture struct {
-	Title        string
+	ID, Title    string
 	Wide, Narrow template.HTML
 }
 
@@ -78,8 +87,8 @@ func (p *page) Pictures(block Block, section, place int) []picture {
 	charts := chartsOf(block)
 	list := make([]picture, len(charts))
 	for i := range charts {
-		c, id := &charts[i], fmt.Sprintf("s%d-%d-chart%d", section, place, i)
-		list[i] = picture{Title: Capital(c.Title), Narrow: template.HTML(c.SVG(id, halfSize))}
+		c, id := &charts[i], chartID(section, place, i)
+		list[i] = picture{ID: figureID(id), Title: Capital(c.Title), Narrow: template.HTML(c.SVG(id, halfSize))}
 		if i == 0 || len(c.Parts) > 0 {
 			list[i].Wide = template.HTML(c.SVG(id, wholeSize))
 			list[i].Narrow = template.HTML(c.SVG(id+"-narrow", halfSize))
@@ -107,7 +116,42 @@ func chartsOf(block Block) []chart.Chart {
 }
 
 // Ready is a table as it is laid out.
-func (p *page) Ready(t *Table) *Table { return t.ready(maxWidth, unbounded, &p.notes) }
+func (p *page) Ready(t *Table) *Table { return lookedFor(t.ready(maxWidth, unbounded, &p.notes)) }
+
+// lookedFor brings the columns that people look for first to the front of a table
+// that has them, behind its names and counts: a phone shows no more.
+func lookedFor(t *Table) *Table {
+	at := func(head string) int {
+		return slices.IndexFunc(t.Columns, func(c Column) bool { return c.Head == head })
+	}
+	order := []int{0}
+	for _, head := range []string{"n", "p50", "p95", "p99"} {
+		if i := at(head); i > 0 {
+			order = append(order, i)
+		} else if head != "n" {
+			return t
+		}
+	}
+	for i := range t.Columns {
+		if !slices.Contains(order, i) {
+			order = append(order, i)
+		}
+	}
+	moved := *t
+	moved.Columns, moved.Rows = reordered(t.Columns, order), make([][]string, len(t.Rows))
+	for i, row := range t.Rows {
+		moved.Rows[i] = reordered(row, order)
+	}
+	return &moved
+}
+
+func reordered[T any](list []T, order []int) []T {
+	moved := make([]T, len(order))
+	for to, from := range order {
+		moved[to] = list[from]
+	}
+	return moved
+}
 
 // Class is that of a cell: how it lines up, and its tone.
 func (p *page) Class(c Column, cell string) string {

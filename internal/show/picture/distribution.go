@@ -53,7 +53,7 @@ func curves(p *result.Point) chart.Chart {
 	if p.Distributions == nil {
 		return c
 	}
-	targets := chart.Line{Name: "objective", Loose: true, Role: "limit"}
+	var targets []chart.Line
 	for _, l := range latencies {
 		line := curve(l, p.Distributions, judged(p, l.name))
 		if len(line.Points) == 0 {
@@ -62,14 +62,12 @@ func curves(p *result.Point) chart.Chart {
 		c.Lines = append(c.Lines, line)
 		for _, o := range limits(p, l.name) {
 			if o.P > 0 {
-				targets.Points = append(targets.Points, chart.Point{X: nines(100 * o.P), Y: o.ms, Text: "objective " + text.Line(o.Text), Label: text.Line(o.Text)})
+				targets = append(targets, chart.Line{Name: "objective on " + l.name, Loose: true, Role: "limit", Points: []chart.Point{{X: nines(100 * o.P), Y: o.ms, Text: "objective " + text.Line(o.Text), Label: text.Line(o.Text)}}})
 			}
 		}
 	}
 	c.Description = described(p, c.Lines)
-	if len(targets.Points) > 0 {
-		c.Lines = append(c.Lines, targets)
-	}
+	c.Lines = append(c.Lines, targets...)
 	return c
 }
 

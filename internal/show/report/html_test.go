@@ -1,8 +1,12 @@
 package report
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"html"
 	"io"
 	"regexp"
 	"strings"
@@ -13,6 +17,7 @@ import (
 // this one closes what it opens.
 func pageElements(t *testing.T, page string, visit func(xml.StartElement)) {
 	t.Helper()
+	page = regexp.MustCompile(`(?s)<script>.*?</script>`).ReplaceAllString(page, "") // onlyItsOwnScript looks at that
 	decoder := xml.NewDecoder(strings.NewReader(page))
 	decoder.Strict, decoder.AutoClose, decoder.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
 	for {
@@ -29,14 +34,15 @@ func pageElements(t *testing.T, page string, visit func(xml.StartElement)) {
 	}
 }
 
-// TestHTMLNeedsNothingBesideIt: no script, no address to load, no handler.
+// TestHTMLNeedsNothingBesideIt: no address to load, no handler, and no script but
+// the one whose hash the page names.
 func TestHTMLNeedsNothingBesideIt(t *testing.T) {
 	t.Parallel()
-	for _, s := range append(samples(), sample{"hostile", hostileSample()}) {
+	for _, s := range append(samples(), sample{"hostile", hostileSample()}, sample{"hostile charts", hostileCharts()}) {
 		page := string(written(t, Format{"html", HTML}, s.result))
 		pageElements(t, page, func(e xml.StartElement) {
 			switch e.Name.Local {
-			case "script", "iframe", "object", "embed", "img", "image", "use", "base", "form":
+			case "iframe", "object", "embed", "img", "image", "use", "base", "form":
 				t.Errorf("%s: the page holds <%s>", s.name, e.Name.Local)
 			}
 			for _, a := range e.Attr {
@@ -46,11 +52,48 @@ func TestHTMLNeedsNothingBesideIt(t *testing.T) {
 				}
 			}
 		})
+		onlyItsOwnScript(t, s.name, page)
 		if style := regexp.MustCompile(`(?i)url\(|@import|expression\(`).FindString(page); style != "" {
 			t.Errorf("%s: the style loads something: %s", s.name, style)
 		}
 	}
 }
+
+// onlyItsOwnScript fails where a page would run anything but one script that its
+// policy names, or where its data could end their element.
+func onlyItsOwnScript(t *testing.T, name, page string) {
+	t.Helper()
+	policy := html.UnescapeString(regexp.MustCompile(`Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(page)[1])
+	scripts := regexp.MustCompile(`(?s)<script([^>]*)>(.*?)</script>`).FindAllStringSubmatch(page, -1)
+	if len(scripts) == 0 {
+		if strings.Contains(policy, "script-src") {
+			t.Errorf("%s: a page without script allows one: %s", name, policy)
+		}
+		return
+	}
+	if len(scripts) != 2 || scripts[0][1] != ` type="application/json" id="chart-data"` || scripts[1][1] != "" || strings.Count(page, "<script") != 2 {
+		t.Fatalf("%s: %d scripts", name, len(scripts))
+	}
+	var data map[string]any
+	if err := json.Unmarshal([]byte(scripts[0][2]), &data); err != nil || strings.ContainsAny(scripts[0][2], "<>&") {
+		t.Errorf("%s: data %v", name, err)
+	}
+	hash := sha256.Sum256([]byte(scripts[1][2]))
+	if !strings.HasSuffix(policy, "; script-src 'sha256-"+base64.StdEncoding.EncodeToString(hash[:])+"'") || !strings.HasPrefix(policy, "default-src 'none'; ") {
+		t.Errorf("%s: the policy %s does not name the script", name, policy)
+	}
+	for id := range data {
+		if strings.Count(page, ` id="`+id+`"`) != 1 {
+			t.Errorf("%s: no figure %s", name, id)
+		}
+	}
+	if len(page) > mostBytes {
+		t.Errorf("%s: %d bytes", name, len(page))
+	}
+}
+
+// mostBytes is what a report may weigh.
+const mostBytes = 250_000
 
 // TestHTMLOrder: the run's validity and the verdict come before any figure,
 // and the reader of a sweep sees the curve before its table.

@@ -45,3 +45,28 @@ func overTime(p *result.Point) {
 		TPOT: []float64{15, 18, 20, 21, 23, 24, 27, 30, 31}, E2E: []float64{800, 2500, 5000, 7000, 8500, 9500, 11000, 12000, 12500},
 		ITL: []float64{0.1, 18, 19, 21, 24, 26, 38, 90, 2100}}
 }
+
+// bothCurves gives the sides of a comparison their distributions.
+func bothCurves(c *result.Comparison) {
+	curve := func(times float64) *result.Distributions {
+		d := &result.Distributions{Percent: []float64{0, 25, 50, 75, 90, 95, 99, 100}}
+		for i := range d.Percent {
+			d.TTFT, d.TPOT = append(d.TTFT, times*float64(60+20*i)), append(d.TPOT, times*float64(11+i/3))
+		}
+		return d
+	}
+	c.A.Distributions, c.B.Distributions = curve(1), curve(1.05)
+}
+
+// hostileCharts is a comparison whose names would be more than text, if somebody
+// let them.
+func hostileCharts() *result.Result {
+	const evil = `</script><script id="hostile">window.hostile = true</script><!-- ]]> " onload="window.hostile = true`
+	r := comparisonSample()
+	r.Model.Name, r.Engine.Name, r.Label = evil, evil, evil
+	r.Comparison.A.Name, r.Comparison.B.Name = evil, evil
+	for i := range r.Comparison.Metrics {
+		r.Comparison.Metrics[i].Verdict = evil
+	}
+	return r
+}

@@ -137,6 +137,7 @@ func comparisonSample() *result.Result {
 		},
 		Warnings: []result.Warning{{Figure: "hardware", Text: "the two run on different machines"}},
 	}
+	bothCurves(r.Comparison)
 	return r
 }
 
