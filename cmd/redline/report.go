@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
 	"redline/internal/run/store"
+	"redline/internal/show/document"
 	"redline/internal/show/export"
 	"redline/internal/show/report"
 	"redline/internal/text"
@@ -24,11 +26,9 @@ Formats: terminal; json, the whole result; csv, one row per point (columns:
 docs/ANSWERS.md); markdown, for a pull request; html, one self-contained file;
 junit, one test case per objective.
 
---pareto compares the points of several runs or sweeps in two figures and marks
-those that no other point beats in both (docs/PARETO.md). Each argument is a
-series; runs separated by commas are one series. Figures are those of
-docs/METRICS.md: interactivity, ttft:p90, tokens-per-accelerator, throughput,
-requests, goodput, cost, cost:accepted, quality, energy and others.
+--pareto compares the points of several runs or sweeps in two figures of
+docs/METRICS.md and marks those that no other point beats in both
+(docs/PARETO.md). Runs separated by commas are one series.
 
 Exit code: 0 if the report was shown, whatever its verdict (redline run exits
 with the verdict), 1 if it could not be shown, 2 usage.`
@@ -36,6 +36,7 @@ with the verdict), 1 if it could not be shown, 2 usage.`
 const reportExamples = `  redline report runs/20261115-091500
   redline report runs/20261115-091500 --format html -o report.html
   redline report runs/20261115-091500 --percentiles 50,99.9
+  redline report runs/20261115-091500 --charts charts
   redline report runs/fp8 runs/bf16 --pareto
   redline report runs/fp8 runs/bf16 --pareto --x ttft:p99 --y cost --format csv
   redline report --pareto --label nightly`
@@ -44,6 +45,7 @@ const reportExamples = `  redline report runs/20261115-091500
 type reportFlags struct {
 	format, out     string
 	percentiles     string
+	charts          string
 	asJSON, explain bool
 	pareto          paretoFlags
 }
@@ -60,6 +62,11 @@ func (p *process) reportCommand() *cobra.Command {
 			if f.format, err = formatOf(c, f.asJSON); err != nil {
 				return err
 			}
+			for _, other := range []string{"pareto", "format", "json", "output", "explain"} {
+				if f.charts != "" && c.Flags().Changed(other) {
+					return usage("--charts writes SVG files and nothing else: leave out --%s", other)
+				}
+			}
 			if f.pareto.on {
 				return p.pareto(c.Context(), args, &f)
 			}
@@ -74,6 +81,7 @@ func (p *process) reportCommand() *cobra.Command {
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print the result as JSON and nothing else")
 	c.Flags().BoolVar(&f.explain, "explain", false, "define each figure; show the checklist and what was not checked")
 	c.Flags().StringVar(&f.percentiles, "percentiles", "", "latency percentiles to show: 50,99.9 (default: those of the run)")
+	c.Flags().StringVar(&f.charts, "charts", "", "directory for the charts of the HTML report, an SVG file each")
 	f.pareto.add(c.Flags())
 	return c
 }
@@ -109,6 +117,9 @@ func (p *process) report(args []string, f *reportFlags) error {
 	if res, err = f.showing(res); err != nil {
 		return err
 	}
+	if f.charts != "" {
+		return p.writeCharts(res, f.charts)
+	}
 	hint := ""
 	if f.format == "terminal" && res.Interrupted != "" {
 		hint = resumeHint(args[0])
@@ -118,6 +129,27 @@ func (p *process) report(args []string, f *reportFlags) error {
 		out.WriteString(hint)
 		return err
 	}, f.out)
+}
+
+// writeCharts writes each chart of a result as a file.
+func (p *process) writeCharts(res *result.Result, dir string) error {
+	pictures := document.Drawn(report.Whole(res))
+	if len(pictures) == 0 {
+		return fmt.Errorf("--charts: the result of %s has nothing to draw: it was imported, or made before redline kept a run over time", res.ID)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("--charts: %w", err)
+	}
+	for _, one := range pictures {
+		path := filepath.Join(dir, one.Name)
+		if err := os.WriteFile(path, one.SVG, 0o644); err != nil {
+			return fmt.Errorf("--charts: %w", err)
+		}
+		if _, err := fmt.Fprintln(p.stdout, p.line(path)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // resumeHint is the command that resumes the experiment in a directory; "" where

@@ -125,3 +125,26 @@ func TestReportPercentiles(t *testing.T) {
 		}
 	}
 }
+
+// Charts are written as files, named by what they show; where there is nothing to
+// draw, that is said, and no other format can be asked for beside them.
+func TestReportCharts(t *testing.T) {
+	t.Parallel()
+	run, dir := shortRun(t), filepath.Join(t.TempDir(), "slides", "today")
+	code, stdout, stderr := redline(t, nil, "report", run, "--charts", dir)
+	if code != exitOK || !strings.Contains(stdout, filepath.Join(dir, "latency-distribution.svg")) {
+		t.Fatalf("exit %d: %s%s", code, stdout, stderr)
+	}
+	for path := range strings.Lines(stdout) {
+		svg, err := os.ReadFile(strings.TrimSpace(path))
+		if err != nil || !strings.HasPrefix(string(svg), "<svg xmlns=") {
+			t.Errorf("%.60s: %v", svg, err)
+		}
+	}
+	if code, _, stderr := redline(t, nil, "report", keptRun(t), "--charts", dir); code != exitError || !strings.Contains(stderr, "nothing to draw") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	if code, _, stderr := redline(t, nil, "report", run, "--charts", dir, "--format", "html"); code != exitUsage || !strings.Contains(stderr, "leave out --format") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}

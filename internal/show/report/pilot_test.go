@@ -54,7 +54,7 @@ func (b *browser) fly(t *testing.T) *pilot {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 5*time.Minute)
-	command := exec.CommandContext(ctx, b.path, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+	command := exec.CommandContext(ctx, b.path, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars", "--disable-background-networking",
 		"--disable-component-update", "--disable-sync", "--disable-extensions", "--user-data-dir="+profile, "--proxy-server="+b.proxy.URL,
 		"--remote-debugging-pipe", "about:blank")
 	command.ExtraFiles = []*os.File{toRead, fromWrite} // 3 and 4, as it expects

@@ -14,7 +14,7 @@ func TestViews(t *testing.T) {
 	p := b.fly(t)
 	for _, s := range []sample{{"run", metSample()}, {"limit", limitSample()}, {"comparison", comparisonSample()}, {"hostile", hostileCharts()}} {
 		b.page = written(t, Format{"html", HTML}, s.result)
-		for _, v := range []view{{1180, "light", false}, {1180, "dark", false}, {390, "light", false}, {390, "dark", false}, {794, "light", true}} {
+		for _, v := range []view{{1180, "light", false}, {1180, "dark", false}, {390, "light", false}, {390, "dark", false}, {360, "light", false}, {794, "light", true}} {
 			b.astray = nil
 			p.show(v)
 			name := s.name + "-" + strconv.Itoa(v.width) + "-" + v.scheme
@@ -29,7 +29,7 @@ func TestViews(t *testing.T) {
 				t.Errorf("%s asks for %s", name, request)
 			}
 			if wide := p.text(`document.documentElement.scrollWidth`); wide != strconv.Itoa(v.width) {
-				t.Errorf("%s: the page is %s wide", name, wide)
+				t.Errorf("%s: the page is %s wide: %s", name, wide, p.text(`[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > innerWidth + 0.5 && !e.closest(".scroll")).map(e => e.outerHTML.slice(0, 80)).slice(0, 4).join("\n")`))
 			}
 			if p.text(`document.querySelectorAll("svg[role=img]").length > 0`) != "true" {
 				t.Errorf("%s: no chart", name)
