@@ -8,7 +8,7 @@ GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 FUZZTIME ?= 10m
-.PHONY: help build run test check cross fuzz hostile bench floor scale accuracy peers real vllm predict tune twin offered soak reliability limit verdicts trials collector golden readme release vuln dist clean scrape screen
+.PHONY: help build run test check cross fuzz hostile bench floor scale accuracy peers real vllm predict tune twin offered soak reliability limit verdicts trials collector golden readme pictures release vuln dist clean scrape screen
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -111,6 +111,9 @@ golden: ## rewrite golden files, schemas and generated docs
 
 readme: ## run the README's examples against a simulated server and write their output into it (minutes)
 	go run ./scripts/readme
+
+pictures: ## write the pictures of the README: the report of a recorded run, in Chromium; writes docs/pictures
+	go run ./scripts/pictures
 
 release: check vuln dist ## what a release must pass, and its binaries
 

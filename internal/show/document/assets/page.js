@@ -1,4 +1,4 @@
-// Draws the charts of a report anew with uPlot, so that they can be read off,
+// Draws the charts of a report again with uPlot, so that they can be read off,
 // zoomed and taken apart. The pictures beneath stay for paper, for readers of
 // screens and for pages without script.
 (() => {
