@@ -18,7 +18,7 @@ import (
 )
 
 const importHelp = `Make a run directory of a result file of another benchmark, so that report,
-compare, history and --pareto work on it.
+compare, history, capacity --slo and --pareto work on it.
 
 Files: vLLM's result (--save-result; --save-detailed has every request) and
 SGLang's (--output-file), AIPerf's profile_export.jsonl and
