@@ -145,6 +145,7 @@ func nvidiaPlan(v *Values, usual func(*Values, int) int) Plan {
 		p.set("timeout", number(seconds)+"s")
 	}
 	p.setIf("max-error-rate", v.text("failed-request-threshold"))
+	p.setIf("otlp", v.text("otel-url"))
 	if v.on("verbose") {
 		p.set("verbose", "true")
 	}

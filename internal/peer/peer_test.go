@@ -198,7 +198,7 @@ func TestPlansResolve(t *testing.T) {
 	for _, line := range []string{
 		"vllm bench serve --random-prefix-len 5 --lora-modules a b --goodput ttft:5 --request-rate 5 --max-concurrency 3 --ramp-up-strategy linear --ramp-up-start-rps 1 --ramp-up-end-rps 4",
 		"sglang.bench_serving --dataset-name generated-shared-prefix --gsp-num-turns 3 --gsp-group-distribution zipf --return-logprob --token-ids-logprob 1 2 --disable-stream",
-		"aiperf profile -m m -v --streaming --seq-dist 256|10,128:40;512,256:60 --request-rate 5 --arrival-pattern gamma --arrival-smoothness 0.5 --failed-request-threshold 0.2",
+		"aiperf profile -m m -v --streaming --seq-dist 256|10,128:40;512,256:60 --request-rate 5 --arrival-pattern gamma --arrival-smoothness 0.5 --failed-request-threshold 0.2 --otel-url http://h:4318",
 		"aiperf profile -m a b --streaming --isl 10 --osl 5 " + session + "--shared-system-prompt-length 30 --request-timeout-seconds 9.5",
 		"aiperf profile --streaming --fixed-schedule --input-file " + trace + " --fixed-schedule-start-offset 1000 --fixed-schedule-end-offset 9500 --synthesis-speedup-ratio 2",
 		"aiperf profile --endpoint-type rankings --rankings-passages-mean 4 --rankings-passages-prompt-token-mean 20 --osl 1",
