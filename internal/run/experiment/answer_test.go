@@ -166,7 +166,7 @@ func TestFieldsSayWhatIsNotStated(t *testing.T) {
 	}
 	want := map[string]string{
 		"Model and revision": "not stated", "Tokenizer and chat template": "not stated", "Runtime and version": "not stated",
-		"Hardware and driver": "2 x H100, driver 570", "Precision": "not stated", "Serving flags": "not stated",
+		"Hardware and driver": "2 × H100, driver 570", "Precision": "not stated", "Serving flags": "not stated",
 		"Traffic mix": workload.Spec{}.String(), "SLO target": "not stated", "Pass or fail": "fail, but the run is not valid",
 		"Rollback risk": "weights stay, flags go back",
 	}
