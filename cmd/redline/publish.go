@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"redline/internal/judge/metric"
+	"redline/internal/judge/progress"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
 	"redline/internal/show/export"
@@ -13,7 +13,7 @@ import (
 // publish begins to show a run to monitoring, where that is asked for. live is told
 // how the run goes, beside whoever was told before; done ends it with what came of
 // the run, nil where that is nothing.
-func (p *process) publish(cfg *config.Config, before func(metric.Snapshot), say func(string, ...any)) (live func(metric.Snapshot), done func(*result.Result), err error) {
+func (p *process) publish(cfg *config.Config, before func(progress.Snapshot), say func(string, ...any)) (live func(progress.Snapshot), done func(*result.Result), err error) {
 	m := cfg.Metrics
 	if m.Listen == "" && m.OTLP == "" {
 		return before, func(*result.Result) {}, nil
@@ -28,7 +28,7 @@ func (p *process) publish(cfg *config.Config, before func(metric.Snapshot), say 
 	if m.OTLP != "" {
 		out.Push(m.OTLP)
 	}
-	live = func(s metric.Snapshot) {
+	live = func(s progress.Snapshot) {
 		out.Live(s)
 		if before != nil {
 			before(s)

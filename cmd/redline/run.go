@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"redline/internal/judge/metric"
+	"redline/internal/judge/progress"
 	"redline/internal/judge/result"
 	"redline/internal/judge/validity"
 	"redline/internal/plan/config"
@@ -128,7 +128,7 @@ func (p *process) perform(ctx context.Context, cfg *config.Config) (*result.Resu
 	options := measure.Options{Config: cfg, Version: version, Command: p.commandLine(cfg), Stop: p.stop,
 		Say: func(format string, args ...any) { live.Say("redline: " + p.line(fmt.Sprintf(format, args...))) }}
 	if !cfg.Output.Quiet {
-		options.Live = func(s metric.Snapshot) { live.Show(s) }
+		options.Live = func(s progress.Snapshot) { live.Show(s) }
 	}
 	if cfg.Output.Verbose {
 		options.Trace = p.stderr

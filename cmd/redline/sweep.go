@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"redline/internal/judge/metric"
+	"redline/internal/judge/progress"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
@@ -144,7 +144,7 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, comma
 	o := experiment.Options{Resume: resume, Foreseen: foreseen, Options: measure.Options{Config: cfg, Version: version, Command: p.commandLine(cfg),
 		Stop: p.stop, Say: say}}
 	if !cfg.Output.Quiet {
-		o.Live = func(s metric.Snapshot) { line.Show(s) }
+		o.Live = func(s progress.Snapshot) { line.Show(s) }
 		o.Begin = func(s experiment.Stage, at experiment.Progress) {
 			stage := live.Stage{Name: s.Name, What: at.What, Number: at.Number, Of: at.Of, About: !at.Exact,
 				Warmup: at.Warmup, Window: at.Window, Ahead: at.Ahead, Next: at.Next, Side: s.Side}

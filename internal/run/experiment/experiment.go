@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"redline/internal/answer/diagnose"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/progress"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/judge/validity"
@@ -62,7 +62,7 @@ type Stage struct {
 	once bool
 	on   *measure.Target // nil: the experiment's own
 	// enough ends the window of the stage in order; nil: nothing does.
-	enough func(metric.Snapshot) bool
+	enough func(progress.Snapshot) bool
 	// launched is the server that the stage needs, where it has to be started.
 	launched *rented
 	// sound reports whether what was kept of the stage need not be run again;

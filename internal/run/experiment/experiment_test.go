@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/answer/search"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/progress"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
@@ -247,7 +247,7 @@ func TestStoppedInItsFirstStage(t *testing.T) {
 	var once sync.Once
 	o := experiment.Options{Options: measure.Options{Stop: stop,
 		Config: plan(t, map[string][]string{"rates": {"50"}, "duration": {"30s"}, "out": {out}}),
-		Live: func(s metric.Snapshot) {
+		Live: func(s progress.Snapshot) {
 			if s.OK > 0 {
 				once.Do(func() { close(stop) })
 			}

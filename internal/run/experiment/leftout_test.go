@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"redline/internal/judge/metric"
+	"redline/internal/judge/progress"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
@@ -62,7 +62,7 @@ func (d *disturbed) options(c *config.Config) experiment.Options {
 			d.stage, d.done = s.Name, false
 		},
 		End: func(_ experiment.Stage, _ *result.Result, kept bool) { d.kept = append(d.kept, kept) },
-		Options: measure.Options{Config: c, Live: func(s metric.Snapshot) {
+		Options: measure.Options{Config: c, Live: func(s progress.Snapshot) {
 			d.lock.Lock()
 			defer d.lock.Unlock()
 			if s.OK == 0 || d.done || !slices.ContainsFunc(d.during, func(end string) bool { return strings.HasSuffix(d.stage, end) }) {

@@ -12,6 +12,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/price"
+	"redline/internal/judge/progress"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
@@ -122,7 +123,7 @@ type finder struct {
 func (f *finder) ramp(ctx context.Context, l search.Level) error {
 	var climber search.Climber
 	stage := f.rising(l)
-	stage.enough = func(s metric.Snapshot) bool {
+	stage.enough = func(s progress.Snapshot) bool {
 		return climber.Enough(l, s.Elapsed, s.Due-s.Answered-s.Errors-s.Rejected, s.Answered, s.Errors+s.Rejected)
 	}
 	begun := time.Now()

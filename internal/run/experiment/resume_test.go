@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/drive/record"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/progress"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
@@ -429,7 +429,7 @@ func TestStoppedInTheCoolDown(t *testing.T) {
 	stop := make(chan struct{})
 	halt := sync.OnceFunc(func() { close(stop) })
 	slow := map[string][]string{"rates": {"5,10"}, "workload": {"fixed(20,300)"}, "duration": {"500ms"}, "out": {out}}
-	o := experiment.Options{Options: measure.Options{Config: plan(t, slow), Stop: stop, Live: func(s metric.Snapshot) {
+	o := experiment.Options{Options: measure.Options{Config: plan(t, slow), Stop: stop, Live: func(s progress.Snapshot) {
 		if s.Phase == record.Cooldown {
 			halt()
 		}

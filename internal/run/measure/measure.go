@@ -15,7 +15,7 @@ import (
 	"redline/internal/drive/client"
 	"redline/internal/drive/load"
 	"redline/internal/drive/record"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/progress"
 	"redline/internal/judge/quality"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
@@ -35,10 +35,10 @@ type Options struct {
 	// end, and the report is of what was measured.
 	Stop <-chan struct{}
 	// Live is told how the run goes, a few times a second.
-	Live func(metric.Snapshot)
+	Live func(progress.Snapshot)
 	// Enough is asked as often as Live is told, and ends the window in order
 	// where it says so; nil never does.
-	Enough func(metric.Snapshot) bool
+	Enough func(progress.Snapshot) bool
 	// Say is told, in one line each, what the user should know meanwhile.
 	Say func(format string, args ...any)
 	// Trace receives the wire trace of one request.
@@ -83,7 +83,7 @@ type run struct {
 	e2e     time.Duration // of a lone request, as expected
 	dir     *store.Dir
 	log     *store.Log
-	live    metric.Live
+	live    progress.Live
 	lookout *lookout // nil where the run has a length
 	counts  load.Progress
 	watched *watch

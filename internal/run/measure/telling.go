@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"redline/internal/judge/metric"
+	"redline/internal/judge/progress"
 )
 
 // patience is how long a server may take to answer before the user is told
@@ -113,9 +113,9 @@ func (r *run) watch() (stop func()) {
 	})
 }
 
-func (r *run) snapshot(start int64) metric.Snapshot {
+func (r *run) snapshot(start int64) progress.Snapshot {
 	p := &r.counts
-	return r.live.Snapshot(metric.Snapshot{Elapsed: time.Duration(r.clock.Now() - start), Phase: p.Phase(),
+	return r.live.Snapshot(progress.Snapshot{Elapsed: time.Duration(r.clock.Now() - start), Phase: p.Phase(),
 		InFlight: int(p.InFlight.Load()), Waiting: int(p.Waiting.Load()), Due: int(p.Due.Load()), Answered: int(p.Answered.Load()),
 		Open: r.lookout.stillOpen(), Server: r.watched.gauges()}, p.Events.Load())
 }

@@ -7,7 +7,7 @@ import (
 
 	"redline/internal/drive/client"
 	"redline/internal/drive/record"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/progress"
 	"redline/internal/judge/validity"
 	"redline/internal/observe/telemetry"
 	"redline/internal/run/store"
@@ -114,7 +114,7 @@ func (w *watch) stop(ctx context.Context, now func() int64) error {
 }
 
 // gauges are what the server and its accelerators last said, for the live view.
-func (w *watch) gauges() (g metric.Gauges) {
+func (w *watch) gauges() (g progress.Gauges) {
 	if w.server != nil {
 		if last := w.server.Last(); last != nil {
 			g.Running, g.Waiting, g.KVUsage = last.Running, last.Waiting, last.KVUsage

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"redline/internal/judge/metric"
+	"redline/internal/judge/progress"
 )
 
 // Gauge is one figure at some places.
@@ -34,7 +34,7 @@ type Label struct{ Name, Value string }
 
 // Live are the gauges of a run that goes on. Where the figure is one of a finished
 // run too, it has the same name, so that one dashboard fits both.
-func Live(s metric.Snapshot, labels ...Label) []Gauge {
+func Live(s progress.Snapshot, labels ...Label) []Gauge {
 	var list []Gauge
 	add := func(name, means string, v float64) {
 		if !math.IsNaN(v) && !math.IsInf(v, 0) {
@@ -53,7 +53,7 @@ func Live(s metric.Snapshot, labels ...Label) []Gauge {
 	add("output_tokens_per_s", "output tokens per second, over the last seconds", s.TokensPerS)
 	for _, d := range []struct {
 		name, means string
-		of          metric.Spread
+		of          progress.Spread
 	}{{"ttft_due", "time to first token from due", s.TTFT}, {"tpot", "time per output token", s.TPOT}, {"itl", "gap between tokens", s.ITL}, {"e2e_due", "time to the last token from due", s.E2E}} {
 		add(d.name+"_p50_ms", d.means+" so far, p50", d.of.P50)
 		add(d.name+"_p95_ms", d.means+" so far, p95", d.of.P95)

@@ -21,14 +21,14 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"redline/internal/judge/metric"
+	"redline/internal/judge/progress"
 )
 
 // running is a snapshot of a run in which nothing has been answered wrongly.
-var running = metric.Snapshot{Elapsed: 90 * time.Second, InFlight: 7, Waiting: 2, Due: 100, OK: 80, Errors: 3, Rejected: 1, OfferedPerS: 5, RequestsPerS: 4.5, TokensPerS: 900,
-	TTFT: metric.Spread{P50: 84.5, P95: 150, P99: 212}, TPOT: metric.Spread{P50: 1, P95: 2, P99: 3}, ITL: unknown, E2E: metric.Spread{P50: 4, P95: 5, P99: 6}}
+var running = progress.Snapshot{Elapsed: 90 * time.Second, InFlight: 7, Waiting: 2, Due: 100, OK: 80, Errors: 3, Rejected: 1, OfferedPerS: 5, RequestsPerS: 4.5, TokensPerS: 900,
+	TTFT: progress.Spread{P50: 84.5, P95: 150, P99: 212}, TPOT: progress.Spread{P50: 1, P95: 2, P99: 3}, ITL: unknown, E2E: progress.Spread{P50: 4, P95: 5, P99: 6}}
 
-var unknown = metric.Spread{P50: math.NaN(), P95: math.NaN(), P99: math.NaN()}
+var unknown = progress.Spread{P50: math.NaN(), P95: math.NaN(), P99: math.NaN()}
 
 // parsed is what Prometheus's own parser reads from a page.
 func parsed(t *testing.T, page []byte) map[string]float64 {
@@ -91,7 +91,7 @@ func TestPage(t *testing.T) {
 
 // What is not known is not shown.
 func TestLiveLeavesOutTheUnknown(t *testing.T) {
-	page := string(Text(Live(metric.Snapshot{TTFT: unknown, TPOT: unknown, ITL: unknown, E2E: unknown})))
+	page := string(Text(Live(progress.Snapshot{TTFT: unknown, TPOT: unknown, ITL: unknown, E2E: unknown})))
 	if strings.Contains(page, "_ms") || strings.Contains(page, "NaN") || !strings.Contains(page, "redline_ok 0\n") {
 		t.Errorf("%s", page)
 	}

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"redline/internal/judge/metric"
+	"redline/internal/judge/progress"
 	"redline/internal/text"
 )
 
@@ -94,7 +94,7 @@ func (p *Publisher) Push(receiver string) {
 }
 
 // Live takes a snapshot of the run.
-func (p *Publisher) Live(s metric.Snapshot) {
+func (p *Publisher) Live(s progress.Snapshot) {
 	list := Live(s, p.Labels...)
 	p.mu.Lock()
 	p.latest = list

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"redline/internal/judge/metric"
+	"redline/internal/judge/progress"
 	"redline/internal/show/document"
 	"redline/internal/text"
 )
@@ -129,7 +129,7 @@ func gauge(share float64, width int) string {
 
 // histogram draws a distribution in ms with a row of its edges below; what lies
 // at limit or above is painted bad.
-func histogram(bins *metric.LiveBins, limit float64, width, height int, paint painter) []string {
+func histogram(bins *progress.Bins, limit float64, width, height int, paint painter) []string {
 	first, last := -1, 0
 	for i, n := range bins {
 		if n > 0 {
@@ -153,7 +153,7 @@ func histogram(bins *metric.LiveBins, limit float64, width, height int, paint pa
 		for i := first + c*each; i < min(first+(c+1)*each, len(bins)); i++ {
 			sum += float64(bins[i])
 		}
-		if limit > 0 && beyond < 0 && metric.BinEdge(first+c*each) >= limit {
+		if limit > 0 && beyond < 0 && progress.BinEdge(first+c*each) >= limit {
 			beyond = c * wide
 		}
 		for range wide {
@@ -181,7 +181,7 @@ func edges(first, last, width int) string {
 	return left + strings.Repeat(" ", before) + middle + strings.Repeat(" ", max(room-before-len(middle), 1)) + right
 }
 
-func binText(i int) string { return text.Digits(metric.BinEdge(i), 2) }
+func binText(i int) string { return text.Digits(progress.BinEdge(i), 2) }
 
 // shorten is a text from outside in width columns, of which there may be none.
 func shorten(s string, width int) string { return document.Shorten(s, max(width, 1)) }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"redline/internal/drive/record"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/progress"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
 	"redline/internal/show/document"
@@ -53,12 +53,12 @@ func (p *picture) outcomes() string {
 // latencies are the rows of the table.
 var latencies = []struct {
 	name string
-	of   func(*metric.Snapshot) *metric.Spread
+	of   func(*progress.Snapshot) *progress.Spread
 }{
-	{"ttft", func(s *metric.Snapshot) *metric.Spread { return &s.TTFT }},
-	{"tpot", func(s *metric.Snapshot) *metric.Spread { return &s.TPOT }},
-	{"itl", func(s *metric.Snapshot) *metric.Spread { return &s.ITL }},
-	{"e2e", func(s *metric.Snapshot) *metric.Spread { return &s.E2E }},
+	{"ttft", func(s *progress.Snapshot) *progress.Spread { return &s.TTFT }},
+	{"tpot", func(s *progress.Snapshot) *progress.Spread { return &s.TPOT }},
+	{"itl", func(s *progress.Snapshot) *progress.Spread { return &s.ITL }},
+	{"e2e", func(s *progress.Snapshot) *progress.Spread { return &s.E2E }},
 }
 
 // table is the percentiles against their limits.

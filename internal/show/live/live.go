@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"redline/internal/drive/record"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/progress"
 	"redline/internal/show/document"
 	"redline/internal/text"
 )
@@ -68,7 +68,7 @@ func NewLine(w io.Writer, o Options) *Line {
 
 // Show brings the line up to date. What cannot be written is lost: a broken
 // terminal is no reason to end a run.
-func (l *Line) Show(s metric.Snapshot) {
+func (l *Line) Show(s progress.Snapshot) {
 	if l.screen != nil {
 		l.screen.update(func(v *view) { v.show(s) })
 		return
@@ -98,7 +98,7 @@ func (l *Line) Show(s metric.Snapshot) {
 }
 
 // parts are the figures of a line, about a single run or one of several.
-func (l *Line) parts(lay layout, s metric.Snapshot) []part {
+func (l *Line) parts(lay layout, s progress.Snapshot) []part {
 	if l.stage != nil {
 		return l.stageParts(lay, s)
 	}
@@ -194,7 +194,7 @@ func (l layout) join(parts []part) string {
 	return strings.Join(texts, l.separator)
 }
 
-func (l layout) parts(s metric.Snapshot, stretch string) []part {
+func (l layout) parts(s progress.Snapshot, stretch string) []part {
 	inFlight := l.right(text.Count(s.InFlight), 3) + " in flight"
 	if s.Waiting > 0 {
 		inFlight += " + " + text.Count(s.Waiting) + " waiting"
@@ -240,7 +240,7 @@ const widestStretch = len("measuring 40s/60s")
 
 // stretch says where in the run it is: only the window has a length that is
 // known beforehand.
-func (l *Line) stretch(s metric.Snapshot) string {
+func (l *Line) stretch(s progress.Snapshot) string {
 	switch s.Phase {
 	case record.Warmup:
 		return "warm-up"
@@ -255,7 +255,7 @@ func (l *Line) stretch(s metric.Snapshot) string {
 	return "starting"
 }
 
-func (l layout) ttft(s metric.Snapshot) string {
+func (l layout) ttft(s progress.Snapshot) string {
 	if math.IsNaN(s.TTFT.P50) || math.IsNaN(s.TTFT.P99) {
 		return "no ttft yet"
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"redline/internal/drive/record"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/progress"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -39,21 +39,21 @@ func golden(t *testing.T, name string, got []byte) {
 
 // run is a run as its snapshots tell it: two warm-up seconds without an
 // answer, then traffic, then errors.
-func run() []metric.Snapshot {
+func run() []progress.Snapshot {
 	nan := math.NaN()
-	at := func(seconds float64, s metric.Snapshot) metric.Snapshot {
+	at := func(seconds float64, s progress.Snapshot) progress.Snapshot {
 		s.Elapsed = time.Duration(seconds * float64(time.Second))
 		return s
 	}
-	return []metric.Snapshot{
-		at(0.5, metric.Snapshot{Phase: "warmup", InFlight: 9, Due: 9, TTFT: metric.Spread{P50: nan, P99: nan}}),
-		at(2, metric.Snapshot{Phase: "warmup", InFlight: 31, Due: 40, OK: 9, RequestsPerS: 4.5, TokensPerS: 1204.2, TTFT: metric.Spread{P50: 51.2, P99: 88.1}}),
-		at(4.9, metric.Snapshot{Phase: "warmup", InFlight: 44, Due: 99, OK: 55, RequestsPerS: 11.2, TokensPerS: 2950, TTFT: metric.Spread{P50: 53.8, P99: 121}}),
-		at(6.2, metric.Snapshot{Phase: "measure", InFlight: 46, Due: 124, OK: 78, RequestsPerS: 19.6, TokensPerS: 3610, TTFT: metric.Spread{P50: 54.4, P99: 160}}),
-		at(10.1, metric.Snapshot{Phase: "measure", InFlight: 47, Due: 203, OK: 156, RequestsPerS: 19.9, TokensPerS: 3742, TTFT: metric.Spread{P50: 54.1, P99: 163}}),
-		at(14.9, metric.Snapshot{Phase: "measure", InFlight: 48, Due: 299, OK: 250, Errors: 1, RequestsPerS: 20.2, TokensPerS: 3760, TTFT: metric.Spread{P50: 54.1, P99: 164}}),
-		at(15, metric.Snapshot{Phase: "measure", InFlight: 64, Waiting: 1318, Due: 1620, OK: 251, Errors: 12, RequestsPerS: 18.4, TokensPerS: 3401, TTFT: metric.Spread{P50: 58.3, P99: 1834}}),
-		at(70.4, metric.Snapshot{Phase: "cooldown", InFlight: 12, Due: 1701, OK: 1690, Errors: 12, RequestsPerS: 19.1, TokensPerS: 3502, TTFT: metric.Spread{P50: 57.8, P99: 1790}}),
+	return []progress.Snapshot{
+		at(0.5, progress.Snapshot{Phase: "warmup", InFlight: 9, Due: 9, TTFT: progress.Spread{P50: nan, P99: nan}}),
+		at(2, progress.Snapshot{Phase: "warmup", InFlight: 31, Due: 40, OK: 9, RequestsPerS: 4.5, TokensPerS: 1204.2, TTFT: progress.Spread{P50: 51.2, P99: 88.1}}),
+		at(4.9, progress.Snapshot{Phase: "warmup", InFlight: 44, Due: 99, OK: 55, RequestsPerS: 11.2, TokensPerS: 2950, TTFT: progress.Spread{P50: 53.8, P99: 121}}),
+		at(6.2, progress.Snapshot{Phase: "measure", InFlight: 46, Due: 124, OK: 78, RequestsPerS: 19.6, TokensPerS: 3610, TTFT: progress.Spread{P50: 54.4, P99: 160}}),
+		at(10.1, progress.Snapshot{Phase: "measure", InFlight: 47, Due: 203, OK: 156, RequestsPerS: 19.9, TokensPerS: 3742, TTFT: progress.Spread{P50: 54.1, P99: 163}}),
+		at(14.9, progress.Snapshot{Phase: "measure", InFlight: 48, Due: 299, OK: 250, Errors: 1, RequestsPerS: 20.2, TokensPerS: 3760, TTFT: progress.Spread{P50: 54.1, P99: 164}}),
+		at(15, progress.Snapshot{Phase: "measure", InFlight: 64, Waiting: 1318, Due: 1620, OK: 251, Errors: 12, RequestsPerS: 18.4, TokensPerS: 3401, TTFT: progress.Spread{P50: 58.3, P99: 1834}}),
+		at(70.4, progress.Snapshot{Phase: "cooldown", InFlight: 12, Due: 1701, OK: 1690, Errors: 12, RequestsPerS: 19.1, TokensPerS: 3502, TTFT: progress.Spread{P50: 57.8, P99: 1790}}),
 	}
 }
 
@@ -125,11 +125,11 @@ func TestStage(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	live := NewLine(&out, Options{})
-	at := func(seconds int, phase record.Phase) metric.Snapshot {
-		return metric.Snapshot{Elapsed: time.Duration(seconds) * time.Second, Phase: phase, InFlight: 4, RequestsPerS: 12, TokensPerS: 900, TTFT: metric.Spread{P50: 20, P99: 50}}
+	at := func(seconds int, phase record.Phase) progress.Snapshot {
+		return progress.Snapshot{Elapsed: time.Duration(seconds) * time.Second, Phase: phase, InFlight: 4, RequestsPerS: 12, TokensPerS: 900, TTFT: progress.Spread{P50: 20, P99: 50}}
 	}
 	live.Stage(Stage{Name: "12 requests/s", What: "level", Number: 3, Of: 8, About: true, Warmup: 5 * time.Second, Window: 60 * time.Second, Ahead: 7 * time.Minute})
-	for _, s := range []metric.Snapshot{at(1, record.Warmup), at(4, record.Warmup), at(6, record.Measure), at(15, record.Measure), at(29, record.Measure), at(70, record.Cooldown)} {
+	for _, s := range []progress.Snapshot{at(1, record.Warmup), at(4, record.Warmup), at(6, record.Measure), at(15, record.Measure), at(29, record.Measure), at(70, record.Cooldown)} {
 		live.Show(s)
 	}
 	live.Stage(Stage{Name: "run 2", What: "run", Number: 2, Of: 2, Warmup: 10 * time.Second, Window: 30 * time.Second, Ahead: 45 * time.Second})
@@ -150,7 +150,7 @@ func TestLiveOpenObjectives(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	live := NewLine(&out, Options{Window: 5 * time.Minute})
-	for i, s := range []metric.Snapshot{
+	for i, s := range []progress.Snapshot{
 		{Phase: record.Warmup, Open: []string{"ttft:p99<500ms", "tpot:p95<50ms"}},
 		{Phase: record.Measure, Open: []string{"ttft:p99<500ms", "tpot:p95<50ms"}},
 		{Phase: record.Measure, Open: []string{"ttft:p99<500ms"}},
@@ -178,7 +178,7 @@ func TestLiveOpenObjectivesNarrow(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	live := NewLine(&out, Options{Terminal: true, Window: 5 * time.Minute, Width: func() int { return 80 }})
-	live.Show(metric.Snapshot{Phase: record.Measure, Elapsed: 20 * time.Second, Open: []string{"ttft:p99<500ms", "tpot:p95<50ms", "e2e:p90<2s"}, RequestsPerS: 4, TTFT: metric.Spread{P50: 20, P99: 50}})
+	live.Show(progress.Snapshot{Phase: record.Measure, Elapsed: 20 * time.Second, Open: []string{"ttft:p99<500ms", "tpot:p95<50ms", "e2e:p90<2s"}, RequestsPerS: 4, TTFT: progress.Spread{P50: 20, P99: 50}})
 	want := clearLine + " 20s measuring 0s/5m00s  open: ttft:p99<500ms + 2 more    0 in flight"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
@@ -197,7 +197,7 @@ func TestLiveSearch(t *testing.T) {
 		live := NewLine(&out, Options{Terminal: true, Width: func() int { return width }})
 		live.Stage(Stage{Name: "look 18.75 requests/s", What: "stage", Number: 4, Of: 9, About: true, Window: 20 * time.Second, Ahead: 5 * time.Minute,
 			Found: "limit so far 17.0–24.0 requests/s"})
-		live.Show(metric.Snapshot{Phase: record.Measure, InFlight: 3, RequestsPerS: 12, TokensPerS: 900, TTFT: metric.Spread{P50: 20, P99: 50}, Rejected: 7})
+		live.Show(progress.Snapshot{Phase: record.Measure, InFlight: 3, RequestsPerS: 12, TokensPerS: 900, TTFT: progress.Spread{P50: 20, P99: 50}, Rejected: 7})
 		if diff := cmp.Diff(clearLine+want, out.String()); diff != "" {
 			t.Errorf("%d columns: %s", width, diff)
 		}

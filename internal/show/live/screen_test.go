@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"redline/internal/drive/record"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/progress"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
 	"redline/internal/show/document"
@@ -22,7 +22,7 @@ func steered(v *view, seconds int, slowFrom int, objectives ...string) {
 	if err != nil {
 		panic(err)
 	}
-	live := metric.Live{Objectives: parsed}
+	live := progress.Live{Objectives: parsed}
 	random := rand.New(rand.NewPCG(1, 2))
 	running, kv, watts := 21.0, 0.41, 612.0
 	for second := range seconds {
@@ -50,8 +50,8 @@ func steered(v *view, seconds int, slowFrom int, objectives ...string) {
 			r.Settle()
 			live.Observe(r)
 		}
-		v.show(live.Snapshot(metric.Snapshot{Elapsed: time.Duration(second+1) * time.Second, Phase: phase, InFlight: 40, Due: 20*second + 60,
-			Server: metric.Gauges{Running: &running, Waiting: new(float64), KVUsage: &kv, Watts: &watts}}, int64(2000*(second+1))))
+		v.show(live.Snapshot(progress.Snapshot{Elapsed: time.Duration(second+1) * time.Second, Phase: phase, InFlight: 40, Due: 20*second + 60,
+			Server: progress.Gauges{Running: &running, Waiting: new(float64), KVUsage: &kv, Watts: &watts}}, int64(2000*(second+1))))
 	}
 }
 
@@ -210,9 +210,9 @@ func TestSeriesStaysBounded(t *testing.T) {
 // limit falls into.
 func TestHistogramPaintsBeyondTheLimit(t *testing.T) {
 	t.Parallel()
-	var bins metric.LiveBins
+	var bins progress.Bins
 	for i := range bins {
-		if e := metric.BinEdge(i); e > 10 && e < 1000 {
+		if e := progress.BinEdge(i); e > 10 && e < 1000 {
 			bins[i] = 5
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"redline/internal/drive/record"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/progress"
 	"redline/internal/text"
 )
 
@@ -91,7 +91,7 @@ func (s *Stage) briefly() string {
 }
 
 // left is how long the stage still offers load, 0 where that is not known.
-func (l *Line) left(s metric.Snapshot) time.Duration {
+func (l *Line) left(s progress.Snapshot) time.Duration {
 	switch {
 	case l.stage.Window == 0 || s.Phase == record.Cooldown:
 		return 0
@@ -104,7 +104,7 @@ func (l *Line) left(s metric.Snapshot) time.Duration {
 }
 
 // stageParts are those of a line about one of several stages.
-func (l *Line) stageParts(lay layout, s metric.Snapshot) []part {
+func (l *Line) stageParts(lay layout, s progress.Snapshot) []part {
 	left := l.left(s)
 	now := "warming up"
 	switch {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"redline/internal/drive/record"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/progress"
 	"redline/internal/show/document"
 )
 
@@ -23,7 +23,7 @@ type view struct {
 	measuring time.Duration
 	stage     *Stage // nil in a single run
 	ended     []Ended
-	now       metric.Snapshot
+	now       progress.Snapshot
 	begun     bool // now was seen
 	ttft      series
 	tokens    series
@@ -39,7 +39,7 @@ func inColor(t document.Tone, s string) string { return document.ANSI(t, s) }
 func plainly(_ document.Tone, s string) string { return s }
 
 // show takes in a snapshot.
-func (v *view) show(s metric.Snapshot) {
+func (v *view) show(s progress.Snapshot) {
 	if s.Elapsed < v.now.Elapsed {
 		v.restart()
 	}
@@ -54,8 +54,8 @@ func (v *view) show(s metric.Snapshot) {
 
 // restart forgets what the stage before showed.
 func (v *view) restart() {
-	none := metric.Spread{P50: math.NaN(), P95: math.NaN(), P99: math.NaN()}
-	v.now, v.begun, v.measuring = metric.Snapshot{TTFT: none, TPOT: none, ITL: none, E2E: none, RecentTTFT: math.NaN()}, false, 0
+	none := progress.Spread{P50: math.NaN(), P95: math.NaN(), P99: math.NaN()}
+	v.now, v.begun, v.measuring = progress.Snapshot{TTFT: none, TPOT: none, ITL: none, E2E: none, RecentTTFT: math.NaN()}, false, 0
 	v.ttft, v.tokens, v.served = series{join: math.Max}, series{join: mean}, series{join: mean}
 }
 

@@ -1,4 +1,4 @@
-package metric
+package progress
 
 import (
 	"math"
@@ -181,4 +181,42 @@ func BenchmarkLiveObserve(b *testing.B) {
 		l.gapsLeft = mostLiveGaps
 		l.Observe(r)
 	}
+}
+
+const ms = int64(1_000_000)
+
+// life is a request of a test, in ms.
+type life struct {
+	due, sent, end int64
+	chunks         []int64 // when its output events came
+	usage          llm.Usage
+	outcome        llm.Outcome
+	local          int
+}
+
+// lived makes the record that the engine would have made of it.
+func lived(l life) *record.Record {
+	r := &record.Record{Due: l.due * ms, Try: 1, Streamed: true, LocalTokens: l.local}
+	r.Observe(llm.Event{Kind: llm.Sent, At: l.sent * ms})
+	for _, at := range l.chunks {
+		r.Observe(llm.Event{Kind: llm.Output, At: at * ms, Text: []byte("word")})
+	}
+	if l.usage != (llm.Usage{}) {
+		r.Observe(llm.Event{Kind: llm.UsageSeen, Usage: l.usage})
+	}
+	r.Observe(llm.Event{Kind: llm.End, At: l.end * ms})
+	if l.outcome != "" {
+		r.Outcome = l.outcome
+	}
+	r.Settle()
+	return r
+}
+
+// steadily gives n events that begin at first and follow one another by gap.
+func steadily(first, gap int64, n int) []int64 {
+	list := make([]int64, n)
+	for i := range list {
+		list[i] = first + int64(i)*gap
+	}
+	return list
 }

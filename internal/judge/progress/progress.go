@@ -1,4 +1,7 @@
-package metric
+// Package progress follows a run while it goes on: it takes in records as they
+// end and gives snapshots of rates, percentiles and where objectives stand.
+// Final figures never come from it.
+package progress
 
 import (
 	"maps"
@@ -10,6 +13,7 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
 	"redline/internal/drive/record"
+	"redline/internal/judge/metric"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
 )
@@ -33,8 +37,7 @@ type Live struct {
 	events    int64
 	elapsed   time.Duration // of the last snapshot
 	gapsLeft  int           // gaps that may still be taken in before the next snapshot
-	groups    []group
-	gaps      gaps
+	gaps      metric.TokenGaps
 	history   []mark
 }
 
@@ -92,23 +95,23 @@ type Gauges struct {
 type Spread struct {
 	P50, P95, P99 float64
 	// Bins counts the values; BinEdge says where each begins.
-	Bins LiveBins
+	Bins Bins
 }
 
-// LiveBins divide the times from 10 µs to an hour, four bins to the octave.
-type LiveBins [4 * 29]uint32
+// Bins divide the times from 10 µs to an hour, four bins to the octave.
+type Bins [4 * 29]uint32
 
 // BinEdge is where a bin begins, in ms.
 func BinEdge(i int) float64 { return 0.01 * math.Exp2(float64(i)/4) }
 
 func binOf(ms float64) int {
-	return min(max(int(4*math.Log2(ms/0.01)), 0), len(LiveBins{})-1)
+	return min(max(int(4*math.Log2(ms/0.01)), 0), len(Bins{})-1)
 }
 
 // liveDist is one distribution under way.
 type liveDist struct {
 	hist *hdr.Histogram // µs
-	bins LiveBins
+	bins Bins
 }
 
 func (d *liveDist) add(ms float64) {
@@ -160,7 +163,7 @@ const (
 
 // Observe takes in a record that has ended.
 func (l *Live) Observe(r *record.Record) {
-	f := measured(r)
+	ttft, tpot, e2e := metric.FromDue(r)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tokens += int64(r.StreamedTokens)
@@ -172,16 +175,16 @@ func (l *Live) Observe(r *record.Record) {
 	if l.measuring && r.Phase != record.Measure {
 		return
 	}
-	for i, ns := range [liveCount]float64{liveTTFT: f[ttftDue], liveTPOT: f[tpot], liveITL: math.NaN(), liveE2E: f[e2eDue]} {
+	for i, ns := range [liveCount]float64{liveTTFT: ttft, liveTPOT: tpot, liveITL: math.NaN(), liveE2E: e2e} {
 		if ns == ns {
 			l.dists[i].add(ns / 1e6)
 		}
 	}
-	if ns := f[ttftDue]; ns == ns {
+	if ttft == ttft {
 		if len(l.recent) == mostRecent {
 			l.recent = slices.Delete(l.recent, 0, mostRecent/2)
 		}
-		l.recent = append(l.recent, recentTTFT{l.elapsed, ns / 1e6})
+		l.recent = append(l.recent, recentTTFT{l.elapsed, ttft / 1e6})
 	}
 	l.observeGaps(r)
 }
@@ -209,9 +212,7 @@ func (l *Live) observeGaps(r *record.Record) {
 		return
 	}
 	l.gapsLeft -= r.ChunkCount()
-	l.groups = grouped(r, l.groups[:0])
-	l.gaps.take(r, l.groups, math.MinInt64, math.MaxInt64)
-	for _, ms := range l.gaps.itl {
+	for ms := range l.gaps.Of(r) {
 		l.dists[liveITL].add(float64(ms))
 	}
 }
