@@ -20,10 +20,16 @@ type Gaps struct {
 	groups []group
 }
 
-// Of gives the gaps between the distinct stamps of a reply and those between its
-// tokens, in ms, with their ends.
-func (g *Gaps) Of(r *record.Record) (icl, itl iter.Seq2[int64, float32]) {
+// Of gives the distinct stamps of a reply with the tokens that came at each, and
+// the gaps between its tokens, in ms, with their ends.
+func (g *Gaps) Of(r *record.Record) (arrived iter.Seq2[int64, int], itl iter.Seq2[int64, float32]) {
 	g.groups = grouped(r, g.groups[:0])
 	g.gaps.take(r, g.groups, math.MinInt64, math.MaxInt64)
-	return g.gaps.icl, g.gaps.itl
+	return func(yield func(int64, int) bool) {
+		for _, one := range g.groups {
+			if !yield(one.at, one.tokens) {
+				return
+			}
+		}
+	}, g.gaps.itl
 }

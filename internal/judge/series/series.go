@@ -99,12 +99,14 @@ func (s *Series) prompt(tokens int, ms float32) {
 
 // output takes in when tokens came, also those of replies that failed later.
 func (s *Series) output(r *record.Record) {
-	for at, tokens := range r.Chunks() {
-		s.time.at(at).tokens += tokens
-	}
-	icl, itls := s.gaps.Of(r)
-	for at, ms := range icl {
-		s.time.at(at).gaps.count(bin(ms, coarse), 1)
+	arrived, itls := s.gaps.Of(r)
+	before := int64(0)
+	for at, tokens := range arrived {
+		m := s.time.at(at)
+		if m.tokens += tokens; before != 0 {
+			m.gaps.count(bin(float32(at-before)/1e6, coarse), 1)
+		}
+		before = at
 	}
 	if r.Outcome != llm.OK || !r.Streamed {
 		return

@@ -96,7 +96,7 @@ func TestNothingIsLost(t *testing.T) {
 		if got, want := sum(out.InFlight)*out.BinS, float64(busy)/1e9; math.Abs(got/want-1) > 1e-3 {
 			t.Errorf("%d apart: %g s in flight of %g", apart, got, want)
 		}
-		if data, err := json.Marshal(out); err != nil || len(data) > 40_000 {
+		if data, err := json.Marshal(out); err != nil || len(data) > 33_000 {
 			t.Errorf("%d apart: %d bytes, %v", apart, len(data), err)
 		}
 	}

@@ -14,6 +14,8 @@ const (
 	enoughP99  = 100
 	fewestBins = 24
 	bestBins   = 60
+	// mostLatencyBins is as fine as a page can show three lines.
+	mostLatencyBins = 120
 	// mapBins is how many columns a map of gaps has at most.
 	mapBins = mostBins / 2
 )
@@ -27,7 +29,7 @@ func (t *timeline) latencies(out *result.Series) {
 		}
 	}
 	many := 1
-	for requests*many < enoughP99*spread && spread/many > bestBins || requests*many < enough*spread && spread/many > fewestBins {
+	for spread/many > mostLatencyBins || requests*many < enoughP99*spread && spread/many > bestBins || requests*many < enough*spread && spread/many > fewestBins {
 		many *= 2
 	}
 	for i, place := range []**result.LatencyTrack{&out.TTFT, &out.TPOT, &out.E2E} {

@@ -210,7 +210,7 @@ func (d *drawing) point(p Point, i int, log bool) {
 	}
 	d.add(`<circle class="%s" cx="%.1f" cy="%.1f" r="%.1f"><title>%s</title></circle>`, class, x, y, radius, html.EscapeString(p.Text))
 	if p.Label != "" {
-		d.add(`<text class="label" x="%.1f" y="%.1f">%s</text>`, x+8, y+4, html.EscapeString(p.Label))
+		d.add(`<text class="label" x="%.1f" y="%.1f">%s</text>`, x+6, y-7, html.EscapeString(p.Label))
 	}
 }
 

@@ -113,6 +113,7 @@ func objectiveCurves(r *result.Result) []chart.Chart {
 func latencyChart(r *result.Result, of charted) chart.Chart {
 	stat := text.Percentile(of.stat)
 	c := chart.Chart{
+		Name:  role(of.row) + "-" + of.stat + "-against-load",
 		Title: "how " + strings.TrimSuffix(of.row.name, " from due") + " " + stat + " answers to load",
 		X:     loadAxis(r), Y: chart.Axis{Label: of.row.name + ", ms", Log: true, Format: tick},
 		Lines: []chart.Line{latencyLine(r, of.row, of.stat)},
@@ -160,7 +161,7 @@ func latencyLine(r *result.Result, row latencyRow, stat string) chart.Line {
 
 // servedChart lays what was served, and what of it was good, over the load.
 func servedChart(r *result.Result) chart.Chart {
-	c := chart.Chart{Title: "what is served", X: loadAxis(r),
+	c := chart.Chart{Name: "served", Title: "what is served", X: loadAxis(r),
 		Y: chart.Axis{Label: "requests/s", Format: tick}, Marks: loadMarks(r)}
 	c.Y.Log = c.X.Log // so that what is served as offered is a straight line
 	completed, good := chart.Line{Name: "completed", Role: "completed"}, chart.Line{Name: "within every objective", Role: "accepted"}

@@ -143,7 +143,7 @@
         ctx.beginPath(); ctx.arc(x, y, 3.5 * r, 0, 2 * Math.PI);
         ctx.fillStyle = style("--paper"); ctx.fill(); ctx.strokeStyle = color(l.class); ctx.lineWidth = 2 * r; ctx.stroke();
       }
-      (l.labels || []).forEach((text, k) => { const [x, y] = at(k); if (text) write(ctx, text, x + 8 * r, y + 4 * r, color(l.class)); });
+      (l.labels || []).forEach((text, k) => { const [x, y] = at(k); if (text) write(ctx, text, x + 6 * r, y - 7 * r, color(l.class)); });
     });
     for (const b of c.bounds || []) {
       const y = u.valToPos(b.y, "y", true), paint = style(b.plain ? "--soft" : "--bad");
