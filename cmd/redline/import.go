@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"redline/internal/peer"
+	"redline/internal/peer/imported"
 	"redline/internal/run/adopt"
 	"redline/internal/text"
 )
@@ -62,7 +63,7 @@ func (p *process) importFiles(ctx context.Context, files []string, out, label st
 		if err != nil {
 			return err
 		}
-		runs, err := peer.Import(content)
+		runs, err := imported.Import(content)
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
@@ -94,7 +95,7 @@ func readResultFile(file string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is a directory; import takes the result file in it", file)
 	case info.Mode()&(fs.ModeDevice|fs.ModeSocket) != 0:
 		return nil, fmt.Errorf("%s is a device; import takes the result file of a benchmark", file)
-	case info.Size() > peer.MostBytes:
+	case info.Size() > imported.MostBytes:
 		return nil, tooLong(file)
 	}
 	in, err := os.Open(file)
@@ -102,15 +103,15 @@ func readResultFile(file string) ([]byte, error) {
 		return nil, err
 	}
 	defer in.Close()
-	content, err := io.ReadAll(io.LimitReader(in, peer.MostBytes+1)) // a pipe has no size
-	if len(content) > peer.MostBytes {
+	content, err := io.ReadAll(io.LimitReader(in, imported.MostBytes+1)) // a pipe has no size
+	if len(content) > imported.MostBytes {
 		return nil, tooLong(file)
 	}
 	return content, err
 }
 
 func tooLong(file string) error {
-	return fmt.Errorf("%s is longer than %s, the most that import reads: write the result without texts, or in parts", file, text.Bytes(peer.MostBytes))
+	return fmt.Errorf("%s is longer than %s, the most that import reads: write the result without texts, or in parts", file, text.Bytes(imported.MostBytes))
 }
 
 func (p *process) importRun(ctx context.Context, r *peer.Run, o adopt.Options) error {

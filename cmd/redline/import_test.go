@@ -12,7 +12,7 @@ import (
 func peerFile(name string) string { return "../../internal/peer/testdata/files/" + name }
 
 // imported makes a run directory of a peer's file.
-func imported(t *testing.T, name string) string {
+func importedRun(t *testing.T, name string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), strings.ReplaceAll(name, ".", "-"))
 	if code, _, stderr := redline(t, nil, "import", peerFile(name), "--out", dir); code != exitOK {
@@ -61,7 +61,7 @@ func TestImportMistakes(t *testing.T) {
 func TestCapacityOfAnImportedRun(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"aiperf-0.13.0.json", "aiperf-0.13.0.jsonl"} {
-		dir := imported(t, name)
+		dir := importedRun(t, name)
 		code, stdout, stderr := redline(t, nil, "capacity", dir, "--rate", "100", "--slo", "ttft:p99<1s")
 		if code != exitOK || !strings.Contains(stdout, "another benchmark made the run") || !strings.Contains(stdout, "no load met the objectives for certain") {
 			t.Errorf("%s: exit %d: %s%s", name, code, stdout, stderr)
@@ -83,7 +83,7 @@ func TestCapacityOfAnImportedRun(t *testing.T) {
 // printed alone.
 func TestStoredComparisonNamesPaths(t *testing.T) {
 	t.Parallel()
-	a, b := imported(t, "aiperf-0.13.0.jsonl"), imported(t, "aiperf-0.13.0.json")
+	a, b := importedRun(t, "aiperf-0.13.0.jsonl"), importedRun(t, "aiperf-0.13.0.json")
 	id := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}`)
 	for _, args := range [][]string{nil, {"--markdown", "-"}, {"--html", "-"}} {
 		code, stdout, stderr := redline(t, nil, append([]string{"compare", a, b, "--anyway"}, args...)...)

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -208,7 +209,7 @@ func guidellmPlan(v *Values, a guidellmAsked, load string) Plan {
 	}
 	p.setIf("max-error-rate", v.text("max-error-rate"))
 	_, seed := guidellmOptions(v.text("random-seed"))
-	p.set("seed", strings.TrimSpace(firstOf(seed["seed"], seed["value"], strings.TrimPrefix(v.text("random-seed"), "kind=static,"))))
+	p.set("seed", strings.TrimSpace(cmp.Or(seed["seed"], seed["value"], strings.TrimPrefix(v.text("random-seed"), "kind=static,"))))
 	p.extend(guidellmExtras(v))
 	p.finish()
 	return *p
@@ -220,15 +221,6 @@ func guidellmExtras(v *Values) map[string]any {
 	extras, _ := args["extras"].(map[string]any)
 	body, _ := extras["body"].(map[string]any)
 	return body
-}
-
-func firstOf(words ...string) string {
-	for _, w := range words {
-		if w != "" {
-			return w
-		}
-	}
-	return ""
 }
 
 func guidellmWorkload(v *Values, p *Plan, a guidellmAsked) {
@@ -252,11 +244,11 @@ func guidellmWorkload(v *Values, p *Plan, a guidellmAsked) {
 			return
 		}
 		p.block("prompt", length("prompt_tokens"), "output", out,
-			"prefix", fmt.Sprintf("{groups: %s, tokens: %s}", firstOf(a.data["prefix_count"], "1"), a.data["prefix_tokens"]))
+			"prefix", fmt.Sprintf("{groups: %s, tokens: %s}", cmp.Or(a.data["prefix_count"], "1"), a.data["prefix_tokens"]))
 	case len(v.list("data")) == 0:
 		v.refuse("data", "give the prompts: --data prompt_tokens=512,output_tokens=128, or a file")
 	default:
-		path := firstOf(a.data["path"], a.data["source"], v.list("data")[0])
+		path := cmp.Or(a.data["path"], a.data["source"], v.list("data")[0])
 		p.block("file", quoted(path), "natural", "true")
 	}
 }

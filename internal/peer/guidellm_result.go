@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -117,7 +118,7 @@ func guidellmFiles(v *Values, runs []*Run) ([]File, error) {
 	path := v.text("output-path")
 	for _, o := range v.list("output") {
 		if kind, rest := guidellmOptions(o); kind == "json" {
-			path = firstOf(rest["path"], "benchmarks.json")
+			path = cmp.Or(rest["path"], "benchmarks.json")
 		}
 	}
 	if path == "" {

@@ -130,9 +130,9 @@ func inferencePrefix(v *Values, p *Plan, natural string) (turns float64) {
 	if s.Media != nil {
 		v.refuse(key, noMedia)
 	}
-	question, _ := inferenceLength(v, key, firstOf(string(s.Question), string(s.QuestionSpread)), "50")
-	output, _ := inferenceLength(v, key, firstOf(string(s.Output), string(s.OutputSpread)), "50")
-	_, system := inferenceLength(v, key, firstOf(string(s.System), "100"), "")
+	question, _ := inferenceLength(v, key, cmp.Or(string(s.Question), string(s.QuestionSpread)), "50")
+	output, _ := inferenceLength(v, key, cmp.Or(string(s.Output), string(s.OutputSpread)), "50")
+	_, system := inferenceLength(v, key, cmp.Or(string(s.System), "100"), "")
 	each := cmp.Or(s.PerPrompt, s.PerGroup, 10)
 	prefix := fmt.Sprintf("{groups: %s, tokens: %d", number(cmp.Or(s.NumUnique, s.NumGroups, 10)), int(system))
 	if s.MultiTurn {

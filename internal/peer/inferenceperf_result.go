@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -112,7 +113,7 @@ func inferenceLimits(v *Values) map[string]float64 {
 	}
 	unit := v.text("api.slo-unit")
 	for _, key := range []string{"ttft", "tpot"} {
-		name := firstOf(v.text("api.slo-"+key+"-header"), "x-slo-"+key+"-"+unit)
+		name := cmp.Or(v.text("api.slo-"+key+"-header"), "x-slo-"+key+"-"+unit)
 		said := v.object("api.headers")[name]
 		if limit, err := strconv.ParseFloat(fmt.Sprint(said), 64); err == nil {
 			limits[key] = limit / map[string]float64{"s": 1, "ms": 1e3, "us": 1e6}[unit]
@@ -229,7 +230,7 @@ func inferencePerfTable(_ *Values, runs []*Run) string {
 }
 
 func inferencePerfFiles(v *Values, runs []*Run) ([]File, error) {
-	dir := firstOf(v.text("storage.local-storage.path"), "reports-"+runs[0].Started.Format("20060102-150405"))
+	dir := cmp.Or(v.text("storage.local-storage.path"), "reports-"+runs[0].Started.Format("20060102-150405"))
 	prefix := v.text("storage.local-storage.report-file-prefix")
 	documents := map[string]any{"summary_lifecycle_metrics": inferenceSummary(v, together(runs), nil)}
 	for i, r := range runs {

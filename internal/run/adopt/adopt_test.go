@@ -11,6 +11,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/peer"
+	"redline/internal/peer/imported"
 	"redline/internal/run/store"
 )
 
@@ -40,7 +41,7 @@ func file(t *testing.T, name string) []*peer.Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs, err := peer.Import(content)
+	runs, err := imported.Import(content)
 	if err != nil {
 		t.Fatal(err)
 	}

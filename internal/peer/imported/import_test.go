@@ -1,12 +1,15 @@
-package peer
+package imported
 
 import (
 	"math"
 	"strings"
 	"testing"
+	"time"
+
+	"redline/internal/peer"
 )
 
-// Every file that this package writes is read again, with the figures that were in
+// Every file that redline writes in a peer's stead is read again, with the figures that were in
 // it.
 func TestFilesAreReadAgain(t *testing.T) {
 	for _, c := range []struct {
@@ -28,8 +31,12 @@ func TestFilesAreReadAgain(t *testing.T) {
 		{"token_benchmark_ray.py --results-dir d", 0, false},
 		{"token_benchmark_ray.py --results-dir d", 1, true},
 	} {
-		v := values(t, c.line)
-		files, err := v.peer.Files(v, []*Run{sample()})
+		p, rest := peer.Find(strings.Fields(c.line))
+		v, err := p.Parse(rest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, err := p.Files(v, []*peer.Run{sample()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,11 +46,16 @@ func TestFilesAreReadAgain(t *testing.T) {
 			continue
 		}
 		r := runs[0]
-		if (r.Figures == nil) != c.singles || r.Source != v.peer.Name {
+		if (r.Figures == nil) != c.singles || r.Source != p.Name {
 			t.Errorf("%s: %s of %s has single requests: %t", c.line, files[c.file].Path, r.Source, r.Figures == nil)
 			continue
 		}
-		got := 1000 * r.each(ttft).mean()
+		got := 0.0
+		for _, q := range r.Requests {
+			if q.OK {
+				got += 1000 * q.TTFT / 3
+			}
+		}
 		if !c.singles {
 			got = r.Figures.TTFT.Mean
 		}
@@ -99,4 +111,13 @@ func TestNoNumberIsNotKnown(t *testing.T) {
 	if f.TTFT != nil || f.TPOT.Mean != 4 || len(f.TPOT.P) != 1 || f.TPOT.P["p90"] != 7 || runs[0].Rate != 0 {
 		t.Errorf("ttft %v, tpot %v, rate %v", f.TTFT, f.TPOT, runs[0].Rate)
 	}
+}
+
+// sample is three replies, with a mean ttft of 300 ms, and a refusal.
+func sample() *peer.Run {
+	reply := func(id int, start, first float64) peer.Request {
+		return peer.Request{ID: id, Start: start, Due: start, TTFT: first, Latency: first + 0.03, Whole: first + 0.03, Gaps: []float64{0.01, 0.01, 0.01}, In: 10, Out: 4, OK: true, Streamed: true}
+	}
+	return &peer.Run{Model: "org/m", Started: time.Unix(1.8e9, 0), Duration: 2, Requests: []peer.Request{reply(0, 0, 0.1), reply(1, 0.5, 0.2), reply(2, 1, 0.6),
+		{ID: 3, Start: 1.5, Due: 1.5, Outcome: "rejected", Error: "429", Status: 429}}}
 }

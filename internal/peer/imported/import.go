@@ -1,7 +1,10 @@
-package peer
+// Package imported reads the result files of other benchmarks: each is recognized
+// by its keys, and what cannot have been measured is refused.
+package imported
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"redline/internal/peer"
 )
 
 // tree is a document whose keys are not all known.
@@ -20,7 +25,7 @@ type tree map[string]any
 type shape struct {
 	name string
 	is   func(tree) bool
-	read func(tree) (*Run, error)
+	read func(tree) (*peer.Run, error)
 }
 
 // shapes are the result files that can be read, the more telling first. Those
@@ -50,7 +55,7 @@ const MostBytes = 256 << 20
 
 // Import reads a result file of a peer: one run, or several. Numbers that are none
 // are not known, and those that cannot be are an error.
-func Import(content []byte) ([]*Run, error) {
+func Import(content []byte) ([]*peer.Run, error) {
 	content = notJSON.ReplaceAll(content, []byte("${1}null"))
 	documents, err := documents(content)
 	if err != nil {
@@ -64,13 +69,13 @@ func Import(content []byte) ([]*Run, error) {
 	runs, err := importAll(documents)
 	for _, r := range runs {
 		if err == nil {
-			err = r.check()
+			err = check(r)
 		}
 	}
 	return runs, err
 }
 
-func importAll(documents []tree) ([]*Run, error) {
+func importAll(documents []tree) ([]*peer.Run, error) {
 	first := documents[0]
 	switch {
 	case has("metadata", "metrics")(first):
@@ -80,7 +85,7 @@ func importAll(documents []tree) ([]*Run, error) {
 	case has("start_time", "end_time", "info")(first):
 		return single(inferenceRuns(documents))
 	}
-	var runs []*Run
+	var runs []*peer.Run
 	for _, d := range documents {
 		list, err := importOne(d)
 		if err != nil {
@@ -91,9 +96,9 @@ func importAll(documents []tree) ([]*Run, error) {
 	return runs, nil
 }
 
-func single(r *Run, err error) ([]*Run, error) { return []*Run{r}, err }
+func single(r *peer.Run, err error) ([]*peer.Run, error) { return []*peer.Run{r}, err }
 
-func importOne(d tree) ([]*Run, error) {
+func importOne(d tree) ([]*peer.Run, error) {
 	for _, s := range shapes {
 		switch {
 		case !s.is(d):
@@ -188,16 +193,16 @@ func nth(list []float64, i int) float64 {
 }
 
 // servingRun reads what vLLM and SGLang write.
-func servingRun(source string) func(tree) (*Run, error) {
-	return func(t tree) (*Run, error) {
-		r := &Run{Source: source, Model: firstOf(t.str("model_id"), t.str("model")), Label: firstOf(t.str("label"), t.str("tag")), Duration: t.num("duration"), Rate: t.num("request_rate"),
+func servingRun(source string) func(tree) (*peer.Run, error) {
+	return func(t tree) (*peer.Run, error) {
+		r := &peer.Run{Source: source, Model: cmp.Or(t.str("model_id"), t.str("model")), Label: cmp.Or(t.str("label"), t.str("tag")), Duration: t.num("duration"), Rate: t.num("request_rate"),
 			Most: int(t.num("max_concurrency"))}
 		r.Started, _ = time.ParseInLocation("20060102-150405", t.str("date"), time.Local)
 		if lens := floats(t["input_lens"]); len(lens) > 0 {
 			servingRequests(r, t, lens)
 			return r, nil
 		}
-		r.Figures = &Figures{OK: int(t.num("completed")), Failed: int(t.num("failed")), In: int64(t.num("total_input_tokens")), Out: int64(t.num("total_output_tokens")),
+		r.Figures = &peer.Figures{OK: int(t.num("completed")), Failed: int(t.num("failed")), In: int64(t.num("total_input_tokens")), Out: int64(t.num("total_output_tokens")),
 			TTFT: servingSpread(t, "ttft"), TPOT: servingSpread(t, "tpot"), ITL: servingSpread(t, "itl"), E2E: servingSpread(t, "e2el")}
 		if r.Figures.E2E == nil {
 			r.Figures.E2E = servingSpread(t, "e2e_latency")
@@ -206,7 +211,7 @@ func servingRun(source string) func(tree) (*Run, error) {
 	}
 }
 
-func servingRequests(r *Run, t tree, lens []float64) {
+func servingRequests(r *peer.Run, t tree, lens []float64) {
 	starts, firsts, outs, gaps := floats(t["start_times"]), floats(t["ttfts"]), floats(t["output_lens"]), t.items("itls")
 	latencies, queues, errors := floats(t["latencies"]), floats(t["queue_times"]), t.items("errors")
 	origin := 0.0
@@ -214,11 +219,14 @@ func servingRequests(r *Run, t tree, lens []float64) {
 		origin = slices.Min(starts)
 	}
 	for i := range lens {
-		q := Request{ID: i, Session: i, In: int(lens[i]), Out: int(nth(outs, i)), TTFT: nth(firsts, i), Start: nth(starts, i) - origin, Queue: nth(queues, i), Streamed: true}
+		q := peer.Request{ID: i, Session: i, In: int(lens[i]), Out: int(nth(outs, i)), TTFT: nth(firsts, i), Start: nth(starts, i) - origin, Queue: nth(queues, i), Streamed: true}
 		if i < len(gaps) {
 			q.Gaps = floats(gaps[i])
 		}
-		q.Latency = q.TTFT + series(q.Gaps).sum()
+		q.Latency = q.TTFT
+		for _, gap := range q.Gaps {
+			q.Latency += gap
+		}
 		if latency := nth(latencies, i); latency > 0 {
 			q.Whole = latency
 		}
@@ -235,11 +243,11 @@ func servingRequests(r *Run, t tree, lens []float64) {
 }
 
 // servingSpread reads mean_X_ms, median_X_ms and pNN_X_ms.
-func servingSpread(t tree, name string) *Spread {
+func servingSpread(t tree, name string) *peer.Spread {
 	if !t.known("mean_" + name + "_ms") {
 		return nil
 	}
-	s := &Spread{N: int(t.num("completed")), Mean: t.num("mean_" + name + "_ms"), P: t.percentiles(1, "p", "_"+name+"_ms")}
+	s := &peer.Spread{N: int(t.num("completed")), Mean: t.num("mean_" + name + "_ms"), P: t.percentiles(1, "p", "_"+name+"_ms")}
 	if t.known("median_" + name + "_ms") {
 		s.P["p50"] = t.num("median_" + name + "_ms")
 	}
@@ -247,9 +255,9 @@ func servingSpread(t tree, name string) *Spread {
 }
 
 // nvidiaSummary reads the blocks of AIPerf and GenAI-Perf.
-func nvidiaSummary(source string) func(tree) (*Run, error) {
-	return func(t tree) (*Run, error) {
-		r := &Run{Source: source, Version: t.str("aiperf_version"), Duration: t.num("benchmark_duration", "avg")}
+func nvidiaSummary(source string) func(tree) (*peer.Run, error) {
+	return func(t tree) (*peer.Run, error) {
+		r := &peer.Run{Source: source, Version: t.str("aiperf_version"), Duration: t.num("benchmark_duration", "avg")}
 		r.Started, _ = time.ParseInLocation("2006-01-02T15:04:05.999999", t.str("start_time"), time.UTC)
 		if models := t.items("input_config", "models", "items"); len(models) > 0 {
 			r.Model = branch(models[0]).str("name")
@@ -261,26 +269,26 @@ func nvidiaSummary(source string) func(tree) (*Run, error) {
 		if r.Duration == 0 && t.num("request_throughput", "avg") > 0 {
 			r.Duration = float64(ok) / t.num("request_throughput", "avg")
 		}
-		spread := func(tag string) *Spread {
+		spread := func(tag string) *peer.Spread {
 			block := branch(t[tag])
 			if !block.known("avg") {
 				return nil
 			}
-			return &Spread{N: ok, Mean: block.num("avg"), Max: block.num("max"), P: block.percentiles(1, "p", "")}
+			return &peer.Spread{N: ok, Mean: block.num("avg"), Max: block.num("max"), P: block.percentiles(1, "p", "")}
 		}
-		r.Figures = &Figures{OK: ok, Failed: int(t.num("error_request_count", "avg")), In: int64(t.num("total_isl", "avg")), Out: int64(t.num("total_osl", "avg")),
+		r.Figures = &peer.Figures{OK: ok, Failed: int(t.num("error_request_count", "avg")), In: int64(t.num("total_isl", "avg")), Out: int64(t.num("total_osl", "avg")),
 			TTFT: spread("time_to_first_token"), TPOT: spread("inter_token_latency"), ITL: spread("inter_chunk_latency"), E2E: spread("request_latency")}
 		return r, nil
 	}
 }
 
 // aiperfRequests reads AIPerf's line for each request.
-func aiperfRequests(lines []tree) (*Run, error) {
-	r := &Run{Source: "AIPerf", DueKnown: true}
+func aiperfRequests(lines []tree) (*peer.Run, error) {
+	r := &peer.Run{Source: "AIPerf", DueKnown: true}
 	origin := lines[0].num("metadata", "request_start_ns")
 	for _, l := range lines {
 		if phase := l.str("metadata", "benchmark_phase"); phase == "profiling" {
-			origin = min(origin, firstNonZero(l.num("metadata", "credit_issued_ns"), l.num("metadata", "request_start_ns")))
+			origin = min(origin, cmp.Or(l.num("metadata", "credit_issued_ns"), l.num("metadata", "request_start_ns")))
 		}
 	}
 	r.Started = time.Unix(0, int64(origin))
@@ -289,29 +297,23 @@ func aiperfRequests(lines []tree) (*Run, error) {
 			continue
 		}
 		value := func(tag string) float64 { return l.num("metrics", tag, "value") }
-		q := Request{ID: i, Session: int(l.num("metadata", "session_num")), Turn: int(l.num("metadata", "turn_index")), Start: (l.num("metadata", "request_start_ns") - origin) / 1e9,
+		q := peer.Request{ID: i, Session: int(l.num("metadata", "session_num")), Turn: int(l.num("metadata", "turn_index")), Start: (l.num("metadata", "request_start_ns") - origin) / 1e9,
 			TTFT: value("time_to_first_token") / 1e3, Latency: value("request_latency") / 1e3, In: int(value("input_sequence_length")), Out: int(value("output_sequence_length")),
-			Gaps: series(floats(l.at("metrics", "inter_chunk_latency", "value"))).times(1e-3)}
+			Gaps: floats(l.at("metrics", "inter_chunk_latency", "value"))}
+		for i := range q.Gaps {
+			q.Gaps[i] /= 1e3
+		}
 		q.Streamed = q.TTFT > 0
-		q.Due = (firstNonZero(l.num("metadata", "credit_issued_ns"), l.num("metadata", "request_start_ns")) - origin) / 1e9
+		q.Due = (cmp.Or(l.num("metadata", "credit_issued_ns"), l.num("metadata", "request_start_ns")) - origin) / 1e9
 		q.Whole = q.Latency
 		if l["error"] == nil && q.Latency > 0 {
 			q.OK = true
 		} else {
-			q.Outcome, q.Error = "http", firstOf(branch(l["error"]).str("message"), "failed")
+			q.Outcome, q.Error = "http", cmp.Or(branch(l["error"]).str("message"), "failed")
 			q.Whole = (l.num("metadata", "request_end_ns") - l.num("metadata", "request_start_ns")) / 1e9
 		}
 		r.Requests = append(r.Requests, q)
 		r.Duration = max(r.Duration, q.Start+q.Whole)
 	}
 	return r, nil
-}
-
-func firstNonZero(values ...float64) float64 {
-	for _, v := range values {
-		if v != 0 {
-			return v
-		}
-	}
-	return 0
 }

@@ -1,4 +1,4 @@
-package peer
+package imported
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"redline/internal/peer"
 	"redline/internal/text"
 )
 
@@ -67,7 +68,7 @@ func extreme(v any, place string) string {
 
 // check refuses a run whose figures cannot be, or that lacks what every file of
 // its kind has.
-func (r *Run) check() error {
+func check(r *peer.Run) error {
 	if !(r.Duration >= 0 && r.Duration <= mostSeconds) {
 		return fmt.Errorf("%s: it lasts %g s, which cannot be", r.Source, r.Duration)
 	}
@@ -76,17 +77,17 @@ func (r *Run) check() error {
 			return fmt.Errorf("%s: it counts less than no requests or tokens", r.Source)
 		}
 		if f.OK+f.Failed == 0 || f.OK > 0 && f.TTFT == nil && f.TPOT == nil && f.ITL == nil && f.E2E == nil {
-			return r.unlike("neither a count of requests with a latency of them nor single requests")
+			return unlike(r, "neither a count of requests with a latency of them nor single requests")
 		}
 		return nil
 	}
 	if len(r.Requests) == 0 {
-		return r.unlike("no single requests")
+		return unlike(r, "no single requests")
 	}
 	answered, timed := 0, 0
 	for i := range r.Requests {
-		if wrong := r.Requests[i].wrong(); wrong != "" {
-			return fmt.Errorf("%s: request %d: %s", r.Source, i, wrong)
+		if what := wrong(&r.Requests[i]); what != "" {
+			return fmt.Errorf("%s: request %d: %s", r.Source, i, what)
 		}
 		if r.Requests[i].OK {
 			answered++
@@ -96,18 +97,18 @@ func (r *Run) check() error {
 		}
 	}
 	if answered > 0 && timed == 0 {
-		return r.unlike("no times of its requests")
+		return unlike(r, "no times of its requests")
 	}
 	return nil
 }
 
 // unlike is a file that was recognized and does not have what was expected.
-func (r *Run) unlike(has string) error {
+func unlike(r *peer.Run, has string) error {
 	written, known := "", ""
 	if r.Version != "" {
 		written = " " + r.Version
 	}
-	for _, p := range All {
+	for _, p := range peer.All {
 		if p.Name == r.Source {
 			known = "; known is the form of version " + p.Version
 		}
@@ -116,7 +117,7 @@ func (r *Run) unlike(has string) error {
 }
 
 // wrong says what of a request cannot be.
-func (q *Request) wrong() string {
+func wrong(q *peer.Request) string {
 	for _, t := range []struct {
 		name  string
 		value float64
@@ -136,24 +137,4 @@ func (q *Request) wrong() string {
 		}
 	}
 	return ""
-}
-
-// Missing lists what the file does not say, for people.
-func (r *Run) Missing() (list []string) {
-	add := func(lacks bool, what string) {
-		if lacks {
-			list = append(list, what)
-		}
-	}
-	add(r.Model == "", "the model")
-	if f := r.Figures; f != nil {
-		add(true, "single requests")
-		add(f.TTFT == nil, "ttft")
-		add(f.TPOT == nil, "tpot")
-		add(f.E2E == nil, "e2e")
-		return list
-	}
-	add(!r.DueKnown, "when each was due")
-	add(!r.HasGaps(), "times of single tokens")
-	return list
 }

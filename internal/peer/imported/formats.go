@@ -1,19 +1,22 @@
-package peer
+package imported
 
 import (
+	"cmp"
 	"slices"
 	"time"
+
+	"redline/internal/peer"
 )
 
 // guidellmRuns reads each benchmark of a GuideLLM report.
-func guidellmRuns(t tree) ([]*Run, error) {
-	var runs []*Run
+func guidellmRuns(t tree) ([]*peer.Run, error) {
+	var runs []*peer.Run
 	for _, item := range t.items("benchmarks") {
 		b := branch(item)
-		start := firstNonZero(b.num("start_time"), b.num("scheduler_metrics", "start_time"))
-		r := &Run{Source: "GuideLLM", Version: t.str("metadata", "guidellm_version"), DueKnown: true, Duration: b.num("duration"), Started: time.Unix(0, int64(start*1e9)),
-			Model: firstOf(b.str("config", "backend", "model"), t.str("config", "spec", "backend", "model")), URL: b.str("config", "backend", "target"),
-			Rate: b.num("config", "strategy", "rate"), Most: int(firstNonZero(b.num("config", "strategy", "streams"), b.num("config", "strategy", "max_concurrency")))}
+		start := cmp.Or(b.num("start_time"), b.num("scheduler_metrics", "start_time"))
+		r := &peer.Run{Source: "GuideLLM", Version: t.str("metadata", "guidellm_version"), DueKnown: true, Duration: b.num("duration"), Started: time.Unix(0, int64(start*1e9)),
+			Model: cmp.Or(b.str("config", "backend", "model"), t.str("config", "spec", "backend", "model")), URL: b.str("config", "backend", "target"),
+			Rate: b.num("config", "strategy", "rate"), Most: int(cmp.Or(b.num("config", "strategy", "streams"), b.num("config", "strategy", "max_concurrency")))}
 		if r.Rate > 0 {
 			r.Most = 0
 		}
@@ -22,7 +25,7 @@ func guidellmRuns(t tree) ([]*Run, error) {
 				r.Requests = append(r.Requests, guidellmOne(branch(one), start, status == "successful"))
 			}
 		}
-		slices.SortStableFunc(r.Requests, func(a, b Request) int {
+		slices.SortStableFunc(r.Requests, func(a, b peer.Request) int {
 			if a.Start < b.Start {
 				return -1
 			}
@@ -40,16 +43,16 @@ func guidellmRuns(t tree) ([]*Run, error) {
 		runs = append(runs, r)
 	}
 	if len(runs) == 0 {
-		return nil, (&Run{Source: "GuideLLM", Version: t.str("metadata", "guidellm_version")}).unlike("no benchmarks")
+		return nil, unlike(&peer.Run{Source: "GuideLLM", Version: t.str("metadata", "guidellm_version")}, "no benchmarks")
 	}
 	return runs, nil
 }
 
-func guidellmOne(t tree, start float64, ok bool) Request {
+func guidellmOne(t tree, start float64, ok bool) peer.Request {
 	at := func(name string) float64 { return t.num("info", "timings", name) }
-	begin := firstNonZero(at("request_start"), at("resolve_start"))
-	q := Request{Start: begin - start, Due: firstNonZero(at("targeted_start"), begin) - start, OK: ok, Streamed: at("first_token_iteration") > 0,
-		In: int(firstNonZero(t.num("prompt_tokens"), t.num("input_metrics", "text_tokens"))), Out: int(firstNonZero(t.num("output_tokens"), t.num("output_metrics", "text_tokens"))),
+	begin := cmp.Or(at("request_start"), at("resolve_start"))
+	q := peer.Request{Start: begin - start, Due: cmp.Or(at("targeted_start"), begin) - start, OK: ok, Streamed: at("first_token_iteration") > 0,
+		In: int(cmp.Or(t.num("prompt_tokens"), t.num("input_metrics", "text_tokens"))), Out: int(cmp.Or(t.num("output_tokens"), t.num("output_metrics", "text_tokens"))),
 		Whole: at("request_end") - begin}
 	if q.Streamed {
 		q.TTFT, q.Latency = at("first_token_iteration")-begin, at("last_token_iteration")-begin
@@ -58,17 +61,17 @@ func guidellmOne(t tree, start float64, ok bool) Request {
 	}
 	q.Due = min(q.Due, q.Start)
 	if !ok {
-		q.Outcome, q.Error = "http", firstOf(t.str("info", "error"), "errored")
+		q.Outcome, q.Error = "http", cmp.Or(t.str("info", "error"), "errored")
 	}
 	return q
 }
 
 // genaiPerfRuns reads perf_analyzer's export: the times of every response.
-func genaiPerfRuns(t tree) ([]*Run, error) {
-	var runs []*Run
+func genaiPerfRuns(t tree) ([]*peer.Run, error) {
+	var runs []*peer.Run
 	for _, item := range t.items("experiments") {
 		e := branch(item)
-		r := &Run{Source: "GenAI-Perf"}
+		r := &peer.Run{Source: "GenAI-Perf"}
 		switch value := e.num("experiment", "value"); e.str("experiment", "mode") {
 		case "concurrency":
 			r.Most = int(value)
@@ -92,14 +95,14 @@ func genaiPerfRuns(t tree) ([]*Run, error) {
 		runs = append(runs, r)
 	}
 	if len(runs) == 0 {
-		return nil, (&Run{Source: "GenAI-Perf"}).unlike("no experiments")
+		return nil, unlike(&peer.Run{Source: "GenAI-Perf"}, "no experiments")
 	}
 	return runs, nil
 }
 
-func genaiPerfOne(t tree, origin float64) Request {
+func genaiPerfOne(t tree, origin float64) peer.Request {
 	at := t.num("timestamp")
-	q := Request{Start: (at - origin) / 1e9, Due: (at - origin) / 1e9, Streamed: true}
+	q := peer.Request{Start: (at - origin) / 1e9, Due: (at - origin) / 1e9, Streamed: true}
 	times := floats(t["response_timestamps"])
 	if len(times) == 0 {
 		q.Outcome, q.Error = "http", "no response"
@@ -114,32 +117,32 @@ func genaiPerfOne(t tree, origin float64) Request {
 }
 
 // inferenceRun reads a lifecycle report of inference-perf, in seconds.
-func inferenceRun(t tree) (*Run, error) {
+func inferenceRun(t tree) (*peer.Run, error) {
 	ok := int(t.num("successes", "count"))
-	r := &Run{Source: "inference-perf", Duration: t.num("benchmark_time_seconds"), Rate: t.num("load_summary", "requested_rate"), Most: int(t.num("load_summary", "concurrency"))}
+	r := &peer.Run{Source: "inference-perf", Duration: t.num("benchmark_time_seconds"), Rate: t.num("load_summary", "requested_rate"), Most: int(t.num("load_summary", "concurrency"))}
 	if rate := t.num("successes", "throughput", "requests_per_sec"); r.Duration == 0 && rate > 0 {
 		r.Duration = float64(ok) / rate
 	}
-	spread := func(name string) *Spread {
+	spread := func(name string) *peer.Spread {
 		block := branch(t.at("successes", "latency", name))
 		if !block.known("mean") {
 			return nil
 		}
-		s := &Spread{N: ok, Mean: 1e3 * block.num("mean"), Max: 1e3 * block.num("max"), P: block.percentiles(1e3, "p", "")}
+		s := &peer.Spread{N: ok, Mean: 1e3 * block.num("mean"), Max: 1e3 * block.num("max"), P: block.percentiles(1e3, "p", "")}
 		if block.known("median") {
 			s.P["p50"] = 1e3 * block.num("median")
 		}
 		return s
 	}
-	r.Figures = &Figures{OK: ok, Failed: int(t.num("failures", "count")), In: int64(t.num("successes", "prompt_tokens", "total")), Out: int64(t.num("successes", "output_tokens", "total")),
+	r.Figures = &peer.Figures{OK: ok, Failed: int(t.num("failures", "count")), In: int64(t.num("successes", "prompt_tokens", "total")), Out: int64(t.num("successes", "output_tokens", "total")),
 		TTFT: spread("time_to_first_token"), TPOT: spread("time_per_output_token"), ITL: spread("inter_token_latency"), E2E: spread("request_latency")}
 	return r, nil
 }
 
 // inferenceRuns reads inference-perf's entry for each request, on a clock of its
 // own.
-func inferenceRuns(list []tree) (*Run, error) {
-	r := &Run{Source: "inference-perf"}
+func inferenceRuns(list []tree) (*peer.Run, error) {
+	r := &peer.Run{Source: "inference-perf"}
 	origin := list[0].num("start_time")
 	for _, t := range list {
 		origin = min(origin, t.num("start_time"))
@@ -147,7 +150,7 @@ func inferenceRuns(list []tree) (*Run, error) {
 	for i, t := range list {
 		start := t.num("start_time")
 		response := branch(t.at("info", "response_metrics"))
-		q := Request{ID: i, Session: i, Start: start - origin, Due: start - origin, Whole: t.num("end_time") - start, OK: t["error"] == nil,
+		q := peer.Request{ID: i, Session: i, Start: start - origin, Due: start - origin, Whole: t.num("end_time") - start, OK: t["error"] == nil,
 			In: int(t.num("info", "request_metrics", "text", "input_tokens")), Out: int(response.num("output_tokens"))}
 		q.Latency = q.Whole
 		if times := floats(response["output_token_times"]); len(times) > 0 {
@@ -157,7 +160,7 @@ func inferenceRuns(list []tree) (*Run, error) {
 			}
 		}
 		if !q.OK {
-			q.Outcome, q.Error = "http", firstOf(branch(t["error"]).str("error_msg"), "failed")
+			q.Outcome, q.Error = "http", cmp.Or(branch(t["error"]).str("error_msg"), "failed")
 		}
 		r.Requests = append(r.Requests, q)
 		r.Duration = max(r.Duration, q.Start+q.Whole)
@@ -166,32 +169,32 @@ func inferenceRuns(list []tree) (*Run, error) {
 }
 
 // llmperfRun reads LLMPerf's summary, in seconds.
-func llmperfRun(t tree) (*Run, error) {
+func llmperfRun(t tree) (*peer.Run, error) {
 	ok := int(t.num("results_num_completed_requests"))
-	r := &Run{Source: "LLMPerf", Model: t.str("model"), Most: int(t.num("num_concurrent_requests"))}
+	r := &peer.Run{Source: "LLMPerf", Model: t.str("model"), Most: int(t.num("num_concurrent_requests"))}
 	if each := t.num("results_num_completed_requests_per_min"); each > 0 {
 		r.Duration = 60 * float64(ok) / each
 	}
 	if at := t.num("timestamp"); at > 0 {
 		r.Started = time.Unix(int64(at), 0)
 	}
-	spread := func(name string) *Spread {
+	spread := func(name string) *peer.Spread {
 		if !t.known("results_" + name + "_mean") {
 			return nil
 		}
-		return &Spread{N: ok, Mean: 1e3 * t.num("results_"+name+"_mean"), Max: 1e3 * t.num("results_"+name+"_max"), P: t.percentiles(1e3, "results_"+name+"_quantiles_p", "")}
+		return &peer.Spread{N: ok, Mean: 1e3 * t.num("results_"+name+"_mean"), Max: 1e3 * t.num("results_"+name+"_max"), P: t.percentiles(1e3, "results_"+name+"_quantiles_p", "")}
 	}
-	r.Figures = &Figures{OK: ok, Failed: int(t.num("results_number_errors")), In: int64(t.num("results_number_input_tokens_mean") * float64(ok)),
+	r.Figures = &peer.Figures{OK: ok, Failed: int(t.num("results_number_errors")), In: int64(t.num("results_number_input_tokens_mean") * float64(ok)),
 		Out: int64(t.num("results_mean_output_throughput_token_per_s") * r.Duration), TTFT: spread("ttft_s"), E2E: spread("end_to_end_latency_s")}
 	return r, nil
 }
 
 // llmperfRequests reads LLMPerf's entry for each request; few versions say when it
 // began.
-func llmperfRequests(list []tree) (*Run, error) {
-	r := &Run{Source: "LLMPerf"}
+func llmperfRequests(list []tree) (*peer.Run, error) {
+	r := &peer.Run{Source: "LLMPerf"}
 	for i, t := range list {
-		q := Request{ID: i, Session: i, Start: t.num("start_time"), TTFT: t.num("ttft_s"), Latency: t.num("end_to_end_latency_s"), In: int(t.num("number_input_tokens")),
+		q := peer.Request{ID: i, Session: i, Start: t.num("start_time"), TTFT: t.num("ttft_s"), Latency: t.num("end_to_end_latency_s"), In: int(t.num("number_input_tokens")),
 			Out: int(t.num("number_output_tokens")), OK: t["error_code"] == nil, Streamed: true, Error: t.str("error_msg")}
 		q.Due, q.Whole = q.Start, q.Latency
 		if !q.OK {
