@@ -127,7 +127,7 @@ func (p *process) importRun(ctx context.Context, r *peer.Run, o adopt.Options) e
 	if n := len(r.Requests); n > 0 {
 		what = text.Plural(n, "request")
 	}
-	if missing := r.Missing(); len(missing) > 0 {
+	if missing := imported.Missing(r); len(missing) > 0 {
 		what += "; not in the file: " + strings.Join(missing, ", ")
 	}
 	_, err = fmt.Fprintf(p.stdout, "%s: %s → %s\n", p.line(strings.TrimSpace(r.Source+" "+r.Version)), what, filepath.ToSlash(path))

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"redline/internal/text"
 )
 
 // nvidiaFigure is one metric of the tables.
@@ -108,7 +110,7 @@ func nvidiaTable(title, first string, stats []string, figures []nvidiaFigure, r 
 	for _, f := range figures {
 		cells := []string{f.title + " (" + f.unit + ")"}
 		if f.of == nil {
-			cells = append(cells, grouped(f.single(r)))
+			cells = append(cells, text.Fixed(f.single(r), 2))
 			for range stats[1:] {
 				cells = append(cells, "N/A")
 			}
@@ -118,7 +120,7 @@ func nvidiaTable(title, first string, stats []string, figures []nvidiaFigure, r 
 				continue
 			}
 			for _, stat := range stats {
-				cells = append(cells, grouped(s.stat(stat)))
+				cells = append(cells, text.Fixed(s.stat(stat), 2))
 			}
 		}
 		rows = append(rows, cells)
@@ -142,16 +144,6 @@ func (s series) stat(name string) float64 {
 	}
 	percent, _ := strconv.ParseFloat(strings.TrimPrefix(name, "p"), 64)
 	return s.at(percent)
-}
-
-// grouped is a number with two digits after the point and its thousands grouped.
-func grouped(v float64) string {
-	said := strconv.FormatFloat(v, 'f', 2, 64)
-	whole, rest := said[:len(said)-3], said[len(said)-3:]
-	for i := len(whole) - 3; i > 0 && whole[i-1] != '-'; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
-	}
-	return whole + rest
 }
 
 // boxed draws a table with a heavy head.

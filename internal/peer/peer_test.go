@@ -336,9 +336,6 @@ func TestNoValuesAreZeros(t *testing.T) {
 	if got := (series{1, 3}).deviation(1); math.Abs(got-math.Sqrt2) > 1e-12 {
 		t.Errorf("deviation of a sample %v, want √2", got)
 	}
-	if got := grouped(1234567.891); got != "1,234,567.89" {
-		t.Errorf("grouped: %s", got)
-	}
 }
 
 // Every peer makes its table and files of a run, also of one in which all failed.

@@ -138,3 +138,23 @@ func wrong(q *peer.Request) string {
 	}
 	return ""
 }
+
+// Missing lists what the file does not say, for people.
+func Missing(r *peer.Run) (list []string) {
+	add := func(lacks bool, what string) {
+		if lacks {
+			list = append(list, what)
+		}
+	}
+	add(r.Model == "", "the model")
+	if f := r.Figures; f != nil {
+		add(true, "single requests")
+		add(f.TTFT == nil, "ttft")
+		add(f.TPOT == nil, "tpot")
+		add(f.E2E == nil, "e2e")
+		return list
+	}
+	add(!r.DueKnown, "when each was due")
+	add(!r.HasGaps(), "times of single tokens")
+	return list
+}
