@@ -133,7 +133,7 @@ func (x *exchange) connect() (fault *llm.Fault) {
 // connection can carry another request.
 func (x *exchange) send() (reusable bool, fault *llm.Fault) {
 	quirks := x.c.quirks.Load()
-	asked, unsent, fault := x.ask(quirks)
+	asked, fault, unsent := x.ask(quirks)
 	if fault != nil {
 		return false, fault
 	}
@@ -155,26 +155,26 @@ func (x *exchange) send() (reusable bool, fault *llm.Fault) {
 }
 
 // ask writes the request, from a buffer that it has only for that: those of
-// all streams would be as much memory as their prompts. It gives when it began,
-// and what kept the request from being written whole.
-func (x *exchange) ask(q *wire.Quirks) (asked int64, unsent error, fault *llm.Fault) {
+// all streams would be as much memory as their prompts. It gives when it began, why
+// there is no use in going on, and what kept the request from being written whole.
+func (x *exchange) ask(q *wire.Quirks) (asked int64, fault *llm.Fault, unsent error) {
 	out := requests.Get().(*[]byte)
 	defer requests.Put(out)
 	*out = x.encode((*out)[:0], q)
 	x.conn.heard = false
 	x.trace.request(*out)
 	if x.conn.kept && !x.conn.fit() {
-		return 0, nil, x.again()
+		return 0, x.again(), nil
 	}
 	if !x.emit(llm.Event{Kind: llm.Sent, At: x.c.clock.Now(), Retried: x.adapted}) {
-		return 0, nil, x.c.cancelled()
+		return 0, x.c.cancelled(), nil
 	}
 	asked = x.c.clock.Now()
 	_, unsent = x.conn.Write(*out)
 	if unsent == nil && !x.emit(llm.Event{Kind: llm.Written, At: x.c.clock.Now()}) {
-		return 0, nil, x.c.cancelled()
+		return 0, x.c.cancelled(), nil
 	}
-	return asked, unsent, nil
+	return asked, nil, unsent
 }
 
 // encode appends head and body, so that one write sends both.
