@@ -36,7 +36,7 @@ with the verdict), 1 if it could not be shown, 2 usage.`
 const reportExamples = `  redline report runs/20261115-091500
   redline report runs/20261115-091500 --format html -o report.html
   redline report runs/20261115-091500 --percentiles 50,99.9
-  redline report runs/20261115-091500 --charts charts
+  redline report runs/20261115-091500 --charts slides
   redline report runs/fp8 runs/bf16 --pareto
   redline report runs/fp8 runs/bf16 --pareto --x ttft:p99 --y cost --format csv
   redline report --pareto --label nightly`

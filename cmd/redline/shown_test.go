@@ -204,7 +204,7 @@ func newShowcase(t *testing.T) *showcase {
 	s := &showcase{dir: t.TempDir(), words: map[string]string{
 		"http://localhost:8000": quick(""), "http://old:8000": quick(""), "http://new:8000": quick(""),
 		"http://a:8000": quick(""), "http://b:8000": quick(""), "https://api.openai.com": quick("gpt-4o-mini"),
-		"7b2272": "00000011", "my-model": "tiny", "my-gpu": "brick", "/data/runs": keptSeries(t, slowed...), "~/.local/share/man/man1": t.TempDir(), "charts": t.TempDir(),
+		"7b2272": "00000011", "my-model": "tiny", "my-gpu": "brick", "/data/runs": keptSeries(t, slowed...), "~/.local/share/man/man1": t.TempDir(), "slides": t.TempDir(), "charts": t.TempDir(),
 	}}
 	for _, out := range []string{"runs/guidellm", "runs/aiperf"} {
 		s.words[out] = filepath.Join(s.dir, "imported", filepath.Base(out))
