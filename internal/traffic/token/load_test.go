@@ -250,7 +250,7 @@ func TestLoadedCountAllocatesNothing(t *testing.T) {
 	}
 	text := "Nobody in <|end|>the kitchen  <mask> moved. zxqvkjw"
 	v.Count(text)
-	if n := testing.AllocsPerRun(100, func() { v.Count(text) }); n != 0 {
+	if n := allocates(t, func() { v.Count(text) }); n != 0 {
 		t.Errorf("%v allocations per count", n)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -249,11 +250,21 @@ func TestUnpackRefusesBrokenData(t *testing.T) {
 	}
 }
 
+// allocates counts what a call allocates, which under the race detector, where
+// pools drop a part on purpose, is not the program's doing.
+func allocates(t *testing.T, call func()) float64 {
+	t.Helper()
+	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		t.Skip("the race detector allocates")
+	}
+	return testing.AllocsPerRun(100, call)
+}
+
 func TestCountAllocatesNothing(t *testing.T) {
 	v := O200k()
 	text := "Nobody in the kitchen moved. antidisestablishmentarianistically zxqvkjw"
 	v.Count(text)
-	if n := testing.AllocsPerRun(100, func() { v.Count(text) }); n != 0 {
+	if n := allocates(t, func() { v.Count(text) }); n != 0 {
 		t.Errorf("%v allocations per count", n)
 	}
 }
