@@ -14,7 +14,6 @@ import (
 	"redline/internal/answer/compare"
 	"redline/internal/drive/client"
 	"redline/internal/judge/result"
-	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
 	"redline/internal/run/measure"
@@ -116,14 +115,8 @@ func (p *process) compareStored(args []string, given map[string][]string, histor
 	case err != nil:
 		return err
 	}
-	res := *b[len(b)-1]
-	res.Points, res.Stages, res.Curve, res.Limit, res.Checklist, res.Warnings = nil, nil, nil, nil, nil, nil
-	res.Comparison = &c.Comparison
-	res.Verdict = result.Verdict{Valid: result.Valid, SLO: slo.None, Reasons: []string{}, Checks: []result.Check{}, Unchecked: []result.Unchecked{}}
-	if len(c.Invalid) > 0 {
-		res.Verdict.Valid, res.Verdict.Reasons = result.Invalid, c.Invalid
-	}
-	if err := p.show(&res, cfg.Output.JSON, cfg.Output.Explain); err != nil {
+	res := c.Result(b[len(b)-1])
+	if err := p.show(res, cfg.Output.JSON, cfg.Output.Explain); err != nil {
 		return err
 	}
 	return comparisonEnding(res.Comparison)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,6 +47,7 @@ func (p *process) historyCommand() *cobra.Command {
 	c.PersistentFlags().StringVar(&s.root, "runs", "runs", "directory that holds the run directories")
 	c.PersistentFlags().BoolVar(&s.asJSON, "json", false, "print JSON")
 	filter := filterFlags(c)
+	verdict := c.Flags().String("verdict", "", "only runs with this verdict: "+strings.Join(history.Verdicts, ", "))
 	all := c.Flags().Bool("all", false, "list every run, not just the newest 20")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) > 0 {
@@ -54,6 +56,9 @@ func (p *process) historyCommand() *cobra.Command {
 		f, err := filter(time.Now())
 		if err != nil {
 			return err
+		}
+		if f.Verdict = *verdict; f.Verdict != "" && !slices.Contains(history.Verdicts, f.Verdict) {
+			return usage("--verdict %q is not known; %s", f.Verdict, text.Cure(f.Verdict, history.Verdicts))
 		}
 		return p.withHistory(c.Context(), s, func(ix *history.Index) error { return p.listRuns(c.Context(), ix, s, f, *all) })
 	}

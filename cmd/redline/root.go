@@ -97,7 +97,7 @@ func (p *process) root() *cobra.Command {
 	}{
 		{"measure", "Measure", []*cobra.Command{p.runCommand(), p.sweepCommand(), p.benchCommand(), p.matrixCommand()}},
 		{"decide", "Decide", []*cobra.Command{p.compareCommand(), p.tuneCommand(), p.capacityCommand()}},
-		{"understand", "Understand", []*cobra.Command{p.reportCommand(), p.exportCommand(), p.importCommand(), p.historyCommand()}},
+		{"understand", "Understand", []*cobra.Command{p.reportCommand(), p.exportCommand(), p.importCommand(), p.historyCommand(), p.uiCommand()}},
 		{"plan", "Plan", []*cobra.Command{p.workloadCommand(), p.catalogCommand(), p.simCommand(), p.calibrateCommand()}},
 		{"operate", "Operate", []*cobra.Command{p.doctorCommand(), p.watchCommand(), p.schemaCommand(), p.manCommand(), p.versionCommand()}},
 	} {

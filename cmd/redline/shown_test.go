@@ -174,6 +174,7 @@ var shownScales = map[string]shownScale{
 	"doctor":    {codes: []int{exitOK, exitError}}, // 1 where the machine is too busy
 	"calibrate": {codes: []int{exitOK, exitUndecided}},
 	"sim":       {instead: map[string]string{"listen": "127.0.0.1:0"}, add: []string{"listen", "127.0.0.1:0"}},
+	"ui":        {instead: map[string]string{"listen": "127.0.0.1:0"}, add: []string{"listen", "127.0.0.1:0"}},
 }
 
 // shownEndings are commands whose text or whose files say how they end.
@@ -333,7 +334,7 @@ func (s *showcase) run(t *testing.T, name string, args []string) (code int, stdo
 	stop := make(chan struct{})
 	p := &process{args: args, stdout: &out, stderr: &said, stop: stop, doctorPace: briefly,
 		lookupEnv: func(string) (string, bool) { return "", false }}
-	serving := map[string]string{"sim": "serving at ", "watch": ": next at "}[name]
+	serving := map[string]string{"sim": "serving at ", "ui": "serving ", "watch": ": next at "}[name]
 	if serving == "" || slices.Contains(args, "--once") || slices.Contains(args, "--check") {
 		return p.run(ctx), out.String(), said.String()
 	}
@@ -431,6 +432,9 @@ func (s *showcase) added(t *testing.T, command *cobra.Command, given map[string]
 		if add("out", out); name != "run" || given["repeat"] {
 			kept[name] = out
 		}
+	}
+	if name == "ui" && (len(args) == 0 || strings.HasPrefix(args[0], "-")) {
+		added = append(added, keptSeries(t, slowed...))
 	}
 	if given["label"] && name == "report" {
 		add("runs", filepath.Dir(s.words["runs/sweep"]))

@@ -101,6 +101,24 @@ func Await(path, command string, patience time.Duration) (*Lock, error) {
 	}
 }
 
+// Holder gives the process that has the lock at path, if one has. It makes no
+// file, and leaves one alone that nobody has signed yet, so that asking never
+// keeps a process from the lock that it is about to take.
+func Holder(path string) (by Owner, held bool) {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrPermission) {
+		file, err = os.Open(path) // another user's
+	}
+	if err != nil {
+		return Owner{}, false
+	}
+	defer file.Close() // and with it the lock, where nobody had it
+	if by = ownerIn(file); by.PID == 0 {
+		return by, false
+	}
+	return by, errors.Is(lockFile(file), errTaken)
+}
+
 func inPlace(file *os.File, path string) bool {
 	locked, err := file.Stat()
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/stats"
 	"redline/internal/text"
 )
@@ -271,4 +272,16 @@ func canCall(m, n int, alpha float64) bool {
 		ways *= float64(n+i) / float64(i)
 	}
 	return 2/ways <= alpha
+}
+
+// Result is a document with the comparison alone, on the set-up of a run of B.
+func (c *Comparison) Result(b *result.Result) *result.Result {
+	res := *b
+	res.Points, res.Stages, res.Curve, res.Limit, res.Checklist, res.Warnings = nil, nil, nil, nil, nil, nil
+	res.Comparison = &c.Comparison
+	res.Verdict = result.Verdict{Valid: result.Valid, SLO: slo.None, Reasons: []string{}, Checks: []result.Check{}, Unchecked: []result.Unchecked{}}
+	if len(c.Invalid) > 0 {
+		res.Verdict.Valid, res.Verdict.Reasons = result.Invalid, c.Invalid
+	}
+	return &res
 }

@@ -48,6 +48,23 @@ type Entry struct {
 	Pin      *Pin              `json:"pin,omitempty"`
 }
 
+// Verdicts are what can become of a run: met, missed and undecided are of its
+// objectives, and valid is a run without any.
+var Verdicts = []string{"met", "missed", "undecided", "valid", "invalid", "interrupted"}
+
+// Verdict is the one of Verdicts that matters of a run.
+func (e *Entry) Verdict() string {
+	switch {
+	case e.Valid == result.Invalid:
+		return "invalid"
+	case e.Interrupted != "" || e.Valid == result.Incomplete:
+		return "interrupted"
+	case e.SLO == slo.Met || e.SLO == slo.Missed || e.SLO == slo.Undecided:
+		return string(e.SLO)
+	}
+	return "valid"
+}
+
 // Sound reports whether the run's figures can be compared with others.
 func (e *Entry) Sound() bool {
 	return e.Valid == result.Valid && e.Interrupted == "" && len(e.Values) > 0

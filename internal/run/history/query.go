@@ -17,6 +17,8 @@ type Filter struct {
 	// Model, Engine, Label and Kind are compared without regard to case; the
 	// first two match where they are a part of the name.
 	Model, Engine, Label, Kind string
+	// Verdict is one of Verdicts.
+	Verdict string
 	// Since and Until bound the start.
 	Since, Until time.Time
 	// Series wants runs of one plan.
@@ -25,10 +27,12 @@ type Filter struct {
 	Pinned bool
 }
 
-func (f Filter) wants(e *Entry) bool {
+// Wants reports whether a run is among those wanted.
+func (f Filter) Wants(e *Entry) bool {
 	has := func(name, part string) bool { return strings.Contains(strings.ToLower(name), strings.ToLower(part)) }
 	return has(e.Model, f.Model) && has(e.Engine, f.Engine) &&
 		(f.Label == "" || strings.EqualFold(e.Label, f.Label)) && (f.Kind == "" || strings.EqualFold(e.Kind, f.Kind)) &&
+		(f.Verdict == "" || e.Verdict() == f.Verdict) &&
 		(f.Since.IsZero() || !e.Started.Before(f.Since)) && (f.Until.IsZero() || e.Started.Before(f.Until)) &&
 		(f.Series == "" || e.Series == f.Series) && (!f.Pinned || e.Pin != nil)
 }
@@ -50,7 +54,7 @@ func (ix *Index) List(ctx context.Context, f Filter) ([]*Entry, error) {
 		if err := json.Unmarshal([]byte(text), e); err != nil {
 			return nil, &broken{Path: ix.file(), Err: err}
 		}
-		if f.wants(e) {
+		if f.Wants(e) {
 			entries = append(entries, e)
 		}
 	}

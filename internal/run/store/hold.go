@@ -61,6 +61,24 @@ func (h *Hold) Take(dir string) error {
 	return nil
 }
 
+// Writer gives the command that is writing to a directory, "" where none is.
+func Writer(dir string) string {
+	if by, held := lock.Holder(filepath.Join(dir, lockFile)); held {
+		return by.String()
+	}
+	return ""
+}
+
+// Holds reports whether a directory has anything of a run in it.
+func Holds(dir string) bool {
+	for _, name := range []string{ResultFile, recordsFile, experimentFile, StagesDir, planFile, lockFile} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 func canonical(dir string) (string, error) {
 	full, err := filepath.Abs(dir)
 	if err != nil {

@@ -223,6 +223,9 @@ func (d *Dir) WritePlan(yaml []byte) error { return d.write(planFile, yaml) }
 // PlanPath is where the resolved plan lies.
 func (d *Dir) PlanPath() string { return filepath.Join(d.Path, planFile) }
 
+// RecordsPath is where the record log lies.
+func (d *Dir) RecordsPath() string { return filepath.Join(d.Path, recordsFile) }
+
 // WriteResult keeps the run's answer.
 func (d *Dir) WriteResult(r *result.Result) error {
 	document, err := json.MarshalIndent(r, "", "  ")

@@ -34,9 +34,35 @@ func HTML(w io.Writer, d *Document) error {
 	return err
 }
 
+// Fragment writes a document as a part of a page that has Style and Script. The
+// prefix keeps the ids of several on one page apart; the script draws the charts
+// of the one without.
+func Fragment(w io.Writer, d *Document, prefix string) error {
+	p := &page{Document: d, Prefix: prefix}
+	if prefix == "" {
+		p.data = chartData(d)
+	}
+	var out bytes.Buffer
+	if err := pageTemplate.ExecuteTemplate(&out, "body", p); err != nil {
+		return fmt.Errorf("write %q as HTML: %w", d.Title, err)
+	}
+	data, err := p.dataBlock()
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, out.String()+data)
+	return err
+}
+
+// Style is the style sheet of every page, and Script what draws its charts.
+func Style() string { return plotCSS + pageCSS }
+
+func Script() string { return plotJS + pageJS }
+
 // page is a document as the template reads it.
 type page struct {
 	*Document
+	Prefix string // of every id
 	notes footnotes
 	data  map[string]*chart.Data // by the ids of figures
 	// hinted says that the page has said how to use its charts.
@@ -87,7 +113,7 @@ func (p *page) Pictures(block Block, section, place int) []picture {
 	charts := chartsOf(block)
 	list := make([]picture, len(charts))
 	for i := range charts {
-		c, id := &charts[i], chartID(section, place, i)
+		c, id := &charts[i], p.Prefix+chartID(section, place, i)
 		list[i] = picture{ID: figureID(id), Title: Capital(c.Title), Narrow: template.HTML(c.SVG(id, halfSize))}
 		if i == 0 || len(c.Parts) > 0 {
 			list[i].Wide = template.HTML(c.SVG(id, wholeSize))

@@ -67,6 +67,15 @@ func (p *page) Policy() string {
 // none. The data may hold names from outside: as JSON it has no angle bracket that
 // could end it.
 func (p *page) Script() (template.HTML, error) {
+	data, err := p.dataBlock()
+	if err != nil || data == "" {
+		return "", err
+	}
+	return template.HTML(data + "<script>" + plotJS + pageJS + "</script>"), nil
+}
+
+// dataBlock is the data alone, which no browser runs.
+func (p *page) dataBlock() (string, error) {
 	if len(p.data) == 0 {
 		return "", nil
 	}
@@ -74,5 +83,5 @@ func (p *page) Script() (template.HTML, error) {
 	if err != nil {
 		return "", fmt.Errorf("the data of the charts: %w", err)
 	}
-	return template.HTML(`<script type="application/json" id="chart-data">` + string(data) + "</script>\n<script>" + plotJS + pageJS + "</script>"), nil
+	return `<script type="application/json" id="chart-data">` + string(data) + "</script>\n", nil
 }

@@ -42,6 +42,9 @@ var FrontFormats = []FrontFormat{
 // MostSeries is how many series have a letter of their own.
 const MostSeries = 26
 
+// Frontiers is a page of them.
+func Frontiers(fronts []*pareto.Front) *document.Document { return frontiers(fronts, true) }
+
 // frontiers has every one of them; where the series are named in full, its table
 // needs no picture beside it.
 func frontiers(fronts []*pareto.Front, named bool) *document.Document {

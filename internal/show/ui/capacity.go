@@ -1,0 +1,118 @@
+package ui
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"redline/internal/answer/capacity"
+	"redline/internal/judge/price"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/run/experiment"
+	"redline/internal/show/report"
+	"redline/internal/text"
+)
+
+// plannable reports whether a run says what one instance can take.
+func plannable(res *result.Result) bool {
+	return res.Limit != nil && res.Limit.Rate > 0 || res.Verdict.SLO == slo.Met && len(res.Points) > 0 && res.Comparison == nil
+}
+
+// slider is one number of the question.
+type slider struct {
+	Name, Title, Unit string
+	Low, High, Step   float64
+	Value             float64
+	Flag              string // of redline capacity; "" for a part of another flag
+}
+
+// Number is the value as it is shown and sent.
+func (s slider) Number(v float64) string { return text.Plain(text.Round(v, 3)) }
+
+// sliders are the question that a run can answer: the load, what is kept free,
+// the price of an instance, and the limit of its first objective in time.
+func sliders(res *result.Result) []slider {
+	rate := 10.0
+	if res.Limit != nil && res.Limit.Rate > 0 {
+		rate = res.Limit.Rate
+	} else if p := res.Points; len(p) > 0 && p[0].Load.Rate != nil {
+		rate = *p[0].Load.Rate
+	}
+	list := []slider{
+		{Name: "rate", Title: "peak load", Unit: "requests/s", Low: text.Round(rate/10, 2), High: text.Round(rate*50, 2), Step: text.Round(rate/10, 2), Value: text.Round(rate*5, 2), Flag: "--rate"},
+		{Name: "headroom", Title: "headroom", Unit: "of the load", Low: 0, High: 1, Step: 0.05, Value: capacity.DefaultHeadroom, Flag: "--headroom"},
+		{Name: "price", Title: "price of an instance, 0 for that of its plan", Unit: "per hour", Low: 0, High: 100, Step: 0.25, Flag: "--price-per-hour"},
+	}
+	if o, ok := timed(res); ok {
+		ms := o.Limit / 1e6
+		list = append(list, slider{Name: "objective", Title: strings.TrimSuffix(o.Metric+":"+o.Stat, ":"), Unit: "ms", Low: text.Round(ms/4, 2), High: text.Round(ms*4, 2), Step: text.Round(ms/20, 2), Value: text.Round(ms, 4)})
+	}
+	return list
+}
+
+// timed is the first objective of a run that bounds a time.
+func timed(res *result.Result) (slo.Objective, bool) {
+	for _, written := range report.ObjectiveTexts(res) {
+		if o, err := slo.Parse(written); err == nil && !o.Above && o.P > 0 && strings.HasSuffix(o.Text, "s") && o.Scope == (slo.Scope{}) {
+			return o, true
+		}
+	}
+	return slo.Objective{}, false
+}
+
+// capacity answers how many instances a load needs, by the figures of a form.
+func (s *Server) capacity(w http.ResponseWriter, r *http.Request) {
+	one, err := s.find(r.Context(), r.PathValue("run"))
+	var res *result.Result
+	if err == nil {
+		res, err = one.read()
+	}
+	if err != nil {
+		s.fail(w, r, http.StatusNotFound, nil, err)
+		return
+	}
+	list, words := sliders(res), []string{"redline", "capacity", one.Path}
+	asked := map[string]float64{}
+	for i := range list {
+		f := &list[i]
+		if v, err := strconv.ParseFloat(r.URL.Query().Get(f.Name), 64); err == nil && v >= 0 && v < 1e9 {
+			f.Value = v
+			f.Low, f.High = min(f.Low, v), max(f.High, v)
+		}
+		asked[f.Name] = f.Value
+		if f.Flag != "" && (f.Name != "price" || f.Value > 0) {
+			words = append(words, f.Flag, f.Number(f.Value))
+		}
+	}
+	o := experiment.CapacityOptions{Prices: price.Spec{PerHour: asked["price"]}}
+	if own, ok := timed(res); ok && text.Round(own.Limit/1e6, 4) != asked["objective"] {
+		written := fmt.Sprintf("%s:%s<%sms", own.Metric, own.Stat, text.Plain(asked["objective"]))
+		if o.Objectives, err = slo.ParseAll([]string{written}); err == nil {
+			words = append(words, "--slo", written)
+		}
+	}
+	page, err := planned(r, one, asked, o, err)
+	said := ""
+	if err != nil {
+		said = text.Clean(err.Error())
+	}
+	s.show(w, r, view{Title: "capacity", Commands: []string{command(words...)}}, "capacity", map[string]any{"Run": one, "Sliders": list, "Page": page, "Said": said})
+}
+
+// planned is the answer of redline capacity.
+func planned(r *http.Request, one *run, asked map[string]float64, o experiment.CapacityOptions, wrong error) (template.HTML, error) {
+	list, err := experiment.Configurations([]string{filepath.FromSlash(one.Path)}, o)
+	if err = cmp.Or(wrong, err); err != nil {
+		return "", err
+	}
+	plan, err := capacity.Plan(r.Context(), capacity.Demand{Rate: asked["rate"]}, list, capacity.Options{Headroom: asked["headroom"]})
+	if err != nil {
+		return "", err
+	}
+	return laid(report.Capacity(plan), 0)
+}

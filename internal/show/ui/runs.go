@@ -1,0 +1,298 @@
+package ui
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"redline/internal/run/history"
+	"redline/internal/run/store"
+	"redline/internal/text"
+)
+
+// The states of a run that the index does not have.
+const (
+	running = "running"
+	killed  = "killed"
+	broken  = "broken"
+)
+
+// run is a run directory. Pages name it by its key, which no file name is made
+// of: what is not in the list cannot be asked for.
+type run struct {
+	Key string
+	// Path is how a command names it, Dir where it is below the root.
+	Path, Dir string
+	Entry     *history.Entry // nil where the index does not have it
+	// State is running, killed or broken, "" for a finished run; Reason says by
+	// whom or why.
+	State, Reason string
+	Started       time.Time
+}
+
+func keyOf(dir string) string {
+	sum := sha256.Sum256([]byte(dir))
+	return hex.EncodeToString(sum[:8])
+}
+
+func (s *Server) newRun(dir string) *run {
+	return &run{Key: keyOf(dir), Dir: dir, Path: filepath.ToSlash(filepath.Join(s.Root, filepath.FromSlash(dir)))}
+}
+
+// Verdict is the word that matters of a run, as a filter has it.
+func (r *run) Verdict() string {
+	if r.State != "" {
+		return r.State
+	}
+	return r.Entry.Verdict()
+}
+
+var verdictWords = map[string]string{"undecided": "too close to call", "interrupted": "cut short"}
+
+// Word is the verdict as a person reads it.
+func (r *run) Word() string {
+	if word := verdictWords[r.Verdict()]; word != "" {
+		return word
+	}
+	return r.Verdict()
+}
+
+// Tone is the class of the verdict.
+func (r *run) Tone() string {
+	return map[string]string{"met": "good", "missed": "bad", "invalid": "bad", broken: "bad", "undecided": "weak", "interrupted": "weak", killed: "weak", running: "live"}[r.Verdict()]
+}
+
+// When is the start as the list has it.
+func (r *run) When() string { return r.Started.Local().Format("2006-01-02 15:04") }
+
+// withIndex uses the index of the runs, one request at a time.
+func (s *Server) withIndex(ctx context.Context, do func(*history.Index) error) error {
+	s.index.Lock()
+	defer s.index.Unlock()
+	ix, err := history.Open(ctx, s.Root)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(ix), ix.Close())
+}
+
+// runs are all run directories, newest first: those that the index does not
+// have before those that it has. Finished ones that it does not have yet are
+// added to it.
+func (s *Server) runs(ctx context.Context) (list []*run, err error) {
+	err = s.withIndex(ctx, func(ix *history.Index) error {
+		entries, err := ix.List(ctx, history.Filter{})
+		if err != nil {
+			return err
+		}
+		dirs, err := history.Unlisted(s.Root, entries)
+		if err != nil {
+			return err
+		}
+		added := false
+		for _, dir := range slices.Backward(dirs) {
+			r, finished := s.unlisted(ctx, ix, dir)
+			added = added || finished
+			if !finished {
+				list = append(list, r)
+			}
+		}
+		if added {
+			if entries, err = ix.List(ctx, history.Filter{}); err != nil {
+				return err
+			}
+		}
+		for _, e := range slices.Backward(entries) {
+			r := s.newRun(e.Path)
+			r.Entry, r.Started = e, e.Started
+			list = append(list, r)
+		}
+		return nil
+	})
+	return list, err
+}
+
+// unlisted is a directory that the index does not have, unless its run is
+// finished: then it is in the index from now on.
+func (s *Server) unlisted(ctx context.Context, ix *history.Index, path string) (r *run, finished bool) {
+	rel, err := filepath.Rel(s.Root, path)
+	if err != nil {
+		rel = filepath.Base(path)
+	}
+	r = s.newRun(filepath.ToSlash(rel))
+	if info, err := os.Stat(path); err == nil {
+		r.Started = info.ModTime()
+	}
+	if by := store.Writer(path); by != "" {
+		r.State, r.Reason = running, by
+		return r, false
+	}
+	if _, err := os.Lstat(filepath.Join(path, store.ResultFile)); err == nil {
+		if err = ix.Add(ctx, path); err == nil {
+			return r, true
+		}
+		r.State, r.Reason = broken, r.why(err)
+		return r, false
+	}
+	r.State, r.Reason = killed, "it ended before it had a result"
+	if err := readable(path); err != nil {
+		r.State, r.Reason = broken, r.why(err)
+	}
+	return r, false
+}
+
+// why is an error beside the name of the run.
+func (r *run) why(err error) string {
+	return strings.TrimPrefix(strings.TrimPrefix(text.Line(err.Error()), r.Path+"/"), r.Path+" ")
+}
+
+// readable reports whether something can be made of a run without a result.
+func readable(path string) error {
+	dir, err := store.Open(path)
+	if err != nil || dir.IsExperiment() {
+		return err
+	}
+	_, err = dir.Header()
+	return err
+}
+
+// look adds what has become of a listed run since it was listed.
+func (s *Server) look(r *run) {
+	path := filepath.FromSlash(r.Path)
+	switch by := store.Writer(path); {
+	case r.State != "":
+	case by != "":
+		r.State, r.Reason = running, by
+	default:
+		if _, err := os.Stat(filepath.Join(path, store.ResultFile)); err != nil {
+			r.State, r.Reason = broken, "its result.json is gone: redline history rebuild forgets the run"
+		}
+	}
+}
+
+// find gives the run of a key, or of a run's id.
+func (s *Server) find(ctx context.Context, key string) (*run, error) {
+	list, err := s.runs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range list {
+		if r.Key == key || r.Entry != nil && r.Entry.ID == key {
+			s.look(r)
+			return r, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no run %s in %s: the list has all that are there", text.Quote(text.Line(key)), s.Root)
+}
+
+// perPage is how many runs a page of the list has.
+const perPage = 50
+
+// page is what the list shows.
+type page struct {
+	Filter             history.Filter
+	Runs               []*run
+	Total, Page, Pages int
+	Newer, Older       string // addresses
+	Verdicts           []string
+	Labels, Models     []string
+	Engines            []string
+	Verdict            string
+	First, Last        int
+}
+
+// list is the first page: the runs that are wanted, newest first.
+func (s *Server) list(w http.ResponseWriter, r *http.Request) {
+	all, err := s.runs(r.Context())
+	if err != nil {
+		s.fail(w, r, http.StatusInternalServerError, nil, err)
+		return
+	}
+	query := r.URL.Query()
+	l := page{Verdict: query.Get("verdict"), Verdicts: append(slices.Clone(history.Verdicts), running, killed, broken)}
+	l.Filter = history.Filter{Label: query.Get("label"), Model: query.Get("model"), Engine: query.Get("engine")}
+	var chosen []*run
+	for _, one := range all {
+		if e := one.Entry; e != nil {
+			l.Labels, l.Models, l.Engines = append(l.Labels, e.Label), append(l.Models, e.Model), append(l.Engines, e.Engine)
+		}
+		if l.wants(one) {
+			chosen = append(chosen, one)
+		}
+	}
+	l.Labels, l.Models, l.Engines = distinct(l.Labels), distinct(l.Models), distinct(l.Engines)
+	l.cut(chosen, query)
+	for _, one := range l.Runs {
+		s.look(one)
+	}
+	s.show(w, r, view{Title: "runs", Commands: []string{s.historyCommand(l)}}, "list", l)
+}
+
+func (l *page) wants(r *run) bool {
+	if r.Entry == nil && (l.Filter != history.Filter{}) {
+		return false
+	}
+	return (r.Entry == nil || l.Filter.Wants(r.Entry)) && (l.Verdict == "" || r.Verdict() == l.Verdict)
+}
+
+// cut takes the page that is asked for out of what is wanted.
+func (l *page) cut(chosen []*run, query url.Values) {
+	l.Total, l.Pages = len(chosen), max(1, (len(chosen)+perPage-1)/perPage)
+	page, _ := strconv.Atoi(query.Get("page")) // what is no number is the first page
+	l.Page = min(max(page, 1), l.Pages)
+	from := (l.Page - 1) * perPage
+	l.Runs = chosen[from:min(from+perPage, len(chosen))]
+	l.First, l.Last = from+1, from+len(l.Runs)
+	at := func(page int) string {
+		query.Set("page", strconv.Itoa(page))
+		return "/?" + query.Encode()
+	}
+	if l.Page > 1 {
+		l.Newer = at(l.Page - 1)
+	}
+	if l.Page < l.Pages {
+		l.Older = at(l.Page + 1)
+	}
+}
+
+// distinct sorts names and drops repeated and empty ones.
+func distinct(names []string) []string {
+	slices.Sort(names)
+	names = slices.Compact(names)
+	return slices.DeleteFunc(names, func(n string) bool { return n == "" })
+}
+
+// historyCommand is the command that prints the list.
+func (s *Server) historyCommand(l page) string {
+	words := append([]string{"redline", "history"}, s.rootFlag()...)
+	for _, f := range [][2]string{{"--label", l.Filter.Label}, {"--model", l.Filter.Model}, {"--engine", l.Filter.Engine}, {"--verdict", l.Verdict}} {
+		// The command lists finished runs alone.
+		if f[1] != "" && (f[0] != "--verdict" || slices.Contains(history.Verdicts, f[1])) {
+			words = append(words, f[0], f[1])
+		}
+	}
+	return command(append(words, "--all")...)
+}
+
+// rootFlag names the directory of the runs where it is not the usual one.
+func (s *Server) rootFlag() []string {
+	if filepath.Clean(s.Root) == "runs" {
+		return nil
+	}
+	return []string{"--runs", s.Root}
+}
+
+// command is words as a shell reads them.
+func command(words ...string) string {
+	return strings.Join(text.Each(words, func(w string) string { return text.Shell(text.Line(w)) }), " ")
+}

@@ -1,0 +1,184 @@
+package ui
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"redline/internal/child"
+	"redline/internal/run/store"
+)
+
+// field is one thing that the form of a run asks for, by its flag.
+type field struct{ Flag, Title, Hint string }
+
+var fields = []field{
+	{"url", "server", "http://localhost:8000; empty: the built-in simulated engine"},
+	{"model", "model", "empty: the one that the server has"},
+	{"rate", "rate", "requests per second, such as 5"},
+	{"concurrency", "concurrency", "requests in flight, in place of a rate"},
+	{"duration", "duration", "such as 60s"},
+	{"workload", "workload", "such as chat, fixed(500,100) or a file"},
+	{"slo", "objectives", "one per line, such as ttft:p99<500ms"},
+	{"label", "label", "names the series in the history"},
+	{"plan", "plan file", "a path on this machine; the fields above override it"},
+}
+
+// asked are the flags that a form has filled in. Each is a word with its value
+// behind it, so that no value is read as another flag.
+func asked(form url.Values) (words []string) {
+	for _, f := range fields {
+		values := []string{form.Get(f.Flag)}
+		if f.Flag == "slo" {
+			values = strings.Split(form.Get(f.Flag), "\n")
+		}
+		for _, v := range values {
+			if v = strings.TrimSpace(v); v != "" {
+				words = append(words, "--"+f.Flag, v)
+			}
+		}
+	}
+	return words
+}
+
+// job is a run that was started here.
+type job struct {
+	run     *run
+	words   []string
+	process *child.Process
+	said    *child.Tail
+	stopped bool
+}
+
+func (j *job) alive() bool {
+	select {
+	case <-j.process.Done():
+		return false
+	default:
+		return true
+	}
+}
+
+// startForm asks what to run, and shows the command before it is run.
+func (s *Server) startForm(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	var commands []string
+	words := asked(query)
+	if query.Has("check") {
+		commands = []string{command(append([]string{"redline", "run"}, append(words, "--out", s.freeDir(query.Get("label")).Path)...)...)}
+	}
+	values := map[string]string{}
+	for _, f := range fields {
+		values[f.Flag] = query.Get(f.Flag)
+	}
+	s.show(w, r, view{Title: "start a run", Commands: commands}, "start", map[string]any{"Fields": fields, "Values": values, "Checked": query.Has("check")})
+}
+
+// freeDir is a directory below the root that no run has.
+func (s *Server) freeDir(label string) *run {
+	base := filepath.Base(store.Name(time.Now(), label))
+	name := base
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(filepath.Join(s.Root, name)); err != nil {
+			return s.newRun(name)
+		}
+		name = fmt.Sprintf("%s-%d", base, n)
+	}
+}
+
+// start runs what the form asks for.
+func (s *Server) start(w http.ResponseWriter, r *http.Request) {
+	if err := r.ParseForm(); err != nil {
+		s.fail(w, r, http.StatusBadRequest, nil, errors.New("the form cannot be read: it is longer than 64 KiB or damaged"))
+		return
+	}
+	j, err := s.begin(r.PostForm)
+	if err != nil {
+		s.fail(w, r, http.StatusConflict, nil, err)
+		return
+	}
+	http.Redirect(w, r, "/run/"+j.run.Key, http.StatusSeeOther)
+}
+
+// begin starts a run, one at a time: two of them would disturb each other.
+func (s *Server) begin(form url.Values) (*job, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.job != nil && s.job.alive() {
+		return nil, fmt.Errorf("%s is still running, and a second run would disturb it: stop it, or wait for its end", s.job.run.Path)
+	}
+	j := &job{run: s.freeDir(form.Get("label")), said: &child.Tail{Most: 1 << 14}}
+	j.words = append(asked(form), "--out", j.run.Path)
+	var err error
+	j.process, err = child.Start(child.Spec{Args: append(append([]string{s.Program, "run"}, j.words...), "--quiet"), Output: j.said})
+	if err != nil {
+		return nil, err
+	}
+	s.job = j
+	return j, nil
+}
+
+// jobOf is the job of a key, nil where it was not started here.
+func (s *Server) jobOf(key string) *job {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.job != nil && s.job.run.Key == key {
+		return s.job
+	}
+	return nil
+}
+
+// showJob shows a run that was started here while it goes on, or what it said
+// where nothing came of it.
+func (s *Server) showJob(w http.ResponseWriter, r *http.Request, j *job, found *run) bool {
+	commands := []string{command(append([]string{"redline", "run"}, j.words...)...)}
+	switch {
+	case j.alive():
+		s.mu.Lock()
+		stopped := j.stopped
+		s.mu.Unlock()
+		one := *j.run
+		one.State, one.Reason = running, "this redline ui"
+		s.show(w, r, view{Title: one.Path, Commands: commands, Refresh: 2, Always: found == nil}, "live",
+			map[string]any{"Run": &one, "Own": true, "Stopped": stopped, "Waits": found == nil})
+		return true
+	case found == nil:
+		s.show(w, r, view{Title: j.run.Path, Commands: commands}, "ended", map[string]any{"Code": j.process.ExitCode(), "Said": j.said.Lines(20)})
+		return true
+	}
+	return false
+}
+
+// stop asks a run that was started here to end, once: it keeps what it has.
+func (s *Server) stop(w http.ResponseWriter, r *http.Request) {
+	key := r.PathValue("run")
+	j := s.jobOf(key)
+	if j == nil || !j.alive() {
+		s.fail(w, r, http.StatusConflict, nil, errors.New("this run was not started here, or has ended: stop it where it was started"))
+		return
+	}
+	s.mu.Lock()
+	if !j.stopped {
+		j.stopped = true
+		j.process.Interrupt()
+	}
+	s.mu.Unlock()
+	http.Redirect(w, r, "/run/"+j.run.Key, http.StatusSeeOther)
+}
+
+// endGrace is how long a run may take to keep what it has when the pages end.
+const endGrace = 5 * time.Second
+
+// endJob leaves nothing running.
+func (s *Server) endJob() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.job != nil {
+		s.job.process.Stop(endGrace)
+	}
+}

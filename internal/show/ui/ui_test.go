@@ -1,0 +1,325 @@
+package ui
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/run/store"
+)
+
+// keep writes a finished run below root.
+func keep(t testing.TB, root, name string, edits ...func(*result.Result)) {
+	t.Helper()
+	res := &result.Result{Schema: result.Schema, ID: name + "-id", Started: time.Date(2026, 1, 14, 9, 12, 3, 0, time.UTC),
+		Command: "redline run --rate 5", Label: "nightly", Model: result.Model{Name: "llama-3.1-8b"}, Engine: result.Engine{Name: "vllm", Version: "0.11"},
+		Verdict: result.Verdict{Valid: "yes", SLO: "met"},
+		Points: []result.Point{{Load: result.Load{Mode: "open", Rate: new(5.0)}, Summary: metric.Summary{
+			Window: metric.Window{StartS: 1, EndS: 121}, Requests: metric.Requests{Due: 600, Sent: 600, OK: 600},
+			Throughput: metric.Throughput{Output: 1000},
+			Latency: metric.Latency{TTFTDue: &metric.Dist{N: 600, Mean: 32, Max: 70, P: map[string]float64{
+				"p50": 30, "p75": 35, "p90": 44, "p95": 51, "p99": 61, "p999": 68}, Firm: []string{"p50", "p75", "p90", "p95", "p99"}}},
+			Objectives: []slo.Verdict{{Objective: "ttft:p99<500ms", Standing: slo.Met, Value: new(61.0), Unit: "ms", Limit: 500, N: 600}},
+		}}}}
+	for _, edit := range edits {
+		edit(res)
+	}
+	document, err := json.Marshal(res)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, root, name, map[string]string{"records.jsonl": "", "result.json": string(document),
+		"plan.yaml": "load_profile: {rate: 5, duration: 120s}\n"})
+}
+
+// write makes a directory of files.
+func write(t testing.TB, root, name string, files map[string]string) {
+	t.Helper()
+	dir := filepath.Join(root, name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for file, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// visitor is a browser without a screen. It has the token unless it forgets it.
+type visitor struct {
+	*Server
+	t      *testing.T
+	cookie bool
+	forged string // in place of the token
+	origin string
+	host   string
+}
+
+func visit(t *testing.T, o Options) *visitor {
+	t.Helper()
+	s := New(o, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7700})
+	return &visitor{Server: s, t: t, cookie: true, origin: "http://127.0.0.1:7700", host: "127.0.0.1:7700"}
+}
+
+func (v *visitor) ask(method, target, form string) *httptest.ResponseRecorder {
+	v.t.Helper()
+	r := httptest.NewRequest(method, target, strings.NewReader(form))
+	r.Host = v.host
+	if v.cookie {
+		r.AddCookie(&http.Cookie{Name: v.Server.cookie, Value: cmp.Or(v.forged, v.token)})
+	}
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		if v.origin != "" {
+			r.Header.Set("Origin", v.origin)
+		}
+	}
+	w := httptest.NewRecorder()
+	v.ServeHTTP(w, r)
+	return w
+}
+
+// page is the body of a page that must be there.
+func (v *visitor) page(target string) string {
+	v.t.Helper()
+	w := v.ask(http.MethodGet, target, "")
+	if w.Code != http.StatusOK {
+		v.t.Fatalf("%s: status %d: %s", target, w.Code, plain(w.Body.String()))
+	}
+	return w.Body.String()
+}
+
+var tag = regexp.MustCompile(`(?s)<[^>]*>`)
+
+// plain is a page without its markup.
+func plain(page string) string {
+	return strings.Join(strings.Fields(tag.ReplaceAllString(page, " ")), " ")
+}
+
+func says(t *testing.T, page string, wanted ...string) {
+	t.Helper()
+	for _, want := range wanted {
+		if !strings.Contains(page, want) {
+			t.Errorf("want %q in\n%s", want, plain(page))
+		}
+	}
+}
+
+func TestTheListShowsFiltersAndPagesRuns(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for i := range 60 {
+		keep(t, root, fmt.Sprintf("run-%02d", i), func(r *result.Result) {
+			r.Started = r.Started.Add(time.Duration(i) * time.Hour)
+			if i%10 == 0 {
+				r.Model.Name, r.Label, r.Engine.Name, r.Verdict.SLO = "qwen-3", "weekly", "sglang", slo.Missed
+			}
+		})
+	}
+	v := visit(t, Options{Root: root})
+	first := v.page("/")
+	says(t, first, "run-59", "1–50 of 60", `rel="next" href="/?page=2"`, "redline history --runs "+root+" --all")
+	if strings.Index(first, "run-59") > strings.Index(first, "run-58") || strings.Contains(first, "run-09<") {
+		t.Error("the list is not newest first, or has more than a page")
+	}
+	says(t, v.page("/?page=2"), "run-09", "51–60 of 60", `rel="prev"`)
+	for _, query := range []string{"label=weekly", "model=qwen", "engine=sglang", "verdict=missed", "label=weekly&verdict=missed&page=7"} {
+		page := v.page("/?" + query)
+		says(t, page, "1–6 of 6", "run-50")
+		if strings.Contains(page, "run-59") {
+			t.Errorf("%s lets another run through", query)
+		}
+	}
+	says(t, v.page("/?label=weekly&verdict=missed"), "--label weekly --verdict missed --all")
+	says(t, v.page("/?model=none"), "No such runs in "+root)
+}
+
+func TestAThousandRunsAreListedAtOnce(t *testing.T) {
+	root := t.TempDir()
+	for i := range 1000 {
+		keep(t, root, fmt.Sprintf("run-%04d", i))
+	}
+	v := visit(t, Options{Root: root})
+	says(t, v.page("/"), "1–50 of 1000") // it makes the index
+	best := time.Hour
+	for range 5 {
+		began := time.Now()
+		v.page("/")
+		best = min(best, time.Since(began))
+	}
+	t.Logf("1,000 runs are listed in %v", best)
+	if best > time.Second {
+		t.Errorf("the list of 1,000 runs takes %v", best)
+	}
+}
+
+// Directories that are no finished runs are shown with what they are.
+func TestBrokenKilledAndRunningRunsAreListed(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	keep(t, root, "good")
+	write(t, root, "damaged", map[string]string{"records.jsonl": "", "result.json": "{ not json"})
+	write(t, root, "empty-log", map[string]string{"records.jsonl": ""})
+	write(t, root, "cut", map[string]string{"records.jsonl": `{"schema":"redline/record/2","run":"x","origin_unix_ns":1,"origin_mono_ns":1}` + "\n"})
+	write(t, root, "now", map[string]string{"plan.yaml": ""})
+	write(t, root, "unrelated", map[string]string{"notes.txt": "hello"})
+	hold := store.Hold{Command: "redline run"}
+	if err := hold.Take(filepath.Join(root, "now")); err != nil {
+		t.Fatal(err)
+	}
+	defer hold.Release()
+	v := visit(t, Options{Root: root})
+	page := plain(v.page("/"))
+	says(t, page, "good met", "damaged broken", "result.json: ", "empty-log broken", "the log is empty", "cut killed", "now running redline run (pid ")
+	if strings.Contains(page, "unrelated") {
+		t.Error("a directory without a run is listed")
+	}
+	says(t, v.page("/run/"+keyOf("damaged")), "Not shown", "damaged is broken")
+	says(t, v.page("/?verdict=broken"), "damaged", "empty-log", "1–2 of 2")
+	// A run that was put there later is found without a rebuild, and one that is gone is said to be.
+	keep(t, root, "later")
+	says(t, plain(v.page("/")), "later met")
+	if err := os.RemoveAll(filepath.Join(root, "later")); err != nil {
+		t.Fatal(err)
+	}
+	says(t, plain(v.page("/")), "later broken", "redline history rebuild")
+}
+
+func TestViewsNameTheCommandThatPrintsTheSame(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for i := range 11 {
+		keep(t, root, fmt.Sprintf("week-%02d", i), func(r *result.Result) { r.Started = r.Started.AddDate(0, 0, 7*i) })
+	}
+	v := visit(t, Options{Root: root})
+	a, b, c := keyOf("week-00"), keyOf("week-01"), keyOf("week-02")
+	path := func(name string) string { return filepath.ToSlash(filepath.Join(root, name)) }
+	for target, wanted := range map[string][]string{
+		"/run/" + a:                                      {"redline report " + path("week-00"), "61", "/capacity/" + a},
+		"/run/week-03-id":                                {"redline report " + path("week-03")},
+		"/compare?a=" + a + "&b=" + b:                    {"redline compare " + path("week-00") + " " + path("week-01"), "ttft"},
+		"/compare?a=" + a + "&b=" + b + "&b=" + c:        {"redline compare " + path("week-00") + " " + path("week-02"), `id="d1-s`},
+		"/drift?label=nightly":                           {"redline history drift --runs " + root + " --label nightly", "STEADY", "week-10"},
+		"/drift?run=" + a:                                {"redline history drift --runs " + root + " week-00-id"},
+		"/capacity/" + a + "?rate=100&headroom=0.3":      {"redline capacity " + path("week-00") + " --rate 100 --headroom 0.3", "instances"},
+		"/capacity/" + a + "?rate=100&price=2.5":         {"--rate 100 --headroom 0.2 --price-per-hour 2.5"},
+		"/start?url=http://h:1&rate=5&check=1&slo=a%3Cb": {"redline run --url http://h:1 --rate 5 --slo &#39;a&lt;b&#39; --out " + path("")},
+	} {
+		says(t, v.page(target), wanted...)
+	}
+	// Boxes of the list lead to an address of their own; the oldest is A.
+	w := v.ask(http.MethodGet, "/compare?run="+b+"&run="+a, "")
+	if want := "/compare?a=" + a + "&b=" + b; w.Code != http.StatusSeeOther || w.Header().Get("Location") != want {
+		t.Errorf("chosen runs lead to %d %s, want %s", w.Code, w.Header().Get("Location"), want)
+	}
+	for target, want := range map[string]string{"/compare": "choose two runs or more", "/compare?a=" + a + "&b=none": "not in", "/frontier": "choose runs"} {
+		if w := v.ask(http.MethodGet, target, ""); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %d %s", target, w.Code, plain(w.Body.String()))
+		}
+	}
+}
+
+func TestPinAndUnpin(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	keep(t, root, "one")
+	v := visit(t, Options{Root: root})
+	target := "/run/" + keyOf("one")
+	says(t, v.page(target), target+"/pin")
+	if w := v.ask(http.MethodPost, target+"/pin", "note=after+the+upgrade"); w.Code != http.StatusSeeOther {
+		t.Fatalf("pin: %d %s", w.Code, plain(w.Body.String()))
+	}
+	pin, err := os.ReadFile(filepath.Join(root, "one", "pin.json"))
+	if err != nil || !strings.Contains(string(pin), "after the upgrade") {
+		t.Errorf("the pin is %s, %v", pin, err)
+	}
+	says(t, v.page("/drift?run="+keyOf("one")), "pinned: after the upgrade", "/unpin")
+	if w := v.ask(http.MethodPost, target+"/unpin", ""); w.Code != http.StatusSeeOther {
+		t.Errorf("unpin: %d", w.Code)
+	}
+	if _, err := os.Stat(filepath.Join(root, "one", "pin.json")); err == nil {
+		t.Error("the pin is still there")
+	}
+}
+
+// A run under way sends its figures, and says when it has ended.
+func TestARunUnderWaySendsItsFigures(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	head := fmt.Sprintf(`{"schema":"redline/record/2","run":"x","origin_unix_ns":%d,"origin_mono_ns":1}`, time.Now().UnixNano())
+	write(t, root, "now", map[string]string{"records.jsonl": head + "\n"})
+	hold := store.Hold{Command: "redline run"}
+	if err := hold.Take(filepath.Join(root, "now")); err != nil {
+		t.Fatal(err)
+	}
+	v := visit(t, Options{Root: root})
+	target := "/run/" + keyOf("now")
+	says(t, v.page(target), `data-events="`+target+`/events"`, "started elsewhere")
+	server := httptest.NewServer(v.Server)
+	defer server.Close()
+	answer, err := http.Get(server.URL + target + "/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	log, err := os.OpenFile(filepath.Join(root, "now", "records.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	fmt.Fprintln(log, `{"id":1,"phase":"measure","try":1,"due":1000000000,"begin":1000000000,"sent":1000000000,"first":1050000000,"last":1200000000,"end":1200000000,"outcome":"ok","output_tokens":2,"streamed_tokens":2,"chunks_us":[50000,150000],"streamed":true}`)
+	time.AfterFunc(1500*time.Millisecond, hold.Release)
+	sent, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, string(sent), `"ok":"1"`, `"phase":"measuring"`, `"ttft50":"50`, "event: end")
+	if kind := answer.Header.Get("Content-Type"); kind != "text/event-stream" {
+		t.Errorf("the events are %s", kind)
+	}
+}
+
+func TestAPortInUseNamesItsHolder(t *testing.T) {
+	t.Parallel()
+	l, err := Listen(t.Context(), ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if host, _, _ := net.SplitHostPort(l.Addr().String()); host != "127.0.0.1" {
+		t.Errorf("without a host it listens at %s", l.Addr())
+	}
+	_, err = Listen(t.Context(), l.Addr().String())
+	if err == nil || !strings.Contains(err.Error(), "is in use by ") || !strings.Contains(err.Error(), "--listen 127.0.0.1:0") {
+		t.Fatalf("the port in use gives %v", err)
+	}
+	if _, linux := os.Stat("/proc/net/tcp"); linux == nil && !strings.Contains(err.Error(), fmt.Sprintf("(pid %d)", os.Getpid())) {
+		t.Errorf("the holder is not named: %v", err)
+	}
+	if _, err := Listen(t.Context(), "7700"); err == nil || !strings.Contains(err.Error(), "want an address") {
+		t.Errorf("an address without a port gives %v", err)
+	}
+}
+
+func TestNoValueOfTheFormIsReadAsAFlag(t *testing.T) {
+	t.Parallel()
+	got := asked(url.Values{"rate": {" --force "}, "slo": {"a<1s\r\n\nb<2s"}, "unknown": {"x"}})
+	if want := "--rate|--force|--slo|a<1s|--slo|b<2s"; strings.Join(got, "|") != want {
+		t.Errorf("the form gives %q, want %s", got, want)
+	}
+}

@@ -1,0 +1,302 @@
+package ui
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"redline/internal/answer/compare"
+	"redline/internal/answer/pareto"
+	"redline/internal/judge/result"
+	"redline/internal/run/history"
+	"redline/internal/run/measure"
+	"redline/internal/show/document"
+	"redline/internal/show/listing"
+	"redline/internal/show/report"
+	"redline/internal/text"
+)
+
+// read gives the result of a run, under the name that a command has for it.
+func (r *run) read() (*result.Result, error) {
+	res, err := measure.Rebuild(filepath.FromSlash(r.Path))
+	if err != nil {
+		return nil, err
+	}
+	res.Path = r.Path
+	return res, nil
+}
+
+// run is the page of a run: its report, or while it goes on its figures.
+func (s *Server) run(w http.ResponseWriter, r *http.Request) {
+	one, err := s.find(r.Context(), r.PathValue("run"))
+	if job := s.jobOf(r.PathValue("run")); job != nil && (err != nil || one.State != "") && s.showJob(w, r, job, one) {
+		return
+	}
+	if err != nil {
+		s.fail(w, r, http.StatusNotFound, nil, err)
+		return
+	}
+	commands := []string{command("redline", "report", one.Path)}
+	if one.State == running {
+		s.show(w, r, view{Title: one.Path, Commands: commands, Refresh: 5}, "live", map[string]any{"Run": one})
+		return
+	}
+	res, err := one.read()
+	if err != nil {
+		s.fail(w, r, http.StatusOK, commands, fmt.Errorf("%s is broken: %w", one.Path, err))
+		return
+	}
+	page, err := laid(report.Whole(res), 0)
+	if err != nil {
+		s.fail(w, r, http.StatusInternalServerError, commands, err)
+		return
+	}
+	s.show(w, r, view{Title: one.Path, Commands: commands}, "run", map[string]any{"Run": one, "Report": page, "Plannable": plannable(res)})
+}
+
+// mostChosen is how many runs a page compares.
+const mostChosen = 12
+
+// chosen are the runs that an address names under a key, oldest first.
+func (s *Server) chosen(ctx context.Context, keys []string) ([]*run, error) {
+	all, err := s.runs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list []*run
+	for _, one := range slices.Backward(all) {
+		if slices.Contains(keys, one.Key) || one.Entry != nil && slices.Contains(keys, one.Entry.ID) {
+			list = append(list, one)
+		}
+	}
+	switch {
+	case len(list) < len(keys):
+		return nil, fmt.Errorf("%d of the %s chosen are not in %s: choose from the list again", len(keys)-len(list), text.Plural(len(keys), "run"), s.Root)
+	case len(list) > mostChosen:
+		return nil, fmt.Errorf("%d runs are chosen, a page shows %d: choose fewer", len(list), mostChosen)
+	}
+	return list, nil
+}
+
+// compare compares each b with a.
+func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	if picked := query["run"]; len(picked) > 1 {
+		// Boxes of the list: the oldest run is what the others are compared with.
+		list, err := s.chosen(r.Context(), picked)
+		if err != nil || len(list) < 2 {
+			s.fail(w, r, http.StatusBadRequest, nil, cmp.Or(err, errors.New("choose two runs or more in the list")))
+			return
+		}
+		to := url.Values{"a": {list[0].Key}}
+		for _, b := range list[1:] {
+			to.Add("b", b.Key)
+		}
+		http.Redirect(w, r, "/compare?"+to.Encode(), http.StatusSeeOther)
+		return
+	}
+	a, err := s.chosen(r.Context(), query["a"])
+	var b []*run
+	if err == nil {
+		b, err = s.chosen(r.Context(), query["b"])
+	}
+	if err == nil && (len(a) != 1 || len(b) == 0) {
+		err = errors.New("choose two runs or more in the list: the oldest is what the others are compared with")
+	}
+	if err != nil {
+		s.fail(w, r, http.StatusBadRequest, nil, err)
+		return
+	}
+	var commands []string
+	var pages []template.HTML
+	for i, one := range b {
+		commands = append(commands, command("redline", "compare", a[0].Path, one.Path))
+		page, err := compared(a[0], one, i)
+		if err != nil {
+			s.fail(w, r, http.StatusOK, commands[i:], err)
+			return
+		}
+		pages = append(pages, page)
+	}
+	s.show(w, r, view{Title: "comparison", Commands: commands}, "documents", pages)
+}
+
+// compared is the comparison of two stored runs as redline compare makes it.
+func compared(a, b *run, number int) (template.HTML, error) {
+	first, err := a.read()
+	if err != nil {
+		return "", err
+	}
+	second, err := b.read()
+	if err != nil {
+		return "", err
+	}
+	c, err := compare.Stored([]*result.Result{first}, []*result.Result{second}, compare.Options{Seed: 1})
+	if err != nil {
+		return "", fmt.Errorf("%s and %s: %w", a.Path, b.Path, err)
+	}
+	return laid(report.Whole(c.Result(second)), number)
+}
+
+// frontier draws the points of the chosen runs.
+func (s *Server) frontier(w http.ResponseWriter, r *http.Request) {
+	list, err := s.chosen(r.Context(), r.URL.Query()["run"])
+	if err == nil && len(list) == 0 {
+		err = errors.New("choose runs in the list")
+	}
+	if err != nil {
+		s.fail(w, r, http.StatusBadRequest, nil, err)
+		return
+	}
+	words := []string{"redline", "report"}
+	var series []pareto.Series
+	for _, one := range list {
+		words = append(words, one.Path)
+		if err == nil {
+			var res *result.Result
+			if res, err = one.read(); err == nil {
+				series = append(series, pareto.Series{Name: seriesName(series, res, one.Path), Runs: []*result.Result{res}})
+			}
+		}
+	}
+	commands := []string{command(append(words, "--pareto")...)}
+	var fronts []*pareto.Front
+	for _, pair := range pareto.Pairs() {
+		if front := pareto.Of(series, pair); len(front.Points) > 0 {
+			fronts = append(fronts, front)
+		}
+	}
+	if err == nil && len(fronts) == 0 {
+		err = errors.New("no point of these runs has both figures of a frontier: interactivity and throughput per accelerator")
+	}
+	var page template.HTML
+	if err == nil {
+		page, err = laid(listing.Frontiers(fronts), 0)
+	}
+	if err != nil {
+		s.fail(w, r, http.StatusOK, commands, err)
+		return
+	}
+	s.show(w, r, view{Title: "frontier", Commands: commands}, "documents", []template.HTML{page})
+}
+
+// seriesName is the label of a run, or its path where another has that label.
+func seriesName(series []pareto.Series, res *result.Result, path string) string {
+	name := cmp.Or(res.Label, filepath.Base(path))
+	if slices.ContainsFunc(series, func(s pareto.Series) bool { return s.Name == name }) {
+		return path
+	}
+	return name
+}
+
+// mostSeries is how many series a page of drift shows.
+const mostSeries = 12
+
+// drifting is one series on the page of drift.
+type drifting struct {
+	Page template.HTML
+	Runs []*run // newest first
+}
+
+// drift shows how the series of a label, or of a run, moved.
+func (s *Server) drift(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	filter := history.Filter{Label: query.Get("label"), Model: query.Get("model"), Engine: query.Get("engine")}
+	words := append([]string{"redline", "history", "drift"}, s.rootFlag()...)
+	if key := query.Get("run"); key != "" {
+		one, err := s.find(r.Context(), key)
+		if err == nil && one.Entry == nil {
+			err = fmt.Errorf("%s is %s: it belongs to no series", one.Path, one.State)
+		}
+		if err != nil {
+			s.fail(w, r, http.StatusNotFound, nil, err)
+			return
+		}
+		filter.Series = one.Entry.Series
+		words = append(words, one.Entry.ID)
+	}
+	for _, f := range [][2]string{{"--label", filter.Label}, {"--model", filter.Model}, {"--engine", filter.Engine}} {
+		if f[1] != "" {
+			words = append(words, f[0], f[1])
+		}
+	}
+	commands := []string{command(words...)}
+	list, left, err := s.drifts(r.Context(), filter)
+	if err != nil {
+		s.fail(w, r, http.StatusInternalServerError, commands, err)
+		return
+	}
+	s.show(w, r, view{Title: "drift", Commands: commands}, "drift", map[string]any{"Filter": filter, "Series": list, "Left": left})
+}
+
+// drifts judges the series with a run among those wanted, the newest first, and
+// says how many are left out.
+func (s *Server) drifts(ctx context.Context, f history.Filter) (list []drifting, left int, err error) {
+	err = s.withIndex(ctx, func(ix *history.Index) error {
+		wanted, err := ix.List(ctx, f)
+		if err != nil {
+			return err
+		}
+		newest := history.Newest(wanted)
+		left = max(0, len(newest)-mostSeries)
+		for i, e := range newest[:len(newest)-left] {
+			one, err := s.drifting(ctx, ix, e, i)
+			if err != nil {
+				return err
+			}
+			list = append(list, one)
+		}
+		return nil
+	})
+	return list, left, err
+}
+
+func (s *Server) drifting(ctx context.Context, ix *history.Index, e *history.Entry, number int) (one drifting, err error) {
+	d, err := ix.Drift(ctx, e)
+	if err != nil {
+		return one, err
+	}
+	page := listing.Drift(d)
+	page.Title = cmp.Or(page.Title, "drift of "+document.Shorten(e.Name(), 60))
+	if one.Page, err = laid(page, number); err != nil {
+		return one, err
+	}
+	entries, err := ix.List(ctx, history.Filter{Series: e.Series})
+	for _, e := range slices.Backward(entries) {
+		r := s.newRun(e.Path)
+		r.Entry, r.Started = e, e.Started
+		one.Runs = append(one.Runs, r)
+	}
+	return one, err
+}
+
+// pin makes a run the baseline of its series, or no longer.
+func (s *Server) pin(w http.ResponseWriter, r *http.Request) {
+	one, err := s.find(r.Context(), r.PathValue("run"))
+	if err == nil && one.Entry == nil {
+		err = fmt.Errorf("%s is %s: only a finished run can be a baseline", one.Path, one.State)
+	}
+	if err != nil {
+		s.fail(w, r, http.StatusNotFound, nil, err)
+		return
+	}
+	err = s.withIndex(r.Context(), func(ix *history.Index) error {
+		if filepath.Base(r.URL.Path) == "unpin" {
+			return ix.Unpin(r.Context(), one.Entry)
+		}
+		_, err := ix.Pin(r.Context(), one.Entry, history.Pin{At: time.Now().UTC().Truncate(time.Second), Note: text.Line(text.Cut(r.FormValue("note"), 200))})
+		return err
+	})
+	if err != nil {
+		s.fail(w, r, http.StatusConflict, nil, err)
+		return
+	}
+	http.Redirect(w, r, "/drift?run="+one.Key, http.StatusSeeOther)
+}
