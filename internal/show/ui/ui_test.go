@@ -185,7 +185,7 @@ func TestBrokenKilledAndRunningRunsAreListed(t *testing.T) {
 	defer hold.Release()
 	v := visit(t, Options{Root: root})
 	page := plain(v.page("/"))
-	says(t, page, "good met", "damaged broken", "result.json: ", "empty-log broken", "the log is empty", "cut killed", "now running redline run (pid ")
+	says(t, page, "good met", "damaged result.json: not a result: ", "empty-log records.jsonl: line 1: the log is empty broken", "cut it ended before it had a result killed", "now redline run (pid ", ") running")
 	if strings.Contains(page, "unrelated") {
 		t.Error("a directory without a run is listed")
 	}
@@ -197,7 +197,7 @@ func TestBrokenKilledAndRunningRunsAreListed(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(root, "later")); err != nil {
 		t.Fatal(err)
 	}
-	says(t, plain(v.page("/")), "later broken", "redline history rebuild")
+	says(t, plain(v.page("/")), "later its result.json is gone: redline history rebuild forgets the run broken")
 }
 
 func TestViewsNameTheCommandThatPrintsTheSame(t *testing.T) {
