@@ -20,7 +20,7 @@ import (
 
 // plannable reports whether a run says what one instance can take.
 func plannable(res *result.Result) bool {
-	return res.Limit != nil && res.Limit.Rate > 0 || res.Verdict.SLO == slo.Met && len(res.Points) > 0 && res.Comparison == nil
+	return res.Limit != nil && res.Limit.Rate > 0 || len(report.ObjectiveTexts(res)) > 0 && len(res.Points) > 0 && res.Comparison == nil
 }
 
 // slider is one number of the question.
@@ -91,10 +91,14 @@ func (s *Server) capacity(w http.ResponseWriter, r *http.Request) {
 	}
 	o := experiment.CapacityOptions{Prices: price.Spec{PerHour: asked["price"]}}
 	if own, ok := timed(res); ok && text.Round(own.Limit/1e6, 4) != asked["objective"] {
-		written := fmt.Sprintf("%s:%s<%sms", own.Metric, own.Stat, text.Plain(asked["objective"]))
-		if o.Objectives, err = slo.ParseAll([]string{written}); err == nil {
-			words = append(words, "--slo", written)
+		written := report.ObjectiveTexts(res)
+		for i := range written {
+			if written[i] == own.Text {
+				written[i] = fmt.Sprintf("%s:%s<%sms", own.Metric, own.Stat, text.Plain(asked["objective"]))
+			}
+			words = append(words, "--slo", written[i])
 		}
+		o.Objectives, err = slo.ParseAll(written)
 	}
 	page, err := planned(r, one, asked, o, err)
 	said := ""

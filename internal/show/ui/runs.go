@@ -38,6 +38,7 @@ type run struct {
 	// whom or why.
 	State, Reason string
 	Started       time.Time
+	Trend         *trend // nil where it has no throughput
 }
 
 func keyOf(dir string) string {
@@ -235,6 +236,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	for _, one := range l.Runs {
 		s.look(one)
 	}
+	trends(all, l.Runs)
 	s.show(w, r, view{Title: "runs", Commands: []string{s.historyCommand(l)}}, "list", l)
 }
 

@@ -234,6 +234,22 @@ func TestViewsNameTheCommandThatPrintsTheSame(t *testing.T) {
 	}
 }
 
+// A line shows the series up to its run, the lowest figure at the bottom.
+func TestATrendIsTheSeriesSoFar(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for i, output := range []float64{1000, 900, 1100} {
+		keep(t, root, fmt.Sprintf("week-%d", i), func(r *result.Result) {
+			r.Started, r.Points[0].Throughput.Output = r.Started.AddDate(0, 0, 7*i), output
+		})
+	}
+	page := visit(t, Options{Root: root}).page("/")
+	says(t, page, "1,100", `points="1.0,10.0 40.0,18.0 79.0,2.0"`, `points="1.0,2.0 79.0,18.0"`)
+	if n := strings.Count(page, "<polyline"); n != 2 {
+		t.Errorf("%d lines for three runs, want two: one run is no line", n)
+	}
+}
+
 func TestPinAndUnpin(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
