@@ -63,8 +63,8 @@ func Script() string { return plotJS + pageJS }
 type page struct {
 	*Document
 	Prefix string // of every id
-	notes footnotes
-	data  map[string]*chart.Data // by the ids of figures
+	notes  footnotes
+	data   map[string]*chart.Data // by the ids of figures
 	// hinted says that the page has said how to use its charts.
 	hinted bool
 }

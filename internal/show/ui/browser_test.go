@@ -91,7 +91,7 @@ func TestPagesInABrowser(t *testing.T) {
 		"capacity": "/capacity/" + a + "?rate=100&price=3", "start": "/start?rate=5&check=1", "hostile": "/run/" + keyOf("hostile"), "broken": "/run/" + keyOf("damaged")}
 	for _, look := range []struct{ name, scheme, size string }{{"light", "1", "1180,1000"}, {"dark", "0", "1180,1000"}, {"phone", "1", "500,1400"}} {
 		for name, target := range shown {
-			if look.name != "phone" && name != "list" && name != "run" {
+			if look.name != "phone" && name != "list" && name != "run" && name != "drift" {
 				continue
 			}
 			// The token is in the address, as a first visit has it.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"redline/internal/drive/record"
-	"redline/internal/judge/metric"
+	"redline/internal/judge/progress"
 	"redline/internal/run/store"
 	"redline/internal/text"
 )
@@ -72,7 +72,7 @@ func stageOf(path string) string {
 // follower reads a record log while it grows.
 type follower struct {
 	path string
-	live metric.Live
+	live progress.Live
 	end  context.CancelFunc
 	done chan struct{}
 
@@ -129,7 +129,7 @@ func (f *follower) figures(now time.Time) map[string]string {
 	if f.origin.IsZero() {
 		return map[string]string{"phase": "before the load"}
 	}
-	s := f.live.Snapshot(metric.Snapshot{Elapsed: now.Sub(f.origin)}, f.events)
+	s := f.live.Snapshot(progress.Snapshot{Elapsed: now.Sub(f.origin)}, f.events)
 	list := map[string]string{
 		"phase":   map[record.Phase]string{record.Warmup: "warm-up", record.Measure: "measuring", record.Cooldown: "cool-down"}[f.phase],
 		"elapsed": text.Seconds(math.Round(s.Elapsed.Seconds())), "ok": text.Count(s.OK), "failed": text.Count(s.Errors), "rejected": text.Count(s.Rejected),

@@ -153,8 +153,11 @@ func (s *Server) static(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	content, err := files.ReadFile("static/" + name)
 	kind := map[string]string{"ui.css": "text/css", "ui.js": "text/javascript"}[name]
-	if name == "page.css" {
+	switch name {
+	case "page.css":
 		content, kind, err = []byte(document.Style()), "text/css", nil
+	case "charts.js":
+		content, kind, err = []byte(document.Script()), "text/javascript", nil
 	}
 	if err != nil || kind == "" {
 		http.NotFound(w, r)
@@ -164,9 +167,14 @@ func (s *Server) static(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(content)
 }
 
-// laid is a document as a part of a page.
+// laid is a document as a part of a page. The script draws the charts of the
+// first one.
 func laid(d *document.Document, number int) (template.HTML, error) {
 	var out bytes.Buffer
-	err := document.Fragment(&out, d, fmt.Sprintf("d%d-", number))
+	prefix := ""
+	if number > 0 {
+		prefix = fmt.Sprintf("d%d-", number)
+	}
+	err := document.Fragment(&out, d, prefix)
 	return template.HTML(out.String()), err // the document's template has escaped it
 }
