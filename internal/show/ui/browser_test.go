@@ -87,7 +87,7 @@ func TestPagesInABrowser(t *testing.T) {
 	}))
 	defer server.Close()
 	a, b := keyOf("20260114-091203-nightly"), keyOf("20260214-091203-nightly")
-	shown := map[string]string{"list": "/", "run": "/run/" + a, "compare": "/compare?a=" + a + "&b=" + b, "drift": "/drift?label=nightly",
+	shown := map[string]string{"list": "/", "run": "/run/" + a, "compare": "/compare?a=" + a + "&b=" + b, "drift": "/drift?label=nightly", "frontier": "/frontier?run=" + a + "&run=" + b,
 		"capacity": "/capacity/" + a + "?rate=100&price=3", "start": "/start?rate=5&check=1", "hostile": "/run/" + keyOf("hostile"), "broken": "/run/" + keyOf("damaged")}
 	for _, look := range []struct{ name, scheme, size string }{{"light", "1", "1180,1000"}, {"dark", "0", "1180,1000"}, {"phone", "1", "500,1400"}} {
 		for name, target := range shown {

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -61,12 +62,9 @@ func (r *run) Verdict() string {
 var verdictWords = map[string]string{"undecided": "too close to call", "interrupted": "cut short"}
 
 // Word is the verdict as a person reads it.
-func (r *run) Word() string {
-	if word := verdictWords[r.Verdict()]; word != "" {
-		return word
-	}
-	return r.Verdict()
-}
+func (r *run) Word() string { return wordOf(r.Verdict()) }
+
+func wordOf(verdict string) string { return cmp.Or(verdictWords[verdict], verdict) }
 
 // Tone is the class of the verdict.
 func (r *run) Tone() string {
@@ -239,6 +237,9 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	trends(all, l.Runs)
 	s.show(w, r, view{Title: "runs", Commands: []string{s.historyCommand(l)}}, "list", l)
 }
+
+// Word is a verdict as a person reads it.
+func (l page) Word(verdict string) string { return wordOf(verdict) }
 
 func (l *page) wants(r *run) bool {
 	if r.Entry == nil && (l.Filter != history.Filter{}) {

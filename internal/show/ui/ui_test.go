@@ -26,11 +26,11 @@ import (
 func keep(t testing.TB, root, name string, edits ...func(*result.Result)) {
 	t.Helper()
 	res := &result.Result{Schema: result.Schema, ID: name + "-id", Started: time.Date(2026, 1, 14, 9, 12, 3, 0, time.UTC),
-		Command: "redline run --rate 5", Label: "nightly", Model: result.Model{Name: "llama-3.1-8b"}, Engine: result.Engine{Name: "vllm", Version: "0.11"},
+		Command: "redline run --rate 5", Label: "nightly", Hardware: result.Hardware{Count: 2}, Model: result.Model{Name: "llama-3.1-8b"}, Engine: result.Engine{Name: "vllm", Version: "0.11"},
 		Verdict: result.Verdict{Valid: "yes", SLO: "met"},
 		Points: []result.Point{{Load: result.Load{Mode: "open", Rate: new(5.0)}, Summary: metric.Summary{
 			Window: metric.Window{StartS: 1, EndS: 121}, Requests: metric.Requests{Due: 600, Sent: 600, OK: 600},
-			Throughput: metric.Throughput{Output: 1000},
+			Throughput: metric.Throughput{Output: 1000}, Interactivity: &metric.Dist{N: 600, P: map[string]float64{"p50": 80, "p99": 40}},
 			Latency: metric.Latency{TTFTDue: &metric.Dist{N: 600, Mean: 32, Max: 70, P: map[string]float64{
 				"p50": 30, "p75": 35, "p90": 44, "p95": 51, "p99": 61, "p999": 68}, Firm: []string{"p50", "p75", "p90", "p95", "p99"}}},
 			Objectives: []slo.Verdict{{Objective: "ttft:p99<500ms", Standing: slo.Met, Value: new(61.0), Unit: "ms", Limit: 500, N: 600}},
@@ -214,6 +214,7 @@ func TestViewsNameTheCommandThatPrintsTheSame(t *testing.T) {
 		"/run/week-03-id":                                {"redline report " + path("week-03")},
 		"/compare?a=" + a + "&b=" + b:                    {"redline compare " + path("week-00") + " " + path("week-01"), "ttft"},
 		"/compare?a=" + a + "&b=" + b + "&b=" + c:        {"redline compare " + path("week-00") + " " + path("week-02"), `id="d1-s`},
+		"/frontier?run=" + a + "&run=" + b:               {"redline report " + path("week-00") + " " + path("week-01") + " --pareto", "FRONTIER", "tokens/s/accelerator"},
 		"/drift?label=nightly":                           {"redline history drift --runs " + root + " --label nightly", "STEADY", "week-10"},
 		"/drift?run=" + a:                                {"redline history drift --runs " + root + " week-00-id"},
 		"/capacity/" + a + "?rate=100&headroom=0.3":      {"redline capacity " + path("week-00") + " --rate 100 --headroom 0.3", "instances"},

@@ -50,7 +50,10 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 	}
 	res, err := one.read()
 	if err != nil {
-		s.fail(w, r, http.StatusOK, commands, fmt.Errorf("%s is broken: %w", one.Path, err))
+		if one.State != killed {
+			err = fmt.Errorf("%s is broken: %w", one.Path, err)
+		}
+		s.fail(w, r, http.StatusOK, commands, err)
 		return
 	}
 	page, err := laid(report.Whole(res), 0)
@@ -87,38 +90,24 @@ func (s *Server) chosen(ctx context.Context, keys []string) ([]*run, error) {
 
 // compare compares each b with a.
 func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
-	query := r.URL.Query()
-	if picked := query["run"]; len(picked) > 1 {
-		// Boxes of the list: the oldest run is what the others are compared with.
-		list, err := s.chosen(r.Context(), picked)
-		if err != nil || len(list) < 2 {
-			s.fail(w, r, http.StatusBadRequest, nil, cmp.Or(err, errors.New("choose two runs or more in the list")))
-			return
-		}
-		to := url.Values{"a": {list[0].Key}}
-		for _, b := range list[1:] {
-			to.Add("b", b.Key)
-		}
-		http.Redirect(w, r, "/compare?"+to.Encode(), http.StatusSeeOther)
-		return
-	}
-	a, err := s.chosen(r.Context(), query["a"])
-	var b []*run
-	if err == nil {
-		b, err = s.chosen(r.Context(), query["b"])
-	}
-	if err == nil && (len(a) != 1 || len(b) == 0) {
-		err = errors.New("choose two runs or more in the list: the oldest is what the others are compared with")
-	}
+	a, b, err := s.sides(r.Context(), r.URL.Query())
 	if err != nil {
 		s.fail(w, r, http.StatusBadRequest, nil, err)
+		return
+	}
+	if r.URL.Query().Has("run") {
+		to := url.Values{"a": {a.Key}}
+		for _, one := range b {
+			to.Add("b", one.Key)
+		}
+		http.Redirect(w, r, "/compare?"+to.Encode(), http.StatusSeeOther)
 		return
 	}
 	var commands []string
 	var pages []template.HTML
 	for i, one := range b {
-		commands = append(commands, command("redline", "compare", a[0].Path, one.Path))
-		page, err := compared(a[0], one, i)
+		commands = append(commands, command("redline", "compare", a.Path, one.Path))
+		page, err := compared(a, one, i)
 		if err != nil {
 			s.fail(w, r, http.StatusOK, commands[i:], err)
 			return
@@ -126,6 +115,25 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 		pages = append(pages, page)
 	}
 	s.show(w, r, view{Title: "comparison", Commands: commands}, "documents", pages)
+}
+
+// sides are the run that an address names as a and those that it names as b, or of
+// the boxes of the list the oldest and the others.
+func (s *Server) sides(ctx context.Context, query url.Values) (a *run, b []*run, err error) {
+	list, err := s.chosen(ctx, query["run"])
+	if err == nil && len(list) == 0 {
+		if list, err = s.chosen(ctx, query["a"]); err == nil && len(list) == 1 {
+			b, err = s.chosen(ctx, query["b"])
+			list = append(list, b...)
+		}
+	}
+	if err == nil && len(list) < 2 {
+		err = errors.New("choose two runs or more in the list: the oldest is what the others are compared with")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return list[0], list[1:], nil
 }
 
 // compared is the comparison of two stored runs as redline compare makes it.
