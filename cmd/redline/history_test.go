@@ -60,6 +60,8 @@ func TestHistory(t *testing.T) {
 	}{
 		{"list", "", exitOK, []string{"started", "2026-03-19 03:00", "00000012", "llama-3.1-8b", "5/s", "met", "nightly"}},
 		{"filter", "--since 2026-03-15 --json", exitOK, []string{`"id": "00000012-run"`}},
+		{"by verdict", "--verdict met --json", exitOK, []string{`"id": "00000012-run"`}},
+		{"no such verdict", "--verdict missed", exitOK, []string{"No such runs in " + root}},
 		{"nothing there", "--model qwen", exitOK, []string{"No such runs in " + root}},
 		{"show by the beginning of an id", "show 00000003", exitOK, []string{"MET"}},
 		{"drift", "drift", exitRegression, []string{"WORSE: throughput is worse since 2026-03-12", "−10%", "throughput likely from: engine version 0.11 → 0.12"}},
@@ -122,6 +124,7 @@ func TestHistoryMistakes(t *testing.T) {
 		{"no run named", "pin", root, exitUsage, "wants one run"},
 		{"no policy", "prune", root, exitUsage, "--older-than"},
 		{"absurd number", "prune --keep -3", root, exitUsage, "N above 0"},
+		{"no verdict", "--verdict mised", root, exitUsage, "missed"},
 		{"no date", "--since yesterday", root, exitUsage, "2026-01-31"},
 		{"no age", "prune --older-than -5d", root, exitUsage, "30d"},
 		{"unknown command", "shwo", root, exitUsage, "show"},

@@ -136,3 +136,40 @@ func TestAFileWithoutAnOwnerIsNamedNobodys(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// Who asks for the holder takes nothing, makes nothing and removes nothing.
+func TestTheHolderIsNamed(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "l")
+	if by, held := Holder(path); held {
+		t.Errorf("no file is held by %s", by)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("asking makes a file")
+	}
+	l, err := Take(path, "redline first")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if by, held := Holder(path); !held || by.Command != "redline first" || by.PID != os.Getpid() {
+		t.Errorf("held by %s, %t", by, held)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Release(); err != nil {
+		t.Fatal(err)
+	}
+	// What a kill leaves behind is held by nobody, and can be taken afterwards.
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if by, held := Holder(path); held {
+		t.Errorf("a file without a lock is held by %s", by)
+	}
+	if l, err = Take(path, "redline second"); err != nil {
+		t.Fatal(err)
+	}
+	l.Release()
+}
