@@ -49,13 +49,23 @@
     return list;
   };
 
-  // aligned lays the lines over one list of places, as uPlot wants them.
+  // aligned lays the lines over one list of places, as uPlot wants them. A place
+  // that a line has twice, as a step has, is in the list twice.
   const aligned = (c) => {
-    const xs = [...new Set(c.lines.flatMap((l) => c.xs[l.xs]))].sort((a, b) => a - b);
-    const at = new Map(xs.map((x, i) => [x, i]));
+    const times = (list, x) => list.get(x) || 0, most = new Map();
+    for (const l of c.lines) {
+      const own = new Map();
+      for (const x of c.xs[l.xs]) own.set(x, times(own, x) + 1);
+      own.forEach((n, x) => most.set(x, Math.max(n, times(most, x))));
+    }
+    const xs = [...most.keys()].sort((a, b) => a - b).flatMap((x) => new Array(most.get(x)).fill(x));
+    const at = new Map(xs.map((x, i) => [x, i]).reverse());
     return [xs, ...c.lines.map((l) => {
-      const ys = new Array(xs.length).fill(null);
-      c.xs[l.xs].forEach((x, i) => { ys[at.get(x)] = l.ys[i]; });
+      const ys = new Array(xs.length).fill(null), seen = new Map();
+      c.xs[l.xs].forEach((x, i) => {
+        ys[at.get(x) + times(seen, x)] = l.ys[i];
+        seen.set(x, times(seen, x) + 1);
+      });
       return ys;
     })];
   };
