@@ -111,7 +111,7 @@ func (p *process) compareStored(args []string, given map[string][]string, histor
 	var not *compare.Incomparable
 	switch {
 	case errors.As(err, &not):
-		return &coded{exitInvalid, fmt.Errorf("%w; --anyway compares them nevertheless", err)}
+		return &coded{exitInvalid, fmt.Errorf("%w; --anyway compares these", err)}
 	case err != nil:
 		return err
 	}

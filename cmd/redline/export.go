@@ -56,7 +56,7 @@ func (p *process) exportCommand() *cobra.Command {
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if format != "" {
-				return p.exportFile(args[0], format, out)
+				return p.exportFile(args[0], format, out, force)
 			}
 			files, known := layouts[layout]
 			if !known {
@@ -86,9 +86,15 @@ func (p *process) exportCommand() *cobra.Command {
 }
 
 // exportFile writes one file of a run.
-func (p *process) exportFile(path, format, out string) error {
+func (p *process) exportFile(path, format, out string, force bool) error {
 	if format != "prometheus" && !slices.Contains(requestFormats, format) {
 		return usage("--format %q is not known; %s", format, text.Cure(format, append(slices.Clone(requestFormats), "prometheus")))
+	}
+	if _, err := os.Lstat(out); out != "" && err == nil && !force {
+		return fmt.Errorf("%s is there already; choose another -o, or replace it with --force", out)
+	}
+	if format == "parquet" && out == "" && p.page > 0 {
+		return usage("--format parquet is not for a terminal: name a file, -o requests.parquet")
 	}
 	res, err := measure.Rebuild(path)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 type Incomparable struct{ Reasons []string }
 
 func (e *Incomparable) Error() string {
-	return "not comparable: " + strings.Join(e.Reasons, "; ") + ": compare runs of one plan, or force it"
+	return "not comparable: " + strings.Join(e.Reasons, "; ") + ": compare runs of one plan"
 }
 
 // likeness is what two runs should have in common.

@@ -80,7 +80,7 @@ func TestWhatIsRefusedCanBeForced(t *testing.T) {
 	t.Parallel()
 	other := run("b", 150, func(r *result.Result) { r.Model.Name = "llama-3.1-70b" })
 	_, err := Stored(one(run("a", 100)), one(other), Options{})
-	const refusal = "not comparable: model: llama-3.1-8b against llama-3.1-70b: compare runs of one plan, or force it"
+	const refusal = "not comparable: model: llama-3.1-8b against llama-3.1-70b: compare runs of one plan"
 	if err == nil || err.Error() != refusal {
 		t.Errorf("error %v, want %s", err, refusal)
 	}

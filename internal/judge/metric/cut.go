@@ -7,8 +7,8 @@ import (
 	"redline/internal/llm"
 )
 
-// cut is what a request that was still running at the end of the drain had
-// shown by then, in ms since it was due. No request ends with it: it only tells
+// cut is what a request that was still running at the end of the drain, or when
+// the user stopped the run, had shown by then, in ms since it was due. No request ends with it: it only tells
 // a bound that was broken from one that was not yet.
 type cut struct {
 	first float32 // negative where nothing had come
@@ -19,9 +19,13 @@ type cut struct {
 	pace, silence float32
 }
 
+// stopped reports whether it was redline that ended the request: how the server
+// would have ended it is not known.
+func stopped(o llm.Outcome) bool { return o == llm.Censored || o == llm.Cancelled }
+
 func cutOff(r *record.Record) cut {
 	c := cut{first: -1}
-	if r.Outcome != llm.Censored {
+	if !stopped(r.Outcome) {
 		return c
 	}
 	until := max(r.Last, r.End)
@@ -76,7 +80,7 @@ func (j judge) unbroken(metric string, limitMS float64) int {
 		return 0 // its gaps are not counted at all
 	}
 	for q := range j.requestsOf(j.part) {
-		if q.outcome == llm.Censored && q.cut.unbroken(metric, limitMS) {
+		if stopped(q.outcome) && q.cut.unbroken(metric, limitMS) {
 			n++
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"redline/internal/llm"
 )
 
-// TestCutOff: a request that the end of the drain cut off counts as a
+// TestCutOff: a request that the end of the drain, or the user, cut off counts as a
 // violation, and is told apart from one that had broken the bound by then.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
@@ -37,14 +37,16 @@ func TestCutOff(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cutOff := life{due: 2000, begin: 2000, sent: 2000, end: 2000 + c.age, outcome: llm.Censored, askedOutput: 101}
-		if c.first > 0 {
-			cutOff.chunks = []chunk{{at: 2000 + c.first}, {at: 2000 + c.first + 10}}
-		}
 		ok := life{due: 1500, begin: 1500, sent: 1500, end: 1900, chunks: []chunk{{at: 1600, tokens: 1}, {at: 1650, tokens: 4}}}
-		v := summarize(t, Options{Start: 1000 * ms, End: 3000 * ms, AskedRate: 1, Objectives: []slo.Objective{o}}, ok, cutOff).Objectives[0]
-		if v.Violations != c.violations || v.CutOff != c.want {
-			t.Errorf("%s, first after %d ms, cut off at %d ms: %d violations, %d cut off; want %d and %d", c.objective, c.first, c.age, v.Violations, v.CutOff, c.violations, c.want)
+		for _, outcome := range []llm.Outcome{llm.Censored, llm.Cancelled} {
+			cutOff := life{due: 2000, begin: 2000, sent: 2000, end: 2000 + c.age, outcome: outcome, askedOutput: 101}
+			if c.first > 0 {
+				cutOff.chunks = []chunk{{at: 2000 + c.first}, {at: 2000 + c.first + 10}}
+			}
+			v := summarize(t, Options{Start: 1000 * ms, End: 3000 * ms, AskedRate: 1, Objectives: []slo.Objective{o}}, ok, cutOff).Objectives[0]
+			if v.Violations != c.violations || v.CutOff != c.want {
+				t.Errorf("%s, %s, first after %d ms, cut off at %d ms: %d violations, %d cut off; want %d and %d", c.objective, outcome, c.first, c.age, v.Violations, v.CutOff, c.violations, c.want)
+			}
 		}
 	}
 }

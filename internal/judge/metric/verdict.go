@@ -94,7 +94,7 @@ func notJudged(o slo.Objective, why string) slo.Verdict {
 func (j judge) judged(metric string) source {
 	late := func(yield func(int64, float32) bool) {
 		for q := range j.requestsOf(j.part) {
-			if q.outcome == llm.OK || isGap(metric) && q.outcome == llm.Censored {
+			if q.outcome == llm.OK || isGap(metric) && stopped(q.outcome) {
 				continue
 			}
 			if !yield(q.due, q.cut.shown(metric)) {

@@ -276,7 +276,7 @@ var Options = []Option{
 		Help: "average share of the measured load in production; cost is shown at it too, idle time included"},
 
 	{Flag: "slo", Values: slo.PresetNames(), Key: "sla_thresholds", Also: "slo", Group: runGroup, Kind: Text, Value: "OBJECTIVE", Repeatable: true,
-		Help: "objective: 'ttft:p99<500ms', 'error:rate<1%', or a preset: " + presets() + "; replaces those of the plan"},
+		Help: "objective: 'ttft:p99<500ms', 'error:rate<1%', or a preset: " + strings.Join(slo.PresetNames(), ", ") + "; replaces those of the plan"},
 	{Flag: "confidence", Key: "confidence", Group: runGroup, Kind: Float, Value: "SHARE", Default: "0.95",
 		Help: "how sure a verdict must be, 0.5 to 0.999: one minus the chance that an objective is called met or missed wrongly"},
 	{Flag: "strict", Key: "strict", Group: runGroup, Kind: Bool, Default: "false",
@@ -326,22 +326,4 @@ func setProgress(c *Config, values []string) error {
 	}
 	c.Output.Progress = values[0]
 	return nil
-}
-
-// presets lists the sets of objectives that have a name, those of a family
-// behind it: "chat, batch, mlperf:llama2-70b-server, …-interactive".
-func presets() string {
-	var words []string
-	family := ""
-	for _, name := range slo.PresetNames() {
-		before, rest, ok := strings.Cut(name, ":")
-		switch {
-		case ok && before == family:
-			name = rest
-		case ok:
-			family = before
-		}
-		words = append(words, name)
-	}
-	return strings.Join(words, ", ")
 }

@@ -110,6 +110,8 @@ func (p *picture) verdict(width int) []string {
 	switch {
 	case !p.begun:
 		return []string{""}
+	case len(s.Objectives) == 0 && p.stage != nil:
+		return []string{"not judged by objectives"}
 	case len(s.Objectives) == 0:
 		return []string{"no objectives: --slo sets them"}
 	}
