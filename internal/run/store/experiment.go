@@ -41,7 +41,7 @@ func (d *Dir) WriteKind(kind string) error {
 // Kind is the kind of experiment that the directory is of, "" for a single run.
 func (d *Dir) Kind() (string, error) {
 	path := filepath.Join(d.Path, experimentFile)
-	content, err := os.ReadFile(path)
+	content, err := readFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil
@@ -60,7 +60,7 @@ func (d *Dir) Kind() (string, error) {
 
 // Plan reads the resolved plan as it was written.
 func (d *Dir) Plan() ([]byte, error) {
-	content, err := os.ReadFile(d.PlanPath())
+	content, err := readFile(d.PlanPath())
 	if err != nil {
 		return nil, cause(d.PlanPath(), err)
 	}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 )
 
@@ -28,7 +27,7 @@ func (d *Dir) oneRun() error {
 // named is the value of a key at the top of a JSON document, as far as it
 // stands before any other block.
 func (d *Dir) named(file, key string) string {
-	f, err := os.Open(filepath.Join(d.Path, file))
+	f, err := open(filepath.Join(d.Path, file))
 	if err != nil {
 		return ""
 	}

@@ -287,7 +287,7 @@ func (d *Dir) WasFull() bool {
 // before it had one.
 func (d *Dir) Result() (*result.Result, error) {
 	path := filepath.Join(d.Path, ResultFile)
-	content, err := os.ReadFile(path)
+	content, err := readFile(path)
 	if err != nil {
 		return nil, cause(path, err)
 	}
@@ -302,7 +302,7 @@ func (d *Dir) Result() (*result.Result, error) {
 // Header reads the head of the record log.
 func (d *Dir) Header() (record.Header, error) {
 	path := filepath.Join(d.Path, recordsFile)
-	f, err := os.Open(path)
+	f, err := open(path)
 	if err != nil {
 		return record.Header{}, cause(path, err)
 	}
@@ -328,7 +328,7 @@ type Ending struct {
 // Ending reads the record log to its end.
 func (d *Dir) Ending() (Ending, error) {
 	path := filepath.Join(d.Path, recordsFile)
-	f, err := os.Open(path)
+	f, err := open(path)
 	if err != nil {
 		return Ending{}, cause(path, err)
 	}
@@ -352,7 +352,7 @@ func (d *Dir) Records() iter.Seq2[*record.Record, error] {
 // readRecords reads a log and what belongs behind it.
 func readRecords(path string, rest []byte) iter.Seq2[*record.Record, error] {
 	return func(yield func(*record.Record, error) bool) {
-		f, err := os.Open(path)
+		f, err := open(path)
 		if err != nil {
 			yield(nil, cause(path, err))
 			return
@@ -382,4 +382,22 @@ func NewID() string {
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
 	return fmt.Sprintf("%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:])
+}
+
+// open opens a file to read, and only a file: a pipe in its place would wait for
+// a writer that never comes.
+func open(path string) (*os.File, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("it is no regular file")}
+	}
+	return os.Open(path)
+}
+
+func readFile(path string) ([]byte, error) {
+	f, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
 }

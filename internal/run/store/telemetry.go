@@ -54,7 +54,7 @@ func (d *Dir) StartEngineLog() (*os.File, error) {
 // ReadTelemetry reads the log back; a run without one gives nil.
 func (d *Dir) ReadTelemetry() (*telemetry.Logged, error) {
 	path := filepath.Join(d.Path, telemetryFile)
-	f, err := os.Open(path)
+	f, err := open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -159,7 +159,9 @@ const often = 250 * time.Millisecond
 func (g *growing) Read(p []byte) (int, error) {
 	for {
 		if g.file == nil {
-			g.file, _ = os.Open(g.path) // it may come
+			if info, err := os.Stat(g.path); err == nil && info.Mode().IsRegular() {
+				g.file, _ = os.Open(g.path) // it may come
+			}
 		}
 		if g.file != nil {
 			if n, err := g.file.Read(p); n > 0 || err != nil && !errors.Is(err, io.EOF) {

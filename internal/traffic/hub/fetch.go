@@ -21,6 +21,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"redline/internal/text"
@@ -69,13 +71,19 @@ func (h hub) get(ctx context.Context, method, address string) (*http.Response, e
 	return client.Do(request)
 }
 
-// fetch brings a file into the cache. An interrupt ends it.
+// untilStopped lasts until the process is asked to end. It is one for all that is
+// fetched, so that what was stopped is not begun again.
+var untilStopped = sync.OnceValue(func() context.Context {
+	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	return ctx
+})
+
+// fetch brings a file into the cache.
 func (h hub) fetch(n Name) (string, error) {
 	if h.offline {
 		return "", h.forbidden(n)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
+	ctx := untilStopped()
 	head, err := h.get(ctx, http.MethodHead, h.address(n, "resolve"))
 	if err != nil {
 		return "", h.unanswered(ctx, n, err)
@@ -154,8 +162,8 @@ func (h hub) host() string {
 
 // download writes a file's content beside its place and moves it there whole once
 // its checksum is right, so that nobody meets half of it.
-func (h hub) download(ctx context.Context, n Name, blob, etag string) error {
-	ctx, cancel := context.WithCancel(ctx)
+func (h hub) download(whole context.Context, n Name, blob, etag string) error {
+	ctx, cancel := context.WithCancel(whole)
 	defer cancel()
 	answer, err := h.get(ctx, http.MethodGet, h.address(n, "resolve"))
 	if err != nil {
@@ -185,7 +193,7 @@ func (h hub) download(ctx context.Context, n Name, blob, etag string) error {
 	}
 	switch {
 	case err != nil:
-		return h.unanswered(context.Background(), n, fmt.Errorf("it broke off after %s: %w", text.Bytes(float64(size)), err))
+		return h.unanswered(whole, n, fmt.Errorf("it broke off after %s: %w", text.Bytes(float64(size)), err))
 	case size > mostBytes:
 		return fmt.Errorf("%s: is longer than %s, the most that is fetched", n, text.Bytes(mostBytes))
 	case answer.ContentLength >= 0 && size != answer.ContentLength:
@@ -296,8 +304,7 @@ func (h hub) list(n Name) ([]string, error) {
 		}
 		return kept, nil
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
+	ctx := untilStopped()
 	answer, err := h.get(ctx, http.MethodGet, h.endpoint+"/api/datasets/"+n.Repo+"/revision/"+url.PathEscape(n.Revision))
 	if err != nil && len(kept) > 0 && ctx.Err() == nil {
 		return kept, nil
