@@ -127,6 +127,17 @@ func TestLimitBelow(t *testing.T) {
 	}
 }
 
+// A search that missed nothing has not measured the limit.
+func TestLimitAtLeast(t *testing.T) {
+	t.Parallel()
+	c := sweep(at(1, 12, slo.Met), at(29, 138, slo.Met))
+	c.Result.Limit = &result.Limit{Rate: 29, Standing: result.LimitAtLeast}
+	p := planOf(t, Demand{Rate: 100}, c, Options{})
+	if p.Limit.Rate != 29 || p.Limit.Basis != result.LimitKept {
+		t.Errorf("%+v, want what was met at the highest rate", p.Limit)
+	}
+}
+
 // A run of conversations has its limit in sessions: ten of them with three
 // requests each are thirty requests.
 func TestSessionsAreManyRequests(t *testing.T) {

@@ -63,6 +63,7 @@ func (c Configuration) found(m curve) basis {
 	}
 	switch {
 	case l.Standing == result.LimitAtLeast:
+		b.Basis = result.LimitKept
 		b.notes = append(b.notes, "the limit may be higher: nothing was missed up to the highest rate offered")
 	case l.Standing == result.LimitWide:
 		b.notes = append(b.notes, "the limit is known only roughly: its interval is wide")
