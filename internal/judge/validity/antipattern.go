@@ -45,7 +45,9 @@ var antiPatterns = []struct {
 		}},
 	{"no warm-up", "first requests pay for what happens once", "leave out --warmup", func(r *result.Result) bool {
 		w := r.Points[0].Window.WarmupS
-		return w != nil && *w == 0 && !slices.ContainsFunc(r.Stages, func(s result.Stage) bool { return s.Purpose == "warm-up" })
+		return w != nil && *w == 0 && !slices.ContainsFunc(r.Stages, func(s result.Stage) bool {
+			return s.Purpose == result.PurposeWarmUp || s.Purpose == result.PurposeRamp // which offers load, too
+		})
 	}},
 	{"one tenant", "noisy neighbors and routing do not show", "tenants in the workload, or --profile hot-spot",
 		func(r *result.Result) bool {

@@ -45,3 +45,16 @@ func TestAntiPatterns(t *testing.T) {
 		}
 	}
 }
+
+// The ramp of a search warms the server up, and so does a stage for it.
+func TestARampWarmsUp(t *testing.T) {
+	t.Parallel()
+	for _, purpose := range []string{result.PurposeRamp, result.PurposeWarmUp} {
+		r := varied()
+		r.Points[0].Window.WarmupS = new(0.0)
+		r.Stages = []result.Stage{{Purpose: purpose, Point: new(0)}}
+		if got := AntiPatterns(r); len(got) > 0 {
+			t.Errorf("%s: %+v", purpose, got)
+		}
+	}
+}
