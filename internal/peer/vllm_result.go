@@ -216,7 +216,7 @@ func VLLMResult(v *Values, r *Run) any {
 	}
 	o.put("request_rate", rateOrInf(v.number("request-rate")))
 	o.put("burstiness", v.number("burstiness"))
-	o.put("max_concurrency", countOrNone(v, "max-concurrency"))
+	o.put("max_concurrency", orNone(v.count("max-concurrency")))
 	if s := v.text("ramp-up-strategy"); s != "" {
 		o.put("ramp_up_strategy", s)
 		o.put("ramp_up_start_rps", v.count("ramp-up-start-rps"))
@@ -226,19 +226,12 @@ func VLLMResult(v *Values, r *Run) any {
 	return &o
 }
 
-// countOrNone is null where a number is not given.
-func countOrNone(v *Values, name string) any {
-	if n := v.count(name); n > 0 {
-		return n
-	}
-	return nil
-}
-
-func orNone(s string) any {
-	if s == "" {
+// orNone is null where nothing is given.
+func orNone[T comparable](v T) any {
+	if v == *new(T) {
 		return nil
 	}
-	return s
+	return v
 }
 
 func rateOrInf(rate float64) any {
