@@ -205,7 +205,14 @@ func TestActionMeasuresComparesAndComments(t *testing.T) {
 		t.Errorf("the token: %q", pull.tokens)
 	}
 
-	with["args"], with["comment"] = "--rate five", "false"
+	with["comment"], with["out"] = "false", "third"
+	delete(with, "compare-args")
+	with["args"] = strings.Replace(with["args"], "ttft:p50<1us", "ttft:p50<30s", 1)
+	if outputs, _, printed, _ := perform(t, g, with); outputs["exit-code"] == "2" {
+		t.Errorf("without further words of compare:\n%s", printed)
+	}
+
+	with["args"] = "--rate five"
 	if outputs, _, _, ok := perform(t, g, with); ok || outputs["exit-code"] != "2" {
 		t.Errorf("a wrong flag: exit code %q", outputs["exit-code"])
 	}

@@ -1,7 +1,6 @@
 package metric
 
 import (
-	"iter"
 	"math"
 
 	"redline/internal/drive/record"
@@ -175,19 +174,4 @@ func gapCounts(r *record.Record, groups []group) (icl, itl int) {
 		}
 	}
 	return len(groups) - 1, itl
-}
-
-// TokenGaps gives the gaps between the tokens of one reply after another.
-type TokenGaps struct {
-	groups []group
-	gaps   gaps
-}
-
-// Of walks over a reply's gaps, in ms; it ends before the next is asked for.
-func (t *TokenGaps) Of(r *record.Record) iter.Seq[float32] {
-	t.groups = grouped(r, t.groups[:0])
-	t.gaps.take(r, t.groups, math.MinInt64, math.MaxInt64)
-	return func(yield func(float32) bool) {
-		t.gaps.itl(func(_ int64, ms float32) bool { return yield(ms) })
-	}
 }

@@ -246,10 +246,3 @@ func (d deadlines) fluidity(r *record.Record, groups []group) float32 {
 	}
 	return float32(onTime) / float32(all)
 }
-
-// FromDue is one request's ttft, tpot and e2e as objectives mean them, in ns,
-// NaN where it has none.
-func FromDue(r *record.Record) (ttftNS, tpotNS, e2eNS float64) {
-	f := measured(r)
-	return f[ttftDue], f[tpot], f[e2eDue]
-}

@@ -37,7 +37,7 @@ type Live struct {
 	events    int64
 	elapsed   time.Duration // of the last snapshot
 	gapsLeft  int           // gaps that may still be taken in before the next snapshot
-	gaps      metric.TokenGaps
+	gaps      metric.Gaps
 	history   []mark
 }
 
@@ -163,7 +163,7 @@ const (
 
 // Observe takes in a record that has ended.
 func (l *Live) Observe(r *record.Record) {
-	ttft, tpot, e2e := metric.FromDue(r)
+	ttft, tpot, e2e := metric.Latencies(r)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tokens += int64(r.StreamedTokens)
@@ -175,16 +175,16 @@ func (l *Live) Observe(r *record.Record) {
 	if l.measuring && r.Phase != record.Measure {
 		return
 	}
-	for i, ns := range [liveCount]float64{liveTTFT: ttft, liveTPOT: tpot, liveITL: math.NaN(), liveE2E: e2e} {
-		if ns == ns {
-			l.dists[i].add(ns / 1e6)
+	for i, ms := range [liveCount]float64{liveTTFT: ttft, liveTPOT: tpot, liveITL: math.NaN(), liveE2E: e2e} {
+		if ms == ms {
+			l.dists[i].add(ms)
 		}
 	}
 	if ttft == ttft {
 		if len(l.recent) == mostRecent {
 			l.recent = slices.Delete(l.recent, 0, mostRecent/2)
 		}
-		l.recent = append(l.recent, recentTTFT{l.elapsed, ttft / 1e6})
+		l.recent = append(l.recent, recentTTFT{l.elapsed, ttft})
 	}
 	l.observeGaps(r)
 }
@@ -212,7 +212,8 @@ func (l *Live) observeGaps(r *record.Record) {
 		return
 	}
 	l.gapsLeft -= r.ChunkCount()
-	for ms := range l.gaps.Of(r) {
+	_, gaps := l.gaps.Of(r)
+	for _, ms := range gaps {
 		l.dists[liveITL].add(float64(ms))
 	}
 }
