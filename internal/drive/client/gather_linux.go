@@ -21,19 +21,26 @@ type gather struct {
 	merged int             // output events read together with an earlier one
 	near   [len(rests)]int // reads that followed another sooner than two rests
 
-	usual   float64 // the share of merged events without a rest
-	penalty int     // accounts to pass without a rest after it did harm
-	passing int     // of them still to come
+	usual float64 // the share of merged events without a rest
+	laden int     // accounts in a row that were full too soon
+
+	penalty int // accounts to pass without a rest after it did harm
+	passing int // of them still to come
 }
 
 // rests are tried longest first. The longest bounds how late the end of a
 // stream is noticed, which is the lag of what is sent next.
 var rests = [...]time.Duration{240 * time.Microsecond, 120 * time.Microsecond, 60 * time.Microsecond}
 
+// busiest is how many reads a second are enough for one reader: about half of a
+// core. Tests have less.
+var busiest = 60_000.0
+
 const (
 	account     = 2048  // reads after which the rest is chosen again
 	harm        = 0.001 // the share of events that a rest may merge
 	mostPenalty = 64
+	calm        = 4 // accounts in a row that may show a reader too busy
 	// fewest is how many arrivals a rest has to gather to be worth its own
 	// wake-up.
 	fewest = 1.5
@@ -59,6 +66,9 @@ func (g *gather) note(gap int64, merged int) {
 // choose sets the rest by the account, and begins another.
 func (g *gather) choose(now time.Time) {
 	took := now.Sub(g.found)
+	if g.laden++; took.Seconds()*busiest > account {
+		g.laden = 0
+	}
 	share := float64(g.merged) / float64(g.reads+g.merged)
 	switch {
 	case g.rest > 0 && share > g.usual+harm:
@@ -85,6 +95,16 @@ func (g *gather) longest(took time.Duration) time.Duration {
 		}
 	}
 	return 0
+}
+
+// heavy reports whether the reader has had too much to read for a while, and
+// forgets it.
+func (g *gather) heavy() bool {
+	if g.laden <= calm {
+		return false
+	}
+	g.laden = 0
+	return true
 }
 
 func (g *gather) sleep() {

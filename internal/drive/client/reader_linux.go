@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -24,22 +25,18 @@ type readerSet struct {
 	closed bool // the client is
 }
 
-// What decides how many threads read: one that serves many streams finds more
-// of them ready when it wakes, but it can take in only some hundred thousand
-// tokens a second, and the server may need the other cores.
-const (
-	coresPerReader   = 4
-	streamsPerReader = 1500
-)
+// mostReaders leaves the other cores to the server; tests have more.
+var mostReaders = max(1, runtime.NumCPU()/2)
 
 // Readers is how many threads read, of each client, at most.
-func Readers() int { return max(1, runtime.NumCPU()/coresPerReader) }
+func Readers() int { return mostReaders }
 
-// take gives a socket to the reader that has the fewest.
+// take gives a socket to the reader that has the fewest. There is one reader at
+// first: one that serves many streams finds more of them ready when it wakes.
 func (r *readerSet) take(s *socket) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.list) < min(Readers(), 1+r.users/streamsPerReader) {
+	if len(r.list) == 0 {
 		one, err := newReader(r)
 		if err != nil {
 			return err
@@ -60,6 +57,30 @@ func (r *readerSet) take(s *socket) error {
 	least.users++
 	r.users++
 	return nil
+}
+
+// split gives a reader beside one that has more to read than it should, or nil
+// where there are as many as may be.
+func (r *readerSet) split() *reader {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || len(r.list) >= Readers() {
+		return nil
+	}
+	one, err := newReader(r)
+	if err != nil {
+		return nil
+	}
+	r.list = append(r.list, one)
+	return one
+}
+
+// moved says that a socket has another reader now.
+func (r *readerSet) moved(from, to *reader) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	from.users--
+	to.users++
 }
 
 // left says that a socket of a reader is closed.
@@ -153,10 +174,14 @@ func (r *reader) watch(change, fd int) error {
 // drop forgets a socket that is about to be closed, which takes it from what is
 // waited for.
 func (r *reader) drop(fd int) {
-	r.mu.Lock()
-	r.sockets[fd] = nil
-	r.mu.Unlock()
+	r.forget(fd)
 	r.all.left(r)
+}
+
+func (r *reader) forget(fd int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sockets[fd] = nil
 }
 
 func (r *reader) stop() {
@@ -188,7 +213,27 @@ func (r *reader) run() {
 			// have to be woken for it.
 			runtime.Gosched()
 		}
+		if r.gather.heavy() {
+			r.halve()
+		}
 		r.gather.sleep()
+	}
+}
+
+// halve hands every second socket to a new reader. The reader does so itself,
+// between two looks, so that no socket is served by both.
+func (r *reader) halve() {
+	to := r.all.split()
+	if to == nil {
+		return
+	}
+	r.mu.Lock()
+	sockets := slices.DeleteFunc(slices.Clone(r.sockets), func(s *socket) bool { return s == nil })
+	r.mu.Unlock()
+	for i, s := range sockets {
+		if i%2 == 0 {
+			s.move(r, to)
+		}
 	}
 }
 

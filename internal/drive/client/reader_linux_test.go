@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"redline/internal/clock"
 	"redline/internal/llm"
 )
@@ -309,6 +311,62 @@ func TestGather(t *testing.T) {
 				break
 			}
 		}
+	}
+}
+
+// TestBusyReaderIsSplit: readers that have too much to read hand streams to new
+// ones, up to the most there may be, and every byte is read once, in order.
+func TestBusyReaderIsSplit(t *testing.T) {
+	readers, reads := mostReaders, busiest
+	mostReaders, busiest = 4, 1
+	defer func() { mostReaders, busiest = readers, reads }()
+	c := &Client{clock: clock.New()}
+	c.readers.wanted = true
+	var ended sync.WaitGroup
+	for range 8 {
+		near, far := connected(t, c)
+		var next byte
+		left := 8 * account
+		ended.Go(func() {
+			err := near.follow(func(fd uintptr, _ bool, g *gather) (progress, error) {
+				var b [1]byte
+				n, err := unix.Read(int(fd), b[:])
+				switch {
+				case err == unix.EAGAIN:
+					return drained, nil
+				case err != nil || n != 1 || b[0] != next:
+					return over, fmt.Errorf("%d bytes, %d, for %d; %v", n, b[0], next, err)
+				}
+				next++
+				if g != nil {
+					g.note(0, 0)
+				}
+				if left--; left == 0 {
+					return over, nil
+				}
+				return unread, nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		go func() {
+			all := make([]byte, 8*account)
+			for i := range all {
+				all[i] = byte(i)
+			}
+			_, _ = far.Write(all)
+		}()
+	}
+	ended.Wait()
+	c.readers.mu.Lock()
+	defer c.readers.mu.Unlock()
+	users := 0
+	for _, one := range c.readers.list {
+		users += one.users
+	}
+	if len(c.readers.list) != 4 || users != 8 {
+		t.Errorf("%d readers with %d sockets, want 4 with 8", len(c.readers.list), users)
 	}
 }
 

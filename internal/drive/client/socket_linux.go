@@ -101,6 +101,20 @@ func (s *socket) ready(all bool, g *gather) (woke bool) {
 	return false
 }
 
+// move gives the socket to another reader. What has arrived meanwhile is told
+// to that one.
+func (s *socket) move(from, to *reader) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fd < 0 || s.reader != from || to.add(s) != nil {
+		return
+	}
+	s.reader = to
+	from.forget(s.fd)
+	_ = unix.EpollCtl(from.poll, unix.EPOLL_CTL_DEL, s.fd, nil)
+	s.reader.all.moved(from, to)
+}
+
 // arrive calls each, and has the reader come back where it left something. The
 // lock is held.
 func (s *socket) arrive(all bool, g *gather) (done bool, err error) {
