@@ -51,6 +51,16 @@ func Virtual() *Clock {
 	return c
 }
 
+// From gives the same clock with its origin at offset.
+func (c *Clock) From(offset int64) *Clock {
+	moved := &Clock{origin: c.origin.Add(time.Duration(offset)), spare: c.spare, fine: c.fine, rough: c.rough}
+	if c.mono != 0 {
+		moved.mono = c.mono + offset
+	}
+	moved.anchor.Store(c.anchor.Load() + offset)
+	return moved
+}
+
 // Now is the time since the origin.
 func (c *Clock) Now() int64 { return int64(time.Since(c.origin)) }
 

@@ -55,7 +55,7 @@ func (l *looks) next() {
 func (l *looks) take() {
 	e := l.engine
 	start, _ := e.window.bounds()
-	end := e.clock.Now()
+	end := e.known()
 	e.looking.Go(func() {
 		l.decided <- e.stage.Decided(Look{Start: start, End: end, Unfinished: e.flights.unfinished(end)})
 	})

@@ -57,6 +57,7 @@ type engine struct {
 	prepared atomic.Int64  // bytes of requests that are composed and not due yet
 	odd      atomic.Bool   // a reply's usage and events left its tokens open
 	counting chan struct{} // holds one for each reply whose tokens are being counted
+	heard    *atomic.Int64 // the time up to which workers have told everything, nil without workers
 }
 
 // job is one session on its way: its next turn and when that is due.
@@ -79,12 +80,12 @@ func Run(ctx context.Context, c *clock.Clock, t Target, s Stage, p *Progress, si
 		return Outcome{}, err
 	}
 	s.Retries = s.Retries.Complete()
-	start := c.Now()
+	start := cmp.Or(s.Start, c.Now())
 	e := &engine{stage: &s, target: t, clock: c, sink: sink, progress: p,
 		window: newWindow(&s, start), quiet: make(chan struct{}),
 		counting: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
 	if s.Cap > 0 {
-		e.gate = newGate(s.Cap)
+		e.gate = newGate(s.Share.Part(s.Cap))
 	}
 	if s.Decided != nil {
 		e.flights = &flights{now: map[*record.Record]*flight{}}
@@ -103,28 +104,37 @@ func Run(ctx context.Context, c *clock.Clock, t Target, s Stage, p *Progress, si
 		e.running.Wait()
 		close(e.quiet)
 	}()
-	stopped := e.conduct(ctx, cancel)
+	conduct := e.conduct
+	if s.Orders != nil {
+		conduct = e.obey
+	}
+	return e.outcome(conduct(ctx, cancel))
+}
+
+// outcome is how the stage went, once everything has ended.
+func (e *engine) outcome(stopped string) (Outcome, error) {
 	<-e.quiet
 	e.looking.Wait()
-	out := Outcome{Start: start, Stopped: stopped, WarmupCut: e.window.cut, Unsettled: e.window.cut && e.window.unsettled, Broke: e.window.broke, Counts: e.window.counts}
+	out := Outcome{Start: e.window.begin, Stopped: stopped, WarmupCut: e.window.cut, Unsettled: e.window.cut && e.window.unsettled, Broke: e.window.broke, Counts: e.window.counts}
 	out.WindowStart, out.WindowEnd = e.window.bounds()
 	return out, e.window.counts.check()
 }
 
 // prepare makes sessions ahead of their due times, in order.
 func (e *engine) prepare(start int64) <-chan *job {
-	jobs := make(chan *job, min(max(ahead, e.stage.Cap), mostAhead))
+	share := e.stage.Share
+	jobs := make(chan *job, min(max(ahead, share.Part(e.stage.Cap)), mostAhead))
 	e.running.Go(func() {
 		defer close(jobs)
 		i := 0
 		if e.stage.Arrivals == nil {
-			for e.offer(jobs, i, start) {
+			for e.offer(jobs, share.at(i), start) {
 				i++
 			}
 			return
 		}
 		for offset := range e.stage.Arrivals {
-			if !e.offer(jobs, i, start+offset) {
+			if share.has(i) && !e.offer(jobs, i, start+offset) {
 				return
 			}
 			i++

@@ -35,8 +35,8 @@ func (e *engine) open(ctx context.Context) {
 // closed starts the workers of a closed loop: each asks again as soon as it is
 // answered.
 func (e *engine) closed(ctx context.Context, start int64) {
-	for i := range e.stage.Cap {
-		due := start + int64(e.stage.Stagger)*int64(i)/int64(e.stage.Cap)
+	for i := range e.stage.Share.Part(e.stage.Cap) {
+		due := start + int64(e.stage.Stagger)*int64(e.stage.Share.at(i))/int64(e.stage.Cap)
 		e.running.Go(func() { e.work(ctx, due) })
 	}
 }

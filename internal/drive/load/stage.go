@@ -33,12 +33,19 @@ type Preparer interface {
 type Stage struct {
 	// Run prefixes request ids, so that they join with a server's own log.
 	Run string
+	// Start is when it begins, from the run's origin; 0 is at once.
+	Start int64
 	// Arrivals are the due times of sessions, from the stage's start.
 	Arrivals iter.Seq[int64]
 	// Session gives the i-th session; one without a first turn says that
 	// there are no more.
 	Session func(i int) llm.Session
 	Cap     int
+	// Share is the part of all this that is offered here.
+	Share Share
+	// Orders, where others decide how far the stage has come, tell what they
+	// decided; nil where the stage decides itself.
+	Orders <-chan Order
 
 	// Duration and Requests bound the measured window; 0 leaves one open. A
 	// closed loop that is bounded by requests alone lasts as long as its
@@ -171,7 +178,9 @@ func (s *Stage) Validate() error {
 		return errors.New("a stage needs sessions")
 	case s.Arrivals == nil && s.Cap <= 0:
 		return errors.New("a stage needs a rate or a concurrency")
-	case s.Duration <= 0 && s.Requests <= 0:
+	case s.Cap > 0 && s.Share.Part(s.Cap) == 0:
+		return fmt.Errorf("a concurrency of %d leaves nothing to do for %d workers", s.Cap, s.Share.Of)
+	case s.Duration <= 0 && s.Requests <= 0 && s.Orders == nil:
 		return errors.New("a stage needs a duration or a number of requests")
 	}
 	return s.Retries.Validate()

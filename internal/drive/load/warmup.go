@@ -19,7 +19,7 @@ const (
 // warmUp begins the window once the adaptive warm-up has done its work or has
 // lasted long enough.
 func (w *window) warmUp(due int64) {
-	if w.start != 0 {
+	if w.start != 0 || w.over != 0 || w.stage.Orders != nil {
 		return
 	}
 	limit := int64(w.stage.WarmupLimit())

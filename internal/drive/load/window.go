@@ -75,12 +75,31 @@ type place struct {
 func (w *window) admit(due int64, r *llm.Request) (place, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.over == 0 && !w.afford(r) {
-		w.stop(due)
-	}
+	w.book(due, r.PromptTokens, r.MaxTokens)
 	if w.over != 0 {
 		return place{}, false
 	}
+	return w.enter(due), true
+}
+
+// heard takes in a request that a worker has begun, also where it had not heard
+// of the stage's end yet.
+func (w *window) heard(rec *record.Record) place {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.book(rec.Due, rec.AskedPrompt, rec.AskedOutput)
+	return w.enter(rec.Due)
+}
+
+// book charges a request to the budgets, or ends the stage where one is used up.
+func (w *window) book(due int64, prompt, output int) {
+	if w.over == 0 && !w.afford(prompt, output) {
+		w.stop(due)
+	}
+}
+
+// enter takes in a request by its due time.
+func (w *window) enter(due int64) place {
 	w.warmUp(due)
 	phase, due := w.phase(due)
 	p := w.take(phase, due)
@@ -90,7 +109,7 @@ func (w *window) admit(due int64, r *llm.Request) (place, bool) {
 			w.stop(due)
 		}
 	}
-	return p, true
+	return p
 }
 
 // missed takes in a request that was due before the stage was over but found
@@ -106,7 +125,7 @@ func (w *window) missed(due int64) (place, bool) {
 }
 
 func (w *window) take(phase record.Phase, due int64) place {
-	p := place{id: w.counts.Due, phase: phase, due: due}
+	p := place{id: w.stage.Share.at(w.counts.Due), phase: phase, due: due}
 	w.counts.Due++
 	w.running++
 	w.runningDue += due - w.begin
@@ -141,8 +160,8 @@ func (w *window) isFull() bool {
 
 // afford books a request on every budget at the length it asks for, or says
 // that one is used up.
-func (w *window) afford(r *llm.Request) bool {
-	prompt, output := r.PromptTokens, r.MaxTokens
+func (w *window) afford(asked, longest int) bool {
+	prompt, output := asked, longest
 	if w.stage.Beside != nil {
 		besidePrompt, besideOutput := w.stage.Beside()
 		prompt, output = prompt+besidePrompt, output+besideOutput
@@ -154,7 +173,7 @@ func (w *window) afford(r *llm.Request) bool {
 		}
 	}
 	for i, b := range w.stage.Budgets {
-		w.used[i] += b.Cost(r.PromptTokens, r.MaxTokens)
+		w.used[i] += b.Cost(asked, longest)
 	}
 	return true
 }

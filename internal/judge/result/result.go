@@ -44,10 +44,14 @@ type Result struct {
 	Engine      Engine         `json:"engine"`
 	Workload    Workload       `json:"workload"`
 	Client      Client         `json:"client"`
-	Verdict     Verdict        `json:"verdict"`
-	Points      []Point        `json:"points"`
-	Curve       *Curve         `json:"curve,omitempty"`
-	Limit       *Limit         `json:"limit,omitempty"`
+	// Workers are the processes that sent the load, where it was not the client:
+	// that is then the sum of what they did, and the worst of what makes figures
+	// doubtful.
+	Workers []Worker `json:"workers,omitempty"`
+	Verdict Verdict  `json:"verdict"`
+	Points  []Point  `json:"points"`
+	Curve   *Curve   `json:"curve,omitempty"`
+	Limit   *Limit   `json:"limit,omitempty"`
 	// Sustained is the index of the point at the limit that lasted.
 	Sustained  *int        `json:"sustained,omitempty"`
 	Comparison *Comparison `json:"comparison,omitempty"`
@@ -211,6 +215,34 @@ type Client struct {
 	// Machine is the whole machine over the window; what its system does not
 	// tell is absent.
 	Machine telemetry.MachineUse `json:"machine"`
+}
+
+// Worker is one of several processes that sent a load together.
+type Worker struct {
+	Name    string `json:"name"`
+	Host    string `json:"host"`
+	Version string `json:"version"`
+	// Share is its part of the load.
+	Share float64 `json:"share"`
+	// Lost says that nothing was heard from it any more, and since when; its
+	// requests then count as unfinished or unsent.
+	Lost string `json:"lost,omitempty"`
+	// LagP99MS is how late it sent; nil where it sent nothing in the window.
+	LagP99MS *float64    `json:"lag_p99_ms,omitempty"`
+	Clock    WorkerClock `json:"clock"`
+	Shortage int64       `json:"shortage,omitempty"` // connections that found no port or file
+	Client   Client      `json:"client"`
+}
+
+// WorkerClock is how well a worker's clock is known against the conductor's.
+type WorkerClock struct {
+	// RoundTripMS is the shortest way there and back.
+	RoundTripMS float64 `json:"round_trip_ms"`
+	// UncertaintyMS is by how much its times may be off at most.
+	UncertaintyMS float64 `json:"uncertainty_ms"`
+	// DriftMS is by how much its clock moved against the conductor's over the run.
+	DriftMS float64 `json:"drift_ms"`
+	Reads   int     `json:"reads"`
 }
 
 // Timestamps says how arrivals were stamped.

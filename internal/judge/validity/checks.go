@@ -14,6 +14,8 @@ type check struct {
 	shows bool
 	// setup marks what a repetition does not mend.
 	setup bool
+	// machine marks what is asked of each machine that sends.
+	machine bool
 }
 
 // checks is every question, in the order in which reports show them.
@@ -22,8 +24,10 @@ var checks = []check{
 		cure: "redline itself sent late: lower the rate, give the client more cores, or spread the load over machines"},
 	{name: "due against sent", ask: askUnsent,
 		cure: "the client did not send what the schedule wanted: lower the rate or lengthen --drain"},
-	{name: "own CPU", ask: askCPU, cure: "give the client more cores, lower the rate, or run the server on another machine"},
-	{name: "clock steps", ask: askClock, spoils: times,
+	{name: "workers", ask: askWorkers, cure: "look at that worker's own output and its machine, then run again"},
+	{name: "worker clocks", ask: askWorkerClocks, cure: "put the workers nearer to the conductor, or lengthen the window"},
+	{name: "own CPU", machine: true, ask: askCPU, cure: "give the client more cores, lower the rate, or run the server on another machine"},
+	{name: "clock steps", machine: true, ask: askClock, spoils: times,
 		cure: "stop the time service from stepping the clock during a run, then run again"},
 	{name: "output lengths", ask: askOutputLengths, setup: true,
 		cure: "this API has no word that keeps a reply to its length: let the model end its replies (workload.natural: true), or ask for lengths that it reaches by itself"},
@@ -33,15 +37,15 @@ var checks = []check{
 		cure: "usage counts fewer tokens than arrived, or others: do not rely on it; compare with the model's own tokenizer (--tokenizer)"},
 	{name: "engine schedule", ask: askEngine, spoils: times, shows: true,
 		cure: "the embedded engine could not keep its own times: lower the rate or run it apart with redline sim"},
-	{name: "scheduler delay", ask: askScheduler, spoils: times, shows: true,
+	{name: "scheduler delay", machine: true, ask: askScheduler, spoils: times, shows: true,
 		cure: "give the client more cores, lower the rate, or stop what else runs on this machine"},
 	{name: "client-side coalescing", ask: askCoalescing, spoils: gaps, shows: true,
 		cure: "the client reads later than tokens come: give it more cores, lower the rate, or spread the load over machines"},
 	{name: "buffered stream", ask: askBuffered, spoils: streamed, setup: true,
 		cure: "a proxy or the server holds events back: turn its buffering off (nginx: proxy_buffering off)"},
-	{name: "ports and files", ask: askFiles, setup: true, cure: "raise the limit of open files (ulimit -n)"},
-	{name: "throttled machine", ask: askThrottled, cure: "run the client where no quota, hypervisor or heat holds it back"},
-	{name: "shared host", ask: askSharedHost, cure: "run the server on another machine: here the two take cores from each other"},
+	{name: "ports and files", machine: true, ask: askFiles, setup: true, cure: "raise the limit of open files (ulimit -n)"},
+	{name: "throttled machine", machine: true, ask: askThrottled, cure: "run the client where no quota, hypervisor or heat holds it back"},
+	{name: "shared host", machine: true, ask: askSharedHost, cure: "run the server on another machine: here the two take cores from each other"},
 	{name: "cache contamination", ask: askCache, setup: true,
 		cure: "the server has seen these prompts before: change --seed, or restart it or reset its prefix cache"},
 	{name: "response cache", ask: askRepeat, setup: true, cure: "the server answers repeated requests from a cache: turn it off"},

@@ -131,7 +131,19 @@ func askLag(e Evidence) outcome {
 	if !ok {
 		return outcome{why: "no request was sent in the window"}
 	}
-	o := lagOutcome(e, p99)
+	o, worst := lagOutcome(e, p99), ""
+	for _, w := range e.Workers {
+		// One that is late spoils the tail that all share.
+		if w.LagP99MS != nil && *w.LagP99MS > p99 {
+			if late := lagOutcome(e, *w.LagP99MS); late.failed() {
+				o, p99, worst = late, *w.LagP99MS, w.Name
+			}
+		}
+	}
+	if worst != "" {
+		o.figure = "worker " + worst + ": " + o.figure
+		return o
+	}
 	if busy := e.Client.Machine.MachineShare; e.Client.CPUs > 0 && e.Client.CPUShare < idleShare {
 		o.cure = "redline was starved of CPU: other programs or the hypervisor took its cores; run again when the machine is quiet"
 		if busy != nil {

@@ -51,6 +51,8 @@ type Evidence struct {
 	Judged []slo.Verdict
 	// Dispersion is the variance of the number of arrivals over its mean.
 	Dispersion float64
+	// Workers are the processes that sent the load, where it was not this one.
+	Workers []result.Worker
 	// Partial says that requests that were in flight left no record.
 	Partial bool
 	// Strict makes every check final: a machine that is busy fails it, also
@@ -112,7 +114,7 @@ func Judge(e Evidence) Judgement {
 	checks := slices.Clone(checks)
 	outcomes, harmed := make([]outcome, len(checks)), false
 	for i, c := range checks {
-		o := c.ask(e)
+		o := c.each(e)
 		if o.touches != nil {
 			c.spoils = o.touches
 			checks[i] = c

@@ -91,6 +91,17 @@ func Reopen(path string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	return reopen(path, data)
+}
+
+// Whole gives the configuration as a plan with its secrets: for a worker, never
+// for a file.
+func (c *Config) Whole() ([]byte, error) { return yaml.Marshal(c) }
+
+// FromWhole reads what Whole gave.
+func FromWhole(data []byte) (*Config, error) { return reopen("the plan", data) }
+
+func reopen(path string, data []byte) (*Config, error) {
 	c := newConfig()
 	if err := c.load(path, data, func(name string) (string, bool) { return "${" + name + "}", true }); err != nil {
 		return nil, err

@@ -55,6 +55,7 @@ type Run struct {
 	Facts    engine.Facts
 	Workload result.Workload
 	Client   result.Client
+	Workers  []result.Worker
 
 	// Server, Scrapes and Accelerators are what was seen meanwhile, Evidence
 	// what else is known of whether the run was sound.
@@ -212,7 +213,7 @@ func some(share *float64) bool { return share != nil && *share != 0 }
 // judge asks whether the run itself was sound.
 func (in Run) judge(res *result.Result, point *result.Point) {
 	c, e := in.Plan, in.Evidence
-	e.Summary, e.Load, e.Client, e.Server, e.Embedded = point.Summary, in.Load, in.Client, in.Server, c.Embedded()
+	e.Summary, e.Load, e.Client, e.Workers, e.Server, e.Embedded = point.Summary, in.Load, in.Client, in.Workers, in.Server, c.Embedded()
 	e.Natural, e.OwnTokenizer = c.Workload.EndsNaturally(), OwnTokenizer(c, res.Model.Tokenizer)
 	if d, err := c.Provider.Dialect(); err == nil {
 		e.KeepsLength = d.IgnoreEOS

@@ -31,6 +31,10 @@ func (r *run) facts() assemble.Run {
 		Evidence: validity.Evidence{Traffic: r.watched.traffic(), Repeat: t.repeat}}
 	counts := t.tally().less(r.before)
 	in.Client, in.Evidence.Shortage = r.client(counts, start, end), counts.shortage
+	if r.stint != nil {
+		in.Workers = r.stint.Reports()
+		in.Client = r.crew(in.Client, in.Workers)
+	}
 	if designed, err := r.work.DesignedSharing(max(1, r.outcome.Counts.Due)); err == nil {
 		in.Evidence.DesignedCache = &designed
 	}

@@ -56,6 +56,9 @@ type Options struct {
 	// tokens and money, which hold for all of them together.
 	Used Used
 
+	// Crew sends the load, where this process is not to; nil otherwise.
+	Crew Crew
+
 	// Clock and Dial are for virtual time; both nil otherwise.
 	Clock *clock.Clock
 	Dial  client.Dial
@@ -84,7 +87,9 @@ type run struct {
 	dir     *store.Dir
 	log     *store.Log
 	live    progress.Live
-	lookout *lookout // nil where the run has a length
+	lookout *lookout    // nil where the run has a length
+	stint   Stint       // of the crew, nil without one
+	lags    [][]float64 // of each of its workers, ms
 	counts  load.Progress
 	watched *watch
 	// engineLog is nil unless the plan asks for it, and logged what came of it.
@@ -189,9 +194,9 @@ func (r *run) prepare(ctx context.Context) error {
 	c, work := r.Config, r.work
 	_, output := work.Mean()
 	bounds := c.Load.Bounds
-	r.e2e = r.target.expected(output)
+	r.e2e = cmp.Or(r.e2e, r.target.expected(output))
 	sentTogether := bounds.AtOnce && bounds.TotalRequests > 0 && bounds.TotalRequests <= bounds.MaxConcurrency
-	r.stage = load.Stage{Run: r.id, Session: work.Session, Cap: bounds.MaxConcurrency,
+	r.stage = load.Stage{Run: r.id, Share: r.stage.Share, Session: work.Session, Cap: bounds.MaxConcurrency,
 		Duration: bounds.Duration, Requests: bounds.TotalRequests, Warmup: bounds.Warmup,
 		Drain: *bounds.Drain, Stop: r.Stop, Grace: grace, Plain: bounds.Plain || sentTogether,
 		Retries: bounds.Retries, MaxErrorRate: bounds.MaxErrorRate}
@@ -218,6 +223,9 @@ func (r *run) prepare(ctx context.Context) error {
 		r.stage.CountShare = sampledText
 	}
 	r.stage.OwnCount = assemble.OwnTokenizer(c, cmp.Or(c.Metadata["tokenizer"], r.target.facts.Tokenizer))
+	if r.Crew != nil {
+		return r.engage(ctx)
+	}
 	if err := r.target.client.Room(r.connections(), r.target.filesEach()); err != nil {
 		return err
 	}
@@ -252,8 +260,9 @@ const (
 
 // connections is how many are likely to be needed at once, with some to spare.
 func (r *run) connections() int {
-	n := r.stage.Cap
-	if rate := r.peakRate(); rate > 0 {
+	share := r.stage.Share
+	n := share.Part(r.stage.Cap)
+	if rate := r.peakRate() / float64(max(1, share.Of)); rate > 0 {
 		likely := int(likelyCrowd*rate*r.e2e.Seconds()) + spareConnections
 		if n == 0 || likely < n {
 			n = likely
@@ -321,7 +330,7 @@ func (r *run) load(ctx context.Context) (lost, err error) {
 	stopLive, stopNotices := r.watch(), r.notices()
 	tick, stopAsking := r.askBeside(ctx)
 	cached, noShape := assemble.Cached(r.Config, r.target.model, r.watched.config(), r.target.facts.Flags)
-	r.outcome, err = load.Run(ctx, r.clock, r.target.client, r.stage, &r.counts, func(rec *record.Record) {
+	r.outcome, err = r.offer(ctx, func(rec *record.Record) {
 		if noShape == nil {
 			rec.KVBytes = cached.Bytes(rec)
 		}

@@ -85,16 +85,22 @@ func (t *Target) learnContext(ctx context.Context, r *run, served []client.Serve
 	if r.Config.Tokenizer != config.ByServer {
 		return nil
 	}
+	var err error
+	r.text, err = t.probe(ctx)
+	return err
+}
+
+// probe asks the server's own tokenizer about everyday words.
+func (t *Target) probe(ctx context.Context) (token.Text, error) {
 	count, err := t.client.Tokenizer(ctx, t.model, engine.TokenizeBodies())
 	if err != nil {
-		return fmt.Errorf("--tokenizer server: %w", err)
+		return nil, fmt.Errorf("--tokenizer server: %w", err)
 	}
 	probed, err := token.Probe(config.ByServer, count)
 	if err != nil {
-		return fmt.Errorf("--tokenizer server: %w", err)
+		return nil, fmt.Errorf("--tokenizer server: %w", err)
 	}
-	r.text = quiet{probed}
-	return nil
+	return quiet{probed}, nil
 }
 
 // quiet makes text in the server's own tokens, but counts by another

@@ -1,0 +1,67 @@
+package validity
+
+import (
+	"fmt"
+
+	"redline/internal/text"
+)
+
+// clockShare is the part of the window by which the clock of a worker may be
+// wrong: rates are off by no more.
+const clockShare = 0.01
+
+// each asks a question about a machine of every worker, where there are any. The
+// first answer that fails, or else the last one, names its worker.
+func (c check) each(e Evidence) (o outcome) {
+	if !c.machine || len(e.Workers) == 0 {
+		return c.ask(e)
+	}
+	for _, w := range e.Workers {
+		if w.Lost != "" {
+			continue
+		}
+		e.Client, e.Shortage = w.Client, w.Shortage
+		if o = c.ask(e); o.failed() || o.note != "" {
+			o.figure = "worker " + w.Name + ": " + o.figure
+			return o
+		}
+	}
+	return o
+}
+
+// askWorkers asks whether every worker was there to the end.
+func askWorkers(e Evidence) outcome {
+	if len(e.Workers) == 0 {
+		return outcome{skip: true}
+	}
+	lost, share, first := 0, 0.0, ""
+	for _, w := range e.Workers {
+		if w.Lost != "" {
+			if lost++; lost == 1 {
+				first = w.Name + ": " + w.Lost
+			}
+			share += w.Share
+		}
+	}
+	if lost == 0 {
+		return outcome{ok: true, figure: fmt.Sprintf("all %d to the end", len(e.Workers)), threshold: "none lost"}
+	}
+	return outcome{figure: fmt.Sprintf("%d of %d lost, with %s of the load; %s", lost, len(e.Workers), text.RoughPercent(share), first), threshold: "none lost"}
+}
+
+// askWorkerClocks asks how well it is known when each worker sent: rates and the
+// order of arrivals hang on it, latencies do not.
+func askWorkerClocks(e Evidence) outcome {
+	if len(e.Workers) == 0 {
+		return outcome{skip: true}
+	}
+	worst, name := 0.0, ""
+	for _, w := range e.Workers {
+		if off := w.Clock.UncertaintyMS; off >= worst && w.Lost == "" {
+			worst, name = off, w.Name
+		}
+	}
+	limit := clockShare * e.Summary.Window.Seconds() * 1000
+	o := atMost(worst, limit, "worker "+name+" within ")
+	return o.because(text.RoughPercent(clockShare) + " of the window")
+}

@@ -1,0 +1,136 @@
+package measure
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"redline/internal/drive/load"
+	"redline/internal/drive/record"
+	"redline/internal/judge/result"
+	"redline/internal/stats"
+)
+
+// Crew is workers that send the load of a run in the place of this process.
+type Crew interface {
+	// Size is how many there are.
+	Size() int
+	// Engage hands every worker its part, and gives how they do it once all of
+	// them could begin.
+	Engage(ctx context.Context, r Engagement) (Stint, error)
+}
+
+// Engagement is what a crew must know of a run. Each worker gets the assignment
+// with a share of its own.
+type Engagement struct {
+	Assignment Assignment
+	// Now is the time from the run's origin.
+	Now func() int64
+	// Arrivals are the due times that a worker may owe, nil in a closed loop.
+	Stage *load.Stage
+	Say   func(format string, args ...any)
+}
+
+// Stint is a crew at work on one stage.
+type Stint interface {
+	load.Workers
+	// Begin has all workers begin at the same moment, and gives it.
+	Begin() (start int64, err error)
+	// Reports are what each worker says of itself once News has ended.
+	Reports() []result.Worker
+}
+
+// engage has the crew prepare for the stage.
+func (r *run) engage(ctx context.Context) (err error) {
+	plan, err := r.Config.Whole()
+	if err != nil {
+		return err
+	}
+	t := r.target
+	a := Assignment{Run: r.id, Plan: plan, Model: t.model, Context: t.context, Usage: t.usage, E2E: r.e2e, OwnCount: r.stage.OwnCount}
+	if t.engine != nil {
+		a.URLs = []string{t.engine.URL()}
+	}
+	if short := r.tooShort(); short != "" && r.Options.Target == nil {
+		r.say("%s", short)
+	}
+	r.announce()
+	r.stint, err = r.Crew.Engage(ctx, Engagement{Assignment: a, Now: r.clock.Now, Stage: &r.stage, Say: r.say})
+	return err
+}
+
+// offer sends the load, or has the crew do so.
+func (r *run) offer(ctx context.Context, sink func(*record.Record)) (load.Outcome, error) {
+	if r.stint == nil {
+		return load.Run(ctx, r.clock, r.target.client, r.stage, &r.counts, sink)
+	}
+	start, err := r.stint.Begin()
+	if err != nil {
+		return load.Outcome{}, err
+	}
+	r.stage.Start = start
+	r.lags = make([][]float64, r.Crew.Size())
+	return load.Lead(ctx, r.clock, r.stint, r.stage, &r.counts, func(rec *record.Record) {
+		r.takeLag(rec)
+		sink(rec)
+	})
+}
+
+// takeLag keeps how late a worker sent.
+func (r *run) takeLag(rec *record.Record) {
+	if rec.Phase != record.Measure || rec.Sent == 0 {
+		return
+	}
+	of := &r.lags[rec.ID%len(r.lags)] // as a share numbers them
+	*of = append(*of, float64(max(0, rec.Sent-max(rec.Due, rec.Slot, rec.Conn)))/1e6)
+}
+
+// crew is what the workers say of themselves, and what all of them are together
+// as one client: the worst of what makes figures doubtful, the sum of what was
+// done.
+func (r *run) crew(own result.Client, workers []result.Worker) result.Client {
+	all := result.Client{OS: own.OS, Arch: own.Arch, Timestamps: result.Timestamps{Source: "kernel"}}
+	for i := range workers {
+		w := &workers[i]
+		if len(r.lags[i]) > 0 {
+			slices.Sort(r.lags[i])
+			w.LagP99MS = new(stats.Quantile(r.lags[i], 0.99))
+		}
+		c := w.Client
+		all.CPUs += c.CPUs
+		all.CPUSeconds += c.CPUSeconds
+		all.CPUShare = max(all.CPUShare, c.CPUShare)
+		all.GCPauseMS = max(all.GCPauseMS, c.GCPauseMS)
+		all.ClockStepMS = max(all.ClockStepMS, c.ClockStepMS)
+		all.SchedDelayMS = max(all.SchedDelayMS, c.SchedDelayMS)
+		all.SharesHost = all.SharesHost || c.SharesHost
+		all.Retransmits += c.Retransmits
+		all.Unasked += c.Unasked
+		all.Timestamps.Reads += c.Timestamps.Reads
+		all.Timestamps.Missing += c.Timestamps.Missing
+		if c.Timestamps.Source == "user" {
+			all.Timestamps.Source = "user"
+		}
+		if c.CPUShare == all.CPUShare {
+			all.Machine = c.Machine
+		}
+	}
+	return all
+}
+
+// Assignment is what a worker must know to send its share of a stage: the plan,
+// and what was found out about the server before.
+type Assignment struct {
+	Run  string `json:"run"`
+	Plan []byte `json:"plan"` // with its secrets
+	// URLs are where the server is, if not where the plan says.
+	URLs     []string      `json:"urls,omitempty"`
+	Model    string        `json:"model"`
+	Context  int           `json:"context,omitempty"`
+	Usage    bool          `json:"usage"`
+	E2E      time.Duration `json:"e2e_ns"`
+	OwnCount bool          `json:"own_count,omitempty"`
+	Share    load.Share    `json:"share"`
+	// Origin is the run's origin on the worker's own clock.
+	Origin int64 `json:"origin_ns"`
+}

@@ -1,0 +1,107 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+
+	"redline/internal/clock"
+	"redline/internal/drive/client"
+	"redline/internal/drive/load"
+	"redline/internal/drive/record"
+	"redline/internal/judge/result"
+	"redline/internal/observe/telemetry"
+	"redline/internal/plan/config"
+)
+
+// Part is the share of a stage that a worker has to send.
+type Part struct {
+	r    *run
+	host *telemetry.Host
+}
+
+// Take prepares a worker for its assignment: everything that must not wait for
+// the load. clock is the worker's own.
+func Take(ctx context.Context, a Assignment, c *clock.Clock, dial client.Dial) (*Part, error) {
+	plan, err := config.FromWhole(a.Plan)
+	if err != nil {
+		return nil, err
+	}
+	if len(a.URLs) > 0 {
+		plan.Provider.URLs, plan.Provider.Model = a.URLs, a.Model
+	}
+	r := newRun(Options{Config: plan, Clock: c.From(a.Origin), Dial: dial})
+	r.id, r.e2e = a.Run, a.E2E
+	r.stage.Share = a.Share
+	p := &Part{r: r}
+	if err := r.loadTokenizer(); err != nil {
+		return nil, err
+	}
+	spec := plan.Provider
+	spec.Secrets = plan.Secrets()
+	t := &Target{clock: r.clock, model: a.Model, context: a.Context, usage: a.Usage}
+	if t.client, err = client.New(spec, client.Options{Clock: r.clock, Dial: dial}); err != nil {
+		return nil, err
+	}
+	r.target = t
+	if err := p.prepare(ctx, a); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// prepare makes the stage of the share.
+func (p *Part) prepare(ctx context.Context, a Assignment) (err error) {
+	r := p.r
+	r.target.client.Resolve(ctx)
+	if r.Config.Tokenizer == config.ByServer {
+		if r.text, err = r.target.probe(ctx); err != nil {
+			return err
+		}
+	}
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	s := &r.stage
+	s.OwnCount = a.OwnCount
+	// Who leads the stage decides on all of this for every worker together.
+	s.Looks, s.Decided, s.Settled, s.Budgets, s.MaxErrorRate = nil, nil, nil, nil, 0
+	if !s.Plain {
+		s.Duration, s.Requests, s.Warmup = 0, 0, nil
+	} else if s.Requests > 0 {
+		if s.Requests = a.Share.Part(s.Requests); s.Requests == 0 {
+			return fmt.Errorf("--requests %d leaves nothing to do for one of %d workers", r.Config.Load.Bounds.TotalRequests, a.Share.Of)
+		}
+	}
+	return nil
+}
+
+// Clock is the run's.
+func (p *Part) Clock() *clock.Clock { return p.r.clock }
+
+// Run sends the share from start on, obeys orders, and hands on what becomes of
+// every request: note hears of those on their way.
+func (p *Part) Run(ctx context.Context, start int64, orders <-chan load.Order, counts *load.Progress, note, sink func(*record.Record)) (load.Outcome, error) {
+	p.host = telemetry.WatchHostTo(p.r.clock, nil)
+	s := p.r.stage
+	s.Start, s.Orders, s.Note, s.Stop = start, orders, note, nil
+	out, err := load.Run(ctx, p.r.clock, p.r.target.client, s, counts, sink)
+	p.host.Stop()
+	return out, err
+}
+
+// Client is the worker's machine over a stretch of the run, and how often it
+// found no port or file for a connection.
+func (p *Part) Client(start, end int64) (c result.Client, shortage int64) {
+	counts := p.r.target.tally()
+	p.r.watched = &watch{host: p.host}
+	return p.r.client(counts, start, end), counts.shortage
+}
+
+// Close gives everything back.
+func (p *Part) Close() {
+	if p.r.work != nil {
+		_ = p.r.work.Close()
+	}
+	p.r.target.Close()
+}
