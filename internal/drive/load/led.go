@@ -154,7 +154,7 @@ func (e *engine) hear(workers Workers) {
 	e.window.advance(never)
 }
 
-// meet takes in a request that is told of for the first time.
+// meet takes in a request that is new.
 func (e *engine) meet(rec *record.Record) afar {
 	p := e.window.heard(rec)
 	e.progress.Due.Add(1)

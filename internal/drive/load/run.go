@@ -98,6 +98,7 @@ func Run(ctx context.Context, c *clock.Clock, t Target, s Stage, p *Progress, si
 	if s.Arrivals != nil {
 		e.running.Go(func() { e.open(requests) })
 	} else {
+		p.next.Store(never)
 		e.closed(requests, start)
 	}
 	go func() {

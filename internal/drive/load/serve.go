@@ -23,12 +23,14 @@ const never = math.MaxInt64
 // request handed to another thread would first have to wake it.
 func (e *engine) open(ctx context.Context) {
 	for j := range e.sessions {
+		e.progress.next.Store(j.due)
 		e.window.advance(j.due)
 		if b := e.begin(j); b != nil {
 			e.running.Go(func() { e.serve(ctx, j, b) })
 			runtime.Gosched()
 		}
 	}
+	e.progress.next.Store(never)
 	e.window.advance(never)
 }
 
@@ -244,18 +246,14 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *begun, ready int64
 	return kept.text(), nil
 }
 
-// fewestSampled is how many replies of a window are counted at least: a run of
-// twenty requests is checked too. mostKept is how many are kept for that at a
-// time: some may fail.
-const (
-	fewestSampled = 20
-	mostKept      = 100
-)
+// mostKept is how many replies are kept at a time to be counted as the first of
+// the window: some may fail.
+const mostKept = 100
 
 // mayCheck reports whether a reply that begins may be one of the first of the
 // window; the caller takes it from keeping once it has ended.
 func (e *engine) mayCheck(rec *record.Record) bool {
-	if e.stage.Count == nil || e.stage.CountShare <= 0 || rec.Phase != record.Measure || e.checked.Load() >= fewestSampled {
+	if e.stage.Count == nil || e.stage.CountShare <= 0 || rec.Phase != record.Measure || e.checked.Load() >= int64(e.stage.FirstCounted) {
 		return false
 	}
 	if e.keeping.Add(1) > mostKept {
@@ -274,7 +272,7 @@ func (e *engine) shared(rec *record.Record) bool {
 // sampled picks replies whose text is counted to check the server's own count:
 // the first of the window, then evenly over ids.
 func (e *engine) sampled(rec *record.Record, text []byte) bool {
-	if e.stage.CountShare > 0 && rec.Phase == record.Measure && rec.Outcome == llm.OK && rec.Whole(text) && e.checked.Add(1) <= fewestSampled {
+	if e.stage.CountShare > 0 && rec.Phase == record.Measure && rec.Outcome == llm.OK && rec.Whole(text) && e.checked.Add(1) <= int64(e.stage.FirstCounted) {
 		return true
 	}
 	return e.shared(rec)

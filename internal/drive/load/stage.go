@@ -82,10 +82,11 @@ type Stage struct {
 	// budgets since it began, nil where there are none.
 	Beside func() (prompt, output int)
 	// Count counts the tokens of a text. It runs over every reply whose usage and
-	// events do not tell its tokens, and to check them over the first replies of
-	// the window and CountShare of the rest; once they have ended, on many
-	// goroutines.
-	Count func(text string) int
+	// events do not tell its tokens, and to check them over the FirstCounted
+	// replies of the window, so that a run of twenty requests is checked too, and
+	// CountShare of the rest; once they have ended, on many goroutines.
+	Count        func(text string) int
+	FirstCounted int
 	// OwnCount says that it counts with the model's own tokenizer.
 	OwnCount   bool
 	CountShare float64
@@ -162,6 +163,7 @@ func (c Counts) check() error {
 type Progress struct {
 	Due, InFlight, Waiting, OK, Errors, Events atomic.Int64
 	Answered                                   atomic.Int64 // have had output
+	next                                       atomic.Int64 // the arrival that is waited for
 	phase                                      atomic.Value
 }
 
@@ -170,6 +172,10 @@ func (p *Progress) Phase() record.Phase {
 	phase, _ := p.phase.Load().(record.Phase)
 	return phase
 }
+
+// Next is the due time of the arrival that is waited for: all before it have
+// begun. Where there are no arrivals it lies in the far future.
+func (p *Progress) Next() int64 { return p.next.Load() }
 
 // Validate reports what makes a stage impossible.
 func (s *Stage) Validate() error {

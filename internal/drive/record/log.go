@@ -115,6 +115,19 @@ func (w *Writer) Unwritten() []byte {
 	return w.pending
 }
 
+// AppendLine appends r as one line, with its newline.
+func (r *Record) AppendLine(b []byte) []byte { return append(r.appendJSON(b), '\n') }
+
+// ParseLine reads what AppendLine wrote.
+func ParseLine(line []byte) (*Record, error) {
+	var w row
+	if err := json.Unmarshal(line, &w); err != nil {
+		return nil, err
+	}
+	r := &Record{}
+	return r, w.into(r)
+}
+
 // appendJSON appends r as one line of the log, without the newline.
 func (r *Record) appendJSON(b []byte) []byte {
 	l := line{append(b, '{')}

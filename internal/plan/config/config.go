@@ -44,6 +44,7 @@ type Config struct {
 	// Strict makes every check of the run itself final.
 	Strict     bool       `yaml:"strict,omitempty"`
 	Metrics    Metrics    `yaml:"metrics,omitempty"`
+	Workers    Workers    `yaml:"workers,omitempty"`
 	Experiment Experiment `yaml:"experiment,omitempty"`
 	// Tune is which settings of a launched server are tried.
 	Tune          tune.Spec     `yaml:"tune,omitempty"`

@@ -68,6 +68,8 @@ var idleFlags = []idleFlag{
 		why:  "is for one server, but --on-url and --off-url name two: leave out one of the two ways"},
 	{flags: []string{"anyway"}, when: func(c *Config) bool { return c.Strict && c.Experiment.Anyway },
 		why: "counts what is invalid, but --strict makes every check final: leave out one of the two"},
+	{flags: []string{"nats", "nats-listen", "workers-wait"}, when: func(c *Config) bool { return c.Workers.Count == 0 },
+		why: "is for a load that several workers send: add --workers, or leave it out"},
 	{flags: []string{"insecure", "ca-cert", "client-cert"},
 		when: func(c *Config) bool {
 			return !slices.ContainsFunc(c.Provider.URLs, func(u string) bool { return strings.HasPrefix(strings.ToLower(u), "https:") })

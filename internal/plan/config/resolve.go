@@ -96,7 +96,7 @@ func Reopen(path string) (*Config, error) {
 
 // Whole gives the configuration as a plan with its secrets: for a worker, never
 // for a file.
-func (c *Config) Whole() ([]byte, error) { return yaml.Marshal(c) }
+func (c *Config) Whole() ([]byte, error) { return yaml.Marshal(yaml.Encode(*c)) }
 
 // FromWhole reads what Whole gave.
 func FromWhole(data []byte) (*Config, error) { return reopen("the plan", data) }

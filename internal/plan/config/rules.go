@@ -61,6 +61,7 @@ func (c *Config) complete(in Input) error {
 		c.engine,
 		c.show,
 		c.publishing,
+		c.workers,
 		c.experiment,
 		c.tuning,
 		c.prices,

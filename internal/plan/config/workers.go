@@ -1,0 +1,66 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"time"
+
+	"redline/internal/text"
+)
+
+// Workers says who sends the load, where this process is not to.
+type Workers struct {
+	// Count is how many send it together; 0: this process does.
+	Count int `yaml:"count,omitempty"`
+	// NATS is a server that conductor and workers meet at; Listen is where this
+	// process serves one itself, for workers on other machines. Without either it
+	// starts its workers on this machine.
+	NATS   string `yaml:"nats,omitempty"`
+	Listen string `yaml:"listen,omitempty"`
+	// Wait is how long all of them have to come.
+	Wait time.Duration `yaml:"wait,omitempty"`
+}
+
+const (
+	workersWait = time.Minute
+	mostWorkers = 10_000
+)
+
+// workers settles who sends the load.
+func (c *Config) workers() (err error) {
+	w := &c.Workers
+	switch {
+	case w.Count < 0 || w.Count > mostWorkers:
+		return c.wrong("workers.count", "want a number from 1 to %d, got %d", mostWorkers, w.Count)
+	case w.Wait < 0:
+		return c.wrong("workers.wait", "want a time above 0, got %v", w.Wait)
+	case w.NATS != "" && w.Listen != "":
+		return c.wrong("workers.listen", "is for a NATS server of our own, but workers.nats names another: leave out one of the two")
+	}
+	if w.NATS != "" {
+		if err := NATSAddress(w.NATS); err != nil {
+			return c.wrong("workers.nats", "%v", err)
+		}
+	}
+	if w.Listen != "" {
+		if w.Listen, err = listener(w.Listen); err != nil {
+			return c.wrong("workers.listen", "%v", err)
+		}
+	}
+	if w.Count > 0 && w.Wait == 0 {
+		w.Wait = workersWait
+	}
+	return nil
+}
+
+// NATSAddress reports what is wrong with the address of a NATS server.
+func NATSAddress(given string) error {
+	u, err := url.Parse(given)
+	if err != nil || u.Scheme != "nats" && u.Scheme != "tls" || u.Hostname() == "" {
+		return fmt.Errorf("want the URL of a NATS server such as nats://localhost:4222 or tls://nats:4222, got %s", text.Quote(given))
+	}
+	if u.User != nil {
+		return fmt.Errorf("want a URL without a password, which would be kept with the run: give it as REDLINE_JOIN_TOKEN")
+	}
+	return nil
+}

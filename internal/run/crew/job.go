@@ -1,0 +1,123 @@
+package crew
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"redline/internal/drive/load"
+	"redline/internal/drive/record"
+	"redline/internal/run/measure"
+)
+
+// job is a share of a stage that a worker sends.
+type job struct {
+	worker *Worker
+	part   *measure.Part
+	of     measure.Assignment
+	out    Outlet
+	orders chan load.Order
+	ended  chan struct{}
+	counts load.Progress
+
+	mu   sync.Mutex
+	news map[int]*record.Record // on their way, with something new to tell
+	over []*record.Record       // ended
+	seq  uint64
+	told int64 // output events
+}
+
+// flushWait is how long a worker keeps what nobody has taken after its end.
+const flushWait = 30 * time.Second
+
+func (j *job) run(start int64) {
+	defer close(j.ended)
+	defer j.part.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var beats sync.WaitGroup
+	stop := make(chan struct{})
+	beats.Go(func() { j.beat(stop) })
+	out, err := j.part.Run(ctx, start, j.orders, &j.counts, j.note, j.sink)
+	close(stop)
+	beats.Wait()
+	report := &Report{Counts: out.Counts}
+	from, to := out.WindowStart, out.WindowEnd
+	if from == 0 || to <= from {
+		from, to = start, max(start+1, j.part.Clock().Now())
+	}
+	report.Client, report.Shortage = j.part.Client(from, to)
+	if err != nil {
+		report.Error = err.Error()
+	}
+	j.publish(report)
+	flush, done := context.WithTimeout(ctx, flushWait)
+	defer done()
+	if err := j.out.Flush(flush); err != nil {
+		j.worker.say("run %s: not all records were taken by the conductor: %v", j.of.Run, err)
+	}
+}
+
+// note hears of a request on its way.
+func (j *job) note(rec *record.Record) {
+	seen := rec.Opening()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.news[rec.ID] = seen
+}
+
+// sink hears of a request that has ended.
+func (j *job) sink(rec *record.Record) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.news, rec.ID)
+	j.over = append(j.over, rec)
+}
+
+// beat tells what has happened, at times that are the same for all workers, and
+// ends the load of a conductor that has gone.
+func (j *job) beat(stop <-chan struct{}) {
+	c := j.part.Clock()
+	for {
+		next := (c.Now()/int64(beat) + 1) * int64(beat)
+		wait := time.NewTimer(time.Duration(next - c.Now()))
+		select {
+		case <-wait.C:
+		case <-stop:
+			wait.Stop()
+			return
+		}
+		j.publish(nil)
+		if j.worker.orphaned() {
+			j.worker.say("run %s: nothing heard from its conductor for %s: stopping", j.of.Run, silence)
+			select {
+			case j.orders <- load.Order{End: true, Stopped: true}:
+			default:
+			}
+		}
+	}
+}
+
+// publish sends what is new; done is nil but for the last time.
+func (j *job) publish(done *Report) {
+	known := min(j.part.Clock().Now(), j.counts.Next())
+	j.mu.Lock()
+	news, over := j.news, j.over
+	j.news, j.over = map[int]*record.Record{}, nil
+	j.seq++
+	output := j.counts.Events.Load()
+	b := &Batch{Run: j.of.Run, Worker: j.of.Share.Index, Seq: j.seq, Known: known, Output: output - j.told, Done: done}
+	j.told = output
+	j.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(news)) {
+		b.Lines = news[id].AppendLine(b.Lines)
+	}
+	for _, rec := range over {
+		b.Lines = rec.AppendLine(b.Lines)
+	}
+	if err := j.out.Publish(b); err != nil {
+		j.worker.say("run %s: %v", j.of.Run, err)
+	}
+}

@@ -1,0 +1,126 @@
+package crew
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+
+	"redline/internal/drive/record"
+)
+
+// event is one thing that happened to a request.
+type event struct {
+	at  int64
+	rec *record.Record
+}
+
+// merge lays what several workers tell on one line of time.
+type merge struct {
+	workers []*told
+	known   int64 // told on up to here
+	pending []event
+}
+
+// told is what one worker has told.
+type told struct {
+	seq    uint64
+	known  int64
+	absent bool // nobody waits for what it knows
+	// open are its requests that have begun and not ended, latest the last due
+	// time and number among all of them.
+	open   map[int]*record.Record
+	latest int64
+	number int
+}
+
+func newMerge(n int) *merge {
+	m := &merge{}
+	for i := range n {
+		m.workers = append(m.workers, &told{open: map[int]*record.Record{}, number: i - n})
+	}
+	return m
+}
+
+// add takes a batch in. One that was taken in before is passed over.
+func (m *merge) add(b *Batch) error {
+	if b.Worker < 0 || b.Worker >= len(m.workers) {
+		return fmt.Errorf("a batch of worker %d, and there are %d", b.Worker, len(m.workers))
+	}
+	w := m.workers[b.Worker]
+	if b.Seq <= w.seq {
+		return nil
+	}
+	w.seq, w.known = b.Seq, max(w.known, b.Known)
+	for line := range bytes.Lines(b.Lines) {
+		rec, err := record.ParseLine(line)
+		if err != nil {
+			return err
+		}
+		m.take(w, rec)
+	}
+	return nil
+}
+
+// take turns a line into events: a request that is new has
+// begun, whatever became of it since.
+func (m *merge) take(w *told, rec *record.Record) {
+	w.latest, w.number = max(w.latest, rec.Due), max(w.number, rec.ID)
+	before, known := w.open[rec.ID]
+	if !known && rec.Begin != 0 {
+		begun := rec.Opening()
+		begun.Outcome, begun.Sent, begun.First = "", 0, 0
+		m.pending = append(m.pending, event{rec.Begin, begun})
+		before = begun
+	}
+	if rec.Outcome != "" {
+		delete(w.open, rec.ID)
+		m.pending = append(m.pending, event{rec.End, rec})
+		return
+	}
+	w.open[rec.ID] = rec
+	if rec.Sent != before.Sent || rec.First != before.First {
+		m.pending = append(m.pending, event{max(rec.Begin, rec.Sent, rec.First), rec})
+	}
+}
+
+// release gives what happened before the time up to which everything is known,
+// in order. What comes later than that lies before it.
+func (m *merge) release(tell func(*record.Record)) (known int64) {
+	m.known = max(m.known, m.floor())
+	slices.SortStableFunc(m.pending, func(a, b event) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rec.ID, b.rec.ID))
+	})
+	n := 0
+	for n < len(m.pending) && m.pending[n].at < m.known {
+		tell(m.pending[n].rec)
+		n++
+	}
+	m.pending = slices.Delete(m.pending, 0, n)
+	return m.known
+}
+
+// floor is the time up to which all workers that are there have told everything.
+func (m *merge) floor() int64 {
+	least, any := int64(0), false
+	for _, w := range m.workers {
+		if !w.absent && (!any || w.known < least) {
+			least, any = w.known, true
+		}
+	}
+	return least
+}
+
+// rest gives everything that is left, at the end.
+func (m *merge) rest(tell func(*record.Record)) {
+	for _, w := range m.workers {
+		w.absent = true
+	}
+	slices.SortStableFunc(m.pending, func(a, b event) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rec.ID, b.rec.ID))
+	})
+	for _, e := range m.pending {
+		tell(e.rec)
+	}
+	m.pending = nil
+}

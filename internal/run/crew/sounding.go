@@ -1,0 +1,60 @@
+package crew
+
+import (
+	"context"
+
+	"redline/internal/judge/result"
+)
+
+// sounding is how a worker's clock stands to the run's: its reading at the run's
+// origin, known to within half of a round trip.
+type sounding struct {
+	origin int64
+	trip   int64
+	at     int64
+}
+
+// sound asks a worker for its time.
+func sound(ctx context.Context, l Link, now func() int64) (sounding, error) {
+	before := now()
+	a, err := l.Ask(ctx, Question{Clock: true})
+	if err != nil {
+		return sounding{}, err
+	}
+	after := now()
+	trip := after - before
+	return sounding{origin: a.Now - before - trip/2, trip: trip, at: after}, nil
+}
+
+// soundings are those of one worker over a run.
+type soundings struct {
+	used  sounding // what the worker keeps time by
+	early sounding // the best of the beginning
+	late  sounding // the best of the last ones
+	reads int
+}
+
+// lately is how long a sounding counts as one of the last, in ns.
+const lately = 10e9
+
+func (s *soundings) add(one sounding) {
+	if s.reads++; s.reads == 1 {
+		s.early, s.late = one, one
+		return
+	}
+	if one.at-s.early.at < lately && one.trip < s.early.trip {
+		s.early = one
+	}
+	if one.at-s.late.at > lately || one.trip <= s.late.trip {
+		s.late = one
+	}
+}
+
+// clock says how well the worker's clock is known.
+func (s *soundings) clock() result.WorkerClock {
+	const ms = 1e6
+	off := s.late.origin - s.used.origin
+	drift := s.late.origin - s.early.origin
+	return result.WorkerClock{RoundTripMS: float64(min(s.early.trip, s.late.trip)) / ms, Reads: s.reads, DriftMS: float64(drift) / ms,
+		UncertaintyMS: float64(max(off, -off)+max(s.used.trip, s.late.trip)/2) / ms}
+}

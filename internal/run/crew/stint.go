@@ -1,0 +1,276 @@
+package crew
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"redline/internal/drive/load"
+	"redline/internal/drive/record"
+	"redline/internal/judge/result"
+	"redline/internal/llm"
+	"redline/internal/run/measure"
+	"redline/internal/text"
+)
+
+const (
+	// lead is how far ahead the beginning of a stage is agreed on.
+	lead = 250 * time.Millisecond
+	// absence is how long a worker may say nothing before the others no longer
+	// wait for it, and lost how long until it is given up.
+	absence = 3 * time.Second
+	lost    = 10 * time.Second
+	// soundEvery is how often clocks are compared; it is also what tells a worker
+	// that its conductor is there.
+	soundEvery = time.Second
+)
+
+// stint is a crew at work on one stage.
+type stint struct {
+	measure.Engagement
+	crew    *Crew
+	members []*member
+	merge   *merge
+	in      chan *Batch
+	end     context.CancelFunc // of everything that goes on beside it
+	start   int64
+	halted  int64 // when the sending was ended, 0 before
+	halts   chan int64
+}
+
+// member is a worker in a stint.
+type member struct {
+	link   Link
+	share  load.Share
+	orders chan load.Order
+	clock  soundings
+	sounds chan sounding
+	heard  int64 // when its last batch came
+	report *Report
+	lost   string
+}
+
+func newStint(c *Crew, e measure.Engagement) *stint {
+	s := &stint{Engagement: e, crew: c, merge: newMerge(len(c.links)), in: make(chan *Batch, 64), halts: make(chan int64, 1)}
+	for i, l := range c.links {
+		s.members = append(s.members, &member{link: l, share: load.Share{Index: i, Of: len(c.links)},
+			orders: make(chan load.Order, 8), sounds: make(chan sounding, 8)})
+	}
+	return s
+}
+
+// Begin has all workers begin at the same moment.
+func (s *stint) Begin() (start int64, err error) {
+	var ctx context.Context
+	ctx, s.end = context.WithCancel(context.Background())
+	err = s.crew.post.Collect(ctx, s.Assignment.Run, func(b *Batch) {
+		select {
+		case s.in <- b:
+		case <-ctx.Done():
+		}
+	})
+	if err != nil {
+		s.end()
+		return 0, err
+	}
+	s.start = s.Now() + int64(lead)
+	err = s.crew.each(func(_ int, l Link) error {
+		wait, cancel := context.WithTimeout(ctx, answerWait)
+		defer cancel()
+		return done(l.Ask(wait, Question{Start: s.start}))
+	})
+	if err != nil {
+		s.end()
+		return 0, err
+	}
+	for _, m := range s.members {
+		m.heard = s.start
+		go m.pass(ctx)
+		go m.sound(ctx, s.Now)
+	}
+	return s.start, nil
+}
+
+// pass hands orders on, one after the other, and again where no answer came.
+func (m *member) pass(ctx context.Context) {
+	for {
+		select {
+		case o := <-m.orders:
+			for ctx.Err() == nil {
+				wait, cancel := context.WithTimeout(ctx, answerWait)
+				_, err := m.link.Ask(wait, Question{Order: &o})
+				cancel()
+				if err == nil {
+					break
+				}
+				pause(ctx, beat)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// sound compares clocks while the stint goes on.
+func (m *member) sound(ctx context.Context, now func() int64) {
+	for pause(ctx, soundEvery) {
+		wait, cancel := context.WithTimeout(ctx, soundEvery)
+		one, err := sound(wait, m.link, now)
+		cancel()
+		if err != nil {
+			continue
+		}
+		select {
+		case m.sounds <- one:
+		default:
+		}
+	}
+}
+
+// pause waits, and reports whether ctx goes on.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Order hands an order to every worker.
+func (s *stint) Order(o load.Order) {
+	if o.Halt {
+		s.halts <- s.Now()
+	}
+	for _, m := range s.members {
+		m.orders <- o
+	}
+}
+
+// News tells what the workers tell, until all of them have ended or are lost.
+func (s *stint) News(take func(load.News)) {
+	defer s.end()
+	tell := func(rec *record.Record) { take(load.News{Record: rec}) }
+	look := time.NewTicker(beat * 5)
+	defer look.Stop()
+	for known := int64(0); !s.over(); {
+		select {
+		case b := <-s.in:
+			take(load.News{Output: s.add(b)})
+		case s.halted = <-s.halts:
+			continue
+		case <-look.C:
+			s.look()
+		}
+		if at := s.merge.release(tell); at > known {
+			known = at
+			take(load.News{Known: known})
+		}
+	}
+	s.merge.rest(tell)
+	for i, m := range s.members {
+		if m.report == nil {
+			s.account(m, s.merge.workers[i], tell)
+		}
+	}
+	s.crew.post.Forget(s.Assignment.Run)
+}
+
+// add takes a batch in and gives how many output events it brings.
+func (s *stint) add(b *Batch) (output int64) {
+	if err := s.merge.add(b); err != nil {
+		s.Say("a batch of worker %d cannot be read: %v", b.Worker+1, err)
+		return 0
+	}
+	m := s.members[b.Worker]
+	m.heard = s.Now()
+	if b.Done != nil {
+		m.report = b.Done
+		s.merge.workers[b.Worker].known = 1<<63 - 1
+		if b.Done.Error != "" {
+			m.lost = b.Done.Error
+		}
+	}
+	s.merge.workers[b.Worker].absent = false
+	return b.Output
+}
+
+// look notices workers that say nothing.
+func (s *stint) look() {
+	now := s.Now()
+	for i, m := range s.members {
+		for more := true; more; {
+			select {
+			case one := <-m.sounds:
+				m.clock.add(one)
+			default:
+				more = false
+			}
+		}
+		quiet := time.Duration(now - m.heard)
+		if m.report != nil {
+			continue
+		}
+		s.merge.workers[i].absent = quiet > absence
+		switch {
+		case quiet > lost && m.lost == "":
+			m.lost = fmt.Sprintf("nothing heard from it since %s into the run", text.Length(time.Duration(m.heard-s.start)))
+			s.Say("worker %s is lost: %s", name(m.link.Hello()), m.lost)
+		case quiet <= lost && m.lost != "":
+			m.lost = ""
+			s.Say("worker %s is back", name(m.link.Hello()))
+		}
+	}
+}
+
+// over reports whether nothing more is to be expected.
+func (s *stint) over() bool {
+	return !slices.ContainsFunc(s.members, func(m *member) bool { return m.report == nil && m.lost == "" })
+}
+
+// account says what became of the requests of a worker that is lost: those on
+// their way, and those that it still owed.
+func (s *stint) account(m *member, w *told, tell func(*record.Record)) {
+	for _, rec := range w.open {
+		end := *rec.Opening()
+		end.Fail(&llm.Fault{Outcome: llm.Censored, At: max(w.known, end.Begin, end.Sent, end.First), Message: "its worker was lost"})
+		tell(&end)
+	}
+	if s.Stage.Arrivals == nil {
+		return
+	}
+	i, until := 0, s.halted
+	if until == 0 {
+		until = s.Now()
+	}
+	for offset := range s.Stage.Arrivals {
+		due := s.start + offset
+		if due >= until {
+			return
+		}
+		if i%m.share.Of == m.share.Index && due > w.latest {
+			w.number += m.share.Of
+			rec := &record.Record{ID: w.number, Session: i, Due: due}
+			rec.Fail(&llm.Fault{Outcome: llm.Unsent, At: due, Message: "its worker was lost"})
+			tell(rec)
+		}
+		i++
+	}
+}
+
+// Reports are what each worker says of itself.
+func (s *stint) Reports() []result.Worker {
+	var list []result.Worker
+	for _, m := range s.members {
+		h := m.link.Hello()
+		w := result.Worker{Name: h.Name, Host: h.Host, Version: h.Version, Share: 1 / float64(len(s.members)), Lost: m.lost, Clock: m.clock.clock()}
+		if m.report != nil {
+			w.Client, w.Shortage = m.report.Client, m.report.Shortage
+		}
+		list = append(list, w)
+	}
+	return list
+}

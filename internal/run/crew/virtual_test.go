@@ -1,0 +1,364 @@
+package crew
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"redline/internal/clock"
+	"redline/internal/drive/record"
+	"redline/internal/judge/result"
+	"redline/internal/plan/config"
+	"redline/internal/run/measure"
+	"redline/internal/run/store"
+	"redline/internal/twin/sim"
+)
+
+// memory is a network in memory: links that ask at once, and a post that
+// delivers at once. What goes over it is encoded and decoded all the same.
+type memory struct {
+	mu    sync.Mutex
+	takes map[string]func(*Batch)
+}
+
+type wire struct {
+	hello  Hello
+	worker *Worker
+	cut    func() bool // nothing goes through
+}
+
+func (w *wire) Hello() Hello { return w.hello }
+
+func (w *wire) Ask(ctx context.Context, q Question) (Answer, error) {
+	if w.cut != nil && w.cut() {
+		<-ctx.Done()
+		return Answer{}, ctx.Err()
+	}
+	data, err := json.Marshal(q)
+	if err != nil {
+		return Answer{}, err
+	}
+	var asked Question
+	if err := json.Unmarshal(data, &asked); err != nil {
+		return Answer{}, err
+	}
+	return w.worker.Answer(ctx, asked), nil
+}
+
+func (m *memory) Collect(_ context.Context, run string, take func(*Batch)) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.takes[run] = take
+	return nil
+}
+
+func (m *memory) Forget(string) {}
+
+// letterbox is a worker's outlet; what is published while it is cut stays in it
+// until it is not.
+type letterbox struct {
+	post *memory
+	cut  func() bool
+	kept []*Batch
+}
+
+func (l *letterbox) Publish(b *Batch) error {
+	l.kept = append(l.kept, b)
+	return l.Flush(context.Background())
+}
+
+func (l *letterbox) Flush(context.Context) error {
+	if l.cut != nil && l.cut() {
+		return nil
+	}
+	for _, b := range l.kept {
+		data, err := b.Encode()
+		if err != nil {
+			return err
+		}
+		read, err := DecodeBatch(data)
+		if err != nil {
+			return err
+		}
+		l.post.mu.Lock()
+		take := l.post.takes[b.Run]
+		l.post.mu.Unlock()
+		take(read)
+	}
+	l.kept = nil
+	return nil
+}
+
+// pipes is a listener whose connections live in memory.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	select {
+	case p.conns <- theirs:
+		return ours, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes"} }
+
+// fault is what happens to one worker, by its index, over a run.
+type fault struct {
+	worker  int
+	between [2]time.Duration // since the bubble's begin: nothing goes through
+}
+
+// together measures a plan with n workers in a bubble of virtual time, or with
+// none where n is 0.
+func together(t *testing.T, n int, f *fault, flags map[string][]string) (res *result.Result, records []record.Record, said []string) {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "run")
+	given := map[string][]string{"out": {out}, "url": {"http://engine"}}
+	for k, v := range flags {
+		given[k] = v
+	}
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		cfg, err := config.Resolve(config.Input{Flags: given, Seed: 7})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The server's own page would be read between requests that begin and end at
+		// the same instant, in either order.
+		cfg.Telemetry.Scrape = new(false)
+		spec, err := sim.Spec{}.Resolve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		core, err := sim.NewBatching(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, err := sim.NewServer(sim.Options{Spec: spec, Core: core, Clock: clock.Virtual()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+		served := make(chan error, 1)
+		go func() { served <- server.Serve(t.Context(), l) }()
+
+		post := &memory{takes: map[string]func(*Batch){}}
+		var links []Link
+		for i := range n {
+			time.Sleep(17 * time.Millisecond) // clocks begin at different times
+			var cut func() bool
+			if f != nil && f.worker == i {
+				cut = func() bool {
+					at := time.Since(begun)
+					return at >= f.between[0] && at < f.between[1]
+				}
+			}
+			w := &Worker{Clock: clock.Virtual(), Dial: l.dial}
+			w.Outlet = func(string, int) Outlet { return &letterbox{post: post, cut: cut} }
+			links = append(links, &wire{hello: Hello{ID: fmt.Sprint(i), Name: fmt.Sprintf("w%d", i)}, worker: w, cut: cut})
+		}
+		o := measure.Options{Config: cfg, Clock: clock.Virtual(), Dial: l.dial,
+			Say: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }}
+		crew := New(links, post)
+		if n > 0 {
+			o.Crew = crew
+		}
+		if res, _, err = measure.Run(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range links {
+			one.(*wire).worker.Release()
+		}
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		dir, err := store.Open(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for r, err := range dir.Records() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			records = append(records, *r)
+		}
+	})
+	return res, records, said
+}
+
+// figures is a result as JSON without what differs between any two runs, and
+// what is about the processes that sent the load.
+func figures(t *testing.T, res *result.Result) string {
+	t.Helper()
+	bare := *res
+	bare.Client, bare.Workers = result.Client{}, nil
+	data, err := json.Marshal(bare)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]any
+	if err := json.Unmarshal(data, &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"run", "id", "started", "verdict"} {
+		delete(all, key)
+	}
+	data, err = json.MarshalIndent(all, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// TestWorkersOfferTheLoadOfOne: whatever the number of workers, every figure is
+// the same: they send the same requests at the same times.
+func TestWorkersOfferTheLoadOfOne(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		flags map[string][]string
+	}{
+		{"open loop, adaptive warm-up", map[string][]string{"rate": {"20"}, "duration": {"20s"}, "workload": {"in=lognormal(200,0.5) out=lognormal(60,0.5)"}}},
+		{"a number of requests", map[string][]string{"rate": {"30"}, "requests": {"200"}, "warmup": {"2s"}, "workload": {"fixed(100,30)"}}},
+		{"closed loop", map[string][]string{"concurrency": {"14"}, "duration": {"15s"}, "workload": {"fixed(100,30)"}}},
+		{"until decided", map[string][]string{"rate": {"20"}, "slo": {"ttft:p95<2s"}, "workload": {"fixed(100,20)"}}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			one, records, _ := together(t, 1, nil, tc.flags)
+			if len(records) < 100 || one.Points[0].Requests.OK < 100 {
+				t.Fatalf("%d records, %d ok: too few to compare", len(records), one.Points[0].Requests.OK)
+			}
+			want := figures(t, one)
+			for _, n := range []int{2, 7} {
+				res, _, said := together(t, n, nil, tc.flags)
+				if len(res.Workers) != n {
+					t.Errorf("%d workers in the result, want %d", len(res.Workers), n)
+				}
+				if got := figures(t, res); got != want {
+					t.Errorf("%d workers: %s\nsaid: %q", n, difference(got, want), said)
+				}
+				for _, w := range res.Workers {
+					if w.Lost != "" || w.LagP99MS == nil || *w.LagP99MS != 0 || w.Clock.UncertaintyMS != 0 || w.Clock.Reads < soundedBefore {
+						t.Errorf("%d workers: %+v", n, w)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestWorkersSendTheSchedule: the due times of several workers together are
+// those of a run without any, request by request.
+func TestWorkersSendTheSchedule(t *testing.T) {
+	flags := map[string][]string{"rate": {"20"}, "duration": {"10s"}, "warmup": {"2s"}, "workload": {"in=lognormal(200,0.5) out=lognormal(60,0.5)"}}
+	schedule := func(n int) (list []string) {
+		_, records, _ := together(t, n, nil, flags)
+		first := records[0].Due
+		for _, r := range records {
+			first = min(first, r.Due)
+		}
+		for _, r := range records {
+			if r.Phase != record.Cooldown { // how long that lasts depends on when the end of the window is noticed
+				list = append(list, fmt.Sprint(r.ID, r.Session, r.Due-first, r.AskedPrompt, r.AskedOutput, r.Phase, r.Outcome))
+			}
+		}
+		slices.Sort(list)
+		return list
+	}
+	want := schedule(0)
+	if len(want) < 200 {
+		t.Fatalf("%d requests: too few", len(want))
+	}
+	for _, n := range []int{1, 3} {
+		if got := schedule(n); !slices.Equal(got, want) {
+			t.Errorf("%d workers: %s", n, difference(strings.Join(got, "\n"), strings.Join(want, "\n")))
+		}
+	}
+}
+
+// TestWorkerCutOff: a worker that nothing is heard of for a while, and one that
+// never comes back: every request is accounted for, and the result says so.
+func TestWorkerCutOff(t *testing.T) {
+	flags := map[string][]string{"rate": {"20"}, "duration": {"30s"}, "warmup": {"2s"}, "workload": {"fixed(100,30)"}}
+	whole, all, _ := together(t, 4, nil, flags)
+	for _, tc := range []struct {
+		name    string
+		between [2]time.Duration
+		lost    bool
+	}{
+		{"back soon", [2]time.Duration{8 * time.Second, 10 * time.Second}, false},
+		{"back after it was given up", [2]time.Duration{8 * time.Second, 21 * time.Second}, false},
+		{"gone", [2]time.Duration{8 * time.Second, time.Hour}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			res, records, said := together(t, 4, &fault{worker: 2, between: tc.between}, flags)
+			n := res.Points[0].Requests
+			if n.Due != whole.Points[0].Requests.Due {
+				t.Errorf("%d due in the window, want %d as without a fault (%q)", n.Due, whole.Points[0].Requests.Due, said)
+			}
+			seen := map[int]bool{}
+			for _, r := range records {
+				if seen[r.ID] || r.Outcome == "" {
+					t.Errorf("record %d: twice, or without an outcome", r.ID)
+				}
+				seen[r.ID] = true
+			}
+			if res.Workers[2].Lost != "" != tc.lost {
+				t.Errorf("lost: %q", res.Workers[2].Lost)
+			}
+			failed := slices.ContainsFunc(res.Verdict.Checks, func(c result.Check) bool {
+				return c.Name == "workers" && !c.OK && strings.Contains(c.Figure, "w2")
+			})
+			if failed != tc.lost || failed != (res.Verdict.Valid == result.Invalid) {
+				t.Errorf("the check on workers failed: %v, valid %q", failed, res.Verdict.Valid)
+			}
+			if !tc.lost && (n.OK != whole.Points[0].Requests.OK || len(records) < len(all)*9/10) {
+				t.Errorf("%d ok of %d records, want %d of about %d", n.OK, len(records), whole.Points[0].Requests.OK, len(all))
+			}
+			if tc.lost && (n.Unsent < 100 || n.OK+n.Unsent+n.Censored != n.Due) {
+				t.Errorf("requests %+v", n)
+			}
+		})
+	}
+}
+
+// difference shows the first lines in which two texts differ.
+func difference(got, want string) string {
+	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
+	var out bytes.Buffer
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] && out.Len() < 1500 {
+			fmt.Fprintf(&out, "line %d: %s, want %s\n", i, strings.TrimSpace(a[i]), strings.TrimSpace(b[i]))
+		}
+	}
+	return out.String()
+}

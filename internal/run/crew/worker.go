@@ -1,0 +1,206 @@
+package crew
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"redline/internal/clock"
+	"redline/internal/drive/client"
+	"redline/internal/drive/load"
+	"redline/internal/drive/record"
+	"redline/internal/run/measure"
+)
+
+const (
+	// beat is how often a worker tells what has happened.
+	beat = 100 * time.Millisecond
+	// silence is how long a worker keeps sending although its conductor says
+	// nothing, which else it does every second.
+	silence = 15 * time.Second
+)
+
+// Worker does what conductors ask, one at a time.
+type Worker struct {
+	// Clock is the worker's own, Dial for virtual time only.
+	Clock *clock.Clock
+	Dial  client.Dial
+	// Outlet is where the batches of a run go.
+	Outlet func(run string, share int) Outlet
+	// Say is told, in one line each, what goes on.
+	Say func(format string, args ...any)
+
+	mu       sync.Mutex
+	conduct  string // who has claimed it, "" for nobody
+	heard    time.Time
+	part     *measure.Part
+	assigned measure.Assignment
+	job      *job
+	served   bool
+	released chan struct{}
+}
+
+// Free reports whether nobody has claimed the worker, or only somebody who has
+// not been heard of for long.
+func (w *Worker) Free() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.free()
+}
+
+func (w *Worker) free() bool { return w.conduct == "" || time.Since(w.heard) > silence }
+
+// Released is closed once a conductor that the worker has worked for is done.
+func (w *Worker) Released() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.released == nil {
+		w.released = make(chan struct{})
+	}
+	return w.released
+}
+
+// Answer does what a conductor asks.
+func (w *Worker) Answer(ctx context.Context, q Question) Answer {
+	now := w.Clock.Now()
+	w.mu.Lock()
+	w.heard = time.Now()
+	w.mu.Unlock()
+	var err error
+	switch {
+	case q.Claim != "":
+		err = w.claim(q.Claim)
+	case q.Clock:
+		return Answer{Now: now}
+	case q.Prepare != nil:
+		err = w.prepare(ctx, *q.Prepare)
+	case q.Start != 0:
+		err = w.start(q.Start)
+	case q.Order != nil:
+		w.order(*q.Order)
+	case q.Reach != "":
+		round, err := w.reach(ctx, q.Reach)
+		if err != nil {
+			return Answer{Refused: err.Error()}
+		}
+		return Answer{Round: int64(round)}
+	case q.Release:
+		w.Release()
+	}
+	if err != nil {
+		return Answer{Refused: err.Error()}
+	}
+	return Answer{}
+}
+
+func (w *Worker) claim(by string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.conduct != "" && w.conduct != by && !w.free() {
+		return fmt.Errorf("it works for %s", w.conduct)
+	}
+	if w.conduct != by {
+		w.say("claimed by %s", by)
+	}
+	w.conduct = by
+	return nil
+}
+
+func (w *Worker) prepare(ctx context.Context, a measure.Assignment) error {
+	w.end()
+	part, err := measure.Take(ctx, a, w.Clock, w.Dial)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.part, w.assigned = part, a
+	return nil
+}
+
+func (w *Worker) start(at int64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.part == nil {
+		return fmt.Errorf("it has nothing to begin with")
+	}
+	j := &job{worker: w, part: w.part, of: w.assigned, out: w.Outlet(w.assigned.Run, w.assigned.Share.Index),
+		orders: make(chan load.Order, 16), ended: make(chan struct{}), news: map[int]*record.Record{}}
+	w.part, w.job, w.served = nil, j, true
+	w.say("run %s: sending 1/%d of its load", w.assigned.Run, w.assigned.Share.Of)
+	go j.run(at)
+	return nil
+}
+
+func (w *Worker) order(o load.Order) {
+	w.mu.Lock()
+	j := w.job
+	w.mu.Unlock()
+	if j == nil {
+		return
+	}
+	select {
+	case j.orders <- o:
+	case <-j.ended:
+	}
+}
+
+// end stops what the worker does or was about to do.
+func (w *Worker) end() {
+	w.mu.Lock()
+	part, j := w.part, w.job
+	w.part, w.job = nil, nil
+	w.mu.Unlock()
+	if part != nil {
+		part.Close()
+	}
+	if j != nil {
+		select {
+		case j.orders <- load.Order{End: true, Stopped: true}:
+		case <-j.ended:
+		}
+		<-j.ended
+	}
+}
+
+// Release ends what the worker does and makes it free.
+func (w *Worker) Release() {
+	w.end()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.conduct = ""
+	if w.served {
+		w.served = false
+		w.say("released")
+		if w.released != nil {
+			close(w.released)
+			w.released = nil
+		}
+	}
+}
+
+// reach is the time that a connection to a server takes.
+func (w *Worker) reach(ctx context.Context, url string) (time.Duration, error) {
+	c, err := client.New(client.Spec{URLs: []string{url}}, client.Options{Clock: w.Clock, Dial: w.Dial})
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	begun := time.Now()
+	err = c.Open(ctx, 1)
+	return time.Since(begun), err
+}
+
+func (w *Worker) say(format string, args ...any) {
+	if w.Say != nil {
+		w.Say(format, args...)
+	}
+}
+
+// orphaned reports whether the conductor has been silent for too long.
+func (w *Worker) orphaned() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Since(w.heard) > silence
+}
