@@ -246,14 +246,18 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *begun, ready int64
 	return kept.text(), nil
 }
 
-// mostKept is how many replies are kept at a time to be counted as the first of
-// the window: some may fail.
-const mostKept = 100
+// fewestSampled is how many replies of a window are counted at least: a run of
+// twenty requests is checked too. mostKept is how many are kept for that at a
+// time: some may fail.
+const (
+	fewestSampled = 20
+	mostKept      = 100
+)
 
 // mayCheck reports whether a reply that begins may be one of the first of the
 // window; the caller takes it from keeping once it has ended.
 func (e *engine) mayCheck(rec *record.Record) bool {
-	if e.stage.Count == nil || e.stage.CountShare <= 0 || rec.Phase != record.Measure || e.checked.Load() >= int64(e.stage.FirstCounted) {
+	if e.stage.Count == nil || e.stage.CountShare <= 0 || e.stage.CountEvenly || rec.Phase != record.Measure || e.checked.Load() >= fewestSampled {
 		return false
 	}
 	if e.keeping.Add(1) > mostKept {
@@ -272,7 +276,7 @@ func (e *engine) shared(rec *record.Record) bool {
 // sampled picks replies whose text is counted to check the server's own count:
 // the first of the window, then evenly over ids.
 func (e *engine) sampled(rec *record.Record, text []byte) bool {
-	if e.stage.CountShare > 0 && rec.Phase == record.Measure && rec.Outcome == llm.OK && rec.Whole(text) && e.checked.Add(1) <= int64(e.stage.FirstCounted) {
+	if e.stage.CountShare > 0 && !e.stage.CountEvenly && rec.Phase == record.Measure && rec.Outcome == llm.OK && rec.Whole(text) && e.checked.Add(1) <= fewestSampled {
 		return true
 	}
 	return e.shared(rec)

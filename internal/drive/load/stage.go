@@ -82,11 +82,11 @@ type Stage struct {
 	// budgets since it began, nil where there are none.
 	Beside func() (prompt, output int)
 	// Count counts the tokens of a text. It runs over every reply whose usage and
-	// events do not tell its tokens, and to check them over the FirstCounted
-	// replies of the window, so that a run of twenty requests is checked too, and
-	// CountShare of the rest; once they have ended, on many goroutines.
-	Count        func(text string) int
-	FirstCounted int
+	// events do not tell its tokens, and to check them over the first replies of
+	// the window, unless CountEvenly, and CountShare of the rest; once they have
+	// ended, on many goroutines.
+	Count       func(text string) int
+	CountEvenly bool
 	// OwnCount says that it counts with the model's own tokenizer.
 	OwnCount   bool
 	CountShare float64

@@ -71,10 +71,8 @@ const (
 	// sampledText is the share of replies that the local tokenizer counts
 	// beside the server's own usage.
 	sampledText = 0.02
-	// sampledByWorkers is the same where several send the load; firstCounted are
-	// counted in any case where one does.
+	// sampledByWorkers is the same where several send the load.
 	sampledByWorkers = 0.1
-	firstCounted     = 20
 )
 
 // run is one measurement on its way.
@@ -222,7 +220,7 @@ func (r *run) prepare(ctx context.Context) error {
 		r.stage.Arrivals = c.Load.Times(c.Seed)
 	}
 	r.stage.Budgets = r.budgets()
-	r.stage.Count, r.stage.CountShare, r.stage.FirstCounted = r.text.Count, 1, firstCounted
+	r.stage.Count, r.stage.CountShare = r.text.Count, 1
 	if r.target.usage {
 		r.stage.CountShare = sampledText
 	}

@@ -66,7 +66,7 @@ func (p *Part) prepare(ctx context.Context, a Assignment) (err error) {
 	s.OwnCount = a.OwnCount
 	// Which replies are counted must not depend on how many workers there are, as
 	// the first ones of each would.
-	s.FirstCounted, s.CountShare = 0, max(s.CountShare, sampledByWorkers)
+	s.CountEvenly, s.CountShare = true, max(s.CountShare, sampledByWorkers)
 	// Who leads the stage decides on all of this for every worker together.
 	s.Looks, s.Decided, s.Settled, s.Budgets, s.MaxErrorRate = nil, nil, nil, nil, 0
 	if !s.Plain {
