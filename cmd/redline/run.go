@@ -141,6 +141,12 @@ func (p *process) perform(ctx context.Context, cfg *config.Config) (*result.Resu
 	if p.hurry != nil {
 		p.hurry()
 	}
+	crew, release, err := p.crew(ctx, cfg, options.Say)
+	if err != nil {
+		return nil, "", err
+	}
+	defer release()
+	options.Crew = crew
 	options.Hold = p.hold(options.Say)
 	defer options.Hold.Release()
 	res, path, err := measure.Run(ctx, options)

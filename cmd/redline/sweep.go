@@ -172,6 +172,12 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, comma
 	if p.hurry != nil {
 		p.hurry()
 	}
+	crew, release, err := p.crew(ctx, cfg, say)
+	if err != nil {
+		return err
+	}
+	defer release()
+	o.Crew = crew
 	o.Hold = p.hold(say)
 	defer o.Hold.Release()
 	res, path, err := run(ctx, o)

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"redline/internal/child"
+	"redline/internal/clock"
+	"redline/internal/plan/config"
+	"redline/internal/run/bus"
+	"redline/internal/run/crew"
+	"redline/internal/run/measure"
+	"redline/internal/run/store"
+)
+
+const workerHelp = `Send a share of the load that a conductor leads: any command that measures,
+called with --workers N on this or another machine. A worker waits at a NATS
+server, is claimed by one conductor at a time, and is free again when that is
+done. All of them have to be of the same version, and share a join token:
+REDLINE_JOIN_TOKEN in the environment of each.
+
+docs/WORKERS.md says what is exact about it; redline kube prints the manifests
+for Kubernetes.`
+
+const workerExamples = `  redline worker --nats nats://10.0.0.7:4222
+  redline worker --nats tls://conductor:4222 --name zone-a-1
+  redline worker --once   # the address from REDLINE_NATS; ends with the conductor`
+
+// joinToken is the variable with what conductor and workers share.
+const joinToken = "REDLINE_JOIN_TOKEN"
+
+func (p *process) workerCommand() *cobra.Command {
+	c := &cobra.Command{Use: "worker", SuggestFor: []string{"agent", "slave", "join", "node"}, Short: "send a share of a load that another redline leads",
+		Long: workerHelp, Example: workerExamples, Args: noArguments}
+	var url, name string
+	var once bool
+	c.Flags().StringVar(&url, "nats", "", "NATS server to wait at, such as nats://host:4222 (default: REDLINE_NATS)")
+	c.Flags().StringVar(&name, "name", "", "what the worker is called (default: REDLINE_NAME, or the machine's name)")
+	c.Flags().BoolVar(&once, "once", false, "end when the first conductor is done")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		url = cmp.Or(url, p.env("REDLINE_NATS"))
+		if url == "" {
+			return usage("--nats: want the URL of a NATS server: the one that redline run --workers … --nats-listen prints")
+		}
+		if err := config.NATSAddress(url); err != nil {
+			return usage("--nats: %v", err)
+		}
+		return p.work(c.Context(), url, p.workerName(name), once)
+	}
+	return c
+}
+
+func (p *process) env(name string) string {
+	value, _ := p.lookupEnv(name)
+	return value
+}
+
+// workerName tells workers of one machine, or of one Kubernetes job, apart.
+func (p *process) workerName(given string) string {
+	name := cmp.Or(given, p.env("REDLINE_NAME"))
+	if name == "" {
+		name, _ = os.Hostname()
+		name = cmp.Or(name, "worker")
+	}
+	if index := p.env("JOB_COMPLETION_INDEX"); index != "" {
+		name += "-" + index
+	}
+	return name
+}
+
+// work joins, and does what conductors ask until it is stopped or, with once,
+// released.
+func (p *process) work(ctx context.Context, url, name string, once bool) error {
+	ctx, cancel := p.stoppable(ctx)
+	defer cancel()
+	if p.hurry != nil {
+		p.hurry()
+	}
+	var mu sync.Mutex
+	say := func(format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintln(p.stderr, "redline worker: "+p.line(fmt.Sprintf(format, args...)))
+	}
+	host, _ := os.Hostname()
+	member, err := bus.Join(ctx, bus.Options{URL: url, Token: p.env(joinToken), Say: say})
+	if err != nil {
+		return stopped(ctx, err)
+	}
+	defer member.Close()
+	w := &crew.Worker{Clock: clock.New(), Outlet: member.Outlet, Say: say}
+	if once {
+		done := w.Released()
+		go func() {
+			select {
+			case <-done:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	say("%s waits for work at %s", name, url)
+	hello := crew.Hello{ID: store.NewID(), Name: name, Host: host, Version: version, Cores: runtime.NumCPU()}
+	err = member.Serve(ctx, hello, w.Free, w.Answer)
+	w.Release()
+	return stopped(ctx, err)
+}
+
+// stopped is no error where the user wanted the end.
+func stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// crew gathers the workers that the plan asks for. It gives nil where this
+// process sends the load itself; done lets the workers go.
+func (p *process) crew(ctx context.Context, cfg *config.Config, say func(string, ...any)) (all measure.Crew, done func(), err error) {
+	w := cfg.Workers
+	if w.Count == 0 {
+		return nil, func() {}, nil
+	}
+	ctx, stop := p.stoppable(ctx)
+	defer stop()
+	hub, err := bus.Open(ctx, bus.Options{URL: w.NATS, Listen: w.Listen, Token: p.env(joinToken), Say: say})
+	if err != nil {
+		return nil, nil, err
+	}
+	var local []*child.Process
+	end := func() {
+		for _, one := range local {
+			one.Stop()
+		}
+		hub.Close()
+	}
+	switch {
+	case w.NATS == "" && w.Listen == "":
+		local, err = p.startWorkers(w.Count, hub)
+	case w.Listen != "" && p.env(joinToken) == "":
+		say("waiting for %d workers; on each machine: %s=%s redline worker --nats %s", w.Count, joinToken, hub.Token(), hub.URL())
+	default:
+		say("waiting for %d workers; on each machine: redline worker --nats %s", w.Count, hub.URL())
+	}
+	var links []crew.Link
+	if err == nil {
+		wait, cancel := context.WithTimeout(ctx, w.Wait)
+		defer cancel()
+		links, err = hub.Gather(wait, w.Count, p.conductorName(), version)
+	}
+	if err != nil {
+		end()
+		return nil, nil, stopped(ctx, err)
+	}
+	gathered := crew.New(links, hub)
+	return gathered, func() {
+		gathered.Release()
+		end()
+	}, nil
+}
+
+// conductorName is how this process is called by a worker that it has claimed.
+func (p *process) conductorName() string {
+	host, _ := os.Hostname()
+	return fmt.Sprintf("redline on %s, process %d, since %s", host, os.Getpid(), time.Now().UTC().Format(time.RFC3339))
+}
+
+// startWorkers starts workers on this machine. They end with this process.
+func (p *process) startWorkers(n int, hub *bus.Hub) (list []*child.Process, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	env := os.Environ()
+	for _, name := range []string{joinToken, "REDLINE_NAME", "JOB_COMPLETION_INDEX"} {
+		env = without(env, name)
+	}
+	env = append(env, joinToken+"="+hub.Token())
+	for i := range n {
+		one, err := child.Start(child.Spec{Args: []string{self, "worker", "--nats", hub.URL(), "--name", fmt.Sprintf("local-%d", i+1), "--once"}, Env: env})
+		if err != nil {
+			return list, fmt.Errorf("worker %d could not be started: %w", i+1, err)
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}
+
+// without is an environment without one variable.
+func without(env []string, name string) (rest []string) {
+	for _, v := range env {
+		if !strings.HasPrefix(v, name+"=") {
+			rest = append(rest, v)
+		}
+	}
+	return rest
+}
