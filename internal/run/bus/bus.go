@@ -1,0 +1,170 @@
+package bus
+
+import (
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"redline/internal/text"
+)
+
+// Options say where the messages go. The zero value embeds a server on loopback.
+type Options struct {
+	// URL is of a NATS server or cluster; "" has a conductor embed one.
+	URL string
+	// Listen is the host and port of the embedded server, "" for loopback and any
+	// free port.
+	Listen string
+	// Token is the join token, "" for the one in the URL or, at a conductor, for
+	// a random one.
+	Token string
+	// Dir is where the embedded server keeps streams, "" for a temporary one.
+	Dir string
+	// Say is given what people should know, in one line each.
+	Say func(format string, args ...any)
+}
+
+const (
+	helloSubject = "redline.hello" // free workers, once a second
+	callSubject  = "redline.call"  // a conductor that wants to hear of them at once
+
+	// maxPayload is the largest message that an embedded server takes.
+	maxPayload = 8 << 20
+	leastToken = 16
+)
+
+func askSubject(worker string) string { return "redline.ask." + worker }
+
+func batchSubject(run string) string { return "redline.batch." + runName(run) }
+
+// plain is what may stand in a subject and in the name of a stream.
+var plain = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// runName is a run's id as a part of a subject.
+func runName(run string) string {
+	if plain.MatchString(run) && !strings.HasPrefix(run, "x_") {
+		return run
+	}
+	return fmt.Sprintf("x_%x", run)
+}
+
+// errToken begins every refusal that another token would cure.
+const errToken = "the join token is not the conductor's"
+
+// refusal is an error that trying again does not cure.
+type refusal struct{ message string }
+
+func (r *refusal) Error() string { return r.message }
+
+// token is the join token of the options.
+func (o *Options) token() (string, error) {
+	token := o.Token
+	if token == "" && o.URL != "" {
+		if u, err := url.Parse(firstURL(o.URL)); err == nil && u.User != nil {
+			if _, both := u.User.Password(); !both {
+				token = u.User.Username()
+			}
+		}
+	}
+	if token != "" && len(token) < leastToken {
+		return "", fmt.Errorf("the join token has %s: at least %d are needed, for example those of `openssl rand -hex 16`",
+			text.Plural(len(token), "character"), leastToken)
+	}
+	return token, nil
+}
+
+func randomToken() string { return rand.Text() }
+
+func (o *Options) say(format string, args ...any) {
+	if o.Say != nil {
+		o.Say(format, args...)
+	}
+}
+
+func firstURL(list string) string {
+	first, _, _ := strings.Cut(list, ",")
+	if first = strings.TrimSpace(first); !strings.Contains(first, "://") {
+		first = "nats://" + first
+	}
+	return first
+}
+
+// shown is a list of URLs without the secrets in it.
+func shown(list string) string {
+	parts := strings.Split(list, ",")
+	for i, part := range parts {
+		scheme, rest, ok := strings.Cut(strings.TrimSpace(part), "://")
+		if !ok {
+			scheme, rest = "nats", scheme
+		}
+		rest = rest[strings.LastIndexByte(rest, '@')+1:]
+		parts[i] = text.Line(scheme + "://" + rest)
+	}
+	return strings.Join(parts, ",")
+}
+
+// checkURL finds what NATS would say in its own words.
+func checkURL(list string) error {
+	for part := range strings.SplitSeq(list, ",") {
+		u, err := url.Parse(firstURL(part))
+		switch {
+		case err != nil || u.Hostname() == "":
+			return fmt.Errorf("%s is not an address of NATS: expected one such as nats://host:4222", text.Quote(shown(part)))
+		case u.Scheme != "nats" && u.Scheme != "tls" && u.Scheme != "ws" && u.Scheme != "wss":
+			return fmt.Errorf("%s: NATS has no scheme %s: expected nats:// or tls://", shown(part), text.Quote(u.Scheme))
+		}
+	}
+	return nil
+}
+
+// dialing is how both sides connect: a silent cut is found within ten seconds,
+// and connections are made again for ever.
+func dialing(token string, config *tls.Config) []nats.Option {
+	return []nats.Option{
+		nats.Name("redline"), nats.Token(token), nats.Timeout(5 * time.Second),
+		nats.PingInterval(2 * time.Second), nats.MaxPingsOutstanding(4),
+		nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
+		// Not nats.Secure: that refuses servers without TLS under nats:// too.
+		func(o *nats.Options) error { o.TLSConfig = config; return nil },
+		// The library prints errors where nobody takes them.
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
+	}
+}
+
+// refused tells what no further try cures from a connection that failed; nil for
+// the latter.
+func refused(err error, where string) error {
+	var r *refusal
+	switch {
+	case errors.As(err, &r):
+		return r
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired):
+		return &refusal{fmt.Sprintf("%s: %s refuses it; give the token that the conductor was started with", errToken, where)}
+	case errors.Is(err, nats.ErrSecureConnWanted):
+		return &refusal{where + " does not speak TLS: give its address with nats://"}
+	}
+	return nil
+}
+
+// cause is an error of NATS without the prefix of its library.
+func cause(err error) string { return text.Line(strings.TrimPrefix(err.Error(), "nats: ")) }
+
+// strangers counts what could not be opened or read, and says so once.
+type strangers struct {
+	count atomic.Int64
+	say   func(string, ...any)
+}
+
+func (s *strangers) drop(what string) {
+	if s.count.Add(1) == 1 {
+		s.say("dropped a %s that this join token does not open: somebody else on this NATS uses redline with another token, or something else uses its subjects", what)
+	}
+}

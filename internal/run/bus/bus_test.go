@@ -1,0 +1,297 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"redline/internal/run/crew"
+	"redline/internal/run/measure"
+)
+
+// everywhere runs a test with an embedded server and with a process.
+func everywhere(t *testing.T, test func(t *testing.T, hub *Hub)) {
+	t.Run("embedded", func(t *testing.T) { test(t, openHub(t, Options{})) })
+	t.Run("process", func(t *testing.T) {
+		s := startNATS(t, "--auth", testToken)
+		test(t, openHub(t, Options{URL: s.url()}))
+	})
+}
+
+func TestAskAndCollect(t *testing.T) {
+	everywhere(t, func(t *testing.T, hub *Hub) {
+		w := serve(t, Options{URL: hub.URL()}, helloOf("a"))
+		links, err := hub.Gather(background(t), 1, "conductor", "1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := links[0].Hello(); got.Name != "a" || got.UnixNS == 0 {
+			t.Errorf("hello %+v", got)
+		}
+		answer, err := links[0].Ask(background(t), crew.Question{Clock: true})
+		if err != nil || answer.Now != 42 {
+			t.Errorf("answer %+v, %v", answer, err)
+		}
+		plan := &measure.Assignment{Run: "r", Plan: []byte("api_key: secret")}
+		if _, err := links[0].Ask(background(t), crew.Question{Prepare: plan}); err != nil {
+			t.Error(err)
+		}
+		if last := w.asked[len(w.asked)-1]; last.Prepare == nil || string(last.Prepare.Plan) != string(plan.Plan) {
+			t.Errorf("asked %+v", last)
+		}
+
+		got := newBasket(t)
+		if err := hub.Collect(t.Context(), "run 1.x", got.take); err != nil {
+			t.Fatal(err)
+		}
+		m := join(t, Options{URL: hub.URL()})
+		for worker := range 3 {
+			out := m.Outlet("run 1.x", worker)
+			for seq := 1; seq <= 50; seq++ {
+				if err := out.Publish(batch("run 1.x", worker, seq, 2000)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := out.Flush(background(t)); err != nil {
+				t.Error(err)
+			}
+			eventually(t, "last batch", got.has(worker, 50))
+		}
+		hub.Forget("run 1.x")
+		if _, err := hub.stream.Stream(background(t), streamName("run 1.x")); err == nil {
+			t.Error("the stream is still there")
+		}
+	})
+}
+
+// A conductor that comes back sees everything again.
+func TestCollectTwice(t *testing.T) {
+	dir := t.TempDir()
+	hub := openHub(t, Options{Dir: dir})
+	ctx, cancel := context.WithCancel(t.Context())
+	first := newBasket(t)
+	if err := hub.Collect(ctx, "r", first.take); err != nil {
+		t.Fatal(err)
+	}
+	out := join(t, Options{URL: hub.URL()}).Outlet("r", 0)
+	for seq := 1; seq <= 20; seq++ {
+		if err := out.Publish(batch("r", 0, seq, 100)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := out.Flush(background(t)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "batch", first.has(0, 20))
+	cancel()
+	second := newBasket(t)
+	if err := hub.Collect(t.Context(), "r", second.take); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "batch again", second.has(0, 20))
+	hub.Close()
+
+	third := newBasket(t)
+	if err := openHub(t, Options{Dir: dir}).Collect(t.Context(), "r", third.take); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "batch after a restart", third.has(0, 20))
+}
+
+// The stream drops what it has; what it has forgotten the collector drops; and
+// what came too early waits.
+func TestOrderAndDuplicates(t *testing.T) {
+	hub := openHub(t, Options{})
+	got := newBasket(t)
+	if err := hub.Collect(t.Context(), "r", got.take); err != nil {
+		t.Fatal(err)
+	}
+	m := join(t, Options{URL: hub.URL()})
+	for _, seq := range []int{2, 1, 1, 3, 2} {
+		out := m.Outlet("r", 0)
+		if err := out.Publish(batch("r", 0, seq, 100)); err != nil {
+			t.Fatal(err)
+		}
+		if err := out.Flush(background(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "third batch", got.has(0, 3))
+	stream, err := hub.stream.Stream(background(t), streamName("r"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := stream.CachedInfo().State.Msgs; n != 3 {
+		t.Errorf("the stream has %d batches, expected each once", n)
+	}
+	// As if the window of deduplication were over.
+	sealed := m.keys.box("redline.batch.r.0")
+	data, _ := batch("r", 0, 2, 100).Encode()
+	if _, err := hub.stream.Publish(background(t), "redline.batch.r.0", sealed.seal(data, "")); err != nil {
+		t.Fatal(err)
+	}
+	out := m.Outlet("r", 0)
+	if err := out.Publish(batch("r", 0, 4, 100)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "fourth batch", got.has(0, 4))
+}
+
+// Two conductors on one cluster both find workers, and never the same.
+func TestTwoConductors(t *testing.T) {
+	s := startNATS(t, "--auth", testToken)
+	hands := map[string]*hand{}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		hands[name] = serve(t, Options{URL: s.url()}, helloOf(name))
+	}
+	type found struct {
+		links []crew.Link
+		err   error
+	}
+	results := map[string]chan found{"one": make(chan found, 1), "two": make(chan found, 1)}
+	for claim, result := range results {
+		hub := openHub(t, Options{URL: s.url()})
+		go func() {
+			links, err := hub.Gather(background(t), 2, claim, "1")
+			result <- found{links, err}
+		}()
+	}
+	for claim, result := range results {
+		got := <-result
+		if got.err != nil || len(got.links) != 2 {
+			t.Fatalf("%s: %d workers, %v", claim, len(got.links), got.err)
+		}
+		for _, l := range got.links {
+			h := hands[l.Hello().Name]
+			h.mu.Lock()
+			if h.owner != claim {
+				t.Errorf("%s has worker %s, which works for %q", claim, l.Hello().Name, h.owner)
+			}
+			h.mu.Unlock()
+		}
+	}
+	// A third finds none, and says how to start one.
+	short, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+	defer cancel()
+	_, err := openHub(t, Options{URL: s.url()}).Gather(short, 1, "three", "1")
+	if err == nil || !strings.Contains(err.Error(), "no worker came") || !strings.Contains(err.Error(), "redline worker --nats "+s.url()) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Workers that came but were too few are free for others.
+func TestTooFewAreReleased(t *testing.T) {
+	hub := openHub(t, Options{})
+	w := serve(t, Options{URL: hub.URL()}, helloOf("a"))
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	_, err := hub.Gather(ctx, 2, "one", "1")
+	if err == nil || !strings.HasPrefix(err.Error(), "1 of 2 workers came") {
+		t.Fatalf("error %v", err)
+	}
+	eventually(t, "free worker", w.free)
+	if _, err := hub.Gather(background(t), 1, "two", "1"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestUnfitWorkers(t *testing.T) {
+	now := time.Now()
+	at := func(off time.Duration) crew.Hello {
+		h := helloOf("a")
+		h.Name += "\x1b[31m"
+		h.UnixNS = now.Add(off).UnixNano()
+		return h
+	}
+	older := at(0)
+	older.Version = "0.9"
+	for _, c := range []struct {
+		hello crew.Hello
+		want  []string
+	}{
+		{at(0), nil},
+		{at(59 * time.Second), nil},
+		{at(-59 * time.Second), nil},
+		{at(2 * time.Minute), []string{"2m0s ahead of", "NTP"}},
+		{at(-90 * time.Second), []string{"1m30s behind", "NTP"}},
+		{older, []string{"it is redline 0.9 and this is 1", "install the same version"}},
+	} {
+		got := unfit(c.hello, "1", now)
+		if (got == "") != (c.want == nil) || strings.Contains(got, "\x1b") {
+			t.Errorf("said %q, expected %q", got, c.want)
+		}
+		for _, part := range c.want {
+			if !strings.Contains(got, part) {
+				t.Errorf("said %q without %q", got, part)
+			}
+		}
+	}
+	// By name, and with the others' line at the end.
+	hub := openHub(t, Options{})
+	serve(t, Options{URL: hub.URL()}, older)
+	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+	defer cancel()
+	if _, err := hub.Gather(ctx, 1, "one", "1"); err == nil || !strings.Contains(err.Error(), `worker a\x1b[31m on here is refused: it is redline 0.9`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestPortInUse(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, err = Open(t.Context(), Options{Listen: l.Addr().String()})
+	if err == nil || !strings.Contains(err.Error(), l.Addr().String()+" is in use") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	s := startNATS(t)
+	plain := strings.Replace(s.url(), "nats://", "tls://", 1)
+	for _, c := range []struct {
+		options Options
+		want    string
+	}{
+		{Options{Token: "short"}, "5 characters: at least 16"},
+		{Options{URL: "nats://short@127.0.0.1:1"}, "5 characters: at least 16"},
+		{Options{Listen: "127.0.0.1:port"}, "is no address to listen at"},
+		{Options{Listen: "127.0.0.1:99999"}, "is no address to listen at"},
+		{Options{URL: "http://127.0.0.1:1"}, `no scheme "http"`},
+		{Options{URL: "nats://a:secretsecretsecret@127.0.0.1:1"}, "no NATS server answers at nats://127.0.0.1:1: "},
+		{Options{URL: "nats://"}, "is not an address of NATS"},
+		{Options{URL: plain}, "does not speak TLS"},
+	} {
+		_, err := Open(t.Context(), c.options)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%+v: error %v, expected %q", c.options, err, c.want)
+		}
+	}
+	if _, err := Join(t.Context(), Options{URL: "nats://127.0.0.1:1"}); err == nil || !strings.Contains(err.Error(), "needs the conductor's join token") {
+		t.Errorf("error %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	var said said
+	if _, err := Join(ctx, Options{URL: "nats://127.0.0.1:1", Token: testToken, Say: said.say}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+	if said.count("waiting for a conductor or NATS at nats://127.0.0.1:1") != 1 {
+		t.Errorf("said %q", said.lines)
+	}
+}
+
+func TestWithoutJetStream(t *testing.T) {
+	s := startNATS(t)
+	s.kill()
+	s.args = s.args[:4]
+	s.start()
+	if _, err := Open(t.Context(), Options{URL: s.url()}); err == nil || !strings.Contains(err.Error(), "start nats-server with -js") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,280 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"go.uber.org/goleak"
+
+	"redline/internal/run/crew"
+)
+
+// buildDir has the nats-server that tests start as a process.
+var buildDir string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "redline-bus-test-")
+	if err != nil {
+		panic(err)
+	}
+	buildDir = dir
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(dir)
+		os.Exit(code)
+	}))
+}
+
+const testToken = "a token for tests, long enough"
+
+// said collects lines.
+type said struct {
+	t     *testing.T
+	mu    sync.Mutex
+	lines []string
+}
+
+func (s *said) say(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines = append(s.lines, fmt.Sprintf(format, args...))
+}
+
+func (s *said) count(part string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, line := range s.lines {
+		if strings.Contains(line, part) {
+			n++
+		}
+	}
+	return n
+}
+
+// eventually waits for what must come, however busy the machine is.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if is() {
+			return
+		}
+	}
+	t.Fatalf("in a minute there was no %s", what)
+}
+
+func background(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func openHub(t *testing.T, o Options) *Hub {
+	t.Helper()
+	if o.Token == "" {
+		o.Token = testToken
+	}
+	if o.Dir == "" && o.URL == "" {
+		o.Dir = t.TempDir()
+	}
+	h, err := Open(background(t), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Close)
+	return h
+}
+
+func join(t *testing.T, o Options) *Member {
+	t.Helper()
+	if o.Token == "" {
+		o.Token = testToken
+	}
+	m, err := Join(background(t), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	return m
+}
+
+// hand is a worker that can be claimed, and answers with the plan it was given.
+type hand struct {
+	crew.Hello
+	mu    sync.Mutex
+	owner string
+	asked []crew.Question
+}
+
+func (h *hand) free() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.owner == ""
+}
+
+func (h *hand) answer(_ context.Context, q crew.Question) crew.Answer {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.asked = append(h.asked, q)
+	switch {
+	case q.Claim != "" && h.owner != "" && h.owner != q.Claim:
+		return crew.Answer{Refused: "it works for " + h.owner}
+	case q.Claim != "":
+		h.owner = q.Claim
+	case q.Release:
+		h.owner = ""
+	case q.Clock:
+		return crew.Answer{Now: 42}
+	}
+	return crew.Answer{}
+}
+
+// serve has a worker wait for conductors.
+func serve(t *testing.T, o Options, hello crew.Hello) *hand {
+	t.Helper()
+	m := join(t, o)
+	h := &hand{Hello: hello}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- m.Serve(ctx, hello, h.free, h.answer) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("worker %s: %v", hello.Name, err)
+		}
+	})
+	return h
+}
+
+func helloOf(name string) crew.Hello {
+	return crew.Hello{ID: "id-" + name, Name: name, Host: "here", Version: "1"}
+}
+
+// batches are what a worker would publish: n of them with size bytes of lines.
+func batch(run string, worker, seq, size int) *crew.Batch {
+	line := fmt.Sprintf("worker %d batch %d ", worker, seq)
+	return &crew.Batch{Run: run, Worker: worker, Seq: uint64(seq), Known: int64(seq) * 1000,
+		Lines: []byte(line + strings.Repeat("x", max(0, size-len(line)-1)) + "\n")}
+}
+
+// basket takes batches and holds them to their order.
+type basket struct {
+	t    *testing.T
+	mu   sync.Mutex
+	last map[int]uint64
+}
+
+func newBasket(t *testing.T) *basket { return &basket{t: t, last: map[int]uint64{}} }
+
+func (b *basket) take(got *crew.Batch) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if got.Seq != b.last[got.Worker]+1 {
+		b.t.Errorf("worker %d: batch %d after %d", got.Worker, got.Seq, b.last[got.Worker])
+	}
+	b.last[got.Worker] = got.Seq
+	want := batch(got.Run, got.Worker, int(got.Seq), len(got.Lines))
+	if string(got.Lines) != string(want.Lines) || got.Known != want.Known {
+		b.t.Errorf("worker %d: batch %d came with %d other bytes", got.Worker, got.Seq, len(got.Lines))
+	}
+}
+
+func (b *basket) has(worker, n int) func() bool {
+	return func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.last[worker] == uint64(n)
+	}
+}
+
+var buildServer = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(buildDir, "nats-server")
+	if runtime.GOOS == "windows" {
+		path += ".exe"
+	}
+	out, err := exec.Command("go", "build", "-o", path, "github.com/nats-io/nats-server/v2").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return path, nil
+})
+
+// natsServer is a process of its own, as clusters run it.
+type natsServer struct {
+	t       *testing.T
+	address string
+	args    []string
+	process *exec.Cmd
+}
+
+func startNATS(t *testing.T, args ...string) *natsServer {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds nats-server")
+	}
+	address := freeAddress(t)
+	host, port, _ := net.SplitHostPort(address)
+	s := &natsServer{t: t, address: address, args: append([]string{"-a", host, "-p", port, "-js", "-sd", t.TempDir()}, args...)}
+	s.start()
+	t.Cleanup(s.kill)
+	return s
+}
+
+func (s *natsServer) url() string { return "nats://" + s.address }
+
+func (s *natsServer) start() {
+	s.t.Helper()
+	path, err := buildServer()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.process = exec.Command(path, s.args...)
+	if err := s.process.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	eventually(s.t, "answer from nats-server", func() bool {
+		conn, err := net.DialTimeout("tcp", s.address, time.Second)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+}
+
+func (s *natsServer) kill() {
+	if s.process != nil {
+		_ = s.process.Process.Kill()
+		_ = s.process.Wait()
+		s.process = nil
+	}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// raw is a stranger's connection, who has the token of NATS but sends what he
+// likes.
+func raw(t *testing.T, url, token string) *nats.Conn {
+	t.Helper()
+	conn, err := nats.Connect(url, nats.Token(token))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	return conn
+}

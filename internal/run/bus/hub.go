@@ -1,0 +1,255 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"redline/internal/run/crew"
+	"redline/internal/text"
+)
+
+// Hub is a conductor's end of the bus.
+type Hub struct {
+	options   Options
+	token     string
+	keys      keys
+	server    *embedded // nil for a given cluster
+	conn      *nats.Conn
+	stream    jetstream.JetStream
+	strangers strangers
+	ctx       context.Context
+	cancel    context.CancelFunc
+}
+
+// Open starts a server or connects to the given one.
+func Open(ctx context.Context, o Options) (*Hub, error) {
+	token, err := o.token()
+	if err != nil {
+		return nil, err
+	}
+	if token == "" {
+		token = randomToken()
+	}
+	h := &Hub{options: o, token: token, strangers: strangers{say: o.say}}
+	if h.keys, err = newKeys(token); err != nil {
+		return nil, err
+	}
+	h.ctx, h.cancel = context.WithCancel(context.Background())
+	if err := h.connect(ctx); err != nil {
+		h.Close()
+		return nil, err
+	}
+	return h, nil
+}
+
+func (h *Hub) connect(ctx context.Context) (err error) {
+	options := dialing(h.token, h.keys.client(func(error) {}))
+	if h.options.URL == "" {
+		if h.server, err = embed(h.options, h.token, h.keys); err != nil {
+			return err
+		}
+		options = append(options, nats.InProcessServer(h.server))
+	} else if err := checkURL(h.options.URL); err != nil {
+		return err
+	}
+	if h.conn, err = nats.Connect(h.options.URL, options...); err != nil {
+		if r := refused(err, h.URL()); r != nil {
+			return r
+		}
+		return fmt.Errorf("no NATS server answers at %s: %s", h.URL(), cause(err))
+	}
+	if h.stream, err = jetstream.New(h.conn); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if _, err := h.stream.AccountInfo(ctx); errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
+		return fmt.Errorf("%s has no JetStream, which keeps the records: start nats-server with -js", h.URL())
+	}
+	return nil
+}
+
+// URL is where workers connect, without secrets.
+func (h *Hub) URL() string {
+	if h.server != nil {
+		return h.server.url
+	}
+	return shown(h.options.URL)
+}
+
+// Token is what workers join with.
+func (h *Hub) Token() string { return h.token }
+
+// Dropped is how many messages of strangers came.
+func (h *Hub) Dropped() int64 { return h.strangers.count.Load() }
+
+// Close ends the connection and the server. What the server keeps in a given
+// directory stays there.
+func (h *Hub) Close() {
+	h.cancel()
+	if h.conn != nil {
+		h.conn.Close()
+	}
+	if h.server != nil {
+		h.server.stop()
+	}
+}
+
+// Gather claims n free workers. Those that other conductors have are passed
+// over; those that would spoil the run are refused by name.
+func (h *Hub) Gather(ctx context.Context, n int, claim, version string) ([]crew.Link, error) {
+	hellos := make(chan crew.Hello, 1024)
+	open := h.keys.box(helloSubject)
+	sub, err := h.conn.Subscribe(helloSubject, func(m *nats.Msg) {
+		var hello crew.Hello
+		if data, err := open.open(m.Data, ""); err != nil || json.Unmarshal(data, &hello) != nil || !plain.MatchString(hello.ID) {
+			h.strangers.drop("worker's hello")
+			return
+		}
+		select {
+		case hellos <- hello:
+		default: // it comes again in a second
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s", h.URL(), cause(err))
+	}
+	defer sub.Unsubscribe()
+	if err := h.conn.Publish(callSubject, h.keys.box(callSubject).seal(nil, "")); err != nil {
+		return nil, fmt.Errorf("%s: %s", h.URL(), cause(err))
+	}
+	g := &gathering{hub: h, version: version, claim: claim, answers: make(chan claimed), known: map[string]bool{}}
+	defer g.pending()
+	for len(g.links) < n {
+		select {
+		case hello := <-hellos:
+			if len(g.links)+g.asked < n {
+				g.consider(ctx, hello)
+			}
+		case c := <-g.answers:
+			g.take(c)
+		case <-ctx.Done():
+			g.pending()
+			if len(g.links) == n {
+				return g.links, nil
+			}
+			g.release()
+			return nil, g.tooFew(ctx, n)
+		}
+	}
+	return g.links, nil
+}
+
+// gathering is one call of Gather.
+type gathering struct {
+	hub            *Hub
+	claim, version string
+	answers        chan claimed
+	asked          int
+	known          map[string]bool // by id: asked, claimed or refused
+	links          []crew.Link
+	refused        []string
+}
+
+type claimed struct {
+	link *link
+	ok   bool
+}
+
+func (g *gathering) consider(ctx context.Context, hello crew.Hello) {
+	if g.known[hello.ID] {
+		return
+	}
+	g.known[hello.ID] = true
+	if why := unfit(hello, g.version, time.Now()); why != "" {
+		g.refused = append(g.refused, why)
+		g.hub.options.say("%s", why)
+		return
+	}
+	g.asked++
+	l := &link{hub: g.hub, hello: hello, box: g.hub.keys.box(askSubject(hello.ID))}
+	go func() {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		answer, err := l.Ask(ctx, crew.Question{Claim: g.claim})
+		g.answers <- claimed{l, err == nil && answer.Refused == ""}
+	}()
+}
+
+func (g *gathering) take(c claimed) {
+	g.asked--
+	if c.ok {
+		g.links = append(g.links, c.link)
+		return
+	}
+	delete(g.known, c.link.hello.ID) // it may be free again later
+}
+
+// pending waits for the claims that are under way.
+func (g *gathering) pending() {
+	for g.asked > 0 {
+		g.take(<-g.answers)
+	}
+}
+
+// release lets go of workers that were too few.
+func (g *gathering) release() {
+	ctx, cancel := context.WithTimeout(g.hub.ctx, 2*time.Second)
+	defer cancel()
+	for _, l := range g.links {
+		_, _ = l.Ask(ctx, crew.Question{Release: true}) // else it goes by itself, after a silence
+	}
+}
+
+func (g *gathering) tooFew(ctx context.Context, n int) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ctx.Err()
+	}
+	came := "no worker"
+	if len(g.links) > 0 {
+		came = fmt.Sprintf("%d of %d workers", len(g.links), n)
+	}
+	line := fmt.Sprintf("%s came in the time allowed: start one with `redline worker --nats %s` and the join token", came, g.hub.URL())
+	for _, why := range g.refused {
+		line += "; " + why
+	}
+	if dropped := g.hub.Dropped(); dropped > 0 {
+		line += fmt.Sprintf("; %s could not be opened: is there a worker with another join token?", text.Plural(dropped, "message"))
+	}
+	return errors.New(line)
+}
+
+// unfit says why a worker cannot be used, "" where it can.
+func unfit(hello crew.Hello, version string, now time.Time) string {
+	const most = time.Minute
+	off := time.Duration(hello.UnixNS - now.UnixNano())
+	switch {
+	case hello.Version != version:
+		return fmt.Sprintf("%s is refused: it is redline %s and this is %s: install the same version there", named(hello), text.Line(text.Brief(hello.Version)), version)
+	case off.Abs() > most:
+		side := "ahead of"
+		if off < 0 {
+			side = "behind"
+		}
+		return fmt.Sprintf("%s is refused: its clock is %s %s the conductor's: synchronize both with NTP", named(hello), off.Abs().Round(time.Second), side)
+	}
+	return ""
+}
+
+// named is a worker as people know it.
+func named(hello crew.Hello) string {
+	name, host := text.Line(text.Brief(hello.Name)), text.Line(text.Brief(hello.Host))
+	switch {
+	case name == "":
+		name = hello.ID
+	case host != "" && host != name:
+		name += " on " + host
+	}
+	return "worker " + name
+}

@@ -1,0 +1,114 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"redline/internal/run/crew"
+	"redline/internal/text"
+)
+
+func streamName(run string) string { return "redline-" + runName(run) }
+
+// Collect makes the run's stream, or finds it again, and reads it from its first
+// message.
+func (h *Hub) Collect(ctx context.Context, run string, take func(*crew.Batch)) error {
+	subject := batchSubject(run)
+	within, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	stream, err := h.stream.CreateOrUpdateStream(within, jetstream.StreamConfig{
+		Name: streamName(run), Subjects: []string{subject + ".*"}, Storage: jetstream.FileStorage,
+		Discard: jetstream.DiscardNew, MaxAge: 24 * time.Hour, Duplicates: 2 * time.Minute,
+		Description: "batches of a redline run",
+	})
+	if err != nil {
+		return fmt.Errorf("%s cannot keep the records of run %s: %s", h.URL(), text.Line(run), cause(err))
+	}
+	// Ordered by itself it is: gaps are found, and a consumer that the server
+	// lost is made again behind the last message.
+	consumer, err := stream.OrderedConsumer(within, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverAllPolicy})
+	if err != nil {
+		return fmt.Errorf("%s cannot read the records of run %s: %s", h.URL(), text.Line(run), cause(err))
+	}
+	c := &collector{ctx: ctx, hub: h, run: run, subject: subject, take: take, lanes: map[int]*lane{}}
+	reading, err := consumer.Consume(c.handle, jetstream.PullMaxBytes(4*maxPayload))
+	if err != nil {
+		return fmt.Errorf("%s cannot read the records of run %s: %s", h.URL(), text.Line(run), cause(err))
+	}
+	context.AfterFunc(ctx, reading.Stop)
+	return nil
+}
+
+// Forget deletes the run's stream.
+func (h *Hub) Forget(run string) {
+	ctx, cancel := context.WithTimeout(h.ctx, 10*time.Second)
+	defer cancel()
+	if err := h.stream.DeleteStream(ctx, streamName(run)); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		h.options.say("the stream %s stays at %s for a day: %s", streamName(run), h.URL(), cause(err))
+	}
+}
+
+// collector puts the batches of each worker in their order: a batch that was sent
+// again after a failure may stand in the stream behind later ones, and twice
+// where the server had forgotten it.
+type collector struct {
+	ctx     context.Context
+	hub     *Hub
+	run     string
+	subject string
+	take    func(*crew.Batch)
+	lanes   map[int]*lane // by worker
+}
+
+type lane struct {
+	box  box
+	next uint64
+	held map[uint64]*crew.Batch
+}
+
+func (c *collector) handle(m jetstream.Msg) {
+	if c.ctx.Err() != nil {
+		return
+	}
+	b, l := c.read(m)
+	if b == nil {
+		c.hub.strangers.drop("batch")
+		return
+	}
+	if b.Seq < l.next {
+		return
+	}
+	l.held[b.Seq] = b
+	for b := l.held[l.next]; b != nil && c.ctx.Err() == nil; b = l.held[l.next] {
+		delete(l.held, l.next)
+		l.next++
+		c.take(b)
+	}
+}
+
+func (c *collector) read(m jetstream.Msg) (*crew.Batch, *lane) {
+	worker, err := strconv.Atoi(strings.TrimPrefix(m.Subject(), c.subject+"."))
+	if err != nil {
+		return nil, nil
+	}
+	l := c.lanes[worker]
+	if l == nil {
+		l = &lane{box: c.hub.keys.box(m.Subject()), next: 1, held: map[uint64]*crew.Batch{}}
+	}
+	data, err := l.box.open(m.Data(), "")
+	if err != nil {
+		return nil, nil
+	}
+	b, err := crew.DecodeBatch(data)
+	if err != nil || b.Run != c.run || b.Worker != worker || b.Seq == 0 {
+		return nil, nil
+	}
+	c.lanes[worker] = l
+	return b, l
+}

@@ -1,0 +1,222 @@
+package bus
+
+import (
+	"crypto/subtle"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"redline/internal/text"
+)
+
+// embedded is a NATS server inside this process.
+type embedded struct {
+	*server.Server
+	url     string
+	scratch string // a directory to remove, "" where it was given
+}
+
+// embed starts a server. On anything but loopback it speaks TLS alone.
+func embed(o Options, token string, k keys) (*embedded, error) {
+	host, port, err := listenAddress(o.Listen)
+	if err != nil {
+		return nil, err
+	}
+	e := &embedded{}
+	dir := o.Dir
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "redline-nats-"); err != nil {
+			return nil, err
+		}
+		e.scratch = dir
+	}
+	log := &serverLog{gate: gate{token: token, say: o.say, told: map[string]bool{}}}
+	options := &server.Options{
+		ServerName: "redline", Host: host, Port: port, NoSigs: true, NoLog: true,
+		JetStream: true, StoreDir: dir, DisableJetStreamBanner: true,
+		MaxPayload: maxPayload, MaxPending: 32 * maxPayload,
+		AuthTimeout: 10, PingInterval: 2 * time.Second, MaxPingsOut: 4,
+		CustomClientAuthentication: &log.gate,
+	}
+	// Workers know one address, which may be that of a proxy: no others.
+	options.Cluster.NoAdvertise = true
+	scheme := "nats"
+	if !loopback(host) {
+		certificate, err := k.certificate()
+		if err != nil {
+			return nil, err
+		}
+		scheme = "tls"
+		options.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS13}
+		options.TLSTimeout = 10
+	}
+	if e.Server, err = server.NewServer(options); err != nil {
+		e.stop()
+		return nil, fmt.Errorf("the embedded NATS server cannot start: %s", text.Line(err.Error()))
+	}
+	e.SetLogger(log, false, false)
+	e.Start()
+	if err := e.ready(log, net.JoinHostPort(host, strconv.Itoa(max(port, 0)))); err != nil {
+		e.stop()
+		return nil, err
+	}
+	at := e.Addr().(*net.TCPAddr)
+	e.url = scheme + "://" + net.JoinHostPort(reachable(host), strconv.Itoa(at.Port))
+	return e, nil
+}
+
+// ready waits until the server takes connections, or says why it does not.
+func (e *embedded) ready(log *serverLog, address string) error {
+	if log.fatal() == "" && e.ReadyForConnections(20*time.Second) {
+		return nil
+	}
+	switch why := log.fatal(); {
+	case strings.Contains(why, syscall.EADDRINUSE.Error()):
+		return fmt.Errorf("%s is in use: another program listens there; give another port, or none for any that is free", address)
+	case why != "":
+		return fmt.Errorf("the embedded NATS server at %s cannot start: %s", address, why)
+	}
+	return fmt.Errorf("the embedded NATS server at %s was not ready within 20 s: is the machine overloaded?", address)
+}
+
+func (e *embedded) stop() {
+	if e.Server != nil {
+		e.Shutdown()
+		e.WaitForShutdown()
+	}
+	if e.scratch != "" {
+		os.RemoveAll(e.scratch)
+	}
+}
+
+func listenAddress(listen string) (host string, port int, err error) {
+	if listen == "" {
+		return "127.0.0.1", server.RANDOM_PORT, nil
+	}
+	if !strings.Contains(listen, ":") {
+		listen += ":0"
+	}
+	host, digits, err := net.SplitHostPort(listen)
+	if err == nil {
+		port, err = strconv.Atoi(digits)
+	}
+	if err != nil || port < 0 || port > 65535 {
+		return "", 0, fmt.Errorf("%s is no address to listen at: expected host:port, such as 0.0.0.0:4222", text.Quote(listen))
+	}
+	if host == "" {
+		host = "0.0.0.0"
+	}
+	if port == 0 {
+		port = server.RANDOM_PORT
+	}
+	return host, port, nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// reachable is a host that workers can dial.
+func reachable(host string) string {
+	if ip := net.ParseIP(host); ip == nil || !ip.IsUnspecified() {
+		return host
+	}
+	addresses, _ := net.InterfaceAddrs()
+	for _, a := range addresses {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
+			return n.IP.String()
+		}
+	}
+	return "127.0.0.1"
+}
+
+// gate lets connections in by the join token, and names those that lack it: each
+// machine once, and not without end.
+type gate struct {
+	token string
+	say   func(string, ...any)
+	mu    sync.Mutex
+	told  map[string]bool
+}
+
+func (g *gate) Check(c server.ClientAuthentication) bool {
+	if subtle.ConstantTimeCompare([]byte(c.GetOpts().Token), []byte(g.token)) == 1 {
+		return true
+	}
+	g.refuse(c.RemoteAddress().String(), errToken)
+	return false
+}
+
+func (g *gate) refuse(address, why string) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = address
+	}
+	g.mu.Lock()
+	known := g.told[host+why] || len(g.told) >= 100
+	if !known {
+		g.told[host+why] = true
+	}
+	g.mu.Unlock()
+	if !known {
+		g.say("refused a worker at %s: %s", text.Line(host), why)
+	}
+}
+
+// serverLog keeps why a server did not start, and says what goes wrong in it.
+type serverLog struct {
+	gate gate
+	mu   sync.Mutex
+	why  string
+	told int
+}
+
+func (l *serverLog) fatal() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.why
+}
+
+func (l *serverLog) Fatalf(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.why == "" {
+		l.why = text.Line(fmt.Sprintf(format, args...))
+	}
+}
+
+func (l *serverLog) Errorf(format string, args ...any) {
+	line := text.Line(fmt.Sprintf(format, args...))
+	if address, reason, ok := strings.Cut(line, "TLS handshake error: "); ok {
+		if strings.Contains(reason, "bad certificate") {
+			reason = errToken + ", so that it does not know this server's key"
+		}
+		address, _, _ = strings.Cut(address, " ")
+		l.gate.refuse(address, reason)
+		return
+	}
+	if strings.Contains(line, "authentication error") || strings.Contains(line, "Authorization Violation") {
+		return // the gate has said so
+	}
+	l.mu.Lock()
+	l.told++
+	say := l.told <= 10
+	l.mu.Unlock()
+	if say {
+		l.gate.say("the embedded NATS server: %s", line)
+	}
+}
+
+func (l *serverLog) Noticef(string, ...any) {}
+func (l *serverLog) Warnf(string, ...any)   {}
+func (l *serverLog) Debugf(string, ...any)  {}
+func (l *serverLog) Tracef(string, ...any)  {}
