@@ -14,6 +14,7 @@ import (
 
 	"redline/internal/child"
 	"redline/internal/clock"
+	"redline/internal/drive/client"
 	"redline/internal/plan/config"
 	"redline/internal/run/bus"
 	"redline/internal/run/crew"
@@ -108,7 +109,7 @@ func (p *process) work(ctx context.Context, url, name string, once bool) error {
 		}()
 	}
 	say("%s waits for work at %s", name, url)
-	hello := crew.Hello{ID: store.NewID(), Name: name, Host: host, Version: version, Cores: runtime.NumCPU()}
+	hello := crew.Hello{ID: store.NewID(), Name: name, Host: host, Version: version, Cores: runtime.NumCPU(), Files: client.FileLimit()}
 	err = member.Serve(ctx, hello, w.Free, w.Answer)
 	w.Release()
 	return stopped(ctx, err)
@@ -138,7 +139,7 @@ func (p *process) crew(ctx context.Context, cfg *config.Config, say func(string,
 	var local []*child.Process
 	end := func() {
 		for _, one := range local {
-			one.Stop()
+			one.Stop(2 * time.Second)
 		}
 		hub.Close()
 	}
