@@ -125,7 +125,7 @@ func (p *process) peerRun(ctx context.Context, plan peer.Plan, several bool, num
 			return nil, nil, usage("%s", p.line(fmt.Sprintf("%s: %v; leave out the flag that asks for it", url, err)))
 		}
 	}
-	res, path, err := p.perform(ctx, cfg)
+	res, path, err := p.perform(ctx, cfg, resumed{})
 	if res == nil {
 		return nil, nil, err
 	}

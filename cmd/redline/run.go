@@ -17,6 +17,7 @@ import (
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
 	"redline/internal/run/measure"
+	"redline/internal/run/store"
 	"redline/internal/show/export"
 	"redline/internal/show/live"
 	"redline/internal/show/report"
@@ -59,9 +60,16 @@ func (p *process) runCommand() *cobra.Command {
 		return o.Group != config.ExperimentGroup && o.Group != config.TuneGroup || o.Flag == "repeat" || o.Flag == "anyway"
 	}, nil)
 	var resume string
-	c.Flags().StringVar(&resume, "resume", "", "directory of interrupted repeats to resume")
+	c.Flags().StringVar(&resume, "resume", "", "directory of interrupted repeats to resume, or of a run whose workers lost their conductor")
 	p.addReports(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		if memo, ok := store.ReadCrew(resume); ok {
+			cfg, err := p.keptPlan(filepath.Join(resume, "plan.yaml"), flags(), resume)
+			if err != nil {
+				return err
+			}
+			return p.measure(c.Context(), cfg, resumed{resume, memo})
+		}
 		cfg, err := p.experimentPlan(c.Name(), flags(), resume)
 		if err != nil {
 			return err
@@ -75,7 +83,7 @@ func (p *process) runCommand() *cobra.Command {
 		case levels(cfg.Experiment):
 			return p.conduct(c.Context(), cfg, resume, "sweep", experiment.Sweep)
 		}
-		return p.measure(c.Context(), cfg)
+		return p.measure(c.Context(), cfg, resumed{})
 	}
 	return c
 }
@@ -101,9 +109,16 @@ func runnable(e config.Experiment) error {
 	return nil
 }
 
+// resumed is a run whose workers go on without a conductor, and what that left;
+// the zero value is none.
+type resumed struct {
+	dir  string
+	memo []byte
+}
+
 // measure runs one load and shows its result.
-func (p *process) measure(ctx context.Context, cfg *config.Config) error {
-	res, path, err := p.perform(ctx, cfg)
+func (p *process) measure(ctx context.Context, cfg *config.Config, of resumed) error {
+	res, path, err := p.perform(ctx, cfg, of)
 	if res == nil {
 		return err
 	}
@@ -119,13 +134,13 @@ func (p *process) measure(ctx context.Context, cfg *config.Config) error {
 }
 
 // perform runs one load and keeps its result, which may have an error beside it.
-func (p *process) perform(ctx context.Context, cfg *config.Config) (*result.Result, string, error) {
+func (p *process) perform(ctx context.Context, cfg *config.Config, of resumed) (*result.Result, string, error) {
 	live, err := p.follow(ctx, cfg, live.Screen{Title: "redline run"}, cmp.Or(cfg.Load.Bounds.Duration, cfg.Load.Bounds.MaxDuration))
 	if err != nil {
 		return nil, "", err
 	}
 	defer live.Finish()
-	options := measure.Options{Config: cfg, Version: version, Command: p.commandLine(cfg), Stop: p.stop,
+	options := measure.Options{Config: cfg, Version: version, Command: p.commandLine(cfg), Stop: p.stop, Resume: of.dir,
 		Say: func(format string, args ...any) { live.Say("redline: " + p.line(fmt.Sprintf(format, args...))) }}
 	if !cfg.Output.Quiet {
 		options.Live = func(s progress.Snapshot) { live.Show(s) }
@@ -141,7 +156,7 @@ func (p *process) perform(ctx context.Context, cfg *config.Config) (*result.Resu
 	if p.hurry != nil {
 		p.hurry()
 	}
-	crew, release, err := p.crew(ctx, cfg, options.Say)
+	crew, release, err := p.crew(ctx, cfg, of.memo, options.Say)
 	if err != nil {
 		return nil, "", err
 	}

@@ -125,7 +125,8 @@ func stopped(ctx context.Context, err error) error {
 
 // crew gathers the workers that the plan asks for. It gives nil where this
 // process sends the load itself; done lets the workers go.
-func (p *process) crew(ctx context.Context, cfg *config.Config, say func(string, ...any)) (all measure.Crew, done func(), err error) {
+// A memo has it take over those of a conductor that is gone.
+func (p *process) crew(ctx context.Context, cfg *config.Config, memo []byte, say func(string, ...any)) (all measure.Crew, done func(), err error) {
 	w := cfg.Workers
 	if w.Count == 0 {
 		return nil, func() {}, nil
@@ -143,6 +144,14 @@ func (p *process) crew(ctx context.Context, cfg *config.Config, say func(string,
 		}
 		hub.Close()
 	}
+	if memo != nil {
+		gathered, err := crew.Resume(memo, hub, hub.Link)
+		if err != nil {
+			end()
+			return nil, nil, err
+		}
+		return gathered, func() { gathered.Release(); end() }, nil
+	}
 	switch {
 	case w.NATS == "" && w.Listen == "":
 		local, err = p.startWorkers(w.Count, hub)
@@ -152,16 +161,17 @@ func (p *process) crew(ctx context.Context, cfg *config.Config, say func(string,
 		say("waiting for %d workers; on each machine: redline worker --nats %s", w.Count, hub.URL())
 	}
 	var links []crew.Link
+	claim := conductorName()
 	if err == nil {
 		wait, cancel := context.WithTimeout(ctx, w.Wait)
 		defer cancel()
-		links, err = hub.Gather(wait, w.Count, p.conductorName(), version)
+		links, err = hub.Gather(wait, w.Count, claim, version)
 	}
 	if err != nil {
 		end()
 		return nil, nil, stopped(ctx, err)
 	}
-	gathered := crew.New(links, hub)
+	gathered := crew.New(claim, links, hub)
 	return gathered, func() {
 		gathered.Release()
 		end()
@@ -169,7 +179,7 @@ func (p *process) crew(ctx context.Context, cfg *config.Config, say func(string,
 }
 
 // conductorName is how this process is called by a worker that it has claimed.
-func (p *process) conductorName() string {
+func conductorName() string {
 	host, _ := os.Hostname()
 	return fmt.Sprintf("redline on %s, process %d, since %s", host, os.Getpid(), time.Now().UTC().Format(time.RFC3339))
 }

@@ -173,7 +173,7 @@ func (g *gathering) consider(ctx context.Context, hello crew.Hello) {
 		return
 	}
 	g.asked++
-	l := &link{hub: g.hub, hello: hello, box: g.hub.keys.box(askSubject(hello.ID))}
+	l := g.hub.link(hello)
 	go func() {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()

@@ -19,6 +19,15 @@ type link struct {
 	box   box
 }
 
+// Link is the way to a worker that was met before.
+func (h *Hub) Link(hello crew.Hello) crew.Link {
+	return h.link(hello)
+}
+
+func (h *Hub) link(hello crew.Hello) *link {
+	return &link{hub: h, hello: hello, box: h.keys.box(askSubject(hello.ID))}
+}
+
 func (l *link) Hello() crew.Hello { return l.hello }
 
 // Ask gives the worker's answer. A worker that is not there gets a few seconds to

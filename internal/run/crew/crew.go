@@ -14,16 +14,20 @@ import (
 
 // Crew is the workers that a conductor has.
 type Crew struct {
+	// Claim is the name that the workers were claimed by.
+	Claim string
+
 	links []Link
 	post  Post
+	left  *memo // of a stint that is to be taken over
 }
 
 // New makes a crew of workers that were claimed, in the order of their names.
-func New(links []Link, post Post) *Crew {
+func New(claim string, links []Link, post Post) *Crew {
 	slices.SortFunc(links, func(a, b Link) int {
 		return cmp.Or(cmp.Compare(a.Hello().Name, b.Hello().Name), cmp.Compare(a.Hello().ID, b.Hello().ID))
 	})
-	return &Crew{links: links, post: post}
+	return &Crew{Claim: claim, links: links, post: post}
 }
 
 // Size is how many workers there are.
@@ -75,6 +79,9 @@ func name(h Hello) string {
 
 // Engage hands every worker its share of a stage.
 func (c *Crew) Engage(ctx context.Context, e measure.Engagement) (measure.Stint, error) {
+	if c.left != nil && c.left.Run == e.Assignment.Run {
+		return c.takeOver(e), nil
+	}
 	if limit := e.Stage.Cap; limit > 0 && limit < len(c.links) {
 		return nil, fmt.Errorf("a concurrency of %d leaves nothing to do for some of %d workers: give fewer --workers", limit, len(c.links))
 	}

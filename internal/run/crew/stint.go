@@ -35,6 +35,7 @@ type stint struct {
 	in      chan *Batch
 	end     context.CancelFunc // of everything that goes on beside it
 	start   int64
+	resumed bool  // its workers have begun already
 	halted  int64 // when the sending was ended, 0 before
 	halts   chan int64
 }
@@ -74,18 +75,23 @@ func (s *stint) Begin() (start int64, err error) {
 		s.end()
 		return 0, err
 	}
-	s.start = s.Now() + int64(lead)
-	err = s.crew.each(func(_ int, l Link) error {
-		wait, cancel := context.WithTimeout(ctx, answerWait)
-		defer cancel()
-		return done(l.Ask(wait, Question{Start: s.start}))
-	})
+	if !s.resumed {
+		s.start = s.Now() + int64(lead)
+		err = s.crew.each(func(_ int, l Link) error {
+			wait, cancel := context.WithTimeout(ctx, answerWait)
+			defer cancel()
+			return done(l.Ask(wait, Question{Start: s.start}))
+		})
+		if err == nil {
+			err = s.keep()
+		}
+	}
 	if err != nil {
 		s.end()
 		return 0, err
 	}
 	for _, m := range s.members {
-		m.heard = s.start
+		m.heard = max(s.start, s.Now())
 		go m.pass(ctx)
 		go m.sound(ctx, s.Now)
 	}

@@ -186,7 +186,7 @@ func together(t *testing.T, n int, f *fault, flags map[string][]string) (res *re
 		}
 		o := measure.Options{Config: cfg, Clock: clock.Virtual(), Dial: l.dial,
 			Say: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }}
-		crew := New(links, post)
+		crew := New("test", links, post)
 		if n > 0 {
 			o.Crew = crew
 		}

@@ -17,8 +17,8 @@ const (
 	// beat is how often a worker tells what has happened.
 	beat = 100 * time.Millisecond
 	// silence is how long a worker keeps sending although its conductor says
-	// nothing, which else it does every second.
-	silence = 15 * time.Second
+	// nothing, which else it does every second: one that was killed may come back.
+	silence = 30 * time.Second
 )
 
 // Worker does what conductors ask, one at a time.

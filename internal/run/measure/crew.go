@@ -8,6 +8,7 @@ import (
 	"redline/internal/drive/load"
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
+	"redline/internal/run/store"
 	"redline/internal/stats"
 )
 
@@ -28,7 +29,9 @@ type Engagement struct {
 	Now func() int64
 	// Arrivals are the due times that a worker may owe, nil in a closed loop.
 	Stage *load.Stage
-	Say   func(format string, args ...any)
+	// Keep puts into the run's directory what whoever resumes the run needs.
+	Keep func(memo []byte) error
+	Say  func(format string, args ...any)
 }
 
 // Stint is a crew at work on one stage.
@@ -55,7 +58,8 @@ func (r *run) engage(ctx context.Context) (err error) {
 		r.say("%s", short)
 	}
 	r.announce()
-	r.stint, err = r.Crew.Engage(ctx, Engagement{Assignment: a, Now: r.clock.Now, Stage: &r.stage, Say: r.say})
+	r.stint, err = r.Crew.Engage(ctx, Engagement{Assignment: a, Now: r.clock.Now, Stage: &r.stage, Say: r.say,
+		Keep: func(memo []byte) error { return r.dir.WriteCrew(memo) }})
 	return err
 }
 
@@ -90,6 +94,7 @@ func (r *run) takeLag(rec *record.Record) {
 // done.
 func (r *run) crew(own result.Client, workers []result.Worker) result.Client {
 	all := result.Client{OS: own.OS, Arch: own.Arch, Timestamps: result.Timestamps{Source: "kernel"}}
+	cores := map[string]int{}
 	for i := range workers {
 		w := &workers[i]
 		if len(r.lags[i]) > 0 {
@@ -97,7 +102,7 @@ func (r *run) crew(own result.Client, workers []result.Worker) result.Client {
 			w.LagP99MS = new(stats.Quantile(r.lags[i], 0.99))
 		}
 		c := w.Client
-		all.CPUs += c.CPUs
+		cores[w.Host] = max(cores[w.Host], c.CPUs)
 		all.CPUSeconds += c.CPUSeconds
 		all.CPUShare = max(all.CPUShare, c.CPUShare)
 		all.GCPauseMS = max(all.GCPauseMS, c.GCPauseMS)
@@ -114,6 +119,9 @@ func (r *run) crew(own result.Client, workers []result.Worker) result.Client {
 		if c.CPUShare == all.CPUShare {
 			all.Machine = c.Machine
 		}
+	}
+	for _, n := range cores {
+		all.CPUs += n
 	}
 	return all
 }
@@ -133,4 +141,27 @@ type Assignment struct {
 	Share    load.Share    `json:"share"`
 	// Origin is the run's origin on the worker's own clock.
 	Origin int64 `json:"origin_ns"`
+}
+
+// resume gives the run the name and the clock of the one that it resumes.
+func (r *run) resume() error {
+	if r.Resume == "" {
+		return nil
+	}
+	dir, err := store.Open(r.Resume)
+	if err != nil {
+		return err
+	}
+	h, err := dir.Header()
+	if err != nil {
+		return err
+	}
+	r.id, r.started = h.Run, time.Unix(0, h.OriginUnixNS)
+	unix, mono := r.clock.Origin()
+	offset := h.OriginUnixNS - unix
+	if since := h.OriginMonoNS - mono; mono != 0 && max(offset-since, since-offset) < int64(time.Second) {
+		offset = since // the machine has not been restarted since
+	}
+	r.clock = r.clock.From(offset)
+	return nil
 }

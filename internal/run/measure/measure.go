@@ -56,6 +56,10 @@ type Options struct {
 	// tokens and money, which hold for all of them together.
 	Used Used
 
+	// Resume is the directory of a run whose workers go on without a conductor,
+	// which this one becomes; "" begins a run.
+	Resume string
+
 	// Crew sends the load, where this process is not to; nil otherwise.
 	Crew Crew
 
@@ -109,6 +113,9 @@ type run struct {
 // gives context.Canceled.
 func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 	r := newRun(o)
+	if err := r.resume(); err != nil {
+		return nil, "", err
+	}
 	if r.Hold == nil {
 		r.Hold = &store.Hold{Command: "redline", Say: r.say}
 		defer r.Hold.Release()
@@ -295,6 +302,9 @@ func (t *Target) MostRate(c *config.Config) float64 {
 
 // makeDir makes the directory that was asked for, or one of the run's own.
 func (r *run) makeDir() (*store.Dir, error) {
+	if r.Resume != "" {
+		return r.Hold.Create(r.Resume, true)
+	}
 	if path := r.Config.Output.Dir; path != "" {
 		return r.Hold.Create(path, r.Config.Output.Force)
 	}

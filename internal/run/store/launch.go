@@ -52,3 +52,19 @@ func ReadLaunch(dir string) (l Launch, ok bool) {
 
 // ForgetLaunch takes it away, before the stage is run again.
 func ForgetLaunch(dir string) { _ = os.Remove(filepath.Join(dir, launchFile)) } // it may not be there
+
+// crewFile is what a conductor of workers leaves for one that takes its place.
+const crewFile = "crew.json"
+
+// WriteCrew keeps it.
+func (d *Dir) WriteCrew(memo []byte) error { return d.write(crewFile, memo) }
+
+// ReadCrew finds it in the directory of a run that has no result yet; ok is false
+// where there is none.
+func ReadCrew(dir string) (memo []byte, ok bool) {
+	if _, err := os.Stat(filepath.Join(dir, ResultFile)); err == nil {
+		return nil, false
+	}
+	memo, err := os.ReadFile(filepath.Join(dir, crewFile))
+	return memo, err == nil
+}

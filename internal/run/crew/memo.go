@@ -1,0 +1,65 @@
+package crew
+
+import (
+	"encoding/json"
+	"errors"
+
+	"redline/internal/run/measure"
+)
+
+const memoSchema = "redline/crew/1"
+
+// memo is what a conductor writes down of a stint, so that another can take its
+// place: the batches tell the rest.
+type memo struct {
+	Schema  string       `json:"schema"`
+	Run     string       `json:"run"`
+	Claim   string       `json:"claim"`
+	Start   int64        `json:"start"`
+	Workers []memoWorker `json:"workers"`
+}
+
+type memoWorker struct {
+	Hello  Hello `json:"hello"`
+	Origin int64 `json:"origin_ns"`
+	TripNS int64 `json:"trip_ns"`
+}
+
+// keep writes the memo.
+func (s *stint) keep() error {
+	m := memo{Schema: memoSchema, Run: s.Assignment.Run, Claim: s.crew.Claim, Start: s.start}
+	for _, one := range s.members {
+		m.Workers = append(m.Workers, memoWorker{one.link.Hello(), one.clock.used.origin, one.clock.used.trip})
+	}
+	data, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	return s.Keep(append(data, '\n'))
+}
+
+// Resume makes the crew of a conductor that is gone, from what it wrote down. Its
+// first stint is the one that was under way.
+func Resume(data []byte, post Post, link func(Hello) Link) (*Crew, error) {
+	var m memo
+	if json.Unmarshal(data, &m) != nil || m.Schema != memoSchema || len(m.Workers) == 0 || m.Start <= 0 {
+		return nil, errors.New("it is not what a conductor of workers leaves behind")
+	}
+	c := &Crew{Claim: m.Claim, post: post, left: &m}
+	for _, w := range m.Workers {
+		c.links = append(c.links, link(w.Hello))
+	}
+	return c, nil
+}
+
+// takeOver is the stint that was under way.
+func (c *Crew) takeOver(e measure.Engagement) *stint {
+	s := newStint(c, e)
+	s.start, s.resumed = c.left.Start, true
+	for i, w := range c.left.Workers {
+		one := sounding{origin: w.Origin, trip: w.TripNS}
+		s.members[i].clock = soundings{used: one, early: one, late: one, reads: 1}
+	}
+	c.left = nil
+	return s
+}
