@@ -31,6 +31,10 @@ func (r *run) facts() assemble.Run {
 		Evidence: validity.Evidence{Traffic: r.watched.traffic(), Repeat: t.repeat}}
 	counts := t.tally().less(r.before)
 	in.Client, in.Evidence.Shortage = r.client(counts, start, end), counts.shortage
+	if r.Resume != "" {
+		in.Server, in.Scrapes, in.Evidence.Traffic = nil, nil, nil
+		in.Warnings = append(in.Warnings, result.Warning{Figure: "server", Text: "the run was resumed by another conductor: what the server said of itself covers only a part of it and is left out"})
+	}
 	if r.stint != nil {
 		in.Workers = r.stint.Reports()
 		in.Client = r.crew(in.Client, in.Workers)
@@ -45,7 +49,7 @@ func (r *run) facts() assemble.Run {
 	if r.exam != nil {
 		in.Quality, in.GoldenTokens = r.exam.Result(), r.exam.OutputTokens(result.UnderLoad)
 	}
-	in.Warnings = r.warnings(counts.unasked, len(in.Accelerators) > 0)
+	in.Warnings = append(in.Warnings, r.warnings(counts.unasked, len(in.Accelerators) > 0)...)
 	return in
 }
 
