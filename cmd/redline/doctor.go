@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,12 +24,15 @@ With --url: reachability, TLS, models, engine and version, streaming, usage,
 tokens per event, output lengths, metrics, clock skew and caches. It sends three
 short requests.
 
+With --workers N: the same on every worker's machine, seen from there.
+
 Exit code: 0 no problem (warnings allowed), 1 a problem, 2 usage.`
 
 const doctorExamples = `  redline doctor
   redline doctor --url http://localhost:8000
   redline doctor --url https://api.openai.com --model gpt-4o-mini
   redline doctor --json > doctor.json
+  redline doctor --url http://localhost:8000 --workers 4 --nats nats://nats:4222
   redline doctor --url http://localhost:8000 && redline run --url http://localhost:8000`
 
 // doctorWords say what flags mean to the doctor.
@@ -50,7 +54,7 @@ func (p *process) doctorCommand() *cobra.Command {
 	}
 	flags := addOptions(c, func(o *config.Option) bool {
 		once := o.Flag != "telemetry-interval" && o.Flag != "no-telemetry" && o.Flag != "accelerator"
-		return o.Group == config.TargetGroup && once || o.Flag == "json" || o.Flag == "quiet"
+		return o.Group == config.TargetGroup && once || o.Flag == "json" || o.Flag == "quiet" || strings.HasPrefix(o.Key, "workers.")
 	}, doctorWords)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, err := p.resolve(config.Input{Command: "doctor", Flags: flags(), LookupEnv: p.lookupEnv})
@@ -75,10 +79,39 @@ func (p *process) examine(ctx context.Context, cfg *config.Config) error {
 	if err != nil {
 		return err
 	}
+	if err := p.examineWorkers(ctx, cfg, found); err != nil {
+		return err
+	}
 	p.mask.Tidy(found)
 	err = p.answer(cfg.Output.JSON, found, listing.Doctor(found))
 	if err == nil && !found.Ready {
 		err = &coded{code: exitError}
 	}
 	return err
+}
+
+// examineWorkers has the plan's workers look where they are.
+func (p *process) examineWorkers(ctx context.Context, cfg *config.Config, found *doctor.Report) error {
+	if cfg.Workers.Count == 0 {
+		return nil
+	}
+	crew, release, err := p.gather(ctx, cfg.Workers, nil, func(format string, args ...any) {
+		fmt.Fprintln(p.stderr, "redline doctor: "+p.line(fmt.Sprintf(format, args...)))
+	})
+	if err != nil {
+		return err
+	}
+	defer release()
+	plan, err := cfg.Whole()
+	if err != nil {
+		return err
+	}
+	list, err := crew.Examine(ctx, plan)
+	if err != nil {
+		return err
+	}
+	for _, w := range list {
+		found.Join(w)
+	}
+	return nil
 }

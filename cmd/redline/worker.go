@@ -123,35 +123,52 @@ func stopped(ctx context.Context, err error) error {
 	return err
 }
 
-// crew gathers the workers that the plan asks for. It gives nil where this
-// process sends the load itself; done lets the workers go.
-// A memo has it take over those of a conductor that is gone.
+// crew gives the workers that the plan asks for, nil where this process sends the
+// load itself; done lets them go. A memo has it take over those of a conductor
+// that is gone.
 func (p *process) crew(ctx context.Context, cfg *config.Config, memo []byte, say func(string, ...any)) (all measure.Crew, done func(), err error) {
-	w := cfg.Workers
-	if w.Count == 0 {
+	if cfg.Workers.Count == 0 {
 		return nil, func() {}, nil
 	}
+	gathered, done, err := p.gather(ctx, cfg.Workers, memo, say)
+	if err != nil {
+		return nil, nil, err
+	}
+	return gathered, done, nil
+}
+
+// gather opens the way to workers and waits for them.
+func (p *process) gather(ctx context.Context, w config.Workers, memo []byte, say func(string, ...any)) (all *crew.Crew, done func(), err error) {
 	ctx, stop := p.stoppable(ctx)
 	defer stop()
 	hub, err := bus.Open(ctx, bus.Options{URL: w.NATS, Listen: w.Listen, Token: p.env(joinToken), Say: say})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, cmp.Or(ctx.Err(), err)
 	}
 	var local []*child.Process
+	if memo != nil {
+		all, err = crew.Resume(memo, hub, hub.Link)
+	} else {
+		all, local, err = p.meet(ctx, w, hub, say)
+	}
 	end := func() {
+		if all != nil {
+			all.Release()
+		}
 		for _, one := range local {
 			one.Stop(2 * time.Second)
 		}
 		hub.Close()
 	}
-	if memo != nil {
-		gathered, err := crew.Resume(memo, hub, hub.Link)
-		if err != nil {
-			end()
-			return nil, nil, err
-		}
-		return gathered, func() { gathered.Release(); end() }, nil
+	if err != nil {
+		end()
+		return nil, nil, cmp.Or(ctx.Err(), err)
 	}
+	return all, end, nil
+}
+
+// meet starts workers, or says how to, and claims as many as are wanted.
+func (p *process) meet(ctx context.Context, w config.Workers, hub *bus.Hub, say func(string, ...any)) (all *crew.Crew, local []*child.Process, err error) {
 	switch {
 	case w.NATS == "" && w.Listen == "":
 		local, err = p.startWorkers(w.Count, hub)
@@ -160,22 +177,17 @@ func (p *process) crew(ctx context.Context, cfg *config.Config, memo []byte, say
 	default:
 		say("waiting for %d workers; on each machine: redline worker --nats %s", w.Count, hub.URL())
 	}
-	var links []crew.Link
-	claim := conductorName()
-	if err == nil {
-		wait, cancel := context.WithTimeout(ctx, w.Wait)
-		defer cancel()
-		links, err = hub.Gather(wait, w.Count, claim, version)
-	}
 	if err != nil {
-		end()
-		return nil, nil, stopped(ctx, err)
+		return nil, local, err
 	}
-	gathered := crew.New(claim, links, hub)
-	return gathered, func() {
-		gathered.Release()
-		end()
-	}, nil
+	wait, cancel := context.WithTimeout(ctx, w.Wait)
+	defer cancel()
+	claim := conductorName()
+	links, err := hub.Gather(wait, w.Count, claim, version)
+	if err != nil {
+		return nil, local, err
+	}
+	return crew.New(claim, links, hub), local, nil
 }
 
 // conductorName is how this process is called by a worker that it has claimed.

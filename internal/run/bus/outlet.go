@@ -200,4 +200,3 @@ func (o *outlet) abandon() {
 	close(o.done)
 	o.done = nil
 }
-

@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/drive/load"
 	"redline/internal/judge/result"
+	"redline/internal/run/doctor"
 	"redline/internal/run/measure"
 )
 
@@ -35,8 +36,8 @@ type Question struct {
 	Start int64 `json:"start,omitempty"`
 	// Order is for the stage that goes on.
 	Order *load.Order `json:"order,omitempty"`
-	// Reach asks how far a server is from the worker.
-	Reach string `json:"reach,omitempty"`
+	// Examine has the worker look at its machine and at the server of a plan.
+	Examine []byte `json:"examine,omitempty"`
 	// Release lets the worker go.
 	Release bool `json:"release,omitempty"`
 }
@@ -46,8 +47,8 @@ type Answer struct {
 	// Refused says why it was not done, in one line; "" where it was.
 	Refused string `json:"refused,omitempty"`
 	Now     int64  `json:"now,omitempty"`
-	// Round is the time that a connection to the server took, in ns.
-	Round int64 `json:"round_ns,omitempty"`
+	// Found is what it found where it was to examine.
+	Found *doctor.Report `json:"found,omitempty"`
 }
 
 // Batch is what a worker tells at one beat of a run: the lines of its log since

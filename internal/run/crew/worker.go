@@ -79,12 +79,12 @@ func (w *Worker) Answer(ctx context.Context, q Question) Answer {
 		err = w.start(q.Start)
 	case q.Order != nil:
 		w.order(*q.Order)
-	case q.Reach != "":
-		round, err := w.reach(ctx, q.Reach)
+	case q.Examine != nil:
+		found, err := examine(ctx, q.Examine)
 		if err != nil {
 			return Answer{Refused: err.Error()}
 		}
-		return Answer{Round: int64(round)}
+		return Answer{Found: found}
 	case q.Release:
 		w.Release()
 	}
@@ -178,18 +178,6 @@ func (w *Worker) Release() {
 			w.released = nil
 		}
 	}
-}
-
-// reach is the time that a connection to a server takes.
-func (w *Worker) reach(ctx context.Context, url string) (time.Duration, error) {
-	c, err := client.New(client.Spec{URLs: []string{url}}, client.Options{Clock: w.Clock, Dial: w.Dial})
-	if err != nil {
-		return 0, err
-	}
-	defer c.Close()
-	begun := time.Now()
-	err = c.Open(ctx, 1)
-	return time.Since(begun), err
 }
 
 func (w *Worker) say(format string, args ...any) {

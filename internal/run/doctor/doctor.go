@@ -59,7 +59,34 @@ type Report struct {
 	Findings  []Finding   `json:"findings"`
 	Machine   *Machine    `json:"machine"`
 	Endpoints []*Endpoint `json:"endpoints,omitempty"`
+	// Workers are what others found where they are.
+	Workers []*Worker `json:"workers,omitempty"`
 }
+
+// Worker is what one worker found on its machine and on its way to the endpoint.
+type Worker struct {
+	Name   string  `json:"name"`
+	Host   string  `json:"host"`
+	Report *Report `json:"report"`
+}
+
+// Join takes in what a worker found.
+func (r *Report) Join(w *Worker) {
+	r.Workers = append(r.Workers, w)
+	for _, f := range w.Report.Findings {
+		about := "worker " + w.Name
+		if f.About != machineFindings {
+			about += " → " + f.About
+		}
+		f.About = about
+		r.Findings = append(r.Findings, f)
+		r.Ready = r.Ready && f.Mark != Bad
+	}
+	r.Verdict = verdict(r)
+}
+
+// machineFindings is what findings about the machine are about.
+const machineFindings = "machine"
 
 // Options says what to look at.
 type Options struct {
@@ -177,7 +204,7 @@ func examineAll(ctx context.Context, probes []*probe, limit time.Duration) []*En
 // against.
 func judge(m *Machine, endpoints []*Endpoint, now time.Time) *Report {
 	r := &Report{Schema: schema, Ready: true, Machine: m, Endpoints: endpoints}
-	r.Findings = findings("machine", machineChecks, m)
+	r.Findings = findings(machineFindings, machineChecks, m)
 	for _, e := range endpoints {
 		e.now = now
 		r.Findings = append(r.Findings, findings(e.URL, endpointChecks, e)...)
@@ -209,6 +236,9 @@ func verdict(r *Report) string {
 		tokens = "fewer than " + text.Short(r.Machine.Tokens.least())
 	}
 	line := fmt.Sprintf("ready: drives %s tokens/s and %s requests/s here", tokens, text.Short(r.Machine.Requests.Rate))
+	if len(r.Workers) > 0 {
+		line = "ready: " + together(r.Workers)
+	}
 	for _, e := range r.Endpoints {
 		if e.Fresh != nil {
 			line += fmt.Sprintf("; %s answers in %s", e.Model, span(e.Fresh.TTFT))
@@ -218,4 +248,19 @@ func verdict(r *Report) string {
 		line += "; " + text.Plural(warnings, "warning")
 	}
 	return line
+}
+
+// together is what workers can drive: those of one machine share what it can.
+func together(workers []*Worker) string {
+	tokens, requests := map[string]float64{}, map[string]float64{}
+	for _, w := range workers {
+		tokens[w.Host] = max(tokens[w.Host], w.Report.Machine.Tokens.rate())
+		requests[w.Host] = max(requests[w.Host], w.Report.Machine.Requests.Rate)
+	}
+	var allTokens, allRequests float64
+	for host := range tokens {
+		allTokens, allRequests = allTokens+tokens[host], allRequests+requests[host]
+	}
+	return fmt.Sprintf("%s on %s drive about %s tokens/s and %s requests/s together", text.Plural(len(workers), "worker"),
+		text.Plural(len(tokens), "machine"), text.Short(allTokens), text.Short(allRequests))
 }

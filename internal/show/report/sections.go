@@ -237,6 +237,7 @@ func ObjectiveTexts(r *result.Result) []string {
 
 // trusted lists every question about the run itself with its answer.
 func (p *page) trusted(r *result.Result) {
+	p.workers(r)
 	p.Field("client", p.client(r))
 	t := document.NewTable(left("checks"), left(""), left("measured"), left("expected"), prose(""))
 	for _, c := range r.Verdict.Checks {

@@ -10,6 +10,7 @@ import (
 // trust says how the client kept time and which questions about the run itself
 // were asked. Failed checks stand with the verdict; here they are counted.
 func (p *page) trust(r *result.Result) {
+	p.workers(r)
 	p.Field("client", p.client(r))
 	failed := len(FailedChecks(r))
 	counts := joined(paint(bad, some(failed, "failed")), some(len(r.Verdict.Checks)-failed, "passed"))
@@ -47,7 +48,7 @@ func (p *page) client(r *result.Result) string {
 		p.shows("lag")
 		lag = "lag p99 " + milliseconds(worst)
 	}
-	return joined(stamps(c.Timestamps), lag, "CPU "+percent(c.CPUShare)+" of "+plural(c.CPUs, "core"), when(c.SharesHost, "shared with the server"))
+	return joined(when(len(r.Workers) > 0, plural(len(r.Workers), "worker")), stamps(c.Timestamps), lag, "CPU "+percent(c.CPUShare)+" of "+plural(c.CPUs, "core"), when(c.SharesHost, "shared with the server"))
 }
 
 func stamps(t result.Timestamps) string {

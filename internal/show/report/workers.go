@@ -1,0 +1,50 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+
+	"redline/internal/judge/result"
+	"redline/internal/show/document"
+)
+
+// mostWorkers is how many workers a report lists: those that are lost, then those
+// that sent latest.
+const mostWorkers = 8
+
+// workers lists the processes that sent the load.
+func (p *page) workers(r *result.Result) {
+	if len(r.Workers) == 0 {
+		return
+	}
+	list := slices.Clone(r.Workers)
+	slices.SortStableFunc(list, func(a, b result.Worker) int {
+		return cmp.Or(cmp.Compare(len(b.Lost), len(a.Lost)), cmp.Compare(lagOf(b), lagOf(a)))
+	})
+	heading := "workers"
+	if len(list) > mostWorkers {
+		heading, list = "workers, the latest", list[:mostWorkers]
+	}
+	t := document.NewTable(left(heading), left("machine").Optional(1), right("share"), right("lag p99"), right("CPU"), right("clock within").Optional(2), prose(""))
+	for _, w := range list {
+		if w.Lost != "" {
+			t.Add(clean(w.Name), clean(w.Host), percent(w.Share), "", "", "", paint(bad, "lost: "+clean(w.Lost)))
+			continue
+		}
+		lag := "–"
+		if w.LagP99MS != nil {
+			p.shows("lag")
+			lag = milliseconds(*w.LagP99MS)
+		}
+		t.Add(clean(w.Name), clean(w.Host), percent(w.Share), lag, percent(w.Client.CPUShare)+" of "+plural(w.Client.CPUs, "core"),
+			milliseconds(w.Clock.UncertaintyMS), "")
+	}
+	p.Add(t)
+}
+
+func lagOf(w result.Worker) float64 {
+	if w.LagP99MS == nil {
+		return 0
+	}
+	return *w.LagP99MS
+}
