@@ -75,7 +75,7 @@ func (o *Options) token() (string, error) {
 		}
 	}
 	if token != "" && len(token) < leastToken {
-		return "", fmt.Errorf("the join token has %s: at least %d are needed, for example those of `openssl rand -hex 16`",
+		return "", fmt.Errorf("the join token has %s: at least %d are needed, for example `openssl rand -hex 16`",
 			text.Plural(len(token), "character"), leastToken)
 	}
 	return token, nil
@@ -127,15 +127,26 @@ func checkURL(list string) error {
 
 // dialing is how both sides connect: a silent cut is found within ten seconds,
 // and connections are made again for ever.
-func dialing(token string, config *tls.Config) []nats.Option {
+func (o *Options) dialing(token string, config *tls.Config, where string, refuse func(error)) []nats.Option {
 	return []nats.Option{
 		nats.Name("redline"), nats.Token(token), nats.Timeout(5 * time.Second),
-		nats.PingInterval(2 * time.Second), nats.MaxPingsOutstanding(4),
+		nats.PingInterval(2 * time.Second), nats.MaxPingsOutstanding(3), nats.FlusherTimeout(5 * time.Second),
 		nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
 		// Not nats.Secure: that refuses servers without TLS under nats:// too.
 		func(o *nats.Options) error { o.TLSConfig = config; return nil },
-		// The library prints errors where nobody takes them.
-		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				o.say("the connection to %s is lost: trying again", where)
+			}
+		}),
+		nats.ReconnectHandler(func(*nats.Conn) { o.say("connected to %s again", where) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			if r := refused(err, where); r != nil {
+				refuse(r)
+			} else if errors.Is(err, nats.ErrPermissionViolation) {
+				o.say("%s does not allow what redline needs, which is redline.>, _INBOX.> and $JS.API.>: %s", where, cause(err))
+			}
+		}),
 	}
 }
 
@@ -147,7 +158,7 @@ func refused(err error, where string) error {
 	case errors.As(err, &r):
 		return r
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired):
-		return &refusal{fmt.Sprintf("%s: %s refuses it; give the token that the conductor was started with", errToken, where)}
+		return &refusal{fmt.Sprintf("%s: %s refuses it; give the conductor's own as REDLINE_JOIN_TOKEN", errToken, where)}
 	case errors.Is(err, nats.ErrSecureConnWanted):
 		return &refusal{where + " does not speak TLS: give its address with nats://"}
 	}

@@ -49,14 +49,17 @@ func Open(ctx context.Context, o Options) (*Hub, error) {
 }
 
 func (h *Hub) connect(ctx context.Context) (err error) {
-	options := dialing(h.token, h.keys.client(func(error) {}))
 	if h.options.URL == "" {
-		if h.server, err = embed(h.options, h.token, h.keys); err != nil {
-			return err
-		}
-		options = append(options, nats.InProcessServer(h.server))
-	} else if err := checkURL(h.options.URL); err != nil {
+		h.server, err = embed(h.options, h.token, h.keys)
+	} else {
+		err = checkURL(h.options.URL)
+	}
+	if err != nil {
 		return err
+	}
+	options := h.options.dialing(h.token, h.keys.client(func(error) {}), h.URL(), func(error) {})
+	if h.server != nil {
+		options = append(options, nats.InProcessServer(h.server))
 	}
 	if h.conn, err = nats.Connect(h.options.URL, options...); err != nil {
 		if r := refused(err, h.URL()); r != nil {
@@ -112,6 +115,7 @@ func (h *Hub) Gather(ctx context.Context, n int, claim, version string) ([]crew.
 			h.strangers.drop("worker's hello")
 			return
 		}
+		hello.Name, hello.Host, hello.Version = word(hello.Name), word(hello.Host), word(hello.Version)
 		select {
 		case hellos <- hello:
 		default: // it comes again in a second
@@ -215,7 +219,7 @@ func (g *gathering) tooFew(ctx context.Context, n int) error {
 	if len(g.links) > 0 {
 		came = fmt.Sprintf("%d of %d workers", len(g.links), n)
 	}
-	line := fmt.Sprintf("%s came in the time allowed: start one with `redline worker --nats %s` and the join token", came, g.hub.URL())
+	line := fmt.Sprintf("%s came in the time allowed: start one with `redline worker --nats %s` and REDLINE_JOIN_TOKEN", came, g.hub.URL())
 	for _, why := range g.refused {
 		line += "; " + why
 	}
@@ -231,7 +235,7 @@ func unfit(hello crew.Hello, version string, now time.Time) string {
 	off := time.Duration(hello.UnixNS - now.UnixNano())
 	switch {
 	case hello.Version != version:
-		return fmt.Sprintf("%s is refused: it is redline %s and this is %s: install the same version there", named(hello), text.Line(text.Brief(hello.Version)), version)
+		return fmt.Sprintf("%s is refused: it is redline %s and this is %s: install the same version there", named(hello), hello.Version, version)
 	case off.Abs() > most:
 		side := "ahead of"
 		if off < 0 {
@@ -244,12 +248,12 @@ func unfit(hello crew.Hello, version string, now time.Time) string {
 
 // named is a worker as people know it.
 func named(hello crew.Hello) string {
-	name, host := text.Line(text.Brief(hello.Name)), text.Line(text.Brief(hello.Host))
-	switch {
-	case name == "":
-		name = hello.ID
-	case host != "" && host != name:
-		name += " on " + host
+	switch hello.Host {
+	case "", hello.Name:
+		return "worker " + hello.Name
 	}
-	return "worker " + name
+	return "worker " + hello.Name + " on " + hello.Host
 }
+
+// word is a name from outside, fit to be shown.
+func word(s string) string { return text.Line(text.Brief(s)) }

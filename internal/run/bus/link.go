@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"redline/internal/run/crew"
+	"redline/internal/text"
 )
 
 // link asks one worker.
@@ -41,12 +42,13 @@ func (l *link) Ask(ctx context.Context, q crew.Question) (crew.Answer, error) {
 	sealed := l.box.seal(data, "question")
 	reply, err := l.request(ctx, sealed)
 	if err != nil {
-		return answer, fmt.Errorf("%s does not answer: %s", named(l.hello), why(err))
+		return answer, fmt.Errorf("no answer: %s", why(err))
 	}
 	if data, err = l.box.open(reply.Data, nonceOf(sealed)); err != nil || json.Unmarshal(data, &answer) != nil {
 		l.hub.strangers.drop("worker's answer")
-		return crew.Answer{}, fmt.Errorf("%s gave an answer that cannot be read", named(l.hello))
+		return crew.Answer{}, errors.New("its answer cannot be read")
 	}
+	answer.Refused = text.Line(answer.Refused)
 	return answer, nil
 }
 

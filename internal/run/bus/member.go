@@ -40,7 +40,7 @@ func Join(ctx context.Context, o Options) (*Member, error) {
 		return nil, err
 	}
 	if token == "" {
-		return nil, errors.New("a worker needs the conductor's join token, which the conductor shows when it waits for workers")
+		return nil, errors.New("a worker needs the conductor's join token: give it as REDLINE_JOIN_TOKEN")
 	}
 	if err := checkURL(o.URL); err != nil {
 		return nil, err
@@ -61,20 +61,10 @@ func Join(ctx context.Context, o Options) (*Member, error) {
 }
 
 func (m *Member) connect(ctx context.Context, token string) (*nats.Conn, error) {
-	options := append(dialing(token, m.keys.client(func(err error) { m.cancel(err) })),
+	refuse := func(err error) { m.cancel(err) }
+	options := append(m.options.dialing(token, m.keys.client(refuse), shown(m.options.URL), refuse),
 		// What cannot be sent now is sent again by the outlets.
-		nats.ReconnectBufSize(-1),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			if r := refused(err, shown(m.options.URL)); r != nil {
-				m.cancel(r)
-			}
-		}),
-		nats.DisconnectErrHandler(func(*nats.Conn, error) {
-			if m.ctx.Err() == nil {
-				m.options.say("the connection to %s is lost: trying again", shown(m.options.URL))
-			}
-		}),
-		nats.ReconnectHandler(func(*nats.Conn) { m.options.say("connected to %s again", shown(m.options.URL)) }))
+		nats.ReconnectBufSize(-1))
 	for told := false; ; {
 		conn, err := nats.Connect(m.options.URL, options...)
 		if err == nil {

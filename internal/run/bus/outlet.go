@@ -144,18 +144,12 @@ func (o *outlet) send() {
 }
 
 // fill sends what the window takes and gives the oldest batch, nil where there is
-// none.
+// none. A network that takes nothing may hold it up, but not Publish.
 func (o *outlet) fill() (*parcel, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.queue) == 0 {
-		close(o.done)
-		o.done = nil
-		return nil, nil
-	}
 	size := 0
-	for i, p := range o.queue {
-		if size += len(p.msg.Data); i > 0 && (i >= window || size > windowBytes) {
+	open := o.open()
+	for i, p := range open {
+		if size += len(p.msg.Data); i > 0 && size > windowBytes {
 			break
 		}
 		if p.ack != nil {
@@ -169,7 +163,21 @@ func (o *outlet) fill() (*parcel, error) {
 		}
 		p.ack = ack
 	}
-	return o.queue[0], nil
+	if len(open) == 0 {
+		return nil, nil
+	}
+	return open[0], nil
+}
+
+// open is the oldest part of the queue; where there is none the sender ends.
+func (o *outlet) open() []*parcel {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.queue) == 0 {
+		close(o.done)
+		o.done = nil
+	}
+	return o.queue[:min(window, len(o.queue))]
 }
 
 func (o *outlet) pop() {

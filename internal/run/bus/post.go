@@ -109,6 +109,9 @@ func (c *collector) read(m jetstream.Msg) (*crew.Batch, *lane) {
 	if err != nil || b.Run != c.run || b.Worker != worker || b.Seq == 0 {
 		return nil, nil
 	}
+	if b.Done != nil {
+		b.Done.Error = text.Line(b.Done.Error)
+	}
 	c.lanes[worker] = l
 	return b, l
 }

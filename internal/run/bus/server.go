@@ -43,7 +43,7 @@ func embed(o Options, token string, k keys) (*embedded, error) {
 		ServerName: "redline", Host: host, Port: port, NoSigs: true, NoLog: true,
 		JetStream: true, StoreDir: dir, DisableJetStreamBanner: true,
 		MaxPayload: maxPayload, MaxPending: 32 * maxPayload,
-		AuthTimeout: 10, PingInterval: 2 * time.Second, MaxPingsOut: 4,
+		AuthTimeout: 10, PingInterval: 2 * time.Second, MaxPingsOut: 3,
 		CustomClientAuthentication: &log.gate,
 	}
 	// Workers know one address, which may be that of a proxy: no others.
@@ -79,7 +79,7 @@ func (e *embedded) ready(log *serverLog, address string) error {
 		return nil
 	}
 	switch why := log.fatal(); {
-	case strings.Contains(why, syscall.EADDRINUSE.Error()):
+	case strings.Contains(why, syscall.EADDRINUSE.Error()), strings.Contains(why, "Only one usage of each socket address"): // Windows
 		return fmt.Errorf("%s is in use: another program listens there; give another port, or none for any that is free", address)
 	case why != "":
 		return fmt.Errorf("the embedded NATS server at %s cannot start: %s", address, why)
