@@ -48,10 +48,12 @@ type Result struct {
 	// that is then the sum of what they did, and the worst of what makes figures
 	// doubtful.
 	Workers []Worker `json:"workers,omitempty"`
-	Verdict Verdict  `json:"verdict"`
-	Points  []Point  `json:"points"`
-	Curve   *Curve   `json:"curve,omitempty"`
-	Limit   *Limit   `json:"limit,omitempty"`
+	// Conductor is the process that led them.
+	Conductor *Client `json:"conductor,omitempty"`
+	Verdict   Verdict `json:"verdict"`
+	Points    []Point `json:"points"`
+	Curve     *Curve  `json:"curve,omitempty"`
+	Limit     *Limit  `json:"limit,omitempty"`
 	// Sustained is the index of the point at the limit that lasted.
 	Sustained  *int        `json:"sustained,omitempty"`
 	Comparison *Comparison `json:"comparison,omitempty"`

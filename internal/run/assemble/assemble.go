@@ -56,6 +56,8 @@ type Run struct {
 	Workload result.Workload
 	Client   result.Client
 	Workers  []result.Worker
+	// Conductor is this process, where workers sent the load.
+	Conductor *result.Client
 
 	// Server, Scrapes and Accelerators are what was seen meanwhile, Evidence
 	// what else is known of whether the run was sound.

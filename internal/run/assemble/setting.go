@@ -22,7 +22,8 @@ import (
 // and as it was found.
 func (in Run) setting() *result.Result {
 	res := blank(in.Plan, in.ID, in.Started)
-	res.Command, res.Version, res.Interrupted, res.Client, res.Workers = in.Command, in.Version, in.Interrupted, in.Client, in.Workers
+	res.Command, res.Version, res.Interrupted, res.Client = in.Command, in.Version, in.Interrupted, in.Client
+	res.Workers, res.Conductor = in.Workers, in.Conductor
 	e, w := &res.Engine, &res.Workload
 	e.Name, e.Version, e.API = in.Engine.Name, in.Engine.Version, in.Engine.API
 	e.URL, e.Embedded = in.Engine.URL, in.Engine.Embedded

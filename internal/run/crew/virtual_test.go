@@ -221,7 +221,7 @@ func together(t *testing.T, n int, f *fault, flags map[string][]string) (res *re
 func figures(t *testing.T, res *result.Result) string {
 	t.Helper()
 	bare := *res
-	bare.Client, bare.Workers = result.Client{}, nil
+	bare.Client, bare.Workers, bare.Conductor = result.Client{}, nil, nil
 	data, err := json.Marshal(bare)
 	if err != nil {
 		t.Fatal(err)

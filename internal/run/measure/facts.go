@@ -36,7 +36,7 @@ func (r *run) facts() assemble.Run {
 		in.Warnings = append(in.Warnings, result.Warning{Figure: "server", Text: "the run was resumed by another conductor: what the server said of itself covers only a part of it and is left out"})
 	}
 	if r.stint != nil {
-		in.Workers = r.stint.Reports()
+		in.Workers, in.Conductor = r.stint.Reports(), new(in.Client)
 		in.Client = r.crew(in.Client, in.Workers)
 	}
 	if designed, err := r.work.DesignedSharing(max(1, r.outcome.Counts.Due)); err == nil {
