@@ -106,8 +106,8 @@ collector: ## push figures to the OpenTelemetry collector's own receiver, built 
 
 golden: ## rewrite golden files, schemas and generated docs
 	go generate ./internal/plan/schema
-	go test ./internal/show/report -run TestSamplesForExports -update
-	go test ./internal/show/report ./internal/show/export ./internal/show/live ./internal/show/listing ./internal/plan/config ./internal/judge/figure ./internal/answer/diagnose ./internal/peer -update
+	go test ./internal/show/report -update
+	go test ./internal/show/export ./internal/show/live ./internal/show/listing ./internal/plan/config ./internal/judge/figure ./internal/answer/diagnose ./internal/peer -update
 
 readme: ## run the README's examples against a simulated server and write their output into it (minutes)
 	go run ./scripts/readme
