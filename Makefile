@@ -8,7 +8,7 @@ GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 FUZZTIME ?= 10m
-.PHONY: help build run test check cross fuzz hostile bench floor scale accuracy peers real vllm predict tune twin offered soak reliability limit verdicts trials collector golden readme pictures release vuln dist clean scrape screen
+.PHONY: help build run test check cross fuzz hostile bench floor scale workers accuracy peers real vllm predict tune twin offered soak reliability limit verdicts trials collector golden readme pictures release vuln dist clean scrape screen
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ bench: ## run the benchmarks (minutes)
 
 floor: build ## what a streamed token costs against a bare epoll loop and a bare writer (eight minutes, Linux); writes docs/COST.md
 	go run ./scripts/floor
+
+workers: build ## what more workers bring and cost, on a machine with many cores (two minutes); writes docs/SCALE.md
+	go run ./scripts/workers
 
 scale: build ## the load that this machine holds, what it costs and how true it is (two minutes); writes docs/SCALE.md
 	go run ./scripts/scale

@@ -20,6 +20,7 @@ import (
 	"redline/internal/run/crew"
 	"redline/internal/run/measure"
 	"redline/internal/run/store"
+	"redline/internal/text"
 )
 
 const workerHelp = `Send a share of the load that a conductor leads: any command that measures,
@@ -173,9 +174,9 @@ func (p *process) meet(ctx context.Context, w config.Workers, hub *bus.Hub, say 
 	case w.NATS == "" && w.Listen == "":
 		local, err = p.startWorkers(w.Count, hub)
 	case w.Listen != "" && p.env(joinToken) == "":
-		say("waiting for %d workers; on each machine: %s=%s redline worker --nats %s", w.Count, joinToken, hub.Token(), hub.URL())
+		say("waiting for %s; on each machine: %s=%s redline worker --nats %s", text.Plural(w.Count, "worker"), joinToken, hub.Token(), hub.URL())
 	default:
-		say("waiting for %d workers; on each machine: redline worker --nats %s", w.Count, hub.URL())
+		say("waiting for %s; on each machine: redline worker --nats %s", text.Plural(w.Count, "worker"), hub.URL())
 	}
 	if err != nil {
 		return nil, local, err

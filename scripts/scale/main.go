@@ -65,29 +65,23 @@ func main() {
 	only := flag.Int("trial", -1, "make this trial only, by its index")
 	flag.StringVar(&binary, "redline", binary, "the program to measure")
 	flag.Parse()
-	trials := few
+	trials, name := few, "few cores"
 	if runtime.NumCPU() >= 8 {
-		trials = many
+		trials, name = many, "many cores"
 	}
 	if *only >= 0 {
 		trials = trials[*only : *only+1]
 	}
-	if err := run(trials, *dir, *page); err != nil {
+	if err := run(trials, *dir, *page, name); err != nil {
 		fmt.Fprintln(os.Stderr, "scale:", err)
 		os.Exit(1)
 	}
 }
 
-func run(trials []trial, dir, page string) error {
+func run(trials []trial, dir, page, name string) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Scale\n\nWritten by `make scale` on %s; servers and client on it, over loopback. Load average as it\n"+
-		"began: %s.\n\n", truth.Machine(), truth.LoadAverage())
-	b.WriteString(`Each row is one ` + "`redline run`" + ` against ` + "`redline sim --pace --truth`" + `. The cost is the CPU time of the whole process, from start to exit, over
-all tokens that were served; memory is the most it held. The truth is what the servers wrote down. Coalesced: tokens with
-merged timestamps, whose own time is not known. The report's time and memory are those of ` + "`redline report`" + `, which makes
-the summary again from the run's directory.
-
-| load | pace × servers | tokens/s | tokens | µs per token | MB | servers, µs per token | coalesced | itl p50 / true, ms | itl p99 / true | lag p99, ms | report, s | MB | checks |
+	fmt.Fprintf(&b, "On %s. Load average as it began: %s.\n\n", truth.Machine(), truth.LoadAverage())
+	b.WriteString(`| load | pace × servers | tokens/s | tokens | µs per token | MB | servers, µs per token | coalesced | itl p50 / true, ms | itl p99 / true | lag p99, ms | report, s | MB | checks |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|---|
 `)
 	for _, t := range trials {
@@ -98,7 +92,7 @@ the summary again from the run's directory.
 		fmt.Fprint(os.Stderr, row)
 		b.WriteString(row)
 	}
-	return os.WriteFile(page, []byte(b.String()), 0o644)
+	return truth.Replace(page, name, b.String())
 }
 
 // measure makes one trial and gives its row.

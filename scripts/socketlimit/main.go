@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"redline/internal/judge/result"
+	"redline/scripts/truth"
 )
 
 const (
@@ -79,8 +80,8 @@ func one(redline, dir, budget string, seed int) error {
 	return nil
 }
 
-// truth is the limit that many runs in virtual time gave.
-func truth() (float64, error) {
+// limit is the limit that many runs in virtual time gave.
+func limit() (float64, error) {
 	text, err := os.ReadFile(truthFile)
 	if err != nil {
 		return 0, err
@@ -102,7 +103,7 @@ func truth() (float64, error) {
 
 // document replaces the table between the marks of the page.
 func document(dir string) error {
-	want, err := truth()
+	want, err := limit()
 	if err != nil {
 		return err
 	}
@@ -122,7 +123,7 @@ func document(dir string) error {
 		}
 		table += row(seed, &r, want)
 	}
-	return replace(page, "<!-- sockets -->\n", "<!-- end of sockets -->", table)
+	return truth.Replace(page, "sockets", table)
 }
 
 func row(seed int, r *result.Result, want float64) string {
@@ -147,17 +148,4 @@ func yes(b bool) string {
 		return "yes"
 	}
 	return "no"
-}
-
-func replace(path, begin, end, table string) error {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	before, rest, ok := strings.Cut(string(text), begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		return fmt.Errorf("%s has no place for the table", path)
-	}
-	return os.WriteFile(path, []byte(before+begin+table+end+after), 0o644)
 }
