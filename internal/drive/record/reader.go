@@ -110,26 +110,15 @@ func (r *Reader) All() iter.Seq2[*Record, error] {
 
 // take reads a line, into rec where it is the end of a request.
 func (r *Reader) take(line []byte, rec *Record) (ended bool, err error) {
-	var w row
-	if err := json.Unmarshal(line, &w); err != nil {
-		return false, err
+	if !rec.scan(line) {
+		if other, err := r.other(line, rec); other || err != nil {
+			return false, err
+		}
 	}
 	switch {
-	case w.Schema != "" && w.Run == r.Header.Run:
-		return false, nil // two copies of a log, one behind the other
-	case w.Schema != "":
-		return false, fmt.Errorf("here begins the log of another run (%s): two processes wrote to this file", w.Run)
-	case w.Outcome == "" && r.Header.Schema == firstSchema:
+	case rec.Outcome == "" && r.Header.Schema == firstSchema:
 		return false, errors.New("no outcome")
-	case w.Mark != 0:
-		r.Mark = max(r.Mark, w.Mark)
-		return false, nil
-	}
-	if err := w.into(rec); err != nil {
-		return false, err
-	}
-	switch {
-	case w.Outcome == "":
+	case rec.Outcome == "":
 		if !r.seen.any(rec.ID) {
 			r.begun[rec.ID] = rec.Opening()
 		}
@@ -140,6 +129,25 @@ func (r *Reader) take(line []byte, rec *Record) (ended bool, err error) {
 	}
 	delete(r.begun, rec.ID)
 	return true, nil
+}
+
+// other reads a line that no Writer would have written so, or that is no record:
+// a mark, or the beginning of a log.
+func (r *Reader) other(line []byte, rec *Record) (other bool, err error) {
+	var w row
+	if err := json.Unmarshal(line, &w); err != nil {
+		return false, err
+	}
+	switch {
+	case w.Schema != "" && w.Run == r.Header.Run:
+		return true, nil // two copies of a log, one behind the other
+	case w.Schema != "":
+		return false, fmt.Errorf("here begins the log of another run (%s): two processes wrote to this file", w.Run)
+	case w.Mark != 0 && (w.Outcome != "" || r.Header.Schema != firstSchema):
+		r.Mark = max(r.Mark, w.Mark)
+		return true, nil
+	}
+	return false, w.into(rec)
 }
 
 // ids is a set of requests and their tries. Requests are numbered from 0 on, so

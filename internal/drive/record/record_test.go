@@ -378,3 +378,71 @@ func (s *small) Write(p []byte) (int, error) {
 	}
 	return n, nil
 }
+
+// A line is read the quick way exactly where the slow way gives the same.
+func TestScanIsWhatJSONSays(t *testing.T) {
+	t.Parallel()
+	written := string(chatty(40).AppendLine(nil))
+	for _, text := range []string{
+		written,
+		strings.Replace(written, `"turn":0`, `"turn":-3`, 1),
+		strings.Replace(written, `"turn":0`, `"turn": 0`, 1),
+		strings.Replace(written, `"turn":0`, `"turn":null`, 1),
+		strings.Replace(written, `"turn":0`, `"turn":0,"later":{"a":[1]}`, 1),
+		strings.Replace(written, `"chunks_us":[`, `"chunks_us":[7,`, 1),
+		`{"try":2,"id":4,"outcome":"ok"}`,
+		`{"id":4,"session":1,"turn":0,"class":"a\"b\u003c","try":1,"outcome":"ok"}`,
+		`{"id":4,"session":1,"turn":0,"try":1,"outcome":"ok","chunks_us":[1,2],"chunk_tokens":[1,2]}`,
+		`{"id":4,"session":1,"turn":0,"try":1,"streamed":false}`,
+	} {
+		var w row
+		var slow, quick Record
+		if err := json.Unmarshal([]byte(text), &w); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if err := w.into(&slow); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		got, err := ParseLine([]byte(text))
+		if err != nil || !bytes.Equal(got.appendJSON(nil), slow.appendJSON(nil)) {
+			t.Errorf("%s: read as\n%s, want\n%s (%v)", text, got.appendJSON(nil), slow.appendJSON(nil), err)
+		}
+		quick = *chatty(3) // of a line before
+		if quick.scan(bytes.TrimSpace([]byte(text))) && !bytes.Equal(quick.appendJSON(nil), slow.appendJSON(nil)) {
+			t.Errorf("%s: read into used memory as\n%s, want\n%s", text, quick.appendJSON(nil), slow.appendJSON(nil))
+		}
+	}
+	if !new(Record).scan(bytes.TrimSpace([]byte(written))) {
+		t.Errorf("%s: not read the quick way", written)
+	}
+	for _, text := range []string{`{"id":1.5}`, `{"id":1`, `{"id":1,"session":2,"turn":0,"try":1,"chunks_us":[1,2}`, `{"id":1,"session":0,"turn":0,"try":1,"chunks_us":[1],"chunk_tokens":[1,2]}`, `{"id":99999999999999999999}`, ``} {
+		if _, err := ParseLine([]byte(text)); err == nil {
+			t.Errorf("%s was read", text)
+		}
+	}
+}
+
+// BenchmarkParseLine shows what a record costs that comes from a log or a worker.
+func BenchmarkParseLine(b *testing.B) {
+	text := chatty(100).AppendLine(nil)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if _, err := ParseLine(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// chatty is a record of a reply with n output events.
+func chatty(n int) *Record {
+	r := &Record{ID: 17, Session: 17, Class: "chat", Phase: Measure, Try: 1, Due: 5, Begin: 6e9, Slot: 6e9, AskedOutput: n, Streamed: true}
+	r.Observe(llm.Event{Kind: llm.Sent, At: 6e9 + 1})
+	r.Observe(llm.Event{Kind: llm.Head, At: 6e9 + 2, Status: 200})
+	for i := range n {
+		r.Observe(llm.Event{Kind: llm.Output, At: 7e9 + int64(i)*20_011_000, Text: []byte(" word")})
+	}
+	r.Observe(llm.Event{Kind: llm.UsageSeen, Usage: llm.Usage{PromptTokens: 16, OutputTokens: n}})
+	r.Observe(llm.Event{Kind: llm.End, At: 7e9 + int64(n)*20_011_000})
+	r.Settle()
+	return r
+}
