@@ -288,12 +288,12 @@ func (t *Target) filesEach() int {
 	return 1
 }
 
-// MostRate is the highest rate of a plan's workload whose requests this machine
-// can hold connections for, while the server takes as long for each as it does
+// MostRate is the highest rate of a plan's workload whose requests this machine,
+// or workers like it, can hold connections for, while the server takes as long for each as it does
 // alone; 0 where nothing bounds it.
 func (t *Target) MostRate(c *config.Config) float64 {
 	_, output := t.MeanLengths(c)
-	most, each := t.client.MostConnections(t.filesEach()), t.expected(output).Seconds()
+	most, each := max(1, c.Workers.Count)*t.client.MostConnections(t.filesEach()), t.expected(output).Seconds()
 	if each == 0 {
 		return 0
 	}
