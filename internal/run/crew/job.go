@@ -1,7 +1,9 @@
 package crew
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -23,6 +25,8 @@ type job struct {
 	counts load.Progress
 
 	mu   sync.Mutex
+	done bool   // its conductor wants no more of it
+	cut  string // what ended it before that
 	news map[int]*record.Record // on their way, with something new to tell
 	over []*record.Record       // ended
 	seq  uint64
@@ -49,7 +53,7 @@ func (j *job) run(start int64) {
 		from, to = start, max(start+1, j.part.Clock().Now())
 	}
 	report.Client, report.Shortage = j.part.Client(from, to)
-	if err != nil {
+	if report.Error = j.why(); err != nil {
 		report.Error = err.Error()
 	}
 	j.publish(report)
@@ -92,12 +96,40 @@ func (j *job) beat(stop <-chan struct{}) {
 		j.publish(nil)
 		if j.worker.orphaned() {
 			j.worker.say("run %s: nothing heard from its conductor for %s: stopping", j.of.Run, silence)
+			j.interrupt(fmt.Sprintf("it heard nothing from its conductor for %s", silence))
 			select {
 			case j.orders <- load.Order{End: true, Stopped: true}:
 			default:
 			}
 		}
 	}
+}
+
+// order hands on what the conductor wants.
+func (j *job) order(o load.Order) {
+	j.mu.Lock()
+	j.done = j.done || o.End
+	j.mu.Unlock()
+	select {
+	case j.orders <- o:
+	case <-j.ended:
+	}
+}
+
+// interrupt keeps why the share ends before its conductor has ended it.
+func (j *job) interrupt(why string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.done {
+		j.cut = cmp.Or(j.cut, why)
+	}
+}
+
+// why is what ended the share before its conductor did, "" for nothing.
+func (j *job) why() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.cut
 }
 
 // publish sends what is new; done is nil but for the last time.

@@ -178,7 +178,7 @@ func (s *stint) News(take func(load.News)) {
 	}
 	s.merge.rest(tell)
 	for i, m := range s.members {
-		if m.report == nil {
+		if m.lost != "" {
 			s.account(m, s.merge.workers[i], tell)
 		}
 	}
@@ -197,7 +197,8 @@ func (s *stint) add(b *Batch) (output int64) {
 		m.report = b.Done
 		s.merge.workers[b.Worker].known = 1<<63 - 1
 		if b.Done.Error != "" {
-			m.lost = b.Done.Error
+			m.lost = fmt.Sprintf("%s, %s into the run", b.Done.Error, text.Length(time.Duration(b.Known-s.start)))
+			s.Say("worker %s is lost: %s", name(m.link.Hello()), m.lost)
 		}
 	}
 	s.merge.workers[b.Worker].absent = false

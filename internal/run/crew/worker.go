@@ -108,7 +108,7 @@ func (w *Worker) claim(by string) error {
 }
 
 func (w *Worker) prepare(ctx context.Context, a measure.Assignment) error {
-	w.end()
+	w.end("it was given other work")
 	part, err := measure.Take(ctx, a, w.Clock, w.Dial)
 	if err != nil {
 		return err
@@ -137,17 +137,13 @@ func (w *Worker) order(o load.Order) {
 	w.mu.Lock()
 	j := w.job
 	w.mu.Unlock()
-	if j == nil {
-		return
-	}
-	select {
-	case j.orders <- o:
-	case <-j.ended:
+	if j != nil {
+		j.order(o)
 	}
 }
 
-// end stops what the worker does or was about to do.
-func (w *Worker) end() {
+// end stops what the worker does or was about to do, and says why.
+func (w *Worker) end(why string) {
 	w.mu.Lock()
 	part, j := w.part, w.job
 	w.part, w.job = nil, nil
@@ -156,6 +152,7 @@ func (w *Worker) end() {
 		part.Close()
 	}
 	if j != nil {
+		j.interrupt(why)
 		select {
 		case j.orders <- load.Order{End: true, Stopped: true}:
 		case <-j.ended:
@@ -166,7 +163,7 @@ func (w *Worker) end() {
 
 // Release ends what the worker does and makes it free.
 func (w *Worker) Release() {
-	w.end()
+	w.end("it was stopped")
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.conduct = ""
