@@ -207,7 +207,7 @@ func (g *gathering) release() {
 	ctx, cancel := context.WithTimeout(g.hub.ctx, 2*time.Second)
 	defer cancel()
 	for _, l := range g.links {
-		_, _ = l.Ask(ctx, crew.Question{Release: true}) // else it goes by itself, after a silence
+		_, _ = l.Ask(ctx, crew.Question{From: g.claim, Release: true}) // else it goes by itself, after a silence
 	}
 }
 

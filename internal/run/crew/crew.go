@@ -20,6 +20,7 @@ type Crew struct {
 	links []Link
 	post  Post
 	left  *memo // of a stint that is to be taken over
+	leave func()
 }
 
 // New makes a crew of workers that were claimed, in the order of their names.
@@ -27,14 +28,45 @@ func New(claim string, links []Link, post Post) *Crew {
 	slices.SortFunc(links, func(a, b Link) int {
 		return cmp.Or(cmp.Compare(a.Hello().Name, b.Hello().Name), cmp.Compare(a.Hello().ID, b.Hello().ID))
 	})
-	return &Crew{Claim: claim, links: links, post: post}
+	return newCrew(claim, links, post)
 }
 
-// Size is how many workers there are.
-func (c *Crew) Size() int { return len(c.links) }
+func newCrew(claim string, links []Link, post Post) *Crew {
+	c := &Crew{Claim: claim, post: post}
+	var ctx context.Context
+	ctx, c.leave = context.WithCancel(context.Background())
+	for _, l := range links {
+		one := owned{l, claim}
+		c.links = append(c.links, one)
+		go one.attend(ctx)
+	}
+	return c
+}
+
+// owned is a link whose questions say who asks.
+type owned struct {
+	Link
+	claim string
+}
+
+func (o owned) Ask(ctx context.Context, q Question) (Answer, error) {
+	q.From = o.claim
+	return o.Link.Ask(ctx, q)
+}
+
+// attend lets a worker that has nothing to do know that its conductor is there:
+// stages may lie minutes apart.
+func (o owned) attend(ctx context.Context) {
+	for pause(ctx, attendEvery) {
+		wait, cancel := context.WithTimeout(ctx, attendEvery)
+		_, _ = o.Ask(wait, Question{Clock: true}) // whether it answers shows when it is needed
+		cancel()
+	}
+}
 
 // Release lets the workers go.
 func (c *Crew) Release() {
+	c.leave()
 	ctx, cancel := context.WithTimeout(context.Background(), answerWait)
 	defer cancel()
 	_ = c.each(func(_ int, l Link) error {
@@ -50,6 +82,7 @@ const (
 	prepareWait = 2 * time.Minute
 	// soundedBefore is how often a worker is asked for its time before a run.
 	soundedBefore = 8
+	attendEvery   = 5 * time.Second
 )
 
 // each does something with all workers at once, and gives the first error by

@@ -25,8 +25,8 @@ type job struct {
 	counts load.Progress
 
 	mu   sync.Mutex
-	done bool   // its conductor wants no more of it
-	cut  string // what ended it before that
+	done bool                   // its conductor wants no more of it
+	cut  string                 // what ended it before that
 	news map[int]*record.Record // on their way, with something new to tell
 	over []*record.Record       // ended
 	seq  uint64

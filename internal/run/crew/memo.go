@@ -45,10 +45,12 @@ func Resume(data []byte, post Post, link func(Hello) Link) (*Crew, error) {
 	if json.Unmarshal(data, &m) != nil || m.Schema != memoSchema || len(m.Workers) == 0 || m.Start <= 0 {
 		return nil, errors.New("it is not what a conductor of workers leaves behind")
 	}
-	c := &Crew{Claim: m.Claim, post: post, left: &m}
+	var links []Link
 	for _, w := range m.Workers {
-		c.links = append(c.links, link(w.Hello))
+		links = append(links, link(w.Hello))
 	}
+	c := newCrew(m.Claim, links, post)
+	c.left = &m
 	return c, nil
 }
 

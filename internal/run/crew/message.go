@@ -23,8 +23,10 @@ type Hello struct {
 	UnixNS  int64  `json:"unix_ns"`
 }
 
-// Question is what a conductor has a worker do; one field is set.
+// Question is what a conductor has a worker do; one field beside From is set.
 type Question struct {
+	// From is the conductor who asks, by the name of its claim.
+	From string `json:"from,omitempty"`
 	// Claim takes a worker for a conductor, by its name, until it is released or
 	// hears nothing for a while.
 	Claim string `json:"claim,omitempty"`

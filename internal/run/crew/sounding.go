@@ -18,7 +18,7 @@ type sounding struct {
 func sound(ctx context.Context, l Link, now func() int64) (sounding, error) {
 	before := now()
 	a, err := l.Ask(ctx, Question{Clock: true})
-	if err != nil {
+	if err := done(a, err); err != nil {
 		return sounding{}, err
 	}
 	after := now()

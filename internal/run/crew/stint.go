@@ -61,6 +61,9 @@ func newStint(c *Crew, e measure.Engagement) *stint {
 	return s
 }
 
+// Size is how many workers take part.
+func (s *stint) Size() int { return len(s.members) }
+
 // Begin has all workers begin at the same moment.
 func (s *stint) Begin() (start int64, err error) {
 	var ctx context.Context

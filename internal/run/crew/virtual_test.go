@@ -196,6 +196,11 @@ func together(t *testing.T, n int, f *fault, flags map[string][]string) (res *re
 		}
 		o := measure.Options{Config: cfg, Clock: clock.Virtual(), Dial: l.dial,
 			Say: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }}
+		for _, l := range links {
+			if _, err := l.Ask(t.Context(), Question{Claim: "test"}); err != nil {
+				t.Fatal(err)
+			}
+		}
 		crew := New("test", links, post)
 		if n > 0 {
 			o.Crew = crew
@@ -203,6 +208,7 @@ func together(t *testing.T, n int, f *fault, flags map[string][]string) (res *re
 		if res, _, err = measure.Run(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
+		crew.Release()
 		for _, one := range links {
 			one.(*wire).worker.Release()
 		}
@@ -232,6 +238,7 @@ func figures(t *testing.T, res *result.Result) string {
 	t.Helper()
 	bare := *res
 	bare.Client, bare.Workers, bare.Conductor = result.Client{}, nil, nil
+	bare.Warnings = slices.DeleteFunc(slices.Clone(bare.Warnings), func(w result.Warning) bool { return w.Figure == "client" }) // of the real machine
 	data, err := json.Marshal(bare)
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,9 @@
 package crew
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -64,13 +66,9 @@ func (w *Worker) Released() <-chan struct{} {
 // Answer does what a conductor asks.
 func (w *Worker) Answer(ctx context.Context, q Question) Answer {
 	now := w.Clock.Now()
-	w.mu.Lock()
-	w.heard = time.Now()
-	w.mu.Unlock()
-	var err error
+	err := w.hear(q)
 	switch {
-	case q.Claim != "":
-		err = w.claim(q.Claim)
+	case err != nil, q.Claim != "":
 	case q.Clock:
 		return Answer{Now: now}
 	case q.Prepare != nil:
@@ -94,16 +92,23 @@ func (w *Worker) Answer(ctx context.Context, q Question) Answer {
 	return Answer{}
 }
 
-func (w *Worker) claim(by string) error {
+// hear notes that the conductor is there, or a new one where the worker is free.
+// Nobody else is obeyed: a conductor that was suspended for long may have lost
+// the worker to another.
+func (w *Worker) hear(q Question) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.conduct != "" && w.conduct != by && !w.free() {
-		return fmt.Errorf("it works for %s", w.conduct)
-	}
-	if w.conduct != by {
+	by := cmp.Or(q.Claim, q.From)
+	if by != w.conduct {
+		switch {
+		case q.Claim == "" && w.conduct == "":
+			return errors.New("it was released")
+		case q.Claim == "", !w.free():
+			return fmt.Errorf("it works for %s", w.conduct)
+		}
 		w.say("claimed by %s", by)
 	}
-	w.conduct = by
+	w.conduct, w.heard = by, time.Now()
 	return nil
 }
 

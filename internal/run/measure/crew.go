@@ -14,8 +14,6 @@ import (
 
 // Crew is workers that send the load of a run in the place of this process.
 type Crew interface {
-	// Size is how many there are.
-	Size() int
 	// Engage hands every worker its part, and gives how they do it once all of
 	// them could begin.
 	Engage(ctx context.Context, r Engagement) (Stint, error)
@@ -37,6 +35,8 @@ type Engagement struct {
 // Stint is a crew at work on one stage.
 type Stint interface {
 	load.Workers
+	// Size is how many workers take part.
+	Size() int
 	// Begin has all workers begin at the same moment, and gives it.
 	Begin() (start int64, err error)
 	// Reports are what each worker says of itself once News has ended.
@@ -73,7 +73,7 @@ func (r *run) offer(ctx context.Context, sink func(*record.Record)) (load.Outcom
 		return load.Outcome{}, err
 	}
 	r.stage.Start = start
-	r.lags = make([][]float64, r.Crew.Size())
+	r.lags = make([][]float64, r.stint.Size())
 	return load.Lead(ctx, r.clock, r.stint, r.stage, &r.counts, func(rec *record.Record) {
 		r.takeLag(rec)
 		sink(rec)
