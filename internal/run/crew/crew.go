@@ -9,7 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"redline/internal/drive/load"
 	"redline/internal/run/measure"
+	"redline/internal/text"
 )
 
 // Crew is the workers that a conductor has.
@@ -69,7 +71,7 @@ func (c *Crew) Release() {
 	c.leave()
 	ctx, cancel := context.WithTimeout(context.Background(), answerWait)
 	defer cancel()
-	_ = c.each(func(_ int, l Link) error {
+	_ = each(c.links, func(_ int, l Link) error {
 		_, err := l.Ask(ctx, Question{Release: true})
 		return err
 	})
@@ -85,18 +87,18 @@ const (
 	attendEvery   = 5 * time.Second
 )
 
-// each does something with all workers at once, and gives the first error by
+// each does something with several workers at once, and gives the first error by
 // their order.
-func (c *Crew) each(do func(i int, l Link) error) error {
-	errs := make([]error, len(c.links))
+func each(links []Link, do func(i int, l Link) error) error {
+	errs := make([]error, len(links))
 	var all sync.WaitGroup
-	for i, l := range c.links {
+	for i, l := range links {
 		all.Go(func() { errs[i] = do(i, l) })
 	}
 	all.Wait()
 	for i, err := range errs {
 		if err != nil {
-			return fmt.Errorf("worker %s: %w", name(c.links[i].Hello()), err)
+			return fmt.Errorf("worker %s: %w", name(links[i].Hello()), err)
 		}
 	}
 	return nil
@@ -110,31 +112,23 @@ func name(h Hello) string {
 	return h.Name + " on " + h.Host
 }
 
-// Engage hands every worker its share of a stage.
+// Engage hands every worker its share of a stage. Workers that are gone are left
+// out: the others send the same load.
 func (c *Crew) Engage(ctx context.Context, e measure.Engagement) (measure.Stint, error) {
 	if c.left != nil && c.left.Run == e.Assignment.Run {
 		return c.takeOver(e), nil
 	}
-	if limit := e.Stage.Cap; limit > 0 && limit < len(c.links) {
-		return nil, fmt.Errorf("a concurrency of %d leaves nothing to do for some of %d workers: give fewer --workers", limit, len(c.links))
+	clocks, err := c.muster(ctx, e)
+	if err != nil {
+		return nil, err
 	}
-	s := newStint(c, e)
-	err := c.each(func(i int, l Link) error {
-		m := s.members[i]
-		for range soundedBefore {
-			wait, cancel := context.WithTimeout(ctx, answerWait)
-			one, err := sound(wait, l, e.Now)
-			cancel()
-			if err != nil {
-				return err
-			}
-			m.clock.add(one)
-			if m.clock.reads == 1 || one.trip < m.clock.used.trip {
-				m.clock.used = one
-			}
-		}
+	s := newStint(c, e, c.links[:busy(e.Stage, len(c.links))])
+	for i, m := range s.members {
+		m.clock = clocks[i]
+	}
+	err = each(s.links, func(i int, l Link) error {
 		a := e.Assignment
-		a.Share, a.Origin = m.share, m.clock.used.origin
+		a.Share, a.Origin = s.members[i].share, clocks[i].used.origin
 		wait, cancel := context.WithTimeout(ctx, prepareWait)
 		defer cancel()
 		return done(l.Ask(wait, Question{Prepare: &a}))
@@ -143,6 +137,44 @@ func (c *Crew) Engage(ctx context.Context, e measure.Engagement) (measure.Stint,
 		return nil, err
 	}
 	return s, nil
+}
+
+// busy is how many of so many workers a stage has something to do for.
+func busy(s *load.Stage, all int) int {
+	if s.Cap > 0 {
+		all = min(all, s.Cap)
+	}
+	if s.Plain && s.Requests > 0 {
+		all = min(all, s.Requests)
+	}
+	return all
+}
+
+// muster compares clocks with every worker, and parts with those that do not
+// answer.
+func (c *Crew) muster(ctx context.Context, e measure.Engagement) (clocks []soundings, err error) {
+	all := make([]soundings, len(c.links))
+	errs := make([]error, len(c.links))
+	_ = each(c.links, func(i int, l Link) error {
+		errs[i] = all[i].begin(ctx, l, e.Now)
+		return nil
+	})
+	var there []Link
+	for i, l := range c.links {
+		if errs[i] == nil {
+			there, clocks = append(there, l), append(clocks, all[i])
+		} else if err == nil {
+			err = fmt.Errorf("worker %s: %w", name(l.Hello()), errs[i])
+		}
+	}
+	if len(there) == 0 || ctx.Err() != nil {
+		return nil, err
+	}
+	if err != nil {
+		e.Say("%v: the load comes from %s from here on", err, text.Plural(len(there), "worker"))
+	}
+	c.links = there
+	return clocks, nil
 }
 
 // done gives what an answer says against it.

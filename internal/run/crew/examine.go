@@ -31,7 +31,7 @@ func (c *Crew) Examine(ctx context.Context, plan []byte) ([]*doctor.Worker, erro
 		turns[l.Hello().Host] = &sync.Mutex{}
 	}
 	list := make([]*doctor.Worker, len(c.links))
-	err := c.each(func(i int, l Link) error {
+	err := each(c.links, func(i int, l Link) error {
 		h := l.Hello()
 		turns[h.Host].Lock()
 		defer turns[h.Host].Unlock()

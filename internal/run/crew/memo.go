@@ -56,7 +56,7 @@ func Resume(data []byte, post Post, link func(Hello) Link) (*Crew, error) {
 
 // takeOver is the stint that was under way.
 func (c *Crew) takeOver(e measure.Engagement) *stint {
-	s := newStint(c, e)
+	s := newStint(c, e, c.links)
 	s.start, s.resumed = c.left.Start, true
 	for i, w := range c.left.Workers {
 		one := sounding{origin: w.Origin, trip: w.TripNS}

@@ -37,6 +37,23 @@ type soundings struct {
 // lately is how long a sounding counts as one of the last, in ns.
 const lately = 10e9
 
+// begin sounds a worker several times before it gets its share.
+func (s *soundings) begin(ctx context.Context, l Link, now func() int64) error {
+	for range soundedBefore {
+		wait, cancel := context.WithTimeout(ctx, answerWait)
+		one, err := sound(wait, l, now)
+		cancel()
+		if err != nil {
+			return err
+		}
+		s.add(one)
+		if s.reads == 1 || one.trip < s.used.trip {
+			s.used = one
+		}
+	}
+	return nil
+}
+
 func (s *soundings) add(one sounding) {
 	if s.reads++; s.reads == 1 {
 		s.early, s.late = one, one

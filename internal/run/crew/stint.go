@@ -30,6 +30,7 @@ const (
 type stint struct {
 	measure.Engagement
 	crew    *Crew
+	links   []Link
 	members []*member
 	merge   *merge
 	in      chan *Batch
@@ -52,10 +53,10 @@ type member struct {
 	lost   string
 }
 
-func newStint(c *Crew, e measure.Engagement) *stint {
-	s := &stint{Engagement: e, crew: c, merge: newMerge(len(c.links)), in: make(chan *Batch, 64), halts: make(chan int64, 1)}
-	for i, l := range c.links {
-		s.members = append(s.members, &member{link: l, share: load.Share{Index: i, Of: len(c.links)},
+func newStint(c *Crew, e measure.Engagement, links []Link) *stint {
+	s := &stint{Engagement: e, crew: c, links: links, merge: newMerge(len(links)), in: make(chan *Batch, 64), halts: make(chan int64, 1)}
+	for i, l := range links {
+		s.members = append(s.members, &member{link: l, share: load.Share{Index: i, Of: len(links)},
 			orders: make(chan load.Order, 8), sounds: make(chan sounding, 8)})
 	}
 	return s
@@ -80,7 +81,7 @@ func (s *stint) Begin() (start int64, err error) {
 	}
 	if !s.resumed {
 		s.start = s.Now() + int64(lead)
-		err = s.crew.each(func(_ int, l Link) error {
+		err = each(s.links, func(_ int, l Link) error {
 			wait, cancel := context.WithTimeout(ctx, answerWait)
 			defer cancel()
 			return done(l.Ask(wait, Question{Start: s.start}))
