@@ -76,7 +76,7 @@ func TestWhatEndsAStage(t *testing.T) {
 		{
 			name:   "the schedule runs out in the window",
 			stage:  Stage{Arrivals: at(0, 100*ms, 200*ms), Warmup: fixed(50 * ms), Requests: 100, Drain: time.Minute},
-			answer: always(after(70 * ms)), window: [2]time.Duration{50 * ms, 270 * ms}, took: 270 * ms, stopped: ranOut,
+			answer: always(after(70 * ms)), window: [2]time.Duration{50 * ms, 270 * ms}, took: 270 * ms, stopped: RanOut,
 			by: phases{record.Warmup: {llm.OK: 1}, record.Measure: {llm.OK: 2}},
 		},
 		{
@@ -87,7 +87,7 @@ func TestWhatEndsAStage(t *testing.T) {
 				}
 				return &conversation{}
 			}},
-			answer: always(after(70 * ms)), took: 70 * ms, stopped: ranOut,
+			answer: always(after(70 * ms)), took: 70 * ms, stopped: RanOut,
 			by: phases{record.Warmup: {llm.OK: 2}},
 		},
 		{
@@ -99,7 +99,7 @@ func TestWhatEndsAStage(t *testing.T) {
 		{
 			name:   "no arrival at all",
 			stage:  Stage{Arrivals: at(), Duration: time.Hour, Drain: time.Minute},
-			answer: never, stopped: ranOut,
+			answer: never, stopped: RanOut,
 			by: phases{},
 		},
 		{

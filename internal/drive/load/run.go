@@ -23,7 +23,7 @@ var errStopped = errors.New("stopped")
 // Why a stage ended early.
 const (
 	interrupted = "interrupted"
-	ranOut      = "the sessions ran out"
+	RanOut      = "the sessions ran out"
 )
 
 // ahead is how many sessions are prepared before they are due, so that making

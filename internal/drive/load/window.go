@@ -333,7 +333,7 @@ func (w *window) shortfall() string {
 	case w.isFull():
 		return ""
 	}
-	return ranOut
+	return RanOut
 }
 
 // endedBy says what ended the sending before its time, or "".

@@ -10,12 +10,16 @@ import (
 // wrong: rates are off by no more.
 const clockShare = 0.01
 
+// noneLeft is why nothing can be asked of the workers' machines.
+const noneLeft = "every worker was lost"
+
 // each asks a question about a machine of every worker, where there are any. The
 // first answer that fails, or else the last one, names its worker.
 func (c check) each(e Evidence) (o outcome) {
 	if !c.machine || len(e.Workers) == 0 {
 		return c.ask(e)
 	}
+	o.why = noneLeft
 	for _, w := range e.Workers {
 		if w.Lost != "" {
 			continue
@@ -60,6 +64,9 @@ func askWorkerClocks(e Evidence) outcome {
 		if off := w.Clock.UncertaintyMS; off >= worst && w.Lost == "" {
 			worst, name = off, w.Name
 		}
+	}
+	if name == "" {
+		return outcome{why: noneLeft}
 	}
 	limit := clockShare * e.Summary.Window.Seconds() * 1000
 	o := atMost(worst, limit, "worker "+name+" within ")

@@ -74,10 +74,15 @@ func (r *run) offer(ctx context.Context, sink func(*record.Record)) (load.Outcom
 	}
 	r.stage.Start = start
 	r.lags = make([][]float64, r.stint.Size())
-	return load.Lead(ctx, r.clock, r.stint, r.stage, &r.counts, func(rec *record.Record) {
+	out, err := load.Lead(ctx, r.clock, r.stint, r.stage, &r.counts, func(rec *record.Record) {
 		r.takeLag(rec)
 		sink(rec)
 	})
+	left := func(w result.Worker) bool { return w.Lost == "" }
+	if out.Stopped == load.RanOut && !slices.ContainsFunc(r.stint.Reports(), left) {
+		out.Stopped = "every worker was lost"
+	}
+	return out, err
 }
 
 // takeLag keeps how late a worker sent.
