@@ -116,6 +116,14 @@ type resumed struct {
 	memo []byte
 }
 
+// refused says what is left of a run that cannot be resumed.
+func (r resumed) refused(err error) error {
+	if r.dir == "" || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return fmt.Errorf("%s cannot be resumed: %w; see what was recorded: redline report %s", r.dir, err, text.Shell(r.dir))
+}
+
 // measure runs one load and shows its result.
 func (p *process) measure(ctx context.Context, cfg *config.Config, of resumed) error {
 	res, path, err := p.perform(ctx, cfg, of)
@@ -158,7 +166,7 @@ func (p *process) perform(ctx context.Context, cfg *config.Config, of resumed) (
 	}
 	crew, release, err := p.crew(ctx, cfg, of.memo, options.Say)
 	if err != nil {
-		return nil, "", err
+		return nil, "", of.refused(err)
 	}
 	defer release()
 	options.Crew = crew

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -140,6 +141,9 @@ func (p *process) crew(ctx context.Context, cfg *config.Config, memo []byte, say
 
 // gather opens the way to workers and waits for them.
 func (p *process) gather(ctx context.Context, w config.Workers, memo []byte, say func(string, ...any)) (all *crew.Crew, done func(), err error) {
+	if memo != nil && w.NATS == "" {
+		return nil, nil, errors.New("its NATS server was part of the conductor and ended with it: give --nats to runs that are to outlive one")
+	}
 	ctx, stop := p.stoppable(ctx)
 	defer stop()
 	hub, err := bus.Open(ctx, bus.Options{URL: w.NATS, Listen: w.Listen, Token: p.env(joinToken), Say: say})
@@ -148,7 +152,7 @@ func (p *process) gather(ctx context.Context, w config.Workers, memo []byte, say
 	}
 	var local []*child.Process
 	if memo != nil {
-		all, err = crew.Resume(memo, hub, hub.Link)
+		all, err = crew.Resume(ctx, memo, hub, hub.Link)
 	} else {
 		all, local, err = p.meet(ctx, w, hub, say)
 	}

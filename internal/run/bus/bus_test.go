@@ -101,6 +101,27 @@ func TestCollectTwice(t *testing.T) {
 	eventually(t, "batch after a restart", third.has(0, 20))
 }
 
+// Batches can be found while a run is collected or was left, and no longer.
+func TestFind(t *testing.T) {
+	hub := openHub(t, Options{})
+	missing := func() bool {
+		err := hub.Find(t.Context(), "r")
+		return err != nil && strings.Contains(err.Error(), "has no records of run r")
+	}
+	if !missing() {
+		t.Error("a run that nobody has collected was found")
+	}
+	if err := hub.Collect(t.Context(), "r", func(*crew.Batch) {}); err != nil {
+		t.Fatal(err)
+	}
+	if err := hub.Find(t.Context(), "r"); err != nil {
+		t.Error(err)
+	}
+	if hub.Forget("r"); !missing() {
+		t.Error("a run that was forgotten was found")
+	}
+}
+
 // The stream drops what it has; what it has forgotten the collector drops; and
 // what came too early waits.
 func TestOrderAndDuplicates(t *testing.T) {

@@ -14,6 +14,9 @@ import (
 	"redline/internal/text"
 )
 
+// keptFor is how long a server keeps batches that nobody has taken away.
+const keptFor = 24 * time.Hour
+
 func streamName(run string) string { return "redline-" + runName(run) }
 
 // Collect makes the run's stream, or finds it again, and reads it from its first
@@ -24,7 +27,7 @@ func (h *Hub) Collect(ctx context.Context, run string, take func(*crew.Batch)) e
 	defer cancel()
 	stream, err := h.stream.CreateOrUpdateStream(within, jetstream.StreamConfig{
 		Name: streamName(run), Subjects: []string{subject + ".*"}, Storage: jetstream.FileStorage,
-		Discard: jetstream.DiscardNew, MaxAge: 24 * time.Hour, Duplicates: 2 * time.Minute,
+		Discard: jetstream.DiscardNew, MaxAge: keptFor, Duplicates: 2 * time.Minute,
 		Description: "batches of a redline run",
 	})
 	if err != nil {
@@ -42,6 +45,20 @@ func (h *Hub) Collect(ctx context.Context, run string, take func(*crew.Batch)) e
 		return fmt.Errorf("%s cannot read the records of run %s: %s", h.URL(), text.Line(run), cause(err))
 	}
 	context.AfterFunc(ctx, reading.Stop)
+	return nil
+}
+
+// Find looks for the run's stream.
+func (h *Hub) Find(ctx context.Context, run string) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	_, err := h.stream.Stream(ctx, streamName(run))
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return fmt.Errorf("%s has no records of run %s, which it keeps for a day: was it started with another -sd directory since?", h.URL(), text.Line(run))
+	case err != nil:
+		return fmt.Errorf("%s: %s", h.URL(), cause(err))
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package crew
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 
@@ -38,12 +39,15 @@ func (s *stint) keep() error {
 	return s.Keep(append(data, '\n'))
 }
 
-// Resume makes the crew of a conductor that is gone, from what it wrote down. Its
-// first stint is the one that was under way.
-func Resume(data []byte, post Post, link func(Hello) Link) (*Crew, error) {
+// Resume makes the crew of a conductor that is gone, from what it wrote down and
+// what the post has kept. Its first stint is the one that was under way.
+func Resume(ctx context.Context, data []byte, post Post, link func(Hello) Link) (*Crew, error) {
 	var m memo
 	if json.Unmarshal(data, &m) != nil || m.Schema != memoSchema || len(m.Workers) == 0 || m.Start <= 0 {
 		return nil, errors.New("it is not what a conductor of workers leaves behind")
+	}
+	if err := post.Find(ctx, m.Run); err != nil {
+		return nil, err
 	}
 	var links []Link
 	for _, w := range m.Workers {
