@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -201,6 +202,38 @@ func TestTwoConductors(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "no worker came") || !strings.Contains(err.Error(), "redline worker --nats "+s.url()) {
 		t.Errorf("error %v", err)
 	}
+}
+
+// Two conductors that each hold a part of what both want do not wait for each
+// other for ever: one lets the other go first.
+func TestConductorsYield(t *testing.T) {
+	hub := openHub(t, Options{})
+	second, err := Open(background(t), Options{URL: hub.URL(), Token: testToken})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(second.Close)
+	for name, owner := range map[string]string{"a": "one", "b": "two"} {
+		h := serve(t, Options{URL: hub.URL()}, helloOf(name))
+		h.mu.Lock()
+		h.owner, h.eager = owner, true
+		h.mu.Unlock()
+	}
+	var both sync.WaitGroup
+	for claim, hub := range map[string]*Hub{"one": hub, "two": second} {
+		both.Go(func() {
+			links, err := hub.Gather(background(t), 2, claim, "1")
+			if err != nil {
+				t.Errorf("%s: %v", claim, err)
+			}
+			for _, l := range links {
+				if _, err := l.Ask(background(t), crew.Question{From: claim, Release: true}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	both.Wait()
 }
 
 // Workers that came but were too few are free for others.

@@ -111,13 +111,14 @@ type hand struct {
 	crew.Hello
 	mu    sync.Mutex
 	owner string
+	eager bool // it says hello although somebody has it
 	asked []crew.Question
 }
 
 func (h *hand) free() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.owner == ""
+	return h.owner == "" || h.eager
 }
 
 func (h *hand) answer(_ context.Context, q crew.Question) crew.Answer {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -128,14 +129,16 @@ func (h *Hub) Gather(ctx context.Context, n int, claim, version string) ([]crew.
 	if err := h.conn.Publish(callSubject, h.keys.box(callSubject).seal(nil, "")); err != nil {
 		return nil, fmt.Errorf("%s: %s", h.URL(), cause(err))
 	}
-	g := &gathering{hub: h, version: version, claim: claim, answers: make(chan claimed), known: map[string]bool{}}
+	g := &gathering{hub: h, want: n, version: version, claim: claim, answers: make(chan claimed), known: map[string]bool{}}
 	defer g.pending()
 	for len(g.links) < n {
 		select {
 		case hello := <-hellos:
-			if len(g.links)+g.asked < n {
+			if len(g.links)+g.asked < n && time.Now().After(g.rest) {
 				g.consider(ctx, hello)
 			}
+		case <-g.yielding:
+			g.yield()
 		case c := <-g.answers:
 			g.take(c)
 		case <-ctx.Done():
@@ -153,17 +156,21 @@ func (h *Hub) Gather(ctx context.Context, n int, claim, version string) ([]crew.
 // gathering is one call of Gather.
 type gathering struct {
 	hub            *Hub
+	want           int
 	claim, version string
 	answers        chan claimed
 	asked          int
 	known          map[string]bool // by id: asked, claimed or refused
 	links          []crew.Link
 	refused        []string
+	yielding       <-chan time.Time // when to let others go first, nil where there are none
+	rest           time.Time        // until when to do so
 }
 
 type claimed struct {
-	link *link
-	ok   bool
+	link  *link
+	ok    bool
+	taken bool // by another conductor
 }
 
 func (g *gathering) consider(ctx context.Context, hello crew.Hello) {
@@ -182,7 +189,7 @@ func (g *gathering) consider(ctx context.Context, hello crew.Hello) {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 		answer, err := l.Ask(ctx, crew.Question{Claim: g.claim})
-		g.answers <- claimed{l, err == nil && answer.Refused == ""}
+		g.answers <- claimed{l, err == nil && answer.Refused == "", err == nil && answer.Refused != ""}
 	}()
 }
 
@@ -193,6 +200,24 @@ func (g *gathering) take(c claimed) {
 		return
 	}
 	delete(g.known, c.link.hello.ID) // it may be free again later
+	if c.taken && g.yielding == nil {
+		g.yielding = time.After(2*time.Second + rand.N(4*time.Second))
+	}
+}
+
+// yield lets go of what was claimed for a moment: two conductors that each hold a
+// part of the workers would else wait for each other until both give up.
+func (g *gathering) yield() {
+	g.yielding = nil
+	if g.pending(); len(g.links) == 0 || len(g.links) == g.want {
+		return
+	}
+	g.release()
+	for _, l := range g.links {
+		delete(g.known, l.Hello().ID)
+	}
+	g.links = nil
+	g.rest = time.Now().Add(2*time.Second + rand.N(2*time.Second))
 }
 
 // pending waits for the claims that are under way.
