@@ -29,8 +29,15 @@ func TestMain(m *testing.M) {
 		os.Unsetenv(asRedline)
 		main()
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if builtIn != "" {
+		os.RemoveAll(builtIn)
+	}
+	os.Exit(code)
 }
+
+// builtIn is a directory with what tests have built for themselves, "" for none.
+var builtIn string
 
 // buffer is a bytes.Buffer that several goroutines may write to.
 type buffer struct {

@@ -1,0 +1,223 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"redline/internal/drive/record"
+	"redline/internal/judge/result"
+)
+
+// TestWorkersSendWhatOneProcessSends: whatever sends them, the same prompts come at
+// the same times of the schedule.
+func TestWorkersSendWhatOneProcessSends(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.crew(3)
+	url, seen := chatting(t)
+	type sent struct {
+		Due              time.Duration
+		Prompt, Output   int
+		Phase, Text, End string
+	}
+	load := []string{"run", "--url", url, "--model", "m", "--rate", "30", "--duration", "2s", "--warmup", "500ms", "--seed", "7", "--salt", "s",
+		"--workload", "in=lognormal(40,0.5) out=lognormal(8,0.5)", "--quiet"}
+	schedule := func(more ...string) (list map[int]sent, counts [2]int) {
+		dir := filepath.Join(t.TempDir(), "run")
+		one := c.begun(dir, append(append(load, "--out", dir), more...)...)
+		n := one.result().Points[0].Requests
+		all, list := recorded(t, dir), map[int]sent{}
+		first := firstDue(all)
+		for _, r := range all {
+			if r.Phase != record.Cooldown { // how long that lasts depends on when the window's end is noticed
+				asked := seen.list[fmt.Sprintf("%012d", r.ID)]
+				list[r.ID] = sent{time.Duration(r.Due - first), r.AskedPrompt, r.AskedOutput, string(r.Phase), asked.Messages[0].Content, string(r.Outcome)}
+			}
+		}
+		return list, [2]int{n.Due, n.OK}
+	}
+	want, counts := schedule()
+	if len(want) < 40 || counts[0] < 30 {
+		t.Fatalf("%d requests, %v: too few to compare", len(want), counts)
+	}
+	got, same := schedule("--workers", "3", "--nats", c.nats)
+	if diff := gocmp.Diff(want, got); diff != "" || counts != same {
+		t.Errorf("%v due and ok, of one process %v\n%s", same, counts, diff)
+	}
+}
+
+// firstDue is when the first session was due.
+func firstDue(all []record.Record) int64 {
+	for _, r := range all {
+		if r.Session == 0 && r.Turn == 0 {
+			return r.Due
+		}
+	}
+	return 0
+}
+
+// TestSessionsStayOnOneWorker: every turn of a conversation comes from the worker
+// that began it.
+func TestSessionsStayOnOneWorker(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.crew(3)
+	plan := file(t, "plan.yaml", `
+workload: {prompt: 20, output: 4, session: {turns: fixed(3), think: 1ms, prompt: fixed(5)}}
+load_profile: {rate: 20, duration: 2s, warmup: 0s}
+`)
+	dir := filepath.Join(t.TempDir(), "run")
+	run := c.begun(dir, "run", "--plan", plan, "--url", c.engine, "--workers", "3", "--nats", c.nats, "--out", dir, "--quiet", "--seed", "3")
+	res := run.result()
+	turns, worker := map[int]int{}, map[int]int{}
+	for _, r := range recorded(t, dir) {
+		if before, known := worker[r.Session]; known && before != r.ID%3 { // as a share numbers its requests
+			t.Errorf("session %d is with workers %d and %d", r.Session, before, r.ID%3)
+		}
+		worker[r.Session] = r.ID % 3
+		turns[r.Session]++
+	}
+	whole := 0
+	for n := range maps.Values(turns) {
+		if n == 3 {
+			whole++
+		}
+	}
+	if whole < 10 || len(res.Workers) != 3 {
+		t.Errorf("%d whole conversations by %d workers", whole, len(res.Workers))
+	}
+}
+
+// TestWorkersServeOneConductorAfterTheOther: two that want the same two workers at
+// the same time both get them, one after the other, and the workers go on.
+func TestWorkersServeOneConductorAfterTheOther(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	hands := c.crew(2)
+	both := []*conductor{c.conducts(2, "run", "--rate", "20", "--duration", "1s"), c.conducts(2, "run", "--rate", "20", "--duration", "1s")}
+	ids := map[string]bool{}
+	for _, one := range both {
+		res := one.result()
+		ids[res.ID] = true
+		if n := res.Points[0].Requests; n.OK != n.Due || len(res.Workers) != 2 {
+			t.Errorf("%d of %d ok by %d workers\n%s", n.OK, n.Due, len(res.Workers), one.said)
+		}
+	}
+	for _, h := range hands {
+		for id := range ids {
+			if strings.Count(h.said.String(), "run "+id+": sending 1/2") != 1 {
+				t.Errorf("a worker did not work for run %s once:\n%s", id, h.said)
+			}
+		}
+	}
+}
+
+// TestBudgetsHoldOverWorkers: workers together use no more than was allowed and
+// what was in flight.
+func TestBudgetsHoldOverWorkers(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, "--pace", "100ms")
+	c.crew(3)
+	const users, tokens, limit = 6, 20 + 20, 600
+	plan := file(t, "plan.yaml", `
+cost: {currency: USD, prompt_price: 1000000, output_price: 1000000}
+`)
+	for _, flags := range [][]string{{"--max-tokens-total", fmt.Sprint(limit)}, {"--max-spend", fmt.Sprint(limit), "--plan", plan}} {
+		run := c.conducts(3, "run", append([]string{"--concurrency", fmt.Sprint(users), "--duration", "1m", "--workload", "fixed(20,20)"}, flags...)...)
+		res := run.result()
+		if want := flags[0] + " reached"; res.Interrupted != want || !strings.HasPrefix(run.out.String(), "STOPPED EARLY: "+want) {
+			t.Errorf("interrupted %q:\n%s", res.Interrupted, run.out)
+		}
+		used := 0
+		for _, r := range recorded(t, run.dir) {
+			if r.Sent != 0 {
+				used += tokens
+			}
+		}
+		if used < limit-tokens || used > limit+users*tokens {
+			t.Errorf("%v: %d tokens asked for, of %d and %d in flight", flags, used, limit, users*tokens)
+		}
+	}
+}
+
+// TestServerDiesUnderWorkers: the faults of all workers together end the run.
+func TestServerDiesUnderWorkers(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.crew(3)
+	run := c.conducts(3, "run", "--rate", "40", "--duration", "10m", "--max-error-rate", "0.5")
+	run.under(100)
+	c.sim.Process.Kill()
+	res := run.result()
+	if n := res.Points[0].Requests; !strings.Contains(res.Interrupted, "more than --max-error-rate 0.5") || n.Failed < 50 || n.OK == 0 {
+		t.Errorf("interrupted %q, %+v", res.Interrupted, n)
+	}
+	if !strings.HasPrefix(run.out.String(), "STOPPED EARLY: ") {
+		t.Errorf("the report begins otherwise:\n%s", run.out)
+	}
+}
+
+// TestExperimentsWithWorkers: what measures in stages does so with workers, also
+// where a stage has less to do than there are workers.
+func TestExperimentsWithWorkers(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		flags  func(c *cluster) []string
+		stages int
+	}{
+		{"sweep", func(*cluster) []string { return []string{"--concurrencies", "1,4", "--requests", "12"} }, 2},
+		{"compare", func(c *cluster) []string {
+			return []string{c.engine, c.engine, "--rate", "20", "--rounds", "2", "--duration", "1s", "--anyway"}
+		}, 4},
+		{"bench", func(c *cluster) []string {
+			return []string{"--plan", file(c.t, "plan.yaml", quickBench), "--slo", "batch", "--workload", "fixed(20,4)"}
+		}, 8},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t)
+			c.crew(3)
+			run := c.conducts(3, tc.name, tc.flags(c)...)
+			res := run.result()
+			if len(res.Stages) < tc.stages || res.Interrupted != "" {
+				t.Errorf("%d stages, interrupted %q, want %d\n%s", len(res.Stages), res.Interrupted, tc.stages, run.said)
+			}
+			most := 0
+			for _, stage := range stageResults(t, run.dir) {
+				n := stage.Points[0].Requests
+				if n.OK != n.Due || len(stage.Workers) == 0 {
+					t.Errorf("a stage has %d of %d ok by %d workers", n.OK, n.Due, len(stage.Workers))
+				}
+				most = max(most, len(stage.Workers))
+			}
+			if most != 3 {
+				t.Errorf("no stage had more than %d workers", most)
+			}
+		})
+	}
+}
+
+// stageResults are those of the stages of an experiment.
+func stageResults(t *testing.T, dir string) (list []*result.Result) {
+	t.Helper()
+	stages, err := os.ReadDir(filepath.Join(dir, "stages"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range stages {
+		if path := filepath.Join(dir, "stages", s.Name()); exists(path, "result.json") {
+			list = append(list, kept(t, path))
+		}
+	}
+	return list
+}
