@@ -1,0 +1,159 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"redline/internal/run/bus"
+	"redline/internal/run/crew"
+)
+
+// TestWorkersThatAreRefused: a worker that would spoil a run, or is none, is refused
+// by name, and the conductor ends with one line that has the cure.
+func TestWorkersThatAreRefused(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	for _, tc := range []struct {
+		name string
+		wait string
+		join func(c *cluster)
+		want []string
+	}{
+		{"nobody comes", "500ms", func(*cluster) {}, []string{"no worker came in the time allowed", "redline worker --nats " + c.nats, joinToken}},
+		{"another token", "2500ms", func(c *cluster) {
+			cmd, _, said := program(t, "worker", "--nats", c.nats, "--name", "stranger")
+			cmd.Env = append(cmd.Env, joinToken+"=the token of somebody else")
+			startedProcess(t, cmd)
+			(&hand{cmd, said}).says(t, "waits for work")
+			t.Cleanup(func() { cmd.Process.Kill() })
+		}, []string{"no worker came", "could not be opened", "another join token"}},
+		{"another version", "2500ms", func(c *cluster) { c.older() }, []string{"no worker came", "worker old", "is redline 0.9 and this is " + version, "install the same version there"}},
+		{"too few open files", "1m", func(c *cluster) {
+			cmd, _, said := program(t, "worker", "--nats", c.nats, "--name", "poor")
+			shell := exec.Command("sh", append([]string{"-c", `ulimit -n 64; exec "$0" "$@"`}, cmd.Args...)...)
+			shell.Env, shell.Dir, shell.Stderr = append(cmd.Env, joinToken+"="+crewToken), cmd.Dir, said
+			startedProcess(t, shell)
+			(&hand{shell, said}).says(t, "waits for work")
+		}, []string{"worker poor", "open files", "may have 64", "ulimit -n"}},
+	} {
+		tc.join(c)
+		run := c.conducts(1, "run", "--rate", "20", "--duration", "1s", "--workers-wait", tc.wait)
+		if code := run.code(); code != exitError || exists(run.dir, "result.json") {
+			t.Errorf("%s: exit %d\n%s", tc.name, code, run.said)
+		}
+		lines := strings.Split(strings.TrimSpace(run.said.String()), "\n")
+		for _, want := range tc.want {
+			if !strings.Contains(lines[len(lines)-1], want) {
+				t.Errorf("%s: the last line is %q, want %q", tc.name, lines[len(lines)-1], want)
+			}
+		}
+		if strings.Contains(run.said.String(), "goroutine ") {
+			t.Errorf("%s: %s", tc.name, run.said)
+		}
+	}
+}
+
+// older is a worker of another version.
+func (c *cluster) older() {
+	c.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	member, err := bus.Join(ctx, bus.Options{URL: c.nats, Token: crewToken})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- member.Serve(ctx, crew.Hello{ID: "old", Name: "old", Version: "0.9"}, func() bool { return true },
+			func(context.Context, crew.Question) crew.Answer { return crew.Answer{} })
+	}()
+	c.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			c.t.Error(err)
+		}
+		member.Close()
+	})
+}
+
+// TestAnEmbeddedServerRefusesStrangers: who lacks the token that the conductor
+// prints is refused on both sides, and who has it works.
+func TestAnEmbeddedServerRefusesStrangers(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	dir, at := filepath.Join(t.TempDir(), "run"), "127.0.0.1:"+freePort(t)
+	cmd, out, said := program(t, "run", "--url", c.engine, "--rate", "20", "--duration", "1s", "--warmup", "0s", "--workload", "fixed(20,10)",
+		"--workers", "1", "--nats-listen", at, "--out", dir, "--quiet")
+	startedProcess(t, cmd)
+	run := &conductor{Cmd: cmd, t: t, dir: dir, out: out, said: said}
+	const asks = joinToken + "="
+	await(t, "a token", func() bool { return strings.Contains(said.String(), asks) })
+	_, rest, _ := strings.Cut(said.String(), asks)
+	token := strings.Fields(rest)[0]
+	work := func(token string) (code int, stderr string) {
+		cmd, _, said := program(t, "worker", "--nats", "nats://"+at, "--once")
+		cmd.Env = append(cmd.Env, asks+token)
+		_ = cmd.Run() // its exit code says more
+		return cmd.ProcessState.ExitCode(), said.String()
+	}
+	code, stderr := work("the token of somebody else")
+	if oneLine(t, stderr); code != exitError || !strings.Contains(stderr, "the join token is not the conductor's") || !strings.Contains(stderr, joinToken) {
+		t.Errorf("exit %d, %q", code, stderr)
+	}
+	await(t, "word of it", func() bool { return strings.Contains(said.String(), "refused a worker at 127.0.0.1") })
+	if code, stderr := work(token); code != exitOK || !strings.Contains(stderr, "released") {
+		t.Errorf("with the token: exit %d, %s", code, stderr)
+	}
+	run.result()
+}
+
+// TestNoServerWithoutWorkers: a run that sends its load itself listens nowhere; one
+// with workers does.
+func TestNoServerWithoutWorkers(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/proc/self/net/tcp"); err != nil {
+		t.Skip("needs /proc")
+	}
+	c := newCluster(t)
+	for workers, want := range map[string]int{"0": 0, "1": 1} {
+		dir := filepath.Join(t.TempDir(), "run")
+		run := c.begun(dir, "run", "--url", c.engine, "--rate", "20", "--duration", "10m", "--warmup", "0s", "--workload", "fixed(20,10)",
+			"--workers", workers, "--out", dir, "--quiet")
+		run.under(20)
+		if got := listening(t, run.Process.Pid); got != want {
+			t.Errorf("--workers %s: listens at %d addresses, want %d", workers, got, want)
+		}
+		run.Process.Kill()
+	}
+}
+
+// listening counts the sockets of a process that take connections.
+func listening(t *testing.T, pid int) (n int) {
+	t.Helper()
+	own := map[string]bool{}
+	files, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "fd", "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no open files of process %d: %v", pid, err)
+	}
+	for _, f := range files {
+		if to, err := os.Readlink(f); err == nil && strings.HasPrefix(to, "socket:[") {
+			own[strings.Trim(to, "socket:[]")] = true
+		}
+	}
+	const state, inode, listen = 3, 9, "0A"
+	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		content, _ := os.ReadFile(table) // a machine may lack IPv6
+		for line := range strings.Lines(string(content)) {
+			if f := strings.Fields(line); len(f) > inode && f[state] == listen && own[f[inode]] {
+				n++
+			}
+		}
+	}
+	return n
+}
