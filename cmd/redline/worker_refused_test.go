@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,6 +58,42 @@ func TestWorkersThatAreRefused(t *testing.T) {
 		if strings.Contains(run.said.String(), "goroutine ") {
 			t.Errorf("%s: %s", tc.name, run.said)
 		}
+	}
+}
+
+// TestWorkersNeedTheFilesOfAPlan: a worker without them, or with others under
+// their names, does not send another load than was asked for.
+func TestWorkersNeedTheFilesOfAPlan(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	h := c.joined("w1")
+	write := func(dir, word string) {
+		line := fmt.Sprintf("{\"prompt\": \"%s is a word\", \"output_tokens\": 4}\n", word)
+		if err := os.WriteFile(filepath.Join(dir, "prompts.jsonl"), []byte(strings.Repeat(line, 50)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func() (*conductor, int) {
+		dir := filepath.Join(t.TempDir(), "run")
+		cmd, out, said := program(t, "run", "--url", c.engine, "--workload", "prompts.jsonl", "--concurrency", "2", "--requests", "10", "--warmup", "0s",
+			"--workers", "1", "--nats", c.nats, "--out", dir, "--quiet")
+		cmd.Env = append(cmd.Env, joinToken+"="+crewToken)
+		write(cmd.Dir, "apple")
+		startedProcess(t, cmd)
+		one := &conductor{Cmd: cmd, t: t, dir: dir, out: out, said: said}
+		return one, one.code()
+	}
+	if one, code := run(); code != exitError || !strings.Contains(one.said.String(), "worker w1") || !strings.Contains(one.said.String(), "copy the plan's files to its machine") {
+		t.Errorf("without it: exit %d, %s", code, one.said)
+	}
+	write(h.Dir, "pear")
+	if one, code := run(); code != exitError || !strings.Contains(one.said.String(), "it would send another load than the conductor") {
+		t.Errorf("with another: exit %d, %s", code, one.said)
+	}
+	write(h.Dir, "apple")
+	one, _ := run()
+	if n := one.result().Points[0].Requests; n.OK != 10 {
+		t.Errorf("with the same: %d of %d ok", n.OK, n.Due)
 	}
 }
 

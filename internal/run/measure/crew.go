@@ -50,7 +50,7 @@ func (r *run) engage(ctx context.Context) (err error) {
 		return err
 	}
 	t := r.target
-	a := Assignment{Run: r.id, Plan: plan, Model: t.model, Context: t.context, Usage: t.usage, E2E: r.e2e, OwnCount: r.stage.OwnCount}
+	a := Assignment{Run: r.id, Plan: plan, Model: t.model, Context: t.context, Usage: t.usage, E2E: r.e2e, OwnCount: r.stage.OwnCount, Digest: r.digest()}
 	if t.engine != nil {
 		a.URLs = []string{t.engine.URL()}
 	}
@@ -143,7 +143,9 @@ type Assignment struct {
 	Usage    bool          `json:"usage"`
 	E2E      time.Duration `json:"e2e_ns"`
 	OwnCount bool          `json:"own_count,omitempty"`
-	Share    load.Share    `json:"share"`
+	// Digest tells the conductor's load from that of other files.
+	Digest string     `json:"digest"`
+	Share  load.Share `json:"share"`
 	// Origin is the run's origin on the worker's own clock.
 	Origin int64 `json:"origin_ns"`
 }

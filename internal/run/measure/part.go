@@ -2,7 +2,10 @@ package measure
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"redline/internal/clock"
 	"redline/internal/drive/client"
@@ -24,7 +27,7 @@ type Part struct {
 func Take(ctx context.Context, a Assignment, c *clock.Clock, dial client.Dial) (*Part, error) {
 	plan, err := config.FromWhole(a.Plan)
 	if err != nil {
-		return nil, err
+		return nil, lacking(err)
 	}
 	if len(a.URLs) > 0 {
 		plan.Provider.URLs, plan.Provider.Model = a.URLs, a.Model
@@ -34,7 +37,7 @@ func Take(ctx context.Context, a Assignment, c *clock.Clock, dial client.Dial) (
 	r.stage.Share = a.Share
 	p := &Part{r: r}
 	if err := r.loadTokenizer(); err != nil {
-		return nil, err
+		return nil, lacking(err)
 	}
 	spec := plan.Provider
 	spec.Secrets = plan.Secrets()
@@ -45,9 +48,37 @@ func Take(ctx context.Context, a Assignment, c *clock.Clock, dial client.Dial) (
 	r.target = t
 	if err := p.prepare(ctx, a); err != nil {
 		p.Close()
-		return nil, err
+		return nil, lacking(err)
 	}
 	return p, nil
+}
+
+// lacking says what to do about a file that a worker does not have.
+func lacking(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("copy the plan's files to its machine, to the same path: %w", err)
+	}
+	return err
+}
+
+// digest tells one load from another: by what some sessions ask, and when.
+func (r *run) digest() string {
+	sum := sha256.New()
+	for _, i := range []int{0, 1, 2, 3, 10, 100, 1000} {
+		if turn := r.work.Session(i).Next(nil); turn != nil {
+			fmt.Fprintf(sum, "%d %d %d %q\n", i, turn.Request.PromptTokens, turn.Request.MaxTokens, turn.Request.Messages)
+		}
+	}
+	if r.stage.Arrivals != nil {
+		n := 0
+		for at := range r.stage.Arrivals {
+			if fmt.Fprintln(sum, at); n == 100 {
+				break
+			}
+			n++
+		}
+	}
+	return fmt.Sprintf("%x", sum.Sum(nil))
 }
 
 // prepare makes the stage of the share.
@@ -61,6 +92,9 @@ func (p *Part) prepare(ctx context.Context, a Assignment) (err error) {
 	}
 	if err := r.prepare(ctx); err != nil {
 		return err
+	}
+	if r.digest() != a.Digest {
+		return errors.New("it would send another load than the conductor: copy the plan's files, such as the workload and the tokenizer, to its machine")
 	}
 	s := &r.stage
 	s.OwnCount = a.OwnCount

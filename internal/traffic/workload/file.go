@@ -84,7 +84,7 @@ func readHead(path string) ([]byte, error) {
 	}
 	file, err := os.Open(local)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%s: no such file; the known workloads are %s", path, strings.Join(Names(), ", "))
+		return nil, &unknown{path}
 	}
 	if err != nil {
 		return nil, err
@@ -130,3 +130,12 @@ func (t Traffic) formatOf() (string, error) {
 func isCorpus(format string) bool {
 	return slices.ContainsFunc(corpus.Formats, func(f corpus.Described) bool { return string(f.Name) == format })
 }
+
+// unknown is a workload that is neither a file nor has a known name.
+type unknown struct{ path string }
+
+func (u *unknown) Error() string {
+	return fmt.Sprintf("%s: no such file; the known workloads are %s", u.path, strings.Join(Names(), ", "))
+}
+
+func (u *unknown) Unwrap() error { return os.ErrNotExist }
