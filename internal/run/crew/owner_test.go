@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redline/internal/clock"
+	"redline/internal/run/measure"
 )
 
 // TestNobodyElseIsObeyed: a conductor that was away for so long that another has
@@ -40,6 +41,30 @@ func TestNobodyElseIsObeyed(t *testing.T) {
 			t.Errorf("released: %q, free %v", got, w.Free())
 		}
 	})
+}
+
+// TestASuspendedConductorLosesNobody: after a pause of its own it reads what the
+// workers told meanwhile, before it counts any of them as lost.
+func TestASuspendedConductorLosesNobody(t *testing.T) {
+	now := int64(time.Second)
+	e := measure.Engagement{Now: func() int64 { return now }, Say: func(format string, args ...any) { t.Logf(format, args...) }}
+	c := &Crew{links: []Link{&wire{hello: Hello{Name: "w0"}}}}
+	s := newStint(c, e, c.links)
+	s.members[0].heard = now
+	pass := func(d time.Duration) bool {
+		now += int64(d)
+		s.look()
+		return s.over()
+	}
+	if pass(time.Second) || pass(time.Hour) {
+		t.Error("a worker is lost that was not waited for")
+	}
+	for range int(lost/time.Second) + 1 {
+		pass(time.Second)
+	}
+	if !s.over() || s.members[0].lost == "" {
+		t.Error("a worker that says nothing is not lost")
+	}
 }
 
 // TestIdleWorkersStayClaimed: stages may lie minutes apart.

@@ -39,6 +39,7 @@ type stint struct {
 	resumed bool  // its workers have begun already
 	halted  int64 // when the sending was ended, 0 before
 	halts   chan int64
+	looked  int64 // when workers were last looked for that say nothing
 }
 
 // member is a worker in a stint.
@@ -212,6 +213,13 @@ func (s *stint) add(b *Batch) (output int64) {
 // look notices workers that say nothing.
 func (s *stint) look() {
 	now := s.Now()
+	if away := now - s.looked; s.looked != 0 && away > int64(absence) {
+		// This process was suspended: what the workers told meanwhile is yet to be read.
+		for _, m := range s.members {
+			m.heard += away
+		}
+	}
+	s.looked = now
 	for i, m := range s.members {
 		for more := true; more; {
 			select {
