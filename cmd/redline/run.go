@@ -164,14 +164,19 @@ func (p *process) perform(ctx context.Context, cfg *config.Config, of resumed) (
 	if p.hurry != nil {
 		p.hurry()
 	}
+	options.Hold = p.hold(options.Say)
+	defer options.Hold.Release()
+	if of.dir != "" { // before its workers hear of it: the conductor may be alive
+		if err := options.Hold.Take(of.dir); err != nil {
+			return nil, "", err
+		}
+	}
 	crew, release, err := p.crew(ctx, cfg, of.memo, options.Say)
 	if err != nil {
 		return nil, "", of.refused(err)
 	}
 	defer release()
 	options.Crew = crew
-	options.Hold = p.hold(options.Say)
-	defer options.Hold.Release()
 	res, path, err := measure.Run(ctx, options)
 	done(res)
 	live.Finish()

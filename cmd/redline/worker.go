@@ -28,7 +28,9 @@ const workerHelp = `Send a share of the load that a conductor leads: any command
 called with --workers N on this or another machine. A worker waits at a NATS
 server, is claimed by one conductor at a time, and is free again when that is
 done. All of them have to be of the same version, and share a join token:
-REDLINE_JOIN_TOKEN in the environment of each.
+REDLINE_JOIN_TOKEN in the environment of each. What a NATS server of your own
+asks for (a token, user:password, or the path of a credentials file) is
+REDLINE_NATS_AUTH.
 
 docs/WORKERS.md says what is exact about it; redline kube prints the manifests
 for Kubernetes.`
@@ -37,8 +39,12 @@ const workerExamples = `  redline worker --nats nats://10.0.0.7:4222
   redline worker --nats tls://conductor:4222 --name zone-a-1
   redline worker --once   # the address from REDLINE_NATS; ends with the conductor`
 
-// joinToken is the variable with what conductor and workers share.
-const joinToken = "REDLINE_JOIN_TOKEN"
+const (
+	// joinToken is the variable with what conductor and workers share, natsAuth
+	// the one with what a NATS server of the user's own asks for.
+	joinToken = "REDLINE_JOIN_TOKEN"
+	natsAuth  = "REDLINE_NATS_AUTH"
+)
 
 func (p *process) workerCommand() *cobra.Command {
 	c := &cobra.Command{Use: "worker", SuggestFor: []string{"agent", "slave", "join", "node"}, Short: "send a share of a load that another redline leads",
@@ -94,7 +100,7 @@ func (p *process) work(ctx context.Context, url, name string, once bool) error {
 		fmt.Fprintln(p.stderr, "redline worker: "+p.line(fmt.Sprintf(format, args...)))
 	}
 	host, _ := os.Hostname()
-	member, err := bus.Join(ctx, bus.Options{URL: url, Token: p.env(joinToken), Say: say})
+	member, err := bus.Join(ctx, bus.Options{URL: url, Token: p.env(joinToken), Auth: p.env(natsAuth), Say: say})
 	if err != nil {
 		return stopped(ctx, err)
 	}
@@ -146,7 +152,10 @@ func (p *process) gather(ctx context.Context, w config.Workers, memo []byte, say
 	}
 	ctx, stop := p.stoppable(ctx)
 	defer stop()
-	hub, err := bus.Open(ctx, bus.Options{URL: w.NATS, Listen: w.Listen, Token: p.env(joinToken), Say: say})
+	if memo != nil && (w.NATS == "" || p.env(joinToken) == "") {
+		return nil, nil, fmt.Errorf("its records are at the NATS server that it was started with: give that as --nats, and the same %s", joinToken)
+	}
+	hub, err := bus.Open(ctx, bus.Options{URL: w.NATS, Listen: w.Listen, Token: p.env(joinToken), Auth: p.env(natsAuth), Say: say})
 	if err != nil {
 		return nil, nil, cmp.Or(ctx.Err(), err)
 	}
@@ -177,7 +186,7 @@ func (p *process) meet(ctx context.Context, w config.Workers, hub *bus.Hub, say 
 	switch {
 	case w.NATS == "" && w.Listen == "":
 		local, err = p.startWorkers(w.Count, hub)
-	case w.Listen != "" && p.env(joinToken) == "":
+	case p.env(joinToken) == "":
 		say("waiting for %s; on each machine: %s=%s redline worker --nats %s", text.Plural(w.Count, "worker"), joinToken, hub.Token(), hub.URL())
 	default:
 		say("waiting for %s; on each machine: redline worker --nats %s", text.Plural(w.Count, "worker"), hub.URL())

@@ -14,7 +14,7 @@ const clockShare = 0.01
 const noneLeft = "every worker was lost"
 
 // each asks a question about a machine of every worker, where there are any. The
-// first answer that fails, or else the last one, names its worker.
+// first answer that fails names its worker, or else the first with a note.
 func (c check) each(e Evidence) (o outcome) {
 	if !c.machine || len(e.Workers) == 0 {
 		return c.ask(e)
@@ -25,9 +25,15 @@ func (c check) each(e Evidence) (o outcome) {
 			continue
 		}
 		e.Client, e.Shortage = w.Client, w.Shortage
-		if o = c.ask(e); o.failed() || o.note != "" {
-			o.figure = "worker " + w.Name + ": " + o.figure
-			return o
+		one := c.ask(e)
+		if one.failed() || one.note != "" {
+			one.figure = "worker " + w.Name + ": " + one.figure
+		}
+		if one.failed() {
+			return one
+		}
+		if o.note == "" {
+			o = one
 		}
 	}
 	return o

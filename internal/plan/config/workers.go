@@ -60,7 +60,7 @@ func NATSAddress(given string) error {
 		return fmt.Errorf("want the URL of a NATS server such as nats://localhost:4222 or tls://nats:4222, got %s", text.Quote(given))
 	}
 	if u.User != nil {
-		return fmt.Errorf("want a URL without a password, which would be kept with the run: give it as REDLINE_JOIN_TOKEN")
+		return fmt.Errorf("want a URL without a password, which would be kept with the run: give it as REDLINE_NATS_AUTH")
 	}
 	return nil
 }

@@ -2,10 +2,10 @@ package bus
 
 import (
 	"crypto/rand"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -23,9 +23,11 @@ type Options struct {
 	// Listen is the host and port of the embedded server, "" for loopback and any
 	// free port.
 	Listen string
-	// Token is the join token, "" for the one in the URL or, at a conductor, for
-	// a random one.
+	// Token is the join token, "" at a conductor for a random one.
 	Token string
+	// Auth is what a NATS server of somebody's asks for: a token, a name and a
+	// password with a colon between them, or the path of a file with credentials.
+	Auth string
 	// Dir is where the embedded server keeps streams, "" for a temporary one.
 	Dir string
 	// Say is given what people should know, in one line each.
@@ -67,13 +69,6 @@ func (r *refusal) Error() string { return r.message }
 // token is the join token of the options.
 func (o *Options) token() (string, error) {
 	token := o.Token
-	if token == "" && o.URL != "" {
-		if u, err := url.Parse(firstURL(o.URL)); err == nil && u.User != nil {
-			if _, both := u.User.Password(); !both {
-				token = u.User.Username()
-			}
-		}
-	}
 	if token != "" && len(token) < leastToken {
 		return "", fmt.Errorf("the join token has %s: at least %d are needed, for example `openssl rand -hex 16`",
 			text.Plural(len(token), "character"), leastToken)
@@ -127,9 +122,10 @@ func checkURL(list string) error {
 
 // dialing is how both sides connect: a silent cut is found within ten seconds,
 // and connections are made again for ever.
-func (o *Options) dialing(token string, config *tls.Config, where string, refuse func(error)) []nats.Option {
+func (o *Options) dialing(k keys, refuse func(error), where string) []nats.Option {
+	config := k.client(refuse)
 	return []nats.Option{
-		nats.Name("redline"), nats.Token(token), nats.Timeout(5 * time.Second),
+		nats.Name("redline"), o.auth(k), nats.Timeout(5 * time.Second),
 		nats.PingInterval(2 * time.Second), nats.MaxPingsOutstanding(3), nats.FlusherTimeout(5 * time.Second),
 		nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
 		// Not nats.Secure: that refuses servers without TLS under nats:// too.
@@ -150,6 +146,21 @@ func (o *Options) dialing(token string, config *tls.Config, where string, refuse
 	}
 }
 
+// auth shows a server what it asks for: one of a conductor's wants to see that
+// the token is known, without the token.
+func (o *Options) auth(k keys) nats.Option {
+	name, password, both := strings.Cut(o.Auth, ":")
+	switch info, err := os.Stat(o.Auth); {
+	case o.Auth == "":
+		return nats.Token(k.proof())
+	case err == nil && info.Mode().IsRegular():
+		return nats.UserCredentials(o.Auth)
+	case both:
+		return nats.UserInfo(name, password)
+	}
+	return nats.Token(o.Auth)
+}
+
 // refused tells what no further try cures from a connection that failed; nil for
 // the latter.
 func refused(err error, where string) error {
@@ -158,7 +169,7 @@ func refused(err error, where string) error {
 	case errors.As(err, &r):
 		return r
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired):
-		return &refusal{fmt.Sprintf("%s: %s refuses it; give the conductor's own as REDLINE_JOIN_TOKEN", errToken, where)}
+		return &refusal{fmt.Sprintf("%s: %s refuses it; give the conductor's own as REDLINE_JOIN_TOKEN, or to a NATS server of your own what it asks for as REDLINE_NATS_AUTH", errToken, where)}
 	case errors.Is(err, nats.ErrSecureConnWanted):
 		return &refusal{where + " does not speak TLS: give its address with nats://"}
 	}

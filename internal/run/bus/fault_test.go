@@ -40,7 +40,7 @@ func publishing(t *testing.T, out crew.Outlet, worker, n, size int) <-chan struc
 // directory: every batch arrives once, in order, at a conductor that was there
 // all the time.
 func TestServerKilled(t *testing.T) {
-	s := startNATS(t, "--auth", testToken)
+	s := startNATS(t, "--auth", testProof(t))
 	hub := openHub(t, Options{URL: s.url()})
 	got := newBasket(t)
 	if err := hub.Collect(t.Context(), "r", got.take); err != nil {

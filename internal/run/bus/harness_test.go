@@ -36,6 +36,16 @@ func TestMain(m *testing.M) {
 
 const testToken = "a token for tests, long enough"
 
+// testProof is what a server sees of it.
+func testProof(t *testing.T) string {
+	t.Helper()
+	k, err := newKeys(testToken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k.proof()
+}
+
 // said collects lines.
 type said struct {
 	t     *testing.T

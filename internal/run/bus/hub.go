@@ -51,14 +51,14 @@ func Open(ctx context.Context, o Options) (*Hub, error) {
 
 func (h *Hub) connect(ctx context.Context) (err error) {
 	if h.options.URL == "" {
-		h.server, err = embed(h.options, h.token, h.keys)
+		h.server, err = embed(h.options, h.keys)
 	} else {
 		err = checkURL(h.options.URL)
 	}
 	if err != nil {
 		return err
 	}
-	options := h.options.dialing(h.token, h.keys.client(func(error) {}), h.URL(), func(error) {})
+	options := h.options.dialing(h.keys, func(error) {}, h.URL())
 	if h.server != nil {
 		options = append(options, nats.InProcessServer(h.server))
 	}
@@ -89,6 +89,9 @@ func (h *Hub) URL() string {
 
 // Token is what workers join with.
 func (h *Hub) Token() string { return h.token }
+
+// Mark tells whether another hub had the same token.
+func (h *Hub) Mark() string { return h.keys.mark() }
 
 // Dropped is how many messages of strangers came.
 func (h *Hub) Dropped() int64 { return h.strangers.count.Load() }

@@ -50,7 +50,7 @@ func Join(ctx context.Context, o Options) (*Member, error) {
 		return nil, err
 	}
 	m.ctx, m.cancel = context.WithCancelCause(context.Background())
-	if m.conn, err = m.connect(ctx, token); err == nil {
+	if m.conn, err = m.connect(ctx); err == nil {
 		m.stream, err = jetstream.New(m.conn, jetstream.WithPublishAsyncTimeout(10*time.Second))
 	}
 	if err != nil {
@@ -60,9 +60,9 @@ func Join(ctx context.Context, o Options) (*Member, error) {
 	return m, nil
 }
 
-func (m *Member) connect(ctx context.Context, token string) (*nats.Conn, error) {
+func (m *Member) connect(ctx context.Context) (*nats.Conn, error) {
 	refuse := func(err error) { m.cancel(err) }
-	options := append(m.options.dialing(token, m.keys.client(refuse), shown(m.options.URL), refuse),
+	options := append(m.options.dialing(m.keys, refuse, shown(m.options.URL)),
 		// What cannot be sent now is sent again by the outlets.
 		nats.ReconnectBufSize(-1))
 	for told := false; ; {

@@ -27,7 +27,6 @@ const (
 type outlet struct {
 	member  *Member
 	subject string
-	id      string
 	box     box
 
 	mu    sync.Mutex
@@ -44,7 +43,7 @@ type parcel struct {
 // Outlet takes the batches of a worker's share of a run.
 func (m *Member) Outlet(run string, worker int) crew.Outlet {
 	subject := fmt.Sprintf("%s.%d", batchSubject(run), worker)
-	return &outlet{member: m, subject: subject, id: fmt.Sprintf("%s/%d/", run, worker), box: m.keys.box(subject), more: make(chan struct{}, 1)}
+	return &outlet{member: m, subject: subject, box: m.keys.box(subject), more: make(chan struct{}, 1)}
 }
 
 // Publish keeps a batch until the stream has it. It does not wait.
@@ -55,7 +54,7 @@ func (o *outlet) Publish(b *crew.Batch) error {
 	}
 	msg := nats.NewMsg(o.subject)
 	msg.Data = o.box.seal(data, "")
-	msg.Header.Set(jetstream.MsgIDHeader, fmt.Sprint(o.id, b.Seq))
+	msg.Header.Set(jetstream.MsgIDHeader, o.member.keys.name(fmt.Sprint(o.subject, " ", b.Seq)))
 	size := int64(len(msg.Data))
 	const header = 1024
 	if limit := o.member.conn.MaxPayload(); limit > 0 && size > limit-header {

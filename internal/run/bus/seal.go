@@ -11,6 +11,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/hex"
 	"fmt"
 	"math/big"
 	"time"
@@ -67,6 +68,15 @@ func nonceOf(sealed []byte) string {
 	const size = 12
 	return string(sealed[:min(size, len(sealed))])
 }
+
+// proof shows that the token is known, and tells nothing of it.
+func (k keys) proof() string { return hex.EncodeToString(k.derive("NATS")) }
+
+// name is one that nobody else can think of for the same thing.
+func (k keys) name(of string) string { return hex.EncodeToString(k.derive("name " + of)[:16]) }
+
+// mark tells one token from another, and nothing else of them.
+func (k keys) mark() string { return hex.EncodeToString(k.derive("mark")[:8]) }
 
 func (k keys) signer() ed25519.PrivateKey { return ed25519.NewKeyFromSeed(k.derive("TLS server")) }
 

@@ -25,7 +25,7 @@ type embedded struct {
 }
 
 // embed starts a server. On anything but loopback it speaks TLS alone.
-func embed(o Options, token string, k keys) (*embedded, error) {
+func embed(o Options, k keys) (*embedded, error) {
 	host, port, err := listenAddress(o.Listen)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func embed(o Options, token string, k keys) (*embedded, error) {
 		}
 		e.scratch = dir
 	}
-	log := &serverLog{gate: gate{token: token, say: o.say, told: map[string]bool{}}}
+	log := &serverLog{gate: gate{token: k.proof(), say: o.say, told: map[string]bool{}}}
 	options := &server.Options{
 		ServerName: "redline", Host: host, Port: port, NoSigs: true, NoLog: true,
 		JetStream: true, StoreDir: dir, DisableJetStreamBanner: true,

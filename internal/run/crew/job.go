@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"redline/internal/clock"
 	"redline/internal/drive/load"
 	"redline/internal/drive/record"
 	"redline/internal/run/measure"
@@ -18,6 +19,7 @@ import (
 type job struct {
 	worker *Worker
 	part   *measure.Part
+	clock  *clock.Clock
 	of     measure.Assignment
 	out    Outlet
 	orders chan load.Order
@@ -29,8 +31,11 @@ type job struct {
 	cut  string                 // what ended it before that
 	news map[int]*record.Record // on their way, with something new to tell
 	over []*record.Record       // ended
-	seq  uint64
-	told int64 // output events
+
+	// Of the beat alone.
+	seq   uint64
+	told  int64 // output events
+	stuck bool  // no more can be handed on
 }
 
 // flushWait is how long a worker keeps what nobody has taken after its end.
@@ -50,7 +55,7 @@ func (j *job) run(start int64) {
 	report := &Report{Counts: out.Counts}
 	from, to := out.WindowStart, out.WindowEnd
 	if from == 0 || to <= from {
-		from, to = start, max(start+1, j.part.Clock().Now())
+		from, to = start, max(start+1, j.clock.Now())
 	}
 	report.Client, report.Shortage = j.part.Client(from, to)
 	if report.Error = j.why(); err != nil {
@@ -83,7 +88,7 @@ func (j *job) sink(rec *record.Record) {
 // beat tells what has happened, at times that are the same for all workers, and
 // ends the load of a conductor that has gone.
 func (j *job) beat(stop <-chan struct{}) {
-	c := j.part.Clock()
+	c := j.clock
 	for {
 		next := (c.Now()/int64(beat) + 1) * int64(beat)
 		wait := time.NewTimer(time.Duration(next - c.Now()))
@@ -95,12 +100,10 @@ func (j *job) beat(stop <-chan struct{}) {
 		}
 		j.publish(nil)
 		if j.worker.orphaned() {
-			j.worker.say("run %s: nothing heard from its conductor for %s: stopping", j.of.Run, silence)
-			j.interrupt(fmt.Sprintf("it heard nothing from its conductor for %s", silence))
-			select {
-			case j.orders <- load.Order{End: true, Stopped: true}:
-			default:
+			if j.why() == "" {
+				j.worker.say("run %s: nothing heard from its conductor for %s: stopping", j.of.Run, silence)
 			}
+			j.stop(fmt.Sprintf("it heard nothing from its conductor for %s", silence))
 		}
 	}
 }
@@ -134,22 +137,54 @@ func (j *job) why() string {
 
 // publish sends what is new; done is nil but for the last time.
 func (j *job) publish(done *Report) {
-	known := min(j.part.Clock().Now(), j.counts.Next())
+	known := min(j.clock.Now(), j.counts.Next())
 	j.mu.Lock()
 	news, over := j.news, j.over
 	j.news, j.over = map[int]*record.Record{}, nil
-	j.seq++
-	output := j.counts.Events.Load()
-	b := &Batch{Run: j.of.Run, Worker: j.of.Share.Index, Seq: j.seq, Known: known, Output: output - j.told, Done: done}
-	j.told = output
 	j.mu.Unlock()
+	var lines []byte
+	add := func(rec *record.Record) {
+		if lines = rec.AppendLine(lines); len(lines) >= largeBatch {
+			j.send(&Batch{Lines: lines})
+			lines = nil
+		}
+	}
 	for _, id := range slices.Sorted(maps.Keys(news)) {
-		b.Lines = news[id].AppendLine(b.Lines)
+		add(news[id])
 	}
 	for _, rec := range over {
-		b.Lines = rec.AppendLine(b.Lines)
+		add(rec)
 	}
+	output := j.counts.Events.Load()
+	j.send(&Batch{Known: known, Output: output - j.told, Done: done, Lines: lines})
+	j.told = output
+}
+
+// largeBatch is when a batch is large enough: a NATS server takes messages of up
+// to 1 MB, where it is not told otherwise.
+const largeBatch = 256 << 10
+
+// send numbers a batch and hands it on. What cannot be handed on ends the share:
+// it would be missing between what comes before and after it.
+func (j *job) send(b *Batch) {
+	if j.stuck {
+		return
+	}
+	b.Run, b.Worker, b.Seq = j.of.Run, j.of.Share.Index, j.seq+1
 	if err := j.out.Publish(b); err != nil {
-		j.worker.say("run %s: %v", j.of.Run, err)
+		j.stuck = true
+		j.worker.say("run %s: stopping: %v", j.of.Run, err)
+		j.stop(err.Error())
+		return
+	}
+	j.seq++
+}
+
+// stop ends the share before its conductor does.
+func (j *job) stop(why string) {
+	j.interrupt(why)
+	select {
+	case j.orders <- load.Order{End: true, Stopped: true}:
+	default:
 	}
 }

@@ -13,10 +13,12 @@ const memoSchema = "redline/crew/1"
 // memo is what a conductor writes down of a stint, so that another can take its
 // place: the batches tell the rest.
 type memo struct {
-	Schema  string       `json:"schema"`
-	Run     string       `json:"run"`
-	Claim   string       `json:"claim"`
-	Start   int64        `json:"start"`
+	Schema string `json:"schema"`
+	Run    string `json:"run"`
+	Claim  string `json:"claim"`
+	Start  int64  `json:"start"`
+	// Join tells whether whoever resumes has the same join token.
+	Join    string       `json:"join,omitempty"`
 	Workers []memoWorker `json:"workers"`
 }
 
@@ -28,7 +30,7 @@ type memoWorker struct {
 
 // keep writes the memo.
 func (s *stint) keep() error {
-	m := memo{Schema: memoSchema, Run: s.Assignment.Run, Claim: s.crew.Claim, Start: s.start}
+	m := memo{Schema: memoSchema, Run: s.Assignment.Run, Claim: s.crew.Claim, Start: s.start, Join: s.crew.post.Mark()}
 	for _, one := range s.members {
 		m.Workers = append(m.Workers, memoWorker{one.link.Hello(), one.clock.used.origin, one.clock.used.trip})
 	}
@@ -45,6 +47,9 @@ func Resume(ctx context.Context, data []byte, post Post, link func(Hello) Link) 
 	var m memo
 	if json.Unmarshal(data, &m) != nil || m.Schema != memoSchema || len(m.Workers) == 0 || m.Start <= 0 {
 		return nil, errors.New("it is not what a conductor of workers leaves behind")
+	}
+	if m.Join != post.Mark() {
+		return nil, errors.New("the join token is not the one that it was started with")
 	}
 	if err := post.Find(ctx, m.Run); err != nil {
 		return nil, err

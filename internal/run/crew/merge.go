@@ -27,17 +27,16 @@ type told struct {
 	seq    uint64
 	known  int64
 	absent bool // nobody waits for what it knows
-	// open are its requests that have begun and not ended, latest the last due
-	// time and number among all of them.
-	open   map[int]*record.Record
-	latest int64
-	number int
+	// open are its requests that have begun and not ended, number and session the
+	// last of all of them.
+	open            map[int]*record.Record
+	number, session int
 }
 
 func newMerge(n int) *merge {
 	m := &merge{}
 	for i := range n {
-		m.workers = append(m.workers, &told{open: map[int]*record.Record{}, number: i - n})
+		m.workers = append(m.workers, &told{open: map[int]*record.Record{}, number: i - n, session: i - n})
 	}
 	return m
 }
@@ -57,15 +56,23 @@ func (m *merge) add(b *Batch) error {
 		if err != nil {
 			return err
 		}
+		if n := len(m.workers); rec.ID < 0 || rec.ID%n != b.Worker || rec.ID > w.number+n*mostAhead {
+			return fmt.Errorf("request %d is none of its own", rec.ID)
+		}
 		m.take(w, rec)
 	}
 	return nil
 }
 
+// mostAhead is by how many requests a worker may number beyond its last one.
+const mostAhead = 1 << 20
+
 // take turns a line into events: a request that is new has
 // begun, whatever became of it since.
 func (m *merge) take(w *told, rec *record.Record) {
-	w.latest, w.number = max(w.latest, rec.Due), max(w.number, rec.ID)
+	if w.number = max(w.number, rec.ID); rec.Turn == 0 {
+		w.session = max(w.session, rec.Session)
+	}
 	before, known := w.open[rec.ID]
 	if !known && rec.Begin != 0 {
 		begun := rec.Opening()
@@ -87,7 +94,11 @@ func (m *merge) take(w *told, rec *record.Record) {
 // release gives what happened before the time up to which everything is known,
 // in order. What comes later than that lies before it.
 func (m *merge) release(tell func(*record.Record)) (known int64) {
-	m.known = max(m.known, m.floor())
+	floor := m.floor()
+	if floor <= m.known {
+		return m.known
+	}
+	m.known = floor
 	slices.SortStableFunc(m.pending, func(a, b event) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rec.ID, b.rec.ID))
 	})

@@ -108,6 +108,8 @@ type Post interface {
 	// Collect calls take with every batch of the run, those of one worker in
 	// their order and each once, until ctx ends. It returns at once.
 	Collect(ctx context.Context, run string, take func(*Batch)) error
+	// Mark tells one join token from another.
+	Mark() string
 	// Find reports why the batches of a run are not there any more, or nil.
 	Find(ctx context.Context, run string) error
 	// Forget gives back what was kept of a run that is in its directory by now.

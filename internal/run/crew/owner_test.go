@@ -59,7 +59,7 @@ func TestASuspendedConductorLosesNobody(t *testing.T) {
 	if pass(time.Second) || pass(time.Hour) {
 		t.Error("a worker is lost that was not waited for")
 	}
-	for range int(lost/time.Second) + 1 {
+	for range int(silence/time.Second) + 1 {
 		pass(time.Second)
 	}
 	if !s.over() || s.members[0].lost == "" {

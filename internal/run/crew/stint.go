@@ -82,14 +82,13 @@ func (s *stint) Begin() (start int64, err error) {
 	}
 	if !s.resumed {
 		s.start = s.Now() + int64(lead)
+	}
+	if err = s.keep(); err == nil && !s.resumed {
 		err = each(s.links, func(_ int, l Link) error {
 			wait, cancel := context.WithTimeout(ctx, answerWait)
 			defer cancel()
 			return done(l.Ask(wait, Question{Start: s.start}))
 		})
-		if err == nil {
-			err = s.keep()
-		}
 	}
 	if err != nil {
 		s.end()
@@ -187,17 +186,18 @@ func (s *stint) News(take func(load.News)) {
 			s.account(m, s.merge.workers[i], tell)
 		}
 	}
-	s.crew.post.Forget(s.Assignment.Run)
 }
+
+// Forget gives back what was kept of the stage until its result was written.
+func (s *stint) Forget() { s.crew.post.Forget(s.Assignment.Run) }
 
 // add takes a batch in and gives how many output events it brings.
 func (s *stint) add(b *Batch) (output int64) {
-	if err := s.merge.add(b); err != nil {
-		s.Say("a batch of worker %d cannot be read: %v", b.Worker+1, err)
-		return 0
-	}
 	m := s.members[b.Worker]
 	m.heard = s.Now()
+	if err := s.merge.add(b); err != nil {
+		b.Done = &Report{Error: fmt.Sprintf("what it sends cannot be read (%v)", err)}
+	}
 	if b.Done != nil {
 		m.report = b.Done
 		s.merge.workers[b.Worker].known = 1<<63 - 1
@@ -220,6 +220,12 @@ func (s *stint) look() {
 		}
 	}
 	s.looked = now
+	last := int64(0)
+	for _, m := range s.members {
+		if m.report == nil {
+			last = max(last, m.heard)
+		}
+	}
 	for i, m := range s.members {
 		for more := true; more; {
 			select {
@@ -230,15 +236,19 @@ func (s *stint) look() {
 			}
 		}
 		quiet := time.Duration(now - m.heard)
+		limit := lost
+		if now-last > int64(absence) {
+			limit = silence // of all of them nothing is heard: perhaps the way to here is cut
+		}
 		if m.report != nil {
 			continue
 		}
 		s.merge.workers[i].absent = quiet > absence
 		switch {
-		case quiet > lost && m.lost == "":
+		case quiet > limit && m.lost == "":
 			m.lost = fmt.Sprintf("nothing heard from it since %s into the run", text.Length(time.Duration(m.heard-s.start)))
 			s.Say("worker %s is lost: %s", name(m.link.Hello()), m.lost)
-		case quiet <= lost && m.lost != "":
+		case quiet <= limit && m.lost != "":
 			m.lost = ""
 			s.Say("worker %s is back", name(m.link.Hello()))
 		}
@@ -270,7 +280,7 @@ func (s *stint) account(m *member, w *told, tell func(*record.Record)) {
 		if due >= until {
 			return
 		}
-		if i%m.share.Of == m.share.Index && due > w.latest {
+		if i%m.share.Of == m.share.Index && i > w.session {
 			w.number += m.share.Of
 			rec := &record.Record{ID: w.number, Session: i, Due: due}
 			rec.Fail(&llm.Fault{Outcome: llm.Unsent, At: due, Message: "its worker was lost"})

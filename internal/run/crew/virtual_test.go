@@ -61,6 +61,8 @@ func (m *memory) Collect(_ context.Context, run string, take func(*Batch)) error
 	return nil
 }
 
+func (m *memory) Mark() string { return "a token" }
+
 func (m *memory) Find(context.Context, string) error { return nil }
 
 func (m *memory) Forget(string) {}

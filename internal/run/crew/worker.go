@@ -72,7 +72,7 @@ func (w *Worker) Answer(ctx context.Context, q Question) Answer {
 	case q.Clock:
 		return Answer{Now: now}
 	case q.Prepare != nil:
-		err = w.prepare(ctx, *q.Prepare)
+		err = w.prepare(ctx, q.From, *q.Prepare)
 	case q.Start != 0:
 		err = w.start(q.Start)
 	case q.Order != nil:
@@ -112,7 +112,7 @@ func (w *Worker) hear(q Question) error {
 	return nil
 }
 
-func (w *Worker) prepare(ctx context.Context, a measure.Assignment) error {
+func (w *Worker) prepare(ctx context.Context, from string, a measure.Assignment) error {
 	w.end("it was given other work")
 	part, err := measure.Take(ctx, a, w.Clock, w.Dial)
 	if err != nil {
@@ -120,6 +120,10 @@ func (w *Worker) prepare(ctx context.Context, a measure.Assignment) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.conduct != from {
+		part.Close()
+		return fmt.Errorf("it works for %s by now", w.conduct)
+	}
 	w.part, w.assigned = part, a
 	return nil
 }
@@ -130,7 +134,7 @@ func (w *Worker) start(at int64) error {
 	if w.part == nil {
 		return fmt.Errorf("it has nothing to begin with")
 	}
-	j := &job{worker: w, part: w.part, of: w.assigned, out: w.Outlet(w.assigned.Run, w.assigned.Share.Index),
+	j := &job{worker: w, part: w.part, clock: w.part.Clock(), of: w.assigned, out: w.Outlet(w.assigned.Run, w.assigned.Share.Index),
 		orders: make(chan load.Order, 16), ended: make(chan struct{}), news: map[int]*record.Record{}}
 	w.part, w.job, w.served = nil, j, true
 	w.say("run %s: sending 1/%d of its load", w.assigned.Run, w.assigned.Share.Of)

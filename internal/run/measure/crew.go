@@ -41,6 +41,8 @@ type Stint interface {
 	Begin() (start int64, err error)
 	// Reports are what each worker says of itself once News has ended.
 	Reports() []result.Worker
+	// Forget gives back what was kept of the stage, once its result is written.
+	Forget()
 }
 
 // engage has the crew prepare for the stage.

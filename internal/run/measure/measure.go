@@ -148,7 +148,7 @@ func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 	if err != nil {
 		return nil, path, err
 	}
-	if r.outcome.Stopped == result.ByUser && r.outcome.Counts.Unsent == r.outcome.Counts.Due {
+	if r.Resume == "" && r.outcome.Stopped == result.ByUser && r.outcome.Counts.Unsent == r.outcome.Counts.Due {
 		r.dir.Discard()
 		return nil, "", context.Canceled
 	}
@@ -161,6 +161,8 @@ func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 	unkept := r.keepAnswers()
 	if err := r.dir.WriteResult(res); err != nil {
 		unkept = errors.Join(fmt.Errorf("the result could not be written: %w", err), unkept)
+	} else if r.stint != nil {
+		r.stint.Forget()
 	}
 	r.dir.NoteFull(cmp.Or(lost, unkept))
 	return res, path, cmp.Or(lost, unkept)

@@ -39,7 +39,7 @@ const (
 )
 
 // files are all that a run may leave behind; a forced run removes them first.
-var files = []string{recordsFile, planFile, ResultFile, telemetryFile, engineLogFile, experimentFile, secondPlanFile, PinFile, fullFile, answersFile, "report.html"}
+var files = []string{recordsFile, planFile, ResultFile, telemetryFile, engineLogFile, experimentFile, secondPlanFile, PinFile, fullFile, answersFile, crewFile, "report.html"}
 
 // StagesDir holds the run directories of an experiment's stages.
 const StagesDir = "stages"
