@@ -99,7 +99,7 @@ func (p *process) root() *cobra.Command {
 		{"decide", "Decide", []*cobra.Command{p.compareCommand(), p.tuneCommand(), p.capacityCommand()}},
 		{"understand", "Understand", []*cobra.Command{p.reportCommand(), p.exportCommand(), p.importCommand(), p.historyCommand(), p.uiCommand()}},
 		{"plan", "Plan", []*cobra.Command{p.workloadCommand(), p.catalogCommand(), p.simCommand(), p.calibrateCommand()}},
-		{"operate", "Operate", []*cobra.Command{p.doctorCommand(), p.workerCommand(), p.watchCommand(), p.schemaCommand(), p.manCommand(), p.versionCommand()}},
+		{"operate", "Operate", []*cobra.Command{p.doctorCommand(), p.workerCommand(), p.kubeCommand(), p.watchCommand(), p.schemaCommand(), p.manCommand(), p.versionCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title + ":"})
 		for _, c := range group.commands {

@@ -79,7 +79,8 @@ func (p *process) workerName(given string) string {
 		name, _ = os.Hostname()
 		name = cmp.Or(name, "worker")
 	}
-	if index := p.env("JOB_COMPLETION_INDEX"); index != "" {
+	// The pods of an indexed job have host names that end with it.
+	if index := p.env("JOB_COMPLETION_INDEX"); index != "" && !strings.HasSuffix(name, "-"+index) {
 		name += "-" + index
 	}
 	return name

@@ -39,7 +39,6 @@ type Worker struct {
 	part     *measure.Part
 	assigned measure.Assignment
 	job      *job
-	served   bool
 	released chan struct{}
 }
 
@@ -53,7 +52,8 @@ func (w *Worker) Free() bool {
 
 func (w *Worker) free() bool { return w.conduct == "" || time.Since(w.heard) > silence }
 
-// Released is closed once a conductor that the worker has worked for is done.
+// Released is closed once a conductor that has claimed the worker is done,
+// whether or not it came to a load.
 func (w *Worker) Released() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -136,7 +136,7 @@ func (w *Worker) start(at int64) error {
 	}
 	j := &job{worker: w, part: w.part, clock: w.part.Clock(), of: w.assigned, out: w.Outlet(w.assigned.Run, w.assigned.Share.Index),
 		orders: make(chan load.Order, 16), ended: make(chan struct{}), news: map[int]*record.Record{}}
-	w.part, w.job, w.served = nil, j, true
+	w.part, w.job = nil, j
 	w.say("run %s: sending 1/%d of its load", w.assigned.Run, w.assigned.Share.Of)
 	go j.run(at)
 	return nil
@@ -175,14 +175,14 @@ func (w *Worker) Release() {
 	w.end("it was stopped")
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.conduct == "" {
+		return
+	}
 	w.conduct = ""
-	if w.served {
-		w.served = false
-		w.say("released")
-		if w.released != nil {
-			close(w.released)
-			w.released = nil
-		}
+	w.say("released")
+	if w.released != nil {
+		close(w.released)
+		w.released = nil
 	}
 }
 
