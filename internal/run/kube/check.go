@@ -66,15 +66,15 @@ func (s Spec) checkObjects() error {
 		if o.name == "" && o.flag != "token-secret" {
 			continue
 		}
-		if !object(o.name) {
+		if !objectName(o.name) {
 			return fmt.Errorf("--%s: "+wantName, o.flag, o.kind, text.Quote(o.name))
 		}
 	}
 	return nil
 }
 
-// object reports whether an object of Kubernetes can have the name.
-func object(name string) bool { return len(name) <= 253 && objectForm.MatchString(name) }
+// objectName reports whether an object of Kubernetes can have the name.
+func objectName(name string) bool { return len(name) <= 253 && objectForm.MatchString(name) }
 
 func (s Spec) checkPods() error {
 	switch {
@@ -103,7 +103,7 @@ func (s Spec) checkSecrets() error {
 	for _, given := range s.SecretEnv {
 		name, from, _ := strings.Cut(given, "=")
 		secret, key, _ := strings.Cut(from, "/")
-		if !variableForm.MatchString(name) || !object(secret) || !keyForm.MatchString(key) {
+		if !variableForm.MatchString(name) || !objectName(secret) || !keyForm.MatchString(key) {
 			return fmt.Errorf("--secret-env: want NAME=SECRET/KEY, such as OPENAI_API_KEY=llm/api-key: the Secret's name and key, never the value")
 		}
 		if slices.Contains(ownVariables, name) {

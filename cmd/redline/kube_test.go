@@ -1,0 +1,316 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	lib "go.yaml.in/yaml/v4"
+
+	"redline/internal/judge/result"
+)
+
+// kubeJob is what a cluster reads of a Job, as far as it starts processes.
+type kubeJob struct {
+	Kind string
+	Spec struct {
+		Completions int
+		Template    struct {
+			Spec struct{ Containers []kubeContainer }
+		}
+	}
+}
+
+type kubeContainer struct {
+	Name          string
+	WorkingDir    string `yaml:"workingDir"`
+	Command, Args []string
+	Env           []struct {
+		Name, Value string
+		ValueFrom   struct {
+			SecretKeyRef struct{ Name, Key string } `yaml:"secretKeyRef"`
+		} `yaml:"valueFrom"`
+	}
+	VolumeMounts []struct {
+		MountPath string `yaml:"mountPath"`
+	} `yaml:"volumeMounts"`
+}
+
+// kubeJobs are the Jobs among manifests, by the name of their container.
+func kubeJobs(t *testing.T, manifests string) map[string]kubeJob {
+	t.Helper()
+	jobs := map[string]kubeJob{}
+	for d := lib.NewDecoder(strings.NewReader(manifests)); ; {
+		var j kubeJob
+		err := d.Decode(&j)
+		switch {
+		case errors.Is(err, io.EOF):
+			return jobs
+		case err != nil:
+			t.Fatalf("%v\n%s", err, manifests)
+		case j.Kind == "Job":
+			jobs[j.Spec.Template.Spec.Containers[0].Name] = j
+		}
+	}
+}
+
+// kubeCluster starts containers as processes of this machine.
+type kubeCluster struct {
+	secrets map[string]string // SECRET/KEY → value
+	// names are what cluster DNS and the pod's network would make of a text.
+	names *strings.Replacer
+}
+
+// expansion is what Kubernetes replaces in arguments.
+var expansion = regexp.MustCompile(`\$\$|\$\([A-Za-z_][A-Za-z0-9_]*\)`)
+
+// start begins a pod: with the manifest's command, the environment that it names
+// and nothing else, and an empty folder for each volume.
+func (k *kubeCluster) start(t *testing.T, c kubeContainer, extra ...string) (*exec.Cmd, map[string]string, *buffer) {
+	t.Helper()
+	volumes := map[string]string{}
+	for _, v := range c.VolumeMounts {
+		volumes[v.MountPath] = t.TempDir()
+	}
+	env, known := slices.Clone(extra), map[string]string{}
+	for _, e := range c.Env {
+		value := e.Value
+		if ref := e.ValueFrom.SecretKeyRef; ref.Name != "" {
+			var ok bool
+			if value, ok = k.secrets[ref.Name+"/"+ref.Key]; !ok {
+				t.Fatalf("%s: no Secret %s with %s", e.Name, ref.Name, ref.Key)
+			}
+		}
+		if folder, ok := volumes[value]; ok {
+			value = folder
+		}
+		known[e.Name] = k.names.Replace(value)
+		env = append(env, e.Name+"="+known[e.Name])
+	}
+	var args []string
+	for _, arg := range c.Args {
+		args = append(args, expansion.ReplaceAllStringFunc(arg, func(found string) string {
+			value, ok := known[strings.Trim(found, "$()")]
+			switch {
+			case found == "$$":
+				return "$"
+			case ok:
+				return value
+			}
+			return found
+		}))
+	}
+	if !slices.Equal(c.Command, []string{"redline"}) || volumes[c.WorkingDir] == "" {
+		t.Fatalf("%s runs %q in %s", c.Name, c.Command, c.WorkingDir)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), shownLimit)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd.Env, cmd.Dir = env, volumes[c.WorkingDir]
+	said := new(buffer)
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, volumes, said
+}
+
+// guarded serves a simulated engine to whoever has the key, and counts who had
+// not.
+func guarded(t *testing.T, key string) (address string, strangers *atomic.Int64) {
+	t.Helper()
+	engine, err := url.Parse(metronome(t, time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(engine) }}
+	strangers = new(atomic.Int64)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && r.Header.Get("Authorization") != "Bearer "+key {
+			strangers.Add(1)
+			http.Error(w, "no key", http.StatusUnauthorized)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, strangers
+}
+
+// freePort is one that nobody listens at.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
+// TestPodsDoTheWork starts the containers of the printed manifests as pods would
+// be: the run ends with all workers in its result, and every pod by itself.
+func TestPodsDoTheWork(t *testing.T) {
+	t.Parallel()
+	const workers, key, token = 3, "sk-only-in-a-secret", "t0123456789abcdef"
+	server, strangers := guarded(t, key)
+	code, manifests, stderr := redline(t, nil, "kube", "--image", "redline:v1", "--workers", strconv.Itoa(workers), "--name", "load", "--secret-env", "OPENAI_API_KEY=llm/api-key", "--",
+		"run", "--url", server, "--rate", "30", "--duration", "2s", "--warmup", "0s", "--drain", "20s", "--workload", "fixed(20,4)", "--label", "$(REDLINE_JOIN_TOKEN)")
+	if code != exitOK || !strings.Contains(stderr, "kubectl create secret generic redline-join-token --from-literal=token=") {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	port := freePort(t)
+	cluster := &kubeCluster{secrets: map[string]string{"redline-join-token/token": token, "llm/api-key": key},
+		names: strings.NewReplacer("tls://load:4222", "tls://127.0.0.1:"+port, "0.0.0.0:4222", "0.0.0.0:"+port)}
+	jobs := kubeJobs(t, manifests)
+	if n := jobs["worker"].Spec.Completions; n != workers {
+		t.Fatalf("%d workers", n)
+	}
+	var pods []*exec.Cmd
+	var logs []*buffer
+	for i := range workers {
+		pod, _, said := cluster.start(t, jobs["worker"].Spec.Template.Spec.Containers[0], "JOB_COMPLETION_INDEX="+strconv.Itoa(i))
+		pods, logs = append(pods, pod), append(logs, said)
+	}
+	conductor, volumes, said := cluster.start(t, jobs["conductor"].Spec.Template.Spec.Containers[0])
+	conductor.Wait()
+	if code := conductor.ProcessState.ExitCode(); !slices.Contains(anyFinding, code) {
+		t.Fatalf("exit %d: %s\n%s", code, said, logs)
+	}
+	for i, pod := range pods {
+		if err := pod.Wait(); err != nil {
+			t.Errorf("worker %d: %v\n%s", i, err, logs[i])
+		}
+	}
+	kept, _ := filepath.Glob(filepath.Join(volumes["/work"], "runs", "*", "result.json"))
+	if len(kept) != 1 {
+		t.Fatalf("%d results on the volume: %s", len(kept), said)
+	}
+	data, err := os.ReadFile(kept[0])
+	var res result.Result
+	if err := errors.Join(err, json.Unmarshal(data, &res)); err != nil {
+		t.Fatal(err)
+	}
+	host, _ := os.Hostname()
+	for i, w := range res.Workers {
+		if want := host + "-" + strconv.Itoa(i); w.Name != want || w.LagP99MS == nil || w.Lost != "" {
+			t.Errorf("worker %d: %+v, want %s, and that it sent something", i, w, want)
+		}
+	}
+	if n := res.Points[0].Requests; len(res.Workers) != workers || n.OK == 0 || n.OK != n.Due || strangers.Load() > 0 {
+		t.Errorf("%d workers, %+v, %d requests without the key\n%s", len(res.Workers), n, strangers.Load(), said)
+	}
+	for _, secret := range []string{key, token} {
+		if strings.Contains(manifests+said.String(), secret) || bytes.Contains(data, []byte(secret)) {
+			t.Errorf("%s is shown", secret)
+		}
+	}
+}
+
+// TestWorkersEndWithAConductorThatCannotMeasure: else the pods of a Job whose
+// conductor found no server would keep their CPUs.
+func TestWorkersEndWithAConductorThatCannotMeasure(t *testing.T) {
+	t.Parallel()
+	port := freePort(t)
+	code, manifests, stderr := redline(t, nil, "kube", "--image", "redline:v1", "--workers", "1", "--", "run", "--url", "http://127.0.0.1:"+freePort(t))
+	if code != exitOK || !strings.Contains(stderr, "is the pod itself") {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	cluster := &kubeCluster{secrets: map[string]string{"redline-join-token/token": "t0123456789abcdef"},
+		names: strings.NewReplacer("tls://redline:4222", "tls://127.0.0.1:"+port, "0.0.0.0:4222", "0.0.0.0:"+port)}
+	jobs := kubeJobs(t, manifests)
+	worker, _, _ := cluster.start(t, jobs["worker"].Spec.Template.Spec.Containers[0], "JOB_COMPLETION_INDEX=0")
+	conductor, _, said := cluster.start(t, jobs["conductor"].Spec.Template.Spec.Containers[0])
+	conductor.Wait()
+	if code := conductor.ProcessState.ExitCode(); code != exitError {
+		t.Errorf("exit %d: %s", code, said)
+	}
+	if err := worker.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWorkersOfAJobHaveNames(t *testing.T) {
+	t.Parallel()
+	named := func(given string, env map[string]string) string {
+		p := &process{lookupEnv: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
+		return p.workerName(given)
+	}
+	for _, c := range []struct{ given, variable, index, want string }{
+		{"redline-workers-3", "", "3", "redline-workers-3"}, // as the pod's host is called
+		{"", "zone-a", "3", "zone-a-3"},
+		{"", "zone-13", "3", "zone-13-3"},
+		{"mine", "zone-a", "", "mine"},
+	} {
+		if got := named(c.given, map[string]string{"REDLINE_NAME": c.variable, "JOB_COMPLETION_INDEX": c.index}); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
+// TestKubeRefuses what a pod could not do, and what a manifest must not show.
+func TestKubeRefuses(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "plan.yaml")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const vllm = "--url http://vllm:8000 "
+	for command, want := range map[string]string{
+		"":                                   "want the command to run behind --",
+		"run":                                "want --url with the server to load",
+		"nope":                               `unknown command "nope"`,
+		"report runs/x":                      "these have: run, sweep",
+		"tune " + vllm:                       "these have: run, sweep",
+		"kube " + vllm:                       "these have: run, sweep",
+		"run more " + vllm:                   "takes no argument",
+		"run --workers 2 " + vllm:            "--workers: leave it out behind --",
+		"run --nats nats://a " + vllm:        "--nats: leave it out behind --",
+		"run --ratee 2 " + vllm:              "did you mean --rate",
+		"run --rate x " + vllm:               `--rate: want a number, got "x"`,
+		"run " + vllm + "--plan " + file:     "is a file of this machine, which no pod has: kubectl create configmap",
+		"run --url http://u:Geheim12@vllm":   "--secret-env REDLINE_URL=SECRET/KEY",
+		"run --url http://vllm?sig=Geheim12": "--secret-env REDLINE_URL=SECRET/KEY",
+		"run " + vllm + "--header Authorization=Geheim12":     "--secret-env REDLINE_HEADER=SECRET/KEY",
+		"run " + vllm + `--extra-body {"api_key":"Geheim12"}`: "--secret-env REDLINE_EXTRA_BODY=SECRET/KEY",
+		"run " + vllm + "--api-key-env sk-Geheim12":           "not the key itself",
+		"compare http://a?sig=Geheim12 http://b":              "holds a secret",
+	} {
+		code, stdout, stderr := redline(t, nil, append([]string{"kube", "--image", "redline:v1", "--workers", "2", "--"}, strings.Fields(command)...)...)
+		if code != exitUsage || !strings.Contains(stderr, want) || stdout != "" || strings.Contains(stderr, "Geheim") {
+			t.Errorf("%s: exit %d, %s, want %s", command, code, stderr, want)
+		}
+		oneLine(t, stderr)
+	}
+	for flags, want := range map[string]string{
+		"--workers 2":        "--image: want an image",
+		"--image redline:v1": "--workers: want how many pods",
+		"--image redline:v1 --workers 2 --name X":              "--name: want a name",
+		"--image redline:v1 --workers 2 --nats nats":           "--nats: want the URL",
+		"--image redline:v1 --workers 2 --nats tls://Geheim@n": "--nats: want a URL without a password",
+	} {
+		args := append([]string{"kube"}, strings.Fields(flags+" -- run "+vllm)...)
+		code, stdout, stderr := redline(t, nil, args...)
+		if code != exitUsage || !strings.Contains(stderr, want) || stdout != "" || strings.Contains(stderr, "Geheim") {
+			t.Errorf("%s: exit %d, %s, want %s", flags, code, stderr, want)
+		}
+		oneLine(t, stderr)
+	}
+}
