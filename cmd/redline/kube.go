@@ -19,9 +19,8 @@ import (
 
 const kubeHelp = `Print the Kubernetes manifests that run a command with several workers: a Job
 of workers, a Job of the conductor, a Service for the NATS server inside it, a
-claim for the results, a network policy. Nothing is sent to the cluster:
-
-  redline kube --image … --workers 4 -- sweep --url … | kubectl apply -f -
+claim for the results, a network policy. Nothing is sent to the cluster: pipe
+them to kubectl apply -f -.
 
 The join token and API keys stand in Secrets, which the manifests only name.
 docs/KUBERNETES.md says how to get the results out, and why pods are pinned.`

@@ -53,8 +53,8 @@ func TestShownCommandsRun(t *testing.T) {
 type shownCommand struct{ where, line string }
 
 // shownIn are the commands of a text: lines that begin with redline, or with
-// what go run makes of it. Comments, continued lines, && and redirections are
-// read as a shell does.
+// what go run makes of it. Comments, continued lines, &&, pipes and redirections
+// are read as a shell does.
 func shownIn(where, text string) (commands []shownCommand) {
 	text = strings.ReplaceAll(text, "\\\n", " ")
 	for line := range strings.Lines(text) {
@@ -62,6 +62,7 @@ func shownIn(where, text string) (commands []shownCommand) {
 		for part := range strings.SplitSeq(line, " && ") {
 			part = strings.Replace(part, "go run ./cmd/redline", "redline", 1)
 			part, _, _ = strings.Cut(part, " > ")
+			part, _, _ = strings.Cut(part, " | ")
 			if part == "redline" || strings.HasPrefix(part, "redline ") {
 				commands = append(commands, shownCommand{where, strings.TrimSpace(part)})
 			}
@@ -205,8 +206,12 @@ func newShowcase(t *testing.T) *showcase {
 	s := &showcase{dir: t.TempDir(), words: map[string]string{
 		"http://localhost:8000": quick(""), "http://old:8000": quick(""), "http://new:8000": quick(""),
 		"http://a:8000": quick(""), "http://b:8000": quick(""), "https://api.openai.com": quick("gpt-4o-mini"),
+		"nats://nats:4222": staffed(t, 4), "nats://10.0.0.7:4222": staffed(t, 0), "tls://conductor:4222": staffed(t, 0),
 		"7b2272": "00000011", "my-model": "tiny", "my-gpu": "brick", "/data/runs": keptSeries(t, slowed...), "~/.local/share/man/man1": t.TempDir(), "slides": t.TempDir(), "charts": t.TempDir(),
 	}}
+	for _, word := range shownAsIs {
+		s.words[word] = word
+	}
 	for _, out := range []string{"runs/guidellm", "runs/aiperf"} {
 		s.words[out] = filepath.Join(s.dir, "imported", filepath.Base(out))
 	}
@@ -225,6 +230,10 @@ func newShowcase(t *testing.T) *showcase {
 	s.keep(t)
 	return s
 }
+
+// shownAsIs are words that manifests of Kubernetes hold: nothing asks for them
+// here.
+var shownAsIs = []string{"registry.example.org/redline:v1", "OPENAI_API_KEY=llm/api-key", "http://vllm:8000", "http://gateway:8000", "/etc/redline/plan.yaml"}
 
 // shownFiles are the files that the commands read, by name.
 func shownFiles(url, dir string) map[string]string {
@@ -333,9 +342,12 @@ func (s *showcase) run(t *testing.T, name string, args []string) (code int, stdo
 	var out, said buffer
 	stop := make(chan struct{})
 	p := &process{args: args, stdout: &out, stderr: &said, stop: stop, doctorPace: briefly,
-		lookupEnv: func(string) (string, bool) { return "", false }}
-	serving := map[string]string{"sim": "serving at ", "ui": "serving ", "watch": ": next at "}[name]
-	if serving == "" || slices.Contains(args, "--once") || slices.Contains(args, "--check") {
+		lookupEnv: shownEnv("")}
+	serving := map[string]string{"sim": "serving at ", "ui": "serving ", "watch": ": next at ", "worker": " waits for work at "}[name]
+	if name == "worker" {
+		p.lookupEnv = shownEnv(s.words["nats://10.0.0.7:4222"])
+	}
+	if serving == "" || name == "watch" && slices.Contains(args, "--once") || slices.Contains(args, "--check") {
 		return p.run(ctx), out.String(), said.String()
 	}
 	ended := make(chan int, 1)

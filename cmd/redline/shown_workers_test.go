@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"io"
+	"sync"
+	"testing"
+
+	"redline/internal/run/bus"
+)
+
+// shownToken is the join token of everybody in the showcase.
+const shownToken = "0123456789abcdef"
+
+// staffed is a NATS server at which so many workers wait.
+func staffed(t *testing.T, workers int) (url string) {
+	hub, err := bus.Open(t.Context(), bus.Options{Token: shownToken})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hub.Close)
+	var working sync.WaitGroup
+	stop := make(chan struct{})
+	t.Cleanup(func() { close(stop); working.Wait() })
+	for range workers {
+		p := &process{args: []string{"worker", "--nats", hub.URL()}, stdout: io.Discard, stderr: io.Discard, stop: stop, lookupEnv: shownEnv(hub.URL())}
+		working.Go(func() { p.run(context.WithoutCancel(t.Context())) })
+	}
+	return hub.URL()
+}
+
+// shownEnv is the environment of the commands.
+func shownEnv(nats string) func(string) (string, bool) {
+	env := map[string]string{joinToken: shownToken}
+	if nats != "" {
+		env["REDLINE_NATS"] = nats
+	}
+	return func(name string) (string, bool) { v, ok := env[name]; return v, ok }
+}
