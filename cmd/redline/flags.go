@@ -150,6 +150,8 @@ func (p *process) usageOf(c *cobra.Command) error {
 var valueNames = map[string]string{
 	"catalog": "FILE", "csv": "FILE", "html": "FILE", "junit": "FILE", "label": "NAME", "markdown": "FILE", "out": "DIR", "format": "FORMAT", "gpu": "NAME", "history": "DIR", "kv-precision": "NAME", "layout": "NAME", "listen": "ADDRESS",
 	"metrics-style": "ENGINE", "output": "PATH", "percentiles": "LIST", "precision": "NAME", "resume": "DIR", "router": "NAME", "runs": "DIR",
+	"image": "IMAGE", "name": "NAME", "memory": "SIZE", "size": "SIZE", "server-pods": "LABELS", "nodes": "LABELS", "token-secret": "NAME", "secret-env": "NAME=SECRET/KEY",
+	"files": "NAME", "claim": "NAME", "nats": "URL",
 	"since": "TIME", "until": "TIME", "older-than": "AGE", "truth": "FILE", "x": "FIGURE", "y": "FIGURE",
 }
 

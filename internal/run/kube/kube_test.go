@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -106,6 +107,19 @@ func TestKubernetesTakesTheManifests(t *testing.T) {
 	for name, s := range specs {
 		if _, err := judge(t, manifests(t, s)); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "KUBERNETES.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile("(?s)```yaml\n(apiVersion.*?)```").FindAllSubmatch(page, -1)
+	if len(shown) == 0 {
+		t.Error("docs/KUBERNETES.md shows no manifest")
+	}
+	for _, m := range shown {
+		if _, err := judge(t, m[1]); err != nil {
+			t.Errorf("docs/KUBERNETES.md: %v", err)
 		}
 	}
 	good := manifests(t, specs["plain"])
