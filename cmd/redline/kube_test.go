@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -152,17 +151,6 @@ func guarded(t *testing.T, key string) (address string, strangers *atomic.Int64)
 	}))
 	t.Cleanup(server.Close)
 	return server.URL, strangers
-}
-
-// freePort is one that nobody listens at.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
 
 // TestPodsDoTheWork starts the containers of the printed manifests as pods would

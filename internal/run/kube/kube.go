@@ -83,10 +83,9 @@ func (s Spec) Manifests() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// SecretCommand makes the Secret of the join token. Its first letter is one, since
-// NATS's own configuration reads some tokens of digits as numbers.
+// SecretCommand makes the Secret of the join token.
 func (s Spec) SecretCommand() string {
-	return fmt.Sprintf(`kubectl create secret generic %s --from-literal=token="t$(openssl rand -hex 16)"`, s.TokenSecret)
+	return fmt.Sprintf(`kubectl create secret generic %s --from-literal=token="$(openssl rand -hex 16)"`, s.TokenSecret)
 }
 
 // view gives what the fields of the Spec amount to; they were checked.
