@@ -26,7 +26,8 @@ type merge struct {
 type told struct {
 	seq    uint64
 	known  int64
-	absent bool // nobody waits for what it knows
+	absent bool // what others tell does not wait for it
+	lost   bool // nothing waits for it
 	// open are its requests that have begun and not ended, number and session the
 	// last of all of them.
 	open            map[int]*record.Record
@@ -93,10 +94,10 @@ func (m *merge) take(w *told, rec *record.Record) {
 
 // release gives what happened before the time up to which everything is known,
 // in order. What comes later than that lies before it.
-func (m *merge) release(tell func(*record.Record)) (known int64) {
+func (m *merge) release(tell func(*record.Record)) {
 	floor := m.floor()
 	if floor <= m.known {
-		return m.known
+		return
 	}
 	m.known = floor
 	slices.SortStableFunc(m.pending, func(a, b event) int {
@@ -108,14 +109,25 @@ func (m *merge) release(tell func(*record.Record)) (known int64) {
 		n++
 	}
 	m.pending = slices.Delete(m.pending, 0, n)
-	return m.known
 }
 
 // floor is the time up to which all workers that are there have told everything.
 func (m *merge) floor() int64 {
-	least, any := int64(0), false
+	return m.least(func(w *told) bool { return !w.absent })
+}
+
+// settled is the time up to which nothing more can come: workers that are absent
+// may come back and tell of requests that nobody has heard of.
+func (m *merge) settled() int64 {
+	return m.least(func(w *told) bool { return !w.lost })
+}
+
+// least is the time up to which some workers have told everything, or all that
+// was told where there are none.
+func (m *merge) least(of func(*told) bool) int64 {
+	least, any := m.known, false
 	for _, w := range m.workers {
-		if !w.absent && (!any || w.known < least) {
+		if of(w) && (!any || w.known < least) {
 			least, any = w.known, true
 		}
 	}

@@ -175,7 +175,8 @@ func (s *stint) News(take func(load.News)) {
 		case <-look.C:
 			s.look()
 		}
-		if at := s.merge.release(tell); at > known {
+		s.merge.release(tell)
+		if at := s.merge.settled(); at > known {
 			known = at
 			take(load.News{Known: known})
 		}
@@ -252,6 +253,7 @@ func (s *stint) look() {
 			m.lost = ""
 			s.Say("worker %s is back", name(m.link.Hello()))
 		}
+		s.merge.workers[i].lost = m.lost != ""
 	}
 }
 
