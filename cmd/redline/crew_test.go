@@ -36,6 +36,9 @@ const crewToken = "a token for the tests of workers"
 type cluster struct {
 	t      *testing.T
 	nats   string // its URL
+	store  string // where it keeps streams
+	args   []string
+	server *exec.Cmd
 	engine string
 	sim    *exec.Cmd
 }
@@ -51,18 +54,24 @@ func newCluster(t *testing.T, flags ...string) *cluster {
 		t.Fatal(err)
 	}
 	port := freePort(t)
-	server := exec.Command(path, "-a", "127.0.0.1", "-p", port, "-js", "-sd", t.TempDir())
-	startedProcess(t, server)
-	c := &cluster{t: t, nats: "nats://127.0.0.1:" + port}
-	await(t, "nats-server", func() bool {
-		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
+	c := &cluster{t: t, nats: "nats://127.0.0.1:" + port, store: t.TempDir()}
+	c.args = []string{path, "-a", "127.0.0.1", "-p", port, "-js", "-sd", c.store}
+	c.startNATS()
+	c.sim, c.engine = startSim(t, flags...)
+	return c
+}
+
+func (c *cluster) startNATS() {
+	c.t.Helper()
+	c.server = exec.Command(c.args[0], c.args[1:]...)
+	startedProcess(c.t, c.server)
+	await(c.t, "nats-server", func() bool {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(c.nats, "nats://"))
 		if err == nil {
 			conn.Close()
 		}
 		return err == nil
 	})
-	c.sim, c.engine = startSim(t, flags...)
-	return c
 }
 
 // startSim starts a simulated engine and gives its URL.

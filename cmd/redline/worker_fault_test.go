@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/drive/record"
 	"redline/internal/judge/result"
 )
 
@@ -27,22 +28,27 @@ func lostWorker(res *result.Result) string {
 // fault is what happens to the second of three workers in mid stage.
 type fault struct {
 	name string
-	do   func(*hand, *cable)
+	do   func(*cluster, *hand, *cable)
 	lost string // why the check on workers fails, "" where it does not
 	ok   bool   // every request is answered
 }
 
 var workerFaults = []fault{ // what takes longest first
-	{"cut off for good", func(_ *hand, l *cable) { l.cut(true) }, "nothing heard from it since", false},
-	{"killed", func(h *hand, _ *cable) { h.Process.Kill() }, "nothing heard from it since", false},
-	{"stopped by a signal", func(h *hand, _ *cable) { h.Process.Signal(syscall.SIGTERM) }, "it was stopped", false},
-	{"suspended and continued", func(h *hand, _ *cable) {
+	{"cut off for good", func(_ *cluster, _ *hand, l *cable) { l.cut(true) }, "nothing heard from it since", false},
+	{"killed", func(_ *cluster, h *hand, _ *cable) { h.Process.Kill() }, "nothing heard from it since", false},
+	{"stopped by a signal", func(_ *cluster, h *hand, _ *cable) { h.Process.Signal(syscall.SIGTERM) }, "it was stopped", false},
+	{"suspended and continued", func(_ *cluster, h *hand, _ *cable) {
 		h.Process.Signal(syscall.SIGSTOP)
 		time.AfterFunc(time.Second, func() { h.Process.Signal(syscall.SIGCONT) })
 	}, "", true},
-	{"cut off and connected again", func(_ *hand, l *cable) {
+	{"cut off and connected again", func(_ *cluster, _ *hand, l *cable) {
 		l.cut(true)
 		time.AfterFunc(time.Second, func() { l.cut(false) })
+	}, "", true},
+	{"NATS killed and started again", func(c *cluster, _ *hand, _ *cable) {
+		c.server.Process.Kill()
+		c.server.Wait()
+		c.startNATS()
 	}, "", true},
 }
 
@@ -52,7 +58,7 @@ var workerFaults = []fault{ // what takes longest first
 // is waiting.
 func TestAWorkerIsLostOrComesBack(t *testing.T) {
 	t.Parallel()
-	load := []string{"--rate", "20", "--duration", "5s"}
+	load := []string{"--rate", "20", "--duration", "5s", "--drain", "5s"}
 	c := newCluster(t)
 	alone := c.alone(load...)
 	runs, others := make([]*conductor, len(workerFaults)), make([]*hand, len(workerFaults))
@@ -64,7 +70,7 @@ func TestAWorkerIsLostOrComesBack(t *testing.T) {
 		c.joined("w3")
 		runs[i] = c.conducts(3, "run", load...)
 		runs[i].under(40)
-		f.do(hit, line)
+		f.do(c, hit, line)
 	}
 	want := alone.result().Points[0].Requests.Due
 	for i, f := range workerFaults {
@@ -85,7 +91,12 @@ func (f *fault) check(t *testing.T, run *conductor, due int) {
 	got := lostWorker(res)
 	if f.lost == "" {
 		if got != "" || f.ok && n.OK != n.Due {
-			t.Errorf("the check on workers says %q of %+v", got, n)
+			t.Errorf("the check on workers says %q of %+v\n%s", got, n, said)
+			for _, r := range recorded(t, run.dir) {
+				if r.Outcome != "ok" && r.Phase == record.Measure {
+					t.Logf("%+v", r)
+				}
+			}
 		}
 		return
 	}

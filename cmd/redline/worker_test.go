@@ -221,3 +221,27 @@ func stageResults(t *testing.T, dir string) (list []*result.Result) {
 	}
 	return list
 }
+
+// TestSecretsReachWorkers: a worker sends the keys that only the conductor has. They
+// are written nowhere: not by it and not into the run.
+func TestSecretsReachWorkers(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	h := c.joined("w1")
+	url, seen := chatting(t)
+	const key = "sk-of-the-conductor-alone"
+	dir := filepath.Join(t.TempDir(), "run")
+	cmd, out, said := program(t, "run", "--url", url, "--model", "m", "--rate", "20", "--duration", "1s", "--warmup", "0s", "--workload", "fixed(20,4)",
+		"--workers", "1", "--nats", c.nats, "--out", dir)
+	cmd.Env = append(cmd.Env, joinToken+"="+crewToken, "OPENAI_API_KEY="+key)
+	startedProcess(t, cmd)
+	(&conductor{Cmd: cmd, t: t, dir: dir, out: out, said: said}).result()
+	for number, call := range seen.list {
+		if got := call.Header.Get("Authorization"); got != "Bearer "+key {
+			t.Errorf("request %s came with %q", number, got)
+		}
+	}
+	texts := map[string]string{"the worker": h.said.String(), "the conductor": out.String() + said.String()}
+	maps.Copy(texts, written(t, dir))
+	leaks(t, texts, key, crewToken)
+}
