@@ -30,7 +30,7 @@ var natsServer = sync.OnceValues(func() (path string, err error) {
 	return path, nil
 })
 
-const crewToken = "a token for the tests of workers"
+const crewToken = "4f1c9a7be02d583611c0aa9e7d35f248"
 
 // cluster is a NATS server, a simulated engine and workers, each a process.
 type cluster struct {

@@ -229,7 +229,7 @@ func TestSecretsReachWorkers(t *testing.T) {
 	c := newCluster(t)
 	h := c.joined("w1")
 	url, seen := chatting(t)
-	const key = "sk-of-the-conductor-alone"
+	const key = "sk-8c2e61f09b7d44a3"
 	dir := filepath.Join(t.TempDir(), "run")
 	cmd, out, said := program(t, "run", "--url", url, "--model", "m", "--rate", "20", "--duration", "1s", "--warmup", "0s", "--workload", "fixed(20,4)",
 		"--workers", "1", "--nats", c.nats, "--out", dir)
