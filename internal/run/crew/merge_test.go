@@ -36,8 +36,9 @@ func TestAnAbsentWorkerMayComeBack(t *testing.T) {
 		t.Errorf("when it is lost: settled up to %d", got)
 	}
 	m.workers[0].absent, m.workers[0].lost = false, false
-	ends(0, 2, 2, 120, 300)
-	if got := m.settled(); got != 300 || heard[len(heard)-1] != 2 {
+	ends(0, 2, 2, 120, 350)
+	ends(1, 5, 3, 390, 400)
+	if got := m.settled(); got != 350 || heard[len(heard)-1] != 2 {
 		t.Errorf("when it is back: settled up to %d, heard %v", got, heard)
 	}
 }

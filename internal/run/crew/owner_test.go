@@ -1,6 +1,7 @@
 package crew
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -64,6 +65,33 @@ func TestASuspendedConductorLosesNobody(t *testing.T) {
 	}
 	if !s.over() || s.members[0].lost == "" {
 		t.Error("a worker that says nothing is not lost")
+	}
+}
+
+// TestALostWorkerIsNotBack: one that is lost comes back by what it says alone, not
+// because the others end.
+func TestALostWorkerIsNotBack(t *testing.T) {
+	now := int64(time.Second)
+	var said []string
+	e := measure.Engagement{Now: func() int64 { return now }, Say: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }}
+	c := &Crew{links: []Link{&wire{hello: Hello{Name: "w0"}}, &wire{hello: Hello{Name: "w1"}}}}
+	s := newStint(c, e, c.links)
+	for range int(lost/time.Second) + 2 {
+		now += int64(time.Second)
+		s.members[1].heard = now
+		s.look()
+	}
+	s.members[1].report = &Report{}
+	for range int(absence/time.Second) + 2 {
+		now += int64(time.Second)
+		s.look()
+	}
+	if !s.over() || len(said) != 1 || !strings.Contains(said[0], "worker w0 is lost") {
+		t.Errorf("over %v, said %q", s.over(), said)
+	}
+	s.members[0].heard = now
+	if s.look(); s.over() || len(said) != 2 || said[1] != "worker w0 is back" {
+		t.Errorf("over %v, said %q", s.over(), said)
 	}
 }
 

@@ -1,6 +1,7 @@
 package crew
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -203,7 +204,7 @@ func (s *stint) add(b *Batch) (output int64) {
 		m.report = b.Done
 		s.merge.workers[b.Worker].known = 1<<63 - 1
 		if b.Done.Error != "" {
-			m.lost = fmt.Sprintf("%s, %s into the run", b.Done.Error, text.Length(time.Duration(b.Known-s.start)))
+			m.lost = fmt.Sprintf("%s, %s into the run", b.Done.Error, text.Length(time.Duration(cmp.Or(b.Known, m.heard)-s.start)))
 			s.Say("worker %s is lost: %s", name(m.link.Hello()), m.lost)
 		}
 	}
@@ -221,12 +222,7 @@ func (s *stint) look() {
 		}
 	}
 	s.looked = now
-	last := int64(0)
-	for _, m := range s.members {
-		if m.report == nil {
-			last = max(last, m.heard)
-		}
-	}
+	limit := s.patience(now)
 	for i, m := range s.members {
 		for more := true; more; {
 			select {
@@ -237,10 +233,6 @@ func (s *stint) look() {
 			}
 		}
 		quiet := time.Duration(now - m.heard)
-		limit := lost
-		if now-last > int64(absence) {
-			limit = silence // of all of them nothing is heard: perhaps the way to here is cut
-		}
 		if m.report != nil {
 			continue
 		}
@@ -249,12 +241,23 @@ func (s *stint) look() {
 		case quiet > limit && m.lost == "":
 			m.lost = fmt.Sprintf("nothing heard from it since %s into the run", text.Length(time.Duration(m.heard-s.start)))
 			s.Say("worker %s is lost: %s", name(m.link.Hello()), m.lost)
-		case quiet <= limit && m.lost != "":
+		case quiet <= lost && m.lost != "":
 			m.lost = ""
 			s.Say("worker %s is back", name(m.link.Hello()))
 		}
 		s.merge.workers[i].lost = m.lost != ""
 	}
+}
+
+// patience is how long a worker may say nothing before it is lost: longer where
+// nothing is heard from any of them, as perhaps the way to here is cut.
+func (s *stint) patience(now int64) time.Duration {
+	for _, m := range s.members {
+		if m.report != nil || now-m.heard <= int64(absence) {
+			return lost
+		}
+	}
+	return silence
 }
 
 // over reports whether nothing more is to be expected.
