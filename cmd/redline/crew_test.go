@@ -114,16 +114,13 @@ type hand struct {
 	said *buffer
 }
 
-// joined starts a worker, at another address where one is given, and waits until
-// it can be claimed.
-func (c *cluster) joined(name string, at ...string) *hand {
+// joins starts a worker, at another address where one is given.
+func (c *cluster) joins(name string, at ...string) *hand {
 	c.t.Helper()
 	cmd, _, said := program(c.t, "worker", "--nats", append(at, c.nats)[0], "--name", name)
 	cmd.Env = append(cmd.Env, joinToken+"="+crewToken)
 	startedProcess(c.t, cmd)
-	h := &hand{cmd, said}
-	h.says(c.t, "waits for work")
-	return h
+	return &hand{cmd, said}
 }
 
 func (h *hand) says(t *testing.T, text string) {
@@ -135,7 +132,7 @@ func (h *hand) says(t *testing.T, text string) {
 func (c *cluster) crew(n int) (hands []*hand) {
 	c.t.Helper()
 	for i := range n {
-		hands = append(hands, c.joined(fmt.Sprintf("w%d", i+1)))
+		hands = append(hands, c.joins(fmt.Sprintf("w%d", i+1)))
 	}
 	return hands
 }

@@ -65,9 +65,9 @@ func TestAWorkerIsLostOrComesBack(t *testing.T) {
 	for i, f := range workerFaults {
 		c := newCluster(t)
 		line := c.cable()
-		hit := c.joined("w2", line.url())
-		others[i] = c.joined("w1")
-		c.joined("w3")
+		hit := c.joins("w2", line.url())
+		others[i] = c.joins("w1")
+		c.joins("w3")
 		runs[i] = c.conducts(3, "run", load...)
 		runs[i].under(40)
 		f.do(c, hit, line)

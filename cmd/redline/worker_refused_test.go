@@ -66,7 +66,7 @@ func TestWorkersThatAreRefused(t *testing.T) {
 func TestWorkersNeedTheFilesOfAPlan(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	h := c.joined("w1")
+	h := c.joins("w1")
 	write := func(dir, word string) {
 		line := fmt.Sprintf("{\"prompt\": \"%s is a word\", \"output_tokens\": 4}\n", word)
 		if err := os.WriteFile(filepath.Join(dir, "prompts.jsonl"), []byte(strings.Repeat(line, 50)), 0o600); err != nil {

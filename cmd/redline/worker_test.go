@@ -227,7 +227,7 @@ func stageResults(t *testing.T, dir string) (list []*result.Result) {
 func TestSecretsReachWorkers(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	h := c.joined("w1")
+	h := c.joins("w1")
 	url, seen := chatting(t)
 	const key = "sk-8c2e61f09b7d44a3"
 	dir := filepath.Join(t.TempDir(), "run")
