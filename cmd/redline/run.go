@@ -156,7 +156,7 @@ func (p *process) perform(ctx context.Context, cfg *config.Config, of resumed) (
 	if cfg.Output.Verbose {
 		options.Trace = p.stderr
 	}
-	told, done, err := p.publish(cfg, options.Live, options.Say)
+	told, done, err := p.publish(ctx, cfg, options.Live, options.Say)
 	if err != nil {
 		return nil, "", err
 	}

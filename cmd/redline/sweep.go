@@ -164,7 +164,7 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, comma
 	if cfg.Output.Verbose {
 		o.Trace = p.stderr
 	}
-	told, done, err := p.publish(cfg, o.Live, say)
+	told, done, err := p.publish(ctx, cfg, o.Live, say)
 	if err != nil {
 		return err
 	}

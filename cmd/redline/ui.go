@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"redline/internal/listen"
 	"redline/internal/run/history"
 	"redline/internal/show/ui"
 )
@@ -29,8 +30,8 @@ const uiExamples = `  redline ui
 func (p *process) uiCommand() *cobra.Command {
 	c := &cobra.Command{Use: "ui [DIR]", SuggestFor: []string{"web", "browser", "dashboard", "gui"}, Short: "show the runs of a directory in a browser", Long: uiHelp, Example: uiExamples, Args: atMostOneArgument}
 	o := ui.Options{Root: "runs", Version: version}
-	var listen string
-	c.Flags().StringVar(&listen, "listen", "127.0.0.1:7700", "address to serve on")
+	var address string
+	c.Flags().StringVar(&address, "listen", "127.0.0.1:7700", "address to serve on")
 	c.Flags().BoolVar(&o.ReadOnly, "read-only", false, "refuse to pin, start and stop")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		if len(args) == 1 {
@@ -42,13 +43,13 @@ func (p *process) uiCommand() *cobra.Command {
 		if o.Program, err = os.Executable(); err != nil {
 			return err
 		}
-		return p.ui(c, o, listen)
+		return p.ui(c, o, address)
 	}
 	return c
 }
 
 // ui serves the pages until it is interrupted.
-func (p *process) ui(c *cobra.Command, o ui.Options, listen string) error {
+func (p *process) ui(c *cobra.Command, o ui.Options, address string) error {
 	ctx, cancel := p.stoppable(c.Context())
 	defer cancel()
 	ix, err := history.Open(ctx, o.Root)
@@ -58,7 +59,7 @@ func (p *process) ui(c *cobra.Command, o ui.Options, listen string) error {
 	if err := ix.Close(); err != nil {
 		return err
 	}
-	l, err := ui.Listen(ctx, listen)
+	l, err := listen.Open(ctx, address)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}

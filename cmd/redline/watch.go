@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"redline/internal/listen"
 	"redline/internal/plan/config"
 	"redline/internal/run/watch"
 )
@@ -153,7 +153,7 @@ func (p *process) watch(ctx context.Context, spec *watch.Spec, once bool) error 
 		return watchEnding(w.Once(ctx))
 	}
 	if spec.Listen != "" {
-		end, err := serveMetrics(spec.Listen, w.Handler(), say)
+		end, err := serveMetrics(ctx, spec.Listen, w.Handler(), say)
 		if err != nil {
 			return err
 		}
@@ -165,13 +165,13 @@ func (p *process) watch(ctx context.Context, spec *watch.Spec, once bool) error 
 }
 
 // serveMetrics answers on an address until it is ended.
-func serveMetrics(listen string, h http.Handler, say func(string, ...any)) (end func(), err error) {
-	l, err := net.Listen("tcp", listen)
+func serveMetrics(ctx context.Context, address string, h http.Handler, say func(string, ...any)) (end func(), err error) {
+	l, err := listen.Open(ctx, address)
 	if err != nil {
-		return nil, fmt.Errorf("listen: %w; choose another address in the watch file", err)
+		return nil, fmt.Errorf("listen: %w, in the watch file", err)
 	}
 	say("metrics at http://%s/metrics", l.Addr())
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: listen.Guard(l.Addr(), h), ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = server.Serve(l) }() // it ends with Close
 	return func() { _ = server.Close() }, nil
 }

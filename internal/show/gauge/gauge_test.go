@@ -53,7 +53,7 @@ func parsed(t *testing.T, page []byte) map[string]float64 {
 // The page gives the last snapshot, as Prometheus reads it.
 func TestPage(t *testing.T) {
 	p := &Publisher{Labels: []Label{{"label", "a \"quoted\\\" one\nwith a line"}}}
-	if err := p.Listen("127.0.0.1:0"); err != nil {
+	if err := p.Listen(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close(nil)

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"sync"
 	"time"
 
 	"redline/internal/judge/progress"
+	"redline/internal/listen"
 	"redline/internal/text"
 )
 
@@ -44,13 +44,13 @@ const (
 )
 
 // Listen serves the page at an address; without a host that is this machine alone.
-func (p *Publisher) Listen(address string) error {
-	l, err := net.Listen("tcp", address)
+func (p *Publisher) Listen(ctx context.Context, address string) error {
+	l, err := listen.Open(ctx, address)
 	if err != nil {
 		return err
 	}
 	p.addr = l.Addr().String()
-	p.page = &http.Server{Handler: p, ReadHeaderTimeout: Patience, WriteTimeout: Patience}
+	p.page = &http.Server{Handler: listen.Guard(l.Addr(), p), ReadHeaderTimeout: Patience, WriteTimeout: Patience}
 	p.ended.Go(func() { _ = p.page.Serve(l) })
 	return nil
 }

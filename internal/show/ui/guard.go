@@ -5,34 +5,25 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"os"
 	"strings"
+
+	"redline/internal/listen"
 )
 
 // guard decides who may see and who may change what. A page of another site can
 // make the reader's browser send requests here, and a name of another site can
 // be pointed at this machine: neither sees or changes anything.
 type guard struct {
-	address string // as a browser is given it
-	host    string // of the address
-	any     bool   // it listens on every address of this machine
-	closed  bool   // beyond this machine: nothing is shown without the token
-	token   string
-	cookie  string
+	site   listen.Site
+	closed bool // beyond this machine: nothing is shown without the token
+	token  string
+	cookie string
 }
 
-func newGuard(listen net.Addr, token string) guard {
-	host, port, err := net.SplitHostPort(listen.String())
-	if err != nil {
-		host = listen.String()
-	}
-	ip := net.ParseIP(host)
-	g := guard{host: host, token: token, any: ip != nil && ip.IsUnspecified(), closed: ip == nil || !ip.IsLoopback(), cookie: "redline-ui-" + port}
-	g.address = listen.String()
-	if g.any {
-		g.address = net.JoinHostPort("127.0.0.1", port)
-	}
-	return g
+func newGuard(at net.Addr, token string) guard {
+	site := listen.At(at)
+	_, port, _ := net.SplitHostPort(site.Address)
+	return guard{site: site, token: token, closed: !site.Local(), cookie: "redline-ui-" + port}
 }
 
 // pagePolicy lets a page load and ask nothing but what is served here.
@@ -52,8 +43,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, mostBody)
 	switch {
-	case !s.knows(r.Host):
-		http.Error(w, "this server is at "+s.address+": open it by that address", http.StatusMisdirectedRequest)
+	case !s.site.Knows(r.Host):
+		s.site.Refuse(w)
 	case s.enters(w, r):
 	case s.closed && !s.known(r):
 		http.Error(w, "open the URL that redline ui printed when it started: it has the token", http.StatusForbidden)
@@ -64,26 +55,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		s.pages.ServeHTTP(w, r)
 	}
-}
-
-// knows reports whether a Host header names this server, and no name that
-// somebody else has pointed at this machine.
-func (g *guard) knows(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-	ip := net.ParseIP(host)
-	switch {
-	case strings.EqualFold(host, "localhost"), ip != nil && ip.IsLoopback(), host == g.host:
-		return true
-	case !g.any:
-		return false
-	case ip != nil:
-		return true // an address cannot be pointed elsewhere
-	}
-	own, err := os.Hostname()
-	return err == nil && strings.EqualFold(host, own)
 }
 
 // enters takes the token from the address of a first visit into a cookie.

@@ -78,9 +78,9 @@ func New(o Options, listen net.Addr) *Server {
 // URL is where the pages are, with the token that changes need.
 func (s *Server) URL() string {
 	if s.ReadOnly && !s.closed {
-		return "http://" + s.address + "/"
+		return "http://" + s.site.Address + "/"
 	}
-	return "http://" + s.address + "/?token=" + s.token
+	return "http://" + s.site.Address + "/?token=" + s.token
 }
 
 // headerPatience is how long a browser may take for the head of a request.

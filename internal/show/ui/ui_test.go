@@ -311,28 +311,6 @@ func TestARunUnderWaySendsItsFigures(t *testing.T) {
 	}
 }
 
-func TestAPortInUseNamesItsHolder(t *testing.T) {
-	t.Parallel()
-	l, err := Listen(t.Context(), ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	if host, _, _ := net.SplitHostPort(l.Addr().String()); host != "127.0.0.1" {
-		t.Errorf("without a host it listens at %s", l.Addr())
-	}
-	_, err = Listen(t.Context(), l.Addr().String())
-	if err == nil || !strings.Contains(err.Error(), "is in use by ") || !strings.Contains(err.Error(), "--listen 127.0.0.1:0") {
-		t.Fatalf("the port in use gives %v", err)
-	}
-	if _, linux := os.Stat("/proc/net/tcp"); linux == nil && !strings.Contains(err.Error(), fmt.Sprintf("(pid %d)", os.Getpid())) {
-		t.Errorf("the holder is not named: %v", err)
-	}
-	if _, err := Listen(t.Context(), "7700"); err == nil || !strings.Contains(err.Error(), "want an address") {
-		t.Errorf("an address without a port gives %v", err)
-	}
-}
-
 func TestNoValueOfTheFormIsReadAsAFlag(t *testing.T) {
 	t.Parallel()
 	got := asked(url.Values{"rate": {" --force "}, "slo": {"a<1s\r\n\nb<2s"}, "unknown": {"x"}})

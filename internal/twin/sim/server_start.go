@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"redline/internal/clock"
+	"redline/internal/listen"
 )
 
 // ServeOptions says how an engine is served.
@@ -73,9 +74,7 @@ func Start(ctx context.Context, spec Spec, o ServeOptions) (*Running, error) {
 		o.Clock = clock.New()
 	}
 	if o.Open == nil {
-		o.Open = func(ctx context.Context, addr string) (net.Listener, error) {
-			return new(net.ListenConfig).Listen(ctx, "tcp", addr)
-		}
+		o.Open = listen.Open
 	}
 	r := &Running{spec: full, options: o, served: make(chan error, 1), closing: make(chan struct{})}
 	if o.TLS {
@@ -101,7 +100,7 @@ func (r *Running) raise(ctx context.Context, addr string) (net.Listener, *Server
 	}
 	l, err := o.Open(ctx, addr)
 	if err != nil {
-		return nil, nil, fmt.Errorf("sim: %w; choose another address to listen on", err)
+		return nil, nil, fmt.Errorf("sim: %w", err)
 	}
 	server, err := NewServer(Options{Spec: r.spec, Core: core, Clock: o.Clock, Truth: o.Truth, Version: o.Version,
 		MetricsStyle: o.MetricsStyle})

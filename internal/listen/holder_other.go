@@ -1,6 +1,6 @@
 //go:build !linux
 
-package ui
+package listen
 
 // holder is not known here: only Linux lists sockets in files.
 func holder(string) string { return "" }
