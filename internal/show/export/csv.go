@@ -21,19 +21,33 @@ import (
 // Column is one column of the table of points. Names are stable: columns are
 // added at the end and never change their meaning.
 type Column struct {
-	Name  string
-	Means string
-	of    func(*result.Result, int) string
+	Name   string
+	Means  string
+	of     func(*result.Result, int) string
+	figure *fig.Figure // nil where it is none
+}
+
+// help says what a column means and in which unit, to a reader who sees it alone.
+func (c *Column) help() string {
+	switch {
+	case c.figure == nil:
+		return c.Means
+	case c.figure.Spread(): // its unit is in what it means
+		return strings.TrimSuffix(c.Means+": "+c.figure.Formula+"; "+c.figure.Note, "; ")
+	case c.figure.Unit == fig.Fraction:
+		return c.Means + ", 0 to 1"
+	}
+	return c.Means + ", " + string(c.figure.Unit)
 }
 
 // Columns lists the columns of the CSV format in their order. What is not
 // known is empty.
 func Columns() []Column {
 	list := []Column{
-		{"run", "id of the run", func(r *result.Result, _ int) string { return CSVText(r.ID) }},
-		{"point", "number of the point in the result, from 0", func(_ *result.Result, i int) string { return strconv.Itoa(i) }},
+		all("run", "id of the run", func(r *result.Result, _ int) string { return CSVText(r.ID) }),
+		all("point", "number of the point in the result, from 0", func(_ *result.Result, i int) string { return strconv.Itoa(i) }),
 		at("name", "name of the stage, where there are several", "name"),
-		{"sustained", "true for the sustained run at the limit", func(r *result.Result, i int) string { return strconv.FormatBool(i == report.Sustained(r)) }},
+		all("sustained", "true for the sustained run at the limit", func(r *result.Result, i int) string { return strconv.FormatBool(i == report.Sustained(r)) }),
 		of("probe", "true where the window lasted under a minute", func(p *result.Point) string { return strconv.FormatBool(report.Exploratory(p)) }),
 		at("mode", "open, closed or capped", "load.mode"),
 		at("rate", "requests per second asked for", "load.rate"),
@@ -42,12 +56,12 @@ func Columns() []Column {
 		at("steady", "whether the window was steady", "window.steady"),
 		at("overload", "whether the queue grew over the window", "window.overload"),
 		at("due", "requests due in the window", "requests.due"),
-		at("ok", "of them, answered in full", "requests.ok"),
-		at("failed", "of them, failed", "requests.failed"),
-		at("rejected", "of them, refused with 429 or 503", "requests.rejected"),
-		at("cancelled", "of them, cancelled by the user", "requests.cancelled"),
-		at("censored", "of them, still running when the drain ended", "requests.censored"),
-		at("unsent", "of them, never begun", "requests.unsent"),
+		at("ok", "requests due in the window that were answered in full", "requests.ok"),
+		at("failed", "requests due in the window that failed", "requests.failed"),
+		at("rejected", "requests due in the window that were refused with 429 or 503", "requests.rejected"),
+		at("cancelled", "requests due in the window that the user cancelled", "requests.cancelled"),
+		at("censored", "requests due in the window that were still running when the drain ended", "requests.censored"),
+		at("unsent", "requests due in the window that were never begun", "requests.unsent"),
 	}
 	list = append(list, figureColumns("offered_rate", "sent_rate", "completed_rate", "goodput", "good_fraction", "output_tokens_per_s",
 		"prompt_tokens_per_s", "in_flight_mean")...)
@@ -59,9 +73,9 @@ func Columns() []Column {
 		at("predicted_ttft_ms", "time to first token that the hardware allows, ms", "prediction.ttft_ms.predicted"))
 	list = append(list, figureColumns("kv_peak_mb", "cost_per_request", "cost_per_1m_output_tokens")...)
 	list = append(list,
-		at("accelerator_busy", "share of time in which the accelerators ran a kernel", "accelerator.utilization.mean"),
-		at("accelerator_dram_active", "share of cycles in which their memory moved data", "accelerator.dram_active.mean"),
-		at("accelerator_watts", "power of all accelerators together", "accelerator.watts.mean"))
+		at("accelerator_busy", "share of time in which the accelerators ran a kernel, 0 to 1", "accelerator.utilization.mean"),
+		at("accelerator_dram_active", "share of cycles in which the accelerators' memory moved data, 0 to 1", "accelerator.dram_active.mean"),
+		at("accelerator_watts", "power of all accelerators together, watts", "accelerator.watts.mean"))
 	list = append(list, figureColumns("joules_per_output_token", "cost_per_1k_tokens", "cost_per_1m_accepted_tokens")...)
 	list = append(list, at("planned_cost_per_1m_output_tokens", "dollars for a million output tokens at the planned utilization", "cost.planned.cost_per_1m_output_tokens"))
 	list = append(list, qualityColumns()...)
@@ -87,10 +101,10 @@ func qualityColumns() []Column {
 		})
 	}
 	return []Column{
-		scored("quality_alone", result.Alone, "share of golden questions answered rightly before the load"),
-		scored("quality_under_load", result.UnderLoad, "share of golden questions answered rightly beside the load"),
-		scored("quality_after", result.After, "share of golden questions answered rightly after the load"),
-		of("structured_validity", "least share, over the phases, of answers that keep their JSON Schema", func(p *result.Point) string {
+		scored("quality_alone", result.Alone, "share of golden questions answered rightly before the load, 0 to 1"),
+		scored("quality_under_load", result.UnderLoad, "share of golden questions answered rightly beside the load, 0 to 1"),
+		scored("quality_after", result.After, "share of golden questions answered rightly after the load, 0 to 1"),
+		of("structured_validity", "least share, over the phases, of answers that keep their JSON Schema, 0 to 1", func(p *result.Point) string {
 			if p.Quality == nil {
 				return ""
 			}
@@ -128,7 +142,7 @@ func figureColumns(keys ...string) []Column {
 	for _, key := range keys {
 		f, _ := fig.Find(key)
 		if !f.Spread() {
-			list = append(list, Column{key, f.Formula, func(r *result.Result, i int) string {
+			list = append(list, Column{Name: key, Means: f.Formula, figure: f, of: func(r *result.Result, i int) string {
 				v, ok := fig.Statistic{Figure: f, Stat: f.Stat}.Read(&r.Points[i], r)
 				return known(v, ok)
 			}})
@@ -153,7 +167,7 @@ func distColumn(f *fig.Figure, stat, means string, read func(*metric.Dist) (floa
 	if f.Unit == fig.Milliseconds {
 		name += "_ms"
 	}
-	return of(name, means+f.Title+", "+string(f.Unit), func(p *result.Point) string {
+	c := of(name, means+f.Title+", "+string(f.Unit), func(p *result.Point) string {
 		d, measured := f.Own(p).(*metric.Dist)
 		if !measured {
 			return ""
@@ -161,6 +175,8 @@ func distColumn(f *fig.Figure, stat, means string, read func(*metric.Dist) (floa
 		v, ok := read(d)
 		return known(v, ok)
 	})
+	c.figure = f
+	return c
 }
 
 func known(v float64, ok bool) string {
@@ -170,8 +186,13 @@ func known(v float64, ok bool) string {
 	return number(v)
 }
 
+// all is a column of the whole result, of one of its points.
+func all(name, means string, value func(*result.Result, int) string) Column {
+	return Column{Name: name, Means: means, of: value}
+}
+
 func of(name, means string, value func(*result.Point) string) Column {
-	return Column{name, means, func(r *result.Result, i int) string { return value(&r.Points[i]) }}
+	return all(name, means, func(r *result.Result, i int) string { return value(&r.Points[i]) })
 }
 
 // number writes every digit that tells a value from its neighbors.

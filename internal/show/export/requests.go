@@ -139,7 +139,7 @@ func Prometheus(w io.Writer, r *result.Result) error {
 func Gauges(r *result.Result) []gauge.Gauge {
 	var list []gauge.Gauge
 	for _, c := range Columns() {
-		g := gauge.Gauge{Name: gauge.Prefix + c.Name, Means: c.Means}
+		g := gauge.Gauge{Name: gauge.Prefix + c.Name, Means: c.help()}
 		for i := range r.Points {
 			if value, err := strconv.ParseFloat(c.of(r, i), 64); err == nil {
 				g.At = append(g.At, gauge.Value{Labels: []gauge.Label{{Name: "run", Value: r.ID}, {Name: "label", Value: r.Label}, {Name: "model", Value: r.Model.Name}, {Name: "point", Value: strconv.Itoa(i)}}, Value: value})

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,5 +62,27 @@ func TestOnlyCSVQuotesFormulas(t *testing.T) {
 	}
 	if !strings.Contains(csv.String(), "'=1+1") || !strings.Contains(lines.String(), `"class":"=1+1"`) {
 		t.Errorf("csv %s\njsonl %s", csv.String(), lines.String())
+	}
+}
+
+// Whoever meets a gauge alone reads what it is counted in.
+func TestEveryGaugeSaysItsUnit(t *testing.T) {
+	t.Parallel()
+	units := []string{", ms", "seconds", "requests", "tokens", "tokens/s", "per second", "0 to 1", "$", "dollars", ", MB", ", J", "watts", "evictions", "inputs/s", "number of"}
+	for _, c := range Columns() {
+		if words := []string{"run", "name", "sustained", "probe", "mode", "steady", "overload", "objectives", "invalid"}; slices.Contains(words, c.Name) {
+			continue // no number
+		}
+		if help := c.help(); !slices.ContainsFunc(units, func(u string) bool { return strings.Contains(help, u) }) || strings.HasSuffix(help, "; ") {
+			t.Errorf("%s: the help %q has no unit, or ends early", c.Name, help)
+		}
+	}
+	for _, name := range []string{"limit"} {
+		r := sampled(t, name)
+		r.Model.Name = ""
+		var page bytes.Buffer
+		if err := Prometheus(&page, r); err != nil || strings.Contains(page.String(), `=""`) {
+			t.Errorf("%s: a label without a value (%v):\n%s", name, err, page.String())
+		}
 	}
 }

@@ -29,8 +29,17 @@ type Value struct {
 	Value  float64
 }
 
-// Label is a name and its value.
+// Label is a name and its value; one without a value is left out.
 type Label struct{ Name, Value string }
+
+func (v Value) known() (list []Label) {
+	for _, l := range v.Labels {
+		if l.Value != "" {
+			list = append(list, l)
+		}
+	}
+	return list
+}
 
 // Live are the gauges of a run that goes on. Where the figure is one of a finished
 // run too, it has the same name, so that one dashboard fits both.
@@ -41,23 +50,23 @@ func Live(s progress.Snapshot, labels ...Label) []Gauge {
 			list = append(list, Gauge{Prefix + name, means, []Value{{labels, v}}})
 		}
 	}
-	add("elapsed_seconds", "time since the load began", s.Elapsed.Seconds())
+	add("elapsed_seconds", "time since the load began, seconds", s.Elapsed.Seconds())
 	add("in_flight", "requests in flight now", float64(s.InFlight))
 	add("waiting", "requests that are due and wait for a slot", float64(s.Waiting))
 	add("due", "requests due in the window", float64(s.Due))
-	add("ok", "of them, answered in full", float64(s.OK))
-	add("failed", "of them, failed", float64(s.Errors))
-	add("rejected", "of them, refused with 429 or 503", float64(s.Rejected))
+	add("ok", "requests due in the window that were answered in full", float64(s.OK))
+	add("failed", "requests due in the window that failed", float64(s.Errors))
+	add("rejected", "requests due in the window that were refused with 429 or 503", float64(s.Rejected))
 	add("offered_rate", "requests due per second, over the last seconds", s.OfferedPerS)
 	add("completed_rate", "requests answered per second, over the last seconds", s.RequestsPerS)
 	add("output_tokens_per_s", "output tokens per second, over the last seconds", s.TokensPerS)
 	for _, d := range []struct {
 		name, means string
 		of          progress.Spread
-	}{{"ttft_due", "time to first token from due", s.TTFT}, {"tpot", "time per output token", s.TPOT}, {"itl", "gap between tokens", s.ITL}, {"e2e_due", "time to the last token from due", s.E2E}} {
-		add(d.name+"_p50_ms", d.means+" so far, p50", d.of.P50)
-		add(d.name+"_p95_ms", d.means+" so far, p95", d.of.P95)
-		add(d.name+"_p99_ms", d.means+" so far, p99", d.of.P99)
+	}{{"ttft_due", "time to first token, from when the request was due", s.TTFT}, {"tpot", "time per output token after the first", s.TPOT}, {"itl", "gaps between tokens", s.ITL}, {"e2e_due", "time to the last token, from when the request was due", s.E2E}} {
+		add(d.name+"_p50_ms", "p50 so far of the "+d.means+", ms", d.of.P50)
+		add(d.name+"_p95_ms", "p95 so far of the "+d.means+", ms", d.of.P95)
+		add(d.name+"_p99_ms", "p99 so far of the "+d.means+", ms", d.of.P99)
 	}
 	return list
 }
@@ -74,10 +83,11 @@ func Text(list []Gauge) []byte {
 		fmt.Fprintf(&out, "# HELP %s %s\n# TYPE %[1]s gauge\n", g.Name, strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(g.Means))
 		for _, v := range g.At {
 			out.WriteString(g.Name)
-			for i, l := range v.Labels {
+			known := v.known()
+			for i, l := range known {
 				fmt.Fprintf(&out, `%c%s="%s"`, "{,"[min(i, 1)], l.Name, escapes.Replace(l.Value))
 			}
-			if len(v.Labels) > 0 {
+			if len(known) > 0 {
 				out.WriteByte('}')
 			}
 			out.WriteString(" " + strconv.FormatFloat(v.Value, 'g', -1, 64) + "\n")
@@ -149,7 +159,7 @@ func OTLP(list []Gauge, at time.Time, version string) ([]byte, error) {
 		m := otlpMetric{Name: g.Name, Description: g.Means, Unit: unit(g.Name)}
 		for _, v := range g.At {
 			p := otlpPoint{TimeUnixNano: strconv.FormatInt(at.UnixNano(), 10), AsDouble: v.Value}
-			for _, l := range v.Labels {
+			for _, l := range v.known() {
 				p.Attributes = append(p.Attributes, otlpAttribute{l.Name, otlpText{l.Value}})
 			}
 			m.Gauge.DataPoints = append(m.Gauge.DataPoints, p)

@@ -13,7 +13,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -117,6 +119,38 @@ func TestACollectorThatDoesNotTakeIt(t *testing.T) {
 		p.Close(final)
 		if len(said) != 2 || !strings.Contains(said[0], says) || strings.Contains(said[0], "\n") || !strings.Contains(said[1], "result were not pushed") {
 			t.Errorf("%q, want two lines with %q", said, says)
+		}
+	}
+}
+
+// A receiver that points elsewhere is named, and nothing goes there.
+func TestACollectorElsewhereIsNotTold(t *testing.T) {
+	var elsewhere atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	defer other.Close()
+	for _, status := range []int{http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		moved := httptest.NewServer(http.RedirectHandler(other.URL, status))
+		err := (&Publisher{receiver: moved.URL}).send(Live(running))
+		moved.Close()
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("answers %d", status)) || elsewhere.Load() != 0 {
+			t.Errorf("%d gives %v, and %d requests elsewhere", status, err, elsewhere.Load())
+		}
+	}
+}
+
+// A label without a value is none, and every gauge says what it is counted in.
+func TestLiveGaugesAreExplained(t *testing.T) {
+	page := string(Text(Live(running, Label{"label", ""}, Label{"model", "m"})))
+	if strings.Contains(page, "label=") || !strings.Contains(page, `redline_ok{model="m"} 80`) {
+		t.Errorf("%s", page)
+	}
+	sent, err := OTLP(Live(running, Label{"label", ""}), time.Unix(1, 0), "v")
+	if err != nil || strings.Contains(string(sent), `"label"`) {
+		t.Errorf("%s (%v)", sent, err)
+	}
+	for _, g := range Live(running) {
+		if !regexp.MustCompile(`, ms$|, seconds$|^requests |tokens per second`).MatchString(g.Means) {
+			t.Errorf("%s: %q has no unit", g.Name, g.Means)
 		}
 	}
 }
