@@ -32,7 +32,6 @@ import (
 const (
 	answerWithin = 20 * time.Second // a connection, and the head of an answer
 	stallWithin  = 30 * time.Second // between two pieces of a file
-	mostBytes    = 16 << 30
 	mostListing  = 32 << 20
 	mostHops     = 10
 )
@@ -173,8 +172,8 @@ func (h hub) download(whole context.Context, n Name, blob, etag string) error {
 	if err := h.refused(n, answer); err != nil {
 		return err
 	}
-	if answer.ContentLength > mostBytes {
-		return fmt.Errorf("%s: has %s; at most %s are fetched", n, text.Bytes(float64(answer.ContentLength)), text.Bytes(mostBytes))
+	if answer.ContentLength > n.kind.most {
+		return n.tooLong()
 	}
 	if err := os.MkdirAll(filepath.Dir(blob), 0o755); err != nil {
 		return err
@@ -187,15 +186,15 @@ func (h hub) download(whole context.Context, n Name, blob, etag string) error {
 	sum := checksum(etag, answer.ContentLength)
 	stall := time.AfterFunc(stallWithin, cancel)
 	defer stall.Stop()
-	size, err := io.Copy(io.MultiWriter(part, sum), io.LimitReader(alive{answer.Body, stall}, mostBytes+1))
+	size, err := io.Copy(io.MultiWriter(part, sum), io.LimitReader(alive{answer.Body, stall}, n.kind.most+1))
 	if closed := part.Close(); err == nil && closed != nil {
 		return closed
 	}
 	switch {
 	case err != nil:
 		return h.unanswered(whole, n, fmt.Errorf("it broke off after %s: %w", text.Bytes(float64(size)), err))
-	case size > mostBytes:
-		return fmt.Errorf("%s: is longer than %s, the most that is fetched", n, text.Bytes(mostBytes))
+	case size > n.kind.most:
+		return n.tooLong()
 	case answer.ContentLength >= 0 && size != answer.ContentLength:
 		return fmt.Errorf("%s: %s sent %d bytes of %d: try again", n, h.host(), size, answer.ContentLength)
 	case known(etag) && hex.EncodeToString(sum.Sum(nil)) != etag:
@@ -205,6 +204,10 @@ func (h hub) download(whole context.Context, n Name, blob, etag string) error {
 		return err
 	}
 	return os.Rename(part.Name(), blob)
+}
+
+func (n Name) tooLong() error {
+	return fmt.Errorf("%s: is longer than %s, the most that is fetched of such a file; %s", n, text.Bytes(float64(n.kind.most)), n.cure())
 }
 
 // known reports whether an etag is the checksum of what it names: SHA-256 of a
@@ -316,9 +319,12 @@ func (h hub) list(n Name) ([]string, error) {
 	if err := h.refused(n, answer); err != nil {
 		return nil, err
 	}
-	content, err := io.ReadAll(io.LimitReader(answer.Body, mostListing))
+	content, err := io.ReadAll(io.LimitReader(answer.Body, mostListing+1))
 	if err != nil {
 		return nil, h.unanswered(ctx, n, err)
+	}
+	if len(content) > mostListing {
+		return nil, fmt.Errorf("%s: its list of files is longer than %s: name the file, as in %s/FILE", n, text.Bytes(mostListing), n)
 	}
 	var listing struct {
 		Siblings []struct {

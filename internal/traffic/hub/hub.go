@@ -30,11 +30,18 @@ type Name struct {
 
 // kind is what a repository holds, as the hub spells it in addresses and in its
 // cache.
-type kind struct{ address, folder string }
+type kind struct {
+	address, folder string
+	most            int64 // bytes of one of its files that are fetched
+}
+
+// MostTokenizer bounds a tokenizer's file: the largest published ones have a
+// seventh of it.
+const MostTokenizer = 256 << 20
 
 var (
-	models   = kind{"", "models--"}
-	datasets = kind{"datasets/", "datasets--"}
+	models   = kind{"", "models--", MostTokenizer}
+	datasets = kind{"datasets/", "datasets--", 16 << 30}
 )
 
 var (

@@ -292,6 +292,34 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// A file that is too long is not fetched, whether or not the hub says how long it
+// is, and nothing of it stays.
+func TestTooLong(t *testing.T) {
+	s := newServer(t)
+	cache := environment(t, s.hub.URL)
+	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Repo-Commit", commit)
+		w.Header().Set("ETag", `"an-etag"`)
+		for r.Method == http.MethodGet {
+			if _, err := w.Write(make([]byte, 1<<10)); err != nil {
+				return // the reader has seen enough
+			}
+		}
+	}))
+	defer endless.Close()
+	for endpoint, most := range map[string]int64{s.hub.URL: int64(len(served["acme/tiny/tokenizer.json"]) - 1), endless.URL: 64 << 10} {
+		n := Name{Repo: "acme/tiny", Revision: "main", File: "tokenizer.json", kind: kind{"", "models--", most}}
+		h := fromEnvironment()
+		h.endpoint = endpoint
+		if _, err := h.fetch(n); err == nil || !strings.Contains(err.Error(), "is longer than") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want one line that it is too long", endpoint, err)
+		}
+	}
+	if _, missing := os.Stat(cache); missing == nil && len(tree(t, cache)) > 0 {
+		t.Errorf("left %v", tree(t, cache))
+	}
+}
+
 // Hugging Face's own library finds what was fetched, fetches the same, and what it
 // fetched is found here.
 func TestHuggingFaceLibraryAgrees(t *testing.T) {

@@ -15,10 +15,6 @@ import (
 // fileName is what Hugging Face calls a tokenizer's file.
 const fileName = "tokenizer.json"
 
-// mostBytes bounds a tokenizer file: the largest published ones have a seventh
-// of it.
-const mostBytes = 256 << 20
-
 // Load reads a Hugging Face tokenizer.json, the one in the directory given, or that
 // of a repository (org/name).
 // Byte-level BPE is read, split as Llama 3, Qwen, GPT-2, GPT-4o, Mistral Nemo,
@@ -61,8 +57,8 @@ func tokenizerFile(path string) (string, error) {
 			return "", fmt.Errorf("%w: a tokenizer's directory holds a %s", err, fileName)
 		}
 	}
-	if !info.Mode().IsRegular() || info.Size() > mostBytes {
-		return "", fmt.Errorf("%s: want a %s of at most %d MB", path, fileName, mostBytes>>20)
+	if !info.Mode().IsRegular() || info.Size() > hub.MostTokenizer {
+		return "", fmt.Errorf("%s: want a %s of at most %d MB", path, fileName, hub.MostTokenizer>>20)
 	}
 	return path, nil
 }
