@@ -149,6 +149,9 @@ func (d *Decoder) structure(n *Node, v reflect.Value, path string) error {
 		return nil
 	}
 	fields := FieldsOf(v.Type())
+	if n.Kind == Scalar && path == "" {
+		return d.stranger(n.Line, fields)
+	}
 	if n.Kind != Mapping {
 		return d.Fail(n, path, "want a block with keys such as %s, got %s", fields[0].Key, n.Describe())
 	}
@@ -182,7 +185,19 @@ func (d *Decoder) value(e Entry, v reflect.Value, path string) error {
 	return d.decode(e.Value, v, path)
 }
 
+// stranger is a file of another kind, named by mistake or by somebody who may not
+// read it: nothing of it is shown.
+func (d *Decoder) stranger(line int, fields []Field) error {
+	return Fault(At(d.File, line), "want a block with keys such as %s, got other text", fields[0].Key)
+}
+
+// keyLike is what a person may have meant as a key.
+var keyLike = regexp.MustCompile(`^[\w.-]+$`)
+
 func (d *Decoder) unknown(e Entry, path string, fields []Field) error {
+	if path == "" && !keyLike.MatchString(e.Key) {
+		return d.stranger(e.Line, fields)
+	}
 	keys := text.Each(fields, func(f Field) string { return f.Key })
 	key := prefix(Join(path, text.Brief(e.Key)))
 	if hint := cutByComma(e.Key); hint != "" {

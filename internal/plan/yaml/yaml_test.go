@@ -53,6 +53,8 @@ func TestMistakes(t *testing.T) {
 		{"duplicate key", "a: 1\nb: 2\na: 3\n", "f:3: key a stands twice in one block, want it once"},
 		{"unknown key", "name: x\nparts:\n  - coutn: 2\n", "f:3: parts[0].coutn: unknown key, did you mean count?"},
 		{"key like no other", "zzz: 1\n", "f:1: zzz: unknown key, want one of name, wait, parts, live, free, limits"},
+		{"another kind of file", "root:$6$salt:19000:0:99999:7:::\ndaemon:*:1:\n", "f:1: want a block with keys such as name, got other text"},
+		{"text of another kind", "-----BEGIN PRIVATE KEY-----\nb3BlbnNz\n", "f:1: want a block with keys such as name, got other text"},
 		{"no value", "name:\n", "f:1: name: has no value"},
 		{"text for a number", "parts:\n  - count: many\n", `f:2: parts[0].count: want a whole number, got "many"`},
 		{"list for text", "name: [a]\n", "f:1: name: want text, got a list"},
