@@ -122,7 +122,7 @@ func (p *process) showTwin(c *twin.Calibration, path string, asJSON bool) error 
 	if !asJSON {
 		next := "\nKeep it: add -o engine.yaml\n"
 		if path != "" {
-			next = fmt.Sprintf("\nKept in %s\nServe it: redline sim --engine %s\n", path, text.Shell(path))
+			next = fmt.Sprintf("\nKept in %s\nServe it: redline sim --engine %s\n", p.line(path), text.Shell(path))
 		}
 		if _, err := fmt.Fprint(p.stdout, next); err != nil {
 			return err

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +32,17 @@ func (p *process) answer(asJSON bool, v any, d *document.Document) error {
 }
 
 func (p *process) printJSON(v any) error { return export.Indented(p.stdout, v) }
+
+// kept says where a run is, and the page of its report.
+func (p *process) kept(in, path string) error {
+	line := in + " " + filepath.ToSlash(path)
+	page := filepath.Join(path, pageName)
+	if _, err := os.Stat(page); err == nil {
+		line += "; report for a browser: " + filepath.ToSlash(page)
+	}
+	_, err := fmt.Fprintln(p.stdout, "\n"+p.line(line))
+	return err
+}
 
 // deliver writes a document to a file, or to the standard output.
 func (p *process) deliver(write func(*bytes.Buffer) error, file string) error {

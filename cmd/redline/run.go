@@ -124,6 +124,9 @@ func (r resumed) refused(err error) error {
 	return fmt.Errorf("%s cannot be resumed: %w; see what was recorded: redline report %s", r.dir, err, text.Shell(r.dir))
 }
 
+// pageName is the page of a report in a run's directory.
+const pageName = "report.html"
+
 // measure runs one load and shows its result.
 func (p *process) measure(ctx context.Context, cfg *config.Config, of resumed) error {
 	res, path, err := p.perform(ctx, cfg, of)
@@ -136,7 +139,7 @@ func (p *process) measure(ctx context.Context, cfg *config.Config, of resumed) e
 		if err != nil {
 			kept = "Kept in part in"
 		}
-		_, unshown = fmt.Fprintf(p.stdout, "\n%s %s\n", kept, filepath.ToSlash(path))
+		unshown = p.kept(kept, path)
 	}
 	return ending(res, cmp.Or(err, unshown))
 }
@@ -195,7 +198,7 @@ func (p *process) perform(ctx context.Context, cfg *config.Config, of resumed) (
 
 // writePage puts the report for a browser beside the result.
 func writePage(dir string, res *result.Result) error {
-	path := filepath.Join(dir, "report.html")
+	path := filepath.Join(dir, pageName)
 	file, err := os.Create(path)
 	if err != nil {
 		return err

@@ -30,7 +30,7 @@ func TestRunAgainstTheEmbeddedEngine(t *testing.T) {
 	if code != exitOK && code != exitInvalid {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
-	for _, want := range []string{"llama-3.1-8b", "first try", "ttft from due", "requests", "Kept in "} {
+	for _, want := range []string{"llama-3.1-8b", "first try", "ttft from due", "requests", "Kept in " + out + "; report for a browser: " + out + "/report.html\n"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("the report does not say %q:\n%s", want, stdout)
 		}
@@ -49,6 +49,19 @@ func TestRunAgainstTheEmbeddedEngine(t *testing.T) {
 	}
 	if code, _, stderr := redline(t, nil, "run", "--out", out); code != exitError || !strings.Contains(stderr, "--force") {
 		t.Errorf("a second run into %s: exit %d, %q", out, code, stderr)
+	}
+}
+
+// A name that a terminal would obey is shown escaped.
+func TestAKeptPathIsNotObeyed(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "run\x1b[31m")
+	code, stdout, stderr := redline(t, nil, "run", "--plain", "--requests", "2", "--workload", "fixed(16,5)", "--quiet", "--out", out)
+	if code != exitOK && code != exitInvalid {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	if strings.Contains(stdout, "\x1b") || !strings.Contains(stdout, `run\x1b[31m/report.html`) {
+		t.Errorf("the end of the report is %q", stdout[len(stdout)-200:])
 	}
 }
 

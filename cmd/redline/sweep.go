@@ -196,7 +196,7 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, comma
 	}
 	unshown := p.show(res, cfg.Output.JSON, cfg.Output.Explain)
 	if !cfg.Output.JSON && unshown == nil && len(p.printed()) == 0 {
-		_, unshown = fmt.Fprintf(p.stdout, "\nKept in %s\n", filepath.ToSlash(path))
+		unshown = p.kept("Kept in", path)
 		if res.Interrupted != "" && !measure.BudgetReached(res.Interrupted) && unshown == nil {
 			_, unshown = fmt.Fprint(p.stdout, resumeLine(command, path)[1:])
 		}

@@ -82,7 +82,7 @@ func TestPlanErrors(t *testing.T) {
 		{"unknown key in a workload", "workload:\n  prompts: 5", "plan.yaml:2: workload.prompts: unknown key, did you mean prompt?"},
 		{"histogram out of step", "load_profile:\n  total_requests: 5\n  context_distribution: {weights: [1], token_counts: [1, 2]}", "plan.yaml:3: load_profile.context_distribution"},
 		{"bad knob", "generation:\n  top_p: 3", "plan.yaml:2: generation.top_p: want above 0 and up to 1, got 3"},
-		{"label with a slash", "metadata:\n  label: a/b", `plan.yaml:2: metadata.label: want at most 80 letters without a slash, got "a/b"`},
+		{"label with a slash", "metadata:\n  label: a/b", `plan.yaml:2: metadata.label: want at most 80 printable characters without a slash, got "a/b"`},
 
 		{"missing variable", "provider:\n  api_key: ${NOPE}", "plan.yaml:2: environment variable NOPE is not set (export NOPE=…)"},
 		{"empty key variable", "provider:\n  api_endpoint: http://h\n  api_key: ${EMPTY}", "plan.yaml:3: provider.api_key: ${EMPTY} is empty, want the key"},

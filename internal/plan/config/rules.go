@@ -386,7 +386,7 @@ func (c *Config) labels() error {
 	const most = 80
 	label := c.Metadata["label"]
 	if len(label) > most || strings.ContainsAny(label, "/\\") || label == "." || label == ".." || yaml.Fault("", "%s", label).What != label {
-		return c.wrong("metadata.label", "want at most %d letters without a slash, got %s", most, shown(label))
+		return c.wrong("metadata.label", "want at most %d printable characters without a slash, got %s", most, shown(label))
 	}
 	return nil
 }
