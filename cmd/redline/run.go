@@ -159,6 +159,7 @@ func (p *process) perform(ctx context.Context, cfg *config.Config, of resumed) (
 	if cfg.Output.Verbose {
 		options.Trace = p.stderr
 	}
+	sayExtra(cfg, options.Say)
 	told, done, err := p.publish(ctx, cfg, options.Live, options.Say)
 	if err != nil {
 		return nil, "", err
@@ -194,6 +195,16 @@ func (p *process) perform(ctx context.Context, cfg *config.Config, of resumed) (
 		p.remember(context.WithoutCancel(ctx), path)
 	}
 	return res, path, err
+}
+
+// sayExtra says why more requests are sent than were asked for, where these are
+// so few that it surprises.
+func sayExtra(cfg *config.Config, say func(string, ...any)) {
+	const few = 200
+	b := cfg.Load.Bounds
+	if n := b.TotalRequests; n > 0 && n < few && !b.Plain && !cfg.Output.Quiet && cfg.Defaulted("load_profile.warmup") {
+		say("%s measured, after a warm-up of 50 or more and under load until the last one ends; --plain sends nothing else", text.Plural(n, "request"))
+	}
 }
 
 // writePage puts the report for a browser beside the result.

@@ -71,7 +71,12 @@ func (v view) loadNotes(s Summary, add adder) {
 	}
 	arrived := float64(s.Requests.Arrivals())
 	luck := 2 / math.Sqrt(arrived)
-	if off := arrived/v.seconds()/v.o.AskedRate - 1; math.Abs(off) > luck {
+	off := arrived/v.seconds()/v.o.AskedRate - 1
+	switch {
+	case math.Abs(off) <= luck:
+	case v.o.Plain && off < 0:
+		add("rates.offered", "the window of a plain run lasts until its last request has ended; nothing comes due in the rest of it")
+	default:
 		add("rates.offered", "%+.1f%% off the rate asked for, more than random variation (± %.1f%%)", 100*off, 100*luck)
 	}
 }

@@ -24,6 +24,9 @@ type Options struct {
 	// recorded, so that a level of requests in flight that moves is no sign of
 	// the server.
 	Varies bool
+	// Plain says that the window lasts until its last request has ended, so that
+	// nothing comes due in the rest of it.
+	Plain bool
 	// Percentiles are shown beside the standard ones, in percent: 99.99.
 	Percentiles []float64
 	Objectives  []slo.Objective

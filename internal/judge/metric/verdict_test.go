@@ -320,6 +320,8 @@ func TestNotes(t *testing.T) {
 		{"later turns", 100, func(i int, l *life) { l.turn = i % 2 }, plain,
 			Note{"latency.e2e_due_ms", "later turns are due when the one before has ended: a late turn delays only its own session"}},
 		{"half the rate asked for", 100, same, half, Note{"rates.offered", "-50.0% off the rate asked for, more than random variation (± 20.0%)"}},
+		{"half of a plain run's window", 100, same, func(o Options) Options { o.Plain = true; return half(o) },
+			Note{"rates.offered", "the window of a plain run lasts until its last request has ended; nothing comes due in the rest of it"}},
 		{"no usage", 100, func(_ int, l *life) { l.usage = llm.Usage{} }, plain,
 			Note{"latency.tpot_ms", "100 replies' tokens were counted by events: no usage was reported and no tokenizer ran"}},
 		{"tokens per event not known", 100, func(_ int, l *life) { l.usage.OutputTokens = 30 }, plain,

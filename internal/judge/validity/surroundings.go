@@ -227,6 +227,8 @@ func askWork(e Evidence) outcome {
 		return outcome{skip: true}
 	case e.Partial:
 		return outcome{why: "requests that were in flight when the run was killed left no record"}
+	case e.Plain:
+		return outcome{why: "the window of a plain run outlasts its arrivals"}
 	}
 	planned := *asked * e.Summary.Window.Seconds()
 	least, most := likely(planned, e.Dispersion, unlikely)

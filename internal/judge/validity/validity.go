@@ -51,6 +51,9 @@ type Evidence struct {
 	Judged []slo.Verdict
 	// Dispersion is the variance of the number of arrivals over its mean.
 	Dispersion float64
+	// Plain says that the window outlasts the arrivals: it lasts until the last
+	// request has ended.
+	Plain bool
 	// Workers are the processes that sent the load, where it was not this one.
 	Workers []result.Worker
 	// Partial says that requests that were in flight left no record.

@@ -206,6 +206,7 @@ func TestWhatCannotBeAskedSaysWhy(t *testing.T) {
 		want   string
 	}{
 		{"killed in flight", "realised work", func(e *Evidence) { e.Partial = true }, "requests that were in flight when the run was killed left no record"},
+		{"a plain run", "realised work", func(e *Evidence) { e.Plain = true }, "the window of a plain run outlasts its arrivals"},
 		{"nothing sent", "lag", func(e *Evidence) { e.Summary.Latency.Lag = nil }, "no request was sent in the window"},
 		{"nothing due", "due against sent", func(e *Evidence) { e.Summary.Requests = metric.Requests{} }, "no request was due in the window"},
 		{"held back by a cap", "due against sent", func(e *Evidence) {

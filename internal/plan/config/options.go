@@ -83,7 +83,7 @@ var Options = []Option{
 	{Flag: "at-once", Key: "load_profile.at_once", Group: loadGroup, Kind: Bool, Default: "false",
 		Help: "start all users of a closed loop at once, not spread over the time of one request; without a concurrency all --requests"},
 	{Flag: "requests", Key: "load_profile.total_requests", Also: "load_profile.requests", Group: loadGroup, Kind: Int, Value: "N",
-		Help: "requests to measure"},
+		Help: "requests to measure; those of the warm-up, and of the load while the last ones end, come on top (--plain: none)"},
 	{Flag: "duration", Key: "load_profile.duration", Group: loadGroup, Kind: Duration, Value: "TIME",
 		Default: "until each objective is decided, else 1m", Help: "length of the measured window"},
 	{Flag: "max-duration", Key: "load_profile.max_duration", Group: loadGroup, Kind: Duration, Value: "TIME", Default: "5m",

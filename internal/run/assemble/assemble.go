@@ -120,7 +120,7 @@ func (in Run) nothingMeasured(res *result.Result) *result.Result {
 // they ran on is taken from a result; the requests are kept where someone asks.
 func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) {
 	c := in.Plan
-	options := metric.Options{Start: in.Start, End: in.End, Varies: c.Recorded() || c.Load.Varies() || len(in.pooled) > 1,
+	options := metric.Options{Start: in.Start, End: in.End, Varies: c.Recorded() || c.Load.Varies() || len(in.pooled) > 1, Plain: c.Load.Bounds.Plain,
 		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed, Confidence: c.Confidence, Looked: in.Looked}
 	if len(c.Objectives) == 0 {
 		options.Objectives = implied
@@ -220,7 +220,7 @@ func (in Run) judge(res *result.Result, point *result.Point) {
 	if d, err := c.Provider.Dialect(); err == nil {
 		e.KeepsLength = d.IgnoreEOS
 	}
-	e.Strict, e.Dispersion = c.Strict, c.Load.Dispersion()
+	e.Strict, e.Dispersion, e.Plain = c.Strict, c.Load.Dispersion(), c.Load.Bounds.Plain
 	if len(c.Objectives) > 0 {
 		e.Judged = point.Objectives
 	}

@@ -196,6 +196,9 @@ func (p *page) window(w metric.Window) string {
 	case w.WarmupS == nil:
 	case *w.WarmupS > 0:
 		text += " after " + seconds(*w.WarmupS) + " of warm-up"
+		if w.WarmupRequests != nil {
+			text += " (" + plural(*w.WarmupRequests, "request") + ")"
+		}
 	default:
 		text += " without warm-up"
 	}
