@@ -21,12 +21,15 @@ import (
 const importHelp = `Make a run directory of a result file of another benchmark, so that report,
 compare, history, capacity --slo and --pareto work on it.
 
-Files: vLLM's result (--save-result; --save-detailed has every request) and
-SGLang's (--output-file), AIPerf's profile_export.jsonl and
-profile_export_aiperf.json, GenAI-Perf's profile_export.json and
-profile_export_genai_perf.json, GuideLLM's benchmarks.json, inference-perf's
-lifecycle metrics, LLMPerf's summary and individual responses. A file is
-recognized by its content.
+A file is recognized by its content. What to import of each benchmark:
+
+  vllm bench serve --save-result --save-detailed   the file that it names
+  python -m sglang.bench_serving --output-file FILE --output-details   FILE
+  aiperf profile           profile_export.jsonl or profile_export_aiperf.json
+  genai-perf profile       profile_export.json or profile_export_genai_perf.json
+  guidellm benchmark       benchmarks.json
+  inference-perf           per_request_…, stage_N_… or summary_lifecycle_metrics.json
+  token_benchmark_ray.py   …_individual_responses.json or …_summary.json (LLMPerf)
 
 What the file does not have is not known: checks of the client that could not be
 made are listed, and files without single requests give figures without
@@ -40,7 +43,8 @@ func (p *process) importCommand() *cobra.Command {
 		Use:   "import FILE...",
 		Short: "make run directories of other benchmarks' result files",
 		Long:  importHelp,
-		Example: `  redline import benchmarks.json --out runs/guidellm
+		Example: `  redline import vllm-20261115.json --label vllm
+  redline import benchmarks.json --out runs/guidellm
   redline import profile_export.jsonl --out runs/aiperf --label aiperf`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -98,6 +98,10 @@ func importAll(documents []tree) ([]*peer.Run, error) {
 
 func single(r *peer.Run, err error) ([]*peer.Run, error) { return []*peer.Run{r}, err }
 
+const known = "import reads result files of vLLM, SGLang, AIPerf, GenAI-Perf, GuideLLM, inference-perf and LLMPerf"
+
+var errEmpty = errors.New("holds no result: it is empty; " + known)
+
 func importOne(d tree) ([]*peer.Run, error) {
 	for _, s := range shapes {
 		switch {
@@ -111,8 +115,10 @@ func importOne(d tree) ([]*peer.Run, error) {
 		}
 	}
 	keys := slices.Sorted(maps.Keys(d))
-	return nil, fmt.Errorf("not a result file that is known: it has the keys %s; known are vLLM, SGLang, AIPerf, GenAI-Perf, GuideLLM, inference-perf and LLMPerf",
-		strings.Join(keys[:min(8, len(keys))], ", "))
+	if len(keys) == 0 {
+		return nil, errEmpty
+	}
+	return nil, fmt.Errorf("not a result file that is known: it has the keys %s; %s", strings.Join(keys[:min(8, len(keys))], ", "), known)
 }
 
 // documents are the objects of a file: one, a list of them, or one after another.
@@ -132,7 +138,7 @@ func documents(content []byte) ([]tree, error) {
 		}
 	}
 	if len(list) == 0 || list[0] == nil {
-		return nil, fmt.Errorf("holds no result")
+		return nil, errEmpty
 	}
 	return list, nil
 }

@@ -73,10 +73,12 @@ func TestForeignFilesAreNamed(t *testing.T) {
 		return serving(`,"input_lens":[9,9],"output_lens":[2,2],"itls":[[0.1],[0.1]],"ttfts":` + more)
 	}
 	for content, want := range map[string]string{
-		`{"a":1,"b":2}`:            "it has the keys a, b; known are vLLM",
-		``:                         "holds no result",
-		`null`:                     "holds no result",
-		`[]`:                       "holds no result",
+		`{"a":1,"b":2}`:            "it has the keys a, b; import reads result files of vLLM",
+		``:                         "holds no result: it is empty; import reads",
+		`null`:                     "holds no result: it is empty; import reads",
+		`[]`:                       "holds no result: it is empty; import reads",
+		`{}`:                       "holds no result: it is empty; import reads",
+		`[{}]`:                     "holds no result: it is empty; import reads",
 		`[1]`:                      "want an object, got a number",
 		`{"a":`:                    "it ends early",
 		"{\"a\":1}\n{\"b\":oops}":  "line 2: not JSON",
