@@ -29,6 +29,7 @@ runs, since when, and what else changed at that time.`
 const historyExamples = `  redline history
   redline history --model llama --since 30d
   redline history show 7b2272
+  redline history show nightly
   redline history pin 7b2272 --note 'after the upgrade'
   redline history drift --label nightly
   redline history prune --older-than 180d --dry-run`
@@ -157,7 +158,7 @@ func (p *process) listRuns(ctx context.Context, ix *history.Index, s *shelf, f h
 // oneRun asks for the one argument that names a run.
 func oneRun(c *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usage("%s wants one run: its id, the beginning of one, or its directory; redline history lists them", c.CommandPath())
+		return usage("%s wants one run: its id, the beginning of one, its directory or its label; redline history lists them", c.CommandPath())
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func TestHistory(t *testing.T) {
 		code int
 		says []string
 	}{
-		{"list", "", exitOK, []string{"started", "2026-03-19 03:00", "00000012", "llama-3.1-8b", "5/s", "met", "nightly"}},
+		{"list", "", exitOK, []string{"started, UTC", "2026-03-19 03:00", "00000012", "llama-3.1-8b", "5/s", "met", "nightly"}},
 		{"filter", "--since 2026-03-15 --json", exitOK, []string{`"id": "00000012-run"`}},
 		{"by verdict", "--verdict met --json", exitOK, []string{`"id": "00000012-run"`}},
 		{"no such verdict", "--verdict missed", exitOK, []string{"No such runs in " + root}},

@@ -22,14 +22,13 @@ const importHelp = `Make a run directory of a result file of another benchmark, 
 compare, history, capacity --slo and --pareto work on it.
 
 A file is recognized by its content. What to import of each benchmark:
-
   vllm bench serve --save-result --save-detailed   the file that it names
   python -m sglang.bench_serving --output-file FILE --output-details   FILE
   aiperf profile           profile_export.jsonl or profile_export_aiperf.json
   genai-perf profile       profile_export.json or profile_export_genai_perf.json
   guidellm benchmark       benchmarks.json
-  inference-perf           per_request_…, stage_N_… or summary_lifecycle_metrics.json
-  token_benchmark_ray.py   …_individual_responses.json or …_summary.json (LLMPerf)
+  inference-perf           per_request_…, stage_N_… or summary_lifecycle_metrics
+  token_benchmark_ray.py   …_individual_responses.json or …_summary.json
 
 What the file does not have is not known: checks of the client that could not be
 made are listed, and files without single requests give figures without

@@ -12,6 +12,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"redline/internal/text"
 )
 
 // Owner is the process that has a lock, as its lock file says.
@@ -31,7 +33,7 @@ func (o Owner) String() string {
 	if here, err := os.Hostname(); err == nil && o.Host != "" && o.Host != here {
 		where = " on " + o.Host
 	}
-	return fmt.Sprintf("%s (pid %d%s, since %s)", o.Command, o.PID, where, o.Since.Local().Format(time.DateTime))
+	return fmt.Sprintf("%s (pid %d%s, since %s)", o.Command, o.PID, where, text.Moment(o.Since))
 }
 
 // Held says that another process has the lock.

@@ -44,7 +44,7 @@ func TestOneAtATime(t *testing.T) {
 	if !errors.As(err, &held) || held.By.PID != os.Getpid() || held.By.Command != "redline first" || time.Since(held.By.Since) > time.Minute {
 		t.Fatalf("second lock: %v", err)
 	}
-	if want := fmt.Sprintf("redline first (pid %d, since %s)", os.Getpid(), held.By.Since.Local().Format(time.DateTime)); !strings.Contains(err.Error(), want) {
+	if want := fmt.Sprintf("redline first (pid %d, since %s)", os.Getpid(), held.By.Since.UTC().Format(time.DateTime)+" UTC"); !strings.Contains(err.Error(), want) {
 		t.Errorf("%q does not say %q", err, want)
 	}
 	if err := l.Release(); err != nil {

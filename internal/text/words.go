@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 )
 
@@ -68,3 +69,6 @@ func Each[T any](list []T, word func(T) string) []string {
 	}
 	return words
 }
+
+// Moment is a time as every page shows it, whatever the zone of its reader.
+func Moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }

@@ -152,7 +152,7 @@ func TestRunsAreFiltered(t *testing.T) {
 			}
 		})
 	}
-	for word, want := range map[string]string{"bb": "3", "aa-2": "2", "2": "2", filepath.Join(root, "1"): "1"} {
+	for word, want := range map[string]string{"bb": "3", "aa-2": "2", "2": "2", filepath.Join(root, "1"): "1", "nightly": "3"} {
 		if e, err := ix.Find(t.Context(), word); err != nil || e.Path != want {
 			t.Errorf("%s: %v %v, want %s", word, e, err, want)
 		}

@@ -64,7 +64,8 @@ func (ix *Index) List(ctx context.Context, f Filter) ([]*Entry, error) {
 	return entries, nil
 }
 
-// Find gives the run of an id, of the beginning of one, or of a path.
+// Find gives the run of an id, of the beginning of one, or of a path; else the
+// newest with a label.
 func (ix *Index) Find(ctx context.Context, word string) (*Entry, error) {
 	all, err := ix.List(ctx, Filter{})
 	if err != nil {
@@ -84,6 +85,11 @@ func (ix *Index) Find(ctx context.Context, word string) (*Entry, error) {
 	case 1:
 		return found[0], nil
 	case 0:
+		for _, e := range slices.Backward(all) { // the oldest comes first
+			if word != "" && strings.EqualFold(e.Label, word) {
+				return e, nil
+			}
+		}
 		return nil, fmt.Errorf("there is no run %q in %s: redline history lists them, redline history rebuild finds what is missing", word, ix.root)
 	}
 	return nil, fmt.Errorf("%q is the beginning of %d runs, such as %s and %s: give more of it", word, len(found), found[0].ID, found[1].ID)

@@ -53,7 +53,7 @@ type Dir struct {
 
 // Name gives the default directory of a run: runs/<time>-<label>.
 func Name(started time.Time, label string) string {
-	name := started.Format("20060102-150405")
+	name := started.UTC().Format("20060102-150405")
 	if clean := strings.Trim(strings.Map(fileSafe, label), "-"); clean != "" {
 		name += "-" + clean
 	}

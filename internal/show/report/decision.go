@@ -10,6 +10,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/show/document"
+	"redline/internal/text"
 )
 
 var errNoTuning = errors.New("the result is not that of a tuning: there is no decision to record")
@@ -33,7 +34,7 @@ func Decision(w io.Writer, r *result.Result) error {
 	if r.Interrupted != "" {
 		p.Headline("Cut short: ", unset, clean(r.Interrupted))
 	}
-	p.Field("date", r.Started.Format("2006-01-02 15:04 MST"))
+	p.Field("date", text.Moment(r.Started))
 	p.Field("stopped because", clean(r.Tuning.Stopped))
 	p.Field("took", tookWords(r.Tuning))
 	p.target(r)

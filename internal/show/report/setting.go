@@ -9,13 +9,14 @@ import (
 
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
+	"redline/internal/text"
 )
 
 // setting says what was run against what.
 func (p *page) setting(r *result.Result) {
 	when := ""
 	if !r.Started.IsZero() {
-		when = r.Started.UTC().Format("2006-01-02 15:04:05 UTC")
+		when = text.Moment(r.Started)
 	}
 	if stored(r) { // A and B name the runs
 		p.Field("workload", workload(r))
