@@ -12,9 +12,9 @@ import (
 	"redline/internal/text"
 )
 
-// Beyond says how many requests were beyond the limit.
+// Beyond says how many requests were over the limit.
 func Beyond(v slo.Verdict) string {
-	beyond := " beyond it"
+	beyond := " over it"
 	if mustExceed(v) {
 		beyond = " fell short"
 	}

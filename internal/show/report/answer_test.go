@@ -70,7 +70,7 @@ func TestAnswersLead(t *testing.T) {
 		{"a curve of a server that rejects", changed(curveSample(), rejecting),
 			"HELD: 21.2 requests/s met every objective; the limit lies between 21.2 and 22.5 requests/s; rejects 35% of requests (429) at 22.5 requests/s; saturated at 32 requests/s; knee at 20"},
 		{"a run of which everything is rejected", changed(missedSample(), refusing),
-			"MISSED  ttft p99: 800 of 800 without an answer, limit 500 ms (800 of 800 beyond it) · rejects 100% of requests (429)"},
+			"MISSED  ttft p99: 800 of 800 without an answer, limit 500 ms (800 of 800 over it) · rejects 100% of requests (429)"},
 		{"the same without objectives", changed(changed(missedSample(), refusing), func(r *result.Result) { r.Plan = nil }),
 			"NOTHING SERVED: none of 800 requests succeeded: 800 rejected"},
 		{"a curve alone", curveSample(), "HELD: 21.2 requests/s met every objective; the limit lies between 21.2 and 22.5 requests/s; saturated at 32 requests/s; knee at 20"},

@@ -35,7 +35,7 @@ func (p *page) objectives(point *result.Point) {
 	if len(point.Objectives) == 0 {
 		return
 	}
-	t := document.NewTable(left("objectives"), left(""), right("figure"), right("limit"), right("95% interval").Optional(2), right("beyond the limit").Optional(1), prose(""))
+	t := document.NewTable(left("objectives"), left(""), right("figure"), right("limit"), right("95% interval").Optional(2), right("violations").Optional(1), prose(""))
 	for _, v := range point.Objectives {
 		p.showObjective(v)
 		if v.Standing == slo.Undecided && point == p.held {
@@ -50,7 +50,7 @@ func (p *page) objectives(point *result.Point) {
 		p.Note("in brackets: unproven, as the run is invalid")
 	}
 	if point.Requests.OK < point.Requests.Due {
-		p.Note("over all due: a request that is not ok is beyond any limit")
+		p.Note("violations are of all requests due: one that failed violates every limit")
 	}
 	p.Footnotes()
 }

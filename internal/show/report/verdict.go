@@ -8,7 +8,6 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/show/document"
-	"redline/internal/show/objective"
 )
 
 // headline is the first line of a report: one word that decides, and why.
@@ -136,7 +135,7 @@ func validWord(r *result.Result) string {
 		return "UNCHECKED  " // as a run that another benchmark made
 	}
 	if soundly(r) {
-		return "VALID  "
+		return "MEASURED  "
 	}
 	return "SO FAR  "
 }
@@ -154,33 +153,33 @@ func allObjectives(r *result.Result) []slo.Verdict {
 	return all
 }
 
-// served is the answer without objectives: what came of this load.
+// served is the answer without objectives: the figures that people look for, and
+// how many requests they are of.
 func (p *page) served(point *result.Point) string {
 	requests, latency := point.Requests, &point.Latency
-	text := loadPhrase(point) + ", " + count(requests.OK) + " of " + plural(requests.Due, "request") + " answered"
-	figures := present(p.spokenPercentile("ttft", objective.FromDue, latency.TTFTDue, "p99"), p.spokenPercentile("tpot", "", latency.TPOT, "p50"))
+	figures := present(p.spokenPercentiles("ttft", latency.TTFTDue), p.spokenPercentiles("tpot", latency.TPOT))
 	if len(figures) == 0 {
-		figures = append(figures, p.spokenPercentile("e2e", objective.FromDue, latency.E2EDue, "p99"))
+		figures = present(p.spokenPercentiles("e2e", latency.E2EDue))
 	}
 	if v := point.Throughput.Output; v > 0 {
 		figures = append(figures, inUnit(figure(v), "output tokens/s"))
 	}
-	return strings.TrimSuffix(text+": "+strings.Join(figures, ", "), ": ")
+	return joined(append(figures, count(requests.OK)+" of "+plural(requests.Due, "request")+" answered "+loadPhrase(point))...)
 }
 
-// spokenPercentile falls back to the median where the tail has low confidence, and
-// footnotes even that where it is not.
-func (p *page) spokenPercentile(name, of string, d *metric.Dist, key string) string {
-	if !d.IsFirm(key) {
-		key = "p50"
-	}
-	v, ok := percentile(d, key)
+// spokenPercentiles are the median, footnoted where it has low confidence, and the
+// p99 where it has not.
+func (p *page) spokenPercentiles(name string, d *metric.Dist) string {
+	v, ok := percentile(d, "p50")
 	if !ok {
 		return ""
 	}
-	text := name + hard + key + of + " " + spoken(v)
-	if !d.IsFirm(key) {
-		text += mark(p.whyWeak(name, key, metric.Tokens{}))
+	text := name + hard + "p50 " + spoken(v)
+	if !d.IsFirm("p50") {
+		text += mark(p.whyWeak(name, "p50", metric.Tokens{}))
+	}
+	if tail, ok := percentile(d, "p99"); ok && d.IsFirm("p99") {
+		text += ", p99 " + spoken(tail)
 	}
 	return text
 }

@@ -68,8 +68,8 @@ func TestReasonsAreSaidOnce(t *testing.T) {
 	r := missedSample()
 	r.Diagnosis = nil
 	r.Verdict.Reasons = []string{"ttft:p99<500ms missed: 812 ms", "the server restarted once"}
-	want := []string{"MISSED  ttft p99 812 ms, limit 500 ms (62% over; 95% sure above 742 ms; 187 of 4,092 beyond it) ·",
-		"        good fraction 95.4%, at least 99% wanted (187 of 4,092 fell short)", "  the server restarted once"}
+	want := []string{"MISSED  ttft p99 812 ms, limit 500 ms (62% over; 95% sure above 742 ms; 187 of 4,092 over it) · good",
+		"        fraction 95.4%, at least 99% wanted (187 of 4,092 fell short)", "  the server restarted once"}
 	if diff := cmp.Diff(want, above(t, r)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
