@@ -122,7 +122,7 @@ func joined(text, so string) string {
 // forbids a comparison.
 func unsound(r *result.Result) (why string, grave bool) {
 	if r.Verdict.Valid == result.Invalid && len(r.Points) > 0 {
-		return strings.Join(append([]string{"it is not valid"}, r.Verdict.Reasons...), ", "), true
+		return strings.TrimSuffix("it is not valid: "+strings.Join(r.Verdict.Reasons, "; "), ": "), true
 	}
 	return cutShort(r)
 }
@@ -174,7 +174,7 @@ func (c *Comparison) force(reasons ...string) {
 // seeds tells what the runs' seeds mean for the answer.
 func (c *Comparison) seeds(a, b []*result.Result) {
 	if len(a) == 1 && len(b) == 1 && a[0].Seed != b[0].Seed {
-		c.warn("", "the seeds differ: the two runs saw different requests, and part of the difference is the draw")
+		c.warn("", "the seeds differ, so the two runs sent different requests: part of the difference may come from that")
 	}
 	if slices.ContainsFunc([][]*result.Result{a, b}, repeated) {
 		c.warn("", "runs of one set share a seed: their spread shows the server's, not that of the requests")

@@ -40,7 +40,7 @@ func TestWhatIsNotComparableIsRefusedOrWarnedOf(t *testing.T) {
 		{"load machine", func(r *result.Result) { r.Client = result.Client{OS: "linux", Arch: "arm64", CPUs: 4} }, nil,
 			[]string{"load machine: not stated against linux/arm64, 4 cores, elsewhere: the difference may be that of the machines that drove the load"}},
 		{"seed", func(r *result.Result) { r.Seed = 99 }, nil,
-			[]string{"the seeds differ: the two runs saw different requests, and part of the difference is the draw"}},
+			[]string{"the seeds differ, so the two runs sent different requests: part of the difference may come from that"}},
 		{"length", func(r *result.Result) { r.Points[0].Window.EndS = 310 }, nil,
 			[]string{"the windows last from 60 to 300 s: the shorter ones saw fewer of the rare slow requests"}},
 		{"a figure", func(r *result.Result) { r.Points[0].Latency.TPOT = firmly(20, 0.1) }, nil,
@@ -108,7 +108,7 @@ func TestWhatIsNotValidIsShown(t *testing.T) {
 	}{
 		"not valid": {func(r *result.Result) {
 			r.Verdict = result.Verdict{Valid: result.Invalid, Reasons: []string{"lag: p99 7 ms, allowed ≤ 1 ms"}}
-		}, "run b: it is not valid, lag: p99 7 ms, allowed ≤ 1 ms"},
+		}, "run b: it is not valid: lag: p99 7 ms, allowed ≤ 1 ms"},
 		"interrupted": {func(r *result.Result) { r.Interrupted = result.ByUser }, "run b: it was cut short, so that it lacks its slowest requests"},
 	} {
 		for _, anyway := range []bool{false, true} {

@@ -49,7 +49,7 @@ type Round struct {
 // decides, the signed-rank test stands beside it.
 func Live(rounds []Round, o Options) *Comparison {
 	c := &Comparison{result.Comparison{Way: wayLive, A: o.A, B: o.B, Alpha: o.alpha(), Metrics: []Metric{},
-		Test: "paired t on log ratios of rounds, Holm over metrics"}}
+		Test: "paired t-test on log ratios of rounds, Holm over metrics"}}
 	counted := c.counted(rounds)
 	c.Rounds = len(counted)
 	if c.Rounds == 0 {

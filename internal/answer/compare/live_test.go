@@ -56,7 +56,7 @@ func TestLiveGivesTheFiguresOfAnotherProgram(t *testing.T) {
 	a, b := Side{Name: "old", URL: "http://a"}, Side{Name: "new", URL: "http://b"}
 	got := Live(rounds, Options{A: a, B: b})
 	want := &Comparison{result.Comparison{Way: "live", A: a, B: b, Rounds: 8, Alpha: 0.05,
-		Test:     "paired t on log ratios of rounds, Holm over metrics",
+		Test:     "paired t-test on log ratios of rounds, Holm over metrics",
 		Standing: Worse, Verdict: "B is worse: tpot:p50 slower by 5.1%",
 		Metrics: []Metric{
 			{Name: "tpot:p50", Unit: "ms", A: new(10.085714551440656), B: new(10.598348670729772), Ratio: new(1.0508277441994325),

@@ -56,13 +56,13 @@ func Stored(a, b []*result.Result, o Options) (*Comparison, error) {
 func testName(a, b, history int) string {
 	switch {
 	case a > 1 && b > 1:
-		return "Welch's t on logarithms of runs, Holm over metrics"
+		return "Welch's t-test on logarithms of runs, Holm over metrics"
 	case a > 1 || b > 1:
-		return "t of one run against the spread of the others' logarithms, Holm over metrics"
+		return "t-test of one run against the variation between the others, on logarithms, Holm over metrics"
 	case history > 0:
-		return fmt.Sprintf("the runs' own intervals and the spread of %d earlier runs, Holm over metrics", history)
+		return fmt.Sprintf("each run's own intervals and the variation between %d earlier runs, Holm over metrics", history)
 	}
-	return "the runs' own intervals and the tolerance, Holm over metrics"
+	return "each run's own intervals, differences within the tolerance ignored, Holm over metrics"
 }
 
 func side(runs []*result.Result) Side {

@@ -59,7 +59,7 @@ func TestSetsOfRunsGiveTheFiguresOfAnotherProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Comparison{result.Comparison{Way: "stored", Alpha: 0.05, Test: "Welch's t on logarithms of runs, Holm over metrics",
+	want := &Comparison{result.Comparison{Way: "stored", Alpha: 0.05, Test: "Welch's t-test on logarithms of runs, Holm over metrics",
 		A:        Side{Name: "a0", Runs: []string{"a0", "a1", "a2", "a3", "a4"}, Model: "llama-3.1-8b", Engine: "vLLM 0.11"},
 		B:        Side{Name: "b0", Runs: []string{"b0", "b1", "b2", "b3"}, Model: "llama-3.1-8b", Engine: "vLLM 0.11"},
 		Standing: Worse, Verdict: "B is worse: ttft:p99 slower by 8.7%",

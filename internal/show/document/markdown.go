@@ -17,7 +17,7 @@ func Markdown(w io.Writer, d *Document, rank int) error {
 		m.headline(h)
 	}
 	if d.Status.Word != "" {
-		m.block("_" + escaped(d.Status.Word+" · "+d.Status.Why) + "_")
+		m.block("_" + escaped(strings.TrimSuffix(d.Status.Word+" · "+d.Status.Why, " · ")) + "_")
 	}
 	for _, s := range d.Sections {
 		if !onlyPictures(s) {

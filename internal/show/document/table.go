@@ -3,6 +3,8 @@ package document
 import (
 	"slices"
 	"strings"
+
+	"redline/internal/text"
 )
 
 type align uint8
@@ -120,8 +122,9 @@ func (t *Table) ready(width int, measure func(*Table) int, notes *footnotes) *Ta
 		out.Rows = append(out.Rows, slices.Clone(row))
 	}
 	for i := len(out.Columns) - 1; i >= 0; i-- {
-		filled := slices.ContainsFunc(out.column(i), func(cell string) bool { return cell != "" })
-		if c := out.Columns[i]; !filled && (c.rank > 0 || c.Head == "") {
+		c := out.Columns[i]
+		filled := slices.ContainsFunc(out.column(i), func(cell string) bool { return cell != "" && (c.rank == 0 || cell != text.Absent) })
+		if !filled && (c.rank > 0 || c.Head == "") {
 			out.drop(i)
 		}
 	}

@@ -1,9 +1,12 @@
 package report
 
 import (
+	"bytes"
 	"regexp"
 	"strings"
 	"testing"
+
+	"redline/internal/judge/result"
 )
 
 // TestMarkdownTablesAreRegular: every row of a table has as many cells as its
@@ -51,5 +54,28 @@ func TestMarkdownIsInert(t *testing.T) {
 	}
 	if !strings.Contains(out, `&lt;img src=x&gt; \[a\](http://b) \*c\* \_d\_ \`+"`e\\`") {
 		t.Errorf("the label is not to be read in\n%.400s", out)
+	}
+}
+
+// A comparison of stored runs has no checks of its own to count, no column without
+// a value, and no advice on set-ups that nobody asked for.
+func TestMarkdownOfStoredRunsSaysWhatThereIs(t *testing.T) {
+	t.Parallel()
+	r := comparisonSample()
+	r.Comparison.Way, r.Verdict.Valid = "stored", result.Invalid
+	r.Verdict.Checks, r.Verdict.Unchecked = nil, nil
+	r.Choices = []result.Choice{{Scenario: "agent loops"}}
+	for i := range r.Comparison.Metrics {
+		r.Comparison.Metrics[i].PHolm, r.Comparison.Metrics[i].WilcoxonP = nil, nil
+	}
+	var page bytes.Buffer
+	if err := Markdown(&page, r); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(page.String(), "\n_Comparison of stored runs, not all of them valid_\n") || !strings.Contains(page.String(), "| B against A | A | B | change | 95% interval |  |\n") {
+		t.Errorf("%s", page.String())
+	}
+	if bad := regexp.MustCompile(`0 failed|0 checks|Wilcoxon|agent loops`).FindString(page.String()); bad != "" {
+		t.Errorf("the page has %q", bad)
 	}
 }

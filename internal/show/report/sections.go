@@ -115,6 +115,8 @@ func validityLine(r *result.Result) headline {
 	failed := FailedChecks(r)
 	counts := joined(plural(len(r.Verdict.Checks)-len(failed), "check")+" passed", count(len(r.Verdict.Unchecked))+" not checked")
 	switch {
+	case stored(r) && r.Verdict.Valid == result.Invalid:
+		return headline{"Comparison of stored runs, not all of them valid", lost, ""}
 	case r.Verdict.Valid == result.Invalid || len(failed) > 0:
 		return headline{"Invalid run", lost, joined(count(len(failed))+hard+"failed", counts)}
 	case stored(r):

@@ -8,7 +8,11 @@ import (
 )
 
 // choices is the decision matrix, what applies to the workload first marked.
-func (p *page) choices(r *result.Result) { p.Add(Choices(r.Choices)) }
+func (p *page) choices(r *result.Result) {
+	if !stored(r) { // whoever compares has a set-up
+		p.Add(Choices(r.Choices))
+	}
+}
 
 // Choices lays the decision matrix out.
 func Choices(rows []result.Choice) *document.Table {
