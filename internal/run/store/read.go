@@ -1,0 +1,167 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+
+	"redline/internal/drive/record"
+	"redline/internal/judge/result"
+	"redline/internal/text"
+)
+
+// Open opens the directory of a run that was made before.
+func Open(path string) (*Dir, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, cause(path, err)
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is a file; want the directory of a run", path)
+	}
+	for _, name := range []string{recordsFile, StagesDir, experimentFile} {
+		switch _, err = os.Stat(filepath.Join(path, name)); {
+		case err == nil:
+			d := &Dir{Path: path}
+			return d, d.oneRun()
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, cause(path, err)
+		}
+	}
+	return nil, fmt.Errorf("%s holds no run (no %s in it); redline run --out DIR makes one", path, recordsFile)
+}
+
+// cause words an error of the file system without the system call's name.
+func cause(path string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		path = p.Path
+	}
+	return fmt.Errorf("%s: %w", path, innermost(err))
+}
+
+func innermost(err error) error {
+	var p *fs.PathError
+	var l *os.LinkError
+	switch {
+	case errors.As(err, &p):
+		return p.Err
+	case errors.As(err, &l):
+		return l.Err
+	}
+	return err
+}
+
+// Result reads the run's answer; fs.ErrNotExist says that the run was killed
+// before it had one.
+func (d *Dir) Result() (*result.Result, error) {
+	path := filepath.Join(d.Path, ResultFile)
+	content, err := readFile(path)
+	if err != nil {
+		return nil, cause(path, err)
+	}
+	r, err := result.Read(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	text.NewMask().Tidy(r) // it may come from anybody
+	return r, nil
+}
+
+// Header reads the head of the record log.
+func (d *Dir) Header() (record.Header, error) {
+	path := filepath.Join(d.Path, recordsFile)
+	f, err := open(path)
+	if err != nil {
+		return record.Header{}, cause(path, err)
+	}
+	defer f.Close()
+	r, err := record.NewReader(f)
+	if err != nil {
+		return record.Header{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return r.Header, nil
+}
+
+// Ending says how the record log ends.
+type Ending struct {
+	// Mark is the last time at which it knew all that was in flight, in
+	// nanoseconds from the run's origin; 0 for never.
+	Mark int64
+	// Unended is how many requests have no end in it.
+	Unended int
+	// Repeated is how many records were in it before and count once.
+	Repeated int
+}
+
+// Ending reads the record log to its end.
+func (d *Dir) Ending() (Ending, error) {
+	path := filepath.Join(d.Path, recordsFile)
+	f, err := open(path)
+	if err != nil {
+		return Ending{}, cause(path, err)
+	}
+	defer f.Close()
+	r, err := record.NewReader(f)
+	if err == nil {
+		for _, err = range r.All() {
+		}
+	}
+	if err != nil {
+		return Ending{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return Ending{r.Mark, r.Unended, r.Repeated}, nil
+}
+
+// Records reads the record log, from its start at each call.
+func (d *Dir) Records() iter.Seq2[*record.Record, error] {
+	return readRecords(filepath.Join(d.Path, recordsFile), nil)
+}
+
+// readRecords reads a log and what belongs behind it.
+func readRecords(path string, rest []byte) iter.Seq2[*record.Record, error] {
+	return func(yield func(*record.Record, error) bool) {
+		f, err := open(path)
+		if err != nil {
+			yield(nil, cause(path, err))
+			return
+		}
+		defer f.Close()
+		r, err := record.NewReader(io.MultiReader(f, bytes.NewReader(rest)))
+		if err != nil {
+			yield(nil, fmt.Errorf("%s: %w", path, err))
+			return
+		}
+		for rec, err := range r.All() {
+			if err != nil {
+				err = fmt.Errorf("%s: %w", path, err)
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
+// open opens a file to read, and only a file: a pipe in its place would wait for
+// a writer that never comes.
+func open(path string) (*os.File, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("it is no regular file")}
+	}
+	return os.Open(path)
+}
+
+func readFile(path string) ([]byte, error) {
+	f, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
