@@ -212,6 +212,30 @@ func endpoint(base, path string) string {
 	return base + path
 }
 
+// target is where requests go and what they ask for, by the flags that vLLM's and
+// SGLang's benchmarks share.
+func (p *Plan) target(v *Values, port, path string) {
+	p.set("url", endpoint(address(v.text("base-url"), v.text("host"), port), path))
+	p.setIf("model", v.text("model"))
+	p.setIf("model", v.text("served-model-name"))
+	for _, h := range v.pairs("header", "=") {
+		p.set("header", h[0]+"="+h[1])
+	}
+	p.tokenizer(v.text("tokenizer"))
+}
+
+// adapters asks for several models, and reports whether there are any.
+func (p *Plan) adapters(models []string) bool {
+	if len(models) == 0 {
+		return false
+	}
+	if p.Workload == "" {
+		p.asBlock()
+	}
+	p.block("tenants", tenants(models))
+	return true
+}
+
 // tenants asks for several models, evenly, as adapters are.
 func tenants(models []string) string {
 	var b strings.Builder

@@ -112,13 +112,7 @@ func sglangPlans(v *Values) ([]Plan, error) {
 	if port == "" {
 		port = backend.port
 	}
-	p.set("url", endpoint(address(v.text("base-url"), v.text("host"), port), backend.path))
-	p.setIf("model", v.text("model"))
-	p.setIf("model", v.text("served-model-name"))
-	for _, h := range v.pairs("header", "=") {
-		p.set("header", h[0]+"="+h[1])
-	}
-	p.tokenizer(v.text("tokenizer"))
+	p.target(v, port, backend.path)
 	requests := v.count("num-prompts")
 	sglangDataset(v, p, &requests)
 	if v.text("dataset-name") == "mooncake" {
@@ -184,14 +178,8 @@ func sglangDataset(v *Values, p *Plan, requests *int) {
 	default:
 		v.refuse("dataset-name", "redline has random, sharegpt, custom, openai, generated-shared-prefix and mooncake of these")
 	}
-	if models := v.list("lora-name"); len(models) > 0 {
-		if p.Workload == "" {
-			p.asBlock()
-		}
-		p.block("tenants", tenants(models))
-		if v.text("lora-request-distribution") != "uniform" {
-			p.note("adapters are drawn evenly at random")
-		}
+	if p.adapters(v.list("lora-name")) && v.text("lora-request-distribution") != "uniform" {
+		p.note("adapters are drawn evenly at random")
 	}
 }
 

@@ -146,18 +146,10 @@ func vllmTarget(v *Values, p *Plan) {
 	default:
 		v.refuse("backend", "redline speaks openai, openai-chat, openai-embeddings and vllm-rerank of these")
 	}
-	p.set("url", endpoint(address(v.text("base-url"), v.text("host"), v.text("port")), path))
-	p.setIf("model", v.text("model"))
-	if served := v.text("served-model-name"); served != "" {
-		p.set("model", served)
-	}
-	for _, h := range v.pairs("header", "=") {
-		p.set("header", h[0]+"="+h[1])
-	}
+	p.target(v, v.text("port"), path)
 	if v.on("insecure") {
 		p.set("insecure", "true")
 	}
-	p.tokenizer(v.text("tokenizer"))
 }
 
 // vllmDataset says what is sent.
@@ -180,14 +172,8 @@ func vllmDataset(v *Values, p *Plan) {
 	default:
 		v.refuse("dataset-name", noHub)
 	}
-	if models := v.list("lora-modules"); len(models) > 0 {
-		if p.Workload == "" {
-			p.asBlock()
-		}
-		p.block("tenants", tenants(models))
-		if v.text("lora-assignment") == "round-robin" {
-			p.note("adapters are drawn evenly at random, not in turn")
-		}
+	if p.adapters(v.list("lora-modules")) && v.text("lora-assignment") == "round-robin" {
+		p.note("adapters are drawn evenly at random, not in turn")
 	}
 }
 
