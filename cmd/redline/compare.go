@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +15,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
-	"redline/internal/run/measure"
+	"redline/internal/run/gather"
 )
 
 const compareHelp = `Report whether B is worse than A.
@@ -91,17 +90,17 @@ func (p *process) compareStored(args []string, given map[string][]string, histor
 	if err != nil {
 		return err
 	}
-	a, err := readRuns(args[0])
+	a, err := gather.Runs(args[0])
 	if err != nil {
 		return err
 	}
-	b, err := readRuns(args[1])
+	b, err := gather.Runs(args[1])
 	if err != nil {
 		return err
 	}
 	o := compare.Options{Tolerance: cfg.Experiment.Tolerance, Anyway: cfg.Experiment.Anyway, Seed: 1}
 	for _, path := range history {
-		earlier, err := readRuns(path)
+		earlier, err := gather.Runs(path)
 		if err != nil {
 			return err
 		}
@@ -120,20 +119,6 @@ func (p *process) compareStored(args []string, given map[string][]string, histor
 		return err
 	}
 	return comparisonEnding(res.Comparison)
-}
-
-// readRuns reads the results of directories separated by commas.
-func readRuns(list string) ([]*result.Result, error) {
-	var runs []*result.Result
-	for path := range strings.SplitSeq(list, ",") {
-		res, err := measure.Rebuild(strings.TrimSpace(path))
-		if err != nil {
-			return nil, err
-		}
-		res.Path = filepath.ToSlash(filepath.Clean(strings.TrimSpace(path)))
-		runs = append(runs, res)
-	}
-	return runs, nil
 }
 
 // resumeComparison resumes a live comparison by the two plans that it left.

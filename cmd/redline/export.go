@@ -15,6 +15,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/peer"
+	"redline/internal/run/gather"
 	"redline/internal/run/measure"
 	"redline/internal/show/export"
 	"redline/internal/text"
@@ -106,7 +107,7 @@ func (p *process) exportFile(path, format, out string, force bool) error {
 	if len(res.Points) != 1 {
 		return usage("--format %s is about the requests of one run, and %s has %s: name one of its stages", format, path, text.Plural(len(res.Points), "point"))
 	}
-	run, err := peerRecords(path, res)
+	run, err := gather.Requests(path, res)
 	if err != nil {
 		return err
 	}

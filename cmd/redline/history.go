@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"redline/internal/judge/result"
+	"redline/internal/run/gather"
 	"redline/internal/run/history"
 	"redline/internal/show/listing"
 	"redline/internal/text"
@@ -178,7 +179,7 @@ func (p *process) historyShow(s *shelf) *cobra.Command {
 	return &cobra.Command{Use: "show RUN", Short: "show the report of a run", Args: oneRun, Example: "  redline history show 7b2272",
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.withRun(c, s, args[0], func(_ *history.Index, e *history.Entry) error {
-				runs, err := readRuns(filepath.Join(s.root, filepath.FromSlash(e.Path)))
+				runs, err := gather.Runs(filepath.Join(s.root, filepath.FromSlash(e.Path)))
 				if err != nil {
 					return err
 				}

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,7 +60,7 @@ func (p *process) importFiles(ctx context.Context, files []string, out, label st
 	hold := p.hold(func(format string, args ...any) { fmt.Fprintf(p.stderr, "redline: "+format+"\n", args...) })
 	defer hold.Release()
 	for _, file := range files {
-		content, err := readResultFile(file)
+		content, err := imported.Read(file)
 		if err != nil {
 			return err
 		}
@@ -85,36 +83,6 @@ func (p *process) importFiles(ctx context.Context, files []string, out, label st
 		}
 	}
 	return nil
-}
-
-// readResultFile reads a file that may be anything, and not more of it than can be
-// worked with.
-func readResultFile(file string) ([]byte, error) {
-	info, err := os.Stat(file)
-	switch {
-	case err != nil:
-		return nil, err
-	case info.IsDir():
-		return nil, fmt.Errorf("%s is a directory; import takes the result file in it", file)
-	case info.Mode()&(fs.ModeDevice|fs.ModeSocket) != 0:
-		return nil, fmt.Errorf("%s is a device; import takes the result file of a benchmark", file)
-	case info.Size() > imported.MostBytes:
-		return nil, tooLong(file)
-	}
-	in, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	content, err := io.ReadAll(io.LimitReader(in, imported.MostBytes+1)) // a pipe has no size
-	if len(content) > imported.MostBytes {
-		return nil, tooLong(file)
-	}
-	return content, err
-}
-
-func tooLong(file string) error {
-	return fmt.Errorf("%s is longer than %s, the most that import reads: write the result without texts, or in parts", file, text.Bytes(imported.MostBytes))
 }
 
 func (p *process) importRun(ctx context.Context, r *peer.Run, o adopt.Options) error {

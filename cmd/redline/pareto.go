@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"redline/internal/answer/pareto"
-	"redline/internal/judge/result"
+	"redline/internal/run/gather"
 	"redline/internal/run/history"
 	"redline/internal/show/document"
 	"redline/internal/show/listing"
@@ -57,9 +57,9 @@ func (p *process) pareto(ctx context.Context, args []string, f *reportFlags) err
 	if err != nil {
 		return err
 	}
-	fronts, err := weighed(series, pairs)
-	if err != nil {
-		return err
+	fronts := pareto.Fronts(series, pairs)
+	if len(fronts) == 0 {
+		return usage("no point has both %s and %s: choose other figures with --x and --y", pairs[0].X.Name, pairs[0].Y.Name)
 	}
 	return p.deliver(func(out *bytes.Buffer) error { return write(out, fronts, p.screen(f.out != "")) }, f.out)
 }
@@ -99,20 +99,6 @@ func frontFormat(name string) (func(io.Writer, []*pareto.Front, document.Termina
 	return nil, usage("--format %q is not for --pareto; %s", name, text.Cure(name, names))
 }
 
-// weighed gives the frontiers that have points.
-func weighed(series []pareto.Series, pairs []pareto.Pair) ([]*pareto.Front, error) {
-	var fronts []*pareto.Front
-	for _, pair := range pairs {
-		if front := pareto.Of(series, pair); len(front.Points) > 0 {
-			fronts = append(fronts, front)
-		}
-	}
-	if len(fronts) == 0 {
-		return nil, usage("no point has both %s and %s: choose other figures with --x and --y", pairs[0].X.Name, pairs[0].Y.Name)
-	}
-	return fronts, nil
-}
-
 // series reads the runs: each argument is a series, and so is each
 // configuration among the labeled runs.
 func (f *paretoFlags) series(ctx context.Context, args []string) ([]pareto.Series, error) {
@@ -121,7 +107,7 @@ func (f *paretoFlags) series(ctx context.Context, args []string) ([]pareto.Serie
 		if strings.HasPrefix(filepath.Base(arg), history.FileName) {
 			continue // a shell's runs/* names the index of the runs, too
 		}
-		read, err := seriesOf(arg)
+		read, err := gather.Series(arg)
 		if err != nil {
 			return nil, err
 		}
@@ -131,9 +117,12 @@ func (f *paretoFlags) series(ctx context.Context, args []string) ([]pareto.Serie
 		list = append(list, read...)
 	}
 	if f.label != "" {
-		labeled, err := labeledSeries(ctx, f.runs, f.label)
-		if err != nil {
+		labeled, err := gather.Labeled(ctx, f.runs, f.label)
+		switch {
+		case err != nil:
 			return nil, err
+		case len(labeled) == 0:
+			return nil, usage("--label %q: no finished run in %s has it; redline history lists them", f.label, f.runs)
 		}
 		list = append(list, labeled...)
 	}
@@ -142,76 +131,6 @@ func (f *paretoFlags) series(ctx context.Context, args []string) ([]pareto.Serie
 		return nil, usage("--pareto wants run directories, or --label: redline report runs/a runs/b --pareto")
 	case len(list) > listing.MostSeries:
 		return nil, usage("%d series, but only %d can be told apart: join runs of one configuration with commas", len(list), listing.MostSeries)
-	}
-	return list, nil
-}
-
-// seriesOf reads the runs of one argument. A protocol over variants is a series
-// for each of them.
-func seriesOf(arg string) ([]pareto.Series, error) {
-	runs, err := readRuns(arg)
-	if err != nil {
-		return nil, err
-	}
-	if len(runs) == 1 && runs[0].Protocol != nil && len(runs[0].Protocol.Variants) > 0 {
-		return variantSeries(arg, runs[0].Protocol.Variants)
-	}
-	return []pareto.Series{{Name: seriesName(arg, runs), Runs: runs}}, nil
-}
-
-func variantSeries(dir string, variants []result.Variant) ([]pareto.Series, error) {
-	var list []pareto.Series
-	for _, v := range variants {
-		runs, err := readRuns(filepath.Join(dir, filepath.FromSlash(v.Dir)))
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, pareto.Series{Name: v.Name, Runs: runs})
-	}
-	return list, nil
-}
-
-// seriesName is the label that all runs share, else the first directory's name.
-func seriesName(arg string, runs []*result.Result) string {
-	name := runs[0].Label
-	shared := !slices.ContainsFunc(runs, func(r *result.Result) bool { return r.Label != name })
-	if name != "" && shared {
-		return name
-	}
-	first, _, _ := strings.Cut(arg, ",")
-	return filepath.Base(filepath.Clean(strings.TrimSpace(first)))
-}
-
-// labeledSeries reads the finished runs with a label, those of one model on
-// one engine together.
-func labeledSeries(ctx context.Context, root, label string) ([]pareto.Series, error) {
-	ix, err := history.Open(ctx, root)
-	if err != nil {
-		return nil, err
-	}
-	entries, err := ix.List(ctx, history.Filter{Label: label})
-	if closing := ix.Close(); err == nil {
-		err = closing
-	}
-	if err != nil {
-		return nil, err
-	}
-	if len(entries) == 0 {
-		return nil, usage("--label %q: no finished run in %s has it; redline history lists them", label, root)
-	}
-	var list []pareto.Series
-	for _, e := range entries {
-		runs, err := readRuns(filepath.Join(root, filepath.FromSlash(e.Path)))
-		if err != nil {
-			return nil, err
-		}
-		name := strings.Join(slices.DeleteFunc([]string{label, e.Model, e.Engine}, func(s string) bool { return s == "" }), ", ")
-		at := slices.IndexFunc(list, func(s pareto.Series) bool { return s.Name == name })
-		if at < 0 {
-			list = append(list, pareto.Series{Name: name})
-			at = len(list) - 1
-		}
-		list[at].Runs = append(list[at].Runs, runs...)
 	}
 	return list, nil
 }

@@ -17,7 +17,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/peer"
 	"redline/internal/plan/config"
-	"redline/internal/run/store"
+	"redline/internal/run/gather"
 	"redline/internal/show/document"
 	"redline/internal/show/report"
 	"redline/internal/text"
@@ -102,7 +102,7 @@ func (p *process) peerRuns(ctx context.Context, of *peer.Peer, values *peer.Valu
 		return usage("%v", err)
 	}
 	for _, f := range files {
-		if err := writePeerFile(f); err != nil {
+		if err := f.Write(); err != nil {
 			return errors.Join(end, err)
 		}
 		fmt.Fprintln(p.stderr, "redline: wrote", p.line(filepath.ToSlash(f.Path)))
@@ -142,7 +142,7 @@ func (p *process) peerRun(ctx context.Context, plan peer.Plan, several bool, num
 	if len(res.Points) == 0 {
 		return res, nil, err
 	}
-	run, unread := peerRecords(path, res)
+	run, unread := gather.Requests(path, res)
 	if run != nil {
 		run.Plan = plan
 	}
@@ -171,23 +171,6 @@ func post(ctx context.Context, url, authorization string) error {
 	return nil
 }
 
-// peerRecords reads the requests of a run.
-func peerRecords(path string, res *result.Result) (*peer.Run, error) {
-	dir, err := store.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	header, err := dir.Header()
-	if err != nil {
-		return nil, err
-	}
-	run, err := peer.FromRecords(dir.Records(), int64(res.Points[0].Window.StartS*1e9), header.OriginUnixNS)
-	if run != nil {
-		run.Model = res.Model.Name
-	}
-	return run, err
-}
-
 // peerPlan resolves what a peer asked for.
 func (p *process) peerPlan(plan peer.Plan) (*config.Config, error) {
 	in := config.Input{Command: "run", Flags: plan.Flags(), LookupEnv: p.lookupEnv}
@@ -204,21 +187,6 @@ func (p *process) peerPlan(plan peer.Plan) (*config.Config, error) {
 		in.PlanPath = file.Name()
 	}
 	return p.resolve(in)
-}
-
-func writePeerFile(f peer.File) error {
-	if err := os.MkdirAll(filepath.Dir(f.Path), 0o755); err != nil {
-		return err
-	}
-	if !f.Append {
-		return os.WriteFile(f.Path, f.Content, 0o644)
-	}
-	file, err := os.OpenFile(f.Path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(f.Content)
-	return errors.Join(err, file.Close())
 }
 
 // peerHelp lists a peer's flags and what becomes of each.

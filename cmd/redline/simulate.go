@@ -5,14 +5,12 @@ import (
 	"iter"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"redline/internal/answer/capacity"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
-	"redline/internal/traffic/arrival"
 	"redline/internal/twin"
 )
 
@@ -64,16 +62,9 @@ func (p *process) arrivals(cfg *config.Config, f capacityFlags, t capacity.Trial
 	if cfg.Load.Profile == "" {
 		return twin.Day(t.Rate, t.Mean, 1), nil
 	}
-	spec := arrival.Spec{Rate: t.Rate, Profile: cfg.Load.Profile, Limit: t.Limit}
-	if err := spec.Validate(); err != nil {
-		spec.Rate = 0 // the profile may have rates of its own
-		if again := spec.Validate(); again != nil {
-			return twin.Arrivals{}, usage("--profile: %v", err)
-		}
+	out, err := twin.Profiled(cfg.Load.Profile, t.Rate, t.Limit)
+	if err != nil {
+		return out, usage("--profile: %v", err)
 	}
-	span := spec.Span()
-	if span == 0 {
-		span = time.Hour
-	}
-	return twin.Shaped(spec, span, 1), nil
+	return out, nil
 }

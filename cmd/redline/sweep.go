@@ -14,6 +14,7 @@ import (
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
 	"redline/internal/run/measure"
+	"redline/internal/show/listing"
 	"redline/internal/show/live"
 	"redline/internal/show/report"
 	"redline/internal/text"
@@ -156,7 +157,7 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, comma
 			line.Stage(stage)
 		}
 		o.End = func(s experiment.Stage, res *result.Result, kept bool) {
-			said := p.line(stageLine(s, res, kept))
+			said := p.line(listing.StageLine(s, res, kept))
 			line.Note("redline: " + said)
 			line.Ended(stageEnded(s, res, said))
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"redline/internal/answer/diagnose"
-	"redline/internal/llm"
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
 	"redline/internal/show/listing"
@@ -109,7 +107,7 @@ func (p *process) showWorkload(cfg *config.Config, asJSON, advise bool, samples 
 		if turn == nil {
 			break
 		}
-		if err := showRequest(text.Writer(p.stdout), i, turn.Request); err != nil {
+		if err := listing.Prompt(text.Writer(p.stdout), i, turn.Request); err != nil {
 			return err
 		}
 	}
@@ -127,25 +125,6 @@ func (p *process) advise(s *workload.Summary, asJSON bool) error {
 		return p.printJSON(map[string]any{"workload": s, "decision_matrix": rows})
 	}
 	return p.print(listing.Advice(s.Name+": "+t.Words(), rows))
-}
-
-// showRequest prints the beginning of one request's messages.
-func showRequest(w io.Writer, i int, r *llm.Request) error {
-	const most = 400
-	if _, err := fmt.Fprintf(w, "── prompt %d: %d tokens, asks for %d\n", i, r.PromptTokens, r.MaxTokens); err != nil {
-		return err
-	}
-	for _, m := range r.Messages {
-		text := []rune(strings.Join(strings.Fields(m.Content), " "))
-		end := ""
-		if len(text) > most {
-			text, end = text[:most], " …"
-		}
-		if _, err := fmt.Fprintf(w, "%s: %s%s\n", m.Role, string(text), end); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // tokenizerOf gives the plan's tokenizer, without a server to ask.

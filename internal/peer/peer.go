@@ -7,8 +7,11 @@ package peer
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -111,6 +114,22 @@ type File struct {
 	Content []byte
 	// Append adds to a file that is there.
 	Append bool
+}
+
+// Write writes the file, or adds to it.
+func (f File) Write() error {
+	if err := os.MkdirAll(filepath.Dir(f.Path), 0o755); err != nil {
+		return err
+	}
+	if !f.Append {
+		return os.WriteFile(f.Path, f.Content, 0o644)
+	}
+	file, err := os.OpenFile(f.Path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(f.Content)
+	return errors.Join(err, file.Close())
 }
 
 // All lists the peers. A new one is a file and a name here.

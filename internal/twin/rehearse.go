@@ -64,6 +64,19 @@ func Shaped(s arrival.Spec, span time.Duration, seed uint64) Arrivals {
 	return Arrivals{Text: out, Times: s.Times(seed), Span: span, Rate: s.MeanOver(0, span)}
 }
 
+// Profiled is the arrivals of a rate over time, which may have rates of its own, for
+// as long as it lasts, else an hour.
+func Profiled(profile string, rate, limit float64) (Arrivals, error) {
+	spec := arrival.Spec{Rate: rate, Profile: profile, Limit: limit}
+	if err := spec.Validate(); err != nil {
+		spec.Rate = 0
+		if again := spec.Validate(); again != nil {
+			return Arrivals{}, err
+		}
+	}
+	return Shaped(spec, cmp.Or(spec.Span(), time.Hour), 1), nil
+}
+
 // longestRecorded bounds what is kept of a schedule: a day, or some millions.
 const longestRecorded = 24 * time.Hour
 

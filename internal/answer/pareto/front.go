@@ -284,3 +284,14 @@ func goldenSet(r *result.Result) string {
 	}
 	return ""
 }
+
+// Fronts are the frontiers of some pairs that have points.
+func Fronts(series []Series, pairs []Pair) []*Front {
+	var fronts []*Front
+	for _, pair := range pairs {
+		if front := Of(series, pair); len(front.Points) > 0 {
+			fronts = append(fronts, front)
+		}
+	}
+	return fronts
+}

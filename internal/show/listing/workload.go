@@ -2,11 +2,13 @@ package listing
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"time"
 
 	"redline/internal/judge/result"
+	"redline/internal/llm"
 	"redline/internal/show/document"
 	"redline/internal/text"
 	"redline/internal/traffic/workload"
@@ -130,4 +132,23 @@ func histogram(title string, sorted []float64) *document.Table {
 			strings.Repeat("█", int(math.Round(longest*float64(counts[k])/float64(most)))))
 	}
 	return t
+}
+
+// Prompt prints the beginning of one request's messages.
+func Prompt(w io.Writer, i int, r *llm.Request) error {
+	const most = 400
+	if _, err := fmt.Fprintf(w, "── prompt %d: %d tokens, asks for %d\n", i, r.PromptTokens, r.MaxTokens); err != nil {
+		return err
+	}
+	for _, m := range r.Messages {
+		text := []rune(strings.Join(strings.Fields(m.Content), " "))
+		end := ""
+		if len(text) > most {
+			text, end = text[:most], " …"
+		}
+		if _, err := fmt.Fprintf(w, "%s: %s%s\n", m.Role, string(text), end); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package listing
 
 import (
 	"fmt"
@@ -11,10 +11,10 @@ import (
 	"redline/internal/text"
 )
 
-// stageLine says in one short line what came of a stage: its figures where some
+// StageLine says in one short line what came of a stage: its figures where some
 // are taken from it, and of the objectives those that it misses. Of a level of a
 // search the belief from all levels says that, which follows.
-func stageLine(s experiment.Stage, res *result.Result, kept bool) string {
+func StageLine(s experiment.Stage, res *result.Result, kept bool) string {
 	parts := []string{s.Name}
 	if kept {
 		parts = append(parts, "kept from before")

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"redline/internal/judge/result"
+)
+
+// Whoever asks for few requests is told why more are sent, and how to send no more:
+// then these are all, and a run of theirs is sound.
+func TestFewRequests(t *testing.T) {
+	t.Parallel()
+	url := metronome(t, time.Millisecond)
+	few := []string{"run", "--url", url, "--rate", "200", "--requests", "3", "--workload", "fixed(16,5)"}
+	code, stdout, stderr := redline(t, nil, append(few, "--out", filepath.Join(t.TempDir(), "run"))...)
+	if code != exitOK && code != exitInvalid || !strings.Contains(stderr, "3 requests measured, after a warm-up of 50 or more") || !strings.Contains(stdout, "of warm-up (") {
+		t.Errorf("exit %d, %s\n%s", code, stderr, stdout)
+	}
+	out := filepath.Join(t.TempDir(), "run")
+	_, stdout, stderr = redline(t, nil, append(few, "--plain", "--json", "--out", out)...)
+	var res result.Result
+	if err := json.Unmarshal([]byte(stdout), &res); err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
+	}
+	for _, c := range res.Verdict.Checks {
+		if c.Name == "realised work" {
+			t.Errorf("the arrivals of a plain run are held to its window: %+v", c)
+		}
+	}
+	log, err := os.ReadFile(filepath.Join(out, "records.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ended := strings.Count(string(log), `"outcome":"ok"`); ended != 3 || strings.Contains(stderr, "--plain") {
+		t.Errorf("%d requests were sent, want 3; %s", ended, stderr)
+	}
+}

@@ -1,0 +1,116 @@
+// Package gather finds runs by what people name them: directories, lists of them
+// separated by commas, labels. It gives their results, their requests, and series of
+// them for a frontier; it judges none.
+package gather
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"redline/internal/answer/pareto"
+	"redline/internal/judge/result"
+	"redline/internal/peer"
+	"redline/internal/run/history"
+	"redline/internal/run/measure"
+	"redline/internal/run/store"
+)
+
+// Runs reads the results of directories separated by commas.
+func Runs(list string) ([]*result.Result, error) {
+	var runs []*result.Result
+	for path := range strings.SplitSeq(list, ",") {
+		res, err := measure.Rebuild(strings.TrimSpace(path))
+		if err != nil {
+			return nil, err
+		}
+		res.Path = filepath.ToSlash(filepath.Clean(strings.TrimSpace(path)))
+		runs = append(runs, res)
+	}
+	return runs, nil
+}
+
+// Requests reads the requests of a run.
+func Requests(path string, res *result.Result) (*peer.Run, error) {
+	dir, err := store.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	header, err := dir.Header()
+	if err != nil {
+		return nil, err
+	}
+	run, err := peer.FromRecords(dir.Records(), int64(res.Points[0].Window.StartS*1e9), header.OriginUnixNS)
+	if run != nil {
+		run.Model = res.Model.Name
+	}
+	return run, err
+}
+
+// Series reads the runs of one argument. A protocol over variants is a series
+// for each of them.
+func Series(arg string) ([]pareto.Series, error) {
+	runs, err := Runs(arg)
+	if err != nil {
+		return nil, err
+	}
+	if len(runs) == 1 && runs[0].Protocol != nil && len(runs[0].Protocol.Variants) > 0 {
+		return variantSeries(arg, runs[0].Protocol.Variants)
+	}
+	return []pareto.Series{{Name: seriesName(arg, runs), Runs: runs}}, nil
+}
+
+func variantSeries(dir string, variants []result.Variant) ([]pareto.Series, error) {
+	var list []pareto.Series
+	for _, v := range variants {
+		runs, err := Runs(filepath.Join(dir, filepath.FromSlash(v.Dir)))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, pareto.Series{Name: v.Name, Runs: runs})
+	}
+	return list, nil
+}
+
+// seriesName is the label that all runs share, else the first directory's name.
+func seriesName(arg string, runs []*result.Result) string {
+	name := runs[0].Label
+	shared := !slices.ContainsFunc(runs, func(r *result.Result) bool { return r.Label != name })
+	if name != "" && shared {
+		return name
+	}
+	first, _, _ := strings.Cut(arg, ",")
+	return filepath.Base(filepath.Clean(strings.TrimSpace(first)))
+}
+
+// Labeled reads the finished runs with a label, those of one model on one engine
+// together; none where no run has it.
+func Labeled(ctx context.Context, root, label string) ([]pareto.Series, error) {
+	ix, err := history.Open(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := ix.List(ctx, history.Filter{Label: label})
+	if closing := ix.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list []pareto.Series
+	for _, e := range entries {
+		runs, err := Runs(filepath.Join(root, filepath.FromSlash(e.Path)))
+		if err != nil {
+			return nil, err
+		}
+		name := strings.Join(slices.DeleteFunc([]string{label, e.Model, e.Engine}, func(s string) bool { return s == "" }), ", ")
+		at := slices.IndexFunc(list, func(s pareto.Series) bool { return s.Name == name })
+		if at < 0 {
+			list = append(list, pareto.Series{Name: name})
+			at = len(list) - 1
+		}
+		list[at].Runs = append(list[at].Runs, runs...)
+	}
+	return list, nil
+}
