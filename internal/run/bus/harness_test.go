@@ -48,7 +48,6 @@ func testProof(t *testing.T) string {
 
 // said collects lines.
 type said struct {
-	t     *testing.T
 	mu    sync.Mutex
 	lines []string
 }

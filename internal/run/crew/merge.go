@@ -117,7 +117,7 @@ func (m *merge) floor() int64 {
 }
 
 // settled is the time up to which nothing more can come: workers that are absent
-// may come back and tell of requests that nobody has heard of.
+// may come back with requests that nobody has heard of.
 func (m *merge) settled() int64 {
 	return m.least(func(w *told) bool { return !w.lost })
 }
