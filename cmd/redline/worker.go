@@ -108,13 +108,9 @@ func (p *process) work(ctx context.Context, url, name string, once bool) error {
 	defer member.Close()
 	w := &crew.Worker{Clock: clock.New(), Outlet: member.Outlet, Say: say}
 	if once {
-		done := w.Released()
 		go func() {
-			select {
-			case <-done:
-				cancel()
-			case <-ctx.Done():
-			}
+			defer cancel()
+			w.Serve(ctx)
 		}()
 	}
 	say("%s waits for work at %s", name, url)

@@ -114,3 +114,33 @@ func TestIdleWorkersStayClaimed(t *testing.T) {
 		}
 	})
 }
+
+// TestAServantEndsWithItsConductor: by its word, or by its silence; and waits for
+// the first one as long as it takes.
+func TestAServantEndsWithItsConductor(t *testing.T) {
+	for _, released := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &Worker{Clock: clock.New()}
+			began := time.Now()
+			over := make(chan time.Duration, 1)
+			go func() {
+				w.Serve(t.Context())
+				over <- time.Since(began)
+			}()
+			time.Sleep(time.Hour)
+			if got := w.Answer(t.Context(), Question{Claim: "one"}); got.Refused != "" {
+				t.Fatal(got.Refused)
+			}
+			if released {
+				w.Answer(t.Context(), Question{From: "one", Release: true})
+			}
+			least := time.Hour
+			if !released {
+				least += silence + flushWait
+			}
+			if took := <-over; took < least || took > least+2*time.Second {
+				t.Errorf("released %v: ended after %v", released, took)
+			}
+		})
+	}
+}

@@ -52,15 +52,33 @@ func (w *Worker) Free() bool {
 
 func (w *Worker) free() bool { return w.conduct == "" || time.Since(w.heard) > silence }
 
-// Released is closed once a conductor that has claimed the worker is done,
-// whether or not it came to a load.
-func (w *Worker) Released() <-chan struct{} {
+// Serve returns once a conductor that has claimed the worker is done, whether or
+// not it came to a load, or has been silent for so long that it is gone.
+func (w *Worker) Serve(ctx context.Context) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.released == nil {
 		w.released = make(chan struct{})
 	}
-	return w.released
+	done := w.released
+	w.mu.Unlock()
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-ctx.Done():
+			return
+		case <-look.C:
+			w.mu.Lock()
+			gone := w.conduct != "" && time.Since(w.heard) > silence+flushWait
+			w.mu.Unlock()
+			if gone {
+				w.say("its conductor is gone")
+				return
+			}
+		}
+	}
 }
 
 // Answer does what a conductor asks.
