@@ -110,7 +110,7 @@ func (p *process) compareStored(args []string, given map[string][]string, histor
 	var not *compare.Incomparable
 	switch {
 	case errors.As(err, &not):
-		return &coded{exitInvalid, fmt.Errorf("%w; --anyway compares these", err)}
+		return &coded{exitInvalid, fmt.Errorf("%w; add --anyway to compare them all the same", err)}
 	case err != nil:
 		return err
 	}

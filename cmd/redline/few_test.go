@@ -18,7 +18,7 @@ func TestFewRequests(t *testing.T) {
 	url := metronome(t, time.Millisecond)
 	few := []string{"run", "--url", url, "--rate", "200", "--requests", "3", "--workload", "fixed(16,5)"}
 	code, stdout, stderr := redline(t, nil, append(few, "--out", filepath.Join(t.TempDir(), "run"))...)
-	if code != exitOK && code != exitInvalid || !strings.Contains(stderr, "3 requests measured, after a warm-up of 50 or more") || !strings.Contains(stdout, "of warm-up (") {
+	if code != exitOK && code != exitInvalid || !strings.Contains(stderr, "measuring 3 requests; a warm-up of 50 or more") || !strings.Contains(stdout, "of warm-up (") {
 		t.Errorf("exit %d, %s\n%s", code, stderr, stdout)
 	}
 	out := filepath.Join(t.TempDir(), "run")

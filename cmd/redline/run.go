@@ -203,7 +203,7 @@ func sayExtra(cfg *config.Config, say func(string, ...any)) {
 	const few = 200
 	b := cfg.Load.Bounds
 	if n := b.TotalRequests; n > 0 && n < few && !b.Plain && !cfg.Output.Quiet && cfg.Defaulted("load_profile.warmup") {
-		say("%s measured, after a warm-up of 50 or more and under load until the last one ends; --plain sends nothing else", text.Plural(n, "request"))
+		say("measuring %s; a warm-up of 50 or more comes before, and more load until the last one ends: --plain sends none of that", text.Plural(n, "request"))
 	}
 }
 

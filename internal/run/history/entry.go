@@ -97,10 +97,8 @@ func loadOf(res *result.Result) string {
 	switch {
 	case load.Rate != nil:
 		return text.Digits(*load.Rate, 4) + "/s"
-	case load.Concurrency != nil && *load.Concurrency == 1:
-		return "1 stream"
 	case load.Concurrency != nil:
-		return text.Plural(*load.Concurrency, "stream")
+		return text.Count(*load.Concurrency) + " in flight"
 	}
 	return load.Profile
 }

@@ -37,8 +37,8 @@ func (p *page) comparison(r *result.Result) {
 	if c == nil {
 		return
 	}
-	p.Field("A", side(c.A))
-	p.Field("B", side(c.B))
+	p.Field("A", side(c.A, "A"))
+	p.Field("B", side(c.B, "B"))
 	p.Field("test", joined(clean(c.Test), when(c.Rounds > 0, plural(c.Rounds, "round")), "alpha"+hard+exact(c.Alpha)))
 	p.Add(document.Pictures(picture.Comparison(c)))
 	p.changes(c, left("B against A"), right("A"), right("B"), right("change"), right("95% interval").Optional(1), right("p").Optional(2), right("Wilcoxon p").Optional(3), prose(""))
@@ -53,10 +53,13 @@ func (p *page) changes(c *result.Comparison, columns ...document.Column) {
 	p.Add(t)
 }
 
-func side(s result.Side) string {
+func side(s result.Side, letter string) string {
 	runs := strings.Join(s.Runs, ", ")
 	if runs == s.Name {
 		runs = ""
+	}
+	if s.Name == letter {
+		s.Name = ""
 	}
 	return clean(joined(s.Name, s.Model, s.Engine, s.URL, runs))
 }
