@@ -40,8 +40,7 @@ func (p *process) importCommand() *cobra.Command {
 		Use:   "import FILE...",
 		Short: "make run directories of other benchmarks' result files",
 		Long:  importHelp,
-		Example: `  redline import vllm-20261115.json --label vllm
-  redline import benchmarks.json --out runs/guidellm
+		Example: `  redline import benchmarks.json --out runs/guidellm
   redline import profile_export.jsonl --out runs/aiperf --label aiperf`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
