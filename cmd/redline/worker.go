@@ -49,10 +49,11 @@ const (
 func (p *process) workerCommand() *cobra.Command {
 	c := &cobra.Command{Use: "worker", SuggestFor: []string{"agent", "slave", "join", "node"}, Short: "send a share of a load that another redline leads",
 		Long: workerHelp, Example: workerExamples, Args: noArguments}
-	var url, name string
+	var url, name, keep string
 	var once bool
 	c.Flags().StringVar(&url, "nats", "", "NATS server to wait at, such as nats://host:4222 (default: REDLINE_NATS)")
 	c.Flags().StringVar(&name, "name", "", "what the worker is called (default: REDLINE_NAME, or the machine's name)")
+	c.Flags().StringVar(&keep, "keep", "", "write the complete records of what this worker sends to DIR/RUN-NAME.jsonl, whatever the run keeps (--token-times)")
 	c.Flags().BoolVar(&once, "once", false, "end when the first conductor is done")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		url = cmp.Or(url, p.env("REDLINE_NATS"))
@@ -62,7 +63,12 @@ func (p *process) workerCommand() *cobra.Command {
 		if err := config.NATSAddress(url); err != nil {
 			return usage("--nats: %v", err)
 		}
-		return p.work(c.Context(), url, p.workerName(name), once)
+		if keep != "" {
+			if err := store.Writable(keep); err != nil {
+				return fmt.Errorf("--keep: %w; choose a directory that this worker may write to", err)
+			}
+		}
+		return p.work(c.Context(), url, &crew.Worker{Clock: clock.New(), Keep: keep, Name: p.workerName(name)}, once)
 	}
 	return c
 }
@@ -88,7 +94,7 @@ func (p *process) workerName(given string) string {
 
 // work joins, and does what conductors ask until it is stopped or, with once,
 // released.
-func (p *process) work(ctx context.Context, url, name string, once bool) error {
+func (p *process) work(ctx context.Context, url string, w *crew.Worker, once bool) error {
 	ctx, cancel := p.stoppable(ctx)
 	defer cancel()
 	if p.hurry != nil {
@@ -106,15 +112,15 @@ func (p *process) work(ctx context.Context, url, name string, once bool) error {
 		return stopped(ctx, err)
 	}
 	defer member.Close()
-	w := &crew.Worker{Clock: clock.New(), Outlet: member.Outlet, Say: say}
+	w.Outlet, w.Say = member.Outlet, say
 	if once {
 		go func() {
 			defer cancel()
 			w.Serve(ctx)
 		}()
 	}
-	say("%s waits for work at %s", name, url)
-	hello := crew.Hello{ID: store.NewID(), Name: name, Host: host, Version: version, Cores: runtime.NumCPU(), Files: client.FileLimit()}
+	say("%s waits for work at %s", w.Name, url)
+	hello := crew.Hello{ID: store.NewID(), Name: w.Name, Host: host, Version: version, Cores: runtime.NumCPU(), Files: client.FileLimit()}
 	err = member.Serve(ctx, hello, w.Free, w.Answer)
 	w.Release()
 	return stopped(ctx, err)

@@ -113,7 +113,7 @@ func fromRecord(rec *record.Record, start int64) Request {
 	}
 	var before int64
 	for at := range rec.Chunks() {
-		if before != 0 {
+		if before != 0 && !rec.Thinned() {
 			q.Gaps = append(q.Gaps, float64(at-before)/1e9)
 		}
 		before = at

@@ -269,8 +269,7 @@ func (e *engine) mayCheck(rec *record.Record) bool {
 
 // shared picks replies to check evenly over ids.
 func (e *engine) shared(rec *record.Record) bool {
-	const golden = 0x9E3779B97F4A7C15
-	return e.stage.Count != nil && float64(uint64(rec.ID+1)*golden>>11)/(1<<53) < e.stage.CountShare
+	return e.stage.Count != nil && record.Chosen(rec.ID, e.stage.CountShare)
 }
 
 // sampled picks replies whose text is counted to check the server's own count:

@@ -140,12 +140,12 @@ func uvarints(b []byte) iter.Seq[uint64] {
 }
 
 // ChunkCount is the number of output events.
-func (r *Record) ChunkCount() int { return r.chunks.n }
+func (r *Record) ChunkCount() int { return r.chunks.n + r.thin.events }
 
 // TokensKnown reports whether the tokens of each event are known, rather than
 // estimated from text lengths.
 func (r *Record) TokensKnown() bool {
-	return r.chunks.n > 0 && !r.chunks.spread && r.Counted != ByEvents
+	return r.ChunkCount() > 0 && !r.chunks.spread && r.Counted != ByEvents
 }
 
 // Eventless is how many tokens came in no event of their own, where those are so
@@ -154,16 +154,20 @@ func (r *Record) TokensKnown() bool {
 // each event are known, or nothing of them is.
 func (r *Record) Eventless() int {
 	const most = 20 // one in so many events carries a second token
-	more := r.StreamedTokens - r.chunks.n
-	if !r.chunks.spread || more < 0 || more*most > r.chunks.n {
+	more := r.StreamedTokens - r.ChunkCount()
+	if !r.chunks.spread || more < 0 || more*most > r.ChunkCount() {
 		return 0
 	}
 	return more
 }
 
 // Chunks gives the arrival, from the run's origin in nanoseconds rounded to
-// the microsecond, and the tokens of every output event.
+// the microsecond, and the tokens of every output event; of a thinned record some
+// groups that have its tokens, evenly spread.
 func (r *Record) Chunks() iter.Seq2[int64, int] {
+	if r.thin.is {
+		return r.spread()
+	}
 	return func(yield func(int64, int) bool) {
 		us := micros(r.Sent)
 		tokens := r.chunks.tokens

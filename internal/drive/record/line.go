@@ -35,6 +35,7 @@ func (r *Record) each(f fields) {
 	f.text("counted", (*string)(&r.Counted))
 	f.flag("streamed", &r.Streamed)
 	f.flag("natural", &r.Natural)
+	r.eachThin(f)
 	tokens := 0
 	f.list("chunks_us", &r.chunks.gaps, &r.chunks.n)
 	f.list("chunk_tokens", &r.chunks.tokens, &tokens)
@@ -163,7 +164,7 @@ func (r *Record) scan(text []byte) bool {
 	p := &scanner{rest: text}
 	r.each(p)
 	listed := len(r.chunks.tokens) == 0 || countVarints(r.chunks.tokens) == r.chunks.n
-	return !p.strange && listed && len(p.rest) == 1 && p.rest[0] == '}' && bytes.HasPrefix(text, []byte(`{"id":`))
+	return !p.strange && listed && r.whole() && len(p.rest) == 1 && p.rest[0] == '}' && bytes.HasPrefix(text, []byte(`{"id":`))
 }
 
 func countVarints(b []byte) (n int) {

@@ -200,6 +200,16 @@ type row struct {
 	ChunksUS        varintArray `json:"chunks_us"`
 	ChunkTokens     varintArray `json:"chunk_tokens"`
 	Spread          bool        `json:"spread"`
+	Thinned         bool        `json:"thinned"`
+	Events          int         `json:"events"`
+	EventTokens     int         `json:"event_tokens"`
+	FirstTokens     int         `json:"first_tokens"`
+	StallNS         int64       `json:"stall_ns"`
+	ICLTail         int64       `json:"icl_p99_ns"`
+	ITLTail         int64       `json:"itl_p99_ns"`
+	MergedFirst     bool        `json:"merged_first"`
+	MergedAnswer    bool        `json:"merged_answer"`
+	MergedStall     bool        `json:"merged_stall"`
 }
 
 func (w *row) into(r *Record) error {
@@ -216,6 +226,11 @@ func (w *row) into(r *Record) error {
 		LocalTokens: w.LocalTokens, LocalByEvent: w.LocalByEvent, FirstEstimate: w.FirstEstimate, Claimed: w.Claimed, KVBytes: w.KVBytes, Apart: w.Apart, Repeats: w.Repeats, Counted: w.Counted, Streamed: w.Streamed,
 		Coalesced: w.Coalesced, ConnNew: w.ConnNew, Reconnects: w.Reconnects, Addr: w.Addr,
 		Error:  w.Error,
-		chunks: chunks{n: w.ChunksUS.n, gaps: w.ChunksUS.b, tokens: w.ChunkTokens.b, spread: w.Spread}}
+		chunks: chunks{n: w.ChunksUS.n, gaps: w.ChunksUS.b, tokens: w.ChunkTokens.b, spread: w.Spread},
+		thin: thin{is: w.Thinned, events: w.Events, tokens: w.EventTokens, first: w.FirstTokens, Essence: Essence{w.StallNS,
+			w.ICLTail, w.ITLTail, w.MergedFirst, w.MergedAnswer, w.MergedStall}}}
+	if !r.whole() {
+		return errors.New("it has chunks_us and is thinned, or neither")
+	}
 	return nil
 }

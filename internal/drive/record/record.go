@@ -93,6 +93,7 @@ type Record struct {
 	Error          string
 
 	chunks chunks
+	thin   thin
 }
 
 // Opening is a copy of what is known of a request on its way, without its

@@ -197,7 +197,7 @@ func readAll(log []byte) (read []whole, cut bool, err error) {
 	return read, r.Cut, nil
 }
 
-var comparers = cmp.AllowUnexported(Record{}, chunks{}, heard{})
+var comparers = cmp.AllowUnexported(Record{}, chunks{}, heard{}, thin{})
 
 func TestLogRoundTrip(t *testing.T) {
 	records := samples()
@@ -274,6 +274,7 @@ func (f *failing) Write(p []byte) (int, error) {
 func FuzzReader(f *testing.F) {
 	f.Add([]byte(`{"schema":"redline/record/1"}` + "\n" + `{"id":1,"outcome":"ok","sent":5,"chunks_us":[1,2]}` + "\n"))
 	f.Add([]byte(`{"schema":"redline/record/1"}` + "\n" + `{"id":1,"outcome":"ok","chunks_us":[1],"chunk_tokens":[3],"spread":true}` + "\n{"))
+	f.Add([]byte(`{"schema":"redline/record/2"}` + "\n" + `{"id":1,"outcome":"ok","first":5,"last":9,"thinned":true,"events":3,"event_tokens":40,"stall_ns":1}` + "\n"))
 	f.Fuzz(func(t *testing.T, log []byte) {
 		r, err := NewReader(bytes.NewReader(log))
 		if err != nil {
@@ -415,7 +416,8 @@ func TestScanIsWhatJSONSays(t *testing.T) {
 	if !new(Record).scan(bytes.TrimSpace([]byte(written))) {
 		t.Errorf("%s: not read the quick way", written)
 	}
-	for _, text := range []string{`{"id":1.5}`, `{"id":1`, `{"id":1,"session":2,"turn":0,"try":1,"chunks_us":[1,2}`, `{"id":1,"session":0,"turn":0,"try":1,"chunks_us":[1],"chunk_tokens":[1,2]}`, `{"id":99999999999999999999}`, ``} {
+	for _, text := range []string{`{"id":1.5}`, `{"id":1`, `{"id":1,"session":2,"turn":0,"try":1,"chunks_us":[1,2}`, `{"id":1,"session":0,"turn":0,"try":1,"chunks_us":[1],"chunk_tokens":[1,2]}`, `{"id":99999999999999999999}`, ``,
+		`{"id":1,"session":0,"turn":0,"try":1,"events":3}`, `{"id":1,"session":0,"turn":0,"try":1,"thinned":true,"events":3,"chunks_us":[1]}`} {
 		if _, err := ParseLine([]byte(text)); err == nil {
 			t.Errorf("%s was read", text)
 		}

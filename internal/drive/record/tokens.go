@@ -327,6 +327,9 @@ func (r *Record) FirstTokens() int {
 	if !r.TokensKnown() {
 		return r.FirstEstimate
 	}
+	if r.thin.is {
+		return r.thin.first
+	}
 	for _, tokens := range r.Chunks() {
 		return max(1, tokens)
 	}

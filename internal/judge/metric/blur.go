@@ -25,27 +25,34 @@ var blurs = [figureCount]blur{ttft: blurFirst, ttftDue: blurFirst, ttfa: blurAns
 
 func (b blur) has(f figure) bool { return b&blurs[f] != 0 }
 
-// blurOf looks at the reads that brought the first output, the first answer,
-// and the end of the longest gap. Merged gaps are longer than each of them, so
-// the longest is exact where a single event ends it.
-func blurOf(r *record.Record, groups []group, stallEnd group) blur {
-	if r.Coalesced == 0 || len(groups) == 0 {
-		return 0
-	}
-	var b blur
-	if groups[0].events > 1 {
-		b |= blurFirst
-	}
-	if stallEnd.events > 1 {
-		b |= blurStall
-	}
-	for _, g := range groups {
-		// Chunks are kept by the microsecond, stamps by the nanosecond.
-		if d := g.at - r.Answer; r.Answer != 0 && d >= -500 && d <= 500 && g.events > 1 {
-			b |= blurAnswer
+// blurOf is which figures of a request are blurred, by what its events are known
+// to be.
+func blurOf(e record.Essence) (b blur) {
+	for _, one := range []struct {
+		is  bool
+		bit blur
+	}{{e.MergedFirst, blurFirst}, {e.MergedAnswer, blurAnswer}, {e.MergedStall, blurStall}} {
+		if one.is {
+			b |= one.bit
 		}
 	}
 	return b
+}
+
+// merged looks at the reads that brought the first output, the first answer,
+// and the end of the longest gap. Merged gaps are longer than each of them, so
+// the longest is exact where a single event ends it.
+func merged(e *record.Essence, r *record.Record, groups []group, stallEnd group) {
+	if r.Coalesced == 0 || len(groups) == 0 {
+		return
+	}
+	e.MergedFirst, e.MergedStall = groups[0].events > 1, stallEnd.events > 1
+	for _, g := range groups {
+		// Chunks are kept by the microsecond, stamps by the nanosecond.
+		if d := g.at - r.Answer; r.Answer != 0 && d >= -500 && d <= 500 && g.events > 1 {
+			e.MergedAnswer = true
+		}
+	}
 }
 
 // blurredShare is the share of a figure's values that are only bounded.

@@ -29,9 +29,7 @@ func TestWhichFiguresAReadBlurs(t *testing.T) {
 	} {
 		r := lived(life{due: 1000, sent: 1000, end: 1400, chunks: c.chunks, coalesced: c.coalesced,
 			usage: llm.Usage{OutputTokens: len(c.chunks)}})
-		groups := grouped(r, nil)
-		_, ends := largestGap(groups)
-		b := blurOf(r, groups, ends)
+		b := blurOf(new(tails).essence(r, grouped(r, nil), false))
 		var got []figure
 		for f := range figureCount {
 			if b.has(f) {

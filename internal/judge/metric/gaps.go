@@ -45,11 +45,14 @@ func carried(r *record.Record) (of func(group) int, known bool) {
 }
 
 // take replaces the gaps by those between a record's groups that end in
-// [start, end), in the same memory.
+// [start, end), in the same memory. A thinned record has none.
 func (g *gaps) take(r *record.Record, groups []group, start, end int64) {
 	of, known := carried(r)
 	*g = gaps{us: g.us[:0], tokens: g.tokens[:0], known: known}
 	ones := true
+	if r.Thinned() {
+		groups = nil
+	}
 	for i := 1; i < len(groups); i++ {
 		if groups[i].at < start || groups[i].at >= end {
 			continue
@@ -70,6 +73,9 @@ func (g *gaps) take(r *record.Record, groups []group, start, end int64) {
 // plain reports whether a record's gaps in the window are the same as itl and
 // as icl.
 func plain(r *record.Record, groups []group, start, end int64) bool {
+	if r.Thinned() {
+		return true
+	}
 	of, known := carried(r)
 	for i := 1; i < len(groups); i++ {
 		if at := groups[i].at; at >= start && at < end && (!known || of(groups[i]) != 1) {
@@ -118,19 +124,15 @@ func (g *gaps) itl(yield func(int64, float32) bool) {
 	}
 }
 
-// largestGap is a request's stall in ns, NaN where all came in one stamp, and
-// the group that ends it.
-func largestGap(groups []group) (ns float64, ends group) {
-	if len(groups) < 2 {
-		return math.NaN(), group{}
-	}
-	largest := int64(-1)
+// largestGap is a request's stall in ns, 0 where all came in one stamp, and the
+// group that ends it.
+func largestGap(groups []group) (ns int64, ends group) {
 	for i := 1; i < len(groups); i++ {
-		if gap := groups[i].at - groups[i-1].at; gap > largest {
-			largest, ends = gap, groups[i]
+		if gap := groups[i].at - groups[i-1].at; gap > ns {
+			ns, ends = gap, groups[i]
 		}
 	}
-	return float64(max(largest, 0)), ends
+	return ns, ends
 }
 
 // tails finds the p99 gap of single requests, in memory that it reuses.
@@ -139,8 +141,8 @@ type tails struct {
 	space workspace
 }
 
-// of gives a request's own p99 of icl and itl in ns.
-func (t *tails) of(r *record.Record, groups []group) (icl, itl float64) {
+// of gives a request's own p99 of icl and itl in ns, 0 where it has none.
+func (t *tails) of(r *record.Record, groups []group) (icl, itl int64) {
 	t.gaps.take(r, groups, math.MinInt64, math.MaxInt64)
 	icl = t.tail(t.gaps.icl)
 	if t.gaps.known && len(t.gaps.tokens) == 0 {
@@ -149,23 +151,23 @@ func (t *tails) of(r *record.Record, groups []group) (icl, itl float64) {
 	return icl, t.tail(t.gaps.itl)
 }
 
-// tail is the p99 of one request's gaps in ns, or their maximum where they are
-// fewer than a hundred.
-func (t *tails) tail(from values) float64 {
+// tail is the p99 of one request's gaps in whole ns, or their maximum where they
+// are fewer than a hundred.
+func (t *tails) tail(from values) int64 {
 	s := t.space.sample(from)
 	switch n := len(s.sorted); {
 	case n == 0:
-		return math.NaN()
+		return 0
 	case n < 100:
-		return float64(s.sorted[n-1]) * 1e6
+		return int64(math.Round(float64(s.sorted[n-1]) * 1e6))
 	}
-	return s.quantile(0.99) * 1e6
+	return int64(math.Round(s.quantile(0.99) * 1e6))
 }
 
 // gapCounts is how many gaps a whole request has, whichever window they ended
-// in.
+// in; 0 where they are not kept.
 func gapCounts(r *record.Record, groups []group) (icl, itl int) {
-	if len(groups) < 2 {
+	if len(groups) < 2 || r.Thinned() {
 		return 0, 0
 	}
 	if of, known := carried(r); known {

@@ -118,7 +118,7 @@ func TestOwnTailIsTheMaximumBelowAHundredGaps(t *testing.T) {
 		chunks = append(chunks, chunk{at: chunks[len(chunks)-1].at + 1000})
 		r := lived(life{due: 1000, sent: 1000, end: 90_000, chunks: chunks, usage: llm.Usage{OutputTokens: len(chunks)}})
 		_, itl := new(tails).of(r, grouped(r, nil))
-		return itl / float64(ms)
+		return float64(itl) / float64(ms)
 	}
 	if got := tailOf(99); got != 1000 {
 		t.Errorf("of 99 gaps the tail is %v ms, want the largest, 1000", got)

@@ -146,6 +146,7 @@ type request struct {
 	retried    bool
 	short      bool
 	good       bool
+	thinned    bool // the times of its tokens are not kept
 
 	cut cut
 }
@@ -225,7 +226,7 @@ type deadlines struct{ ttft, tpot float64 }
 // leaves its slack to the next ones; a late one counts once, and the next
 // deadline runs from its arrival.
 func (d deadlines) fluidity(r *record.Record, groups []group) float32 {
-	if d.ttft <= 0 || d.tpot <= 0 || !r.Streamed || !r.TokensKnown() {
+	if d.ttft <= 0 || d.tpot <= 0 || !r.Streamed || !r.TokensKnown() || r.Thinned() {
 		return float32(math.NaN())
 	}
 	onTime, all := 0, 0

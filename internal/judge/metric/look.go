@@ -33,7 +33,9 @@ func Verdicts(records func() iter.Seq2[*record.Record, error], o Options) ([]slo
 	v.judgesGood = c.goodput() != nil
 	verdicts := v.verdicts(s)
 	for i, one := range verdicts {
-		if one.Standing == slo.NotJudged && countAll(v.requestsOf(c.naming.part(one.Scope))).OK < fewestMissed {
+		part := v.judge(one.Scope, s)
+		few := part.requests.OK < fewestMissed || isGap(o.Objectives[i].Metric) && part.timed(part.part) < fewestMissed
+		if one.Standing == slo.NotJudged && few {
 			verdicts[i].Standing = slo.Undecided
 		}
 	}

@@ -100,6 +100,10 @@ func (v view) tokenNotes(s Summary, add adder) {
 	if s.Latency.ICL != nil && s.Latency.ITL == nil {
 		add("latency.itl_ms", "not known: the tokens of each event are not known; icl stands")
 	}
+	if timed := v.timed(everything); timed < v.requests.n {
+		add("latency.icl_ms", "itl and icl are of %s of the requests, those whose token times were kept (%s of %s)",
+			text.RoughPercent(float64(timed)/float64(v.requests.n)), text.Count(timed), text.Count(v.requests.n))
+	}
 	if n := t.Eventless; n > 0 && s.Latency.ITL != nil {
 		add("latency.itl_ms", "%.2g%% of tokens came in no event of their own, as in the middle of a character; each counts with the next",
 			100*float64(n)/float64(max(1, t.Output)))

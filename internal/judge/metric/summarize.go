@@ -246,7 +246,7 @@ func (c *collector) addRequest(r *record.Record, k keys) {
 	q := request{figures: measured(r), cut: cutOff(r), due: r.Due, outcome: r.Outcome, keys: k,
 		prompt: int32(r.PromptTokens), cached: int32(r.CachedTokens), output: int32(r.OutputTokens),
 		kvTokens: int32(CacheTokens(r)), fluidity: float32(math.NaN()),
-		sent: r.Sent != 0, retried: r.Try > 1, short: r.Short(), reconnects: int32(r.Reconnects)}
+		sent: r.Sent != 0, retried: r.Try > 1, short: r.Short(), thinned: r.Thinned(), reconnects: int32(r.Reconnects)}
 	c.tokens.DuePrompt += int64(r.AskedPrompt)
 	c.tokens.DueOutput += int64(r.AskedOutput)
 	if r.Outcome == llm.OK {
@@ -266,13 +266,12 @@ func (c *collector) addRequest(r *record.Record, k keys) {
 
 // addStream fills in what only a stream shows.
 func (c *collector) addStream(r *record.Record, q *request) {
-	longest, ends := largestGap(c.scratch)
-	q.figures[stall] = longest
-	q.blurred = blurOf(r, c.scratch, ends)
+	e := c.tails.essence(r, c.scratch, c.withTails)
+	q.figures[stall], q.blurred = known(e.Stall), blurOf(e)
 	icl, itl := gapCounts(r, c.scratch)
 	q.icl, q.itl = int32(icl), int32(itl)
 	if c.withTails {
-		q.figures[iclTail], q.figures[itlTail] = c.tails.of(r, c.scratch)
+		q.figures[iclTail], q.figures[itlTail] = known(e.ICLTail), known(e.ITLTail)
 	}
 	q.fluidity = deadlinesOf(c.o.Objectives, r.Class, r.Tenant).fluidity(r, c.scratch)
 	if q.blurred.has(ttft) {

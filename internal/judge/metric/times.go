@@ -10,7 +10,7 @@ import (
 // when it was due.
 func Times(r *record.Record) map[string]float64 {
 	own, times := measured(r), map[string]float64{}
-	own[stall], _ = largestGap(grouped(r, nil))
+	own[stall] = known((&tails{}).essence(r, grouped(r, nil), false).Stall)
 	for _, f := range fig.All {
 		if ns := own[judgedFigure[f.Name]]; f.Paired && ns > 0 {
 			times[f.Name] = ns / 1e6

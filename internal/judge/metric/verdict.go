@@ -44,6 +44,9 @@ func (j judge) verdict(o slo.Objective) slo.Verdict {
 	if j.requests.Due == 0 {
 		return notJudged(o, "no request"+whose(o.Scope)+" was due in the window")
 	}
+	if isGap(o.Metric) && j.timed(j.part) == 0 {
+		return notJudged(o, "the token times of no request"+whose(o.Scope)+" were kept: raise --token-times")
+	}
 	switch o.Metric {
 	case "throughput":
 		return j.throughputVerdict(o)
@@ -90,11 +93,12 @@ func notJudged(o slo.Objective, why string) slo.Verdict {
 // due: a request that is not ok is infinitely late, but for what it had shown
 // before the drain cut it off. In a figure of gaps it
 // stands for as many gaps as a whole ok request has on average, unless it was
-// only cut off: then its gaps are not known, and none is beyond any limit.
+// only cut off: then its gaps are not known, and none is beyond any limit. Gaps
+// are those of the requests whose token times are kept, ok or not.
 func (j judge) judged(metric string) source {
 	late := func(yield func(int64, float32) bool) {
 		for q := range j.requestsOf(j.part) {
-			if q.outcome == llm.OK || isGap(metric) && stopped(q.outcome) {
+			if q.outcome == llm.OK || isGap(metric) && (q.thinned || stopped(q.outcome)) {
 				continue
 			}
 			if !yield(q.due, q.cut.shown(metric)) {
@@ -189,7 +193,7 @@ func (j judge) weigh(v slo.Verdict, o slo.Objective, above, sizes []int) evidenc
 	e := evidence{p: o.P, n: n, fewest: max(share-doubtful-cutOff, 0), most: min(share+hidden, 1),
 		clustering: clusteringOf(above, sizes, true)}
 	if isGap(o.Metric) {
-		e.n = float64(j.requests.Due)
+		e.n = float64(j.timed(j.part))
 		e.clustering = 1
 	}
 	switch {

@@ -208,7 +208,7 @@ func (l *Live) count(o llm.Outcome) {
 }
 
 func (l *Live) observeGaps(r *record.Record) {
-	if r.Outcome != llm.OK || !r.Streamed || l.gapsLeft <= 0 {
+	if r.Outcome != llm.OK || !r.Streamed || r.Thinned() || l.gapsLeft <= 0 {
 		return
 	}
 	l.gapsLeft -= r.ChunkCount()

@@ -103,7 +103,7 @@ func (s *Series) output(r *record.Record) {
 	before := int64(0)
 	for at, tokens := range arrived {
 		m := s.time.at(at)
-		if m.tokens += tokens; before != 0 {
+		if m.tokens += tokens; before != 0 && !r.Thinned() {
 			m.gaps.count(bin(float32(at-before)/1e6, coarse), 1)
 		}
 		before = at

@@ -42,7 +42,10 @@ type Config struct {
 	// Confidence is one minus the chance of a wrong verdict of either kind.
 	Confidence float64 `yaml:"confidence,omitempty"`
 	// Strict makes every check of the run itself final.
-	Strict     bool       `yaml:"strict,omitempty"`
+	Strict bool `yaml:"strict,omitempty"`
+	// TokenTimes is the share of requests that the times of single tokens are kept
+	// of; 0 means all.
+	TokenTimes float64    `yaml:"token_times,omitempty"`
 	Metrics    Metrics    `yaml:"metrics,omitempty"`
 	Workers    Workers    `yaml:"workers,omitempty"`
 	Experiment Experiment `yaml:"experiment,omitempty"`

@@ -70,6 +70,8 @@ var idleFlags = []idleFlag{
 		why: "counts what is invalid, but --strict makes every check final: leave out one of the two"},
 	{flags: []string{"nats", "nats-listen", "workers-wait"}, when: func(c *Config) bool { return c.Workers.Count == 0 },
 		why: "is for a load that several workers send: add --workers, or leave it out"},
+	{flags: []string{"token-times"}, when: func(c *Config) bool { return !c.Streaming() || c.Pools() },
+		why: "is for replies that are streamed, but these come whole: leave it out"},
 	{flags: []string{"insecure", "ca-cert", "client-cert"},
 		when: func(c *Config) bool {
 			return !slices.ContainsFunc(c.Provider.URLs, func(u string) bool { return strings.HasPrefix(strings.ToLower(u), "https:") })

@@ -67,6 +67,14 @@ func (c *Config) goesOn(command string) bool {
 	return command == "run" || command == "" && c.isSet(maxDurationKey)
 }
 
+// tokenTimes refuses a share that keeps nothing.
+func (c *Config) tokenTimes() error {
+	if c.isSet("token_times") && !(c.TokenTimes > 0 && c.TokenTimes <= 1) {
+		return c.wrong("token_times", "want a share above 0 and up to 1 such as 0.05 or 5%%, got %g", c.TokenTimes)
+	}
+	return nil
+}
+
 // confidence settles how sure a verdict must be.
 func (c *Config) confidence() error {
 	if !c.isSet("confidence") {

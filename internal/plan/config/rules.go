@@ -57,6 +57,7 @@ func (c *Config) complete(in Input) error {
 		c.work,
 		func() error { return c.length(in.Command) },
 		c.confidence,
+		c.tokenTimes,
 		c.examination,
 		c.engine,
 		c.show,

@@ -52,6 +52,9 @@ func (j *job) run(start int64) {
 	out, err := j.part.Run(ctx, start, j.orders, &j.counts, j.note, j.sink)
 	close(stop)
 	beats.Wait()
+	if err := j.part.Unkept(); err != nil {
+		j.worker.say("run %s: not all records are kept: %v", j.of.Run, err)
+	}
 	report := &Report{Counts: out.Counts}
 	from, to := out.WindowStart, out.WindowEnd
 	if from == 0 || to <= from {

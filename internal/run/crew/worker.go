@@ -30,6 +30,9 @@ type Worker struct {
 	Dial  client.Dial
 	// Outlet is where the batches of a run go.
 	Outlet func(run string, share int) Outlet
+	// Keep is the directory that complete records are kept in, under the worker's
+	// Name; "" for none.
+	Keep, Name string
 	// Say is told, in one line each, what goes on.
 	Say func(format string, args ...any)
 
@@ -133,6 +136,11 @@ func (w *Worker) hear(q Question) error {
 func (w *Worker) prepare(ctx context.Context, from string, a measure.Assignment) error {
 	w.end("it was given other work")
 	part, err := measure.Take(ctx, a, w.Clock, w.Dial)
+	if err == nil && w.Keep != "" {
+		if err = part.Keep(w.Keep, w.Name); err != nil {
+			part.Close()
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -106,10 +106,18 @@ func (l *lookout) add(r *record.Record) {
 		return
 	}
 	l.kept = append(l.kept, r)
-	l.events += r.ChunkCount()
+	l.events += timedEvents(r)
 	if n := len(l.kept); n > metric.LookedAt || l.everyGap && n > l.least && l.events > mostLookedEvents {
 		l.halve()
 	}
+}
+
+// timedEvents is how many events of a request cost a look something.
+func timedEvents(r *record.Record) int {
+	if r.Thinned() {
+		return 0
+	}
+	return r.ChunkCount()
 }
 
 // has reports whether a request was taken in: one that a look calls unfinished
@@ -118,11 +126,10 @@ func (l *lookout) has(r *record.Record) bool {
 	return r.ID/64 < len(l.ended) && l.ended[r.ID/64]>>(r.ID%64)&1 == 1
 }
 
-// samples picks requests by their number alone, scattered so that no pattern of
-// the load shows in it.
+// samples picks requests by their number alone, first those whose token times are
+// kept.
 func (l *lookout) samples(r *record.Record) bool {
-	const golden = 0x9E3779B97F4A7C15
-	return l.halved == 0 || uint64(r.ID+1)*golden>>(64-l.halved) == 0
+	return record.Chosen(r.ID, math.Ldexp(1, -l.halved))
 }
 
 func (l *lookout) halve() {
@@ -130,7 +137,7 @@ func (l *lookout) halve() {
 	l.kept = slices.DeleteFunc(l.kept, func(r *record.Record) bool { return !l.samples(r) })
 	l.events = 0
 	for _, r := range l.kept {
-		l.events += r.ChunkCount()
+		l.events += timedEvents(r)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"redline/internal/drive/client"
 	"redline/internal/drive/load"
 	"redline/internal/drive/record"
+	"redline/internal/judge/metric"
 	"redline/internal/judge/progress"
 	"redline/internal/judge/quality"
 	"redline/internal/judge/result"
@@ -93,9 +94,10 @@ type run struct {
 	dir     *store.Dir
 	log     *store.Log
 	live    progress.Live
-	lookout *lookout    // nil where the run has a length
-	stint   Stint       // of the crew, nil without one
-	lags    [][]float64 // of each of its workers, ms
+	lookout *lookout       // nil where the run has a length
+	thin    metric.Thinner // of records before they are kept or sent
+	stint   Stint          // of the crew, nil without one
+	lags    [][]float64    // of each of its workers, ms
 	counts  load.Progress
 	watched *watch
 	// engineLog is nil unless the plan asks for it, and logged what came of it.
@@ -217,7 +219,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if talk := work.Conversation(); talk != nil {
 		r.stage.Settled = talk.Settled
 	}
-	r.live.Objectives = c.Objectives
+	r.live.Objectives, r.thin.Share = c.Objectives, c.TokenTimes
 	if r.lookout = newLookout(c); r.lookout != nil {
 		r.stage.Duration = bounds.MaxDuration
 		r.stage.Looks, r.stage.Decided = lookLengths(bounds.MaxDuration), r.lookout.decided
@@ -345,6 +347,7 @@ func (r *run) load(ctx context.Context) (lost, err error) {
 	tick, stopAsking := r.askBeside(ctx)
 	cached, noShape := assemble.Cached(r.Config, r.target.model, r.watched.config(), r.target.facts.Flags)
 	r.outcome, err = r.offer(ctx, func(rec *record.Record) {
+		rec = r.thin.Of(rec)
 		if noShape == nil {
 			rec.KVBytes = cached.Bytes(rec)
 		}

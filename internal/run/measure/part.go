@@ -14,12 +14,16 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/observe/telemetry"
 	"redline/internal/plan/config"
+	"redline/internal/run/store"
 )
 
 // Part is the share of a stage that a worker has to send.
 type Part struct {
 	r    *run
 	host *telemetry.Host
+	kept *store.Log // complete records; nil where only the conductor keeps them
+	// unkept is why some of them are not there.
+	unkept error
 }
 
 // Take prepares a worker for its assignment: everything that must not wait for
@@ -117,15 +121,37 @@ func (p *Part) prepare(ctx context.Context, a Assignment) (err error) {
 func (p *Part) Clock() *clock.Clock { return p.r.clock }
 
 // Run sends the share from start on, obeys orders, and hands on what becomes of
-// every request: note hears of those on their way.
+// every request, as the plan has it kept: note hears of those on their way.
 func (p *Part) Run(ctx context.Context, start int64, orders <-chan load.Order, counts *load.Progress, note, sink func(*record.Record)) (load.Outcome, error) {
 	p.host = telemetry.WatchHostTo(p.r.clock, nil)
 	s := p.r.stage
 	s.Start, s.Orders, s.Note, s.Stop = start, orders, note, nil
-	out, err := load.Run(ctx, p.r.clock, p.r.target.client, s, counts, sink)
+	keep := func(*record.Record) {}
+	if p.kept != nil {
+		keep = p.kept.Add
+		follow := p.kept.Follow(p.r.clock.Now)
+		s.Note = func(rec *record.Record) { follow(rec); note(rec) }
+	}
+	out, err := load.Run(ctx, p.r.clock, p.r.target.client, s, counts, func(rec *record.Record) {
+		keep(rec)
+		sink(p.r.thin.Of(rec))
+	})
 	p.host.Stop()
+	if p.kept != nil {
+		p.unkept, p.kept = p.kept.Close(), nil
+	}
 	return out, err
 }
+
+// Keep has complete records written to a file of this worker in dir.
+func (p *Part) Keep(dir, name string) (err error) {
+	unixNS, monoNS := p.r.clock.Origin()
+	p.kept, err = store.KeepLog(dir, name, record.Header{Run: p.r.id, OriginUnixNS: unixNS, OriginMonoNS: monoNS})
+	return err
+}
+
+// Unkept says, after Run, why not all of them are there.
+func (p *Part) Unkept() error { return p.unkept }
 
 // Client is the worker's machine over a stretch of the run, and how often it
 // found no port or file for a connection.
@@ -137,6 +163,9 @@ func (p *Part) Client(start, end int64) (c result.Client, shortage int64) {
 
 // Close gives everything back.
 func (p *Part) Close() {
+	if p.kept != nil {
+		p.kept.Discard() // it was never run
+	}
 	if p.r.work != nil {
 		_ = p.r.work.Close()
 	}

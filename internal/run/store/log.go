@@ -1,10 +1,15 @@
 package store
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,11 +46,46 @@ func (d *Dir) StartLog(h record.Header) (*Log, error) {
 	if err != nil {
 		return nil, cause(path, err)
 	}
+	return startLog(f, h)
+}
+
+// KeepLog begins the log of what one worker of a run sends, in a file of its own.
+func KeepLog(dir, worker string, h record.Header) (*Log, error) {
+	path := filepath.Join(dir, strings.Map(fileSafe, h.Run+"-"+worker)+".jsonl")
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("%s is there already; give each worker a --name of its own", path)
+	}
+	if err != nil {
+		return nil, cause(path, err)
+	}
+	return startLog(f, h)
+}
+
+// Writable makes a directory where there is none, and tries to write to it.
+func Writable(dir string) error {
+	err := os.MkdirAll(dir, 0o755)
+	if err != nil {
+		return cause(dir, err)
+	}
+	f, err := os.CreateTemp(dir, ".redline-")
+	if err != nil {
+		return cause(dir, err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.WriteString("\n")
+	if err = cmp.Or(err, f.Close()); err != nil {
+		return cause(dir, err)
+	}
+	return nil
+}
+
+func startLog(f *os.File, h record.Header) (*Log, error) {
 	w, err := record.NewWriter(f, h)
 	if err != nil {
 		f.Close()
-		os.Remove(path)
-		return nil, cause(path, err)
+		os.Remove(f.Name())
+		return nil, cause(f.Name(), err)
 	}
 	l := &Log{file: f, w: w, records: make(chan *record.Record, backlog)}
 	l.done.Go(l.drain)
@@ -153,6 +193,12 @@ func (l *Log) Close() error {
 	l.note(l.w.Flush())
 	l.note(l.file.Close())
 	return l.Err()
+}
+
+// Discard ends a log that nothing was added to, and removes it.
+func (l *Log) Discard() {
+	_ = l.Close()
+	_ = os.Remove(l.file.Name())
 }
 
 // Records reads the log that was closed, from its start at each call, with
