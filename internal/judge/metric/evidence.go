@@ -65,6 +65,7 @@ type evidence struct {
 	clustering float64
 	// doubt says in words why fewest and most differ.
 	doubt string
+	whose string // which requests n counts, where not all
 }
 
 // fewBeyond reports whether a server that just misses the objective would show
@@ -207,16 +208,16 @@ func between(low, high float64, unit string, confidence float64) string {
 // effective independent ones.
 func (e evidence) needs(effective, alpha float64) string {
 	if e.n < fewestMissed {
-		return fmt.Sprintf("too few requests: %s, %d needed at least", text.Count(int(math.Round(e.n))), stats.FewestToMeet(e.p, alpha))
+		return fmt.Sprintf("too few requests%s: %s, %d needed at least", e.whose, text.Count(int(math.Round(e.n))), stats.FewestToMeet(e.p, alpha))
 	}
 	more, ok := stats.More(int(math.Round(e.n)), effective, int(math.Round(e.most*e.n)), e.p, alpha)
 	switch {
 	case !ok:
 		return "at the limit"
 	case more <= 1:
-		return "about 1 more request would decide"
+		return "about 1 more request" + e.whose + " would decide"
 	}
-	return "about " + text.Count(more) + " more requests would decide"
+	return "about " + text.Count(more) + " more requests" + e.whose + " would decide"
 }
 
 // decideShare judges a share of all requests, which has no magnitude.

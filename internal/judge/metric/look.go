@@ -33,9 +33,7 @@ func Verdicts(records func() iter.Seq2[*record.Record, error], o Options) ([]slo
 	v.judgesGood = c.goodput() != nil
 	verdicts := v.verdicts(s)
 	for i, one := range verdicts {
-		part := v.judge(one.Scope, s)
-		few := part.requests.OK < fewestMissed || isGap(o.Objectives[i].Metric) && part.timed(part.part) < fewestMissed
-		if one.Standing == slo.NotJudged && few {
+		if one.Standing == slo.NotJudged && v.judge(o.Objectives[i], s).requests.OK < fewestMissed {
 			verdicts[i].Standing = slo.Undecided
 		}
 	}

@@ -100,7 +100,7 @@ func (v view) tokenNotes(s Summary, add adder) {
 	if s.Latency.ICL != nil && s.Latency.ITL == nil {
 		add("latency.itl_ms", "not known: the tokens of each event are not known; icl stands")
 	}
-	if timed := v.timed(everything); timed < v.requests.n {
+	if timed := countAll(v.timed(everything)).Due; timed < v.requests.n {
 		add("latency.icl_ms", "itl and icl are of %s of the requests, those whose token times were kept (%s of %s)",
 			text.RoughPercent(float64(timed)/float64(v.requests.n)), text.Count(timed), text.Count(v.requests.n))
 	}

@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"iter"
 	"math"
 	"sync"
 
@@ -59,12 +60,13 @@ func known(ns int64) float64 {
 	return float64(ns)
 }
 
-// timed is how many requests of a part were due whose token times are kept.
-func (v view) timed(p part) (n int) {
-	for q := range v.requestsOf(p) {
-		if !q.thinned {
-			n++
+// timed are the requests of a part whose token times are kept.
+func (v view) timed(p part) iter.Seq[*request] {
+	return func(yield func(*request) bool) {
+		for q := range v.requestsOf(p) {
+			if !q.thinned && !yield(q) {
+				return
+			}
 		}
 	}
-	return n
 }

@@ -18,34 +18,40 @@ type judge struct {
 	view
 	part     part
 	own      *tallied // gaps; nil where no objective is about them
-	requests Requests
+	requests Requests // of gaps those whose token times are kept
+	thinned  bool     // they are not all
 	window   Window
 }
 
 func (v view) verdicts(s Summary) []slo.Verdict {
 	var list []slo.Verdict
 	for _, o := range v.o.Objectives {
-		list = append(list, v.judge(o.Scope, s).verdict(o))
+		list = append(list, v.judge(o, s).verdict(o))
 	}
 	return list
 }
 
-func (v view) judge(scope slo.Scope, s Summary) judge {
+func (v view) judge(o slo.Objective, s Summary) judge {
+	scope := o.Scope
 	j := judge{view: v, part: v.naming.part(scope), own: v.gaps.everything, requests: s.Requests, window: s.Window}
 	if scope != (slo.Scope{}) {
 		j.own = v.gaps.scoped(scope)
 		j.requests = countAll(v.requestsOf(j.part))
 		j.batches = v.batchesOf(scope)
 	}
+	if isGap(o.Metric) {
+		timed := countAll(v.timed(j.part))
+		j.thinned, j.requests = timed.Due < j.requests.Due, timed
+	}
 	return j
 }
 
 func (j judge) verdict(o slo.Objective) slo.Verdict {
+	if j.requests.Due == 0 && j.thinned {
+		return notJudged(o, "the token times of no request"+whose(o.Scope)+" were kept: raise --token-times")
+	}
 	if j.requests.Due == 0 {
 		return notJudged(o, "no request"+whose(o.Scope)+" was due in the window")
-	}
-	if isGap(o.Metric) && j.timed(j.part) == 0 {
-		return notJudged(o, "the token times of no request"+whose(o.Scope)+" were kept: raise --token-times")
 	}
 	switch o.Metric {
 	case "throughput":
@@ -193,8 +199,11 @@ func (j judge) weigh(v slo.Verdict, o slo.Objective, above, sizes []int) evidenc
 	e := evidence{p: o.P, n: n, fewest: max(share-doubtful-cutOff, 0), most: min(share+hidden, 1),
 		clustering: clusteringOf(above, sizes, true)}
 	if isGap(o.Metric) {
-		e.n = float64(j.timed(j.part))
+		e.n = float64(j.requests.Due)
 		e.clustering = 1
+	}
+	if j.thinned {
+		e.whose = " whose token times are kept"
 	}
 	switch {
 	case cutOff > 0 && cutOff >= doubtful:
