@@ -143,6 +143,7 @@ type fault struct {
 	worker  int
 	between [2]time.Duration // since the bubble's begin: nothing goes through
 	stopped time.Duration    // since then: it is ended, as by a signal; 0 for never
+	keep    string           // where all workers keep complete records
 }
 
 // together measures a plan with n workers in a bubble of virtual time, or with
@@ -191,7 +192,10 @@ func together(t *testing.T, n int, f *fault, flags map[string][]string) (res *re
 					return at >= f.between[0] && at < f.between[1]
 				}
 			}
-			w := &Worker{Clock: clock.Virtual(), Dial: l.dial}
+			w := &Worker{Clock: clock.Virtual(), Dial: l.dial, Name: fmt.Sprintf("w%d", i)}
+			if f != nil {
+				w.Keep = f.keep
+			}
 			if hit && f.stopped != 0 {
 				time.AfterFunc(f.stopped, w.Release)
 			}
@@ -230,7 +234,7 @@ func together(t *testing.T, n int, f *fault, flags map[string][]string) (res *re
 			if err != nil {
 				t.Fatal(err)
 			}
-			records = append(records, *r)
+			records = append(records, own(t, r))
 		}
 	})
 	return res, records, said
@@ -276,6 +280,8 @@ func TestWorkersOfferTheLoadOfOne(t *testing.T) {
 		{"open loop, adaptive warm-up", map[string][]string{"rate": {"20"}, "duration": {"20s"}, "workload": {"in=lognormal(200,0.5) out=lognormal(60,0.5)"}}},
 		{"a number of requests", map[string][]string{"rate": {"30"}, "requests": {"200"}, "warmup": {"2s"}, "workload": {"fixed(100,30)"}}},
 		{"closed loop", map[string][]string{"concurrency": {"14"}, "duration": {"15s"}, "workload": {"fixed(100,30)"}}},
+		{"token times of some", map[string][]string{"rate": {"20"}, "duration": {"20s"}, "token-times": {"30%"}, "slo": {"ttft:p95<2s", "itl:p90<1s", "good:fraction>50%"},
+			"workload": {"in=lognormal(200,0.5) out=lognormal(60,0.5)"}}},
 		{"until decided", map[string][]string{"rate": {"20"}, "slo": {"ttft:p95<2s"}, "workload": {"fixed(100,20)"}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
