@@ -1,0 +1,62 @@
+package store
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"redline/internal/drive/record"
+	"redline/internal/llm"
+)
+
+// A worker's own log has its name, is never written over, and can be read.
+func TestKeepLog(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "dir")
+	if err := Writable(dir); err != nil {
+		t.Fatal(err)
+	}
+	if names := listed(t, dir); len(names) != 0 {
+		t.Errorf("to try it left %v behind", names)
+	}
+	l, err := KeepLog(dir, "zone/a 1", record.Header{Run: "a1b2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Add(&record.Record{ID: 3, Outcome: llm.OK})
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if names := listed(t, dir); len(names) != 1 || names[0] != "a1b2-zone-a-1.jsonl" {
+		t.Errorf("files %v", names)
+	}
+	n := 0
+	for r, err := range l.Records() {
+		if n++; err != nil || r.ID != 3 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d records, want 1", n)
+	}
+	if _, err := KeepLog(dir, "zone/a 1", record.Header{Run: "a1b2"}); err == nil || !strings.Contains(err.Error(), "is there already; give each worker a --name of its own") {
+		t.Errorf("the same again: %v", err)
+	}
+	unused, err := KeepLog(dir, "b", record.Header{Run: "a1b2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if unused.Discard(); len(listed(t, dir)) != 1 {
+		t.Errorf("files %v", listed(t, dir))
+	}
+}
+
+func TestNotWritable(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Writable(file); err == nil || err.Error() != file+": not a directory" {
+		t.Errorf("a file: %v", err)
+	}
+}
