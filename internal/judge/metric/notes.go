@@ -101,7 +101,11 @@ func (v view) tokenNotes(s Summary, add adder) {
 		add("latency.itl_ms", "not known: the tokens of each event are not known; icl stands")
 	}
 	if timed := countAll(v.timed(everything)).Due; timed < v.requests.n {
-		add("latency.icl_ms", "itl and icl are of %s of the requests, those whose token times were kept (%s of %s)",
+		figure := "latency.itl_ms" // icl where that is all there is
+		if s.Latency.ITL == nil {
+			figure = "latency.icl_ms"
+		}
+		add(figure, "itl and icl are of %s of the requests, those whose token times were kept (%s of %s)",
 			text.RoughPercent(float64(timed)/float64(v.requests.n)), text.Count(timed), text.Count(v.requests.n))
 	}
 	if n := t.Eventless; n > 0 && s.Latency.ITL != nil {
