@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"redline/internal/listen"
-	"redline/internal/run/history"
 	"redline/internal/show/ui"
 )
 
@@ -52,13 +51,6 @@ func (p *process) uiCommand() *cobra.Command {
 func (p *process) ui(c *cobra.Command, o ui.Options, address string) error {
 	ctx, cancel := p.stoppable(c.Context())
 	defer cancel()
-	ix, err := history.Open(ctx, o.Root)
-	if err != nil {
-		return err
-	}
-	if err := ix.Close(); err != nil {
-		return err
-	}
 	l, err := listen.Open(ctx, address)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)

@@ -7,7 +7,6 @@ package history
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -94,9 +93,15 @@ func (b *broken) Error() string {
 
 func (b *broken) Unwrap() error { return b.Err }
 
+// Progress hears how many run directories were read, of how many.
+type Progress func(done, total int)
+
 // Open opens the index of the runs below root, and makes it where there is
 // none.
-func Open(ctx context.Context, root string) (*Index, error) {
+func Open(ctx context.Context, root string) (*Index, error) { return OpenTelling(ctx, root, nil) }
+
+// OpenTelling is Open, which says how far it is where it makes the index.
+func OpenTelling(ctx context.Context, root string, tell Progress) (*Index, error) {
 	info, err := os.Stat(root)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -112,7 +117,7 @@ func Open(ctx context.Context, root string) (*Index, error) {
 	}
 	if fresh {
 		// Runs from before there was an index belong in it too.
-		err := ix.alone(func() error { _, err := ix.fill(ctx); return err })
+		err := ix.alone(func() error { _, err := ix.fill(ctx, tell, true); return err })
 		if err != nil {
 			return nil, errors.Join(err, ix.Close())
 		}
@@ -139,21 +144,25 @@ func open(ctx context.Context, root string) (ix *Index, fresh bool, err error) {
 }
 
 // prepare makes the tables in a new file. Those of another version are
-// dropped: the runs themselves tell all that was in them.
+// dropped: the runs themselves tell all that was in them. The version is written
+// when they are filled.
 func (ix *Index) prepare(ctx context.Context) (fresh bool, err error) {
 	err = ix.change(ctx, func(tx *sql.Tx) error {
-		var found int
-		if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&found); err != nil {
+		if fresh, err = unfilled(ctx, tx); err != nil || !fresh {
 			return err
 		}
-		if found == version {
-			return nil
-		}
-		fresh = true
-		_, err := tx.ExecContext(ctx, fmt.Sprintf("DROP TABLE IF EXISTS runs; %s PRAGMA user_version = %d", tables, version))
+		_, err := tx.ExecContext(ctx, "DROP TABLE IF EXISTS runs; "+tables)
 		return err
 	})
 	return fresh, err
+}
+
+// unfilled reports an index that is new, of another version, or whose making was
+// cut short.
+func unfilled(ctx context.Context, tx *sql.Tx) (bool, error) {
+	var found int
+	err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&found)
+	return found != version, err
 }
 
 // broken tells an index that others hold or that is damaged from other errors.
@@ -185,37 +194,13 @@ func (ix *Index) change(ctx context.Context, do func(*sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// Add takes a finished run in, or in its new state.
-func (ix *Index) Add(ctx context.Context, dir string) error {
-	e, err := ix.read(dir)
-	if err != nil {
-		return err
-	}
-	return ix.alone(func() error {
-		if err := ix.change(ctx, func(tx *sql.Tx) error { return put(ctx, tx, e) }); err != nil {
-			return ix.broken(err)
-		}
-		return nil
-	})
-}
-
-func put(ctx context.Context, tx *sql.Tx, e *Entry) error {
-	text, err := json.Marshal(e)
-	if err != nil {
-		return err
-	}
-	_, err = tx.ExecContext(ctx, "INSERT OR REPLACE INTO runs (path, id, started, series, entry) VALUES (?, ?, ?, ?, ?)",
-		e.Path, e.ID, e.Started.UnixNano(), e.Series, string(text))
-	return err
-}
-
 // read makes the entry of a run directory.
 func (ix *Index) read(dir string) (*Entry, error) {
 	d, err := store.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	res, err := d.Result()
+	res, err := d.Outline()
 	if err != nil {
 		return nil, err
 	}
@@ -264,91 +249,8 @@ func Rebuild(ctx context.Context, root string) (found int, err error) {
 			return err
 		}
 		defer ix.Close()
-		found, err = ix.fill(ctx)
+		found, err = ix.fill(ctx, nil, false)
 		return err
 	})
 	return found, err
-}
-
-// fill replaces all that the index holds by what the directories say.
-func (ix *Index) fill(ctx context.Context) (found int, err error) {
-	dirs, err := runDirs(ix.root)
-	if err != nil {
-		return 0, err
-	}
-	err = ix.change(ctx, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM runs"); err != nil {
-			return err
-		}
-		for _, dir := range dirs {
-			e, err := ix.read(dir)
-			if err != nil {
-				continue // not a run, or of a form that only another version reads
-			}
-			if err := put(ctx, tx, e); err != nil {
-				return err
-			}
-			found++
-		}
-		return nil
-	})
-	if err != nil {
-		return 0, ix.broken(err)
-	}
-	return found, nil
-}
-
-// deepest is how far below the root a run may lie.
-const deepest = 3
-
-// runDirs lists the directories below root that hold a result. Stages belong to
-// their experiment, and what cannot be read holds no run of ours.
-func runDirs(root string) ([]string, error) {
-	return walk(root, func(path, _ string) (bool, bool) {
-		_, err := os.Stat(filepath.Join(path, store.ResultFile))
-		return err == nil, false
-	})
-}
-
-// Unlisted gives the directories below root that hold something of a run and
-// are none of those listed: runs under way, killed or broken ones, and those that
-// were put there later.
-func Unlisted(root string, listed []*Entry) ([]string, error) {
-	known := map[string]bool{}
-	for _, e := range listed {
-		known[e.Path] = true
-	}
-	return walk(root, func(path, rel string) (wanted, skip bool) {
-		return !known[rel] && store.Holds(path), known[rel]
-	})
-}
-
-// walk lists the directories below root that are wanted, and looks into those
-// that are neither wanted nor skipped.
-func walk(root string, choose func(path, rel string) (wanted, skip bool)) ([]string, error) {
-	var dirs []string
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil && path == root:
-			return err
-		case err != nil:
-			return fs.SkipDir
-		case !d.IsDir() || path == root:
-			return nil
-		}
-		rel, err := filepath.Rel(root, path)
-		if err != nil {
-			return fs.SkipDir
-		}
-		rel = filepath.ToSlash(rel)
-		wanted, skip := choose(path, rel)
-		if wanted {
-			dirs = append(dirs, path)
-		}
-		if wanted || skip || strings.Count(rel, "/")+1 >= deepest {
-			return fs.SkipDir
-		}
-		return nil
-	})
-	return dirs, err
 }

@@ -59,13 +59,18 @@ func innermost(err error) error {
 
 // Result reads the run's answer; fs.ErrNotExist says that the run was killed
 // before it had one.
-func (d *Dir) Result() (*result.Result, error) {
+func (d *Dir) Result() (*result.Result, error) { return d.answer(result.Read) }
+
+// Outline reads what a list of runs needs of the run's answer.
+func (d *Dir) Outline() (*result.Result, error) { return d.answer(result.Outline) }
+
+func (d *Dir) answer(read func([]byte) (*result.Result, error)) (*result.Result, error) {
 	path := filepath.Join(d.Path, ResultFile)
 	content, err := readFile(path)
 	if err != nil {
 		return nil, cause(path, err)
 	}
-	r, err := result.Read(content)
+	r, err := read(content)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -163,5 +168,10 @@ func readFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(f)
+	var content bytes.Buffer
+	if info, err := f.Stat(); err == nil {
+		content.Grow(int(min(info.Size(), 1<<26)) + bytes.MinRead)
+	}
+	_, err = content.ReadFrom(f)
+	return content.Bytes(), err
 }

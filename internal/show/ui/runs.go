@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -74,95 +73,9 @@ func (r *run) Tone() string {
 // When is the start as the list has it.
 func (r *run) When() string { return r.Started.Local().Format("2006-01-02 15:04") }
 
-// withIndex uses the index of the runs, one request at a time.
-func (s *Server) withIndex(ctx context.Context, do func(*history.Index) error) error {
-	s.index.Lock()
-	defer s.index.Unlock()
-	ix, err := history.Open(ctx, s.Root)
-	if err != nil {
-		return err
-	}
-	return errors.Join(do(ix), ix.Close())
-}
-
-// runs are all run directories, newest first: those that the index does not
-// have before those that it has. Finished ones that it does not have yet are
-// added to it.
-func (s *Server) runs(ctx context.Context) (list []*run, err error) {
-	err = s.withIndex(ctx, func(ix *history.Index) error {
-		entries, err := ix.List(ctx, history.Filter{})
-		if err != nil {
-			return err
-		}
-		dirs, err := history.Unlisted(s.Root, entries)
-		if err != nil {
-			return err
-		}
-		added := false
-		for _, dir := range slices.Backward(dirs) {
-			r, finished := s.unlisted(ctx, ix, dir)
-			added = added || finished
-			if !finished {
-				list = append(list, r)
-			}
-		}
-		if added {
-			if entries, err = ix.List(ctx, history.Filter{}); err != nil {
-				return err
-			}
-		}
-		for _, e := range slices.Backward(entries) {
-			r := s.newRun(e.Path)
-			r.Entry, r.Started = e, e.Started
-			list = append(list, r)
-		}
-		return nil
-	})
-	return list, err
-}
-
-// unlisted is a directory that the index does not have, unless its run is
-// finished: then it is in the index from now on.
-func (s *Server) unlisted(ctx context.Context, ix *history.Index, path string) (r *run, finished bool) {
-	rel, err := filepath.Rel(s.Root, path)
-	if err != nil {
-		rel = filepath.Base(path)
-	}
-	r = s.newRun(filepath.ToSlash(rel))
-	if info, err := os.Stat(path); err == nil {
-		r.Started = info.ModTime()
-	}
-	if by := store.Writer(path); by != "" {
-		r.State, r.Reason = running, by
-		return r, false
-	}
-	if _, err := os.Lstat(filepath.Join(path, store.ResultFile)); err == nil {
-		if err = ix.Add(ctx, path); err == nil {
-			return r, true
-		}
-		r.State, r.Reason = broken, r.why(err)
-		return r, false
-	}
-	r.State, r.Reason = killed, "it ended before it had a result"
-	if err := readable(path); err != nil {
-		r.State, r.Reason = broken, r.why(err)
-	}
-	return r, false
-}
-
 // why is an error beside the name of the run.
 func (r *run) why(err error) string {
 	return strings.TrimPrefix(strings.TrimPrefix(text.Line(err.Error()), r.Path+"/"), r.Path+" ")
-}
-
-// readable reports whether something can be made of a run without a result.
-func readable(path string) error {
-	dir, err := store.Open(path)
-	if err != nil || dir.IsExperiment() {
-		return err
-	}
-	_, err = dir.Header()
-	return err
 }
 
 // look adds what has become of a listed run since it was listed.

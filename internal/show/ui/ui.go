@@ -16,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"redline/internal/show/document"
@@ -39,7 +40,10 @@ type Server struct {
 	guard
 	pages *http.ServeMux
 
-	index sync.Mutex // one request at a time uses the index of the runs
+	life    context.Context         // ends with Serve
+	index   sync.Mutex              // one request at a time uses the index of the runs
+	reading atomic.Pointer[reading] // while new runs are read into it
+	readers sync.WaitGroup          // those that read them
 
 	mu  sync.Mutex
 	job *job // the newest run that was started here; nil for none
@@ -52,7 +56,7 @@ var templates = template.Must(template.New("").ParseFS(files, "pages.html"))
 
 // New makes the server of the pages that a listener at that address is for.
 func New(o Options, listen net.Addr) *Server {
-	s := &Server{Options: o, guard: newGuard(listen, rand.Text()), pages: http.NewServeMux()}
+	s := &Server{Options: o, guard: newGuard(listen, rand.Text()), pages: http.NewServeMux(), life: context.Background()}
 	for pattern, serve := range map[string]http.HandlerFunc{
 		"GET /{$}":              s.list,
 		"GET /run/{run}":        s.run,
@@ -88,6 +92,12 @@ const headerPatience = 5 * time.Second
 
 // Serve answers until the context ends, and leaves no run behind that it started.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	s.life = ctx
+	defer s.readers.Wait()
+	s.readers.Go(func() {
+		_, _ = s.runs(ctx) // the index begins before the first visit, which hears what is wrong
+		<-ctx.Done()
+	})
 	server := &http.Server{Handler: s, ReadHeaderTimeout: headerPatience, MaxHeaderBytes: 1 << 16,
 		BaseContext: func(net.Listener) context.Context { return ctx }}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
@@ -141,6 +151,10 @@ func (s *Server) showAs(w http.ResponseWriter, r *http.Request, status int, v vi
 
 // fail shows what went wrong.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, commands []string, err error) {
+	if far := (*reading)(nil); errors.As(err, &far) {
+		s.showAs(w, r, http.StatusAccepted, view{Title: "reading", Refresh: 1, Always: true}, "reading", map[string]any{"Said": far.Error(), "Done": far.done, "Total": far.total})
+		return
+	}
 	s.showAs(w, r, status, view{Title: "not shown", Commands: commands}, "failure", text.Clean(err.Error()))
 }
 

@@ -76,8 +76,19 @@ func visit(t *testing.T, o Options) *visitor {
 	return &visitor{Server: s, t: t, cookie: true, origin: "http://127.0.0.1:7700", host: "127.0.0.1:7700"}
 }
 
+// ask sends a request until the index is there.
 func (v *visitor) ask(method, target, form string) *httptest.ResponseRecorder {
 	v.t.Helper()
+	for {
+		w := v.send(method, target, form)
+		if w.Code != http.StatusAccepted {
+			return w
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func (v *visitor) send(method, target, form string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, strings.NewReader(form))
 	r.Host = v.host
 	if v.cookie {

@@ -1,0 +1,118 @@
+package history
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/judge/result"
+)
+
+// The index reads results in outline; its entries are those of the whole.
+func TestAnOutlineHasAllThatAnEntryNeeds(t *testing.T) {
+	t.Parallel()
+	samples, err := os.ReadFile("../../show/report/testdata/samples.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(samples) {
+		var sample struct {
+			Name   string
+			Result json.RawMessage
+		}
+		if err := json.Unmarshal(line, &sample); err != nil {
+			t.Fatal(err)
+		}
+		whole, err := result.Read(sample.Result)
+		if err != nil {
+			t.Fatal(err)
+		}
+		short, err := result.Outline(sample.Result)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(entryOf(whole), entryOf(short)); diff != "" {
+			t.Errorf("%s: whole and in outline: %s", sample.Name, diff)
+		}
+		if len(short.Warnings) > 0 {
+			t.Errorf("%s: the outline is the whole", sample.Name)
+		}
+	}
+}
+
+// Whoever waits for an index to be made hears how far it is.
+func TestMakingAnIndexTellsHowFarItIs(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for i := range 20 {
+		keep(t, root, fmt.Sprintf("run-%02d", i), finished(fmt.Sprint(i), day(1+i)))
+	}
+	var heard []int
+	ix, err := OpenTelling(t.Context(), root, func(done, total int) {
+		if total != 20 {
+			t.Errorf("%d in all, want 20", total)
+		}
+		heard = append(heard, done)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ix.Close()
+	for i, done := range heard {
+		if done != i+1 {
+			t.Fatalf("heard %v", heard)
+		}
+	}
+	entries, err := ix.List(t.Context(), Filter{})
+	if err != nil || len(entries) != 20 || len(heard) != 20 {
+		t.Errorf("%d runs in the index, %d heard of: %v", len(entries), len(heard), err)
+	}
+	// A broken one does not keep the others out, and is named.
+	bad := filepath.Join(root, "bad")
+	keep(t, root, "bad", finished("bad", day(30)))
+	if err := os.WriteFile(filepath.Join(bad, "result.json"), []byte(`{"points":[{`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	good := keep(t, root, "good", finished("good", day(31)))
+	refused, err := ix.AddAll(t.Context(), []string{bad, good}, nil)
+	if err != nil || len(refused) != 1 || refused[bad] == nil || !strings.Contains(refused[bad].Error(), "not a result") {
+		t.Errorf("refused %v: %v", refused, err)
+	}
+	if _, err := ix.Find(t.Context(), "good"); err != nil {
+		t.Error(err)
+	}
+}
+
+// An index whose making was stopped is made at the next visit.
+func TestAStoppedIndexIsMadeLater(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for i := range 20 {
+		keep(t, root, fmt.Sprintf("run-%02d", i), finished(fmt.Sprint(i), day(1+i)))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := OpenTelling(ctx, root, func(done, _ int) {
+		if done == 5 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("a stopped one gives %v", err)
+	}
+	ix, err := Open(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ix.Close()
+	if entries, err := ix.List(t.Context(), Filter{}); err != nil || len(entries) != 20 {
+		t.Errorf("%d runs are listed, want 20: %v", len(entries), err)
+	}
+}
