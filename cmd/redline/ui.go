@@ -13,8 +13,8 @@ import (
 const uiHelp = `Show the runs of a directory in a browser: a list with filters, the report of
 each run, comparisons, frontiers, drift with baselines to pin, and capacity with
 sliders. A run that is being written shows its figures as they come; a form
-starts one and stops it. Every page has a URL and the command that prints the
-same.
+starts a run, a sweep or a comparison, and stops it. Every page has a URL and
+the command that prints the same.
 
 It listens on this machine only, unless --listen names another address. Pin,
 start and stop need the token in the URL that it prints; at another address

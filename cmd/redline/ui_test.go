@@ -133,6 +133,33 @@ func TestUIStartsShowsAndStopsARun(t *testing.T) {
 	}
 }
 
+// A sweep and a comparison are started by the form as well; both end with their
+// report.
+func TestUIStartsASweepAndAComparison(t *testing.T) {
+	t.Parallel()
+	u := serveUI(t, t.TempDir())
+	a, b := metronome(t, time.Millisecond), metronome(t, time.Millisecond)
+	plan := filepath.Join(t.TempDir(), "plan.yaml")
+	if err := os.WriteFile(plan, []byte("load_profile: {requests: 3, warmup: 0s}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, form := range []url.Values{
+		{"kind": {"compare"}, "a": {a}, "b": {b}, "concurrency": {"1"}, "rounds": {"1"}},
+		{"kind": {"sweep"}, "url": {a}, "concurrencies": {"1,2"}},
+	} {
+		form.Set("plan", plan)
+		form.Set("workload", "fixed(20,5)")
+		path, page := u.post("/start", form)
+		if !strings.Contains(page, "redline "+form.Get("kind")+" ") {
+			t.Fatalf("the form leads to %s:\n%s", path, page)
+		}
+		await(t, "the report of the "+form.Get("kind"), func() bool { return strings.Contains(u.get(path), "redline report ") })
+	}
+	if code := u.end(); code != exitOK {
+		t.Errorf("it ends with %d: %s", code, u.said)
+	}
+}
+
 // Nothing that was started here goes on when the pages end.
 func TestUILeavesNothingRunning(t *testing.T) {
 	t.Parallel()

@@ -7,44 +7,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"redline/internal/child"
 	"redline/internal/run/store"
 )
-
-// field is one thing that the form of a run asks for, by its flag.
-type field struct{ Flag, Title, Hint string }
-
-var fields = []field{
-	{"url", "server", "http://localhost:8000; empty: the built-in simulated engine"},
-	{"model", "model", "empty: the one that the server has"},
-	{"rate", "rate", "requests per second, such as 5"},
-	{"concurrency", "concurrency", "requests in flight, in place of a rate"},
-	{"duration", "duration", "such as 60s"},
-	{"workload", "workload", "such as chat, fixed(500,100) or a file"},
-	{"slo", "objectives", "one per line, such as ttft:p99<500ms"},
-	{"label", "label", "names the series in the history"},
-	{"plan", "plan file", "a path on this machine; the fields above override it"},
-}
-
-// asked are the flags that a form has filled in. Each is a word with its value
-// behind it, so that no value is read as another flag.
-func asked(form url.Values) (words []string) {
-	for _, f := range fields {
-		values := []string{form.Get(f.Flag)}
-		if f.Flag == "slo" {
-			values = strings.Split(form.Get(f.Flag), "\n")
-		}
-		for _, v := range values {
-			if v = strings.TrimSpace(v); v != "" {
-				words = append(words, "--"+f.Flag, v)
-			}
-		}
-	}
-	return words
-}
 
 // job is a run that was started here.
 type job struct {
@@ -67,16 +34,25 @@ func (j *job) alive() bool {
 // startForm asks what to run, and shows the command before it is run.
 func (s *Server) startForm(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	var commands []string
-	words := asked(query)
-	if query.Has("check") {
-		commands = []string{command(append([]string{"redline", "run"}, append(words, "--out", s.freeDir(query.Get("label")).Path)...)...)}
+	v, checked := view{Title: "start a run"}, query.Has("check")
+	words, err := asked(query)
+	if err != nil {
+		s.fail(w, r, http.StatusBadRequest, nil, err)
+		return
+	}
+	if checked {
+		v.Commands = []string{started(words, s.freeDir(query.Get("label")))}
 	}
 	values := map[string]string{}
 	for _, f := range fields {
 		values[f.Flag] = query.Get(f.Flag)
 	}
-	s.show(w, r, view{Title: "start a run", Commands: commands}, "start", map[string]any{"Fields": fields, "Values": values, "Checked": query.Has("check")})
+	s.show(w, r, v, "start", map[string]any{"Kinds": kinds, "Kind": chosenKind(query), "Fields": fields, "Values": values, "Checked": checked})
+}
+
+// started is the command that a form starts, as a shell reads it.
+func started(words []string, dir *run) string {
+	return command(append(append([]string{"redline"}, words...), "--out", dir.Path)...)
 }
 
 // freeDir is a directory below the root that no run has.
@@ -112,10 +88,12 @@ func (s *Server) begin(form url.Values) (*job, error) {
 	if s.job != nil && s.job.alive() {
 		return nil, fmt.Errorf("%s is still running, and a second run would disturb it: stop it, or wait for its end", s.job.run.Path)
 	}
-	j := &job{run: s.freeDir(form.Get("label")), said: &child.Tail{Most: 1 << 14}}
-	j.words = append(asked(form), "--out", j.run.Path)
-	var err error
-	j.process, err = child.Start(child.Spec{Args: append(append([]string{s.Program, "run"}, j.words...), "--quiet"), Output: j.said})
+	words, err := asked(form)
+	if err != nil {
+		return nil, err
+	}
+	j := &job{run: s.freeDir(form.Get("label")), words: words, said: &child.Tail{Most: 1 << 14}}
+	j.process, err = child.Start(child.Spec{Args: append(append([]string{s.Program}, j.words...), "--out", j.run.Path, "--quiet"), Output: j.said})
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +114,7 @@ func (s *Server) jobOf(key string) *job {
 // showJob shows a run that was started here while it goes on, or what it said
 // where nothing came of it.
 func (s *Server) showJob(w http.ResponseWriter, r *http.Request, j *job, found *run) bool {
-	commands := []string{command(append([]string{"redline", "run"}, j.words...)...)}
+	commands := []string{started(j.words, j.run)}
 	switch {
 	case j.alive():
 		s.mu.Lock()

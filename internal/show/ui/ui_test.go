@@ -324,8 +324,34 @@ func TestARunUnderWaySendsItsFigures(t *testing.T) {
 
 func TestNoValueOfTheFormIsReadAsAFlag(t *testing.T) {
 	t.Parallel()
-	got := asked(url.Values{"rate": {" --force "}, "slo": {"a<1s\r\n\nb<2s"}, "unknown": {"x"}})
-	if want := "--rate|--force|--slo|a<1s|--slo|b<2s"; strings.Join(got, "|") != want {
-		t.Errorf("the form gives %q, want %s", got, want)
+	for want, form := range map[string]url.Values{
+		"run --rate --force --slo a<1s --slo b<2s":      {"rate": {" --force "}, "slo": {"a<1s\r\n\nb<2s"}, "unknown": {"x"}, "rates": {"1,2"}, "a": {"http://a"}},
+		"sweep --find-limit --budget 5m":                {"kind": {"sweep"}, "find-limit": {"yes"}, "rate": {"5"}, "budget": {"5m"}},
+		"sweep --url http://s --rates 1,2":              {"kind": {"sweep"}, "url": {"http://s"}, "rates": {"1,2"}, "rounds": {"3"}},
+		"compare http://a http://b --rate 5 --rounds 3": {"kind": {"compare"}, "b": {"http://b"}, "a": {"http://a"}, "rate": {"5"}, "rounds": {"3"}, "url": {"http://s"}},
+		"run --rate 5": {"kind": {"worker"}, "rate": {"5"}},
+		`server A: want a URL such as http://localhost:8000, got "--resume"`: {"kind": {"compare"}, "a": {"--resume"}, "b": {"http://b"}},
+	} {
+		words, err := asked(form)
+		got := strings.Join(words, " ")
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("the form %v gives %q, want %q", form, got, want)
+		}
+	}
+}
+
+// The form shows the command of what is chosen, and the page starts the same.
+func TestTheFormAsksForRunsSweepsAndComparisons(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	v := visit(t, Options{Root: root})
+	page := v.page("/start?kind=compare&a=http://a:1&b=http://b:1&rate=5&check=1")
+	says(t, page, "redline compare http://a:1 http://b:1 --rate 5 --out "+root, `name="kind" value="compare"`, `value="compare" checked`)
+	says(t, v.page("/start?kind=sweep&find-limit=yes&check=1"), "redline sweep --find-limit --out "+root, `name="find-limit" value="yes" checked`)
+	if w := v.ask(http.MethodGet, "/start?kind=compare&a=-x", ""); w.Code != http.StatusBadRequest {
+		t.Errorf("a flag in place of a server gives %d", w.Code)
 	}
 }
