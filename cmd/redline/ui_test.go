@@ -52,18 +52,23 @@ func serveUI(t *testing.T, args ...string) *uiPages {
 	return u
 }
 
-func (u *uiPages) get(target string) string {
+// get asks for a page until it is ready.
+func (u *uiPages) get(target string) (page string) {
 	u.t.Helper()
-	r, err := u.client.Get(u.site + target)
-	if err != nil {
-		u.t.Fatal(err)
-	}
-	defer r.Body.Close()
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		u.t.Fatal(err)
-	}
-	return string(body)
+	await(u.t, target, func() bool {
+		r, err := u.client.Get(u.site + target)
+		if err != nil {
+			u.t.Fatal(err)
+		}
+		defer r.Body.Close()
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			u.t.Fatal(err)
+		}
+		page = string(body)
+		return r.StatusCode != http.StatusAccepted
+	})
+	return page
 }
 
 // post sends a form as a page of the server does, and gives where it leads to.
@@ -149,11 +154,46 @@ func TestUIStartsASweepAndAComparison(t *testing.T) {
 	} {
 		form.Set("plan", plan)
 		form.Set("workload", "fixed(20,5)")
-		path, page := u.post("/start", form)
+		var path, page string
+		await(t, "the process before it to end", func() bool {
+			path, page = u.post("/start", form)
+			return !strings.Contains(page, "still running")
+		})
 		if !strings.Contains(page, "redline "+form.Get("kind")+" ") {
 			t.Fatalf("the form leads to %s:\n%s", path, page)
 		}
 		await(t, "the report of the "+form.Get("kind"), func() bool { return strings.Contains(u.get(path), "redline report ") })
+	}
+	if code := u.end(); code != exitOK {
+		t.Errorf("it ends with %d: %s", code, u.said)
+	}
+}
+
+// The sliders test their plan on an engine that is fitted to the run, and say what
+// redline capacity --simulate says.
+func TestUITestsAPlanOnTheTwin(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	run := filepath.Join(root, "run")
+	code, _, stderr := redline(t, nil, "run", "--rate", "10", "--duration", "2s", "--warmup", "1s", "--workload", "fixed(100,20)",
+		"--slo", "e2e:p50<30s", "--out", run, "--quiet")
+	if code != exitOK && code != exitInvalid && code != exitUndecided {
+		t.Fatalf("run: exit %d, %s", code, stderr)
+	}
+	u := serveUI(t, root)
+	key := regexp.MustCompile(`/run/(\w+)`).FindStringSubmatch(u.get("/"))
+	if key == nil {
+		t.Fatalf("no run is listed:\n%s", u.get("/"))
+	}
+	target := "/capacity/" + key[1] + "?rate=30&headroom=0.2"
+	if page := u.get(target); strings.Contains(page, "one instance less") || strings.Contains(page, "--simulate") {
+		t.Errorf("a plan is tried unasked:\n%s", page)
+	}
+	page := strings.ReplaceAll(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(u.get(target+"&twin=yes"), ""), "\u00a0", " ")
+	_, printed, _ := redline(t, nil, "capacity", run, "--rate", "30", "--headroom", "0.2", "--simulate", "--format", "markdown")
+	rehearsed := regexp.MustCompile(`allowed · ttft p99 [\d.]+ ms · tpot p99 [\d.]+ ms`).FindString(printed)
+	if rehearsed == "" || !strings.Contains(page, rehearsed) || !strings.Contains(page, "--rate 30 --headroom 0.2 --simulate") {
+		t.Errorf("the command says %q; the page is\n%s", rehearsed, page)
 	}
 	if code := u.end(); code != exitOK {
 		t.Errorf("it ends with %d: %s", code, u.said)

@@ -110,49 +110,76 @@ type Trial struct {
 	// to the run.
 	Engine     *sim.Spec
 	EngineName string
-	Instances  int
-	Router     string
-	Limit      float64
+	// Fitted is what Fit made of the run before; nil where that is to be done.
+	Fitted    *Fitted
+	Instances int
+	Router    string
+	Limit     float64
 	// Objectives are those of the plan; the run's own where there are none.
 	Objectives []string
 	Arrivals   Arrivals
 	Seed       uint64
 }
 
-// Try fits an engine to the run, where none is given, and rehearses the plan.
-func (t Trial) Try(ctx context.Context) (*result.Rehearsal, error) {
+// Fitted is an engine, and what it is offered: the requests and objectives of a
+// run.
+type Fitted struct {
+	spec       sim.Spec
+	name       string             // in words
+	errors     map[string]float64 // of the fit
+	notes      []string
+	mix        []replay.Request
+	objectives []string
+}
+
+// Fit fits an engine to a run, for several trials of it.
+func Fit(ctx context.Context, run string) (*Fitted, error) { return Trial{Run: run}.fitted(ctx) }
+
+func (t Trial) fitted(ctx context.Context) (*Fitted, error) {
+	if t.Fitted != nil {
+		return t.Fitted, nil
+	}
 	ev, err := Observe(t.Run)
 	if err != nil {
 		return nil, err
 	}
-	p := Plan{Instances: t.Instances, Router: t.Router, Limit: t.Limit, Mix: ev.Mix(), Arrivals: t.Arrivals, Seed: t.Seed}
+	f := &Fitted{mix: ev.Mix(), objectives: ev.Objectives}
+	if t.Engine != nil {
+		f.spec, f.name = *t.Engine, t.EngineName
+		return f, nil
+	}
+	fitted, err := Calibrate(ctx, ev)
+	if err != nil {
+		return nil, err
+	}
+	f.spec, f.name, f.errors = fitted.Spec, "fitted to "+t.Run, fitted.InFit
+	if fitted.HeldOut != nil {
+		f.errors = fitted.HeldOut
+	}
+	word, why := fitted.Verdict()
+	f.notes = []string{word + ": " + why}
+	return f, nil
+}
+
+// Try fits an engine to the run, where none is given, and rehearses the plan.
+func (t Trial) Try(ctx context.Context) (*result.Rehearsal, error) {
+	f, err := t.fitted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := Plan{Spec: f.spec, Engine: f.name, Error: f.errors, Instances: t.Instances, Router: t.Router, Limit: t.Limit, Mix: f.mix, Arrivals: t.Arrivals, Seed: t.Seed}
 	texts := t.Objectives
 	if len(texts) == 0 {
-		texts = ev.Objectives
+		texts = f.objectives
 	}
 	if p.Objectives, err = slo.ParseAll(texts); err != nil {
 		return nil, err
-	}
-	var notes []string
-	if t.Engine != nil {
-		p.Spec, p.Engine = *t.Engine, t.EngineName
-	} else {
-		fitted, err := Calibrate(ctx, ev)
-		if err != nil {
-			return nil, err
-		}
-		p.Spec, p.Engine, p.Error = fitted.Spec, "fitted to "+t.Run, fitted.InFit
-		if fitted.HeldOut != nil {
-			p.Error = fitted.HeldOut
-		}
-		word, why := fitted.Verdict()
-		notes = append(notes, word+": "+why)
 	}
 	out, err := Rehearse(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	out.Notes = append(out.Notes, notes...)
+	out.Notes = append(out.Notes, f.notes...)
 	return out, nil
 }
 

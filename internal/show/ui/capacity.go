@@ -1,16 +1,16 @@
 package ui
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"redline/internal/answer/capacity"
-	"redline/internal/judge/price"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/run/experiment"
@@ -65,6 +65,48 @@ func timed(res *result.Result) (slo.Objective, bool) {
 	return slo.Objective{}, false
 }
 
+// question is what the sliders ask of a run.
+type question struct {
+	Sliders  []slider
+	Twin     bool // test the plan on an engine that is fitted to the run
+	rate     float64
+	headroom float64
+	options  experiment.CapacityOptions
+	words    []string // of the command that asks the same
+}
+
+// question reads the sliders of a form.
+func (one *run) question(res *result.Result, form url.Values) (q question, err error) {
+	q = question{Sliders: sliders(res), Twin: form.Has("twin"), words: []string{"redline", "capacity", one.Path}}
+	asked := map[string]float64{}
+	for i := range q.Sliders {
+		f := &q.Sliders[i]
+		if v, err := strconv.ParseFloat(form.Get(f.Name), 64); err == nil && v >= 0 && v < 1e9 {
+			f.Value = v
+			f.Low, f.High = min(f.Low, v), max(f.High, v)
+		}
+		asked[f.Name] = f.Value
+		if f.Flag != "" && (f.Name != "price" || f.Value > 0) {
+			q.words = append(q.words, f.Flag, f.Number(f.Value))
+		}
+	}
+	q.rate, q.headroom, q.options.Prices.PerHour = asked["rate"], asked["headroom"], asked["price"]
+	if own, ok := timed(res); ok && text.Round(own.Limit/1e6, 4) != asked["objective"] {
+		written := report.ObjectiveTexts(res)
+		for i := range written {
+			if written[i] == own.Text {
+				written[i] = fmt.Sprintf("%s:%s<%sms", own.Metric, own.Stat, text.Plain(asked["objective"]))
+			}
+			q.words = append(q.words, "--slo", written[i])
+		}
+		q.options.Objectives, err = slo.ParseAll(written)
+	}
+	if q.Twin {
+		q.words = append(q.words, "--simulate")
+	}
+	return q, err
+}
+
 // capacity answers how many instances a load needs, by the figures of a form.
 func (s *Server) capacity(w http.ResponseWriter, r *http.Request) {
 	one, err := s.find(r.Context(), r.PathValue("run"))
@@ -76,45 +118,38 @@ func (s *Server) capacity(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, http.StatusNotFound, nil, err)
 		return
 	}
-	list, words := sliders(res), []string{"redline", "capacity", one.Path}
-	asked := map[string]float64{}
-	for i := range list {
-		f := &list[i]
-		if v, err := strconv.ParseFloat(r.URL.Query().Get(f.Name), 64); err == nil && v >= 0 && v < 1e9 {
-			f.Value = v
-			f.Low, f.High = min(f.Low, v), max(f.High, v)
-		}
-		asked[f.Name] = f.Value
-		if f.Flag != "" && (f.Name != "price" || f.Value > 0) {
-			words = append(words, f.Flag, f.Number(f.Value))
-		}
+	q, err := one.question(res, r.URL.Query())
+	commands := []string{command(q.words...)}
+	var page template.HTML
+	if err == nil {
+		page, err = s.planned(r, one, res, q)
 	}
-	o := experiment.CapacityOptions{Prices: price.Spec{PerHour: asked["price"]}}
-	if own, ok := timed(res); ok && text.Round(own.Limit/1e6, 4) != asked["objective"] {
-		written := report.ObjectiveTexts(res)
-		for i := range written {
-			if written[i] == own.Text {
-				written[i] = fmt.Sprintf("%s:%s<%sms", own.Metric, own.Stat, text.Plain(asked["objective"]))
-			}
-			words = append(words, "--slo", written[i])
-		}
-		o.Objectives, err = slo.ParseAll(written)
+	if u := (*unready)(nil); errors.As(err, &u) {
+		s.fail(w, r, http.StatusAccepted, commands, err)
+		return
 	}
-	page, err := planned(r, one, asked, o, err)
 	said := ""
 	if err != nil {
 		said = text.Clean(err.Error())
 	}
-	s.show(w, r, view{Title: "capacity", Commands: []string{command(words...)}}, "capacity", map[string]any{"Run": one, "Sliders": list, "Page": page, "Said": said})
+	s.show(w, r, view{Title: "capacity", Commands: commands}, "capacity", map[string]any{"Run": one, "Question": q, "Page": page, "Said": said})
 }
 
 // planned is the answer of redline capacity.
-func planned(r *http.Request, one *run, asked map[string]float64, o experiment.CapacityOptions, wrong error) (template.HTML, error) {
-	list, err := experiment.Configurations([]string{filepath.FromSlash(one.Path)}, o)
-	if err = cmp.Or(wrong, err); err != nil {
+func (s *Server) planned(r *http.Request, one *run, res *result.Result, q question) (template.HTML, error) {
+	list, err := experiment.Configurations([]string{filepath.FromSlash(one.Path)}, q.options)
+	if err != nil {
 		return "", err
 	}
-	plan, err := capacity.Plan(r.Context(), capacity.Demand{Rate: asked["rate"]}, list, capacity.Options{Headroom: asked["headroom"]})
+	o := capacity.Options{Headroom: q.headroom}
+	if q.Twin {
+		engine, err := s.fitted(one, res)
+		if err != nil {
+			return "", err
+		}
+		o.Rehearse = rehearsal(engine)
+	}
+	plan, err := capacity.Plan(r.Context(), capacity.Demand{Rate: q.rate}, list, o)
 	if err != nil {
 		return "", err
 	}

@@ -14,15 +14,18 @@ import (
 	"redline/internal/text"
 )
 
-// reading is how far the index is while new runs are read into it.
-type reading struct{ done, total int }
-
-func (r *reading) Error() string {
-	return fmt.Sprintf("Reading the runs into the index: %s of %s.", text.Count(r.done), text.Count(r.total))
+// unready is what a page waits for: it says so and is asked for again.
+type unready struct {
+	said        string
+	done, total int // of what is counted
 }
 
+func (u *unready) Error() string { return u.said }
+
 // tell keeps how far the index is, so that pages can say so.
-func (s *Server) tell(done, total int) { s.reading.Store(&reading{done, total}) }
+func (s *Server) tell(done, total int) {
+	s.reading.Store(&unready{fmt.Sprintf("Reading the runs into the index: %s of %s. This happens once.", text.Count(done), text.Count(total)), done, total})
+}
 
 // withIndex uses the index of the runs, one request at a time.
 func (s *Server) withIndex(ctx context.Context, do func(*history.Index) error) error {
@@ -50,7 +53,7 @@ const patience = 500 * time.Millisecond
 // runs are all run directories, newest first: those that the index does not
 // have before those that it has. Finished ones that it does not have yet are
 // added to it. Where that takes long, it goes on without the request, and the
-// error is a *reading.
+// error is *unready.
 func (s *Server) runs(ctx context.Context) ([]*run, error) {
 	if err := s.life.Err(); err != nil {
 		return nil, err

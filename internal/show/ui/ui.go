@@ -42,11 +42,12 @@ type Server struct {
 
 	life    context.Context         // ends with Serve
 	index   sync.Mutex              // one request at a time uses the index of the runs
-	reading atomic.Pointer[reading] // while new runs are read into it
+	reading atomic.Pointer[unready] // while new runs are read into it
 	readers sync.WaitGroup          // those that read them
 
 	mu  sync.Mutex
 	job *job // the newest run that was started here; nil for none
+	fit *fit // the newest engine that was fitted here; nil for none
 }
 
 //go:embed pages.html static
@@ -151,8 +152,8 @@ func (s *Server) showAs(w http.ResponseWriter, r *http.Request, status int, v vi
 
 // fail shows what went wrong.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, commands []string, err error) {
-	if far := (*reading)(nil); errors.As(err, &far) {
-		s.showAs(w, r, http.StatusAccepted, view{Title: "reading", Refresh: 1, Always: true}, "reading", map[string]any{"Said": far.Error(), "Done": far.done, "Total": far.total})
+	if u := (*unready)(nil); errors.As(err, &u) {
+		s.showAs(w, r, http.StatusAccepted, view{Title: "not yet", Commands: commands, Refresh: 1, Always: true}, "unready", map[string]any{"Said": u.said, "Done": u.done, "Total": u.total})
 		return
 	}
 	s.showAs(w, r, status, view{Title: "not shown", Commands: commands}, "failure", text.Clean(err.Error()))

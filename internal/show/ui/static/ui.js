@@ -39,3 +39,6 @@ for (const slider of document.querySelectorAll("input[type=range]")) {
   slider.addEventListener("input", () => { shown.textContent = slider.value; });
   slider.addEventListener("change", () => slider.form.requestSubmit());
 }
+for (const box of document.querySelectorAll(".sliders input[type=checkbox]")) {
+  box.addEventListener("change", () => box.form.requestSubmit());
+}
