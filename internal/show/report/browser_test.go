@@ -2,161 +2,68 @@ package report
 
 import (
 	"bytes"
-	"context"
 	"image/color"
 	"image/png"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
-	"time"
+
+	"redline/internal/browser"
+	"redline/internal/judge/result"
 )
 
-// browser is a headless Chromium whose every request goes to a proxy of the
-// test's own, which knows one page and remembers what else was asked for.
-type browser struct {
-	path  string
-	proxy *httptest.Server
-
-	mu     sync.Mutex
-	page   []byte
-	astray []string
-}
-
-const pageAddress = "http://report.test/"
-
-func newBrowser(t *testing.T) *browser {
+// served is the address of a page.
+func served(t *testing.T, page []byte) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("a browser takes seconds to start")
-	}
-	b := &browser{}
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			b.path = path
-			break
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/" {
+			http.NotFound(w, r)
+			return
 		}
-	}
-	if b.path == "" {
-		t.Skip("no Chromium found; scripts/browser/install.sh installs one")
-	}
-	b.proxy = httptest.NewServer(http.HandlerFunc(b.serve))
-	t.Cleanup(b.proxy.Close)
-	return b
-}
-
-func (b *browser) serve(w http.ResponseWriter, r *http.Request) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if r.Method == http.MethodGet && r.URL.String() == pageAddress {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Write(b.page)
-		return
-	}
-	if !ownErrand(r.Host) {
-		b.astray = append(b.astray, r.Method+" "+r.URL.String()+" "+r.Host)
-	}
-	http.NotFound(w, r)
+		_, _ = w.Write(page)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
 }
 
-// ownErrand reports whether a browser asks such a host on its own account, for
-// its updates and the like.
-func ownErrand(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	for _, known := range []string{"google.com", "googleapis.com", "gstatic.com", "gvt1.com"} {
-		if host == known || strings.HasSuffix(host, "."+known) {
-			return true
-		}
-	}
-	return false
-}
-
-// seen is what came of showing a page.
-type seen struct {
-	dom     string
-	astray  []string // requests for anything but the page
-	console []string
-}
-
-// open shows a page in a scheme: "light" or "dark".
-func (b *browser) open(t *testing.T, page []byte, scheme string, flags ...string) seen {
+// reported is the address of the report of a result.
+func reported(t *testing.T, r *result.Result) string {
 	t.Helper()
-	b.mu.Lock()
-	b.page, b.astray = page, nil
-	b.mu.Unlock()
-	preferred := map[string]string{"dark": "0", "light": "1"}[scheme]
-	flags = append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
-		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions",
-		"--enable-logging=stderr", "--user-data-dir=" + t.TempDir(), "--proxy-server=" + b.proxy.URL,
-		"--blink-settings=preferredColorScheme=" + preferred, "--window-size=1180,1400"}, append(flags, pageAddress)...)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	command := exec.CommandContext(ctx, b.path, flags...)
-	var out, errs bytes.Buffer
-	command.Stdout, command.Stderr = &out, &errs
-	if err := command.Run(); err != nil {
-		t.Fatalf("%s: %v\n%s", b.path, err, errs.String())
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	found := seen{dom: out.String(), astray: b.astray}
-	for line := range strings.Lines(errs.String()) {
-		if strings.Contains(line, "CONSOLE") {
-			found.console = append(found.console, line)
-		}
-	}
-	return found
+	return served(t, written(t, Format{"html", HTML}, r))
 }
 
-// quiet fails where a page asked for anything beside itself, or complained.
-func (s seen) quiet(t *testing.T) {
-	t.Helper()
-	for _, request := range s.astray {
-		t.Errorf("the page asks for %s", request)
-	}
-	for _, line := range s.console {
-		t.Errorf("the console says %s", line)
-	}
-}
-
-// TestTheBrowserIsWatched: a page that asks for more than itself and complains
-// is noticed.
+// TestTheBrowserIsWatched: a page that asks for more than itself, complains,
+// scrolls sideways or is hard to read is noticed.
 func TestTheBrowserIsWatched(t *testing.T) {
-	b := newBrowser(t)
-	found := b.open(t, []byte(`<!doctype html><script>console.error("ouch")</script><img src="/missing.png">`), "light", "--dump-dom")
-	if !strings.Contains(strings.Join(found.astray, "\n"), "missing.png") {
-		t.Errorf("the request for a picture went unseen: %q", found.astray)
-	}
-	if !strings.Contains(strings.Join(found.console, "\n"), "ouch") {
-		t.Errorf("the console went unheard: %q", found.console)
+	b := browser.For(t)
+	p := b.Look(t, served(t, []byte(`<!doctype html><script>console.error("ouch")</script><img src="/missing.png"><img src="http://elsewhere.test/x.png">
+<table style="width:3000px"><tr><td style="color:#999">grey</td></tr></table><svg class="chart"><polyline style="stroke:#ccc" points="0,0 9,9"/></svg><input>`)), "watched", browser.Looks[0])
+	said := strings.Join(append(browser.Faults(p), p.Said()...), "\n")
+	for _, want := range []string{"ouch", "404", "ERR_PROXY", "the page is 30", "text has a contrast of 2.8", "a line has a contrast of 1.6", "no headers", "no words", "a field has no name", "no heading"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q went unseen in\n%s", want, said)
+		}
 	}
 }
 
-// TestHTMLInABrowser opens a report of each kind as a reader would: in light
-// and dark, and on paper.
+// TestHTMLInABrowser opens a report as a reader would: in light and dark, and on
+// paper.
 func TestHTMLInABrowser(t *testing.T) {
-	b := newBrowser(t)
-	format := Format{"html", HTML}
-	limit := written(t, format, limitSample())
-	bright := map[string]bool{"light": true, "dark": false}
-	for scheme, want := range bright {
-		file := filepath.Join(t.TempDir(), scheme+".png")
-		b.open(t, limit, scheme, "--screenshot="+file).quiet(t)
-		if got := brightness(t, file); (got > 128) != want {
-			t.Errorf("%s: the paper has brightness %d of 255", scheme, got)
+	b := browser.For(t)
+	address := reported(t, limitSample())
+	for _, look := range browser.Looks[:2] {
+		picture, err := b.Look(t, address, "paper", look).Window()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := brightness(t, picture); (got > 128) == look.Dark {
+			t.Errorf("%s: the paper has brightness %d of 255", look.Name, got)
 		}
 	}
-	file := filepath.Join(t.TempDir(), "report.pdf")
-	b.open(t, limit, "dark", "--no-pdf-header-footer", "--print-to-pdf="+file).quiet(t)
-	pdf, err := os.ReadFile(file)
+	pdf, err := b.Look(t, address, "pdf", browser.Looks[1]).PDF()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,29 +71,14 @@ func TestHTMLInABrowser(t *testing.T) {
 	if !bytes.HasPrefix(pdf, []byte("%PDF")) || pages < 2 || pages > 12 {
 		t.Errorf("%d bytes of PDF with %d pages", len(pdf), pages)
 	}
-	for _, s := range []sample{{"hostile", hostileSample()}} {
-		found := b.open(t, written(t, format, s.result), "light", "--dump-dom")
-		found.quiet(t)
-		if !strings.Contains(found.dom, "<h1") || !strings.Contains(found.dom, "</footer>") {
-			t.Errorf("%s: the browser reads\n%.2000s", s.name, found.dom)
-		}
-	}
 }
 
 // brightness is that of the picture's corner, where nothing but paper is.
-func brightness(t *testing.T, file string) uint8 {
+func brightness(t *testing.T, shot []byte) uint8 {
 	t.Helper()
-	f, err := os.Open(file)
+	picture, err := png.Decode(bytes.NewReader(shot))
 	if err != nil {
 		t.Fatal(err)
-	}
-	defer f.Close()
-	picture, err := png.Decode(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if size := picture.Bounds().Size(); size.X != 1180 {
-		t.Errorf("the picture is %v", size)
 	}
 	return color.GrayModel.Convert(picture.At(3, 3)).(color.Gray).Y
 }

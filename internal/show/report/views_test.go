@@ -4,110 +4,167 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"redline/internal/browser"
 )
 
+// looks are those of a desk, of a tablet's half, of phones, and of paper.
+var looks = append([]browser.Look{{Name: "half", Width: 500, Height: 900}, {Name: "phone-dark", Width: 390, Height: 844, Dark: true}, {Name: "small", Width: 360, Height: 740},
+	{Name: "printed", Width: 794, Height: 1123, Paper: true}}, browser.Looks...)
+
 // TestViews looks at reports as readers do: bright and dark, at a desk and on a
-// phone. Nothing is wider than the screen, nothing complains, every chart has its
-// name, and the script has drawn those that it can.
+// phone. Nothing is wider than the screen or hard to read, nothing complains, every
+// chart has its name, and the script has drawn those that it can.
 func TestViews(t *testing.T) {
-	b := newBrowser(t)
-	p := b.fly(t)
+	b := browser.For(t)
 	for _, s := range []sample{{"run", metSample()}, {"limit", limitSample()}, {"comparison", comparisonSample()}, {"hostile", hostileCharts()}} {
-		b.page = written(t, Format{"html", HTML}, s.result)
-		for _, v := range []view{{1180, "light", false}, {1180, "dark", false}, {390, "light", false}, {390, "dark", false}, {360, "light", false}, {794, "light", true}} {
-			b.astray = nil
-			p.show(v)
-			name := s.name + "-" + strconv.Itoa(v.width) + "-" + v.scheme
-			if v.print {
-				name = s.name + "-paper"
+		address := reported(t, s.result)
+		for _, look := range looks {
+			p, name := b.Look(t, address, "report-"+s.name, look), s.name+", "+look.Name
+			for _, fault := range append(browser.Faults(p), p.Said()...) {
+				t.Errorf("%s: %s", name, fault)
 			}
-			p.keep(name)
-			for _, complaint := range p.complaints {
-				t.Errorf("%s: %s", name, complaint)
-			}
-			for _, request := range b.astray {
-				t.Errorf("%s asks for %s", name, request)
-			}
-			if wide := p.text(`document.documentElement.scrollWidth`); wide != strconv.Itoa(v.width) {
-				t.Errorf("%s: the page is %s wide: %s", name, wide, p.text(`[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > innerWidth + 0.5 && !e.closest(".scroll")).map(e => e.outerHTML.slice(0, 80)).slice(0, 4).join("\n")`))
-			}
-			if p.text(`document.querySelectorAll("svg[role=img]").length > 0`) != "true" {
+			if p.Text(t, `document.querySelectorAll("svg[role=img]").length > 0`) != "true" {
 				t.Errorf("%s: no chart", name)
 			}
-			if bad := p.text(`[...document.querySelectorAll("svg[role=img]")].filter(s => !s.getAttribute("aria-labelledby").split(" ").every(i => document.getElementById(i).textContent)).length`); bad != "0" {
+			if bad := p.Text(t, `[...document.querySelectorAll("svg[role=img]")].filter(s => !s.getAttribute("aria-labelledby").split(" ").every(i => document.getElementById(i).textContent)).length`); bad != "0" {
 				t.Errorf("%s: %s charts without words", name, bad)
 			}
-			if hidden := p.text(`[...document.querySelectorAll("thead th")].filter(h => /^p(50|95|99)$/.test(h.textContent) && h.getBoundingClientRect().right > innerWidth).length`); hidden != "0" {
+			if hidden := p.Text(t, `[...document.querySelectorAll("thead th")].filter(h => /^p(50|95|99)$/.test(h.textContent) && h.getBoundingClientRect().right > innerWidth).length`); hidden != "0" {
 				t.Errorf("%s: %s columns that people look for first are out of sight", name, hidden)
 			}
-			looked(t, p, name, v)
+			looked(t, p, name, look.Paper)
+			p.Close()
+		}
+	}
+}
+
+// A window that is made narrow leaves no page that has to be moved sideways.
+func TestAReportFollowsItsWindow(t *testing.T) {
+	p := browser.For(t).Look(t, reported(t, metSample()), "resized", browser.Looks[0])
+	for _, width := range []int64{700, 500, 1180, 390} {
+		if err := p.Resize(browser.Look{Width: width, Height: 900}); err != nil {
+			t.Fatal(err)
+		}
+		drawn := p.Text(t, `new Promise(done => setTimeout(() => done(document.documentElement.scrollWidth + " " + Math.max(...[...document.querySelectorAll(".plot canvas")].map(c => c.getBoundingClientRect().right))), 300))`)
+		wide, right, _ := strings.Cut(drawn, " ")
+		if edge, err := strconv.ParseFloat(right, 64); err != nil || wide != strconv.FormatInt(width, 10) || edge > float64(width) || edge < float64(width)/2 {
+			t.Errorf("in a window of %d the page is %s wide, and its charts end at %s", width, wide, right)
 		}
 	}
 }
 
 // looked compares what the script has drawn with what it was given.
-func looked(t *testing.T, p *pilot, name string, v view) {
+func looked(t *testing.T, p *browser.Page, name string, paper bool) {
 	t.Helper()
-	given := p.text(`Object.keys(JSON.parse(document.getElementById("chart-data").textContent)).length`)
-	shown := p.text(`[...document.querySelectorAll(".live .plot canvas")].filter(c => c.getBoundingClientRect().width > 100).length`)
-	pictures := p.text(`[...document.querySelectorAll(".live svg")].filter(c => c.getBoundingClientRect().width > 100).length`)
-	if v.print {
+	given := p.Text(t, `Object.keys(JSON.parse(document.getElementById("chart-data").textContent)).length`)
+	shown := p.Text(t, `[...document.querySelectorAll(".live .plot canvas")].filter(c => c.getBoundingClientRect().width > 100).length`)
+	pictures := p.Text(t, `[...document.querySelectorAll(".live svg")].filter(c => c.getBoundingClientRect().width > 100).length`)
+	if paper {
 		if shown != "0" || pictures == "0" {
 			t.Errorf("%s: paper shows %s of the script's charts and %s pictures", name, shown, pictures)
 		}
 	} else if shown != given || given == "0" || pictures != "0" {
 		t.Errorf("%s: the script shows %s of %s charts, and %s pictures beneath them", name, shown, given, pictures)
 	}
-	if p.text(`document.querySelector("script#hostile") !== null || window.hostile === true`) != "false" {
+	if p.Text(t, `document.querySelector("script#hostile") !== null || window.hostile === true`) != "false" {
 		t.Errorf("%s: text from outside became an element", name)
 	}
 }
 
+const legendValues = `[...document.querySelector(".u-legend").querySelectorAll(".u-value")].map(e => e.textContent).join(" ")`
+
 // TestChartsAnswerThePointer: pointing at a chart reads it off, dragging zooms,
 // and a click on a name hides its line.
 func TestChartsAnswerThePointer(t *testing.T) {
-	b := newBrowser(t)
-	p := b.fly(t)
-	b.page = written(t, Format{"html", HTML}, metSample())
-	p.show(view{1180, "light", false})
+	p := browser.For(t).Look(t, reported(t, metSample()), "pointer", browser.Looks[0])
 	at := func(share float64) (x, y float64) {
-		place := strings.Fields(p.text(`(() => { const o = document.querySelector(".u-over"); o.scrollIntoView({block: "center"}); const r = o.getBoundingClientRect(); return r.left + " " + r.top + " " + r.width + " " + r.height; })()`))
+		place := strings.Fields(p.Text(t, `(() => { const o = document.querySelector(".u-over"); o.scrollIntoView({block: "center"}); const r = o.getBoundingClientRect(); return r.left + " " + r.top + " " + r.width + " " + r.height; })()`))
 		var n [4]float64
 		for i := range n {
 			n[i], _ = strconv.ParseFloat(place[i], 64)
 		}
 		return n[0] + share*n[2], n[1] + n[3]/2
 	}
-	values := func() string {
-		return p.text(`[...document.querySelector(".u-legend").querySelectorAll(".u-value")].map(e => e.textContent).join(" ")`)
+	do := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	before := values()
+	before := p.Text(t, legendValues)
 	x, y := at(0.5)
-	p.mouse("mouseMoved", x, y)
-	if read := values(); read == before || !strings.ContainsAny(read, "0123456789") {
+	do(p.Move(x, y))
+	if read := p.Text(t, legendValues); read == before || !strings.ContainsAny(read, "0123456789") {
 		t.Errorf("pointing at a chart says %q after %q", read, before)
 	}
 	axis := func() string {
 		x, _ := at(1)
-		p.mouse("mouseMoved", x-2, y)
-		time, _, _ := strings.Cut(values(), " ")
+		do(p.Move(x-2, y))
+		time, _, _ := strings.Cut(p.Text(t, legendValues), " ")
 		return time
 	}
 	end := axis()
 	from, _ := at(0.2)
 	to, _ := at(0.6)
-	p.mouse("mouseMoved", from, y)
-	p.mouse("mousePressed", from, y)
-	p.mouse("mouseMoved", to, y)
-	p.mouse("mouseReleased", to, y)
+	do(p.Drag(from, y, to, y))
 	if zoomed := axis(); zoomed == end {
 		t.Errorf("after dragging the axis still ends at %s", end)
 	}
-	p.text(`document.querySelector(".u-legend .u-series:last-child th").click()`)
-	if off := p.text(`document.querySelectorAll(".u-legend .u-series.u-off").length`); off != "1" {
+	p.Text(t, `document.querySelector(".u-legend .u-series:last-child th").click()`)
+	if off := p.Text(t, `document.querySelectorAll(".u-legend .u-series.u-off").length`); off != "1" {
 		t.Errorf("a click hides %s lines", off)
 	}
-	if len(p.complaints) > 0 {
-		t.Errorf("%v", p.complaints)
+	if said := p.Said(); len(said) > 0 {
+		t.Errorf("%v", said)
+	}
+}
+
+// TestChartsAnswerTheKeyboard: arrows read a chart off, plus zooms, Escape undoes
+// that, and Enter on a name hides its line; the focus is seen all the way.
+func TestChartsAnswerTheKeyboard(t *testing.T) {
+	p := browser.For(t).Look(t, reported(t, metSample()), "keys", browser.Looks[0])
+	press := func(keys string) string {
+		t.Helper()
+		if err := p.Press(keys); err != nil {
+			t.Fatal(err)
+		}
+		if seen := p.Text(t, `getComputedStyle(document.activeElement).outlineStyle`); seen != "solid" {
+			t.Errorf("after %q the focus has an outline %s", keys, seen)
+		}
+		return p.Text(t, legendValues)
+	}
+	for range 50 {
+		if press(kb.Tab); p.Text(t, `document.activeElement.className`) == "u-over" {
+			break
+		}
+	}
+	first, second := press(kb.ArrowRight), press(kb.ArrowRight)
+	if first == second || !strings.ContainsAny(first, "0123456789") {
+		t.Errorf("arrows read off %q, then %q", first, second)
+	}
+	if back := press(kb.ArrowLeft); back != first {
+		t.Errorf("and back %q", back)
+	}
+	ticks := `(() => { const o = document.querySelector(".u-over").getBoundingClientRect(); const c = document.querySelector(".plot canvas").getContext("2d"); return c.getImageData(0, 0, c.canvas.width, c.canvas.height).data.reduce((sum, v, i) => (sum * 31 + v) % 1e9, 7); })()`
+	before := p.Text(t, ticks)
+	press("+")
+	if zoomed := p.Text(t, `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(`+ticks+`))))`); zoomed == before {
+		t.Error("plus does not zoom")
+	}
+	press(kb.Escape)
+	if undone := p.Text(t, `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(`+ticks+`))))`); undone != before {
+		t.Error("Escape does not undo it")
+	}
+	press(kb.Tab)
+	pressed := `document.activeElement.getAttribute("aria-pressed") + " " + document.querySelectorAll(".u-legend .u-series.u-off").length`
+	if now := p.Text(t, pressed); now != "true 0" {
+		t.Fatalf("behind the chart the keyboard is at %s", now)
+	}
+	press(kb.Enter)
+	if now := p.Text(t, `new Promise(done => setTimeout(() => done(`+pressed+`), 50))`); now != "false 1" {
+		t.Errorf("Enter on a name leaves %s", now)
 	}
 }

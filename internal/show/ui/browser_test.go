@@ -2,66 +2,23 @@ package ui
 
 import (
 	"bytes"
-	"context"
+	"encoding/json"
 	"fmt"
-	"html"
-	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp/kb"
+
+	"redline/internal/browser"
 	"redline/internal/judge/result"
 )
 
-// probe is what the tests add to the script: how wide the page is, beside the
-// room that it has.
-const probe = `
-addEventListener("load", () => {
-  const page = document.documentElement;
-  page.dataset.wide = page.scrollWidth + " of " + page.clientWidth;
-});
-`
-
-// phone shows a page as wide as a phone: no window of the browser is as narrow.
-const phone = `<!doctype html><body style="margin:0"><iframe style="border:0;width:390px;height:1400px" src="%s"></iframe><script>
-addEventListener("load", () => { document.documentElement.dataset.wide = document.querySelector("iframe").contentDocument.documentElement.dataset.wide; });
-</script>`
-
-// unframed lets the test show a page in a frame, which no other page may.
-type unframed struct{ http.ResponseWriter }
-
-func (u unframed) WriteHeader(status int) {
-	u.Header().Del("X-Frame-Options")
-	u.Header().Set("Content-Security-Policy", strings.Replace(pagePolicy, "frame-ancestors 'none'", "frame-ancestors 'self'", 1))
-	u.ResponseWriter.WriteHeader(status)
-}
-
-// chromium is the browser, or none.
-func chromium(t *testing.T) string {
+// site serves runs of every kind; addresses are of its views, by name.
+func site(t *testing.T) (address func(target string) string, views map[string]string) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("a browser takes seconds to start")
-	}
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	t.Skip("no Chromium found; scripts/browser/install.sh installs one")
-	return ""
-}
-
-var wide = regexp.MustCompile(`data-wide="(\d+) of (\d+)"`)
-
-// TestPagesInABrowser opens pages as a reader would: in light, in dark and on a
-// phone. REDLINE_SHOTS names a directory that keeps the pictures.
-func TestPagesInABrowser(t *testing.T) {
-	path := chromium(t)
 	root := t.TempDir()
 	for i := range 12 {
 		keep(t, root, fmt.Sprintf("20260%d14-091203-nightly", 1+i%9)+strings.Repeat("-2", i/9), func(r *result.Result) {
@@ -71,45 +28,42 @@ func TestPagesInABrowser(t *testing.T) {
 	}
 	keep(t, root, "hostile", func(r *result.Result) { r.Model.Name, r.Label = hostile, strings.Repeat("long-", 40) })
 	write(t, root, "damaged", map[string]string{"records.jsonl": "", "result.json": "{ not json"})
-	pages := New(Options{Root: root}, &listenAddr{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if target, framed := strings.CutPrefix(r.URL.RequestURI(), "/phone"); framed {
-			fmt.Fprintf(w, phone, html.EscapeString(target))
-			return
-		}
-		if strings.Contains(r.Referer(), "/phone") {
-			w = unframed{w}
-		}
-		pages.ServeHTTP(w, r)
-		if r.URL.Path == "/static/ui.js" {
-			fmt.Fprint(w, probe)
-		}
-	}))
-	defer server.Close()
-	a, b := keyOf("20260114-091203-nightly"), keyOf("20260214-091203-nightly")
-	shown := map[string]string{"list": "/", "run": "/run/" + a, "compare": "/compare?a=" + a + "&b=" + b, "drift": "/drift?label=nightly", "frontier": "/frontier?run=" + a + "&run=" + b,
-		"capacity": "/capacity/" + a + "?rate=100&price=3", "start": "/start?rate=5&check=1", "hostile": "/run/" + keyOf("hostile"), "broken": "/run/" + keyOf("damaged")}
-	for _, look := range []struct{ name, scheme, size string }{{"light", "1", "1180,1000"}, {"dark", "0", "1180,1000"}, {"phone", "1", "500,1400"}} {
-		for name, target := range shown {
-			if look.name != "phone" && name != "list" && name != "run" && name != "drift" {
-				continue
-			}
-			// The token is in the address, as a first visit has it.
-			address := server.URL + map[bool]string{true: "/phone"}[look.name == "phone"] + target + map[bool]string{true: "&", false: "?"}[strings.Contains(target, "?")] + "token=" + pages.token
-			flags := []string{"--dump-dom"}
-			if dir := os.Getenv("REDLINE_SHOTS"); dir != "" {
-				flags = append(flags, "--screenshot="+filepath.Join(dir, name+"-"+look.name+".png"))
-			}
-			dom := open(t, path, look.scheme, look.size, address, flags)
-			m := wide.FindStringSubmatch(dom)
-			if m == nil {
-				t.Errorf("%s, %s: the script did not run:\n%.2000s", name, look.name, dom)
-			} else if m[1] != m[2] || look.name == "phone" && m[1] != "390" {
-				t.Errorf("%s, %s: the page is %s wide", name, look.name, m[0])
-			}
-			t.Logf("%s, %s: %v", name, look.name, m)
-		}
+	all := samples(t)
+	for _, name := range []string{"met", "limit", "comparison", "priced"} {
+		write(t, root, name, map[string]string{"records.jsonl": "", "result.json": string(all[name]), "plan.yaml": ""})
 	}
+	pages := New(Options{Root: root}, &listenAddr{})
+	server := httptest.NewServer(pages)
+	t.Cleanup(server.Close)
+	a, b := keyOf("20260114-091203-nightly"), keyOf("20260214-091203-nightly")
+	views = map[string]string{"list": "/", "run": "/run/" + keyOf("met"), "limit": "/run/" + keyOf("limit"), "side-by-side": "/run/" + keyOf("comparison"), "compare": "/compare?a=" + a + "&b=" + b, "drift": "/drift?label=nightly",
+		"frontier": "/frontier?run=" + a + "&run=" + b, "capacity": "/capacity/" + a + "?rate=100&price=3", "start": "/start?kind=sweep&rates=1,2,4&check=1",
+		"hostile": "/run/" + keyOf("hostile"), "broken": "/run/" + keyOf("damaged"), "none": "/?model=none", "unknown": "/nowhere"}
+	return func(target string) string {
+		mark := map[bool]string{true: "&", false: "?"}[strings.Contains(target, "?")]
+		return server.URL + target + mark + "token=" + pages.token // as a first visit has it
+	}, views
+}
+
+// samples are results as the report's own tests have them, by name.
+func samples(t *testing.T) map[string]json.RawMessage {
+	t.Helper()
+	lines, err := os.ReadFile("../report/testdata/samples.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]json.RawMessage{}
+	for line := range bytes.Lines(lines) {
+		var sample struct {
+			Name   string
+			Result json.RawMessage
+		}
+		if err := json.Unmarshal(line, &sample); err != nil {
+			t.Fatal(err)
+		}
+		all[sample.Name] = sample.Result
+	}
+	return all
 }
 
 // listenAddr stands for the address of the test's own server: any on loopback.
@@ -118,24 +72,61 @@ type listenAddr struct{}
 func (*listenAddr) Network() string { return "tcp" }
 func (*listenAddr) String() string  { return "127.0.0.1:7700" }
 
-// open shows an address and gives the page as the browser has it. Whatever the
-// console says is an error, and nothing but loopback can be reached.
-func open(t *testing.T, path, scheme, size, address string, flags []string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	command := exec.CommandContext(ctx, path, append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
-		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions", "--enable-logging=stderr",
-		"--user-data-dir=" + t.TempDir(), "--proxy-server=http://127.0.0.1:9", "--blink-settings=preferredColorScheme=" + scheme, "--window-size=" + size}, append(flags, address)...)...)
-	var out, errs bytes.Buffer
-	command.Stdout, command.Stderr = &out, &errs
-	if err := command.Run(); err != nil {
-		t.Fatalf("%s: %v\n%s", path, err, errs.String())
-	}
-	for line := range strings.Lines(errs.String()) {
-		if strings.Contains(line, "CONSOLE") {
-			t.Errorf("%s: the console says %s", address, line)
+// TestPagesInABrowser opens every view as a reader would: in light, in dark and
+// on a phone. No page is wider than its window, complains, or has text that is
+// hard to read. REDLINE_SHOTS names a directory that keeps the pictures.
+func TestPagesInABrowser(t *testing.T) {
+	b := browser.For(t)
+	address, views := site(t)
+	for name, target := range views {
+		for _, look := range browser.Looks {
+			p := b.Look(t, address(target), name, look)
+			for _, fault := range browser.Faults(p) {
+				t.Errorf("%s, %s: %s", name, look.Name, fault)
+			}
+			for _, said := range p.Said() {
+				if name == "unknown" && strings.Contains(said, "404") {
+					continue
+				}
+				t.Errorf("%s, %s: the browser says %s", name, look.Name, said)
+			}
+			p.Close()
 		}
 	}
-	return out.String()
+}
+
+// The list is used by keyboard alone: a box is chosen and two runs are compared.
+func TestTheListIsUsedByKeyboard(t *testing.T) {
+	b := browser.For(t)
+	address, _ := site(t)
+	p, chosen := b.Look(t, address("/"), "keyboard", browser.Looks[0]), 0
+	for range 200 {
+		if err := p.Press(kb.Tab); err != nil {
+			t.Fatal(err)
+		}
+		at := p.Text(t, `[document.activeElement.type, document.activeElement.textContent.trim(), getComputedStyle(document.activeElement).outlineStyle].join("|")`)
+		if strings.HasSuffix(at, "|none") {
+			t.Errorf("the focus is not seen at %s", at)
+		}
+		switch {
+		case strings.HasPrefix(at, "checkbox") && chosen < 2:
+			chosen++
+			if err := p.Press(" "); err != nil {
+				t.Fatal(err)
+			}
+		case strings.Contains(at, "Compare chosen"):
+			if err := p.Press(kb.Enter); err != nil {
+				t.Fatal(err)
+			}
+			where := ""
+			for range 100 {
+				time.Sleep(50 * time.Millisecond)
+				if where = p.Text(t, `location.pathname + location.search`); strings.HasPrefix(where, "/compare?a=") {
+					return
+				}
+			}
+			t.Fatalf("with %d runs chosen the keyboard leads to %s", chosen, where)
+		}
+	}
+	t.Error("no key leads to the comparison")
 }

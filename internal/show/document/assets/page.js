@@ -85,16 +85,19 @@
     values: (u, splits) => splits.map((v) => a.ticks ? a.texts[a.ticks.indexOf(v)] : number(v)),
   });
 
-  // reach is how far the Y axis goes: over the points in sight and the bounds.
+  // reach is how far the Y axis goes: over the points in sight and the bounds, with
+  // room for the name of a bound at the top.
   const reach = (c) => (u, low, high) => {
     if (low == null) { low = 1; high = 1; }
+    const named = (c.bounds || []).some((b) => b.y >= high);
     for (const b of c.bounds || []) { low = Math.min(low, b.y); high = Math.max(high, b.y); }
     c.lines.forEach((l, i) => {
       if (u.series[i + 1].show) for (const r of l.ranges || []) if (r[0] || r[1]) { low = Math.min(low, r[0]); high = Math.max(high, r[1]); }
     });
-    if (c.y.log) return [low / 1.25, high * 1.25];
-    const room = (high - low) * 0.06 || 1;
-    return [c.y.free ? low - room : Math.min(low < 0 ? low - room : 0, low), high + room];
+    if (c.y.log) return [low / 1.25, high * (named ? 1.6 : 1.25)];
+    const room = (high - low) * 0.06 || Math.abs(high) * 0.05 || 1;
+    const bottom = c.y.free ? low - room : Math.min(low < 0 ? low - room : 0, low);
+    return [bottom, high + (named ? (high - bottom) * 0.13 : room)];
   };
 
   // across is how far the X axis goes: over all, until somebody zooms.
@@ -109,6 +112,13 @@
   const line = (ctx, x1, y1, x2, y2, stroke, width, dash) => {
     ctx.strokeStyle = stroke; ctx.lineWidth = width; ctx.setLineDash(dash || []);
     ctx.beginPath(); ctx.moveTo(x1, y1); ctx.lineTo(x2, y2); ctx.stroke(); ctx.setLineDash([]);
+  };
+
+  // wide is how many pixels a text takes.
+  const pen = document.createElement("canvas").getContext("2d");
+  const wide = (text) => {
+    pen.font = "12px system-ui, sans-serif";
+    return pen.measureText(text).width;
   };
 
   const write = (ctx, text, x, y, fill, align) => {
@@ -164,16 +174,14 @@
       const x = u.valToPos(m.x, "x", true), paint = style(m.faint ? "--soft" : "--bad");
       if (x < left || x > left + width) continue;
       line(ctx, x, top, x, top + height, paint, 1.5 * r, m.faint ? [2 * r, 3 * r] : []);
-      ctx.font = `${12 * r}px system-ui, sans-serif`;
-      const half = ctx.measureText(m.text).width / 2;
+      const half = wide(m.text) * r / 2;
       if (m.faint) write(ctx, m.text, x - 6 * r, top + height - 8 * r, paint, "right");
       else write(ctx, m.text, Math.min(Math.max(x, left + half), left + width - half), top - 6 * r, paint, "center");
     }
     for (const s of c.spans || []) {
-      ctx.font = `${12 * r}px system-ui, sans-serif`;
-      const x = Math.max(u.valToPos(s.from, "x", true), left), wide = ctx.measureText(s.text).width;
+      const x = Math.max(u.valToPos(s.from, "x", true), left);
       if (u.valToPos(s.to, "x", true) > left && x < left + width)
-        write(ctx, s.text, Math.min(x, left + width - wide), top - 6 * r, style("--soft"));
+        write(ctx, s.text, Math.min(x, left + width - wide(s.text) * r), top - 6 * r, style("--soft"));
     }
     ctx.restore();
   };
@@ -186,8 +194,11 @@
     return number(v) + (range && (range[0] || range[1]) ? ` (${number(range[0])} … ${number(range[1])})` : "");
   };
 
+  // dashes tell lines of one color apart.
+  const dashes = (l) => l.trail ? [5, 4] : l.weight === 2 ? [2, 2] : l.weight === 1 ? [8, 3] : undefined;
+
   const series = (c) => c.lines.map((l) => ({
-    label: l.name, stroke: color(l.class), width: l.weight || l.trail ? 1.5 : 2, dash: l.trail ? [5, 4] : l.weight === 2 ? [2, 2] : undefined, spanGaps: true,
+    label: l.name, stroke: color(l.class), width: l.weight || l.trail ? 1.5 : 2, dash: dashes(l), spanGaps: true,
     points: { show: l.dots, size: 8, fill: color(l.class) }, paths: l.loose ? () => null : undefined, value: value(c, l),
   }));
 
@@ -198,14 +209,56 @@
 
   const size = (figure) => ({ width: Math.floor(figure.clientWidth), height: figure.classList.contains("whole") && figure.clientWidth > 600 ? 330 : 270 });
 
+  // byKeyboard lets keys do what a pointer does: names of the legend hide their lines,
+  // arrows read the chart off, plus and minus zoom, Escape undoes that.
+  const byKeyboard = (u, figure) => {
+    u.root.querySelector("canvas").setAttribute("aria-hidden", "true"); // the picture beneath has the words
+    u.root.querySelectorAll(".u-legend .u-series").forEach((row, i) => {
+      const name = row.querySelector("th");
+      if (i === 0) return; // the place of the pointer
+      name.tabIndex = 0;
+      name.setAttribute("role", "button");
+      const told = () => name.setAttribute("aria-pressed", String(u.series[i].show));
+      told();
+      name.addEventListener("click", () => setTimeout(told));
+      name.addEventListener("keydown", (event) => {
+        if (event.key !== "Enter" && event.key !== " ") return;
+        event.preventDefault();
+        name.click();
+      });
+    });
+    const over = u.over, xs = u.data[0];
+    over.tabIndex = 0;
+    over.setAttribute("role", "group");
+    over.setAttribute("aria-label", figure.querySelector("figcaption").textContent + ": arrow keys read it off, + and - zoom, Escape undoes that");
+    const at = () => u.cursor.idx == null ? 0 : u.cursor.idx;
+    const zoom = (factor) => {
+      const { min, max } = u.scales.x, middle = xs[at()], half = (max - min) * factor / 2;
+      u.zoomed = true;
+      u.setScale("x", { min: Math.max(middle - half, xs[0]), max: Math.min(middle + half, xs[xs.length - 1]) });
+    };
+    const keys = {
+      ArrowRight: () => go(1), ArrowLeft: () => go(-1), "+": () => zoom(0.5), "-": () => zoom(2),
+      Escape: () => { u.zoomed = false; u.setScale("x", { min: xs[0], max: xs[xs.length - 1] }); },
+    };
+    const go = (step) => {
+      const next = u.cursor.idx == null ? 0 : Math.min(Math.max(at() + step, 0), xs.length - 1);
+      u.setCursor({ left: u.valToPos(xs[next], "x"), top: 10 });
+    };
+    over.addEventListener("keydown", (event) => {
+      if (!keys[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      keys[event.key]();
+    });
+  };
+
   const draw = (figure, c) => {
     const room = document.createElement("div");
     room.className = "plot";
-    room.setAttribute("aria-hidden", "true"); // the picture beneath has the words
     figure.appendChild(room);
     const time = / since the first request$/.test(c.x.label);
     const u = new uPlot({
-      ...size(figure), padding: [26, 8, 0, 0],
+      ...size(figure), padding: [26, Math.max(14, ...(c.x.texts || []).map((text) => Math.ceil(wide(text) / 2))), 0, 0],
       scales: { x: { time: false, distr: c.x.log ? 3 : 1, range: across(c) },
         y: { distr: c.y.log ? 3 : 1, range: reach(c) } },
       axes: [axis(c.x, 2, (u) => Math.max(3, Math.floor(u.width / 80))), axis(c.y, 3, () => 7)],
@@ -213,10 +266,11 @@
       cursor: { y: false, drag: { x: true, y: false }, points: { size: 7 }, sync: time ? { key: "time", setSeries: false } : undefined },
       legend: { live: true, markers: {
         width: (u, i) => c.lines[i - 1].weight ? 2 : 3, stroke: (u, i) => color(c.lines[i - 1].class), fill: () => "transparent",
-        dash: (u, i) => c.lines[i - 1].trail ? "dashed" : c.lines[i - 1].weight === 2 ? "dotted" : "solid" } },
+        dash: (u, i) => c.lines[i - 1].weight === 2 || c.lines[i - 1].loose ? "dotted" : dashes(c.lines[i - 1]) ? "dashed" : "solid" } },
       hooks: { setSelect: [(u) => { u.zoomed = true; }], drawClear: [under(c)], draw: [over(c)] },
     }, aligned(c), room);
     u.over.addEventListener("dblclick", () => { u.zoomed = false; }, true);
+    byKeyboard(u, figure);
     if (c.hollow) {
       const note = document.createElement("p");
       note.className = "note";

@@ -1,0 +1,47 @@
+package browser
+
+import (
+	"errors"
+	"testing"
+)
+
+// For starts a browser for a test, which is skipped where there is none.
+func For(t *testing.T) *Browser {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a browser takes seconds to start")
+	}
+	b, stop, err := Start(t.Context())
+	if errors.Is(err, ErrNone) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return b
+}
+
+// Look opens an address for a test and keeps its picture under a name.
+func (b *Browser) Look(t *testing.T, address, name string, look Look) *Page {
+	t.Helper()
+	p, err := b.Open(address, look)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	if err := p.Keep(name + "-" + look.Name); err != nil {
+		t.Error(err)
+	}
+	return p
+}
+
+// Text is what an expression of the page comes to, as text.
+func (p *Page) Text(t *testing.T, expression string) string {
+	t.Helper()
+	found, err := Ask[string](p, "(async () => String(await "+expression+"))()")
+	if err != nil {
+		t.Fatalf("%s: %v", expression, err)
+	}
+	return found
+}
