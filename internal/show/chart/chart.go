@@ -43,8 +43,10 @@ type Axis struct {
 	Label string
 	// Log divides by ratios; values at or below 0 are not drawn then.
 	Log bool
-	// Free lets a linear axis begin above 0.
-	Free bool
+	// Free lets a linear axis begin above 0. Least is the least that it then
+	// spans, as a share of its values, so that noise does not look like change.
+	Free  bool
+	Least float64
 	// Ticks are where numbers stand; empty where round ones serve.
 	Ticks []float64
 	// Format writes a tick.
@@ -214,6 +216,9 @@ func newScale(values []float64, a Axis) scale {
 			s.ticks = evenTicks(s.low, s.high)
 		}
 		return s
+	}
+	if few := a.Least * (s.high + s.low) / 2; a.Free && s.high-s.low < few {
+		s.low, s.high = (s.high+s.low-few)/2, (s.high+s.low+few)/2
 	}
 	if room := (s.high - s.low) / 4; a.Free && room > 0 {
 		s.low = s.low - min(room, max(s.low, 0))

@@ -24,6 +24,7 @@ type DataAxis struct {
 	Label string    `json:"label"`
 	Log   bool      `json:"log,omitempty"`
 	Free  bool      `json:"free,omitempty"`
+	Least float64   `json:"least,omitempty"`
 	Ticks []float64 `json:"ticks,omitempty"`
 	Texts []string  `json:"texts,omitempty"`
 }
@@ -119,7 +120,7 @@ func (d *Data) add(c *Chart, i int, l Line) {
 }
 
 func (a Axis) data() DataAxis {
-	d := DataAxis{Label: a.name(), Log: a.Log, Free: a.Free}
+	d := DataAxis{Label: a.name(), Log: a.Log, Free: a.Free, Least: a.Least}
 	for _, v := range a.Ticks {
 		d.Ticks = append(d.Ticks, short(v))
 		d.Texts = append(d.Texts, a.format(v))

@@ -72,6 +72,8 @@ func Drift(d *result.Drift) *document.Document {
 	moved(p, d.Changes)
 	if charts := picture.Drift(d); len(charts) > 0 {
 		p.Add(document.Charts(charts[:min(len(charts), mostDrawn)]))
+	} else if still := picture.Steady(d); len(still) > 0 {
+		p.Add(document.Pictures(still))
 	}
 	earlySigns(p, d)
 	p.Section("")

@@ -1,8 +1,11 @@
 package picture
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
+	"redline/internal/judge/figure"
 	"redline/internal/judge/result"
 	"redline/internal/show/chart"
 	"redline/internal/text"
@@ -26,11 +29,70 @@ func Drift(d *result.Drift) []chart.Chart {
 	return list
 }
 
+// Steady are the first figures of a series that came to no other level, each with
+// its median.
+func Steady(d *result.Drift) []chart.Chart {
+	var list []chart.Chart
+	for _, f := range figure.All {
+		if len(f.Watched) == 0 || len(list) == mostSteady {
+			continue
+		}
+		if c := steady(d, figure.Statistic{Figure: f, Stat: f.Watched[len(f.Watched)-1]}); !c.Empty() {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// mostSteady is how many figures are drawn where none moved: the latencies and
+// the throughput.
+const mostSteady = 4
+
+// leastSpan is the least that a chart of a series spans: less than a tenth up or
+// down is how runs differ.
+const leastSpan = 0.2
+
+// steady is one figure over the runs; empty where fewer than two have it.
+func steady(d *result.Drift, s figure.Statistic) chart.Chart {
+	scale, unit := 1.0, string(s.Unit)
+	if s.Share() {
+		scale, unit = 100, "%"
+	}
+	line := values(d, s.String(), scale, unit)
+	n := len(line.Points)
+	if n < 2 {
+		return chart.Chart{}
+	}
+	sorted := slices.SortedFunc(slices.Values(line.Points), func(a, b chart.Point) int { return cmp.Compare(a.Y, b.Y) })
+	median := (sorted[(n-1)/2].Y + sorted[n/2].Y) / 2
+	level := chart.Line{Name: "median", Trail: true, Points: []chart.Point{{X: 1, Y: median}, {X: float64(len(d.Values)), Y: median}}}
+	return overRuns(s.String(), unit, line, level)
+}
+
+// values are those of a figure in the runs that have it.
+func values(d *result.Drift, metric string, scale float64, unit string) chart.Line {
+	line := chart.Line{Name: text.Line(metric), Loose: true}
+	for i, run := range d.Values {
+		if v, ok := run.Values[metric]; ok {
+			line.Points = append(line.Points, chart.Point{X: float64(i + 1), Y: scale * v, Text: run.At.Format(time.DateOnly) + ": " + text.Unit(number(scale*v), unit)})
+		}
+	}
+	return line
+}
+
+// overRuns is a chart of a figure over the runs, beside its levels.
+func overRuns(metric, unit string, line, level chart.Line) chart.Chart {
+	c := chart.Chart{Name: "drift-" + metric, Title: "over the runs: " + text.Line(metric), X: chart.Axis{Label: "runs, oldest first", Format: number, Free: true},
+		Y: chart.Axis{Label: text.Line(metric) + ", " + unit, Format: number, Free: true, Least: leastSpan}, Lines: []chart.Line{line, level}}
+	c.Description = c.Words() + "."
+	return c
+}
+
 // moved is one figure over the runs, oldest first, with every change of it.
 func moved(d *result.Drift, metric string) chart.Chart {
-	c := chart.Chart{Name: "drift-" + metric, Title: text.Line(metric) + " over the runs", X: chart.Axis{Label: "runs, oldest first", Format: number, Free: true}}
-	line, level := chart.Line{Name: text.Line(metric), Loose: true}, chart.Line{Name: "level", Trail: true}
+	level := chart.Line{Name: "level", Trail: true}
 	scale, unit, last := 1.0, "", 0.0
+	var marks []chart.Mark
 	for i, run := range d.Values {
 		for j := range d.Changes {
 			m := &d.Changes[j]
@@ -47,19 +109,17 @@ func moved(d *result.Drift, metric string) chart.Chart {
 				at := float64(i) + 0.5
 				level.Points = append(level.Points, chart.Point{X: at, Y: last}, chart.Point{X: at, Y: scale * m.After})
 				last = scale * m.After
-				c.Marks = append(c.Marks, chart.Mark{X: at, Text: "since " + m.At.Format(time.DateOnly)})
+				marks = append(marks, chart.Mark{X: at, Text: "since " + m.At.Format(time.DateOnly)})
 			}
 		}
-		if v, ok := run.Values[metric]; ok {
-			line.Points = append(line.Points, chart.Point{X: float64(i + 1), Y: scale * v, Text: run.At.Format(time.DateOnly) + ": " + text.Unit(number(scale*v), unit)})
-		}
 	}
+	line := values(d, metric, scale, unit)
 	if len(line.Points) == 0 {
-		return c
+		return chart.Chart{}
 	}
 	level.Points = append(level.Points, chart.Point{X: float64(len(d.Values)), Y: last})
-	c.Y = chart.Axis{Label: text.Line(metric) + ", " + unit, Format: number, Free: true}
-	c.Lines = []chart.Line{line, level}
+	c := overRuns(metric, unit, line, level)
+	c.Marks = marks
 	c.Description = c.Words() + "."
 	return c
 }

@@ -193,3 +193,24 @@ func TestDrift(t *testing.T) {
 		t.Error("no change is drawn")
 	}
 }
+
+// A series that came to no other level is drawn with its median, on an axis that
+// does not make change of noise.
+func TestASteadySeries(t *testing.T) {
+	t.Parallel()
+	d := &result.Drift{}
+	for i, v := range []float64{1000, 1002, 999, 1001, 1000} {
+		d.Values = append(d.Values, result.RunValues{ID: string(rune('a' + i)), Values: map[string]float64{"throughput": v, "ttft:p95": 40}})
+	}
+	list := Steady(d)
+	c := named(t, list, "drift-throughput")
+	if len(list) != 2 || len(c.Marks) != 0 || c.Lines[1].Points[0] != (chart.Point{X: 1, Y: 1000}) || c.Lines[1].Points[1] != (chart.Point{X: 5, Y: 1000}) {
+		t.Errorf("%d charts; level %v", len(list), c.Lines[1])
+	}
+	if data := c.Data(); data.Y.Least != leastSpan || !data.Y.Free {
+		t.Errorf("the axis is %+v", data.Y)
+	}
+	if Steady(&result.Drift{Values: d.Values[:1]}) != nil {
+		t.Error("one run is drawn as a series")
+	}
+}

@@ -26,6 +26,12 @@ func site(t *testing.T) (address func(target string) string, views map[string]st
 			r.Points[0].Throughput.Output += float64(i%3) - 100*float64(i/10)
 		})
 	}
+	for i := range 12 {
+		keep(t, root, fmt.Sprintf("weekly-%02d", i), func(r *result.Result) {
+			r.Label, r.Started = "weekly", r.Started.AddDate(0, 0, 7*i)
+			r.Points[0].Throughput.Output += float64(i % 3)
+		})
+	}
 	keep(t, root, "hostile", func(r *result.Result) { r.Model.Name, r.Label = hostile, strings.Repeat("long-", 40) })
 	write(t, root, "damaged", map[string]string{"records.jsonl": "", "result.json": "{ not json"})
 	all := samples(t)
@@ -36,7 +42,7 @@ func site(t *testing.T) (address func(target string) string, views map[string]st
 	server := httptest.NewServer(pages)
 	t.Cleanup(server.Close)
 	a, b := keyOf("20260114-091203-nightly"), keyOf("20260214-091203-nightly")
-	views = map[string]string{"list": "/", "run": "/run/" + keyOf("met"), "limit": "/run/" + keyOf("limit"), "side-by-side": "/run/" + keyOf("comparison"), "compare": "/compare?a=" + a + "&b=" + b, "drift": "/drift?label=nightly",
+	views = map[string]string{"list": "/", "run": "/run/" + keyOf("met"), "limit": "/run/" + keyOf("limit"), "side-by-side": "/run/" + keyOf("comparison"), "compare": "/compare?a=" + a + "&b=" + b, "drift": "/drift?label=nightly", "steady": "/drift?label=weekly",
 		"frontier": "/frontier?run=" + a + "&run=" + b, "capacity": "/capacity/" + a + "?rate=100&price=3", "start": "/start?kind=sweep&rates=1,2,4&check=1",
 		"hostile": "/run/" + keyOf("hostile"), "broken": "/run/" + keyOf("damaged"), "none": "/?model=none", "unknown": "/nowhere"}
 	return func(target string) string {

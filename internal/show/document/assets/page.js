@@ -95,6 +95,8 @@
       if (u.series[i + 1].show) for (const r of l.ranges || []) if (r[0] || r[1]) { low = Math.min(low, r[0]); high = Math.max(high, r[1]); }
     });
     if (c.y.log) return [low / 1.25, high * (named ? 1.6 : 1.25)];
+    const few = (c.y.least || 0) * (high + low) / 2;
+    if (high - low < few) [low, high] = [(high + low - few) / 2, (high + low + few) / 2];
     const room = (high - low) * 0.06 || Math.abs(high) * 0.05 || 1;
     const bottom = c.y.free ? low - room : Math.min(low < 0 ? low - room : 0, low);
     return [bottom, high + (named ? (high - bottom) * 0.13 : room)];
