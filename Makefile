@@ -115,7 +115,7 @@ golden: ## rewrite golden files, schemas and generated docs
 readme: ## run the README's examples against a simulated server and write their output into it (minutes)
 	go run ./scripts/readme
 
-pictures: ## write the pictures of the README: the report of a recorded run, in Chromium; writes docs/pictures
+pictures: ## write the pictures of the documentation: a report and the pages of redline ui, of recorded runs, in Chromium; writes docs/pictures
 	go run ./scripts/pictures
 
 release: check vuln dist ## what a release must pass, and its binaries

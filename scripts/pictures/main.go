@@ -1,43 +1,32 @@
-// Command pictures writes the pictures of the README: the report of a recorded run of
-// vLLM on an H200, as a browser shows it. It sends no request.
+// Command pictures writes the pictures of the documentation: the report of a recorded
+// run of vLLM on an H200, and the pages of redline ui over such runs, as a browser
+// shows them. It sends no request but to itself.
 package main
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"image"
 	"image/color"
 	"image/png"
-	"io"
 	"maps"
+	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
-	"redline/internal/judge/result"
-	"redline/internal/judge/series"
-	"redline/internal/judge/slo"
-	"redline/internal/plan/config"
-	"redline/internal/run/measure"
-	"redline/internal/run/store"
+	"redline/internal/browser"
 	"redline/internal/show/report"
+	"redline/internal/show/ui"
 )
 
 const (
-	recording = "internal/twin/testdata/recorded/vllm-0.24.0-h200-llama-3.1-8b.tar.gz"
-	level     = "chat-25"
-	picture   = "docs/pictures/report.png"
+	into      = "docs/pictures"
 	mostBytes = 150_000
 )
-
-var objectives = []string{"ttft:p95<450ms", "tpot:p95<25ms"}
 
 func main() {
 	if err := run(context.Background()); err != nil {
@@ -52,10 +41,33 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	if err := unpack(recording, work); err != nil {
+	for name, archive := range recordings {
+		if err := unpack(filepath.Join(recorded, archive), filepath.Join(work, "runs", name)); err != nil {
+			return err
+		}
+	}
+	target, err := filepath.Abs(into)
+	if err != nil {
 		return err
 	}
-	res, err := drawn(filepath.Join(work, level))
+	// Pages name runs as a reader would: by a path from where they are.
+	if err := os.Chdir(work); err != nil {
+		return err
+	}
+	if err := judgeAll("runs"); err != nil {
+		return err
+	}
+	b, stop, err := browser.Start(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	return errors.Join(shootReport(b, target), shootPages(ctx, b, target))
+}
+
+// shootReport takes the picture of the README.
+func shootReport(b *browser.Browser, target string) error {
+	res, err := drawn(filepath.Join("runs", "llama-3.1-8b", "chat-25"))
 	if err != nil {
 		return err
 	}
@@ -63,132 +75,98 @@ func run(ctx context.Context) error {
 	if err := report.HTML(&page, res); err != nil {
 		return err
 	}
-	file := filepath.Join(work, "report.html")
-	if err := os.WriteFile(file, page.Bytes(), 0o644); err != nil {
-		return err
-	}
-	shot, err := screenshot(ctx, work, file)
+	file, err := filepath.Abs("report.html")
 	if err != nil {
 		return err
 	}
-	small, err := packed(shot)
+	if err := os.WriteFile(file, page.Bytes(), 0o644); err != nil {
+		return err
+	}
+	return shoot(b, "file://"+file, browser.Look{Width: 1100, Height: 1195}, filepath.Join(target, "report.png"))
+}
+
+// shootPages takes those of docs/UI.md.
+func shootPages(ctx context.Context, b *browser.Browser, target string) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := ui.New(ui.Options{Root: "runs"}, l.Addr())
+	ctx, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ctx, l) }()
+	a, z, full := ui.Key("llama-3.1-8b-first/chat-20"), ui.Key("llama-3.1-8b/chat-20"), ui.Key("llama-3.1-8b/chat-25")
+	list := []struct {
+		name, target string
+		height       int64
+	}{
+		{"ui-list", "/?model=llama", 790},
+		{"ui-run", "/run/" + full, 1000},
+		{"ui-compare", "/compare?a=" + a + "&b=" + z, 1000},
+		{"ui-capacity", "/capacity/" + full + "?rate=200&price=4&headroom=0.2&twin=yes", 1040},
+	}
+	for _, one := range list {
+		if err == nil {
+			err = shoot(b, "http://"+l.Addr().String()+one.target, browser.Look{Width: 1100, Height: one.height}, filepath.Join(target, one.name+".png"))
+		}
+	}
+	stop()
+	return errors.Join(err, <-ended)
+}
+
+// shoot writes a picture of a page as soon as it has what it is to show.
+func shoot(b *browser.Browser, address string, look browser.Look, file string) error {
+	for range 60 {
+		p, err := b.Open(address, look)
+		if err != nil {
+			return err
+		}
+		unready, err := browser.Ask[bool](p, `document.title.startsWith("not yet")`)
+		var shot []byte
+		if err == nil && !unready {
+			shot, err = p.Window()
+		}
+		p.Close()
+		if err != nil {
+			return err
+		}
+		if !unready {
+			return keep(shot, file)
+		}
+		time.Sleep(time.Second)
+	}
+	return fmt.Errorf("%s: the page is not ready after a minute", address)
+}
+
+func keep(shot []byte, file string) error {
+	picture, err := png.Decode(bytes.NewReader(shot))
+	if err != nil {
+		return err
+	}
+	small, err := packed(picture)
 	if err != nil {
 		return err
 	}
 	if len(small) > mostBytes {
-		return fmt.Errorf("%s: %d bytes, want at most %d", picture, len(small), mostBytes)
+		return fmt.Errorf("%s: %d bytes, want at most %d", file, len(small), mostBytes)
 	}
-	return os.WriteFile(picture, small, 0o644)
-}
-
-// drawn is the result of a run that was recorded before results held what charts
-// are drawn from, judged by objectives that it did not have.
-func drawn(path string) (*result.Result, error) {
-	dir, err := store.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	res, err := dir.Result()
-	if err != nil {
-		return nil, err
-	}
-	plan, err := config.Reopen(dir.PlanPath())
-	if err != nil {
-		return nil, err
-	}
-	asked := make([]slo.Objective, len(objectives))
-	for i, text := range objectives {
-		if asked[i], err = slo.Parse(text); err != nil {
-			return nil, err
-		}
-	}
-	p := &res.Points[0]
-	if p.Objectives, err = measure.Judge(plan, path, asked); err != nil {
-		return nil, err
-	}
-	res.Verdict.SLO, res.Verdict.Reasons = slo.Overall(p.Objectives), []string{}
-	logged, err := dir.ReadTelemetry()
-	if err != nil {
-		return nil, err
-	}
-	start := int64(p.Window.StartS * 1e9)
-	binned := series.New(start-int64(*p.Window.WarmupS*1e9), start, int64(p.Window.EndS*1e9))
-	for r, err := range dir.Records() {
-		if err != nil {
-			return nil, err
-		}
-		binned.Add(r)
-	}
-	p.Series, p.Distributions = binned.Over(logged.Scrapes(), logged.Accelerators()), binned.Distributions()
-	return res, nil
-}
-
-// unpack writes the files of an archive into a directory.
-func unpack(archive, into string) error {
-	f, err := os.Open(archive)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	plain, err := gzip.NewReader(f)
-	if err != nil {
-		return err
-	}
-	for files := tar.NewReader(plain); ; {
-		h, err := files.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if !filepath.IsLocal(h.Name) || h.Typeflag != tar.TypeReg {
-			continue
-		}
-		path := filepath.Join(into, h.Name)
-		content, err := io.ReadAll(files)
-		if err == nil {
-			err = os.MkdirAll(filepath.Dir(path), 0o755)
-		}
-		if err == nil {
-			err = os.WriteFile(path, content, 0o644)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// screenshot shows a page to Chromium (scripts/browser/install.sh installs one).
-func screenshot(ctx context.Context, work, page string) (image.Image, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	file := filepath.Join(work, "shot.png")
-	command := exec.CommandContext(ctx, "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
-		"--user-data-dir="+filepath.Join(work, "profile"), "--blink-settings=preferredColorScheme=1", "--window-size=1100,1195", "--screenshot="+file, "file://"+page)
-	if said, err := command.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("chromium: %w: %s", err, strings.TrimSpace(string(said)))
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return png.Decode(f)
+	return os.WriteFile(file, small, 0o644)
 }
 
 // packed is a picture in its 255 commonest colors, which is all that a page of
-// text and lines needs.
+// text and lines needs. Bright ones count for more: there are few of them, and
+// they have a meaning.
 func packed(shot image.Image) ([]byte, error) {
 	b := shot.Bounds()
 	counts := map[color.RGBA]int{}
+	bright := func(c color.RGBA) int { return 1 + int(max(c.R, c.G, c.B)-min(c.R, c.G, c.B))/4 }
 	at := func(x, y int) color.RGBA { return color.RGBAModel.Convert(shot.At(x, y)).(color.RGBA) }
 	for y := b.Min.Y; y < b.Max.Y; y++ {
 		for x := b.Min.X; x < b.Max.X; x++ {
 			counts[at(x, y)]++
 		}
 	}
-	common := slices.SortedFunc(maps.Keys(counts), func(a, b color.RGBA) int { return counts[b] - counts[a] })
+	common := slices.SortedFunc(maps.Keys(counts), func(a, b color.RGBA) int { return counts[b]*bright(b) - counts[a]*bright(a) })
 	palette := make(color.Palette, 0, 255)
 	for _, c := range common[:min(len(common), 255)] {
 		palette = append(palette, c)

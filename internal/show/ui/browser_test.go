@@ -41,10 +41,10 @@ func site(t *testing.T) (address func(target string) string, views map[string]st
 	pages := New(Options{Root: root}, &listenAddr{})
 	server := httptest.NewServer(pages)
 	t.Cleanup(server.Close)
-	a, b := keyOf("20260114-091203-nightly"), keyOf("20260214-091203-nightly")
-	views = map[string]string{"list": "/", "run": "/run/" + keyOf("met"), "limit": "/run/" + keyOf("limit"), "side-by-side": "/run/" + keyOf("comparison"), "compare": "/compare?a=" + a + "&b=" + b, "drift": "/drift?label=nightly", "steady": "/drift?label=weekly",
+	a, b := Key("20260114-091203-nightly"), Key("20260214-091203-nightly")
+	views = map[string]string{"list": "/", "run": "/run/" + Key("met"), "limit": "/run/" + Key("limit"), "side-by-side": "/run/" + Key("comparison"), "compare": "/compare?a=" + a + "&b=" + b, "drift": "/drift?label=nightly", "steady": "/drift?label=weekly",
 		"frontier": "/frontier?run=" + a + "&run=" + b, "capacity": "/capacity/" + a + "?rate=100&price=3", "start": "/start?kind=sweep&rates=1,2,4&check=1",
-		"hostile": "/run/" + keyOf("hostile"), "broken": "/run/" + keyOf("damaged"), "none": "/?model=none", "unknown": "/nowhere"}
+		"hostile": "/run/" + Key("hostile"), "broken": "/run/" + Key("damaged"), "none": "/?model=none", "unknown": "/nowhere"}
 	return func(target string) string {
 		mark := map[bool]string{true: "&", false: "?"}[strings.Contains(target, "?")]
 		return server.URL + target + mark + "token=" + pages.token // as a first visit has it

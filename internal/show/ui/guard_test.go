@@ -25,8 +25,8 @@ func TestWhatIsForeignIsEscaped(t *testing.T) {
 	keep(t, root, "other", func(r *result.Result) { r.Label = hostile })
 	write(t, root, "<img src=x onerror=alert(3)>", map[string]string{"records.jsonl": "", "result.json": hostile})
 	v := visit(t, Options{Root: root})
-	key, other := keyOf("hostile"), keyOf("other")
-	for _, target := range []string{"/", "/run/" + key, "/run/" + keyOf("<img src=x onerror=alert(3)>"), "/compare?a=" + key + "&b=" + other, "/frontier?run=" + other,
+	key, other := Key("hostile"), Key("other")
+	for _, target := range []string{"/", "/run/" + key, "/run/" + Key("<img src=x onerror=alert(3)>"), "/compare?a=" + key + "&b=" + other, "/frontier?run=" + other,
 		"/drift", "/drift?run=" + key, "/capacity/" + key, "/?label=%3Cscript%3Ealert(1)%3C/script%3E", "/run/%3Cscript%3Ealert(1)",
 		"/start?check=1&url=%22%3E%3Cscript%3Ealert(1)%3C/script%3E", "/%3Cscript%3E"} {
 		w := v.ask(http.MethodGet, target, "")
@@ -66,7 +66,7 @@ func TestWhoMayChangeThings(t *testing.T) {
 	} {
 		v := visit(t, Options{Root: root, Program: "/bin/false"})
 		c.edit(v)
-		for _, target := range []string{"/run/" + keyOf("one") + "/pin", "/run/" + keyOf("one") + "/unpin", "/run/" + keyOf("one") + "/stop", "/start"} {
+		for _, target := range []string{"/run/" + Key("one") + "/pin", "/run/" + Key("one") + "/unpin", "/run/" + Key("one") + "/stop", "/start"} {
 			if w := v.ask(http.MethodPost, target, "rate=1"); w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), c.says) {
 				t.Errorf("%s: %s gives %d %s", name, target, w.Code, plain(w.Body.String()))
 			}
@@ -76,11 +76,11 @@ func TestWhoMayChangeThings(t *testing.T) {
 		t.Error("a run was pinned")
 	}
 	v := visit(t, Options{Root: root, ReadOnly: true})
-	if strings.Contains(v.page("/run/"+keyOf("one")), "/pin") || strings.Contains(v.URL(), "token") {
+	if strings.Contains(v.page("/run/"+Key("one")), "/pin") || strings.Contains(v.URL(), "token") {
 		t.Error("a read-only page offers to pin, or has a token")
 	}
 	// A state is never changed by a GET.
-	if w := visit(t, Options{Root: root}).ask(http.MethodGet, "/run/"+keyOf("one")+"/pin", ""); w.Code != http.StatusNotFound && w.Code != http.StatusMethodNotAllowed {
+	if w := visit(t, Options{Root: root}).ask(http.MethodGet, "/run/"+Key("one")+"/pin", ""); w.Code != http.StatusNotFound && w.Code != http.StatusMethodNotAllowed {
 		t.Errorf("GET pin gives %d", w.Code)
 	}
 }
@@ -107,14 +107,14 @@ func TestNoPathLeadsOutOfTheRuns(t *testing.T) {
 	keep(t, outside, "secret")
 	keep(t, root, "one")
 	v := visit(t, Options{Root: root})
-	for _, target := range []string{"/run/..%2Fsecret", "/run/../secret", "/run/..%2f..%2fetc%2fpasswd", "/run/" + keyOf("../secret"), "/run/secret-id", "/run/%2e%2e",
+	for _, target := range []string{"/run/..%2Fsecret", "/run/../secret", "/run/..%2f..%2fetc%2fpasswd", "/run/" + Key("../secret"), "/run/secret-id", "/run/%2e%2e",
 		"/static/..%2fui.go", "/static/../pages.html", "/static/pages.html", "/static/", "/capacity/..%2Fsecret", "/run/..%5csecret/events", "//evil.example/?token=x"} {
 		w := v.ask(http.MethodGet, target, "")
 		if location := w.Header().Get("Location"); w.Code == http.StatusOK || strings.Contains(w.Body.String(), "secret-id") && !strings.Contains(target, "secret-id") || strings.HasPrefix(location, "//") {
 			t.Errorf("%s gives %d %s\n%s", target, w.Code, location, plain(w.Body.String()))
 		}
 	}
-	if w := v.ask(http.MethodGet, "/compare?a=../secret&b="+keyOf("one"), ""); w.Code != http.StatusBadRequest {
+	if w := v.ask(http.MethodGet, "/compare?a=../secret&b="+Key("one"), ""); w.Code != http.StatusBadRequest {
 		t.Errorf("a path in place of a key gives %d", w.Code)
 	}
 }

@@ -41,13 +41,14 @@ type run struct {
 	Trend         *trend // nil where it has no throughput
 }
 
-func keyOf(dir string) string {
+// Key is how pages name the run of a directory below the root.
+func Key(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
 	return hex.EncodeToString(sum[:8])
 }
 
 func (s *Server) newRun(dir string) *run {
-	return &run{Key: keyOf(dir), Dir: dir, Path: filepath.ToSlash(filepath.Join(s.Root, filepath.FromSlash(dir)))}
+	return &run{Key: Key(dir), Dir: dir, Path: filepath.ToSlash(filepath.Join(s.Root, filepath.FromSlash(dir)))}
 }
 
 // Verdict is the word that matters of a run, as a filter has it.

@@ -200,7 +200,7 @@ func TestBrokenKilledAndRunningRunsAreListed(t *testing.T) {
 	if strings.Contains(page, "unrelated") {
 		t.Error("a directory without a run is listed")
 	}
-	says(t, v.page("/run/"+keyOf("damaged")), "Not shown", "damaged is broken")
+	says(t, v.page("/run/"+Key("damaged")), "Not shown", "damaged is broken")
 	says(t, v.page("/?verdict=broken"), "damaged", "empty-log", "1–2 of 2")
 	// A run that was put there later is found without a rebuild, and one that is gone is said to be.
 	keep(t, root, "later")
@@ -218,7 +218,7 @@ func TestViewsNameTheCommandThatPrintsTheSame(t *testing.T) {
 		keep(t, root, fmt.Sprintf("week-%02d", i), func(r *result.Result) { r.Started = r.Started.AddDate(0, 0, 7*i) })
 	}
 	v := visit(t, Options{Root: root})
-	a, b, c := keyOf("week-00"), keyOf("week-01"), keyOf("week-02")
+	a, b, c := Key("week-00"), Key("week-01"), Key("week-02")
 	path := func(name string) string { return filepath.ToSlash(filepath.Join(root, name)) }
 	for target, wanted := range map[string][]string{
 		"/run/" + a:                                      {"redline report " + path("week-00"), "61", "/capacity/" + a},
@@ -267,7 +267,7 @@ func TestPinAndUnpin(t *testing.T) {
 	root := t.TempDir()
 	keep(t, root, "one")
 	v := visit(t, Options{Root: root})
-	target := "/run/" + keyOf("one")
+	target := "/run/" + Key("one")
 	says(t, v.page(target), target+"/pin")
 	if w := v.ask(http.MethodPost, target+"/pin", "note=after+the+upgrade"); w.Code != http.StatusSeeOther {
 		t.Fatalf("pin: %d %s", w.Code, plain(w.Body.String()))
@@ -276,7 +276,7 @@ func TestPinAndUnpin(t *testing.T) {
 	if err != nil || !strings.Contains(string(pin), "after the upgrade") {
 		t.Errorf("the pin is %s, %v", pin, err)
 	}
-	says(t, v.page("/drift?run="+keyOf("one")), "pinned: after the upgrade", "/unpin")
+	says(t, v.page("/drift?run="+Key("one")), "pinned: after the upgrade", "/unpin")
 	if w := v.ask(http.MethodPost, target+"/unpin", ""); w.Code != http.StatusSeeOther {
 		t.Errorf("unpin: %d", w.Code)
 	}
@@ -296,7 +296,7 @@ func TestARunUnderWaySendsItsFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := visit(t, Options{Root: root})
-	target := "/run/" + keyOf("now")
+	target := "/run/" + Key("now")
 	says(t, v.page(target), `data-events="`+target+`/events"`, "started elsewhere")
 	server := httptest.NewServer(v.Server)
 	defer server.Close()
