@@ -8,7 +8,7 @@ GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 FUZZTIME ?= 10m
-.PHONY: help build run test check cross fuzz hostile bench floor scale workers accuracy peers real vllm predict tune twin offered soak reliability limit verdicts trials collector golden readme pictures release vuln dist clean scrape screen
+.PHONY: help build run test check cross fuzz hostile bench floor scale workers accuracy peers real vllm predict tune twin offered soak reliability limit verdicts trials collector golden readme pictures examples release vuln dist clean scrape screen
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -117,6 +117,9 @@ readme: ## run the README's examples against a simulated server and write their 
 
 pictures: ## write the pictures of the documentation: a report and the pages of redline ui, of recorded runs, in Chromium; writes docs/pictures
 	go run ./scripts/pictures
+
+examples: ## write recorded runs of vLLM on an H200 into examples/runs, for redline ui to show
+	go run ./scripts/pictures -runs examples/runs
 
 release: check vuln dist ## what a release must pass, and its binaries
 

@@ -1,12 +1,15 @@
 // Command pictures writes the pictures of the documentation: the report of a recorded
 // run of vLLM on an H200, and the pages of redline ui over such runs, as a browser
-// shows them. It sends no request but to itself.
+// shows them. It sends no request but to itself. With -runs it only writes those
+// runs into a directory, for redline ui to show.
 package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"image"
 	"image/color"
@@ -19,6 +22,7 @@ import (
 	"time"
 
 	"redline/internal/browser"
+	"redline/internal/run/store"
 	"redline/internal/show/report"
 	"redline/internal/show/ui"
 )
@@ -29,22 +33,26 @@ const (
 )
 
 func main() {
-	if err := run(context.Background()); err != nil {
+	runs := flag.String("runs", "", "write the recorded runs into this directory, and take no pictures")
+	flag.Parse()
+	do := func() error { return pictures(context.Background()) }
+	if *runs != "" {
+		do = func() error { return writeRuns(*runs) }
+	}
+	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "pictures:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context) error {
+func pictures(ctx context.Context) error {
 	work, err := os.MkdirTemp("", "pictures")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(work)
-	for name, archive := range recordings {
-		if err := unpack(filepath.Join(recorded, archive), filepath.Join(work, "runs", name)); err != nil {
-			return err
-		}
+	if err := writeRuns(filepath.Join(work, "runs")); err != nil {
+		return err
 	}
 	target, err := filepath.Abs(into)
 	if err != nil {
@@ -52,9 +60,6 @@ func run(ctx context.Context) error {
 	}
 	// Pages name runs as a reader would: by a path from where they are.
 	if err := os.Chdir(work); err != nil {
-		return err
-	}
-	if err := judgeAll("runs"); err != nil {
 		return err
 	}
 	b, stop, err := browser.Start(ctx)
@@ -67,7 +72,7 @@ func run(ctx context.Context) error {
 
 // shootReport takes the picture of the README.
 func shootReport(b *browser.Browser, target string) error {
-	res, err := drawn(filepath.Join("runs", "llama-3.1-8b", "chat-25"))
+	res, err := (&store.Dir{Path: filepath.Join("runs", "llama-3.1-8b", "chat-25")}).Result()
 	if err != nil {
 		return err
 	}
@@ -166,7 +171,9 @@ func packed(shot image.Image) ([]byte, error) {
 			counts[at(x, y)]++
 		}
 	}
-	common := slices.SortedFunc(maps.Keys(counts), func(a, b color.RGBA) int { return counts[b]*bright(b) - counts[a]*bright(a) })
+	common := slices.SortedFunc(maps.Keys(counts), func(a, b color.RGBA) int {
+		return cmp.Or(counts[b]*bright(b)-counts[a]*bright(a), cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B))
+	})
 	palette := make(color.Palette, 0, 255)
 	for _, c := range common[:min(len(common), 255)] {
 		palette = append(palette, c)

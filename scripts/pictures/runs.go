@@ -28,8 +28,13 @@ var recordings = map[string]string{
 
 var objectives = []string{"ttft:p95<450ms", "tpot:p95<25ms"}
 
-// judgeAll writes the results of all runs below a directory again.
-func judgeAll(root string) error {
+// writeRuns unpacks the recordings below a directory, and judges the runs.
+func writeRuns(root string) error {
+	for name, archive := range recordings {
+		if err := unpack(filepath.Join(recorded, archive), filepath.Join(root, name)); err != nil {
+			return err
+		}
+	}
 	paths, err := filepath.Glob(filepath.Join(root, "*", "*", store.ResultFile))
 	if err != nil {
 		return err
