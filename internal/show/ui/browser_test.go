@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"redline/internal/browser"
 	"redline/internal/judge/result"
+	"redline/internal/run/store"
 )
 
 // site serves runs of every kind; addresses are of its views, by name.
@@ -34,6 +36,12 @@ func site(t *testing.T) (address func(target string) string, views map[string]st
 	}
 	keep(t, root, "hostile", func(r *result.Result) { r.Model.Name, r.Label = hostile, strings.Repeat("long-", 40) })
 	write(t, root, "damaged", map[string]string{"records.jsonl": "", "result.json": "{ not json"})
+	write(t, root, "now", map[string]string{"records.jsonl": fmt.Sprintf(`{"schema":"redline/record/2","run":"x","origin_unix_ns":%d,"origin_mono_ns":1}`, time.Now().UnixNano()) + "\n"})
+	hold := store.Hold{Command: "redline run"}
+	if err := hold.Take(filepath.Join(root, "now")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hold.Release)
 	all := samples(t)
 	for _, name := range []string{"met", "limit", "comparison", "priced"} {
 		write(t, root, name, map[string]string{"records.jsonl": "", "result.json": string(all[name]), "plan.yaml": ""})
@@ -44,7 +52,7 @@ func site(t *testing.T) (address func(target string) string, views map[string]st
 	a, b := Key("20260114-091203-nightly"), Key("20260214-091203-nightly")
 	views = map[string]string{"list": "/", "run": "/run/" + Key("met"), "limit": "/run/" + Key("limit"), "side-by-side": "/run/" + Key("comparison"), "compare": "/compare?a=" + a + "&b=" + b, "drift": "/drift?label=nightly", "steady": "/drift?label=weekly",
 		"frontier": "/frontier?run=" + a + "&run=" + b, "capacity": "/capacity/" + a + "?rate=100&price=3", "start": "/start?kind=sweep&rates=1,2,4&check=1",
-		"hostile": "/run/" + Key("hostile"), "broken": "/run/" + Key("damaged"), "none": "/?model=none", "unknown": "/nowhere"}
+		"hostile": "/run/" + Key("hostile"), "broken": "/run/" + Key("damaged"), "none": "/?model=none", "live": "/run/" + Key("now"), "unknown": "/nowhere"}
 	return func(target string) string {
 		mark := map[bool]string{true: "&", false: "?"}[strings.Contains(target, "?")]
 		return server.URL + target + mark + "token=" + pages.token // as a first visit has it

@@ -45,6 +45,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !s.site.Knows(r.Host):
 		s.site.Refuse(w)
+	case r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate":
+		http.Error(w, "a page of another site asks for this: open it by its own address", http.StatusForbidden)
 	case s.enters(w, r):
 	case s.closed && !s.known(r):
 		http.Error(w, "open the URL that redline ui printed when it started: it has the token", http.StatusForbidden)

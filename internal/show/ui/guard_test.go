@@ -3,6 +3,7 @@ package ui
 import (
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,6 +97,29 @@ func TestRebindingIsRefused(t *testing.T) {
 		v.host = host
 		if w := v.ask(http.MethodGet, "/", ""); w.Code != want {
 			t.Errorf("Host %q gives %d, want %d", host, w.Code, want)
+		}
+	}
+}
+
+// A page of another site can link to this one, but not have it loaded within itself:
+// a picture or a script of that site would make this server compute.
+func TestAnotherSiteLoadsNothing(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	keep(t, root, "one")
+	v := visit(t, Options{Root: root})
+	for mode, want := range map[string]int{"navigate": http.StatusOK, "no-cors": http.StatusForbidden, "cors": http.StatusForbidden} {
+		r := httptest.NewRequest(http.MethodGet, "/capacity/"+Key("one"), nil)
+		r.Host = v.host
+		r.Header.Set("Sec-Fetch-Site", "cross-site")
+		r.Header.Set("Sec-Fetch-Mode", mode)
+		w := httptest.NewRecorder()
+		for w.Code = http.StatusAccepted; w.Code == http.StatusAccepted; {
+			w = httptest.NewRecorder()
+			v.ServeHTTP(w, r)
+		}
+		if w.Code != want {
+			t.Errorf("%s from another site gives %d, want %d", mode, w.Code, want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
@@ -320,6 +323,36 @@ func TestARunUnderWaySendsItsFigures(t *testing.T) {
 	if kind := answer.Header.Get("Content-Type"); kind != "text/event-stream" {
 		t.Errorf("the events are %s", kind)
 	}
+}
+
+// Nobody reads on for a browser that has left.
+func TestABrowserThatLeavesLeavesNothingRunning(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	root := t.TempDir()
+	write(t, root, "now", map[string]string{"records.jsonl": `{"schema":"redline/record/2","run":"x","origin_unix_ns":1,"origin_mono_ns":1}` + "\n"})
+	hold := store.Hold{Command: "redline run"}
+	if err := hold.Take(filepath.Join(root, "now")); err != nil {
+		t.Fatal(err)
+	}
+	defer hold.Release()
+	server := httptest.NewServer(New(Options{Root: root}, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7700}))
+	ctx, leave := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/run/"+Key("now")+"/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Transport{}
+	answer, err := browser.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := answer.Body.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	_ = answer.Body.Close() // it was left
+	goleak.VerifyNone(t, before, goleak.IgnoreTopFunction("internal/poll.runtime_pollWait"), goleak.IgnoreAnyFunction("net/http/httptest.(*Server).goServe.func1"))
+	server.Close()
 }
 
 func TestNoValueOfTheFormIsReadAsAFlag(t *testing.T) {
