@@ -26,7 +26,7 @@ func (c *Chart) SVG(id string, size Size) string {
 	if len(c.Parts) > 0 {
 		return c.bar(id, size)
 	}
-	d := &drawing{x: newScale(c.places(), c.X), y: newScale(c.values(), c.Y),
+	d := &drawing{x: newScale(c.places(), c.X), y: newScale(c.withNames(), c.Y),
 		right: max(size.Width, 200) - right, bottom: max(size.Height, 160) - floor}
 	legend := c.legend(d.right + right)
 	below := floor
@@ -51,6 +51,26 @@ func (c *Chart) SVG(id string, size Size) string {
 	d.names(legend)
 	d.add(`</svg>`)
 	return d.out.String()
+}
+
+// withNames are the values that the picture must hold, with room for the name of a
+// bound above all lines.
+func (c *Chart) withNames() []float64 {
+	all := c.values()
+	for _, b := range c.Bounds {
+		if len(all) == 0 || !drawable(b.Y, c.Y.Log) || b.Y < slices.Max(all) {
+			continue
+		}
+		if c.Y.Log {
+			return append(all, 1.3*b.Y)
+		}
+		low := slices.Min(all)
+		if !c.Y.Free {
+			low = min(low, 0)
+		}
+		return append(all, b.Y+0.13*(b.Y-low))
+	}
+	return all
 }
 
 // drawing is an SVG in the making.

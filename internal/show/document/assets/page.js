@@ -165,7 +165,10 @@
         ctx.beginPath(); ctx.arc(x, y, 3.5 * r, 0, 2 * Math.PI);
         ctx.fillStyle = style("--paper"); ctx.fill(); ctx.strokeStyle = color(l.class); ctx.lineWidth = 2 * r; ctx.stroke();
       }
-      (l.labels || []).forEach((text, k) => { const [x, y] = at(k); if (text) write(ctx, text, x + 6 * r, y - 7 * r, color(l.class)); });
+      (l.labels || []).forEach((text, k) => {
+        const [x, y] = at(k), ends = x + (6 + wide(text || "")) * r > left + width;
+        if (text) write(ctx, text, ends ? x - 6 * r : x + 6 * r, y - 7 * r, color(l.class), ends ? "right" : "left");
+      });
     });
     for (const b of c.bounds || []) {
       const y = u.valToPos(b.y, "y", true), paint = style(b.plain ? "--soft" : "--bad");
