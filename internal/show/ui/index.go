@@ -22,8 +22,14 @@ type unready struct {
 
 func (u *unready) Error() string { return u.said }
 
+// worthTelling is how many new runs take long enough for a page to say so.
+const worthTelling = 100
+
 // tell keeps how far the index is, so that pages can say so.
 func (s *Server) tell(done, total int) {
+	if total < worthTelling {
+		return
+	}
 	s.reading.Store(&unready{fmt.Sprintf("Reading the runs into the index: %s of %s. This happens once.", text.Count(done), text.Count(total)), done, total})
 }
 

@@ -20,5 +20,8 @@ func TestAPageShowsHowFarTheIndexIs(t *testing.T) {
 		says(t, w.Body.String(), "Reading the runs into the index: 1,200 of 3,000.", `max="3000" value="1200"`, `http-equiv="refresh" content="1"`)
 	}
 	v.reading.Store(nil)
+	if v.tell(1, 2); v.reading.Load() != nil {
+		t.Error("a page says that it reads two runs")
+	}
 	says(t, v.page("/"), "1–1 of 1")
 }

@@ -24,15 +24,18 @@ const beat = time.Second
 
 // events sends the figures of a run while it goes on, and says when it has ended.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+	tick := time.NewTicker(beat)
+	defer tick.Stop()
 	one, err := s.find(r.Context(), r.PathValue("run"))
+	for far := (*unready)(nil); errors.As(err, &far) && r.Context().Err() == nil; one, err = s.find(r.Context(), r.PathValue("run")) {
+		<-tick.C // a browser that is refused does not ask again
+	}
 	if err != nil {
 		http.NotFound(w, r)
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
-	tick := time.NewTicker(beat)
-	defer tick.Stop()
 	var f *follower
 	defer func() { f.stop() }()
 	for {
