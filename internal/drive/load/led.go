@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 
 	"redline/internal/clock"
@@ -69,6 +70,9 @@ type News struct {
 	Known int64
 	// Output is how many output events have come since the last news of it.
 	Output int64
+	// Gone are the requests on their way whose workers are lost at present, nil
+	// where that is not the news: nobody waits for them.
+	Gone []int
 }
 
 // Workers offer a stage's load in several processes.
@@ -129,6 +133,12 @@ func (e *engine) hear(workers Workers) {
 		if n.Known != 0 {
 			e.heard.Store(n.Known)
 			e.window.advance(n.Known)
+		}
+		if n.Gone != nil {
+			e.window.writeOff(len(slices.DeleteFunc(n.Gone, func(id int) bool {
+				one, known := open[id]
+				return !known || one.rec.Phase != record.Measure
+			})))
 		}
 		rec := n.Record
 		if rec == nil {

@@ -31,6 +31,7 @@ type window struct {
 	ending     int64 // when the last request ended
 	measured   int   // requests in the window
 	open       int   // of those, not ended
+	gone       int   // of those, nobody waits for
 	e2eSum     int64
 	e2eN       int64
 	running    int64 // requests taken in and not ended
@@ -225,8 +226,16 @@ func (w *window) seal(at int64) {
 	w.checkDrained()
 }
 
+// writeOff has nobody wait for n requests of the window any more.
+func (w *window) writeOff(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.gone = n
+	w.checkDrained()
+}
+
 func (w *window) checkDrained() {
-	if !w.sealed || w.open > 0 {
+	if !w.sealed || w.open > w.gone {
 		return
 	}
 	select {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -174,7 +175,9 @@ func (s *stint) News(take func(load.News)) {
 		case s.halted = <-s.halts:
 			continue
 		case <-look.C:
-			s.look()
+			if s.look() {
+				take(load.News{Gone: s.gone()})
+			}
 		}
 		s.merge.release(tell)
 		if at := s.merge.settled(); at > known {
@@ -212,8 +215,20 @@ func (s *stint) add(b *Batch) (output int64) {
 	return b.Output
 }
 
-// look notices workers that say nothing.
-func (s *stint) look() {
+// gone are the requests of workers that are lost.
+func (s *stint) gone() []int {
+	ids := []int{}
+	for i, m := range s.members {
+		if m.lost != "" {
+			ids = slices.AppendSeq(ids, maps.Keys(s.merge.workers[i].open))
+		}
+	}
+	return ids
+}
+
+// look notices workers that say nothing. It reports whether one of them is lost by
+// that, or back.
+func (s *stint) look() (changed bool) {
 	now := s.Now()
 	if away := now - s.looked; s.looked != 0 && away > int64(absence) {
 		// This process was suspended: what the workers told meanwhile is yet to be read.
@@ -245,8 +260,10 @@ func (s *stint) look() {
 			m.lost = ""
 			s.Say("worker %s is back", name(m.link.Hello()))
 		}
+		changed = changed || s.merge.workers[i].lost != (m.lost != "")
 		s.merge.workers[i].lost = m.lost != ""
 	}
+	return changed
 }
 
 // patience is how long a worker may say nothing before it is lost: longer where

@@ -380,6 +380,9 @@ func TestWorkerCutOff(t *testing.T) {
 			if !lost && (n.OK != whole.Points[0].Requests.OK || len(records) < len(all)*9/10) {
 				t.Errorf("%d ok of %d records, want %d of about %d", n.OK, len(records), whole.Points[0].Requests.OK, len(all))
 			}
+			if len(records) > len(all)*12/10 {
+				t.Errorf("%d records, without a fault %d: the others went on until nobody could end what was lost", len(records), len(all))
+			}
 			if lost && (n.Unsent < 50 || n.OK+n.Unsent+n.Censored+n.Cancelled != n.Due) {
 				t.Errorf("requests %+v", n)
 			}
