@@ -220,7 +220,7 @@ func (p *process) startWorkers(n int, hub *bus.Hub) (list []*child.Process, err 
 		return nil, err
 	}
 	env := os.Environ()
-	for _, name := range []string{joinToken, "REDLINE_NAME", "JOB_COMPLETION_INDEX"} {
+	for _, name := range []string{joinToken, natsAuth, "REDLINE_NAME", "JOB_COMPLETION_INDEX"} {
 		env = without(env, name)
 	}
 	env = append(env, joinToken+"="+hub.Token())

@@ -20,12 +20,12 @@ type check struct {
 
 // checks is every question, in the order in which reports show them.
 var checks = []check{
+	{name: "workers", ask: askWorkers, cure: "look at that worker's own output and its machine, then run again"},
+	{name: "worker clocks", ask: askWorkerClocks, cure: "put the workers nearer to the conductor, or lengthen the window"},
 	{name: "lag", ask: askLag, spoils: fromDue, shows: true,
 		cure: "redline itself sent late: lower the rate, give the client more cores, or spread the load over machines"},
 	{name: "due against sent", ask: askUnsent,
 		cure: "the client did not send what the schedule wanted: lower the rate or lengthen --drain"},
-	{name: "workers", ask: askWorkers, cure: "look at that worker's own output and its machine, then run again"},
-	{name: "worker clocks", ask: askWorkerClocks, cure: "put the workers nearer to the conductor, or lengthen the window"},
 	{name: "own CPU", machine: true, ask: askCPU, cure: "give the client more cores, lower the rate, or run the server on another machine"},
 	{name: "clock steps", machine: true, ask: askClock, spoils: times,
 		cure: "stop the time service from stepping the clock during a run, then run again"},

@@ -178,6 +178,8 @@ func askUnsent(e Evidence) outcome {
 	switch {
 	case n.Due == 0:
 		return outcome{why: "no request was due in the window"}
+	case e.lost():
+		return outcome{why: "a worker was lost, and what it owed was not sent"}
 	case e.Load.Mode == "capped" && n.Unsent > 0:
 		return outcome{why: fmt.Sprintf("the cap held %d of %d requests back to the end; slot_wait shows the waiting", n.Unsent, n.Due)}
 	}

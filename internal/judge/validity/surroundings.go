@@ -196,6 +196,9 @@ func askForeign(e Evidence) outcome {
 	if e.Traffic == nil {
 		return outcome{why: "the server's own count of requests is not known"}
 	}
+	if e.lost() {
+		return outcome{why: "a worker was lost, and what it sent is not known"}
+	}
 	room := e.Traffic.Ours*(1+foreignShare) + foreignSlack
 	return outcome{
 		ok:        e.Traffic.Theirs <= room,

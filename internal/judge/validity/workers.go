@@ -2,7 +2,9 @@ package validity
 
 import (
 	"fmt"
+	"slices"
 
+	"redline/internal/judge/result"
 	"redline/internal/text"
 )
 
@@ -37,6 +39,11 @@ func (c check) each(e Evidence) (o outcome) {
 		}
 	}
 	return o
+}
+
+// lost reports whether a worker was.
+func (e Evidence) lost() bool {
+	return slices.ContainsFunc(e.Workers, func(w result.Worker) bool { return w.Lost != "" })
 }
 
 // askWorkers asks whether every worker was there to the end.

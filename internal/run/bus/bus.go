@@ -137,7 +137,7 @@ func (o *Options) dialing(k keys, refuse func(error), where string) []nats.Optio
 		}),
 		nats.ReconnectHandler(func(*nats.Conn) { o.say("connected to %s again", where) }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			if r := refused(err, where); r != nil {
+			if r := o.refused(err, where); r != nil {
 				refuse(r)
 			} else if errors.Is(err, nats.ErrPermissionViolation) {
 				o.say("%s does not allow what redline needs, which is redline.>, _INBOX.> and $JS.API.>: %s", where, cause(err))
@@ -163,13 +163,16 @@ func (o *Options) auth(k keys) nats.Option {
 
 // refused tells what no further try cures from a connection that failed; nil for
 // the latter.
-func refused(err error, where string) error {
+func (o *Options) refused(err error, where string) error {
 	var r *refusal
 	switch {
 	case errors.As(err, &r):
 		return r
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired):
-		return &refusal{fmt.Sprintf("%s: %s refuses it; give the conductor's own as REDLINE_JOIN_TOKEN, or to a NATS server of your own what it asks for as REDLINE_NATS_AUTH", errToken, where)}
+		if o.Auth != "" {
+			return &refusal{where + " does not take REDLINE_NATS_AUTH, which is for a NATS server of your own: give what that asks for, or nothing to a conductor's"}
+		}
+		return &refusal{fmt.Sprintf("%s: %s refuses it; give the conductor's own as REDLINE_JOIN_TOKEN, or what a NATS server of your own asks for as REDLINE_NATS_AUTH", errToken, where)}
 	case errors.Is(err, nats.ErrSecureConnWanted):
 		return &refusal{where + " does not speak TLS: give its address with nats://"}
 	}

@@ -378,3 +378,33 @@ func TestOwnAuth(t *testing.T) {
 		}
 	}
 }
+
+// What killed processes leave behind is removed; what others use is not.
+func TestScratchOfTheKilled(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	left := filepath.Join(os.TempDir(), "redline-nats-1", "jetstream")
+	if err := os.MkdirAll(left, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	first := openHub(t, Options{Auth: "of another server", Dir: ""})
+	dir, held, err := scratch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Release()
+	if _, err := os.Stat(left); err == nil {
+		t.Error("what was left is there yet")
+	}
+	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), "redline-nats-*"))
+	if len(dirs) != 1 || dirs[0] != dir || first.server.dir == dir {
+		t.Errorf("there are %v", dirs)
+	}
+	other, more, err := scratch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer more.Release()
+	if _, err := os.Stat(dir); err != nil || other == dir {
+		t.Errorf("a directory in use: %v", err)
+	}
+}

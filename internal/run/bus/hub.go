@@ -51,6 +51,7 @@ func Open(ctx context.Context, o Options) (*Hub, error) {
 
 func (h *Hub) connect(ctx context.Context) (err error) {
 	if h.options.URL == "" {
+		h.options.Auth = "" // it is for servers of others
 		h.server, err = embed(h.options, h.keys)
 	} else {
 		err = checkURL(h.options.URL)
@@ -63,7 +64,7 @@ func (h *Hub) connect(ctx context.Context) (err error) {
 		options = append(options, nats.InProcessServer(h.server))
 	}
 	if h.conn, err = nats.Connect(h.options.URL, options...); err != nil {
-		if r := refused(err, h.URL()); r != nil {
+		if r := h.options.refused(err, h.URL()); r != nil {
 			return r
 		}
 		return fmt.Errorf("no NATS server answers at %s: %s", h.URL(), cause(err))
@@ -247,7 +248,7 @@ func (g *gathering) tooFew(ctx context.Context, n int) error {
 	if len(g.links) > 0 {
 		came = fmt.Sprintf("%d of %d workers", len(g.links), n)
 	}
-	line := fmt.Sprintf("%s came in the time allowed: start one with `redline worker --nats %s` and REDLINE_JOIN_TOKEN", came, g.hub.URL())
+	line := fmt.Sprintf("%s came in the time allowed (--workers-wait), beside those that another conductor has: start one with `redline worker --nats %s` and REDLINE_JOIN_TOKEN", came, g.hub.URL())
 	for _, why := range g.refused {
 		line += "; " + why
 	}

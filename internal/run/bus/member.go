@@ -70,7 +70,7 @@ func (m *Member) connect(ctx context.Context) (*nats.Conn, error) {
 		if err == nil {
 			return conn, nil
 		}
-		if r := refused(err, shown(m.options.URL)); r != nil {
+		if r := m.options.refused(err, shown(m.options.URL)); r != nil {
 			return nil, r
 		}
 		if !told {

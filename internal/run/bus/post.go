@@ -14,6 +14,9 @@ import (
 	"redline/internal/text"
 )
 
+// noRoom is what a server says whose disk is full.
+const noRoom jetstream.ErrorCode = 10047
+
 // keptFor is how long a server keeps batches that nobody has taken away.
 const keptFor = 24 * time.Hour
 
@@ -30,6 +33,9 @@ func (h *Hub) Collect(ctx context.Context, run string, take func(*crew.Batch)) e
 		Discard: jetstream.DiscardNew, MaxAge: keptFor, Duplicates: 2 * time.Minute,
 		Description: "batches of a redline run",
 	})
+	if full := (&jetstream.APIError{}); errors.As(err, &full) && full.ErrorCode == noRoom && h.server != nil {
+		return fmt.Errorf("there is no room for the records of run %s in %s: free some, or name another place by TMPDIR", text.Line(run), h.server.dir)
+	}
 	if err != nil {
 		return fmt.Errorf("%s cannot keep the records of run %s: %s", h.URL(), text.Line(run), cause(err))
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"redline/internal/lock"
 	"redline/internal/text"
 )
 
@@ -21,7 +23,8 @@ import (
 type embedded struct {
 	*server.Server
 	url     string
-	scratch string // a directory to remove, "" where it was given
+	dir     string
+	scratch *lock.Lock // in a directory to remove, nil where it was given
 }
 
 // embed starts a server. On anything but loopback it speaks TLS alone.
@@ -31,17 +34,15 @@ func embed(o Options, k keys) (*embedded, error) {
 		return nil, err
 	}
 	e := &embedded{}
-	dir := o.Dir
-	if dir == "" {
-		if dir, err = os.MkdirTemp("", "redline-nats-"); err != nil {
-			return nil, err
+	if e.dir = o.Dir; e.dir == "" {
+		if e.dir, e.scratch, err = scratch(); err != nil {
+			return nil, fmt.Errorf("there is no place for records: %w; name another by TMPDIR", err)
 		}
-		e.scratch = dir
 	}
-	log := &serverLog{gate: gate{token: k.proof(), say: o.say, told: map[string]bool{}}}
+	log := &serverLog{dir: e.dir, told: map[string]bool{}, gate: gate{token: k.proof(), say: o.say, told: map[string]bool{}}}
 	options := &server.Options{
 		ServerName: "redline", Host: host, Port: port, NoSigs: true, NoLog: true,
-		JetStream: true, StoreDir: dir, DisableJetStreamBanner: true,
+		JetStream: true, StoreDir: e.dir, DisableJetStreamBanner: true,
 		MaxPayload: maxPayload, MaxPending: 32 * maxPayload,
 		AuthTimeout: 10, PingInterval: 2 * time.Second, MaxPingsOut: 3,
 		CustomClientAuthentication: &log.gate,
@@ -92,9 +93,30 @@ func (e *embedded) stop() {
 		e.Shutdown()
 		e.WaitForShutdown()
 	}
-	if e.scratch != "" {
-		os.RemoveAll(e.scratch)
+	if e.scratch != nil {
+		os.RemoveAll(e.dir)
+		_ = e.scratch.Release() // its file is gone
 	}
+}
+
+// scratch makes a directory for the time of this process, and removes those of
+// processes that were killed.
+func scratch() (dir string, held *lock.Lock, err error) {
+	const name = "lock"
+	left, _ := filepath.Glob(filepath.Join(os.TempDir(), "redline-nats-*"))
+	for _, old := range left {
+		if l, err := lock.Take(filepath.Join(old, name), "redline"); err == nil {
+			os.RemoveAll(old)
+			_ = l.Release() // its file is gone
+		}
+	}
+	if dir, err = os.MkdirTemp("", "redline-nats-"); err != nil {
+		return "", nil, err
+	}
+	if held, err = lock.Take(filepath.Join(dir, name), "redline"); err != nil {
+		os.RemoveAll(dir)
+	}
+	return dir, held, err
 }
 
 func listenAddress(listen string) (host string, port int, err error) {
@@ -177,7 +199,8 @@ type serverLog struct {
 	gate gate
 	mu   sync.Mutex
 	why  string
-	told int
+	dir  string
+	told map[string]bool
 }
 
 func (l *serverLog) fatal() string {
@@ -207,9 +230,12 @@ func (l *serverLog) Errorf(format string, args ...any) {
 	if strings.Contains(line, "authentication error") || strings.Contains(line, "Authorization Violation") {
 		return // the gate has said so
 	}
+	if strings.Contains(line, "resource limits exceeded") || strings.Contains(line, syscall.ENOSPC.Error()) {
+		line = fmt.Sprintf("no room is left for records in %s: free some, or name another place by TMPDIR, and run again", l.dir)
+	}
 	l.mu.Lock()
-	l.told++
-	say := l.told <= 10
+	say := len(l.told) < 10 && !l.told[line]
+	l.told[line] = true
 	l.mu.Unlock()
 	if say {
 		l.gate.say("the embedded NATS server: %s", line)
