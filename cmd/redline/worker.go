@@ -204,8 +204,17 @@ func (p *process) meet(ctx context.Context, w config.Workers, hub *bus.Hub, say 
 	if err != nil {
 		return nil, local, err
 	}
-	return crew.New(claim, links, hub), local, nil
+	all = crew.New(claim, links, hub)
+	for i, one := range local {
+		go func() {
+			<-one.Done()
+			all.Died(localName(i), fmt.Sprintf("its process ended with code %d,", one.ExitCode()))
+		}()
+	}
+	return all, local, nil
 }
+
+func localName(i int) string { return fmt.Sprintf("local-%d", i+1) }
 
 // conductorName is how this process is called by a worker that it has claimed.
 func conductorName() string {
@@ -225,7 +234,7 @@ func (p *process) startWorkers(n int, hub *bus.Hub) (list []*child.Process, err 
 	}
 	env = append(env, joinToken+"="+hub.Token())
 	for i := range n {
-		one, err := child.Start(child.Spec{Args: []string{self, "worker", "--nats", hub.URL(), "--name", fmt.Sprintf("local-%d", i+1), "--once"}, Env: env})
+		one, err := child.Start(child.Spec{Args: []string{self, "worker", "--nats", hub.URL(), "--name", localName(i), "--once"}, Env: env})
 		if err != nil {
 			return list, fmt.Errorf("worker %d could not be started: %w", i+1, err)
 		}

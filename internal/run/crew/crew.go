@@ -23,6 +23,25 @@ type Crew struct {
 	post  Post
 	left  *memo // of a stint that is to be taken over
 	leave func()
+
+	mu   sync.Mutex
+	died map[string]string // by the names of workers: how
+}
+
+// Died tells that the process of a worker on this machine has ended, and how.
+func (c *Crew) Died(name, how string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.died == nil {
+		c.died = map[string]string{}
+	}
+	c.died[name] = how
+}
+
+func (c *Crew) howDied(name string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.died[name]
 }
 
 // New makes a crew of workers that were claimed, in the order of their names.

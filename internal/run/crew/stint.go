@@ -252,11 +252,12 @@ func (s *stint) look() (changed bool) {
 			continue
 		}
 		s.merge.workers[i].absent = quiet > absence
+		how := s.crew.howDied(m.link.Hello().Name)
 		switch {
-		case quiet > limit && m.lost == "":
-			m.lost = fmt.Sprintf("nothing heard from it since %s into the run", text.Length(time.Duration(m.heard-s.start)))
+		case (quiet > limit || how != "" && quiet > 5*beat) && m.lost == "":
+			m.lost = fmt.Sprintf("%s %s into the run", cmp.Or(how, "nothing heard from it since"), text.Length(time.Duration(m.heard-s.start)))
 			s.Say("worker %s is lost: %s", name(m.link.Hello()), m.lost)
-		case quiet <= lost && m.lost != "":
+		case how == "" && quiet <= lost && m.lost != "":
 			m.lost = ""
 			s.Say("worker %s is back", name(m.link.Hello()))
 		}
