@@ -202,8 +202,12 @@ func together(t *testing.T, n int, f *fault, flags map[string][]string) (res *re
 			w.Outlet = func(string, int) Outlet { return &letterbox{post: post, cut: cut} }
 			links = append(links, &wire{hello: Hello{ID: fmt.Sprint(i), Name: fmt.Sprintf("w%d", i)}, worker: w, cut: cut})
 		}
-		o := measure.Options{Config: cfg, Clock: clock.Virtual(), Dial: l.dial,
-			Say: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }}
+		var mu sync.Mutex
+		o := measure.Options{Config: cfg, Clock: clock.Virtual(), Dial: l.dial, Say: func(format string, args ...any) {
+			mu.Lock()
+			defer mu.Unlock()
+			said = append(said, fmt.Sprintf(format, args...))
+		}}
 		for _, l := range links {
 			if _, err := l.Ask(t.Context(), Question{Claim: "test"}); err != nil {
 				t.Fatal(err)
