@@ -227,7 +227,8 @@ type Worker struct {
 	// Share is its part of the load.
 	Share float64 `json:"share"`
 	// Lost says that nothing was heard from it any more, and since when; its
-	// requests then count as unfinished or unsent.
+	// requests then count as unfinished or unsent. In an experiment it names the
+	// stage.
 	Lost string `json:"lost,omitempty"`
 	// LagP99MS is how late it sent; nil where it sent nothing in the window.
 	LagP99MS *float64    `json:"lag_p99_ms,omitempty"`

@@ -71,6 +71,9 @@ func (s Stage) Measures() bool {
 	return s.Purpose != result.PurposeSmoke && s.Purpose != result.PurposeWarmUp && s.Purpose != result.PurposeRamp
 }
 
+// repeatable reports whether the stage is run again where it is not valid.
+func (s Stage) repeatable() bool { return s.repeats == "" && !s.once }
+
 // stage is the plan with one thing changed.
 func (x *conductor) stage(name, purpose string, change func(*config.Config)) Stage {
 	c := *x.Config
@@ -105,7 +108,11 @@ type conductor struct {
 	// lacks for that.
 	rejected []rejected
 	missing  []string
-	used     measure.Used // of the plan's limits on tokens and money
+	// crew are the workers that sent the load, where others did, and gone those
+	// that the last stage lost.
+	crew crew
+	gone []string
+	used measure.Used // of the plan's limits on tokens and money
 	// other is the second server of a comparison.
 	other *measure.Target
 	// passed is how much of what was foreseen is over, named how many of the

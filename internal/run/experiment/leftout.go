@@ -31,7 +31,7 @@ func (x *conductor) reject(s Stage, res *result.Result) string {
 	}
 	reasons := text.Each(failed, func(c result.Check) string { return c.Reason() })
 	reason := strings.Join(reasons, "; ")
-	if s.repeats == "" && !s.once {
+	if s.repeatable() {
 		return reason
 	}
 	what, why := s.repeats, "because its repetition is not valid either"
@@ -130,11 +130,12 @@ func (x *conductor) unsupported(format string, args ...any) {
 }
 
 // adopt takes a stage's checks into the whole's: of each the one that failed,
-// else the last; and of what the client took that of its busiest stage. A run is
-// as sound as the least sound of the stages that count.
+// else the last; and of what the client took that of its busiest stage, unless
+// workers sent the load. A run is as sound as the least sound of the stages that
+// count.
 func (x *conductor) adopt(name string, res *result.Result) {
 	v := &x.res.Verdict
-	if res.Client.CPUShare > x.res.Client.CPUShare {
+	if len(res.Workers) == 0 && res.Client.CPUShare > x.res.Client.CPUShare {
 		x.res.Client = res.Client
 	}
 	for _, check := range res.Verdict.Checks {

@@ -21,6 +21,7 @@ func (x *conductor) add(s Stage, path string, res *result.Result) {
 		x.res = x.blank(res)
 	}
 	x.leftOut = x.reject(s, res)
+	x.sent(s, res)
 	entry := result.Stage{Name: s.Name, Purpose: s.Purpose, LeftOut: x.leftOut}
 	if relative, err := filepath.Rel(x.dir.Path, path); err == nil {
 		entry.Dir = filepath.ToSlash(relative)

@@ -96,41 +96,16 @@ func (r *run) takeLag(rec *record.Record) {
 	*of = append(*of, float64(max(0, rec.Sent-max(rec.Due, rec.Slot, rec.Conn)))/1e6)
 }
 
-// crew is what the workers say of themselves, and what all of them are together
-// as one client: the worst of what makes figures doubtful, the sum of what was
-// done.
+// crew adds to what the workers say of themselves how late each sent, and gives
+// what all of them are together as one client.
 func (r *run) crew(own result.Client, workers []result.Worker) result.Client {
-	all := result.Client{OS: own.OS, Arch: own.Arch, Timestamps: result.Timestamps{Source: "kernel"}}
-	cores := map[string]int{}
 	for i := range workers {
-		w := &workers[i]
 		if len(r.lags[i]) > 0 {
 			slices.Sort(r.lags[i])
-			w.LagP99MS = new(stats.Quantile(r.lags[i], 0.99))
-		}
-		c := w.Client
-		cores[w.Host] = max(cores[w.Host], c.CPUs)
-		all.CPUSeconds += c.CPUSeconds
-		all.CPUShare = max(all.CPUShare, c.CPUShare)
-		all.GCPauseMS = max(all.GCPauseMS, c.GCPauseMS)
-		all.ClockStepMS = max(all.ClockStepMS, c.ClockStepMS)
-		all.SchedDelayMS = max(all.SchedDelayMS, c.SchedDelayMS)
-		all.SharesHost = all.SharesHost || c.SharesHost
-		all.Retransmits += c.Retransmits
-		all.Unasked += c.Unasked
-		all.Timestamps.Reads += c.Timestamps.Reads
-		all.Timestamps.Missing += c.Timestamps.Missing
-		if c.Timestamps.Source == "user" {
-			all.Timestamps.Source = "user"
-		}
-		if c.CPUShare == all.CPUShare {
-			all.Machine = c.Machine
+			workers[i].LagP99MS = new(stats.Quantile(r.lags[i], 0.99))
 		}
 	}
-	for _, n := range cores {
-		all.CPUs += n
-	}
-	return all
+	return result.Together(own, workers)
 }
 
 // Assignment is what a worker must know to send its share of a stage: the plan,

@@ -6,6 +6,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/show/document"
+	"redline/internal/text"
 )
 
 // mostWorkers is how many workers a report lists: those that are lost, then those
@@ -27,17 +28,18 @@ func (p *page) workers(r *result.Result) {
 	}
 	t := document.NewTable(left(heading), left("machine").Optional(1), right("share"), right("lag p99"), right("CPU"), right("clock within").Optional(2), prose(""))
 	for _, w := range list {
-		if w.Lost != "" {
-			t.Add(clean(w.Name), clean(w.Host), percent(w.Share), "", "", "", paint(bad, "lost: "+clean(w.Lost)))
-			continue
-		}
-		lag := "–"
+		lag, cpu, clock, lost := text.Absent, text.Absent, text.Absent, ""
 		if w.LagP99MS != nil {
 			p.shows("lag")
 			lag = milliseconds(*w.LagP99MS)
 		}
-		t.Add(clean(w.Name), clean(w.Host), percent(w.Share), lag, percent(w.Client.CPUShare)+" of "+plural(w.Client.CPUs, "core"),
-			milliseconds(w.Clock.UncertaintyMS), "")
+		if w.Client.CPUs > 0 { // else it has not reported
+			cpu, clock = percent(w.Client.CPUShare)+" of "+plural(w.Client.CPUs, "core"), milliseconds(w.Clock.UncertaintyMS)
+		}
+		if w.Lost != "" {
+			lost = paint(bad, "lost: "+clean(w.Lost))
+		}
+		t.Add(clean(w.Name), clean(w.Host), percent(w.Share), lag, cpu, clock, lost)
 	}
 	p.Add(t)
 }
