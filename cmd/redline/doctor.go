@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,7 +25,8 @@ With --url: reachability, TLS, models, engine and version, streaming, usage,
 tokens per event, output lengths, metrics, clock skew and caches. It sends three
 short requests.
 
-With --workers N: the same on every worker's machine, seen from there.
+With --workers N: the same on every worker's machine, seen from there: a table of
+what each can drive, and the findings that are not ok, once for each machine.
 
 Exit code: 0 no problem (warnings allowed), 1 a problem, 2 usage.`
 
@@ -83,7 +85,8 @@ func (p *process) examine(ctx context.Context, cfg *config.Config) error {
 		return err
 	}
 	p.mask.Tidy(found)
-	err = p.answer(cfg.Output.JSON, found, listing.Doctor(found))
+	host, _ := os.Hostname()
+	err = p.answer(cfg.Output.JSON, found, listing.Doctor(found, host))
 	if err == nil && !found.Ready {
 		err = &coded{code: exitError}
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -61,28 +62,6 @@ type Report struct {
 	Endpoints []*Endpoint `json:"endpoints,omitempty"`
 	// Workers are what others found where they are.
 	Workers []*Worker `json:"workers,omitempty"`
-}
-
-// Worker is what one worker found on its machine and on its way to the endpoint.
-type Worker struct {
-	Name   string  `json:"name"`
-	Host   string  `json:"host"`
-	Report *Report `json:"report"`
-}
-
-// Join takes in what a worker found.
-func (r *Report) Join(w *Worker) {
-	r.Workers = append(r.Workers, w)
-	for _, f := range w.Report.Findings {
-		about := "worker " + w.Name
-		if f.About != machineFindings {
-			about += " → " + f.About
-		}
-		f.About = about
-		r.Findings = append(r.Findings, f)
-		r.Ready = r.Ready && f.Mark != Bad
-	}
-	r.Verdict = verdict(r)
 }
 
 // machineFindings is what findings about the machine are about.
@@ -218,24 +197,23 @@ func judge(m *Machine, endpoints []*Endpoint, now time.Time) *Report {
 
 // verdict is the answer in one line.
 func verdict(r *Report) string {
-	var bad []string
-	warnings := 0
+	var bad []string // each once, whoever found it
+	problems, warnings := 0, 0
 	for _, f := range r.Findings {
 		switch f.Mark {
 		case Bad:
-			bad = append(bad, f.What)
+			problems++
+			if !slices.Contains(bad, f.What) {
+				bad = append(bad, f.What)
+			}
 		case Warn:
 			warnings++
 		}
 	}
-	if len(bad) > 0 {
-		return fmt.Sprintf("%s: %s", text.Plural(len(bad), "problem"), strings.Join(bad, ", "))
+	if problems > 0 {
+		return fmt.Sprintf("%s: %s", text.Plural(problems, "problem"), strings.Join(bad, ", "))
 	}
-	tokens := "about " + text.Short(r.Machine.Tokens.rate())
-	if r.Machine.Tokens.rate() == 0 {
-		tokens = "fewer than " + text.Short(r.Machine.Tokens.least())
-	}
-	line := fmt.Sprintf("ready: drives %s tokens/s and %s requests/s here", tokens, text.Short(r.Machine.Requests.Rate))
+	line := fmt.Sprintf("ready: drives %s tokens/s and %s requests/s here", r.Machine.Tokens.words("about "), text.Short(r.Machine.Requests.Rate))
 	if len(r.Workers) > 0 {
 		line = "ready: " + together(r.Workers)
 	}
@@ -248,19 +226,4 @@ func verdict(r *Report) string {
 		line += "; " + text.Plural(warnings, "warning")
 	}
 	return line
-}
-
-// together is what workers can drive: those of one machine share what it can.
-func together(workers []*Worker) string {
-	tokens, requests := map[string]float64{}, map[string]float64{}
-	for _, w := range workers {
-		tokens[w.Host] = max(tokens[w.Host], w.Report.Machine.Tokens.rate())
-		requests[w.Host] = max(requests[w.Host], w.Report.Machine.Requests.Rate)
-	}
-	var allTokens, allRequests float64
-	for host := range tokens {
-		allTokens, allRequests = allTokens+tokens[host], allRequests+requests[host]
-	}
-	return fmt.Sprintf("%s on %s drive about %s tokens/s and %s requests/s together", text.Plural(len(workers), "worker"),
-		text.Plural(len(tokens), "machine"), text.Short(allTokens), text.Short(allRequests))
 }

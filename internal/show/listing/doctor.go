@@ -14,8 +14,10 @@ var marks = map[doctor.Mark]string{
 	doctor.Bad: document.Paint(document.Bad, "bad "), doctor.Unread: text.Absent + "   ",
 }
 
-// Doctor has the verdict and then a line for each finding.
-func Doctor(r *doctor.Report) *document.Document {
+// Doctor has the verdict and then a line for each finding. Where there are workers,
+// it has a row for each and then what is not well; host is the name of this
+// machine.
+func Doctor(r *doctor.Report, host string) *document.Document {
 	b := &document.Builder{}
 	tone := document.Met
 	if !r.Ready {
@@ -23,28 +25,94 @@ func Doctor(r *doctor.Report) *document.Document {
 	}
 	word, why, _ := strings.Cut(text.Line(r.Verdict), ": ")
 	b.Headline(word+": ", tone, why)
-	widest := 0
-	for _, f := range r.Findings {
-		widest = max(widest, document.Visible(f.What))
+	if len(r.Workers) > 0 {
+		workers(b, r)
+		problems(b, r.Problems(host))
+		return &b.Document
 	}
+	widest := widestWhat(r.Findings)
 	for i := 0; i < len(r.Findings); {
-		about := r.Findings[i].About
+		about, from := r.Findings[i].About, i
+		for i < len(r.Findings) && r.Findings[i].About == about {
+			i++
+		}
 		title := about
 		if about == "machine" {
-			title = "this machine (" + r.Machine.System + ")"
+			title = thisMachine(r.Machine.System)
 		}
-		b.Section("")
-		b.Add(document.Heading(text.Line(title)))
-		t := document.NewTable(document.Left(""), document.Left(""), document.Prose(""))
-		for ; i < len(r.Findings) && r.Findings[i].About == about; i++ {
-			f := r.Findings[i]
-			figure := text.Line(f.Figure)
-			if f.Cure != "" {
-				figure += " → " + text.Line(f.Cure)
-			}
-			t.Add(marks[f.Mark], document.PadRight(f.What, widest), figure)
-		}
-		b.Add(t)
+		findings(b, title, r.Findings[from:i], widest)
 	}
 	return &b.Document
+}
+
+func thisMachine(system string) string { return "this machine (" + system + ")" }
+
+func widestWhat(list []doctor.Finding) (widest int) {
+	for _, f := range list {
+		widest = max(widest, document.Visible(f.What))
+	}
+	return widest
+}
+
+// findings are a line each.
+func findings(b *document.Builder, title string, list []doctor.Finding, widest int) {
+	b.Section("")
+	b.Add(document.Heading(text.Line(title)))
+	t := document.NewTable(document.Left(""), document.Left(""), document.Prose(""))
+	for _, f := range list {
+		figure := text.Line(f.Figure)
+		if f.Cure != "" {
+			figure += " → " + text.Line(f.Cure)
+		}
+		t.Add(marks[f.Mark], document.PadRight(f.What, widest), figure)
+	}
+	b.Add(t)
+}
+
+// workers is what each of them can do.
+func workers(b *document.Builder, r *doctor.Report) {
+	b.Section("")
+	t := document.NewTable(document.Left("worker"), document.Left("machine").Optional(1), document.Right("tokens/s"), document.Right("requests/s"),
+		document.Right("pacing error p99"), document.Right("round trip to the server"), document.Left("problems"))
+	for _, w := range r.Workers {
+		row := w.Row()
+		tone := document.Plain
+		switch {
+		case strings.Contains(row.Problems, string(doctor.Bad)):
+			tone = document.Bad
+		case strings.Contains(row.Problems, string(doctor.Warn)):
+			tone = document.Weak
+		}
+		t.Add(text.Line(w.Name), text.Line(w.Host), row.Tokens, row.Requests, row.Pacing, row.RoundTrip, document.Paint(tone, row.Problems))
+	}
+	b.Add(t)
+}
+
+// mostNamed is how many workers of a machine a heading names.
+const mostNamed = 4
+
+// problems is what is not well, machine by machine.
+func problems(b *document.Builder, groups []doctor.Group) {
+	widest := 0
+	for _, g := range groups {
+		widest = max(widest, widestWhat(g.Findings))
+	}
+	for _, g := range groups {
+		title := g.Host + " (" + g.System + ")"
+		if g.Host == "" {
+			title = thisMachine(g.System)
+		}
+		switch n := len(g.Workers); {
+		case n > mostNamed:
+			title += ", " + text.Plural(n, "worker")
+		case n > 0:
+			title += ", " + text.List(g.Workers)
+		}
+		if g.About != "machine" {
+			title += " → " + g.About
+		}
+		findings(b, title, g.Findings, widest)
+	}
+	b.Section("")
+	b.Add(document.Note("--json has all findings of every worker"))
 }

@@ -57,13 +57,13 @@ http://a
   bad   reachable     refused → start it
 `
 	var plain, colored, narrow strings.Builder
-	if err := document.Terminal(&plain, Doctor(r), document.TerminalOptions{}); err != nil {
+	if err := document.Terminal(&plain, Doctor(r, ""), document.TerminalOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, plain.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if err := document.Terminal(&colored, Doctor(r), document.TerminalOptions{Color: true}); err != nil {
+	if err := document.Terminal(&colored, Doctor(r, ""), document.TerminalOptions{Color: true}); err != nil {
 		t.Fatal(err)
 	}
 	bare := strings.NewReplacer("\x1b[1;31m", "", "\x1b[1m", "", "\x1b[31m", "", "\x1b[32m", "", "\x1b[33m", "", "\x1b[0m", "").Replace(colored.String())
@@ -71,7 +71,7 @@ http://a
 		t.Errorf("in color (-want +got, colors taken out):\n%s", diff)
 	}
 	r.Verdict = "1 problem: " + strings.Repeat("a long reason ", 12)
-	if err := document.Terminal(&narrow, Doctor(r), document.TerminalOptions{Width: 80}); err != nil {
+	if err := document.Terminal(&narrow, Doctor(r, ""), document.TerminalOptions{Width: 80}); err != nil {
 		t.Fatal(err)
 	}
 	if first, _, _ := strings.Cut(narrow.String(), "\n"); len(first) > 80 {

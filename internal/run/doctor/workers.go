@@ -1,0 +1,178 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+
+	"redline/internal/text"
+)
+
+// Worker is what one worker found on its machine and on its way to the endpoint.
+type Worker struct {
+	Name   string  `json:"name"`
+	Host   string  `json:"host"`
+	Report *Report `json:"report"`
+}
+
+// Join takes in what a worker found.
+func (r *Report) Join(w *Worker) {
+	r.Workers = append(r.Workers, w)
+	for _, f := range w.Report.Findings {
+		about := "worker " + w.Name
+		if f.About != machineFindings {
+			about += " → " + f.About
+		}
+		f.About = about
+		r.Findings = append(r.Findings, f)
+		r.Ready = r.Ready && f.Mark != Bad
+	}
+	r.Verdict = verdict(r)
+}
+
+// together is what workers can drive: those of one machine share what it can.
+func together(workers []*Worker) string {
+	tokens, requests := map[string]float64{}, map[string]float64{}
+	for _, w := range workers {
+		tokens[w.Host] = max(tokens[w.Host], w.Report.Machine.Tokens.rate())
+		requests[w.Host] = max(requests[w.Host], w.Report.Machine.Requests.Rate)
+	}
+	var allTokens, allRequests float64
+	for host := range tokens {
+		allTokens, allRequests = allTokens+tokens[host], allRequests+requests[host]
+	}
+	return fmt.Sprintf("%s on %s drive about %s tokens/s and %s requests/s together", text.Plural(len(workers), "worker"),
+		text.Plural(len(tokens), "machine"), text.Short(allTokens), text.Short(allRequests))
+}
+
+// words is the rate with this before it, or that it is too small to be found.
+func (d TokenDrive) words(about string) string {
+	if d.rate() == 0 {
+		return "fewer than " + text.Short(d.least())
+	}
+	return about + text.Short(d.rate())
+}
+
+// Row is a worker in a table of them.
+type Row struct {
+	Tokens, Requests, Pacing, RoundTrip, Problems string
+}
+
+// Row sums up what the worker found.
+func (w *Worker) Row() Row {
+	m := w.Report.Machine
+	row := Row{Tokens: text.Absent, Requests: text.Absent, Pacing: text.Absent, RoundTrip: text.Absent}
+	if m.Fault == "" {
+		row.Tokens, row.Requests = m.Tokens.words(""), text.Short(m.Requests.Rate)
+	}
+	if m.Pacing.N > 0 {
+		row.Pacing = span(m.Pacing.P99)
+	}
+	farthest := int64(0)
+	for _, e := range w.Report.Endpoints {
+		if e.Unreachable != "" {
+			row.RoundTrip = "unreachable"
+			break
+		}
+		farthest = max(farthest, e.Handshake.P50)
+		row.RoundTrip = span(farthest)
+	}
+	count := map[Mark]int{}
+	for _, f := range w.Report.Findings {
+		count[f.Mark]++
+	}
+	for _, mark := range []Mark{Bad, Warn} {
+		if n := count[mark]; n > 0 {
+			row.Problems = text.Join(", ", row.Problems, fmt.Sprintf("%d %s", n, mark))
+		}
+	}
+	if row.Problems == "" {
+		row.Problems = "none"
+	}
+	return row
+}
+
+// Group is what is not well on one machine, or between it and an endpoint.
+type Group struct {
+	// Host is the machine's name, "" for the one of this process; System is what
+	// runs on it, and Workers are those that looked from there.
+	Host, System string
+	Workers      []string
+	// About is "machine", or the address of the endpoint.
+	About    string
+	Findings []Finding
+}
+
+// viewer is who found something and where; this process has no name.
+type viewer struct {
+	name, host string
+	report     *Report
+}
+
+// Problems are the findings of this process, on the host of this name, and of all
+// workers that are not well. Those of one machine are found by each of its
+// workers, and are there once, as the worst of them says.
+func (r *Report) Problems(here string) []Group {
+	own := len(r.Findings)
+	for _, w := range r.Workers {
+		own -= len(w.Report.Findings)
+	}
+	viewers := []viewer{{"", here, &Report{Findings: r.Findings[:own], Machine: r.Machine}}}
+	for _, w := range r.Workers {
+		viewers = append(viewers, viewer{w.Name, w.Host, w.Report})
+	}
+	var groups []Group
+	for i, l := range viewers {
+		known := func(before viewer) bool { return before.host == l.host }
+		if slices.ContainsFunc(viewers[:i], known) {
+			continue
+		}
+		same := slices.DeleteFunc(slices.Clone(viewers), func(o viewer) bool { return o.host != l.host })
+		for _, g := range worst(same) {
+			if g.Host = l.host; l.host == here {
+				g.Host = ""
+			}
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// worst are the problems that were found from one machine, by what they are about.
+func worst(viewers []viewer) []Group {
+	var groups []Group
+	for _, l := range viewers {
+		for _, f := range l.report.Findings {
+			if f.Mark != Warn && f.Mark != Bad {
+				continue
+			}
+			g := slices.IndexFunc(groups, func(g Group) bool { return g.About == f.About })
+			if g < 0 {
+				g = len(groups)
+				groups = append(groups, Group{System: l.report.Machine.System, About: f.About, Workers: workersOf(viewers)})
+			}
+			groups[g].take(f)
+		}
+	}
+	return groups
+}
+
+// workersOf are the names of the workers among those who looked.
+func workersOf(viewers []viewer) (names []string) {
+	for _, l := range viewers {
+		if l.name != "" {
+			names = append(names, l.name)
+		}
+	}
+	return names
+}
+
+// take keeps the worse of two findings of the same check.
+func (g *Group) take(f Finding) {
+	i := slices.IndexFunc(g.Findings, func(o Finding) bool { return o.Check == f.Check })
+	switch {
+	case i < 0:
+		g.Findings = append(g.Findings, f)
+	case f.Mark == Bad && g.Findings[i].Mark == Warn:
+		g.Findings[i] = f
+	}
+}
