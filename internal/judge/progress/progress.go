@@ -61,6 +61,8 @@ type Snapshot struct {
 	Waiting  int
 	Due      int
 	Answered int
+	// Workers is how many processes send the load, 0 where this one does.
+	Workers int
 	// Open are the objectives whose decision the run goes on for; nil where it
 	// has a length.
 	Open []string

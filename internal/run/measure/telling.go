@@ -114,9 +114,12 @@ func (r *run) watch() (stop func()) {
 }
 
 func (r *run) snapshot(start int64) progress.Snapshot {
-	p := &r.counts
+	p, workers := &r.counts, 0
+	if r.stint != nil {
+		workers = r.stint.Size()
+	}
 	return r.live.Snapshot(progress.Snapshot{Elapsed: time.Duration(r.clock.Now() - start), Phase: p.Phase(),
-		InFlight: int(p.InFlight.Load()), Waiting: int(p.Waiting.Load()), Due: int(p.Due.Load()), Answered: int(p.Answered.Load()),
+		InFlight: int(p.InFlight.Load()), Waiting: int(p.Waiting.Load()), Due: int(p.Due.Load()), Answered: int(p.Answered.Load()), Workers: workers,
 		Open: r.lookout.stillOpen(), Server: r.watched.gauges()}, p.Events.Load())
 }
 

@@ -15,10 +15,6 @@ import (
 // rates is what is offered against what is served.
 func (p *picture) rates() string {
 	s := p.now
-	inFlight := inPlace.right(text.Count(s.InFlight), 3) + " in flight"
-	if s.Waiting > 0 {
-		inFlight += " + " + text.Count(s.Waiting) + " waiting"
-	}
 	tone := document.Plain
 	if s.OfferedPerS > 1 && s.Phase == record.Measure && s.RequestsPerS < 0.8*s.OfferedPerS {
 		tone = document.Weak
@@ -26,7 +22,7 @@ func (p *picture) rates() string {
 	return p.row(part{text: "requests/s", rank: 3},
 		part{text: inPlace.right(text.Figure(s.OfferedPerS), 5) + " offered", rank: 2},
 		part{text: inPlace.right(text.Figure(s.RequestsPerS), 5) + " served", tone: tone},
-		part{text: inFlight, rank: 1}, part{text: inPlace.right(text.Figure(s.TokensPerS), 6) + " tokens/s", rank: 1})
+		inPlace.inFlight(s), part{text: inPlace.right(text.Figure(s.TokensPerS), 6) + " tokens/s", rank: 1})
 }
 
 // outcomes counts what came of the requests, and names what went wrong.

@@ -194,11 +194,20 @@ func (l layout) join(parts []part) string {
 	return strings.Join(texts, l.separator)
 }
 
-func (l layout) parts(s progress.Snapshot, stretch string) []part {
-	inFlight := l.right(text.Count(s.InFlight), 3) + " in flight"
+// inFlight is what is under way, and by how many workers where there is room.
+func (l layout) inFlight(s progress.Snapshot) part {
+	now := part{text: l.right(text.Count(s.InFlight), 3) + " in flight", rank: 1}
 	if s.Waiting > 0 {
-		inFlight += " + " + text.Count(s.Waiting) + " waiting"
+		now.text += " + " + text.Count(s.Waiting) + " waiting"
 	}
+	if s.Workers > 0 {
+		now.brief = now.text
+		now.text += " by " + text.Plural(s.Workers, "worker")
+	}
+	return now
+}
+
+func (l layout) parts(s progress.Snapshot, stretch string) []part {
 	errors := part{text: "0 errors", rank: 7}
 	if s.Errors > 0 {
 		errors = part{text: text.Plural(s.Errors, "error"), rank: 2, tone: document.Bad}
@@ -208,7 +217,7 @@ func (l layout) parts(s progress.Snapshot, stretch string) []part {
 		parts = append(parts, part{text: openObjectives(s.Open), brief: firstOpen(s.Open), rank: 3})
 	}
 	parts = append(parts, []part{
-		{text: inFlight, rank: 1},
+		l.inFlight(s),
 		{text: l.right(text.Figure(s.RequestsPerS), 4) + " req/s", rank: 4},
 		{text: l.right(text.Figure(s.TokensPerS), 6) + " tok/s", rank: 6},
 		{text: l.ttft(s), rank: 5},
