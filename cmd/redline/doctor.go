@@ -25,8 +25,8 @@ With --url: reachability, TLS, models, engine and version, streaming, usage,
 tokens per event, output lengths, metrics, clock skew and caches. It sends three
 short requests.
 
-With --workers N: the same on every worker's machine, seen from there: a table of
-what each can drive, and the findings that are not ok, once for each machine.
+With --workers N: the same on every worker's machine, seen from there: a table
+of what each can drive, and the findings that are not ok, once for each machine.
 
 Exit code: 0 no problem (warnings allowed), 1 a problem, 2 usage.`
 
