@@ -189,7 +189,7 @@ func public(what, env string, given map[string][]string) error {
 	if err != nil {
 		return err
 	}
-	secret := len(cfg.Secrets()) > 0
+	secret := cfg.HasSecret()
 	for _, values := range given {
 		secret = secret || slices.ContainsFunc(values, func(v string) bool {
 			u, err := url.Parse(v)

@@ -279,6 +279,9 @@ func TestKubeRefuses(t *testing.T) {
 		"run --url http://u:Geheim12@vllm":   "--secret-env REDLINE_URL=SECRET/KEY",
 		"run --url http://vllm?sig=Geheim12": "--secret-env REDLINE_URL=SECRET/KEY",
 		"run " + vllm + "--header Authorization=Geheim12":     "--secret-env REDLINE_HEADER=SECRET/KEY",
+		"run " + vllm + "--header Authorization=abc":          "--secret-env REDLINE_HEADER=SECRET/KEY", // however short
+		"run " + vllm + "--header X-Api-Key=ollama":           "--secret-env REDLINE_HEADER=SECRET/KEY", // or well known
+		"run --url http://vllm?key=abc":                       "--secret-env REDLINE_URL=SECRET/KEY",
 		"run " + vllm + `--extra-body {"api_key":"Geheim12"}`: "--secret-env REDLINE_EXTRA_BODY=SECRET/KEY",
 		"run " + vllm + "--api-key-env sk-Geheim12":           "not the key itself",
 		"compare http://a?sig=Geheim12 http://b":              "holds a secret",

@@ -47,10 +47,18 @@ func (c *Config) YAML() ([]byte, error) {
 // left out, and a key that is only the name of an API or an engine: some servers
 // want any key at all.
 func (c *Config) Secrets() []string {
-	found := slices.Concat([]string{c.Provider.APIKey}, c.headerSecrets(), c.urlSecrets(), c.Workload.Secrets(), c.bodySecrets(), c.judgeSecrets(), c.envSecrets(), c.flagSecrets(), c.Provider.Proxies.Secrets(), c.variables)
-	found = slices.DeleteFunc(found, func(s string) bool { return len(s) < text.Shortest || placeholder(s) })
+	found := slices.DeleteFunc(c.secrets(), func(s string) bool { return len(s) < text.Shortest || placeholder(s) })
 	slices.Sort(found)
 	return slices.Compact(found)
+}
+
+// HasSecret reports whether anything is secret by its name, however short it is.
+func (c *Config) HasSecret() bool {
+	return slices.ContainsFunc(c.secrets(), func(s string) bool { return s != "" })
+}
+
+func (c *Config) secrets() []string {
+	return slices.Concat([]string{c.Provider.APIKey}, c.headerSecrets(), c.urlSecrets(), c.Workload.Secrets(), c.bodySecrets(), c.judgeSecrets(), c.envSecrets(), c.flagSecrets(), c.Provider.Proxies.Secrets(), c.variables)
 }
 
 // placeholder reports whether a key is one that everybody has.
