@@ -264,20 +264,32 @@ func TestKubeRefuses(t *testing.T) {
 	}
 	const vllm = "--url http://vllm:8000 "
 	for command, want := range map[string]string{
-		"":                                   "want the command to run behind --",
-		"run":                                "want --url with the server to load",
-		"nope":                               `unknown command "nope"`,
-		"report runs/x":                      "these have: run, sweep",
-		"tune " + vllm:                       "these have: run, sweep",
-		"kube " + vllm:                       "these have: run, sweep",
-		"run more " + vllm:                   "takes no argument",
-		"run --workers 2 " + vllm:            "--workers: leave it out behind --",
-		"run --nats nats://a " + vllm:        "--nats: leave it out behind --",
-		"run --ratee 2 " + vllm:              "did you mean --rate",
-		"run --rate x " + vllm:               `--rate: want a number, got "x"`,
-		"run " + vllm + "--plan " + file:     "is a file of this machine, which no pod has: kubectl create configmap",
-		"run --url http://u:Geheim12@vllm":   "--secret-env REDLINE_URL=SECRET/KEY",
-		"run --url http://vllm?sig=Geheim12": "--secret-env REDLINE_URL=SECRET/KEY",
+		"":                                 "want the command to run behind --",
+		"run":                              "want --url with the server to load",
+		"nope":                             `unknown command "nope"`,
+		"report runs/x":                    "these have: run, sweep",
+		"tune " + vllm:                     "these have: run, sweep",
+		"kube " + vllm:                     "these have: run, sweep",
+		"run more " + vllm:                 "takes no argument",
+		"run --workers 2 " + vllm:          "--workers: leave it out behind --",
+		"run --nats nats://a " + vllm:      "--nats: leave it out behind --",
+		"run --ratee 2 " + vllm:            "did you mean --rate",
+		"run --rate x " + vllm:             `--rate: want a number, got "x"`,
+		"run " + vllm + "--plan " + file:   "no pod has the file " + file + ": kubectl create configmap",
+		"run " + vllm + "--plan plan.yaml": "--files NAME before --, and --plan /etc/redline/plan.yaml behind it",
+		"run " + vllm + "--plan /etc/redline/plan.yaml":       "no pod has the file /etc/redline/plan.yaml: kubectl create configmap NAME --from-file plan.yaml, then --files NAME before --",
+		"run " + vllm + "--workload trace.csv":                "no pod has the file trace.csv",
+		"run " + vllm + "--workload /work/trace.csv":          "no pod has the file /work/trace.csv",
+		"run " + vllm + "--tokenizer tokenizer.json":          "no pod has the file tokenizer.json",
+		"run " + vllm + "--ca-cert ca.pem":                    "no pod has the file ca.pem",
+		"run " + vllm + "--api-key-env X":                     "--secret-env X=SECRET/KEY",
+		"run " + vllm + "--out /data/x":                       "--out: a pod can write to /work",
+		"run " + vllm + "--out ../x":                          "--out: a pod can write to /work",
+		"run " + vllm + "--html /x.html":                      "--html: a pod can write to /work",
+		"compare runs/a runs/b":                               "want the URLs of two servers",
+		"compare http://a":                                    "want the URLs of two servers",
+		"run --url http://u:Geheim12@vllm":                    "--secret-env REDLINE_URL=SECRET/KEY",
+		"run --url http://vllm?sig=Geheim12":                  "--secret-env REDLINE_URL=SECRET/KEY",
 		"run " + vllm + "--header Authorization=Geheim12":     "--secret-env REDLINE_HEADER=SECRET/KEY",
 		"run " + vllm + "--header Authorization=abc":          "--secret-env REDLINE_HEADER=SECRET/KEY", // however short
 		"run " + vllm + "--header X-Api-Key=ollama":           "--secret-env REDLINE_HEADER=SECRET/KEY", // or well known
@@ -295,6 +307,8 @@ func TestKubeRefuses(t *testing.T) {
 	for flags, want := range map[string]string{
 		"--workers 2":        "--image: want an image",
 		"--image redline:v1": "--workers: want how many pods",
+		"--image redline:v1 --workers 2 --cpu 1.5":             `--cpu: want a whole number, got "1.5"`,
+		"--image redline:v1 --workers 2 --deadline soon":       `--deadline: want a time such as 90s or 6h, got "soon"`,
 		"--image redline:v1 --workers 2 --name X":              "--name: want a name",
 		"--image redline:v1 --workers 2 --nats nats":           "--nats: want the URL",
 		"--image redline:v1 --workers 2 --nats tls://Geheim@n": "--nats: want a URL without a password",
@@ -305,5 +319,42 @@ func TestKubeRefuses(t *testing.T) {
 			t.Errorf("%s: exit %d, %s, want %s", flags, code, stderr, want)
 		}
 		oneLine(t, stderr)
+	}
+}
+
+// TestKubePasses what a pod can do, and warns of what it probably cannot.
+func TestKubePasses(t *testing.T) {
+	t.Parallel()
+	const vllm = "--url http://vllm:8000 "
+	for command, want := range map[string]string{
+		"-- run " + vllm: "",
+		"-- run " + vllm + "--workload chat --tokenizer server --golden builtin --out runs/x": "",
+		"-- run " + vllm + "--workload hf:org/name/file.csv --out /tmp/x --html /work/x.html": "",
+		"-- run " + vllm + "--plan /work/plan.yaml --workload /data/in-the-image.csv":         "",
+		"-- sweep --resume runs/x":                                           "",
+		"-- compare http://a http://b":                                       "",
+		"-- compare --resume runs/x":                                         "",
+		"--files plans -- run --plan /etc/redline/plan.yaml":                 "",
+		"--secret-env X=llm/key -- run --api-key-env X " + vllm:              "",
+		"--server-pods app=vllm -- run " + vllm:                              "",
+		"--server-pods app=vllm -- run --url http://vllm.prod.svc:8000":      "",
+		"--server-pods app=vllm -- run --url http://v.p.svc.cluster.local":   "",
+		"-- run --url https://api.example.org":                               "",
+		"--server-pods app=vllm -- run --url https://api.example.org":        "api.example.org does not look like a Service",
+		"--server-pods app=vllm -- run --url http://10.1.2.3:8000":           "10.1.2.3:8000 does not look like a Service",
+		"--server-pods app=vllm -- run --workload hf:org/name/f.csv " + vllm: "hf:org/name/f.csv cannot be fetched",
+		"-- run --url localhost:8000":                                        "localhost:8000 is the pod itself",
+	} {
+		args := append([]string{"kube", "--image", "redline:v1", "--workers", "2"}, strings.Fields(command)...)
+		code, stdout, stderr := redline(t, nil, args...)
+		said, last, _ := strings.Cut(stderr, "redline: these need the Secret")
+		if code != exitOK || last == "" || !strings.Contains(said, want) || want == "" && said != "" || !strings.HasPrefix(stdout, "apiVersion") {
+			t.Errorf("%s: exit %d, %s, want %q", command, code, stderr, want)
+		}
+	}
+	code, help, stderr := redline(t, nil, "kube", "--image", "redline:v1", "--workers", "2", "--", "sweep", "--help")
+	_, want, _ := redline(t, nil, "sweep", "--help")
+	if code != exitOK || stderr != "" || help == "" || help != want {
+		t.Errorf("exit %d, %s\n%s", code, stderr, help)
 	}
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -87,9 +89,7 @@ func (p *process) root() *cobra.Command {
 
 		SuggestionsMinimumDistance: 2,
 	}
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage("%v; %s", err, flagHint(c, err))
-	})
+	root.SetFlagErrorFunc(flagMistake)
 	root.SetHelpCommand(helpCommand())
 	for _, group := range []struct {
 		id, title string
@@ -116,6 +116,17 @@ func (p *process) root() *cobra.Command {
 		c.Short = "print the completion script of a shell"
 	}
 	return root
+}
+
+// flagMistake says what is wrong with a flag in words that are not Go's.
+func flagMistake(c *cobra.Command, err error) error {
+	var value *pflag.InvalidValueError
+	if !errors.As(err, &value) {
+		return usage("%v; %s", err, flagHint(c, err))
+	}
+	want := map[string]string{"int": "a whole number", "float64": "a number", "duration": "a time such as 90s or 6h", "bool": "true or false"}
+	f := value.GetFlag()
+	return usage("--%s: want %s, got %s", f.Name, cmp.Or(want[f.Value.Type()], value.Unwrap().Error()), text.Quote(value.GetValue()))
 }
 
 // flagHint points from an unknown flag to the command that has it, to the

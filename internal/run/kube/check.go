@@ -17,9 +17,11 @@ var (
 	objectForm   = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 	keyForm      = regexp.MustCompile(`^[-._a-zA-Z0-9]{1,253}$`)
 	variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	imageForm    = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9._:/@]*$`)
-	amountForm   = regexp.MustCompile(`^[1-9][0-9]{0,9}(Ki|Mi|Gi|Ti|k|M|G|T)?$`)
-	labelForm    = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?=([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$`)
+	// imageForm is a registry, a repository of lower case, a tag, a digest.
+	imageForm = regexp.MustCompile(`^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+(([._/]|__|-+)[a-z0-9]+)*` +
+		`(:[A-Za-z0-9_][-A-Za-z0-9_.]{0,127})?(@sha(256|512):[0-9a-f]{64,128})?$`)
+	amountForm = regexp.MustCompile(`^[1-9][0-9]{0,9}(Ki|Mi|Gi|Ti|k|M|G|T)?$`)
+	labelForm  = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?=([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$`)
 )
 
 const (
@@ -49,7 +51,7 @@ func (s Spec) checkRun() error {
 	case s.Image == "":
 		return fmt.Errorf("--image: want an image with redline that the cluster can pull, such as registry.example.org/redline:v1; make dist makes one (redline-image.tar)")
 	case !imageForm.MatchString(s.Image):
-		return fmt.Errorf("--image: want the name of an image such as registry.example.org/redline:v1, got %s", text.Quote(s.Image))
+		return fmt.Errorf("--image: want the name of an image such as registry.example.org/redline:v1, its repository in lower case, got %s", text.Quote(s.Image))
 	case s.Workers < 1 || s.Workers > mostWorkers:
 		return fmt.Errorf("--workers: want how many pods send the load, 1 to %d, got %d", mostWorkers, s.Workers)
 	case !nameForm.MatchString(s.Name) || len(s.Name) > longestName:

@@ -41,8 +41,12 @@ type Spec struct {
 	Args []string
 }
 
-// FilesPath is where the files of a ConfigMap are in every container.
-const FilesPath = "/etc/redline"
+// FilesPath is where the files of a ConfigMap are in every container, ResultsPath
+// where the command runs and its results are kept.
+const (
+	FilesPath   = "/etc/redline"
+	ResultsPath = "/work"
+)
 
 const natsPort = 4222
 
@@ -58,6 +62,7 @@ type view struct {
 	Address           string // where workers meet the conductor
 	ResultsClaim      string
 	FilesPath         string
+	ResultsPath       string
 }
 
 // secretEnv is a variable whose value is in a Secret.
@@ -90,7 +95,7 @@ func (s Spec) SecretCommand() string {
 
 // view gives what the fields of the Spec amount to; they were checked.
 func (s Spec) view() *view {
-	v := &view{Spec: s, Port: natsPort, Seconds: int(s.Deadline.Seconds()), ResultsClaim: s.Claim, FilesPath: FilesPath,
+	v := &view{Spec: s, Port: natsPort, Seconds: int(s.Deadline.Seconds()), ResultsClaim: s.Claim, FilesPath: FilesPath, ResultsPath: ResultsPath,
 		Address: s.NATS, Nodes: labels(s.Nodes), ServerPods: labels(s.ServerPods)}
 	if s.Claim == "" {
 		v.ResultsClaim = s.Name + "-results"

@@ -37,6 +37,7 @@ var specs = map[string]Spec{
 	"nodes and pods":       plain(func(s *Spec) { s.Nodes, s.ServerPods = "pool=load,example.org/cpu=static", "app=vllm" }),
 	"one per node":         plain(func(s *Spec) { s.OnePerNode, s.Name = true, strings.Repeat("n", longestName) }),
 	"all":                  plain(func(s *Spec) { s.OnePerNode, s.ServerPods, s.NATS = true, "app=vllm,x=", "tls://nats" }),
+	"a digest":             plain(func(s *Spec) { s.Image = "localhost:5000/load-test/red_line:V1.2@sha256:" + strings.Repeat("0a", 32) }),
 	"as many as there can": plain(func(s *Spec) { s.Workers, s.CPU, s.Memory = mostWorkers, 96, "1Ti" }),
 }
 
@@ -252,15 +253,17 @@ func TestMistakesAreNamed(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", longestName+1)
 	for want, change := range map[string]func(*Spec){
-		"--image: want an image with redline": func(s *Spec) { s.Image = "" },
-		"--image: want the name":              func(s *Spec) { s.Image = "redline\nprivileged: true" },
-		"--workers: ":                         func(s *Spec) { s.Workers = 0 },
-		"10000, got 10001":                    func(s *Spec) { s.Workers = mostWorkers + 1 },
-		`got "Red_Line"`:                      func(s *Spec) { s.Name = "Red_Line" },
-		`got "1st"`:                           func(s *Spec) { s.Name = "1st" },
-		`got "` + long:                        func(s *Spec) { s.Name = long },
-		`got "x-"`:                            func(s *Spec) { s.Name = "x-" },
-		"--token-secret: want the name of a Secret":         func(s *Spec) { s.TokenSecret = "" },
+		"--image: want an image with redline":       func(s *Spec) { s.Image = "" },
+		"--image: want the name":                    func(s *Spec) { s.Image = "redline\nprivileged: true" },
+		`in lower case, got "R/X:1"`:                func(s *Spec) { s.Image = "R/X:1" },
+		`got "redline:"`:                            func(s *Spec) { s.Image = "redline:" },
+		"--workers: ":                               func(s *Spec) { s.Workers = 0 },
+		"10000, got 10001":                          func(s *Spec) { s.Workers = mostWorkers + 1 },
+		`got "Red_Line"`:                            func(s *Spec) { s.Name = "Red_Line" },
+		`got "1st"`:                                 func(s *Spec) { s.Name = "1st" },
+		`got "` + long:                              func(s *Spec) { s.Name = long },
+		`got "x-"`:                                  func(s *Spec) { s.Name = "x-" },
+		"--token-secret: want the name of a Secret": func(s *Spec) { s.TokenSecret = "" },
 		"--claim: want the name of a PersistentVolumeClaim": func(s *Spec) { s.Claim = "my_claim" },
 		"--files: want the name of a ConfigMap":             func(s *Spec) { s.Files = "../plans" },
 		"--cpu: want whole CPUs":                            func(s *Spec) { s.CPU = 0 },
