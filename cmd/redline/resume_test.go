@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -131,4 +132,42 @@ func TestRunNamesTheCommandOfAPlan(t *testing.T) {
 			t.Errorf("%s: exit %d, %q; want a usage error with %q", tt.plan, code, stderr, tt.want)
 		}
 	}
+}
+
+// TestSingleRunsThatCannotBeResumed: the line says why, and what can be done.
+func TestSingleRunsThatCannotBeResumed(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "run")
+	if code, _, stderr := redline(t, nil, "run", "--plain", "--url", metronome(t, time.Millisecond), "--requests", "3", "--concurrency", "1", "--workload", "fixed(16,3)", "--out", dir, "--quiet"); !slices.Contains(anyFinding, code) {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	write := func(name, content string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := func(want, never string, commands ...string) {
+		t.Helper()
+		for _, command := range commands {
+			code, _, stderr := redline(t, nil, command, "--resume", dir, "--quiet")
+			if code != exitError || !strings.Contains(stderr, want) || !strings.Contains(stderr, "redline report "+dir) || strings.Contains(stderr, never) {
+				t.Errorf("%s: exit %d, %s, want %s", command, code, stderr, want)
+			}
+			oneLine(t, stderr)
+		}
+	}
+	refused("is finished", "crew.json", "run", "sweep")
+	if err := os.Remove(filepath.Join(dir, "result.json")); err != nil {
+		t.Fatal(err)
+	}
+	refused("no crew.json in it); run its plan again with --plan "+filepath.Join(dir, "plan.yaml"), "finished", "run")
+	write("crew.json", "nonsense")
+	refused(filepath.Join(dir, "crew.json")+" is not what", "finished", "run")
+	write("crew.json", `{"schema": "redline/crew/1"}`)
+	plan, err := os.ReadFile(filepath.Join(dir, "plan.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("plan.yaml", string(plan)+"workers: {count: 2, nats: 'nats://127.0.0.1:1'}\n")
+	refused("give that as REDLINE_JOIN_TOKEN", "--nats", "run") // which the plan has
 }

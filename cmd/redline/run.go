@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -64,6 +65,9 @@ func (p *process) runCommand() *cobra.Command {
 	p.addReports(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if memo, ok := store.ReadCrew(resume); ok {
+			if !crewMemo(memo) {
+				return resumed{dir: resume}.refused(fmt.Errorf("%s is not what a conductor of workers leaves behind", filepath.Join(resume, "crew.json")))
+			}
 			cfg, err := p.keptPlan(filepath.Join(resume, "plan.yaml"), flags(), resume)
 			if err != nil {
 				return err
@@ -122,6 +126,30 @@ func (r resumed) refused(err error) error {
 		return err
 	}
 	return fmt.Errorf("%s cannot be resumed: %w; see what was recorded: redline report %s", r.dir, err, text.Shell(r.dir))
+}
+
+// crewMemo reports whether a file is what a conductor of workers leaves behind.
+func crewMemo(memo []byte) bool {
+	var m struct{ Schema string }
+	return json.Unmarshal(memo, &m) == nil && strings.HasPrefix(m.Schema, "redline/crew/")
+}
+
+// notSingle refuses to resume a single run.
+func notSingle(path string) error {
+	dir, err := store.Open(path)
+	if err != nil {
+		return nil // that there is no experiment at all is found where its plan is read
+	}
+	if kind, err := dir.Kind(); err != nil || kind != "" {
+		return nil
+	}
+	why := "it was not sent by workers at a NATS server of their own (no crew.json in it)"
+	if res, err := dir.Result(); err == nil && res.Interrupted == "" {
+		return fmt.Errorf("%s holds a single run that is finished, there is nothing to resume: redline report %s", path, text.Shell(path))
+	} else if err == nil {
+		why = "it is a single run, which was stopped, not killed"
+	}
+	return resumed{dir: path}.refused(fmt.Errorf("%s; run its plan again with --plan %s", why, text.Shell(dir.PlanPath())))
 }
 
 // pageName is the page of a report in a run's directory.

@@ -83,6 +83,9 @@ func (p *process) experimentPlan(command string, given map[string][]string, resu
 	if resume == "" {
 		return p.resolve(config.Input{Command: command, Flags: given, LookupEnv: p.lookupEnv, Seed: rand.Uint64() >> 11})
 	}
+	if err := notSingle(resume); err != nil {
+		return nil, err
+	}
 	plan, err := experiment.Reopen(resume)
 	if err != nil {
 		return nil, err

@@ -155,8 +155,8 @@ func (p *process) gather(ctx context.Context, w config.Workers, memo []byte, say
 	}
 	ctx, stop := p.stoppable(ctx)
 	defer stop()
-	if memo != nil && (w.NATS == "" || p.env(joinToken) == "") {
-		return nil, nil, fmt.Errorf("its records are at the NATS server that it was started with: give that as --nats, and the same %s", joinToken)
+	if memo != nil && p.env(joinToken) == "" {
+		return nil, nil, fmt.Errorf("it needs the join token that it was started with: give that as %s", joinToken)
 	}
 	hub, err := bus.Open(ctx, bus.Options{URL: w.NATS, Listen: w.Listen, Token: p.env(joinToken), Auth: p.env(natsAuth), Say: say})
 	if err != nil {
