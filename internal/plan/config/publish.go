@@ -1,10 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"redline/internal/text"
@@ -17,7 +19,7 @@ func (c *Config) publishing() error {
 		key  string
 		to   *string
 		read func(string) (string, error)
-	}{{"metrics.listen", &m.Listen, listener}, {"metrics.otlp", &m.OTLP, receiver}} {
+	}{{"metrics.listen", &m.Listen, listener(9464)}, {"metrics.otlp", &m.OTLP, receiver}} {
 		if *place.to == "" {
 			continue
 		}
@@ -45,17 +47,18 @@ func receiver(given string) (string, error) {
 	return u.String(), nil
 }
 
-// listener is where a page is served: on this machine alone, unless a host is given.
-func listener(given string) (string, error) {
-	if !strings.Contains(given, ":") {
-		given = ":" + given
+// listener reads where something is served: on this machine alone, unless a host
+// is given. The port is an example.
+func listener(port int) func(given string) (string, error) {
+	return func(given string) (string, error) {
+		address := given
+		if !strings.Contains(given, ":") {
+			address = ":" + given
+		}
+		host, digits, err := net.SplitHostPort(address)
+		if _, outside := strconv.ParseUint(digits, 10, 16); err != nil || outside != nil {
+			return "", fmt.Errorf("want an address such as :%d (this machine alone) or 0.0.0.0:%d, got %s", port, port, text.Quote(given))
+		}
+		return net.JoinHostPort(cmp.Or(host, "127.0.0.1"), digits), nil
 	}
-	host, port, err := net.SplitHostPort(given)
-	if err != nil || port == "" || strings.Trim(port, "0123456789") != "" {
-		return "", fmt.Errorf("want an address such as :9464 (this machine alone) or 0.0.0.0:9464, got %s", text.Quote(given))
-	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
-	return net.JoinHostPort(host, port), nil
 }

@@ -30,12 +30,16 @@ const (
 func (c *Config) workers() (err error) {
 	w := &c.Workers
 	switch {
-	case w.Count < 0 || w.Count > mostWorkers:
-		return c.wrong("workers.count", "want a number from 1 to %d, got %d", mostWorkers, w.Count)
-	case w.Wait < 0:
+	case w.Count < 0 || w.Count > mostWorkers || w.Count == 0 && c.isSet("workers.count"):
+		return c.wrong("workers.count", "want 1 to %d, got %d; leave it out to send from this process", mostWorkers, w.Count)
+	case w.Wait < 0 || w.Wait == 0 && c.isSet("workers.wait"):
 		return c.wrong("workers.wait", "want a time above 0, got %v", w.Wait)
 	case w.NATS != "" && w.Listen != "":
-		return c.wrong("workers.listen", "is for a NATS server of our own, but workers.nats names another: leave out one of the two")
+		nats := c.places["workers.nats"]
+		if nats.plan {
+			nats.text = "workers.nats"
+		}
+		return c.wrong("workers.listen", "is for a NATS server of our own, but %s names another: leave out one of the two", nats.text)
 	}
 	if w.NATS != "" {
 		if err := NATSAddress(w.NATS); err != nil {
@@ -43,7 +47,7 @@ func (c *Config) workers() (err error) {
 		}
 	}
 	if w.Listen != "" {
-		if w.Listen, err = listener(w.Listen); err != nil {
+		if w.Listen, err = listener(4222)(w.Listen); err != nil {
 			return c.wrong("workers.listen", "%v", err)
 		}
 	}
