@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -63,6 +64,9 @@ func (p *process) workerCommand() *cobra.Command {
 		if err := config.NATSAddress(url); err != nil {
 			return usage("--nats: %v", err)
 		}
+		if err := p.checkToken(); err != nil {
+			return err
+		}
 		if keep != "" {
 			if err := store.Writable(keep); err != nil {
 				return fmt.Errorf("--keep: %w; choose a directory that this worker may write to", err)
@@ -76,6 +80,16 @@ func (p *process) workerCommand() *cobra.Command {
 func (p *process) env(name string) string {
 	value, _ := p.lookupEnv(name)
 	return value
+}
+
+// checkToken refuses join tokens that two sides would hardly have in common: a
+// file's last line break is soon part of one.
+func (p *process) checkToken() error {
+	token := p.env(joinToken)
+	if strings.ContainsFunc(token, unicode.IsControl) || strings.TrimSpace(token) != token {
+		return usage("%s: want a join token without control characters and line breaks, and without spaces around it, such as one of `openssl rand -hex 16`", joinToken)
+	}
+	return nil
 }
 
 // workerName tells workers of one machine, or of one Kubernetes job, apart.
@@ -153,11 +167,14 @@ func (p *process) gather(ctx context.Context, w config.Workers, memo []byte, say
 	if memo != nil && w.NATS == "" {
 		return nil, nil, errors.New("its NATS server was part of the conductor and ended with it: give --nats to runs that are to outlive one")
 	}
-	ctx, stop := p.stoppable(ctx)
-	defer stop()
 	if memo != nil && p.env(joinToken) == "" {
 		return nil, nil, fmt.Errorf("it needs the join token that it was started with: give that as %s", joinToken)
 	}
+	if err := p.checkToken(); err != nil {
+		return nil, nil, err
+	}
+	ctx, stop := p.stoppable(ctx)
+	defer stop()
 	hub, err := bus.Open(ctx, bus.Options{URL: w.NATS, Listen: w.Listen, Token: p.env(joinToken), Auth: p.env(natsAuth), Say: say})
 	if err != nil {
 		return nil, nil, cmp.Or(ctx.Err(), err)

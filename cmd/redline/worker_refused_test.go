@@ -194,3 +194,19 @@ func listening(t *testing.T, pid int) (n int) {
 	}
 	return n
 }
+
+// TestJoinTokensThatNobodyMeans: neither side begins with one.
+func TestJoinTokensThatNobodyMeans(t *testing.T) {
+	t.Parallel()
+	for _, token := range []string{strings.Repeat(" ", 20), "t0123456789abcdef\n", "t0123456789\x00abcdef", " t0123456789abcdef"} {
+		for _, args := range [][]string{
+			{"worker", "--nats", "nats://127.0.0.1:1"},
+			{"run", "--url", "http://127.0.0.1:1", "--workers", "1", "--nats", "nats://127.0.0.1:1"},
+		} {
+			code, _, stderr := redline(t, map[string]string{"REDLINE_JOIN_TOKEN": token}, args...)
+			if code != exitUsage || !strings.Contains(stderr, "REDLINE_JOIN_TOKEN: want a join token") {
+				t.Errorf("%s with %q: exit %d, %s", args[0], token, code, stderr)
+			}
+		}
+	}
+}
