@@ -158,13 +158,13 @@ func TestNoServerWithoutWorkers(t *testing.T) {
 		t.Skip("needs /proc")
 	}
 	c := newCluster(t)
-	for workers, want := range map[string]int{"0": 0, "1": 1} {
+	for want, workers := range [][]string{nil, {"--workers", "1"}} {
 		dir := filepath.Join(t.TempDir(), "run")
-		run := c.begun(dir, "run", "--url", c.engine, "--rate", "20", "--duration", "10m", "--warmup", "0s", "--workload", "fixed(20,10)",
-			"--workers", workers, "--out", dir, "--quiet")
+		run := c.begun(dir, append([]string{"run", "--url", c.engine, "--rate", "20", "--duration", "10m", "--warmup", "0s", "--workload", "fixed(20,10)",
+			"--out", dir, "--quiet"}, workers...)...)
 		run.under(20)
 		if got := listening(t, run.Process.Pid); got != want {
-			t.Errorf("--workers %s: listens at %d addresses, want %d", workers, got, want)
+			t.Errorf("%q: listens at %d addresses, want %d", workers, got, want)
 		}
 		run.Process.Kill()
 	}
