@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -91,15 +92,16 @@ func now() int64 {
 	return ts.Nano()
 }
 
-// loop writes. Every stream has the same pace, so that a queue has them in the
-// order of their due times.
+// loop writes each token when it is due.
 func (w *writer) loop() {
 	runtime.LockOSThread()
 	_, _, _ = unix.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_TIMERSLACK, 1, 0)
 	var queue []beat
 	for {
 		w.mu.Lock()
-		queue = append(queue, w.new...)
+		for _, b := range w.new {
+			queue = insert(queue, b)
+		}
 		w.new = w.new[:0]
 		w.mu.Unlock()
 		if len(queue) == 0 {
@@ -117,6 +119,16 @@ func (w *writer) loop() {
 			continue
 		}
 		next.due += int64(w.pace)
-		queue = append(queue, next)
+		queue = insert(queue, next)
 	}
+}
+
+// insert keeps the queue in the order of due times. Every stream has the same
+// pace, so that the place is at the end or, beside streams that begin, near it.
+func insert(queue []beat, b beat) []beat {
+	i := len(queue)
+	for i > 0 && queue[i-1].due > b.due {
+		i--
+	}
+	return slices.Insert(queue, i, b)
 }
