@@ -61,8 +61,9 @@ type Snapshot struct {
 	Waiting  int
 	Due      int
 	Answered int
-	// Workers is how many processes send the load, 0 where this one does.
-	Workers int
+	// Workers is how many processes send the load, 0 where this one does, and
+	// Lost how many of them are lost.
+	Workers, Lost int
 	// Open are the objectives whose decision the run goes on for; nil where it
 	// has a length.
 	Open []string

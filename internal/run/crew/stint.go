@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"redline/internal/drive/load"
@@ -42,6 +43,7 @@ type stint struct {
 	halted  int64 // when the sending was ended, 0 before
 	halts   chan int64
 	looked  int64 // when workers were last looked for that say nothing
+	missing atomic.Int32
 }
 
 // member is a worker in a stint.
@@ -67,6 +69,9 @@ func newStint(c *Crew, e measure.Engagement, links []Link) *stint {
 
 // Size is how many workers take part.
 func (s *stint) Size() int { return len(s.members) }
+
+// Lost is how many of them are lost at present.
+func (s *stint) Lost() int { return int(s.missing.Load()) }
 
 // Begin has all workers begin at the same moment.
 func (s *stint) Begin() (start int64, err error) {
@@ -172,6 +177,9 @@ func (s *stint) News(take func(load.News)) {
 		select {
 		case b := <-s.in:
 			take(load.News{Output: s.add(b)})
+			if b.Done != nil {
+				take(load.News{Gone: s.gone()})
+			}
 		case s.halted = <-s.halts:
 			continue
 		case <-look.C:
@@ -206,10 +214,11 @@ func (s *stint) add(b *Batch) (output int64) {
 	if b.Done != nil {
 		m.report = b.Done
 		s.merge.workers[b.Worker].known = 1<<63 - 1
-		if b.Done.Error != "" {
-			m.lost = fmt.Sprintf("%s, %s into the run", b.Done.Error, text.Length(time.Duration(cmp.Or(b.Known, m.heard)-s.start)))
-			s.Say("worker %s is lost: %s", name(m.link.Hello()), m.lost)
+		why := b.Done.Error
+		if why != "" {
+			why += fmt.Sprintf(", %s into the run", text.Length(time.Duration(cmp.Or(b.Known, m.heard)-s.start)))
 		}
+		s.deem(b.Worker, why)
 	}
 	s.merge.workers[b.Worker].absent = false
 	return b.Output
@@ -255,16 +264,29 @@ func (s *stint) look() (changed bool) {
 		how := s.crew.howDied(m.link.Hello().Name)
 		switch {
 		case (quiet > limit || how != "" && quiet > 5*beat) && m.lost == "":
-			m.lost = fmt.Sprintf("%s %s into the run", cmp.Or(how, "nothing heard from it since"), text.Length(time.Duration(m.heard-s.start)))
-			s.Say("worker %s is lost: %s", name(m.link.Hello()), m.lost)
+			s.deem(i, fmt.Sprintf("%s %s into the run", cmp.Or(how, "nothing heard from it since"), text.Length(time.Duration(m.heard-s.start))))
+			changed = true
 		case how == "" && quiet <= lost && m.lost != "":
-			m.lost = ""
-			s.Say("worker %s is back", name(m.link.Hello()))
+			s.deem(i, "")
+			changed = true
 		}
-		changed = changed || s.merge.workers[i].lost != (m.lost != "")
-		s.merge.workers[i].lost = m.lost != ""
 	}
 	return changed
+}
+
+// deem holds a worker for lost, or for present where why is empty.
+func (s *stint) deem(i int, why string) {
+	m := s.members[i]
+	switch {
+	case why != "" && m.lost == "":
+		s.Say("worker %s is lost: %s", name(m.link.Hello()), why)
+		s.missing.Add(1)
+	case why == "" && m.lost != "":
+		s.Say("worker %s is back", name(m.link.Hello()))
+		s.missing.Add(-1)
+	}
+	m.lost = why
+	s.merge.workers[i].lost = why != ""
 }
 
 // patience is how long a worker may say nothing before it is lost: longer where

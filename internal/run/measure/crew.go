@@ -37,6 +37,8 @@ type Stint interface {
 	load.Workers
 	// Size is how many workers take part.
 	Size() int
+	// Lost is how many of them are lost at present. It may be asked at any time.
+	Lost() int
 	// Begin has all workers begin at the same moment, and gives it.
 	Begin() (start int64, err error)
 	// Reports are what each worker says of itself once News has ended.

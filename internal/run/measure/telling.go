@@ -114,12 +114,12 @@ func (r *run) watch() (stop func()) {
 }
 
 func (r *run) snapshot(start int64) progress.Snapshot {
-	p, workers := &r.counts, 0
+	p, workers, lost := &r.counts, 0, 0
 	if r.stint != nil {
-		workers = r.stint.Size()
+		workers, lost = r.stint.Size(), r.stint.Lost()
 	}
 	return r.live.Snapshot(progress.Snapshot{Elapsed: time.Duration(r.clock.Now() - start), Phase: p.Phase(),
-		InFlight: int(p.InFlight.Load()), Waiting: int(p.Waiting.Load()), Due: int(p.Due.Load()), Answered: int(p.Answered.Load()), Workers: workers,
+		InFlight: int(p.InFlight.Load()), Waiting: int(p.Waiting.Load()), Due: int(p.Due.Load()), Answered: int(p.Answered.Load()), Workers: workers, Lost: lost,
 		Open: r.lookout.stillOpen(), Server: r.watched.gauges()}, p.Events.Load())
 }
 

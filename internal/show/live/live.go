@@ -204,6 +204,10 @@ func (l layout) inFlight(s progress.Snapshot) part {
 		now.brief = now.text
 		now.text += " by " + text.Plural(s.Workers, "worker")
 	}
+	if s.Lost > 0 {
+		now.text += fmt.Sprintf(", %d lost", s.Lost)
+		now.tone = document.Bad
+	}
 	return now
 }
 

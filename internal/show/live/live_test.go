@@ -207,12 +207,19 @@ func TestLiveSearch(t *testing.T) {
 // Who sends the load is said where there is room.
 func TestLiveWorkers(t *testing.T) {
 	t.Parallel()
-	for width, want := range map[int]string{200: "  3 in flight by 4 workers  12.0 req/s", 80: "  3 in flight  12.0 req/s"} {
+	for _, at := range []struct {
+		width, lost int
+		want        string
+	}{
+		{200, 0, "  3 in flight by 4 workers  12.0 req/s"},
+		{200, 1, "  3 in flight by 4 workers, 1 lost  12.0 req/s"},
+		{80, 0, "  3 in flight  12.0 req/s"},
+	} {
 		var out bytes.Buffer
-		live := NewLine(&out, Options{Terminal: true, Window: time.Minute, Width: func() int { return width }})
-		live.Show(progress.Snapshot{Phase: record.Measure, InFlight: 3, Workers: 4, RequestsPerS: 12, TokensPerS: 900, TTFT: progress.Spread{P50: 20, P99: 50}})
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%d columns: %q, want %q", width, out.String(), want)
+		live := NewLine(&out, Options{Terminal: true, Window: time.Minute, Width: func() int { return at.width }})
+		live.Show(progress.Snapshot{Phase: record.Measure, InFlight: 3, Workers: 4, Lost: at.lost, RequestsPerS: 12, TokensPerS: 900, TTFT: progress.Spread{P50: 20, P99: 50}})
+		if !strings.Contains(out.String(), at.want) {
+			t.Errorf("%d columns: %q, want %q", at.width, out.String(), at.want)
 		}
 	}
 }
