@@ -135,7 +135,7 @@ func (p *process) work(ctx context.Context, url string, w *crew.Worker, once boo
 	}
 	say("%s waits for work at %s", w.Name, url)
 	hello := crew.Hello{ID: store.NewID(), Name: w.Name, Host: host, Version: version, Cores: runtime.NumCPU(), Files: client.FileLimit()}
-	err = member.Serve(ctx, hello, w.Free, w.Answer)
+	err = member.Serve(ctx, hello, w.Owner, w.Answer)
 	w.Release()
 	return stopped(ctx, err)
 }

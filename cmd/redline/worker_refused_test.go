@@ -107,7 +107,7 @@ func (c *cluster) older() {
 	}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- member.Serve(ctx, crew.Hello{ID: "old", Name: "old", Version: "0.9"}, func() bool { return true },
+		ended <- member.Serve(ctx, crew.Hello{ID: "old", Name: "old", Version: "0.9"}, func() string { return "" },
 			func(context.Context, crew.Question) crew.Answer { return crew.Answer{} })
 	}()
 	c.t.Cleanup(func() {

@@ -201,7 +201,8 @@ func TestTwoConductors(t *testing.T) {
 	short, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 	defer cancel()
 	_, err := openHub(t, Options{URL: s.url()}).Gather(short, 1, "three", "1")
-	if err == nil || !strings.Contains(err.Error(), "no worker came") || !strings.Contains(err.Error(), "redline worker --nats "+s.url()) {
+	if err == nil || !strings.Contains(err.Error(), "no worker came") || !strings.Contains(err.Error(), "redline worker --nats "+s.url()) ||
+		!strings.Contains(err.Error(), "; 2 workers taken by one; 2 workers taken by two") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -326,7 +326,7 @@ func TestTokenChanged(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		h := &hand{}
-		ended <- m.Serve(context.Background(), helloOf("a"), h.free, h.answer)
+		ended <- m.Serve(context.Background(), helloOf("a"), h.ownedBy, h.answer)
 	}()
 	hub.Close()
 	openHub(t, Options{Listen: address, Token: "another token of that length"})
@@ -402,7 +402,7 @@ func TestStrangers(t *testing.T) {
 	w := &hand{}
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- m.Serve(ctx, helloOf("a"), w.free, w.answer) }()
+	go func() { served <- m.Serve(ctx, helloOf("a"), w.ownedBy, w.answer) }()
 	defer func() { cancel(); <-served }()
 
 	stranger := raw(t, s.url(), "")

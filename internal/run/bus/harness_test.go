@@ -124,11 +124,16 @@ type hand struct {
 	asked []crew.Question
 }
 
-func (h *hand) free() bool {
+func (h *hand) ownedBy() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.owner == "" || h.eager
+	if h.eager {
+		return ""
+	}
+	return h.owner
 }
+
+func (h *hand) free() bool { return h.ownedBy() == "" }
 
 func (h *hand) answer(_ context.Context, q crew.Question) crew.Answer {
 	h.mu.Lock()
@@ -154,7 +159,7 @@ func serve(t *testing.T, o Options, hello crew.Hello) *hand {
 	h := &hand{Hello: hello}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- m.Serve(ctx, hello, h.free, h.answer) }()
+	go func() { ended <- m.Serve(ctx, hello, h.ownedBy, h.answer) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -120,7 +122,7 @@ func (h *Hub) Gather(ctx context.Context, n int, claim, version string) ([]crew.
 			h.strangers.drop("worker's hello")
 			return
 		}
-		hello.Name, hello.Host, hello.Version = word(hello.Name), word(hello.Host), word(hello.Version)
+		hello.Name, hello.Host, hello.Version, hello.Owner = word(hello.Name), word(hello.Host), word(hello.Version), word(hello.Owner)
 		select {
 		case hellos <- hello:
 		default: // it comes again in a second
@@ -133,12 +135,13 @@ func (h *Hub) Gather(ctx context.Context, n int, claim, version string) ([]crew.
 	if err := h.conn.Publish(callSubject, h.keys.box(callSubject).seal(nil, "")); err != nil {
 		return nil, fmt.Errorf("%s: %s", h.URL(), cause(err))
 	}
-	g := &gathering{hub: h, want: n, version: version, claim: claim, answers: make(chan claimed), known: map[string]bool{}}
+	g := &gathering{hub: h, want: n, version: version, claim: claim, answers: make(chan claimed), known: map[string]bool{}, owners: map[string]string{}}
 	defer g.pending()
 	for len(g.links) < n {
 		select {
 		case hello := <-hellos:
-			if len(g.links)+g.asked < n && time.Now().After(g.rest) {
+			g.owners[hello.ID] = hello.Owner
+			if hello.Owner == "" && len(g.links)+g.asked < n && time.Now().After(g.rest) {
 				g.consider(ctx, hello)
 			}
 		case <-g.yielding:
@@ -164,7 +167,8 @@ type gathering struct {
 	claim, version string
 	answers        chan claimed
 	asked          int
-	known          map[string]bool // by id: asked, claimed or refused
+	known          map[string]bool   // by id: asked, claimed or refused
+	owners         map[string]string // by id: who had them when they last said so
 	links          []crew.Link
 	refused        []string
 	yielding       <-chan time.Time // when to let others go first, nil where there are none
@@ -248,7 +252,16 @@ func (g *gathering) tooFew(ctx context.Context, n int) error {
 	if len(g.links) > 0 {
 		came = fmt.Sprintf("%d of %d workers", len(g.links), n)
 	}
-	line := fmt.Sprintf("%s came in the time allowed (--workers-wait), beside those that another conductor has: start one with `redline worker --nats %s` and REDLINE_JOIN_TOKEN", came, g.hub.URL())
+	line := fmt.Sprintf("%s came in the time allowed (--workers-wait): start one with `redline worker --nats %s` and REDLINE_JOIN_TOKEN", came, g.hub.URL())
+	taken := map[string]int{}
+	for _, owner := range g.owners {
+		taken[owner]++
+	}
+	delete(taken, "")
+	delete(taken, g.claim)
+	for _, owner := range slices.Sorted(maps.Keys(taken)) {
+		line += fmt.Sprintf("; %s taken by %s", text.Plural(taken[owner], "worker"), owner)
+	}
 	for _, why := range g.refused {
 		line += "; " + why
 	}

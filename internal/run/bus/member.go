@@ -97,10 +97,11 @@ func (m *Member) Close() {
 // Dropped is how many messages of strangers came.
 func (m *Member) Dropped() int64 { return m.strangers.count.Load() }
 
-// Serve introduces the worker once a second while it is free, and has answer
-// called with every question, each in a goroutine of its own. It returns when
-// ctx ends, or with an error when the bus refuses the worker.
-func (m *Member) Serve(ctx context.Context, hello crew.Hello, free func() bool, answer func(context.Context, crew.Question) crew.Answer) error {
+// Serve introduces the worker once a second while nobody owns it, and whenever a
+// conductor calls. It has answer called with every question, each in a goroutine
+// of its own. It returns when ctx ends, or with an error when the bus refuses the
+// worker.
+func (m *Member) Serve(ctx context.Context, hello crew.Hello, owner func() string, answer func(context.Context, crew.Question) crew.Answer) error {
 	if !plain.MatchString(hello.ID) {
 		return fmt.Errorf("a worker's id is made of letters, digits, - and _")
 	}
@@ -118,9 +119,10 @@ func (m *Member) Serve(ctx context.Context, hello crew.Hello, free func() bool, 
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
 	box := m.keys.box(helloSubject)
-	for {
+	for called := false; ; {
+		hello.Owner = owner()
 		// A hello that waits for a connection would tell an old time.
-		if free() && m.conn.IsConnected() {
+		if (called || hello.Owner == "") && m.conn.IsConnected() {
 			hello.UnixNS = time.Now().UnixNano()
 			data, err := json.Marshal(hello)
 			if err != nil {
@@ -128,9 +130,11 @@ func (m *Member) Serve(ctx context.Context, hello crew.Hello, free func() bool, 
 			}
 			_ = m.conn.Publish(helloSubject, box.seal(data, "")) // comes again in a second
 		}
+		called = false
 		select {
 		case <-second.C:
 		case <-d.called:
+			called = true
 		case <-ctx.Done():
 			return nil
 		case <-m.ctx.Done():

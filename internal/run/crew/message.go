@@ -21,6 +21,8 @@ type Hello struct {
 	Cores   int    `json:"cores"`
 	Files   int    `json:"files"` // that it may have open
 	UnixNS  int64  `json:"unix_ns"`
+	// Owner is the conductor that has the worker, "" for none.
+	Owner string `json:"owner,omitempty"`
 }
 
 // Question is what a conductor has a worker do; one field beside From is set.

@@ -26,7 +26,7 @@ func TestNobodyElseIsObeyed(t *testing.T) {
 			}
 		}
 		time.Sleep(silence - time.Second)
-		if got := ask(Question{Claim: "two"}); got != "it works for one" || w.Free() {
+		if got := ask(Question{Claim: "two"}); got != "it works for one" || w.Owner() == "" {
 			t.Errorf("a second claim: %q", got)
 		}
 		time.Sleep(2 * time.Second) // a claim that was refused is no word of its conductor
@@ -38,8 +38,8 @@ func TestNobodyElseIsObeyed(t *testing.T) {
 				t.Errorf("%+v: %q", q, got)
 			}
 		}
-		if got := ask(Question{From: "two", Release: true}); got != "" || !w.Free() {
-			t.Errorf("released: %q, free %v", got, w.Free())
+		if got := ask(Question{From: "two", Release: true}); got != "" || w.Owner() != "" {
+			t.Errorf("released: %q, owned by %q", got, w.Owner())
 		}
 	})
 }
@@ -105,11 +105,11 @@ func TestIdleWorkersStayClaimed(t *testing.T) {
 		}
 		c := New("one", []Link{l}, &memory{})
 		time.Sleep(10 * silence)
-		if w.Free() {
+		if w.Owner() == "" {
 			t.Error("it is free although its conductor is there")
 		}
 		c.Release()
-		if !w.Free() {
+		if w.Owner() != "" {
 			t.Error("it is not free although it was released")
 		}
 	})

@@ -45,15 +45,20 @@ type Worker struct {
 	released chan struct{}
 }
 
-// Free reports whether nobody has claimed the worker, or only somebody who has
-// not been heard of for long.
-func (w *Worker) Free() bool {
+// Owner is the conductor that has claimed the worker, "" for none, or only one
+// that has not been heard of for long.
+func (w *Worker) Owner() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.free()
+	return w.owner()
 }
 
-func (w *Worker) free() bool { return w.conduct == "" || time.Since(w.heard) > silence }
+func (w *Worker) owner() string {
+	if time.Since(w.heard) > silence {
+		return ""
+	}
+	return w.conduct
+}
 
 // Serve returns once a conductor that has claimed the worker is done, whether or
 // not it came to a load, or has been silent for so long that it is gone.
@@ -124,7 +129,7 @@ func (w *Worker) hear(q Question) error {
 		switch {
 		case q.Claim == "" && w.conduct == "":
 			return errors.New("it was released")
-		case q.Claim == "", !w.free():
+		case q.Claim == "", w.owner() != "":
 			return fmt.Errorf("it works for %s", w.conduct)
 		}
 		w.say("claimed by %s", by)
