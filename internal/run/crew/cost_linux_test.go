@@ -47,7 +47,7 @@ func BenchmarkConductor(b *testing.B) {
 	for _, tokens := range []int{100, 1000} {
 		for _, share := range []float64{1, 0.05, 0.01} {
 			b.Run(fmt.Sprintf("%d tokens, times of %g%%", tokens, 100*share), func(b *testing.B) {
-				var thinned, heard, summed time.Duration
+				var thinned, parsed, merged, summed time.Duration
 				var size int
 				records := make([]*record.Record, requests)
 				for i := range records {
@@ -57,13 +57,17 @@ func BenchmarkConductor(b *testing.B) {
 					begun := cpu(b)
 					sent := batchesOf(records, workers, share)
 					told := cpu(b)
+					for _, one := range sent {
+						one.parse()
+					}
+					read := cpu(b)
 					log := hear(b, sent, workers)
 					written := cpu(b)
 					sumUp(b, log.Bytes(), records)
-					thinned, heard, summed = thinned+told-begun, heard+written-told, summed+cpu(b)-written
+					thinned, parsed, merged, summed = thinned+told-begun, parsed+read-told, merged+written-read, summed+cpu(b)-written
 					size = log.Len()
 				}
-				for what, took := range map[string]time.Duration{"worker": thinned, "hear": heard, "summary": summed} {
+				for what, took := range map[string]time.Duration{"worker": thinned, "parse": parsed, "merge": merged, "summary": summed} {
 					b.ReportMetric(float64(took.Nanoseconds())/float64(b.N)/requests, what+"-ns/request")
 				}
 				b.ReportMetric(float64(size)/requests, "B/request")

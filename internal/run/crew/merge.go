@@ -1,7 +1,6 @@
 package crew
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -44,25 +43,19 @@ func newMerge(n int) *merge {
 
 // add takes a batch in. One that was taken in before is passed over.
 func (m *merge) add(b *Batch) error {
-	if b.Worker < 0 || b.Worker >= len(m.workers) {
-		return fmt.Errorf("a batch of worker %d, and there are %d", b.Worker, len(m.workers))
-	}
 	w := m.workers[b.Worker]
 	if b.Seq <= w.seq {
 		return nil
 	}
 	w.seq, w.known = b.Seq, max(w.known, b.Known)
-	for line := range bytes.Lines(b.Lines) {
-		rec, err := record.ParseLine(line)
-		if err != nil {
-			return err
-		}
+	b.parse()
+	for _, rec := range b.records {
 		if n := len(m.workers); rec.ID < 0 || rec.ID%n != b.Worker || rec.ID > w.number+n*mostAhead {
 			return fmt.Errorf("request %d is none of its own", rec.ID)
 		}
 		m.take(w, rec)
 	}
-	return nil
+	return b.err
 }
 
 // mostAhead is by how many requests a worker may number beyond its last one.

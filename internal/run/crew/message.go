@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"redline/internal/drive/load"
+	"redline/internal/drive/record"
 	"redline/internal/judge/result"
 	"redline/internal/run/doctor"
 	"redline/internal/run/measure"
@@ -68,6 +69,26 @@ type Batch struct {
 	// Done is set in the last one.
 	Done  *Report `json:"done,omitempty"`
 	Lines []byte  `json:"-"`
+
+	parsed  bool
+	records []*record.Record // of the lines
+	err     error
+}
+
+// parse reads the lines, once.
+func (b *Batch) parse() {
+	if b.parsed {
+		return
+	}
+	b.parsed = true
+	for line := range bytes.Lines(b.Lines) {
+		rec, err := record.ParseLine(line)
+		if err != nil {
+			b.err = err
+			break
+		}
+		b.records = append(b.records, rec)
+	}
 }
 
 // Report is what a worker says of itself at the end of a run.

@@ -77,9 +77,17 @@ func (s *stint) Lost() int { return int(s.missing.Load()) }
 func (s *stint) Begin() (start int64, err error) {
 	var ctx context.Context
 	ctx, s.end = context.WithCancel(context.Background())
+	lanes := make([]chan *Batch, len(s.members))
+	for i := range lanes {
+		lanes[i] = make(chan *Batch, 4)
+		go s.read(ctx, lanes[i])
+	}
 	err = s.crew.post.Collect(ctx, s.Assignment.Run, func(b *Batch) {
+		if b.Worker < 0 || b.Worker >= len(lanes) {
+			return // of nobody who was asked
+		}
 		select {
-		case s.in <- b:
+		case lanes[b.Worker] <- b:
 		case <-ctx.Done():
 		}
 	})
@@ -107,6 +115,24 @@ func (s *stint) Begin() (start int64, err error) {
 		go m.sound(ctx, s.Now)
 	}
 	return s.start, nil
+}
+
+// read parses one worker's batches beside those of the others: whoever lays all
+// of them on one line of time has enough to do.
+func (s *stint) read(ctx context.Context, lane <-chan *Batch) {
+	for {
+		select {
+		case b := <-lane:
+			b.parse()
+			select {
+			case s.in <- b:
+			case <-ctx.Done():
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // pass hands orders on, one after the other, and again where no answer came.

@@ -48,9 +48,9 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 			f.stop()
 			f = follow(r.Context(), at)
 		}
-		figures, err := json.Marshal(f.figures(time.Now()))
+		data, err := json.Marshal(f.news(time.Now()))
 		if err == nil {
-			_, err = fmt.Fprintf(w, "data: %s\n\n", figures)
+			_, err = fmt.Fprintf(w, "data: %s\n\n", data)
 		}
 		if errors.Join(err, out.Flush()) != nil {
 			return
@@ -83,6 +83,7 @@ type follower struct {
 	origin time.Time
 	phase  record.Phase
 	events int64
+	past   timeline
 }
 
 // follow begins to read the log of a run directory.
@@ -121,16 +122,23 @@ func (f *follower) read(log *growing) {
 		f.mu.Lock()
 		f.phase = one.Phase
 		f.events += int64(one.ChunkCount())
+		f.past.add(one)
 		f.mu.Unlock()
 	}
 }
 
-// figures are those of the run so far, as a person reads them.
-func (f *follower) figures(now time.Time) map[string]string {
+// news is what a page hears of a run: figures as a person reads them, and the
+// points of lines over time.
+type news struct {
+	Figures map[string]string `json:"figures"`
+	Lines   map[string]string `json:"lines,omitempty"`
+}
+
+func (f *follower) news(now time.Time) news {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.origin.IsZero() {
-		return map[string]string{"phase": "before the load"}
+		return news{Figures: map[string]string{"phase": "before the load"}}
 	}
 	s := f.live.Snapshot(progress.Snapshot{Elapsed: now.Sub(f.origin)}, f.events)
 	list := map[string]string{
@@ -146,7 +154,7 @@ func (f *follower) figures(now time.Time) map[string]string {
 			list[name] = text.Number(v)
 		}
 	}
-	return list
+	return news{list, f.past.lines()}
 }
 
 // growing is a file that may not be there yet and has more to come.

@@ -33,17 +33,17 @@ func trends(all, shown []*run) {
 		series[one.Entry.Series] = values
 		if slices.Contains(shown, one) {
 			drawn := values[max(0, len(values)-mostDrawn):]
-			one.Trend = &trend{Number: text.Number(v), Count: len(drawn), Points: drawnLine(drawn)}
+			one.Trend = &trend{Number: text.Number(v), Count: len(drawn), Points: drawnLine(drawn, slices.Min(drawn))}
 		}
 	}
 }
 
-// drawnLine puts values side by side, the lowest at the bottom.
-func drawnLine(values []float64) string {
+// drawnLine puts values side by side, with low at the bottom.
+func drawnLine(values []float64, low float64) string {
 	if len(values) < 2 {
 		return ""
 	}
-	low, high := slices.Min(values), slices.Max(values)
+	high := slices.Max(values)
 	var line strings.Builder
 	for i, v := range values {
 		height := 0.5

@@ -313,13 +313,15 @@ func TestARunUnderWaySendsItsFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	fmt.Fprintln(log, `{"id":1,"phase":"measure","try":1,"due":1000000000,"begin":1000000000,"sent":1000000000,"first":1050000000,"last":1200000000,"end":1200000000,"outcome":"ok","output_tokens":2,"streamed_tokens":2,"chunks_us":[50000,150000],"streamed":true}`)
+	for at := 1; at <= 3; at++ {
+		fmt.Fprintf(log, `{"id":%[1]d,"phase":"measure","try":1,"due":%[1]d000000000,"begin":%[1]d000000000,"sent":%[1]d000000000,"first":%[1]d050000000,"last":%[1]d200000000,"end":%[1]d200000000,"outcome":"ok","output_tokens":2,"streamed_tokens":2,"chunks_us":[50000,150000],"streamed":true}`+"\n", at)
+	}
 	time.AfterFunc(1500*time.Millisecond, hold.Release)
 	sent, err := io.ReadAll(answer.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	says(t, string(sent), `"ok":"1"`, `"phase":"measuring"`, `"ttft50":"50`, "event: end")
+	says(t, string(sent), `"ok":"3"`, `"phase":"measuring"`, `"ttft50":"50`, `"lines":{`, "event: end")
 	if kind := answer.Header.Get("Content-Type"); kind != "text/event-stream" {
 		t.Errorf("the events are %s", kind)
 	}

@@ -21,9 +21,13 @@ const live = document.querySelector("[data-events]");
 if (live) {
   const events = new EventSource(live.dataset.events);
   events.onmessage = (event) => {
-    for (const [name, text] of Object.entries(JSON.parse(event.data))) {
+    const news = JSON.parse(event.data);
+    for (const [name, text] of Object.entries(news.figures)) {
       const place = live.querySelector(`[data-field="${CSS.escape(name)}"]`);
       if (place) place.textContent = text;
+    }
+    for (const [name, points] of Object.entries(news.lines || {})) {
+      live.querySelector(`[data-line="${CSS.escape(name)}"]`)?.setAttribute("points", points);
     }
   };
   events.addEventListener("end", () => {
