@@ -47,6 +47,10 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		if at := stageOf(path); f == nil || f.path != at {
 			f.stop()
 			f = follow(r.Context(), at)
+			select {
+			case <-f.caught:
+			case <-time.After(often): // the log is long
+			}
 		}
 		data, err := json.Marshal(f.news(time.Now()))
 		if err == nil {
@@ -78,6 +82,8 @@ type follower struct {
 	live progress.Live
 	end  context.CancelFunc
 	done chan struct{}
+	// caught is closed once what the log held at first is read.
+	caught chan struct{}
 
 	mu     sync.Mutex
 	origin time.Time
@@ -89,10 +95,10 @@ type follower struct {
 // follow begins to read the log of a run directory.
 func follow(ctx context.Context, path string) *follower {
 	ctx, end := context.WithCancel(ctx)
-	f := &follower{path: path, end: end, done: make(chan struct{})}
+	f := &follower{path: path, end: end, done: make(chan struct{}), caught: make(chan struct{})}
 	go func() {
 		defer close(f.done)
-		f.read(&growing{ctx: ctx, path: (&store.Dir{Path: path}).RecordsPath()})
+		f.read(&growing{ctx: ctx, path: (&store.Dir{Path: path}).RecordsPath(), caught: sync.OnceFunc(func() { close(f.caught) })})
 	}()
 	return f
 }
@@ -162,6 +168,8 @@ type growing struct {
 	ctx  context.Context
 	path string
 	file *os.File
+	// caught is called when there is no more at present.
+	caught func()
 }
 
 // often is how often the file is looked at.
@@ -179,6 +187,7 @@ func (g *growing) Read(p []byte) (int, error) {
 				return n, err
 			}
 		}
+		g.caught()
 		select {
 		case <-g.ctx.Done():
 			return 0, io.EOF
