@@ -154,6 +154,9 @@ func (e *engine) hear(workers Workers) {
 			return
 		}
 		delete(open, rec.ID)
+		if one.rec.First == 0 && (rec.First != 0 || rec.Outcome == llm.OK) {
+			e.progress.Answered.Add(1) // and ended before it was heard of
+		}
 		rec.Phase, rec.Due = one.rec.Phase, one.rec.Due
 		if one.rec.Sent != 0 {
 			e.progress.InFlight.Add(-1)

@@ -236,11 +236,13 @@ func (e *engine) observe(ctx context.Context, t *llm.Turn, b *begun, ready int64
 		}
 	}
 	switch {
+	case rec.Outcome == llm.OK && rec.ChunkCount() == 0 && rec.Inputs != 0:
+		e.progress.Answered.Add(1)
 	case rec.Outcome == "" && ctx.Err() != nil:
 		return kept.text(), e.fault(ctx, ctx.Err())
 	case rec.Outcome == "":
 		return kept.text(), &llm.Fault{Outcome: llm.Truncated, At: e.clock.Now(), Message: "the target stopped without a word"}
-	case rec.Outcome == llm.OK && rec.ChunkCount() == 0 && rec.Inputs == 0:
+	case rec.Outcome == llm.OK && rec.ChunkCount() == 0:
 		return kept.text(), &llm.Fault{Outcome: llm.Empty, At: rec.End, Message: "the stream closed without output"}
 	}
 	return kept.text(), nil

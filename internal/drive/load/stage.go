@@ -162,7 +162,7 @@ func (c Counts) check() error {
 // Progress is what a stage has done so far, for a live view.
 type Progress struct {
 	Due, InFlight, Waiting, OK, Errors, Events atomic.Int64
-	Answered                                   atomic.Int64 // have had output
+	Answered                                   atomic.Int64 // have had output, or an answer that has none
 	next                                       atomic.Int64 // the arrival that is waited for
 	phase                                      atomic.Value
 }
