@@ -188,6 +188,7 @@ func (s *scanner) key(k string) bool {
 	if len(s.rest) < n || string(s.rest[2:n-2]) != k || s.rest[1] != '"' || s.rest[n-2] != '"' || s.rest[n-1] != ':' {
 		return false
 	}
+	s.strange = s.strange || s.rest[0] != ',' && k != "id"
 	s.rest = s.rest[n:]
 	return true
 }
@@ -202,7 +203,7 @@ func (s *scanner) integer() (v int64) {
 	for ; i < len(s.rest) && s.rest[i]-'0' < 10; i++ {
 		v = v*10 + int64(s.rest[i]-'0')
 	}
-	s.strange = s.strange || i == from || i-from > 18
+	s.strange = s.strange || i == from || i-from > 18 || i-from > 1 && s.rest[from] == '0'
 	s.rest = s.rest[i:]
 	if negative {
 		return -v
@@ -225,6 +226,7 @@ func (s *scanner) count(k string, v *int, _ bool) {
 func (s *scanner) flag(k string, v *bool) {
 	if s.key(k) {
 		*v = bytes.HasPrefix(s.rest, []byte("true"))
+		s.strange = s.strange || !*v
 		s.rest = s.rest[min(4, len(s.rest)):]
 	}
 }

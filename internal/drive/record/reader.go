@@ -54,6 +54,9 @@ func NewReader(r io.Reader) (*Reader, error) {
 	return lr, nil
 }
 
+// longestLine is more than the record of any reply takes.
+const longestLine = 64 << 20
+
 // next gives the next line, without its newline, valid until the next call.
 func (r *Reader) next() ([]byte, error) {
 	r.lineNo++
@@ -64,6 +67,8 @@ func (r *Reader) next() ([]byte, error) {
 		switch {
 		case err == nil:
 			return bytes.TrimSuffix(r.buf, []byte{'\n'}), nil
+		case errors.Is(err, bufio.ErrBufferFull) && len(r.buf) > longestLine:
+			return nil, fmt.Errorf("longer than %d MiB: this is no record log", longestLine>>20)
 		case errors.Is(err, bufio.ErrBufferFull):
 		case errors.Is(err, io.EOF) && len(r.buf) > 0:
 			r.Cut = true

@@ -417,6 +417,7 @@ func TestScanIsWhatJSONSays(t *testing.T) {
 		t.Errorf("%s: not read the quick way", written)
 	}
 	for _, text := range []string{`{"id":1.5}`, `{"id":1`, `{"id":1,"session":2,"turn":0,"try":1,"chunks_us":[1,2}`, `{"id":1,"session":0,"turn":0,"try":1,"chunks_us":[1],"chunk_tokens":[1,2]}`, `{"id":99999999999999999999}`, ``,
+		`{"id":1X"session":2,"turn":0,"try":1}`, `{"id":007,"session":2,"turn":0,"try":1}`, `{"id":1,"session":2,"turn":0,"try":1,"streamed":nope}`,
 		`{"id":1,"session":0,"turn":0,"try":1,"events":3}`, `{"id":1,"session":0,"turn":0,"try":1,"thinned":true,"events":3,"chunks_us":[1]}`} {
 		if _, err := ParseLine([]byte(text)); err == nil {
 			t.Errorf("%s was read", text)
@@ -448,3 +449,22 @@ func chatty(n int) *Record {
 	r.Settle()
 	return r
 }
+
+// A log without an end of line is given up before it fills the memory.
+func TestEndlessLine(t *testing.T) {
+	t.Parallel()
+	endless := io.MultiReader(strings.NewReader(`{"schema":"redline/record/2"}`+"\n"), zeros{})
+	r, err := NewReader(endless)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range r.All() {
+		if err == nil || !strings.Contains(err.Error(), "line 2: longer than 64 MiB") {
+			t.Errorf("read as %v", err)
+		}
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
