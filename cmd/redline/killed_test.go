@@ -61,6 +61,10 @@ func TestAKilledRunCountsWhatHung(t *testing.T) {
 	cmd := begun(t, out, "records.jsonl", "run", "--url", url, "--api", "openai-chat", "--model", "m", "--rate", fmt.Sprint(rate), "--duration", "10m",
 		"--warmup", "0s", "--workload", "fixed(16,4)", "--slo", "ttft:p95<500ms", "--quiet")
 	await(t, "a while under load", func() bool { return asked.Load() > 6*rate })
+	_, page, _ := ended(t, "report", out)
+	if headline, _, _ := strings.Cut(page, "\n"); !strings.HasPrefix(headline, "STILL RUNNING") || strings.Contains(page, "cut off") || strings.Contains(page, "killed") {
+		t.Errorf("of a run that goes on:\n%s", page)
+	}
 	cmd.Process.Kill()
 	cmd.Wait()
 	sent := int(asked.Load())
@@ -87,7 +91,7 @@ func TestAKilledRunCountsWhatHung(t *testing.T) {
 	if reasons := strings.Join(res.Verdict.Reasons, "; "); !strings.Contains(reasons, "the run was cut off (killed)") {
 		t.Errorf("the verdict's reasons: %q", reasons)
 	}
-	_, page, _ := ended(t, "report", out)
+	_, page, _ = ended(t, "report", out)
 	if headline, _, _ := strings.Cut(page, "\n"); !strings.Contains(headline, "KILLED") || !strings.Contains(headline, "cut off") {
 		t.Errorf("the headline is %q", headline)
 	}

@@ -121,7 +121,7 @@ func (p *process) report(args []string, f *reportFlags) error {
 		return p.writeCharts(res, f.charts)
 	}
 	hint := ""
-	if f.format == "terminal" && res.Interrupted != "" {
+	if f.format == "terminal" && res.Interrupted != "" && res.Interrupted != result.Running {
 		hint = resumeHint(args[0])
 	}
 	return p.deliver(func(out *bytes.Buffer) error {

@@ -20,6 +20,8 @@ const Schema = "redline/result/2"
 const (
 	ByUser = "interrupted"
 	Killed = "killed"
+	// Running is a run that goes on while its report is made.
+	Running = "running"
 	// DiskFull is the end of what could be written, not of the run.
 	DiskFull = "the disk was full"
 )

@@ -24,8 +24,8 @@ func Rebuild(path string) (*result.Result, error) {
 		return nil, err
 	}
 	res, err := dir.Result()
-	if err == nil && res.Interrupted == result.Killed && dir.WasFull() {
-		res.Interrupted = result.DiskFull
+	if err == nil && res.Interrupted == result.Killed {
+		res.Interrupted = cutBy(dir)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return res, err
@@ -37,6 +37,17 @@ func Rebuild(path string) (*result.Result, error) {
 		text.NewMask().Tidy(res) // the directory may come from anybody
 	}
 	return res, err
+}
+
+// cutBy says why a directory has no whole result.
+func cutBy(dir *store.Dir) string {
+	switch {
+	case dir.WasFull():
+		return result.DiskFull
+	case store.Writer(dir.Path) != "":
+		return result.Running
+	}
+	return result.Killed
 }
 
 // unfinished says what can be done with an experiment that ended before its
@@ -71,10 +82,7 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 		return nil, err
 	}
 	in := assemble.Run{Plan: c, Records: dir.Records, Looked: looked(c), ID: header.Run, Started: time.Unix(0, header.OriginUnixNS),
-		Interrupted: result.Killed, Workload: result.Workload{Tokenizer: c.Tokenizer}}
-	if dir.WasFull() {
-		in.Interrupted = result.DiskFull
-	}
+		Interrupted: cutBy(dir), Workload: result.Workload{Tokenizer: c.Tokenizer}}
 	sessions := 0
 	if in.Start, in.End, sessions, err = measuredSpan(dir.Records, cmp.Or(c.Load.Bounds.Duration, c.Load.Bounds.MaxDuration), ending.Mark); err != nil {
 		return nil, err
@@ -83,7 +91,7 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 	in.Load = plannedLoad(c, in.Start, in.End, 0)
 	in.Evidence = validity.Evidence{Partial: true, DesignedCache: designedSharing(c, sessions)}
 	if !in.Empty {
-		in.Warnings = logWarnings(ending, dir.WasFull())
+		in.Warnings = logWarnings(ending, in.Interrupted)
 		in.Cutoff = cutReason(in.Interrupted, ending, max(ending.Mark, in.End))
 	}
 	recall(&in, dir)
@@ -93,6 +101,9 @@ func fromRecords(dir *store.Dir) (*result.Result, error) {
 // cutReason says in the verdict that the run did not come to its end.
 func cutReason(interrupted string, e store.Ending, end int64) string {
 	reason := fmt.Sprintf("the run was cut off (%s) %s after its start", interrupted, text.Seconds(time.Duration(end).Seconds()))
+	if interrupted == result.Running {
+		reason = fmt.Sprintf("the run goes on: this is after %s", text.Seconds(time.Duration(end).Seconds()))
+	}
 	if e.Unended > 0 {
 		reason += fmt.Sprintf(", with %d of its requests unfinished", e.Unended)
 	}
@@ -100,11 +111,8 @@ func cutReason(interrupted string, e store.Ending, end int64) string {
 }
 
 // logWarnings are what the log of a run that was cut off cannot tell.
-func logWarnings(e store.Ending, full bool) (list []result.Warning) {
-	when := "the run was killed"
-	if full {
-		when = "the disk was full"
-	}
+func logWarnings(e store.Ending, interrupted string) (list []result.Warning) {
+	when := map[string]string{result.Killed: "the run was killed", result.DiskFull: "the disk was full", result.Running: "the run goes on"}[interrupted]
 	switch {
 	case e.Mark == 0:
 		list = append(list, result.Warning{Figure: "requests", Text: when + ": requests that had not ended by then left no record, so slow ones are missing"})

@@ -68,6 +68,8 @@ func cutShort(why string) headline {
 	switch why {
 	case "", result.ByUser:
 		return headline{"INTERRUPTED", unset, rest}
+	case result.Running:
+		return headline{"STILL RUNNING", unset, "; the figures cover what was measured so far"}
 	case result.Killed:
 		return headline{"KILLED", unset, ": the run was cut off" + rest}
 	}
