@@ -187,7 +187,7 @@ func (c *Crew) muster(ctx context.Context, e measure.Engagement) (clocks []sound
 		}
 	}
 	if len(there) == 0 || ctx.Err() != nil {
-		return nil, err
+		return nil, cmp.Or(err, ctx.Err())
 	}
 	if err != nil {
 		e.Say("%v: the load comes from %s from here on", err, text.Plural(len(there), "worker"))

@@ -1,10 +1,15 @@
 package crew
 
 import (
+	"context"
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"redline/internal/drive/load"
+	"redline/internal/run/measure"
 )
 
 // TestFewerWorkersSendTheSame: where a stage has less to do than there are
@@ -38,5 +43,30 @@ func TestFewerWorkersSendTheSame(t *testing.T) {
 				t.Errorf("said %q, want %q", said, tc.said)
 			}
 		})
+	}
+}
+
+// hanging is a link over which somebody stops the run while it answers.
+type hanging struct {
+	wire
+	asked int
+	stop  func()
+}
+
+func (h *hanging) Ask(context.Context, Question) (Answer, error) {
+	if h.asked++; h.asked == soundedBefore {
+		h.stop()
+	}
+	return Answer{Now: 1}, nil
+}
+
+// TestStoppedWhileItMusters: whoever stops a run just after the last worker has
+// answered gets no stint.
+func TestStoppedWhileItMusters(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	c := &Crew{links: []Link{&hanging{stop: stop}}}
+	s, err := c.Engage(ctx, measure.Engagement{Now: func() int64 { return 1 }, Stage: &load.Stage{}})
+	if s != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, %v", s, err)
 	}
 }
