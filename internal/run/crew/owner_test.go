@@ -68,6 +68,26 @@ func TestASuspendedConductorLosesNobody(t *testing.T) {
 	}
 }
 
+// TestAPauseIsNoCredit: a worker that was heard after the conductor's pause has no
+// more patience than any other.
+func TestAPauseIsNoCredit(t *testing.T) {
+	now := int64(time.Second)
+	e := measure.Engagement{Now: func() int64 { return now }, Say: t.Logf}
+	c := &Crew{links: []Link{&wire{hello: Hello{Name: "w0"}}}}
+	s := newStint(c, e, c.links)
+	s.look()
+	now += int64(time.Hour)
+	s.add(&Batch{Seq: 1, Known: now}) // before the first look
+	s.look()
+	for range int(silence/time.Second) + 1 {
+		now += int64(time.Second)
+		s.look()
+	}
+	if !s.over() {
+		t.Errorf("a worker that died just after is expected for another %v", time.Duration(s.members[0].heard-now)+silence)
+	}
+}
+
 // TestALostWorkerIsNotBack: one that is lost comes back by what it says alone, not
 // because the others end.
 func TestALostWorkerIsNotBack(t *testing.T) {

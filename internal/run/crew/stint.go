@@ -268,7 +268,7 @@ func (s *stint) look() (changed bool) {
 	if away := now - s.looked; s.looked != 0 && away > int64(absence) {
 		// This process was suspended: what the workers told meanwhile is yet to be read.
 		for _, m := range s.members {
-			m.heard += away
+			m.heard = min(now, m.heard+away)
 		}
 	}
 	s.looked = now
