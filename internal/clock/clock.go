@@ -51,13 +51,13 @@ func Virtual() *Clock {
 	return c
 }
 
-// From gives the same clock with its origin at offset.
+// From gives the same clock with its origin at offset. It knows of no step before.
 func (c *Clock) From(offset int64) *Clock {
 	moved := &Clock{origin: c.origin.Add(time.Duration(offset)), spare: c.spare, fine: c.fine, rough: c.rough}
 	if c.mono != 0 {
 		moved.mono = c.mono + offset
 	}
-	moved.anchor.Store(c.anchor.Load() + offset)
+	moved.anchor.Store(moved.readAnchor())
 	return moved
 }
 

@@ -78,3 +78,19 @@ func TestReanchorSeesAStep(t *testing.T) {
 		t.Errorf("after the step a stamp is off by %d ns", got)
 	}
 }
+
+// TestOldStepsStayBehind: a clock that begins later has nothing to do with what the
+// real-time clock did before.
+func TestOldStepsStayBehind(t *testing.T) {
+	c := New()
+	c.anchor.Add(-int64(5 * time.Second))
+	later := c.From(1000)
+	later.Reanchor()
+	if got := later.LargestStep().Round(time.Second); got != 0 {
+		t.Errorf("largest step %v, want none", got)
+	}
+	stamp := time.Now()
+	if got := later.FromReal(stamp.UnixNano()) + 1000 - int64(stamp.Sub(c.origin)); got > int64(time.Millisecond) || got < -int64(time.Millisecond) {
+		t.Errorf("a stamp is off by %d ns", got)
+	}
+}
