@@ -18,6 +18,7 @@ import (
 // job is a share of a stage that a worker sends.
 type job struct {
 	worker *Worker
+	by     string // the conductor whose it is
 	part   *measure.Part
 	clock  *clock.Clock
 	of     measure.Assignment
@@ -102,7 +103,7 @@ func (j *job) beat(stop <-chan struct{}) {
 			return
 		}
 		j.publish(nil)
-		if j.worker.orphaned() {
+		if !j.worker.has(j.by) {
 			if j.why() == "" {
 				j.worker.say("run %s: nothing heard from its conductor for %s: stopping", j.of.Run, silence)
 			}

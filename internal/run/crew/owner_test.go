@@ -3,6 +3,7 @@ package crew
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,6 +42,33 @@ func TestNobodyElseIsObeyed(t *testing.T) {
 		if got := ask(Question{From: "two", Release: true}); got != "" || w.Owner() != "" {
 			t.Errorf("released: %q, owned by %q", got, w.Owner())
 		}
+	})
+}
+
+// TestAClaimRevivesNoLoad: what a conductor that is gone had started ends, also where
+// the next one claims the worker before that was noticed.
+func TestAClaimRevivesNoLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &Worker{Clock: clock.Virtual()}
+		w.Answer(t.Context(), Question{Claim: "one"})
+		j := idleJob(&pile{until: 1 << 20})
+		j.worker, j.by, j.clock = w, "one", w.Clock
+		stop := make(chan struct{})
+		var beats sync.WaitGroup
+		beats.Go(func() { j.beat(stop) })
+		time.Sleep(silence + beat/2) // between two beats
+		if why := j.why(); why != "" {
+			t.Fatalf("ended before: %s", why)
+		}
+		if a := w.Answer(t.Context(), Question{Claim: "two"}); a.Refused != "" {
+			t.Fatal(a.Refused)
+		}
+		time.Sleep(beat)
+		if o := len(j.orders); o != 1 || j.why() == "" {
+			t.Errorf("%d orders, ended by %q", o, j.why())
+		}
+		close(stop)
+		beats.Wait()
 	})
 }
 

@@ -165,7 +165,7 @@ func (w *Worker) start(at int64) error {
 	if w.part == nil {
 		return fmt.Errorf("it has nothing to begin with")
 	}
-	j := &job{worker: w, part: w.part, clock: w.part.Clock(), of: w.assigned, out: w.Outlet(w.assigned.Run, w.assigned.Share.Index),
+	j := &job{worker: w, by: w.conduct, part: w.part, clock: w.part.Clock(), of: w.assigned, out: w.Outlet(w.assigned.Run, w.assigned.Share.Index),
 		orders: make(chan load.Order, 16), ended: make(chan struct{}), news: map[int]*record.Record{}}
 	w.part, w.job = nil, j
 	w.say("run %s: sending 1/%d of its load", w.assigned.Run, w.assigned.Share.Of)
@@ -223,9 +223,10 @@ func (w *Worker) say(format string, args ...any) {
 	}
 }
 
-// orphaned reports whether the conductor has been silent for too long.
-func (w *Worker) orphaned() bool {
+// has reports whether a conductor still has the worker: it has not been silent for
+// too long, and no other has claimed it since.
+func (w *Worker) has(conductor string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return time.Since(w.heard) > silence
+	return w.owner() == conductor
 }
