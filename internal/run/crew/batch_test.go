@@ -37,7 +37,7 @@ func ended(id int, errorText string) *record.Record {
 
 func idleJob(out Outlet) *job {
 	return &job{worker: &Worker{}, clock: clock.New(), of: measure.Assignment{Run: "r", Share: load.Share{Index: 1, Of: 3}}, out: out,
-		orders: make(chan load.Order, 1), news: map[int]*record.Record{}}
+		orders: make(chan load.Order, 1), ended: make(chan struct{}), news: map[int]*record.Record{}}
 }
 
 // TestLargeBatchesAreSplit: what ends in one beat may be more than a message

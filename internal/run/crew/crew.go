@@ -22,7 +22,8 @@ type Crew struct {
 	links []Link
 	post  Post
 	left  *memo // of a stint that is to be taken over
-	leave func()
+	ctx   context.Context
+	leave context.CancelFunc
 
 	mu   sync.Mutex
 	died map[string]string // by the names of workers: how
@@ -54,12 +55,11 @@ func New(claim string, links []Link, post Post) *Crew {
 
 func newCrew(claim string, links []Link, post Post) *Crew {
 	c := &Crew{Claim: claim, post: post}
-	var ctx context.Context
-	ctx, c.leave = context.WithCancel(context.Background())
+	c.ctx, c.leave = context.WithCancel(context.Background())
 	for _, l := range links {
 		one := owned{l, claim}
 		c.links = append(c.links, one)
-		go one.attend(ctx)
+		go one.attend(c.ctx)
 	}
 	return c
 }
@@ -76,12 +76,28 @@ func (o owned) Ask(ctx context.Context, q Question) (Answer, error) {
 }
 
 // attend lets a worker that has nothing to do know that its conductor is there:
-// stages may lie minutes apart.
+// stages may lie minutes apart. It ends with one that is no longer this crew's.
 func (o owned) attend(ctx context.Context) {
 	for pause(ctx, attendEvery) {
 		wait, cancel := context.WithTimeout(ctx, attendEvery)
-		_, _ = o.Ask(wait, Question{Clock: true}) // whether it answers shows when it is needed
+		a, _ := o.Ask(wait, Question{Clock: true}) // whether it answers shows when it is needed
 		cancel()
+		if a.Refused != "" {
+			return
+		}
+	}
+}
+
+// part lets a worker go that does not answer, as soon as it does: it may still send
+// the load of a stage that is over.
+func (c *Crew) part(l Link) {
+	for pause(c.ctx, soundEvery) {
+		wait, cancel := context.WithTimeout(c.ctx, attendEvery)
+		_, err := l.Ask(wait, Question{Release: true})
+		cancel()
+		if err == nil {
+			return
+		}
 	}
 }
 
@@ -169,25 +185,33 @@ func busy(s *load.Stage, all int) int {
 	return all
 }
 
-// muster compares clocks with every worker, and parts with those that do not
-// answer.
+// muster ends what workers still do of a stage that lost them, compares clocks with
+// all of them, and parts with those that do not answer.
 func (c *Crew) muster(ctx context.Context, e measure.Engagement) (clocks []soundings, err error) {
 	all := make([]soundings, len(c.links))
 	errs := make([]error, len(c.links))
 	_ = each(c.links, func(i int, l Link) error {
-		errs[i] = all[i].begin(ctx, l, e.Now)
+		wait, cancel := context.WithTimeout(ctx, answerWait)
+		defer cancel()
+		if errs[i] = done(l.Ask(wait, Question{Order: &load.Order{End: true, Stopped: true}})); errs[i] == nil {
+			errs[i] = all[i].begin(ctx, l, e.Now)
+		}
 		return nil
 	})
-	var there []Link
+	var there, gone []Link
 	for i, l := range c.links {
 		if errs[i] == nil {
 			there, clocks = append(there, l), append(clocks, all[i])
-		} else if err == nil {
-			err = fmt.Errorf("worker %s: %w", name(l.Hello()), errs[i])
+			continue
 		}
+		gone = append(gone, l)
+		err = cmp.Or(err, fmt.Errorf("worker %s: %w", name(l.Hello()), errs[i]))
 	}
 	if len(there) == 0 || ctx.Err() != nil {
 		return nil, cmp.Or(err, ctx.Err())
+	}
+	for _, l := range gone {
+		go c.part(l)
 	}
 	if err != nil {
 		e.Say("%v: the load comes from %s from here on", err, text.Plural(len(there), "worker"))

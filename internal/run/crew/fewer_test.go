@@ -3,11 +3,15 @@ package crew
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"redline/internal/clock"
 	"redline/internal/drive/load"
 	"redline/internal/run/measure"
 )
@@ -53,8 +57,11 @@ type hanging struct {
 	stop  func()
 }
 
-func (h *hanging) Ask(context.Context, Question) (Answer, error) {
-	if h.asked++; h.asked == soundedBefore {
+func (h *hanging) Ask(_ context.Context, q Question) (Answer, error) {
+	if q.Clock {
+		h.asked++
+	}
+	if h.asked == soundedBefore {
 		h.stop()
 	}
 	return Answer{Now: 1}, nil
@@ -68,5 +75,62 @@ func TestStoppedWhileItMusters(t *testing.T) {
 	s, err := c.Engage(ctx, measure.Engagement{Now: func() int64 { return 1 }, Stage: &load.Stage{}})
 	if s != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, %v", s, err)
+	}
+}
+
+// TestALostWorkerSendsNoOldLoad: one that was cut off while a stage ended sends its
+// load no longer than until it can be told, whether the next stage finds it or not.
+func TestALostWorkerSendsNoOldLoad(t *testing.T) {
+	for _, late := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			var cut atomic.Bool
+			cut.Store(late)
+			var links []Link
+			var workers []*Worker
+			for i := range 2 {
+				w := &Worker{Clock: clock.Virtual()}
+				l := &wire{hello: Hello{ID: fmt.Sprint(i), Name: fmt.Sprintf("w%d", i)}, worker: w}
+				if i == 1 {
+					l.cut = cut.Load
+				}
+				w.Answer(t.Context(), Question{Claim: "one"})
+				links, workers = append(links, l), append(workers, w)
+			}
+			w := workers[1]
+			old := idleJob(nil)
+			w.job = old
+			ordered := make(chan load.Order, 1)
+			go func() {
+				ordered <- <-old.orders
+				close(old.ended)
+			}()
+			c := New("one", links, &memory{})
+			if _, err := c.muster(t.Context(), measure.Engagement{Now: clock.Virtual().Now, Say: t.Logf}); err != nil {
+				t.Fatal(err)
+			}
+			if late {
+				cut.Store(false)
+				time.Sleep(attendEvery + 2*soundEvery)
+			}
+			select {
+			case o := <-ordered:
+				if !o.End || !o.Stopped {
+					t.Errorf("ordered %+v", o)
+				}
+			default:
+				t.Error("it goes on with the load of the stage before")
+			}
+			if free := w.Owner() == ""; free != late {
+				t.Errorf("parted with: %v, free: %v", late, free)
+			}
+			// Another conductor may have it then, and keeps it.
+			if a := w.Answer(t.Context(), Question{Claim: "two"}); (a.Refused == "") != late {
+				t.Errorf("a claim of another: %q", a.Refused)
+			}
+			time.Sleep(silence / 2)
+			if c.Release(); late && w.Owner() != "two" || !late && w.Owner() != "" || workers[0].Owner() != "" {
+				t.Errorf("after the run: %q and %q", workers[0].Owner(), w.Owner())
+			}
+		})
 	}
 }

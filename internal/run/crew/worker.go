@@ -203,10 +203,13 @@ func (w *Worker) end(why string) {
 
 // Release ends what the worker does and makes it free.
 func (w *Worker) Release() {
+	w.mu.Lock()
+	by := w.conduct
+	w.mu.Unlock()
 	w.end("it was stopped")
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.conduct == "" {
+	if by == "" || w.conduct != by { // the other of two releases was first
 		return
 	}
 	w.conduct = ""
