@@ -99,3 +99,30 @@ func TestMergeRefusesAliens(t *testing.T) {
 		t.Errorf("a worker that cannot be read counts as %q", m.lost)
 	}
 }
+
+// TestWhatCannotBeReadStaysLost: a worker with a hole in what it told is not back when
+// it ends in order, and what it was doing is accounted for at the time it was last heard of.
+func TestWhatCannotBeReadStaysLost(t *testing.T) {
+	t.Parallel()
+	var said []string
+	e := measure.Engagement{Now: func() int64 { return int64(time.Second) }, Stage: &load.Stage{},
+		Say: func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }}
+	s := newStint(&Crew{}, e, []Link{&wire{hello: Hello{Name: "w0"}}})
+	s.end = func() {}
+	open := &record.Record{Due: 1, Begin: 1, Sent: 2}
+	s.in <- &Batch{Seq: 1, Known: 100, Lines: open.AppendLine(nil)}
+	s.in <- &Batch{Seq: 2, Known: 200, Lines: []byte("{}}\n")}
+	var last *record.Record
+	s.News(func(n load.News) {
+		if n.Record != nil {
+			last = n.Record
+		}
+	})
+	s.add(&Batch{Seq: 3, Known: 300, Output: 7, Done: &Report{}})
+	if lost := s.Reports()[0].Lost; !strings.Contains(lost, "cannot be read") || s.Lost() != 1 || len(said) != 1 {
+		t.Errorf("lost: %q, %d workers, said %q", lost, s.Lost(), said)
+	}
+	if last == nil || last.Outcome != llm.Censored || last.End != 200 {
+		t.Errorf("the request on its way: %+v", last)
+	}
+}

@@ -106,7 +106,7 @@ func (m *merge) release(tell func(*record.Record)) {
 
 // floor is the time up to which all workers that are there have told everything.
 func (m *merge) floor() int64 {
-	return m.least(func(w *told) bool { return !w.absent })
+	return m.least(func(w *told) bool { return !w.absent && !w.lost })
 }
 
 // settled is the time up to which nothing more can come: workers that are absent

@@ -230,23 +230,28 @@ func (s *stint) News(take func(load.News)) {
 // Forget gives back what was kept of the stage until its result was written.
 func (s *stint) Forget() { s.crew.post.Forget(s.Assignment.Run) }
 
-// add takes a batch in and gives how many output events it brings.
+// add takes a batch in and gives how many output events it brings. A worker's first
+// report is its last word: what comes after what cannot be read has a hole before it.
 func (s *stint) add(b *Batch) (output int64) {
-	m := s.members[b.Worker]
+	m, w := s.members[b.Worker], s.merge.workers[b.Worker]
+	if m.report != nil {
+		return 0
+	}
 	m.heard = s.Now()
 	if err := s.merge.add(b); err != nil {
 		b.Done = &Report{Error: fmt.Sprintf("what it sends cannot be read (%v)", err)}
 	}
 	if b.Done != nil {
 		m.report = b.Done
-		s.merge.workers[b.Worker].known = 1<<63 - 1
 		why := b.Done.Error
-		if why != "" {
+		if why == "" {
+			w.known = 1<<63 - 1
+		} else {
 			why += fmt.Sprintf(", %s into the run", text.Length(time.Duration(cmp.Or(b.Known, m.heard)-s.start)))
 		}
 		s.deem(b.Worker, why)
 	}
-	s.merge.workers[b.Worker].absent = false
+	w.absent = false
 	return b.Output
 }
 
