@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"redline/internal/clock"
+	"redline/internal/drive/load"
+	"redline/internal/drive/record"
 	"redline/internal/run/measure"
 )
 
@@ -190,5 +192,40 @@ func TestAServantEndsWithItsConductor(t *testing.T) {
 				t.Errorf("released %v: ended after %v", released, took)
 			}
 		})
+	}
+}
+
+// TestALateConductorOwesNoMore: whoever takes over after hours accounts for what was
+// owed until the window's end, or until the workers gave up, not for what would have
+// been due since.
+func TestALateConductorOwesNoMore(t *testing.T) {
+	const gap = int64(time.Second) / 100
+	stage := func(duration time.Duration) *load.Stage {
+		return &load.Stage{Warmup: new(10 * time.Second), Duration: duration, Arrivals: func(yield func(int64) bool) {
+			for at := int64(0); yield(at); at += gap {
+			}
+		}}
+	}
+	begun := int64(time.Hour)
+	for _, tc := range []struct {
+		name   string
+		stage  *load.Stage
+		known  time.Duration // when the workers were last heard of, from the begin
+		halted time.Duration
+		want   time.Duration
+	}{
+		{"in time", stage(time.Minute), 40 * time.Second, 50 * time.Second, 50 * time.Second},
+		{"late, in the window", stage(time.Minute), 20 * time.Second, 12 * time.Hour, 70 * time.Second},
+		{"late, after the window", stage(time.Minute), 65 * time.Second, 12 * time.Hour, 65*time.Second + silence},
+		{"late, no planned end", stage(0), 20 * time.Second, 12 * time.Hour, 20*time.Second + silence},
+	} {
+		s := newStint(&Crew{}, measure.Engagement{Stage: tc.stage, Now: func() int64 { return begun }}, []Link{&wire{}})
+		s.start, s.halted = begun, begun+int64(tc.halted)
+		s.add(&Batch{Seq: 1, Known: begun + int64(tc.known)})
+		n := int64(0)
+		s.account(s.members[0], s.merge.workers[0], func(*record.Record) { n++ })
+		if want := int64(tc.want) / gap; n != want {
+			t.Errorf("%s: %d requests unsent, want %d", tc.name, n, want)
+		}
 	}
 }

@@ -11,8 +11,6 @@ import (
 
 	"redline/internal/drive/load"
 	"redline/internal/drive/record"
-	"redline/internal/judge/result"
-	"redline/internal/llm"
 	"redline/internal/run/measure"
 	"redline/internal/text"
 )
@@ -43,6 +41,7 @@ type stint struct {
 	halted  int64 // when the sending was ended, 0 before
 	halts   chan int64
 	looked  int64 // when workers were last looked for that say nothing
+	known   int64 // the latest time that any of them has reported
 	missing atomic.Int32
 }
 
@@ -237,7 +236,7 @@ func (s *stint) add(b *Batch) (output int64) {
 	if m.report != nil {
 		return 0
 	}
-	m.heard = s.Now()
+	m.heard, s.known = s.Now(), max(s.known, b.Known)
 	if err := s.merge.add(b); err != nil {
 		b.Done = &Report{Error: fmt.Sprintf("what it sends cannot be read (%v)", err)}
 	}
@@ -334,48 +333,4 @@ func (s *stint) patience(now int64) time.Duration {
 // over reports whether nothing more is to be expected.
 func (s *stint) over() bool {
 	return !slices.ContainsFunc(s.members, func(m *member) bool { return m.report == nil && m.lost == "" })
-}
-
-// account says what became of the requests of a worker that is lost: those on
-// their way, and those that it still owed.
-func (s *stint) account(m *member, w *told, tell func(*record.Record)) {
-	for _, rec := range w.open {
-		end := *rec.Opening()
-		end.Fail(&llm.Fault{Outcome: llm.Censored, At: max(w.known, end.Begin, end.Sent, end.First), Message: "its worker was lost"})
-		tell(&end)
-	}
-	if s.Stage.Arrivals == nil {
-		return
-	}
-	i, until := 0, s.halted
-	if until == 0 {
-		until = s.Now()
-	}
-	for offset := range s.Stage.Arrivals {
-		due := s.start + offset
-		if due >= until {
-			return
-		}
-		if i%m.share.Of == m.share.Index && i > w.session {
-			w.number += m.share.Of
-			rec := &record.Record{ID: w.number, Session: i, Due: due}
-			rec.Fail(&llm.Fault{Outcome: llm.Unsent, At: due, Message: "its worker was lost"})
-			tell(rec)
-		}
-		i++
-	}
-}
-
-// Reports are what each worker says of itself.
-func (s *stint) Reports() []result.Worker {
-	var list []result.Worker
-	for _, m := range s.members {
-		h := m.link.Hello()
-		w := result.Worker{Name: h.Name, Host: h.Host, Version: h.Version, Share: 1 / float64(len(s.members)), Lost: m.lost, Clock: m.clock.clock()}
-		if m.report != nil {
-			w.Client, w.Shortage = m.report.Client, m.report.Shortage
-		}
-		list = append(list, w)
-	}
-	return list
 }
