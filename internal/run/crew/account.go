@@ -3,6 +3,7 @@ package crew
 import (
 	"cmp"
 
+	"redline/internal/drive/load"
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
 	"redline/internal/llm"
@@ -56,11 +57,24 @@ func (s *stint) Reports() []result.Worker {
 	var list []result.Worker
 	for _, m := range s.members {
 		h := m.link.Hello()
-		w := result.Worker{Name: h.Name, Host: h.Host, Version: h.Version, Share: 1 / float64(len(s.members)), Lost: m.lost, Clock: m.clock.clock()}
+		w := result.Worker{Name: h.Name, Host: h.Host, Version: h.Version, Share: portion(s.Stage, m.share), Lost: m.lost, Clock: m.clock.clock()}
 		if m.report != nil {
 			w.Client, w.Shortage = m.report.Client, m.report.Shortage
 		}
 		list = append(list, w)
 	}
 	return list
+}
+
+// portion is a worker's part of a stage's load: of its requests where they are dealt
+// out, of its users in a closed loop, and of its arrivals otherwise.
+func portion(s *load.Stage, share load.Share) float64 {
+	all := share.Of
+	switch {
+	case s.Plain && s.Requests > 0:
+		all = s.Requests
+	case s.Arrivals == nil:
+		all = s.Cap
+	}
+	return float64(share.Part(all)) / float64(all)
 }

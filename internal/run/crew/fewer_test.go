@@ -134,3 +134,25 @@ func TestALostWorkerSendsNoOldLoad(t *testing.T) {
 		})
 	}
 }
+
+// TestSharesAreThoseOfTheLoad: users and requests that cannot be divided evenly are
+// not said to be.
+func TestSharesAreThoseOfTheLoad(t *testing.T) {
+	arrivals := func(func(int64) bool) {}
+	for _, tc := range []struct {
+		stage load.Stage
+		want  []float64
+	}{
+		{load.Stage{Cap: 3}, []float64{2. / 3, 1. / 3}},
+		{load.Stage{Cap: 4, Requests: 9}, []float64{0.5, 0.5}},
+		{load.Stage{Cap: 4, Requests: 5, Plain: true}, []float64{0.6, 0.4}},
+		{load.Stage{Arrivals: arrivals, Cap: 3}, []float64{0.5, 0.5}},
+	} {
+		s := newStint(&Crew{}, measure.Engagement{Stage: &tc.stage}, []Link{&wire{}, &wire{}})
+		for i, w := range s.Reports() {
+			if w.Share != tc.want[i] {
+				t.Errorf("%+v: worker %d has %v of the load, want %v", tc.stage, i, w.Share, tc.want[i])
+			}
+		}
+	}
+}
