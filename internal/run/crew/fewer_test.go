@@ -2,6 +2,7 @@ package crew
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -155,4 +156,40 @@ func TestSharesAreThoseOfTheLoad(t *testing.T) {
 			}
 		}
 	}
+}
+
+// punctual is a link that notes how much time it is given until the begin.
+type punctual struct {
+	wire
+	now  func() int64
+	left int64
+}
+
+func (p *punctual) Ask(_ context.Context, q Question) (Answer, error) {
+	if q.Start != 0 {
+		p.left = q.Start - p.now()
+	}
+	return Answer{}, nil
+}
+
+// TestASlowDiskDelaysTheBegin: workers are told in time when to begin, however long
+// it takes to write that down, and what is written down is what they are told.
+func TestASlowDiskDelaysTheBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := clock.Virtual().Now
+		l := &punctual{now: now}
+		var kept memo
+		e := measure.Engagement{Now: now, Keep: func(data []byte) error {
+			time.Sleep(3 * lead)
+			return json.Unmarshal(data, &kept)
+		}}
+		s := newStint(&Crew{post: &memory{takes: map[string]func(*Batch){}}}, e, []Link{l})
+		start, err := s.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.end(); l.left < int64(lead)/2 || kept.Start != start {
+			t.Errorf("told %v ahead; begin at %d, written down %d", time.Duration(l.left), start, kept.Start)
+		}
+	})
 }

@@ -94,10 +94,7 @@ func (s *stint) Begin() (start int64, err error) {
 		s.end()
 		return 0, err
 	}
-	if !s.resumed {
-		s.start = s.Now() + int64(lead)
-	}
-	if err = s.keep(); err == nil && !s.resumed {
+	if err = s.appoint(); err == nil && !s.resumed {
 		err = each(s.links, func(_ int, l Link) error {
 			wait, cancel := context.WithTimeout(ctx, answerWait)
 			defer cancel()
@@ -114,6 +111,20 @@ func (s *stint) Begin() (start int64, err error) {
 		go m.sound(ctx, s.Now)
 	}
 	return s.start, nil
+}
+
+// appoint chooses when the workers begin and writes it down: a later moment where a
+// slow disk leaves too little time to tell them.
+func (s *stint) appoint() error {
+	if s.resumed {
+		return s.keep()
+	}
+	for ahead := int64(lead); ; ahead *= 2 {
+		s.start = s.Now() + ahead
+		if err := s.keep(); err != nil || s.start-s.Now() >= int64(lead)/2 {
+			return err
+		}
+	}
 }
 
 // read parses one worker's batches beside those of the others: whoever lays all
