@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"redline/internal/drive/load"
@@ -24,6 +25,9 @@ type Crew struct {
 	left  *memo // of a stint that is to be taken over
 	ctx   context.Context
 	leave context.CancelFunc
+	// stopped says that the user waits for the end: workers that say nothing do not
+	// delay it.
+	stopped atomic.Bool
 
 	mu   sync.Mutex
 	died map[string]string // by the names of workers: how
@@ -101,10 +105,15 @@ func (c *Crew) part(l Link) {
 	}
 }
 
-// Release lets the workers go.
+// Release lets the workers go. One that does not answer is free once it has heard
+// nothing for a while.
 func (c *Crew) Release() {
 	c.leave()
-	ctx, cancel := context.WithTimeout(context.Background(), answerWait)
+	limit := answerWait
+	if c.stopped.Load() {
+		limit = stoppedWait
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	_ = each(c.links, func(_ int, l Link) error {
 		_, err := l.Ask(ctx, Question{Release: true})
@@ -113,9 +122,11 @@ func (c *Crew) Release() {
 }
 
 const (
-	// answerWait is how long a worker may take to answer, prepareWait to connect to
-	// the server and to make its workload ready.
+	// answerWait is how long a worker may take to answer, stoppedWait the same once the
+	// user has stopped the run, prepareWait to connect to the server and to make its
+	// workload ready.
 	answerWait  = 10 * time.Second
+	stoppedWait = time.Second
 	prepareWait = 2 * time.Minute
 	// soundedBefore is how often a worker is asked for its time before a run.
 	soundedBefore = 8

@@ -229,3 +229,38 @@ func TestALateConductorOwesNoMore(t *testing.T) {
 		}
 	}
 }
+
+// TestNobodyWaitsForTheSilent: once the user has stopped a run, workers that say
+// nothing neither delay its end nor that of the command; one that does is heard out.
+func TestNobodyWaitsForTheSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := clock.Virtual().Now
+		gone := &wire{hello: Hello{ID: "0", Name: "w0"}, cut: func() bool { return true }}
+		there := &wire{hello: Hello{ID: "1", Name: "w1"}, worker: &Worker{Clock: clock.Virtual()}}
+		there.worker.Answer(t.Context(), Question{Claim: "one"})
+		c := New("one", []Link{gone, there}, &memory{})
+		said := 0
+		s := newStint(c, measure.Engagement{Now: now, Stage: &load.Stage{Cap: 2}, Say: func(string, ...any) { said++ }}, c.links)
+		s.end = func() {}
+		go func() {
+			for seq := range uint64(40) { // it ends, but takes its time
+				s.in <- &Batch{Worker: 1, Seq: seq + 1, Known: now()}
+				time.Sleep(beat)
+			}
+			s.in <- &Batch{Worker: 1, Seq: 41, Known: now(), Done: &Report{}}
+		}()
+		stopped := now()
+		s.Order(load.Order{Halt: true, End: true, Stopped: true})
+		s.News(func(load.News) {})
+		if took := time.Duration(now() - stopped); took > 40*beat+stoppedWait {
+			t.Errorf("the run ended %v after it was stopped", took)
+		}
+		if r := s.Reports(); r[0].Lost == "" || r[1].Lost != "" || said != 1 {
+			t.Errorf("lost: %q and %q, said in %d lines", r[0].Lost, r[1].Lost, said)
+		}
+		over := now()
+		if c.Release(); time.Duration(now()-over) > stoppedWait || there.worker.Owner() != "" {
+			t.Errorf("released after %v, owner %q", time.Duration(now()-over), there.worker.Owner())
+		}
+	})
+}

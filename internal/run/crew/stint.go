@@ -198,6 +198,9 @@ func (s *stint) Order(o load.Order) {
 	if o.Halt {
 		s.halts <- s.Now()
 	}
+	if o.Stopped {
+		s.crew.stopped.Store(true)
+	}
 	for _, m := range s.members {
 		m.orders <- o
 	}
@@ -307,7 +310,7 @@ func (s *stint) look() (changed bool) {
 		case (quiet > limit || how != "" && quiet > 5*beat) && m.lost == "":
 			s.deem(i, fmt.Sprintf("%s %s into the run", cmp.Or(how, "nothing heard from it since"), text.Length(time.Duration(m.heard-s.start))))
 			changed = true
-		case how == "" && quiet <= lost && m.lost != "":
+		case how == "" && quiet <= min(lost, limit) && m.lost != "":
 			s.deem(i, "")
 			changed = true
 		}
@@ -331,8 +334,12 @@ func (s *stint) deem(i int, why string) {
 }
 
 // patience is how long a worker may say nothing before it is lost: longer where
-// nothing is heard from any of them, as perhaps the way to here is cut.
+// nothing is heard from any of them, as perhaps the way to here is cut, and less where
+// the user has stopped the run.
 func (s *stint) patience(now int64) time.Duration {
+	if s.crew.stopped.Load() {
+		return stoppedWait
+	}
 	for _, m := range s.members {
 		if m.report != nil || now-m.heard <= int64(absence) {
 			return lost
