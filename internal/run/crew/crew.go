@@ -60,19 +60,42 @@ func New(claim string, links []Link, post Post) *Crew {
 func newCrew(claim string, links []Link, post Post) *Crew {
 	c := &Crew{Claim: claim, post: post}
 	c.ctx, c.leave = context.WithCancel(context.Background())
+	given := map[string]int{}
 	for _, l := range links {
-		one := owned{l, claim}
+		given[l.Hello().Name]++
+	}
+	for _, l := range links {
+		one := owned{l, claim, l.Hello()}
+		one.hello.Name = distinct(one.hello.Name, given)
 		c.links = append(c.links, one)
 		go one.attend(c.ctx)
 	}
 	return c
 }
 
-// owned is a link whose questions say who asks.
+// distinct is a name that no other of the crew has: by default workers are called as
+// their machine is, which may have several. given counts those that have each name.
+func distinct(name string, given map[string]int) string {
+	if given[name] == 1 {
+		return name
+	}
+	for n := 1; ; n++ {
+		numbered := fmt.Sprintf("%s-%d", name, n)
+		if given[numbered] == 0 {
+			given[numbered] = 1
+			return numbered
+		}
+	}
+}
+
+// owned is a link whose questions say who asks, to a worker with a name of its own.
 type owned struct {
 	Link
 	claim string
+	hello Hello
 }
+
+func (o owned) Hello() Hello { return o.hello }
 
 func (o owned) Ask(ctx context.Context, q Question) (Answer, error) {
 	q.From = o.claim

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -190,6 +191,28 @@ func TestASlowDiskDelaysTheBegin(t *testing.T) {
 		}
 		if s.end(); l.left < int64(lead)/2 || kept.Start != start {
 			t.Errorf("told %v ahead; begin at %d, written down %d", time.Duration(l.left), start, kept.Start)
+		}
+	})
+}
+
+// TestWorkersHaveNamesOfTheirOwn: several of one machine, which are called as it is by
+// default, can be told apart, also from one whose name was given.
+func TestWorkersHaveNamesOfTheirOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var links []Link
+		for i, name := range []string{"h", "alone", "h", "h-2", "h"} {
+			w := &Worker{Clock: clock.Virtual()}
+			w.Answer(t.Context(), Question{Claim: "one"})
+			links = append(links, &wire{hello: Hello{ID: fmt.Sprint(i), Name: name, Host: "h"}, worker: w})
+		}
+		c := New("one", links, &memory{})
+		defer c.Release()
+		var got []string
+		for _, l := range c.links {
+			got = append(got, l.Hello().ID+" "+l.Hello().Name)
+		}
+		if want := []string{"1 alone", "0 h-1", "2 h-3", "4 h-4", "3 h-2"}; !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 // crew is everybody who sent load in an experiment, each once.
 type crew struct {
 	list []result.Worker
-	at   map[string]int // by name
+	at   map[string]int // by name: no two of a crew have the same
 	due  float64        // requests of the stages whose figures were added
 	// conductor is the process that led them.
 	conductor result.Client
