@@ -239,6 +239,9 @@ func (c *Crew) muster(ctx context.Context, e measure.Engagement) (clocks []sound
 			continue
 		}
 		gone = append(gone, l)
+		if errors.Is(errs[i], context.DeadlineExceeded) {
+			errs[i] = errors.New("it does not answer")
+		}
 		err = cmp.Or(err, fmt.Errorf("worker %s: %w", name(l.Hello()), errs[i]))
 	}
 	if len(there) == 0 || ctx.Err() != nil {
@@ -248,7 +251,7 @@ func (c *Crew) muster(ctx context.Context, e measure.Engagement) (clocks []sound
 		go c.part(l)
 	}
 	if err != nil {
-		e.Say("%v: the load comes from %s from here on", err, text.Plural(len(there), "worker"))
+		e.Warn("%v: the load comes from %s from here on", err, text.Plural(len(there), "worker"))
 	}
 	c.links = there
 	return clocks, nil

@@ -15,6 +15,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/drive/load"
+	"redline/internal/judge/result"
 	"redline/internal/run/measure"
 )
 
@@ -31,7 +32,7 @@ func TestFewerWorkersSendTheSame(t *testing.T) {
 		{"a user for half of them", map[string][]string{"concurrency": {"2"}, "duration": {"15s"}, "workload": {"fixed(100,30)"}}, nil, 4, 2, ""},
 		{"a request for half of them", map[string][]string{"concurrency": {"4"}, "requests": {"2"}, "plain": {"true"}, "warmup": {"0s"}, "workload": {"fixed(100,30)"}}, nil, 4, 2, ""},
 		{"one is gone", map[string][]string{"rate": {"20"}, "duration": {"15s"}, "workload": {"fixed(100,30)"}},
-			&fault{worker: 1, between: [2]time.Duration{70 * time.Millisecond, time.Hour}}, 3, 2, "worker w1: context deadline exceeded: the load comes from 2 workers from here on"},
+			&fault{worker: 1, between: [2]time.Duration{70 * time.Millisecond, time.Hour}}, 3, 2, "worker w1: it does not answer: the load comes from 2 workers from here on"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			one, _, _ := together(t, 1, nil, tc.flags)
@@ -47,6 +48,9 @@ func TestFewerWorkersSendTheSame(t *testing.T) {
 			}
 			if !strings.Contains(strings.Join(said, "\n"), tc.said) {
 				t.Errorf("said %q, want %q", said, tc.said)
+			}
+			if kept := func(w result.Warning) bool { return w.Text == tc.said }; tc.said != "" && !slices.ContainsFunc(res.Warnings, kept) {
+				t.Errorf("the result does not keep it: %v", res.Warnings)
 			}
 		})
 	}

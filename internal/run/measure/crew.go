@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -30,6 +31,8 @@ type Engagement struct {
 	// Keep puts into the run's directory what whoever resumes the run needs.
 	Keep func(memo []byte) error
 	Say  func(format string, args ...any)
+	// Warn says something that the result keeps.
+	Warn func(format string, args ...any)
 }
 
 // Stint is a crew at work on one stage.
@@ -62,9 +65,15 @@ func (r *run) engage(ctx context.Context) (err error) {
 		r.say("%s", short)
 	}
 	r.announce()
-	r.stint, err = r.Crew.Engage(ctx, Engagement{Assignment: a, Now: r.clock.Now, Stage: &r.stage, Say: r.say,
+	r.stint, err = r.Crew.Engage(ctx, Engagement{Assignment: a, Now: r.clock.Now, Stage: &r.stage, Say: r.say, Warn: r.warnOfCrew,
 		Keep: func(memo []byte) error { return r.dir.WriteCrew(memo) }})
 	return err
+}
+
+// warnOfCrew says what the result keeps of workers that did not come.
+func (r *run) warnOfCrew(format string, args ...any) {
+	r.say(format, args...)
+	r.crewWarning = fmt.Sprintf(format, args...)
 }
 
 // offer sends the load, or has the crew do so.

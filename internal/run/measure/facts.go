@@ -82,6 +82,7 @@ func (r *run) warnings(unasked int64, sawAccelerators bool) []result.Warning {
 			list = append(list, result.Warning{Figure: figure, Text: text})
 		}
 	}
+	add("client", r.crewWarning)
 	add("server", r.watched.unread)
 	if b := r.watched.boards; b != nil && !sawAccelerators {
 		add("accelerator", b.unread)

@@ -97,9 +97,11 @@ type run struct {
 	lookout *lookout       // nil where the run has a length
 	thin    metric.Thinner // of records before they are kept or sent
 	stint   Stint          // of the crew, nil without one
-	lags    [][]float64    // of each of its workers, ms
-	counts  load.Progress
-	watched *watch
+	// crewWarning is what became of workers before the load began, "" for nothing.
+	crewWarning string
+	lags        [][]float64 // of each of its workers, ms
+	counts      load.Progress
+	watched     *watch
 	// engineLog is nil unless the plan asks for it, and logged what came of it.
 	engineLog *engineLog
 	logged    *result.EngineLog
