@@ -51,11 +51,12 @@ type Lock struct{ file *os.File }
 var errTaken = errors.New("taken")
 
 // Take takes the lock at path for a command, or gives *Held at once. The file
-// is made, and removed with the release. A file system that has no locks gives
+// is made, and removed with the release; a link in its place is refused, as what
+// it points to would be overwritten. A file system that has no locks gives
 // errors.ErrUnsupported.
 func Take(path, command string) (*Lock, error) {
 	for range mostTries {
-		file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+		file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|noFollow, 0o644)
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +127,7 @@ func inPlace(file *os.File, path string) bool {
 	if err != nil {
 		return false
 	}
-	found, err := os.Stat(path)
+	found, err := os.Lstat(path)
 	return err == nil && os.SameFile(locked, found)
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -57,6 +58,52 @@ func TestOneAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Release()
+}
+
+// A link in the place of a lock file leads nowhere: what it points to is neither
+// overwritten nor made.
+func TestALinkIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	precious, none := filepath.Join(dir, "precious"), filepath.Join(dir, "none")
+	if err := os.WriteFile(precious, []byte("keep"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i, target := range []string{precious, none} {
+		path := filepath.Join(dir, fmt.Sprint("l", i))
+		if err := os.Symlink(target, path); err != nil {
+			t.Skip(err)
+		}
+		if l, err := Take(path, "redline"); err == nil {
+			l.Release()
+			t.Errorf("a link to %s is locked", target)
+		}
+	}
+	if got, err := os.ReadFile(precious); err != nil || string(got) != "keep" {
+		t.Errorf("the file has become %q, %v", got, err)
+	}
+	if _, err := os.Stat(none); err == nil && runtime.GOOS != "windows" {
+		t.Error("a file was made behind a link")
+	}
+}
+
+func TestPrivate(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("a user's temporary files are that user's alone")
+	}
+	dir := t.TempDir()
+	own, open, link := filepath.Join(dir, "own"), filepath.Join(dir, "open"), filepath.Join(dir, "link")
+	for _, err := range []error{os.Mkdir(own, 0o700), os.Mkdir(open, 0o755), os.Symlink(own, link)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]bool{own: true, open: false, link: false, filepath.Join(dir, "none"): false} {
+		if Private(path) != want {
+			t.Errorf("%s: %t, want %t", path, !want, want)
+		}
+	}
 }
 
 // Takers and releasers that remove the file under each other never have it both.

@@ -5,9 +5,23 @@ package lock
 import (
 	"errors"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
+
+const noFollow = unix.O_NOFOLLOW
+
+// Private reports whether path is a directory of this user that no other may
+// write to or read.
+func Private(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil || !info.IsDir() || info.Mode().Perm() != 0o700 {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
+}
 
 // lockFile takes the lock of the open file. Linux sends it to the server of a
 // network file system, unless that was mounted with local locks.

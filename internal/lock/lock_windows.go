@@ -7,6 +7,16 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// noFollow is nothing here: a link is found out before anything is written.
+const noFollow = 0
+
+// Private reports whether path is a directory and no link to one; the temporary
+// files of a user are that user's alone here.
+func Private(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir()
+}
+
 // lockFile locks a byte far behind the content: a locked byte cannot be read by
 // others, and who holds the lock has to be.
 func lockFile(f *os.File) error {

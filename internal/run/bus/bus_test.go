@@ -384,7 +384,7 @@ func TestOwnAuth(t *testing.T) {
 func TestScratchOfTheKilled(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	left := filepath.Join(os.TempDir(), "redline-nats-1", "jetstream")
-	if err := os.MkdirAll(left, 0o755); err != nil {
+	if err := os.MkdirAll(left, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	first := openHub(t, Options{Auth: "of another server", Dir: ""})
@@ -407,5 +407,38 @@ func TestScratchOfTheKilled(t *testing.T) {
 	defer more.Release()
 	if _, err := os.Stat(dir); err != nil || other == dir {
 		t.Errorf("a directory in use: %v", err)
+	}
+}
+
+// What others can write to may lead anywhere: it is left alone.
+func TestScratchLeavesOthersAlone(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	precious := filepath.Join(t.TempDir(), "precious")
+	if err := os.WriteFile(precious, []byte("keep"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, mode := range map[string]os.FileMode{"redline-nats-own": 0o700, "redline-nats-open": 0o755} {
+		dir := filepath.Join(os.TempDir(), name)
+		if err := os.Mkdir(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(precious, filepath.Join(dir, "lock")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open := filepath.Join(os.TempDir(), "redline-nats-empty")
+	if err := os.Mkdir(open, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, held, err := scratch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Release()
+	if got, err := os.ReadFile(precious); err != nil || string(got) != "keep" {
+		t.Errorf("the file has become %q, %v", got, err)
+	}
+	if _, err := os.Stat(open); err != nil {
+		t.Errorf("a directory that others can read was taken for one of a killed process: %v", err)
 	}
 }

@@ -105,6 +105,9 @@ func scratch() (dir string, held *lock.Lock, err error) {
 	const name = "lock"
 	left, _ := filepath.Glob(filepath.Join(os.TempDir(), "redline-nats-*"))
 	for _, old := range left {
+		if !lock.Private(old) {
+			continue // another user's, who could have put anything there
+		}
 		if l, err := lock.Take(filepath.Join(old, name), "redline"); err == nil {
 			os.RemoveAll(old)
 			_ = l.Release() // its file is gone
