@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"redline/internal/run/crew"
 	"redline/internal/run/measure"
 )
@@ -114,11 +116,35 @@ func TestFind(t *testing.T) {
 	if !missing() {
 		t.Error("a run that nobody has collected was found")
 	}
-	if err := hub.Collect(t.Context(), "r", func(*crew.Batch) {}); err != nil {
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := hub.Collect(ctx, "r", func(*crew.Batch) {}); err != nil {
 		t.Fatal(err)
 	}
 	if err := hub.Find(t.Context(), "r"); err != nil {
 		t.Error(err)
+	}
+	cancel()
+	// A stream stays when its age has taken the first batches, or all of them.
+	for _, kept := range []uint64{1, 0} {
+		out := join(t, Options{URL: hub.URL()}).Outlet("r", int(kept))
+		for seq := 1; seq <= 3; seq++ {
+			if err := out.Publish(batch("r", int(kept), seq, 100)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := out.Flush(background(t)); err != nil {
+			t.Fatal(err)
+		}
+		stream, err := hub.stream.Stream(t.Context(), streamName("r"))
+		if err == nil {
+			err = stream.Purge(t.Context(), jetstream.WithPurgeKeep(kept))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := hub.Find(t.Context(), "r"); err == nil || !strings.Contains(err.Error(), "has dropped records of run r") {
+			t.Errorf("with the last %d batches: error %v", kept, err)
+		}
 	}
 	if hub.Forget("r"); !missing() {
 		t.Error("a run that was forgotten was found")

@@ -54,16 +54,18 @@ func (h *Hub) Collect(ctx context.Context, run string, take func(*crew.Batch)) e
 	return nil
 }
 
-// Find looks for the run's stream.
+// Find looks for the run's stream, with all that was ever in it.
 func (h *Hub) Find(ctx context.Context, run string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	_, err := h.stream.Stream(ctx, streamName(run))
+	stream, err := h.stream.Stream(ctx, streamName(run))
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return fmt.Errorf("%s has no records of run %s, which it keeps for a day: was it started with another -sd directory since?", h.URL(), text.Line(run))
 	case err != nil:
 		return fmt.Errorf("%s: %s", h.URL(), cause(err))
+	case stream.CachedInfo().State.FirstSeq > 1: // a stream outlives what was in it
+		return fmt.Errorf("%s has dropped records of run %s, which it keeps for a day", h.URL(), text.Line(run))
 	}
 	return nil
 }

@@ -306,10 +306,11 @@ func (t *Target) MostRate(c *config.Config) float64 {
 	return max(float64(most-spareConnections), 1) / (likelyCrowd * each)
 }
 
-// makeDir makes the directory that was asked for, or one of the run's own.
+// makeDir makes the directory that was asked for, or one of the run's own. That of
+// a run to resume stays as it is: it is all there is should this one fail too.
 func (r *run) makeDir() (*store.Dir, error) {
 	if r.Resume != "" {
-		return r.Hold.Create(r.Resume, true)
+		return r.Hold.Open(r.Resume)
 	}
 	if path := r.Config.Output.Dir; path != "" {
 		return r.Hold.Create(path, r.Config.Output.Force)
@@ -327,9 +328,11 @@ func (r *run) openDir() error {
 		return err
 	}
 	unixNS, monoNS := r.clock.Origin()
-	err = r.dir.WritePlan(plan)
-	if err == nil {
-		r.log, err = r.dir.StartLog(record.Header{Run: r.id, OriginUnixNS: unixNS, OriginMonoNS: monoNS})
+	header := record.Header{Run: r.id, OriginUnixNS: unixNS, OriginMonoNS: monoNS}
+	if r.Resume != "" {
+		r.log = r.dir.ReplaceLog(header)
+	} else if err = r.dir.WritePlan(plan); err == nil {
+		r.log, err = r.dir.StartLog(header)
 	}
 	if err != nil {
 		r.dir.Discard()

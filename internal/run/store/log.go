@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
 	"os"
@@ -29,8 +30,10 @@ const (
 // Log appends records to a run's log on a goroutine of its own, so that a slow
 // disk does not delay a request.
 type Log struct {
-	file    *os.File
-	w       *record.Writer
+	path    string
+	file    io.WriteCloser
+	header  record.Header
+	w       *record.Writer // nil before the first record of a log that replaces another
 	records chan *record.Record
 	done    sync.WaitGroup
 	flight  flight
@@ -47,6 +50,42 @@ func (d *Dir) StartLog(h record.Header) (*Log, error) {
 		return nil, cause(path, err)
 	}
 	return startLog(f, h)
+}
+
+// ReplaceLog begins the record log again, from its first record. The one that is
+// there stays until then: what it was to be read from again may be gone.
+func (d *Dir) ReplaceLog(h record.Header) *Log {
+	l := &Log{path: d.RecordsPath(), file: &replacement{dir: d}, header: h, records: make(chan *record.Record, backlog)}
+	l.done.Go(l.drain)
+	return l
+}
+
+// replacement is a record log that takes the place of another with the first
+// write, whole or not at all.
+type replacement struct {
+	dir  *Dir
+	file *os.File // nil before
+}
+
+func (r *replacement) Write(text []byte) (int, error) {
+	if r.file != nil {
+		return r.file.Write(text)
+	}
+	err := r.dir.write(recordsFile, text)
+	if err == nil {
+		r.file, err = os.OpenFile(r.dir.RecordsPath(), os.O_APPEND|os.O_WRONLY, 0)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
+func (r *replacement) Close() error {
+	if r.file == nil {
+		return nil
+	}
+	return r.file.Close()
 }
 
 // KeepLog begins the log of what one worker of a run sends, in a file of its own.
@@ -87,7 +126,7 @@ func startLog(f *os.File, h record.Header) (*Log, error) {
 		os.Remove(f.Name())
 		return nil, cause(f.Name(), err)
 	}
-	l := &Log{file: f, w: w, records: make(chan *record.Record, backlog)}
+	l := &Log{path: f.Name(), file: f, w: w, records: make(chan *record.Record, backlog)}
 	l.done.Go(l.drain)
 	return l, nil
 }
@@ -148,9 +187,17 @@ func (l *Log) drain() {
 			if !ok {
 				return
 			}
+			if l.w == nil {
+				var err error
+				l.w, err = record.NewWriter(l.file, l.header)
+				l.note(err)
+			}
 			l.note(l.w.Write(r))
 			l.flight.ended(r.ID)
 		case <-tick.C:
+			if l.w == nil {
+				continue
+			}
 			l.note(l.w.Flush())
 			if flushes++; flushes%markEvery == 0 {
 				l.mark()
@@ -175,7 +222,7 @@ func (l *Log) note(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err == nil {
-		l.err = cause(l.file.Name(), err)
+		l.err = cause(l.path, err)
 	}
 }
 
@@ -190,7 +237,9 @@ func (l *Log) Err() error {
 func (l *Log) Close() error {
 	close(l.records)
 	l.done.Wait()
-	l.note(l.w.Flush())
+	if l.w != nil {
+		l.note(l.w.Flush())
+	}
 	l.note(l.file.Close())
 	return l.Err()
 }
@@ -198,11 +247,14 @@ func (l *Log) Close() error {
 // Discard ends a log that nothing was added to, and removes it.
 func (l *Log) Discard() {
 	_ = l.Close()
-	_ = os.Remove(l.file.Name())
+	_ = os.Remove(l.path)
 }
 
 // Records reads the log that was closed, from its start at each call, with
 // those records in it that the disk would not take.
 func (l *Log) Records() iter.Seq2[*record.Record, error] {
-	return readRecords(l.file.Name(), l.w.Unwritten())
+	if l.w == nil {
+		return readRecords(l.path, nil)
+	}
+	return readRecords(l.path, l.w.Unwritten())
 }
