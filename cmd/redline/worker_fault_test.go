@@ -226,6 +226,27 @@ func TestAKilledConductorIsResumed(t *testing.T) {
 	}
 }
 
+// TestARunThatNeverBeganLeavesNoStream: stopped before it sent anything, it leaves
+// nothing at the NATS server.
+func TestARunThatNeverBeganLeavesNoStream(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.crew(1)
+	streams := func() int {
+		list, _ := filepath.Glob(filepath.Join(c.store, "jetstream", "*", "streams", "redline-*"))
+		return len(list)
+	}
+	run := c.conducts(1, "run", "--rate", "0.01", "--duration", "10m")
+	await(t, "the stream of a run that has begun", func() bool { return streams() == 1 && exists(run.dir, "crew.json") })
+	run.Process.Signal(os.Interrupt)
+	if run.code(); exists(run.dir, "records.jsonl") {
+		t.Fatalf("the run has sent something\n%s", run.said)
+	}
+	if n := streams(); n != 0 {
+		t.Errorf("%d streams are left\n%s", n, run.said)
+	}
+}
+
 // outcomes are those of the requests of a run that had ended.
 func outcomes(t *testing.T, dir string) map[int]string {
 	t.Helper()

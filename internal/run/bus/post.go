@@ -17,7 +17,8 @@ import (
 // noRoom is what a server says whose disk is full.
 const noRoom jetstream.ErrorCode = 10047
 
-// keptFor is how long a server keeps batches that nobody has taken away.
+// keptFor is how long a server keeps batches that nobody has taken away; their
+// stream stays, without any.
 const keptFor = 24 * time.Hour
 
 func streamName(run string) string { return "redline-" + runName(run) }
@@ -75,7 +76,7 @@ func (h *Hub) Forget(run string) {
 	ctx, cancel := context.WithTimeout(h.ctx, 10*time.Second)
 	defer cancel()
 	if err := h.stream.DeleteStream(ctx, streamName(run)); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-		h.options.say("the stream %s stays at %s for a day: %s", streamName(run), h.URL(), cause(err))
+		h.options.say("the stream %[1]s stays at %[2]s: %[3]s; remove it with `nats stream rm %[1]s`", streamName(run), h.URL(), cause(err))
 	}
 }
 

@@ -46,7 +46,7 @@ type Stint interface {
 	Begin() (start int64, err error)
 	// Reports are what each worker says of itself once News has ended.
 	Reports() []result.Worker
-	// Forget gives back what was kept of the stage, once its result is written.
+	// Forget gives back what was kept of the stage, once its result is written or it is discarded.
 	Forget()
 }
 
@@ -96,6 +96,13 @@ func (r *run) offer(ctx context.Context, sink func(*record.Record)) (load.Outcom
 		out.Stopped = "every worker was lost"
 	}
 	return out, err
+}
+
+// forget gives back what a crew keeps of the run, once nobody will resume it.
+func (r *run) forget() {
+	if r.stint != nil {
+		r.stint.Forget()
+	}
 }
 
 // takeLag keeps how late a worker sent.

@@ -154,6 +154,7 @@ func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 	}
 	if r.Resume == "" && r.outcome.Stopped == result.ByUser && r.outcome.Counts.Unsent == r.outcome.Counts.Due {
 		r.dir.Discard()
+		r.forget()
 		return nil, "", context.Canceled
 	}
 	r.askAfter(ctx)
@@ -165,8 +166,8 @@ func Run(ctx context.Context, o Options) (*result.Result, string, error) {
 	unkept := r.keepAnswers()
 	if err := r.dir.WriteResult(res); err != nil {
 		unkept = errors.Join(fmt.Errorf("the result could not be written: %w", err), unkept)
-	} else if r.stint != nil {
-		r.stint.Forget()
+	} else {
+		r.forget()
 	}
 	r.dir.NoteFull(cmp.Or(lost, unkept))
 	return res, path, cmp.Or(lost, unkept)
