@@ -74,8 +74,8 @@ func TestAskAndCollect(t *testing.T) {
 
 // A conductor that comes back sees everything again.
 func TestCollectTwice(t *testing.T) {
-	dir := t.TempDir()
-	hub := openHub(t, Options{Dir: dir})
+	s := startNATS(t, "--auth", testProof(t))
+	hub := openHub(t, Options{URL: s.url()})
 	ctx, cancel := context.WithCancel(t.Context())
 	first := newBasket(t)
 	if err := hub.Collect(ctx, "r", first.take); err != nil {
@@ -98,9 +98,11 @@ func TestCollectTwice(t *testing.T) {
 	}
 	eventually(t, "batch again", second.has(0, 20))
 	hub.Close()
+	s.kill()
+	s.start()
 
 	third := newBasket(t)
-	if err := openHub(t, Options{Dir: dir}).Collect(t.Context(), "r", third.take); err != nil {
+	if err := openHub(t, Options{URL: s.url()}).Collect(t.Context(), "r", third.take); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "batch after a restart", third.has(0, 20))
@@ -466,5 +468,31 @@ func TestScratchLeavesOthersAlone(t *testing.T) {
 	}
 	if _, err := os.Stat(open); err != nil {
 		t.Errorf("a directory that others can read was taken for one of a killed process: %v", err)
+	}
+}
+
+// An embedded server does not keep what its conductor has read.
+func TestAnEmbeddedServerKeepsLittle(t *testing.T) {
+	hub := openHub(t, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	got := newBasket(t)
+	if err := hub.Collect(ctx, "r", got.take); err != nil {
+		t.Fatal(err)
+	}
+	out := join(t, Options{URL: hub.URL()}).Outlet("r", 0)
+	const n, size = 40, 1 << 20
+	for seq := 1; seq <= n; seq++ {
+		if err := out.Publish(batch("r", 0, seq, size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "last batch", got.has(0, n))
+	stream, err := hub.stream.Stream(t.Context(), streamName("r"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept := stream.CachedInfo().State.Bytes; kept > purgeEvery+size {
+		t.Errorf("%d bytes of %d are kept", kept, n*size)
 	}
 }

@@ -21,6 +21,9 @@ const noRoom jetstream.ErrorCode = 10047
 // stream stays, without any.
 const keptFor = 24 * time.Hour
 
+// purgeEvery is how many bytes an embedded server keeps of what has been read.
+const purgeEvery = 2 * maxPayload
+
 func streamName(run string) string { return "redline-" + runName(run) }
 
 // Collect makes the run's stream, or finds it again, and reads it from its first
@@ -46,7 +49,7 @@ func (h *Hub) Collect(ctx context.Context, run string, take func(*crew.Batch)) e
 	if err != nil {
 		return fmt.Errorf("%s cannot read the records of run %s: %s", h.URL(), text.Line(run), cause(err))
 	}
-	c := &collector{ctx: ctx, hub: h, run: run, subject: subject, take: take, lanes: map[int]*lane{}}
+	c := &collector{ctx: ctx, hub: h, stream: stream, run: run, subject: subject, take: take, lanes: map[int]*lane{}}
 	reading, err := consumer.Consume(c.handle, jetstream.PullMaxBytes(4*maxPayload))
 	if err != nil {
 		return fmt.Errorf("%s cannot read the records of run %s: %s", h.URL(), text.Line(run), cause(err))
@@ -86,6 +89,8 @@ func (h *Hub) Forget(run string) {
 type collector struct {
 	ctx     context.Context
 	hub     *Hub
+	stream  jetstream.Stream
+	read    int // bytes that have come since the last purge
 	run     string
 	subject string
 	take    func(*crew.Batch)
@@ -102,7 +107,8 @@ func (c *collector) handle(m jetstream.Msg) {
 	if c.ctx.Err() != nil {
 		return
 	}
-	b, l := c.read(m)
+	c.purge(m)
+	b, l := c.open(m)
 	if b == nil {
 		c.hub.strangers.drop("batch")
 		return
@@ -118,7 +124,23 @@ func (c *collector) handle(m jetstream.Msg) {
 	}
 }
 
-func (c *collector) read(m jetstream.Msg) (*crew.Batch, *lane) {
+// purge has an embedded server drop what has come: it ends with this conductor, so
+// nobody resumes from it, and its directory may lie in memory.
+func (c *collector) purge(m jetstream.Msg) {
+	if c.read += len(m.Data()); c.hub.server == nil || c.read < purgeEvery {
+		return
+	}
+	at, err := m.Metadata()
+	if err != nil {
+		return
+	}
+	c.read = 0
+	ctx, cancel := context.WithTimeout(c.ctx, 5*time.Second)
+	defer cancel()
+	_ = c.stream.Purge(ctx, jetstream.WithPurgeSequence(at.Sequence.Stream+1)) // else with the next one
+}
+
+func (c *collector) open(m jetstream.Msg) (*crew.Batch, *lane) {
 	worker, err := strconv.Atoi(strings.TrimPrefix(m.Subject(), c.subject+"."))
 	if err != nil {
 		return nil, nil
