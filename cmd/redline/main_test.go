@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,12 +20,19 @@ import (
 // process of its own.
 const asRedline = "REDLINE_TEST_AS_PROGRAM"
 
+// noWorker makes every worker end at its start, with these words.
+const noWorker = "REDLINE_TEST_NO_WORKER"
+
 func TestMain(m *testing.M) {
 	if child.IsGuard() {
 		os.Exit(child.Guard())
 	}
 	// What redline itself starts is redline too, never the tests again.
 	command := len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.")
+	if command && os.Args[1] == "worker" && os.Getenv(noWorker) != "" {
+		fmt.Fprintln(os.Stderr, os.Getenv(noWorker))
+		os.Exit(3)
+	}
 	if command || os.Getenv(asRedline) != "" {
 		os.Unsetenv(asRedline)
 		main()

@@ -179,7 +179,7 @@ func (p *process) gather(ctx context.Context, w config.Workers, memo []byte, say
 	if err != nil {
 		return nil, nil, cmp.Or(ctx.Err(), err)
 	}
-	var local []*child.Process
+	var local []localWorker
 	if memo != nil {
 		all, err = crew.Resume(ctx, memo, hub, hub.Link)
 	} else {
@@ -202,7 +202,7 @@ func (p *process) gather(ctx context.Context, w config.Workers, memo []byte, say
 }
 
 // meet starts workers, or says how to, and claims as many as are wanted.
-func (p *process) meet(ctx context.Context, w config.Workers, hub *bus.Hub, say func(string, ...any)) (all *crew.Crew, local []*child.Process, err error) {
+func (p *process) meet(ctx context.Context, w config.Workers, hub *bus.Hub, say func(string, ...any)) (all *crew.Crew, local []localWorker, err error) {
 	switch {
 	case w.NATS == "" && w.Listen == "":
 		local, err = p.startWorkers(w.Count, hub)
@@ -216,22 +216,46 @@ func (p *process) meet(ctx context.Context, w config.Workers, hub *bus.Hub, say 
 	}
 	wait, cancel := context.WithTimeout(ctx, w.Wait)
 	defer cancel()
+	wait, fail := context.WithCancelCause(wait)
+	for _, one := range local {
+		go func() {
+			select {
+			case <-one.Done():
+				fail(one.failure())
+			case <-wait.Done():
+			}
+		}()
+	}
 	claim := conductorName()
 	links, err := hub.Gather(wait, w.Count, claim, version)
 	if err != nil {
 		return nil, local, err
 	}
 	all = crew.New(claim, links, hub)
-	for i, one := range local {
+	for _, one := range local {
 		go func() {
 			<-one.Done()
-			all.Died(localName(i), fmt.Sprintf("its process ended with code %d,", one.ExitCode()))
+			all.Died(one.name, fmt.Sprintf("its process ended with code %d,", one.ExitCode()))
 		}()
 	}
 	return all, local, nil
 }
 
-func localName(i int) string { return fmt.Sprintf("local-%d", i+1) }
+// localWorker is a worker that was started on this machine.
+type localWorker struct {
+	*child.Process
+	name string
+	said *child.Tail
+}
+
+// failure says how a worker ended that has not begun yet, in its own last line.
+func (l *localWorker) failure() error {
+	line := fmt.Sprintf("worker %s ended at its start with code %d", l.name, l.ExitCode())
+	for _, last := range l.said.Lines(1) {
+		line += ": " + text.Line(last)
+	}
+	return errors.New(line)
+}
 
 // conductorName is how this process is called by a worker that it has claimed.
 func conductorName() string {
@@ -240,7 +264,7 @@ func conductorName() string {
 }
 
 // startWorkers starts workers on this machine. They end with this process.
-func (p *process) startWorkers(n int, hub *bus.Hub) (list []*child.Process, err error) {
+func (p *process) startWorkers(n int, hub *bus.Hub) (list []localWorker, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -251,7 +275,8 @@ func (p *process) startWorkers(n int, hub *bus.Hub) (list []*child.Process, err 
 	}
 	env = append(env, joinToken+"="+hub.Token())
 	for i := range n {
-		one, err := child.Start(child.Spec{Args: []string{self, "worker", "--nats", hub.URL(), "--name", localName(i), "--once"}, Env: env})
+		one := localWorker{name: fmt.Sprintf("local-%d", i+1), said: &child.Tail{Most: 4 << 10}}
+		one.Process, err = child.Start(child.Spec{Args: []string{self, "worker", "--nats", hub.URL(), "--name", one.name, "--once"}, Env: env, Output: one.said})
 		if err != nil {
 			return list, fmt.Errorf("worker %d could not be started: %w", i+1, err)
 		}

@@ -247,6 +247,24 @@ func TestARunThatNeverBeganLeavesNoStream(t *testing.T) {
 	}
 }
 
+// TestLocalWorkersThatDieAtTheirStart: nobody waits for them, and one line says how
+// they ended.
+func TestLocalWorkersThatDieAtTheirStart(t *testing.T) {
+	t.Parallel()
+	cmd, _, said := program(t, "run", "--url", "http://127.0.0.1:1", "--rate", "1", "--duration", "1s", "--workers", "2", "--workers-wait", "10m",
+		"--out", filepath.Join(t.TempDir(), "run"), "--quiet")
+	cmd.Env = append(cmd.Env, noWorker+"=redline: no threads are left")
+	startedProcess(t, cmd)
+	cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitError {
+		t.Errorf("exit %d", code)
+	}
+	oneLine(t, said.String())
+	if want := "ended at its start with code 3: redline: no threads are left"; !strings.Contains(said.String(), "worker local-") || !strings.Contains(said.String(), want) {
+		t.Errorf("%q does not say %q", said, want)
+	}
+}
+
 // outcomes are those of the requests of a run that had ended.
 func outcomes(t *testing.T, dir string) map[int]string {
 	t.Helper()

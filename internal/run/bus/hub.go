@@ -246,7 +246,7 @@ func (g *gathering) release() {
 
 func (g *gathering) tooFew(ctx context.Context, n int) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 	came := "no worker"
 	if len(g.links) > 0 {
