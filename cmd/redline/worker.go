@@ -217,6 +217,7 @@ func (p *process) meet(ctx context.Context, w config.Workers, hub *bus.Hub, say 
 	wait, cancel := context.WithTimeout(ctx, w.Wait)
 	defer cancel()
 	wait, fail := context.WithCancelCause(wait)
+	defer fail(nil)
 	for _, one := range local {
 		go func() {
 			select {

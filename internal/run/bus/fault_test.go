@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -96,6 +97,28 @@ func TestConductorRestarted(t *testing.T) {
 	eventually(t, "last batch", second.has(0, n))
 	if said.count("is lost: trying again") == 0 || said.count("again") < 2 {
 		t.Errorf("said %q", said.lines)
+	}
+}
+
+// A conductor whose credentials are no longer taken says so, once, and is back when
+// they are.
+func TestCredentialsExpire(t *testing.T) {
+	s := startNATS(t, "--auth", "simple")
+	var said said
+	hub := openHub(t, Options{URL: s.url(), Auth: "simple", Say: said.say})
+	args := s.args
+	s.kill()
+	s.args = append(slices.Clone(args[:len(args)-1]), "another")
+	s.start()
+	const refused = "does not take REDLINE_NATS_AUTH"
+	eventually(t, "refusal", func() bool { return said.count(refused) > 0 })
+	time.Sleep(time.Second) // it is refused a few times more
+	s.kill()
+	s.args = args
+	s.start()
+	eventually(t, "connection", hub.conn.IsConnected)
+	if n := said.count(refused); n != 1 {
+		t.Errorf("it was said %d times: %q", n, said.lines)
 	}
 }
 

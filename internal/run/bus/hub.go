@@ -8,6 +8,8 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -61,7 +63,15 @@ func (h *Hub) connect(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	options := h.options.dialing(h.keys, func(error) {}, h.URL())
+	var open atomic.Bool // before, a refusal is given to the caller
+	var once sync.Once
+	refuse := func(err error) {
+		if open.Load() {
+			once.Do(func() { h.options.say("%v", err) })
+		}
+	}
+	// The credentials may be renewed while the workers go on.
+	options := append(h.options.dialing(h.keys, refuse, h.URL()), nats.IgnoreAuthErrorAbort())
 	if h.server != nil {
 		options = append(options, nats.InProcessServer(h.server))
 	}
@@ -71,6 +81,7 @@ func (h *Hub) connect(ctx context.Context) (err error) {
 		}
 		return fmt.Errorf("no NATS server answers at %s: %s", h.URL(), cause(err))
 	}
+	open.Store(true)
 	if h.stream, err = jetstream.New(h.conn); err != nil {
 		return err
 	}
