@@ -2,12 +2,14 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"redline/internal/plan/config"
 	"redline/internal/run/kube"
+	"redline/internal/text"
 )
 
 const kubeHelp = `Print the Kubernetes manifests that run a command with several workers: a Job
@@ -57,6 +59,9 @@ func (p *process) manifests(s *kube.Spec) error {
 	if s.NATS != "" {
 		if err := config.NATSAddress(s.NATS); err != nil {
 			return usage("--nats: %v", err)
+		}
+		if strings.Contains(s.NATS, ",") {
+			return usage("--nats: want one address, that of the Service before the servers, got %s", text.Quote(s.NATS))
 		}
 	}
 	inner, err := p.innerCommand(s.Args)

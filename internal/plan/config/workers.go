@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"redline/internal/text"
@@ -57,14 +58,17 @@ func (c *Config) workers() (err error) {
 	return nil
 }
 
-// NATSAddress reports what is wrong with the address of a NATS server.
+// NATSAddress reports what is wrong with the address of a NATS server, or with
+// those of several servers of a cluster.
 func NATSAddress(given string) error {
-	u, err := url.Parse(given)
-	if err != nil || u.Scheme != "nats" && u.Scheme != "tls" || u.Hostname() == "" {
-		return fmt.Errorf("want the URL of a NATS server such as nats://localhost:4222 or tls://nats:4222, got %s", text.Quote(given))
-	}
-	if u.User != nil {
-		return fmt.Errorf("want a URL without a password, which would be kept with the run: give it as REDLINE_NATS_AUTH")
+	for one := range strings.SplitSeq(given, ",") {
+		u, err := url.Parse(strings.TrimSpace(one))
+		if err != nil || u.Scheme != "nats" && u.Scheme != "tls" || u.Hostname() == "" {
+			return fmt.Errorf("want the URL of a NATS server such as nats://localhost:4222 or tls://nats:4222, got %s", text.Quote(one))
+		}
+		if u.User != nil {
+			return fmt.Errorf("want a URL without a password, which would be kept with the run: give it as REDLINE_NATS_AUTH")
+		}
 	}
 	return nil
 }

@@ -21,6 +21,9 @@ func TestMistakesAboutWorkersAreNamed(t *testing.T) {
 		{"", "workers=2 nats-listen=0.0.0.0:65536", "", `0.0.0.0:4222, got "0.0.0.0:65536"`},
 		{"", "metrics-listen=:99999", "", `0.0.0.0:9464, got ":99999"`},
 		{"", "workers=2 nats=nats://a nats-listen=:4222", "", "--nats-listen: is for a NATS server of our own, but --nats names another"},
+		{"", "workers=2 nats=nats://a:4222,http://b", "", `--nats: want the URL of a NATS server such as nats://localhost:4222 or tls://nats:4222, got "http://b"`},
+		{"", "workers=2 nats=nats://a:4222,", "", `got ""`},
+		{"", "workers=2 nats=nats://a:4222,nats://u:p@b:4222", "", "want a URL without a password"},
 		{"", "workers=2 nats-listen=:4222", "REDLINE_NATS=nats://a", "but REDLINE_NATS names another"},
 		{plan, "nats-listen=:4222", "", "--nats-listen: is for a NATS server of our own, but workers.nats names another"},
 	} {
@@ -41,6 +44,9 @@ func TestMistakesAboutWorkersAreNamed(t *testing.T) {
 		if _, err := Resolve(in); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: %v", tt, err)
 		}
+	}
+	if err := NATSAddress("nats://a:4222, tls://b"); err != nil {
+		t.Errorf("two servers of a cluster: %v", err)
 	}
 	in := Input{Command: "run", Flags: map[string][]string{"workers": {"2"}, "nats-listen": {"4222"}}}
 	if c, err := Resolve(in); err != nil || c.Workers.Listen != "127.0.0.1:4222" || c.Workers.Wait != workersWait {

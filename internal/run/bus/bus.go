@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"regexp"
 	"strings"
@@ -18,7 +17,8 @@ import (
 
 // Options say where the messages go. The zero value embeds a server on loopback.
 type Options struct {
-	// URL is of a NATS server or cluster; "" has a conductor embed one.
+	// URL is of a NATS server, or of several of a cluster with commas between
+	// them; "" has a conductor embed one.
 	URL string
 	// Listen is the host and port of the embedded server, "" for loopback and any
 	// free port.
@@ -28,8 +28,6 @@ type Options struct {
 	// Auth is what a NATS server of somebody's asks for: a token, a name and a
 	// password with a colon between them, or the path of a file with credentials.
 	Auth string
-	// Dir is where the embedded server keeps streams, "" for a temporary one.
-	Dir string
 	// Say is given what people should know, in one line each.
 	Say func(format string, args ...any)
 }
@@ -84,14 +82,6 @@ func (o *Options) say(format string, args ...any) {
 	}
 }
 
-func firstURL(list string) string {
-	first, _, _ := strings.Cut(list, ",")
-	if first = strings.TrimSpace(first); !strings.Contains(first, "://") {
-		first = "nats://" + first
-	}
-	return first
-}
-
 // shown is a list of URLs without the secrets in it.
 func shown(list string) string {
 	parts := strings.Split(list, ",")
@@ -104,20 +94,6 @@ func shown(list string) string {
 		parts[i] = text.Line(scheme + "://" + rest)
 	}
 	return strings.Join(parts, ",")
-}
-
-// checkURL finds what NATS would say in its own words.
-func checkURL(list string) error {
-	for part := range strings.SplitSeq(list, ",") {
-		u, err := url.Parse(firstURL(part))
-		switch {
-		case err != nil || u.Hostname() == "":
-			return fmt.Errorf("%s is not an address of NATS: expected one such as nats://host:4222", text.Quote(shown(part)))
-		case u.Scheme != "nats" && u.Scheme != "tls" && u.Scheme != "ws" && u.Scheme != "wss":
-			return fmt.Errorf("%s: NATS has no scheme %s: expected nats:// or tls://", shown(part), text.Quote(u.Scheme))
-		}
-	}
-	return nil
 }
 
 // dialing is how both sides connect: a silent cut is found within ten seconds,

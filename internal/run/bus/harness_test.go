@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	buildDir = dir
+	os.Setenv("TMPDIR", dir) // embedded servers keep streams there
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		os.RemoveAll(dir)
 		os.Exit(code)
@@ -90,9 +91,6 @@ func openHub(t *testing.T, o Options) *Hub {
 	t.Helper()
 	if o.Token == "" {
 		o.Token = testToken
-	}
-	if o.Dir == "" && o.URL == "" {
-		o.Dir = t.TempDir()
 	}
 	h, err := Open(background(t), o)
 	if err != nil {

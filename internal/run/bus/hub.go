@@ -56,12 +56,9 @@ func Open(ctx context.Context, o Options) (*Hub, error) {
 func (h *Hub) connect(ctx context.Context) (err error) {
 	if h.options.URL == "" {
 		h.options.Auth = "" // it is for servers of others
-		h.server, err = embed(h.options, h.keys)
-	} else {
-		err = checkURL(h.options.URL)
-	}
-	if err != nil {
-		return err
+		if h.server, err = embed(h.options, h.keys); err != nil {
+			return err
+		}
 	}
 	var open atomic.Bool // before, a refusal is given to the caller
 	var once sync.Once
@@ -110,8 +107,7 @@ func (h *Hub) Mark() string { return h.keys.mark() }
 // Dropped is how many messages of strangers came.
 func (h *Hub) Dropped() int64 { return h.strangers.count.Load() }
 
-// Close ends the connection and the server. What the server keeps in a given
-// directory stays there.
+// Close ends the connection and the server.
 func (h *Hub) Close() {
 	h.cancel()
 	if h.conn != nil {

@@ -42,9 +42,6 @@ func Join(ctx context.Context, o Options) (*Member, error) {
 	if token == "" {
 		return nil, errors.New("a worker needs the conductor's join token: give it as REDLINE_JOIN_TOKEN")
 	}
-	if err := checkURL(o.URL); err != nil {
-		return nil, err
-	}
 	m := &Member{options: o, strangers: strangers{say: o.say}, most: mostHeld}
 	if m.keys, err = newKeys(token); err != nil {
 		return nil, err
@@ -93,9 +90,6 @@ func (m *Member) Close() {
 		m.conn.Close()
 	}
 }
-
-// Dropped is how many messages of strangers came.
-func (m *Member) Dropped() int64 { return m.strangers.count.Load() }
 
 // Serve introduces the worker once a second while nobody owns it, and whenever a
 // conductor calls. It has answer called with every question, each in a goroutine

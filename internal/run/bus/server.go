@@ -24,7 +24,7 @@ type embedded struct {
 	*server.Server
 	url     string
 	dir     string
-	scratch *lock.Lock // in a directory to remove, nil where it was given
+	scratch *lock.Lock // in it
 }
 
 // embed starts a server. On anything but loopback it speaks TLS alone.
@@ -34,10 +34,8 @@ func embed(o Options, k keys) (*embedded, error) {
 		return nil, err
 	}
 	e := &embedded{}
-	if e.dir = o.Dir; e.dir == "" {
-		if e.dir, e.scratch, err = scratch(); err != nil {
-			return nil, fmt.Errorf("there is no place for records: %w; name another by TMPDIR", err)
-		}
+	if e.dir, e.scratch, err = scratch(); err != nil {
+		return nil, fmt.Errorf("there is no place for records: %w; name another by TMPDIR", err)
 	}
 	log := &serverLog{dir: e.dir, told: map[string]bool{}, gate: gate{token: k.proof(), say: o.say, told: map[string]bool{}}}
 	options := &server.Options{
@@ -53,6 +51,7 @@ func embed(o Options, k keys) (*embedded, error) {
 	if !loopback(host) {
 		certificate, err := k.certificate()
 		if err != nil {
+			e.stop()
 			return nil, err
 		}
 		scheme = "tls"
@@ -93,10 +92,8 @@ func (e *embedded) stop() {
 		e.Shutdown()
 		e.WaitForShutdown()
 	}
-	if e.scratch != nil {
-		os.RemoveAll(e.dir)
-		_ = e.scratch.Release() // its file is gone
-	}
+	os.RemoveAll(e.dir)
+	_ = e.scratch.Release() // its file is gone
 }
 
 // scratch makes a directory for the time of this process, and removes those of
@@ -238,7 +235,9 @@ func (l *serverLog) Errorf(format string, args ...any) {
 	}
 	l.mu.Lock()
 	say := len(l.told) < 10 && !l.told[line]
-	l.told[line] = true
+	if say {
+		l.told[line] = true
+	}
 	l.mu.Unlock()
 	if say {
 		l.gate.say("the embedded NATS server: %s", line)
