@@ -111,7 +111,7 @@ func TestALostWorkerSendsNoOldLoad(t *testing.T) {
 				close(old.ended)
 			}()
 			c := New("one", links, &memory{})
-			if _, err := c.muster(t.Context(), measure.Engagement{Now: clock.Virtual().Now, Say: t.Logf}); err != nil {
+			if _, err := c.muster(t.Context(), measure.Engagement{Now: clock.Virtual().Now, Say: t.Logf, Warn: t.Logf}); err != nil {
 				t.Fatal(err)
 			}
 			if late {
