@@ -12,8 +12,12 @@ import (
 	"redline/internal/text"
 )
 
-// Beyond says how many requests were over the limit.
+// Beyond says how many requests were over the limit, where FigureAndLimit does
+// not say it already.
 func Beyond(v slo.Verdict) string {
+	if v.Value == nil {
+		return ""
+	}
 	beyond := " over it"
 	if mustExceed(v) {
 		beyond = " fell short"
@@ -24,10 +28,15 @@ func Beyond(v slo.Verdict) string {
 	return ""
 }
 
-// FigureAndLimit is "ttft p99 84 ms, limit 500 ms".
+// FigureAndLimit is "ttft p99 84 ms, limit 500 ms". A figure without a value lies
+// among the requests that are not ok; those over the limit count with them.
 func FigureAndLimit(v slo.Verdict) string {
 	if v.Value == nil {
-		return ShortName(v) + ": " + text.Count(v.Violations) + " of " + text.Count(v.N) + " without an answer, limit " + Limit(v)
+		beyond := " over"
+		if mustExceed(v) {
+			beyond = " short of"
+		}
+		return ShortName(v) + ": " + text.Count(v.Violations) + " of " + text.Count(v.N) + beyond + " the limit of " + Limit(v) + " or without a full answer"
 	}
 	v = inSeconds(v)
 	if mustExceed(v) {

@@ -41,6 +41,13 @@ func refusing(r *result.Result) {
 	p.Objectives = []slo.Verdict{{Objective: "ttft:p99<500ms", Standing: slo.Missed, Unit: "ms", Limit: 500, N: 800, Violations: 800}}
 }
 
+// unfinished has a server answer too slowly, and not even half of the requests.
+func unfinished(r *result.Result) {
+	p := &r.Points[0]
+	p.Requests = metric.Requests{Due: 808, Sent: 808, OK: 358, Censored: 450}
+	p.Objectives = []slo.Verdict{{Objective: "tpot:p95<25ms", Standing: slo.Missed, Unit: "ms", Limit: 25, N: 808, Violations: 808}}
+}
+
 func TestAnswersLead(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -70,7 +77,9 @@ func TestAnswersLead(t *testing.T) {
 		{"a curve of a server that rejects", changed(curveSample(), rejecting),
 			"HELD: 21.2 requests/s met every objective; the limit lies between 21.2 and 22.5 requests/s; rejects 35% of requests (429) at 22.5 requests/s; saturated at 32 requests/s; knee at 20"},
 		{"a run of which everything is rejected", changed(missedSample(), refusing),
-			"MISSED  ttft p99: 800 of 800 without an answer, limit 500 ms (800 of 800 over it) · rejects 100% of requests (429)"},
+			"MISSED  ttft p99: 800 of 800 over the limit of 500 ms or without a full answer · rejects 100% of requests (429)"},
+		{"a run of which some is answered, too late, and the rest is unfinished", changed(missedSample(), unfinished),
+			"MISSED  tpot p95: 808 of 808 over the limit of 25 ms or without a full answer (358 ok + 450 unfinished)"},
 		{"the same without objectives", changed(changed(missedSample(), refusing), func(r *result.Result) { r.Plan = nil }),
 			"NOTHING SERVED: none of 800 requests succeeded: 800 rejected"},
 		{"a curve alone", curveSample(), "HELD: 21.2 requests/s met every objective; the limit lies between 21.2 and 22.5 requests/s; saturated at 32 requests/s; knee at 20"},

@@ -48,12 +48,25 @@ func missedSentence(r *result.Result, verdicts []slo.Verdict) string {
 	missed := standingAt(verdicts, slo.Missed)
 	slices.SortStableFunc(missed, func(a, b slo.Verdict) int { return cmp.Compare(objective.Excess(b), objective.Excess(a)) })
 	text := inFront(missed, func(v slo.Verdict) string {
-		return objective.FigureAndLimit(v) + inBrackets(objective.ExcessPhrase(v), objective.Bound(v), objective.Beyond(v))
+		return objective.FigureAndLimit(v) + inBrackets(objective.ExcessPhrase(v), objective.Bound(v), objective.Beyond(v), endedHow(r, v))
 	})
 	if len(r.Points) == 1 {
 		text = joined(text, whyMissed(&r.Points[0], missed))
 	}
 	return text
+}
+
+// endedHow says how the requests ended that all violate an objective, where some
+// were answered and the figure lies among the others: "358 ok + 450 unfinished".
+func endedHow(r *result.Result, v slo.Verdict) string {
+	if v.Value != nil || len(r.Points) != 1 {
+		return ""
+	}
+	n := r.Points[0].Requests
+	if n.OK == 0 || v.Violations != v.N || v.N != n.Due {
+		return ""
+	}
+	return fates(n)
 }
 
 // whyMissed says what broke objectives at a point where it was not the time that
