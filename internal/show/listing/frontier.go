@@ -122,16 +122,7 @@ func stretches(f *pareto.Front) string {
 		return strings.Join(parts, ", ")
 	}
 	for i, s := range f.Held {
-		from, to := text.Number(s.From), text.Number(s.To)
-		where := "from " + from + " to " + to
-		switch {
-		case i == 0:
-			where = "up to " + to
-		case i == len(f.Held)-1:
-			where = "from " + from + " on"
-		case from == to:
-			where = "at " + from
-		}
+		where := bestWhere(f, i)
 		if i == 0 {
 			parts = append(parts, held(f, s.Series)+" is best "+where+" "+f.X.Title)
 			continue
@@ -139,6 +130,16 @@ func stretches(f *pareto.Front) string {
 		parts = append(parts, held(f, s.Series)+" "+where)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// bestWhere says where a stretch is best, by the steps of the frontier: up to the
+// most X that it gives, or, where less of X is better, from the least that it needs;
+// until the next stretch in either way.
+func bestWhere(f *pareto.Front, i int) string {
+	if f.X.More {
+		return "up to " + text.Number(f.Held[i].To)
+	}
+	return "from " + text.Number(f.Held[i].From)
 }
 
 func letter(series int) rune { return rune('A' + series%MostSeries) }

@@ -124,10 +124,14 @@ func TestFrontOnANarrowTerminal(t *testing.T) {
 // Who is best where is said first.
 func TestFrontHeadline(t *testing.T) {
 	t.Parallel()
-	two := pareto.Front{X: pareto.Figure{Title: "speed"}, Y: pareto.Figure{Title: "output"}, Series: []string{"old", "new"}}
+	two := pareto.Front{X: pareto.Figure{Title: "speed", More: true}, Y: pareto.Figure{Title: "output"}, Series: []string{"old", "new"}}
 	point := func(series int, standing string) pareto.Point {
 		return pareto.Point{Series: series, Standing: standing, Why: "the run is not valid"}
 	}
+	each := pareto.Front{Points: []pareto.Point{point(0, pareto.OnFrontier), point(1, pareto.OnFrontier)},
+		Held: []pareto.Stretch{{Series: 0, From: 1, To: 2, Points: 1}, {Series: 1, From: 3, To: 9, Points: 1}}}
+	wait := each
+	wait.X = pareto.Figure{Title: "wait"}
 	for _, tt := range []struct {
 		name  string
 		front pareto.Front
@@ -135,11 +139,14 @@ func TestFrontHeadline(t *testing.T) {
 	}{
 		{"one everywhere", pareto.Front{Points: []pareto.Point{point(0, pareto.Dominated), point(1, pareto.OnFrontier)}, Held: []pareto.Stretch{{Series: 1, Points: 1}}},
 			"B (new) is best throughout"},
-		{"each somewhere", pareto.Front{Points: []pareto.Point{point(0, pareto.OnFrontier), point(1, pareto.OnFrontier)},
-			Held: []pareto.Stretch{{Series: 0, From: 1, To: 2, Points: 1}, {Series: 1, From: 3, To: 9, Points: 1}}}, "A (old) is best up to 2 speed, B (new) from 3 on"},
+		{"each somewhere", each, "A (old) is best up to 2 speed, B (new) up to 9; 2 of 2 points"},
+		{"each somewhere, less is better", wait, "A (old) is best from 1 wait, B (new) from 3; 2 of 2 points"},
 		{"none", pareto.Front{Points: []pareto.Point{point(0, pareto.LeftOut)}}, "the run is not valid"},
 	} {
-		tt.front.X, tt.front.Y, tt.front.Series = two.X, two.Y, two.Series
+		if tt.front.X.Title == "" {
+			tt.front.X = two.X
+		}
+		tt.front.Y, tt.front.Series = two.Y, two.Series
 		if _, _, got := frontHeadline(&tt.front); !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q in it", tt.name, got, tt.want)
 		}
