@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
+	"redline/internal/text"
 )
 
 // Series is what one line of a picture shows: a sweep, or several runs of one
@@ -167,7 +168,8 @@ func alike(r *result.Result) []int {
 }
 
 // admitted says whether a point may be compared with others. Under overload a
-// server's throughput is real, but its latency is that of no load that lasts.
+// server's throughput is real, but its latency is that of no load that lasts, and
+// where many requests never ended, it is only that of the others.
 func admitted(r *result.Result, p *result.Point) (standing, why string) {
 	switch {
 	case p.Invalid != "":
@@ -176,6 +178,8 @@ func admitted(r *result.Result, p *result.Point) (standing, why string) {
 		return LeftOut, "the run is not valid"
 	case p.Window.Overload != nil && *p.Window.Overload:
 		return LeftOut, "overload: the queue grew"
+	case p.Requests.ManyUnfinished():
+		return LeftOut, text.RoughPercent(p.Requests.Unfinished()) + " of its requests never ended"
 	}
 	return OnFrontier, ""
 }
@@ -189,7 +193,7 @@ func (f *Front) readmit() {
 	for i := range f.Points {
 		f.Points[i].Standing = OnFrontier
 	}
-	f.Notes = append(f.Notes, "no point is valid and without overload: the frontier is that of all points, and no claim")
+	f.Notes = append(f.Notes, "no point is valid, without overload and finished: the frontier is that of all points, and no claim")
 }
 
 // judge finds the frontier among the points that are admitted.

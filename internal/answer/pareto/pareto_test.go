@@ -133,12 +133,15 @@ func TestLeftOutPointsBeatNothing(t *testing.T) {
 	sound, invalid, flooded := swept("sound", 1, [3]float64{2, 50, 500}), swept("invalid", 1, [3]float64{2, 99, 999}), swept("flooded", 1, [3]float64{9, 60, 900})
 	invalid.Verdict.Valid = "no"
 	flooded.Points[0].Window.Overload = new(true)
-	f := Of([]Series{{"a", []*result.Result{sound, invalid, flooded}}}, Pairs()[0])
+	sound.Points[0].Requests = metric.Requests{Due: 100, OK: 90, Censored: 10}
+	unfinished := swept("unfinished", 1, [3]float64{10, 70, 950})
+	unfinished.Points[0].Requests = metric.Requests{Due: 100, OK: 89, Censored: 6, Unsent: 5}
+	f := Of([]Series{{"a", []*result.Result{sound, invalid, flooded, unfinished}}}, Pairs()[0])
 	var standings []string
 	for _, p := range f.Points {
 		standings = append(standings, p.Run+": "+p.Standing)
 	}
-	if diff := cmp.Diff([]string{"invalid: left out", "sound: frontier", "flooded: left out"}, standings); diff != "" {
+	if diff := cmp.Diff([]string{"invalid: left out", "sound: frontier", "flooded: left out", "unfinished: left out"}, standings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -94,6 +94,15 @@ type Requests struct {
 	Errors []ErrorCount `json:"errors,omitempty"`
 }
 
+// Unfinished is the share of the requests due that never ended.
+func (r Requests) Unfinished() float64 {
+	return float64(r.Censored+r.Unsent) / float64(max(r.Due, 1))
+}
+
+// ManyUnfinished reports whether so many never ended that the figures of the
+// others say little about the load.
+func (r Requests) ManyUnfinished() bool { return r.Unfinished() > 0.1 }
+
 // ErrorCount is a message and how often it came.
 type ErrorCount struct {
 	Text  string `json:"text"`

@@ -156,8 +156,7 @@ func (x *conductor) saturated(res *result.Result) string {
 	}
 	p := &res.Points[0]
 	overloaded := p.Window.Overload != nil && *p.Window.Overload
-	left := float64(p.Requests.Censored+p.Requests.Unsent) > (1-keptUp)*float64(p.Requests.Due)
-	if overloaded || left || behind(p, shortestE2E(x.res.Points[x.firstLevel:])) {
+	if overloaded || p.Requests.ManyUnfinished() || behind(p, shortestE2E(x.res.Points[x.firstLevel:])) {
 		return fmt.Sprintf("saturated at %s: %s/s completed", text.Rate(*p.Load.Rate), text.Digits(p.Rates.Ended, 4))
 	}
 	return ""
