@@ -87,6 +87,26 @@ func TestNobodyReadsTheProgress(t *testing.T) {
 	}
 }
 
+// TestNobodyReadsTheAnswer: a process whose standard output is closed, as by head,
+// ends by the signal and says nothing, whichever way it is printed.
+func TestNobodyReadsTheAnswer(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"version"}, {"catalog"}} {
+		cmd, _, stderr := program(t, args...)
+		read, write, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer write.Close()
+		read.Close()
+		cmd.Stdout = write
+		cmd.Run()
+		if ended := cmd.ProcessState.String(); ended != "signal: broken pipe" || stderr.String() != "" {
+			t.Errorf("%s: %s, saying %q", args, ended, stderr)
+		}
+	}
+}
+
 func interruptedBy(t *testing.T, signal syscall.Signal) {
 	cmd, out, stdout, stderr := started(t, "--quiet")
 	cmd.Process.Signal(signal)

@@ -72,14 +72,15 @@ func main() {
 }
 
 // answer is where results are printed. Once nobody reads it, as behind head,
-// the process ends as any other does: what was measured is kept by then.
-type answer struct{ *os.File }
+// the process ends as any other does: what was measured is kept by then. The
+// file is a field, so that nothing is written to it but by Write.
+type answer struct{ file *os.File }
 
 func (a answer) Write(b []byte) (int, error) {
-	n, err := a.File.Write(b)
+	n, err := a.file.Write(b)
 	if errors.Is(err, syscall.EPIPE) {
 		signal.Reset(syscall.SIGPIPE)
-		return a.File.Write(b[n:])
+		return a.file.Write(b[n:])
 	}
 	return n, err
 }
