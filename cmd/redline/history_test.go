@@ -128,6 +128,7 @@ func TestHistoryMistakes(t *testing.T) {
 		{"no date", "--since yesterday", root, exitUsage, "2026-01-31"},
 		{"no age", "prune --older-than -5d", root, exitUsage, "30d"},
 		{"unknown command", "shwo", root, exitUsage, "show"},
+		{"a directory", root, root, exitUsage, "redline history --runs " + root},
 		{"too few runs", "drift", root, exitUndecided, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

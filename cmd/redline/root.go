@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -222,6 +223,9 @@ func unknownCommand(c *cobra.Command, name string) error {
 	meant := c.SuggestionsFor(name)
 	if meant = append(meant, text.Nearest(name, names)); meant[0] != "" {
 		hint = "did you mean " + c.CommandPath() + " " + meant[0] + "?"
+	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() && c.PersistentFlags().Lookup("runs") != nil {
+		hint = "is it the directory of the runs? " + c.CommandPath() + " --runs " + name
 	}
 	return usage("unknown command %q: %s", name, hint)
 }

@@ -17,13 +17,14 @@ import (
 // Runs is a list of finished runs, newest first.
 func Runs(entries []*history.Entry) *document.Document {
 	p := &document.Builder{}
-	t := document.NewTable(document.Left("started, UTC"), document.Left("run"), document.Left("what"), document.Left("model"), document.Left("engine").Optional(3), document.Left("load"), document.Left("workload").Optional(2), document.Left("verdict"), document.Left("label").Optional(1))
+	t := document.NewTable(document.Left("started, UTC"), document.Left("run"), document.Left("what"), document.Left("model"), document.Left("engine").Optional(4),
+		document.Left("load"), document.Left("workload").Optional(3), document.Left("verdict"), document.Left("label").Optional(1), document.Left("directory").Optional(2))
 	for _, e := range slices.Backward(entries) {
 		label := e.Label
 		if e.Pin != nil {
 			label = strings.TrimSpace(label + " (baseline)")
 		}
-		t.Add(e.Started.UTC().Format("2006-01-02 15:04"), shortID(e.ID), text.Line(e.Kind), text.Line(e.Model), text.Line(e.Engine), text.Line(e.Load), text.Line(e.Workload), runVerdict(e), text.Line(label))
+		t.Add(e.Started.UTC().Format("2006-01-02 15:04"), shortID(e.ID), text.Line(e.Kind), text.Line(e.Model), text.Line(e.Engine), text.Line(e.Load), text.Line(e.Workload), runVerdict(e), text.Line(label), text.Line(e.Path))
 	}
 	t.Flush = true
 	p.Add(t)

@@ -35,6 +35,21 @@ func TestDriftPage(t *testing.T) {
 	}
 }
 
+// Runs that are alike in everything else are told apart by their directory.
+func TestRunsHaveTheirDirectory(t *testing.T) {
+	t.Parallel()
+	alike := history.Entry{ID: "0bdaae11-6506", Kind: "run", Model: "qwen3-14b", Load: "3/s", Label: "h200", SLO: "undecided"}
+	cold, warm := alike, alike
+	cold.Path, warm.Path = "prefix-cold", "prefix-warm"
+	var out strings.Builder
+	if err := document.Terminal(&out, Runs([]*history.Entry{&cold, &warm}), document.TerminalOptions{Width: 100}); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); !strings.Contains(text, "prefix-cold") || !strings.Contains(text, "prefix-warm") {
+		t.Errorf("the directories are not in\n%s", text)
+	}
+}
+
 // An index is a file like any other: what it holds is shown, not obeyed, and no
 // letter is cut in two.
 func TestNothingFromAnIndexReachesTheTerminalRaw(t *testing.T) {
