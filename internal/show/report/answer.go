@@ -10,6 +10,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/show/document"
+	"redline/internal/show/objective"
 	"redline/internal/text"
 )
 
@@ -53,7 +54,7 @@ func limitHeadline(r *result.Result) headline {
 		tone = lost
 		parts = append(parts, "missed even there")
 	case result.LimitFound, result.LimitWide:
-		parts = append(parts, cmp.Or(limitReason(r), clean(l.Edge)))
+		parts = append(parts, cmp.Or(limitReason(r), edgeOf(r)))
 		if l.Held == nil {
 			parts = append(parts, "no rate was held in a sustained run")
 		}
@@ -239,9 +240,9 @@ func (p *page) limit(r *result.Result) {
 	p.Field("limit", limitFacts(l, reason != ""))
 	if reason != "" {
 		p.Field("reason", reason)
-	} else if l.Edge == result.EdgeCliff {
+	} else if edge := edgeOf(r); edge == result.EdgeCliff {
 		p.Field("edge", "a cliff: from fine to far beyond the objective within 5% of rate; keep a distance")
-	} else if l.Edge == result.EdgeSlope {
+	} else if edge == result.EdgeSlope {
 		p.Field("edge", "a slope: latency passes the objective gradually")
 	}
 	if l.Knee != nil {
@@ -263,6 +264,24 @@ func (p *page) limit(r *result.Result) {
 	for _, note := range l.Notes {
 		p.Note(clean(note))
 	}
+}
+
+// edgeOf is the edge at the limit. Latency that passes it gradually is not said
+// where no level's figure did: requests that never ended missed it there.
+func edgeOf(r *result.Result) string {
+	known, binding := false, r.Limit.Binding
+	for _, i := range curvePoints(r) {
+		for _, v := range r.Points[i].Objectives {
+			if v.Objective != binding {
+				continue
+			}
+			known = true
+			if v.Value != nil && objective.Excess(v) > 0 {
+				return clean(r.Limit.Edge)
+			}
+		}
+	}
+	return when(!known || r.Limit.Edge != result.EdgeSlope, clean(r.Limit.Edge))
 }
 
 var boundWords = map[result.LimitStanding]string{

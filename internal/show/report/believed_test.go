@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 )
 
 // A level that was left out keeps its own word beside what is believed of the
@@ -28,5 +31,40 @@ func TestLeftOutLevelIsNotBelieved(t *testing.T) {
 	}
 	if strings.Count(levels, "not valid") != 1 {
 		t.Errorf("want one level not valid\n%s", levels)
+	}
+}
+
+// Where a level's verdict is not that of its own figures, a note says how levels
+// are judged; and latency passes no limit that no level's figure passed.
+func TestLevelsJudgedTogetherSaySo(t *testing.T) {
+	t.Parallel()
+	searched := func(change func(*result.Result)) string {
+		r := limitSample()
+		r.Limit.Edge = result.EdgeSlope
+		r.Curve.Standing = nil
+		for _, i := range r.Curve.Points {
+			r.Curve.Standing = append(r.Curve.Standing, slo.Overall(r.Points[i].Objectives))
+		}
+		change(r)
+		var out bytes.Buffer
+		if err := Terminal(&out, r, TerminalOptions{Width: 200}); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	const note, slope = "verdict: what all levels together say of a rate", "latency passes the objective gradually"
+	if text := searched(func(*result.Result) {}); strings.Contains(text, note) || !strings.Contains(text, slope) {
+		t.Errorf("want no %q and %q in\n%s", note, slope, text)
+	}
+	text := searched(func(r *result.Result) {
+		for _, i := range r.Curve.Points {
+			if v := &r.Points[i].Objectives[0]; *v.Value > v.Limit {
+				*v.Value = 191
+			}
+		}
+		r.Curve.Standing[1] = slo.Met
+	})
+	if !strings.Contains(text, note) || strings.Contains(text, "slope") {
+		t.Errorf("want %q and no slope in\n%s", note, text)
 	}
 }

@@ -15,6 +15,8 @@ import (
 const (
 	countedFromDue = "latencies in ms, ttft and e2e from due; shares of requests are of all due"
 
+	judgedTogether = "verdict: what all levels together say of a rate, with requests that never ended as violations; the figures of one level may say otherwise"
+
 	FullSign, HollowSign = "●", "○"
 	ProbeLevel           = "exploratory: a level of under a minute is good for a first look, not for a claim"
 )
@@ -55,11 +57,12 @@ func (p *page) levels(r *result.Result) {
 		}
 		return sign + " " + strings.Repeat(document.FigureSpace, widest-wholeDigits(load)) + load
 	})
-	if len(r.Curve.Standing) == len(points) {
-		believed(t, r)
-	}
+	differs := len(r.Curve.Standing) == len(points) && believed(t, r)
 	p.Add(t)
 	p.Note(countedFromDue)
+	if differs {
+		p.Note(judgedTogether)
+	}
 	if slices.ContainsFunc(points, func(i int) bool { return Exploratory(&r.Points[i]) }) {
 		p.Note(HollowSign + " " + ProbeLevel)
 	}
@@ -108,18 +111,22 @@ func wholeDigits(number string) int {
 
 // believed replaces what each level says of itself by what a search believes of
 // its rate from all levels together; one that is not valid was left out of that,
-// and the sustained run that held its rate is the one to rely on.
-func believed(t *document.Table, r *result.Result) {
+// and the sustained run that held its rate is the one to rely on. It reports
+// whether that differs anywhere.
+func believed(t *document.Table, r *result.Result) (differs bool) {
 	column := standingColumn(t)
 	for row, standing := range r.Curve.Standing {
 		i := r.Curve.Points[row]
+		other := standing != slo.Overall(r.Points[i].Objectives)
 		if holds(r, i) {
 			standing = heldStanding
 		}
 		if word := Standing(standing); word != "" && column >= 0 && r.Points[i].Invalid == "" {
+			differs = differs || other
 			t.Rows[row][column] = word
 		}
 	}
+	return differs
 }
 
 func standingColumn(t *document.Table) int {

@@ -36,7 +36,7 @@ func (p *page) limitTiles(r *result.Result) {
 	}
 	if name, stat, op, ok := objective.Parts(l.Binding); ok {
 		_, limit, _ := strings.Cut(l.Binding, op)
-		p.Tile("is missed first", name+hard+text.Percentile(stat), "", joined(op+hard+limit, clean(l.Edge)))
+		p.Tile("is missed first", name+hard+text.Percentile(stat), "", joined(op+hard+limit, edgeOf(r)))
 	}
 	if l.Standing == result.LimitFound || l.Standing == result.LimitWide {
 		if l.Held != nil {
