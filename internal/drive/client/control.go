@@ -43,6 +43,10 @@ func (c *Client) Post(ctx context.Context, path string, body []byte) ([]byte, er
 	return c.call(ctx, http.MethodPost, path, body)
 }
 
+// mostControl is how large the reply to a control call may be. A part of one is
+// not read for the whole.
+const mostControl = 8 << 20
+
 // call makes one control call.
 func (c *Client) call(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	ep := c.endpoints[0]
@@ -72,9 +76,12 @@ func (c *Client) call(ctx context.Context, method, path string, body []byte) ([]
 		return nil, err
 	}
 	defer resp.Body.Close()
-	content, err := io.ReadAll(io.LimitReader(resp.Body, 8<<20))
+	content, err := io.ReadAll(io.LimitReader(resp.Body, mostControl+1))
 	if err != nil {
 		return nil, err
+	}
+	if len(content) > mostControl {
+		return nil, fmt.Errorf("%s: the reply is larger than %d MiB, or has no end", req.URL.Path, mostControl>>20)
 	}
 	if resp.StatusCode != http.StatusOK {
 		return nil, &StatusError{Path: req.URL.Path, Status: resp.StatusCode}
