@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,6 +40,42 @@ func TestSlips(t *testing.T) {
 		code, stdout, stderr := redline(t, nil, strings.Fields(tt.args)...)
 		if want := "redline: " + tt.want + "\n"; code != exitUsage || stderr != want || stdout != "" {
 			t.Errorf("redline %s: exit %d\n got %q\nwant %q\n%s", tt.args, code, stderr, want, stdout)
+		}
+	}
+}
+
+// A cut stream is no sign of TLS once the server has answered with HTTP.
+func TestACutStreamIsNotTLS(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hello\"}}]}\n\n")
+		http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}))
+	t.Cleanup(server.Close)
+	_, _, stderr := redline(t, nil, "run", "--url", server.URL, "--model", "m", "--rate", "1", "--duration", "1s", "--workload", "fixed(16,4)", "--out", filepath.Join(t.TempDir(), "run"))
+	if !strings.Contains(stderr, "cut in mid stream") || strings.Contains(stderr, "TLS") {
+		t.Errorf("%q, want the stream cut, and nothing of TLS", stderr)
+	}
+}
+
+// Names that would become file names too long, and a directory without a name, are
+// refused before a worker waits for work.
+func TestWorkerFlags(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		flag, value, want string
+	}{
+		{"--name", strings.Repeat("n", 101), "redline: --name: want a name of at most 100 bytes, got 101\n"},
+		{"--keep", "", "redline: --keep: want a directory, got \"\"; leave the flag out to keep no records\n"},
+	} {
+		if code, _, stderr := redline(t, nil, "worker", "--nats", "nats://127.0.0.1:1", tt.flag, tt.value); code != exitUsage || stderr != tt.want {
+			t.Errorf("%s: exit %d, %q, want %q", tt.flag, code, stderr, tt.want)
 		}
 	}
 }

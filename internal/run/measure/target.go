@@ -34,6 +34,7 @@ type Target struct {
 	engine *sim.Running // the embedded engine, nil for a server
 	spec   sim.Spec     // of the embedded engine
 	model  string
+	heard  bool // it has answered a preflight request with HTTP
 	about  result.Engine
 	usage  bool // it reports usage
 	// template is how many tokens the server adds to a prompt, nil where it
@@ -268,6 +269,7 @@ func (t *Target) ask(ctx context.Context, r *run, prompt uint64) (*record.Record
 		if err != nil {
 			return nil, err
 		}
+		t.heard = t.heard || ev.Kind == llm.Head
 		rec.Observe(ev)
 	}
 	rec.Settle()
