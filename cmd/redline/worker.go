@@ -67,15 +67,25 @@ func (p *process) workerCommand() *cobra.Command {
 		if err := p.checkToken(); err != nil {
 			return err
 		}
-		if keep != "" {
+		if name = p.workerName(name); len(name) > longestName {
+			return usage("--name: want a name of at most %d bytes, got %d", longestName, len(name))
+		}
+		if c.Flags().Changed("keep") {
+			if keep == "" {
+				return usage("--keep: want a directory, got \"\"; leave the flag out to keep no records")
+			}
 			if err := store.Writable(keep); err != nil {
 				return fmt.Errorf("--keep: %w; choose a directory that this worker may write to", err)
 			}
 		}
-		return p.work(c.Context(), url, &crew.Worker{Clock: clock.New(), Keep: keep, Name: p.workerName(name)}, once)
+		return p.work(c.Context(), url, &crew.Worker{Clock: clock.New(), Keep: keep, Name: name}, once)
 	}
 	return c
 }
+
+// longestName is how long a worker's name may be: it is part of file names, and
+// of lines on a screen.
+const longestName = 100
 
 func (p *process) env(name string) string {
 	value, _ := p.lookupEnv(name)
