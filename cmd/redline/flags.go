@@ -102,6 +102,46 @@ func only(given map[string][]string) (*config.Config, error) {
 	return cfg, nil
 }
 
+// exampleWidth is how wide an example may be: a narrow terminal.
+const exampleWidth = 80
+
+// folded breaks long examples as a shell takes them, before a flag or a pipe. A
+// comment would swallow the break, so that a line with one stays.
+func folded(examples string) string {
+	lines := strings.Split(examples, "\n")
+	for i, line := range lines {
+		if strings.Contains(line, "# ") {
+			continue
+		}
+		var done string
+		for len(line) > exampleWidth {
+			at := lastSpace(line, exampleWidth-len(" \\"))
+			if at < 0 {
+				break
+			}
+			done, line = done+line[:at]+" \\\n", "    "+line[at+1:]
+		}
+		lines[i] = done + line
+	}
+	return strings.Join(lines, "\n")
+}
+
+// lastSpace is the last space before a flag or a pipe within so many bytes of a
+// line, outside quotes and behind its first word; -1 for none.
+func lastSpace(line string, within int) int {
+	last, quoted, word := -1, false, false
+	for i := 0; i <= within && i < len(line); i++ {
+		switch {
+		case line[i] == '\'':
+			quoted = !quoted
+		case !quoted && word && (strings.HasPrefix(line[i:], " --") || strings.HasPrefix(line[i:], " |")):
+			last = i
+		}
+		word = word || line[i] != ' '
+	}
+	return last
+}
+
 // usageOf prints the commands below a command, and its flags by group, those that
 // are not options last.
 func (p *process) usageOf(c *cobra.Command) error {
@@ -126,7 +166,7 @@ func (p *process) usageOf(c *cobra.Command) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage:\n  %s\n", c.UseLine())
 	if c.Example != "" {
-		fmt.Fprintf(&b, "\nExamples:\n%s\n", c.Example)
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", folded(c.Example))
 	}
 	if c.HasAvailableSubCommands() {
 		b.WriteString("\nCommands:\n")

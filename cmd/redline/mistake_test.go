@@ -6,9 +6,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/cobra"
 )
 
 // A slip on the command line is answered by one line that leads on.
@@ -42,6 +45,28 @@ func TestSlips(t *testing.T) {
 			t.Errorf("redline %s: exit %d\n got %q\nwant %q\n%s", tt.args, code, stderr, want, stdout)
 		}
 	}
+}
+
+// Examples fit a narrow terminal, and mean the same when they are broken.
+func TestExamplesFitANarrowTerminal(t *testing.T) {
+	t.Parallel()
+	breaks := regexp.MustCompile(` \\\n +`)
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		shown := folded(c.Example)
+		for line := range strings.Lines(shown) {
+			if line = strings.TrimSuffix(line, "\n"); len(line) > exampleWidth && lastSpace(line, len(line)) >= 0 {
+				t.Errorf("%s: an example is wider than %d columns: %s", c.CommandPath(), exampleWidth, line)
+			}
+		}
+		if got, want := breaks.ReplaceAllString(shown, " "), breaks.ReplaceAllString(c.Example, " "); got != want {
+			t.Errorf("%s: broken, the examples are others:\n%s\nwant\n%s", c.CommandPath(), got, want)
+		}
+		for _, below := range c.Commands() {
+			walk(below)
+		}
+	}
+	walk((&process{}).root())
 }
 
 // A cut stream is no sign of TLS once the server has answered with HTTP.

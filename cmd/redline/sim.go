@@ -35,8 +35,8 @@ const simExamples = `  redline sim --listen 127.0.0.1:8000
   redline sim --metrics-style sglang
   redline sim --golden builtin --answer-error 0.1 --answer-error-under-load 0.3
   redline sim --restart-after 30s
-  redline sim --net-delay 40ms --mbu 0.3 --cold-start 20s   # far away, inefficient, cold
-  redline sim --rate-limit 5 --num-gpu-blocks-override 500  # rationed, short of memory
+  redline sim --net-delay 40ms --mbu 0.3 --cold-start 20s  # far, slow, cold
+  redline sim --rate-limit 5 --num-gpu-blocks-override 500  # limited
   redline sim --speculative-tokens 4 --speculative-acceptance 0.8`
 
 func (p *process) simCommand() *cobra.Command {

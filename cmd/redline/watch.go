@@ -29,9 +29,9 @@ requests every time, so that any difference comes from the server.
 Exit code: 0 when stopped; with --once that of the worst run, 4 for drift.`
 
 const watchExamples = `  redline watch watch.yaml
-  redline watch watch.yaml --once          # every schedule once, now: for cron and CI
+  redline watch watch.yaml --once   # every schedule once, now: for cron and CI
   redline watch watch.yaml --once --only nightly
-  redline watch watch.yaml --check         # read the file and the plans, say when they run, and stop`
+  redline watch watch.yaml --check  # check the files, say when they run`
 
 func (p *process) watchCommand() *cobra.Command {
 	c := &cobra.Command{Use: "watch FILE", Short: "run plans on schedules and alert on drift and missed objectives", Long: watchHelp, Example: watchExamples,

@@ -38,7 +38,7 @@ for Kubernetes.`
 
 const workerExamples = `  redline worker --nats nats://10.0.0.7:4222
   redline worker --nats tls://conductor:4222 --name zone-a-1
-  redline worker --once   # the address from REDLINE_NATS; ends with the conductor`
+  redline worker --once   # address from REDLINE_NATS; ends with its conductor`
 
 const (
 	// joinToken is the variable with what conductor and workers share, natsAuth
