@@ -25,10 +25,11 @@ runs a difference counts only if it exceeds the uncertainty of both runs and the
 usual variation between such runs (--history), or --tolerance.
 
 Live: two URLs. Both get the same requests in the same order at the same rate,
-interleaved, ten rounds by default. Every metric is tested on the differences
-within rounds, corrected for the number of metrics. B is worse only if the
-difference also exceeds --tolerance. An invalid round is repeated once, then
-left out; the comparison is invalid if fewer than half of the rounds count.
+interleaved, ten rounds by default, which take about 14 minutes. Every metric is
+tested on the differences within rounds, corrected for the number of metrics. B
+is worse only if the difference also exceeds --tolerance. An invalid round is
+repeated once, then left out; the comparison is invalid if fewer than half of
+the rounds count.
 
 Exit code: 0 nothing is worse, 3 B misses the objectives (--slo), 4 B is worse,
 5 not comparable or invalid, 6 too close to call, 130 interrupted.`

@@ -206,8 +206,11 @@ func withReason(text string, point *result.Point) string {
 }
 
 func stagesHeadline(r *result.Result) headline {
-	agree, differ := 0, 0
+	agree, differ, measured := 0, 0, 0
 	for _, s := range r.Stages {
+		if s.Point != nil {
+			measured++
+		}
 		switch {
 		case s.Agrees == nil:
 		case *s.Agrees:
@@ -219,7 +222,7 @@ func stagesHeadline(r *result.Result) headline {
 	if !slices.ContainsFunc(r.Stages, func(s result.Stage) bool { return s.Purpose != result.PurposeRamp }) {
 		return headline{"NO LIMIT YET: ", unset, "no level of the search has ended"}
 	}
-	text := plural(len(r.Stages), "stage")
+	text := plural(measured, "stage")
 	if agree+differ > 0 {
 		text += "; " + count(agree) + " as expected, " + count(differ) + " not"
 	}

@@ -96,6 +96,7 @@ func TestAnswersLead(t *testing.T) {
 		}), "TOO CLOSE TO CALL: no level below 22.5 requests/s could be decided; that one missed, so the limit lies below it"},
 		{"a regression", comparisonSample(), "WORSE: tpot:p50 slower by 5.1%; too close to call: ttft:p99"},
 		{"a matrix", matrixSample(), "MEASURED: 3 stages; 1 as expected, 1 not"},
+		{"a matrix that was stopped", changed(matrixSample(), func(r *result.Result) { r.Stages[2].Point = nil }), "MEASURED: 2 stages; 1 as expected, 1 not"},
 		{"repeats", repeatsSample(), "MET  every objective in each of 3 runs at 20 requests/s"},
 		{"repeats of which one misses", changed(repeatsSample(), func(r *result.Result) {
 			r.Verdict.SLO, r.Points[1].Objectives = "missed", missedSample().Points[0].Objectives
