@@ -185,7 +185,7 @@ func harm(outcomes []outcome, judged []slo.Verdict) []string {
 func (o outcome) unless(harmed bool) outcome {
 	o.threshold += ", or no harm shows"
 	if o.failed() && !harmed {
-		o.ok, o.note = true, o.figure+", which no figure shows"
+		o.ok, o.note = true, o.figure+", but no figure shows harm"
 	}
 	return o
 }
