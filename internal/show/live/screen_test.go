@@ -184,6 +184,19 @@ func TestScreenBetweenStages(t *testing.T) {
 	}
 }
 
+// What redline says ends in what to do, so its last message is whole at 80 × 24,
+// with everything else there is to show.
+func TestScreenShowsTheLastMessageWhole(t *testing.T) {
+	t.Parallel()
+	const command = "REDLINE_JOIN_TOKEN=MFRGGZDFMZTWQ2LKNNWG23TPOBYXE43U redline worker --nats nats://conductor.example:4222"
+	for name, v := range screens() {
+		v.said = []string{"redline: said before", "redline: waiting for 2 workers; on each machine: " + command}
+		if shown := strings.Join(v.lines(80, 24, false), " "); !v.help && !strings.Contains(shown, command) {
+			t.Errorf("%s:\n%s", name, strings.Join(v.lines(80, 24, false), "\n"))
+		}
+	}
+}
+
 // A series of any length keeps its shape in a bounded number of steps.
 func TestSeriesStaysBounded(t *testing.T) {
 	t.Parallel()

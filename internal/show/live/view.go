@@ -137,7 +137,9 @@ func (p *picture) sections() []section {
 		sections = append(sections, s)
 	}
 	if len(p.said) > 0 {
-		sections = append(sections, section{6, 1, min(len(p.messages(6)), 6), true, p.messages})
+		// The latest is shown whole before anything is drawn over time.
+		latest := document.Wrap(p.said[len(p.said)-1], p.width)
+		sections = append(sections, section{3, min(len(latest), 3), min(len(p.messages(6)), 6), true, p.messages})
 	}
 	return append(sections, fixed(2, false, p.keys()))
 }
