@@ -100,7 +100,7 @@ func (p *process) examineWorkers(ctx context.Context, cfg *config.Config, found 
 	}
 	crew, release, err := p.gather(ctx, cfg.Workers, nil, func(format string, args ...any) {
 		fmt.Fprintln(p.stderr, "redline doctor: "+p.line(fmt.Sprintf(format, args...)))
-	})
+	}, nil)
 	if err != nil {
 		return err
 	}

@@ -203,7 +203,7 @@ func (p *process) perform(ctx context.Context, cfg *config.Config, of resumed) (
 			return nil, "", err
 		}
 	}
-	crew, release, err := p.crew(ctx, cfg, of.memo, options.Say)
+	crew, release, err := p.crew(ctx, cfg, of.memo, options.Say, live.Came)
 	if err != nil {
 		return nil, "", of.refused(err)
 	}

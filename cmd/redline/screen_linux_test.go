@@ -168,6 +168,18 @@ func TestScreenIsGivenBack(t *testing.T) {
 	}
 }
 
+// A screen that waits for workers says how many came.
+func TestScreenCountsWorkersThatCame(t *testing.T) {
+	t.Parallel()
+	s := onTerminal(t, []string{joinToken + "=" + shownToken}, true, "--workers", "2", "--nats", staffed(t, 1))
+	s.shows(t, "waiting: 1 of 2 workers came")
+	s.press(t, "q")
+	_ = s.cmd.Wait()
+	if code := s.cmd.ProcessState.ExitCode(); code != exitInterrupted {
+		t.Errorf("exit %d", code)
+	}
+}
+
 // A second q ends at once what the first lets end in order.
 func TestScreenStopsAtOnce(t *testing.T) {
 	t.Parallel()

@@ -176,7 +176,7 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, comma
 	if p.hurry != nil {
 		p.hurry()
 	}
-	crew, release, err := p.crew(ctx, cfg, nil, say)
+	crew, release, err := p.crew(ctx, cfg, nil, say, line.Came)
 	if err != nil {
 		return err
 	}

@@ -161,11 +161,11 @@ func stopped(ctx context.Context, err error) error {
 // crew gives the workers that the plan asks for, nil where this process sends the
 // load itself; done lets them go. A memo has it take over those of a conductor
 // that is gone.
-func (p *process) crew(ctx context.Context, cfg *config.Config, memo []byte, say func(string, ...any)) (all measure.Crew, done func(), err error) {
+func (p *process) crew(ctx context.Context, cfg *config.Config, memo []byte, say func(string, ...any), came func(have, want int)) (all measure.Crew, done func(), err error) {
 	if cfg.Workers.Count == 0 {
 		return nil, func() {}, nil
 	}
-	gathered, done, err := p.gather(ctx, cfg.Workers, memo, say)
+	gathered, done, err := p.gather(ctx, cfg.Workers, memo, say, came)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -173,7 +173,7 @@ func (p *process) crew(ctx context.Context, cfg *config.Config, memo []byte, say
 }
 
 // gather opens the way to workers and waits for them.
-func (p *process) gather(ctx context.Context, w config.Workers, memo []byte, say func(string, ...any)) (all *crew.Crew, done func(), err error) {
+func (p *process) gather(ctx context.Context, w config.Workers, memo []byte, say func(string, ...any), came func(have, want int)) (all *crew.Crew, done func(), err error) {
 	if memo != nil && w.NATS == "" {
 		return nil, nil, errors.New("its NATS server was part of the conductor and ended with it: give --nats to runs that are to outlive one")
 	}
@@ -185,11 +185,14 @@ func (p *process) gather(ctx context.Context, w config.Workers, memo []byte, say
 	}
 	ctx, stop := p.stoppable(ctx)
 	defer stop()
-	hub, err := bus.Open(ctx, bus.Options{URL: w.NATS, Listen: w.Listen, Token: p.env(joinToken), Auth: p.env(natsAuth), Say: say})
+	hub, err := bus.Open(ctx, bus.Options{URL: w.NATS, Listen: w.Listen, Token: p.env(joinToken), Auth: p.env(natsAuth), Say: say, Came: came})
 	if err != nil {
 		return nil, nil, cmp.Or(ctx.Err(), err)
 	}
 	var local []localWorker
+	if came != nil && memo == nil {
+		came(0, w.Count)
+	}
 	if memo != nil {
 		all, err = crew.Resume(ctx, memo, hub, hub.Link)
 	} else {

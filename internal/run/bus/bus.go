@@ -30,6 +30,9 @@ type Options struct {
 	Auth string
 	// Say is given what people should know, in one line each.
 	Say func(format string, args ...any)
+	// Came is given how many of the workers that a conductor waits for are its
+	// own by now; nil is not.
+	Came func(have, want int)
 }
 
 const (

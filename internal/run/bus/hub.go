@@ -212,6 +212,7 @@ func (g *gathering) take(c claimed) {
 	g.asked--
 	if c.ok {
 		g.links = append(g.links, c.link)
+		g.came()
 		return
 	}
 	delete(g.known, c.link.hello.ID) // it may be free again later
@@ -232,7 +233,14 @@ func (g *gathering) yield() {
 		delete(g.known, l.Hello().ID)
 	}
 	g.links = nil
+	g.came()
 	g.rest = time.Now().Add(2*time.Second + rand.N(2*time.Second))
+}
+
+func (g *gathering) came() {
+	if g.hub.options.Came != nil {
+		g.hub.options.Came(len(g.links), g.want)
+	}
 }
 
 // pending waits for the claims that are under way.

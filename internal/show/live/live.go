@@ -128,6 +128,25 @@ func (l *Line) Note(line string) {
 	}
 }
 
+// Came says how many of the workers that send the load are there, 0 before the
+// first. What was said since then goes once all are.
+func (l *Line) Came(have, want int) {
+	if l.screen != nil {
+		l.screen.update(func(v *view) { v.come(have, want) })
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.o.Terminal && !l.finished {
+		l.onScreen = true
+		_, _ = io.WriteString(l.w, clearLine+l.fit([]part{{text: workersCame(have, want)}}))
+	}
+}
+
+func workersCame(have, want int) string {
+	return fmt.Sprintf("waiting: %d of %s came", have, text.Plural(want, "worker"))
+}
+
 // Ended adds a stage that is over to what a full screen shows.
 func (l *Line) Ended(e Ended) {
 	if l.screen != nil {

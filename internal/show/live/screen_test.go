@@ -197,6 +197,31 @@ func TestScreenShowsTheLastMessageWhole(t *testing.T) {
 	}
 }
 
+// While workers are awaited the screen counts those that came; then nothing of it
+// is left.
+func TestScreenCountsWorkersThatCame(t *testing.T) {
+	t.Parallel()
+	v := &view{title: "redline run", said: []string{"redline: said before"}}
+	v.restart()
+	shows := func(want bool, words ...string) {
+		t.Helper()
+		shown := strings.Join(v.lines(80, 24, false), "\n")
+		for _, w := range words {
+			if strings.Contains(shown, w) != want {
+				t.Errorf("%q shown: %v\n%s", w, !want, shown)
+			}
+		}
+	}
+	v.come(0, 2)
+	v.said = append(v.said, "redline: on each machine: redline worker")
+	shows(true, "waiting: 0 of 2 workers came", "redline worker", "said before")
+	v.come(1, 2)
+	shows(true, "waiting: 1 of 2 workers came", "redline worker")
+	v.come(2, 2)
+	shows(true, "starting", "said before")
+	shows(false, "waiting", "redline worker")
+}
+
 // A series of any length keeps its shape in a bounded number of steps.
 func TestSeriesStaysBounded(t *testing.T) {
 	t.Parallel()

@@ -29,6 +29,10 @@ type view struct {
 	tokens    series
 	served    series
 	said      []string
+	// awaited says which workers came while not all have; earlier is what was said
+	// before it.
+	awaited string
+	earlier []string
 
 	stopping, frozen, help bool
 }
@@ -50,6 +54,16 @@ func (v *view) show(s progress.Snapshot) {
 	v.ttft.set(s.Elapsed, s.RecentTTFT)
 	v.tokens.set(s.Elapsed, s.TokensPerS)
 	v.served.set(s.Elapsed, s.RequestsPerS)
+}
+
+// come takes in how many workers came.
+func (v *view) come(have, want int) {
+	if v.awaited == "" {
+		v.earlier = slices.Clone(v.said)
+	}
+	if v.awaited = workersCame(have, want); have == want {
+		v.awaited, v.said = "", v.earlier
+	}
 }
 
 // restart forgets what the stage before showed.
@@ -208,6 +222,8 @@ func (p *picture) phase() (name, left string, share float64) {
 		return "stopping: last replies", "q again stops at once", -1
 	case p.stage != nil && p.stage.over:
 		return "done", "", -1
+	case p.awaited != "":
+		return p.awaited, "", -1
 	case !p.begun:
 		return "starting", "", -1
 	case s.Phase == record.Cooldown:
