@@ -205,6 +205,8 @@ func (p *picture) helpSections() []section {
 		"Rates and sparklines look back 5 s. Percentiles and the distribution are",
 		"those of the measured window so far, of the warm-up before it, from the",
 		"time a request was due. A verdict so far has no confidence: the report",
-		"decides. --progress line shows one line instead, --quiet nothing."),
+		"decides. Undecided objectives need more requests to be called met or",
+		"missed with confidence; a run without a length goes on for them.",
+		"--progress line shows one line instead, --quiet nothing."),
 		fixed(2, false, p.keys())}
 }
