@@ -19,6 +19,7 @@ func (p *picture) rates() string {
 	if s.OfferedPerS > 1 && s.Phase == record.Measure && s.RequestsPerS < 0.8*s.OfferedPerS {
 		tone = document.Weak
 	}
+	s.Workers, s.Lost = 0, 0 // which the head names
 	return p.row(part{text: "requests/s", rank: 3},
 		part{text: inPlace.right(text.Figure(s.OfferedPerS), 5) + " offered", rank: 2},
 		part{text: inPlace.right(text.Figure(s.RequestsPerS), 5) + " served", tone: tone},

@@ -221,13 +221,23 @@ func (l layout) inFlight(s progress.Snapshot) part {
 	}
 	if s.Workers > 0 {
 		now.brief = now.text
-		now.text += " by " + text.Plural(s.Workers, "worker")
+		now.text += " by " + senders(s)
 	}
 	if s.Lost > 0 {
-		now.text += fmt.Sprintf(", %d lost", s.Lost)
 		now.tone = document.Bad
 	}
 	return now
+}
+
+// senders are the processes that send the load, "" where this one does.
+func senders(s progress.Snapshot) string {
+	switch {
+	case s.Workers == 0:
+		return ""
+	case s.Lost > 0:
+		return fmt.Sprintf("%s, %d lost", text.Plural(s.Workers, "worker"), s.Lost)
+	}
+	return text.Plural(s.Workers, "worker")
 }
 
 func (l layout) parts(s progress.Snapshot, stretch string) []part {

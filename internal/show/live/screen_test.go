@@ -222,6 +222,22 @@ func TestScreenCountsWorkersThatCame(t *testing.T) {
 	shows(false, "waiting", "redline worker")
 }
 
+// Who sends the load stands in the first row, at 80 columns too.
+func TestScreenNamesWorkers(t *testing.T) {
+	t.Parallel()
+	v := aRun()
+	v.now.Workers = 4
+	for lost, want := range map[int]string{0: "  4 workers  40s", 1: "  4 workers, 1 lost  40s"} {
+		v.now.Lost = lost
+		if row := v.lines(80, 24, false)[0]; !strings.HasSuffix(row, want) || !strings.HasPrefix(row, v.title) || document.Visible(row) != 80 {
+			t.Errorf("%d lost: %q", lost, row)
+		}
+		if row := v.lines(5, 24, true)[0]; document.Visible(row) > 5 {
+			t.Errorf("%q is too wide", row)
+		}
+	}
+}
+
 // A series of any length keeps its shape in a bounded number of steps.
 func TestSeriesStaysBounded(t *testing.T) {
 	t.Parallel()

@@ -176,12 +176,7 @@ func (p *picture) messages(height int) []string {
 
 // head names the run, says where it is and what is left of it.
 func (p *picture) head() []string {
-	elapsed := ""
-	if p.begun {
-		elapsed = clockTime(p.now.Elapsed)
-	}
-	title, _ := document.Cut(p.title, max(p.width-len(elapsed)-2, 1))
-	lines := []string{p.paint(document.Bold, title) + strings.Repeat(" ", max(p.width-document.Visible(title)-len(elapsed), 1)) + elapsed}
+	lines := []string{p.headline()}
 	phase, left, share := p.phase()
 	bar := part{rank: 2}
 	if share >= 0 {
@@ -198,6 +193,23 @@ func (p *picture) head() []string {
 	}
 	return append(lines, p.row(part{text: p.stage.Found, brief: strings.TrimSuffix(p.stage.Found, " requests/s"), tone: document.Bold},
 		part{text: togo, rank: 2}, part{text: p.next(3), brief: p.next(1), rank: 1}))
+}
+
+// headline is the title, who sends, and the time.
+func (p *picture) headline() string {
+	elapsed, crew := "", senders(p.now)
+	if p.begun {
+		elapsed = clockTime(p.now.Elapsed)
+	}
+	if crew != "" {
+		crew += "  "
+	}
+	room := max(p.width-document.Visible(crew)-len(elapsed), 3)
+	title := shorten(p.title, room-2)
+	if p.now.Lost > 0 {
+		crew = p.paint(document.Bad, crew)
+	}
+	return p.paint(document.Bold, title) + strings.Repeat(" ", room-document.Visible(title)) + crew + elapsed
 }
 
 // next names the first of the stages that follow.
