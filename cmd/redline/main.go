@@ -53,7 +53,7 @@ func main() {
 	p := &process{
 		args: os.Args[1:], stdout: answer{os.Stdout}, stderr: os.Stderr, lookupEnv: os.LookupEnv,
 		stop:     stop,
-		terminal: term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb",
+		terminal: term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb" && live.Foreground(os.Stderr),
 		color:    term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
 		takeOver: func() live.Terminal { return live.OpenTerminal(os.Stdin, os.Stderr) },
 		interrupt: func() {
@@ -137,7 +137,7 @@ type process struct {
 	stderr    io.Writer
 	lookupEnv func(string) (string, bool)
 	stop      <-chan struct{} // closed by the first interrupt
-	terminal  bool            // stderr is one
+	terminal  bool            // stderr is one, and in the foreground
 	color     bool            // stdout may be colored
 	interrupt func()          // does what Ctrl-C does
 	// takeOver takes the terminal for a full screen.

@@ -26,6 +26,12 @@ type session struct {
 // onTerminal runs a long load on a terminal of 80 × 24.
 func onTerminal(t *testing.T, env []string, keyboard bool, args ...string) *session {
 	t.Helper()
+	return onTerminalBy(t, nil, env, keyboard, args...)
+}
+
+// onTerminalBy has another command run it, which gets redline's as arguments.
+func onTerminalBy(t *testing.T, shell, env []string, keyboard bool, args ...string) *session {
+	t.Helper()
 	tty, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
 		t.Skipf("there are no terminals here: %v", err)
@@ -51,6 +57,9 @@ func onTerminal(t *testing.T, env []string, keyboard bool, args ...string) *sess
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 1}
 	if keyboard {
 		s.cmd.Stdin = inner
+	}
+	if shell != nil {
+		s.cmd.Path, s.cmd.Args = shell[0], append(shell, s.cmd.Args...)
 	}
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -234,6 +243,22 @@ func TestScreenFallsBack(t *testing.T) {
 				t.Errorf("a line that is rewritten in place: %v", got)
 			}
 		})
+	}
+}
+
+// A run in the background of a shell writes plain lines: the terminal is that of
+// the shell's prompt.
+func TestScreenStaysOffInTheBackground(t *testing.T) {
+	t.Parallel()
+	shell, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip(err)
+	}
+	s := onTerminalBy(t, []string{shell, "-c", `set -m; "$@" & wait`, "bash"}, nil, true, "--duration", "1s", "--url", metronome(t, 2*time.Millisecond))
+	_ = s.cmd.Wait()
+	s.shows(t, "Kept in")
+	if shown := s.shown.String(); strings.Contains(shown, entered) || strings.Contains(shown, "\r\x1b[K") || !strings.Contains(shown, "4 in flight") {
+		t.Errorf("it drew on a terminal that is not its own: %q", shown)
 	}
 }
 

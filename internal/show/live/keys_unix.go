@@ -14,6 +14,14 @@ import (
 // prepare does nothing: terminals act on the sequences of a screen.
 func prepare(*os.File) error { return nil }
 
+// Foreground reports whether the process may draw on a terminal: a shell that
+// has it in the background prompts there. Whose terminal it is may be unknown, as
+// in a container.
+func Foreground(out *os.File) bool {
+	group, err := unix.IoctlGetInt(int(out.Fd()), unix.TIOCGPGRP)
+	return err != nil || group == 0 || group == unix.Getpgrp()
+}
+
 // listen lets keys be read as they are typed. A read takes what is there and
 // does not wait, so that no goroutine has to.
 func listen(in *os.File) (keys func() []byte, restore func(), err error) {

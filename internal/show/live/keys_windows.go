@@ -17,6 +17,9 @@ func prepare(out *os.File) error {
 	return windows.SetConsoleMode(console, mode|windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING)
 }
 
+// Foreground is always true: a console has no jobs in the background.
+func Foreground(*os.File) bool { return true }
+
 // listen lets keys be read as they are typed. A console cannot be asked without
 // waiting, so a goroutine waits; it ends with the process.
 func listen(in *os.File) (keys func() []byte, restore func(), err error) {
