@@ -60,7 +60,7 @@ func TestTheREADMEShowsWhatIsPrinted(t *testing.T) {
 	for _, output := range outputs {
 		names := shape(output[1])
 		names = slices.DeleteFunc(names, func(n string) bool {
-			return strings.HasPrefix(n, " low confidence") || strings.HasPrefix(n, "Kept in ")
+			return strings.HasPrefix(n, " low confidence") || strings.HasPrefix(n, "Kept in ") || strings.HasPrefix(n, "Report for ")
 		})
 		page := shape(read("../internal/show/report/testdata/" + strings.ToLower(names[0]) + ".txt"))
 		last := 0

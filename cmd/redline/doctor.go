@@ -75,7 +75,7 @@ func (p *process) examine(ctx context.Context, cfg *config.Config) error {
 	cfg.Provider.Secrets = cfg.Secrets()
 	options := doctor.Options{Target: cfg.Provider, Telemetry: cfg.Telemetry, Pace: p.doctorPace}
 	if p.terminal && !cfg.Output.Quiet {
-		options.Say = func(line string) { fmt.Fprintln(p.stderr, "redline doctor: "+p.line(line)) }
+		options.Say = func(line string) { p.tell("redline doctor: " + line) }
 	}
 	found, err := doctor.Run(ctx, options)
 	if err != nil {
@@ -99,7 +99,7 @@ func (p *process) examineWorkers(ctx context.Context, cfg *config.Config, found 
 		return nil
 	}
 	crew, release, err := p.gather(ctx, cfg.Workers, nil, func(format string, args ...any) {
-		fmt.Fprintln(p.stderr, "redline doctor: "+p.line(fmt.Sprintf(format, args...)))
+		p.tell("redline doctor: " + fmt.Sprintf(format, args...))
 	}, nil)
 	if err != nil {
 		return err

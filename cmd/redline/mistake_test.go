@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,6 +15,25 @@ import (
 
 	"github.com/spf13/cobra"
 )
+
+// An error breaks at words on a terminal, and stays one line elsewhere.
+func TestErrorsBreakAtWords(t *testing.T) {
+	t.Parallel()
+	for _, terminal := range []bool{true, false} {
+		var out bytes.Buffer
+		p := &process{args: []string{"run", "--progress", "scren"}, stdout: io.Discard, stderr: &out, lookupEnv: os.LookupEnv, terminal: terminal, width: func() int { return 30 }}
+		p.run(t.Context())
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		if (len(lines) > 1) != terminal || !strings.Contains(strings.Join(lines, " "), "did you mean screen?") {
+			t.Errorf("terminal %v: %q", terminal, lines)
+		}
+		for _, line := range lines {
+			if terminal && len(line) > 30 {
+				t.Errorf("%q is too long", line)
+			}
+		}
+	}
+}
 
 // A slip on the command line is answered by one line that leads on.
 func TestSlips(t *testing.T) {

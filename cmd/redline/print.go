@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -35,13 +37,22 @@ func (p *process) printJSON(v any) error { return export.Indented(p.stdout, v) }
 
 // kept says where a run is, and the page of its report.
 func (p *process) kept(in, path string) error {
-	line := in + " " + filepath.ToSlash(path)
+	lines := "\n" + p.line(in+" "+filepath.ToSlash(path)) + "\n"
 	page := filepath.Join(path, pageName)
 	if _, err := os.Stat(page); err == nil {
-		line += "; report for a browser: " + filepath.ToSlash(page)
+		lines += p.line("Report for a browser: "+filepath.ToSlash(page)) + "\n"
 	}
-	_, err := fmt.Fprintln(p.stdout, "\n"+p.line(line))
+	_, err := io.WriteString(p.stdout, lines)
 	return err
+}
+
+// tell writes a line to stderr, broken at words where that is a terminal.
+func (p *process) tell(line string) {
+	line = p.line(line)
+	if p.terminal && p.width != nil && p.width() > 0 {
+		line = strings.Join(document.WrapWords(line, p.width()), "\n")
+	}
+	fmt.Fprintln(p.stderr, line)
 }
 
 // deliver writes a document to a file, or to the standard output.

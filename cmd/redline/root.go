@@ -41,7 +41,7 @@ func (p *process) run(ctx context.Context) int {
 	}
 	code, line := exitCode(err)
 	if line != "" {
-		fmt.Fprintln(p.stderr, "redline:", p.line(line))
+		p.tell("redline: " + line)
 	}
 	return code
 }

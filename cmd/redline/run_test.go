@@ -30,7 +30,7 @@ func TestRunAgainstTheEmbeddedEngine(t *testing.T) {
 	if code != exitOK && code != exitInvalid {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
-	for _, want := range []string{"llama-3.1-8b", "first try", "ttft from due", "requests", "Kept in " + out + "; report for a browser: " + out + "/report.html\n"} {
+	for _, want := range []string{"llama-3.1-8b", "first try", "ttft from due", "requests", "Kept in " + out + "\nReport for a browser: " + out + "/report.html\n"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("the report does not say %q:\n%s", want, stdout)
 		}

@@ -126,7 +126,7 @@ func (p *process) announce(cfg *config.Config, command string) (experiment.Estim
 	case err != nil:
 		return foreseen, usage("%v", err)
 	case !cfg.Output.Quiet:
-		fmt.Fprintf(p.stderr, "redline: %s; Ctrl-C keeps what was measured\n", p.line(foreseen.String()))
+		p.tell("redline: " + foreseen.String() + "; Ctrl-C keeps what was measured")
 	}
 	return foreseen, nil
 }

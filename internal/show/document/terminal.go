@@ -323,7 +323,13 @@ func blanks(text string, width int) string { return strings.Repeat(" ", max(widt
 
 // Wrap breaks text at spaces into lines of at most width columns. A word
 // that is longer than a line, such as a URL, is cut.
-func Wrap(text string, width int) []string {
+func Wrap(text string, width int) []string { return wrap(text, width, true) }
+
+// WrapWords is Wrap that keeps words whole that are too long, such as paths: a
+// terminal breaks them by itself, and they can still be copied.
+func WrapWords(text string, width int) []string { return wrap(text, width, false) }
+
+func wrap(text string, width int, cut bool) []string {
 	width = max(width, 10)
 	var lines []string
 	line := ""
@@ -337,7 +343,7 @@ func Wrap(text string, width int) []string {
 			lines = append(lines, line)
 			line = word
 		}
-		for Visible(line) > width {
+		for cut && Visible(line) > width {
 			head, tail := Cut(line, width)
 			lines = append(lines, head)
 			line = tail

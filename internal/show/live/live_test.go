@@ -105,6 +105,22 @@ func TestLiveStaysInsideTheTerminal(t *testing.T) {
 	}
 }
 
+// What is said breaks at words on a terminal, and a path stays whole.
+func TestSayBreaksAtWords(t *testing.T) {
+	t.Parallel()
+	const path = "runs/20261116-051930/a-rather-long-name/report.html"
+	for terminal, want := range map[bool]string{
+		true:  "redline: two words to\na line, then\n" + path + "\nand more\n",
+		false: "redline: two words to a line, then " + path + " and more\n",
+	} {
+		var out bytes.Buffer
+		NewLine(&out, Options{Terminal: terminal, Width: func() int { return 22 }}).Say("redline: two words to a line, then " + path + " and more")
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("terminal %v: %s", terminal, diff)
+		}
+	}
+}
+
 func TestLiveAfterFinish(t *testing.T) {
 	t.Parallel()
 	for _, terminal := range []bool{true, false} {

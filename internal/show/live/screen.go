@@ -194,8 +194,9 @@ func (d *display) leave() {
 	d.closed = true
 	_, _ = io.WriteString(d.Terminal, leaveScreen)
 	d.Terminal.Restore()
+	width, _ := d.Terminal.Size()
 	for _, line := range d.log {
-		_, _ = io.WriteString(d.Terminal, line+"\n")
+		_, _ = io.WriteString(d.Terminal, wrapped(line, width)+"\n")
 	}
 }
 
