@@ -59,8 +59,9 @@ type display struct {
 	log    []string
 	closed bool
 
-	quit chan struct{}
-	done sync.WaitGroup
+	began time.Time
+	quit  chan struct{}
+	done  sync.WaitGroup
 	// The last frame; only its goroutine knows of it.
 	rows          []string
 	width, height int
@@ -68,7 +69,7 @@ type display struct {
 
 // open takes the terminal and begins to draw.
 func open(s *Screen, o Options) *display {
-	d := &display{Screen: *s, out: s.Terminal, quit: make(chan struct{})}
+	d := &display{Screen: *s, out: s.Terminal, began: time.Now(), quit: make(chan struct{})}
 	d.view = view{title: s.Title, panel: s.Panel, sides: s.Sides, window: o.Window}
 	d.view.restart()
 	_, _ = io.WriteString(d.Terminal, enterScreen)
@@ -176,6 +177,7 @@ func (d *display) frame() {
 func (d *display) picture(width, height int) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.view.total = time.Since(d.began)
 	shown := &d.view
 	if d.still != nil {
 		shown = d.still

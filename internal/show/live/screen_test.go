@@ -1,11 +1,13 @@
 package live
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"redline/internal/drive/record"
@@ -70,6 +72,7 @@ func level(rate, served, ms float64, s slo.Standing) Ended {
 
 func aSweep() *view {
 	v := &view{title: "redline sweep · llama-3.1-8b · http://localhost:8000", panel: CurvePanel}
+	v.total = 7*time.Minute + 3*time.Second
 	v.restart()
 	v.ended = []Ended{{Name: "ramp from 1 requests/s", Valid: true}, level(12, 12.1, 120, slo.Met), level(34, 28.2, 1900, slo.Missed), level(17.5, 17.4, 310, slo.Met), level(21, 20.8, 505, slo.Undecided)}
 	v.stage = &Stage{Name: "look 18.75 requests/s", What: "stage", Number: 6, Of: 9, About: true, Warmup: 5 * time.Second, Window: 60 * time.Second,
@@ -81,6 +84,7 @@ func aSweep() *view {
 
 func aComparison() *view {
 	v := &view{title: "redline compare", panel: SidesPanel, sides: [2]string{"http://old:8000", "http://new:8000"}}
+	v.total = 5 * time.Minute
 	v.restart()
 	for round := range 3 {
 		a, b := level(10, 10, 200+float64(round), slo.Met), level(10, 10, 260, slo.Met)
@@ -96,6 +100,7 @@ func aComparison() *view {
 
 func aBench() *view {
 	v := &view{title: "redline bench · embedded engine", panel: ListPanel}
+	v.total = 95 * time.Second
 	v.restart()
 	for i, text := range []string{"smoke · 1 ok", "warm-up · 50 ok", "A short chat · ttft p50 11.2 p99 14.0 ms · 60 ok", "B long prefill · ttft p50 48.1 p99 52.3 ms · 41 ok"} {
 		v.ended = append(v.ended, Ended{Name: text, Text: text, Valid: i != 2, Standing: []slo.Standing{slo.None, slo.None, slo.Met, slo.Missed}[i]})
@@ -237,6 +242,31 @@ func TestScreenNamesWorkers(t *testing.T) {
 		}
 	}
 }
+
+// The clock of an experiment goes on from stage to stage.
+func TestScreenShowsTheTimeOfAllStages(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var out slate
+		line := NewLine(&out, Options{Screen: &Screen{Terminal: &out, Title: "redline sweep"}})
+		for range 3 {
+			line.Stage(Stage{Name: "look", What: "stage"})
+			line.Show(progress.Snapshot{Elapsed: time.Second})
+			time.Sleep(100 * time.Second)
+		}
+		line.Finish()
+		if !strings.Contains(out.String(), "4m59s") {
+			t.Errorf("%q", out.String())
+		}
+	})
+}
+
+// slate is a terminal that remembers what was written on it.
+type slate struct{ bytes.Buffer }
+
+func (*slate) Size() (width, height int) { return 80, 24 }
+func (*slate) Keys() []byte              { return nil }
+func (*slate) Restore()                  {}
 
 // A series of any length keeps its shape in a bounded number of steps.
 func TestSeriesStaysBounded(t *testing.T) {

@@ -21,7 +21,8 @@ type view struct {
 	// window and measuring are those of the line.
 	window    time.Duration
 	measuring time.Duration
-	stage     *Stage // nil in a single run
+	total     time.Duration // since the screen began
+	stage     *Stage        // nil in a single run
 	ended     []Ended
 	now       progress.Snapshot
 	begun     bool // now was seen
@@ -198,7 +199,10 @@ func (p *picture) head() []string {
 // headline is the title, who sends, and the time.
 func (p *picture) headline() string {
 	elapsed, crew := "", senders(p.now)
-	if p.begun {
+	switch {
+	case p.stage != nil:
+		elapsed = clockTime(p.total) // a stage has its own below
+	case p.begun:
 		elapsed = clockTime(p.now.Elapsed)
 	}
 	if crew != "" {
