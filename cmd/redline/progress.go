@@ -88,6 +88,7 @@ func stageEnded(s experiment.Stage, res *result.Result, said string) live.Ended 
 		return e
 	}
 	point := &res.Points[0]
+	e.Why = point.Invalid
 	e.Served, e.TokensPerS = point.Rates.Completed, point.Throughput.Output
 	e.TTFTp50, e.TTFTp99 = percentiles(point.Latency.TTFTDue)
 	e.TPOTp50, _ = percentiles(point.Latency.TPOT)

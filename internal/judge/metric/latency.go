@@ -161,6 +161,10 @@ func CacheTokens(r *record.Record) int {
 	return cmp.Or(r.PromptTokens, r.AskedPrompt) + r.OutputTokens
 }
 
+// late is how long a request that was sent waited for nothing but us. Stamps of
+// two clocks may cross by a hair: that is no lag.
+func late(r *record.Record) int64 { return max(r.Sent-max(r.Due, r.Slot, r.Conn), 0) }
+
 // measured gives the figures of a record. What we caused ourselves (lag,
 // waiting, connecting) counts for every request, the server's latencies only
 // where it answered.
@@ -170,8 +174,7 @@ func measured(r *record.Record) figures {
 		f[i] = math.NaN()
 	}
 	if r.Sent != 0 {
-		// Stamps of two clocks may cross by a hair: that is no lag.
-		f[lag] = float64(max(r.Sent-max(r.Due, r.Slot, r.Conn), 0))
+		f[lag] = float64(late(r))
 	}
 	if r.Slot != 0 {
 		// A slot that was free all the time was so before the request began.

@@ -14,6 +14,14 @@ func Latencies(r *record.Record) (first, pace, whole float64) {
 	return f[ttftDue] / 1e6, f[tpot] / 1e6, f[e2eDue] / 1e6
 }
 
+// Lag is how late a request was sent in ms, NaN where it was not.
+func Lag(r *record.Record) float64 {
+	if r.Sent == 0 {
+		return math.NaN()
+	}
+	return float64(late(r)) / 1e6
+}
+
 // Gaps gives those of one reply after another, in memory that it reuses.
 type Gaps struct {
 	gaps   gaps

@@ -47,6 +47,7 @@ const (
 	liveTPOT
 	liveITL
 	liveE2E
+	liveLag
 	liveCount
 )
 
@@ -83,6 +84,9 @@ type Snapshot struct {
 	TTFT, TPOT, ITL, E2E Spread
 	// RecentTTFT is the p99 of the last seconds, in ms, NaN where none ended.
 	RecentTTFT float64
+	// Lag is the p99 of our own lateness in the window so far and LagLimit the most
+	// that it may be, in ms; 0 where they are not known.
+	Lag, LagLimit float64
 	// Objectives says where each stands by the figures so far, without
 	// confidence; not judged where no figure is followed.
 	Objectives []slo.Verdict
@@ -178,7 +182,7 @@ func (l *Live) Observe(r *record.Record) {
 	if l.measuring && r.Phase != record.Measure {
 		return
 	}
-	for i, ms := range [liveCount]float64{liveTTFT: ttft, liveTPOT: tpot, liveITL: math.NaN(), liveE2E: e2e} {
+	for i, ms := range [liveCount]float64{liveTTFT: ttft, liveTPOT: tpot, liveITL: math.NaN(), liveE2E: e2e, liveLag: metric.Lag(r)} {
 		if ms == ms {
 			l.dists[i].add(ms)
 		}
@@ -231,6 +235,9 @@ func (l *Live) Snapshot(s Snapshot, events int64) Snapshot {
 	s.TTFT, s.TPOT = l.dists[liveTTFT].spread(), l.dists[liveTPOT].spread()
 	s.ITL, s.E2E = l.dists[liveITL].spread(), l.dists[liveE2E].spread()
 	s.RecentTTFT = l.recentP99()
+	if l.measuring && l.dists[liveLag].hist != nil {
+		s.Lag = l.dists[liveLag].percentile(0.99)
+	}
 	for _, o := range l.Objectives {
 		s.Objectives = append(s.Objectives, l.judge(o))
 	}

@@ -96,17 +96,24 @@ func distance(v slo.Verdict) (ms float64, of string) {
 	return 0, ""
 }
 
+// least is what all of some verdicts bear.
+func (share tolerance) least(judged []slo.Verdict) (ms float64, of string) {
+	ms = math.Inf(1)
+	for _, v := range judged {
+		if bears, why := share.bears(v); bears < ms {
+			ms, of = bears, why
+		}
+	}
+	return ms, of
+}
+
 // judge compares an error in ms with the least tolerant of some verdicts, and
 // names all those for which it is too much.
 func (share tolerance) judge(ms float64, what string, judged []slo.Verdict) outcome {
-	limit, of := math.Inf(1), ""
+	limit, of := share.least(judged)
 	var spoils []string
 	for _, v := range judged {
-		bears, why := share.bears(v)
-		if bears < limit {
-			limit, of = bears, why
-		}
-		if ms > bears {
+		if bears, _ := share.bears(v); ms > bears {
 			spoils = append(spoils, v.Objective)
 		}
 	}
@@ -153,12 +160,29 @@ func askLag(e Evidence) outcome {
 	return o
 }
 
+var lagTolerance tolerance = func(string) float64 { return errorShare }
+
+// LagLimit is what the p99 of lag may be, in ms, in a run that goes on: by where
+// its objectives stand, or by the median of ttft.
+func LagLimit(judged []slo.Verdict, ttft float64, strict bool) float64 {
+	share := errorShare
+	if strict {
+		share = strictShare
+	}
+	judged = slices.DeleteFunc(about(judged, fromDue), func(v slo.Verdict) bool { return v.Value == nil })
+	if len(judged) > 0 && !strict {
+		ms, _ := lagTolerance.least(judged)
+		return ms
+	}
+	return scaled(floorMS, share, &metric.Dist{P: map[string]float64{"p50": ttft}})
+}
+
 func lagOutcome(e Evidence, p99 float64) outcome {
 	if e.Strict {
 		return atMost(p99, scaled(floorMS, strictShare, e.Summary.Latency.TTFT), "p99 ")
 	}
 	if judged := about(e.Judged, fromDue); len(judged) > 0 {
-		return tolerance(func(string) float64 { return errorShare }).judge(p99, "p99 ", judged)
+		return lagTolerance.judge(p99, "p99 ", judged)
 	}
 	first, name := e.Summary.Latency.TTFT, "ttft"
 	if first == nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"redline/internal/judge/progress"
+	"redline/internal/judge/validity"
 )
 
 // patience is how long a server may take to answer before the user is told
@@ -118,9 +119,13 @@ func (r *run) snapshot(start int64) progress.Snapshot {
 	if r.stint != nil {
 		workers, lost = r.stint.Size(), r.stint.Lost()
 	}
-	return r.live.Snapshot(progress.Snapshot{Elapsed: time.Duration(r.clock.Now() - start), Phase: p.Phase(),
+	s := r.live.Snapshot(progress.Snapshot{Elapsed: time.Duration(r.clock.Now() - start), Phase: p.Phase(),
 		InFlight: int(p.InFlight.Load()), Waiting: int(p.Waiting.Load()), Due: int(p.Due.Load()), Answered: int(p.Answered.Load()), Workers: workers, Lost: lost,
 		Open: r.lookout.stillOpen(), Server: r.watched.gauges()}, p.Events.Load())
+	if s.Lag > 0 && s.TTFT.P50 > 0 {
+		s.LagLimit = validity.LagLimit(s.Objectives, s.TTFT.P50, r.Config.Strict)
+	}
+	return s
 }
 
 func (r *run) say(format string, args ...any) {

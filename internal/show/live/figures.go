@@ -2,6 +2,7 @@ package live
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
 	"redline/internal/drive/record"
@@ -45,6 +46,20 @@ func (p *picture) outcomes() string {
 	}
 	return p.row(part{text: "requests  ", rank: 4}, part{text: inPlace.right(text.Count(s.Due), 5) + " due", rank: 2},
 		part{text: inPlace.right(text.Count(s.OK), 5) + " ok"}, rejected, errors)
+}
+
+// lag warns where this client sends late, so that the run may not count; "" where
+// it does not.
+func (p *picture) lag() string {
+	const near = 0.8
+	s := p.now
+	switch {
+	case s.LagLimit <= 0 || s.Lag < near*s.LagLimit:
+		return ""
+	case s.Lag <= s.LagLimit:
+		return p.paint(document.Weak, fmt.Sprintf("lag p99 %s, near its limit of %s", text.Milliseconds(s.Lag), text.Milliseconds(s.LagLimit)))
+	}
+	return p.paint(document.Bad, fmt.Sprintf("lag p99 %s, over its limit of %s: not valid so far", text.Milliseconds(s.Lag), text.Milliseconds(s.LagLimit)))
 }
 
 // latencies are the rows of the table.

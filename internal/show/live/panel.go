@@ -31,6 +31,8 @@ type Ended struct {
 	Side string
 	// Measures says that figures are taken from it; Valid that they count.
 	Measures, Valid bool
+	// Why says why it does not count.
+	Why string
 	// Load is the rate or concurrency that was asked for, 0 where there is none.
 	Load float64
 	// The figures are NaN where they were not measured.
@@ -48,8 +50,12 @@ func (p *picture) experiment() (section, bool) {
 		return section{}, false
 	}
 	draw := map[Panel]func(int) []string{ListPanel: p.list, CurvePanel: p.curve, SidesPanel: p.compared}[p.panel]
-	want := map[Panel]int{ListPanel: len(p.ended) + 1 + len(p.stage.Next), CurvePanel: len(p.ended) + 2, SidesPanel: 8}[p.panel]
-	return section{3, min(want, 8), min(want, 16), true, draw}, true
+	want := map[Panel]int{ListPanel: len(p.ended) + 1 + len(p.stage.Next), CurvePanel: len(p.ended) + 2, SidesPanel: 9}[p.panel]
+	least := min(want, 8)
+	if p.panel == SidesPanel && slices.ContainsFunc(p.ended, func(e Ended) bool { return !e.Valid }) {
+		least = want
+	}
+	return section{3, least, min(want, 16), true, draw}, true
 }
 
 // list is the stages in their order: some that are done, the present one, and
@@ -169,6 +175,9 @@ func (p *picture) compared(height int) []string {
 		}
 		rows = append(rows, row)
 	}
+	if a, b := p.spoiledRounds(names[0]), p.spoiledRounds(names[1]); a+b > 0 {
+		rows = slices.Insert(rows, 2, p.paint(document.Bad, document.PadRight("not valid", label)+document.PadLeft(text.Count(a), column)+document.PadLeft(text.Count(b), column)))
+	}
 	return rows[:min(height, len(rows))]
 }
 
@@ -192,6 +201,16 @@ func (p *picture) sideFigure(side string, of func(Ended) float64) (value float64
 		return math.NaN(), "–"
 	}
 	return sum / float64(n), figureOr(sum / float64(n))
+}
+
+// spoiledRounds counts the rounds of one side that do not count.
+func (p *picture) spoiledRounds(side string) (n int) {
+	for _, e := range p.ended {
+		if e.Side == side && !e.Valid {
+			n++
+		}
+	}
+	return n
 }
 
 // helpSections say what the keys do and what the figures mean.

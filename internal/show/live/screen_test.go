@@ -268,6 +268,37 @@ func (*slate) Size() (width, height int) { return 80, 24 }
 func (*slate) Keys() []byte              { return nil }
 func (*slate) Restore()                  {}
 
+// A client that sends late is said to once it comes near to what it may.
+func TestScreenWarnsOfLag(t *testing.T) {
+	t.Parallel()
+	v := aRun()
+	for _, at := range []struct {
+		lag, limit float64
+		want       string
+	}{
+		{19, 0, ""}, {19, 25, ""}, {21, 25, "lag p99 21.0 ms, near its limit of 25.0 ms"}, {70, 25, "lag p99 70.0 ms, over its limit of 25.0 ms: not valid so far"},
+	} {
+		v.now.Lag, v.now.LagLimit = at.lag, at.limit
+		shown := strings.Join(v.lines(80, 24, false), "\n")
+		if strings.Contains(shown, "lag p99") != (at.want != "") || !strings.Contains(shown, at.want) {
+			t.Errorf("%v ms of %v:\n%s", at.lag, at.limit, shown)
+		}
+	}
+}
+
+// Why a stage does not count stays on the screen when the next has begun.
+func TestScreenSaysWhyAStageIsNotValid(t *testing.T) {
+	t.Parallel()
+	for name, v := range map[string]*view{"sweep": aSweep(), "bench": aBench(), "compare": aComparison()} {
+		v.end(Ended{Name: "round 4 B", Side: "B", Measures: true, Why: "lag p99 70 ms (≤ 25 ms)"})
+		v.stage, v.said = &Stage{Name: "round 4 A", What: "turn", Side: "A"}, nil
+		shown := strings.Join(v.lines(80, 24, false), "\n")
+		if !strings.Contains(shown, "round 4 B is not valid: lag p99 70 ms (≤ 25 ms)") || name == "compare" && !strings.Contains(shown, "\nnot valid ") {
+			t.Errorf("%s:\n%s", name, shown)
+		}
+	}
+}
+
 // A series of any length keeps its shape in a bounded number of steps.
 func TestSeriesStaysBounded(t *testing.T) {
 	t.Parallel()

@@ -10,6 +10,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/judge/progress"
 	"redline/internal/show/document"
+	"redline/internal/text"
 )
 
 // view is everything that a full screen shows. Its picture is a pure function of
@@ -30,6 +31,7 @@ type view struct {
 	tokens    series
 	served    series
 	said      []string
+	spoiled   string // says why the last stage that does not count does not
 	// awaited says which workers came while not all have; earlier is what was said
 	// before it.
 	awaited string
@@ -78,6 +80,9 @@ func (v *view) restart() {
 // may show it.
 func (v *view) end(e Ended) {
 	v.ended = append(v.ended, e)
+	if !e.Valid {
+		v.spoiled = "redline: " + text.Join(": ", e.Name+" is not valid", e.Why)
+	}
 	if v.stage != nil && v.stage.Name == e.Name {
 		over := *v.stage
 		over.over = true
@@ -132,6 +137,9 @@ const sideBySide, tableWidth = 76, 46
 
 func (p *picture) sections() []section {
 	sections := []section{fixed(0, false, p.head()...), fixed(1, true, p.rates(), p.outcomes())}
+	if lag := p.lag(); lag != "" {
+		sections = append(sections, fixed(1, false, lag))
+	}
 	table := p.table()
 	right := p.width - tableWidth - 2
 	if p.width >= sideBySide {
@@ -151,19 +159,28 @@ func (p *picture) sections() []section {
 	if s, ok := p.experiment(); ok {
 		sections = append(sections, s)
 	}
-	if len(p.said) > 0 {
+	if said := p.allSaid(); len(said) > 0 {
 		// The latest is shown whole before anything is drawn over time.
-		latest := document.Wrap(p.said[len(p.said)-1], p.width)
+		latest := document.Wrap(said[len(said)-1], p.width)
 		sections = append(sections, section{3, min(len(latest), 3), min(len(p.messages(6)), 6), true, p.messages})
 	}
 	return append(sections, fixed(2, false, p.keys()))
 }
 
+// allSaid is what was said of this stage, and what became of one before it.
+func (p *picture) allSaid() []string {
+	if p.spoiled == "" {
+		return p.said
+	}
+	return append([]string{p.spoiled}, p.said...)
+}
+
 // messages are the last lines that were said, each whole where there is room.
 func (p *picture) messages(height int) []string {
 	var rows []string
-	for i := len(p.said) - 1; i >= 0; i-- {
-		lines := document.Wrap(p.said[i], p.width)
+	said := p.allSaid()
+	for i := len(said) - 1; i >= 0; i-- {
+		lines := document.Wrap(said[i], p.width)
 		if len(rows)+len(lines) > height {
 			if rows == nil {
 				return append(lines[:height-1], shorten(strings.Join(lines[height-1:], " "), p.width))
