@@ -2,6 +2,9 @@ package store
 
 import (
 	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -31,5 +34,23 @@ func TestAResultFromElsewhereIsClean(t *testing.T) {
 	}
 	if text.Clean(string(data)) != string(data) || strings.Contains(string(data), "u001b") || res.Model.Name != `m\x1b[2J\u202e` {
 		t.Errorf("%s", data)
+	}
+}
+
+// TestAHugeFileIsRefused: a file that would use up the memory is not read. It is
+// a sparse one here and takes no room.
+func TestAHugeFileIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := &Dir{Path: t.TempDir()}
+	path := filepath.Join(dir.Path, ResultFile)
+	if err := errors.Join(os.WriteFile(path, []byte("{}"), 0o600), os.Truncate(path, 200_000_000)); err != nil {
+		t.Fatal(err)
+	}
+	_, result := dir.Result()
+	_, outline := dir.Outline()
+	for what, err := range map[string]error{"result": result, "outline": outline} {
+		if err == nil || !strings.Contains(err.Error(), "result.json: it has 200 MB, and redline reads 64") {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }

@@ -162,16 +162,24 @@ func open(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
+// mostRead is how long a file may be that is read as a whole. A result has a few
+// MB; what is longer would only use up the memory.
+const mostRead = 64_000_000
+
 func readFile(path string) ([]byte, error) {
 	f, err := open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	var content bytes.Buffer
-	if info, err := f.Stat(); err == nil {
-		content.Grow(int(min(info.Size(), 1<<26)) + bytes.MinRead)
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
 	}
+	if info.Size() > mostRead {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("it has %d MB, and redline reads %d; redline writes none that long", info.Size()/1e6, mostRead/1_000_000)}
+	}
+	content := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead))
 	_, err = content.ReadFrom(f)
 	return content.Bytes(), err
 }
