@@ -172,6 +172,12 @@ func (p Point) interval() bool { return p.Low != 0 || p.High != 0 }
 
 func (m Mark) interval() bool { return m.Low != 0 || m.High != 0 }
 
+func (m Mark) drawable(log bool) bool {
+	return drawable(m.X, log) && (!m.interval() || drawable(m.Low, log) && drawable(m.High, log))
+}
+
+func (s Span) drawable() bool { return drawable(s.From, false) && drawable(s.To, false) }
+
 // name is an axis's label, and how it is divided where that is not even.
 func (a Axis) name() string {
 	if a.Log && a.Label != "" {
@@ -188,8 +194,11 @@ func (c *Chart) hollowMeans() string {
 	return "exploratory, under a minute"
 }
 
+// vast is beyond what any chart has: an axis to its square is still a number.
+const vast = 1e100
+
 func drawable(v float64, log bool) bool {
-	return !math.IsNaN(v) && !math.IsInf(v, 0) && (!log || v > 0)
+	return math.Abs(v) < vast && (!log || v > 1/vast)
 }
 
 // scale maps values to 0 … 1.
@@ -225,7 +234,7 @@ func newScale(values []float64, a Axis) scale {
 	} else {
 		s.low = min(s.low, 0)
 	}
-	if s.high <= s.low {
+	if s.high-s.low < 1/vast {
 		s.high = s.low + 1
 	}
 	step := niceStep((s.high - s.low) / 6)

@@ -65,7 +65,12 @@ func (c *Chart) Data() *Data {
 	if c.Still || c.Heat != nil || len(c.Parts) > 0 || c.Empty() {
 		return nil
 	}
-	d := &Data{X: c.X.data(), Y: c.Y.data(), Spans: c.Spans}
+	d := &Data{X: c.X.data(), Y: c.Y.data()}
+	for _, s := range c.Spans {
+		if s.drawable() {
+			d.Spans = append(d.Spans, s)
+		}
+	}
 	for i, l := range c.Lines {
 		d.add(c, i, l)
 	}
@@ -75,6 +80,9 @@ func (c *Chart) Data() *Data {
 		}
 	}
 	for _, m := range c.Marks {
+		if !m.drawable(c.X.Log) {
+			continue
+		}
 		one := DataMark{X: short(m.X), Text: m.Text, Faint: m.Faint}
 		if m.interval() {
 			one.Band = &[2]float64{short(m.Low), short(m.High)}

@@ -35,12 +35,16 @@ func (c *Chart) SVG(id string, size Size) string {
 	}
 	d.open(c, id, d.right+right, d.bottom+below)
 	for _, s := range c.Spans {
-		d.span(s)
+		if s.drawable() {
+			d.span(s)
+		}
 	}
 	d.heat(c.Heat)
 	d.axes(c)
 	for _, m := range c.Marks {
-		d.mark(m)
+		if m.drawable(c.X.Log) {
+			d.mark(m)
+		}
 	}
 	for _, b := range c.Bounds {
 		d.bound(b)
@@ -179,7 +183,7 @@ func (d *drawing) bound(b Bound) {
 func (d *drawing) line(i int, l Line, log bool) {
 	var path strings.Builder
 	for _, p := range l.Points {
-		if drawable(p.Y, log) {
+		if drawable(p.X, d.x.log) && drawable(p.Y, log) {
 			fmt.Fprintf(&path, " %.1f,%.1f", d.px(p.X), d.py(p.Y))
 		}
 	}
@@ -188,7 +192,7 @@ func (d *drawing) line(i int, l Line, log bool) {
 		d.add(`<polyline points="%s"><title>%s</title></polyline>`, strings.TrimSpace(path.String()), html.EscapeString(l.Name))
 	}
 	for _, p := range l.Points {
-		if drawable(p.Y, log) && !l.Trail && !l.Plain {
+		if drawable(p.X, d.x.log) && drawable(p.Y, log) && !l.Trail && !l.Plain {
 			d.point(p, i, log)
 			if l.Sign != 0 {
 				d.add(`<text class="axis" x="%.1f" y="%.1f">%c</text>`, d.px(p.X)+7, d.py(p.Y)-5, l.Sign)

@@ -107,7 +107,7 @@ func described(p *result.Point, lines []chart.Line) string {
 // gapMap shows when the output of requests stalled.
 func gapMap(p *result.Point) chart.Chart {
 	c := chart.Chart{Name: "gap-map", Title: "gaps between output events over time"}
-	if p.Series == nil || p.Series.Gaps == nil || len(p.Series.Due) < 2 {
+	if !drawable(p.Series) || p.Series.Gaps == nil {
 		return c
 	}
 	g, m := p.Series.Gaps, newMoments(p)
@@ -146,6 +146,9 @@ func byPrompt(p *result.Point) chart.Chart {
 		weight int
 		values []float64
 	}{{"p95", 0, of.P95}, {"p50", 2, of.P50}} {
+		if len(one.values) != len(of.Tokens) || len(of.N) != len(of.Tokens) {
+			continue
+		}
 		line := chart.Line{Name: one.name, Role: "ttft", Weight: one.weight}
 		for i, tokens := range of.Tokens {
 			line.Points = append(line.Points, chart.Point{X: tokens, Y: one.values[i],

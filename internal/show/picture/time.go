@@ -70,10 +70,14 @@ func (m moments) describe(c *chart.Chart, unit string) {
 	}
 }
 
+// drawable reports whether a load has a series that can be drawn. A result may
+// come from elsewhere and hold any number.
+func drawable(s *result.Series) bool { return s != nil && len(s.Due) > 1 && s.BinS > 0 }
+
 // OverTime are the charts of one load over time; nil where its result has no
 // series.
 func OverTime(p *result.Point) []chart.Chart {
-	if p.Series == nil || len(p.Series.Due) < 2 {
+	if !drawable(p.Series) {
 		return nil
 	}
 	m := newMoments(p)
@@ -163,7 +167,7 @@ func (m moments) queue() chart.Chart {
 // the window are often cut off by the end of the run itself.
 func (m moments) failures() chart.Chart {
 	c := m.chart("failures-over-time", "requests that did not end ok", chart.Axis{Label: "requests in " + text.Seconds(m.s.BinS), Format: number})
-	last := min(len(m.s.NotOK), int(m.window[1]/m.s.BinS))
+	last := max(0, min(len(m.s.NotOK), int(m.window[1]/m.s.BinS)))
 	values, some := make([]float64, last), false
 	for i := range values {
 		values[i] = float64(m.s.NotOK[i])

@@ -117,7 +117,8 @@ func (p *page) groups(grouping grouping, point *result.Point) {
 	t.AddColumn(decimal("out tokens/s").Optional(11), absent, func(row int) string { return figure(outputRate(&groups[row])) })
 	if grouping.title == byPrompt {
 		t.AddColumn(left("histogram").Optional(13), absent, func(row int) string {
-			return strings.Repeat("█", int(math.Round(histogramWidth*float64(groups[row].Requests.Due)/float64(max(1, point.Requests.Due)))))
+			share := float64(groups[row].Requests.Due) / float64(max(1, point.Requests.Due))
+			return strings.Repeat("█", int(math.Round(histogramWidth*min(max(share, 0), 1))))
 		})
 	}
 	if grouping.name != nil {
