@@ -71,8 +71,8 @@ type Options struct {
 
 const (
 	liveEvery = 250 * time.Millisecond
-	// grace is what requests in flight get when the user stops a run.
-	grace = 5 * time.Second
+	// Grace is what requests in flight get when the user stops a run.
+	Grace = 5 * time.Second
 	// sampledText is the share of replies that the local tokenizer counts
 	// beside the server's own usage.
 	sampledText = 0.02
@@ -214,7 +214,7 @@ func (r *run) prepare(ctx context.Context) error {
 	sentTogether := bounds.AtOnce && bounds.TotalRequests > 0 && bounds.TotalRequests <= bounds.MaxConcurrency
 	r.stage = load.Stage{Run: r.id, Share: r.stage.Share, Session: work.Session, Cap: bounds.MaxConcurrency,
 		Duration: bounds.Duration, Requests: bounds.TotalRequests, Warmup: bounds.Warmup,
-		Drain: *bounds.Drain, Stop: r.Stop, Grace: grace, Plain: bounds.Plain || sentTogether,
+		Drain: *bounds.Drain, Stop: r.Stop, Grace: Grace, Plain: bounds.Plain || sentTogether,
 		Retries: bounds.Retries, MaxErrorRate: bounds.MaxErrorRate}
 	if !bounds.Plain && !bounds.AtOnce {
 		r.stage.Stagger = r.e2e

@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"redline/internal/judge/result"
+	"redline/internal/run/measure"
 )
 
 // hostile is what a server, a model or a label may say.
@@ -186,5 +188,14 @@ func TestBeyondLoopbackEverythingNeedsTheToken(t *testing.T) {
 		if v.host = "evil.example:7700"; v.ask(http.MethodGet, "/", "").Code != http.StatusMisdirectedRequest {
 			t.Errorf("%s: a foreign name is answered", listen)
 		}
+	}
+}
+
+// A run that has to end with the pages is not killed while its own requests may
+// still end: it would keep nothing.
+func TestARunHasTimeToKeepItsResult(t *testing.T) {
+	t.Parallel()
+	if endGrace < measure.Grace+10*time.Second {
+		t.Errorf("a run is killed after %v, and its requests alone may take %v", endGrace, measure.Grace)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redline/internal/child"
+	"redline/internal/run/measure"
 	"redline/internal/run/store"
 )
 
@@ -149,8 +150,9 @@ func (s *Server) stop(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/run/"+j.run.Key, http.StatusSeeOther)
 }
 
-// endGrace is how long a run may take to keep what it has when the pages end.
-const endGrace = 5 * time.Second
+// endGrace is how long a run may take to keep what it has when the pages end: its
+// requests in flight have their own time, and then it judges and writes.
+const endGrace = measure.Grace + 20*time.Second
 
 // endJob leaves nothing running.
 func (s *Server) endJob() {
