@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"errors"
+	"net"
 	"net/http"
 	"testing"
 )
@@ -24,4 +26,18 @@ func TestAPageShowsHowFarTheIndexIs(t *testing.T) {
 		t.Error("a page says that it reads two runs")
 	}
 	says(t, v.page("/"), "1–1 of 1")
+}
+
+// A listener that fails ends the pages with its error, and they wait for nobody.
+func TestAListenerThatFailsIsSaid(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(Options{Root: t.TempDir()}, l.Addr())
+	_ = l.Close() // it fails from now on
+	if err := s.Serve(t.Context(), l); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a closed listener gives %v", err)
+	}
 }

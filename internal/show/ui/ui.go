@@ -93,8 +93,10 @@ const headerPatience = 5 * time.Second
 
 // Serve answers until the context ends, and leaves no run behind that it started.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	ctx, end := context.WithCancel(ctx)
 	s.life = ctx
 	defer s.readers.Wait()
+	defer end() // also where the listener fails
 	s.readers.Go(func() {
 		_, _ = s.runs(ctx) // the index begins before the first visit, which hears what is wrong
 		<-ctx.Done()
