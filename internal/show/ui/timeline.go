@@ -10,6 +10,9 @@ import (
 // timeline is what came out of a run over time, by when replies ended, in
 // stretches of one length.
 type timeline struct {
+	// start is when the first reply's request was due: the stages of
+	// an experiment have one origin, and a later one begins long after it.
+	start  int64
 	length int64 // of a stretch, in nanoseconds
 	list   []stretch
 }
@@ -27,14 +30,17 @@ func (h *timeline) add(r *record.Record) {
 	if r.End <= 0 || r.Outcome != llm.OK {
 		return
 	}
-	h.length = max(h.length, int64(time.Second))
-	for r.End/h.length >= mostStretches {
+	if h.length == 0 {
+		h.start, h.length = r.Due, int64(time.Second)
+	}
+	at := max(0, r.End-h.start)
+	for at/h.length >= mostStretches {
 		h.halve()
 	}
-	for int64(len(h.list)) <= r.End/h.length {
+	for int64(len(h.list)) <= at/h.length {
 		h.list = append(h.list, stretch{})
 	}
-	s := &h.list[r.End/h.length]
+	s := &h.list[at/h.length]
 	s.replies++
 	s.tokens += r.OutputTokens
 	if r.First > 0 {

@@ -42,3 +42,17 @@ func TestTimeline(t *testing.T) {
 		}
 	}
 }
+
+// A stage that begins a quarter of an hour after the experiment has a line from
+// its own first request on.
+func TestATimelineBeginsWithItsStage(t *testing.T) {
+	t.Parallel()
+	var h timeline
+	for i := range 10 {
+		end := int64(15*time.Minute) + int64(i)*int64(time.Second)
+		h.add(&record.Record{Due: end - int64(200*time.Millisecond), End: end, Outcome: llm.OK})
+	}
+	if len(h.list) != 10 || h.list[0].replies == 0 || h.length != int64(time.Second) {
+		t.Errorf("ten seconds are %d stretches of %v: %v", len(h.list), time.Duration(h.length), h.list)
+	}
+}
