@@ -78,6 +78,19 @@ func TestOverTime(t *testing.T) {
 	}
 }
 
+// TestTokensOverTime: records without the times of tokens give no line at zero.
+func TestTokensOverTime(t *testing.T) {
+	t.Parallel()
+	p := measured()
+	named(t, OverTime(p), "tokens-over-time")
+	clear(p.Series.Output)
+	for _, c := range OverTime(p) {
+		if c.Name == "tokens-over-time" {
+			t.Errorf("tokens are drawn, and no time of one is known: %v", c.Lines)
+		}
+	}
+}
+
 // TestLongRunsHaveMinutes: an axis of seconds ends at a quarter of an hour.
 func TestLongRunsHaveMinutes(t *testing.T) {
 	t.Parallel()

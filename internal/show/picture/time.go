@@ -2,6 +2,7 @@ package picture
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"redline/internal/judge/result"
@@ -98,7 +99,10 @@ func OverTime(p *result.Point) []chart.Chart {
 	add(m.queue(), "")
 	add(m.failures(), "")
 	c := m.chart("tokens-over-time", "output tokens over time", chart.Axis{Label: "output tokens/s", Format: number})
-	c.Lines = []chart.Line{m.dense("output tokens/s", "output", p.Series.Output)}
+	// Records without the times of tokens leave nothing but zeros.
+	if slices.ContainsFunc(p.Series.Output, func(rate float64) bool { return rate > 0 }) {
+		c.Lines = []chart.Line{m.dense("output tokens/s", "output", p.Series.Output)}
+	}
 	add(c, "tokens/s")
 	c = m.chart("kv-over-time", "key-value cache over time", chart.Axis{Label: "KV cache in use, %", Format: number})
 	c.Lines = m.track("KV cache in use, by the server", "kv", p.Series.KVUsage, 100)
