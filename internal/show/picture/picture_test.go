@@ -91,6 +91,19 @@ func TestTokensOverTime(t *testing.T) {
 	}
 }
 
+// TestUnfinishedRequestsAreSaid: a latency falls where slow requests never end, so
+// its title says whose it is.
+func TestUnfinishedRequestsAreSaid(t *testing.T) {
+	t.Parallel()
+	p := measured()
+	for censored, want := range map[int]string{0: "over time", 9: "over time", 120: "over time, finished requests only (120 of 200 are unfinished)"} {
+		p.Requests = metric.Requests{Due: 200, Censored: censored}
+		if c := named(t, OverTime(p), "ttft-over-time"); !strings.HasSuffix(c.Title, want) {
+			t.Errorf("%d unfinished: %q", censored, c.Title)
+		}
+	}
+}
+
 // TestLongRunsHaveMinutes: an axis of seconds ends at a quarter of an hour.
 func TestLongRunsHaveMinutes(t *testing.T) {
 	t.Parallel()

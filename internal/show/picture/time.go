@@ -91,7 +91,7 @@ func OverTime(p *result.Point) []chart.Chart {
 	}
 	for _, l := range latencies {
 		if track := l.track(p.Series); track != nil {
-			c := m.chart(l.name+"-over-time", l.title+" over time", chart.Axis{Label: l.name + ", ms", Format: number})
+			c := m.chart(l.name+"-over-time", l.title+" over time"+finishedOnly(p), chart.Axis{Label: l.name + ", ms", Format: number})
 			c.Lines, c.Bounds = m.percentiles(l.name, track), bounds(p, l.name)
 			add(c, "ms")
 		}
@@ -111,6 +111,15 @@ func OverTime(p *result.Point) []chart.Chart {
 	c.Lines = m.track("all accelerators", "power", p.Series.Watts, 1)
 	add(c, "W")
 	return list
+}
+
+// finishedOnly says that a latency is that of some requests alone, where many
+// others had not finished: those took longer than any that is drawn.
+func finishedOnly(p *result.Point) string {
+	if n := p.Requests; n.Censored > 0 && 20*n.Censored >= n.Due {
+		return ", finished requests only (" + text.Count(n.Censored) + " of " + text.Count(n.Due) + " are unfinished)"
+	}
+	return ""
 }
 
 // percentiles are the lines of a latency, the highest first.
