@@ -96,11 +96,12 @@ const mostTold = 99.5
 func sides(c *result.Comparison, l latency) chart.Chart {
 	one := chart.Chart{Name: l.name + "-distribution", Title: l.title + ", A and B", X: percentAxis(), Y: chart.Axis{Label: l.name + ", ms", Format: number}}
 	low, high := math.Inf(1), 0.0
+	nameA, nameB := sideNames(c)
 	for _, of := range []struct {
 		name string
 		d    *result.Distributions
 		role string
-	}{{sideName("A", c.A), c.A.Distributions, "sideA"}, {sideName("B", c.B), c.B.Distributions, "sideB"}} {
+	}{{nameA, c.A.Distributions, "sideA"}, {nameB, c.B.Distributions, "sideB"}} {
 		line := curve(l, of.d, 0)
 		line.Points = slices.DeleteFunc(line.Points, func(p chart.Point) bool { return p.X > nines(mostTold)+1e-9 })
 		if len(line.Points) == 0 {
@@ -120,8 +121,26 @@ func sides(c *result.Comparison, l latency) chart.Chart {
 // wideRange is from which ratio on a latency is drawn by ratios.
 const wideRange = 20
 
-func sideName(letter string, s result.Side) string {
-	if name := text.Line(s.Name); name != "" && name != letter {
+// sideNames are the names of both sides, or their directories from where these
+// differ, where one name is that of both.
+func sideNames(c *result.Comparison) (a, b string) {
+	a, b = c.A.Name, c.B.Name
+	if a == b && len(c.A.Runs) > 0 && len(c.B.Runs) > 0 {
+		a, b = c.A.Runs[0], c.B.Runs[0]
+		for {
+			from, restA, inA := strings.Cut(a, "/")
+			_, restB, inB := strings.Cut(b, "/")
+			if !inA || !inB || !strings.HasPrefix(b, from+"/") {
+				break
+			}
+			a, b = restA, restB
+		}
+	}
+	return sideName("A", a), sideName("B", b)
+}
+
+func sideName(letter, name string) string {
+	if name = text.Line(name); name != "" && name != letter {
 		return letter + ": " + text.Cut(name, 40)
 	}
 	return letter

@@ -190,6 +190,16 @@ func TestComparison(t *testing.T) {
 	if len(both.Lines) != 2 || both.Lines[0].Role != "sideA" || strings.Contains(both.Lines[0].Name, "\x1b") || both.Lines[1].Name != "B" {
 		t.Errorf("%v", both.Lines)
 	}
+	for _, sides := range [][4]string{ // runs of A and B, and how they are drawn
+		{"old/runs/first/chat", "old/runs/second/chat", "A: first/chat", "B: second/chat"},
+		{"runs/a", "else/where/a", "A: runs/a", "B: else/where/a"},
+		{"runs/a/a", "runs/a", "A: a/a", "B: a"},
+	} {
+		same := &result.Comparison{A: result.Side{Name: "h200", Runs: sides[:1], Distributions: a}, B: result.Side{Name: "h200", Runs: sides[1:2], Distributions: b}}
+		if lines := named(t, Comparison(same), "ttft-distribution").Lines; lines[0].Name != sides[2] || lines[1].Name != sides[3] {
+			t.Errorf("%s and %s of one label are %q and %q", sides[0], sides[1], lines[0].Name, lines[1].Name)
+		}
+	}
 	if got := Comparison(&result.Comparison{}); got != nil {
 		t.Errorf("nothing gives %v", got)
 	}

@@ -5,6 +5,9 @@ import (
 	"net"
 	"net/http"
 	"testing"
+
+	"redline/internal/answer/pareto"
+	"redline/internal/judge/result"
 )
 
 // While new runs are read, every page says how far that is and comes again.
@@ -39,5 +42,22 @@ func TestAListenerThatFailsIsSaid(t *testing.T) {
 	_ = l.Close() // it fails from now on
 	if err := s.Serve(t.Context(), l); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("a closed listener gives %v", err)
+	}
+}
+
+// Runs of one label are told apart by their directories, all of them; a label that
+// one run has alone names it.
+func TestSeriesOfAFrontierHaveNames(t *testing.T) {
+	t.Parallel()
+	list := []*run{{Dir: "first/chat"}, {Dir: "chat"}, {Dir: "other"}, {Dir: "bare"}}
+	var series []pareto.Series
+	for _, label := range []string{"h200", "h200", "b200", ""} {
+		series = append(series, pareto.Series{Runs: []*result.Result{{Label: label}}})
+	}
+	nameSeries(series, list)
+	for i, want := range []string{"first/chat", "chat", "b200", "bare"} {
+		if series[i].Name != want {
+			t.Errorf("series %d is %q, want %q", i, series[i].Name, want)
+		}
 	}
 }

@@ -170,11 +170,12 @@ func (s *Server) frontier(w http.ResponseWriter, r *http.Request) {
 		if err == nil {
 			var res *result.Result
 			if res, err = one.read(); err == nil {
-				series = append(series, pareto.Series{Name: seriesName(series, res, one.Path), Runs: []*result.Result{res}})
+				series = append(series, pareto.Series{Runs: []*result.Result{res}})
 			}
 		}
 	}
 	commands := []string{command(append(words, "--pareto")...)}
+	nameSeries(series, list)
 	var fronts []*pareto.Front
 	for _, pair := range pareto.Pairs() {
 		if front := pareto.Of(series, pair); len(front.Points) > 0 {
@@ -195,13 +196,20 @@ func (s *Server) frontier(w http.ResponseWriter, r *http.Request) {
 	s.show(w, r, view{Title: "frontier", Commands: commands}, "documents", []template.HTML{page})
 }
 
-// seriesName is the label of a run, or its path where another has that label.
-func seriesName(series []pareto.Series, res *result.Result, path string) string {
-	name := cmp.Or(res.Label, filepath.Base(path))
-	if slices.ContainsFunc(series, func(s pareto.Series) bool { return s.Name == name }) {
-		return path
+// nameSeries gives each run its label, or its directory where another has that
+// label.
+func nameSeries(series []pareto.Series, list []*run) {
+	times := map[string]int{}
+	for _, one := range series {
+		times[one.Runs[0].Label]++
 	}
-	return name
+	for i, one := range series {
+		if label := one.Runs[0].Label; label != "" && times[label] == 1 {
+			series[i].Name = label
+		} else {
+			series[i].Name = list[i].Dir
+		}
+	}
 }
 
 // mostSeries is how many series a page of drift shows.
