@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"redline/internal/judge/result"
@@ -18,6 +19,10 @@ var comparisonWords = map[result.Standing]headline{
 }
 
 func comparisonHeadline(c *result.Comparison) headline {
+	if why, names := untested(c); why != "" {
+		open := strings.Join(names[1], ", ")
+		return headline{"CANNOT TELL: ", unset, why + " (" + strings.Join(names[0], ", ") + ")" + when(open != "", "; "+openPhrase+": "+open)}
+	}
 	h := cmp.Or(comparisonWords[c.Standing], comparisonWords[result.Undecided])
 	h.why = clean(c.Verdict)
 	for _, said := range []string{"B is worse: ", "B is better: ", "no difference shown; "} {
@@ -25,6 +30,49 @@ func comparisonHeadline(c *result.Comparison) headline {
 	}
 	return h
 }
+
+// untested is why a comparison without an answer did not test metrics, where
+// it is one reason for several: the headline then says it, once. Beside it stand
+// the metrics without a test, and those that are too close to call.
+func untested(c *result.Comparison) (why string, names [2][]string) {
+	if c.Standing != result.Undecided {
+		return "", names
+	}
+	for i := range c.Metrics {
+		m := &c.Metrics[i]
+		reason, without := strings.CutPrefix(m.Verdict, notTested)
+		name := clean(m.Name + when(m.Load != "", " at "+m.Load))
+		switch {
+		case without && (why == "" || why == clean(reason)):
+			why, names[0] = clean(reason), append(names[0], name)
+		case without:
+			return "", names
+		case m.Standing == result.Undecided:
+			names[1] = append(names[1], name)
+		}
+	}
+	if len(names[0]) < 2 {
+		return "", names
+	}
+	return why, names
+}
+
+// saidOnce is a comparison without the reasons that its headline has said.
+func saidOnce(c *result.Comparison) *result.Comparison {
+	short := *c
+	if why, _ := untested(c); why != "" {
+		short.Metrics = slices.Clone(c.Metrics)
+		for i := range short.Metrics {
+			if m := &short.Metrics[i]; strings.HasPrefix(m.Verdict, notTested) {
+				m.Verdict = strings.TrimSuffix(notTested, ": ")
+			}
+		}
+	}
+	return &short
+}
+
+// notTested begins the verdict of a metric for which there is no test.
+const notTested = "no difference shown: "
 
 // stored reports whether runs that were made before are compared.
 func stored(r *result.Result) bool { return r.Comparison != nil && r.Comparison.Way == "stored" }
@@ -41,7 +89,7 @@ func (p *page) comparison(r *result.Result) {
 	p.Field("B", side(c.B, "B"))
 	p.Field("test", joined(clean(c.Test), when(c.Rounds > 0, plural(c.Rounds, "round")), "alpha"+hard+exact(c.Alpha)))
 	p.Add(document.Pictures(picture.Comparison(c)))
-	p.changes(c, left("B against A"), right("A"), right("B"), right("change"), right("95% interval").Optional(1), right("p").Optional(2), right("Wilcoxon p").Optional(3), prose(""))
+	p.changes(saidOnce(c), left("B against A"), right("A"), right("B"), right("change"), right("95% interval").Optional(1), right("p").Optional(2), right("Wilcoxon p").Optional(3), prose(""))
 	p.warn(c.Warnings)
 }
 
