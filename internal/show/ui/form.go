@@ -1,10 +1,16 @@
 package ui
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
+
+	"redline/internal/plan/config"
+	"redline/internal/text"
 )
 
 // kind is a command that a form can start.
@@ -54,34 +60,60 @@ func chosenKind(form url.Values) string {
 	return kinds[0].Name
 }
 
-// asked is the command that a form has filled in. Each value stands behind its
-// flag, so that none is read as another flag; one that has no flag must not look
-// like one.
-func asked(form url.Values) (words []string, err error) {
+// asked is the command that a form has filled in, and its values by their flags.
+// Each value stands behind its flag, so that none is read as another flag; one
+// that has no flag must not look like one.
+func asked(form url.Values) (words []string, given map[string][]string, err error) {
 	command := chosenKind(form)
-	words = []string{command}
+	words, given = []string{command}, map[string][]string{}
 	for _, f := range fields {
 		v := strings.TrimSpace(form.Get(f.Flag))
 		if v == "" || !f.Of(command) {
 			continue
 		}
+		values := []string{v}
 		switch f.Form {
 		case "box":
+			given[f.Flag] = []string{"true"}
 			words = append(words, "--"+f.Flag)
+			continue
 		case "place":
 			if strings.HasPrefix(v, "-") {
-				return nil, fmt.Errorf("%s: want a URL such as http://localhost:8000, got %q", f.Title, v)
+				return nil, nil, fmt.Errorf("%s: want a URL such as http://localhost:8000, got %q", f.Title, v)
 			}
+			given[f.Flag] = values
 			words = append(words, v)
+			continue
 		case "lines":
-			for line := range strings.Lines(v) {
-				if line = strings.TrimSpace(line); line != "" {
-					words = append(words, "--"+f.Flag, line)
-				}
-			}
-		default:
-			words = append(words, "--"+f.Flag, v)
+			values = slices.DeleteFunc(text.Each(strings.Split(v, "\n"), strings.TrimSpace), func(line string) bool { return line == "" })
+		}
+		given[f.Flag] = values
+		for _, value := range values {
+			words = append(words, "--"+f.Flag, value)
 		}
 	}
-	return words, nil
+	return words, given, nil
+}
+
+// check says what is wrong with a command before it runs, in its own words.
+func check(command string, given map[string][]string) error {
+	sides := []string{""}
+	if command == "compare" {
+		if len(given["a"]) == 0 || len(given["b"]) == 0 {
+			return errors.New("compare wants two servers: fill in server A and server B, such as http://old:8000 and http://new:8000")
+		}
+		sides = []string{given["a"][0], given["b"][0]}
+	}
+	for _, server := range sides {
+		flags := maps.Clone(given)
+		delete(flags, "a")
+		delete(flags, "b")
+		if server != "" {
+			flags["url"] = []string{server}
+		}
+		if _, err := config.Resolve(config.Input{Command: command, Flags: flags, LookupEnv: os.LookupEnv, Seed: 1}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"redline/internal/child"
 	"redline/internal/run/measure"
 	"redline/internal/run/store"
+	"redline/internal/text"
 )
 
 // job is a run that was started here.
@@ -36,19 +37,26 @@ func (j *job) alive() bool {
 func (s *Server) startForm(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	v, checked := view{Title: "start a run"}, query.Has("check")
-	words, err := asked(query)
+	words, given, err := asked(query)
 	if err != nil {
 		s.fail(w, r, http.StatusBadRequest, nil, err)
 		return
 	}
+	wrong := ""
 	if checked {
 		v.Commands = []string{started(words, s.freeDir(query.Get("label")))}
+		// A check may read a plan file, which is not for everybody.
+		if may, _ := s.mayChange(r); may {
+			if err := check(words[0], given); err != nil {
+				wrong = text.Clean(err.Error())
+			}
+		}
 	}
 	values := map[string]string{}
 	for _, f := range fields {
 		values[f.Flag] = query.Get(f.Flag)
 	}
-	s.show(w, r, v, "start", map[string]any{"Kinds": kinds, "Kind": chosenKind(query), "Fields": fields, "Values": values, "Checked": checked})
+	s.show(w, r, v, "start", map[string]any{"Kinds": kinds, "Kind": chosenKind(query), "Fields": fields, "Values": values, "Checked": checked, "Wrong": wrong})
 }
 
 // started is the command that a form starts, as a shell reads it.
@@ -89,7 +97,10 @@ func (s *Server) begin(form url.Values) (*job, error) {
 	if s.job != nil && s.job.alive() {
 		return nil, fmt.Errorf("%s is still running, and a second run would disturb it: stop it, or wait for its end", s.job.run.Path)
 	}
-	words, err := asked(form)
+	words, given, err := asked(form)
+	if err == nil {
+		err = check(words[0], given)
+	}
 	if err != nil {
 		return nil, err
 	}

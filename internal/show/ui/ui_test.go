@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -224,16 +223,16 @@ func TestViewsNameTheCommandThatPrintsTheSame(t *testing.T) {
 	a, b, c := Key("week-00"), Key("week-01"), Key("week-02")
 	path := func(name string) string { return filepath.ToSlash(filepath.Join(root, name)) }
 	for target, wanted := range map[string][]string{
-		"/run/" + a:                                      {"redline report " + path("week-00"), "61", "/capacity/" + a},
-		"/run/week-03-id":                                {"redline report " + path("week-03")},
-		"/compare?a=" + a + "&b=" + b:                    {"redline compare " + path("week-00") + " " + path("week-01"), "ttft"},
-		"/compare?a=" + a + "&b=" + b + "&b=" + c:        {"redline compare " + path("week-00") + " " + path("week-02"), `id="d1-s`},
-		"/frontier?run=" + a + "&run=" + b:               {"redline report " + path("week-00") + " " + path("week-01") + " --pareto", "FRONTIER", "tokens/s/accelerator"},
-		"/drift?label=nightly":                           {"redline history drift --runs " + root + " --label nightly", "STEADY", "week-10"},
-		"/drift?run=" + a:                                {"redline history drift --runs " + root + " week-00-id"},
-		"/capacity/" + a + "?rate=100&headroom=0.3":      {"redline capacity " + path("week-00") + " --rate 100 --headroom 0.3", "instances"},
-		"/capacity/" + a + "?rate=100&price=2.5":         {"--rate 100 --headroom 0.2 --price-per-hour 2.5"},
-		"/start?url=http://h:1&rate=5&check=1&slo=a%3Cb": {"redline run --url http://h:1 --rate 5 --slo &#39;a&lt;b&#39; --out " + path("")},
+		"/run/" + a:                                              {"redline report " + path("week-00"), "61", "/capacity/" + a},
+		"/run/week-03-id":                                        {"redline report " + path("week-03")},
+		"/compare?a=" + a + "&b=" + b:                            {"redline compare " + path("week-00") + " " + path("week-01"), "ttft"},
+		"/compare?a=" + a + "&b=" + b + "&b=" + c:                {"redline compare " + path("week-00") + " " + path("week-02"), `id="d1-s`},
+		"/frontier?run=" + a + "&run=" + b:                       {"redline report " + path("week-00") + " " + path("week-01") + " --pareto", "FRONTIER", "tokens/s/accelerator"},
+		"/drift?label=nightly":                                   {"redline history drift --runs " + root + " --label nightly", "STEADY", "week-10"},
+		"/drift?run=" + a:                                        {"redline history drift --runs " + root + " week-00-id"},
+		"/capacity/" + a + "?rate=100&headroom=0.3":              {"redline capacity " + path("week-00") + " --rate 100 --headroom 0.3", "instances"},
+		"/capacity/" + a + "?rate=100&price=2.5":                 {"--rate 100 --headroom 0.2 --price-per-hour 2.5"},
+		"/start?url=http://h:1&rate=5&check=1&slo=ttft:p99%3C1s": {"redline run --url http://h:1 --rate 5 --slo &#39;ttft:p99&lt;1s&#39; --out " + path("")},
 	} {
 		says(t, v.page(target), wanted...)
 	}
@@ -355,38 +354,4 @@ func TestABrowserThatLeavesLeavesNothingRunning(t *testing.T) {
 	_ = answer.Body.Close() // it was left
 	goleak.VerifyNone(t, before, goleak.IgnoreTopFunction("internal/poll.runtime_pollWait"), goleak.IgnoreAnyFunction("net/http/httptest.(*Server).goServe.func1"))
 	server.Close()
-}
-
-func TestNoValueOfTheFormIsReadAsAFlag(t *testing.T) {
-	t.Parallel()
-	for want, form := range map[string]url.Values{
-		"run --rate --force --slo a<1s --slo b<2s":      {"rate": {" --force "}, "slo": {"a<1s\r\n\nb<2s"}, "unknown": {"x"}, "rates": {"1,2"}, "a": {"http://a"}},
-		"sweep --find-limit --budget 5m":                {"kind": {"sweep"}, "find-limit": {"yes"}, "rate": {"5"}, "budget": {"5m"}},
-		"sweep --url http://s --rates 1,2":              {"kind": {"sweep"}, "url": {"http://s"}, "rates": {"1,2"}, "rounds": {"3"}},
-		"compare http://a http://b --rate 5 --rounds 3": {"kind": {"compare"}, "b": {"http://b"}, "a": {"http://a"}, "rate": {"5"}, "rounds": {"3"}, "url": {"http://s"}},
-		"run --rate 5": {"kind": {"worker"}, "rate": {"5"}},
-		`server A: want a URL such as http://localhost:8000, got "--resume"`: {"kind": {"compare"}, "a": {"--resume"}, "b": {"http://b"}},
-	} {
-		words, err := asked(form)
-		got := strings.Join(words, " ")
-		if err != nil {
-			got = err.Error()
-		}
-		if got != want {
-			t.Errorf("the form %v gives %q, want %q", form, got, want)
-		}
-	}
-}
-
-// The form shows the command of what is chosen, and the page starts the same.
-func TestTheFormAsksForRunsSweepsAndComparisons(t *testing.T) {
-	t.Parallel()
-	root := t.TempDir()
-	v := visit(t, Options{Root: root})
-	page := v.page("/start?kind=compare&a=http://a:1&b=http://b:1&rate=5&check=1")
-	says(t, page, "redline compare http://a:1 http://b:1 --rate 5 --out "+root, `name="kind" value="compare"`, `value="compare" checked`)
-	says(t, v.page("/start?kind=sweep&find-limit=yes&check=1"), "redline sweep --find-limit --out "+root, `name="find-limit" value="yes" checked`)
-	if w := v.ask(http.MethodGet, "/start?kind=compare&a=-x", ""); w.Code != http.StatusBadRequest {
-		t.Errorf("a flag in place of a server gives %d", w.Code)
-	}
 }
