@@ -109,6 +109,19 @@ func TestPagesInABrowser(t *testing.T) {
 	}
 }
 
+// What is done with chosen runs is in sight, however long the list is.
+func TestTheButtonsOfTheListAreInSight(t *testing.T) {
+	b := browser.For(t)
+	address, _ := site(t)
+	for _, look := range browser.Looks {
+		p := b.Look(t, address("/"), "buttons", look)
+		if said := p.Text(t, `document.querySelector(".chosen").getBoundingClientRect().bottom <= innerHeight + 1 ? "in sight" : "below the window"`); said != "in sight" {
+			t.Errorf("%s: the buttons are %s", look.Name, said)
+		}
+		p.Close()
+	}
+}
+
 // The list is used by keyboard alone: a box is chosen and two runs are compared.
 func TestTheListIsUsedByKeyboard(t *testing.T) {
 	b := browser.For(t)

@@ -150,6 +150,7 @@ func TestTheListShowsFiltersAndPagesRuns(t *testing.T) {
 	if strings.Index(first, "run-59") > strings.Index(first, "run-58") || strings.Contains(first, "run-09<") {
 		t.Error("the list is not newest first, or has more than a page")
 	}
+	says(t, first, "A, which the others are compared with, is the oldest")
 	says(t, v.page("/?page=2"), "run-09", "51–60 of 60", `rel="prev"`)
 	for _, query := range []string{"label=weekly", "model=qwen", "engine=sglang", "verdict=missed", "label=weekly&verdict=missed&page=7"} {
 		page := v.page("/?" + query)
