@@ -3,6 +3,7 @@ package chart
 import (
 	"fmt"
 	"html"
+	"math"
 	"slices"
 	"strings"
 )
@@ -82,6 +83,28 @@ type drawing struct {
 	out           strings.Builder
 	x, y          scale
 	right, bottom int // where the plot ends
+	labels        [][2]float64
+}
+
+// labelHeight is that of a line of text.
+const labelHeight = 14
+
+// label writes a text beside a point: above it to the right, or where another
+// label is there, below it or to the left.
+func (d *drawing) label(x, y float64, text string) {
+	width := letter * float64(len([]rune(text)))
+	places := [][2]float64{{x + 6, y - 7}, {x + 6, y + 16}, {x - 6 - width, y - 7}, {x - 6 - width, y + 16}}
+	at := places[0]
+	for _, place := range places {
+		if !slices.ContainsFunc(d.labels, func(taken [2]float64) bool {
+			return math.Abs(taken[0]-place[0]) < width && math.Abs(taken[1]-place[1]) < labelHeight
+		}) {
+			at = place
+			break
+		}
+	}
+	d.labels = append(d.labels, at)
+	d.add(`<text class="label" x="%.1f" y="%.1f">%s</text>`, at[0], at[1], html.EscapeString(text))
 }
 
 // open begins the picture with its alternatives in words.
@@ -234,7 +257,7 @@ func (d *drawing) point(p Point, i int, log bool) {
 	}
 	d.add(`<circle class="%s" cx="%.1f" cy="%.1f" r="%.1f"><title>%s</title></circle>`, class, x, y, radius, html.EscapeString(p.Text))
 	if p.Label != "" {
-		d.add(`<text class="label" x="%.1f" y="%.1f">%s</text>`, x+6, y-7, html.EscapeString(p.Label))
+		d.label(x, y, p.Label)
 	}
 }
 
