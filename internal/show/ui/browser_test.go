@@ -50,7 +50,7 @@ func site(t *testing.T) (address func(target string) string, views map[string]st
 	server := httptest.NewServer(pages)
 	t.Cleanup(server.Close)
 	a, b := Key("20260114-091203-nightly"), Key("20260214-091203-nightly")
-	views = map[string]string{"list": "/", "run": "/run/" + Key("met"), "limit": "/run/" + Key("limit"), "side-by-side": "/run/" + Key("comparison"), "compare": "/compare?a=" + a + "&b=" + b, "drift": "/drift?label=nightly", "steady": "/drift?label=weekly",
+	views = map[string]string{"list": "/", "run": "/run/" + Key("met"), "limit": "/run/" + Key("limit"), "side-by-side": "/run/" + Key("comparison"), "compare": "/compare?a=" + a + "&b=" + b, "drift": "/drift?label=nightly", "drifts": "/drift", "steady": "/drift?label=weekly",
 		"frontier": "/frontier?run=" + a + "&run=" + b, "capacity": "/capacity/" + a + "?rate=100&price=3", "start": "/start?kind=sweep&rates=1,2,4&check=1",
 		"hostile": "/run/" + Key("hostile"), "broken": "/run/" + Key("damaged"), "none": "/?model=none", "live": "/run/" + Key("now"), "unknown": "/nowhere"}
 	return func(target string) string {

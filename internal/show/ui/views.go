@@ -219,6 +219,10 @@ const mostSeries = 12
 type drifting struct {
 	Page template.HTML
 	Runs []*run // newest first
+	Name string
+	// Single series have one run, of which nothing can be said yet; one of many
+	// such has no page.
+	Single bool
 }
 
 // drift shows how the series of a label, or of a run, moved.
@@ -249,7 +253,13 @@ func (s *Server) drift(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, http.StatusInternalServerError, commands, err)
 		return
 	}
-	s.show(w, r, view{Title: "drift", Commands: commands}, "drift", map[string]any{"Filter": filter, "Series": list, "Left": left})
+	singles := 0
+	for _, one := range list {
+		if one.Single {
+			singles++
+		}
+	}
+	s.show(w, r, view{Title: "drift", Commands: commands}, "drift", map[string]any{"Filter": filter, "Series": list, "Singles": singles, "Left": left})
 }
 
 // drifts judges the series with a run among those wanted, the newest first, and
@@ -263,7 +273,7 @@ func (s *Server) drifts(ctx context.Context, f history.Filter) (list []drifting,
 		newest := history.Newest(wanted)
 		left = max(0, len(newest)-mostSeries)
 		for i, e := range newest[:len(newest)-left] {
-			one, err := s.drifting(ctx, ix, e, i)
+			one, err := s.drifting(ctx, ix, e, i, len(newest) > 1)
 			if err != nil {
 				return err
 			}
@@ -274,15 +284,18 @@ func (s *Server) drifts(ctx context.Context, f history.Filter) (list []drifting,
 	return list, left, err
 }
 
-func (s *Server) drifting(ctx context.Context, ix *history.Index, e *history.Entry, number int) (one drifting, err error) {
+func (s *Server) drifting(ctx context.Context, ix *history.Index, e *history.Entry, number int, many bool) (one drifting, err error) {
 	d, err := ix.Drift(ctx, e)
 	if err != nil {
 		return one, err
 	}
-	page := listing.Drift(d)
-	page.Title = cmp.Or(page.Title, "drift of "+document.Shorten(e.Name(), 60))
-	if one.Page, err = laid(page, number); err != nil {
-		return one, err
+	one.Name, one.Single = text.Line(e.Name()), many && d.Runs == 1 && d.Left == 0
+	if !one.Single {
+		page := listing.Drift(d)
+		page.Title = cmp.Or(page.Title, "drift of "+document.Shorten(e.Name(), 60))
+		if one.Page, err = laid(page, number); err != nil {
+			return one, err
+		}
 	}
 	entries, err := ix.List(ctx, history.Filter{Series: e.Series})
 	for _, e := range slices.Backward(entries) {
