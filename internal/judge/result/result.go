@@ -18,10 +18,9 @@ const Schema = "redline/result/2"
 
 // How a run was cut short.
 const (
-	ByUser = "interrupted"
-	Killed = "killed"
-	// Running is a run that goes on while its report is made.
-	Running = "running"
+	ByUser  = "interrupted"
+	Killed  = "killed"
+	Running = "running" // it goes on
 	// DiskFull is the end of what could be written, not of the run.
 	DiskFull = "the disk was full"
 )
@@ -37,8 +36,7 @@ type Result struct {
 	Seed    uint64    `json:"seed"`
 	Label   string    `json:"label,omitempty"`
 	Note    string    `json:"note,omitempty"`
-	// Interrupted says that the run was cut short and how: ByUser, Killed, or
-	// the bound that was reached.
+	// Interrupted says that the run was cut short and how, or by which bound.
 	Interrupted string         `json:"interrupted,omitempty"`
 	Plan        map[string]any `json:"plan"` // resolved, secrets removed
 	Hardware    Hardware       `json:"hardware"`
