@@ -46,7 +46,7 @@ func sliders(res *result.Result) []slider {
 	list := []slider{
 		{Name: "rate", Title: "peak load", Unit: "requests/s", Low: text.Round(rate/10, 2), High: text.Round(rate*50, 2), Step: text.Round(rate/10, 2), Value: text.Round(rate*5, 2), Flag: "--rate"},
 		{Name: "headroom", Title: "headroom", Unit: "of the load", Low: 0, High: 1, Step: 0.05, Value: capacity.DefaultHeadroom, Flag: "--headroom"},
-		{Name: "price", Title: "price of an instance, 0 for that of its plan", Unit: "per hour", Low: 0, High: 100, Step: 0.25, Flag: "--price-per-hour"},
+		{Name: "price", Title: "price of an instance (0: the one in its plan)", Unit: "per hour", Low: 0, High: 100, Step: 0.25, Flag: "--price-per-hour"},
 	}
 	if o, ok := timed(res); ok {
 		ms := o.Limit / 1e6
