@@ -101,7 +101,7 @@ func TestCoverage(t *testing.T) {
 			if strings.Contains(r.requirement, "refused in one line") && strings.Count(stdout+stderr, "\n") != 1 {
 				t.Errorf("%s: %s prints more than a line:\n%s%s", r.requirement, r.command, stdout, stderr)
 			}
-			text = strings.Join(strings.Fields(stdout+stderr), " ")
+			text = strings.ReplaceAll(strings.Join(strings.Fields(stdout+stderr), " "), ` \ `, " ")
 			outputs[r.command] = text
 		}
 		looked := looksFor(r.shows)

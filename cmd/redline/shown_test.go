@@ -207,7 +207,7 @@ func newShowcase(t *testing.T) *showcase {
 		"http://localhost:8000": quick(""), "http://old:8000": quick(""), "http://new:8000": quick(""),
 		"http://a:8000": quick(""), "http://b:8000": quick(""), "https://api.openai.com": quick("gpt-4o-mini"),
 		"nats://nats:4222": staffed(t, 4), "nats://10.0.0.7:4222": staffed(t, 0), "tls://conductor:4222": staffed(t, 0),
-		"7b2272": "00000011", "my-model": "tiny", "my-gpu": "brick", "/data/runs": keptSeries(t, slowed...), "~/.local/share/man/man1": t.TempDir(), "slides": t.TempDir(), "charts": t.TempDir(),
+		"7b2272": "00000011", "my-model": "tiny", "my-gpu": "brick", "/data/runs": keptSeries(t, slowed...), "examples/runs": t.TempDir(), "~/.local/share/man/man1": t.TempDir(), "slides": t.TempDir(), "charts": t.TempDir(),
 	}}
 	for _, word := range shownAsIs {
 		s.words[word] = word

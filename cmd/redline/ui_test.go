@@ -222,13 +222,13 @@ func TestUILeavesNothingRunning(t *testing.T) {
 	}
 }
 
-// What the form asks for may be wrong: the page says what the command said.
+// What the form asks for may not be there: the page says what the command said.
 func TestUIShowsWhyARunDidNotStart(t *testing.T) {
 	t.Parallel()
 	u := serveUI(t, t.TempDir())
-	path, _ := u.post("/start", url.Values{"rate": {"fast"}})
-	await(t, "the run to end", func() bool { return strings.Contains(u.get(path), "with exit code 2") })
-	if page := u.get(path); !strings.Contains(page, "fast") || strings.Contains(page, "http-equiv") {
+	path, _ := u.post("/start", url.Values{"url": {"http://127.0.0.1:1"}, "rate": {"1"}})
+	await(t, "the run to end", func() bool { return strings.Contains(u.get(path), "with exit code 1") })
+	if page := u.get(path); !strings.Contains(page, "127.0.0.1:1") || strings.Contains(page, "http-equiv") {
 		t.Errorf("the page is\n%s", page)
 	}
 	u.end()
