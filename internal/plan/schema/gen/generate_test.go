@@ -22,7 +22,7 @@ func TestSchemasAreGenerated(t *testing.T) {
 			continue
 		}
 		if diff := cmp.Diff(string(all[name]), string(embedded)); diff != "" {
-			t.Errorf("%s is not what the types give; run go generate ./internal/schema\n%s", name, diff)
+			t.Errorf("%s is not what the types give; run go generate ./internal/plan/schema\n%s", name, diff)
 		}
 		delete(all, name)
 	}
