@@ -56,10 +56,16 @@ func rewrite() error {
 	if err != nil {
 		return err
 	}
-	defer stop()
-	if text, err = pictures(text, binary, url); err != nil {
+	text, err = pictures(text, binary, url)
+	stop()
+	if err != nil {
 		return err
 	}
+	// Another server: requests of the pictures may end a while after them.
+	if url, stop, err = serve(binary); err != nil {
+		return err
+	}
+	defer stop()
 	blocks := output.FindAllIndex(text, -1)
 	if len(os.Args) > 1 && os.Args[1] == "screen" {
 		blocks = nil
