@@ -32,6 +32,11 @@ func TestLiveComparisonsEndAlikeWithEveryOption(t *testing.T) {
 				args = append(args, "--out", filepath.Join(t.TempDir(), "compare"))
 			}
 			code, stdout, stderr := redline(t, nil, args...)
+			for again := 0; code == exitUndecided && tt.code == exitRegression && again < 2; again++ {
+				// A machine that is held up for seconds hides even that.
+				args[len(args)-1] = filepath.Join(t.TempDir(), "again")
+				code, stdout, stderr = redline(t, nil, args...)
+			}
 			if code == exitInvalid && strings.Contains(stdout, "response cache") {
 				continue // a busy machine held up one request before the load, and not the same one again
 			}
