@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -45,15 +46,25 @@ func coveredDir(t *testing.T) string {
 	}
 	var all sync.WaitGroup
 	for _, command := range []string{
-		"run --plan one.yaml --rate 10 --duration 6s --warmup 1s --drain 3s --workload mix --slo ttft:p99<2s --slo tpot:p95<80ms --price-per-gpu-hour 3 --reserved-per-gpu-hour 2 --golden builtin --price-per-kwh 0.3 --watts 700 --seed 1 --out one",
+		"run --plan one.yaml --rate 10 --duration 3s --warmup 1s --drain 3s --workload mix --slo ttft:p99<2s --slo tpot:p95<80ms --price-per-gpu-hour 3 --reserved-per-gpu-hour 2 --golden builtin --price-per-kwh 0.3 --watts 700 --seed 1 --out one",
 		"sweep --strict --rates 5,10 --workload fixed(256,32) --duration 2s --warmup 1s --drain 3s --slo ttft:p90<2s --slo tpot:p90<80ms --price-per-gpu-hour 3 --seed 1 --out levels",
 		"run --rate inf --requests 40 --workload fixed(256,64) --prefix 512 --prefix-groups 4 --seed 1 --out closed",
 	} {
 		args := append(within(dir, strings.Fields(command)), "--quiet")
 		args[len(args)-2] = filepath.Join(dir, args[len(args)-2])
 		all.Go(func() {
-			if code, _, stderr := redline(t, nil, args...); code == exitError || code == exitUsage {
-				t.Errorf("redline %s: exit %d: %s", command, code, stderr)
+			for again := range 3 {
+				if code, _, stderr := redline(t, nil, args...); code == exitError || code == exitUsage {
+					t.Errorf("redline %s: exit %d: %s", command, code, stderr)
+				}
+				// A machine that is held up for seconds leaves nothing to lay side by side.
+				text, _ := os.ReadFile(filepath.Join(dir, "one", "result.json"))
+				if !strings.HasSuffix(command, " one") || again == 2 || bytes.Contains(text, []byte(`"cross_checks"`)) {
+					return
+				}
+				if err := os.RemoveAll(filepath.Join(dir, "one")); err != nil {
+					t.Error(err)
+				}
 			}
 		})
 	}
