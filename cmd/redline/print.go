@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -49,8 +48,8 @@ func (p *process) kept(in, path string) error {
 // tell writes a line to stderr, broken at words where that is a terminal.
 func (p *process) tell(line string) {
 	line = p.line(line)
-	if p.terminal && p.width != nil && p.width() > 0 {
-		line = strings.Join(document.WrapWords(line, p.width()), "\n")
+	if p.terminal && p.width != nil {
+		line = document.Broken(line, p.width())
 	}
 	fmt.Fprintln(p.stderr, line)
 }

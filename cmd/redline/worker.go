@@ -52,7 +52,7 @@ func (p *process) workerCommand() *cobra.Command {
 		Long: workerHelp, Example: workerExamples, Args: noArguments}
 	var url, name, keep string
 	var once bool
-	c.Flags().StringVar(&url, "nats", "", "NATS server to wait at, such as nats://host:4222 (default: REDLINE_NATS)")
+	c.Flags().StringVar(&url, "nats", "", "NATS server to wait at, or several of a cluster with commas between them: nats://host:4222 (default: REDLINE_NATS)")
 	c.Flags().StringVar(&name, "name", "", "what the worker is called (default: REDLINE_NAME, or the machine's name)")
 	c.Flags().StringVar(&keep, "keep", "", "write the complete records of what this worker sends to DIR/RUN-NAME.jsonl, whatever the run keeps (--token-times)")
 	c.Flags().BoolVar(&once, "once", false, "end when the first conductor is done")

@@ -18,11 +18,10 @@ const Schema = "redline/result/2"
 
 // How a run was cut short.
 const (
-	ByUser  = "interrupted"
-	Killed  = "killed"
-	Running = "running" // it goes on
-	// DiskFull is the end of what could be written, not of the run.
-	DiskFull = "the disk was full"
+	ByUser   = "interrupted"
+	Killed   = "killed"
+	Running  = "running"           // it goes on
+	DiskFull = "the disk was full" // the end of what could be written, not of the run
 )
 
 // Result is one run's answer.

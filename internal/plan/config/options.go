@@ -314,7 +314,7 @@ var Options = []Option{
 	{Flag: "workers", Key: "workers.count", Group: loadGroup, Kind: Int, Value: "N",
 		Help: "send the load from so many processes together, exactly as one would: on this machine, or where redline worker runs"},
 	{Flag: "nats", Key: "workers.nats", Group: loadGroup, Kind: Text, Value: "URL",
-		Help: "meet the workers at this NATS server: nats://nats:4222"},
+		Help: "meet the workers at this NATS server, or at several of a cluster with commas between them: nats://nats:4222"},
 	{Flag: "nats-listen", Key: "workers.listen", Group: loadGroup, Kind: Text, Value: "ADDRESS",
 		Help: "serve NATS here for workers on other machines: 0.0.0.0:4222"},
 	{Flag: "workers-wait", Key: "workers.wait", Group: loadGroup, Kind: Duration, Value: "DURATION", Default: "1m",

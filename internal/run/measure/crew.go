@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/drive/load"
 	"redline/internal/drive/record"
+	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/run/store"
 	"redline/internal/stats"
@@ -111,7 +112,7 @@ func (r *run) takeLag(rec *record.Record) {
 		return
 	}
 	of := &r.lags[rec.ID%len(r.lags)] // as a share numbers them
-	*of = append(*of, float64(max(0, rec.Sent-max(rec.Due, rec.Slot, rec.Conn)))/1e6)
+	*of = append(*of, metric.Lag(rec))
 }
 
 // crew adds to what the workers say of themselves how late each sent, and gives

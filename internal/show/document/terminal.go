@@ -325,9 +325,15 @@ func blanks(text string, width int) string { return strings.Repeat(" ", max(widt
 // that is longer than a line, such as a URL, is cut.
 func Wrap(text string, width int) []string { return wrap(text, width, true) }
 
-// WrapWords is Wrap that keeps words whole that are too long, such as paths: a
-// terminal breaks them by itself, and they can still be copied.
-func WrapWords(text string, width int) []string { return wrap(text, width, false) }
+// Broken is text in lines as Wrap makes them, but with words whole that are too
+// long, such as paths: a terminal breaks them by itself, and they can still be
+// copied. A width of 0 leaves the text as it is.
+func Broken(text string, width int) string {
+	if width <= 0 {
+		return text
+	}
+	return strings.Join(wrap(text, width, false), "\n")
+}
 
 func wrap(text string, width int, cut bool) []string {
 	width = max(width, 10)

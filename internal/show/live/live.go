@@ -119,17 +119,9 @@ func (l *Line) Say(line string) {
 	}
 	l.onScreen = false
 	if l.o.Terminal && l.o.Width != nil {
-		line = wrapped(line, l.o.Width())
+		line = document.Broken(line, l.o.Width())
 	}
 	_, _ = io.WriteString(l.w, lead+line+"\n")
-}
-
-// wrapped breaks a line at words for a terminal of a width; 0 leaves it.
-func wrapped(line string, width int) string {
-	if width <= 0 {
-		return line
-	}
-	return strings.Join(document.WrapWords(line, width), "\n")
 }
 
 // Note is Say for a line whose news a full screen shows elsewhere.

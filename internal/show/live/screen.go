@@ -198,7 +198,7 @@ func (d *display) leave() {
 	d.Terminal.Restore()
 	width, _ := d.Terminal.Size()
 	for _, line := range d.log {
-		_, _ = io.WriteString(d.Terminal, wrapped(line, width)+"\n")
+		_, _ = io.WriteString(d.Terminal, document.Broken(line, width)+"\n")
 	}
 }
 

@@ -116,7 +116,7 @@ func OverTime(p *result.Point) []chart.Chart {
 // finishedOnly says that a latency is that of some requests alone, where many
 // others had not finished: those took longer than any that is drawn.
 func finishedOnly(p *result.Point) string {
-	if n := p.Requests; n.Censored > 0 && 20*n.Censored >= n.Due {
+	if n := p.Requests; n.ManyUnfinished() {
 		return ", finished requests only (" + text.Count(n.Censored) + " of " + text.Count(n.Due) + " are unfinished)"
 	}
 	return ""
