@@ -18,6 +18,7 @@ import (
 	"redline/internal/child"
 	"redline/internal/clock"
 	"redline/internal/drive/client"
+	"redline/internal/observe/telemetry"
 	"redline/internal/run/doctor"
 	"redline/internal/run/store"
 	"redline/internal/show/live"
@@ -28,10 +29,10 @@ import (
 var version = "dev"
 
 // pacers is how many goroutines sleep in system calls of their own: the one
-// that sends, the embedded engine's, and those that read. Such a sleep holds a slot of the
-// scheduler until the runtime notices, milliseconds later, that others wait for
+// that sends, the embedded engine's, those that read, and those that watch for hold-ups. Such a
+// sleep holds a slot of the scheduler until the runtime notices, milliseconds later, that others wait for
 // it, so there must be slots to spare.
-var pacers = 2 + client.Readers()
+var pacers = 2 + client.Readers() + telemetry.Pulses()
 
 func main() {
 	if child.IsGuard() {

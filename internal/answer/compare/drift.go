@@ -21,6 +21,7 @@ type Sample struct {
 	// Values are its figures, as Watched gives them, and Requests how many were
 	// due; 0 where that is not known.
 	Values   Values
+	Ends     Ends
 	Requests int
 	// Settings are what it was measured with.
 	Settings map[string]string
@@ -72,6 +73,26 @@ func Watched(res *result.Result) Values {
 		}
 	}
 	return values
+}
+
+// WatchedEnds gives the ends of the figures that Watched gives.
+func WatchedEnds(res *result.Result) Ends {
+	p := steadyPoint(res)
+	if p == nil {
+		return nil
+	}
+	return endsOf(watched(), p)
+}
+
+// nearest is the figure of a run on its scale, as near to the level before it as
+// its ends allow: what the machine that measured it may have done is no drift.
+func (f criterion) nearest(s Sample, before []float64) float64 {
+	v := f.scaled(s.Values[f.name])
+	ends, known := s.Ends[f.name]
+	if down, up := f.slack(v, ends, known); len(before) > 0 {
+		return min(max(stats.Median(before), v-down), v+up)
+	}
+	return v
 }
 
 // RequestsOf is how many requests the figures of a result are of.
@@ -158,7 +179,7 @@ func walk(series []Sample, f criterion, from, metrics int, o DriftOptions) []res
 		if i >= from && len(at) > 0 && at[0] < from {
 			past, level, trials, at = append(past, level), nil, nil, nil
 		}
-		level, at = append(level, f.scaled(v)), append(at, i)
+		level, at = append(level, f.nearest(s, level)), append(at, i)
 		if f.Interval == figure.ByCount && s.Requests > 0 {
 			trials = append(trials, float64(s.Requests))
 		}

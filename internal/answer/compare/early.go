@@ -22,7 +22,7 @@ func early(series []Sample, metrics []criterion, o DriftOptions) []result.Early 
 		var values []float64
 		for _, s := range series {
 			if v, ok := s.Values[f.name]; ok && f.usable(v) {
-				values = append(values, f.scaled(v))
+				values = append(values, f.nearest(s, values))
 			}
 		}
 		if len(values) >= leastEarly {

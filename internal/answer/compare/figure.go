@@ -28,6 +28,47 @@ func ValuesOf(p *result.Point, also ...string) Values {
 	return values
 }
 
+// Ends are the lowest and the highest that figures can have been without what the
+// machine that measured them did, by their names; what is not there is as it was
+// measured.
+type Ends map[string][2]float64
+
+// EndsOf gives the ends of the figures that ValuesOf gives.
+func EndsOf(p *result.Point, also ...string) Ends { return endsOf(judged(also), p) }
+
+func endsOf(list []criterion, p *result.Point) (ends Ends) {
+	for _, f := range list {
+		if low, high, ok := f.ends(p); ok {
+			if ends == nil {
+				ends = Ends{}
+			}
+			ends[f.name] = [2]float64{low, high}
+		}
+	}
+	return ends
+}
+
+// ends are those of the figure of a point, where they are not its value.
+func (f criterion) ends(p *result.Point) (low, high float64, ok bool) {
+	v, ok := f.of(p)
+	if !ok || !f.Spread() {
+		return 0, 0, false
+	}
+	low, high, ok = f.Dist(p).Ends(f.Stat)
+	if !ok || low == v && high == v || !f.usable(low) {
+		return 0, 0, false
+	}
+	return low, high, true
+}
+
+// slack is by how much a figure on its scale may lie lower and higher.
+func (f criterion) slack(v float64, ends [2]float64, known bool) (down, up float64) {
+	if !known {
+		return 0, 0
+	}
+	return max(v-f.scaled(ends[0]), 0), max(f.scaled(ends[1])-v, 0)
+}
+
 // criterion is one figure that is judged.
 type criterion struct {
 	figure.Statistic

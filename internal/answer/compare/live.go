@@ -29,6 +29,8 @@ type Round struct {
 	First string `json:"first"`
 	A     Values `json:"a"`
 	B     Values `json:"b"`
+	EndsA Ends   `json:"ends_a,omitempty"`
+	EndsB Ends   `json:"ends_b,omitempty"`
 	// QualityA and QualityB are how right the answers were, nil where nobody
 	// asked.
 	QualityA *result.Quality `json:"-"`
@@ -187,6 +189,13 @@ func (f criterion) paired(rounds []Round, o Options) (e evidence, order float64,
 	}
 	if len(steps) == 0 {
 		return e, order, false
+	}
+	for _, r := range rounds {
+		if f.both(r) {
+			endsA, knownA := r.EndsA[f.name]
+			endsB, knownB := r.EndsB[f.name]
+			e.addSlack(f.scaled(r.A[f.name]), f.scaled(r.B[f.name]), endsA, endsB, knownA, knownB, len(steps))
+		}
 	}
 	e.a, e.b = stats.Mean(a), stats.Mean(b)
 	e.test = stats.OneSampleT(steps, o.level())

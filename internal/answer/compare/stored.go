@@ -182,12 +182,30 @@ func (c *Comparison) evidence(a, b []*result.Point, load string, earlier []*resu
 			e = f.between(va, vb, o)
 		}
 		e.load = load
+		e.addMachines(a, b)
 		found = append(found, e)
 	}
 	if failing(a) || failing(b) {
 		c.warn("requests", "more than 1%% of the requests failed: latencies are those of the others, and look better for it")
 	}
 	return found
+}
+
+// addMachines takes in what the machines of the two sides may have done, each
+// side's in the mean over its points.
+func (e *evidence) addMachines(a, b []*result.Point) {
+	mean := func(points []*result.Point) (down, up float64) {
+		for _, p := range points {
+			v, _ := e.of(p)
+			low, high, known := e.ends(p)
+			d, u := e.slack(e.scaled(v), [2]float64{low, high}, known)
+			down, up = down+d/float64(len(points)), up+u/float64(len(points))
+		}
+		return down, up
+	}
+	downA, upA := mean(a)
+	downB, upB := mean(b)
+	e.down, e.up = downB+upA, upB+downA
 }
 
 // leftOut reports whether a point of a valid run does not count in it.

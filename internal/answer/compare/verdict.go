@@ -25,6 +25,9 @@ type evidence struct {
 	// bar must be exceeded beside the test, where one run alone would be too
 	// sure of itself.
 	bar float64
+	// down and up are by how much the difference may be smaller and larger for
+	// what the machines did that measured it.
+	down, up float64
 	// shy says that no agreement may be claimed either.
 	shy bool
 	// why words what keeps it undecided.
@@ -113,23 +116,41 @@ func (e evidence) verdict(p float64, o Options) (Standing, string) {
 		return Same, "no difference at all"
 	case math.IsNaN(p):
 		return Undecided, "no difference shown: " + e.why
-	case p <= o.alpha() && math.Abs(step) > e.bar:
+	case p <= o.alpha() && math.Abs(step) > e.bar && e.beyondMachine():
 		standing := Worse
 		if step > 0 == e.More {
 			standing = Better
 		}
 		return standing, e.word(step) + " by " + e.show(e.relative(step))
 	}
-	reach := max(math.Abs(e.test.Lo), math.Abs(e.test.Hi))
+	reach := max(math.Abs(e.test.Lo-e.down), math.Abs(e.test.Hi+e.up))
 	if !e.shy && reach <= e.tolerated(o.tolerance()) {
 		return Same, "no difference larger than " + e.show(e.largest())
 	}
 	return Undecided, "too close to call: " + e.doubt(p, o)
 }
 
+// beyondMachine reports whether the difference, as far as its interval reaches
+// towards none, is more than what the machines that measured it may have made.
+func (e evidence) beyondMachine() bool {
+	if e.test.Mean > 0 {
+		return e.down == 0 || e.test.Lo-e.down > 0
+	}
+	return e.up == 0 || e.test.Hi+e.up < 0
+}
+
+// addSlack takes in what the machines of one pair of figures may have done, of n
+// pairs.
+func (e *evidence) addSlack(a, b float64, endsA, endsB [2]float64, knownA, knownB bool, n int) {
+	downA, upA := e.slack(a, endsA, knownA)
+	downB, upB := e.slack(b, endsB, knownB)
+	e.down += (downB + upA) / float64(n)
+	e.up += (upB + downA) / float64(n)
+}
+
 // largest is the largest difference that the interval leaves open.
 func (e evidence) largest() float64 {
-	return max(math.Abs(e.relative(e.test.Lo)), math.Abs(e.relative(e.test.Hi)))
+	return max(math.Abs(e.relative(e.test.Lo-e.down)), math.Abs(e.relative(e.test.Hi+e.up)))
 }
 
 // absurd is a relative difference that nobody hopes to detect: a test that
@@ -143,6 +164,8 @@ func (e evidence) doubt(p float64, o Options) string {
 	}
 	seen := fmt.Sprintf("%s by %s", e.word(e.test.Mean), e.show(e.relative(e.test.Mean)))
 	switch {
+	case p <= o.alpha() && !e.beyondMachine():
+		return seen + ", which the machine that measured it may have made"
 	case p <= o.alpha():
 		return seen + ", within the tolerance of " + e.show(e.relative(e.bar))
 	case e.why != "":

@@ -12,6 +12,9 @@ type Spread interface {
 	Statistic(key string) (float64, bool)
 	// Bounds gives the 95% interval of a percentile that can be relied on.
 	Bounds(key string) (lo, hi float64, ok bool)
+	// Ends gives the lowest and the highest that a statistic can have been
+	// without what the machine that measured it did.
+	Ends(key string) (lowest, highest float64, ok bool)
 }
 
 // Read gives the statistic of a point; of several documents the first that has

@@ -24,6 +24,48 @@ type Dist struct {
 	Firm []string
 	// CI maps keys to 95 % intervals from whole batches in time.
 	CI map[string][2]float64
+	// Low and High are the ends of a figure by what the machine that measured it
+	// may have done: by "mean", "p99" … and "max". A key that is not there says
+	// that the end is what was measured.
+	Low, High map[string]float64
+}
+
+// apart is the share of a figure by which an end has to differ to be stated.
+const apart = 0.005
+
+// differing gives the statistics of another distribution that differ from this
+// one's.
+func (d *Dist) differing(other *Dist) (list map[string]float64) {
+	if other == nil {
+		return nil
+	}
+	for _, key := range append(d.Keys(), "mean", "max") {
+		own, _ := d.Statistic(key)
+		if v, ok := other.Statistic(key); ok && math.Abs(v-own) > apart*own {
+			if list == nil {
+				list = map[string]float64{}
+			}
+			list[key] = v
+		}
+	}
+	return list
+}
+
+// Ends gives the lowest and the highest that a statistic can have been without
+// what the machine did; both are what was measured where it did nothing.
+func (d *Dist) Ends(key string) (lowest, highest float64, ok bool) {
+	v, ok := d.Statistic(key)
+	if !ok {
+		return 0, 0, false
+	}
+	lowest, highest = v, v
+	if end, ok := d.Low[key]; ok {
+		lowest = end
+	}
+	if end, ok := d.High[key]; ok {
+		highest = end
+	}
+	return lowest, highest, true
 }
 
 // Get gives the percentile of that key, and whether it is there.
@@ -113,6 +155,23 @@ func (d Dist) MarshalJSON() ([]byte, error) {
 		b.WriteString(`,"ci":`)
 		b.Write(ci)
 	}
+	for _, end := range []struct {
+		name   string
+		values map[string]float64
+	}{{"low", d.Low}, {"high", d.High}} {
+		if len(end.values) == 0 {
+			continue
+		}
+		values := make(map[string]json.RawMessage, len(end.values))
+		for k, v := range end.values {
+			values[k] = []byte(number(v))
+		}
+		text, err := json.Marshal(values)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", end.name, err)
+		}
+		fmt.Fprintf(&b, `,%q:%s`, end.name, text)
+	}
 	b.WriteByte('}')
 	return b.Bytes(), nil
 }
@@ -137,6 +196,10 @@ func (d *Dist) UnmarshalJSON(data []byte) error {
 			err = json.Unmarshal(raw, &read.Firm)
 		case "ci":
 			err = json.Unmarshal(raw, &read.CI)
+		case "low":
+			err = json.Unmarshal(raw, &read.Low)
+		case "high":
+			err = json.Unmarshal(raw, &read.High)
 		default:
 			err = read.percentile(key, raw)
 		}
@@ -153,7 +216,7 @@ func (d *Dist) UnmarshalJSON(data []byte) error {
 
 func (d *Dist) percentile(key string, raw json.RawMessage) error {
 	if digits, found := strings.CutPrefix(key, "p"); !found || digits == "" || strings.Trim(digits, "0123456789") != "" {
-		return fmt.Errorf("unknown key; want n, mean, max, firm, ci or a percentile such as p99")
+		return fmt.Errorf("unknown key; want n, mean, max, confident, ci, low, high or a percentile such as p99")
 	}
 	var v float64
 	if err := json.Unmarshal(raw, &v); err != nil {

@@ -57,8 +57,8 @@ func (j judge) stretches() batches { return evenly(j.o.Start, j.o.End, stretchCo
 type evidence struct {
 	p float64
 	n float64 // requests, or what stands for them
-	// fewest and most bound the share of values beyond the limit: times that
-	// are only bounded, and requests that were cut off, may or may not be.
+	// fewest and most bound the share of values beyond the limit: what this
+	// machine held up, and requests that were cut off, may or may not be.
 	fewest, most float64
 	// clustering is by how much the variance of the count of violations exceeds
 	// that of independent requests; 1 where that may be chance.
@@ -150,15 +150,20 @@ func (j judge) spreadOf(all sample, p float64) (s spread, clustering float64) {
 
 // decide judges a percentile by counts and by magnitude: met needs few enough
 // beyond the limit, and a percentile that lies below it by more than runs
-// scatter, or nothing at all near it; missed likewise.
-func (j judge) decide(verdict slo.Verdict, e evidence, all sample, limit float64) slo.Verdict {
+// scatter, or nothing at all near it; missed likewise. Met is judged by the high
+// ends of the values and missed by the low ones.
+func (j judge) decide(verdict slo.Verdict, e evidence, lows, highs sample, limit float64) slo.Verdict {
 	alpha := j.o.alpha()
-	s, clustering := j.spreadOf(all, e.p)
-	verdict.NEff = new(round(float64(all.count()) / clustering))
+	s, clustering := j.spreadOf(highs, e.p)
+	down := s
+	if &lows.sorted[0] != &highs.sorted[0] {
+		down, _ = j.spreadOf(lows, e.p)
+	}
+	verdict.NEff = new(round(float64(highs.count()) / clustering))
 	verdict.Confidence = j.o.confidence()
-	low, high := all.quantile(e.p-(e.most-e.fewest)), all.quantile(e.p)
-	above, below := high*math.Exp(s.up), low*math.Exp(-s.down)
-	far := e.most == 0 && all.quantile(1)*farFactor <= limit
+	cutOff := float64(verdict.CutOff) / float64(max(verdict.N, 1))
+	above, below := highs.quantile(e.p)*math.Exp(s.up), lows.quantile(e.p-cutOff)*math.Exp(-down.down)
+	far := e.most == 0 && highs.quantile(1)*farFactor <= limit
 	switch {
 	case e.blatant(e.fewest, alpha), e.plain(e.fewest, clustering, alpha), e.manyBeyond(e.fewest, alpha) && below > limit:
 		verdict.Standing = slo.Missed
@@ -167,7 +172,7 @@ func (j judge) decide(verdict slo.Verdict, e evidence, all sample, limit float64
 		}
 	case e.fewBeyond(e.most, alpha) && (far || above <= limit):
 		verdict.Standing, verdict.Bound = slo.Met, new(round(min(above, limit)))
-		if j.growing(all.from) {
+		if j.growing(highs.from) {
 			verdict.Standing, verdict.Bound, verdict.Note = slo.Undecided, nil, growingQueue
 		}
 	default:
@@ -221,26 +226,28 @@ func (e evidence) needs(effective, alpha float64) string {
 }
 
 // decideShare judges a share of all requests, which has no magnitude.
-func (j judge) decideShare(verdict slo.Verdict, broken, sizes []int, p float64) slo.Verdict {
-	n, t := sum(sizes), sum(broken)
-	verdict.N, verdict.Violations = n, t
+func (j judge) decideShare(verdict slo.Verdict, broken [endCount][]int, sizes []int, p float64) slo.Verdict {
+	n := sum(sizes)
+	verdict.N, verdict.Violations = n, sum(broken[asMeasured])
 	if n == 0 {
 		return verdict
 	}
 	if p >= 1 || p <= 0 {
-		return certain(verdict)
+		return j.certain(verdict, sum(broken[low]) > 0, sum(broken[high]) > 0)
 	}
-	share := float64(t) / float64(n)
-	e := evidence{p: p, n: float64(n), fewest: share, most: share, clustering: clusteringOf(broken, sizes, true)}
+	share := func(e end) float64 { return float64(sum(broken[e])) / float64(n) }
+	e := evidence{p: p, n: float64(n), fewest: share(low), most: share(high), clustering: clusteringOf(broken[high], sizes, true)}
 	verdict.NEff = new(round(e.n / e.clustering))
 	verdict.Confidence = j.o.confidence()
 	clustered := e
 	clustered.n /= e.clustering
 	switch alpha := j.o.alpha(); {
-	case e.blatant(share, alpha), e.manyBeyond(share, alpha):
+	case e.blatant(e.fewest, alpha), e.manyBeyond(e.fewest, alpha):
 		verdict.Standing = slo.Missed
-	case clustered.fewBeyond(share, alpha):
+	case clustered.fewBeyond(e.most, alpha):
 		verdict.Standing = slo.Met
+	case e.manyBeyond(share(asMeasured), alpha) || clustered.fewBeyond(share(asMeasured), alpha):
+		verdict.Note = j.heldUp(verdict)
 	default:
 		verdict.Note = e.needs(clustered.n, alpha)
 	}
@@ -266,11 +273,16 @@ func (j judge) growing(values source) bool {
 
 const growingQueue = "the queue grows: a longer window would be slower"
 
-// certain judges a bound that allows no violation at all.
-func certain(verdict slo.Verdict) slo.Verdict {
-	verdict.Standing = slo.Met
-	if verdict.Violations > 0 {
+// certain judges a bound that allows no violation at all, by whether there is
+// one at the low and at the high ends.
+func (c *collector) certain(verdict slo.Verdict, lowBeyond, highBeyond bool) slo.Verdict {
+	switch {
+	case lowBeyond:
 		verdict.Standing = slo.Missed
+	case highBeyond:
+		verdict.Note = c.heldUp(verdict)
+	default:
+		verdict.Standing = slo.Met
 	}
 	return verdict
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"redline/internal/drive/record"
 	"redline/internal/llm"
 )
 
@@ -126,35 +125,5 @@ func TestOwnTailIsTheMaximumBelowAHundredGaps(t *testing.T) {
 	// Type 7 over 101 gaps: the p99 is the hundredth.
 	if got := tailOf(101); got != 10 {
 		t.Errorf("of 101 gaps the tail is %v ms, want 10", got)
-	}
-}
-
-func TestCoalescedGapsAreNotFirm(t *testing.T) {
-	t.Parallel()
-	// Fifty seconds of short requests: 100 batches' worth, 5,000 gaps.
-	stream := func(coalesced int) []*record.Record {
-		var list []*record.Record
-		for i := range int64(500) {
-			at := 1000 + i*100
-			list = append(list, lived(life{due: at, sent: at, end: at + 60, chunks: steadily(at+10, 5, 11),
-				coalesced: coalesced, usage: llm.Usage{OutputTokens: 11}}))
-		}
-		return list
-	}
-	o := Options{Start: 1000 * ms, End: 51_000 * ms, AskedRate: 10}
-	clean := summarizeRecords(t, o, stream(0))
-	if diff := cmp.Diff([]string{"p50", "p75", "p90", "p95", "p99", "p999"}, clean.Latency.ITL.Firm); diff != "" {
-		t.Errorf("no event coalesced, firm percentiles: want −, got +:\n%s", diff)
-	}
-	// One event of eleven is 9 %: more than p90 and up bear, less than p75.
-	weak := summarizeRecords(t, o, stream(1))
-	if diff := cmp.Diff([]string{"p50", "p75"}, weak.Latency.ITL.Firm); diff != "" {
-		t.Errorf("9 %% coalesced, firm percentiles: want −, got +:\n%s", diff)
-	}
-	if !slices.Contains(weak.Notes, Note{"latency.itl_ms.p99", "low confidence: 9.1% of the times are upper bounds, their timestamps merged with a later event's; p99 allows less than 0.5%"}) {
-		t.Errorf("no note on the p99 among %v", weak.Notes)
-	}
-	if !weak.Latency.TPOT.IsFirm("p95") {
-		t.Errorf("tpot does not depend on single gaps: firm %v", weak.Latency.TPOT.Firm)
 	}
 }

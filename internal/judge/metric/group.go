@@ -38,7 +38,7 @@ func (v view) groups(d dimension) []Group {
 func (v view) addSums(g *Group, p part) {
 	good := 0
 	for q := range v.requestsOf(p) {
-		if q.good {
+		if q.good[asMeasured] {
 			good++
 		}
 		if q.outcome == llm.OK {
@@ -61,7 +61,7 @@ func (v view) accepted(p part) *int64 {
 	}
 	n := int64(0)
 	for q := range v.requestsOf(p) {
-		if q.good {
+		if q.good[asMeasured] {
 			n += int64(q.output)
 		}
 	}

@@ -139,13 +139,13 @@ type request struct {
 	kvTokens int32   // that the key-value cache held at the end, 0 where no output came
 	icl, itl int32   // how many gaps it has
 	fluidity float32 // NaN where undefined
-	blurred  blur
+	ends     *ends   // nil where what was measured is what was
 
 	reconnects int32
-	sent       bool
+	sent       int64 // 0 where it was not
 	retried    bool
 	short      bool
-	good       bool
+	good       [endCount]bool
 	thinned    bool // the times of its tokens are not kept
 
 	cut cut

@@ -112,7 +112,7 @@ func (v view) tokenNotes(s Summary, add adder) {
 		add("latency.itl_ms", "%.2g%% of tokens came in no event of their own, as in the middle of a character; each counts with the next",
 			100*float64(n)/float64(max(1, t.Output)))
 	}
-	v.blurNotes(s.Latency, add)
+	v.eventlessNotes(s.Latency, add)
 }
 
 // paceNotes say how the tokens of a pace were told from those that did not
@@ -133,45 +133,31 @@ func (v view) paceNotes(t Tokens, add adder) {
 	}
 }
 
-// blurNotes name the percentiles that events without a time of their own spoil.
-func (v view) blurNotes(l Latency, add adder) {
-	for name := range l.Each {
-		share := v.blurOfAll(name)
-		for _, percent := range v.o.percentiles() {
-			if bears(share, percent) {
-				continue
-			}
-			key, why := PercentileKey(percent), "of the times are upper bounds, their timestamps merged with a later event's"
-			if name == "itl" && v.tokens.Eventless > 0 {
-				why = "of the gaps are of more than one token, or their times only bounded"
-			}
-			add("latency."+name+"_ms."+key, "low confidence: %.2g%% %s; %s allows less than %.2g%%", 100*share, why, key, 100*(1-percent/100)/2)
+// eventlessNotes name the percentiles of itl that tokens without an event of
+// their own spoil.
+func (v view) eventlessNotes(l Latency, add adder) {
+	share := v.eventlessShare()
+	for _, percent := range v.o.percentiles() {
+		if l.ITL == nil || bears(share, percent) {
+			continue
 		}
+		key := PercentileKey(percent)
+		add("latency.itl_ms."+key, "low confidence: %.2g%% of the gaps are of more than one token; %s allows less than %.2g%%", 100*share, key, 100*(1-percent/100)/2)
 	}
 }
 
-// bears reports whether a percentile is firm in spite of a share of values that
-// are only bounded.
+// bears reports whether a percentile can be relied on in spite of a share of
+// values that are not quite what they say.
 func bears(share, percent float64) bool { return share == 0 || share < (1-percent/100)/2 }
-
-// blurOfAll is the share of a latency's values that are only bounded.
-func (v view) blurOfAll(name string) float64 {
-	if name == "itl" || name == "icl" {
-		return v.boundedGaps(name)
-	}
-	for _, f := range requestFigures {
-		if f.name == name {
-			return v.blurredShare(f.figure, everything)
-		}
-	}
-	return 0
-}
 
 // tailNotes name the percentiles that too few independent values support.
 func (v view) tailNotes(l Latency, add adder) {
 	for name, d := range l.Each {
 		var weak []string
-		share := v.blurOfAll(name)
+		share := 0.0
+		if name == "itl" {
+			share = v.eventlessShare()
+		}
 		for _, percent := range v.o.percentiles() {
 			key := PercentileKey(percent)
 			if !d.IsFirm(key) && bears(share, percent) {

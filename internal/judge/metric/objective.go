@@ -65,8 +65,10 @@ func (c *collector) goodput() *Goodput {
 	}
 	good, measured := 0, make([]bool, len(objectives))
 	for q := range c.requests.all {
-		q.good = q.keeps(objectives, measured)
-		if q.good {
+		for e := range q.good {
+			q.good[e] = q.keeps(objectives, end(e), measured)
+		}
+		if q.good[asMeasured] {
 			good++
 		}
 	}
@@ -89,15 +91,15 @@ type judgedObjective struct {
 }
 
 // keeps reports whether an ok request missed no objective that could be judged,
-// and marks those that were.
-func (q *request) keeps(objectives []judgedObjective, measured []bool) bool {
+// and marks those that were; its figures are taken at one of their ends.
+func (q *request) keeps(objectives []judgedObjective, e end, measured []bool) bool {
 	answered := q.outcome == llm.OK
 	kept := answered
 	for i, p := range objectives {
 		if !p.about(q.keys) {
 			continue
 		}
-		ok, judged := p.Judge(answered, q.figures[p.own])
+		ok, judged := p.Judge(answered, q.at(p.own, e))
 		measured[i] = measured[i] || judged
 		kept = kept && (ok || !judged)
 	}

@@ -41,6 +41,9 @@ type Options struct {
 	// Looked says that the run is judged several times and ends when it is
 	// decided, which each judgement pays for.
 	Looked bool
+	// Machine gives the machine that sent a request; nil where nothing is known
+	// of it.
+	Machine func(*record.Record) Machine
 	// InFlight is the level of all requests in flight, where the records are only
 	// a sample of them; nil where they are all.
 	InFlight *Level

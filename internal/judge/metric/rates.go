@@ -83,7 +83,7 @@ func countAll(requests iter.Seq[*request]) Requests {
 func (n *Requests) count(q *request) {
 	n.Due++
 	n.Reconnects += int(q.reconnects)
-	if q.sent {
+	if q.sent != 0 {
 		n.Sent++
 	}
 	if q.retried {

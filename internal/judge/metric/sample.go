@@ -194,8 +194,8 @@ type trust struct {
 	batches batches
 	// sound is false where the window itself forbids any firm figure.
 	sound bool
-	// coalesced is the share of values whose time is only bounded.
-	coalesced float64
+	// eventless is the share of values that stand for more than one token.
+	eventless float64
 }
 
 // dist describes the sample at the percentiles given in percent, ascending.
@@ -216,7 +216,7 @@ func (s sample) dist(percentiles []float64, t trust) *Dist {
 	sizes, above := s.beyond(t.batches, limits)
 	for i, percent := range percentiles {
 		p := percent / 100
-		if t.coalesced >= (1-p)/2 || !firmTail(stats.LeastEffectiveN(d.N, above[i], sizes, fewestBatches), p) {
+		if !bears(t.eventless, percent) || !firmTail(stats.LeastEffectiveN(d.N, above[i], sizes, fewestBatches), p) {
 			continue
 		}
 		key := PercentileKey(percent)

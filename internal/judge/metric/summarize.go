@@ -49,7 +49,7 @@ func (c *collector) collect(records func() iter.Seq2[*record.Record, error], wit
 		err = walk(records, func(r *record.Record) {
 			if r.Outcome == llm.OK && r.Streamed {
 				c.scratch = grouped(r, c.scratch[:0])
-				gaps.add(r, c.naming.keysOf(r), c.scratch)
+				gaps.add(r, c.o.machineOf(r), c.naming.keysOf(r), c.scratch)
 			}
 		})
 	}
@@ -77,6 +77,8 @@ type collector struct {
 
 	requests list[request]
 	plain    bool  // every gap so far brought one token
+	bounded  bool  // some figures have ends
+	watched  bool  // hold-ups were looked for
 	inFlight spans // between sent and end
 	inSystem spans // between due and end
 	tokens   Tokens
@@ -246,12 +248,13 @@ func (c *collector) addRequest(r *record.Record, k keys) {
 	q := request{figures: measured(r), cut: cutOff(r), due: r.Due, outcome: r.Outcome, keys: k,
 		prompt: int32(r.PromptTokens), cached: int32(r.CachedTokens), output: int32(r.OutputTokens),
 		kvTokens: int32(CacheTokens(r)), fluidity: float32(math.NaN()),
-		sent: r.Sent != 0, retried: r.Try > 1, short: r.Short(), thinned: r.Thinned(), reconnects: int32(r.Reconnects)}
+		sent: r.Sent, retried: r.Try > 1, short: r.Short(), thinned: r.Thinned(), reconnects: int32(r.Reconnects)}
 	c.tokens.DuePrompt += int64(r.AskedPrompt)
 	c.tokens.DueOutput += int64(r.AskedOutput)
+	var essence record.Essence
 	if r.Outcome == llm.OK {
 		if r.Streamed {
-			c.addStream(r, &q)
+			essence = c.addStream(r, &q)
 		}
 		c.addTokens(r)
 		if c.o.Inputs != nil {
@@ -260,26 +263,30 @@ func (c *collector) addRequest(r *record.Record, k keys) {
 	} else {
 		c.tokens.Lost += int64(max(r.OutputTokens, r.StreamedTokens))
 	}
+	m := c.o.machineOf(r)
+	q.ends = m.endsOf(r, q.figures, c.scratch, essence)
+	c.bounded, c.watched = c.bounded || q.ends != nil, c.watched || m.Watched
 	c.messages.add(r)
 	c.requests.add(q)
 }
 
 // addStream fills in what only a stream shows.
-func (c *collector) addStream(r *record.Record, q *request) {
+func (c *collector) addStream(r *record.Record, q *request) record.Essence {
 	e := c.tails.essence(r, c.scratch, c.withTails)
-	q.figures[stall], q.blurred = known(e.Stall), blurOf(e)
+	q.figures[stall] = known(e.Stall)
 	icl, itl := gapCounts(r, c.scratch)
 	q.icl, q.itl = int32(icl), int32(itl)
 	if c.withTails {
 		q.figures[iclTail], q.figures[itlTail] = known(e.ICLTail), known(e.ITLTail)
 	}
 	q.fluidity = deadlinesOf(c.o.Objectives, r.Class, r.Tenant).fluidity(r, c.scratch)
-	if q.blurred.has(ttft) {
-		c.tokens.BlurredFirst++
+	if e.MergedFirst {
+		c.tokens.MergedFirst++
 	}
-	if q.blurred.has(stall) {
-		c.tokens.BlurredStall++
+	if e.MergedStall {
+		c.tokens.MergedStall++
 	}
+	return e
 }
 
 // fewestToBuffer is the number of events below which sharing a read says
@@ -381,6 +388,7 @@ func (c *collector) summary(gaps *tallies) Summary {
 	v := c.view(gaps, s.Window)
 	s.Rates, s.Throughput, s.Concurrency = c.rates(s.Requests), c.throughput(s.Requests), c.concurrency()
 	s.Latency = v.latency(everything, gaps.everything)
+	s.Bunching = c.bunching(s.Latency)
 	s.Tokens = v.tokenCounts()
 	s.Tokens.Check = c.counts.sums()
 	s.Interactivity = inverse(s.Latency.TPOT)

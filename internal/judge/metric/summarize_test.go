@@ -68,6 +68,7 @@ func TestSummaryOfAHandful(t *testing.T) {
 		// 2,000 prompt tokens.
 		Throughput: Throughput{Requests: 0.2, Output: 0.7, Prompt: 240, CachedPrompt: 10, Total: 240.7},
 		// 15 + 141 + 261 + 500 ms in ten seconds; three sent, 902 ms together.
+		Bunching:    &Bunching{WithinMS: 150}, // seconds apart
 		Concurrency: Concurrency{Mean: 0.0917, Max: 2, Little: 0.0902},
 		Interactivity: &Dist{N: 2, Mean: 40, Max: 33.3333, P: map[string]float64{
 			"p50": 40, "p75": 36.3636, "p90": 34.4828, "p95": 33.8983, "p99": 33.4448, "p999": 33.3445}},

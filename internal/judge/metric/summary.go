@@ -16,6 +16,7 @@ type Summary struct {
 	Window      Window      `json:"window"`
 	Requests    Requests    `json:"requests"`
 	Rates       Rates       `json:"rates"`
+	Bunching    *Bunching   `json:"bunching,omitempty"` // of an open loop
 	Latency     Latency     `json:"latency"`
 	Tokens      Tokens      `json:"tokens"`
 	Throughput  Throughput  `json:"throughput"`
@@ -119,6 +120,14 @@ type Rates struct {
 	Ended     float64 `json:"ended"`
 }
 
+// Bunching is how close together requests were due and were sent: how many
+// others came within WithinMS before one, on average.
+type Bunching struct {
+	WithinMS float64 `json:"within_ms"`
+	Due      float64 `json:"due"`
+	Sent     float64 `json:"sent"`
+}
+
 // Tokens says what was asked, what came, and who counted it.
 type Tokens struct {
 	Prompt    int64 `json:"prompt"`
@@ -142,11 +151,11 @@ type Tokens struct {
 	// Buffered is ok replies most of whose events share their time with
 	// another: something on the way holds them back.
 	Buffered int `json:"buffered"`
-	// BlurredFirst and BlurredStall are ok replies whose first output, or the
+	// MergedFirst and MergedStall are ok replies whose first output, or the
 	// end of whose longest gap, shared its read with a later event, so that
 	// its time is only bounded.
-	BlurredFirst int `json:"merged_first,omitempty"`
-	BlurredStall int `json:"merged_stall,omitempty"`
+	MergedFirst int `json:"merged_first,omitempty"`
+	MergedStall int `json:"merged_stall,omitempty"`
 	// FirstEstimated is streamed ok replies the tokens of whose first event are
 	// estimated by the tokenizer, FirstUnknown those where nothing tells them.
 	FirstEstimated int `json:"first_estimated,omitempty"`

@@ -24,7 +24,7 @@ func (t tally) visit(b batches, see func(batch int, ms float32, n int)) {
 // tallied is the gaps of one part of the requests.
 type tallied struct {
 	batches  batches
-	icl, itl tally
+	icl, itl [endCount]tally // all three are one where no gap has ends
 	// first is the number of its first run.
 	first int
 	// known of all gaps came with tokens that are known, and count as itl too.
@@ -46,6 +46,8 @@ type tallies struct {
 	start, end int64
 	// plain says that all gaps brought one token: itl and icl are the same.
 	plain bool
+	// bounded says that some gaps have ends, which are counted beside them.
+	bounded bool
 
 	everything *tallied
 	by         [dimensionCount][]*tallied // nothing for a dimension of one name
@@ -75,7 +77,7 @@ const mostPending = 1 << 19
 // newTallies knows the requests and their names: it comes after a first walk
 // over the records.
 func newTallies(c *collector) *tallies {
-	t := &tallies{start: c.o.Start, end: c.o.End, plain: c.plain}
+	t := &tallies{start: c.o.Start, end: c.o.End, plain: c.plain, bounded: c.bounded}
 	b := evenly(c.o.Start, c.o.End, mostBatches)
 	for d, names := range c.naming.names {
 		// Buckets are always split: together they are everything.
@@ -96,12 +98,20 @@ func newTallies(c *collector) *tallies {
 // part makes room for the runs of one more part.
 func (t *tallies) part(b batches) *tallied {
 	p := &tallied{batches: b, first: len(t.runs)}
-	figures := 2
-	if t.plain {
-		figures = 1
+	ends := 1
+	if t.bounded {
+		ends = int(endCount)
 	}
-	t.runs = append(t.runs, make([]run, figures*b.count)...)
+	t.runs = append(t.runs, make([]run, ends*t.figures()*b.count)...)
 	return p
+}
+
+// figures is how many are counted: icl, and itl where it is another.
+func (t *tallies) figures() int {
+	if t.plain {
+		return 1
+	}
+	return 2
 }
 
 // scoped gives the gaps of a scope that an objective on gaps has, or nil.
@@ -123,7 +133,7 @@ func (t *tallies) group(d dimension, key int) *tallied {
 }
 
 // add counts the gaps of a record that end in the window.
-func (t *tallies) add(r *record.Record, k keys, groups []group) {
+func (t *tallies) add(r *record.Record, m Machine, k keys, groups []group) {
 	t.gaps.take(r, groups, t.start, t.end)
 	n := len(t.gaps.us)
 	if n == 0 {
@@ -136,14 +146,18 @@ func (t *tallies) add(r *record.Record, k keys, groups []group) {
 			p.known += n
 		}
 	}
-	for at, ms := range t.gaps.icl {
-		t.count(at, ms, 0)
-	}
-	if t.plain {
-		return
-	}
-	for at, ms := range t.gaps.itl {
-		t.count(at, ms, 1)
+	apart := t.bounded && m.disturbed(r)
+	for figure, walk := range []values{t.gaps.icl, t.gaps.itl}[:t.figures()] {
+		for at, ms := range walk {
+			t.count(at, ms, figure, asMeasured)
+			if t.bounded && !apart {
+				t.count(at, ms, figure, low)
+				t.count(at, ms, figure, high)
+			}
+		}
+		for e := low; apart && e < endCount; e++ {
+			m.gapEnds(r, groups, t.start, t.end, figure == 1, e, func(at int64, ms float32) { t.count(at, ms, figure, e) })
+		}
 	}
 }
 
@@ -163,11 +177,12 @@ func (t *tallies) partsOf(k keys, parts []*tallied) []*tallied {
 	return parts
 }
 
-// count notes a gap of the request at hand, as icl (0) or as itl (1).
-func (t *tallies) count(at int64, ms float32, figure int) {
+// count notes a gap of the request at hand, as icl (0) or as itl (1), at one of
+// its ends.
+func (t *tallies) count(at int64, ms float32, figure int, e end) {
 	bits := uint64(math.Float32bits(ms))
 	for _, p := range t.parts {
-		number := p.first + figure*p.batches.count + p.batches.of(at)
+		number := p.first + (int(e)*t.figures()+figure)*p.batches.count + p.batches.of(at)
 		t.pending = append(t.pending, uint64(number)<<32|bits)
 	}
 	if len(t.pending) >= mostPending {
@@ -202,10 +217,16 @@ func (t *tallies) close() {
 	t.pending, t.spare, t.fresh, t.merge = nil, nil, nil, nil
 	open := func(p *tallied) {
 		count := p.batches.count
-		p.icl = t.runs[p.first : p.first+count]
-		p.itl = p.icl
-		if !t.plain {
-			p.itl = t.runs[p.first+count : p.first+2*count]
+		for e := range p.icl {
+			from := p.first
+			if t.bounded {
+				from += e * t.figures() * count
+			}
+			p.icl[e] = t.runs[from : from+count]
+			p.itl[e] = p.icl[e]
+			if !t.plain {
+				p.itl[e] = t.runs[from+count : from+2*count]
+			}
 		}
 	}
 	for _, named := range t.by {
@@ -234,10 +255,15 @@ func (t *tallies) joined(parts []*tallied) *tallied {
 		}
 		return sum
 	}
-	whole.icl = add(func(p *tallied) tally { return p.icl })
-	whole.itl = whole.icl
-	if !t.plain {
-		whole.itl = add(func(p *tallied) tally { return p.itl })
+	for e := range whole.icl {
+		whole.icl[e], whole.itl[e] = whole.icl[asMeasured], whole.itl[asMeasured]
+		if e == int(asMeasured) || t.bounded {
+			whole.icl[e] = add(func(p *tallied) tally { return p.icl[e] })
+			whole.itl[e] = whole.icl[e]
+		}
+		if !t.plain && (e == int(asMeasured) || t.bounded) {
+			whole.itl[e] = add(func(p *tallied) tally { return p.itl[e] })
+		}
 	}
 	return whole
 }

@@ -46,7 +46,7 @@ func TestTalliesHoldEveryGapOfTheirPart(t *testing.T) {
 				continue
 			}
 			k, groups := c.naming.keysOf(r), grouped(r, nil)
-			tallies.add(r, k, groups)
+			tallies.add(r, Machine{}, k, groups)
 			if rapid.Bool().Draw(t, "flush") {
 				tallies.flush()
 			}
@@ -72,11 +72,11 @@ func TestTalliesHoldEveryGapOfTheirPart(t *testing.T) {
 				t.Fatalf("%s: want −, got +:\n%s", name, diff)
 			}
 		}
-		check("everything", all, tallies.everything.icl)
-		check("everything between tokens", tokens, tallies.everything.itl)
-		check("class a", scoped, tallies.scoped(scope).icl)
+		check("everything", all, tallies.everything.icl[asMeasured])
+		check("everything between tokens", tokens, tallies.everything.itl[asMeasured])
+		check("class a", scoped, tallies.scoped(scope).icl[asMeasured])
 		for key := range c.naming.names[byTurn] {
-			check("turn "+c.naming.names[byTurn][key], turns[int32(key)], tallies.group(byTurn, key).icl)
+			check("turn "+c.naming.names[byTurn][key], turns[int32(key)], tallies.group(byTurn, key).icl[asMeasured])
 		}
 	})
 }

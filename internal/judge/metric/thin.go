@@ -45,7 +45,7 @@ func (t *tails) essence(r *record.Record, groups []group, withTails bool) (e rec
 	}
 	var ends group
 	e.Stall, ends = largestGap(groups)
-	merged(&e, r, groups, ends)
+	noteMerged(&e, r, groups, ends)
 	if withTails {
 		e.ICLTail, e.ITLTail = t.of(r, groups)
 	}

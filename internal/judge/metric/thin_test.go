@@ -108,6 +108,7 @@ func TestThinningChangesNoFigureOfARequest(t *testing.T) {
 		records := anyStreams(t)
 		all, timed := thinned(t, records, rapid.SampledFrom([]float64{0.05, 0.3, 0.7}).Draw(t, "share"))
 		o := Options{Start: rapid.Int64Range(900, 2000).Draw(t, "start") * ms, End: rapid.Int64Range(5000, 8000).Draw(t, "end") * ms, AskedRate: 1,
+			Machine:    func(*record.Record) Machine { return Machine{Watched: true} },
 			Objectives: parsed(t, "ttft:p90<150ms", "tpot:p50<90ms", "stall:p90<150ms", "good:fraction>50%", "itl:p90<60ms", "icl:p50<150ms")}
 		want, got := summaryWith(t, records, o), summaryWith(t, all, o)
 		if diff := cmp.Diff(perRequest(want), perRequest(got)); diff != "" {

@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -18,6 +19,7 @@ type judge struct {
 	view
 	part     part
 	own      *tallied // gaps; nil where no objective is about them
+	spaces   *[endCount]*workspace
 	requests Requests // of gaps those whose token times are kept
 	thinned  bool     // they are not all
 	window   Window
@@ -33,7 +35,7 @@ func (v view) verdicts(s Summary) []slo.Verdict {
 
 func (v view) judge(o slo.Objective, s Summary) judge {
 	scope := o.Scope
-	j := judge{view: v, part: v.naming.part(scope), own: v.gaps.everything, requests: s.Requests, window: s.Window}
+	j := judge{view: v, part: v.naming.part(scope), own: v.gaps.everything, spaces: &[endCount]*workspace{}, requests: s.Requests, window: s.Window}
 	if scope != (slo.Scope{}) {
 		j.own = v.gaps.scoped(scope)
 		j.requests = countAll(v.requestsOf(j.part))
@@ -101,7 +103,7 @@ func notJudged(o slo.Objective, why string) slo.Verdict {
 // stands for as many gaps as a whole ok request has on average, unless it was
 // only cut off: then its gaps are not known, and none is beyond any limit. Gaps
 // are those of the requests whose token times are kept, ok or not.
-func (j judge) judged(metric string) source {
+func (j judge) judged(metric string, e end) source {
 	late := func(yield func(int64, float32) bool) {
 		for q := range j.requestsOf(j.part) {
 			if q.outcome == llm.OK || isGap(metric) && (q.thinned || stopped(q.outcome)) {
@@ -114,11 +116,11 @@ func (j judge) judged(metric string) source {
 	}
 	switch metric {
 	case "itl":
-		return counted{j.own.itl, late, j.meanGaps(metric)}
+		return counted{j.own.itl[e], late, j.meanGaps(metric)}
 	case "icl":
-		return counted{j.own.icl, late, j.meanGaps(metric)}
+		return counted{j.own.icl[e], late, j.meanGaps(metric)}
 	}
-	return joinedValues(j.of(judgedFigure[metric], j.part), late)
+	return joinedValues(j.of(judgedFigure[metric], j.part, e), late)
 }
 
 func joinedValues(lists ...values) values {
@@ -164,12 +166,11 @@ func (j judge) measuredAny(judged source) bool {
 // percentileVerdict holds a latency percentile, or the maximum, against its
 // limit.
 func (j judge) percentileVerdict(o slo.Objective) slo.Verdict {
-	judged := j.judged(o.Metric)
-	if j.requests.OK > 0 && !j.measuredAny(judged) {
+	if judged := j.judged(o.Metric, asMeasured); j.requests.OK > 0 && !j.measuredAny(judged) {
 		return notJudged(o, whyUnmeasured(o.Metric))
 	}
-	all := judged.sample(j.space)
-	if all.count() == 0 {
+	own := j.sampleAt(o.Metric, asMeasured)
+	if own.count() == 0 {
 		return notJudged(o, "every request was cut off before it ended")
 	}
 	p, limit := o.P, o.Limit/1e6
@@ -177,27 +178,76 @@ func (j judge) percentileVerdict(o slo.Objective) slo.Verdict {
 		p = 1
 	}
 	verdict := blank(o)
-	if own := all.quantile(p); !math.IsInf(own, 1) {
-		verdict.Value = new(round(own))
+	if value := own.quantile(p); !math.IsInf(value, 1) {
+		verdict.Value = new(round(value))
 	}
-	sizes, above := all.beyond(j.stretches(), []float64{limit})
+	sizes, above := own.beyond(j.stretches(), []float64{limit})
 	verdict.N, verdict.Violations, verdict.CutOff = sum(sizes), sum(above[0]), j.unbroken(o.Metric, limit)
-	if p >= 1 || p <= 0 {
-		return certain(verdict)
+	lows, highs := own, own
+	if j.bounded {
+		lows, highs = j.sampleAt(o.Metric, low), j.sampleAt(o.Metric, high)
+		setEnds(&verdict, lows.quantile(p), highs.quantile(p))
 	}
-	return j.decide(verdict, j.weigh(verdict, o, above[0], sizes), all, limit)
+	if p >= 1 || p <= 0 {
+		return j.certain(verdict, lows.quantile(1) > limit, highs.quantile(1) > limit)
+	}
+	decided := j.decide(verdict, j.weigh(verdict, o, lows, highs), lows, highs, limit)
+	if !j.bounded || decided.Standing != slo.Undecided {
+		return decided
+	}
+	if alone := j.decide(verdict, j.weigh(verdict, o, own, own), own, own, limit); alone.Standing != slo.Undecided {
+		decided.Note = j.heldUp(verdict)
+	}
+	return decided
 }
 
-// weigh makes evidence of the values beyond a limit. A gap is no piece of
-// evidence of its own, since all that streams at a time shares one: gaps count
-// as the requests that they are of.
-func (j judge) weigh(v slo.Verdict, o slo.Objective, above, sizes []int) evidence {
+// setEnds states the ends of a figure where they differ from it.
+func setEnds(v *slo.Verdict, lowest, highest float64) {
+	state := func(at float64) *float64 {
+		if v.Value == nil || math.IsInf(at, 1) || math.Abs(at-*v.Value) <= apart**v.Value {
+			return nil
+		}
+		return new(round(at))
+	}
+	v.Low, v.High = state(lowest), state(highest)
+}
+
+// heldUp says that only what this machine did leaves an objective open.
+func (c *collector) heldUp(v slo.Verdict) string {
+	between := ""
+	if v.Value != nil && (v.Low != nil || v.High != nil) {
+		between = fmt.Sprintf("between %s and %s %s: ", threeDigits(*cmp.Or(v.Low, v.Value)), threeDigits(*cmp.Or(v.High, v.Value)), v.Unit)
+	}
+	if !c.watched {
+		return between + "events arrived merged with later ones, and nobody watched whether this machine did that"
+	}
+	return between + "this machine held redline up; run it where it has cores to itself"
+}
+
+// sampleAt sorts the values of a metric at one of their ends, each end in memory
+// of its own.
+func (j judge) sampleAt(metric string, e end) sample {
+	if j.spaces[e] == nil {
+		j.spaces[e] = &workspace{}
+	}
+	return j.judged(metric, e).sample(j.spaces[e])
+}
+
+// shareBeyond is that of the values beyond a limit.
+func (j judge) shareBeyond(s sample, limit float64) (share float64, above, sizes []int) {
+	sizes, byLimit := s.beyond(j.stretches(), []float64{limit})
+	return float64(sum(byLimit[0])) / float64(max(sum(sizes), 1)), byLimit[0], sizes
+}
+
+// weigh makes evidence of the values beyond a limit at either end. A gap is no
+// piece of evidence of its own, since all that streams at a time shares one: gaps
+// count as the requests that they are of.
+func (j judge) weigh(v slo.Verdict, o slo.Objective, lows, highs sample) evidence {
 	n := float64(v.N)
-	share := float64(v.Violations) / n
-	doubtful, hidden := j.doubts(o.Metric, o.P, v.Limit)
+	fewest, above, sizes := j.shareBeyond(lows, v.Limit)
+	most, _, _ := j.shareBeyond(highs, v.Limit)
 	cutOff := float64(v.CutOff) / n
-	e := evidence{p: o.P, n: n, fewest: max(share-doubtful-cutOff, 0), most: min(share+hidden, 1),
-		clustering: clusteringOf(above, sizes, true)}
+	e := evidence{p: o.P, n: n, fewest: max(fewest-cutOff, 0), most: most, clustering: clusteringOf(above, sizes, true)}
 	if isGap(o.Metric) {
 		e.n = float64(j.requests.Due)
 		e.clustering = 1
@@ -205,11 +255,8 @@ func (j judge) weigh(v slo.Verdict, o slo.Objective, above, sizes []int) evidenc
 	if j.thinned {
 		e.whose = " whose token times are kept"
 	}
-	switch {
-	case cutOff > 0 && cutOff >= doubtful:
+	if cutOff > 0 {
 		e.doubt = text.Plural(v.CutOff, "request was", "requests were") + " cut off before they had broken it: let the run end, and allow a longer drain"
-	case doubtful+hidden > 0:
-		e.doubt = text.RoughPercent(max(doubtful, hidden)) + " of the times are only bounded: their events arrived merged with a later one"
 	}
 	return e
 }
@@ -228,34 +275,46 @@ func whyUnmeasured(metric string) string {
 // differs between stretches. Requests that are not ok are above any bound and so
 // have no mean: it is never met beside them, nor while the queue grows.
 func (j judge) meanVerdict(o slo.Objective) slo.Verdict {
-	b := j.stretches()
-	sums, sizes := make([]float64, b.count), make([]float64, b.count)
-	j.judged(o.Metric).visit(b, func(batch int, ms float32, count int) {
-		if !math.IsInf(float64(ms), 1) {
-			sums[batch] += float64(ms) * float64(count)
-			sizes[batch] += float64(count)
-		}
-	})
-	n := sum(sizes)
+	var means [endCount]mean
+	for e := range means {
+		means[e] = j.meanOf(o.Metric, end(e))
+	}
+	n := sum(means[asMeasured].sizes)
 	if n == 0 {
 		return notJudged(o, "no ok request has it")
 	}
 	verdict := blank(o)
 	verdict.N = int(n)
-	j.decideMean(&verdict, sums, sizes, false)
+	j.decideMean(&verdict, means, false)
 	if verdict.Standing != slo.Met {
 		return verdict
 	}
 	switch lost := j.requests.Due - j.requests.OK; {
 	case lost > 0:
 		verdict.Note = fmt.Sprintf("%s of %s due not ok, above any bound", text.Count(lost), text.Count(j.requests.Due))
-	case j.growing(j.judged(o.Metric)):
+	case j.growing(j.judged(o.Metric, asMeasured)):
 		verdict.Note = growingQueue
 	default:
 		return verdict
 	}
 	verdict.Standing, verdict.Bound = slo.Undecided, nil
 	return verdict
+}
+
+// mean is a ratio of two sums by stretch of the window.
+type mean struct{ sums, sizes []float64 }
+
+// meanOf sums the finite values of a metric at one of their ends.
+func (j judge) meanOf(metric string, e end) mean {
+	b := j.stretches()
+	m := mean{make([]float64, b.count), make([]float64, b.count)}
+	j.judged(metric, e).visit(b, func(batch int, ms float32, count int) {
+		if !math.IsInf(float64(ms), 1) {
+			m.sums[batch] += float64(ms) * float64(count)
+			m.sizes[batch] += float64(count)
+		}
+	})
+	return m
 }
 
 // throughputVerdict compares the output token rate with its limit by how it
@@ -271,24 +330,32 @@ func (j judge) throughputVerdict(o slo.Objective) slo.Verdict {
 	}
 	verdict := blank(o)
 	verdict.N = j.requests.Due
-	j.decideMean(&verdict, tokens, lengths, true)
+	rate := mean{tokens, lengths}
+	j.decideMean(&verdict, [endCount]mean{rate, rate, rate}, true)
 	return verdict
 }
 
-// decideMean judges Σ above / Σ below over stretches by the interval of that
-// ratio; wantMore is true where the limit is one from below.
-func (j judge) decideMean(verdict *slo.Verdict, above, below []float64, wantMore bool) {
-	value, se, stretches := ratioOf(above, below)
-	margin := math.Inf(1)
-	if stretches > 1 {
-		margin = downBy * stats.StudentQuantile(1-j.o.alpha(), stretches-1) * se
+// decideMean judges a mean by its interval between stretches, at the end that
+// could hurt the verdict; wantMore is true where the limit is one from below.
+func (j judge) decideMean(verdict *slo.Verdict, means [endCount]mean, wantMore bool) {
+	margins := func(m mean) (value, margin, stretches float64) {
+		value, se, stretches := ratioOf(m.sums, m.sizes)
+		margin = math.Inf(1)
+		if stretches > 1 {
+			margin = downBy * stats.StudentQuantile(1-j.o.alpha(), stretches-1) * se
+		}
+		if j.window.Brief {
+			margin *= briefBy
+		}
+		return value, margin, stretches
 	}
-	if j.window.Brief {
-		margin *= briefBy
-	}
+	value, margin, stretches := margins(means[asMeasured])
+	lowest, down, _ := margins(means[low])
+	highest, up, _ := margins(means[high])
 	verdict.Value, verdict.Confidence = new(round(value)), j.o.confidence()
-	good, bad := value+margin <= verdict.Limit, value-margin > verdict.Limit
-	met, missed := value+margin, value-margin
+	setEnds(verdict, lowest, highest)
+	good, bad := highest+up <= verdict.Limit, lowest-down > verdict.Limit
+	met, missed := highest+up, lowest-down
 	if wantMore {
 		good, bad = value-margin >= verdict.Limit, value+margin < verdict.Limit
 		met, missed = missed, met
@@ -298,6 +365,8 @@ func (j judge) decideMean(verdict *slo.Verdict, above, below []float64, wantMore
 		verdict.Standing, verdict.Bound = slo.Met, new(round(met))
 	case bad:
 		verdict.Standing, verdict.Bound = slo.Missed, new(round(missed))
+	case !wantMore && (value+margin <= verdict.Limit || value-margin > verdict.Limit):
+		verdict.Note = j.heldUp(*verdict)
 	case stretches < 2:
 		verdict.Note = "too few requests, all within a twelfth of the window: run longer"
 	case math.Abs(value-verdict.Limit) > atLimit*verdict.Limit:
@@ -327,22 +396,28 @@ func (j judge) shareVerdict(o slo.Objective) slo.Verdict {
 	if o.Metric == "good" && !j.judgesGood {
 		return notJudged(o, "goodput needs objectives on latency that every reply shows")
 	}
-	broke := map[string]func(*request) bool{
-		"good":   func(q *request) bool { return !q.good },
-		"error":  func(q *request) bool { return q.outcome.Failed() },
-		"reject": func(q *request) bool { return q.outcome == llm.Rejected },
-		"retry":  func(q *request) bool { return q.retried },
+	broke := map[string]func(*request, end) bool{
+		"good":   func(q *request, e end) bool { return !q.good[e] },
+		"error":  func(q *request, _ end) bool { return q.outcome.Failed() },
+		"reject": func(q *request, _ end) bool { return q.outcome == llm.Rejected },
+		"retry":  func(q *request, _ end) bool { return q.retried },
 	}[o.Metric]
 	b, p := j.stretches(), 1-o.Limit
 	if o.Above {
 		p = o.Limit
 	}
-	sizes, broken := make([]int, b.count), make([]int, b.count)
+	sizes := make([]int, b.count)
+	var broken [endCount][]int
+	for e := range broken {
+		broken[e] = make([]int, b.count)
+	}
 	for q := range j.requestsOf(j.part) {
 		at := b.of(q.due)
 		sizes[at]++
-		if broke(q) {
-			broken[at]++
+		for e := range broken {
+			if broke(q, end(e)) {
+				broken[e][at]++
+			}
 		}
 	}
 	verdict := j.decideShare(blank(o), broken, sizes, p)

@@ -228,13 +228,19 @@ func TestCrowdedViolationsAreWorthLess(t *testing.T) {
 	}
 }
 
+// alikeAtEnds is a mean that the machine did nothing to.
+func alikeAtEnds(sums, sizes []float64) [endCount]mean {
+	m := mean{sums, sizes}
+	return [endCount]mean{m, m, m}
+}
+
 // Three requests say little of a mean: they have two degrees of freedom.
 func TestAMeanOfFewIsWide(t *testing.T) {
 	t.Parallel()
 	// 9, 10 and 11 ms in stretches of their own: a standard error of 0.58 ms,
 	// which 1.3 × Student's 2.92 makes 2.2 ms, and a normal-like 1.8 only 1.35.
 	v := slo.Verdict{Limit: 12, Standing: slo.Undecided}
-	judge{view: view{collector: &collector{}}}.decideMean(&v, []float64{9, 0, 10, 11}, []float64{1, 0, 1, 1}, false)
+	judge{view: view{collector: &collector{}}}.decideMean(&v, alikeAtEnds([]float64{9, 0, 10, 11}, []float64{1, 0, 1, 1}), false)
 	if v.Standing != slo.Undecided {
 		t.Errorf("a mean of 10 ± 2.2 ms is %s beside a limit of 12 ms", v.Standing)
 	}
@@ -253,7 +259,7 @@ func TestWhyAMeanIsOpen(t *testing.T) {
 		{10.1, []float64{9, 0, 10, 11}, []float64{1, 0, 1, 1}, "at the limit"},
 	} {
 		v := slo.Verdict{Limit: tt.limit, Standing: slo.Undecided, Unit: "ms"}
-		judge{view: view{collector: &collector{}}}.decideMean(&v, tt.values, tt.sizes, false)
+		judge{view: view{collector: &collector{}}}.decideMean(&v, alikeAtEnds(tt.values, tt.sizes), false)
 		if v.Standing != slo.Undecided || v.Note != tt.want {
 			t.Errorf("%v of a limit of %v: %s, %q, want %q", tt.values, tt.limit, v.Standing, v.Note, tt.want)
 		}

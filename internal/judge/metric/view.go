@@ -18,20 +18,13 @@ type view struct {
 }
 
 func (c *collector) view(gaps *tallies, w Window) view {
-	v := view{collector: c, gaps: gaps, space: &workspace{}, trust: trust{batches: c.batchesOf(slo.Scope{}), sound: w.sound()}}
-	if c.tokens.Events > 0 {
-		v.coalesced = float64(c.tokens.Coalesced) / float64(c.tokens.Events)
-	}
-	return v
+	return view{collector: c, gaps: gaps, space: &workspace{}, trust: trust{batches: c.batchesOf(slo.Scope{}), sound: w.sound()}}
 }
 
-// boundedGaps is the share of gaps that are not quite what they say: their time
-// is only bounded or, for itl, a token without an event is in them.
-func (v view) boundedGaps(name string) float64 {
-	if name == "itl" && v.tokens.Events > 0 {
-		return v.coalesced + float64(v.tokens.Eventless)/float64(v.tokens.Events)
-	}
-	return v.coalesced
+// eventlessShare is that of the gaps of itl in which a token without an event
+// of its own is hidden.
+func (v view) eventlessShare() float64 {
+	return float64(v.tokens.Eventless) / float64(max(v.tokens.Events, 1))
 }
 
 // part selects requests by where they stand.
@@ -39,11 +32,12 @@ type part func(keys) bool
 
 func everything(keys) bool { return true }
 
-// of are the values of one figure over a part of the requests, in ms.
-func (v view) of(f figure, p part) values {
+// of are the values of one figure over a part of the requests, in ms, at one of
+// their ends.
+func (v view) of(f figure, p part, e end) values {
 	return func(yield func(int64, float32) bool) {
 		for q := range v.requests.all {
-			ns := q.figures[f]
+			ns := q.at(f, e)
 			if ns == ns && p(q.keys) && !yield(q.due, float32(ns/1e6)) {
 				return
 			}
@@ -54,21 +48,29 @@ func (v view) of(f figure, p part) values {
 // latency describes every figure over a part of the requests and its gaps.
 func (v view) latency(p part, gaps *tallied) Latency {
 	var l Latency
-	percentiles := v.o.percentiles()
 	for _, f := range requestFigures {
-		trust := v.trust
-		trust.coalesced = v.blurredShare(f.figure, p)
-		*f.place(&l) = v.space.sample(v.of(f.figure, p)).dist(percentiles, trust)
+		*f.place(&l) = v.dist(func(e end) source { return v.of(f.figure, p, e) }, v.trust)
 	}
-	l.ICL = counted{tally: gaps.icl}.sample(v.space).dist(percentiles, v.trust)
+	l.ICL = v.dist(func(e end) source { return counted{tally: gaps.icl[e]} }, v.trust)
 	trust := v.trust
-	trust.coalesced = v.boundedGaps("itl")
+	trust.eventless = v.eventlessShare()
 	if v.gaps.plain && v.tokens.Eventless == 0 {
 		l.ITL = l.ICL.clone()
 	} else if gaps.mostlyKnown() {
-		l.ITL = counted{tally: gaps.itl}.sample(v.space).dist(percentiles, trust)
+		l.ITL = v.dist(func(e end) source { return counted{tally: gaps.itl[e]} }, trust)
 	}
 	return l
+}
+
+// dist describes a figure, with its ends where they differ from it.
+func (v view) dist(of func(end) source, t trust) *Dist {
+	percentiles := v.o.percentiles()
+	d := of(asMeasured).sample(v.space).dist(percentiles, t)
+	if d == nil || !v.bounded {
+		return d
+	}
+	d.Low, d.High = d.differing(of(low).sample(v.space).dist(percentiles, trust{})), d.differing(of(high).sample(v.space).dist(percentiles, trust{}))
+	return d
 }
 
 func (d *Dist) clone() *Dist {
@@ -95,7 +97,20 @@ func inverse(d *Dist) *Dist {
 		}
 		speed.CI[k] = [2]float64{perToken(ci[1]), perToken(ci[0])}
 	}
+	speed.Low, speed.High = inverses(d.High), inverses(d.Low)
 	return speed
+}
+
+func inverses(ms map[string]float64) (speeds map[string]float64) {
+	for k, v := range ms {
+		if v > 0 {
+			if speeds == nil {
+				speeds = map[string]float64{}
+			}
+			speeds[k] = perToken(v)
+		}
+	}
+	return speeds
 }
 
 func perToken(ms float64) float64 { return round(1000 / ms) }

@@ -208,6 +208,9 @@ type Client struct {
 	// SchedDelayMS is how long goroutines that could run waited for a thread,
 	// the p99 as an upper bound.
 	SchedDelayMS float64 `json:"sched_delay_ms"`
+	// HeldUp is what the machine did to this process; absent where nobody
+	// watched.
+	HeldUp *HeldUp `json:"held_up,omitempty"`
 	// Retransmits is TCP segments that this machine had to send again.
 	Retransmits int64 `json:"tcp_retransmits"`
 	// Unasked is how often a connection brought bytes that no request had
@@ -216,6 +219,21 @@ type Client struct {
 	// Machine is the whole machine over the window; what its system does not
 	// tell is absent.
 	Machine telemetry.MachineUse `json:"machine"`
+}
+
+// HeldUp is how often and how long a machine kept a client from running over
+// the window. What that may have done to each figure stands with the figure.
+type HeldUp struct {
+	Times  int     `json:"times"`
+	TotalS float64 `json:"total_s"`
+	MaxMS  float64 `json:"max_ms"`
+}
+
+// Add takes in another machine.
+func (h *HeldUp) Add(o HeldUp) {
+	h.Times += o.Times
+	h.TotalS += o.TotalS
+	h.MaxMS = max(h.MaxMS, o.MaxMS)
 }
 
 // Worker is one of several processes that sent a load together.

@@ -34,6 +34,14 @@ func (c *Client) Add(o Client) {
 		c.ClockStepMS = o.ClockStepMS
 	}
 	c.SchedDelayMS = max(c.SchedDelayMS, o.SchedDelayMS)
+	if o.HeldUp != nil {
+		if c.HeldUp == nil {
+			c.HeldUp = &HeldUp{}
+		} else {
+			c.HeldUp = new(*c.HeldUp) // it may be another's
+		}
+		c.HeldUp.Add(*o.HeldUp)
+	}
 	c.SharesHost = c.SharesHost || o.SharesHost
 	c.Retransmits += o.Retransmits
 	c.Unasked += o.Unasked

@@ -46,6 +46,10 @@ type Verdict struct {
 	Standing Standing `json:"outcome"`
 	// Value is the figure in Unit: "ms", "tokens/s", "fraction", "MB".
 	Value *float64 `json:"value,omitempty"`
+	// Low and High are the ends of the figure by what the machine that measured
+	// it may have done; absent where that is the value itself.
+	Low   *float64 `json:"low,omitempty"`
+	High  *float64 `json:"high,omitempty"`
 	Unit  string   `json:"unit"`
 	Limit float64  `json:"limit"` // in Unit
 	// Bound is what the figure lies below where it is met, and above where it

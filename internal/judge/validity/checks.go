@@ -10,8 +10,9 @@ type check struct {
 	// spoils are the objectives that a failure touches, by their metrics; nil:
 	// all.
 	spoils []string
-	// shows marks a check that a client short of CPU time fails.
-	shows bool
+	// strict marks what only a strict run asks: what it finds is carried in the
+	// ends of the figures otherwise.
+	strict bool
 	// setup marks what a repetition does not mend.
 	setup bool
 	// machine marks what is asked of each machine that sends.
@@ -22,11 +23,13 @@ type check struct {
 var checks = []check{
 	{name: "workers", ask: askWorkers, cure: "look at that worker's own output and its machine, then run again"},
 	{name: "worker clocks", ask: askWorkerClocks, cure: "put the workers nearer to the conductor, or lengthen the window"},
-	{name: "lag", ask: askLag, spoils: fromDue, shows: true,
+	{name: "lag", ask: askLag, spoils: fromDue, strict: true,
 		cure: "redline itself sent late: lower the rate, give the client more cores, or spread the load over machines"},
 	{name: "due against sent", ask: askUnsent,
 		cure: "the client did not send what the schedule wanted: lower the rate or lengthen --drain"},
-	{name: "own CPU", machine: true, ask: askCPU, cure: "give the client more cores, lower the rate, or run the server on another machine"},
+	{name: "arrivals as asked", ask: askBunching,
+		cure: "redline was held up and sent requests together that were due apart: use another machine, spread the load over several (--workers), or lower the rate"},
+	{name: "own CPU", machine: true, strict: true, ask: askCPU, cure: "give the client more cores, lower the rate, or run the server on another machine"},
 	{name: "clock steps", machine: true, ask: askClock, spoils: times,
 		cure: "stop the time service from stepping the clock during a run, then run again"},
 	{name: "output lengths", ask: askOutputLengths, setup: true,
@@ -35,17 +38,17 @@ var checks = []check{
 		cure: "the server counts another number of tokens than was designed: give the model's own tokenizer, or look for a system prompt that is added"},
 	{name: "token counts", ask: askTokens, setup: true,
 		cure: "usage counts fewer tokens than arrived, or others: do not rely on it; compare with the model's own tokenizer (--tokenizer)"},
-	{name: "engine schedule", ask: askEngine, spoils: times, shows: true,
+	{name: "engine schedule", ask: askEngine, spoils: times, strict: true,
 		cure: "the embedded engine could not keep its own times: lower the rate or run it apart with redline sim"},
-	{name: "scheduler delay", machine: true, ask: askScheduler, spoils: times, shows: true,
+	{name: "scheduler delay", machine: true, ask: askScheduler, spoils: times, strict: true,
 		cure: "give the client more cores, lower the rate, or stop what else runs on this machine"},
-	{name: "client-side coalescing", ask: askCoalescing, spoils: gaps, shows: true,
+	{name: "client-side coalescing", ask: askCoalescing, spoils: gaps, strict: true,
 		cure: "the client reads later than tokens come: give it more cores, lower the rate, or spread the load over machines"},
 	{name: "buffered stream", ask: askBuffered, spoils: streamed, setup: true,
 		cure: "a proxy or the server holds events back: turn its buffering off (nginx: proxy_buffering off)"},
 	{name: "ports and files", machine: true, ask: askFiles, setup: true, cure: "raise the limit of open files (ulimit -n)"},
-	{name: "throttled machine", machine: true, ask: askThrottled, cure: "run the client where no quota, hypervisor or heat holds it back"},
-	{name: "shared host", machine: true, ask: askSharedHost, cure: "run the server on another machine: here the two take cores from each other"},
+	{name: "throttled machine", machine: true, strict: true, ask: askThrottled, cure: "run the client where no quota, hypervisor or heat holds it back"},
+	{name: "shared host", machine: true, strict: true, ask: askSharedHost, cure: "run the server on another machine: here the two take cores from each other"},
 	{name: "cache contamination", ask: askCache, setup: true,
 		cure: "the server has seen these prompts before: change --seed, or restart it or reset its prefix cache"},
 	{name: "response cache", ask: askRepeat, setup: true, cure: "the server answers repeated requests from a cache: turn it off"},

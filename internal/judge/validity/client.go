@@ -1,7 +1,6 @@
 package validity
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -26,24 +25,12 @@ const (
 	lengthShare = 0.1
 	// templateTokens is what a chat template adds, some dozens at most.
 	templateTokens = 64
-	// errorShare is the part of a figure below which an error is lost in what
-	// runs differ by; gapShare that of a gap between tokens, of which a window
-	// has many; strictShare is one that no reader would ask about.
-	errorShare, gapShare, strictShare = 0.05, 0.1, 0.01
+	// strictShare is the part of a figure that no reader would ask about,
+	// gapShare that of a gap between tokens, of which a window has many.
+	strictShare, gapShare = 0.01, 0.1
 	// floorMS is what even the fastest server leaves unharmed.
 	floorMS = 1
 )
-
-// scaled is a threshold in ms: a share of the typical value of a figure, as an
-// error below it is lost in that figure, but never below a floor that even the
-// fastest server leaves unharmed.
-func scaled(floor, share float64, d *metric.Dist) float64 {
-	typical, ok := d.Get("p50")
-	if !ok {
-		return floor
-	}
-	return max(floor, share*typical)
-}
 
 // about lists the verdicts on some metrics.
 func about(judged []slo.Verdict, metrics []string) []slo.Verdict {
@@ -51,75 +38,6 @@ func about(judged []slo.Verdict, metrics []string) []slo.Verdict {
 		o, err := slo.Parse(v.Objective)
 		return err != nil || !slices.Contains(metrics, o.Metric)
 	})
-}
-
-// tolerance bounds the error of figures by a share of each that depends on its
-// metric.
-type tolerance func(metric string) float64
-
-// bears is the error in ms that a verdict bears: a share of the figure judged or
-// of its limit, whichever is more, because a smaller error could not have
-// changed the verdict; more where the verdict is clearer than that, and never
-// below the floor. of says what it is a share of.
-func (share tolerance) bears(v slo.Verdict) (ms float64, of string) {
-	o, err := slo.Parse(v.Objective)
-	if err != nil {
-		return math.Inf(1), ""
-	}
-	own := share(o.Metric)
-	ms, of = own*v.Limit, text.RoughPercent(own)+" of "+v.Objective
-	if v.Value != nil && *v.Value > v.Limit {
-		ms, of = own**v.Value, text.RoughPercent(own)+" of the "+millis(*v.Value)+" of "+v.Objective
-	}
-	if by, why := distance(v); by > ms {
-		ms, of = by, why
-	}
-	if ms < floorMS {
-		return floorMS, ""
-	}
-	return ms, of
-}
-
-// distance is the error in ms that cannot turn a verdict: what is left between
-// the bound of a figure that is met and its limit, and what a figure that is
-// missed lies beyond it. Where the figure is that no answer came it is the limit
-// itself, as no lateness of ours below that explains it.
-func distance(v slo.Verdict) (ms float64, of string) {
-	switch {
-	case v.Standing == slo.Missed && v.Value == nil:
-		return v.Limit, "the limit of " + v.Objective + ", which is missed for want of answers"
-	case v.Standing == slo.Missed:
-		return *v.Value - v.Limit, "what " + v.Objective + " is missed by"
-	case v.Standing == slo.Met && v.Value != nil:
-		return v.Limit - *cmp.Or(v.Bound, v.Value), "what " + v.Objective + " is met by"
-	}
-	return 0, ""
-}
-
-// least is what all of some verdicts bear.
-func (share tolerance) least(judged []slo.Verdict) (ms float64, of string) {
-	ms = math.Inf(1)
-	for _, v := range judged {
-		if bears, why := share.bears(v); bears < ms {
-			ms, of = bears, why
-		}
-	}
-	return ms, of
-}
-
-// judge compares an error in ms with the least tolerant of some verdicts, and
-// names all those for which it is too much.
-func (share tolerance) judge(ms float64, what string, judged []slo.Verdict) outcome {
-	limit, of := share.least(judged)
-	var spoils []string
-	for _, v := range judged {
-		if bears, _ := share.bears(v); ms > bears {
-			spoils = append(spoils, v.Objective)
-		}
-	}
-	o := atMost(ms, limit, what).because(of)
-	o.spoils = spoils
-	return o
 }
 
 // because adds to the threshold what it is a share of.
@@ -130,28 +48,22 @@ func (o outcome) because(of string) outcome {
 	return o
 }
 
-// askLag bounds the p99 of our own lateness by a share of the figures that are
-// counted from due: 1 ms at least, twelve times what the pacing thread is late
-// at its own p99.
+// askLag bounds the p99 of our own lateness: 1 ms at least, twelve times what the
+// pacing thread is late at its own p99.
 func askLag(e Evidence) outcome {
 	p99, ok := e.Summary.Latency.Lag.Get("p99")
 	if !ok {
 		return outcome{why: "no request was sent in the window"}
 	}
-	o, worst := lagOutcome(e, p99), ""
+	worst := ""
 	for _, w := range e.Workers {
 		// One that is late spoils the tail that all share.
 		if w.LagP99MS != nil && *w.LagP99MS > p99 {
-			if late := lagOutcome(e, *w.LagP99MS); late.failed() {
-				o, p99, worst = late, *w.LagP99MS, w.Name
-			}
+			p99, worst = *w.LagP99MS, "worker "+w.Name+": "
 		}
 	}
-	if worst != "" {
-		o.figure = "worker " + worst + ": " + o.figure
-		return o
-	}
-	if busy := e.Client.Machine.MachineShare; e.Client.CPUs > 0 && e.Client.CPUShare < idleShare {
+	o := atMost(p99, LagLimit(typical(e.Summary.Latency.TTFT)), worst+"p99 ")
+	if busy := e.Client.Machine.MachineShare; worst == "" && e.Client.CPUs > 0 && e.Client.CPUShare < idleShare {
 		o.cure = "redline was starved of CPU: other programs or the hypervisor took its cores; run again when the machine is quiet"
 		if busy != nil {
 			o.cure += fmt.Sprintf(" (%s busy in all)", text.RoughPercent(*busy))
@@ -160,39 +72,34 @@ func askLag(e Evidence) outcome {
 	return o
 }
 
-var lagTolerance tolerance = func(string) float64 { return errorShare }
+// LagLimit is what the p99 of lag may be in a strict run, in ms, by the median of
+// ttft.
+func LagLimit(ttft float64) float64 { return max(floorMS, strictShare*ttft) }
 
-// LagLimit is what the p99 of lag may be, in ms, in a run that goes on: by where
-// its objectives stand, or by the median of ttft.
-func LagLimit(judged []slo.Verdict, ttft float64, strict bool) float64 {
-	share := errorShare
-	if strict {
-		share = strictShare
-	}
-	judged = slices.DeleteFunc(about(judged, fromDue), func(v slo.Verdict) bool { return v.Value == nil })
-	if len(judged) > 0 && !strict {
-		ms, _ := lagTolerance.least(judged)
-		return ms
-	}
-	return scaled(floorMS, share, &metric.Dist{P: map[string]float64{"p50": ttft}})
+// typical is the median of a figure, 0 where it has none.
+func typical(d *metric.Dist) float64 {
+	v, _ := d.Get("p50")
+	return v
 }
 
-func lagOutcome(e Evidence, p99 float64) outcome {
-	if e.Strict {
-		return atMost(p99, scaled(floorMS, strictShare, e.Summary.Latency.TTFT), "p99 ")
+// The server saw another arrival process than was asked for where requests had
+// bunchedBy times as many others just before them as they were to have, and by
+// bunchedMin more.
+const bunchedBy, bunchedMin = 1.5, 0.25
+
+// askBunching asks whether requests that were sent late came together with
+// others, so that the server met another load than was asked for.
+func askBunching(e Evidence) outcome {
+	b := e.Summary.Bunching
+	if b == nil {
+		return outcome{skip: true}
 	}
-	if judged := about(e.Judged, fromDue); len(judged) > 0 {
-		return lagTolerance.judge(p99, "p99 ", judged)
+	return outcome{
+		ok: b.Sent <= bunchedBy*b.Due || b.Sent-b.Due <= bunchedMin,
+		figure: fmt.Sprintf("%s other requests were sent in the %s before one, %s were due",
+			text.Rough(b.Sent), millis(b.WithinMS), text.Rough(b.Due)),
+		threshold: fmt.Sprintf("≤ %s times", text.Rough(bunchedBy)),
 	}
-	first, name := e.Summary.Latency.TTFT, "ttft"
-	if first == nil {
-		first, name = e.Summary.Latency.E2E, "e2e"
-	}
-	limit, of := scaled(floorMS, errorShare, first), ""
-	if limit > floorMS {
-		of = text.RoughPercent(errorShare) + " of the median " + name
-	}
-	return atMost(p99, limit, "p99 ").because(of)
 }
 
 // askUnsent compares what was sent with what was due. Requests that a cap held
@@ -223,7 +130,6 @@ func askCPU(e Evidence) outcome {
 		return outcome{why: "the system does not say how much CPU time the process took"}
 	}
 	return outcome{
-		cause:     true,
 		ok:        e.Client.CPUShare < cpuShare,
 		figure:    fmt.Sprintf("this process took %s of %s", text.RoughPercent(e.Client.CPUShare), text.Plural(e.Client.CPUs, "core")),
 		threshold: "< " + text.RoughPercent(cpuShare),
@@ -308,21 +214,9 @@ func askEngine(e Evidence) outcome {
 		return outcome{why: "the embedded engine gave no account of its times"}
 	}
 	late := float64(e.Engine.P99) / 1e6
-	o := atMost(late, scaled(floorMS, gapShare, e.Summary.Latency.TPOT), "p99 ")
-	if judged := about(e.Judged, times); len(judged) > 0 && !e.Strict {
-		o = tolerance(ofTimes).judge(late, "p99 ", judged)
-	}
+	o := atMost(late, max(floorMS, gapShare*typical(e.Summary.Latency.TPOT)), "p99 ")
 	o.figure += ", max " + millis(float64(e.Engine.Max)/1e6)
 	return o
-}
-
-// ofTimes is the share of a time that an error may have: a window has many
-// gaps, so that theirs average out.
-func ofTimes(metric string) float64 {
-	if metric == "tpot" || slices.Contains(gaps, metric) {
-		return gapShare
-	}
-	return errorShare
 }
 
 func atMost(ms, limit float64, what string) outcome {

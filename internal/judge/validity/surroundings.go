@@ -42,16 +42,12 @@ const (
 )
 
 // askScheduler bounds the wait of a goroutine for a thread by half of the
-// token time, and never below 1 ms: beyond that reads lag behind tokens. With
-// the kernel's stamps a late read moves no time unless it takes two events at
-// once, or a request is sent late.
+// token time, and never below 1 ms: beyond that reads lag behind tokens.
 func askScheduler(e Evidence) outcome {
 	if e.Client.CPUs == 0 {
 		return unwatched
 	}
-	o := atMost(e.Client.SchedDelayMS, scaled(floorMS, 0.5, e.Summary.Latency.TPOT), "p99 ")
-	o.cause = e.Client.Timestamps.Source == "kernel"
-	return o
+	return atMost(e.Client.SchedDelayMS, max(floorMS, typical(e.Summary.Latency.TPOT)/2), "p99 ")
 }
 
 // askCoalescing blames the client for events with merged timestamps only where it
@@ -127,7 +123,6 @@ func askThrottled(e Evidence) outcome {
 		hot = *m.ThermalThrottles
 	}
 	return outcome{
-		cause:     true,
 		ok:        steal <= stealShare && held <= quotaShare && hot == 0,
 		figure:    fmt.Sprintf("steal %s, quota %s, %d times hot", text.RoughPercent(steal), text.RoughPercent(held), hot),
 		threshold: fmt.Sprintf("steal ≤ %s, quota ≤ %s, never hot", text.RoughPercent(stealShare), text.RoughPercent(quotaShare)),
@@ -144,7 +139,6 @@ func askSharedHost(e Evidence) outcome {
 		return outcome{why: "the server runs on this machine, which does not say how busy it is"}
 	}
 	return outcome{
-		cause:     true,
 		ok:        *e.Client.Machine.MachineShare < sharedShare,
 		figure:    fmt.Sprintf("server on this machine, %s busy", text.RoughPercent(*e.Client.Machine.MachineShare)),
 		threshold: "< " + text.RoughPercent(sharedShare),

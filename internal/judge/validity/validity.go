@@ -8,7 +8,6 @@ package validity
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 	"time"
 
@@ -58,8 +57,8 @@ type Evidence struct {
 	Workers []result.Worker
 	// Partial says that requests that were in flight left no record.
 	Partial bool
-	// Strict makes every check final: a machine that is busy fails it, also
-	// where no figure shows that.
+	// Strict also asks whether the client's machine was quiet, and no objective
+	// excuses a check.
 	Strict bool
 }
 
@@ -89,14 +88,8 @@ type outcome struct {
 	skip              bool
 	// cure takes the place of the check's own where the evidence tells more.
 	cure string
-	// cause says that what was found spoils no figure by itself: it fails only
-	// beside a check that shows the harm.
-	cause bool
 	// note is worth saying although the check is passed.
 	note string
-	// spoils are the objectives for which the figure is too much, where the
-	// check tells them apart.
-	spoils []string
 	// touches takes the place of the check's own list of metrics.
 	touches []string
 }
@@ -112,38 +105,23 @@ type Judgement struct {
 	Notes     []result.Warning
 }
 
-// Judge asks every question.
+// Judge asks every question. What the client's machine did to the figures is in
+// their ends, so that only Strict asks for more.
 func Judge(e Evidence) Judgement {
-	checks := slices.Clone(checks)
-	outcomes, harmed := make([]outcome, len(checks)), false
-	for i, c := range checks {
+	j := Judgement{Checks: []result.Check{}, Unchecked: []result.Unchecked{}}
+	for _, c := range checks {
+		if c.strict && !e.Strict {
+			continue
+		}
 		o := c.each(e)
 		if o.touches != nil {
 			c.spoils = o.touches
-			checks[i] = c
 		}
 		if o.failed() && !e.Strict && !c.touches(e.Judged) {
 			o.ok, o.note = true, o.figure+", but no objective is about what that spoils"
 			o.threshold += ", where one is about " + strings.Join(c.spoils, ", ")
 		}
-		outcomes[i] = o
-		harmed = harmed || c.shows && o.failed() && !o.cause
-	}
-	j := Judgement{Checks: []result.Check{}, Unchecked: []result.Unchecked{}}
-	for i, o := range outcomes {
-		if o.cause && !e.Strict {
-			outcomes[i] = o.unless(harmed)
-		}
-	}
-	for i, c := range checks {
-		o := outcomes[i]
-		switch {
-		case o.cause && harmed:
-			o.spoils = harm(outcomes, e.Judged)
-		case len(o.spoils) == 0:
-			o.spoils = c.touched(e.Judged)
-		}
-		j.add(c, o)
+		j.add(c, o, e.Judged)
 	}
 	return j
 }
@@ -165,32 +143,7 @@ func (c check) touched(judged []slo.Verdict) []string {
 	return text.Each(about(judged, c.spoils), func(v slo.Verdict) string { return v.Objective })
 }
 
-// harm is what the checks that show a lack of CPU time spoil together: no more
-// than that did its cause.
-func harm(outcomes []outcome, judged []slo.Verdict) []string {
-	var names []string
-	for i, c := range checks {
-		if o := outcomes[i]; c.shows && o.failed() && !o.cause {
-			names = append(names, o.spoils...)
-			if len(o.spoils) == 0 {
-				names = append(names, c.touched(judged)...)
-			}
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// unless is a cause that counts only where harm was done.
-func (o outcome) unless(harmed bool) outcome {
-	o.threshold += ", or no harm shows"
-	if o.failed() && !harmed {
-		o.ok, o.note = true, o.figure+", but no figure shows harm"
-	}
-	return o
-}
-
-func (j *Judgement) add(c check, o outcome) {
+func (j *Judgement) add(c check, o outcome, judged []slo.Verdict) {
 	switch {
 	case o.skip:
 		return
@@ -200,7 +153,7 @@ func (j *Judgement) add(c check, o outcome) {
 	}
 	answer := result.Check{Name: c.name, OK: o.ok, Figure: o.figure, Threshold: o.threshold}
 	if !o.ok {
-		answer.Cure, answer.Setup, answer.Spoils = cmp.Or(o.cure, c.cure), c.setup, o.spoils
+		answer.Cure, answer.Setup, answer.Spoils = cmp.Or(o.cure, c.cure), c.setup, c.touched(judged)
 	}
 	j.Checks = append(j.Checks, answer)
 	if o.note != "" {

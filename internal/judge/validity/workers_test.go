@@ -36,6 +36,7 @@ func TestABadWorkerIsNamed(t *testing.T) {
 		{"workers", func(w *result.Worker) { w.Lost = "it was stopped" }, "1 of 3 lost, with 33% of the load; w2: it was stopped"},
 	} {
 		e := crewed()
+		e.Strict = true
 		tc.spoil(&e.Workers[1])
 		failed := failedFigures(Judge(e))
 		if !strings.HasPrefix(failed[tc.check], tc.want) || len(failed) != 1 {
@@ -49,6 +50,7 @@ func TestABadWorkerIsNamed(t *testing.T) {
 func TestEveryWorkerLost(t *testing.T) {
 	t.Parallel()
 	e := crewed()
+	e.Strict = true
 	for i := range e.Workers {
 		e.Workers[i].Lost, e.Workers[i].Client = "it was stopped", result.Client{}
 	}

@@ -8,11 +8,13 @@ import (
 	"os"
 	"runtime"
 	"runtime/metrics"
+	"slices"
 	"sort"
 	"sync"
 	"time"
 
 	"redline/internal/clock"
+	"redline/internal/holdup"
 )
 
 // gcPauses is the runtime's histogram of stops of the whole program.
@@ -44,6 +46,13 @@ type Host struct {
 	pauses  []uint64  // the runtime's counts at the last sample
 	delays  []uint64  // likewise
 	edges   []float64 // of the runtime's buckets of delays
+
+	pulses   func()             // ends them; nil where nothing watches for hold-ups
+	found    []*holdup.Recorder // where hold-ups are found
+	taken    []int              // of each, how many were taken over
+	holdups  []holdup.Holdup
+	guest    bool // the machine is a virtual one
+	stealing bool // its host was seen to take cores away, and so counts it
 }
 
 type hostSample struct {
@@ -72,15 +81,28 @@ type HostUse struct {
 	SchedMax time.Duration `json:"sched_max_ns"`
 	// ClockStep is the largest step of the real-time clock since the start.
 	ClockStep time.Duration `json:"clock_step_ns"`
+	holdup.Watch
 	MachineUse
 }
 
 // WatchHost samples until Stop.
-func WatchHost(c *clock.Clock) *Host { return WatchHostTo(c, nil) }
+func WatchHost(c *clock.Clock) *Host { return WatchHostTo(c, nil, nil) }
 
-// WatchHostTo samples until Stop and logs a line every second.
-func WatchHostTo(c *clock.Clock, log *Log) *Host {
+// WatchHostTo samples until Stop and logs a line every second, with the
+// hold-ups that it finds and those that engine has, which may be nil.
+func WatchHostTo(c *clock.Clock, log *Log, engine *holdup.Recorder) *Host {
 	h := &Host{clock: c, log: log, machine: newMachine(os.DirFS("/")), stop: make(chan struct{})}
+	if _, mono := c.Origin(); mono != 0 { // a virtual clock is never held up
+		own := &holdup.Recorder{}
+		h.pulses, h.found = startPulses(c, own), []*holdup.Recorder{own}
+		h.guest = h.machine.guest()
+	}
+	if engine != nil {
+		h.found = append(h.found, engine)
+	}
+	for _, f := range h.found {
+		h.taken = append(h.taken, f.Len())
+	}
 	h.sample()
 	h.look()
 	h.done.Go(func() {
@@ -106,6 +128,9 @@ func WatchHostTo(c *clock.Clock, log *Log) *Host {
 func (h *Host) Stop() {
 	close(h.stop)
 	h.done.Wait()
+	if h.pulses != nil {
+		h.pulses()
+	}
 	h.sample()
 	h.look()
 }
@@ -118,11 +143,52 @@ func (h *Host) look() {
 	h.wide = append(h.wide, wide)
 	since, first := h.logged, len(h.wide) == 1
 	h.logged = wide.at
+	fresh := h.takeHoldups()
 	h.mu.Unlock()
 	if h.log != nil && !first {
 		use := h.Over(since, wide.at)
+		use.Holdups = fresh
 		h.log.Add(Line{At: wide.at, Host: &use})
 	}
+}
+
+// takeHoldups takes over what was found since the last time. A machine that is
+// not virtual never stands still, nor does one whose host counts the time that
+// it takes and took none: this process was stopped then, which stops no kernel.
+func (h *Host) takeHoldups() (fresh []holdup.Holdup) {
+	stolen := h.guest && h.stolen()
+	for i, f := range h.found {
+		some := f.Since(h.taken[i])
+		h.taken[i] += len(some)
+		for _, one := range some {
+			if one.Kind != holdup.Machine || stolen {
+				fresh = append(fresh, one)
+			}
+		}
+	}
+	h.holdups = append(h.holdups, fresh...)
+	return fresh
+}
+
+// stolen reports whether the host may have taken cores away over the last two
+// looks.
+func (h *Host) stolen() bool {
+	last := h.wide[len(h.wide)-1].cores
+	for _, c := range last {
+		h.stealing = h.stealing || c.steal > 0
+	}
+	if !h.stealing {
+		return true // nobody counts it
+	}
+	share := machineOver(h.wide[max(0, len(h.wide)-3):], 0, h.clock.Now()).StealShare
+	return share == nil || *share > 0
+}
+
+// Holdups are those that were found so far.
+func (h *Host) Holdups() holdup.Watch {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return holdup.Watch{Watched: h.pulses != nil, Holdups: slices.Clone(h.holdups)}
 }
 
 func (h *Host) sample() {
@@ -151,6 +217,7 @@ func (h *Host) Over(start, end int64) HostUse {
 	defer h.mu.Unlock()
 	first, last := around(len(h.samples), func(i int) int64 { return h.samples[i].at }, start, end)
 	use := HostUse{CPU: h.samples[last].cpu - h.samples[first].cpu, ClockStep: h.clock.LargestStep()}
+	use.Watched = h.pulses != nil
 	var delays [][]growth
 	for _, s := range h.samples[first+1 : last+1] {
 		use.GCPause = max(use.GCPause, s.pause)

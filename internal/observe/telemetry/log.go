@@ -8,6 +8,7 @@ import (
 	"io"
 	"sync"
 
+	"redline/internal/holdup"
 	"redline/internal/observe/engine"
 )
 
@@ -49,6 +50,9 @@ type Subject struct {
 type Line struct {
 	// At is the moment, in nanoseconds from the run's origin.
 	At int64 `json:"at"`
+	// Worker is the number of the worker, from 1 on, whose host it is; 0 for the
+	// host of this process.
+	Worker int `json:"worker,omitempty"`
 	// Host is what was used since the host's line before.
 	Host *HostUse `json:"host,omitempty"`
 	// Server is one scrape; its counters count from the server's start.
@@ -187,12 +191,32 @@ func (l *Logged) Accelerators() []AcceleratorReading {
 	return readings
 }
 
+// Holdups gives those of this host or, where workers sent the load, of each of
+// theirs.
+func (l *Logged) Holdups() []holdup.Watch {
+	hosts := make([]holdup.Watch, 1)
+	for _, line := range l.Lines {
+		if line.Host == nil || line.Worker < 0 {
+			continue
+		}
+		for len(hosts) <= line.Worker {
+			hosts = append(hosts, holdup.Watch{})
+		}
+		of := &hosts[line.Worker]
+		of.Watched, of.Holdups = line.Host.Watched, append(of.Holdups, line.Host.Holdups...)
+	}
+	if len(hosts) > 1 {
+		return hosts[1:]
+	}
+	return hosts
+}
+
 // Host gives what was used between two offsets, to the nearest lines around
 // them.
 func (l *Logged) Host(start, end int64) HostUse {
 	var use HostUse
 	for _, line := range l.Lines {
-		if h := line.Host; h != nil && line.At > start && line.At-int64(h.Wall) < end {
+		if h := line.Host; h != nil && line.Worker == 0 && line.At > start && line.At-int64(h.Wall) < end {
 			use.add(*h)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"redline/internal/answer/diagnose"
 	"redline/internal/drive/record"
+	"redline/internal/holdup"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/series"
@@ -56,6 +57,9 @@ type Run struct {
 	Workload result.Workload
 	Client   result.Client
 	Workers  []result.Worker
+	// Watches are what this machine, or each worker, found of its own hold-ups;
+	// none where nobody wrote it down.
+	Watches []holdup.Watch
 	// Conductor is this process, where workers sent the load.
 	Conductor *result.Client
 
@@ -78,6 +82,7 @@ type Run struct {
 
 // Assemble gives the result of a run. The caller hides what is secret in it.
 func Assemble(in Run) (*result.Result, error) {
+	in.Client.HeldUp = in.heldUp()
 	res := in.setting()
 	if in.Empty {
 		return in.nothingMeasured(res), nil
@@ -121,7 +126,7 @@ func (in Run) nothingMeasured(res *result.Result) *result.Result {
 func (in Run) figures(on *result.Result, kept *rehearsal) (result.Point, error) {
 	c := in.Plan
 	options := metric.Options{Start: in.Start, End: in.End, Varies: c.Recorded() || c.Load.Varies() || len(in.pooled) > 1, Plain: c.Load.Bounds.Plain,
-		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed, Confidence: c.Confidence, Looked: in.Looked}
+		Percentiles: c.Metrics.Percentiles, Objectives: c.Objectives, Seed: c.Seed, Confidence: c.Confidence, Looked: in.Looked, Machine: in.machine()}
 	if len(c.Objectives) == 0 {
 		options.Objectives = implied
 	}
@@ -226,6 +231,9 @@ func (in Run) judge(res *result.Result, point *result.Point) {
 	}
 	judged := validity.Judge(e)
 	res.Verdict.Checks, res.Verdict.Unchecked = judged.Checks, judged.Unchecked
+	if len(in.Watches) > 0 && in.Client.HeldUp == nil {
+		res.Verdict.Unchecked = append(res.Verdict.Unchecked, result.Unchecked{Name: "hold-ups", Why: "this system does not say how long threads wait for a core"})
+	}
 	res.Warnings = append(res.Warnings, judged.Notes...)
 	for _, n := range point.Notes {
 		res.Warnings = append(res.Warnings, result.Warning{Figure: n.Figure, Text: n.Text})

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"redline/internal/drive/record"
+	"redline/internal/holdup"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -14,8 +15,10 @@ import (
 
 // Kept is a run that has measured something and is read again.
 type Kept struct {
+	Plan    *config.Config
 	Result  *result.Result
 	Records Records
+	Watches []holdup.Watch
 }
 
 func (k Kept) point() *result.Point { return &k.Result.Points[0] }
@@ -36,7 +39,8 @@ func (k Kept) length() int64 {
 // accepted, and so its cost, depends on them.
 func (k Kept) Judge(c *config.Config, looked bool) ([]slo.Verdict, error) {
 	start, end := k.window()
-	point, err := Run{Plan: c, Records: k.Records, Start: start, End: end, Load: k.point().Load, Looked: looked, Server: k.point().Server, judgedOnly: true}.figures(k.Result, nil)
+	point, err := Run{Plan: c, Records: k.Records, Start: start, End: end, Load: k.point().Load, Looked: looked, Server: k.point().Server,
+		Client: k.Result.Client, Workers: k.Result.Workers, Watches: k.Watches, judgedOnly: true}.figures(k.Result, nil)
 	if all := &k.point().Summary; err == nil && point.Requests.Due == 0 && all.Requests.Due > 0 {
 		return metric.Stated(c.Objectives, all), nil
 	}

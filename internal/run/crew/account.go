@@ -5,6 +5,7 @@ import (
 
 	"redline/internal/drive/load"
 	"redline/internal/drive/record"
+	"redline/internal/holdup"
 	"redline/internal/judge/result"
 	"redline/internal/llm"
 )
@@ -62,6 +63,17 @@ func (s *stint) Reports() []result.Worker {
 			w.Client, w.Shortage = m.report.Client, m.report.Shortage
 		}
 		list = append(list, w)
+	}
+	return list
+}
+
+// Watches are what each worker found of its machine's hold-ups.
+func (s *stint) Watches() []holdup.Watch {
+	list := make([]holdup.Watch, len(s.members))
+	for i, m := range s.members {
+		if m.report != nil {
+			list[i] = m.report.Watch
+		}
 	}
 	return list
 }

@@ -62,6 +62,7 @@ func (j *job) run(start int64) {
 		from, to = start, max(start+1, j.clock.Now())
 	}
 	report.Client, report.Shortage = j.part.Client(from, to)
+	report.Watch = j.part.Watch()
 	if report.Error = j.why(); err != nil {
 		report.Error = err.Error()
 	}

@@ -8,6 +8,7 @@ import (
 
 	"redline/internal/drive/load"
 	"redline/internal/drive/record"
+	"redline/internal/holdup"
 	"redline/internal/judge/result"
 	"redline/internal/run/doctor"
 	"redline/internal/run/measure"
@@ -96,6 +97,7 @@ type Report struct {
 	Client   result.Client `json:"client"`
 	Shortage int64         `json:"shortage,omitempty"`
 	Counts   load.Counts   `json:"counts"`
+	holdup.Watch
 	// Error is what kept it from its part.
 	Error string `json:"error,omitempty"`
 }

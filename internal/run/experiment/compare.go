@@ -132,11 +132,12 @@ func (x *conductor) note(s side, round *compare.Round, res *result.Result) {
 	case x.leftOut != "":
 		round.Skip = s.name + ": not valid: " + x.leftOut
 	}
-	values := compare.ValuesOf(&res.Points[0], append(slices.Clone(x.figures), unfinishedRate)...)
-	if p := &res.Points[0]; s.name == "A" {
-		round.A, round.QualityA, round.CurvesA = values, p.Quality, p.Distributions
+	p, figures := &res.Points[0], append(slices.Clone(x.figures), unfinishedRate)
+	values, ends := compare.ValuesOf(p, figures...), compare.EndsOf(p, figures...)
+	if s.name == "A" {
+		round.A, round.EndsA, round.QualityA, round.CurvesA = values, ends, p.Quality, p.Distributions
 	} else {
-		round.B, round.QualityB, round.CurvesB = values, p.Quality, p.Distributions
+		round.B, round.EndsB, round.QualityB, round.CurvesB = values, ends, p.Quality, p.Distributions
 	}
 }
 

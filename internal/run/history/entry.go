@@ -42,6 +42,7 @@ type Entry struct {
 	// Values are the figures that drift is looked for in, Requests how many
 	// they are of.
 	Values   compare.Values `json:"values"`
+	Ends     compare.Ends   `json:"ends,omitempty"`
 	Requests int            `json:"requests,omitempty"`
 	// Settings are what it was measured with.
 	Settings map[string]string `json:"settings"`
@@ -82,7 +83,7 @@ func (e *Entry) Name() string {
 func entryOf(res *result.Result) *Entry {
 	e := &Entry{ID: res.ID, Started: res.Started, Kind: string(res.Kind()), Label: res.Label, Note: res.Note, Model: res.Model.Name,
 		Engine: res.Engine.Name, Workload: res.Workload.Name, Load: loadOf(res), Valid: res.Verdict.Valid, SLO: res.Verdict.SLO,
-		Interrupted: res.Interrupted, Values: compare.Watched(res), Requests: compare.RequestsOf(res), Settings: settingsOf(res)}
+		Interrupted: res.Interrupted, Values: compare.Watched(res), Ends: compare.WatchedEnds(res), Requests: compare.RequestsOf(res), Settings: settingsOf(res)}
 	e.Series = seriesOf(res, e)
 	return e
 }

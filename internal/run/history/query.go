@@ -118,7 +118,7 @@ func (ix *Index) series(ctx context.Context, series string) (sound []compare.Sam
 			left++
 			continue
 		}
-		sound = append(sound, compare.Sample{ID: e.ID, At: e.Started, Values: e.Values, Requests: e.Requests, Settings: e.Settings, Pinned: e.Pin != nil})
+		sound = append(sound, compare.Sample{ID: e.ID, At: e.Started, Values: e.Values, Ends: e.Ends, Requests: e.Requests, Settings: e.Settings, Pinned: e.Pin != nil})
 	}
 	return sound, left, nil
 }

@@ -8,8 +8,10 @@ import (
 
 	"redline/internal/drive/load"
 	"redline/internal/drive/record"
+	"redline/internal/holdup"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
+	"redline/internal/observe/telemetry"
 	"redline/internal/run/store"
 	"redline/internal/stats"
 )
@@ -47,6 +49,9 @@ type Stint interface {
 	Begin() (start int64, err error)
 	// Reports are what each worker says of itself once News has ended.
 	Reports() []result.Worker
+	// Watches are what each worker found of its machine's hold-ups, once News has
+	// ended.
+	Watches() []holdup.Watch
 	// Forget gives back what was kept of the stage, once its result is written or it is discarded.
 	Forget()
 }
@@ -97,6 +102,16 @@ func (r *run) offer(ctx context.Context, sink func(*record.Record)) (load.Outcom
 		out.Stopped = "every worker was lost"
 	}
 	return out, err
+}
+
+// logCrew writes down what the workers found of their machines.
+func (r *run) logCrew() {
+	if r.stint == nil {
+		return
+	}
+	for i, w := range r.stint.Watches() {
+		r.watched.lines().Add(telemetry.Line{At: r.clock.Now(), Worker: i + 1, Host: &telemetry.HostUse{Watch: w}})
+	}
 }
 
 // forget gives back what a crew keeps of the run, once nobody will resume it.

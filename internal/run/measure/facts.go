@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"time"
 
+	"redline/internal/holdup"
 	"redline/internal/judge/result"
 	"redline/internal/judge/validity"
 	"redline/internal/observe/telemetry"
@@ -35,7 +36,9 @@ func (r *run) facts() assemble.Run {
 		in.Server, in.Scrapes, in.Evidence.Traffic = nil, nil, nil
 		in.Warnings = append(in.Warnings, result.Warning{Figure: "server", Text: "the run was resumed by another conductor: what the server said of itself covers only a part of it and is left out"})
 	}
+	in.Watches = []holdup.Watch{r.watched.host.Holdups()}
 	if r.stint != nil {
+		in.Watches = r.stint.Watches()
 		in.Workers, in.Conductor = r.stint.Reports(), new(in.Client)
 		in.Client = r.crew(in.Client, in.Workers)
 	}

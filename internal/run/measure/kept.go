@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"redline/internal/holdup"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
@@ -13,7 +14,7 @@ import (
 
 // Pool gives the figures of several runs of one plan together.
 func Pool(c *config.Config, paths []string) (result.Point, error) {
-	runs, err := openRuns(paths)
+	runs, err := openRuns(c, paths)
 	if err != nil {
 		return result.Point{}, err
 	}
@@ -22,7 +23,7 @@ func Pool(c *config.Config, paths []string) (result.Point, error) {
 
 // Judge gives the verdicts of objectives that a run's own plan does not have.
 func Judge(c *config.Config, path string, objectives []slo.Objective) ([]slo.Verdict, error) {
-	runs, err := openRuns([]string{path})
+	runs, err := openRuns(c, []string{path})
 	if err != nil {
 		return nil, err
 	}
@@ -31,8 +32,17 @@ func Judge(c *config.Config, path string, objectives []slo.Objective) ([]slo.Ver
 	return runs[0].Judge(&asked, looked(c))
 }
 
+// watchesOf is what a run wrote down of the hold-ups of who sent it.
+func watchesOf(dir *store.Dir) []holdup.Watch {
+	logged, err := dir.ReadTelemetry()
+	if err != nil || logged == nil {
+		return nil // the figures then say that nobody watched
+	}
+	return logged.Holdups()
+}
+
 // openRuns reads the runs that have measured something.
-func openRuns(paths []string) ([]assemble.Kept, error) {
+func openRuns(c *config.Config, paths []string) ([]assemble.Kept, error) {
 	var runs []assemble.Kept
 	for _, path := range paths {
 		dir, err := store.Open(path)
@@ -44,7 +54,7 @@ func openRuns(paths []string) ([]assemble.Kept, error) {
 			return nil, err
 		}
 		if len(res.Points) > 0 {
-			runs = append(runs, assemble.Kept{Result: res, Records: dir.Records})
+			runs = append(runs, assemble.Kept{Plan: c, Result: res, Records: dir.Records, Watches: watchesOf(dir)})
 		}
 	}
 	if len(runs) == 0 {

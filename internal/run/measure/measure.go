@@ -367,6 +367,7 @@ func (r *run) load(ctx context.Context) (lost, err error) {
 	stopNotices()
 	stopLive()
 	r.logged = r.engineLog.stop()
+	r.logCrew()
 	if err := r.watched.stop(ctx, r.clock.Now); err != nil {
 		r.say("the telemetry log is incomplete: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"redline/internal/drive/client"
 	"redline/internal/drive/load"
 	"redline/internal/drive/record"
+	"redline/internal/holdup"
 	"redline/internal/judge/result"
 	"redline/internal/observe/telemetry"
 	"redline/internal/plan/config"
@@ -123,7 +124,7 @@ func (p *Part) Clock() *clock.Clock { return p.r.clock }
 // Run sends the share from start on, obeys orders, and hands on what becomes of
 // every request, as the plan has it kept: note hears of those on their way.
 func (p *Part) Run(ctx context.Context, start int64, orders <-chan load.Order, counts *load.Progress, note, sink func(*record.Record)) (load.Outcome, error) {
-	p.host = telemetry.WatchHostTo(p.r.clock, nil)
+	p.host = telemetry.WatchHostTo(p.r.clock, nil, nil)
 	s := p.r.stage
 	s.Start, s.Orders, s.Note, s.Stop = start, orders, note, nil
 	keep := func(*record.Record) {}
@@ -160,6 +161,9 @@ func (p *Part) Client(start, end int64) (c result.Client, shortage int64) {
 	p.r.watched = &watch{host: p.host}
 	return p.r.client(counts, start, end), counts.shortage
 }
+
+// Watch is what the worker found of its machine's hold-ups.
+func (p *Part) Watch() holdup.Watch { return p.host.Holdups() }
 
 // Close gives everything back.
 func (p *Part) Close() {

@@ -154,6 +154,7 @@ func recall(in *assemble.Run, dir *store.Dir) {
 	if server := logged.Server(in.Start, in.End); server.Samples > 0 {
 		in.Server = &server
 	}
+	in.Watches = watchesOf(dir)
 	use := logged.Host(in.Start, in.End)
 	in.Client.CPUs = len(use.Cores)
 	fill(&in.Client, use)

@@ -12,6 +12,7 @@ import (
 	"redline/internal/clock"
 	"redline/internal/drive/client"
 	"redline/internal/drive/record"
+	"redline/internal/holdup"
 	"redline/internal/judge/quality"
 	"redline/internal/judge/result"
 	"redline/internal/judge/validity"
@@ -31,8 +32,9 @@ type Target struct {
 	client *client.Client
 	text   token.Text // of the tokenizer that fits it
 	clock  *clock.Clock
-	engine *sim.Running // the embedded engine, nil for a server
-	spec   sim.Spec     // of the embedded engine
+	engine *sim.Running     // the embedded engine, nil for a server
+	late   *holdup.Recorder // what it put out late, nil for a server
+	spec   sim.Spec         // of the embedded engine
 	model  string
 	heard  bool // it has answered a preflight request with HTTP
 	about  result.Engine
@@ -92,7 +94,8 @@ func (t *Target) startEngine(ctx context.Context, r *run) error {
 	}
 	t.spec = spec
 	// The engine outlives an interrupt: requests in flight may still end.
-	t.engine, err = sim.Start(context.WithoutCancel(ctx), spec, sim.ServeOptions{Version: r.Version})
+	t.late = &holdup.Recorder{}
+	t.engine, err = sim.Start(context.WithoutCancel(ctx), spec, sim.ServeOptions{Version: r.Version, Clock: r.clock, Late: t.late})
 	return err
 }
 

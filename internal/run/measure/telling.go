@@ -123,7 +123,7 @@ func (r *run) snapshot(start int64) progress.Snapshot {
 		InFlight: int(p.InFlight.Load()), Waiting: int(p.Waiting.Load()), Due: int(p.Due.Load()), Answered: int(p.Answered.Load()), Workers: workers, Lost: lost,
 		Open: r.lookout.stillOpen(), Server: r.watched.gauges()}, p.Events.Load())
 	if s.Lag > 0 && s.TTFT.P50 > 0 {
-		s.LagLimit = validity.LagLimit(s.Objectives, s.TTFT.P50, r.Config.Strict)
+		s.LagLimit = validity.LagLimit(s.TTFT.P50)
 	}
 	return s
 }

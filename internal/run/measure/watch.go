@@ -37,7 +37,7 @@ func (r *run) startWatch(ctx context.Context) *watch {
 		r.say("%v; the run goes on without a telemetry log", err)
 	}
 	w.log = log
-	w.host = telemetry.WatchHostTo(r.clock, w.lines())
+	w.host = telemetry.WatchHostTo(r.clock, w.lines(), r.target.late)
 	if r.Config.Telemetry.Scrapes() {
 		r.watchServer(ctx, w)
 	}

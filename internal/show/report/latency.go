@@ -3,7 +3,6 @@ package report
 import (
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	fig "redline/internal/judge/figure"
@@ -136,50 +135,7 @@ func (p *page) whyWeak(latency, key string, tokens metric.Tokens) string {
 	if all := p.notes.on("latency"); all != "" {
 		return all
 	}
-	if share := merged(latency, tokens); share > 0 && share >= tail(key)/2 {
-		return "low confidence: up to " + percent(mostMerged(tokens)) + " of the events behind these have merged timestamps, so their times are upper bounds"
-	}
 	return notFirm
-}
-
-// merged is the share of the events that a latency rests on whose time is only
-// bounded.
-func merged(latency string, tokens metric.Tokens) float64 {
-	replies := 0
-	for _, n := range tokens.Counted {
-		replies += n
-	}
-	part, of := 0, replies
-	switch latency {
-	case "itl_ms", "icl_ms":
-		part, of = int(tokens.Coalesced), int(tokens.Events)
-	case "ttft_ms", "ttft_due_ms", "ttfa_ms":
-		part = tokens.BlurredFirst
-	case "stall_ms":
-		part = tokens.BlurredStall
-	}
-	if of == 0 {
-		return 0
-	}
-	return float64(part) / float64(of)
-}
-
-// mostMerged is the largest such share, so that one footnote does for all.
-func mostMerged(tokens metric.Tokens) float64 {
-	return max(merged("itl_ms", tokens), merged("ttft_ms", tokens), merged("stall_ms", tokens))
-}
-
-// tail is the share of values beyond a percentile: 0.01 for "p99".
-func tail(key string) float64 {
-	digits := strings.TrimPrefix(key, "p")
-	if len(digits) == 1 {
-		digits = "0" + digits
-	}
-	p, err := strconv.ParseFloat("0."+digits, 64)
-	if err != nil {
-		return 1
-	}
-	return 1 - p
 }
 
 func latencyShown(point *result.Point) []latencyRow {

@@ -96,7 +96,7 @@ func blurredSample() *result.Result {
 	p := &r.Points[0]
 	p.Tokens.Events, p.Tokens.Coalesced = 448_000, 9_800
 	p.Tokens.Counted = map[string]int{"usage": 2409}
-	p.Tokens.BlurredFirst, p.Tokens.BlurredStall = 31, 160
+	p.Tokens.MergedFirst, p.Tokens.MergedStall = 31, 160
 	for _, d := range []*metric.Dist{p.Latency.TTFTDue, p.Latency.TTFT, p.Latency.ITL} {
 		d.Firm = firmToP95
 	}

@@ -12,6 +12,7 @@ import (
 func (p *page) trust(r *result.Result) {
 	p.workers(r)
 	p.Field("client", p.client(r))
+	p.Field("machine", machine(r))
 	failed := len(FailedChecks(r))
 	counts := joined(paint(bad, some(failed, "failed")), some(len(r.Verdict.Checks)-failed, "passed"))
 	if p.room < explained {

@@ -43,6 +43,9 @@ func (p *page) headlines(r *result.Result) (lines []headline) {
 
 // evidence is what the headlines rest on.
 func (p *page) evidence(r *result.Result) {
+	if share := heldShare(r); share >= filling {
+		p.Finding(findingWidth, weak, "machine", "held redline up for "+percent(share)+" of the run: use another machine, workers elsewhere (--workers) or a lower rate for narrower figures")
+	}
 	for _, check := range FailedChecks(r) {
 		p.Finding(findingWidth, bad, label(check.Name), CheckText(check))
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"redline/internal/clock"
+	"redline/internal/holdup"
 	"redline/internal/observe/engine"
 	"redline/internal/traffic/token"
 	"redline/internal/twin/faults"
@@ -26,6 +27,9 @@ type Options struct {
 	Clock *clock.Clock
 	// Truth receives one line per generation that was begun; nil for none.
 	Truth io.Writer
+	// Late takes in what is written later than the schedule has it; nil for
+	// nobody.
+	Late *holdup.Recorder
 	// Version is what /version tells.
 	Version string
 	// MetricsStyle is the engine whose metrics and pages it shows, one of
@@ -109,6 +113,7 @@ func NewServer(o Options) (*Server, error) {
 	}
 	s.spec.TokensPerChunk = max(s.spec.TokensPerChunk, 1)
 	s.driver = newDriver(o.Core, o.Clock)
+	s.driver.holdups = o.Late
 	s.meters = newMeters(s.spec, s.driver.snapshot)
 	s.routes = s.table()
 	s.http = http.Server{Handler: s, ConnState: s.trackConn, ConnContext: func(ctx context.Context, c net.Conn) context.Context {

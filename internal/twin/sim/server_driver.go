@@ -8,6 +8,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"redline/internal/clock"
+	"redline/internal/holdup"
 )
 
 // flight is one job between its submission and its last token.
@@ -27,6 +28,8 @@ type mailbox struct {
 	news   progress
 	called bell
 	writer *generation // whose events the driver writes itself; nil for none
+	timed  bool        // dues are kept
+	dues   []int64     // when the schedule has each token so far
 }
 
 // progress is how far a job has come.
@@ -46,10 +49,15 @@ func (b *mailbox) update(change func(*progress)) {
 
 // deliver is update for the one change that comes with every token. It reports
 // whether the handler is called.
-func (b *mailbox) deliver(tokens, cached int) (called bool) {
+func (b *mailbox) deliver(tokens, cached int, at int64) (called bool) {
 	b.mu.Lock()
 	b.news.tokens += tokens
 	b.news.cached = cached
+	for range tokens {
+		if b.timed {
+			b.dues = append(b.dues, at)
+		}
+	}
 	if b.writer != nil && !b.writer.strike(b.news) {
 		b.mu.Unlock()
 		return false
@@ -58,6 +66,16 @@ func (b *mailbox) deliver(tokens, cached int) (called bool) {
 	b.mu.Unlock()
 	b.called.ring()
 	return true
+}
+
+// due is when the schedule has the last of so many tokens.
+func (b *mailbox) due(tokens int) (at int64, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if tokens < 1 || tokens > len(b.dues) {
+		return 0, false
+	}
+	return b.dues[tokens-1], true
 }
 
 // follow has the driver write g's events, unless tokens have come already.
@@ -124,7 +142,8 @@ type driver struct {
 	quit    bool
 	stats   Stats
 	late    *hdrhistogram.Histogram
-	latest  int64 // the largest lateness, which the histogram rounds
+	latest  int64            // the largest lateness, which the histogram rounds
+	holdups *holdup.Recorder // what was written late; nil where nobody asks
 	wake    bell
 	stopped chan struct{}
 
@@ -169,7 +188,7 @@ func newDriver(core Core, c *clock.Clock) *driver {
 
 // submit queues f; its mailbox tells the rest.
 func (d *driver) submit(f *flight) {
-	f.box.called = newBell()
+	f.box.called, f.box.timed = newBell(), d.holdups != nil
 	d.give(order{flight: f})
 }
 
@@ -301,7 +320,7 @@ func (d *driver) deliver(t Token) {
 		f.job.Owner = nil
 		d.meters.finished(&f.job, t.At, f.reason)
 	}
-	d.woke = f.box.deliver(1+f.held, t.Job.Cached) || d.woke
+	d.woke = f.box.deliver(1+f.held, t.Job.Cached, t.At) || d.woke
 	f.held = 0
 }
 
@@ -318,6 +337,13 @@ func (d *driver) noteLateness(late int64) {
 	d.latest = max(d.latest, late)
 	// Every value is inside the histogram's range, which is all it can fail on.
 	_ = d.late.RecordValue(min(max(late, 0), lateLimit))
+}
+
+// noteWrite takes in that so many tokens of a job were written by now.
+func (d *driver) noteWrite(f *flight, tokens int) {
+	if due, ok := f.box.due(tokens); ok {
+		d.holdups.Add(holdup.Holdup{Kind: holdup.Engine, Start: due, End: d.clock.Now()})
+	}
 }
 
 // Lateness says how late the engine woke against its own schedule.

@@ -291,6 +291,7 @@ func (g *generation) stream() error {
 		if err := g.trail.around(write); err != nil {
 			return err
 		}
+		g.server.driver.noteWrite(g.flight, g.script.spoken)
 	}
 	// The handler's return sends this together with the end of the body.
 	_, err := g.w.Write(g.dialect.Close(g.buf[:0], &g.reply))
@@ -352,5 +353,6 @@ func (g *generation) whole() error {
 	}
 	g.w.Header().Set("Content-Type", "application/json")
 	g.w.Header().Set("Content-Length", strconv.Itoa(len(g.buf)))
+	defer g.server.driver.noteWrite(g.flight, len(g.script.ends))
 	return g.trail.around(g.write)
 }

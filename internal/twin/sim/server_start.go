@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"redline/internal/clock"
+	"redline/internal/holdup"
 	"redline/internal/listen"
 )
 
@@ -35,6 +36,9 @@ type ServeOptions struct {
 	Truth io.Writer
 	// Clock is a new one by default.
 	Clock *clock.Clock
+	// Late, where it is not nil, takes in the tokens that are written later than
+	// the engine's own schedule has them, by Clock.
+	Late *holdup.Recorder
 	// Version is what /version tells.
 	Version string
 	// MetricsStyle is the engine whose metrics and pages it shows, one of
@@ -102,7 +106,7 @@ func (r *Running) raise(ctx context.Context, addr string) (net.Listener, *Server
 	if err != nil {
 		return nil, nil, fmt.Errorf("sim: %w", err)
 	}
-	server, err := NewServer(Options{Spec: r.spec, Core: core, Clock: o.Clock, Truth: o.Truth, Version: o.Version,
+	server, err := NewServer(Options{Spec: r.spec, Core: core, Clock: o.Clock, Truth: o.Truth, Late: o.Late, Version: o.Version,
 		MetricsStyle: o.MetricsStyle})
 	if err != nil {
 		return nil, nil, errors.Join(err, l.Close())

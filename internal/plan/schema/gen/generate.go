@@ -12,6 +12,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"redline/internal/drive/record"
+	"redline/internal/holdup"
 	"redline/internal/judge/figure"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
@@ -157,6 +158,9 @@ func inResult(t reflect.Type) *jsonschema.Schema {
 		return distribution()
 	case reflect.TypeFor[slo.Standing]():
 		return choice(slo.Met, slo.Missed, slo.Undecided, slo.NotJudged, slo.None)
+	case reflect.TypeFor[holdup.Holdup]():
+		return &jsonschema.Schema{Type: "array", Items: integer(), MinItems: count(3), MaxItems: count(4),
+			Description: "[kind, start, length] in µs; kind 0: threads of this program, 1: the machine, 2: the embedded engine, 3: a thread's wait within the stretch, which is a fourth number."}
 	}
 	return nil
 }
@@ -223,6 +227,8 @@ func distribution() *jsonschema.Schema {
 		"confident": {Type: "array", Items: &jsonschema.Schema{Type: "string", Pattern: percentile}},
 		"ci": {Type: "object", PatternProperties: map[string]*jsonschema.Schema{percentile: interval},
 			AdditionalProperties: jsonschema.FalseSchema},
+		"low":  ends("the lowest that figures can have been without what the measuring machine did; what is absent is as it was measured"),
+		"high": ends("the highest likewise"),
 	}, "n", "mean", "max")
 	s.PatternProperties = map[string]*jsonschema.Schema{percentile: number()}
 	s.Description = "A distribution: its percentiles under keys such as p50 and p999."
@@ -230,6 +236,12 @@ func distribution() *jsonschema.Schema {
 }
 
 const percentile = "^p[0-9]+$"
+
+// ends are figures by percentile, mean or max.
+func ends(about string) *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "object", Description: about, AdditionalProperties: jsonschema.FalseSchema,
+		PatternProperties: map[string]*jsonschema.Schema{"^(mean|max|p[0-9]+)$": number()}}
+}
 
 // objectives are thresholds by key, or a list of texts.
 func objectives() *jsonschema.Schema {

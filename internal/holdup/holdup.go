@@ -1,0 +1,280 @@
+// Package holdup keeps when a machine held a program up, and says by how much a
+// time that was taken then may be late. It takes stretches of time and gives
+// bounds. It knows neither how hold-ups are found nor what the times are of.
+package holdup
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Kind says who was held up, and so which times can be late.
+type Kind uint8
+
+const (
+	// Threads of this program waited for a core while the kernel ran on: what
+	// the program stamps itself may be late, what the kernel stamps is not.
+	Threads Kind = iota
+	// Machine stood still, the kernel too.
+	Machine
+	// Engine is the embedded engine, which put out a token later than its own
+	// schedule has it.
+	Engine
+	// Queue is time that some thread waited for a core during a longer
+	// stretch. When in that stretch is not known.
+	Queue
+	kindCount
+)
+
+// Holdup is a stretch in which something that was to happen at Start happened
+// at End. Times are nanoseconds from the run's origin.
+type Holdup struct {
+	Kind       Kind
+	Start, End int64
+	// Wait is how long a thread waited between the two, for Queue alone.
+	Wait int64
+}
+
+// MarshalJSON writes [kind, start, length] or, of a Queue, [kind, start,
+// length, wait], in microseconds.
+func (h Holdup) MarshalJSON() ([]byte, error) {
+	list := []int64{int64(h.Kind), h.Start / 1000, (h.End - h.Start + 999) / 1000}
+	if h.Kind == Queue {
+		list = append(list, (h.Wait+999)/1000)
+	}
+	return json.Marshal(list)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (h *Holdup) UnmarshalJSON(data []byte) error {
+	var list []int64
+	if err := json.Unmarshal(data, &list); err != nil {
+		return err
+	}
+	if len(list) < 3 || list[0] < 0 || list[0] >= int64(kindCount) || list[2] < 0 || (Kind(list[0]) == Queue) != (len(list) == 4) {
+		return fmt.Errorf("hold-up %s: want [kind, start, length] in µs", data)
+	}
+	*h = Holdup{Kind: Kind(list[0]), Start: list[1] * 1000, End: (list[1] + list[2]) * 1000}
+	if h.Kind == Queue {
+		h.Wait = list[3] * 1000
+	}
+	return nil
+}
+
+// Floor is the shortest hold-up that is kept: a wake-up takes about as long on
+// a quiet machine.
+const Floor = int64(250 * time.Microsecond)
+
+// near is how far apart the ends of hold-ups of one kind are at most that are
+// kept as one.
+const near = int64(500 * time.Microsecond)
+
+// Recorder collects hold-ups while a run goes on. It is safe for concurrent use.
+type Recorder struct {
+	mu   sync.Mutex
+	list []Holdup
+	last [kindCount]joint
+}
+
+// joint is the newest hold-up of a kind, to which others may be joined.
+type joint struct {
+	number int   // its place in the list, plus one
+	end    int64 // as it was before any was joined, so that a row of them does not become one
+}
+
+// Add takes in a hold-up. One that is shorter than Floor is passed over.
+func (r *Recorder) Add(h Holdup) {
+	if h.End-h.Start < Floor || h.Kind == Queue && h.Wait < Floor {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if j := r.last[h.Kind]; j.number > 0 && h.Kind != Queue && h.End-j.end <= near && j.end-h.End <= near {
+		last := &r.list[j.number-1]
+		last.Start, last.End = min(last.Start, h.Start), max(last.End, h.End)
+		return
+	}
+	r.list = append(r.list, h)
+	r.last[h.Kind] = joint{len(r.list), h.End}
+}
+
+// Len is how many there are.
+func (r *Recorder) Len() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.list)
+}
+
+// Since gives the hold-ups that were added after the first n. They do not change
+// any more.
+func (r *Recorder) Since(n int) []Holdup {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last = [kindCount]joint{}
+	return slices.Clone(r.list[min(n, len(r.list)):])
+}
+
+// Watch is the hold-ups of one machine, and whether anybody looked for them.
+type Watch struct {
+	Watched bool     `json:"watched,omitempty"`
+	Holdups []Holdup `json:"holdups,omitempty"`
+}
+
+// Shift gives the watch with all times later by ns.
+func (w Watch) Shift(ns int64) Watch {
+	w.Holdups = slices.Clone(w.Holdups)
+	for i := range w.Holdups {
+		w.Holdups[i].Start += ns
+		w.Holdups[i].End += ns
+	}
+	return w
+}
+
+// Timeline answers for many moments. A nil one knows of no hold-up.
+type Timeline struct {
+	// ends are those of the hold-ups whose course is known, ascending; first is
+	// the earliest start among a hold-up and all that end after it.
+	ends, first []int64
+	queues      []Holdup // by their starts
+	// held are the stretches in which anything was held up, apart from each
+	// other and ascending; before is how long those before each of them took
+	// together.
+	held   []Holdup
+	before []int64
+	max    []int64 // the longest hold-up of each
+}
+
+// NewTimeline makes a timeline of the hold-ups of some kinds, nil of none.
+func NewTimeline(list []Holdup, kinds ...Kind) *Timeline {
+	list = slices.DeleteFunc(slices.Clone(list), func(h Holdup) bool { return !slices.Contains(kinds, h.Kind) })
+	if len(list) == 0 {
+		return nil
+	}
+	t := &Timeline{}
+	slices.SortFunc(list, func(a, b Holdup) int { return cmp.Compare(a.End, b.End) })
+	for _, h := range list {
+		if h.Kind == Queue {
+			t.queues = append(t.queues, h)
+			continue
+		}
+		t.ends, t.first = append(t.ends, h.End), append(t.first, h.Start)
+	}
+	for i := len(t.first) - 2; i >= 0; i-- {
+		t.first[i] = min(t.first[i], t.first[i+1])
+	}
+	slices.SortFunc(list, func(a, b Holdup) int { return cmp.Compare(a.Start, b.Start) })
+	t.join(list)
+	return t
+}
+
+// join fills in held from hold-ups in the order of their starts.
+func (t *Timeline) join(list []Holdup) {
+	total := int64(0)
+	for _, h := range list {
+		if h.Kind == Queue {
+			continue
+		}
+		if n := len(t.held); n > 0 && h.Start <= t.held[n-1].End {
+			total += max(h.End-t.held[n-1].End, 0)
+			t.held[n-1].End = max(t.held[n-1].End, h.End)
+			t.max[n-1] = max(t.max[n-1], h.End-h.Start)
+			continue
+		}
+		t.held, t.before, t.max = append(t.held, h), append(t.before, total), append(t.max, h.End-h.Start)
+		total += h.End - h.Start
+	}
+}
+
+// afterwards is how long after the end of a hold-up what had gathered meanwhile
+// is still being worked off.
+const afterwards = int64(300 * time.Microsecond)
+
+// Late is by how much a time that was taken at the given moment may be late.
+func (t *Timeline) Late(at int64) int64 {
+	if t == nil {
+		return 0
+	}
+	late := int64(0)
+	if i, _ := slices.BinarySearch(t.ends, at-afterwards); i < len(t.ends) {
+		late = max(at-t.first[i], 0)
+	}
+	return max(late, t.queued(at, at))
+}
+
+// queued is the longest wait of a thread in a stretch that touches the given
+// one.
+func (t *Timeline) queued(from, to int64) (wait int64) {
+	i, _ := slices.BinarySearchFunc(t.queues, from, func(h Holdup, at int64) int { return cmp.Compare(h.End, at) })
+	for ; i < len(t.queues) && t.queues[i].Start <= to; i++ {
+		wait = max(wait, t.queues[i].Wait)
+	}
+	return wait
+}
+
+// MaxLate is the largest Late of a stretch.
+func (t *Timeline) MaxLate(from, to int64) int64 {
+	if t == nil {
+		return 0
+	}
+	late := max(t.Late(to), t.queued(from, to))
+	for i, _ := slices.BinarySearch(t.ends, from); i < len(t.ends) && t.ends[i] <= to+afterwards; i++ {
+		late = max(late, t.ends[i]-t.first[i])
+	}
+	return late
+}
+
+// Held is how long something was held up between two moments.
+func (t *Timeline) Held(from, to int64) int64 {
+	if t == nil || to <= from {
+		return 0
+	}
+	return min(t.upTo(to)-t.upTo(from)+t.queued(from, to), to-from)
+}
+
+// upTo is how long something was held up before a moment.
+func (t *Timeline) upTo(at int64) int64 {
+	i, _ := slices.BinarySearchFunc(t.held, at, func(h Holdup, at int64) int { return cmp.Compare(h.Start, at) })
+	if i == 0 {
+		return 0
+	}
+	return t.before[i-1] + min(at, t.held[i-1].End) - t.held[i-1].Start
+}
+
+// HeldFor is how long something was held up that began at a moment and takes
+// work undisturbed, at most limit.
+func (t *Timeline) HeldFor(from, work, limit int64) int64 {
+	held := int64(0)
+	for {
+		more := t.Held(from, from+min(work+held, limit))
+		if more <= held || more >= limit {
+			return min(more, limit)
+		}
+		held = more
+	}
+}
+
+// Sum is how often a machine held a program up in a stretch, for how long in
+// all, and for how long at most.
+type Sum struct {
+	Times      int
+	Total, Max time.Duration
+}
+
+// Sum adds up the hold-ups of a stretch; those that overlap count once.
+func (t *Timeline) Sum(from, to int64) (s Sum) {
+	if t == nil {
+		return s
+	}
+	for i, h := range t.held {
+		if start, end := max(h.Start, from), min(h.End, to); end > start {
+			s.Times++
+			s.Total += time.Duration(end - start)
+			s.Max = max(s.Max, time.Duration(min(end-start, t.max[i])))
+		}
+	}
+	return s
+}

@@ -1,0 +1,114 @@
+package holdup
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const ms = int64(time.Millisecond)
+
+func at(kind Kind, start, end int64) Holdup {
+	return Holdup{Kind: kind, Start: start * ms, End: end * ms}
+}
+
+func TestLateIsTheTimeSinceAHoldupBegan(t *testing.T) {
+	t.Parallel()
+	line := NewTimeline([]Holdup{at(Threads, 10, 30), at(Threads, 20, 25), at(Machine, 100, 110),
+		{Kind: Queue, Start: 200 * ms, End: 210 * ms, Wait: 3 * ms}, at(Engine, 300, 400)}, Threads, Machine, Queue)
+	for moment, want := range map[int64]int64{5: 0, 10: 0, 12: 2, 24: 14, 30: 20, 31: 0, 105: 5, 199: 0, 205: 3, 211: 0, 350: 0} {
+		if got := line.Late(moment * ms); got != want*ms {
+			t.Errorf("at %d ms: late by %v, want %d ms", moment, time.Duration(got), want)
+		}
+	}
+	if got, want := line.Late(30*ms+afterwards), 20*ms+afterwards; got != want {
+		t.Errorf("what had gathered is late by %v, want %v", time.Duration(got), time.Duration(want))
+	}
+	if got := line.MaxLate(0, 150*ms); got != 20*ms {
+		t.Errorf("late by %v at most, want 20ms", time.Duration(got))
+	}
+}
+
+func TestHeldCountsEachMomentOnce(t *testing.T) {
+	t.Parallel()
+	line := NewTimeline([]Holdup{at(Threads, 10, 20), at(Machine, 15, 25), at(Threads, 40, 50)}, Threads, Machine)
+	for _, c := range []struct{ from, to, want int64 }{{0, 5, 0}, {0, 100, 25}, {12, 18, 6}, {18, 45, 12}, {50, 60, 0}, {60, 50, 0}} {
+		if got := line.Held(c.from*ms, c.to*ms); got != c.want*ms {
+			t.Errorf("from %d to %d ms: held up for %v, want %d ms", c.from, c.to, time.Duration(got), c.want)
+		}
+	}
+	// Work of 4 ms that begins at 8 goes on for 2, waits for 15, and ends before 40.
+	if got := line.HeldFor(8*ms, 4*ms, 100*ms); got != 15*ms {
+		t.Errorf("held up for %v, want 15ms", time.Duration(got))
+	}
+	// Work of 20 ms that begins there meets all three.
+	if got := line.HeldFor(8*ms, 20*ms, 100*ms); got != 25*ms {
+		t.Errorf("held up for %v, want 25ms", time.Duration(got))
+	}
+	// Of what is known to be over at 18 it can have waited for 8.
+	if got := line.HeldFor(8*ms, 4*ms, 10*ms); got != 8*ms {
+		t.Errorf("held up for %v, want 8ms", time.Duration(got))
+	}
+	if got, want := line.Sum(12*ms, 45*ms), (Sum{Times: 2, Total: 18 * time.Millisecond, Max: 10 * time.Millisecond}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+func TestNoTimelineKnowsOfNothing(t *testing.T) {
+	t.Parallel()
+	var none *Timeline
+	if none.Late(5) != 0 || none.MaxLate(0, 5) != 0 || none.Held(0, 5) != 0 || none.HeldFor(0, 5, 9) != 0 || none.Sum(0, 5) != (Sum{}) {
+		t.Error("a timeline of nothing knows of a hold-up")
+	}
+	if NewTimeline([]Holdup{at(Engine, 1, 2)}, Threads) != nil {
+		t.Error("a timeline of other kinds is not nil")
+	}
+}
+
+// Hold-ups that end together are one; a row of them, each a little later, is not.
+func TestRecorderJoinsWhatEndsTogether(t *testing.T) {
+	t.Parallel()
+	var r Recorder
+	r.Add(Holdup{Kind: Threads, Start: 0, End: Floor - 1})
+	r.Add(at(Threads, 10, 20))
+	r.Add(Holdup{Kind: Threads, Start: 8 * ms, End: 20*ms + near/2})
+	r.Add(at(Machine, 12, 20))
+	want := []Holdup{{Kind: Threads, Start: 8 * ms, End: 20*ms + near/2}, at(Machine, 12, 20)}
+	if diff := cmp.Diff(want, r.Since(0)); diff != "" {
+		t.Error(diff)
+	}
+	for i := range int64(100) {
+		r.Add(Holdup{Kind: Engine, Start: 100*ms + i*near, End: 101*ms + i*near})
+	}
+	for _, h := range r.Since(2) {
+		if h.End-h.Start > ms+2*near {
+			t.Errorf("a row of hold-ups of 1 ms became one of %v", time.Duration(h.End-h.Start))
+		}
+	}
+	if r.Len() != len(r.Since(0)) {
+		t.Errorf("%d hold-ups, %d given", r.Len(), len(r.Since(0)))
+	}
+}
+
+func TestHoldupsAreReadBack(t *testing.T) {
+	t.Parallel()
+	list := []Holdup{at(Threads, 1, 2), at(Machine, 3, 5), at(Engine, 7, 9), {Kind: Queue, Start: ms, End: 11 * ms, Wait: 3 * ms}}
+	text, err := json.Marshal(Watch{Watched: true, Holdups: list})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Watch
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Watch{Watched: true, Holdups: list}, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, bad := range []string{`[0,1]`, `[9,1,2]`, `[0,1,-2]`, `[3,1,2]`, `[0,1,2,3]`, `"x"`} {
+		if json.Unmarshal([]byte(bad), &Holdup{}) == nil {
+			t.Errorf("%s was read as a hold-up", bad)
+		}
+	}
+}

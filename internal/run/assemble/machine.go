@@ -1,0 +1,93 @@
+package assemble
+
+import (
+	"slices"
+
+	"redline/internal/drive/record"
+	"redline/internal/holdup"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+)
+
+// busyShare of its cores is what a client uses at most that still reads as soon
+// as tokens arrive.
+const busyShare = 0.85
+
+// machineOf says what a client may have done to the times that it took. What is
+// stamped by the kernel is late only where the machine itself stood still, or
+// the embedded engine wrote late; else every hold-up counts.
+func machineOf(w holdup.Watch, c result.Client, embedded bool) metric.Machine {
+	stamps := []holdup.Kind{holdup.Machine, holdup.Engine}
+	if c.Timestamps.Source == "user" {
+		stamps = append(stamps, holdup.Threads, holdup.Queue)
+	}
+	return metric.Machine{Watched: w.Watched, Embedded: embedded, Busy: c.CPUShare >= busyShare,
+		Stamps: holdup.NewTimeline(w.Holdups, stamps...), Threads: holdup.NewTimeline(w.Holdups, holdup.Threads, holdup.Machine, holdup.Queue)}
+}
+
+// machine gives, for every request, the machine that sent it: requests are dealt
+// out to workers by their numbers, and of runs that are taken together each has
+// its own.
+func (in Run) machine() func(*record.Record) metric.Machine {
+	if len(in.pooled) > 0 {
+		return in.pooled.machine()
+	}
+	var machines []metric.Machine
+	for i, w := range in.Watches {
+		client := in.Client
+		if i < len(in.Workers) {
+			client = in.Workers[i].Client
+		}
+		machines = append(machines, machineOf(w, client, in.Plan.Embedded()))
+	}
+	if len(machines) == 0 {
+		return nil
+	}
+	return func(r *record.Record) metric.Machine { return machines[r.ID%len(machines)] }
+}
+
+// machine finds the run that a request is of by its place among the windows that
+// are laid end to end.
+func (runs pooledRuns) machine() func(*record.Record) metric.Machine {
+	var ends []int64
+	var each []func(*record.Record) metric.Machine
+	at := poolStart
+	for _, run := range runs {
+		start, end := run.window()
+		var shifted []holdup.Watch
+		for _, w := range run.Watches {
+			shifted = append(shifted, w.Shift(at-start))
+		}
+		each = append(each, Run{Plan: run.Plan, Watches: shifted, Client: run.Result.Client, Workers: run.Result.Workers}.machine())
+		at += end - start
+		ends = append(ends, at)
+	}
+	return func(r *record.Record) metric.Machine {
+		i, _ := slices.BinarySearch(ends, r.Due+1)
+		if i = min(i, len(each)-1); each[i] == nil {
+			return metric.Machine{}
+		}
+		return each[i](r)
+	}
+}
+
+// heldUp sums what the machines that sent did over the window, nil where nobody
+// looked.
+func (in Run) heldUp() *result.HeldUp {
+	var all *result.HeldUp
+	for _, w := range in.Watches {
+		if !w.Watched {
+			continue
+		}
+		if all == nil {
+			all = &result.HeldUp{}
+		}
+		t := holdup.NewTimeline(w.Holdups, holdup.Threads, holdup.Machine)
+		if in.Plan.Embedded() {
+			t = holdup.NewTimeline(w.Holdups, holdup.Threads, holdup.Machine, holdup.Engine)
+		}
+		sum := t.Sum(in.Start, in.End)
+		all.Add(result.HeldUp{Times: sum.Times, TotalS: sum.Total.Seconds(), MaxMS: 1e3 * sum.Max.Seconds()})
+	}
+	return all
+}
