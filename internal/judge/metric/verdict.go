@@ -187,6 +187,7 @@ func (j judge) percentileVerdict(o slo.Objective) slo.Verdict {
 	if j.bounded {
 		lows, highs = j.sampleAt(o.Metric, low), j.sampleAt(o.Metric, high)
 		setEnds(&verdict, lows.quantile(p), highs.quantile(p))
+		verdict.ViolationsLow, verdict.ViolationsHigh = j.countBeyond(lows, verdict), j.countBeyond(highs, verdict)
 	}
 	if p >= 1 || p <= 0 {
 		return j.certain(verdict, lows.quantile(1) > limit, highs.quantile(1) > limit)
@@ -237,6 +238,16 @@ func (j judge) sampleAt(metric string, e end) sample {
 func (j judge) shareBeyond(s sample, limit float64) (share float64, above, sizes []int) {
 	sizes, byLimit := s.beyond(j.stretches(), []float64{limit})
 	return float64(sum(byLimit[0])) / float64(max(sum(sizes), 1)), byLimit[0], sizes
+}
+
+// countBeyond is how many values are beyond a limit, nil where it is as many as
+// were measured.
+func (j judge) countBeyond(s sample, v slo.Verdict) *int {
+	_, above, _ := j.shareBeyond(s, v.Limit)
+	if n := sum(above); n != v.Violations {
+		return &n
+	}
+	return nil
 }
 
 // weigh makes evidence of the values beyond a limit at either end. A gap is no

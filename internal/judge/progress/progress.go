@@ -84,9 +84,12 @@ type Snapshot struct {
 	TTFT, TPOT, ITL, E2E Spread
 	// RecentTTFT is the p99 of the last seconds, in ms, NaN where none ended.
 	RecentTTFT float64
-	// Lag is the p99 of our own lateness in the window so far and LagLimit the most
-	// that it may be, in ms; 0 where they are not known.
+	// Lag is the p99 of our own lateness in the window so far and LagLimit what a
+	// strict run allows, in ms; 0 where they are not known or not asked for.
 	Lag, LagLimit float64
+	// HeldUp is the share of the last seconds in which this machine held redline
+	// up.
+	HeldUp float64
 	// Objectives says where each stands by the figures so far, without
 	// confidence; not judged where no figure is followed.
 	Objectives []slo.Verdict

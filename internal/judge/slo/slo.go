@@ -59,9 +59,13 @@ type Verdict struct {
 	Confidence float64  `json:"confidence,omitempty"`
 	// N is the requests judged, Violations those above the bound, NEff the
 	// independent samples they are worth.
-	N          int      `json:"n"`
-	Violations int      `json:"violations"`
-	NEff       *float64 `json:"n_eff,omitempty"`
+	N          int `json:"n"`
+	Violations int `json:"violations"`
+	// ViolationsLow and ViolationsHigh are how many there are at the low and at
+	// the high ends; absent where that is as many.
+	ViolationsLow  *int     `json:"violations_low,omitempty"`
+	ViolationsHigh *int     `json:"violations_high,omitempty"`
+	NEff           *float64 `json:"n_eff,omitempty"`
 	// CutOff are those of the violations that had not broken the bound when
 	// the end of the drain cut them off.
 	CutOff int `json:"cut_off,omitempty"`

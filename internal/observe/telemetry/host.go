@@ -210,6 +210,20 @@ func (h *Host) sample() {
 	h.samples = append(h.samples, s)
 }
 
+// HeldUp is the share of the time up to the last look, and so long before it, in
+// which the machine held this process up.
+func (h *Host) HeldUp(over time.Duration) float64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	from := h.logged - int64(over)
+	first := len(h.holdups)
+	for first > 0 && h.holdups[first-1].End > from {
+		first--
+	}
+	line := holdup.NewTimeline(h.holdups[first:], holdup.Threads, holdup.Machine)
+	return float64(line.Held(from, h.logged)) / float64(over)
+}
+
 // Over gives what was used between two offsets, to the nearest samples around
 // them.
 func (h *Host) Over(start, end int64) HostUse {

@@ -114,6 +114,9 @@ func (r *run) watch() (stop func()) {
 	})
 }
 
+// heldUpOver is how far back the live view looks for hold-ups.
+const heldUpOver = 10 * time.Second
+
 func (r *run) snapshot(start int64) progress.Snapshot {
 	p, workers, lost := &r.counts, 0, 0
 	if r.stint != nil {
@@ -122,7 +125,8 @@ func (r *run) snapshot(start int64) progress.Snapshot {
 	s := r.live.Snapshot(progress.Snapshot{Elapsed: time.Duration(r.clock.Now() - start), Phase: p.Phase(),
 		InFlight: int(p.InFlight.Load()), Waiting: int(p.Waiting.Load()), Due: int(p.Due.Load()), Answered: int(p.Answered.Load()), Workers: workers, Lost: lost,
 		Open: r.lookout.stillOpen(), Server: r.watched.gauges()}, p.Events.Load())
-	if s.Lag > 0 && s.TTFT.P50 > 0 {
+	s.HeldUp = r.watched.host.HeldUp(heldUpOver)
+	if r.Config.Strict && s.Lag > 0 && s.TTFT.P50 > 0 {
 		s.LagLimit = validity.LagLimit(s.TTFT.P50)
 	}
 	return s

@@ -48,18 +48,24 @@ func (p *picture) outcomes() string {
 		part{text: inPlace.right(text.Count(s.OK), 5) + " ok"}, rejected, errors)
 }
 
-// lag warns where this client sends late, so that the run may not count; "" where
-// it does not.
-func (p *picture) lag() string {
-	const near = 0.8
+// heldUp warns where this machine holds redline up, which widens the figures and
+// spoils a strict run; "" where it does not.
+func (p *picture) heldUp() string {
 	s := p.now
-	switch {
-	case s.LagLimit <= 0 || s.Lag < near*s.LagLimit:
-		return ""
-	case s.Lag <= s.LagLimit:
-		return p.paint(document.Weak, fmt.Sprintf("lag p99 %s, near its limit of %s", text.Milliseconds(s.Lag), text.Milliseconds(s.LagLimit)))
+	if s.LagLimit > 0 && s.Lag > s.LagLimit {
+		return p.paint(document.Bad, fmt.Sprintf("lag p99 %s, over the %s of a strict run: not valid so far", text.Milliseconds(s.Lag), text.Milliseconds(s.LagLimit)))
 	}
-	return p.paint(document.Bad, fmt.Sprintf("lag p99 %s, over its limit of %s: not valid so far", text.Milliseconds(s.Lag), text.Milliseconds(s.LagLimit)))
+	if s.HeldUp < heldUpShown {
+		return ""
+	}
+	return p.paint(document.Weak, heldUpWords(s))
+}
+
+// heldUpShown is the share of the time from which hold-ups are said.
+const heldUpShown = 0.05
+
+func heldUpWords(s progress.Snapshot) string {
+	return fmt.Sprintf("this machine holds redline up for %s of the time: lag p99 %s", text.RoughPercent(s.HeldUp), text.Milliseconds(s.Lag))
 }
 
 // latencies are the rows of the table.

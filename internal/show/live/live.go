@@ -261,6 +261,9 @@ func (l layout) parts(s progress.Snapshot, stretch string) []part {
 	if s.Rejected > 0 {
 		parts = append(parts, part{text: text.Count(s.Rejected) + " rejected", rank: 2, tone: document.Bad})
 	}
+	if s.HeldUp >= heldUpShown {
+		parts = append(parts, part{text: "held up " + text.RoughPercent(s.HeldUp), rank: 3, tone: document.Weak})
+	}
 	return append(parts, errors)
 }
 

@@ -268,17 +268,19 @@ func (*slate) Size() (width, height int) { return 80, 24 }
 func (*slate) Keys() []byte              { return nil }
 func (*slate) Restore()                  {}
 
-// A client that sends late is said to once it comes near to what it may.
-func TestScreenWarnsOfLag(t *testing.T) {
+// A machine that holds redline up is named while there is time to do something
+// about it.
+func TestScreenWarnsOfHoldups(t *testing.T) {
 	t.Parallel()
 	v := aRun()
 	for _, at := range []struct {
-		lag, limit float64
-		want       string
+		lag, limit, held float64
+		want             string
 	}{
-		{19, 0, ""}, {19, 25, ""}, {21, 25, "lag p99 21.0 ms, near its limit of 25.0 ms"}, {70, 25, "lag p99 70.0 ms, over its limit of 25.0 ms: not valid so far"},
+		{19, 0, 0.01, ""}, {19, 25, 0, ""}, {5.4, 0, 0.12, "this machine holds redline up for 12% of the time: lag p99 5.40 ms"},
+		{70, 25, 0.12, "lag p99 70.0 ms, over the 25.0 ms of a strict run: not valid so far"},
 	} {
-		v.now.Lag, v.now.LagLimit = at.lag, at.limit
+		v.now.Lag, v.now.LagLimit, v.now.HeldUp = at.lag, at.limit, at.held
 		shown := strings.Join(v.lines(80, 24, false), "\n")
 		if strings.Contains(shown, "lag p99") != (at.want != "") || !strings.Contains(shown, at.want) {
 			t.Errorf("%v ms of %v:\n%s", at.lag, at.limit, shown)

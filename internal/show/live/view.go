@@ -137,8 +137,8 @@ const sideBySide, tableWidth = 76, 46
 
 func (p *picture) sections() []section {
 	sections := []section{fixed(0, false, p.head()...), fixed(1, true, p.rates(), p.outcomes())}
-	if lag := p.lag(); lag != "" {
-		sections = append(sections, fixed(1, false, lag))
+	if warning := p.heldUp(); warning != "" {
+		sections = append(sections, fixed(1, false, warning))
 	}
 	table := p.table()
 	right := p.width - tableWidth - 2
