@@ -8,7 +8,7 @@ GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 FUZZTIME ?= 10m
-.PHONY: help build run test check cross fuzz hostile bench floor scale workers accuracy peers real vllm predict tune twin offered soak reliability limit verdicts trials collector golden readme pictures examples release vuln dist clean scrape screen
+.PHONY: help build run test long check cross fuzz hostile bench floor scale workers accuracy peers real vllm predict tune twin offered soak reliability limit verdicts trials collector golden readme pictures examples release vuln dist clean scrape screen
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ run: build ## run a load against the embedded engine
 
 test: ## run all tests, with a browser for the HTML report where one can be had
 	scripts/test/run.sh
+
+long: ## run all tests at full length: more seeds, hours in place of minutes, programs of others (twenty minutes)
+	REDLINE_LONG=1 go test -count=1 -timeout 1h ./...
 
 check: cross ## vet, staticcheck, gofmt, imports, race, cross-compilation
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "gofmt: $$unformatted"; exit 1; fi
@@ -121,7 +124,7 @@ pictures: ## write the pictures of the documentation: a report and the pages of 
 examples: ## write recorded runs of vLLM on an H200 into examples/runs, for redline ui to show
 	go run ./scripts/pictures -runs examples/runs
 
-release: check vuln dist ## what a release must pass, and its binaries
+release: check long vuln dist ## what a release must pass, and its binaries
 
 vuln: ## known vulnerabilities of what the binary calls (asks the Go vulnerability database, which not every network reaches)
 	$(GOVULNCHECK) ./...

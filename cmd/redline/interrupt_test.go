@@ -16,21 +16,32 @@ import (
 	"redline/internal/run/store"
 )
 
-// started runs a long load as a process of its own and returns once records
-// are on disk.
-func started(t *testing.T, flags ...string) (cmd *exec.Cmd, out string, stdout, stderr *buffer) {
+// long is a long load as a process of its own.
+func long(t *testing.T, flags ...string) (cmd *exec.Cmd, out string, stdout, stderr *buffer) {
 	t.Helper()
 	url := metronome(t, 2*time.Millisecond)
 	out = filepath.Join(t.TempDir(), "run")
 	args := append([]string{"run", "--url", url, "--concurrency", "4", "--duration", "10m", "--warmup", "100ms",
 		"--workload", "fixed(16,20)", "--out", out}, flags...)
 	cmd, stdout, stderr = program(t, args...)
+	return cmd, out, stdout, stderr
+}
+
+// started runs a long load and returns once records are on disk.
+func started(t *testing.T, flags ...string) (cmd *exec.Cmd, out string, stdout, stderr *buffer) {
+	t.Helper()
+	cmd, out, stdout, stderr = long(t, flags...)
+	start(t, cmd, out)
+	return cmd, out, stdout, stderr
+}
+
+func start(t *testing.T, cmd *exec.Cmd, out string) {
+	t.Helper()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill() })
 	await(t, "a record on disk", func() bool { return lines(filepath.Join(out, "records.jsonl")) > 40 })
-	return cmd, out, stdout, stderr
 }
 
 func lines(path string) (n int) {
@@ -49,15 +60,26 @@ func lines(path string) (n int) {
 // goes away all end a run in order.
 func TestInterruptKeepsWhatWasMeasured(t *testing.T) {
 	t.Parallel()
+	// A caught signal is at its default again in what is started, also where the
+	// tests ignore it as nohup has them do.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	for _, by := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(by.String(), func(t *testing.T) {
 			t.Parallel()
-			if signal.Ignored(by) {
-				t.Skip("the tests were started so that they ignore it, as nohup does, and so does the program")
-			}
 			interruptedBy(t, by)
 		})
 	}
+}
+
+// TestNohup: a run that was told to ignore a hangup goes on.
+func TestNohup(t *testing.T) {
+	t.Parallel()
+	cmd, out, _, _ := long(t, "--quiet")
+	cmd.Path, cmd.Args = "/bin/sh", append([]string{"/bin/sh", "-c", `trap "" HUP; exec "$0" "$@"`}, cmd.Args...)
+	start(t, cmd, out)
+	cmd.Process.Signal(syscall.SIGHUP)
+	before := lines(filepath.Join(out, "records.jsonl"))
+	await(t, "more than what was in flight", func() bool { return lines(filepath.Join(out, "records.jsonl")) > before+40 })
 }
 
 // TestNobodyReadsTheProgress: a pipe behind standard error that is closed, as by

@@ -32,7 +32,7 @@ Then on yours:
 // run carries out the command line and gives the exit code.
 func (p *process) run(ctx context.Context) int {
 	root := p.root()
-	root.SetArgs(p.args)
+	root.SetArgs(append([]string{}, p.args...)) // none are none, where nil would be this process's own
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	err := unknown(root, p.args)

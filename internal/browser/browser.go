@@ -80,14 +80,26 @@ type Page struct {
 	said []string
 }
 
-// Open shows an address. The page is to be closed.
+// Open shows an address in a tab of its own. The page is to be closed.
 func (b *Browser) Open(address string, look Look) (*Page, error) {
+	p, err := b.tab()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Show(address, look); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (b *Browser) tab() (*Page, error) {
 	ctx, cancel := chromedp.NewContext(b.ctx)
-	p := &Page{stop: cancel}
 	if err := chromedp.Do(ctx); err != nil {
 		cancel()
 		return nil, err
 	}
+	p := &Page{ctx: ctx, stop: cancel}
 	messages := chromedp.Console(ctx)
 	go func() {
 		for m, err := range messages {
@@ -99,8 +111,14 @@ func (b *Browser) Open(address string, look Look) (*Page, error) {
 			p.mu.Unlock()
 		}
 	}()
-	ctx, late := context.WithTimeout(ctx, patience)
-	p.ctx, p.stop = ctx, func() { late(); cancel() }
+	return p, nil
+}
+
+// Show shows another address in the same tab, which takes a fraction of the time
+// of a new one.
+func (p *Page) Show(address string, look Look) error {
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
 	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: map[bool]string{true: "dark", false: "light"}[look.Dark]}}}
 	if look.Paper {
 		media.Media = "print"
@@ -110,20 +128,21 @@ func (b *Browser) Open(address string, look Look) (*Page, error) {
 		err = chromedp.Do(ctx, look.viewport(), chromedp.Navigate(address))
 	}
 	if err != nil {
-		p.stop()
-		return nil, fmt.Errorf("%s: %w", address, err)
+		return fmt.Errorf("%s: %w", address, err)
 	}
-	return p, nil
+	return nil
 }
 
 // Resize changes the window.
 func (p *Page) Resize(look Look) error { return chromedp.Do(p.ctx, look.viewport()) }
 
-// Said is what the console, the policy and the network complained of.
-func (p *Page) Said() []string {
+// Said is what the console, the policy and the network complained of since it was
+// last asked.
+func (p *Page) Said() (said []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Clone(p.said)
+	said, p.said = p.said, nil
+	return said
 }
 
 // Close closes the tab.

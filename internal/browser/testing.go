@@ -22,14 +22,23 @@ func For(t *testing.T) *Browser {
 	return b
 }
 
-// Look opens an address for a test and keeps its picture under a name.
-func (b *Browser) Look(t *testing.T, address, name string, look Look) *Page {
+// Tab opens an empty tab for a test.
+func (b *Browser) Tab(t *testing.T) *Page {
 	t.Helper()
-	p, err := b.Open(address, look)
+	p, err := b.tab()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
+	return p
+}
+
+// Look shows an address for a test and keeps its picture under a name.
+func (p *Page) Look(t *testing.T, address, name string, look Look) *Page {
+	t.Helper()
+	if err := p.Show(address, look); err != nil {
+		t.Fatal(err)
+	}
 	if err := p.Keep(name + "-" + look.Name); err != nil {
 		t.Error(err)
 	}

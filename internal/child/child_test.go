@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"strings"
 	"syscall"
@@ -107,29 +108,47 @@ func TestStopLeavesNothingBehind(t *testing.T) {
 // want of memory: it cannot clean up.
 func TestNothingOutlivesAKilledParent(t *testing.T) {
 	t.Parallel()
+	// A caught signal is at its default again in what is started, also where the
+	// tests ignore it as nohup has them do.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), asParent+"="+family)
-			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			line, err := bufio.NewReader(out).ReadString('\n')
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Process.Signal(sig); err != nil {
-				t.Fatal(err)
-			}
-			_ = cmd.Wait()
-			gone(t, numbers(t, line)...)
+			outlived(t, exec.Command(os.Args[0]), sig)
 		})
 	}
+	t.Run("a hangup that is ignored, then killed", func(t *testing.T) {
+		t.Parallel()
+		outlived(t, exec.Command("/bin/sh", "-c", `trap "" HUP; exec "$0"`, os.Args[0]), syscall.SIGHUP, syscall.SIGKILL)
+	})
+}
+
+// outlived starts a parent with its family and sends it signals, of which the
+// last one ends it.
+func outlived(t *testing.T, cmd *exec.Cmd, signals ...syscall.Signal) {
+	t.Helper()
+	cmd.Env = append(os.Environ(), asParent+"="+family)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sig := range signals {
+		if err := cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = cmd.Wait()
+	if by := cmd.ProcessState.Sys().(syscall.WaitStatus); signals[0] == syscall.SIGHUP && by.Signal() != signals[len(signals)-1] {
+		t.Errorf("the parent ended by %s", cmd.ProcessState)
+	}
+	gone(t, numbers(t, line)...)
 }
 
 func TestACommandEndsByItself(t *testing.T) {

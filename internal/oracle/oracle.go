@@ -1,6 +1,6 @@
 // Package oracle gives tests the programs of others that judge what redline
 // writes and reads. It takes a list of Python packages and gives a Python that has
-// them; a test is skipped with the reason where it cannot be had. No command
+// them, in make long; a test is skipped with the reason where it cannot be had. No command
 // imports it.
 package oracle
 
@@ -14,15 +14,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redline/internal/effort"
 )
 
 // Python gives a Python with the packages of a requirements file, from a virtual
 // environment that is made once and kept in the user's cache.
 func Python(t *testing.T, requirements string) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("installs Python packages; left out with -short")
-	}
+	effort.Long(t) // packages are fetched, which not every machine can
 	wanted, err := os.ReadFile(requirements)
 	if err != nil {
 		t.Fatal(err)

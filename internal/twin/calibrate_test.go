@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"redline/internal/effort"
 	"redline/internal/plan/config"
 	"redline/internal/twin/catalog"
 	"redline/internal/twin/sim"
@@ -36,7 +37,7 @@ func foreignSweep(places int, length float64, rates ...float64) *Evidence {
 // foretells the levels that it was not fitted to, within its goals.
 func TestTwinOfAForeignEngine(t *testing.T) {
 	t.Parallel()
-	c, err := Calibrate(t.Context(), foreignSweep(40, 26, 2, 5, 9, 13, 17))
+	c, err := Calibrate(t.Context(), foreignSweep(40, effort.Of(16.0, 26), 2, 5, 9, 13, 17))
 	if err != nil {
 		t.Fatal(err)
 	}

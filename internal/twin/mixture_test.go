@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"redline/internal/effort"
 	"redline/internal/twin/replay"
 	"redline/internal/twin/sim"
 )
@@ -51,7 +52,7 @@ func TestTwinOfAMixture(t *testing.T) {
 	t.Parallel()
 	ev := &Evidence{Model: "m"}
 	for _, rate := range []float64{1, 3, 6, 10, 16} {
-		ev.Levels = append(ev.Levels, simulatedLevel(t, sim.Spec{Model: "qwen3-30b-a3b"}, rate, 20))
+		ev.Levels = append(ev.Levels, simulatedLevel(t, sim.Spec{Model: "qwen3-30b-a3b"}, rate, effort.Of(12.0, 20)))
 	}
 	c, err := Calibrate(t.Context(), ev)
 	if err != nil {

@@ -124,10 +124,15 @@ func (r *release) of(system string) (list []string) {
 	return list
 }
 
+// environment makes the go command work for a target.
+func environment(target string) []string {
+	system, arch, _ := strings.Cut(target, "/")
+	return []string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + arch}
+}
+
 func (r *release) binaries() error {
 	flags := "-s -w -X main.version=" + r.Version + " -X main.revision=" + r.Revision + " -X main.date=" + r.Date.Format(time.RFC3339)
 	for _, t := range r.Targets {
-		system, arch, _ := strings.Cut(t, "/")
 		path, err := filepath.Abs(r.binary(t))
 		if err != nil {
 			return err
@@ -136,7 +141,7 @@ func (r *release) binaries() error {
 		if !r.Cached {
 			args = append(args, "-trimpath")
 		}
-		if err := r.run([]string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + arch}, "go", append(args, "./cmd/redline")...); err != nil {
+		if err := r.run(environment(t), "go", append(args, "./cmd/redline")...); err != nil {
 			return err
 		}
 	}

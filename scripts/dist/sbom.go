@@ -16,16 +16,16 @@ import (
 // billsOfMaterials writes a CycloneDX document beside each binary: Go itself and
 // every module that is linked in, with its license where that is known.
 func (r *release) billsOfMaterials() error {
-	modules, err := r.moduleFolders()
-	if err != nil {
-		return err
-	}
 	for _, target := range r.Targets {
+		folders, err := r.moduleFolders(target)
+		if err != nil {
+			return err
+		}
 		info, err := buildinfo.ReadFile(r.binary(target))
 		if err != nil {
 			return err
 		}
-		document, err := json.MarshalIndent(r.billOfMaterials(info, filepath.Base(r.binary(target)), modules), "", "  ")
+		document, err := json.MarshalIndent(r.billOfMaterials(info, filepath.Base(r.binary(target)), folders), "", "  ")
 		if err != nil {
 			return err
 		}
@@ -36,21 +36,25 @@ func (r *release) billsOfMaterials() error {
 	return nil
 }
 
-// moduleFolders are where the sources of modules lie, by path and version.
-func (r *release) moduleFolders() (map[string]string, error) {
-	list := exec.Command("go", "list", "-m", "-f", "{{.Path}}@{{.Version}} {{.Dir}}", "all")
-	list.Dir, list.Env = r.Root, append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off")
+// moduleFolders are where the sources of the modules lie that a target's binary
+// is made of, by path and version. Its build has fetched them; other modules of
+// go.mod may never have been.
+func (r *release) moduleFolders(target string) (map[string]string, error) {
+	list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}@{{.Version}} {{.Dir}}{{end}}", "./cmd/redline")
+	list.Dir, list.Env = r.Root, append(os.Environ(), append(environment(target), "GOPROXY=off")...)
+	var errs strings.Builder
+	list.Stderr = &errs
 	said, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list -deps ./cmd/redline for %s: %w: %s", target, err, strings.TrimSpace(errs.String()))
+	}
 	folders := map[string]string{}
 	for line := range strings.Lines(string(said)) {
 		if name, dir, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
 			folders[name] = dir
 		}
 	}
-	if len(folders) == 0 {
-		return nil, fmt.Errorf("go list -m all: %w", err)
-	}
-	return folders, nil // modules that are not linked in need not be there
+	return folders, nil
 }
 
 type object = map[string]any

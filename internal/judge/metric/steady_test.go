@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"redline/internal/drive/record"
+	"redline/internal/effort"
 	"redline/internal/llm"
 	"redline/internal/stats"
 	"redline/internal/twin/sim"
@@ -150,10 +151,7 @@ func each(n int, f func(seed uint64)) {
 // at most 7 %; there 120 % is called an overload in at least 95 %.
 func TestTheWindowTellsOverloadFromChance(t *testing.T) {
 	t.Parallel()
-	seeds, scatter := 200, 0
-	if testing.Short() {
-		seeds, scatter = 20, 2
-	}
+	seeds, scatter := effort.Of(20, 200), effort.Of(2, 0)
 	most := func(share float64) int { return int(share*float64(seeds)) + scatter }
 	for _, e := range engines {
 		capacity := e.capacity()

@@ -47,7 +47,7 @@ func serve(port, how string) {
 		fmt.Println("Engine core initialization failed")
 		os.Exit(1)
 	case "deaf":
-		select {}
+		time.Sleep(time.Hour)
 	case "models":
 		mux.HandleFunc("/v1/models", func(http.ResponseWriter, *http.Request) {})
 	case "loads":

@@ -15,6 +15,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/drive/record"
+	"redline/internal/effort"
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
@@ -147,13 +148,10 @@ func sentRecords(t *testing.T, dir *store.Dir) []record.Record {
 	return list
 }
 
-// An hour of load: every time to first token is the engine's own, to the
-// nanosecond.
+// An hour of load, or a part of one: every time to first token is the engine's
+// own, to the nanosecond.
 func TestAnHourOfStreams(t *testing.T) {
-	length := time.Hour
-	if raced {
-		length = 5 * time.Minute
-	}
+	length := effort.Of(5*time.Minute, time.Hour)
 	flags := map[string][]string{"url": {"http://sim"}, "rate": {"5"}, "duration": {length.String()},
 		"warmup": {"0s"}, "workload": {"fixed(64,20)"}, "telemetry-interval": {"10s"}}
 	runVirtual(t, flags, "", func(res *result.Result, dir *store.Dir, jobs []*sim.Job) {
@@ -193,11 +191,8 @@ func TestAnHourOfStreams(t *testing.T) {
 // The plan that asked for the product runs whole, with the shape of its model
 // for the objective on the cache.
 func TestSeedPlanRunsWhole(t *testing.T) {
-	requests, flags := 1000, map[string][]string{"url": {"http://sim/v1/messages"}, "catalog": {"../../plan/config/testdata/shape/config.json"}}
-	if raced {
-		requests = 100
-		flags["requests"] = []string{strconv.Itoa(requests)}
-	}
+	requests, flags := effort.Of(200, 1000), map[string][]string{"url": {"http://sim/v1/messages"}, "catalog": {"../../plan/config/testdata/shape/config.json"}}
+	flags["requests"] = []string{strconv.Itoa(requests)}
 	runVirtual(t, flags, "../../plan/config/testdata/benchmark-config.yaml", func(res *result.Result, dir *store.Dir, _ []*sim.Job) {
 		point := res.Points[0]
 		if point.Load.Mode != config.Closed || *point.Load.Concurrency != 32 || point.Requests.Due != requests {

@@ -38,8 +38,7 @@ func reported(t *testing.T, r *result.Result) string {
 // TestTheBrowserIsWatched: a page that asks for more than itself, complains,
 // scrolls sideways or is hard to read is noticed.
 func TestTheBrowserIsWatched(t *testing.T) {
-	b := browser.For(t)
-	p := b.Look(t, served(t, []byte(`<!doctype html><script>console.error("ouch")</script><img src="/missing.png"><img src="http://elsewhere.test/x.png">
+	p := browser.For(t).Tab(t).Look(t, served(t, []byte(`<!doctype html><script>console.error("ouch")</script><img src="/missing.png"><img src="http://elsewhere.test/x.png">
 <table style="width:3000px"><tr><td style="color:#999">grey</td></tr></table><svg class="chart"><polyline style="stroke:#ccc" points="0,0 9,9"/></svg><input>`)), "watched", browser.Looks[0])
 	said := strings.Join(append(browser.Faults(p), p.Said()...), "\n")
 	for _, want := range []string{"ouch", "404", "ERR_PROXY", "the page is 30", "text has a contrast of 2.8", "a line has a contrast of 1.6", "no headers", "no words", "a field has no name", "no heading"} {
@@ -52,10 +51,10 @@ func TestTheBrowserIsWatched(t *testing.T) {
 // TestHTMLInABrowser opens a report as a reader would: in light and dark, and on
 // paper.
 func TestHTMLInABrowser(t *testing.T) {
-	b := browser.For(t)
+	p := browser.For(t).Tab(t)
 	address := reported(t, limitSample())
 	for _, look := range browser.Looks[:2] {
-		picture, err := b.Look(t, address, "paper", look).Window()
+		picture, err := p.Look(t, address, "paper", look).Window()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +62,7 @@ func TestHTMLInABrowser(t *testing.T) {
 			t.Errorf("%s: the paper has brightness %d of 255", look.Name, got)
 		}
 	}
-	pdf, err := b.Look(t, address, "pdf", browser.Looks[1]).PDF()
+	pdf, err := p.Look(t, address, "pdf", browser.Looks[1]).PDF()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,11 +18,12 @@ var looks = append([]browser.Look{{Name: "half", Width: 500, Height: 900}, {Name
 // phone. Nothing is wider than the screen or hard to read, nothing complains, every
 // chart has its name, and the script has drawn those that it can.
 func TestViews(t *testing.T) {
-	b := browser.For(t)
+	p := browser.For(t).Tab(t)
 	for _, s := range []sample{{"run", metSample()}, {"limit", limitSample()}, {"comparison", comparisonSample()}, {"hostile", hostileCharts()}} {
 		address := reported(t, s.result)
 		for _, look := range looks {
-			p, name := b.Look(t, address, "report-"+s.name, look), s.name+", "+look.Name
+			name := s.name + ", " + look.Name
+			p.Look(t, address, "report-"+s.name, look)
 			for _, fault := range append(browser.Faults(p), p.Said()...) {
 				t.Errorf("%s: %s", name, fault)
 			}
@@ -36,14 +37,13 @@ func TestViews(t *testing.T) {
 				t.Errorf("%s: %s columns that people look for first are out of sight", name, hidden)
 			}
 			looked(t, p, name, look.Paper)
-			p.Close()
 		}
 	}
 }
 
 // A window that is made narrow leaves no page that has to be moved sideways.
 func TestAReportFollowsItsWindow(t *testing.T) {
-	p := browser.For(t).Look(t, reported(t, metSample()), "resized", browser.Looks[0])
+	p := browser.For(t).Tab(t).Look(t, reported(t, metSample()), "resized", browser.Looks[0])
 	for _, width := range []int64{700, 500, 1180, 390} {
 		if err := p.Resize(browser.Look{Width: width, Height: 900}); err != nil {
 			t.Fatal(err)
@@ -79,7 +79,7 @@ const legendValues = `[...document.querySelector(".u-legend").querySelectorAll("
 // TestChartsAnswerThePointer: pointing at a chart reads it off, dragging zooms,
 // and a click on a name hides its line.
 func TestChartsAnswerThePointer(t *testing.T) {
-	p := browser.For(t).Look(t, reported(t, metSample()), "pointer", browser.Looks[0])
+	p := browser.For(t).Tab(t).Look(t, reported(t, metSample()), "pointer", browser.Looks[0])
 	at := func(share float64) (x, y float64) {
 		place := strings.Fields(p.Text(t, `(() => { const o = document.querySelector(".u-over"); o.scrollIntoView({block: "center"}); const r = o.getBoundingClientRect(); return r.left + " " + r.top + " " + r.width + " " + r.height; })()`))
 		var n [4]float64
@@ -125,7 +125,7 @@ func TestChartsAnswerThePointer(t *testing.T) {
 // TestChartsAnswerTheKeyboard: arrows read a chart off, plus zooms, Escape undoes
 // that, and Enter on a name hides its line; the focus is seen all the way.
 func TestChartsAnswerTheKeyboard(t *testing.T) {
-	p := browser.For(t).Look(t, reported(t, metSample()), "keys", browser.Looks[0])
+	p := browser.For(t).Tab(t).Look(t, reported(t, metSample()), "keys", browser.Looks[0])
 	press := func(keys string) string {
 		t.Helper()
 		if err := p.Press(keys); err != nil {

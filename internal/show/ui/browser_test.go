@@ -52,7 +52,7 @@ func site(t *testing.T) (address func(target string) string, views map[string]st
 	a, b := Key("20260114-091203-nightly"), Key("20260214-091203-nightly")
 	views = map[string]string{"list": "/", "run": "/run/" + Key("met"), "limit": "/run/" + Key("limit"), "side-by-side": "/run/" + Key("comparison"), "compare": "/compare?a=" + a + "&b=" + b, "drift": "/drift?label=nightly", "drifts": "/drift", "steady": "/drift?label=weekly",
 		"frontier": "/frontier?run=" + a + "&run=" + b, "capacity": "/capacity/" + a + "?rate=100&price=3", "start": "/start?kind=sweep&rates=1,2,4&check=1",
-		"hostile": "/run/" + Key("hostile"), "broken": "/run/" + Key("damaged"), "none": "/?model=none", "live": "/run/" + Key("now"), "unknown": "/nowhere"}
+		"hostile": "/run/" + Key("hostile"), "broken": "/run/" + Key("damaged"), "none": "/?model=none", "live": "/run/" + Key("now")}
 	return func(target string) string {
 		mark := map[bool]string{true: "&", false: "?"}[strings.Contains(target, "?")]
 		return server.URL + target + mark + "token=" + pages.token // as a first visit has it
@@ -91,42 +91,50 @@ func (*listenAddr) String() string  { return "127.0.0.1:7700" }
 // hard to read. REDLINE_SHOTS names a directory that keeps the pictures.
 func TestPagesInABrowser(t *testing.T) {
 	b := browser.For(t)
+	p := b.Tab(t)
 	address, views := site(t)
 	for name, target := range views {
-		for _, look := range browser.Looks {
-			p := b.Look(t, address(target), name, look)
-			for _, fault := range browser.Faults(p) {
-				t.Errorf("%s, %s: %s", name, look.Name, fault)
-			}
-			for _, said := range p.Said() {
-				if name == "unknown" && strings.Contains(said, "404") {
-					continue
-				}
-				t.Errorf("%s, %s: the browser says %s", name, look.Name, said)
-			}
-			p.Close()
+		for _, said := range looked(t, p, name, address(target)) {
+			t.Errorf("%s: the browser says %s", name, said)
+		}
+	}
+	for _, said := range looked(t, b.Tab(t), "unknown", address("/nowhere")) {
+		if !strings.Contains(said, "404") {
+			t.Errorf("of a page that is not there the browser says %s", said)
 		}
 	}
 }
 
+// looked looks at a page in every way and gives what the browser says to it.
+func looked(t *testing.T, p *browser.Page, name, address string) (said []string) {
+	t.Helper()
+	for _, look := range browser.Looks {
+		p.Look(t, address, name, look)
+		for _, fault := range browser.Faults(p) {
+			t.Errorf("%s, %s: %s", name, look.Name, fault)
+		}
+		said = append(said, p.Said()...)
+	}
+	return said
+}
+
 // What is done with chosen runs is in sight, however long the list is.
 func TestTheButtonsOfTheListAreInSight(t *testing.T) {
-	b := browser.For(t)
+	p := browser.For(t).Tab(t)
 	address, _ := site(t)
 	for _, look := range browser.Looks {
-		p := b.Look(t, address("/"), "buttons", look)
+		p.Look(t, address("/"), "buttons", look)
 		if said := p.Text(t, `document.querySelector(".chosen").getBoundingClientRect().bottom <= innerHeight + 1 ? "in sight" : "below the window"`); said != "in sight" {
 			t.Errorf("%s: the buttons are %s", look.Name, said)
 		}
-		p.Close()
 	}
 }
 
 // The list is used by keyboard alone: a box is chosen and two runs are compared.
 func TestTheListIsUsedByKeyboard(t *testing.T) {
-	b := browser.For(t)
+	tab := browser.For(t).Tab(t)
 	address, _ := site(t)
-	p, chosen := b.Look(t, address("/"), "keyboard", browser.Looks[0]), 0
+	p, chosen := tab.Look(t, address("/"), "keyboard", browser.Looks[0]), 0
 	for range 200 {
 		if err := p.Press(kb.Tab); err != nil {
 			t.Fatal(err)

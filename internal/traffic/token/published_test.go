@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"redline/internal/effort"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -87,9 +89,7 @@ func download(url string) ([]byte, error) {
 // TestPublishedTokenizers takes each tokenizer in turn: a parsed file of ten
 // megabytes is not small in memory.
 func TestPublishedTokenizers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("loads large files")
-	}
+	effort.Long(t) // files are fetched, which not every machine can
 	t.Parallel()
 	texts := mixedTexts(t)
 	var all []published
