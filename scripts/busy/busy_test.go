@@ -155,7 +155,7 @@ func TestResume(t *testing.T) {
 	for _, trial := range h.missing(chosen, 2) {
 		got = append(got, trial.String())
 	}
-	want := []string{"2 loops, none, run 1, " + loads[0].name, "2 loops, kernel, run 2, " + loads[1].name}
+	want := []string{"2 loops, stamps none, run 1, " + loads[0].name, "2 loops, stamps kernel, run 2, " + loads[1].name}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("missing (-want +got):\n%s", diff)
 	}
@@ -299,15 +299,17 @@ func outcomeOf(setting string, measured, low, high float64, verdicts ...verdict)
 	return o
 }
 
-// TestDocument: of two runs of one setting the ends of one hold the truth; a
-// limit of 90 is met wrongly, one of 110 missed rightly nowhere, and an invalid
-// run decides nothing.
+// TestDocument: of two runs of one setting the ends of one hold the truth. That
+// one meets a limit of 90 wrongly and one of 110 rightly; the other is invalid,
+// so that it decides nothing, and has no p90 of tpot, whose verdict cannot be
+// checked.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	below, above := verdict{"ttft", "p99", 90, slo.Met}, verdict{"e2e", "p50", 110, slo.Met}
 	wide := outcomeOf("2 loops", 110, 88, 121, below, above)
 	narrow := outcomeOf("2 loops", 110, 110, 110, verdict{"tpot", "p90", 90, slo.Undecided}, verdict{"itl", "p90", 110, slo.Missed})
 	narrow.Exit, narrow.Valid, narrow.Reasons = 5, "no", []string{"lag: p99 2 ms, allowed ≤ 1 ms"}
+	delete(narrow.Figures["tpot"], "p90")
 	stolen := outcomeOf(stealSetting, 100, 100, 100)
 	stolen.Steal = 0.25
 	page, err := document([]outcome{wide, narrow, stolen,
@@ -319,13 +321,15 @@ func TestDocument(t *testing.T) {
 	for _, row := range []string{
 		"Written by `make busy` on 16 cores.",
 		"| the true value of each figure lies between its ends in 95% of the runs | 50.0% at the worst (ttft p50) | **no** |",
-		"| met wrongly in at most 5% | 50.0% by the same requests, 50.0% by all runs of a load | **no** |",
+		"| met wrongly in at most 5% | 100.0% by the same requests, 100.0% by all runs of a load | **no** |",
 		"| missed wrongly in at most 5% | 0.0% by the same requests, 0.0% by all runs of a load | yes |",
+		"| `tpot` | 50.0% | 100.0% | 50.0% |",
 		"| the README's first command exits 0 every time | 1 of 2 | **no** |",
 		"| `decode` | 50.0% | 50.0% | 50.0% | 15.0%, 27.0% | 15.0%, 27.0% | 15.0%, 27.0% |", // of 0% and 30%
-		"| 2 loops | kernel | 2 | 2 | 0 | 50.0% | 50.0% | 50.0% | 0.0% | 15.0%, 30.0% | 15.0%, 30.0% | 50.0%, 50.0% | 0.0%, 0.0% | 50.0% | 0: 1, 5: 1 |",
+		"| 2 loops | kernel | 2 | 2 | 0 | 50.0% | 53.3% | 50.0% | 0.0% | 15.0%, 30.0% | 15.0%, 30.0% | 100.0%, 100.0% | 0.0%, 0.0% | 66.7% | 0: 1, 5: 1 |",
 		"quota 50% is not available on this machine: no control groups.",
 		"Checks that made runs invalid, with the number of runs: lag (1).",
+		"Figures that runs did not give, with the number of percentiles: tpot (1).",
 		"beside two busy loops, 2 times. Exit codes: 0: 1, 5: 1.",
 		"| steal | kernel | 1 | 2 | 25.0% | 100.0% | 100.0% | 100.0% | 100.0% | 0.0%, 0.0% | 0.0%, 0.0% | –, – | –, – | – | 0: 1 |",
 	} {

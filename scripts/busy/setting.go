@@ -5,6 +5,8 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"redline/internal/text"
 )
 
 // setting is one way to disturb redline on its two cores.
@@ -85,7 +87,7 @@ type trial struct {
 func (t trial) seed() uint64 { return uint64(t.number) + 1 }
 
 func (t trial) String() string {
-	return fmt.Sprintf("%s, %s, run %d, %s", t.setting.name, stamps(t.noStamps), t.number+1, t.load.name)
+	return text.Join(", ", t.setting.name, "stamps "+stamps(t.noStamps), fmt.Sprintf("run %d", t.number+1), t.load.name)
 }
 
 // stamps names where arrival times come from.

@@ -89,11 +89,11 @@ func document(all []outcome) (string, error) {
 	figureTable(&b, p.whole)
 	b.WriteString("\n## Settings\n\n")
 	p.settingTable(&b, false)
-	invalidRuns(&b, p.whole)
+	remarks(&b, p.whole)
 	if p.first.runs > 0 {
 		fmt.Fprintf(&b, "\n## The first command\n\n`redline run`, the README's first command, with its server in its own process, on two cores beside two busy loops, %s. Exit codes: %s.\n",
 			text.Plural(p.first.runs, "time"), exits(p.first.exits))
-		invalidRuns(&b, p.first)
+		remarks(&b, p.first)
 	}
 	if p.rows[rowKey(stealSetting, stamps(false))] != nil {
 		b.WriteString(aboutSteal)
@@ -218,14 +218,21 @@ func exits(counts map[int]int) string {
 	return strings.Join(list, ", ")
 }
 
-// invalidRuns says which checks made runs invalid.
-func invalidRuns(b *strings.Builder, t *tally) {
-	if len(t.invalid) == 0 {
-		return
+// remarks says which checks made runs invalid, and what was not given.
+func remarks(b *strings.Builder, t *tally) {
+	for _, of := range []struct {
+		what   string
+		counts map[string]int
+	}{
+		{"Checks that made runs invalid, with the number of runs", t.invalid},
+		{"Figures that runs did not give, with the number of percentiles", t.absent},
+	} {
+		var list []string
+		for _, name := range slices.Sorted(maps.Keys(of.counts)) {
+			list = append(list, fmt.Sprintf("%s (%d)", name, of.counts[name]))
+		}
+		if len(list) > 0 {
+			fmt.Fprintf(b, "\n%s: %s.\n", of.what, strings.Join(list, ", "))
+		}
 	}
-	var list []string
-	for _, check := range slices.Sorted(maps.Keys(t.invalid)) {
-		list = append(list, fmt.Sprintf("%s (%d)", check, t.invalid[check]))
-	}
-	fmt.Fprintf(b, "\nChecks that made runs invalid, with the number of runs: %s.\n", strings.Join(list, ", "))
 }

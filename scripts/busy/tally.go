@@ -94,14 +94,15 @@ type tally struct {
 	same, every wrong
 	decided     share
 	exits       map[int]int
-	invalid     map[string]int // by check
+	invalid     map[string]int // runs, by check
+	absent      map[string]int // percentiles that were not given, by figure
 	held, steal []float64      // shares of the window
 	lag         []float64
 	runs        int
 }
 
 func newTally() *tally {
-	t := &tally{ends: map[string]map[string]*ends{}, exits: map[int]int{}, invalid: map[string]int{}}
+	t := &tally{ends: map[string]map[string]*ends{}, exits: map[int]int{}, invalid: map[string]int{}, absent: map[string]int{}}
 	for _, name := range figureNames {
 		t.ends[name] = map[string]*ends{}
 		for _, at := range percentiles {
@@ -127,7 +128,11 @@ func (t *tally) add(o outcome, typical typicals) {
 	t.held, t.steal, t.lag = append(t.held, o.Held), append(t.steal, o.Steal), append(t.lag, o.LagP99)
 	for _, name := range figureNames {
 		for _, at := range percentiles {
-			r := o.Figures[name][at.key]
+			r, given := o.Figures[name][at.key]
+			if !given {
+				t.absent[name]++
+				continue
+			}
 			e := t.ends[name][at.key]
 			e.covered.add(r.covered(name))
 			e.widths = append(e.widths, r.width())
@@ -135,9 +140,13 @@ func (t *tally) add(o outcome, typical typicals) {
 		}
 	}
 	for _, v := range o.Verdicts {
+		r, given := o.Figures[truly(v.Figure)][v.Percentile]
+		if !given {
+			continue
+		}
 		called := o.Valid != "no"
 		t.decided.add(called && (v.Standing == slo.Met || v.Standing == slo.Missed))
-		t.same.add(v, called, o.Figures[truly(v.Figure)][v.Percentile].True)
+		t.same.add(v, called, r.True)
 		t.every.add(v, called, typical.of(o, truly(v.Figure), v.Percentile))
 	}
 }
