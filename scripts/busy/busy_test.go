@@ -165,6 +165,15 @@ func TestResume(t *testing.T) {
 	}
 }
 
+func TestStateOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	h := harness{version: "redline 2", done: []outcome{{Version: "redline 2"}, {Version: "redline 1"}}}
+	const want = "runs holds runs of redline 1, and this is redline 2: remove it, or name another directory with -state"
+	if err := h.checkVersions("runs"); err == nil || err.Error() != want {
+		t.Errorf("it says %v\n   want  %s", err, want)
+	}
+}
+
 func TestABrokenStateIsNamed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -289,7 +298,7 @@ func TestFreeze(t *testing.T) {
 
 // outcomeOf is a run whose figures all are 100 ms in truth.
 func outcomeOf(setting string, measured, low, high float64, verdicts ...verdict) outcome {
-	o := outcome{Setting: setting, Load: "a", Machine: "16 cores", Figures: map[string]map[string]reading{}, Verdicts: verdicts, LagP99: 2}
+	o := outcome{Setting: setting, Load: "a", Machine: "16 cores", Version: "redline 1", Figures: map[string]map[string]reading{}, Verdicts: verdicts, LagP99: 2}
 	for _, name := range figureNames {
 		o.Figures[name] = map[string]reading{}
 		for _, at := range percentiles {
@@ -319,7 +328,7 @@ func TestDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, row := range []string{
-		"Written by `make busy` on 16 cores.",
+		"Written by `make busy` with redline 1 on 16 cores.",
 		"| the true value of each figure lies between its ends in 95% of the runs | 50.0% at the worst (ttft p50) | **no** |",
 		"| met wrongly in at most 5% | 100.0% by the same requests, 100.0% by all runs of a load | **no** |",
 		"| missed wrongly in at most 5% | 0.0% by the same requests, 0.0% by all runs of a load | yes |",

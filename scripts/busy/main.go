@@ -15,6 +15,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -121,6 +122,7 @@ func choose(only string, steal, first bool) ([]setting, error) {
 // harness runs trials and keeps what came of them.
 type harness struct {
 	redline  string
+	version  string
 	window   time.Duration
 	machine  string
 	deadline time.Time // zero for none
@@ -140,6 +142,11 @@ func (h *harness) open(dir string) error {
 		return err
 	}
 	h.redline = path
+	version, err := exec.Command(path, "version").Output()
+	if err != nil {
+		return fmt.Errorf("%s version: %w", path, err)
+	}
+	h.version = strings.TrimSpace(string(version))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -149,8 +156,20 @@ func (h *harness) open(dir string) error {
 	if h.log, err = os.Create(filepath.Join(dir, "busy.log")); err != nil {
 		return err
 	}
-	h.done, err = readState(dir)
-	return err
+	if h.done, err = readState(dir); err != nil {
+		return err
+	}
+	return h.checkVersions(dir)
+}
+
+// checkVersions keeps runs of two programs from becoming one table.
+func (h *harness) checkVersions(dir string) error {
+	for _, o := range h.done {
+		if o.Version != h.version {
+			return fmt.Errorf("%s holds runs of %s, and this is %s: remove it, or name another directory with -state", dir, o.Version, h.version)
+		}
+	}
+	return nil
 }
 
 func (h *harness) close() {
@@ -201,7 +220,7 @@ func (h *harness) one(ctx context.Context, s seat, t trial) error {
 	if h.has(t) {
 		return nil // a setting that cannot be had is tried once
 	}
-	o := outcome{Setting: t.setting.name, Number: t.number, Load: t.load.name, NoStamps: t.noStamps, Machine: h.machine, SharedCores: s.server == nil}
+	o := outcome{Setting: t.setting.name, Number: t.number, Load: t.load.name, NoStamps: t.noStamps, Machine: h.machine, Version: h.version, SharedCores: s.server == nil}
 	if err := try(ctx, s, t, &o); err != nil || ctx.Err() != nil {
 		return err
 	}

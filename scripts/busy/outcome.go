@@ -27,6 +27,7 @@ type outcome struct {
 	Load     string `json:"load"`
 	NoStamps bool   `json:"no_stamps,omitempty"`
 	Machine  string `json:"machine"`
+	Version  string `json:"version"` // of redline
 	// SharedCores says that the server had no core of its own.
 	SharedCores bool `json:"shared_cores,omitempty"`
 	// Unavailable says why the setting cannot be had on this machine; nothing

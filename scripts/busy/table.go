@@ -41,13 +41,14 @@ type pages struct {
 	rows         map[string]*tally // by setting and stamps
 	unavailable  map[string]string // why, by setting
 	machines     map[string]bool
+	versions     map[string]bool
 	shared       bool
 }
 
 func rowKey(setting, stamps string) string { return setting + "/" + stamps }
 
 func gather(all []outcome) pages {
-	p := pages{newTally(), newTally(), map[string]*tally{}, map[string]string{}, map[string]bool{}, false}
+	p := pages{newTally(), newTally(), map[string]*tally{}, map[string]string{}, map[string]bool{}, map[string]bool{}, false}
 	typical := newTypicals(all)
 	for _, o := range all {
 		switch o.Setting {
@@ -62,7 +63,7 @@ func gather(all []outcome) pages {
 			continue
 		}
 		if o.Setting != stealSetting {
-			p.machines[o.Machine] = true
+			p.machines[o.Machine], p.versions[o.Version] = true, true
 			p.shared = p.shared || o.SharedCores
 			p.whole.add(o, typical)
 		}
@@ -82,7 +83,7 @@ func document(all []outcome) (string, error) {
 		return "", errors.New("no run of a setting is in the state: run without -table, -first and -steal")
 	}
 	var b strings.Builder
-	introduce(&b, slices.Sorted(maps.Keys(p.machines)), p.shared)
+	p.introduce(&b)
 	b.WriteString("\n## What was asked for\n\n")
 	asked(&b, p.whole, p.first)
 	b.WriteString("\n## Figures, over all settings\n\n")
@@ -102,9 +103,10 @@ func document(all []outcome) (string, error) {
 	return b.String(), nil
 }
 
-func introduce(b *strings.Builder, machines []string, shared bool) {
-	fmt.Fprintf(b, "# Busy machines\n\nWritten by `make busy` on %s.\n", strings.Join(machines, "; "))
-	if shared {
+func (p pages) introduce(b *strings.Builder) {
+	list := func(set map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(set)), "; ") }
+	fmt.Fprintf(b, "# Busy machines\n\nWritten by `make busy` with %s on %s.\n", list(p.versions), list(p.machines))
+	if p.shared {
 		b.WriteString("The machine has fewer than three cores: the server shared redline's, so that its writes were late too.\n")
 	}
 	b.WriteString(about)
