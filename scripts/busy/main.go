@@ -72,15 +72,17 @@ func run() error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	starting := ctx
 	if *budget > 0 {
-		h.deadline = time.Now().Add(*budget)
+		starting, stop = context.WithTimeout(ctx, *budget)
+		defer stop()
 	}
 	if !*first {
-		if err := h.all(ctx, seats, h.baselines()); err != nil {
+		if err := h.all(ctx, starting, seats, h.baselines()); err != nil {
 			return err
 		}
 	}
-	if err := h.all(ctx, seats, h.missing(chosen, *runs)); err != nil {
+	if err := h.all(ctx, starting, seats, h.missing(chosen, *runs)); err != nil {
 		return err
 	}
 	if _, err := os.Stat(filepath.Dir(*page)); err != nil {
@@ -121,11 +123,10 @@ func choose(only string, steal, first bool) ([]setting, error) {
 
 // harness runs trials and keeps what came of them.
 type harness struct {
-	redline  string
-	version  string
-	window   time.Duration
-	machine  string
-	deadline time.Time // zero for none
+	redline string
+	version string
+	window  time.Duration
+	machine string
 
 	log   *os.File // what the programs print
 	mu    sync.Mutex
@@ -177,9 +178,9 @@ func (h *harness) close() {
 	h.log.Close()
 }
 
-// all runs trials until none is left or the time is over. A trial that could
-// not be made is left for the next time.
-func (h *harness) all(ctx context.Context, seats []seat, trials []trial) error {
+// all runs trials until none is left, or none may be started any more. A trial
+// that could not be made is left for the next time.
+func (h *harness) all(ctx, starting context.Context, seats []seat, trials []trial) error {
 	queue := make(chan trial)
 	var group sync.WaitGroup
 	var mu sync.Mutex
@@ -196,18 +197,19 @@ func (h *harness) all(ctx context.Context, seats []seat, trials []trial) error {
 			}
 		})
 	}
-	for i, t := range trials {
-		if ctx.Err() != nil || !h.deadline.IsZero() && time.Now().After(h.deadline) {
-			fmt.Fprintf(os.Stderr, "%d of %d runs are left for the next time\n", len(trials)-i, len(trials))
-			break
-		}
+	left := trials
+	for len(left) > 0 && starting.Err() == nil {
 		select {
-		case queue <- t:
-		case <-ctx.Done():
+		case queue <- left[0]:
+			left = left[1:]
+		case <-starting.Done():
 		}
 	}
 	close(queue)
 	group.Wait()
+	if len(left) > 0 {
+		fmt.Fprintf(os.Stderr, "%d of %d runs are left for the next time\n", len(left), len(trials))
+	}
 	return errors.Join(append(failed, ctx.Err())...)
 }
 
