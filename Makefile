@@ -8,7 +8,7 @@ GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 FUZZTIME ?= 10m
-.PHONY: help build run test long check cross fuzz hostile bench floor scale workers accuracy peers real vllm predict tune twin offered soak reliability limit verdicts trials collector golden readme pictures examples release vuln dist clean scrape screen
+.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy peers real vllm predict tune twin offered soak reliability limit verdicts trials collector golden readme pictures examples release vuln dist clean scrape screen
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,10 @@ workers: build ## what more workers bring and cost, on a machine with many cores
 
 scale: build ## the load that this machine holds, what it costs and how true it is (two minutes); writes docs/SCALE.md
 	go run ./scripts/scale
+
+busy: build ## compare with the truth on disturbed cores: busy loops, a CPU quota, a process that is stopped (an hour on 16 cores, as root; resumes; BUSY='-budget 20m'); writes docs/BUSY.md
+	go run ./scripts/busy $(BUSY)
+	go run ./scripts/busy -first $(BUSY)
 
 accuracy: build ## compare with servers that know the truth (half an hour); writes docs/ACCURACY.md, docs/LIMIT.md
 	go run ./scripts/accuracy

@@ -12,7 +12,6 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
-	"redline/internal/llm"
 	"redline/internal/run/store"
 	"redline/internal/stats"
 	"redline/scripts/truth"
@@ -42,30 +41,12 @@ func join(out string, lines []truth.Line) (*comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	header, err := dir.Header()
-	if err != nil {
-		return nil, err
-	}
 	if len(res.Points) == 0 {
 		return nil, errors.New("nothing was measured")
 	}
-	byID := map[string]truth.Line{}
-	for _, l := range lines {
-		byID[l.ID] = l
-	}
 	c := &comparison{reported: res.Points[0], valid: string(res.Verdict.Valid), reasons: res.Verdict.Reasons}
-	for r, err := range dir.Records() {
-		if err != nil {
-			return nil, err
-		}
-		if r.Outcome != llm.OK {
-			continue
-		}
-		line, ok := byID[llm.RequestID(header.Run, r.ID)]
-		if !ok || len(line.Before) != r.ChunkCount() {
-			return nil, fmt.Errorf("request %d: %d events recorded, %d written", r.ID, r.ChunkCount(), len(line.Before))
-		}
-		c.add(r, line, header.OriginUnixNS)
+	if err := truth.Join(dir, lines, c.add); err != nil {
+		return nil, err
 	}
 	return c, c.finish()
 }

@@ -1,8 +1,8 @@
 //go:build unix
 
 // Package truth starts servers that write down when they really sent each
-// token, and reads what they wrote. It takes a command line and gives lines of
-// times; it knows no client and judges none.
+// token, and lays what they wrote beside the records of a run. It takes a
+// command line and gives lines of times; it judges no client.
 package truth
 
 import (
@@ -20,13 +20,15 @@ import (
 	"time"
 )
 
-// Line is the truth about one answer: the real-time clock just before and just
-// after the write of each of its tokens, in ns.
+// Line is the truth about one answer: the real-time clock when its request had
+// been read, and just before and just after the write of each of its tokens, in
+// ns.
 type Line struct {
-	ID     string  `json:"id"`
-	Conn   string  `json:"conn"` // the client's address, where the server tells
-	Before []int64 `json:"before_ns"`
-	After  []int64 `json:"after_ns"`
+	ID      string  `json:"id"`
+	Conn    string  `json:"conn"`       // the client's address, where the server tells
+	Arrived int64   `json:"arrived_ns"` // 0 where the server does not tell
+	Before  []int64 `json:"before_ns"`
+	After   []int64 `json:"after_ns"`
 }
 
 // Gaps gives the times between tokens, in ms.
@@ -90,7 +92,9 @@ func Start(dir string, command func(port, file string) *exec.Cmd) (*Server, erro
 	}
 	s := &Server{URL: "http://127.0.0.1:" + port, file: filepath.Join(dir, "truth.jsonl")}
 	s.cmd = command(port, s.file)
-	s.cmd.Stderr = os.Stderr
+	if s.cmd.Stderr == nil {
+		s.cmd.Stderr = os.Stderr
+	}
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}

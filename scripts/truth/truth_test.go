@@ -12,14 +12,14 @@ import (
 
 func TestParse(t *testing.T) {
 	t.Parallel()
-	got, err := parse(strings.NewReader(`{"id":"a","conn":"c","before_ns":[10,30],"after_ns":[11,32]}
+	got, err := parse(strings.NewReader(`{"id":"a","conn":"c","arrived_ns":9,"before_ns":[10,30],"after_ns":[11,32]}
 {"id":"b","conn":"c","before_ns":[],"after_ns":[]}
 `))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []Line{
-		{ID: "a", Conn: "c", Before: []int64{10, 30}, After: []int64{11, 32}},
+		{ID: "a", Conn: "c", Arrived: 9, Before: []int64{10, 30}, After: []int64{11, 32}},
 		{ID: "b", Conn: "c", Before: []int64{}, After: []int64{}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

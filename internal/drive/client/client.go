@@ -99,6 +99,7 @@ func New(s Spec, o Options) (*Client, error) {
 	}
 	c := &Client{events: held{large: largeEvent, most: mostEvents}, replies: held{large: largeReply, most: mostReplies}, clock: o.Clock, dialect: dialect, timeouts: s.Timeouts.orDefault(), lookup: o.lookup(),
 		key: s.APIKey, headers: sorted(s.Headers), mask: maskOf(s)}
+	c.stamps.noKernel = s.NoKernelStamps
 	_, c.ownID = c.own(requestID)
 	extra, err := wire.NewExtra(s.ExtraBody)
 	if err != nil {
@@ -269,7 +270,10 @@ func (c *Client) Unasked() int64 {
 	return n
 }
 
-type stampCounts struct{ kernel, user, again, unasked atomic.Int64 }
+type stampCounts struct {
+	kernel, user, again, unasked atomic.Int64
+	noKernel                     bool // its stamps are not used
+}
 
 // Check reads the certificates; its error begins with the key that is meant.
 func (t TLS) Check() error {

@@ -295,3 +295,18 @@ func TestKernelStamps(t *testing.T) {
 		t.Errorf("%d reads stamped by the kernel and %d by the clock, want at least 20 and none", kernel-before, user-byClock)
 	}
 }
+
+// TestNoKernelStamps: a client that is to do without them stamps every read by
+// the clock, with a reader of its own and without.
+func TestNoKernelStamps(t *testing.T) {
+	url, _ := serveRaw(t, always(sized(streamHead), false))
+	c := newClient(t, Spec{NoKernelStamps: true}, url)
+	for range 20 {
+		if _, fault := plainly(t, c, asking(true), nil); fault != nil {
+			t.Fatal(fault)
+		}
+	}
+	if kernel, user := c.Timestamps(); kernel != 0 || user < 20 {
+		t.Errorf("%d reads stamped by the kernel and %d by the clock, want none and at least 20", kernel, user)
+	}
+}

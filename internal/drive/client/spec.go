@@ -35,6 +35,9 @@ type Spec struct {
 	Timeouts Timeouts `yaml:"timeouts,omitempty"`
 	// Proxies come from the environment and are no part of a plan.
 	Proxies Proxies `yaml:"-"`
+	// NoKernelStamps stamps what arrives by the clock after each read, as on
+	// systems whose kernel does not. It comes from the environment too.
+	NoKernelStamps bool `yaml:"-"`
 	// Secrets are values that must not be shown, beside those of the fields
 	// above: a launched server knows some of its own.
 	Secrets []string `yaml:"-"`

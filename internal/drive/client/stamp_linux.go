@@ -159,7 +159,8 @@ func (c *conn) handOver(each func() (more bool)) (more bool, err error, ok bool)
 			if more = each(); !more {
 				return over, nil
 			}
-			if g != nil {
+			// Where the clock stamps reads, a rest would make stamps late.
+			if g != nil && !c.raw.guessed {
 				g.note(c.at-before, c.merged-merged)
 			}
 			// A read that left room has taken everything, as a rule: what
@@ -262,7 +263,7 @@ func (s *stamper) taken() (int, error) {
 	if s.n == 0 {
 		return 0, nil
 	}
-	if unixNS, ok := stampIn(s.oob[:s.msg.Controllen]); ok {
+	if unixNS, ok := stampIn(s.oob[:s.msg.Controllen]); ok && !s.counts.noKernel {
 		at := s.clock.FromReal(unixNS)
 		if s.guessed {
 			// What was stamped after its read arrived before that, and so

@@ -138,7 +138,7 @@ func TestHostLogsEverySecond(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := WatchHostTo(clock.Virtual(, nil), log)
+		h := WatchHostTo(clock.Virtual(), log, nil)
 		time.Sleep(2500 * time.Millisecond)
 		h.Stop()
 		logged, err := ReadLog(&file)

@@ -4,6 +4,7 @@ import (
 	"net/url"
 
 	"redline/internal/drive/client"
+	"redline/internal/plan/yaml"
 )
 
 // proxies finds the way to the endpoints. It is the environment's alone: a plan
@@ -17,6 +18,19 @@ func (c *Config) proxies(lookup func(string) (string, bool)) error {
 		}
 		if _, err := c.Provider.Proxies.For(u); err != nil {
 			return fault("", "%v", err)
+		}
+	}
+	return nil
+}
+
+// noKernelStamps is the environment variable by which a measurement of redline
+// itself does without the kernel's stamps.
+const noKernelStamps = "REDLINE_NO_KERNEL_STAMPS"
+
+func (c *Config) stamps(lookup func(string) (string, bool)) (err error) {
+	if value, ok := lookup(noKernelStamps); ok {
+		if c.Provider.NoKernelStamps, err = yaml.ParseBool(truth(value)); err != nil {
+			return fault("", "%s: %v", noKernelStamps, err)
 		}
 	}
 	return nil

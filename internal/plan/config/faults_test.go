@@ -64,6 +64,26 @@ func TestProxiesAreNoPartOfThePlan(t *testing.T) {
 	}
 }
 
+// Doing without the kernel's stamps is the environment's alone, as proxies are.
+func TestNoKernelStampsIsNoPartOfThePlan(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]bool{"1": true, "false": false} {
+		c := mustResolve(t, Input{LookupEnv: env(map[string]string{"REDLINE_NO_KERNEL_STAMPS": value})})
+		plan, err := c.YAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Provider.NoKernelStamps != want || strings.Contains(string(plan), "stamps") {
+			t.Errorf("%q gives %v, want %v, in the plan\n%s", value, c.Provider.NoKernelStamps, want, plan)
+		}
+	}
+	const want = `REDLINE_NO_KERNEL_STAMPS: want true or false, got "maybe"`
+	_, err := Resolve(Input{LookupEnv: env(map[string]string{"REDLINE_NO_KERNEL_STAMPS": "maybe"})})
+	if err == nil || err.Error() != want {
+		t.Errorf("Resolve says %v\n       want  %s", err, want)
+	}
+}
+
 func TestProxyThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	environment := env(map[string]string{"HTTP_PROXY": "socks5://me:hidden-word@proxy:1080"})

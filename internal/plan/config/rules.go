@@ -47,6 +47,7 @@ func (c *Config) complete(in Input) error {
 		c.endpoints,
 		func() error { return c.key(in.LookupEnv) },
 		func() error { return c.proxies(in.LookupEnv) },
+		func() error { return c.stamps(in.LookupEnv) },
 		c.zeros,
 		c.provider,
 		c.watching,

@@ -195,7 +195,7 @@ func TestRecordsFitTheirSchema(t *testing.T) {
 func TestLinesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	const request = `{"id":1,"session":1,"turn":0,"try":1,"outcome":"ok","chunks_us":[1,2]%s}`
-	const truth = `{"id":"a","conn":"b","before_ns":[1],"after_ns":[2]%s}`
+	const truth = `{"id":"a","conn":"b","arrived_ns":1,"before_ns":[1],"after_ns":[2]%s}`
 	for _, good := range []struct{ name, document string }{{"record", request}, {"truth", truth}} {
 		if err := check(t, good.name, fmt.Appendf(nil, good.document, "")); err != nil {
 			t.Errorf("%s: %v", good.name, err)
@@ -212,8 +212,9 @@ func TestLinesThatAreRefused(t *testing.T) {
 		{"record", `{"mark":-1}`},
 		{"record", `{"mark":1,"id":2}`},
 		{"truth", fmt.Sprintf(truth, `,"extra":1`)},
-		{"truth", `{"id":"a","conn":"b","before_ns":[1]}`},
-		{"truth", `{"id":1,"conn":"b","before_ns":[1],"after_ns":[2]}`},
+		{"truth", `{"id":"a","conn":"b","arrived_ns":1,"before_ns":[1]}`},
+		{"truth", `{"id":"a","conn":"b","before_ns":[1],"after_ns":[2]}`},
+		{"truth", `{"id":1,"conn":"b","arrived_ns":1,"before_ns":[1],"after_ns":[2]}`},
 	} {
 		if check(t, bad.name, []byte(bad.document)) == nil {
 			t.Errorf("%s: the schema accepts %s", bad.name, bad.document)

@@ -99,6 +99,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 	if err != nil {
 		return nil, &refusal{http.StatusBadRequest, "the body could not be read: " + err.Error()}
 	}
+	arrived := time.Now()
 	u, err := understand(spoken, r.URL.Path, body)
 	if err != nil {
 		return nil, &refusal{http.StatusBadRequest, err.Error()}
@@ -141,7 +142,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, spoken []*wire.Di
 	if d.Pooled() {
 		g.reply.Items = d.Items(asked)
 	}
-	g.trail = s.truth.begin(asked.ID, r.RemoteAddr, output)
+	g.trail = s.truth.begin(asked.ID, r.RemoteAddr, arrived, output)
 	g.direct = s.newDirect(r)
 	return g, nil
 }

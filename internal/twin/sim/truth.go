@@ -12,10 +12,10 @@ import (
 // that anyone's measurement of this server can be checked. One line per
 // generation that was begun, once it has ended or was cut off:
 //
-//	{"id":"…","conn":"…","before_ns":[…],"after_ns":[…]}
+//	{"id":"…","conn":"…","arrived_ns":…,"before_ns":[…],"after_ns":[…]}
 //
-// The times are the real-time clock just before and just after the write of
-// each event that carries output; events that open or close a stream, or that
+// The times are the real-time clock when the whole request had been read, and
+// just before and just after the write of each event that carries output; events that open or close a stream, or that
 // carry only usage, are left out, and so is what a fault has made unreadable.
 // Events that share a write share its times. An answer that is not streamed is
 // one event. Whoever asks is in it: also the requests with which a client finds
@@ -39,19 +39,20 @@ func newTruthLog(w io.Writer) *truthLog {
 
 // trail is the truth of one answer in the making.
 type trail struct {
-	ID     string  `json:"id"`
-	Conn   string  `json:"conn"`
-	Before []int64 `json:"before_ns"`
-	After  []int64 `json:"after_ns"`
+	ID      string  `json:"id"`
+	Conn    string  `json:"conn"`
+	Arrived int64   `json:"arrived_ns"`
+	Before  []int64 `json:"before_ns"`
+	After   []int64 `json:"after_ns"`
 }
 
 // begin gives nil, which records nothing, where there is no log.
-func (l *truthLog) begin(id, conn string, events int) *trail {
+func (l *truthLog) begin(id, conn string, arrived time.Time, events int) *trail {
 	if l == nil {
 		return nil
 	}
 	times := make([]int64, 2*events)
-	return &trail{ID: id, Conn: conn, Before: times[:0:events], After: times[events:events]}
+	return &trail{ID: id, Conn: conn, Arrived: arrived.UnixNano(), Before: times[:0:events], After: times[events:events]}
 }
 
 // around makes one write and keeps the times on both sides of it, if it

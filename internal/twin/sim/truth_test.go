@@ -20,10 +20,11 @@ import (
 
 // truthLine is a line as a reader sees it.
 type truthLine struct {
-	ID     string  `json:"id"`
-	Conn   string  `json:"conn"`
-	Before []int64 `json:"before_ns"`
-	After  []int64 `json:"after_ns"`
+	ID      string  `json:"id"`
+	Conn    string  `json:"conn"`
+	Arrived int64   `json:"arrived_ns"`
+	Before  []int64 `json:"before_ns"`
+	After   []int64 `json:"after_ns"`
 }
 
 func readTruth(t *testing.T, log io.Reader) map[string]truthLine {
@@ -56,8 +57,8 @@ func TestTruthInVirtualTime(t *testing.T) {
 		streamed := []int64{beat(2), beat(5), beat(8), beat(9)}
 		whole := []int64{beat(9 + 4)}
 		want := map[string]truthLine{
-			"streamed":         {"streamed", "pipe", streamed, streamed},
-			"whole \"quoted\"": {"whole \"quoted\"", "pipe", whole, whole},
+			"streamed":         {"streamed", "pipe", began, streamed, streamed},
+			"whole \"quoted\"": {"whole \"quoted\"", "pipe", beat(9), whole, whole},
 		}
 		if diff := cmp.Diff(want, readTruth(t, &log)); diff != "" {
 			t.Errorf("truth (-want +got):\n%s", diff)
@@ -85,8 +86,8 @@ func TestTruthOfCutRequests(t *testing.T) {
 
 		two := []int64{began + 1e9, began + 2e9}
 		want := map[string]truthLine{
-			"left":         {"left", "pipe", two, two},
-			"left at once": {"left at once", "pipe", []int64{}, []int64{}},
+			"left":         {"left", "pipe", began, two, two},
+			"left at once": {"left at once", "pipe", began + 2e9, []int64{}, []int64{}},
 		}
 		if diff := cmp.Diff(want, readTruth(t, &log)); diff != "" {
 			t.Errorf("truth (-want +got):\n%s", diff)
@@ -116,7 +117,7 @@ func TestTruthOverSockets(t *testing.T) {
 		t.Fatalf("%d lines with ids of their own for %d requests", len(lines), len(wire.Dialects))
 	}
 	for _, line := range lines {
-		stamps := []int64{before}
+		stamps := []int64{before, line.Arrived}
 		for i := range line.Before {
 			stamps = append(stamps, line.Before[i], line.After[i])
 		}

@@ -106,7 +106,7 @@ func TestVirtualTruthLine(t *testing.T) {
 	if err := v.Close(); err != nil {
 		t.Fatal(err)
 	}
-	want := `{"id":"12","conn":"virtual","before_ns":[8,15,22],"after_ns":[8,15,22]}` + "\n"
+	want := `{"id":"12","conn":"virtual","arrived_ns":1,"before_ns":[8,15,22],"after_ns":[8,15,22]}` + "\n"
 	if out.String() != want {
 		t.Errorf("got %s, want %s", out.String(), want)
 	}
@@ -151,7 +151,7 @@ func (v *virtualTruth) Token(t Token) {
 		return
 	}
 	delete(v.times, id)
-	v.log.end(&trail{ID: strconv.FormatUint(id, 10), Conn: "virtual", Before: times, After: times})
+	v.log.end(&trail{ID: strconv.FormatUint(id, 10), Conn: "virtual", Arrived: t.Job.Arrived, Before: times, After: times})
 }
 
 // Close tells of the first write that failed.

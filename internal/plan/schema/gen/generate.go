@@ -311,9 +311,9 @@ func recordLine() *jsonschema.Schema {
 func truthLine() *jsonschema.Schema {
 	times := &jsonschema.Schema{Type: "array", Items: natural()}
 	s := object(map[string]*jsonschema.Schema{
-		"id": {Type: "string"}, "conn": {Type: "string"}, "before_ns": times, "after_ns": times,
-	}, "id", "conn", "before_ns", "after_ns")
-	s.Description = "The real-time clock just before and just after the write of each output event of one answer."
+		"id": {Type: "string"}, "conn": {Type: "string"}, "arrived_ns": natural(), "before_ns": times, "after_ns": times,
+	}, "id", "conn", "arrived_ns", "before_ns", "after_ns")
+	s.Description = "The real-time clock when one request had been read, and just before and just after the write of each output event of its answer."
 	return s
 }
 
