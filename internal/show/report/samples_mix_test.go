@@ -90,17 +90,21 @@ func embeddingsSample() *result.Result {
 	return r
 }
 
-// blurredSample has a client that often read two events at once.
-func blurredSample() *result.Result {
+// heldUpSample was measured on a machine whose host took a sixth of its time.
+func heldUpSample() *result.Result {
 	r := baseSample()
 	p := &r.Points[0]
-	p.Tokens.Events, p.Tokens.Coalesced = 448_000, 9_800
-	p.Tokens.Counted = map[string]int{"usage": 2409}
-	p.Tokens.MergedFirst, p.Tokens.MergedStall = 31, 160
-	for _, d := range []*metric.Dist{p.Latency.TTFTDue, p.Latency.TTFT, p.Latency.ITL} {
-		d.Firm = firmToP95
+	r.Client.HeldUp = &result.HeldUp{Times: 4100, TotalS: p.Window.Seconds() / 6, MaxMS: 50}
+	ends := func(d *metric.Dist, key string, low, high float64) {
+		if d.Low == nil {
+			d.Low, d.High = map[string]float64{}, map[string]float64{}
+		}
+		d.Low[key], d.High[key] = d.P[key]-low, d.P[key]+high
 	}
-	p.Latency.Stall.Firm = []string{"p50", "p75"}
+	ends(p.Latency.TTFTDue, "p50", 12, 0)
+	ends(p.Latency.TTFTDue, "p99", 61, 0)
+	ends(p.Latency.ITL, "p99", 5, 9)
+	ends(p.Latency.E2EDue, "p50", 12, 0) // too little to matter
 	return r
 }
 

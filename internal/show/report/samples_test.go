@@ -31,7 +31,7 @@ func samples() []sample {
 		{"embedded", embeddedSample()},
 		{"mix", mixSample()},
 		{"embeddings", embeddingsSample()},
-		{"blurred", blurredSample()},
+		{"heldup", heldUpSample()},
 		{"curve", curveSample()},
 		{"limit", limitSample()},
 		{"wide", wideSample()},
