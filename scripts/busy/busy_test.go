@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"redline/internal/drive/record"
+	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
 	"redline/scripts/truth"
@@ -68,24 +69,6 @@ func TestTruths(t *testing.T) {
 	warm.add(&record.Record{Phase: record.Warmup}, line, origin, 155*ms, 300*ms)
 	if diff := cmp.Diff(truths{"itl": {10, 20}}, warm); diff != "" {
 		t.Errorf("warm-up (-want +got):\n%s", diff)
-	}
-}
-
-// TestEndsOfAFigure: an end that the result does not have is the value.
-func TestEndsOfAFigure(t *testing.T) {
-	t.Parallel()
-	d := distribution{"p50": 10.0, "p99": 30.0, "low": map[string]any{"p99": 25.0}, "high": map[string]any{"p50": 12.0}}
-	p50, _ := d.of("p50")
-	p99, _ := d.of("p99")
-	_, found := d.of("p90")
-	if want := (reading{Measured: 10, Low: 10, High: 12}); p50 != want {
-		t.Errorf("p50 is %+v, want %+v", p50, want)
-	}
-	if want := (reading{Measured: 30, Low: 25, High: 30}); p99 != want {
-		t.Errorf("p99 is %+v, want %+v", p99, want)
-	}
-	if found {
-		t.Error("there is a p90")
 	}
 }
 
@@ -317,7 +300,7 @@ func TestDocument(t *testing.T) {
 	below, above := verdict{"ttft", "p99", 90, slo.Met}, verdict{"e2e", "p50", 110, slo.Met}
 	wide := outcomeOf("2 loops", 110, 88, 121, below, above)
 	narrow := outcomeOf("2 loops", 110, 110, 110, verdict{"tpot", "p90", 90, slo.Undecided}, verdict{"itl", "p90", 110, slo.Missed})
-	narrow.Exit, narrow.Valid, narrow.Reasons = 5, "no", []string{"lag: p99 2 ms, allowed ≤ 1 ms"}
+	narrow.Exit, narrow.Valid, narrow.Reasons = 5, result.Invalid, []string{"lag: p99 2 ms, allowed ≤ 1 ms"}
 	delete(narrow.Figures["tpot"], "p90")
 	stolen := outcomeOf(stealSetting, 100, 100, 100)
 	stolen.Steal = 0.25

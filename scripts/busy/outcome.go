@@ -3,15 +3,13 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"redline/internal/drive/record"
+	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
@@ -34,14 +32,16 @@ type outcome struct {
 	// was run then.
 	Unavailable string `json:"unavailable,omitempty"`
 
-	Exit    int      `json:"exit"`
-	Valid   string   `json:"valid,omitempty"`
-	Reasons []string `json:"reasons,omitempty"`
-	Stamps  string   `json:"stamps,omitempty"` // as the result says
-	Stopped float64  `json:"stopped,omitempty"`
-	Steal   float64  `json:"steal,omitempty"`
-	Held    float64  `json:"held_s,omitempty"` // how long redline says that it was held up
-	LagP99  float64  `json:"lag_p99_ms,omitempty"`
+	Exit int `json:"exit"`
+	// Valid, Reasons and Stamps are as the result says; of a run without a
+	// result there are none.
+	Valid   result.Validity `json:"valid,omitempty"`
+	Reasons []string        `json:"reasons,omitempty"`
+	Stamps  string          `json:"stamps,omitempty"`
+	Stopped float64         `json:"stopped,omitempty"`
+	Steal   float64         `json:"steal,omitempty"`
+	Held    float64         `json:"held_s,omitempty"` // how long redline says that it was held up
+	LagP99  float64         `json:"lag_p99_ms,omitempty"`
 	// Figures holds, by name and percentile, what was measured and what was so.
 	Figures  map[string]map[string]reading `json:"figures,omitempty"`
 	Verdicts []verdict                     `json:"verdicts,omitempty"`
@@ -103,83 +103,37 @@ func (t truths) add(r *record.Record, l truth.Line, origin, start, end int64) {
 	}
 }
 
-// measuredResult is what is read of a result.json.
-type measuredResult struct {
-	Client struct {
-		Timestamps struct{ Source string }
-		Held       struct {
-			Total float64 `json:"total_s"`
-		}
-		Machine struct {
-			Steal float64 `json:"steal_share"`
-		}
-	}
-	Verdict struct {
-		Valid   string
-		Reasons []string
-	}
-	Points []struct {
-		Window struct {
-			Start float64 `json:"start_s"`
-			End   float64 `json:"end_s"`
-		}
-		Latency map[string]distribution `json:"latency"`
-	}
-}
-
-// distribution is a figure's statistics by their keys, and its two ends under
-// "low" and "high".
-type distribution map[string]any
-
-// of gives a percentile with its ends; an end that is absent is the value.
-func (d distribution) of(key string) (r reading, ok bool) {
-	r.Measured, ok = d[key].(float64)
-	end := func(name string) float64 {
-		ends, _ := d[name].(map[string]any)
-		if v, ok := ends[key].(float64); ok {
-			return v
-		}
-		return r.Measured
-	}
-	r.Low, r.High = end("low"), end("high")
-	return r, ok
-}
-
-// read takes over what a result says of its run.
-func (o *outcome) read(dir string) (measuredResult, error) {
-	var res measuredResult
-	data, err := os.ReadFile(filepath.Join(dir, "result.json"))
+// read takes over what a result says of its run, and gives its point.
+func (o *outcome) read(dir *store.Dir) (*result.Point, error) {
+	res, err := dir.Result()
 	if err != nil {
-		return res, err
-	}
-	if err := json.Unmarshal(data, &res); err != nil {
-		return res, fmt.Errorf("result.json: %w", err)
+		return nil, err
 	}
 	if len(res.Points) == 0 {
-		return res, errors.New("nothing was measured")
+		return nil, errors.New("nothing was measured")
 	}
-	o.Valid, o.Reasons, o.Stamps = res.Verdict.Valid, res.Verdict.Reasons, res.Client.Timestamps.Source
-	o.Held, o.Steal = res.Client.Held.Total, res.Client.Machine.Steal
-	lag, _ := res.Points[0].Latency["lag_ms"].of("p99")
-	o.LagP99 = lag.Measured
-	return res, nil
+	client, point := res.Client, &res.Points[0]
+	o.Valid, o.Reasons, o.Stamps = res.Verdict.Valid, res.Verdict.Reasons, client.Timestamps.Source
+	if client.HeldUp != nil {
+		o.Held = client.HeldUp.TotalS
+	}
+	if client.Machine.StealShare != nil {
+		o.Steal = *client.Machine.StealShare
+	}
+	o.LagP99, _ = point.Latency.Lag.Get("p99")
+	return point, nil
 }
 
 // fill lays what was measured beside the truth.
-func (o *outcome) fill(out string, lines []truth.Line) error {
-	res, err := o.read(out)
-	if err != nil {
-		return err
-	}
-	dir, err := store.Open(out)
+func (o *outcome) fill(dir *store.Dir, lines []truth.Line) error {
+	point, err := o.read(dir)
 	if err != nil {
 		return err
 	}
 	if o.NoStamps && o.Stamps == "kernel" {
 		return errors.New("the result says that the kernel stamped what arrived, which it was not to do")
 	}
-	p, t := res.Points[0], truths{}
-	start, end := int64(p.Window.Start*1e9), int64(p.Window.End*1e9)
+	t, start, end := truths{}, int64(point.Window.StartS*1e9), int64(point.Window.EndS*1e9)
 	if err := truth.Join(dir, lines, func(r *record.Record, l truth.Line, origin int64) { t.add(r, l, origin, start, end) }); err != nil {
 		return err
 	}
@@ -188,9 +142,10 @@ func (o *outcome) fill(out string, lines []truth.Line) error {
 		slices.Sort(t[name])
 		o.Figures[name] = map[string]reading{}
 		for _, at := range percentiles {
-			r, ok := p.Latency[name+"_ms"].of(at.key)
-			if r.True = stats.Quantile(t[name], at.share); ok && !math.IsNaN(r.True) {
-				o.Figures[name][at.key] = r
+			d := point.Latency.Of(name)
+			low, high, ok := d.Ends(at.key)
+			if ok && len(t[name]) > 0 {
+				o.Figures[name][at.key] = reading{True: stats.Quantile(t[name], at.share), Measured: d.P[at.key], Low: low, High: high}
 			}
 		}
 	}
@@ -220,13 +175,9 @@ func (h *harness) limits(t trial) []verdict {
 }
 
 // judge has a run judged by objectives that it did not have.
-func (o *outcome) judge(out string, asked []verdict) error {
+func (o *outcome) judge(dir *store.Dir, asked []verdict) error {
 	if len(asked) == 0 {
 		return nil
-	}
-	dir, err := store.Open(out)
-	if err != nil {
-		return err
 	}
 	plan, err := config.Reopen(dir.PlanPath())
 	if err != nil {
@@ -240,7 +191,7 @@ func (o *outcome) judge(out string, asked []verdict) error {
 		}
 		objectives = append(objectives, objective)
 	}
-	verdicts, err := measure.Judge(plan, out, objectives)
+	verdicts, err := measure.Judge(plan, dir.Path, objectives)
 	if err != nil {
 		return err
 	}

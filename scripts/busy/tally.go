@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/stats"
 	"redline/internal/text"
@@ -116,7 +117,7 @@ func newTally() *tally {
 func (t *tally) add(o outcome, typical typicals) {
 	t.runs++
 	t.exits[o.Exit]++
-	if o.Valid == "no" {
+	if o.Valid == result.Invalid {
 		for _, reason := range o.Reasons {
 			check, _, _ := strings.Cut(reason, ":")
 			t.invalid[check]++
@@ -144,7 +145,7 @@ func (t *tally) add(o outcome, typical typicals) {
 		if !given {
 			continue
 		}
-		called := o.Valid != "no"
+		called := o.Valid != result.Invalid
 		t.decided.add(called && (v.Standing == slo.Met || v.Standing == slo.Missed))
 		t.same.add(v, called, r.True)
 		t.every.add(v, called, typical.of(o, truly(v.Figure), v.Percentile))

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"redline/internal/run/store"
 	"redline/internal/stats"
 	"redline/scripts/truth"
 )
@@ -43,13 +44,14 @@ func (h *harness) compare(ctx context.Context, s seat, t trial, o *outcome) erro
 	if err != nil {
 		return err
 	}
-	if !hasResult(out) {
-		return nil // its exit code says it
+	run, err := store.Open(out)
+	if err != nil {
+		return nil // its exit code says why there is none
 	}
-	if err := o.fill(out, lines); err != nil {
+	if err := o.fill(run, lines); err != nil {
 		return err
 	}
-	return o.judge(out, h.limits(t))
+	return o.judge(run, h.limits(t))
 }
 
 // first makes the README's first command.
@@ -62,15 +64,12 @@ func (h *harness) first(ctx context.Context, s seat, t trial, o *outcome) error 
 	if err := h.disturbed(ctx, s, t, o, dir, []string{"run", "--out", "run"}); err != nil {
 		return err
 	}
-	if out := filepath.Join(dir, "run"); hasResult(out) {
-		_, err = o.read(out)
+	run, err := store.Open(filepath.Join(dir, "run"))
+	if err != nil {
+		return nil // its exit code says why there is none
 	}
+	_, err = o.read(run)
 	return err
-}
-
-func hasResult(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, "result.json"))
-	return err == nil
 }
 
 // disturbed runs redline to its end, in dir, beside what disturbs it.
