@@ -35,16 +35,20 @@ const (
 type Holdup struct {
 	Kind       Kind
 	Start, End int64
-	// Wait is how long a thread waited between the two, for Queue alone.
-	Wait int64
+	// Lead is how much of the beginning may not have been held up: what was due
+	// after it was late. Of a Queue it is all but how long a thread waited.
+	Lead int64
 }
 
-// MarshalJSON writes [kind, start, length] or, of a Queue, [kind, start,
-// length, wait], in microseconds.
+// sure is when the hold-up had begun at the latest.
+func (h Holdup) sure() int64 { return h.Start + h.Lead }
+
+// MarshalJSON writes [kind, start, length] or [kind, start, length, lead], in
+// microseconds.
 func (h Holdup) MarshalJSON() ([]byte, error) {
 	list := []int64{int64(h.Kind), h.Start / 1000, (h.End - h.Start + 999) / 1000}
-	if h.Kind == Queue {
-		list = append(list, (h.Wait+999)/1000)
+	if lead := h.Lead / 1000; lead > 0 {
+		list = append(list, lead)
 	}
 	return json.Marshal(list)
 }
@@ -55,12 +59,12 @@ func (h *Holdup) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &list); err != nil {
 		return err
 	}
-	if len(list) < 3 || list[0] < 0 || list[0] >= int64(kindCount) || list[2] < 0 || (Kind(list[0]) == Queue) != (len(list) == 4) {
-		return fmt.Errorf("hold-up %s: want [kind, start, length] in µs", data)
+	if len(list) < 3 || len(list) > 4 || list[0] < 0 || list[0] >= int64(kindCount) || list[2] < 0 {
+		return fmt.Errorf("hold-up %s: want [kind, start, length] or [kind, start, length, lead] in µs", data)
 	}
 	*h = Holdup{Kind: Kind(list[0]), Start: list[1] * 1000, End: (list[1] + list[2]) * 1000}
-	if h.Kind == Queue {
-		h.Wait = list[3] * 1000
+	if len(list) == 4 {
+		h.Lead = min(max(list[3], 0), list[2]) * 1000
 	}
 	return nil
 }
@@ -88,14 +92,16 @@ type joint struct {
 
 // Add takes in a hold-up. One that is shorter than Floor is passed over.
 func (r *Recorder) Add(h Holdup) {
-	if h.End-h.Start < Floor || h.Kind == Queue && h.Wait < Floor {
+	if h.End-h.sure() < Floor {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if j := r.last[h.Kind]; j.number > 0 && h.Kind != Queue && h.End-j.end <= near && j.end-h.End <= near {
 		last := &r.list[j.number-1]
+		sure := min(last.sure(), h.sure())
 		last.Start, last.End = min(last.Start, h.Start), max(last.End, h.End)
+		last.Lead = sure - last.Start
 		return
 	}
 	r.list = append(r.list, h)
@@ -139,7 +145,8 @@ type Timeline struct {
 	// ends are those of the hold-ups whose course is known, ascending; first is
 	// the earliest start among a hold-up and all that end after it.
 	ends, first []int64
-	queues      []Holdup // by their starts
+	stops       []Holdup // of Threads and Machine, by their ends
+	queues      []Holdup // one after another
 	// held are the stretches in which anything was held up, apart from each
 	// other and ascending; before is how long those before each of them took
 	// together.
@@ -162,6 +169,9 @@ func NewTimeline(list []Holdup, kinds ...Kind) *Timeline {
 			continue
 		}
 		t.ends, t.first = append(t.ends, h.End), append(t.first, h.Start)
+		if h.Kind != Engine {
+			t.stops = append(t.stops, h)
+		}
 	}
 	for i := len(t.first) - 2; i >= 0; i-- {
 		t.first[i] = min(t.first[i], t.first[i+1])
@@ -189,20 +199,55 @@ func (t *Timeline) join(list []Holdup) {
 	}
 }
 
-// afterwards is how long after the end of a hold-up what had gathered meanwhile
-// is still being worked off.
-const afterwards = int64(300 * time.Microsecond)
+// What gathered during a hold-up is worked off afterwards: in the time that any
+// wake-up takes, and a share of the time that it gathered.
+const (
+	afterwards = int64(300 * time.Microsecond)
+	backlog    = 0.1
+)
 
 // Late is by how much a time that was taken at the given moment may be late.
 func (t *Timeline) Late(at int64) int64 {
 	if t == nil {
 		return 0
 	}
-	late := int64(0)
+	late := t.queued(at, at)
 	if i, _ := slices.BinarySearch(t.ends, at-afterwards); i < len(t.ends) {
-		late = max(at-t.first[i], 0)
+		late = max(late, at-t.first[i])
 	}
-	return max(late, t.queued(at, at))
+	return max(late, t.backlogged(at))
+}
+
+// backlogged walks back over the hold-ups that left too little time between them
+// and the given moment for what had gathered in them, and gives the time since
+// the first of those began.
+func (t *Timeline) backlogged(at int64) (late int64) {
+	i, _ := slices.BinarySearchFunc(t.stops, at, func(h Holdup, at int64) int { return cmp.Compare(h.End, at) })
+	for i < len(t.stops) && t.stops[i].Start <= at {
+		i++ // it was under way
+	}
+	free, room, until := int64(0), afterwards, at
+	for i--; i >= 0; i-- {
+		h := t.stops[i]
+		if h.End < until {
+			free += max(until-h.End-t.queuedWithin(h.End, until), 0)
+		}
+		if room += int64(backlog * float64(h.End-h.sure())); free > room {
+			return late
+		}
+		until, late = min(until, h.sure()), max(late, at-h.Start)
+	}
+	return late
+}
+
+// queuedWithin is how long threads may have waited in a stretch, all waits added
+// up.
+func (t *Timeline) queuedWithin(from, to int64) (wait int64) {
+	i, _ := slices.BinarySearchFunc(t.queues, from, func(h Holdup, at int64) int { return cmp.Compare(h.End, at) })
+	for ; i < len(t.queues) && t.queues[i].Start <= to; i++ {
+		wait += t.queues[i].End - t.queues[i].sure()
+	}
+	return wait
 }
 
 // queued is the longest wait of a thread in a stretch that touches the given
@@ -210,7 +255,7 @@ func (t *Timeline) Late(at int64) int64 {
 func (t *Timeline) queued(from, to int64) (wait int64) {
 	i, _ := slices.BinarySearchFunc(t.queues, from, func(h Holdup, at int64) int { return cmp.Compare(h.End, at) })
 	for ; i < len(t.queues) && t.queues[i].Start <= to; i++ {
-		wait = max(wait, t.queues[i].Wait)
+		wait = max(wait, t.queues[i].End-t.queues[i].sure())
 	}
 	return wait
 }
@@ -221,8 +266,8 @@ func (t *Timeline) MaxLate(from, to int64) int64 {
 		return 0
 	}
 	late := max(t.Late(to), t.queued(from, to))
-	for i, _ := slices.BinarySearch(t.ends, from); i < len(t.ends) && t.ends[i] <= to+afterwards; i++ {
-		late = max(late, t.ends[i]-t.first[i])
+	for i, _ := slices.BinarySearch(t.ends, from); i < len(t.ends) && t.ends[i] <= to; i++ {
+		late = max(late, t.Late(t.ends[i]))
 	}
 	return late
 }

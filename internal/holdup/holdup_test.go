@@ -17,8 +17,8 @@ func at(kind Kind, start, end int64) Holdup {
 func TestLateIsTheTimeSinceAHoldupBegan(t *testing.T) {
 	t.Parallel()
 	line := NewTimeline([]Holdup{at(Threads, 10, 30), at(Threads, 20, 25), at(Machine, 100, 110),
-		{Kind: Queue, Start: 200 * ms, End: 210 * ms, Wait: 3 * ms}, at(Engine, 300, 400)}, Threads, Machine, Queue)
-	for moment, want := range map[int64]int64{5: 0, 10: 0, 12: 2, 24: 14, 30: 20, 31: 0, 105: 5, 199: 0, 205: 3, 211: 0, 350: 0} {
+		{Kind: Queue, Start: 200 * ms, End: 210 * ms, Lead: 7 * ms}, at(Engine, 300, 400)}, Threads, Machine, Queue)
+	for moment, want := range map[int64]int64{5: 0, 10: 0, 12: 2, 24: 14, 30: 20, 32: 22, 33: 0, 105: 5, 199: 0, 205: 3, 211: 0, 350: 0} {
 		if got := line.Late(moment * ms); got != want*ms {
 			t.Errorf("at %d ms: late by %v, want %d ms", moment, time.Duration(got), want)
 		}
@@ -67,6 +67,34 @@ func TestNoTimelineKnowsOfNothing(t *testing.T) {
 	}
 }
 
+// What gathered in a hold-up waits for the next one where the time between them
+// does not suffice for it; where it does, it does not.
+func TestLateChainsOverShortBreaks(t *testing.T) {
+	t.Parallel()
+	// 40 ms, then 2 ms to run in, then 10 ms.
+	chained := NewTimeline([]Holdup{at(Threads, 10, 50), at(Threads, 52, 62)}, Threads)
+	if got := chained.Late(62 * ms); got != 52*ms {
+		t.Errorf("late by %v, want 52ms", time.Duration(got))
+	}
+	apart := NewTimeline([]Holdup{at(Threads, 10, 50), at(Threads, 70, 80)}, Threads)
+	if got := apart.Late(80 * ms); got != 10*ms {
+		t.Errorf("late by %v, want 10ms", time.Duration(got))
+	}
+	// A thread that waited for a core in the break had no time to run.
+	queued := NewTimeline([]Holdup{at(Threads, 10, 50), {Kind: Queue, Start: 50 * ms, End: 70 * ms, Lead: 2 * ms}, at(Threads, 70, 80)}, Threads, Queue)
+	if got := queued.Late(80 * ms); got != 70*ms {
+		t.Errorf("late by %v, want 70ms", time.Duration(got))
+	}
+	// Short ones in a row, each after the next look, do not become one long one.
+	var row []Holdup
+	for i := range int64(100) {
+		row = append(row, Holdup{Kind: Threads, Start: 2 * i * ms, End: 2*i*ms + 2*ms, Lead: ms})
+	}
+	if got := NewTimeline(row, Threads).Late(200 * ms); got > 6*ms {
+		t.Errorf("late by %v after hold-ups of 1 ms with 1 ms between them", time.Duration(got))
+	}
+}
+
 // Hold-ups that end together are one; a row of them, each a little later, is not.
 func TestRecorderJoinsWhatEndsTogether(t *testing.T) {
 	t.Parallel()
@@ -94,7 +122,7 @@ func TestRecorderJoinsWhatEndsTogether(t *testing.T) {
 
 func TestHoldupsAreReadBack(t *testing.T) {
 	t.Parallel()
-	list := []Holdup{at(Threads, 1, 2), at(Machine, 3, 5), at(Engine, 7, 9), {Kind: Queue, Start: ms, End: 11 * ms, Wait: 3 * ms}}
+	list := []Holdup{at(Threads, 1, 2), at(Machine, 3, 5), at(Engine, 7, 9), {Kind: Queue, Start: ms, End: 11 * ms, Lead: 8 * ms}}
 	text, err := json.Marshal(Watch{Watched: true, Holdups: list})
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +134,7 @@ func TestHoldupsAreReadBack(t *testing.T) {
 	if diff := cmp.Diff(Watch{Watched: true, Holdups: list}, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, bad := range []string{`[0,1]`, `[9,1,2]`, `[0,1,-2]`, `[3,1,2]`, `[0,1,2,3]`, `"x"`} {
+	for _, bad := range []string{`[0,1]`, `[9,1,2]`, `[0,1,-2]`, `[0,1,2,3,4]`, `"x"`} {
 		if json.Unmarshal([]byte(bad), &Holdup{}) == nil {
 			t.Errorf("%s was read as a hold-up", bad)
 		}

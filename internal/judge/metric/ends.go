@@ -97,6 +97,22 @@ func (m Machine) late(g group, before int64) (newest, oldest int64, apart bool) 
 	return newest, max(newest, oldest), true
 }
 
+// mergedByUs is how many events were read with a later one because the reader was
+// held up, where that was watched.
+func (m Machine) mergedByUs(r *record.Record, groups []group) (n int) {
+	if !m.Watched || r.Coalesced == 0 || r.Thinned() {
+		return 0
+	}
+	before := r.Sent
+	for _, g := range groups {
+		if _, _, apart := m.late(g, before); apart {
+			n += g.events - 1
+		}
+		before = g.at
+	}
+	return n
+}
+
 // endsOf gives the ends of a request's figures, nil where they are all alike. The
 // groups are those of its events, none where their times are not kept.
 func (m Machine) endsOf(r *record.Record, f figures, groups []group, thinned record.Essence) *ends {

@@ -305,7 +305,7 @@ func (c *collector) addTokens(r *record.Record) {
 	t.Output += int64(r.OutputTokens)
 	t.AskedOutput += int64(r.AskedOutput)
 	t.Reasoning += int64(r.ReasoningTokens)
-	if events := r.ChunkCount(); events >= fewestToBuffer && 2*r.Coalesced > events {
+	if events := r.ChunkCount(); events >= fewestToBuffer && 2*(r.Coalesced-c.o.machineOf(r).mergedByUs(r, c.scratch)) > events {
 		t.Buffered++
 	}
 	if r.Counted != "" {

@@ -129,9 +129,9 @@ func (p *pulses) note(last, due, now, queued int64) {
 		return
 	}
 	p.eager.Store(now + int64(eagerFor))
-	p.found.Add(holdup.Holdup{Kind: holdup.Threads, Start: last, End: now})
+	p.found.Add(holdup.Holdup{Kind: holdup.Threads, Start: last, End: now, Lead: due - last})
 	if kernel := now - due - queued; kernel >= holdup.Floor {
-		p.found.Add(holdup.Holdup{Kind: holdup.Machine, Start: last, End: due + kernel})
+		p.found.Add(holdup.Holdup{Kind: holdup.Machine, Start: last, End: due + kernel, Lead: due - last})
 	}
 }
 
@@ -182,7 +182,7 @@ func (p *pulses) watchQueues() {
 		now = p.clock.Now()
 		if last != 0 && longest >= holdup.Floor {
 			p.eager.Store(now + int64(eagerFor))
-			p.found.Add(holdup.Holdup{Kind: holdup.Queue, Start: last, End: now, Wait: longest})
+			p.found.Add(holdup.Holdup{Kind: holdup.Queue, Start: last, End: now, Lead: max(now-last-longest, 0)})
 		}
 		last = now
 		time.Sleep(p.every(queueRestful, queueEager))
