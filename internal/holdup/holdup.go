@@ -190,7 +190,7 @@ func (t *Timeline) join(list []Holdup) {
 }
 
 // afterwards is how long after the end of a hold-up what had gathered meanwhile
-// is still being worked off.
+// is still being worked off, beside the time that threads wait for a core then.
 const afterwards = int64(300 * time.Microsecond)
 
 // Late is by how much a time that was taken at the given moment may be late.
@@ -198,11 +198,11 @@ func (t *Timeline) Late(at int64) int64 {
 	if t == nil {
 		return 0
 	}
-	late := int64(0)
-	if i, _ := slices.BinarySearch(t.ends, at-afterwards); i < len(t.ends) {
-		late = max(at-t.first[i], 0)
+	late := t.queued(at, at)
+	if i, _ := slices.BinarySearch(t.ends, at-afterwards-late); i < len(t.ends) {
+		late = max(late, at-t.first[i])
 	}
-	return max(late, t.queued(at, at))
+	return late
 }
 
 // queued is the longest wait of a thread in a stretch that touches the given
@@ -220,8 +220,9 @@ func (t *Timeline) MaxLate(from, to int64) int64 {
 	if t == nil {
 		return 0
 	}
-	late := max(t.Late(to), t.queued(from, to))
-	for i, _ := slices.BinarySearch(t.ends, from); i < len(t.ends) && t.ends[i] <= to+afterwards; i++ {
+	wait := t.queued(from, to)
+	late := max(t.Late(to), wait)
+	for i, _ := slices.BinarySearch(t.ends, from-afterwards-wait); i < len(t.ends) && t.ends[i] <= to+afterwards; i++ {
 		late = max(late, t.ends[i]-t.first[i])
 	}
 	return late

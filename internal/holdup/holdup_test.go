@@ -31,6 +31,21 @@ func TestLateIsTheTimeSinceAHoldupBegan(t *testing.T) {
 	}
 }
 
+// A process that was stopped for 40 ms goes on, and its reader waits for a core
+// for up to 2 ms more: what it reads then had gathered since the beginning.
+func TestWhatIsReadAfterAHoldupIsAsLateAsTheWaitAllows(t *testing.T) {
+	t.Parallel()
+	line := NewTimeline([]Holdup{at(Threads, 10, 50), {Kind: Queue, Start: 45 * ms, End: 60 * ms, Wait: 2 * ms}}, Threads, Queue)
+	for moment, want := range map[int64]int64{51: 41, 52: 42, 53: 2, 60: 2, 61: 0} {
+		if got := line.Late(moment * ms); got != want*ms {
+			t.Errorf("at %d ms: late by %v, want %d ms", moment, time.Duration(got), want)
+		}
+	}
+	if got := line.MaxLate(51*ms, 59*ms); got != 40*ms {
+		t.Errorf("late by %v at most, want 40ms", time.Duration(got))
+	}
+}
+
 func TestHeldCountsEachMomentOnce(t *testing.T) {
 	t.Parallel()
 	line := NewTimeline([]Holdup{at(Threads, 10, 20), at(Machine, 15, 25), at(Threads, 40, 50)}, Threads, Machine)
