@@ -49,6 +49,7 @@ func run() error {
 	runs := flag.Int("runs", 50, "runs of each setting")
 	parallel := flag.Int("parallel", 0, "runs side by side (0: as many as the cores allow)")
 	flag.StringVar(&h.redline, "redline", "bin/redline", "program to measure")
+	flag.StringVar(&h.keep, "keep", "", "directory for the files of runs whose true values lie outside the ends (default: they are removed)")
 	flag.DurationVar(&h.window, "window", 15*time.Second, "measured window of a run")
 	flag.Parse()
 	if *table {
@@ -125,6 +126,7 @@ func choose(only string, steal, first bool) ([]setting, error) {
 type harness struct {
 	redline string
 	version string
+	keep    string // "" to keep none
 	window  time.Duration
 	machine string
 

@@ -152,6 +152,18 @@ func (o *outcome) fill(dir *store.Dir, lines []truth.Line) error {
 	return nil
 }
 
+// outside reports whether the true value of any figure lies outside its ends.
+func (o *outcome) outside() bool {
+	for name, of := range o.Figures {
+		for _, r := range of {
+			if !r.covered(name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // limits are the objectives of a trial: for each percentile two limits at
 // random factors of 0.5 to 2 around the truth of its load.
 func (h *harness) limits(t trial) []verdict {

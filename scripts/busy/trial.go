@@ -22,11 +22,17 @@ const timeout = 5 * time.Minute
 
 // compare makes a run against a server that keeps the truth.
 func (h *harness) compare(ctx context.Context, s seat, t trial, o *outcome) error {
-	dir, err := os.MkdirTemp("", "busy")
+	dir, err := os.MkdirTemp(h.keep, "busy")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() {
+		if h.keep != "" && o.outside() {
+			fmt.Fprintf(os.Stderr, "%s: a true value lies outside the ends: kept in %s\n", t, dir)
+			return
+		}
+		os.RemoveAll(dir)
+	}()
 	server, err := truth.Start(dir, func(port, file string) *exec.Cmd {
 		cmd := place{Cores: s.server}.command(append([]string{h.redline, "sim", "--listen", "127.0.0.1:" + port, "--truth", file}, t.load.server...)...)
 		cmd.Stderr = h.log
