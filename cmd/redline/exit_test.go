@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,15 +60,18 @@ func TestEndingKeepsThePrecedence(t *testing.T) {
 // asked of it; where nothing was, there is nothing but the failure.
 func TestEverythingRejected(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	virtually(t, everythingRejected)
+}
+
+func everythingRejected(t *world) {
+	url := t.serve(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.Contains(r.Header.Get("X-Request-Id"), "-9999999") { // not before the load
 			http.Error(w, "slow down", http.StatusTooManyRequests)
 			return
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		io.WriteString(w, `data: {"choices":[{"delta":{"content":"x"}}]}`+"\n\ndata: [DONE]\n\n")
-	}))
-	t.Cleanup(server.Close)
+	})
 	for _, tt := range []struct {
 		slo  []string
 		code int
@@ -78,12 +80,9 @@ func TestEverythingRejected(t *testing.T) {
 		{[]string{"--slo", "ttft:p99<500ms"}, exitMissed, "MISSED  ttft p99"},
 		{nil, exitError, "NOTHING SERVED"},
 	} {
-		args := append([]string{"run", "--url", server.URL, "--api", "openai-chat", "--model", "m", "--rate", "40", "--requests", "40",
+		args := append([]string{"run", "--url", url, "--api", "openai-chat", "--model", "m", "--rate", "40", "--requests", "40",
 			"--warmup", "0s", "--workload", "fixed(16,4)", "--quiet", "--out", filepath.Join(t.TempDir(), "run")}, tt.slo...)
-		code, stdout, stderr := redline(t, nil, args...)
-		if code == exitInvalid {
-			t.Skipf("a busy machine: %s", stdout)
-		}
+		code, stdout, stderr := t.redline(args...)
 		if code != tt.code || !strings.HasPrefix(stdout, tt.want) || !strings.Contains(stdout, "40 rejected") {
 			t.Errorf("%v: exit %d, want %d and %q\n%s%s", tt.slo, code, tt.code, tt.want, stdout, stderr)
 		}

@@ -9,23 +9,28 @@ import (
 	"time"
 
 	"redline/internal/judge/result"
+	"redline/internal/twin/sim"
 )
 
 // Whoever asks for few requests is told why more are sent, and how to send no more:
 // then these are all, and a run of theirs is sound.
 func TestFewRequests(t *testing.T) {
 	t.Parallel()
-	url := metronome(t, time.Millisecond)
+	virtually(t, fewRequests)
+}
+
+func fewRequests(t *world) {
+	url := t.engine(sim.Spec{}, time.Millisecond)
 	few := []string{"run", "--url", url, "--rate", "200", "--requests", "3", "--workload", "fixed(16,5)"}
-	code, stdout, stderr := redline(t, nil, append(few, "--out", filepath.Join(t.TempDir(), "run"))...)
-	if code != exitOK && code != exitInvalid || !strings.Contains(stderr, "measuring 3 requests; a warm-up of 50 or more") || !strings.Contains(stdout, "of warm-up (") {
+	code, stdout, stderr := t.redline(append(few, "--out", filepath.Join(t.TempDir(), "run"))...)
+	if code != exitOK || !strings.Contains(stderr, "measuring 3 requests; a warm-up of 50 or more") || !strings.Contains(stdout, "of warm-up (") {
 		t.Errorf("exit %d, %s\n%s", code, stderr, stdout)
 	}
 	out := filepath.Join(t.TempDir(), "run")
-	_, stdout, stderr = redline(t, nil, append(few, "--plain", "--json", "--out", out)...)
+	code, stdout, stderr = t.redline(append(few, "--plain", "--json", "--out", out)...)
 	var res result.Result
-	if err := json.Unmarshal([]byte(stdout), &res); err != nil {
-		t.Fatalf("%v\n%s", err, stderr)
+	if err := json.Unmarshal([]byte(stdout), &res); err != nil || code != exitOK {
+		t.Fatalf("exit %d, %v\n%s", code, err, stderr)
 	}
 	for _, c := range res.Verdict.Checks {
 		if c.Name == "realised work" {

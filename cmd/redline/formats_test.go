@@ -15,17 +15,20 @@ import (
 	"github.com/prometheus/common/model"
 
 	"redline/internal/oracle"
+	"redline/internal/twin/sim"
 )
 
 // shortRun is a short run on a server with an even pace.
 func shortRun(t *testing.T, more ...string) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "run")
-	args := append([]string{"run", "--url", metronome(t, time.Millisecond), "--rate", "50", "--requests", "20", "--plain", "--workload", "fixed(20,4)", "--slo", "ttft:p99<10s",
-		"--quiet", "--out", dir}, more...)
-	if code, _, stderr := redline(t, nil, args...); code != exitOK && code != exitInvalid && code != exitUndecided {
-		t.Fatalf("exit %d: %s", code, stderr)
-	}
+	virtually(t, func(w *world) {
+		args := append([]string{"run", "--url", w.engine(sim.Spec{}, time.Millisecond), "--rate", "50", "--requests", "20", "--plain", "--workload", "fixed(20,4)", "--slo", "ttft:p50<10s",
+			"--quiet", "--out", dir}, more...)
+		if code, _, stderr := w.redline(args...); code != exitOK {
+			t.Fatalf("exit %d: %s", code, stderr)
+		}
+	})
 	return dir
 }
 

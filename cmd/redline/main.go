@@ -20,6 +20,7 @@ import (
 	"redline/internal/drive/client"
 	"redline/internal/observe/telemetry"
 	"redline/internal/run/doctor"
+	"redline/internal/run/measure"
 	"redline/internal/run/store"
 	"redline/internal/show/live"
 	"redline/internal/text"
@@ -155,4 +156,6 @@ type process struct {
 	mask *text.Mask
 	// doctorPace is how long redline doctor looks; its own default if zero.
 	doctorPace doctor.Pace
+	// virtual puts a run into virtual time; nil leaves it in the real one.
+	virtual func(*measure.Options)
 }

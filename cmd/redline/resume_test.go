@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -85,13 +84,14 @@ func TestThePrintedCommandGoesOn(t *testing.T) {
 func TestResumeTakesTheKeptPlan(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "sweep")
-	code, _, stderr := redline(t, nil, "sweep", "--concurrencies", "1", "--requests", "3", "--warmup", "0s", "--workload", "fixed(16,3)",
-		"--out", out, "--quiet")
-	if code != exitOK && code != exitInvalid {
-		t.Fatalf("exit %d: %s", code, stderr)
-	}
+	virtually(t, func(w *world) {
+		if code, _, stderr := w.redline("sweep", "--concurrencies", "1", "--requests", "3", "--warmup", "0s", "--workload", "fixed(16,3)",
+			"--out", out, "--quiet"); code != exitOK {
+			t.Fatalf("exit %d: %s", code, stderr)
+		}
+	})
 	env := map[string]string{"REDLINE_SEED": "99", "REDLINE_REQUESTS": "5", "REDLINE_WORKLOAD": "fixed(8,8)", "REDLINE_PLAN": "nowhere.yaml"}
-	if _, _, stderr = redline(t, env, "sweep", "--resume", out); !strings.Contains(stderr, "kept from before") {
+	if _, _, stderr := redline(t, env, "sweep", "--resume", out); !strings.Contains(stderr, "kept from before") {
 		t.Errorf("with settings in the environment: %q, want the level kept", stderr)
 	}
 	for _, tt := range []struct {
@@ -138,9 +138,11 @@ func TestRunNamesTheCommandOfAPlan(t *testing.T) {
 func TestSingleRunsThatCannotBeResumed(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	if code, _, stderr := redline(t, nil, "run", "--plain", "--url", metronome(t, time.Millisecond), "--requests", "3", "--concurrency", "1", "--workload", "fixed(16,3)", "--out", dir, "--quiet"); !slices.Contains(anyFinding, code) {
-		t.Fatalf("exit %d: %s", code, stderr)
-	}
+	virtually(t, func(w *world) {
+		if code, _, stderr := w.redline("run", "--plain", "--requests", "3", "--concurrency", "1", "--workload", "fixed(16,3)", "--out", dir, "--quiet"); code != exitOK {
+			t.Fatalf("exit %d: %s", code, stderr)
+		}
+	})
 	write := func(name, content string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)

@@ -181,6 +181,9 @@ func (p *process) perform(ctx context.Context, cfg *config.Config, of resumed) (
 	defer live.Finish()
 	options := measure.Options{Config: cfg, Version: version, Command: p.commandLine(cfg), Stop: p.stop, Resume: of.dir,
 		Say: func(format string, args ...any) { live.Say("redline: " + p.line(fmt.Sprintf(format, args...))) }}
+	if p.virtual != nil {
+		p.virtual(&options)
+	}
 	if !cfg.Output.Quiet {
 		options.Live = func(s progress.Snapshot) { live.Show(s) }
 	}

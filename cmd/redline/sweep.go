@@ -147,6 +147,9 @@ func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, comma
 	say := func(format string, args ...any) { line.Say("redline: " + p.line(fmt.Sprintf(format, args...))) }
 	o := experiment.Options{Resume: resume, Foreseen: foreseen, Options: measure.Options{Config: cfg, Version: version, Command: p.commandLine(cfg),
 		Stop: p.stop, Say: say}}
+	if p.virtual != nil {
+		p.virtual(&o.Options)
+	}
 	if !cfg.Output.Quiet {
 		o.Live = func(s progress.Snapshot) { line.Show(s) }
 		o.Begin = func(s experiment.Stage, at experiment.Progress) {

@@ -175,11 +175,7 @@ func TestUITestsAPlanOnTheTwin(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	run := filepath.Join(root, "run")
-	code, _, stderr := redline(t, nil, "run", "--rate", "10", "--duration", "2s", "--warmup", "1s", "--workload", "fixed(100,20)",
-		"--slo", "e2e:p50<30s", "--out", run, "--quiet")
-	if code != exitOK && code != exitInvalid && code != exitUndecided {
-		t.Fatalf("run: exit %d, %s", code, stderr)
-	}
+	soundRun(t, run)
 	u := serveUI(t, root)
 	key := regexp.MustCompile(`/run/(\w+)`).FindStringSubmatch(u.get("/"))
 	if key == nil {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"time"
 
 	"redline/internal/clock"
@@ -64,9 +65,11 @@ type Options struct {
 	// Crew sends the load, where this process is not to; nil otherwise.
 	Crew Crew
 
-	// Clock and Dial are for virtual time; both nil otherwise.
+	// Clock, Dial and Open, where the embedded engine listens, are for virtual
+	// time; all nil otherwise.
 	Clock *clock.Clock
 	Dial  client.Dial
+	Open  func(ctx context.Context, addr string) (net.Listener, error)
 }
 
 const (

@@ -95,7 +95,7 @@ func (t *Target) startEngine(ctx context.Context, r *run) error {
 	t.spec = spec
 	// The engine outlives an interrupt: requests in flight may still end.
 	t.late = &holdup.Recorder{}
-	t.engine, err = sim.Start(context.WithoutCancel(ctx), spec, sim.ServeOptions{Version: r.Version, Clock: r.clock, Late: t.late})
+	t.engine, err = sim.Start(context.WithoutCancel(ctx), spec, sim.ServeOptions{Version: r.Version, Clock: r.clock, Late: t.late, Open: r.Open})
 	return err
 }
 
