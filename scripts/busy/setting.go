@@ -84,7 +84,8 @@ type trial struct {
 	window   time.Duration
 }
 
-func (t trial) seed() uint64 { return uint64(t.number) + 1 }
+// seed is one that no constant of hold-ups was chosen on: those were below 100.
+func (t trial) seed() uint64 { return uint64(t.number) + 101 }
 
 func (t trial) String() string {
 	return text.Join(", ", t.setting.name, "stamps "+stamps(t.noStamps), fmt.Sprintf("run %d", t.number+1), t.load.name)
