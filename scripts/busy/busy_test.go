@@ -281,7 +281,7 @@ func TestFreeze(t *testing.T) {
 
 // outcomeOf is a run whose figures all are 100 ms in truth.
 func outcomeOf(setting string, measured, low, high float64, verdicts ...verdict) outcome {
-	o := outcome{Setting: setting, Load: "a", Machine: "16 cores", Version: "redline 1", Figures: map[string]map[string]reading{}, Verdicts: verdicts, LagP99: 2}
+	o := outcome{Setting: setting, Load: loads[0].name, Machine: "16 cores", Version: "redline 1", Figures: map[string]map[string]reading{}, Verdicts: verdicts, LagP99: 2}
 	for _, name := range figureNames {
 		o.Figures[name] = map[string]reading{}
 		for _, at := range percentiles {
@@ -312,6 +312,8 @@ func TestDocument(t *testing.T) {
 	}
 	for _, row := range []string{
 		"Written by `make busy` with redline 1 on 16 cores.",
+		"2 runs; of each load: paced 20 ms 2; ",
+		"**Not complete**: 50 of each setting",
 		"| the true value of each figure lies between its ends in 95% of the runs | 50.0% at the worst (ttft p50) | **no** |",
 		"| met wrongly in at most 5% | 100.0% by the same requests, 100.0% by all runs of a load | **no** |",
 		"| missed wrongly in at most 5% | 0.0% by the same requests, 0.0% by all runs of a load | yes |",
@@ -365,4 +367,25 @@ func processState(t *testing.T, pid int) string {
 		t.Fatal(err)
 	}
 	return strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))[0]
+}
+
+// TestCompletePage: with every run there, and one setting that cannot be had,
+// nothing is missing.
+func TestCompletePage(t *testing.T) {
+	t.Parallel()
+	all := []outcome{{Setting: settings[0].name, Unavailable: "no control groups"}}
+	for _, s := range settings[1:] {
+		for n := range 2 * fullRuns {
+			o := outcomeOf(s.name, 100, 100, 100)
+			o.NoStamps = n%2 == 1
+			all = append(all, o)
+		}
+	}
+	page, err := document(all)
+	if err != nil || strings.Contains(page, "Not complete") {
+		t.Errorf("a complete page is not: %v", err)
+	}
+	if page, _ = document(all[:len(all)-4*2*fullRuns-1]); !strings.Contains(page, "Not complete") {
+		t.Error("runs are missing, and the page does not say so")
+	}
 }

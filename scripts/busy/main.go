@@ -46,7 +46,7 @@ func run() error {
 	first := flag.Bool("first", false, "run the README's first command beside two busy loops, and nothing else")
 	table := flag.Bool("table", false, "write the page from the state, and run nothing")
 	budget := flag.Duration("budget", 0, "start no run after this time (0: run all)")
-	runs := flag.Int("runs", 50, "runs of each setting")
+	runs := flag.Int("runs", fullRuns, "runs of each setting")
 	parallel := flag.Int("parallel", 0, "runs side by side (0: as many as the cores allow)")
 	flag.StringVar(&h.redline, "redline", "bin/redline", "program to measure")
 	flag.StringVar(&h.keep, "keep", "", "directory for the files of runs whose true values lie outside the ends (default: they are removed)")

@@ -33,6 +33,7 @@ func writePage(dir, page string) error {
 const (
 	askedCovered = 0.95
 	askedWrong   = 0.05
+	fullRuns     = 50 // of each setting
 )
 
 // pages is what a page is made of.
@@ -43,12 +44,13 @@ type pages struct {
 	machines     map[string]bool
 	versions     map[string]bool
 	shared       bool
+	loads        map[string]int // runs of each
 }
 
 func rowKey(setting, stamps string) string { return setting + "/" + stamps }
 
 func gather(all []outcome) pages {
-	p := pages{newTally(), newTally(), map[string]*tally{}, map[string]string{}, map[string]bool{}, map[string]bool{}, false}
+	p := pages{newTally(), newTally(), map[string]*tally{}, map[string]string{}, map[string]bool{}, map[string]bool{}, false, map[string]int{}}
 	typical := newTypicals(all)
 	for _, o := range all {
 		switch o.Setting {
@@ -65,6 +67,7 @@ func gather(all []outcome) pages {
 		if o.Setting != stealSetting {
 			p.machines[o.Machine], p.versions[o.Version] = true, true
 			p.shared = p.shared || o.SharedCores
+			p.loads[o.Load]++
 			p.whole.add(o, typical)
 		}
 		key := rowKey(o.Setting, stamps(o.NoStamps))
@@ -106,6 +109,7 @@ func document(all []outcome) (string, error) {
 func (p pages) introduce(b *strings.Builder) {
 	list := func(set map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(set)), "; ") }
 	fmt.Fprintf(b, "# Busy machines\n\nWritten by `make busy` with %s on %s.\n", list(p.versions), list(p.machines))
+	p.extent(b)
 	if p.shared {
 		b.WriteString("The machine has fewer than three cores: the server shared redline's, so that its writes were late too.\n")
 	}
@@ -118,6 +122,23 @@ func (p pages) introduce(b *strings.Builder) {
 	for _, s := range settings {
 		if !s.apart() {
 			fmt.Fprintf(b, "| %s | %s |\n", s.name, s.about)
+		}
+	}
+}
+
+// extent says how many runs there are, and whether some are missing.
+func (p pages) extent(b *strings.Builder) {
+	var each []string
+	for _, l := range loads {
+		each = append(each, fmt.Sprintf("%s %d", l.name, p.loads[l.name]))
+	}
+	fmt.Fprintf(b, "%s; of each load: %s.\n", text.Plural(p.whole.runs, "run"), strings.Join(each, "; "))
+	for _, s := range settings {
+		for _, source := range []string{stamps(false), stamps(true)} {
+			if t := p.rows[rowKey(s.name, source)]; !s.apart() && p.unavailable[s.name] == "" && (t == nil || t.runs < fullRuns) {
+				fmt.Fprintf(b, "**Not complete**: %d of each setting are asked for, and what is said below rests on the runs that there are.\n", fullRuns)
+				return
+			}
 		}
 	}
 }
