@@ -28,7 +28,7 @@ func (n *Network) Open(_ context.Context, addr string) (net.Listener, error) {
 	}
 	if port == "0" {
 		n.ports++
-		addr = fmt.Sprintf("%s:%d", host, n.ports)
+		addr = fmt.Sprintf("%s:%d", host, 10000+n.ports)
 	}
 	if n.listeners == nil {
 		n.listeners = map[string]*Listener{}

@@ -136,7 +136,7 @@ func tuningPlan(t *testing.T, out string, flags map[string][]string) *config.Con
 	t.Helper()
 	given := map[string][]string{"server-command": {"serve --port {port} -n {n}"}, "knob": {"n=1,8,0,64"}, "server-port": {"9000"},
 		"rate": {"10"}, "workload": {"fixed(100,30)"}, "duration": {"15s"}, "warmup": {"2s"}, "drain": {"5s"}, "rounds": {"3"}, "slo": {"ttft:p95<500ms"},
-		"out": {out}, "no-telemetry": {"true"}, "anyway": {"true"}, "model": {sim.DefaultModel}}
+		"out": {out}, "no-telemetry": {"true"}, "model": {sim.DefaultModel}}
 	maps.Copy(given, flags)
 	c, err := config.Resolve(config.Input{Command: "tune", Flags: given, Seed: 7})
 	if err != nil {
