@@ -299,3 +299,32 @@ func TestASearchOfWhatRemains(t *testing.T) {
 		}
 	})
 }
+
+// What a ramp cut off may end at the server while the level after it is measured:
+// that is no foreign traffic.
+func TestRequestsThatWereCutOffAreOurs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := planned(t, `
+server: {sim: {gpu: B200, tp: 4}}
+workload: fixed(50,5)
+load_profile: {rate: 20, warmup: 0s, drain: 5s}
+experiment: {scale: 0.005, budget: 1s, rows: [{name: short, workload: 'fixed(20,4)', concurrency: 1}]}
+`, filepath.Join(t.TempDir(), "bench"))
+		stop, cut := make(chan struct{}), 0
+		end := func(s experiment.Stage, res *result.Result, _ bool) {
+			switch p := res.Points[0]; {
+			case strings.HasPrefix(s.Name, "ramp"):
+				cut = p.Requests.Censored
+			case s.Searches():
+				if cut == 0 || p.Invalid != "" {
+					t.Errorf("%d were cut off, then %s is marked %q", cut, s.Name, p.Invalid)
+				}
+				close(stop)
+			}
+		}
+		if _, _, err := experiment.Bench(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Stop: stop, Config: c}, End: end}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
