@@ -14,7 +14,7 @@ import (
 // Network is a network of its own; its zero value is ready to use.
 type Network struct {
 	mu        sync.Mutex
-	listeners map[string]*listener
+	listeners map[string]*Listener
 	ports     int
 }
 
@@ -22,38 +22,42 @@ type Network struct {
 func (n *Network) Open(_ context.Context, addr string) (net.Listener, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if host, port, err := net.SplitHostPort(addr); err != nil {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
 		return nil, err
-	} else if port == "0" {
+	}
+	if port == "0" {
 		n.ports++
-		addr = fmt.Sprintf("%s:%d", host, n.ports)
+		addr = fmt.Sprintf("%s:%d", host, 10000+n.ports)
 	}
-	l := &listener{addr: address(addr), conns: make(chan net.Conn), closed: make(chan struct{})}
 	if n.listeners == nil {
-		n.listeners = map[string]*listener{}
+		n.listeners = map[string]*Listener{}
 	}
-	n.listeners[addr] = l
-	return l, nil
+	n.listeners[addr] = Listen(addr)
+	return n.listeners[addr], nil
 }
 
-// Dial connects to who listens at an address.
-func (n *Network) Dial(ctx context.Context, _, addr string) (net.Conn, error) {
+// Dial connects to whoever listens at an address.
+func (n *Network) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	n.mu.Lock()
 	l := n.listeners[addr]
 	n.mu.Unlock()
-	refused := &net.OpError{Op: "dial", Net: "tcp", Addr: address(addr), Err: syscall.ECONNREFUSED}
 	if l == nil {
-		return nil, refused
+		return nil, refused(address(addr))
 	}
-	ours, theirs := net.Pipe()
-	select {
-	case l.conns <- theirs:
-		return ours, nil
-	case <-l.closed:
-		return nil, refused
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return l.Dial(ctx, network, addr)
+}
+
+func refused(a address) error {
+	return &net.OpError{Op: "dial", Net: "tcp", Addr: a, Err: syscall.ECONNREFUSED}
+}
+
+// Listener takes connections at one address.
+type Listener struct {
+	addr   address
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
 }
 
 type address string
@@ -61,14 +65,26 @@ type address string
 func (address) Network() string  { return "tcp" }
 func (a address) String() string { return string(a) }
 
-type listener struct {
-	addr   address
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
+// Listen gives a listener that no network knows of: only its own Dial finds it.
+func Listen(addr string) *Listener {
+	return &Listener{addr: address(addr), conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-func (l *listener) Accept() (net.Conn, error) {
+// Dial connects to it, whatever address is asked for.
+func (l *Listener) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	select {
+	case l.conns <- theirs:
+		return ours, nil
+	case <-l.closed:
+		return nil, refused(l.addr)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Accept, Close and Addr make it a net.Listener.
+func (l *Listener) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.conns:
 		return c, nil
@@ -77,5 +93,5 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-func (l *listener) Close() error   { l.once.Do(func() { close(l.closed) }); return nil }
-func (l *listener) Addr() net.Addr { return l.addr }
+func (l *Listener) Close() error   { l.once.Do(func() { close(l.closed) }); return nil }
+func (l *Listener) Addr() net.Addr { return l.addr }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"redline/internal/clock"
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
+	"redline/internal/pipe"
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
 	"redline/internal/run/store"
@@ -107,37 +107,6 @@ func (l *letterbox) Flush(ctx context.Context) error {
 	return nil
 }
 
-// pipes is a listener whose connections live in memory.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	ours, theirs := net.Pipe()
-	select {
-	case p.conns <- theirs:
-		return ours, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes"} }
-
 // fault is what happens to one worker, by its index, over a run.
 type fault struct {
 	worker  int
@@ -176,7 +145,7 @@ func together(t *testing.T, n int, f *fault, flags map[string][]string) (res *re
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+		l := pipe.Listen("memory")
 		served := make(chan error, 1)
 		go func() { served <- server.Serve(t.Context(), l) }()
 
@@ -192,7 +161,7 @@ func together(t *testing.T, n int, f *fault, flags map[string][]string) (res *re
 					return at >= f.between[0] && at < f.between[1]
 				}
 			}
-			w := &Worker{Clock: clock.Virtual(), Dial: l.dial, Name: fmt.Sprintf("w%d", i)}
+			w := &Worker{Clock: clock.Virtual(), Dial: l.Dial, Name: fmt.Sprintf("w%d", i)}
 			if f != nil {
 				w.Keep = f.keep
 			}
@@ -203,7 +172,7 @@ func together(t *testing.T, n int, f *fault, flags map[string][]string) (res *re
 			links = append(links, &wire{hello: Hello{ID: fmt.Sprint(i), Name: fmt.Sprintf("w%d", i)}, worker: w, cut: cut})
 		}
 		var mu sync.Mutex
-		o := measure.Options{Config: cfg, Clock: clock.Virtual(), Dial: l.dial, Say: func(format string, args ...any) {
+		o := measure.Options{Config: cfg, Clock: clock.Virtual(), Dial: l.Dial, Say: func(format string, args ...any) {
 			mu.Lock()
 			defer mu.Unlock()
 			said = append(said, fmt.Sprintf(format, args...))

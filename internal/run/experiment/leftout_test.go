@@ -8,8 +8,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"redline/internal/clock"
 	"redline/internal/judge/progress"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
@@ -18,8 +20,8 @@ import (
 	"redline/internal/twin/sim"
 )
 
-// disturbed is a server that others use during some stages: the one thing that
-// makes a run invalid on any machine.
+// disturbed is a server that others use during some stages, which makes a run
+// invalid.
 type disturbed struct {
 	t      *testing.T
 	engine *sim.Running
@@ -34,7 +36,7 @@ type disturbed struct {
 
 func disturb(t *testing.T, during ...string) *disturbed {
 	t.Helper()
-	engine, err := sim.Start(context.WithoutCancel(t.Context()), sim.Spec{}, sim.ServeOptions{})
+	engine, err := sim.Start(context.WithoutCancel(t.Context()), sim.Spec{}, sim.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,10 +44,9 @@ func disturb(t *testing.T, during ...string) *disturbed {
 	return &disturbed{t: t, engine: engine, during: during}
 }
 
-// plan is that of the flags on the server, with an objective that no lack of
-// CPU time can spoil.
+// plan is that of the flags on the server.
 func (d *disturbed) plan(out string, flags map[string][]string) *config.Config {
-	given := map[string][]string{"url": {d.engine.URL()}, "slo": {"error:rate<50%"}, "out": {out}, "anyway": {"false"}}
+	given := map[string][]string{"url": {d.engine.URL()}, "slo": {"error:rate<50%"}, "out": {out}}
 	for name, values := range flags {
 		given[name] = values
 	}
@@ -62,7 +63,7 @@ func (d *disturbed) options(c *config.Config) experiment.Options {
 			d.stage, d.done = s.Name, false
 		},
 		End: func(_ experiment.Stage, _ *result.Result, kept bool) { d.kept = append(d.kept, kept) },
-		Options: measure.Options{Config: c, Live: func(s progress.Snapshot) {
+		Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c, Live: func(s progress.Snapshot) {
 			d.lock.Lock()
 			defer d.lock.Unlock()
 			if s.OK == 0 || d.done || !slices.ContainsFunc(d.during, func(end string) bool { return strings.HasSuffix(d.stage, end) }) {
@@ -78,7 +79,8 @@ func (d *disturbed) options(c *config.Config) experiment.Options {
 
 func (d *disturbed) request() {
 	body := strings.NewReader(`{"model":"` + sim.DefaultModel + `","prompt":"hello","max_tokens":1}`)
-	answer, err := http.Post(d.engine.URL()+"/v1/completions", "application/json", body)
+	client := http.Client{Transport: &http.Transport{DialContext: network.Dial, DisableKeepAlives: true}}
+	answer, err := client.Post(d.engine.URL()+"/v1/completions", "application/json", body)
 	if err != nil {
 		d.t.Error(err)
 		return
@@ -103,185 +105,226 @@ func leftOut(res *result.Result) []string {
 // is disturbed twice is left out and named.
 func TestADisturbedLevelIsRepeatedThenLeftOut(t *testing.T) {
 	t.Parallel()
-	out := filepath.Join(t.TempDir(), "sweep")
-	d := disturb(t, "2 in flight", "3 in flight", "3 in flight again")
-	c := d.plan(out, map[string][]string{"concurrencies": {"1,2,3"}})
-	res, _, err := experiment.Sweep(t.Context(), d.options(c))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := []string{"1 in flight", "2 in flight", "2 in flight again", "3 in flight", "3 in flight again"}; !slices.Equal(names(res), want) {
-		t.Fatalf("stages %q, want %q", names(res), want)
-	}
-	if want := []string{"2 in flight", "3 in flight", "3 in flight again"}; !slices.Equal(leftOut(res), want) {
-		t.Errorf("left out %q, want %q", leftOut(res), want)
-	}
-	if res.Verdict.Valid != result.Valid || len(res.Points) != 3 {
-		t.Errorf("%s with %d points (%v), want a valid sweep of three", res.Verdict.Valid, len(res.Points), res.Verdict.Reasons)
-	}
-	for i, want := range []bool{false, false, true} {
-		if marked := strings.Contains(res.Points[i].Invalid, "foreign traffic"); marked != want {
-			t.Errorf("point %d is marked %q", i, res.Points[i].Invalid)
+	synctest.Test(t, func(t *testing.T) {
+		out := filepath.Join(t.TempDir(), "sweep")
+		d := disturb(t, "2 in flight", "3 in flight", "3 in flight again")
+		c := d.plan(out, map[string][]string{"concurrencies": {"1,2,3"}})
+		res, _, err := experiment.Sweep(t.Context(), d.options(c))
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if !slices.ContainsFunc(res.Warnings, func(w result.Warning) bool { return strings.HasPrefix(w.Text, "3 in flight: left out") }) {
-		t.Errorf("warnings %+v do not name the level that is left out", res.Warnings)
-	}
+		if want := []string{"1 in flight", "2 in flight", "2 in flight again", "3 in flight", "3 in flight again"}; !slices.Equal(names(res), want) {
+			t.Fatalf("stages %q, want %q", names(res), want)
+		}
+		if want := []string{"2 in flight", "3 in flight", "3 in flight again"}; !slices.Equal(leftOut(res), want) {
+			t.Errorf("left out %q, want %q", leftOut(res), want)
+		}
+		if res.Verdict.Valid != result.Valid || len(res.Points) != 3 {
+			t.Errorf("%s with %d points (%v), want a valid sweep of three", res.Verdict.Valid, len(res.Points), res.Verdict.Reasons)
+		}
+		for i, want := range []bool{false, false, true} {
+			if marked := strings.Contains(res.Points[i].Invalid, "foreign traffic"); marked != want {
+				t.Errorf("point %d is marked %q", i, res.Points[i].Invalid)
+			}
+		}
+		if !slices.ContainsFunc(res.Warnings, func(w result.Warning) bool { return strings.HasPrefix(w.Text, "3 in flight: left out") }) {
+			t.Errorf("warnings %+v do not name the level that is left out", res.Warnings)
+		}
 
-	// Whoever goes on knows which stages were left out, and runs none again.
-	d.kept = nil
-	plan, err := experiment.Reopen(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept, err := config.Resolve(config.Input{PlanPath: plan})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := d.options(kept)
-	o.Resume = out
-	again, _, err := experiment.Sweep(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(d.kept) != 5 || slices.Contains(d.kept, false) || !slices.Equal(leftOut(again), leftOut(res)) || len(again.Points) != 3 {
-		t.Errorf("went on with %v, left out %q and %d points", d.kept, leftOut(again), len(again.Points))
-	}
+		// Whoever goes on knows which stages were left out, and runs none again.
+		d.kept = nil
+		plan, err := experiment.Reopen(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, err := config.Resolve(config.Input{PlanPath: plan})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := d.options(kept)
+		o.Resume = out
+		again, _, err := experiment.Sweep(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(d.kept) != 5 || slices.Contains(d.kept, false) || !slices.Equal(leftOut(again), leftOut(res)) || len(again.Points) != 3 {
+			t.Errorf("went on with %v, left out %q and %d points", d.kept, leftOut(again), len(again.Points))
+		}
+	})
 }
 
 // Strict repeats nothing and forgives nothing; anyway counts what there is.
 func TestStrictAndAnywayLeaveNothingOut(t *testing.T) {
 	t.Parallel()
-	for _, flag := range []string{"strict", "anyway"} {
-		d := disturb(t, "1 in flight")
-		c := d.plan(filepath.Join(t.TempDir(), "sweep"), map[string][]string{"concurrencies": {"1,2"}, flag: {"true"}})
-		res, _, err := experiment.Sweep(t.Context(), d.options(c))
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		for _, flag := range []string{"strict", "anyway"} {
+			d := disturb(t, "1 in flight")
+			c := d.plan(filepath.Join(t.TempDir(), "sweep"), map[string][]string{"concurrencies": {"1,2"}, flag: {"true"}})
+			res, _, err := experiment.Sweep(t.Context(), d.options(c))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(res.Stages) != 2 || len(leftOut(res)) != 0 || res.Verdict.Valid != result.Invalid {
+				t.Errorf("--%s: %s with stages %q, left out %q; want an invalid sweep of two", flag, res.Verdict.Valid, names(res), leftOut(res))
+			}
 		}
-		if len(res.Stages) != 2 || len(leftOut(res)) != 0 || res.Verdict.Valid != result.Invalid {
-			t.Errorf("--%s: %s with stages %q, left out %q; want an invalid sweep of two", flag, res.Verdict.Valid, names(res), leftOut(res))
-		}
-	}
+	})
 }
 
 // One round of three that does not count leaves a comparison; where none
 // counts it is invalid, and shows what was measured.
 func TestAComparisonOfWhatRemains(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		during []string
-		rounds int
-		valid  result.Validity
-	}{
-		{[]string{"round 1 A", "round 1 A again"}, 2, result.Valid},
-		{[]string{"A", "A again"}, 0, result.Invalid},
-	} {
-		d := disturb(t, tt.during...)
-		other := disturb(t)
-		out := filepath.Join(t.TempDir(), "compare")
-		flags := map[string][]string{"rate": {"20"}, "rounds": {"3"}}
-		res, _, err := experiment.Compare(t.Context(), d.options(d.plan(out, flags)), other.plan(out, flags))
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		for _, tt := range []struct {
+			during []string
+			rounds int
+			valid  result.Validity
+		}{
+			{[]string{"round 1 A", "round 1 A again"}, 2, result.Valid},
+			{[]string{"A", "A again"}, 0, result.Invalid},
+		} {
+			d := disturb(t, tt.during...)
+			other := disturb(t)
+			out := filepath.Join(t.TempDir(), "compare")
+			flags := map[string][]string{"rate": {"20"}, "rounds": {"3"}}
+			res, _, err := experiment.Compare(t.Context(), d.options(d.plan(out, flags)), other.plan(out, flags))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.Comparison.Rounds != tt.rounds || res.Verdict.Valid != tt.valid {
+				t.Errorf("%v: %d rounds, %s (%v), want %d, %s", tt.during, res.Comparison.Rounds, res.Verdict.Valid, res.Verdict.Reasons, tt.rounds, tt.valid)
+			}
+			if len(res.Comparison.Metrics) == 0 || res.Comparison.Metrics[0].A == nil {
+				t.Errorf("%v: the comparison is empty", tt.during)
+			}
+			if res.Verdict.SLO != "met" && res.Verdict.SLO != "undecided" {
+				t.Errorf("%v: objectives %s", tt.during, res.Verdict.SLO)
+			}
 		}
-		if res.Comparison.Rounds != tt.rounds || res.Verdict.Valid != tt.valid {
-			t.Errorf("%v: %d rounds, %s (%v), want %d, %s", tt.during, res.Comparison.Rounds, res.Verdict.Valid, res.Verdict.Reasons, tt.rounds, tt.valid)
-		}
-		if len(res.Comparison.Metrics) == 0 || res.Comparison.Metrics[0].A == nil {
-			t.Errorf("%v: the comparison is empty", tt.during)
-		}
-		if res.Verdict.SLO != "met" && res.Verdict.SLO != "undecided" {
-			t.Errorf("%v: objectives %s", tt.during, res.Verdict.SLO)
-		}
-	}
+	})
 }
 
 // Repeats go on without the one that was disturbed; a matrix answers the rows
 // that remain.
 func TestWhatRemainsOfRepeatsAndRows(t *testing.T) {
 	t.Parallel()
-	d := disturb(t, "run 2", "run 2 again")
-	c := d.plan(filepath.Join(t.TempDir(), "repeat"), map[string][]string{"rate": {"20"}, "repeat": {"3"}})
-	res, _, err := experiment.Repeat(t.Context(), d.options(c))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if res.Verdict.Valid != result.Valid || res.Repeats.Runs != 2 || len(res.Points) != 4 {
-		t.Fatalf("%s, %d runs, %d points; want two of three, and both together", res.Verdict.Valid, res.Repeats.Runs, len(res.Points))
-	}
-	if both := res.Points[*res.Repeats.Point].Requests.Due; both != res.Points[0].Requests.Due+res.Points[2].Requests.Due {
-		t.Errorf("together %d due, want those of the first and the third", both)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d := disturb(t, "run 2", "run 2 again")
+		c := d.plan(filepath.Join(t.TempDir(), "repeat"), map[string][]string{"rate": {"20"}, "repeat": {"3"}})
+		res, _, err := experiment.Repeat(t.Context(), d.options(c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Verdict.Valid != result.Valid || res.Repeats.Runs != 2 || len(res.Points) != 4 {
+			t.Fatalf("%s, %d runs, %d points; want two of three, and both together", res.Verdict.Valid, res.Repeats.Runs, len(res.Points))
+		}
+		if both := res.Points[*res.Repeats.Point].Requests.Due; both != res.Points[0].Requests.Due+res.Points[2].Requests.Due {
+			t.Errorf("together %d due, want those of the first and the third", both)
+		}
 
-	d = disturb(t, "one", "one again")
-	rows := d.plan(filepath.Join(t.TempDir(), "matrix"), map[string][]string{"rate": {"20"}})
-	rows.Experiment.Rows = []config.Row{
-		{Name: "one", Concurrency: 1, Requests: 20, Expectation: []string{"error:rate<1%"}},
-		{Name: "two", Concurrency: 2, Requests: 20, Expectation: []string{"ttft:p50 <= 9x one"}},
-	}
-	if res, _, err = experiment.Matrix(t.Context(), d.options(rows)); err != nil {
-		t.Fatal(err)
-	}
-	last := res.Stages[len(res.Stages)-1]
-	if res.Verdict.Valid != result.Valid || last.Agrees != nil || !strings.Contains(last.Outcome, "nothing was measured in one") {
-		t.Errorf("%s (%v); the row that is held against one that is left out: %+v", res.Verdict.Valid, res.Verdict.Reasons, last)
-	}
-	if first := res.Stages[1]; !strings.HasPrefix(first.Outcome, "left out, not valid: foreign traffic") {
-		t.Errorf("the row that is left out: %+v", first)
-	}
+		d = disturb(t, "one", "one again")
+		rows := d.plan(filepath.Join(t.TempDir(), "matrix"), map[string][]string{"rate": {"20"}})
+		rows.Experiment.Rows = []config.Row{
+			{Name: "one", Concurrency: 1, Requests: 20, Expectation: []string{"error:rate<1%"}},
+			{Name: "two", Concurrency: 2, Requests: 20, Expectation: []string{"ttft:p50 <= 9x one"}},
+		}
+		if res, _, err = experiment.Matrix(t.Context(), d.options(rows)); err != nil {
+			t.Fatal(err)
+		}
+		last := res.Stages[len(res.Stages)-1]
+		if res.Verdict.Valid != result.Valid || last.Agrees != nil || !strings.Contains(last.Outcome, "nothing was measured in one") {
+			t.Errorf("%s (%v); the row that is held against one that is left out: %+v", res.Verdict.Valid, res.Verdict.Reasons, last)
+		}
+		if first := res.Stages[1]; !strings.HasPrefix(first.Outcome, "left out, not valid: foreign traffic") {
+			t.Errorf("the row that is left out: %+v", first)
+		}
+	})
 }
 
 // A toggle of which no round counts is invalid, and shows what was measured.
 func TestAToggleThatDoesNotCountIsShown(t *testing.T) {
 	t.Parallel()
-	on, off := disturb(t, "on 1 prefix caching", "on 1 prefix caching again"), disturb(t)
-	c := plan(t, map[string][]string{"toggle": {"prefix_caching"}, "rounds": {"1"}, "rate": {"20"}, "slo": {"error:rate<50%"}, "anyway": {"false"},
-		"on-url": {on.engine.URL()}, "off-url": {off.engine.URL()}, "out": {filepath.Join(t.TempDir(), "toggle")}})
-	res, _, err := experiment.Matrix(t.Context(), on.options(c))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := res.Toggles[0]
-	if res.Verdict.Valid != result.Invalid || got.Rounds != 0 || len(got.Skipped) != 1 || !strings.Contains(got.Skipped[0], "foreign traffic") {
-		t.Errorf("%s with %d rounds, skipped %q; want invalid, of none", res.Verdict.Valid, got.Rounds, got.Skipped)
-	}
-	if got.Requests == 0 || len(got.Metrics) == 0 || len(got.Buckets) == 0 {
-		t.Fatalf("the table is empty: %+v", got)
-	}
-	for _, m := range got.Metrics {
-		if m.Standing != result.ToggleUndecided || !strings.HasPrefix(m.Verdict, "not judged") || !(m.WithMS > 0) {
-			t.Errorf("%s: %s, %q; want its figures and no verdict", m.Name, m.Standing, m.Verdict)
+	synctest.Test(t, func(t *testing.T) {
+		on, off := disturb(t, "on 1 prefix caching", "on 1 prefix caching again"), disturb(t)
+		c := plan(t, map[string][]string{"toggle": {"prefix_caching"}, "rounds": {"1"}, "rate": {"20"}, "slo": {"error:rate<50%"},
+			"on-url": {on.engine.URL()}, "off-url": {off.engine.URL()}, "out": {filepath.Join(t.TempDir(), "toggle")}})
+		res, _, err := experiment.Matrix(t.Context(), on.options(c))
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if !strings.Contains(strings.Join(res.Verdict.Reasons, "; "), "no round was valid on both sides") {
-		t.Errorf("reasons %q", res.Verdict.Reasons)
-	}
+		got := res.Toggles[0]
+		if res.Verdict.Valid != result.Invalid || got.Rounds != 0 || len(got.Skipped) != 1 || !strings.Contains(got.Skipped[0], "foreign traffic") {
+			t.Errorf("%s with %d rounds, skipped %q; want invalid, of none", res.Verdict.Valid, got.Rounds, got.Skipped)
+		}
+		if got.Requests == 0 || len(got.Metrics) == 0 || len(got.Buckets) == 0 {
+			t.Fatalf("the table is empty: %+v", got)
+		}
+		for _, m := range got.Metrics {
+			if m.Standing != result.ToggleUndecided || !strings.HasPrefix(m.Verdict, "not judged") || !(m.WithMS > 0) {
+				t.Errorf("%s: %s, %q; want its figures and no verdict", m.Name, m.Standing, m.Verdict)
+			}
+		}
+		if !strings.Contains(strings.Join(res.Verdict.Reasons, "; "), "no round was valid on both sides") {
+			t.Errorf("reasons %q", res.Verdict.Reasons)
+		}
+	})
 }
 
 // A search goes on without a level that was disturbed, and ends invalid where no
 // level can be measured.
 func TestASearchOfWhatRemains(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		during []string
-		found  bool
-	}{
-		{[]string{"look 20 requests/s"}, true},
-		{[]string{"requests/s", "requests/s again"}, false},
-	} {
-		d := disturb(t, tt.during...)
-		c := d.plan(filepath.Join(t.TempDir(), "limit"), map[string][]string{"find-limit": {"true"}, "start": {"20"}, "budget": {"12s"}, "drain": {"2s"}})
-		c.Experiment.Shortest, c.Experiment.Sustained, c.Experiment.Ceiling = time.Second, 2*time.Second, 20
-		res, _, err := experiment.Sweep(t.Context(), d.options(c))
-		if err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		for _, tt := range []struct {
+			during []string
+			found  bool
+		}{
+			{[]string{"look 20 requests/s"}, true},
+			{[]string{"requests/s", "requests/s again"}, false},
+		} {
+			d := disturb(t, tt.during...)
+			c := d.plan(filepath.Join(t.TempDir(), "limit"), map[string][]string{"find-limit": {"true"}, "start": {"20"}, "budget": {"12s"}, "drain": {"2s"}})
+			c.Experiment.Shortest, c.Experiment.Sustained, c.Experiment.Ceiling = time.Second, 2*time.Second, 20
+			res, _, err := experiment.Sweep(t.Context(), d.options(c))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := res.Limit != nil; found != tt.found || (res.Verdict.Valid == result.Valid) != tt.found {
+				t.Errorf("%v: limit %+v, %s (%q), stages %q; want one: %v", tt.during, res.Limit, res.Verdict.Valid, res.Verdict.Reasons, names(res), tt.found)
+			}
+			if len(leftOut(res)) == 0 || len(res.Points) == 0 {
+				t.Errorf("%v: left out %q, %d points", tt.during, leftOut(res), len(res.Points))
+			}
+		}
+	})
+}
+
+// What a ramp cut off may end at the server while the level after it is measured:
+// that is no foreign traffic.
+func TestRequestsThatWereCutOffAreOurs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := planned(t, `
+server: {sim: {gpu: B200, tp: 4}}
+workload: fixed(50,5)
+load_profile: {rate: 20, warmup: 0s, drain: 5s}
+experiment: {scale: 0.005, budget: 1s, rows: [{name: short, workload: 'fixed(20,4)', concurrency: 1}]}
+`, filepath.Join(t.TempDir(), "bench"))
+		stop, cut := make(chan struct{}), 0
+		end := func(s experiment.Stage, res *result.Result, _ bool) {
+			switch p := res.Points[0]; {
+			case strings.HasPrefix(s.Name, "ramp"):
+				cut = p.Requests.Censored
+			case s.Searches():
+				if cut == 0 || p.Invalid != "" {
+					t.Errorf("%d were cut off, then %s is marked %q", cut, s.Name, p.Invalid)
+				}
+				close(stop)
+			}
+		}
+		if _, _, err := experiment.Bench(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Stop: stop, Config: c}, End: end}); err != nil {
 			t.Fatal(err)
 		}
-		if found := res.Limit != nil; found != tt.found || (res.Verdict.Valid == result.Valid) != tt.found {
-			t.Errorf("%v: limit %+v, %s (%q), stages %q; want one: %v", tt.during, res.Limit, res.Verdict.Valid, res.Verdict.Reasons, names(res), tt.found)
-		}
-		if len(leftOut(res)) == 0 || len(res.Points) == 0 {
-			t.Errorf("%v: left out %q, %d points", tt.during, leftOut(res), len(res.Points))
-		}
-	}
+	})
 }

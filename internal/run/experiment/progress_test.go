@@ -5,13 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"redline/internal/clock"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
 	"redline/internal/run/measure"
-	"redline/internal/twin/sim"
 )
 
 // An estimate counts every stage with its warm-up as load, and by the clock also
@@ -81,11 +82,6 @@ func TestForeseeByScaleAndBudget(t *testing.T) {
 // there is none.
 func TestNextStages(t *testing.T) {
 	t.Parallel()
-	engine, err := sim.Start(context.WithoutCancel(t.Context()), sim.Spec{}, sim.ServeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = engine.Close() })
 	for _, tt := range []struct {
 		command string
 		flags   map[string][]string
@@ -102,29 +98,31 @@ func TestNextStages(t *testing.T) {
 	} {
 		t.Run(tt.command, func(t *testing.T) {
 			t.Parallel()
-			out := filepath.Join(t.TempDir(), "experiment")
-			c := planned(t, quick, out)
-			if tt.flags != nil {
-				tt.flags["out"], tt.flags["url"] = []string{out}, []string{engine.URL()}
-				c = plan(t, tt.flags)
-			}
-			foreseen, err := experiment.Foresee(tt.command, c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			stages, next := 0, []string(nil)
-			begin := func(s experiment.Stage, at experiment.Progress) {
-				if announced := len(next) > 0 && (s.Name == next[0] || strings.HasPrefix(s.Name, next[0]+" ")); stages > 0 && !announced && !s.Searches() && s.Measures() {
-					t.Errorf("%s begins, but what follows was %q", s.Name, next)
+			synctest.Test(t, func(t *testing.T) {
+				out := filepath.Join(t.TempDir(), "experiment")
+				c := planned(t, quick, out)
+				if tt.flags != nil {
+					tt.flags["out"] = []string{out}
+					c = plan(t, tt.flags)
 				}
-				stages, next = stages+1, at.Next
-			}
-			if _, _, err := tt.run(t.Context(), experiment.Options{Options: measure.Options{Config: c}, Foreseen: foreseen, Begin: begin}); err != nil {
-				t.Fatal(err)
-			}
-			if stages < tt.stages || len(next) > 0 {
-				t.Errorf("%d stages, and after the last come %q", stages, next)
-			}
+				foreseen, err := experiment.Foresee(tt.command, c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				stages, next := 0, []string(nil)
+				begin := func(s experiment.Stage, at experiment.Progress) {
+					if announced := len(next) > 0 && (s.Name == next[0] || strings.HasPrefix(s.Name, next[0]+" ")); stages > 0 && !announced && !s.Searches() && s.Measures() {
+						t.Errorf("%s begins, but what follows was %q", s.Name, next)
+					}
+					stages, next = stages+1, at.Next
+				}
+				if _, _, err := tt.run(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}, Foreseen: foreseen, Begin: begin}); err != nil {
+					t.Fatal(err)
+				}
+				if stages < tt.stages || len(next) > 0 {
+					t.Errorf("%d stages, and after the last come %q", stages, next)
+				}
+			})
 		})
 	}
 }

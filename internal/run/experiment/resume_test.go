@@ -14,10 +14,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/clock"
 	"redline/internal/drive/record"
 	"redline/internal/judge/progress"
 	"redline/internal/judge/result"
@@ -67,88 +69,92 @@ func kept(t *testing.T) (dir string, names []string) {
 // Nothing is replaced for the sake of a server that does not answer.
 func TestForceWaitsForTheServer(t *testing.T) {
 	t.Parallel()
-	const dead = "http://127.0.0.1:1"
-	engine, err := sim.Start(t.Context(), sim.Spec{}, sim.ServeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer engine.Close()
-	compare := func(o experiment.Options) (*result.Result, string, error) {
-		return experiment.Compare(t.Context(), o, plan(t, map[string][]string{"url": {dead}, "rate": {"5"}}))
-	}
-	for _, tt := range []struct {
-		name     string
-		run      conducted
-		url      string
-		variants []config.Variant
-	}{
-		{"a sweep", sweep(t), dead, nil},
-		{"the second server of a comparison", compare, engine.URL(), nil},
-		{"the first variant", bench(t), "", []config.Variant{{Name: "gone", URLs: []string{dead}}}},
-	} {
-		dir, names := kept(t)
-		flags := map[string][]string{"rate": {"5"}, "out": {dir}, "force": {"true"}}
-		if tt.url != "" {
-			flags["url"] = []string{tt.url}
+	synctest.Test(t, func(t *testing.T) {
+		const dead = "http://127.0.0.1:1"
+		engine, err := sim.Start(t.Context(), sim.Spec{}, sim.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
+		if err != nil {
+			t.Fatal(err)
 		}
-		c := plan(t, flags)
-		c.Experiment.Variants = tt.variants
-		if _, _, err := tt.run(experiment.Options{Options: measure.Options{Config: c}}); err == nil {
-			t.Errorf("%s: no error from a server that is not there", tt.name)
+		defer engine.Close()
+		compare := func(o experiment.Options) (*result.Result, string, error) {
+			return experiment.Compare(t.Context(), o, plan(t, map[string][]string{"url": {dead}, "rate": {"5"}}))
 		}
-		for _, name := range names {
-			if content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name))); string(content) != "earlier" {
-				t.Errorf("%s: %s is %q, %v; want it as it was", tt.name, name, content, err)
+		for _, tt := range []struct {
+			name     string
+			run      conducted
+			url      string
+			variants []config.Variant
+		}{
+			{"a sweep", sweep(t), dead, nil},
+			{"the second server of a comparison", compare, engine.URL(), nil},
+			{"the first variant", bench(t), "", []config.Variant{{Name: "gone", URLs: []string{dead}}}},
+		} {
+			dir, names := kept(t)
+			flags := map[string][]string{"rate": {"5"}, "out": {dir}, "force": {"true"}}
+			if tt.url != "" {
+				flags["url"] = []string{tt.url}
+			}
+			c := plan(t, flags)
+			c.Experiment.Variants = tt.variants
+			if _, _, err := tt.run(experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}}); err == nil {
+				t.Errorf("%s: no error from a server that is not there", tt.name)
+			}
+			for _, name := range names {
+				if content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name))); string(content) != "earlier" {
+					t.Errorf("%s: %s is %q, %v; want it as it was", tt.name, name, content, err)
+				}
 			}
 		}
-	}
+	})
 }
 
 // A directory is gone on with by the kind of experiment that it is of, by the
 // plan that it was begun with, and not at all if it is that of a single run.
 func TestOnlyTheSameExperimentGoesOn(t *testing.T) {
 	t.Parallel()
-	single := filepath.Join(t.TempDir(), "run")
-	c := plan(t, map[string][]string{"concurrency": {"1"}, "requests": {"1"}, "out": {single}})
-	if _, _, err := measure.Run(t.Context(), measure.Options{Config: c}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := experiment.Reopen(single); err == nil || !strings.Contains(err.Error(), "single run") {
-		t.Errorf("reopening a single run: %v, want a refusal", err)
-	}
-
-	begun := filepath.Join(t.TempDir(), "sweep")
-	c = plan(t, map[string][]string{"concurrencies": {"1"}, "requests": {"2"}, "out": {begun}})
-	if _, _, err := experiment.Sweep(t.Context(), experiment.Options{Options: measure.Options{Config: c}}); err != nil {
-		t.Fatal(err)
-	}
-	before, err := os.ReadFile(filepath.Join(begun, "result.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	same := keptPlan(t, begun)
-	other := *same
-	other.Seed++
-	for _, tt := range []struct {
-		name string
-		dir  string
-		run  conducted
-		plan *config.Config
-		want string
-	}{
-		{"a matrix in a sweep", begun, matrix(t), same, "redline sweep --resume"},
-		{"repeats in a sweep", begun, repeat(t), same, "redline sweep --resume"},
-		{"another seed", begun, sweep(t), &other, "another experiment"},
-	} {
-		_, _, err := tt.run(experiment.Options{Resume: tt.dir, Options: measure.Options{Config: tt.plan}})
-		if err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+	synctest.Test(t, func(t *testing.T) {
+		single := filepath.Join(t.TempDir(), "run")
+		c := plan(t, map[string][]string{"concurrency": {"1"}, "requests": {"1"}, "out": {single}})
+		if _, _, err := measure.Run(t.Context(), measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}); err != nil {
+			t.Fatal(err)
 		}
-	}
-	after, err := os.ReadFile(filepath.Join(begun, "result.json"))
-	if err != nil || string(after) != string(before) {
-		t.Errorf("the result was changed by a refusal (%v)", err)
-	}
+		if _, err := experiment.Reopen(single); err == nil || !strings.Contains(err.Error(), "single run") {
+			t.Errorf("reopening a single run: %v, want a refusal", err)
+		}
+
+		begun := filepath.Join(t.TempDir(), "sweep")
+		c = plan(t, map[string][]string{"concurrencies": {"1"}, "requests": {"2"}, "out": {begun}})
+		if _, _, err := experiment.Sweep(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}}); err != nil {
+			t.Fatal(err)
+		}
+		before, err := os.ReadFile(filepath.Join(begun, "result.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		same := keptPlan(t, begun)
+		other := *same
+		other.Seed++
+		for _, tt := range []struct {
+			name string
+			dir  string
+			run  conducted
+			plan *config.Config
+			want string
+		}{
+			{"a matrix in a sweep", begun, matrix(t), same, "redline sweep --resume"},
+			{"repeats in a sweep", begun, repeat(t), same, "redline sweep --resume"},
+			{"another seed", begun, sweep(t), &other, "another experiment"},
+		} {
+			_, _, err := tt.run(experiment.Options{Resume: tt.dir, Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: tt.plan}})
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+			}
+		}
+		after, err := os.ReadFile(filepath.Join(begun, "result.json"))
+		if err != nil || string(after) != string(before) {
+			t.Errorf("the result was changed by a refusal (%v)", err)
+		}
+	})
 }
 
 // keptPlan is the plan that an experiment left behind, and nothing beside it.
@@ -169,7 +175,7 @@ func keptPlan(t *testing.T, dir string) *config.Config {
 // anew.
 func again(t *testing.T, run conducted, dir string) (res *result.Result, was []bool) {
 	t.Helper()
-	res, _, err := run(experiment.Options{Resume: dir, Options: measure.Options{Config: keptPlan(t, dir)},
+	res, _, err := run(experiment.Options{Resume: dir, Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: keptPlan(t, dir)},
 		End: func(_ experiment.Stage, _ *result.Result, kept bool) { was = append(was, kept) }})
 	if err != nil {
 		t.Fatal(err)
@@ -181,49 +187,53 @@ func again(t *testing.T, run conducted, dir string) (res *result.Result, was []b
 // length.
 func TestStagesAreKnownAgain(t *testing.T) {
 	t.Parallel()
-	const large = "18446744073709551557"
-	trace := filepath.Join(t.TempDir(), "trace.csv")
-	if err := os.WriteFile(trace, []byte("timestamp,prompt_tokens,output_tokens\n0,16,3\n0.1,16,3\n0.2,16,3\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for name, flags := range map[string]map[string][]string{
-		"a large seed": {"concurrency": {"1"}, "requests": {"2"}, "seed": {large}, "warmup": {"0s"}, "workload": {"fixed(16,3)"}},
-		"a trace":      {"workload": {trace}},
-	} {
-		out := filepath.Join(t.TempDir(), "repeats")
-		flags["repeat"], flags["drain"], flags["out"], flags["anyway"] = []string{"2"}, []string{"5s"}, []string{out}, []string{"true"}
-		c, err := config.Resolve(config.Input{Flags: flags, Seed: 7})
-		if err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		const large = "18446744073709551557"
+		trace := filepath.Join(t.TempDir(), "trace.csv")
+		if err := os.WriteFile(trace, []byte("timestamp,prompt_tokens,output_tokens\n0,16,3\n0.1,16,3\n0.2,16,3\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := experiment.Repeat(t.Context(), experiment.Options{Options: measure.Options{Config: c}}); err != nil {
-			t.Fatalf("%s: %v", name, err)
+		for name, flags := range map[string]map[string][]string{
+			"a large seed": {"concurrency": {"1"}, "requests": {"2"}, "seed": {large}, "warmup": {"0s"}, "workload": {"fixed(16,3)"}},
+			"a trace":      {"workload": {trace}},
+		} {
+			out := filepath.Join(t.TempDir(), "repeats")
+			flags["repeat"], flags["drain"], flags["out"] = []string{"2"}, []string{"5s"}, []string{out}
+			c, err := config.Resolve(config.Input{Flags: flags, Seed: 7})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := experiment.Repeat(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}}); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if _, was := again(t, repeat(t), out); !slices.Equal(was, []bool{true, true}) {
+				t.Errorf("%s: kept %v, want both runs", name, was)
+			}
 		}
-		if _, was := again(t, repeat(t), out); !slices.Equal(was, []bool{true, true}) {
-			t.Errorf("%s: kept %v, want both runs", name, was)
-		}
-	}
+	})
 }
 
 // A search that goes on asks for the levels that it asked for before, and finds
 // them measured.
 func TestLevelsOfASearchAreKnownAgain(t *testing.T) {
 	t.Parallel()
-	out := filepath.Join(t.TempDir(), "limit")
-	c, err := config.Resolve(config.Input{Seed: 7, Flags: map[string][]string{"find-limit": {"true"}, "slo": {"ttft:p99<5s"}, "start": {"20"},
-		"budget": {"10s"}, "sustained": {"5s"}, "workload": {"fixed(16,3)"}, "out": {out}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Experiment.Shortest = time.Second
-	res, _, err := experiment.Sweep(t.Context(), experiment.Options{Options: measure.Options{Config: c}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sweep := func(o experiment.Options) (*result.Result, string, error) { return experiment.Sweep(t.Context(), o) }
-	if _, was := again(t, sweep, out); len(was) != len(res.Stages) || slices.Contains(was, false) {
-		t.Errorf("kept %v of %d levels", was, len(res.Stages))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		out := filepath.Join(t.TempDir(), "limit")
+		c, err := config.Resolve(config.Input{Seed: 7, Flags: map[string][]string{"find-limit": {"true"}, "slo": {"ttft:p99<5s"}, "start": {"20"},
+			"budget": {"10s"}, "sustained": {"5s"}, "workload": {"fixed(16,3)"}, "out": {out}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Experiment.Shortest = time.Second
+		res, _, err := experiment.Sweep(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sweep := func(o experiment.Options) (*result.Result, string, error) { return experiment.Sweep(t.Context(), o) }
+		if _, was := again(t, sweep, out); len(was) != len(res.Stages) || slices.Contains(was, false) {
+			t.Errorf("kept %v of %d levels", was, len(res.Stages))
+		}
+	})
 }
 
 // What failed is not finished, and the request that failed is sent again.
@@ -268,38 +278,40 @@ func TestFailedGoesOn(t *testing.T) {
 // once, and going on sends nothing more.
 func TestLimitsAreOfTheWhole(t *testing.T) {
 	t.Parallel()
-	const most = 360
-	out := filepath.Join(t.TempDir(), "sweep")
-	c := plan(t, map[string][]string{"concurrencies": {"1,2,3,4,5,6"}, "requests": {"5"}, "workload": {"fixed(16,4)"},
-		"max-tokens-total": {fmt.Sprint(most)}, "out": {out}})
-	res, _, err := experiment.Sweep(t.Context(), experiment.Options{Options: measure.Options{Config: c}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	const bound = "--max-tokens-total reached"
-	if res.Interrupted != bound || len(res.Stages) < 2 || len(res.Stages) > 3 {
-		t.Errorf("interrupted by %q after %v, want %q in the second or third", res.Interrupted, names(res), bound)
-	}
-	var used measure.Used
-	for _, s := range res.Stages {
-		stage, err := measure.UsedBy(filepath.Join(out, s.Dir), c)
+	synctest.Test(t, func(t *testing.T) {
+		const most = 360
+		out := filepath.Join(t.TempDir(), "sweep")
+		c := plan(t, map[string][]string{"concurrencies": {"1,2,3,4,5,6"}, "requests": {"5"}, "workload": {"fixed(16,4)"},
+			"max-tokens-total": {fmt.Sprint(most)}, "out": {out}})
+		res, _, err := experiment.Sweep(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		used.Add(stage)
-	}
-	if used.Tokens == 0 || used.Tokens > most {
-		t.Errorf("%d tokens were used, want at most %d", used.Tokens, most)
-	}
-	last := names(res)[len(res.Stages)-1]
-	want := result.Warning{Figure: "points", Text: last + " was cut short: " + bound}
-	if !slices.Contains(res.Warnings, want) {
-		t.Errorf("warnings %v, want %v", res.Warnings, want)
-	}
-	on, was := again(t, sweep(t), out)
-	if slices.Contains(was, false) || len(was) != len(res.Stages) || on.Interrupted != bound {
-		t.Errorf("going on kept %v and ended by %q, want all of it kept", was, on.Interrupted)
-	}
+		const bound = "--max-tokens-total reached"
+		if res.Interrupted != bound || len(res.Stages) < 2 || len(res.Stages) > 3 {
+			t.Errorf("interrupted by %q after %v, want %q in the second or third", res.Interrupted, names(res), bound)
+		}
+		var used measure.Used
+		for _, s := range res.Stages {
+			stage, err := measure.UsedBy(filepath.Join(out, s.Dir), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			used.Add(stage)
+		}
+		if used.Tokens == 0 || used.Tokens > most {
+			t.Errorf("%d tokens were used, want at most %d", used.Tokens, most)
+		}
+		last := names(res)[len(res.Stages)-1]
+		want := result.Warning{Figure: "points", Text: last + " was cut short: " + bound}
+		if !slices.Contains(res.Warnings, want) {
+			t.Errorf("warnings %v, want %v", res.Warnings, want)
+		}
+		on, was := again(t, sweep(t), out)
+		if slices.Contains(was, false) || len(was) != len(res.Stages) || on.Interrupted != bound {
+			t.Errorf("going on kept %v and ended by %q, want all of it kept", was, on.Interrupted)
+		}
+	})
 }
 
 // Both servers of a comparison are paid from one purse, the requests before the
@@ -336,39 +348,41 @@ func TestLimitsAreOfBothServers(t *testing.T) {
 // A comparison keeps both plans, and the length of a turn with them.
 func TestCompareGoesOn(t *testing.T) {
 	t.Parallel()
-	out := filepath.Join(t.TempDir(), "compare")
-	var plans []*config.Config
-	for range 2 {
-		engine, err := sim.Start(t.Context(), sim.Spec{}, sim.ServeOptions{})
+	synctest.Test(t, func(t *testing.T) {
+		out := filepath.Join(t.TempDir(), "compare")
+		var plans []*config.Config
+		for range 2 {
+			engine, err := sim.Start(t.Context(), sim.Spec{}, sim.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = engine.Close() })
+			plans = append(plans, plan(t, map[string][]string{"url": {engine.URL()}, "concurrency": {"1"}, "requests": {"2"}, "rounds": {"1"}, "out": {out}}))
+		}
+		if _, _, err := experiment.Compare(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: plans[0]}}, plans[1]); err != nil {
+			t.Fatal(err)
+		}
+		second, err := experiment.ReopenSecond(out)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = engine.Close() })
-		plans = append(plans, plan(t, map[string][]string{"url": {engine.URL()}, "concurrency": {"1"}, "requests": {"2"}, "rounds": {"1"}, "out": {out}}))
-	}
-	if _, _, err := experiment.Compare(t.Context(), experiment.Options{Options: measure.Options{Config: plans[0]}}, plans[1]); err != nil {
-		t.Fatal(err)
-	}
-	second, err := experiment.ReopenSecond(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := config.Resolve(config.Input{PlanPath: second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(b.Provider.URLs, plans[1].Provider.URLs) {
-		t.Errorf("the second server is %v, want %v", b.Provider.URLs, plans[1].Provider.URLs)
-	}
-	_, was := again(t, func(o experiment.Options) (*result.Result, string, error) {
-		return experiment.Compare(t.Context(), o, b)
-	}, out)
-	if !slices.Equal(was, []bool{true, true}) {
-		t.Errorf("kept %v, want both turns", was)
-	}
-	if _, err := experiment.ReopenSecond(t.TempDir()); err == nil {
-		t.Error("an empty directory has a second plan")
-	}
+		b, err := config.Resolve(config.Input{PlanPath: second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(b.Provider.URLs, plans[1].Provider.URLs) {
+			t.Errorf("the second server is %v, want %v", b.Provider.URLs, plans[1].Provider.URLs)
+		}
+		_, was := again(t, func(o experiment.Options) (*result.Result, string, error) {
+			return experiment.Compare(t.Context(), o, b)
+		}, out)
+		if !slices.Equal(was, []bool{true, true}) {
+			t.Errorf("kept %v, want both turns", was)
+		}
+		if _, err := experiment.ReopenSecond(t.TempDir()); err == nil {
+			t.Error("an empty directory has a second plan")
+		}
+	})
 }
 
 // A user who stops a protocol in its preflight does not wait for the end of it.
@@ -425,26 +439,28 @@ func TestReportOfAnExperimentWithoutAResult(t *testing.T) {
 // result, with a word on its cool-down, and is not run again.
 func TestStoppedInTheCoolDown(t *testing.T) {
 	t.Parallel()
-	out := filepath.Join(t.TempDir(), "sweep")
-	stop := make(chan struct{})
-	halt := sync.OnceFunc(func() { close(stop) })
-	slow := map[string][]string{"rates": {"5,10"}, "workload": {"fixed(20,300)"}, "duration": {"500ms"}, "out": {out}}
-	o := experiment.Options{Options: measure.Options{Config: plan(t, slow), Stop: stop, Live: func(s progress.Snapshot) {
-		if s.Phase == record.Cooldown {
-			halt()
+	synctest.Test(t, func(t *testing.T) {
+		out := filepath.Join(t.TempDir(), "sweep")
+		stop := make(chan struct{})
+		halt := sync.OnceFunc(func() { close(stop) })
+		slow := map[string][]string{"rates": {"5,10"}, "workload": {"fixed(20,300)"}, "duration": {"500ms"}, "out": {out}}
+		o := experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: plan(t, slow), Stop: stop, Live: func(s progress.Snapshot) {
+			if s.Phase == record.Cooldown {
+				halt()
+			}
+		}}}
+		res, _, err := experiment.Sweep(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}}}
-	res, _, err := experiment.Sweep(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if res.Interrupted != result.ByUser || len(res.Points) != 1 || res.Curve == nil || len(res.Curve.Points) != 1 {
-		t.Fatalf("%q with %d points, curve %+v, want the level that was measured", res.Interrupted, len(res.Points), res.Curve)
-	}
-	level, err := measure.Rebuild(filepath.Join(out, res.Stages[0].Dir))
-	if err != nil || level.Interrupted != "" || !slices.ContainsFunc(level.Warnings, func(w result.Warning) bool {
-		return strings.Contains(w.Text, "the cool-down was cut short")
-	}) {
-		t.Errorf("the level itself: %q, %+v, %v", level.Interrupted, level.Warnings, err)
-	}
+		if res.Interrupted != result.ByUser || len(res.Points) != 1 || res.Curve == nil || len(res.Curve.Points) != 1 {
+			t.Fatalf("%q with %d points, curve %+v, want the level that was measured", res.Interrupted, len(res.Points), res.Curve)
+		}
+		level, err := measure.Rebuild(filepath.Join(out, res.Stages[0].Dir))
+		if err != nil || level.Interrupted != "" || !slices.ContainsFunc(level.Warnings, func(w result.Warning) bool {
+			return strings.Contains(w.Text, "the cool-down was cut short")
+		}) {
+			t.Errorf("the level itself: %q, %+v, %v", level.Interrupted, level.Warnings, err)
+		}
+	})
 }

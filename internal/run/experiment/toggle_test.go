@@ -4,9 +4,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
+	"redline/internal/clock"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
@@ -33,70 +35,74 @@ func account(list []result.Toggle) []accounted {
 // turn, under the same requests.
 func TestToggles(t *testing.T) {
 	t.Parallel()
-	c := plan(t, map[string][]string{"toggle": {"speculative_decoding", "dynamic_batching"}, "rounds": {"2"}, "rate": {"30"}, "duration": {"400ms"},
-		"out": {filepath.Join(t.TempDir(), "toggles")}})
-	plans := map[string]*config.Config{}
-	res, _, err := experiment.Matrix(t.Context(), experiment.Options{Options: measure.Options{Config: c},
-		End: func(s experiment.Stage, _ *result.Result, _ bool) { plans[s.Name] = s.Config }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []string{"off 1 speculative decoding", "on 1 speculative decoding", "on 2 speculative decoding", "off 2 speculative decoding",
-		"off 1 dynamic batching", "on 1 dynamic batching", "on 2 dynamic batching", "off 2 dynamic batching"}
-	if diff := cmp.Diff(want, names(res)); diff != "" {
-		t.Errorf("stages (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]accounted{{"speculative_decoding", 2, true}, {"dynamic_batching", 2, true}}, account(res.Toggles)); diff != "" {
-		t.Errorf("toggles (-want +got):\n%s", diff)
-	}
-	if len(res.Engine.Declared) > 0 {
-		t.Errorf("the whole declares %v, which holds for half of it", res.Engine.Declared)
-	}
-	on, off := plans["on 1 speculative decoding"], plans["off 1 speculative decoding"]
-	if on.Server.Sim.Speculation.Tokens != sim.DefaultSpeculativeTokens || off.Server.Sim.Speculation.Tokens != 0 ||
-		on.Server.Sim.StaticBatching || !plans["off 2 dynamic batching"].Server.Sim.StaticBatching {
-		t.Error("the engine was not switched as the stages say")
-	}
-	if on.Seed != off.Seed || on.Workload.Salt != off.Workload.Salt || on.Seed == plans["on 2 speculative decoding"].Seed {
-		t.Errorf("seeds %d and %d, salts %q and %q: want the same in a round, others in the next", on.Seed, off.Seed, on.Workload.Salt, off.Workload.Salt)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c := plan(t, map[string][]string{"toggle": {"speculative_decoding", "dynamic_batching"}, "rounds": {"2"}, "rate": {"30"}, "duration": {"400ms"},
+			"out": {filepath.Join(t.TempDir(), "toggles")}})
+		plans := map[string]*config.Config{}
+		res, _, err := experiment.Matrix(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: c},
+			End: func(s experiment.Stage, _ *result.Result, _ bool) { plans[s.Name] = s.Config }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"off 1 speculative decoding", "on 1 speculative decoding", "on 2 speculative decoding", "off 2 speculative decoding",
+			"off 1 dynamic batching", "on 1 dynamic batching", "on 2 dynamic batching", "off 2 dynamic batching"}
+		if diff := cmp.Diff(want, names(res)); diff != "" {
+			t.Errorf("stages (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]accounted{{"speculative_decoding", 2, true}, {"dynamic_batching", 2, true}}, account(res.Toggles)); diff != "" {
+			t.Errorf("toggles (-want +got):\n%s", diff)
+		}
+		if len(res.Engine.Declared) > 0 {
+			t.Errorf("the whole declares %v, which holds for half of it", res.Engine.Declared)
+		}
+		on, off := plans["on 1 speculative decoding"], plans["off 1 speculative decoding"]
+		if on.Server.Sim.Speculation.Tokens != sim.DefaultSpeculativeTokens || off.Server.Sim.Speculation.Tokens != 0 ||
+			on.Server.Sim.StaticBatching || !plans["off 2 dynamic batching"].Server.Sim.StaticBatching {
+			t.Error("the engine was not switched as the stages say")
+		}
+		if on.Seed != off.Seed || on.Workload.Salt != off.Workload.Salt || on.Seed == plans["on 2 speculative decoding"].Seed {
+			t.Errorf("seeds %d and %d, salts %q and %q: want the same in a round, others in the next", on.Seed, off.Seed, on.Workload.Salt, off.Workload.Salt)
+		}
+	})
 }
 
 // TestToggleOfTwoServers: any two servers are a pair; one is none.
 func TestToggleOfTwoServers(t *testing.T) {
 	t.Parallel()
-	serve := func(s sim.Spec) string {
-		running, err := sim.Start(t.Context(), s, sim.ServeOptions{Listen: "127.0.0.1:0"})
+	synctest.Test(t, func(t *testing.T) {
+		serve := func(s sim.Spec) string {
+			running, err := sim.Start(t.Context(), s, sim.ServeOptions{Clock: clock.Virtual(), Open: network.Open, Listen: "127.0.0.1:0"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = running.Close() })
+			return running.URL()
+		}
+		on, off := serve(sim.Spec{Speculation: sim.Speculation{Tokens: 4}}), serve(sim.Spec{})
+		flags := func(off string) map[string][]string {
+			return map[string][]string{"toggle": {"speculative_decoding"}, "on-url": {on}, "off-url": {off}, "rounds": {"1"}, "rate": {"30"},
+				"duration": {"400ms"}, "out": {filepath.Join(t.TempDir(), "pair")}}
+		}
+		res, _, err := experiment.Matrix(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: plan(t, flags(off))}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = running.Close() })
-		return running.URL()
-	}
-	on, off := serve(sim.Spec{Speculation: sim.Speculation{Tokens: 4}}), serve(sim.Spec{})
-	flags := func(off string) map[string][]string {
-		return map[string][]string{"toggle": {"speculative_decoding"}, "on-url": {on}, "off-url": {off}, "rounds": {"1"}, "rate": {"30"},
-			"duration": {"400ms"}, "out": {filepath.Join(t.TempDir(), "pair")}}
-	}
-	res, _, err := experiment.Matrix(t.Context(), experiment.Options{Options: measure.Options{Config: plan(t, flags(off))}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]accounted{{"speculative_decoding", 1, true}}, account(res.Toggles)); diff != "" {
-		t.Errorf("toggles (-want +got):\n%s", diff)
-	}
-	if got := res.Toggles[0]; !strings.HasPrefix(got.With.URL, on) || !strings.HasPrefix(got.Without.URL, off) {
-		t.Errorf("with %s and without %s, want %s and %s", got.With.URL, got.Without.URL, on, off)
-	}
-	_, _, err = experiment.Matrix(t.Context(), experiment.Options{Options: measure.Options{Config: plan(t, flags(on))}})
-	if err == nil || !strings.Contains(err.Error(), "are one server") {
-		t.Errorf("one server twice: %v", err)
-	}
-	one := plan(t, map[string][]string{"toggle": {"prefix_caching"}, "url": {on}})
-	_, err = experiment.Foresee("matrix", one)
-	if err == nil || !strings.Contains(err.Error(), "give --on-url and --off-url") {
-		t.Errorf("a server that runs: %v", err)
-	}
+		if diff := cmp.Diff([]accounted{{"speculative_decoding", 1, true}}, account(res.Toggles)); diff != "" {
+			t.Errorf("toggles (-want +got):\n%s", diff)
+		}
+		if got := res.Toggles[0]; !strings.HasPrefix(got.With.URL, on) || !strings.HasPrefix(got.Without.URL, off) {
+			t.Errorf("with %s and without %s, want %s and %s", got.With.URL, got.Without.URL, on, off)
+		}
+		_, _, err = experiment.Matrix(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: plan(t, flags(on))}})
+		if err == nil || !strings.Contains(err.Error(), "are one server") {
+			t.Errorf("one server twice: %v", err)
+		}
+		one := plan(t, map[string][]string{"toggle": {"prefix_caching"}, "url": {on}})
+		_, err = experiment.Foresee("matrix", one)
+		if err == nil || !strings.Contains(err.Error(), "give --on-url and --off-url") {
+			t.Errorf("a server that runs: %v", err)
+		}
+	})
 }
 
 func TestTogglesAreForeseen(t *testing.T) {

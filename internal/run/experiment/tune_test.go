@@ -18,6 +18,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/judge/result"
+	"redline/internal/pipe"
 	"redline/internal/plan/config"
 	"redline/internal/run/experiment"
 	"redline/internal/run/launch"
@@ -25,36 +26,17 @@ import (
 	"redline/internal/twin/sim"
 )
 
-// pipes is a listener whose connections live in memory, for bubbles.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes"} }
-
 // garage is a launcher of simulated engines in virtual time: one per port.
 type garage struct {
 	mu       sync.Mutex
-	serving  map[int]*pipes
+	serving  map[int]*pipe.Listener
 	started  []string       // the settings of all starts, in their order
 	atOnce   int            // the most servers at one time
 	dieAfter map[string]int // requests that a server with such settings survives
 }
 
 // dial connects to the server of a port.
-func (g *garage) dial(ctx context.Context, _, addr string) (net.Conn, error) {
+func (g *garage) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	_, text, _ := net.SplitHostPort(addr)
 	port, _ := strconv.Atoi(text)
 	g.mu.Lock()
@@ -63,15 +45,7 @@ func (g *garage) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	if l == nil {
 		return nil, errors.New("connection refused")
 	}
-	ours, theirs := net.Pipe()
-	select {
-	case l.conns <- theirs:
-		return ours, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return l.Dial(ctx, network, addr)
 }
 
 // engine is one server of a garage.
@@ -142,7 +116,7 @@ func (g *garage) launch(_ context.Context, s launch.Spec, o launch.Options) (exp
 	if e.server, err = sim.NewServer(sim.Options{Spec: spec, Core: fragile, Clock: clock.Virtual()}); err != nil {
 		return nil, err
 	}
-	l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+	l := pipe.Listen("memory")
 	served := make(chan error, 1)
 	go func() { served <- e.server.Serve(context.Background(), l) }()
 	e.stop = func() {
@@ -162,7 +136,7 @@ func tuningPlan(t *testing.T, out string, flags map[string][]string) *config.Con
 	t.Helper()
 	given := map[string][]string{"server-command": {"serve --port {port} -n {n}"}, "knob": {"n=1,8,0,64"}, "server-port": {"9000"},
 		"rate": {"10"}, "workload": {"fixed(100,30)"}, "duration": {"15s"}, "warmup": {"2s"}, "drain": {"5s"}, "rounds": {"3"}, "slo": {"ttft:p95<500ms"},
-		"out": {out}, "no-telemetry": {"true"}, "anyway": {"true"}, "model": {sim.DefaultModel}}
+		"out": {out}, "no-telemetry": {"true"}, "model": {sim.DefaultModel}}
 	maps.Copy(given, flags)
 	c, err := config.Resolve(config.Input{Command: "tune", Flags: given, Seed: 7})
 	if err != nil {
@@ -171,7 +145,9 @@ func tuningPlan(t *testing.T, out string, flags map[string][]string) *config.Con
 	return c
 }
 
-func newGarage() *garage { return &garage{serving: map[int]*pipes{}, dieAfter: map[string]int{}} }
+func newGarage() *garage {
+	return &garage{serving: map[int]*pipe.Listener{}, dieAfter: map[string]int{}}
+}
 
 func (g *garage) options(c *config.Config) experiment.Options {
 	return experiment.Options{Launch: g.launch, Options: measure.Options{Config: c, Clock: clock.Virtual(), Dial: g.dial}}

@@ -141,7 +141,7 @@ func TestRestartInMidRun(t *testing.T) {
 				First: time.Second, Last: 8 * time.Second, End: 8 * time.Second}, "", "1"},
 			{25500 * time.Millisecond, fate{Outcome: llm.Reset, Status: 200, Events: 4, Tokens: 4, Counted: record.ByEvents,
 				First: time.Second, Last: 4 * time.Second, End: 4500 * time.Millisecond}, "cut in mid stream", ""},
-			{30500 * time.Millisecond, fate{Outcome: llm.Connect, Head: never, First: never, Last: never}, "cannot connect", ""},
+			{30500 * time.Millisecond, fate{Outcome: llm.Connect, Head: never, First: never, Last: never}, "refused the connection", ""},
 			{31500 * time.Millisecond, fate{Outcome: llm.OK, Status: 200, Events: 8, Tokens: 8, Counted: record.ByUsage, ConnNew: true,
 				First: time.Second, Last: 8 * time.Second, End: 8 * time.Second}, "", "1"},
 		} {

@@ -20,6 +20,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/drive/wire"
 	"redline/internal/llm"
+	"redline/internal/pipe"
 	"redline/internal/twin/faults"
 	"redline/internal/twin/sim"
 )
@@ -183,13 +184,13 @@ func (s strike) check(t *testing.T) {
 // harbour is an address in memory that servers come to one after another.
 type harbour struct {
 	mu      sync.Mutex
-	present *pipes
+	present *pipe.Listener
 }
 
 func (h *harbour) open(context.Context, string) (net.Listener, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.present = newPipes()
+	h.present = pipe.Listen("memory")
 	return h.present, nil
 }
 
@@ -197,7 +198,7 @@ func (h *harbour) dial(ctx context.Context, network, addr string) (net.Conn, err
 	h.mu.Lock()
 	present := h.present
 	h.mu.Unlock()
-	return present.dial(ctx, network, addr)
+	return present.Dial(ctx, network, addr)
 }
 
 // asker sends requests one after another.

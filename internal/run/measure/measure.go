@@ -371,6 +371,7 @@ func (r *run) load(ctx context.Context) (lost, err error) {
 	stopLive()
 	r.logged = r.engineLog.stop()
 	r.logCrew()
+	r.target.cut = r.watched.cut.Load()
 	if err := r.watched.stop(ctx, r.clock.Now); err != nil {
 		r.say("the telemetry log is incomplete: %v", err)
 	}

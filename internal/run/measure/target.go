@@ -51,6 +51,7 @@ type Target struct {
 	asked        []spent          // by the preflight requests
 	repeat       *validity.Repeat // nil where it was not tried
 	exam         *quality.Exam    // what the golden set came to before any load, nil before it was asked
+	cut          int64            // requests that the last run cut off
 }
 
 // tally is what a client has counted since it was made.

@@ -2,13 +2,10 @@ package measure
 
 import (
 	"cmp"
-	"context"
 	"math"
-	"net"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,43 +16,11 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
 	"redline/internal/llm"
+	"redline/internal/pipe"
 	"redline/internal/plan/config"
 	"redline/internal/run/store"
 	"redline/internal/twin/sim"
 )
-
-// pipes is a listener whose connections live in memory, for bubbles.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})} }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	ours, theirs := net.Pipe()
-	select {
-	case p.conns <- theirs:
-		return ours, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes"} }
 
 // witness is a core that remembers its jobs, in the order of their arrival.
 type witness struct {
@@ -107,11 +72,11 @@ func runVirtualOn(t *testing.T, engine sim.Spec, flags map[string][]string, plan
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := newPipes()
+		l := pipe.Listen("memory")
 		served := make(chan error, 1)
 		go func() { served <- server.Serve(t.Context(), l) }()
 
-		res, _, err := Run(t.Context(), Options{Config: cfg, Clock: clock.Virtual(), Dial: l.dial})
+		res, _, err := Run(t.Context(), Options{Config: cfg, Clock: clock.Virtual(), Dial: l.Dial})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"redline/internal/drive/record"
 	"redline/internal/judge/progress"
 	"redline/internal/judge/validity"
+	"redline/internal/llm"
 	"redline/internal/observe/telemetry"
 	"redline/internal/run/store"
 )
@@ -16,21 +17,23 @@ import (
 // watch looks at this machine and at the server's own metrics while a run goes
 // on. What it cannot see never stops the run.
 type watch struct {
-	log    *store.Telemetry // nil where it could not be written
-	host   *telemetry.Host
-	server *telemetry.Scraper // nil where the server shows no metrics
-	boards *boards            // nil where no accelerators are watched
-	pages  *Pages             // nil likewise
-	unread string             // why the pages that the plan names are not read
-	begun  int64              // when the page before the load was read
-	ended  int64              // when the page after it was
-	sent   atomic.Int64       // requests put on the wire meanwhile
+	log     *store.Telemetry // nil where it could not be written
+	host    *telemetry.Host
+	server  *telemetry.Scraper // nil where the server shows no metrics
+	boards  *boards            // nil where no accelerators are watched
+	pages   *Pages             // nil likewise
+	unread  string             // why the pages that the plan names are not read
+	begun   int64              // when the page before the load was read
+	ended   int64              // when the page after it was
+	sent    atomic.Int64       // requests put on the wire meanwhile
+	cut     atomic.Int64       // of those, not answered when the run was over
+	earlier int64              // cut off by the run before, which the server may end meanwhile
 }
 
 // startWatch begins to look, with a page of the server's metrics from before
 // the load.
 func (r *run) startWatch(ctx context.Context) *watch {
-	w := &watch{}
+	w := &watch{earlier: r.target.cut}
 	unixNS, monoNS := r.clock.Origin()
 	log, err := r.dir.StartTelemetry(telemetry.Header{Run: r.id, OriginUnixNS: unixNS, OriginMonoNS: monoNS, Subject: r.subject()}, r.Config.Mask())
 	if err != nil {
@@ -94,6 +97,9 @@ func (w *watch) lines() *telemetry.Log {
 func (w *watch) count(rec *record.Record) {
 	if rec.Sent != 0 {
 		w.sent.Add(int64(max(1, rec.Try)))
+		if rec.Outcome == llm.Cancelled || rec.Outcome == llm.Censored {
+			w.cut.Add(1)
+		}
 	}
 }
 
@@ -159,5 +165,5 @@ func (w *watch) traffic() *validity.Traffic {
 	if theirs == nil {
 		return nil
 	}
-	return &validity.Traffic{Ours: float64(w.sent.Load()), Theirs: *theirs}
+	return &validity.Traffic{Ours: float64(w.earlier + w.sent.Load()), Theirs: *theirs}
 }

@@ -18,13 +18,14 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/drive/wire"
+	"redline/internal/pipe"
 )
 
 // berth is where servers in memory listen one after another.
-type berth struct{ present atomic.Pointer[pipes] }
+type berth struct{ present atomic.Pointer[pipe.Listener] }
 
 func (b *berth) open(context.Context, string) (net.Listener, error) {
-	l := newPipes()
+	l := pipe.Listen("memory")
 	b.present.Store(l)
 	return l, nil
 }
@@ -42,7 +43,7 @@ func startInMemory(t *testing.T, spec Spec, o ServeOptions) (*Running, *http.Cli
 		t.Fatal(err)
 	}
 	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
-		return place.present.Load().dial(ctx, network, addr)
+		return place.present.Load().Dial(ctx, network, addr)
 	}
 	c := &http.Client{Transport: &http.Transport{DialContext: dial}}
 	t.Cleanup(c.CloseIdleConnections)

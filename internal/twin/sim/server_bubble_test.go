@@ -2,9 +2,7 @@ package sim
 
 import (
 	"bytes"
-	"context"
 	"io"
-	"net"
 	"net/http"
 	"sync"
 	"testing"
@@ -15,40 +13,8 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/drive/wire"
+	"redline/internal/pipe"
 )
-
-// pipes is a listener whose connections live in memory, for bubbles.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})} }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	ours, theirs := net.Pipe()
-	select {
-	case p.conns <- theirs:
-		return ours, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes"} }
 
 // witness is a core that remembers its jobs.
 type witness struct {
@@ -79,8 +45,8 @@ func serveBubble(t *testing.T, spec Spec, core Core, truth io.Writer) *bubble {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newPipes()
-	b := &bubble{t, server, &http.Client{Transport: &http.Transport{DialContext: l.dial}}, make(chan error, 1)}
+	l := pipe.Listen("memory")
+	b := &bubble{t, server, &http.Client{Transport: &http.Transport{DialContext: l.Dial}}, make(chan error, 1)}
 	go func() { b.served <- server.Serve(t.Context(), l) }()
 	return b
 }
