@@ -258,7 +258,7 @@ func judgePacing(m *Machine) judgement {
 		return silent
 	}
 	figure := fmt.Sprintf("p50 %s, p99 %s late", span(m.Pacing.P50), span(m.Pacing.P99))
-	const cure = "requests would be sent late, and the run invalid: stop what else runs here, or "
+	const cure = "requests would be sent late, and figures have wide ends: stop what else runs here, or "
 	switch {
 	case m.Pacing.P99 > int64(hopelessPacing):
 		return bad(figure, cure+moreCores)
