@@ -64,13 +64,14 @@ func heldShare(r *result.Result) float64 {
 	return r.Client.HeldUp.TotalS / total
 }
 
-// movedFigures lists by how much the medians and tails of latencies may be off.
+// movedFigures lists by how much the medians and tails that people look at first
+// may be off; the others have their ends in result.json.
 func movedFigures(l *metric.Latency) string {
 	var added, hidden []string
-	for _, f := range []string{"ttft", "tpot", "itl", "stall", "e2e"} {
-		d := l.Judged(f)
+	for _, shown := range [][]string{{"ttft", "p50", "p99"}, {"tpot", "p50", "p99"}, {"itl", "p99"}, {"e2e", "p50", "p99"}} {
+		f, d := shown[0], l.Judged(shown[0])
 		over, under := []string{}, []string{}
-		for _, key := range []string{"p50", "p99"} {
+		for _, key := range shown[1:] {
 			v, ok := d.Get(key)
 			low, high, _ := d.Ends(key)
 			if ok && v-low > mattering*v {
