@@ -28,7 +28,7 @@ func virtually(t *testing.T, test func(*world)) {
 }
 
 // seeded has the same requests sent each time.
-func seeded(name string) (string, bool) { return "1", name == "REDLINE_SEED" }
+var seeded = environment(map[string]string{"REDLINE_SEED": "1"})
 
 // redline runs a command in this process and in this world.
 func (w *world) redline(args ...string) (code int, stdout, stderr string) {
