@@ -42,10 +42,10 @@ func TestAcceleratorsBesideARun(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "run")
 	code, _, stderr := redline(t, nil, "run", "--url", metronome(t, 1e6), "--concurrency", "4", "--requests", "200", "--warmup", "0s",
 		"--workload", "fixed(16,20)", "--telemetry-interval", "100ms", "--accelerator", command, "--quiet", "--out", out)
-	if code != exitOK && code != exitInvalid {
-		t.Fatalf("exit %d: %s", code, stderr)
-	}
 	live := kept(t, out)
+	if code != resultCode(live) || live.Points[0].Requests.OK != 200 {
+		t.Fatalf("exit %d of %+v: %s", code, live.Points[0].Requests, stderr)
+	}
 	drew(t, "the run", live)
 	text, err := os.ReadFile(pidFile)
 	if err != nil {
@@ -122,13 +122,14 @@ func TestAcceleratorToolThatIsNotThere(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "run")
 	code, _, stderr := redline(t, nil, "run", "--url", metronome(t, 1e6), "--concurrency", "2", "--requests", "20", "--warmup", "0s",
 		"--workload", "fixed(16,5)", "--accelerator", filepath.Join(out, "nvidia-smi"), "--out", out)
-	if code != exitOK && code != exitInvalid {
-		t.Fatalf("exit %d: %s", code, stderr)
+	res := kept(t, out)
+	if code != resultCode(res) || res.Points[0].Requests.OK != 20 {
+		t.Fatalf("exit %d of %+v: %s", code, res.Points[0].Requests, stderr)
 	}
 	if !strings.Contains(stderr, "the accelerators cannot be read: nvidia-smi: ") || !strings.Contains(stderr, "the run goes on without them") {
 		t.Errorf("says nothing of it: %s", stderr)
 	}
-	for _, w := range kept(t, out).Warnings {
+	for _, w := range res.Warnings {
 		if w.Figure == "accelerator" {
 			return
 		}

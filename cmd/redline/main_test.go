@@ -69,10 +69,14 @@ func (b *buffer) String() string {
 func redline(t *testing.T, env map[string]string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err buffer
-	p := &process{args: args, stdout: &out, stderr: &err, stop: make(chan struct{}),
-		lookupEnv: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
+	p := &process{args: args, stdout: &out, stderr: &err, stop: make(chan struct{}), lookupEnv: environment(env)}
 	code = p.run(t.Context())
 	return code, out.String(), err.String()
+}
+
+// environment looks variables up in a map.
+func environment(env map[string]string) func(string) (string, bool) {
+	return func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 }
 
 // program is the program as a process of its own.

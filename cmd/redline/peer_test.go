@@ -9,13 +9,19 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redline/internal/twin/sim"
 )
 
 // The command of another benchmark runs one word longer: its table closes the
 // output, its file has its keys, and redline's verdict stands above.
 func TestPeerCommandsRun(t *testing.T) {
 	t.Parallel()
-	url := metronome(t, time.Millisecond)
+	virtually(t, peerCommands)
+}
+
+func peerCommands(t *world) {
+	url := t.engine(sim.Spec{}, time.Millisecond)
 	for _, tt := range []struct {
 		line, table, file, key string
 	}{
@@ -33,9 +39,9 @@ func TestPeerCommandsRun(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		line := strings.NewReplacer("URL", url, "DIR", dir).Replace(tt.line)
-		env := map[string]string{"REDLINE_OUT": filepath.Join(dir, "run"), "REDLINE_QUIET": "1", "OPENAI_API_BASE": url + "/v1"}
-		code, stdout, stderr := redline(t, env, strings.Fields(line)...)
-		if code != exitOK && code != exitInvalid { // the machine may be busy
+		t.env = environment(map[string]string{"REDLINE_OUT": filepath.Join(dir, "run"), "REDLINE_QUIET": "1", "OPENAI_API_BASE": url + "/v1"})
+		code, stdout, stderr := t.redline(strings.Fields(line)...)
+		if code != exitOK {
 			t.Errorf("%s: exit %d\n%s", line, code, stderr)
 			continue
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"redline/internal/effort"
 	"redline/internal/judge/result"
 	"redline/internal/twin/sim"
 )
@@ -102,7 +103,7 @@ func shownReadme(t *testing.T) []shownCommand {
 
 // shownGroups are all commands, each once. Those of a group run one after
 // another, since --resume needs what an earlier one kept; the long ones that
-// nothing waits for have groups of their own.
+// nothing waits for have groups of their own, in make long or from the README.
 func shownGroups(t *testing.T) (groups [][]shownCommand) {
 	seen := map[string]bool{}
 	add := func(commands []shownCommand) {
@@ -114,7 +115,9 @@ func shownGroups(t *testing.T) (groups [][]shownCommand) {
 			}
 			seen[c.line] = true
 			if long := longCommand.MatchString(c.line) && !strings.Contains(c.line, "--resume"); long && !first {
-				groups = append(groups, []shownCommand{c})
+				if where := effort.Of("README.md", c.where); c.where == where {
+					groups = append(groups, []shownCommand{c})
+				}
 				continue
 			} else if long {
 				first = false
@@ -149,33 +152,25 @@ var longCommand = regexp.MustCompile(`^redline (bench|matrix|tune|sweep .*--find
 type shownScale struct {
 	instead map[string]string // values in place of those that a flag has
 	add     []string          // flags and values, where the flag is not given
-	codes   []int             // how it may end; only with 0 where none are named
 }
-
-// anyFinding are the endings of a command that measures for seconds: what it finds
-// in them, on a machine that does much else, is not what is tested.
-var anyFinding = []int{exitOK, exitMissed, exitRegression, exitInvalid, exitUndecided}
 
 // shownScales are by command. One that is not here only has its servers and
 // files replaced.
 var shownScales = map[string]shownScale{
-	"run": {map[string]string{"rate": "20", "requests": "20", "concurrency": "4", "repeat": "2", "speedup": "300", "duration": "1s"},
-		[]string{"duration", "1s", "warmup", "0s", "drain", "20s", "workload", "fixed(50,5)"}, anyFinding},
-	"sweep": {map[string]string{"rates": "10,20", "concurrencies": "1,2", "duration": "1s", "budget": "30s"},
-		[]string{"duration", "1s", "warmup", "1s", "drain", "2s", "workload", "fixed(500,50)"}, anyFinding},
-	"compare": {map[string]string{"rate": "20", "rounds": "2", "duration": "1s"},
-		[]string{"duration", "1s", "warmup", "0s", "rounds", "2", "workload", "fixed(50,5)"}, anyFinding},
+	"run": {map[string]string{"requests": "100", "repeat": "2", "speedup": "300"},
+		[]string{"duration", "10s", "max-duration", "60s", "workload", "fixed(50,5)"}},
+	"sweep": {map[string]string{"duration": "5s", "budget": "1m"},
+		[]string{"duration", "5s", "warmup", "1s", "drain", "2s", "workload", "fixed(100,20)"}},
+	"compare": {map[string]string{"rounds": "2", "duration": "5s"},
+		[]string{"duration", "5s", "warmup", "0s", "rounds", "2", "workload", "fixed(50,5)"}},
 	"bench": {map[string]string{"scale": "0.005"},
-		[]string{"scale", "0.005", "warmup", "0s", "budget", "1s", "rate", "20"}, anyFinding},
-	"matrix": {map[string]string{"scale": "0.001", "rate": "20"},
-		[]string{"scale", "0.001", "warmup", "0s", "rate", "20"}, anyFinding},
+		[]string{"scale", "0.005", "warmup", "0s", "budget", "1s", "rate", "20"}},
+	"matrix": {map[string]string{"scale": "0.001"},
+		[]string{"scale", "0.001", "warmup", "0s", "rate", "20"}},
 	"tune": {map[string]string{"rate": "20", "duration": "1s", "rounds": "1", "budget": "1m"},
-		[]string{"duration", "1s", "rounds", "1", "repeat", "1", "warmup", "0s"}, anyFinding},
-	"watch":     {codes: anyFinding},
-	"doctor":    {codes: []int{exitOK, exitError}}, // 1 where the machine is too busy
-	"calibrate": {codes: []int{exitOK, exitUndecided}},
-	"sim":       {instead: map[string]string{"listen": "127.0.0.1:0"}, add: []string{"listen", "127.0.0.1:0"}},
-	"ui":        {instead: map[string]string{"listen": "127.0.0.1:0"}, add: []string{"listen", "127.0.0.1:0"}},
+		[]string{"duration", "1s", "rounds", "1", "repeat", "1", "warmup", "0s", "budget", "1m", "workload", "fixed(50,5)"}},
+	"sim": {instead: map[string]string{"listen": "127.0.0.1:0"}, add: []string{"listen", "127.0.0.1:0"}},
+	"ui":  {instead: map[string]string{"listen": "127.0.0.1:0"}, add: []string{"listen", "127.0.0.1:0"}},
 }
 
 // shownEndings are commands whose text or whose files say how they end.
@@ -192,18 +187,22 @@ type showcase struct {
 	words map[string]string
 	dir   string
 	outs  atomic.Int64 // directories of experiments so far
+	// engines are the models of the servers, by their addresses.
+	engines map[string]string
 }
 
 func newShowcase(t *testing.T) *showcase {
+	engines := map[string]string{}
 	quick := func(model string) string {
 		running, err := sim.Start(context.WithoutCancel(t.Context()), sim.Spec{GPU: "B200", TP: 8, ServedModelName: model}, sim.ServeOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { running.Close() })
+		engines[strings.TrimPrefix(running.URL(), "http://")] = model
 		return running.URL()
 	}
-	s := &showcase{dir: t.TempDir(), words: map[string]string{
+	s := &showcase{dir: t.TempDir(), engines: engines, words: map[string]string{
 		"http://localhost:8000": quick(""), "http://old:8000": quick(""), "http://new:8000": quick(""),
 		"http://a:8000": quick(""), "http://b:8000": quick(""), "https://api.openai.com": quick("gpt-4o-mini"),
 		"nats://nats:4222": staffed(t, 4), "nats://10.0.0.7:4222": staffed(t, 0), "tls://conductor:4222": staffed(t, 0),
@@ -250,7 +249,7 @@ func shownFiles(url, dir string) map[string]string {
 	}
 	const second = "load_profile: {rate: 20, duration: 1s, warmup: 0s}\nworkload: fixed(50,5)\n"
 	plan := fmt.Sprintf("provider: {api_endpoint: %q}\n", url) + second
-	rows := "server: {sim: {gpu: B200, tp: 8}}\nworkload: fixed(50,5)\nload_profile: {rate: 20, warmup: 0s, drain: 5s}\n" +
+	rows := "server: {sim: {max_num_seqs: 4}}\nworkload: fixed(50,5)\nload_profile: {rate: 20, warmup: 0s, drain: 5s}\n" +
 		"experiment:\n  scale: 0.002\n  rows: [{name: short, workload: 'fixed(20,4)', concurrency: 1}]\n"
 	return map[string]string{
 		"access.jsonl": access.String(), "access.csv": trace.String(), "gateway-1.csv": gateway.String(), "gateway-2.csv": gateway.String(),
@@ -274,9 +273,11 @@ const launchedSim = "{redline} sim --listen 127.0.0.1:{port} --gpu B200 --tp 8"
 func (s *showcase) keep(t *testing.T) {
 	made := func(args ...string) {
 		t.Helper()
-		if code, _, stderr := redline(t, nil, args...); code == exitError || code == exitUsage {
-			t.Fatalf("%v: exit %d, %s", args, code, stderr)
-		}
+		virtually(t, func(w *world) {
+			if code, _, stderr := w.redline(args...); code != exitOK {
+				t.Fatalf("%v: exit %d, %s", args, code, stderr)
+			}
+		})
 	}
 	sweep := filepath.Join(s.dir, "runs", "sweep")
 	for name, path := range map[string]string{"engine.yaml": filepath.Join(s.dir, "engine.yaml"), "tuesday.yaml": filepath.Join(s.dir, "tuesday.yaml"),
@@ -313,30 +314,81 @@ func (s *showcase) check(t *testing.T, c shownCommand, kept map[string]string) {
 		name := strings.TrimPrefix(strings.TrimPrefix(command.CommandPath(), "redline"), " ")
 		args = append(strings.Fields(name), s.scaled(t, command, rest, kept)...)
 		code, stdout, stderr := s.run(t, name, args)
-		codes := append([]int{}, shownScales[name].codes...)
-		if len(codes) == 0 {
-			codes = []int{exitOK}
+		want, ok := shownEndings[c.line]
+		if !ok {
+			want = s.ending(t, name, args, stdout)
 		}
-		if want, ok := shownEndings[c.line]; ok {
-			codes = []int{want}
+		if code != want || strings.Contains(stderr, "no request succeeded") {
+			t.Errorf("redline %s\nends with %d, want %d:\n%s%s", strings.Join(args, " "), code, want, stdout, stderr)
 		}
-		if strings.Contains(stderr, "something holds the stream back") {
-			t.Skipf("the machine is too busy to stream tokens apart: %s", stderr)
-		}
-		if name == "bench" && strings.Contains(stderr, "no request succeeded") {
-			t.Skipf("stages of a fraction of a second held no request on this busy machine: %s", stderr)
-		}
-		if !slices.Contains(codes, code) || strings.Contains(stderr, "no request succeeded") {
-			t.Errorf("redline %s\nends with %d, want %v:\n%s%s", strings.Join(args, " "), code, codes, stdout, stderr)
-		}
-		if name != "watch" && slices.Contains(codes, exitInvalid) && stdout == "" {
+		if _, measures := shownScales[name]; measures && stdout == "" && name != "sim" && name != "ui" {
 			t.Errorf("redline %s\nshows no result, exit %d: %s", strings.Join(args, " "), code, stderr)
 		}
 	}
 }
 
+// ending is how a command ends: with the code of the result that it has kept, which
+// is valid where nothing of this machine is in it; with 1 where redline doctor found
+// a problem; and else with 0.
+func (s *showcase) ending(t *testing.T, name string, args []string, stdout string) int {
+	var dir string
+	for i, a := range args[:len(args)-1] {
+		if a == "--out" || a == "--resume" {
+			dir = args[i+1]
+		}
+	}
+	switch first, _, _ := strings.Cut(stdout, "\n"); {
+	case name == "watch" && slices.Contains(args, "--once"):
+		runs, _ := filepath.Glob(filepath.Join(s.dir, "watched", "*", "result.json")) // the pattern is sound
+		if len(runs) == 0 {
+			t.Fatal("the watch kept no run")
+		}
+		dir = filepath.Dir(runs[len(runs)-1])
+	case name == "doctor" && strings.Contains(first, "problem"):
+		return exitError
+	case dir == "":
+		return exitOK
+	}
+	res := kept(t, dir)
+	if res.Verdict.Valid == result.Invalid && s.isVirtual(name, args) {
+		t.Errorf("redline %s: invalid: %v", strings.Join(args, " "), res.Verdict.Reasons)
+	}
+	return resultCode(res)
+}
+
+// virtually runs a command in virtual time, with engines in memory at the addresses
+// of the others.
+func (s *showcase) virtually(t *testing.T, name string, args []string) (code int, stdout, stderr string) {
+	virtually(t, func(w *world) {
+		for address, model := range s.engines {
+			w.engineAt(address, sim.Spec{MaxNumSeqs: shownBatch[name], ServedModelName: model}, 0)
+		}
+		w.env = func(name string) (string, bool) {
+			if value, ok := seeded(name); ok {
+				return value, ok
+			}
+			return shownEnv("")(name)
+		}
+		code, stdout, stderr = w.redline(args...)
+	})
+	return code, stdout, stderr
+}
+
+// shownBatch is how many requests the engines of a command take at a time: few where
+// it looks for their limit.
+var shownBatch = map[string]int{"sweep": 1, "bench": 4, "matrix": 4}
+
+// isVirtual tells the commands that need nothing but servers: none that they start
+// themselves, and no workers.
+func (s *showcase) isVirtual(name string, args []string) bool {
+	return slices.Contains([]string{"run", "sweep", "compare", "bench", "matrix"}, name) && !slices.Contains(args, "--workers")
+}
+
 // run runs a command until it ends, or one that serves until it does.
 func (s *showcase) run(t *testing.T, name string, args []string) (code int, stdout, stderr string) {
+	if s.isVirtual(name, args) {
+		return s.virtually(t, name, args)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), shownLimit)
 	defer cancel()
 	var out, said buffer
@@ -413,18 +465,16 @@ func (s *showcase) added(t *testing.T, command *cobra.Command, given map[string]
 	}
 	for i, list := 0, shownScales[name].add; i < len(list); i += 2 {
 		switch flag := list[i]; {
-		case flag == "duration" && (given["requests"] || given["find-limit"] || given["toggle"]),
-			flag == "workload" && (given["plan"] || given["find-limit"]):
+		case flag == "duration" && (given["requests"] || given["find-limit"] || given["toggle"] || given["slo"] || given["plan"]),
+			flag == "max-duration" && (given["requests"] || !given["slo"]), flag == "workload" && (given["plan"] || given["find-limit"]):
 		default:
 			add(flag, list[i+1])
 		}
 	}
 	switch {
 	case given["find-limit"]:
-		// Long prompts, so that the limit is low: all share the files of one process.
-		add("budget", "30s")
-		add("start", "4")
-		add("workload", "fixed(4000,50)")
+		add("budget", "1m")
+		add("workload", "fixed(100,20)")
 	case given["toggle"]:
 		add("requests", "10")
 		add("rounds", "1")
@@ -437,8 +487,9 @@ func (s *showcase) added(t *testing.T, command *cobra.Command, given map[string]
 	}
 	if _, experiment := shownScales[name]; experiment && command.Flags().Lookup("out") != nil && !stored {
 		if !given["url"] && !given["engine"] && !given["on-url"] && !given["plan"] && name != "tune" && name != "compare" {
-			add("gpu", "B200")
-			add("tp", "8")
+			if batch := shownBatch[name]; batch > 0 {
+				add("max-num-seqs", strconv.Itoa(batch))
+			}
 		}
 		out := filepath.Join(s.dir, "out", strconv.FormatInt(s.outs.Add(1), 10))
 		if add("out", out); name != "run" || given["repeat"] {

@@ -18,20 +18,23 @@ import (
 type world struct {
 	*testing.T
 	network pipe.Network
-	env     map[string]string
+	env     func(string) (string, bool)
 }
 
 // virtually runs a test in a world of its own.
 func virtually(t *testing.T, test func(*world)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(&world{T: t, env: map[string]string{"REDLINE_SEED": "1"}}) })
+	synctest.Test(t, func(t *testing.T) { test(&world{T: t, env: seeded}) })
 }
+
+// seeded has the same requests sent each time.
+var seeded = environment(map[string]string{"REDLINE_SEED": "1"})
 
 // redline runs a command in this process and in this world.
 func (w *world) redline(args ...string) (code int, stdout, stderr string) {
 	w.Helper()
 	var out, err buffer
-	p := &process{args: args, stdout: &out, stderr: &err, stop: make(chan struct{}), lookupEnv: func(name string) (string, bool) { v, ok := w.env[name]; return v, ok },
+	p := &process{args: args, stdout: &out, stderr: &err, stop: make(chan struct{}), lookupEnv: w.env,
 		virtual: func(o *measure.Options) {
 			o.Clock, o.Dial, o.Open = clock.Virtual(), w.network.Dial, w.network.Open
 			time.Sleep(time.Millisecond) // a time of 0 stands for none
@@ -44,7 +47,12 @@ func (w *world) redline(args ...string) (code int, stdout, stderr string) {
 // metronome.
 func (w *world) engine(spec sim.Spec, pace time.Duration) (url string) {
 	w.Helper()
-	running, err := sim.Start(context.WithoutCancel(w.Context()), spec, sim.ServeOptions{Pace: pace, Clock: clock.Virtual(), Open: w.network.Open})
+	return w.engineAt("127.0.0.1:0", spec, pace)
+}
+
+func (w *world) engineAt(address string, spec sim.Spec, pace time.Duration) (url string) {
+	w.Helper()
+	running, err := sim.Start(context.WithoutCancel(w.Context()), spec, sim.ServeOptions{Listen: address, Pace: pace, Clock: clock.Virtual(), Open: w.network.Open})
 	if err != nil {
 		w.Fatal(err)
 	}

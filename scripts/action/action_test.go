@@ -138,7 +138,7 @@ func (c *comments) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serve starts the simulator and gives its URL.
 func serve(t *testing.T, program string) string {
 	t.Helper()
-	c := exec.Command(program, "sim", "--listen", "127.0.0.1:0", "--pace", "1ms")
+	c := exec.Command(program, "sim", "--listen", "127.0.0.1:0", "--pace", "100ms") // longer than a machine is held up
 	out, err := c.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -176,10 +176,10 @@ func TestActionMeasuresComparesAndComments(t *testing.T) {
 	g := &github{dir: t.TempDir(), env: []string{"GITHUB_API_URL=" + api.URL, "GITHUB_REPOSITORY=o/r"},
 		values: map[string]string{"github.token": "secret-token", "github.action_path": "../..", "github.event.pull_request.number": "7"}}
 	with := map[string]string{"redline": program, "out": "first run", "comment": "true",
-		"args": "--url " + url + " --requests 60 --rate 40 --warmup 0s --drain 1s --workload 'in=fixed(9) out=fixed(4)' --slo 'ttft:p50<30s'"}
+		"args": "--url " + url + " --requests 20 --concurrency 5 --warmup 0s --workload 'in=fixed(9) out=fixed(4)' --slo 'ttft:p50<30s'"}
 
 	outputs, summary, printed, ok := perform(t, g, with)
-	if code := outputs["exit-code"]; (code == "0") != ok || code != "0" && code != "5" { // 5: the machine is busy
+	if code := outputs["exit-code"]; code != "0" || !ok {
 		t.Fatalf("exit code %q, goes on %v\n%s", code, ok, printed)
 	}
 	for _, name := range []string{filepath.Join("first run", "result.json"), outputs["junit"], outputs["markdown"]} {
@@ -191,10 +191,10 @@ func TestActionMeasuresComparesAndComments(t *testing.T) {
 		t.Errorf("summary:\n%s\ncomments: %q", summary, pull.bodies)
 	}
 
-	with["out"], with["baseline"], with["compare-args"] = "second", "first run", "--anyway"
+	with["out"], with["baseline"], with["compare-args"] = "second", "first run", "--tolerance 0.9"
 	with["args"] = strings.Replace(with["args"], "ttft:p50<30s", "ttft:p50<1us", 1)
 	outputs, summary, printed, ok = perform(t, g, with)
-	if code := outputs["exit-code"]; ok || code != "3" && code != "5" {
+	if code := outputs["exit-code"]; ok || code != "3" {
 		t.Errorf("a missed objective: exit code %q, goes on %v\n%s", code, ok, printed)
 	}
 	compared, err := os.ReadFile(filepath.Join(g.dir, "second.compare.md"))
@@ -208,8 +208,8 @@ func TestActionMeasuresComparesAndComments(t *testing.T) {
 	with["comment"], with["out"] = "false", "third"
 	delete(with, "compare-args")
 	with["args"] = strings.Replace(with["args"], "ttft:p50<1us", "ttft:p50<30s", 1)
-	if outputs, _, printed, _ := perform(t, g, with); outputs["exit-code"] == "2" {
-		t.Errorf("without further words of compare:\n%s", printed)
+	if outputs, _, printed, _ := perform(t, g, with); outputs["exit-code"] != "0" && outputs["exit-code"] != "6" { // nothing changed, or too little to tell
+		t.Errorf("without further words of compare: exit code %q\n%s", outputs["exit-code"], printed)
 	}
 
 	with["args"] = "--rate five"
