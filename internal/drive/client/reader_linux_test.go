@@ -153,7 +153,7 @@ func TestFollowedStreamEnds(t *testing.T) {
 	}{
 		{"a close", func(c net.Conn, _ func()) { c.Close() }, 0, llm.Reset},
 		{"a reset", func(c net.Conn, _ func()) { c.(*net.TCPConn).SetLinger(0); c.Close() }, 0, llm.Reset},
-		{"silence", func(net.Conn, func()) {}, 20 * time.Millisecond, llm.Timeout},
+		{"silence", func(net.Conn, func()) {}, 2 * time.Second, llm.Timeout},
 		{"the user", func(_ net.Conn, cancel func()) { cancel() }, 0, llm.Cancelled},
 		{"junk", func(c net.Conn, _ func()) { io.WriteString(c, "no chunk\r\n") }, 0, llm.Malformed},
 		{"the end of the body", func(c net.Conn, _ func()) { io.WriteString(c, "0\r\n\r\n") }, 0, llm.Truncated},

@@ -4,57 +4,50 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
+	"testing/synctest"
 
+	"redline/internal/clock"
 	"redline/internal/judge/result"
+	"redline/internal/pipe"
 	"redline/internal/plan/config"
 	"redline/internal/twin/sim"
 )
 
-// hidden serves an engine without its metrics, and counts how often they are
-// asked for.
-func hidden(t *testing.T, engine string) (front string, asked *atomic.Int64) {
+// answering serves a handler in memory and gives its URL.
+func answering(t *testing.T, n *pipe.Network, handler http.HandlerFunc) string {
 	t.Helper()
-	behind, err := url.Parse(engine)
+	l, err := n.Open(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy := httputil.NewSingleHostReverseProxy(behind)
-	proxy.FlushInterval = -1
+	server := &http.Server{Handler: handler}
+	go server.Serve(l)
+	t.Cleanup(func() { server.Close() })
+	return "http://" + l.Addr().String()
+}
+
+// hidden serves an engine without its metrics, and counts how often they are
+// asked for.
+func hidden(t *testing.T, n *pipe.Network, engine http.Handler) (front string, asked *atomic.Int64) {
+	t.Helper()
 	asked = new(atomic.Int64)
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return answering(t, n, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/metrics" {
 			asked.Add(1)
 			http.NotFound(w, r)
 			return
 		}
-		proxy.ServeHTTP(w, r)
-	}))
-	t.Cleanup(s.Close)
-	return s.URL, asked
+		engine.ServeHTTP(w, r)
+	}), asked
 }
 
-// short runs a few requests and gives what was said meanwhile. A machine that
-// is too busy to get a page in time shows nothing, so it is asked again.
-func short(t *testing.T, flags map[string][]string) (*result.Result, string) {
-	t.Helper()
-	for {
-		res, said := once(t, flags)
-		if !strings.Contains(said, "no answer within") {
-			return res, said
-		}
-	}
-}
-
-func once(t *testing.T, flags map[string][]string) (*result.Result, string) {
+// short runs a few requests in memory and gives what was said meanwhile.
+func short(t *testing.T, n *pipe.Network, flags map[string][]string) (*result.Result, string) {
 	t.Helper()
 	for name, value := range map[string]string{"requests": "10", "concurrency": "2", "warmup": "0s", "workload": "fixed(16,5)",
 		"out": filepath.Join(t.TempDir(), "run")} {
@@ -66,13 +59,11 @@ func once(t *testing.T, flags map[string][]string) (*result.Result, string) {
 	}
 	var mu sync.Mutex
 	var said []string
-	res, _, err := Run(t.Context(), Options{Config: cfg,
+	res, _, err := Run(t.Context(), Options{Config: cfg, Clock: clock.Virtual(), Dial: n.Dial, Open: n.Open,
 		Say: func(format string, args ...any) {
 			mu.Lock()
 			defer mu.Unlock()
-			if line := fmt.Sprintf(format, args...); line != waiting { // likewise
-				said = append(said, line)
-			}
+			said = append(said, fmt.Sprintf(format, args...))
 		}})
 	if err != nil {
 		t.Fatal(err)
@@ -84,21 +75,33 @@ func once(t *testing.T, flags map[string][]string) (*result.Result, string) {
 // told of in one line, and the run goes on.
 func TestMetricsElsewhere(t *testing.T) {
 	t.Parallel()
-	running, err := sim.Start(t.Context(), sim.Spec{}, sim.ServeOptions{Pace: time.Millisecond})
+	synctest.Test(t, metricsElsewhere)
+}
+
+func metricsElsewhere(t *testing.T) {
+	var n pipe.Network
+	spec, err := sim.Spec{}.Resolve()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { running.Close() })
-	front, beside := hidden(t, running.URL())
-	html := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	core, err := sim.NewBatching(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := sim.NewServer(sim.Options{Spec: spec, Core: core, Clock: clock.Virtual()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { engine.Close() })
+	whole := answering(t, &n, engine.ServeHTTP)
+	front, beside := hidden(t, &n, engine)
+	html := answering(t, &n, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" || r.Header.Get("X-Team") != "" {
 			t.Errorf("a page elsewhere was told %v", r.Header)
 		}
 		io.WriteString(w, "<html>hello</html>")
-	}))
-	t.Cleanup(html.Close)
-	dead := httptest.NewServer(nil)
-	dead.Close()
+	})
+	const dead = "http://127.0.0.1:9"
 	bare := strings.NewReplacer("http://", "")
 
 	for _, tt := range []struct {
@@ -108,17 +111,17 @@ func TestMetricsElsewhere(t *testing.T) {
 		said     string
 	}{
 		{"nowhere", nil, 0, ""},
-		{"elsewhere", []string{running.URL() + "/metrics"}, 1, ""},
-		{"two replicas", []string{running.URL() + "/metrics", running.URL() + "/metrics?again"}, 2, ""},
-		{"a web page", []string{html.URL + "/?token=secret"}, 0, "it answers with a web page, not with metrics"},
+		{"elsewhere", []string{whole + "/metrics"}, 1, ""},
+		{"two replicas", []string{whole + "/metrics", whole + "/metrics?again"}, 2, ""},
+		{"a web page", []string{html + "/?token=secret"}, 0, "it answers with a web page, not with metrics"},
 		{"a missing page", []string{front + "/metrics"}, 0, bare.Replace(front) + "/metrics: HTTP 404"},
-		{"one of two is dead", []string{running.URL() + "/metrics", dead.URL + "/m?token=secret"}, 0, bare.Replace(dead.URL) + "/m: "},
+		{"one of two is dead", []string{whole + "/metrics", dead + "/m?token=secret"}, 0, bare.Replace(dead) + "/m: "},
 	} {
 		flags := map[string][]string{"url": {front}, "header": {"X-Team=blue"}}
 		if tt.pages != nil {
 			flags["metrics-url"] = tt.pages
 		}
-		res, said := short(t, flags)
+		res, said := short(t, &n, flags)
 		replicas, server := 0, res.Points[0].Server
 		if server != nil {
 			replicas = server.Replicas
@@ -146,7 +149,7 @@ func TestMetricsElsewhere(t *testing.T) {
 		}
 	}
 	before := beside.Load()
-	if res, _ := short(t, map[string][]string{"url": {front}, "no-telemetry": {"true"}}); res.Points[0].Server != nil || beside.Load() != before {
+	if res, _ := short(t, &n, map[string][]string{"url": {front}, "no-telemetry": {"true"}}); res.Points[0].Server != nil || beside.Load() != before {
 		t.Errorf("metrics were asked for %d times though they were to be left alone", beside.Load()-before)
 	}
 }
@@ -154,8 +157,11 @@ func TestMetricsElsewhere(t *testing.T) {
 // The room for the cache is the engine's own figure.
 func TestRoomOfTheEmbeddedEngine(t *testing.T) {
 	t.Parallel()
-	res, _ := short(t, map[string][]string{"gpu": {"H100"}})
-	kv := res.Points[0].KV
+	var kv *result.KV
+	synctest.Test(t, func(t *testing.T) {
+		res, _ := short(t, &pipe.Network{}, map[string][]string{"gpu": {"H100"}})
+		kv = res.Points[0].KV
+	})
 	// 80 GB at 92 %, less 16 GB of weights and what the engine works in.
 	if kv == nil || kv.RoomMB < 45_000 || kv.RoomMB > 60_000 {
 		t.Errorf("%+v, want room for 45 to 60 GB", kv)

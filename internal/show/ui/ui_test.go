@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -163,22 +164,31 @@ func TestTheListShowsFiltersAndPagesRuns(t *testing.T) {
 	says(t, v.page("/?model=none"), "No such runs in "+root)
 }
 
+// A list of a thousand runs is shown from the index: no result is read again.
 func TestAThousandRunsAreListedAtOnce(t *testing.T) {
 	root := t.TempDir()
 	for i := range 1000 {
 		keep(t, root, fmt.Sprintf("run-%04d", i))
 	}
 	v := visit(t, Options{Root: root})
-	says(t, v.page("/"), "1–50 of 1000") // it makes the index
-	best := time.Hour
-	for range 5 {
-		began := time.Now()
-		v.page("/")
-		best = min(best, time.Since(began))
+	first := v.page("/") // it makes the index
+	says(t, first, "1–50 of 1000")
+	results, err := filepath.Glob(filepath.Join(root, "*", "result.json"))
+	if err != nil || len(results) != 1000 {
+		t.Fatal(len(results), err)
 	}
-	t.Logf("1,000 runs are listed in %v", best)
-	if best > time.Second {
-		t.Errorf("the list of 1,000 runs takes %v", best)
+	for _, path := range results {
+		about, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Whoever reads it now notices, and nobody else.
+		if err := errors.Join(os.WriteFile(path, make([]byte, about.Size()), 0o600), os.Chtimes(path, time.Time{}, about.ModTime())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if again := v.page("/"); again != first {
+		t.Errorf("the list was made anew:\n%s", again)
 	}
 }
 
