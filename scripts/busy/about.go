@@ -15,7 +15,7 @@ percentiles, over the same window:
 | figure | truth |
 |---|---|
 | ` + "`ttft`" + ` | first write − sent, where sent is when the server had read the request, or redline's stamp after its write if that is earlier: the request had left by both. The stamp before the write, from which redline counts, plays no part: a process that is stopped between that stamp and the write has sent later than it says |
-| ` + "`ttft_due`, `e2e_due`" + ` | as ` + "`ttft`, `e2e`" + `: what they would have been without this client's lateness. No load here waits for a slot or for a connection that is not opened ahead |
+| ` + "`ttft_due`, `e2e_due`" + ` | as ` + "`ttft`, `e2e`" + `: what they would have been without this client's lateness. No load here waits for a slot, and over loopback a connection takes no time that matters |
 | ` + "`tpot`, `decode`" + ` | last write − first write, for ` + "`tpot`" + ` over the tokens after the first |
 | ` + "`itl`, `stall`" + ` | gaps between writes; the longest of each reply |
 | ` + "`e2e`" + ` | last write − sent |

@@ -116,9 +116,11 @@ func (m Machine) mergedByUs(r *record.Record, groups []group) (n int) {
 // endsOf gives the ends of a request's figures, nil where they are all alike. The
 // groups are those of its events, none where their times are not kept.
 func (m Machine) endsOf(r *record.Record, f figures, groups []group, thinned record.Essence) *ends {
-	lagged := int64(0)
+	// What held up the opening of a connection is no lag, and as much this
+	// machine's.
+	lagged := m.Threads.Held(max(r.Due, r.Slot), r.Conn)
 	if !math.IsNaN(f[lag]) {
-		lagged = int64(f[lag])
+		lagged += int64(f[lag])
 	}
 	if r.Sent == 0 || lagged < negligible && !m.disturbed(r) {
 		return nil

@@ -76,6 +76,12 @@ func TestEndsOfOneRequest(t *testing.T) {
 		// Nobody watched: the first may have come at any time.
 		{"a merged first that nobody watched", Machine{}, reply(func(l *life) { l.chunks[0].at, l.coalesced = 1120, 1 }), map[string][2]float64{
 			"ttft": {0, 120}, "ttft_due": {0, 120}, "ttfa": {0, 120}, "tpot": {20, 80}, "decode": {40, 160}}},
+		// Of the 40 ms until there was a connection, 30 are this machine's.
+		{"held up while a connection was opened", heldUpAt(holdup.Threads, 1005, 1035), func() *record.Record {
+			r := reply(func(l *life) { l.sent = 1040 })
+			r.Conn = r.Sent
+			return r
+		}(), map[string][2]float64{"ttft_due": {70, 100}, "e2e_due": {130, 160}}},
 		{"held up between the stamp and the write", heldUpAt(holdup.Threads, 999, 1008), func() *record.Record {
 			r := reply(as)
 			r.Written = 1010 * ms
