@@ -28,7 +28,7 @@ func watchFile(t *testing.T, url, rest string) string {
 		}
 		return path
 	}
-	write("plan.yaml", fmt.Sprintf("provider: {api_endpoint: %q}\nload_profile: {rate: 20, duration: 1s, warmup: 0s}\n"+
+	write("plan.yaml", fmt.Sprintf("provider: {api_endpoint: %q}\nload_profile: {max_concurrency: 4, duration: 1s, warmup: 0s}\n"+
 		"workload: 'in=fixed(20) out=fixed(5)'\nsla_thresholds: ['ttft:p50<1us']\n", url))
 	return write("watch.yaml", "runs: "+filepath.Join(dir, "runs")+"\n"+rest)
 }
@@ -73,7 +73,7 @@ alerts: {webhooks: [{url: `+hook.URL+`}]}
 		}
 	}
 	code, stdout, _ := redline(t, nil, "history", "--runs", filepath.Join(filepath.Dir(file), "runs"), "--label", "often")
-	if code != exitOK || strings.Count(stdout, "20/s") != 2 {
+	if code != exitOK || strings.Count(stdout, "4 in flight") != 2 {
 		t.Errorf("two runs wanted:\n%s", stdout)
 	}
 }

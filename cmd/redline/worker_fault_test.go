@@ -58,7 +58,7 @@ var workerFaults = []fault{ // what takes longest first
 // is waiting.
 func TestAWorkerIsLostOrComesBack(t *testing.T) {
 	t.Parallel()
-	load := []string{"--rate", "20", "--duration", "5s", "--drain", "5s"}
+	load := []string{"--rate", "20", "--duration", "5s", "--drain", "30s"}
 	c := newCluster(t)
 	alone := c.alone(load...)
 	runs, others := make([]*conductor, len(workerFaults)), make([]*hand, len(workerFaults))

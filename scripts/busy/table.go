@@ -116,7 +116,7 @@ func (p pages) introduce(b *strings.Builder) {
 	b.WriteString(about)
 	b.WriteString("\n| load | `redline sim --truth FILE` | `redline run --warmup 2s --duration 15s --seed N` |\n|---|---|---|\n")
 	for _, l := range loads {
-		fmt.Fprintf(b, "| %s | %s | `%s` |\n", l.name, cmp.Or(quoted(l.server), "–"), strings.Join(l.client, " "))
+		fmt.Fprintf(b, "| %s | %s | `%s` |\n", l.name, cmp.Or(quoted(l.server), "–"), shellWords(l.client))
 	}
 	b.WriteString("\n| setting | beside redline |\n|---|---|\n")
 	for _, s := range settings {
@@ -258,4 +258,16 @@ func remarks(b *strings.Builder, t *tally) {
 			fmt.Fprintf(b, "\n%s: %s.\n", of.what, strings.Join(list, ", "))
 		}
 	}
+}
+
+// shellWords writes arguments as a shell takes them.
+func shellWords(args []string) string {
+	var words []string
+	for _, a := range args {
+		if strings.ContainsAny(a, " ()<>|&;*?") {
+			a = "'" + a + "'"
+		}
+		words = append(words, a)
+	}
+	return strings.Join(words, " ")
 }

@@ -5,4 +5,5 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 timeout 240 scripts/browser/install.sh >/dev/null 2>&1 || echo "no browser: the tests that look at the HTML report are skipped" >&2
 export CGO_ENABLED="${CGO_ENABLED-0}" # as what is released, so that the programs that tests build are compiled once
-exec go test ./... "$@"
+# A machine that is busy with other work may take long for one package.
+exec go test -timeout 30m ./... "$@"
