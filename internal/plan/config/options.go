@@ -280,7 +280,7 @@ var Options = []Option{
 	{Flag: "confidence", Key: "confidence", Group: runGroup, Kind: Float, Value: "SHARE", Default: "0.95",
 		Help: "how sure a verdict must be, 0.5 to 0.999: one minus the chance that an objective is called met or missed wrongly"},
 	{Flag: "strict", Key: "strict", Group: runGroup, Kind: Bool, Default: "false",
-		Help: "make every failed check of the run itself final, whether or not it can change a verdict; no stage is repeated or left out"},
+		Help: "ask for a quiet machine too (lag, CPU, merged reads), and make every failed check of the run final; no stage is repeated or left out"},
 	{Flag: "token-times", Key: "token_times", Group: runGroup, Kind: Float, Value: "SHARE", Default: "100%",
 		Help: "share of requests to keep the time of every token of, for runs of very many tokens: itl and icl are theirs; every other latency stays exact"},
 	{Flag: "golden", Values: []string{"builtin"}, Key: "quality.golden", Group: runGroup, Kind: Text, Value: "FILE",
