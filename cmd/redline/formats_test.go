@@ -18,7 +18,7 @@ import (
 	"redline/internal/twin/sim"
 )
 
-// shortRun is a short run on a server with an even pace.
+// shortRun is a short run on a server with an even pace, in virtual time.
 func shortRun(t *testing.T, more ...string) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "run")

@@ -29,7 +29,8 @@ func TestRunPushesItsResult(t *testing.T) {
 		paths, last = append(paths, r.Method+" "+r.URL.Path+" "+r.Header.Get("Content-Type")), body
 	}))
 	defer receiver.Close()
-	shortRun(t, "--otlp", receiver.URL, "--metrics-listen", "0")
+	runJSON(t, nil, "--url", metronome(t, time.Millisecond), "--rate", "50", "--requests", "20", "--plain", "--workload", "fixed(20,4)",
+		"--otlp", receiver.URL, "--metrics-listen", "0")
 	mu.Lock()
 	defer mu.Unlock()
 	if len(paths) == 0 || paths[len(paths)-1] != "POST /v1/metrics application/json" {
