@@ -29,7 +29,7 @@ func watchFile(t *testing.T, url, rest string) string {
 		return path
 	}
 	write("plan.yaml", fmt.Sprintf("provider: {api_endpoint: %q}\nload_profile: {max_concurrency: 4, duration: 1s, warmup: 0s}\n"+
-		"workload: 'in=fixed(20) out=fixed(5)'\nsla_thresholds: ['ttft:p50<1us']\n", url))
+		"workload: 'in=fixed(20) out=fixed(5)'\nsla_thresholds: ['ttft:max<1us']\n", url))
 	return write("watch.yaml", "runs: "+filepath.Join(dir, "runs")+"\n"+rest)
 }
 
