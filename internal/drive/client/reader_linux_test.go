@@ -160,13 +160,13 @@ func TestFollowedStreamEnds(t *testing.T) {
 	} {
 		before := open()
 		ctx, cancel := context.WithCancel(t.Context())
-		begun := make(chan struct{})
+		begun, read := make(chan struct{}), make(chan struct{})
 		url, _ := serveRaw(t, func(c net.Conn, _, _ int) bool {
 			io.WriteString(c, chunkedHead+chunk(hello))
 			<-begun
 			time.Sleep(2 * time.Millisecond) // until it is followed
 			io.WriteString(c, chunk(bang))
-			time.Sleep(2 * time.Millisecond)
+			<-read
 			tc.then(c, cancel)
 			<-ctx.Done()
 			return false
@@ -178,6 +178,8 @@ func TestFollowedStreamEnds(t *testing.T) {
 		events, fault := collect(t, ctx, c, asking(true), func(ev llm.Event) {
 			if ev.Kind == llm.Output && string(ev.Text) == "Hello" {
 				close(begun)
+			} else if ev.Kind == llm.Output {
+				close(read)
 			}
 		})
 		cancel()
