@@ -218,8 +218,13 @@ workload:
 load_profile: {rate: 40, duration: 1s, warmup: 0s}
 sla_thresholds: ["error:rate<5%"]
 `)
-	res, _ := runJSON(t, nil, "--plan", plan)
-	point := res.Points[0]
+	out := filepath.Join(t.TempDir(), "run")
+	virtually(t, func(w *world) {
+		if code, _, stderr := w.redline("run", "--plan", plan, "--quiet", "--out", out); code != exitMissed {
+			t.Fatalf("exit %d: %s", code, stderr)
+		}
+	})
+	point := kept(t, out).Points[0]
 	var objectives, classes []string
 	for _, o := range point.Objectives {
 		objectives = append(objectives, o.Objective)
