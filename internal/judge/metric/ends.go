@@ -113,6 +113,15 @@ func (m Machine) mergedByUs(r *record.Record, groups []group) (n int) {
 	return n
 }
 
+// buffered reports whether most events of a reply came with a later one although
+// this machine was there to read them. Of a reply during a quarter of which it
+// was held up nothing is known: a server beside it is held up with it.
+func (m Machine) buffered(r *record.Record, groups []group) bool {
+	events := r.ChunkCount()
+	return events >= minToBuffer && 2*(r.Coalesced-m.mergedByUs(r, groups)) > events &&
+		4*m.Threads.Held(r.First, r.Last) <= r.Last-r.First
+}
+
 // endsOf gives the ends of a request's figures, nil where they are all alike. The
 // groups are those of its events, none where their times are not kept.
 func (m Machine) endsOf(r *record.Record, f figures, groups []group, thinned record.Essence) *ends {

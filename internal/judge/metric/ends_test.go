@@ -97,6 +97,27 @@ func TestEndsOfOneRequest(t *testing.T) {
 
 // The k gaps that merged events share are bounded by what any k gaps of that
 // length together can be.
+func TestBufferedReplies(t *testing.T) {
+	t.Parallel()
+	// Six events, written by the server in two lumps, 100 ms apart.
+	r := lived(life{due: 1000, sent: 1000, end: 1200, coalesced: 4, usage: llm.Usage{OutputTokens: 6},
+		chunks: []chunk{{at: 1100}, {at: 1100}, {at: 1100}, {at: 1200}, {at: 1200}, {at: 1200}}})
+	for _, c := range []struct {
+		name    string
+		machine Machine
+		want    bool
+	}{
+		{"a quiet machine", Machine{Watched: true}, true},
+		{"held up for a fifth of the reply, between the lumps", heldUpAt(holdup.Threads, 1110, 1130), true},
+		{"held up for half of the reply, between the lumps", heldUpAt(holdup.Threads, 1110, 1160), false},
+		{"held up until each lump", heldUpAt(holdup.Threads, 1050, 1100, 1190, 1200), false},
+	} {
+		if got := c.machine.buffered(r, grouped(r, nil)); got != c.want {
+			t.Errorf("%s: buffered %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
 func TestEndsOfGaps(t *testing.T) {
 	t.Parallel()
 	r := lived(life{due: 1000, sent: 1000, end: 1160, chunks: []chunk{{at: 1100}, {at: 1160}, {at: 1160}, {at: 1180}}, coalesced: 1, usage: llm.Usage{OutputTokens: 4}})

@@ -289,9 +289,9 @@ func (c *collector) addStream(r *record.Record, q *request) record.Essence {
 	return e
 }
 
-// fewestToBuffer is the number of events below which sharing a read says
+// minToBuffer is the number of events below which sharing a read says
 // nothing about a stream.
-const fewestToBuffer = 4
+const minToBuffer = 4
 
 // addTokens sums what ok requests asked for and got. Prompts are compared only
 // where the server counted them.
@@ -305,7 +305,7 @@ func (c *collector) addTokens(r *record.Record) {
 	t.Output += int64(r.OutputTokens)
 	t.AskedOutput += int64(r.AskedOutput)
 	t.Reasoning += int64(r.ReasoningTokens)
-	if events := r.ChunkCount(); events >= fewestToBuffer && 2*(r.Coalesced-c.o.machineOf(r).mergedByUs(r, c.scratch)) > events {
+	if c.o.machineOf(r).buffered(r, c.scratch) {
 		t.Buffered++
 	}
 	if r.Counted != "" {

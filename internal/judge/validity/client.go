@@ -85,7 +85,7 @@ func typical(d *metric.Dist) float64 {
 // The server saw another arrival process than was asked for where requests had
 // bunchedBy times as many others just before them as they were to have, and by
 // bunchedMin more.
-const bunchedBy, bunchedMin = 1.5, 0.25
+const bunchedBy, bunchedMin = 2, 1
 
 // askBunching asks whether requests that were sent late came together with
 // others, so that the server met another load than was asked for.
@@ -98,7 +98,7 @@ func askBunching(e Evidence) outcome {
 		ok: b.Sent <= bunchedBy*b.Due || b.Sent-b.Due <= bunchedMin,
 		figure: fmt.Sprintf("%s other requests were sent in the %s before one, %s were due",
 			text.Rough(b.Sent), millis(b.WithinMS), text.Rough(b.Due)),
-		threshold: fmt.Sprintf("≤ %s times", text.Rough(bunchedBy)),
+		threshold: fmt.Sprintf("≤ %s times, or %s more", text.Rough(bunchedBy), text.Rough(bunchedMin)),
 	}
 }
 
