@@ -73,8 +73,9 @@ var Looks = []Look{{Name: "light", Width: 1180, Height: 1000}, {Name: "dark", Wi
 
 // Page is a page in a tab of its own.
 type Page struct {
-	ctx  context.Context
-	stop func()
+	ctx     context.Context
+	stop    func()
+	address string // what it shows
 
 	mu   sync.Mutex
 	said []string
@@ -114,8 +115,8 @@ func (b *Browser) tab() (*Page, error) {
 	return p, nil
 }
 
-// Show shows another address in the same tab, which takes a fraction of the time
-// of a new one.
+// Show shows an address in the same tab, which takes a fraction of the time of a
+// new one. What is shown already is looked at in another way, and not loaded again.
 func (p *Page) Show(address string, look Look) error {
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
@@ -125,7 +126,11 @@ func (p *Page) Show(address string, look Look) error {
 	}
 	_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, media)
 	if err == nil {
-		err = chromedp.Do(ctx, look.viewport(), chromedp.Navigate(address))
+		err = chromedp.Do(ctx, look.viewport())
+	}
+	if err == nil && address != p.address {
+		err = chromedp.Do(ctx, chromedp.Navigate(address))
+		p.address = address
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", address, err)

@@ -1,24 +1,44 @@
 package browser
 
 import (
+	"context"
 	"errors"
+	"sync"
 	"testing"
 )
 
-// For starts a browser for a test, which is skipped where there is none.
+// shared is the browser of a package's tests, stopShared ends it.
+var (
+	stopShared = func() {}
+	shared     = sync.OnceValues(func() (*Browser, error) {
+		b, stop, err := Start(context.Background())
+		if err == nil {
+			stopShared = stop
+		}
+		return b, err
+	})
+)
+
+// Main runs the tests of a package that has browser tests, and ends their browser.
+func Main(m *testing.M) int {
+	defer func() { stopShared() }()
+	return m.Run()
+}
+
+// For gives a test the browser of its package, which Main ends. The test is
+// skipped where there is none.
 func For(t *testing.T) *Browser {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("a browser takes seconds to start")
 	}
-	b, stop, err := Start(t.Context())
+	b, err := shared()
 	if errors.Is(err, ErrNone) {
 		t.Skip(err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(stop)
 	return b
 }
 

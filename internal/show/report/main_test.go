@@ -1,0 +1,10 @@
+package report
+
+import (
+	"os"
+	"testing"
+
+	"redline/internal/browser"
+)
+
+func TestMain(m *testing.M) { os.Exit(browser.Main(m)) }
