@@ -157,6 +157,9 @@ const pageName = "report.html"
 
 // measure runs one load and shows its result.
 func (p *process) measure(ctx context.Context, cfg *config.Config, of resumed) error {
+	if cfg.Output.DryRun {
+		return p.dryRun(cfg, "run")
+	}
 	res, path, err := p.perform(ctx, cfg, of)
 	if res == nil {
 		return err

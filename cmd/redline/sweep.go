@@ -135,6 +135,9 @@ func (p *process) announce(cfg *config.Config, command string) (experiment.Estim
 // resumes it.
 func (p *process) conduct(ctx context.Context, cfg *config.Config, resume, command string,
 	run func(context.Context, experiment.Options) (*result.Result, string, error)) error {
+	if cfg.Output.DryRun {
+		return p.dryRun(cfg, command)
+	}
 	foreseen, err := p.announce(cfg, command)
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 
 	"redline/internal/clock"
 	"redline/internal/drive/wire"
+	"redline/internal/llm"
 	"redline/internal/text"
 )
 
@@ -122,6 +123,27 @@ func New(s Spec, o Options) (*Client, error) {
 	c.stamping = holdStamps()
 	c.readers.wanted = ownReaders && !o.NoReader
 	return c, nil
+}
+
+// Compose gives the body of a request as it is sent first, before a server has
+// refused any field.
+func (s Spec) Compose(r *llm.Request) ([]byte, error) {
+	dialect, err := s.Dialect()
+	if err != nil {
+		return nil, err
+	}
+	extra, err := wire.NewExtra(s.ExtraBody)
+	if err != nil {
+		return nil, fmt.Errorf("provider.extra_body: %w", err)
+	}
+	quirks := wire.Quirks{}
+	if len(s.URLs) > 0 {
+		if u, err := url.Parse(s.URLs[0]); err == nil {
+			quirks = officialQuirks(u.Hostname())
+		}
+	}
+	quirks.Extra = extra
+	return dialect.Encode(nil, r, quirks), nil
 }
 
 // officialQuirks is what is known of the makers' own servers, which refuse

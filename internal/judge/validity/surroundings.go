@@ -76,11 +76,15 @@ func askBuffered(e Evidence) outcome {
 		return outcome{why: "nothing was streamed"}
 	}
 	share := float64(t.Buffered) / float64(n.OK)
-	return outcome{
+	o := outcome{
 		ok:        share <= bufferedShare,
 		figure:    fmt.Sprintf("%d of %d replies came in lumps", t.Buffered, n.OK),
 		threshold: "≤ " + text.RoughPercent(bufferedShare),
 	}
+	if e.Client.SharesHost { // no proxy on the way
+		o.cure = "the server, which runs on this machine, writes several tokens at a time: look at its settings, or give it a core of its own"
+	}
+	return o
 }
 
 func askFiles(e Evidence) outcome {

@@ -178,6 +178,19 @@ func TestEachCheckFiresAndKeepsSilent(t *testing.T) {
 	}
 }
 
+// No proxy stands before a server on this machine.
+func TestNoProxyIsBlamedOnLoopback(t *testing.T) {
+	t.Parallel()
+	for _, local := range []bool{false, true} {
+		e := sound()
+		e.Summary.Tokens.Buffered, e.Client.SharesHost = 900, local
+		got, _ := find(t, e, "buffered stream")
+		if got == nil || strings.Contains(got.Cure, "proxy") == local {
+			t.Errorf("server on this machine %v: %+v", local, got)
+		}
+	}
+}
+
 func TestWhatCannotBeAskedSaysWhy(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -137,6 +137,7 @@ type Output struct {
 	Quiet   bool
 	Verbose bool
 	Explain bool
+	DryRun  bool // say what would be sent, and send nothing
 	// Progress is how a run is shown while it goes on: one of the words below, ""
 	// as ProgressAuto.
 	Progress string

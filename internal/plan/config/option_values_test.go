@@ -29,6 +29,7 @@ var readBack = map[string]func(c *Config) []string{
 	"force":             func(c *Config) []string { return yes(c.Output.Force) },
 	"json":              func(c *Config) []string { return yes(c.Output.JSON) },
 	"progress":          func(c *Config) []string { return nonEmpty(c.Output.Progress) },
+	"dry-run":           func(c *Config) []string { return yes(c.Output.DryRun) },
 	"quiet":             func(c *Config) []string { return yes(c.Output.Quiet) },
 	"verbose":           func(c *Config) []string { return yes(c.Output.Verbose) },
 	"explain":           func(c *Config) []string { return yes(c.Output.Explain) },

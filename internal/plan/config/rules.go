@@ -285,6 +285,9 @@ func (c *Config) atOnce() error {
 	return nil
 }
 
+// fewRequests is the number of requests below which nothing is sent beside them.
+const fewRequests = 50
+
 // bounds checks how long the load lasts.
 func (c *Config) bounds() error {
 	const requests, duration = "load_profile.total_requests", "load_profile.duration"
@@ -302,6 +305,9 @@ func (c *Config) bounds() error {
 		if edge.d != nil && (*edge.d < 0 || *edge.d > maxLength) {
 			return c.wrong(edge.key, "want a duration from 0 to %s, got %s", maxLength, *edge.d)
 		}
+	}
+	if n := b.TotalRequests; n > 0 && n < fewRequests && b.Warmup == nil && !c.isSet("load_profile.plain") {
+		b.Plain = true // who asks for so few means those
 	}
 	if b.Plain && b.Warmup == nil {
 		b.Warmup = new(time.Duration(0))

@@ -58,6 +58,12 @@ func TestDisagreement(t *testing.T) {
 		{"a queue that grows: the server times those that it got to, which waited less", func(c *metric.Summary, s *telemetry.ServerUse) {
 			c.Window.Overload, c.Latency.TTFT.Mean, s.TTFT.Mean, s.Queue.Mean = new(true), 24_000, 12_000, 11_000
 		}, nil},
+		{"a machine that was held up for as long", func(c *metric.Summary, _ *telemetry.ServerUse) {
+			c.Latency.TTFT.Mean, c.Latency.TTFT.Low = 140, map[string]float64{"mean": 95}
+		}, nil},
+		{"a machine that was held up for less", func(c *metric.Summary, _ *telemetry.ServerUse) {
+			c.Latency.TTFT.Mean, c.Latency.TTFT.Low = 140, map[string]float64{"mean": 125}
+		}, []result.Warning{{Figure: "cross_checks.ttft", Text: "mean ttft is 140 ms here and 100 ms by the server: network and front end take 40 ms"}}},
 		{"a very slow way", func(c *metric.Summary, _ *telemetry.ServerUse) { c.Latency.TTFT.Mean = 12_345 },
 			[]result.Warning{{Figure: "cross_checks.ttft", Text: "mean ttft is 12,300 ms here and 100 ms by the server: network and front end take 12,200 ms"}}},
 		{"a fast server a few milliseconds away", func(c *metric.Summary, s *telemetry.ServerUse) {

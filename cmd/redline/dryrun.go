@@ -1,0 +1,99 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"redline/internal/plan/config"
+	"redline/internal/run/experiment"
+	"redline/internal/run/measure"
+	"redline/internal/text"
+)
+
+// dryRun prints what a command would send, and sends nothing.
+func (p *process) dryRun(cfg *config.Config, command string) error {
+	const shown, head, tail = 3, 240, 160 // bodies, and of each the first and last letters
+	estimate, err := experiment.Foresee(command, cfg)
+	if err != nil {
+		return usage("%v", err)
+	}
+	preview, err := measure.Predict(cfg, shown)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-10s"+format+"\n", append([]any{name}, args...)...)
+	}
+	b.WriteString("DRY RUN: nothing was sent\n\n")
+	row("server", "%s (%s)", targetName(cfg), preview.API)
+	row("time", "%s", timeExpected(cfg, estimate))
+	if n := requestsExpected(cfg, estimate) * preview.Turns; n > 0 {
+		row("requests", "about %s, beside a few before the first", text.Short(n))
+		row("tokens", "about %s of prompts and %s of replies", text.Short(n*preview.Prompt), text.Short(n*preview.Output))
+		if c := cfg.Cost; c.ByToken() {
+			row("cost", "about %.2f %s", n*c.Tokens(preview.Prompt, 0, preview.Output), cmp.Or(c.Currency, "USD"))
+		} else {
+			row("cost", "no price of tokens is known (cost.per_1m_prompt_tokens, cost.per_1m_output_tokens)")
+		}
+	} else {
+		row("requests", "as many as the server answers in that time")
+		row("tokens", "about %s of prompt and %s of reply each", text.Short(preview.Prompt), text.Short(preview.Output))
+	}
+	for i, body := range preview.Bodies {
+		line := cfg.Masked(text.Line(string(body)))
+		if letters := []rune(line); len(letters) > head+tail {
+			line = string(letters[:head]) + " … " + string(letters[len(letters)-tail:])
+		}
+		fmt.Fprintf(&b, "\nrequest %d, %d bytes\n%s\n", i+1, len(body), line)
+	}
+	_, err = io.WriteString(text.Writer(p.stdout), b.String())
+	return err
+}
+
+// timeExpected says how long a command probably takes.
+func timeExpected(cfg *config.Config, e experiment.Estimate) string {
+	switch b := cfg.Load.Bounds; {
+	case e.Stages != 1:
+		return e.String()
+	case cfg.UntilDecided():
+		return "until every objective is decided, " + text.Length(b.MaxDuration) + " at most"
+	case b.TotalRequests > 0 && b.Duration == 0 && cfg.Mode() == config.Closed:
+		return "as long as the server takes to answer"
+	case b.TotalRequests > 0 && b.Duration == 0:
+		return "about " + text.About(max(time.Second, time.Duration(float64(b.TotalRequests)/cfg.Load.Mean()*float64(time.Second))))
+	}
+	return "about " + text.About(e.Clock)
+}
+
+// requestsExpected is how many sessions are begun in all, 0 where the server
+// decides that.
+func requestsExpected(cfg *config.Config, e experiment.Estimate) float64 {
+	b, x := cfg.Load.Bounds, cfg.Experiment
+	seconds := e.Load.Seconds()
+	if cfg.UntilDecided() {
+		seconds += (b.MaxDuration - e.Load).Seconds()
+	}
+	switch {
+	case e.Stages == 0 || x.FindLimit || len(x.Concurrencies) > 0:
+		return 0
+	case b.TotalRequests > 0:
+		const warmup = 50
+		if b.Plain || b.Warmup != nil {
+			return float64(e.Stages * b.TotalRequests)
+		}
+		return float64(e.Stages * (b.TotalRequests + warmup))
+	case len(x.Rates) > 0:
+		total := 0.0
+		for _, rate := range x.Rates {
+			total += rate * seconds / float64(len(x.Rates))
+		}
+		return total
+	case cfg.Mode() == config.Closed || cfg.Recorded():
+		return 0
+	}
+	return cfg.Load.Mean() * seconds
+}

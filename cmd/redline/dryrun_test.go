@@ -1,0 +1,52 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// TestDryRunSendsNothing: every command that sends says what it would send, and no
+// server hears of it.
+func TestDryRunSendsNothing(t *testing.T) {
+	t.Parallel()
+	var heard atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) }))
+	t.Cleanup(server.Close)
+	plan := file(t, "plan.yaml", "provider:\n  api_key: secret-of-the-plan\n  extra_body: {password: secret-of-the-body}\ncost:\n  per_1m_prompt_tokens: 1\n  per_1m_output_tokens: 2\n")
+	at := []string{"--dry-run", "--plan", plan, "--workload", "fixed(100,50)"}
+	for _, c := range []struct {
+		name string
+		args []string
+		want []string
+	}{
+		// 100 requests of 100 and 50 tokens, at 1 and 2 a million.
+		{"run", []string{"run", "--url", server.URL, "--rate", "10", "--duration", "10s", "--warmup", "0s"},
+			[]string{"requests  about 100,", "tokens    about 10k of prompts and 5k of replies", "cost      about 0.02 USD", `"max_tokens":50`}},
+		{"few requests", []string{"run", "--url", server.URL, "--requests", "3"}, []string{"requests  about 3,", "tokens    about 300 of prompts and 150 of replies"}},
+		{"until decided", []string{"run", "--url", server.URL, "--rate", "2", "--slo", "ttft:p99<1s"}, []string{"until every objective is decided, 5 min at most", "about 600,"}},
+		{"levels", []string{"sweep", "--url", server.URL, "--rates", "1,3", "--duration", "10s", "--warmup", "0s"}, []string{"2 levels", "requests  about 40,"}},
+		{"a search", []string{"sweep", "--url", server.URL, "--find-limit", "--slo", "ttft:p99<1s"}, []string{"a budget of 10 min", "as many as the server answers"}},
+		{"a comparison", []string{"compare", server.URL, server.URL, "--rate", "2"}, []string{"20 turns", "requests  about"}},
+		{"a protocol", []string{"bench", "--url", server.URL}, []string{"stages"}},
+		{"a matrix", []string{"matrix", "--url", server.URL}, []string{"by the clock"}},
+	} {
+		code, stdout, stderr := redline(t, nil, append(c.args, at...)...)
+		if code != 0 || !strings.HasPrefix(stdout, "DRY RUN: nothing was sent\n") {
+			t.Errorf("%s: exit %d\n%s%s", c.name, code, stdout, stderr)
+		}
+		for _, want := range append(c.want, "\nrequest 1, ") {
+			if !strings.Contains(stdout, want) {
+				t.Errorf("%s: %q is not in\n%s", c.name, want, stdout)
+			}
+		}
+		if strings.Contains(stdout+stderr, "secret-of") {
+			t.Errorf("%s shows a secret:\n%s", c.name, stdout)
+		}
+	}
+	if n := heard.Load(); n != 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+}

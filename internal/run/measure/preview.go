@@ -1,0 +1,57 @@
+package measure
+
+import (
+	"cmp"
+	"fmt"
+
+	"redline/internal/plan/config"
+	"redline/internal/traffic/token"
+	"redline/internal/traffic/workload"
+)
+
+// Preview is what a plan would send, found without asking a server anything.
+type Preview struct {
+	API            string
+	Prompt, Output float64 // tokens of a request in the mean
+	Turns          float64 // requests of a session in the mean
+	Bodies         [][]byte
+}
+
+// Predict composes the first requests of a plan.
+func Predict(c *config.Config, bodies int) (*Preview, error) {
+	name := c.Tokenizer
+	if name == config.ByServer { // which is not asked
+		name = token.EmbeddedNames()[0]
+	}
+	words, err := Tokenizer(name)
+	if err != nil {
+		return nil, err
+	}
+	d, err := c.Provider.Dialect()
+	if err != nil {
+		return nil, err
+	}
+	work, err := c.Workload.New(words, c.Seed, workload.Options{Model: cmp.Or(c.Provider.Model, "MODEL"), Sampling: c.Generation.Sampling(),
+		Stream: c.Streaming(), Pooling: c.Pools(), Ranking: c.Provider.API == "rerank"})
+	if err != nil {
+		return nil, fmt.Errorf("workload: %w", err)
+	}
+	defer work.Close()
+	p := &Preview{API: d.Name, Turns: 1}
+	p.Prompt, p.Output = work.Mean()
+	if talk := work.Conversation(); talk != nil {
+		p.Turns = talk.Turns
+	}
+	for i := range bodies {
+		turn := work.Session(i).Next(nil)
+		if turn == nil {
+			break
+		}
+		body, err := c.Provider.Compose(turn.Request)
+		if err != nil {
+			return nil, err
+		}
+		p.Bodies = append(p.Bodies, body)
+	}
+	return p, work.Err()
+}
