@@ -142,12 +142,32 @@ func lastSpace(line string, within int) int {
 	return last
 }
 
+// helpAll asks for the help with every flag; --help shows what most people use
+// of a command that has many.
+const helpAll = "--help-all"
+
+const (
+	manyFlags     = 60 // of which --help shows some
+	briefExamples = 3
+)
+
+// commonFlags are those that most people use, in fewer words where the whole help
+// has many.
+var commonFlags = map[string]string{"url": "base URL of the server", "model": "", "api-key-env": "", "rate": "requests per second to send",
+	"concurrency": "", "requests": "", "duration": "", "workload": "chat, summarization, rag, a file, or lengths: 'in=fixed(500) out=fixed(100)'",
+	"slo": "objective such as 'ttft:p99<500ms', as often as needed", "rates": "", "concurrencies": "", "find-limit": "", "budget": "",
+	"repeat": "", "rounds": "", "tolerance": "", "scale": "", "toggle": "", "knob": "", "server-command": "",
+	"plan": "file that holds these settings", "out": "", "json": "", "dry-run": "print what would be sent, and send nothing",
+	"resume": "directory of an interrupted run to resume", "html": ""}
+
 // usageOf prints the commands below a command, and its flags by group, those that
-// are not options last.
+// are not options last; of many flags those that most people use, in a line each.
 func (p *process) usageOf(c *cobra.Command) error {
-	const own config.Group = "This command"
+	const own, common config.Group = "This command", "Flags"
 	groups := map[config.Group]string{}
 	c.InheritedFlags() // makes those of its parents flags of its own
+	count := len(slices.DeleteFunc(flagNames(c), func(name string) bool { return name == "help" }))
+	brief := count > manyFlags && !p.helpAll
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if f.Name == "help" {
 			return
@@ -157,6 +177,17 @@ func (p *process) usageOf(c *cobra.Command) error {
 			group = v.option.Group
 		}
 		value, help := described(f)
+		if brief {
+			words, known := commonFlags[f.Name]
+			if !known {
+				return
+			}
+			group = common
+			if help, _, _ = strings.Cut(help, "; "); words != "" {
+				help = words
+			}
+			help, _, _ = strings.Cut(help, " (")
+		}
 		name := strings.TrimSpace("--" + f.Name + " " + value)
 		if f.Shorthand != "" {
 			name = "-" + f.Shorthand + ", " + name
@@ -165,8 +196,11 @@ func (p *process) usageOf(c *cobra.Command) error {
 	})
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage:\n  %s\n", c.UseLine())
-	if c.Example != "" {
-		fmt.Fprintf(&b, "\nExamples:\n%s\n", folded(c.Example))
+	if examples := c.Example; examples != "" {
+		if lines := strings.SplitAfterN(examples, "\n", briefExamples+1); brief && len(lines) > briefExamples {
+			examples = strings.TrimSuffix(strings.Join(lines[:briefExamples], ""), "\n")
+		}
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", folded(examples))
 	}
 	if c.HasAvailableSubCommands() {
 		b.WriteString("\nCommands:\n")
@@ -174,13 +208,16 @@ func (p *process) usageOf(c *cobra.Command) error {
 			b.WriteString(p.inColumns(below.CommandPath(), below.Short))
 		}
 	}
-	for _, group := range append(slices.Clone(config.Groups), own) {
+	for _, group := range append(slices.Concat([]config.Group{common}, config.Groups), own) {
 		if title := group; groups[group] != "" {
 			if len(groups) == 1 {
 				title = "Flags"
 			}
 			fmt.Fprintf(&b, "\n%s:\n%s", title, groups[group])
 		}
+	}
+	if brief {
+		fmt.Fprintf(&b, "\n%s %s shows all %d flags and more examples.\n", c.CommandPath(), helpAll, count)
 	}
 	_, err := c.OutOrStderr().Write([]byte(b.String()))
 	return err

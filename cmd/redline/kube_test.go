@@ -270,7 +270,7 @@ func TestKubeRefuses(t *testing.T) {
 		"report runs/x":                    "these have: run, sweep",
 		"tune " + vllm:                     "these have: run, sweep",
 		"kube " + vllm:                     "these have: run, sweep",
-		"run more " + vllm:                 "takes no argument",
+		"run more " + vllm:                 "takes a URL",
 		"run --workers 2 " + vllm:          "--workers: leave it out behind --",
 		"run --nats nats://a " + vllm:      "--nats: leave it out behind --",
 		"run --ratee 2 " + vllm:            "did you mean --rate",
@@ -297,6 +297,7 @@ func TestKubeRefuses(t *testing.T) {
 		"run " + vllm + `--extra-body {"api_key":"Geheim12"}`: "--secret-env REDLINE_EXTRA_BODY=SECRET/KEY",
 		"run " + vllm + "--api-key-env sk-Geheim12":           "not the key itself",
 		"compare http://a?sig=Geheim12 http://b":              "holds a secret",
+		"run http://a?sig=Geheim12":                           "holds a secret",
 	} {
 		code, stdout, stderr := redline(t, nil, append([]string{"kube", "--image", "redline:v1", "--workers", "2", "--"}, strings.Fields(command)...)...)
 		if code != exitUsage || !strings.Contains(stderr, want) || stdout != "" || strings.Contains(stderr, "Geheim") {

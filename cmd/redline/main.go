@@ -156,6 +156,8 @@ type process struct {
 	mask *text.Mask
 	// doctorPace is how long redline doctor looks; its own default if zero.
 	doctorPace doctor.Pace
+	// helpAll shows every flag in a command's help.
+	helpAll bool
 	// virtual puts a run into virtual time; nil leaves it in the real one.
 	virtual func(*measure.Options)
 }

@@ -58,6 +58,38 @@ func TestFlagsCompleteTheirValues(t *testing.T) {
 	}
 }
 
+// --help of a command with many flags is short and names the way to all of them;
+// --help-all has every flag. What --help shows in fewer words is still a flag.
+func TestHelpIsShortAndHelpAllIsWhole(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{}
+	for _, c := range (&process{}).root().Commands() {
+		c.InheritedFlags()
+		names := flagNames(c)
+		for _, name := range names {
+			known[name] = true
+		}
+		if c.Hidden || len(names) <= manyFlags {
+			continue
+		}
+		_, brief, _ := redline(t, nil, c.Name(), "--help")
+		_, whole, _ := redline(t, nil, c.Name(), "--help-all")
+		if lines := strings.Count(brief, "\n"); lines > 55 || !strings.Contains(brief, c.Name()+" --help-all") || !strings.Contains(brief, "Examples:") {
+			t.Errorf("redline %s --help has %d lines:\n%s", c.Name(), lines, brief)
+		}
+		for _, name := range names {
+			if name != "help" && !strings.Contains(whole, "--"+name) {
+				t.Errorf("redline %s --help-all lacks --%s", c.Name(), name)
+			}
+		}
+	}
+	for name := range commonFlags {
+		if !known[name] {
+			t.Errorf("--%s is no flag of any command", name)
+		}
+	}
+}
+
 // Help has a command's own words, the names of values and the defaults, also of
 // flags that are no options of a plan.
 func TestHelpShowsValuesAndDefaults(t *testing.T) {

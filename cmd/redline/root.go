@@ -27,15 +27,24 @@ Try it without a server:
 
 Then on yours:
 
-  redline run --url http://localhost:8000 --rate 5 --slo 'ttft:p99<500ms'`
+  redline run --url http://localhost:8000 --rate 5 --slo 'ttft:p99<500ms'
+
+Or write redline before a command that you have: vllm bench serve,
+sglang.bench_serving, genai-perf, aiperf, guidellm, llmperf, inference-perf.
+
+  redline vllm bench serve --model MODEL --request-rate 5 --num-prompts 300`
 
 // run carries out the command line and gives the exit code.
 func (p *process) run(ctx context.Context) int {
+	args := append([]string{}, p.args...) // none are none, where nil would be this process's own
+	if i := slices.Index(args, helpAll); i >= 0 && !slices.Contains(args[:i], "--") {
+		args[i], p.helpAll = "--help", true
+	}
 	root := p.root()
-	root.SetArgs(append([]string{}, p.args...)) // none are none, where nil would be this process's own
+	root.SetArgs(args)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
-	err := unknown(root, p.args)
+	err := unknown(root, args)
 	if err == nil {
 		err = root.ExecuteContext(ctx)
 	}

@@ -50,12 +50,12 @@ const runExamples = `  redline run
 
 func (p *process) runCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:        "run",
+		Use:        "run [URL]",
 		SuggestFor: []string{"load", "test", "start", "measure", "repeat"},
 		Short:      "send one load and report whether the server met its objectives",
 		Long:       runHelp,
 		Example:    runExamples,
-		Args:       noArguments,
+		Args:       oneURL,
 	}
 	flags := addOptions(c, func(o *config.Option) bool {
 		return o.Group != config.ExperimentGroup && o.Group != config.TuneGroup || o.Flag == "repeat" || o.Flag == "anyway"
@@ -63,18 +63,24 @@ func (p *process) runCommand() *cobra.Command {
 	var resume string
 	c.Flags().StringVar(&resume, "resume", "", "directory of interrupted repeats to resume, or of a run whose workers lost their conductor")
 	p.addReports(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
+	c.RunE = func(c *cobra.Command, args []string) error {
+		given := flags()
+		if len(args) == 1 && given["url"] != nil {
+			return usage("two servers: %s and --url %s; redline compare measures two", args[0], given["url"][0])
+		} else if len(args) == 1 {
+			given["url"] = args
+		}
 		if memo, ok := store.ReadCrew(resume); ok {
 			if !crewMemo(memo) {
 				return resumed{dir: resume}.refused(fmt.Errorf("%s is not what a conductor of workers leaves behind", filepath.Join(resume, "crew.json")))
 			}
-			cfg, err := p.keptPlan(filepath.Join(resume, "plan.yaml"), flags(), resume)
+			cfg, err := p.keptPlan(filepath.Join(resume, "plan.yaml"), given, resume)
 			if err != nil {
 				return err
 			}
 			return p.measure(c.Context(), cfg, resumed{resume, memo})
 		}
-		cfg, err := p.experimentPlan(c.Name(), flags(), resume)
+		cfg, err := p.experimentPlan(c.Name(), given, resume)
 		if err != nil {
 			return err
 		}
@@ -90,6 +96,14 @@ func (p *process) runCommand() *cobra.Command {
 		return p.measure(c.Context(), cfg, resumed{})
 	}
 	return c
+}
+
+// oneURL refuses arguments that are not the address of one server.
+func oneURL(c *cobra.Command, args []string) error {
+	if len(args) > 0 && !strings.Contains(args[0], "://") {
+		return usage("%s takes a URL such as http://localhost:8000, got %q; %s --help shows examples", c.CommandPath(), args[0], c.CommandPath())
+	}
+	return atMostOneArgument(c, args)
 }
 
 // levels reports whether a plan asks for more than one load.

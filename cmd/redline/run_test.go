@@ -394,9 +394,9 @@ func TestHelpTeaches(t *testing.T) {
 		want []string
 	}{
 		{nil, []string{"redline run\n", "--slo"}},
-		{[]string{"run", "--help"}, []string{"Examples:", "--rate", "Load:", "Exit code"}},
-		{[]string{"sim", "--help"}, []string{"--pace", "--truth", "--max-num-seqs", "--listen"}},
-		{[]string{"help", "run"}, []string{"Examples:", "--rate", "Load:", "Exit code"}},
+		{[]string{"run", "--help-all"}, []string{"Examples:", "--rate", "Load:", "Exit code"}},
+		{[]string{"help", "run"}, []string{"Examples:", "--rate", "Exit code", "redline run --help-all"}},
+		{[]string{"sim", "--help-all"}, []string{"--pace", "--truth", "--max-num-seqs", "--listen"}},
 		{[]string{"help"}, []string{"Try it without a server", "redline run"}},
 		{[]string{"report", "--help"}, []string{"redline report runs/"}},
 	} {

@@ -13,7 +13,7 @@ import (
 
 func TestSimHelpNamesEveryFault(t *testing.T) {
 	t.Parallel()
-	_, stdout, _ := redline(t, nil, "sim", "--help")
+	_, stdout, _ := redline(t, nil, "sim", "--help-all")
 	flowing := strings.Join(strings.Fields(stdout), " ")
 	for _, k := range faults.Kinds {
 		if !strings.Contains(stdout, "  "+k.Name) || !strings.Contains(flowing, k.Help) {
