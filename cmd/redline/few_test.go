@@ -12,8 +12,8 @@ import (
 	"redline/internal/twin/sim"
 )
 
-// Whoever asks for few requests is told why more are sent, and how to send no more:
-// then these are all, and a run of theirs is sound.
+// Whoever asks for few requests gets these alone, and a run of them is sound; who
+// asks for more is told why others are sent beside them.
 func TestFewRequests(t *testing.T) {
 	t.Parallel()
 	virtually(t, fewRequests)
@@ -21,13 +21,13 @@ func TestFewRequests(t *testing.T) {
 
 func fewRequests(t *world) {
 	url := t.engine(sim.Spec{}, time.Millisecond)
-	few := []string{"run", "--url", url, "--rate", "200", "--requests", "3", "--workload", "fixed(16,5)"}
-	code, stdout, stderr := t.redline(append(few, "--out", filepath.Join(t.TempDir(), "run"))...)
-	if code != exitOK || !strings.Contains(stderr, "measuring 3 requests; a warm-up of 50 or more") || !strings.Contains(stdout, "of warm-up (") {
+	few := []string{"run", "--url", url, "--rate", "200", "--workload", "fixed(16,5)"}
+	code, stdout, stderr := t.redline(append(few, "--requests", "60", "--out", filepath.Join(t.TempDir(), "run"))...)
+	if code != exitOK || !strings.Contains(stderr, "measuring 60 requests; a warm-up of 50 or more") || !strings.Contains(stdout, "of warm-up (") {
 		t.Errorf("exit %d, %s\n%s", code, stderr, stdout)
 	}
 	out := filepath.Join(t.TempDir(), "run")
-	code, stdout, stderr = t.redline(append(few, "--plain", "--json", "--out", out)...)
+	code, stdout, stderr = t.redline(append(few, "--requests", "3", "--json", "--out", out)...)
 	var res result.Result
 	if err := json.Unmarshal([]byte(stdout), &res); err != nil || code != exitOK {
 		t.Fatalf("exit %d, %v\n%s", code, err, stderr)
