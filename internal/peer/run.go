@@ -69,12 +69,14 @@ type Request struct {
 	Error       string
 	Session     int
 	Turn        int
+	MS          map[string]float64 // redline's own latencies by name, in ms
 	Class, Name string
 }
 
 // FromRecords takes the measured requests of a run in the order of their ids.
-// start is the load's own, in ns from the run's origin, which is at unix.
-func FromRecords(records iter.Seq2[*record.Record, error], start, unix int64) (*Run, error) {
+// start is the load's own, in ns from the run's origin, which is at unix; latencies
+// gives redline's own of a record, in ms by name.
+func FromRecords(records iter.Seq2[*record.Record, error], start, unix int64, latencies func(*record.Record) map[string]float64) (*Run, error) {
 	r := &Run{Started: time.Unix(0, unix+start)}
 	last := start
 	for rec, err := range records {
@@ -85,7 +87,9 @@ func FromRecords(records iter.Seq2[*record.Record, error], start, unix int64) (*
 			continue
 		}
 		last = max(last, rec.End)
-		r.Requests = append(r.Requests, fromRecord(rec, start))
+		q := fromRecord(rec, start)
+		q.MS = latencies(rec)
+		r.Requests = append(r.Requests, q)
 	}
 	r.Duration = float64(last-start) / 1e9
 	slices.SortFunc(r.Requests, func(a, b Request) int { return cmp.Compare(a.ID, b.ID) })
