@@ -158,6 +158,8 @@ func inResult(t reflect.Type) *jsonschema.Schema {
 		return distribution()
 	case reflect.TypeFor[slo.Standing]():
 		return choice(slo.Met, slo.Missed, slo.Undecided, slo.NotJudged, slo.None)
+	case reflect.TypeFor[result.Validity]():
+		return choice(result.Valid, result.Invalid, result.Incomplete)
 	case reflect.TypeFor[holdup.Holdup]():
 		return &jsonschema.Schema{Type: "array", Items: integer(), MinItems: count(3), MaxItems: count(4),
 			Description: "[kind, start, length, lead] in µs: the lead is how much of the beginning may not have been held up, 0 where it is absent; kind 0: threads of this program, 1: the machine, 2: the embedded engine, 3: a wait of one thread at some time in the stretch, as long as the stretch without its lead."}
