@@ -23,8 +23,8 @@ type Values struct {
 	Read func(string) ([]byte, error)
 	// Files are what will be written, without its content, once the peer was asked.
 	Files []File
-	err  error
-	part string // which of several runs, as part of a path
+	err   error
+	part  string // which of several runs, as part of a path
 }
 
 // Parse reads the arguments of a peer as the peer itself does: --name value,

@@ -287,6 +287,23 @@ func (r *Run) peaks() (events, requests float64) {
 	return arrived.max(), touched.max()
 }
 
+// Sum gives figures in the place of the requests, for a run that does not say when
+// they began.
+func (r *Run) Sum() *Figures {
+	completed, failed, in, out := r.counts()
+	spread := func(s series) *Spread {
+		if len(s) == 0 {
+			return nil
+		}
+		d := &Spread{N: len(s), Mean: 1e3 * s.mean(), Max: 1e3 * s.max(), P: map[string]float64{}}
+		for _, p := range []float64{50, 75, 90, 95, 99, 99.9} {
+			d.P["p"+number(p)] = 1e3 * s.at(p)
+		}
+		return d
+	}
+	return &Figures{OK: completed, Failed: failed, In: int64(in), Out: int64(out), TTFT: spread(r.each(ttft)), TPOT: spread(r.each(tpot)), ITL: spread(r.gaps()), E2E: spread(r.each(latency))}
+}
+
 // HasGaps reports whether the time of every output event is known.
 func (r *Run) HasGaps() bool { return len(r.gaps()) > 0 }
 

@@ -2,6 +2,7 @@ package imported
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -120,6 +121,9 @@ func genaiPerfOne(t tree, origin float64) peer.Request {
 func inferenceRun(t tree) (*peer.Run, error) {
 	ok := int(t.num("successes", "count"))
 	r := &peer.Run{Source: "inference-perf", Duration: t.num("benchmark_time_seconds"), Rate: t.num("load_summary", "requested_rate"), Most: int(t.num("load_summary", "concurrency"))}
+	if r.Rate > 0 {
+		r.Most = 0 // a rate was asked for
+	}
 	if rate := t.num("successes", "throughput", "requests_per_sec"); r.Duration == 0 && rate > 0 {
 		r.Duration = float64(ok) / rate
 	}
@@ -194,6 +198,9 @@ func llmperfRun(t tree) (*peer.Run, error) {
 func llmperfRequests(list []tree) (*peer.Run, error) {
 	r := &peer.Run{Source: "LLMPerf"}
 	for i, t := range list {
+		if !t.known("start_time") {
+			return nil, fmt.Errorf("LLMPerf: request %d does not say when it began, so rates are not known: import the file _summary.json beside it", i)
+		}
 		q := peer.Request{ID: i, Session: i, Start: t.num("start_time"), TTFT: t.num("ttft_s"), Latency: t.num("end_to_end_latency_s"), In: int(t.num("number_input_tokens")),
 			Out: int(t.num("number_output_tokens")), OK: t["error_code"] == nil, Streamed: true, Error: t.str("error_msg")}
 		q.Due, q.Whole = q.Start, q.Latency
