@@ -1,11 +1,14 @@
 package measure
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -52,6 +55,7 @@ type Target struct {
 	repeat       *validity.Repeat // nil where it was not tried
 	exam         *quality.Exam    // what the golden set came to before any load, nil before it was asked
 	cut          int64            // requests that the last run cut off
+	reply        bytes.Buffer     // the preflight's exchange as it was traced
 }
 
 // tally is what a client has counted since it was made.
@@ -126,9 +130,11 @@ func (t *Target) reach(ctx context.Context, r *run, spec client.Spec) error {
 	if err := t.learnContext(ctx, r, served); err != nil {
 		return err
 	}
+	var seen io.Writer = &t.reply
 	if r.Trace != nil {
-		t.client.TraceNext(r.Trace)
+		seen = io.MultiWriter(seen, r.Trace)
 	}
+	t.client.TraceNext(seen)
 	if err := t.preflight(ctx, r, served); err != nil {
 		return err
 	}
@@ -283,6 +289,23 @@ func (t *Target) ask(ctx context.Context, r *run, prompt uint64) (*record.Record
 	rec.Settle()
 	t.asked = append(t.asked, spent{max(rec.PromptTokens, preflightTokens), rec.OutputTokens})
 	return rec, nil
+}
+
+// named is the model of a reply, as it was traced.
+var named = regexp.MustCompile(`(?m)^<.*?"model" ?: ?"([^"]+)"`)
+
+// another says that the server answers for another model than it was asked for, ""
+// where it does not. Names with a path or a date are the same.
+func (t *Target) another() string {
+	found := named.FindSubmatch(t.reply.Bytes())
+	if found == nil {
+		return ""
+	}
+	asked, answered := strings.ToLower(t.model), strings.ToLower(string(found[1]))
+	if strings.Contains(asked, answered) || strings.Contains(answered, asked) {
+		return ""
+	}
+	return fmt.Sprintf("the server answers as model %s, and %s was asked for: whose figures these are is not known", text.Quote(string(found[1])), text.Quote(t.model))
 }
 
 // unfit words a failed preflight, with its cure where one is known.

@@ -286,7 +286,7 @@ func recordLine() *jsonschema.Schema {
 	for _, key := range []string{"id", "session", "turn", "try", "due", "begin", "slot", "conn", "dialing", "dialed", "secured",
 		"sent", "written", "head", "first", "answer", "last", "end", "status", "prompt_tokens", "asked_prompt",
 		"cached_tokens", "output_tokens", "asked_output", "reasoning_tokens", "streamed_tokens", "local_tokens",
-		"local_by_event", "first_estimate", "claimed_tokens", "coalesced", "reconnects", "inputs", "kv_bytes",
+		"local_by_event", "text_sum", "first_estimate", "claimed_tokens", "coalesced", "reconnects", "inputs", "kv_bytes",
 		"events", "event_tokens", "first_tokens", "stall_ns", "icl_p99_ns", "itl_p99_ns"} {
 		keys[key] = natural()
 	}
