@@ -102,7 +102,7 @@ func (r *Record) CountText(text []byte, count func(string) int, own, byEvent boo
 	r.chunks.heard = h
 	if whole {
 		sum := fnv.New32a()
-		_, _ = sum.Write(all) // never fails
+		_, _ = sum.Write(all)             // never fails
 		r.TextSum = int(sum.Sum32() >> 1) // an int of any machine
 	}
 	if whole || r.OutputTokens == 0 {

@@ -51,7 +51,7 @@ type Index struct {
 	// passing is an index that ends with this process, of a directory that cannot
 	// be written.
 	passing bool
-	own  *lock.Lock // while this process writes, nil otherwise
+	own     *lock.Lock // while this process writes, nil otherwise
 }
 
 // lockName is there while a process writes to the index or to pins.

@@ -156,7 +156,7 @@ func TestAbsurdSizesAreRefused(t *testing.T) {
 	if _, err := NewBatching(Spec{MaxNumSeqs: 1_000_000_000_000}); err == nil {
 		t.Error("a batch of 1,000,000,000,000 requests is taken")
 	}
-	if _, err := NewBatching(Spec{NumGPUBlocksOverride: 1_000_000_000_000}); err == nil || !strings.Contains(err.Error(), "num_gpu_blocks_override: want 0 for the default, or at most 50 million blocks") {
+	if _, err := NewBatching(Spec{NumGPUBlocksOverride: 1_000_000_000_000}); err == nil || !strings.Contains(err.Error(), "num_gpu_blocks_override: want a positive number up to 50 million") {
 		t.Errorf("a cache of 1,000,000,000,000 blocks: %v", err)
 	}
 }
