@@ -212,3 +212,28 @@ func llmperfRequests(list []tree) (*peer.Run, error) {
 	}
 	return r, nil
 }
+
+// optimumRun reads the report of optimum-benchmark, in seconds: one batch after
+// another, each read and then answered.
+func optimumRun(t tree) (*peer.Run, error) {
+	ok := int(t.num("prefill", "latency", "count"))
+	spread := func(phase string) *peer.Spread {
+		block := branch(t.at(phase, "latency"))
+		if !block.known("mean") {
+			return nil
+		}
+		return &peer.Spread{N: ok, Mean: 1e3 * block.num("mean"), Max: 1e3 * block.num("max"), P: block.percentiles(1e3, "p", "")}
+	}
+	phase := func(name string) (seconds, tokens float64) {
+		seconds = t.num(name, "latency", "mean") * float64(ok)
+		return seconds, seconds * t.num(name, "throughput", "value")
+	}
+	reading, in := phase("prefill")
+	answering, out := phase("decode")
+	r := &peer.Run{Source: "optimum-benchmark", Duration: reading + answering, Model: t.str("config", "backend", "model")}
+	r.Figures = &peer.Figures{OK: ok, In: int64(in), Out: int64(out), TTFT: spread("prefill"), TPOT: spread("per_token")}
+	if ok > 0 { // percentiles of a sum are not known
+		r.Figures.E2E = &peer.Spread{N: ok, Mean: 1e3 * r.Duration / float64(ok), P: map[string]float64{}}
+	}
+	return r, nil
+}

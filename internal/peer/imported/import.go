@@ -39,6 +39,7 @@ var shapes = []shape{
 	{"vLLM", has("request_throughput", "duration", "completed"), servingRun("vLLM")},
 	{"inference-perf", has("load_summary", "successes"), inferenceRun},
 	{"LLMPerf", has("results_ttft_s_mean"), llmperfRun},
+	{"optimum-benchmark", has("prefill", "decode"), optimumRun},
 }
 
 func has(keys ...string) func(tree) bool {
@@ -98,7 +99,7 @@ func importAll(documents []tree) ([]*peer.Run, error) {
 
 func single(r *peer.Run, err error) ([]*peer.Run, error) { return []*peer.Run{r}, err }
 
-const known = "import reads result files of vLLM, SGLang, AIPerf, GenAI-Perf, GuideLLM, inference-perf and LLMPerf"
+const known = "import reads result files of vLLM, SGLang, AIPerf, GenAI-Perf, GuideLLM, inference-perf, LLMPerf and optimum-benchmark"
 
 var errEmpty = errors.New("holds no result: it is empty; " + known)
 

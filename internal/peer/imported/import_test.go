@@ -168,3 +168,23 @@ func TestNothingIsMadeUp(t *testing.T) {
 		t.Errorf("an open loop is imported as %+v (%v)", runs, err)
 	}
 }
+
+// A report of optimum-benchmark has two phases, one batch at a time.
+func TestOptimumBenchmark(t *testing.T) {
+	t.Parallel()
+	runs, err := Import([]byte(`{"config":{"backend":{"model":"org/m"}},"prefill":{"latency":{"unit":"s","count":10,"mean":0.1,"p50":0.1,"p99":0.2},"throughput":{"unit":"tokens/s","value":500}},
+		"decode":{"latency":{"unit":"s","count":10,"mean":0.9,"p50":0.9},"throughput":{"unit":"tokens/s","value":20}},"per_token":{"latency":{"mean":0.05,"p50":0.05}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := runs[0]
+	if r.Model != "org/m" || r.Duration != 10 || r.Figures.OK != 10 || r.Figures.In != 500 || r.Figures.Out != 180 || r.Crowd() != 1 {
+		t.Errorf("%s: %v s, %+v, %d in flight; want 10 s, 10 requests with 500 and 180 tokens, one at a time", r.Model, r.Duration, r.Figures, r.Crowd())
+	}
+	if f := r.Figures; f.TTFT.P["p99"] != 200 || f.TPOT.Mean != 50 || f.E2E.Mean != 1000 || len(f.E2E.P) != 0 {
+		t.Errorf("ttft %+v, tpot %+v, e2e %+v", f.TTFT, f.TPOT, f.E2E)
+	}
+	if _, err := Import([]byte(`{"prefill":{},"decode":{}}`)); err == nil {
+		t.Error("an empty report is imported")
+	}
+}
