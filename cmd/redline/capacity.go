@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"iter"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -135,6 +137,16 @@ func (p *process) capacity(c *cobra.Command, f capacityFlags) error {
 	if err != nil {
 		return err
 	}
+	if len(f.runs) > 1 { // as the shell writes out runs/*
+		f.runs = slices.DeleteFunc(f.runs, func(path string) bool {
+			info, err := os.Stat(path)
+			no := err == nil && !info.IsDir()
+			if no {
+				fmt.Fprintf(p.stderr, "redline: %s is a file and no run: it is left out\n", p.line(path))
+			}
+			return no
+		})
+	}
 	list, err := experiment.Configurations(f.runs, experiment.CapacityOptions{
 		Limit: cfg.Load.Limit, Objectives: cfg.Objectives, Prices: cfg.Cost})
 	if err != nil {
@@ -185,6 +197,11 @@ func (p *process) demand(c *cobra.Command, cfg *config.Config, f capacityFlags) 
 	for _, flag := range []string{"rate", "users", "workload"} {
 		if c.Flags().Changed(flag) {
 			ways++
+		}
+	}
+	for _, flag := range []string{"workload-format", "column", "skip-bad-rows", "sort", "speedup", "from", "for"} {
+		if c.Flags().Changed(flag) && !c.Flags().Changed("workload") {
+			return capacity.Demand{}, usage("--%s goes with --workload", flag)
 		}
 	}
 	switch {

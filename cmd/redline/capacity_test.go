@@ -250,3 +250,26 @@ func TestCapacityOfNonsense(t *testing.T) {
 		}
 	}
 }
+
+// Flags of a workload without one are a mistake, and files beside run directories
+// are left out.
+func TestCapacityOfWhatIsThere(t *testing.T) {
+	t.Parallel()
+	run := shortRun(t)
+	for _, more := range []string{"--speedup=-1", "--workload-format=abc", "--from=5m"} {
+		if code, _, stderr := redline(t, nil, "capacity", run, "--rate", "1", "--limit", "5", more); code != exitUsage || !strings.Contains(stderr, "workload") {
+			t.Errorf("%s: exit %d: %s", more, code, stderr)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "redline-history.sqlite")
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := redline(t, nil, "capacity", file, run, "--rate", "1", "--limit", "5")
+	if code != exitOK || !strings.Contains(stderr, "is a file and no run: it is left out") {
+		t.Errorf("a file beside a run: exit %d: %s", code, stderr)
+	}
+	if code, _, stderr := redline(t, nil, "capacity", file, "--rate", "1", "--limit", "5"); code != exitError {
+		t.Errorf("a file alone: exit %d: %s", code, stderr)
+	}
+}

@@ -55,7 +55,10 @@ func (p *process) exportCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
+			if format != "" && c.Flags().Changed("layout") {
+				return usage("--layout and --format are two ways to write a run: give one")
+			}
 			if format != "" {
 				return p.exportFile(args[0], format, out, force)
 			}

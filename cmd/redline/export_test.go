@@ -65,6 +65,7 @@ func TestExportMistakes(t *testing.T) {
 		{"no directory", []string{"-o", "x"}, exitUsage, "one run directory"},
 		{"nowhere to write", []string{dir}, exitUsage, "-o OUT"},
 		{"a layout mistyped", []string{dir, "--layout", "note", "-o", "x"}, exitUsage, "notes"},
+		{"a layout beside a format", []string{dir, "--layout", "abc", "--format", "csv"}, exitUsage, "two ways"},
 		{"no run", []string{filepath.Join(dir, "none"), "-o", "x"}, exitError, "none"},
 	} {
 		if code, _, line := exported(t, tt.args...); code != tt.code || !strings.Contains(line, tt.says) {

@@ -27,6 +27,7 @@ A file is recognized by its content. What to import of each benchmark:
   guidellm benchmark       benchmarks.json
   inference-perf           per_request_…, stage_N_… or summary_lifecycle_metrics
   token_benchmark_ray.py   …_individual_responses.json or …_summary.json
+  optimum-benchmark        benchmark_report.json
 
 What the file does not have is not known: checks of the client that could not be
 made are listed, and files without single requests give figures without

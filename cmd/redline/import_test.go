@@ -106,3 +106,20 @@ func TestPeersKeepNoTexts(t *testing.T) {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 }
+
+// A file of vLLM without latencies of whole requests does not say how many were in
+// flight, and so does no report of it.
+func TestImportedLoadIsNotMadeUp(t *testing.T) {
+	t.Parallel()
+	file, dir := filepath.Join(t.TempDir(), "r.json"), filepath.Join(t.TempDir(), "run")
+	if err := os.WriteFile(file, []byte(`{"request_throughput":1,"completed":2,"duration":2,"mean_ttft_ms":5,"mean_tpot_ms":4,"total_output_tokens":50,"total_input_tokens":9}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := redline(t, nil, "import", file, "--out", dir); code != exitOK {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	code, stdout, stderr := redline(t, nil, "report", dir)
+	if code != exitOK || !strings.Contains(stdout, "25.0 output tokens/s") || strings.Contains(stdout, "in flight") {
+		t.Errorf("exit %d: %s\n%s", code, stderr, stdout)
+	}
+}

@@ -27,7 +27,11 @@ import (
 // their flags are their own, so that none of ours is among them.
 func (p *process) peerCommands() []*cobra.Command {
 	var list []*cobra.Command
-	for _, word := range peer.Commands() {
+	words := peer.Commands()
+	if of, _ := peer.Find(p.args); of != nil && !slices.Contains(words, p.args[0]) {
+		words = append(words, p.args[0]) // a path to Python or to a script
+	}
+	for _, word := range words {
 		list = append(list, &cobra.Command{
 			Use: word, Hidden: true, DisableFlagParsing: true,
 			Short: "run the command of another benchmark here",
@@ -63,6 +67,16 @@ func (p *process) peer(ctx context.Context, words []string) error {
 	plans, err := of.Ask(values)
 	if err != nil {
 		return usage("%v", err)
+	}
+	for _, plan := range plans { // a mistake in the last shows before the first is run
+		if _, err := p.peerPlan(plan); err != nil {
+			return err
+		}
+	}
+	for _, f := range values.Files {
+		if err := f.Check(); err != nil {
+			return usage("%s: %v: its results cannot be written there; nothing was sent", of.Commands[0], err)
+		}
 	}
 	for _, line := range values.Idle() {
 		fmt.Fprintln(p.stderr, "redline:", line)

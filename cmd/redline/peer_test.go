@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -126,5 +128,57 @@ func TestKeysOfPeersDoNotLeak(t *testing.T) {
 		if !strings.Contains(files[filepath.Join(out, "records.jsonl")], "no such key") {
 			t.Errorf("%s: what the server said is lost", args[0])
 		}
+	}
+}
+
+// What cannot be meant ends with a usage error before anything is sent: amounts that
+// are empty or none, figures that there are not, and results with no place to go.
+func TestPeersSendNothingByMistake(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { asked.Add(1); http.NotFound(w, nil) }))
+	t.Cleanup(server.Close)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"vllm bench serve --base-url URL --num-prompts 0",
+		"vllm bench serve --base-url URL --num-prompts= --request-rate 500",
+		"vllm bench serve --base-url URL --num-prompts 5 --request-rate=-1",
+		"vllm bench serve --base-url URL --num-prompts 5 --burstiness -1",
+		"vllm bench serve --base-url URL --num-prompts 5 --save-result --result-dir FILE/below",
+		"python3 -m sglang.bench_serving --backend vllm --base-url URL --dataset-name random --num-prompts 0",
+		"aiperf profile -u URL --concurrency 0 --osl 5",
+		"aiperf profile -u URL --concurrency 1 --osl 5 --artifact-dir FILE",
+		"genai-perf profile -u URL --request-rate 0 --osl 5",
+		"guidellm benchmark --target URL --rate-type constant --rate 0 --data prompt_tokens=5,output_tokens=5",
+		`inference-perf --server.base_url URL --load.stages [{"rate":0,"duration":5}]`,
+		"token_benchmark_ray.py --model m --max-num-completed-requests 0",
+	} {
+		line = strings.NewReplacer("URL", server.URL, "FILE", file).Replace(line)
+		code, _, stderr := redline(t, map[string]string{"OPENAI_API_BASE": server.URL, "REDLINE_OUT": filepath.Join(dir, "run")}, strings.Fields(line)...)
+		if code != exitUsage {
+			t.Errorf("%s: exit %d: %s", line, code, stderr)
+		}
+		oneLine(t, stderr)
+	}
+	if n := asked.Load(); n > 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+}
+
+// A script is found behind any Python, wherever both lie.
+func TestPathsToPythonAndScripts(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{".venv/bin/python vllm/benchmarks/benchmark_serving.py", "/opt/py/bin/python3.12 -u benchmarks/benchmark_serving.py", "./benchmark_serving.py",
+		"/opt/venv/bin/vllm bench serve", "~/venv/bin/python -m sglang.bench_serving", "llmperf/token_benchmark_ray.py"} {
+		if code, stdout, stderr := redline(t, nil, append(strings.Fields(line), "--help")...); code != exitOK || !strings.Contains(stdout, "with redline") {
+			t.Errorf("%s: exit %d: %s%s", line, code, stdout, stderr)
+		}
+	}
+	if code, _, _ := redline(t, nil, "./mine.py"); code != exitUsage {
+		t.Errorf("another script: exit %d", code)
 	}
 }

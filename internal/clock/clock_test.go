@@ -68,7 +68,7 @@ func TestRealStampsMapToOffsets(t *testing.T) {
 
 func TestReanchorSeesAStep(t *testing.T) {
 	c := New()
-	c.anchor.Add(-int64(5 * time.Second))
+	c.Step(5 * time.Second)
 	c.Reanchor()
 	if got := c.LargestStep().Round(time.Second); got != 5*time.Second {
 		t.Errorf("largest step %v, want 5s", got)

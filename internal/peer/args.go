@@ -21,8 +21,10 @@ type Values struct {
 	// Env and Read are the environment and the files that the peer would look at.
 	Env  func(string) (string, bool)
 	Read func(string) ([]byte, error)
-	err  error
-	part string // which of several runs, as part of a path
+	// Files are what will be written, without its content, once the peer was asked.
+	Files []File
+	err   error
+	part  string // which of several runs, as part of a path
 }
 
 // Parse reads the arguments of a peer as the peer itself does: --name value,
@@ -44,6 +46,9 @@ func (p *Peer) Parse(args []string) (*Values, error) {
 		}
 		values, rest, err := f.take(name, value, hasValue, args)
 		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.Commands[0], err)
+		}
+		if err := f.check(name, values); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Commands[0], err)
 		}
 		if f.Cannot != "" && !off(values) {
@@ -108,6 +113,23 @@ func (f *Flag) take(name, value string, hasValue bool, args []string) (values, r
 		return nil, nil, fmt.Errorf("--%s wants a value", name)
 	}
 	return args[:1], args[1:], nil
+}
+
+// check refuses what was given and says nothing, as a shell variable that is not
+// set does: to take it for a flag that was left out would send another load. Keys
+// of a block are the block's own.
+func (f *Flag) check(name string, values []string) error {
+	for _, value := range values {
+		if strings.TrimSpace(value) == "" {
+			return fmt.Errorf("--%s is given and empty: give it a value (is a variable of the shell not set?) or leave it out", name)
+		}
+		for part := range strings.SplitSeq(strings.Trim(value, "[]"), ",") {
+			if n, err := strconv.ParseFloat(strings.TrimSpace(part), 64); f.Positive && (err != nil || !(n > 0)) {
+				return fmt.Errorf("--%s: want a number above 0, got %q", name, value)
+			}
+		}
+	}
+	return nil
 }
 
 // off reports whether a value asks for nothing, so that a flag that cannot be
@@ -198,8 +220,19 @@ func (v *Values) number(name string) float64 {
 		return 0
 	}
 	n, err := strconv.ParseFloat(said, 64)
-	if err != nil || math.IsNaN(n) {
-		v.fail(name, "a number")
+	if err != nil || math.IsNaN(n) || n < 0 && v.peer.find(name).Ours != "extra-body" {
+		v.fail(name, "a number from 0")
+		return 0
+	}
+	return n
+}
+
+// above reads a number above 0 that is part of a flag's value.
+func (v *Values) above(name, said string) float64 {
+	n, err := strconv.ParseFloat(strings.TrimSpace(said), 64)
+	if err != nil || !(n > 0) || math.IsInf(n, 1) {
+		v.fail(name, "numbers above 0")
+		return 1
 	}
 	return n
 }
@@ -249,12 +282,15 @@ func strictly(said string, into any) bool {
 // ratios gives a share for prompts and for replies: one for both, or an object.
 func (v *Values) ratios(name string) [2]float64 {
 	said := v.text(name)
-	if !strings.HasPrefix(said, "{") {
-		return [2]float64{v.number(name), v.number(name)}
-	}
 	var by struct{ Input, Output float64 }
-	if json.Unmarshal([]byte(said), &by) != nil {
+	if !strings.HasPrefix(said, "{") {
+		by.Input = v.number(name)
+		by.Output = by.Input
+	} else if !strictly(said, &by) {
 		v.fail(name, `a share, or {"input": 0.1, "output": 0.2}`)
+	}
+	if min(by.Input, by.Output) < 0 || max(by.Input, by.Output) > 1 {
+		v.fail(name, "a share from 0 to 1")
 	}
 	return [2]float64{by.Input, by.Output}
 }

@@ -19,10 +19,10 @@ var genaiPerf = &Peer{
 }
 
 var genaiPerfFlags = slices.Concat(nvidiaLoad, []Flag{
-	flag(One, "measurement-interval p", "10000", "duration"),
-	flag(One, "session-concurrency", "", "concurrency"),
+	amount(One, "measurement-interval p", "10000", "duration"),
+	amount(One, "session-concurrency", "", "concurrency"),
 	flag(One, "sweep-type", "concurrency", "concurrencies"),
-	flag(One, "sweep-list", "", "concurrencies"),
+	amount(One, "sweep-list", "", "concurrencies"),
 	flag(One, "sweep-range", "", "concurrencies"),
 },
 	idle(One, "the window is the one that is asked for", "stability-percentage s"),
@@ -30,7 +30,7 @@ var genaiPerfFlags = slices.Concat(nvidiaLoad, []Flag{
 	idle(None, "the client is one process", "tokenizer-trust-remote-code", "enable-checkpointing", "override-config", "output-tokens-mean-deterministic"),
 	idle(None, "report.html in the run directory has the charts", "generate-plots"),
 	idle(Many, ownWatching, "server-metrics-url server-metrics-urls"),
-	idle(One, "redline sends up to three requests before the load", "warmup-request-count num-warmup-requests"),
+	idle(One, "redline sends up to three requests before the load", "warmup-request-count num-warmup-requests", "warmup-interval"),
 	cannot(One, "a plan has it: redline run --plan FILE (docs/PLAN.md)", "file f"),
 	cannot(One, "redline import reads profile_export.json", "input-directory d"),
 	idle(One, "only the endpoint types of images and sound use it, which are refused by their names", "audio-depths", "audio-format", "audio-length-mean", "audio-length-stddev",
@@ -52,12 +52,7 @@ func genaiPerfPlans(v *Values) ([]Plan, error) {
 		v = v.with(of, list)
 		v.part = ""
 	}
-	return nvidiaPlans(v, func(v *Values, most int) int {
-		if seconds := v.number("measurement-interval") / 1000; v.Given("measurement-interval") && v.number("request-rate") > 0 {
-			return max(1, int(seconds*v.number("request-rate")))
-		}
-		return max(10, 2*most)
-	})
+	return nvidiaPlans(v, func(_ *Values, most int) int { return max(10, 2*most) })
 }
 
 // sweep lists the values of min:max:step; without a step they double.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -31,9 +30,9 @@ var guidellmFlags = slices.Concat([]Flag{
 	flag(One, "processor tokenizer", "", "tokenizer"),
 	flag(Each, "data", "", "workload"),
 	flag(One, "rate-type profile", "sweep", "profile"),
-	flag(Each, "rate", "", "rates"),
-	flag(One, "max-seconds", "", "duration"),
-	flag(One, "max-requests", "", "requests"),
+	amount(Each, "rate", "", "rates"),
+	amount(One, "max-seconds", "", "duration"),
+	amount(One, "max-requests", "", "requests"),
 	flag(One, "max-error-rate", "", "max-error-rate"),
 	flag(Each, "constraint", "", "duration"),
 	flag(Many, "override", "", "rates"),
@@ -116,9 +115,9 @@ func guidellmRead(v *Values) guidellmAsked {
 	for _, c := range v.list("constraint") {
 		switch kind, limit := guidellmOptions(c); kind {
 		case "max_duration":
-			a.seconds, _ = strconv.ParseFloat(limit["seconds"], 64)
+			a.seconds = v.above("constraint", limit["seconds"])
 		case "max_requests":
-			a.requests, _ = strconv.Atoi(limit["count"])
+			a.requests = int(v.above("constraint", limit["count"]))
 		default:
 			v.refuse("constraint", "redline has max_duration and max_requests of these, and --max-error-rate")
 		}
@@ -192,10 +191,7 @@ func guidellmPlan(v *Values, a guidellmAsked, load string) Plan {
 	p.setIf("model", a.model)
 	p.tokenizer(a.tokenizer)
 	guidellmWorkload(v, p, a)
-	n, err := strconv.ParseFloat(strings.TrimSpace(load), 64)
-	if err != nil || n <= 0 {
-		v.fail("rate", "numbers above 0")
-	}
+	n := v.above("rate", load)
 	switch a.profile {
 	case "constant":
 		p.offer(n, math.Inf(1), 0, a.requests)
@@ -225,20 +221,23 @@ func guidellmExtras(v *Values) map[string]any {
 
 func guidellmWorkload(v *Values, p *Plan, a guidellmAsked) {
 	length := func(key string) string {
-		mean, _ := strconv.ParseFloat(a.data[key], 64)
-		deviation, _ := strconv.ParseFloat(a.data[key+"_stdev"], 64)
+		mean, deviation := v.above("data", a.data[key]), 0.0
+		if spread := a.data[key+"_stdev"]; spread != "" && spread != "0" {
+			deviation = v.above("data", spread)
+		}
 		said := around(mean, deviation)
 		if low, high := a.data[key+"_min"], a.data[key+"_max"]; low != "" && high != "" && deviation > 0 {
 			said = strings.TrimSuffix(said, ")") + "," + low + ".." + high + ")"
 		}
 		return said
 	}
+	_, synthetic := a.data["prompt_tokens"]
 	switch {
-	case a.data["prompt_tokens"] != "":
-		out := length("output_tokens")
+	case synthetic:
 		if a.data["output_tokens"] == "" {
 			v.refuse("data", "give output_tokens too")
 		}
+		out := length("output_tokens")
 		if a.data["prefix_tokens"] == "" {
 			p.lengths(length("prompt_tokens"), out)
 			return

@@ -161,6 +161,9 @@ func inferencePerfPlans(v *Values) ([]Plan, error) {
 	}
 	var plans []Plan
 	for _, s := range stages {
+		if least := min(s.Rate, s.Duration, float64(s.Requests), float64(s.Concurrency), float64(s.Sessions), s.SessionRate, float64(s.NumSessions), s.Timeout); least < 0 {
+			v.fail("load.stages", "numbers above 0")
+		}
 		p := &Plan{}
 		inferenceTarget(v, p)
 		turns := inferenceData(v, p)
@@ -180,12 +183,17 @@ func inferencePerfPlans(v *Values) ([]Plan, error) {
 func inferenceLoad(v *Values, p *Plan, s inferenceStage, turns float64) {
 	switch v.text("load.type") {
 	case "constant", "poisson":
-		p.offer(s.Rate, 1, 0, 0)
-		p.set("duration", number(s.Duration)+"s")
+		if s.Rate*s.Duration < 1 {
+			v.fail("load.stages", "rate and duration above 0 in each stage, and a request in it")
+		}
+		p.offer(s.Rate, 1, 0, int(s.Rate*s.Duration))
 		if v.text("load.type") == "constant" {
 			p.note("inference-perf's constant load has exponential gaps, and so has this one")
 		}
 	case "concurrent":
+		if s.Concurrency*s.Requests == 0 {
+			v.fail("load.stages", "concurrency_level and num_requests above 0 in each stage")
+		}
 		p.offer(math.Inf(1), 0, s.Concurrency, s.Requests)
 	case "trace_session_replay":
 		requests := int(math.Round(turns * float64(s.NumSessions)))

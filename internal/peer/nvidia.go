@@ -24,22 +24,22 @@ var nvidiaLoad = []Flag{
 	flag(Each, "extra-inputs", "", "extra-body"),
 	flag(One, "tokenizer", "", "tokenizer"),
 	flag(One, "input-file", "", "workload"),
-	flag(One, "concurrency", "", "concurrency"),
-	flag(One, "request-rate", "", "rate"),
-	flag(One, "request-count num-requests", "", "requests"),
+	amount(One, "concurrency", "", "concurrency"),
+	amount(One, "request-rate", "", "rate"),
+	amount(One, "request-count num-requests", "", "requests"),
 	flag(One, "random-seed", "", "seed"),
 	flag(Many, "goodput g", "", "slo"),
 	flag(One, "artifact-dir output-artifact-dir", "artifacts", "out"),
 	flag(One, "profile-export-file profile-export-prefix", "", "out"),
-	flag(One, "isl synthetic-input-tokens-mean prompt-input-tokens-mean", "550", "workload"),
-	flag(One, "isl-stddev synthetic-input-tokens-stddev prompt-input-tokens-stddev", "0", "workload"),
+	flag(One, "isl synthetic-input-tokens-mean prompt-input-tokens-mean input-tokens-mean", "550", "workload"),
+	flag(One, "isl-stddev synthetic-input-tokens-stddev prompt-input-tokens-stddev input-tokens-stddev", "0", "workload"),
 	flag(One, "osl output-tokens-mean prompt-output-tokens-mean", "", "workload"),
 	flag(One, "osl-stddev output-tokens-stddev prompt-output-tokens-stddev", "0", "workload"),
 	{Names: []string{"num-dataset-entries", "num-prompts"}, Takes: One, Idle: "every request has a prompt of its own, and none comes twice"},
-	flag(One, "batch-size batch-size-text prompt-batch-size b", "1", "workload"),
+	amount(One, "batch-size batch-size-text prompt-batch-size b", "1", "workload"),
 	flag(One, "num-prefix-prompts prompt-prefix-pool-size prefix-prompt-pool-size", "0", "workload"),
 	flag(One, "prefix-prompt-length prompt-prefix-length", "0", "workload"),
-	flag(One, "num-sessions num-conversations conversation-num", "", "requests"),
+	amount(One, "num-sessions num-conversations conversation-num", "", "requests"),
 	flag(One, "session-turns-mean conversation-turn-mean", "1", "workload"),
 	flag(One, "session-turns-stddev conversation-turn-stddev", "0", "workload"),
 	flag(One, "session-turn-delay-mean conversation-turn-delay-mean", "0", "workload"),
@@ -171,6 +171,9 @@ func nvidiaOffer(v *Values, p *Plan, usual func(*Values, int) int) {
 		most = 1
 	}
 	requests, seconds := v.count("request-count"), v.number("benchmark-duration")
+	if requests == 0 && v.Given("measurement-interval") {
+		seconds = v.number("measurement-interval") / 1000
+	}
 	if requests == 0 && v.Given("num-sessions") {
 		requests = int(float64(v.count("num-sessions")) * max(1, v.number("session-turns-mean")))
 	}

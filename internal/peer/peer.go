@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -35,6 +36,8 @@ type Flag struct {
 	Names   []string
 	Takes   Takes
 	Default string
+	// Positive wants numbers above 0, as the peer does.
+	Positive bool
 	// Ours is our flag that means the same, "" where there is none.
 	Ours string
 	// Idle says why the flag changes nothing here; it is accepted, and named.
@@ -46,6 +49,13 @@ type Flag struct {
 // flag declares one that is honored.
 func flag(takes Takes, names, value, ours string) Flag {
 	return Flag{Names: strings.Fields(names), Takes: takes, Default: value, Ours: ours}
+}
+
+// amount declares one that is honored and takes numbers above 0.
+func amount(takes Takes, names, value, ours string) Flag {
+	f := flag(takes, names, value, ours)
+	f.Positive = true
+	return f
 }
 
 // idle declares flags that are accepted and change nothing.
@@ -95,13 +105,16 @@ func (p *Peer) Ask(v *Values) ([]Plan, error) {
 		none = append(none, &Run{Plan: plan, Requests: []Request{{Outcome: "none"}}})
 	}
 	p.Close(v, none)
-	_, err = p.Files(v, none)
+	files, err := p.Files(v, none)
 	for _, f := range p.Flags {
 		if name := f.Names[0]; !one(f.Ours, afterTheRun...) {
 			v.read[name] = inPlan[name]
 		}
 	}
-	return plans, cmp.Or(err, v.err)
+	if err = cmp.Or(err, v.err); err == nil {
+		v.Files = files
+	}
+	return plans, err
 }
 
 // afterTheRun are our flags whose like at a peer need not be in the plan, "" for
@@ -114,6 +127,22 @@ type File struct {
 	Content []byte
 	// Append adds to a file that is there.
 	Append bool
+}
+
+// Check makes the file's directory and reports whether the file can be written.
+func (f File) Check() error {
+	if err := os.MkdirAll(filepath.Dir(f.Path), 0o755); err != nil {
+		return err
+	}
+	_, missing := os.Lstat(f.Path)
+	file, err := os.OpenFile(f.Path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	if err = file.Close(); missing != nil {
+		err = errors.Join(err, os.Remove(f.Path))
+	}
+	return err
 }
 
 // Write writes the file, or adds to it.
@@ -139,7 +168,7 @@ var All = []*Peer{vllm, sglang, aiperf, genaiPerf, guidellm, inferencePerf, llmp
 // Words before it that only start Python are passed over.
 func Find(words []string) (*Peer, []string) {
 	rest := words
-	for len(rest) > 0 && (rest[0] == "python" || rest[0] == "python3" || rest[0] == "-m" || rest[0] == "uvx") {
+	for len(rest) > 0 && (python.MatchString(rest[0]) || rest[0] == "-m" || rest[0] == "-u" || rest[0] == "uvx") {
 		rest = rest[1:]
 	}
 	for _, p := range All {
@@ -153,10 +182,13 @@ func Find(words []string) (*Peer, []string) {
 	return nil, nil
 }
 
-// sameCommand compares a word with that of a command; a script may have a path
-// before its name.
+// python is a Python of any version, wherever it lies.
+var python = regexp.MustCompile(`^(.*[/\\])?python[0-9.]*(\.exe)?$`)
+
+// sameCommand compares a word with that of a command, which may have a path before
+// its name.
 func sameCommand(given, name string) bool {
-	return given == name || strings.HasSuffix(name, ".py") && strings.HasSuffix(given, "/"+name)
+	return given == name || strings.HasSuffix(given, "/"+name) || strings.HasSuffix(given, `\`+name)
 }
 
 // Commands are the first words of all commands.

@@ -69,12 +69,14 @@ type Request struct {
 	Error       string
 	Session     int
 	Turn        int
+	MS          map[string]float64 // redline's own latencies by name, in ms
 	Class, Name string
 }
 
 // FromRecords takes the measured requests of a run in the order of their ids.
-// start is the load's own, in ns from the run's origin, which is at unix.
-func FromRecords(records iter.Seq2[*record.Record, error], start, unix int64) (*Run, error) {
+// start is the load's own, in ns from the run's origin, which is at unix; latencies
+// gives redline's own of a record, in ms by name.
+func FromRecords(records iter.Seq2[*record.Record, error], start, unix int64, latencies func(*record.Record) map[string]float64) (*Run, error) {
 	r := &Run{Started: time.Unix(0, unix+start)}
 	last := start
 	for rec, err := range records {
@@ -85,7 +87,9 @@ func FromRecords(records iter.Seq2[*record.Record, error], start, unix int64) (*
 			continue
 		}
 		last = max(last, rec.End)
-		r.Requests = append(r.Requests, fromRecord(rec, start))
+		q := fromRecord(rec, start)
+		q.MS = latencies(rec)
+		r.Requests = append(r.Requests, q)
 	}
 	r.Duration = float64(last-start) / 1e9
 	slices.SortFunc(r.Requests, func(a, b Request) int { return cmp.Compare(a.ID, b.ID) })
@@ -281,6 +285,23 @@ func (r *Run) peaks() (events, requests float64) {
 		}
 	}
 	return arrived.max(), touched.max()
+}
+
+// Sum gives figures in the place of the requests, for a run that does not say when
+// they began.
+func (r *Run) Sum() *Figures {
+	completed, failed, in, out := r.counts()
+	spread := func(s series) *Spread {
+		if len(s) == 0 {
+			return nil
+		}
+		d := &Spread{N: len(s), Mean: 1e3 * s.mean(), Max: 1e3 * s.max(), P: map[string]float64{}}
+		for _, p := range []float64{50, 75, 90, 95, 99, 99.9} {
+			d.P["p"+number(p)] = 1e3 * s.at(p)
+		}
+		return d
+	}
+	return &Figures{OK: completed, Failed: failed, In: int64(in), Out: int64(out), TTFT: spread(r.each(ttft)), TPOT: spread(r.each(tpot)), ITL: spread(r.gaps()), E2E: spread(r.each(latency))}
 }
 
 // HasGaps reports whether the time of every output event is known.

@@ -28,12 +28,12 @@ var sglangFlags = slices.Concat([]Flag{
 	flag(One, "tokenizer", "", "tokenizer"),
 	flag(One, "dataset-name", "sharegpt", "workload"),
 	flag(One, "dataset-path", "", "workload"),
-	flag(One, "num-prompts", "1000", "requests"),
+	amount(One, "num-prompts", "1000", "requests"),
 	flag(One, "sharegpt-output-len", "", "workload"),
 	flag(One, "random-input-len random-input", "1024", "workload"),
 	flag(One, "random-output-len random-output", "1024", "workload"),
 	flag(One, "random-range-ratio", "0.0", "workload"),
-	flag(One, "request-rate", "inf", "rate"),
+	amount(One, "request-rate", "inf", "rate"),
 	flag(One, "max-concurrency", "", "concurrency"),
 	flag(One, "output-file", "", "out"),
 	flag(None, "output-details", "", ""),
@@ -45,16 +45,16 @@ var sglangFlags = slices.Concat([]Flag{
 	flag(One, "extra-request-body", "", "extra-body"),
 	flag(Many, "lora-name", "", ""),
 	flag(One, "lora-request-distribution", "uniform", ""),
-	flag(One, "gsp-num-groups", "64", "workload"),
-	flag(One, "gsp-prompts-per-group", "16", "workload"),
+	amount(One, "gsp-num-groups", "64", "workload"),
+	amount(One, "gsp-prompts-per-group", "16", "workload"),
 	flag(One, "gsp-system-prompt-len", "2048", "workload"),
 	flag(One, "gsp-question-len", "128", "workload"),
 	flag(One, "gsp-output-len", "256", "workload"),
 	flag(One, "gsp-range-ratio", "1.0", "workload"),
-	flag(One, "gsp-num-turns", "1", "workload"),
+	amount(One, "gsp-num-turns", "1", "workload"),
 	flag(One, "gsp-group-distribution", "uniform", "workload"),
 	flag(One, "gsp-zipf-alpha", "1.0", "workload"),
-	flag(One, "mooncake-slowdown-factor", "1.0", "speedup"),
+	amount(One, "mooncake-slowdown-factor", "1.0", "speedup"),
 	flag(One, "tag", "", "label"),
 	flag(None, "flush-cache", "", ""),
 	flag(None, "return-logprob", "", "extra-body"),
@@ -165,8 +165,8 @@ func sglangDataset(v *Values, p *Plan, requests *int) {
 	}
 	switch name := v.text("dataset-name"); name {
 	case "random", "random-ids":
-		ratio := v.number("random-range-ratio")
-		p.lengths(upTo(v.count("random-input-len"), ratio), upTo(v.count("random-output-len"), ratio))
+		ratio := v.ratios("random-range-ratio")
+		p.lengths(upTo(v.count("random-input-len"), ratio[0]), upTo(v.count("random-output-len"), ratio[1]))
 		if natural != "" {
 			p.asBlock()
 			p.block("natural", natural)
@@ -186,7 +186,7 @@ func sglangDataset(v *Values, p *Plan, requests *int) {
 // sglangPrefix are questions behind prompts that groups of them share; their number
 // follows from that of the groups.
 func sglangPrefix(v *Values, p *Plan, natural string) (requests int) {
-	ratio, popularity := v.number("gsp-range-ratio"), "uniform"
+	ratio, popularity := v.ratios("gsp-range-ratio")[0], "uniform"
 	if v.text("gsp-group-distribution") == "zipf" {
 		popularity = "zipf(" + v.text("gsp-zipf-alpha") + ")"
 	}

@@ -29,13 +29,13 @@ var vllmFlags = slices.Concat([]Flag{
 	flag(One, "model", "", "model"),
 	flag(One, "served-model-name", "", "model"),
 	flag(One, "tokenizer", "", "tokenizer"),
-	flag(One, "num-prompts", "1000", "requests"),
-	flag(One, "request-rate", "inf", "rate"),
-	flag(One, "burstiness", "1.0", "arrival"),
+	amount(One, "num-prompts", "1000", "requests"),
+	amount(One, "request-rate", "inf", "rate"),
+	amount(One, "burstiness", "1.0", "arrival"),
 	flag(One, "max-concurrency", "", "concurrency"),
 	flag(One, "ramp-up-strategy", "", "profile"),
-	flag(One, "ramp-up-start-rps", "", "profile"),
-	flag(One, "ramp-up-end-rps", "", "profile"),
+	amount(One, "ramp-up-start-rps", "", "profile"),
+	amount(One, "ramp-up-end-rps", "", "profile"),
 	{Names: []string{"self-timed"}, Takes: None, Idle: "a trace is sent at its own times unless --no-self-timed is given"},
 	flag(None, "no-self-timed", "", ""),
 	flag(One, "seed", "0", "seed"),
@@ -73,12 +73,12 @@ var vllmFlags = slices.Concat([]Flag{
 	flag(One, "random-output-len", "128", "workload"),
 	flag(One, "random-range-ratio", "0.0", "workload"),
 	flag(One, "random-prefix-len", "0", "workload"),
-	flag(One, "random-batch-size", "1", "workload"),
+	amount(One, "random-batch-size", "1", "workload"),
 	flag(One, "prefix-repetition-prefix-len", "256", "workload"),
 	flag(One, "prefix-repetition-suffix-len", "256", "workload"),
-	flag(One, "prefix-repetition-num-prefixes", "10", "workload"),
+	amount(One, "prefix-repetition-num-prefixes", "10", "workload"),
 	flag(One, "prefix-repetition-output-len", "128", "workload"),
-	flag(One, "timed-trace-sec-multiplier", "1", "speedup"),
+	amount(One, "timed-trace-sec-multiplier", "1", "speedup"),
 	flag(One, "timed-trace-label-timestamp", "timestamp", "column"),
 	flag(One, "timed-trace-label-input-length", "input_length", "column"),
 	flag(One, "timed-trace-label-output-length", "output_length", "column"),
@@ -194,6 +194,9 @@ func (p *Plan) asBlock() {
 // ceil(L(1+r)), behind a prefix that all share.
 func vllmRandom(v *Values, p *Plan, input, output int) {
 	ratios := v.ratios("random-range-ratio")
+	if max(ratios[0], ratios[1]) == 1 {
+		v.fail("random-range-ratio", "a share below 1")
+	}
 	in, out := rangeOf(input, ratios[0]), rangeOf(output, ratios[1])
 	prefix, batch := v.count("random-prefix-len"), v.count("random-batch-size")
 	if prefix == 0 && batch == 1 {

@@ -32,6 +32,11 @@ func vllmShown(v *Values) []vllmFigure {
 		asked = "ttft,tpot,itl"
 	}
 	words := strings.Split(strings.ReplaceAll(asked, " ", ""), ",")
+	for _, word := range words {
+		if !slices.ContainsFunc(vllmFigures, func(f vllmFigure) bool { return f.key == word }) {
+			v.fail("percentile-metrics", "ttft, tpot, itl, e2el or client_queue_time, with commas between them")
+		}
+	}
 	return slices.DeleteFunc(slices.Clone(vllmFigures), func(f vllmFigure) bool { return !slices.Contains(words, f.key) })
 }
 
@@ -39,7 +44,7 @@ func vllmShown(v *Values) []vllmFigure {
 func (v *Values) percents(name string) (list []float64) {
 	for word := range strings.SplitSeq(v.text(name), ",") {
 		p, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
-		if err != nil || p < 0 || p > 100 {
+		if err != nil || !(p >= 0 && p <= 100) {
 			v.fail(name, "percentages such as 50,99")
 			return nil
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -270,6 +271,11 @@ func (s *stamper) taken() (int, error) {
 			// may have what followed it.
 			at = max(at, s.at)
 		}
+		if at < s.at || at-s.at > unusual && at > s.clock.Now() {
+			// The real-time clock has stepped, and its anchor does not know yet.
+			s.stampByClock()
+			return s.n, nil
+		}
 		s.at, s.guessed = at, false
 		s.reads++
 		s.counts.kernel.Add(1)
@@ -278,6 +284,10 @@ func (s *stamper) taken() (int, error) {
 	}
 	return s.n, nil
 }
+
+// unusual is from how long a time between two reads it is asked whether the stamp
+// lies in the future: tokens come sooner, and the question is not free.
+const unusual = int64(100 * time.Millisecond)
 
 func (s *stamper) stampByClock() {
 	s.at, s.guessed = s.clock.Now(), true

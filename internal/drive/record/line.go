@@ -63,12 +63,12 @@ type count struct {
 	n   *int
 }
 
-func (r *Record) counts() [16]count {
+func (r *Record) counts() [17]count {
 	return [...]count{{"status", &r.Status}, {"prompt_tokens", &r.PromptTokens},
 		{"asked_prompt", &r.AskedPrompt}, {"cached_tokens", &r.CachedTokens},
 		{"output_tokens", &r.OutputTokens}, {"reasoning_tokens", &r.ReasoningTokens},
 		{"streamed_tokens", &r.StreamedTokens}, {"local_tokens", &r.LocalTokens},
-		{"local_by_event", &r.LocalByEvent}, {"first_estimate", &r.FirstEstimate}, {"claimed_tokens", &r.Claimed},
+		{"local_by_event", &r.LocalByEvent}, {"text_sum", &r.TextSum}, {"first_estimate", &r.FirstEstimate}, {"claimed_tokens", &r.Claimed},
 		{"asked_output", &r.AskedOutput}, {"coalesced", &r.Coalesced}, {"reconnects", &r.Reconnects},
 		{"inputs", &r.Inputs}, {"kv_bytes", &r.KVBytes}}
 }

@@ -185,6 +185,7 @@ type row struct {
 	StreamedTokens  int         `json:"streamed_tokens"`
 	LocalTokens     int         `json:"local_tokens"`
 	LocalByEvent    int         `json:"local_by_event"`
+	TextSum         int         `json:"text_sum"`
 	FirstEstimate   int         `json:"first_estimate"`
 	Claimed         int         `json:"claimed_tokens"`
 	KVBytes         int         `json:"kv_bytes"`
@@ -223,7 +224,7 @@ func (w *row) into(r *Record) error {
 		Status: w.Status, PromptTokens: w.PromptTokens, AskedPrompt: w.AskedPrompt,
 		CachedTokens: w.CachedTokens, OutputTokens: w.OutputTokens, AskedOutput: w.AskedOutput,
 		ReasoningTokens: w.ReasoningTokens, StreamedTokens: w.StreamedTokens,
-		LocalTokens: w.LocalTokens, LocalByEvent: w.LocalByEvent, FirstEstimate: w.FirstEstimate, Claimed: w.Claimed, KVBytes: w.KVBytes, Apart: w.Apart, Repeats: w.Repeats, Counted: w.Counted, Streamed: w.Streamed,
+		LocalTokens: w.LocalTokens, LocalByEvent: w.LocalByEvent, TextSum: w.TextSum, FirstEstimate: w.FirstEstimate, Claimed: w.Claimed, KVBytes: w.KVBytes, Apart: w.Apart, Repeats: w.Repeats, Counted: w.Counted, Streamed: w.Streamed,
 		Coalesced: w.Coalesced, ConnNew: w.ConnNew, Reconnects: w.Reconnects, Addr: w.Addr,
 		Error:  w.Error,
 		chunks: chunks{n: w.ChunksUS.n, gaps: w.ChunksUS.b, tokens: w.ChunkTokens.b, spread: w.Spread},

@@ -71,6 +71,9 @@ type Record struct {
 	// LocalTokens is the local tokenizer's count of the output, where it ran, and
 	// LocalByEvent the sum of what it counts in each event alone.
 	LocalTokens, LocalByEvent int
+	// TextSum is a sum of the text that was counted, the same for the same text; 0
+	// where not all of it was.
+	TextSum int
 	// Claimed is how many of them streamed by usage, where the model's own
 	// tokenizer finds another number, which is StreamedTokens then; else 0.
 	Claimed int

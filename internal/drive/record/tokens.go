@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"encoding/binary"
+	"hash/fnv"
 	"math"
 
 	"redline/internal/llm"
@@ -99,6 +100,11 @@ func (r *Record) CountText(text []byte, count func(string) int, own, byEvent boo
 		h.all = count(string(all))
 	}
 	r.chunks.heard = h
+	if whole {
+		sum := fnv.New32a()
+		_, _ = sum.Write(all)             // never fails
+		r.TextSum = int(sum.Sum32() >> 1) // an int of any machine
+	}
 	if whole || r.OutputTokens == 0 {
 		r.LocalTokens = h.all // an estimate is no check on usage
 	}

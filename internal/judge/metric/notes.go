@@ -96,6 +96,10 @@ func (v view) tokenNotes(s Summary, add adder) {
 				100*off, text.Plural(c.Replies, "reply", "replies"))
 		}
 	}
+	if c := t.Check; c != nil && c.Replies >= fewestToScatter && 5*c.SameText >= c.Replies {
+		add("latency.e2e_ms", "%d of %s whose text was looked at have the text of another: if their prompts differ, they are copies, and their times are no model's",
+			c.SameText, text.Plural(c.Replies, "reply", "replies"))
+	}
 	v.paceNotes(t, add)
 	if s.Latency.ICL != nil && s.Latency.ITL == nil {
 		add("latency.itl_ms", "not known: the tokens of each event are not known; icl stands")

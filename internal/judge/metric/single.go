@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"redline/internal/drive/record"
+	"redline/internal/llm"
 )
 
 // Latencies are ttft, tpot and e2e of one request in ms, ttft and e2e from due;
@@ -12,6 +13,26 @@ import (
 func Latencies(r *record.Record) (first, pace, whole float64) {
 	f := measured(r)
 	return f[ttftDue] / 1e6, f[tpot] / 1e6, f[e2eDue] / 1e6
+}
+
+// Figures are the latencies of one request in ms by name, those of METRICS.md
+// and percentiles of its own itl; what it does not have is absent.
+func Figures(r *record.Record) map[string]float64 {
+	var t tails
+	groups, f, found := grouped(r, nil), measured(r), map[string]float64{}
+	if r.Outcome == llm.OK && r.Streamed {
+		f[stall] = known(t.essence(r, groups, false).Stall)
+		t.gaps.take(r, groups, math.MinInt64, math.MaxInt64)
+		if s := t.space.sample(t.gaps.itl); len(s.sorted) > 0 {
+			found["itl_p50"], found["itl_p95"], found["itl_p99"], found["itl_max"] = s.quantile(0.5), s.quantile(0.95), s.quantile(0.99), s.quantile(1)
+		}
+	}
+	for _, one := range requestFigures {
+		if ns := f[one.figure]; !math.IsNaN(ns) {
+			found[one.name] = ns / 1e6
+		}
+	}
+	return found
 }
 
 // Lag is how late a request was sent in ms, NaN where it was not.

@@ -191,6 +191,8 @@ type TokenCheck struct {
 	// EventsAgree is how many replies had as many events as tokens by usage,
 	// within 10% or one.
 	EventsAgree int `json:"events_agree"`
+	// SameText is how many replies of ten tokens or more have the text of another.
+	SameText int `json:"same_text,omitempty"`
 	// Scatter is the standard deviation of local over usage between replies, as
 	// a share of its mean; absent where fewer than five can tell.
 	Scatter *float64 `json:"scatter,omitempty"`

@@ -22,11 +22,18 @@ const (
 type tokenCheck struct {
 	TokenCheck
 	ratios []float64
+	texts  map[int]int // replies by the sum of their text
 }
 
 func (c *tokenCheck) add(r *record.Record) {
 	if r.LocalTokens == 0 {
 		return
+	}
+	if r.TextSum != 0 && r.LocalTokens >= fewestTokens {
+		if c.texts == nil {
+			c.texts = map[int]int{}
+		}
+		c.texts[r.TextSum]++
 	}
 	c.Replies++
 	c.Local += int64(r.LocalTokens)
@@ -57,6 +64,9 @@ func (c *tokenCheck) sums() *TokenCheck {
 		return nil
 	}
 	all := c.TokenCheck
+	for _, n := range c.texts {
+		all.SameText += n - 1
+	}
 	if len(c.ratios) >= fewestToScatter {
 		mean := stats.Mean(c.ratios)
 		all.Scatter = new(round(math.Sqrt(stats.Variance(c.ratios)) / mean))

@@ -444,7 +444,7 @@ func (j judge) shareVerdict(o slo.Objective) slo.Verdict {
 // so nothing about it is uncertain.
 func (j judge) kvVerdict(o slo.Objective) slo.Verdict {
 	if j.o.KVMB == nil {
-		return notJudged(o, "the model's shape is not known")
+		return notJudged(o, "the model's shape is not known (--catalog names its config.json)")
 	}
 	most, n := 0.0, 0
 	for q := range j.requestsOf(j.part) {

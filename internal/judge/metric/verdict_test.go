@@ -163,7 +163,7 @@ func TestVerdictsOnWholeWindows(t *testing.T) {
 		{"cache where nothing was answered", func(_ int, l *life) { l.chunks, l.outcome, l.usage = nil, llm.Rejected, llm.Usage{} }, "kv:max<11MB", kv,
 			slo.Verdict{Standing: slo.NotJudged, Unit: "MB", Limit: 11, Note: "not measured: no request had any output"}},
 		{"cache of an unknown model", same, "kv:max<11MB", nil,
-			slo.Verdict{Standing: slo.NotJudged, Unit: "MB", Limit: 11, Note: "not measured: the model's shape is not known"}},
+			slo.Verdict{Standing: slo.NotJudged, Unit: "MB", Limit: 11, Note: "not measured: the model's shape is not known (--catalog names its config.json)"}},
 		{"good fraction without a promise to keep", same, "good:fraction>0.9", nil,
 			slo.Verdict{Standing: slo.NotJudged, Unit: "fraction", Limit: 0.9, Note: "not measured: goodput needs objectives on latency that every reply shows"}},
 		{"not streamed", func(_ int, l *life) { l.whole = true }, "ttft:p99<1s", nil,

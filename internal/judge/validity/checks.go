@@ -51,7 +51,7 @@ var checks = []check{
 	{name: "shared host", machine: true, strict: true, ask: askSharedHost, cure: "run the server on another machine: here the two take cores from each other"},
 	{name: "cache contamination", ask: askCache, setup: true,
 		cure: "the server has seen these prompts before: change --seed, or restart it or reset its prefix cache"},
-	{name: "response cache", ask: askRepeat, setup: true, cure: "the server answers repeated requests from a cache: turn it off"},
+	{name: "response cache", ask: askRepeat, setup: true, cure: "the server likely answers repeated requests from a cache: turn it off"},
 	{name: "foreign traffic", ask: askForeign, cure: "someone else uses this server: measure it alone"},
 	{name: "server restart", ask: askRestart, cure: "the server restarted while it was measured: look at its log, then run again"},
 	{name: "realised work", ask: askWork, setup: true,

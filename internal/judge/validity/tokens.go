@@ -17,6 +17,9 @@ const (
 	// bundled is from how many tokens an event, by any tokenizer, a server sends
 	// several at once.
 	bundled = 1.7
+	// contradicted is from how many tokens an event another model's tokenizer says
+	// more than that it cuts words otherwise.
+	contradicted = 1.35
 )
 
 // perToken are the figures that a wrong count of tokens spoils.
@@ -41,10 +44,13 @@ func askTokens(e Evidence) outcome {
 func withUsage(c metric.TokenCheck, own bool) outcome {
 	usage, local, events := float64(c.Usage), float64(c.Local), float64(c.Events)
 	perEvent := float64(c.LocalByEvent) / max(float64(c.EventsCounted), 1)
+	single := events > 0 && alike(usage, events) && 10*c.EventsAgree >= 9*c.Replies && !(own && local > usage*(1+countsShare)) && perEvent < bundled
 	switch {
 	case c.ByUsage < c.Replies:
 		return outcome{why: fmt.Sprintf("only %d of %d replies that were counted came with usage", c.ByUsage, c.Replies)}
-	case events > 0 && alike(usage, events) && 10*c.EventsAgree >= 9*c.Replies && !(own && local > usage*(1+countsShare)) && perEvent < bundled:
+	case single && !own && perEvent > contradicted:
+		return outcome{why: fmt.Sprintf("usage counts a token an event, and another model's tokenizer finds %.3g in each: give the model's own (--tokenizer)", perEvent)}
+	case single:
 		return counts(c, usage, events, "output events")
 	case events > 0 && usage < events*(1-countsShare):
 		// An event carries a token at least.

@@ -41,6 +41,8 @@ func TestTokenCounts(t *testing.T) {
 		{"ten tokens an event, usage half of them", check(1000, 200, 2000, 0), true, "failed", false},
 		{"ten tokens an event and usage one of each", check(200, 200, 2000, 0), true, "failed", false},
 		{"the same, another tokenizer", check(200, 200, 2000, 0), false, "unchecked", false},
+		{"a token an event by usage, 1.45 by another tokenizer", check(2000, 2000, 2900, 3), false, "unchecked", false},
+		{"the same, 1.3: it cuts words otherwise", check(2000, 2000, 2600, 3), false, "ok", false},
 		{"three tokens an event, another tokenizer, alike in all replies", check(2000, 700, 2600, 3), false, "unchecked", false},
 		{"the same, unlike", check(2000, 700, 2600, 40), false, "failed", false},
 		{"noise that does not tokenize back, but events and usage agree", check(2000, 2000, 1500, 0), true, "ok", false},

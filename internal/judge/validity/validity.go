@@ -9,7 +9,6 @@ package validity
 import (
 	"cmp"
 	"strings"
-	"time"
 
 	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
@@ -65,12 +64,6 @@ type Evidence struct {
 // Traffic is how many requests were counted between the same two moments.
 type Traffic struct {
 	Ours, Theirs float64
-}
-
-// Repeat is the time of a request that was new to the server and of one that
-// was not.
-type Repeat struct {
-	Fresh, Again time.Duration
 }
 
 // Lateness is how far behind its own schedule an embedded engine put tokens

@@ -2,6 +2,7 @@ package imported
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -120,6 +121,9 @@ func genaiPerfOne(t tree, origin float64) peer.Request {
 func inferenceRun(t tree) (*peer.Run, error) {
 	ok := int(t.num("successes", "count"))
 	r := &peer.Run{Source: "inference-perf", Duration: t.num("benchmark_time_seconds"), Rate: t.num("load_summary", "requested_rate"), Most: int(t.num("load_summary", "concurrency"))}
+	if r.Rate > 0 {
+		r.Most = 0 // a rate was asked for
+	}
 	if rate := t.num("successes", "throughput", "requests_per_sec"); r.Duration == 0 && rate > 0 {
 		r.Duration = float64(ok) / rate
 	}
@@ -194,6 +198,9 @@ func llmperfRun(t tree) (*peer.Run, error) {
 func llmperfRequests(list []tree) (*peer.Run, error) {
 	r := &peer.Run{Source: "LLMPerf"}
 	for i, t := range list {
+		if !t.known("start_time") {
+			return nil, fmt.Errorf("LLMPerf: request %d does not say when it began, so rates are not known: import the file _summary.json beside it", i)
+		}
 		q := peer.Request{ID: i, Session: i, Start: t.num("start_time"), TTFT: t.num("ttft_s"), Latency: t.num("end_to_end_latency_s"), In: int(t.num("number_input_tokens")),
 			Out: int(t.num("number_output_tokens")), OK: t["error_code"] == nil, Streamed: true, Error: t.str("error_msg")}
 		q.Due, q.Whole = q.Start, q.Latency
@@ -202,6 +209,31 @@ func llmperfRequests(list []tree) (*peer.Run, error) {
 		}
 		r.Requests = append(r.Requests, q)
 		r.Duration = max(r.Duration, q.Start+q.Whole)
+	}
+	return r, nil
+}
+
+// optimumRun reads the report of optimum-benchmark, in seconds: one batch after
+// another, each read and then answered.
+func optimumRun(t tree) (*peer.Run, error) {
+	ok := int(t.num("prefill", "latency", "count"))
+	spread := func(phase string) *peer.Spread {
+		block := branch(t.at(phase, "latency"))
+		if !block.known("mean") {
+			return nil
+		}
+		return &peer.Spread{N: ok, Mean: 1e3 * block.num("mean"), Max: 1e3 * block.num("max"), P: block.percentiles(1e3, "p", "")}
+	}
+	phase := func(name string) (seconds, tokens float64) {
+		seconds = t.num(name, "latency", "mean") * float64(ok)
+		return seconds, seconds * t.num(name, "throughput", "value")
+	}
+	reading, in := phase("prefill")
+	answering, out := phase("decode")
+	r := &peer.Run{Source: "optimum-benchmark", Duration: reading + answering, Model: t.str("config", "backend", "model")}
+	r.Figures = &peer.Figures{OK: ok, In: int64(in), Out: int64(out), TTFT: spread("prefill"), TPOT: spread("per_token")}
+	if ok > 0 { // percentiles of a sum are not known
+		r.Figures.E2E = &peer.Spread{N: ok, Mean: 1e3 * r.Duration / float64(ok), P: map[string]float64{}}
 	}
 	return r, nil
 }

@@ -39,6 +39,7 @@ var shapes = []shape{
 	{"vLLM", has("request_throughput", "duration", "completed"), servingRun("vLLM")},
 	{"inference-perf", has("load_summary", "successes"), inferenceRun},
 	{"LLMPerf", has("results_ttft_s_mean"), llmperfRun},
+	{"optimum-benchmark", has("prefill", "decode"), optimumRun},
 }
 
 func has(keys ...string) func(tree) bool {
@@ -98,7 +99,7 @@ func importAll(documents []tree) ([]*peer.Run, error) {
 
 func single(r *peer.Run, err error) ([]*peer.Run, error) { return []*peer.Run{r}, err }
 
-const known = "import reads result files of vLLM, SGLang, AIPerf, GenAI-Perf, GuideLLM, inference-perf and LLMPerf"
+const known = "import reads result files of vLLM, SGLang, AIPerf, GenAI-Perf, GuideLLM, inference-perf, LLMPerf and optimum-benchmark"
 
 var errEmpty = errors.New("holds no result: it is empty; " + known)
 
@@ -205,8 +206,7 @@ func servingRun(source string) func(tree) (*peer.Run, error) {
 			Most: int(t.num("max_concurrency"))}
 		r.Started, _ = time.ParseInLocation("20060102-150405", t.str("date"), time.Local)
 		if lens := floats(t["input_lens"]); len(lens) > 0 {
-			servingRequests(r, t, lens)
-			return r, nil
+			return r, servingRequests(r, t, lens)
 		}
 		r.Figures = &peer.Figures{OK: int(t.num("completed")), Failed: int(t.num("failed")), In: int64(t.num("total_input_tokens")), Out: int64(t.num("total_output_tokens")),
 			TTFT: servingSpread(t, "ttft"), TPOT: servingSpread(t, "tpot"), ITL: servingSpread(t, "itl"), E2E: servingSpread(t, "e2el")}
@@ -217,7 +217,14 @@ func servingRun(source string) func(tree) (*peer.Run, error) {
 	}
 }
 
-func servingRequests(r *peer.Run, t tree, lens []float64) {
+// servingRequests reads a list for each figure of the requests. Where none says when
+// they began, only their sums are known.
+func servingRequests(r *peer.Run, t tree, lens []float64) error {
+	for _, name := range []string{"start_times", "ttfts", "output_lens", "itls", "latencies", "queue_times", "errors"} {
+		if n := len(t.items(name)); n != len(lens) && (n > 0 || name == "ttfts") {
+			return fmt.Errorf("%s: %s has %d values for %d requests: what the others took is not known", r.Source, name, n, len(lens))
+		}
+	}
 	starts, firsts, outs, gaps := floats(t["start_times"]), floats(t["ttfts"]), floats(t["output_lens"]), t.items("itls")
 	latencies, queues, errors := floats(t["latencies"]), floats(t["queue_times"]), t.items("errors")
 	origin := 0.0
@@ -246,6 +253,13 @@ func servingRequests(r *peer.Run, t tree, lens []float64) {
 		}
 		r.Requests = append(r.Requests, q)
 	}
+	if len(starts) == 0 {
+		if err := check(r); err != nil {
+			return err
+		}
+		r.Figures, r.Requests = r.Sum(), nil
+	}
+	return nil
 }
 
 // servingSpread reads mean_X_ms, median_X_ms and pNN_X_ms.
@@ -271,20 +285,44 @@ func nvidiaSummary(source string) func(tree) (*peer.Run, error) {
 		if urls := t.items("input_config", "endpoint", "urls"); len(urls) > 0 {
 			r.URL, _ = urls[0].(string)
 		}
+		nvidiaLoad(r, branch(t["input_config"]))
 		ok := int(t.num("request_count", "avg"))
 		if r.Duration == 0 && t.num("request_throughput", "avg") > 0 {
 			r.Duration = float64(ok) / t.num("request_throughput", "avg")
 		}
+		var err error
 		spread := func(tag string) *peer.Spread {
 			block := branch(t[tag])
 			if !block.known("avg") {
 				return nil
 			}
-			return &peer.Spread{N: ok, Mean: block.num("avg"), Max: block.num("max"), P: block.percentiles(1, "p", "")}
+			factor, known := milliseconds[block.str("unit")]
+			if !known {
+				err = fmt.Errorf("%s: %s has the unit %q; known are ms, sec, us and ns", source, tag, block.str("unit"))
+			}
+			return &peer.Spread{N: ok, Mean: factor * block.num("avg"), Max: factor * block.num("max"), P: block.percentiles(factor, "p", "")}
 		}
-		r.Figures = &peer.Figures{OK: ok, Failed: int(t.num("error_request_count", "avg")), In: int64(t.num("total_isl", "avg")), Out: int64(t.num("total_osl", "avg")),
+		// Not every version has sums: then rates and means times their number say the same.
+		each := func(sum, mean string) float64 { return cmp.Or(t.num(sum, "avg"), t.num(mean, "avg")*float64(ok)) }
+		r.Figures = &peer.Figures{OK: ok, Failed: int(t.num("error_request_count", "avg")), In: int64(each("total_isl", "input_sequence_length")),
+			Out:  int64(cmp.Or(t.num("total_osl", "avg"), t.num("output_token_throughput", "avg")*r.Duration, each("total_osl", "output_sequence_length"))),
 			TTFT: spread("time_to_first_token"), TPOT: spread("inter_token_latency"), ITL: spread("inter_chunk_latency"), E2E: spread("request_latency")}
-		return r, nil
+		return r, err
+	}
+}
+
+// milliseconds are those of a unit; a file without units has ms.
+var milliseconds = map[string]float64{"": 1, "ms": 1, "s": 1e3, "sec": 1e3, "seconds": 1e3, "us": 1e-3, "µs": 1e-3, "ns": 1e-6}
+
+// nvidiaLoad reads what was asked for, of which versions keep more or less.
+func nvidiaLoad(r *peer.Run, asked tree) {
+	if names := asked.items("model_names"); r.Model == "" && len(names) > 0 {
+		r.Model, _ = names[0].(string)
+	}
+	r.URL = cmp.Or(r.URL, asked.str("endpoint", "url"), asked.str("url"))
+	for _, at := range [][]string{{}, {"perf_analyzer", "stimulus"}, {"loadgen"}} {
+		r.Most = cmp.Or(r.Most, int(asked.num(append(at, "concurrency")...)))
+		r.Rate = cmp.Or(r.Rate, asked.num(append(at, "request_rate")...))
 	}
 }
 
@@ -298,10 +336,16 @@ func aiperfRequests(lines []tree) (*peer.Run, error) {
 		}
 	}
 	r.Started = time.Unix(0, int64(origin))
+	seen := map[string]int{}
 	for i, l := range lines {
 		if phase := l.str("metadata", "benchmark_phase"); phase != "" && phase != "profiling" {
 			continue
 		}
+		id := fmt.Sprint(l.at("metadata", "x_request_id"), l.at("metadata", "session_num"), l.at("metadata", "turn_index"), l.at("metadata", "request_start_ns"))
+		if before, twice := seen[id]; twice {
+			return nil, fmt.Errorf("AIPerf: records %d and %d are of one request: the file holds its records twice; import each once", before+1, i+1)
+		}
+		seen[id] = i
 		value := func(tag string) float64 { return l.num("metrics", tag, "value") }
 		q := peer.Request{ID: i, Session: int(l.num("metadata", "session_num")), Turn: int(l.num("metadata", "turn_index")), Start: (l.num("metadata", "request_start_ns") - origin) / 1e9,
 			TTFT: value("time_to_first_token") / 1e3, Latency: value("request_latency") / 1e3, In: int(value("input_sequence_length")), Out: int(value("output_sequence_length")),

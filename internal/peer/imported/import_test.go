@@ -19,7 +19,7 @@ func TestFilesAreReadAgain(t *testing.T) {
 	}{
 		{"vllm bench serve --save-result --save-detailed", 0, true},
 		{"vllm bench serve --save-result", 0, false},
-		{"sglang.bench_serving --output-details", 0, true},
+		{"sglang.bench_serving --output-details", 0, false},
 		{"sglang.bench_serving", 0, false},
 		{"aiperf profile", 0, false},
 		{"aiperf profile", 2, true},
@@ -122,4 +122,69 @@ func sample() *peer.Run {
 	}
 	return &peer.Run{Model: "org/m", Started: time.Unix(1.8e9, 0), Duration: 2, Requests: []peer.Request{reply(0, 0, 0.1), reply(1, 0.5, 0.2), reply(2, 1, 0.6),
 		{ID: 3, Start: 1.5, Due: 1.5, Outcome: "rejected", Error: "429", Status: 429}}}
+}
+
+// What a file does not say is refused, or known to be missing; nothing is made up.
+func TestNothingIsMadeUp(t *testing.T) {
+	t.Parallel()
+	nvidia := func(more string) string {
+		return `{"request_throughput":{"avg":2},"request_count":{"avg":20},"input_config":{"model_names":["org/m"],"perf_analyzer":{"stimulus":{"concurrency":4}}},"request_latency":` + more + `}`
+	}
+	record := `{"metadata":{"session_num":1,"turn_index":0,"x_request_id":"a","request_start_ns":5,"benchmark_phase":"profiling"},"metrics":{"request_latency":{"value":10,"unit":"ms"}}}` + "\n"
+	serving := func(lists string) string {
+		return `{"request_throughput":1,"completed":2,"duration":1,"mean_ttft_ms":5,"total_input_text_tokens":9,` + lists + "}"
+	}
+	for content, want := range map[string]string{
+		nvidia(`{"avg":5,"unit":"furlongs"}`):           `request_latency has the unit "furlongs"`,
+		nvidia(`{"avg":5,"unit":"ms","p50":-3}`):        "which cannot be",
+		nvidia(`{"avg":5,"unit":"ms","p50":9,"p99":4}`): "which cannot be",
+		record + record: "records 1 and 2 are of one request",
+		serving(`"input_lens":[9,9],"ttfts":[0.1],"itls":[[],[]]`):    "ttfts has 1 values for 2 requests",
+		serving(`"input_lens":[9,9],"output_lens":[2,2]`):             "ttfts has 0 values for 2 requests",
+		`[{"ttft_s":0.1,"end_to_end_latency_s":1,"error_code":null}]`: "does not say when it began",
+	} {
+		if _, err := Import([]byte(content)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", content, err, want)
+		}
+	}
+	for unit, want := range map[string]float64{"ms": 5, "sec": 5000, "us": 0.005} {
+		runs, err := Import([]byte(nvidia(`{"avg":5,"unit":"` + unit + `"},"output_token_throughput":{"avg":546}`)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := runs[0]; r.Figures.E2E.Mean != want || r.Figures.Out != 5460 || r.Model != "org/m" || r.Most != 4 {
+			t.Errorf("%s: %v ms, %d tokens of %s with %d in flight; want %v ms, 5460 tokens in 10 s of org/m with 4", unit, r.Figures.E2E.Mean, r.Figures.Out, r.Model, r.Most, want)
+		}
+	}
+	runs, err := Import([]byte(serving(`"input_lens":[9,9],"output_lens":[2,2],"ttfts":[0.1,0.3],"itls":[[0.1],[0.1]],"errors":["",""]`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := runs[0]; len(r.Requests) > 0 || math.Abs(r.Figures.E2E.Mean-300) > 1e-9 || math.Abs(r.Figures.TTFT.P["p50"]-200) > 1e-9 || r.Crowd() != 1 {
+		t.Errorf("without start times: %d requests, %+v, %d in flight", len(r.Requests), r.Figures.E2E, r.Crowd())
+	}
+	runs, err = Import([]byte(`{"load_summary":{"requested_rate":8,"concurrency":3},"benchmark_time_seconds":4,"successes":{"count":32,"latency":{"request_latency":{"mean":1}}}}`))
+	if err != nil || runs[0].Most != 0 || runs[0].Rate != 8 {
+		t.Errorf("an open loop is imported as %+v (%v)", runs, err)
+	}
+}
+
+// A report of optimum-benchmark has two phases, one batch at a time.
+func TestOptimumBenchmark(t *testing.T) {
+	t.Parallel()
+	runs, err := Import([]byte(`{"config":{"backend":{"model":"org/m"}},"prefill":{"latency":{"unit":"s","count":10,"mean":0.1,"p50":0.1,"p99":0.2},"throughput":{"unit":"tokens/s","value":500}},
+		"decode":{"latency":{"unit":"s","count":10,"mean":0.9,"p50":0.9},"throughput":{"unit":"tokens/s","value":20}},"per_token":{"latency":{"mean":0.05,"p50":0.05}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := runs[0]
+	if r.Model != "org/m" || r.Duration != 10 || r.Figures.OK != 10 || r.Figures.In != 500 || r.Figures.Out != 180 || r.Crowd() != 1 {
+		t.Errorf("%s: %v s, %+v, %d in flight; want 10 s, 10 requests with 500 and 180 tokens, one at a time", r.Model, r.Duration, r.Figures, r.Crowd())
+	}
+	if f := r.Figures; f.TTFT.P["p99"] != 200 || f.TPOT.Mean != 50 || f.E2E.Mean != 1000 || len(f.E2E.P) != 0 {
+		t.Errorf("ttft %+v, tpot %+v, e2e %+v", f.TTFT, f.TPOT, f.E2E)
+	}
+	if _, err := Import([]byte(`{"prefill":{},"decode":{}}`)); err == nil {
+		t.Error("an empty report is imported")
+	}
 }

@@ -2,6 +2,7 @@ package imported
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"redline/internal/peer"
@@ -79,6 +81,11 @@ func check(r *peer.Run) error {
 		if f.OK+f.Failed == 0 || f.OK > 0 && f.TTFT == nil && f.TPOT == nil && f.ITL == nil && f.E2E == nil {
 			return unlike(r, "neither a count of requests with a latency of them nor single requests")
 		}
+		for _, s := range []*peer.Spread{f.TTFT, f.TPOT, f.ITL, f.E2E} {
+			if what := crooked(s); what != "" {
+				return fmt.Errorf("%s: %s, which cannot be", r.Source, what)
+			}
+		}
 		return nil
 	}
 	if len(r.Requests) == 0 {
@@ -100,6 +107,27 @@ func check(r *peer.Run) error {
 		return unlike(r, "no times of its requests")
 	}
 	return nil
+}
+
+// crooked says what of a spread cannot be: figures below 0, and percentiles below
+// smaller ones.
+func crooked(s *peer.Spread) string {
+	if s == nil {
+		return ""
+	}
+	percent := func(name string) float64 { n, _ := strconv.ParseFloat(name[1:], 64); return n }
+	names := slices.SortedFunc(maps.Keys(s.P), func(a, b string) int { return cmp.Compare(percent(a), percent(b)) })
+	last := 0.0
+	for _, name := range names {
+		if v := s.P[name]; v < last*(1-1e-9) {
+			return fmt.Sprintf("a latency has %s of %g ms below %g ms", name, v, last)
+		}
+		last = s.P[name]
+	}
+	if s.Mean < 0 || s.Max < 0 || s.Max > 0 && s.Max < last*(1-1e-9) {
+		return fmt.Sprintf("a latency has a mean of %g ms and a maximum of %g ms", s.Mean, s.Max)
+	}
+	return ""
 }
 
 // unlike is a file that was recognized and does not have what was expected.

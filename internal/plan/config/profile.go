@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"redline/internal/regular"
 	"redline/internal/text"
 	"redline/internal/traffic/workload"
 )
@@ -28,7 +29,7 @@ func setLimit(c *Config, values []string) error {
 
 // foundLimit reads the limit that a run left behind.
 func foundLimit(dir string) (float64, error) {
-	content, err := os.ReadFile(filepath.Join(dir, "result.json"))
+	content, err := regular.Read(filepath.Join(dir, "result.json"))
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(dir); err != nil {
 			return 0, fmt.Errorf("want requests per second or the directory of a run, got %s, which is neither", shown(dir))

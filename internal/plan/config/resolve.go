@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"redline/internal/plan/yaml"
+	"redline/internal/regular"
 )
 
 // Input is where settings come from. Nothing else is read, so that a test can
@@ -87,7 +88,7 @@ const RowSchema = "redline/row/1"
 // Reopen reads the plan that a finished run left behind. Variables keep their
 // names, so that a report needs no key.
 func Reopen(path string) (*Config, error) {
-	data, err := planForm.ReadFile(path)
+	data, err := regular.Read(path)
 	if err != nil {
 		return nil, err
 	}

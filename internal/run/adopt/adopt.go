@@ -156,7 +156,7 @@ func assembled(r *peer.Run, c *config.Config, dir *store.Dir, h record.Header, s
 	if r.Rate > 0 {
 		load.Rate = &r.Rate
 	}
-	if n := c.Load.Bounds.MaxConcurrency; n > 0 {
+	if n := c.Load.Bounds.MaxConcurrency; n > 0 && (r.Most > 0 || r.Crowd() > 0) {
 		load.Concurrency = &n
 	}
 	in := assemble.Run{Plan: c, Records: dir.Records, Start: int64(lead), End: int64(lead) + int64(max(r.Duration, 1e-3)*1e9), Load: load, ID: h.Run, Started: started,

@@ -76,16 +76,14 @@ func cachePrecision(otherwise catalog.Precision, c *config.Config, reported ...m
 	return first(otherwise, said...)
 }
 
-// Refuse says that an objective on the cache cannot be judged, since the shape
-// of the model is not known.
+// Refuse says that no objective can be judged, since all are on the cache and the
+// shape of the model is not known. Beside others they are left unjudged.
 func Refuse(c *config.Config, served string) error {
-	for _, o := range c.Objectives {
-		if o.Metric != "kv" {
-			continue
-		}
-		if _, err := Cached(c, served); err != nil {
-			return fmt.Errorf("%s cannot be judged: %w, or leave the objective out", o.Text, err)
-		}
+	if len(c.Objectives) == 0 || slices.ContainsFunc(c.Objectives, func(o slo.Objective) bool { return o.Metric != "kv" }) {
+		return nil
+	}
+	if _, err := Cached(c, served); err != nil {
+		return fmt.Errorf("%s cannot be judged: %w, or leave the objective out", c.Objectives[0].Text, err)
 	}
 	return nil
 }

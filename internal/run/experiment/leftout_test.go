@@ -242,6 +242,23 @@ func TestWhatRemainsOfRepeatsAndRows(t *testing.T) {
 	})
 }
 
+// A matrix of which most rows are left out is invalid, and says so.
+func TestAMatrixWithoutMostOfItsRowsIsInvalid(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := disturb(t, "one", "one again", "two", "two again")
+		rows := d.plan(filepath.Join(t.TempDir(), "matrix"), map[string][]string{"rate": {"20"}})
+		rows.Experiment.Rows = []config.Row{{Name: "one", Concurrency: 1, Requests: 20}, {Name: "two", Concurrency: 2, Requests: 20}, {Name: "three", Concurrency: 3, Requests: 20}}
+		res, _, err := experiment.Matrix(t.Context(), d.options(rows))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Verdict.Valid != result.Invalid || !strings.Contains(strings.Join(res.Verdict.Reasons, "; "), "2 of 3 rows are left out") {
+			t.Errorf("%s: %q; want invalid, as 2 of 3 rows are left out", res.Verdict.Valid, res.Verdict.Reasons)
+		}
+	})
+}
+
 // A toggle of which no round counts is invalid, and shows what was measured.
 func TestAToggleThatDoesNotCountIsShown(t *testing.T) {
 	t.Parallel()

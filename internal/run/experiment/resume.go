@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
+	"redline/internal/regular"
 	"redline/internal/run/measure"
 	"redline/internal/run/store"
 )
@@ -230,8 +230,10 @@ func unfinished(res *result.Result) bool {
 // Reopen finds the plan of an experiment that was cut short.
 func Reopen(path string) (string, error) {
 	plan := filepath.Join(path, "plan.yaml")
-	if _, err := os.Stat(plan); errors.Is(err, fs.ErrNotExist) {
+	if _, err := regular.Read(plan); errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("%s holds no experiment (no plan.yaml in it)", path)
+	} else if err != nil {
+		return "", err
 	}
 	dir, err := store.Open(path)
 	if err != nil {
@@ -251,7 +253,7 @@ func ReopenSecond(path string) (string, error) {
 		return "", err
 	}
 	plan := dir.SecondPlanPath()
-	if _, err := os.Stat(plan); err != nil {
+	if _, err := regular.Read(plan); err != nil {
 		return "", fmt.Errorf("%s holds no live comparison of two servers (no %s in it)", path, filepath.Base(plan))
 	}
 	return plan, nil

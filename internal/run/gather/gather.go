@@ -5,11 +5,13 @@ package gather
 
 import (
 	"context"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"redline/internal/answer/pareto"
+	"redline/internal/judge/metric"
 	"redline/internal/judge/result"
 	"redline/internal/peer"
 	"redline/internal/run/history"
@@ -41,7 +43,7 @@ func Requests(path string, res *result.Result) (*peer.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	run, err := peer.FromRecords(dir.Records(), int64(res.Points[0].Window.StartS*1e9), header.OriginUnixNS)
+	run, err := peer.FromRecords(dir.Records(), int64(math.Round(res.Points[0].Window.StartS*1e9)), header.OriginUnixNS, metric.Figures)
 	if run != nil {
 		run.Model = res.Model.Name
 	}

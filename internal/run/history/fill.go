@@ -11,6 +11,9 @@ import (
 
 // Add takes a finished run in, or in its new state.
 func (ix *Index) Add(ctx context.Context, dir string) error {
+	if ix.passing {
+		return fmt.Errorf("%s cannot be written", ix.file())
+	}
 	refused, err := ix.AddAll(ctx, []string{dir}, nil)
 	if err != nil {
 		return err

@@ -16,7 +16,8 @@ import (
 	"strings"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver of the index, without cgo
+	"modernc.org/sqlite" // the driver of the index, without cgo
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"redline/internal/lock"
 	"redline/internal/run/store"
@@ -47,7 +48,10 @@ CREATE INDEX IF NOT EXISTS runs_by_series ON runs (series, started);`
 type Index struct {
 	root string
 	db   *sql.DB
-	own  *lock.Lock // while this process writes, nil otherwise
+	// passing is an index that ends with this process, of a directory that cannot
+	// be written.
+	passing bool
+	own     *lock.Lock // while this process writes, nil otherwise
 }
 
 // lockName is there while a process writes to the index or to pins.
@@ -56,7 +60,7 @@ const lockName = "redline-history.lock"
 // alone does what changes index and pins while no other process does. It may
 // be called within itself.
 func (ix *Index) alone(do func() error) error {
-	if ix.own != nil {
+	if ix.own != nil || ix.passing {
 		return do()
 	}
 	l, err := lock.Await(filepath.Join(ix.root, lockName), "redline history", patience)
@@ -111,7 +115,10 @@ func OpenTelling(ctx context.Context, root string, tell Progress) (*Index, error
 	case !info.IsDir():
 		return nil, fmt.Errorf("%s is no directory; --runs names the one that holds run directories", root)
 	}
-	ix, fresh, err := open(ctx, root)
+	ix, fresh, err := open(ctx, root, filepath.Join(root, FileName))
+	if readOnly(err) {
+		ix, fresh, err = open(ctx, root, ":memory:")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -125,9 +132,15 @@ func OpenTelling(ctx context.Context, root string, tell Progress) (*Index, error
 	return ix, nil
 }
 
-// open opens the database and says whether it is empty and of no version yet.
-func open(ctx context.Context, root string) (ix *Index, fresh bool, err error) {
-	path := filepath.Join(root, FileName)
+// readOnly reports a file that can neither be made nor written.
+func readOnly(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && (e.Code()&0xff == sqlite3.SQLITE_CANTOPEN || e.Code()&0xff == sqlite3.SQLITE_READONLY)
+}
+
+// open opens the database of root at path and says whether it is empty and of no
+// version yet.
+func open(ctx context.Context, root, path string) (ix *Index, fresh bool, err error) {
 	// Paths may hold what a URI takes for its own.
 	dsn := (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath(),
 		RawQuery: fmt.Sprintf("_pragma=busy_timeout(%d)&_txlock=immediate", patience.Milliseconds())}).String()
@@ -136,7 +149,7 @@ func open(ctx context.Context, root string) (ix *Index, fresh bool, err error) {
 		return nil, false, err
 	}
 	db.SetMaxOpenConns(1)
-	ix = &Index{root: root, db: db}
+	ix = &Index{root: root, db: db, passing: path == ":memory:"}
 	if fresh, err = ix.prepare(ctx); err != nil {
 		return nil, false, errors.Join(ix.broken(err), db.Close())
 	}
@@ -237,13 +250,13 @@ func Rebuild(ctx context.Context, root string) (found int, err error) {
 	}
 	writer := &Index{root: root}
 	err = writer.alone(func() error {
-		ix, _, err := open(ctx, root)
+		ix, _, err := open(ctx, root, writer.file())
 		var broken *broken
 		if errors.As(err, &broken) {
 			if err := os.Remove(broken.Path); err != nil {
 				return err
 			}
-			ix, _, err = open(ctx, root)
+			ix, _, err = open(ctx, root, writer.file())
 		}
 		if err != nil {
 			return err

@@ -457,3 +457,29 @@ func TestARunThatIsBeingWrittenIsLeftAlone(t *testing.T) {
 		t.Errorf("after the release: %v", err)
 	}
 }
+
+// Runs in a directory that cannot be written are listed all the same, and nothing
+// there is changed.
+func TestADirectoryThatCannotBeWrittenIsListed(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	dir := keep(t, root, "a", finished("a", day(1)))
+	if err := os.Mkdir(filepath.Join(root, FileName), 0o555); err != nil { // no user can make the index, not even root
+		t.Fatal(err)
+	}
+	if err := os.Chmod(root, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(root, 0o755) })
+	ix := opened(t, root)
+	entries, err := ix.List(t.Context(), Filter{})
+	if diff := cmp.Diff([]string{"a"}, paths(entries)); diff != "" || err != nil {
+		t.Fatalf("%v (-want +got):\n%s", err, diff)
+	}
+	if _, err := ix.Drift(t.Context(), entries[0]); err != nil {
+		t.Error(err)
+	}
+	if err := ix.Add(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "cannot be written") {
+		t.Errorf("a run was added: %v", err)
+	}
+}

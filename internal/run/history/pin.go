@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"redline/internal/regular"
 	"redline/internal/run/store"
 )
 
@@ -23,7 +24,7 @@ type Pin struct {
 
 func readPin(dir string) (*Pin, error) {
 	path := filepath.Join(dir, store.PinFile)
-	text, err := os.ReadFile(path)
+	text, err := regular.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -62,7 +63,7 @@ func (ix *Index) pin(ctx context.Context, e *Entry, pin Pin) (replaced []*Entry,
 	if err := unwritten(filepath.Join(ix.root, e.Path)); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(ix.root, e.Path, store.PinFile), append(text, '\n'), 0o644); err != nil {
+	if err := (&store.Dir{Path: filepath.Join(ix.root, e.Path)}).WritePin(append(text, '\n')); err != nil {
 		return nil, err
 	}
 	if err := ix.Add(ctx, filepath.Join(ix.root, e.Path)); err != nil {

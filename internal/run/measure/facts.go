@@ -88,6 +88,7 @@ func (r *run) warnings(unasked int64, sawAccelerators bool) []result.Warning {
 		}
 	}
 	add("client", r.crewWarning)
+	add("server", r.target.another())
 	add("server", r.watched.unread)
 	if b := r.watched.boards; b != nil && !sawAccelerators {
 		add("accelerator", b.unread)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/plan/config"
 	"redline/internal/run/store"
 	"redline/internal/twin/sim"
@@ -51,7 +52,21 @@ func TestEveryRecordHasItsCache(t *testing.T) {
 	}
 }
 
-// An objective on a cache of unknown shape is refused before anything is asked.
+// An objective on a cache of unknown shape beside others is said not to be judged,
+// and the others are.
+func TestAnUnknownCacheIsLeftUnjudged(t *testing.T) {
+	flags := map[string][]string{"url": {"http://sim"}, "model": {"claude-sonnet-4-20250514"}, "rate": {"5"}, "arrival": {"constant"}, "requests": {"20"},
+		"warmup": {"0s"}, "workload": {"fixed(100,10)"}, "slo": {"ttft:mean<10s", "kv:max<1024MB"}}
+	runVirtualOn(t, sim.Spec{Model: "llama-3.1-8b", GPU: "H100"}, flags, "", func(res *result.Result, _ *store.Dir, _ []*sim.Job) {
+		for i, want := range []slo.Standing{slo.Met, slo.NotJudged} {
+			if got := res.Points[0].Objectives[i]; got.Standing != want {
+				t.Errorf("%s: %s (%s), want %s", got.Objective, got.Standing, got.Note, want)
+			}
+		}
+	})
+}
+
+// An objective on a cache of unknown shape alone is refused before anything is asked.
 func TestAnUnknownCacheIsRefused(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

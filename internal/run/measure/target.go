@@ -1,11 +1,14 @@
 package measure
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -52,6 +55,7 @@ type Target struct {
 	repeat       *validity.Repeat // nil where it was not tried
 	exam         *quality.Exam    // what the golden set came to before any load, nil before it was asked
 	cut          int64            // requests that the last run cut off
+	reply        bytes.Buffer     // the preflight's exchange as it was traced
 }
 
 // tally is what a client has counted since it was made.
@@ -126,9 +130,11 @@ func (t *Target) reach(ctx context.Context, r *run, spec client.Spec) error {
 	if err := t.learnContext(ctx, r, served); err != nil {
 		return err
 	}
+	var seen io.Writer = &t.reply
 	if r.Trace != nil {
-		t.client.TraceNext(r.Trace)
+		seen = io.MultiWriter(seen, r.Trace)
 	}
+	t.client.TraceNext(seen)
 	if err := t.preflight(ctx, r, served); err != nil {
 		return err
 	}
@@ -215,7 +221,7 @@ const (
 )
 
 // preflight sends one request and looks at all of its reply; then, of a server
-// that answers soon, whether it answers a repeated request from a cache. All of
+// that answers soon, whether it answers repeated requests from a cache. All of
 // it is charged to the budgets.
 func (t *Target) preflight(ctx context.Context, r *run, served []client.ServedModel) error {
 	if short := r.shortFor(1, t.asked); short != "" {
@@ -237,23 +243,27 @@ func (t *Target) preflight(ctx context.Context, r *run, served []client.ServedMo
 	if n := rec.ChunkCount(); n > 1 {
 		t.tpot = time.Duration(rec.Last-rec.First) / time.Duration(n-1)
 	}
-	if whole(rec) > repeatLimit || r.shortFor(2, t.asked) != "" {
-		return nil
+	repeat := validity.Repeat{Fresh: whole(rec)}
+	for prompt := uint64(1); repeat.Open(); prompt++ {
+		if repeat.Fresh > repeatLimit || r.shortFor(2, t.asked) != "" {
+			return nil
+		}
+		// Another prompt goes first, so that a cold start is not taken for a cache.
+		fresh, err := t.ask(ctx, r, prompt)
+		if err != nil {
+			return t.unfit(err, served)
+		}
+		again, err := t.ask(ctx, r, prompt-1)
+		if err != nil {
+			return t.unfit(err, served)
+		}
+		repeat.Add(whole(fresh), whole(again))
 	}
-	// Another prompt goes first, so that a cold start is not taken for a cache.
-	fresh, err := t.ask(ctx, r, 1)
-	if err != nil {
-		return t.unfit(err, served)
-	}
-	again, err := t.ask(ctx, r, 0)
-	if err != nil {
-		return t.unfit(err, served)
-	}
-	t.repeat = &validity.Repeat{Fresh: whole(fresh), Again: whole(again)}
+	t.repeat = &repeat
 	return nil
 }
 
-// repeatLimit is how slow a server may be for two more preflight requests.
+// repeatLimit is how slow a server may be for more preflight requests.
 const repeatLimit = 3 * time.Second
 
 func whole(rec *record.Record) time.Duration { return time.Duration(max(rec.Last, rec.End) - rec.Sent) }
@@ -279,6 +289,23 @@ func (t *Target) ask(ctx context.Context, r *run, prompt uint64) (*record.Record
 	rec.Settle()
 	t.asked = append(t.asked, spent{max(rec.PromptTokens, preflightTokens), rec.OutputTokens})
 	return rec, nil
+}
+
+// named is the model of a reply, as it was traced.
+var named = regexp.MustCompile(`(?m)^<.*?"model" ?: ?"([^"]+)"`)
+
+// another says that the server answers for another model than it was asked for, ""
+// where it does not. Names with a path or a date are the same.
+func (t *Target) another() string {
+	found := named.FindSubmatch(t.reply.Bytes())
+	if found == nil {
+		return ""
+	}
+	asked, answered := strings.ToLower(t.model), strings.ToLower(string(found[1]))
+	if strings.Contains(asked, answered) || strings.Contains(answered, asked) {
+		return ""
+	}
+	return fmt.Sprintf("the server answers as model %s, and %s was asked for: whose figures these are is not known", text.Quote(string(found[1])), text.Quote(t.model))
 }
 
 // unfit words a failed preflight, with its cure where one is known.

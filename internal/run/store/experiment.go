@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"redline/internal/regular"
 )
 
 // experimentSchema names the format of the file that makes a directory that of
@@ -41,7 +43,7 @@ func (d *Dir) WriteKind(kind string) error {
 // Kind is the kind of experiment that the directory is of, "" for a single run.
 func (d *Dir) Kind() (string, error) {
 	path := filepath.Join(d.Path, experimentFile)
-	content, err := readFile(path)
+	content, err := regular.Read(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil
@@ -60,7 +62,7 @@ func (d *Dir) Kind() (string, error) {
 
 // Plan reads the resolved plan as it was written.
 func (d *Dir) Plan() ([]byte, error) {
-	content, err := readFile(d.PlanPath())
+	content, err := regular.Read(d.PlanPath())
 	if err != nil {
 		return nil, cause(d.PlanPath(), err)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"redline/internal/regular"
 )
 
 // The files that a launched server leaves in the directory of its stage.
@@ -43,7 +45,7 @@ func WriteLaunch(dir string, l Launch) error {
 
 // ReadLaunch finds it there; ok is false where there is none that can be read.
 func ReadLaunch(dir string) (l Launch, ok bool) {
-	content, err := os.ReadFile(filepath.Join(dir, launchFile))
+	content, err := regular.Read(filepath.Join(dir, launchFile))
 	if err != nil || json.Unmarshal(content, &l) != nil {
 		return Launch{}, false
 	}
@@ -65,6 +67,6 @@ func ReadCrew(dir string) (memo []byte, ok bool) {
 	if _, err := os.Stat(filepath.Join(dir, ResultFile)); err == nil {
 		return nil, false
 	}
-	memo, err := os.ReadFile(filepath.Join(dir, crewFile))
+	memo, err := regular.Read(filepath.Join(dir, crewFile))
 	return memo, err == nil
 }

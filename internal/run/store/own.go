@@ -4,7 +4,10 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"path/filepath"
+
+	"redline/internal/regular"
 )
 
 // oneRun refuses a directory whose files are of more than one run, as two
@@ -24,15 +27,18 @@ func (d *Dir) oneRun() error {
 	return nil
 }
 
+// mostHead is how much of a file is looked at for its run.
+const mostHead = 1 << 20
+
 // named is the value of a key at the top of a JSON document, as far as it
 // stands before any other block.
 func (d *Dir) named(file, key string) string {
-	f, err := open(filepath.Join(d.Path, file))
+	f, err := regular.Open(filepath.Join(d.Path, file))
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
-	tokens := json.NewDecoder(bufio.NewReaderSize(f, 512))
+	tokens := json.NewDecoder(bufio.NewReaderSize(io.LimitReader(f, mostHead), 512))
 	if begin, err := tokens.Token(); err != nil || begin != json.Delim('{') {
 		return ""
 	}

@@ -12,6 +12,7 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/judge/result"
+	"redline/internal/regular"
 	"redline/internal/text"
 )
 
@@ -66,7 +67,7 @@ func (d *Dir) Outline() (*result.Result, error) { return d.answer(result.Outline
 
 func (d *Dir) answer(read func([]byte) (*result.Result, error)) (*result.Result, error) {
 	path := filepath.Join(d.Path, ResultFile)
-	content, err := readFile(path)
+	content, err := regular.Read(path)
 	if err != nil {
 		return nil, cause(path, err)
 	}
@@ -81,7 +82,7 @@ func (d *Dir) answer(read func([]byte) (*result.Result, error)) (*result.Result,
 // Header reads the head of the record log.
 func (d *Dir) Header() (record.Header, error) {
 	path := filepath.Join(d.Path, recordsFile)
-	f, err := open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return record.Header{}, cause(path, err)
 	}
@@ -107,7 +108,7 @@ type Ending struct {
 // Ending reads the record log to its end.
 func (d *Dir) Ending() (Ending, error) {
 	path := filepath.Join(d.Path, recordsFile)
-	f, err := open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return Ending{}, cause(path, err)
 	}
@@ -131,7 +132,7 @@ func (d *Dir) Records() iter.Seq2[*record.Record, error] {
 // readRecords reads a log and what belongs behind it.
 func readRecords(path string, rest []byte) iter.Seq2[*record.Record, error] {
 	return func(yield func(*record.Record, error) bool) {
-		f, err := open(path)
+		f, err := regular.Open(path)
 		if err != nil {
 			yield(nil, cause(path, err))
 			return
@@ -151,35 +152,4 @@ func readRecords(path string, rest []byte) iter.Seq2[*record.Record, error] {
 			}
 		}
 	}
-}
-
-// open opens a file to read, and only a file: a pipe in its place would wait for
-// a writer that never comes.
-func open(path string) (*os.File, error) {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("it is no regular file")}
-	}
-	return os.Open(path)
-}
-
-// mostRead is how long a file may be that is read as a whole. A result has a few
-// MB; what is longer would only use up the memory.
-const mostRead = 64_000_000
-
-func readFile(path string) ([]byte, error) {
-	f, err := open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > mostRead {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("it has %d MB, and redline reads %d; redline writes none that long", info.Size()/1e6, mostRead/1_000_000)}
-	}
-	content := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead))
-	_, err = content.ReadFrom(f)
-	return content.Bytes(), err
 }

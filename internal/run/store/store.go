@@ -174,6 +174,9 @@ func (d *Dir) unmake() {
 // WritePlan keeps the resolved plan.
 func (d *Dir) WritePlan(yaml []byte) error { return d.write(planFile, yaml) }
 
+// WritePin marks the run as a baseline.
+func (d *Dir) WritePin(pin []byte) error { return d.write(PinFile, pin) }
+
 // PlanPath is where the resolved plan lies.
 func (d *Dir) PlanPath() string { return filepath.Join(d.Path, planFile) }
 
@@ -193,7 +196,10 @@ func (d *Dir) WriteResult(r *result.Result) error {
 func (d *Dir) write(name string, content []byte) error {
 	path := filepath.Join(d.Path, name)
 	draft := path + ".tmp"
-	err := writeSynced(draft, content)
+	err := os.Remove(draft) // a killed process may have left it, or anybody a link
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = writeSynced(draft, content)
+	}
 	if err == nil {
 		err = os.Rename(draft, path)
 	}
@@ -206,7 +212,7 @@ func (d *Dir) write(name string, content []byte) error {
 
 // writeSynced writes a file that is on the disk when it returns.
 func writeSynced(path string, content []byte) error {
-	f, err := os.Create(path)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"redline/internal/observe/telemetry"
+	"redline/internal/regular"
 	"redline/internal/text"
 )
 
@@ -54,7 +55,7 @@ func (d *Dir) StartEngineLog() (*os.File, error) {
 // ReadTelemetry reads the log back; a run without one gives nil.
 func (d *Dir) ReadTelemetry() (*telemetry.Logged, error) {
 	path := filepath.Join(d.Path, telemetryFile)
-	f, err := open(path)
+	f, err := regular.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

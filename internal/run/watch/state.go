@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"redline/internal/regular"
 )
 
 // State is what a watch remembers over a restart.
@@ -42,7 +44,7 @@ const StateFile = "redline-watch.json"
 // that forgot.
 func LoadState(dir string) (s *State, problem error) {
 	s = &State{Schema: stateSchema, Schedules: map[string]*Journal{}, path: filepath.Join(dir, StateFile)}
-	text, err := os.ReadFile(s.path)
+	text, err := regular.Read(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
 	}

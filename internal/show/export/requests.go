@@ -6,56 +6,46 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 
 	"redline/internal/judge/result"
 	"redline/internal/peer"
 	"redline/internal/show/gauge"
 	"redline/internal/show/parquet"
-	"redline/internal/stats"
 )
 
 // requestColumn is one column of the table of requests; ok is false where a
 // request does not have it.
 type requestColumn struct {
-	name, means string
-	of          func(*peer.Request) (value any, ok bool)
+	name string
+	of   func(*peer.Request) (value any, ok bool)
 }
 
 // requestColumns are in a fixed order: new ones are added at the end.
 var requestColumns = []requestColumn{
-	{"id", "number of the request in its run", func(q *peer.Request) (any, bool) { return q.ID, true }},
-	{"session", "number of its session", func(q *peer.Request) (any, bool) { return q.Session, true }},
-	{"turn", "number of its turn in the session, from 0", func(q *peer.Request) (any, bool) { return q.Turn, true }},
-	{"class", "class of a mix", func(q *peer.Request) (any, bool) { return q.Class, q.Class != "" }},
-	{"outcome", "ok, or how it failed", func(q *peer.Request) (any, bool) { return q.Outcome, true }},
-	{"status", "HTTP status", func(q *peer.Request) (any, bool) { return q.Status, q.Status != 0 }},
-	{"due_s", "when it was due, seconds from the window's start", func(q *peer.Request) (any, bool) { return q.Due, true }},
-	{"start_s", "when it could be sent, seconds from the window's start", func(q *peer.Request) (any, bool) { return q.Start, true }},
-	{"slot_wait_ms", "waiting for a slot of the cap", func(q *peer.Request) (any, bool) { return 1e3 * q.Queue, true }},
-	{"ttft_ms", "time to first output", func(q *peer.Request) (any, bool) { return 1e3 * q.TTFT, q.OK && q.TTFT > 0 }},
-	{"tpot_ms", "time per output token after the first", func(q *peer.Request) (any, bool) { return 1e3 * q.TPOT(), q.OK && q.Out > 1 && q.Streamed }},
-	gapColumn("itl_p50_ms", 50), gapColumn("itl_p95_ms", 95), gapColumn("itl_p99_ms", 99), gapColumn("itl_max_ms", 100),
-	{"e2e_ms", "time to the last output", func(q *peer.Request) (any, bool) { return 1e3 * q.Latency, q.OK }},
-	{"prompt_tokens", "tokens of the prompt", func(q *peer.Request) (any, bool) { return q.In, true }},
-	{"cached_tokens", "of them, from the server's cache", func(q *peer.Request) (any, bool) { return q.Cached, q.OK }},
-	{"output_tokens", "tokens of the reply", func(q *peer.Request) (any, bool) { return q.Out, q.OK }},
-	{"reasoning_tokens", "of them, reasoning", func(q *peer.Request) (any, bool) { return q.Reasoning, q.OK }},
-	{"error", "why it failed", func(q *peer.Request) (any, bool) { return q.Error, !q.OK && q.Error != "" }},
-	{"kv_bytes", "its tokens in the key-value cache, by the shape of the model", func(q *peer.Request) (any, bool) { return q.KVBytes, q.KVBytes > 0 }},
+	{"id", func(q *peer.Request) (any, bool) { return q.ID, true }},
+	{"session", func(q *peer.Request) (any, bool) { return q.Session, true }},
+	{"turn", func(q *peer.Request) (any, bool) { return q.Turn, true }},
+	{"class", func(q *peer.Request) (any, bool) { return q.Class, q.Class != "" }},
+	{"outcome", func(q *peer.Request) (any, bool) { return q.Outcome, true }},
+	{"status", func(q *peer.Request) (any, bool) { return q.Status, q.Status != 0 }},
+	{"due_s", func(q *peer.Request) (any, bool) { return q.Due, true }},
+	{"start_s", func(q *peer.Request) (any, bool) { return q.Start, true }},
+	latency("slot_wait"), latency("ttft"), latency("tpot"),
+	latency("itl_p50"), latency("itl_p95"), latency("itl_p99"), latency("itl_max"),
+	latency("e2e"),
+	{"prompt_tokens", func(q *peer.Request) (any, bool) { return q.In, true }},
+	{"cached_tokens", func(q *peer.Request) (any, bool) { return q.Cached, q.OK }},
+	{"output_tokens", func(q *peer.Request) (any, bool) { return q.Out, q.OK }},
+	{"reasoning_tokens", func(q *peer.Request) (any, bool) { return q.Reasoning, q.OK }},
+	{"error", func(q *peer.Request) (any, bool) { return q.Error, !q.OK && q.Error != "" }},
+	{"kv_bytes", func(q *peer.Request) (any, bool) { return q.KVBytes, q.KVBytes > 0 }},
+	latency("ttft_due"), latency("ttfa"), latency("stall"), latency("e2e_due"), latency("decode"), latency("lag"), latency("connect"), latency("tls"),
 }
 
-// gapColumn is a percentile of the gaps between a reply's output events.
-func gapColumn(name string, percent float64) requestColumn {
-	return requestColumn{name, fmt.Sprintf("p%g of the gaps between output events", percent), func(q *peer.Request) (any, bool) {
-		if !q.OK || len(q.Gaps) == 0 {
-			return 0.0, false
-		}
-		sorted := append([]float64(nil), q.Gaps...)
-		slices.Sort(sorted)
-		return 1e3 * stats.Quantile(sorted, percent/100), true
-	}}
+// latency is the column of a latency by its name.
+func latency(name string) requestColumn {
+	return requestColumn{name + "_ms", func(q *peer.Request) (any, bool) { ms, ok := q.MS[name]; return ms, ok }}
 }
 
 // RequestsCSV writes a row for each measured request. What is not known is empty.

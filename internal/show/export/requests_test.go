@@ -30,8 +30,8 @@ func TestRequestsAsParquet(t *testing.T) {
 		}
 		columns = append(columns, c.name+":"+kind)
 	}
-	whole := peer.Request{ID: 1, Session: 2, Turn: 3, Class: "=chat", Outcome: "ok", OK: true, Streamed: true, Status: 200, Due: 0.5, Start: 0.75, Queue: 0.25, TTFT: 0.1,
-		Latency: 0.9, Gaps: []float64{0.1, 0.3, 0.4}, In: 100, Cached: 64, Out: 4, Reasoning: 1}
+	whole := peer.Request{ID: 1, Session: 2, Turn: 3, Class: "=chat", Outcome: "ok", OK: true, Streamed: true, Status: 200, Due: 0.5, Start: 0.75,
+		MS: map[string]float64{"ttft": 100, "e2e": 900, "itl_p50": 300}, In: 100, Cached: 64, Out: 4, Reasoning: 1}
 	for name, requests := range map[string][]peer.Request{
 		"mixed":    {whole, {ID: 2, Outcome: "http", Status: 500, Error: "-broken, \"truly\"\nso"}},
 		"a failed": {{Outcome: "timeout"}},

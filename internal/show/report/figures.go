@@ -97,9 +97,12 @@ func (p *page) goodput(point *result.Point) {
 }
 
 func (p *page) concurrency(c metric.Concurrency) {
+	if c.Max == 0 && c.Mean == 0 {
+		return // another benchmark does not say
+	}
 	p.shows("in_flight_mean")
 	mean, most := figure(c.Mean)+" mean"+p.markOn("concurrency.mean"), count(c.Max)+" max"
-	if c.Max == 0 && c.Mean > 0 { // another benchmark does not say
+	if c.Max == 0 {
 		most = ""
 	}
 	p.Field("in flight", strings.Join(present(mean, most), ", "))

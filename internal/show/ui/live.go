@@ -15,6 +15,7 @@ import (
 
 	"redline/internal/drive/record"
 	"redline/internal/judge/progress"
+	"redline/internal/regular"
 	"redline/internal/run/store"
 	"redline/internal/text"
 )
@@ -178,9 +179,7 @@ const often = 250 * time.Millisecond
 func (g *growing) Read(p []byte) (int, error) {
 	for {
 		if g.file == nil {
-			if info, err := os.Stat(g.path); err == nil && info.Mode().IsRegular() {
-				g.file, _ = os.Open(g.path) // it may come
-			}
+			g.file, _ = regular.Open(g.path) // it may come
 		}
 		if g.file != nil {
 			if n, err := g.file.Read(p); n > 0 || err != nil && !errors.Is(err, io.EOF) {

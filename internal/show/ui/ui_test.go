@@ -238,6 +238,7 @@ func TestViewsNameTheCommandThatPrintsTheSame(t *testing.T) {
 		"/run/week-03-id":                                        {"redline report " + path("week-03")},
 		"/compare?a=" + a + "&b=" + b:                            {"redline compare " + path("week-00") + " " + path("week-01"), "ttft"},
 		"/compare?a=" + a + "&b=" + b + "&b=" + c:                {"redline compare " + path("week-00") + " " + path("week-02"), `id="d1-s`},
+		"/frontier?run=" + a + "&run=" + a:                       {"redline report " + path("week-00") + " --pareto", "FRONTIER"},
 		"/frontier?run=" + a + "&run=" + b:                       {"redline report " + path("week-00") + " " + path("week-01") + " --pareto", "FRONTIER", "tokens/s/accelerator"},
 		"/drift?label=nightly":                                   {"redline history drift --runs " + root + " --label nightly", "STEADY", "week-10"},
 		"/drift?run=" + a:                                        {"redline history drift --runs " + root + " week-00-id"},

@@ -73,6 +73,7 @@ func (s *Server) chosen(ctx context.Context, keys []string) ([]*run, error) {
 	if err != nil {
 		return nil, err
 	}
+	keys = slices.Compact(slices.Sorted(slices.Values(keys))) // one may be named twice
 	var list []*run
 	for _, one := range slices.Backward(all) {
 		if slices.Contains(keys, one.Key) || one.Entry != nil && slices.Contains(keys, one.Entry.ID) {

@@ -99,6 +99,12 @@ func within(bounds ...bound) error {
 	return nil
 }
 
+// More than any deployment has: sequences at once, and blocks of 16 tokens.
+const (
+	maxSeqs   = 100_000
+	maxBlocks = 50_000_000
+)
+
 // checkRanges looks at each number alone.
 func (s Spec) checkRanges() error {
 	const count, fraction, share = "a positive number, or 0 for the default", "a number between 0 and 1", "a share from 0 to 1"
@@ -108,10 +114,10 @@ func (s Spec) checkRanges() error {
 	}
 	if err := cmp.Or(s.checkTimes(), s.FrontEnd.Check(), s.Speculation.validate(), within(
 		bound{"tp", float64(s.TP), 0, math.MaxInt, count},
-		bound{"max_num_seqs", float64(s.MaxNumSeqs), 0, math.MaxInt, count},
+		bound{"max_num_seqs", float64(s.MaxNumSeqs), 0, maxSeqs, "a positive number up to 100,000, or 0 for the default"},
 		bound{"max_num_batched_tokens", float64(s.MaxNumBatchedTokens), 0, math.MaxInt, count},
 		bound{"max_model_len", float64(s.MaxModelLen), 0, math.MaxInt, count},
-		bound{"num_gpu_blocks_override", float64(s.NumGPUBlocksOverride), 0, math.MaxInt, count},
+		bound{"num_gpu_blocks_override", float64(s.NumGPUBlocksOverride), 0, maxBlocks, "a positive number up to 50 million, whose table takes 1 GB of this machine's memory, or 0 for the default"},
 		bound{"reasoning_tokens", float64(s.ReasoningTokens), 0, math.MaxInt, count},
 		bound{"tokens_per_chunk", float64(s.TokensPerChunk), 0, math.MaxInt, count},
 		bound{"gpu_memory_utilization", s.GPUMemoryUtilization, 0, 1, fraction},

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -135,5 +136,27 @@ func TestSpecRefusesUnknownFaults(t *testing.T) {
 	want := `faults: unknown fault "truncate"; did you mean truncated?`
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// No number of a Spec, however large, takes all memory or ends the program.
+func TestAbsurdSizesAreRefused(t *testing.T) {
+	t.Parallel()
+	fields := reflect.VisibleFields(reflect.TypeFor[Spec]())
+	for _, f := range fields {
+		if f.Type.Kind() != reflect.Int || len(f.Index) > 1 {
+			continue
+		}
+		spec := Spec{}
+		reflect.ValueOf(&spec).Elem().FieldByIndex(f.Index).SetInt(1_000_000_000_000)
+		if _, err := NewBatching(spec); err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", f.Name, err)
+		}
+	}
+	if _, err := NewBatching(Spec{MaxNumSeqs: 1_000_000_000_000}); err == nil {
+		t.Error("a batch of 1,000,000,000,000 requests is taken")
+	}
+	if _, err := NewBatching(Spec{NumGPUBlocksOverride: 1_000_000_000_000}); err == nil || !strings.Contains(err.Error(), "num_gpu_blocks_override: want a positive number up to 50 million") {
+		t.Errorf("a cache of 1,000,000,000,000 blocks: %v", err)
 	}
 }

@@ -158,6 +158,8 @@ func inResult(t reflect.Type) *jsonschema.Schema {
 		return distribution()
 	case reflect.TypeFor[slo.Standing]():
 		return choice(slo.Met, slo.Missed, slo.Undecided, slo.NotJudged, slo.None)
+	case reflect.TypeFor[result.Validity]():
+		return choice(result.Valid, result.Invalid, result.Incomplete)
 	case reflect.TypeFor[holdup.Holdup]():
 		return &jsonschema.Schema{Type: "array", Items: integer(), MinItems: count(3), MaxItems: count(4),
 			Description: "[kind, start, length, lead] in µs: the lead is how much of the beginning may not have been held up, 0 where it is absent; kind 0: threads of this program, 1: the machine, 2: the embedded engine, 3: a wait of one thread at some time in the stretch, as long as the stretch without its lead."}
@@ -284,7 +286,7 @@ func recordLine() *jsonschema.Schema {
 	for _, key := range []string{"id", "session", "turn", "try", "due", "begin", "slot", "conn", "dialing", "dialed", "secured",
 		"sent", "written", "head", "first", "answer", "last", "end", "status", "prompt_tokens", "asked_prompt",
 		"cached_tokens", "output_tokens", "asked_output", "reasoning_tokens", "streamed_tokens", "local_tokens",
-		"local_by_event", "first_estimate", "claimed_tokens", "coalesced", "reconnects", "inputs", "kv_bytes",
+		"local_by_event", "text_sum", "first_estimate", "claimed_tokens", "coalesced", "reconnects", "inputs", "kv_bytes",
 		"events", "event_tokens", "first_tokens", "stall_ns", "icl_p99_ns", "itl_p99_ns"} {
 		keys[key] = natural()
 	}
