@@ -115,6 +115,9 @@ func (b *Browser) tab() (*Page, error) {
 	return p, nil
 }
 
+// settled waits until a page has seen its new window and drawn itself again.
+const settled = `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => requestAnimationFrame(() => done(true)), 300))))`
+
 // Show shows an address in the same tab, which takes a fraction of the time of a
 // new one. What is shown already is looked at in another way, and not loaded again.
 func (p *Page) Show(address string, look Look) error {
@@ -128,9 +131,13 @@ func (p *Page) Show(address string, look Look) error {
 	if err == nil {
 		err = chromedp.Do(ctx, look.viewport())
 	}
-	if err == nil && address != p.address {
+	switch {
+	case err != nil:
+	case address != p.address:
 		err = chromedp.Do(ctx, chromedp.Navigate(address))
 		p.address = address
+	default:
+		_, err = Ask[bool](p, settled)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", address, err)
