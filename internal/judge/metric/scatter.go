@@ -19,7 +19,6 @@ import (
 const (
 	fineStretches = 20 // a whole number of them is a half, a quarter and a tenth
 	halves        = 2
-	quarters      = 4
 	tenths        = 10
 	sessionGroups = 12
 	// minTenths is how many tenths must have a value for their correlation to be
@@ -68,15 +67,6 @@ func (s *scattered) parts(count int) []float64 {
 // the window itself shows it, by the names that comparisons use ("ttft:p99"): of
 // shares as a difference, of all others as one of logarithms.
 type StandardErrors map[string]float64
-
-// ErrorFreedom is the number of degrees of freedom of such an error: it is that
-// of two halves, or of four quarters.
-func ErrorFreedom(f *fig.Figure) float64 {
-	if f.Interval == fig.ByCount {
-		return quarters - 1
-	}
-	return halves - 1
-}
 
 func (e StandardErrors) put(name string, value float64) {
 	if !math.IsNaN(value) && !math.IsInf(value, 0) {
@@ -214,7 +204,7 @@ func (v view) shareError(errors StandardErrors, f *fig.Figure) {
 	if sizes.total() == 0 {
 		return
 	}
-	share, parts := hits.total()/sizes.total(), int(ErrorFreedom(f))+1
+	share, parts := hits.total()/sizes.total(), f.Parts()
 	errors.put(fig.Statistic{Figure: f, Stat: f.Stat}.String(), max(
 		sectionError(share, divided(hits.parts(parts), sizes.parts(parts)), divided(hits.parts(tenths), sizes.parts(tenths))),
 		groupError(hits.groups, sizes.groups, share)))

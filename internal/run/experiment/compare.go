@@ -132,12 +132,12 @@ func (x *conductor) note(s side, round *compare.Round, res *result.Result) {
 	case x.leftOut != "":
 		round.Skip = s.name + ": not valid: " + x.leftOut
 	}
-	p, figures := &res.Points[0], append(slices.Clone(x.figures), unfinishedRate)
+	p, figures := &res.Points[0], slices.Concat(x.figures, compare.Means, []string{unfinishedRate})
 	values, ends := compare.ValuesOf(p, figures...), compare.EndsOf(p, figures...)
 	if s.name == "A" {
-		round.A, round.EndsA, round.QualityA, round.CurvesA = values, ends, p.Quality, p.Distributions
+		round.A, round.EndsA, round.QualityA, round.CurvesA, round.FlagsA = values, ends, p.Quality, p.Distributions, res.Engine.Flags
 	} else {
-		round.B, round.EndsB, round.QualityB, round.CurvesB = values, ends, p.Quality, p.Distributions
+		round.B, round.EndsB, round.QualityB, round.CurvesB, round.FlagsB = values, ends, p.Quality, p.Distributions, res.Engine.Flags
 	}
 }
 
