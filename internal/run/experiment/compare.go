@@ -41,6 +41,9 @@ func Compare(ctx context.Context, o Options, b *config.Config) (*result.Result, 
 	if err := x.settle(theirs.config); err != nil {
 		return nil, "", err
 	}
+	if x.Resume != "" {
+		x.attempts = x.begunRounds()
+	}
 	rounds := cmp.Or(x.Config.Experiment.Rounds, compare.DefaultRounds)
 	standings, err := x.compare(ctx, side{name: "A", config: x.Config, target: x.target}, theirs, rounds)
 	if err == nil {
