@@ -198,7 +198,7 @@ func (m Monitor) shared(from, to, from2, to2 int) float64 {
 // maxAlike is the largest correlation of neighbors that a short series can show,
 // and alikeMargin what is added to the estimate, because so few runs may show too
 // little of it.
-const maxAlike, alikeMargin = 0.9, 0.12
+const maxAlike, alikeMargin = 0.9, 0.15
 
 // Alike estimates the correlation of neighbors that several series have in
 // common, each of a level that is not known, and corrects it for that: short
