@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"cmp"
 	"math"
 
 	"redline/internal/drive/record"
@@ -31,12 +32,10 @@ const (
 // sessions.
 type place struct{ stretch, group uint8 }
 
-// placeOf places an event of a record. Records that name no session are each one.
+// placeOf places an event of a record. Records that name no session are each one,
+// told apart by when they were due.
 func (c *collector) placeOf(r *record.Record, at int64) place {
-	session := r.Session
-	if session == 0 {
-		session = c.requests.n
-	}
+	session := cmp.Or(int64(r.Session), r.Due)
 	stretch := float64(at-c.o.Start) / float64(c.o.End-c.o.Start) * fineStretches
 	return place{uint8(min(max(stretch, 0), fineStretches-1)), uint8(stats.Scramble(uint64(session)) % sessionGroups)}
 }
