@@ -8,7 +8,8 @@ GOVULNCHECK := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 TARGETS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 FUZZTIME ?= 10m
-.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy peers real vllm predict tune twin offered soak reliability limit verdicts trials collector golden readme pictures examples release vuln dist clean scrape screen
+PAIRS ?= runs/pairs.jsonl
+.PHONY: help build run test long check cross fuzz hostile bench floor scale workers busy accuracy peers real vllm predict tune twin offered soak reliability limit verdicts pairs drift trials collector golden readme pictures examples release vuln dist clean scrape screen
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -110,6 +111,12 @@ verdicts: ## how often objectives are judged wrongly, and decided (an hour on tw
 trials: ## how often comparisons, drift and toggles call a difference that is none, and find one (half an hour); writes docs/HISTORY.md, docs/OPTIMIZATIONS.md
 	go test -run 'TestDriftOverTwoYears|TestManualSaysHowOftenItIsRight' ./internal/answer/compare ./internal/answer/toggle -update
 	REDLINE_TRIALS=400 go test -run 'TestSame|TestFive|TestLimit|TestSingleRunsOfOne' -v -timeout 1h ./internal/answer/compare/
+
+pairs: ## how often one run of each side is called different or equal, and how often rightly (an hour on two cores; resumes from PAIRS; REDLINE_SHARD=0/2 does half); writes docs/METRICS.md
+	REDLINE_PAIRS=400 REDLINE_PAIRS_STATE=$(abspath $(PAIRS)) go test -count=1 -run TestPairRates -timeout 6h ./internal/answer/compare/
+
+drift: ## how often drift raises false alarms and finds changes, in 1,000 series of each kind (five minutes); writes docs/HISTORY.md
+	REDLINE_DRIFT=1000 go test -count=1 -run 'TestDriftRates$$' -timeout 1h ./internal/answer/compare/
 
 collector: ## push figures to the OpenTelemetry collector's own receiver, built from a module of its own (minutes)
 	REDLINE_COLLECTOR=1 go test -count=1 -run TestOpenTelemetryCollectorReceives -v ./internal/show/gauge/

@@ -21,8 +21,10 @@ import (
 const compareHelp = `Report whether B is worse than A.
 
 Stored: two run directories, or sets of them separated by commas. For single
-runs a difference counts only if it exceeds the uncertainty of both runs and the
-usual variation between such runs (--history), or --tolerance.
+runs a difference counts only if it exceeds what parts of the runs differ by and
+the usual variation between such runs (--history), or --tolerance; the two are
+equal only if the same evidence bounds the difference. A figure that a failed
+check touches is not judged; the others are.
 
 Live: two URLs. Both get the same requests in the same order at the same rate,
 interleaved, ten rounds by default, which take about 14 minutes. Every metric is

@@ -34,7 +34,7 @@ func TestLiveComparisonsEndAlikeWithEveryOption(t *testing.T) {
 	}
 }
 
-// compared is a stored run with a ttft p99, known within 2%.
+// compared is a stored run with a ttft p99, of which parts show an error of 0.5%.
 func compared(t *testing.T, name string, ttft float64, change func(*result.Result)) string {
 	t.Helper()
 	rate := 10.0
@@ -43,8 +43,8 @@ func compared(t *testing.T, name string, ttft float64, change func(*result.Resul
 	p := &res.Points[0]
 	p.Window = metric.Window{StartS: 10, EndS: 70}
 	p.Requests = metric.Requests{Due: 600, Sent: 600, OK: 600}
-	p.Latency.TTFTDue = &metric.Dist{N: 600, P: map[string]float64{"p99": ttft}, Firm: []string{"p99"},
-		CI: map[string][2]float64{"p99": {ttft * 0.98, ttft * 1.02}}}
+	p.Latency.TTFTDue = &metric.Dist{N: 600, P: map[string]float64{"p99": ttft}}
+	p.StandardErrors = metric.StandardErrors{"ttft:p99": 0.005}
 	change(res)
 	return keptResult(t, filepath.Join(t.TempDir(), name), res)
 }
@@ -69,10 +69,12 @@ func TestStoredComparisonsEndBySeverity(t *testing.T) {
 	}{
 		{"worse", 150, same, false, exitRegression, []string{"WORSE", "slower by 50"}},
 		{"worse, anyway", 150, same, true, exitRegression, []string{"WORSE", "slower by 50"}},
-		{"nothing shown", 101, same, false, exitUndecided, []string{"NO DIFFERENCE SHOWN", "too close to call"}},
+		{"nothing shown", 104, same, false, exitUndecided, []string{"NO DIFFERENCE SHOWN", "too close to call"}},
+		{"equal", 101, same, false, exitOK, []string{"SAME", "no difference larger than"}},
+		{"the same records", 100, same, false, exitOK, []string{"SAME", "no difference at all"}},
 		{"not valid", 150, invalid, false, exitInvalid, []string{"INVALID", "lag: p99 9 ms", "100", "150", "not judged"}},
 		{"not valid, anyway", 150, invalid, true, exitInvalid, []string{"INVALID", "lag: p99 9 ms", "slower by 50"}},
-		{"not valid, nothing shown", 101, invalid, true, exitInvalid, []string{"INVALID", "too close to call"}},
+		{"not valid, nothing shown", 104, invalid, true, exitInvalid, []string{"INVALID", "too close to call"}},
 		{"another model", 150, other, false, exitInvalid, nil},
 		{"another model, anyway", 150, other, true, exitInvalid, []string{"INVALID", "not comparable: model", "slower by 50"}},
 	} {

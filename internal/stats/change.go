@@ -51,6 +51,10 @@ type Monitor struct {
 	// often show none and so no spread, against which a single one would stand
 	// out without end; so a change of shares has to be one of the counts too.
 	Trials []float64
+	// Alike is the correlation of a run with the next one, 0 where each is a new
+	// draw: runs that resemble their neighbors say less about the level, and
+	// their spread less about how far it wanders.
+	Alike float64
 }
 
 // LeastWatched is the shortest series in which a Monitor may call a change.
@@ -69,12 +73,14 @@ var latest = [...]int{2, 3}
 // are the caller's to cut off.
 func (m Monitor) Judge(series []float64) Change {
 	best := Change{P: math.NaN(), Before: math.NaN(), After: math.NaN()}
-	looks := float64(max(m.Runs-learning-latest[0]+1, 1))
 	for _, c := range m.contrasts(len(series)) {
 		p := 1.0
 		before, after := series[:c.reference], series[c.at:]
 		if apartFrom(before, after) {
-			p = min(max(m.pooledT(before, after), m.byCount(series, c))*float64(m.comparisons())*looks, 1)
+			p = min(max(m.pooledT(series, c), m.byCount(series, c))*m.Judgements(), 1)
+			if c.reference < c.at && m.Alike > 0 {
+				p = max(p, min(creeping(series)*m.Judgements(), 1))
+			}
 		}
 		if !(p >= best.P) {
 			best = Change{At: c.at, P: p, Before: Median(series[:c.at]), After: Median(series[c.at:])}
@@ -123,23 +129,98 @@ func apartFrom(earlier, later []float64) bool {
 	return slices.Min(later) > Quantile(sorted, 0.75) || slices.Max(later) < Quantile(sorted, 0.25)
 }
 
+// Judgements is how many comparisons there are over the Monitor's runs.
+func (m Monitor) Judgements() float64 {
+	return float64(m.comparisons() * max(m.Runs-learning-latest[0]+1, 1))
+}
+
 // pooledT is the two-sided P of Student's t test with pooled variance of
-// whether a and b have one mean; either may be a single value where earlier
-// levels show the spread.
-func (m Monitor) pooledT(a, b []float64) float64 {
-	freedom := float64(len(a) + len(b) - 2)
-	squares := squaresAround(a) + squaresAround(b)
-	for _, level := range m.Spread {
-		freedom += float64(max(len(level)-1, 0))
-		squares += squaresAround(level)
+// whether the values of a contrast have one mean; either side may be a single
+// value where earlier levels show the spread.
+func (m Monitor) pooledT(series []float64, c contrast) float64 {
+	before, after := series[:c.reference], series[c.at:]
+	if c.reference < c.at {
+		m.Alike = 0 // whether it creeps is asked of the whole series
 	}
-	apart := math.Abs(Mean(a) - Mean(b))
+	squares, expected, freedom := 0.0, 0.0, 0.0
+	for _, level := range append([][]float64{before, after}, m.Spread...) {
+		n := len(level)
+		squares += squaresAround(level)
+		expected += float64(n) * (1 - m.shared(0, n, 0, n))
+		freedom += float64(max(n-1, 0))
+	}
+	apart := math.Abs(Mean(before) - Mean(after))
 	if squares == 0 && apart == 0 {
 		return 1
 	}
-	doubt := math.Sqrt(squares / freedom * (1/float64(len(a)) + 1/float64(len(b))))
-	return 2 * studentTail(apart/doubt, freedom)
+	n, r := len(series), m.Alike
+	doubt := m.shared(0, c.reference, 0, c.reference) + m.shared(c.at, n, c.at, n) - 2*m.shared(0, c.reference, c.at, n)
+	return 2 * studentTail(apart/math.Sqrt(squares/expected*doubt), max(freedom*(1-r*r)/(1+r*r), min(freedom, minFreedom)))
 }
+
+// minFreedom is how many degrees of freedom a spread has at least, however alike
+// its runs are: a step of many times the spread is one all the same.
+const minFreedom = 4
+
+// creeping is the two-sided P of a slope through the whole series, whose runs are
+// as alike as the series is about that line. A level that creeps is as like its
+// neighbors as one that wanders, and only about its own line it is not.
+func creeping(series []float64) float64 {
+	n, slope := float64(len(series)), Slope(series)
+	rest := residuals(series, slope)
+	squares := squaresAround(rest)
+	if squares == 0 {
+		return 0
+	}
+	r := Autocorrelation(rest, 1)
+	r = min(max(r+(2+4*r)/n+alikeMargin, 0), maxAlike)
+	inflated := squares / (n - 2) * (1 + r) / (1 - r)
+	along := n * (n*n - 1) / 12
+	return 2 * studentTail(math.Abs(slope)/math.Sqrt(inflated/along), max((n-2)*(1-r)/(1+r), minFreedom))
+}
+
+// shared is the covariance of the means of two stretches of runs, each from one
+// run up to another, in units of the variance of a run.
+func (m Monitor) shared(from, to, from2, to2 int) float64 {
+	sum := 0.0
+	for i := from; i < to; i++ {
+		for j := from2; j < to2; j++ {
+			if i == j {
+				sum++
+			} else if m.Alike != 0 {
+				sum += math.Pow(m.Alike, math.Abs(float64(i-j)))
+			}
+		}
+	}
+	return sum / float64(max((to-from)*(to2-from2), 1))
+}
+
+// maxAlike is the largest correlation of neighbors that a short series can show,
+// and alikeMargin what is added to the estimate, because so few runs may show too
+// little of it.
+const maxAlike, alikeMargin = 0.9, 0.15
+
+// Alike estimates the correlation of neighbors that several series have in
+// common, each of a level that is not known, and corrects it for that: short
+// series look less alike than they are (Marriott and Pope's bias). Series below
+// five values say nothing; 0 where none says anything.
+func Alike(list [][]float64) float64 {
+	sum, n := 0.0, 0.0
+	for _, series := range list {
+		if len(series) < minAlike || squaresAround(series) == 0 {
+			continue
+		}
+		r := Autocorrelation(series, 1)
+		sum, n = sum+r+(1+3*r)/float64(len(series)), n+1
+	}
+	if n == 0 {
+		return 0
+	}
+	return min(max(sum/n+alikeMargin, 0), maxAlike)
+}
+
+// minAlike is the shortest series of which neighbors can be compared.
+const minAlike = 5
 
 // byCount is the two-sided P of the exact test of whether events are as frequent
 // after as before: given how many there were in all, each fell among the later

@@ -129,3 +129,31 @@ func TestMonitorSaysWhereItBegan(t *testing.T) {
 		t.Errorf("a series that never moves: %+v, want P 1", equal)
 	}
 }
+
+// Alike is 0 of draws that have nothing to do with each other but for its margin,
+// and finds most of a correlation of 0.7 that many short series share: the margin
+// stands for the rest.
+func TestAlikeIsThatOfManyShortSeries(t *testing.T) {
+	t.Parallel()
+	series := func(trial uint64, correlation float64) []float64 {
+		r := Rand(trial, "alike", 0)
+		list, level := make([]float64, 12), r.NormFloat64()
+		for i := range list {
+			list[i] = level
+			level = correlation*level + math.Sqrt(1-correlation*correlation)*r.NormFloat64()
+		}
+		return list
+	}
+	for _, correlation := range []float64{0, 0.7} {
+		var all [][]float64
+		for trial := range uint64(400) {
+			all = append(all, series(trial, correlation))
+		}
+		if got := Alike(all); got < correlation-0.05 || got > correlation+alikeMargin+0.05 {
+			t.Errorf("a correlation of %g is taken for %.2f", correlation, got)
+		}
+	}
+	if got := Alike([][]float64{{1, 2, 3, 4}, {5, 5, 5, 5, 5}}); got != 0 {
+		t.Errorf("series that say nothing: %g", got)
+	}
+}

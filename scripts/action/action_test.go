@@ -208,9 +208,19 @@ func TestActionMeasuresComparesAndComments(t *testing.T) {
 	with["comment"], with["out"] = "false", "third"
 	delete(with, "compare-args")
 	with["args"] = strings.Replace(with["args"], "ttft:p50<1us", "ttft:p50<30s", 1)
-	if outputs, _, printed, _ := perform(t, g, with); outputs["exit-code"] != "0" && outputs["exit-code"] != "6" { // nothing changed, or too little to tell
-		t.Errorf("without further words of compare: exit code %q\n%s", outputs["exit-code"], printed)
+	if outputs, _, printed, ok := perform(t, g, with); !ok || outputs["exit-code"] != "0" && outputs["exit-code"] != "6" { // nothing changed, or too little to tell
+		t.Errorf("a build like its baseline: exit code %q, goes on %v\n%s", outputs["exit-code"], ok, printed)
 	}
+
+	with["fail-on"], with["args"] = "worse,error", strings.Replace(with["args"], "ttft:p50<30s", "ttft:p50<1us", 1)
+	if outputs, _, printed, ok := perform(t, g, with); !ok || outputs["exit-code"] != "3" || !strings.Contains(printed, "::warning::redline ended with exit code 3 (missed)") {
+		t.Errorf("a missed objective that does not fail the job: exit code %q, goes on %v\n%s", outputs["exit-code"], ok, printed)
+	}
+	with["fail-on"] = "red"
+	if _, _, printed, ok := perform(t, g, with); ok || !strings.Contains(printed, "fail-on: unknown ending red") {
+		t.Errorf("an unknown ending: goes on %v\n%s", ok, printed)
+	}
+	delete(with, "fail-on")
 
 	with["args"] = "--rate five"
 	if outputs, _, _, ok := perform(t, g, with); ok || outputs["exit-code"] != "2" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
 	"redline/internal/text"
 )
 
@@ -140,27 +141,73 @@ func cutShort(r *result.Result) (why string, grave bool) {
 	return "", false
 }
 
+// spoilt is what cannot be relied on: everything, for reasons, or some metrics,
+// each for one.
+type spoilt struct {
+	whole   []string
+	metrics map[string]string
+}
+
 // vet refuses runs that cannot be compared, unless that is forced; one without
-// any figure always is. It gives those whose figures cannot be relied on.
-func (c *Comparison) vet(runs []*result.Result, o Options) (spoilt []string, err error) {
+// any figure always is. It gives what of the others cannot be relied on.
+func (c *Comparison) vet(runs []*result.Result, o Options) (spoilt, error) {
+	s := spoilt{metrics: map[string]string{}}
 	for _, r := range runs {
 		why, refuse := unsound(r)
-		switch {
+		if r.Verdict.Unmade() {
+			c.warn("", "run %s: nothing was checked of it: what its client did may be in its figures", name(r))
+		}
+		switch metrics := spoiltOf(r); {
 		case len(r.Points) == 0:
-			return nil, &Incomparable{Reasons: []string{"run " + r.ID + ": " + why}}
+			return s, &Incomparable{Reasons: []string{"run " + r.ID + ": " + why}}
+		case refuse && len(metrics) > 0 && !o.Anyway:
+			for _, metric := range metrics {
+				s.metrics[metric] = "run " + name(r) + ": " + why
+			}
+			c.warn("", "run %s: %s do not count: %s", name(r), strings.Join(metrics, ", "), why)
 		case refuse:
-			spoilt = append(spoilt, "run "+name(r)+": "+why)
+			s.whole = append(s.whole, "run "+name(r)+": "+why)
 		case why != "":
 			c.warn("", "run %s: %s", name(r), why)
 		}
 	}
 	grave := c.liken(runs)
 	if len(grave) > 0 && !o.Anyway {
-		return nil, &Incomparable{Reasons: grave}
+		return s, &Incomparable{Reasons: grave}
 	}
 	c.force(grave...)
-	c.Invalid = append(c.Invalid, spoilt...)
-	return spoilt, nil
+	c.Invalid = append(c.Invalid, s.whole...)
+	return s, nil
+}
+
+// spoiltOf are the metrics of a run that its failed checks touch; none where it
+// is valid, and where all are.
+func spoiltOf(r *result.Result) []string {
+	failed := r.Verdict.Failed()
+	if _, cut := cutShort(r); cut || r.Verdict.Valid != result.Invalid || len(r.Verdict.Reasons) > len(failed) {
+		return nil
+	}
+	return SpoiltBy(failed)
+}
+
+// SpoiltBy are the metrics that failed checks touch; none where one of them
+// touches everything.
+func SpoiltBy(failed []result.Check) []string {
+	var metrics []string
+	for _, c := range failed {
+		if len(c.Spoils) == 0 {
+			return nil
+		}
+		for _, name := range c.Spoils {
+			if o, err := slo.Parse(name); err == nil {
+				name = o.Metric
+				metrics = append(metrics, "good") // which counts the requests that keep it
+			}
+			metrics = append(metrics, name)
+		}
+	}
+	slices.Sort(metrics)
+	return slices.Compact(metrics)
 }
 
 // force notes what was compared although it cannot be.

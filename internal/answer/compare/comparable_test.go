@@ -43,7 +43,7 @@ func TestWhatIsNotComparableIsRefusedOrWarnedOf(t *testing.T) {
 			[]string{"the seeds differ, so the two runs sent different requests: part of the difference may come from that"}},
 		{"length", func(r *result.Result) { r.Points[0].Window.EndS = 310 }, nil,
 			[]string{"the windows last from 60 to 300 s: the shorter ones saw fewer of the rare slow requests"}},
-		{"a figure", func(r *result.Result) { r.Points[0].Latency.TPOT = firmly(20, 0.1) }, nil,
+		{"a figure", func(r *result.Result) { r.Points[0].Latency.TPOT = p99Of(20) }, nil,
 			[]string{"tpot:p99: measured on one side only"}},
 		{"errors", func(r *result.Result) { r.Points[0].Requests = metric.Requests{Due: 100, OK: 98, Failed: 2} }, nil,
 			[]string{"error:rate: measured on one side only", "reject:rate: measured on one side only",

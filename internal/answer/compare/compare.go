@@ -104,7 +104,7 @@ func (c *Comparison) conclude() {
 			said += " " + m.Verdict
 		}
 		by[m.Standing] = append(by[m.Standing], said)
-		if m.Ratio != nil && m.Interval != nil {
+		if m.Ratio != nil && m.Interval != nil && m.Verdict != sameRecords {
 			largest = max(largest, farthest(*m.Interval, 1))
 		}
 	}
@@ -119,6 +119,8 @@ func (c *Comparison) conclude() {
 		c.Standing, c.Verdict = Better, "B is better: "+better
 	case open != "" || len(c.Metrics) == 0:
 		c.Standing, c.Verdict = Undecided, "no difference shown"
+	case largest == 0:
+		c.Standing, c.Verdict = Same, sameRecords
 	default:
 		c.Standing, c.Verdict = Same, "no difference larger than "+text.RoughPercent(math.Abs(largest))
 	}
@@ -126,6 +128,9 @@ func (c *Comparison) conclude() {
 		c.Verdict += "; too close to call: " + open
 	}
 }
+
+// sameRecords is the verdict on what never differed.
+const sameRecords = "no difference at all"
 
 // unjudge leaves the figures and takes every verdict back.
 func (c *Comparison) unjudge(why string) {

@@ -33,9 +33,9 @@ type Sample struct {
 // DriftOptions says how a series is judged. The zero value works.
 type DriftOptions struct {
 	// Alpha is the chance of a false alarm over the first Runs runs of a
-	// series, all metrics together; 0 means 0.04.
+	// series, all metrics together; 0 means 0.05.
 	Alpha float64
-	// Runs is how many runs are looked at one after another; 0 means 24.
+	// Runs is how many runs are looked at one after another; 0 means 20.
 	Runs int
 	// Tolerance is the relative change that does not matter; 0 means 0.03.
 	// Shares are held to a tenth of it as an absolute difference.
@@ -43,7 +43,7 @@ type DriftOptions struct {
 }
 
 func (o DriftOptions) filled() DriftOptions {
-	return DriftOptions{Alpha: cmp.Or(o.Alpha, 0.04), Runs: cmp.Or(o.Runs, 24), Tolerance: cmp.Or(o.Tolerance, 0.03)}
+	return DriftOptions{Alpha: cmp.Or(o.Alpha, 0.05), Runs: cmp.Or(o.Runs, 20), Tolerance: cmp.Or(o.Tolerance, 0.03)}
 }
 
 // watched are the metrics that drift is looked for in. They are fewer than
@@ -136,9 +136,7 @@ func Drift(series []Sample, o DriftOptions) *result.Drift {
 		}
 	}
 	metrics := present(series)
-	for _, f := range metrics {
-		d.Changes = append(d.Changes, walk(series, f, from, len(metrics), o)...)
-	}
+	d.Changes = append(d.Changes, walk(series, metrics, from, o)...)
 	slices.SortStableFunc(d.Changes, func(a, b result.Moved) int { return a.At.Compare(b.At) })
 	for i := range d.Changes {
 		d.Changes[i].Causes = causes(d.Settings, d.Changes[i].Since)
@@ -163,39 +161,92 @@ func present(series []Sample) []criterion {
 	})
 }
 
-// walk follows one metric through the series and gives the changes after from.
-// Levels that are over lend the later ones their spread.
-func walk(series []Sample, f criterion, from, metrics int, o DriftOptions) []result.Moved {
+// course is one metric on its way through a series: its present level with the
+// runs that it is of, and the levels that are over, which lend their spread.
+type course struct {
+	criterion
+	level, trials []float64
+	at            []int
+	past          [][]float64
+}
+
+// walk follows the metrics through the series and gives the changes after from.
+func walk(series []Sample, metrics []criterion, from int, o DriftOptions) []result.Moved {
 	var moved []result.Moved
-	var past [][]float64
-	var level, trials []float64
-	var at []int
-	monitor := stats.Monitor{Alpha: o.Alpha, Runs: o.Runs, Creep: true}
+	courses := make([]*course, len(metrics))
+	for i, f := range metrics {
+		courses[i] = &course{criterion: f}
+	}
 	for i, s := range series {
-		v, ok := s.Values[f.name]
-		if !ok || !f.usable(v) {
-			continue
+		var settled [][]float64
+		for _, c := range courses {
+			c.take(s, i, from)
+			settled = append(settled, c.level[:max(len(c.level)-unsettled, 0)])
 		}
-		if i >= from && len(at) > 0 && at[0] < from {
-			past, level, trials, at = append(past, level), nil, nil, nil
+		// Runs of one series have their days in common, and so how much a day
+		// resembles the next: all metrics together show it best.
+		alike := stats.Alike(settled)
+		for _, c := range courses {
+			if len(c.at) == 0 || c.at[len(c.at)-1] != i {
+				continue
+			}
+			if found, ok := c.judge(series, i == len(series)-1, alike, len(metrics), o); ok {
+				if i >= from {
+					moved = append(moved, c.moved(found, float64(len(metrics)), series[c.at[found.At]]))
+				}
+				c.split(found.At)
+			}
 		}
-		level, at = append(level, f.nearest(s, level)), append(at, i)
-		if f.Interval == figure.ByCount && s.Requests > 0 {
-			trials = append(trials, float64(s.Requests))
-		}
-		monitor.Spread, monitor.Trials = past, trials
-		c := monitor.Judge(level)
-		if !(c.P*float64(metrics) <= o.Alpha) || !f.matters(c, o.Tolerance) {
-			continue
-		}
-		since := series[at[c.At]]
-		if i >= from {
-			moved = append(moved, f.moved(c, float64(metrics), since))
-		}
-		past, level, at = append(past, level[:c.At:c.At]), level[c.At:], at[c.At:]
-		trials = trials[min(c.At, len(trials)):]
 	}
 	return moved
+}
+
+// unsettled is how many of the last runs may be on a new level already.
+const unsettled = 3
+
+// take adds a run. A pinned one begins a level.
+func (c *course) take(s Sample, i, from int) {
+	v, ok := s.Values[c.name]
+	if !ok || !c.usable(v) {
+		return
+	}
+	if i >= from && len(c.at) > 0 && c.at[0] < from {
+		c.past, c.level, c.trials, c.at = append(c.past, c.level), nil, nil, nil
+	}
+	c.level, c.at = append(c.level, c.nearest(s, c.level)), append(c.at, i)
+	if c.Interval == figure.ByCount && s.Requests > 0 {
+		c.trials = append(c.trials, float64(s.Requests))
+	}
+}
+
+// split ends the level before its value of that number.
+func (c *course) split(at int) {
+	c.past, c.level, c.at = append(c.past, c.level[:at:at]), c.level[at:], c.at[at:]
+	c.trials = c.trials[min(at, len(c.trials)):]
+}
+
+// judge looks for a change in the last runs: one that several show, or one so
+// large that it needs no more than a few runs before it.
+func (c *course) judge(series []Sample, newest bool, alike float64, metrics int, o DriftOptions) (stats.Change, bool) {
+	monitor := stats.Monitor{Alpha: o.Alpha, Runs: o.Runs, Creep: true, Spread: c.past, Trials: c.trials, Alike: alike}
+	if found := monitor.Judge(c.level); found.P*float64(metrics) <= o.Alpha && c.matters(found, o.Tolerance) {
+		return found, true
+	}
+	before := minBefore
+	if series[c.at[0]].Pinned {
+		before = 1
+	}
+	// One run alone is the newest or gone astray; two stay.
+	for last := 1; last <= 2; last++ {
+		at := len(c.level) - last
+		if at < before || last == 1 && !newest {
+			continue
+		}
+		if found, ok := c.large(at, metrics, o); ok {
+			return found, true
+		}
+	}
+	return stats.Change{}, false
 }
 
 func (f criterion) matters(c stats.Change, tolerance float64) bool {

@@ -148,7 +148,7 @@ func document(t *testing.T, path, rows string) {
 // near1 is a level with a spread of about half a percent that no chance has a
 // hand in.
 func near1(level float64, i int) float64 {
-	return level * (1 + 0.004*math.Sin(float64(7*i)))
+	return level * (1 + 0.004*math.Sin(float64(2*i)))
 }
 
 func TestDriftNamesTheRunTheMetricAndTheCause(t *testing.T) {
@@ -314,5 +314,37 @@ func TestWhatDoesNotMatterIsNotCalled(t *testing.T) {
 				t.Errorf("%s: %s, want %s", d.Standing, d.Verdict, c.want)
 			}
 		})
+	}
+}
+
+// From three earlier runs on, or from a pinned one, a tripling is called with the
+// first run that shows it and with each one after; a run that went astray is
+// forgotten when the next is as before.
+func TestATriplingIsCalledAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		pinned bool
+		levels []float64
+		want   []Standing // after each run
+	}{
+		{"three earlier runs", false, []float64{6.7, 6.8, 6.6, 19.1, 19.3, 19.2}, []Standing{Undecided, Undecided, Undecided, Worse, Worse, Worse}},
+		{"a pinned run", true, []float64{6.7, 19.1, 19.3}, []Standing{Undecided, Worse, Worse}},
+		{"two earlier runs", false, []float64{6.7, 6.8, 19.1}, []Standing{Undecided, Undecided, Undecided}},
+		{"one run gone astray", false, []float64{6.7, 6.8, 6.6, 19.1, 6.7}, []Standing{Undecided, Undecided, Undecided, Worse, Undecided}},
+	} {
+		var values []Values
+		for _, v := range c.levels {
+			values = append(values, Values{"tpot:p50": v, "ttft:p50": 100})
+		}
+		series := months(values)
+		series[0].Pinned = c.pinned
+		var got []Standing
+		for n := range series {
+			got = append(got, Drift(series[:n+1], DriftOptions{}).Standing)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
 	}
 }

@@ -9,13 +9,26 @@ import (
 	"redline/internal/text"
 )
 
-// leastEarly is how many runs it takes to say anything: two that show how runs
-// differ, and a third.
-const leastEarly = 3
+// What a few runs say. Two or three of them do not show by how much runs differ,
+// so that some runs of common experience stand beside them.
+const (
+	// minEarly is how many runs it takes to say anything: two that show how runs
+	// differ, and a third.
+	minEarly = 3
+	// minBefore is how many runs there must be before a large change; a pinned
+	// one is enough.
+	minBefore = 3
+	// usualSpread is the spread between runs, of logarithms, that common
+	// experience adds as so many runs more; usualShare is that of shares.
+	usualSpread, usualShare, usualRuns = 0.06, 0.02, 6
+	// largeStep is from which factor on a change is called at once, largeShare
+	// from which difference of shares on.
+	largeStep, largeShare = 2, 0.2
+)
 
 // early compares the newest of a few runs with those before it: within which
-// bounds it moved, by Student's t at 95% of each metric alone. They are wide,
-// because a few runs say little about how much runs differ anyway.
+// bounds it moved. They are wide, because a few runs say little about how much
+// runs differ anyway, and hold for all metrics and looks together.
 func early(series []Sample, metrics []criterion, o DriftOptions) []result.Early {
 	var list []result.Early
 	for _, f := range metrics {
@@ -25,22 +38,16 @@ func early(series []Sample, metrics []criterion, o DriftOptions) []result.Early 
 				values = append(values, f.nearest(s, values))
 			}
 		}
-		if len(values) >= leastEarly {
-			list = append(list, f.early(values, o.Tolerance))
+		if len(values) >= minEarly {
+			list = append(list, f.early(values, len(metrics), o))
 		}
 	}
 	return list
 }
 
-func (f criterion) early(values []float64, tolerance float64) result.Early {
+func (f criterion) early(values []float64, metrics int, o DriftOptions) result.Early {
 	before, newest := values[:len(values)-1], values[len(values)-1]
-	n := float64(len(before))
-	least := math.Log1p(tolerance) / 2 // runs that happen to agree are not alike for that
-	if f.Share() {
-		least = tolerance / 20
-	}
-	mean, spread := stats.Mean(before), max(math.Sqrt(stats.Variance(before)), least)
-	reach := spread * math.Sqrt(1+1/n) * stats.StudentQuantile(0.975, n-1)
+	reach, mean := f.reach(before, 1, metrics, o), stats.Mean(before)
 	moved := newest - mean
 	e := result.Early{Metric: f.name, Unit: string(f.Unit), Runs: len(values), Before: mean, After: newest,
 		Interval: [2]float64{moved - reach, moved + reach}, Outside: math.Abs(moved) > reach}
@@ -51,6 +58,40 @@ func (f criterion) early(values []float64, tolerance float64) result.Early {
 	e.Before, e.After = math.Exp(mean), math.Exp(newest)
 	e.Interval = [2]float64{math.Expm1(moved - reach), math.Expm1(moved + reach)}
 	return e
+}
+
+// reach is how far the mean of the last runs may lie from a few before them by
+// chance: Student's t, corrected for all metrics and looks.
+func (f criterion) reach(before []float64, last, metrics int, o DriftOptions) float64 {
+	usual := usualSpread
+	if f.Share() {
+		usual = usualShare
+	}
+	freedom, squares := float64(usualRuns+len(before)-1), usualRuns*usual*usual
+	if n := len(before); n > 1 {
+		squares += stats.Variance(before) * float64(n-1)
+	}
+	alpha := o.Alpha / (stats.Monitor{Runs: o.Runs, Creep: true}.Judgements() * float64(metrics))
+	return math.Sqrt(squares/freedom*(1/float64(last)+1/float64(len(before)))) * stats.StudentQuantile(1-alpha/2, freedom)
+}
+
+// large reports whether all runs from one on lie so far beyond those before it,
+// on one side, that a few runs are enough to call it.
+func (c *course) large(at, metrics int, o DriftOptions) (stats.Change, bool) {
+	before, after := c.level[:at], c.level[at:]
+	found := stats.Change{At: at, P: o.Alpha / float64(metrics), Before: stats.Median(before), After: stats.Median(after)}
+	step := math.Log(largeStep)
+	if c.Share() {
+		step = largeShare
+	}
+	least := math.Inf(1)
+	for _, v := range after {
+		moved := v - stats.Mean(before)
+		if least = min(least, math.Abs(moved)); least <= step || (moved > 0) != (found.After > found.Before) {
+			return found, false
+		}
+	}
+	return found, least > c.reach(before, len(after), metrics, o)
 }
 
 // earlyVerdict is what a few runs say, and how many more say it with confidence.

@@ -105,59 +105,15 @@ func (f criterion) of(in ...any) (float64, bool) {
 	return v, ok && f.usable(v)
 }
 
-// within bounds the figure at 95 % by what one run alone shows.
-func (f criterion) within(p *result.Point) (lo, hi float64, ok bool) {
-	value, ok := f.of(p)
-	switch {
-	case !ok:
-		return 0, 0, false
-	case f.Spread():
-		return f.Dist(p).Bounds(f.Stat)
-	case f.Interval == figure.ByReplies:
-		reach, ok := replyReach(p)
-		return value / reach, value * reach, ok
-	case f.Interval == figure.ByCount:
-		lo, hi = wilson(value, float64(p.Requests.Due))
-		return lo, hi, true
-	case f.Interval == figure.ByCrowds && p.Requests.Due > 0:
-		lo, hi = wilson(value, float64(p.Requests.Due)*worth(p))
-		return lo, hi, true
+// within is how far an equal run may lie from a point, by what the point alone
+// shows: a standard error on the scale, and its degrees of freedom.
+func (f criterion) within(p *result.Point) (se, freedom float64, ok bool) {
+	name := f.name
+	if f.Interval == figure.ByReplies {
+		name = "throughput" // prices are by what came in the window
 	}
-	return 0, 0, false
-}
-
-// replyReach takes replies as independent draws at random times. That is wider
-// than the truth where both runs saw the same requests. The squared mean over
-// the squared median is the second moment of log-normal lengths in units of the
-// mean, and 1 for replies of one length.
-func replyReach(p *result.Point) (float64, bool) {
-	lengths := p.Tokens.OutputLengths
-	median, ok := lengths.Get("p50")
-	if !ok || p.Requests.OK < 2 || median <= 0 {
-		return 1, false
-	}
-	moment := max(lengths.Mean*lengths.Mean/(median*median), 1)
-	return math.Exp(stats.NormalQuantile(0.975) * math.Sqrt(moment/float64(p.Requests.OK))), true
-}
-
-// worth is what a request counts for by what the objectives found: violations
-// come in crowds.
-func worth(p *result.Point) float64 {
-	worth := 1.0
-	for _, o := range p.Objectives {
-		if o.NEff != nil && o.N > 0 {
-			worth = min(worth, *o.NEff/float64(o.N))
-		}
-	}
-	return worth
-}
-
-// wilson is the 95 % score interval of a share of n independent requests.
-func wilson(share, n float64) (lo, hi float64) {
-	z := stats.NormalQuantile(0.975)
-	middle := (share + z*z/(2*n)) / (1 + z*z/n)
-	reach := z / (1 + z*z/n) * math.Sqrt(share*(1-share)/n+z*z/(4*n*n))
-	return max(middle-reach, 0), min(middle+reach, 1)
+	se, ok = p.StandardErrors[name]
+	return se, float64(f.Parts() - 1), ok
 }
 
 // scaled puts a value on the scale on which two are subtracted: logarithms

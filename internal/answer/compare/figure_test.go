@@ -2,7 +2,6 @@ package compare
 
 import (
 	"iter"
-	"math"
 	"testing"
 	"time"
 
@@ -72,23 +71,6 @@ func TestAPointWithoutRequestsHasNoValues(t *testing.T) {
 	t.Parallel()
 	if diff := cmp.Diff(Values{}, ValuesOf(&result.Point{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-// The shares' intervals are Wilson's: for 0 of 10 up to z²/(10 + z²), and for
-// half of n symmetric about it.
-func TestWilson(t *testing.T) {
-	t.Parallel()
-	const z = 1.959963984540054
-	for _, c := range []struct{ share, n, lo, hi float64 }{
-		{0, 10, 0, z * z / (10 + z*z)},
-		{1, 10, 10 / (10 + z*z), 1},
-		{0.5, 100, 0.5 - z/2/math.Sqrt(100+z*z), 0.5 + z/2/math.Sqrt(100+z*z)},
-	} {
-		lo, hi := wilson(c.share, c.n)
-		if diff := cmp.Diff([]float64{c.lo, c.hi}, []float64{lo, hi}, cmpopts.EquateApprox(1e-12, 1e-12)); diff != "" {
-			t.Errorf("%v of %v (-want +got):\n%s", c.share, c.n, diff)
-		}
 	}
 }
 

@@ -38,6 +38,9 @@ type Round struct {
 	// CurvesA and CurvesB are the distributions of their latencies.
 	CurvesA *result.Distributions `json:"-"`
 	CurvesB *result.Distributions `json:"-"`
+	// FlagsA and FlagsB are what their servers were started with.
+	FlagsA map[string]string `json:"-"`
+	FlagsB map[string]string `json:"-"`
 	// Spoilt are the metrics of the round that do not count, such as "ttft",
 	// and why.
 	Spoilt map[string]string `json:"spoilt,omitempty"`
@@ -72,14 +75,18 @@ func Live(rounds []Round, o Options) *Comparison {
 		c.lost(f, counted)
 	}
 	c.judge(found, o)
-	c.show(shown)
+	c.show(shown, func(evidence) string { return "it was spoiled in every round" })
 	var qa, qb []*result.Quality
 	var curvesA, curvesB []*result.Distributions
+	var valuesA, valuesB []Values
 	for _, r := range counted {
+		valuesA, valuesB = append(valuesA, r.A), append(valuesB, r.B)
 		qa, qb = append(qa, r.QualityA), append(qb, r.QualityB)
+		c.Flags = flagPairs(r.FlagsA, r.FlagsB)
 		curvesA, curvesB = append(curvesA, r.CurvesA), append(curvesB, r.CurvesB)
 	}
 	c.A.Distributions, c.B.Distributions = meanCurves(curvesA), meanCurves(curvesB)
+	c.Shapes = shapes(valuesA, valuesB)
 	c.weighQuality(qa, qb, o)
 	if c.Rounds == 0 {
 		c.unjudge("no round was valid on both sides")
@@ -107,11 +114,11 @@ func unspoilt(rounds []Round) []Round {
 	return rounds
 }
 
-// show adds metrics that no round counts, without a verdict.
-func (c *Comparison) show(found []evidence) {
+// show adds metrics that do not count, without a verdict.
+func (c *Comparison) show(found []evidence, why func(evidence) string) {
 	for _, e := range found {
 		m := e.shown()
-		m.Standing, m.Verdict = Undecided, "not judged: it was spoiled in every round"
+		m.Standing, m.Verdict = Undecided, "not judged: "+why(e)
 		c.Metrics = append(c.Metrics, m)
 	}
 	c.conclude()

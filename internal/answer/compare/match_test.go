@@ -17,7 +17,7 @@ func staged(purpose string, names []string, ttft ...float64) func(*result.Result
 		r.Points = nil
 		for i, name := range names {
 			p := result.Point{Name: name, Load: load}
-			p.Latency.TTFTDue = firmly(ttft[i], 0.001)
+			p.Latency.TTFTDue = p99Of(ttft[i])
 			r.Points = append(r.Points, p)
 			r.Stages = append(r.Stages, result.Stage{Name: name, Purpose: purpose, Point: new(i)})
 		}

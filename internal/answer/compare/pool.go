@@ -81,8 +81,11 @@ func (f criterion) spreadOf(points []*result.Point) (Spread, bool) {
 			continue
 		}
 		values = append(values, v)
-		if lo, hi, ok := f.within(p); ok && v > 0 {
-			own = append(own, (hi-lo)/(2*stats.NormalQuantile(0.975)*v))
+		if se, _, ok := f.within(p); ok && v > 0 {
+			if f.Share() {
+				se /= v
+			}
+			own = append(own, se)
 		}
 	}
 	if len(values) == 0 {

@@ -2,23 +2,23 @@ package compare
 
 import (
 	"math"
+	"reflect"
 
 	"redline/internal/judge/result"
 	"redline/internal/stats"
 )
 
-// fewestEarlier is how many earlier runs it takes to know their spread.
-const fewestEarlier = 3
+// minEarlier is how many earlier runs it takes to know their spread.
+const minEarlier = 3
 
-// single tests two single runs: by what each leaves open itself, and by what
-// earlier runs differed by or else the tolerance.
+// single tests two single runs: by what parts of each show of how far an equal
+// run may lie from it, and by what earlier runs differed by or else the tolerance.
 func (f criterion) single(a, b *result.Point, earlier []float64, o Options) evidence {
-	e := f.ownIntervals(a, b)
+	e := f.byParts(a, b, o.level())
 	e.bar = f.tolerated(o.tolerance())
-	if len(earlier) < fewestEarlier {
-		e.shy = true
+	if len(earlier) < minEarlier {
 		if !math.IsNaN(e.test.P) && math.Abs(e.test.Mean) > e.bar {
-			e.why = "which is not more than the runs themselves leave open"
+			e.why = "which is not more than parts of the runs differ by"
 		}
 		return e
 	}
@@ -40,32 +40,31 @@ func (f criterion) single(a, b *result.Point, earlier []float64, o Options) evid
 	return e
 }
 
-// ownIntervals tests two runs by their own intervals. The interval of the
-// difference takes from each side the half that points towards the other
-// (Donner and Zou's recovery of variances), so it may be lopsided as they are.
-func (f criterion) ownIntervals(a, b *result.Point) evidence {
+// byParts tests two runs by their own standard errors: Student's t, for equal
+// servers vary equally.
+func (f criterion) byParts(a, b *result.Point, level float64) evidence {
 	e := nothing(f)
 	va, _ := f.of(a)
 	vb, _ := f.of(b)
 	e.a, e.b = f.scaled(va), f.scaled(vb)
 	e.test.Mean = e.b - e.a
 	e.equal = f.Share() && va == 0 && vb == 0
-	alo, ahi, aok := f.within(a)
-	blo, bhi, bok := f.within(b)
-	if !aok || !bok {
-		e.why = "a single run does not show how far it could be off; repeat it"
+	seA, freedomA, okA := f.within(a)
+	seB, freedomB, okB := f.within(b)
+	if !okA || !okB {
+		e.why = "a single run without its requests does not show how far it could be off; repeat it"
 		return e
 	}
-	down := math.Hypot(e.b-f.scaled(blo), f.scaled(ahi)-e.a)
-	up := math.Hypot(f.scaled(bhi)-e.b, e.a-f.scaled(alo))
-	e.test.Lo, e.test.Hi = e.test.Mean-down, e.test.Mean+up
-	towards := down
-	if e.test.Mean < 0 {
-		towards = up
-	}
-	e.test.P = 1
+	e.se, e.test.Freedom = math.Hypot(seA, seB), freedomA+freedomB
+	reach := e.se * stats.StudentQuantile((1+level)/2, e.test.Freedom)
+	e.test.Lo, e.test.Hi, e.test.P = e.test.Mean-reach, e.test.Mean+reach, 1
 	if e.test.Mean != 0 {
-		e.test.P = 2 * stats.NormalCDF(-math.Abs(e.test.Mean)/towards*stats.NormalQuantile(0.975))
+		e.test.P = 2 * stats.StudentCDF(-math.Abs(e.test.Mean)/e.se, e.test.Freedom)
 	}
 	return e
+}
+
+// identical reports whether two points were measured from the same records.
+func identical(a, b *result.Point) bool {
+	return a.Requests.Due > 0 && reflect.DeepEqual(a.Summary, b.Summary)
 }

@@ -20,10 +20,11 @@ import (
 // Sets are told apart by the spread between their runs: Welch's t on the
 // logarithms decides, the rank-sum test stands beside it. A single run does
 // not show how far the next one would lie, so two of them differ only where
-// the difference exceeds both what the runs themselves leave open and the
-// spread of Options.History or, without one, the tolerance; all else is
-// undecided. Of runs that are not valid or were cut short the figures are shown
-// and not judged. The error is an *Incomparable where the runs cannot be compared.
+// the difference exceeds both what parts of the runs differ by and the
+// spread of Options.History or, without one, the tolerance; they agree where the
+// same evidence bounds the difference by the tolerance, and where both are of
+// the same records. What is not valid of a run, or was cut short, is shown and
+// not judged. The error is an *Incomparable where the runs cannot be compared.
 func Stored(a, b []*result.Result, o Options) (*Comparison, error) {
 	if len(a) == 0 || len(b) == 0 {
 		return nil, errors.New("compare: each side needs at least one run")
@@ -33,7 +34,7 @@ func Stored(a, b []*result.Result, o Options) (*Comparison, error) {
 	c.B, b = side(b), separate(b)
 	o.History = separate(o.History)
 	all := slices.Concat(a, b)
-	unsound, err := c.vet(all, o)
+	spoilt, err := c.vet(all, o)
 	if err != nil {
 		return nil, err
 	}
@@ -45,12 +46,43 @@ func Stored(a, b []*result.Result, o Options) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.judge(found, o)
+	counted, shown := spoilt.split(found)
+	c.judge(counted, o)
+	c.show(shown, func(e evidence) string { return spoilt.metrics[e.Name] })
 	c.weighQuality(qualities(a), qualities(b), o)
-	if len(unsound) > 0 && !o.Anyway {
-		c.unjudge(strings.Join(unsound, "; "))
+	switch {
+	case len(counted) == 0 && len(shown) > 0:
+		c.Invalid = append(c.Invalid, "no figure of the runs counts")
+		c.unjudge(c.Invalid[0])
+	case len(spoilt.whole) > 0 && !o.Anyway:
+		c.unjudge(strings.Join(spoilt.whole, "; "))
 	}
+	c.Shapes = shapes(valuesOfAll(a), valuesOfAll(b))
+	c.Flags = flagPairs(a[0].Engine.Flags, b[0].Engine.Flags)
 	return c, nil
+}
+
+// split parts evidence that counts from what is only shown.
+func (s spoilt) split(found []evidence) (counted, shown []evidence) {
+	for _, e := range found {
+		if _, is := s.metrics[e.Name]; is {
+			shown = append(shown, e)
+		} else {
+			counted = append(counted, e)
+		}
+	}
+	return counted, shown
+}
+
+// valuesOfAll are the figures of each run that has one load.
+func valuesOfAll(runs []*result.Result) []Values {
+	var list []Values
+	for _, r := range runs {
+		if len(r.Points) == 1 {
+			list = append(list, ValuesOf(&r.Points[0], Means...))
+		}
+	}
+	return list
 }
 
 func testName(a, b, history int) string {
@@ -60,9 +92,9 @@ func testName(a, b, history int) string {
 	case a > 1 || b > 1:
 		return "t-test of one run against the variation between the others, on logarithms, Holm over metrics"
 	case history > 0:
-		return fmt.Sprintf("each run's own intervals and the variation between %d earlier runs, Holm over metrics", history)
+		return fmt.Sprintf("t-test on the halves, quarters and sessions of each run, and against the variation between %d earlier runs, Holm over metrics", history)
 	}
-	return "each run's own intervals, differences within the tolerance ignored, Holm over metrics"
+	return "t-test on the halves, quarters and sessions of each run, differences within the tolerance ignored, Holm over metrics"
 }
 
 func side(runs []*result.Result) Side {
@@ -119,8 +151,8 @@ func (c *Comparison) history(first *result.Result, compared []*result.Result, o 
 	if left > 0 {
 		c.warn("", "%d of %d earlier runs are not comparable and do not count", left, len(o.History))
 	}
-	if n := len(kept); n > 0 && n < fewestEarlier {
-		c.warn("", "of %d earlier runs the spread is not known; it takes %d", n, fewestEarlier)
+	if n := len(kept); n > 0 && n < minEarlier {
+		c.warn("", "of %d earlier runs the spread is not known; it takes %d", n, minEarlier)
 		return nil
 	}
 	return kept
@@ -178,6 +210,7 @@ func (c *Comparison) evidence(a, b []*result.Point, load string, earlier []*resu
 		var e evidence
 		if len(a) == 1 && len(b) == 1 {
 			e = f.single(a[0], b[0], valuesOf(f, earlier), o)
+			e.equal = e.equal || identical(a[0], b[0])
 		} else {
 			e = f.between(va, vb, o)
 		}

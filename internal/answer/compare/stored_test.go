@@ -14,14 +14,13 @@ import (
 	"redline/internal/judge/slo"
 )
 
-// firmly is a distribution whose p99 is firm within a share of it.
-func firmly(p99, within float64) *metric.Dist {
-	return &metric.Dist{N: 1000, P: map[string]float64{"p99": p99}, Firm: []string{"p99"},
-		CI: map[string][2]float64{"p99": {p99 * (1 - within), p99 * (1 + within)}}}
+// p99Of is a distribution of which the p99 is known.
+func p99Of(p99 float64) *metric.Dist {
+	return &metric.Dist{N: 1000, P: map[string]float64{"p99": p99}}
 }
 
-// run is a sound run at 10 requests per second with a ttft p99, known within
-// 2 %; the changes make it another.
+// run is a sound run at 10 requests per second with a ttft p99, of which parts
+// show an error of 0.5 %; the changes make it another.
 func run(id string, ttft float64, changes ...func(*result.Result)) *result.Result {
 	rate := 10.0
 	r := &result.Result{ID: id, Seed: uint64(len(id)) * 7, Plan: map[string]any{"workload": "chat"},
@@ -30,7 +29,7 @@ func run(id string, ttft float64, changes ...func(*result.Result)) *result.Resul
 		Verdict: result.Verdict{Valid: "yes"},
 		Points:  []result.Point{{Load: result.Load{Mode: "open", Rate: &rate}}}}
 	p := &r.Points[0]
-	p.Latency.TTFTDue = firmly(ttft, 0.02)
+	p.Latency.TTFTDue, p.StandardErrors = p99Of(ttft), metric.StandardErrors{"ttft:p99": 0.005}
 	p.Window = metric.Window{StartS: 10, EndS: 70}
 	for _, change := range changes {
 		change(r)
@@ -75,12 +74,12 @@ func TestSetsOfRunsGiveTheFiguresOfAnotherProgram(t *testing.T) {
 	}
 }
 
-func TestSingleRunsDifferOnlyBeyondTheirIntervalsAndTheSpread(t *testing.T) {
+func TestSingleRunsDifferOnlyBeyondTheirPartsAndTheSpread(t *testing.T) {
 	t.Parallel()
 	calm := runsOf("h", 100, 101, 99, 100.5, 99.5, 100.2)
 	wild := runsOf("h", 100, 120, 84, 108, 93, 115)
-	vague := func(r *result.Result) { r.Points[0].Latency.TTFTDue = firmly(112, 0.2) }
-	weak := func(r *result.Result) { r.Points[0].Latency.TTFTDue.Firm = nil }
+	vague := func(r *result.Result) { r.Points[0].StandardErrors = metric.StandardErrors{"ttft:p99": 0.03} }
+	weak := func(r *result.Result) { r.Points[0].StandardErrors = nil }
 	for _, c := range []struct {
 		what     string
 		b        *result.Result
@@ -92,18 +91,19 @@ func TestSingleRunsDifferOnlyBeyondTheirIntervalsAndTheSpread(t *testing.T) {
 		{"12% faster", run("b", 88), Options{}, Better, "faster by 12%"},
 		{"4%, within the tolerance", run("b", 104), Options{}, Undecided, "too close to call: slower by 4%, within the tolerance of 5%"},
 		{"4% beyond a tolerance of 3%", run("b", 104), Options{Tolerance: 0.03}, Worse, "slower by 4%"},
-		{"12% within a wide interval", run("b", 0, vague), Options{}, Undecided,
-			"too close to call: slower by 12%, which is not more than the runs themselves leave open"},
-		{"12% of a run that is not firm", run("b", 112, weak), Options{}, Undecided,
-			"no difference shown: a single run does not show how far it could be off; repeat it"},
+		{"12% of a run whose parts differ", run("b", 112, vague), Options{}, Undecided,
+			"too close to call: slower by 12%, which is not more than parts of the runs differ by"},
+		{"12% of a run without parts", run("b", 112, weak), Options{}, Undecided,
+			"no difference shown: a single run without its requests does not show how far it could be off; repeat it"},
 		{"4% among calm runs", run("b", 104), Options{History: calm}, Worse, "slower by 4%"},
 		{"4% among calm runs, of which 5% do not matter", run("b", 104), Options{History: calm, Tolerance: 0.05}, Undecided,
 			"too close to call: slower by 4%, within the tolerance of 5%"},
 		{"12% among wild runs", run("b", 112), Options{History: wild}, Undecided,
 			"too close to call: slower by 12%, which is not more than the runs and the spread of earlier ones leave open"},
-		{"12% of a run that is not firm among calm ones", run("b", 112, weak), Options{History: calm}, Worse, "slower by 12%"},
-		{"nothing without a history", run("b", 100), Options{}, Undecided, "too close to call: no difference seen, but one may be hidden"},
-		{"nothing among calm runs", run("b", 100), Options{History: calm}, Same, "no difference larger than 2.9%"},
+		{"12% of a run without parts among calm ones", run("b", 112, weak), Options{History: calm}, Worse, "slower by 12%"},
+		{"nothing without a history", run("b", 100), Options{}, Same, "no difference larger than 3.1%"},
+		{"nothing of a run whose parts differ", run("b", 100, vague), Options{}, Undecided, "too close to call: no difference seen, but one may be hidden"},
+		{"nothing among calm runs", run("b", 100), Options{History: calm}, Same, "no difference larger than 3.1%"},
 		{"12% and two earlier runs", run("b", 112), Options{History: wild[:2]}, Worse, "slower by 12%"},
 	} {
 		got, err := Stored(one(run("a", 100)), one(c.b), c.o)
@@ -148,12 +148,12 @@ func counted(due, failed int, good, output float64) func(*result.Result) {
 		p.Requests = metric.Requests{Due: due, OK: due - failed, Failed: failed}
 		p.Goodput = &metric.Goodput{Fraction: good}
 		p.Throughput.Output = output
-		p.Tokens.OutputLengths = &metric.Dist{Mean: 200, P: map[string]float64{"p50": 200}}
-		p.Objectives = []slo.Verdict{{Objective: "ttft:p99<500ms", N: due, NEff: new(float64(due) / 4)}}
+		p.StandardErrors = metric.StandardErrors{"ttft:p99": 0.005, "throughput": 0.003, "good:fraction": 0.002, "error:rate": 0.002}
+		p.Objectives = []slo.Verdict{{Objective: "ttft:p99<500ms", N: due}}
 	}
 }
 
-func TestSingleRunsAreHeldToTheirCounts(t *testing.T) {
+func TestSingleRunsAreJudgedByTheirParts(t *testing.T) {
 	t.Parallel()
 	a := run("a", 100, counted(2000, 0, 0.99, 4000))
 	for _, c := range []struct {
@@ -161,11 +161,11 @@ func TestSingleRunsAreHeldToTheirCounts(t *testing.T) {
 		b    func(*result.Result)
 		want map[string]Standing
 	}{
-		{"the same", counted(2000, 0, 0.99, 4000), map[string]Standing{"throughput": Undecided, "good:fraction": Undecided, "error:rate": Same}},
-		{"3% errors", counted(2000, 60, 0.96, 4000), map[string]Standing{"throughput": Undecided, "good:fraction": Undecided, "error:rate": Worse}},
-		{"two errors", counted(2000, 2, 0.99, 4000), map[string]Standing{"throughput": Undecided, "good:fraction": Undecided, "error:rate": Undecided}},
-		{"a tenth less throughput", counted(2000, 0, 0.99, 3500), map[string]Standing{"throughput": Worse, "good:fraction": Undecided, "error:rate": Same}},
-		{"a tenth less good", counted(2000, 0, 0.87, 4000), map[string]Standing{"throughput": Undecided, "good:fraction": Worse, "error:rate": Same}},
+		{"the same", counted(2000, 0, 0.99, 4000), map[string]Standing{"throughput": Same, "good:fraction": Same, "error:rate": Same}},
+		{"3% errors", counted(2000, 60, 0.96, 4000), map[string]Standing{"throughput": Same, "good:fraction": Same, "error:rate": Worse}},
+		{"two errors", counted(2000, 2, 0.99, 4000), map[string]Standing{"throughput": Same, "good:fraction": Same, "error:rate": Undecided}},
+		{"a tenth less throughput", counted(2000, 0, 0.99, 3500), map[string]Standing{"throughput": Worse, "good:fraction": Same, "error:rate": Same}},
+		{"a tenth less good", counted(2000, 0, 0.87, 4000), map[string]Standing{"throughput": Same, "good:fraction": Worse, "error:rate": Same}},
 	} {
 		got, err := Stored(one(a), one(run("b", 100, c.b)), Options{})
 		if err != nil {

@@ -28,8 +28,6 @@ type evidence struct {
 	// down and up are by how much the difference may be smaller and larger for
 	// what the machines did that measured it.
 	down, up float64
-	// shy says that no agreement may be claimed either.
-	shy bool
 	// why words what keeps it undecided.
 	why string
 	// equal says that the two never differed at all.
@@ -113,7 +111,7 @@ func (e evidence) verdict(p float64, o Options) (Standing, string) {
 	step := e.test.Mean
 	switch {
 	case e.equal:
-		return Same, "no difference at all"
+		return Same, sameRecords
 	case math.IsNaN(p):
 		return Undecided, "no difference shown: " + e.why
 	case p <= o.alpha() && math.Abs(step) > e.bar && e.beyondMachine():
@@ -124,7 +122,7 @@ func (e evidence) verdict(p float64, o Options) (Standing, string) {
 		return standing, e.word(step) + " by " + e.show(e.relative(step))
 	}
 	reach := max(math.Abs(e.test.Lo-e.down), math.Abs(e.test.Hi+e.up))
-	if !e.shy && reach <= e.tolerated(o.tolerance()) {
+	if reach <= e.tolerated(o.tolerance()) {
 		return Same, "no difference larger than " + e.show(e.largest())
 	}
 	return Undecided, "too close to call: " + e.doubt(p, o)

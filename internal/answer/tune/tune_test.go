@@ -17,13 +17,9 @@ func run(id string, good, tpot float64) *result.Result {
 	p := result.Point{Load: result.Load{Mode: "open", Rate: new(10.0)}}
 	p.Requests = metric.Requests{Due: 2000, OK: 2000}
 	p.Goodput = &metric.Goodput{Fraction: good}
-	p.Latency.TPOT = dist(tpot)
+	p.Latency.TPOT = &metric.Dist{N: 2000, P: map[string]float64{"p50": tpot}}
+	p.StandardErrors = metric.StandardErrors{"good:fraction": 0.002, "tpot:p50": 0.0015}
 	return &result.Result{ID: id, Points: []result.Point{p}, Verdict: result.Verdict{Valid: "yes", SLO: "met"}}
-}
-
-func dist(p50 float64) *metric.Dist {
-	return &metric.Dist{N: 2000, P: map[string]float64{"p50": p50}, Firm: []string{"p50"},
-		CI: map[string][2]float64{"p50": {0.99 * p50, 1.01 * p50}}}
 }
 
 func TestJudge(t *testing.T) {
@@ -32,7 +28,7 @@ func TestJudge(t *testing.T) {
 	broken.Verdict.SLO = "missed"
 	broken.Points[0].Objectives = []slo.Verdict{{Objective: "ttft:p99<1s", Standing: slo.Missed}}
 	vague := run("b", 0.80, 20)
-	vague.Points[0].Latency.TPOT.Firm = nil
+	vague.Points[0].StandardErrors = nil
 	for _, c := range []struct {
 		name   string
 		after  *result.Result

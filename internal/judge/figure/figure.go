@@ -99,6 +99,16 @@ const (
 	ByReplies
 )
 
+// Parts is how many parts of a window are compared to see how far an equal run
+// may lie from it: failures come in episodes, which four parts show; all else may
+// wander slowly, and only its halves are long enough.
+func (f *Figure) Parts() int {
+	if f.Interval == ByCount {
+		return 4
+	}
+	return 2
+}
+
 // Use is what a figure can be good for.
 type Use string
 

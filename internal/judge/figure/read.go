@@ -10,8 +10,6 @@ import (
 type Spread interface {
 	// Statistic gives a percentile, the mean or the maximum.
 	Statistic(key string) (float64, bool)
-	// Bounds gives the 95% interval of a percentile that can be relied on.
-	Bounds(key string) (lo, hi float64, ok bool)
 	// Ends gives the lowest and the highest that a statistic can have been
 	// without what the machine that measured it did.
 	Ends(key string) (lowest, highest float64, ok bool)

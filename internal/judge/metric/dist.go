@@ -90,15 +90,6 @@ func (d *Dist) Statistic(key string) (float64, bool) {
 	return d.Get(key)
 }
 
-// Bounds gives the 95% interval of a percentile that can be relied on.
-func (d *Dist) Bounds(key string) (lo, hi float64, ok bool) {
-	if !d.IsFirm(key) {
-		return 0, 0, false
-	}
-	ci, ok := d.CI[key]
-	return ci[0], ci[1], ok && ci[0] > 0 && ci[1] >= ci[0]
-}
-
 // IsFirm reports whether the percentile of that key can be relied on.
 func (d *Dist) IsFirm(key string) bool { return d != nil && slices.Contains(d.Firm, key) }
 

@@ -147,6 +147,7 @@ type request struct {
 	short      bool
 	good       [endCount]bool
 	thinned    bool // the times of its tokens are not kept
+	place      place
 
 	cut cut
 }

@@ -111,6 +111,8 @@ type promptFlow struct{ fresh, cached int64 }
 type arrivals struct {
 	total int64
 	by    [dimensionCount][]int64
+	// places splits them by stretch of the window and group of sessions.
+	places scattered
 	// blocks splits the window for each scope that an objective on throughput
 	// is about.
 	blocks []scopedBlocks
@@ -207,6 +209,7 @@ func (c *collector) addOutput(r *record.Record, k keys) {
 	for _, g := range c.scratch {
 		if c.within(g.at) {
 			c.arrived.add(g, k)
+			c.arrived.places.add(c.placeOf(r, g.at), float64(g.tokens))
 			c.addBlocks(r, g)
 			some = true
 		}
@@ -248,7 +251,7 @@ func (c *collector) addRequest(r *record.Record, k keys) {
 	q := request{figures: measured(r), cut: cutOff(r), due: r.Due, outcome: r.Outcome, keys: k,
 		prompt: int32(r.PromptTokens), cached: int32(r.CachedTokens), output: int32(r.OutputTokens),
 		kvTokens: int32(CacheTokens(r)), fluidity: float32(math.NaN()),
-		sent: r.Sent, retried: r.Try > 1, short: r.Short(), thinned: r.Thinned(), reconnects: int32(r.Reconnects)}
+		sent: r.Sent, retried: r.Try > 1, short: r.Short(), thinned: r.Thinned(), reconnects: int32(r.Reconnects), place: c.placeOf(r, r.Due)}
 	c.tokens.DuePrompt += int64(r.AskedPrompt)
 	c.tokens.DueOutput += int64(r.AskedOutput)
 	var essence record.Essence
@@ -398,6 +401,7 @@ func (c *collector) summary(gaps *tallies) Summary {
 	v.judgesGood = s.Goodput != nil
 	s.Tokens.Accepted = v.accepted(everything)
 	s.Objectives = v.verdicts(s)
+	s.StandardErrors = v.standardErrors()
 	s.Buckets, s.Classes = v.groups(byBucket), v.groups(byClass)
 	s.Tenants, s.Turns = v.groups(byTenant), v.groups(byTurn)
 	s.Drift = v.drift()

@@ -28,6 +28,8 @@ type Summary struct {
 	// TailRatio is p99/p50 by latency name.
 	TailRatio  map[string]float64 `json:"tail_ratio,omitempty"`
 	Objectives []slo.Verdict      `json:"objectives,omitempty"`
+	// StandardErrors say by how much figures of an equal run may differ.
+	StandardErrors StandardErrors `json:"standard_errors,omitempty"`
 	// Drift is how figures moved over a window of five minutes or more.
 	Drift   []Drift `json:"drift,omitempty"`
 	Buckets []Group `json:"buckets,omitempty"`

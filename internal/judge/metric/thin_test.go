@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -58,6 +59,7 @@ func perRequest(s Summary) Summary {
 	}
 	s.Latency, s.TailRatio, s.Fluidity = bare(s.Latency), bare(s.Latency).tailRatios(), nil
 	s.Throughput.Output, s.Throughput.Total = 0, 0
+	maps.DeleteFunc(s.StandardErrors, func(name string, _ float64) bool { return isGap(name[:3]) || name == "throughput" })
 	s.Tokens.Events, s.Tokens.Coalesced = 0, 0 // of requests with a token in the window
 	for _, groups := range []*[]Group{&s.Buckets, &s.Classes, &s.Tenants, &s.Turns} {
 		var list []Group

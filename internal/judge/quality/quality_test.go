@@ -169,7 +169,7 @@ func TestBesideALoad(t *testing.T) {
 	}
 }
 
-// A part of the set decides against a server only beyond chance.
+// A part of the set decides for or against a server only beyond chance.
 func TestStandings(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -184,7 +184,10 @@ func TestStandings(t *testing.T) {
 		{4, 4, 4, 10, 0.5, slo.Undecided}, // too few
 		{9, 10, 10, 20, 0.95, slo.Undecided},
 		{5, 10, 10, 20, 0.95, slo.Missed},
-		{10, 10, 10, 20, 0.95, slo.Met},
+		{10, 10, 10, 20, 0.95, slo.Undecided}, // one of the others may be wrong
+		{5, 5, 5, 25, 0.9, slo.Undecided},
+		{24, 24, 24, 25, 0.9, slo.Met},
+		{40, 40, 40, 100, 0.8, slo.Met},
 	} {
 		s := &share{covered: c.covered, all: c.all}
 		for i := range c.n {
@@ -192,6 +195,39 @@ func TestStandings(t *testing.T) {
 		}
 		if got, _ := standing(s, c.limit); got != c.want {
 			t.Errorf("%+v: got %s", c, got)
+		}
+	}
+}
+
+// A part of a set that misses its threshold by one question passes in at most 5 %
+// of the draws without replacement, whatever the set, the part and the threshold.
+func TestAPartSeldomPassesWrongly(t *testing.T) {
+	t.Parallel()
+	choose := func(n, k int) float64 {
+		ways := 1.0
+		for i := range k {
+			ways *= float64(n-i) / float64(i+1)
+		}
+		return ways
+	}
+	for _, all := range []int{10, 25, 50, 100} {
+		for _, limit := range []float64{0.7, 0.8, 0.9, 0.95, 1} {
+			right := int(math.Ceil(limit*float64(all)-1e-9)) - 1
+			for n := fewest; n < all; n++ {
+				chance := 0.0
+				for k := max(0, n-(all-right)); k <= min(n, right); k++ {
+					s := &share{covered: n, all: all}
+					for i := range n {
+						s.add(1, *truth(i < k))
+					}
+					if got, _ := standing(s, limit); got == slo.Met {
+						chance += choose(right, k) * choose(all-right, n-k) / choose(all, n)
+					}
+				}
+				if chance > 0.05 {
+					t.Errorf("%d of %d questions, of which %d are answered rightly: a gate of %g passes in %.1f%%", n, all, right, limit, 100*chance)
+				}
+			}
 		}
 	}
 }

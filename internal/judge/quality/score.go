@@ -40,11 +40,29 @@ func (s *share) add(weight, score float64) {
 func (s *share) value() float64 { return s.sum / s.weight }
 
 // interval is Wilson's at 95 %; unequal weights make answers worth fewer.
-func (s *share) interval() [2]float64 {
-	n, p, z := s.weight*s.weight/s.squares, s.value(), stats.NormalQuantile(0.975)
+func (s *share) interval() [2]float64 { return s.wilson(s.worth(), 0.975) }
+
+// worth is how many answers of equal weight they stand for.
+func (s *share) worth() float64 { return s.weight * s.weight / s.squares }
+
+// wilson is the interval of n answers that leaves the rest of the level out at
+// each end.
+func (s *share) wilson(n, level float64) [2]float64 {
+	p, z := s.value(), stats.NormalQuantile(level)
 	middle := (p + z*z/(2*n)) / (1 + z*z/n)
 	reach := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
 	return [2]float64{max(middle-reach, 0), min(middle+reach, 1)}
+}
+
+// atLeast is the least that the share of the whole set may be, of which a part
+// was asked: what is left to ask is all that is not known. At 99 % no part of a
+// set passes wrongly in 5 % of draws.
+func (s *share) atLeast() float64 {
+	if s.covered >= s.all {
+		return s.value()
+	}
+	known := float64(s.all-1) / float64(s.all-s.covered)
+	return s.wilson(s.worth()*known, 0.99)[0]
 }
 
 func (s *share) shown() *result.QualityShare {
@@ -57,7 +75,7 @@ func (s *share) shown() *result.QualityShare {
 // of adds up the answers that belong; value is nil for one that does not.
 func (p *phase) of(belongs func(*golden.Item) bool, value func(*answer) *float64) *share {
 	s := &share{}
-	seen := map[int]bool{}
+	seen, unjudged := map[int]bool{}, map[int]bool{}
 	for i := range p.set.Items {
 		if belongs(&p.set.Items[i]) {
 			s.all++
@@ -72,6 +90,13 @@ func (p *phase) of(belongs func(*golden.Item) bool, value func(*answer) *float64
 		if v := value(a); v != nil {
 			s.add(it.Weight, *v)
 			seen[a.item] = true
+		} else if a.outcome == llm.OK {
+			unjudged[a.item] = true // which is said, and more questions would not mend
+		}
+	}
+	for i := range unjudged {
+		if !seen[i] {
+			s.all--
 		}
 	}
 	s.covered = len(seen)
@@ -283,8 +308,8 @@ var phaseWords = map[string]string{result.Alone: "alone", result.UnderLoad: "und
 const fewest = 5
 
 // gates holds one phase to every threshold. A whole set that was asked is no
-// sample, so its score decides as it stands. Of a part of it, a score below the
-// threshold decides only where the interval lies below too.
+// sample, so its score decides as it stands. Of a part of it, a score decides only
+// where what the rest leaves open lies on the same side of the threshold.
 func (x *Exam) gates(p *phase) []slo.Verdict {
 	var list []slo.Verdict
 	for _, t := range x.Spec.Thresholds.list() {
@@ -333,7 +358,7 @@ func standing(s *share, limit float64) (slo.Standing, string) {
 		return slo.NotJudged, "nothing could be judged"
 	case s.thin():
 		return slo.Undecided, part
-	case s.value() >= limit-rounding:
+	case s.atLeast() >= limit-rounding:
 		return slo.Met, part
 	case part == "" || s.interval()[1] < limit:
 		return slo.Missed, part

@@ -137,10 +137,33 @@ type Comparison struct {
 	Standing Standing `json:"outcome"`
 	// Verdict is the answer in words.
 	Verdict string `json:"verdict"`
+	// Shapes are the means and tails of the latencies, which are not judged.
+	Shapes []Shape `json:"shapes,omitempty"`
+	// Flags are the settings of the servers that differ, where both tell theirs.
+	Flags []FlagPair `json:"flags,omitempty"`
 	// Invalid says why stored runs do not carry the answer: one is not valid,
 	// or they are not comparable and were compared all the same.
 	Invalid  []string  `json:"invalid,omitempty"`
 	Warnings []Warning `json:"warnings,omitempty"`
+}
+
+// Shape is the mean of a latency and its p99/p50 on both sides; what one does
+// not have is absent.
+type Shape struct {
+	Name  string   `json:"name"`
+	Unit  string   `json:"unit"`
+	MeanA *float64 `json:"mean_a,omitempty"`
+	MeanB *float64 `json:"mean_b,omitempty"`
+	TailA *float64 `json:"tail_ratio_a,omitempty"`
+	TailB *float64 `json:"tail_ratio_b,omitempty"`
+}
+
+// FlagPair is a setting that is not the same on both sides; empty where one has
+// none of that name.
+type FlagPair struct {
+	Name string `json:"name"`
+	A    string `json:"a"`
+	B    string `json:"b"`
 }
 
 // Standing is where B stands against A.

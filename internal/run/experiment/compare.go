@@ -41,6 +41,9 @@ func Compare(ctx context.Context, o Options, b *config.Config) (*result.Result, 
 	if err := x.settle(theirs.config); err != nil {
 		return nil, "", err
 	}
+	if x.Resume != "" {
+		x.attempts = x.begunRounds()
+	}
 	rounds := cmp.Or(x.Config.Experiment.Rounds, compare.DefaultRounds)
 	standings, err := x.compare(ctx, side{name: "A", config: x.Config, target: x.target}, theirs, rounds)
 	if err == nil {
@@ -132,12 +135,12 @@ func (x *conductor) note(s side, round *compare.Round, res *result.Result) {
 	case x.leftOut != "":
 		round.Skip = s.name + ": not valid: " + x.leftOut
 	}
-	p, figures := &res.Points[0], append(slices.Clone(x.figures), unfinishedRate)
+	p, figures := &res.Points[0], slices.Concat(x.figures, compare.Means, []string{unfinishedRate})
 	values, ends := compare.ValuesOf(p, figures...), compare.EndsOf(p, figures...)
 	if s.name == "A" {
-		round.A, round.EndsA, round.QualityA, round.CurvesA = values, ends, p.Quality, p.Distributions
+		round.A, round.EndsA, round.QualityA, round.CurvesA, round.FlagsA = values, ends, p.Quality, p.Distributions, res.Engine.Flags
 	} else {
-		round.B, round.EndsB, round.QualityB, round.CurvesB = values, ends, p.Quality, p.Distributions
+		round.B, round.EndsB, round.QualityB, round.CurvesB, round.FlagsB = values, ends, p.Quality, p.Distributions, res.Engine.Flags
 	}
 }
 

@@ -100,6 +100,9 @@ type conductor struct {
 	// long its attempts that do not count kept the server busy.
 	leftOut string
 	lost    time.Duration
+	// attempts are how often rounds of a comparison were begun in vain before it
+	// was resumed, by the salt of their prompts.
+	attempts map[string]int
 	// spoilt are the metrics of a round that do not count, where the others do.
 	spoilt []string
 	// figures are what a tuning is judged by, beside what every comparison is.

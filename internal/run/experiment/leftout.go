@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"redline/internal/answer/compare"
 	"redline/internal/judge/result"
-	"redline/internal/judge/slo"
 	"redline/internal/text"
 )
 
@@ -40,32 +40,12 @@ func (x *conductor) reject(s Stage, res *result.Result) string {
 	}
 	x.rejected = append(x.rejected, rejected{what, res})
 	if s.Purpose == roundPurpose {
-		if x.spoilt = spoiltBy(failed); len(x.spoilt) > 0 {
+		if x.spoilt = compare.SpoiltBy(failed); len(x.spoilt) > 0 {
 			what = strings.Join(x.spoilt, ", ") + " of " + what
 		}
 	}
 	x.warn("%s: left out, %s: %s", what, why, reason)
 	return reason
-}
-
-// spoiltBy are the metrics that failed checks touch; none where one of them
-// touches everything.
-func spoiltBy(failed []result.Check) []string {
-	var metrics []string
-	for _, c := range failed {
-		if len(c.Spoils) == 0 {
-			return nil
-		}
-		for _, name := range c.Spoils {
-			if o, err := slo.Parse(name); err == nil {
-				name = o.Metric
-				metrics = append(metrics, "good") // which counts the requests that keep it
-			}
-			metrics = append(metrics, name)
-		}
-	}
-	slices.Sort(metrics)
-	return slices.Compact(metrics)
 }
 
 func (x *conductor) warn(format string, args ...any) {

@@ -385,6 +385,69 @@ func TestCompareGoesOn(t *testing.T) {
 	})
 }
 
+// A round that was cut off has shown its prompts to a server: when the comparison
+// is resumed, both sides of that round have fresh ones, and rounds that were over
+// stand.
+func TestARoundThatWasCutOffHasFreshPrompts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		out := filepath.Join(t.TempDir(), "compare")
+		var plans []*config.Config
+		for range 2 {
+			engine, err := sim.Start(t.Context(), sim.Spec{}, sim.ServeOptions{Clock: clock.Virtual(), Open: network.Open})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = engine.Close() })
+			plans = append(plans, plan(t, map[string][]string{"url": {engine.URL()}, "concurrency": {"1"}, "requests": {"2"}, "rounds": {"2"}, "out": {out}}))
+		}
+		if _, _, err := experiment.Compare(t.Context(), experiment.Options{Options: measure.Options{Clock: clock.Virtual(), Dial: network.Dial, Open: network.Open, Config: plans[0]}}, plans[1]); err != nil {
+			t.Fatal(err)
+		}
+		stages, err := filepath.Glob(filepath.Join(out, "stages", "*"))
+		if err != nil || len(stages) != 4 {
+			t.Fatalf("stages %v, %v; want two of each round", stages, err)
+		}
+		salts := func() (list []string) {
+			for _, path := range stages {
+				c, err := config.Reopen(filepath.Join(path, "plan.yaml"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				list = append(list, c.Workload.Salt)
+			}
+			return list
+		}
+		before := salts()
+		resume := func(kept ...bool) {
+			// The kill comes in the second half of the second round.
+			if err := os.Remove(filepath.Join(stages[3], "result.json")); err != nil {
+				t.Fatal(err)
+			}
+			_, was := again(t, func(o experiment.Options) (*result.Result, string, error) {
+				return experiment.Compare(t.Context(), o, plans[1])
+			}, out)
+			if !slices.Equal(was, kept) {
+				t.Fatalf("kept %v, want the first round", was)
+			}
+		}
+		resume(true, true, false, false)
+		once := salts()
+		resume(true, true, false, false)
+		twice := salts()
+		for i := range 2 {
+			if once[i] != before[i] || twice[i] != before[i] {
+				t.Errorf("stage %d: salts %q, %q and %q, want the first", i+1, before[i], once[i], twice[i])
+			}
+		}
+		for i := 2; i < 4; i++ {
+			if once[i] == before[i] || twice[i] == before[i] || twice[i] == once[i] || once[2] != once[3] || twice[2] != twice[3] {
+				t.Errorf("stage %d: salts %q, %q and %q, want a fresh one each time, the same for both sides", i+1, before[i], once[i], twice[i])
+			}
+		}
+	})
+}
+
 // A user who stops a protocol in its preflight does not wait for the end of it.
 func TestPreflightIsInterrupted(t *testing.T) {
 	t.Parallel()

@@ -3,12 +3,15 @@ package experiment
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"redline/internal/answer/compare"
 	"redline/internal/judge/result"
 	"redline/internal/plan/config"
 	"redline/internal/run/measure"
+	"redline/internal/run/store"
 )
 
 // side is one of two servers that answer the same requests.
@@ -95,6 +98,45 @@ func (x *conductor) rest(ctx context.Context, while time.Duration) {
 	}
 }
 
+// attemptMark stands in the salt of a round before the number of its attempt, from
+// the second on.
+const attemptMark = "attempt"
+
+// begunRounds finds how often each round of a comparison was begun in vain, by
+// the salt of its first attempt: one that was cut off has shown its servers some
+// prompts, which are in their caches, so that both sides have fresh ones.
+func (x *conductor) begunRounds() map[string]int {
+	attempts, cut := map[string]int{}, map[string]int{}
+	for _, path := range x.dir.Stages() {
+		dir, err := store.Open(path)
+		if err != nil {
+			continue
+		}
+		plan, err := config.Reopen(dir.PlanPath())
+		if err != nil {
+			continue // it was killed before anything was sent
+		}
+		fields, attempt := strings.Split(plan.Workload.Salt, "-"), 0
+		if len(fields) < 2 {
+			continue
+		}
+		if len(fields) > 2 {
+			if n, err := strconv.Atoi(strings.TrimPrefix(fields[2], attemptMark)); err == nil {
+				attempt = n - 1
+			}
+		}
+		round := strings.Join(fields[:2], "-")
+		attempts[round] = max(attempts[round], attempt)
+		if res, err := dir.Result(); err != nil || unfinished(res) {
+			cut[round] = max(cut[round], attempt+1)
+		}
+	}
+	for round, next := range cut {
+		attempts[round] = max(attempts[round], next)
+	}
+	return attempts
+}
+
 // turn is one side's stage of a round: the plan's load on the side's server,
 // with the same requests for both. Sides that share a server have prompts of
 // their own, or the second would find those of the first in its cache.
@@ -108,6 +150,9 @@ func (x *conductor) turn(s side, round int, name, purpose string, warmup time.Du
 	c.Seed = x.Config.Seed + uint64(round)
 	if c.Workload.Salt == "" {
 		c.Workload.Salt = fmt.Sprintf("%d-%d", x.Config.Seed, round)
+		if n := x.attempts[c.Workload.Salt]; n > 0 {
+			c.Workload.Salt += fmt.Sprintf("-%s%d", attemptMark, n+1)
+		}
 		if shared {
 			c.Workload.Salt += "-" + s.name
 		}

@@ -8,6 +8,7 @@ import (
 	"redline/internal/judge/result"
 	"redline/internal/show/document"
 	"redline/internal/show/picture"
+	"redline/internal/text"
 )
 
 var comparisonWords = map[result.Standing]headline{
@@ -87,10 +88,32 @@ func (p *page) comparison(r *result.Result) {
 	}
 	p.Field("A", side(c.A, "A"))
 	p.Field("B", side(c.B, "B"))
+	p.Field("flags", differing(c.Flags))
 	p.Field("test", joined(clean(c.Test), when(c.Rounds > 0, plural(c.Rounds, "round")), "alpha"+hard+exact(c.Alpha)))
 	p.Add(document.Pictures(picture.Comparison(c)))
 	p.changes(saidOnce(c), left("B against A"), right("A"), right("B"), right("change"), right("95% interval").Optional(1), right("p").Optional(2), right("Wilcoxon p").Optional(3), prose(""))
+	p.shapes(c.Shapes)
 	p.warn(c.Warnings)
+}
+
+// differing lists the settings that are not the same on both sides.
+func differing(flags []result.FlagPair) string {
+	list := text.Each(flags, func(f result.FlagPair) string {
+		return clean(f.Name + " " + cmp.Or(f.A, "unset") + " → " + cmp.Or(f.B, "unset"))
+	})
+	return strings.Join(list, ", ")
+}
+
+// shapes lays the means and the tails of the latencies beside each other.
+func (p *page) shapes(list []result.Shape) {
+	if len(list) == 0 {
+		return
+	}
+	t := document.NewTable(left("not judged"), right("mean A"), right("mean B"), right("p99/p50 A"), right("p99/p50 B"))
+	for _, s := range list {
+		t.Add(metricName(s.Name, "", s.Unit), measured(s.MeanA, s.Unit), measured(s.MeanB, s.Unit), measured(s.TailA, ""), measured(s.TailB, ""))
+	}
+	p.Add(t)
 }
 
 func (p *page) changes(c *result.Comparison, columns ...document.Column) {

@@ -135,6 +135,9 @@ func comparisonSample() *result.Result {
 			{Name: "error:rate", Unit: "fraction", A: new(0.001), B: new(0.0012), Difference: new(0.0002), Interval: &[2]float64{-0.0005, 0.0009},
 				Standing: result.Same, Verdict: "no difference larger than 0.09%"},
 		},
+		Shapes: []result.Shape{{Name: "ttft", Unit: "ms", MeanA: new(84.0), MeanB: new(86.5), TailA: new(2.4), TailB: new(2.5)},
+			{Name: "tpot", Unit: "ms", MeanA: new(11.8), MeanB: new(12.4), TailA: new(1.31), TailB: new(1.3)}},
+		Flags:    []result.FlagPair{{Name: "kv-cache-dtype", B: "fp8"}, {Name: "max-num-seqs", A: "64", B: "128"}},
 		Warnings: []result.Warning{{Figure: "hardware", Text: "the two run on different machines"}},
 	}
 	bothCurves(r.Comparison)

@@ -1,0 +1,127 @@
+package compare
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+)
+
+// streaming gives a run a tpot beside its ttft, known as well.
+func streaming(tpot float64) func(*result.Result) {
+	return func(r *result.Result) {
+		p := &r.Points[0]
+		p.Latency.TPOT = p99Of(tpot)
+		p.StandardErrors["tpot:p99"] = 0.002
+	}
+}
+
+func failedCheck(spoils ...string) func(*result.Result) {
+	return func(r *result.Result) {
+		c := result.Check{Name: "lag", Figure: "p99 7 ms", Threshold: "≤ 1 ms", Spoils: spoils}
+		r.Verdict = result.Verdict{Valid: result.Invalid, Checks: []result.Check{c}, Reasons: []string{c.Reason()}}
+	}
+}
+
+// A failed check of a stored run takes from the comparison what it touches, and
+// nothing else, as it does in a live one.
+func TestOnlyWhatACheckTouchesIsNotJudged(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spoils     []string
+		ttft, tpot Standing
+		invalid    int
+	}{
+		"a figure":      {[]string{"ttft", "e2e"}, Undecided, Better, 0},
+		"an objective":  {[]string{"ttft:p99<500ms"}, Undecided, Better, 0},
+		"everything":    {nil, Undecided, Undecided, 1},
+		"all there are": {[]string{"ttft", "tpot"}, Undecided, Undecided, 1},
+	} {
+		got, err := Stored(one(run("a", 100, streaming(20))), one(run("b", 150, streaming(15), failedCheck(c.spoils...))), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ttft, tpot := named(t, got, "ttft:p99"), named(t, got, "tpot:p99")
+		if ttft.Standing != c.ttft || tpot.Standing != c.tpot || len(got.Invalid) != c.invalid || ttft.B == nil {
+			t.Errorf("%s: ttft %s (%s), tpot %s (%s), invalid %q", name, ttft.Standing, ttft.Verdict, tpot.Standing, tpot.Verdict, got.Invalid)
+		}
+	}
+}
+
+// Runs that nobody checked are compared, and said to be unchecked.
+func TestUncheckedRunsAreNamed(t *testing.T) {
+	t.Parallel()
+	got, err := Stored(one(run("a", 100)), one(run("b", 100, func(r *result.Result) {
+		r.Verdict = result.Verdict{Valid: result.Valid, Unchecked: []result.Unchecked{{Name: "lag", Why: "imported"}}}
+	})), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"run b: nothing was checked of it: what its client did may be in its figures"}
+	if diff := cmp.Diff(want, texts(got.Warnings)); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+// The same records agree, however vague they are; records that differ agree only
+// where their parts say so.
+func TestTheSameRecordsAgree(t *testing.T) {
+	t.Parallel()
+	vague := func(r *result.Result) {
+		counted(50, 1, 0.9, 100)(r)
+		r.Points[0].StandardErrors = metric.StandardErrors{"ttft:p99": 0.5}
+	}
+	for name, c := range map[string]struct {
+		b    *result.Result
+		want Standing
+	}{
+		"the same":  {run("a", 100, vague), Same},
+		"one other": {run("a", 100.001, vague), Undecided},
+	} {
+		got, err := Stored(one(run("a", 100, vague)), one(c.b), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Standing != c.want || c.want == Same && got.Verdict != "no difference at all" {
+			t.Errorf("%s: %s, %q; want %s", name, got.Standing, got.Verdict, c.want)
+		}
+	}
+}
+
+func TestFlagsThatDifferAreListed(t *testing.T) {
+	t.Parallel()
+	flags := func(list map[string]string) func(*result.Result) {
+		return func(r *result.Result) { r.Engine.Flags = list }
+	}
+	got, err := Stored(one(run("a", 100, flags(map[string]string{"max-num-seqs": "64", "dtype": "bfloat16"}))),
+		one(run("b", 100, flags(map[string]string{"max-num-seqs": "128", "dtype": "bfloat16", "kv-cache-dtype": "fp8"}))), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []result.FlagPair{{Name: "kv-cache-dtype", B: "fp8"}, {Name: "max-num-seqs", A: "64", B: "128"}}
+	if diff := cmp.Diff(want, got.Flags); diff != "" {
+		t.Errorf("flags (-want +got):\n%s", diff)
+	}
+}
+
+// Means and tails stand beside the percentiles: of two runs of 4 and 9 ms the
+// geometric mean is 6.
+func TestMeansAndTailsStandBeside(t *testing.T) {
+	t.Parallel()
+	with := func(mean, p50, p99 float64) func(*result.Result) {
+		return func(r *result.Result) {
+			r.Points[0].Latency.TTFTDue = &metric.Dist{N: 100, Mean: mean, P: map[string]float64{"p50": p50, "p99": p99}}
+		}
+	}
+	a := []*result.Result{run("a0", 0, with(4, 2, 10)), run("a1", 0, with(9, 2, 40))}
+	got, err := Stored(a, one(run("b", 0, with(7, 3, 12))), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []result.Shape{{Name: "ttft", Unit: "ms", MeanA: new(6.0), MeanB: new(7.0), TailA: new(10.0), TailB: new(4.0)}}
+	if diff := cmp.Diff(want, got.Shapes, nineDigits); diff != "" {
+		t.Errorf("shapes (-want +got):\n%s", diff)
+	}
+}

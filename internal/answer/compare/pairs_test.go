@@ -1,0 +1,394 @@
+package compare
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"redline/internal/drive/record"
+	"redline/internal/judge/metric"
+	"redline/internal/judge/result"
+	"redline/internal/judge/slo"
+	"redline/internal/llm"
+	"redline/internal/stats"
+)
+
+// call is one request of a service whose truth is known, in seconds.
+type call struct {
+	due, took float64 // infinite for one that failed
+	session   int
+}
+
+// service is a process of latencies under load. Its parameters are none that any
+// rule was chosen on.
+type service struct {
+	name string
+	warm float64
+	// all says that what a request takes is its whole reply, tokens and all.
+	all  bool
+	play func(r *rand.Rand, from, to float64) []call
+}
+
+// arrivals are Poisson, or gamma with bursts where shape is below 1.
+func arrivals(r *rand.Rand, rate, shape, from, to float64) (at []float64) {
+	for t := from; ; {
+		if t += stats.Gamma(r, shape) / (shape * rate); t >= to {
+			return at
+		}
+		at = append(at, t)
+	}
+}
+
+// line is servers that take what comes first; it gives when work is done.
+func line(servers int) func(at, work float64) float64 {
+	free := make([]float64, servers)
+	return func(at, work float64) float64 {
+		i := slices.Index(free, slices.Min(free))
+		free[i] = max(at, free[i]) + work
+		return free[i]
+	}
+}
+
+// talk is a conversation: its turns come a pause after the reply before.
+type talk struct {
+	at, factor float64
+	id, turn   int
+}
+
+// talks plays conversations; begin gives the factor of each, serve when a turn is
+// done.
+func talks(r *rand.Rand, rate float64, turns int, pause, from, to float64, begin func() float64, serve func(t talk) float64) (list []call) {
+	var pending []talk
+	for i, at := range arrivals(r, rate, 1, from, to) {
+		pending = append(pending, talk{at: at, factor: begin(), id: i + 1})
+	}
+	for len(pending) > 0 {
+		next := slices.IndexFunc(pending, func(t talk) bool {
+			return !slices.ContainsFunc(pending, func(o talk) bool { return o.at < t.at })
+		})
+		t := pending[next]
+		done := serve(t)
+		list = append(list, call{t.at, done - t.at, t.id})
+		t.at, t.turn = done+pause*stats.Exponential(r), t.turn+1
+		if pending[next] = t; t.turn == turns || t.at >= to {
+			pending = slices.Delete(pending, next, next+1)
+		}
+	}
+	return list
+}
+
+// services are the processes that the tables name.
+var services = []service{
+	{name: "M/M/1 at 60%", play: func(r *rand.Rand, from, to float64) []call {
+		return queued(r, arrivals(r, 20, 1, from, to), 1, func(float64) float64 { return 0.03 * stats.Exponential(r) })
+	}},
+	{name: "bursty arrivals", play: func(r *rand.Rand, from, to float64) []call {
+		return queued(r, arrivals(r, 12, 0.3, from, to), 6, func(float64) float64 { return stats.LogNormal(r, math.Log(0.25), 0.5) })
+	}},
+	{name: "batch jobs among chats", play: func(r *rand.Rand, from, to float64) []call {
+		at := arrivals(r, 6, 1, from, to)
+		for t := from + 40*r.Float64(); t < to; t += 40 {
+			at = append(at, slices.Repeat([]float64{t}, 35)...)
+		}
+		slices.Sort(at)
+		return queued(r, at, 1, func(float64) float64 { return stats.LogNormal(r, math.Log(0.03), 0.4) })
+	}},
+	{name: "outages of 2 s", play: func(r *rand.Rand, from, to float64) (list []call) {
+		next := from + 120*stats.Exponential(r)
+		for _, at := range arrivals(r, 10, 1, from, to) {
+			for at > next+2 {
+				next += 2 + 118*stats.Exponential(r)
+			}
+			took := stats.LogNormal(r, math.Log(0.1), 0.3)
+			if at >= next {
+				took = math.Inf(1)
+			}
+			list = append(list, call{at, took, 0})
+		}
+		return list
+	}},
+	{name: "conversations of 16 turns", warm: 240, play: func(r *rand.Rand, from, to float64) []call {
+		serve := line(1)
+		return talks(r, 0.35, 16, 6, from, to, func() float64 { return stats.LogNormal(r, 0, 0.4) },
+			func(t talk) float64 { return serve(t.at, t.factor*(0.02+0.007*float64(t.turn))) })
+	}},
+	{name: "2% of sessions 8 times slower", warm: 240, play: func(r *rand.Rand, from, to float64) []call {
+		begin := func() float64 {
+			if r.Float64() < 0.02 {
+				return 8
+			}
+			return 1
+		}
+		return talks(r, 0.6, 14, 6, from, to, begin, func(t talk) float64 { return t.at + t.factor*stats.LogNormal(r, math.Log(0.1), 0.3) })
+	}},
+	{name: "noisy neighbor, 2 minutes", all: true, play: wandering(0.3, 120)},
+	{name: "noisy neighbor, half a minute", all: true, play: wandering(0.2, 30)},
+}
+
+// queued serves what arrives in its order.
+func queued(_ *rand.Rand, at []float64, servers int, work func(at float64) float64) (list []call) {
+	serve := line(servers)
+	for _, t := range at {
+		list = append(list, call{t, serve(t, work(t)) - t, 0})
+	}
+	return list
+}
+
+// wandering is a server whose speed wanders (Ornstein and Uhlenbeck's process).
+func wandering(sigma, tau float64) func(*rand.Rand, float64, float64) []call {
+	return func(r *rand.Rand, from, to float64) []call {
+		level, last := sigma*r.NormFloat64(), from
+		return queued(r, arrivals(r, 10, 1, from, to), 4, func(at float64) float64 {
+			keep := math.Exp((last - at) / tau)
+			level, last = keep*level+sigma*math.Sqrt(1-keep*keep)*r.NormFloat64(), at
+			return stats.LogNormal(r, math.Log(0.12), 0.4) * math.Exp(level)
+		})
+	}
+}
+
+// point is one run of a service, every latency so much longer, measured as runs
+// are: through records.
+func (s service) point(t testing.TB, seed uint64, seconds, longer float64) result.Point {
+	r := stats.Rand(seed, "pairs "+s.name, 0)
+	warm := max(s.warm, 60)
+	var list []*record.Record
+	for i, c := range s.play(r, 1, warm+1+seconds) {
+		if c.due >= warm {
+			list = append(list, s.record(r, i+1, c, longer))
+		}
+	}
+	objective, err := slo.Parse("ttft:p99<300ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rate := 10.0
+	sum, err := metric.Summarize(func() iter.Seq2[*record.Record, error] {
+		return func(yield func(*record.Record, error) bool) {
+			for _, one := range list {
+				if !yield(one, nil) {
+					return
+				}
+			}
+		}
+	}, metric.Options{Start: int64((warm + 1) * 1e9), End: int64((warm + 1 + seconds) * 1e9), AskedRate: rate, Objectives: []slo.Objective{objective}, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.Point{Load: result.Load{Mode: "open", Rate: &rate}, Summary: sum}
+}
+
+// record is a request as the load engine would have written it down: a reply of
+// some words whose pace varies from one to the next.
+func (s service) record(r *rand.Rand, id int, c call, longer float64) *record.Record {
+	due := int64(c.due * 1e9)
+	rec := &record.Record{ID: id, Session: max(c.session, 0), Due: due, Begin: due, Slot: due, Try: 1, Streamed: true}
+	rec.Observe(llm.Event{Kind: llm.Sent, At: due})
+	if math.IsInf(c.took, 1) {
+		rec.End, rec.Outcome = due+1e6, llm.HTTP
+		return rec
+	}
+	words := 2 + int(stats.LogNormal(r, math.Log(12), 0.6))
+	first, pace := c.took, 0.02*stats.LogNormal(r, 0, 0.03)
+	if s.all {
+		first, words = c.took/5, 9
+		pace = c.took / 10
+	}
+	for i := range words {
+		at := due + int64((first+float64(i)*pace)*longer*1e9)
+		rec.Observe(llm.Event{Kind: llm.Output, At: at, Text: []byte("word")})
+		rec.End = at
+	}
+	rec.Observe(llm.Event{Kind: llm.UsageSeen, Usage: llm.Usage{OutputTokens: words}})
+	rec.Observe(llm.Event{Kind: llm.End, At: rec.End})
+	rec.Settle()
+	return rec
+}
+
+// pairCell is what came of some pairs of runs of one service.
+type pairCell struct {
+	Service string  `json:"service"`
+	Seconds float64 `json:"seconds"`
+	Longer  float64 `json:"longer"`
+	First   uint64  `json:"first"`
+	Pairs   int     `json:"pairs"`
+	// Called counts the pairs of which any figure was called, Found those of
+	// which one was called worse, Agreed the figures that were called the same
+	// of all Figures, and Wrongly those of them that differ by more than that.
+	Called, Found, Agreed, Figures, Wrongly int
+	By                                      map[string]int
+}
+
+func (c *pairCell) play(t testing.TB) {
+	c.By = map[string]int{}
+	s := services[slices.IndexFunc(services, func(s service) bool { return s.name == c.Service })]
+	for i := range uint64(c.Pairs) {
+		seed := c.First + 2*i
+		a, b := run("a", 1), run("b", 1)
+		a.Points[0], b.Points[0] = s.point(t, seed, c.Seconds, 1), s.point(t, seed+1, c.Seconds, c.Longer)
+		got, err := Stored(one(a), one(b), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		called, found := false, false
+		for _, m := range got.Metrics {
+			c.Figures++
+			switch m.Standing {
+			case Better, Worse:
+				called, found = true, found || m.Standing == Worse
+				c.By[m.Name]++
+			case Same:
+				c.Agreed++
+				if c.Longer > 1 && m.Unit == "ms" {
+					c.Wrongly++
+				}
+			}
+		}
+		if called {
+			c.Called++
+		}
+		if found {
+			c.Found++
+		}
+	}
+}
+
+// firstPair is the first seed of the tables: none below it has one of them.
+const firstPair, pairsPerCell = 7_000_000, 25
+
+// pairCells are those of so many pairs each.
+func pairCells(pairs int) (cells []*pairCell) {
+	for _, s := range services {
+		for _, seconds := range []float64{60, 300} {
+			for _, longer := range []float64{1, 1.1} {
+				for i := 0; i < pairs; i += pairsPerCell {
+					cells = append(cells, &pairCell{Service: s.name, Seconds: seconds, Longer: longer, First: firstPair + 2*uint64(i), Pairs: min(pairsPerCell, pairs-i)})
+				}
+			}
+		}
+	}
+	return cells
+}
+
+func (c *pairCell) key() string { return fmt.Sprint(c.Service, c.Seconds, c.Longer, c.First, c.Pairs) }
+
+// TestPairRates measures how often two single runs of equal servers are called
+// different, and of servers of which one is a tenth slower. `make pairs` runs it
+// at full length and writes docs/METRICS.md; what is done stands in the file that
+// REDLINE_PAIRS_STATE names, so that it resumes, and REDLINE_SHARD=1/4 does every
+// fourth cell.
+func TestPairRates(t *testing.T) {
+	t.Parallel()
+	pairs, _ := strconv.Atoi(os.Getenv("REDLINE_PAIRS"))
+	if pairs == 0 {
+		for _, s := range services[:2] { // what the usual test can afford
+			cell := &pairCell{Service: s.name, Seconds: 60, Longer: 1, First: 1000, Pairs: 20}
+			if cell.play(t); cell.Called > allowed(cell.Pairs) {
+				t.Errorf("%s: %d of %d equal pairs are called different: %v", s.name, cell.Called, cell.Pairs, cell.By)
+			}
+		}
+		return
+	}
+	cells, state := pairCells(pairs), os.Getenv("REDLINE_PAIRS_STATE")
+	done := readPairs(t, state)
+	shard, of := 0, 1
+	fmt.Sscanf(os.Getenv("REDLINE_SHARD"), "%d/%d", &shard, &of)
+	log, err := os.OpenFile(state, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	var mu sync.Mutex
+	var busy sync.WaitGroup
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i, c := range cells {
+		if done[c.key()] != nil || i%of != shard%of {
+			continue
+		}
+		slots <- struct{}{}
+		busy.Go(func() {
+			defer func() { <-slots }()
+			c.play(t)
+			mu.Lock()
+			defer mu.Unlock()
+			done[c.key()] = c
+			if err := json.NewEncoder(log).Encode(c); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	busy.Wait()
+	if len(done) >= len(cells) && !t.Failed() {
+		writePairs(t, cells, done)
+	}
+}
+
+func readPairs(t testing.TB, path string) map[string]*pairCell {
+	done := map[string]*pairCell{}
+	file, err := os.Open(path)
+	if err != nil {
+		return done // the first time
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		c := &pairCell{}
+		if err := json.Unmarshal(lines.Bytes(), c); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		done[c.key()] = c
+	}
+	return done
+}
+
+// writePairs adds cells up and puts the table into docs/METRICS.md.
+func writePairs(t testing.TB, cells []*pairCell, done map[string]*pairCell) {
+	type row struct{ equal, slower pairCell }
+	rows, order := map[string]*row{}, []string{}
+	for _, key := range cells {
+		c := done[key.key()]
+		name := fmt.Sprintf("| %s | %.0f s |", c.Service, c.Seconds)
+		if rows[name] == nil {
+			rows[name], order = &row{}, append(order, name)
+		}
+		sum := &rows[name].equal
+		if c.Longer > 1 {
+			sum = &rows[name].slower
+		}
+		sum.Pairs, sum.Called, sum.Found = sum.Pairs+c.Pairs, sum.Called+c.Called, sum.Found+c.Found
+		sum.Agreed, sum.Figures, sum.Wrongly = sum.Agreed+c.Agreed, sum.Figures+c.Figures, sum.Wrongly+c.Wrongly
+	}
+	percent := func(n, of int) string { return fmt.Sprintf("%.1f%%", 100*float64(n)/float64(max(of, 1))) }
+	table := "| process | each run | equal pairs: any figure called | their figures called equal | B 10% slower: found | latencies called equal then |\n|---|---|---|---|---|---|\n"
+	for _, name := range order {
+		r := rows[name]
+		table += fmt.Sprintf("%s %s | %s | %s | %s |\n", name, percent(r.equal.Called, r.equal.Pairs), percent(r.equal.Agreed, r.equal.Figures),
+			percent(r.slower.Found, r.slower.Pairs), percent(r.slower.Wrongly, r.slower.Figures))
+	}
+	head := fmt.Sprintf("%d pairs of each row, B 10%% slower in as many more.\n\n", rows[order[0]].equal.Pairs)
+	between(t, "../../../docs/METRICS.md", "<!-- pairs -->\n", "<!-- end of pairs -->", head+table)
+}
+
+// between replaces what stands between two marks of a page.
+func between(t testing.TB, path, begin, end, body string) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(text), begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		t.Fatalf("%s has no place for the table", path)
+	}
+	if err := os.WriteFile(path, []byte(before+begin+body+end+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
