@@ -32,7 +32,7 @@ Then on yours:
 Or write redline before a command that you have: vllm bench serve,
 sglang.bench_serving, genai-perf, aiperf, guidellm, llmperf, inference-perf.
 
-  redline vllm bench serve --model MODEL --request-rate 5 --num-prompts 300`
+  redline vllm bench serve --base-url http://localhost:8000 --num-prompts 100`
 
 // run carries out the command line and gives the exit code.
 func (p *process) run(ctx context.Context) int {
