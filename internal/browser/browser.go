@@ -6,6 +6,7 @@ package browser
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -116,7 +117,9 @@ func (b *Browser) tab() (*Page, error) {
 }
 
 // settled waits until a page has seen its new window and drawn itself again.
-const settled = `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => requestAnimationFrame(() => done(true)), 300))))`
+//
+//go:embed settled.js
+var settled string
 
 // Show shows an address in the same tab, which takes a fraction of the time of a
 // new one. What is shown already is looked at in another way, and not loaded again.
