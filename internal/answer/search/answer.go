@@ -3,6 +3,7 @@ package search
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"redline/internal/judge/result"
 	"redline/internal/judge/slo"
@@ -72,13 +73,8 @@ func (s *Search) bound(b *belief) bound {
 	switch filled := s.filled(); {
 	case kept == 0 && math.IsInf(broken, 1) && !math.IsInf(filled, 1):
 		return bound{Rate: filled / 2, Interval: [2]float64{0, filled}, Standing: wide}
-	case math.IsInf(broken, 1) && s.paced() && kept > b.quantile(0.5):
-		// What short levels kept, a sustained run would not, the pace says; what
-		// one held stands.
-		if held := s.held(); held != nil {
-			lo = max(lo, held.Rate)
-		}
-		return bound{Rate: lo, Interval: [2]float64{lo, lo}, Standing: atLeast}
+	case math.IsInf(broken, 1) && s.told(b) && s.lasted() < hi:
+		return bound{Rate: max(b.quantile(0.5), s.lasted()), Interval: [2]float64{lo, hi}, Standing: wide}
 	case math.IsInf(broken, 1):
 		return bound{Rate: kept, Interval: [2]float64{min(lo, kept), kept}, Standing: atLeast}
 	case kept == 0 && broken <= s.spec.Floor*(1+sameRate):
@@ -90,6 +86,37 @@ func (s *Search) bound(b *belief) bound {
 	}
 	return bound
 }
+
+// lasted is the highest rate that was held for as long as the limit is about,
+// or nearly, 0 where none was.
+func (s *Search) lasted() float64 {
+	rate := 0.0
+	for _, l := range s.seen {
+		if l.Duration >= s.spec.Sustained*3/4 && s.met(l) {
+			rate = max(rate, l.Rate)
+		}
+	}
+	return rate
+}
+
+// told reports whether the levels tell where the limit is though they broke
+// nothing: by their pace, or by a percentile that is near its limit.
+func (s *Search) told(b *belief) bool {
+	if b.halfWidth() > mostOpen {
+		return false
+	}
+	return s.paced() || s.near()
+}
+
+// near reports whether any level has a percentile near its limit.
+func (s *Search) near() bool {
+	return slices.ContainsFunc(s.seen, func(l seen) bool {
+		return slices.ContainsFunc(l.evidence, func(e evidence) bool { return e.value > 1/nearFactor && e.value < nearFactor })
+	})
+}
+
+// mostOpen is the half-width beyond which nothing is told.
+const mostOpen = 0.5
 
 // boundAll gives the limit by each objective alone, the binding one and its
 // edge.

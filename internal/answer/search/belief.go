@@ -62,40 +62,24 @@ const (
 	briefMisfit    = 0.06
 	lateMisfit     = 0.048
 	replyMisfit    = 0.047
+	fewMisfit      = 0.8
+	blindReplies   = 3
+	blindShift     = 0.3
+	blindSpread    = 0.15
 )
 
 // slopes is the grid of logits per unit of ln rate.
-var slopes = []float64{5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240}
+var slopes = []float64{2, 3, 5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240}
 
 // wide is the grid around everything that was offered, within what may be.
 func (s *Search) wide() []float64 {
 	within := func(v float64) float64 { return min(max(v, math.Log(s.spec.Floor)), math.Log(s.spec.Ceiling)) }
-	lo := within(math.Log(cmp.Or(s.ramped, s.spec.Start)))
+	lo := within(math.Log(cmp.Or(s.ramped.rate, s.spec.Start)))
 	hi := lo
 	for _, l := range s.seen {
 		lo, hi = min(lo, within(math.Log(l.Rate))), max(hi, within(math.Log(l.Rate)))
 	}
 	return axis(within(lo-3), within(hi+2), widePoints)
-}
-
-// What a ramp that met a queue says of the limit before any level: it is
-// probably rampOver times too high, by a factor of rampSpread or so, and the
-// limit of an objective that is strict may lie far below.
-const (
-	rampOver   = 5
-	rampSpread = 0.35
-)
-
-// prior is the log of how likely a limit is before any level.
-func (s *Search) prior(limit float64) float64 {
-	if s.ramped == 0 {
-		return 0
-	}
-	z := (limit - math.Log(s.ramped/rampOver)) / rampSpread
-	if !s.queued {
-		return math.Log(0.5 * math.Erfc(-z/math.Sqrt2))
-	}
-	return -2 * math.Log1p(z*z/3) // Student's t, which leaves room for surprises
 }
 
 // believed is the posterior of the limit by each objective, nil where load
@@ -104,7 +88,7 @@ func (s *Search) believed() []*belief {
 	list := s.on(s.wide())
 	for i, b := range list {
 		if b != nil {
-			list[i] = s.believe(b.closer(), i).blurred(s.misfit(i))
+			list[i] = s.believe(b.closer(), i).blurred(s.misfit(i), s.blindShift(i))
 		}
 	}
 	return list
@@ -115,17 +99,19 @@ func (s *Search) belief() *belief {
 	list := s.on(lowest(s.on(s.wide())).closer())
 	for i, b := range list {
 		if b != nil {
-			list[i] = b.blurred(s.misfit(i))
+			list[i] = b.blurred(s.misfit(i), s.blindShift(i))
 		}
 	}
 	return lowest(list)
 }
 
-// on gives the posteriors on one grid.
+// on gives the posteriors on one grid. Of an objective that no level judged,
+// though another was, there is none.
 func (s *Search) on(grid []float64) []*belief {
 	list := make([]*belief, len(s.objectives))
+	judged := s.judged()
 	for i, o := range s.objectives {
-		if kindOf(o) != rising {
+		if kindOf(o) != rising && (!judged || len(s.points(i)) > 0) {
 			list[i] = s.believe(grid, i)
 		}
 	}
@@ -136,13 +122,14 @@ func (s *Search) believe(grid []float64, objective int) *belief {
 	q := allowed(s.objectives[objective])
 	points := s.points(objective)
 	stand := s.standstill()
-	near := nearness(grid, points, q, s.near(objective), stand)
+	near := nearness(grid, points, q, s.rise(objective), stand)
 	logs := make([][]float64, len(slopes))
 	most := math.Inf(-1)
+	steep := s.steepness(objective, grid, stand)
 	for k, slope := range slopes {
 		logs[k] = make([]float64, len(grid))
 		for i, limit := range grid {
-			logs[k][i] = s.prior(limit)
+			logs[k][i] = s.prior(objective, limit) + steep[i][k]
 			logs[k][i] += near[i] + mostly(points, limit)
 			if late(s.objectives[objective]) {
 				logs[k][i] += stand.allows(limit)
@@ -176,25 +163,51 @@ func (s *Search) believe(grid []float64, objective int) *belief {
 }
 
 // misfit is by how much the model itself may be wrong about an objective. All
-// levels may be too short to show a queue that takes minutes to build up, and
-// replies that last as long as a level are seen only in part.
+// levels may be too short to show a queue that takes minutes to build up, or
+// anything of replies that last as long; and few requests tell little.
 func (s *Search) misfit(objective int) float64 {
-	longest := time.Duration(0)
+	longest, requests := time.Duration(0), 1.0
 	for _, l := range s.seen {
 		longest = max(longest, l.Duration)
+		requests += float64(l.Requests)
 	}
+	few := fewMisfit / math.Sqrt(requests)
 	if !late(s.objectives[objective]) {
-		return math.Hypot(misfit, briefMisfit*math.Pow(s.brief(longest), 5))
+		return math.Hypot(few, math.Hypot(misfit, briefMisfit*math.Pow(s.brief(longest), 5)))
 	}
 	by := lateSpread * s.brief(longest)
 	if s.standstill().spread > 0 {
 		by = pacedSpread * math.Pow(s.brief(longest), 5) // the pace predicts it
 	}
-	by = math.Hypot(lateMisfit, by)
+	by = math.Hypot(math.Hypot(lateMisfit, few), math.Hypot(by, blindSpread*s.blind()))
 	if s.objectives[objective].Metric == "e2e" {
 		by = math.Hypot(by, replyMisfit)
 	}
 	return by
+}
+
+// blindShift is by how much lower the limit of an objective on lateness lies than
+// it seems, where no level lasted long enough for a queue to form.
+func (s *Search) blindShift(objective int) float64 {
+	if !late(s.objectives[objective]) {
+		return 0
+	}
+	return blindShift * s.blind()
+}
+
+// blind is the share that every level lacks of the time that a few replies take
+// under its load.
+func (s *Search) blind() float64 {
+	least := 1.0
+	for _, l := range s.seen {
+		replies := blindReplies * s.lone.E2E.Seconds() * max(s.slowing(l.Observation), 1)
+		if lasted := (l.Warmup + l.Duration).Seconds(); replies <= lasted {
+			return 0
+		} else {
+			least = min(least, 1-lasted/replies)
+		}
+	}
+	return least
 }
 
 // brief is the share of a sustained run that a level lacks.

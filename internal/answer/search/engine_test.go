@@ -1,9 +1,11 @@
 package search
 
 import (
+	"fmt"
 	"iter"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,33 +21,66 @@ import (
 // trip is one request in virtual time, in nanoseconds; cut is when the drain
 // was over for one that was still in flight, which has no end.
 type trip struct {
-	due, first, end, cut int64
-	prompt, output       int
+	due, first, end, cut, full int64
+	prompt, output             int
 }
 
 // engine is a server in virtual time. It plays arrivals until they stop, and
 // gives their trips in the order of arrival.
 type engine struct {
-	name string
-	// drawsLengths says that requests differ, so that luck is in them too.
-	drawsLengths bool
-	play         func(t testing.TB, seed uint64, arrivals iter.Seq2[int64, shape], on hooks) []*trip
+	name   string
+	about  string // model and accelerators
+	chosen bool   // constants were chosen on it
+	// shape draws the lengths of a request, and lengths is what they come to; 0
+	// where requests do not differ, so that no luck is in them.
+	shape   func(*rand.Rand) shape
+	lengths func() Lengths
+	play    func(t testing.TB, seed uint64, arrivals iter.Seq2[int64, shape], on hooks) []*trip
 }
 
 // hooks are called as the replies come.
-type hooks struct{ first, ended func(*trip) }
+type hooks struct {
+	first, ended func(*trip)
+	token        func(at int64)
+}
 
 // shape is what one request asks for.
 type shape struct{ prompt, output int }
 
-// chatShape draws the lengths of the chat workload: log-normal with sigma 0.8
-// around 500 prompt and 200 output tokens.
-func chatShape(r *rand.Rand) shape {
+// replies draws log-normal lengths with sigma 0.8: prompts around 500 tokens,
+// as the chat workload has them, and replies around a median.
+func replies(median float64, longest int) func(*rand.Rand) shape {
 	within := func(v float64, lo, hi int) int { return min(max(int(v), lo), hi) }
-	return shape{
-		prompt: within(stats.LogNormal(r, math.Log(500), 0.8), 50, 4000),
-		output: within(stats.LogNormal(r, math.Log(200), 0.8), 10, 2000),
+	return func(r *rand.Rand) shape {
+		return shape{
+			prompt: within(stats.LogNormal(r, math.Log(500), 0.8), 50, 4000),
+			output: within(stats.LogNormal(r, math.Log(median), 0.8), 10, longest),
+		}
 	}
+}
+
+// The lengths of the chat workload, and of one whose replies are four times as
+// long.
+var (
+	chat  = replies(200, 2000)
+	essay = replies(800, 4000)
+)
+
+// lengthsOf is what the requests of a workload come to.
+func lengthsOf(draw func(*rand.Rand) shape) func() Lengths {
+	return sync.OnceValue(func() Lengths {
+		const many = 1_000_000
+		r := stats.Rand(1, "mean", 0)
+		var l Lengths
+		for range many {
+			s := draw(r)
+			prompt, output := float64(s.prompt), float64(s.output)
+			l.Prompt += prompt / many
+			l.Output += output / many
+			l.Residence += output * (prompt + output/2) / many
+		}
+		return l
+	})
 }
 
 // queueService is the fixed service time of the plain queue.
@@ -89,6 +124,9 @@ func batchingEngine(spec sim.Spec) func(testing.TB, uint64, iter.Seq2[int64, sha
 			}
 		}
 		sim.RunOpen(core, jobs, sim.Watch{Token: func(k sim.Token) {
+			if on.token != nil {
+				on.token(k.At)
+			}
 			if k.Index == 0 {
 				trips[k.Job.ID].first = k.At
 				on.first(trips[k.Job.ID])
@@ -103,9 +141,28 @@ func batchingEngine(spec sim.Spec) func(testing.TB, uint64, iter.Seq2[int64, sha
 }
 
 var engines = []engine{
-	{name: "M/D/1", play: plainQueue},
-	{name: "8B", drawsLengths: true, play: batchingEngine(sim.Spec{Model: "llama-3.1-8b", GPU: "H100"})},
-	{name: "70B", drawsLengths: true, play: batchingEngine(sim.Spec{Model: "llama-3.1-70b", GPU: "H100", TP: 4})},
+	{name: "M/D/1", shape: chat, lengths: func() Lengths { return Lengths{} }, play: plainQueue},
+	simulated("8B", chat, sim.Spec{Model: "llama-3.1-8b", GPU: "H100"}),
+	simulated("70B", chat, sim.Spec{Model: "llama-3.1-70b", GPU: "H100", TP: 4}),
+	simulated("32B", chat, sim.Spec{Model: "qwen3-32b", GPU: "H200"}),
+	simulated("405B", chat, sim.Spec{Model: "llama-3.1-405b", GPU: "H200", TP: 8}),
+	simulated("70B long", essay, sim.Spec{Model: "llama-3.1-70b", GPU: "H100", TP: 4}),
+	simulated("32B long", essay, sim.Spec{Model: "qwen3-32b", GPU: "H200"}),
+	chosen(simulated("14B", chat, sim.Spec{Model: "qwen3-14b", GPU: "L40S"})),
+	chosen(simulated("72B", chat, sim.Spec{Model: "qwen2.5-72b", GPU: "A100-80G-SXM", TP: 4})),
+	chosen(simulated("14B long", essay, sim.Spec{Model: "qwen3-14b", GPU: "A100-80G-SXM"})),
+	chosen(simulated("8B long", replies(1500, 8000), sim.Spec{Model: "llama-3.1-8b", GPU: "H100"})),
+}
+
+// chosen marks an engine that constants were chosen on.
+func chosen(e engine) engine {
+	e.chosen = true
+	return e
+}
+
+func simulated(name string, draw func(*rand.Rand) shape, spec sim.Spec) engine {
+	about := fmt.Sprintf("%s on %d %s", spec.Model, max(spec.TP, 1), spec.GPU)
+	return engine{name: name, about: about, shape: draw, lengths: lengthsOf(draw), play: batchingEngine(spec)}
 }
 
 const (
@@ -148,43 +205,69 @@ func (e engine) run(t testing.TB, seed uint64, rate float64, window time.Duratio
 func (e engine) level(t testing.TB, seed uint64, l Level) stage {
 	warm := func(_ int, at float64) bool { return at >= float64(l.Warmup) }
 	nothing := func(*trip) {}
-	return e.stage(t, seed, steady(l.Rate), l.Duration, l.Drain, warm, hooks{nothing, nothing}, func(int64) bool { return true })
+	return e.stage(t, seed, steady(l.Rate), l.Duration, l.Drain, warm, hooks{first: nothing, ended: nothing}, func(int64) bool { return true })
 }
 
 // watchEvery is how often the program looks at a ramp.
 const watchEvery = 250 * time.Millisecond
 
-// ramp plays a ramp until it has risen far enough, and says how long that took.
-func (e engine) ramp(t testing.TB, seed uint64, l Level) (length time.Duration, o Observation) {
-	var climber Climber
-	sent, answered, ended, looked := 0, 0, 0, int64(0)
-	length = l.Duration
-	on := hooks{first: func(*trip) { answered++ }, ended: func(*trip) { ended++ }}
-	rising := func(sum float64) float64 {
-		d := doubling.Seconds()
-		return d * math.Log2(1+sum*math.Ln2/(l.From*d)) * 1e9
-	}
-	e.stage(t, seed, rising, l.Duration, 0, func(int, float64) bool { return true }, on, func(due int64) bool {
-		for ; looked+int64(watchEvery) <= due; looked += int64(watchEvery) {
-			if at := time.Duration(looked) + watchEvery; climber.Enough(l, at, sent-answered, answered, 0) {
-				length, o.Queued, o.InFlight = at, true, float64(sent-ended)
-				return false
+// ramp plays a ramp until it has risen far enough, and says how far that was.
+func (e engine) ramp(t testing.TB, seed uint64, l Level, climber *Climber) (Level, Observation) {
+	var m Moment
+	stopped := time.Duration(0)
+	look := func(now int64) {
+		for stopped == 0 && m.Elapsed+watchEvery <= min(time.Duration(now), l.Duration) {
+			m.Elapsed += watchEvery
+			if climber.Enough(m) {
+				stopped = m.Elapsed
 			}
 		}
-		sent++
-		return true
+	}
+	on := hooks{
+		first: func(one *trip) { look(one.first); m.Answered++ },
+		ended: func(one *trip) { look(one.end); m.Ended++ },
+		token: func(at int64) { look(at); m.Events++ },
+	}
+	double := l.Duration.Seconds() / math.Log2(l.Rate/l.From)
+	rising := func(sum float64) float64 { return double * math.Log2(1+sum*math.Ln2/(l.From*double)) * 1e9 }
+	before := int64(-1) // when the last request was due: the engine has come so far
+	g := e.stage(t, seed, rising, l.Duration, 0, func(int, float64) bool { return true }, on, func(due int64) bool {
+		if before >= 0 {
+			look(before)
+			m.Due++
+		}
+		before = due
+		return stopped == 0
 	})
+	o := Observation{Queued: stopped > 0}
+	if stopped > 0 {
+		l = l.Until(stopped)
+	}
+	o.Slowing = climber.slowing()
+	o.InFlight, o.Resident = g.load(int64(l.Duration-l.Stretch()), int64(l.Duration))
 	o.E2E, o.Pace = e.alone(t)
-	return length, o
+	return l, o
+}
+
+// load is how many requests were in flight and how many tokens were in memory,
+// in the mean over a stretch.
+func (g stage) load(from, to int64) (inFlight, resident float64) {
+	var load Load
+	load.From, load.To = from, to
+	for _, one := range g.trips {
+		end := max(one.end, one.full)
+		load.Add(one.due, one.first, end, one.prompt, one.output)
+	}
+	return load.Mean()
 }
 
 // alone is what the program expects of a lone request before any load, from its
 // preflight: time to a first token, and the pace of the others.
 func (e engine) alone(t testing.TB) (e2e, pace time.Duration) {
 	const tokens = 16
-	one := e.play(t, 1, func(yield func(int64, shape) bool) { yield(0, shape{tokens, tokens}) }, hooks{func(*trip) {}, func(*trip) {}})[0]
+	one := e.play(t, 1, func(yield func(int64, shape) bool) { yield(0, shape{tokens, tokens}) }, hooks{first: func(*trip) {}, ended: func(*trip) {}})[0]
 	pace = time.Duration(one.end-one.first) / (tokens - 1)
-	return time.Duration(float64(one.first) + float64(pace)*chatMean()[1]), pace
+	return time.Duration(float64(one.first) + float64(pace)*e.lengths().Output), pace
 }
 
 // steady is when an arrival is due at a rate, by the sum of gaps of mean 1
@@ -216,7 +299,7 @@ func (e engine) stage(t testing.TB, seed uint64, when func(sum float64) float64,
 			if at >= g.start && at < g.stop {
 				open++
 			}
-			if !due(at) || !yield(at, chatShape(shapes)) {
+			if !due(at) || !yield(at, e.shape(shapes)) {
 				return
 			}
 		}
@@ -231,7 +314,7 @@ func (e engine) stage(t testing.TB, seed uint64, when func(sum float64) float64,
 	g.trips = e.play(t, seed, arrivals, on)
 	for _, one := range g.trips {
 		if one.end > g.over || one.end == 0 {
-			one.cut, one.end = g.over, 0
+			one.cut, one.full, one.end = g.over, one.end, 0
 		}
 		if one.first > g.over {
 			one.first = 0

@@ -47,7 +47,7 @@ func (s *Search) rehearse(most int) Plan {
 			break
 		}
 		if level.Purpose == Ramp {
-			level.Duration = min(level.Duration, time.Duration(math.Log2(rampOver*p.Guess/level.From)*float64(doubling)))
+			level = level.Until(min(level.Duration, time.Duration(math.Log2(max(queueOver*p.Guess/level.From, 2))*float64(doubling))))
 		}
 		o := s.suppose(level, p.Guess)
 		o.Spent = level.Warmup + level.Duration + level.Drain + between

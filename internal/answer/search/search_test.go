@@ -30,8 +30,10 @@ func (c curve) observe(l Level) Observation {
 	}
 	n := int(l.Rate * l.Duration.Seconds())
 	worth := float64(n) / 10
-	broken := int(math.Round(c(l.Rate) * float64(n)))
-	return Observation{Requests: n, Completed: l.Rate, Goodput: l.Rate * (1 - c(l.Rate)), Latency: 50 + 1000*c(l.Rate),
+	// The work of a window differs by chance, now more and now less.
+	share := c(l.Rate * (1 + [...]float64{-1, 1.2, -0.6, 0.8}[l.Draw%4]/math.Sqrt(float64(n))))
+	broken := int(math.Round(share * float64(n)))
+	return Observation{Requests: n, Completed: l.Rate, Goodput: l.Rate * (1 - share), Latency: 50 + 1000*share,
 		Objectives: []slo.Verdict{{Objective: "ttft:p99<500ms", N: n, Violations: broken, NEff: &worth}}}
 }
 
@@ -48,12 +50,12 @@ func finish(t *testing.T, spec Spec, observe func(Level) Observation, objectives
 	}
 	var levels []Level
 	for l, ok := s.Next(); ok; l, ok = s.Next() {
-		if levels = append(levels, l); len(levels) > 50 {
-			t.Fatalf("no end after %v", levels)
-		}
 		o := observe(l)
 		if l.Purpose == Ramp && l.Rate > rampTop {
-			l.Duration = time.Duration(math.Log2(max(rampTop/l.From, 2)) * float64(doubling))
+			l = l.Until(min(l.Duration, time.Duration(math.Log2(max(rampTop/l.From, 2))*float64(doubling))))
+		}
+		if levels = append(levels, l); len(levels) > 50 {
+			t.Fatalf("no end after %v", levels)
 		}
 		o.Spent = took(l)
 		s.Observe(l, o)
@@ -62,7 +64,7 @@ func finish(t *testing.T, spec Spec, observe func(Level) Observation, objectives
 }
 
 // rampTop is where a ramp of these servers meets a queue.
-const rampTop = 200.0
+const rampTop = 80.0
 
 // took is what a level takes by the clock.
 func took(l Level) time.Duration { return l.Warmup + l.Duration + l.Drain + between }
@@ -71,18 +73,20 @@ func TestTheLimitOfAKnownCurve(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		limit, slope, start float64
+		off                 float64 // more where the ramp begins far too high, and few requests are left
 		edge                string
 	}{
-		{40, 8, 1, Slope}, {40, 30, 1, Slope}, {40, 100, 1, cliff}, {7, 30, 10, Slope}, {3, 30, 500, Slope}, {900, 30, 1, Slope},
+		{40, 8, 1, 0.06, Slope}, {40, 30, 1, 0.06, Slope}, {40, 200, 1, 0.06, cliff}, {7, 30, 10, 0.06, Slope}, {3, 30, 500, 0.1, Slope},
+		{900, 30, 1, 0.06, Slope},
 	} {
 		a, levels := finish(t, Spec{Start: c.start}, logisticCurve(c.limit, c.slope).observe, "ttft:p99<500ms")
-		if math.Abs(a.Rate/c.limit-1) > 0.06 || a.Interval[0] > c.limit || a.Interval[1] < c.limit {
+		if math.Abs(a.Rate/c.limit-1) > c.off || a.Interval[0] > c.limit || a.Interval[1] < c.limit {
 			t.Errorf("limit %g, slope %g: got %.4g %.4g", c.limit, c.slope, a.Rate, a.Interval)
 		}
 		if a.Edge != c.edge || a.Binding != "ttft:p99<500ms" {
 			t.Errorf("limit %g, slope %g: %q bound by %q, want %q", c.limit, c.slope, a.Edge, a.Binding, c.edge)
 		}
-		if a.Held == nil || a.Held.Rate > c.limit || a.Held.Rate < 0.8*c.limit || a.Held.Seconds < 135 {
+		if a.Held == nil || a.Held.Rate > 1.05*c.limit || a.Held.Rate < 0.8*c.limit || a.Held.Seconds < 135 {
 			t.Errorf("limit %g, slope %g: held %+v after %v", c.limit, c.slope, a.Held, levels)
 		}
 	}
@@ -206,7 +210,7 @@ func TestGridsRise(t *testing.T) {
 // down to a rate with which the server keeps up, and then up to its capacity.
 func TestAPaceThatStandsAnyQueue(t *testing.T) {
 	t.Parallel()
-	const capacity = 6.0
+	const capacity = 20.0
 	for _, budget := range []time.Duration{time.Minute, 10 * time.Minute} {
 		a, levels := finish(t, Spec{Budget: budget}, func(l Level) Observation {
 			if l.Purpose == Ramp {
@@ -471,42 +475,6 @@ func TestNothingJudgedIsNoAnswer(t *testing.T) {
 	want := Limit{Standing: wide, ByObjective: map[string]bound{}, LoadS: a.LoadS, Requests: 20, Notes: []string{"no objective was judged at any load"}}
 	if diff := cmp.Diff(want, a); diff != "" || len(levels) != 2 {
 		t.Errorf("%d levels (-want +got):\n%s", len(levels), diff)
-	}
-}
-
-// TestARampEndsWhereAQueueForms, and not for the noise of a light load.
-func TestARampEndsWhereAQueueForms(t *testing.T) {
-	t.Parallel()
-	l := Level{From: 1, Rate: 1000, Duration: 12 * time.Second, Purpose: Ramp}
-	for _, c := range []struct {
-		name                 string
-		capacity, ttft, fail float64
-		lo, hi               float64
-	}{
-		{"fast", 100, 0.02, math.Inf(1), 100, 250},
-		{"slow to begin", 40, 0.5, math.Inf(1), 40, 400},
-		{"never", 1e9, 0.05, math.Inf(1), 1000, 1100},
-		{"fails", 1e9, 0.05, 50, 50, 200},
-	} {
-		var climber Climber
-		sent, answered, failed, at := 0.0, 0.0, 0.0, time.Duration(0)
-		const tick = 250 * time.Millisecond
-		for at < l.Duration {
-			at += tick
-			rate := l.RateAt(at)
-			if rate > c.fail {
-				failed += rate * tick.Seconds()
-			} else {
-				sent += rate * tick.Seconds()
-			}
-			answered = min(answered+c.capacity*tick.Seconds(), max(sent-rate*c.ttft, 0))
-			if climber.Enough(l, at, int(sent-answered), int(answered), int(failed)) {
-				break
-			}
-		}
-		if got := l.RateAt(at); got < c.lo || got > c.hi {
-			t.Errorf("%s: ended at %.4g requests/s, want %g to %g", c.name, got, c.lo, c.hi)
-		}
 	}
 }
 

@@ -6,8 +6,8 @@ import (
 )
 
 // How time is divided. After the ramp, looks come first and sustained runs last.
-// A sustained run takes a third of the budget; where two of them leave time for
-// a look both are planned, so that one that was not met can be repeated lower.
+// A sustained run takes a third of the budget at most. As many are planned as
+// leave time for a look, so that one that was not met can be repeated lower.
 const (
 	defaultBudget = 10 * time.Minute
 	// sustainedPart of the budget is what a sustained run takes: a third.
@@ -22,7 +22,15 @@ const (
 	// mostDrain what they get at most where no objective allows longer.
 	leastDrain = time.Second
 	mostDrain  = 60 * time.Second
-	drainPart  = 8 // of the budget is the most that a drain takes
+	// drainPart of the budget is the most that a drain takes, and paceDrainPart
+	// where only replies have to end.
+	drainPart     = 8
+	paceDrainPart = 16
+	// The shortest window is windowPart of a lone reply, and allowanceOver of what
+	// an objective allows, at most lookPart of the budget.
+	windowPart    = 1.5
+	lookPart      = 10
+	allowanceOver = 1.2
 	// between is the time that passes between two levels without load.
 	between = 500 * time.Millisecond
 	// likelyRamp is how long a ramp probably takes.
@@ -47,6 +55,14 @@ func round(d time.Duration) time.Duration {
 	return d.Round(time.Second)
 }
 
+// floor is a length that reads well and is no longer.
+func floor(d time.Duration) time.Duration {
+	if d < 5*time.Second {
+		return d.Truncate(100 * time.Millisecond)
+	}
+	return d.Truncate(time.Second)
+}
+
 func roundUp(d time.Duration) time.Duration {
 	if r := round(d); r >= d {
 		return r
@@ -56,7 +72,27 @@ func roundUp(d time.Duration) time.Duration {
 
 // sustained is how long a sustained run of this search is.
 func (s *Search) sustained() time.Duration {
-	return round(min(max(s.spec.Budget/sustainedPart, s.spec.Shortest), s.spec.Sustained))
+	return round(min(max(s.spec.Budget/sustainedPart, s.shortest()), s.spec.Sustained))
+}
+
+// shortest is the window of the shortest level: long enough for a reply that
+// the load has slowed, and for what an objective allows, as far as the budget
+// allows it.
+func (s *Search) shortest() time.Duration {
+	length := max(time.Duration(windowPart*float64(s.lone.E2E)), s.allowance())
+	return round(max(min(length, s.spec.Budget/lookPart, s.spec.Longest), s.spec.Shortest))
+}
+
+// allowance is a little more than the longest that an objective allows anything
+// to take.
+func (s *Search) allowance() time.Duration {
+	longest := 0.0
+	for _, o := range s.objectives {
+		if late(o) {
+			longest = max(longest, allowanceOver*o.Limit)
+		}
+	}
+	return time.Duration(longest)
 }
 
 // left is what remains of the budget.
@@ -69,12 +105,12 @@ func (s *Search) Repeatable(l Level) bool {
 
 // settle is the warm-up of a level that takes so long as a whole: only the
 // change of load has to settle, since the ramp has warmed the server.
-func (s *Search) settle(whole time.Duration) time.Duration {
+func (s *Search) settle(all time.Duration) time.Duration {
 	if s.spec.Warmup != nil {
 		return *s.spec.Warmup
 	}
 	least := s.spec.settle()
-	settle := min(max(2*s.e2e, least), mostSettle, max(whole/settlePart, least))
+	settle := min(max(2*s.e2e, least), mostSettle, max(all/settlePart, least))
 	return settle.Round(100 * time.Millisecond)
 }
 
@@ -91,7 +127,7 @@ func (s *Search) drain() time.Duration {
 		case late(o):
 			drain = max(drain, time.Duration(1.1*o.Limit))
 		case o.PerRequest(), o.Stat == "mean", o.Metric == "good":
-			drain = max(drain, min(s.e2e, mostDrain))
+			drain = max(drain, min(s.e2e, mostDrain, s.spec.Budget/paceDrainPart))
 		}
 	}
 	return min(drain, s.spec.Budget/drainPart).Round(100 * time.Millisecond)
@@ -99,13 +135,22 @@ func (s *Search) drain() time.Duration {
 
 // cost is what a level of that window takes.
 func (s *Search) cost(window time.Duration) time.Duration {
-	whole := window * settlePart / (settlePart - 1)
-	return s.settle(whole) + window + s.drain() + between
+	all := window * settlePart / (settlePart - 1)
+	return s.settle(all) + window + s.drain() + between
+}
+
+// fullCost is what a level of that window takes at most, however slow replies
+// become.
+func (s *Search) fullCost(window time.Duration) time.Duration {
+	if s.spec.Warmup != nil {
+		return s.cost(window)
+	}
+	return min(max(4*s.lone.E2E, s.spec.settle()), mostSettle, window/(settlePart-1)) + window + s.drain() + between
 }
 
 // within is a level whose whole takes so long.
-func (s *Search) within(whole time.Duration, rate float64, purpose string) Level {
-	settle := s.settle(whole)
-	window := whole - settle - s.drain() - between
-	return s.level(rate, settle, min(max(window, s.spec.Shortest), s.spec.Longest), purpose)
+func (s *Search) within(all time.Duration, rate float64, purpose string) Level {
+	settle := s.settle(all)
+	window := all - settle - s.drain() - between
+	return s.level(rate, settle, min(max(window, s.shortest()), s.spec.Longest), purpose)
 }

@@ -45,6 +45,18 @@ var toMeasure = []struct {
 	{"70B", "ttft:p99<2s", []float64{13.2, 13.5, 13.8, 14.1, 14.4}},
 	{"70B", "e2e:p95<30s", []float64{9.4, 9.7, 10, 10.3, 10.6}},
 	{"70B", "tpot:p99<60ms", []float64{9.8, 10.1, 10.4, 10.7, 11}},
+	{"32B", "ttft:p99<500ms", []float64{3.2, 3.6, 4, 4.4, 4.8}},
+	{"32B", "tpot:p95<50ms", []float64{5.4, 5.7, 6, 6.3, 6.6}},
+	{"405B", "ttft:p99<2s", []float64{4, 4.3, 4.6, 4.9, 5.2}},
+	{"70B long", "ttft:p99<1s", []float64{4, 4.3, 4.6, 4.9, 5.2}},
+	{"70B long", "tpot:p95<40ms", []float64{3.3, 3.6, 3.9, 4.2, 4.5}},
+	{"32B long", "tpot:p95<40ms", []float64{1.7, 1.9, 2.1, 2.3, 2.5}},
+	{"14B", "ttft:p99<1s", []float64{3, 3.3, 3.6, 3.9}},
+	{"14B", "tpot:p95<75ms", []float64{2.2, 2.5, 2.8, 3.1}},
+	{"72B", "ttft:p99<1s", []float64{1.6, 2, 2.4, 2.8, 3.2}},
+	{"72B", "tpot:p95<60ms", []float64{2.4, 2.7, 3, 3.3}},
+	{"14B long", "tpot:p95<50ms", []float64{1.2, 1.5, 1.8, 2.1}},
+	{"8B long", "ttft:p99<500ms", []float64{2, 2.3, 2.6, 2.9, 3.2}},
 }
 
 // TestMeasureTruth measures the limits that the file does not hold yet.
@@ -150,4 +162,11 @@ func engineNamed(t testing.TB, name string) engine {
 	}
 	t.Fatalf("no engine %q", name)
 	return engine{}
+}
+
+func parseAll(t testing.TB, texts ...string) (list []slo.Objective) {
+	for _, text := range texts {
+		list = append(list, parse(t, text))
+	}
+	return list
 }

@@ -147,6 +147,18 @@ func (t *Target) MeanLengths(c *config.Config) (prompt, output float64) {
 	return work.Mean()
 }
 
+// Residence is the mean of the tokens that a request of a plan's workload holds in
+// a server's memory while its reply is generated, times the tokens of the reply;
+// 0 where that cannot be told.
+func (t *Target) Residence(c *config.Config) float64 {
+	work, err := c.Workload.New(t.text, c.Seed, workload.Options{})
+	if err != nil {
+		return 0
+	}
+	defer work.Close()
+	return work.Residence()
+}
+
 // SessionTime is how long a load of conversations takes until later turns come as
 // often as they ever will, where each reply takes e2e; 0 where each session is
 // one request.
