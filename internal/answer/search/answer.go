@@ -47,6 +47,9 @@ const nearLimit = 0.85
 // Answer is what is known so far.
 func (s *Search) Answer() Limit {
 	a := Limit{Standing: wide, ByObjective: map[string]bound{}, LoadS: s.spent.Seconds()}
+	if s.spec.Turns > 1 {
+		a.Unit = result.SessionRates
+	}
 	for _, l := range s.seen {
 		a.Requests += l.Requests
 	}
@@ -55,7 +58,7 @@ func (s *Search) Answer() Limit {
 		return a
 	}
 	a.Held = s.held()
-	whole := s.bound(s.belief())
+	whole := s.bound(s.answered())
 	a.Rate, a.Interval, a.Standing = whole.Rate, whole.Interval, whole.Standing
 	s.boundAll(&a, s.believed())
 	s.throughputs(&a)
@@ -165,7 +168,7 @@ func (s *Search) Standings(rates []float64) []slo.Standing {
 		}
 		return list
 	}
-	limit := s.bound(s.belief())
+	limit := s.bound(s.answered())
 	_, broken := s.bracket()
 	for i, rate := range rates {
 		switch {
@@ -232,9 +235,14 @@ func (s *Search) note(a *Limit) {
 	case a.Standing == wide:
 		add("the interval is wider than ±%s: give the search more time (--budget)", text.Percent(2*s.spec.Precision))
 	case a.Standing == atLeast:
-		add("no objective was missed up to %s: the limit is higher", text.Rate(a.Rate))
+		add("no objective was missed up to %s: the limit is higher", text.Unit(text.Digits(a.Rate, 4), a.RateUnit()))
 	case a.Standing == below:
-		add("missed even at %s, the lowest rate offered", text.Rate(a.Interval[1]))
+		add("missed even at %s, the lowest rate offered", text.Unit(text.Digits(a.Interval[1], 4), a.RateUnit()))
+	}
+	for _, o := range s.objectives {
+		if ofReplies(o) && !s.outlasts(o) {
+			add("%s was not judged: levels of this budget are over before it; want at least %v (--budget)", o.Text, s.spec.outlasting(o))
+		}
 	}
 	switch {
 	case a.Held != nil || a.Standing == below:

@@ -63,6 +63,8 @@ const (
 	lateMisfit     = 0.048
 	replyMisfit    = 0.047
 	fewMisfit      = 0.8
+	flatMisfit     = 1.2
+	sessionMisfit  = 0.1
 	blindReplies   = 3
 	blindShift     = 0.3
 	blindSpread    = 0.15
@@ -82,24 +84,33 @@ func (s *Search) wide() []float64 {
 	return axis(within(lo-3), within(hi+2), widePoints)
 }
 
-// believed is the posterior of the limit by each objective, nil where load
-// only helps.
+// believed is the posterior of the limit by each objective as it is answered, nil
+// where load only helps.
 func (s *Search) believed() []*belief {
 	list := s.on(s.wide())
 	for i, b := range list {
 		if b != nil {
-			list[i] = s.believe(b.closer(), i).blurred(s.misfit(i), s.blindShift(i))
+			list[i] = s.doubted(s.believe(b.closer(), i), i)
 		}
 	}
 	return list
 }
 
-// belief is the posterior of the limit by all objectives.
+// belief is the posterior of the limit by all objectives, by which levels are
+// placed.
 func (s *Search) belief() *belief {
+	return s.all(func(b *belief, i int) *belief { return b.blurred(s.misfit(i), 0) })
+}
+
+// answered is the posterior of the limit by all objectives as it is answered.
+func (s *Search) answered() *belief { return s.all(s.doubted) }
+
+// all is the posterior by all objectives, each blurred.
+func (s *Search) all(blur func(*belief, int) *belief) *belief {
 	list := s.on(lowest(s.on(s.wide())).closer())
 	for i, b := range list {
 		if b != nil {
-			list[i] = b.blurred(s.misfit(i), s.blindShift(i))
+			list[i] = blur(b, i)
 		}
 	}
 	return lowest(list)
@@ -163,36 +174,50 @@ func (s *Search) believe(grid []float64, objective int) *belief {
 }
 
 // misfit is by how much the model itself may be wrong about an objective. All
-// levels may be too short to show a queue that takes minutes to build up, or
-// anything of replies that last as long; and few requests tell little.
+// levels may be too short to show a queue that takes minutes to build up, and
+// replies that last as long as a level are seen only in part.
 func (s *Search) misfit(objective int) float64 {
-	longest, requests := time.Duration(0), 1.0
+	longest := time.Duration(0)
 	for _, l := range s.seen {
 		longest = max(longest, l.Duration)
-		requests += float64(l.Requests)
 	}
-	few := fewMisfit / math.Sqrt(requests)
 	if !late(s.objectives[objective]) {
-		return math.Hypot(few, math.Hypot(misfit, briefMisfit*math.Pow(s.brief(longest), 5)))
+		return math.Hypot(misfit, briefMisfit*math.Pow(s.brief(longest), 5))
 	}
 	by := lateSpread * s.brief(longest)
 	if s.standstill().spread > 0 {
 		by = pacedSpread * math.Pow(s.brief(longest), 5) // the pace predicts it
 	}
-	by = math.Hypot(math.Hypot(lateMisfit, few), math.Hypot(by, blindSpread*s.blind()))
-	if s.objectives[objective].Metric == "e2e" {
+	by = math.Hypot(lateMisfit, by)
+	if ofReplies(s.objectives[objective]) {
 		by = math.Hypot(by, replyMisfit)
 	}
 	return by
 }
 
-// blindShift is by how much lower the limit of an objective on lateness lies than
-// it seems, where no level lasted long enough for a queue to form.
-func (s *Search) blindShift(objective int) float64 {
-	if !late(s.objectives[objective]) {
-		return 0
+// doubted is a belief as it is answered, with what an honest interval has beside
+// the misfit: few requests tell little, and sessions wait for their replies, so
+// that a slow server is offered less. Of lateness, where no level lasts long
+// enough for a queue to form, the limit lies lower than it seems; and where the
+// share that comes late hardly rises with the rate, what a few minutes happened to
+// see moves the limit far.
+func (s *Search) doubted(b *belief, objective int) *belief {
+	requests, o := 1.0, s.objectives[objective]
+	for _, l := range s.seen {
+		requests += float64(l.Requests)
 	}
-	return blindShift * s.blind()
+	by, down := math.Hypot(s.misfit(objective), fewMisfit/math.Sqrt(requests)), 0.0
+	if s.spec.Turns > 1 {
+		by = math.Hypot(by, sessionMisfit)
+	}
+	if late(o) {
+		down = blindShift * s.blind()
+		by = math.Hypot(by, blindSpread*s.blind())
+	}
+	if late(o) && !ofReplies(o) {
+		by = math.Hypot(by, flatMisfit/(b.slope*b.slope))
+	}
+	return b.blurred(by, down)
 }
 
 // blind is the share that every level lacks of the time that a few replies take

@@ -42,7 +42,7 @@ func TestALevelIsMetByItsHighsAndMissedByItsLows(t *testing.T) {
 // TestEndsWidenTheInterval on the side that they leave open.
 func TestEndsWidenTheInterval(t *testing.T) {
 	t.Parallel()
-	interval := func(low, high int) (lo, hi float64) { return lateBetween(t, low, high).belief().interval() }
+	interval := func(low, high int) (lo, hi float64) { return lateBetween(t, low, high).answered().interval() }
 	lo, hi := interval(20, 20)
 	if l, h := interval(1, 20); !(h > hi*1.02) || l < lo*0.98 {
 		t.Errorf("perhaps fewer late: %.4g–%.4g, want higher than %.4g–%.4g", l, h, lo, hi)
@@ -64,7 +64,7 @@ func TestValuesHaveEnds(t *testing.T) {
 		},
 		Objectives: []slo.Verdict{{Objective: "ttft:p99<500ms", Limit: 500, Value: &value, Low: &low}, {Objective: "tpot:p95<60ms", Limit: 60}},
 	}}
-	o := FromPoint(p)
+	o := FromPoint(p, 1)
 	near := func(got, want float64) bool { return math.Abs(got-want) < 1e-9 }
 	if len(o.Values) != 2 || !near(o.Values[0], 200.0/500) || !near(o.Blurs[0], math.Log(4)/2) || !near(o.Values[1], 1) || !near(o.Blurs[1], math.Log(4)/2) {
 		t.Errorf("values %v, blurs %v", o.Values, o.Blurs)

@@ -1,10 +1,12 @@
 package search
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -21,6 +23,7 @@ import (
 // trip is one request in virtual time, in nanoseconds; cut is when the drain
 // was over for one that was still in flight, which has no end.
 type trip struct {
+	id                         int
 	due, first, end, cut, full int64
 	prompt, output             int
 }
@@ -35,13 +38,17 @@ type engine struct {
 	// where requests do not differ, so that no luck is in them.
 	shape   func(*rand.Rand) shape
 	lengths func() Lengths
-	play    func(t testing.TB, seed uint64, arrivals iter.Seq2[int64, shape], on hooks) []*trip
+	// turns and settle are those of sessions of several requests.
+	turns  float64
+	settle time.Duration
+	play   func(t testing.TB, seed uint64, arrivals iter.Seq2[int64, shape], on hooks) []*trip
 }
 
 // hooks are called as the replies come.
 type hooks struct {
 	first, ended func(*trip)
 	token        func(at int64)
+	later        func(due int64) // a later turn of a session
 }
 
 // shape is what one request asks for.
@@ -65,6 +72,16 @@ var (
 	chat  = replies(200, 2000)
 	essay = replies(800, 4000)
 )
+
+// papers draws a chat, or once in four times a question on a text of about 5,000
+// tokens.
+func papers(r *rand.Rand) shape {
+	s := chat(r)
+	if r.IntN(4) == 0 {
+		s.prompt = min(max(int(stats.LogNormal(r, math.Log(5000), 0.4)), 1000), longestTalk)
+	}
+	return s
+}
 
 // lengthsOf is what the requests of a workload come to.
 func lengthsOf(draw func(*rand.Rand) shape) func() Lengths {
@@ -107,7 +124,7 @@ func plainQueue(_ testing.TB, _ uint64, arrivals iter.Seq2[int64, shape], on hoo
 func batchingEngine(spec sim.Spec) func(testing.TB, uint64, iter.Seq2[int64, shape], hooks) []*trip {
 	off := false
 	spec.EnablePrefixCaching = &off
-	prompt := make([]int32, 4000)
+	prompt := make([]int32, longestTalk)
 	return func(t testing.TB, seed uint64, arrivals iter.Seq2[int64, shape], on hooks) []*trip {
 		spec.Seed = seed
 		core, err := sim.NewBatching(spec)
@@ -117,7 +134,7 @@ func batchingEngine(spec sim.Spec) func(testing.TB, uint64, iter.Seq2[int64, sha
 		var trips []*trip
 		jobs := func(yield func(int64, *sim.Job) bool) {
 			for at, s := range arrivals {
-				trips = append(trips, &trip{due: at, prompt: s.prompt, output: s.output})
+				trips = append(trips, &trip{id: len(trips), due: at, prompt: s.prompt, output: s.output})
 				if !yield(at, &sim.Job{ID: uint64(len(trips) - 1), Prompt: prompt[:s.prompt], Output: s.output}) {
 					return
 				}
@@ -148,10 +165,226 @@ var engines = []engine{
 	simulated("405B", chat, sim.Spec{Model: "llama-3.1-405b", GPU: "H200", TP: 8}),
 	simulated("70B long", essay, sim.Spec{Model: "llama-3.1-70b", GPU: "H100", TP: 4}),
 	simulated("32B long", essay, sim.Spec{Model: "qwen3-32b", GPU: "H200"}),
+	talking("32B talks", sim.Spec{Model: "qwen3-32b", GPU: "H200"}),
+	chosen(talking("8B talks", sim.Spec{Model: "llama-3.1-8b", GPU: "H100"})),
+	simulated("8B few", chat, sim.Spec{Model: "llama-3.1-8b", GPU: "H100", MaxNumSeqs: 32}),
+	simulated("32B papers", papers, sim.Spec{Model: "qwen3-32b", GPU: "H200"}),
+	stalling(simulated("32B stalls", chat, sim.Spec{Model: "qwen3-32b", GPU: "H200"}), 30*time.Second, time.Second),
+	chosen(simulated("14B few", chat, sim.Spec{Model: "qwen3-14b", GPU: "L40S", MaxNumSeqs: 16})),
+	chosen(simulated("72B papers", papers, sim.Spec{Model: "qwen2.5-72b", GPU: "A100-80G-SXM", TP: 4})),
+	chosen(stalling(simulated("72B stalls", chat, sim.Spec{Model: "qwen2.5-72b", GPU: "A100-80G-SXM", TP: 4}), 40*time.Second, 1500*time.Millisecond)),
+	chosen(talking("14B talks", sim.Spec{Model: "qwen3-14b", GPU: "L40S"})),
 	chosen(simulated("14B", chat, sim.Spec{Model: "qwen3-14b", GPU: "L40S"})),
 	chosen(simulated("72B", chat, sim.Spec{Model: "qwen2.5-72b", GPU: "A100-80G-SXM", TP: 4})),
 	chosen(simulated("14B long", essay, sim.Spec{Model: "qwen3-14b", GPU: "A100-80G-SXM"})),
 	chosen(simulated("8B long", replies(1500, 8000), sim.Spec{Model: "llama-3.1-8b", GPU: "H100"})),
+}
+
+// Sessions of talkers are conversations: two to eight turns, each equally likely,
+// with a pause of 8 s in the median between a reply and the next turn, whose
+// prompt has all that was said before.
+const (
+	leastTurns, mostTurns = 2, 8
+	medianThink           = 8.0
+	longestTalk           = 20_000
+)
+
+func talk(r *rand.Rand) shape {
+	within := func(v float64, lo, hi int) int { return min(max(int(v), lo), hi) }
+	return shape{within(stats.LogNormal(r, math.Log(200), 0.8), 20, 2000), within(stats.LogNormal(r, math.Log(200), 0.8), 10, 1000)}
+}
+
+// session draws the turns of a session that begins with a shape, and the pauses
+// before them.
+func session(r *rand.Rand, first shape) (turns []shape, pauses []int64) {
+	turns, pauses = []shape{first}, []int64{0}
+	for n := leastTurns + r.IntN(mostTurns-leastTurns+1); len(turns) < n; {
+		last, next := turns[len(turns)-1], talk(r)
+		next.prompt = min(next.prompt+last.prompt+last.output, longestTalk)
+		turns = append(turns, next)
+		pauses = append(pauses, int64(stats.LogNormal(r, math.Log(medianThink), 0.8)*1e9))
+	}
+	return turns, pauses
+}
+
+// talking is an engine that serves such sessions.
+func talking(name string, spec sim.Spec) engine {
+	e := simulated(name, talk, spec)
+	off := false
+	spec.EnablePrefixCaching = &off
+	r := stats.Rand(1, "talk", 0)
+	var l Lengths
+	var ages []float64
+	n := 0.0
+	for range 20_000 {
+		turns, pauses := session(r, talk(r))
+		age := int64(0)
+		for i, one := range turns {
+			age += pauses[i]
+			ages = append(ages, float64(age))
+			l.Prompt, l.Output = l.Prompt+float64(one.prompt), l.Output+float64(one.output)
+			l.Residence += float64(one.output) * (float64(one.prompt) + float64(one.output)/2)
+			n++
+		}
+	}
+	l = Lengths{l.Prompt / n, l.Output / n, l.Residence / n}
+	e.lengths = func() Lengths { return l }
+	e.turns, e.settle = n/20_000, time.Duration(quantile(ages, 0.95))
+	e.play = talkingEngine(spec)
+	return e
+}
+
+// turn is one that comes after a pause.
+type turn struct {
+	at    int64
+	left  []shape
+	pause []int64
+}
+
+// talkingEngine plays sessions: each later turn is due a pause after the reply
+// before it.
+func talkingEngine(spec sim.Spec) func(testing.TB, uint64, iter.Seq2[int64, shape], hooks) []*trip {
+	prompt := make([]int32, longestTalk)
+	return func(t testing.TB, seed uint64, arrivals iter.Seq2[int64, shape], on hooks) []*trip {
+		spec.Seed = seed
+		core, err := sim.NewBatching(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var trips []*trip
+		rest := map[uint64]turn{} // what follows a request
+		var waiting []turn        // by time
+		step := int64(sim.Idle)
+		submit := func(at int64, one turn) {
+			id := uint64(len(trips))
+			trips = append(trips, &trip{due: at, prompt: one.left[0].prompt, output: one.left[0].output})
+			rest[id] = turn{left: one.left[1:], pause: one.pause[1:]}
+			if err := core.Submit(at, &sim.Job{ID: id, Prompt: prompt[:one.left[0].prompt], Output: one.left[0].output}); err != nil {
+				t.Fatal(err)
+			}
+			step = min(step, at)
+		}
+		emit := func(k sim.Token) {
+			one := trips[k.Job.ID]
+			if on.token != nil {
+				on.token(k.At)
+			}
+			if k.Index == 0 {
+				one.first = k.At
+				on.first(one)
+			}
+			if k.Last {
+				one.end = k.At
+				on.ended(one)
+				if next := rest[k.Job.ID]; len(next.left) > 0 {
+					next.at = k.At + next.pause[0]
+					i, _ := slices.BinarySearchFunc(waiting, next.at, func(w turn, at int64) int { return cmp.Compare(w.at, at) })
+					waiting = slices.Insert(waiting, i, next)
+				}
+			}
+		}
+		advance := func(before int64) {
+			for {
+				for step < before && (len(waiting) == 0 || step <= waiting[0].at) {
+					step = core.Step(step, emit)
+				}
+				if len(waiting) == 0 || waiting[0].at >= before {
+					return
+				}
+				next := waiting[0]
+				waiting = waiting[1:]
+				on.later(next.at)
+				submit(next.at, next)
+			}
+		}
+		draws := stats.Rand(seed, "sessions", 0)
+		for at, first := range arrivals {
+			advance(at)
+			turns, pauses := session(draws, first)
+			submit(at, turn{left: turns, pause: pauses})
+		}
+		waiting = nil
+		for step < sim.Idle {
+			step = core.Step(step, emit)
+			waiting = nil
+		}
+		return trips
+	}
+}
+
+// stalling is an engine that stands still for so long, about every so often: its
+// own time does not pass then.
+func stalling(e engine, every, still time.Duration) engine {
+	inner := e.play
+	e.play = func(t testing.TB, seed uint64, arrivals iter.Seq2[int64, shape], on hooks) []*trip {
+		r := stats.Rand(seed, "stalls", 0)
+		var begins []int64 // by the engine's own time
+		begin := func(i int) int64 {
+			for len(begins) <= i {
+				last := int64(0)
+				if len(begins) > 0 {
+					last = begins[len(begins)-1]
+				}
+				begins = append(begins, last+int64(stats.Exponential(r)*float64(every)))
+			}
+			return begins[i]
+		}
+		outside := func(own int64) int64 { // what the clock says when the engine's does
+			n := 0
+			for begin(n) < own {
+				n++
+			}
+			return own + int64(n)*int64(still)
+		}
+		inside := func(at int64) int64 {
+			for n := 0; ; n++ {
+				switch from := begin(n) + int64(n)*int64(still); {
+				case at <= from:
+					return at - int64(n)*int64(still)
+				case at < from+int64(still):
+					return begin(n)
+				}
+			}
+		}
+		var order []int64
+		moved := func(yield func(int64, shape) bool) {
+			for at, s := range arrivals {
+				order = append(order, at)
+				if !yield(inside(at), s) {
+					return
+				}
+			}
+		}
+		trips := inner(t, seed, moved, hooks{
+			first: func(one *trip) {
+				shifted := *one
+				shifted.first = outside(one.first)
+				on.first(&shifted)
+			},
+			ended: func(one *trip) {
+				shifted := *one
+				shifted.first, shifted.end = outside(one.first), outside(one.end)
+				shifted.due = order[one.id]
+				on.ended(&shifted)
+			},
+			token: func(at int64) {
+				if on.token != nil {
+					on.token(outside(at))
+				}
+			},
+		})
+		for i, one := range trips {
+			one.due = order[i]
+			if one.first > 0 {
+				one.first = outside(one.first)
+			}
+			if one.end > 0 {
+				one.end = outside(one.end)
+			}
+		}
+		return trips
+	}
+	return e
 }
 
 // chosen marks an engine that constants were chosen on.
@@ -185,7 +418,11 @@ type stage struct {
 func (e engine) run(t testing.TB, seed uint64, rate float64, window time.Duration) stage {
 	ended, took := 0, 0.0
 	running, since := 0, 0.0
+	settled := e.settled(t)
 	warm := func(i int, at float64) bool {
+		if at < settled {
+			return false
+		}
 		return at >= float64(longestWarmup) || i >= 50 && ended > 0 && at >= 2*(took+float64(running)*at-since)/float64(ended)
 	}
 	on := hooks{first: func(one *trip) {}, ended: func(one *trip) {
@@ -199,6 +436,16 @@ func (e engine) run(t testing.TB, seed uint64, rate float64, window time.Duratio
 		since += float64(due)
 		return true
 	})
+}
+
+// settled is when later turns come as often as they ever will, where replies take
+// half as long again as a lone one.
+func (e engine) settled(t testing.TB) float64 {
+	if e.turns == 0 {
+		return 0
+	}
+	lone, _ := e.alone(t)
+	return float64(e.settle) + 1.5*e.turns*float64(lone)
 }
 
 // level plays a level of a search as the program runs it.
@@ -302,6 +549,11 @@ func (e engine) stage(t testing.TB, seed uint64, when func(sum float64) float64,
 			if !due(at) || !yield(at, e.shape(shapes)) {
 				return
 			}
+		}
+	}
+	on.later = func(due int64) {
+		if due >= g.start && due < g.stop {
+			open++
 		}
 	}
 	inner := on.ended

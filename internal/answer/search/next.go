@@ -186,7 +186,7 @@ func (s *Search) sustain(b *belief) Level {
 // server just meet: by the number of requests that may break an objective, and
 // the less the steeper their share rises.
 func (s *Search) metSpread(b *belief) float64 {
-	requests := b.quantile(0.5) * s.sustained().Seconds()
+	requests := b.quantile(0.5) * s.spec.Turns * s.sustained().Seconds()
 	fewest := math.Inf(1)
 	for _, o := range s.objectives {
 		if kindOf(o) == counted {
@@ -241,7 +241,7 @@ func (s *Search) stepUp() float64 {
 // level is a level whose load settles for so long before its window.
 func (s *Search) level(rate float64, settle, window time.Duration, purpose string) Level {
 	window = floor(window)
-	return Level{Rate: rate, Duration: window, Warmup: settle, Drain: s.drain(), Least: min(s.allowance(), window), Purpose: purpose, Draw: 1 + s.offered}
+	return Level{Rate: rate, Duration: window, Warmup: settle, Drain: s.drain(), Purpose: purpose, Draw: 1 + s.offered}
 }
 
 // bracket is the highest rate at which the levels together kept every objective
@@ -340,7 +340,8 @@ func (s *Search) overruns(l seen, objective int) bool {
 		return false
 	}
 	perSecond := (l.Growth - s.begun(l)) / l.Duration.Seconds()
-	wait := perSecond * s.spec.Sustained.Seconds() / max(l.Rate-perSecond, l.Rate/10)
+	rate := l.Rate * s.spec.Turns
+	wait := perSecond * s.spec.Sustained.Seconds() / max(rate-perSecond, rate/10)
 	return wait > o.Limit/1e9
 }
 
@@ -359,7 +360,7 @@ func (s *Search) begun(l seen) float64 {
 		return 0
 	}
 	from, to := l.Warmup.Seconds(), (l.Warmup + l.Duration).Seconds()
-	return l.Rate * mean * (math.Exp(-from/mean) - math.Exp(-to/mean))
+	return l.Rate * s.spec.Turns * mean * (math.Exp(-from/mean) - math.Exp(-to/mean))
 }
 
 // met reports whether every objective that was judged was met by the level's

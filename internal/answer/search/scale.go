@@ -30,19 +30,23 @@ const (
 
 // scale reads a ramp.
 func (s *Search) scale(l Level, o Observation) scale {
+	// It is over before many sessions go on: each of its requests stands for all
+	// turns of one.
+	turns := s.spec.Turns
 	rate := l.RateAt(l.Duration)
 	if o.E2E > 0 && o.InFlight > 0 && o.Queued {
 		// It rises so fast that long replies have hardly begun to fill the server:
 		// what it had in flight a steady load has at a lower rate, by Little's law.
 		rate = min(rate, o.InFlight/o.E2E.Seconds())
 	}
-	if o.Slowing < ToldSlowing || o.E2E <= 0 || o.Pace <= 0 {
+	crowded := o.Queued && o.Slowing < s.Climber(l).slow // the pace had not ended it yet
+	if o.Slowing < ToldSlowing || crowded || o.E2E <= 0 || o.Pace <= 0 {
 		if o.Queued {
 			rate /= queueOver
 		}
-		return scale{rate: rate, queued: o.Queued, spread: rampSpread}
+		return scale{rate: rate / turns, queued: o.Queued, spread: rampSpread}
 	}
-	mean := l.RateAt(l.Duration - l.Stretch()/2)
+	mean := l.RateAt(l.Duration-l.Stretch()/2) / turns
 	still := s.still(mean, o.Slowing, s.filling(o, mean, o.Slowing))
 	return scale{rate: stillPart * still, still: still, queued: true, spread: math.Hypot(rampSpread, 1/math.Sqrt(max(o.InFlight, 1)))}
 }

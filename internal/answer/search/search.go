@@ -54,11 +54,17 @@ type Spec struct {
 	// Guess is what the limit is computed to be from model and hardware, 0 where
 	// nobody computed it; it may be wrong by a factor of three either way. Reply is how long a
 	// lone reply takes, and Pace the time between its tokens, as far as that is
-	// known before any load. Lengths are those of the workload's requests.
+	// known before any load. Lengths are those of the workload's requests. Where
+	// these come in sessions of several, rates are of sessions, Turns is how many
+	// requests one has in the mean, and Settle how long sessions go on until later
+	// turns come as often as they ever will, were replies to take no time; 0 where
+	// each is a session.
 	Guess   float64       `yaml:"-"`
 	Reply   time.Duration `yaml:"-"`
 	Pace    time.Duration `yaml:"-"`
 	Lengths Lengths       `yaml:"-"`
+	Turns   float64       `yaml:"-"`
+	Settle  time.Duration `yaml:"-"`
 	// Warmup and Drain are those of every level, where the plan has its own.
 	Warmup *time.Duration `yaml:"-"`
 	Drain  *time.Duration `yaml:"-"`
@@ -108,6 +114,7 @@ func (s Spec) Complete() Spec {
 	}
 	s.Longest = cmp.Or(s.Longest, s.Sustained)
 	s.Budget = cmp.Or(s.Budget, max(defaultBudget, (sustainedPart*s.Sustained).Round(time.Second)))
+	s.Turns = max(s.Turns, 1)
 	s.Start = cmp.Or(s.Start, s.opening())
 	return s
 }
@@ -143,10 +150,7 @@ type Level struct {
 	Duration time.Duration `json:"duration_ns"`
 	Warmup   time.Duration `json:"warmup_ns"`
 	Drain    time.Duration `json:"drain_ns"`
-	// Least is what the window needs at least: what an objective allows a request
-	// to take, where the level is as long.
-	Least   time.Duration `json:"least_ns,omitempty"`
-	Purpose string        `json:"purpose"`
+	Purpose  string        `json:"purpose"`
 	// Draw numbers the sessions and gaps to use: every level has its own, so
 	// that what one drew tells nothing about the next.
 	Draw int `json:"draw"`
@@ -187,12 +191,24 @@ func New(spec Spec, objectives []slo.Objective) (*Search, error) {
 	s := &Search{spec: spec.Complete(), objectives: objectives}
 	if least := s.spec.LeastBudget(); s.spec.Budget < least {
 		_, own := s.spec.own()
+		if s.spec.Settle > 0 && s.spec.Warmup == nil {
+			return nil, fmt.Errorf("a budget of %v is too short for sessions whose later turns take %v to come as often as they ever will: want at least %v (--budget)", s.spec.Budget, round(s.spec.Settle), least)
+		}
 		return nil, fmt.Errorf("a budget of %v is too short for a ramp and two levels of %v%s: want at least %v", s.spec.Budget, s.spec.Shortest, own, least)
 	}
-	for _, o := range objectives {
-		if kindOf(o) != rising {
+	var brief *slo.Objective
+	for i, o := range objectives {
+		switch {
+		case kindOf(o) == rising:
+		case ofReplies(o) && !s.outlasts(o):
+			brief = &objectives[i]
+		default:
 			return s, nil
 		}
+	}
+	if brief != nil {
+		return nil, fmt.Errorf("a budget of %v is too short for %s: no level could outlast that limit; want at least %v (--budget)",
+			s.spec.Budget, brief.Text, s.spec.outlasting(*brief))
 	}
 	return nil, fmt.Errorf("a limit needs an objective that load can break, such as ttft:p99<500ms")
 }
@@ -217,6 +233,10 @@ func (s *Search) Observe(l Level, o Observation) {
 	s.offered++
 	one := seen{Level: l, Observation: o}
 	for _, objective := range s.objectives {
+		if ofReplies(objective) && !s.outlasts(objective) {
+			one.evidence = append(one.evidence, evidence{}) // it ends before replies show what they break
+			continue
+		}
 		one.evidence = append(one.evidence, o.evidence(objective, float64(l.Duration)/float64(s.spec.Sustained)))
 	}
 	s.seen = append(s.seen, one)

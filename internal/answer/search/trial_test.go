@@ -28,6 +28,7 @@ func runSearch(t testing.TB, e engine, seed uint64, spec Spec, objectives ...slo
 	t.Helper()
 	spec.Reply, spec.Pace = e.alone(t)
 	spec.Lengths = e.lengths()
+	spec.Turns, spec.Settle = e.turns, e.settle
 	s, err := New(spec, objectives)
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +42,7 @@ func runSearch(t testing.TB, e engine, seed uint64, spec Spec, objectives ...slo
 			o.Spent = level.Duration + setUp
 		} else {
 			g := e.level(t, draw, level)
-			o = FromPoint(g.point(t, level.Rate, objectives))
+			o = FromPoint(g.point(t, level.Rate, objectives), spec.Turns)
 			if mean := spec.Lengths; mean.Prompt > 0 {
 				prompt, output := g.meanShape()
 				o.Work = Luck(o.Work, prompt/mean.Prompt, output/mean.Output)
@@ -116,9 +117,10 @@ func (c trialCase) play(t testing.TB, seed int) outcome {
 	if a.Held != nil {
 		o.Held, o.HeldS = a.Held.Rate, a.Held.Seconds
 	}
+	turns := max(engineNamed(t, c.Engine).turns, 1) // a ramp has first turns alone
 	for _, l := range got.levels {
 		if l.Purpose == Ramp {
-			o.Ramp = max(o.Ramp, l.RateAt(l.Duration))
+			o.Ramp = max(o.Ramp, l.RateAt(l.Duration)/turns)
 		} else {
 			o.Peak = max(o.Peak, l.Rate)
 		}

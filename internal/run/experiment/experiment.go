@@ -97,6 +97,8 @@ type conductor struct {
 	reused bool
 	before map[string]time.Duration
 	ramps  map[int]string
+	// sessions says that the rates of a search are of sessions with several requests.
+	sessions bool
 	// leftOut is why the last stage does not count, "" if it does; and lost how
 	// long its attempts that do not count kept the server busy.
 	leftOut string

@@ -57,15 +57,16 @@ func (x *conductor) findLimit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	x.sessions = spec.Turns > 1
 	defer func() { x.answer(s); x.endLimit(s) }()
-	f := finder{conductor: x, search: s, lengths: spec.Lengths}
+	f := finder{conductor: x, search: s, lengths: spec.Lengths, turns: spec.Turns}
 	for {
 		level, ok := s.Next()
 		if !ok || f.lostLevels > 1 {
 			return nil // after two levels in a row that do not count it would ask for nothing else
 		}
 		if x.Begin != nil {
-			x.levelsAhead = aheadOf(s)
+			x.levelsAhead = x.aheadOf(s)
 		}
 		if level.Purpose == search.Ramp {
 			err = f.ramp(ctx, level)
@@ -84,11 +85,23 @@ func (x *conductor) findLimit(ctx context.Context) error {
 
 // aheadOf names the two levels that probably follow the next one: rehearsing more
 // would keep the search waiting.
-func aheadOf(s *search.Search) []string {
+func (x *conductor) aheadOf(s *search.Search) []string {
 	levels := s.Ahead(3)
 	return text.Each(levels[min(1, len(levels)):], func(l search.Level) string {
-		return l.Purpose + " about " + text.Unit(text.Digits(l.Rate, 2), "requests/s")
+		return l.Purpose + " about " + text.Unit(text.Digits(l.Rate, 2), x.rateUnit())
 	})
+}
+
+// rateUnit is the unit of the search's rates, and rateText is one of them.
+func (x *conductor) rateUnit() string {
+	if x.sessions {
+		return result.SessionRates
+	}
+	return "requests/s"
+}
+
+func (x *conductor) rateText(rate float64) string {
+	return text.Unit(text.Digits(rate, 4), x.rateUnit())
 }
 
 // endLimit makes a search invalid of which no level counts: otherwise what is
@@ -112,12 +125,14 @@ func (x *conductor) reachable(s search.Spec) search.Spec {
 
 // foreknown is the search with what is known before any load: how long a lone
 // reply takes, by the preflight, the lengths of the workload, and what model and
-// hardware can do by arithmetic.
+// hardware can do by arithmetic; where requests are turns of sessions, how these go on.
 func (x *conductor) foreknown(s search.Spec) search.Spec {
 	s.Reply, s.Pace = x.target.Lone(x.Config)
 	s.Lengths.Prompt, s.Lengths.Output = x.target.MeanLengths(x.Config)
 	s.Lengths.Residence = x.target.Residence(x.Config)
 	s.Guess = x.target.GuessLimit(x.Config)
+	s.Turns, s.Settle = x.target.Sessions(x.Config, 0)
+	s.Settle = min(s.Settle, longestSession)
 	return s
 }
 
@@ -129,6 +144,7 @@ type finder struct {
 	*conductor
 	search     *search.Search
 	lengths    search.Lengths // of the workload
+	turns      float64        // of its sessions
 	lostLevels int            // levels in a row that do not count
 }
 
@@ -159,12 +175,12 @@ func (f *finder) ramp(ctx context.Context, l search.Level) error {
 		return err
 	}
 	entry := f.last()
-	entry.Outcome = risenTo(risen, seen, res.Points[0].Requests)
+	entry.Outcome = risenTo(f.rateText(risen.Rate), seen, res.Points[0].Requests)
 	late, _ := res.Points[0].Latency.Lag.Get("p99")
 	if behind := time.Duration(late * float64(time.Millisecond)); behind > length/4 {
 		// Of a ramp that this machine could not send, only the rate counts that it did.
 		risen, seen.Queued = l.Until(max(length-behind, length/8)), true
-		entry.Outcome = fmt.Sprintf("this machine fell behind at %s", text.Rate(risen.Rate))
+		entry.Outcome = fmt.Sprintf("this machine fell behind at %s", f.rateText(risen.Rate))
 	}
 	f.search.Observe(risen, seen)
 	f.firstLevel = len(f.res.Points)
@@ -178,8 +194,8 @@ func moment(s progress.Snapshot) search.Moment {
 
 // risenTo says how far a ramp rose, and what ended it. Its rate is that of a
 // moment, which no server has to keep up with.
-func risenTo(l search.Level, seen search.Observation, r metric.Requests) string {
-	reached := fmt.Sprintf("rose to %s for a moment", text.Rate(l.Rate))
+func risenTo(rate string, seen search.Observation, r metric.Requests) string {
+	reached := fmt.Sprintf("rose to %s for a moment", rate)
 	if seen.InFlight >= 1 {
 		reached += fmt.Sprintf(", with %s in flight", text.Digits(seen.InFlight, 2))
 	}
@@ -324,7 +340,7 @@ func (f *finder) level(ctx context.Context, l search.Level) error {
 	if err != nil {
 		return err
 	}
-	seen := search.FromPoint(res.Points[0])
+	seen := search.FromPoint(res.Points[0], f.turns)
 	if seen.Spent, err = f.took(begun, res.Points[0]); err != nil {
 		return err
 	}
@@ -414,7 +430,7 @@ func (f *finder) resident(p result.Point) (float64, error) {
 
 // rising is the stage of a ramp. Nothing is measured by it but how far it rose.
 func (x *conductor) rising(l search.Level) Stage {
-	return x.stage("ramp from "+text.Rate(l.From), result.PurposeRamp, func(c *config.Config) {
+	return x.stage("ramp from "+x.rateText(l.From), result.PurposeRamp, func(c *config.Config) {
 		c.Objectives = nil
 		c.Load.Rate, c.Load.Profile = 0, fmt.Sprintf("ramp(%s..%s,%v,exp)", text.Plain(l.From), text.Plain(text.Round(l.Rate, 4)), l.Duration)
 		b := &c.Load.Bounds
@@ -422,19 +438,13 @@ func (x *conductor) rising(l search.Level) Stage {
 	})
 }
 
-// atLevel is the stage of a level of the search. Where it sets the warm-up, that
-// covers a session as far as the level allows: half of its window, less what
-// that needs.
+// atLevel is the stage of a level of the search.
 func (x *conductor) atLevel(l search.Level) Stage {
 	stage := x.atRate(l.Rate, l.Purpose)
-	stage.Name = fmt.Sprintf("%s %s", l.Purpose, stage.Name)
+	stage.Name = l.Purpose + " " + x.rateText(l.Rate)
 	b := &stage.Config.Load.Bounds
 	b.TotalRequests = 0
 	stage.Config.Seed += uint64(l.Draw)
-	if x.Config.Load.Bounds.Warmup == nil {
-		longer := min(max(x.sessionTime()-l.Warmup, 0), l.Duration/2, l.Duration-l.Least)
-		l.Warmup, l.Duration = l.Warmup+longer, l.Duration-longer
-	}
 	b.Duration, b.Warmup, b.Drain = l.Duration, &l.Warmup, &l.Drain
 	return stage
 }

@@ -55,7 +55,6 @@ func TestWhatARampSays(t *testing.T) {
 // TestARampSaysHowFarItRose: in words that no limit contradicts.
 func TestARampSaysHowFarItRose(t *testing.T) {
 	t.Parallel()
-	l := search.Level{From: 1, Rate: 8.23, Duration: time.Second, Purpose: search.Ramp}
 	for _, c := range []struct {
 		seen     search.Observation
 		requests metric.Requests
@@ -67,7 +66,7 @@ func TestARampSaysHowFarItRose(t *testing.T) {
 		{search.Observation{Queued: true}, metric.Requests{Failed: 9}, "rose to 8.23 requests/s for a moment: requests failed"},
 		{search.Observation{Queued: true}, metric.Requests{Failed: 9, Rejected: 12}, ": requests were rejected"},
 	} {
-		if got := risenTo(l, c.seen, c.requests); !strings.HasSuffix(got, c.want) {
+		if got := risenTo("8.23 requests/s", c.seen, c.requests); !strings.HasSuffix(got, c.want) {
 			t.Errorf("%+v: %q, want %q", c.seen, got, c.want)
 		}
 	}
